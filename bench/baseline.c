@@ -44,7 +44,8 @@ static void *sleep_from_tick_to_tick(void *me)
 	return NULL;
 }
 
-void baseline_start(struct baseline *baseline, uint64_t first_ns, uint64_t end_ns, struct outcome *outcome)
+void baseline_start(struct baseline *baseline, uint64_t first_ns, uint64_t end_ns,
+		    struct outcome *outcome)
 {
 	baseline->first_ns = first_ns;
 	baseline->end_ns = end_ns;
@@ -72,14 +73,17 @@ static void set_figure(struct outcome *outcome, const char *prefix, const char *
 	outcome_set(outcome, name, value);
 }
 
-static void set_distribution(struct outcome *outcome, const char *prefix, const struct lateness *lateness)
+static void set_distribution(struct outcome *outcome, const char *prefix,
+			     const struct lateness *lateness)
 {
 	for (const struct part *p = parts; p < parts + PARTS; p++)
-		set_figure(outcome, prefix, p->name, (double)lateness_percentile_ns(lateness, p->share));
+		set_figure(outcome, prefix, p->name,
+			   (double)lateness_percentile_ns(lateness, p->share));
 	set_figure(outcome, prefix, "max", (double)lateness->max_ns);
 }
 
-void set_lateness(struct outcome *outcome, const struct lateness *lateness, const struct lateness *baseline)
+void set_lateness(struct outcome *outcome, const struct lateness *lateness,
+		  const struct lateness *baseline)
 {
 	set_distribution(outcome, "lateness", lateness);
 	set_distribution(outcome, "baseline", baseline);
@@ -93,16 +97,19 @@ void set_baseline_ticks(struct outcome *outcome, const struct baseline *baseline
 {
 	if (!baseline->sums)
 		return;
-	outcome_set(outcome, "baseline_tick_cpu_mean_ns", (double)baseline->sum_cpu_ns / (double)baseline->sums);
+	outcome_set(outcome, "baseline_tick_cpu_mean_ns",
+		    (double)baseline->sum_cpu_ns / (double)baseline->sums);
 	outcome_set(outcome, "baseline_tick_cpu_max_ns", (double)baseline->longest_sum_ns);
 }
 
-void set_ticks(struct outcome *outcome, const struct candidate_view *before, const struct candidate_view *after)
+void set_ticks(struct outcome *outcome, const struct candidate_view *before,
+	       const struct candidate_view *after)
 {
 	if (after->ticks == before->ticks)
 		return;
 	uint64_t ticks = after->ticks - before->ticks;
-	outcome_set(outcome, "tick_cpu_mean_ns", (double)(after->tick_cpu_ns - before->tick_cpu_ns) / (double)ticks);
+	outcome_set(outcome, "tick_cpu_mean_ns",
+		    (double)(after->tick_cpu_ns - before->tick_cpu_ns) / (double)ticks);
 	outcome_set(outcome, "tick_cpu_max_ns", (double)after->tick_cpu_max_ns);
 }
 

@@ -1,6 +1,7 @@
 /*
- * What W11 and W12 share: callbacks that only count, per thread, and waiting until so many have run. The candidate's `threads` are its
- * workers here; one thread, the bench's own, brings the work.
+ * What W11 and W12 share: callbacks that only count, per thread, and waiting until so many have
+ * run. The candidate's `threads` are its workers here; one thread, the bench's own, brings the
+ * work.
  */
 #ifndef BENCH_BURST_H
 #define BENCH_BURST_H
@@ -21,7 +22,10 @@ static inline void burst_count(void *arg)
 	atomic_store_explicit(&mine->fired, fired + 1, memory_order_release);
 }
 
-/* Until so many have run since the process began; a candidate that loses one hangs, and is told by the run's limit. */
+/*
+ * Until so many have run since the process began; a candidate that loses one hangs, and is told by
+ * the run's limit.
+ */
 static inline void burst_await(uint64_t fired)
 {
 	while (recorded_fired() < fired)

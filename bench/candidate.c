@@ -90,7 +90,8 @@ uint32_t most_descriptors(void)
 	const rlim_t most = 1000000, usual = 1024;
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
 		return (uint32_t)usual;
-	struct rlimit wanted = {.rlim_cur = most, .rlim_max = most > limit.rlim_max ? most : limit.rlim_max};
+	struct rlimit wanted = {.rlim_cur = most,
+				.rlim_max = most > limit.rlim_max ? most : limit.rlim_max};
 	if (setrlimit(RLIMIT_NOFILE, &wanted) == 0)
 		return (uint32_t)most;
 	wanted = (struct rlimit){.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
@@ -98,7 +99,10 @@ uint32_t most_descriptors(void)
 	return (uint32_t)(got < most ? got : most);
 }
 
-/* Loops sleep in whole ticks, as those on epoll do: the fewest turns, and so the best case of a bare candidate. */
+/*
+ * Loops sleep in whole ticks, as those on epoll do: the fewest turns, and so the best case of a
+ * bare candidate.
+ */
 static uint64_t end_of_tick_ns(uint64_t at_ns)
 {
 	return at_ns > UINT64_MAX - TICK_NS ? at_ns : (at_ns + TICK_NS - 1) / TICK_NS * TICK_NS;

@@ -1,6 +1,6 @@
 /*
- * A heap as a loop would use it: no lock, deadlines from the loop's cached time, one turn per loop. Compiled once for each
- * arity: two here, four by candidate_heap4_bare.c.
+ * A heap as a loop would use it: no lock, deadlines from the loop's cached time, one turn per loop.
+ * Compiled once for each arity: two here, four by candidate_heap4_bare.c.
  */
 #include <stdlib.h>
 
@@ -46,7 +46,8 @@ static void *create(const struct candidate_setup *setup)
 	return self;
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	(void)thread;
 	struct heap_bare *self = me;
@@ -105,7 +106,8 @@ static uint64_t next_turn_ns(void *me)
 static void view(void *me, struct candidate_view *out)
 {
 	struct heap_bare *self = me;
-	*out = (struct candidate_view){.pending = self->heap.count, .user_bytes = sizeof(struct heap_timer)};
+	*out = (struct candidate_view){.pending = self->heap.count,
+				       .user_bytes = sizeof(struct heap_timer)};
 }
 
 const struct candidate HEAP_CANDIDATE = {
@@ -114,7 +116,8 @@ const struct candidate HEAP_CANDIDATE = {
     .bare = true,
     .peer = HEAP_PEER,
     .workloads = ON_ALL,
-    .spared = ON_IDLE | ON_RETENTION | ON_STORM | ON_SERVER | ON_PERIODIC | (HEAP_PEER ? ON_FIRE | ON_MEMORY : 0),
+    .spared = ON_IDLE | ON_RETENTION | ON_STORM | ON_SERVER | ON_PERIODIC |
+	      (HEAP_PEER ? ON_FIRE | ON_MEMORY : 0),
     .create = create,
     .destroy = destroy,
     .schedule = schedule,

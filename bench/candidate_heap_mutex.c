@@ -1,8 +1,9 @@
 /*
- * The classic thread-safe timer: a heap under a mutex, and a thread that sleeps on a condition variable until
- * the first deadline. Made well: the thread is signalled only if it would oversleep, and outside the lock; what is
- * due is taken in batches and runs outside the lock. Each call reads the exact clock, as a call with a delay must.
- * Compiled once for each arity: two here, four by candidate_heap4_mutex.c.
+ * The classic thread-safe timer: a heap under a mutex, and a thread that sleeps on a condition
+ * variable until the first deadline. Made well: the thread is signalled only if it would oversleep,
+ * and outside the lock; what is due is taken in batches and runs outside the lock. Each call reads
+ * the exact clock, as a call with a delay must. Compiled once for each arity: two here, four by
+ * candidate_heap4_mutex.c.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,14 +17,16 @@
 #define HEAP_ARITY 2
 #define HEAP_CANDIDATE candidate_heap_mutex
 #define HEAP_NAME "heap-mutex"
-#define HEAP_WHAT "binary heap with indices, mutex, condition variable, a thread that runs what is due"
+#define HEAP_WHAT \
+	"binary heap with indices, mutex, condition variable, a thread that runs what is due"
 #define HEAP_PEER false
 #endif
 
 enum { BATCH = 64 };
 
 struct heap_mutex {
-	pthread_mutex_t lock; /* of all below but the callbacks' fn and arg once they are copied out */
+	/* of all below but the callbacks' fn and arg once they are copied out */
+	pthread_mutex_t lock;
 	pthread_cond_t earlier;
 	struct tw__heap heap;
 	struct heap_timer *timers;
@@ -51,7 +54,8 @@ static unsigned take_due(struct heap_mutex *self, uint64_t at_ns, struct due *du
 static void sleep_until_first(struct heap_mutex *self)
 {
 	uint64_t first_ns = heap_first_ns(&self->heap);
-	struct timespec t = {.tv_sec = (time_t)(first_ns / 1000000000), .tv_nsec = (long)(first_ns % 1000000000)};
+	struct timespec t = {.tv_sec = (time_t)(first_ns / 1000000000),
+			     .tv_nsec = (long)(first_ns % 1000000000)};
 	self->sleeps_until_ns = first_ns;
 	if (first_ns == UINT64_MAX)
 		pthread_cond_wait(&self->earlier, &self->lock);
@@ -127,7 +131,8 @@ static void destroy(void *me)
 	release(self);
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	(void)thread;
 	struct heap_mutex *self = me;
@@ -184,8 +189,9 @@ static void view(void *me, struct candidate_view *out)
 {
 	struct heap_mutex *self = me;
 	pthread_mutex_lock(&self->lock);
-	*out = (struct candidate_view){
-	    .pending = self->heap.count, .wakeups = self->wakeups, .user_bytes = sizeof(struct heap_timer)};
+	*out = (struct candidate_view){.pending = self->heap.count,
+				       .wakeups = self->wakeups,
+				       .user_bytes = sizeof(struct heap_timer)};
 	pthread_mutex_unlock(&self->lock);
 }
 

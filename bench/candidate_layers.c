@@ -1,5 +1,6 @@
 /*
- * Our layers above pools, of W12, each on a shared pool of one worker and a service with defaults. A further one joins here: open, shut, post.
+ * Our layers above pools, of W12, each on a shared pool of one worker and a service with defaults.
+ * A further one joins here: open, shut, post.
  */
 #include <errno.h>
 #include <sched.h>
@@ -31,7 +32,8 @@ static void destroy(void *me)
 	free(self);
 }
 
-static void *create(const struct candidate_setup *setup, int (*open)(struct layer *), int (*shut)(struct layer *))
+static void *create(const struct candidate_setup *setup, int (*open)(struct layer *),
+		    int (*shut)(struct layer *))
 {
 	struct layer *self = the_layer = touched_array(1, sizeof *self);
 	if (!self)

@@ -1,8 +1,9 @@
 /*
- * libev on its own thread: the use it is made for, and its best. One loop, one thread, no lock; an ev_timer inside each
- * connection; deadlines are counted from the loop's cached time; a turn is ev_run(EVRUN_NOWAIT), which updates that time
- * and looks after descriptors too, as a turn of a server does. Touch is ev_timer_again with the idle timeout as repeat,
- * which moves the timer in place in a 4-ary heap; the manual recommends it for exactly this.
+ * libev on its own thread: the use it is made for, and its best. One loop, one thread, no lock; an
+ * ev_timer inside each connection; deadlines are counted from the loop's cached time; a turn is
+ * ev_run(EVRUN_NOWAIT), which updates that time and looks after descriptors too, as a turn of a
+ * server does. Touch is ev_timer_again with the idle timeout as repeat, which moves the timer in
+ * place in a 4-ary heap; the manual recommends it for exactly this.
  */
 #include <ev.h>
 #include <stdlib.h>
@@ -67,7 +68,8 @@ static void destroy(void *me)
 	free(self);
 }
 
-static int arm(struct loop *self, uint32_t slot, uint64_t delay_ns, double repeat_s, expiry_fn *fn, void *arg)
+static int arm(struct loop *self, uint32_t slot, uint64_t delay_ns, double repeat_s, expiry_fn *fn,
+	       void *arg)
 {
 	struct timer *timer = &self->timers[slot];
 	timer->fn = fn;
@@ -77,7 +79,8 @@ static int arm(struct loop *self, uint32_t slot, uint64_t delay_ns, double repea
 	return 0;
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	(void)thread;
 	return arm(me, slot, delay_ns, 0, fn, arg);

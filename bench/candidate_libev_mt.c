@@ -1,13 +1,15 @@
 /*
- * libev for many threads, as its manual's chapter on threads shows it: a mutex around the loop, which is released while the
- * loop waits (ev_set_loop_release_cb), and an ev_async that wakes the loop for what it does not know of yet. Callbacks run
- * outside the lock, from a batch that the loop's own ev_set_invoke_pending_cb empties.
+ * libev for many threads, as its manual's chapter on threads shows it: a mutex around the loop,
+ * which is released while the loop waits (ev_set_loop_release_cb), and an ev_async that wakes the
+ * loop for what it does not know of yet. Callbacks run outside the lock, from a batch that the
+ * loop's own ev_set_invoke_pending_cb empties.
  *
- * Better than the manual in two points. It wakes the loop at each change; here only for a timer that is due before the
- * loop will wake anyway. libev does not tell when that is, so that a timer of a second's length, the bell, is kept in the
- * loop as long as others are: it wakes by then at the latest, and only shorter timers need the async. And the
- * loop's cached time is stale while it sleeps: deadlines are counted from the reading of the clock that the loop's own was
- * taken right after, which callers do outside the lock, instead of by ev_now_update inside it.
+ * Better than the manual in two points. It wakes the loop at each change; here only for a timer
+ * that is due before the loop will wake anyway. libev does not tell when that is, so that a timer
+ * of a second's length, the bell, is kept in the loop as long as others are: it wakes by then at
+ * the latest, and only shorter timers need the async. And the loop's cached time is stale while it
+ * sleeps: deadlines are counted from the reading of the clock that the loop's own was taken right
+ * after, which callers do outside the lock, instead of by ev_now_update inside it.
  */
 #include <ev.h>
 #include <stdlib.h>
@@ -27,9 +29,10 @@ struct timer {
 struct loop {
 	pthread_mutex_t lock; /* of all below but the call of ev_async_send */
 	struct ev_loop *ev;
-	uint64_t loop_ns;         /* read shortly before the loop took its time */
-	uint64_t sleeps_until_ns; /* 0: awake, or woken; it will look at its timers before it sleeps again */
-	uint64_t bell_ns;         /* it rings by then, if active */
+	uint64_t loop_ns; /* read shortly before the loop took its time */
+	/* 0: awake, or woken; it will look at its timers before it sleeps again */
+	uint64_t sleeps_until_ns;
+	uint64_t bell_ns; /* it rings by then, if active */
 	uint64_t pending, wakeups;
 	bool stop;
 	uint32_t slots;
@@ -173,7 +176,8 @@ static bool oversleeps(struct loop *self, uint64_t deadline_ns)
 	return true;
 }
 
-static int arm(struct loop *self, uint32_t slot, uint64_t delay_ns, double repeat_s, expiry_fn *fn, void *arg)
+static int arm(struct loop *self, uint32_t slot, uint64_t delay_ns, double repeat_s, expiry_fn *fn,
+	       void *arg)
 {
 	struct timer *timer = &self->timers[slot];
 	uint64_t deadline_ns = now_ns() + delay_ns;
@@ -190,7 +194,8 @@ static int arm(struct loop *self, uint32_t slot, uint64_t delay_ns, double repea
 	return 0;
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	(void)thread;
 	return arm(me, slot, delay_ns, 0, fn, arg);
@@ -219,7 +224,10 @@ static bool cancel(void *me, uint32_t slot)
 	return pending;
 }
 
-/* ev_timer_again also starts one that has come due and waits for its turn. Once moved it is to run once. */
+/*
+ * ev_timer_again also starts one that has come due and waits for its turn. Once moved it is to run
+ * once.
+ */
 static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 {
 	(void)thread;
@@ -246,7 +254,8 @@ static void view(void *me, struct candidate_view *out)
 {
 	struct loop *self = me;
 	pthread_mutex_lock(&self->lock);
-	*out = (struct candidate_view){.wakeups = self->wakeups, .user_bytes = sizeof(struct timer)};
+	*out =
+	    (struct candidate_view){.wakeups = self->wakeups, .user_bytes = sizeof(struct timer)};
 	for (uint32_t slot = 0; slot < self->slots; slot++)
 		out->pending += waits(&self->timers[slot].ev);
 	pthread_mutex_unlock(&self->lock);

@@ -1,10 +1,12 @@
 /*
- * libevent on its own thread: the use it is made for, and its best. One base, one thread, no locks (thread support is not
- * switched on); a struct event inside each connection, assigned once; a turn is event_base_loop(EVLOOP_NONBLOCK), which looks
- * after descriptors too, as a turn of a server does. Timeouts of fixed length are common timeouts. Its own cached time
- * serves callbacks only; elsewhere it reads the coarse clock, which costs about as little. See libevent_time.h.
+ * libevent on its own thread: the use it is made for, and its best. One base, one thread, no locks
+ * (thread support is not switched on); a struct event inside each connection, assigned once; a turn
+ * is event_base_loop(EVLOOP_NONBLOCK), which looks after descriptors too, as a turn of a server
+ * does. Timeouts of fixed length are common timeouts. Its own cached time serves callbacks only;
+ * elsewhere it reads the coarse clock, which costs about as little. See libevent_time.h.
  *
- * A series is an EV_PERSIST timer, which counts from its last deadline. Its first run is an ordinary timeout.
+ * A series is an EV_PERSIST timer, which counts from its last deadline. Its first run is an
+ * ordinary timeout.
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -55,7 +57,8 @@ static void begin_series(evutil_socket_t none, short what, void *one)
 	(void)none, (void)what;
 	struct timer *timer = one;
 	struct timeval period = timeval_of(timer->period_ms * UINT64_C(1000000));
-	event_assign(&timer->event, event_get_base(&timer->event), -1, EV_PERSIST, expire_in_series, timer);
+	event_assign(&timer->event, event_get_base(&timer->event), -1, EV_PERSIST, expire_in_series,
+		     timer);
 	event_add(&timer->event, &period);
 	timer->fn(timer->arg);
 }
@@ -93,7 +96,8 @@ static int add(struct loop *self, struct timer *timer, uint64_t delay_ns)
 	return event_add(&timer->event, libevent_timeout(&self->time, delay_ns, &own));
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	(void)thread;
 	struct loop *self = me;

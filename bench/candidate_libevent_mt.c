@@ -1,14 +1,15 @@
 /*
- * libevent for many threads: its own thread support (evthread_use_pthreads), the loop in a thread of its own, events
- * added and deleted by any thread. It locks its base, wakes its thread itself when a new timer is the first, and runs callbacks
- * outside the lock. Else as in candidate_libevent.c: events assigned once, common timeouts, the default clock. Its cached time is
- * switched off (EVENT_BASE_FLAG_NO_CACHE_TIME): it would be that of the loop's thread, and stale while callbacks run there,
- * and the other threads' timers early by as much.
+ * libevent for many threads: its own thread support (evthread_use_pthreads), the loop in a thread
+ * of its own, events added and deleted by any thread. It locks its base, wakes its thread itself
+ * when a new timer is the first, and runs callbacks outside the lock. Else as in
+ * candidate_libevent.c: events assigned once, common timeouts, the default clock. Its cached time
+ * is switched off (EVENT_BASE_FLAG_NO_CACHE_TIME): it would be that of the loop's thread, and stale
+ * while callbacks run there, and the other threads' timers early by as much.
  *
- * What it leaves to the user: event_add on a timer that fires at the same moment arms it again, and nothing tells whether
- * event_del came in time. So each timer has its deadline beside the event, on the same coarse clock, 0 if it is not
- * pending; who takes it away by exchange decides, and a callback that finds a later one there has been overtaken by
- * a move.
+ * What it leaves to the user: event_add on a timer that fires at the same moment arms it again, and
+ * nothing tells whether event_del came in time. So each timer has its deadline beside the event, on
+ * the same coarse clock, 0 if it is not pending; who takes it away by exchange decides, and a
+ * callback that finds a later one there has been overtaken by a move.
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -25,7 +26,8 @@ struct timer {
 	struct event event;
 	expiry_fn *fn;
 	void *arg;
-	_Atomic uint64_t deadline_ns; /* on the coarse clock, not after the event's; 0: not pending */
+	/* on the coarse clock, not after the event's; 0: not pending */
+	_Atomic uint64_t deadline_ns;
 };
 
 struct loop {
@@ -104,7 +106,8 @@ static void destroy(void *me)
 	free(self);
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	(void)thread;
 	struct loop *self = me;
@@ -112,7 +115,8 @@ static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
 	struct timeval own;
 	timer->fn = fn;
 	timer->arg = arg;
-	atomic_store_explicit(&timer->deadline_ns, coarse_deadline_ns(self, delay_ns), memory_order_release);
+	atomic_store_explicit(&timer->deadline_ns, coarse_deadline_ns(self, delay_ns),
+			      memory_order_release);
 	return event_add(&timer->event, libevent_timeout(&self->time, delay_ns, &own));
 }
 
@@ -132,8 +136,10 @@ static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 	struct loop *self = me;
 	struct timer *timer = &self->timers[slot];
 	struct timeval own;
-	uint64_t before_ns = atomic_load(&timer->deadline_ns), deadline_ns = coarse_deadline_ns(self, delay_ns);
-	if (before_ns == 0 || !atomic_compare_exchange_strong(&timer->deadline_ns, &before_ns, deadline_ns))
+	uint64_t before_ns = atomic_load(&timer->deadline_ns),
+		 deadline_ns = coarse_deadline_ns(self, delay_ns);
+	if (before_ns == 0 ||
+	    !atomic_compare_exchange_strong(&timer->deadline_ns, &before_ns, deadline_ns))
 		return false;
 	event_add(&timer->event, libevent_timeout(&self->time, delay_ns, &own));
 	return true;

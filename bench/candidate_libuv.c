@@ -1,11 +1,12 @@
 /*
- * libuv on its own thread: the use it is made for, and its best. One loop, one thread, no lock; a uv_timer_t inside each
- * connection, initialised once; deadlines are counted from the loop's cached time; a turn is uv_run(UV_RUN_NOWAIT), which
- * updates that time once and looks after descriptors too, as a turn of a server does. Touch is
- * uv_timer_start on a running timer, which does what uv_timer_again does: out of the heap and in again.
+ * libuv on its own thread: the use it is made for, and its best. One loop, one thread, no lock; a
+ * uv_timer_t inside each connection, initialised once; deadlines are counted from the loop's cached
+ * time; a turn is uv_run(UV_RUN_NOWAIT), which updates that time once and looks after descriptors
+ * too, as a turn of a server does. Touch is uv_timer_start on a running timer, which does what
+ * uv_timer_again does: out of the heap and in again.
  *
- * Its timers have milliseconds. Its time is rounded down, so that a delay of d ms may end up to 1 ms early: the deadline is
- * rounded up here, which costs it nothing.
+ * Its timers have milliseconds. Its time is rounded down, so that a delay of d ms may end up to 1
+ * ms early: the deadline is rounded up here, which costs it nothing.
  */
 #include <stdlib.h>
 #include <uv.h>
@@ -76,7 +77,8 @@ static inline uint64_t timeout_ms(const struct loop *self, uint64_t delay_ns)
 	return due_ms > now_ms ? due_ms - now_ms : 0;
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	(void)thread;
 	struct loop *self = me;

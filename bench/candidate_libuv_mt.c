@@ -1,13 +1,15 @@
 /*
- * libuv for many threads. Its loop may be used by one thread at a time only, so that a mutex guards it; its manual names the
- * way to wait without holding it: uv_backend_fd, uv_backend_timeout and uv_run(UV_RUN_NOWAIT). The loop's thread knows from
- * these until when it sleeps, so that uv_async_send, the one call that any thread may make, is only needed for a timer
- * that is due before that; it is made outside the lock. Callbacks run in batches outside the lock.
+ * libuv for many threads. Its loop may be used by one thread at a time only, so that a mutex guards
+ * it; its manual names the way to wait without holding it: uv_backend_fd, uv_backend_timeout and
+ * uv_run(UV_RUN_NOWAIT). The loop's thread knows from these until when it sleeps, so that
+ * uv_async_send, the one call that any thread may make, is only needed for a timer that is due
+ * before that; it is made outside the lock. Callbacks run in batches outside the lock.
  *
- * The other usual way, messages to the loop's thread, does the same work on two threads, and a cancel must still
- * find out whether it came in time.
+ * The other usual way, messages to the loop's thread, does the same work on two threads, and a
+ * cancel must still find out whether it came in time.
  *
- * The loop's time stands still while it sleeps. Callers read the clock, and round deadlines up as in candidate_libuv.c.
+ * The loop's time stands still while it sleeps. Callers read the clock, and round deadlines up as
+ * in candidate_libuv.c.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -26,7 +28,8 @@ struct timer {
 struct loop {
 	pthread_mutex_t lock; /* of all below but the call of uv_async_send */
 	uv_loop_t uv;
-	uint64_t sleeps_until_ms; /* 0: awake, or woken; it will look at its timers before it sleeps again */
+	/* 0: awake, or woken; it will look at its timers before it sleeps again */
+	uint64_t sleeps_until_ms;
 	uint64_t wakeups;
 	bool stop;
 	uint32_t slots;
@@ -59,7 +62,8 @@ static void *loop_thread(void *me)
 			continue;
 		}
 		int timeout_ms = uv_backend_timeout(&self->uv);
-		self->sleeps_until_ms = timeout_ms < 0 ? UINT64_MAX : uv_now(&self->uv) + (uint64_t)timeout_ms;
+		self->sleeps_until_ms =
+		    timeout_ms < 0 ? UINT64_MAX : uv_now(&self->uv) + (uint64_t)timeout_ms;
 		struct pollfd backend = {.fd = uv_backend_fd(&self->uv), .events = POLLIN};
 		pthread_mutex_unlock(&self->lock);
 		poll(&backend, 1, timeout_ms);
@@ -128,7 +132,8 @@ static bool start(struct loop *self, struct timer *timer, uint64_t due_ms, uint6
 	return oversleeps;
 }
 
-static int arm(struct loop *self, uint32_t slot, uint64_t delay_ns, uint64_t period_ms, expiry_fn *fn, void *arg)
+static int arm(struct loop *self, uint32_t slot, uint64_t delay_ns, uint64_t period_ms,
+	       expiry_fn *fn, void *arg)
 {
 	struct timer *timer = &self->timers[slot];
 	uint64_t due_ms = due_after(delay_ns);
@@ -140,7 +145,8 @@ static int arm(struct loop *self, uint32_t slot, uint64_t delay_ns, uint64_t per
 	return wake ? uv_async_send(&self->waker) : 0;
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	(void)thread;
 	return arm(me, slot, delay_ns, 0, fn, arg);
@@ -182,7 +188,8 @@ static void view(void *me, struct candidate_view *out)
 {
 	struct loop *self = me;
 	pthread_mutex_lock(&self->lock);
-	*out = (struct candidate_view){.wakeups = self->wakeups, .user_bytes = sizeof(struct timer)};
+	*out =
+	    (struct candidate_view){.wakeups = self->wakeups, .user_bytes = sizeof(struct timer)};
 	for (uint32_t slot = 0; slot < self->slots; slot++)
 		out->pending += uv_is_active((uv_handle_t *)&self->timers[slot].uv) != 0;
 	pthread_mutex_unlock(&self->lock);

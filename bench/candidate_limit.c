@@ -1,7 +1,8 @@
 /*
- * The floor: only the memory work that no timer service with safe handles can avoid, through the same array of handles.
- * Cancel reads a handle and does one compare-and-swap on its baseline word; schedule writes one record and
- * appends 8 bytes. Nothing ever fires: this is no timer, and is left out where timers must fire.
+ * The floor: only the memory work that no timer service with safe handles can avoid, through the
+ * same array of handles. Cancel reads a handle and does one compare-and-swap on its baseline word;
+ * schedule writes one record and appends 8 bytes. Nothing ever fires: this is no timer, and is left
+ * out where timers must fire.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -72,14 +73,16 @@ static inline uint64_t ticks_after(const struct tail *tail, uint64_t delay_ns)
 	return ((tail->loop_ns + delay_ns) / TICK_NS) & TICK_MASK;
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	struct limit *self = me;
 	struct tail *tail = &self->tails[thread];
 	uint64_t handle = self->handles[slot];
 	uint32_t index = (uint32_t)handle;
 	self->records[index] = (struct record){.fn = fn, .arg = arg};
-	uint64_t word = (handle >> GENERATION_SHIFT << GENERATION_SHIFT) | ARMED | ticks_after(tail, delay_ns);
+	uint64_t word =
+	    (handle >> GENERATION_SHIFT << GENERATION_SHIFT) | ARMED | ticks_after(tail, delay_ns);
 	atomic_store_explicit(&self->words[index], word, memory_order_release);
 	tail->entries[tail->count++ % TAIL_ENTRIES] = handle;
 	return 0;

@@ -1,6 +1,7 @@
 /*
- * Ours, of W11 and W12: "tickwheel-batch" hands due timers over in batches, as every service does, to a shared pool, driven by hand so that
- * the hand-over can be timed; "tickwheel-pool" submits plain tasks. A layer above pools joins here: create, destroy, post.
+ * Ours, of W11 and W12: "tickwheel-batch" hands due timers over in batches, as every service does,
+ * to a shared pool, driven by hand so that the hand-over can be timed; "tickwheel-pool" submits
+ * plain tasks. A layer above pools joins here: create, destroy, post.
  */
 #include <stdlib.h>
 
@@ -55,8 +56,9 @@ static void *create_service(const struct candidate_setup *setup)
 	struct ours *self = create(setup);
 	if (!self)
 		return NULL;
-	struct tw_service_config config = {
-	    .size = sizeof config, .drive = TW_DRIVE_MANUAL, .executor = tw_pool_executor(self->pool)};
+	struct tw_service_config config = {.size = sizeof config,
+					   .drive = TW_DRIVE_MANUAL,
+					   .executor = tw_pool_executor(self->pool)};
 	if (tw_service_create(&self->service, &config) < 0) {
 		destroy(self);
 		return NULL;

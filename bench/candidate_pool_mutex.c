@@ -1,4 +1,7 @@
-/* The classic pool: a ring of tasks behind a mutex, workers that sleep on a condition variable, one signal for each task. */
+/*
+ * The classic pool: a ring of tasks behind a mutex, workers that sleep on a condition variable, one
+ * signal for each task.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,12 +1,13 @@
 /*
- * POSIX timers: a timer_create for each connection, made once. Of the ways to be told, the cheapest is used: a realtime signal
- * to one thread (SIGEV_THREAD_ID), which never runs a handler but reads them from a signalfd, up to 64 at a time; SIGEV_THREAD
- * would make a thread for each expiry. Arming is one timer_settime with an absolute time, disarming another; any
- * thread may call.
+ * POSIX timers: a timer_create for each connection, made once. Of the ways to be told, the cheapest
+ * is used: a realtime signal to one thread (SIGEV_THREAD_ID), which never runs a handler but reads
+ * them from a signalfd, up to 64 at a time; SIGEV_THREAD would make a thread for each expiry.
+ * Arming is one timer_settime with an absolute time, disarming another; any thread may call.
  *
- * A signal that is queued already is not taken back for sure. So each timer has its deadline beside it, 0 if it is not pending:
- * who takes it away by exchange decides, and an expiry that finds a later one there has been overtaken by a
- * move. The number of timers is limited by that of signals that may be queued (RLIMIT_SIGPENDING).
+ * A signal that is queued already is not taken back for sure. So each timer has its deadline beside
+ * it, 0 if it is not pending: who takes it away by exchange decides, and an expiry that finds a
+ * later one there has been overtaken by a move. The number of timers is limited by that of signals
+ * that may be queued (RLIMIT_SIGPENDING).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -59,7 +60,8 @@ static uint32_t most_slots(void)
 	const rlim_t most = 20000000;
 	if (getrlimit(RLIMIT_SIGPENDING, &limit) < 0)
 		return 0;
-	struct rlimit wanted = {.rlim_cur = most, .rlim_max = most > limit.rlim_max ? most : limit.rlim_max};
+	struct rlimit wanted = {.rlim_cur = most,
+				.rlim_max = most > limit.rlim_max ? most : limit.rlim_max};
 	if (setrlimit(RLIMIT_SIGPENDING, &wanted) == 0)
 		return (uint32_t)most;
 	rlim_t got = limit.rlim_max < most ? limit.rlim_max : most;
@@ -105,7 +107,10 @@ static int create_timer(struct kernel_timers *self, struct timer *timer)
 	return timer_create(CLOCK_MONOTONIC, &event, &timer->id);
 }
 
-/* Blocked in this thread and in those that it makes. What a create that failed has made ends with the process. */
+/*
+ * Blocked in this thread and in those that it makes. What a create that failed has made ends with
+ * the process.
+ */
 static void *create(const struct candidate_setup *setup)
 {
 	struct kernel_timers *self = touched_array(1, sizeof *self);
@@ -119,7 +124,8 @@ static void *create(const struct candidate_setup *setup)
 	self->timers = touched_array(setup->slots, sizeof *self->timers);
 	self->signals = signalfd(-1, &mask, SFD_CLOEXEC);
 	sem_init(&self->started, 0, 0);
-	if (!self->timers || self->signals < 0 || pthread_create(&self->thread, NULL, timer_thread, self))
+	if (!self->timers || self->signals < 0 ||
+	    pthread_create(&self->thread, NULL, timer_thread, self))
 		return NULL;
 	sem_wait(&self->started);
 	for (uint32_t slot = 0; slot < setup->slots; slot++)
@@ -146,7 +152,8 @@ static void destroy(void *me)
 
 static int set(const struct timer *timer, uint64_t deadline_ns, uint64_t period_ns)
 {
-	struct itimerspec spec = {.it_value = timespec_of(deadline_ns), .it_interval = timespec_of(period_ns)};
+	struct itimerspec spec = {.it_value = timespec_of(deadline_ns),
+				  .it_interval = timespec_of(period_ns)};
 	return timer_settime(timer->id, TIMER_ABSTIME, &spec, NULL) ? -errno : 0;
 }
 

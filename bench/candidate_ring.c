@@ -1,8 +1,9 @@
 /*
- * The floor of W11 and W12: a ring of Concurrency Kit's with one producer, and workers that poll it without ever sleeping (they yield
- * when it stays empty). Left out, and paid for by all others: workers that sleep and are woken, more than one producer, a place to wait
- * when it is full, a close, counters. It also keeps a processor busy while there is nothing to do. What a hand-over between threads
- * costs at least.
+ * The floor of W11 and W12: a ring of Concurrency Kit's with one producer, and workers that poll it
+ * without ever sleeping (they yield when it stays empty). Left out, and paid for by all others:
+ * workers that sleep and are woken, more than one producer, a place to wait when it is full, a
+ * close, counters. It also keeps a processor busy while there is nothing to do. What a hand-over
+ * between threads costs at least.
  */
 #include <ck_ring.h>
 #include <sched.h>

@@ -1,8 +1,9 @@
 /*
- * Ours, with all defaults: tick thread, pool. "tickwheel" gives delays; "tickwheel-at" gives deadlines counted from the
- * caller's loop time, as a server that keeps one would. "tickwheel-manual" and "tickwheel-manual-at" are the same without a
- * thread: the one caller drives the service between its operations (TW_DRIVE_MANUAL), and callbacks run inline.
- * "tickwheel-group" is the first with each timer a member of a group: sixteen slots side by side share one.
+ * Ours, with all defaults: tick thread, pool. "tickwheel" gives delays; "tickwheel-at" gives
+ * deadlines counted from the caller's loop time, as a server that keeps one would.
+ * "tickwheel-manual" and "tickwheel-manual-at" are the same without a thread: the one caller drives
+ * the service between its operations (TW_DRIVE_MANUAL), and callbacks run inline. "tickwheel-group"
+ * is the first with each timer a member of a group: sixteen slots side by side share one.
  */
 #include <stdlib.h>
 
@@ -54,7 +55,8 @@ static void *create_driven(const struct candidate_setup *setup, enum tw_drive dr
 		return NULL;
 	self->timers = touched_array(setup->slots, sizeof *self->timers);
 	self->callers = touched_array(setup->threads, sizeof *self->callers);
-	if (!self->timers || !self->callers || create_service(&self->service, setup->slots, drive) < 0) {
+	if (!self->timers || !self->callers ||
+	    create_service(&self->service, setup->slots, drive) < 0) {
 		destroy(self);
 		return NULL;
 	}
@@ -87,33 +89,40 @@ static void *create_group(const struct candidate_setup *setup)
 	return self;
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	(void)thread;
 	struct ours *self = me;
 	return tw_schedule(self->service, delay_ns, fn, arg, &self->timers[slot]);
 }
 
-static int schedule_at(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule_at(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		       void *arg)
 {
 	struct ours *self = me;
 	uint64_t deadline_ns = self->callers[thread].loop_ns + delay_ns;
 	return tw_schedule_at(self->service, deadline_ns, fn, arg, &self->timers[slot]);
 }
 
-static int schedule_member(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule_member(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
+			   expiry_fn *fn, void *arg)
 {
 	(void)thread;
 	struct ours *self = me;
-	struct tw_task task = {
-	    .size = sizeof task, .fn = fn, .arg = arg, .when_ns = delay_ns, .group = self->groups[slot / MEMBERS]};
+	struct tw_task task = {.size = sizeof task,
+			       .fn = fn,
+			       .arg = arg,
+			       .when_ns = delay_ns,
+			       .group = self->groups[slot / MEMBERS]};
 	return tw_schedule_task(self->service, &task, &self->timers[slot]);
 }
 
 static int every(void *me, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg)
 {
 	struct ours *self = me;
-	struct tw_period period = {.size = sizeof period, .first_ns = period_ns, .period_ns = period_ns};
+	struct tw_period period = {
+	    .size = sizeof period, .first_ns = period_ns, .period_ns = period_ns};
 	return tw_schedule_every(self->service, &period, fn, arg, &self->timers[slot]);
 }
 
@@ -148,10 +157,14 @@ static void turn_manual(void *me, unsigned thread, uint64_t at_ns)
 {
 	struct ours *self = me;
 	turn_at(me, thread, at_ns);
-	(void)tw_service_advance(self->service, TW_NO_LIMIT); /* a number of callbacks: there is no error but misuse */
+	/* a number of callbacks: there is no error but misuse */
+	(void)tw_service_advance(self->service, TW_NO_LIMIT);
 }
 
-/* In the next tick: when the next timer is due is not asked, and so this is no candidate of the idle workload. */
+/*
+ * In the next tick: when the next timer is due is not asked, and so this is no candidate of the
+ * idle workload.
+ */
 static uint64_t next_turn_manual(void *me)
 {
 	struct ours *self = me;

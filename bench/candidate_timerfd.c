@@ -1,11 +1,13 @@
 /*
- * timerfd: a descriptor for each timer, made once for each connection, all in one epoll set, and a thread that waits there and
- * takes up to 64 at a time. Arming is one timerfd_settime with an absolute time, disarming another; the kernel does the
- * rest, and any thread may call. This is as its manual page shows it.
+ * timerfd: a descriptor for each timer, made once for each connection, all in one epoll set, and a
+ * thread that waits there and takes up to 64 at a time. Arming is one timerfd_settime with an
+ * absolute time, disarming another; the kernel does the rest, and any thread may call. This is as
+ * its manual page shows it.
  *
- * timerfd_settime also takes back an expiry that nobody has read yet, without telling. So each timer has its deadline
- * beside it, 0 if it is not pending: who takes it away by exchange decides, and an expiry that finds a later
- * one there has been overtaken by a move. The number of timers is limited by that of descriptors.
+ * timerfd_settime also takes back an expiry that nobody has read yet, without telling. So each
+ * timer has its deadline beside it, 0 if it is not pending: who takes it away by exchange decides,
+ * and an expiry that finds a later one there has been overtaken by a move. The number of timers is
+ * limited by that of descriptors.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -125,7 +127,8 @@ static void destroy(void *me)
 
 static int set(const struct timer *timer, uint64_t deadline_ns, uint64_t period_ns)
 {
-	struct itimerspec spec = {.it_value = timespec_of(deadline_ns), .it_interval = timespec_of(period_ns)};
+	struct itimerspec spec = {.it_value = timespec_of(deadline_ns),
+				  .it_interval = timespec_of(period_ns)};
 	return timerfd_settime(timer->fd, TFD_TIMER_ABSTIME, &spec, NULL) ? -errno : 0;
 }
 

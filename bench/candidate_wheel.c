@@ -1,4 +1,6 @@
-/* The bare wheel as a loop would use it: deadlines from the loop's cached time, one turn per loop. */
+/*
+ * The bare wheel as a loop would use it: deadlines from the loop's cached time, one turn per loop.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,7 +8,10 @@
 #include "bench/measure.h"
 #include "bench/candidate.h"
 
-/* What the user of a wheel without periodic timers keeps for a series: its callback adds the timer again. */
+/*
+ * What the user of a wheel without periodic timers keeps for a series: its callback adds the timer
+ * again.
+ */
 struct series {
 	struct wheel_bare *self;
 	expiry_fn *fn;
@@ -51,7 +56,8 @@ static inline uint64_t due_tick(const struct wheel_bare *self, uint64_t delay_ns
 	return (self->loop_ns + delay_ns + TICK_NS - 1) / TICK_NS;
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	(void)thread;
 	struct wheel_bare *self = me;

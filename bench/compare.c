@@ -1,13 +1,14 @@
 /*
- * The rule. A figure of a cell has moved if the spans min..max of its repetitions, the old ones and the new ones, do
- * not overlap: then every repetition of one run is above every one of the other, which noise within the runs does not
- * explain. A span counts as no narrower than 2.5 % of the median either way, so that figures which repeat almost exactly
- * are not told for nothing; and of fewer than three repetitions, which have no span to speak of, as no narrower than
+ * The rule. A figure of a cell has moved if the spans min..max of its repetitions, the old ones and
+ * the new ones, do not overlap: then every repetition of one run is above every one of the other,
+ * which noise within the runs does not explain. A span counts as no narrower than 2.5 % of the
+ * median either way, so that figures which repeat almost exactly are not told for nothing; and of
+ * fewer than three repetitions, which have no span to speak of, as no narrower than
  * 25 %. What is told is the ratio of the medians.
  *
- * Between two runs a machine may have become slower as a whole, which no span knows of. So the median ratio of the others
- * in the same cell, whose code is the same in both runs as a rule, stands beside it: where that has moved as far, it was
- * the machine.
+ * Between two runs a machine may have become slower as a whole, which no span knows of. So the
+ * median ratio of the others in the same cell, whose code is the same in both runs as a rule,
+ * stands beside it: where that has moved as far, it was the machine.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +27,8 @@ static struct span span_of(const struct figure *figure)
 {
 	struct summary s = figure_summary(figure);
 	double least = fabs(s.median) * (s.count < FEW_RUNS ? 0.25 : 0.025);
-	return (struct span){.low = fmin(s.min, s.median - least), .high = fmax(s.max, s.median + least)};
+	return (struct span){.low = fmin(s.min, s.median - least),
+			     .high = fmax(s.max, s.median + least)};
 }
 
 static bool has_moved(const struct figure *old, const struct figure *now)
@@ -62,7 +64,8 @@ static const struct cell *twin_of(const struct results *results, const struct ce
 	return results_twin(results, cell);
 }
 
-static const struct figure *twin_figure(const struct results *results, const struct cell *cell, const char *name)
+static const struct figure *twin_figure(const struct results *results, const struct cell *cell,
+					const char *name)
 {
 	const struct cell *twin = twin_of(results, cell);
 	return twin && cell_stands(twin) ? cell_figure(twin, name) : NULL;
@@ -75,9 +78,11 @@ static double ratio_of_others(const struct comparison *c, const struct cell *cel
 	double *ratios = malloc((c->now->count + 1) * sizeof *ratios);
 	for (size_t i = 0; ratios && i < c->now->count; i++) {
 		const struct cell *other = c->now->cells[i];
-		if (!cells_meet(other, cell) || other == cell || cell_is_ours(other) || !cell_stands(other))
+		if (!cells_meet(other, cell) || other == cell || cell_is_ours(other) ||
+		    !cell_stands(other))
 			continue;
-		const struct figure *now = cell_figure(other, name), *old = twin_figure(c->old, other, name);
+		const struct figure *now = cell_figure(other, name),
+				    *old = twin_figure(c->old, other, name);
 		double ratio = now && old ? ratio_of_medians(old, now) : NAN;
 		if (isfinite(ratio))
 			ratios[count++] = ratio;
@@ -95,26 +100,29 @@ static void print_ratio(FILE *out, double ratio)
 		fprintf(out, " %8s", "-");
 }
 
-static void print_moved(FILE *out, const struct comparison *c, const struct cell *cell, const struct figure *old,
-			const struct figure *now)
+static void print_moved(FILE *out, const struct comparison *c, const struct cell *cell,
+			const struct figure *old, const struct figure *now)
 {
 	char size[16], work[32];
 	if (c->moved == 1)
-		fprintf(out, "%-5s%-14s%-20s%-22s %10s %10s %8s %8s\n", "", "n x threads", "candidate", "figure", "old",
-			"new", "new/old", "others'");
-	snprintf(work, sizeof work, "%s x %u%s", size_text(cell->workload, cell->n, size, sizeof size), cell->threads,
+		fprintf(out, "%-5s%-14s%-20s%-22s %10s %10s %8s %8s\n", "", "n x threads",
+			"candidate", "figure", "old", "new", "new/old", "others'");
+	snprintf(work, sizeof work, "%s x %u%s",
+		 size_text(cell->workload, cell->n, size, sizeof size), cell->threads,
 		 distance_text(cell->distance));
-	fprintf(out, "%-5s%-14s%-20s%-22s %10.4g %10.4g", cell->workload->name, work, cell->candidate, now->name,
-		figure_summary(old).median, figure_summary(now).median);
+	fprintf(out, "%-5s%-14s%-20s%-22s %10.4g %10.4g", cell->workload->name, work,
+		cell->candidate, now->name, figure_summary(old).median, figure_summary(now).median);
 	print_ratio(out, ratio_of_medians(old, now));
 	print_ratio(out, ratio_of_others(c, cell, now->name));
 	fputc('\n', out);
 }
 
-static void compare_cells(FILE *out, struct comparison *c, const struct cell *old, const struct cell *now)
+static void compare_cells(FILE *out, struct comparison *c, const struct cell *old,
+			  const struct cell *now)
 {
 	for (size_t i = 0; i < now->figure_count; i++) {
-		const struct figure *after = &now->figures[i], *before = cell_figure(old, after->name);
+		const struct figure *after = &now->figures[i],
+				    *before = cell_figure(old, after->name);
 		if (!before || is_circumstance(after->name))
 			continue;
 		c->compared++;
@@ -137,8 +145,9 @@ static void print_differences(FILE *out, const struct machine *old, const struct
 			      const struct occasion *before, const struct occasion *after)
 {
 	if (strcmp(old->cpu, now->cpu) != 0 || old->cores != now->cores)
-		fprintf(out, "Another machine (%s, %u cores; %s, %u cores): times cannot be compared.\n", old->cpu,
-			old->cores, now->cpu, now->cores);
+		fprintf(out,
+			"Another machine (%s, %u cores; %s, %u cores): times cannot be compared.\n",
+			old->cpu, old->cores, now->cpu, now->cores);
 	if (strcmp(old->compiler, now->compiler) != 0)
 		fprintf(out, "Another compiler: %s; %s.\n", old->compiler, now->compiler);
 	if (before->mode[0] && after->mode[0] && strcmp(before->mode, after->mode) != 0)
@@ -164,10 +173,12 @@ void compare_results(FILE *out, const struct machine *old_machine, const struct 
 	}
 	struct comparison c = {.old = old, .now = results};
 	fprintf(out, "\nWhat has moved beyond noise since %s, commit %.12s:\n",
-		old->occasion.when[0] ? old->occasion.when : "the old results", old_machine->commit);
+		old->occasion.when[0] ? old->occasion.when : "the old results",
+		old_machine->commit);
 	print_differences(out, old_machine, machine, &old->occasion, &results->occasion);
 	for (size_t i = 0; i < results->count; i++) {
-		const struct cell *now = results->cells[i], *twin = now->finished ? twin_of(old, now) : NULL;
+		const struct cell *now = results->cells[i],
+				  *twin = now->finished ? twin_of(old, now) : NULL;
 		if (twin && cell_stands(twin) && cell_stands(now))
 			compare_cells(out, &c, twin, now);
 		else if (twin)

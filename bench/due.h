@@ -1,6 +1,6 @@
 /*
- * How a loop's thread runs callbacks outside the lock that guards the loop: what has come due is copied into a small
- * batch while the lock is held, and run from there without it.
+ * How a loop's thread runs callbacks outside the lock that guards the loop: what has come due is
+ * copied into a small batch while the lock is held, and run from there without it.
  */
 #ifndef BENCH_DUE_H
 #define BENCH_DUE_H

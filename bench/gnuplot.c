@@ -1,4 +1,7 @@
-/* Runs gnuplot: script in, SVGs out, both by way of temporary files, so that nobody waits for anybody's pipe. */
+/*
+ * Runs gnuplot: script in, SVGs out, both by way of temporary files, so that nobody waits for
+ * anybody's pipe.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -96,10 +99,12 @@ static void tell(int status, bool late, FILE *errors)
 			snprintf(said, sizeof said, "%.*s", (int)strcspn(line, "\n"), line);
 	if (status < 0)
 		fprintf(stderr,
-			"bench: the page has no plots: gnuplot cannot be run (Debian's package gnuplot-nox): %s\n",
+			"bench: the page has no plots: gnuplot cannot be run (Debian's package "
+			"gnuplot-nox): %s\n",
 			strerror(errno));
 	else if (late)
-		fprintf(stderr, "bench: the page has no plots: gnuplot was stopped after %d s\n", PATIENCE_S);
+		fprintf(stderr, "bench: the page has no plots: gnuplot was stopped after %d s\n",
+			PATIENCE_S);
 	else
 		fprintf(stderr, "bench: the page has no plots: gnuplot failed: %s\n",
 			said[0] ? said : "it said nothing");
@@ -118,7 +123,8 @@ bool plots_draw(struct plots *plots)
 	FILE *output = tmpfile(), *errors = tmpfile();
 	bool drawn = false;
 	if (!plots->script || !output || !errors) {
-		fprintf(stderr, "bench: the page has no plots: no temporary file: %s\n", strerror(errno));
+		fprintf(stderr, "bench: the page has no plots: no temporary file: %s\n",
+			strerror(errno));
 	} else {
 		bool late = false;
 		int status = run_gnuplot(plots->script, output, errors, &late);
@@ -142,8 +148,9 @@ static bool begins(const char *line, const char *with)
 }
 
 /*
- * Line by line, without what has no place in a page with other plots: the prolog, titles, which browsers show as
- * tool tips, and ids; the marks are defined in the first plot only, whose ids serve all.
+ * Line by line, without what has no place in a page with other plots: the prolog, titles, which
+ * browsers show as tool tips, and ids; the marks are defined in the first plot only, whose ids
+ * serve all.
  */
 void plots_write(FILE *out, const struct plots *plots, size_t plot)
 {
@@ -157,8 +164,8 @@ void plots_write(FILE *out, const struct plots *plots, size_t plot)
 		in_marks |= begins(line, "<defs>");
 		if (begins(line + strspn(line, "\t"), "<g id="))
 			fputs("<g>\n", out);
-		else if (length && !begins(line, "<?xml") && !begins(line, "<title>") && !begins(line, "<desc>") &&
-			 !(in_marks && plot > 0))
+		else if (length && !begins(line, "<?xml") && !begins(line, "<title>") &&
+			 !begins(line, "<desc>") && !(in_marks && plot > 0))
 			fprintf(out, "%.*s\n", (int)length, line);
 		in_marks &= !begins(line, "</defs>");
 	}

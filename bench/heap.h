@@ -1,7 +1,8 @@
 /*
- * A heap of timers with indices, of any arity: the tree's own heap (executor/base/heap.h), which schedulers run on, as the classic timer
- * has it: the first by deadline, equals in any order. Add, remove and retime are O(log n), and inline: this rival pays for no
- * call, and the arity is a constant where they are used. No lock, no clock.
+ * A heap of timers with indices, of any arity: the tree's own heap (executor/base/heap.h), which
+ * schedulers run on, as the classic timer has it: the first by deadline, equals in any order. Add,
+ * remove and retime are O(log n), and inline: this rival pays for no call, and the arity is a
+ * constant where they are used. No lock, no clock.
  */
 #ifndef BENCH_HEAP_H
 #define BENCH_HEAP_H
@@ -45,7 +46,8 @@ static inline bool heap_has(const struct heap_timer *timer)
 	return timer->entry.index != TW__HEAP_NOWHERE;
 }
 
-static inline void heap_add(struct tw__heap *heap, struct heap_timer *timer, uint64_t deadline_ns, unsigned arity)
+static inline void heap_add(struct tw__heap *heap, struct heap_timer *timer, uint64_t deadline_ns,
+			    unsigned arity)
 {
 	tw__heap_push_reserved_as(heap, &timer->entry, (int64_t)deadline_ns, heap_shape(arity));
 }
@@ -55,17 +57,22 @@ static inline void heap_remove(struct tw__heap *heap, struct heap_timer *timer, 
 	tw__heap_remove_as(heap, &timer->entry, heap_shape(arity));
 }
 
-static inline void heap_retime(struct tw__heap *heap, struct heap_timer *timer, uint64_t deadline_ns, unsigned arity)
+static inline void heap_retime(struct tw__heap *heap, struct heap_timer *timer,
+			       uint64_t deadline_ns, unsigned arity)
 {
 	tw__heap_rekey_as(heap, &timer->entry, (int64_t)deadline_ns, heap_shape(arity));
 }
 
-/* The first one has come due: it leaves, or takes its next place, a period after the last by its nominal time. */
+/*
+ * The first one has come due: it leaves, or takes its next place, a period after the last by its
+ * nominal time.
+ */
 static inline struct heap_timer *heap_take(struct tw__heap *heap, unsigned arity)
 {
 	struct heap_timer *timer = (struct heap_timer *)(void *)heap->nodes[0].entry;
 	if (timer->entry.spare)
-		heap_retime(heap, timer, heap_first_ns(heap) + timer->entry.spare * UINT64_C(1000000), arity);
+		heap_retime(heap, timer,
+			    heap_first_ns(heap) + timer->entry.spare * UINT64_C(1000000), arity);
 	else
 		heap_remove(heap, timer, arity);
 	return timer;

@@ -1,6 +1,7 @@
 /*
- * What the candidates of the kernel's own timers share: a slot's timer is set by a system call of its kind, and its deadline decides who
- * ends it, the thread that sees it expire or the one that cancels. Included by each of them after
+ * What the candidates of the kernel's own timers share: a slot's timer is set by a system call of
+ * its kind, and its deadline decides who ends it, the thread that sees it expire or the one that
+ * cancels. Included by each of them after
  *     struct timer { _Atomic uint64_t deadline_ns; expiry_fn *fn; void *arg; bool series; ... };
  *     struct kernel_timers { struct timer *timers; uint32_t slots; _Atomic uint64_t wakeups; ... };
  * and gives it its vtable's functions; `set` is the includer's.
@@ -12,14 +13,15 @@
 
 static struct timespec timespec_of(uint64_t ns)
 {
-	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
+				 .tv_nsec = (long)(ns % 1000000000)};
 }
 
 /* Sets or, with 0, stops the kernel's timer. 0 or negative errno. */
 static int set(const struct timer *timer, uint64_t deadline_ns, uint64_t period_ns);
 
-static int arm(struct kernel_timers *self, uint32_t slot, uint64_t delay_ns, uint64_t period_ns, expiry_fn *fn,
-	       void *arg)
+static int arm(struct kernel_timers *self, uint32_t slot, uint64_t delay_ns, uint64_t period_ns,
+	       expiry_fn *fn, void *arg)
 {
 	struct timer *timer = &self->timers[slot];
 	uint64_t deadline_ns = now_ns() + delay_ns;
@@ -30,7 +32,8 @@ static int arm(struct kernel_timers *self, uint32_t slot, uint64_t delay_ns, uin
 	return set(timer, deadline_ns, period_ns);
 }
 
-static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
 {
 	(void)thread;
 	return arm(me, slot, delay_ns, 0, fn, arg);
@@ -57,7 +60,8 @@ static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 	struct kernel_timers *self = me;
 	struct timer *timer = &self->timers[slot];
 	uint64_t before_ns = atomic_load(&timer->deadline_ns), deadline_ns = now_ns() + delay_ns;
-	if (before_ns == 0 || !atomic_compare_exchange_strong(&timer->deadline_ns, &before_ns, deadline_ns))
+	if (before_ns == 0 ||
+	    !atomic_compare_exchange_strong(&timer->deadline_ns, &before_ns, deadline_ns))
 		return false;
 	set(timer, deadline_ns, 0);
 	return true;
@@ -66,7 +70,8 @@ static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 static void view(void *me, struct candidate_view *out)
 {
 	struct kernel_timers *self = me;
-	*out = (struct candidate_view){.wakeups = self->wakeups, .user_bytes = sizeof(struct timer)};
+	*out =
+	    (struct candidate_view){.wakeups = self->wakeups, .user_bytes = sizeof(struct timer)};
 	for (uint32_t slot = 0; slot < self->slots; slot++)
 		out->pending += atomic_load(&self->timers[slot].deadline_ns) != 0;
 }

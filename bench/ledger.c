@@ -1,4 +1,7 @@
-/* At the first look a few callbacks may have begun that have not been counted: between two counts the truth must lie. */
+/*
+ * At the first look a few callbacks may have begun that have not been counted: between two counts
+ * the truth must lie.
+ */
 #include "bench/ledger.h"
 #include "bench/measure.h"
 #include "bench/recorder.h"
@@ -17,8 +20,8 @@ static struct look look(const struct candidate *candidate, void *self)
 	return look;
 }
 
-void check_ledger(const struct candidate *candidate, void *self, uint64_t scheduled, uint64_t cancelled,
-		  struct outcome *outcome)
+void check_ledger(const struct candidate *candidate, void *self, uint64_t scheduled,
+		  uint64_t cancelled, struct outcome *outcome)
 {
 	const uint64_t patience_ns = UINT64_C(5000000000), pause_ns = 2 * TICK_NS;
 	uint64_t end = now_ns() + patience_ns;
@@ -30,8 +33,9 @@ void check_ledger(const struct candidate *candidate, void *self, uint64_t schedu
 		if (seen.fired_before <= fired && fired <= seen.fired_after)
 			return;
 	} while (now_ns() < end);
-	outcome_violation(outcome, "ledger: scheduled %llu, cancelled %llu, fired %llu .. %llu, pending %llu",
-			  (unsigned long long)scheduled, (unsigned long long)cancelled,
-			  (unsigned long long)seen.fired_before, (unsigned long long)seen.fired_after,
-			  (unsigned long long)seen.pending);
+	outcome_violation(
+	    outcome, "ledger: scheduled %llu, cancelled %llu, fired %llu .. %llu, pending %llu",
+	    (unsigned long long)scheduled, (unsigned long long)cancelled,
+	    (unsigned long long)seen.fired_before, (unsigned long long)seen.fired_after,
+	    (unsigned long long)seen.pending);
 }

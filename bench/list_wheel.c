@@ -1,4 +1,6 @@
-/* The turning side of the wheel: running slots, moving coarse slots nearer, finding the next one. */
+/*
+ * The turning side of the wheel: running slots, moving coarse slots nearer, finding the next one.
+ */
 #include <limits.h>
 #include <string.h>
 
@@ -48,7 +50,10 @@ static void move_nearer(struct list_wheel *wheel, unsigned slot)
 		list_wheel_file(wheel, timer);
 }
 
-/* The cursor has come to the start of a fine round: each coarse slot that begins here is moved nearer. */
+/*
+ * The cursor has come to the start of a fine round: each coarse slot that begins here is moved
+ * nearer.
+ */
 static void begin_round(struct list_wheel *wheel)
 {
 	for (unsigned level = 1; level < WHEEL_LEVELS; level++) {
@@ -79,7 +84,8 @@ void list_wheel_turn(struct list_wheel *wheel, uint64_t now_tick)
 	while (wheel->cursor <= now_tick) {
 		uint64_t start = wheel->cursor & ~(round - 1);
 		uint64_t stop = now_tick - start < round ? now_tick + 1 : start + round;
-		unsigned slot = next_set(wheel, (unsigned)(wheel->cursor - start), (unsigned)(stop - start));
+		unsigned slot =
+		    next_set(wheel, (unsigned)(wheel->cursor - start), (unsigned)(stop - start));
 		/* Past the tick before its callbacks run: what they add goes to a later one. */
 		wheel->cursor = slot == NO_SLOT ? stop : start + slot + 1;
 		if (slot != NO_SLOT)
@@ -100,7 +106,10 @@ static unsigned next_filled(struct list_wheel *wheel, unsigned from, unsigned to
 	return NO_SLOT;
 }
 
-/* The start of the first filled slot of a level, walking round once from `from` (in the level's units). */
+/*
+ * The start of the first filled slot of a level, walking round once from `from` (in the level's
+ * units).
+ */
 static uint64_t next_in_level(struct list_wheel *wheel, unsigned level, uint64_t from)
 {
 	unsigned base = wheel_level_start(level), count = 1u << wheel_level_bits(level);
@@ -120,7 +129,8 @@ uint64_t list_wheel_next_tick(struct list_wheel *wheel)
 {
 	uint64_t next = next_in_level(wheel, 0, wheel->cursor);
 	for (unsigned level = 1; level < WHEEL_LEVELS; level++) {
-		uint64_t coarse = next_in_level(wheel, level, (wheel->cursor >> wheel_level_shift(level)) + 1);
+		uint64_t coarse =
+		    next_in_level(wheel, level, (wheel->cursor >> wheel_level_shift(level)) + 1);
 		if (coarse < next)
 			next = coarse;
 	}

@@ -1,11 +1,12 @@
 /*
- * A bare intrusive timing wheel (Varghese and Lauck, 1987), the way a careful C programmer would write it for one
- * thread: hierarchical, 4096 slots of one tick and three coarser levels of 256, doubly linked lists threaded through
- * the users' records, an occupancy bitmap per level, no lock, no clock. Add and remove are O(1) and inline, so that
- * this rival pays for no call either; a record costs 40 bytes and nothing else.
+ * A bare intrusive timing wheel (Varghese and Lauck, 1987), the way a careful C programmer would
+ * write it for one thread: hierarchical, 4096 slots of one tick and three coarser levels of 256,
+ * doubly linked lists threaded through the users' records, an occupancy bitmap per level, no lock,
+ * no clock. Add and remove are O(1) and inline, so that this rival pays for no call either; a
+ * record costs 40 bytes and nothing else.
  *
- * Not good at: being used by a second thread; and a coarse slot is moved nearer in one go, which makes for a long
- * turn every 4096 ticks.
+ * Not good at: being used by a second thread; and a coarse slot is moved nearer in one go, which
+ * makes for a long turn every 4096 ticks.
  */
 #ifndef BENCH_LIST_WHEEL_H
 #define BENCH_LIST_WHEEL_H
@@ -33,9 +34,12 @@ struct wheel_timer {
 };
 
 struct list_wheel {
-	uint64_t cursor;                        /* the next tick to run; ticks are counted from the clock's zero */
-	uint64_t occupied[WHEEL_SLOTS / 64];    /* set by add, cleared when a slot is emptied or found empty */
-	struct wheel_timer *slots[WHEEL_SLOTS]; /* the levels one behind the other, the finest first */
+	/* the next tick to run; ticks are counted from the clock's zero */
+	uint64_t cursor;
+	/* set by add, cleared when a slot is emptied or found empty */
+	uint64_t occupied[WHEEL_SLOTS / 64];
+	/* the levels one behind the other, the finest first */
+	struct wheel_timer *slots[WHEEL_SLOTS];
 };
 
 void list_wheel_init(struct list_wheel *wheel, uint64_t now_tick);
@@ -63,11 +67,15 @@ static inline unsigned wheel_level_start(unsigned level)
 
 static inline unsigned wheel_slot_in(unsigned level, uint64_t tick)
 {
-	unsigned index = (unsigned)(tick >> wheel_level_shift(level)) & ((1u << wheel_level_bits(level)) - 1);
+	unsigned index =
+	    (unsigned)(tick >> wheel_level_shift(level)) & ((1u << wheel_level_bits(level)) - 1);
 	return wheel_level_start(level) + index;
 }
 
-/* Where a timer due at `tick` belongs. Beyond the coarsest level: into its farthest slot, to be filed again there. */
+/*
+ * Where a timer due at `tick` belongs. Beyond the coarsest level: into its farthest slot, to be
+ * filed again there.
+ */
 static inline unsigned wheel_slot(const struct list_wheel *wheel, uint64_t tick)
 {
 	uint64_t ahead = tick - wheel->cursor;
@@ -96,7 +104,8 @@ static inline void list_wheel_file(struct list_wheel *wheel, struct wheel_timer 
 	wheel->occupied[slot / 64] |= UINT64_C(1) << slot % 64;
 }
 
-static inline void list_wheel_add(struct list_wheel *wheel, struct wheel_timer *timer, uint64_t due_tick)
+static inline void list_wheel_add(struct list_wheel *wheel, struct wheel_timer *timer,
+				  uint64_t due_tick)
 {
 	timer->due_tick = due_tick;
 	list_wheel_file(wheel, timer);
@@ -110,7 +119,8 @@ static inline void list_wheel_remove(struct wheel_timer *timer)
 	timer->link = NULL;
 }
 
-static inline void list_wheel_retime(struct list_wheel *wheel, struct wheel_timer *timer, uint64_t due_tick)
+static inline void list_wheel_retime(struct list_wheel *wheel, struct wheel_timer *timer,
+				     uint64_t due_tick)
 {
 	if (timer->due_tick == due_tick)
 		return;

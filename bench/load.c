@@ -1,4 +1,6 @@
-/* The threads of the load, and its ledger. Waiting and checking happen outside the measured part. */
+/*
+ * The threads of the load, and its ledger. Waiting and checking happen outside the measured part.
+ */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +16,8 @@ void load_schedule_again(struct load_thread *t, uint32_t slot, uint64_t delay_ns
 	while (answer == -EAGAIN) {
 		t->retries++;
 		sched_yield();
-		answer = t->schedule(t->self, t->index, slot, delay_ns, record_deadline, load_arg(t, delay_ns));
+		answer = t->schedule(t->self, t->index, slot, delay_ns, record_deadline,
+				     load_arg(t, delay_ns));
 	}
 	if (answer != 0) {
 		t->scheduled--;
@@ -22,8 +25,12 @@ void load_schedule_again(struct load_thread *t, uint32_t slot, uint64_t delay_ns
 	}
 }
 
-/* Works in chunks for so long, and then on for some operations more, but not beyond most_ns; the operations done. */
-static uint64_t work_for(struct load_thread *t, uint64_t duration_ns, uint64_t least_ops, uint64_t most_ns)
+/*
+ * Works in chunks for so long, and then on for some operations more, but not beyond most_ns; the
+ * operations done.
+ */
+static uint64_t work_for(struct load_thread *t, uint64_t duration_ns, uint64_t least_ops,
+			 uint64_t most_ns)
 {
 	uint64_t ops = 0, start = now_ns(), elapsed = 0;
 	while (elapsed < duration_ns || (ops < least_ops && elapsed < most_ns)) {
@@ -116,7 +123,8 @@ static void check_threads(const struct load *h, struct outcome *outcome)
 		scheduled += h->per_thread[i].scheduled;
 		cancelled += h->per_thread[i].cancelled;
 		if (h->per_thread[i].error)
-			outcome_violation(outcome, "schedule refused: %s", strerror(-h->per_thread[i].error));
+			outcome_violation(outcome, "schedule refused: %s",
+					  strerror(-h->per_thread[i].error));
 	}
 	check_ledger(h->candidate, h->self, scheduled, cancelled, outcome);
 	recorded(&all);

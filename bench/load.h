@@ -1,7 +1,8 @@
 /*
- * Flat-out load on a candidate by several threads, each on its own partition of the slots: fill, warm up, then either a
- * fixed number of operations or a fixed time; wall and CPU time of that part. At the end the ledger must balance:
- * every timer that was scheduled was cancelled, or has fired and not early, or is pending.
+ * Flat-out load on a candidate by several threads, each on its own partition of the slots: fill,
+ * warm up, then either a fixed number of operations or a fixed time; wall and CPU time of that
+ * part. At the end the ledger must balance: every timer that was scheduled was cancelled, or has
+ * fired and not early, or is pending.
  */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
@@ -24,7 +25,8 @@ struct load;
 struct load_thread {
 	_Alignas(64) struct load *load;
 	void *self; /* the candidate and its calls, copied here to be near */
-	int (*schedule)(void *self, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg);
+	int (*schedule)(void *self, unsigned thread, uint32_t slot, uint64_t delay_ns,
+			expiry_fn *fn, void *arg);
 	bool (*cancel)(void *self, uint32_t slot);
 	bool (*touch)(void *self, unsigned thread, uint32_t slot, uint64_t delay_ns);
 	unsigned index;
@@ -43,10 +45,14 @@ struct load {
 	const struct candidate *candidate;
 	void *self;
 	unsigned threads;
-	/* At least so long, and until each timer has been replaced once on average: what a service puts off, such as
-	 * clearing away the cancelled, then is part of what is measured. At most so long. */
+	/*
+	 * At least so long, and until each timer has been replaced once on average: what a service
+	 * puts off, such as clearing away the cancelled, then is part of what is measured. At most
+	 * so long.
+	 */
 	uint64_t warm_up_ns, warm_up_most_ns;
-	uint64_t ops; /* to do per thread; 0: as many as fit target_ns by the speed of the warm-up */
+	/* to do per thread; 0: as many as fit target_ns by the speed of the warm-up */
+	uint64_t ops;
 	uint64_t target_ns;
 	uint64_t least_ops;   /* rather go on for up to three times longer than stop below */
 	uint64_t duration_ns; /* not 0: go on for so long instead */
@@ -76,7 +82,10 @@ static inline void load_turn(struct load_thread *t)
 /* The slow way, after a first answer that was not 0. */
 void load_schedule_again(struct load_thread *t, uint32_t slot, uint64_t delay_ns, int answer);
 
-/* The lower bound of the deadline goes along as arg, so that early runs are found without touching memory. */
+/*
+ * The lower bound of the deadline goes along as arg, so that early runs are found without touching
+ * memory.
+ */
 static inline void *load_arg(const struct load_thread *t, uint64_t delay_ns)
 {
 	return (void *)(uintptr_t)(t->loop_ns + delay_ns);
@@ -84,7 +93,8 @@ static inline void *load_arg(const struct load_thread *t, uint64_t delay_ns)
 
 static inline void load_schedule(struct load_thread *t, uint32_t slot, uint64_t delay_ns)
 {
-	int answer = t->schedule(t->self, t->index, slot, delay_ns, record_deadline, load_arg(t, delay_ns));
+	int answer =
+	    t->schedule(t->self, t->index, slot, delay_ns, record_deadline, load_arg(t, delay_ns));
 	t->scheduled++;
 	if (__builtin_expect(answer != 0, 0))
 		load_schedule_again(t, slot, delay_ns, answer);
@@ -96,7 +106,8 @@ static inline void load_fill(struct load_thread *t, uint64_t from_ns, uint64_t t
 	for (uint32_t i = 0; i < t->slots; i++) {
 		if (i % OPS_PER_TURN == 0)
 			load_turn(t);
-		load_schedule(t, t->first + i, random_between(random_next(&t->random), from_ns, to_ns));
+		load_schedule(t, t->first + i,
+			      random_between(random_next(&t->random), from_ns, to_ns));
 	}
 }
 

@@ -38,13 +38,16 @@ static void look_cpu(char *cpu, size_t size)
 static void look_commit(char *commit, size_t size)
 {
 	snprintf(commit, size, "unknown");
-	FILE *git = popen("git rev-parse HEAD 2>/dev/null && git diff --quiet HEAD 2>/dev/null || echo dirty", "re");
+	FILE *git = popen(
+	    "git rev-parse HEAD 2>/dev/null && git diff --quiet HEAD 2>/dev/null || echo dirty",
+	    "re");
 	if (!git)
 		return;
 	char hash[48], dirty[48];
 	if (fgets(hash, sizeof hash, git) && strlen(hash) >= 40) {
 		cut_newline(hash);
-		snprintf(commit, size, "%s%s", hash, fgets(dirty, sizeof dirty, git) ? "-dirty" : "");
+		snprintf(commit, size, "%s%s", hash,
+			 fgets(dirty, sizeof dirty, git) ? "-dirty" : "");
 	}
 	pclose(git);
 }

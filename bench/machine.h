@@ -6,7 +6,8 @@ struct machine {
 	unsigned cores; /* that this process may use */
 	char cpu[128];
 	char compiler[128];
-	char commit[64]; /* "unknown" outside of a checkout; "-dirty" behind it: there were changes */
+	/* "unknown" outside of a checkout; "-dirty" behind it: there were changes */
+	char commit[64];
 	double clock_ns, cas_ns, first_touch_ns;
 };
 

@@ -1,6 +1,7 @@
 /*
- * The bench: timers made with this library against those that one would use instead, measured side by side. See --help.
- * Every run is checked: a candidate that loses a timer, runs one early or runs a cancelled one fails the bench.
+ * The bench: timers made with this library against those that one would use instead, measured side
+ * by side. See --help. Every run is checked: a candidate that loses a timer, runs one early or runs
+ * a cancelled one fails the bench.
  */
 #include <errno.h>
 #include <math.h>
@@ -45,20 +46,22 @@ struct bench {
 
 static struct moment moment_now(void)
 {
-	return (struct moment){.at_ns = now_ns(), .family_ms = family_cpu_ms(), .use = machine_cpu_use()};
+	return (struct moment){
+	    .at_ns = now_ns(), .family_ms = family_cpu_ms(), .use = machine_cpu_use()};
 }
 
 static struct disturbance disturbance_since(const struct moment *start)
 {
 	struct moment end = moment_now();
-	uint64_t busy = end.use.busy_ms - start->use.busy_ms, ours = end.family_ms - start->family_ms;
+	uint64_t busy = end.use.busy_ms - start->use.busy_ms,
+		 ours = end.family_ms - start->family_ms;
 	return (struct disturbance){.others_cpu_ms = busy > ours ? busy - ours : 0,
 				    .stolen_ms = end.use.stolen_ms - start->use.stolen_ms};
 }
 
 /* False: interrupted. */
-static bool run_once(struct bench *bench, const struct group *group, const struct candidate *candidate,
-		     struct cell *cell, struct cell *baseline)
+static bool run_once(struct bench *bench, const struct group *group,
+		     const struct candidate *candidate, struct cell *cell, struct cell *baseline)
 {
 	struct order order = {
 	    .candidate = candidate,
@@ -82,8 +85,8 @@ static bool run_once(struct bench *bench, const struct group *group, const struc
 	cell_add_outcome(cell, baseline, &outcome);
 	if (outcome.trouble[0]) {
 		progress_clear();
-		fprintf(stderr, "bench: %s %s n=%u threads=%u: %s\n", group->workload->name, candidate->name, group->n,
-			group->threads, outcome.trouble);
+		fprintf(stderr, "bench: %s %s n=%u threads=%u: %s\n", group->workload->name,
+			candidate->name, group->n, group->threads, outcome.trouble);
 	}
 	return true;
 }
@@ -93,16 +96,18 @@ static bool run_group(struct bench *bench, const struct group *group)
 {
 	struct cell *cells[MAX_CANDIDATES], *baseline = NULL;
 	for (unsigned i = 0; i < group->candidate_count; i++)
-		cells[i] =
-		    results_add(&bench->results, group->workload, group->candidates[i]->name, group->n, group->threads);
+		cells[i] = results_add(&bench->results, group->workload, group->candidates[i]->name,
+				       group->n, group->threads);
 	if (group->workload->bit & (ON_FIRE | ON_STORM | ON_SERVER | ON_PERIODIC))
-		baseline = results_add(&bench->results, group->workload, "baseline", group->n, group->threads);
+		baseline = results_add(&bench->results, group->workload, "baseline", group->n,
+				       group->threads);
 	for (unsigned rep = 0; rep < group->reps; rep++)
 		for (unsigned i = 0; i < group->candidate_count; i++) {
 			if (rep >= plan_reps(group, group->candidates[i], &bench->options))
 				continue;
 			progress_run(group, group->candidates[i], rep);
-			if (!cells[i]->lost && !run_once(bench, group, group->candidates[i], cells[i], baseline))
+			if (!cells[i]->lost &&
+			    !run_once(bench, group, group->candidates[i], cells[i], baseline))
 				return false;
 			progress_ran(group);
 		}
@@ -132,7 +137,10 @@ static bool run_trials(struct bench *bench)
 	for (const struct candidate *const *s = all_candidates; *s; s++) {
 		if (!is_tried(bench, *s))
 			continue;
-		struct group group = {.workload = &workload_trial, .threads = 1, .reps = 1, .run_s = workload_trial.s};
+		struct group group = {.workload = &workload_trial,
+				      .threads = 1,
+				      .reps = 1,
+				      .run_s = workload_trial.s};
 		struct cell *cell = results_add(&bench->results, &workload_trial, (*s)->name, 0, 1);
 		progress_run(&group, *s, 0);
 		if (!run_once(bench, &group, *s, cell, NULL))
@@ -166,7 +174,8 @@ static bool save(struct bench *bench, bool complete)
 {
 	const char *path = bench->options.out;
 	note_occasion(bench, complete);
-	return !path || results_write(path, &bench->machine, &bench->results) == 0 || could_not("written", path);
+	return !path || results_write(path, &bench->machine, &bench->results) == 0 ||
+	       could_not("written", path);
 }
 
 static bool last_of_workload(const struct plan *plan, size_t i)
@@ -210,23 +219,27 @@ static void leave_out_threads(struct plan *plan, unsigned cores)
 		if (plan->groups[i].threads == 1)
 			plan->groups[kept++] = plan->groups[i];
 	fprintf(stderr,
-		"bench: this machine, or what this process may use of it, has one core: %zu groups of cells with more "
+		"bench: this machine, or what this process may use of it, has one core: %zu groups "
+		"of cells with more "
 		"threads are skipped; tick thread and caller take turns in the rest\n",
 		plan->count - kept);
 	plan->count = kept;
 }
 
-/* The page of results.json stands beside it; a device has no folder for it. False: it could not be written. */
-static bool make_page(const struct options *options, const char *results_path, const struct machine *machine,
-		      const struct results *results)
+/*
+ * The page of results.json stands beside it; a device has no folder for it. False: it could not be
+ * written.
+ */
+static bool make_page(const struct options *options, const char *results_path,
+		      const struct machine *machine, const struct results *results)
 {
 	char beside[4096];
 	const char *slash = strrchr(results_path, '/'), *path = options->page;
 	if (!path && is_special_file(results_path))
 		return true;
 	if (!path) {
-		snprintf(beside, sizeof beside, "%.*sreport.html", slash ? (int)(slash + 1 - results_path) : 0,
-			 results_path);
+		snprintf(beside, sizeof beside, "%.*sreport.html",
+			 slash ? (int)(slash + 1 - results_path) : 0, results_path);
 		path = beside;
 	}
 	if (page_write(path, machine, results) < 0)
@@ -241,7 +254,8 @@ static int page_of_file(const struct options *options)
 	struct results results;
 	if (!results_read(options->report, &machine, &results))
 		return 2;
-	return make_page(options, options->report, &machine, &results) ? EXIT_SUCCESS : EXIT_FAILURE;
+	return make_page(options, options->report, &machine, &results) ? EXIT_SUCCESS
+								       : EXIT_FAILURE;
 }
 
 struct old_results {
@@ -266,18 +280,22 @@ static bool prepare(struct bench *bench)
 	plan_make(&bench->plan, options);
 	leave_out_threads(&bench->plan, machine_cores());
 	if (bench->plan.count == 0) {
-		fputs("bench: nothing to run: none of these candidates does any of these workloads\n", stderr);
+		fputs(
+		    "bench: nothing to run: none of these candidates does any of these workloads\n",
+		    stderr);
 		return false;
 	}
 	if (options->out && replace_try(options->out) < 0)
 		return could_not("written", options->out);
-	return !options->page || replace_try(options->page) == 0 || could_not("written", options->page);
+	return !options->page || replace_try(options->page) == 0 ||
+	       could_not("written", options->page);
 }
 
 static void begin(struct bench *bench)
 {
 	time_t now = time(NULL);
-	strftime(bench->results.occasion.when, sizeof bench->results.occasion.when, "%Y-%m-%d %H:%M UTC", gmtime(&now));
+	strftime(bench->results.occasion.when, sizeof bench->results.occasion.when,
+		 "%Y-%m-%d %H:%M UTC", gmtime(&now));
 	machine_look(&bench->machine);
 	report_machine(stdout, &bench->machine);
 	rivals_print_skipped(stdout);
@@ -286,17 +304,21 @@ static void begin(struct bench *bench)
 	bench->start = moment_now();
 }
 
-/* What is finished is told and written also if the rest is not. False: something could not be written. */
+/*
+ * What is finished is told and written also if the rest is not. False: something could not be
+ * written.
+ */
 static bool finish(struct bench *bench, const struct old_results *old)
 {
 	bool written = true;
 	const struct options *options = &bench->options;
 	report_notes(stdout, &bench->results);
 	if (old)
-		compare_results(stdout, &old->machine, &old->results, &bench->machine, &bench->results);
+		compare_results(stdout, &old->machine, &old->results, &bench->machine,
+				&bench->results);
 	if (options->out || options->page)
-		written =
-		    make_page(options, options->out ? options->out : options->page, &bench->machine, &bench->results);
+		written = make_page(options, options->out ? options->out : options->page,
+				    &bench->machine, &bench->results);
 	return written;
 }
 

@@ -1,4 +1,7 @@
-/* Reads what the kernel tells in /proc. Meant for the edges of a measurement: each call costs microseconds. */
+/*
+ * Reads what the kernel tells in /proc. Meant for the edges of a measurement: each call costs
+ * microseconds.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <stdatomic.h>
@@ -24,7 +27,8 @@ uint64_t thread_cpu_ns(void)
 
 void sleep_until_ns(uint64_t at_ns)
 {
-	struct timespec t = {.tv_sec = (time_t)(at_ns / 1000000000), .tv_nsec = (long)(at_ns % 1000000000)};
+	struct timespec t = {.tv_sec = (time_t)(at_ns / 1000000000),
+			     .tv_nsec = (long)(at_ns % 1000000000)};
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
 		;
 }
@@ -102,8 +106,8 @@ struct cpu_use machine_cpu_use(void)
 		return use;
 	uint64_t unit_ms = 1000 / (uint64_t)sysconf(_SC_CLK_TCK);
 	/* idle and iowait stand between system and irq */
-	if (fscanf(file, "cpu %llu %llu %llu %*u %*u %llu %llu %llu", &user, &nice, &system, &irq, &softirq, &steal) ==
-	    6) {
+	if (fscanf(file, "cpu %llu %llu %llu %*u %*u %llu %llu %llu", &user, &nice, &system, &irq,
+		   &softirq, &steal) == 6) {
 		use.busy_ms = (user + nice + system + irq + softirq) * unit_ms;
 		use.stolen_ms = steal * unit_ms;
 	}
@@ -161,8 +165,8 @@ double compare_and_swap_cost_ns(void)
 double first_touch_cost_ns(void)
 {
 	enum { PAGES = 8192, PAGE = 4096 };
-	volatile char *memory =
-	    mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	volatile char *memory = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory == MAP_FAILED)
 		return 0;
 	madvise((void *)memory, (size_t)PAGES * PAGE, MADV_NOHUGEPAGE);

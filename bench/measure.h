@@ -17,7 +17,10 @@ static inline uint64_t now_ns(void)
 	return read_clock_ns(CLOCK_MONOTONIC);
 }
 
-/* CPU time of all threads of the process, those that have ended included; and of the calling thread. */
+/*
+ * CPU time of all threads of the process, those that have ended included; and of the calling
+ * thread.
+ */
 uint64_t process_cpu_ns(void);
 uint64_t thread_cpu_ns(void);
 
@@ -33,7 +36,10 @@ uint64_t available_memory_bytes(void);
 /* How often the other threads of this process gave up the CPU of their own accord: slept. */
 uint64_t other_threads_sleeps(void);
 
-/* Since boot, all CPUs together: time that was worked, and that the hypervisor gave to others; 0 where not told. */
+/*
+ * Since boot, all CPUs together: time that was worked, and that the hypervisor gave to others; 0
+ * where not told.
+ */
 struct cpu_use {
 	uint64_t busy_ms, stolen_ms;
 };

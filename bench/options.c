@@ -13,11 +13,14 @@ static const char usage[] =
     "usage: bench [options]\n"
     "       bench --compare OLD NEW\n"
     "       bench --report RESULTS\n"
-    "How do timers made with this library compare, on this machine, with others? Figures are compared within one run.\n"
+    "How do timers made with this library compare, on this machine, with others? Figures are "
+    "compared within one run.\n"
     "Without options it takes about 15 minutes.\n\n"
-    "  --out FILE           write results as JSON, finished cells only, also when interrupted; and the page\n"
+    "  --out FILE           write results as JSON, finished cells only, also when interrupted; and "
+    "the page\n"
     "  --page FILE          the page; otherwise report.html in the folder of the results\n"
-    "  --quick              a first look, under two minutes: fewer sizes, shorter cells, fewer repetitions\n"
+    "  --quick              a first look, under two minutes: fewer sizes, shorter cells, fewer "
+    "repetitions\n"
     "  --full               all repetitions, and curves over n and threads\n"
     "  --growth             only these curves, of W1, W3 and W4\n"
     "  --only W1,W2         these workloads\n"
@@ -25,7 +28,8 @@ static const char usage[] =
     "  --n N,...            these numbers of timers, where a workload has a choice\n"
     "  --threads T,...      these numbers of threads, where a workload has a choice\n"
     "  --reps R             repetitions of each cell\n"
-    "  --compare OLD        then print what has moved beyond noise since these results; with NEW after it, without a "
+    "  --compare OLD        then print what has moved beyond noise since these results; with NEW "
+    "after it, without a "
     "run\n"
     "  --report RESULTS     only make the page of these results\n"
     "  --help               this\n";
@@ -45,7 +49,8 @@ static void print_help(void)
 	puts("\nCandidates:");
 	for (const struct candidate *const *s = all_candidates; *s; s++)
 		printf("  %-19s %s\n", (*s)->name, (*s)->what);
-	puts("\nStatus: 0; 1: a candidate broke a promise, crashed or hung, or results or page could not be written;\n"
+	puts("\nStatus: 0; 1: a candidate broke a promise, crashed or hung, or results or page "
+	     "could not be written;\n"
 	     "2: bad usage, or results that cannot be read; 130: interrupted.");
 }
 

@@ -16,9 +16,11 @@ struct options {
 	const char *workloads[MAX_LIST], *candidates[MAX_LIST];
 	uint32_t sizes[MAX_LIST], threads[MAX_LIST];
 	unsigned workload_count, candidate_count, size_count, thread_count;
-	const char *compare_old, *compare_new; /* NULL: nothing is compared; with the results of this run */
-	const char *report;                    /* results of which only the page is made; NULL: none */
-	const char *page;                      /* NULL: report.html beside the results */
+	/* NULL: nothing is compared; with the results of this run */
+	const char *compare_old, *compare_new;
+	/* results of which only the page is made; NULL: none */
+	const char *report;
+	const char *page; /* NULL: report.html beside the results */
 };
 
 /* Ends the program: after --help, or with status 2 if it cannot be understood. */

@@ -1,4 +1,7 @@
-/* What one run of one cell has found out: figures by name, and what went wrong. Travels through a pipe as it is. */
+/*
+ * What one run of one cell has found out: figures by name, and what went wrong. Travels through a
+ * pipe as it is.
+ */
 #ifndef BENCH_OUTCOME_H
 #define BENCH_OUTCOME_H
 
@@ -19,10 +22,15 @@ struct outcome {
 
 void outcome_set(struct outcome *outcome, const char *name, double value);
 
-__attribute__((format(printf, 2, 3))) void outcome_violation(struct outcome *outcome, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void outcome_violation(struct outcome *outcome,
+							     const char *format, ...);
 
-/* The run cannot go on: told to the parent, ends this process. To be used in a run's own process only. */
-__attribute__((format(printf, 2, 3))) _Noreturn void outcome_fail(struct outcome *outcome, const char *format, ...);
+/*
+ * The run cannot go on: told to the parent, ends this process. To be used in a run's own process
+ * only.
+ */
+__attribute__((format(printf, 2, 3))) _Noreturn void outcome_fail(struct outcome *outcome,
+								  const char *format, ...);
 
 /* Where this process's outcome goes; 0: told. */
 void outcome_send_to(int descriptor);

@@ -1,6 +1,7 @@
 /*
- * Written in two passes over the same sections: the first describes every plot to gnuplot, the second writes the page
- * around what came back. The plots are numbered in the order in which both passes meet them.
+ * Written in two passes over the same sections: the first describes every plot to gnuplot, the
+ * second writes the page around what came back. The plots are numbered in the order in which both
+ * passes meet them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -39,8 +40,9 @@ struct choice {
 
 static bool is_chosen(const struct choice *choice, const struct cell *cell)
 {
-	return cell->workload == choice->workload && cell_stands(cell) && cell_figure(cell, choice->figure) &&
-	       (choice->every_n || cell->n == choice->n) && (!choice->threads || cell->threads == choice->threads) &&
+	return cell->workload == choice->workload && cell_stands(cell) &&
+	       cell_figure(cell, choice->figure) && (choice->every_n || cell->n == choice->n) &&
+	       (!choice->threads || cell->threads == choice->threads) &&
 	       (choice->baseline || strcmp(cell->kind, "baseline") != 0);
 }
 
@@ -54,10 +56,11 @@ static size_t choose(struct page *page, const struct choice *choice)
 }
 
 /* The range of a figure over the whole workload, so that all its plots have the same axis. */
-static void find_range(const struct page *page, const struct workload *workload, const char *figure, double unit,
-		       double *least, double *most)
+static void find_range(const struct page *page, const struct workload *workload, const char *figure,
+		       double unit, double *least, double *most)
 {
-	const struct choice all = {.workload = workload, .figure = figure, .every_n = true, .baseline = true};
+	const struct choice all = {
+	    .workload = workload, .figure = figure, .every_n = true, .baseline = true};
 	*least = INFINITY;
 	*most = 0;
 	for (size_t i = 0; i < page->results->count; i++) {
@@ -69,8 +72,8 @@ static void find_range(const struct page *page, const struct workload *workload,
 	}
 }
 
-static unsigned distinct(const struct page *page, const struct workload *workload, bool threads, uint32_t *values,
-			 unsigned room)
+static unsigned distinct(const struct page *page, const struct workload *workload, bool threads,
+			 uint32_t *values, unsigned room)
 {
 	unsigned count = 0;
 	for (size_t i = 0; i < page->results->count; i++) {
@@ -95,7 +98,8 @@ static bool is_power_of_ten(uint32_t n)
 /* Of many sizes some are enough, the curve has all. */
 static bool is_shown(const uint32_t *sizes, unsigned count, unsigned i)
 {
-	return count <= MOST_BARS || is_power_of_ten(sizes[i]) || i == 0 || i == count / 2 || i + 1 == count;
+	return count <= MOST_BARS || is_power_of_ten(sizes[i]) || i == 0 || i == count / 2 ||
+	       i + 1 == count;
 }
 
 /* ---- writing */
@@ -114,9 +118,11 @@ static void write_caption(const struct page *page, const struct choice *choice, 
 	char size[32];
 	fprintf(page->out, "<figure><figcaption><b>%s", choice->workload->name);
 	if (!choice->every_n)
-		fprintf(page->out, " &#183; %s", size_text(choice->workload, choice->n, size, sizeof size));
+		fprintf(page->out, " &#183; %s",
+			size_text(choice->workload, choice->n, size, sizeof size));
 	if (choice->threads && choice->workload->many_threads)
-		fprintf(page->out, " &#183; %u thread%s", choice->threads, choice->threads == 1 ? "" : "s");
+		fprintf(page->out, " &#183; %u thread%s", choice->threads,
+			choice->threads == 1 ? "" : "s");
 	fputs("</b> ", page->out);
 	write_text(page->out, what);
 	fputs("</figcaption>\n", page->out);
@@ -124,7 +130,10 @@ static void write_caption(const struct page *page, const struct choice *choice, 
 
 enum look { BARS, LATENESS, OVER_N, OVER_THREADS };
 
-/* CPU time beside wall time, both of an operation. NULL: the bars are something else, or it was not measured. */
+/*
+ * CPU time beside wall time, both of an operation. NULL: the bars are something else, or it was not
+ * measured.
+ */
 static const struct column *cpu_column(const struct workload *workload)
 {
 	const struct column *first = workload->columns, *second = first + 1;
@@ -133,8 +142,8 @@ static const struct column *cpu_column(const struct workload *workload)
 	return both ? second : NULL;
 }
 
-static void widen(const struct page *page, const struct workload *workload, const struct column *column,
-		  struct view *view)
+static void widen(const struct page *page, const struct workload *workload,
+		  const struct column *column, struct view *view)
 {
 	double least, most;
 	if (!column)
@@ -144,11 +153,12 @@ static void widen(const struct page *page, const struct workload *workload, cons
 	view->most = fmax(view->most, most);
 }
 
-static void describe_plot(struct page *page, const struct choice *choice, const struct column *column, enum look look,
-			  size_t count)
+static void describe_plot(struct page *page, const struct choice *choice,
+			  const struct column *column, enum look look, size_t count)
 {
 	static const struct column shortest = {.figure = "lateness_p50_ns", .unit = 1e3};
-	struct view view = {.cells = page->cells, .count = count, .column = column, .least = INFINITY};
+	struct view view = {
+	    .cells = page->cells, .count = count, .column = column, .least = INFINITY};
 	widen(page, choice->workload, column, &view);
 	view.beside = look == BARS ? cpu_column(choice->workload) : NULL;
 	widen(page, choice->workload, view.beside, &view);
@@ -163,7 +173,8 @@ static void describe_plot(struct page *page, const struct choice *choice, const 
 		plot_growth(&page->plots, &view, look == OVER_THREADS);
 }
 
-static void show_plot(struct page *page, const struct choice *choice, const struct column *column, enum look look)
+static void show_plot(struct page *page, const struct choice *choice, const struct column *column,
+		      enum look look)
 {
 	static const char *const whats[] = {"", "lateness, \u00b5s", " over n", " over threads"};
 	char what[64];
@@ -183,7 +194,8 @@ static void show_plot(struct page *page, const struct choice *choice, const stru
 }
 
 /* A plot for each n and number of threads. */
-static void show_each(struct page *page, const struct workload *workload, const struct column *column, enum look look)
+static void show_each(struct page *page, const struct workload *workload,
+		      const struct column *column, enum look look)
 {
 	uint32_t sizes[MOST_VALUES], threads[MOST_VALUES];
 	unsigned size_count = distinct(page, workload, false, sizes, MOST_VALUES);
@@ -213,8 +225,10 @@ static void show_curves(struct page *page, const struct workload *workload)
 	uint32_t sizes[MOST_VALUES], threads[MOST_VALUES];
 	unsigned size_count = distinct(page, workload, false, sizes, MOST_VALUES);
 	unsigned thread_count = distinct(page, workload, true, threads, MOST_VALUES);
-	struct choice choice = {.workload = workload, .figure = workload->columns[0].figure, .every_n = true};
-	for (unsigned t = 0; size_count >= LEAST_CURVE && !workload->size_label && t < thread_count; t++) {
+	struct choice choice = {
+	    .workload = workload, .figure = workload->columns[0].figure, .every_n = true};
+	for (unsigned t = 0; size_count >= LEAST_CURVE && !workload->size_label && t < thread_count;
+	     t++) {
 		choice.threads = threads[t];
 		show_plot(page, &choice, workload->columns, OVER_N);
 	}
@@ -230,18 +244,22 @@ static void show_curves(struct page *page, const struct workload *workload)
 static void write_mark(FILE *out, const struct series *s)
 {
 	fprintf(out,
-		"<li><svg viewBox=\"0 0 34 12\"><path d=\"M0,6H34\" fill=\"none\" stroke=\"rgb(  0,   0, %3u)\" "
-		"stroke-width=\"%s\"%s/><use xlink:href=\"#gpPt%u\" transform=\"translate(17,6) scale(3)\" "
+		"<li><svg viewBox=\"0 0 34 12\"><path d=\"M0,6H34\" fill=\"none\" stroke=\"rgb(  "
+		"0,   0, %3u)\" "
+		"stroke-width=\"%s\"%s/><use xlink:href=\"#gpPt%u\" transform=\"translate(17,6) "
+		"scale(3)\" "
 		"color=\"rgb(  0,   0, %3u)\"/></svg>%s</li>\n",
-		s->tint, s->ours ? "2.5" : "1.5", s->dashed ? " stroke-dasharray=\"4 3\"" : "", s->mark - 1, s->tint,
-		s->candidate);
+		s->tint, s->ours ? "2.5" : "1.5", s->dashed ? " stroke-dasharray=\"4 3\"" : "",
+		s->mark - 1, s->tint, s->candidate);
 }
 
-static bool appears(const struct page *page, const struct workload *workload, const struct series *series)
+static bool appears(const struct page *page, const struct workload *workload,
+		    const struct series *series)
 {
 	for (size_t i = 0; i < page->results->count; i++) {
 		const struct cell *cell = page->results->cells[i];
-		if (cell->workload == workload && cell_stands(cell) && strcmp(cell->candidate, series->candidate) == 0)
+		if (cell->workload == workload && cell_stands(cell) &&
+		    strcmp(cell->candidate, series->candidate) == 0)
 			return true;
 	}
 	return false;
@@ -260,7 +278,8 @@ static void write_series_key(const struct page *page, const struct workload *wor
 static bool has_curves(const struct page *page, const struct workload *workload)
 {
 	uint32_t values[LEAST_CURVE];
-	return (!workload->size_label && distinct(page, workload, false, values, LEAST_CURVE) == LEAST_CURVE) ||
+	return (!workload->size_label &&
+		distinct(page, workload, false, values, LEAST_CURVE) == LEAST_CURVE) ||
 	       distinct(page, workload, true, values, LEAST_CURVE) == LEAST_CURVE;
 }
 
@@ -269,9 +288,11 @@ static void write_table(FILE *out, const struct table *table)
 	fputs("<div class=\"wide\"><table>\n", out);
 	for (size_t r = 0; r < table->row_count; r++) {
 		const struct table_row *row = &table->rows[r];
-		fprintf(out, "<tr class=\"%s%s\">", row->begins_group ? "group " : "", row->ours ? "ours" : "");
+		fprintf(out, "<tr class=\"%s%s\">", row->begins_group ? "group " : "",
+			row->ours ? "ours" : "");
 		for (unsigned c = 0; c < table->column_count; c++) {
-			fprintf(out, "<%s%s>", r ? "td" : "th", c < TABLE_LEFT ? " class=\"word\"" : "");
+			fprintf(out, "<%s%s>", r ? "td" : "th",
+				c < TABLE_LEFT ? " class=\"word\"" : "");
 			write_text(out, row->texts[c]);
 		}
 		fputs("</tr>\n", out);
@@ -320,8 +341,8 @@ static void show_workloads(struct page *page)
 	for (size_t i = 0; i < results->count; i++) {
 		bool first = results->cells[i]->finished;
 		for (size_t k = 0; first && k < i; k++)
-			first =
-			    results->cells[k]->workload != results->cells[i]->workload || !results->cells[k]->finished;
+			first = results->cells[k]->workload != results->cells[i]->workload ||
+				!results->cells[k]->finished;
 		if (first)
 			show_workload(page, results->cells[i]->workload);
 	}
@@ -332,7 +353,8 @@ static void show_workloads(struct page *page)
 static void write_tint(FILE *out, unsigned tint, const char *variable, unsigned number)
 {
 	fprintf(out,
-		"[stroke=\"rgb(  0,   0, %3u)\"]{stroke:var(--%s%u)}[fill=\"rgb(  0,   0, %3u)\"]{fill:var(--%s%u)}"
+		"[stroke=\"rgb(  0,   0, %3u)\"]{stroke:var(--%s%u)}[fill=\"rgb(  0,   0, "
+		"%3u)\"]{fill:var(--%s%u)}"
 		"[color=\"rgb(  0,   0, %3u)\"]{color:var(--%s%u)}\n",
 		tint, variable, number, tint, variable, number, tint, variable, number);
 }
@@ -365,19 +387,27 @@ static void write_machine(FILE *out, const struct machine *machine, const struct
 	write_term(out, "compiler", machine->compiler);
 	fprintf(out, "<dt>commit<dd>%.12s", machine->commit);
 	write_text(out, strstr(machine->commit, "-dirty") ? " with changes\n" : "\n");
-	fprintf(out, "<dt>clock reading<dd>%.1f ns <small class=\"soft\">(%.0f where the aims come from)</small>\n",
+	fprintf(out,
+		"<dt>clock reading<dd>%.1f ns <small class=\"soft\">(%.0f where the aims come "
+		"from)</small>\n",
 		machine->clock_ns, REFERENCE_CLOCK_NS);
-	fprintf(out, "<dt>compare-and-swap<dd>%.1f ns <small class=\"soft\">(%.1f there), uncontended</small>\n",
+	fprintf(out,
+		"<dt>compare-and-swap<dd>%.1f ns <small class=\"soft\">(%.1f there), "
+		"uncontended</small>\n",
 		machine->cas_ns, REFERENCE_CAS_NS);
 	if (machine->first_touch_ns > 0)
-		fprintf(out, "<dt>first touch<dd>%.0f ns a page of 4 KiB; in no figure but memory\n",
+		fprintf(out,
+			"<dt>first touch<dd>%.0f ns a page of 4 KiB; in no figure but memory\n",
 			machine->first_touch_ns);
 	if (occasion->when[0]) {
 		write_term(out, "when", occasion->when);
 		write_term(out, "run", occasion->mode);
-		fprintf(out, "(%.0f s%s); meanwhile others used %.1f s of CPU time, the hypervisor %.1f s\n",
-			occasion->took_s, occasion->complete ? "" : ", <b class=\"bad\">interrupted</b>",
-			occasion->others_cpu_s, occasion->stolen_s);
+		fprintf(
+		    out,
+		    "(%.0f s%s); meanwhile others used %.1f s of CPU time, the hypervisor %.1f s\n",
+		    occasion->took_s,
+		    occasion->complete ? "" : ", <b class=\"bad\">interrupted</b>",
+		    occasion->others_cpu_s, occasion->stolen_s);
 	}
 	fputs("</dl>\n", out);
 }
@@ -388,8 +418,9 @@ static void write_failures(FILE *out, const struct results *results)
 		const struct cell *cell = results->cells[i];
 		if (!cell->trouble[0])
 			continue;
-		fprintf(out, "<p class=\"bad\">FAILED: %s %s n=%u threads=%u: ", cell->workload->name, cell->candidate,
-			cell->n, cell->threads);
+		fprintf(out,
+			"<p class=\"bad\">FAILED: %s %s n=%u threads=%u: ", cell->workload->name,
+			cell->candidate, cell->n, cell->threads);
 		write_text(out, cell->trouble);
 		fputs("</p>\n", out);
 	}
@@ -403,21 +434,25 @@ static void write_head(const struct page *page)
 	      "<title>tickwheel: timers compared</title>\n",
 	      out);
 	write_style(out);
-	fputs("</head><body>\n<h1>Timers compared on this machine</h1>\n<p class=\"soft\">tickwheel's bench: the same "
+	fputs("</head><body>\n<h1>Timers compared on this machine</h1>\n<p "
+	      "class=\"soft\">tickwheel's bench: the same "
 	      "work "
-	      "on each candidate, side by side in one run, every candidate checked: all timers ran, none early, "
+	      "on each candidate, side by side in one run, every candidate checked: all timers "
+	      "ran, none early, "
 	      "cancelled "
 	      "ones "
 	      "never.</p>\n",
 	      out);
 	write_machine(out, page->machine, &page->results->occasion);
 	if (occasion_was_busy(&page->results->occasion))
-		fputs("<p class=\"bad\">The machine was busy: wall times and lateness are inflated, CPU times less "
+		fputs("<p class=\"bad\">The machine was busy: wall times and lateness are "
+		      "inflated, CPU times less "
 		      "so.</p>\n",
 		      out);
 	write_failures(out, page->results);
 	if (!page->drawn)
-		fputs("<p class=\"bad\">There are no plots: gnuplot was missing or failed.</p>\n", out);
+		fputs("<p class=\"bad\">There are no plots: gnuplot was missing or failed.</p>\n",
+		      out);
 	summary_write(out, page->results);
 	fputs(page_how_to_read, out);
 }

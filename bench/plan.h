@@ -1,6 +1,6 @@
 /*
- * What is to be run, in which order. A group is one workload with one n and one number of threads: its candidates take
- * turns, A B C A B C, so that a machine that drifts drifts for all.
+ * What is to be run, in which order. A group is one workload with one n and one number of threads:
+ * its candidates take turns, A B C A B C, so that a machine that drifts drifts for all.
  */
 #ifndef BENCH_PLAN_H
 #define BENCH_PLAN_H
@@ -35,7 +35,8 @@ void plan_make(struct plan *plan, const struct options *options);
 double plan_group_s(const struct group *group);
 
 /* Repetitions of this candidate in the group. */
-unsigned plan_reps(const struct group *group, const struct candidate *candidate, const struct options *options);
+unsigned plan_reps(const struct group *group, const struct candidate *candidate,
+		   const struct options *options);
 
 /* The candidate takes part in a group. */
 bool plan_has(const struct plan *plan, const struct candidate *candidate);

@@ -1,6 +1,7 @@
 /*
- * Writes gnuplot's script. Names of candidates are safe in it: they consist of letters, digits and - _ . + only. On a log
- * axis a bar begins at the left border, which is a power of ten below all values.
+ * Writes gnuplot's script. Names of candidates are safe in it: they consist of letters, digits and
+ * - _ . + only. On a log axis a bar begins at the left border, which is a power of ten below all
+ * values.
  */
 #include <math.h>
 #include <string.h>
@@ -39,11 +40,12 @@ static void add_series(struct plots *plots, const struct cell *cell, unsigned *f
 		return;
 	if (!tint)
 		tint = TINT_SERIES + (*families)++ % MAX_FAMILIES;
-	plots->series[plots->series_count++] = (struct series){.candidate = cell->candidate,
-							       .tint = tint,
-							       .mark = marks[members % 5],
-							       .dashed = strcmp(cell->kind, "safe") != 0,
-							       .ours = cell_is_ours(cell)};
+	plots->series[plots->series_count++] =
+	    (struct series){.candidate = cell->candidate,
+			    .tint = tint,
+			    .mark = marks[members % 5],
+			    .dashed = strcmp(cell->kind, "safe") != 0,
+			    .ours = cell_is_ours(cell)};
 }
 
 void plots_begin(struct plots *plots, const struct results *results)
@@ -51,7 +53,8 @@ void plots_begin(struct plots *plots, const struct results *results)
 	unsigned families = 0;
 	*plots = (struct plots){.script = tmpfile()};
 	for (size_t i = 0; i < results->count; i++)
-		if (cell_stands(results->cells[i]) && strcmp(results->cells[i]->kind, "baseline") != 0)
+		if (cell_stands(results->cells[i]) &&
+		    strcmp(results->cells[i]->kind, "baseline") != 0)
 			add_series(plots, results->cells[i], &families);
 }
 
@@ -90,7 +93,8 @@ static struct axis axis_of(double least, double most)
 	if (most <= 0)
 		return (struct axis){.from = 0, .to = 1};
 	if (least > 0 && most / least > most_linear)
-		return (struct axis){.from = pow(10, floor(log10(least * 0.9))), .to = most, .log = true};
+		return (struct axis){
+		    .from = pow(10, floor(log10(least * 0.9))), .to = most, .log = true};
 	return (struct axis){.from = 0, .to = most};
 }
 
@@ -98,7 +102,8 @@ static struct axis axis_of(double least, double most)
 static double axis_end(struct axis axis)
 {
 	const double room = 0.24;
-	return axis.log ? axis.from * pow(axis.to / axis.from, 1 / (1 - room)) : axis.to / (1 - room);
+	return axis.log ? axis.from * pow(axis.to / axis.from, 1 / (1 - room))
+			: axis.to / (1 - room);
 }
 
 /* Powers of ten alone would be too few for a short axis: 1, 2, 5, 10. */
@@ -141,8 +146,10 @@ static void begin_rows(FILE *script, size_t rows, struct axis axis)
 {
 	set_axis(script, 'x', axis, axis_end(axis));
 	fprintf(script,
-		"set lmargin at screen 0.35\nset rmargin at screen 0.97\nset tmargin 0.5\nset bmargin 2\n"
-		"set border 2\nset yrange [%zu.5:-0.5]\nset ytics scale 0\nset bars 0.4\n$rows << END_OF_ROWS\n",
+		"set lmargin at screen 0.35\nset rmargin at screen 0.97\nset tmargin 0.5\nset "
+		"bmargin 2\n"
+		"set border 2\nset yrange [%zu.5:-0.5]\nset ytics scale 0\nset bars 0.4\n$rows << "
+		"END_OF_ROWS\n",
 		rows - 1);
 }
 
@@ -157,11 +164,13 @@ static void write_bar(FILE *script, const struct view *view, size_t row, struct 
 	const struct column *column = view->column;
 	const struct figure *beside = view->beside ? cell_figure(cell, view->beside->figure) : NULL;
 	struct summary s = figure_summary(cell_figure(cell, column->figure));
-	double median = s.median / column->unit, min = s.min / column->unit, max = s.max / column->unit;
+	double median = s.median / column->unit, min = s.min / column->unit,
+	       max = s.max / column->unit;
 	double mark = beside ? figure_summary(beside).median / view->beside->unit : NAN;
 	fprintf(script, "\"%s\" %zu %.8g %.8g %.8g %u %.8g %.8g %.*f\n", cell->candidate, row,
-		at_least(median, axis.from), at_least(min, axis.from), at_least(max, axis.from), tint_of(cell), mark,
-		at_least(fmax(max, mark), axis.from), column->decimals, median);
+		at_least(median, axis.from), at_least(min, axis.from), at_least(max, axis.from),
+		tint_of(cell), mark, at_least(fmax(max, mark), axis.from), column->decimals,
+		median);
 }
 
 size_t plot_bars(struct plots *plots, const struct view *view)
@@ -173,7 +182,8 @@ size_t plot_bars(struct plots *plots, const struct view *view)
 	for (size_t row = 0; row < view->count; row++)
 		write_bar(script, view, row, axis);
 	fprintf(script,
-		"END_OF_ROWS\nplot $rows using (%.6g):2:(%.6g):3:($2-0.36):($2+0.36):6:ytic(1) with boxxyerror "
+		"END_OF_ROWS\nplot $rows using (%.6g):2:(%.6g):3:($2-0.36):($2+0.36):6:ytic(1) "
+		"with boxxyerror "
 		"fs solid noborder lc rgb variable, "
 		"'' using 3:2:4:5 with xerrorbars pt -1 lc rgb %u, "
 		"'' using 7:2 with points pt 12 ps 0.7 lc rgb %u, "
@@ -184,16 +194,20 @@ size_t plot_bars(struct plots *plots, const struct view *view)
 
 size_t plot_lateness(struct plots *plots, const struct view *view)
 {
-	static const char *const figures[] = {"lateness_p50_ns", "lateness_p99_ns", "lateness_p999_ns",
-					      "lateness_max_ns"};
-	static const unsigned marks[] = {6, 7, 9, 13}; /* ring, disc, triangle, diamond; the page says so, too */
+	static const char *const figures[] = {"lateness_p50_ns", "lateness_p99_ns",
+					      "lateness_p999_ns", "lateness_max_ns"};
+	/* ring, disc, triangle, diamond; the page says so, too */
+	static const unsigned marks[] = {6, 7, 9, 13};
 	const double shortest_us = 1, least = at_least(view->least, shortest_us);
-	struct axis axis = {.from = pow(10, floor(log10(least))), .to = at_least(view->most, 10 * least), .log = true};
+	struct axis axis = {.from = pow(10, floor(log10(least))),
+			    .to = at_least(view->most, 10 * least),
+			    .log = true};
 	size_t plot = begin_plot(plots, AROUND_ROWS + ROW_HEIGHT * (int)view->count);
 	FILE *script = plots->script;
 	begin_rows(script, view->count, axis);
 	for (size_t i = 0; i < view->count; i++) {
-		fprintf(script, "\"%s\" %zu %u", view->cells[i]->candidate, i, tint_of(view->cells[i]));
+		fprintf(script, "\"%s\" %zu %u", view->cells[i]->candidate, i,
+			tint_of(view->cells[i]));
 		for (size_t f = 0; f < 4; f++) {
 			const struct figure *figure = cell_figure(view->cells[i], figures[f]);
 			struct summary s = figure ? figure_summary(figure) : (struct summary){0};
@@ -202,21 +216,24 @@ size_t plot_lateness(struct plots *plots, const struct view *view)
 		}
 		fputc('\n', script);
 	}
-	fprintf(script, "END_OF_ROWS\nplot $rows using 4:2:($13-$4):(0):ytic(1) with vectors nohead lc rgb %u",
-		TINT_LINE);
+	fprintf(
+	    script,
+	    "END_OF_ROWS\nplot $rows using 4:2:($13-$4):(0):ytic(1) with vectors nohead lc rgb %u",
+	    TINT_LINE);
 	for (unsigned f = 0; f < 4; f++)
-		fprintf(script, ", '' using %u:2:%u:%u with xerrorbars pt -1 lc rgb %u", 4 + 3 * f, 5 + 3 * f,
-			6 + 3 * f, TINT_SAFE);
+		fprintf(script, ", '' using %u:2:%u:%u with xerrorbars pt -1 lc rgb %u", 4 + 3 * f,
+			5 + 3 * f, 6 + 3 * f, TINT_SAFE);
 	for (unsigned f = 0; f < 4; f++)
-		fprintf(script, ", '' using %u:2:3 with points pt %u ps 0.8 lc rgb variable", 4 + 3 * f, marks[f]);
+		fprintf(script, ", '' using %u:2:3 with points pt %u ps 0.8 lc rgb variable",
+			4 + 3 * f, marks[f]);
 	fputc('\n', script);
 	return plot;
 }
 
 /* ---- curves */
 
-static void write_curve(FILE *script, const struct view *view, size_t number, const struct series *series,
-			bool over_threads)
+static void write_curve(FILE *script, const struct view *view, size_t number,
+			const struct series *series, bool over_threads)
 {
 	fprintf(script, "$curve%zu << END_OF_ROWS\n", number);
 	for (size_t i = 0; i < view->count; i++) {
@@ -225,8 +242,8 @@ static void write_curve(FILE *script, const struct view *view, size_t number, co
 			continue;
 		struct summary s = figure_summary(cell_figure(cell, view->column->figure));
 		double unit = view->column->unit;
-		fprintf(script, "%u %.8g %.8g %.8g\n", over_threads ? cell->threads : cell->n, s.median / unit,
-			s.min / unit, s.max / unit);
+		fprintf(script, "%u %.8g %.8g %.8g\n", over_threads ? cell->threads : cell->n,
+			s.median / unit, s.min / unit, s.max / unit);
 	}
 	fputs("END_OF_ROWS\n", script);
 }
@@ -258,7 +275,8 @@ static void set_size_axis(FILE *script, const struct view *view)
 		least = fmin(least, view->cells[i]->n);
 		most = fmax(most, view->cells[i]->n);
 	}
-	set_axis(script, 'x', (struct axis){.from = least / margin, .to = most, .log = true}, most * margin);
+	set_axis(script, 'x', (struct axis){.from = least / margin, .to = most, .log = true},
+		 most * margin);
 }
 
 size_t plot_growth(struct plots *plots, const struct view *view, bool over_threads)
@@ -282,8 +300,10 @@ size_t plot_growth(struct plots *plots, const struct view *view, bool over_threa
 		const struct series *s = &plots->series[i];
 		if (!has_series(view, s))
 			continue;
-		fprintf(script, "%s $curve%zu using 1:2:3:4 with yerrorlines lw %s pt %u ps 0.5 lc rgb %u%s", before, i,
-			s->ours ? "2.2" : "1.2", s->mark, s->tint, s->dashed ? " dt 2" : "");
+		fprintf(
+		    script,
+		    "%s $curve%zu using 1:2:3:4 with yerrorlines lw %s pt %u ps 0.5 lc rgb %u%s",
+		    before, i, s->ours ? "2.2" : "1.2", s->mark, s->tint, s->dashed ? " dt 2" : "");
 		before = ",";
 	}
 	fputc('\n', script);

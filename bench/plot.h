@@ -1,8 +1,9 @@
 /*
- * Plots by gnuplot, as SVG that stands in the page. All are described first, then drawn by one run of gnuplot.
+ * Plots by gnuplot, as SVG that stands in the page. All are described first, then drawn by one run
+ * of gnuplot.
  *
- * The page's style sheet chooses the colours, for light and for dark: what is drawn in tint k comes out as the colour
- * rgb(0, 0, k), which the style sheet finds as an attribute.
+ * The page's style sheet chooses the colours, for light and for dark: what is drawn in tint k comes
+ * out as the colour rgb(0, 0, k), which the style sheet finds as an attribute.
  */
 #ifndef BENCH_PLOT_H
 #define BENCH_PLOT_H
@@ -12,14 +13,26 @@
 #include "bench/results.h"
 
 /* SERIES and above: one for each family of candidates in a curve. */
-enum tint { TINT_OURS = 1, TINT_SAFE, TINT_BARE, TINT_FLOOR, TINT_ERROR, TINT_LINE, TINT_SERIES = 16 };
+enum tint {
+	TINT_OURS = 1,
+	TINT_SAFE,
+	TINT_BARE,
+	TINT_FLOOR,
+	TINT_ERROR,
+	TINT_LINE,
+	TINT_SERIES = 16
+};
 
 enum { MAX_SERIES = 40, MAX_FAMILIES = 16 };
 
-/* How a candidate looks in all curves: colour by family ("heap" of "heap-bare"), dashed if bare, mark by place in it. */
+/*
+ * How a candidate looks in all curves: colour by family ("heap" of "heap-bare"), dashed if bare,
+ * mark by place in it.
+ */
 struct series {
 	const char *candidate;
-	unsigned tint, mark; /* gnuplot's number of it; in the svg it is the element gpPt<mark - 1> */
+	/* gnuplot's number of it; in the svg it is the element gpPt<mark - 1> */
+	unsigned tint, mark;
 	bool dashed, ours;
 };
 
@@ -38,7 +51,8 @@ struct view {
 	const struct cell *const *cells;
 	size_t count;
 	const struct column *column, *beside; /* NULL beside: nothing is marked beside the bars */
-	double least, most; /* of the figure, in the column's unit, in all plots that are to be compared */
+	/* of the figure, in the column's unit, in all plots that are to be compared */
+	double least, most;
 };
 
 /* Each answers the number of the plot. Bars: a cell each, min and max as error bars. */

@@ -25,7 +25,8 @@ static bool is_terminal(void)
 static int terminal_width(void)
 {
 	struct winsize size;
-	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1 : 79;
+	return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1
+									       : 79;
 }
 
 void progress_begin(const struct plan *plan, double before_s)
@@ -50,9 +51,10 @@ void progress_group(const struct group *group)
 {
 	double left = left_s();
 	if (!progress.terminal)
-		fprintf(stderr, "%s n=%u threads=%u: %u candidates, %u runs each; about %d:%02d left\n",
-			group->workload->name, group->n, group->threads, group->candidate_count, group->reps,
-			(int)left / 60, (int)left % 60);
+		fprintf(stderr,
+			"%s n=%u threads=%u: %u candidates, %u runs each; about %d:%02d left\n",
+			group->workload->name, group->n, group->threads, group->candidate_count,
+			group->reps, (int)left / 60, (int)left % 60);
 }
 
 void progress_run(const struct group *group, const struct candidate *candidate, unsigned rep)
@@ -61,9 +63,10 @@ void progress_run(const struct group *group, const struct candidate *candidate, 
 	double left = left_s();
 	if (!progress.terminal)
 		return;
-	snprintf(line, sizeof line, "%3.0f %%, about %d:%02d left: %s n=%u threads=%u %s, run %u of %u",
-		 100 * progress.done_s / progress.all_s, (int)left / 60, (int)left % 60, group->workload->name,
-		 group->n, group->threads, candidate->name, rep + 1, group->reps);
+	snprintf(
+	    line, sizeof line, "%3.0f %%, about %d:%02d left: %s n=%u threads=%u %s, run %u of %u",
+	    100 * progress.done_s / progress.all_s, (int)left / 60, (int)left % 60,
+	    group->workload->name, group->n, group->threads, candidate->name, rep + 1, group->reps);
 	fprintf(stderr, "\r\033[K%.*s", terminal_width(), line);
 }
 

@@ -1,4 +1,7 @@
-/* What runs, and for how much longer: one line that is written over on a terminal, else a line per group. On stderr. */
+/*
+ * What runs, and for how much longer: one line that is written over on a terminal, else a line per
+ * group. On stderr.
+ */
 #ifndef BENCH_PROGRESS_H
 #define BENCH_PROGRESS_H
 

@@ -1,4 +1,7 @@
-/* splitmix64 (Steele, Lea, Flood, 2014): one addition and two multiplications a draw, the same for all candidates. */
+/*
+ * splitmix64 (Steele, Lea, Flood, 2014): one addition and two multiplications a draw, the same for
+ * all candidates.
+ */
 #ifndef BENCH_RANDOM_H
 #define BENCH_RANDOM_H
 

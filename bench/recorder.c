@@ -67,7 +67,8 @@ uint64_t lateness_percentile_ns(const struct lateness *lateness, double share)
 	for (unsigned i = 0; i < LATENESS_BUCKETS; i++) {
 		seen += lateness->buckets[i];
 		if (seen > wanted)
-			return bucket_end_ns(i) < lateness->max_ns ? bucket_end_ns(i) : lateness->max_ns;
+			return bucket_end_ns(i) < lateness->max_ns ? bucket_end_ns(i)
+								   : lateness->max_ns;
 	}
 	return lateness->max_ns;
 }

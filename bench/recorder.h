@@ -1,6 +1,7 @@
 /*
- * What callbacks write down: every run counted, its lateness in a histogram, early ones apart. One recorder per
- * thread that runs callbacks, so that recording costs no shared cache line and weighs the same on every candidate.
+ * What callbacks write down: every run counted, its lateness in a histogram, early ones apart. One
+ * recorder per thread that runs callbacks, so that recording costs no shared cache line and weighs
+ * the same on every candidate.
  */
 #ifndef BENCH_RECORDER_H
 #define BENCH_RECORDER_H
@@ -33,7 +34,10 @@ static inline void lateness_add(struct lateness *lateness, uint64_t ns)
 		lateness->max_ns = ns;
 }
 
-/* The upper bound of the bucket that holds the given share (0 .. 1) of all; never above the maximum. */
+/*
+ * The upper bound of the bucket that holds the given share (0 .. 1) of all; never above the
+ * maximum.
+ */
 uint64_t lateness_percentile_ns(const struct lateness *lateness, double share);
 
 struct recorder {

@@ -45,8 +45,8 @@ int replace_begin(struct replacement *replacement, const char *path)
 	if (!is_special_file(path)) {
 		if (make_folders(path) < 0 || refuse_folder(path) < 0)
 			return -1;
-		if ((size_t)snprintf(beside, sizeof replacement->beside, "%s.%ld", path, (long)getpid()) >=
-		    sizeof replacement->beside) {
+		if ((size_t)snprintf(beside, sizeof replacement->beside, "%s.%ld", path,
+				     (long)getpid()) >= sizeof replacement->beside) {
 			errno = ENAMETOOLONG;
 			return -1;
 		}

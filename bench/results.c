@@ -25,13 +25,17 @@ static const char *kind_of(const char *name)
 	return !candidate ? "unknown" : candidate->bare ? "bare" : "safe";
 }
 
-struct cell *results_add(struct results *results, const struct workload *workload, const char *candidate, uint32_t n,
-			 unsigned threads)
+struct cell *results_add(struct results *results, const struct workload *workload,
+			 const char *candidate, uint32_t n, unsigned threads)
 {
 	struct cell *cell = must(calloc(1, sizeof *cell));
-	*cell = (struct cell){
-	    .workload = workload, .candidate = candidate, .kind = kind_of(candidate), .n = n, .threads = threads};
-	results->cells = must(realloc(results->cells, (results->count + 1) * sizeof *results->cells));
+	*cell = (struct cell){.workload = workload,
+			      .candidate = candidate,
+			      .kind = kind_of(candidate),
+			      .n = n,
+			      .threads = threads};
+	results->cells =
+	    must(realloc(results->cells, (results->count + 1) * sizeof *results->cells));
 	results->cells[results->count++] = cell;
 	return cell;
 }
@@ -64,7 +68,8 @@ bool cell_stands(const struct cell *cell)
 
 bool cells_meet(const struct cell *a, const struct cell *b)
 {
-	return a->workload == b->workload && a->n == b->n && a->threads == b->threads && a->distance == b->distance;
+	return a->workload == b->workload && a->n == b->n && a->threads == b->threads &&
+	       a->distance == b->distance;
 }
 
 const struct cell *results_base(const struct results *results, const struct cell *cell)
@@ -117,7 +122,8 @@ void cell_add_outcome(struct cell *cell, struct cell *baseline, const struct out
 		if (of_baseline)
 			snprintf(name, sizeof name, "lateness_%s", given + sizeof prefix - 1);
 		fed_baseline |= of_baseline;
-		cell_add_run(of_baseline ? baseline : cell, of_baseline ? name : given, outcome->figures[i].value);
+		cell_add_run(of_baseline ? baseline : cell, of_baseline ? name : given,
+			     outcome->figures[i].value);
 	}
 	if (baseline && fed_baseline)
 		cell_add_run(baseline, "rtt_ns", outcome_value(outcome, "rtt_ns"));
@@ -159,8 +165,8 @@ struct summary figure_summary(const struct figure *figure)
 			sorted[count++] = figure->runs[i];
 	if (count > 0) {
 		double middle = median_of(sorted, count);
-		summary =
-		    (struct summary){.count = count, .min = sorted[0], .median = middle, .max = sorted[count - 1]};
+		summary = (struct summary){
+		    .count = count, .min = sorted[0], .median = middle, .max = sorted[count - 1]};
 	}
 	free(sorted);
 	return summary;
@@ -193,7 +199,8 @@ static void copy_figure(struct cell *part, const struct figure *figure, const st
 	for (size_t i = 0; i < figure->count; i++)
 		any |= distance_of(rtt, i) == part->distance && isfinite(figure->runs[i]);
 	for (size_t i = 0; any && i < figure->count; i++)
-		cell_add_run(part, figure->name, distance_of(rtt, i) == part->distance ? figure->runs[i] : NAN);
+		cell_add_run(part, figure->name,
+			     distance_of(rtt, i) == part->distance ? figure->runs[i] : NAN);
 }
 
 /* The cell's runs of that distance, if it has any. */
@@ -206,7 +213,8 @@ static void add_part(struct results *out, const struct cell *cell, enum distance
 			any |= distance_of(rtt, i) == distance;
 	if (!any)
 		return;
-	struct cell *part = results_add(out, cell->workload, cell->candidate, cell->n, cell->threads);
+	struct cell *part =
+	    results_add(out, cell->workload, cell->candidate, cell->n, cell->threads);
 	*part = *cell;
 	part->distance = distance;
 	part->figure_count = 0;
@@ -220,7 +228,8 @@ void results_by_distance(struct results *out, const struct results *in)
 	static const enum distance order[] = {NEAR, FAR, ANY_DISTANCE};
 	*out = (struct results){.occasion = in->occasion};
 	for (size_t first = 0, end; first < in->count; first = end) {
-		for (end = first + 1; end < in->count && cells_meet(in->cells[first], in->cells[end]); end++)
+		for (end = first + 1;
+		     end < in->count && cells_meet(in->cells[first], in->cells[end]); end++)
 			;
 		for (unsigned d = 0; d < sizeof order / sizeof *order; d++)
 			for (size_t i = first; i < end; i++)

@@ -1,6 +1,7 @@
 /*
- * What the bench has found so far: a cell per workload, candidate, n and threads, with each figure's value of each run. A
- * baseline of lateness is a cell of its own, fed by the runs of all candidates beside which it slept.
+ * What the bench has found so far: a cell per workload, candidate, n and threads, with each
+ * figure's value of each run. A baseline of lateness is a cell of its own, fed by the runs of all
+ * candidates beside which it slept.
  */
 #ifndef BENCH_RESULTS_H
 #define BENCH_RESULTS_H
@@ -30,7 +31,8 @@ struct figure {
 struct cell {
 	const struct workload *workload;
 	const char *candidate; /* its name; "baseline" */
-	const char *kind;      /* "safe": may be used by several threads; "bare", "floor", "baseline" */
+	/* "safe": may be used by several threads; "bare", "floor", "baseline" */
+	const char *kind;
 	uint32_t n;
 	unsigned threads;
 	enum distance distance; /* ANY_DISTANCE in what was measured; see results_by_distance */
@@ -65,10 +67,12 @@ struct summary {
 };
 
 /* Never NULL: ends the program if there is no memory. */
-struct cell *results_add(struct results *results, const struct workload *workload, const char *candidate, uint32_t n,
-			 unsigned threads);
+struct cell *results_add(struct results *results, const struct workload *workload,
+			 const char *candidate, uint32_t n, unsigned threads);
 
-/* The cell of the same candidate that meets this one. NULL: there is none, or it is not finished. */
+/*
+ * The cell of the same candidate that meets this one. NULL: there is none, or it is not finished.
+ */
 const struct cell *results_twin(const struct results *results, const struct cell *cell);
 
 /* One of ours, whatever its variant. */
@@ -77,9 +81,12 @@ bool cell_is_ours(const struct cell *cell);
 /* All repetitions are in, and the candidate kept its promises. */
 bool cell_stands(const struct cell *cell);
 
-bool cells_meet(const struct cell *a, const struct cell *b); /* same workload, n, threads, distance */
+/* same workload, n, threads, distance */
+bool cells_meet(const struct cell *a, const struct cell *b);
 
-/* The near cells of each group, the far ones, and those whose runs have no round trip. Never freed. */
+/*
+ * The near cells of each group, the far ones, and those whose runs have no round trip. Never freed.
+ */
 void results_by_distance(struct results *out, const struct results *in);
 
 /* Whether any run has a round trip. */

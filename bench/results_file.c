@@ -1,4 +1,7 @@
-/* By way of jansson. What is read may have been edited by hand or come from another version: everything is checked. */
+/*
+ * By way of jansson. What is read may have been edited by hand or come from another version:
+ * everything is checked.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
@@ -124,11 +127,15 @@ struct reading {
 
 static bool malformed(const struct reading *reading, const char *where, const char *what)
 {
-	fprintf(stderr, "bench: %s is not a results file of the bench: %s%s\n", reading->path, where, what);
+	fprintf(stderr, "bench: %s is not a results file of the bench: %s%s\n", reading->path,
+		where, what);
 	return false;
 }
 
-/* Names go into file names, pages and gnuplot's scripts: what could mean something there is no name. */
+/*
+ * Names go into file names, pages and gnuplot's scripts: what could mean something there is no
+ * name.
+ */
 static bool is_name(const char *text, size_t size)
 {
 	size_t length = strlen(text);
@@ -160,8 +167,9 @@ static const struct workload *made_up_workload(const char *name, const char *fir
 	if (!made)
 		abort();
 	const char *figure = copy_of(first_figure);
-	made->workload = (struct workload){
-	    .name = copy_of(name), .title = "(this version does not know it)", .columns = {{figure, figure, 1, 1}}};
+	made->workload = (struct workload){.name = copy_of(name),
+					   .title = "(this version does not know it)",
+					   .columns = {{figure, figure, 1, 1}}};
 	made->next = all;
 	all = made;
 	return &made->workload;
@@ -183,7 +191,8 @@ static const struct workload *workload_of(json_t *object, const char *name)
 	return known ? known : made_up_workload(name, first_figure(object));
 }
 
-static bool read_figure(const struct reading *reading, struct cell *cell, const char *name, json_t *object)
+static bool read_figure(const struct reading *reading, struct cell *cell, const char *name,
+			json_t *object)
 {
 	json_t *runs = json_object_get(object, "runs"), *run;
 	size_t i;
@@ -206,7 +215,8 @@ static bool read_figures(const struct reading *reading, struct cell *cell, json_
 	const char *key;
 	json_t *value;
 	json_object_foreach(object, key,
-			    value) if (json_is_object(value) && !read_figure(reading, cell, key, value)) return false;
+			    value) if (json_is_object(value) &&
+				       !read_figure(reading, cell, key, value)) return false;
 	cell->finished = cell->figure_count > 0 && cell->workload != &workload_trial;
 	return true;
 }
@@ -216,15 +226,16 @@ static bool read_cell(const struct reading *reading, json_t *object)
 	const char *workload, *candidate, *kind = NULL, *failure = "";
 	json_int_t n, threads;
 	json_error_t error;
-	if (json_unpack_ex(object, &error, 0, "{s:s, s:s, s?s, s:I, s:I, s?s}", "workload", &workload, "candidate",
-			   &candidate, "kind", &kind, "n", &n, "threads", &threads, "failure", &failure) < 0)
+	if (json_unpack_ex(object, &error, 0, "{s:s, s:s, s?s, s:I, s:I, s?s}", "workload",
+			   &workload, "candidate", &candidate, "kind", &kind, "n", &n, "threads",
+			   &threads, "failure", &failure) < 0)
 		return malformed(reading, "a cell: ", error.text);
 	if (!is_name(workload, FIGURE_NAME_SIZE) || !is_name(candidate, FIGURE_NAME_SIZE))
 		return malformed(reading, "no name of a workload or candidate: ", workload);
 	if (n < 0 || n > UINT32_MAX || threads < 1 || threads > UINT16_MAX)
 		return malformed(reading, "n or threads out of range in a cell of ", workload);
-	struct cell *cell = results_add(reading->results, workload_of(object, workload), copy_of(candidate),
-					(uint32_t)n, (unsigned)threads);
+	struct cell *cell = results_add(reading->results, workload_of(object, workload),
+					copy_of(candidate), (uint32_t)n, (unsigned)threads);
 	if (kind)
 		cell->kind = copy_of(kind);
 	snprintf(cell->trouble, sizeof cell->trouble, "%s", failure);
@@ -247,9 +258,10 @@ static bool read_machine(const struct reading *reading, json_t *object, struct m
 	json_error_t error;
 	json_int_t cores;
 	*machine = (struct machine){0};
-	if (json_unpack_ex(object, &error, 0, "{s:I, s:s, s:s, s:s, s:F, s:F, s?F}", "cores", &cores, "cpu", &cpu,
-			   "compiler", &compiler, "commit", &commit, "clock_ns", &machine->clock_ns, "cas_ns",
-			   &machine->cas_ns, "first_touch_ns", &machine->first_touch_ns) < 0)
+	if (json_unpack_ex(object, &error, 0, "{s:I, s:s, s:s, s:s, s:F, s:F, s?F}", "cores",
+			   &cores, "cpu", &cpu, "compiler", &compiler, "commit", &commit,
+			   "clock_ns", &machine->clock_ns, "cas_ns", &machine->cas_ns,
+			   "first_touch_ns", &machine->first_touch_ns) < 0)
 		return malformed(reading, "machine: ", error.text);
 	machine->cores = (unsigned)cores;
 	snprintf(machine->cpu, sizeof machine->cpu, "%s", cpu);
@@ -267,9 +279,10 @@ static bool read_occasion(const struct reading *reading, json_t *object)
 	json_error_t error;
 	if (!object)
 		return true;
-	if (json_unpack_ex(object, &error, 0, "{s:s, s:s, s:b, s:F, s:F, s:F}", "mode", &mode, "when", &when,
-			   "complete", &complete, "took_s", &occasion->took_s, "others_cpu_s", &occasion->others_cpu_s,
-			   "stolen_s", &occasion->stolen_s) < 0)
+	if (json_unpack_ex(object, &error, 0, "{s:s, s:s, s:b, s:F, s:F, s:F}", "mode", &mode,
+			   "when", &when, "complete", &complete, "took_s", &occasion->took_s,
+			   "others_cpu_s", &occasion->others_cpu_s, "stolen_s",
+			   &occasion->stolen_s) < 0)
 		return malformed(reading, "occasion: ", error.text);
 	snprintf(occasion->mode, sizeof occasion->mode, "%s", mode);
 	snprintf(occasion->when, sizeof occasion->when, "%s", when);
@@ -290,7 +303,8 @@ bool results_read(const char *path, struct machine *machine, struct results *res
 	json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &error);
 	fclose(file);
 	if (!root) {
-		fprintf(stderr, "bench: %s is not JSON: line %d: %s\n", path, error.line, error.text);
+		fprintf(stderr, "bench: %s is not JSON: line %d: %s\n", path, error.line,
+			error.text);
 		return false;
 	}
 	bool fine = read_machine(&reading, json_object_get(root, "machine"), machine) &&

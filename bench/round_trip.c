@@ -90,7 +90,8 @@ double line_round_trip_ns(void)
 	if (sched_getaffinity(0, sizeof all, &all) || CPU_COUNT(&all) < 2)
 		return NAN;
 	if (!shared) {
-		void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		void *page =
+		    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		if (page == MAP_FAILED)
 			return NAN;
 		shared = page;

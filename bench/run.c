@@ -13,7 +13,10 @@
 
 static volatile sig_atomic_t interrupted;
 
-/* Blocked during a run but where it waits, so that none comes between the look at `interrupted` and the waiting. */
+/*
+ * Blocked during a run but where it waits, so that none comes between the look at `interrupted` and
+ * the waiting.
+ */
 static sigset_t interrupts, usual_mask;
 
 static void remember(int signal_number)
@@ -38,7 +41,8 @@ bool run_interrupted(void)
 	return interrupted != 0;
 }
 
-static _Noreturn void child(const struct workload *workload, const struct order *order, int to_parent, pid_t parent)
+static _Noreturn void child(const struct workload *workload, const struct order *order,
+			    int to_parent, pid_t parent)
 {
 	static struct outcome outcome;
 	signal(SIGINT, SIG_DFL);
@@ -81,14 +85,17 @@ static void explain(struct outcome *out, int status, bool out_of_time, uint64_t 
 {
 	memset(out, 0, sizeof *out);
 	if (out_of_time)
-		outcome_violation(out, "hangs: no result after %llu s", (unsigned long long)(limit_ns / SECOND_NS));
+		outcome_violation(out, "hangs: no result after %llu s",
+				  (unsigned long long)(limit_ns / SECOND_NS));
 	else if (WIFSIGNALED(status))
 		outcome_violation(out, "crashed: %s", strsignal(WTERMSIG(status)));
 	else
-		outcome_violation(out, "ended without a result, exit status %d", WEXITSTATUS(status));
+		outcome_violation(out, "ended without a result, exit status %d",
+				  WEXITSTATUS(status));
 }
 
-bool run_apart(const struct workload *workload, const struct order *order, uint64_t limit_ns, struct outcome *out)
+bool run_apart(const struct workload *workload, const struct order *order, uint64_t limit_ns,
+	       struct outcome *out)
 {
 	int ends[2], status = 0;
 	memset(out, 0, sizeof *out);

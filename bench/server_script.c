@@ -1,6 +1,7 @@
 /*
- * Some connections are busier than others: the fourth power of a uniform draw picks one, so that the quiet ones are
- * idle for longer than the keep-alive time now and then. Answers take 20 ms on average, exponentially.
+ * Some connections are busier than others: the fourth power of a uniform draw picks one, so that
+ * the quiet ones are idle for longer than the keep-alive time now and then. Answers take 20 ms on
+ * average, exponentially.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,10 @@ static double random_part(struct random *random)
 	return ((double)(random_next(random) >> 11) + 0.5) / 9007199254740992.0;
 }
 
-/* Knuth's way, by products of uniform draws; exp(-mean) is far from underflow for the means used here. */
+/*
+ * Knuth's way, by products of uniform draws; exp(-mean) is far from underflow for the means used
+ * here.
+ */
 static uint32_t random_poisson(struct random *random, double mean)
 {
 	double floor = exp(-mean), product = random_part(random);
@@ -57,12 +61,14 @@ static void arrive(struct writer *writer, uint32_t step, uint32_t request)
 {
 	struct server_script *script = writer->script;
 	struct random *random = &writer->random;
-	uint32_t slot = writer->free_count ? writer->free_slots[--writer->free_count] : script->request_slots++;
+	uint32_t slot =
+	    writer->free_count ? writer->free_slots[--writer->free_count] : script->request_slots++;
 	bool silent = random_slot(random_next(random), SILENT_SHARE) == 0;
-	script->requests[request] = (struct request){.connection = random_connection(random, writer->connections),
-						     .slot = slot,
-						     .silent = silent,
-						     .next = NO_REQUEST};
+	script->requests[request] =
+	    (struct request){.connection = random_connection(random, writer->connections),
+			     .slot = slot,
+			     .silent = silent,
+			     .next = NO_REQUEST};
 	end_in(script, step + (silent ? GIVEN_UP_MS : random_answer_ms(random)), request);
 }
 
@@ -83,7 +89,8 @@ static void write_step(struct writer *writer, uint32_t step, uint32_t most)
 bool server_script_make(struct server_script *script, uint32_t steps, uint32_t connections)
 {
 	uint32_t most = steps * REQUESTS_PER_STEP * 2;
-	struct writer writer = {.script = script, .random = {.state = 1}, .connections = connections};
+	struct writer writer = {
+	    .script = script, .random = {.state = 1}, .connections = connections};
 	*script = (struct server_script){.steps = steps,
 					 .requests = calloc(most, sizeof *script->requests),
 					 .arrivals = calloc(steps + 1, sizeof *script->arrivals),

@@ -1,6 +1,7 @@
 /*
- * What happens at a server, worked out beforehand from a seed, so that every candidate sees the same and no time
- * is spent on chance while it is measured: in each step of a millisecond some requests arrive, and some are answered.
+ * What happens at a server, worked out beforehand from a seed, so that every candidate sees the
+ * same and no time is spent on chance while it is measured: in each step of a millisecond some
+ * requests arrive, and some are answered.
  */
 #ifndef BENCH_SERVER_SCRIPT_H
 #define BENCH_SERVER_SCRIPT_H
@@ -12,7 +13,8 @@ enum {
 	REQUESTS_PER_STEP = 100, /* on average; a Poisson process */
 	SILENT_SHARE = 100,      /* one in so many is never answered */
 	REQUEST_TIMEOUT_MS = 200,
-	GIVEN_UP_MS = 500, /* after a silent one's arrival its slot is used again: it has timed out long ago */
+	/* after a silent one's arrival its slot is used again: it has timed out long ago */
+	GIVEN_UP_MS = 500,
 	KEEP_ALIVE_MS = 1000
 };
 
@@ -28,8 +30,10 @@ struct request {
 struct server_script {
 	uint32_t steps, request_slots;
 	struct request *requests; /* by arrival */
-	uint32_t *arrivals;       /* those of step s: requests[arrivals[s]] up to requests[arrivals[s + 1]] */
-	uint32_t *ends;           /* the first that ends in step s: it is answered, or, if silent, given up */
+	/* those of step s: requests[arrivals[s]] up to requests[arrivals[s + 1]] */
+	uint32_t *arrivals;
+	/* the first that ends in step s: it is answered, or, if silent, given up */
+	uint32_t *ends;
 };
 
 /* False: no memory. */

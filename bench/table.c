@@ -46,8 +46,8 @@ static struct table_row *add_row(struct table *table)
 	return row;
 }
 
-__attribute__((format(printf, 3, 4))) static void fill(struct filler *filler, struct table_row *row, const char *format,
-						       ...)
+__attribute__((format(printf, 3, 4))) static void fill(struct filler *filler, struct table_row *row,
+						       const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
@@ -72,7 +72,8 @@ static void fill_headings(struct filler *filler)
 	filler->table->column_count = filler->column;
 }
 
-static void fill_figure(struct filler *filler, struct table_row *row, const struct cell *cell, const struct column *c)
+static void fill_figure(struct filler *filler, struct table_row *row, const struct cell *cell,
+			const struct column *c)
 {
 	const struct figure *figure = cell_figure(cell, c->figure);
 	bool first = c == filler->workload->columns;
@@ -85,7 +86,8 @@ static void fill_figure(struct filler *filler, struct table_row *row, const stru
 	struct summary s = figure_summary(figure);
 	double min = s.min / c->unit, median = s.median / c->unit, max = s.max / c->unit;
 	if (filler->all_spans && s.count > 1) {
-		fill(filler, row, "%.*f (%.*f..%.*f)", c->decimals, median, c->decimals, min, c->decimals, max);
+		fill(filler, row, "%.*f (%.*f..%.*f)", c->decimals, median, c->decimals, min,
+		     c->decimals, max);
 		return;
 	}
 	fill(filler, row, "%.*f", c->decimals, median);
@@ -126,7 +128,8 @@ static void fill_row(struct filler *filler, const struct cell *cell, const struc
 	for (const struct column *c = filler->workload->columns; c->figure; c++)
 		fill_figure(filler, row, cell, c);
 	fill_ratio(filler, row, cell);
-	fill(filler, row, "%s", target_text(cell->workload->name, cell->candidate, cell->n, cell->threads));
+	fill(filler, row, "%s",
+	     target_text(cell->workload->name, cell->candidate, cell->n, cell->threads));
 }
 
 static void column_widths(const struct table *table, unsigned *widths)
@@ -161,13 +164,17 @@ static void make(struct filler *filler)
 	}
 }
 
-void table_make(struct table *table, const struct results *results, const struct workload *workload, bool all_spans)
+void table_make(struct table *table, const struct results *results, const struct workload *workload,
+		bool all_spans)
 {
 	struct results parts;
 	results_by_distance(&parts, results);
 	*table = (struct table){0};
-	struct filler filler = {
-	    .results = &parts, .workload = workload, .table = table, .all_spans = all_spans, .first_span = !all_spans};
+	struct filler filler = {.results = &parts,
+				.workload = workload,
+				.table = table,
+				.all_spans = all_spans,
+				.first_span = !all_spans};
 	make(&filler);
 	if (all_spans || width_of(table) <= PAGE_WIDTH)
 		return;

@@ -23,10 +23,12 @@ struct table {
 };
 
 /*
- * Only the headings: nothing is finished. Every candidate's first figure is compared with ours: ratio. With all_spans
- * each figure's min .. max stands behind it; else the first one's has a column of its own if it fits.
+ * Only the headings: nothing is finished. Every candidate's first figure is compared with ours:
+ * ratio. With all_spans each figure's min .. max stands behind it; else the first one's has a
+ * column of its own if it fits.
  */
-void table_make(struct table *table, const struct results *results, const struct workload *workload, bool all_spans);
+void table_make(struct table *table, const struct results *results, const struct workload *workload,
+		bool all_spans);
 void table_free(struct table *table);
 
 void table_print(FILE *out, const struct table *table);

@@ -46,7 +46,8 @@ const char *target_text(const char *workload, const char *candidate, uint32_t n,
 		return "";
 	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
 		const struct target *t = &targets[i];
-		if (strcmp(t->workload, workload) == 0 && (!t->candidate || strcmp(t->candidate, candidate) == 0) &&
+		if (strcmp(t->workload, workload) == 0 &&
+		    (!t->candidate || strcmp(t->candidate, candidate) == 0) &&
 		    (t->n == ANY || t->n == n) && (t->threads == ANY || t->threads == threads))
 			return t->text;
 	}

@@ -1,6 +1,6 @@
 /*
- * What the design wants to reach, medians on a 2-core machine whose clock read costs 22 ns and whose compare-and-swap
- * 4.8 ns. Printed beside the figures and never tested: machines differ.
+ * What the design wants to reach, medians on a 2-core machine whose clock read costs 22 ns and
+ * whose compare-and-swap 4.8 ns. Printed beside the figures and never tested: machines differ.
  */
 #ifndef BENCH_TARGETS_H
 #define BENCH_TARGETS_H

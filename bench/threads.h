@@ -13,7 +13,8 @@ struct thread_set {
 };
 
 /* False: not all could be made; those that were are counted. */
-static inline bool threads_start(struct thread_set *set, unsigned count, void *(*work)(void *), void *arg)
+static inline bool threads_start(struct thread_set *set, unsigned count, void *(*work)(void *),
+				 void *arg)
 {
 	for (set->count = 0; set->count < count && set->count < MOST_WORKERS; set->count++)
 		if (pthread_create(&set->threads[set->count], NULL, work, arg))

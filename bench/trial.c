@@ -1,7 +1,7 @@
 /*
- * Before anything is measured, each candidate is put to the proof: timers that are scheduled, cancelled and moved to
- * earlier and to later while others fire, each looked after one by one. A cheap bench of a broken timer would look
- * very good.
+ * Before anything is measured, each candidate is put to the proof: timers that are scheduled,
+ * cancelled and moved to earlier and to later while others fire, each looked after one by one. A
+ * cheap bench of a broken timer would look very good.
  */
 #include <errno.h>
 #include <stdatomic.h>
@@ -44,21 +44,25 @@ static uint64_t turn(const struct order *order, void *self)
 	return now;
 }
 
-static void schedule_one(const struct order *order, void *self, uint32_t slot, uint64_t delay, struct outcome *outcome)
+static void schedule_one(const struct order *order, void *self, uint32_t slot, uint64_t delay,
+			 struct outcome *outcome)
 {
 	atomic_store(&not_before_ns[slot], turn(order, self) + delay);
-	int answer = order->candidate->schedule(self, 0, slot, delay, note_run, (void *)(uintptr_t)slot);
+	int answer =
+	    order->candidate->schedule(self, 0, slot, delay, note_run, (void *)(uintptr_t)slot);
 	if (answer != 0)
 		outcome_fail(outcome, "schedule refused: %s", strerror(-answer));
 }
 
 /* True: the timer will not run. */
-static bool cancel_one(const struct order *order, void *self, uint32_t slot, struct outcome *outcome)
+static bool cancel_one(const struct order *order, void *self, uint32_t slot,
+		       struct outcome *outcome)
 {
 	if (!order->candidate->cancel(self, slot))
 		return false;
 	if (atomic_exchange(&fates[slot], CANCELLED) != WAITING)
-		outcome_violation(outcome, "a timer was cancelled that had run or had been cancelled before");
+		outcome_violation(
+		    outcome, "a timer was cancelled that had run or had been cancelled before");
 	return true;
 }
 
@@ -72,7 +76,8 @@ static void move_one(const struct order *order, void *self, uint32_t slot, uint6
 }
 
 /* How many were cancelled. */
-static uint32_t change_some(const struct order *order, void *self, struct random *random, struct outcome *outcome)
+static uint32_t change_some(const struct order *order, void *self, struct random *random,
+			    struct outcome *outcome)
 {
 	uint32_t cancelled = 0;
 	for (unsigned i = 0; i < CHANGES_PER_MS; i++) {
@@ -81,7 +86,8 @@ static uint32_t change_some(const struct order *order, void *self, struct random
 		if (draw % 3 == 0)
 			cancelled += cancel_one(order, self, slot, outcome);
 		else
-			move_one(order, self, slot, random_between(random_next(random), 0, LAST_NS));
+			move_one(order, self, slot,
+				 random_between(random_next(random), 0, LAST_NS));
 	}
 	return cancelled;
 }
@@ -103,7 +109,8 @@ static void run(const struct order *order, struct outcome *outcome)
 	timers = most < MOST_TIMERS ? most : MOST_TIMERS;
 	void *self = make_candidate(order, timers, outcome);
 	for (uint32_t slot = 0; slot < timers; slot++)
-		schedule_one(order, self, slot, random_between(random_next(&random), FIRST_NS, LAST_NS), outcome);
+		schedule_one(order, self, slot,
+			     random_between(random_next(&random), FIRST_NS, LAST_NS), outcome);
 	uint64_t start = now_ns();
 	for (unsigned round = 0; round < ROUNDS_MS; round++) {
 		drive_until(order->candidate, self, start + round * MILLISECOND_NS);

@@ -58,16 +58,18 @@ void run_load(const struct order *order, uint32_t slots, void (*fill)(struct loa
 	order->candidate->destroy(self);
 }
 
-void fill_slots(const struct order *order, void *self, uint64_t from_ns, uint64_t to_ns, struct outcome *outcome)
+void fill_slots(const struct order *order, void *self, uint64_t from_ns, uint64_t to_ns,
+		struct outcome *outcome)
 {
 	const struct candidate *candidate = order->candidate;
 	struct random random = {.state = 1};
 	for (uint32_t slot = 0; slot < order->n;) {
-		uint64_t delay = random_between(random_next(&random), from_ns, to_ns), now = now_ns();
+		uint64_t delay = random_between(random_next(&random), from_ns, to_ns),
+			 now = now_ns();
 		if (candidate->turn)
 			candidate->turn(self, 0, now);
-		int answer =
-		    candidate->schedule(self, 0, slot, delay, record_deadline, (void *)(uintptr_t)(now + delay));
+		int answer = candidate->schedule(self, 0, slot, delay, record_deadline,
+						 (void *)(uintptr_t)(now + delay));
 		if (answer == 0)
 			slot++;
 		else if (answer == -EAGAIN)

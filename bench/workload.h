@@ -16,7 +16,10 @@ struct order {
 	uint64_t ops; /* fixed work per thread; 0: to be found out */
 };
 
-/* A column of the table: a figure, in which unit. The first of a workload is the one that ratios are made of. */
+/*
+ * A column of the table: a figure, in which unit. The first of a workload is the one that ratios
+ * are made of.
+ */
 struct column {
 	const char *figure, *heading;
 	double unit;
@@ -33,21 +36,24 @@ struct workload {
 	bool many_threads;                     /* else run with one */
 	bool fixed_sizes;                      /* --n does not apply */
 	bool named_only;                       /* runs only if --only names it */
-	bool grows;                            /* --growth: also as curves over n, and over threads if many */
-	uint32_t curve_n;                      /* the n of the curve over threads */
+	/* --growth: also as curves over n, and over threads if many */
+	bool grows;
+	uint32_t curve_n; /* the n of the curve over threads */
 	unsigned quick_reps, reps;
-	double quick_s, s;  /* about how long a run takes besides what grows with n: for the time left, and the limit */
+	/* about how long a run takes besides what grows with n: for the time left, and the limit */
+	double quick_s, s;
 	double s_per_timer; /* what grows with n; 0: as usual, to create and fill the candidate */
 	/* Those for peers only where they are among the others. Each ended by NO_MORE_SIZES. */
-	uint32_t quick_sizes[MAX_SIZES], sizes[MAX_SIZES], quick_peer_sizes[MAX_SIZES], peer_sizes[MAX_SIZES];
+	uint32_t quick_sizes[MAX_SIZES], sizes[MAX_SIZES], quick_peer_sizes[MAX_SIZES],
+	    peer_sizes[MAX_SIZES];
 	struct column columns[MAX_COLUMNS]; /* ended by NULL */
 };
 
 #define NO_MORE_SIZES UINT32_MAX
 
-extern const struct workload workload_churn, workload_request, workload_touch, workload_fire, workload_idle,
-    workload_memory, workload_retention, workload_storm, workload_server, workload_periodic, workload_pool,
-    workload_layers, workload_apart;
+extern const struct workload workload_churn, workload_request, workload_touch, workload_fire,
+    workload_idle, workload_memory, workload_retention, workload_storm, workload_server,
+    workload_periodic, workload_pool, workload_layers, workload_apart;
 
 /* No measurement: see trial.c. */
 extern const struct workload workload_trial;
@@ -72,6 +78,7 @@ void run_load(const struct order *order, uint32_t slots, void (*fill)(struct loa
 	      void (*work)(struct load_thread *, uint64_t ops), struct outcome *outcome);
 
 /* Schedules the slots 0 .. n - 1 from this thread, uniformly between the two delays. */
-void fill_slots(const struct order *order, void *self, uint64_t from_ns, uint64_t to_ns, struct outcome *outcome);
+void fill_slots(const struct order *order, void *self, uint64_t from_ns, uint64_t to_ns,
+		struct outcome *outcome);
 
 #endif

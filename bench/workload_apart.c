@@ -1,6 +1,7 @@
 /*
- * W13: schedule and cancel timed apart, with n timers pending: a batch of them is cancelled, then scheduled again. The
- * page docs/lars.md is made of it. Wall time is the caller's; CPU time is the whole process's for both together.
+ * W13: schedule and cancel timed apart, with n timers pending: a batch of them is cancelled, then
+ * scheduled again. The page docs/lars.md is made of it. Wall time is the caller's; CPU time is the
+ * whole process's for both together.
  */
 #include <errno.h>
 #include <sched.h>
@@ -37,8 +38,8 @@ static void apart_schedule(struct apart *apart, uint32_t slot)
 	uint64_t delay = random_between(random_next(&apart->random), SHORTEST_NS, LONGEST_NS);
 	void *arg = (void *)(uintptr_t)(apart->loop_ns + delay);
 	int answer;
-	while ((answer = apart->order->candidate->schedule(apart->self, 0, slot, delay, record_deadline, arg)) ==
-	       -EAGAIN)
+	while ((answer = apart->order->candidate->schedule(apart->self, 0, slot, delay,
+							   record_deadline, arg)) == -EAGAIN)
 		sched_yield();
 	if (answer != 0)
 		outcome_fail(apart->outcome, "schedule refused: %s", strerror(-answer));
@@ -100,8 +101,10 @@ static uint32_t apart_batch(uint32_t n)
 static void run(const struct order *order, struct outcome *outcome)
 {
 	static struct records all;
-	struct apart apart = {
-	    .order = order, .random = {.state = 1}, .outcome = outcome, .batch = apart_batch(order->n)};
+	struct apart apart = {.order = order,
+			      .random = {.state = 1},
+			      .outcome = outcome,
+			      .batch = apart_batch(order->n)};
 	apart.self = make_candidate(order, order->n, outcome);
 	for (uint32_t slot = 0; slot < order->n; slot++) {
 		if (slot % OPS_PER_TURN == 0)

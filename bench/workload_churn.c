@@ -1,6 +1,6 @@
 /*
- * W1: timers that are cancelled at random, as with timeouts of every length. Some fire meanwhile: the cancel
- * that finds one gone is simply followed by the schedule.
+ * W1: timers that are cancelled at random, as with timeouts of every length. Some fire meanwhile:
+ * the cancel that finds one gone is simply followed by the schedule.
  */
 #include "bench/load.h"
 #include "bench/workload.h"
@@ -32,7 +32,8 @@ static void run(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_churn = {
     .name = "W1",
-    .title = "churn: n pending, timeouts 1 .. 60 s; one op cancels a random one and schedules another",
+    .title =
+	"churn: n pending, timeouts 1 .. 60 s; one op cancels a random one and schedules another",
     .bit = ON_CHURN,
     .run = run,
     .many_threads = true,

@@ -1,8 +1,9 @@
 /*
- * W4: n timers due uniformly over 2 s. Each must run exactly once and not early; one in a hundred more is cancelled
- * beforehand and must never run. Lateness is that of the callback's start against the deadline asked for,
- * recorded for every timer. Beside it, a baseline thread sleeps from tick to tick: what the machine's scheduler adds.
- * Scheduling happens before, and is no part of the figures; memory has been touched by a first round.
+ * W4: n timers due uniformly over 2 s. Each must run exactly once and not early; one in a hundred
+ * more is cancelled beforehand and must never run. Lateness is that of the callback's start against
+ * the deadline asked for, recorded for every timer. Beside it, a baseline thread sleeps from tick
+ * to tick: what the machine's scheduler adds. Scheduling happens before, and is no part of the
+ * figures; memory has been touched by a first round.
  */
 #include <errno.h>
 #include <sched.h>
@@ -23,13 +24,19 @@ enum { CANCELLED_SHARE = 100, FILL_PER_MS = 2000 };
 
 static uint64_t first_ns; /* the window's begin */
 
-/* Slot and deadline within the window, so that a callback looks at no memory of its own: a cache miss there would be most of the cost. */
+/*
+ * Slot and deadline within the window, so that a callback looks at no memory of its own: a cache
+ * miss there would be most of the cost.
+ */
 static void *pack(uint32_t slot, uint64_t deadline_ns)
 {
 	return (void *)(uintptr_t)((uint64_t)slot << 32 | (deadline_ns - first_ns));
 }
 
-/* Adding these up tells one set of slots from any other: two sums are the same by a chance of 2^-64. */
+/*
+ * Adding these up tells one set of slots from any other: two sums are the same by a chance of
+ * 2^-64.
+ */
 static inline uint64_t mark_of(uint32_t slot)
 {
 	uint64_t z = (slot + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
@@ -52,8 +59,8 @@ static void never(void *arg)
 }
 
 /* Filling is paced, for every candidate alike: it is not what this workload is about. */
-static void schedule(const struct order *order, void *self, uint32_t slot, uint64_t deadline_ns, expiry_fn *fn,
-		     struct outcome *outcome)
+static void schedule(const struct order *order, void *self, uint32_t slot, uint64_t deadline_ns,
+		     expiry_fn *fn, struct outcome *outcome)
 {
 	const struct candidate *candidate = order->candidate;
 	for (;;) {
@@ -61,8 +68,11 @@ static void schedule(const struct order *order, void *self, uint32_t slot, uint6
 		if (candidate->turn)
 			candidate->turn(self, 0, now);
 		if (now >= deadline_ns)
-			outcome_fail(outcome, "too slow to schedule %u timers before the first is due", order->n);
-		int answer = candidate->schedule(self, 0, slot, deadline_ns - now, fn, pack(slot, deadline_ns));
+			outcome_fail(outcome,
+				     "too slow to schedule %u timers before the first is due",
+				     order->n);
+		int answer = candidate->schedule(self, 0, slot, deadline_ns - now, fn,
+						 pack(slot, deadline_ns));
 		if (answer == 0)
 			break;
 		if (answer != -EAGAIN)
@@ -74,7 +84,8 @@ static void schedule(const struct order *order, void *self, uint32_t slot, uint6
 }
 
 /* All slots an hour out, and cancelled again. The time that scheduling them took. */
-static uint64_t touch_memory(const struct order *order, void *self, uint32_t slots, struct outcome *outcome)
+static uint64_t touch_memory(const struct order *order, void *self, uint32_t slots,
+			     struct outcome *outcome)
 {
 	struct random random = {.state = 2};
 	uint64_t start = now_ns();
@@ -98,8 +109,8 @@ struct wanted {
 };
 
 /* The window begins late enough to schedule all before. */
-static struct wanted schedule_all(const struct order *order, void *self, uint32_t slots, uint64_t expected_ns,
-				  struct outcome *outcome)
+static struct wanted schedule_all(const struct order *order, void *self, uint32_t slots,
+				  uint64_t expected_ns, struct outcome *outcome)
 {
 	struct wanted wanted = {slots, 0};
 	struct random random = {.state = 1};
@@ -122,17 +133,20 @@ static void check(const struct records *all, const struct wanted *wanted, struct
 {
 	check_records(all, outcome);
 	if (all->fired != wanted->count)
-		outcome_violation(outcome, "%llu of %u timers ran", (unsigned long long)all->fired, wanted->count);
+		outcome_violation(outcome, "%llu of %u timers ran", (unsigned long long)all->fired,
+				  wanted->count);
 	else if (all->sum != wanted->sum)
-		outcome_violation(outcome, "as many timers ran as should, but others: cancelled ones, or some twice");
+		outcome_violation(
+		    outcome,
+		    "as many timers ran as should, but others: cancelled ones, or some twice");
 }
 
 /*
- * Lets them fire; the CPU time of it, without the baseline's. A turn of a loop that lasts from before the window until
- * into it has run timers, and counts as a whole.
+ * Lets them fire; the CPU time of it, without the baseline's. A turn of a loop that lasts from
+ * before the window until into it has run timers, and counts as a whole.
  */
-static uint64_t let_fire(const struct order *order, void *self, uint32_t wanted, struct baseline *baseline,
-			 struct outcome *outcome)
+static uint64_t let_fire(const struct order *order, void *self, uint32_t wanted,
+			 struct baseline *baseline, struct outcome *outcome)
 {
 	uint64_t end = first_ns + WINDOW_NS, cpu = process_cpu_ns();
 	drive_until(order->candidate, self, first_ns - MILLISECOND_NS);
@@ -157,7 +171,10 @@ static void run(const struct order *order, struct outcome *outcome)
 	struct wanted wanted = schedule_all(order, self, slots, expected, outcome);
 	order->candidate->view(self, &before);
 	uint64_t cpu = let_fire(order, self, wanted.count, &baseline, outcome);
-	/* A cancelled one that runs after all would do so in its own tick, and all ticks are over by now. */
+	/*
+	 * A cancelled one that runs after all would do so in its own tick, and all ticks are over
+	 * by now.
+	 */
 	order->candidate->view(self, &after);
 	order->candidate->destroy(self);
 	recorded(&all);

@@ -1,9 +1,10 @@
 /*
- * W5: what it costs to have timers and do nothing: an empty service, 100k timers an hour out, and 100 requests a
- * second whose timeout of 1 s is cancelled by the next one's arrival, 10 ms later.
+ * W5: what it costs to have timers and do nothing: an empty service, 100k timers an hour out, and
+ * 100 requests a second whose timeout of 1 s is cancelled by the next one's arrival, 10 ms later.
  *
- * Wake-ups are what the candidate counts itself; for bare ones, the turns that they ask the loop for. So that nobody
- * has to be believed, the sleeps of all threads but the caller's are counted by the kernel, too.
+ * Wake-ups are what the candidate counts itself; for bare ones, the turns that they ask the loop
+ * for. So that nobody has to be believed, the sleeps of all threads but the caller's are counted by
+ * the kernel, too.
  */
 #include "bench/measure.h"
 #include "bench/recorder.h"
@@ -17,14 +18,16 @@ struct tally {
 	uint64_t turns, requests, cancelled;
 };
 
-static void request(const struct order *order, void *self, struct tally *tally, struct outcome *outcome)
+static void request(const struct order *order, void *self, struct tally *tally,
+		    struct outcome *outcome)
 {
 	uint64_t now = now_ns();
 	if (order->candidate->turn)
 		order->candidate->turn(self, 0, now);
 	if (tally->requests++ > 0 && !order->candidate->cancel(self, 0))
 		outcome_violation(outcome, "a pending timer could not be cancelled");
-	if (order->candidate->schedule(self, 0, 0, SECOND_NS, record_deadline, (void *)(uintptr_t)(now + SECOND_NS)))
+	if (order->candidate->schedule(self, 0, 0, SECOND_NS, record_deadline,
+				       (void *)(uintptr_t)(now + SECOND_NS)))
 		outcome_fail(outcome, "schedule refused");
 }
 
@@ -52,7 +55,8 @@ static void run(const struct order *order, struct outcome *outcome)
 		fill_slots(order, self, HOUR_NS, HOUR_NS + 60 * SECOND_NS, outcome);
 	idle_until(order, self, now_ns() + settle, &tally, outcome);
 	order->candidate->view(self, &before);
-	uint64_t turns = tally.turns, sleeps = other_threads_sleeps(), start = now_ns(), cpu = process_cpu_ns();
+	uint64_t turns = tally.turns, sleeps = other_threads_sleeps(), start = now_ns(),
+		 cpu = process_cpu_ns();
 	idle_until(order, self, start + duration, &tally, outcome);
 	cpu = process_cpu_ns() - cpu;
 	double seconds = (double)(now_ns() - start) / 1e9;
@@ -66,8 +70,8 @@ static void run(const struct order *order, struct outcome *outcome)
 		outcome_violation(outcome, "%llu timers ran that were cancelled or not due",
 				  (unsigned long long)recorded_fired());
 	if (after.pending != order->n)
-		outcome_violation(outcome, "%llu timers pending instead of %u", (unsigned long long)after.pending,
-				  order->n);
+		outcome_violation(outcome, "%llu timers pending instead of %u",
+				  (unsigned long long)after.pending, order->n);
 	order->candidate->destroy(self);
 }
 
@@ -78,7 +82,8 @@ static const char *size_label(uint32_t n)
 
 const struct workload workload_idle = {
     .name = "W5",
-    .title = "idle: empty (n 0), 100 requests a second (n 1), 100k timers an hour out; for 5 s (1.2 s with --quick)",
+    .title = "idle: empty (n 0), 100 requests a second (n 1), 100k timers an hour out; for 5 s "
+	     "(1.2 s with --quick)",
     .bit = ON_IDLE,
     .run = run,
     .size_label = size_label,

@@ -1,6 +1,7 @@
 /*
- * W12: post + run through one worker, pipelined: one thread posts, never more than WINDOW ahead of what has run. What a layer above
- * threads costs for each task, beside a plain pool, and a ring with nothing around it.
+ * W12: post + run through one worker, pipelined: one thread posts, never more than WINDOW ahead of
+ * what has run. What a layer above threads costs for each task, beside a plain pool, and a ring
+ * with nothing around it.
  */
 #include "bench/burst.h"
 
@@ -24,7 +25,8 @@ static void run(const struct order *order, struct outcome *outcome)
 	uint64_t warm = post_until(order, self, 0, now_ns() + 50 * MILLISECOND_NS);
 	burst_await(warm);
 	uint64_t wall = now_ns(), cpu = process_cpu_ns();
-	uint64_t posted = post_until(order, self, warm, wall + (order->quick ? 100 : 400) * MILLISECOND_NS);
+	uint64_t posted =
+	    post_until(order, self, warm, wall + (order->quick ? 100 : 400) * MILLISECOND_NS);
 	burst_await(posted);
 	wall = now_ns() - wall;
 	cpu = process_cpu_ns() - cpu;
@@ -34,8 +36,8 @@ static void run(const struct order *order, struct outcome *outcome)
 	outcome_set(outcome, "cpu_ns_per_op", (double)cpu / ops);
 	outcome_set(outcome, "runs_per_s", ops * (double)SECOND_NS / (double)wall);
 	if (recorded_fired() != posted)
-		outcome_violation(outcome, "%llu tasks ran instead of %llu", (unsigned long long)recorded_fired(),
-				  (unsigned long long)posted);
+		outcome_violation(outcome, "%llu tasks ran instead of %llu",
+				  (unsigned long long)recorded_fired(), (unsigned long long)posted);
 }
 
 static const char *size_label(uint32_t n)
@@ -59,5 +61,7 @@ const struct workload workload_layers = {
     .sizes = {1, NO_MORE_SIZES},
     .quick_peer_sizes = {1, NO_MORE_SIZES},
     .peer_sizes = {1, NO_MORE_SIZES},
-    .columns = {{"ns_per_op", "ns/op", 1, 1}, {"cpu_ns_per_op", "cpu ns/op", 1, 1}, {"runs_per_s", "ops/s", 1, 0}},
+    .columns = {{"ns_per_op", "ns/op", 1, 1},
+		{"cpu_ns_per_op", "cpu ns/op", 1, 1},
+		{"runs_per_s", "ops/s", 1, 0}},
 };

@@ -1,6 +1,7 @@
 /*
- * W6: growth of resident memory by n pending timers, all that a timer needs included: the handle or record that its
- * user keeps (user_bytes_per_timer says how much of it that is), and what the service itself needs to exist.
+ * W6: growth of resident memory by n pending timers, all that a timer needs included: the handle or
+ * record that its user keeps (user_bytes_per_timer says how much of it that is), and what the
+ * service itself needs to exist.
  */
 #include "bench/measure.h"
 #include "bench/workload.h"
@@ -19,8 +20,8 @@ static void run(const struct order *order, struct outcome *outcome)
 	outcome_set(outcome, "user_bytes_per_timer", (double)view.user_bytes);
 	outcome_set(outcome, "rss_growth_bytes", growth);
 	if (view.pending != order->n)
-		outcome_violation(outcome, "%llu timers pending instead of %u", (unsigned long long)view.pending,
-				  order->n);
+		outcome_violation(outcome, "%llu timers pending instead of %u",
+				  (unsigned long long)view.pending, order->n);
 	order->candidate->destroy(self);
 }
 

@@ -1,8 +1,10 @@
 /*
- * W10: n series with periods of 10 ms to 1 s, whole milliseconds: those of pollers, heartbeats and statistics. Each candidate repeats
- * by its own means. Run k of a series is due at its start plus k periods; what is later is lateness, and what
- * the lateness of a series has grown by over the measured time is its drift: 0 on average if it counts from nominal times.
- * Runs that a candidate skips, and says so, are not counted as drift. A candidate that promises exact series fails if it drifts.
+ * W10: n series with periods of 10 ms to 1 s, whole milliseconds: those of pollers, heartbeats and
+ * statistics. Each candidate repeats by its own means. Run k of a series is due at its start plus k
+ * periods; what is later is lateness, and what the lateness of a series has grown by over the
+ * measured time is its drift: 0 on average if it counts from nominal times. Runs that a candidate
+ * skips, and says so, are not counted as drift. A candidate that promises exact series fails if it
+ * drifts.
  */
 #include <errno.h>
 #include <sched.h>
@@ -47,7 +49,8 @@ static void run_once(void *one)
 		series->first_late_ns = series->before_last_late_ns = series->last_late_ns;
 }
 
-static void begin_all(const struct order *order, void *self, struct series *all, struct outcome *outcome)
+static void begin_all(const struct order *order, void *self, struct series *all,
+		      struct outcome *outcome)
 {
 	struct random random = {.state = 1};
 	uint64_t loop_ns = 0;
@@ -60,7 +63,8 @@ static void begin_all(const struct order *order, void *self, struct series *all,
 		struct series *series = &all[slot];
 		if (!series->period_ns)
 			series->period_ns =
-			    (SHORTEST_MS + random_slot(random_next(&random), LONGEST_MS - SHORTEST_MS + 1)) *
+			    (SHORTEST_MS +
+			     random_slot(random_next(&random), LONGEST_MS - SHORTEST_MS + 1)) *
 			    MILLISECOND_NS;
 		series->start_ns = loop_ns;
 		int answer = candidate->every(self, slot, series->period_ns, run_once, series);
@@ -74,21 +78,25 @@ static void begin_all(const struct order *order, void *self, struct series *all,
 }
 
 /*
- * A machine that stands still just before the end makes many series late once; drift makes every run later than the one
- * before. So the lesser lateness of the last two runs counts.
+ * A machine that stands still just before the end makes many series late once; drift makes every
+ * run later than the one before. So the lesser lateness of the last two runs counts.
  */
-static void check_drift(const struct order *order, const struct series *all, struct outcome *outcome)
+static void check_drift(const struct order *order, const struct series *all,
+			struct outcome *outcome)
 {
 	double sum = 0;
 	for (const struct series *s = all; s < all + order->n; s++) {
-		int64_t late = s->last_late_ns < s->before_last_late_ns ? s->last_late_ns : s->before_last_late_ns;
+		int64_t late = s->last_late_ns < s->before_last_late_ns ? s->last_late_ns
+									: s->before_last_late_ns;
 		sum += (double)(late - s->first_late_ns);
 	}
 	if (sum / order->n > TICK_NS)
-		outcome_violation(outcome, "series drift: by %.0f us on average", sum / order->n / 1e3);
+		outcome_violation(outcome, "series drift: by %.0f us on average",
+				  sum / order->n / 1e3);
 }
 
-static void set_series(const struct order *order, const struct series *all, uint64_t cpu_ns, struct outcome *outcome)
+static void set_series(const struct order *order, const struct series *all, uint64_t cpu_ns,
+		       struct outcome *outcome)
 {
 	double sum = 0, most = 0;
 	uint64_t runs = 0, missed = 0, silent = 0;
@@ -147,7 +155,8 @@ static void run(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_periodic = {
     .name = "W10",
-    .title = "periodic: n series of 10 ms .. 1 s; CPU per run, drift after 10 s (1 s with --quick), lateness",
+    .title = "periodic: n series of 10 ms .. 1 s; CPU per run, drift after 10 s (1 s with "
+	     "--quick), lateness",
     .bit = ON_PERIODIC,
     .run = run,
     .quick_reps = 1,

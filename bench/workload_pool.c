@@ -1,7 +1,8 @@
 /*
- * W11: hand-over to a pool of 1, 2, 4 workers. Either bursts of empty callbacks, timed from the first hand-over to the last return; or a
- * hundred every 5 ms of which one sleeps for a millisecond: how long must a fast one wait that finds a worker asleep, or on
- * the slow one? A candidate with `submit_bulk` is given a burst beforehand and hands it over as a whole.
+ * W11: hand-over to a pool of 1, 2, 4 workers. Either bursts of empty callbacks, timed from the
+ * first hand-over to the last return; or a hundred every 5 ms of which one sleeps for a
+ * millisecond: how long must a fast one wait that finds a worker asleep, or on the slow one? A
+ * candidate with `submit_bulk` is given a burst beforehand and hands it over as a whole.
  */
 #include <stdlib.h>
 
@@ -20,7 +21,8 @@ struct spent {
 	uint64_t wall_ns, cpu_ns, runs;
 };
 
-static void hand_over(const struct order *order, void *self, expiry_fn *fn, void *const *args, uint32_t n)
+static void hand_over(const struct order *order, void *self, expiry_fn *fn, void *const *args,
+		      uint32_t n)
 {
 	if (order->candidate->submit_bulk) {
 		order->candidate->go(self);
@@ -31,10 +33,11 @@ static void hand_over(const struct order *order, void *self, expiry_fn *fn, void
 }
 
 /* True: it can be timed. */
-static bool submit_burst(const struct order *order, void *self, expiry_fn *fn, void *const *args, uint32_t n,
-			 struct outcome *outcome)
+static bool submit_burst(const struct order *order, void *self, expiry_fn *fn, void *const *args,
+			 uint32_t n, struct outcome *outcome)
 {
-	int answer = order->candidate->submit_bulk ? order->candidate->submit_bulk(self, fn, args, n) : 0;
+	int answer =
+	    order->candidate->submit_bulk ? order->candidate->submit_bulk(self, fn, args, n) : 0;
 	if (answer < 0)
 		outcome_fail(outcome, "a burst was refused");
 	return answer == 0;
@@ -105,7 +108,8 @@ static void run_rounds(const struct order *order, void *self, struct outcome *ou
 	}
 	recorded(&records);
 	outcome_set(outcome, "wait_p50_ns", (double)lateness_percentile_ns(&records.lateness, 0.5));
-	outcome_set(outcome, "wait_p99_ns", (double)lateness_percentile_ns(&records.lateness, 0.99));
+	outcome_set(outcome, "wait_p99_ns",
+		    (double)lateness_percentile_ns(&records.lateness, 0.99));
 	outcome_set(outcome, "wait_max_ns", (double)records.lateness.max_ns);
 	check_records(&records, outcome);
 }
@@ -127,7 +131,8 @@ static const char *size_label(uint32_t n)
 
 const struct workload workload_pool = {
     .name = "W11",
-    .title = "pool: hand-over to so many workers (threads); empty callbacks, and the wait of fast ones beside 1 % that "
+    .title = "pool: hand-over to so many workers (threads); empty callbacks, and the wait of fast "
+	     "ones beside 1 % that "
 	     "sleep 1 ms",
     .bit = ON_POOL,
     .run = run,

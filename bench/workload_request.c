@@ -1,6 +1,7 @@
 /*
- * W2: request timeouts: each thread has 64 requests under way, and the oldest is always answered first. W7 is the
- * same with timeouts of 60 s for a fixed time, and looks at what the cancelled ones leave behind in memory.
+ * W2: request timeouts: each thread has 64 requests under way, and the oldest is always answered
+ * first. W7 is the same with timeouts of 60 s for a fixed time, and looks at what the cancelled
+ * ones leave behind in memory.
  */
 #include "bench/load.h"
 #include "bench/workload.h"
@@ -65,7 +66,8 @@ static void run_retention(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_request = {
     .name = "W2",
-    .title = "request: 64 outstanding per thread, timeout 1 s; one op cancels the oldest and schedules another",
+    .title = "request: 64 outstanding per thread, timeout 1 s; one op cancels the oldest and "
+	     "schedules another",
     .bit = ON_REQUEST,
     .run = run_request,
     .many_threads = true,

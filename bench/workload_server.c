@@ -1,8 +1,11 @@
 /*
- * W9: timers as a server uses them, 100 000 requests a second over n connections, in real time. Each request has a timeout of
- * 200 ms, cancelled by its answer in 99 of 100 cases, and pushes its connection's keep-alive timeout of 1 s away; a
- * connection that was closed by it is opened again by its next request. One thread serves; it sleeps between the steps of
- * the script. CPU time is that of the whole process without the baseline's, per request.
+ * W9: timers as a server uses them, 100 000 requests a second over n connections, in real time.
+ * Each request has a timeout of
+ * 200 ms, cancelled by its answer in 99 of 100 cases, and pushes its connection's keep-alive
+ *     timeout of 1 s away; a
+ * connection that was closed by it is opened again by its next request. One thread serves; it
+ * sleeps between the steps of the script. CPU time is that of the whole process without the
+ * baseline's, per request.
  */
 #include <errno.h>
 #include <sched.h>
@@ -35,7 +38,8 @@ static void time_out(void *one)
 {
 	uint64_t at = now_ns();
 	struct timeout *timeout = one;
-	recorder_note(recorder_mine(), atomic_load_explicit(&timeout->deadline_ns, memory_order_relaxed), at);
+	recorder_note(recorder_mine(),
+		      atomic_load_explicit(&timeout->deadline_ns, memory_order_relaxed), at);
 	atomic_store_explicit(&timeout->fired, true, memory_order_release);
 }
 
@@ -44,23 +48,29 @@ static void schedule(struct server *server, uint32_t slot, uint64_t delay_ns)
 	struct timeout *timeout = &server->timeouts[slot];
 	const struct candidate *candidate = server->order->candidate;
 	int answer;
-	atomic_store_explicit(&timeout->deadline_ns, server->loop_ns + delay_ns, memory_order_relaxed);
+	atomic_store_explicit(&timeout->deadline_ns, server->loop_ns + delay_ns,
+			      memory_order_relaxed);
 	atomic_store_explicit(&timeout->fired, false, memory_order_relaxed);
-	while ((answer = candidate->schedule(server->self, 0, slot, delay_ns, time_out, timeout)) == -EAGAIN)
+	while ((answer = candidate->schedule(server->self, 0, slot, delay_ns, time_out, timeout)) ==
+	       -EAGAIN)
 		sched_yield();
 	if (answer != 0)
 		outcome_fail(server->outcome, "schedule refused: %s", strerror(-answer));
 	server->scheduled++;
 }
 
-/* It could not be cancelled or moved: its callback has begun, and must have ended before the timer is used again. */
+/*
+ * It could not be cancelled or moved: its callback has begun, and must have ended before the timer
+ * is used again.
+ */
 static void await_callback(struct server *server, uint32_t slot)
 {
 	const struct timeout *timeout = &server->timeouts[slot];
 	uint64_t end = now_ns() + 5 * SECOND_NS;
 	while (!atomic_load_explicit(&timeout->fired, memory_order_acquire)) {
 		if (now_ns() > end)
-			outcome_fail(server->outcome, "a timer is neither pending nor has its callback run");
+			outcome_fail(server->outcome,
+				     "a timer is neither pending nor has its callback run");
 		sched_yield();
 	}
 }
@@ -82,8 +92,8 @@ static void arrive(struct server *server, const struct request *request)
 	const uint64_t keep_alive_ns = KEEP_ALIVE_MS * MILLISECOND_NS;
 	uint32_t connection = request->connection;
 	if (server->order->candidate->touch(server->self, 0, connection, keep_alive_ns)) {
-		atomic_store_explicit(&server->timeouts[connection].deadline_ns, server->loop_ns + keep_alive_ns,
-				      memory_order_relaxed);
+		atomic_store_explicit(&server->timeouts[connection].deadline_ns,
+				      server->loop_ns + keep_alive_ns, memory_order_relaxed);
 	} else {
 		await_callback(server, connection);
 		schedule(server, connection, keep_alive_ns);
@@ -147,7 +157,8 @@ static void run(const struct order *order, struct outcome *outcome)
 	open_connections(&server);
 	uint64_t cpu = serve(&server, &baseline);
 	recorded(&all);
-	outcome_set(outcome, "cpu_ns_per_op", (double)cpu / server.script.arrivals[server.script.steps]);
+	outcome_set(outcome, "cpu_ns_per_op",
+		    (double)cpu / server.script.arrivals[server.script.steps]);
 	outcome_set(outcome, "timed_out", (double)server.timed_out);
 	outcome_set(outcome, "reopened", (double)server.opened);
 	outcome_set(outcome, "overdue", (double)server.overdue);
@@ -160,8 +171,8 @@ static void run(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_server = {
     .name = "W9",
-    .title =
-	"server: 100k requests/s on n connections for 2 s (1 s with --quick), 1 % time out; CPU per request, lateness",
+    .title = "server: 100k requests/s on n connections for 2 s (1 s with --quick), 1 % time out; "
+	     "CPU per request, lateness",
     .bit = ON_SERVER,
     .run = run,
     .quick_reps = 1,

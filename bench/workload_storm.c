@@ -1,7 +1,8 @@
 /*
- * W8: n timers that are all due in the same tick, as when a server's connections were all lost at once: armed flat out by
- * one thread (a reconnect storm), and handed over flat out. The time to hand over all is that from their deadline to the
- * start of the last callback. Memory has been touched by a first round that was cancelled.
+ * W8: n timers that are all due in the same tick, as when a server's connections were all lost at
+ * once: armed flat out by one thread (a reconnect storm), and handed over flat out. The time to
+ * hand over all is that from their deadline to the start of the last callback. Memory has been
+ * touched by a first round that was cancelled.
  */
 #include <errno.h>
 #include <sched.h>
@@ -13,8 +14,12 @@
 
 #define PATIENCE_NS (20 * SECOND_NS)
 
-/* One deadline for all, counted from the time of the turn: they fall into one tick. Returns the time it took. */
-static uint64_t arm_all(const struct order *order, void *self, uint64_t deadline_ns, struct outcome *outcome)
+/*
+ * One deadline for all, counted from the time of the turn: they fall into one tick. Returns the
+ * time it took.
+ */
+static uint64_t arm_all(const struct order *order, void *self, uint64_t deadline_ns,
+			struct outcome *outcome)
 {
 	const struct candidate *candidate = order->candidate;
 	uint64_t start = now_ns(), loop_ns = start;
@@ -25,9 +30,10 @@ static uint64_t arm_all(const struct order *order, void *self, uint64_t deadline
 				candidate->turn(self, 0, loop_ns);
 		}
 		if (loop_ns >= deadline_ns)
-			outcome_fail(outcome, "too slow to schedule %u timers before they are due", order->n);
-		int answer = candidate->schedule(self, 0, slot, deadline_ns - loop_ns, record_deadline,
-						 (void *)(uintptr_t)deadline_ns);
+			outcome_fail(outcome, "too slow to schedule %u timers before they are due",
+				     order->n);
+		int answer = candidate->schedule(self, 0, slot, deadline_ns - loop_ns,
+						 record_deadline, (void *)(uintptr_t)deadline_ns);
 		if (answer == 0)
 			slot++;
 		else if (answer == -EAGAIN)
@@ -49,7 +55,10 @@ static uint64_t touch_memory(const struct order *order, void *self, struct outco
 	return took;
 }
 
-/* Shortly after a tick began, so that delays that are counted a moment later still end in the same one. */
+/*
+ * Shortly after a tick began, so that delays that are counted a moment later still end in the same
+ * one.
+ */
 static uint64_t storm_time(uint64_t not_before_ns)
 {
 	return (not_before_ns / TICK_NS + 1) * TICK_NS + TICK_NS / 10;
@@ -82,13 +91,14 @@ static void run(const struct order *order, struct outcome *outcome)
 	set_ticks(outcome, &before, &after);
 	check_records(&all, outcome);
 	if (all.fired != order->n)
-		outcome_violation(outcome, "%llu of %u timers ran", (unsigned long long)all.fired, order->n);
+		outcome_violation(outcome, "%llu of %u timers ran", (unsigned long long)all.fired,
+				  order->n);
 }
 
 const struct workload workload_storm = {
     .name = "W8",
-    .title =
-	"storm: n timers armed flat out and due in one tick; time to the last one's start, CPU per timer, longest tick",
+    .title = "storm: n timers armed flat out and due in one tick; time to the last one's start, "
+	     "CPU per timer, longest tick",
     .bit = ON_STORM,
     .run = run,
     .quick_reps = 1,

@@ -1,4 +1,7 @@
-/* W3: connections whose idle timeout is pushed away by each packet. None is idle long enough to be closed. */
+/*
+ * W3: connections whose idle timeout is pushed away by each packet. None is idle long enough to be
+ * closed.
+ */
 #include "bench/load.h"
 #include "bench/workload.h"
 

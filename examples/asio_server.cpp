@@ -20,7 +20,8 @@ static int sessions, closed_as_idle;
 class session : public std::enable_shared_from_this<session>
 {
       public:
-	explicit session(tcp::socket socket) : socket_(std::move(socket)), idle_(socket_.get_executor())
+	explicit session(tcp::socket socket)
+	    : socket_(std::move(socket)), idle_(socket_.get_executor())
 	{
 	}
 
@@ -36,13 +37,14 @@ class session : public std::enable_shared_from_this<session>
 			closed_as_idle++;
 			self->socket_.close();
 		});
-		socket_.async_read_some(asio::buffer(data_),
-					[self = shared_from_this()](asio::error_code error, std::size_t n) {
-						if (error)
-							self->idle_.cancel();
-						else
-							self->write(n);
-					});
+		socket_.async_read_some(
+		    asio::buffer(data_),
+		    [self = shared_from_this()](asio::error_code error, std::size_t n) {
+			    if (error)
+				    self->idle_.cancel();
+			    else
+				    self->write(n);
+		    });
 	}
 
       private:
@@ -81,13 +83,15 @@ class client : public std::enable_shared_from_this<client>
 		asio::async_read(socket_, asio::buffer(heard_),
 				 [self = shared_from_this()](asio::error_code, std::size_t) {
 					 self->pause_.expires_after(20ms);
-					 self->pause_.async_wait([self](asio::error_code) { self->speak(); });
+					 self->pause_.async_wait(
+					     [self](asio::error_code) { self->speak(); });
 				 });
 	}
 	void wait_for_the_end()
 	{
-		socket_.async_read_some(asio::buffer(heard_),
-					[self = shared_from_this()](asio::error_code, std::size_t) {});
+		socket_.async_read_some(
+		    asio::buffer(heard_),
+		    [self = shared_from_this()](asio::error_code, std::size_t) {});
 	}
 
 	tcp::socket socket_;

@@ -53,7 +53,8 @@ static int compact(struct tw_turn *turn, void *arg)
 	struct table *table = arg;
 	table->turns++;
 	while (table->dirty_pages) {
-		if (table->yields && !turn->did_timeout && tw_scheduler_should_yield(turn->scheduler))
+		if (table->yields && !turn->did_timeout &&
+		    tw_scheduler_should_yield(turn->scheduler))
 			return TW_TURN_AGAIN;
 		work(PAGE_NS);
 		table->dirty_pages--;
@@ -63,7 +64,8 @@ static int compact(struct tw_turn *turn, void *arg)
 
 static void sleep_until(uint64_t at_ns)
 {
-	struct timespec at = {.tv_sec = (time_t)(at_ns / TW_SECOND), .tv_nsec = (long)(at_ns % TW_SECOND)};
+	struct timespec at = {.tv_sec = (time_t)(at_ns / TW_SECOND),
+			      .tv_nsec = (long)(at_ns % TW_SECOND)};
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
 }
 
@@ -77,10 +79,12 @@ static int earlier(const void *a, const void *b)
 static void print_line(const char *what, struct request *requests, const struct table *table)
 {
 	qsort(requests, REQUESTS, sizeof *requests, earlier);
-	const struct request *half = &requests[REQUESTS / 2], *most = &requests[REQUESTS * 99 / 100],
-			     *all = &requests[REQUESTS - 1];
-	printf("%-28s %10.2f %10.2f %10.2f %12u %10u\n", what, (double)(half->answered_ns - half->sent_ns) / 1e6,
-	       (double)(most->answered_ns - most->sent_ns) / 1e6, (double)(all->answered_ns - all->sent_ns) / 1e6,
+	const struct request *half = &requests[REQUESTS / 2],
+			     *most = &requests[REQUESTS * 99 / 100], *all = &requests[REQUESTS - 1];
+	printf("%-28s %10.2f %10.2f %10.2f %12u %10u\n", what,
+	       (double)(half->answered_ns - half->sent_ns) / 1e6,
+	       (double)(most->answered_ns - most->sent_ns) / 1e6,
+	       (double)(all->answered_ns - all->sent_ns) / 1e6,
 	       table->turns ? PAGES - table->dirty_pages : 0, table->turns);
 }
 
@@ -106,14 +110,21 @@ static int show(const char *what, struct table table, const char *trace)
 	static struct request requests[REQUESTS];
 	tw_service *service;
 	tw_scheduler *scheduler;
-	struct tw_service_config one_thread = {.size = sizeof one_thread, .workers = 1, .max_workers = 1};
+	struct tw_service_config one_thread = {
+	    .size = sizeof one_thread, .workers = 1, .max_workers = 1};
 	struct tw_scheduler_config logged = {.size = sizeof logged, .log_events = 4096};
-	if (tw_service_create(&service, &one_thread) || tw_scheduler_create(&scheduler, service, &logged))
+	if (tw_service_create(&service, &one_thread) ||
+	    tw_scheduler_create(&scheduler, service, &logged))
 		return 1;
-	struct tw_scheduler_task job = {
-	    .size = sizeof job, .fn = compact, .arg = &table, .priority = TW_PRIORITY_IDLE, .name = "compaction"};
-	struct tw_scheduler_task request = {
-	    .size = sizeof request, .fn = answer, .priority = TW_PRIORITY_USER_BLOCKING, .name = "request"};
+	struct tw_scheduler_task job = {.size = sizeof job,
+					.fn = compact,
+					.arg = &table,
+					.priority = TW_PRIORITY_IDLE,
+					.name = "compaction"};
+	struct tw_scheduler_task request = {.size = sizeof request,
+					    .fn = answer,
+					    .priority = TW_PRIORITY_USER_BLOCKING,
+					    .name = "request"};
 	uint64_t next_ns = now_ns();
 	int r = table.dirty_pages ? tw_scheduler_submit_task(scheduler, &job, NULL) : 0;
 	for (int i = 0; i < REQUESTS; i++) {
@@ -133,7 +144,8 @@ static int show(const char *what, struct table table, const char *trace)
 
 int main(int argc, char **argv)
 {
-	printf("requests' latency, ms              half        99 %%        all  pages done      turns\n");
+	printf("requests' latency, ms              half        99 %%        all  pages done      "
+	       "turns\n");
 	int r = show("no compaction", (struct table){0}, NULL);
 	r |= show("compaction holds the thread", (struct table){.dirty_pages = PAGES}, NULL);
 	r |= show("compaction gives way", (struct table){.dirty_pages = PAGES, .yields = true},

@@ -29,8 +29,10 @@ static bool arm_all(tw_service *service, struct connection *connections)
 	static struct tw_task tasks[CONNECTIONS];
 	static tw_timer timers[CONNECTIONS];
 	for (int i = 0; i < CONNECTIONS; i++)
-		tasks[i] = (struct tw_task){
-		    .size = sizeof(tasks[i]), .fn = on_idle, .arg = &connections[i], .when_ns = IDLE_NS};
+		tasks[i] = (struct tw_task){.size = sizeof(tasks[i]),
+					    .fn = on_idle,
+					    .arg = &connections[i],
+					    .when_ns = IDLE_NS};
 	if (tw_schedule_bulk(service, tasks, CONNECTIONS, timers) != 0)
 		return false; /* nothing is scheduled: the take-over can be refused */
 	for (int i = 0; i < CONNECTIONS; i++)
@@ -52,7 +54,8 @@ int main(void)
 	for (; ok && idle < CONNECTIONS - gone; idle++)
 		while (sem_wait(&closed) != 0)
 			;
-	printf("%d connections taken over, %d left by themselves, %d were closed as idle\n", CONNECTIONS, gone, idle);
+	printf("%d connections taken over, %d left by themselves, %d were closed as idle\n",
+	       CONNECTIONS, gone, idle);
 	tw_service_destroy(service);
 	return ok && gone + idle == CONNECTIONS ? 0 : 1;
 }

@@ -58,7 +58,8 @@ int main(void)
 		if (sent < PACKETS && now_ns >= begin_ns + (uint64_t)sent * SEND_EVERY_NS) {
 			struct packet *p = &packets[sent++];
 			p->sent_ns = now_ns;
-			if (tw_schedule_at(service, now_ns + RESEND_AFTER_NS, send_again, p, &p->resend) != 0)
+			if (tw_schedule_at(service, now_ns + RESEND_AFTER_NS, send_again, p,
+					   &p->resend) != 0)
 				return 1;
 			next_ns = 0; /* the next expiry may be an earlier one */
 		}
@@ -73,7 +74,8 @@ int main(void)
 	for (int i = 0; i < PACKETS; i++)
 		acknowledged += packets[i].acknowledged;
 	printf("%d packets, %d acknowledged, %d of them sent again\n", sent, acknowledged, resent);
-	printf("%s of the rounds turned the wheel\n", advances * 10 < rounds ? "less than a tenth" : "many");
+	printf("%s of the rounds turned the wheel\n",
+	       advances * 10 < rounds ? "less than a tenth" : "many");
 	tw_service_destroy(service);
 	return acknowledged == PACKETS ? 0 : 1;
 }

@@ -42,13 +42,15 @@ static void breaker_settled(void *arg, tw_job job, const struct tw_job_result *r
 {
 	struct breaker *b = arg;
 	(void)job;
-	bool failed = result->status == TW_JOB_STATUS_FAILED || result->status == TW_JOB_STATUS_TIMED_OUT;
+	bool failed =
+	    result->status == TW_JOB_STATUS_FAILED || result->status == TW_JOB_STATUS_TIMED_OUT;
 	pthread_mutex_lock(&b->lock);
 	if (b->state != OPEN && result->status == TW_JOB_STATUS_SUCCEEDED) {
 		b->state = CLOSED;
 		b->failures = 0;
 	}
-	bool opens = b->state != OPEN && failed && (b->state == HALF_OPEN || ++b->failures == FAILURES);
+	bool opens =
+	    b->state != OPEN && failed && (b->state == HALF_OPEN || ++b->failures == FAILURES);
 	if (opens)
 		b->state = OPEN;
 	pthread_mutex_unlock(&b->lock);
@@ -118,13 +120,15 @@ int main(void)
 		return 1;
 	now();
 	for (unsigned i = 0; i < 1000; i++)
-		if (tw_schedule(breaker.service, i * 10 * TW_MILLISECOND, on_request, NULL, NULL) < 0)
+		if (tw_schedule(breaker.service, i * 10 * TW_MILLISECOND, on_request, NULL, NULL) <
+		    0)
 			return 1;
 	tw_sim_run_for(sim, 11 * TW_SECOND);
-	printf("%u served, %u refused, %u calls while the backend was down, back after %.2f s\n", served, refused,
-	       calls_when_down, (double)back_ns / 1e9);
+	printf("%u served, %u refused, %u calls while the backend was down, back after %.2f s\n",
+	       served, refused, calls_when_down, (double)back_ns / 1e9);
 	bool spared = calls_when_down <= FAILURES + 6 && refused > 250;
-	bool recovers = back_ns >= 5 * TW_SECOND && back_ns <= 5 * TW_SECOND + COOL_DOWN_NS + 20 * TW_MILLISECOND;
+	bool recovers = back_ns >= 5 * TW_SECOND &&
+			back_ns <= 5 * TW_SECOND + COOL_DOWN_NS + 20 * TW_MILLISECOND;
 	tw_limiter_destroy(breaker.limiter);
 	tw_sim_destroy(sim);
 	return spared && recovers && served + refused + calls_when_down == 1000 ? 0 : 1;

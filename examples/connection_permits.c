@@ -37,7 +37,8 @@ static void query(void *arg)
 
 int main(void)
 {
-	if (tw_service_create(&service, NULL) < 0 || tw_semaphore_create(&connections, service, NULL, CONNECTIONS) < 0)
+	if (tw_service_create(&service, NULL) < 0 ||
+	    tw_semaphore_create(&connections, service, NULL, CONNECTIONS) < 0)
 		return 1;
 	for (int i = 0; i < QUERIES; i++)
 		if (tw_semaphore_acquire_async(connections, query, NULL, NULL) < 0)
@@ -57,7 +58,8 @@ int main(void)
 	for (int i = 0; i < CONNECTIONS; i++)
 		if (tw_semaphore_acquire(connections, 10 * TW_SECOND) < 0)
 			return 1;
-	printf("%d answers, at most %d connections at a time\n", atomic_load(&answered), atomic_load(&most_open));
+	printf("%d answers, at most %d connections at a time\n", atomic_load(&answered),
+	       atomic_load(&most_open));
 
 	while (tw_semaphore_destroy(connections) < 0) /* -EBUSY: a function is just returning */
 		sched_yield();

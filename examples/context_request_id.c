@@ -28,8 +28,9 @@ static sem_t done;
 static void say(const char *what, unsigned step)
 {
 	const struct request *request = tw_context_get();
-	printf("%5.1f ms  [request %u] %s %u\n", (double)(tw_service_now(service) - started_ns) / 1e6,
-	       request ? request->id : 0, what, step);
+	printf("%5.1f ms  [request %u] %s %u\n",
+	       (double)(tw_service_now(service) - started_ns) / 1e6, request ? request->id : 0,
+	       what, step);
 }
 
 static void take_step(void *arg)
@@ -37,7 +38,8 @@ static void take_step(void *arg)
 	struct request *request = arg;
 	request->strangers += tw_context_get() != request;
 	say("step", ++request->steps);
-	if (request->steps == STEPS || tw_schedule(service, 7 * TW_MILLISECOND, take_step, request, NULL) != 0)
+	if (request->steps == STEPS ||
+	    tw_schedule(service, 7 * TW_MILLISECOND, take_step, request, NULL) != 0)
 		sem_post(&done);
 }
 

@@ -141,7 +141,8 @@ int main(void)
 	if (tw_limiter_create(&fair.limiter, service, &config) < 0)
 		return 1;
 	for (int i = 0; i < TENANTS; i++)
-		fair.tenants[i] = (struct tenant){.end = &fair.tenants[i].first, .share = i == 1 ? 2 : 1};
+		fair.tenants[i] =
+		    (struct tenant){.end = &fair.tenants[i].first, .share = i == 1 ? 2 : 1};
 	for (int i = 0; i < FLOOD; i++) {
 		floods[0][i].submitted_ns = floods[1][i].submitted_ns = tw_sim_now(sim);
 		fair_submit(&fair.tenants[0], &floods[0][i]);
@@ -150,9 +151,11 @@ int main(void)
 	for (uint64_t i = 0; i < VISITS; i++)
 		tw_schedule(service, i * 37 * TW_MILLISECOND, on_visit, &visits[i], NULL);
 	tw_sim_run_for(sim, 2 * TW_SECOND);
-	const struct tenant *one = &fair.tenants[0], *two = &fair.tenants[1], *visitor = &fair.tenants[2];
-	printf("in 2 s: share 1: %u jobs, share 2: %u jobs; a visitor: %u jobs, waited at most %.0f ms\n", one->served,
-	       two->served, visitor->served, (double)visitor->longest_wait_ns / 1e6);
+	const struct tenant *one = &fair.tenants[0], *two = &fair.tenants[1],
+			    *visitor = &fair.tenants[2];
+	printf("in 2 s: share 1: %u jobs, share 2: %u jobs; a visitor: %u jobs, waited at most "
+	       "%.0f ms\n",
+	       one->served, two->served, visitor->served, (double)visitor->longest_wait_ns / 1e6);
 	bool shares = two->served >= 2 * one->served - 4 && two->served <= 2 * one->served + 4;
 	bool prompt = visitor->served == VISITS && visitor->longest_wait_ns <= 3 * JOB_NS;
 	tw_sim_run_for(sim, 10 * TW_SECOND);

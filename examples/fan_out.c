@@ -91,13 +91,15 @@ static int connect_to_server(void)
 /* Sends a request, and reads until the server closes. 0: a good answer is complete. */
 static int talk(int fd)
 {
-	static const char request[] = "GET /slow?ms=5 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+	static const char request[] =
+	    "GET /slow?ms=5 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 	char answer[1024];
 	size_t length = 0;
 	ssize_t n;
 	if (send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0)
 		return -errno;
-	while (length < sizeof(answer) - 1 && (n = recv(fd, answer + length, sizeof(answer) - 1 - length, 0)) != 0) {
+	while (length < sizeof(answer) - 1 &&
+	       (n = recv(fd, answer + length, sizeof(answer) - 1 - length, 0)) != 0) {
 		if (n < 0)
 			return -errno;
 		length += (size_t)n;
@@ -174,9 +176,10 @@ static void show(tw_limiter *limiter, const char *what)
 	memset(bar, '.', 40);
 	memset(bar, '#', (size_t)filled);
 	bar[40] = 0;
-	printf("%s[%s] %3llu of %d, %llu at work, %llu to be tried again%s%s", isatty(1) ? "\r" : "", bar,
-	       (unsigned long long)stats.succeeded, PAGES, (unsigned long long)stats.running,
-	       (unsigned long long)stats.retrying, what, isatty(1) && !*what ? "" : "\n");
+	printf("%s[%s] %3llu of %d, %llu at work, %llu to be tried again%s%s",
+	       isatty(1) ? "\r" : "", bar, (unsigned long long)stats.succeeded, PAGES,
+	       (unsigned long long)stats.running, (unsigned long long)stats.retrying, what,
+	       isatty(1) && !*what ? "" : "\n");
 	fflush(stdout);
 }
 
@@ -209,8 +212,9 @@ static int verdict(tw_limiter *limiter)
 		again += pages[i].attempts > 1;
 	}
 	tw_limiter_stats(limiter, &stats);
-	printf("%d of %d pages fetched, %d of them not at the first attempt; %llu attempts were repeated\n", fetched,
-	       PAGES, again, (unsigned long long)stats.retried);
+	printf("%d of %d pages fetched, %d of them not at the first attempt; %llu attempts were "
+	       "repeated\n",
+	       fetched, PAGES, again, (unsigned long long)stats.retried);
 	return fetched == PAGES && atomic_load(&settled) == PAGES ? 0 : 1;
 }
 
@@ -220,7 +224,8 @@ int main(int argc, char **argv)
 	tw_pool *pool;
 	tw_limiter *limiter;
 	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
-	snprintf(server_path, sizeof(server_path), "%.*sserver", slash ? (int)(slash - argv[0] + 1) : 0, argv[0]);
+	snprintf(server_path, sizeof(server_path), "%.*sserver",
+		 slash ? (int)(slash - argv[0] + 1) : 0, argv[0]);
 	if (!start_server()) {
 		fprintf(stderr, "fan_out: no server at %s (make demo builds it)\n", server_path);
 		return 1;
@@ -228,8 +233,9 @@ int main(int argc, char **argv)
 	struct tw_pool_config workers = {.size = sizeof(workers), .workers = CONNECTIONS};
 	if (tw_service_create(&service, NULL) != 0 || tw_pool_create(&pool, &workers) != 0)
 		return 1;
-	struct tw_limiter_config config = {
-	    .size = sizeof(config), .max_concurrency = CONNECTIONS, .executor = tw_pool_executor(pool)};
+	struct tw_limiter_config config = {.size = sizeof(config),
+					   .max_concurrency = CONNECTIONS,
+					   .executor = tw_pool_executor(pool)};
 	if (tw_limiter_create(&limiter, service, &config) != 0)
 		return 1;
 	for (int i = 0; i < PAGES; i++) {

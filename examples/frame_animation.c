@@ -37,10 +37,11 @@ static void draw(const struct animation *a, uint64_t late_ns)
 		line[i] = i == at ? 'o' : '.';
 	line[WIDTH] = 0;
 	if (a->on_terminal)
-		printf("\r%s  frame %3" PRIu64 ", %4.2f ms late, worst %4.2f ms ", line, a->frames_drawn,
-		       (double)late_ns / 1e6, (double)a->worst_ns / 1e6);
+		printf("\r%s  frame %3" PRIu64 ", %4.2f ms late, worst %4.2f ms ", line,
+		       a->frames_drawn, (double)late_ns / 1e6, (double)a->worst_ns / 1e6);
 	else if (a->frames_drawn % 6 == 0)
-		printf("%s  frame %3" PRIu64 ", %4.2f ms late\n", line, a->frames_drawn, (double)late_ns / 1e6);
+		printf("%s  frame %3" PRIu64 ", %4.2f ms late\n", line, a->frames_drawn,
+		       (double)late_ns / 1e6);
 	fflush(stdout);
 }
 
@@ -60,8 +61,10 @@ static int next_frame(tw_action *action, void *state)
 
 static int play(tw_service *service, struct animation *a)
 {
-	struct tw_action_scheduler_config config = {
-	    .size = sizeof(config), .kind = TW_ACTION_KIND_FRAME, .service = service, .frames_per_second = FPS};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .kind = TW_ACTION_KIND_FRAME,
+						    .service = service,
+						    .frames_per_second = FPS};
 	int r = tw_action_scheduler_create(&a->frames, &config);
 	if (r)
 		return r;
@@ -76,7 +79,8 @@ static int play(tw_service *service, struct animation *a)
 	tw_action_destroy(action);
 	tw_action_scheduler_destroy(a->frames);
 	printf("%s%" PRIu64 " frames in %.0f ms; the latest was %.2f ms after its instant\n",
-	       a->on_terminal ? "\n" : "", a->frames_drawn, (double)passed_ns / 1e6, (double)a->worst_ns / 1e6);
+	       a->on_terminal ? "\n" : "", a->frames_drawn, (double)passed_ns / 1e6,
+	       (double)a->worst_ns / 1e6);
 	return r;
 }
 

@@ -48,7 +48,8 @@ static void free_request(void *arg, enum tw_fate fate)
 static bool start_ping(tw_service *service, struct connection *c)
 {
 	struct tw_period period = {.size = sizeof(period), .period_ns = TW_MILLISECOND};
-	struct tw_task ping = {.size = sizeof(ping), .fn = on_ping, .arg = c, .period = &period, .group = c->timers};
+	struct tw_task ping = {
+	    .size = sizeof(ping), .fn = on_ping, .arg = c, .period = &period, .group = c->timers};
 	return tw_schedule_task(service, &ping, NULL) == 0;
 }
 

@@ -34,8 +34,8 @@ static void on_beat(void *arg)
 	h->due += 1 + run.overruns;
 	h->beats++;
 	h->early += since_ns < h->due * PERIOD_NS;
-	printf("beat %2u at %7.3f ms, %.3f ms after its instant\n", h->beats, (double)since_ns / 1e6,
-	       ((double)since_ns - (double)(h->due * PERIOD_NS)) / 1e6);
+	printf("beat %2u at %7.3f ms, %.3f ms after its instant\n", h->beats,
+	       (double)since_ns / 1e6, ((double)since_ns - (double)(h->due * PERIOD_NS)) / 1e6);
 	if (h->beats == SLOW_BEAT)
 		nanosleep(&(struct timespec){.tv_nsec = 2 * PERIOD_NS + PERIOD_NS / 2}, NULL);
 }
@@ -57,14 +57,18 @@ int main(void)
 				   .period_ns = PERIOD_NS,
 				   .count = BEATS,
 				   .missed = TW_MISSED_COALESCE};
-	struct tw_task task = {
-	    .size = sizeof(task), .fn = on_beat, .arg = &heart, .period = &period, .release = on_end};
+	struct tw_task task = {.size = sizeof(task),
+			       .fn = on_beat,
+			       .arg = &heart,
+			       .period = &period,
+			       .release = on_end};
 	heart.started_ns = tw_service_now(heart.service);
 	if (tw_schedule_task(heart.service, &task, NULL) != 0)
 		return 1;
 	while (sem_wait(&heart.ended) != 0)
 		;
-	printf("%u beats in %llu periods, %u early\n", heart.beats, (unsigned long long)heart.due, heart.early);
+	printf("%u beats in %llu periods, %u early\n", heart.beats, (unsigned long long)heart.due,
+	       heart.early);
 
 	tw_service_destroy(heart.service);
 	return heart.beats == BEATS && heart.early == 0 ? 0 : 1;

@@ -123,7 +123,8 @@ static int ask_replica(void *arg, struct tw_job_run *run)
 
 static int by_time(const void *a, const void *b)
 {
-	uint64_t left = ((const struct request *)a)->took_ns, right = ((const struct request *)b)->took_ns;
+	uint64_t left = ((const struct request *)a)->took_ns,
+		 right = ((const struct request *)b)->took_ns;
 	return (left > right) - (left < right);
 }
 
@@ -144,7 +145,8 @@ static uint64_t play(bool hedges)
 	tries_sent = 0;
 	for (int i = 0; i < REQUESTS; i++) {
 		requests[i] = (struct request){.lock = PTHREAD_MUTEX_INITIALIZER, .hedges = hedges};
-		tw_schedule(service, (uint64_t)i * 2 * TW_MILLISECOND, send_request, &requests[i], NULL);
+		tw_schedule(service, (uint64_t)i * 2 * TW_MILLISECOND, send_request, &requests[i],
+			    NULL);
 	}
 	tw_sim_run_for(sim, 10 * TW_SECOND);
 	if (tw_limiter_destroy(limiter) < 0 || tw_sim_destroy(sim) < 0)
@@ -158,7 +160,7 @@ int main(void)
 	uint64_t plain_ns = play(false);
 	unsigned plain_tries = tries_sent;
 	uint64_t hedged_ns = play(true);
-	printf("99th percentile: %.0f ms, with hedges %.0f ms; tries: %u, with hedges %u\n", (double)plain_ns / 1e6,
-	       (double)hedged_ns / 1e6, plain_tries, tries_sent);
+	printf("99th percentile: %.0f ms, with hedges %.0f ms; tries: %u, with hedges %u\n",
+	       (double)plain_ns / 1e6, (double)hedged_ns / 1e6, plain_tries, tries_sent);
 	return hedged_ns < plain_ns / 5 && tries_sent < plain_tries + plain_tries / 10 ? 0 : 1;
 }

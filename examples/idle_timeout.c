@@ -52,8 +52,8 @@ int main(void)
 	}
 	while (sem_wait(&c.closed) != 0)
 		;
-	printf("open for %.1f ms, closed %.3f ms after its last use\n", (double)(c.closed_ns - opened_ns) / 1e6,
-	       (double)(c.closed_ns - touched_ns) / 1e6);
+	printf("open for %.1f ms, closed %.3f ms after its last use\n",
+	       (double)(c.closed_ns - opened_ns) / 1e6, (double)(c.closed_ns - touched_ns) / 1e6);
 
 	tw_service_destroy(c.service);
 	return c.closed_ns >= touched_ns + IDLE_NS ? 0 : 1;

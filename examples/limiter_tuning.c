@@ -59,7 +59,8 @@ int main(void)
 	config.rate_interval_ns = 100 * TW_MILLISECOND;
 	config.budget_retries = 10;
 	config.budget_percent = 10;
-	if (tw_service_create(&service, NULL) < 0 || tw_limiter_create(&limiter, service, &config) < 0)
+	if (tw_service_create(&service, NULL) < 0 ||
+	    tw_limiter_create(&limiter, service, &config) < 0)
 		return 1;
 
 	for (int i = 0; i < OUTAGE_JOBS; i++)
@@ -80,10 +81,13 @@ int main(void)
 	tw_limiter_close_then(limiter, TW_CLOSE_DRAIN, on_end, NULL);
 	bool refused = submit(limiter, &numbers[0], NULL) < 0;
 	tw_limiter_wait_idle(limiter, TW_FOREVER);
-	printf("then: %d jobs, the urgent one was number %d; a late one was %s\n", (int)place, urgent_place + 1,
-	       refused ? "refused" : "taken");
+	printf("then: %d jobs, the urgent one was number %d; a late one was %s\n", (int)place,
+	       urgent_place + 1, refused ? "refused" : "taken");
 	while (tw_limiter_destroy(limiter) < 0) { /* a worker may be about to return */
 	}
 	tw_service_destroy(service);
-	return outage_calls == OUTAGE_JOBS + 10 && place == JOBS && urgent_place <= 1 && refused && ended ? 0 : 1;
+	return outage_calls == OUTAGE_JOBS + 10 && place == JOBS && urgent_place <= 1 && refused &&
+		       ended
+		   ? 0
+		   : 1;
 }

@@ -42,7 +42,8 @@ struct connection {
 static void on_idle(void *arg)
 {
 	struct connection *c = arg;
-	printf("silent for %d ms after %d bytes: closed\n", (int)(IDLE_NS / TW_MILLISECOND), c->bytes);
+	printf("silent for %d ms after %d bytes: closed\n", (int)(IDLE_NS / TW_MILLISECOND),
+	       c->bytes);
 	c->is_idle = true;
 	c->in_wrong_thread |= !pthread_equal(c->loop, pthread_self());
 }
@@ -105,12 +106,13 @@ static inline bool connection_open(struct connection *c)
 	    .size = sizeof config, .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
 	int fds[2];
 	*c = (struct connection){.loop = pthread_self()};
-	if (tw_service_create(&c->timers, &config) != 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+	if (tw_service_create(&c->timers, &config) != 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
 		return false;
 	c->fd = fds[0];
 	c->clients_fd = fds[1];
-	return tw_schedule(c->timers, IDLE_NS, on_idle, c, &c->idle) == 0 && tw_service_fd(c->timers) >= 0 &&
-	       pthread_create(&c->client, NULL, client, c) == 0;
+	return tw_schedule(c->timers, IDLE_NS, on_idle, c, &c->idle) == 0 &&
+	       tw_service_fd(c->timers) >= 0 && pthread_create(&c->client, NULL, client, c) == 0;
 }
 
 /* For main to return: 0 if all went well. */

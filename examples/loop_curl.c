@@ -79,7 +79,8 @@ static int socket_wanted(CURL *easy, curl_socket_t socket, int what, void *arg, 
 		return 0;
 	}
 	struct epoll_event event = {.data.u64 = (uint64_t)(f - fetchers) << 32 | (uint32_t)socket};
-	event.events = (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) | (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0);
+	event.events = (what & CURL_POLL_IN ? (uint32_t)EPOLLIN : 0) |
+		       (what & CURL_POLL_OUT ? (uint32_t)EPOLLOUT : 0);
 	epoll_ctl(loop_fd, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event);
 	curl_multi_assign(f->multi, socket, f); /* known from now on */
 	return 0;
@@ -94,7 +95,8 @@ static size_t discard(char *data, size_t size, size_t n, void *arg)
 static void fetch(struct fetcher *f, int port, int number)
 {
 	char url[64];
-	snprintf(url, sizeof url, "http://127.0.0.1:%d/%s", port, number % 5 == 0 ? "slow" : "fast");
+	snprintf(url, sizeof url, "http://127.0.0.1:%d/%s", port,
+		 number % 5 == 0 ? "slow" : "fast");
 	CURL *easy = curl_easy_init();
 	curl_easy_setopt(easy, CURLOPT_URL, url);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, 200L);
@@ -124,7 +126,8 @@ static void run(void)
 				continue;
 			int in = events[i].events & ~(uint32_t)EPOLLOUT ? CURL_CSELECT_IN : 0;
 			int out = events[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0;
-			act(&fetchers[events[i].data.u64 >> 32], (int)(uint32_t)events[i].data.u64, in | out);
+			act(&fetchers[events[i].data.u64 >> 32], (int)(uint32_t)events[i].data.u64,
+			    in | out);
 		}
 		tw_service_advance(service, TW_NO_LIMIT); /* once, last */
 	}
@@ -134,7 +137,8 @@ static void run(void)
 static void *serve(void *arg)
 {
 	int listener = *(int *)arg, kept[MULTIS * TRANSFERS], n = 0;
-	static const char answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+	static const char answer[] =
+	    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
 	for (int i = 0; i < MULTIS * TRANSFERS; i++) {
 		char request[1024] = "";
 		int s = accept(listener, NULL, NULL);

@@ -41,7 +41,8 @@ static gboolean on_timers(gint fd, GIOCondition condition, gpointer arg)
 	(void)fd;
 	(void)condition;
 	if (!server->after_sockets)
-		server->after_sockets = g_idle_add_full(G_PRIORITY_DEFAULT, after_sockets, server, NULL);
+		server->after_sockets =
+		    g_idle_add_full(G_PRIORITY_DEFAULT, after_sockets, server, NULL);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -51,7 +52,8 @@ int main(void)
 	if (!connection_open(&server.connection))
 		return 1;
 	guint socket = g_unix_fd_add(server.connection.fd, G_IO_IN, on_socket, &server);
-	guint timers = g_unix_fd_add(tw_service_fd(server.connection.timers), G_IO_IN, on_timers, &server);
+	guint timers =
+	    g_unix_fd_add(tw_service_fd(server.connection.timers), G_IO_IN, on_timers, &server);
 	g_main_loop_run(server.loop);
 	g_source_remove(timers); /* before the service is destroyed: it owns the descriptor */
 	g_source_remove(socket);

@@ -47,11 +47,13 @@ int main(void)
 	struct server server = {.base = event_base_new()};
 	if (!server.base || !connection_open(&server.connection))
 		return 1;
-	struct event *socket = event_new(server.base, server.connection.fd, EV_READ | EV_PERSIST, on_socket, &server);
-	struct event *timers =
-	    event_new(server.base, tw_service_fd(server.connection.timers), EV_READ | EV_PERSIST, on_timers, &server);
+	struct event *socket =
+	    event_new(server.base, server.connection.fd, EV_READ | EV_PERSIST, on_socket, &server);
+	struct event *timers = event_new(server.base, tw_service_fd(server.connection.timers),
+					 EV_READ | EV_PERSIST, on_timers, &server);
 	server.after_sockets = event_new(server.base, -1, 0, after_sockets, &server);
-	if (!socket || !timers || !server.after_sockets || event_add(socket, NULL) != 0 || event_add(timers, NULL) != 0)
+	if (!socket || !timers || !server.after_sockets || event_add(socket, NULL) != 0 ||
+	    event_add(timers, NULL) != 0)
 		return 1;
 	event_base_dispatch(server.base);
 	event_free(timers); /* before the service is destroyed: it owns the descriptor */

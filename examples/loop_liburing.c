@@ -30,7 +30,8 @@ static int serve_sockets(struct io_uring *ring, struct connection *connection)
 	struct io_uring_cqe *done;
 	int due = 0;
 	while (io_uring_peek_cqe(ring, &done) == 0) {
-		bool timers = io_uring_cqe_get_data64(done) == (unsigned)tw_service_fd(connection->timers);
+		bool timers =
+		    io_uring_cqe_get_data64(done) == (unsigned)tw_service_fd(connection->timers);
 		io_uring_cqe_seen(ring, done);
 		if (timers) {
 			due = 1;

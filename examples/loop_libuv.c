@@ -51,7 +51,8 @@ static void after_sockets(uv_check_t *check)
 	go_on(server);
 }
 
-static int watch(uv_loop_t *loop, uv_poll_t *poll, int fd, uv_poll_cb callback, struct server *server)
+static int watch(uv_loop_t *loop, uv_poll_t *poll, int fd, uv_poll_cb callback,
+		 struct server *server)
 {
 	poll->data = server;
 	int r = uv_poll_init(loop, poll, fd);
@@ -65,7 +66,8 @@ int main(void)
 	if (!connection_open(&server.connection) || uv_loop_init(&loop) != 0)
 		return 1;
 	if (watch(&loop, &server.socket, server.connection.fd, on_socket, &server) != 0 ||
-	    watch(&loop, &server.timers, tw_service_fd(server.connection.timers), on_timers, &server) != 0)
+	    watch(&loop, &server.timers, tw_service_fd(server.connection.timers), on_timers,
+		  &server) != 0)
 		return 1;
 	server.after_sockets.data = &server;
 	if (uv_check_init(&loop, &server.after_sockets) != 0 ||

@@ -28,8 +28,10 @@ int main(void)
 	tw_service *service;
 	if (tw_clock_manual_create(&clock, 0) != 0)
 		return 1;
-	struct tw_service_config config = {
-	    .size = sizeof(config), .clock = clock, .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+	struct tw_service_config config = {.size = sizeof(config),
+					   .clock = clock,
+					   .drive = TW_DRIVE_MANUAL,
+					   .executor = tw_executor_inline()};
 	if (tw_service_create(&service, &config) != 0)
 		return 1;
 

@@ -67,8 +67,10 @@ int main(void)
 	int pair[2];
 	if (tw_manual_create(&queue, NULL) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0)
 		return 1;
-	struct tw_service_config config = {.size = sizeof config, .executor = tw_manual_executor(queue)};
-	struct tw_period lines = {.size = sizeof lines, .period_ns = 10 * TW_MILLISECOND, .count = 3};
+	struct tw_service_config config = {.size = sizeof config,
+					   .executor = tw_manual_executor(queue)};
+	struct tw_period lines = {
+	    .size = sizeof lines, .period_ns = 10 * TW_MILLISECOND, .count = 3};
 	if (tw_service_create(&connection.timers, &config) != 0)
 		return 1;
 	connection.socket = pair[0];

@@ -44,11 +44,14 @@ static void draw(void *arg)
 int main(void)
 {
 	static struct picture pictures[PICTURES];
-	if (tw_service_create(&service, NULL) < 0 || tw_semaphore_create(&memory, service, NULL, MEGABYTES) < 0)
+	if (tw_service_create(&service, NULL) < 0 ||
+	    tw_semaphore_create(&memory, service, NULL, MEGABYTES) < 0)
 		return 1;
 	for (int i = 0; i < PICTURES; i++) {
-		pictures[i] = (struct picture){.number = i, .megabytes = i == LARGE_AT ? LARGE : SMALL};
-		if (tw_semaphore_acquire_n_async(memory, pictures[i].megabytes, draw, &pictures[i], NULL) < 0)
+		pictures[i] =
+		    (struct picture){.number = i, .megabytes = i == LARGE_AT ? LARGE : SMALL};
+		if (tw_semaphore_acquire_n_async(memory, pictures[i].megabytes, draw, &pictures[i],
+						 NULL) < 0)
 			return 1;
 	}
 	if (tw_semaphore_try_acquire_n(memory, MEGABYTES + 1) >= 0)
@@ -60,7 +63,10 @@ int main(void)
 	while (tw_semaphore_destroy(memory) < 0) { /* a function may be about to return */
 	}
 	tw_service_destroy(service);
-	printf("%d pictures, at most %d MB at a time, %d before the large one\n", PICTURES, (int)most,
-	       (int)drawn_before_large);
-	return most <= MEGABYTES && drawn_before_large >= LARGE_AT - 16 && drawn_before_large <= LARGE_AT + 1 ? 0 : 1;
+	printf("%d pictures, at most %d MB at a time, %d before the large one\n", PICTURES,
+	       (int)most, (int)drawn_before_large);
+	return most <= MEGABYTES && drawn_before_large >= LARGE_AT - 16 &&
+		       drawn_before_large <= LARGE_AT + 1
+		   ? 0
+		   : 1;
 }

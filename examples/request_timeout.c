@@ -37,7 +37,8 @@ int main(void)
 	tw_service *service;
 	if (tw_service_create(&service, NULL) != 0)
 		return 1;
-	struct request quick = {.name = "quick", .service = service}, slow = {.name = "slow", .service = service};
+	struct request quick = {.name = "quick", .service = service},
+		       slow = {.name = "slow", .service = service};
 	sem_init(&quick.cut, 0, 0);
 	sem_init(&slow.cut, 0, 0);
 

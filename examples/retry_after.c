@@ -58,17 +58,20 @@ static void done(void *arg, const struct tw_job_result *result)
 
 int main(void)
 {
-	static struct client clients[CLIENTS] = {{.path = "/good", .answers = {OK, OK, OK, OK}},
-						 {.path = "/gone", .answers = {NOT_FOUND, OK, OK, OK}},
-						 {.path = "/busy", .answers = {TOO_MANY, OK, OK, OK}},
-						 {.path = "/shaky", .answers = {ERROR, ERROR, ERROR, OK}}};
+	static struct client clients[CLIENTS] = {
+	    {.path = "/good", .answers = {OK, OK, OK, OK}},
+	    {.path = "/gone", .answers = {NOT_FOUND, OK, OK, OK}},
+	    {.path = "/busy", .answers = {TOO_MANY, OK, OK, OK}},
+	    {.path = "/shaky", .answers = {ERROR, ERROR, ERROR, OK}}};
 	struct tw_limiter_config config = TW_INIT(tw_limiter_config);
 	tw_limiter *limiter;
 	config.max_concurrency = 2;
-	if (tw_service_create(&service, NULL) < 0 || tw_limiter_create(&limiter, service, &config) < 0)
+	if (tw_service_create(&service, NULL) < 0 ||
+	    tw_limiter_create(&limiter, service, &config) < 0)
 		return 1;
 	for (int i = 0; i < CLIENTS; i++) {
-		struct tw_limiter_task task = {.size = sizeof task, .fn = ask, .arg = &clients[i], .done = done};
+		struct tw_limiter_task task = {
+		    .size = sizeof task, .fn = ask, .arg = &clients[i], .done = done};
 		task.retry = (struct tw_retry){.count = 5,
 					       .delay_ns = 5 * TW_MILLISECOND,
 					       .factor_x100 = 200,

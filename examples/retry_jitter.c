@@ -32,8 +32,11 @@ static void try_again(void *arg);
 /* A client's try has ended before the next one is scheduled, so a client needs no lock. */
 static void wait_and_try_again(struct client *c)
 {
-	struct tw_task task = {
-	    .size = sizeof(task), .fn = try_again, .arg = c, .when_ns = c->delay_ns, .jitter_ns = c->delay_ns};
+	struct tw_task task = {.size = sizeof(task),
+			       .fn = try_again,
+			       .arg = c,
+			       .when_ns = c->delay_ns,
+			       .jitter_ns = c->delay_ns};
 	c->not_before = tw_service_now(service) + c->delay_ns;
 	c->delay_ns *= 2;
 	if (tw_schedule_task(service, &task, NULL) != 0)
@@ -43,7 +46,8 @@ static void wait_and_try_again(struct client *c)
 static void try_again(void *arg)
 {
 	struct client *c = arg;
-	uint64_t now_ns = tw_service_now(service), span = (now_ns - started_ns) / (SPAN_MS * TW_MILLISECOND);
+	uint64_t now_ns = tw_service_now(service),
+		 span = (now_ns - started_ns) / (SPAN_MS * TW_MILLISECOND);
 	atomic_fetch_add(&early, now_ns < c->not_before);
 	atomic_fetch_add(&tries_in[span < SPANS ? span : SPANS - 1], 1);
 	c->tries++;

@@ -126,12 +126,13 @@ int main(int argc, char **argv)
 	unsigned answered = 0, timed_out = 0;
 	for (uint64_t seed = first; seed <= last; seed++) {
 		if (!play(seed, &answered, &timed_out)) {
-			printf("seed %llu: broken; to see it again: simulation %llu\n", (unsigned long long)seed,
-			       (unsigned long long)seed);
+			printf("seed %llu: broken; to see it again: simulation %llu\n",
+			       (unsigned long long)seed, (unsigned long long)seed);
 			return 1;
 		}
 	}
-	printf("%llu simulated hours: %u requests answered, %u timed out, every connection closed\n",
-	       (unsigned long long)(last - first + 1), answered, timed_out);
+	printf(
+	    "%llu simulated hours: %u requests answered, %u timed out, every connection closed\n",
+	    (unsigned long long)(last - first + 1), answered, timed_out);
 	return 0;
 }

@@ -31,7 +31,8 @@ static void on_save(void *arg)
 static bool tear_down(tw_service *service, tw_timer timer, struct session *s)
 {
 	int outcome = tw_cancel_wait(service, timer, TW_FOREVER);
-	printf("outcome %s, %d pages written\n", outcome == TW_CANCELLED ? "cancelled" : "finished", s->pages_written);
+	printf("outcome %s, %d pages written\n", outcome == TW_CANCELLED ? "cancelled" : "finished",
+	       s->pages_written);
 	bool whole = s->pages_written == (outcome == TW_CANCELLED ? 0 : 5);
 	sem_destroy(&s->started);
 	free(s);
@@ -40,7 +41,8 @@ static bool tear_down(tw_service *service, tw_timer timer, struct session *s)
 
 static int left_over;
 
-static int on_dropped(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
+static int on_dropped(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg,
+		      uint64_t remaining_ns)
 {
 	(void)visitor_arg, (void)timer, (void)fn;
 	printf("dropped %d s before its time\n", (int)((remaining_ns + TW_SECOND / 2) / TW_SECOND));
@@ -51,15 +53,18 @@ static int on_dropped(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, u
 
 static bool shut_down(tw_service *service)
 {
-	struct tw_close_options options = {
-	    .size = sizeof(options), .mode = TW_CLOSE_DROP, .timeout_ns = TW_FOREVER, .dropped = on_dropped};
+	struct tw_close_options options = {.size = sizeof(options),
+					   .mode = TW_CLOSE_DROP,
+					   .timeout_ns = TW_FOREVER,
+					   .dropped = on_dropped};
 	return tw_service_close_with(service, &options) == 0 && left_over == 1;
 }
 
 int main(void)
 {
 	tw_service *service;
-	struct session *waiting = calloc(1, sizeof(*waiting)), *running = calloc(1, sizeof(*running));
+	struct session *waiting = calloc(1, sizeof(*waiting)),
+		       *running = calloc(1, sizeof(*running));
 	if (waiting == NULL || running == NULL || tw_service_create(&service, NULL) != 0)
 		return 1;
 	sem_init(&waiting->started, 0, 0);
@@ -72,7 +77,8 @@ int main(void)
 		;
 	ok = ok && tear_down(service, in_an_hour, waiting) && tear_down(service, now, running);
 
-	ok = ok && tw_schedule(service, 60 * TW_SECOND, on_save, calloc(1, sizeof(*waiting)), NULL) == 0;
+	ok = ok &&
+	     tw_schedule(service, 60 * TW_SECOND, on_save, calloc(1, sizeof(*waiting)), NULL) == 0;
 	ok = ok && shut_down(service);
 	tw_service_destroy(service);
 	return ok ? 0 : 1;

@@ -33,7 +33,8 @@ static int attempt(tw_action *action, void *state)
 		return 0; /* not scheduled again */
 	}
 	tw_action_schedule(action, client, client->pause_ns);
-	client->pause_ns = client->pause_ns < LONGEST_PAUSE / 2 ? 2 * client->pause_ns : LONGEST_PAUSE;
+	client->pause_ns =
+	    client->pause_ns < LONGEST_PAUSE / 2 ? 2 * client->pause_ns : LONGEST_PAUSE;
 	return 0;
 }
 
@@ -70,7 +71,8 @@ static bool check(const char *what, bool holds)
 
 int main(void)
 {
-	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_VIRTUAL};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .kind = TW_ACTION_KIND_VIRTUAL};
 	struct client client = {.ask = server_that_is_down};
 	uint64_t begun_ns = tw_clock_now(tw_clock_monotonic());
 	if (tw_action_scheduler_create(&client.scheduler, &config) != 0)
@@ -79,12 +81,14 @@ int main(void)
 	bool ok = action && tw_action_scheduler_advance(client.scheduler, 60 * MINUTE) == 0;
 
 	ok &= check("connected when the server was back, within the longest pause",
-		    client.connected_ns >= SERVER_IS_BACK && client.connected_ns <= SERVER_IS_BACK + LONGEST_PAUSE);
+		    client.connected_ns >= SERVER_IS_BACK &&
+			client.connected_ns <= SERVER_IS_BACK + LONGEST_PAUSE);
 	ok &= check("never tried sooner than the first pause", too_soon == 0);
 	ok &= check("fewer than 30 tries in all", client.tries < 30);
 	ok &= check("it rests now", !tw_action_is_armed(action));
 	tw_action_destroy(action);
 	ok &= tw_action_scheduler_destroy(client.scheduler) == 0;
-	printf("an hour passed in %.1f ms\n", (double)(tw_clock_now(tw_clock_monotonic()) - begun_ns) / 1e6);
+	printf("an hour passed in %.1f ms\n",
+	       (double)(tw_clock_now(tw_clock_monotonic()) - begun_ns) / 1e6);
 	return ok ? 0 : 1;
 }

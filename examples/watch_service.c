@@ -44,7 +44,8 @@ static int look(tw_service *service, struct tw_service_histograms *before)
 	struct tw_histogram window = now.run;
 	if (tw_histogram_subtract(&window, &before->run) != 0)
 		return -1;
-	printf("%2llu runs since the last look, 99 %% within %.3f ms\n", (unsigned long long)window.count,
+	printf("%2llu runs since the last look, 99 %% within %.3f ms\n",
+	       (unsigned long long)window.count,
 	       (double)tw_histogram_percentile(&window, 0.99) / 1e6);
 	*before = now;
 	return 0;

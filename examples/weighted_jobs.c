@@ -54,7 +54,8 @@ int main(void)
 	tw_limiter *limiter;
 	config.max_concurrency = UNITS;
 	config.flags = TW_LIMITER_NONBLOCKING;
-	if (tw_service_create(&service, NULL) < 0 || tw_limiter_create(&limiter, service, &config) < 0)
+	if (tw_service_create(&service, NULL) < 0 ||
+	    tw_limiter_create(&limiter, service, &config) < 0)
 		return 1;
 	for (int i = 0; i < JOBS; i++) {
 		works[i].units = i == REPORT_AT ? REPORT : QUERY;
@@ -70,8 +71,8 @@ int main(void)
 	while (tw_limiter_destroy(limiter) < 0) { /* a worker may be about to return */
 	}
 	tw_service_destroy(service);
-	printf("%d jobs, at most %d of %d units at a time, %d jobs before the report\n", JOBS, (int)most, UNITS,
-	       works[REPORT_AT].before);
+	printf("%d jobs, at most %d of %d units at a time, %d jobs before the report\n", JOBS,
+	       (int)most, UNITS, works[REPORT_AT].before);
 	int off = works[REPORT_AT].before - REPORT_AT;
 	return most <= UNITS && off <= UNITS && off >= -UNITS ? 0 : 1;
 }

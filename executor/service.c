@@ -112,7 +112,8 @@ static void end_pool(tw_service *service)
 static int check_options(const char *call, const struct tw_close_options *options)
 {
 	if ((unsigned)options->mode > TW_CLOSE_DRAIN)
-		return tw__refuse(-EINVAL, call, "mode %u is not an enum tw_close_mode", (unsigned)options->mode);
+		return tw__refuse(-EINVAL, call, "mode %u is not an enum tw_close_mode",
+				  (unsigned)options->mode);
 	if (options->flags & ~(uint32_t)TW_CLOSE_FLAG_NO_WAIT)
 		return tw__refuse(-EINVAL, call, "flags %#x has unknown bits", options->flags);
 	return 0;
@@ -122,7 +123,8 @@ static int check_options(const char *call, const struct tw_close_options *option
  * Runs at the executor need a thread. If the only one is the caller's, a close that waits would
  * wait for its own caller. A close that has answered 0 has ended the service's own pool.
  */
-static int check_caller(tw_service *service, const struct tw_close_options *options, const char *call)
+static int check_caller(tw_service *service, const struct tw_close_options *options,
+			const char *call)
 {
 	if (options->flags & TW_CLOSE_FLAG_NO_WAIT || !tw__executor_needs_caller(service->executor))
 		return 0;
@@ -138,14 +140,17 @@ static int say_why(tw_service *service, int r, const char *call)
 	if (r != -EDEADLK)
 		return r;
 	if (tw__inside(service) || tw__inside_work(service))
-		return tw__misuse(r, "%s: called from a callback, release or visitor of the service", call);
-	return tw__misuse(r,
-			  "%s: TW_CLOSE_DRAIN would wait for timers on a clock that only the caller advances; "
-			  "advance it first",
-			  call);
+		return tw__misuse(
+		    r, "%s: called from a callback, release or visitor of the service", call);
+	return tw__misuse(
+	    r,
+	    "%s: TW_CLOSE_DRAIN would wait for timers on a clock that only the caller advances; "
+	    "advance it first",
+	    call);
 }
 
-static int close_checked(const char *call, tw_service *service, const struct tw_close_options *options)
+static int close_checked(const char *call, tw_service *service,
+			 const struct tw_close_options *options)
 {
 	int r = check_options(call, options);
 	if (!r)
@@ -164,7 +169,8 @@ int tw_service_close_with(tw_service *service, const struct tw_close_options *op
 
 int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
 {
-	const struct tw_close_options options = {.size = sizeof options, .mode = mode, .timeout_ns = timeout_ns};
+	const struct tw_close_options options = {
+	    .size = sizeof options, .mode = mode, .timeout_ns = timeout_ns};
 	int r = tw__service_check(service);
 	return r ? r : close_checked(__func__, service, &options);
 }
@@ -190,7 +196,8 @@ int tw_service_destroy(tw_service *service)
 		return service_destroy_forked(service);
 	int r = check_caller(service, &drop, "tw_service_destroy");
 	if (!r)
-		r = say_why(service, tw__core_close(service, &drop, end_pool, true), "tw_service_destroy");
+		r = say_why(service, tw__core_close(service, &drop, end_pool, true),
+			    "tw_service_destroy");
 	if (r)
 		return r;
 	tw__unpublish(service);

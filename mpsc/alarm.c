@@ -49,7 +49,8 @@ void tw__alarm_set(struct tw__alarm *alarm, uint64_t instant_ns)
 {
 	TW_ASSERT(alarm->timer_fd >= 0);
 	if (alarm->set_ns == instant_ns)
-		return;             /* if it has passed, the descriptor is readable still: nobody reads it */
+		/* if it has passed, the descriptor is readable still: nobody reads it */
+		return;
 	struct itimerspec at = {0}; /* disarmed */
 	if (instant_ns != UINT64_MAX) {
 		at.it_value.tv_sec = (time_t)(instant_ns / 1000000000u);

@@ -1,9 +1,10 @@
 /*
- * An alarm: one descriptor that is readable from an instant on, or once the gate's bell has been rung.
+ * An alarm: one descriptor that is readable from an instant on, or once the gate's bell has been
+ * rung.
  *
- * An epoll descriptor over a timerfd, which the driver alone sets, and the bell's eventfd, which producers write (gate.h, GATE3). For loops
- * that are not ours, and for sleeping on clocks that a futex does not know. Setting costs a system call only if the
- * instant is another one.
+ * An epoll descriptor over a timerfd, which the driver alone sets, and the bell's eventfd, which
+ * producers write (gate.h, GATE3). For loops that are not ours, and for sleeping on clocks that a
+ * futex does not know. Setting costs a system call only if the instant is another one.
  *
  * Rejected: one timerfd that producers set, too (two that set it at once overwrite each other).
  */
@@ -21,7 +22,10 @@ struct tw__alarm {
 /* Before anything else: no descriptors yet. */
 void tw__alarm_init(struct tw__alarm *alarm);
 
-/* Opens it, set to nothing, and lets the gate ring on it. clock_id: of the kernel. 0; else a negative errno, and nothing is left. */
+/*
+ * Opens it, set to nothing, and lets the gate ring on it. clock_id: of the kernel. 0; else a
+ * negative errno, and nothing is left.
+ */
 int tw__alarm_open(struct tw__alarm *alarm, int clock_id, struct tw__gate *gate);
 
 /* Nobody may ring any more. An alarm that was never opened is fine. */

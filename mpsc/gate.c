@@ -32,10 +32,14 @@ bool tw__gate_barrier(struct tw__gate *gate)
 	return tw__membarrier(); /* GATE2 */
 }
 
-/* The value it had. Each ring that is cleared is followed by one write to the descriptor, sooner or later. */
+/*
+ * The value it had. Each ring that is cleared is followed by one write to the descriptor, sooner or
+ * later.
+ */
 static uint32_t clear_bell(struct tw__gate *gate)
 {
-	uint32_t was = tw_exchange_seq_cst(&gate->bell, gate->bell_quiet); /* GATE3: pairs with ring */
+	/* GATE3: pairs with ring */
+	uint32_t was = tw_exchange_seq_cst(&gate->bell, gate->bell_quiet);
 	if (was == (TW__BELL_ON_FD | TW__BELL_RUNG))
 		gate->bell_owed++;
 	return was;
@@ -46,7 +50,8 @@ bool tw__gate_arm_bell(struct tw__gate *gate)
 	uint32_t was = clear_bell(gate);
 	uint64_t written;
 	if (gate->bell_owed && read(gate->bell_fd, &written, sizeof written) == sizeof written) {
-		gate->bell_owed -= (uint32_t)written; /* below zero, by a ring that the next line clears */
+		/* below zero, by a ring that the next line clears */
+		gate->bell_owed -= (uint32_t)written;
 		was |= clear_bell(gate);
 	}
 	return was & TW__BELL_RUNG;
@@ -73,7 +78,8 @@ void tw__gate_ring(struct tw__gate *gate)
 	if (was == 0) {
 		tw__futex_wake(&gate->bell, 1);
 	} else if (was == TW__BELL_ON_FD) {
-		ssize_t unused = write(gate->bell_fd, &one, sizeof one); /* cannot fail: the count is small */
+		/* cannot fail: the count is small */
+		ssize_t unused = write(gate->bell_fd, &one, sizeof one);
 		(void)unused;
 	}
 }

@@ -18,7 +18,8 @@ enum { PACK_SAMPLE = 16, PACK_LEAST = TW__SEGMENT_ENTRIES / 2 };
  * From here on entries go into this segment; entry `index` of it has this position. Nothing is
  * unpublished but what lies before.
  */
-static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigned index, uint64_t position)
+static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigned index,
+		     uint64_t position)
 {
 	lane->last = segment;
 	lane->origin = (uintptr_t)segment->entries - (position - index) * sizeof(struct tw__entry);
@@ -58,7 +59,8 @@ void tw__lane_fini(struct tw__lane *lane)
 
 static bool try_lock(struct tw__lane *lane)
 {
-	return tw_load_relaxed(&lane->lock) == 0 && tw_exchange_acquire(&lane->lock, 1) == 0; /* LANE3 */
+	/* LANE3 */
+	return tw_load_relaxed(&lane->lock) == 0 && tw_exchange_acquire(&lane->lock, 1) == 0;
 }
 
 static void unlock(struct tw__lane *lane)
@@ -83,7 +85,8 @@ static void count_segments(struct tw__lane *lane, int by)
  */
 static struct tw__segment *take_spare(struct tw__lane *lane)
 {
-	if (tw_load_relaxed(&lane->spare_lock) || tw_exchange_acquire(&lane->spare_lock, 1)) /* LANE5 */
+	/* LANE5 */
+	if (tw_load_relaxed(&lane->spare_lock) || tw_exchange_acquire(&lane->spare_lock, 1))
 		return NULL;
 	struct tw__segment *segment = lane->first;
 	/* planted: segments_lost */
@@ -111,7 +114,8 @@ static struct tw__segment *obtain(struct tw__lane *lane)
 	if (!segment)
 		return tw__segment_new(&lane->slab);
 	if (tw__lane_segments(lane) > backlog(lane) / TW__SEGMENT_ENTRIES + KEEP_SEGMENTS)
-		tw__segment_free(reclaim(lane)); /* after a storm: one goes back for each one used */
+		/* after a storm: one goes back for each one used */
+		tw__segment_free(reclaim(lane));
 	return segment;
 }
 
@@ -151,8 +155,8 @@ static unsigned lane_keep(struct cursor *to, struct tw__entry *entry)
  * Keeps what is to be kept of n entries that are at or behind `to`. *base: the last base, if it has
  * not been kept. How many were kept.
  */
-static unsigned keep_some(const struct tw__lane *lane, struct cursor *to, const struct tw__entry *entries, unsigned n,
-			  struct tw__entry *base)
+static unsigned keep_some(const struct tw__lane *lane, struct cursor *to,
+			  const struct tw__entry *entries, unsigned n, struct tw__entry *base)
 {
 	unsigned char uses[TW__SEGMENT_ENTRIES];
 	unsigned kept = 0;
@@ -196,7 +200,8 @@ static void drop_dead_from(struct tw__lane *lane, struct cursor to, uint64_t pos
 	while (left > 0) {
 		if (from.index == TW__SEGMENT_ENTRIES)
 			from = (struct cursor){from.segment->next, 0};
-		unsigned room = TW__SEGMENT_ENTRIES - from.index, n = left < room ? (unsigned)left : room;
+		unsigned room = TW__SEGMENT_ENTRIES - from.index,
+			 n = left < room ? (unsigned)left : room;
 		position += keep_some(lane, &to, &from.segment->entries[from.index], n, &base);
 		from.index += n;
 		left -= n;
@@ -212,7 +217,8 @@ static void drop_dead_from(struct tw__lane *lane, struct cursor to, uint64_t pos
 static void drop_dead(struct tw__lane *lane)
 {
 	uint64_t head = tw_load_relaxed(&lane->head);
-	struct cursor at = {tw_load_relaxed(&lane->head_segment), (unsigned)(head % TW__SEGMENT_ENTRIES)};
+	struct cursor at = {tw_load_relaxed(&lane->head_segment),
+			    (unsigned)(head % TW__SEGMENT_ENTRIES)};
 	if (at.index == 0 && head != 0)
 		at.index = TW__SEGMENT_ENTRIES; /* LANE8 */
 	drop_dead_from(lane, at, head);
@@ -234,7 +240,8 @@ static bool compact(struct tw__lane *lane)
  * Whether half of a sample of the n entries from this one on is dead. The sample is spread, so that
  * packing frees about half of them.
  */
-static bool lane_many_are_dead(const struct tw__lane *lane, const struct tw__entry *entries, uint64_t n)
+static bool lane_many_are_dead(const struct tw__lane *lane, const struct tw__entry *entries,
+			       uint64_t n)
 {
 	unsigned dead = 0;
 	for (unsigned i = 0; i < PACK_SAMPLE; i++) {
@@ -317,7 +324,8 @@ void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n)
 		segment = lane->reserve;
 		lane->reserve = NULL;
 	}
-	while (!segment) { /* a run within a run, out of memory: the driver frees one sooner or later */
+	/* a run within a run, out of memory: the driver frees one sooner or later */
+	while (!segment) {
 		tw_cpu_relax();
 		segment = obtain(lane);
 	}
@@ -333,7 +341,8 @@ bool tw__lane_refill_reserve(struct tw__lane *lane)
 
 uint32_t tw__lane_needs(const struct tw__lane *lane)
 {
-	uint64_t unread = tw_load_relaxed(&lane->tail) - tw_load_relaxed(&lane->head); /* relaxed: how much about */
+	/* relaxed: how much about */
+	uint64_t unread = tw_load_relaxed(&lane->tail) - tw_load_relaxed(&lane->head);
 	return (uint32_t)(unread / TW__SEGMENT_ENTRIES) + SPARE_SEGMENTS;
 }
 
@@ -342,7 +351,8 @@ unsigned tw__lane_trim(struct tw__lane *lane, unsigned most)
 	unsigned freed = 0;
 	struct tw__segment *segment;
 	TW_ASSERT(tw__lane_segments(lane) >= 1);
-	while (freed < most && tw__lane_segments(lane) > tw__lane_needs(lane) && (segment = take_spare(lane))) {
+	while (freed < most && tw__lane_segments(lane) > tw__lane_needs(lane) &&
+	       (segment = take_spare(lane))) {
 		tw__segment_free(segment);
 		tw_store_relaxed(&lane->trimmed, tw_load_relaxed(&lane->trimmed) + 1);
 		freed++;
@@ -360,15 +370,18 @@ int tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
 	}
 	if (tw_unlikely(tw_load_relaxed(&lane->wanted)))
 		tw_store_relaxed(&lane->wanted, 0);
-	uint64_t head = tw_load_relaxed(&lane->head), tail = tw_load_seq_cst(&lane->tail); /* LANE1; gate's GATE2 */
+	/* LANE1; gate's GATE2 */
+	uint64_t head = tw_load_relaxed(&lane->head), tail = tw_load_seq_cst(&lane->tail);
 	struct tw__segment *segment = tw_load_relaxed(&lane->head_segment);
 	unsigned index = (unsigned)(head % TW__SEGMENT_ENTRIES);
 	if (index == 0 && head != 0 && head != tail)
-		segment = segment->next; /* LANE8; linked before an entry behind it was published (LANE1) */
+		/* LANE8; linked before an entry behind it was published (LANE1) */
+		segment = segment->next;
 	uint64_t n = tail - head;
 	if (n > TW__SEGMENT_ENTRIES - index)
 		n = TW__SEGMENT_ENTRIES - index;
-	TW_ASSERT(segment && index + n <= TW__SEGMENT_ENTRIES); /* n is 0 if all was dropped meanwhile */
+	/* n is 0 if all was dropped meanwhile */
+	TW_ASSERT(segment && index + n <= TW__SEGMENT_ENTRIES);
 	memcpy(out, segment->entries + index, n * sizeof *out);
 	tw_store_release(&lane->head_segment, segment); /* LANE2: pairs with reclaim */
 	tw_store_release(&lane->head, head + n);        /* LANE4: pairs with backlog */

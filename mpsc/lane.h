@@ -19,25 +19,33 @@
  * a producer that finds it taken spins a moment and then reports the lane full.
  *
  * Positions count entries from the lane's birth. Invariants:
- *   LANE6  head <= tail; entries in [head, tail) are unread; those in front of tail are written and never change, unless
- *       the producer drops dead ones (LANE7).
- *   LANE7  tail falls only where the producer drops dead entries: of all that is unread, at the bound (compact), or of the last segment,
- *       when that is full (pack). Both hold the lock; the driver believes tail only while it holds it. An entry is dropped only if
- *       it is dead, so a thread that saw a higher tail and finds nothing has missed nothing.
- *   LANE8  where head is a multiple of the segment's size, head_segment is the segment that was just read out.
- *   LANE9  segments from `first` up to, but not including, head_segment belong to the producer again.
+ *   LANE6  head <= tail; entries in [head, tail) are unread; those in front of tail are written and
+ *       never change, unless the producer drops dead ones (LANE7).
+ *   LANE7  tail falls only where the producer drops dead entries: of all that is unread, at the
+ *       bound (compact), or of the last segment, when that is full (pack). Both hold the lock; the
+ *       driver believes tail only while it holds it. An entry is dropped only if it is dead, so a
+ *       thread that saw a higher tail and finds nothing has missed nothing.
+ *   LANE8  where head is a multiple of the segment's size, head_segment is the segment that was
+ *       just read out.
+ *   LANE9  segments from `first` up to, but not including, head_segment belong to the producer
+ *       again.
  *
  * Pairing table
- *   LANE1  tail: store-release (publish, compact) -> load-acquire (take, unread): publishes the entries and the `next` links.
- *       Without it the driver reads entries before they are written.
- *   LANE2  head_segment: store-release (take) -> load-acquire (obtain): the driver's reads of a segment come before the
- *       producer's new writes to it. Without it an unread entry is overwritten.
- *   LANE3  lock: exchange-acquire (take, compact) -> store-release (unlock): head, head_segment, tail as the other side
- *       left them. Without it a compaction and a take work on the same entries.
- *   LANE5  spare_lock: exchange-acquire (reclaim, trim) -> store-release: `first`, when the driver frees what a storm has left behind. Both
- *       only try: a producer that finds it taken takes a new segment, a driver leaves it for another tick.
- *   wanted: relaxed, a courtesy: without it a producer at its bound, compacting again and again, could keep the lock from the driver.
- *   LANE4  head: store-release (take) -> load-acquire (backlog): only a count, for the bound; LANE2 guards the memory.
+ *   LANE1  tail: store-release (publish, compact) -> load-acquire (take, unread): publishes the
+ *       entries and the `next` links. Without it the driver reads entries before they are written.
+ *   LANE2  head_segment: store-release (take) -> load-acquire (obtain): the driver's reads of a
+ *       segment come before the producer's new writes to it. Without it an unread entry is
+ *       overwritten.
+ *   LANE3  lock: exchange-acquire (take, compact) -> store-release (unlock): head, head_segment,
+ *       tail as the other side left them. Without it a compaction and a take work on the same
+ *       entries.
+ *   LANE5  spare_lock: exchange-acquire (reclaim, trim) -> store-release: `first`, when the driver
+ *       frees what a storm has left behind. Both only try: a producer that finds it taken takes a
+ *       new segment, a driver leaves it for another tick.
+ *   wanted: relaxed, a courtesy: without it a producer at its bound, compacting again and again,
+ *   could keep the lock from the driver.
+ *   LANE4  head: store-release (take) -> load-acquire (backlog): only a count, for the bound; LANE2
+ *       guards the memory.
  *
  * Rejected: a ring (its memory is touched in full even when short, and its size is its bound);
  * taking single segments (a lock for each; the copy-out of 4 KiB costs 0.3 ns an entry and lets a
@@ -58,27 +66,33 @@
 enum tw__entry_use { TW__ENTRY_LIVE, TW__ENTRY_DEAD, TW__ENTRY_BASE };
 
 /* Writes the uses of n entries. Of padding (what == 0) it may say anything. */
-typedef void tw__entry_use_fn(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses);
+typedef void tw__entry_use_fn(void *context, const struct tw__entry *entries, unsigned n,
+			      unsigned char *uses);
 
 struct tw__lane {
 	/* Producer's line. */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t tail; /* entries published; read by the driver */
-	uint64_t end;                                  /* the position at which the last segment is full */
-	uintptr_t origin;            /* entry p of the last segment is at origin + p * sizeof(struct tw__entry) */
+	/* the position at which the last segment is full */
+	uint64_t end;
+	/* entry p of the last segment is at origin + p * sizeof(struct tw__entry) */
+	uintptr_t origin;
 	uint64_t unpublished;        /* entries written beyond tail; 0 outside of a push */
 	struct tw__segment *last;    /* the segment written to */
 	struct tw__segment *first;   /* the oldest one (LANE9); under spare_lock */
 	struct tw__segment *reserve; /* kept for pushes that must not fail; NULL: used up */
 	struct tw__slab *slab;       /* where new segments come from */
-	_Atomic uint32_t segments;   /* ever chained, less those it freed; read by trim, statistics */
-	uint32_t bound;              /* unread entries that user pushes may reach */
-	_Atomic uint32_t pinned;     /* a call is between its look at the gate and its publication: gate.h, GATE6 */
+	/* ever chained, less those it freed; read by trim, statistics */
+	_Atomic uint32_t segments;
+	uint32_t bound; /* unread entries that user pushes may reach */
+	/* a call is between its look at the gate and its publication: gate.h, GATE6 */
+	_Atomic uint32_t pinned;
 
 	/* Driver's line. */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head;
 	_Atomic(struct tw__segment *) head_segment;
 	_Atomic uint32_t lock;
-	_Atomic uint32_t wanted;     /* the driver found the lock taken: no compaction before it has had its turn */
+	/* the driver found the lock taken: no compaction before it has had its turn */
+	_Atomic uint32_t wanted;
 	_Atomic uint32_t spare_lock; /* over first, where the driver trims */
 	_Atomic uint32_t trimmed;    /* segments that the driver has freed */
 
@@ -150,16 +164,19 @@ void tw__lane_take_back(struct tw__lane *lane, const struct tw__lane_mark *mark)
  * Steps through what was put since the mark: the next entries that lie side by side, up to *end.
  * NULL: that was all.
  */
-static inline const struct tw__entry *tw__lane_stretch(const struct tw__lane *lane, struct tw__lane_mark *mark,
+static inline const struct tw__entry *tw__lane_stretch(const struct tw__lane *lane,
+						       struct tw__lane_mark *mark,
 						       const struct tw__entry **end)
 {
-	if (mark->at == mark->segment->entries + TW__SEGMENT_ENTRIES && mark->segment != lane->last) {
+	if (mark->at == mark->segment->entries + TW__SEGMENT_ENTRIES &&
+	    mark->segment != lane->last) {
 		mark->segment = mark->segment->next;
 		mark->at = mark->segment->entries;
 	}
 	const struct tw__entry *from = mark->at;
-	*end = mark->at =
-	    mark->segment == lane->last ? tw__lane_at(lane) : mark->segment->entries + TW__SEGMENT_ENTRIES;
+	*end = mark->at = mark->segment == lane->last
+			      ? tw__lane_at(lane)
+			      : mark->segment->entries + TW__SEGMENT_ENTRIES;
 	return from == *end ? NULL : from;
 }
 
@@ -244,7 +261,8 @@ int tw__lane_take(struct tw__lane *lane, struct tw__entry *out);
 /* Segments that the lane holds, the reserve left out. */
 static inline uint32_t tw__lane_segments(const struct tw__lane *lane)
 {
-	return tw_load_relaxed(&lane->segments) - tw_load_relaxed(&lane->trimmed); /* a count, no more */
+	/* a count, no more */
+	return tw_load_relaxed(&lane->segments) - tw_load_relaxed(&lane->trimmed);
 }
 
 /* Those it needs for what is unread, and a few. */
@@ -259,7 +277,8 @@ unsigned tw__lane_trim(struct tw__lane *lane, unsigned most);
 /* Whether there may be entries to take, now. */
 static inline bool tw__lane_unread(const struct tw__lane *lane)
 {
-	return tw_load_acquire(&lane->tail) != tw_load_relaxed(&lane->head); /* LANE1; head is the driver's own */
+	/* LANE1; head is the driver's own */
+	return tw_load_acquire(&lane->tail) != tw_load_relaxed(&lane->head);
 }
 
 /* The same, as the other half of tw__lane_publish_seq_cst. */

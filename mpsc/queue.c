@@ -8,7 +8,10 @@
 
 _Thread_local struct tw__thread tw__thread = {TW__NO_QUEUE, NULL};
 
-/* Binds a thread to its lane in one queue. Both ends may go first: the queue clears `lane`, the thread frees the tie. */
+/*
+ * Binds a thread to its lane in one queue. Both ends may go first: the queue clears `lane`, the
+ * thread frees the tie.
+ */
 struct tie {
 	struct tie *next; /* of the thread's; only it walks the list */
 	uint64_t queue_id;
@@ -34,7 +37,10 @@ static void disown(struct tie *tie)
 	tie->queue->ops->orphaned(tie->lane, tie->queue->context);
 }
 
-/* Runs when a thread ends; if a later exit handler uses a queue again, it attaches anew and this runs once more. */
+/*
+ * Runs when a thread ends; if a later exit handler uses a queue again, it attaches anew and this
+ * runs once more.
+ */
 static void queue_thread_exits(void *unused)
 {
 	(void)unused;
@@ -61,7 +67,8 @@ static bool watch_thread_exit(void)
 	return exit_key_made && pthread_setspecific(exit_key, &my_ties) == 0;
 }
 
-void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__queue_ops *ops, void *context)
+void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__queue_ops *ops,
+		    void *context)
 {
 	const size_t smallest = sizeof(struct tw__lane);
 	TW_ASSERT(ops->lane_size >= smallest && ops->init && ops->use && ops->orphaned);

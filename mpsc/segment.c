@@ -16,7 +16,8 @@ enum { HEAD_BYTES = 4096, SLAB_BYTES = HEAD_BYTES + SLAB_SEGMENTS * sizeof(struc
 
 static struct tw__slab *slab_new(void)
 {
-	void *at = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *at =
+	    mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
 		return NULL;
 	struct tw__slab *slab = at;
@@ -24,7 +25,10 @@ static struct tw__slab *slab_new(void)
 	return slab;
 }
 
-/* The last one out: all that others did with their segments comes before it (acq_rel on both sides). */
+/*
+ * The last one out: all that others did with their segments comes before it (acq_rel on both
+ * sides).
+ */
 void tw__slab_leave(struct tw__slab *slab)
 {
 	TW_ASSERT(!slab || tw_load_relaxed(&slab->holders) > 0);

@@ -1,8 +1,10 @@
 /*
- * Segments of lanes, and where they come from: slabs of the system's own pages, each freed as a whole when the last of its segments is.
+ * Segments of lanes, and where they come from: slabs of the system's own pages, each freed as a
+ * whole when the last of its segments is.
  *
- * Segments are used, and freed, first in first out, so whole slabs come free one after the other, and their memory really goes back. A
- * general allocator would keep it: it gives back only the end of its heap, and the end is what a storm used last.
+ * Segments are used, and freed, first in first out, so whole slabs come free one after the other,
+ * and their memory really goes back. A general allocator would keep it: it gives back only the end
+ * of its heap, and the end is what a storm used last.
  */
 #ifndef TW_MPSC_SEGMENT_H
 #define TW_MPSC_SEGMENT_H
@@ -20,8 +22,9 @@ struct tw__entry {
 };
 
 struct tw__segment {
-	struct tw__segment *next; /* by the producer, before it publishes the first entry behind it (lane.h, LANE1) */
-	struct tw__slab *slab;    /* constant */
+	/* by the producer, before it publishes the first entry behind it (lane.h, LANE1) */
+	struct tw__segment *next;
+	struct tw__slab *slab; /* constant */
 	struct tw__entry entries[TW__SEGMENT_ENTRIES];
 };
 

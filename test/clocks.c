@@ -1,16 +1,17 @@
 /*
- * clocks MODE: the service on the real clocks, where the system's clocks are not what they usually are (test/clocks.sh runs each mode).
+ * clocks MODE: the service on the real clocks, where the system's clocks are not what they usually
+ * are (test/clocks.sh runs each mode).
  *
  *     clocks offset MONOTONIC BOOTTIME  in a time namespace (man time_namespaces) whose clocks
  *                                       differ by that many seconds
  *     clocks early                      in one whose clocks began a second ago
  *     clocks leap                       a process driven by hand, whose clocks leap ahead by a day
  *                                       and by a century, as on a machine that was stopped
- *     clocks realtime FILE              under libfaketime, whose FILE moves the time of day back and
- *                                       forth by years meanwhile
+ *     clocks realtime FILE              under libfaketime, whose FILE moves the time of day
+ *                                       back and forth by years meanwhile
  *
- * Whatever they say: no timer is early, by a clock that is read past the library; none is slept through; each ends once. Status 77: the
- * system does not allow it here, and nothing was tested.
+ * Whatever they say: no timer is early, by a clock that is read past the library; none is slept
+ * through; each ends once. Status 77: the system does not allow it here, and nothing was tested.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -60,7 +61,10 @@ static int left_out(const char *why)
 	return LEFT_OUT;
 }
 
-/* Of the kernel itself: neither the library's reading, nor one that a preloaded library stands before. */
+/*
+ * Of the kernel itself: neither the library's reading, nor one that a preloaded library stands
+ * before.
+ */
 static uint64_t kernel_ns(clockid_t id)
 {
 	struct timespec now;
@@ -102,10 +106,14 @@ static void on_beat(void *arg)
 static void arm(struct shot *shot, uint64_t delay_ns)
 {
 	*shot = (struct shot){.delay_ns = delay_ns, .armed_ns = kernel_ns(work.id)};
-	check(tw_schedule(work.service, delay_ns, on_shot, shot, &shot->timer) == 0, "a schedule was refused");
+	check(tw_schedule(work.service, delay_ns, on_shot, shot, &shot->timer) == 0,
+	      "a schedule was refused");
 }
 
-/* A timer that was meant for later, or for earlier, and is moved; its callback waits for what is written here. */
+/*
+ * A timer that was meant for later, or for earlier, and is moved; its callback waits for what is
+ * written here.
+ */
 static void arm_by_reset(struct shot *shot, uint64_t first_ns, uint64_t delay_ns)
 {
 	arm(shot, first_ns);
@@ -137,7 +145,8 @@ static void check_shots(unsigned n)
 
 static void open_service(tw_clock *clock, enum tw_drive drive)
 {
-	struct tw_service_config config = {.size = sizeof config, .clock = clock, .drive = drive, .workers = 2};
+	struct tw_service_config config = {
+	    .size = sizeof config, .clock = clock, .drive = drive, .workers = 2};
 	if (drive == TW_DRIVE_MANUAL) {
 		config.workers = 0;
 		config.executor = tw_executor_inline();
@@ -157,7 +166,10 @@ static void end_service(void)
 	check(tw_service_destroy(work.service) == 0, "destroy");
 }
 
-/* Timers of all kinds, each from its own instant; some from rest, so that the tick thread sleeps in between. */
+/*
+ * Timers of all kinds, each from its own instant; some from rest, so that the tick thread sleeps in
+ * between.
+ */
 static void use(tw_clock *clock)
 {
 	uint64_t seed = 1;
@@ -167,7 +179,8 @@ static void use(tw_clock *clock)
 				 .missed = TW_MISSED_BURST};
 	tw_timer distant, series;
 	open_service(clock, TW_DRIVE_THREAD);
-	check(tw_schedule(work.service, TW_MAX_DELAY_NS, on_beat, NULL, &distant) == 0, "the longest delay");
+	check(tw_schedule(work.service, TW_MAX_DELAY_NS, on_beat, NULL, &distant) == 0,
+	      "the longest delay");
 	uint64_t begun_ns = kernel_ns(work.id);
 	check(tw_schedule_every(work.service, &beat, on_beat, NULL, &series) == 0, "a series");
 	for (unsigned i = 0; i < SHOTS; i++) {
@@ -186,7 +199,8 @@ static void use(tw_clock *clock)
 	int beats = work.beats;
 	check((uint64_t)beats <= passed_ns / beat.period_ns + 1, "%d beats in %llu ns", beats,
 	      (unsigned long long)passed_ns);
-	check(tw_cancel_wait(work.service, series, TW_FOREVER) >= 0 && work.beats > 0, "the series did not run");
+	check(tw_cancel_wait(work.service, series, TW_FOREVER) >= 0 && work.beats > 0,
+	      "the series did not run");
 	check(tw_remaining(work.service, distant, &left_ns) == 0 && left_ns > TW_MAX_DELAY_NS / 2,
 	      "the longest delay is short");
 	for (unsigned i = 0; i < 20; i++) {
@@ -222,7 +236,8 @@ static bool new_namespace(int64_t monotonic_s, int64_t boottime_s)
 	FILE *offsets = fopen("/proc/self/timens_offsets", "w");
 	if (!offsets)
 		return false;
-	fprintf(offsets, "monotonic %lld 0\nboottime %lld 0\n", (long long)monotonic_s, (long long)boottime_s);
+	fprintf(offsets, "monotonic %lld 0\nboottime %lld 0\n", (long long)monotonic_s,
+		(long long)boottime_s);
 	return fclose(offsets) == 0;
 }
 
@@ -257,11 +272,15 @@ static void move_to(int64_t seconds)
 	if (at < 0 || setns(at, CLONE_NEWTIME) != 0)
 		exit(left_out("entering a time namespace"));
 	close(at);
-	check(llabs(seconds_of(CLOCK_MONOTONIC) - before_s - seconds) < WATCHDOG_S || seconds > DAY_S,
+	check(llabs(seconds_of(CLOCK_MONOTONIC) - before_s - seconds) < WATCHDOG_S ||
+		  seconds > DAY_S,
 	      "the clock has not leapt");
 }
 
-/* One thread only: the kernel lets no others move. A leap is due at once, and nothing is due that lies behind it. */
+/*
+ * One thread only: the kernel lets no others move. A leap is due at once, and nothing is due that
+ * lies behind it.
+ */
 static void leap(const char *arg)
 {
 	(void)arg;
@@ -281,15 +300,16 @@ static void leap(const char *arg)
 		check(tw_service_advance(work.service, TW_NO_LIMIT) >= 0, "advance");
 		for (unsigned i = 0; i < DELAYS; i++)
 			check(work.shots[i].runs == (i < leaps[l].due) && !work.shots[i].early,
-			      "after a leap by %lld s: timer %u ran %d times", (long long)leaps[l].offset_s, i,
-			      work.shots[i].runs);
+			      "after a leap by %lld s: timer %u ran %d times",
+			      (long long)leaps[l].offset_s, i, work.shots[i].runs);
 		uint64_t left_ns, now_ns = kernel_ns(CLOCK_MONOTONIC);
 		struct shot *last = &work.shots[DELAYS - 1];
 		check(tw_remaining(work.service, last->timer, &left_ns) == 0 &&
 			  left_ns + now_ns + TW_SECOND > last->armed_ns + last->delay_ns,
 		      "what remains is too short after a leap");
 	}
-	check(tw_cancel(work.service, work.shots[DELAYS - 1].timer) == TW_CANCELLED, "a cancel after a leap");
+	check(tw_cancel(work.service, work.shots[DELAYS - 1].timer) == TW_CANCELLED,
+	      "a cancel after a leap");
 	end_service();
 }
 
@@ -322,12 +342,17 @@ static int realtime(const char *path)
 	pthread_t stepper;
 	check(pthread_create(&stepper, NULL, step, (void *)(uintptr_t)path) == 0, "a thread");
 	for (int i = 0; i < 3;
-	     i++) /* not on the boottime clock: libfaketime moves the instants of its timer descriptors, too */
+	     /*
+	      * not on the boottime clock: libfaketime moves the instants of its timer descriptors,
+	      * too
+	      */
+	     i++)
 		use(tw_clock_monotonic());
 	stop_stepping = true;
 	pthread_join(stepper, NULL);
 	check(steps_seen > 5, "the time of day did not step: is libfaketime there?");
-	printf("clocks: %s: ok, the time of day stepped %d times, by an hour to 23 years\n", mode, steps_seen);
+	printf("clocks: %s: ok, the time of day stepped %d times, by an hour to 23 years\n", mode,
+	       steps_seen);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /*
- * opened LIBRARY: a program that is not linked with the library opens it at run time, uses it from several threads, closes it
- * while these and the service's own live, and goes on: it is never unloaded under its threads.
+ * opened LIBRARY: a program that is not linked with the library opens it at run time, uses it from
+ * several threads, closes it while these and the service's own live, and goes on: it is never
+ * unloaded under its threads.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -59,10 +60,14 @@ static void count(void *arg)
 static void schedule_some(int n)
 {
 	for (int i = 0; i < n; i++)
-		check(tw.schedule(service, (uint64_t)(i % 20) * TW_MILLISECOND, count, NULL, NULL) == 0, "a schedule");
+		check(tw.schedule(service, (uint64_t)(i % 20) * TW_MILLISECOND, count, NULL,
+				  NULL) == 0,
+		      "a schedule");
 }
 
-/* Schedules before and after the library was closed, and ends: the exit handler is the library's. */
+/*
+ * Schedules before and after the library was closed, and ends: the exit handler is the library's.
+ */
 static void *use(void *arg)
 {
 	schedule_some(EACH);

@@ -1,6 +1,7 @@
 /*
- * sandbox PROGRAM ARGUMENT...: runs a program to which the system refuses membarrier from its first moment on, as old kernels and strict
- * sandboxes do. The library's gate is sequentially consistent on both sides then, which is otherwise code that never runs (mpsc/gate.h).
+ * sandbox PROGRAM ARGUMENT...: runs a program to which the system refuses membarrier from its first
+ * moment on, as old kernels and strict sandboxes do. The library's gate is sequentially consistent
+ * on both sides then, which is otherwise code that never runs (mpsc/gate.h).
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -24,7 +25,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: sandbox PROGRAM ARGUMENT...\n");
 		return 2;
 	}
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
 		perror("sandbox");
 		return 2;
 	}

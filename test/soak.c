@@ -1,10 +1,12 @@
 /*
- * soak SECONDS: a service at steady work. Producers schedule, cancel and reset; series beat; groups come and go; threads end and are
- * replaced. Resident memory, lateness of callbacks, open descriptors and threads are looked at again and again: the second half of the
- * run must be like its first half.
+ * soak SECONDS: a service at steady work. Producers schedule, cancel and reset; series beat; groups
+ * come and go; threads end and are replaced. Resident memory, lateness of callbacks, open
+ * descriptors and threads are looked at again and again: the second half of the run must be like
+ * its first half.
  *
- * The verdict is one line. Memory may grow by 4 MiB and an eighth between the halves, lateness (the median of the samples' p99) to
- * twice and 20 ms more: other load on the machine may do as much. Descriptors and threads may not grow at all.
+ * The verdict is one line. Memory may grow by 4 MiB and an eighth between the halves, lateness (the
+ * median of the samples' p99) to twice and 20 ms more: other load on the machine may do as much.
+ * Descriptors and threads may not grow at all.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -41,7 +43,8 @@ static void die(const char *what)
 
 static void nap(uint64_t ns)
 {
-	const struct timespec span = {.tv_sec = (time_t)(ns / TW_SECOND), .tv_nsec = (long)(ns % TW_SECOND)};
+	const struct timespec span = {.tv_sec = (time_t)(ns / TW_SECOND),
+				      .tv_nsec = (long)(ns % TW_SECOND)};
 	nanosleep(&span, NULL);
 }
 
@@ -58,7 +61,8 @@ static void on_measured(void *arg)
 	uint64_t late_ns = now_ns > due_ns ? now_ns - due_ns : 0, worst_ns = soak.worst_ns;
 	if (now_ns < due_ns)
 		die("a callback came early");
-	while (late_ns > worst_ns && !atomic_compare_exchange_weak(&soak.worst_ns, &worst_ns, late_ns))
+	while (late_ns > worst_ns &&
+	       !atomic_compare_exchange_weak(&soak.worst_ns, &worst_ns, late_ns))
 		;
 	soak.runs++;
 }
@@ -69,8 +73,10 @@ static void work_on_group(uint64_t *seed)
 	if (tw_group_create(&group, soak.service) != 0)
 		die("a group");
 	for (int i = 0; i < 20; i++) {
-		struct tw_task task = {
-		    .size = sizeof task, .fn = on_timer, .when_ns = random_below(seed, TW_SECOND), .group = group};
+		struct tw_task task = {.size = sizeof task,
+				       .fn = on_timer,
+				       .when_ns = random_below(seed, TW_SECOND),
+				       .group = group};
 		if (tw_schedule_task(soak.service, &task, NULL) != 0)
 			die("a member");
 	}
@@ -84,13 +90,15 @@ static void work(uint64_t *seed, tw_timer held[HELD])
 	uint64_t dice = random_below(seed, 1000);
 	if (dice < 600) {
 		tw_cancel(soak.service, *timer);
-		if (tw_schedule(soak.service, random_below(seed, 30 * TW_SECOND), on_timer, NULL, timer) != 0)
+		if (tw_schedule(soak.service, random_below(seed, 30 * TW_SECOND), on_timer, NULL,
+				timer) != 0)
 			die("a schedule");
 	} else if (dice < 900) {
 		tw_reset(soak.service, *timer, random_below(seed, 60 * TW_SECOND));
 	} else if (dice < 998) {
 		uint64_t due_ns = tw_service_now(soak.service) + random_below(seed, 2 * TW_SECOND);
-		if (tw_schedule_at(soak.service, due_ns, on_measured, (void *)(uintptr_t)due_ns, NULL) != 0)
+		if (tw_schedule_at(soak.service, due_ns, on_measured, (void *)(uintptr_t)due_ns,
+				   NULL) != 0)
 			die("a deadline");
 	} else {
 		work_on_group(seed);
@@ -100,7 +108,8 @@ static void work(uint64_t *seed, tw_timer held[HELD])
 /* A producer's life: some seconds; then the next one takes over. */
 static void *produce(void *arg)
 {
-	uint64_t seed = (uint64_t)(uintptr_t)arg, until_ns = tw_service_now(soak.service) + 3 * TW_SECOND;
+	uint64_t seed = (uint64_t)(uintptr_t)arg,
+		 until_ns = tw_service_now(soak.service) + 3 * TW_SECOND;
 	tw_timer held[HELD] = {{0}};
 	while (!soak.stop && tw_service_now(soak.service) < until_ns) {
 		for (int i = 0; i < 200; i++)
@@ -118,7 +127,8 @@ static void *keep_producing(void *arg)
 	uint64_t seed = (uint64_t)(uintptr_t)arg;
 	while (!soak.stop) {
 		pthread_t thread;
-		if (pthread_create(&thread, NULL, produce, (void *)(uintptr_t)random_next(&seed)) != 0)
+		if (pthread_create(&thread, NULL, produce, (void *)(uintptr_t)random_next(&seed)) !=
+		    0)
 			die("a thread");
 		pthread_join(thread, NULL);
 	}
@@ -176,7 +186,8 @@ static struct half sum(unsigned from, unsigned to)
 		const struct sample *s = &soak.samples[i];
 		rss[i - from] = s->rss_mib;
 		late[i - from] = s->late_ms;
-		half.descriptors = s->descriptors > half.descriptors ? s->descriptors : half.descriptors;
+		half.descriptors =
+		    s->descriptors > half.descriptors ? s->descriptors : half.descriptors;
 		half.threads = s->threads > half.threads ? s->threads : half.threads;
 	}
 	qsort(rss, to - from, sizeof *rss, compare);
@@ -197,11 +208,13 @@ static int verdict(double seconds)
 			   : b.descriptors > a.descriptors    ? "descriptors grew"
 			   : b.threads > a.threads            ? "threads grew"
 							      : NULL;
-	printf("soak: %s: %.0f s, %.1f M operations, %.1f M runs; first and second half: memory %.1f, %.1f MiB; latest "
+	printf("soak: %s: %.0f s, %.1f M operations, %.1f M runs; first and second half: memory "
+	       "%.1f, %.1f MiB; latest "
 	       "callback of a sample %.2f, %.2f ms;"
 	       " descriptors %u, %u; threads %u, %u\n",
-	       grew ? grew : "ok, flat", seconds, (double)soak.operations / 1e6, (double)soak.runs / 1e6, a.rss_mib,
-	       b.rss_mib, a.late_ms, b.late_ms, a.descriptors, b.descriptors, a.threads, b.threads);
+	       grew ? grew : "ok, flat", seconds, (double)soak.operations / 1e6,
+	       (double)soak.runs / 1e6, a.rss_mib, b.rss_mib, a.late_ms, b.late_ms, a.descriptors,
+	       b.descriptors, a.threads, b.threads);
 	return grew != NULL;
 }
 
@@ -209,7 +222,8 @@ int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 60;
 	struct tw_service_config config = {.size = sizeof config, .workers = 2};
-	struct tw_period beat = {.size = sizeof beat, .period_ns = 10 * TW_MILLISECOND, .first_ns = TW_MILLISECOND};
+	struct tw_period beat = {
+	    .size = sizeof beat, .period_ns = 10 * TW_MILLISECOND, .first_ns = TW_MILLISECOND};
 	pthread_t producers[PRODUCERS];
 	if (seconds <= 0 || tw_service_create(&soak.service, &config) != 0)
 		die("usage: soak SECONDS");

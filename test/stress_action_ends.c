@@ -1,6 +1,7 @@
 /*
- * stress_action_ends SECONDS [SEED]: destroys schedulers of actions, and their services, while other threads are still on their
- * way out of the last calls that use them. What is touched too late is found by the sanitizers, or crashes.
+ * stress_action_ends SECONDS [SEED]: destroys schedulers of actions, and their services, while
+ * other threads are still on their way out of the last calls that use them. What is touched too
+ * late is found by the sanitizers, or crashes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,21 +16,23 @@
 
 enum { KINDS = 4 };
 
-static const enum tw_action_kind kinds[KINDS] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME,
-						 TW_ACTION_KIND_QUEUE};
+static const enum tw_action_kind kinds[KINDS] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_ASAP,
+						 TW_ACTION_KIND_FRAME, TW_ACTION_KIND_QUEUE};
 
 static uint64_t first_seed;
 static unsigned long ends;
 
 static _Noreturn void violation(const char *what, int answer)
 {
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", end %lu): %s: %d\n", first_seed, ends, what, answer);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", end %lu): %s: %d\n", first_seed, ends, what,
+		answer);
 	_exit(1);
 }
 
 /*
- * Two threads use a scheduler for the last time, each with an action of its own. The third destroys scheduler and service as soon as
- * it can. No thread knows how far the others are on their way out of their calls.
+ * Two threads use a scheduler for the last time, each with an action of its own. The third destroys
+ * scheduler and service as soon as it can. No thread knows how far the others are on their way out
+ * of their calls.
  */
 struct last_use {
 	tw_action *action;
@@ -57,7 +60,8 @@ static void *use_last(void *arg)
 static void end_of_scheduler(uint64_t *seed)
 {
 	struct tw_service_config cfg = {.size = sizeof(cfg), .tick_ns = 50000, .workers = 1};
-	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = kinds[random_below(seed, KINDS)]};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .kind = kinds[random_below(seed, KINDS)]};
 	struct last_use uses[2];
 	tw_service *last_service;
 	tw_action_scheduler *scheduler;
@@ -67,8 +71,8 @@ static void end_of_scheduler(uint64_t *seed)
 	if (r || (r = tw_action_scheduler_create(&scheduler, &config)))
 		violation("the last scheduler", r);
 	for (int i = 0; i < 2; i++) {
-		uses[i] =
-		    (struct last_use){.delay_ns = random_below(seed, 3) * 50000, .destroys = random_percent(seed, 50)};
+		uses[i] = (struct last_use){.delay_ns = random_below(seed, 3) * 50000,
+					    .destroys = random_percent(seed, 50)};
 		if ((r = tw_action_create(&uses[i].action, scheduler, run_last)))
 			violation("the last action", r);
 	}
@@ -87,7 +91,8 @@ int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 2;
 	first_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : tw_clock_now(tw_clock_monotonic());
-	uint64_t seed = first_seed, end_ns = tw_clock_now(tw_clock_monotonic()) + (uint64_t)(seconds * 1e9);
+	uint64_t seed = first_seed,
+		 end_ns = tw_clock_now(tw_clock_monotonic()) + (uint64_t)(seconds * 1e9);
 	printf("stress_action_ends: seed %" PRIu64 "\n", first_seed);
 	do {
 		end_of_scheduler(&seed);

@@ -1,10 +1,12 @@
 /*
- * stress_actions SECONDS [SEED]: actions of all kinds that run on a service, armed, re-armed, run by hand, closed, and destroyed
- * by several threads at once, under contexts. Beside them actions that free themselves.
+ * stress_actions SECONDS [SEED]: actions of all kinds that run on a service, armed, re-armed, run
+ * by hand, closed, and destroyed by several threads at once, under contexts. Beside them actions
+ * that free themselves.
  *
- * What holds: the actions of one scheduler never overlap, nor do they overlap with `failed`. None runs once a close has answered
- * that nothing of it runs any more. What is armed and left alone runs. Each captured context is released once. Each action that
- * frees itself gets one release. Schedulers and service can be destroyed when the actions are.
+ * What holds: the actions of one scheduler never overlap, nor do they overlap with `failed`. None
+ * runs once a close has answered that nothing of it runs any more. What is armed and left alone
+ * runs. Each captured context is released once. Each action that frees itself gets one release.
+ * Schedulers and service can be destroyed when the actions are.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,8 +22,8 @@
 
 enum { THREADS = 3, SLOTS = 24, SCHEDULERS = 4, OPS = 3000 };
 
-static const enum tw_action_kind kinds[SCHEDULERS] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME,
-						      TW_ACTION_KIND_QUEUE};
+static const enum tw_action_kind kinds[SCHEDULERS] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_ASAP,
+						      TW_ACTION_KIND_FRAME, TW_ACTION_KIND_QUEUE};
 
 /* One action's life; outlives it. */
 struct life {
@@ -42,7 +44,8 @@ static tw_service *service;
 static tw_action_scheduler *schedulers[SCHEDULERS];
 static atomic_int inside[SCHEDULERS];
 static _Atomic(struct life *) lives;
-static atomic_ulong captured, released, runs, failures, immediates, immediates_ran, immediates_cleared, made;
+static atomic_ulong captured, released, runs, failures, immediates, immediates_ran,
+    immediates_cleared, made;
 static atomic_ulong selves, selves_released;
 static atomic_bool calm; /* runs do no more than run */
 static uint64_t first_seed;
@@ -51,7 +54,8 @@ static unsigned long rounds;
 static _Noreturn void violation(const char *what, long long value)
 {
 	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, rounds, what, value);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, rounds,
+		what, value);
 	_exit(1);
 }
 
@@ -97,7 +101,8 @@ static void arm(tw_action *action, struct life *life, uint64_t *seed)
 
 static void close_one(tw_action *action, struct life *life, uint64_t *seed)
 {
-	int r = random_percent(seed, 50) ? tw_action_close(action) : tw_action_close_wait(action, TW_FOREVER);
+	int r = random_percent(seed, 50) ? tw_action_close(action)
+					 : tw_action_close_wait(action, TW_FOREVER);
 	if (r < 0)
 		violation("close", r);
 	if (r == TW_CANCELLED || r == TW_GONE || r == TW_FINISHED)
@@ -197,7 +202,8 @@ static void release_self(tw_action *action, void *state, enum tw_fate fate)
 
 static void make_self(uint64_t *seed)
 {
-	static const struct tw_action_task task = {.size = sizeof(task), .fn = run_self, .release = release_self};
+	static const struct tw_action_task task = {
+	    .size = sizeof(task), .fn = run_self, .release = release_self};
 	struct self *self = calloc(1, sizeof(*self));
 	tw_action *action;
 	int error;
@@ -386,7 +392,8 @@ static void close_round(void)
 	if (atomic_load(&selves) != atomic_load(&selves_released))
 		violation("releases that were not called", (long long)(selves - selves_released));
 	if (atomic_load(&captured) != atomic_load(&released))
-		violation("contexts not released", (long long)(atomic_load(&captured) - atomic_load(&released)));
+		violation("contexts not released",
+			  (long long)(atomic_load(&captured) - atomic_load(&released)));
 }
 
 static void round_of(uint64_t *seed)
@@ -409,10 +416,12 @@ static void round_of(uint64_t *seed)
 
 int main(int argc, char **argv)
 {
-	static const struct tw_context_hooks hooks = {sizeof(hooks), capture, install, restore, release};
+	static const struct tw_context_hooks hooks = {sizeof(hooks), capture, install, restore,
+						      release};
 	double seconds = argc > 1 ? atof(argv[1]) : 2;
 	first_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : tw_clock_now(tw_clock_monotonic());
-	uint64_t seed = first_seed, end_ns = tw_clock_now(tw_clock_monotonic()) + (uint64_t)(seconds * 1e9);
+	uint64_t seed = first_seed,
+		 end_ns = tw_clock_now(tw_clock_monotonic()) + (uint64_t)(seconds * 1e9);
 	printf("stress_actions: seed %" PRIu64 "\n", first_seed);
 	if (tw_context_hooks_set(&hooks))
 		violation("hooks", 0);
@@ -421,11 +430,14 @@ int main(int argc, char **argv)
 	do {
 		round_of(&seed);
 	} while (tw_clock_now(tw_clock_monotonic()) < end_ns);
-	printf("stress_actions: %lu rounds, %lu actions, %lu runs, %lu failures told, %lu immediates (%lu cleared), "
+	printf("stress_actions: %lu rounds, %lu actions, %lu runs, %lu failures told, %lu "
+	       "immediates (%lu cleared), "
 	       "%lu contexts, %lu released: ok\n",
-	       rounds, atomic_load(&made), atomic_load(&runs), atomic_load(&failures), atomic_load(&immediates),
-	       atomic_load(&immediates_cleared), atomic_load(&captured), atomic_load(&selves_released));
-	if (atomic_load(&immediates_ran) + atomic_load(&immediates_cleared) > atomic_load(&immediates))
+	       rounds, atomic_load(&made), atomic_load(&runs), atomic_load(&failures),
+	       atomic_load(&immediates), atomic_load(&immediates_cleared), atomic_load(&captured),
+	       atomic_load(&selves_released));
+	if (atomic_load(&immediates_ran) + atomic_load(&immediates_cleared) >
+	    atomic_load(&immediates))
 		violation("immediates that ran though cleared, or twice", 0);
 	return 0;
 }

@@ -1,13 +1,15 @@
 /*
  * stress_batch SECONDS [SEED]: close against batches, thousands of times a second.
  *
- * Producers schedule batches of random length on whatever service there is until it refuses; the main thread closes it at a random
- * moment, in a random mode, and makes the next one. Each batch either was accepted, and the release of each of its timers is told
- * once, or was refused, and of none of them anything is ever heard. As stress_close, for what belongs together.
+ * Producers schedule batches of random length on whatever service there is until it refuses; the
+ * main thread closes it at a random moment, in a random mode, and makes the next one. Each batch
+ * either was accepted, and the release of each of its timers is told once, or was refused, and of
+ * none of them anything is ever heard. As stress_close, for what belongs together.
  *
- * Some batches hold members of groups, which another thread cancels, closes, destroys and makes again meanwhile: a batch that meets a
- * group which ends is refused as a whole, or accepted and its members cancelled. Some releases schedule, and so write to the lane of
- * a thread that may be in the middle of a batch; what they schedule is counted too.
+ * Some batches hold members of groups, which another thread cancels, closes, destroys and makes
+ * again meanwhile: a batch that meets a group which ends is refused as a whole, or accepted and its
+ * members cancelled. Some releases schedule, and so write to the lane of a thread that may be in
+ * the middle of a batch; what they schedule is counted too.
  */
 #define ROUNDS_PRODUCERS 3
 #define ROUNDS_MOST 8000
@@ -62,7 +64,9 @@ static void end_one(tw_service *s, uint64_t *seed)
 	_Atomic uint64_t *place = &groups.handles[random_below(seed, GROUPS)];
 	tw_group group = {atomic_load(place)}, fresh;
 	unsigned dice = (unsigned)random_below(seed, 3);
-	int answer = dice == 0 ? tw_group_cancel(s, group) : dice == 1 ? tw_group_close(s, group) : 0;
+	int answer = dice == 0   ? tw_group_cancel(s, group)
+		     : dice == 1 ? tw_group_close(s, group)
+				 : 0;
 	if (answer != 0)
 		violation("a group ends with", answer);
 	if (dice == 0 || tw_group_create(&fresh, s) != 0)
@@ -108,7 +112,8 @@ static int schedule_batch(struct producer *p, tw_service *s, size_t n)
 		};
 	for (size_t i = 0; members && i < n; i++)
 		if (random_percent(&p->seed, 70))
-			tasks[i].group.id = atomic_load(&groups.handles[random_below(&p->seed, GROUPS)]);
+			tasks[i].group.id =
+			    atomic_load(&groups.handles[random_below(&p->seed, GROUPS)]);
 	bool bad = random_percent(&p->seed, 10);
 	if (bad)
 		tasks[random_below(&p->seed, n)].when_ns = UINT64_MAX;
@@ -116,7 +121,8 @@ static int schedule_batch(struct producer *p, tw_service *s, size_t n)
 	for (size_t i = 0; i < n && answer; i++)
 		if (timers[i].id)
 			violation("a refused batch tells a handle", (long long)i);
-	bool ended = members && (answer == -ENOENT || (answer == -ESHUTDOWN && !atomic_load(&closing)));
+	bool ended =
+	    members && (answer == -ENOENT || (answer == -ESHUTDOWN && !atomic_load(&closing)));
 	if (ended)
 		atomic_fetch_add(&groups.refused, 1);
 	if (bad && answer != -ERANGE && answer != -ESHUTDOWN && !ended)
@@ -145,7 +151,8 @@ static void check_ledger(tw_service *s, uint64_t accepted)
 	char why[256] = "";
 	tw_service_stats(s, &stats);
 	if (stats.scheduled != accepted)
-		violation("counted as scheduled, beyond the accepted", (long long)(stats.scheduled - accepted));
+		violation("counted as scheduled, beyond the accepted",
+			  (long long)(stats.scheduled - accepted));
 	if (stats.pending != 0 || stats.fired + stats.dropped + stats.cancelled != accepted)
 		violation("pending after close", (long long)stats.pending);
 	if (tw_service_validate(s, why, sizeof(why)) != 0)
@@ -155,7 +162,8 @@ static void check_ledger(tw_service *s, uint64_t accepted)
 /* One service from create to destroy. A third of them have a tick thread. */
 static uint64_t run_round(unsigned long number, uint64_t *seed)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline(), .max_timers = 40000};
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .executor = tw_executor_inline(), .max_timers = 40000};
 	cfg.drive = random_percent(seed, 66) ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
 	tw_service *s;
 	int answer = tw_service_create(&s, &cfg);
@@ -165,8 +173,10 @@ static uint64_t run_round(unsigned long number, uint64_t *seed)
 	atomic_store(&closing, false);
 	atomic_store(&groups.from_releases, 0);
 	begin_round(number, s);
-	for (uint64_t spin = random_below(seed, random_percent(seed, 20) ? 2000000 : 40000); spin > 0; spin--)
-		atomic_load_explicit(&closing, memory_order_relaxed); /* lets a random moment pass */
+	for (uint64_t spin = random_below(seed, random_percent(seed, 20) ? 2000000 : 40000);
+	     spin > 0; spin--)
+		/* lets a random moment pass */
+		atomic_load_explicit(&closing, memory_order_relaxed);
 	atomic_store(&closing, true);
 	answer = tw_service_close(s, (enum tw_close_mode)random_below(seed, 3), TW_FOREVER);
 	if (answer != 0)
@@ -188,8 +198,8 @@ int main(int argc, char **argv)
 		violation("no thread", 0);
 	unsigned long number = play_rounds(argv, &seed, run_round, &accepted);
 	pthread_join(groups.thread, NULL);
-	printf("ok: %lu rounds, %" PRIu64
-	       " timers, in batches each accepted or refused as a whole; %lu groups ended, %lu batches with them\n",
+	printf("ok: %lu rounds, %" PRIu64 " timers, in batches each accepted or refused as a "
+	       "whole; %lu groups ended, %lu batches with them\n",
 	       number, accepted, atomic_load(&groups.ended), atomic_load(&groups.refused));
 	return 0;
 }

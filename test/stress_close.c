@@ -1,12 +1,15 @@
 /*
- * stress_close SECONDS [SEED]: close against schedule, against other closes, and against fork, many times a second.
+ * stress_close SECONDS [SEED]: close against schedule, against other closes, and against fork, many
+ * times a second.
  *
- * Producers schedule on whatever service there is until it refuses; the main thread closes it at a random moment, in a
- * random mode, and makes the next one. Each schedule either was accepted, and its release is told once, or was refused, and
- * nothing of it is ever heard. In many rounds two more threads close too, in modes, with timeouts and flags of their own: each
- * dropped timer is told to one visitor, and a 0 means what it says. Some timers re-arm themselves as long as they may: what a close
- * that does not wait leaves behind are runs under way, no more. Now and then the main thread forks in the middle, and the child looks around.
- * Not good at: anything but these races; stress_ledger does the rest.
+ * Producers schedule on whatever service there is until it refuses; the main thread closes it at a
+ * random moment, in a random mode, and makes the next one. Each schedule either was accepted, and
+ * its release is told once, or was refused, and nothing of it is ever heard. In many rounds two
+ * more threads close too, in modes, with timeouts and flags of their own: each dropped timer is
+ * told to one visitor, and a 0 means what it says. Some timers re-arm themselves as long as they
+ * may: what a close that does not wait leaves behind are runs under way, no more. Now and then the
+ * main thread forks in the middle, and the child looks around. Not good at: anything but these
+ * races; stress_ledger does the rest.
  */
 #include <sys/wait.h>
 
@@ -18,8 +21,9 @@
 
 enum { CLOSERS = 2, WORKERS = 2 };
 
-static atomic_bool settled;    /* a close has answered 0: nothing runs any more */
-static atomic_bool left;       /* one that does not wait has: a worker may begin what it has claimed, no more */
+static atomic_bool settled; /* a close has answered 0: nothing runs any more */
+/* one that does not wait has: a worker may begin what it has claimed, no more */
+static atomic_bool left;
 static atomic_uint begun_late; /* since then */
 static atomic_uint told;       /* drops, by visitors */
 
@@ -28,7 +32,8 @@ static void check_start(void)
 	if (atomic_load(&settled))
 		violation("a callback starts after a close has answered 0", 0);
 	if (atomic_load(&left) && atomic_fetch_add(&begun_late, 1) >= WORKERS)
-		violation("callbacks start after a close that does not wait", atomic_load(&begun_late));
+		violation("callbacks start after a close that does not wait",
+			  atomic_load(&begun_late));
 }
 
 static void do_nothing(void *arg)
@@ -103,7 +108,8 @@ struct closer {
 static void *close_too(void *arg)
 {
 	struct closer *c = arg;
-	uint64_t timeout_ns = random_percent(&c->seed, 30) ? TW_FOREVER : random_below(&c->seed, 2 * TW_MILLISECOND);
+	uint64_t timeout_ns =
+	    random_percent(&c->seed, 30) ? TW_FOREVER : random_below(&c->seed, 2 * TW_MILLISECOND);
 	int answer = close_somehow(atomic_load(&service), &c->seed, timeout_ns,
 				   random_percent(&c->seed, 50) ? TW_CLOSE_FLAG_NO_WAIT : 0);
 	if (answer != 0 && (answer != -ETIMEDOUT || timeout_ns == TW_FOREVER))
@@ -115,8 +121,10 @@ static void *close_too(void *arg)
 static int look_around(tw_service *s)
 {
 	struct tw_service_stats stats = {.size = sizeof(stats)};
-	bool fine = tw_schedule(s, 0, do_nothing, NULL, NULL) == -EPERM && tw_cancel(s, (tw_timer){1}) == -EPERM &&
-		    tw_reset(s, (tw_timer){1}, 0) == -EPERM && tw_service_stats(s, &stats) == -EPERM &&
+	bool fine = tw_schedule(s, 0, do_nothing, NULL, NULL) == -EPERM &&
+		    tw_cancel(s, (tw_timer){1}) == -EPERM &&
+		    tw_reset(s, (tw_timer){1}, 0) == -EPERM &&
+		    tw_service_stats(s, &stats) == -EPERM &&
 		    tw_service_close(s, TW_CLOSE_DRAIN, TW_FOREVER) == -EPERM &&
 		    (!CHILD_ALLOCATES || tw_service_destroy(s) == 0);
 	return fine ? 0 : 1;
@@ -140,11 +148,13 @@ static void check_ledger(tw_service *s, uint64_t accepted)
 	char why[256] = "";
 	tw_service_stats(s, &stats);
 	if (stats.scheduled != accepted)
-		violation("counted as scheduled, beyond the accepted", (long long)(stats.scheduled - accepted));
+		violation("counted as scheduled, beyond the accepted",
+			  (long long)(stats.scheduled - accepted));
 	if (stats.pending != 0 || stats.fired + stats.dropped != accepted)
 		violation("pending after close", (long long)stats.pending);
 	if (stats.dropped != atomic_load(&told))
-		violation("dropped, beyond what visitors were told", (long long)(stats.dropped - atomic_load(&told)));
+		violation("dropped, beyond what visitors were told",
+			  (long long)(stats.dropped - atomic_load(&told)));
 	if (tw_service_validate(s, why, sizeof(why)) != 0)
 		violation(why, 0);
 }
@@ -169,7 +179,8 @@ static void close_at_some_moment(tw_service *s, uint64_t *seed)
 	struct closer closers[CLOSERS];
 	int others = random_percent(seed, 40) ? CLOSERS : 0;
 	for (uint64_t spin = random_below(seed, 20000); spin > 0; spin--)
-		atomic_load_explicit(&closing, memory_order_relaxed); /* lets a random moment pass */
+		/* lets a random moment pass */
+		atomic_load_explicit(&closing, memory_order_relaxed);
 	if (random_percent(seed, 2))
 		fork_in_the_middle(s);
 	atomic_store(&closing, true);

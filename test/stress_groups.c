@@ -1,14 +1,18 @@
 /*
  * stress_groups SECONDS [SEED]: groups under stress.
  *
- * Threads schedule members of a few groups, cancel, move and wait for them, while they cancel, wait for, close, destroy and make again
- * the groups themselves, until the service is closed at a random moment. The rules:
- *   - once a group's cancel has returned, none of the members it met is told TW_CANCELLED or moved, at most the run
- *     that had been claimed still comes, and after TW_GONE or -ENOENT none;
- *   - when its cancel_wait has returned TW_CANCELLED, the members it met neither run nor are released any more;
- *   - a group that was closed with a completion has it called exactly once, before close of the service answers, when no callback or
- *     release of a member runs and none comes; it frees memory that the members touch, and may destroy the group;
- *   - each accepted member is released exactly once, after its last run; runs do not overlap; the ledger balances.
+ * Threads schedule members of a few groups, cancel, move and wait for them, while they cancel, wait
+ * for, close, destroy and make again the groups themselves, until the service is closed at a random
+ * moment. The rules:
+ *   - once a group's cancel has returned, none of the members it met is told TW_CANCELLED or moved,
+ *     at most the run that had been claimed still comes, and after TW_GONE or -ENOENT none;
+ *   - when its cancel_wait has returned TW_CANCELLED, the members it met neither run nor are
+ *     released any more;
+ *   - a group that was closed with a completion has it called exactly once, before close of the
+ *     service answers, when no callback or release of a member runs and none comes; it frees memory
+ *     that the members touch, and may destroy the group;
+ *   - each accepted member is released exactly once, after its last run; runs do not overlap; the
+ *     ledger balances.
  *
  * A seed repeats what is tried, not how the threads interleave.
  */
@@ -24,14 +28,16 @@ enum { GROUPS = 5, THREADS = 4, RECORDS = 20000, MET_MOST = 4000, LIVES = 20000 
 /* A group, from its birth on; never used again within a round. */
 struct life {
 	tw_group group;
-	_Atomic uint32_t *touched; /* by members' callbacks and releases; freed by the completion, or after the round */
-	atomic_int given, calls;   /* of the completion */
-	atomic_int inside;         /* callbacks and releases under way */
-	bool destroys;             /* its completion destroys the group */
+	/* by members' callbacks and releases; freed by the completion, or after the round */
+	_Atomic uint32_t *touched;
+	atomic_int given, calls; /* of the completion */
+	atomic_int inside;       /* callbacks and releases under way */
+	bool destroys;           /* its completion destroys the group */
 };
 
 struct member {
-	struct record record; /* of it: service, timer, accepted, started, inside, releases, fate, ended, limit */
+	/* of it: service, timer, accepted, started, inside, releases, fate, ended, limit */
+	struct record record;
 	tw_group group;
 	struct life *life;
 	atomic_bool cancelled_with_group; /* such a cancel has returned */
@@ -81,7 +87,8 @@ static void complete(void *arg)
 	if (atomic_fetch_add(&life->calls, 1) != 0)
 		violation(NULL, "a completion is called twice");
 	if (atomic_load(&life->inside) != 0)
-		violation(NULL, "a completion while %d callbacks or releases run", atomic_load(&life->inside));
+		violation(NULL, "a completion while %d callbacks or releases run",
+			  atomic_load(&life->inside));
 	if (life->destroys && tw_group_destroy(shared.service, life->group) != 0)
 		violation(NULL, "a completion cannot destroy its group");
 	free(life->touched);
@@ -138,7 +145,8 @@ static void schedule(uint64_t *seed)
 		return;
 	struct member *m = &shared.members[place];
 	struct record *r = &m->record;
-	enum record_kind kind = random_percent(seed, 50) ? ONE_SHOT : (enum record_kind)(1 + random_below(seed, 3));
+	enum record_kind kind =
+	    random_percent(seed, 50) ? ONE_SHOT : (enum record_kind)(1 + random_below(seed, 3));
 	record_prepare(r, shared.service, kind, random_percent(seed, 70));
 	r->seed = random_next(seed);
 	r->runs_wanted = kind == ONE_SHOT ? 1 : UINT32_MAX;
@@ -149,14 +157,16 @@ static void schedule(uint64_t *seed)
 				   .period_ns = 1 + random_span(seed),
 				   .mode = kind == FIXED_RATE ? TW_FIXED_RATE : TW_FIXED_DELAY};
 	bool series = kind == FIXED_RATE || kind == FIXED_DELAY;
-	struct tw_task task = {
-	    .size = sizeof(task),
-	    .fn = fire,
-	    .arg = m,
-	    .when_ns = series ? 0 : random_below(seed, random_percent(seed, 50) ? 3 * TW_MILLISECOND : TW_SECOND),
-	    .period = series ? &period : NULL,
-	    .release = r->has_release ? released : NULL,
-	    .group = m->group};
+	struct tw_task task = {.size = sizeof(task),
+			       .fn = fire,
+			       .arg = m,
+			       .when_ns = series ? 0
+						 : random_below(seed, random_percent(seed, 50)
+									  ? 3 * TW_MILLISECOND
+									  : TW_SECOND),
+			       .period = series ? &period : NULL,
+			       .release = r->has_release ? released : NULL,
+			       .group = m->group};
 	int answer = tw_schedule_task(shared.service, &task, &r->timer);
 	if (answer == 0)
 		atomic_store(&r->accepted, true);
@@ -177,7 +187,8 @@ static void cancel(struct member *m, bool wait, uint64_t timeout_ns)
 {
 	struct record *r = &m->record;
 	bool was_cancelled = atomic_load(&m->cancelled_with_group);
-	int answer = wait ? tw_cancel_wait(r->service, r->timer, timeout_ns) : tw_cancel(r->service, r->timer);
+	int answer = wait ? tw_cancel_wait(r->service, r->timer, timeout_ns)
+			  : tw_cancel(r->service, r->timer);
 	if (answer == TW_CANCELLED && was_cancelled)
 		violation(r, "TW_CANCELLED after its group's cancel");
 	if (answer == TW_RUNNING && wait && timeout_ns == TW_FOREVER)
@@ -325,8 +336,8 @@ static void meddle_with_group(uint64_t *seed, bool may_wait)
 	size_t n = members_of(group, met);
 	int answer;
 	if (may_wait && dice < 60) {
-		answer =
-		    tw_group_cancel_wait(shared.service, group, dice < 50 ? TW_FOREVER : random_below(seed, 100000));
+		answer = tw_group_cancel_wait(shared.service, group,
+					      dice < 50 ? TW_FOREVER : random_below(seed, 100000));
 		expect_answer(answer, dice < 50 ? 0 : TW_RUNNING);
 		if (answer == TW_CANCELLED)
 			expect_settled(met, n);
@@ -353,7 +364,8 @@ static void *produce(void *arg)
 		else if (dice < 990)
 			meddle_with_group(&seed, true);
 		else
-			pause_ns(random_below(&seed, dice < 999 ? 300000 : 10000000)); /* it may go to sleep */
+			/* it may go to sleep */
+			pause_ns(random_below(&seed, dice < 999 ? 300000 : 10000000));
 		atomic_fetch_add_explicit(&round_now.operations, 1, memory_order_relaxed);
 	}
 	return NULL;
@@ -371,7 +383,8 @@ static void *drive(void *arg)
 
 static void open_service(struct foreign *foreign, uint64_t *seed, bool *by_hand, bool *is_foreign)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .tick_ns = random_percent(seed, 50) ? 0 : 100000};
+	struct tw_service_config cfg = {.size = sizeof(cfg),
+					.tick_ns = random_percent(seed, 50) ? 0 : 100000};
 	unsigned executor = (unsigned)random_below(seed, 4);
 	*by_hand = random_percent(seed, 20);
 	*is_foreign = executor == 1;
@@ -381,7 +394,8 @@ static void open_service(struct foreign *foreign, uint64_t *seed, bool *by_hand,
 	if (executor == 0) {
 		cfg.executor = tw_executor_inline();
 	} else if (*is_foreign) {
-		foreign_start(foreign, random_next(seed), 1 + (unsigned)random_below(seed, FOREIGN_THREADS_MOST));
+		foreign_start(foreign, random_next(seed),
+			      1 + (unsigned)random_below(seed, FOREIGN_THREADS_MOST));
 		foreign->refuse_percent = random_percent(seed, 50) ? 20 : 0;
 		foreign->give_back_percent = random_percent(seed, 50) ? 5 : 0;
 		cfg.executor = &foreign->base;
@@ -413,10 +427,12 @@ static void check_member(struct member *m, struct account *sum)
 		violation(r, "not at its end");
 	if (r->has_release && atomic_load(&r->fate) == TW_FATE_CANCELLED)
 		sum->cancelled++;
-	if (r->kind == ONE_SHOT && r->has_release && ran == (atomic_load(&r->fate) != TW_FATE_FIRED))
+	if (r->kind == ONE_SHOT && r->has_release &&
+	    ran == (atomic_load(&r->fate) != TW_FATE_FIRED))
 		violation(r, "a one-shot with another fate than it was told");
 	if (atomic_load(&m->running_told) && !r->has_release && !ran)
-		violation(r, "told TW_RUNNING after its group's cancel, and nothing of it ever ran");
+		violation(r,
+			  "told TW_RUNNING after its group's cancel, and nothing of it ever ran");
 }
 
 static uint64_t round_completions;
@@ -427,8 +443,8 @@ static void check_lives(void)
 	for (size_t i = 0; i < born && i < LIVES; i++) {
 		struct life *life = &shared.lives[i];
 		if (atomic_load(&life->calls) != atomic_load(&life->given))
-			violation(NULL, "%d completions are accepted, %d are called", atomic_load(&life->given),
-				  atomic_load(&life->calls));
+			violation(NULL, "%d completions are accepted, %d are called",
+				  atomic_load(&life->given), atomic_load(&life->calls));
 		round_completions += (uint64_t)atomic_load(&life->calls);
 		if (!atomic_load(&life->calls))
 			free(life->touched);
@@ -444,14 +460,17 @@ static void check_all(struct account *total)
 	struct tw_service_stats stats = {.size = sizeof(stats)};
 	tw_service_stats(shared.service, &stats);
 	if (stats.scheduled != sum.scheduled || stats.pending || stats.runs != sum.runs ||
-	    stats.fired + stats.cancelled + stats.dropped != sum.scheduled || stats.cancelled < sum.cancelled ||
-	    stats.rejected != atomic_load(&round_now.rejected))
+	    stats.fired + stats.cancelled + stats.dropped != sum.scheduled ||
+	    stats.cancelled < sum.cancelled || stats.rejected != atomic_load(&round_now.rejected))
 		violation(NULL, "the ledger does not balance");
 	for (int i = 0; i < GROUPS; i++) {
 		struct tw_group_stats gauges = {.size = sizeof(gauges)};
-		int answer = tw_group_stats(shared.service, atomic_load(&shared.groups[i])->group, &gauges);
+		int answer =
+		    tw_group_stats(shared.service, atomic_load(&shared.groups[i])->group, &gauges);
 		if (answer != -ENOENT && (answer || gauges.members || gauges.running))
-			violation(NULL, "a group has %" PRIu64 " members, %" PRIu64 " running, after close",
+			violation(NULL,
+				  "a group has %" PRIu64 " members, %" PRIu64
+				  " running, after close",
 				  gauges.members, gauges.running);
 	}
 	char why[256] = "";
@@ -475,14 +494,19 @@ static void run_round(uint64_t seed, struct account *total)
 	atomic_store(&round_now.rejected, 0);
 	open_service(&foreign, &seed, &by_hand, &is_foreign);
 	for (int i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i], NULL, produce, (void *)(uintptr_t)random_next(&seed)))
+		if (pthread_create(&threads[i], NULL, produce,
+				   (void *)(uintptr_t)random_next(&seed)))
 			abort();
 	if (by_hand && pthread_create(&driver, NULL, drive, shared.service))
 		abort();
 	pause_ns(random_below(&seed, 300 * TW_MILLISECOND));
 	enum tw_close_mode mode = (enum tw_close_mode)random_below(&seed, 3);
-	int answer = tw_service_close(shared.service, mode, mode == TW_CLOSE_DRAIN ? TW_MILLISECOND : TW_FOREVER);
-	/* A drain gives callbacks a second: less than this process may have to wait for a processor. */
+	int answer = tw_service_close(shared.service, mode,
+				      mode == TW_CLOSE_DRAIN ? TW_MILLISECOND : TW_FOREVER);
+	/*
+	 * A drain gives callbacks a second: less than this process may have to wait for a
+	 * processor.
+	 */
 	if (answer == -ETIMEDOUT && mode == TW_CLOSE_DRAIN)
 		answer = tw_service_close(shared.service, TW_CLOSE_DROP, TW_FOREVER);
 	if (answer != 0)
@@ -519,10 +543,10 @@ int main(int argc, char **argv)
 		round_now.number++;
 		run_round(random_next(&seed), &total);
 	}
-	printf("ok: %" PRIu64 " rounds, %llu operations: %" PRIu64 " timers, %" PRIu64 " runs, %" PRIu64
-	       " cancelled, %" PRIu64 " completions\n",
-	       round_now.number, atomic_load(&round_now.operations), total.scheduled, total.runs, total.cancelled,
-	       round_completions);
+	printf("ok: %" PRIu64 " rounds, %llu operations: %" PRIu64 " timers, %" PRIu64
+	       " runs, %" PRIu64 " cancelled, %" PRIu64 " completions\n",
+	       round_now.number, atomic_load(&round_now.operations), total.scheduled, total.runs,
+	       total.cancelled, round_completions);
 	free(shared.members);
 	free(shared.lives);
 	return 0;

@@ -1,9 +1,10 @@
 /*
- * stress_handles SECONDS [SEED]: handles that are stale, foreign or random, hammered from several threads beside real
- * traffic (G5). Each must be told that it is gone, and no timer of the traffic may suffer: every one of them either runs
- * once or is cancelled by its owner.
+ * stress_handles SECONDS [SEED]: handles that are stale, foreign or random, hammered from several
+ * threads beside real traffic (G5). Each must be told that it is gone, and no timer of the traffic
+ * may suffer: every one of them either runs once or is cancelled by its owner.
  *
- * Only numbers that are wrong for good are tried. A handle with a guessed generation could become right later.
+ * Only numbers that are wrong for good are tried. A handle with a guessed generation could become
+ * right later.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,8 +35,8 @@ static _Atomic uint64_t stale[STALE];
 static _Noreturn void violation(const char *what, uint64_t id, long long answer)
 {
 	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 "): %s: handle %#" PRIx64 ", answer %lld\n", first_seed, what, id,
-		answer);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 "): %s: handle %#" PRIx64 ", answer %lld\n",
+		first_seed, what, id, answer);
 	_exit(1);
 }
 
@@ -62,7 +63,9 @@ static void settle(struct owned *owned, uint64_t *seed)
 	atomic_store(&stale[random_below(seed, STALE)], owned->timer.id);
 }
 
-/* Until the lane has room: the tick thread, which drains it, may have had no processor for a while. */
+/*
+ * Until the lane has room: the tick thread, which drains it, may have had no processor for a while.
+ */
 static int schedule(struct owned *owned, uint64_t delay_ns)
 {
 	uint64_t until_ns = tw_service_now(service) + 60 * TW_SECOND;
@@ -138,7 +141,8 @@ static void *hammer(void *arg)
 	while (!atomic_load(&stop)) {
 		expect_gone((tw_timer){random_next(&seed)}, &seed);
 		for (int i = 0; i < 8; i++)
-			expect_gone((tw_timer){atomic_load(&stale[random_below(&seed, STALE)])}, &seed);
+			expect_gone((tw_timer){atomic_load(&stale[random_below(&seed, STALE)])},
+				    &seed);
 	}
 	return NULL;
 }
@@ -163,8 +167,8 @@ static void check_ledger(void)
 	struct tw_service_stats stats = {.size = sizeof(stats)};
 	char why[256] = "";
 	tw_service_stats(service, &stats);
-	if (stats.scheduled != scheduled || stats.cancelled != cancelled || stats.fired != ran || stats.pending != 0 ||
-	    scheduled != cancelled + ran) {
+	if (stats.scheduled != scheduled || stats.cancelled != cancelled || stats.fired != ran ||
+	    stats.pending != 0 || scheduled != cancelled + ran) {
 		tw_service_stats_print(&stats, stderr);
 		violation("the ledger does not balance", 0, (long long)scheduled);
 	}
@@ -182,8 +186,9 @@ static void open_services(void)
 
 static void report(const char *word)
 {
-	printf("%s %llu timers: %llu ran, %llu cancelled; %llu wrong handles tried\n", word, atomic_load(&scheduled),
-	       atomic_load(&ran), atomic_load(&cancelled), atomic_load(&tried));
+	printf("%s %llu timers: %llu ran, %llu cancelled; %llu wrong handles tried\n", word,
+	       atomic_load(&scheduled), atomic_load(&ran), atomic_load(&cancelled),
+	       atomic_load(&tried));
 	fflush(stdout);
 }
 
@@ -191,7 +196,8 @@ static void let_pass(double seconds)
 {
 	for (; seconds > 0; seconds--) {
 		double part = seconds < 1 ? seconds : 1;
-		const struct timespec span = {.tv_sec = part >= 1, .tv_nsec = part >= 1 ? 0 : (long)(part * 1e9)};
+		const struct timespec span = {.tv_sec = part >= 1,
+					      .tv_nsec = part >= 1 ? 0 : (long)(part * 1e9)};
 		nanosleep(&span, NULL);
 		report("  ...");
 	}

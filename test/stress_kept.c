@@ -1,12 +1,15 @@
 /*
- * stress_kept SECONDS [SEED]: members of groups, most of them bare, whose extension records the thread that cancels them keeps (group.h).
+ * stress_kept SECONDS [SEED]: members of groups, most of them bare, whose extension records the
+ * thread that cancels them keeps (group.h).
  *
- * Some threads schedule members and cancel most of them, have batches refused in which there are some, and schedule timers that belong to no
- * group. Others cancel the groups, wait for them, destroy them and make new ones in their place. Nearly all deadlines are far away: what a
- * group's cancel leaves behind stays. The rules:
+ * Some threads schedule members and cancel most of them, have batches refused in which there are
+ * some, and schedule timers that belong to no group. Others cancel the groups, wait for them,
+ * destroy them and make new ones in their place. Nearly all deadlines are far away: what a group's
+ * cancel leaves behind stays. The rules:
  *   - who is in no group, is cancelled by its owner and by nobody else;
  *   - after a cancel_wait a member of before is gone;
- *   - when all groups are destroyed, all their members come to their end, without a further call: those with a release are seen to.
+ *   - when all groups are destroyed, all their members come to their end, without a further call:
+ *     those with a release are seen to.
  *
  * A seed repeats what is tried, not how the threads interleave.
  */
@@ -32,7 +35,8 @@ static tw_service *service;
 static _Atomic uint64_t groups[GROUPS];
 static atomic_bool stop;
 static atomic_ullong members, outsiders, group_ends;
-static atomic_ullong to_release, released; /* members with a release, and how many of them have ended */
+/* members with a release, and how many of them have ended */
+static atomic_ullong to_release, released;
 
 static _Noreturn void violation(const char *what, long long answer)
 {
@@ -100,10 +104,13 @@ static void come_and_go(uint64_t *seed)
 static void be_refused(uint64_t *seed)
 {
 	tw_group group = any_group(seed);
-	struct tw_task tasks[4] = {
-	    member_of(group, seed), member_of(group, seed), member_of(group, seed), {.size = sizeof(struct tw_task)}};
+	struct tw_task tasks[4] = {member_of(group, seed),
+				   member_of(group, seed),
+				   member_of(group, seed),
+				   {.size = sizeof(struct tw_task)}};
 	int answer = tw_schedule_bulk(service, tasks, 4, NULL);
-	if (answer != -EINVAL && answer != -ENOENT && answer != -ESHUTDOWN && answer != -EAGAIN) /* the lane is full */
+	/* the lane is full */
+	if (answer != -EINVAL && answer != -ENOENT && answer != -ESHUTDOWN && answer != -EAGAIN)
 		violation("a batch with an unsound task", answer);
 }
 
@@ -111,7 +118,8 @@ static void stay_outside(tw_timer *own, uint64_t *seed)
 {
 	tw_timer *timer = &own[random_below(seed, OWN)];
 	if (timer->id)
-		expect_answer("the cancel of a timer in no group", tw_cancel(service, *timer), TW_CANCELLED);
+		expect_answer("the cancel of a timer in no group", tw_cancel(service, *timer),
+			      TW_CANCELLED);
 	int answer = tw_schedule(service, FAR_NS, run, NULL, timer);
 	if (answer == -EAGAIN)
 		return; /* it has no timer now */
@@ -133,7 +141,8 @@ static void *keep(void *arg)
 	}
 	for (int i = 0; i < OWN; i++)
 		if (own[i].id)
-			expect_answer("the cancel of a timer in no group", tw_cancel(service, own[i]), TW_CANCELLED);
+			expect_answer("the cancel of a timer in no group",
+				      tw_cancel(service, own[i]), TW_CANCELLED);
 	return NULL;
 }
 
@@ -151,7 +160,8 @@ static void cancel_and_wait(tw_group group, uint64_t *seed)
 		return;
 	expect_answer("a group's cancel_wait", answer, TW_CANCELLED);
 	if (is_member)
-		expect_answer("the cancel of a member that was waited for", tw_cancel(service, timer), TW_GONE);
+		expect_answer("the cancel of a member that was waited for",
+			      tw_cancel(service, timer), TW_GONE);
 }
 
 static void replace(int i)
@@ -171,7 +181,8 @@ static void *break_up(void *arg)
 		nanosleep(&span, NULL);
 		switch (random_below(&seed, 4)) {
 		case 0:
-			(void)tw_group_cancel(service, any_group(&seed)); /* or it has been replaced */
+			/* or it has been replaced */
+			(void)tw_group_cancel(service, any_group(&seed));
 			break;
 		case 1:
 			cancel_and_wait(any_group(&seed), &seed);
@@ -190,7 +201,8 @@ static uint64_t left(void)
 {
 	struct tw_service_stats s = {.size = sizeof s};
 	expect_answer("statistics", tw_service_stats(service, &s), 0);
-	return s.scheduled - s.fired - s.cancelled - s.dropped + atomic_load(&to_release) - atomic_load(&released);
+	return s.scheduled - s.fired - s.cancelled - s.dropped + atomic_load(&to_release) -
+	       atomic_load(&released);
 }
 
 static void expect_none_left(void)
@@ -206,7 +218,8 @@ static void expect_none_left(void)
 
 static void one_round(uint64_t *seed)
 {
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1 + (unsigned)random_below(seed, 2)};
+	struct tw_service_config cfg = {.size = sizeof cfg,
+					.workers = 1 + (unsigned)random_below(seed, 2)};
 	pthread_t threads[KEEPERS + BREAKERS];
 	uint64_t seeds[KEEPERS + BREAKERS];
 	char why[256] = "";
@@ -219,15 +232,17 @@ static void one_round(uint64_t *seed)
 	}
 	for (int i = 0; i < KEEPERS + BREAKERS; i++) {
 		seeds[i] = random_next(seed);
-		expect_answer("a thread", pthread_create(&threads[i], NULL, i < KEEPERS ? keep : break_up, &seeds[i]),
-			      0);
+		expect_answer(
+		    "a thread",
+		    pthread_create(&threads[i], NULL, i < KEEPERS ? keep : break_up, &seeds[i]), 0);
 	}
 	nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
 	atomic_store(&stop, true);
 	for (int i = 0; i < KEEPERS + BREAKERS; i++)
 		pthread_join(threads[i], NULL);
 	for (int i = 0; i < GROUPS; i++)
-		expect_answer("a group's end", tw_group_destroy(service, (tw_group){atomic_load(&groups[i])}), 0);
+		expect_answer("a group's end",
+			      tw_group_destroy(service, (tw_group){atomic_load(&groups[i])}), 0);
 	expect_none_left();
 	if (tw_service_validate(service, why, sizeof why) != 0)
 		violation(why, 0);
@@ -247,7 +262,7 @@ int main(int argc, char **argv)
 	unsigned rounds = 0;
 	for (; tw_clock_now(tw_clock_monotonic()) < until_ns; rounds++)
 		one_round(&seed);
-	printf("ok: %u rounds, %llu members, %llu timers in no group, %llu groups replaced\n", rounds,
-	       atomic_load(&members), atomic_load(&outsiders), atomic_load(&group_ends));
+	printf("ok: %u rounds, %llu members, %llu timers in no group, %llu groups replaced\n",
+	       rounds, atomic_load(&members), atomic_load(&outsiders), atomic_load(&group_ends));
 	return 0;
 }

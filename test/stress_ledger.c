@@ -1,11 +1,13 @@
 /*
  * stress_ledger SECONDS [SEED]: the ledger stress.
  *
- * Round after round a service of random make is hammered by threads that come and go: they schedule, cancel, wait, move
- * and look at their own and each other's timers, whose callbacks do the same, until the service is closed at a random
- * moment in a random mode. Then each timer is accounted for, one by one. The rules stand in stress/record.h.
+ * Round after round a service of random make is hammered by threads that come and go: they
+ * schedule, cancel, wait, move and look at their own and each other's timers, whose callbacks do
+ * the same, until the service is closed at a random moment in a random mode. Then each timer is
+ * accounted for, one by one. The rules stand in stress/record.h.
  *
- * A seed repeats what is tried, not how the threads interleave. Not good at: finding out how fast anything is.
+ * A seed repeats what is tried, not how the threads interleave. Not good at: finding out how fast
+ * anything is.
  */
 #include <pthread.h>
 #include <time.h>
@@ -142,7 +144,8 @@ static void schedule(struct record *r, uint64_t *seed)
 	bool absolute = random_percent(seed, 25);
 	atomic_store(&r->floor_ns, tw_service_now(r->service) + delay_ns);
 	bool series = kind == FIXED_RATE || kind == FIXED_DELAY;
-	int answer = series ? schedule_series(r, delay_ns, absolute, seed) : schedule_once(r, delay_ns, absolute, seed);
+	int answer = series ? schedule_series(r, delay_ns, absolute, seed)
+			    : schedule_once(r, delay_ns, absolute, seed);
 	if (answer == 0) {
 		atomic_store(&r->accepted, true);
 		atomic_store(&shared.table[random_below(seed, TABLE_SIZE)], r);
@@ -163,7 +166,10 @@ static struct record *somebody(uint64_t *seed)
 	return atomic_load(&shared.table[random_below(seed, TABLE_SIZE)]);
 }
 
-/* Anything that may be done to a timer by someone else than its own callback. may_wait: without bound. */
+/*
+ * Anything that may be done to a timer by someone else than its own callback. may_wait: without
+ * bound.
+ */
 static void meddle(struct record *r, uint64_t *seed, bool may_wait)
 {
 	uint64_t left_ns;
@@ -174,7 +180,8 @@ static void meddle(struct record *r, uint64_t *seed, bool may_wait)
 		record_cancel(r);
 		break;
 	case 3:
-		record_cancel_wait(r, may_wait ? TW_FOREVER : random_below(seed, 2) * TW_MICROSECOND * 50);
+		record_cancel_wait(r, may_wait ? TW_FOREVER
+					       : random_below(seed, 2) * TW_MICROSECOND * 50);
 		break;
 	case 4:
 	case 5:
@@ -199,11 +206,13 @@ static void meddle_with_group(uint64_t *seed, bool may_wait)
 	_Atomic uint64_t *place = &shared.groups[random_below(seed, GROUPS)];
 	tw_group group = {atomic_load(place)}, fresh = {0};
 	unsigned dice = (unsigned)random_below(seed, 10);
-	int answer = dice < 4   ? tw_group_cancel(shared.service, group)
-		     : dice < 6 ? tw_group_cancel_wait(shared.service, group, may_wait ? TW_FOREVER : 0)
+	int answer = dice < 4 ? tw_group_cancel(shared.service, group)
+		     : dice < 6
+			 ? tw_group_cancel_wait(shared.service, group, may_wait ? TW_FOREVER : 0)
 		     : dice < 8 ? tw_group_close(shared.service, group)
 				: tw_group_destroy(shared.service, group);
-	if (answer != 0 && answer != -ENOENT && (may_wait || (answer != TW_RUNNING && answer != TW_SELF)))
+	if (answer != 0 && answer != -ENOENT &&
+	    (may_wait || (answer != TW_RUNNING && answer != TW_SELF)))
 		violation(NULL, "a group call answers %d", answer);
 	if (dice < 6 && group.id)
 		return;
@@ -222,7 +231,8 @@ static void schedule_from_callback(uint64_t *seed)
 
 static void cancel_self(struct record *r, bool wait)
 {
-	int answer = wait ? tw_cancel_wait(r->service, r->timer, TW_FOREVER) : tw_cancel(r->service, r->timer);
+	int answer = wait ? tw_cancel_wait(r->service, r->timer, TW_FOREVER)
+			  : tw_cancel(r->service, r->timer);
 	if (answer != (wait ? TW_SELF : TW_RUNNING))
 		violation(r, "a cancel from its own callback answers %d", answer);
 	note_running(r);
@@ -289,7 +299,8 @@ static void operate(struct producer *p)
 	} else if (dice < 998) {
 		pause_ns(random_below(&p->seed, 1000000));
 	} else {
-		pause_ns(random_below(&p->seed, 10000000)); /* long enough for the service to go to sleep */
+		/* long enough for the service to go to sleep */
+		pause_ns(random_below(&p->seed, 10000000));
 	}
 	atomic_fetch_add_explicit(&round_now.operations, 1, memory_order_relaxed);
 }
@@ -305,7 +316,8 @@ static void *produce(void *arg)
 
 static void producer_start(struct producer *p)
 {
-	p->operations = 200 + (unsigned)random_below(&p->seed, random_percent(&p->seed, 20) ? 2000 : 50000);
+	p->operations =
+	    200 + (unsigned)random_below(&p->seed, random_percent(&p->seed, 20) ? 2000 : 50000);
 	atomic_store(&p->ended, false);
 	if (pthread_create(&p->thread, NULL, produce, p) != 0)
 		violation(NULL, "no thread for a producer");
@@ -343,7 +355,8 @@ static void *drive(void *arg)
 	uint64_t seed = 1;
 	int answer = 0;
 	while (answer >= 0 || answer == -EBUSY) {
-		answer = tw_service_advance(arg, random_percent(&seed, 50) ? TW_NO_LIMIT : 1 + random_below(&seed, 20));
+		answer = tw_service_advance(
+		    arg, random_percent(&seed, 50) ? TW_NO_LIMIT : 1 + random_below(&seed, 20));
 		pause_ns(random_below(&seed, 1000000));
 	}
 	return NULL;
@@ -383,8 +396,8 @@ static void choose_make(struct make *make, uint64_t *seed)
 		make->other.give_back_percent = random_percent(seed, 50) ? 5 : 0;
 	}
 	shared.other = make->has_other ? &make->other.base : NULL;
-	round_now.may_drop =
-	    cfg->on_refused == TW_REFUSED_DROP && (make->has_other || cfg->executor != tw_executor_inline());
+	round_now.may_drop = cfg->on_refused == TW_REFUSED_DROP &&
+			     (make->has_other || cfg->executor != tw_executor_inline());
 }
 
 static void start_round(struct make *make, uint64_t *seed)
@@ -397,7 +410,8 @@ static void start_round(struct make *make, uint64_t *seed)
 	int answer = tw_service_create(&shared.service, &make->cfg);
 	if (answer != 0)
 		violation(NULL, "tw_service_create answers %d", answer);
-	if (make->cfg.drive == TW_DRIVE_MANUAL && pthread_create(&make->driver, NULL, drive, shared.service) != 0)
+	if (make->cfg.drive == TW_DRIVE_MANUAL &&
+	    pthread_create(&make->driver, NULL, drive, shared.service) != 0)
 		violation(NULL, "no thread for the driver");
 	shared.delay_most_ns = (random_percent(seed, 50) ? 20 : 200) * TW_MILLISECOND;
 	memset(shared.shared_records, 0, SHARED_RECORDS * sizeof(struct record));
@@ -425,9 +439,13 @@ static void close_service(uint64_t *seed)
 		timeout_ns = random_below(seed, 100 * TW_MILLISECOND);
 	atomic_store(&round_now.closing, true);
 	int answer = tw_service_close(shared.service, mode, timeout_ns);
-	/* A drain gives callbacks a second: less than this process may have to wait for a processor. */
+	/*
+	 * A drain gives callbacks a second: less than this process may have to wait for a
+	 * processor.
+	 */
 	if (answer == -ETIMEDOUT)
-		answer = tw_service_close(shared.service, mode == TW_CLOSE_DRAIN ? TW_CLOSE_DROP : mode, TW_FOREVER);
+		answer = tw_service_close(
+		    shared.service, mode == TW_CLOSE_DRAIN ? TW_CLOSE_DROP : mode, TW_FOREVER);
 	if (answer != 0)
 		violation(NULL, "tw_service_close in mode %d answers %d", mode, answer);
 }
@@ -447,17 +465,20 @@ static void check_ledger(const struct account *sum)
 	if (stats.scheduled != sum->scheduled ||
 	    stats.cancelled + stats.fired + stats.dropped + stats.late_dropped != sum->scheduled ||
 	    stats.late_dropped != sum->late_dropped || stats.fired < sum->fired ||
-	    stats.fired > sum->fired + sum->either || stats.dropped != sum->dropped || stats.pending != 0 ||
-	    stats.runs != sum->runs || stats.rejected != atomic_load(&round_now.rejected) ||
-	    stats.resets != atomic_load(&round_now.resets) || stats.overruns < atomic_load(&round_now.overruns_told)) {
+	    stats.fired > sum->fired + sum->either || stats.dropped != sum->dropped ||
+	    stats.pending != 0 || stats.runs != sum->runs ||
+	    stats.rejected != atomic_load(&round_now.rejected) ||
+	    stats.resets != atomic_load(&round_now.resets) ||
+	    stats.overruns < atomic_load(&round_now.overruns_told)) {
 		tw_service_stats_print(&stats, stderr);
 		violation(NULL,
-			  "the ledger does not balance: scheduled %" PRIu64 ", fired %" PRIu64 " to %" PRIu64
-			  ", cancelled %" PRIu64 ", dropped %" PRIu64 ", runs %" PRIu64 ", rejected %llu, resets %llu"
+			  "the ledger does not balance: scheduled %" PRIu64 ", fired %" PRIu64
+			  " to %" PRIu64 ", cancelled %" PRIu64 ", dropped %" PRIu64
+			  ", runs %" PRIu64 ", rejected %llu, resets %llu"
 			  ", overruns %llu",
-			  sum->scheduled, sum->fired, sum->fired + sum->either, sum->cancelled, sum->dropped, sum->runs,
-			  atomic_load(&round_now.rejected), atomic_load(&round_now.resets),
-			  atomic_load(&round_now.overruns_told));
+			  sum->scheduled, sum->fired, sum->fired + sum->either, sum->cancelled,
+			  sum->dropped, sum->runs, atomic_load(&round_now.rejected),
+			  atomic_load(&round_now.resets), atomic_load(&round_now.overruns_told));
 	}
 	char why[256] = "";
 	if (tw_service_validate(shared.service, why, sizeof(why)) != 0)
@@ -517,10 +538,10 @@ static void run_round(uint64_t seed, struct account *total)
 
 static void report(const char *word, uint64_t rounds, const struct account *total)
 {
-	printf("%s %" PRIu64 " rounds, %llu operations: %" PRIu64 " timers, %" PRIu64 " runs, %" PRIu64
-	       " cancelled, %" PRIu64 " dropped, %" PRIu64 " too late\n",
-	       word, rounds, atomic_load(&round_now.operations), total->scheduled, total->runs, total->cancelled,
-	       total->dropped, total->late_dropped);
+	printf("%s %" PRIu64 " rounds, %llu operations: %" PRIu64 " timers, %" PRIu64
+	       " runs, %" PRIu64 " cancelled, %" PRIu64 " dropped, %" PRIu64 " too late\n",
+	       word, rounds, atomic_load(&round_now.operations), total->scheduled, total->runs,
+	       total->cancelled, total->dropped, total->late_dropped);
 	fflush(stdout);
 }
 
@@ -545,7 +566,8 @@ int main(int argc, char **argv)
 		shared.producers[i].records = records_of(RECORDS_EACH);
 	shared.shared_records = records_of(SHARED_RECORDS);
 
-	uint64_t seed = round_now.seed, span_ns = (uint64_t)(atof(argv[1]) * 1e9), passed_ns = 0, reported_ns = 0;
+	uint64_t seed = round_now.seed, span_ns = (uint64_t)(atof(argv[1]) * 1e9), passed_ns = 0,
+		 reported_ns = 0;
 	struct account total = {0};
 	for (; passed_ns < span_ns; passed_ns = tw_clock_now(tw_clock_monotonic()) - start_ns) {
 		round_now.number++;

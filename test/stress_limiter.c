@@ -1,10 +1,12 @@
 /*
- * stress_limiter SECONDS [SEED]: jobs that succeed, fail, are retried, cancelled, time out and are dropped, on real threads.
+ * stress_limiter SECONDS [SEED]: jobs that succeed, fail, are retried, cancelled, time out and are
+ * dropped, on real threads.
  *
- * Threads submit, cancel, resize, change rates and priorities, pause, resume and close, while others complete
- * asynchronous jobs, some of them twice. Some jobs take several permits. In rounds with a constant limit the permits that
- * are out never exceed it, with a constant rate no interval sees more starts. In all rounds each accepted job settles
- * once, is released once after that, with no attempt of it under way, and the counters balance.
+ * Threads submit, cancel, resize, change rates and priorities, pause, resume and close, while
+ * others complete asynchronous jobs, some of them twice. Some jobs take several permits. In rounds
+ * with a constant limit the permits that are out never exceed it, with a constant rate no interval
+ * sees more starts. In all rounds each accepted job settles once, is released once after that, with
+ * no attempt of it under way, and the counters balance.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -58,7 +60,8 @@ static struct {
 static _Noreturn void violation(const char *what, long long value)
 {
 	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, rounds, what, value);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, rounds,
+		what, value);
 	_exit(1);
 }
 
@@ -156,8 +159,9 @@ static void done(void *arg, const struct tw_job_result *result)
 	struct job *job = arg;
 	wanted("settled twice", atomic_fetch_add(&job->dones, 1), 0);
 	if (job->plain)
-		atomic_fetch_add(&job->releases, 1);   /* it has none of its own */
-	if (result->status != TW_JOB_STATUS_TIMED_OUT) /* one may be past its time before its function is called */
+		atomic_fetch_add(&job->releases, 1); /* it has none of its own */
+	/* one may be past its time before its function is called */
+	if (result->status != TW_JOB_STATUS_TIMED_OUT)
 		wanted("attempts", result->attempts, atomic_load(&job->attempts));
 	atomic_fetch_add(&statuses[result->status], 1);
 }
@@ -221,7 +225,8 @@ static void submit(struct job *job, uint64_t *seed)
 	job->permits = task.permits ? task.permits : 1;
 	atomic_store(&job->seed, random_next(seed));
 	int r = tw_limiter_submit_task(limiter, &task, &job->handle);
-	bool refused = (r == -ESHUTDOWN && atomic_load(&closed)) || (r == -EINVAL && atomic_load(&resizing));
+	bool refused =
+	    (r == -ESHUTDOWN && atomic_load(&closed)) || (r == -EINVAL && atomic_load(&resizing));
 	if (r != 0 && r != -EAGAIN && r != -ETIMEDOUT && !refused)
 		violation("submit", r);
 	atomic_store(&job->accepted, r == 0);
@@ -250,7 +255,8 @@ static void close_it(uint64_t *seed)
 {
 	static const enum tw_close_mode modes[] = {TW_CLOSE_DROP, TW_CLOSE_DRAIN};
 	atomic_store(&closed, true);
-	int r = tw_limiter_close(limiter, modes[random_below(seed, 2)], random_below(seed, 2) * 100000);
+	int r =
+	    tw_limiter_close(limiter, modes[random_below(seed, 2)], random_below(seed, 2) * 100000);
 	if (r != 0 && r != -ETIMEDOUT)
 		violation("close", r);
 }
@@ -268,7 +274,8 @@ static void meddle(uint64_t *seed)
 		break;
 	case 2:
 		if (atomic_load(&resizing))
-			tw_limiter_set_max_concurrency(limiter, 1 + (uint32_t)random_below(seed, 8));
+			tw_limiter_set_max_concurrency(limiter,
+						       1 + (uint32_t)random_below(seed, 8));
 		break;
 	case 3:
 		if (atomic_load(&rerating))
@@ -296,12 +303,14 @@ static void *work(void *arg)
 		}
 		if (random_percent(&seed, 20)) {
 			struct job *other = &mine[random_below(&seed, (uint64_t)i + 1)];
-			int r = tw_job_set_priority(limiter, other->handle, (int)random_below(&seed, 5) - 2);
+			int r = tw_job_set_priority(limiter, other->handle,
+						    (int)random_below(&seed, 5) - 2);
 			if (r < 0)
 				violation("set_priority", r);
 		}
 		if (random_percent(&seed, 10)) {
-			int r = tw_job_wait(limiter, mine[i].handle, random_below(&seed, 200000), NULL);
+			int r =
+			    tw_job_wait(limiter, mine[i].handle, random_below(&seed, 200000), NULL);
 			if (r != 0 && r != TW_GONE && r != -ETIMEDOUT)
 				violation("wait", r);
 		}
@@ -327,7 +336,8 @@ static void check_jobs(void)
 		for (int i = 0; i < JOBS; i++) {
 			struct job *job = &jobs[t][i];
 			wanted("settled", atomic_load(&job->dones), atomic_load(&job->accepted));
-			wanted("released", atomic_load(&job->releases), atomic_load(&job->accepted));
+			wanted("released", atomic_load(&job->releases),
+			       atomic_load(&job->accepted));
 			wanted("attempts under way at the end", atomic_load(&job->inside), 0);
 			accepted += atomic_load(&job->accepted);
 		}
@@ -335,7 +345,8 @@ static void check_jobs(void)
 	wanted("stats", tw_limiter_stats(limiter, &stats), 0);
 	wanted("added", (long long)stats.added, (long long)accepted);
 	wanted("balance",
-	       (long long)(stats.succeeded + stats.failed + stats.cancelled + stats.timed_out + stats.dropped),
+	       (long long)(stats.succeeded + stats.failed + stats.cancelled + stats.timed_out +
+			   stats.dropped),
 	       (long long)accepted);
 	wanted("running at the end", (long long)stats.running, 0);
 	wanted("permits at the end", (long long)stats.permits, 0);
@@ -376,7 +387,8 @@ static void round_of(uint64_t *seed)
 	pthread_create(&finisher, NULL, finish, &finishers);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	wanted("wait_idle: jobs that never settle", tw_limiter_wait_idle(limiter, 20 * TW_SECOND), 0);
+	wanted("wait_idle: jobs that never settle", tw_limiter_wait_idle(limiter, 20 * TW_SECOND),
+	       0);
 	atomic_store(&over, true);
 	pthread_join(finisher, NULL);
 	check_jobs();
@@ -400,8 +412,9 @@ int main(int argc, char **argv)
 	while (tw_clock_now(clock) - start_ns < span_ns)
 		round_of(&seed);
 	wanted("service destroy", tw_service_destroy(service), 0);
-	printf("ok: %lu rounds, %lu jobs: %lu succeeded, %lu failed, %lu cancelled, %lu timed out, %lu dropped\n",
-	       rounds, accepted_all, atomic_load(&statuses[0]), atomic_load(&statuses[1]), atomic_load(&statuses[2]),
-	       atomic_load(&statuses[3]), atomic_load(&statuses[4]));
+	printf("ok: %lu rounds, %lu jobs: %lu succeeded, %lu failed, %lu cancelled, %lu timed out, "
+	       "%lu dropped\n",
+	       rounds, accepted_all, atomic_load(&statuses[0]), atomic_load(&statuses[1]),
+	       atomic_load(&statuses[2]), atomic_load(&statuses[3]), atomic_load(&statuses[4]));
 	return 0;
 }

@@ -1,9 +1,11 @@
 /*
- * stress_loop SECONDS [SEED]: a loop of one's own that sleeps on tw_service_fd alone, and threads that want something of it.
+ * stress_loop SECONDS [SEED]: a loop of one's own that sleeps on tw_service_fd alone, and threads
+ * that want something of it.
  *
- * Each push is earlier than all that is pending but timers hours away, and its thread makes the next one only when it has
- * run, often at the very moment at which the loop makes up its mind to sleep: a push that the loop sleeps through ends the program. Threads
- * come and go, so that the loop's thread is alone on the service again and again.
+ * Each push is earlier than all that is pending but timers hours away, and its thread makes the
+ * next one only when it has run, often at the very moment at which the loop makes up its mind to
+ * sleep: a push that the loop sleeps through ends the program. Threads come and go, so that the
+ * loop's thread is alone on the service again and again.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -48,7 +50,8 @@ static void never(void *arg)
 static int push_once(struct pusher *p)
 {
 	tw_timer timer;
-	uint64_t delay_ns = random_percent(&p->seed, 60) ? 0 : random_below(&p->seed, 300 * TW_MICROSECOND);
+	uint64_t delay_ns =
+	    random_percent(&p->seed, 60) ? 0 : random_below(&p->seed, 300 * TW_MICROSECOND);
 	int answer;
 	p->due_ns = tw_service_now(p->service) + delay_ns;
 	switch (random_below(&p->seed, 4)) {
@@ -95,7 +98,8 @@ static void *push(void *arg)
 static bool all_ended(struct pusher *pushers, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (!atomic_load(&pushers[i].ended) || atomic_load(&pushers[i].ran) != pushers[i].pushed + 1)
+		if (!atomic_load(&pushers[i].ended) ||
+		    atomic_load(&pushers[i].ran) != pushers[i].pushed + 1)
 			return false;
 	return true;
 }
@@ -153,7 +157,8 @@ static bool round_of(uint64_t *seed)
 	    .tick_ns = random_percent(seed, 70) ? 50 * TW_MICROSECOND : TW_MILLISECOND,
 	};
 	tw_service *service;
-	if (tw_service_create(&service, &cfg) || tw_schedule(service, 7200 * TW_SECOND, never, NULL, NULL))
+	if (tw_service_create(&service, &cfg) ||
+	    tw_schedule(service, 7200 * TW_SECOND, never, NULL, NULL))
 		abort();
 	for (int i = 0; i < GENERATIONS; i++)
 		if (!generation(service, seed))
@@ -179,7 +184,7 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	} while (tw_clock_now(tw_clock_monotonic()) < end_ns);
-	printf("stress_loop: ok, %" PRIu64 " pushes, %.2f wake-ups for each, %.2f of them idle\n", pushes,
-	       (double)wakeups / (double)pushes, (double)idle_wakeups / (double)wakeups);
+	printf("stress_loop: ok, %" PRIu64 " pushes, %.2f wake-ups for each, %.2f of them idle\n",
+	       pushes, (double)wakeups / (double)pushes, (double)idle_wakeups / (double)wakeups);
 	return 0;
 }

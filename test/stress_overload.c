@@ -1,10 +1,12 @@
 /*
- * stress_overload SECONDS [SEED]: four times as many producers as processors, each as fast as it can, with short lanes and few timers.
+ * stress_overload SECONDS [SEED]: four times as many producers as processors, each as fast as it
+ * can, with short lanes and few timers.
  *
- * The bounds must hold: no more timers than max_timers and what magazines hold, no more memory than lanes and slots may take. Refusals must be true:
- * while a producer is refused, its lane is full or the timers are used up, and a producer that has cancelled all it had, is
- * accepted again at once or as soon as the tick thread has had its turn. Nothing accepted is lost: the ledger balances at the end.
- * Printed and checked: how far the resident memory grew.
+ * The bounds must hold: no more timers than max_timers and what magazines hold, no more memory than
+ * lanes and slots may take. Refusals must be true: while a producer is refused, its lane is full or
+ * the timers are used up, and a producer that has cancelled all it had, is accepted again at once
+ * or as soon as the tick thread has had its turn. Nothing accepted is lost: the ledger balances at
+ * the end. Printed and checked: how far the resident memory grew.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -77,8 +79,9 @@ static void cancel_window(struct producer *p)
 }
 
 /*
- * Refused: once all of its own is cancelled there must be room again. Others may take the timers that it gave back, and the tick thread
- * may be about to drain: so it may have to try again, but not for ever.
+ * Refused: once all of its own is cancelled there must be room again. Others may take the timers
+ * that it gave back, and the tick thread may be about to drain: so it may have to try again, but
+ * not for ever.
  */
 static void be_refused(struct producer *p, int answer)
 {
@@ -107,8 +110,10 @@ static int schedule_some(struct producer *p, size_t i)
 		return answer;
 	}
 	for (size_t k = 0; k < n; k++)
-		tasks[k] = (struct tw_task){
-		    .size = sizeof(tasks[k]), .fn = run, .when_ns = delay_ns, .release = k % 4 ? NULL : release};
+		tasks[k] = (struct tw_task){.size = sizeof(tasks[k]),
+					    .fn = run,
+					    .when_ns = delay_ns,
+					    .release = k % 4 ? NULL : release};
 	int answer = tw_schedule_bulk(service, tasks, n, NULL);
 	if (answer == 0) {
 		p->scheduled += n;
@@ -132,7 +137,10 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-/* Words, records, notes and extension records of the slots there may be; full lanes; chunks for what is live, dead and on its way; workers. */
+/*
+ * Words, records, notes and extension records of the slots there may be; full lanes; chunks for
+ * what is live, dead and on its way; workers.
+ */
 static long bound_kib(unsigned producers)
 {
 	long slots = MAX_TIMERS + (long)(producers + 16) * 256, lane = LANE_ENTRIES + 2 * 255;
@@ -166,7 +174,8 @@ static void check_ledger(struct producer *producers, unsigned n)
 		batches += producers[i].batches;
 	}
 	tw_service_stats(service, &stats);
-	if (stats.scheduled != scheduled || stats.cancelled != cancelled || stats.fired != ran || stats.pending != 0 ||
+	if (stats.scheduled != scheduled || stats.cancelled != cancelled || stats.fired != ran ||
+	    stats.pending != 0 ||
 	    stats.scheduled != stats.fired + stats.cancelled + stats.dropped) {
 		tw_service_stats_print(&stats, stderr);
 		violation("the ledger does not balance", (long long)scheduled);
@@ -175,8 +184,8 @@ static void check_ledger(struct producer *producers, unsigned n)
 		violation("refusals counted", (long long)stats.rejected);
 	if (tw_service_validate(service, why, sizeof(why)) != 0)
 		violation(why, 0);
-	printf("ok: %" PRIu64 " timers, %" PRIu64 " batches, %" PRIu64 " cancelled, %llu ran, %" PRIu64
-	       " times refused\n",
+	printf("ok: %" PRIu64 " timers, %" PRIu64 " batches, %" PRIu64
+	       " cancelled, %llu ran, %" PRIu64 " times refused\n",
 	       scheduled, batches, cancelled, atomic_load(&ran), refused);
 }
 
@@ -191,8 +200,10 @@ int main(int argc, char **argv)
 	long cores = sysconf(_SC_NPROCESSORS_ONLN), base_kib, peak_kib = 0;
 	unsigned n = cores * 4 < PRODUCERS_MOST ? (unsigned)cores * 4 : PRODUCERS_MOST;
 	printf("stress_overload: seed %" PRIu64 ", %u producers\n", first_seed, n);
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .max_timers = MAX_TIMERS, .lane_entries = LANE_ENTRIES, .workers = 2};
+	struct tw_service_config cfg = {.size = sizeof(cfg),
+					.max_timers = MAX_TIMERS,
+					.lane_entries = LANE_ENTRIES,
+					.workers = 2};
 	struct producer *producers = calloc(n, sizeof(*producers));
 	if (!producers || tw_service_create(&service, &cfg) != 0)
 		violation("no service", 0);
@@ -202,12 +213,14 @@ int main(int argc, char **argv)
 		if (pthread_create(&producers[i].thread, NULL, produce, &producers[i]) != 0)
 			violation("no thread", i);
 	}
-	uint64_t span_ns = (uint64_t)(atof(argv[1]) * 1e9), next_ns = start_ns + TW_SECOND, now_ns = start_ns;
+	uint64_t span_ns = (uint64_t)(atof(argv[1]) * 1e9), next_ns = start_ns + TW_SECOND,
+		 now_ns = start_ns;
 	for (; now_ns - start_ns < span_ns; now_ns = tw_clock_now(tw_clock_monotonic())) {
 		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 		check_now(n, base_kib, &peak_kib);
 		if (now_ns >= next_ns) {
-			printf("  ... %ld KiB resident at most, %ld allowed\n", peak_kib, bound_kib(n));
+			printf("  ... %ld KiB resident at most, %ld allowed\n", peak_kib,
+			       bound_kib(n));
 			fflush(stdout);
 			next_ns += TW_SECOND;
 		}
@@ -218,7 +231,8 @@ int main(int argc, char **argv)
 	if (tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) != 0)
 		violation("a close", 0);
 	check_ledger(producers, n);
-	printf("resident memory grew by %ld KiB at most; %ld were allowed\n", peak_kib, bound_kib(n));
+	printf("resident memory grew by %ld KiB at most; %ld were allowed\n", peak_kib,
+	       bound_kib(n));
 	tw_service_destroy(service);
 	free(producers);
 	return 0;

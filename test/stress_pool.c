@@ -1,12 +1,13 @@
 /*
  * stress_pool SECONDS [SEED]: a shared pool under fire.
  *
- * Threads submit plain tasks, with and without waiting for room, while others make services on the same pool, let their timers
- * run, and destroy them; in the middle of it the main thread closes the pool, in a random mode, and makes the next one. Every
- * accepted task runs or is told as dropped, exactly once; no timer is lost with its service.
+ * Threads submit plain tasks, with and without waiting for room, while others make services on the
+ * same pool, let their timers run, and destroy them; in the middle of it the main thread closes the
+ * pool, in a random mode, and makes the next one. Every accepted task runs or is told as dropped,
+ * exactly once; no timer is lost with its service.
  *
- * Some tasks and timers block, so the pools grow, and shrink again: within less than a millisecond here. Now and then a pool grows and shrinks
- * many times in a row, with nothing else going on.
+ * Some tasks and timers block, so the pools grow, and shrink again: within less than a millisecond
+ * here. Now and then a pool grows and shrinks many times in a row, with nothing else going on.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +23,14 @@
 #include "test/support/random.h"
 #include "tickwheel.h"
 
-enum { SUBMITTERS = 2, OWNERS = 2, SERVICE_TIMERS = 100, FLOOD = 10000, BREATHS = 100, BLOCKS_ONE_IN = 64 };
+enum {
+	SUBMITTERS = 2,
+	OWNERS = 2,
+	SERVICE_TIMERS = 100,
+	FLOOD = 10000,
+	BREATHS = 100,
+	BLOCKS_ONE_IN = 64
+};
 
 static tw_pool *pool;
 static atomic_ulong accepted, ran, told, timers, fired, services, rounds, grown;
@@ -32,8 +40,8 @@ static atomic_bool enough;
 static _Noreturn void violation(const char *what, long long value)
 {
 	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, atomic_load(&rounds), what,
-		value);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed,
+		atomic_load(&rounds), what, value);
 	_exit(1);
 }
 
@@ -86,7 +94,8 @@ static void *submit(void *arg)
 static bool own_one(uint64_t *seed)
 {
 	tw_service *service;
-	struct tw_service_config cfg = {.size = sizeof cfg, .tick_ns = 50000, .executor = tw_pool_executor(pool)};
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .tick_ns = 50000, .executor = tw_pool_executor(pool)};
 	int r = tw_service_create(&service, &cfg);
 	if (r == -ESHUTDOWN)
 		return false;
@@ -123,14 +132,16 @@ static void await_all_run(pthread_t *submitters)
 	while (atomic_load(&ran) + atomic_load(&told) != atomic_load(&accepted)) {
 		if (tw_clock_now(tw_clock_monotonic()) > end_ns)
 			violation("tasks wait, and no worker comes",
-				  (long long)(atomic_load(&accepted) - atomic_load(&ran) - atomic_load(&told)));
+				  (long long)(atomic_load(&accepted) - atomic_load(&ran) -
+					      atomic_load(&told)));
 		sched_yield();
 	}
 }
 
 /*
- * One submitter and one worker at full speed: the worker is called, and goes to sleep, as often as can be. Nobody else comes to
- * wake a worker that sleeps through a call, but the submitter's wait for room ends.
+ * One submitter and one worker at full speed: the worker is called, and goes to sleep, as often as
+ * can be. Nobody else comes to wake a worker that sleeps through a call, but the submitter's wait
+ * for room ends.
  */
 static void flood(void)
 {
@@ -186,8 +197,9 @@ static void round_of(uint64_t *seed)
 {
 	pthread_t threads[SUBMITTERS + OWNERS];
 	uint64_t seeds[SUBMITTERS + OWNERS];
-	struct tw_pool_config cfg = {
-	    .size = sizeof cfg, .workers = 1 + (uint32_t)random_below(seed, 3), .queue = 16u << random_below(seed, 4)};
+	struct tw_pool_config cfg = {.size = sizeof cfg,
+				     .workers = 1 + (uint32_t)random_below(seed, 3),
+				     .queue = 16u << random_below(seed, 4)};
 	cfg.max_workers = cfg.workers + (uint32_t)random_below(seed, 8);
 	int r = tw_pool_create(&pool, &cfg);
 	if (r)
@@ -217,10 +229,12 @@ static void round_of(uint64_t *seed)
 	if ((r = tw_pool_destroy(pool)))
 		violation("destroy", r);
 	if (atomic_load(&ran) + atomic_load(&told) != atomic_load(&accepted))
-		violation("tasks lost or run twice",
-			  (long long)(atomic_load(&accepted) - atomic_load(&ran) - atomic_load(&told)));
+		violation(
+		    "tasks lost or run twice",
+		    (long long)(atomic_load(&accepted) - atomic_load(&ran) - atomic_load(&told)));
 	if (atomic_load(&fired) != atomic_load(&timers))
-		violation("timers lost or run twice", (long long)(atomic_load(&timers) - atomic_load(&fired)));
+		violation("timers lost or run twice",
+			  (long long)(atomic_load(&timers) - atomic_load(&fired)));
 	atomic_fetch_add(&rounds, 1);
 }
 
@@ -245,8 +259,9 @@ int main(int argc, char **argv)
 		}
 		round_of(&seed);
 	}
-	printf("ok: %lu rounds, %lu services with %lu timers, %lu tasks, %lu of them dropped, %lu threads grown\n",
-	       atomic_load(&rounds), atomic_load(&services), atomic_load(&timers), atomic_load(&accepted),
-	       atomic_load(&told), atomic_load(&grown));
+	printf("ok: %lu rounds, %lu services with %lu timers, %lu tasks, %lu of them dropped, %lu "
+	       "threads grown\n",
+	       atomic_load(&rounds), atomic_load(&services), atomic_load(&timers),
+	       atomic_load(&accepted), atomic_load(&told), atomic_load(&grown));
 	return 0;
 }

@@ -1,12 +1,14 @@
 /*
  * stress_scheduler SECONDS [SEED]: a scheduler under fire.
  *
- * Threads post and cancel tasks, ready and delayed, that go on for several turns and post and cancel themselves; another thread pauses,
- * resumes and interrupts; the host is a pool, the service's own one, the tick thread, or a thread that calls tw_scheduler_run. In the
- * middle of it the main thread closes. The done function of each accepted task is called exactly once, in keeping with what cancels
- * were answered. No two turns run at once, and none after its task's end.
+ * Threads post and cancel tasks, ready and delayed, that go on for several turns and post and
+ * cancel themselves; another thread pauses, resumes and interrupts; the host is a pool, the
+ * service's own one, the tick thread, or a thread that calls tw_scheduler_run. In the middle of it
+ * the main thread closes. The done function of each accepted task is called exactly once, in
+ * keeping with what cancels were answered. No two turns run at once, and none after its task's end.
  *
- * Between the rounds schedulers are destroyed while the call that posted or cancelled their last task is returning.
+ * Between the rounds schedulers are destroyed while the call that posted or cancelled their last
+ * task is returning.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -40,8 +42,8 @@ static uint64_t first_seed;
 static _Noreturn void violation(const char *what, long long value)
 {
 	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, atomic_load(&rounds), what,
-		value);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed,
+		atomic_load(&rounds), what, value);
 	_exit(1);
 }
 
@@ -91,7 +93,9 @@ static int turn(struct tw_turn *turn, void *arg)
 		tw_scheduler_should_yield(turn->scheduler);
 	atomic_store(&item->inside, false);
 	atomic_store(&turn_under_way, false);
-	return n < item->turns_wanted ? TW_TURN_AGAIN : random_percent(&seed, 5) ? -EIO : TW_TURN_DONE;
+	return n < item->turns_wanted     ? TW_TURN_AGAIN
+	       : random_percent(&seed, 5) ? -EIO
+					  : TW_TURN_DONE;
 }
 
 /* False: closed. */
@@ -191,7 +195,8 @@ static void check(struct item *item)
 		violation("too many turns", ran);
 	if (atomic_load(&item->cancelled) && fate != TW_FATE_CANCELLED)
 		violation("cancelled, and told otherwise", fate);
-	if (fate == TW_FATE_CANCELLED && !atomic_load(&item->cancelled) && !atomic_load(&item->running_seen))
+	if (fate == TW_FATE_CANCELLED && !atomic_load(&item->cancelled) &&
+	    !atomic_load(&item->running_seen))
 		violation("cancelled by nobody", 0);
 }
 
@@ -204,7 +209,8 @@ static void check_all(bool outright)
 	if (outright)
 		return; /* it is gone */
 	tw_scheduler_stats(scheduler, &s);
-	if (s.submitted != s.completed + s.failed + s.cancelled + s.dropped || s.ready || s.delayed || s.cleared)
+	if (s.submitted != s.completed + s.failed + s.cancelled + s.dropped || s.ready ||
+	    s.delayed || s.cleared)
 		violation("the ledger does not balance", (long long)s.submitted);
 }
 
@@ -257,7 +263,8 @@ static void round_on(uint64_t *seed, tw_service *service, tw_executor *executor,
 	for (int i = 0; quietly && i < POSTERS; i++)
 		pthread_join(threads[i], NULL);
 	bool outright =
-	    quietly && !manual && random_percent(seed, 50); /* destroyed with tasks, timers and work still out */
+	    /* destroyed with tasks, timers and work still out */
+	    quietly && !manual && random_percent(seed, 50);
 	if (quietly) {
 		atomic_store(&over, true);
 		pthread_join(threads[POSTERS], NULL);
@@ -281,8 +288,8 @@ static void round_on(uint64_t *seed, tw_service *service, tw_executor *executor,
 /* ------------------------------------------------------------------ lifetimes */
 
 /*
- * One thread posts or cancels the last task. As soon as its done function is called, the main thread destroys the scheduler, while that
- * thread is still on its way out of its call.
+ * One thread posts or cancels the last task. As soon as its done function is called, the main
+ * thread destroys the scheduler, while that thread is still on its way out of its call.
  */
 struct last {
 	tw_scheduler *scheduler;
@@ -308,9 +315,13 @@ static void last_ended(void *arg, enum tw_fate fate, int result)
 
 static void post_last(struct last *last)
 {
-	struct tw_scheduler_task post = {
-	    .size = sizeof post, .fn = run_last, .arg = last, .done = last_ended, .delay_ns = last->delay_ns};
-	int r = tw_scheduler_submit_task(last->scheduler, &post, last->cancels ? &last->task : NULL);
+	struct tw_scheduler_task post = {.size = sizeof post,
+					 .fn = run_last,
+					 .arg = last,
+					 .done = last_ended,
+					 .delay_ns = last->delay_ns};
+	int r =
+	    tw_scheduler_submit_task(last->scheduler, &post, last->cancels ? &last->task : NULL);
 	if (r)
 		violation("the last post", r);
 }
@@ -341,7 +352,8 @@ static void end_on(uint64_t *seed, tw_service *service, tw_executor *executor, b
 		post_last(&last);
 	pthread_create(&thread, NULL, use_last, &last);
 	while (!atomic_load(&last.ended))
-		if (!manual || tw_scheduler_run(last.scheduler, TW_NO_LIMIT) == TW_SCHEDULER_RUN_IDLE)
+		if (!manual ||
+		    tw_scheduler_run(last.scheduler, TW_NO_LIMIT) == TW_SCHEDULER_RUN_IDLE)
 			sched_yield();
 	if ((r = tw_scheduler_destroy(last.scheduler)))
 		violation("the last destroy", r);
@@ -359,7 +371,9 @@ static void round_of(uint64_t *seed)
 		violation("pool", 0);
 	if (tw_service_create(&service, &cfg))
 		violation("service", 0);
-	tw_executor *executor = which == 1 ? tw_pool_executor(pool) : which == 2 ? tw_executor_inline() : NULL;
+	tw_executor *executor = which == 1   ? tw_pool_executor(pool)
+				: which == 2 ? tw_executor_inline()
+					     : NULL;
 	for (int i = 0; i < 4; i++)
 		round_on(seed, service, executor, which == 3);
 	for (int i = 0; i < 20; i++)
@@ -381,7 +395,7 @@ int main(int argc, char **argv)
 	uint64_t seed = first_seed;
 	while (tw_clock_now(clock) - start_ns < span_ns)
 		round_of(&seed);
-	printf("ok: %lu rounds, %lu tasks, %lu turns, %lu cancels\n", atomic_load(&rounds), atomic_load(&tasks),
-	       atomic_load(&turns), atomic_load(&cancels));
+	printf("ok: %lu rounds, %lu tasks, %lu turns, %lu cancels\n", atomic_load(&rounds),
+	       atomic_load(&tasks), atomic_load(&turns), atomic_load(&cancels));
 	return 0;
 }

@@ -1,11 +1,12 @@
 /*
- * stress_semaphore SECONDS [SEED]: permits that go round among threads and functions, while the capacity changes.
+ * stress_semaphore SECONDS [SEED]: permits that go round among threads and functions, while the
+ * capacity changes.
  *
- * Threads take permits at once, in time, or not; functions get them, some are cancelled while they wait or as they are handed
- * over. In rounds
- * without a change of the capacity the number of holders never exceeds it; in all rounds the books balance at the end: each
- * permit that was had was given
- * back, each function ran or was cancelled, and the capacity is available again, no more and no less.
+ * Threads take permits at once, in time, or not; functions get them, some are cancelled while they
+ * wait or as they are handed over. In rounds without a change of the capacity the number of holders
+ * never exceeds it; in all rounds the books balance at the end: each permit that was had was given
+ * back, each function ran or was cancelled, and the capacity is available again, no more and no
+ * less.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -31,7 +32,8 @@ static unsigned long rounds;
 static _Noreturn void violation(const char *what, long long value)
 {
 	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, rounds, what, value);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, rounds,
+		what, value);
 	_exit(1);
 }
 
@@ -63,11 +65,13 @@ static void use_functions(uint64_t *seed)
 {
 	tw_waiter waiters[FUNCTIONS];
 	for (int i = 0; i < FUNCTIONS; i++) {
-		wanted("acquire_async", tw_semaphore_acquire_async(permits, run_function, NULL, &waiters[i]), 0);
+		wanted("acquire_async",
+		       tw_semaphore_acquire_async(permits, run_function, NULL, &waiters[i]), 0);
 		atomic_fetch_add(&started, 1);
 	}
 	for (int i = 0; i < FUNCTIONS; i++)
-		if (random_percent(seed, 50) && tw_semaphore_cancel(permits, waiters[i]) == TW_CANCELLED)
+		if (random_percent(seed, 50) &&
+		    tw_semaphore_cancel(permits, waiters[i]) == TW_CANCELLED)
 			atomic_fetch_add(&cancelled, 1);
 }
 
@@ -89,8 +93,10 @@ static void *work(void *arg)
 		if (what == 0)
 			use_functions(&seed);
 		else if (what == 1 && atomic_load(&resizing))
-			wanted("set_capacity", tw_semaphore_set_capacity(permits, 1 + (int32_t)random_below(&seed, 6)),
-			       0);
+			wanted(
+			    "set_capacity",
+			    tw_semaphore_set_capacity(permits, 1 + (int32_t)random_below(&seed, 6)),
+			    0);
 		else
 			use_once(&seed);
 	}
@@ -106,7 +112,8 @@ static void await_functions(void)
 			violation("functions wait for ever", (long long)stats.waiters);
 		usleep(50);
 		wanted("stats", tw_semaphore_stats(permits, &stats), 0);
-		wanted("books", (long long)(stats.capacity + stats.debt), (long long)(stats.available + stats.held));
+		wanted("books", (long long)(stats.capacity + stats.debt),
+		       (long long)(stats.available + stats.held));
 	} while (stats.waiters || stats.handed);
 	wanted("held at the end", (long long)stats.held, 0);
 	wanted("available at the end", (long long)stats.available, (long long)stats.capacity);
@@ -150,7 +157,7 @@ int main(int argc, char **argv)
 	while (tw_clock_now(clock) - start_ns < span_ns)
 		round_of(&seed);
 	wanted("service destroy", tw_service_destroy(service), 0);
-	printf("ok: %lu rounds, %ld functions, %ld of them cancelled\n", rounds, atomic_load(&started),
-	       atomic_load(&cancelled));
+	printf("ok: %lu rounds, %ld functions, %ld of them cancelled\n", rounds,
+	       atomic_load(&started), atomic_load(&cancelled));
 	return 0;
 }

@@ -1,10 +1,12 @@
 /*
- * stress_stall SECONDS [SEED [STOPPED_S]]: a process that is stopped (SIGSTOP) in the middle of its work, for 2 s or STOPPED_S, with
+ * stress_stall SECONDS [SEED [STOPPED_S]]: a process that is stopped (SIGSTOP) in the middle of its
+ * work, for 2 s or STOPPED_S, with
  * 100 000 timers, 10 000 of them series.
  *
- * Afterwards nothing is early, each one-shot runs once, each series keeps its phase and counts what it missed, and to catch up
- * costs at most 3 times the CPU of firing as many that come due together without a stop. That cost is measured in the same process;
- * it is noisy, so it fails only if three rounds in a row are above. Not good at: lateness, which a stop makes meaningless.
+ * Afterwards nothing is early, each one-shot runs once, each series keeps its phase and counts what
+ * it missed, and to catch up costs at most 3 times the CPU of firing as many that come due together
+ * without a stop. That cost is measured in the same process; it is noisy, so it fails only if three
+ * rounds in a row are above. Not good at: lateness, which a stop makes meaningless.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -44,7 +46,8 @@ static uint64_t now_ns(clockid_t id)
 
 static void pause_ns(uint64_t ns)
 {
-	const struct timespec span = {.tv_sec = (time_t)(ns / TW_SECOND), .tv_nsec = (long)(ns % TW_SECOND)};
+	const struct timespec span = {.tv_sec = (time_t)(ns / TW_SECOND),
+				      .tv_nsec = (long)(ns % TW_SECOND)};
 	nanosleep(&span, NULL);
 }
 
@@ -63,8 +66,8 @@ static void must(int answer)
 static void ran(void *arg)
 {
 	struct timer *t = arg;
-	uint64_t instant = atomic_fetch_add(&t->missed, current_run().overruns) + current_run().overruns +
-			   atomic_fetch_add(&t->runs, 1);
+	uint64_t instant = atomic_fetch_add(&t->missed, current_run().overruns) +
+			   current_run().overruns + atomic_fetch_add(&t->runs, 1);
 	if (now_ns(CLOCK_MONOTONIC) < t->due_ns + instant * t->period_ns)
 		atomic_fetch_add(&early, 1);
 	atomic_fetch_add(&runs, 1);
@@ -89,7 +92,10 @@ static void cancel_all(void)
 		tw_cancel_wait(service, timers[i].timer, TW_FOREVER);
 }
 
-/* Which timer comes at which place: as after some hours of work, memory and deadlines are in no common order. */
+/*
+ * Which timer comes at which place: as after some hours of work, memory and deadlines are in no
+ * common order.
+ */
 static void shuffle(unsigned *order, unsigned count, uint64_t *seed)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -108,7 +114,8 @@ static double cost_of_firing(unsigned once, uint64_t *seed)
 	for (unsigned i = 0; i < SERIES + once; i++)
 		arm(&timers[order[i]], due_ns, order[i] < SERIES ? 3600 * TW_SECOND : 0);
 	uint64_t armed_ns = now_ns(CLOCK_MONOTONIC);
-	if (armed_ns < due_ns - 20 * MS) /* a starved process arms for longer than that, and its cost counts as less */
+	/* a starved process arms for longer than that, and its cost counts as less */
+	if (armed_ns < due_ns - 20 * MS)
 		pause_ns(due_ns - 20 * MS - armed_ns);
 	uint64_t before_ns = cpu_ns();
 	while (runs < wanted)
@@ -140,12 +147,16 @@ static unsigned wrong_counts(uint64_t instant_ns)
 	return wrong;
 }
 
-/* All is right in a moment, or when the service gets its processors; a count that is wrong for good stays so. */
+/*
+ * All is right in a moment, or when the service gets its processors; a count that is wrong for good
+ * stays so.
+ */
 static unsigned await_right_counts(uint64_t instant_ns)
 {
 	uint64_t until_ns = now_ns(CLOCK_MONOTONIC) + WATCHDOG_NS;
 	unsigned wrong;
-	while ((wrong = wrong_counts(instant_ns) + !past_has_run(instant_ns)) && now_ns(CLOCK_MONOTONIC) < until_ns)
+	while ((wrong = wrong_counts(instant_ns) + !past_has_run(instant_ns)) &&
+	       now_ns(CLOCK_MONOTONIC) < until_ns)
 		pause_ns(MS);
 	return wrong;
 }
@@ -181,19 +192,22 @@ static int stopped_process(int ready, int go_on, uint64_t seed, uint64_t stop_ns
 	unsigned wrong = await_right_counts(now_ns(CLOCK_MONOTONIC));
 	cancel_all();
 	char why[200] = "";
-	int invalid =
-	    tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) || tw_service_validate(service, why, sizeof why);
+	int invalid = tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) ||
+		      tw_service_validate(service, why, sizeof why);
 	tw_service_destroy(service);
 	printf("stress_stall: stopped %.1f s; %" PRIu64
 	       " runs to catch up took %.0f ms, %.2f times the CPU of firing them "
 	       "(%.0f ns each); early %" PRIuFAST64 ", wrong %u%s%s\n",
-	       (double)stop_ns / 1e9, ran_since, (double)(caught_up_ns - resumed_ns) / 1e6, ratio, cost_ns, early,
-	       wrong, invalid ? ", invalid: " : "", why);
+	       (double)stop_ns / 1e9, ran_since, (double)(caught_up_ns - resumed_ns) / 1e6, ratio,
+	       cost_ns, early, wrong, invalid ? ", invalid: " : "", why);
 	fflush(stdout);
 	return early || wrong || invalid ? EXIT_WRONG : ratio > COST_MOST ? EXIT_COSTLY : EXIT_GOOD;
 }
 
-/* A program of its own: a sanitizer's runtime does not bear threads in a child that was only forked. */
+/*
+ * A program of its own: a sanitizer's runtime does not bear threads in a child that was only
+ * forked.
+ */
 static _Noreturn void become_stopped(int ready, int go_on, uint64_t seed, uint64_t stop_ns)
 {
 	char words[4][24];
@@ -201,7 +215,8 @@ static _Noreturn void become_stopped(int ready, int go_on, uint64_t seed, uint64
 	snprintf(words[1], sizeof words[1], "%d", go_on);
 	snprintf(words[2], sizeof words[2], "%" PRIu64, seed);
 	snprintf(words[3], sizeof words[3], "%" PRIu64, stop_ns);
-	execl("/proc/self/exe", "stress_stall", "--stopped", words[0], words[1], words[2], words[3], (char *)NULL);
+	execl("/proc/self/exe", "stress_stall", "--stopped", words[0], words[1], words[2], words[3],
+	      (char *)NULL);
 	abort();
 }
 
@@ -243,7 +258,8 @@ int main(int argc, char **argv)
 		int outcome = round_of(random_next(&seed), stop_ns);
 		costly = outcome == EXIT_COSTLY ? costly + 1 : 0;
 		if (outcome == EXIT_WRONG || costly == TRIES) {
-			fprintf(stderr, "stress_stall: FAILED, round's seed %" PRIu64 "\n", of_round);
+			fprintf(stderr, "stress_stall: FAILED, round's seed %" PRIu64 "\n",
+				of_round);
 			return 1;
 		}
 	} while (costly || now_ns(CLOCK_MONOTONIC) < end_ns);

@@ -1,9 +1,11 @@
 /*
  * stress_storm SECONDS [SEED]: storms, and a trickle between them while memory goes back.
  *
- * Each thread arms a great many timers, cancels most, then goes on a little at a time: slow enough for the tick thread to take this
- * for quiet, and to give back what the storm has left (after a second), while the thread takes slots, extension records and segments and returns
- * them. A record that goes while its slot is in use would call a wrong function, or none: each run says whose it is.
+ * Each thread arms a great many timers, cancels most, then goes on a little at a time: slow enough
+ * for the tick thread to take this for quiet, and to give back what the storm has left (after a
+ * second), while the thread takes slots, extension records and segments and returns them. A record
+ * that goes while its slot is in use would call a wrong function, or none: each run says whose it
+ * is.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -151,7 +153,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	tw_clock *clock = tw_clock_monotonic();
-	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9), scheduled = 0;
+	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9),
+		 scheduled = 0;
 	uint64_t seed = first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
 	printf("stress_storm: seed %" PRIu64 "\n", first_seed);
 	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2, .max_timers = 1000000};
@@ -161,7 +164,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < THREADS; i++) {
 		storms[i].seed = random_next(&seed);
 		storms[i].owned = calloc(STORM, sizeof(*storms[i].owned));
-		if (!storms[i].owned || pthread_create(&storms[i].thread, NULL, weather, &storms[i]) != 0)
+		if (!storms[i].owned ||
+		    pthread_create(&storms[i].thread, NULL, weather, &storms[i]) != 0)
 			violation("no thread", i);
 	}
 	for (uint64_t told_ns = start_ns, now_ns = start_ns; now_ns - start_ns < span_ns;
@@ -170,8 +174,8 @@ int main(int argc, char **argv)
 		look();
 		if (now_ns - told_ns < TW_SECOND)
 			continue;
-		printf("  ... %llu runs, %" PRIu64 " KiB at most, %" PRIu64 " KiB since then\n", atomic_load(&ran),
-		       most_bytes / 1024, least_bytes / 1024);
+		printf("  ... %llu runs, %" PRIu64 " KiB at most, %" PRIu64 " KiB since then\n",
+		       atomic_load(&ran), most_bytes / 1024, least_bytes / 1024);
 		fflush(stdout);
 		told_ns = now_ns;
 	}
@@ -183,7 +187,8 @@ int main(int argc, char **argv)
 	struct tw_service_stats stats = {.size = sizeof(stats)};
 	char why[256] = "";
 	tw_service_stats(service, &stats);
-	if (stats.scheduled != scheduled || stats.fired != ran || stats.fired + stats.cancelled != scheduled)
+	if (stats.scheduled != scheduled || stats.fired != ran ||
+	    stats.fired + stats.cancelled != scheduled)
 		violation("the ledger does not balance", (long long)scheduled);
 	if (tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) != 0 ||
 	    tw_service_validate(service, why, sizeof(why)) != 0)
@@ -191,7 +196,8 @@ int main(int argc, char **argv)
 	tw_service_destroy(service);
 	for (int i = 0; i < THREADS; i++)
 		free(storms[i].owned);
-	printf("ok: %" PRIu64 " timers; %" PRIu64 " KiB held at most, %" PRIu64 " KiB at least after that\n", scheduled,
-	       most_bytes / 1024, least_bytes / 1024);
+	printf("ok: %" PRIu64 " timers; %" PRIu64 " KiB held at most, %" PRIu64
+	       " KiB at least after that\n",
+	       scheduled, most_bytes / 1024, least_bytes / 1024);
 	return 0;
 }

@@ -1,11 +1,13 @@
 /*
  * stress_strand SECONDS [SEED]: strands under fire.
  *
- * Threads submit tasks with and without delays, series, and timers that name the strands as their executors; they cancel, wait, and
- * dispose, and tasks do so themselves. In the end of a round each strand is destroyed, by the main thread or by a task of its own, and
- * the service closed. Other strands are destroyed by their only task, while threads wait for that task in calls on them.
- * What was accepted runs once or is cancelled once, and is released once; nothing of a strand overlaps; what one
- * thread submits to one strand without a delay runs in that order; nothing runs after a dispose has returned to a task of the strand.
+ * Threads submit tasks with and without delays, series, and timers that name the strands as their
+ * executors; they cancel, wait, and dispose, and tasks do so themselves. In the end of a round each
+ * strand is destroyed, by the main thread or by a task of its own, and the service closed. Other
+ * strands are destroyed by their only task, while threads wait for that task in calls on them. What
+ * was accepted runs once or is cancelled once, and is released once; nothing of a strand overlaps;
+ * what one thread submits to one strand without a delay runs in that order; nothing runs after a
+ * dispose has returned to a task of the strand.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -58,7 +60,8 @@ static struct {
 
 static atomic_ullong accepted, ran, cut;
 
-__attribute__((format(printf, 2, 3), noreturn)) static void violation(const struct record *r, const char *format, ...)
+__attribute__((format(printf, 2, 3), noreturn)) static void violation(const struct record *r,
+								      const char *format, ...)
 {
 	va_list args;
 	fflush(stdout);
@@ -67,7 +70,8 @@ __attribute__((format(printf, 2, 3), noreturn)) static void violation(const stru
 	vfprintf(stderr, format, args);
 	va_end(args);
 	if (r)
-		fprintf(stderr, "\n  kind %d, accepted %d, started %d, cancelled %d, releases %d, fate %d",
+		fprintf(stderr,
+			"\n  kind %d, accepted %d, started %d, cancelled %d, releases %d, fate %d",
 			(int)r->kind, r->accepted, r->started, r->cancelled, r->releases, r->fate);
 	fprintf(stderr, "\n");
 	_exit(1);
@@ -147,7 +151,8 @@ static void destroy_waited(void *arg);
 static void check_seen(const struct tw_service_liveness *seen)
 {
 	tw_fn *fn = seen->longest_fn;
-	if (seen->longest_kind == TW_RUN_KIND_STRAND_TASK && fn != run && fn != destroy_own && fn != destroy_waited)
+	if (seen->longest_kind == TW_RUN_KIND_STRAND_TASK && fn != run && fn != destroy_own &&
+	    fn != destroy_waited)
 		violation(NULL, "a strand task that is none");
 	if (seen->longest_kind == TW_RUN_KIND_RELEASE && fn != (tw_fn *)(void (*)(void))release)
 		violation(NULL, "a release that is none");
@@ -193,8 +198,12 @@ static int submit_timer(struct record *r, uint64_t delay_ns)
 
 static int submit_task(struct record *r, uint64_t delay_ns, uint64_t period_ns)
 {
-	struct tw_strand_task spec = {
-	    .size = sizeof spec, .fn = run, .arg = r, .delay_ns = delay_ns, .period_ns = period_ns, .release = release};
+	struct tw_strand_task spec = {.size = sizeof spec,
+				      .fn = run,
+				      .arg = r,
+				      .delay_ns = delay_ns,
+				      .period_ns = period_ns,
+				      .release = release};
 	int answer = tw_strand_submit_task(r->subject->strand, &spec, &r->task);
 	if (answer && r->task.id)
 		violation(r, "a refused task has a handle");
@@ -216,10 +225,11 @@ static void submit(struct caller *c, struct record *r)
 	if (r->kind != NOW)
 		r->not_before_ns = tw_service_now(now.service) + delay_ns;
 	atomic_store(&r->accepted, 1); /* first: it may run before the answer is here */
-	int answer = r->kind == TIMER
-			 ? submit_timer(r, delay_ns)
-			 : submit_task(r, r->kind == NOW ? 0 : delay_ns + 1,
-				       r->kind == SERIES ? 100 + random_below(&c->seed, TW_MILLISECOND) : 0);
+	int answer =
+	    r->kind == TIMER
+		? submit_timer(r, delay_ns)
+		: submit_task(r, r->kind == NOW ? 0 : delay_ns + 1,
+			      r->kind == SERIES ? 100 + random_below(&c->seed, TW_MILLISECOND) : 0);
 	if (answer == 0) {
 		atomic_fetch_add(&accepted, 1);
 		return;
@@ -242,7 +252,8 @@ static void cancel(struct caller *c, struct record *r)
 		violation(r, "cancelled, and ran");
 	if (answer == TW_CANCELLED && atomic_exchange(&r->cancelled, 1))
 		violation(r, "two cancels won");
-	if ((answer == TW_CANCELLED || answer == TW_GONE || answer == TW_FINISHED) && atomic_load(&r->releases) != 1)
+	if ((answer == TW_CANCELLED || answer == TW_GONE || answer == TW_FINISHED) &&
+	    atomic_load(&r->releases) != 1)
 		violation(r, "answer %d before its release has returned", answer);
 }
 
@@ -257,7 +268,8 @@ static void *call(void *arg)
 		if (random_percent(&c->seed, 20))
 			cancel(c, &mine[random_below(&c->seed, (uint64_t)i + 1)]);
 		struct subject *s = &now.subjects[random_below(&c->seed, STRANDS)];
-		if (random_below(&c->seed, 3000) == 0 && !s->ends_itself && tw_strand_close_wait(s->strand, TW_FOREVER))
+		if (random_below(&c->seed, 3000) == 0 && !s->ends_itself &&
+		    tw_strand_close_wait(s->strand, TW_FOREVER))
 			violation(NULL, "dispose and wait");
 		if (random_percent(&c->seed, 5))
 			look_on();
@@ -340,7 +352,8 @@ static void check_records(void)
 			violation(r, "a refused task lives");
 		if (r->accepted && r->releases != 1)
 			violation(r, "%d releases", r->releases);
-		if (r->kind != SERIES && r->accepted && r->started + (r->fate != TW_FATE_FIRED) != 1)
+		if (r->kind != SERIES && r->accepted &&
+		    r->started + (r->fate != TW_FATE_FIRED) != 1)
 			violation(r, "not one fate");
 	}
 }
@@ -378,8 +391,8 @@ static void round_of(uint64_t *seed)
 {
 	struct caller callers[THREADS];
 	open_round(seed);
-	if (tw_strand_schedule(now.subjects[0].strand, random_below(seed, 20) * TW_MILLISECOND, destroy_own,
-			       &now.subjects[0], NULL))
+	if (tw_strand_schedule(now.subjects[0].strand, random_below(seed, 20) * TW_MILLISECOND,
+			       destroy_own, &now.subjects[0], NULL))
 		violation(NULL, "submit");
 	for (int i = 0; i < THREADS; i++) {
 		callers[i] = (struct caller){.number = i, .seed = random_next(seed)};
@@ -403,7 +416,8 @@ int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 5;
 	struct timespec begun, at;
-	now.seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
+	now.seed = argc > 2 ? strtoull(argv[2], NULL, 0)
+			    : (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
 	uint64_t seed = now.seed;
 	now.records = calloc((size_t)THREADS * EACH, sizeof *now.records);
 	alarm((unsigned)seconds + 120); /* a round that stands still */
@@ -413,9 +427,12 @@ int main(int argc, char **argv)
 		round_of(&seed);
 		now.number++;
 		clock_gettime(CLOCK_MONOTONIC, &at);
-	} while ((double)(at.tv_sec - begun.tv_sec) + (double)(at.tv_nsec - begun.tv_nsec) * 1e-9 < seconds);
-	printf("stress_strand: ok, seed %" PRIu64 ", %" PRIu64 " rounds, %llu accepted, %llu runs, %llu cancelled\n",
-	       now.seed, now.number, (unsigned long long)accepted, (unsigned long long)ran, (unsigned long long)cut);
+	} while ((double)(at.tv_sec - begun.tv_sec) + (double)(at.tv_nsec - begun.tv_nsec) * 1e-9 <
+		 seconds);
+	printf("stress_strand: ok, seed %" PRIu64 ", %" PRIu64
+	       " rounds, %llu accepted, %llu runs, %llu cancelled\n",
+	       now.seed, now.number, (unsigned long long)accepted, (unsigned long long)ran,
+	       (unsigned long long)cut);
 	free(now.records);
 	return 0;
 }

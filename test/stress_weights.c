@@ -31,7 +31,8 @@ static unsigned long rounds;
 static _Noreturn void violation(const char *what, long long value)
 {
 	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, rounds, what, value);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, rounds,
+		what, value);
 	_exit(1);
 }
 
@@ -63,7 +64,8 @@ static void run_function(void *arg)
 static void use_function(uint64_t *seed, int32_t n)
 {
 	tw_waiter waiter;
-	int r = tw_semaphore_acquire_n_async(permits, n, run_function, (void *)(intptr_t)n, &waiter);
+	int r =
+	    tw_semaphore_acquire_n_async(permits, n, run_function, (void *)(intptr_t)n, &waiter);
 	if (r == -EINVAL && resizing && n > 1)
 		return;
 	wanted("acquire_n_async", r, 0);
@@ -76,7 +78,8 @@ static void use_function(uint64_t *seed, int32_t n)
 static void use_thread(uint64_t *seed, int32_t n)
 {
 	static const uint64_t timeouts_ns[] = {0, 0, 1000, 20000, TW_FOREVER};
-	int r = tw_semaphore_acquire_n(permits, n, timeouts_ns[random_below(seed, resizing ? 4 : 5)]);
+	int r =
+	    tw_semaphore_acquire_n(permits, n, timeouts_ns[random_below(seed, resizing ? 4 : 5)]);
 	if (r == 0)
 		give_back(n, (int32_t)random_below(seed, 3));
 	else if (r != -EAGAIN && r != -ETIMEDOUT && !(r == -EINVAL && resizing && n > 1))
@@ -90,7 +93,9 @@ static void *work(void *arg)
 		int32_t n = 1 + (int32_t)random_below(&seed, (uint64_t)capacity);
 		if (resizing && random_percent(&seed, 5))
 			wanted("set_capacity",
-			       tw_semaphore_set_capacity(permits, (int32_t)random_below(&seed, MOST + 1)), 0);
+			       tw_semaphore_set_capacity(permits,
+							 (int32_t)random_below(&seed, MOST + 1)),
+			       0);
 		if (random_percent(&seed, 20))
 			use_function(&seed, n);
 		else
@@ -110,7 +115,8 @@ static void await_functions(void)
 			violation("functions wait for ever", (long long)stats.waiters);
 		usleep(50);
 		wanted("stats", tw_semaphore_stats(permits, &stats), 0);
-		wanted("books", (long long)(stats.capacity + stats.debt), (long long)(stats.available + stats.held));
+		wanted("books", (long long)(stats.capacity + stats.debt),
+		       (long long)(stats.available + stats.held));
 	} while (stats.waiters || stats.handed);
 	wanted("held at the end", (long long)stats.held, 0);
 	wanted("available at the end", (long long)stats.available, capacity);
@@ -153,7 +159,7 @@ int main(int argc, char **argv)
 	while (tw_clock_now(clock) - start_ns < span_ns)
 		round_of(&seed);
 	wanted("service destroy", tw_service_destroy(service), 0);
-	printf("ok: %lu rounds, %ld acquires, %ld functions, %ld of them cancelled\n", rounds, atomic_load(&operations),
-	       atomic_load(&started), atomic_load(&cancelled));
+	printf("ok: %lu rounds, %ld acquires, %ld functions, %ld of them cancelled\n", rounds,
+	       atomic_load(&operations), atomic_load(&started), atomic_load(&cancelled));
 	return 0;
 }

@@ -16,8 +16,9 @@ static uint64_t window_width(const struct tw__level *level)
 }
 
 /*
- * The tick before which `window` of level i must have been moved down: two ticks ahead of its begin at level 0, and on
- * higher levels before the last bucket in front of it starts to be moved down in its turn.
+ * The tick before which `window` of level i must have been moved down: two ticks ahead of its begin
+ * at level 0, and on higher levels before the last bucket in front of it starts to be moved down in
+ * its turn.
  */
 static uint64_t move_deadline(const struct tw__wheel *wheel, unsigned i, uint64_t window)
 {
@@ -27,8 +28,12 @@ static uint64_t move_deadline(const struct tw__wheel *wheel, unsigned i, uint64_
 	return (window << wheel->levels[i].window_shift) - margin;
 }
 
-/* What the pace asks for: the share of the window that has passed since the last call, and as much as has come in meanwhile. */
-static uint64_t pace(const struct tw__wheel *wheel, unsigned i, uint64_t window, uint64_t count, uint64_t elapsed)
+/*
+ * What the pace asks for: the share of the window that has passed since the last call, and as much
+ * as has come in meanwhile.
+ */
+static uint64_t pace(const struct tw__wheel *wheel, unsigned i, uint64_t window, uint64_t count,
+		     uint64_t elapsed)
 {
 	const struct tw__level *level = &wheel->levels[i];
 	uint64_t deadline = move_deadline(wheel, i, window);
@@ -52,7 +57,8 @@ bool tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed)
 		const struct tw__bucket *above = &level[1].buckets[window & level[1].mask];
 		uint64_t quota = pace(wheel, i, window, above->count, elapsed);
 		uint64_t owed = quota < above->count ? level->owed + quota : above->count;
-		level->owed = owed < above->count ? owed : above->count; /* a prune may have made it smaller */
+		/* a prune may have made it smaller */
+		level->owed = owed < above->count ? owed : above->count;
 		level->arrivals = 0;
 		uint64_t part = level->owed < MOVE_STEP ? level->owed : MOVE_STEP;
 		TW_ASSERT(part <= level->owed);
@@ -65,10 +71,12 @@ bool tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed)
 }
 
 /*
- * Removes entries from a bucket's front that are dead, or meant for elsewhere, until a live one that belongs there stands first.
- * False: nothing live is in it (it is empty now), or the budget is used up (*budget is 0).
+ * Removes entries from a bucket's front that are dead, or meant for elsewhere, until a live one
+ * that belongs there stands first. False: nothing live is in it (it is empty now), or the budget is
+ * used up (*budget is 0).
  */
-static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64_t number, unsigned *budget)
+static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64_t number,
+			unsigned *budget)
 {
 	struct tw__bucket *bucket = &level->buckets[number & level->mask];
 	struct tw__place place = tw__place_of(wheel, level, number);
@@ -77,7 +85,8 @@ static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64
 		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
 		unsigned n = chunk->count, kept = 0;
 		*budget -= *budget < n ? *budget : n;
-		wheel->resolve(wheel->resolve_context, TW__RESOLVE_PRUNE, &place, chunk->entries, n, due_ticks);
+		wheel->resolve(wheel->resolve_context, TW__RESOLVE_PRUNE, &place, chunk->entries, n,
+			       due_ticks);
 		for (unsigned i = 0; i < n; i++) {
 			if (due_ticks[i] < place.high)
 				chunk->entries[kept++] = chunk->entries[i];
@@ -105,10 +114,13 @@ static uint64_t move_tick(const struct tw__wheel *wheel, unsigned i, uint64_t nu
 {
 	const struct tw__level *lower = &wheel->levels[i - 1];
 	uint64_t deadline = move_deadline(wheel, i - 1, number);
-	if (wheel->levels[i].buckets[number & wheel->levels[i].mask].count <= SMALL_BUCKET || number == 0)
+	if (wheel->levels[i].buckets[number & wheel->levels[i].mask].count <= SMALL_BUCKET ||
+	    number == 0)
 		return deadline;
-	uint64_t begin = (number - 1) << lower->window_shift, step = window_width(lower) / MOVES_PER_BUCKET;
-	uint64_t tick = wheel->next < begin ? begin + step : begin + ((wheel->next - begin) / step + 1) * step;
+	uint64_t begin = (number - 1) << lower->window_shift,
+		 step = window_width(lower) / MOVES_PER_BUCKET;
+	uint64_t tick =
+	    wheel->next < begin ? begin + step : begin + ((wheel->next - begin) / step + 1) * step;
 	return tick < deadline ? tick : deadline;
 }
 
@@ -120,7 +132,8 @@ struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget)
 	for (unsigned i = 0; i < wheel->level_count; i++) {
 		struct tw__level *level = &wheel->levels[i];
 		uint64_t from = wheel->next >> level->shift, number = from;
-		while (level->entries > 0 && tw__level_next(level, number, from + level->mask + 1, &number)) {
+		while (level->entries > 0 &&
+		       tw__level_next(level, number, from + level->mask + 1, &number)) {
 			if (prune_front(wheel, level, number, &budget)) {
 				/* planted: late_plan */
 				uint64_t tick = i == 0 ? number : move_tick(wheel, i, number);
@@ -147,7 +160,10 @@ void tw__wheel_sweep_start(struct tw__wheel *wheel)
 	wheel->sweep_at = NULL;
 }
 
-/* Drops a chunk's dead, in place and in order, without a branch that nobody could predict. How many live. */
+/*
+ * Drops a chunk's dead, in place and in order, without a branch that nobody could predict. How many
+ * live.
+ */
 static unsigned cascade_pack(struct tw__chunk *chunk, const uint64_t *due_ticks)
 {
 	unsigned live = 0;
@@ -170,14 +186,20 @@ static void cascade_fill(struct tw__chunk *to, struct tw__chunk *from)
 	memmove(from->entries, from->entries + n, from->count * sizeof *from->entries);
 }
 
-/* Packs the live entries of a bucket together, in order, from where the sweep stands. False: it has reached the end. */
-static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint64_t index, uint64_t *budget)
+/*
+ * Packs the live entries of a bucket together, in order, from where the sweep stands. False: it has
+ * reached the end.
+ */
+static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint64_t index,
+			 uint64_t *budget)
 {
 	struct tw__bucket *bucket = &level->buckets[index];
 	uint64_t first = wheel->next >> level->shift;
-	struct tw__place place = tw__place_of(wheel, level, first + ((index - first) & level->mask));
+	struct tw__place place =
+	    tw__place_of(wheel, level, first + ((index - first) & level->mask));
 	uint64_t due_ticks[TW__CHUNK_ENTRIES], dropped = 0;
-	struct tw__chunk *out = wheel->sweep_at, *chunk = out ? out->next : bucket->list.first, *next;
+	struct tw__chunk *out = wheel->sweep_at, *chunk = out ? out->next : bucket->list.first,
+			 *next;
 	if (!out)
 		wheel->sweep_pass++;
 	place.pass = wheel->sweep_pass;
@@ -185,7 +207,8 @@ static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint6
 		unsigned n = chunk->count;
 		next = chunk->next;
 		*budget -= *budget < n ? *budget : n;
-		wheel->resolve(wheel->resolve_context, TW__RESOLVE_SWEEP, &place, chunk->entries, n, due_ticks);
+		wheel->resolve(wheel->resolve_context, TW__RESOLVE_SWEEP, &place, chunk->entries, n,
+			       due_ticks);
 		dropped += n - cascade_pack(chunk, due_ticks);
 		if (out)
 			cascade_fill(out, chunk);
@@ -211,8 +234,8 @@ bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget)
 {
 	while (budget > 0 && tw__wheel_sweeping(wheel)) {
 		struct tw__level *level = &wheel->levels[wheel->sweep_level];
-		if (!wheel->sweep_at &&
-		    !tw__level_next(level, wheel->sweep_bucket, level->mask + 1, &wheel->sweep_bucket)) {
+		if (!wheel->sweep_at && !tw__level_next(level, wheel->sweep_bucket, level->mask + 1,
+							&wheel->sweep_bucket)) {
 			wheel->sweep_level++;
 			wheel->sweep_bucket = 0;
 			continue;
@@ -228,7 +251,8 @@ bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget)
 
 /* -------------------------------------------------------------------- check */
 
-static const char *check_bucket(const struct tw__wheel *wheel, const struct tw__level *level, uint64_t index)
+static const char *check_bucket(const struct tw__wheel *wheel, const struct tw__level *level,
+				uint64_t index)
 {
 	const struct tw__bucket *bucket = &level->buckets[index];
 	bool marked = level->occupied[index / 64] >> index % 64 & 1;
@@ -246,7 +270,8 @@ static const char *check_bucket(const struct tw__wheel *wheel, const struct tw__
 		return "a bucket's last chunk is not its last";
 	if (count != bucket->count)
 		return "a bucket's count is wrong";
-	if (level != wheel->levels && index == (wheel->next >> level->shift & level->mask) && count > 0)
+	if (level != wheel->levels && index == (wheel->next >> level->shift & level->mask) &&
+	    count > 0)
 		return "a coarse bucket holds entries of a window that has begun";
 	return NULL;
 }

@@ -19,7 +19,8 @@ struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel)
 		wheel->free_chunks--;
 	} else {
 		if (wheel->arena_used == wheel->arena_chunks)
-			__builtin_trap(); /* the owner keeps tw__wheel_chunks_left above what it adds */
+			/* the owner keeps tw__wheel_chunks_left above what it adds */
+			__builtin_trap();
 		TW_ASSERT(wheel->arena_used < wheel->arena_chunks);
 		chunk = &wheel->arena[wheel->arena_used++];
 	}
@@ -46,8 +47,8 @@ struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *buc
 	return chunk;
 }
 
-static inline __attribute__((always_inline)) void bucket_add(struct tw__wheel *wheel, struct tw__bucket *bucket,
-							     tw__wheel_entry entry)
+static inline __attribute__((always_inline)) void
+bucket_add(struct tw__wheel *wheel, struct tw__bucket *bucket, tw__wheel_entry entry)
 {
 	struct tw__chunk *chunk = bucket->list.last;
 	if (!chunk || chunk->count == TW__CHUNK_ENTRIES) {
@@ -70,7 +71,10 @@ size_t tw__wheel_table_bytes(uint32_t buckets0)
 
 size_t tw__wheel_slack(uint32_t buckets0)
 {
-	/* In a bucket, the first chunk (pruned), one within (swept) and the last (being filled) may be in part empty. */
+	/*
+	 * In a bucket, the first chunk (pruned), one within (swept) and the last (being filled) may
+	 * be in part empty.
+	 */
 	size_t buckets = buckets0 + (TW__WHEEL_LEVELS - 1) * (size_t)TW__UPPER_BUCKETS + 1;
 	return 3 * buckets;
 }
@@ -85,15 +89,19 @@ static unsigned log2_of(uint64_t power_of_two)
 	return (unsigned)__builtin_ctzll(power_of_two);
 }
 
-void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, struct tw__chunk *arena,
-		    size_t arena_chunks, tw__resolve_fn *resolve, void *resolve_context)
+void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table,
+		    struct tw__chunk *arena, size_t arena_chunks, tw__resolve_fn *resolve,
+		    void *resolve_context)
 {
 	TW_ASSERT(buckets0 >= 64 && !(buckets0 & (buckets0 - 1)) && resolve);
-	*wheel = (struct tw__wheel){
-	    .arena = arena, .arena_chunks = arena_chunks, .resolve = resolve, .resolve_context = resolve_context};
+	*wheel = (struct tw__wheel){.arena = arena,
+				    .arena_chunks = arena_chunks,
+				    .resolve = resolve,
+				    .resolve_context = resolve_context};
 	wheel->slack = tw__wheel_slack(buckets0);
 	struct tw__bucket *buckets = table;
-	uint64_t *bits = (uint64_t *)(buckets + buckets0 + (TW__WHEEL_LEVELS - 1) * TW__UPPER_BUCKETS);
+	uint64_t *bits =
+	    (uint64_t *)(buckets + buckets0 + (TW__WHEEL_LEVELS - 1) * TW__UPPER_BUCKETS);
 	unsigned shift = 0;
 	uint64_t n = buckets0;
 	do {
@@ -113,8 +121,8 @@ void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, str
 	wheel->sweep_level = wheel->level_count;
 }
 
-static inline __attribute__((always_inline)) void level_add(struct tw__wheel *wheel, struct tw__level *level,
-							    uint64_t tick, tw__wheel_entry entry)
+static inline __attribute__((always_inline)) void
+level_add(struct tw__wheel *wheel, struct tw__level *level, uint64_t tick, tw__wheel_entry entry)
 {
 	TW_ASSERT(tick >= wheel->next);
 	uint64_t index = tick >> level->shift & level->mask;
@@ -139,7 +147,8 @@ unsigned tw__wheel_level_for(const struct tw__wheel *wheel, uint64_t tick)
 	return (unsigned)(level_for((struct tw__wheel *)(uintptr_t)wheel, tick) - wheel->levels);
 }
 
-bool tw__wheel_is_one_bucket(const struct tw__wheel *wheel, unsigned level, uint64_t tick, uint64_t other)
+bool tw__wheel_is_one_bucket(const struct tw__wheel *wheel, unsigned level, uint64_t tick,
+			     uint64_t other)
 {
 	if (level == TW__LEVEL_LATE)
 		return tick < wheel->next && other < wheel->next;
@@ -159,7 +168,8 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
 		level[-1].arrivals++;
 }
 
-void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct tw__bucket *bucket, uint64_t n)
+void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct tw__bucket *bucket,
+		      uint64_t n)
 {
 	TW_ASSERT(bucket >= level->buckets && bucket <= level->buckets + level->mask);
 	TW_ASSERT(n <= bucket->count && n <= level->entries && n <= wheel->entries);
@@ -189,7 +199,8 @@ bool tw__level_next(const struct tw__level *level, uint64_t from, uint64_t end, 
 
 /* ------------------------------------------------------------- going forward */
 
-void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t window, uint64_t quota)
+void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t window,
+		    uint64_t quota)
 {
 	TW_ASSERT(lower + 1 < wheel->levels + wheel->level_count && lower->open < window);
 	struct tw__level *upper = lower + 1;
@@ -200,12 +211,15 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
 		unsigned n = chunk->count;
 		tw__level_remove(wheel, upper, bucket, n);
-		wheel->resolve(wheel->resolve_context, TW__RESOLVE_MOVE, &place, chunk->entries, n, due_ticks);
+		wheel->resolve(wheel->resolve_context, TW__RESOLVE_MOVE, &place, chunk->entries, n,
+			       due_ticks);
 		for (unsigned i = 0; i < n; i++) {
 			if (due_ticks[i] == TW__TICK_DEAD) /* planted: last_tick_lost */
 				continue;
-			if (due_ticks[i] < place.high) /* it stays within the window, which is not open to others yet */
-				level_add(wheel, lower, due_ticks[i] < place.low ? place.low : due_ticks[i],
+			/* it stays within the window, which is not open to others yet */
+			if (due_ticks[i] < place.high)
+				level_add(wheel, lower,
+					  due_ticks[i] < place.low ? place.low : due_ticks[i],
 					  chunk->entries[i]);
 			else
 				tw__wheel_add(wheel, due_ticks[i], chunk->entries[i]);
@@ -215,7 +229,9 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 	}
 }
 
-/* The bucket that stands above `window` of the level has got all it can get from still higher ones. */
+/*
+ * The bucket that stands above `window` of the level has got all it can get from still higher ones.
+ */
 bool tw__level_complete_above(const struct tw__level *level, uint64_t window)
 {
 	const struct tw__level *upper = level + 1;
@@ -236,12 +252,13 @@ void tw__wheel_open_windows(struct tw__wheel *wheel)
 }
 
 /*
- * Enters the window of level 0 that begins at `tick`: what has not been moved down by then is moved at once, from the top.
- * Between `next` and `tick` there must be nothing.
+ * Enters the window of level 0 that begins at `tick`: what has not been moved down by then is moved
+ * at once, from the top. Between `next` and `tick` there must be nothing.
  */
 static void enter_window(struct tw__wheel *wheel, uint64_t tick)
 {
-	TW_ASSERT(tick >= wheel->next && !(tick & ((UINT64_C(1) << wheel->levels[0].window_shift) - 1)));
+	TW_ASSERT(tick >= wheel->next &&
+		  !(tick & ((UINT64_C(1) << wheel->levels[0].window_shift) - 1)));
 	for (unsigned i = wheel->level_count - 1; i-- > 0;) {
 		struct tw__level *level = &wheel->levels[i];
 		uint64_t window = tick >> level->window_shift;
@@ -255,9 +272,12 @@ static void enter_window(struct tw__wheel *wheel, uint64_t tick)
 	tw__wheel_open_windows(wheel);
 }
 
-/* Splits a bucket's chunks, in place, into what is due by `tick` and what is filed again; nothing else stays. */
-static void wheel_hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket, const struct tw__place *place,
-			    struct tw__chunk_list *due)
+/*
+ * Splits a bucket's chunks, in place, into what is due by `tick` and what is filed again; nothing
+ * else stays.
+ */
+static void wheel_hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket,
+			    const struct tw__place *place, struct tw__chunk_list *due)
 {
 	uint64_t tick = place->high - 1;
 	uint64_t due_ticks[TW__CHUNK_ENTRIES];
@@ -265,7 +285,8 @@ static void wheel_hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket, 
 	unsigned filled = 0;
 	while ((chunk = tw__bucket_pop(wheel, bucket))) {
 		unsigned n = chunk->count;
-		wheel->resolve(wheel->resolve_context, TW__RESOLVE_EXPIRE, place, chunk->entries, n, due_ticks);
+		wheel->resolve(wheel->resolve_context, TW__RESOLVE_EXPIRE, place, chunk->entries, n,
+			       due_ticks);
 		for (unsigned i = 0; i < n; i++) {
 			tw__wheel_entry entry = chunk->entries[i];
 			if (due_ticks[i] == TW__TICK_DEAD)
@@ -283,7 +304,8 @@ static void wheel_hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket, 
 				out->tick = tick;
 				filled = 0;
 			}
-			TW_ASSERT(filled <= i || out != chunk); /* only entries that were read are overwritten */
+			/* only entries that were read are overwritten */
+			TW_ASSERT(filled <= i || out != chunk);
 			out->entries[filled++] = entry;
 		}
 		if (out != chunk)
@@ -303,13 +325,14 @@ static void hand_over_late(struct tw__wheel *wheel, struct tw__chunk_list *due)
 	wheel->late = (struct tw__bucket){0};
 	TW_ASSERT(bucket.count <= wheel->entries);
 	wheel->entries -= bucket.count;
-	wheel_hand_over(wheel, &bucket, &(struct tw__place){.level = TW__LEVEL_LATE, .high = wheel->next}, due);
+	wheel_hand_over(wheel, &bucket,
+			&(struct tw__place){.level = TW__LEVEL_LATE, .high = wheel->next}, due);
 }
 
 static void wheel_expire(struct tw__wheel *wheel, uint64_t tick, struct tw__chunk_list *due)
 {
-	TW_ASSERT(tick >= wheel->next &&
-		  tick >> wheel->levels->window_shift == wheel->next >> wheel->levels->window_shift);
+	TW_ASSERT(tick >= wheel->next && tick >> wheel->levels->window_shift ==
+					     wheel->next >> wheel->levels->window_shift);
 	struct tw__level *level = wheel->levels;
 	struct tw__bucket *at = &level->buckets[tick & level->mask];
 	struct tw__bucket bucket = *at;
@@ -325,7 +348,8 @@ static uint64_t first_above(const struct tw__wheel *wheel, uint64_t limit)
 	for (unsigned i = 1; i < wheel->level_count; i++) {
 		const struct tw__level *level = &wheel->levels[i];
 		uint64_t from = wheel->next >> level->shift, bucket;
-		if (level->entries && tw__level_next(level, from, from + level->mask + 1, &bucket) &&
+		if (level->entries &&
+		    tw__level_next(level, from, from + level->mask + 1, &bucket) &&
 		    bucket << level->shift < limit)
 			limit = bucket << level->shift;
 	}

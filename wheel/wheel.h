@@ -1,26 +1,30 @@
 /*
- * The wheel: a hierarchical hashed timing wheel over 8-byte entries (after G. Varghese and T. Lauck, "Hashed and Hierarchical
- * Timing Wheels", SOSP 1987, scheme 7). A pure data structure: it names no thread, no clock, no shared memory, and it
- * never allocates: chunks come from an arena whose size the owner answers for.
+ * The wheel: a hierarchical hashed timing wheel over 8-byte entries (after G. Varghese and T.
+ * Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987, scheme 7). A pure data structure: it
+ * names no thread, no clock, no shared memory, and it never allocates: chunks come from an arena
+ * whose size the owner answers for.
  *
- * Level 0 has a bucket for each tick; each higher one has 64 coarser buckets. A level is two **windows** of half its
- * buckets: the one that `next` is in, and the one after. A bucket of level i + 1 is just as wide as a window of level
- * i. An entry goes into the lowest level that accepts its tick. While a window runs, the bucket above that holds the next window is
- * moved down, a part in each tick; only when it is empty is the next window **opened** to direct entries: so all
- * entries of one tick stand in the order in which they were added (G6), and no tick has to move a whole bucket (G12).
+ * Level 0 has a bucket for each tick; each higher one has 64 coarser buckets. A level is two
+ * **windows** of half its buckets: the one that `next` is in, and the one after. A bucket of level
+ * i + 1 is just as wide as a window of level i. An entry goes into the lowest level that accepts
+ * its tick. While a window runs, the bucket above that holds the next window is moved down, a part
+ * in each tick; only when it is empty is the next window **opened** to direct entries: so all
+ * entries of one tick stand in the order in which they were added (G6), and no tick has to move a
+ * whole bucket (G12).
  *
- * A bucket is a list of chunks, appended to at the end, read as a stream. An entry's own deadline is not in it: the wheel asks a
- * **resolve**, a chunk at a time, what has become of each: due now, dead, or meant for a later tick, since timers are
- * cancelled and extended without touching the wheel.
+ * A bucket is a list of chunks, appended to at the end, read as a stream. An entry's own deadline
+ * is not in it: the wheel asks a **resolve**, a chunk at a time, what has become of each: due now,
+ * dead, or meant for a later tick, since timers are cancelled and extended without touching the
+ * wheel.
  *
- * Cost: add is constant; a turn costs what it hands over and moves; empty stretches are jumped by bitmaps.
- * Not good at: listing entries in deadline order, or finding one. Nobody here needs it.
+ * Cost: add is constant; a turn costs what it hands over and moves; empty stretches are jumped by
+ * bitmaps. Not good at: listing entries in deadline order, or finding one. Nobody here needs it.
  *
- * Differs from the paper: two windows for each level instead of one, moving down ahead of time and in parts, chunks
- * instead of linked timers, and nothing is ever unlinked from the middle.
+ * Differs from the paper: two windows for each level instead of one, moving down ahead of time and
+ * in parts, chunks instead of linked timers, and nothing is ever unlinked from the middle.
  *
- * Rejected: moving a bucket down all at once (ticks of 10 ms and more with a million timers); one window a level, with
- * the rounds mixed in a bucket (each entry resolved twice, or more).
+ * Rejected: moving a bucket down all at once (ticks of 10 ms and more with a million timers); one
+ * window a level, with the rounds mixed in a bucket (each entry resolved twice, or more).
  */
 #ifndef TW_WHEEL_WHEEL_H
 #define TW_WHEEL_WHEEL_H
@@ -36,14 +40,18 @@ enum {
 	TW__UPPER_BUCKETS = 1 << TW__UPPER_BUCKETS_LOG2
 };
 
-/* How far ahead of `next` an entry may be added, in ticks. Every wheel reaches this far, whatever its size. */
+/*
+ * How far ahead of `next` an entry may be added, in ticks. Every wheel reaches this far, whatever
+ * its size.
+ */
 #define TW__WHEEL_REACH (UINT64_C(1) << 25)
 
 /* Opaque to the wheel. */
 typedef uint64_t tw__wheel_entry;
 
 /*
- * 512 bytes. The wheel uses the first line's beginning; while the chunk is out (handed over), all the line but `next`
+ * 512 bytes. The wheel uses the first line's beginning; while the chunk is out (handed over), all
+ *     the line but `next`
  * and `count` is the holder's.
  */
 struct tw__chunk {
@@ -70,9 +78,11 @@ struct tw__level {
 	unsigned shift;        /* log2 of a bucket's width in ticks */
 	unsigned window_shift; /* log2 of a window's width in ticks; == the next level's shift */
 	uint64_t mask;         /* buckets - 1 */
-	uint64_t open;         /* the last window that takes entries: the current one, or the one after */
-	uint64_t owed;         /* entries of that bucket that should have been moved by now */
-	uint64_t arrivals;     /* entries added to the bucket that is being moved down from, since the last turn */
+	/* the last window that takes entries: the current one, or the one after */
+	uint64_t open;
+	uint64_t owed; /* entries of that bucket that should have been moved by now */
+	/* entries added to the bucket that is being moved down from, since the last turn */
+	uint64_t arrivals;
 	uint64_t entries;
 };
 
@@ -85,15 +95,19 @@ struct tw__cold_block {
 enum { TW__COLD_CHUNKS = 64 };
 
 enum tw__resolve_for {
-	TW__RESOLVE_EXPIRE, /* the bucket's time has come: due_tick <= its tick hands the entry over */
-	TW__RESOLVE_MOVE,   /* it is moved down: due_tick < high puts the entry on the level below */
-	TW__RESOLVE_PRUNE,  /* it is looked at ahead of its time: due_tick < high leaves the entry where it is */
-	TW__RESOLVE_SWEEP   /* only the dead are wanted; a live entry stays where it is */
+	/* the bucket's time has come: due_tick <= its tick hands the entry over */
+	TW__RESOLVE_EXPIRE,
+	/* it is moved down: due_tick < high puts the entry on the level below */
+	TW__RESOLVE_MOVE,
+	/* it is looked at ahead of its time: due_tick < high leaves the entry where it is */
+	TW__RESOLVE_PRUNE,
+	TW__RESOLVE_SWEEP /* only the dead are wanted; a live entry stays where it is */
 };
 
 /*
- * A bucket: its level, and its ticks [low, high). Those that were due on arrival stand on level TW__LEVEL_LATE, from 0. In a sweep also the
- * pass: a number that no other way of a sweep through a bucket has, nor one that was begun again.
+ * A bucket: its level, and its ticks [low, high). Those that were due on arrival stand on level
+ * TW__LEVEL_LATE, from 0. In a sweep also the pass: a number that no other way of a sweep through a
+ * bucket has, nor one that was begun again.
  */
 struct tw__place {
 	unsigned level;
@@ -106,11 +120,13 @@ enum { TW__LEVEL_LATE = TW__WHEEL_LEVELS };
 #define TW__TICK_DEAD UINT64_MAX
 
 /*
- * Fills due ticks[i] for entries[i], which stand at this place: the tick it is due in, or TW__TICK_DEAD. Where the due tick is not before
- * place->high, the entry is added again for that tick.
+ * Fills due ticks[i] for entries[i], which stand at this place: the tick it is due in, or
+ * TW__TICK_DEAD. Where the due tick is not before place->high, the entry is added again for that
+ * tick.
  */
-typedef void tw__resolve_fn(void *context, enum tw__resolve_for what_for, const struct tw__place *place,
-			  const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks);
+typedef void tw__resolve_fn(void *context, enum tw__resolve_for what_for,
+			    const struct tw__place *place, const tw__wheel_entry *entries,
+			    unsigned n, uint64_t *due_ticks);
 
 struct tw__wheel {
 	struct tw__level levels[TW__WHEEL_LEVELS];
@@ -124,48 +140,71 @@ struct tw__wheel {
 	/* Chunks: an arena used from its start, and a list of free ones. */
 	struct tw__chunk *arena;
 	size_t arena_chunks, arena_used;
-	size_t slack; /* chunks that the buckets may come to need, beyond what their entries fill, as the wheel turns */
+	/*
+	 * chunks that the buckets may come to need, beyond what their entries fill, as the wheel
+	 * turns
+	 */
+	size_t slack;
 	struct tw__chunk *free;
-	size_t free_chunks;          /* in the list, and cold */
-	struct tw__cold_block *cold; /* for each TW__COLD_CHUNKS of the arena; NULL: it keeps what it has */
-	size_t cold_low;             /* below it nothing is cold */
-	size_t cold_given;           /* blocks that the owner has been told to give back */
-	size_t cold_top;             /* where the search for such blocks stands */
+	size_t free_chunks; /* in the list, and cold */
+	/* for each TW__COLD_CHUNKS of the arena; NULL: it keeps what it has */
+	struct tw__cold_block *cold;
+	size_t cold_low;   /* below it nothing is cold */
+	size_t cold_given; /* blocks that the owner has been told to give back */
+	size_t cold_top;   /* where the search for such blocks stands */
 
 	/* Where a sweep stands; sweep_level == level_count: no sweep is under way. */
 	unsigned sweep_level;
 	uint64_t sweep_bucket;
-	struct tw__chunk *sweep_at; /* the chunk filled last within that bucket, or NULL: at its start */
-	uint64_t sweep_pass;        /* buckets begun, ever */
+	/* the chunk filled last within that bucket, or NULL: at its start */
+	struct tw__chunk *sweep_at;
+	uint64_t sweep_pass; /* buckets begun, ever */
 };
 
-/* Bytes that tw__wheel_init needs for buckets and bitmaps, zeroed. buckets0: power of two, 64 .. 65536. */
+/*
+ * Bytes that tw__wheel_init needs for buckets and bitmaps, zeroed. buckets0: power of two, 64 ..
+ * 65536.
+ */
 size_t tw__wheel_table_bytes(uint32_t buckets0);
 
-/* Chunks that suffice for so many entries, whatever their ticks; and those of them that the entries do not fill. */
+/*
+ * Chunks that suffice for so many entries, whatever their ticks; and those of them that the entries
+ * do not fill.
+ */
 size_t tw__wheel_chunks_for(uint32_t buckets0, uint64_t entries);
 size_t tw__wheel_slack(uint32_t buckets0);
 
-void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, struct tw__chunk *arena,
-		    size_t arena_chunks, tw__resolve_fn *resolve, void *resolve_context);
-
-/* Adds an entry for a tick < next + TW__WHEEL_REACH. A tick that is past is handed over in the next turn. */
-void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry);
-
-/* The level on which that would put it; and whether the bucket there that has one tick has the other. */
-unsigned tw__wheel_level_for(const struct tw__wheel *wheel, uint64_t tick);
-bool tw__wheel_is_one_bucket(const struct tw__wheel *wheel, unsigned level, uint64_t tick, uint64_t other);
+void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table,
+		    struct tw__chunk *arena, size_t arena_chunks, tw__resolve_fn *resolve,
+		    void *resolve_context);
 
 /*
- * Turns the wheel through tick `to` (does nothing if that is behind), and appends chunks of due entries to *due, in order of
- * ticks. Entries whose due tick is later are added again, the dead are dropped. True: it has stopped on the way; to be called again
- * when those chunks have been seen to: each tick has its own, which its entries may hardly fill, and there may be as many ticks as entries.
+ * Adds an entry for a tick < next + TW__WHEEL_REACH. A tick that is past is handed over in the next
+ * turn.
+ */
+void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry);
+
+/*
+ * The level on which that would put it; and whether the bucket there that has one tick has the
+ * other.
+ */
+unsigned tw__wheel_level_for(const struct tw__wheel *wheel, uint64_t tick);
+bool tw__wheel_is_one_bucket(const struct tw__wheel *wheel, unsigned level, uint64_t tick,
+			     uint64_t other);
+
+/*
+ * Turns the wheel through tick `to` (does nothing if that is behind), and appends chunks of due
+ * entries to *due, in order of ticks. Entries whose due tick is later are added again, the dead are
+ * dropped. True: it has stopped on the way; to be called again when those chunks have been seen to:
+ * each tick has its own, which its entries may hardly fill, and there may be as many ticks as
+ * entries.
  */
 bool tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list *due);
 
 /*
- * Moves a part of the coarse buckets that come next down, as much as `elapsed` ticks since the last call ask for, but no more than
- * a small step. True: more is asked for; call again (elapsed 0) soon.
+ * Moves a part of the coarse buckets that come next down, as much as `elapsed` ticks since the last
+ * call ask for, but no more than a small step. True: more is asked for; call again (elapsed 0)
+ * soon.
  */
 bool tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed);
 
@@ -175,10 +214,16 @@ struct tw__wheel_plan {
 	bool certain;  /* false: the budget ran out; look again soon */
 };
 
-/* Looks ahead for the first live entry, and drops dead ones on the way, about `budget` entries at most. */
+/*
+ * Looks ahead for the first live entry, and drops dead ones on the way, about `budget` entries at
+ * most.
+ */
 struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget);
 
-/* Starts a sweep of all buckets, if none is under way; carries it on for about `budget` entries. False: it has ended. */
+/*
+ * Starts a sweep of all buckets, if none is under way; carries it on for about `budget` entries.
+ * False: it has ended.
+ */
 void tw__wheel_sweep_start(struct tw__wheel *wheel);
 bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget);
 
@@ -198,10 +243,16 @@ static inline void tw__wheel_cold_init(struct tw__wheel *wheel, void *zeroed)
 	wheel->cold = (struct tw__cold_block *)zeroed;
 }
 
-/* Puts up to n free chunks of the list into the cold, where the lowest are taken from first. How many. */
+/*
+ * Puts up to n free chunks of the list into the cold, where the lowest are taken from first. How
+ * many.
+ */
 size_t tw__wheel_purge_chunks(struct tw__wheel *wheel, size_t n);
 
-/* The next block, from the top, of TW__COLD_CHUNKS chunks that are all cold: its memory may be given back. NULL: none is left. */
+/*
+ * The next block, from the top, of TW__COLD_CHUNKS chunks that are all cold: its memory may be
+ * given back. NULL: none is left.
+ */
 struct tw__chunk *tw__wheel_give(struct tw__wheel *wheel);
 
 /* Begins that search anew. */

@@ -1,6 +1,6 @@
 /*
- * What the wheel's two halves share: wheel.c goes forward (add, turn), cascade.c looks forward (plan, move nearer,
- * sweep, check).
+ * What the wheel's two halves share: wheel.c goes forward (add, turn), cascade.c looks forward
+ * (plan, move nearer, sweep, check).
  */
 #ifndef TW_WHEEL_WHEEL_PARTS_H
 #define TW_WHEEL_WHEEL_PARTS_H
@@ -11,14 +11,18 @@
 struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *bucket);
 
 /* n entries have left a bucket of the level. */
-void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct tw__bucket *bucket, uint64_t n);
+void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct tw__bucket *bucket,
+		      uint64_t n);
 
-/* The first occupied bucket, by absolute number, in [from, end); end - from is at most the level's size. */
+/*
+ * The first occupied bucket, by absolute number, in [from, end); end - from is at most the level's
+ * size.
+ */
 bool tw__level_next(const struct tw__level *level, uint64_t from, uint64_t end, uint64_t *found);
 
 /* A level's bucket by its absolute number. */
-static inline struct tw__place tw__place_of(const struct tw__wheel *wheel, const struct tw__level *level,
-					    uint64_t number)
+static inline struct tw__place tw__place_of(const struct tw__wheel *wheel,
+					    const struct tw__level *level, uint64_t number)
 {
 	return (struct tw__place){.level = (unsigned)(level - wheel->levels),
 				  .low = number << level->shift,
@@ -26,7 +30,8 @@ static inline struct tw__place tw__place_of(const struct tw__wheel *wheel, const
 }
 
 /* Moves about `quota` entries from the bucket above `window` of `lower` down to it. */
-void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t window, uint64_t quota);
+void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t window,
+		    uint64_t quota);
 
 /* The lowest cold chunk; there is one. */
 struct tw__chunk *tw__chunk_from_cold(struct tw__wheel *wheel);

@@ -1,7 +1,8 @@
 /*
- * Free chunks on their way back to the system. The list of free chunks is last in, first out, and after a storm its chunks lie all over
- * the arena. In quiet times they are marked in a bitmap instead, block by block; a block that is all marked needs no
- * memory. Taken from the lowest first, so that what little is needed later stays together.
+ * Free chunks on their way back to the system. The list of free chunks is last in, first out, and
+ * after a storm its chunks lie all over the arena. In quiet times they are marked in a bitmap
+ * instead, block by block; a block that is all marked needs no memory. Taken from the lowest first,
+ * so that what little is needed later stays together.
  */
 #include "wheel/wheel_parts.h"
 

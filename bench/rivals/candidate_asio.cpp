@@ -1,16 +1,19 @@
 /*
  * asio's steady_timer, twice from one source.
  *
- * asio: one io_context on one thread, its best case: ASIO_CONCURRENCY_HINT_UNSAFE removes its locks; a turn is poll();
- * deadlines are counted from the time that the turn has read, through expires_at.
+ * asio: one io_context on one thread, its best case: ASIO_CONCURRENCY_HINT_UNSAFE removes its
+ * locks; a turn is poll(); deadlines are counted from the time that the turn has read, through
+ * expires_at.
  *
- * asio-mt: an io_context that runs in a thread of its own. Different timers of one io_context may be used by several
- * threads at a time, as its documentation says; a timer by one. Each call reads the clock.
+ * asio-mt: an io_context that runs in a thread of its own. Different timers of one io_context may
+ * be used by several threads at a time, as its documentation says; a timer by one. Each call reads
+ * the clock.
  *
- * The use chosen for both: a steady_timer in each connection, made once; schedule is expires_at and async_wait, cancel
- * is cancel(), a move is expires_at, which cancels the wait, and a new async_wait. asio then calls the handler of the
- * cancelled wait with operation_aborted; that call is part of its cost. Handlers hold three words, so that asio recycles
- * their memory through its thread-local cache where the thread that frees them is the one that allocates.
+ * The use chosen for both: a steady_timer in each connection, made once; schedule is expires_at and
+ * async_wait, cancel is cancel(), a move is expires_at, which cancels the wait, and a new
+ * async_wait. asio then calls the handler of the cancelled wait with operation_aborted; that call
+ * is part of its cost. Handlers hold three words, so that asio recycles their memory through its
+ * thread-local cache where the thread that frees them is the one that allocates.
  */
 #include <cstdlib>
 #include <chrono>
@@ -80,8 +83,8 @@ void wait(timer *t)
 
 void *create(const candidate_setup *setup, bool threaded)
 {
-	loop *self =
-	    new (std::nothrow) loop(threaded ? ASIO_CONCURRENCY_HINT_SAFE : ASIO_CONCURRENCY_HINT_UNSAFE, threaded);
+	loop *self = new (std::nothrow)
+	    loop(threaded ? ASIO_CONCURRENCY_HINT_SAFE : ASIO_CONCURRENCY_HINT_UNSAFE, threaded);
 	if (!self)
 		return nullptr;
 	self->slots = setup->slots;
@@ -191,7 +194,8 @@ candidate make(const char *name, const char *what, void *(*create)(const candida
 
 candidate make_bare()
 {
-	candidate made = make("asio", "asio's steady_timer, one io_context on one thread, time cached", create_bare);
+	candidate made = make(
+	    "asio", "asio's steady_timer, one io_context on one thread, time cached", create_bare);
 	made.bare = true;
 	made.spared = ON_TOUCH | ON_FIRE;
 	made.turn = turn;
@@ -204,5 +208,6 @@ candidate make_bare()
 extern "C" {
 extern const candidate candidate_asio, candidate_asio_mt;
 const candidate candidate_asio = make_bare();
-const candidate candidate_asio_mt = make("asio-mt", "asio's steady_timer, its io_context in a thread", create_threaded);
+const candidate candidate_asio_mt =
+    make("asio-mt", "asio's steady_timer, its io_context in a thread", create_threaded);
 }

@@ -1,15 +1,18 @@
 /*
  * DPDK's rte_timer: a skip list for each lcore, without huge pages and without devices.
  *
- * The use chosen: each thread is an lcore, its timers are in its own list, and it calls rte_timer_manage in each turn of
- * its loop. This is what DPDK's guide shows and its best: no lock is contended. An rte_timer is in each
- * connection; a move is rte_timer_reset on a pending timer. Other lcores may stop and reset the timer too, through the
- * list's lock, which makes it safe for threads; here none does.
+ * The use chosen: each thread is an lcore, its timers are in its own list, and it calls
+ * rte_timer_manage in each turn of its loop. This is what DPDK's guide shows and its best: no lock
+ * is contended. An rte_timer is in each connection; a move is rte_timer_reset on a pending timer.
+ * Other lcores may stop and reset the timer too, through the list's lock, which makes it safe for
+ * threads; here none does.
  *
- * A DPDK program turns without sleeping. Here the loop sleeps from tick to tick where nothing else is to do.
+ * A DPDK program turns without sleeping. Here the loop sleeps from tick to tick where nothing else
+ * is to do.
  *
- * Ticks are cycles of the processor's counter, whose frequency DPDK rounds. The ratio to the clock is measured here over
- * the whole run instead, and 1/8192 of each delay is added, so that none is early.
+ * Ticks are cycles of the processor's counter, whose frequency DPDK rounds. The ratio to the clock
+ * is measured here over the whole run instead, and 1/8192 of each delay is added, so that none is
+ * early.
  */
 #include <sched.h>
 #include <stdlib.h>
@@ -58,11 +61,15 @@ static void dpdk_expire_foreign(struct rte_timer *rte)
 	dpdk_expire(rte, NULL);
 }
 
-/* DPDK binds the main thread to one processor, and threads that it starts would inherit that: it is undone. */
+/*
+ * DPDK binds the main thread to one processor, and threads that it starts would inherit that: it is
+ * undone.
+ */
 static bool dpdk_begin(void)
 {
-	static char arguments[][24] = {"bench",          "--no-huge",   "--no-pci",   "-m",           "64",
-				       "--no-telemetry", "--no-shconf", "--lcores=0", "--log-level=1"};
+	static char arguments[][24] = {"bench",       "--no-huge",  "--no-pci",
+				       "-m",          "64",         "--no-telemetry",
+				       "--no-shconf", "--lcores=0", "--log-level=1"};
 	enum { COUNT = sizeof arguments / sizeof *arguments };
 	char *pointers[COUNT + 1] = {NULL};
 	for (unsigned i = 0; i < COUNT; i++)
@@ -116,11 +123,13 @@ static void dpdk_turn(void *me, unsigned thread, uint64_t at_ns)
 	struct dpdk_thread *mine = &self->threads[thread];
 	if (dpdk_lcore == RTE_MAX_LCORE)
 		dpdk_take_lcore();
-	mine->cycles_per_ns = (double)(rte_get_timer_cycles() - self->first_cycles) / (double)(at_ns - self->first_ns);
+	mine->cycles_per_ns = (double)(rte_get_timer_cycles() - self->first_cycles) /
+			      (double)(at_ns - self->first_ns);
 	rte_timer_manage();
 }
 
-static void dpdk_reset(struct dpdk *self, unsigned thread, struct dpdk_timer *timer, uint64_t delay_ns)
+static void dpdk_reset(struct dpdk *self, unsigned thread, struct dpdk_timer *timer,
+		       uint64_t delay_ns)
 {
 	const struct dpdk_thread *mine = &self->threads[thread];
 	uint64_t padded_ns = delay_ns + delay_ns / 8192 + 1000;
@@ -128,7 +137,8 @@ static void dpdk_reset(struct dpdk *self, unsigned thread, struct dpdk_timer *ti
 	rte_timer_reset(&timer->rte, cycles, SINGLE, dpdk_lcore, dpdk_expire, NULL);
 }
 
-static int dpdk_schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int dpdk_schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+			 void *arg)
 {
 	struct dpdk *self = me;
 	struct dpdk_timer *timer = &self->timers[slot];

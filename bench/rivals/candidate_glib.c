@@ -1,19 +1,21 @@
 /*
  * glib's timeout sources, twice from one source.
  *
- * glib: a GMainContext on one thread, its best case: no other thread has to be woken. A turn is an iteration that does
- * not block, as in a loop that has other work.
+ * glib: a GMainContext on one thread, its best case: no other thread has to be woken. A turn is an
+ * iteration that does not block, as in a loop that has other work.
  *
- * glib-mt: the context runs in a thread of its own, and others attach and destroy sources, which GMainContext allows.
+ * glib-mt: the context runs in a thread of its own, and others attach and destroy sources, which
+ * GMainContext allows.
  *
- * The use chosen for both: g_timeout_source_new, g_source_attach, g_source_destroy, without going through the default
- * context and its table of numbers (g_timeout_add, g_source_remove). A source is made for each schedule: glib has no
- * way to arm a destroyed one again. A move is g_source_set_ready_time on the attached source; with threads it is cancel
- * and schedule, since a source that is about to be dispatched runs in spite of a later ready time.
+ * The use chosen for both: g_timeout_source_new, g_source_attach, g_source_destroy, without going
+ * through the default context and its table of numbers (g_timeout_add, g_source_remove). A source
+ * is made for each schedule: glib has no way to arm a destroyed one again. A move is
+ * g_source_set_ready_time on the attached source; with threads it is cancel and schedule, since a
+ * source that is about to be dispatched runs in spite of a later ready time.
  *
- * Timeouts have milliseconds, from a clock in microseconds: they are rounded up, and a microsecond is added, so that
- * none is early. Each iteration looks at all sources of the context: its cost grows with the number of pending timers,
- * so that glib takes part only with few of them.
+ * Timeouts have milliseconds, from a clock in microseconds: they are rounded up, and a microsecond
+ * is added, so that none is early. Each iteration looks at all sources of the context: its cost
+ * grows with the number of pending timers, so that glib takes part only with few of them.
  */
 #include <glib.h>
 #include <pthread.h>
@@ -26,7 +28,10 @@
 
 enum { MOST_SOURCES = 12000 };
 
-/* One schedule of a slot. Its source and its slot hold a reference each, for a callback may be about to run. */
+/*
+ * One schedule of a slot. Its source and its slot hold a reference each, for a callback may be
+ * about to run.
+ */
 struct glib_shot {
 	expiry_fn *fn;
 	void *arg;
@@ -135,7 +140,8 @@ static guint glib_interval_ms(uint64_t delay_ns)
 	return (guint)((delay_ns + 1000 + 999999) / 1000000);
 }
 
-static int glib_schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+static int glib_schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+			 void *arg)
 {
 	(void)thread;
 	struct glib_loop *self = me;
@@ -172,7 +178,8 @@ static bool glib_touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_
 	struct glib_slot *timer = &self->timers[slot];
 	if (!glib_pending(timer))
 		return false;
-	g_source_set_ready_time(timer->source, g_get_monotonic_time() + (gint64)(delay_ns + 1999) / 1000);
+	g_source_set_ready_time(timer->source,
+				g_get_monotonic_time() + (gint64)(delay_ns + 1999) / 1000);
 	return true;
 }
 

@@ -1,6 +1,7 @@
 /*
- * The rivals that are programs, and the list of all rivals with what they need. The sources of the programs say which
- * use of the library was chosen, and why: java/Stpe.java, java/Netty.java, go/main.go.
+ * The rivals that are programs, and the list of all rivals with what they need. The sources of the
+ * programs say which use of the library was chosen, and why: java/Stpe.java, java/Netty.java,
+ * go/main.go.
  */
 #include <string.h>
 
@@ -10,10 +11,11 @@
 
 #ifdef BENCH_HAS_JAVA
 /*
- * The heap holds all timers several times over, so that the collector works as rarely as it does in a server of that
- * size. Its pages are touched before the run, as the memory of all candidates is.
+ * The heap holds all timers several times over, so that the collector works as rarely as it does in
+ * a server of that size. Its pages are touched before the run, as the memory of all candidates is.
  */
-static void run_java(const struct workload *workload, const struct order *order, struct outcome *outcome)
+static void run_java(const struct workload *workload, const struct order *order,
+		     struct outcome *outcome)
 {
 	static struct rival_command command;
 	const unsigned base_mb = 512, bytes_per_timer = 500;
@@ -54,7 +56,8 @@ const struct candidate candidate_netty = {
 #endif
 
 #ifdef BENCH_HAS_GO
-static void run_go(const struct workload *workload, const struct order *order, struct outcome *outcome)
+static void run_go(const struct workload *workload, const struct order *order,
+		   struct outcome *outcome)
 {
 	static struct rival_command command;
 	rival_argument(&command, "%s/go", rival_folder());
@@ -111,5 +114,6 @@ void rivals_print_skipped(FILE *out)
 	fprintf(out, "skipped      %u of %d rivals:\n", rivals_skipped(), NEEDS);
 	for (unsigned i = 0; i < NEEDS; i++)
 		if (rival_lacks(needs[i].candidate))
-			fprintf(out, "             %s (not found: %s)\n", needs[i].candidate, needs[i].needs);
+			fprintf(out, "             %s (not found: %s)\n", needs[i].candidate,
+				needs[i].needs);
 }

@@ -68,13 +68,16 @@ static void rival_start(struct rival_report *report, char **arguments)
 	int down[2], up[2];
 	pid_t parent = getpid(), pid = pipe(down) == 0 && pipe(up) == 0 ? fork() : -1;
 	if (pid < 0)
-		outcome_fail(report->outcome, "no process for %s: %s", arguments[0], strerror(errno));
+		outcome_fail(report->outcome, "no process for %s: %s", arguments[0],
+			     strerror(errno));
 	if (pid == 0)
 		rival_exec(arguments, down[0], up[1], parent);
 	close(down[0]);
 	close(up[1]);
-	report->process = (struct rival_process){.pid = pid, .to = fdopen(down[1], "w"), .from = fdopen(up[0], "r")};
-	if (!report->process.to || !report->process.from || clock_getcpuclockid(pid, &report->process.cpu_clock))
+	report->process = (struct rival_process){
+	    .pid = pid, .to = fdopen(down[1], "w"), .from = fdopen(up[0], "r")};
+	if (!report->process.to || !report->process.from ||
+	    clock_getcpuclockid(pid, &report->process.cpu_clock))
 		outcome_fail(report->outcome, "no connection to %s", arguments[0]);
 	signal(SIGPIPE, SIG_IGN); /* a program that has ended is found when its report is read */
 }
@@ -109,7 +112,8 @@ static bool rival_take_line(struct rival_report *report, const char *line)
 		report->outcome->ops = first;
 	else if (sscanf(line, "window %" SCNu64 " %" SCNu64, &first, &second) == 2)
 		rival_open_window(report, first, second);
-	else if (sscanf(line, "lateness %" SCNu64 " %" SCNu64, &first, &second) == 2 && first < LATENESS_BUCKETS)
+	else if (sscanf(line, "lateness %" SCNu64 " %" SCNu64, &first, &second) == 2 &&
+		 first < LATENESS_BUCKETS)
 		records->lateness.buckets[first] = second, records->lateness.count += second;
 	else if (sscanf(line, "latest %" SCNu64, &first) == 1)
 		records->lateness.max_ns = first;
@@ -142,18 +146,20 @@ static void rival_finish(struct rival_report *report)
 	if (report->complete)
 		return;
 	if (WIFSIGNALED(status))
-		outcome_fail(report->outcome, "its program crashed: %s", strsignal(WTERMSIG(status)));
-	outcome_fail(report->outcome, "its program ended without a result, exit status %d", WEXITSTATUS(status));
+		outcome_fail(report->outcome, "its program crashed: %s",
+			     strsignal(WTERMSIG(status)));
+	outcome_fail(report->outcome, "its program ended without a result, exit status %d",
+		     WEXITSTATUS(status));
 }
 
-void rival_run(struct rival_command *command, const struct workload *workload, const struct order *order,
-	       struct outcome *outcome)
+void rival_run(struct rival_command *command, const struct workload *workload,
+	       const struct order *order, struct outcome *outcome)
 {
 	static struct rival_report report;
 	report.outcome = outcome;
 	rival_start(&report, command->arguments);
-	fprintf(report.process.to, "%s %u %u %" PRIu64 " %d\n", workload->name, order->n, order->threads, order->ops,
-		order->quick);
+	fprintf(report.process.to, "%s %u %u %" PRIu64 " %d\n", workload->name, order->n,
+		order->threads, order->ops, order->quick);
 	fflush(report.process.to);
 	rival_read(&report);
 	rival_finish(&report);

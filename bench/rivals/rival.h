@@ -1,6 +1,6 @@
 /*
- * Rivals from other languages: each repetition of a cell runs in a program of its own, which measures with its own
- * clock and reports over a pipe.
+ * Rivals from other languages: each repetition of a cell runs in a program of its own, which
+ * measures with its own clock and reports over a pipe.
  *
  * Protocol, one line each. The bench writes the order:
  *
@@ -36,16 +36,20 @@ struct rival_command {
 	size_t used;
 };
 
-__attribute__((format(printf, 2, 3))) void rival_argument(struct rival_command *command, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void rival_argument(struct rival_command *command,
+							  const char *format, ...);
 
 /* The folder of the rivals' programs, beside the bench's own. */
 const char *rival_folder(void);
 
 /* Runs the command for the order, and fills the outcome with what it reports. */
-void rival_run(struct rival_command *command, const struct workload *workload, const struct order *order,
-	       struct outcome *outcome);
+void rival_run(struct rival_command *command, const struct workload *workload,
+	       const struct order *order, struct outcome *outcome);
 
-/* Prints which rivals are left out, with their number and what each of them lacks. Nothing if all are here. */
+/*
+ * Prints which rivals are left out, with their number and what each of them lacks. Nothing if all
+ * are here.
+ */
 void rivals_print_skipped(FILE *out);
 
 /* How many rivals are left out. */

@@ -56,8 +56,8 @@ void cmd_command(struct call *c)
 	else if (slice_is(c->argv[1], "count"))
 		reply_bad_arity(c, "count");
 	else
-		reply_error(c->out, "ERR unknown subcommand '%.*s'. Try COMMAND HELP.", (int)c->argv[1].length,
-			    c->argv[1].data);
+		reply_error(c->out, "ERR unknown subcommand '%.*s'. Try COMMAND HELP.",
+			    (int)c->argv[1].length, c->argv[1].data);
 }
 
 void cmd_time(struct call *c)
@@ -92,7 +92,9 @@ void cmd_debug(struct call *c)
 	if (slice_is(c->argv[1], "sleep") && c->argc == 3)
 		debug_sleep(c);
 	else
-		reply_error(c->out, "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try DEBUG HELP.",
+		reply_error(c->out,
+			    "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "
+			    "DEBUG HELP.",
 			    (int)c->argv[1].length, c->argv[1].data);
 }
 

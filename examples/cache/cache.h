@@ -48,7 +48,8 @@ static inline uint64_t unix_ms(void)
  */
 static inline uint64_t unix_ms_up(void)
 {
-	return (tw_service_now(cache.service) + cache.unix_offset_ns + TW_MILLISECOND - 1) / TW_MILLISECOND;
+	return (tw_service_now(cache.service) + cache.unix_offset_ns + TW_MILLISECOND - 1) /
+	       TW_MILLISECOND;
 }
 
 /* Asks the process to end, as SIGTERM does. Any thread. */

@@ -90,10 +90,11 @@ void cmd_pubsub(struct call *c)
 	struct slice which = c->argv[1];
 	if (slice_is(which, "channels")) {
 		if (c->argc > 3)
-			reply_error(c->out,
-				    "ERR unknown subcommand or wrong number of arguments for '%.*s'. "
-				    "Try PUBSUB HELP.",
-				    (int)which.length, which.data);
+			reply_error(
+			    c->out,
+			    "ERR unknown subcommand or wrong number of arguments for '%.*s'. "
+			    "Try PUBSUB HELP.",
+			    (int)which.length, which.data);
 		else
 			pubsub_list(c->argc == 3 ? c->argv[2] : SLICE("*"), c->out);
 	} else if (slice_is(which, "numsub")) {
@@ -104,6 +105,7 @@ void cmd_pubsub(struct call *c)
 		else
 			reply_integer(c->out, (int64_t)pubsub_patterns());
 	} else {
-		reply_error(c->out, "ERR unknown subcommand '%.*s'. Try PUBSUB HELP.", (int)which.length, which.data);
+		reply_error(c->out, "ERR unknown subcommand '%.*s'. Try PUBSUB HELP.",
+			    (int)which.length, which.data);
 	}
 }

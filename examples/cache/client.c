@@ -245,7 +245,8 @@ void client_mail(struct client *c)
 void client_finish(struct client *c)
 {
 	uint64_t end_ns = tw_service_now(cache.service) + FINISH_MS * TW_MILLISECOND;
-	while (send_some(c, &c->out) && buffer_length(&c->out) > 0 && tw_service_now(cache.service) < end_ns) {
+	while (send_some(c, &c->out) && buffer_length(&c->out) > 0 &&
+	       tw_service_now(cache.service) < end_ns) {
 		struct pollfd fd = {.fd = c->fd, .events = POLLOUT};
 		poll(&fd, 1, FINISH_MS);
 	}
@@ -294,8 +295,9 @@ void client_describe(struct client *c, struct buffer *out)
 	const char *command = atomic_load_explicit(&c->last_command, memory_order_relaxed);
 	snprintf(head, sizeof(head), "id=%" PRIu64 " addr=%s fd=%d name=", c->id, c->peer, c->fd);
 	snprintf(tail, sizeof(tail),
-		 " age=%" PRIu64 " idle=%" PRIu64 " flags=N db=0 cmd=%s lib-name=", (now - c->made_ns) / TW_SECOND,
-		 (now > seen ? now - seen : 0) / TW_SECOND, command != NULL ? command : "NULL");
+		 " age=%" PRIu64 " idle=%" PRIu64 " flags=N db=0 cmd=%s lib-name=",
+		 (now - c->made_ns) / TW_SECOND, (now > seen ? now - seen : 0) / TW_SECOND,
+		 command != NULL ? command : "NULL");
 	reply_raw(out, head);
 	reply_raw(out, c->name != NULL ? c->name : "");
 	reply_raw(out, tail);

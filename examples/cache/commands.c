@@ -119,7 +119,8 @@ const struct command *command_find(struct slice name)
 	for (size_t i = 0; i < name.length; i++)
 		lower[i] = (char)tolower((unsigned char)name.data[i]);
 	lower[name.length] = 0;
-	for (size_t at = bucket_of(lower, name.length); buckets[at] != NULL; at = (at + 1) % BUCKETS)
+	for (size_t at = bucket_of(lower, name.length); buckets[at] != NULL;
+	     at = (at + 1) % BUCKETS)
 		if (strcmp(buckets[at]->name, lower) == 0)
 			return buckets[at];
 	return NULL;
@@ -138,13 +139,14 @@ static void reply_unknown(struct call *c)
 	for (size_t i = 1; i < c->argc && length < MAX_SHOWN; i++)
 		length += (size_t)snprintf(list + length, sizeof(list) - length, "'%.*s' ",
 					   shown(c->argv[i], MAX_SHOWN - length), c->argv[i].data);
-	reply_error(c->out, "ERR unknown command '%.*s', with args beginning with: %s", shown(c->argv[0], MAX_SHOWN),
-		    c->argv[0].data, list);
+	reply_error(c->out, "ERR unknown command '%.*s', with args beginning with: %s",
+		    shown(c->argv[0], MAX_SHOWN), c->argv[0].data, list);
 }
 
 static bool is_subscribed_only(const struct call *c)
 {
-	return !c->resp3 && !(c->command->flags & COMMAND_SUBSCRIBED) && pubsub_count(c->client) > 0;
+	return !c->resp3 && !(c->command->flags & COMMAND_SUBSCRIBED) &&
+	       pubsub_count(c->client) > 0;
 }
 
 static void run(struct call *c)
@@ -152,13 +154,15 @@ static void run(struct call *c)
 	const struct command *command = c->command;
 	if (command == NULL)
 		reply_unknown(c);
-	else if (command->arity > 0 ? c->argc != (size_t)command->arity : c->argc < (size_t)-command->arity)
+	else if (command->arity > 0 ? c->argc != (size_t)command->arity
+				    : c->argc < (size_t)-command->arity)
 		reply_bad_arity(c, NULL);
 	else if ((command->flags & COMMAND_GROWS) && !evict_make_room())
 		reply_error(c->out, "OOM command not allowed when used memory > 'maxmemory'.");
 	else if (is_subscribed_only(c))
 		reply_error(c->out,
-			    "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
+			    "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING "
+			    "/ QUIT / RESET "
 			    "are allowed in this context",
 			    command->name);
 	else
@@ -218,10 +222,12 @@ void reply_bad_expire(struct call *c)
 	reply_error(c->out, "ERR invalid expire time in '%s' command", c->command->name);
 }
 
-bool take_deadline(struct call *c, int64_t value, enum time_unit unit, bool is_absolute, int64_t *out_ms)
+bool take_deadline(struct call *c, int64_t value, enum time_unit unit, bool is_absolute,
+		   int64_t *out_ms)
 {
 	int64_t base = is_absolute ? 0 : (int64_t)unix_ms_up();
-	if ((unit == UNIT_SECONDS && __builtin_mul_overflow(value, 1000, &value)) || value > INT64_MAX - base) {
+	if ((unit == UNIT_SECONDS && __builtin_mul_overflow(value, 1000, &value)) ||
+	    value > INT64_MAX - base) {
 		reply_bad_expire(c);
 		return false;
 	}

@@ -60,7 +60,8 @@ enum time_unit { UNIT_SECONDS, UNIT_MS };
  * A point in time, from a number of the request: Unix time in milliseconds. Checks for overflow
  * only. False: the error has been replied.
  */
-bool take_deadline(struct call *c, int64_t value, enum time_unit unit, bool is_absolute, int64_t *out_ms);
+bool take_deadline(struct call *c, int64_t value, enum time_unit unit, bool is_absolute,
+		   int64_t *out_ms);
 void reply_bad_expire(struct call *c);
 
 /* ------------------------------------------------------------------ keys */
@@ -106,15 +107,16 @@ void place_delete(struct place *p);
 
 /* ------------------------------------------------------------------ families */
 
-command_fn cmd_get, cmd_set, cmd_setex, cmd_psetex, cmd_setnx, cmd_getset, cmd_getex, cmd_getdel, cmd_mget, cmd_mset,
-    cmd_msetnx;
-command_fn cmd_append, cmd_strlen, cmd_incr, cmd_decr, cmd_incrby, cmd_decrby, cmd_incrbyfloat, cmd_getrange,
-    cmd_setrange;
-command_fn cmd_del, cmd_exists, cmd_type, cmd_rename, cmd_renamenx, cmd_randomkey, cmd_keys, cmd_scan, cmd_dbsize,
-    cmd_flush;
-command_fn cmd_expire, cmd_pexpire, cmd_expireat, cmd_pexpireat, cmd_ttl, cmd_pttl, cmd_expiretime, cmd_pexpiretime,
-    cmd_persist;
-command_fn cmd_subscribe, cmd_unsubscribe, cmd_psubscribe, cmd_punsubscribe, cmd_publish, cmd_pubsub;
+command_fn cmd_get, cmd_set, cmd_setex, cmd_psetex, cmd_setnx, cmd_getset, cmd_getex, cmd_getdel,
+    cmd_mget, cmd_mset, cmd_msetnx;
+command_fn cmd_append, cmd_strlen, cmd_incr, cmd_decr, cmd_incrby, cmd_decrby, cmd_incrbyfloat,
+    cmd_getrange, cmd_setrange;
+command_fn cmd_del, cmd_exists, cmd_type, cmd_rename, cmd_renamenx, cmd_randomkey, cmd_keys,
+    cmd_scan, cmd_dbsize, cmd_flush;
+command_fn cmd_expire, cmd_pexpire, cmd_expireat, cmd_pexpireat, cmd_ttl, cmd_pttl, cmd_expiretime,
+    cmd_pexpiretime, cmd_persist;
+command_fn cmd_subscribe, cmd_unsubscribe, cmd_psubscribe, cmd_punsubscribe, cmd_publish,
+    cmd_pubsub;
 command_fn cmd_ping, cmd_echo, cmd_hello, cmd_select, cmd_quit, cmd_reset, cmd_client;
 command_fn cmd_command, cmd_config, cmd_info, cmd_time, cmd_debug, cmd_shutdown;
 

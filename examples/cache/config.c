@@ -90,7 +90,8 @@ static bool set_maxmemory(struct slice value, const char **why)
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (!slice_is(unit, units[i].unit))
 			continue;
-		atomic_store_explicit(&cache.maxmemory, (uint64_t)number * units[i].factor, memory_order_relaxed);
+		atomic_store_explicit(&cache.maxmemory, (uint64_t)number * units[i].factor,
+				      memory_order_relaxed);
 		return true;
 	}
 	return false;
@@ -182,13 +183,17 @@ static void config_set(struct call *c)
 		const struct setting *s = find(c->argv[i]);
 		const char *why = "can't set immutable config";
 		if (s == NULL) {
-			reply_error(c->out, "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'",
-				    (int)c->argv[i].length, c->argv[i].data);
+			reply_error(
+			    c->out,
+			    "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'",
+			    (int)c->argv[i].length, c->argv[i].data);
 			return;
 		}
 		if (s->set == NULL || !s->set(c->argv[i + 1], &why)) {
-			reply_error(c->out, "ERR CONFIG SET failed (possibly related to argument '%s') - %s", s->name,
-				    why);
+			reply_error(
+			    c->out,
+			    "ERR CONFIG SET failed (possibly related to argument '%s') - %s",
+			    s->name, why);
 			return;
 		}
 	}
@@ -218,6 +223,7 @@ void cmd_config(struct call *c)
 		totals_reset();
 		reply_ok(c->out);
 	} else {
-		reply_error(c->out, "ERR unknown subcommand '%.*s'. Try CONFIG HELP.", (int)which.length, which.data);
+		reply_error(c->out, "ERR unknown subcommand '%.*s'. Try CONFIG HELP.",
+			    (int)which.length, which.data);
 	}
 }

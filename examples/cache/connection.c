@@ -67,7 +67,8 @@ static bool take_name(struct call *c, struct slice value, const char *what)
 	for (size_t i = 0; i < value.length; i++) {
 		if (value.data[i] >= '!' && value.data[i] <= '~')
 			continue;
-		reply_error(c->out, "ERR %s cannot contain spaces, newlines or special characters.", what);
+		reply_error(c->out, "ERR %s cannot contain spaces, newlines or special characters.",
+			    what);
 		return false;
 	}
 	return true;
@@ -87,7 +88,8 @@ static void set_info(struct call *c, struct slice which, struct slice value)
 		      : slice_is(which, "lib-ver") ? &c->client->library_version
 						   : NULL;
 	if (name == NULL) {
-		reply_error(c->out, "ERR Unrecognized option '%.*s'", (int)which.length, which.data);
+		reply_error(c->out, "ERR Unrecognized option '%.*s'", (int)which.length,
+			    which.data);
 	} else if (take_name(c, value, name == &c->client->library ? "lib-name" : "lib-ver")) {
 		client_set_name(name, value);
 		reply_ok(c->out);
@@ -117,13 +119,14 @@ void cmd_client(struct call *c)
 	static const struct {
 		const char *name;
 		size_t argc;
-	} known[] = {{"id", 2}, {"getname", 2}, {"setname", 3}, {"info", 2}, {"list", 2}, {"setinfo", 4}};
+	} known[] = {{"id", 2},   {"getname", 2}, {"setname", 3},
+		     {"info", 2}, {"list", 2},    {"setinfo", 4}};
 	size_t which = 0, count = sizeof(known) / sizeof(known[0]);
 	while (which < count && !slice_is(c->argv[1], known[which].name))
 		which++;
 	if (which == count) {
-		reply_error(c->out, "ERR unknown subcommand '%.*s'. Try CLIENT HELP.", (int)c->argv[1].length,
-			    c->argv[1].data);
+		reply_error(c->out, "ERR unknown subcommand '%.*s'. Try CLIENT HELP.",
+			    (int)c->argv[1].length, c->argv[1].data);
 	} else if (c->argc != known[which].argc) {
 		if (which == 4)
 			reply_syntax_error(c);
@@ -154,7 +157,8 @@ static bool take_hello_options(struct call *c, const struct slice **name)
 		size_t left = c->argc - i - 1;
 		if (slice_is(c->argv[i], "auth") && left >= 2) {
 			if (!slice_is(c->argv[i + 1], "default")) {
-				reply_error(c->out, "WRONGPASS invalid username-password pair or user is disabled.");
+				reply_error(c->out, "WRONGPASS invalid username-password pair or "
+						    "user is disabled.");
 				return false;
 			}
 			i += 2;
@@ -163,8 +167,8 @@ static bool take_hello_options(struct call *c, const struct slice **name)
 			if (!take_name(c, **name, "Client names"))
 				return false;
 		} else {
-			reply_error(c->out, "ERR Syntax error in HELLO option '%.*s'", (int)c->argv[i].length,
-				    c->argv[i].data);
+			reply_error(c->out, "ERR Syntax error in HELLO option '%.*s'",
+				    (int)c->argv[i].length, c->argv[i].data);
 			return false;
 		}
 	}

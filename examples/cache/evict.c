@@ -24,7 +24,8 @@ size_t evict_used(void)
 	size_t used = 0;
 	for (size_t i = 0; i < SHARDS; i++)
 		used += atomic_load_explicit(&shards[i].bytes, memory_order_relaxed) +
-			atomic_load_explicit(&shards[i].volatile_keys, memory_order_relaxed) * TIMER_BYTES;
+			atomic_load_explicit(&shards[i].volatile_keys, memory_order_relaxed) *
+			    TIMER_BYTES;
 	return used;
 }
 
@@ -57,7 +58,8 @@ static struct candidate pop(struct candidates *c)
 	struct candidate first = c->heap[0], last = c->heap[--c->count];
 	size_t at = 0;
 	for (size_t child; (child = 2 * at + 1) < c->count; at = child) {
-		if (child + 1 < c->count && c->heap[child + 1].deadline_ms < c->heap[child].deadline_ms)
+		if (child + 1 < c->count &&
+		    c->heap[child + 1].deadline_ms < c->heap[child].deadline_ms)
 			child++;
 		if (c->heap[child].deadline_ms >= last.deadline_ms)
 			break;
@@ -74,13 +76,14 @@ static void collect(void *arg, struct shard *s, struct entry *e)
 	struct candidates *c = arg;
 	(void)s;
 	if (e->deadline_ms != 0)
-		c->heap[c->count++] =
-		    (struct candidate){.deadline_ms = e->deadline_ms, .hash = table_hash(entry_key(e))};
+		c->heap[c->count++] = (struct candidate){.deadline_ms = e->deadline_ms,
+							 .hash = table_hash(entry_key(e))};
 }
 
 static int by_deadline(const void *a, const void *b)
 {
-	uint64_t x = ((const struct candidate *)a)->deadline_ms, y = ((const struct candidate *)b)->deadline_ms;
+	uint64_t x = ((const struct candidate *)a)->deadline_ms,
+		 y = ((const struct candidate *)b)->deadline_ms;
 	return (x > y) - (x < y);
 }
 
@@ -111,7 +114,8 @@ void evict_consider(struct shard *s, struct entry *e)
 		c->count = 0;
 		c->below_ms = 0;
 	} else {
-		push(c, (struct candidate){.deadline_ms = e->deadline_ms, .hash = table_hash(entry_key(e))});
+		push(c, (struct candidate){.deadline_ms = e->deadline_ms,
+					   .hash = table_hash(entry_key(e))});
 	}
 	set_earliest(s);
 }
@@ -124,7 +128,8 @@ static struct shard *find_shard(void)
 	for (size_t i = 0; i < SHARDS; i++) {
 		struct shard *s = &shards[i];
 		uint64_t at = atomic_load_explicit(&s->earliest_ms, memory_order_relaxed);
-		if (at == UINT64_MAX && atomic_load_explicit(&s->volatile_keys, memory_order_relaxed) > 0) {
+		if (at == UINT64_MAX &&
+		    atomic_load_explicit(&s->volatile_keys, memory_order_relaxed) > 0) {
 			pthread_mutex_lock(&s->lock);
 			if (s->candidates.count == 0)
 				fill(s);

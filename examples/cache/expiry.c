@@ -113,7 +113,8 @@ static bool disarm(struct shard *s, struct entry *e)
 static void count_volatile(struct shard *s, int more)
 {
 	size_t now = atomic_load_explicit(&s->volatile_keys, memory_order_relaxed);
-	atomic_store_explicit(&s->volatile_keys, now + (size_t)(ptrdiff_t)more, memory_order_relaxed);
+	atomic_store_explicit(&s->volatile_keys, now + (size_t)(ptrdiff_t)more,
+			      memory_order_relaxed);
 }
 
 static void give_back(struct shard *s, struct entry *e)

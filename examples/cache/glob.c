@@ -13,7 +13,8 @@ static bool set_matches(const char *at, const char *end, char c, const char **ne
 		if (*at == '\\' && end - at >= 2) {
 			matches |= *++at == c;
 		} else if (end - at >= 3 && at[1] == '-') {
-			unsigned char low = (unsigned char)at[0], high = (unsigned char)at[2], x = (unsigned char)c;
+			unsigned char low = (unsigned char)at[0], high = (unsigned char)at[2],
+				      x = (unsigned char)c;
 			matches |= low <= high ? low <= x && x <= high : high <= x && x <= low;
 			at += 2;
 		} else {
@@ -38,7 +39,8 @@ static bool one_matches(const char *at, const char *end, char c, const char **ne
 
 bool glob_matches(struct slice pattern, struct slice text)
 {
-	const char *p = pattern.data, *p_end = p + pattern.length, *t = text.data, *t_end = t + text.length;
+	const char *p = pattern.data, *p_end = p + pattern.length, *t = text.data,
+		   *t_end = t + text.length;
 	const char *star = NULL, *star_text = NULL, *next;
 	while (t < t_end) {
 		if (p < p_end && *p == '*') {

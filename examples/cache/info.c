@@ -46,7 +46,8 @@ static void server_section(struct buffer *out, const struct figures *f)
 	line(out, "process_id:%d", (int)getpid());
 	line(out, "tcp_port:%u", cache.port);
 	line(out, "io_threads_active:%u", cache.loop_count);
-	line(out, "server_time_usec:%" PRIu64, (tw_service_now(cache.service) + cache.unix_offset_ns) / TW_MICROSECOND);
+	line(out, "server_time_usec:%" PRIu64,
+	     (tw_service_now(cache.service) + cache.unix_offset_ns) / TW_MICROSECOND);
 	line(out, "uptime_in_seconds:%" PRIu64, uptime_s());
 	line(out, "uptime_in_days:%" PRIu64, uptime_s() / 86400);
 }
@@ -61,7 +62,8 @@ static void clients_section(struct buffer *out, const struct figures *f)
 static void memory_section(struct buffer *out, const struct figures *f)
 {
 	uint64_t most = atomic_load_explicit(&cache.maxmemory, memory_order_relaxed);
-	line(out, "used_memory:%" PRIu64, f->totals.key_bytes + f->timers.memory_bytes + f->totals.client_bytes);
+	line(out, "used_memory:%" PRIu64,
+	     f->totals.key_bytes + f->timers.memory_bytes + f->totals.client_bytes);
 	line(out, "used_memory_rss:%" PRIu64, info_resident_bytes());
 	line(out, "used_memory_dataset:%" PRIu64, f->totals.key_bytes);
 	line(out, "used_memory_timers:%" PRIu64, f->timers.memory_bytes);
@@ -115,8 +117,8 @@ static void keyspace_section(struct buffer *out, const struct figures *f)
 
 static void latency_lines(struct buffer *out, const char *name, const struct tw_latency *l)
 {
-	line(out, "timers_%s_usec:p50=%" PRIu64 ",p99=%" PRIu64 ",p99.9=%" PRIu64 ",max=%" PRIu64, name,
-	     l->p50_ns / 1000, l->p99_ns / 1000, l->p999_ns / 1000, l->max_ns / 1000);
+	line(out, "timers_%s_usec:p50=%" PRIu64 ",p99=%" PRIu64 ",p99.9=%" PRIu64 ",max=%" PRIu64,
+	     name, l->p50_ns / 1000, l->p99_ns / 1000, l->p999_ns / 1000, l->max_ns / 1000);
 }
 
 /*
@@ -165,8 +167,8 @@ static const struct {
 static bool is_wanted(const struct call *c, const char *name)
 {
 	for (size_t i = 1; i < c->argc; i++)
-		if (slice_is(c->argv[i], name) || slice_is(c->argv[i], "all") || slice_is(c->argv[i], "everything") ||
-		    slice_is(c->argv[i], "default"))
+		if (slice_is(c->argv[i], name) || slice_is(c->argv[i], "all") ||
+		    slice_is(c->argv[i], "everything") || slice_is(c->argv[i], "default"))
 			return true;
 	return c->argc == 1;
 }

@@ -11,7 +11,8 @@
 #define INFO_REDIS_VERSION "7.0.15" /* clients choose features by it */
 
 struct totals {
-	uint64_t connections, rejected, commands, hits, misses, errors, input_bytes, output_bytes, protocol_errors;
+	uint64_t connections, rejected, commands, hits, misses, errors, input_bytes, output_bytes,
+	    protocol_errors;
 	uint64_t slow_subscribers;
 	uint64_t keys, volatile_keys, key_bytes;
 	uint64_t volatile_made, expired, evicted, volatile_ended, met_in_flight, timers_refused;

@@ -90,7 +90,9 @@ bool store(struct place *p, size_t length, size_t keep, int64_t deadline_ms)
 	e->value_length = (uint32_t)length;
 	if (keep > 0)
 		memcpy(entry_room(e), entry_room(old), keep);
-	uint64_t deadline = deadline_ms != DEADLINE_KEEP ? (uint64_t)deadline_ms : old != NULL ? old->deadline_ms : 0;
+	uint64_t deadline = deadline_ms != DEADLINE_KEEP ? (uint64_t)deadline_ms
+			    : old != NULL                ? old->deadline_ms
+							 : 0;
 	if (deadline != 0 && !expiry_set(p->shard, e, deadline)) {
 		expiry_retire(p->shard, e);
 		return false;
@@ -221,7 +223,8 @@ static void retire(void *arg, struct shard *s, struct entry *e)
 
 void cmd_flush(struct call *c)
 {
-	if (c->argc > 2 || (c->argc == 2 && !slice_is(c->argv[1], "sync") && !slice_is(c->argv[1], "async"))) {
+	if (c->argc > 2 ||
+	    (c->argc == 2 && !slice_is(c->argv[1], "sync") && !slice_is(c->argv[1], "async"))) {
 		reply_syntax_error(c);
 		return;
 	}

@@ -89,7 +89,8 @@ static void refuse(struct loop *l, int fd)
 static void admit(struct loop *l, int fd, const struct sockaddr_in *peer)
 {
 	char name[64] = "unix:0";
-	if (atomic_fetch_add_explicit(&cache.clients, 1, memory_order_relaxed) >= cache.max_clients) {
+	if (atomic_fetch_add_explicit(&cache.clients, 1, memory_order_relaxed) >=
+	    cache.max_clients) {
 		atomic_fetch_sub_explicit(&cache.clients, 1, memory_order_relaxed);
 		refuse(l, fd);
 		return;
@@ -97,7 +98,8 @@ static void admit(struct loop *l, int fd, const struct sockaddr_in *peer)
 	if (peer->sin_family == AF_INET) {
 		char text[INET_ADDRSTRLEN];
 		set_options(fd);
-		snprintf(name, sizeof(name), "%s:%u", inet_ntop(AF_INET, &peer->sin_addr, text, sizeof(text)),
+		snprintf(name, sizeof(name), "%s:%u",
+			 inet_ntop(AF_INET, &peer->sin_addr, text, sizeof(text)),
 			 ntohs(peer->sin_port));
 	}
 	figure_add(&l->figures.connections, 1);
@@ -119,7 +121,8 @@ static void accept_some(struct loop *l, int listen_fd)
 	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
 		struct sockaddr_in peer = {0};
 		socklen_t length = sizeof(peer);
-		int fd = accept4(listen_fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(listen_fd, (struct sockaddr *)&peer, &length,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd >= 0)
 			admit(l, fd, &peer);
 		else if (errno == EMFILE || errno == ENFILE)
@@ -203,7 +206,8 @@ void loop_watch(struct client *c, uint32_t events)
 	struct epoll_event event = {.events = events, .data.ptr = c};
 	if (c->watched == events)
 		return;
-	epoll_ctl(c->loop->epoll_fd, c->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, c->fd, &event);
+	epoll_ctl(c->loop->epoll_fd, c->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, c->fd,
+		  &event);
 	c->watched = events;
 }
 
@@ -215,9 +219,9 @@ bool loop_init(struct loop *l, int listen_fd, int unix_fd, int service_fd)
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return l->epoll_fd >= 0 && l->event_fd >= 0 && l->spare_fd >= 0 && watch(l, &l->event_fd, EPOLLIN) &&
-	       watch(l, &l->listen_fd, EPOLLIN) && watch(l, &l->unix_fd, EPOLLIN | EPOLLEXCLUSIVE) &&
-	       watch(l, &l->service_fd, EPOLLIN);
+	return l->epoll_fd >= 0 && l->event_fd >= 0 && l->spare_fd >= 0 &&
+	       watch(l, &l->event_fd, EPOLLIN) && watch(l, &l->listen_fd, EPOLLIN) &&
+	       watch(l, &l->unix_fd, EPOLLIN | EPOLLEXCLUSIVE) && watch(l, &l->service_fd, EPOLLIN);
 }
 
 bool loop_start(struct loop *l, unsigned number)

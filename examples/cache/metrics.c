@@ -22,8 +22,8 @@ static int listen_fd = -1;
 
 static void figure(FILE *out, const char *name, const char *type, const char *help, uint64_t value)
 {
-	fprintf(out, "# HELP tickcache_%s %s\n# TYPE tickcache_%s %s\ntickcache_%s %" PRIu64 "\n", name, help, name,
-		type, name, value);
+	fprintf(out, "# HELP tickcache_%s %s\n# TYPE tickcache_%s %s\ntickcache_%s %" PRIu64 "\n",
+		name, help, name, type, name, value);
 }
 
 static void own_figures(FILE *out)
@@ -31,7 +31,8 @@ static void own_figures(FILE *out)
 	struct totals t;
 	totals_get(&t);
 	figure(out, "connections_total", "counter", "Clients accepted.", t.connections);
-	figure(out, "rejected_connections_total", "counter", "Clients refused at the limit.", t.rejected);
+	figure(out, "rejected_connections_total", "counter", "Clients refused at the limit.",
+	       t.rejected);
 	figure(out, "clients", "gauge", "Clients connected.", t.clients);
 	figure(out, "commands_total", "counter", "Commands run.", t.commands);
 	figure(out, "errors_total", "counter", "Commands answered by an error.", t.errors);
@@ -41,9 +42,11 @@ static void own_figures(FILE *out)
 	figure(out, "volatile_keys", "gauge", "Keys with a deadline.", t.volatile_keys);
 	figure(out, "expired_keys_total", "counter", "Keys removed at their deadline.", t.expired);
 	figure(out, "evicted_keys_total", "counter", "Keys removed for want of memory.", t.evicted);
-	figure(out, "slow_subscribers_total", "counter", "Subscribers disconnected.", t.slow_subscribers);
+	figure(out, "slow_subscribers_total", "counter", "Subscribers disconnected.",
+	       t.slow_subscribers);
 	figure(out, "key_bytes", "gauge", "Memory of keys and of the table.", t.key_bytes);
-	figure(out, "resident_bytes", "gauge", "Resident memory of the process.", info_resident_bytes());
+	figure(out, "resident_bytes", "gauge", "Resident memory of the process.",
+	       info_resident_bytes());
 }
 
 static void answer(int fd)
@@ -87,7 +90,8 @@ static bool read_head(int fd)
 
 static void *serve(void *arg)
 {
-	static const char missing[] = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+	static const char missing[] =
+	    "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 	(void)arg;
 	for (;;) {
 		int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);

@@ -9,9 +9,10 @@ static const struct {
 	char letter;
 	unsigned flag;
 } letters[] = {
-    {'g', NOTIFY_GENERIC}, {'$', NOTIFY_STRING},   {'l', NOTIFY_LIST},     {'s', NOTIFY_SET},    {'h', NOTIFY_HASH},
-    {'z', NOTIFY_ZSET},    {'x', NOTIFY_EXPIRED},  {'e', NOTIFY_EVICTED},  {'t', NOTIFY_STREAM}, {'d', NOTIFY_MODULE},
-    {'A', NOTIFY_ALL},     {'K', NOTIFY_KEYSPACE}, {'E', NOTIFY_KEYEVENT}, {'m', NOTIFY_MISS},   {'n', NOTIFY_NEW},
+    {'g', NOTIFY_GENERIC},  {'$', NOTIFY_STRING}, {'l', NOTIFY_LIST},    {'s', NOTIFY_SET},
+    {'h', NOTIFY_HASH},     {'z', NOTIFY_ZSET},   {'x', NOTIFY_EXPIRED}, {'e', NOTIFY_EVICTED},
+    {'t', NOTIFY_STREAM},   {'d', NOTIFY_MODULE}, {'A', NOTIFY_ALL},     {'K', NOTIFY_KEYSPACE},
+    {'E', NOTIFY_KEYEVENT}, {'m', NOTIFY_MISS},   {'n', NOTIFY_NEW},
 };
 
 #define LETTERS (sizeof(letters) / sizeof(letters[0]))
@@ -35,7 +36,8 @@ void notify_letters(unsigned flags, char *out)
 {
 	bool all = (flags & NOTIFY_ALL) == NOTIFY_ALL;
 	for (size_t i = 0; i < LETTERS; i++) {
-		bool in_all = (letters[i].flag & NOTIFY_ALL) != 0, is_all = letters[i].flag == NOTIFY_ALL;
+		bool in_all = (letters[i].flag & NOTIFY_ALL) != 0,
+		     is_all = letters[i].flag == NOTIFY_ALL;
 		if (is_all ? all : (flags & letters[i].flag) != 0 && !(all && in_all))
 			*out++ = letters[i].letter;
 	}

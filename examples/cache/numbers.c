@@ -103,7 +103,8 @@ void cmd_incrbyfloat(struct call *c)
 	char text[MAX_DECIMAL];
 	long double value = 0, by;
 	struct place p = place_lock(c->argv[1]);
-	if ((p.entry != NULL && !slice_float(entry_value(p.entry), &value)) || !slice_float(c->argv[2], &by)) {
+	if ((p.entry != NULL && !slice_float(entry_value(p.entry), &value)) ||
+	    !slice_float(c->argv[2], &by)) {
 		reply_error(c->out, "ERR value is not a valid float");
 	} else if (!isfinite(value + by)) {
 		reply_error(c->out, "ERR increment would produce NaN or Infinity");
@@ -126,7 +127,8 @@ static bool is_too_long(struct call *c, size_t length)
 }
 
 /* Makes the value at least so long, filled up with zero bytes, and writes the part. */
-static void write_part(struct call *c, struct place *p, size_t offset, struct slice part, const char *event)
+static void write_part(struct call *c, struct place *p, size_t offset, struct slice part,
+		       const char *event)
 {
 	size_t had = p->entry != NULL ? p->entry->value_length : 0, end = offset + part.length;
 	size_t length = had > end ? had : end;
@@ -197,6 +199,7 @@ void cmd_getrange(struct call *c)
 	if (!take_integer(c, c->argv[2], &start) || !take_integer(c, c->argv[3], &end))
 		return;
 	struct place p = place_read(c, c->argv[1]);
-	reply_slice(c->out, p.entry != NULL ? part_of(entry_value(p.entry), start, end) : SLICE(""));
+	reply_slice(c->out,
+		    p.entry != NULL ? part_of(entry_value(p.entry), start, end) : SLICE(""));
 	place_unlock(&p);
 }

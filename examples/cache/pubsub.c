@@ -224,7 +224,8 @@ static void enlist(struct subscriber *s)
 		loop_wake(loop);
 }
 
-static void mail_add(struct subscriber *s, const struct topic *pattern, struct slice channel, struct slice message)
+static void mail_add(struct subscriber *s, const struct topic *pattern, struct slice channel,
+		     struct slice message)
 {
 	if (s->overflowed)
 		return;

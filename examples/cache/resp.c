@@ -162,8 +162,8 @@ static enum resp_answer parse_inline(struct resp_parser *p, const char *data, si
 /* ------------------------------------------------------------------ arrays of bulk strings */
 
 /* The line at `used`, without its first character and its end. RESP_MORE: it has not arrived. */
-static enum resp_answer read_line(struct resp_parser *p, const char *data, size_t length, const char *too_big,
-				  struct slice *line)
+static enum resp_answer read_line(struct resp_parser *p, const char *data, size_t length,
+				  const char *too_big, struct slice *line)
 {
 	const char *start = data + p->used;
 	size_t left = length - p->used;
@@ -183,7 +183,8 @@ static enum resp_answer parse_bulk_length(struct resp_parser *p, const char *dat
 	if (answer != RESP_READY)
 		return answer;
 	if (line.data[-1] != '$') {
-		snprintf(p->error, sizeof(p->error), "Protocol error: expected '$', got '%c'", line.data[-1]);
+		snprintf(p->error, sizeof(p->error), "Protocol error: expected '$', got '%c'",
+			 line.data[-1]);
 		return RESP_ERROR;
 	}
 	if (!slice_integer(line, &p->bulk) || p->bulk < 0 || p->bulk > p->max_bulk)

@@ -28,7 +28,8 @@ static void collect(void *arg, struct shard *s, struct entry *e)
 	struct found *f = arg;
 	(void)s;
 	f->visited++;
-	if (f->none || !expiry_visible(e) || (f->has_pattern && !glob_matches(f->pattern, entry_key(e))))
+	if (f->none || !expiry_visible(e) ||
+	    (f->has_pattern && !glob_matches(f->pattern, entry_key(e))))
 		return;
 	reply_slice(&f->names, entry_key(e));
 	f->count++;

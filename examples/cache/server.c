@@ -129,7 +129,8 @@ static struct options take_options(int argc, char **argv)
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
-	struct options o = {.port = 6379, .threads = 1, .max_clients = WANTED_CLIENTS, .bind = "127.0.0.1"};
+	struct options o = {
+	    .port = 6379, .threads = 1, .max_clients = WANTED_CLIENTS, .bind = "127.0.0.1"};
 	int option;
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
 		take_option(&o, option, optarg);
@@ -151,7 +152,8 @@ static unsigned fit_clients(unsigned long wanted, unsigned long threads)
 	getrlimit(RLIMIT_NOFILE, &files);
 	rlim_t spare = SPARE_DESCRIPTORS + 4 * threads, needed = wanted + spare;
 	if (files.rlim_cur < needed) {
-		struct rlimit more = {files.rlim_max < needed ? files.rlim_max : needed, files.rlim_max};
+		struct rlimit more = {files.rlim_max < needed ? files.rlim_max : needed,
+				      files.rlim_max};
 		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
 			files = more;
 	}
@@ -165,7 +167,8 @@ static unsigned fit_clients(unsigned long wanted, unsigned long threads)
 
 static int make_service(enum drive drive)
 {
-	struct tw_service_config config = {.size = sizeof(config), .max_timers = MAX_TIMERS, .thread_name = "cache"};
+	struct tw_service_config config = {
+	    .size = sizeof(config), .max_timers = MAX_TIMERS, .thread_name = "cache"};
 	struct timespec now;
 	if (drive != DRIVE_POOL)
 		config.executor = tw_executor_inline();
@@ -176,7 +179,8 @@ static int make_service(enum drive drive)
 		return error;
 	clock_gettime(CLOCK_REALTIME, &now);
 	cache.started_ns = tw_service_now(cache.service);
-	cache.unix_offset_ns = (uint64_t)now.tv_sec * TW_SECOND + (uint64_t)now.tv_nsec - cache.started_ns;
+	cache.unix_offset_ns =
+	    (uint64_t)now.tv_sec * TW_SECOND + (uint64_t)now.tv_nsec - cache.started_ns;
 	return 0;
 }
 
@@ -195,7 +199,8 @@ static int open_loops(const struct options *o)
 		return unix_fd;
 	for (unsigned i = 0; i < cache.loop_count; i++) {
 		int fd = loop_listen(o->bind, cache.port);
-		int service_fd = o->drive == DRIVE_LOOP && i == 0 ? tw_service_fd(cache.service) : -1;
+		int service_fd =
+		    o->drive == DRIVE_LOOP && i == 0 ? tw_service_fd(cache.service) : -1;
 		if (fd < 0)
 			return fd;
 		cache.port = port_of(fd); /* the first socket may choose it, the others share it */
@@ -259,11 +264,14 @@ static bool ledgers_balance(void)
 	char why[160] = "";
 	tw_service_stats(cache.service, &s);
 	totals_get(&t);
-	bool timers = s.pending == 0 && s.scheduled == s.fired + s.cancelled + s.dropped + s.late_dropped &&
+	bool timers = s.pending == 0 &&
+		      s.scheduled == s.fired + s.cancelled + s.dropped + s.late_dropped &&
 		      tw_service_validate(cache.service, why, sizeof(why)) == 0;
 	bool keys = t.volatile_made == t.expired + t.evicted + t.volatile_ended + t.volatile_keys;
-	printf("timers: %" PRIu64 " scheduled, %" PRIu64 " fired, %" PRIu64 " cancelled, %" PRIu64 " dropped: %s%s\n",
-	       s.scheduled, s.fired, s.cancelled, s.dropped, timers ? "balanced" : "NOT BALANCED ", why);
+	printf("timers: %" PRIu64 " scheduled, %" PRIu64 " fired, %" PRIu64 " cancelled, %" PRIu64
+	       " dropped: %s%s\n",
+	       s.scheduled, s.fired, s.cancelled, s.dropped, timers ? "balanced" : "NOT BALANCED ",
+	       why);
 	printf("deadlines: %" PRIu64 " made, %" PRIu64 " expired, %" PRIu64 " evicted, %" PRIu64
 	       " ended otherwise, %" PRIu64 " present: %s\n",
 	       t.volatile_made, t.expired, t.evicted, t.volatile_ended, t.volatile_keys,
@@ -326,7 +334,8 @@ int main(int argc, char **argv)
 		error = start_loops();
 	if (error != 0)
 		return fail("cannot serve", -error);
-	printf("ready on %s:%u, %lu thread%s\n", o.bind, cache.port, o.threads, o.threads == 1 ? "" : "s");
+	printf("ready on %s:%u, %lu thread%s\n", o.bind, cache.port, o.threads,
+	       o.threads == 1 ? "" : "s");
 	fflush(stdout);
 	wait_for_end(&end);
 	return stop(&o) ? 0 : 1;

@@ -26,8 +26,8 @@ static inline void mix(uint64_t v[4], int rounds)
 
 static inline uint64_t hash(const uint64_t seed[2], const void *bytes, size_t length, int c, int d)
 {
-	uint64_t v[4] = {seed[0] ^ 0x736f6d6570736575, seed[1] ^ 0x646f72616e646f6d, seed[0] ^ 0x6c7967656e657261,
-			 seed[1] ^ 0x7465646279746573};
+	uint64_t v[4] = {seed[0] ^ 0x736f6d6570736575, seed[1] ^ 0x646f72616e646f6d,
+			 seed[0] ^ 0x6c7967656e657261, seed[1] ^ 0x7465646279746573};
 	const unsigned char *at = bytes, *end = at + (length & ~(size_t)7);
 	uint64_t word;
 	for (; at < end; at += 8) {

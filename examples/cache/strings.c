@@ -47,10 +47,11 @@ static bool take_options(struct call *c, size_t first, bool is_set, struct set_o
 	*o = (struct set_options){0};
 	for (size_t i = first; i < c->argc; i++) {
 		size_t k = 0, count = sizeof(options) / sizeof(options[0]);
-		while (k < count &&
-		       (!slice_is(c->argv[i], options[k].word) || !(is_set ? options[k].in_set : options[k].in_getex)))
+		while (k < count && (!slice_is(c->argv[i], options[k].word) ||
+				     !(is_set ? options[k].in_set : options[k].in_getex)))
 			k++;
-		if (k == count || (o->flags & options[k].excluded_by) || (options[k].has_value && i + 1 == c->argc)) {
+		if (k == count || (o->flags & options[k].excluded_by) ||
+		    (options[k].has_value && i + 1 == c->argc)) {
 			reply_syntax_error(c);
 			return false;
 		}
@@ -62,7 +63,8 @@ static bool take_options(struct call *c, size_t first, bool is_set, struct set_o
 }
 
 /* A deadline that lies in the future of 1970: SET and GETEX refuse others. */
-static bool take_positive_deadline(struct call *c, struct slice when, unsigned flags, int64_t *out_ms)
+static bool take_positive_deadline(struct call *c, struct slice when, unsigned flags,
+				   int64_t *out_ms)
 {
 	int64_t value;
 	enum time_unit unit = flags & (RELATIVE_S | ABSOLUTE_S) ? UNIT_SECONDS : UNIT_MS;
@@ -84,7 +86,8 @@ static void reply_value(struct call *c, const struct place *p)
 }
 
 /* Stores, notifies, and replies +OK if wanted. */
-static void set_and_tell(struct call *c, struct place *p, struct slice value, int64_t deadline_ms, bool wants_ok)
+static void set_and_tell(struct call *c, struct place *p, struct slice value, int64_t deadline_ms,
+			 bool wants_ok)
 {
 	if (!store_value(p, value, deadline_ms)) {
 		if (wants_ok)
@@ -119,7 +122,8 @@ void cmd_set(struct call *c)
 	bool wants_old = (o.flags & WANTS_OLD) != 0;
 	if (wants_old)
 		reply_value(c, &p);
-	if (((o.flags & ONLY_NEW) && p.entry != NULL) || ((o.flags & ONLY_OLD) && p.entry == NULL)) {
+	if (((o.flags & ONLY_NEW) && p.entry != NULL) ||
+	    ((o.flags & ONLY_OLD) && p.entry == NULL)) {
 		if (!wants_old)
 			reply_null(c->out, c->resp3);
 	} else {

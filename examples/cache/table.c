@@ -139,7 +139,8 @@ static struct entry **link_of(struct shard *s, uint64_t hash, const struct entry
 struct entry *table_find(struct shard *s, uint64_t hash, struct slice key)
 {
 	struct entry *e = s->buckets[bucket_of(s, hash)];
-	while (e != NULL && (e->key_length != key.length || memcmp(e->bytes, key.data, key.length) != 0))
+	while (e != NULL &&
+	       (e->key_length != key.length || memcmp(e->bytes, key.data, key.length) != 0))
 		e = e->next;
 	return e;
 }

@@ -71,7 +71,8 @@ extern struct shard shards[SHARDS];
 
 static inline void figure_add(_Atomic uint64_t *figure, uint64_t n)
 {
-	atomic_store_explicit(figure, atomic_load_explicit(figure, memory_order_relaxed) + n, memory_order_relaxed);
+	atomic_store_explicit(figure, atomic_load_explicit(figure, memory_order_relaxed) + n,
+			      memory_order_relaxed);
 }
 
 static inline uint64_t figure_read(_Atomic uint64_t *figure)

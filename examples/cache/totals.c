@@ -38,7 +38,8 @@ static void add_loop(struct totals *t, struct loop_figures *f)
 void totals_get(struct totals *t)
 {
 	*t = (struct totals){.clients = atomic_load_explicit(&cache.clients, memory_order_relaxed)};
-	t->client_bytes = t->clients * sizeof(struct client) + cache.loop_count * sizeof(struct loop);
+	t->client_bytes =
+	    t->clients * sizeof(struct client) + cache.loop_count * sizeof(struct loop);
 	for (size_t i = 0; i < SHARDS; i++)
 		add_shard(t, &shards[i]);
 	for (unsigned i = 0; i < cache.loop_count; i++)

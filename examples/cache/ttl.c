@@ -19,13 +19,15 @@ static bool take_conditions(struct call *c, struct conditions *o)
 			      : slice_is(c->argv[i], "lt") ? &o->lt
 							   : NULL;
 		if (which == NULL) {
-			reply_error(c->out, "ERR Unsupported option %.*s", (int)c->argv[i].length, c->argv[i].data);
+			reply_error(c->out, "ERR Unsupported option %.*s", (int)c->argv[i].length,
+				    c->argv[i].data);
 			return false;
 		}
 		*which = true;
 	}
 	if (o->nx && (o->xx || o->gt || o->lt)) {
-		reply_error(c->out, "ERR NX and XX, GT or LT options at the same time are not compatible");
+		reply_error(c->out,
+			    "ERR NX and XX, GT or LT options at the same time are not compatible");
 		return false;
 	}
 	if (o->gt && o->lt) {

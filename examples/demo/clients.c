@@ -38,7 +38,8 @@ static const struct kind population[CLIENT_KINDS] = {
     [CLIENT_STEADY] = {"a request each 500 ms", 300, .from_ns = 0, .over_ns = 2000 * NS_PER_MS},
     [CLIENT_HALTING] = {"heads in pieces, in time", 200, .from_ns = 0, .over_ns = 2000 * NS_PER_MS},
     [CLIENT_PATIENT] = {"ask for 300 ms of work", 200, .from_ns = 0, .over_ns = 2000 * NS_PER_MS},
-    [CLIENT_VILLAIN] = {"misbehave, are banned", 20, .from_ns = 1000 * NS_PER_MS, .over_ns = 4000 * NS_PER_MS},
+    [CLIENT_VILLAIN] = {"misbehave, are banned", 20, .from_ns = 1000 * NS_PER_MS,
+			.over_ns = 4000 * NS_PER_MS},
 };
 
 static void set_timeouts(struct clients *c)
@@ -70,7 +71,8 @@ static void fill(struct clients *c)
 	for (unsigned k = 0; k < CLIENT_KINDS; k++) {
 		const struct kind *kind = &c->kinds[k];
 		for (unsigned number = 0; number < kind->count; number++, i++) {
-			c->all[i] = (struct client){.kind = k, .number = number, .fd = -1, .soonest_ns = NEVER};
+			c->all[i] = (struct client){
+			    .kind = k, .number = number, .fd = -1, .soonest_ns = NEVER};
 			c->next_ns[i] = kind->from_ns + kind->over_ns * number / kind->count;
 		}
 		if (!client_is_active(k))
@@ -96,7 +98,8 @@ bool clients_init(struct clients *c, uint16_t port, const struct time_limits *li
 bool clients_connect(struct clients *all, struct client *c)
 {
 	bool villain = c->kind == CLIENT_VILLAIN;
-	c->fd = page_connect(all->port, villain ? ADDRESS_OF_VILLAINS + c->number : ADDRESS_OF_KINDS + c->kind);
+	c->fd = page_connect(all->port, villain ? ADDRESS_OF_VILLAINS + c->number
+						: ADDRESS_OF_KINDS + c->kind);
 	if (c->fd < 0)
 		return false;
 	/*

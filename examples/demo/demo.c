@@ -24,8 +24,10 @@
 #define LOAD_CONNECTIONS 256
 #define LAST_MOMENT_NS (22 * NS_PER_S)
 
-static const struct time_limits limits = {
-    .head_ns = 2 * NS_PER_S, .request_ns = 1 * NS_PER_S, .idle_ns = 3 * NS_PER_S, .ban_ns = 2 * NS_PER_S};
+static const struct time_limits limits = {.head_ns = 2 * NS_PER_S,
+					  .request_ns = 1 * NS_PER_S,
+					  .idle_ns = 3 * NS_PER_S,
+					  .ban_ns = 2 * NS_PER_S};
 
 struct demo {
 	struct process server, load;
@@ -77,10 +79,12 @@ static void start_load(struct demo *d)
 
 static void announce(const struct demo *d)
 {
-	printf("server on 127.0.0.1:%u; timeouts: head %.0f s, request %.0f s, idle %.0f s, ban %.0f s\n"
+	printf("server on 127.0.0.1:%u; timeouts: head %.0f s, request %.0f s, idle %.0f s, ban "
+	       "%.0f s\n"
 	       "wrk with %d connections, and %zu clients of other kinds\n\n",
-	       d->port, in_ms(limits.head_ns) / 1e3, in_ms(limits.request_ns) / 1e3, in_ms(limits.idle_ns) / 1e3,
-	       in_ms(limits.ban_ns) / 1e3, LOAD_CONNECTIONS, d->clients.count);
+	       d->port, in_ms(limits.head_ns) / 1e3, in_ms(limits.request_ns) / 1e3,
+	       in_ms(limits.idle_ns) / 1e3, in_ms(limits.ban_ns) / 1e3, LOAD_CONNECTIONS,
+	       d->clients.count);
 }
 
 static void read_page(struct demo *d)

@@ -20,7 +20,8 @@ static inline uint64_t instant_ns(void)
 
 static inline void sleep_until_ns(uint64_t when_ns)
 {
-	struct timespec t = {.tv_sec = (time_t)(when_ns / NS_PER_S), .tv_nsec = (long)(when_ns % NS_PER_S)};
+	struct timespec t = {.tv_sec = (time_t)(when_ns / NS_PER_S),
+			     .tv_nsec = (long)(when_ns % NS_PER_S)};
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0)
 		;
 }

@@ -24,12 +24,14 @@ static bool bind_source(int fd, uint32_t source)
 
 int page_connect(uint16_t port, uint32_t source)
 {
-	struct sockaddr_in address = {
-	    .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons(port),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	if ((source == 0 || bind_source(fd, source)) && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+	if ((source == 0 || bind_source(fd, source)) &&
+	    connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		return fd;
 	close(fd);
 	return -1;
@@ -52,7 +54,8 @@ bool page_read(int fd, struct page *p)
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	if (send(fd, question, sizeof(question) - 1, MSG_NOSIGNAL) < 0)
 		return false;
-	for (size_t length = 0; body == NULL && length < sizeof(p->text) - 1; body = whole_body(p->text)) {
+	for (size_t length = 0; body == NULL && length < sizeof(p->text) - 1;
+	     body = whole_body(p->text)) {
 		ssize_t n = recv(fd, p->text + length, sizeof(p->text) - 1 - length, 0);
 		if (n <= 0)
 			return false;

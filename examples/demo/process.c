@@ -47,7 +47,8 @@ static bool read_some(struct process *p, int timeout_ms)
 	size_t room = sizeof(p->output) - 1 - p->length;
 	if (poll(&ready, 1, timeout_ms) <= 0)
 		return true;
-	ssize_t n = read(p->output_fd, room > 0 ? p->output + p->length : beyond, room > 0 ? room : sizeof(beyond));
+	ssize_t n = read(p->output_fd, room > 0 ? p->output + p->length : beyond,
+			 room > 0 ? room : sizeof(beyond));
 	if (n > 0 && room > 0)
 		p->length += (size_t)n;
 	p->output[p->length] = 0;

@@ -17,18 +17,19 @@ static const char heading[] =
 static double rate(const struct table *t, const struct page *now, const char *name)
 {
 	uint64_t from_ns = t->before.read_ns;
-	return (double)(page_value(now, name) - page_value(&t->before, name)) * 1e9 / (double)(now->read_ns - from_ns);
+	return (double)(page_value(now, name) - page_value(&t->before, name)) * 1e9 /
+	       (double)(now->read_ns - from_ns);
 }
 
 static void print_row(const struct table *t, const struct page *now, uint64_t started_ns)
 {
-	printf("%4.1f  %7" PRIu64 " %9.0f  %8" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %6" PRIu64
-	       " %5.2f %6.2f %9.0f %7.1f\n",
-	       (double)(now->read_ns - started_ns) / 1e9, page_value(now, "open"), rate(t, now, "requests"),
-	       page_value(now, "pending"), page_value(now, "scheduled"), page_value(now, "cancelled"),
-	       page_value(now, "touched"), page_value(now, "fired"), in_ms(page_value(now, "all_p50_ns")),
-	       in_ms(page_value(now, "all_p99_ns")), rate(t, now, "wakeups"),
-	       (double)page_value(now, "resident_bytes") / 1e6);
+	printf("%4.1f  %7" PRIu64 " %9.0f  %8" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
+	       " %6" PRIu64 " %5.2f %6.2f %9.0f %7.1f\n",
+	       (double)(now->read_ns - started_ns) / 1e9, page_value(now, "open"),
+	       rate(t, now, "requests"), page_value(now, "pending"), page_value(now, "scheduled"),
+	       page_value(now, "cancelled"), page_value(now, "touched"), page_value(now, "fired"),
+	       in_ms(page_value(now, "all_p50_ns")), in_ms(page_value(now, "all_p99_ns")),
+	       rate(t, now, "wakeups"), (double)page_value(now, "resident_bytes") / 1e6);
 }
 
 static void print_clients(const struct clients *clients)

@@ -51,13 +51,17 @@ static struct bounds bounds_of(const struct evidence *e)
 	uint64_t clients_ns = e->clients->longest_turn_ns;
 	struct bounds b = {.server_ns = ticks_ns + wait_ns + oversleep_ns};
 	b.client_ns = b.server_ns + loop_ns + hand_back_ns + clients_ns + oversleep_ns;
-	printf("\nallowed lateness, ms: in the server %.2f = 2 ticks %.2f + longest wait for a worker %.2f + control "
+	printf("\nallowed lateness, ms: in the server %.2f = 2 ticks %.2f + longest wait for a "
+	       "worker %.2f + control "
 	       "thread's longest oversleep %.2f\n",
 	       in_ms(b.server_ns), in_ms(ticks_ns), in_ms(wait_ns), in_ms(oversleep_ns));
-	printf("                      at a client %.2f = the same + way in %.2f + way back %.2f + clients' turn %.2f + "
+	printf("                      at a client %.2f = the same + way in %.2f + way back %.2f + "
+	       "clients' turn %.2f + "
 	       "oversleep %.2f\n",
-	       in_ms(b.client_ns), in_ms(loop_ns), in_ms(hand_back_ns), in_ms(clients_ns), in_ms(oversleep_ns));
-	printf("control thread: %zu sleeps to the next tick, late by %.2f ms (median), %.2f (p99), %.2f (longest)\n",
+	       in_ms(b.client_ns), in_ms(loop_ns), in_ms(hand_back_ns), in_ms(clients_ns),
+	       in_ms(oversleep_ns));
+	printf("control thread: %zu sleeps to the next tick, late by %.2f ms (median), %.2f (p99), "
+	       "%.2f (longest)\n",
 	       e->oversleep->count, in_ms((uint64_t)sample_percentile_ns(e->oversleep, 50)),
 	       in_ms((uint64_t)sample_percentile_ns(e->oversleep, 99)), in_ms(oversleep_ns));
 	return b;
@@ -71,14 +75,18 @@ static void judge_cut_off(const struct evidence *e, enum client_kind k, uint64_t
 	for (size_t i = 0; i < e->clients->count; i++) {
 		const struct client *c = &e->clients->all[i];
 		if (c->kind == k && c->ended_ns != 0)
-			sample_add(&late, (int64_t)(c->ended_ns - c->since_ns) - (int64_t)kind->timeout_ns);
+			sample_add(&late, (int64_t)(c->ended_ns - c->since_ns) -
+					      (int64_t)kind->timeout_ns);
 	}
-	int64_t first_ns = sample_percentile_ns(&late, 0), last_ns = sample_percentile_ns(&late, 100);
+	int64_t first_ns = sample_percentile_ns(&late, 0),
+		last_ns = sample_percentile_ns(&late, 100);
 	bool holds = late.count == kind->count && first_ns >= 0 && last_ns <= (int64_t)allowed_ns;
 	check(holds,
-	      "%-26s %5zu of %5u cut off after their %" PRIu64 " s and %6.2f .. %6.2f ms (median %5.2f, p99 %6.2f)",
-	      kind->does, late.count, kind->count, kind->timeout_ns / NS_PER_S, (double)first_ns / 1e6,
-	      (double)last_ns / 1e6, (double)sample_percentile_ns(&late, 50) / 1e6,
+	      "%-26s %5zu of %5u cut off after their %" PRIu64
+	      " s and %6.2f .. %6.2f ms (median %5.2f, p99 %6.2f)",
+	      kind->does, late.count, kind->count, kind->timeout_ns / NS_PER_S,
+	      (double)first_ns / 1e6, (double)last_ns / 1e6,
+	      (double)sample_percentile_ns(&late, 50) / 1e6,
 	      (double)sample_percentile_ns(&late, 99) / 1e6);
 	sample_free(&late);
 }
@@ -100,9 +108,11 @@ static uint64_t figure(const struct evidence *e, const char *timeout, const char
 }
 
 /* The server's side: it must have cut off these and no others, also not wrk's connections. */
-static void judge_timeout(const struct evidence *e, const char *timeout, unsigned count, uint64_t allowed_ns)
+static void judge_timeout(const struct evidence *e, const char *timeout, unsigned count,
+			  uint64_t allowed_ns)
 {
-	bool in_time = figure(e, timeout, "early") == 0 && figure(e, timeout, "max_ns") <= allowed_ns;
+	bool in_time =
+	    figure(e, timeout, "early") == 0 && figure(e, timeout, "max_ns") <= allowed_ns;
 	check(figure(e, timeout, "count") == count && in_time,
 	      "%-8s timers: %5" PRIu64 " ran (%u expected), %" PRIu64
 	      " early, late by %5.2f ms (median) %6.2f (p99) %6.2f (longest)",
@@ -115,7 +125,8 @@ static void judge_answers(const struct evidence *e, uint64_t allowed_ns)
 {
 	check(figure(e, "answer", "early") == 0 && figure(e, "answer", "max_ns") <= allowed_ns &&
 		  figure(e, "answer", "count") > 0,
-	      "%-8s timers: %5" PRIu64 " ran, %" PRIu64 " early, late by %5.2f ms (median) %6.2f (p99) %6.2f (longest)",
+	      "%-8s timers: %5" PRIu64 " ran, %" PRIu64
+	      " early, late by %5.2f ms (median) %6.2f (p99) %6.2f (longest)",
 	      "answer", figure(e, "answer", "count"), figure(e, "answer", "early"),
 	      in_ms(figure(e, "answer", "p50_ns")), in_ms(figure(e, "answer", "p99_ns")),
 	      in_ms(figure(e, "answer", "max_ns")));
@@ -126,10 +137,12 @@ static void judge_answers(const struct evidence *e, uint64_t allowed_ns)
 static void judge_server_side(const struct evidence *e, uint64_t allowed_ns)
 {
 	judge_timeout(e, "head",
-		      expected(e, BIT(CLIENT_SILENT) | BIT(CLIENT_CROWD) | BIT(CLIENT_HALF_HEAD) | BIT(CLIENT_TRICKLE)),
+		      expected(e, BIT(CLIENT_SILENT) | BIT(CLIENT_CROWD) | BIT(CLIENT_HALF_HEAD) |
+				      BIT(CLIENT_TRICKLE)),
 		      allowed_ns);
 	judge_timeout(e, "idle", expected(e, BIT(CLIENT_QUIET)), allowed_ns);
-	judge_timeout(e, "request", expected(e, BIT(CLIENT_OVERLONG) | BIT(CLIENT_DEAF)), allowed_ns);
+	judge_timeout(e, "request", expected(e, BIT(CLIENT_OVERLONG) | BIT(CLIENT_DEAF)),
+		      allowed_ns);
 	judge_timeout(e, "ban", expected(e, BIT(CLIENT_VILLAIN)), allowed_ns);
 	judge_answers(e, allowed_ns);
 }
@@ -154,12 +167,15 @@ static void judge_active(const struct evidence *e, enum client_kind k)
 		soonest_ns = c->soonest_ns < soonest_ns ? c->soonest_ns : soonest_ns;
 	}
 	bool in_time = k != CLIENT_PATIENT || soonest_ns >= 300 * NS_PER_MS;
-	check(open == kind->count && wrong == 0 && in_time, "%-26s %5u of %5u still connected, %u answers, %u wrong",
-	      kind->does, open, kind->count, answers, wrong);
+	check(open == kind->count && wrong == 0 && in_time,
+	      "%-26s %5u of %5u still connected, %u answers, %u wrong", kind->does, open,
+	      kind->count, answers, wrong);
 	if (slowest_ns > 0)
-		printf("        (the longest that one of them let the server wait: %.0f ms)\n", in_ms(slowest_ns));
+		printf("        (the longest that one of them let the server wait: %.0f ms)\n",
+		       in_ms(slowest_ns));
 	if (k == CLIENT_PATIENT)
-		printf("        (the soonest of their answers came after %.3f ms)\n", in_ms(soonest_ns));
+		printf("        (the soonest of their answers came after %.3f ms)\n",
+		       in_ms(soonest_ns));
 }
 
 /* A client knocks every 20 ms, so it sees the end of a ban that much later. */
@@ -171,16 +187,20 @@ static void judge_bans(const struct evidence *e, uint64_t allowed_ns)
 		const struct client *c = &e->clients->all[i];
 		if (c->kind != CLIENT_VILLAIN || c->welcomed_ns == 0 || c->status != 200)
 			continue;
-		sample_add(&late, (int64_t)(c->welcomed_ns - c->since_ns) - (int64_t)e->clients->limits.ban_ns);
+		sample_add(&late, (int64_t)(c->welcomed_ns - c->since_ns) -
+				      (int64_t)e->clients->limits.ban_ns);
 		refused += c->refusals;
 		fewest = c->refusals < fewest ? c->refusals : fewest;
 	}
-	int64_t first_ns = sample_percentile_ns(&late, 0), last_ns = sample_percentile_ns(&late, 100);
+	int64_t first_ns = sample_percentile_ns(&late, 0),
+		last_ns = sample_percentile_ns(&late, 100);
 	bool in_time = first_ns >= 0 && last_ns <= (int64_t)(allowed_ns + 20 * NS_PER_MS);
-	check(late.count == count && in_time && fewest > 0 && refused == page_value(e->page, "refused"),
-	      "%-26s %5zu of %5u refused %u times in all, welcome %.2f .. %.2f ms after their %" PRIu64 " s",
-	      e->clients->kinds[CLIENT_VILLAIN].does, late.count, count, refused, (double)first_ns / 1e6,
-	      (double)last_ns / 1e6, e->clients->limits.ban_ns / NS_PER_S);
+	check(late.count == count && in_time && fewest > 0 &&
+		  refused == page_value(e->page, "refused"),
+	      "%-26s %5zu of %5u refused %u times in all, welcome %.2f .. %.2f ms after their "
+	      "%" PRIu64 " s",
+	      e->clients->kinds[CLIENT_VILLAIN].does, late.count, count, refused,
+	      (double)first_ns / 1e6, (double)last_ns / 1e6, e->clients->limits.ban_ns / NS_PER_S);
 	sample_free(&late);
 }
 
@@ -208,8 +228,9 @@ static void judge_load(const struct evidence *e)
 	const char *errors = strstr(e->load->output, "Socket errors:");
 	const char *refused = strstr(e->load->output, "Non-2xx");
 	double per_s = requests != NULL ? strtod(requests + 13, NULL) : 0;
-	check(e->load_status == 0 && per_s > 0 && errors == NULL && refused == NULL, "wrk: %.0f requests/s, %s, %s",
-	      per_s, errors == NULL ? "no socket errors" : "SOCKET ERRORS",
+	check(e->load_status == 0 && per_s > 0 && errors == NULL && refused == NULL,
+	      "wrk: %.0f requests/s, %s, %s", per_s,
+	      errors == NULL ? "no socket errors" : "SOCKET ERRORS",
 	      refused == NULL ? "all answered 200" : "NOT ALL ANSWERED 200");
 	if (errors != NULL || refused != NULL || per_s == 0)
 		fputs(e->load->output, stdout);
@@ -218,8 +239,10 @@ static void judge_load(const struct evidence *e)
 static void judge_ledger(const struct evidence *e)
 {
 	const char *ledger = strstr(e->server->output, "ledger: ");
-	bool holds = e->server_status == 0 && ledger != NULL && strstr(ledger, ": balanced") != NULL;
-	check(holds, "server's exit status %d; %.*s", e->server_status, ledger != NULL ? (int)strcspn(ledger, "\n") : 9,
+	bool holds =
+	    e->server_status == 0 && ledger != NULL && strstr(ledger, ": balanced") != NULL;
+	check(holds, "server's exit status %d; %.*s", e->server_status,
+	      ledger != NULL ? (int)strcspn(ledger, "\n") : 9,
 	      ledger != NULL ? ledger : "no ledger");
 	if (!holds)
 		fputs(e->server->output, stdout);
@@ -227,11 +250,14 @@ static void judge_ledger(const struct evidence *e)
 
 static void judge_books(const struct evidence *e)
 {
-	unsigned active = expected(e, BIT(CLIENT_STEADY) | BIT(CLIENT_HALTING) | BIT(CLIENT_PATIENT));
+	unsigned active =
+	    expected(e, BIT(CLIENT_STEADY) | BIT(CLIENT_HALTING) | BIT(CLIENT_PATIENT));
 	check(page_value(e->page, "open") == active + 1,
-	      "at the end %" PRIu64 " connections were left: %u active clients and the one that asked",
+	      "at the end %" PRIu64
+	      " connections were left: %u active clients and the one that asked",
 	      page_value(e->page, "open"), active);
-	check(page_value(e->page, "rejected") == 0 && page_value(e->page, "full") == 0 && e->clients->failed == 0,
+	check(page_value(e->page, "rejected") == 0 && page_value(e->page, "full") == 0 &&
+		  e->clients->failed == 0,
 	      "no timer rejected, no connection turned away for want of room; %" PRIu64
 	      " timeouts lost the race against a touch or a cancel",
 	      page_value(e->page, "stale"));

@@ -28,8 +28,8 @@ static int64_t now_us(void)
 /* --------------------------------------------------------------------- submit */
 
 /* The deadlines are spread over the time, and do not rise with the numbers. */
-static void fill(struct submission *jobs, const char *prefix, int first, int count, int64_t start_ms, int64_t step_us,
-		 int of)
+static void fill(struct submission *jobs, const char *prefix, int first, int count,
+		 int64_t start_ms, int64_t step_us, int of)
 {
 	for (int i = 0; i < count; i++) {
 		int64_t place = (int64_t)(first + i) * 7919 % of;
@@ -42,7 +42,8 @@ static void fill(struct submission *jobs, const char *prefix, int first, int cou
  * Submits a chunk again until all of it is safe. The deadlines move with the clock meanwhile, so
  * that no job runs between two attempts.
  */
-static int submit_chunk(struct submission *jobs, const char *prefix, int first, int count, int64_t within_ms, int of)
+static int submit_chunk(struct submission *jobs, const char *prefix, int first, int count,
+			int64_t within_ms, int of)
 {
 	for (;;) {
 		int64_t start_ms = store_now_ms();
@@ -68,15 +69,17 @@ int client_submit(const char *prefix, int count, int64_t within_ms, const char *
 		int r = submit_chunk(jobs, prefix, first, size, within_ms, count);
 		if (r < 0) {
 			fprintf(stderr, "durable: %s; %d of %d jobs are submitted\n",
-				r == -ENOSPC ? "the server is full" : "the store is another version's", first, count);
+				r == -ENOSPC ? "the server is full"
+					     : "the store is another version's",
+				first, count);
 			return 1;
 		}
 		for (int i = 0; i < size; i++)
 			printf("%s %" PRId64 "\n", jobs[i].id, jobs[i].deadline_ms);
 	}
 	int64_t took_us = now_us() - begun_us + 1;
-	fprintf(stderr, "durable: %d jobs submitted in %.2f s, %.0f a second\n", count, (double)took_us / 1e6,
-		count * 1e6 / (double)took_us);
+	fprintf(stderr, "durable: %d jobs submitted in %.2f s, %.0f a second\n", count,
+		(double)took_us / 1e6, count * 1e6 / (double)took_us);
 	return 0;
 }
 

@@ -14,7 +14,8 @@
 
 enum { ARGUMENTS = 8, SHA_SIZE = 41, TEXT_SIZE = 160 };
 
-static const char *const texts[SCRIPTS] = {SUBMIT, CANCEL, AGAIN, JOIN, SERVE, TAKE, ACKNOWLEDGE, FAIL};
+static const char *const texts[SCRIPTS] = {SUBMIT, CANCEL, AGAIN,       JOIN,
+					   SERVE,  TAKE,   ACKNOWLEDGE, FAIL};
 
 struct connection {
 	redisContext *redis;
@@ -41,7 +42,8 @@ static void make_key(void)
 void connection_configure(const char *socket, int timeout_ms)
 {
 	socket_path = socket;
-	patience = (struct timeval){.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
+	patience =
+	    (struct timeval){.tv_sec = timeout_ms / 1000, .tv_usec = timeout_ms % 1000 * 1000};
 	pthread_once(&once, make_key);
 }
 
@@ -95,7 +97,8 @@ static bool load(struct connection *c)
 {
 	for (int i = 0; i < SCRIPTS; i++) {
 		redisReply *reply = redisCommand(c->redis, "SCRIPT LOAD %s", texts[i]);
-		bool loaded = reply && reply->type == REDIS_REPLY_STRING && reply->len == SHA_SIZE - 1;
+		bool loaded =
+		    reply && reply->type == REDIS_REPLY_STRING && reply->len == SHA_SIZE - 1;
 		if (loaded)
 			memcpy(c->sha[i], reply->str, SHA_SIZE);
 		else if (reply)

@@ -16,7 +16,14 @@
 #include "node.h"
 #include "store.h"
 
-enum { SHARDS = 8, WINDOW_MS = 60 * 1000, LEASE_MS = 1500, TICK_MS = 50, RETRY_MS = 500, TRIES = 5 };
+enum {
+	SHARDS = 8,
+	WINDOW_MS = 60 * 1000,
+	LEASE_MS = 1500,
+	TICK_MS = 50,
+	RETRY_MS = 500,
+	TRIES = 5
+};
 
 static int64_t setting(const char *name, int64_t otherwise)
 {
@@ -56,8 +63,9 @@ static bool job(void *arg, const char *id, const char *payload)
 	clock_gettime(CLOCK_REALTIME, &begun);
 	if (record->work_ms)
 		work(record->work_ms);
-	int length = snprintf(line, sizeof line, "%s %" PRId64 " %s %s\n", id,
-			      (int64_t)begun.tv_sec * 1000000 + begun.tv_nsec / 1000, record->name, payload);
+	int length =
+	    snprintf(line, sizeof line, "%s %" PRId64 " %s %s\n", id,
+		     (int64_t)begun.tv_sec * 1000000 + begun.tv_nsec / 1000, record->name, payload);
 	if (write(record->file, line, (size_t)length) != length) {
 		perror("durable");
 		return true;
@@ -77,8 +85,9 @@ static void wait_for_end(void)
 
 static int run_node(const char *name, const char *file, int64_t work_ms)
 {
-	struct record record = {
-	    .file = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644), .name = name, .work_ms = work_ms};
+	struct record record = {.file = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644),
+				.name = name,
+				.work_ms = work_ms};
 	const struct node_config config = {.name = name,
 					   .shards = SHARDS,
 					   .lease_ms = setting("LEASE_MS", LEASE_MS),
@@ -109,15 +118,20 @@ static int usage(FILE *to)
 {
 	fputs("usage: durable COMMAND SOCKET ...\n"
 	      "\n"
-	      "  node SOCKET NAME FILE [WORK_MS]             runs jobs until SIGTERM; each adds a line to FILE\n"
-	      "  submit SOCKET PREFIX COUNT MS [PAYLOAD]     adds jobs due within MS; prints ids and deadlines\n"
+	      "  node SOCKET NAME FILE [WORK_MS]             runs jobs until SIGTERM; each adds a "
+	      "line to FILE\n"
+	      "  submit SOCKET PREFIX COUNT MS [PAYLOAD]     adds jobs due within MS; prints ids "
+	      "and deadlines\n"
 	      "  cancel SOCKET ID                            takes back a job that does not run\n"
 	      "  left SOCKET                                 prints how many jobs wait or run\n"
-	      "  aside SOCKET                                lists the jobs that have failed too often\n"
+	      "  aside SOCKET                                lists the jobs that have failed too "
+	      "often\n"
 	      "  again SOCKET ID                             runs such a job again\n"
-	      "  canary SOCKET                               prints the longest time without an answer\n"
+	      "  canary SOCKET                               prints the longest time without an "
+	      "answer\n"
 	      "\n"
-	      "Environment: LEASE_MS (1500), TICK_MS (50), RETRY_MS (500), TRIES (5). A job whose payload is\n"
+	      "Environment: LEASE_MS (1500), TICK_MS (50), RETRY_MS (500), TRIES (5). A job whose "
+	      "payload is\n"
 	      "\"fail\" fails.\n",
 	      to);
 	return to == stderr ? 2 : 0;
@@ -128,8 +142,10 @@ static int dispatch(int argc, char **argv)
 	const char *what = argv[1];
 	if (strcmp(what, "node") == 0 && argc >= 5)
 		return run_node(argv[3], argv[4], argc > 5 ? atoi(argv[5]) : 0);
-	if (strcmp(what, "submit") == 0 && argc >= 6 && atoi(argv[4]) > 0 && strtoll(argv[5], NULL, 10) > 0)
-		return client_submit(argv[3], atoi(argv[4]), strtoll(argv[5], NULL, 10), argc > 6 ? argv[6] : "hello");
+	if (strcmp(what, "submit") == 0 && argc >= 6 && atoi(argv[4]) > 0 &&
+	    strtoll(argv[5], NULL, 10) > 0)
+		return client_submit(argv[3], atoi(argv[4]), strtoll(argv[5], NULL, 10),
+				     argc > 6 ? argv[6] : "hello");
 	if (strcmp(what, "cancel") == 0 && argc == 4)
 		return client_cancel(argv[3]);
 	if (strcmp(what, "again") == 0 && argc == 4)
@@ -154,8 +170,10 @@ int main(int argc, char **argv)
 	sigaddset(&end_signals, SIGINT);
 	if (strcmp(argv[1], "node") == 0)
 		pthread_sigmask(SIG_BLOCK, &end_signals, NULL); /* for sigwait */
-	store_configure(&(struct store_config){
-	    .socket = argv[2], .shards = SHARDS, .timeout_ms = (int)setting("LEASE_MS", LEASE_MS) / 4});
+	store_configure(
+	    &(struct store_config){.socket = argv[2],
+				   .shards = SHARDS,
+				   .timeout_ms = (int)setting("LEASE_MS", LEASE_MS) / 4});
 	int status = dispatch(argc, argv);
 	store_close();
 	return status;

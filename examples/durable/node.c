@@ -101,8 +101,10 @@ static uint64_t after_ms(const struct node *node, int64_t ms)
 static struct attempt attempt_of(const struct job *job)
 {
 	const struct node *node = job->shard->node;
-	return (struct attempt){
-	    .shard = (unsigned)(job->shard - node->shards), .token = node->token, .id = job->id, .serial = job->serial};
+	return (struct attempt){.shard = (unsigned)(job->shard - node->shards),
+				.token = node->token,
+				.id = job->id,
+				.serial = job->serial};
 }
 
 /* Reports until it succeeds, also if the shard is no longer held. */
@@ -111,7 +113,8 @@ static void report(void *arg)
 	const struct job *job = arg;
 	const struct node_config *config = &job->shard->node->config;
 	const struct attempt attempt = attempt_of(job);
-	int r = job->failed ? store_fail(&attempt, config->retry_ms, config->tries) : store_acknowledge(&attempt);
+	int r = job->failed ? store_fail(&attempt, config->retry_ms, config->tries)
+			    : store_acknowledge(&attempt);
 	if (r < 0)
 		schedule(job, report, after_ms(job->shard->node, config->tick_ms), false);
 	else if (job->failed && r >= config->tries)
@@ -212,8 +215,10 @@ static void poll(void *arg)
 
 static int open_service(struct node *node)
 {
-	const struct tw_service_config config = {
-	    .size = sizeof config, .tick_ns = 10 * TW_MILLISECOND, .workers = 4, .thread_name = "durable"};
+	const struct tw_service_config config = {.size = sizeof config,
+						 .tick_ns = 10 * TW_MILLISECOND,
+						 .workers = 4,
+						 .thread_name = "durable"};
 	int r = tw_service_create(&node->service, &config);
 	for (unsigned i = 0; i < node->config.shards && !r; i++)
 		r = tw_group_create(&node->shards[i].group, node->service);
@@ -222,8 +227,8 @@ static int open_service(struct node *node)
 
 static int start_polling(struct node *node)
 {
-	const struct tw_period period = {.size = sizeof period,
-					 .period_ns = (uint64_t)node->config.tick_ms * TW_MILLISECOND};
+	const struct tw_period period = {
+	    .size = sizeof period, .period_ns = (uint64_t)node->config.tick_ms * TW_MILLISECOND};
 	return tw_schedule_every(node->service, &period, poll, node, &node->poll);
 }
 
@@ -235,12 +240,14 @@ int node_start(struct node **out, const struct node_config *config)
 		return -ENOMEM;
 	node->config = *config;
 	clock_gettime(CLOCK_REALTIME, &now);
-	snprintf(node->token, sizeof node->token, "%.16s:%d:%lld.%09ld", config->name, (int)getpid(),
-		 (long long)now.tv_sec, now.tv_nsec);
+	snprintf(node->token, sizeof node->token, "%.16s:%d:%lld.%09ld", config->name,
+		 (int)getpid(), (long long)now.tv_sec, now.tv_nsec);
 	for (unsigned i = 0; i < config->shards; i++) {
 		node->shards[i].node = node;
-		node->shards[i].serve = (struct serve){
-		    .shard = i, .token = node->token, .lease_ms = config->lease_ms, .window_ms = config->window_ms};
+		node->shards[i].serve = (struct serve){.shard = i,
+						       .token = node->token,
+						       .lease_ms = config->lease_ms,
+						       .window_ms = config->window_ms};
 	}
 	int r = open_service(node);
 	if (!r)

@@ -47,13 +47,14 @@
 	"return 0\n"
 
 /* prefix, id */
-#define CANCEL                                                                                           \
-	FULL_TOO "local p, id = ARGV[1], ARGV[2]\n"                                                      \
-		 "local n = redis.call('ZREM', p .. 'due', id) + redis.call('ZREM', p .. 'aside', id)\n" \
-		 "if n > 0 then\n"                                                                       \
-		 "  redis.call('HDEL', p .. 'job', id)\n"                                                \
-		 "  redis.call('HDEL', p .. 'tries', id)\n"                                              \
-		 "end\n"                                                                                 \
+#define CANCEL                                                                             \
+	FULL_TOO "local p, id = ARGV[1], ARGV[2]\n"                                        \
+		 "local n = redis.call('ZREM', p .. 'due', id) + redis.call('ZREM', p .. " \
+		 "'aside', id)\n"                                                          \
+		 "if n > 0 then\n"                                                         \
+		 "  redis.call('HDEL', p .. 'job', id)\n"                                  \
+		 "  redis.call('HDEL', p .. 'tries', id)\n"                                \
+		 "end\n"                                                                   \
 		 "return n\n"
 
 /* prefix, id: a job that was set aside is due now, with all its tries. */
@@ -79,49 +80,53 @@
  * The answer: what became of the shard, how long the lease still lasts, loaded, seen, then id and
  * delay of each job. It changes nothing that a repeated call would miss.
  */
-#define SERVE                                                                                                     \
-	FULL_TOO NOW "local p, token, window = ARGV[1], ARGV[2], tonumber(ARGV[4])\n"                             \
-		     "local lease, loaded, seen = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]\n"                \
-		     "local holder = redis.call('GET', p .. 'lease')\n"                                           \
-		     "if holder and holder ~= token then return {1, 0, 0, 0} end\n"                               \
-		     "if holder and ARGV[8] == '1' and redis.call('ZCARD', p .. 'taken') == 0 then\n"             \
-		     "  redis.call('DEL', p .. 'lease')\n"                                                        \
-		     "  return {0, 0, 0, 0}\n"                                                                    \
-		     "end\n"                                                                                      \
-		     "if not holder and ARGV[7] == '0' then return {0, 0, 0, 0} end\n"                            \
-		     "local acquired, left = not holder or loaded == 0, redis.call('PTTL', p .. 'lease')\n"       \
-		     "if left < lease * 3 / 4 then\n"                                                             \
-		     "  redis.call('SET', p .. 'lease', token, 'PX', lease)\n"                                    \
-		     "  left = lease\n"                                                                           \
-		     "end\n"                                                                                      \
-		     "local jobs, from = {0, 0, 0, 0}, '(' .. loaded\n"                                           \
-		     "local function add(id, at)\n"                                                               \
-		     "  jobs[#jobs + 1] = id\n"                                                                   \
-		     "  jobs[#jobs + 1] = math.max(0, at - now)\n"                                                \
-		     "end\n"                                                                                      \
-		     "if acquired then\n"                                                                         \
-		     "  local taken = redis.call('ZRANGE', p .. 'taken', 0, -1, 'WITHSCORES')\n"                  \
-		     "  for i = 1, #taken, 2 do redis.call('ZADD', p .. 'due', taken[i + 1], taken[i]) end\n"     \
-		     "  redis.call('DEL', p .. 'taken', p .. 'by', p .. 'new')\n"                                 \
-		     "  loaded, from, seen = 0, '-inf', redis.call('GET', p .. 'number') or '0'\n"                \
-		     "end\n"                                                                                      \
-		     "if redis.call('EXISTS', p .. 'new') == 1 then\n"                                            \
-		     "  redis.call('ZREMRANGEBYSCORE', p .. 'new', '-inf', seen)\n"                               \
-		     "  local new = redis.call('ZRANGE', p .. 'new', 0, -1, 'WITHSCORES')\n"                      \
-		     "  for i = 1, #new, 2 do\n"                                                                  \
-		     "    local at = redis.call('ZSCORE', p .. 'due', new[i])\n"                                  \
-		     "    if at then add(new[i], tonumber(at)) end\n"                                             \
-		     "    seen = new[i + 1]\n"                                                                    \
-		     "  end\n"                                                                                    \
-		     "end\n"                                                                                      \
-		     "if loaded < now + window / 2 then\n"                                                        \
-		     "  local more = redis.call('ZRANGEBYSCORE', p .. 'due', from, now + window, 'WITHSCORES')\n" \
-		     "  for i = 1, #more, 2 do add(more[i], tonumber(more[i + 1])) end\n"                         \
-		     "  loaded = now + window\n"                                                                  \
-		     "  redis.call('SET', p .. 'until', loaded)\n"                                                \
-		     "end\n"                                                                                      \
-		     "jobs[1], jobs[2], jobs[3], jobs[4] = acquired and 2 or 3, left, loaded, tonumber(seen)\n"   \
-		     "return jobs\n"
+#define SERVE                                                                                      \
+	FULL_TOO NOW                                                                               \
+	    "local p, token, window = ARGV[1], ARGV[2], tonumber(ARGV[4])\n"                       \
+	    "local lease, loaded, seen = tonumber(ARGV[3]), tonumber(ARGV[5]), ARGV[6]\n"          \
+	    "local holder = redis.call('GET', p .. 'lease')\n"                                     \
+	    "if holder and holder ~= token then return {1, 0, 0, 0} end\n"                         \
+	    "if holder and ARGV[8] == '1' and redis.call('ZCARD', p .. 'taken') == 0 then\n"       \
+	    "  redis.call('DEL', p .. 'lease')\n"                                                  \
+	    "  return {0, 0, 0, 0}\n"                                                              \
+	    "end\n"                                                                                \
+	    "if not holder and ARGV[7] == '0' then return {0, 0, 0, 0} end\n"                      \
+	    "local acquired, left = not holder or loaded == 0, redis.call('PTTL', p .. 'lease')\n" \
+	    "if left < lease * 3 / 4 then\n"                                                       \
+	    "  redis.call('SET', p .. 'lease', token, 'PX', lease)\n"                              \
+	    "  left = lease\n"                                                                     \
+	    "end\n"                                                                                \
+	    "local jobs, from = {0, 0, 0, 0}, '(' .. loaded\n"                                     \
+	    "local function add(id, at)\n"                                                         \
+	    "  jobs[#jobs + 1] = id\n"                                                             \
+	    "  jobs[#jobs + 1] = math.max(0, at - now)\n"                                          \
+	    "end\n"                                                                                \
+	    "if acquired then\n"                                                                   \
+	    "  local taken = redis.call('ZRANGE', p .. 'taken', 0, -1, 'WITHSCORES')\n"            \
+	    "  for i = 1, #taken, 2 do redis.call('ZADD', p .. 'due', taken[i + 1], taken[i]) "    \
+	    "end\n"                                                                                \
+	    "  redis.call('DEL', p .. 'taken', p .. 'by', p .. 'new')\n"                           \
+	    "  loaded, from, seen = 0, '-inf', redis.call('GET', p .. 'number') or '0'\n"          \
+	    "end\n"                                                                                \
+	    "if redis.call('EXISTS', p .. 'new') == 1 then\n"                                      \
+	    "  redis.call('ZREMRANGEBYSCORE', p .. 'new', '-inf', seen)\n"                         \
+	    "  local new = redis.call('ZRANGE', p .. 'new', 0, -1, 'WITHSCORES')\n"                \
+	    "  for i = 1, #new, 2 do\n"                                                            \
+	    "    local at = redis.call('ZSCORE', p .. 'due', new[i])\n"                            \
+	    "    if at then add(new[i], tonumber(at)) end\n"                                       \
+	    "    seen = new[i + 1]\n"                                                              \
+	    "  end\n"                                                                              \
+	    "end\n"                                                                                \
+	    "if loaded < now + window / 2 then\n"                                                  \
+	    "  local more = redis.call('ZRANGEBYSCORE', p .. 'due', from, now + window, "          \
+	    "'WITHSCORES')\n"                                                                      \
+	    "  for i = 1, #more, 2 do add(more[i], tonumber(more[i + 1])) end\n"                   \
+	    "  loaded = now + window\n"                                                            \
+	    "  redis.call('SET', p .. 'until', loaded)\n"                                          \
+	    "end\n"                                                                                \
+	    "jobs[1], jobs[2], jobs[3], jobs[4] = acquired and 2 or 3, left, loaded, "             \
+	    "tonumber(seen)\n"                                                                     \
+	    "return jobs\n"
 
 /* prefix, token, id, who takes it. Asked again by the same one, it says the same. */
 #define TAKE                                                                               \

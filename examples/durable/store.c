@@ -124,8 +124,8 @@ int64_t store_now_ms(void)
 	int r = connection_command("TIME", &reply);
 	int64_t now_ms = r ? r : -EIO;
 	if (!r && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
-		now_ms =
-		    strtoll(reply->element[0]->str, NULL, 10) * 1000 + strtoll(reply->element[1]->str, NULL, 10) / 1000;
+		now_ms = strtoll(reply->element[0]->str, NULL, 10) * 1000 +
+			 strtoll(reply->element[1]->str, NULL, 10) / 1000;
 	freeReplyObject(reply);
 	return now_ms;
 }
@@ -195,11 +195,13 @@ static int answer_of(const redisReply *reply, struct serve *serve, store_job_fn 
 
 int store_serve(struct serve *serve, store_job_fn *fn, void *arg)
 {
-	char prefix[PREFIX_SIZE], lease[NUMBER_SIZE], window[NUMBER_SIZE], loaded[NUMBER_SIZE], seen[NUMBER_SIZE];
-	const char *arguments[] = {prefix_of(serve->shard, prefix),  serve->token,
-				   number(serve->lease_ms, lease),   number(serve->window_ms, window),
-				   number(serve->loaded_ms, loaded), number(serve->seen, seen),
-				   serve->may_acquire ? "1" : "0",   serve->gives_up ? "1" : "0"};
+	char prefix[PREFIX_SIZE], lease[NUMBER_SIZE], window[NUMBER_SIZE], loaded[NUMBER_SIZE],
+	    seen[NUMBER_SIZE];
+	const char *arguments[] = {
+	    prefix_of(serve->shard, prefix),  serve->token,
+	    number(serve->lease_ms, lease),   number(serve->window_ms, window),
+	    number(serve->loaded_ms, loaded), number(serve->seen, seen),
+	    serve->may_acquire ? "1" : "0",   serve->gives_up ? "1" : "0"};
 	redisReply *reply;
 	int r = connection_run(SCRIPT_SERVE, 8, arguments, &reply);
 	if (!r)
@@ -237,16 +239,21 @@ int store_acknowledge(const struct attempt *attempt)
 /* Some random number below 1000, from the attempt (SplitMix64's last step). */
 static int64_t random_of(const struct attempt *attempt)
 {
-	uint64_t x = attempt->serial * UINT64_C(0x9e3779b97f4a7c15) + store_shard_of(attempt->token);
+	uint64_t x =
+	    attempt->serial * UINT64_C(0x9e3779b97f4a7c15) + store_shard_of(attempt->token);
 	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
 	return (int64_t)((x ^ (x >> 27)) % 1000);
 }
 
 int store_fail(const struct attempt *attempt, int64_t retry_ms, int tries)
 {
-	char prefix[PREFIX_SIZE], who[WHO_SIZE], retry[NUMBER_SIZE], most[NUMBER_SIZE], some[NUMBER_SIZE];
-	const char *arguments[] = {
-	    prefix_of(attempt->shard, prefix), attempt->id,         who_of(attempt, who),
-	    number(retry_ms, retry),           number(tries, most), number(random_of(attempt), some)};
+	char prefix[PREFIX_SIZE], who[WHO_SIZE], retry[NUMBER_SIZE], most[NUMBER_SIZE],
+	    some[NUMBER_SIZE];
+	const char *arguments[] = {prefix_of(attempt->shard, prefix),
+				   attempt->id,
+				   who_of(attempt, who),
+				   number(retry_ms, retry),
+				   number(tries, most),
+				   number(random_of(attempt), some)};
 	return (int)run(SCRIPT_FAIL, 6, arguments);
 }

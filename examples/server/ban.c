@@ -79,7 +79,8 @@ static bool arm(struct offender *o)
 	if (o->timer.id != 0 && tw_reset_at(bans.service, o->timer, o->deadline_ns) == 0)
 		return true;
 	o->timer = (tw_timer){0};
-	return tw_schedule_at(bans.service, o->deadline_ns, on_forgiven, (void *)(uintptr_t)o->address, &o->timer) == 0;
+	return tw_schedule_at(bans.service, o->deadline_ns, on_forgiven,
+			      (void *)(uintptr_t)o->address, &o->timer) == 0;
 }
 
 static struct offender *add(struct offender **end, uint32_t address)

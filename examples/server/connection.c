@@ -113,7 +113,8 @@ static void flush(struct connection *c)
 	size_t sent = 0;
 	if (c->unsent.length == 0)
 		sent = (size_t)send_some(c, output->data, output->length);
-	if (sent < output->length && !bytes_append(&c->unsent, output->data + sent, output->length - sent))
+	if (sent < output->length &&
+	    !bytes_append(&c->unsent, output->data + sent, output->length - sent))
 		c->closing = true;
 	output->length = 0;
 }

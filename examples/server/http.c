@@ -45,8 +45,8 @@ static bool parse_request_line(const char *line, size_t length, struct http_requ
 	out->target_length = (size_t)(version - target);
 	out->keep_alive = version[8] == '1';
 	out->has_host = version[8] == '0'; /* version 1.0 needs none */
-	return (version[8] == '0' || version[8] == '1') && is_token(line, out->method_length) && target[0] == '/' &&
-	       is_printable(target, out->target_length);
+	return (version[8] == '0' || version[8] == '1') && is_token(line, out->method_length) &&
+	       target[0] == '/' && is_printable(target, out->target_length);
 }
 
 static void note_header(const char *name, size_t name_length, const char *value, size_t length,
@@ -96,7 +96,8 @@ int http_parse(const char *data, size_t length, struct http_request *out)
 
 bool http_method_is(const struct http_request *r, const char *method)
 {
-	return r->method_length == strlen(method) && memcmp(r->method, method, r->method_length) == 0;
+	return r->method_length == strlen(method) &&
+	       memcmp(r->method, method, r->method_length) == 0;
 }
 
 bool http_path_is(const struct http_request *r, const char *path)
@@ -143,7 +144,8 @@ bool http_respond(struct bytes *out, int status, bool keep_alive, const char *bo
 {
 	char head[160];
 	int n =
-	    snprintf(head, sizeof(head), "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n%s\r\n",
+	    snprintf(head, sizeof(head),
+		     "HTTP/1.1 %d %s\r\nContent-Type: text/plain\r\nContent-Length: %zu\r\n%s\r\n",
 		     status, reason(status), length, keep_alive ? "" : "Connection: close\r\n");
 	size_t before = out->length;
 	if (bytes_append(out, head, (size_t)n) && bytes_append(out, body, length))

@@ -47,7 +47,8 @@ uint64_t lateness_percentile_ns(const struct lateness *l, unsigned percent)
 	for (unsigned i = 0; i < LATENESS_BUCKETS; i++) {
 		seen += count_of(&l->buckets[i]);
 		if (seen >= wanted && seen > 0)
-			return upper_end_ns(i) < count_of(&l->max_ns) ? upper_end_ns(i) : count_of(&l->max_ns);
+			return upper_end_ns(i) < count_of(&l->max_ns) ? upper_end_ns(i)
+								      : count_of(&l->max_ns);
 	}
 	return count_of(&l->max_ns);
 }

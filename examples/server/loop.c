@@ -28,9 +28,11 @@
 
 int loop_listen(uint16_t port)
 {
-	struct sockaddr_in address = {
-	    .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int one = 1, size = SEND_BUFFER, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_port = htons(port),
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int one = 1, size = SEND_BUFFER,
+	    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
@@ -82,7 +84,8 @@ static void accept_some(struct loop *l)
 	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
 		struct sockaddr_in peer;
 		socklen_t length = sizeof(peer);
-		int fd = accept4(l->listen_fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept4(l->listen_fd, (struct sockaddr *)&peer, &length,
+				 SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0)
 			return;
 		admit(l, fd, peer.sin_addr.s_addr);
@@ -144,8 +147,9 @@ bool loop_init(struct loop *l, const struct server *server, int listen_fd, size_
 	l->room = room;
 	l->connections = calloc(room, sizeof(*l->connections));
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	return mailbox_init(&l->mailbox, server->service) && l->connections != NULL && l->epoll_fd >= 0 &&
-	       add_to_epoll(l, l->mailbox.event_fd, &l->mailbox) && add_to_epoll(l, listen_fd, &l->listen_fd);
+	return mailbox_init(&l->mailbox, server->service) && l->connections != NULL &&
+	       l->epoll_fd >= 0 && add_to_epoll(l, l->mailbox.event_fd, &l->mailbox) &&
+	       add_to_epoll(l, listen_fd, &l->listen_fd);
 }
 
 bool loop_start(struct loop *l, unsigned number)

@@ -20,10 +20,11 @@ static void line(FILE *out, const char *name, uint64_t value)
 
 static void lateness_lines(FILE *out, const char *name, const struct lateness *l)
 {
-	fprintf(out, "%s_count %" PRIu64 "\n%s_early %" PRIu64 "\n", name, count_of(&l->count), name,
-		count_of(&l->early));
+	fprintf(out, "%s_count %" PRIu64 "\n%s_early %" PRIu64 "\n", name, count_of(&l->count),
+		name, count_of(&l->early));
 	fprintf(out, "%s_p50_ns %" PRIu64 "\n%s_p99_ns %" PRIu64 "\n%s_max_ns %" PRIu64 "\n", name,
-		lateness_percentile_ns(l, 50), name, lateness_percentile_ns(l, 99), name, count_of(&l->max_ns));
+		lateness_percentile_ns(l, 50), name, lateness_percentile_ns(l, 99), name,
+		count_of(&l->max_ns));
 }
 
 static uint64_t resident_bytes(void)

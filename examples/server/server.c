@@ -36,8 +36,9 @@ struct options {
 	unsigned long port, loops;
 };
 
-static const char usage[] = "usage: server [--port N] [--loops N] [--head-ms N] [--request-ms N] [--idle-ms N] "
-			    "[--ban-ms N]\n";
+static const char usage[] =
+    "usage: server [--port N] [--loops N] [--head-ms N] [--request-ms N] [--idle-ms N] "
+    "[--ban-ms N]\n";
 
 static unsigned long number(const char *text, unsigned long most)
 {
@@ -190,10 +191,11 @@ static bool ledger_balances(tw_service *service)
 	struct tw_service_stats s = {.size = sizeof(s)};
 	char why[160] = "";
 	tw_service_stats(service, &s);
-	bool balanced = s.pending == 0 && s.scheduled == s.fired + s.cancelled + s.dropped + s.late_dropped;
+	bool balanced =
+	    s.pending == 0 && s.scheduled == s.fired + s.cancelled + s.dropped + s.late_dropped;
 	bool valid = tw_service_validate(service, why, sizeof(why)) == 0;
-	printf("ledger: %" PRIu64 " scheduled, %" PRIu64 " fired, %" PRIu64 " cancelled, %" PRIu64 " dropped, %" PRIu64
-	       " pending: %s%s\n",
+	printf("ledger: %" PRIu64 " scheduled, %" PRIu64 " fired, %" PRIu64 " cancelled, %" PRIu64
+	       " dropped, %" PRIu64 " pending: %s%s\n",
 	       s.scheduled, s.fired, s.cancelled, s.dropped, s.pending,
 	       balanced && valid ? "balanced" : "NOT BALANCED ", why);
 	return balanced && valid;

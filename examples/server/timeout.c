@@ -10,7 +10,8 @@
 
 bool mailbox_init(struct mailbox *m, tw_service *service)
 {
-	*m = (struct mailbox){.service = service, .event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	*m = (struct mailbox){.service = service,
+			      .event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	pthread_mutex_init(&m->lock, NULL);
 	m->end = &m->first;
 	return m->event_fd >= 0;

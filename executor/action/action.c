@@ -46,7 +46,8 @@ void tw__action_unlink(struct tw__action_list *list, struct tw_action *action)
  * The service stays until the call has ended: another thread may destroy the scheduler as soon as
  * the mutex is free.
  */
-static void cancel_timers(tw_action_scheduler *scheduler, const struct tw__action_deferred *deferred)
+static void cancel_timers(tw_action_scheduler *scheduler,
+			  const struct tw__action_deferred *deferred)
 {
 	if (deferred->cancel.id)
 		tw_cancel(scheduler->base.service, deferred->cancel);
@@ -75,7 +76,8 @@ void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__action_
 static bool needs_service(const struct tw_action_scheduler_config *c)
 {
 	bool batches = c->kind == TW_ACTION_KIND_ASAP || c->kind == TW_ACTION_KIND_FRAME;
-	return c->kind == TW_ACTION_KIND_ASYNC || (batches && !(c->flags & TW_ACTION_FLAG_BY_CALLER));
+	return c->kind == TW_ACTION_KIND_ASYNC ||
+	       (batches && !(c->flags & TW_ACTION_FLAG_BY_CALLER));
 }
 
 #define refuse(...) tw__refuse(-EINVAL, "tw_action_scheduler_create", __VA_ARGS__)
@@ -156,7 +158,8 @@ static int action_make(tw_action_scheduler **out, const struct tw_action_schedul
 	scheduler->fork_generation = tw__fork_generation();
 	scheduler->batch = 1;
 	init_sync(scheduler);
-	int r = config->service ? tw__base_hold(&scheduler->base, config->service, config->executor) : 0;
+	int r = config->service ? tw__base_hold(&scheduler->base, config->service, config->executor)
+				: 0;
 	if (r) {
 		scheduler->base.service = NULL;
 		tw__actions_free(scheduler);
@@ -168,7 +171,8 @@ static int action_make(tw_action_scheduler **out, const struct tw_action_schedul
 	return 0;
 }
 
-int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action_scheduler_config *cfg)
+int tw_action_scheduler_create(tw_action_scheduler **out,
+			       const struct tw_action_scheduler_config *cfg)
 {
 	struct tw_action_scheduler_config config;
 	if (!out || !cfg)
@@ -193,8 +197,8 @@ static bool work_comes(const tw_action_scheduler *scheduler)
 {
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);
 	tw_service *service = scheduler->base.service;
-	return scheduler->work_out && pool && !tw_pool_is_worker(pool) && service->threaded && !tw__inside(service) &&
-	       !tw__inside_work(service);
+	return scheduler->work_out && pool && !tw_pool_is_worker(pool) && service->threaded &&
+	       !tw__inside(service) && !tw__inside_work(service);
 }
 
 int tw_action_scheduler_destroy(tw_action_scheduler *s)
@@ -215,16 +219,19 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 	pthread_mutex_unlock(&s->lock);
 	if (free_it)
 		tw__actions_free(s);
-	return r != -EDEADLK ? r
-			     : tw__misuse(r, "tw_action_scheduler_destroy: called from its own work, `failed` "
-					     "or a release");
+	return r != -EDEADLK
+		   ? r
+		   : tw__misuse(r,
+				"tw_action_scheduler_destroy: called from its own work, `failed` "
+				"or a release");
 }
 
 uint64_t tw__actions_now(tw_action_scheduler *scheduler)
 {
 	if (scheduler->config.kind == TW_ACTION_KIND_VIRTUAL)
 		return scheduler->virtual.now_ns;
-	return scheduler->base.service ? tw_service_now(scheduler->base.service) : tw_clock_now(tw_clock_monotonic());
+	return scheduler->base.service ? tw_service_now(scheduler->base.service)
+				       : tw_clock_now(tw_clock_monotonic());
 }
 
 uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler)
@@ -283,7 +290,8 @@ void tw__action_put(struct tw_action *action)
 	pthread_cond_broadcast(&scheduler->changed);
 }
 
-static int action_create(tw_action **out, tw_action_scheduler *scheduler, const struct tw_action_task *task)
+static int action_create(tw_action **out, tw_action_scheduler *scheduler,
+			 const struct tw_action_task *task)
 {
 	int r = tw__actions_check(scheduler); /* not NULL */
 	if (r)
@@ -308,7 +316,8 @@ int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_
 	return action_create(out, scheduler, &(struct tw_action_task){.fn = fn});
 }
 
-int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler, const struct tw_action_task *task)
+int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler,
+			  const struct tw_action_task *task)
 {
 	struct tw_action_task known;
 	if (!out || !scheduler || !task)

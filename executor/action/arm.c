@@ -82,7 +82,8 @@ static int new_timer(struct tw_action *action, uint64_t at_ns)
  * Moves the action's timer. One that is claimed at this moment will find that it does not count,
  * and another is scheduled.
  */
-static int action_set_timer(struct tw_action *action, uint64_t at_ns, struct tw__action_deferred *deferred)
+static int action_set_timer(struct tw_action *action, uint64_t at_ns,
+			    struct tw__action_deferred *deferred)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (!scheduler->base.service)
@@ -111,14 +112,16 @@ static int join_due(struct tw_action *action, struct tw__action_deferred *deferr
 	return 0;
 }
 
-static int enlist(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns, struct tw__action_deferred *deferred)
+static int enlist(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns,
+		  struct tw__action_deferred *deferred)
 {
 	enum tw_action_kind kind = action->scheduler->config.kind;
 	if (kind == TW_ACTION_KIND_VIRTUAL)
 		return tw__action_join_heap(action, due_ns, deferred);
 	if (delay_ns || kind == TW_ACTION_KIND_ASYNC)
 		return action_set_timer(action, due_ns, deferred);
-	return kind == TW_ACTION_KIND_QUEUE ? join_due(action, deferred) : tw__action_join_batch(action, deferred);
+	return kind == TW_ACTION_KIND_QUEUE ? join_due(action, deferred)
+					    : tw__action_join_batch(action, deferred);
 }
 
 /*
@@ -181,15 +184,18 @@ static int action_arm_tell(const char *call, int error)
 {
 	if (error == -EINVAL)
 		return tw__refuse(error, call, "a delay needs a scheduler with a service");
-	return error == -ERANGE ? tw__refuse(error, call, "delay_ns is above TW_MAX_DELAY_NS, or too far from now")
-				: error;
+	return error == -ERANGE
+		   ? tw__refuse(error, call,
+				"delay_ns is above TW_MAX_DELAY_NS, or too far from now")
+		   : error;
 }
 
 /*
  * Returns 0, or why the call was refused. *failure: of the flush of a queue that this call has
  * driven.
  */
-static int arm_and_drive(const char *call, struct tw_action *action, void *state, uint64_t delay_ns, int *failure)
+static int arm_and_drive(const char *call, struct tw_action *action, void *state, uint64_t delay_ns,
+			 int *failure)
 {
 	int r = tw__action_check_in(call, action);
 	*failure = 0;
@@ -219,8 +225,8 @@ int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
 	return r ? r : failure;
 }
 
-int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *fn, void *state, uint64_t delay_ns,
-				 tw_action **out)
+int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *fn, void *state,
+				 uint64_t delay_ns, tw_action **out)
 {
 	tw_action *action = NULL, *unwanted = NULL;
 	out = out ? out : &unwanted;

@@ -50,8 +50,8 @@ void tw__action_release(struct tw_action *action)
 	struct frame frame = {scheduler, innermost};
 	pthread_mutex_unlock(&scheduler->lock);
 	innermost = &frame;
-	struct tw__run_level *level =
-	    tw__user_begin(scheduler->base.service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(action->release), 0);
+	struct tw__run_level *level = tw__user_begin(scheduler->base.service, TW_RUN_KIND_RELEASE,
+						     TW__NAMED_BY(action->release), 0);
 	action->release(action, action->state, action->fate);
 	tw__user_end(level);
 	innermost = frame.outer;
@@ -64,7 +64,8 @@ void tw__action_release(struct tw_action *action)
 
 /* --------------------------------------------------------------------- closing */
 
-bool tw__action_close(struct tw_action *action, enum tw_fate fate, struct tw__action_deferred *deferred)
+bool tw__action_close(struct tw_action *action, enum tw_fate fate,
+		      struct tw__action_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	if (action->closed)
@@ -102,7 +103,8 @@ static enum tw_outcome outcome_of(const struct tw_action *action)
  * The mutex is held, and released here. If the action has ended here it is pinned, so it and the
  * scheduler stay.
  */
-static void unlock_and_release(struct tw_action *action, bool ended, const struct tw__action_deferred *deferred)
+static void unlock_and_release(struct tw_action *action, bool ended,
+			       const struct tw__action_deferred *deferred)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	tw__actions_unlock(scheduler, deferred);
@@ -156,8 +158,10 @@ int tw_action_destroy(tw_action *action)
 static struct timespec action_deadline_in(uint64_t timeout_ns)
 {
 	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
-	uint64_t at_ns = timeout_ns > TW_MAX_DELAY_NS ? now_ns + TW_MAX_DELAY_NS : now_ns + timeout_ns;
-	return (struct timespec){.tv_sec = (time_t)(at_ns / SECOND_NS), .tv_nsec = (long)(at_ns % SECOND_NS)};
+	uint64_t at_ns =
+	    timeout_ns > TW_MAX_DELAY_NS ? now_ns + TW_MAX_DELAY_NS : now_ns + timeout_ns;
+	return (struct timespec){.tv_sec = (time_t)(at_ns / SECOND_NS),
+				 .tv_nsec = (long)(at_ns % SECOND_NS)};
 }
 
 /* The action is pinned: its work may destroy it. */
@@ -169,7 +173,8 @@ static int await_end(struct tw_action *action, uint64_t timeout_ns)
 	tw__actions_lock(scheduler);
 	if (!is_busy_here(action)) {
 		while (action_is_busy(action) && waited != ETIMEDOUT)
-			waited = pthread_cond_timedwait(&scheduler->changed, &scheduler->lock, &deadline);
+			waited = pthread_cond_timedwait(&scheduler->changed, &scheduler->lock,
+							&deadline);
 		outcome = action_is_busy(action) ? TW_RUNNING : TW_FINISHED;
 	}
 	action->pins--;
@@ -186,7 +191,8 @@ int tw_action_close_wait(tw_action *action, uint64_t timeout_ns)
 		return r;
 	tw__actions_lock(action->scheduler);
 	int outcome = outcome_of(action);
-	bool waits = outcome == TW_RUNNING, ended = tw__action_close(action, TW_FATE_CANCELLED, &deferred);
+	bool waits = outcome == TW_RUNNING,
+	     ended = tw__action_close(action, TW_FATE_CANCELLED, &deferred);
 	action->pins += waits;
 	unlock_and_release(action, ended, &deferred);
 	return waits ? await_end(action, timeout_ns) : outcome;

@@ -9,7 +9,8 @@
  * and the caller calls tw__action_release. False: it was closed before, it runs (the end of its run
  * is its end), or it has no release.
  */
-bool tw__action_close(struct tw_action *action, enum tw_fate fate, struct tw__action_deferred *deferred);
+bool tw__action_close(struct tw_action *action, enum tw_fate fate,
+		      struct tw__action_deferred *deferred);
 
 /*
  * A closed action has ended. True: the caller calls tw__action_release. Until then the action is

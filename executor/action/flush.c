@@ -92,7 +92,8 @@ static void unpin(struct tw_action *action)
  * Calls `failed` for a failure that no call returns, or for an action that is refused. action NULL:
  * an immediate. The mutex is held; it is released meanwhile.
  */
-static void action_flush_tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure, size_t closed)
+static void action_flush_tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure,
+			      size_t closed)
 {
 	struct tw__action_deferred none = {0};
 	if (!scheduler->config.failed) {
@@ -100,8 +101,8 @@ static void action_flush_tell(tw_action_scheduler *scheduler, struct tw_action *
 		return;
 	}
 	tw__actions_unlock(scheduler, &none);
-	struct tw__run_level *level =
-	    tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(scheduler->config.failed), 0);
+	struct tw__run_level *level = tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK,
+						     TW__NAMED_BY(scheduler->config.failed), 0);
 	scheduler->config.failed(scheduler->config.failed_arg, action, failure, closed);
 	tw__user_end(level);
 	tw__actions_lock(scheduler);
@@ -131,7 +132,8 @@ static void *action_take(struct tw__action_list *list, struct tw_action *action)
  * Returns how many. First all are closed under one hold of the mutex, so nothing that arrives
  * meanwhile is closed with them. Then their releases are called.
  */
-static size_t close_rest(tw_action_scheduler *scheduler, struct tw__action_list *list, uint64_t batch)
+static size_t close_rest(tw_action_scheduler *scheduler, struct tw__action_list *list,
+			 uint64_t batch)
 {
 	struct tw__action_list closed = {0};
 	struct tw_action *action;
@@ -184,7 +186,8 @@ struct batch {
 };
 
 /* The action has run, and is pinned. */
-static void after_failure(struct tw_action *action, const struct batch *batch, int failure, bool told)
+static void after_failure(struct tw_action *action, const struct batch *batch, int failure,
+			  bool told)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	size_t closed = 0;
@@ -239,9 +242,11 @@ int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told)
 	return flush(scheduler, &(struct batch){.list = &scheduler->due}, told);
 }
 
-int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told, void gather(tw_action_scheduler *))
+int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told,
+			    void gather(tw_action_scheduler *))
 {
-	return run_first(scheduler, &(struct batch){.list = &scheduler->due, .gather = gather}, told);
+	return run_first(scheduler, &(struct batch){.list = &scheduler->due, .gather = gather},
+			 told);
 }
 
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
@@ -308,7 +313,8 @@ static int run_pinned(struct tw_action *action, void *state, void *context)
  * Prepares run_pinned. *context: this thread's, which is exchanged for the one of the arming, if
  * that had one.
  */
-static int begin_run(struct tw_action *action, bool nested, struct tw__action_deferred *deferred, void **context)
+static int begin_run(struct tw_action *action, bool nested, struct tw__action_deferred *deferred,
+		     void **context)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (action->closed)
@@ -377,6 +383,7 @@ int tw_action_scheduler_flush(tw_action_scheduler *scheduler)
 	if (scheduler->config.kind == TW_ACTION_KIND_VIRTUAL)
 		return tw__actions_flush_virtual(scheduler);
 	if (!(scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER))
-		return tw__invalid("the scheduler's kind must be VIRTUAL, or its flags TW_ACTION_FLAG_BY_CALLER");
+		return tw__invalid(
+		    "the scheduler's kind must be VIRTUAL, or its flags TW_ACTION_FLAG_BY_CALLER");
 	return flush_turn(scheduler);
 }

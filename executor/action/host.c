@@ -34,7 +34,8 @@ static void work_came(struct tw__work *work)
 void tw__actions_host_init(tw_action_scheduler *scheduler)
 {
 	if (scheduler->base.service)
-		tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor, work_came);
+		tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor,
+			      work_came);
 }
 
 /* ----------------------------------------------------------------------- frames */

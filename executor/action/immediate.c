@@ -46,7 +46,8 @@ static bool action_grow(tw_action_scheduler *scheduler)
 
 static struct tw_action *action_find(tw_action_scheduler *scheduler, int64_t id)
 {
-	struct tw_action *action = scheduler->immediates.room ? *bucket(scheduler, (uint64_t)id) : NULL;
+	struct tw_action *action =
+	    scheduler->immediates.room ? *bucket(scheduler, (uint64_t)id) : NULL;
 	while (action && action->immediate_id != id)
 		action = action->chain;
 	return action;

@@ -178,7 +178,8 @@ static inline bool tw__actions_mine(const tw_action_scheduler *scheduler)
 
 uint64_t tw__actions_now(tw_action_scheduler *scheduler);
 
-static inline void tw__action_set_location(struct tw_action *action, enum tw__action_location location)
+static inline void tw__action_set_location(struct tw_action *action,
+					   enum tw__action_location location)
 {
 	uint64_t was = action->location != TW__ACTION_NOWHERE, is = location != TW__ACTION_NOWHERE;
 	action->scheduler->stats.armed += is - was;

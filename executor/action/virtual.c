@@ -20,7 +20,8 @@ static uint64_t order_of(uint64_t arming, uint64_t seed)
 	return z ^ z >> 31;
 }
 
-int tw__action_join_heap(struct tw_action *action, uint64_t at_ns, struct tw__action_deferred *deferred)
+int tw__action_join_heap(struct tw_action *action, uint64_t at_ns,
+			 struct tw__action_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
@@ -69,7 +70,8 @@ static int action_run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
 {
 	struct tw_action *action;
 	int first = 0;
-	while (!(first && tw__actions_cancel_batch(scheduler)) && (action = first_until(scheduler, until_ns))) {
+	while (!(first && tw__actions_cancel_batch(scheduler)) &&
+	       (action = first_until(scheduler, until_ns))) {
 		uint64_t at_ns = (uint64_t)tw__heap_key(&scheduler->virtual.heap, &action->item);
 		if (at_ns > scheduler->virtual.now_ns)
 			scheduler->virtual.now_ns = at_ns;
@@ -100,7 +102,9 @@ static int drive(tw_action_scheduler *scheduler, uint64_t until_ns, bool stand_t
 int tw__actions_flush_virtual(tw_action_scheduler *scheduler)
 {
 	const struct tw_action_scheduler_config *config = &scheduler->config;
-	return drive(scheduler, config->max_frames ? config->max_frames * config->frame_ns : UINT64_MAX, false);
+	return drive(scheduler,
+		     config->max_frames ? config->max_frames * config->frame_ns : UINT64_MAX,
+		     false);
 }
 
 /* at_ns: where the clock is to go, UINT64_MAX if that is beyond all instants. */
@@ -125,5 +129,6 @@ int tw_action_scheduler_advance(tw_action_scheduler *scheduler, uint64_t by_ns)
 	if (r)
 		return r;
 	uint64_t now_ns = tw_action_scheduler_now(scheduler);
-	return check_and_drive(__func__, scheduler, by_ns > TW_MAX_DELAY_NS ? UINT64_MAX : now_ns + by_ns);
+	return check_and_drive(__func__, scheduler,
+			       by_ns > TW_MAX_DELAY_NS ? UINT64_MAX : now_ns + by_ns);
 }

@@ -18,7 +18,8 @@ enum { MANY_USED = TW__NODE_SLAB / 2 };
 
 static uint64_t word_make(uint64_t tag, unsigned used, unsigned fresh, unsigned head)
 {
-	return tag << 3 * FIELD_BITS | (uint64_t)used << 2 * FIELD_BITS | fresh << FIELD_BITS | head;
+	return tag << 3 * FIELD_BITS | (uint64_t)used << 2 * FIELD_BITS | fresh << FIELD_BITS |
+	       head;
 }
 
 static uint64_t word_tag(uint64_t word)
@@ -59,7 +60,8 @@ static struct tw__slab *slab_of(const struct tw__nodes *nodes, uint32_t index)
 	return extent ? &extent->slabs[number - (UINT32_C(1) << k)] : NULL;
 }
 
-static struct tw__node *node_at(const struct tw__nodes *nodes, const struct tw__slab *slab, unsigned place)
+static struct tw__node *node_at(const struct tw__nodes *nodes, const struct tw__slab *slab,
+				unsigned place)
 {
 	return (struct tw__node *)(void *)(slab->memory + place * nodes->node_size);
 }
@@ -130,7 +132,8 @@ static void sort(struct tw__nodes *nodes, struct tw__slab *slab)
 	if (word_used(word) > MANY_USED)
 		return; /* a later put sorts it */
 	enum tw__slab_state state = word_used(word) ? TW__SLAB_PARTIAL : TW__SLAB_IDLE;
-	if (slab->state == TW__SLAB_OUT || (slab->state == TW__SLAB_PARTIAL && state == TW__SLAB_IDLE))
+	if (slab->state == TW__SLAB_OUT ||
+	    (slab->state == TW__SLAB_PARTIAL && state == TW__SLAB_IDLE))
 		list(nodes, slab, state);
 }
 
@@ -155,9 +158,10 @@ static struct tw__extent *make_extent(const struct tw__nodes *nodes, unsigned k)
 		return NULL;
 	}
 	for (size_t i = 0; i < count; i++)
-		slabs[i] = (struct tw__slab){.memory = extent->memory + i * nodes->slab_bytes,
-					     .first = (uint32_t)(count - 1 + i) << TW__NODE_SLAB_BITS,
-					     .base = nodes->first_generation};
+		slabs[i] =
+		    (struct tw__slab){.memory = extent->memory + i * nodes->slab_bytes,
+				      .first = (uint32_t)(count - 1 + i) << TW__NODE_SLAB_BITS,
+				      .base = nodes->first_generation};
 	extent->slabs = slabs;
 	return extent;
 }
@@ -194,7 +198,8 @@ static struct tw__slab *claim_idle(struct tw__nodes *nodes, unsigned *fresh)
 	if (word_used(word) == 0 && slab->first != 0) {
 		*fresh = word_fresh(word);
 		/* NODE1 */
-		if (tw_cas_acq_rel(&slab->word, &word, word_make(word_tag(word) + 1, 0, TW__NODE_SLAB, 0)))
+		if (tw_cas_acq_rel(&slab->word, &word,
+				   word_make(word_tag(word) + 1, 0, TW__NODE_SLAB, 0)))
 			return slab;
 	}
 	sort(nodes, slab); /* a thread that saw it as current has taken a node */
@@ -216,7 +221,8 @@ static void handles_give_back(const struct tw__nodes *nodes, struct tw__slab *sl
 static void purge_some(struct tw__nodes *nodes)
 {
 	unsigned fresh;
-	struct tw__slab *slab = nodes->idle > TW__NODE_IDLE_SLABS ? claim_idle(nodes, &fresh) : NULL;
+	struct tw__slab *slab =
+	    nodes->idle > TW__NODE_IDLE_SLABS ? claim_idle(nodes, &fresh) : NULL;
 	pthread_mutex_unlock(&nodes->lock);
 	if (!slab)
 		return;
@@ -246,7 +252,8 @@ static struct tw__node *handles_take(struct tw__nodes *nodes, struct tw__slab *s
 		 * changed.
 		 */
 		unsigned rest = fresh ? 0 : tw_load_relaxed(&node->next_free) & FIELD;
-		next = word_make(word_tag(word) + 1, word_used(word) + 1, word_fresh(word) + fresh, rest);
+		next = word_make(word_tag(word) + 1, word_used(word) + 1, word_fresh(word) + fresh,
+				 rest);
 	} while (!tw_cas_acq_rel(&slab->word, &word, next)); /* NODE1 */
 	if (fresh) {
 		node->index = slab->first + word_fresh(word);
@@ -269,7 +276,8 @@ static struct tw__slab *search(struct tw__nodes *nodes)
 /* The slab to take from next. The lock is held. Returns 0, -ENOMEM or -EAGAIN. */
 static int handles_choose(struct tw__nodes *nodes, struct tw__slab **slab)
 {
-	static const enum tw__slab_state order[] = {TW__SLAB_IDLE, TW__SLAB_PARTIAL, TW__SLAB_PURGED};
+	static const enum tw__slab_state order[] = {TW__SLAB_IDLE, TW__SLAB_PARTIAL,
+						    TW__SLAB_PURGED};
 	for (unsigned i = 0; i < sizeof order / sizeof *order; i++)
 		if ((*slab = nodes->lists[order[i]]))
 			return 0;
@@ -324,8 +332,8 @@ static void has_changed(struct tw__nodes *nodes, struct tw__slab *slab)
  * Adds nodes of one slab to its stack. The chain ends with *last; head is the place + 1 of its
  * first node.
  */
-static void handles_push(struct tw__nodes *nodes, struct tw__slab *slab, unsigned head, struct tw__node *last,
-			 unsigned count)
+static void handles_push(struct tw__nodes *nodes, struct tw__slab *slab, unsigned head,
+			 struct tw__node *last, unsigned count)
 {
 	uint64_t word = tw_load_relaxed(&slab->word), next;
 	do {
@@ -345,7 +353,8 @@ void tw__node_put(struct tw__nodes *nodes, struct tw__node *node)
 	handles_push(nodes, slab, node->index - slab->first + 1, node, 1);
 }
 
-void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch, struct tw__node *node)
+void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch,
+			struct tw__node *node)
 {
 	if (!tw__node_end(nodes, node))
 		return;
@@ -361,7 +370,8 @@ void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch, s
 void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch)
 {
 	if (batch->count)
-		handles_push(nodes, slab_of(nodes, batch->last->index), batch->head, batch->last, batch->count);
+		handles_push(nodes, slab_of(nodes, batch->last->index), batch->head, batch->last,
+			     batch->count);
 	batch->count = 0;
 }
 

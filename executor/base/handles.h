@@ -78,7 +78,13 @@ struct tw__node {
 	uint32_t spare;             /* its owner's */
 };
 
-enum tw__slab_state { TW__SLAB_OUT, TW__SLAB_PARTIAL, TW__SLAB_IDLE, TW__SLAB_PURGED, TW__SLAB_STATES };
+enum tw__slab_state {
+	TW__SLAB_OUT,
+	TW__SLAB_PARTIAL,
+	TW__SLAB_IDLE,
+	TW__SLAB_PURGED,
+	TW__SLAB_STATES
+};
 
 /* Under the lock, except the word; the memory and `first` are constant. */
 struct tw__slab {
@@ -145,7 +151,8 @@ struct tw__node_batch {
  * Ends the node as tw__node_put does. The memory stays in use until tw__node_put_batch, or until a
  * node of another slab is put.
  */
-void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch, struct tw__node *node);
+void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch,
+			struct tw__node *node);
 
 /* Puts what the batch holds, and empties it. */
 void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch);

@@ -22,11 +22,13 @@ int tw__heap_reserve_as(struct tw__heap *heap, uint32_t capacity, unsigned shape
 		return -ENOMEM;
 	capacity = heap_grown(heap, capacity);
 	size_t bytes = ((size_t)capacity + TW__HEAP_ARITY(shape) - 1) * sizeof *heap->nodes;
-	struct tw__heap_node *memory = aligned_alloc(CACHE_LINE, (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+	struct tw__heap_node *memory =
+	    aligned_alloc(CACHE_LINE, (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
 	if (!memory)
 		return -ENOMEM;
 	if (heap->count)
-		memcpy(memory + TW__HEAP_ARITY(shape) - 1, heap->nodes, heap->count * sizeof *heap->nodes);
+		memcpy(memory + TW__HEAP_ARITY(shape) - 1, heap->nodes,
+		       heap->count * sizeof *heap->nodes);
 	free(heap->memory);
 	heap->memory = memory;
 	heap->nodes = memory + TW__HEAP_ARITY(shape) - 1;
@@ -45,7 +47,8 @@ void tw__heap_give_back(struct tw__heap *heap, uint32_t from, uint32_t to)
 	TW_ASSERT(from >= heap->count);
 	enum { PAGE = 4096 }; /* larger pages: madvise refuses, and the memory stays */
 	uintptr_t begin = ((uintptr_t)(heap->nodes + from) + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-	uintptr_t end = (uintptr_t)(heap->nodes + (to < heap->capacity ? to : heap->capacity)) & ~(uintptr_t)(PAGE - 1);
+	uintptr_t end = (uintptr_t)(heap->nodes + (to < heap->capacity ? to : heap->capacity)) &
+			~(uintptr_t)(PAGE - 1);
 	if (begin < end)
 		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
@@ -60,7 +63,8 @@ static void order_all(struct tw__heap *heap)
 		tw__heap_sift_down(heap, index, heap->nodes[index], TW__HEAP_USUAL);
 }
 
-void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item, void *arg), void *arg)
+void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item, void *arg),
+		    void *arg)
 {
 	uint32_t kept = 0;
 	for (uint32_t index = 0; index < heap->count; index++) {

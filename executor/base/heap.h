@@ -93,10 +93,12 @@ static inline uint64_t tw__heap_id(const struct tw__heap_entry *entry)
 
 static inline bool tw__heap_before(struct tw__heap_node a, struct tw__heap_node b, unsigned shape)
 {
-	return TW__HEAP_BY_ID(shape) && a.key == b.key ? tw__heap_id(a.entry) < tw__heap_id(b.entry) : a.key < b.key;
+	return TW__HEAP_BY_ID(shape) && a.key == b.key ? tw__heap_id(a.entry) < tw__heap_id(b.entry)
+						       : a.key < b.key;
 }
 
-static inline void tw__heap_put(struct tw__heap *heap, uint32_t index, struct tw__heap_node node, unsigned shape)
+static inline void tw__heap_put(struct tw__heap *heap, uint32_t index, struct tw__heap_node node,
+				unsigned shape)
 {
 	TW_ASSERT(index < heap->capacity);
 	heap->nodes[index] = node;
@@ -104,7 +106,8 @@ static inline void tw__heap_put(struct tw__heap *heap, uint32_t index, struct tw
 		node.entry->index = index; /* planted: heap_index */
 }
 
-static inline void tw__heap_sift_up(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node, unsigned shape)
+static inline void tw__heap_sift_up(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node,
+				    unsigned shape)
 {
 	while (hole > 0) {
 		uint32_t parent = (hole - 1) / TW__HEAP_ARITY(shape);
@@ -121,10 +124,12 @@ static inline void tw__heap_sift_up(struct tw__heap *heap, uint32_t hole, struct
  * inside its loop: then compilers choose without a branch, which would be mispredicted half the
  * time.
  */
-static inline uint32_t tw__heap_least_child(const struct tw__heap *heap, uint32_t first, unsigned shape)
+static inline uint32_t tw__heap_least_child(const struct tw__heap *heap, uint32_t first,
+					    unsigned shape)
 {
-	uint32_t best = first,
-		 end = heap->count - first < TW__HEAP_ARITY(shape) ? heap->count : first + TW__HEAP_ARITY(shape);
+	uint32_t best = first, end = heap->count - first < TW__HEAP_ARITY(shape)
+					 ? heap->count
+					 : first + TW__HEAP_ARITY(shape);
 	int64_t key = heap->nodes[first].key;
 	for (uint32_t child = first + 1; child < end; child++) {
 		bool before = heap->nodes[child].key < key;
@@ -134,10 +139,12 @@ static inline uint32_t tw__heap_least_child(const struct tw__heap *heap, uint32_
 	return best;
 }
 
-static inline uint32_t tw__heap_least_child_by_id(const struct tw__heap *heap, uint32_t first, unsigned shape)
+static inline uint32_t tw__heap_least_child_by_id(const struct tw__heap *heap, uint32_t first,
+						  unsigned shape)
 {
-	uint32_t best = first,
-		 end = heap->count - first < TW__HEAP_ARITY(shape) ? heap->count : first + TW__HEAP_ARITY(shape);
+	uint32_t best = first, end = heap->count - first < TW__HEAP_ARITY(shape)
+					 ? heap->count
+					 : first + TW__HEAP_ARITY(shape);
 	for (uint32_t child = first + 1; child < end; child++) {
 		bool before = tw__heap_before(heap->nodes[child], heap->nodes[best], shape);
 		best ^= (best ^ child) & -(uint32_t)before;
@@ -145,11 +152,13 @@ static inline uint32_t tw__heap_least_child_by_id(const struct tw__heap *heap, u
 	return best;
 }
 
-static inline void tw__heap_sift_down(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node, unsigned shape)
+static inline void tw__heap_sift_down(struct tw__heap *heap, uint32_t hole,
+				      struct tw__heap_node node, unsigned shape)
 {
 	for (uint32_t first; (first = TW__HEAP_ARITY(shape) * hole + 1) < heap->count;) {
-		uint32_t child = TW__HEAP_BY_ID(shape) ? tw__heap_least_child_by_id(heap, first, shape)
-						       : tw__heap_least_child(heap, first, shape);
+		uint32_t child = TW__HEAP_BY_ID(shape)
+				     ? tw__heap_least_child_by_id(heap, first, shape)
+				     : tw__heap_least_child(heap, first, shape);
 		if (!tw__heap_before(heap->nodes[child], node, shape))
 			break;
 		tw__heap_put(heap, hole, heap->nodes[child], shape);
@@ -158,9 +167,11 @@ static inline void tw__heap_sift_down(struct tw__heap *heap, uint32_t hole, stru
 	tw__heap_put(heap, hole, node, shape);
 }
 
-static inline void tw__heap_settle(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node, unsigned shape)
+static inline void tw__heap_settle(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node,
+				   unsigned shape)
 {
-	if (hole > 0 && tw__heap_before(node, heap->nodes[(hole - 1) / TW__HEAP_ARITY(shape)], shape))
+	if (hole > 0 &&
+	    tw__heap_before(node, heap->nodes[(hole - 1) / TW__HEAP_ARITY(shape)], shape))
 		tw__heap_sift_up(heap, hole, node, shape);
 	else
 		tw__heap_sift_down(heap, hole, node, shape);
@@ -169,8 +180,8 @@ static inline void tw__heap_settle(struct tw__heap *heap, uint32_t hole, struct 
 /* ------------------------------------------------------------- of any shape */
 
 /* There is room: reserved, and not used up. */
-static inline void tw__heap_push_reserved_as(struct tw__heap *heap, struct tw__heap_entry *entry, int64_t key,
-					     unsigned shape)
+static inline void tw__heap_push_reserved_as(struct tw__heap *heap, struct tw__heap_entry *entry,
+					     int64_t key, unsigned shape)
 {
 	TW_ASSERT(heap->count < heap->capacity);
 	struct tw__heap_node node = {.key = key, .entry = entry};
@@ -180,7 +191,8 @@ static inline void tw__heap_push_reserved_as(struct tw__heap *heap, struct tw__h
 }
 
 /* The entry is in the heap, which is not loose. */
-static inline void tw__heap_remove_as(struct tw__heap *heap, struct tw__heap_entry *entry, unsigned shape)
+static inline void tw__heap_remove_as(struct tw__heap *heap, struct tw__heap_entry *entry,
+				      unsigned shape)
 {
 	TW_ASSERT(entry->index < heap->count && heap->nodes[entry->index].entry == entry);
 	uint32_t hole = entry->index;
@@ -191,7 +203,8 @@ static inline void tw__heap_remove_as(struct tw__heap *heap, struct tw__heap_ent
 }
 
 /* The entry is in the heap, which is not loose. From now on it has another key. */
-static inline void tw__heap_rekey_as(struct tw__heap *heap, struct tw__heap_entry *entry, int64_t key, unsigned shape)
+static inline void tw__heap_rekey_as(struct tw__heap *heap, struct tw__heap_entry *entry,
+				     int64_t key, unsigned shape)
 {
 	TW_ASSERT(entry->index < heap->count && heap->nodes[entry->index].entry == entry);
 	struct tw__heap_node node = {.key = key, .entry = entry};
@@ -236,7 +249,8 @@ static inline int tw__heap_reserve(struct tw__heap *heap, uint32_t capacity)
 	return capacity <= heap->capacity ? 0 : tw__heap_reserve_as(heap, capacity, TW__HEAP_USUAL);
 }
 
-static inline void tw__heap_push_reserved(struct tw__heap *heap, struct tw__heap_item *item, int64_t key)
+static inline void tw__heap_push_reserved(struct tw__heap *heap, struct tw__heap_item *item,
+					  int64_t key)
 {
 	tw__heap_push_reserved_as(heap, &item->entry, key, TW__HEAP_USUAL);
 }
@@ -287,7 +301,8 @@ static inline struct tw__heap_item *tw__heap_pop_any(struct tw__heap *heap)
 
 /* ---------------------------------------------------------------- the same, loose */
 
-static inline void tw__heap_push_loose(struct tw__heap *heap, struct tw__heap_item *item, int64_t key)
+static inline void tw__heap_push_loose(struct tw__heap *heap, struct tw__heap_item *item,
+				       int64_t key)
 {
 	tw__heap_push_reserved_as(heap, &item->entry, key, TW__HEAP_LOOSE);
 }
@@ -309,6 +324,7 @@ static inline struct tw__heap_item *tw__heap_pop_loose(struct tw__heap *heap)
  * Takes out all entries that keep(item, arg) refuses, in O(n), from a heap of either kind. It is
  * called once for each, in any order; the place of a refused entry is NOWHERE.
  */
-void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item, void *arg), void *arg);
+void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item, void *arg),
+		    void *arg);
 
 #endif

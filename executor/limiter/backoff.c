@@ -70,7 +70,8 @@ static uint64_t limiter_draw(struct tw_limiter *l, struct tw__job_options *o)
 {
 	uint64_t delay_ns = o->delay_ns;
 	if (o->retry.jitter == TW_RETRY_JITTER_DECORRELATED)
-		return o->delay_ns = draw_between(l, first_delay(&o->retry), limiter_grown(&o->retry, delay_ns, 300));
+		return o->delay_ns = draw_between(l, first_delay(&o->retry),
+						  limiter_grown(&o->retry, delay_ns, 300));
 	o->delay_ns = limiter_grown(&o->retry, delay_ns, o->retry.factor_x100);
 	if (o->retry.jitter == TW_RETRY_JITTER_FULL)
 		return draw_between(l, 0, delay_ns);

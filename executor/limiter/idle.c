@@ -1,8 +1,9 @@
 /*
  * Who is told that the limiter is idle.
  *
- * One thread tells at a time, in the order in which listeners came. What comes meanwhile, also from a listener, is told by that
- * thread when the listener has returned: so listeners that listen again pile up no stack.
+ * One thread tells at a time, in the order in which listeners came. What comes meanwhile, also from
+ * a listener, is told by that thread when the listener has returned: so listeners that listen again
+ * pile up no stack.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@ static void move_listeners(struct tw_limiter *l)
 {
 	if (!l->idles.listeners)
 		return;
-	for (struct tw__listener *listener = l->idles.listeners; listener && l->results; listener = listener->next) {
+	for (struct tw__listener *listener = l->idles.listeners; listener && l->results;
+	     listener = listener->next) {
 		listener->results = l->results;
 		l->results->refs++;
 	}
@@ -104,7 +106,8 @@ struct tw__listener *tw__listener_make(tw_idle_fn *fn, void *arg)
 {
 	struct tw__listener *listener = malloc(sizeof *listener);
 	if (listener)
-		*listener = (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};
+		*listener =
+		    (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};
 	return listener;
 }
 

@@ -4,7 +4,10 @@
 
 #include "executor/limiter/internal.h"
 
-/* All that was added is finished: those who listen now are told of this idle, whatever is submitted before they are. idle.c */
+/*
+ * All that was added is finished: those who listen now are told of this idle, whatever is submitted
+ * before they are. idle.c
+ */
 void tw__idle_reached(struct tw_limiter *l);
 
 /* Tells idle listeners, with the lock given up meanwhile. */

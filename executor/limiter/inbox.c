@@ -1,31 +1,36 @@
 /*
  * The limiter's inbox: how a plain job comes in without the lock while all permits are out.
  *
- * Then nothing can start before some attempt ends, or the limit grows: whoever brings that about takes the lock, and looks here. So
- * submitters leave jobs on a stack, and whoever has the lock takes them all over in one go: they get their numbers, in the order in which
- * they came, and stand in line, before anything else is decided. Nobody who holds the lock acts on a state that lacks a job whose submit
- * has returned before the lock was taken.
+ * Then nothing can start before some attempt ends, or the limit grows: whoever brings that about
+ * takes the lock, and looks here. So submitters leave jobs on a stack, and whoever has the lock
+ * takes them all over in one go: they get their numbers, in the order in which they came, and stand
+ * in line, before anything else is decided. Nobody who holds the lock acts on a state that lacks a
+ * job whose submit has returned before the lock was taken.
  *
  * The word of the inbox: the last job that came, or 0; ATTENDED.
  *
  *   transition   from           to             by whom
- *   open         0              ATTENDED       the thread that gives up the lock: all permits are out
+ *   open         0              ATTENDED       who gives up the lock: all permits are out
  *   leave        ATTENDED, any  ATTENDED, job  a submitter, without the lock
  *   take         ATTENDED, any  ATTENDED       the thread that has the lock
- *   shut         ATTENDED       0              the thread that gives up the lock: a permit is free, or
- *                                              nothing may start. Fails if a job came
+ *   shut         ATTENDED       0              who gives up the lock: a permit is free, or nothing
+ *                                              may start. Fails if a job came
  *
- * Invariant: when the lock is free, ATTENDED implies that all permits are out (running or searching runners), and the limiter is neither
- * closed nor paused. Each of these ends under the lock only, and whoever ends it shuts the inbox, or has given out the permits anew,
- * before it gives the lock up.
+ * Invariant: when the lock is free, ATTENDED implies that all permits are out (running or searching
+ * runners), and the limiter is neither closed nor paused. Each of these ends under the lock only,
+ * and whoever ends it shuts the inbox, or has given out the permits anew, before it gives the lock
+ * up.
  *
- * For limiters that have nothing more to decide at a submit: no bound on what waits, no rate, no collected results, no hook `added`, no
- * refusal while paused. And for jobs without options, of priority 0, whose place in the line is there from birth: so taking over cannot
- * fail. Runners need no reserve: when all permits were given out, there was one for each.
+ * For limiters that have nothing more to decide at a submit: no bound on what waits, no rate, no
+ * collected results, no hook `added`, no refusal while paused. And for jobs without options, of
+ * priority 0, whose place in the line is there from birth: so taking over cannot fail. Runners need
+ * no reserve: when all permits were given out, there was one for each.
  *
  * Pairing table
- *   INBOX1  inbox: CAS acq_rel (leave) -> exchange acquire (take): the job, and what its submitter did before.
- *   INBOX2  inbox: store-release (open), CAS acq_rel (shut) -> CAS acq_rel (leave): a submitter that finds it open was not before.
+ *   INBOX1  inbox: CAS acq_rel (leave) -> exchange acquire (take): the job, and what its submitter
+ *       did before.
+ *   INBOX2  inbox: store-release (open), CAS acq_rel (shut) -> CAS acq_rel (leave): a submitter
+ *       that finds it open was not before.
  *
  * Model: test/model/inbox.pml.
  */
@@ -35,14 +40,16 @@
 /* Runners are out for all permits, so there is somebody to look. */
 static bool all_permits_out(const struct tw_limiter *l)
 {
-	return !l->closed && !l->paused && l->permits.running + l->permits.searching >= l->permits.limit;
+	return !l->closed && !l->paused &&
+	       l->permits.running + l->permits.searching >= l->permits.limit;
 }
 
 void tw__inbox_init(struct tw_limiter *l)
 {
 	const struct tw_limiter_config *c = &l->config;
 	l->has_inbox = c->max_pending == TW__NODES_MAX && !c->rate_starts &&
-		       !(c->flags & ~(uint32_t)(TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED)) && !c->hooks.added;
+		       !(c->flags & ~(uint32_t)(TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED)) &&
+		       !c->hooks.added;
 }
 
 bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out)
@@ -54,7 +61,8 @@ bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out)
 		if (!(word & TW__ATTENDED))
 			return false;
 		job->next = (struct tw__job *)(word & ~(uintptr_t)TW__ATTENDED);
-	} while (!tw_cas_acq_rel(&l->inbox, &word, (uintptr_t)job | TW__ATTENDED)); /* INBOX1, INBOX2 */
+	} while (
+	    !tw_cas_acq_rel(&l->inbox, &word, (uintptr_t)job | TW__ATTENDED)); /* INBOX1, INBOX2 */
 	return true;
 }
 
@@ -71,7 +79,8 @@ void tw__inbox_take(struct tw_limiter *l)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	uintptr_t word = tw_exchange_acquire(&l->inbox, TW__ATTENDED); /* INBOX1 */
-	struct tw__job *job = (struct tw__job *)(word & ~(uintptr_t)TW__ATTENDED), *first = NULL, *next;
+	struct tw__job *job = (struct tw__job *)(word & ~(uintptr_t)TW__ATTENDED), *first = NULL,
+		       *next;
 	for (; job; job = next) {
 		next = job->next;
 		job->next = first;
@@ -86,7 +95,9 @@ void tw__inbox_take(struct tw_limiter *l)
 
 static void limiter_shut(struct tw_limiter *l)
 {
-	for (uintptr_t empty = TW__ATTENDED; !tw_cas_acq_rel(&l->inbox, &empty, 0); empty = TW__ATTENDED) /* INBOX2 */
+	/* INBOX2 */
+	for (uintptr_t empty = TW__ATTENDED; !tw_cas_acq_rel(&l->inbox, &empty, 0);
+	     empty = TW__ATTENDED)
 		tw__inbox_take(l);
 	l->attended = false;
 }
@@ -97,7 +108,10 @@ void tw__inbox_attend(struct tw_limiter *l, struct tw__todo *todo)
 	bool all_out = all_permits_out(l);
 	if (l->attended && !all_out) {
 		limiter_shut(l);
-		/* The limit may have grown. Without memory one that runs will look when it is through. */
+		/*
+		 * The limit may have grown. Without memory one that runs will look when it is
+		 * through.
+		 */
 		(void)tw__runner_reserve(l, l->ends.unfinished);
 		tw__dispatch(l, 0, todo);
 		all_out = all_permits_out(l);

@@ -1,4 +1,7 @@
-/* Jobs that have been submitted and not yet queued. Under the limiter's lock, where nothing else is said. */
+/*
+ * Jobs that have been submitted and not yet queued. Under the limiter's lock, where nothing else is
+ * said.
+ */
 #ifndef TW_EXECUTOR_LIMITER_INBOX_H
 #define TW_EXECUTOR_LIMITER_INBOX_H
 
@@ -9,7 +12,10 @@ enum { TW__ATTENDED = 1 };
 /* At birth, under no lock. */
 void tw__inbox_init(struct tw_limiter *l);
 
-/* Not under the lock: whether the job has been left there, for whoever takes the lock next. A plain one; since_ns is set. *out: as at a submit. */
+/*
+ * Not under the lock: whether the job has been left there, for whoever takes the lock next. A plain
+ * one; since_ns is set. *out: as at a submit.
+ */
 bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out);
 
 /* Takes over what is there. */

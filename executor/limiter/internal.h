@@ -1,14 +1,17 @@
 /*
- * The limiter inside. One lock for all that changes, but for an inbox of jobs that come without it while all permits are out
- * (limiter/inbox.c); user's code runs outside of it.
+ * The limiter inside. One lock for all that changes, but for an inbox of jobs that come without it
+ * while all permits are out (limiter/inbox.c); user's code runs outside of it.
  *
- * What follows from a change and is user's code, or may call it (callbacks, hooks, an executor's submit), is noted in a struct tw__todo
- * under the lock, and done by tw__limiter_unlock, which takes the lock again to note that it was done, until nothing is left to do.
+ * What follows from a change and is user's code, or may call it (callbacks, hooks, an executor's
+ * submit), is noted in a struct tw__todo under the lock, and done by tw__limiter_unlock, which
+ * takes the lock again to note that it was done, until nothing is left to do.
  *
- * Runners. A permit is not given to a certain job: a **runner**, a piece of work on the executor, looks for the first in line when it
- * gets to run, and goes on with the next until there is none, or no permit. So what runs next is decided at the last moment: a pause holds
- * from its return on, a job that was cancelled leaves nothing behind with the executor, and a runner that finds an empty line goes home
- * (the permit with it). `searching` runners are on their way; running + searching never exceeds the limit when one is sent.
+ * Runners. A permit is not given to a certain job: a **runner**, a piece of work on the executor,
+ * looks for the first in line when it gets to run, and goes on with the next until there is none,
+ * or no permit. So what runs next is decided at the last moment: a pause holds from its return on,
+ * a job that was cancelled leaves nothing behind with the executor, and a runner that finds an
+ * empty line goes home (the permit with it). `searching` runners are on their way; running +
+ * searching never exceeds the limit when one is sent.
  *
  * Life of a job, all under the lock
  *
@@ -20,19 +23,22 @@
  *              -> RETRYING, SETTLED
  *   RETRYING   its timer runs.
  *              -> IN_LINE (the timer), SETTLED
- *   SETTLED    result final. TOLD: done has returned. INSIDE: it has timed out, its attempt goes on.
- *              TOLD, not INSIDE, no stop callback under way: released (once), then FINISHED: counted
- *              off `unfinished`.
+ *   SETTLED    result final. TOLD: done has returned. INSIDE: it has timed out, its attempt goes
+ *              on. TOLD, not INSIDE, no stop callback under way: released (once), then FINISHED:
+ *              counted off `unfinished`.
  *
- * The node goes back when the job is FINISHED, not kept, and neither a thread that waits nor a timer's callback holds it.
+ * The node goes back when the job is FINISHED, not kept, and neither a thread that waits nor a
+ * timer's callback holds it.
  *
- * Timers run on the driver: their executor is the inline one, so that they wait for no worker. They settle and send; user code that
- * follows goes to the executor (tell.c). The driver waits for the lock only as long as others hold it, who run no user code
- * and no system call under it but those of memory.
+ * Timers run on the driver: their executor is the inline one, so that they wait for no worker. They
+ * settle and send; user code that follows goes to the executor (tell.c). The driver waits for the
+ * lock only as long as others hold it, who run no user code and no system call under it but those
+ * of memory.
  *
- * One timer for each job that has a time to keep: for the earliest of them. Its callback looks at the clock and at the job's state,
- * so one that comes too late, or for an attempt of before, does no harm. While the service has no timer to give, such jobs are in a heap
- * by their instants, at whose top the driver looks in each tick.
+ * One timer for each job that has a time to keep: for the earliest of them. Its callback looks at
+ * the clock and at the job's state, so one that comes too late, or for an attempt of before, does
+ * no harm. While the service has no timer to give, such jobs are in a heap by their instants, at
+ * whose top the driver looks in each tick.
  */
 #ifndef TW_EXECUTOR_LIMITER_PARTS_H
 #define TW_EXECUTOR_LIMITER_PARTS_H
@@ -63,7 +69,8 @@ enum {
 	TW__JOB_IS_ASYNC = 1024,
 	TW__JOB_KEEP = 2048,
 	TW__JOB_ADDING = 8192, /* the hook `added` has not returned: not in line yet, but as if */
-	TW__JOB_ENDED = 4096   /* what follows on the attempt's end waits: for STOPPING to go, or the hook of a retry */
+	/* what follows on the attempt's end waits: for STOPPING to go, or the hook of a retry */
+	TW__JOB_ENDED = 4096
 };
 
 enum { TW__MAX_CONCURRENCY = 1 << 30, TW__MAX_RATE = 1 << 20 };
@@ -75,18 +82,22 @@ struct tw__job_options {
 	struct tw_limiter *limiter;
 	struct tw__job *job;
 	uint64_t queue_timeout_ns, attempt_timeout_ns;
-	uint64_t until_ns;          /* of the stay in line or the attempt, or when the retry begins; UINT64_MAX: none */
+	/* of the stay in line or the attempt, or when the retry begins; UINT64_MAX: none */
+	uint64_t until_ns;
 	uint64_t total_until_ns;    /* the same, of all */
 	uint64_t retry_deadline_ns; /* no retry begins after it */
 	struct tw_retry retry;
-	uint64_t delay_ns;      /* of the next retry, without jitter; decorrelated: of the last one */
-	uint64_t next_delay_ns; /* as the attempt that has just ended chose it; of use with TW_JOB_NEXT_DELAY */
-	uint32_t next;          /* enum tw_job_next, of that attempt */
-	uint32_t permits;       /* of each attempt */
-	uint32_t extra;         /* permits that the attempt under way has, beyond one */
+	/* of the next retry, without jitter; decorrelated: of the last one */
+	uint64_t delay_ns;
+	/* as the attempt that has just ended chose it; of use with TW_JOB_NEXT_DELAY */
+	uint64_t next_delay_ns;
+	uint32_t next;    /* enum tw_job_next, of that attempt */
+	uint32_t permits; /* of each attempt */
+	uint32_t extra;   /* permits that the attempt under way has, beyond one */
 	tw_timer timer;
-	uint64_t timer_at_ns;         /* UINT64_MAX: not armed */
-	struct tw__heap_item untimed; /* in the heap of those that should have a timer, and have none */
+	uint64_t timer_at_ns; /* UINT64_MAX: not armed */
+	/* in the heap of those that should have a timer, and have none */
+	struct tw__heap_item untimed;
 	tw_job_stop_fn *stop;
 	tw_job_release_fn *release;
 	struct tw__work tell;
@@ -119,9 +130,10 @@ struct tw__job {
 	uint32_t attempts;
 	uint16_t flags;
 	int16_t priority;
-	uint8_t state;         /* enum tw_job_state */
-	uint8_t status;        /* enum tw_job_status, SETTLED */
-	uint16_t timers;       /* armed, or whose callback has not come to its end; and `tell` while it is out */
+	uint8_t state;  /* enum tw_job_state */
+	uint8_t status; /* enum tw_job_status, SETTLED */
+	/* armed, or whose callback has not come to its end; and `tell` while it is out */
+	uint16_t timers;
 	uint32_t waiters;      /* threads */
 	_Atomic uint32_t bell; /* 1: TOLD; threads sleep on it */
 };
@@ -178,7 +190,10 @@ struct tw__permits {
 	uint64_t runners;
 };
 
-/* See limiter/rate.c: a ring of when tokens come back, the first to come first; those taken for what has not begun yet. */
+/*
+ * See limiter/rate.c: a ring of when tokens come back, the first to come first; those taken for
+ * what has not begun yet.
+ */
 struct tw__rate {
 	uint64_t *tokens;
 	uint32_t first, used;
@@ -194,7 +209,8 @@ struct tw__rate {
 struct tw__ends {
 	uint64_t unfinished;
 	uint64_t settled;
-	struct tw__job *gone; /* their nodes are given back in pieces: each time is a meeting with those who submit */
+	/* their nodes are given back in pieces: each time is a meeting with those who submit */
+	struct tw__job *gone;
 	unsigned gone_n;
 	uint64_t between; /* jobs that are ENDED: neither running nor pending nor settled */
 	_Atomic uint32_t quiet_bell, room_bell;
@@ -231,22 +247,24 @@ struct tw__budget {
 };
 
 struct tw__limiter_counters {
-	uint64_t added, succeeded, failed, cancelled, timed_out, dropped, retried, over_budget, rejected,
-	    refused_completions;
+	uint64_t added, succeeded, failed, cancelled, timed_out, dropped, retried, over_budget,
+	    rejected, refused_completions;
 	uint64_t queue_sum_ns, run_sum_ns;
 	struct tw__histogram queue, run;
 };
 
 struct tw_limiter {
 	alignas(TW__CACHE_LINE) _Atomic(uintptr_t) inbox; /* limiter/inbox.c */
-	alignas(TW__CACHE_LINE) pthread_mutex_t lock;     /* for all that is not constant, but for the inbox */
-	bool attended;                                    /* what the inbox says */
+	/* for all that is not constant, but for the inbox */
+	alignas(TW__CACHE_LINE) pthread_mutex_t lock;
+	bool attended; /* what the inbox says */
 
 	/* Line. */
 	struct tw__line line;
 	uint64_t pending; /* in line, or to be tried again */
 	bool closed;      /* refuses jobs */
-	bool ended;       /* closed, and what waited was dropped: nothing starts, nothing is retried */
+	/* closed, and what waited was dropped: nothing starts, nothing is retried */
+	bool ended;
 	bool paused, above_low_water;
 
 	struct tw__permits permits;
@@ -266,7 +284,8 @@ struct tw_limiter {
 	alignas(TW__CACHE_LINE) tw_service *service;
 	bool has_inbox;
 	struct tw__base base;
-	tw_executor *jobs_executor; /* of runners: the base's, or its face for work that may block */
+	/* of runners: the base's, or its face for work that may block */
+	tw_executor *jobs_executor;
 	struct tw_limiter_config config;
 };
 

@@ -37,12 +37,14 @@ static bool names_attempt(const struct tw__job *job, tw_job handle)
 /* ----------------------------------------------------------------- complete */
 
 /* The lock is held. */
-static int limiter_complete(struct tw_limiter *l, tw_job handle, const struct tw_job_end *end, struct tw__todo *todo)
+static int limiter_complete(struct tw_limiter *l, tw_job handle, const struct tw_job_end *end,
+			    struct tw__todo *todo)
 {
 	struct tw__job *job = limiter_find(l, handle);
 	if (job && !(job->flags & TW__JOB_IS_ASYNC))
 		return -EINVAL; /* tw_job_complete tells */
-	if (!job || !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED || !names_attempt(job, handle))
+	if (!job || !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED ||
+	    !names_attempt(job, handle))
 		return -EALREADY;
 	uint64_t now_ns = tw_service_now(l->service);
 	tw__attempt_look(l, job, now_ns, todo);
@@ -60,7 +62,8 @@ static int limiter_complete(struct tw_limiter *l, tw_job handle, const struct tw
 	return late ? TW_JOB_LATE : 0;
 }
 
-static int complete_checked(const char *call, tw_limiter *l, tw_job job, const struct tw_job_end *end)
+static int complete_checked(const char *call, tw_limiter *l, tw_job job,
+			    const struct tw_job_end *end)
 {
 	struct tw__todo todo;
 	int r = tw__base_check(call, l ? &l->base : NULL, "limiter");
@@ -72,7 +75,9 @@ static int complete_checked(const char *call, tw_limiter *l, tw_job job, const s
 	r = limiter_complete(l, job, end, &todo);
 	l->counters.refused_completions += r < 0;
 	tw__limiter_unlock(l, &todo);
-	return r == -EINVAL ? tw__refuse(r, call, "the job is synchronous: set TW_LIMITER_TASK_ASYNC") : r;
+	return r == -EINVAL
+		   ? tw__refuse(r, call, "the job is synchronous: set TW_LIMITER_TASK_ASYNC")
+		   : r;
 }
 
 int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
@@ -146,7 +151,8 @@ int tw_job_cancel(tw_limiter *l, tw_job handle)
 /* ----------------------------------------------------------------- priority */
 
 /* The job is in line. It goes behind the others of the priority. */
-static void move_in_line(struct tw_limiter *l, struct tw__job *job, int16_t priority, struct tw__todo *todo)
+static void move_in_line(struct tw_limiter *l, struct tw__job *job, int16_t priority,
+			 struct tw__todo *todo)
 {
 	uint64_t now_ns = tw_service_now(l->service);
 	tw__line_remove(&l->line, job);
@@ -159,7 +165,8 @@ static void move_in_line(struct tw_limiter *l, struct tw__job *job, int16_t prio
 }
 
 /* The lock is held. */
-static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t priority, struct tw__todo *todo)
+static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t priority,
+			struct tw__todo *todo)
 {
 	if (!job || job->state == TW_JOB_STATE_SETTLED)
 		return TW_GONE;
@@ -179,7 +186,8 @@ int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
 	struct tw__todo todo;
 	int r = TW__CHECK(l, "limiter");
 	if (!r && (priority < INT16_MIN || priority > INT16_MAX))
-		r = tw__misuse(-EINVAL, "tw_job_set_priority: priority %d: must be -32768 to 32767", (int)priority);
+		r = tw__misuse(-EINVAL, "tw_job_set_priority: priority %d: must be -32768 to 32767",
+			       (int)priority);
 	if (r)
 		return r;
 	tw__limiter_lock(l, &todo);
@@ -202,7 +210,10 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 
 /* --------------------------------------------------------------- wait, and ask */
 
-/* Told of, and not kept, or forgotten: there is no result to ask for, even if the limiter is not yet done with the job. The lock is held. */
+/*
+ * Told of, and not kept, or forgotten: there is no result to ask for, even if the limiter is not
+ * yet done with the job. The lock is held.
+ */
 static bool has_no_result(const struct tw__job *job)
 {
 	return job->flags & TW__JOB_TOLD && !(job->flags & TW__JOB_KEEP);
@@ -236,9 +247,13 @@ static bool needs_caller(const struct tw_limiter *l, const struct tw__job *job)
 
 static int limiter_jobs_refuse_wait(bool inside)
 {
-	return inside ? tw__misuse(-EDEADLK, "tw_job_wait: called by the job itself, or by one of its callbacks")
-		      : tw__misuse(-EDEADLK, "tw_job_wait: called by the only thread that runs the limiter's jobs; "
-					     "call it from another thread, or raise max_workers");
+	return inside
+		   ? tw__misuse(-EDEADLK,
+				"tw_job_wait: called by the job itself, or by one of its callbacks")
+		   : tw__misuse(
+			 -EDEADLK,
+			 "tw_job_wait: called by the only thread that runs the limiter's jobs; "
+			 "call it from another thread, or raise max_workers");
 }
 
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
@@ -247,7 +262,8 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
-	uint64_t now_ns = timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
+	uint64_t now_ns =
+	    timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
 	tw__limiter_lock(l, &todo);
 	struct tw__job *job = limiter_find(l, handle);
 	r = !job || has_no_result(job) ? TW_GONE : 0;
@@ -259,7 +275,9 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		job->waiters++;
 		l->out.calls++; /* it locks again, perhaps after all has ended */
 		r = timeout_ns || job->flags & TW__JOB_TOLD
-			? await_told(l, job, timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns)
+			? await_told(l, job,
+				     timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX
+								      : now_ns + timeout_ns)
 			: -ETIMEDOUT;
 		job->waiters--;
 		l->out.calls--;
@@ -291,7 +309,8 @@ int tw_job_forget(tw_limiter *l, tw_job handle)
 		return r;
 	tw__limiter_lock(l, &todo);
 	struct tw__job *job = limiter_find(l, handle);
-	r = !job || is_over(job) ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL; /* told below */
+	/* told below */
+	r = !job || is_over(job) ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
 	if (!r) {
 		job->flags &= (uint16_t)~TW__JOB_KEEP;
 		tw__job_look_for_end(l, job);

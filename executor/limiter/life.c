@@ -37,7 +37,8 @@ bool tw__limiter_holds(tw_executor *executor, uint32_t max_concurrency, uint32_t
 int tw__concurrency_refused(const char *call, tw_executor *executor, uint32_t max_concurrency)
 {
 	return tw__refuse(-EINVAL, call,
-			  "max_concurrency %u: the executor runs at most %u at a time, and callbacks need one of them; "
+			  "max_concurrency %u: the executor runs at most %u at a time, and "
+			  "callbacks need one of them; "
 			  "raise max_workers, or set TW_LIMITER_NONBLOCKING",
 			  (unsigned)max_concurrency, capacity_of(executor));
 }
@@ -49,7 +50,8 @@ static int limiter_life_check_rate(const struct tw_limiter_config *c)
 	if ((c->rate_starts == 0) != (c->rate_interval_ns == 0))
 		return refuse("rate_starts and rate_interval_ns: set both, or neither");
 	if (c->rate_starts > TW__MAX_RATE)
-		return refuse("rate_starts %u: must be 1 to %u", c->rate_starts, (unsigned)TW__MAX_RATE);
+		return refuse("rate_starts %u: must be 1 to %u", c->rate_starts,
+			      (unsigned)TW__MAX_RATE);
 	if (c->rate_interval_ns > TW_MAX_DELAY_NS)
 		return refuse("rate_interval_ns is above TW_MAX_DELAY_NS");
 	return 0;
@@ -58,7 +60,8 @@ static int limiter_life_check_rate(const struct tw_limiter_config *c)
 static int check_budget(const struct tw_limiter_config *c)
 {
 	if (c->budget_retries > TW__MAX_RATE)
-		return refuse("budget_retries %u is above %u", (unsigned)c->budget_retries, (unsigned)TW__MAX_RATE);
+		return refuse("budget_retries %u is above %u", (unsigned)c->budget_retries,
+			      (unsigned)TW__MAX_RATE);
 	if (c->budget_percent > 1000 || (c->budget_percent && !c->budget_retries))
 		return refuse("budget_percent %u: must be 0 to 1000, and 0 without budget_retries",
 			      (unsigned)c->budget_percent);
@@ -68,9 +71,11 @@ static int check_budget(const struct tw_limiter_config *c)
 static int check_waiting(const struct tw_limiter_config *c)
 {
 	if (c->flags & TW_LIMITER_NO_QUEUE && c->max_pending)
-		return refuse("max_pending %u: must be 0 with TW_LIMITER_NO_QUEUE", (unsigned)c->max_pending);
+		return refuse("max_pending %u: must be 0 with TW_LIMITER_NO_QUEUE",
+			      (unsigned)c->max_pending);
 	if (c->max_pending > TW__NODES_MAX)
-		return refuse("max_pending %u: must be 1 to %u", c->max_pending, (unsigned)TW__NODES_MAX);
+		return refuse("max_pending %u: must be 1 to %u", c->max_pending,
+			      (unsigned)TW__NODES_MAX);
 	if (c->low_water && !c->on_low_water)
 		return refuse("low_water without on_low_water");
 	if (c->aging_ns && (c->aging_ns < 1000 || c->aging_ns > UINT64_C(1) << 46))
@@ -81,11 +86,13 @@ static int check_waiting(const struct tw_limiter_config *c)
 static int limiter_config_check(const struct tw_limiter_config *c)
 {
 	if (c->max_concurrency == 0 || c->max_concurrency > TW__MAX_CONCURRENCY)
-		return refuse("max_concurrency %u: must be 1 to %u", c->max_concurrency, (unsigned)TW__MAX_CONCURRENCY);
+		return refuse("max_concurrency %u: must be 1 to %u", c->max_concurrency,
+			      (unsigned)TW__MAX_CONCURRENCY);
 	if (c->reserved)
 		return refuse("reserved %u: must be 0", c->reserved);
-	if (c->flags & ~(uint32_t)(TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES | TW_LIMITER_NONBLOCKING |
-				   TW_LIMITER_PAUSED | TW_LIMITER_NO_QUEUE))
+	if (c->flags &
+	    ~(uint32_t)(TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES | TW_LIMITER_NONBLOCKING |
+			TW_LIMITER_PAUSED | TW_LIMITER_NO_QUEUE))
 		return refuse("flags %#x has unknown bits", c->flags);
 	if (c->executor && !tw__executor_is_sound(c->executor))
 		return refuse(TW__UNSOUND);
@@ -95,7 +102,10 @@ static int limiter_config_check(const struct tw_limiter_config *c)
 	return r ? r : check_budget(c);
 }
 
-/* Of all that a service's layers draw: so a service with a seed, as that of a simulation, replays with them. */
+/*
+ * Of all that a service's layers draw: so a service with a seed, as that of a simulation, replays
+ * with them.
+ */
 static uint64_t seed_of(tw_service *service, uint64_t wanted)
 {
 	return wanted ? tw__random_mix(wanted) : tw__service_draw_seed(service);
@@ -122,7 +132,8 @@ static void limiter_free_all(struct tw_limiter *l)
 	free(l);
 }
 
-static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_limiter_config *config)
+static void set_up(struct tw_limiter *l, tw_service *service,
+		   const struct tw_limiter_config *config)
 {
 	l->service = service;
 	l->config = *config;
@@ -153,7 +164,8 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		r = limiter_config_check(&config);
 	if (r)
 		return r;
-	tw_executor *executor = tw__shared_executor(config.executor ? config.executor : service->executor);
+	tw_executor *executor =
+	    tw__shared_executor(config.executor ? config.executor : service->executor);
 	if (!tw__limiter_holds(executor, config.max_concurrency, config.flags))
 		return tw__concurrency_refused(__func__, executor, config.max_concurrency);
 	struct tw_limiter *l = aligned_alloc(_Alignof(struct tw_limiter), sizeof *l);
@@ -161,7 +173,8 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		return -ENOMEM;
 	memset(l, 0, sizeof *l);
 	set_up(l, service, &config);
-	if (l->rate.starts && !(l->rate.tokens = calloc(config.rate_starts, sizeof *l->rate.tokens)))
+	if (l->rate.starts &&
+	    !(l->rate.tokens = calloc(config.rate_starts, sizeof *l->rate.tokens)))
 		r = -ENOMEM;
 	if (!r)
 		r = tw__line_reserve(&l->line, 0); /* for the inbox */
@@ -180,12 +193,14 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 
 static bool all_home(const struct tw_limiter *l)
 {
-	return !l->permits.runners_out && !l->out.timers && !l->out.tellers && !l->idles.telling && !l->out.calls;
+	return !l->permits.runners_out && !l->out.timers && !l->out.tellers && !l->idles.telling &&
+	       !l->out.calls;
 }
 
 /*
- * How long to wait for what is out. What runs now ends by itself, and what a pool's other workers or the tick thread have queued will
- * run. Another executor may be the caller's own, who is here: one that has threads needs no longer than this.
+ * How long to wait for what is out. What runs now ends by itself, and what a pool's other workers
+ * or the tick thread have queued will run. Another executor may be the caller's own, who is here:
+ * one that has threads needs no longer than this.
  */
 static uint64_t patience(const struct tw_limiter *l)
 {
@@ -200,8 +215,8 @@ static uint64_t patience(const struct tw_limiter *l)
 /* Timers, and works that the driver has not taken yet. The lock is held. */
 static void recall(struct tw_limiter *l)
 {
-	if (l->rate.armed &&
-	    (tw_cancel(l->service, l->rate.timer) == TW_CANCELLED || tw__work_recall(&l->rate.retry))) {
+	if (l->rate.armed && (tw_cancel(l->service, l->rate.timer) == TW_CANCELLED ||
+			      tw__work_recall(&l->rate.retry))) {
 		l->rate.armed = false;
 		l->out.timers--;
 	}
@@ -211,7 +226,9 @@ static void recall(struct tw_limiter *l)
 	}
 }
 
-/* What comes back by itself: runners, timers' callbacks. The lock is held, and given up meanwhile. */
+/*
+ * What comes back by itself: runners, timers' callbacks. The lock is held, and given up meanwhile.
+ */
 static bool await_all_home(struct tw_limiter *l)
 {
 	recall(l);
@@ -237,12 +254,12 @@ int tw_limiter_destroy(tw_limiter *l)
 		return 0;
 	}
 	if (tw__limiter_is_inside(l, NULL))
-		return tw__misuse(-EDEADLK,
-				  "tw_limiter_destroy: called from one of the limiter's jobs or callbacks; call it "
-				  "from another thread");
+		return tw__misuse(-EDEADLK, "tw_limiter_destroy: called from one of the limiter's "
+					    "jobs or callbacks; call it "
+					    "from another thread");
 	tw__limiter_relock(l);
-	bool over = !l->ends.unfinished && !l->permits.running && !l->ends.quiet_waiters && !l->ends.room_waiters &&
-		    await_all_home(l);
+	bool over = !l->ends.unfinished && !l->permits.running && !l->ends.quiet_waiters &&
+		    !l->ends.room_waiters && await_all_home(l);
 	pthread_mutex_unlock(&l->lock);
 	if (!over)
 		return -EBUSY;

@@ -29,15 +29,18 @@ static bool is_idle(const struct tw_limiter *l)
 }
 
 /*
- * An idle that comes after the call's beginning, and has been told, is enough, though it may be over. One of before is not, even if it
- * is told only now: somebody has submitted since. The lock is held, and given up while the call waits.
+ * An idle that comes after the call's beginning, and has been told, is enough, though it may be
+ * over. One of before is not, even if it is told only now: somebody has submitted since. The lock
+ * is held, and given up while the call waits.
  */
 static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 {
-	uint64_t now_ns = timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
+	uint64_t now_ns =
+	    timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
 	uint64_t deadline_ns = timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
-	uint64_t before =
-	    l->ends.unfinished == 0 && l->idles.told != l->idles.count ? l->idles.count - 1 : l->idles.count;
+	uint64_t before = l->ends.unfinished == 0 && l->idles.told != l->idles.count
+			      ? l->idles.count - 1
+			      : l->idles.count;
 	bool in_time = timeout_ns != 0;
 	l->ends.quiet_waiters++;
 	while (!is_idle(l) && l->idles.told <= before && in_time) {
@@ -53,16 +56,21 @@ static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 static int limiter_refuse_wait(const char *call, bool inside)
 {
 	return inside ? tw__misuse(-EDEADLK,
-				   "%s: called from one of the limiter's jobs or callbacks; pass timeout 0, or call it "
+				   "%s: called from one of the limiter's jobs or callbacks; pass "
+				   "timeout 0, or call it "
 				   "from another thread",
 				   call)
 		      : tw__misuse(-EDEADLK,
-				   "%s: called by the only thread that runs the limiter's jobs; call it from another "
+				   "%s: called by the only thread that runs the limiter's jobs; "
+				   "call it from another "
 				   "thread, or raise max_workers",
 				   call);
 }
 
-/* -EDEADLK: something has to run (jobs that wait, if they count) or to be told, and only the calling thread could do it. */
+/*
+ * -EDEADLK: something has to run (jobs that wait, if they count) or to be told, and only the
+ * calling thread could do it.
+ */
 static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns, bool line_counts)
 {
 	tw__limiter_relock(l);
@@ -117,7 +125,8 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 	struct tw__todo todo;
 	int r = TW__CHECK(l, "limiter");
 	if (!r && (max_concurrency == 0 || max_concurrency > TW__MAX_CONCURRENCY))
-		r = tw__invalid("max_concurrency %u: must be 1 to %u", max_concurrency, (unsigned)TW__MAX_CONCURRENCY);
+		r = tw__invalid("max_concurrency %u: must be 1 to %u", max_concurrency,
+				(unsigned)TW__MAX_CONCURRENCY);
 	if (r)
 		return r;
 	if (!tw__limiter_holds(l->base.executor, max_concurrency, l->config.flags))
@@ -136,7 +145,10 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 
 /* -------------------------------------------------------------------- close */
 
-/* In the order in which they would have run; those that wait for a retry last. False: there are more. */
+/*
+ * In the order in which they would have run; those that wait for a retry last. False: there are
+ * more.
+ */
 static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
 	struct tw__job *job;

@@ -1,13 +1,17 @@
 /*
- * The limiter's line: for each priority a list of its jobs in turn, and a heap of the priorities, by whose first job is next.
+ * The limiter's line: for each priority a list of its jobs in turn, and a heap of the priorities,
+ * by whose first job is next.
  *
- * So a job joins and leaves in O(1), wherever it stands, and the heap is as small as the number of different priorities. A rank that
- * runs empty stays in the heap until it comes to the top, and one whose first job has left keeps its key: both are put right there.
+ * So a job joins and leaves in O(1), wherever it stands, and the heap is as small as the number of
+ * different priorities. A rank that runs empty stays in the heap until it comes to the top, and one
+ * whose first job has left keeps its key: both are put right there.
  *
- * With aging a job's rank grows by one each aging_ns that it waits, for all alike: so of two jobs the same one is always ahead, and the
- * key is a constant, the instant of its coming less its priority in units of aging_ns. That of a rank is its first job's, or that of one
- * before it, which has not come later: so no rank gets to the top too late, but for what a thread may lose between reading the clock and taking
- * the lock. Of two with the same key the one with the lower priority has come first.
+ * With aging a job's rank grows by one each aging_ns that it waits, for all alike: so of two jobs
+ * the same one is always ahead, and the key is a constant, the instant of its coming less its
+ * priority in units of aging_ns. That of a rank is its first job's, or that of one before it, which
+ * has not come later: so no rank gets to the top too late, but for what a thread may lose between
+ * reading the clock and taking the lock. Of two with the same key the one with the lower priority
+ * has come first.
  *
  * Ranks are not freed before the limiter: at most 65536.
  */
@@ -55,7 +59,8 @@ static int64_t key_of(const struct tw__line *line, const struct tw__rank *rank)
 		return -rank->priority;
 	/* At most 2^62, then at most 2^15 * 2^46 more: no clock overflows it. */
 	uint64_t since_ns = job_of(rank->jobs.next)->since_ns;
-	int64_t since_middle_ns = (int64_t)(since_ns < INT64_MAX ? since_ns : INT64_MAX) - (INT64_C(1) << 62);
+	int64_t since_middle_ns =
+	    (int64_t)(since_ns < INT64_MAX ? since_ns : INT64_MAX) - (INT64_C(1) << 62);
 	return since_middle_ns - rank->priority * (int64_t)line->aging_ns;
 }
 
@@ -66,7 +71,8 @@ static int limiter_grow(struct tw__line *line)
 	if (!ranks)
 		return -ENOMEM;
 	if (line->ranks_n)
-		memcpy((void *)ranks, (const void *)line->ranks, line->ranks_n * sizeof(struct tw__rank *));
+		memcpy((void *)ranks, (const void *)line->ranks,
+		       line->ranks_n * sizeof(struct tw__rank *));
 	free((void *)line->ranks);
 	line->ranks = ranks;
 	line->ranks_room = room;
@@ -96,7 +102,8 @@ int tw__line_reserve(struct tw__line *line, int32_t priority)
 
 void tw__line_add(struct tw__line *line, struct tw__job *job)
 {
-	struct tw__rank *rank = line->ranks[place_of(line, job->priority)]; /* it is there: tw__line_reserve */
+	/* it is there: tw__line_reserve */
+	struct tw__rank *rank = line->ranks[place_of(line, job->priority)];
 	job->links = (struct tw__links){.next = &rank->jobs, .previous = rank->jobs.previous};
 	rank->jobs.previous->next = &job->links;
 	rank->jobs.previous = &job->links;

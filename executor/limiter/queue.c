@@ -29,8 +29,9 @@ void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 	job->state = TW_JOB_STATE_QUEUED;
 	job->since_ns = now_ns;
 	if (job->options)
-		job->options->until_ns =
-		    job->options->queue_timeout_ns ? now_ns + job->options->queue_timeout_ns : UINT64_MAX;
+		job->options->until_ns = job->options->queue_timeout_ns
+					     ? now_ns + job->options->queue_timeout_ns
+					     : UINT64_MAX;
 	tw__line_add(&l->line, job);
 }
 
@@ -61,7 +62,8 @@ void tw__room_ring(struct tw_limiter *l)
 	tw__futex_wake(&l->ends.room_bell, INT32_MAX);
 }
 
-void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+		    struct tw__todo *todo)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	tw__line_remove(&l->line, job);
@@ -95,7 +97,8 @@ uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns)
 	TW_ASSERT_LOCKED(&l->lock);
 	if (l->ended || l->paused || l->permits.running >= l->permits.limit)
 		return 0;
-	uint64_t permits = l->permits.limit - l->permits.running, tokens = tw__rate_tokens(l, now_ns);
+	uint64_t permits = l->permits.limit - l->permits.running,
+		 tokens = tw__rate_tokens(l, now_ns);
 	permits -= l->line.extra < permits ? l->line.extra : permits; /* at least so many jobs */
 	return permits < tokens ? permits : tokens;
 }
@@ -122,7 +125,8 @@ static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	if (tw_unlikely(l->ends.room_waiters) && tw__startable(l, now_ns) > l->pending - l->times.retrying)
+	if (tw_unlikely(l->ends.room_waiters) &&
+	    tw__startable(l, now_ns) > l->pending - l->times.retrying)
 		tw__room_ring(l);
 	while (may_start(l, now_ns)) {
 		struct tw__runner *runner = l->permits.free_runners;
@@ -152,21 +156,24 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__to
 {
 	struct tw__job *job = tw__line_first(&l->line);
 	if (!job) {
-		tw__inbox_look(l); /* one that came since the lock was taken then needs no other runner */
+		/* one that came since the lock was taken then needs no other runner */
+		tw__inbox_look(l);
 		job = tw__line_first(&l->line);
 	}
-	if (!job || l->ended || l->paused || l->permits.running + tw__job_needs(l, job) > l->permits.limit ||
+	if (!job || l->ended || l->paused ||
+	    l->permits.running + tw__job_needs(l, job) > l->permits.limit ||
 	    !tw__rate_allows(l, 0, now_ns))
 		return NULL;
-	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0; /* a reading of before its coming */
+	/* a reading of before its coming */
+	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
 	tw__line_leave(l, job, now_ns, todo);
 	l->rate.out += l->rate.tokens != NULL;
 	l->counters.queue_sum_ns += stay_ns;
 	tw__histogram_add(&l->counters.queue, stay_ns, 1);
 	take_permits(l, job);
 	job->state = TW_JOB_STATE_RUNNING;
-	job->flags = (uint16_t)((job->flags & (TW__JOB_IS_ASYNC | TW__JOB_KEEP | TW__JOB_CANCEL)) | TW__JOB_INSIDE |
-				TW__JOB_IN_FN);
+	job->flags = (uint16_t)((job->flags & (TW__JOB_IS_ASYNC | TW__JOB_KEEP | TW__JOB_CANCEL)) |
+				TW__JOB_INSIDE | TW__JOB_IN_FN);
 	job->attempts++;
 	job->since_ns = now_ns;
 	job->value = NULL;
@@ -188,13 +195,16 @@ static tw_job handle_of(const struct tw__job *job)
 	return (tw_job){tw__node_handle(&job->node) | tag << 29};
 }
 
-static int limiter_call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *see, uint64_t now_ns)
+static int limiter_call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *see,
+			uint64_t now_ns)
 {
 	struct tw__limiter_call frame;
 	tw__limiter_call_begin(&frame, l, job);
 	if (tw_unlikely(l->config.hooks.started != NULL)) {
-		tw__limiter_call_show(&frame, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.started), 0);
-		l->config.hooks.started(l->config.hooks.hooks_arg, tw__job_handle(job), see->id, see->attempt);
+		tw__limiter_call_show(&frame, TW_RUN_KIND_HOOK,
+				      TW__NAMED_BY(l->config.hooks.started), 0);
+		l->config.hooks.started(l->config.hooks.hooks_arg, tw__job_handle(job), see->id,
+					see->attempt);
 		now_ns = 0;
 	}
 	if (tw_unlikely(l->config.rate_starts))
@@ -218,7 +228,9 @@ static unsigned limiter_expire(struct tw_limiter *l, uint64_t now_ns, struct tw_
 {
 	unsigned n = 0;
 	struct tw__job *job;
-	for (; n < EXPIRED_IN_A_ROW && (job = tw__line_first(&l->line)) && tw__job_is_due(job, now_ns); n++) {
+	for (; n < EXPIRED_IN_A_ROW && (job = tw__line_first(&l->line)) &&
+	       tw__job_is_due(job, now_ns);
+	     n++) {
 		tw__line_leave(l, job, now_ns, todo);
 		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, todo);
 	}
@@ -228,18 +240,20 @@ static unsigned limiter_expire(struct tw_limiter *l, uint64_t now_ns, struct tw_
 /* What the failed attempt says about the next one. An undefined answer: -EINVAL, and no retry. */
 static int check_next(struct tw_job_run *see, int error)
 {
-	if (see->next == TW_JOB_NEXT_FAIL || (see->next == TW_JOB_NEXT_DELAY && tw__delay_is_valid(see->delay_ns)))
+	if (see->next == TW_JOB_NEXT_FAIL ||
+	    (see->next == TW_JOB_NEXT_DELAY && tw__delay_is_valid(see->delay_ns)))
 		return error;
 	bool is_known = see->next == TW_JOB_NEXT_DELAY;
 	see->next = TW_JOB_NEXT_FAIL;
-	return is_known ? tw__misuse(-EINVAL, "tw_job_run: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
-				     (long long)see->delay_ns)
-			: tw__misuse(-EINVAL, "tw_job_run: next is not an enum tw_job_next");
+	return is_known
+		   ? tw__misuse(-EINVAL, "tw_job_run: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
+				(long long)see->delay_ns)
+		   : tw__misuse(-EINVAL, "tw_job_run: next is not an enum tw_job_next");
 }
 
 /* The function has returned. The lock is held. */
-static void returned(struct tw_limiter *l, struct tw__job *job, int r, const struct tw_job_run *see, uint64_t now_ns,
-		     struct tw__todo *todo)
+static void returned(struct tw_limiter *l, struct tw__job *job, int r, const struct tw_job_run *see,
+		     uint64_t now_ns, struct tw__todo *todo)
 {
 	bool async = job->flags & TW__JOB_IS_ASYNC, completed = job->flags & TW__JOB_COMPLETED;
 	job->flags &= (uint16_t)~TW__JOB_IN_FN;
@@ -248,7 +262,8 @@ static void returned(struct tw_limiter *l, struct tw__job *job, int r, const str
 	if (!completed)
 		tw__attempt_look(l, job, now_ns, todo);
 	if (completed) {
-		l->counters.refused_completions += r != TW_JOB_PENDING; /* a second end of one attempt */
+		/* a second end of one attempt */
+		l->counters.refused_completions += r != TW_JOB_PENDING;
 		tw__attempt_end(l, job, job->error, job->value, now_ns, todo);
 		return;
 	}
@@ -259,9 +274,11 @@ static void returned(struct tw_limiter *l, struct tw__job *job, int r, const str
 }
 
 /* One job. Called with the lock, returns with it. */
-static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns, struct tw__todo *todo)
+static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
+		    struct tw__todo *todo)
 {
-	struct tw_job_run see = {.limiter = l, .job = handle_of(job), .id = job->id, .attempt = job->attempts};
+	struct tw_job_run see = {
+	    .limiter = l, .job = handle_of(job), .id = job->id, .attempt = job->attempts};
 	tw__dispatch(l, *now_ns, todo);
 	tw__limiter_unlock(l, todo);
 	int r = limiter_call(l, job, &see, *now_ns);
@@ -285,7 +302,8 @@ static void go_home(struct tw_limiter *l, struct tw__runner *runner)
  * whatever may start now or meanwhile, and this thread does the telling (on the driving thread
  * nothing else can run: there it stays). False: it has gone; the lock is free.
  */
-static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns, struct tw__todo *todo)
+static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns,
+		       struct tw__todo *todo)
 {
 	if (!todo->settled && !todo->retries && !todo->releases && !todo->low_water && !todo->idle)
 		return true;

@@ -6,7 +6,8 @@
 
 /* Into the line, or for another stay there. */
 void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
-void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo);
+void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+		    struct tw__todo *todo);
 
 /* One waits more, or less. */
 void tw__pending_more(struct tw_limiter *l);
@@ -15,7 +16,10 @@ void tw__pending_less(struct tw_limiter *l, struct tw__todo *todo);
 /* Those who wait for room look again. */
 void tw__room_ring(struct tw_limiter *l);
 
-/* How many jobs in line could start now: permits and tokens that are there. 0 while nothing may start. */
+/*
+ * How many jobs in line could start now: permits and tokens that are there. 0 while nothing may
+ * start.
+ */
 uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns);
 
 /* Sends as many runners as there are jobs, permits and tokens for. */

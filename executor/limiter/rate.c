@@ -1,10 +1,12 @@
 /*
  * The limiter's rate: a bucket of tokens, one for each attempt that may begin in an interval.
  *
- * A token is taken when an attempt leaves the line, and begins to come back when its function is about to be called: what comes between
- * (a callback of low water, the hook `started`, the lock) would otherwise let later starts move together. Whoever leaves the line does so
- * a whole interval after the start of which it has the token. So there are never more than rate_starts starts in an interval, whatever
- * the delay between the line and the function; and no more calls of the hook `started`, which lie in between.
+ * A token is taken when an attempt leaves the line, and begins to come back when its function is
+ * about to be called: what comes between (a callback of low water, the hook `started`, the lock)
+ * would otherwise let later starts move together. Whoever leaves the line does so a whole interval
+ * after the start of which it has the token. So there are never more than rate_starts starts in an
+ * interval, whatever the delay between the line and the function; and no more calls of the hook
+ * `started`, which lie in between.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -82,8 +84,9 @@ bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
 	uint64_t there = tw__rate_tokens(l, now_ns);
 	if (beyond < there)
 		return true;
-	if (beyond - there < l->rate.used)    /* else whoever begins looks again */
-		limiter_arm(l, *token(l, 0)); /* not a later one: who is on his way for this one may find it gone */
+	if (beyond - there < l->rate.used) /* else whoever begins looks again */
+		/* not a later one: who is on his way for this one may find it gone */
+		limiter_arm(l, *token(l, 0));
 	return false;
 }
 
@@ -102,24 +105,28 @@ void tw__rate_begin(struct tw_limiter *l)
 
 /* ------------------------------------------------------------------- change */
 
-static int limiter_rate_check_rate(const struct tw_limiter *l, uint32_t starts, uint64_t interval_ns)
+static int limiter_rate_check_rate(const struct tw_limiter *l, uint32_t starts,
+				   uint64_t interval_ns)
 {
 	if (!l->config.rate_starts)
-		return tw__misuse(-EINVAL, "tw_limiter_set_rate: the limiter was created without a rate");
+		return tw__misuse(-EINVAL,
+				  "tw_limiter_set_rate: the limiter was created without a rate");
 	if (!starts || starts > TW__MAX_RATE)
-		return tw__misuse(-EINVAL, "tw_limiter_set_rate: starts %u: must be 1 to %u", (unsigned)starts,
-				  (unsigned)TW__MAX_RATE);
+		return tw__misuse(-EINVAL, "tw_limiter_set_rate: starts %u: must be 1 to %u",
+				  (unsigned)starts, (unsigned)TW__MAX_RATE);
 	if (!interval_ns || interval_ns > TW_MAX_DELAY_NS)
-		return tw__misuse(-EINVAL, "tw_limiter_set_rate: interval_ns %llu: must be 1 to TW_MAX_DELAY_NS",
-				  (unsigned long long)interval_ns);
+		return tw__misuse(
+		    -EINVAL, "tw_limiter_set_rate: interval_ns %llu: must be 1 to TW_MAX_DELAY_NS",
+		    (unsigned long long)interval_ns);
 	return 0;
 }
 
 /*
- * The tokens that are out return one new interval after their starts. Of more than the new rate has,
- * the oldest return now: the next start waits for a later one anyway. Returns the old ring.
+ * The tokens that are out return one new interval after their starts. Of more than the new rate
+ * has, the oldest return now: the next start waits for a later one anyway. Returns the old ring.
  */
-static uint64_t *move_tokens(struct tw_limiter *l, uint64_t *tokens, uint32_t starts, uint64_t interval_ns)
+static uint64_t *move_tokens(struct tw_limiter *l, uint64_t *tokens, uint32_t starts,
+			     uint64_t interval_ns)
 {
 	uint64_t *old = l->rate.tokens;
 	while (l->rate.used > starts)

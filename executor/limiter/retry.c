@@ -1,8 +1,9 @@
 /*
  * The limiter's times: one timer for each job that keeps one, and what follows when it fires.
  *
- * A job that should have a timer, and got none from the service, is in the heap `untimed` until there is one, or its time has come. The
- * driver looks there once in each tick: at what is due, and whether the first of the others gets a timer now.
+ * A job that should have a timer, and got none from the service, is in the heap `untimed` until
+ * there is one, or its time has come. The driver looks there once in each tick: at what is due, and
+ * whether the first of the others gets a timer now.
  */
 #include <errno.h>
 
@@ -23,7 +24,8 @@ static uint64_t due_of(const struct tw__job *job)
 {
 	const struct tw__job_options *o = job->options;
 	bool has_ended =
-	    !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED; /* or its function has but to return */
+	    /* or its function has but to return */
+	    !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED;
 	if (job->state == TW_JOB_STATE_SETTLED || (job->state == TW_JOB_STATE_RUNNING && has_ended))
 		return UINT64_MAX;
 	return o->until_ns < o->total_until_ns ? o->until_ns : o->total_until_ns;
@@ -54,7 +56,8 @@ void tw__job_disarm(struct tw_limiter *l, struct tw__job *job)
 static bool limiter_move_timer(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 {
 	struct tw__job_options *o = job->options;
-	if (o->timer_at_ns == UINT64_MAX || at_ns == UINT64_MAX || tw_reset_at(l->service, o->timer, at_ns))
+	if (o->timer_at_ns == UINT64_MAX || at_ns == UINT64_MAX ||
+	    tw_reset_at(l->service, o->timer, at_ns))
 		return false;
 	o->timer_at_ns = at_ns;
 	return true;
@@ -68,7 +71,8 @@ int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 		return 0;
 	if (tw_likely(limiter_move_timer(l, job, at_ns)))
 		return 0;
-	limiter_retry_disarm(l, job); /* it may be among the untimed, or the timer's callback may be on its way */
+	/* it may be among the untimed, or the timer's callback may be on its way */
+	limiter_retry_disarm(l, job);
 	if (at_ns == UINT64_MAX)
 		return 0;
 	struct tw_task task = {.size = sizeof task,
@@ -107,15 +111,18 @@ void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job)
 
 /* -------------------------------------------------------------------- firing */
 
-static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+				 struct tw__todo *todo)
 {
 	struct tw__job_options *o = job->options;
 	if (due_of(job) == UINT64_MAX)
 		return;
 	bool wholly = o->total_until_ns <= now_ns;
 	if (wholly || (o->until_ns <= now_ns && !tw__job_may_retry(l, job, now_ns))) {
-		if (now_ns > job->since_ns)                    /* not so if it began after this reading of the clock */
-			job->run_ns += now_ns - job->since_ns; /* for the result; what follows is nobody's */
+		/* not so if it began after this reading of the clock */
+		if (now_ns > job->since_ns)
+			/* for the result; what follows is nobody's */
+			job->run_ns += now_ns - job->since_ns;
 		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, todo);
 	} else if (o->until_ns > now_ns) {
 		return;
@@ -136,7 +143,8 @@ bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job)
 	return tw_unlikely(due_ns != UINT64_MAX) && due_ns <= tw_service_now(l->service);
 }
 
-void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+		      struct tw__todo *todo)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	if (tw_likely(!job->options) || due_of(job) > now_ns)
@@ -145,7 +153,8 @@ void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns
 	attempt_is_over_time(l, job, now_ns, todo);
 }
 
-static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+			      struct tw__todo *todo)
 {
 	struct tw__job_options *o = job->options;
 	bool wholly = o->total_until_ns <= now_ns;
@@ -164,7 +173,8 @@ static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_
 }
 
 /* What is due about the job is done; afterwards nothing is. */
-static void look_at(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+static void look_at(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+		    struct tw__todo *todo)
 {
 	if (job->state == TW_JOB_STATE_RUNNING)
 		attempt_is_over_time(l, job, now_ns, todo);
@@ -196,11 +206,16 @@ static struct tw__job *first_untimed(const struct tw_limiter *l)
 {
 	struct tw__heap_item *item = tw__heap_peek(&l->times.untimed);
 	return item
-		   ? ((struct tw__job_options *)(void *)((char *)item - offsetof(struct tw__job_options, untimed)))->job
+		   ? ((struct tw__job_options *)(void *)((char *)item -
+							 offsetof(struct tw__job_options, untimed)))
+			 ->job
 		   : NULL;
 }
 
-/* What is due about the first of the untimed. False: it is not due. The lock is held, and given up meanwhile. */
+/*
+ * What is due about the first of the untimed. False: it is not due. The lock is held, and given up
+ * meanwhile.
+ */
 static bool look_at_untimed(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	uint64_t now_ns = tw_service_now(l->service);
@@ -221,7 +236,8 @@ static bool look_at_untimed(struct tw_limiter *l, struct tw__job *job, struct tw
 /* In the driver's next tick. */
 static void on_time_retry(struct tw__work *work)
 {
-	struct tw_limiter *l = (struct tw_limiter *)(void *)((char *)work - offsetof(struct tw_limiter, times.retry));
+	struct tw_limiter *l =
+	    (struct tw_limiter *)(void *)((char *)work - offsetof(struct tw_limiter, times.retry));
 	struct tw__todo todo;
 	struct tw__job *job;
 	tw__limiter_lock(l, &todo);

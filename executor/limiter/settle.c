@@ -101,7 +101,8 @@ void tw__job_finish(struct tw_limiter *l, struct tw__job *job, struct tw__todo *
 		tw__idle_reached(l);
 		todo->idle = true;
 	}
-	if (l->ends.quiet_waiters && limiter_is_quiet(l) && !todo->idle) /* else after the listeners */
+	/* else after the listeners */
+	if (l->ends.quiet_waiters && limiter_is_quiet(l) && !todo->idle)
 		tw__limiter_ring(l);
 	tw__job_look_for_end(l, job);
 }
@@ -144,7 +145,8 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 /* Told, and its last attempt over: released, and then finished. */
 static void look_for_release(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
-	if (job->flags & (TW__JOB_INSIDE | TW__JOB_STOPPING | TW__JOB_RELEASED) || !(job->flags & TW__JOB_TOLD))
+	if (job->flags & (TW__JOB_INSIDE | TW__JOB_STOPPING | TW__JOB_RELEASED) ||
+	    !(job->flags & TW__JOB_TOLD))
 		return;
 	job->flags |= TW__JOB_RELEASED;
 	if (job->context || (job->options && job->options->release))
@@ -173,7 +175,8 @@ void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job, struct tw__
 		tw__job_told(l, job, todo);
 }
 
-void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error, struct tw__todo *todo)
+void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error,
+		struct tw__todo *todo)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	job->state = TW_JOB_STATE_SETTLED;
@@ -219,8 +222,11 @@ void tw__attempt_go_on(struct tw_limiter *l, struct tw__job *job)
 	l->ends.between--;
 }
 
-/* The attempt has ended, nothing holds up what follows. `job->error` and `job->value` are its own. */
-void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+/*
+ * The attempt has ended, nothing holds up what follows. `job->error` and `job->value` are its own.
+ */
+void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+			struct tw__todo *todo)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	bool overdue = job->flags & TW__JOB_OVERDUE;
@@ -236,7 +242,8 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 		hold_up(l, job);
 		tw__jobs_append(&todo->retries_end, job);
 	} else {
-		tw__settle(l, job, overdue ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_FAILED, job->error, todo);
+		tw__settle(l, job, overdue ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_FAILED,
+			   job->error, todo);
 	}
 }
 
@@ -249,8 +256,8 @@ static void give_permits_back(struct tw_limiter *l, const struct tw__job *job)
 	l->permits.extra -= job->options->extra;
 }
 
-void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value, uint64_t now_ns,
-		     struct tw__todo *todo)
+void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
+		     uint64_t now_ns, struct tw__todo *todo)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	uint64_t run_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;

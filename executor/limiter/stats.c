@@ -17,7 +17,8 @@ static void read_counters(const struct tw_limiter *l, struct tw_limiter_stats *s
 	stats->running = l->permits.running - l->permits.extra;
 	stats->permits = l->permits.running;
 	stats->late = l->permits.late;
-	stats->debt = l->permits.running > l->permits.limit ? l->permits.running - l->permits.limit : 0;
+	stats->debt =
+	    l->permits.running > l->permits.limit ? l->permits.running - l->permits.limit : 0;
 	stats->pending = l->pending + l->ends.between;
 	stats->retrying = l->times.retrying;
 	stats->added = l->counters.added;

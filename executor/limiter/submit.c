@@ -22,7 +22,8 @@
 static int check_retry(struct tw_retry *retry)
 {
 	if (retry->jitter == TW_RETRY_JITTER_DECORRELATED && retry->factor_x100)
-		return refuse("retry.factor_x100 %u: must be 0 with decorrelated jitter", retry->factor_x100);
+		return refuse("retry.factor_x100 %u: must be 0 with decorrelated jitter",
+			      retry->factor_x100);
 	if (!retry->factor_x100)
 		retry->factor_x100 = 100;
 	if (!retry->cap_ns)
@@ -32,11 +33,13 @@ static int check_retry(struct tw_retry *retry)
 	if (retry->factor_x100 < 100 || retry->factor_x100 > 100000)
 		return refuse("retry.factor_x100 %u: must be 100 to 100000", retry->factor_x100);
 	if (retry->jitter > TW_RETRY_JITTER_DECORRELATED)
-		return refuse("retry.jitter %u is not an enum tw_retry_jitter", (unsigned)retry->jitter);
+		return refuse("retry.jitter %u is not an enum tw_retry_jitter",
+			      (unsigned)retry->jitter);
 	if (retry->reserved)
 		return refuse("retry.reserved must be 0");
 	uint64_t most_ns = retry->delay_ns > retry->cap_ns ? retry->delay_ns : retry->cap_ns;
-	if (most_ns > TW_MAX_DELAY_NS || retry->jitter_ns > TW_MAX_DELAY_NS || retry->deadline_ns > TW_MAX_DELAY_NS)
+	if (most_ns > TW_MAX_DELAY_NS || retry->jitter_ns > TW_MAX_DELAY_NS ||
+	    retry->deadline_ns > TW_MAX_DELAY_NS)
 		return tw__misuse(-ERANGE, TASK "a time of retry is above TW_MAX_DELAY_NS");
 	return 0;
 }
@@ -45,22 +48,23 @@ static int limiter_check(struct tw_limiter_task *task)
 {
 	if (!task->fn)
 		return refuse("fn is NULL");
-	if (task->flags & ~(uint32_t)(TW_LIMITER_TASK_ASYNC | TW_LIMITER_TASK_KEEP | TW_LIMITER_TASK_WAIT_UNTIL))
+	if (task->flags &
+	    ~(uint32_t)(TW_LIMITER_TASK_ASYNC | TW_LIMITER_TASK_KEEP | TW_LIMITER_TASK_WAIT_UNTIL))
 		return refuse("flags %#x has unknown bits", task->flags);
 	if (task->priority < INT16_MIN || task->priority > INT16_MAX)
 		return refuse("priority %d: must be -32768 to 32767", (int)task->priority);
 	if (task->reserved)
 		return refuse("reserved must be 0");
-	if (task->queue_timeout_ns > TW_MAX_DELAY_NS || task->attempt_timeout_ns > TW_MAX_DELAY_NS ||
-	    task->timeout_ns > TW_MAX_DELAY_NS)
+	if (task->queue_timeout_ns > TW_MAX_DELAY_NS ||
+	    task->attempt_timeout_ns > TW_MAX_DELAY_NS || task->timeout_ns > TW_MAX_DELAY_NS)
 		return tw__misuse(-ERANGE, TASK "a timeout is above TW_MAX_DELAY_NS");
 	return check_retry(&task->retry);
 }
 
 static bool wants_options(const struct tw_limiter_task *task)
 {
-	return task->queue_timeout_ns || task->attempt_timeout_ns || task->timeout_ns || task->retry.count ||
-	       task->permits > 1 || task->stop || task->release;
+	return task->queue_timeout_ns || task->attempt_timeout_ns || task->timeout_ns ||
+	       task->retry.count || task->permits > 1 || task->stop || task->release;
 }
 
 static uint64_t from(uint64_t now_ns, uint64_t span_ns)
@@ -68,7 +72,8 @@ static uint64_t from(uint64_t now_ns, uint64_t span_ns)
 	return span_ns ? now_ns + span_ns : UINT64_MAX;
 }
 
-static struct tw__job_options *make_options(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns)
+static struct tw__job_options *make_options(struct tw_limiter *l,
+					    const struct tw_limiter_task *task, uint64_t now_ns)
 {
 	struct tw__job_options *o = malloc(sizeof *o);
 	if (o)
@@ -80,7 +85,8 @@ static struct tw__job_options *make_options(struct tw_limiter *l, const struct t
 		    .total_until_ns = from(now_ns, task->timeout_ns),
 		    .retry_deadline_ns = from(now_ns, task->retry.deadline_ns),
 		    .retry = task->retry,
-		    .delay_ns = task->retry.delay_ns < task->retry.cap_ns ? task->retry.delay_ns : task->retry.cap_ns,
+		    .delay_ns = task->retry.delay_ns < task->retry.cap_ns ? task->retry.delay_ns
+									  : task->retry.cap_ns,
 		    .permits = task->permits ? task->permits : 1,
 		    .timer_at_ns = UINT64_MAX,
 		    .untimed.entry.index = TW__HEAP_NOWHERE,
@@ -90,7 +96,8 @@ static struct tw__job_options *make_options(struct tw_limiter *l, const struct t
 }
 
 /* A node, filled in; not known to anybody yet. */
-static int limiter_make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns, struct tw__job **out)
+static int limiter_make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns,
+			struct tw__job **out)
 {
 	struct tw__job_options *options = NULL;
 	struct tw__node *node;
@@ -125,7 +132,10 @@ static int limiter_make(struct tw_limiter *l, const struct tw_limiter_task *task
 	return 0;
 }
 
-/* The lock is held. Returns the context, which the caller releases after the unlock: that may call user code. */
+/*
+ * The lock is held. Returns the context, which the caller releases after the unlock: that may call
+ * user code.
+ */
 static void *unmake(struct tw_limiter *l, struct tw__job *job)
 {
 	void *context = job->context;
@@ -143,7 +153,10 @@ static bool fits_behind_line(const struct tw_limiter *l, const struct tw__job *j
 	return l->permits.running + in_line + tw__job_needs(l, job) <= l->permits.limit;
 }
 
-/* Whether the limiter takes this job, apart from memory. Those in line that can start now do not count as waiting. */
+/*
+ * Whether the limiter takes this job, apart from memory. Those in line that can start now do not
+ * count as waiting.
+ */
 static int admit(struct tw_limiter *l, const struct tw__job *job)
 {
 	if (l->closed)
@@ -159,8 +172,10 @@ static int admit(struct tw_limiter *l, const struct tw__job *job)
 	uint64_t waiting = l->pending - (startable < in_line ? startable : in_line);
 	bool no_queue = l->config.max_pending == 0;
 	/* planted: room_for_one_more */
-	return (no_queue ? startable > in_line && fits_behind_line(l, job) : waiting < l->config.max_pending) ? 0
-													      : -EAGAIN;
+	return (no_queue ? startable > in_line && fits_behind_line(l, job)
+			 : waiting < l->config.max_pending)
+		   ? 0
+		   : -EAGAIN;
 }
 
 /* For room. The lock is held, and given up while it waits. */
@@ -186,7 +201,8 @@ static int admit_waiting(struct tw_limiter *l, const struct tw__job *job, uint64
 /* All that may fail is had before anything is changed. */
 static int limiter_reserve(struct tw_limiter *l, const struct tw__job *job)
 {
-	if (tw__line_reserve(&l->line, job->priority) || tw__runner_reserve(l, l->ends.unfinished + 1))
+	if (tw__line_reserve(&l->line, job->priority) ||
+	    tw__runner_reserve(l, l->ends.unfinished + 1))
 		return -ENOMEM;
 	if (job->options && tw__heap_reserve(&l->times.untimed, (uint32_t)l->times.timed + 1))
 		return -ENOMEM;
@@ -194,8 +210,8 @@ static int limiter_reserve(struct tw_limiter *l, const struct tw__job *job)
 }
 
 /*
- * With the hook that comes before all others the lock is given up in between. The job is known by its handle already, and is not in
- * line: it may be cancelled, but does not start.
+ * With the hook that comes before all others the lock is given up in between. The job is known by
+ * its handle already, and is not in line: it may be cancelled, but does not start.
  */
 static void tell_added(struct tw_limiter *l, struct tw__job *job)
 {
@@ -289,9 +305,11 @@ static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *ta
 	l->counters.rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
 	tw__limiter_unlock(l, &todo); /* the limiter may be gone */
 	tw__context_release(context);
-	return r == -EINVAL ? tw__misuse(r, "tw_limiter_submit_task: permits %u is above max_concurrency %llu",
-					 (unsigned)task->permits, (unsigned long long)limit)
-			    : r;
+	return r == -EINVAL
+		   ? tw__misuse(r,
+				"tw_limiter_submit_task: permits %u is above max_concurrency %llu",
+				(unsigned)task->permits, (unsigned long long)limit)
+		   : r;
 }
 
 int tw_limiter_submit_task(tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)

@@ -1,9 +1,11 @@
 /*
- * What a limiter tells its users: everything that is user code, or may call it, called with the lock free.
+ * What a limiter tells its users: everything that is user code, or may call it, called with the
+ * lock free.
  *
- * Most threads do this themselves when they give up the lock. The driver does not: timers of jobs run on it, and it must run no
- * user code. It leaves what is to be told of a job to a piece of work on the executor, one for each job, so that a callback which
- * blocks holds up those of its own job only. The executor has room for it: it holds more runs than there are permits.
+ * Most threads do this themselves when they give up the lock. The driver does not: timers of jobs
+ * run on it, and it must run no user code. It leaves what is to be told of a job to a piece of work
+ * on the executor, one for each job, so that a callback which blocks holds up those of its own job
+ * only. The executor has room for it: it holds more runs than there are permits.
  */
 #include <errno.h>
 
@@ -20,7 +22,8 @@
 
 static _Thread_local struct tw__limiter_call *innermost;
 
-void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l, const struct tw__job *job)
+void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l,
+			    const struct tw__job *job)
 {
 	call->limiter = l;
 	call->job = job;
@@ -30,7 +33,8 @@ void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l,
 	tw__context_enter(job ? job->context : NULL, &call->saved);
 }
 
-void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns)
+void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn,
+			   uint64_t since_ns)
 {
 	tw__user_end(call->shown);
 	const char *name = call->job ? call->job->name : NULL;
@@ -89,7 +93,8 @@ static void call_end(struct tw_limiter *l, struct tw__limiter_call *call)
 static void do_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	struct tw__limiter_call call;
-	enum tw_job_status why = job->flags & TW__JOB_OVERDUE ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED;
+	enum tw_job_status why =
+	    job->flags & TW__JOB_OVERDUE ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED;
 	call_begin(l, job, &call);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->options->stop), 0);
 	job->options->stop(job->arg, tw__job_handle(job), why);
@@ -110,7 +115,8 @@ static void do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 	tw__result_of(job, &result);
 	call_begin(l, job, &call);
 	if (l->config.hooks.settled) {
-		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.settled), 0);
+		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK,
+				      TW__NAMED_BY(l->config.hooks.settled), 0);
 		l->config.hooks.settled(l->config.hooks.hooks_arg, tw__job_handle(job), &result);
 	}
 	if (job->done) {
@@ -128,11 +134,14 @@ static bool limiter_ask(struct tw_limiter *l, struct tw__job *job, uint64_t *del
 	int64_t chosen_ns = (int64_t)*delay_ns;
 	call_begin(l, job, &call);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->options->retry.allow), 0);
-	bool wants = job->options->retry.allow(job->arg, tw__job_handle(job), job->error, &chosen_ns);
+	bool wants =
+	    job->options->retry.allow(job->arg, tw__job_handle(job), job->error, &chosen_ns);
 	bool is_valid = !wants || tw__delay_is_valid(chosen_ns);
 	if (!is_valid)
-		(void)tw__misuse(-EINVAL, "retry.allow of a limiter's job: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
-				 (long long)chosen_ns);
+		(void)tw__misuse(
+		    -EINVAL,
+		    "retry.allow of a limiter's job: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
+		    (long long)chosen_ns);
 	call_end(l, &call);
 	*delay_ns = (uint64_t)chosen_ns;
 	if (!is_valid) {
@@ -149,7 +158,8 @@ static void tell_retried(struct tw_limiter *l, struct tw__job *job, uint64_t del
 		return;
 	call_begin(l, job, &call);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.retried), 0);
-	l->config.hooks.retried(l->config.hooks.hooks_arg, tw__job_handle(job), job->id, job->attempts, delay_ns);
+	l->config.hooks.retried(l->config.hooks.hooks_arg, tw__job_handle(job), job->id,
+				job->attempts, delay_ns);
 	call_end(l, &call);
 }
 
@@ -158,7 +168,8 @@ static void do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo 
 	uint64_t delay_ns = tw__job_draw_delay(l, job);
 	bool wanted = !job->options->retry.allow || limiter_ask(l, job, &delay_ns);
 	uint64_t now_ns = tw_service_now(l->service);
-	wanted = wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns) && tw__budget_take(l);
+	wanted = wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns) &&
+		 tw__budget_take(l);
 	if (wanted)
 		tell_retried(l, job, delay_ns);
 	tw__attempt_go_on(l, job);
@@ -166,7 +177,8 @@ static void do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo 
 		tw__job_back_off(l, job, now_ns + delay_ns);
 		return;
 	}
-	job->options->retry.count = 0; /* not wanted, too late, over budget, or cancelled or closed meanwhile */
+	/* not wanted, too late, over budget, or cancelled or closed meanwhile */
+	job->options->retry.count = 0;
 	tw__attempt_decide(l, job, now_ns, todo);
 }
 
@@ -220,8 +232,8 @@ static void do_next(struct tw_limiter *l, struct tw__todo *todo)
 
 static bool anything(const struct tw__todo *todo)
 {
-	return todo->runners || todo->stops || todo->settled || todo->retries || todo->releases || todo->low_water ||
-	       todo->idle;
+	return todo->runners || todo->stops || todo->settled || todo->retries || todo->releases ||
+	       todo->low_water || todo->idle;
 }
 
 static void todo_init(struct tw__todo *todo)
@@ -239,7 +251,10 @@ void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo)
 	tw__limiter_relock(l); /* planted: limiter_unlocked */
 }
 
-/* What is in the inbox has priority 0, and came later than all that is in line: it need not be taken over while there is such a job. */
+/*
+ * What is in the inbox has priority 0, and came later than all that is in line: it need not be
+ * taken over while there is such a job.
+ */
 void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__todo *todo)
 {
 	todo_init(todo);
@@ -252,7 +267,10 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo)
 {
 	tw__inbox_attend(l, todo);
 	while (tw_unlikely(anything(todo))) {
-		l->out.calls++; /* what is sent here may be all that was left, and over before this thread is back */
+		/*
+		 * what is sent here may be all that was left, and over before this thread is back
+		 */
+		l->out.calls++;
 		do_next(l, todo);
 		l->out.calls--;
 		tw__inbox_attend(l, todo);
@@ -270,7 +288,8 @@ enum { TELL_STOP = 1, TELL_SETTLED = 2, TELL_RELEASE = 4, TELL_LOW_WATER = 8, TE
 static void limiter_tell(struct tw__work *work)
 {
 	struct tw__job_options *o =
-	    (struct tw__job_options *)(void *)((char *)work - offsetof(struct tw__job_options, tell));
+	    (struct tw__job_options *)(void *)((char *)work -
+					       offsetof(struct tw__job_options, tell));
 	struct tw__job *job = o->job;
 	struct tw_limiter *l = o->limiter;
 	struct tw__todo todo;
@@ -313,7 +332,8 @@ struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job, struc
 	return work;
 }
 
-void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__todo *todo, struct tw__work *later)
+void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__todo *todo,
+				  struct tw__work *later)
 {
 	tw__limiter_unlock(l, todo);
 	if (later)

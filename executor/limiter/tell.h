@@ -14,18 +14,25 @@ void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__todo *todo);
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo);
 
 /*
- * For the driver, when it is not the limiter's executor: takes the user code out of todo, which is about this job alone (which
- * has options), for a piece of work. NULL: there is none, or this is the executor. It goes to tw__limiter_unlock_on_driver.
+ * For the driver, when it is not the limiter's executor: takes the user code out of todo, which is
+ * about this job alone (which has options), for a piece of work. NULL: there is none, or this is
+ * the executor. It goes to tw__limiter_unlock_on_driver.
  */
 struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
 
 /* Unlocks, sends runners, and submits the work (NULL: none). */
-void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__todo *todo, struct tw__work *later);
+void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__todo *todo,
+				  struct tw__work *later);
 
-/* What the call runs now: for those who look at what is under way (wheel/core/user_code.h). since_ns as there. */
-void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns);
+/*
+ * What the call runs now: for those who look at what is under way (wheel/core/user_code.h).
+ * since_ns as there.
+ */
+void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn,
+			   uint64_t since_ns);
 
-void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l, const struct tw__job *job);
+void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l,
+			    const struct tw__job *job);
 void tw__limiter_call_end(struct tw__limiter_call *call);
 
 /* Whether this thread is in a call of the limiter's (job NULL), or of the job's. */

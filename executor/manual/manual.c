@@ -134,7 +134,8 @@ int tw_manual_pump(tw_manual *manual, size_t budget)
 	size_t waiting = tw_manual_waiting(manual), most = budget < waiting ? budget : waiting;
 	int done = 0;
 	tw_batch *batch;
-	for (most = most < INT_MAX ? most : INT_MAX; (size_t)done < most && (batch = manual_take(manual)); done++) {
+	for (most = most < INT_MAX ? most : INT_MAX;
+	     (size_t)done < most && (batch = manual_take(manual)); done++) {
 		r = tw_run_one(batch);
 		if (r < 0) {
 			tw_run_return(batch);

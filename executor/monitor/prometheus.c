@@ -120,7 +120,8 @@ static void label(FILE *out, const char *name, const char *value)
 	fputc('"', out);
 }
 
-static void histogram(FILE *out, const char *name, const char *help, const struct tw_histogram *histogram)
+static void histogram(FILE *out, const char *name, const char *help,
+		      const struct tw_histogram *histogram)
 {
 	char most[64];
 	head(out, name, "histogram", help);
@@ -135,7 +136,8 @@ static void histogram(FILE *out, const char *name, const char *help, const struc
 	put_seconds(out, histogram->sum_ns);
 	fprintf(out, "\ntickwheel_%s_count %" PRIu64 "\n", name, histogram->count);
 	snprintf(most, sizeof most, "max_%s", name);
-	seconds(out, most, "gauge", "The longest of these since the service was created.", histogram->max_ns);
+	seconds(out, most, "gauge", "The longest of these since the service was created.",
+		histogram->max_ns);
 }
 
 /* Scheduled is the sum of all ends and of what is pending. */
@@ -144,17 +146,22 @@ static void write_ledger(FILE *out, const struct tw_service_stats *s)
 	const struct {
 		const char *fate;
 		uint64_t count;
-	} ends[] = {
-	    {"fired", s->fired}, {"cancelled", s->cancelled}, {"dropped", s->dropped}, {"late", s->late_dropped}};
-	figure(out, "timers_scheduled_total", "counter", "Timers accepted. A series counts once.", s->scheduled);
+	} ends[] = {{"fired", s->fired},
+		    {"cancelled", s->cancelled},
+		    {"dropped", s->dropped},
+		    {"late", s->late_dropped}};
+	figure(out, "timers_scheduled_total", "counter", "Timers accepted. A series counts once.",
+	       s->scheduled);
 	head(out, "timers_ended_total", "counter", "Timers that have ended, by fate.");
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-		fprintf(out, "tickwheel_timers_ended_total{fate=\"%s\"} %" PRIu64 "\n", ends[i].fate, ends[i].count);
+		fprintf(out, "tickwheel_timers_ended_total{fate=\"%s\"} %" PRIu64 "\n",
+			ends[i].fate, ends[i].count);
 	figure(out, "timers_pending", "gauge", "Timers that wait for their time.", s->pending);
-	figure(out, "timers_rejected_total", "counter", "Schedules refused for lack of room or after a close.",
-	       s->rejected);
+	figure(out, "timers_rejected_total", "counter",
+	       "Schedules refused for lack of room or after a close.", s->rejected);
 	figure(out, "groups", "gauge", "Groups of timers that exist.", s->groups);
-	figure(out, "group_members", "gauge", "Pending timers that are members of a group.", s->group_members);
+	figure(out, "group_members", "gauge", "Pending timers that are members of a group.",
+	       s->group_members);
 }
 
 static void write_counters(FILE *out, const struct tw_service_stats *s)
@@ -162,41 +169,58 @@ static void write_counters(FILE *out, const struct tw_service_stats *s)
 	figure(out, "runs_total", "counter", "Callbacks that have returned.", s->runs);
 	figure(out, "overruns_total", "counter", "Instants that series missed.", s->overruns);
 	figure(out, "resets_total", "counter", "Timers moved to another time.", s->resets);
-	figure(out, "resets_eager_total", "counter", "Of these, moves to an earlier time.", s->resets_eager);
-	figure(out, "refused_total", "counter", "Runs that an executor refused. Each try counts.", s->refused);
+	figure(out, "resets_eager_total", "counter", "Of these, moves to an earlier time.",
+	       s->resets_eager);
+	figure(out, "refused_total", "counter", "Runs that an executor refused. Each try counts.",
+	       s->refused);
 	figure(out, "wakeups_total", "counter", "Times the tick thread woke up.", s->wakeups);
 	figure(out, "turns_total", "counter", "Polls of the driver that found work.", s->ticks);
-	seconds(out, "tick_cpu_seconds_total", "counter", "CPU time of the tick thread in these polls.",
-		s->tick_cpu_ns);
-	seconds(out, "tick_cpu_max_seconds", "gauge", "CPU time of the longest poll.", s->tick_cpu_max_ns);
-	figure(out, "clock_steps_total", "counter", "Times the clock was seen to step back.", s->clock_steps);
-	figure(out, "wheel_entries", "gauge", "Entries in the wheel, dead ones included.", s->entries);
-	figure(out, "retired_slots", "gauge", "Slots whose generations are used up.", s->retired_slots);
+	seconds(out, "tick_cpu_seconds_total", "counter",
+		"CPU time of the tick thread in these polls.", s->tick_cpu_ns);
+	seconds(out, "tick_cpu_max_seconds", "gauge", "CPU time of the longest poll.",
+		s->tick_cpu_max_ns);
+	figure(out, "clock_steps_total", "counter", "Times the clock was seen to step back.",
+	       s->clock_steps);
+	figure(out, "wheel_entries", "gauge", "Entries in the wheel, dead ones included.",
+	       s->entries);
+	figure(out, "retired_slots", "gauge", "Slots whose generations are used up.",
+	       s->retired_slots);
 	figure(out, "threads", "gauge", "Living threads that have used the service.", s->threads);
 	figure(out, "memory_bytes", "gauge", "Memory held for timers.", s->memory_bytes);
 }
 
 static void write_liveness(FILE *out, const struct tw_service_liveness *l)
 {
-	figure(out, "overdue_timers", "gauge", "Timers whose tick has passed and that have not run.", l->overdue);
-	seconds(out, "overdue_seconds", "gauge", "How long the oldest of them is overdue.", l->overdue_ns);
-	seconds(out, "driver_late_seconds", "gauge", "How late the tick thread is for its planned poll.",
-		l->turn_late_ns);
+	figure(out, "overdue_timers", "gauge",
+	       "Timers whose tick has passed and that have not run.", l->overdue);
+	seconds(out, "overdue_seconds", "gauge", "How long the oldest of them is overdue.",
+		l->overdue_ns);
+	seconds(out, "driver_late_seconds", "gauge",
+		"How late the tick thread is for its planned poll.", l->turn_late_ns);
 	figure(out, "running", "gauge", "User functions under way.", l->running);
-	seconds(out, "longest_run_seconds", "gauge", "How long the oldest of them has been running.", l->longest_ns);
+	seconds(out, "longest_run_seconds", "gauge",
+		"How long the oldest of them has been running.", l->longest_ns);
 }
 
-static void write_pool(FILE *out, const struct tw_pool_stats *pool, const struct tw_service_liveness *l)
+static void write_pool(FILE *out, const struct tw_pool_stats *pool,
+		       const struct tw_service_liveness *l)
 {
 	if (!pool->size)
 		return;
-	figure(out, "pool_workers", "gauge", "Threads of the pool that runs the callbacks.", pool->workers);
-	figure(out, "pool_max_workers", "gauge", "The most threads that the pool may have.", l->pool_max_workers);
-	figure(out, "pool_busy_workers", "gauge", "Threads of the pool that are inside a run.", pool->running);
-	figure(out, "pool_queued", "gauge", "Runs that wait for a thread of the pool.", pool->queued);
-	figure(out, "pool_at_max", "gauge", "1 while runs wait and the pool cannot grow.", l->pool_at_max);
-	figure(out, "pool_grown_total", "counter", "Threads started because the others were blocked.", pool->grown);
-	figure(out, "pool_start_failures_total", "counter", "Threads that could not be started.", pool->start_failures);
+	figure(out, "pool_workers", "gauge", "Threads of the pool that runs the callbacks.",
+	       pool->workers);
+	figure(out, "pool_max_workers", "gauge", "The most threads that the pool may have.",
+	       l->pool_max_workers);
+	figure(out, "pool_busy_workers", "gauge", "Threads of the pool that are inside a run.",
+	       pool->running);
+	figure(out, "pool_queued", "gauge", "Runs that wait for a thread of the pool.",
+	       pool->queued);
+	figure(out, "pool_at_max", "gauge", "1 while runs wait and the pool cannot grow.",
+	       l->pool_at_max);
+	figure(out, "pool_grown_total", "counter",
+	       "Threads started because the others were blocked.", pool->grown);
+	figure(out, "pool_start_failures_total", "counter", "Threads that could not be started.",
+	       pool->start_failures);
 }
 
 /* Runs under way, counted by kind and name: one line for each name, however many runs there are. */
@@ -207,7 +231,8 @@ static void write_runs(FILE *out, const struct reading *reading)
 		return;
 	head(out, "running_by_name", "gauge", "User functions under way, by kind and name.");
 	for (size_t i = 0, end; i < reading->run_count; i = end) {
-		for (end = i + 1; end < reading->run_count && !compare_runs(&runs[i], &runs[end]); end++)
+		for (end = i + 1; end < reading->run_count && !compare_runs(&runs[i], &runs[end]);
+		     end++)
 			continue;
 		fputs("tickwheel_running_by_name{", out);
 		label(out, "kind", tw__run_kind_name(runs[i].kind));
@@ -244,13 +269,17 @@ static void write_cells(FILE *out, const struct tw_service_histograms *histogram
 	const struct {
 		const char *of;
 		const struct tw_histogram *histogram;
-	} all[] = {{"lateness", &histograms->lateness}, {"wait", &histograms->wait}, {"run", &histograms->run}};
-	head(out, "cell", "gauge", "Durations in each bucket of struct tw_histogram that is not empty.");
+	} all[] = {{"lateness", &histograms->lateness},
+		   {"wait", &histograms->wait},
+		   {"run", &histograms->run}};
+	head(out, "cell", "gauge",
+	     "Durations in each bucket of struct tw_histogram that is not empty.");
 	for (size_t k = 0; k < sizeof all / sizeof *all; k++)
 		for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++)
 			if (all[k].histogram->buckets[i])
-				fprintf(out, "tickwheel_cell{of=\"%s\",bucket=\"%u\"} %" PRIu64 "\n", all[k].of, i,
-					all[k].histogram->buckets[i]);
+				fprintf(out,
+					"tickwheel_cell{of=\"%s\",bucket=\"%u\"} %" PRIu64 "\n",
+					all[k].of, i, all[k].histogram->buckets[i]);
 }
 
 /* ---------------------------------------------------------------------- all */
@@ -259,8 +288,8 @@ static void write_all(FILE *out, const struct reading *reading, bool live)
 {
 	const struct tw_service_histograms *h = &reading->histograms;
 	head(out, "build_info", "gauge", "The version of the library.");
-	fprintf(out, "tickwheel_build_info{version=\"%d.%d.%d\"} 1\n", TW_VERSION_MAJOR, TW_VERSION_MINOR,
-		TW_VERSION_PATCH);
+	fprintf(out, "tickwheel_build_info{version=\"%d.%d.%d\"} 1\n", TW_VERSION_MAJOR,
+		TW_VERSION_MINOR, TW_VERSION_PATCH);
 	write_ledger(out, &reading->stats);
 	write_counters(out, &reading->stats);
 	histogram(out, "lateness_seconds", "From a timer's tick to its hand-over.", &h->lateness);

@@ -120,12 +120,14 @@ static void *publisher_main(void *arg)
 static int listen_as(pid_t pid, uint32_t number)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tickwheel/%d/%u", (int)pid, number);
+	int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tickwheel/%d/%u",
+			      (int)pid, number);
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (bind(fd, (const struct sockaddr *)&address, size) == 0 && listen(fd, VIEWERS_WAITING) == 0)
+	if (bind(fd, (const struct sockaddr *)&address, size) == 0 &&
+	    listen(fd, VIEWERS_WAITING) == 0)
 		return fd;
 	int error = errno;
 	close(fd);
@@ -182,7 +184,9 @@ int tw_service_publish(tw_service *service, const char *name)
 		r = -EALREADY;
 	if (!r)
 		r = monitor_publish(service, name);
-	return r == -EALREADY ? tw__misuse(r, "tw_service_publish: the service is published already") : r;
+	return r == -EALREADY
+		   ? tw__misuse(r, "tw_service_publish: the service is published already")
+		   : r;
 }
 
 /* ---------------------------------------------------------------------- end */

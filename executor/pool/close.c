@@ -84,12 +84,13 @@ static int begin_close(tw_pool *pool)
 	return r;
 }
 
-static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg,
-		      const char *call)
+static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told,
+		      void *told_arg, const char *call)
 {
 	int r = tw__pool_check_in(call, pool);
 	if (!r && (unsigned)mode > TW_CLOSE_DRAIN)
-		r = tw__refuse(-EINVAL, call, "mode %u is not an enum tw_close_mode", (unsigned)mode);
+		r = tw__refuse(-EINVAL, call, "mode %u is not an enum tw_close_mode",
+			       (unsigned)mode);
 	if (r)
 		return r;
 	if (tw_pool_is_worker(pool))

@@ -111,8 +111,8 @@ bool tw__pool_runs_wait(tw_pool *pool)
 /* Runs wait, and no worker is about to take them. */
 static bool is_short(tw_pool *pool)
 {
-	return tw_load_seq_cst(&pool->asleep.searching) == 0 && tw_load_seq_cst(&pool->asleep.sleepers) == 0 &&
-	       tw__pool_runs_wait(pool);
+	return tw_load_seq_cst(&pool->asleep.searching) == 0 &&
+	       tw_load_seq_cst(&pool->asleep.sleepers) == 0 && tw__pool_runs_wait(pool);
 }
 
 /*
@@ -206,7 +206,8 @@ static bool pool_grow_start_worker(tw_pool *pool, struct tw__worker *worker, uin
 	worker->seen_ns = now_ns;
 	tw_store_relaxed(&worker->state, TW__WORKER_ALIVE);
 	tw_add_seq_cst(&pool->alive, 1);
-	if (tw__spawn(&worker->thread, &pool->reserve.threads, suffix, false, tw__worker_main, worker) == 0) {
+	if (tw__spawn(&worker->thread, &pool->reserve.threads, suffix, false, tw__worker_main,
+		      worker) == 0) {
 		tw_bump(&pool->reserve.grown, 1);
 		return true;
 	}
@@ -236,8 +237,8 @@ static void pool_grow(tw_pool *pool, unsigned n, uint64_t now_ns)
 	if (crowded && !reserve->crowded)
 		tw_bump(&reserve->at_max, 1);
 	reserve->crowded = crowded;
-	reserve->look_at_ns =
-	    now_ns + (crowded ? CROWDED_LOOKS * pool->times.look_ns : pool->times.look_ns / GROWING_LOOKS);
+	reserve->look_at_ns = now_ns + (crowded ? CROWDED_LOOKS * pool->times.look_ns
+						: pool->times.look_ns / GROWING_LOOKS);
 }
 
 static void look(tw_pool *pool, uint64_t now_ns)
@@ -290,7 +291,8 @@ static void join_retired(tw_pool *pool, uint64_t now_ns)
 		else
 			left++;
 	}
-	reserve->join_wait_ns = reserve->join_wait_ns < 500 * MS ? 2 * reserve->join_wait_ns : 1000 * MS;
+	reserve->join_wait_ns =
+	    reserve->join_wait_ns < 500 * MS ? 2 * reserve->join_wait_ns : 1000 * MS;
 	reserve->join_at_ns = left ? now_ns + reserve->join_wait_ns : UINT64_MAX;
 }
 
@@ -332,7 +334,8 @@ static bool called_again(const struct tw__reserve *reserve, uint32_t calls, uint
 static void sleep_until_called(struct tw__reserve *reserve, uint32_t calls)
 {
 	uint32_t now = tw_load_seq_cst(&reserve->calls);
-	uint64_t until_ns = reserve->look_at_ns < reserve->join_at_ns ? reserve->look_at_ns : reserve->join_at_ns;
+	uint64_t until_ns =
+	    reserve->look_at_ns < reserve->join_at_ns ? reserve->look_at_ns : reserve->join_at_ns;
 	if (!called_again(reserve, calls, now))
 		tw__futex_wait(&reserve->calls, now, until_ns);
 }
@@ -353,8 +356,8 @@ static void *reserve_main(void *arg)
 
 static int copy_settings(struct tw__reserve *reserve, const struct tw_service_config *config)
 {
-	reserve->threads =
-	    (struct tw_service_config){.stack_size = config->stack_size, .affinity_size = config->affinity_size};
+	reserve->threads = (struct tw_service_config){.stack_size = config->stack_size,
+						      .affinity_size = config->affinity_size};
 	snprintf(reserve->name, sizeof reserve->name, "%.9s", config->thread_name);
 	reserve->threads.thread_name = reserve->name;
 	if (!config->affinity)

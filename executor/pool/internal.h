@@ -11,7 +11,8 @@ struct tw__source;
  * in range; 0: default. owned: a service creates it for itself. Returns what tw_pool_create
  * returns.
  */
-int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_service_config *config);
+int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
+		    const struct tw_service_config *config);
 
 /* The pool whose public face is this executor, or NULL. */
 tw_pool *tw__pool_of(tw_executor *executor);

@@ -8,7 +8,8 @@ int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *execu
 	int r = tw__service_hold(service);
 	if (r)
 		return r;
-	*base = (struct tw__base){service, tw__shared_executor(executor ? executor : service->executor)};
+	*base = (struct tw__base){service,
+				  tw__shared_executor(executor ? executor : service->executor)};
 	tw_pool *pool = tw__pool_of(base->executor);
 	r = pool ? tw__pool_hold(pool) : 0;
 	if (r)

@@ -40,7 +40,8 @@ static int try_enqueue(tw_pool *pool, const struct tw__pool_task *task)
 }
 
 /* Tries to push, and sleeps until there may be room. The caller is counted. False: *r answers. */
-static bool try_or_sleep(tw_pool *pool, const struct tw__pool_task *task, uint64_t deadline_ns, int *r)
+static bool try_or_sleep(tw_pool *pool, const struct tw__pool_task *task, uint64_t deadline_ns,
+			 int *r)
 {
 	uint32_t room = tw_load_seq_cst(&pool->room);
 	*r = try_enqueue(pool, task);
@@ -70,11 +71,14 @@ static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uin
 }
 
 /* The first try was refused, with r. */
-static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns, int r)
+static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns,
+			 int r)
 {
 	if (r != -ESHUTDOWN && timeout_ns > 0)
 		r = tw_pool_is_worker(pool)
-			? tw__misuse(-EDEADLK, "tw_pool_submit_wait: the queue is full, and a worker would wait")
+			? tw__misuse(
+			      -EDEADLK,
+			      "tw_pool_submit_wait: the queue is full, and a worker would wait")
 			: wait_and_enqueue(pool, task, timeout_ns);
 	if (r && r != -ESHUTDOWN)
 		tw_add_relaxed(&pool->counters.rejected, 1);
@@ -95,7 +99,8 @@ int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns
 	if (tw_unlikely(r))
 		return r;
 	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
-	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0, tw__context_capture()};
+	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0,
+				     tw__context_capture()};
 	struct tw__bringer bringer = tw__bringing_begins(pool);
 	r = try_enqueue(pool, &task);
 	if (tw_unlikely(r))
@@ -242,7 +247,8 @@ static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
 	pool->max_workers = most > pool->kept ? most : pool->kept;
 }
 
-int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_service_config *config)
+int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
+		    const struct tw_service_config *config)
 {
 	tw_pool *pool = aligned_alloc(alignof(tw_pool), sizeof *pool);
 	if (!pool)
@@ -254,7 +260,8 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_s
 	pool->fork_generation = tw__fork_generation();
 	set_sizes(pool, config);
 	pool->times = tw__pool_times;
-	pool->workers = aligned_alloc(alignof(struct tw__worker), pool->max_workers * sizeof *pool->workers);
+	pool->workers =
+	    aligned_alloc(alignof(struct tw__worker), pool->max_workers * sizeof *pool->workers);
 	struct tw__task_cell *cells = calloc(queue, sizeof *cells);
 	pthread_mutex_init(&pool->lock, NULL); /* cannot fail with default attributes */
 	int r = -ENOMEM;
@@ -278,8 +285,8 @@ static int pool_config_check(const struct tw_pool_config *c)
 	if (c->workers > TW__WORKERS_MAX)
 		return refuse("workers %u: must be 1 to %u", c->workers, TW__WORKERS_MAX);
 	if (c->max_workers && (c->max_workers < c->workers || c->max_workers > TW__WORKERS_MAX))
-		return refuse("max_workers %u: must be %u (workers) to %u", c->max_workers, c->workers ? c->workers : 1,
-			      TW__WORKERS_MAX);
+		return refuse("max_workers %u: must be %u (workers) to %u", c->max_workers,
+			      c->workers ? c->workers : 1, TW__WORKERS_MAX);
 	if (c->reserved)
 		return refuse("reserved %u: must be 0", c->reserved);
 	if (c->queue < 16 || c->queue > 1u << 24 || c->queue & (c->queue - 1))
@@ -304,7 +311,8 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 	r = pool_config_check(&config);
 	struct tw_service_config threads = {.workers = config.workers,
 					    .max_workers = config.max_workers,
-					    .thread_name = config.thread_name ? config.thread_name : "tw",
+					    .thread_name =
+						config.thread_name ? config.thread_name : "tw",
 					    .stack_size = config.stack_size,
 					    .affinity = config.affinity,
 					    .affinity_size = config.affinity_size};

@@ -156,7 +156,9 @@ void tw__pool_leave_forked(struct tw__source *source)
 
 tw_executor *tw__shared_executor(tw_executor *executor)
 {
-	return executor->ops == &source_ops ? tw_pool_executor(((struct tw__source *)executor)->pool) : executor;
+	return executor->ops == &source_ops
+		   ? tw_pool_executor(((struct tw__source *)executor)->pool)
+		   : executor;
 }
 
 unsigned tw__executor_capacity(tw_executor *executor)
@@ -173,7 +175,8 @@ bool tw__pool_needs_caller(const tw_executor *executor)
 	if (!self || executor == &self->pinned)
 		return self != NULL;
 	bool is_one_of_its_pool = executor == &self->pool->executor;
-	for (struct tw__source *s = tw_load_acquire(&self->pool->sources); s && !is_one_of_its_pool; s = s->next)
+	for (struct tw__source *s = tw_load_acquire(&self->pool->sources); s && !is_one_of_its_pool;
+	     s = s->next)
 		is_one_of_its_pool = executor == &s->executor;
 	return is_one_of_its_pool && self->pool->max_workers == 1;
 }

@@ -55,7 +55,8 @@ struct tw__task_ring {
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head; /* the next position to pop */
 };
 
-static inline void tw__task_ring_init(struct tw__task_ring *ring, struct tw__task_cell *cells, uint64_t size)
+static inline void tw__task_ring_init(struct tw__task_ring *ring, struct tw__task_cell *cells,
+				      uint64_t size)
 {
 	*ring = (struct tw__task_ring){.cells = cells, .mask = size - 1};
 	for (uint64_t i = 0; i < size; i++)
@@ -145,7 +146,8 @@ static inline void tw__task_ring_close(struct tw__task_ring *ring)
 	uint64_t end = tw_or_seq_cst(&ring->tail, TW__RING_CLOSED); /* RING3 */
 	for (uint64_t at = tw_load_relaxed(&ring->head); at != end; at++)
 		/* RING4 */
-		while ((int64_t)(tw_load_acquire(&ring->cells[at & ring->mask].sequence) - (at + 1)) < 0)
+		while ((int64_t)(tw_load_acquire(&ring->cells[at & ring->mask].sequence) -
+				 (at + 1)) < 0)
 			sched_yield();
 }
 

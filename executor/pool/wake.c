@@ -62,7 +62,8 @@ static void ec_wait(const struct ck_ec_wait_state *state, const uint32_t *word, 
 {
 	(void)state;
 	(void)deadline;
-	tw__futex_wait((_Atomic uint32_t *)(uintptr_t)word, expected, tw__this_worker->idle_until_ns);
+	tw__futex_wait((_Atomic uint32_t *)(uintptr_t)word, expected,
+		       tw__this_worker->idle_until_ns);
 }
 
 static void ec_wake(const struct ck_ec_ops *ops, const uint32_t *word)
@@ -75,7 +76,8 @@ static const struct ck_ec_ops ec_ops = {
     .gettime = ec_gettime, .wait32 = ec_wait, .wake32 = ec_wake, .busy_loop_iter = 1};
 static const struct ck_ec_mode ec_mode = {.ops = &ec_ops, .single_producer = false};
 
-void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index, const struct tw_executor_ops *pinned)
+void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index,
+		     const struct tw_executor_ops *pinned)
 {
 	*worker = (struct tw__worker){.pool = pool, .index = index, .pinned = {pinned}};
 	ck_ec32_init(&worker->wakes, 0);

@@ -4,7 +4,8 @@
 
 #include "executor/pool/parts.h"
 
-void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index, const struct tw_executor_ops *pinned);
+void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index,
+		     const struct tw_executor_ops *pinned);
 
 /*
  * Work has been put where workers find it (the first half of POOL2): wakes one, or arms the reserve

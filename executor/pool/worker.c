@@ -53,7 +53,8 @@ _Thread_local struct tw__worker *tw__this_worker;
 
 static bool taken(struct tw__find *find, tw_batch *batch)
 {
-	*find = (struct tw__find){.batch = batch, .sequence = tw__batch_sequence(batch), .claimed = -1};
+	*find =
+	    (struct tw__find){.batch = batch, .sequence = tw__batch_sequence(batch), .claimed = -1};
 	return true;
 }
 
@@ -181,8 +182,8 @@ bool tw__worker_find(struct tw__worker *self, struct tw__find *find)
 /* For others: work for this worker alone is no reason to wake one. */
 bool tw__pool_more_waits(tw_pool *pool)
 {
-	return tw__task_ring_waits(&pool->tasks) || !tw__sources_empty(pool) || !tw__work_queue_empty(&pool->works) ||
-	       tw__jobs_wait(pool);
+	return tw__task_ring_waits(&pool->tasks) || !tw__sources_empty(pool) ||
+	       !tw__work_queue_empty(&pool->works) || tw__jobs_wait(pool);
 }
 
 /* -------------------------------------------------------------------- working */
@@ -200,13 +201,15 @@ static bool is_the_only_one(const struct tw__worker *self)
 static bool may_need_help(struct tw__worker *self)
 {
 	tw_pool *pool = self->pool;
-	return pool->max_workers > 1 && (tw_load_relaxed(&pool->slots) > 1 || !tw__reserve_is_armed(pool));
+	return pool->max_workers > 1 &&
+	       (tw_load_relaxed(&pool->slots) > 1 || !tw__reserve_is_armed(pool));
 }
 
 struct tw__worker *tw__worker_that_knows(tw_executor *executor)
 {
 	struct tw__worker *self = tw__this_worker;
-	if (!self || tw__pool_of(executor) != self->pool || self->pool->max_workers == self->pool->kept)
+	if (!self || tw__pool_of(executor) != self->pool ||
+	    self->pool->max_workers == self->pool->kept)
 		return NULL;
 	return tw__work_queue_empty(&self->own) ? self : NULL;
 }
@@ -303,14 +306,15 @@ static int claim_next(const struct tw__worker *self, tw_service *service, struct
 }
 
 /* Runs the claimed run, and what else it can claim. */
-static void run_claimed(struct tw__worker *self, const struct tw__find *find, struct tw__local *local, int index,
-			unsigned *count)
+static void run_claimed(struct tw__worker *self, const struct tw__find *find,
+			struct tw__local *local, int index, unsigned *count)
 {
 	tw_service *service = tw__batch_service(find->batch);
 	struct tw__run_clock clock = {0};
-	for (; index >= 0; index = claim_next(self, service, local, find), ++*count, next_run(self)) {
-		if (may_need_help(self) &&
-		    (tw__batch_left(find->batch, find->sequence) || tw__pool_more_waits(self->pool)))
+	for (; index >= 0;
+	     index = claim_next(self, service, local, find), ++*count, next_run(self)) {
+		if (may_need_help(self) && (tw__batch_left(find->batch, find->sequence) ||
+					    tw__pool_more_waits(self->pool)))
 			tw__pool_call_for_help(self->pool);
 		tw__batch_run(find->batch, local, (unsigned)index, &clock);
 	}

@@ -8,8 +8,10 @@
 #include "wheel/base/struct_read.h"
 
 static const int64_t usual_timeout_ns[TW_PRIORITIES] = {
-    [TW_PRIORITY_IMMEDIATE] = -INT64_C(1000000),    [TW_PRIORITY_USER_BLOCKING] = INT64_C(250000000),
-    [TW_PRIORITY_NORMAL] = INT64_C(5000000000),     [TW_PRIORITY_LOW] = INT64_C(10000000000),
+    [TW_PRIORITY_IMMEDIATE] = -INT64_C(1000000),
+    [TW_PRIORITY_USER_BLOCKING] = INT64_C(250000000),
+    [TW_PRIORITY_NORMAL] = INT64_C(5000000000),
+    [TW_PRIORITY_LOW] = INT64_C(10000000000),
     [TW_PRIORITY_IDLE] = INT64_C(1073741823000000),
 };
 
@@ -43,11 +45,13 @@ static int check_host(const struct tw_scheduler_config *config)
 static int check_config(const struct tw_scheduler_config *config)
 {
 	if (config->max_tasks > TW__NODES_MAX)
-		return refuse("max_tasks %u: must be 1 to %u", config->max_tasks, (unsigned)TW__NODES_MAX);
+		return refuse("max_tasks %u: must be 1 to %u", config->max_tasks,
+			      (unsigned)TW__NODES_MAX);
 	if (config->slice_ns > (uint64_t)MOST_NS)
 		return refuse("slice_ns is above 2^62");
 	if (config->log_events > MOST_EVENTS)
-		return refuse("log_events %u: must be 0 to %u", config->log_events, (unsigned)MOST_EVENTS);
+		return refuse("log_events %u: must be 0 to %u", config->log_events,
+			      (unsigned)MOST_EVENTS);
 	if (config->reserved)
 		return refuse("reserved %u: must be 0", config->reserved);
 	if (!timeouts_are_good(config))
@@ -55,7 +59,8 @@ static int check_config(const struct tw_scheduler_config *config)
 	return check_host(config);
 }
 
-int tw__scheduler_config_read(struct tw_scheduler_config *config, const struct tw_scheduler_config *cfg)
+int tw__scheduler_config_read(struct tw_scheduler_config *config,
+			      const struct tw_scheduler_config *cfg)
 {
 	int r = TW__CONFIG_READ(tw_scheduler_config, config, executor, cfg);
 	if (!r)

@@ -110,7 +110,8 @@ static void set_timer_for_first(tw_scheduler *scheduler)
 	int64_t at_ns = tw__heap_first_key(&scheduler->timers);
 	if (at_ns > FARTHEST_NS) {
 		int64_t farthest_ns = (int64_t)scheduler->base.service->time.start_ns;
-		farthest_ns = farthest_ns > INT64_MAX - FARTHEST_NS ? INT64_MAX : farthest_ns + FARTHEST_NS;
+		farthest_ns =
+		    farthest_ns > INT64_MAX - FARTHEST_NS ? INT64_MAX : farthest_ns + FARTHEST_NS;
 		at_ns = at_ns < farthest_ns ? at_ns : farthest_ns;
 	}
 	if (scheduler->host.timer_set && scheduler->host.timer_ns == at_ns)
@@ -121,7 +122,8 @@ static void set_timer_for_first(tw_scheduler *scheduler)
 
 void tw__scheduler_retry(struct tw__work *work)
 {
-	tw_scheduler *scheduler = (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, retry));
+	tw_scheduler *scheduler =
+	    (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, retry));
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->host.retrying = false; /* it may be submitted again, */
@@ -170,8 +172,8 @@ void tw__scheduler_unlock_and_call(tw_scheduler *scheduler)
 	if (config->wanted) {
 		scheduler->host.out++;
 		pthread_mutex_unlock(&scheduler->lock);
-		struct tw__run_level *level =
-		    tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(config->wanted), 0);
+		struct tw__run_level *level = tw__user_begin(
+		    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(config->wanted), 0);
 		config->wanted(config->wanted_arg);
 		tw__user_end(level);
 		pthread_mutex_lock(&scheduler->lock);

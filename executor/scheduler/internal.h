@@ -129,7 +129,8 @@ static inline int64_t tw__scheduler_now(const tw_scheduler *scheduler)
 
 static inline struct tw__task *tw__task_of(struct tw__heap_item *item)
 {
-	return item ? (struct tw__task *)(void *)((char *)item - offsetof(struct tw__task, item)) : NULL;
+	return item ? (struct tw__task *)(void *)((char *)item - offsetof(struct tw__task, item))
+		    : NULL;
 }
 
 static inline bool tw__task_is_cleared(const struct tw__task *task)

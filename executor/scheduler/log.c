@@ -37,8 +37,8 @@ int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats *out)
 
 /* -------------------------------------------------------------------------- log */
 
-void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind,
-			      int64_t now_ns, int result)
+void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task,
+			      enum tw_scheduler_event_kind kind, int64_t now_ns, int result)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
 	scheduler->log.events[scheduler->log.event_count++ % scheduler->config.log_events] =
@@ -56,7 +56,8 @@ void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *ta
 static void copy_latest(const tw_scheduler *scheduler, struct tw_scheduler_event *out, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
-		out[i] = scheduler->log.events[(scheduler->log.event_count - n + i) % scheduler->config.log_events];
+		out[i] = scheduler->log.events[(scheduler->log.event_count - n + i) %
+					       scheduler->config.log_events];
 }
 
 static uint64_t held_events(const tw_scheduler *scheduler, uint64_t most)
@@ -114,18 +115,20 @@ static void put_head(FILE *out, const struct tw_scheduler_event *event, char pha
 {
 	fputs(",\n{\"name\":", out);
 	put_name(out, event);
-	fprintf(out, ",\"cat\":\"%s\",\"ph\":\"%c\",\"pid\":1,\"tid\":%u", priority_names[event->priority], phase,
-		event->priority);
+	fprintf(out, ",\"cat\":\"%s\",\"ph\":\"%c\",\"pid\":1,\"tid\":%u",
+		priority_names[event->priority], phase, event->priority);
 	put_us(out, "ts", at_ns);
 }
 
-static void put_turn(FILE *out, const struct tw_scheduler_event *begin, const struct tw_scheduler_event *end)
+static void put_turn(FILE *out, const struct tw_scheduler_event *begin,
+		     const struct tw_scheduler_event *end)
 {
 	static const char *const ends[] = {
 	    [TW_EVENT_SUSPEND] = "again", [TW_EVENT_DONE] = "done", [TW_EVENT_ERROR] = "error"};
 	put_head(out, begin, 'X', begin->at_ns);
 	put_us(out, "dur", end->at_ns > begin->at_ns ? end->at_ns - begin->at_ns : 0);
-	fprintf(out, ",\"args\":{\"task\":%" PRIu64 ",\"end\":\"%s\"", begin->task, ends[end->kind]);
+	fprintf(out, ",\"args\":{\"task\":%" PRIu64 ",\"end\":\"%s\"", begin->task,
+		ends[end->kind]);
 	if (end->kind == TW_EVENT_ERROR)
 		fprintf(out, ",\"result\":%d", end->result);
 	fputs("}}", out);
@@ -134,7 +137,8 @@ static void put_turn(FILE *out, const struct tw_scheduler_event *begin, const st
 static void put_cancel(FILE *out, const struct tw_scheduler_event *event)
 {
 	put_head(out, event, 'i', event->at_ns);
-	fprintf(out, ",\"s\":\"t\",\"args\":{\"task\":%" PRIu64 ",\"end\":\"cancelled\"}}", event->task);
+	fprintf(out, ",\"s\":\"t\",\"args\":{\"task\":%" PRIu64 ",\"end\":\"cancelled\"}}",
+		event->task);
 }
 
 /*
@@ -160,10 +164,13 @@ static void put_events(FILE *out, const struct tw_scheduler_event *events, uint6
 static void put_rows(FILE *out)
 {
 	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", out);
-	fputs("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"scheduler\"}}", out);
+	fputs(
+	    "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"scheduler\"}}",
+	    out);
 	for (int priority = TW_PRIORITY_IMMEDIATE; priority < TW_PRIORITIES; priority++)
 		fprintf(out,
-			",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"%s\"}}",
+			",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{"
+			"\"name\":\"%s\"}}",
 			priority, priority_names[priority]);
 }
 

@@ -4,8 +4,8 @@
 
 #include "executor/scheduler/internal.h"
 
-void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind,
-			      int64_t now_ns, int result);
+void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task,
+			      enum tw_scheduler_event_kind kind, int64_t now_ns, int result);
 
 static inline void tw__scheduler_log(tw_scheduler *scheduler, const struct tw__task *task,
 				     enum tw_scheduler_event_kind kind, int64_t now_ns, int result)

@@ -10,7 +10,8 @@ enum tw_priority tw__priority_swap(enum tw_priority priority);
 static inline enum tw_priority tw__priority_known(enum tw_priority priority)
 {
 	unsigned number = (unsigned)priority;
-	return number >= TW_PRIORITY_IMMEDIATE && number <= TW_PRIORITY_IDLE ? priority : TW_PRIORITY_NORMAL;
+	return number >= TW_PRIORITY_IMMEDIATE && number <= TW_PRIORITY_IDLE ? priority
+									     : TW_PRIORITY_NORMAL;
 }
 
 #endif

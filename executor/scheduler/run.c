@@ -30,7 +30,8 @@ static struct tw__task *next_task(tw_scheduler *scheduler, int64_t now_ns)
 	struct tw__task *task = tw__scheduler_head(scheduler, &scheduler->tasks);
 	if (!task || scheduler->paused || scheduler->closed)
 		return NULL;
-	return task->expiration_ns > now_ns && scheduler_slice_is_over(scheduler, now_ns) ? NULL : task;
+	return task->expiration_ns > now_ns && scheduler_slice_is_over(scheduler, now_ns) ? NULL
+											  : task;
 }
 
 static void note_end(tw_scheduler *scheduler, struct tw__task *task, int result, int64_t now_ns)
@@ -65,8 +66,8 @@ static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task, int64
 	tw__scheduler_remove_ran(scheduler, task);
 }
 
-static void scheduler_finish(tw_scheduler *scheduler, struct tw__task *task, const struct tw_turn *turn, int result,
-			     int64_t now_ns)
+static void scheduler_finish(tw_scheduler *scheduler, struct tw__task *task,
+			     const struct tw_turn *turn, int result, int64_t now_ns)
 {
 	if (result != TW_TURN_AGAIN) {
 		note_end(scheduler, task, result, now_ns);
@@ -82,7 +83,8 @@ static void scheduler_finish(tw_scheduler *scheduler, struct tw__task *task, con
 	}
 }
 
-static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
+static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn *turn,
+		  int64_t now_ns)
 {
 	*turn = (struct tw_turn){
 	    .scheduler = scheduler,
@@ -97,7 +99,8 @@ static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn
 	scheduler->current = task;
 	scheduler->stats.turns++;
 	scheduler->stats.timed_out += turn->did_timeout;
-	tw__scheduler_log(scheduler, task, task->begun ? TW_EVENT_RESUME : TW_EVENT_START, now_ns, 0);
+	tw__scheduler_log(scheduler, task, task->begun ? TW_EVENT_RESUME : TW_EVENT_START, now_ns,
+			  0);
 	task->begun = true;
 }
 
@@ -107,14 +110,15 @@ static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn
  * The scheduler may be gone when the done function has returned: another thread may destroy it as
  * soon as it has been called.
  */
-void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate, int result)
+void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate,
+			int result)
 {
 	if (ending.done) {
 		struct tw__turn_frame frame = {.outer = innermost, .scheduler = scheduler};
 		struct tw__context_saved saved;
 		innermost = &frame;
-		struct tw__run_level *level =
-		    tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(ending.done), 0);
+		struct tw__run_level *level = tw__user_begin(
+		    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(ending.done), 0);
 		tw__context_enter(ending.context, &saved);
 		ending.done(ending.arg, fate, result);
 		tw__context_leave(&saved);
@@ -131,20 +135,23 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending,
 static int scheduler_call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 {
 	tw_service *service = turn->scheduler->base.service;
-	struct tw__turn_frame frame = {.outer = innermost, .scheduler = turn->scheduler, .turn = true};
+	struct tw__turn_frame frame = {
+	    .outer = innermost, .scheduler = turn->scheduler, .turn = true};
 	innermost = &frame;
 	enum tw_priority former = tw__priority_swap(turn->priority);
 	struct tw__context_saved saved;
 	tw__context_enter(task->context, &saved);
-	struct tw__run_level *level = tw__user_begin_named(service, TW_RUN_KIND_SCHEDULER_TASK,
-							   TW__NAMED_BY(turn->next), task->name, (uint64_t)now_ns);
+	struct tw__run_level *level =
+	    tw__user_begin_named(service, TW_RUN_KIND_SCHEDULER_TASK, TW__NAMED_BY(turn->next),
+				 task->name, (uint64_t)now_ns);
 	int result = turn->next(turn, task->arg);
 	tw__user_end(level);
 	if (result == TW_TURN_AGAIN && !turn->next)
 		result = TW_TURN_DONE; /* nothing to go on with: the task is done */
 	bool ended = result != TW_TURN_AGAIN;
 	if (ended && task->done) {
-		level = tw__user_begin_named(service, TW_RUN_KIND_HOOK, TW__NAMED_BY(task->done), task->name, 0);
+		level = tw__user_begin_named(service, TW_RUN_KIND_HOOK, TW__NAMED_BY(task->done),
+					     task->name, 0);
 		task->done(task->arg, TW_FATE_FIRED, result);
 		tw__user_end(level);
 	}
@@ -198,7 +205,8 @@ static void run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
 
 void tw__scheduler_host_called(struct tw__work *work)
 {
-	tw_scheduler *scheduler = (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, work));
+	tw_scheduler *scheduler =
+	    (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, work));
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->host.state = TW__HOST_RUNNING;
@@ -217,7 +225,8 @@ void tw__scheduler_host_called(struct tw__work *work)
 static int end_of_run(tw_scheduler *scheduler)
 {
 	scheduler->host.state = TW__HOST_IDLE;
-	int result = tw__scheduler_settle(scheduler) ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE;
+	int result =
+	    tw__scheduler_settle(scheduler) ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE;
 	tw__scheduler_unlock_home(scheduler);
 	return result;
 }
@@ -263,7 +272,8 @@ bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	tw__scheduler_promote(scheduler, now_ns, SIZE_MAX);
-	bool yield = scheduler_slice_is_over(scheduler, now_ns) || scheduler->paused || scheduler->closed ||
+	bool yield = scheduler_slice_is_over(scheduler, now_ns) || scheduler->paused ||
+		     scheduler->closed ||
 		     tw__scheduler_head(scheduler, &scheduler->tasks) != scheduler->current;
 	pthread_mutex_unlock(&scheduler->lock);
 	return yield;
@@ -282,7 +292,8 @@ int tw_scheduler_request_yield(tw_scheduler *scheduler)
 
 int tw_scheduler_force_frame_rate(tw_scheduler *scheduler, uint32_t fps)
 {
-	int r = fps > 1000 ? tw__invalid("fps %u: must be 0 to 1000", fps) : TW__CHECK(scheduler, "scheduler");
+	int r = fps > 1000 ? tw__invalid("fps %u: must be 0 to 1000", fps)
+			   : TW__CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
 	pthread_mutex_lock(&scheduler->lock);

@@ -48,12 +48,15 @@ static void init(tw_scheduler *scheduler)
 	scheduler->slice_ns = (int64_t)config->slice_ns;
 	/* As many again may be cleared. */
 	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), TW__NODES_MAX);
-	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor, tw__scheduler_host_called);
-	tw__work_init(&scheduler->retry, scheduler->base.service, &tw__inline_executor, tw__scheduler_retry);
+	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor,
+		      tw__scheduler_host_called);
+	tw__work_init(&scheduler->retry, scheduler->base.service, &tw__inline_executor,
+		      tw__scheduler_retry);
 	init_locks(scheduler);
 }
 
-int tw_scheduler_create(tw_scheduler **out, tw_service *service, const struct tw_scheduler_config *cfg)
+int tw_scheduler_create(tw_scheduler **out, tw_service *service,
+			const struct tw_scheduler_config *cfg)
 {
 	struct tw_scheduler_config config;
 	if (!out || !service)
@@ -62,9 +65,11 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service, const struct tw
 	if (r)
 		return r;
 	tw_scheduler *scheduler = calloc(1, sizeof *scheduler);
-	struct tw_scheduler_event *events = config.log_events ? calloc(config.log_events, sizeof *events) : NULL;
-	r = !scheduler || (config.log_events && !events) ? -ENOMEM
-							 : tw__base_hold(&scheduler->base, service, config.executor);
+	struct tw_scheduler_event *events =
+	    config.log_events ? calloc(config.log_events, sizeof *events) : NULL;
+	r = !scheduler || (config.log_events && !events)
+		? -ENOMEM
+		: tw__base_hold(&scheduler->base, service, config.executor);
 	if (r) {
 		free(events);
 		free(scheduler);
@@ -83,8 +88,8 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service, const struct tw
 static bool scheduler_would_wait_for_itself(const tw_scheduler *scheduler)
 {
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);
-	return scheduler->config.host == TW_HOST_EXECUTOR && scheduler->host.state != TW__HOST_IDLE && pool &&
-	       tw_pool_is_worker(pool);
+	return scheduler->config.host == TW_HOST_EXECUTOR &&
+	       scheduler->host.state != TW__HOST_IDLE && pool && tw_pool_is_worker(pool);
 }
 
 /*
@@ -104,7 +109,8 @@ static void scheduler_drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 		struct tw__ending ending = tw__ending_of(task);
 		scheduler->stats.dropped++;
 		if (scheduler->log.events)
-			tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler), 0);
+			tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL,
+					  tw__scheduler_now(scheduler), 0);
 		tw__scheduler_give_back(scheduler, task);
 		pthread_mutex_unlock(&scheduler->lock);
 		tw__scheduler_tell(scheduler, ending, TW_FATE_DROPPED, -ESHUTDOWN);
@@ -117,7 +123,8 @@ static void fetch_home(tw_scheduler *scheduler)
 {
 	bool requested = scheduler->host.state == TW__HOST_REQUESTED;
 	tw__scheduler_put_timer_away(scheduler);
-	if (requested && (scheduler->config.host == TW_HOST_MANUAL || tw__work_recall(&scheduler->work)))
+	if (requested &&
+	    (scheduler->config.host == TW_HOST_MANUAL || tw__work_recall(&scheduler->work)))
 		scheduler->host.state = TW__HOST_IDLE;
 	if (scheduler->host.retrying && tw__work_recall(&scheduler->retry))
 		scheduler->host.retrying = false;
@@ -125,7 +132,8 @@ static void fetch_home(tw_scheduler *scheduler)
 
 static bool is_home(const tw_scheduler *scheduler)
 {
-	return scheduler->host.state == TW__HOST_IDLE && !scheduler->host.out && !scheduler->host.retrying;
+	return scheduler->host.state == TW__HOST_IDLE && !scheduler->host.out &&
+	       !scheduler->host.retrying;
 }
 
 static bool turn_has_ended(const tw_scheduler *scheduler)
@@ -137,7 +145,8 @@ static bool turn_has_ended(const tw_scheduler *scheduler)
 static bool await(tw_scheduler *scheduler, bool what(const tw_scheduler *), uint64_t timeout_ns)
 {
 	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + timeout_ns;
-	struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
+	struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
+				 .tv_nsec = (long)(until_ns % 1000000000)};
 	bool bounded = timeout_ns <= TW_MAX_DELAY_NS;
 	scheduler->waiters++;
 	int r = 0;
@@ -171,7 +180,8 @@ int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 		r = await(scheduler, is_home, timeout_ns) ? 0 : -ETIMEDOUT;
 	}
 	pthread_mutex_unlock(&scheduler->lock);
-	return r == -EDEADLK ? tw__misuse(r, "tw_scheduler_close: its work waits for this worker") : r;
+	return r == -EDEADLK ? tw__misuse(r, "tw_scheduler_close: its work waits for this worker")
+			     : r;
 }
 
 static void scheduler_free_all(tw_scheduler *scheduler)
@@ -226,7 +236,8 @@ int tw_scheduler_destroy(tw_scheduler *scheduler)
 	if (!scheduler)
 		return 0;
 	if (tw__scheduler_is_inside(scheduler))
-		return tw__misuse(-EDEADLK, "tw_scheduler_destroy: called from one of its own tasks");
+		return tw__misuse(-EDEADLK,
+				  "tw_scheduler_destroy: called from one of its own tasks");
 	if (TW__CHECK(scheduler, "scheduler")) { /* a forked child */
 		scheduler_free_all(scheduler);
 		return 0;

@@ -110,13 +110,18 @@ static int scheduler_check(const struct tw_scheduler_task *task)
 	if (!task->fn)
 		return tw__misuse(-EINVAL, "struct tw_scheduler_task: fn is NULL");
 	if (task->flags & ~(uint32_t)TW_SCHEDULER_TASK_TIMEOUT)
-		return tw__misuse(-EINVAL, "struct tw_scheduler_task: flags %#x has unknown bits", task->flags);
+		return tw__misuse(-EINVAL, "struct tw_scheduler_task: flags %#x has unknown bits",
+				  task->flags);
 	if (!(task->flags & TW_SCHEDULER_TASK_TIMEOUT) && task->timeout_ns)
-		return tw__misuse(-EINVAL, "struct tw_scheduler_task: timeout_ns without TW_SCHEDULER_TASK_TIMEOUT");
+		return tw__misuse(
+		    -EINVAL,
+		    "struct tw_scheduler_task: timeout_ns without TW_SCHEDULER_TASK_TIMEOUT");
 	if (task->delay_ns > TW_MAX_DELAY_NS)
-		return tw__misuse(-ERANGE, "struct tw_scheduler_task: delay_ns is beyond TW_MAX_DELAY_NS");
+		return tw__misuse(-ERANGE,
+				  "struct tw_scheduler_task: delay_ns is beyond TW_MAX_DELAY_NS");
 	if (task->timeout_ns > TIMEOUT_MAX_NS || task->timeout_ns < -TIMEOUT_MAX_NS)
-		return tw__misuse(-ERANGE, "struct tw_scheduler_task: timeout_ns must be -2^62 to 2^62");
+		return tw__misuse(-ERANGE,
+				  "struct tw_scheduler_task: timeout_ns must be -2^62 to 2^62");
 	return 0;
 }
 
@@ -139,18 +144,21 @@ static int scheduler_make_room(tw_scheduler *scheduler, bool delayed)
 {
 	int r =
 	    /* SCHEDULER4 */
-	    tw__heap_reserve(&scheduler->tasks, scheduler->tasks.count + scheduler->timers.count + 1);
+	    tw__heap_reserve(&scheduler->tasks,
+			     scheduler->tasks.count + scheduler->timers.count + 1);
 	if (!r && delayed)
 		r = tw__heap_reserve(&scheduler->timers, scheduler->timers.count + 1);
 	return r;
 }
 
-static void scheduler_fill(const tw_scheduler *scheduler, struct tw__task *task, const struct request *request)
+static void scheduler_fill(const tw_scheduler *scheduler, struct tw__task *task,
+			   const struct request *request)
 {
 	const struct tw_scheduler_task *post = request->post;
 	enum tw_priority priority = tw__priority_known(post->priority);
-	int64_t timeout_ns =
-	    post->flags & TW_SCHEDULER_TASK_TIMEOUT ? post->timeout_ns : scheduler->config.timeout_ns[priority];
+	int64_t timeout_ns = post->flags & TW_SCHEDULER_TASK_TIMEOUT
+				 ? post->timeout_ns
+				 : scheduler->config.timeout_ns[priority];
 	task->fn = post->fn;
 	task->arg = post->arg;
 	task->done = post->done;
@@ -175,11 +183,13 @@ static void scheduler_push(tw_scheduler *scheduler, struct tw__task *task, int64
 /* Tasks that have not ended. Cancelled ones that still take room in a heap do not count. */
 static uint64_t living(const struct tw_scheduler_stats *stats)
 {
-	return stats->submitted - stats->completed - stats->failed - stats->cancelled - stats->dropped;
+	return stats->submitted - stats->completed - stats->failed - stats->cancelled -
+	       stats->dropped;
 }
 
 /* The lock is held. *call_host: unlock with tw__scheduler_unlock_and_call. */
-static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct request *request, bool *call_host)
+static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct request *request,
+		  bool *call_host)
 {
 	if (scheduler->closed)
 		return -ESHUTDOWN;
@@ -213,7 +223,8 @@ static int take_node(tw_scheduler *scheduler, struct tw__task **out)
 	return r;
 }
 
-static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_task *post, tw_scheduler_task_id *out)
+static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_task *post,
+			tw_scheduler_task_id *out)
 {
 	struct tw__task *task;
 	bool call_host = false;
@@ -236,15 +247,16 @@ static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_task 
 	return r;
 }
 
-int tw_scheduler_submit(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn, void *arg,
-			tw_scheduler_task_id *out)
+int tw_scheduler_submit(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn,
+			void *arg, tw_scheduler_task_id *out)
 {
 	const struct tw_scheduler_task post = {.fn = fn, .arg = arg, .priority = priority};
 	int r = fn ? TW__CHECK(scheduler, "scheduler") : tw__invalid("fn is NULL");
 	return r ? r : post_checked(scheduler, &post, out);
 }
 
-int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_task *post, tw_scheduler_task_id *out)
+int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_task *post,
+			     tw_scheduler_task_id *out)
 {
 	struct tw_scheduler_task known;
 	int r = post ? TW__CHECK(scheduler, "scheduler") : tw__invalid("task is NULL");
@@ -258,7 +270,8 @@ int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_
 /* ------------------------------------------------------------------ cancel */
 
 /* The lock is held. TW_CANCELLED: call the done function of *ending. */
-static int scheduler_cancel(tw_scheduler *scheduler, struct tw__task *task, struct tw__ending *ending)
+static int scheduler_cancel(tw_scheduler *scheduler, struct tw__task *task,
+			    struct tw__ending *ending)
 {
 	if (tw__task_is_cleared(task))
 		return TW_GONE;
@@ -267,7 +280,8 @@ static int scheduler_cancel(tw_scheduler *scheduler, struct tw__task *task, stru
 		return TW_RUNNING;
 	}
 	if (scheduler->log.events)
-		tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler), 0);
+		tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler),
+				  0);
 	*ending = tw__ending_of(task);
 	scheduler_clear(scheduler, task);
 	scheduler->stats.cancelled++;
@@ -285,8 +299,9 @@ int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id handle)
 	if (!node)
 		return TW_GONE;
 	pthread_mutex_lock(&scheduler->lock);
-	int outcome =
-	    tw__node_is(node, handle.id) ? scheduler_cancel(scheduler, (struct tw__task *)node, &ending) : TW_GONE;
+	int outcome = tw__node_is(node, handle.id)
+			  ? scheduler_cancel(scheduler, (struct tw__task *)node, &ending)
+			  : TW_GONE;
 	pthread_mutex_unlock(&scheduler->lock);
 	if (outcome == TW_CANCELLED)
 		tw__scheduler_tell(scheduler, ending, TW_FATE_CANCELLED, -ECANCELED);

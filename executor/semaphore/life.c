@@ -8,7 +8,8 @@
 
 /* --------------------------------------------------------------- life, stats */
 
-int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *executor, int32_t capacity)
+int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *executor,
+			int32_t capacity)
 {
 	if (!out || !service)
 		return tw__invalid("%s is NULL", out ? "service" : "out");

@@ -112,7 +112,8 @@ static struct waiter *semaphore_first_of(tw_semaphore *s, bool threads_only)
 static void choose_fitting(tw_semaphore *s, bool threads_only, struct waiter ***end)
 {
 	struct waiter *waiter;
-	while ((waiter = semaphore_first_of(s, threads_only)) && has_room(tw_load_relaxed(&s->word), waiter->n)) {
+	while ((waiter = semaphore_first_of(s, threads_only)) &&
+	       has_room(tw_load_relaxed(&s->word), waiter->n)) {
 		semaphore_choose(s, waiter);
 		waiter->next = NULL;
 		**end = waiter;
@@ -175,7 +176,8 @@ static struct waiter *instead_of(tw_semaphore *s, struct function *function)
 		function->state = WAITING;
 		s->out--;
 		tw__waiter_join(s, &function->waiter, true);
-		tw__permits_set(s, tw_load_relaxed(&s->word) - function->waiter.n); /* WAITERS is set: a thread waits */
+		/* WAITERS is set: a thread waits */
+		tw__permits_set(s, tw_load_relaxed(&s->word) - function->waiter.n);
 		choose_fitting(s, true, &end);
 		choose_fitting(s, false, &end);
 	}
@@ -189,7 +191,8 @@ void tw__permits_grant_function(tw_semaphore *s, struct function *function)
 		return;
 	struct waiter *others = instead_of(s, function);
 	if (others)
-		tw__permits_grant(s, others); /* each round serves a thread, so the depth is bounded */
+		/* each round serves a thread, so the depth is bounded */
+		tw__permits_grant(s, others);
 	else
 		tw__work_submit_later(&function->work);
 }

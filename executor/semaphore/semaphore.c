@@ -32,9 +32,9 @@
  * where the executor refuses functions, the oldest thread is found at once.
  *
  * A function's node: IDLE -> WAITING -> HANDED -> RUNNING -> IDLE, with the lock. From HANDED on
- * its work is with the executor, and comes back through semaphore_run(). A cancel in HANDED makes it
- * CANCELLED: semaphore_run() finds that, and calls nothing. An executor that refuses gives the node back to
- * WAITING, first in line, if a thread waits for which its permits would do.
+ * its work is with the executor, and comes back through semaphore_run(). A cancel in HANDED makes
+ * it CANCELLED: semaphore_run() finds that, and calls nothing. An executor that refuses gives the
+ * node back to WAITING, first in line, if a thread waits for which its permits would do.
  *
  * Pairing table
  *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permits did. A
@@ -63,7 +63,8 @@ static int check_n(tw_semaphore *s, const char *call, int32_t n)
 		return tw__refuse(-EINVAL, call, "n %d: must be 1 or more", (int)n);
 	uint64_t capacity = capacity_of(tw_load_relaxed(&s->word));
 	if (n > 1 && (uint64_t)n > capacity)
-		return tw__refuse(-EINVAL, call, "n %d is above the capacity %u", (int)n, (unsigned)capacity);
+		return tw__refuse(-EINVAL, call, "n %d is above the capacity %u", (int)n,
+				  (unsigned)capacity);
 	return 0;
 }
 
@@ -79,7 +80,8 @@ static void put(tw_semaphore *s, struct function *function)
 
 static void semaphore_run(struct tw__work *work)
 {
-	struct function *function = (struct function *)(void *)((char *)work - offsetof(struct function, work));
+	struct function *function =
+	    (struct function *)(void *)((char *)work - offsetof(struct function, work));
 	tw_semaphore *s = function->semaphore;
 	pthread_mutex_lock(&s->lock);
 	bool runs = function->state == HANDED;
@@ -94,7 +96,8 @@ static void semaphore_run(struct tw__work *work)
 		return;
 	}
 	struct tw__context_saved saved;
-	struct tw__run_level *level = tw__user_begin(s->service, TW_RUN_KIND_SEMAPHORE, function->fn, 0);
+	struct tw__run_level *level =
+	    tw__user_begin(s->service, TW_RUN_KIND_SEMAPHORE, function->fn, 0);
 	tw__context_enter(context, &saved);
 	function->fn(function->arg);
 	tw__context_leave(&saved);
@@ -105,7 +108,8 @@ static void semaphore_run(struct tw__work *work)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int acquire_async(const char *call, tw_semaphore *s, uint32_t n, tw_fn *fn, void *arg, tw_waiter *out)
+static int acquire_async(const char *call, tw_semaphore *s, uint32_t n, tw_fn *fn, void *arg,
+			 tw_waiter *out)
 {
 	struct tw__node *node;
 	int r = tw__base_check(call, s ? &s->base : NULL, "semaphore");
@@ -151,7 +155,8 @@ int tw_semaphore_acquire_n_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *ar
 }
 
 /* The lock is held. *next: who gets permits now; *context: to be released. */
-static int semaphore_cancel(tw_semaphore *s, struct function *function, struct waiter **next, void **context)
+static int semaphore_cancel(tw_semaphore *s, struct function *function, struct waiter **next,
+			    void **context)
 {
 	switch (function->state) {
 	case WAITING:
@@ -327,13 +332,15 @@ int tw_semaphore_release_n(tw_semaphore *s, int32_t n)
 
 int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 {
-	int r = capacity < 0 ? tw__invalid("capacity %d is negative", (int)capacity) : TW__CHECK(s, "semaphore");
+	int r = capacity < 0 ? tw__invalid("capacity %d is negative", (int)capacity)
+			     : TW__CHECK(s, "semaphore");
 	if (r)
 		return r;
 	pthread_mutex_lock(&s->lock);
 	uint64_t word = tw_load_relaxed(&s->word), next;
 	do {
-		next = (word & ~(COUNT_MASK << CAPACITY_SHIFT)) | (uint64_t)capacity << CAPACITY_SHIFT;
+		next = (word & ~(COUNT_MASK << CAPACITY_SHIFT)) | (uint64_t)capacity
+								      << CAPACITY_SHIFT;
 	} while (!tw_cas_acq_rel(&s->word, &word, next));
 	struct waiter *next_in_line = tw__waiters_start(s);
 	pthread_mutex_unlock(&s->lock);

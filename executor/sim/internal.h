@@ -79,7 +79,8 @@ static inline int tw__sim_check_in(const char *call, const tw_sim *sim)
 #define tw__sim_check(sim) tw__sim_check_in(__func__, sim)
 
 /* Adds an event to the trace and calls the event function: with the lock held, and without. */
-void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value);
+void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker,
+			  uint64_t value);
 void tw__sim_event(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value);
 
 #endif

@@ -16,7 +16,8 @@ static struct tw__sim_queue *queue_of(tw_sim *sim, tw_service *service)
 	if (!service)
 		return &sim->queues[0];
 	unsigned i = 1;
-	while (i < TW__SIM_QUEUES - 1 && sim->queues[i].service && sim->queues[i].service != service)
+	while (i < TW__SIM_QUEUES - 1 && sim->queues[i].service &&
+	       sim->queues[i].service != service)
 		i++;
 	sim->queues[i].service = service;
 	return &sim->queues[i];
@@ -41,7 +42,8 @@ static int sim_make_room(struct tw__sim_queue *queue)
 
 static tw_service *service_of(const struct tw__sim_item *item)
 {
-	return item->batch && !tw__batch_is_work(item->batch) ? tw__batch_service(item->batch) : NULL;
+	return item->batch && !tw__batch_is_work(item->batch) ? tw__batch_service(item->batch)
+							      : NULL;
 }
 
 int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item)
@@ -50,7 +52,8 @@ int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item)
 	int r = sim_make_room(queue);
 	if (r)
 		return r;
-	struct tw__sim_item *at = &queue->items[(queue->first + queue->count++) & (queue->room - 1)];
+	struct tw__sim_item *at =
+	    &queue->items[(queue->first + queue->count++) & (queue->room - 1)];
 	*at = *item;
 	at->number = sim->numbered;
 	sim->numbered += item->tickets;
@@ -76,8 +79,11 @@ int tw__sim_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_sim *sim = (tw_sim *)self;
 	pthread_mutex_lock(&sim->lock);
-	bool refused = sim->config.refuse_percent && sim_draw(sim, 100) < sim->config.refuse_percent;
-	int r = refused ? -EAGAIN : tw__sim_enqueue(sim, &(struct tw__sim_item){.batch = batch, .tickets = n});
+	bool refused =
+	    sim->config.refuse_percent && sim_draw(sim, 100) < sim->config.refuse_percent;
+	int r = refused
+		    ? -EAGAIN
+		    : tw__sim_enqueue(sim, &(struct tw__sim_item){.batch = batch, .tickets = n});
 	tw__sim_event_locked(sim, r ? TW_SIM_REFUSED : TW_SIM_HANDED, UINT32_MAX, n);
 	pthread_mutex_unlock(&sim->lock);
 	return r;
@@ -88,7 +94,8 @@ static struct tw__sim_queue *oldest(tw_sim *sim)
 {
 	struct tw__sim_queue *found = NULL;
 	for (struct tw__sim_queue *q = sim->queues; q < sim->queues + TW__SIM_QUEUES; q++)
-		if (q->count && (!found || q->items[q->first].number < found->items[found->first].number))
+		if (q->count &&
+		    (!found || q->items[q->first].number < found->items[found->first].number))
 			found = q;
 	return found;
 }

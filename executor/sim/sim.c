@@ -47,7 +47,8 @@ uint64_t tw_sim_trace(const tw_sim *sim)
 void tw_sim_note(tw_sim *sim, uint64_t note)
 {
 	if (!tw__sim_check(sim))
-		tw__sim_event(sim, TW_SIM_NOTE, sim->current < 0 ? UINT32_MAX : (uint32_t)sim->current, note);
+		tw__sim_event(sim, TW_SIM_NOTE,
+			      sim->current < 0 ? UINT32_MAX : (uint32_t)sim->current, note);
 }
 
 uint64_t tw_sim_random(tw_sim *sim, uint64_t bound)
@@ -110,7 +111,8 @@ static int sim_enter(const char *call, tw_sim *sim)
 	if (r)
 		return r;
 	if (sim->stepping)
-		return tw__misuse(-EDEADLK, "tw_sim: a step, run or close was called from inside one");
+		return tw__misuse(-EDEADLK,
+				  "tw_sim: a step, run or close was called from inside one");
 	sim->stepping = true;
 	sim->steps = 0;
 	return 0;
@@ -146,7 +148,8 @@ static int sim_run_until(const char *call, tw_sim *sim, uint64_t at_ns)
 	bool in_range = at_ns <= INT64_MAX && at_ns >= tw_sim_now(sim);
 	r = sim_leave(sim, in_range ? run_to(sim, at_ns) : 0);
 	if (!in_range)
-		return tw__refuse(-ERANGE, call, "at_ns %" PRIu64 " is in the past, or above INT64_MAX", at_ns);
+		return tw__refuse(-ERANGE, call,
+				  "at_ns %" PRIu64 " is in the past, or above INT64_MAX", at_ns);
 	return r;
 }
 
@@ -165,7 +168,8 @@ int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
 	int r = sim_enter(__func__, sim);
 	if (r)
 		return r;
-	uint64_t now_ns = tw_sim_now(sim), limit_ns = most_ns < INT64_MAX - now_ns ? now_ns + most_ns : INT64_MAX;
+	uint64_t now_ns = tw_sim_now(sim),
+		 limit_ns = most_ns < INT64_MAX - now_ns ? now_ns + most_ns : INT64_MAX;
 	while ((r = tw__sim_step(sim, limit_ns)) == 1) {
 	}
 	if (!r && tw__sim_next_ns(sim) != UINT64_MAX) {
@@ -194,7 +198,8 @@ static int settle_workers(tw_sim *sim)
  */
 static int close_service(tw_sim *sim, enum tw_close_mode mode)
 {
-	const struct tw_close_options options = {.size = sizeof options, .mode = mode, .flags = TW_CLOSE_FLAG_NO_WAIT};
+	const struct tw_close_options options = {
+	    .size = sizeof options, .mode = mode, .flags = TW_CLOSE_FLAG_NO_WAIT};
 	int r, workers = 0;
 	while ((r = tw_service_close_with(sim->service, &options)) == -ETIMEDOUT && !workers)
 		workers = settle_workers(sim);
@@ -206,7 +211,8 @@ static int close_service(tw_sim *sim, enum tw_close_mode mode)
 int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
 {
 	if ((unsigned)mode > TW_CLOSE_RUN)
-		return tw__invalid("mode %u: must be TW_CLOSE_DROP or TW_CLOSE_RUN", (unsigned)mode);
+		return tw__invalid("mode %u: must be TW_CLOSE_DROP or TW_CLOSE_RUN",
+				   (unsigned)mode);
 	int r = sim_enter(__func__, sim);
 	if (r)
 		return r;
@@ -259,7 +265,8 @@ int tw_sim_destroy(tw_sim *sim)
 		return r;
 	}
 	if (sim->stepping)
-		return tw__misuse(-EDEADLK, "tw_sim_destroy: called from inside a step, run or close");
+		return tw__misuse(-EDEADLK,
+				  "tw_sim_destroy: called from inside a step, run or close");
 	if (others_on_clock(sim) || tw__service_is_held(sim->service))
 		return -EBUSY;
 	sim_drop_tasks(sim);
@@ -282,7 +289,8 @@ static int sim_complete(struct tw_sim_config *config)
 	if (!config->max_steps)
 		config->max_steps = UINT64_C(1) << 24;
 	if (config->workers > TW__SIM_WORKERS_MAX)
-		return refuse("workers %u: must be 1 to %u", config->workers, (unsigned)TW__SIM_WORKERS_MAX);
+		return refuse("workers %u: must be 1 to %u", config->workers,
+			      (unsigned)TW__SIM_WORKERS_MAX);
 	if (config->refuse_percent > 90)
 		return refuse("refuse_percent %u: must be 0 to 90", config->refuse_percent);
 	if (config->start_ns > INT64_MAX)
@@ -298,8 +306,10 @@ static int make_service(tw_sim *sim)
 	int r = TW__CONFIG_READ(tw_service_config, &config, buckets, sim->config.service);
 	if (r)
 		return r;
-	if (config.clock || config.executor || config.drive || config.workers || config.max_workers || config.seed)
-		return refuse("service: clock, executor, drive, workers, max_workers and seed must be 0");
+	if (config.clock || config.executor || config.drive || config.workers ||
+	    config.max_workers || config.seed)
+		return refuse(
+		    "service: clock, executor, drive, workers, max_workers and seed must be 0");
 	config.size = sizeof config;
 	config.clock = sim->clock;
 	config.executor = &sim->executor;

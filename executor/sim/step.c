@@ -70,7 +70,8 @@ static int sim_run(tw_sim *sim, unsigned index)
 {
 	struct tw__sim_worker *worker = &sim->workers[index];
 	struct tw__sim_run held = worker->held;
-	struct tw__local *local = held.index >= 0 ? place_in(tw__batch_service(held.item.batch)) : NULL;
+	struct tw__local *local =
+	    held.index >= 0 ? place_in(tw__batch_service(held.item.batch)) : NULL;
 	if (held.index >= 0 && !local)
 		return -ENOMEM;
 	worker->holds = false;

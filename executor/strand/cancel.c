@@ -34,7 +34,8 @@ static void sweep_some(tw_strand *strand)
 	if (tw_likely(strand->work.spare <= FEW || strand->work.spare <= strand->queued))
 		return;
 	for (unsigned n = 0; n < STEPS; n++) {
-		tw__link *at = strand->swept ? tw__strand_link(strand->swept) : &strand->first, link = *at;
+		tw__link *at = strand->swept ? tw__strand_link(strand->swept) : &strand->first,
+			 link = *at;
 		struct tw__task_node *task = (struct tw__task_node *)link;
 		if (!link) {
 			strand->swept = 0;
@@ -57,9 +58,12 @@ static void sweep_some(tw_strand *strand)
  */
 static struct tw__task_node *strand_find(tw_strand *strand, tw_strand_task_id handle)
 {
-	struct tw__node *node = tw__node_find(&tw__strands_of(tw__strand_service(strand))->tasks, handle.id);
+	struct tw__node *node =
+	    tw__node_find(&tw__strands_of(tw__strand_service(strand))->tasks, handle.id);
 	struct tw__task_node *task = (struct tw__task_node *)node;
-	return node && tw_load_relaxed(&task->strand) == strand && tw__node_is(node, handle.id) ? task : NULL;
+	return node && tw_load_relaxed(&task->strand) == strand && tw__node_is(node, handle.id)
+		   ? task
+		   : NULL;
 }
 
 /* An enum tw_outcome. The lock is held. */
@@ -310,7 +314,9 @@ int tw_strand_close_wait(tw_strand *strand, uint64_t timeout_ns)
 	if (r)
 		return r;
 	if (tw__strand_inside(strand, NULL))
-		return tw__misuse(-EDEADLK, "tw_strand_close_wait: called from one of the strand's tasks or releases");
+		return tw__misuse(
+		    -EDEADLK,
+		    "tw_strand_close_wait: called from one of the strand's tasks or releases");
 	uint64_t deadline_ns = strand_deadline_in(timeout_ns);
 	begin_call(strand);
 	if (tw__strand_dispose(strand))

@@ -170,7 +170,8 @@ struct tw_strand {
 };
 
 _Static_assert(sizeof(struct tw_strand) <= 120, "with the allocator's word: 128 bytes");
-_Static_assert(offsetof(struct tw__chunk, next) == 0 && offsetof(struct tw__work, next) == 0, "first word: the link");
+_Static_assert(offsetof(struct tw__chunk, next) == 0 && offsetof(struct tw__work, next) == 0,
+	       "first word: the link");
 _Static_assert(TW__CHUNK_ENTRIES <= UINT8_MAX, "head_left");
 
 /* The strands of a service: what outlives each of them. */
@@ -273,7 +274,8 @@ static inline bool tw__strand_ring(tw_strand *strand)
  */
 static inline bool tw__strand_frees(tw_strand *strand)
 {
-	return tw_unlikely((tw_load_relaxed(&strand->word) & TW__STRAND_BITS) == TW__STRAND_GONE) && !strand->calls;
+	return tw_unlikely((tw_load_relaxed(&strand->word) & TW__STRAND_BITS) == TW__STRAND_GONE) &&
+	       !strand->calls;
 }
 
 /* Empties the queue. */

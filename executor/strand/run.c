@@ -117,10 +117,12 @@ static tw__link strand_take(tw_strand *strand)
 
 static void strand_call_release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
-	struct tw__strand_run run = {.strand = strand, .task = task, .releasing = true, .outer = tw__strand_runs};
+	struct tw__strand_run run = {
+	    .strand = strand, .task = task, .releasing = true, .outer = tw__strand_runs};
 	struct tw__context_saved saved;
-	struct tw__run_level *level = tw__user_begin_named(tw__strand_service(strand), TW_RUN_KIND_RELEASE,
-							   TW__NAMED_BY(task->release), task->name, 0);
+	struct tw__run_level *level =
+	    tw__user_begin_named(tw__strand_service(strand), TW_RUN_KIND_RELEASE,
+				 TW__NAMED_BY(task->release), task->name, 0);
 	tw__strand_runs = &run;
 	tw__context_enter(task->context, &saved);
 	task->release(task->arg, fate);
@@ -144,7 +146,8 @@ static void strand_release(tw_strand *strand, struct tw__task_node *task, enum t
 }
 
 /* The runner passes a batch, so that nodes are put together. NULL: the node is put immediately. */
-static void strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate, struct tw__node_batch *batch)
+static void strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate,
+		       struct tw__node_batch *batch)
 {
 	struct tw__nodes *nodes = &tw__strands_of(tw__strand_service(strand))->tasks;
 	tw__strand_forget_series(strand, task);
@@ -203,7 +206,8 @@ static bool call_by_terms(tw_service *service, struct tw__task_node *task)
 
 /* Each of these is called with the lock held, and returns with it. */
 
-static void strand_run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__task_node *task)
+static void strand_run_task(tw_strand *strand, struct tw__strand_run *run,
+			    struct tw__task_node *task)
 {
 	struct tw__node_batch *ended = &run->ended;
 	tw_service *service = tw__strand_service(strand);
@@ -212,7 +216,8 @@ static void strand_run_task(tw_strand *strand, struct tw__strand_run *run, struc
 	run->task = task;
 	strand->flags |= TW__STRAND_RUNNING;
 	tw__tiny_unlock(&strand->lock);
-	struct tw__run_level *level = tw__user_begin_named(service, TW_RUN_KIND_STRAND_TASK, task->fn, task->name, 0);
+	struct tw__run_level *level =
+	    tw__user_begin_named(service, TW_RUN_KIND_STRAND_TASK, task->fn, task->name, 0);
 	if (tw_likely(!task->terms))
 		strand_call(task);
 	else
@@ -274,7 +279,8 @@ static void strand_run_leave(tw_strand *strand, bool more)
 	_Atomic uint32_t *bell = &strand->bell;
 	if (!more && !again) /* else it is tried when the queue is empty */
 		strand->flags &= (uint8_t)~TW__STRAND_REARM;
-	bool last = strand->flags & TW__STRAND_DESTROYED && !(strand->delays && strand->delays->timer.id);
+	bool last =
+	    strand->flags & TW__STRAND_DESTROYED && !(strand->delays && strand->delays->timer.id);
 	bool idle = !more && !again && go_idle(strand, last);
 	bool frees = idle && last && tw__strand_frees(strand);
 	bool ring = tw__strand_ring(strand);
@@ -330,7 +336,8 @@ static bool strand_slice_is_over(struct slice *slice, tw_strand *strand, bool fi
 	}
 	if (slice->worker && tw_likely(!tw__worker_is_awaited(slice->worker)))
 		return false;
-	return (int64_t)(slice_now(slice, tw__strand_service(strand)) - slice->begun) >= (int64_t)slice->length;
+	return (int64_t)(slice_now(slice, tw__strand_service(strand)) - slice->begun) >=
+	       (int64_t)slice->length;
 }
 
 void tw__strand_run_work(struct tw__work *work)
@@ -343,7 +350,8 @@ void tw__strand_run_work(struct tw__work *work)
 	tw__tiny_lock(&strand->lock);
 	for (unsigned budget = BUDGET; budget; budget--) {
 		tw__strand_gather(strand);
-		if (strand_slice_is_over(&slice, strand, budget == BUDGET) || !(link = strand_take(strand)))
+		if (strand_slice_is_over(&slice, strand, budget == BUDGET) ||
+		    !(link = strand_take(strand)))
 			break;
 		perform(strand, &run, link);
 		if (tw_unlikely(tw__strand_ring(strand)))

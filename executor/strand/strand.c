@@ -54,7 +54,8 @@ bool tw__executor_is_strand(const tw_executor *executor)
 
 bool tw__executor_needs_caller(const tw_executor *executor)
 {
-	return tw__strand_inside((const tw_strand *)executor, NULL) || tw__pool_needs_caller(executor);
+	return tw__strand_inside((const tw_strand *)executor, NULL) ||
+	       tw__pool_needs_caller(executor);
 }
 
 /* The base is held. *executor: where its work is submitted. */
@@ -65,7 +66,8 @@ static int choose_executor(const struct tw__base *base, uint32_t flags, tw_execu
 	if (!(flags & TW_STRAND_PINNED))
 		return 0;
 	if (!pool)
-		return tw__refuse(-EINVAL, "tw_strand_create", "TW_STRAND_PINNED needs a pool as executor");
+		return tw__refuse(-EINVAL, "tw_strand_create",
+				  "TW_STRAND_PINNED needs a pool as executor");
 	*executor = tw__pool_pin(pool);
 	return 0;
 }
@@ -85,7 +87,8 @@ static int strand_make(tw_strand **out, const struct tw__base *base, uint32_t fl
 	return 0;
 }
 
-int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor, const struct tw_strand_config *cfg)
+int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor,
+		     const struct tw_strand_config *cfg)
 {
 	struct tw_strand_config config;
 	struct tw__base base;
@@ -194,7 +197,8 @@ static void strand_retire(tw_strand *strand, struct tw__strands *strands)
 
 static struct tw__base base_of(tw_strand *strand)
 {
-	return (struct tw__base){tw__strand_service(strand), tw_load_relaxed(&strand->work.executor)};
+	return (struct tw__base){tw__strand_service(strand),
+				 tw_load_relaxed(&strand->work.executor)};
 }
 
 void tw__strand_free(tw_strand *strand)

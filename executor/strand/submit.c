@@ -52,7 +52,8 @@ static void strand_fill(struct tw__task_node *task, const struct request *reques
  * read before the lock is taken, so the readings of a thread that submits one task after another
  * are in order. It is the clock itself: the counter register is not in order to the microsecond.
  */
-static int set_instant(tw_service *service, struct tw__task_node *task, const struct request *request)
+static int set_instant(tw_service *service, struct tw__task_node *task,
+		       const struct request *request)
 {
 	if (tw_likely(task->state == TW__TASK_QUEUED && !task->terms))
 		return 0;
@@ -109,7 +110,8 @@ static int strand_enter(tw_strand *strand, struct tw__task_node *task, bool *wor
 	return 0;
 }
 
-static int give_up(struct tw__nodes *nodes, struct tw__task_node *task, const struct request *request, int error)
+static int give_up(struct tw__nodes *nodes, struct tw__task_node *task,
+		   const struct request *request, int error)
 {
 	if (!names_context(request)) /* else it still belongs to the caller */
 		tw__context_release(task->context);
@@ -159,7 +161,8 @@ static int strand_out_of_range(const char *call, tw_strand_task_id *out)
 	return tw__refuse(-ERANGE, call, "a time is beyond TW_MAX_DELAY_NS (146 years)");
 }
 
-static int check_and_submit(const char *call, tw_strand *strand, const struct request *request, tw_strand_task_id *out)
+static int check_and_submit(const char *call, tw_strand *strand, const struct request *request,
+			    tw_strand_task_id *out)
 {
 	int r = tw__strand_check_in(call, strand);
 	if (!r && !is_at(request) && request->when_ns > TW_MAX_DELAY_NS)
@@ -178,7 +181,8 @@ int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg)
 	return tw_strand_schedule(strand, 0, fn, arg, NULL);
 }
 
-int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task_id *out)
+int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg,
+		       tw_strand_task_id *out)
 {
 	if (!strand || !fn)
 		return tw__invalid("%s is NULL", strand ? "fn" : "strand");
@@ -187,25 +191,30 @@ int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *ar
 }
 
 /* A series of the short forms makes up for missed runs. */
-static int submit_burst(const char *call, tw_strand *strand, const struct tw_strand_task *spec, tw_strand_task_id *out)
+static int submit_burst(const char *call, tw_strand *strand, const struct tw_strand_task *spec,
+			tw_strand_task_id *out)
 {
 	const struct tw_period period = {.period_ns = spec->period_ns, .missed = TW_MISSED_BURST};
-	struct request request = {
-	    .fn = spec->fn, .arg = spec->arg, .spec = spec, .period = &period, .when_ns = spec->delay_ns};
+	struct request request = {.fn = spec->fn,
+				  .arg = spec->arg,
+				  .spec = spec,
+				  .period = &period,
+				  .when_ns = spec->delay_ns};
 	request.tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : usual_tolerance_ns;
 	if (spec->period_ns > TW_MAX_DELAY_NS || spec->tolerance_ns > TW_MAX_DELAY_NS)
 		return strand_out_of_range(call, out);
 	return check_and_submit(call, strand, &request, out);
 }
 
-int tw_strand_schedule_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn, void *arg,
-			     tw_strand_task_id *out)
+int tw_strand_schedule_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn,
+			     void *arg, tw_strand_task_id *out)
 {
 	if (!strand || !fn)
 		return tw__invalid("%s is NULL", strand ? "fn" : "strand");
 	if (!period_ns)
 		return tw__invalid("period_ns is 0");
-	const struct tw_strand_task spec = {.fn = fn, .arg = arg, .delay_ns = first_ns, .period_ns = period_ns};
+	const struct tw_strand_task spec = {
+	    .fn = fn, .arg = arg, .delay_ns = first_ns, .period_ns = period_ns};
 	return submit_burst(__func__, strand, &spec, out);
 }
 
@@ -231,7 +240,8 @@ static const char *fault_of(const struct tw_strand_task *spec)
 	return spec->late && !spec->max_lateness_ns ? "late without max_lateness_ns" : NULL;
 }
 
-static int submit_period(const char *call, tw_strand *strand, const struct tw_strand_task *spec, tw_strand_task_id *out)
+static int submit_period(const char *call, tw_strand *strand, const struct tw_strand_task *spec,
+			 tw_strand_task_id *out)
 {
 	struct tw_period period;
 	bool at = spec->flags & TW_TASK_AT;
@@ -242,7 +252,8 @@ static int submit_period(const char *call, tw_strand *strand, const struct tw_st
 	if (fault)
 		return tw__misuse(-EINVAL, "struct tw_period: %s", fault);
 	if (at && period.first_ns)
-		return tw__misuse(-EINVAL, "struct tw_strand_task: period->first_ns must be 0 with TW_TASK_AT");
+		return tw__misuse(
+		    -EINVAL, "struct tw_strand_task: period->first_ns must be 0 with TW_TASK_AT");
 	if (period.period_ns > TW_MAX_DELAY_NS || period.first_ns > TW_MAX_DELAY_NS ||
 	    spec->tolerance_ns > TW_MAX_DELAY_NS)
 		return strand_out_of_range(call, out);
@@ -255,7 +266,8 @@ static int submit_period(const char *call, tw_strand *strand, const struct tw_st
 	return check_and_submit(call, strand, &request, out);
 }
 
-int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in, tw_strand_task_id *out)
+int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in,
+			  tw_strand_task_id *out)
 {
 	struct tw_strand_task spec;
 	if (!strand || !in)
@@ -270,6 +282,7 @@ int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in, tw
 		return submit_period(__func__, strand, &spec, out);
 	if (spec.period_ns)
 		return submit_burst(__func__, strand, &spec, out);
-	const struct request request = {.fn = spec.fn, .arg = spec.arg, .spec = &spec, .when_ns = spec.delay_ns};
+	const struct request request = {
+	    .fn = spec.fn, .arg = spec.arg, .spec = &spec, .when_ns = spec.delay_ns};
 	return check_and_submit(__func__, strand, &request, out);
 }

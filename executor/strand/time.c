@@ -11,7 +11,8 @@
 
 static struct tw__task_node *task_of(struct tw__heap_item *item)
 {
-	return (struct tw__task_node *)(void *)((char *)item - offsetof(struct tw__task_node, item));
+	return (struct tw__task_node *)(void *)((char *)item -
+						offsetof(struct tw__task_node, item));
 }
 
 /*
@@ -73,7 +74,8 @@ void tw__strand_disarm(tw_strand *strand)
 {
 	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	struct tw__strand_delays *delays = strand->delays;
-	if (delays && delays->timer.id && tw_cancel(tw__strand_service(strand), delays->timer) == TW_CANCELLED)
+	if (delays && delays->timer.id &&
+	    tw_cancel(tw__strand_service(strand), delays->timer) == TW_CANCELLED)
 		delays->timer = (tw_timer){0}; /* else DUE comes */
 }
 
@@ -134,7 +136,8 @@ uint64_t tw__strand_next(uint64_t nominal_ns, uint64_t period_ns, uint64_t last_
 			 uint64_t tolerance_ns)
 {
 	bool back = now_ns < last_ns && last_ns - now_ns > tolerance_ns;
-	bool forward = now_ns >= last_ns && tolerance_ns < UINT64_MAX && now_ns - last_ns > period_ns + tolerance_ns;
+	bool forward = now_ns >= last_ns && tolerance_ns < UINT64_MAX &&
+		       now_ns - last_ns > period_ns + tolerance_ns;
 	return back || forward ? now_ns + period_ns : nominal_ns + period_ns;
 }
 
@@ -162,7 +165,8 @@ static void choose_next(struct tw__task_node *task, uint64_t now_ns)
 		task->due_ns = now_ns + terms->period_ns;
 		return;
 	}
-	task->due_ns = tw__strand_next(task->due_ns, terms->period_ns, terms->last_ns, now_ns, terms->tolerance_ns);
+	task->due_ns = tw__strand_next(task->due_ns, terms->period_ns, terms->last_ns, now_ns,
+				       terms->tolerance_ns);
 	if (task->due_ns > now_ns)
 		return;
 	uint64_t missed = strand_passed_over(terms, now_ns - task->due_ns);
@@ -215,7 +219,8 @@ void tw__strand_move_due(tw_strand *strand)
 	strand->flags &= (uint8_t)~TW__STRAND_OVERDUE;
 	if (tw_unlikely(tw__strand_disposed(strand))) /* the thread that closes ends what is left */
 		return;
-	for (unsigned n = 0; delays->heap.count && (uint64_t)tw__heap_first_key(&delays->heap) <= now_ns; n++) {
+	for (unsigned n = 0;
+	     delays->heap.count && (uint64_t)tw__heap_first_key(&delays->heap) <= now_ns; n++) {
 		if (n == PIECE) {
 			strand->flags |= TW__STRAND_OVERDUE;
 			return;

@@ -1,9 +1,10 @@
 /*
  * C11 atomics with the memory order in the name.
  *
- * Every access that two threads may make at once goes through one of these, so that a reader of any site sees the order
- * without counting arguments. There are no standalone fences: each ordering hangs on an access, which is what
- * ThreadSanitizer understands and what the pairing tables speak of. The idea of order-named wrappers is mimalloc's.
+ * Every access that two threads may make at once goes through one of these, so that a reader of any
+ * site sees the order without counting arguments. There are no standalone fences: each ordering
+ * hangs on an access, which is what ThreadSanitizer understands and what the pairing tables speak
+ * of. The idea of order-named wrappers is mimalloc's.
  */
 #ifndef TW_MPSC_ATOMICS_H
 #define TW_MPSC_ATOMICS_H
@@ -34,17 +35,27 @@
 #define tw_or_seq_cst(p, v) atomic_fetch_or_explicit((p), (v), memory_order_seq_cst)
 #define tw_and_seq_cst(p, v) atomic_fetch_and_explicit((p), (v), memory_order_seq_cst)
 
-/* Compare-and-swap: on failure *expected holds what was found (read with acquire, or relaxed where the name says). */
-#define tw_cas_acq_rel(p, expected, v) \
-	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, memory_order_acquire)
-#define tw_cas_seq_cst(p, expected, v) \
-	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_seq_cst)
-#define tw_cas_relaxed(p, expected, v) \
-	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_relaxed, memory_order_relaxed)
-#define tw_cas_weak_release(p, expected, v) \
-	atomic_compare_exchange_weak_explicit((p), (expected), (v), memory_order_release, memory_order_relaxed)
+/*
+ * Compare-and-swap: on failure *expected holds what was found (read with acquire, or relaxed where
+ * the name says).
+ */
+#define tw_cas_acq_rel(p, expected, v)                                                      \
+	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, \
+						memory_order_acquire)
+#define tw_cas_seq_cst(p, expected, v)                                                      \
+	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, \
+						memory_order_seq_cst)
+#define tw_cas_relaxed(p, expected, v)                                                      \
+	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_relaxed, \
+						memory_order_relaxed)
+#define tw_cas_weak_release(p, expected, v)                                               \
+	atomic_compare_exchange_weak_explicit((p), (expected), (v), memory_order_release, \
+					      memory_order_relaxed)
 
-/* Keeps the compiler, not the processor, from moving accesses across: the light half of an asymmetric barrier. */
+/*
+ * Keeps the compiler, not the processor, from moving accesses across: the light half of an
+ * asymmetric barrier.
+ */
 #define tw_compiler_barrier() atomic_signal_fence(memory_order_seq_cst)
 
 /* Adds to a counter that one thread writes and others read: no read-modify-write is needed. */
@@ -62,13 +73,17 @@ static inline void tw_cpu_relax(void)
 #endif
 }
 
-/* Fetches the line at p to be written, so that the store finds it here. A hint: it may point anywhere. */
+/*
+ * Fetches the line at p to be written, so that the store finds it here. A hint: it may point
+ * anywhere.
+ */
 static inline void tw_prefetch_write(const void *p)
 {
 #if defined(__x86_64__)
 	__asm__ volatile("prefetchw %0"
 			 :
-			 : "m"(*(const char *)p)); /* the builtin asks for a line to be read, without -mprfchw */
+			 /* the builtin asks for a line to be read, without -mprfchw */
+			 : "m"(*(const char *)p));
 #else
 	__builtin_prefetch(p, 1);
 #endif

@@ -16,7 +16,8 @@ struct unwiped {
 	size_t bytes;
 };
 
-static _Atomic(struct unwiped *) first_unwiped; /* changed under the registry's lock; walked by the handler without */
+/* changed under the registry's lock; walked by the handler without */
+static _Atomic(struct unwiped *) first_unwiped;
 static _Atomic uint32_t generation;
 
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
@@ -77,8 +78,9 @@ static size_t page_bytes(void)
 }
 
 /*
- * The head is the end of a page of its own, the rest begins the next one. From the ordinary allocator, whose memory is private and
- * anonymous (if not, madvise says so), so that leak checkers follow its pointers.
+ * The head is the end of a page of its own, the rest begins the next one. From the ordinary
+ * allocator, whose memory is private and anonymous (if not, madvise says so), so that leak checkers
+ * follow its pointers.
  */
 void *tw__wiped_alloc(size_t head, size_t rest)
 {
@@ -99,6 +101,7 @@ void tw__wiped_free(void *at, size_t head)
 	size_t page = page_bytes();
 	char *base = (char *)at + head - page;
 	fork_forget((struct unwiped *)(void *)base);
-	madvise(base, page, MADV_KEEPONFORK); /* the next owner's children are to find it as it was */
+	/* the next owner's children are to find it as it was */
+	madvise(base, page, MADV_KEEPONFORK);
 	free(base);
 }

@@ -1,13 +1,16 @@
 /*
  * Fork: what a child may not use is zero there, and the one process-wide lock works again.
  *
- * A child has one thread; locks that other threads of the parent held stay locked for ever, and what they were writing stays half
- * written. So nothing inherited is used: a word that is never 0 in the process that made it lies in memory that a child
- * finds wiped (MADV_WIPEONFORK, Linux 4.14), and whoever reads that word anyway knows. Where the kernel cannot, a handler of
- * pthread_atfork wipes it. That handler also makes a new lock of the registry's, which may have been held in the parent. It does not
- * take the lock before the fork: a list below it is in order at each step of those that hold it.
+ * A child has one thread; locks that other threads of the parent held stay locked for ever, and
+ * what they were writing stays half written. So nothing inherited is used: a word that is never 0
+ * in the process that made it lies in memory that a child finds wiped (MADV_WIPEONFORK, Linux
+ * 4.14), and whoever reads that word anyway knows. Where the kernel cannot, a handler of
+ * pthread_atfork wipes it. That handler also makes a new lock of the registry's, which may have
+ * been held in the parent. It does not take the lock before the fork: a list below it is in order
+ * at each step of those that hold it.
  *
- * Not covered: the handler does not run in children made by _Fork or clone, which may call little but exec anyway.
+ * Not covered: the handler does not run in children made by _Fork or clone, which may call little
+ * but exec anyway.
  */
 #ifndef TW_MPSC_FORK_H
 #define TW_MPSC_FORK_H
@@ -17,18 +20,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The one process-wide lock: threads' ties to queues (queue.h), the default clock, and what is to be wiped. */
+/*
+ * The one process-wide lock: threads' ties to queues (queue.h), the default clock, and what is to
+ * be wiped.
+ */
 extern pthread_mutex_t tw__registry;
 
 /* Sees to it that the handler is there. Any thread, any number of times. False: out of memory. */
 bool tw__fork_watch(void);
 
-/* How many forks lie between this process and the one that loaded the library, if fork_watch had been called before each. */
+/*
+ * How many forks lie between this process and the one that loaded the library, if fork_watch had
+ * been called before each.
+ */
 uint32_t tw__fork_generation(void);
 
 /*
- * Zeroed memory whose first `head` bytes (a multiple of the cache line, at most half a page) are zero again in a forked child;
- * the rest follows right behind and is inherited. NULL: out of memory.
+ * Zeroed memory whose first `head` bytes (a multiple of the cache line, at most half a page) are
+ * zero again in a forked child; the rest follows right behind and is inherited. NULL: out of
+ * memory.
  */
 void *tw__wiped_alloc(size_t head, size_t rest);
 

@@ -11,8 +11,9 @@ bool tw__futex_wait(_Atomic uint32_t *word, uint32_t expected, uint64_t deadline
 	struct timespec deadline = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
 				    .tv_nsec = (long)(deadline_ns % 1000000000u)};
 	/* The BITSET form is the one that takes an absolute deadline. */
-	long r = syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
-			 deadline_ns == UINT64_MAX ? NULL : &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
+	long r =
+	    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, expected,
+		    deadline_ns == UINT64_MAX ? NULL : &deadline, NULL, FUTEX_BITSET_MATCH_ANY);
 	return !(r == -1 && errno == ETIMEDOUT);
 }
 

@@ -7,7 +7,10 @@
 
 #include "mpsc/base/assert.h"
 
-/* The mutex is locked, by whichever thread: a missing lock shows as soon as the mutex happens to be free. */
+/*
+ * The mutex is locked, by whichever thread: a missing lock shows as soon as the mutex happens to be
+ * free.
+ */
 #define TW_ASSERT_LOCKED(mutex) TW_ASSERT(tw__mutex_is_locked(mutex))
 
 static inline bool tw__mutex_is_locked(pthread_mutex_t *mutex)

@@ -1,9 +1,9 @@
 /*
  * The heavy half of an asymmetric barrier (Linux's membarrier; the idea is userspace-rcu's).
  *
- * The frequent side does `store; tw_compiler_barrier(); load`, the rare side `store; tw__membarrier(); load`. The
- * kernel makes every running thread of the process pass a full barrier, so that of the two loads at least one sees
- * the other side's store.
+ * The frequent side does `store; tw_compiler_barrier(); load`, the rare side `store;
+ * tw__membarrier(); load`. The kernel makes every running thread of the process pass a full
+ * barrier, so that of the two loads at least one sees the other side's store.
  */
 #ifndef TW_MPSC_MEMBARRIER_H
 #define TW_MPSC_MEMBARRIER_H

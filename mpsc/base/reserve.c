@@ -8,12 +8,13 @@ enum { PAGE_BYTES = 4096 };
 
 static void *map_page(void)
 {
-	return mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 /*
- * mmap would lock and fill the whole mapping under mlockall(MCL_FUTURE), and has no flag against that. mremap keeps the
- * state of what it grows. So one page is mapped, unlocked and grown.
+ * mmap would lock and fill the whole mapping under mlockall(MCL_FUTURE), and has no flag against
+ * that. mremap keeps the state of what it grows. So one page is mapped, unlocked and grown.
  */
 void *tw__reserve(size_t bytes)
 {

@@ -172,13 +172,16 @@ static void deaf(void)
 	uint64_t before = wire_info(w, "used_memory_rss:");
 	for (int i = 0; i < DEAF; i++) {
 		fds[i] = wire_connect(port);
-		uint64_t sent = send_until_full(fds[i], "GET large\r\nGET large\r\nGET large\r\nGET large\r\n");
-		expect(sent < 64 * MIB, "the server stops reading from a client that reads no replies");
+		uint64_t sent =
+		    send_until_full(fds[i], "GET large\r\nGET large\r\nGET large\r\nGET large\r\n");
+		expect(sent < 64 * MIB,
+		       "the server stops reading from a client that reads no replies");
 		uint64_t start = wire_now_ns();
 		expect_service();
 		expect(wire_now_ns() - start < 5000000000, "another client is served at once");
 	}
-	expect(wire_info(w, "used_memory_rss:") < before + 128 * MIB, "the replies that wait are bounded");
+	expect(wire_info(w, "used_memory_rss:") < before + 128 * MIB,
+	       "the replies that wait are bounded");
 	wire_close(w);
 	for (int i = 0; i < DEAF; i++)
 		close(fds[i]);
@@ -197,7 +200,8 @@ static void slow(void)
 	send_text(fd, "SUBSCRIBE news\r\n");
 	usleep(50000);
 	uint64_t resident = wire_info(w, "used_memory_rss:"), longest = 0, sent = 0;
-	while (sent < 200 * MIB && wire_info(w, "client_output_buffer_limit_disconnections:") == before) {
+	while (sent < 200 * MIB &&
+	       wire_info(w, "client_output_buffer_limit_disconnections:") == before) {
 		uint64_t start = wire_now_ns();
 		for (int i = 0; i < 200; i++, sent += 900)
 			wire_add(w, "PUBLISH news %s", message);
@@ -245,13 +249,15 @@ static void crowd(void)
 		 */
 		refused += n <= 0;
 	}
-	printf("hostile: %d connections: %d served, %d refused, limit %" PRIu64 "\n", most, accepted, refused, limit);
+	printf("hostile: %d connections: %d served, %d refused, limit %" PRIu64 "\n", most,
+	       accepted, refused, limit);
 	expect(accepted + refused == most, "each is served, or refused with the error");
 	expect((uint64_t)accepted + 1 == (limit < (uint64_t)most + 1 ? limit : (uint64_t)most + 1),
 	       "as many as the limit says are served");
 	for (int i = 0; i < most; i++)
 		close(fds[i]);
-	expect(wire_ask(first, "PING").type == '+', "a client from before is served after the crowd");
+	expect(wire_ask(first, "PING").type == '+',
+	       "a client from before is served after the crowd");
 	wire_close(first);
 	expect_alone();
 	expect_service();
@@ -295,7 +301,8 @@ static void garbage(void)
 			memcpy(text + length, word, strlen(word));
 			length += strlen(word);
 		}
-		if (send(fd, text, length, MSG_NOSIGNAL) < 0 && errno != EPIPE && errno != ECONNRESET)
+		if (send(fd, text, length, MSG_NOSIGNAL) < 0 && errno != EPIPE &&
+		    errno != ECONNRESET)
 			wire_die("send");
 		close(fd);
 	}
@@ -355,9 +362,11 @@ static void memory(void)
 		present += is_there;
 		holes += first >= 0 && !is_there;
 	}
-	printf("hostile: %" PRIu64 " keys evicted, %d present, the earliest is %d, %d missing behind it\n", evicted,
-	       present, first, holes);
-	expect(evicted + (uint64_t)present == (uint64_t)keys, "each key is present or was counted as evicted");
+	printf("hostile: %" PRIu64
+	       " keys evicted, %d present, the earliest is %d, %d missing behind it\n",
+	       evicted, present, first, holes);
+	expect(evicted + (uint64_t)present == (uint64_t)keys,
+	       "each key is present or was counted as evicted");
 	/*
 	 * The last key is stored after room was made. So it may be earlier than what was evicted
 	 * for it.
@@ -369,7 +378,9 @@ static void memory(void)
 		wire_ask(w, "SET lasting:%d %0900d", lasting, 0);
 		r = wire_ask(w, "SET more:%d %0900d", lasting++, 0);
 	} while (r.type == '+' && lasting < 200000);
-	expect(r.type == '-' && strstr(r.text, "OOM command not allowed when used memory > 'maxmemory'.") != NULL,
+	expect(r.type == '-' &&
+		   strstr(r.text, "OOM command not allowed when used memory > 'maxmemory'.") !=
+		       NULL,
 	       "when no key with a deadline is left: the error");
 	expect(wire_ask(w, "GET lasting:0").type == '$' && wire_ask(w, "DEL lasting:0").number == 1,
 	       "reading and deleting go on");
@@ -393,7 +404,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	for (int i = 2; i < argc; i++) {
 		size_t at = 0;
-		while (at < sizeof(cases) / sizeof(cases[0]) && strcmp(cases[at].name, argv[i]) != 0)
+		while (at < sizeof(cases) / sizeof(cases[0]) &&
+		       strcmp(cases[at].name, argv[i]) != 0)
 			at++;
 		if (at == sizeof(cases) / sizeof(cases[0])) {
 			fprintf(stderr, "hostile: no case '%s'\n", argv[i]);

@@ -32,8 +32,10 @@ static void hash_has_the_published_values(void)
 	uint64_t seed[2] = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
 	for (unsigned i = 0; i < sizeof(input); i++)
 		input[i] = (unsigned char)i;
-	expect(siphash_rounds(seed, input, 15, 2, 4) == 0xa129ca6149be45e5, "SipHash-2-4 of fifteen bytes");
-	expect(siphash_rounds(seed, input, 0, 2, 4) == 0x726fdb47dd0e0e31, "SipHash-2-4 of nothing");
+	expect(siphash_rounds(seed, input, 15, 2, 4) == 0xa129ca6149be45e5,
+	       "SipHash-2-4 of fifteen bytes");
+	expect(siphash_rounds(seed, input, 0, 2, 4) == 0x726fdb47dd0e0e31,
+	       "SipHash-2-4 of nothing");
 	expect(siphash(seed, input, 15) == siphash_rounds(seed, input, 15, 1, 3), "SipHash-1-3");
 }
 
@@ -77,7 +79,8 @@ static void drop(unsigned i)
 		return;
 	table_unlink(&shards[0], table_hash(key), e);
 	free(e);
-	expect(table_find(&shards[0], table_hash(key), key) == NULL, "a key that was removed is not");
+	expect(table_find(&shards[0], table_hash(key), key) == NULL,
+	       "a key that was removed is not");
 }
 
 static void table_finds_what_it_holds(void)
@@ -87,13 +90,16 @@ static void table_finds_what_it_holds(void)
 	for (unsigned i = 0; i < KEYS; i++)
 		add(i);
 	for (unsigned i = 0; i < KEYS; i++)
-		all = all && table_find(&shards[0], table_hash(key_of(text, i)), key_of(text, i)) != NULL;
+		all = all &&
+		      table_find(&shards[0], table_hash(key_of(text, i)), key_of(text, i)) != NULL;
 	expect(all, "all keys are found");
 	expect(shards[0].keys == KEYS && shards[0].count == KEYS, "one bucket a key");
 	for (unsigned i = 0; i < KEYS; i++)
 		drop(i);
-	expect(shards[0].keys == 0 && shards[0].count <= 2 && shards[0].room < 16, "an empty table is small");
-	expect(shards[0].bytes == shards[0].room * sizeof(void *), "its bytes are those of its buckets");
+	expect(shards[0].keys == 0 && shards[0].count <= 2 && shards[0].room < 16,
+	       "an empty table is small");
+	expect(shards[0].bytes == shards[0].room * sizeof(void *),
+	       "its bytes are those of its buckets");
 }
 
 /*
@@ -114,7 +120,8 @@ static void scan_meets_all_that_stays(bool grows)
 	} while (cursor != 0);
 	for (unsigned i = 0; i < KEYS / 2; i++)
 		missing += seen[i] == 0;
-	expect(missing == 0, grows ? "a scan of a growing table misses nothing" : "nor one of a shrinking table");
+	expect(missing == 0,
+	       grows ? "a scan of a growing table misses nothing" : "nor one of a shrinking table");
 	for (unsigned i = 0; i < KEYS; i++)
 		if (i < KEYS / 2 || (grows ? i < moving : i >= moving))
 			drop(i);
@@ -124,13 +131,17 @@ static void scan_meets_all_that_stays(bool grows)
 
 static bool matches(const char *pattern, const char *text)
 {
-	return glob_matches((struct slice){pattern, strlen(pattern)}, (struct slice){text, strlen(text)});
+	return glob_matches((struct slice){pattern, strlen(pattern)},
+			    (struct slice){text, strlen(text)});
 }
 
 static void patterns_match_as_in_redis(void)
 {
-	expect(matches("*", "") && matches("", "") && !matches("", "a") && !matches("?", ""), "empty texts");
-	expect(matches("h?llo", "hello") && matches("h*llo", "heeello") && !matches("h?llo", "hllo"), "wildcards");
+	expect(matches("*", "") && matches("", "") && !matches("", "a") && !matches("?", ""),
+	       "empty texts");
+	expect(matches("h?llo", "hello") && matches("h*llo", "heeello") &&
+		   !matches("h?llo", "hllo"),
+	       "wildcards");
 	expect(matches("h[ae]llo", "hallo") && !matches("h[ae]llo", "hillo"), "sets");
 	expect(matches("h[^e]llo", "hallo") && !matches("h[^e]llo", "hello"), "inverted sets");
 	expect(matches("h[a-c]llo", "hbllo") && matches("h[c-a]llo", "hbllo"), "ranges");
@@ -149,8 +160,8 @@ static void patterns_match_as_in_redis(void)
 
 static void requests_may_be_cut_anywhere(void)
 {
-	static const char bytes[] =
-	    "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\na\r\nb\r\nECHO \"a b\" 'c'\r\n*1\r\n$4\r\nPING\r\n";
+	static const char bytes[] = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\na\r\nb\r\nECHO \"a b\" "
+				    "'c'\r\n*1\r\n$4\r\nPING\r\n";
 	const size_t length = sizeof(bytes) - 1;
 	for (size_t cut = 1; cut < length; cut++) {
 		struct resp_parser p;
@@ -158,7 +169,8 @@ static void requests_may_be_cut_anywhere(void)
 		resp_init(&p);
 		for (size_t have = cut; used < length; have = length) {
 			enum resp_answer answer;
-			while (used < have && (answer = resp_parse(&p, bytes + used, have - used)) == RESP_READY) {
+			while (used < have &&
+			       (answer = resp_parse(&p, bytes + used, have - used)) == RESP_READY) {
 				requests++;
 				arguments += p.argc;
 				used += p.used;

@@ -221,7 +221,8 @@ static void carry_out(const char *line)
 	if (fds[which] == 0)
 		fds[which] = dial();
 	if (line[1] != '<')
-		send_all(fds[which], request, encode(line[1] == '>' || line[1] == '~' ? line + 3 : line, request));
+		send_all(fds[which], request,
+			 encode(line[1] == '>' || line[1] == '~' ? line + 3 : line, request));
 	read_reply(fds[which]);
 	if (line[1] == '~')
 		have = 0;

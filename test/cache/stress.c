@@ -27,7 +27,19 @@ struct key {
 	uint64_t from_ns, until_ns; /* a volatile key ends between these instants */
 };
 
-enum what { SET_PX, SET_LASTING, GET, PEXPIRE, PERSIST, DEL, APPEND, GETEX, RENAME, SHARED_KEY, WHATS };
+enum what {
+	SET_PX,
+	SET_LASTING,
+	GET,
+	PEXPIRE,
+	PERSIST,
+	DEL,
+	APPEND,
+	GETEX,
+	RENAME,
+	SHARED_KEY,
+	WHATS
+};
 
 struct op {
 	enum what what;
@@ -74,7 +86,8 @@ static void send_shared(struct client *c, unsigned key)
 	if (form < 11) {
 		char with_key[160];
 		char *mark = strstr(line, "%u");
-		snprintf(with_key, sizeof(with_key), "%.*s%u%s", (int)(mark - line), line, key, mark + 2);
+		snprintf(with_key, sizeof(with_key), "%.*s%u%s", (int)(mark - line), line, key,
+			 mark + 2);
 		wire_add(c->wire, "%s", with_key);
 	} else {
 		wire_add(c->wire, "%s", line);
@@ -104,7 +117,8 @@ static void send_op(struct client *c, const struct op *op)
 		wire_add(c->wire, "DEL c%u:%u", n, op->key);
 		break;
 	case APPEND:
-		wire_add(c->wire, "APPEND c%u:%u 0123456789012345678901234567890123456789", n, op->key);
+		wire_add(c->wire, "APPEND c%u:%u 0123456789012345678901234567890123456789", n,
+			 op->key);
 		break;
 	case GETEX:
 		wire_add(c->wire, "GETEX c%u:%u PX %u", n, op->key, op->ttl_ms);
@@ -121,22 +135,23 @@ static void send_op(struct client *c, const struct op *op)
  * Whether the server's view, that the key is there, can be right for a command between these
  * instants.
  */
-static void check(struct client *c, const struct op *op, bool is_there, uint64_t sent_ns, uint64_t replied_ns)
+static void check(struct client *c, const struct op *op, bool is_there, uint64_t sent_ns,
+		  uint64_t replied_ns)
 {
 	const struct key *k = &c->keys[op->key];
 	atomic_fetch_add_explicit(&checked, 1, memory_order_relaxed);
 	if (k->kind == ABSENT ? is_there : k->kind == LASTING && !is_there) {
 		if (atomic_fetch_add(&odd, 1) == 0)
-			printf("client %u key %u: kind %d, op %d, is there: %d\n", c->number, op->key, k->kind,
-			       op->what, is_there);
+			printf("client %u key %u: kind %d, op %d, is there: %d\n", c->number,
+			       op->key, k->kind, op->what, is_there);
 	} else if (k->kind == VOLATILE && !is_there && replied_ns < k->from_ns) {
 		if (atomic_fetch_add(&early, 1) == 0)
 			printf("client %u key %u: gone %" PRIu64 " ns early\n", c->number, op->key,
 			       k->from_ns - replied_ns);
 	} else if (k->kind == VOLATILE && is_there && sent_ns > k->until_ns) {
 		if (atomic_fetch_add(&late, 1) == 0)
-			printf("client %u key %u: visible %" PRIu64 " ns late\n", c->number, op->key,
-			       sent_ns - k->until_ns);
+			printf("client %u key %u: visible %" PRIu64 " ns late\n", c->number,
+			       op->key, sent_ns - k->until_ns);
 	}
 }
 
@@ -146,12 +161,14 @@ static struct key ends_after(uint64_t sent_ns, uint64_t replied_ns, unsigned ttl
 	return (struct key){VOLATILE, sent_ns + ttl_ms * MS, replied_ns + (ttl_ms + 1) * MS};
 }
 
-static void take_reply(struct client *c, const struct op *op, const struct wire_reply *r, uint64_t sent_ns,
-		       uint64_t replied_ns)
+static void take_reply(struct client *c, const struct op *op, const struct wire_reply *r,
+		       uint64_t sent_ns, uint64_t replied_ns)
 {
 	struct key *k = &c->keys[op->key];
 	struct key renewed = ends_after(sent_ns, replied_ns, op->ttl_ms);
-	bool is_there = r->type == ':' ? r->number != 0 : r->type == '$' ? r->number >= 0 : r->type == '+';
+	bool is_there = r->type == ':'   ? r->number != 0
+			: r->type == '$' ? r->number >= 0
+					 : r->type == '+';
 	switch (op->what) {
 	case SET_PX:
 		*k = renewed;
@@ -206,8 +223,8 @@ static void plan(struct client *c)
 		unsigned at = draw(c, 100), what = 0;
 		while (at >= weights[what])
 			at -= weights[what++];
-		*op = (struct op){(enum what)what, (first + 2 * i) % KEYS, (first + 2 * i + 1) % KEYS,
-				  1 + draw(c, LONGEST_TTL_MS)};
+		*op = (struct op){(enum what)what, (first + 2 * i) % KEYS,
+				  (first + 2 * i + 1) % KEYS, 1 + draw(c, LONGEST_TTL_MS)};
 		if (op->what == SHARED_KEY)
 			op->key = draw(c, SHARED);
 	}
@@ -277,13 +294,18 @@ static bool none(uint64_t n)
 /* The server's own accounts, when nothing moves any more. */
 static bool balances(struct wire *w, uint64_t *expired)
 {
-	uint64_t made = wire_info(w, "deadlines_made:"), otherwise = wire_info(w, "deadlines_ended_otherwise:");
-	uint64_t scheduled = wire_info(w, "timers_scheduled:"), fired = wire_info(w, "timers_fired:");
-	uint64_t cancelled = wire_info(w, "timers_cancelled:"), evicted = wire_info(w, "deadlines_evicted:");
-	uint64_t in_flight = wire_info(w, "timers_met_in_flight:"), moved = wire_info(w, "timers_moved:");
+	uint64_t made = wire_info(w, "deadlines_made:"),
+		 otherwise = wire_info(w, "deadlines_ended_otherwise:");
+	uint64_t scheduled = wire_info(w, "timers_scheduled:"),
+		 fired = wire_info(w, "timers_fired:");
+	uint64_t cancelled = wire_info(w, "timers_cancelled:"),
+		 evicted = wire_info(w, "deadlines_evicted:");
+	uint64_t in_flight = wire_info(w, "timers_met_in_flight:"),
+		 moved = wire_info(w, "timers_moved:");
 	*expired = wire_info(w, "expired_keys:");
-	printf("deadlines: %" PRIu64 " made = %" PRIu64 " expired + %" PRIu64 " ended otherwise; timers: %" PRIu64
-	       " scheduled = %" PRIu64 " fired + %" PRIu64 " cancelled; %" PRIu64 " moved, %" PRIu64 " met in flight\n",
+	printf("deadlines: %" PRIu64 " made = %" PRIu64 " expired + %" PRIu64
+	       " ended otherwise; timers: %" PRIu64 " scheduled = %" PRIu64 " fired + %" PRIu64
+	       " cancelled; %" PRIu64 " moved, %" PRIu64 " met in flight\n",
 	       made, *expired, otherwise, scheduled, fired, cancelled, moved, in_flight);
 	return made == *expired + otherwise + evicted && scheduled == fired + cancelled;
 }
@@ -323,9 +345,10 @@ int main(int argc, char **argv)
 	wire_close(listener);
 	wire_close(control);
 	bool right = early + late + odd == 0 && balanced && events == expired - before;
-	printf("%" PRIu64 " keys expired, %" PRIu64 " events, %" PRIu64 " replies checked: %" PRIu64 " early, %" PRIu64
-	       " late, %" PRIu64 " odd, ledgers %s: %s\n",
-	       expired - before, atomic_load(&events), atomic_load(&checked), atomic_load(&early), atomic_load(&late),
-	       atomic_load(&odd), balanced ? "balance" : "DO NOT BALANCE", right ? "ok" : "FAILED");
+	printf("%" PRIu64 " keys expired, %" PRIu64 " events, %" PRIu64 " replies checked: %" PRIu64
+	       " early, %" PRIu64 " late, %" PRIu64 " odd, ledgers %s: %s\n",
+	       expired - before, atomic_load(&events), atomic_load(&checked), atomic_load(&early),
+	       atomic_load(&late), atomic_load(&odd), balanced ? "balance" : "DO NOT BALANCE",
+	       right ? "ok" : "FAILED");
 	return right ? 0 : 1;
 }

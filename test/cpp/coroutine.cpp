@@ -310,7 +310,9 @@ void a_coroutine_that_goes_races_with_its_timer()
 	}
 }
 
-/* Destroys the awaitable as soon as the coroutine goes on, while the timer's release is under way. */
+/*
+ * Destroys the awaitable as soon as the coroutine goes on, while the timer's release is under way.
+ */
 struct destroys_it {
 	std::optional<tickwheel::after_awaitable> &awaited;
 	bool await_ready()

@@ -1,4 +1,6 @@
-/* Groups, strands, limiters, schedulers and stop tokens as objects. Also built without exceptions. */
+/*
+ * Groups, strands, limiters, schedulers and stop tokens as objects. Also built without exceptions.
+ */
 #include <atomic>
 #include <cerrno>
 #include <memory>

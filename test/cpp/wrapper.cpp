@@ -1,4 +1,7 @@
-/* tickwheel.hpp on a manual clock: each line says what must hold; the first that does not ends the program. */
+/*
+ * tickwheel.hpp on a manual clock: each line says what must hold; the first that does not ends the
+ * program.
+ */
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

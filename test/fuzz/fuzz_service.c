@@ -1,4 +1,7 @@
-/* The whole service on the manual clock against a naive twin: the programs of test/unit/service/model.c. */
+/*
+ * The whole service on the manual clock against a naive twin: the programs of
+ * test/unit/service/model.c.
+ */
 #include "test/fuzz/input.h"
 
 #include "test/unit/service/model.c"

@@ -1,8 +1,9 @@
 /*
- * Structs that begin with their size, with anything in them: configs, tasks, periods, options of a close, strands, statistics. Whatever
- * lies behind the size that is given must not be touched (each ends with its own block, which AddressSanitizer guards), what is too short
- * or says what the library does not know is refused by name, what is refused gives nothing, and what is accepted works and ends.
- * Pointers in the structs are left out: a caller's bad pointer is a caller's crash.
+ * Structs that begin with their size, with anything in them: configs, tasks, periods, options of a
+ * close, strands, statistics. Whatever lies behind the size that is given must not be touched (each
+ * ends with its own block, which AddressSanitizer guards), what is too short or says what the
+ * library does not know is refused by name, what is refused gives nothing, and what is accepted
+ * works and ends. Pointers in the structs are left out: a caller's bad pointer is a caller's crash.
  */
 #include <errno.h>
 
@@ -39,10 +40,14 @@ static uint64_t any_number(void)
 	}
 }
 
-/* A block of just so many bytes as its first word says. Most of it is 0: what is full of noise is refused, and shows nothing. */
+/*
+ * A block of just so many bytes as its first word says. Most of it is 0: what is full of noise is
+ * refused, and shows nothing.
+ */
 static struct any any_struct(size_t known)
 {
-	struct any any = {.known = known, .size = below(3) ? known : 8 * (1 + below(known / 4))}; /* no half pointers */
+	/* no half pointers */
+	struct any any = {.known = known, .size = below(3) ? known : 8 * (1 + below(known / 4))};
 	any.at = calloc(1, any.size);
 	for (uint64_t n = below(4); n > 0 && any.size > 8; n--) {
 		size_t at = 8 * (1 + below(any.size / 8 - 1));
@@ -71,7 +76,8 @@ static void set(struct any *any, size_t at, const void *value, size_t bytes)
 /* Too short: -EINVAL. More than is known: -E2BIG, before anything else is looked at. */
 static void expect_read(const struct any *any, size_t least, int r)
 {
-	cr_assert(any->size >= least || r == -EINVAL, "%zu bytes were taken for enough: %d", any->size, r);
+	cr_assert(any->size >= least || r == -EINVAL, "%zu bytes were taken for enough: %d",
+		  any->size, r);
 	cr_assert(any->unknown == (r == -E2BIG), "unknown: %d, answer %d", any->unknown, r);
 }
 
@@ -87,7 +93,8 @@ static struct any any_period(void)
 	struct any period = any_struct(sizeof(struct tw_period));
 	uint64_t period_ns;
 	memcpy(&period_ns, period.at + 8, period.size >= 16 ? 8 : 0);
-	if (period.size >= 16 && period_ns < 1u << 16) { /* else millions of runs to catch up with */
+	/* else millions of runs to catch up with */
+	if (period.size >= 16 && period_ns < 1u << 16) {
 		period_ns <<= 16;
 		memcpy(period.at + 8, &period_ns, 8);
 	}
@@ -110,21 +117,25 @@ static void schedule(tw_service *service)
 {
 	struct any period = any_period(), task = any_task();
 	bool with_period = below(3) == 0, bare = below(3) == 0;
-	SET(task, tw_task, period, with_period ? (const struct tw_period *)(void *)period.at : NULL);
+	SET(task, tw_task, period,
+	    with_period ? (const struct tw_period *)(void *)period.at : NULL);
 	tw_timer timer = {0};
 	int r;
 	if (bare) {
-		r = tw_schedule_every(service, (const struct tw_period *)(void *)period.at, count, &runs, &timer);
+		r = tw_schedule_every(service, (const struct tw_period *)(void *)period.at, count,
+				      &runs, &timer);
 		expect_read(&period, offsetof(struct tw_period, mode), r);
 	} else {
 		r = tw_schedule_task(service, (const struct tw_task *)(void *)task.at, &timer);
 		if (!with_period || r != -E2BIG || task.unknown)
 			expect_read(&task, offsetof(struct tw_task, when_ns), r);
-		if (r == 0 && with_period && task.size >= offsetof(struct tw_task, period) + sizeof(void *))
+		if (r == 0 && with_period &&
+		    task.size >= offsetof(struct tw_task, period) + sizeof(void *))
 			expect_read(&period, offsetof(struct tw_period, mode), r);
 	}
 	cr_assert(r <= 0, "%d", r);
-	cr_assert((r == 0) == (timer.id != 0), "answer %d, handle %llx", r, (unsigned long long)timer.id);
+	cr_assert((r == 0) == (timer.id != 0), "answer %d, handle %llx", r,
+		  (unsigned long long)timer.id);
 	free(period.at);
 	free(task.at);
 }
@@ -139,14 +150,17 @@ static void use_strand(tw_service *service)
 	SET(spec, tw_strand_task, context, NULL);
 	struct any period = any_period();
 	bool with_period = below(3) == 0;
-	SET(spec, tw_strand_task, period, with_period ? (const struct tw_period *)(void *)period.at : NULL);
+	SET(spec, tw_strand_task, period,
+	    with_period ? (const struct tw_period *)(void *)period.at : NULL);
 	tw_strand *strand = NULL;
-	int r = tw_strand_create(&strand, service, NULL, (const struct tw_strand_config *)(void *)config.at);
+	int r = tw_strand_create(&strand, service, NULL,
+				 (const struct tw_strand_config *)(void *)config.at);
 	expect_read(&config, offsetof(struct tw_strand_config, reserved), r);
 	cr_assert((r == 0) == (strand != NULL), "%d", r);
 	if (strand) {
 		tw_strand_task_id task = {0};
-		r = tw_strand_submit_task(strand, (const struct tw_strand_task *)(void *)spec.at, &task);
+		r = tw_strand_submit_task(strand, (const struct tw_strand_task *)(void *)spec.at,
+					  &task);
 		if (!with_period || r != -E2BIG || spec.unknown)
 			expect_read(&spec, offsetof(struct tw_strand_task, period_ns), r);
 		cr_assert((r == 0) == (task.id != 0), "%d", r);
@@ -164,7 +178,8 @@ static void look(tw_service *service)
 	struct any stats = any_struct(sizeof(struct tw_service_stats));
 	size_t size = stats.size;
 	int r = tw_service_stats(service, (struct tw_service_stats *)(void *)stats.at);
-	cr_assert((r == 0) == (size >= offsetof(struct tw_service_stats, fired)), "%zu bytes: %d", size, r);
+	cr_assert((r == 0) == (size >= offsetof(struct tw_service_stats, fired)), "%zu bytes: %d",
+		  size, r);
 	for (size_t i = stats.known; r == 0 && i < size; i++)
 		cr_assert(stats.at[i] == 0, "a counter that the library does not know");
 	free(stats.at);
@@ -221,7 +236,8 @@ static void a_service(void)
 		     config.size >= offsetof(struct tw_service_config, clock) + sizeof(void *);
 	whole |= config.size < offsetof(struct tw_service_config, buckets);
 	if (whole) {
-		int r = tw_service_create(&service, (const struct tw_service_config *)(void *)config.at);
+		int r = tw_service_create(&service,
+					  (const struct tw_service_config *)(void *)config.at);
 		expect_read(&config, offsetof(struct tw_service_config, buckets), r);
 		cr_assert((r == 0) == (service != NULL), "%d", r);
 	}

@@ -1,4 +1,7 @@
-/* The bare wheel against a naive array: the programs of test/unit/wheel/model.c, their draws taken from the fuzzer's bytes. */
+/*
+ * The bare wheel against a naive array: the programs of test/unit/wheel/model.c, their draws taken
+ * from the fuzzer's bytes.
+ */
 #include "test/fuzz/input.h"
 
 #include "test/unit/wheel/model.c"

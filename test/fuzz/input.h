@@ -1,4 +1,7 @@
-/* What the fuzz targets share: the tests' own property functions, whose random numbers are the fuzzer's bytes, and whose failure is its crash. */
+/*
+ * What the fuzz targets share: the tests' own property functions, whose random numbers are the
+ * fuzzer's bytes, and whose failure is its crash.
+ */
 #ifndef TEST_FUZZ_INPUT_H
 #define TEST_FUZZ_INPUT_H
 

@@ -1,9 +1,11 @@
 /*
- * Runs the unit tests that were compiled with test/plain/criterion/criterion.h, each in a process of its own:
- *     plain [--jobs N] [--patience N] [--filter PATTERN] [--without FILE] [--list] [--verbose]
+ * Runs the unit tests that were compiled with test/plain/criterion/criterion.h, each in a process
+ *     of its own: plain [--jobs N] [--patience N] [--filter PATTERN] [--without FILE] [--list]
+ *     [--verbose]
  *
- * PATTERN is a glob over suite/test. FILE names tests to leave out, one glob a line, with the reason behind it after blanks; a line
- * that fits no test is an error. Timeouts are multiplied by the patience: emulators and checkers take their time.
+ * PATTERN is a glob over suite/test. FILE names tests to leave out, one glob a line, with the
+ * reason behind it after blanks; a line that fits no test is an error. Timeouts are multiplied by
+ * the patience: emulators and checkers take their time.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -260,7 +262,8 @@ static bool all_left_out_fit(void)
 	bool fit = true;
 	for (unsigned i = 0; i < wanted.left_out_count; i++)
 		if (!wanted.left_out_fits[i]) {
-			fprintf(stderr, "plain: nothing to leave out is called %s\n", wanted.left_out[i]);
+			fprintf(stderr, "plain: nothing to leave out is called %s\n",
+				wanted.left_out[i]);
 			fit = false;
 		}
 	return fit;
@@ -269,7 +272,8 @@ static bool all_left_out_fit(void)
 int main(int argc, char **argv)
 {
 	if (!read_arguments(argc, argv)) {
-		fprintf(stderr, "usage: plain [--jobs N] [--patience N] [--filter PATTERN] [--without FILE] [--list]"
+		fprintf(stderr, "usage: plain [--jobs N] [--patience N] [--filter PATTERN] "
+				"[--without FILE] [--list]"
 				" [--verbose]\n");
 		return 2;
 	}

@@ -47,8 +47,12 @@ static struct client *open_client(tw_service *service)
 
 static void schedule(struct client *c, uint64_t delay_ns, tw_fn *fn, tw_release_fn *release)
 {
-	struct tw_task task = {
-	    .size = sizeof task, .fn = fn, .arg = c, .when_ns = delay_ns, .group = c->timers, .release = release};
+	struct tw_task task = {.size = sizeof task,
+			       .fn = fn,
+			       .arg = c,
+			       .when_ns = delay_ns,
+			       .group = c->timers,
+			       .release = release};
 	CHECK(tw_schedule_task(c->service, &task, NULL) == 0);
 }
 

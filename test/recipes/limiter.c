@@ -49,7 +49,8 @@ int backend_connect(void)
 	int fds[2];
 	pthread_t backend;
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
-	CHECK(pthread_create(&backend, NULL, silent ? say_nothing : answer, (void *)(intptr_t)fds[1]) == 0);
+	CHECK(pthread_create(&backend, NULL, silent ? say_nothing : answer,
+			     (void *)(intptr_t)fds[1]) == 0);
 	pthread_detach(backend);
 	connected++;
 	return fds[0];
@@ -73,8 +74,9 @@ int main(void)
 	tw_timer beat;
 	CHECK(tw_service_create(&service, NULL) == 0);
 	CHECK(backend_open(&backend, service) == 0);
-	struct tw_period period = {
-	    .size = sizeof period, .first_ns = 10 * TW_MILLISECOND, .period_ns = 10 * TW_MILLISECOND};
+	struct tw_period period = {.size = sizeof period,
+				   .first_ns = 10 * TW_MILLISECOND,
+				   .period_ns = 10 * TW_MILLISECOND};
 	CHECK(tw_schedule_every(service, &period, on_beat, NULL, &beat) == 0);
 
 	submit(backend, requests, SILENT, jobs);

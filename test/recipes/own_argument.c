@@ -39,7 +39,8 @@ int main(void)
 		tw_service *service = service_of_four();
 		pthread_t threads[THREADS];
 		for (int i = 0; i < THREADS; i++)
-			CHECK(pthread_create(&threads[i], NULL, schedule_until_refused, service) == 0);
+			CHECK(pthread_create(&threads[i], NULL, schedule_until_refused, service) ==
+			      0);
 		jitter(&seed, 10000);
 		CHECK(tw_service_close(service, (enum tw_close_mode)(round % 3), TW_FOREVER) == 0);
 		for (int i = 0; i < THREADS; i++)

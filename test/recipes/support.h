@@ -11,12 +11,13 @@
 
 #include "tickwheel.h"
 
-#define CHECK(condition)                                                                              \
-	do {                                                                                          \
-		if (!(condition)) {                                                                   \
-			fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                      \
-		}                                                                                     \
+#define CHECK(condition)                                                                 \
+	do {                                                                             \
+		if (!(condition)) {                                                      \
+			fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, \
+				#condition);                                             \
+			abort();                                                         \
+		}                                                                        \
 	} while (0)
 
 /* Four workers, the finest tick. */

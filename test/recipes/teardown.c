@@ -28,8 +28,11 @@ static struct connection *open_connection(tw_service *service, tw_fn *fn)
 	*c = (struct connection){.service = service};
 	CHECK(tw_group_create(&c->timers, service) == 0);
 	for (int i = 0; i < TIMERS; i++) {
-		struct tw_task task = {
-		    .size = sizeof task, .fn = fn, .arg = c, .when_ns = (uint64_t)i * 100000, .group = c->timers};
+		struct tw_task task = {.size = sizeof task,
+				       .fn = fn,
+				       .arg = c,
+				       .when_ns = (uint64_t)i * 100000,
+				       .group = c->timers};
 		CHECK(tw_schedule_task(service, &task, NULL) == 0);
 	}
 	return c;

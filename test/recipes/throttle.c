@@ -37,7 +37,8 @@ static void *announce(void *arg)
 static struct throttle *begin(tw_service *service)
 {
 	struct throttle *t = zeroed(sizeof *t);
-	*t = (struct throttle){.service = service, .interval_ns = INTERVAL_NS, .fn = draw, .arg = t};
+	*t =
+	    (struct throttle){.service = service, .interval_ns = INTERVAL_NS, .fn = draw, .arg = t};
 	CHECK(throttle_open(t) == 0);
 	runs = announced = drawn = 0;
 	last_run_ns = 0;

@@ -1,4 +1,7 @@
-/* A program's own executor, for stress: a few threads and a queue; it refuses and gives back at random. */
+/*
+ * A program's own executor, for stress: a few threads and a queue; it refuses and gives back at
+ * random.
+ */
 #ifndef TEST_STRESS_FOREIGN_H
 #define TEST_STRESS_FOREIGN_H
 

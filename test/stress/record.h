@@ -1,19 +1,22 @@
 /*
  * What the ledger stress knows of each timer, and the rules that it holds the library to.
  *
- * Each accepted timer has a record of its own, which is its arg. Whoever does something to a timer notes the answer
- * there, and each run and release looks whether what happens now may still happen:
- *   - no run starts once a cancel has answered TW_CANCELLED or TW_GONE, or a reset -ENOENT, or the release was called;
+ * Each accepted timer has a record of its own, which is its arg. Whoever does something to a timer
+ * notes the answer there, and each run and release looks whether what happens now may still happen:
+ *   - no run starts once a cancel has answered TW_CANCELLED or TW_GONE, or a reset -ENOENT, or the
+ *     release was called;
  *   - after TW_RUNNING the run that is under way is the last;
  *   - no run starts before `floor_ns`, unless it is close that runs it;
  *   - runs do not overlap, and the release comes once, after the last.
  *
- * floor_ns is the earliest instant of the next run. A reset that has answered 0 has moved it: the timer was armed, so the
- * next run comes after the reset and owes it obedience. While the call is under way (candidate_ns) the run may be meant
- * for the old instant or for the new one, and is held to the smaller of the two. Resets of one timer from several threads
- * are made one at a time (reset_lock), or nobody could tell which was the last.
+ * floor_ns is the earliest instant of the next run. A reset that has answered 0 has moved it: the
+ * timer was armed, so the next run comes after the reset and owes it obedience. While the call is
+ * under way (candidate_ns) the run may be meant for the old instant or for the new one, and is held
+ * to the smaller of the two. Resets of one timer from several threads are made one at a time
+ * (reset_lock), or nobody could tell which was the last.
  *
- * Plain fields are written by callbacks only: the library orders the runs of one timer, and ThreadSanitizer watches it.
+ * Plain fields are written by callbacks only: the library orders the runs of one timer, and
+ * ThreadSanitizer watches it.
  */
 #ifndef TEST_STRESS_RECORD_H
 #define TEST_STRESS_RECORD_H
@@ -40,7 +43,11 @@ struct record {
 	enum record_kind kind;
 	bool has_release, late_drop;
 	tw_group
-	    group; /* {0}: none. A member has a release: its end may come with the group's, which nobody else tells */
+	    /*
+	     * {0}: none. A member has a release: its end may come with the group's, which nobody
+	     * else tells
+	     */
+	    group;
 	uint64_t period_ns;
 	tw_executor *named;   /* the executor that it named, or NULL */
 	uint32_t runs_wanted; /* count of a series, runs of a re-arming one-shot */
@@ -52,7 +59,8 @@ struct record {
 	_Atomic uint64_t floor_ns;
 	_Atomic uint64_t candidate_ns; /* what a reset under way asks for; UINT64_MAX: none */
 	atomic_flag reset_lock;
-	atomic_uint reset_calls; /* moves on as a reset begins, and as it ends: odd while one is under way */
+	/* moves on as a reset begins, and as it ends: odd while one is under way */
+	atomic_uint reset_calls;
 
 	atomic_uint started, inside; /* runs */
 	atomic_uint releases, fate;
@@ -73,31 +81,37 @@ static struct {
 	uint64_t number;
 	atomic_bool closing; /* close has been called */
 	bool may_drop;       /* the executor may refuse, and the policy is to drop */
-	bool may_run_inline; /* the executor may refuse, and the policy is that the driver runs it */
+	/* the executor may refuse, and the policy is that the driver runs it */
+	bool may_run_inline;
 	atomic_ullong resets, rejected, overruns_told, operations;
 } round_now;
 
-__attribute__((format(printf, 2, 3), noreturn)) static void violation(const struct record *r, const char *format, ...)
+__attribute__((format(printf, 2, 3), noreturn)) static void violation(const struct record *r,
+								      const char *format, ...)
 {
 	va_list args;
 	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %" PRIu64 "): ", round_now.seed, round_now.number);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %" PRIu64 "): ", round_now.seed,
+		round_now.number);
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
 	if (r)
 		fprintf(stderr,
-			"\n  kind %d, release %d, started %u, inside %u, releases %u, fate %u, cancelled %u, limit %u,"
+			"\n  kind %d, release %d, started %u, inside %u, releases %u, fate %u, "
+			"cancelled %u, limit %u,"
 			" ended %d, running seen %d, floor %" PRIu64 " ns, now %" PRIu64 " ns",
-			(int)r->kind, r->has_release, atomic_load(&r->started), atomic_load(&r->inside),
-			atomic_load(&r->releases), atomic_load(&r->fate), atomic_load(&r->cancelled),
-			atomic_load(&r->limit), atomic_load(&r->ended), atomic_load(&r->running_seen),
-			atomic_load(&r->floor_ns), tw_service_now(r->service));
+			(int)r->kind, r->has_release, atomic_load(&r->started),
+			atomic_load(&r->inside), atomic_load(&r->releases), atomic_load(&r->fate),
+			atomic_load(&r->cancelled), atomic_load(&r->limit), atomic_load(&r->ended),
+			atomic_load(&r->running_seen), atomic_load(&r->floor_ns),
+			tw_service_now(r->service));
 	fprintf(stderr, "\n");
 	_exit(1);
 }
 
-static void record_prepare(struct record *r, tw_service *service, enum record_kind kind, bool has_release)
+static void record_prepare(struct record *r, tw_service *service, enum record_kind kind,
+			   bool has_release)
 {
 	memset(r, 0, sizeof(*r));
 	r->service = service;
@@ -126,12 +140,17 @@ static void lower_limit(struct record *r, uint32_t limit)
 		;
 }
 
-/* The run under way is the last: the one seen inside, or one that has been claimed and shows in a moment. */
+/*
+ * The run under way is the last: the one seen inside, or one that has been claimed and shows in a
+ * moment.
+ */
 static void note_running(struct record *r)
 {
 	atomic_store(&r->running_seen, true);
 	uint32_t started = atomic_load(&r->started);
-	lower_limit(r, atomic_load(&r->inside) && atomic_load(&r->started) == started ? started : started + 1);
+	lower_limit(r, atomic_load(&r->inside) && atomic_load(&r->started) == started
+			   ? started
+			   : started + 1);
 }
 
 static void note_cancel(struct record *r, int answer)
@@ -176,14 +195,16 @@ static void record_cancel_wait(struct record *r, uint64_t timeout_ns)
 	if (answer == TW_GONE)
 		expect_over(r, "TW_GONE from a wait");
 	if (answer != TW_RUNNING && r->runs != atomic_load(&r->started))
-		violation(r, "what the callback wrote is not visible after a wait: %u runs", r->runs);
+		violation(r, "what the callback wrote is not visible after a wait: %u runs",
+			  r->runs);
 }
 
 /* ------------------------------------------------------------ resets */
 
 /*
- * The reset has answered 0. If the floor is no longer what it was, a run has come in between, and nobody can tell whether
- * before the reset took effect or after it: then the lower floor is the one that surely holds.
+ * The reset has answered 0. If the floor is no longer what it was, a run has come in between, and
+ * nobody can tell whether before the reset took effect or after it: then the lower floor is the one
+ * that surely holds.
  */
 static void move_floor(struct record *r, uint64_t before_ns, uint64_t due_ns)
 {
@@ -200,9 +221,11 @@ static void record_reset(struct record *r, uint64_t delay_ns, bool absolute)
 	if (atomic_flag_test_and_set(&r->reset_lock))
 		return; /* another thread is at it */
 	atomic_fetch_add(&r->reset_calls, 1);
-	uint64_t due_ns = tw_service_now(r->service) + delay_ns, before_ns = atomic_load(&r->floor_ns);
+	uint64_t due_ns = tw_service_now(r->service) + delay_ns,
+		 before_ns = atomic_load(&r->floor_ns);
 	atomic_store(&r->candidate_ns, due_ns);
-	int answer = absolute ? tw_reset_at(r->service, r->timer, due_ns) : tw_reset(r->service, r->timer, delay_ns);
+	int answer = absolute ? tw_reset_at(r->service, r->timer, due_ns)
+			      : tw_reset(r->service, r->timer, delay_ns);
 	if (answer == 0) {
 		move_floor(r, before_ns, due_ns);
 		atomic_fetch_add(&round_now.resets, 1);
@@ -233,17 +256,22 @@ static void record_re_arm(struct record *r, uint64_t delay_ns)
 
 static void check_instant(struct record *r, uint64_t now_ns)
 {
-	uint64_t candidate_ns = atomic_load(&r->candidate_ns); /* first: a reset that is over has moved the floor */
+	/* first: a reset that is over has moved the floor */
+	uint64_t candidate_ns = atomic_load(&r->candidate_ns);
 	uint64_t floor_ns = atomic_load(&r->floor_ns), overruns = current_run().overruns;
 	unsigned reset_calls = atomic_load(&r->reset_calls);
 	if (candidate_ns < floor_ns)
 		floor_ns = candidate_ns;
-	/* Missed instants lie between the last run and this one, unless the phase may have moved. */
-	bool in_phase = r->kind == FIXED_RATE && reset_calls == r->reset_calls_at_last_run && reset_calls % 2 == 0;
+	/*
+	 * Missed instants lie between the last run and this one, unless the phase may have moved.
+	 */
+	bool in_phase = r->kind == FIXED_RATE && reset_calls == r->reset_calls_at_last_run &&
+			reset_calls % 2 == 0;
 	if (in_phase)
 		floor_ns += overruns * r->period_ns;
 	if (now_ns < floor_ns && !current_run().closing)
-		violation(r, "a run %" PRIu64 " ns early, %" PRIu64 " overruns", floor_ns - now_ns, overruns);
+		violation(r, "a run %" PRIu64 " ns early, %" PRIu64 " overruns", floor_ns - now_ns,
+			  overruns);
 	if (r->kind == FIXED_RATE)
 		atomic_store(&r->floor_ns, floor_ns + r->period_ns);
 	else if (overruns != 0 && !r->late_drop)
@@ -324,7 +352,8 @@ static void account_fired(struct record *r)
 		violation(r, "fired after %u runs of %u", ran, r->runs_wanted);
 	if (atomic_load(&r->cancelled))
 		violation(r, "fired, and cancelled");
-	if (atomic_load(&r->released_open) && !atomic_load(&r->running_seen) && !r->group.id && ran != r->runs_wanted)
+	if (atomic_load(&r->released_open) && !atomic_load(&r->running_seen) && !r->group.id &&
+	    ran != r->runs_wanted)
 		violation(r, "ended as fired after %u runs of %u", ran, r->runs_wanted);
 }
 
@@ -351,7 +380,8 @@ static void account_told(struct account *sum, struct record *r)
 			violation(r, "dropped before close");
 		sum->dropped++;
 	}
-	if (r->kind == ONE_SHOT && ran + (fate != TW_FATE_FIRED) != 1 && !atomic_load(&r->running_seen) && !r->group.id)
+	if (r->kind == ONE_SHOT && ran + (fate != TW_FATE_FIRED) != 1 &&
+	    !atomic_load(&r->running_seen) && !r->group.id)
 		violation(r, "a one-shot with two fates");
 }
 

@@ -52,7 +52,8 @@ struct tw_action_scheduler_stats action_stats(tw_action_scheduler *scheduler)
 void expect_log_is(const struct log *log, const int *ids, int count)
 {
 	for (int i = 0; i < count && i < log->count; i++)
-		cr_assert_eq(log->ids[i], ids[i], "run %d is of %d, not %d", i, log->ids[i], ids[i]);
+		cr_assert_eq(log->ids[i], ids[i], "run %d is of %d, not %d", i, log->ids[i],
+			     ids[i]);
 	expect_eq(log->count, count);
 }
 

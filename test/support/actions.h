@@ -72,8 +72,9 @@ static inline int cancel_immediate(tw_action_scheduler *scheduler, int64_t numbe
 }
 
 /* The ids that ran, in order, are these. */
-#define expect_log(log, ...) \
-	expect_log_is(log, (const int[]){__VA_ARGS__}, (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
+#define expect_log(log, ...)                           \
+	expect_log_is(log, (const int[]){__VA_ARGS__}, \
+		      (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
 void expect_log_is(const struct log *log, const int *ids, int count);
 
 #endif

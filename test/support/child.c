@@ -19,7 +19,10 @@ void child_compare(const char *what, long long is, long long wanted, const char 
 	_exit(1);
 }
 
-/* What the parent has registered for its own exit, a leak check among it, is no affair of a child's. */
+/*
+ * What the parent has registered for its own exit, a leak check among it, is no affair of a
+ * child's.
+ */
 static void leave(int status, void *unused)
 {
 	(void)unused;
@@ -35,9 +38,10 @@ static void end(void *unused)
 #endif
 
 /*
- * A child whose only thread came from a fork inside the library ends when that thread does, and well. Under AddressSanitizer it does so a step
- * earlier, before the thread's memory goes back: the allocator of gcc 12's knows nothing of forks, and its lock may be held for ever, by a thread
- * that is not in the child. Its own destructor comes in the last round of all, so this one comes first.
+ * A child whose only thread came from a fork inside the library ends when that thread does, and
+ * well. Under AddressSanitizer it does so a step earlier, before the thread's memory goes back: the
+ * allocator of gcc 12's knows nothing of forks, and its lock may be held for ever, by a thread that
+ * is not in the child. Its own destructor comes in the last round of all, so this one comes first.
  */
 static void end_with_the_thread(void)
 {
@@ -71,7 +75,8 @@ void expect_child_well(pid_t child)
 	while ((ended = waitpid(child, &status, 0)) == -1)
 		;
 	expect_eq(ended, child);
-	cr_assert(!WIFSIGNALED(status), "the child was killed by signal %d (%d: it hung)", WTERMSIG(status), SIGALRM);
+	cr_assert(!WIFSIGNALED(status), "the child was killed by signal %d (%d: it hung)",
+		  WTERMSIG(status), SIGALRM);
 	expect_eq(WEXITSTATUS(status), 0);
 }
 

@@ -1,9 +1,11 @@
 /*
  * Rounds, for stress programs in which a service is closed under its producers, again and again.
  *
- * Producers, a thread each, schedule on whatever service there is until it refuses, or their room is used up; the main thread makes a service,
- * announces the round, closes, and looks at what became of each timer: its release was told once if it was accepted, and never if not. The program
- * says how many producers there are, and how a producer schedules; before including it defines ROUNDS_PRODUCERS and ROUNDS_MOST.
+ * Producers, a thread each, schedule on whatever service there is until it refuses, or their room
+ * is used up; the main thread makes a service, announces the round, closes, and looks at what
+ * became of each timer: its release was told once if it was accepted, and never if not. The program
+ * says how many producers there are, and how a producer schedules; before including it defines
+ * ROUNDS_PRODUCERS and ROUNDS_MOST.
  */
 #ifndef TEST_SUPPORT_CLOSING_ROUNDS_H
 #define TEST_SUPPORT_CLOSING_ROUNDS_H
@@ -39,8 +41,8 @@ static uint64_t first_seed;
 static inline _Noreturn void violation(const char *what, long long answer)
 {
 	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, atomic_load(&round_number),
-		what, answer);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed,
+		atomic_load(&round_number), what, answer);
 	_exit(1);
 }
 
@@ -72,7 +74,8 @@ static inline void await_done(const atomic_ulong *round_done, unsigned long numb
 static inline void *produce(void *arg)
 {
 	struct producer *p = arg;
-	for (unsigned long now = 0; (now = await_round(now)) != (unsigned long)-1; atomic_store(&p->round_done, now))
+	for (unsigned long now = 0; (now = await_round(now)) != (unsigned long)-1;
+	     atomic_store(&p->round_done, now))
 		schedule_until_refused(p, atomic_load(&service));
 	return NULL;
 }
@@ -83,7 +86,8 @@ static inline uint64_t check_producer(struct producer *p, unsigned beyond)
 	for (unsigned i = 0; i < MOST && i <= p->accepted + beyond; i++) {
 		unsigned releases = atomic_exchange(&p->releases[i], 0);
 		if (releases != (i < p->accepted))
-			violation(i < p->accepted ? "releases of an accepted timer" : "releases of a refused timer",
+			violation(i < p->accepted ? "releases of an accepted timer"
+						  : "releases of a refused timer",
 				  releases);
 	}
 	return p->accepted;
@@ -100,7 +104,10 @@ static inline uint64_t end_round(unsigned long number, unsigned beyond)
 	return accepted;
 }
 
-/* Arguments SECONDS [SEED]; the seed of all is printed, and the producers begin to wait. The state of the main thread's random numbers. */
+/*
+ * Arguments SECONDS [SEED]; the seed of all is printed, and the producers begin to wait. The state
+ * of the main thread's random numbers.
+ */
 static inline uint64_t begin_rounds(const char *name, int argc, char **argv)
 {
 	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
@@ -120,10 +127,12 @@ static inline uint64_t begin_rounds(const char *name, int argc, char **argv)
 
 /* Rounds for as many seconds as asked for. How many; *accepted: timers in all. */
 static inline unsigned long play_rounds(char **argv, uint64_t *seed,
-					uint64_t run_round(unsigned long number, uint64_t *seed), uint64_t *accepted)
+					uint64_t run_round(unsigned long number, uint64_t *seed),
+					uint64_t *accepted)
 {
 	tw_clock *clock = tw_clock_monotonic();
-	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9), passed_ns = 0, told_ns = 0;
+	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9),
+		 passed_ns = 0, told_ns = 0;
 	unsigned long number = 0;
 	*accepted = 0;
 	for (; passed_ns < span_ns; passed_ns = tw_clock_now(clock) - start_ns) {

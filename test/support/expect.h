@@ -1,6 +1,6 @@
 /*
- * Assertions that print both sides, for the test's own thread only: on any other an assertion of the framework is
- * undefined, so there a test records and looks afterwards.
+ * Assertions that print both sides, for the test's own thread only: on any other an assertion of
+ * the framework is undefined, so there a test records and looks afterwards.
  */
 #ifndef TEST_SUPPORT_EXPECT_H
 #define TEST_SUPPORT_EXPECT_H
@@ -11,10 +11,11 @@
 #include "tickwheel.h"
 
 /* Values that fit a long long. */
-#define expect_compare(actual, operator, wanted)                                                              \
-	do {                                                                                                  \
-		long long is_ = (long long)(actual), wanted_ = (long long)(wanted);                           \
-		cr_assert(is_ operator wanted_, "%s is %lld, not %s %lld", #actual, is_, #operator, wanted_); \
+#define expect_compare(actual, operator, wanted)                                         \
+	do {                                                                             \
+		long long is_ = (long long)(actual), wanted_ = (long long)(wanted);      \
+		cr_assert(is_ operator wanted_, "%s is %lld, not %s %lld", #actual, is_, \
+			  #operator, wanted_);                                           \
 	} while (0)
 
 #define expect_eq(actual, wanted) expect_compare(actual, ==, wanted)
@@ -29,7 +30,10 @@ struct tw_service_stats stats_of(tw_service *service);
 /* Of a quiet service: tw_service_validate finds nothing, and the ledger balances. */
 void expect_sound(tw_service *service);
 
-/* Two snapshots around calls that were refused: nothing of the timers has changed. Beyond `rejected`. */
+/*
+ * Two snapshots around calls that were refused: nothing of the timers has changed. Beyond
+ * `rejected`.
+ */
 void expect_same_state(const struct tw_service_stats *before, const struct tw_service_stats *after);
 
 /* The same, and the refusals were for bad arguments, which `rejected` does not count. */

@@ -187,7 +187,8 @@ void *__real_mremap(void *at, size_t size, size_t new_size, int flags, ...);
 int __real_munmap(void *at, size_t size);
 int __real_madvise(void *at, size_t size, int advice);
 long __real_syscall(long number, ...);
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *), void *arg);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *),
+			  void *arg);
 
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
@@ -198,7 +199,8 @@ void *__wrap_mremap(void *at, size_t size, size_t new_size, int flags);
 int __wrap_munmap(void *at, size_t size);
 int __wrap_madvise(void *at, size_t size, int advice);
 long __wrap_syscall(long number, ...);
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *),
+			  void *arg);
 
 void *__wrap_malloc(size_t size)
 {
@@ -246,7 +248,8 @@ int __wrap_munmap(void *at, size_t size)
 	return __real_munmap(at, size);
 }
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *), void *arg)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *),
+			  void *arg)
 {
 	return refuse("pthread_create") ? EAGAIN : __real_pthread_create(thread, attr, main, arg);
 }
@@ -260,7 +263,10 @@ int __wrap_madvise(void *at, size_t size, int advice)
 	return __real_madvise(at, size, advice);
 }
 
-/* As many arguments as any call has; those that were not given are whatever lies there, as the C library has it too. */
+/*
+ * As many arguments as any call has; those that were not given are whatever lies there, as the C
+ * library has it too.
+ */
 long __wrap_syscall(long number, ...)
 {
 	long a[6];
@@ -273,7 +279,8 @@ long __wrap_syscall(long number, ...)
 		errno = EPERM;
 		return -1;
 	}
-	if (number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET && interrupted())
+	if (number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET &&
+	    interrupted())
 		return -1;
 	if (number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
 		call(&at_sleeps);

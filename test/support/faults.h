@@ -12,7 +12,9 @@
 /* From now on the n-th request (0: the next one) fails, and if `all` each one after it too. */
 void faults_arm(long nth, bool all);
 
-/* From now on only requests of this kind (as faults_refused names it) count, until faults_disarm. */
+/*
+ * From now on only requests of this kind (as faults_refused names it) count, until faults_disarm.
+ */
 void faults_only(const char *what);
 
 /* Back to normal. Whether a request was refused since faults_arm. */
@@ -21,16 +23,23 @@ bool faults_disarm(void);
 /* Of what kind the request was that was refused last: "malloc", "timerfd_create" .. */
 const char *faults_refused(void);
 
-/* From now on each n-th sleep (futex, epoll) returns at once, as if by a signal or a changed word. 0: no more. */
+/*
+ * From now on each n-th sleep (futex, epoll) returns at once, as if by a signal or a changed word.
+ * 0: no more.
+ */
 void faults_interrupt_sleeps(unsigned n);
 
-/* The n-th request from now on (0: the next one) calls what(arg) first, and is then granted: a moment in the middle of a call. */
+/*
+ * The n-th request from now on (0: the next one) calls what(arg) first, and is then granted: a
+ * moment in the middle of a call.
+ */
 void faults_call_at(long nth, void (*what)(void *arg), void *arg);
 
 /*
- * Moments in the middle of what the calling thread does; each hook replaces the one before, NULL: no more. A hook's own pauses and wakes call none.
- * Pauses (sched_yield, nanosleep): what a thread does that waits for a moment; the hook comes first. Wakes of a futex: before and after. Sleeps
- * on a futex: before, when all is decided.
+ * Moments in the middle of what the calling thread does; each hook replaces the one before, NULL:
+ * no more. A hook's own pauses and wakes call none. Pauses (sched_yield, nanosleep): what a thread
+ * does that waits for a moment; the hook comes first. Wakes of a futex: before and after. Sleeps on
+ * a futex: before, when all is decided.
  */
 void faults_at_pauses(void (*what)(void *arg), void *arg);
 void faults_at_wakes(void (*before)(void *arg), void (*after)(void *arg), void *arg);
@@ -39,7 +48,10 @@ void faults_at_sleeps(void (*what)(void *arg), void *arg);
 /* Reads of a descriptor: before. */
 void faults_at_reads(void (*what)(void *arg), void *arg);
 
-/* From now on, or no more: membarrier, which worked so far, is refused, as in a sandbox entered late. */
+/*
+ * From now on, or no more: membarrier, which worked so far, is refused, as in a sandbox entered
+ * late.
+ */
 void faults_refuse_membarrier(bool refuse);
 
 /* The kernel knows no MADV_WIPEONFORK. */

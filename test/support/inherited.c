@@ -9,7 +9,8 @@
 #include "test/support/rig.h"
 #include "wheel/core/service.h"
 
-static int visit_nothing(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int visit_nothing(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
+			 uint64_t remaining_ns)
 {
 	(void)arg, (void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
 	_exit(2);
@@ -116,8 +117,9 @@ void check_own_service(void)
 {
 	tw_service *service;
 	atomic_int runs = 0;
-	child_eq(tw_service_create(&service,
-				   &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 2}),
+	child_eq(tw_service_create(
+		     &service, &(struct tw_service_config){.size = sizeof(struct tw_service_config),
+							   .workers = 2}),
 		 0);
 	for (int i = 0; i < 500; i++)
 		child_eq(tw_schedule(service, (uint64_t)(i % 3) * MS, count, &runs, NULL), 0);
@@ -146,7 +148,8 @@ void check_own_clock(void)
 pid_t fork_amid_locks(tw_service *service)
 {
 	struct tw__slots *slots = &service->slots;
-	bool driving = pthread_mutex_trylock(&service->driving) == 0; /* not so if this thread drives */
+	/* not so if this thread drives */
+	bool driving = pthread_mutex_trylock(&service->driving) == 0;
 	pthread_mutex_lock(&tw__registry);
 	pthread_mutex_lock(&slots->lock);
 	for (int i = 0; i < TW__EXT_LOCKS; i++)

@@ -1,4 +1,7 @@
-/* What a forked child finds of its parent's services, and what it can have of its own. All end a child that finds otherwise. */
+/*
+ * What a forked child finds of its parent's services, and what it can have of its own. All end a
+ * child that finds otherwise.
+ */
 #ifndef TEST_SUPPORT_INHERITED_H
 #define TEST_SUPPORT_INHERITED_H
 
@@ -7,8 +10,8 @@
 #include "tickwheel.h"
 
 /*
- * child_fork() in the worst moment: each lock of the service, and the process-wide one, is held. In the parent they are free again
- * afterwards.
+ * child_fork() in the worst moment: each lock of the service, and the process-wide one, is held. In
+ * the parent they are free again afterwards.
  */
 pid_t fork_amid_locks(tw_service *service);
 

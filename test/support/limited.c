@@ -4,8 +4,9 @@
 
 struct tw_limiter_config limited_config(uint32_t max_concurrency)
 {
-	return (struct tw_limiter_config){
-	    .size = sizeof(struct tw_limiter_config), .max_concurrency = max_concurrency, .seed = 1};
+	return (struct tw_limiter_config){.size = sizeof(struct tw_limiter_config),
+					  .max_concurrency = max_concurrency,
+					  .seed = 1};
 }
 
 void limited_open(struct limited *home, const struct tw_limiter_config *config)
@@ -23,7 +24,8 @@ void limited_open(struct limited *home, const struct tw_limiter_config *config)
 void limited_close(struct limited *home)
 {
 	struct tw_limiter_stats stats = limited_stats(home);
-	expect_eq(stats.added, stats.succeeded + stats.failed + stats.cancelled + stats.timed_out + stats.dropped);
+	expect_eq(stats.added, stats.succeeded + stats.failed + stats.cancelled + stats.timed_out +
+				   stats.dropped);
 	expect_eq(stats.running, 0);
 	expect_eq(stats.pending, 0);
 	expect_eq(tw_limiter_destroy(home->limiter), 0);
@@ -114,13 +116,14 @@ static void release(void *arg)
 
 struct tw_limiter_task load_task(struct load *load)
 {
-	return (struct tw_limiter_task){.size = sizeof(struct tw_limiter_task),
-					.fn = run,
-					.arg = load,
-					.done = done,
-					.stop = stop,
-					.release = release,
-					.flags = load->held || load->takes_ns ? TW_LIMITER_TASK_ASYNC : 0};
+	return (struct tw_limiter_task){
+	    .size = sizeof(struct tw_limiter_task),
+	    .fn = run,
+	    .arg = load,
+	    .done = done,
+	    .stop = stop,
+	    .release = release,
+	    .flags = load->held || load->takes_ns ? TW_LIMITER_TASK_ASYNC : 0};
 }
 
 void load_submit_task(struct load *load, const struct tw_limiter_task *task)

@@ -1,7 +1,7 @@
 /*
- * A limiter on a clock that the test moves by hand, and loads: jobs that write down what became of them. Its executor is the
- * queueing one, emptied
- * after each tick, so that what can start at an instant starts at that instant.
+ * A limiter on a clock that the test moves by hand, and loads: jobs that write down what became of
+ * them. Its executor is the queueing one, emptied after each tick, so that what can start at an
+ * instant starts at that instant.
  */
 #ifndef TEST_SUPPORT_LIMITED_H
 #define TEST_SUPPORT_LIMITED_H
@@ -23,8 +23,12 @@ struct load {
 	struct limited *home;
 	int number;
 	uint64_t
-	    takes_ns; /* an attempt; asynchronous, ended by a timer. 0: it ends in its function, as `answer` says */
-	int answer;   /* 0, or an error; with `fails` only of so many first attempts */
+	    /*
+	     * an attempt; asynchronous, ended by a timer. 0: it ends in its function, as `answer`
+	     * says
+	     */
+	    takes_ns;
+	int answer; /* 0, or an error; with `fails` only of so many first attempts */
 	unsigned fails;
 	bool held; /* asynchronous, and ended by the test */
 

@@ -1,4 +1,7 @@
-/* An executor that keeps tickets in a queue until the test runs them, on any thread, gives them back, or refuses them. */
+/*
+ * An executor that keeps tickets in a queue until the test runs them, on any thread, gives them
+ * back, or refuses them.
+ */
 #ifndef TEST_SUPPORT_QUEUE_EXECUTOR_H
 #define TEST_SUPPORT_QUEUE_EXECUTOR_H
 

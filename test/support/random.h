@@ -1,4 +1,7 @@
-/* Random numbers that a seed repeats: splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). */
+/*
+ * Random numbers that a seed repeats: splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom
+ * number generators, 2014).
+ */
 #ifndef TEST_SUPPORT_RANDOM_H
 #define TEST_SUPPORT_RANDOM_H
 
@@ -32,7 +35,9 @@ static inline bool random_fed(uint64_t *number)
 	return random_take(number, random_input_left && *random_input >= 0xf0 ? 5 : 1);
 }
 
-/* As many bytes as the bound has: small choices cost one, and the farthest instants can be named. */
+/*
+ * As many bytes as the bound has: small choices cost one, and the farthest instants can be named.
+ */
 static inline bool random_fed_below(uint64_t *number, uint64_t bound)
 {
 	size_t size = 1;

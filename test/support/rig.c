@@ -103,7 +103,8 @@ void probe_schedule(struct probe *probe, uint64_t delay_ns)
 
 void probe_schedule_at(struct probe *probe, uint64_t deadline_ns)
 {
-	expect_eq(tw_schedule_at(probe->rig->service, deadline_ns, probe_run, probe, &probe->timer), 0);
+	expect_eq(tw_schedule_at(probe->rig->service, deadline_ns, probe_run, probe, &probe->timer),
+		  0);
 }
 
 struct tw_task probe_task(struct probe *probe)
@@ -130,7 +131,8 @@ void probe_schedule_released(struct probe *probe, uint64_t delay_ns)
 
 void probe_schedule_every(struct probe *probe, struct tw_period period)
 {
-	expect_eq(tw_schedule_every(probe->rig->service, &period, probe_run, probe, &probe->timer), 0);
+	expect_eq(tw_schedule_every(probe->rig->service, &period, probe_run, probe, &probe->timer),
+		  0);
 }
 
 void probe_schedule_every_released(struct probe *probe, struct tw_period period)

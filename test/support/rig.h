@@ -1,7 +1,9 @@
 /*
- * A service on a clock that the test moves by hand, and probes: timers that write down what became of them.
+ * A service on a clock that the test moves by hand, and probes: timers that write down what became
+ * of them.
  *
- * By default the test's thread drives the service and runs the callbacks inline, so that a test is one thread and exact.
+ * By default the test's thread drives the service and runs the callbacks inline, so that a test is
+ * one thread and exact.
  */
 #ifndef TEST_SUPPORT_RIG_H
 #define TEST_SUPPORT_RIG_H
@@ -20,7 +22,10 @@
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-/* Where the clocks of rigs start: a multiple of each tick that tests use, so that ticks fall on round numbers. */
+/*
+ * Where the clocks of rigs start: a multiple of each tick that tests use, so that ticks fall on
+ * round numbers.
+ */
 #define RIG_START_NS (1000 * TW_SECOND)
 
 /* One run of a probe. */
@@ -68,7 +73,8 @@ struct probe {
 	struct rig *rig;
 	int id;
 	tw_timer timer;
-	void (*act)(struct probe *probe); /* done inside the callback; it records, and asserts nothing */
+	/* done inside the callback; it records, and asserts nothing */
+	void (*act)(struct probe *probe);
 	void (*act_in_release)(struct probe *probe);
 	struct probe *other; /* for act */
 	int answer;          /* for act */

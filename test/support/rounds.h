@@ -2,7 +2,10 @@
 #ifndef TEST_SUPPORT_ROUNDS_H
 #define TEST_SUPPORT_ROUNDS_H
 
-/* Under a checker a program takes ten times as long, or more: a quarter of them. `make test` and the fuzz targets have them all. */
+/*
+ * Under a checker a program takes ten times as long, or more: a quarter of them. `make test` and
+ * the fuzz targets have them all.
+ */
 static inline unsigned rounds(unsigned n)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(COVERAGE)

@@ -1,7 +1,8 @@
 /*
  * Programs under simulation, over many seeds: those that are the same each time, and new ones.
  *
- * The seed is printed with a failure; SIM_SEED=n in the environment of the test runs that program alone, which is the same again.
+ * The seed is printed with a failure; SIM_SEED=n in the environment of the test runs that program
+ * alone, which is the same again.
  */
 #ifndef TEST_SUPPORT_SEEDS_H
 #define TEST_SUPPORT_SEEDS_H
@@ -10,19 +11,23 @@
 
 #include "expect.h"
 
-/* Calls program(seed) for `count` seeds, from 1 on, and as many that are new each time; or for SIM_SEED alone. */
+/*
+ * Calls program(seed) for `count` seeds, from 1 on, and as many that are new each time; or for
+ * SIM_SEED alone.
+ */
 void for_each_seed(unsigned count, void (*program)(uint64_t seed));
 
 /* The one that is running. */
 extern uint64_t seed_of_program;
 
-#define sim_assert(condition, what) cr_assert(condition, "SIM_SEED=%llu: %s", (unsigned long long)seed_of_program, what)
+#define sim_assert(condition, what) \
+	cr_assert(condition, "SIM_SEED=%llu: %s", (unsigned long long)seed_of_program, what)
 
-#define sim_eq(actual, wanted)                                                                                        \
-	do {                                                                                                          \
-		long long is_ = (long long)(actual), wanted_ = (long long)(wanted);                                   \
-		cr_assert(is_ == wanted_, "SIM_SEED=%llu: %s is %lld, not %lld", (unsigned long long)seed_of_program, \
-			  #actual, is_, wanted_);                                                                     \
+#define sim_eq(actual, wanted)                                                         \
+	do {                                                                           \
+		long long is_ = (long long)(actual), wanted_ = (long long)(wanted);    \
+		cr_assert(is_ == wanted_, "SIM_SEED=%llu: %s is %lld, not %lld",       \
+			  (unsigned long long)seed_of_program, #actual, is_, wanted_); \
 	} while (0)
 
 #endif

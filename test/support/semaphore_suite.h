@@ -1,6 +1,6 @@
 /*
- * What suites of tests on one semaphore begin with: its executor is a queue that the test empties, and functions that wait write down the order
- * of their turns.
+ * What suites of tests on one semaphore begin with: its executor is a queue that the test empties,
+ * and functions that wait write down the order of their turns.
  */
 #ifndef TEST_SUPPORT_SEMAPHORE_SUITE_H
 #define TEST_SUPPORT_SEMAPHORE_SUITE_H

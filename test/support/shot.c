@@ -39,7 +39,8 @@ void await_quiet(tw_service *service)
 
 tw_service *open_service(uint32_t workers)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = workers, .max_workers = workers};
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .workers = workers, .max_workers = workers};
 	tw_service *service = NULL;
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	return service;

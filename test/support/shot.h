@@ -26,8 +26,9 @@ void schedule_shot(struct shot *shot, uint64_t delay_ns);
 void await(sem_t *semaphore, size_t times);
 
 /*
- * Until the tick thread has slept for 0.3 s on end: one that wakes up again and again never does, and meets the suite's timeout. How
- * long it may tick on before that, and how often it wakes up until it gets its processor, is no affair of a test's.
+ * Until the tick thread has slept for 0.3 s on end: one that wakes up again and again never does,
+ * and meets the suite's timeout. How long it may tick on before that, and how often it wakes up
+ * until it gets its processor, is no affair of a test's.
  */
 void await_quiet(tw_service *service);
 

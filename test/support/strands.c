@@ -60,7 +60,8 @@ void note_release(void *arg, enum tw_fate fate)
 	noted->releases++;
 }
 
-static void submit(struct noted *noted, uint64_t delay_ns, uint64_t period_ns, tw_release_fn *release)
+static void submit(struct noted *noted, uint64_t delay_ns, uint64_t period_ns,
+		   tw_release_fn *release)
 {
 	struct tw_strand_task spec = {.size = sizeof spec,
 				      .fn = note_run,
@@ -74,7 +75,8 @@ static void submit(struct noted *noted, uint64_t delay_ns, uint64_t period_ns, t
 
 void noted_submit(struct noted *noted, uint64_t delay_ns)
 {
-	expect_eq(tw_strand_schedule(noted->rig->strand, delay_ns, note_run, noted, &noted->task), 0);
+	expect_eq(tw_strand_schedule(noted->rig->strand, delay_ns, note_run, noted, &noted->task),
+		  0);
 	expect_ne(noted->task.id, 0);
 }
 

@@ -1,4 +1,7 @@
-/* A strand over a queue that the test pumps, on a clock that it moves: one thread, exact; and tasks that write down when they ran. */
+/*
+ * A strand over a queue that the test pumps, on a clock that it moves: one thread, exact; and tasks
+ * that write down when they ran.
+ */
 #ifndef TEST_SUPPORT_STRANDS_H
 #define TEST_SUPPORT_STRANDS_H
 
@@ -48,7 +51,8 @@ struct tw_strand_stats strand_stats(tw_strand *strand);
 
 /* The ids of all runs so far, in order. */
 void expect_ids(const struct strand_rig *rig, const int *ids, size_t n);
-#define expect_order(rig, ...) \
-	expect_ids(rig, (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+#define expect_order(rig, ...)                      \
+	expect_ids(rig, (const int[]){__VA_ARGS__}, \
+		   sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
 #endif

@@ -31,11 +31,12 @@ static struct traced hits[HITS];
 static const struct {
 	const char *name; /* of 8, 4, 2 bytes */
 	int at;
-} registers[] = {
-    {"rax eax ax", REG_RAX},    {"rbx ebx bx", REG_RBX},    {"rcx ecx cx", REG_RCX},    {"rdx edx dx", REG_RDX},
-    {"rsi esi si", REG_RSI},    {"rdi edi di", REG_RDI},    {"rbp ebp bp", REG_RBP},    {"rsp esp sp", REG_RSP},
-    {"r8 r8d r8w", REG_R8},     {"r9 r9d r9w", REG_R9},     {"r10 r10d r10w", REG_R10}, {"r11 r11d r11w", REG_R11},
-    {"r12 r12d r12w", REG_R12}, {"r13 r13d r13w", REG_R13}, {"r14 r14d r14w", REG_R14}, {"r15 r15d r15w", REG_R15}};
+} registers[] = {{"rax eax ax", REG_RAX},    {"rbx ebx bx", REG_RBX},    {"rcx ecx cx", REG_RCX},
+		 {"rdx edx dx", REG_RDX},    {"rsi esi si", REG_RSI},    {"rdi edi di", REG_RDI},
+		 {"rbp ebp bp", REG_RBP},    {"rsp esp sp", REG_RSP},    {"r8 r8d r8w", REG_R8},
+		 {"r9 r9d r9w", REG_R9},     {"r10 r10d r10w", REG_R10}, {"r11 r11d r11w", REG_R11},
+		 {"r12 r12d r12w", REG_R12}, {"r13 r13d r13w", REG_R13}, {"r14 r14d r14w", REG_R14},
+		 {"r15 r15d r15w", REG_R15}};
 
 /* After a '%'. */
 static uint64_t register_named(const char *text, const ucontext_t *context)
@@ -50,7 +51,10 @@ static uint64_t register_named(const char *text, const ucontext_t *context)
 	return 0;
 }
 
-/* "SIZE@$number", "SIZE@%register", "SIZE@offset(%register)"; a size below zero: with a sign. What is else, or has an index, is read as 0. */
+/*
+ * "SIZE@$number", "SIZE@%register", "SIZE@offset(%register)"; a size below zero: with a sign. What
+ * is else, or has an index, is read as 0.
+ */
 static uint64_t argument(const char *text, const ucontext_t *context)
 {
 	long size = strtol(text, NULL, 10), bytes = size < 0 ? -size : size;
@@ -63,8 +67,10 @@ static uint64_t argument(const char *text, const ucontext_t *context)
 	} else {
 		char *bracket;
 		long offset = strtol(what, &bracket, 10);
-		if (bracket[0] == '(' && bracket[strcspn(bracket, ",)")] == ')' && strncmp(bracket, "(%rip", 5) != 0)
-			memcpy(&value, (void *)(register_named(bracket + 2, context) + (uint64_t)offset),
+		if (bracket[0] == '(' && bracket[strcspn(bracket, ",)")] == ')' &&
+		    strncmp(bracket, "(%rip", 5) != 0)
+			memcpy(&value,
+			       (void *)(register_named(bracket + 2, context) + (uint64_t)offset),
 			       (size_t)bytes);
 	}
 	return bytes < 8 ? value & ((UINT64_C(1) << 8 * bytes) - 1) : value;

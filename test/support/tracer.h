@@ -1,6 +1,7 @@
 /*
- * A tracer of this very program: puts a trap in place of each static probe's nop (wheel/base/probes.h), and writes down what comes by. One thread
- * at a time; x86-64 alone, where the probes were built in.
+ * A tracer of this very program: puts a trap in place of each static probe's nop
+ * (wheel/base/probes.h), and writes down what comes by. One thread at a time; x86-64 alone, where
+ * the probes were built in.
  */
 #ifndef TEST_SUPPORT_TRACER_H
 #define TEST_SUPPORT_TRACER_H
@@ -15,7 +16,10 @@ struct traced {
 	uint64_t arguments[TRACER_ARGUMENTS];
 };
 
-/* Arms all probes of the library. False: there are none, or this is not a place where they can be armed. */
+/*
+ * Arms all probes of the library. False: there are none, or this is not a place where they can be
+ * armed.
+ */
 bool tracer_open(void);
 
 /* What has come by since tracer_open, or since the last tracer_forget. */

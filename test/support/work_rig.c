@@ -95,7 +95,8 @@ void job_post_delayed(struct job *job, enum tw_priority priority, uint64_t delay
 
 void job_post_timeout(struct job *job, int64_t timeout_ns)
 {
-	post(job, (struct tw_scheduler_task){.flags = TW_SCHEDULER_TASK_TIMEOUT, .timeout_ns = timeout_ns});
+	post(job, (struct tw_scheduler_task){.flags = TW_SCHEDULER_TASK_TIMEOUT,
+					     .timeout_ns = timeout_ns});
 }
 
 void expect_told(const struct job *job, enum tw_fate fate, int result)

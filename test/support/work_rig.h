@@ -1,6 +1,6 @@
 /*
- * A scheduler on a clock that the test moves by hand, with a manual host, and jobs: tasks that write down what became of them, and take
- * time on that clock.
+ * A scheduler on a clock that the test moves by hand, with a manual host, and jobs: tasks that
+ * write down what became of them, and take time on that clock.
  */
 #ifndef TEST_SUPPORT_WORK_RIG_H
 #define TEST_SUPPORT_WORK_RIG_H
@@ -17,7 +17,9 @@ struct work_rig {
 	unsigned ran; /* turns so far; order[] has their jobs' ids */
 };
 
-/* On a manual clock, with a service that the test drives; cfg NULL: manual host, `wanted` counted. */
+/*
+ * On a manual clock, with a service that the test drives; cfg NULL: manual host, `wanted` counted.
+ */
 void work_rig_open(struct work_rig *rig, const struct tw_scheduler_config *cfg);
 void work_rig_close(struct work_rig *rig);
 
@@ -62,7 +64,8 @@ void expect_told(const struct job *job, enum tw_fate fate, int result);
 
 /* The turns so far were those of these jobs. */
 void expect_order(const struct work_rig *rig, const int *ids, unsigned n);
-#define EXPECT_ORDER(rig, ...) \
-	expect_order((rig), (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+#define EXPECT_ORDER(rig, ...)                          \
+	expect_order((rig), (const int[]){__VA_ARGS__}, \
+		     sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
 #endif

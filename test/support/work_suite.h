@@ -1,4 +1,7 @@
-/* What suites of tests on one work rig (work_rig.h) begin with: the rig, opened as it usually is, and a run of all that is ready. */
+/*
+ * What suites of tests on one work rig (work_rig.h) begin with: the rig, opened as it usually is,
+ * and a run of all that is ready.
+ */
 #ifndef TEST_SUPPORT_WORK_SUITE_H
 #define TEST_SUPPORT_WORK_SUITE_H
 

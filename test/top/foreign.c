@@ -26,16 +26,19 @@ static const char *answer_of(const char *what)
 static int listen_as(pid_t pid)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tickwheel/%d/0", (int)pid);
+	int length =
+	    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tickwheel/%d/0", (int)pid);
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	return fd < 0 || bind(fd, (const struct sockaddr *)&address, size) || listen(fd, 4) ? -1 : fd;
+	return fd < 0 || bind(fd, (const struct sockaddr *)&address, size) || listen(fd, 4) ? -1
+											    : fd;
 }
 
 int main(int argc, char **argv)
 {
 	const char *answer = answer_of(argc > 1 ? argv[1] : "");
-	struct pollfd ends[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = listen_as(getpid()), .events = POLLIN}};
+	struct pollfd ends[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
+				 {.fd = listen_as(getpid()), .events = POLLIN}};
 	if (ends[1].fd < 0)
 		return 1;
 	puts("ready");

@@ -60,8 +60,10 @@ int main(void)
 	tw_group group;
 	char byte;
 	sem_init(&to_end, 0, 0);
-	const struct tw_service_config config = {.size = sizeof config, .workers = 4, .max_workers = 8};
-	const struct tw_limiter_config limits = {.size = sizeof limits, .max_concurrency = 4, .max_pending = 4};
+	const struct tw_service_config config = {
+	    .size = sizeof config, .workers = 4, .max_workers = 8};
+	const struct tw_limiter_config limits = {
+	    .size = sizeof limits, .max_concurrency = 4, .max_pending = 4};
 	const struct tw_period often = {.size = sizeof often, .period_ns = 10 * TW_MILLISECOND};
 	check(tw_service_create(&service, &config));
 	check(tw_service_create(&other, NULL));

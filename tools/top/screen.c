@@ -33,7 +33,8 @@ void screen_line(struct screen *screen)
 }
 
 /* Appends one character if it has room in the line, and below the column `limit`. */
-static bool append(struct screen *screen, const char *at, size_t bytes, unsigned width, unsigned limit)
+static bool append(struct screen *screen, const char *at, size_t bytes, unsigned width,
+		   unsigned limit)
 {
 	if (screen->count == 0 || screen->count > screen->rows)
 		return false;

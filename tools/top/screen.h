@@ -25,7 +25,8 @@ void screen_clear(struct screen *screen, unsigned columns, unsigned rows);
 void screen_line(struct screen *screen);
 
 /* Appends to the line. Bytes that cannot be printed are shown as '?'. */
-__attribute__((format(printf, 2, 3))) void screen_put(struct screen *screen, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void screen_put(struct screen *screen, const char *format,
+						      ...);
 
 /* Appends text as a field: cut, or filled with spaces, to `width` columns. */
 void screen_field(struct screen *screen, const char *text, unsigned width);

@@ -29,7 +29,9 @@ static bool read_line(const char *line, struct source *source)
 {
 	const char *name = strstr(line, " @tickwheel/");
 	char end;
-	return name && sscanf(name, " @tickwheel/%d/%u%c", &source->pid, &source->number, &end) == 3 && end == '\n';
+	return name &&
+	       sscanf(name, " @tickwheel/%d/%u%c", &source->pid, &source->number, &end) == 3 &&
+	       end == '\n';
 }
 
 static bool is_known(const struct source *known, size_t n, const struct source *source)
@@ -47,7 +49,8 @@ size_t source_list(int pid, struct source *out, size_t room)
 	FILE *sockets = fopen("/proc/net/unix", "re");
 	while (sockets && n < room && fgets(line, sizeof line, sockets)) {
 		struct source source;
-		if (read_line(line, &source) && (!pid || source.pid == pid) && !is_known(out, n, &source))
+		if (read_line(line, &source) && (!pid || source.pid == pid) &&
+		    !is_known(out, n, &source))
 			out[n++] = source;
 	}
 	if (sockets)
@@ -83,7 +86,8 @@ void source_explain(int pid, char why[SOURCE_TEXT])
 		return;
 	}
 	source_command(pid, command, sizeof command);
-	snprintf(why, SOURCE_TEXT, "process %d (%s) publishes no service: it has to call tw_service_publish", pid,
+	snprintf(why, SOURCE_TEXT,
+		 "process %d (%s) publishes no service: it has to call tw_service_publish", pid,
 		 command);
 }
 
@@ -99,15 +103,16 @@ static int connect_to(const struct source *source)
 {
 	const struct timeval limit = {.tv_sec = 1};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int length =
-	    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tickwheel/%d/%u", source->pid, source->number);
+	int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tickwheel/%d/%u",
+			      source->pid, source->number);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit); /* of connect */
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
-	if (connect(fd, (const struct sockaddr *)&address, size) == 0 && is_answered_by(fd, source->pid))
+	if (connect(fd, (const struct sockaddr *)&address, size) == 0 &&
+	    is_answered_by(fd, source->pid))
 		return fd;
 	close(fd);
 	return -1;
@@ -139,12 +144,14 @@ static char *read_all(int fd)
 	return NULL;
 }
 
-static void explain_page(const struct source *source, enum page_fault fault, int format, char why[SOURCE_TEXT])
+static void explain_page(const struct source *source, enum page_fault fault, int format,
+			 char why[SOURCE_TEXT])
 {
 	int pid = source->pid;
 	if (fault == PAGE_OTHER_FORMAT)
 		snprintf(why, SOURCE_TEXT,
-			 "process %d has format %d, this viewer reads format %d: take the tickwheel-top of its version",
+			 "process %d has format %d, this viewer reads format %d: take the "
+			 "tickwheel-top of its version",
 			 pid, format, PAGE_FORMAT);
 	else if (fault == PAGE_NO_MEMORY)
 		snprintf(why, SOURCE_TEXT, "no memory");

@@ -19,16 +19,17 @@
 
 static const char usage[] = "usage: tickwheel-top [-d SECONDS] [--once] [--service N] [PID]\n";
 
-static const char help[] = "Shows a service of a running process that has called tw_service_publish.\n"
-			   "\n"
-			   "  PID              the process; without it the only one that publishes a service\n"
-			   "  -d, --delay S    seconds between two looks: 0.1 to 60; default 0.5\n"
-			   "  -s, --service N  the process's service number N, counted from 1; default 1\n"
-			   "  -1, --once       looks twice, prints what it sees as text, and ends\n"
-			   "  -V, --version    prints the version\n"
-			   "  -h, --help       prints this\n"
-			   "\n"
-			   "Keys: q ends, Tab shows the process's next service.\n";
+static const char help[] =
+    "Shows a service of a running process that has called tw_service_publish.\n"
+    "\n"
+    "  PID              the process; without it the only one that publishes a service\n"
+    "  -d, --delay S    seconds between two looks: 0.1 to 60; default 0.5\n"
+    "  -s, --service N  the process's service number N, counted from 1; default 1\n"
+    "  -1, --once       looks twice, prints what it sees as text, and ends\n"
+    "  -V, --version    prints the version\n"
+    "  -h, --help       prints this\n"
+    "\n"
+    "Keys: q ends, Tab shows the process's next service.\n";
 
 struct options {
 	int pid;
@@ -73,8 +74,8 @@ static unsigned long read_number(const char *what, const char *text, unsigned lo
 
 __attribute__((noreturn)) static void print_version(void)
 {
-	printf("tickwheel-top %d.%d.%d, format %d\n", TW_VERSION_MAJOR, TW_VERSION_MINOR, TW_VERSION_PATCH,
-	       PAGE_FORMAT);
+	printf("tickwheel-top %d.%d.%d, format %d\n", TW_VERSION_MAJOR, TW_VERSION_MINOR,
+	       TW_VERSION_PATCH, PAGE_FORMAT);
 	exit(0);
 }
 
@@ -149,7 +150,8 @@ static struct source choose(int pid, unsigned long service)
 		fail(why);
 	}
 	if (service > n) {
-		snprintf(why, sizeof why, "process %d publishes %zu services, not %lu", pid, n, service);
+		snprintf(why, sizeof why, "process %d publishes %zu services, not %lu", pid, n,
+			 service);
 		fail(why);
 	}
 	return sources[service - 1];
@@ -182,7 +184,8 @@ static void draw(const struct view *view, bool on_terminal)
 
 static void show_once(struct view *view, const struct source *source, const struct options *options)
 {
-	const struct timespec delay = {options->delay_ms / 1000, options->delay_ms % 1000 * 1000000L};
+	const struct timespec delay = {options->delay_ms / 1000,
+				       options->delay_ms % 1000 * 1000000L};
 	take(view, source);
 	nanosleep(&delay, NULL);
 	take(view, source);

@@ -55,7 +55,8 @@ static void remember_lateness(struct view *view)
 {
 	struct tw_histogram late = window(&view->now.lateness, &view->before.lateness);
 	if (view->history == VIEW_HISTORY)
-		memmove(view->late_ns, view->late_ns + 1, (VIEW_HISTORY - 1) * sizeof *view->late_ns);
+		memmove(view->late_ns, view->late_ns + 1,
+			(VIEW_HISTORY - 1) * sizeof *view->late_ns);
 	else
 		view->history++;
 	view->late_ns[view->history - 1] = tw_histogram_percentile(&late, 0.99);
@@ -99,14 +100,16 @@ static void begin(struct screen *screen, const char *label)
 	screen_field(screen, label, LABEL);
 }
 
-static void put_value(const struct view *view, struct screen *screen, const char *name, const char *text)
+static void put_value(const struct view *view, struct screen *screen, const char *name,
+		      const char *text)
 {
 	char number[NUMBER];
-	screen_put(screen, "%s%s %s", screen->width > LABEL ? "  " : "", short_number(number, value(view, name)), text);
+	screen_put(screen, "%s%s %s", screen->width > LABEL ? "  " : "",
+		   short_number(number, value(view, name)), text);
 }
 
-static void put_rate(const struct view *view, struct screen *screen, const char *text, const char *name,
-		     const char *label)
+static void put_rate(const struct view *view, struct screen *screen, const char *text,
+		     const char *name, const char *label)
 {
 	char number[NUMBER];
 	screen_put(screen, "%s%s %s/s", screen->width > LABEL ? "  " : "", text,
@@ -120,8 +123,8 @@ static void draw_title(const struct view *view, struct screen *screen)
 		if (strcmp(view->now.samples[i].name, "build_info") == 0)
 			page_label(&view->now.samples[i], "version", version, sizeof version);
 	screen_line(screen);
-	screen_put(screen, "tickwheel-top  %s (%d)  service \"%s\"  tickwheel %s", view->command, view->pid,
-		   view->now.service, version);
+	screen_put(screen, "tickwheel-top  %s (%d)  service \"%s\"  tickwheel %s", view->command,
+		   view->pid, view->now.service, version);
 }
 
 static void draw_timers(const struct view *view, struct screen *screen)
@@ -165,7 +168,8 @@ static void draw_workers(const struct view *view, struct screen *screen)
 	for (unsigned long i = 0; i < BAR; i++)
 		screen_put(screen, "%s", i < full ? "|" : ".");
 	screen_put(screen, "]");
-	screen_put(screen, " %.0f of %.0f busy, at most %.0f", busy, workers, value(view, "pool_max_workers"));
+	screen_put(screen, " %.0f of %.0f busy, at most %.0f", busy, workers,
+		   value(view, "pool_max_workers"));
 	put_value(view, screen, "pool_queued", "queued");
 	if (value(view, "pool_at_max") > 0)
 		screen_put(screen, "  FULL");
@@ -185,14 +189,17 @@ static void draw_sparkline(const struct view *view, struct screen *screen)
 {
 	char time[NUMBER];
 	uint64_t most = 1;
-	unsigned from = screen->width + 2, room = screen->columns > from + 12 ? screen->columns - from - 12 : 0;
+	unsigned from = screen->width + 2,
+		 room = screen->columns > from + 12 ? screen->columns - from - 12 : 0;
 	unsigned n = view->history < room ? view->history : room;
 	const uint64_t *late_ns = view->late_ns + view->history - n;
 	for (unsigned i = 0; i < n; i++)
 		most = late_ns[i] > most ? late_ns[i] : most;
 	screen_put(screen, "  ");
 	for (unsigned i = 0; i < n; i++)
-		screen_put(screen, "%s", bar(screen, late_ns[i] ? 1 + (unsigned)((late_ns[i] - 1) * 8 / most) : 0));
+		screen_put(
+		    screen, "%s",
+		    bar(screen, late_ns[i] ? 1 + (unsigned)((late_ns[i] - 1) * 8 / most) : 0));
 	if (most > 1)
 		screen_put(screen, " <= %s", short_time(time, (double)most));
 }
@@ -206,7 +213,10 @@ static void draw_latency(const struct view *view, struct screen *screen, const c
 	begin(screen, label);
 	for (unsigned i = 0; i < 3; i++)
 		screen_field(
-		    screen, seen.count ? short_time(time, (double)tw_histogram_percentile(&seen, shares[i])) : "-", 10);
+		    screen,
+		    seen.count ? short_time(time, (double)tw_histogram_percentile(&seen, shares[i]))
+			       : "-",
+		    10);
 }
 
 static void draw_latencies(const struct view *view, struct screen *screen)
@@ -227,7 +237,8 @@ static void draw_latencies(const struct view *view, struct screen *screen)
 
 static int older_first(const void *a, const void *b)
 {
-	const struct page_sample *x = *(const struct page_sample *const *)a, *y = *(const struct page_sample *const *)b;
+	const struct page_sample *x = *(const struct page_sample *const *)a,
+				 *y = *(const struct page_sample *const *)b;
 	return (x->value < y->value) - (x->value > y->value);
 }
 
@@ -240,7 +251,8 @@ static unsigned name_width(const struct screen *screen)
 	return screen->columns > 80 ? NAME + (screen->columns - 80) / 2 : NAME;
 }
 
-static void put_label(struct screen *screen, const struct page_sample *run, const char *label, unsigned width)
+static void put_label(struct screen *screen, const struct page_sample *run, const char *label,
+		      unsigned width)
 {
 	char text[PAGE_NAME];
 	page_label(run, label, text, sizeof text);

@@ -92,9 +92,10 @@ bool tw__clock_inherited(const tw_clock *clock)
 /* Under the registry's lock, which a forked child can take, whatever was going on (fork.h). */
 static struct {
 	tw_clock *clock; /* NULL: monotonic */
-	bool by_hand;    /* it is a manual one; asked of the parent's in a child, where it may be gone */
-	uint64_t made;   /* services that were made, or are being made */
-	uint32_t born;   /* tw__fork_generation */
+	/* it is a manual one; asked of the parent's in a child, where it may be gone */
+	bool by_hand;
+	uint64_t made; /* services that were made, or are being made */
+	uint32_t born; /* tw__fork_generation */
 } process;
 
 /* A forked child has made no service yet, and cannot use a clock that its parent moves. */

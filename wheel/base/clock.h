@@ -13,8 +13,8 @@ struct tw__clock_listener {
 	/* The clock stands at another instant: returns when what is due has been handed over. */
 	void (*moved)(struct tw__clock_listener *listener);
 	/*
-	 * The next instant at which it wants to be told, later than the one it was last told; UINT64_MAX: the end of the
-	 * advance will do.
+	 * The next instant at which it wants to be told, later than the one it was last told;
+	 * UINT64_MAX: the end of the advance will do.
 	 */
 	uint64_t (*next_ns)(struct tw__clock_listener *listener);
 	bool by_itself; /* it has a tick thread; told after the others, who may bring it work */
@@ -22,19 +22,22 @@ struct tw__clock_listener {
 
 struct tw__clock_ops {
 	uint64_t (*now)(const tw_clock *clock);
-	bool runs;     /* it moves by itself */
-	int id;        /* the kernel's clock of the same scale, for descriptors; negative: there is none */
+	bool runs; /* it moves by itself */
+	/* the kernel's clock of the same scale, for descriptors; negative: there is none */
+	int id;
 	bool by_alarm; /* the tick thread needs the alarm to sleep on */
 	/*
-	 * The tick thread sleeps until the gate's bell is rung or the deadline has come; or less. The deadline is on the clock's own
-	 * scale, for one that does not run on CLOCK_MONOTONIC's (UINT64_MAX: none). Waking is the gate's affair: it rings on
-	 * the futex, or on the alarm where there is one.
+	 * The tick thread sleeps until the gate's bell is rung or the deadline has come; or less.
+	 * The deadline is on the clock's own scale, for one that does not run on CLOCK_MONOTONIC's
+	 * (UINT64_MAX: none). Waking is the gate's affair: it rings on the futex, or on the alarm
+	 * where there is one.
 	 */
 	void (*sleep)(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns);
 	void (*listen)(tw_clock *clock, struct tw__clock_listener *listener);
 	void (*unlisten)(tw_clock *clock, struct tw__clock_listener *listener);
 	bool (*inherited)(
-	    const tw_clock *clock); /* a parent of this forked process has made it; NULL: serves children too */
+	    /* a parent of this forked process has made it; NULL: serves children too */
+	    const tw_clock *clock);
 };
 
 struct tw_clock {

@@ -7,8 +7,8 @@
 /* ------------------------------------------------------------------ buckets */
 
 /*
- * The bucket of a duration. One nanosecond less chooses it, so that a power of two is the upper bound of a bucket and not the
- * beginning of the next one.
+ * The bucket of a duration. One nanosecond less chooses it, so that a power of two is the upper
+ * bound of a bucket and not the beginning of the next one.
  */
 static unsigned bucket_of(uint64_t ns)
 {
@@ -34,7 +34,8 @@ uint64_t tw_histogram_bound(unsigned bucket)
 uint64_t tw_histogram_count_upto(const struct tw_histogram *histogram, uint64_t ns)
 {
 	uint64_t count = 0;
-	for (unsigned i = 0; histogram && i < TW_HISTOGRAM_BUCKETS && tw_histogram_bound(i) <= ns; i++)
+	for (unsigned i = 0; histogram && i < TW_HISTOGRAM_BUCKETS && tw_histogram_bound(i) <= ns;
+	     i++)
 		count += histogram->buckets[i];
 	return count;
 }
@@ -46,7 +47,8 @@ static uint64_t at_rank(const struct tw_histogram *histogram, uint64_t rank)
 	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++) {
 		seen += histogram->buckets[i];
 		if (seen >= rank && seen)
-			return tw_histogram_bound(i) < histogram->max_ns ? tw_histogram_bound(i) : histogram->max_ns;
+			return tw_histogram_bound(i) < histogram->max_ns ? tw_histogram_bound(i)
+									 : histogram->max_ns;
 	}
 	return 0;
 }
@@ -77,7 +79,8 @@ int tw_histogram_add(struct tw_histogram *sum, const struct tw_histogram *other)
 	return 0;
 }
 
-static bool histogram_is_earlier(const struct tw_histogram *earlier, const struct tw_histogram *later)
+static bool histogram_is_earlier(const struct tw_histogram *earlier,
+				 const struct tw_histogram *later)
 {
 	bool is = earlier->count <= later->count && earlier->sum_ns <= later->sum_ns;
 	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++)

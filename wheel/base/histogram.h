@@ -1,6 +1,7 @@
 /*
- * Distributions of durations: log-linear counters, eight to each power of two, so that a percentile is at most 1/8 too high.
- * One thread adds, any thread reads. What a reader gets is a struct tw_histogram (tickwheel/stats.h), which has the same buckets.
+ * Distributions of durations: log-linear counters, eight to each power of two, so that a percentile
+ * is at most 1/8 too high. One thread adds, any thread reads. What a reader gets is a struct
+ * tw_histogram (tickwheel/stats.h), which has the same buckets.
  */
 #ifndef TW_WHEEL_HISTOGRAM_H
 #define TW_WHEEL_HISTOGRAM_H

@@ -9,7 +9,8 @@
 /*
  * Tells the misuse hook why a call is refused, and returns `error`, so that a check reads
  *
- *     return tw__misuse(-EINVAL, "tw_pool_create: workers %u is above %u", workers, TW__WORKERS_MAX);
+ *     return tw__misuse(-EINVAL, "tw_pool_create: workers %u is above %u", workers,
+ *     TW__WORKERS_MAX);
  *
  * Call it without locks held: the hook is user code. test/misuse.sh refuses an -EINVAL, -E2BIG or
  * -ERANGE of bad input that has no text, and a text that no test expects.
@@ -24,6 +25,7 @@
 
 /* Macros, so that the compiler and the analyzers see the value of an answer. What they call: */
 __attribute__((format(printf, 1, 2), cold)) void tw__misuse_tell(const char *format, ...);
-__attribute__((format(printf, 2, 3), cold)) void tw__refuse_tell(const char *call, const char *format, ...);
+__attribute__((format(printf, 2, 3), cold)) void tw__refuse_tell(const char *call,
+								 const char *format, ...);
 
 #endif

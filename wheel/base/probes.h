@@ -1,7 +1,9 @@
 /*
- * Static probes for tracers (USDT): bpftrace, perf, SystemTap and gdb see them as tickwheel:NAME. Each is one nop until a tracer
- * arms it; its arguments are what the code has at hand there, so nothing is computed for it. Built in where the compiler finds
- * sys/sdt.h (Debian: systemtap-sdt-dev) unless PROBES=0 is given to make; otherwise there is nothing, not even the nop.
+ * Static probes for tracers (USDT): bpftrace, perf, SystemTap and gdb see them as tickwheel:NAME.
+ * Each is one nop until a tracer arms it; its arguments are what the code has at hand there, so
+ * nothing is computed for it. Built in where the compiler finds sys/sdt.h (Debian:
+ * systemtap-sdt-dev) unless PROBES=0 is given to make; otherwise there is nothing, not even the
+ * nop.
  *
  *   probe      arguments                                       on which thread, when
  *   arm        service, slot, generation, deadline_ns          the scheduling thread: published
@@ -9,14 +11,15 @@
  *   cancel     service, slot, generation, enum tw_outcome      the calling thread; tw_cancel_wait:
  *                                                              before it waits
  *   reset      service, slot, generation, deadline_ns, result  the calling thread
- *   file       service, slot, generation, tick                 the driver: from a lane into the wheel
- *   handover   service, batch, n, tick                         the driver, before it offers the batch
- *                                                              to an executor
- *   run        service, slot, generation, fn, late_ns          a worker, before it calls fn; late_ns:
- *                                                              since its tick was due
+ *   file       service, slot, generation, tick                 the driver: from lane to wheel
+ *   handover   service, batch, n, tick                         the driver, before it offers
+ *                                                              the batch to an executor
+ *   run        service, slot, generation, fn, late_ns          a worker, before it calls fn;
+ *                                                              late_ns: since its tick was due
  *   done       service, slot, generation, run_ns               likewise: fn has returned
  *
- * Slot and generation together name a timer, as tw_service_dump lists it. docs/tracing.md has recipes.
+ * Slot and generation together name a timer, as tw_service_dump lists it. docs/tracing.md has
+ * recipes.
  */
 #ifndef TW_WHEEL_PROBES_H
 #define TW_WHEEL_PROBES_H

@@ -1,9 +1,11 @@
 /*
  * CPU quotas of control groups.
  *
- *   1. /proc/self/mountinfo says where control groups are mounted, and which group the mount shows as its root.
+ *   1. /proc/self/mountinfo says where control groups are mounted, and which group the mount shows
+ *      as its root.
  *   2. /proc/self/cgroup says which group the process is in.
- *   3. That group's directory and all above it, up to the mount, may each have a quota. The smallest one counts.
+ *   3. That group's directory and all above it, up to the mount, may each have a quota. The
+ *      smallest one counts.
  */
 #include "wheel/base/quota.h"
 
@@ -71,7 +73,8 @@ static bool parse_mount(const char *line, struct mount *mount)
 /* "0::/group" (v2), "4:cpu,cpuacct:/group" (v1) */
 static bool parse_group(char *line, bool v2, char group[PATH_ROOM])
 {
-	char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+	char *controllers = strchr(line, ':'),
+	     *path = controllers ? strchr(controllers + 1, ':') : NULL;
 	if (!path)
 		return false;
 	controllers++;
@@ -95,7 +98,8 @@ static bool find_group(const char *root, bool v2, char group[PATH_ROOM])
 }
 
 /* The first numbers of a file, one after the other. False: there are fewer, as in "max 100000". */
-static bool read_numbers(const char *root, const char *directory, const char *name, long long *const out[], size_t n)
+static bool read_numbers(const char *root, const char *directory, const char *name,
+			 long long *const out[], size_t n)
 {
 	char line[64] = "", *at = line, *end;
 	FILE *file = open_under(root, directory, name);
@@ -149,7 +153,10 @@ static unsigned smallest_quota(const char *root, const struct mount *mount, char
 	}
 }
 
-/* The group's path below the mount. A group that the mount does not show: the mount's root, which is what a container sees. */
+/*
+ * The group's path below the mount. A group that the mount does not show: the mount's root, which
+ * is what a container sees.
+ */
 static char *below_mount(const struct mount *mount, char *group)
 {
 	size_t n = strcmp(mount->shown, "/") == 0 ? 0 : strlen(mount->shown);

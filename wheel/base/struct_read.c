@@ -24,9 +24,11 @@ int tw__struct_misuse(const char *type, size_t known, const void *in, int error)
 	size_t size;
 	memcpy(&size, in, sizeof size);
 	if (error == -E2BIG)
-		return tw__misuse(-E2BIG, "struct %s: bytes beyond the %zu known ones are not 0", type, known);
+		return tw__misuse(-E2BIG, "struct %s: bytes beyond the %zu known ones are not 0",
+				  type, known);
 	if (error == -EINVAL)
-		return tw__misuse(-EINVAL, "struct %s: size %zu is too small: use TW_INIT(%s)", type, size, type);
+		return tw__misuse(-EINVAL, "struct %s: size %zu is too small: use TW_INIT(%s)",
+				  type, size, type);
 	return error;
 }
 
@@ -39,7 +41,8 @@ int tw__out_misuse(const char *call, const char *type, const size_t *size)
 {
 	if (!size)
 		return tw__refuse(-EINVAL, call, "out is NULL");
-	return tw__misuse(-EINVAL, "struct %s: size %zu is too small: use TW_INIT(%s)", type, *size, type);
+	return tw__misuse(-EINVAL, "struct %s: size %zu is too small: use TW_INIT(%s)", type, *size,
+			  type);
 }
 
 void tw__struct_write(void *out, const void *known, size_t known_size)
@@ -54,7 +57,8 @@ void tw__struct_write(void *out, const void *known, size_t known_size)
 
 bool tw__executor_is_sound(const tw_executor *executor)
 {
-	return executor->ops && executor->ops->size >= sizeof *executor->ops && executor->ops->submit;
+	return executor->ops && executor->ops->size >= sizeof *executor->ops &&
+	       executor->ops->submit;
 }
 
 static bool all_zero(const void *at, size_t n)

@@ -8,31 +8,38 @@
 #include "tickwheel/executor.h"
 
 /*
- * Copies a struct that begins with its size, from a caller that may be older or newer. -EINVAL: smaller than `least`;
- * -E2BIG: what the library does not know is not zero.
+ * Copies a struct that begins with its size, from a caller that may be older or newer. -EINVAL:
+ * smaller than `least`; -E2BIG: what the library does not know is not zero.
  */
 int tw__struct_read(void *out, size_t known, size_t least, const void *in);
 
 /*
- * The same with texts for the misuse hook. `last` is the last member that the oldest caller has not.
+ * The same with texts for the misuse hook. `last` is the last member that the oldest caller has
+ * not.
  *
  *     r = TW__STRUCT_READ(tw_close_options, &known, flags, options);
  */
 #define TW__STRUCT_READ(type, out, last, in) \
 	tw__struct_read_or_tell(#type, out, sizeof *(out), offsetof(struct type, last), in)
-int tw__struct_read_or_tell(const char *type, void *out, size_t known, size_t least, const void *in);
+int tw__struct_read_or_tell(const char *type, void *out, size_t known, size_t least,
+			    const void *in);
 
 /* Tells the hook why tw__struct_read or tw__config_copy answered `error`, and returns it. */
 int tw__struct_misuse(const char *type, size_t known, const void *in, int error);
 
-/* What a call that fills *out begins with: 0; -EINVAL, with a text: NULL, or `second` does not fit. */
+/*
+ * What a call that fills *out begins with: 0; -EINVAL, with a text: NULL, or `second` does not fit.
+ */
 #define TW__OUT_CHECK(type, out, second)                       \
 	((out) && (out)->size >= offsetof(struct type, second) \
 	     ? 0                                               \
 	     : tw__out_misuse(__func__, #type, (out) ? &(out)->size : NULL))
 int tw__out_misuse(const char *call, const char *type, const size_t *size);
 
-/* Fills a struct of such a caller, who has set its size: copies what the caller knows, and clears the rest. */
+/*
+ * Fills a struct of such a caller, who has set its size: copies what the caller knows, and clears
+ * the rest.
+ */
 void tw__struct_write(void *out, const void *known, size_t known_size);
 
 /* As tw__struct_read, for a config: its size may be 0 if all else is 0 too. */
@@ -41,7 +48,8 @@ int tw__config_copy(void *out, size_t known, size_t least, const void *in);
 /* As TW__STRUCT_READ, for a config. A config that is NULL is all 0. */
 #define TW__CONFIG_READ(type, out, last, in) \
 	tw__config_read_or_tell(#type, out, sizeof *(out), offsetof(struct type, last), in)
-int tw__config_read_or_tell(const char *type, void *out, size_t known, size_t least, const void *in);
+int tw__config_read_or_tell(const char *type, void *out, size_t known, size_t least,
+			    const void *in);
 
 /* Whether a program's executor may be used, and the text for one that may not. */
 #define TW__UNSOUND "executor has no ops, or ops without size or submit"

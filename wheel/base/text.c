@@ -8,8 +8,8 @@
 /* -------------------------------------------------------------------- UTF-8 */
 
 /*
- * The length of the character that begins here, if it is well-formed UTF-8 (RFC 3629) and no control
- * character; else 0. It ends the look at a zero byte.
+ * The length of the character that begins here, if it is well-formed UTF-8 (RFC 3629) and no
+ * control character; else 0. It ends the look at a zero byte.
  */
 static unsigned printable_length(const unsigned char *at)
 {
@@ -17,7 +17,8 @@ static unsigned printable_length(const unsigned char *at)
 		return *at >= 0x20 && *at != 0x7f;
 	unsigned length = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : 2;
 	uint32_t c = *at & (0x7fu >> length);
-	static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000}; /* below 0xa0: control characters */
+	/* below 0xa0: control characters */
+	static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000};
 	if (*at < 0xc2 || *at > 0xf4)
 		return 0;
 	for (unsigned i = 1; i < length; i++) {

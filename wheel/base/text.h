@@ -9,7 +9,8 @@
 /* How bytes that are not printable UTF-8 are shown. */
 enum tw__text_style {
 	TW__TEXT_PLAIN, /* \xHH */
-	TW__TEXT_LABEL  /* \\xHH: in the value of a Prometheus label only \\, \" and \n may follow a backslash */
+	/* \\xHH: in the value of a Prometheus label only \\, \" and \n may follow a backslash */
+	TW__TEXT_LABEL
 };
 
 /*

@@ -33,7 +33,8 @@ int tw__choose_stack(struct tw_service_config *config)
 }
 
 /* Positive errno, as the pthread calls. */
-static int set_attributes(pthread_attr_t *attr, const struct tw_service_config *config, bool is_tick_thread)
+static int set_attributes(pthread_attr_t *attr, const struct tw_service_config *config,
+			  bool is_tick_thread)
 {
 	int r = config->stack_size ? pthread_attr_setstacksize(attr, config->stack_size) : 0;
 #ifdef __GLIBC__
@@ -50,11 +51,11 @@ static int set_attributes(pthread_attr_t *attr, const struct tw_service_config *
 }
 
 /*
- * A C library without that attribute (musl): the new thread inherits the processors of its maker, who takes them on for so long.
- * Positive errno, as the pthread calls.
+ * A C library without that attribute (musl): the new thread inherits the processors of its maker,
+ * who takes them on for so long. Positive errno, as the pthread calls.
  */
-static int thread_create(pthread_t *thread, const pthread_attr_t *attr, const struct tw_service_config *config,
-			 void *(*main)(void *), void *arg)
+static int thread_create(pthread_t *thread, const pthread_attr_t *attr,
+			 const struct tw_service_config *config, void *(*main)(void *), void *arg)
 {
 #ifndef __GLIBC__
 	cpu_set_t own;
@@ -72,8 +73,8 @@ static int thread_create(pthread_t *thread, const pthread_attr_t *attr, const st
 	return pthread_create(thread, attr, main, arg);
 }
 
-int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix, bool is_tick_thread,
-	      void *(*main)(void *), void *arg)
+int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix,
+	      bool is_tick_thread, void *(*main)(void *), void *arg)
 {
 	pthread_attr_t attr;
 	sigset_t mask, before;
@@ -109,12 +110,13 @@ int tw__refused_by_limits(const char *call, int error)
 	char addresses[32], locked[32];
 	if (error != -EAGAIN && error != -ENOMEM)
 		return error;
-	return tw__misuse(error,
-			  "%s: the system refuses %s; see ulimit -u, ulimit -v (%s) and, after mlockall, "
-			  "ulimit -l (%s)",
-			  call, error == -EAGAIN ? "a thread" : "memory",
-			  limit_text(addresses, sizeof addresses, RLIMIT_AS),
-			  limit_text(locked, sizeof locked, RLIMIT_MEMLOCK));
+	return tw__misuse(
+	    error,
+	    "%s: the system refuses %s; see ulimit -u, ulimit -v (%s) and, after mlockall, "
+	    "ulimit -l (%s)",
+	    call, error == -EAGAIN ? "a thread" : "memory",
+	    limit_text(addresses, sizeof addresses, RLIMIT_AS),
+	    limit_text(locked, sizeof locked, RLIMIT_MEMLOCK));
 }
 
 unsigned tw__cpus_within(unsigned cpus, unsigned quota)

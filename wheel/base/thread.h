@@ -1,6 +1,6 @@
 /*
- * Threads that the library makes: named, deaf to signals but for those that report their own faults (G13), with
- * the stack, processors and policy that the config asks for.
+ * Threads that the library makes: named, deaf to signals but for those that report their own faults
+ * (G13), with the stack, processors and policy that the config asks for.
  */
 #ifndef TW_WHEEL_SPAWN_H
 #define TW_WHEEL_SPAWN_H
@@ -10,24 +10,30 @@
 #include "tickwheel/service.h"
 
 /*
- * Its name is the config's prefix followed by `suffix`. The scheduling policy goes to the tick thread only. 0, -EAGAIN, -ENOMEM,
- * -EPERM or -EINVAL.
+ * Its name is the config's prefix followed by `suffix`. The scheduling policy goes to the tick
+ * thread only. 0, -EAGAIN, -ENOMEM, -EPERM or -EINVAL.
  */
-int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix, bool is_tick_thread,
-	      void *(*main)(void *), void *arg);
+int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix,
+	      bool is_tick_thread, void *(*main)(void *), void *arg);
 
-/* Sets the default of stack_size, which is smaller where new memory is locked (reserve.h). 0, -EAGAIN or -ENOMEM. */
+/*
+ * Sets the default of stack_size, which is smaller where new memory is locked (reserve.h). 0,
+ * -EAGAIN or -ENOMEM.
+ */
 int tw__choose_stack(struct tw_service_config *config);
 
 /*
- * Tells the misuse hook which limits can have refused a thread (-EAGAIN) or memory (-ENOMEM). Returns `error`, whatever it is.
- * Call it without locks held: the hook is user code.
+ * Tells the misuse hook which limits can have refused a thread (-EAGAIN) or memory (-ENOMEM).
+ * Returns `error`, whatever it is. Call it without locks held: the hook is user code.
  */
 int tw__refused_by_limits(const char *call, int error);
 
 enum { TW__WORKERS_MAX = 1024, TW__MAX_WORKERS_DEFAULT = 64 };
 
-/* The processors that the process may use: by its affinity, and by the CPU quota of its control groups. 1 .. 1024. */
+/*
+ * The processors that the process may use: by its affinity, and by the CPU quota of its control
+ * groups. 1 .. 1024.
+ */
 unsigned tw__usable_cpus(void);
 
 /* So many processors, within a quota (0: none). */

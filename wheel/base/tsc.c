@@ -26,7 +26,8 @@ static bool counter_is_the_clock(void)
 	if (!__get_cpuid(0x80000007, &a, &b, &c, &d) || !(d & 1u << 8))
 		return false;
 	char source[16] = "";
-	FILE *file = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
+	FILE *file =
+	    fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
 	if (!file)
 		return false;
 	bool tsc = fgets(source, sizeof source, file) && strcmp(source, "tsc\n") == 0;
@@ -43,10 +44,14 @@ void tw__counter_init(struct tw__counter *counter)
 	counter->usable = counter_is_the_clock();
 }
 
-/* A new pair and, if the last one is old enough to measure by, a new rate. The sequence is odd, and ours. */
+/*
+ * A new pair and, if the last one is old enough to measure by, a new rate. The sequence is odd, and
+ * ours.
+ */
 static void tsc_publish(struct tw__counter *counter, uint64_t count, uint64_t ns)
 {
-	uint64_t last_count = tw_load_relaxed(&counter->count), last_ns = tw_load_relaxed(&counter->ns);
+	uint64_t last_count = tw_load_relaxed(&counter->count),
+		 last_ns = tw_load_relaxed(&counter->ns);
 	uint64_t rate = tw_load_relaxed(&counter->rate);
 	if (last_ns && ns - last_ns < RATE_SPAN_NS)
 		return; /* the old pair serves to measure the rate by */

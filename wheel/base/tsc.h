@@ -1,19 +1,24 @@
 /*
- * The monotonic clock from the processor's counter register, for resets: not exact, but never behind the clock.
+ * The monotonic clock from the processor's counter register, for resets: not exact, but never
+ * behind the clock.
  *
- * A published pair {count, ns} and a rate turn a reading of the counter into an instant. Nobody has the duty of publishing: a reader
- * that finds the pair too old reads the clock, and publishes a new pair on the way (a try-lock: one of them does). So a
- * reading costs the register and one line that is written a few times a second, and a system that rests publishes nothing.
+ * A published pair {count, ns} and a rate turn a reading of the counter into an instant. Nobody has
+ * the duty of publishing: a reader that finds the pair too old reads the clock, and publishes a new
+ * pair on the way (a try-lock: one of them does). So a reading costs the register and one line that
+ * is written a few times a second, and a system that rests publishes nothing.
  *
- * Never behind: the pair's count was read before its ns, so the span counted is never too short; the rate was measured over 10 ms
- * or more; the kernel steers its clock by at most 500 ppm, and 1/1024 of the span is added (MAX_AGE_NS bounds it to 50 us);
- * SPECULATION_NS covers the register being read ahead of the caller's own reading. Only where the kernel's clock runs on
- * that very counter. (A privileged program that steers the clock by percents, with adjtimex ticks, is beyond this.)
+ * Never behind: the pair's count was read before its ns, so the span counted is never too short;
+ * the rate was measured over 10 ms or more; the kernel steers its clock by at most 500 ppm, and
+ * 1/1024 of the span is added (MAX_AGE_NS bounds it to 50 us); SPECULATION_NS covers the register
+ * being read ahead of the caller's own reading. Only where the kernel's clock runs on that very
+ * counter. (A privileged program that steers the clock by percents, with adjtimex ticks, is beyond
+ * this.)
  *
  * Pairing table
- *   TSC1  sequence: CAS acq_rel to odd, fields store-release, store-release to even -> sequence load-acquire, fields load-acquire,
- *       sequence load again: fields of one publication, or the reader goes to the clock. (H.-J. Boehm, "Can seqlocks get
- *       along with programming language memory models?", MSPC 2012.)
+ *   TSC1  sequence: CAS acq_rel to odd, fields store-release, store-release to even -> sequence
+ *       load-acquire, fields load-acquire, sequence load again: fields of one publication, or the
+ *       reader goes to the clock. (H.-J. Boehm, "Can seqlocks get along with programming language
+ *       memory models?", MSPC 2012.)
  */
 #ifndef TW_WHEEL_COUNTER_H
 #define TW_WHEEL_COUNTER_H
@@ -49,10 +54,13 @@ enum { TW__SPECULATION_NS = 200 };
 static inline uint64_t tw__counter_now(struct tw__counter *counter)
 {
 	uint64_t sequence = tw_load_acquire(&counter->sequence);
-	uint64_t count = tw_load_acquire(&counter->count), ns = tw_load_acquire(&counter->ns); /* TSC1 */
-	uint64_t rate = tw_load_acquire(&counter->rate), max_age = tw_load_acquire(&counter->max_age);
+	/* TSC1 */
+	uint64_t count = tw_load_acquire(&counter->count), ns = tw_load_acquire(&counter->ns);
+	uint64_t rate = tw_load_acquire(&counter->rate),
+		 max_age = tw_load_acquire(&counter->max_age);
 	uint64_t age = tw__counter_register() - count;
-	if (tw_unlikely(sequence & 1 || age >= max_age || tw_load_relaxed(&counter->sequence) != sequence))
+	if (tw_unlikely(sequence & 1 || age >= max_age ||
+			tw_load_relaxed(&counter->sequence) != sequence))
 		return tw__counter_slow_now(counter);
 	uint64_t span_ns = age * rate >> 32;
 	return ns + span_ns + span_ns / 1024 + TW__SPECULATION_NS;

@@ -23,14 +23,15 @@ static void pointer_restore(void *former)
 	current = former;
 }
 
-static const struct tw_context_hooks pointer_hooks = {sizeof pointer_hooks, tw_context_get, pointer_install,
-						      pointer_restore, NULL};
+static const struct tw_context_hooks pointer_hooks = {sizeof pointer_hooks, tw_context_get,
+						      pointer_install, pointer_restore, NULL};
 
 void tw__context_turn_on(void)
 {
 	const struct tw_context_hooks *none = NULL;
 	if (!tw__context_is_on())
-		(void)tw_cas_acq_rel(&tw__context_hooks, &none, &pointer_hooks); /* CONTEXT1; or another was faster */
+		/* CONTEXT1; or another was faster */
+		(void)tw_cas_acq_rel(&tw__context_hooks, &none, &pointer_hooks);
 }
 
 void *tw_context_get(void)
@@ -64,7 +65,11 @@ int tw_context_hooks_set(const struct tw_context_hooks *hooks)
 		return -EBUSY;
 	kept = read;
 	return tw_cas_acq_rel(&tw__context_hooks, &none, &kept) ? 0
-								: -EBUSY; /* CONTEXT1; else contexts are on for good */
+								/*
+								 * CONTEXT1; else contexts are on
+								 * for good
+								 */
+								: -EBUSY;
 }
 
 /* ------------------------------------------------------------------------ using */

@@ -1,5 +1,6 @@
 /*
- * Contexts for all that schedules (contract: tickwheel/context.h). Who takes something to run it later does:
+ * Contexts for all that schedules (contract: tickwheel/context.h). Who takes something to run it
+ * later does:
  *
  *     on taking it, on the caller's thread:   x->context = tw__context_capture();
  *     if it is then refused:                  tw__context_release(x->context);
@@ -9,16 +10,19 @@
  *                                             tw__context_leave(&saved);
  *     at its end, run or not, exactly once:   tw__context_release(x->context);
  *
- * Ownership: what capture returns is the caller's until it is given to release, which NULL may be, too. enter and leave take nothing; they
- * pair on one thread, and nest. All four may call hooks of the user's: not under a lock, but release may be given away under none
- * as well as called late. After a fork in the user's function: leave, and no more.
+ * Ownership: what capture returns is the caller's until it is given to release, which NULL may be,
+ * too. enter and leave take nothing; they pair on one thread, and nest. All four may call hooks of
+ * the user's: not under a lock, but release may be given away under none as well as called late.
+ * After a fork in the user's function: leave, and no more.
  *
- * A layer that keeps contexts of its own for what it schedules through timers tells the timers not to: TW_TASK_CONTEXT with context NULL,
- * or the timer's run is under the context twice (harmless), and captured twice (a cost).
+ * A layer that keeps contexts of its own for what it schedules through timers tells the timers not
+ * to: TW_TASK_CONTEXT with context NULL, or the timer's run is under the context twice (harmless),
+ * and captured twice (a cost).
  *
  * Pairing table
- *   CONTEXT1  tw__context_hooks: the hooks' fields, then CAS release (set) -> load acquire (whoever calls one). The look whether there are
- *       any is relaxed: a thread sees its own set; whoever runs something with a context acquired it from a thread that saw them.
+ *   CONTEXT1  tw__context_hooks: the hooks' fields, then CAS release (set) -> load acquire (whoever
+ *       calls one). The look whether there are any is relaxed: a thread sees its own set; whoever
+ *       runs something with a context acquired it from a thread that saw them.
  */
 #ifndef TW_WHEEL_CONTEXT_H
 #define TW_WHEEL_CONTEXT_H
@@ -29,7 +33,8 @@
 #include "tickwheel/context.h"
 
 /* What is in force; NULL: nobody has set a context or hooks. Set once. */
-extern __attribute__((visibility("hidden"))) _Atomic(const struct tw_context_hooks *) tw__context_hooks;
+extern __attribute__((
+    visibility("hidden"))) _Atomic(const struct tw_context_hooks *) tw__context_hooks;
 
 /* What a thread's context was before an enter. */
 struct tw__context_saved {

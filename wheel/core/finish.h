@@ -1,4 +1,7 @@
-/* The finish bell: threads that wait for the end of a run, of a group's members, or of a batch call sleep on it. */
+/*
+ * The finish bell: threads that wait for the end of a run, of a group's members, or of a batch call
+ * sleep on it.
+ */
 #ifndef TW_WHEEL_FINISH_H
 #define TW_WHEEL_FINISH_H
 

@@ -16,7 +16,9 @@ bool tw__inside(const tw_service *service)
 	return false;
 }
 
-/* What the thread runs, or NULL; in a forked child NULL. A run of a strand's series has no service. */
+/*
+ * What the thread runs, or NULL; in a forked child NULL. A run of a strand's series has no service.
+ */
 static const struct tw__run *current(void)
 {
 	const struct tw__run *run = tw__current_run;
@@ -26,7 +28,8 @@ static const struct tw__run *current(void)
 tw_timer tw_self(void)
 {
 	const struct tw__run *run = current();
-	return run && run->slot ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
+	return run && run->slot ? tw__handle_make(&run->service->slots, run->slot, run->generation)
+				: (tw_timer){0};
 }
 
 int tw_current(struct tw_run_info *out)

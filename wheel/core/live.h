@@ -5,8 +5,8 @@
 #include "wheel/core/service.h"
 
 /*
- * The number of live timers, by the lanes' counters; about right while other threads work. *producers, which may be NULL:
- * the number of lanes, without those of the service's own threads.
+ * The number of live timers, by the lanes' counters; about right while other threads work.
+ * *producers, which may be NULL: the number of lanes, without those of the service's own threads.
  */
 uint64_t tw__live_timers(tw_service *service, uint64_t *producers);
 

@@ -22,29 +22,43 @@ struct tw__local {
 	struct tw__magazine magazine;
 	struct tw__ext_cache options;
 	struct tw__kept kept;
-	uint64_t stamped;       /* the base its lane carries is that of this word of the gate, which was open; or 0 */
-	uint64_t short_word;    /* while the gate says this, a delay may go the short way (schedule_short.c) */
-	uint64_t short_base_ns; /* then this and the delay make a span whose ticks, rounded down, are the deadline */
-	/* What it last counted from, but for a reading of the clock beside stamps; later bases are not earlier (G6). */
+	/* the base its lane carries is that of this word of the gate, which was open; or 0 */
+	uint64_t stamped;
+	/* while the gate says this, a delay may go the short way (schedule_short.c) */
+	uint64_t short_word;
+	/* then this and the delay make a span whose ticks, rounded down, are the deadline */
+	uint64_t short_base_ns;
+	/*
+	 * What it last counted from, but for a reading of the clock beside stamps; later bases are
+	 * not earlier (G6).
+	 */
 	uint64_t counted_ns;
 	uint64_t random; /* state of its generator (timing.h) */
 
-	/* Written by its thread, read by a driver that is called: entries up to here may be due at once (loop_fd.c). */
+	/*
+	 * Written by its thread, read by a driver that is called: entries up to here may be due at
+	 * once (loop_fd.c).
+	 */
 	_Atomic uint64_t urgent;
 
 	/* Written by its thread, read by statistics. */
 	_Atomic uint64_t fired, dropped, late_dropped; /* scheduled and cancelled: see magazine */
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
-	_Atomic(struct tw__histogram *) latencies; /* [TW__LATENCIES]; made when the thread first runs a callback */
+	/* [TW__LATENCIES]; made when the thread first runs a callback */
+	_Atomic(struct tw__histogram *) latencies;
 	struct tw__shown shown;
 
 	_Atomic uint32_t
-	    of_service; /* a thread of the service's own: no producer (live.c); cleared when the thread ends */
+	    /* a thread of the service's own: no producer (live.c); cleared when the thread ends */
+	    of_service;
 
 	/* The driver's alone. */
-	alignas(TW__CACHE_LINE) uint64_t base_ns; /* delays in this lane count from here; never falls (G6) */
-	uint64_t estimate_ns;      /* what the thread itself counted from: base_ns is not earlier; 0: unknown */
-	uint64_t base_sequence; /* the stamp that the lane carries at this point, or 0: base_ns is exact */
+	/* delays in this lane count from here; never falls (G6) */
+	alignas(TW__CACHE_LINE) uint64_t base_ns;
+	/* what the thread itself counted from: base_ns is not earlier; 0: unknown */
+	uint64_t estimate_ns;
+	/* the stamp that the lane carries at this point, or 0: base_ns is exact */
+	uint64_t base_sequence;
 	uint64_t stuck_told_ns; /* on_stuck was told of the run that began then */
 };
 
@@ -66,8 +80,8 @@ static inline struct tw__local *tw__local_at_hand(const tw_service *service)
 }
 
 /*
- * Makes what was put into the lane visible. Followed by a look at the gate (tw__gate_look_after_push). By tw__publish_later: nothing of it
- * is due before the next tick.
+ * Makes what was put into the lane visible. Followed by a look at the gate
+ * (tw__gate_look_after_push). By tw__publish_later: nothing of it is due before the next tick.
  */
 static inline void tw__publish_later(tw_service *service, struct tw__local *local)
 {
@@ -79,7 +93,8 @@ static inline void tw__publish_later(tw_service *service, struct tw__local *loca
 
 static inline void tw__publish(tw_service *service, struct tw__local *local)
 {
-	tw_store_relaxed(&local->urgent, tw__lane_written(&local->lane)); /* published with the tail (lane.h, LANE1) */
+	/* published with the tail (lane.h, LANE1) */
+	tw_store_relaxed(&local->urgent, tw__lane_written(&local->lane));
 	tw__publish_later(service, local);
 }
 

@@ -1,6 +1,7 @@
 /*
- * A service: what all rooms of wheel/ share. What a room above this one needs beside it has a struct of its own, which that
- * room defines and this one only points to. All lie in one block of memory (wheel/service/create.c).
+ * A service: what all rooms of wheel/ share. What a room above this one needs beside it has a
+ * struct of its own, which that room defines and this one only points to. All lie in one block of
+ * memory (wheel/service/create.c).
  */
 #ifndef TW_WHEEL_SERVICE_H
 #define TW_WHEEL_SERVICE_H
@@ -29,7 +30,8 @@ struct tw__works;
 struct tw__time {
 	uint64_t start_ns;                 /* tick 0 */
 	uint64_t tick_ns, tick_multiplier; /* see tw__ticks_down */
-	uint64_t round_up_ns;              /* added to an instant: a span whose ticks, rounded down, are tw__tick_of */
+	/* added to an instant: a span whose ticks, rounded down, are tw__tick_of */
+	uint64_t round_up_ns;
 	uint32_t tick_shift;
 	bool steps;     /* the clock may step back: readings are clamped */
 	bool published; /* may tell its time to producers: a tick thread on a clock that runs */
@@ -44,17 +46,20 @@ struct tw__ever {
 typedef bool tw__pool_busy_fn(void *pool, struct tw_service_liveness *out, uint64_t *progress);
 
 /*
- * For on_stuck and tw_service_liveness (run/watchdog.c). The composition root sets the pool's members for a service on a pool.
- * The full_ members are the driver's.
+ * For on_stuck and tw_service_liveness (run/watchdog.c). The composition root sets the pool's
+ * members for a service on a pool. The full_ members are the driver's.
  */
 struct tw__watch {
-	_Atomic(const void *) watched_pool;       /* the pool whose own tasks are looked at too, or NULL */
-	_Atomic uint32_t watch_bit;               /* tells the services on one pool apart */
-	_Atomic(_Atomic uint32_t *) watch_asleep; /* the tick thread sleeps without a date to look at runs */
+	/* the pool whose own tasks are looked at too, or NULL */
+	_Atomic(const void *) watched_pool;
+	_Atomic uint32_t watch_bit; /* tells the services on one pool apart */
+	/* the tick thread sleeps without a date to look at runs */
+	_Atomic(_Atomic uint32_t *) watch_asleep;
 	_Atomic uint32_t own_watch_asleep;
 
 	/*
-	 * Whether the pool is at its maximum, with each worker inside a run. *progress changes with each run. NULL: no pool.
+	 * Whether the pool is at its maximum, with each worker inside a run. *progress changes with
+	 * each run. NULL: no pool.
 	 */
 	_Atomic(tw__pool_busy_fn *) pool_busy;
 	_Atomic uint32_t pool_lookers; /* threads in tw_service_liveness that look at the pool */
@@ -68,8 +73,10 @@ struct tw__watch {
 
 /* How far a close has come. */
 struct tw__phase {
-	_Atomic uint32_t closing; /* 0, or TW__CLOSING_*: what the driver is asked to do; only falls, once set */
-	_Atomic uint32_t closed;  /* the same, once the driver has published that the gate accepts nothing more */
+	/* 0, or TW__CLOSING_*: what the driver is asked to do; only falls, once set */
+	_Atomic uint32_t closing;
+	/* the same, once the driver has published that the gate accepts nothing more */
+	_Atomic uint32_t closed;
 	_Atomic uint32_t stopped; /* the tick thread has ended */
 };
 
@@ -87,14 +94,18 @@ struct tw__without_lane {
 
 /* The layers' above. */
 struct tw__layers {
-	_Atomic(void *) pool; /* the composition root's (executor/service.c); NULL: the executor is the user's */
-	_Atomic(struct tw__strands *) strands;     /* made with the first of them; ended by the composition root */
-	_Atomic uint64_t seeds_drawn;              /* timer/timing.h */
-	_Atomic(struct tw__publisher *) publisher; /* for tickwheel-top; ended by the composition root */
+	/* the composition root's (executor/service.c); NULL: the executor is the user's */
+	_Atomic(void *) pool;
+	/* made with the first of them; ended by the composition root */
+	_Atomic(struct tw__strands *) strands;
+	_Atomic uint64_t seeds_drawn; /* timer/timing.h */
+	/* for tickwheel-top; ended by the composition root */
+	_Atomic(struct tw__publisher *) publisher;
 };
 
 struct tw_service {
-	struct tw__gate gate;       /* the line that every push reads; zero in a forked child: all else is not */
+	/* the line that every push reads; zero in a forked child: all else is not */
+	struct tw__gate gate;
 	struct tw__counter counter; /* for resets, if the clock is the monotonic one */
 
 	/* Constant after creation, except for atomic members. */
@@ -118,23 +129,29 @@ struct tw_service {
 	struct tw__clock_listener listener;
 
 	/* Any thread's. */
-	alignas(TW__CACHE_LINE) _Atomic uint32_t finish_bell; /* moves on when a run finishes that someone waits for */
-	_Atomic uint32_t catching_up; /* by whoever runs: a series has armed itself for an instant that is past */
+	/* moves on when a run finishes that someone waits for */
+	alignas(TW__CACHE_LINE) _Atomic uint32_t finish_bell;
+	/* by whoever runs: a series has armed itself for an instant that is past */
+	_Atomic uint32_t catching_up;
 	struct tw__without_lane without_lane;
 	struct tw__phase phase;
 	struct tw__layers layers;
 };
 
 /*
- * In a forked child only the service's constants may be read, and none of its locks taken. Public functions ask before anything else, or learn
- * it from their look at the gate. Nothing deeper asks: the child of a callback that forks never returns from it.
+ * In a forked child only the service's constants may be read, and none of its locks taken. Public
+ * functions ask before anything else, or learn it from their look at the gate. Nothing deeper asks:
+ * the child of a callback that forks never returns from it.
  */
 static inline bool tw__forked(const tw_service *service)
 {
 	return tw_unlikely(tw__gate_forked(&service->gate));
 }
 
-/* What the public function `call` begins with: 0; -EINVAL, with a text: NULL; -EPERM: in a forked child. */
+/*
+ * What the public function `call` begins with: 0; -EINVAL, with a text: NULL; -EPERM: in a forked
+ * child.
+ */
 static inline int tw__service_check_in(const char *call, const tw_service *service)
 {
 	if (tw_unlikely(!service))
@@ -144,6 +161,7 @@ static inline int tw__service_check_in(const char *call, const tw_service *servi
 #define tw__service_check(service) tw__service_check_in(__func__, service)
 
 /* The calling thread is the driver, or at least there is one. */
-#define TW_ASSERT_DRIVER(service) TW_ASSERT_LOCKED((pthread_mutex_t *)(uintptr_t) & (service)->driving)
+#define TW_ASSERT_DRIVER(service) \
+	TW_ASSERT_LOCKED((pthread_mutex_t *)(uintptr_t) & (service)->driving)
 
 #endif

@@ -7,13 +7,15 @@
 #include "wheel/base/clock.h"
 
 /*
- * Ticks in a span, rounded down: n / d for n < 2^62, by a multiplication whose high half is shifted. With 2^s < d <= 2^(s+1) and
- * m = (2^(64+s) + e) / d, e < d, it is n * m / 2^(64+s) = n/d + (n * e) / (d * 2^(64+s)), and n * e < 2^(64+s): never the next integer (T. Granlund,
- * P. Montgomery: Division by invariant integers using multiplication, 1994). Each push waits for it.
+ * Ticks in a span, rounded down: n / d for n < 2^62, by a multiplication whose high half is
+ * shifted. With 2^s < d <= 2^(s+1) and m = (2^(64+s) + e) / d, e < d, it is n * m / 2^(64+s) = n/d
+ * + (n * e) / (d * 2^(64+s)), and n * e < 2^(64+s): never the next integer (T. Granlund, P.
+ * Montgomery: Division by invariant integers using multiplication, 1994). Each push waits for it.
  */
 static inline uint64_t tw__ticks_in_range(const tw_service *service, uint64_t span_ns)
 {
-	return (uint64_t)((unsigned __int128)span_ns * service->time.tick_multiplier >> 64) >> service->time.tick_shift;
+	return (uint64_t)((unsigned __int128)span_ns * service->time.tick_multiplier >> 64) >>
+	       service->time.tick_shift;
 }
 
 static inline bool tw__is_in_range(uint64_t span_ns)
@@ -41,7 +43,10 @@ static inline uint64_t tw__tick_ns(const tw_service *service, uint64_t tick)
 	return service->time.start_ns + tick * service->time.tick_ns;
 }
 
-/* The service's clock: where the clock may step back, no earlier than what the driver has turned through. */
+/*
+ * The service's clock: where the clock may step back, no earlier than what the driver has turned
+ * through.
+ */
 static inline uint64_t tw__clock_read(const tw_service *service)
 {
 	uint64_t now_ns = service->clock->ops->now(service->clock);
@@ -60,10 +65,14 @@ static inline uint64_t tw__clock_read_fast(tw_service *service)
 	return tw__clock_read(service);
 }
 
-/* The tick to write into a word: one long past is as good as the cursor's, and cannot be taken for the future. */
+/*
+ * The tick to write into a word: one long past is as good as the cursor's, and cannot be taken for
+ * the future.
+ */
 static inline uint64_t tw__tick_to_write(const tw_service *service, uint64_t deadline_ns)
 {
-	uint64_t tick = tw__tick_of(service, deadline_ns), cursor = tw_load_relaxed(&service->gate.cursor);
+	uint64_t tick = tw__tick_of(service, deadline_ns),
+		 cursor = tw_load_relaxed(&service->gate.cursor);
 	return tick + TW__WHEEL_REACH < cursor ? cursor : tick;
 }
 

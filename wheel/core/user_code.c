@@ -20,14 +20,14 @@ static bool ready;
 static void user_code_clear(struct tw__run_record *record)
 {
 	for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
-		tw_store_relaxed(&record->levels[i].word,
-				 tw_load_relaxed(&record->levels[i].word) & ~(uint64_t)TW__USER_RUNS);
+		tw_store_relaxed(&record->levels[i].word, tw_load_relaxed(&record->levels[i].word) &
+							      ~(uint64_t)TW__USER_RUNS);
 	tw_store_relaxed(&record->bringing, NULL);
 }
 
 /*
- * A user's function may have ended the thread from inside (pthread_exit), so runs may still be shown.
- * A later exit handler of the thread that runs something takes a record anew.
+ * A user's function may have ended the thread from inside (pthread_exit), so runs may still be
+ * shown. A later exit handler of the thread that runs something takes a record anew.
  */
 static void user_code_thread_exits(void *arg)
 {
@@ -60,7 +60,8 @@ static struct tw__run_record *take_free(void)
 	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* USER2 */
 	for (; record; record = tw_load_acquire(&record->next)) {
 		uint32_t free_now = 0;
-		if (!tw_load_relaxed(&record->in_use) && tw_cas_acq_rel(&record->in_use, &free_now, 1))
+		if (!tw_load_relaxed(&record->in_use) &&
+		    tw_cas_acq_rel(&record->in_use, &free_now, 1))
 			return record;
 	}
 	return NULL;
@@ -108,14 +109,15 @@ struct tw__run_level *tw__user_next_level(struct tw__run_record *record)
 
 /* ------------------------------------------------------------- with on_stuck */
 
-struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn, const char *name,
-					     uint64_t since_ns)
+struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn,
+					     const char *name, uint64_t since_ns)
 {
 	struct tw__run_level *level = tw__user_enter();
 	if (!level)
 		return NULL;
 	uint64_t begun_ns = since_ns ? since_ns : tw__clock_read(service);
-	tw_store_seq_cst(&level->word, tw__user_name(level, kind, service, fn, name, begun_ns)); /* USER1, USER3 */
+	/* USER1, USER3 */
+	tw_store_seq_cst(&level->word, tw__user_name(level, kind, service, fn, name, begun_ns));
 	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch.watch_asleep);
 	if (tw_load_seq_cst(asleep)) { /* USER3 */
 		tw_store_relaxed(asleep, 0);
@@ -126,11 +128,15 @@ struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_ki
 
 /* ------------------------------------------------------------------ looking */
 
-/* When the run was first looked at: now, if it was not yet. Two who look at once may both answer now. */
+/*
+ * When the run was first looked at: now, if it was not yet. Two who look at once may both answer
+ * now.
+ */
 static uint64_t first_seen_ns(struct tw__run_level *level, uint64_t word, uint64_t now_ns)
 {
 	uint64_t version = tw_load_acquire(&level->seen_version); /* USER4 */
-	uint64_t seen_word = tw_load_acquire(&level->seen_word), seen_ns = tw_load_acquire(&level->seen_ns);
+	uint64_t seen_word = tw_load_acquire(&level->seen_word),
+		 seen_ns = tw_load_acquire(&level->seen_ns);
 	if (version & 1 || tw_load_relaxed(&level->seen_version) != version)
 		return now_ns;
 	if (seen_word == word)
@@ -143,7 +149,8 @@ static uint64_t first_seen_ns(struct tw__run_level *level, uint64_t word, uint64
 	return now_ns;
 }
 
-bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns, struct tw__user_run *run)
+bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns,
+		   struct tw__user_run *run)
 {
 	uint64_t word = tw_load_seq_cst(&level->word); /* USER1, USER3 */
 	if (!(word & TW__USER_RUNS) || tw_load_acquire(&level->owner) != owner)
@@ -153,13 +160,14 @@ bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_
 	uint64_t since_ns = tw_load_acquire(&level->since_ns);
 	if (tw_load_relaxed(&level->word) != word)
 		return false;
-	*run = (struct tw__user_run){.word = word,
-				     .kind = (enum tw_run_kind)((word & TW__USER_KINDS) >> 1),
-				     .fn = fn,
-				     .name = name,
-				     .since_ns = word & TW__USER_DATED ? since_ns : first_seen_ns(level, word, now_ns),
-				     .thread_id = tw_load_relaxed(&level->record->thread_id),
-				     .level = level};
+	*run = (struct tw__user_run){
+	    .word = word,
+	    .kind = (enum tw_run_kind)((word & TW__USER_KINDS) >> 1),
+	    .fn = fn,
+	    .name = name,
+	    .since_ns = word & TW__USER_DATED ? since_ns : first_seen_ns(level, word, now_ns),
+	    .thread_id = tw_load_relaxed(&level->record->thread_id),
+	    .level = level};
 	return true;
 }
 

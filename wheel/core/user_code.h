@@ -1,26 +1,32 @@
 /*
  * User code under way: what each thread runs, for tw_service_liveness and on_stuck.
  *
- * Timers' callbacks are shown by watchdog.h, in the thread's line of its service. Everything else that calls a user's function does so
- * between tw__user_begin and tw__user_end: jobs, tasks of strands, schedulers and pools, actions, releases, hooks. Each thread
- * has a record with a few levels. A run inside another run takes the next level, so that both are shown. Runs below the
+ * Timers' callbacks are shown by watchdog.h, in the thread's line of its service. Everything else
+ * that calls a user's function does so between tw__user_begin and tw__user_end: jobs, tasks of
+ * strands, schedulers and pools, actions, releases, hooks. Each thread has a record with a few
+ * levels. A run inside another run takes the next level, so that both are shown. Runs below the
  * last level are not shown.
  *
- * A run costs stores to the thread's own lines: no clock is read, except for services with on_stuck. Who looks at an undated run for the
- * first time dates it, so such a run may look younger than it is, never older.
+ * A run costs stores to the thread's own lines: no clock is read, except for services with
+ * on_stuck. Who looks at an undated run for the first time dates it, so such a run may look younger
+ * than it is, never older.
  *
  * Records are never freed; the record of a thread that has ended serves the next thread.
  *
  * Pairing table
- *   USER1  owner, fn, name, since_ns: store-release, then word: store-release (begin) -> word: load-acquire, the others: load-acquire, then the word
- *       again (look): if the word is the same, the fields are that run's. Each store is a release, so none of the next run's fields
+ *   USER1  owner, fn, name, since_ns: store-release, then word: store-release (begin) -> word:
+ *       load-acquire, the others: load-acquire, then the word again (look): if the word is the
+ *       same, the fields are that run's. Each store is a release, so none of the next run's fields
  *       is visible before this run's end.
- *   USER2  tw__run_records, next: CAS release (make) -> load acquire (look): a record is complete before it is found.
- *   USER3  word: store seq_cst, then load of the service's watch_asleep (begin, with on_stuck), against watch_asleep: store seq_cst, then load of
- *       the words (look, before the tick thread sleeps): one of the two sees the other. Without it a run that begins as the
- *       tick thread goes to sleep is never found to be stuck.
- *   USER4  seen_version: CAS acq_rel to odd, the dates: store-release, then store-release to even (date) -> load acquire, the dates: load
- *       acquire, then the version again: the date belongs to the word.
+ *   USER2  tw__run_records, next: CAS release (make) -> load acquire (look): a record is complete
+ *       before it is found.
+ *   USER3  word: store seq_cst, then load of the service's watch_asleep (begin, with on_stuck),
+ *       against watch_asleep: store seq_cst, then load of the words (look, before the tick thread
+ *       sleeps): one of the two sees the other. Without it a run that begins as the tick thread
+ *       goes to sleep is never found to be stuck.
+ *   USER4  seen_version: CAS acq_rel to odd, the dates: store-release, then store-release to even
+ *       (date) -> load acquire, the dates: load acquire, then the version again: the date belongs
+ *       to the word.
  */
 #ifndef TW_WHEEL_USER_CODE_H
 #define TW_WHEEL_USER_CODE_H
@@ -38,16 +44,20 @@ struct tw__run_record;
 
 /* A run. The first line is written by the thread alone, the second by those who look. */
 struct tw__run_level {
-	alignas(TW__CACHE_LINE) _Atomic uint64_t word; /* number of the run << 8 | DATED | kind << 1 | RUNS */
-	_Atomic(const void *) owner;                   /* a service; of a pool's own tasks the pool */
+	/* number of the run << 8 | DATED | kind << 1 | RUNS */
+	alignas(TW__CACHE_LINE) _Atomic uint64_t word;
+	/* a service; of a pool's own tasks the pool */
+	_Atomic(const void *) owner;
 	_Atomic(tw_fn *) fn;
 	_Atomic(const char *) name; /* or NULL */
-	_Atomic uint64_t since_ns;  /* if DATED: on the owner's clock (a pool's: the monotonic one) */
+	/* if DATED: on the owner's clock (a pool's: the monotonic one) */
+	_Atomic uint64_t since_ns;
 	struct tw__run_record *record;
 
 	alignas(TW__CACHE_LINE) _Atomic uint64_t seen_version;
 	_Atomic uint64_t seen_word, seen_ns; /* the run that was last dated by a look, and when */
-	_Atomic uint64_t told;               /* on_stuck was called: number of the run << 32 | services, a bit each */
+	/* on_stuck was called: number of the run << 32 | services, a bit each */
+	_Atomic uint64_t told;
 };
 
 struct tw__run_record {
@@ -56,7 +66,10 @@ struct tw__run_record {
 	_Atomic uint32_t in_use;
 	_Atomic uint32_t thread_id; /* the system's */
 
-	/* By the thread: the pool that it is bringing something to, which is not freed meanwhile (executor/pool/pool.c, POOLEND2). */
+	/*
+	 * By the thread: the pool that it is bringing something to, which is not freed meanwhile
+	 * (executor/pool/pool.c, POOLEND2).
+	 */
 	_Atomic(const void *) bringing;
 };
 
@@ -83,8 +96,9 @@ static inline struct tw__run_level *tw__user_enter(void)
 }
 
 /* Writes what the run is. The answer is the word to be stored next. since_ns 0: not dated. */
-static inline uint64_t tw__user_name(struct tw__run_level *level, enum tw_run_kind kind, const void *owner, tw_fn *fn,
-				     const char *name, uint64_t since_ns)
+static inline uint64_t tw__user_name(struct tw__run_level *level, enum tw_run_kind kind,
+				     const void *owner, tw_fn *fn, const char *name,
+				     uint64_t since_ns)
 {
 	uint64_t number = (tw_load_relaxed(&level->word) >> TW__USER_NUMBER_SHIFT) + 1;
 	tw_store_release(&level->owner, owner); /* USER1 */
@@ -92,19 +106,25 @@ static inline uint64_t tw__user_name(struct tw__run_level *level, enum tw_run_ki
 	tw_store_release(&level->name, name);
 	if (since_ns)
 		tw_store_release(&level->since_ns, since_ns);
-	return number << TW__USER_NUMBER_SHIFT | (since_ns ? TW__USER_DATED : 0) | (uint64_t)kind << 1 | TW__USER_RUNS;
+	return number << TW__USER_NUMBER_SHIFT | (since_ns ? TW__USER_DATED : 0) |
+	       (uint64_t)kind << 1 | TW__USER_RUNS;
 }
 
-/* The same for a service with on_stuck: dates the run, and wakes a tick thread that sleeps without a date to look at runs. */
-struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn, const char *name,
-					     uint64_t since_ns);
+/*
+ * The same for a service with on_stuck: dates the run, and wakes a tick thread that sleeps without
+ * a date to look at runs.
+ */
+struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn,
+					     const char *name, uint64_t since_ns);
 
 /*
- * A user's function of the service begins on this thread. name: what the user calls it, or NULL. since_ns: a reading of the service's clock
- * that is cached, or 0. The answer goes to tw__user_end. service NULL: nobody looks.
+ * A user's function of the service begins on this thread. name: what the user calls it, or NULL.
+ * since_ns: a reading of the service's clock that is cached, or 0. The answer goes to tw__user_end.
+ * service NULL: nobody looks.
  */
-static inline struct tw__run_level *tw__user_begin_named(tw_service *service, enum tw_run_kind kind, tw_fn *fn,
-							 const char *name, uint64_t since_ns)
+static inline struct tw__run_level *tw__user_begin_named(tw_service *service, enum tw_run_kind kind,
+							 tw_fn *fn, const char *name,
+							 uint64_t since_ns)
 {
 	if (tw_unlikely(!service))
 		return NULL;
@@ -112,13 +132,15 @@ static inline struct tw__run_level *tw__user_begin_named(tw_service *service, en
 		return tw__user_begin_watched(service, kind, fn, name, since_ns);
 	struct tw__run_level *level = tw__user_enter();
 	if (tw_likely(level != NULL))
-		tw_store_release(&level->word, tw__user_name(level, kind, service, fn, name, since_ns)); /* USER1 */
+		/* USER1 */
+		tw_store_release(&level->word,
+				 tw__user_name(level, kind, service, fn, name, since_ns));
 	return level;
 }
 
 /* The same without a name. */
-static inline struct tw__run_level *tw__user_begin(tw_service *service, enum tw_run_kind kind, tw_fn *fn,
-						   uint64_t since_ns)
+static inline struct tw__run_level *tw__user_begin(tw_service *service, enum tw_run_kind kind,
+						   tw_fn *fn, uint64_t since_ns)
 {
 	return tw__user_begin_named(service, kind, fn, NULL, since_ns);
 }
@@ -127,7 +149,9 @@ static inline struct tw__run_level *tw__user_begin(tw_service *service, enum tw_
 static inline void tw__user_end(struct tw__run_level *level)
 {
 	if (tw_likely(level != NULL))
-		tw_store_release(&level->word, tw_load_relaxed(&level->word) & ~(uint64_t)TW__USER_RUNS); /* USER1 */
+		/* USER1 */
+		tw_store_release(&level->word,
+				 tw_load_relaxed(&level->word) & ~(uint64_t)TW__USER_RUNS);
 }
 
 /* ------------------------------------------------------------------ looking */
@@ -144,11 +168,16 @@ struct tw__user_run {
 };
 
 /*
- * What the level shows, if it is of that owner, whose clock reads now_ns. A run that has no date is dated now. False: nothing.
+ * What the level shows, if it is of that owner, whose clock reads now_ns. A run that has no date is
+ * dated now. False: nothing.
  */
-bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns, struct tw__user_run *run);
+bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns,
+		   struct tw__user_run *run);
 
-/* Whether on_stuck of the service that has this bit was called for the run; and that it is about to be. */
+/*
+ * Whether on_stuck of the service that has this bit was called for the run; and that it is about to
+ * be.
+ */
 bool tw__user_is_told(const struct tw__user_run *run, uint32_t bit);
 void tw__user_set_told(const struct tw__user_run *run, uint32_t bit);
 

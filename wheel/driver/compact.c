@@ -1,6 +1,6 @@
 /*
- * Compaction of outboxes: what waits for an executor needs no more chunks than the timers that live.
- * Each call goes on where the last one stopped.
+ * Compaction of outboxes: what waits for an executor needs no more chunks than the timers that
+ * live. Each call goes on where the last one stopped.
  */
 #include "wheel/driver/compact.h"
 
@@ -31,13 +31,16 @@ static void remove_ended(const tw_service *service, struct tw__chunk *chunk)
 }
 
 /* Merges the chunk behind `before` (NULL: the first) into `before`, if it fits. */
-static bool merge(tw_service *service, struct tw__chunk_list *list, struct tw__chunk *before, struct tw__chunk *chunk)
+static bool merge(tw_service *service, struct tw__chunk_list *list, struct tw__chunk *before,
+		  struct tw__chunk *chunk)
 {
-	bool fits = before && before->holder_count == 0 && before->count + chunk->count <= TW__CHUNK_ENTRIES;
+	bool fits = before && before->holder_count == 0 &&
+		    before->count + chunk->count <= TW__CHUNK_ENTRIES;
 	if (chunk->holder_count > 0 || (chunk->count > 0 && !fits))
 		return false;
 	if (chunk->count > 0) {
-		memcpy(before->entries + before->count, chunk->entries, chunk->count * sizeof *chunk->entries);
+		memcpy(before->entries + before->count, chunk->entries,
+		       chunk->count * sizeof *chunk->entries);
 		before->count += chunk->count;
 	}
 	if (before)

@@ -1,24 +1,33 @@
 /*
- * Draining: what the lanes hold goes into the wheel, or is dropped if it is dead already, as most request timeouts are.
+ * Draining: what the lanes hold goes into the wheel, or is dropped if it is dead already, as most
+ * request timeouts are.
  *
- * The base rule. A producer does not read the clock while the driver ticks; it stamps its lane with the published sequence number
- * S. The driver turns that into an instant U(S) that is not before the push and not much after it: the earlier of
- *   (a) a reading of the clock taken after the lane's tail was loaded (the push came before the tail that shows it), and
- *   (b) the reading taken after S was replaced by an exchange (a producer that read S did so before it was replaced).
- * A number no longer remembered takes the oldest reading remembered. A published number is never taken for the time of its own
- * publication.
+ * The base rule. A producer does not read the clock while the driver ticks; it stamps its lane with
+ * the published sequence number S. The driver turns that into an instant U(S) that is not before
+ * the push and not much after it: the earlier of
+ *   (a) a reading of the clock taken after the lane's tail was loaded (the push came before the
+ *       tail that shows it), and
+ *   (b) the reading taken after S was replaced by an exchange (a producer that read S did so before
+ *       it was replaced).
+ * A number no longer remembered takes the oldest reading remembered. A published number is never
+ * taken for the time of its own publication.
  *
- * So that most words need not be written again by the driver (a line that goes from core to core for each timer), the producer
- * writes its best guess of the deadline: it counts from B(S), the end of the tick that S was published for. The driver's own reckoning
- * starts from the later of B(S) and U(S), and corrects the word only if that gives a later tick: when the driver itself came late.
+ * So that most words need not be written again by the driver (a line that goes from core to core
+ * for each timer), the producer writes its best guess of the deadline: it counts from B(S), the end
+ * of the tick that S was published for. The driver's own reckoning starts from the later of B(S)
+ * and U(S), and corrects the word only if that gives a later tick: when the driver itself came
+ * late.
  *
- * The producer may have read the base of a later number than S, if the driver published in that moment; then its words say later than
- * B(S), and its entries must be filed by them: filed by B(S) and moved when that tick comes, they would land behind what was scheduled
- * after them (G6). So a stamp brings the lower 32 bits of what was counted from: if they are not those of B(S), words are
- * looked at. (To be deceived, the producer must stand for a whole multiple of 2^32 ns, exactly, between two loads.)
+ * The producer may have read the base of a later number than S, if the driver published in that
+ * moment; then its words say later than B(S), and its entries must be filed by them: filed by B(S)
+ * and moved when that tick comes, they would land behind what was scheduled after them (G6). So a
+ * stamp brings the lower 32 bits of what was counted from: if they are not those of B(S), words are
+ * looked at. (To be deceived, the producer must stand for a whole multiple of 2^32 ns, exactly,
+ * between two loads.)
  *
- * A load may be carried out ahead of the caller's own reading of the clock by as much as the processor
- * speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
+ * A load may be carried out ahead of the caller's own reading of the clock by as much as the
+ * processor speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base
+ * and delay are added in nanoseconds and rounded up once.
  */
 #include "wheel/core/service.h"
 #include "wheel/base/probes.h"
@@ -53,17 +62,24 @@ static void raise_base(struct tw__local *local, uint64_t instant_ns)
 		local->base_ns = instant_ns;
 }
 
-/* The lane's stamp holds for all entries up to the next one: those of this take may have been pushed as late as U(S) says now. */
+/*
+ * The lane's stamp holds for all entries up to the next one: those of this take may have been
+ * pushed as late as U(S) says now.
+ */
 static void raise_to_stamp(const tw_service *service, struct tw__local *local, uint64_t now_ns)
 {
 	if (!local->base_sequence)
 		return;
 	raise_base(local, replaced_at(service, local->base_sequence, now_ns) + TW__SPECULATION_NS);
 	if (remembered(service, local->base_sequence))
-		raise_base(local, service->driver->bases.bases_ns[local->base_sequence % TW__STAMPS]);
+		raise_base(local,
+			   service->driver->bases.bases_ns[local->base_sequence % TW__STAMPS]);
 }
 
-/* The tick that an armed word asks for. `tick` is what its entry said, which tells the upper bits if the word was not moved. */
+/*
+ * The tick that an armed word asks for. `tick` is what its entry said, which tells the upper bits
+ * if the word was not moved.
+ */
 static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t tick)
 {
 	if (word & TW__IN_LANE || ((tick ^ word) & TW__DEADLINE_MASK) == 0)
@@ -72,10 +88,12 @@ static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t ti
 }
 
 /*
- * Files an entry, and first writes the word where it must say something else: a new timer's guess came out too early (at_least),
- * a deadline is far, or lies so far back that it could be read as the future, when it becomes the last tick that is past.
+ * Files an entry, and first writes the word where it must say something else: a new timer's guess
+ * came out too early (at_least), a deadline is far, or lies so far back that it could be read as
+ * the future, when it becomes the last tick that is past.
  */
-static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least, bool back)
+static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least,
+		 bool back)
 {
 	uint32_t generation = tw__word_generation(word);
 	uint64_t next = service->driver->wheel.next;
@@ -85,12 +103,14 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 			return;
 		}
 		uint64_t asked = asked_tick(service, word, tick);
-		if (at_least && asked < tick && !(word & TW__RELOCATED)) /* RELOCATED: a reset has moved it to earlier */
+		/* RELOCATED: a reset has moved it to earlier */
+		if (at_least && asked < tick && !(word & TW__RELOCATED))
 			asked = tick;
 		if (asked + TW__WHEEL_REACH < next)
 			asked = next - 1;
 		uint64_t far = asked > next + TW__WHEEL_REACH - 2 ? TW__BEYOND_RANGE : 0;
-		uint64_t filed = tw__word_move(word, TW__IN_LANE, far, far ? tw__far_bits(asked) : asked);
+		uint64_t filed =
+		    tw__word_move(word, TW__IN_LANE, far, far ? tw__far_bits(asked) : asked);
 		if (far)
 			tw__note_far(service, slot, generation, asked);
 		bool done = filed == word;
@@ -113,11 +133,15 @@ static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t
 	tw__file(service, slot, word, 0, back);
 }
 
-/* Of a timer that is back: also if it was moved since, for the entry that this has brought was dropped if it came first (resolve.c). */
+/*
+ * Of a timer that is back: also if it was moved since, for the entry that this has brought was
+ * dropped if it came first (resolve.c).
+ */
 static void file_back_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 {
 	if (!(word & TW__BEYOND_RANGE))
-		file(service, slot, word, tw__word_deadline(word, service->driver->wheel.next), false, true);
+		file(service, slot, word, tw__word_deadline(word, service->driver->wheel.next),
+		     false, true);
 	else if ((word & TW__DEADLINE_MASK) == tw__far_bits(tick))
 		file_far(service, slot, word, tick, true);
 	else
@@ -164,7 +188,8 @@ static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw
 		return false;
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_DELAY)
-		file(service, slot, word, tw__tick_of(service, local->base_ns + entry->value), true, false);
+		file(service, slot, word, tw__tick_of(service, local->base_ns + entry->value), true,
+		     false);
 	else if (kind == TW__KIND_DEADLINE)
 		file(service, slot, word, tw__tick_of(service, entry->value), false, false);
 	else if (kind == TW__KIND_FAR)
@@ -177,17 +202,20 @@ static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw
 }
 
 /*
- * Files a new timer's entry without a look at its word, whose line then stays with the core that will cancel or move the timer. Whatever
- * has become of the timer is found out when the entry's bucket comes, or in a sweep. False: the word must be looked at, since it may
- * need writing: the guess was too early, the deadline is far or long past.
+ * Files a new timer's entry without a look at its word, whose line then stays with the core that
+ * will cancel or move the timer. Whatever has become of the timer is found out when the entry's
+ * bucket comes, or in a sweep. False: the word must be looked at, since it may need writing: the
+ * guess was too early, the deadline is far or long past.
  */
-static bool drain_blindly(tw_service *service, struct tw__local *local, const struct tw__entry *entry)
+static bool drain_blindly(tw_service *service, struct tw__local *local,
+			  const struct tw__entry *entry)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
 	uint64_t tick, next = service->driver->wheel.next;
 	if (kind == TW__KIND_DELAY) {
 		tick = tw__tick_of(service, local->base_ns + entry->value);
-		if (local->estimate_ns < local->base_ns && tw__tick_of(service, local->estimate_ns + entry->value) < tick)
+		if (local->estimate_ns < local->base_ns &&
+		    tw__tick_of(service, local->estimate_ns + entry->value) < tick)
 			return false;
 	} else if (kind == TW__KIND_DEADLINE) {
 		tick = tw__tick_of(service, entry->value);
@@ -195,13 +223,18 @@ static bool drain_blindly(tw_service *service, struct tw__local *local, const st
 		return false;
 	}
 	if (tick > next + TW__WHEEL_REACH / 2 || tick + TW__WHEEL_REACH < next)
-		return false; /* half the reach: a word is IN_LANE only if it was a whole one away a moment ago */
+		/* half the reach: a word is IN_LANE only if it was a whole one away a moment ago */
+		return false;
 	tw__wheel_add(&service->driver->wheel, tick, tw__what_entry(entry->what));
-	TW_PROBE4(file, service, tw__entry_slot(entry->what), (uint32_t)(entry->what >> TW__GENERATION_SHIFT), tick);
+	TW_PROBE4(file, service, tw__entry_slot(entry->what),
+		  (uint32_t)(entry->what >> TW__GENERATION_SHIFT), tick);
 	return true;
 }
 
-/* Whether many timers of a block are dead already, as those of quick requests are. Its oldest entries tell. */
+/*
+ * Whether many timers of a block are dead already, as those of quick requests are. Its oldest
+ * entries tell.
+ */
 static bool drain_many_are_dead(const tw_service *service, const struct tw__entry *entries, int n)
 {
 	int dead = 0, sample = n < SAMPLE ? n : SAMPLE;
@@ -214,8 +247,9 @@ static bool drain_many_are_dead(const tw_service *service, const struct tw__entr
 }
 
 /*
- * Writes down what generations slots have reached: for the next sweep (sweep.c), and because where slots are reused quickly, most entries of a block
- * are superseded within it. Whose slot has a later entry needs no look at its word, whose line is the producer's.
+ * Writes down what generations slots have reached: for the next sweep (sweep.c), and because where
+ * slots are reused quickly, most entries of a block are superseded within it. Whose slot has a
+ * later entry needs no look at its word, whose line is the producer's.
  */
 static void note_reached(tw_service *service, const struct tw__entry *entries, int n)
 {
@@ -225,22 +259,25 @@ static void note_reached(tw_service *service, const struct tw__entry *entries, i
 		uint32_t slot = tw__entry_slot(entries[i].what),
 			 generation = (uint32_t)(entries[i].what >> TW__GENERATION_SHIFT);
 		if (i + PREFETCH_AHEAD < n)
-			tw_prefetch_write(&reached[tw__entry_slot(entries[i + PREFETCH_AHEAD].what)]);
+			tw_prefetch_write(
+			    &reached[tw__entry_slot(entries[i + PREFETCH_AHEAD].what)]);
 		reached[slot] = generation > reached[slot] ? generation : reached[slot];
 	}
 }
 
 static bool superseded(const tw_service *service, const struct tw__entry *entry)
 {
-	return (uint32_t)(entry->what >> TW__GENERATION_SHIFT) < service->slots.reached[tw__entry_slot(entry->what)];
+	return (uint32_t)(entry->what >> TW__GENERATION_SHIFT) <
+	       service->slots.reached[tw__entry_slot(entry->what)];
 }
 
 /*
- * Drops what a later entry of the same slot supersedes, if there may be much of that, and files the rest. No word is looked at for it: a look
- * takes the word's line from the core that will cancel or move the timer.
+ * Drops what a later entry of the same slot supersedes, if there may be much of that, and files the
+ * rest. No word is looked at for it: a look takes the word's line from the core that will cancel or
+ * move the timer.
  */
-static void drain_block(tw_service *service, struct tw__local *local, const struct tw__entry *entries, int n,
-			uint64_t now_ns)
+static void drain_block(tw_service *service, struct tw__local *local,
+			const struct tw__entry *entries, int n, uint64_t now_ns)
 {
 	raise_to_stamp(service, local, now_ns);
 	bool drops = service->driver->sweep.writes_down || drain_many_are_dead(service, entries, n);
@@ -257,8 +294,8 @@ static void drain_block(tw_service *service, struct tw__local *local, const stru
 static bool has_chunks_for_a_block(const tw_service *service)
 {
 	const struct tw__wheel *wheel = &service->driver->wheel;
-	return tw__wheel_chunks_left(wheel) >
-	       wheel->slack + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES + tw__outbox_reserve(&service->driver->outboxes);
+	return tw__wheel_chunks_left(wheel) > wheel->slack + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES +
+						  tw__outbox_reserve(&service->driver->outboxes);
 }
 
 /*
@@ -275,7 +312,10 @@ static bool wheel_has_room(tw_service *service)
 	return has_chunks_for_a_block(service);
 }
 
-/* Takes as much of a lane as a block holds. The number of entries; *again: there is, or may be, more. */
+/*
+ * Takes as much of a lane as a block holds. The number of entries; *again: there is, or may be,
+ * more.
+ */
 static int take_block(tw_service *service, struct tw__lane *lane, bool *again)
 {
 	int n = 0, taken;
@@ -301,8 +341,10 @@ uint64_t tw__drain(tw_service *service, bool *again)
 			int n = take_block(service, lane, &more);
 			if (n == 0)
 				break;
-			uint64_t now_ns = service->time.published ? tw__driver_now(service) : 0; /* for stamps alone */
-			drain_block(service, (struct tw__local *)lane, service->driver->block, n, now_ns);
+			/* for stamps alone */
+			uint64_t now_ns = service->time.published ? tw__driver_now(service) : 0;
+			drain_block(service, (struct tw__local *)lane, service->driver->block, n,
+				    now_ns);
 			drained += (uint64_t)n;
 		}
 		*again |= more;

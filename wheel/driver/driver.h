@@ -1,6 +1,7 @@
 /*
- * The driver's part of a service. The driver is the thread that holds `driving`: the tick thread, or the caller of tw_service_advance.
- * There is one at a time. It alone touches what is here, except for atomic members.
+ * The driver's part of a service. The driver is the thread that holds `driving`: the tick thread,
+ * or the caller of tw_service_advance. There is one at a time. It alone touches what is here,
+ * except for atomic members.
  */
 #ifndef TW_WHEEL_DRIVER_H
 #define TW_WHEEL_DRIVER_H
@@ -49,8 +50,8 @@ struct tw__driver {
 };
 
 /*
- * No chunk is left beside those that the wheel may need to turn. The arena is sized so that outboxes and batches do not lead to this (create.c,
- * make_wheel); it is the last line of defense.
+ * No chunk is left beside those that the wheel may need to turn. The arena is sized so that
+ * outboxes and batches do not lead to this (create.c, make_wheel); it is the last line of defense.
  */
 enum { TW__SPARE_CHUNKS = 512 };
 

@@ -1,6 +1,6 @@
 /*
- * TW_REFUSED_DROP: the driver ends the timers that an executor has refused, and calls their releases. It settles groups whose settling was
- * refused.
+ * TW_REFUSED_DROP: the driver ends the timers that an executor has refused, and calls their
+ * releases. It settles groups whose settling was refused.
  */
 #include "wheel/driver/drop.h"
 
@@ -12,7 +12,8 @@
 static bool is_due(const tw_service *service, uint64_t word, uint64_t batch_tick)
 {
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	return tw__forced(service) || (!(word & TW__BEYOND_RANGE) && tw__deadline_in_batch(word, batch_tick, cursor) <= cursor);
+	return tw__forced(service) || (!(word & TW__BEYOND_RANGE) &&
+				       tw__deadline_in_batch(word, batch_tick, cursor) <= cursor);
 }
 
 static void drop_entry(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)

@@ -4,7 +4,10 @@
 
 #include "wheel/driver/outbox.h"
 
-/* Ends the timers of a chunk that their executor has refused, calls their releases, and puts the chunk back. */
+/*
+ * Ends the timers of a chunk that their executor has refused, calls their releases, and puts the
+ * chunk back.
+ */
 void tw__outbox_drop(tw_service *service, struct tw__local *local, struct tw__chunk *chunk);
 
 #endif

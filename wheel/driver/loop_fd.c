@@ -5,8 +5,10 @@
 #include "wheel/driver/now.h"
 
 enum {
-	PLAN_BUDGET = 8192, /* entries looked at for a plan before it is put off until the next tick */
-	MOST_UNREAD = 2048  /* entries that a lane may hold until the next tick, if that is not half of its bound */
+	/* entries looked at for a plan before it is put off until the next tick */
+	PLAN_BUDGET = 8192,
+	/* entries that a lane may hold until the next tick, if that is not half of its bound */
+	MOST_UNREAD = 2048
 };
 
 void tw__loop_init(struct tw__loop *loop)
@@ -21,18 +23,20 @@ static uint64_t loop_earlier(uint64_t a, uint64_t b)
 }
 
 /*
- * What a turn has left undone. Due now: what its budget stopped, series that catch up, or want of memory that the next drain may cure; and what a lane still
- * holds. In the next tick: what was refused.
+ * What a turn has left undone. Due now: what its budget stopped, series that catch up, or want of
+ * memory that the next drain may cure; and what a lane still holds. In the next tick: what was
+ * refused.
  */
 static void note(tw_service *service, const struct tw__turn *turn, size_t budget)
 {
 	struct tw__loop *loop = &service->driver->loop;
 	bool inline_runs = service->executor == &tw__inline_executor;
-	bool stopped = tw__any_ready(service) && (turn->done >= budget || (inline_runs && turn->done > 0));
+	bool stopped =
+	    tw__any_ready(service) && (turn->done >= budget || (inline_runs && turn->done > 0));
 	bool catching_up = tw_exchange_acquire(&service->catching_up, 0);
 	loop->at_once = stopped || catching_up || turn->behind || (turn->again && turn->drained);
-	loop->soon = turn->again || tw__any_ready(service) || service->driver->purge.trimming || service->works->kept ||
-		     tw__groups_waiting(&service->groups);
+	loop->soon = turn->again || tw__any_ready(service) || service->driver->purge.trimming ||
+		     service->works->kept || tw__groups_waiting(&service->groups);
 }
 
 /* Takes what has come into the lanes since. */
@@ -49,11 +53,13 @@ static uint64_t next_ns(tw_service *service)
 {
 	const struct tw__loop *loop = &service->driver->loop;
 	bool late =
-	    service->driver->wheel.late.count && !service->driver->outboxes.refiled; /* else for the next tick */
+	    /* else for the next tick */
+	    service->driver->wheel.late.count && !service->driver->outboxes.refiled;
 	if (loop->at_once || late || tw__works_waiting(service))
 		return 0;
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, PLAN_BUDGET);
-	if (!plan.certain || loop->soon || tw__groups_waiting(&service->groups) || tw__sweep_under_way(service))
+	if (!plan.certain || loop->soon || tw__groups_waiting(&service->groups) ||
+	    tw__sweep_under_way(service))
 		plan.tick = service->driver->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }
@@ -65,18 +71,22 @@ static bool alone(tw_service *service)
 }
 
 /*
- * Sleeps longer than planned before: from the barrier on, whoever brings something earlier rings; what came before is found in the
- * lanes. It may make the plan an earlier one again, which needs no barrier. Returns the plan.
+ * Sleeps longer than planned before: from the barrier on, whoever brings something earlier rings;
+ * what came before is found in the lanes. It may make the plan an earlier one again, which needs no
+ * barrier. Returns the plan.
  */
 static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 {
 	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (GATE1, GATE4) */
 	tw__gate_publish(&service->gate, TW__GATE_PARKED | tw__driver_accepting(service));
 	bool sure = alone(service) || tw__gate_barrier(&service->gate);
-	uint64_t wake_ns = sure ? plan_ns : loop_earlier(plan_ns, tw__tick_ns(service, service->driver->wheel.next));
+	uint64_t wake_ns =
+	    sure ? plan_ns
+		 : loop_earlier(plan_ns, tw__tick_ns(service, service->driver->wheel.next));
 	bool asked =
-	    tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* group.h, GROUP5; work.h, WORK2 */
-	if (tw__driver_any_unread(service) || asked) {                          /* GATE2, GATE4 */
+	    /* group.h, GROUP5; work.h, WORK2 */
+	    tw__groups_waiting(&service->groups) || tw__works_waiting(service);
+	if (tw__driver_any_unread(service) || asked) { /* GATE2, GATE4 */
 		gather(service);
 		wake_ns = loop_earlier(wake_ns, next_ns(service));
 	}
@@ -91,7 +101,8 @@ static void loop_settle(tw_service *service)
 	uint64_t wake_ns = next_ns(service);
 	if (wake_ns > tw_load_relaxed(&service->gate.plan))
 		wake_ns = raise_plan(service, wake_ns);
-	tw_store_relaxed(&service->gate.plan, wake_ns); /* GATE4: not later than what was published */
+	/* GATE4: not later than what was published */
+	tw_store_relaxed(&service->gate.plan, wake_ns);
 	tw__alarm_set(&service->driver->loop.alarm, wake_ns);
 }
 
@@ -99,11 +110,13 @@ static void loop_settle(tw_service *service)
 static bool lanes_want_draining(tw_service *service)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		uint64_t tail = tw_load_acquire(&lane->tail), head = tw_load_relaxed(&lane->head); /* lane.h, LANE1 */
+		/* lane.h, LANE1 */
+		uint64_t tail = tw_load_acquire(&lane->tail), head = tw_load_relaxed(&lane->head);
 		uint64_t urgent = tw_load_relaxed(&((struct tw__local *)lane)->urgent);
 		uint64_t most = lane->bound / 2 < MOST_UNREAD ? lane->bound / 2 : MOST_UNREAD;
 		bool any_urgent =
-		    tail != head && (int64_t)(urgent - head) > 0; /* a tail falls where a lane is packed */
+		    /* a tail falls where a lane is packed */
+		    tail != head && (int64_t)(urgent - head) > 0;
 		if (any_urgent || tail - head > most)
 			return true;
 	}
@@ -111,21 +124,25 @@ static bool lanes_want_draining(tw_service *service)
 }
 
 /*
- * Whether all that is due has been dealt with: the tick that it is has been turned through, and nothing that was left, or came since, may
- * be due before the next. A loop turns many times a tick, and most of those calls then cost a reading of the clock. What stays in the
- * lanes until the next tick is mostly dead by then, if timers are cancelled soon.
+ * Whether all that is due has been dealt with: the tick that it is has been turned through, and
+ * nothing that was left, or came since, may be due before the next. A loop turns many times a tick,
+ * and most of those calls then cost a reading of the clock. What stays in the lanes until the next
+ * tick is mostly dead by then, if timers are cancelled soon.
  */
 static bool all_is_done(tw_service *service)
 {
 	const struct tw__loop *loop = &service->driver->loop;
-	if (!service->clock->ops->runs || service->time.steps || service->config.on_stuck || loop->at_once ||
-	    loop->soon)
+	if (!service->clock->ops->runs || service->time.steps || service->config.on_stuck ||
+	    loop->at_once || loop->soon)
 		return false;
 	uint64_t now_ns = tw__driver_now(service);
-	return tw__ticks_down(service, now_ns - service->time.start_ns) < service->driver->wheel.next &&
-	       service->driver->wheel.late.count == 0 && !tw_load_relaxed(&service->loans->returned) &&
-	       !tw_load_relaxed(&service->catching_up) && !tw__any_ready(service) && !tw__works_waiting(service) &&
-	       !tw__groups_waiting(&service->groups) && !lanes_want_draining(service);
+	return tw__ticks_down(service, now_ns - service->time.start_ns) <
+		   service->driver->wheel.next &&
+	       service->driver->wheel.late.count == 0 &&
+	       !tw_load_relaxed(&service->loans->returned) &&
+	       !tw_load_relaxed(&service->catching_up) && !tw__any_ready(service) &&
+	       !tw__works_waiting(service) && !tw__groups_waiting(&service->groups) &&
+	       !lanes_want_draining(service);
 }
 
 size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget)
@@ -152,8 +169,8 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 	do {
 		plan = tw__wheel_plan(&service->driver->wheel, UINT32_MAX);
 	} while (!plan.certain);
-	if (service->driver->loop.soon || tw__groups_waiting(&service->groups) || tw__works_waiting(service) ||
-	    plan.tick < service->driver->wheel.next)
+	if (service->driver->loop.soon || tw__groups_waiting(&service->groups) ||
+	    tw__works_waiting(service) || plan.tick < service->driver->wheel.next)
 		plan.tick = service->driver->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }
@@ -193,7 +210,8 @@ static int open_fd(tw_service *service)
 		return -ESHUTDOWN;
 	if (!tw__local_of(service)) /* an owner, as alone() takes for granted */
 		return -ENOMEM;
-	int r = tw__alarm_open(&service->driver->loop.alarm, service->clock->ops->id, &service->gate);
+	int r =
+	    tw__alarm_open(&service->driver->loop.alarm, service->clock->ops->id, &service->gate);
 	if (r)
 		return r;
 	tw__gate_arm_bell(&service->gate);
@@ -211,7 +229,8 @@ int tw_service_fd(tw_service *service)
 	if (service->threaded)
 		return tw__invalid("the service has a tick thread: set drive to TW_DRIVE_MANUAL");
 	if (service->clock->ops->id < 0)
-		return tw__invalid("the service has a manual clock, which no descriptor can wait for");
+		return tw__invalid(
+		    "the service has a manual clock, which no descriptor can wait for");
 	if (tw_load_acquire(&service->driver->loop.open))
 		return service->driver->loop.alarm.epoll_fd;
 	if (pthread_mutex_trylock(&service->driving))

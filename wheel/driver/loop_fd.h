@@ -1,8 +1,9 @@
 /*
  * Driving by a loop of one's own: until when it may sleep, and a descriptor that wakes it.
  *
- * Without a descriptor, producers never look whether the loop sleeps, and an advance pays nothing for them. With one, the gate is PARKED
- * for good and each advance ends by planning (gate.h, GATE4).
+ * Without a descriptor, producers never look whether the loop sleeps, and an advance pays nothing
+ * for them. With one, the gate is PARKED for good and each advance ends by planning (gate.h,
+ * GATE4).
  */
 #ifndef TW_WHEEL_LOOP_H
 #define TW_WHEEL_LOOP_H
@@ -12,13 +13,18 @@
 
 struct tw__local;
 
-/* A service's part. The driver's, but for `open`; with a tick thread it only holds the alarm of clocks that need one. */
+/*
+ * A service's part. The driver's, but for `open`; with a tick thread it only holds the alarm of
+ * clocks that need one.
+ */
 struct tw__loop {
 	struct tw__alarm alarm;
-	_Atomic bool open;            /* tw_service_fd was called: the alarm is complete; by a driver, once */
-	_Atomic uint32_t catching_up; /* by whoever runs: a series has armed itself for an instant that is past */
-	bool at_once;                 /* the last turn has left something that is due */
-	bool soon;                    /* it has left something that may be done in the next tick */
+	/* tw_service_fd was called: the alarm is complete; by a driver, once */
+	_Atomic bool open;
+	/* by whoever runs: a series has armed itself for an instant that is past */
+	_Atomic uint32_t catching_up;
+	bool at_once; /* the last turn has left something that is due */
+	bool soon;    /* it has left something that may be done in the next tick */
 };
 
 void tw__loop_init(struct tw__loop *loop);
@@ -26,7 +32,10 @@ void tw__loop_init(struct tw__loop *loop);
 /* tw_service_advance's turn, `driving` held. The callbacks run or handed over. */
 size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget);
 
-/* The first tick later than the last one turned through in which there is something to do; UINT64_MAX: none. `driving` held. */
+/*
+ * The first tick later than the last one turned through in which there is something to do;
+ * UINT64_MAX: none. `driving` held.
+ */
 uint64_t tw__loop_next_tick_ns(tw_service *service);
 
 /* The service was closed: the descriptor is readable from now on. `driving` held. */

@@ -119,9 +119,9 @@ static bool outbox_is_armed(uint64_t word, uint64_t entry)
  * The executor that a due timer names, or NULL: the service's own. False: the timer is not armed
  * any more, and a later arm brings an entry of its own.
  *
- * The name is in the timer's extension record. The timer may be cancelled meanwhile and the record go to
- * another one, so the word is read twice (word.h, WORD5). The record is never unmapped, and `executor`
- * is an atomic that nothing else overwrites (slots.h).
+ * The name is in the timer's extension record. The timer may be cancelled meanwhile and the record
+ * go to another one, so the word is read twice (word.h, WORD5). The record is never unmapped, and
+ * `executor` is an atomic that nothing else overwrites (slots.h).
  */
 static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 {
@@ -134,8 +134,9 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 		return false;
 	if (!(word & TW__EXT))
 		return true;
-	uint32_t option = tw_load_acquire(&slots->records[slot].option); /* WORD5: before the second look */
-	*executor = tw_load_acquire(&slots->options[option].executor);   /* WORD5: likewise */
+	/* WORD5: before the second look */
+	uint32_t option = tw_load_acquire(&slots->records[slot].option);
+	*executor = tw_load_acquire(&slots->options[option].executor); /* WORD5: likewise */
 	return outbox_is_armed(tw_load_relaxed(&slots->words[slot]), entry);
 }
 
@@ -281,7 +282,8 @@ static void split(tw_service *service, struct tw__outbox_list *list, size_t n)
 /* Whether the executor may hold one more chunk: at most as many as are left for the others. */
 static bool may_submit(const struct tw__outboxes *boxes, const struct tw__outbox *box)
 {
-	return box->lent == 0 || (boxes->lent < boxes->submit_limit && box->lent < boxes->submit_limit - boxes->lent);
+	return box->lent == 0 ||
+	       (boxes->lent < boxes->submit_limit && box->lent < boxes->submit_limit - boxes->lent);
 }
 
 static void count_submitted(struct tw__outboxes *boxes, struct tw__outbox *box, int change)
@@ -305,8 +307,8 @@ static bool outbox_offer(tw_service *service, struct tw__outbox *box, struct tw_
 	struct tw__outboxes *boxes = &service->driver->outboxes;
 	tw_executor *executor = box->executor;
 	struct tw__chunk *chunk = outbox_pop(list);
-	tw_batch *batch =
-	    tw__batch_submit(service, chunk, tw__forced(service), index_of(boxes, box), service->driver->last_now_ns);
+	tw_batch *batch = tw__batch_submit(service, chunk, tw__forced(service),
+					   index_of(boxes, box), service->driver->last_now_ns);
 	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
 	count_submitted(boxes, box, 1);
 	if (executor->ops->submit(executor, batch, chunk->count) >= 0)
@@ -320,19 +322,21 @@ static bool outbox_offer(tw_service *service, struct tw__outbox *box, struct tw_
 }
 
 /* Runs the first chunk here. False: some of it is left, for want of budget or memory. */
-static bool run_here(tw_service *service, struct tw__local *local, struct tw__outbox *box, size_t budget, size_t *done)
+static bool run_here(tw_service *service, struct tw__local *local, struct tw__outbox *box,
+		     size_t budget, size_t *done)
 {
 	struct tw__chunk *chunk = box->runs.chunks.first;
 	if (chunk->holder_count < chunk->count)
-		*done +=
-		    tw__run_inline(service, local, chunk, tw__forced(service), budget - *done, tw__driver_now(service));
+		*done += tw__run_inline(service, local, chunk, tw__forced(service), budget - *done,
+					tw__driver_now(service));
 	if (chunk->holder_count < chunk->count)
 		return false;
 	tw__chunk_put(&service->driver->wheel, outbox_pop(&box->runs));
 	return true;
 }
 
-static size_t deliver(tw_service *service, struct tw__local *local, struct tw__outbox *box, size_t budget)
+static size_t deliver(tw_service *service, struct tw__local *local, struct tw__outbox *box,
+		      size_t budget)
 {
 	size_t done = 0;
 	bool here = box->executor == &tw__inline_executor;
@@ -345,7 +349,8 @@ static size_t deliver(tw_service *service, struct tw__local *local, struct tw__o
 		if (!may_submit(&service->driver->outboxes, box))
 			break;
 		split(service, &box->runs, budget - done);
-		size_t count = box->runs.chunks.first->count; /* now: once taken over the chunk may be gone */
+		/* now: once taken over the chunk may be gone */
+		size_t count = box->runs.chunks.first->count;
 		if (outbox_offer(service, box, &box->runs))
 			done += count;
 		else if (service->config.on_refused == TW_REFUSED_RETRY)
@@ -398,8 +403,8 @@ size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t b
 	return done + deliver_own(service, local, budget - done);
 }
 
-void tw__outbox_visit(const tw_service *service, void (*visit)(void *context, const struct tw__chunk *first),
-		      void *context)
+void tw__outbox_visit(const tw_service *service,
+		      void (*visit)(void *context, const struct tw__chunk *first), void *context)
 {
 	const struct tw__outboxes *boxes = &service->driver->outboxes;
 	visit(context, boxes->own.runs.chunks.first);

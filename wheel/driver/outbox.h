@@ -15,8 +15,8 @@
  * Quota. A batch keeps its chunk until all its runs are finished. An executor that takes batches
  * and runs none would collect chunks without limit, since each batch may hold one timer that is
  * cancelled later. So the chunks that are out are limited for all executors together
- * (`submit_limit`), and an executor may hold at most as many as are still left for the others (as the
- * buffers of a shared-memory switch: A. Choudhury, E. Hahne, "Dynamic queue length thresholds",
+ * (`submit_limit`), and an executor may hold at most as many as are still left for the others (as
+ * the buffers of a shared-memory switch: A. Choudhury, E. Hahne, "Dynamic queue length thresholds",
  * 1998). The first executor that hangs takes at most a half, the second at most a third. An
  * executor that holds none may always take one batch. Beyond its quota an executor's runs wait in
  * its outbox like refused ones.
@@ -41,16 +41,19 @@ enum { TW__COMPACT_STEP = 8 };
 
 struct tw__outbox_list {
 	struct tw__chunk_list chunks;
-	struct tw__chunk *compacted; /* the last one that compaction has passed; NULL: it begins at the first */
+	/* the last one that compaction has passed; NULL: it begins at the first */
+	struct tw__chunk *compacted;
 };
 
 struct tw__outbox {
 	tw_executor *executor;
 	struct tw__outbox_list runs; /* that wait */
 	uint32_t lent;               /* chunks that the executor has */
-	uint32_t came;               /* chunks that have come since the last compaction; the fixed outbox only */
-	struct tw__outbox *next;     /* in the queue of those with runs, or in the list of free ones */
-	uint32_t hash_next;          /* index + 1 of the next in its hash chain; 0: none */
+	/* chunks that have come since the last compaction; the fixed outbox only */
+	uint32_t came;
+	/* in the queue of those with runs, or in the list of free ones */
+	struct tw__outbox *next;
+	uint32_t hash_next; /* index + 1 of the next in its hash chain; 0: none */
 };
 
 /* Outboxes of executors that timers name. A mapping, touched on demand. */
@@ -65,11 +68,12 @@ struct tw__outboxes {
 	struct tw__outbox *first, *last; /* those with waiting runs, in the order of service */
 	uint32_t queued;                 /* how many these are */
 	struct tw__outbox *free;
-	uint32_t used;             /* outboxes of the table that were ever used */
-	uint32_t came;             /* chunks that have come in this turn */
+	uint32_t used;               /* outboxes of the table that were ever used */
+	uint32_t came;               /* chunks that have come in this turn */
 	uint32_t lent, submit_limit; /* chunks that all executors have; may have */
-	bool refiled;              /* in this turn runs were put back into the wheel: look again in the next tick */
-	bool short_of_chunks;      /* in this turn outboxes get no new chunk */
+	/* in this turn runs were put back into the wheel: look again in the next tick */
+	bool refiled;
+	bool short_of_chunks; /* in this turn outboxes get no new chunk */
 };
 
 struct tw__local;
@@ -94,7 +98,9 @@ size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t b
 /* A batch has come back from its executor. Call before its chunk is put back. */
 void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk);
 
-/* Chunks that outboxes and batches may still come to need, and that the wheel must leave to them. */
+/*
+ * Chunks that outboxes and batches may still come to need, and that the wheel must leave to them.
+ */
 static inline size_t tw__outbox_reserve(const struct tw__outboxes *boxes)
 {
 	return boxes->submit_limit + 2 * (TW__OUTBOXES + 1) - boxes->lent - boxes->queued;
@@ -107,7 +113,7 @@ static inline bool tw__outbox_any(const struct tw__outboxes *boxes)
 }
 
 /* Calls visit for each list of waiting runs. */
-void tw__outbox_visit(const tw_service *service, void (*visit)(void *context, const struct tw__chunk *first),
-		      void *context);
+void tw__outbox_visit(const tw_service *service,
+		      void (*visit)(void *context, const struct tw__chunk *first), void *context);
 
 #endif

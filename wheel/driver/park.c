@@ -1,13 +1,15 @@
 /*
  * The tick thread: when to turn next.
  *
- * It has two modes. While there is traffic it is **open**: it turns every tick, publishes a new sequence number each time (drain.c says what
- * for), and nobody ever wakes it. When traffic falls it **parks**: it sleeps until the next live timer, and producers that bring an earlier
- * one ring (gate.h).
+ * It has two modes. While there is traffic it is **open**: it turns every tick, publishes a new
+ * sequence number each time (drain.c says what for), and nobody ever wakes it. When traffic falls
+ * it **parks**: it sleeps until the next live timer, and producers that bring an earlier one ring
+ * (gate.h).
  *
- * Where timers are due in one tick after the other it stays open too: parked, it would wake as often, interrupt each processor that runs this
- * process for its barrier, and be rung for by each series that is armed again. Once it has slept a single tick and found something to
- * do, it takes the next tick to bring more; where that is wrong, it has woken once in vain.
+ * Where timers are due in one tick after the other it stays open too: parked, it would wake as
+ * often, interrupt each processor that runs this process for its barrier, and be rung for by each
+ * series that is armed again. Once it has slept a single tick and found something to do, it takes
+ * the next tick to bring more; where that is wrong, it has woken once in vain.
  */
 #include <sys/prctl.h>
 
@@ -28,10 +30,14 @@ static uint64_t next_tick_ns(const tw_service *service)
 	return tw__tick_ns(service, service->driver->wheel.next);
 }
 
-/* Somebody has asked the tick thread for something since it last looked. Comes after arming the bell (gate.h, GATE3). */
+/*
+ * Somebody has asked the tick thread for something since it last looked. Comes after arming the
+ * bell (gate.h, GATE3).
+ */
 static bool requested(tw_service *service)
 {
-	return tw_load_seq_cst(&service->phase.closing) != tw_load_relaxed(&service->phase.closed) ||
+	return tw_load_seq_cst(&service->phase.closing) !=
+		   tw_load_relaxed(&service->phase.closed) ||
 	       tw_load_seq_cst(&service->driver->tick_thread.stopping) ||
 	       tw_load_seq_cst(&service->driver->tick_thread.turn_wanted) !=
 		   tw_load_relaxed(&service->driver->tick_thread.turn_done) ||
@@ -39,7 +45,8 @@ static bool requested(tw_service *service)
 }
 
 /*
- * Gets ready to sleep until the next live timer. The deadline; 0: something has come up, turn again.
+ * Gets ready to sleep until the next live timer. The deadline; 0: something has come up, turn
+ * again.
  */
 static uint64_t park(tw_service *service)
 {
@@ -47,16 +54,20 @@ static uint64_t park(tw_service *service)
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, PLAN_BUDGET);
 	uint64_t plan_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 	tw__gate_arm_bell(&service->gate);
-	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (gate.h, GATE1) */
+	/* published with the word (gate.h, GATE1) */
+	tw_store_relaxed(&service->gate.plan, plan_ns);
 	tw__driver_publish(service, TW__GATE_PARKED);
 	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
 	bool groups =
-	    !tw__dropping(service) && tw__groups_waiting(&service->groups); /* GROUP5, also where chunks are short */
-	if (tw__driver_any_unread(service) || tw__driver_collect(service) || requested(service) || groups)
+	    /* GROUP5, also where chunks are short */
+	    !tw__dropping(service) && tw__groups_waiting(&service->groups);
+	if (tw__driver_any_unread(service) || tw__driver_collect(service) || requested(service) ||
+	    groups)
 		return 0;
 	/*
-	 * Cancels since the last look, which did not ring: what they counted and their look at the word are another pair of stores and loads that
-	 * the barrier orders (gate.h, GATE2). Without membarrier the count may come late; then the next that rings will do.
+	 * Cancels since the last look, which did not ring: what they counted and their look at the
+	 * word are another pair of stores and loads that the barrier orders (gate.h, GATE2).
+	 * Without membarrier the count may come late; then the next that rings will do.
 	 */
 	if (tw__sweep_wanted(service)) {
 		service->driver->park.woken = true;
@@ -73,16 +84,20 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 {
 	TW_ASSERT_DRIVER(service);
 	uint64_t busy = TW__BUSY_ENTRIES * (turn->elapsed ? turn->elapsed : 1);
-	service->driver->park.quiet_turns = turn->drained >= busy ? 0 : service->driver->park.quiet_turns + 1;
+	service->driver->park.quiet_turns =
+	    turn->drained >= busy ? 0 : service->driver->park.quiet_turns + 1;
 	if (turn->elapsed)
-		service->driver->park.fires_each_tick = turn->done && service->driver->park.slept_a_tick;
+		service->driver->park.fires_each_tick =
+		    turn->done && service->driver->park.slept_a_tick;
 	if (turn->behind || (turn->again && turn->drained))
 		return 0;
 	bool due = tw__any_ready(service) || tw__groups_waiting(&service->groups);
-	bool unfinished = turn->again || (due && !tw__dropping(service)) || service->driver->purge.trimming ||
-			  service->works->kept || tw__sweep_under_way(service);
+	bool unfinished = turn->again || (due && !tw__dropping(service)) ||
+			  service->driver->purge.trimming || service->works->kept ||
+			  tw__sweep_under_way(service);
 	service->driver->park.unfinished = unfinished;
-	bool quiet = service->driver->park.quiet_turns > QUIET_TURNS && !service->driver->park.fires_each_tick;
+	bool quiet = service->driver->park.quiet_turns > QUIET_TURNS &&
+		     !service->driver->park.fires_each_tick;
 	if (!unfinished && (quiet || !service->time.published))
 		return park(service);
 	tw__gate_arm_bell(&service->gate);
@@ -101,7 +116,10 @@ static void tell_turned(tw_service *service, uint32_t wanted)
 static void sleep_until(tw_service *service, uint64_t deadline_ns)
 {
 	if (!service->clock->ops->runs && deadline_ns != UINT64_MAX) {
-		/* A clock that stands still: wait for it to be moved, or try again in a tick of real time. */
+		/*
+		 * A clock that stands still: wait for it to be moved, or try again in a tick of
+		 * real time.
+		 */
 		deadline_ns = !service->driver->park.unfinished
 				  ? UINT64_MAX
 				  : tw_clock_now(tw_clock_monotonic()) + service->time.tick_ns;
@@ -114,7 +132,8 @@ static void sleep_until(tw_service *service, uint64_t deadline_ns)
 /* Earlier than the deadline where memory or a run that lasts too long wants a look. */
 static uint64_t wake_by(tw_service *service, uint64_t deadline_ns)
 {
-	uint64_t look_ns = tw__look_for_stuck_by(service, service->driver->last_now_ns, deadline_ns);
+	uint64_t look_ns =
+	    tw__look_for_stuck_by(service, service->driver->last_now_ns, deadline_ns);
 	return tw__trim_by(service, look_ns);
 }
 
@@ -160,7 +179,8 @@ static void *tick_thread(void *arg)
 int tw__driver_start(tw_service *service)
 {
 	service->driver->park.quiet_turns = QUIET_TURNS;
-	int r = tw__spawn(&service->driver->tick_thread.thread, &service->config, "-tick", true, tick_thread, service);
+	int r = tw__spawn(&service->driver->tick_thread.thread, &service->config, "-tick", true,
+			  tick_thread, service);
 	if (r)
 		return r;
 	while (tw_load_acquire(&service->driver->tick_thread.started) == 0)

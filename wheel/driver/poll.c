@@ -1,10 +1,11 @@
 /*
  * The driver: turns the wheel. It is the tick thread, or whoever calls tw_service_advance.
  *
- * One turn: take chunks home, drain the lanes, turn the wheel to now, give what is due to the executor, move far timers a bit
- * nearer, sweep a bit.
+ * One turn: take chunks home, drain the lanes, turn the wheel to now, give what is due to the
+ * executor, move far timers a bit nearer, sweep a bit.
  *
- * It never allocates and has no path that can fail; callbacks run on it (inline) may, and so may the re-arming of many of them in one turn.
+ * It never allocates and has no path that can fail; callbacks run on it (inline) may, and so may
+ * the re-arming of many of them in one turn.
  */
 #include "wheel/driver/poll.h"
 
@@ -32,10 +33,14 @@ static uint64_t cpu_now(void)
 
 /* ------------------------------------------------------------------ hand over */
 
-/* Moves what is for other executors to their outboxes. False: that was all, and the chunk is back in the store. */
+/*
+ * Moves what is for other executors to their outboxes. False: that was all, and the chunk is back
+ * in the store.
+ */
 static bool leaves_own(tw_service *service, struct tw__chunk *chunk)
 {
-	if (tw_likely(!tw_load_relaxed(&service->ever.routed))) /* relaxed: came with the timer (WORD1) */
+	/* relaxed: came with the timer (WORD1) */
+	if (tw_likely(!tw_load_relaxed(&service->ever.routed)))
 		return true;
 	tw__outbox_sort(service, chunk);
 	if (chunk->count > 0)
@@ -50,8 +55,8 @@ static void poll_collect(tw_service *service, struct tw__chunk_list *due, uint64
 	struct tw__chunk *chunk;
 	while ((chunk = tw__chunk_pop(due))) {
 		uint64_t due_ns = tw__tick_ns(service, chunk->tick);
-		tw__histogram_add(&service->driver->counters.lateness, now_ns > due_ns ? now_ns - due_ns : 0,
-				  chunk->count);
+		tw__histogram_add(&service->driver->counters.lateness,
+				  now_ns > due_ns ? now_ns - due_ns : 0, chunk->count);
 		if (leaves_own(service, chunk))
 			tw__outbox_add_own(service, chunk);
 	}
@@ -68,7 +73,8 @@ static void turn_wheel(tw_service *service)
 	do {
 		more = tw__wheel_turn(&service->driver->wheel, service->driver->turning_to, &due);
 		tw_store_release(&service->gate.cursor,
-				 service->driver->wheel.next - 1); /* before batches are lent: claims rely on it */
+				 /* before batches are lent: claims rely on it */
+				 service->driver->wheel.next - 1);
 		poll_collect(service, &due, now_ns);
 	} while (tw_unlikely(more));
 }
@@ -105,7 +111,8 @@ void tw__refile(tw_service *service, uint64_t entry)
 		tick = tw__word_deadline(word, next);
 		if (tw_likely(word & TW__BEYOND_RANGE || tick < next + TW__WHEEL_REACH))
 			break;
-		tick = next - 1; /* due hours ago, and read as the future: so the resolve must find this */
+		/* due hours ago, and read as the future: so the resolve must find this */
+		tick = next - 1;
 	} while (!tw__word_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick)));
 	tw__file(service, slot, word, tick, true);
 }
@@ -114,10 +121,12 @@ unsigned tw__driver_collect(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
 	unsigned given_back = 0;
-	struct tw__chunk *chunk = tw_exchange_acquire(&service->loans->returned, NULL), *next; /* RUN3 */
+	/* RUN3 */
+	struct tw__chunk *chunk = tw_exchange_acquire(&service->loans->returned, NULL), *next;
 	for (; chunk; chunk = next) {
 		next = chunk->next;
-		uint64_t bits = tw_load_relaxed(tw__batch_word((tw_batch *)(void *)chunk, HOLDER_GIVEN_BACK));
+		uint64_t bits =
+		    tw_load_relaxed(tw__batch_word((tw_batch *)(void *)chunk, HOLDER_GIVEN_BACK));
 		for (; bits; bits &= bits - 1, given_back++)
 			tw__refile(service, chunk->entries[__builtin_ctzll(bits)]);
 		tw__outbox_returned(service, chunk);
@@ -152,27 +161,32 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 {
 	TW_ASSERT_DRIVER(service);
 	struct tw__turn turn = {0};
-	uint64_t cpu_ns = service->threaded ? cpu_now() : 0; /* a system call; a caller's loop accounts for itself */
+	/* a system call; a caller's loop accounts for itself */
+	uint64_t cpu_ns = service->threaded ? cpu_now() : 0;
 	tw__driver_collect(service);
 	service->driver->outboxes.refiled = service->driver->outboxes.short_of_chunks = false;
-	turn.drained = tw__drain(service, &turn.again); /* first: what lanes hold is read against the old cursor */
+	/* first: what lanes hold is read against the old cursor */
+	turn.drained = tw__drain(service, &turn.again);
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);
 	turn.done = tw__works_offer(service);
 	if (tw_likely(!tw__dropping(service))) {
 		tw__groups_collect(service);
-		turn.done += tw__outbox_deliver(service, local, turn.done < budget ? budget - turn.done : 0);
+		turn.done +=
+		    tw__outbox_deliver(service, local, turn.done < budget ? budget - turn.done : 0);
 	}
 	turn.elapsed = service->driver->wheel.next - service->driver->moved_tick;
-	turn.behind = tw__wheel_move_nearer(&service->driver->wheel, turn.elapsed) || tw__groups_ready(service);
+	turn.behind = tw__wheel_move_nearer(&service->driver->wheel, turn.elapsed) ||
+		      tw__groups_ready(service);
 	service->driver->moved_tick = service->driver->wheel.next;
 	bool look = ++service->driver->turns % TURNS_PER_COUNT == 0 || service->driver->park.woken;
 	tw__sweep(service, turn.drained, look);
 	tw__trim(service, look, turn.drained + turn.done > 8 * TW__BUSY_ENTRIES);
 	service->driver->park.woken = false;
 	tw_store_relaxed(&service->driver->counters.entries, service->driver->wheel.entries);
-	tw_store_relaxed(&service->driver->counters.chunks_used, tw__wheel_chunks_held(&service->driver->wheel));
+	tw_store_relaxed(&service->driver->counters.chunks_used,
+			 tw__wheel_chunks_held(&service->driver->wheel));
 	if (tw_unlikely(service->config.on_stuck != NULL))
 		tw__tell_stuck(service, service->driver->last_now_ns);
 	if (turn.drained || turn.done)
@@ -191,7 +205,8 @@ void tw__driver_publish(tw_service *service, uint64_t flags)
 	service->driver->bases.bases_ns[(replaced + 1) % TW__STAMPS] = base_ns;
 	tw_store_relaxed(&service->gate.base_ns, base_ns); /* an estimate to its readers */
 	tw__gate_publish(&service->gate, flags);
-	service->driver->bases.replaced_ns[replaced % TW__STAMPS] = tw__driver_now(service); /* drain.c, (b) */
+	/* drain.c, (b) */
+	service->driver->bases.replaced_ns[replaced % TW__STAMPS] = tw__driver_now(service);
 }
 
 void tw__driver_publish_closed(tw_service *service, uint32_t mode)

@@ -12,7 +12,10 @@ struct tw__turn {
 	uint64_t elapsed; /* ticks since the turn before */
 	size_t done;      /* callbacks run or handed over */
 	bool again;       /* a lane was left with entries */
-	bool behind;      /* more far timers should have been moved nearer by now, or groups wait for their settling */
+	/*
+	 * more far timers should have been moved nearer by now, or groups wait for their settling
+	 */
+	bool behind;
 };
 
 /* A turn that drains so many entries for each tick since the last one is no quiet one. */
@@ -33,31 +36,50 @@ static inline bool tw__dropping(const tw_service *service)
 	return tw_load_relaxed(&service->phase.closed) == TW__CLOSING_DROP;
 }
 
-/* Groups wait to be settled, and there are chunks to hand them over in; else they wait for a tick. */
+/*
+ * Groups wait to be settled, and there are chunks to hand them over in; else they wait for a tick.
+ */
 static inline bool tw__groups_ready(const tw_service *service)
 {
-	return !tw__dropping(service) && tw__groups_waiting(&service->groups) && !tw__short_of_chunks(service);
+	return !tw__dropping(service) && tw__groups_waiting(&service->groups) &&
+	       !tw__short_of_chunks(service);
 }
 
-/* Takes in the chunks of batches that are over. The number of runs that were given back with them. `driving` held. */
+/*
+ * Takes in the chunks of batches that are over. The number of runs that were given back with them.
+ * `driving` held.
+ */
 unsigned tw__driver_collect(tw_service *service);
 
-/* Takes what lies in the lanes, or has come home with a batch, without turning. As tw__drain. `driving` held. */
+/*
+ * Takes what lies in the lanes, or has come home with a batch, without turning. As tw__drain.
+ * `driving` held.
+ */
 uint64_t tw__driver_gather(tw_service *service, bool *again);
 
 /* Whether there may be something in the lanes (gate.h, GATE2). `driving` held. */
 bool tw__driver_any_unread(tw_service *service);
 
-/* What a word that the driver publishes says of it: the gate accepts what is new, but for a closed one. */
+/*
+ * What a word that the driver publishes says of it: the gate accepts what is new, but for a closed
+ * one.
+ */
 static inline uint64_t tw__driver_accepting(const tw_service *service)
 {
-	return tw_load_relaxed(&service->phase.closed) ? 0 : TW__GATE_ACCEPTING; /* the driver's own */
+	/* the driver's own */
+	return tw_load_relaxed(&service->phase.closed) ? 0 : TW__GATE_ACCEPTING;
 }
 
-/* A new word for the gate: flags (but ACCEPTING, which is added), and the next sequence number, which stands for now. `driving` held. */
+/*
+ * A new word for the gate: flags (but ACCEPTING, which is added), and the next sequence number,
+ * which stands for now. `driving` held.
+ */
 void tw__driver_publish(tw_service *service, uint64_t flags);
 
-/* Refuses new timers from here on: each push that no later drain sees, sees the gate closed. `driving` held. */
+/*
+ * Refuses new timers from here on: each push that no later drain sees, sees the gate closed.
+ * `driving` held.
+ */
 void tw__driver_publish_closed(tw_service *service, uint32_t mode);
 
 #endif

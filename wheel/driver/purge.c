@@ -1,13 +1,15 @@
 /*
- * After a storm, memory goes back to the system (G11): records and notes of free slots, extension records, chunks of the wheel, segments of
- * lanes.
+ * After a storm, memory goes back to the system (G11): records and notes of free slots, extension
+ * records, chunks of the wheel, segments of lanes.
  *
- * Hysteresis: it begins when more than twice of what is needed, and a constant, has been held for a second, and ends at what is needed and
- * half of that; so storms that come again within a second or two find their memory where they left it.
+ * Hysteresis: it begins when more than twice of what is needed, and a constant, has been held for a
+ * second, and ends at what is needed and half of that; so storms that come again within a second or
+ * two find their memory where they left it.
  *
- * The driver does it, a small step in each turn, and ticks on until it is done; in a turn with traffic it stops. madvise and
- * munmap are allowed here: neither allocates, a failure changes nothing, and both wait for no user of the service, only, like any page
- * fault, for the system's own locks. The depot's lock is only tried.
+ * The driver does it, a small step in each turn, and ticks on until it is done; in a turn with
+ * traffic it stops. madvise and munmap are allowed here: neither allocates, a failure changes
+ * nothing, and both wait for no user of the service, only, like any page fault, for the system's
+ * own locks. The depot's lock is only tried.
  */
 #include "wheel/driver/purge.h"
 #include "wheel/core/live.h"
@@ -44,8 +46,10 @@ static bool has_surplus(struct balance balance, unsigned times)
 static struct balance of_slots(tw_service *service)
 {
 	const struct tw__slots *slots = &service->slots;
-	uint64_t given = (uint64_t)tw_load_relaxed(&slots->given) * TW__BLOCK, live = tw__live_timers(service, NULL);
-	return (struct balance){tw_load_relaxed(&slots->fresh) - given, live + live / 2 + SLOTS_KEPT};
+	uint64_t given = (uint64_t)tw_load_relaxed(&slots->given) * TW__BLOCK,
+		 live = tw__live_timers(service, NULL);
+	return (struct balance){tw_load_relaxed(&slots->fresh) - given,
+				live + live / 2 + SLOTS_KEPT};
 }
 
 static struct balance of_options(tw_service *service)
@@ -119,7 +123,8 @@ static bool give_options(tw_service *service)
 static bool free_segments(tw_service *service)
 {
 	unsigned left = SEGMENTS_A_STEP;
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane && left; lane = lane->next)
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane && left;
+	     lane = lane->next)
 		left -= tw__lane_trim(lane, left);
 	return left == 0;
 }
@@ -147,7 +152,9 @@ static bool step(tw_service *service)
 	return more;
 }
 
-/* Broken off, to begin anew after a while: the tick thread may go to sleep without a further look. */
+/*
+ * Broken off, to begin anew after a while: the tick thread may go to sleep without a further look.
+ */
 static void break_off(tw_service *service)
 {
 	service->driver->purge.trimming = false;
@@ -169,7 +176,10 @@ void tw__trim(tw_service *service, bool look, bool busy)
 		purge_start(service);
 }
 
-/* Turns that come anyway give memory back a second after a storm; a tick thread that sleeps is woken for it only so much later (G9). */
+/*
+ * Turns that come anyway give memory back a second after a storm; a tick thread that sleeps is
+ * woken for it only so much later (G9).
+ */
 #define TRIM_ASLEEP_NS UINT64_C(10000000000)
 
 uint64_t tw__trim_by(const tw_service *service, uint64_t deadline_ns)

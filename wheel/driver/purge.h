@@ -8,10 +8,14 @@
 struct tw__purge {
 	bool trimming;                     /* memory is going back, a step a turn */
 	uint32_t trim_slots, trim_options; /* blocks from here on have been looked at */
-	uint64_t trim_at_ns;               /* when that begins, if things stay as they are; 0: nothing to give */
+	/* when that begins, if things stay as they are; 0: nothing to give */
+	uint64_t trim_at_ns;
 };
 
-/* A driver's, at the end of a turn. look: now and then, to see whether there is much to give. busy: traffic has come back. */
+/*
+ * A driver's, at the end of a turn. look: now and then, to see whether there is much to give. busy:
+ * traffic has come back.
+ */
 void tw__trim(tw_service *service, bool look, bool busy);
 
 /* The tick thread's: the deadline, or the instant at which it is to wake up to give memory back. */

@@ -1,10 +1,14 @@
-/* Groups that wait to be reaped become entries of the service's own outbox. The rules: wheel/group/group.h. */
+/*
+ * Groups that wait to be reaped become entries of the service's own outbox. The rules:
+ * wheel/group/group.h.
+ */
 #include "wheel/driver/reap_collect.h"
 
 #include "wheel/driver/driver.h"
 #include "wheel/run/inline.h"
 
-enum { GROUPS_IN_A_TURN = 4 }; /* where the driver itself settles: so many pieces make no long tick */
+/* where the driver itself settles: so many pieces make no long tick */
+enum { GROUPS_IN_A_TURN = 4 };
 
 /* A chunk of the own outbox with room for one more entry. NULL: chunks are short. */
 static struct tw__chunk *room_in_own(tw_service *service)
@@ -27,12 +31,14 @@ void tw__groups_collect(tw_service *service)
 	struct tw__groups *groups = &service->groups;
 	struct tw__chunk *chunk;
 	int most = service->executor == &tw__inline_executor ? GROUPS_IN_A_TURN : TW__CHUNK_ENTRIES;
-	if (!groups->waiting && tw_load_relaxed(&groups->stack)) /* one that is missed here is seen before sleeping */
+	/* one that is missed here is seen before sleeping */
+	if (!groups->waiting && tw_load_relaxed(&groups->stack))
 		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* GROUP5 */
 	for (int n = 0; groups->waiting && n < most && (chunk = room_in_own(service)); n++) {
 		uint32_t index = groups->waiting;
 		groups->waiting =
-		    tw__group_at(groups, index)->next; /* first: once handed over it may be pushed again */
+		    /* first: once handed over it may be pushed again */
+		    tw__group_at(groups, index)->next;
 		chunk->entries[chunk->count++] = tw__entry_make(0, index);
 	}
 }

@@ -4,7 +4,10 @@
 
 #include "wheel/core/service.h"
 
-/* The driver's: appends waiting groups to what is ready for the executor, as many as a chunk holds at most. */
+/*
+ * The driver's: appends waiting groups to what is ready for the executor, as many as a chunk holds
+ * at most.
+ */
 void tw__groups_collect(tw_service *service);
 
 #endif

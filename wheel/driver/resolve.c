@@ -1,29 +1,36 @@
 /*
  * What has become of an entry: the wheel asks, the control word answers.
  *
- * A timer has one entry at a time, in a lane, in the wheel or in a batch, unless it is RELOCATED: then a reset to earlier, or far, has
- * pushed another one, and the driver keeps a **note** {generation, tick, level}: the bucket of the wheel, and the tick within it, for
- * which the entry that counts stands there; or that it is handed over. Refile rule for RELOCATED words:
- *   - an entry that a reset has brought is dropped if the timer is handed over: whoever claims it asks the word, and gives it back if it is not
- *     due; one that comes back, from a worker or a refusal, ends that;
- *   - an entry from a lane is dropped if there is a note not later than what it asks for; or the noted bucket has that tick too, then the
- *     note moves; else it is filed, and noted;
- *   - an entry met in a bucket that is not the noted one is dropped: the noted one, or an entry still in a lane, covers it; so is
- *     one whose timer has been handed over already;
- *   - in the noted bucket, or without a note, it counts: handed over (the note says so), or filed again (the note moves). If the timer is
- *     not armed, a worker has it by another entry: the note says handed over.
- * Invariant: an armed RELOCATED timer has an entry in the noted bucket, or in a lane, or in a batch, that will be met no later
- * than its deadline. Without the rule, a timer toggled between 5 s and 60 s would collect entries for ever; so would one that is moved to
- * earlier a tick at a time, in a coarse bucket. An entry that is left behind may come to stand in the noted bucket again (a series that is
- * called early time and again, and armed for the same bucket each time): a sweep leaves one there.
+ * A timer has one entry at a time, in a lane, in the wheel or in a batch, unless it is RELOCATED:
+ * then a reset to earlier, or far, has pushed another one, and the driver keeps a **note**
+ * {generation, tick, level}: the bucket of the wheel, and the tick within it, for which the entry
+ * that counts stands there; or that it is handed over. Refile rule for RELOCATED words:
+ *   - an entry that a reset has brought is dropped if the timer is handed over: whoever claims it
+ *     asks the word, and gives it back if it is not due; one that comes back, from a worker or a
+ *     refusal, ends that;
+ *   - an entry from a lane is dropped if there is a note not later than what it asks for; or the
+ *     noted bucket has that tick too, then the note moves; else it is filed, and noted;
+ *   - an entry met in a bucket that is not the noted one is dropped: the noted one, or an entry
+ *     still in a lane, covers it; so is one whose timer has been handed over already;
+ *   - in the noted bucket, or without a note, it counts: handed over (the note says so), or filed
+ *     again (the note moves). If the timer is not armed, a worker has it by another entry: the note
+ *     says handed over.
+ * Invariant: an armed RELOCATED timer has an entry in the noted bucket, or in a lane, or in a
+ * batch, that will be met no later than its deadline. Without the rule, a timer toggled between 5 s
+ * and 60 s would collect entries for ever; so would one that is moved to earlier a tick at a time,
+ * in a coarse bucket. An entry that is left behind may come to stand in the noted bucket again (a
+ * series that is called early time and again, and armed for the same bucket each time): a sweep
+ * leaves one there.
  *
- * A BEYOND_RANGE word holds only a hash of its deadline T; the note holds all of it once the lane entry that brought it is drained.
- * Far entries stand in the wheel at way points T - k * (TW__WHEEL_REACH - 1). Of these just one lies in the reach of the wheel
- * at any time, whenever a timer for T is filed: so all timers for T go from one way point to the next together, in the
+ * A BEYOND_RANGE word holds only a hash of its deadline T; the note holds all of it once the lane
+ * entry that brought it is drained. Far entries stand in the wheel at way points T - k *
+ * (TW__WHEEL_REACH - 1). Of these just one lies in the reach of the wheel at any time, whenever a
+ * timer for T is filed: so all timers for T go from one way point to the next together, in the
  * order in which they came (G6).
  *
- * A due word whose deadline lies so far back that it could soon be read as the future (the driver stood still for hours, or the
- * clock leapt) is **refreshed** when it is handed over: its deadline becomes the tick that is being turned to.
+ * A due word whose deadline lies so far back that it could soon be read as the future (the driver
+ * stood still for hours, or the clock leapt) is **refreshed** when it is handed over: its deadline
+ * becomes the tick that is being turned to.
  *
  * Rejected: looking for the old entry to remove it (a search in a bucket for each reset).
  */
@@ -57,7 +64,9 @@ static bool far_known(const struct tw__note *note, uint64_t word)
 	       tw__far_bits(tw_load_relaxed(&note->far_tick)) == (word & TW__DEADLINE_MASK);
 }
 
-/* The last tick that an entry may be filed for when `first` is the first tick not yet handed over. */
+/*
+ * The last tick that an entry may be filed for when `first` is the first tick not yet handed over.
+ */
 static uint64_t reach(uint64_t first)
 {
 	return first + TW__WHEEL_REACH - 2;
@@ -71,10 +80,11 @@ static uint64_t way_point(uint64_t far_tick, uint64_t first)
 }
 
 /*
- * Clears BEYOND_RANGE if the deadline has come near; *word is what it has become. False: the entry that brings the deadline is still in a
- * lane, and will be filed; or the timer is gone.
+ * Clears BEYOND_RANGE if the deadline has come near; *word is what it has become. False: the entry
+ * that brings the deadline is still in a lane, and will be filed; or the timer is gone.
  */
-static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, uint64_t *word, uint64_t first)
+static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, uint64_t *word,
+		     uint64_t first)
 {
 	uint32_t generation = tw__word_generation(*word);
 	while (*word & TW__BEYOND_RANGE) {
@@ -85,7 +95,10 @@ static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, 
 		uint64_t far_tick = tw_load_relaxed(&note->far_tick);
 		if (far_tick > reach(first))
 			return true;
-		/* Long past: as good as the last tick turned through, and cannot be taken for the future. */
+		/*
+		 * Long past: as good as the last tick turned through, and cannot be taken for the
+		 * future.
+		 */
 		uint64_t next = service->driver->wheel.next,
 			 near = far_tick + TW__WHEEL_REACH < next ? next - 1 : far_tick;
 		uint64_t cleared = tw__word_move(*word, TW__BEYOND_RANGE, 0, near);
@@ -98,8 +111,8 @@ static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, 
 }
 
 /* Where an entry stands after the wheel has heard this due tick of it. */
-static unsigned level_after(const tw_service *service, enum tw__resolve_for what_for, const struct tw__place *place,
-			    uint64_t due_tick)
+static unsigned level_after(const tw_service *service, enum tw__resolve_for what_for,
+			    const struct tw__place *place, uint64_t due_tick)
 {
 	if (due_tick >= place->high)
 		return tw__wheel_level_for(&service->driver->wheel, due_tick);
@@ -113,8 +126,9 @@ static bool is_noted_at(const struct tw__note *note, const struct tw__place *pla
 }
 
 /*
- * Whether this pass of a sweep has met an entry of the timer in the noted bucket before: one is enough. Whoever files the timer anew, or
- * takes the entry out, writes the note, and so begins again: an entry that was met is still there.
+ * Whether this pass of a sweep has met an entry of the timer in the noted bucket before: one is
+ * enough. Whoever files the timer anew, or takes the entry out, writes the note, and so begins
+ * again: an entry that was met is still there.
  */
 static bool is_met_again(struct tw__note *note, const struct tw__place *place)
 {
@@ -124,19 +138,25 @@ static bool is_met_again(struct tw__note *note, const struct tw__place *place)
 }
 
 /*
- * The noted entry is dropped, though its generation is not over: the timer is with a worker by another entry. If it is armed again, that comes
- * through a lane, and must not find a note of an entry that is gone.
+ * The noted entry is dropped, though its generation is not over: the timer is with a worker by
+ * another entry. If it is armed again, that comes through a lane, and must not find a note of an
+ * entry that is gone.
  */
-static void resolve_forget(tw_service *service, uint32_t slot, uint32_t generation, const struct tw__place *place)
+static void resolve_forget(tw_service *service, uint32_t slot, uint32_t generation,
+			   const struct tw__place *place)
 {
 	struct tw__note *note = &service->slots.notes[slot];
 	if (note_state(note, generation) == TW__IN_BUCKET && is_noted_at(note, place))
 		note->state = TW__IN_BATCH;
 }
 
-/* The due tick for a BEYOND_RANGE or RELOCATED word in this place; *after: what the note is to say by then. */
-static uint64_t resolve_noted(tw_service *service, enum tw__resolve_for what_for, const struct tw__place *place,
-			    uint32_t slot, uint64_t *word, struct standing *after)
+/*
+ * The due tick for a BEYOND_RANGE or RELOCATED word in this place; *after: what the note is to say
+ * by then.
+ */
+static uint64_t resolve_noted(tw_service *service, enum tw__resolve_for what_for,
+			      const struct tw__place *place, uint32_t slot, uint64_t *word,
+			      struct standing *after)
 {
 	struct tw__note *note = &service->slots.notes[slot];
 	uint32_t generation = tw__word_generation(*word);
@@ -146,7 +166,8 @@ static uint64_t resolve_noted(tw_service *service, enum tw__resolve_for what_for
 	if (what_for == TW__RESOLVE_SWEEP)
 		return is_noted && is_met_again(note, place) ? TW__TICK_DEAD : place->low;
 	bool expires = what_for == TW__RESOLVE_EXPIRE;
-	if (!approach(service, note, slot, word, expires ? place->high : service->driver->wheel.next)) {
+	if (!approach(service, note, slot, word,
+		      expires ? place->high : service->driver->wheel.next)) {
 		resolve_forget(service, slot, generation, place);
 		return TW__TICK_DEAD;
 	}
@@ -159,9 +180,12 @@ static uint64_t resolve_noted(tw_service *service, enum tw__resolve_for what_for
 		tick = is_noted ? note->tick : place->low;
 	if (!expires)
 		tick = at_least(tick, place->low);
-	bool keeps_note = *word & (TW__BEYOND_RANGE | TW__RELOCATED); /* a word that was BEYOND_RANGE alone is plain from here on */
+	/* a word that was BEYOND_RANGE alone is plain from here on */
+	bool keeps_note = *word & (TW__BEYOND_RANGE | TW__RELOCATED);
 	bool handed = expires && tick < place->high;
-	enum tw__note_state state = !keeps_note ? TW__NOWHERE : handed ? TW__IN_BATCH : TW__IN_BUCKET;
+	enum tw__note_state state = !keeps_note ? TW__NOWHERE
+				    : handed    ? TW__IN_BATCH
+						: TW__IN_BUCKET;
 	*after = (struct standing){true, state, level_after(service, what_for, place, tick), tick};
 	return tick;
 }
@@ -175,12 +199,16 @@ static void note_down(struct tw__note *note, uint32_t generation, const struct s
 	note->pass = 0;
 }
 
-/* The due tick for one entry. One that comes late by hours is refreshed first, if it is not moved meanwhile. */
-static uint64_t resolve_entry(tw_service *service, enum tw__resolve_for what_for, const struct tw__place *place,
-			    tw__wheel_entry entry)
+/*
+ * The due tick for one entry. One that comes late by hours is refreshed first, if it is not moved
+ * meanwhile.
+ */
+static uint64_t resolve_entry(tw_service *service, enum tw__resolve_for what_for,
+			      const struct tw__place *place, tw__wheel_entry entry)
 {
 	uint32_t slot = tw__entry_slot(entry);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]), due_tick, target = service->driver->turning_to;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]), due_tick,
+		 target = service->driver->turning_to;
 	struct standing after;
 	do {
 		after = (struct standing){0};
@@ -197,18 +225,24 @@ static uint64_t resolve_entry(tw_service *service, enum tw__resolve_for what_for
 		if (tw_likely(what_for != TW__RESOLVE_EXPIRE || due_tick >= place->high ||
 			      due_tick + TW__WHEEL_REACH > target))
 			break;
-	} while (!tw__word_cas_acq_rel(&service->slots.words[slot], &word, tw__word_move(word, 0, 0, target)));
-	/* Only now: before, a note that says "handed over" would have the next look drop the entry. */
+	} while (!tw__word_cas_acq_rel(&service->slots.words[slot], &word,
+				       tw__word_move(word, 0, 0, target)));
+	/*
+	 * Only now: before, a note that says "handed over" would have the next look drop the entry.
+	 */
 	if (tw_unlikely(after.is_known))
-		note_down(&service->slots.notes[slot], (uint32_t)(entry >> TW__GENERATION_SHIFT), &after);
+		note_down(&service->slots.notes[slot], (uint32_t)(entry >> TW__GENERATION_SHIFT),
+			  &after);
 	return at_least(due_tick, place->low);
 }
 
 /*
- * In such a sweep words are not read: what is written down of slots, and the notes, are the driver's own, and say enough. A timer whose note is of
- * this generation is BEYOND_RANGE or RELOCATED.
+ * In such a sweep words are not read: what is written down of slots, and the notes, are the
+ * driver's own, and say enough. A timer whose note is of this generation is BEYOND_RANGE or
+ * RELOCATED.
  */
-static bool is_superfluous(const tw_service *service, const struct tw__place *place, tw__wheel_entry entry)
+static bool is_superfluous(const tw_service *service, const struct tw__place *place,
+			   tw__wheel_entry entry)
 {
 	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	struct tw__note *note = &service->slots.notes[tw__entry_slot(entry)];
@@ -218,24 +252,26 @@ static bool is_superfluous(const tw_service *service, const struct tw__place *pl
 	return state == TW__IN_BATCH;
 }
 
-static void resolve_sweep(const tw_service *service, const struct tw__place *place, const tw__wheel_entry *entries,
-			unsigned n, uint64_t *due_ticks)
+static void resolve_sweep(const tw_service *service, const struct tw__place *place,
+			  const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
 {
 	const uint32_t *reached = service->slots.reached;
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch(&reached[tw__entry_slot(entries[i])]);
 	for (unsigned i = 0; i < n; i++) {
-		bool dead = (uint32_t)(entries[i] >> TW__GENERATION_SHIFT) < reached[tw__entry_slot(entries[i])];
+		bool dead = (uint32_t)(entries[i] >> TW__GENERATION_SHIFT) <
+			    reached[tw__entry_slot(entries[i])];
 		due_ticks[i] = dead ? TW__TICK_DEAD : place->low;
 	}
 	if (tw_unlikely(tw_load_relaxed(&service->slots.noted)))
 		for (unsigned i = 0; i < n; i++)
-			if (due_ticks[i] != TW__TICK_DEAD && is_superfluous(service, place, entries[i]))
+			if (due_ticks[i] != TW__TICK_DEAD &&
+			    is_superfluous(service, place, entries[i]))
 				due_ticks[i] = TW__TICK_DEAD;
 }
 
 void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__place *place,
-	       const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
+		 const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
 {
 	tw_service *service = context;
 	if (what_for == TW__RESOLVE_SWEEP && service->driver->sweep.by != TW__SWEEP_BY_WORDS) {
@@ -264,7 +300,8 @@ void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint6
 void tw__location_in_batch(tw_service *service, tw__wheel_entry entry)
 {
 	TW_ASSERT_DRIVER(service);
-	uint32_t slot = tw__entry_slot(entry), generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	uint32_t slot = tw__entry_slot(entry),
+		 generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	if (tw__word_armed(word) && word & (TW__BEYOND_RANGE | TW__RELOCATED) &&
 	    note_state(&service->slots.notes[slot], generation) != TW__NOWHERE)
@@ -282,14 +319,17 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, 
 		if (word & TW__BEYOND_RANGE) {
 			if (!far_known(note, word))
 				return;
-			uint64_t far_tick = tw_load_relaxed(&note->far_tick), first = service->driver->wheel.next;
+			uint64_t far_tick = tw_load_relaxed(&note->far_tick),
+				 first = service->driver->wheel.next;
 			tick = far_tick > reach(first) ? way_point(far_tick, first) : far_tick;
 		}
 		bool is_noted = note_state(note, generation) == TW__IN_BUCKET;
 		/* planted: covered_by_later */
-		if ((is_noted && note->tick <= tick) || note_state(note, generation) == TW__IN_BATCH)
+		if ((is_noted && note->tick <= tick) ||
+		    note_state(note, generation) == TW__IN_BATCH)
 			return;
-		if (is_noted && tw__wheel_is_one_bucket(&service->driver->wheel, note->level, note->tick, tick)) {
+		if (is_noted && tw__wheel_is_one_bucket(&service->driver->wheel, note->level,
+							note->tick, tick)) {
 			note->tick = tick;
 			return;
 		}
@@ -297,6 +337,7 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, 
 		note_down(note, generation, &(struct standing){true, TW__IN_BUCKET, level, tick});
 		tw_store_relaxed(&service->slots.noted, true);
 	}
-	tw__wheel_add(&service->driver->wheel, tick, tw__entry_make(slot, tw__word_generation(word)));
+	tw__wheel_add(&service->driver->wheel, tick,
+		      tw__entry_make(slot, tw__word_generation(word)));
 	TW_PROBE4(file, service, slot, tw__word_generation(word), tick);
 }

@@ -1,17 +1,18 @@
 /*
  * Sweeping: getting rid of the entries that cancelled timers leave in the wheel (G11).
  *
- * When the dead may outnumber the live, a sweep goes through all buckets, a part in each turn (G12).
- * To read the control word of each entry would be dear: the words' lines belong to the cores that
- * cancel and schedule, and each look takes one away. So the driver keeps a private array of the
- * latest generation that it knows of each slot: an entry of an earlier generation is dead. Two
+ * When the dead may outnumber the live, a sweep goes through all buckets, a part in each turn
+ * (G12). To read the control word of each entry would be dear: the words' lines belong to the cores
+ * that cancel and schedule, and each look takes one away. So the driver keeps a private array of
+ * the latest generation that it knows of each slot: an entry of an earlier generation is dead. Two
  * sources fill the array:
  *   drains     Where slots are used again and again, as under load, the entry of the next timer
  *              tells. Drains write it down while enough are dead for a sweep to come (drain.c).
- *   mark pass  If a timer was cancelled and its slot was not used again, only the word knows. A mark
- *              pass streams once through the words, before the sweep. It need not be exact: what
- *              dies after it is met by the next sweep, or in its bucket. With more slots than a
- *              core's cache holds a mark pass saves nothing: then the words are read one by one.
+ *   mark pass  If a timer was cancelled and its slot was not used again, only the word knows. A
+ *              mark pass streams once through the words, before the sweep. It need not be exact:
+ *              what dies after it is met by the next sweep, or in its bucket. With more slots
+ *              than a core's cache holds a mark pass saves nothing: then the words are read one
+ *              by one.
  * A sweep by drains that has left too much is followed by one of the other kind.
  */
 #include "wheel/core/service.h"
@@ -20,14 +21,20 @@
 #include "wheel/timer/end.h"
 
 enum {
-	SWEEP_STEP = 4096,      /* entries swept in a turn, at least */
+	SWEEP_STEP = 4096,    /* entries swept in a turn, at least */
 	MARK_STEP = 16384,    /* slots counted in a turn, at least */
 	MARK_SLOTS = 1 << 18, /* with more in use there is no mark_pass */
-	/* Dead entries that each producer may leave behind, beside as many as there are live timers; with those that have not rung yet, 4096 (G11). */
+	/*
+	 * Dead entries that each producer may leave behind, beside as many as there are live
+	 * timers; with those that have not rung yet, 4096 (G11).
+	 */
 	ALLOWANCE = 4096 - TW__CANCELS_PER_WAKE
 };
 
-/* Entries beyond one for each live timer: about right while others work. *live, *allowed: beside as many as those, so many are nobody's concern. */
+/*
+ * Entries beyond one for each live timer: about right while others work. *live, *allowed: beside as
+ * many as those, so many are nobody's concern.
+ */
 static uint64_t count_dead(tw_service *service, uint64_t *live, uint64_t *allowed)
 {
 	uint64_t entries = service->driver->wheel.entries, producers;
@@ -52,11 +59,16 @@ static void make_mark_pass(tw_service *service, uint64_t budget)
 	struct tw__slots *slots = &service->slots;
 	tw_store_relaxed(&slots->counted, true);
 	uint32_t end = tw_load_relaxed(&slots->fresh),
-		 slot = service->driver->sweep.mark_pass; /* slots taken since have no dead entries yet */
+		 /* slots taken since have no dead entries yet */
+	    slot = service->driver->sweep.mark_pass;
 	for (; slot < end && budget > 0; slot++, budget--) {
-		/* Relaxed: a generation once seen is never unseen, and nothing is read on the strength of it. */
+		/*
+		 * Relaxed: a generation once seen is never unseen, and nothing is read on the
+		 * strength of it.
+		 */
 		uint32_t generation = tw__word_generation(tw_load_relaxed(&slots->words[slot]));
-		if (generation > slots->reached[slot]) /* drain.c may know better, through a lane that was read since */
+		/* drain.c may know better, through a lane that was read since */
+		if (generation > slots->reached[slot])
 			slots->reached[slot] = generation;
 	}
 	service->driver->sweep.mark_pass = slot;
@@ -84,7 +96,10 @@ bool tw__sweep_under_way(const tw_service *service)
 	return service->driver->sweep.mark_pass || tw__wheel_sweeping(&service->driver->wheel);
 }
 
-/* Looks again: a driver that sleeps is told of cancels only while it does, and then by one of so many. */
+/*
+ * Looks again: a driver that sleeps is told of cancels only while it does, and then by one of so
+ * many.
+ */
 static void sweep_end(tw_service *service)
 {
 	uint64_t live, allowed, dead = count_dead(service, &live, &allowed);
@@ -104,7 +119,8 @@ void tw__sweep(tw_service *service, uint64_t drained, bool look)
 	}
 	if (service->driver->sweep.mark_pass)
 		make_mark_pass(service,
-			    MARK_STEP + 8 * drained); /* more where more comes in, to get ahead of the cancels */
+			       /* more where more comes in, to get ahead of the cancels */
+			       MARK_STEP + 8 * drained);
 	else if (!tw__wheel_sweep(&service->driver->wheel,
 				  SWEEP_STEP + service->driver->wheel.entries / 256 + 2 * drained))
 		sweep_end(service);

@@ -9,7 +9,7 @@ enum tw__sweep_by { TW__SWEEP_BY_WORDS, TW__SWEEP_BY_MARKS, TW__SWEEP_BY_DRAINED
 
 /* The driver's. */
 struct tw__sweep {
-	uint32_t mark_pass;       /* the slot at which a mark_pass stands; 0: none is under way */
+	uint32_t mark_pass;    /* the slot at which a mark_pass stands; 0: none is under way */
 	enum tw__sweep_by by;  /* of the sweep under way, or the last one */
 	bool writes_down;      /* drains write down what generations slots have reached */
 	bool drained_suffices; /* the next sweep can go by that */

@@ -1,5 +1,6 @@
 /*
- * Completion: what a closed group calls when its last member has ended. The rule and the pairing are in group.h (GROUP9 to GROUP11).
+ * Completion: what a closed group calls when its last member has ended. The rule and the pairing
+ * are in group.h (GROUP9 to GROUP11).
  */
 #include <errno.h>
 
@@ -14,8 +15,9 @@
 #include "wheel/base/misuse.h"
 
 /*
- * One more completion, and the call that gives it: once given it may be called, and whoever learns of that may end the service,
- * while the call still wakes the driver. False: a close has answered, or is about to.
+ * One more completion, and the call that gives it: once given it may be called, and whoever learns
+ * of that may end the service, while the call still wakes the driver. False: a close has answered,
+ * or is about to.
  */
 static bool count_in(struct tw__groups *groups)
 {
@@ -29,7 +31,8 @@ static bool count_in(struct tw__groups *groups)
 
 static void count_down(struct tw__groups *groups)
 {
-	tw_add_release(&groups->completions, (uint32_t)-1); /* GROUP11; the last access to the service */
+	/* GROUP11; the last access to the service */
+	tw_add_release(&groups->completions, (uint32_t)-1);
 }
 
 /* Closes the group and stores its completion, or changes nothing. */
@@ -78,7 +81,8 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 }
 
 /* Whoever gets true calls the completion. The group may be another's by then. */
-static bool completion_take(tw_service *service, struct tw__group *group, uint32_t index, struct tw__completion *taken)
+static bool completion_take(tw_service *service, struct tw__group *group, uint32_t index,
+			    struct tw__completion *taken)
 {
 	tw__group_lock(group); /* GROUP10 */
 	bool is_due = tw__group_is_complete(service, group);
@@ -98,7 +102,8 @@ static void completion_call(tw_service *service, const struct tw__completion *co
 	struct tw__context_saved saved;
 	tw__current_run = &run;
 	tw__context_enter(NULL, &saved);
-	struct tw__run_level *level = tw__user_begin(service, TW_RUN_KIND_COMPLETION, completion->fn, 0);
+	struct tw__run_level *level =
+	    tw__user_begin(service, TW_RUN_KIND_COMPLETION, completion->fn, 0);
 	completion->fn(completion->arg);
 	tw__user_end(level);
 	tw__context_leave(&saved);
@@ -109,7 +114,8 @@ static void completion_call(tw_service *service, const struct tw__completion *co
 void tw__group_complete(tw_service *service, struct tw__group *group, uint32_t index)
 {
 	struct tw__completion taken;
-	if (tw_unlikely(tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING) && /* GROUP10 */
+	if (tw_unlikely(tw_load_relaxed(&group->completion) ==
+			TW__COMPLETION_PENDING) && /* GROUP10 */
 	    completion_take(service, group, index, &taken))
 		completion_call(service, &taken);
 }
@@ -124,7 +130,8 @@ bool tw__groups_complete(tw_service *service)
 		struct tw__group *group = tw__group_at(groups, index);
 		if (tw_load_relaxed(&group->completion) != TW__COMPLETION_PENDING)
 			continue;
-		tw__group_make_certain(service, group); /* GROUP8: perhaps nothing has settled it yet */
+		/* GROUP8: perhaps nothing has settled it yet */
+		tw__group_make_certain(service, group);
 		tw__group_complete(service, group, index);
 	}
 	return !(tw_load_acquire(&groups->completions) & ~TW__COMPLETIONS_CLOSED); /* GROUP11 */
@@ -133,6 +140,7 @@ bool tw__groups_complete(tw_service *service)
 bool tw__groups_forbid_completions(tw_service *service)
 {
 	uint32_t none = 0;
-	return tw_cas_acq_rel(&service->groups.completions, &none, TW__COMPLETIONS_CLOSED) || /* GROUP11 */
+	return tw_cas_acq_rel(&service->groups.completions, &none,
+			      TW__COMPLETIONS_CLOSED) || /* GROUP11 */
 	       none == TW__COMPLETIONS_CLOSED;
 }

@@ -10,7 +10,9 @@ void tw__group_complete(tw_service *service, struct tw__group *group, uint32_t i
 /* For close: calls the completions that are due. True: none is left. */
 bool tw__groups_complete(tw_service *service);
 
-/* For close, when nothing runs any more: no completion is accepted from now on. False: one is left. */
+/*
+ * For close, when nothing runs any more: no completion is accepted from now on. False: one is left.
+ */
 bool tw__groups_forbid_completions(tw_service *service);
 
 #endif

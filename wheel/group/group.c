@@ -1,7 +1,9 @@
 /*
- * Groups: birth and end, cancelling. Membership: wheel/timer/member.h. Settling: reap.c. The rules: group.h.
+ * Groups: birth and end, cancelling. Membership: wheel/timer/member.h. Settling: reap.c. The rules:
+ * group.h.
  *
- * Progress: cancel, close: lock-free; enter and leave take the group's lock for a few stores, and so do those who look on.
+ * Progress: cancel, close: lock-free; enter and leave take the group's lock for a few stores, and
+ * so do those who look on.
  */
 #include "wheel/group/group.h"
 
@@ -22,7 +24,8 @@ enum { LEAST_GROUPS = 65536 };
 void tw__groups_init(struct tw__groups *groups, uint32_t max_timers)
 {
 	uint32_t end = max_timers < LEAST_GROUPS ? LEAST_GROUPS : max_timers;
-	*groups = (struct tw__groups){.end = end < TW__GROUP_INDEX_MASK ? end + 1 : TW__GROUP_INDEX_MASK};
+	*groups =
+	    (struct tw__groups){.end = end < TW__GROUP_INDEX_MASK ? end + 1 : TW__GROUP_INDEX_MASK};
 	tw_store_relaxed(&groups->fresh, 1);
 	pthread_mutex_init(&groups->lock, NULL); /* cannot fail with default attributes */
 }
@@ -63,7 +66,8 @@ static uint32_t take_index(struct tw__groups *groups, uint32_t base_generation)
 	if (fresh == groups->end)
 		return 0;
 	struct tw__group *group = tw__group_at(groups, fresh);
-	tw_store_relaxed(&group->word, (uint64_t)base_generation << 32 | TW__GROUP_CLOSED | TW__GROUP_DEAD);
+	tw_store_relaxed(&group->word,
+			 (uint64_t)base_generation << 32 | TW__GROUP_CLOSED | TW__GROUP_DEAD);
 	group->vacant = true;
 	tw_store_release(&groups->fresh, fresh + 1);
 	return fresh;
@@ -74,7 +78,8 @@ static uint64_t give_birth(struct tw__group *group, uint32_t index)
 	uint64_t word = tw_load_relaxed(&group->word), born, handle; /* the CAS checks it */
 	tw__group_lock(group);
 	do {
-		born = (word + TW__GROUP_SERIAL_ONE) & ~(uint64_t)(TW__GROUP_CLOSED | TW__GROUP_DEAD);
+		born =
+		    (word + TW__GROUP_SERIAL_ONE) & ~(uint64_t)(TW__GROUP_CLOSED | TW__GROUP_DEAD);
 		handle = (born & ~(uint64_t)TW__GROUP_INDEX_MASK) | index;
 		tw_store_relaxed(&group->handle, handle); /* GROUP7: published by the CAS */
 	} while (!tw_cas_acq_rel(&group->word, &word, born));
@@ -104,36 +109,41 @@ int tw_group_create(tw_group *out, tw_service *service)
 
 /* ---------------------------------------------------------------- cancelling */
 
-/* Whether what the keeper does has to be made certain (GROUP8). No keeper: there may come to be one that has not seen the cancel. */
+/*
+ * Whether what the keeper does has to be made certain (GROUP8). No keeper: there may come to be one
+ * that has not seen the cancel.
+ */
 static bool is_foreign(const tw_service *service, const struct tw__group *group)
 {
 	const struct tw__local *local = tw__local_at_hand(service);
 	return !local || tw_load_relaxed(&group->keeper) != local;
 }
 
-uint64_t tw__group_shift(const tw_service *service, struct tw__group *group, uint64_t handle, uint64_t flags)
+uint64_t tw__group_shift(const tw_service *service, struct tw__group *group, uint64_t handle,
+			 uint64_t flags)
 {
 	uint64_t word = tw_load_acquire(&group->word), shifted; /* GROUP7 */
 	do {
 		if (!tw__group_is(group, word, handle))
 			return 0;
 		shifted = (word + TW__GROUP_SERIAL_ONE) | flags;
-	} while (!tw_cas_acq_rel(&group->word, &word, shifted)); /* GROUP2, GROUP3, GROUP4, GROUP8 */
+	} while (
+	    !tw_cas_acq_rel(&group->word, &word, shifted)); /* GROUP2, GROUP3, GROUP4, GROUP8 */
 	if (is_foreign(service, group))
 		tw_store_release(&group->foreign, true); /* GROUP8: after the serial number */
 	return shifted;
 }
 
 /*
- * A group without members need not wake anyone. If its lock is taken just now, nobody waits for it: settling finds out. What is kept is none,
- * but only the keeper itself knows that it stays so.
+ * A group without members need not wake anyone. If its lock is taken just now, nobody waits for it:
+ * settling finds out. What is kept is none, but only the keeper itself knows that it stays so.
  */
 static bool seen_empty(const tw_service *service, struct tw__group *group, uint64_t word)
 {
 	if (!tw__tiny_try_lock(&group->lock))
 		return false;
-	bool empty =
-	    !group->first || (!is_foreign(service, group) && !tw__group_has_before(group, &service->slots, word));
+	bool empty = !group->first || (!is_foreign(service, group) &&
+				       !tw__group_has_before(group, &service->slots, word));
 	tw__group_unlock(group);
 	return empty;
 }
@@ -181,12 +191,16 @@ int tw_group_destroy(tw_service *service, tw_group handle)
 static bool inside_member(const tw_service *service, tw_group group)
 {
 	for (const struct tw__run *run = tw__current_run; run; run = run->outer)
-		if (run->service == service && run->tag && !((run->tag ^ group.id) & TW__GROUP_INDEX_MASK))
+		if (run->service == service && run->tag &&
+		    !((run->tag ^ group.id) & TW__GROUP_INDEX_MASK))
 			return true;
 	return false;
 }
 
-/* Whether no member from before the serial number of `word` is left; if not, *bell has not rung for it (GROUP6). */
+/*
+ * Whether no member from before the serial number of `word` is left; if not, *bell has not rung for
+ * it (GROUP6).
+ */
 static bool none_older(tw_service *service, struct tw__group *group, uint64_t word, uint32_t *bell)
 {
 	tw__group_lock(group);
@@ -196,7 +210,8 @@ static bool none_older(tw_service *service, struct tw__group *group, uint64_t wo
 	return none;
 }
 
-static int await_older(tw_service *service, struct tw__group *group, uint64_t word, uint64_t deadline_ns)
+static int await_older(tw_service *service, struct tw__group *group, uint64_t word,
+		       uint64_t deadline_ns)
 {
 	uint32_t bell;
 	tw__group_make_certain(service, group); /* GROUP8 */
@@ -231,7 +246,8 @@ int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_
 		uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
 		count_waiter(group, 1);
 		outcome = await_older(service, group, word,
-				      timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX);
+				      timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns
+								       : UINT64_MAX);
 		count_waiter(group, (uint32_t)-1);
 	}
 	if (outcome != TW_CANCELLED)

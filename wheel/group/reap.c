@@ -1,8 +1,9 @@
 /*
- * Settling: ends the members of a cancelled group whom nobody has come upon, in pieces, on the executor. See group.h.
+ * Settling: ends the members of a cancelled group whom nobody has come upon, in pieces, on the
+ * executor. See group.h.
  *
- * Each member is ended by whoever wins the compare-and-swap of its word: settling, a claim that finds it stale, a cancel_wait,
- * close. All do the same, and it counts once.
+ * Each member is ended by whoever wins the compare-and-swap of its word: settling, a claim that
+ * finds it stale, a cancel_wait, close. All do the same, and it counts once.
  */
 #include "wheel/group/reap.h"
 
@@ -18,7 +19,9 @@ enum {
 
 /* ------------------------------------------------------------------- a piece */
 
-/* Whether the member was to be settled, and is now this thread's to end. The group's lock is held. */
+/*
+ * Whether the member was to be settled, and is now this thread's to end. The group's lock is held.
+ */
 static bool reap_take(tw_service *service, const struct tw__ext *member)
 {
 	uint64_t entry = tw_load_acquire(&member->member); /* GROUP8: its tag is no older */
@@ -32,8 +35,8 @@ static bool reap_take(tw_service *service, const struct tw__ext *member)
 }
 
 /*
- * Takes the first members that are to be settled. Those before them are being ended by others, or run: as many as there are
- * threads at it.
+ * Takes the first members that are to be settled. Those before them are being ended by others, or
+ * run: as many as there are threads at it.
  */
 static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t *taken)
 {
@@ -44,7 +47,8 @@ static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t
 		if (!tw__tag_is_stale(&service->groups, tw_load_relaxed(&options[i].tag)))
 			break;
 		if (reap_take(service, &options[i]))
-			taken[n++] = tw_load_relaxed(&options[i].member); /* armed until just now: no other's */
+			/* armed until just now: no other's */
+			taken[n++] = tw_load_relaxed(&options[i].member);
 	}
 	tw__group_unlock(group);
 	return n;
@@ -57,7 +61,8 @@ bool tw__group_settle(tw_service *service, struct tw__local *local, struct tw__g
 		unsigned n = take_some(service, group, taken);
 		for (unsigned i = 0; i < n; i++)
 			tw__end_rest(service, local, tw__entry_slot(taken[i]),
-				     (uint32_t)(taken[i] >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
+				     (uint32_t)(taken[i] >> TW__GENERATION_SHIFT),
+				     TW_FATE_CANCELLED);
 		if (n < AT_ONCE)
 			return false;
 	}
@@ -65,8 +70,8 @@ bool tw__group_settle(tw_service *service, struct tw__local *local, struct tw__g
 }
 
 /*
- * Should it be refused, though it was not at creation, a member may be missed that its keeper arms in this moment. It does not run: its claim
- * comes later by far, and finds it stale.
+ * Should it be refused, though it was not at creation, a member may be missed that its keeper arms
+ * in this moment. It does not run: its claim comes later by far, and finds it stale.
  */
 void tw__group_make_certain(tw_service *service, struct tw__group *group)
 {
@@ -79,9 +84,10 @@ void tw__group_make_certain(tw_service *service, struct tw__group *group)
 }
 
 /*
- * A group that has been settled, if it is destroyed: its keeper keeps nothing of it any more. One who is arming a record in this moment is seen
- * doing so, or sees that the group is dead (GROUP8), and ends its timer itself, by the record alone. Meanwhile the index may have gone to
- * another group, whose list is not ours.
+ * A group that has been settled, if it is destroyed: its keeper keeps nothing of it any more. One
+ * who is arming a record in this moment is seen doing so, or sees that the group is dead (GROUP8),
+ * and ends its timer itself, by the record alone. Meanwhile the index may have gone to another
+ * group, whose list is not ours.
  */
 static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint32_t index)
 {
@@ -91,7 +97,8 @@ static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint
 		return;
 	tw__group_make_certain(service, group); /* after that look, whatever was passed before */
 	tw__group_lock(group);
-	if ((tw_load_relaxed(&group->word) ^ word) >> TW__GROUP_INDEX_BITS) { /* births hold the lock */
+	/* births hold the lock */
+	if ((tw_load_relaxed(&group->word) ^ word) >> TW__GROUP_INDEX_BITS) {
 		tw__group_unlock(group);
 		return;
 	}
@@ -106,13 +113,15 @@ static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint
 void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32_t index)
 {
 	struct tw__group *group = tw__group_at(&service->groups, index);
-	tw_exchange_acq_rel(&group->queued, 0);                                         /* GROUP4 */
-	bool completes = tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING; /* GROUP10 */
+	tw_exchange_acq_rel(&group->queued, 0); /* GROUP4 */
+	/* GROUP10 */
+	bool completes = tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING;
 	if (tw_exchange_acq_rel(&group->foreign, false) || tw_unlikely(completes))
 		tw__group_make_certain(service, group); /* GROUP8 */
 	if (!tw__group_settle(service, local, group)) {
 		throw_out_if_dead(service, group, index);
-		if (tw_unlikely(completes)) /* one that came later has queued the group again (GROUP4) */
+		/* one that came later has queued the group again (GROUP4) */
+		if (tw_unlikely(completes))
 			tw__group_complete(service, group, index);
 		return;
 	}

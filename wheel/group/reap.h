@@ -8,12 +8,15 @@
 void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32_t index);
 
 /*
- * From here on a walk sees what the group's keeper armed before it saw the last cancel (GROUP8). A system call if the
- * group has a keeper.
+ * From here on a walk sees what the group's keeper armed before it saw the last cancel (GROUP8). A
+ * system call if the group has a keeper.
  */
 void tw__group_make_certain(tw_service *service, struct tw__group *group);
 
-/* Settles a piece, here and now. False: other threads are ending what is left of the cancelled members. */
+/*
+ * Settles a piece, here and now. False: other threads are ending what is left of the cancelled
+ * members.
+ */
 bool tw__group_settle(tw_service *service, struct tw__local *local, struct tw__group *group);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Batches on loan: lent by the driver, claimed from by whoever runs them, one entry at a time, and sent home by the last to finish. The cursor
- * and the pairs: run.h. What a claimed entry comes to: run.c.
+ * Batches on loan: lent by the driver, claimed from by whoever runs them, one entry at a time, and
+ * sent home by the last to finish. The cursor and the pairs: run.h. What a claimed entry comes to:
+ * run.c.
  */
 #include <limits.h>
 
@@ -18,11 +19,13 @@ static unsigned cursor_entries(uint64_t cursor)
 	return cursor & 0xff;
 }
 
-tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced, uint32_t outbox, uint64_t now_ns)
+tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced,
+			   uint32_t outbox, uint64_t now_ns)
 {
 	TW_ASSERT_DRIVER(service);
 	tw_batch *batch = (tw_batch *)(void *)chunk;
-	service->loans->batch_sequence = (service->loans->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
+	service->loans->batch_sequence =
+	    (service->loans->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
 	chunk->holder_count = outbox << TW__BATCH_OUTBOX_SHIFT | (forced ? TW__BATCH_FORCED : 0);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_SERVICE), (uintptr_t)service);
 	chunk->holder[HOLDER_SUBMITTED_NS] = now_ns;
@@ -30,7 +33,8 @@ tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool fo
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK), 0);
 	tw_add_relaxed(&service->loans->batches_out, 1);
 	tw_store_release(tw__batch_word(batch, HOLDER_CURSOR),
-			 service->loans->batch_sequence << SEQUENCE_SHIFT | chunk->count); /* RUN1 */
+			 /* RUN1 */
+			 service->loans->batch_sequence << SEQUENCE_SHIFT | chunk->count);
 	return batch;
 }
 
@@ -54,7 +58,8 @@ int tw__batch_claim(tw_batch *batch, uint64_t sequence)
 	uint64_t cursor = tw_load_acquire(at); /* RUN1 */
 	do {
 		/* planted: claim_beyond */
-		if (cursor >> SEQUENCE_SHIFT != sequence || cursor_next(cursor) == cursor_entries(cursor))
+		if (cursor >> SEQUENCE_SHIFT != sequence ||
+		    cursor_next(cursor) == cursor_entries(cursor))
 			return -1;
 	} while (!tw_cas_seq_cst(at, &cursor, cursor + (1 << ENTRIES_BITS)));
 	return (int)cursor_next(cursor);
@@ -79,8 +84,10 @@ bool tw__batch_left(tw_batch *batch, uint64_t sequence)
 void tw__batch_end_all(tw_batch *batch)
 {
 	_Atomic uint64_t *cursor = tw__batch_word(batch, HOLDER_CURSOR);
-	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED; /* taken off by the next lend, or unlend */
-	tw_store_release(cursor, tw_load_relaxed(cursor));       /* RUN1: nobody has it yet; claims see the mark */
+	/* taken off by the next lend, or unlend */
+	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED;
+	/* RUN1: nobody has it yet; claims see the mark */
+	tw_store_release(cursor, tw_load_relaxed(cursor));
 }
 
 static void batch_return(tw_service *service, struct tw__chunk *chunk)
@@ -95,15 +102,20 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 {
 	TW_ASSERT(n > 0);
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
-	uint64_t count = chunk->count; /* now: after the addition another finisher may send the chunk home */
-	uint64_t finished = tw_add_acq_rel(tw__batch_word(batch, HOLDER_FINISHED), n) + n; /* RUN2 */
+	/* now: after the addition another finisher may send the chunk home */
+	uint64_t count = chunk->count;
+	/* RUN2 */
+	uint64_t finished = tw_add_acq_rel(tw__batch_word(batch, HOLDER_FINISHED), n) + n;
 	if (finished != count)
 		return;
 	tw_service *service = tw__batch_service(batch);
 	bool given_back = tw_load_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK)) != 0;
 	batch_return(service, chunk);
 	if (tw_unlikely(given_back))
-		tw__gate_ring(
-		    &service->gate); /* the driver looks at what came home after arming the bell (gate.h, GATE3) */
+		tw__gate_ring(&service
+				   /*
+			  * the driver looks at what came home after arming the bell (gate.h, GATE3)
+			  */
+				   ->gate);
 	one_batch_less(&service->loans->batches_out);
 }

@@ -1,20 +1,26 @@
 /*
  * Batches: chunks of the wheel on loan to executors.
  *
- * A batch is a chunk of the wheel on loan, with its holder's words used as laid out here. Runs are claimed one by one through
- * the cursor; the batch goes home when the last claimed run has finished. The cursor carries the batch's sequence number, so that
- * a worker that comes late to a batch which has gone home, and may be out again, does not claim from it.
+ * A batch is a chunk of the wheel on loan, with its holder's words used as laid out here. Runs are
+ * claimed one by one through the cursor; the batch goes home when the last claimed run has
+ * finished. The cursor carries the batch's sequence number, so that a worker that comes late to a
+ * batch which has gone home, and may be out again, does not claim from it.
  *
  *     cursor: sequence (48 bits) | next entry (8) | entries (8)
  *
  * Pairing table
- *   RUN1  cursor: store-release (lend) -> load-acquire, CAS seq_cst (claim): the batch's fields and entries. A claim of an executor of one thread
- *       stores relaxed: what comes after it in the cursor, the next lending, follows on RUN2 and RUN3. The timer's own claim stays a CAS (word.h).
- *   RUN2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes home. (one site: the additions pair with each other)
- *   RUN3  service.returned: CAS release (send home) -> exchange acquire (driver): the chunk is nobody else's.
+ *   RUN1  cursor: store-release (lend) -> load-acquire, CAS seq_cst (claim): the batch's fields and
+ *       entries. A claim of an executor of one thread stores relaxed: what comes after it in the
+ *       cursor, the next lending, follows on RUN2 and RUN3. The timer's own claim stays a CAS
+ *       (word.h).
+ *   RUN2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes
+ *       home. (one site: the additions pair with each other)
+ *   RUN3  service.returned: CAS release (send home) -> exchange acquire (driver): the chunk is
+ *       nobody else's.
  *   RUN4  service.batches_out: sub release, the last access to the service -> load acquire (close).
- *   RUN5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the bell before its look at the
- *       word (both acquire), then futex on the value: either the waiter sees the word moved, or the bell differs.
+ *   RUN5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the
+ *       bell before its look at the word (both acquire), then futex on the value: either the waiter
+ *       sees the word moved, or the bell differs.
  */
 #ifndef TW_WHEEL_BATCH_H
 #define TW_WHEEL_BATCH_H
@@ -31,7 +37,8 @@ struct tw__loans {
 
 	/* Batches that executors have finished with; any thread pushes, the driver takes all. */
 	alignas(TW__CACHE_LINE) _Atomic(struct tw__chunk *) returned;
-	_Atomic uint32_t batches_out; /* handed over and not yet returned; TW__CLOSER_WAITS: wake the closer */
+	/* handed over and not yet returned; TW__CLOSER_WAITS: wake the closer */
+	_Atomic uint32_t batches_out;
 };
 
 #define TW__CLOSER_WAITS (UINT32_C(1) << 31)
@@ -54,7 +61,10 @@ static inline struct tw__chunk *tw__batch_chunk(tw_batch *batch)
 
 static inline tw_service *tw__batch_service(tw_batch *batch)
 {
-	/* Relaxed: the same for all batches of an arena, but a late joiner may look while the chunk is lent anew. */
+	/*
+	 * Relaxed: the same for all batches of an arena, but a late joiner may look while the chunk
+	 * is lent anew.
+	 */
 	return (tw_service *)(uintptr_t)tw_load_relaxed(
 	    (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[HOLDER_SERVICE]);
 }
@@ -65,7 +75,8 @@ static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
 }
 
 /* Makes a chunk a batch of that outbox; it counts as out until it is home again. */
-tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced, uint32_t outbox, uint64_t now_ns);
+tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced,
+			   uint32_t outbox, uint64_t now_ns);
 
 /* An executor refused it: it is an ordinary chunk again. */
 void tw__batch_retract(tw_service *service, tw_batch *batch);
@@ -85,8 +96,8 @@ static inline uint64_t tw__batch_sequence(tw_batch *batch)
 }
 
 /*
- * Its executor runs nothing any more: each entry that a thread claims from now on ends its timer as cancelled. Nothing of the
- * batch was claimed yet.
+ * Its executor runs nothing any more: each entry that a thread claims from now on ends its timer as
+ * cancelled. Nothing of the batch was claimed yet.
  */
 void tw__batch_end_all(tw_batch *batch);
 

@@ -51,21 +51,26 @@ static uint64_t read_ended(tw_service *service, const struct tw__run *run)
 }
 
 /* The end of a claimed timer with an extension record. */
-static void end_option(tw_service *service, struct tw__local *local, struct tw__run *run, enum tw_fate fate)
+static void end_option(tw_service *service, struct tw__local *local, struct tw__run *run,
+		       enum tw_fate fate)
 {
 	uint64_t word = read_ended(service, run), settling;
 	if (tw__ended_as_cancelled(service, run, word))
 		fate = TW_FATE_CANCELLED;
 	count_end(local, fate);
 	do {
-		settling = tw__word_make(run->generation, TW__RELEASING, word & (TW__ENDED | TW__WAITED));
+		settling =
+		    tw__word_make(run->generation, TW__RELEASING, word & (TW__ENDED | TW__WAITED));
 	} while (!tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
 	tw__release(service, local, run->slot, run->generation, fate);
 	if (run->tag)
 		tw__group_run_is_over(&service->groups, run->tag);
 }
 
-/* A member that has armed itself again is no longer running. If its group was cancelled meanwhile, nobody else may know (GROUP3). */
+/*
+ * A member that has armed itself again is no longer running. If its group was cancelled meanwhile,
+ * nobody else may know (GROUP3).
+ */
 static void leave_armed(tw_service *service, struct tw__local *local, const struct tw__run *run)
 {
 	if (!tw__group_run_is_over(&service->groups, run->tag))
@@ -74,7 +79,8 @@ static void leave_armed(tw_service *service, struct tw__local *local, const stru
 }
 
 /* Whether the timer is armed again, and so no longer this thread's. */
-static bool goes_on(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t now_ns)
+static bool goes_on(tw_service *service, struct tw__local *local, struct tw__run *run,
+		    uint64_t now_ns)
 {
 	if (!tw__continues(service, local, run, read_ended(service, run), now_ns))
 		return false;
@@ -83,8 +89,8 @@ static bool goes_on(tw_service *service, struct tw__local *local, struct tw__run
 	return true;
 }
 
-static void run_finish(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t claimed,
-		       uint64_t now_ns)
+static void run_finish(tw_service *service, struct tw__local *local, struct tw__run *run,
+		       uint64_t claimed, uint64_t now_ns)
 {
 	tw_bump(&local->runs, 1);
 	if (tw_likely(!run->rearm && !(claimed & TW__HAS_EXT))) {
@@ -99,13 +105,16 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 		return;
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
-	count_end(local, tw__ended_as_cancelled(service, run, word) ? TW_FATE_CANCELLED : TW_FATE_FIRED);
+	count_end(local,
+		  tw__ended_as_cancelled(service, run, word) ? TW_FATE_CANCELLED : TW_FATE_FIRED);
 	tw__set_free(service, local, run->slot, run->generation);
 }
 
-/* Claimed, but not run: a series goes on after a run that was too late, all else ends by this fate. */
-static void finish_without_run(tw_service *service, struct tw__local *local, struct tw__run *run, enum tw_fate fate,
-			       uint64_t now_ns)
+/*
+ * Claimed, but not run: a series goes on after a run that was too late, all else ends by this fate.
+ */
+static void finish_without_run(tw_service *service, struct tw__local *local, struct tw__run *run,
+			       enum tw_fate fate, uint64_t now_ns)
 {
 	run->passed_over = true;
 	if (fate != TW_FATE_LATE || !goes_on(service, local, run, now_ns))
@@ -137,47 +146,54 @@ static bool settle_group(tw_service *service, struct tw__local *local, uint32_t 
 }
 
 /* The claim. *marks: what the running word carries. False: gone, or not due. */
-static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
-		  uint64_t *marks)
+static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
+		  const struct batch_of *of, uint64_t *marks)
 {
 	_Atomic uint64_t *at = &service->slots.words[tw__entry_slot(entry)];
 	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	uint64_t word = tw_load_acquire(at); /* WORD1, WORD4 */
 	for (;;) {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word))
-			return tw__entry_slot(entry) ? false : settle_group(service, local, generation);
+			return tw__entry_slot(entry) ? false
+						     : settle_group(service, local, generation);
 		if (tw_unlikely(word & TW__EXT) &&
 		    tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
-			if (tw__end(service, local, tw__entry_slot(entry), &word, TW_FATE_CANCELLED))
+			if (tw__end(service, local, tw__entry_slot(entry), &word,
+				    TW_FATE_CANCELLED))
 				return false;
 			continue;
 		}
 		uint64_t cursor =
-		    tw_load_relaxed(&service->gate.cursor); /* not behind the batch's, which came after it */
+		    /* not behind the batch's, which came after it */
+		    tw_load_relaxed(&service->gate.cursor);
 		uint64_t tick = tw__deadline_in_batch(word, of->tick, cursor);
 		if (tw_unlikely(!of->forced && (word & TW__BEYOND_RANGE || tick > cursor))) {
 			push_back(service, local, entry, tick);
 			return false;
 		}
-		*marks = (word & TW__RELOCATED ? TW__HAS_RELOCATED : 0) | (word & TW__EXT ? TW__HAS_EXT : 0);
-		if (tw_likely(tw__word_cas_acq_rel(at, &word, tw__word_make(generation, TW__RUNNING, *marks))))
+		*marks = (word & TW__RELOCATED ? TW__HAS_RELOCATED : 0) |
+			 (word & TW__EXT ? TW__HAS_EXT : 0);
+		if (tw_likely(tw__word_cas_acq_rel(at, &word,
+						   tw__word_make(generation, TW__RUNNING, *marks))))
 			return true;
 	}
 }
 
 /*
- * What the instants of a claimed run say: the fate that keeps it from running, or TW_FATE_FIRED. A series learns what it missed.
- * The lock: a reset that came first may still be writing its instant.
+ * What the instants of a claimed run say: the fate that keeps it from running, or TW_FATE_FIRED. A
+ * series learns what it missed. The lock: a reset that came first may still be writing its instant.
  */
-static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, struct tw__ext *option,
-				     struct tw__run_clock *clock)
+static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run,
+				     struct tw__ext *option, struct tw__run_clock *clock)
 {
 	enum tw_fate fate = TW_FATE_FIRED;
 	pthread_mutex_t *lock = tw__ext_lock(&service->slots, run->slot);
 	/* Since the last reading releases may have been called, and taken any time. */
-	uint64_t now_ns = option->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
+	uint64_t now_ns =
+	    option->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
 	uint64_t due_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
-	run->late = option->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > option->max_lateness_ns;
+	run->late =
+	    option->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > option->max_lateness_ns;
 	if (run->late && option->late_drop) {
 		fate = TW_FATE_LATE;
 	} else {
@@ -189,7 +205,8 @@ static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, s
 }
 
 /* The same for any extension record; a member of a group is counted. */
-static enum tw_fate begin_option(tw_service *service, struct tw__run *run, struct tw__run_clock *clock)
+static enum tw_fate begin_option(tw_service *service, struct tw__run *run,
+				 struct tw__run_clock *clock)
 {
 	struct tw__ext *option = tw__ext_of(&service->slots, run->slot);
 	run->tag = tw_load_relaxed(&option->tag);
@@ -202,14 +219,15 @@ static enum tw_fate begin_option(tw_service *service, struct tw__run *run, struc
 }
 
 /* When a run has ended. What an extension record stands for is decided by it. */
-static uint64_t ended_ns(tw_service *service, struct tw__run_clock *clock, const struct tw__run *run, uint64_t marks)
+static uint64_t ended_ns(tw_service *service, struct tw__run_clock *clock,
+			 const struct tw__run *run, uint64_t marks)
 {
 	bool plain = tw_likely(!run->rearm && !(marks & TW__HAS_EXT));
 	return plain ? tw__run_clock_read(clock, service) : tw__run_clock_exact(clock, service);
 }
 
-static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
-		      struct tw__run_clock *clock)
+static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry,
+		      const struct batch_of *of, struct tw__run_clock *clock)
 {
 	uint64_t marks;
 	if (!claim(service, local, entry, of, &marks))
@@ -236,7 +254,8 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	TW_ASSERT(fn != TW__POISON);
 
 	struct tw__histogram *latencies = tw_load_relaxed(&local->latencies);
-	tw__histogram_add(&latencies[TW__LATENCY_WAIT], begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
+	tw__histogram_add(&latencies[TW__LATENCY_WAIT],
+			  begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
 	struct tw__running before = tw__running_begin(local, entry, begun_ns);
 	struct tw__context_saved saved;
 	TW_PROBE5(run, service, run.slot, run.generation, fn, begun_ns - of->due_ns);
@@ -247,8 +266,10 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__current_run = run.outer;
 	TW_ASSERT(!tw__forked(service)); /* a child ends inside the callback (tickwheel.h) */
 	uint64_t now_ns = ended_ns(service, clock, &run, marks);
-	tw__histogram_add(&latencies[TW__LATENCY_RUN], now_ns > begun_ns ? now_ns - begun_ns : 0, 1);
-	TW_PROBE4(done, service, run.slot, run.generation, now_ns > begun_ns ? now_ns - begun_ns : 0);
+	tw__histogram_add(&latencies[TW__LATENCY_RUN], now_ns > begun_ns ? now_ns - begun_ns : 0,
+			  1);
+	TW_PROBE4(done, service, run.slot, run.generation,
+		  now_ns > begun_ns ? now_ns - begun_ns : 0);
 	run_finish(service, local, &run, marks, now_ns);
 	if (tw_unlikely(run.outer))
 		tw__running_restore(local, before);
@@ -287,9 +308,11 @@ static void end_entry(tw_service *service, struct tw__local *local, uint64_t ent
 		tw__group_offer_again(service, high);
 }
 
-bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, struct tw__run_clock *clock)
+bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
+		   struct tw__run_clock *clock)
 {
-	TW_ASSERT(index < tw__batch_chunk(batch)->count && tw__batch_chunk(batch)->count <= TW__CHUNK_ENTRIES);
+	TW_ASSERT(index < tw__batch_chunk(batch)->count &&
+		  tw__batch_chunk(batch)->count <= TW__CHUNK_ENTRIES);
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
 	tw_service *service = tw__batch_service(batch);
 	if (index + PREFETCH_AHEAD < chunk->count)
@@ -298,12 +321,13 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, str
 		end_entry(service, local, chunk->entries[index]);
 		return false;
 	}
-	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_SUBMITTED_NS], chunk->holder_count & TW__BATCH_FORCED};
+	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_SUBMITTED_NS],
+			      chunk->holder_count & TW__BATCH_FORCED};
 	return run_entry(service, local, chunk->entries[index], &of, clock);
 }
 
-size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, bool forced, size_t budget,
-		      uint64_t now_ns)
+size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk,
+		      bool forced, size_t budget, uint64_t now_ns)
 {
 	TW_ASSERT_DRIVER(service);
 	size_t ran = 0;
@@ -322,7 +346,8 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 
 /* ------------------------------------------------- for executors of others */
 
-static void run_give_back(tw_service *service, struct tw__local *local, const struct tw__chunk *chunk, uint64_t entry)
+static void run_give_back(tw_service *service, struct tw__local *local,
+			  const struct tw__chunk *chunk, uint64_t entry)
 {
 	if (!tw__entry_slot(entry)) {
 		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
@@ -338,8 +363,9 @@ static int check_ticket(const char *call, tw_batch *batch)
 {
 	if (!batch)
 		return tw__refuse(-EINVAL, call, "batch is NULL");
-	const tw_service *service =
-	    tw__batch_is_work(batch) ? tw__work_service((struct tw__work *)(void *)batch) : tw__batch_service(batch);
+	const tw_service *service = tw__batch_is_work(batch)
+					? tw__work_service((struct tw__work *)(void *)batch)
+					: tw__batch_service(batch);
 	return tw__forked(service) ? -EPERM : 0;
 }
 
@@ -372,8 +398,8 @@ void tw__batch_end_one(tw_batch *batch)
 }
 
 /*
- * Given back through this thread's lane; by a thread that has none (out of memory) through a bit in the batch, which the driver
- * looks at when the batch is home.
+ * Given back through this thread's lane; by a thread that has none (out of memory) through a bit in
+ * the batch, which the driver looks at when the batch is home.
  */
 void tw_run_return(tw_batch *batch)
 {
@@ -388,9 +414,11 @@ void tw_run_return(tw_batch *batch)
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	if (index >= 0) {
 		if (local && tw__local_ready_to_run(local))
-			run_give_back(service, local, tw__batch_chunk(batch), tw__batch_chunk(batch)->entries[index]);
+			run_give_back(service, local, tw__batch_chunk(batch),
+				      tw__batch_chunk(batch)->entries[index]);
 		else
-			tw_or_seq_cst(tw__batch_word(batch, HOLDER_GIVEN_BACK), UINT64_C(1) << index);
+			tw_or_seq_cst(tw__batch_word(batch, HOLDER_GIVEN_BACK), UINT64_C(1)
+										    << index);
 	}
 	tw__batch_finish(batch, 1);
 }

@@ -7,9 +7,10 @@
 #include "wheel/run/batch.h"
 
 /*
- * The deadline of a word met in a batch of batch_tick. What it was handed over with is at most TW__WHEEL_REACH before that, what a
- * reset has made of it since at most as much after the cursor: told apart while the batch has stood for less than
- * half the range. After that (hours) a deadline may be read too late, never too early.
+ * The deadline of a word met in a batch of batch_tick. What it was handed over with is at most
+ * TW__WHEEL_REACH before that, what a reset has made of it since at most as much after the cursor:
+ * told apart while the batch has stood for less than half the range. After that (hours) a deadline
+ * may be read too late, never too early.
  */
 static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick, uint64_t cursor)
 {
@@ -20,17 +21,24 @@ static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick,
 }
 
 /*
- * Runs the claimed entry. True: a callback was run. The clock is read when the callback has returned, so that runs in a row cost one
- * reading each.
+ * Runs the claimed entry. True: a callback was run. The clock is read when the callback has
+ * returned, so that runs in a row cost one reading each.
  */
-bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, struct tw__run_clock *clock);
+bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
+		   struct tw__run_clock *clock);
 
-/* As tw_run_one and tw_run_return, but ends the timer as cancelled, release included: its executor runs nothing any more. */
+/*
+ * As tw_run_one and tw_run_return, but ends the timer as cancelled, release included: its executor
+ * runs nothing any more.
+ */
 void tw__batch_end_one(tw_batch *batch);
 
-/* Runs the first `budget` entries of a chunk that was not lent, on the driver. Returns how many callbacks ran. */
-size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, bool forced, size_t budget,
-		      uint64_t now_ns);
+/*
+ * Runs the first `budget` entries of a chunk that was not lent, on the driver. Returns how many
+ * callbacks ran.
+ */
+size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk,
+		      bool forced, size_t budget, uint64_t now_ns);
 
 /* Readies a thread for running: histograms, a lane reserve. False: out of memory. */
 bool tw__local_ready_to_run(struct tw__local *local);

@@ -1,9 +1,12 @@
 /*
- * The instants of runs in a row: each ends where the next begins, and most take less time than a reading of the clock does.
+ * The instants of runs in a row: each ends where the next begins, and most take less time than a
+ * reading of the clock does.
  *
- * After a few readings of the clock itself, and where the counter register is what the clock runs on (tsc.h), the register goes on from the
- * last of them, for SPAN_COUNTS at most (some 100 us): what the kernel may steer its clock by makes less than 100 ns of difference in that. So
- * such instants are for statistics, and for whoever asks what runs since when; what decides anything reads the clock: tw__run_clock_exact.
+ * After a few readings of the clock itself, and where the counter register is what the clock runs
+ * on (tsc.h), the register goes on from the last of them, for SPAN_COUNTS at most (some 100 us):
+ * what the kernel may steer its clock by makes less than 100 ns of difference in that. So such
+ * instants are for statistics, and for whoever asks what runs since when; what decides anything
+ * reads the clock: tw__run_clock_exact.
  */
 #ifndef TW_WHEEL_RUN_CLOCK_H
 #define TW_WHEEL_RUN_CLOCK_H
@@ -11,7 +14,11 @@
 #include "wheel/core/service.h"
 #include "wheel/core/ticks.h"
 
-enum { TW__RUN_CLOCK_READINGS = 3, TW__RUN_CLOCK_SPAN_COUNTS = 1 << 18, TW__RUN_CLOCK_GAP_COUNTS = 3000 };
+enum {
+	TW__RUN_CLOCK_READINGS = 3,
+	TW__RUN_CLOCK_SPAN_COUNTS = 1 << 18,
+	TW__RUN_CLOCK_GAP_COUNTS = 3000
+};
 
 /* A thread's, for as long as it runs one thing after the other. All zero: nothing was read yet. */
 struct tw__run_clock {
@@ -22,10 +29,14 @@ struct tw__run_clock {
 	bool estimated; /* now_ns is the register's */
 };
 
-/* Reads the clock, and the register beside it. An interruption between the two would shift all that is counted from there. */
+/*
+ * Reads the clock, and the register beside it. An interruption between the two would shift all that
+ * is counted from there.
+ */
 static inline void tw__run_clock_base(struct tw__run_clock *clock, tw_service *service)
 {
-	uint64_t before = tw__counter_register(), ns = tw__clock_read(service), count = tw__counter_register();
+	uint64_t before = tw__counter_register(), ns = tw__clock_read(service),
+		 count = tw__counter_register();
 	clock->now_ns = ns;
 	clock->estimated = false;
 	clock->rate = tw_load_relaxed(&service->counter.rate);

@@ -1,9 +1,11 @@
 /*
- * What follows on a run that was more than a plain one-shot's: the next run of a series, or a re-arm that the callback asked for.
+ * What follows on a run that was more than a plain one-shot's: the next run of a series, or a
+ * re-arm that the callback asked for.
  *
- * The nominal instants of a fixed-rate series are first + n * period whatever happens. Each has one of three ends: a run, a run that
- * was dropped as too late, or to be missed; the latter two are overruns. The missed policy says which instants that are past
- * already, as a run returns, still get a run. Runs of one series never overlap, since the next is armed when one has returned.
+ * The nominal instants of a fixed-rate series are first + n * period whatever happens. Each has one
+ * of three ends: a run, a run that was dropped as too late, or to be missed; the latter two are
+ * overruns. The missed policy says which instants that are past already, as a run returns, still
+ * get a run. Runs of one series never overlap, since the next is armed when one has returned.
  */
 #include "wheel/timer/timing.h"
 #include "wheel/core/wake.h"
@@ -27,12 +29,13 @@ static uint64_t series_passed_over(const struct tw__ext *option, uint64_t now_ns
 	if (!option->late_drop || allowed_ns < option->slack_ns || behind_ns <= allowed_ns)
 		/* planted: burst_skips */
 		return 0;
-	return (behind_ns - allowed_ns - 1) / option->period_ns + 1; /* burst: they would be dropped one by one */
+	/* burst: they would be dropped one by one */
+	return (behind_ns - allowed_ns - 1) / option->period_ns + 1;
 }
 
 /* When a series runs next. False: it is at its end. */
-static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__run *run, struct tw__ext *option,
-			   uint64_t now_ns)
+static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__run *run,
+			   struct tw__ext *option, uint64_t now_ns)
 {
 	if (run->passed_over)
 		count_missed(local, option, 1);
@@ -50,19 +53,21 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 		}
 	}
 	uint64_t latest_ns = service->time.start_ns + TW_MAX_DELAY_NS;
-	return option->nominal_ns <= latest_ns && option->slack_ns <= latest_ns - option->nominal_ns;
+	return option->nominal_ns <= latest_ns &&
+	       option->slack_ns <= latest_ns - option->nominal_ns;
 }
 
 /*
- * Arms the timer again, with an entry from this thread's lane, in which room cannot fail (its reserve was there before
- * the run was claimed). False: it was cancelled meanwhile.
+ * Arms the timer again, with an entry from this thread's lane, in which room cannot fail (its
+ * reserve was there before the run was claimed). False: it was cancelled meanwhile.
  */
-static bool arm_again(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
-		      uint64_t deadline_ns)
+static bool arm_again(tw_service *service, struct tw__local *local, struct tw__run *run,
+		      uint64_t word, uint64_t deadline_ns)
 {
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
 	bool far = tick >= tw_load_relaxed(&service->gate.cursor) + TW__WHEEL_REACH;
-	uint64_t state = TW__ARMED | (word & TW__HAS_EXT ? TW__EXT : 0) | (far ? TW__BEYOND_RANGE : 0) |
+	uint64_t state = TW__ARMED | (word & TW__HAS_EXT ? TW__EXT : 0) |
+			 (far ? TW__BEYOND_RANGE : 0) |
 			 (far || word & TW__HAS_RELOCATED ? TW__RELOCATED : 0);
 	uint64_t armed = tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick);
 	bool done;
@@ -74,18 +79,23 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 	} while (!done);
 	tw__lane_grow_reserved(&local->lane, 1);
 	uint64_t entry = tw__entry_make(run->slot, run->generation);
-	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_BACK_FAR : TW__KIND_BACK, entry), tick);
+	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_BACK_FAR : TW__KIND_BACK, entry),
+		     tick);
 	tw__publish(service, local);
 	tw__wake_for(service, deadline_ns);
 	return true;
 }
 
-/* The same for a timer with an extension record. What is due already, to catch up, is not to wait for the next tick. */
-static bool arm_option_again(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
-			     struct tw__ext *option, uint64_t now_ns)
+/*
+ * The same for a timer with an extension record. What is due already, to catch up, is not to wait
+ * for the next tick.
+ */
+static bool arm_option_again(tw_service *service, struct tw__local *local, struct tw__run *run,
+			     uint64_t word, struct tw__ext *option, uint64_t now_ns)
 {
 	uint64_t deadline_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
-	bool catches_up = option->period_ns && !run->rearm && deadline_ns <= now_ns; /* read while it is still ours */
+	/* read while it is still ours */
+	bool catches_up = option->period_ns && !run->rearm && deadline_ns <= now_ns;
 	if (!arm_again(service, local, run, word, deadline_ns))
 		return false;
 	if (catches_up) {
@@ -95,16 +105,22 @@ static bool arm_option_again(tw_service *service, struct tw__local *local, struc
 	return true;
 }
 
-/* A background series goes on in a drain, which waits for the others. When the drain is over the mode is another. */
+/*
+ * A background series goes on in a drain, which waits for the others. When the drain is over the
+ * mode is another.
+ */
 static bool goes_on_in_drain(tw_service *service, const struct tw__run *run, uint64_t word)
 {
-	return word & TW__HAS_EXT && !run->rearm && tw_load_acquire(&service->phase.closing) == TW__CLOSING_DRAIN &&
+	return word & TW__HAS_EXT && !run->rearm &&
+	       tw_load_acquire(&service->phase.closing) == TW__CLOSING_DRAIN &&
 	       tw__traits_of(&service->slots, run->slot) & TW__TRAIT_BACKGROUND;
 }
 
-bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word, uint64_t now_ns)
+bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
+		   uint64_t now_ns)
 {
-	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))) && !goes_on_in_drain(service, run, word))
+	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))) &&
+	    !goes_on_in_drain(service, run, word))
 		return false;
 	if (!(word & TW__HAS_EXT))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
@@ -125,5 +141,6 @@ bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t w
 {
 	if (!(word & TW__ENDED))
 		return false;
-	return run->rearm || (word & TW__HAS_EXT && tw__ext_of(&service->slots, run->slot)->period_ns != 0);
+	return run->rearm ||
+	       (word & TW__HAS_EXT && tw__ext_of(&service->slots, run->slot)->period_ns != 0);
 }

@@ -6,12 +6,16 @@
 #include "wheel/core/local.h"
 
 /*
- * Decides what follows on a run that was more than a plain one-shot's; word: what its control word was a moment ago. True:
- * it is armed again, and no longer this thread's.
+ * Decides what follows on a run that was more than a plain one-shot's; word: what its control word
+ * was a moment ago. True: it is armed again, and no longer this thread's.
  */
-bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word, uint64_t now_ns);
+bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
+		   uint64_t now_ns);
 
-/* Whether the end of this run is the end of a series, or of a re-arm, that was cancelled in the middle. */
+/*
+ * Whether the end of this run is the end of a series, or of a re-arm, that was cancelled in the
+ * middle.
+ */
 bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t word);
 
 #endif

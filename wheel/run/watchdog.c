@@ -17,12 +17,15 @@ void tw__running_none(struct tw__local *local)
 void tw__running_hide(tw_service *service)
 {
 	if (tw__current_run && tw__current_run->service == service)
-		tw_store_release(&tw__local_of(service)->shown.running, 0); /* there is one: it has begun the run */
+		/* there is one: it has begun the run */
+		tw_store_release(&tw__local_of(service)->shown.running, 0);
 }
 
 /* ------------------------------------------------------------------- looking */
 
-/* A run that was found: a timer's, which `local` shows, or another one, which `user.level` shows. */
+/*
+ * A run that was found: a timer's, which `local` shows, or another one, which `user.level` shows.
+ */
 struct found {
 	struct tw__local *local;
 	uint64_t entry; /* of a timer; else 0 */
@@ -35,10 +38,12 @@ tw_fn *tw__callback_of(const tw_service *service, uint64_t entry, const char **n
 	const struct tw__slots *slots = &service->slots;
 	uint32_t slot = tw__entry_slot(entry);
 	uint64_t word = tw_load_acquire(&slots->words[slot]);
-	tw_fn *fn = tw_load_acquire(&slots->records[slot].fn); /* acquire: not after the second look */
+	/* acquire: not after the second look */
+	tw_fn *fn = tw_load_acquire(&slots->records[slot].fn);
 	const char *named = tw__name_of(slots, slot, word);
 	uint64_t again = tw_load_relaxed(&slots->words[slot]);
-	bool same = (word ^ entry) >> TW__GENERATION_SHIFT == 0 && (again ^ entry) >> TW__GENERATION_SHIFT == 0;
+	bool same = (word ^ entry) >> TW__GENERATION_SHIFT == 0 &&
+		    (again ^ entry) >> TW__GENERATION_SHIFT == 0;
 	bool lives = same && tw__word_state(again) != TW__FREE;
 	*name = lives ? named : NULL;
 	return lives ? fn : NULL;
@@ -50,12 +55,13 @@ static uint64_t span(uint64_t from_ns, uint64_t to_ns)
 }
 
 /*
- * The timer whose callback a thread is in. False: none. What the thread shows may have returned a moment ago: its word says so. A
- * release is shown by user_code.h.
+ * The timer whose callback a thread is in. False: none. What the thread shows may have returned a
+ * moment ago: its word says so. A release is shown by user_code.h.
  */
 static bool look_at_timer(const tw_service *service, struct tw__local *local, struct found *found)
 {
-	*found = (struct found){.local = local, .entry = tw_load_acquire(&local->shown.running)}; /* WATCHDOG1 */
+	/* WATCHDOG1 */
+	*found = (struct found){.local = local, .entry = tw_load_acquire(&local->shown.running)};
 	found->since_ns = tw_load_relaxed(&local->shown.running_since_ns);
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(found->entry)]);
 	return found->entry && (word ^ found->entry) >> TW__GENERATION_SHIFT == 0 &&
@@ -63,7 +69,8 @@ static bool look_at_timer(const tw_service *service, struct tw__local *local, st
 }
 
 /* The other run that a level shows, if it is one of the service's, or a task of its pool. */
-static bool look_at_level(const tw_service *service, struct tw__run_level *level, uint64_t now_ns, struct found *found)
+static bool look_at_level(const tw_service *service, struct tw__run_level *level, uint64_t now_ns,
+			  struct found *found)
 {
 	*found = (struct found){.local = NULL};
 	const void *pool = tw_load_relaxed(&service->watch.watched_pool);
@@ -110,7 +117,8 @@ static struct tw__seen_run describe(const tw_service *service, const struct foun
 	return run;
 }
 
-static void set_longest(tw_service *service, const struct found *found, struct tw_service_liveness *out)
+static void set_longest(tw_service *service, const struct found *found,
+			struct tw_service_liveness *out)
 {
 	struct tw__seen_run run = describe(service, found);
 	out->longest = run.timer;
@@ -155,7 +163,8 @@ static uint64_t expected_turn_ns(const tw_service *service, uint64_t turned_ns)
 	if (!service->threaded || tw_load_acquire(&service->phase.stopped))
 		return UINT64_MAX;
 	uint64_t word = tw__gate_look(&service->gate);
-	return word & TW__GATE_PARKED ? tw_load_relaxed(&service->gate.plan) : turned_ns + service->time.tick_ns;
+	return word & TW__GATE_PARKED ? tw_load_relaxed(&service->gate.plan)
+				      : turned_ns + service->time.tick_ns;
 }
 
 static void look_at_driver(tw_service *service, struct tw_service_liveness *out)
@@ -175,7 +184,8 @@ static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 		uint64_t word = tw_load_relaxed(&slots->words[slot]);
 		if (!tw__word_armed(word) || word & (TW__IN_LANE | TW__BEYOND_RANGE))
 			continue; /* far ones: hours away when they were last met */
-		uint64_t late_ns = span(tw__tick_ns(service, tw__word_deadline(word, cursor)), now_ns);
+		uint64_t late_ns =
+		    span(tw__tick_ns(service, tw__word_deadline(word, cursor)), now_ns);
 		if (late_ns == 0)
 			continue;
 		out->overdue++;
@@ -267,8 +277,10 @@ static void tell_if_stuck(tw_service *service, const struct found *found, void *
  */
 static bool pool_is_busy(tw_service *service, struct tw_service_liveness *seen, uint64_t *progress)
 {
-	tw__pool_busy_fn *busy = tw_load_acquire(&service->watch.pool_busy); /* the pool was stored before */
-	return busy && service->threaded && busy(tw_load_relaxed(&service->layers.pool), seen, progress);
+	/* the pool was stored before */
+	tw__pool_busy_fn *busy = tw_load_acquire(&service->watch.pool_busy);
+	return busy && service->threaded &&
+	       busy(tw_load_relaxed(&service->layers.pool), seen, progress);
 }
 
 /* Tells once that no run of a full pool has begun or ended for stuck_ns. */
@@ -286,7 +298,8 @@ static void tell_if_full(tw_service *service, uint64_t now_ns)
 		service->watch.full_told = false;
 		return;
 	}
-	if (service->watch.full_told || span(service->watch.full_since_ns, now_ns) < service->config.stuck_ns)
+	if (service->watch.full_told ||
+	    span(service->watch.full_since_ns, now_ns) < service->config.stuck_ns)
 		return;
 	service->watch.full_told = true;
 	look_at_driver(service, &seen);
@@ -332,7 +345,8 @@ uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t now_ns, uint64_t de
 	if (by_ns == UINT64_MAX && !batches && !may_fill_pool(service))
 		return deadline_ns;
 	tw_store_relaxed(asleep, 0); /* what begins from here on is looked at by then */
-	uint64_t latest_ns = now_ns + service->config.stuck_ns, earliest_ns = now_ns + service->time.tick_ns;
+	uint64_t latest_ns = now_ns + service->config.stuck_ns,
+		 earliest_ns = now_ns + service->time.tick_ns;
 	by_ns = by_ns < latest_ns ? by_ns : latest_ns;
 	by_ns = by_ns < earliest_ns ? earliest_ns : by_ns; /* one look a tick is enough */
 	return by_ns < deadline_ns ? by_ns : deadline_ns;

@@ -4,7 +4,8 @@
 
 #include "mpsc/base/spinlock.h"
 
-void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor, tw__work_fn *run)
+void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor,
+		   tw__work_fn *run)
 {
 	*work = (struct tw__work){.tickets = 1, .run = run};
 	tw_store_relaxed(&work->executor, executor);
@@ -18,7 +19,10 @@ static void work_push(tw_service *service, struct tw__work *work)
 	}
 }
 
-/* This thread is the driver, in tw__works_offer. `end` of what is kept for the next tick: its last link. */
+/*
+ * This thread is the driver, in tw__works_offer. `end` of what is kept for the next tick: its last
+ * link.
+ */
 struct offering {
 	const tw_service *service;
 	struct tw__work **end;
@@ -38,13 +42,18 @@ static void push_and_ring(tw_service *service, struct tw__work *work)
 	work_push(service, work);
 	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* WORK2 */
 		tw__gate_ring(&service->gate);
-	tw_add_release(&service->works->pushers, (uint32_t)-1); /* WORK4; the last look at the service */
+	/* WORK4; the last look at the service */
+	tw_add_release(&service->works->pushers, (uint32_t)-1);
 }
 
-/* What the driver runs here, and comes again and again, would keep it from sleeping if it were on the stack. */
+/*
+ * What the driver runs here, and comes again and again, would keep it from sleeping if it were on
+ * the stack.
+ */
 void tw__work_submit_later(struct tw__work *work)
 {
-	tw_service *service = tw__work_service(work); /* first: once pushed it may be run, and gone */
+	/* first: once pushed it may be run, and gone */
+	tw_service *service = tw__work_service(work);
 	if (offering && offering->service == service)
 		work_keep(offering, work);
 	else
@@ -211,7 +220,8 @@ size_t tw__works_offer(tw_service *service)
 	struct tw__work *kept = service->works->kept, *first = NULL;
 	struct offering here = {service, &first}, *outer = offering;
 	if (tw_likely(!kept &&
-		      !tw_load_relaxed(&service->works->stack))) /* one that is missed here is seen before sleeping */
+		      /* one that is missed here is seen before sleeping */
+		      !tw_load_relaxed(&service->works->stack)))
 		return 0;
 	service->works->kept = NULL;
 	offering = &here;
@@ -250,7 +260,8 @@ void tw__service_leave(tw_service *service)
 
 void tw__service_let_go_left(tw_service *service)
 {
-	tw_sub_seq_cst(&service->works->holders, TW__HOLDERS_LEAVING); /* WORK3; the last look at the service */
+	/* WORK3; the last look at the service */
+	tw_sub_seq_cst(&service->works->holders, TW__HOLDERS_LEAVING);
 }
 
 int tw__service_forbid_holds(tw_service *service)

@@ -1,33 +1,42 @@
 /*
- * Work: what the layers above (strands, schedulers, limiters) want run on an executor, by the same face as batches of timers.
+ * Work: what the layers above (strands, schedulers, limiters) want run on an executor, by the same
+ * face as batches of timers.
  *
- * A piece of work is its owner's memory and looks to an executor like a batch with one ticket: it calls tw_run_one on it, or
- * tw_run_return, once. So whatever runs timers runs work, and no executor need know of it. Handing over takes no memory and cannot fail:
- * what the executor refuses or gives back goes onto a stack of the service, whose driver offers it again in its next tick; what is for the
- * inline executor goes there at once, and the driver runs it.
+ * A piece of work is its owner's memory and looks to an executor like a batch with one ticket: it
+ * calls tw_run_one on it, or tw_run_return, once. So whatever runs timers runs work, and no
+ * executor need know of it. Handing over takes no memory and cannot fail: what the executor refuses
+ * or gives back goes onto a stack of the service, whose driver offers it again in its next tick;
+ * what is for the inline executor goes there at once, and the driver runs it.
  *
- * Life: IDLE -> submitted -> run(work) -> IDLE. The owner submits it again only from inside run or after it. From the moment run is called
- * nobody else touches the work: run may submit it anew, or free it.
+ * Life: IDLE -> submitted -> run(work) -> IDLE. The owner submits it again only from inside run or
+ * after it. From the moment run is called nobody else touches the work: run may submit it anew, or
+ * free it.
  *
- * An executor that serves as anybody's base gets submits from any thread, not from the driver alone.
+ * An executor that serves as anybody's base gets submits from any thread, not from the driver
+ * alone.
  *
- * Trampoline. An executor may run tickets inside its submit. Work never runs inside tw__work_submit: tw__work_run, called on a
- * thread that is inside tw__work_submit, pushes the work onto the service's stack instead. The driver offers it again, and what
- * the executor runs inside that submit does run: below the driver there is no layer's call. So a layer's submit runs no user
+ * Trampoline. An executor may run tickets inside its submit. Work never runs inside
+ * tw__work_submit: tw__work_run, called on a thread that is inside tw__work_submit, pushes the work
+ * onto the service's stack instead. The driver offers it again, and what the executor runs inside
+ * that submit does run: below the driver there is no layer's call. So a layer's submit runs no user
  * code, holds no lock that a run could need, and a chain of submits needs one frame.
  *
- * Whoever has work holds its service (tw__service_hold), which then refuses to close; so there is always a driver. The work must be
- * at home when the hold is given up. Who is destroyed while his work is out leaves (tw__service_leave), and lets go when it has come home: for
- * him close waits, with the driver still at work, instead of refusing.
+ * Whoever has work holds its service (tw__service_hold), which then refuses to close; so there is
+ * always a driver. The work must be at home when the hold is given up. Who is destroyed while his
+ * work is out leaves (tw__service_leave), and lets go when it has come home: for him close waits,
+ * with the driver still at work, instead of refusing.
  *
  * Pairing table
- *   WORK1  the owner's writes before tw__work_submit -> run: the executor's own hand-over; on the stack, CAS release (push) -> exchange
- *       acquire (the driver).
- *   WORK2  push onto the stack (seq_cst), then load of the gate's word, against the driver's publishing of PARKED, then its load of the stack
- *       (all seq_cst): one of the two sees the other, as for groups (group.h, GROUP5).
- *   WORK3  service.holders: CAS acq_rel (hold), sub seq_cst (let go, leave) -> CAS acq_rel (close): all that holders did came before.
- *   WORK4  service.works_pushers: add relaxed before the push, sub release when the bell was rung -> load acquire (close). Once pushed, work
- *       may be run and the last hold be given up; without it the service is freed while the pusher looks whether to ring.
+ *   WORK1  the owner's writes before tw__work_submit -> run: the executor's own hand-over; on the
+ *       stack, CAS release (push) -> exchange acquire (the driver).
+ *   WORK2  push onto the stack (seq_cst), then load of the gate's word, against the driver's
+ *       publishing of PARKED, then its load of the stack (all seq_cst): one of the two sees the
+ *       other, as for groups (group.h, GROUP5).
+ *   WORK3  service.holders: CAS acq_rel (hold), sub seq_cst (let go, leave) -> CAS acq_rel (close):
+ *       all that holders did came before.
+ *   WORK4  service.works_pushers: add relaxed before the push, sub release when the bell was rung
+ *       -> load acquire (close). Once pushed, work may be run and the last hold be given up;
+ *       without it the service is freed while the pusher looks whether to ring.
  */
 #ifndef TW_WHEEL_WORK_H
 #define TW_WHEEL_WORK_H
@@ -39,11 +48,14 @@
 /* The layers' part of a service. */
 struct tw__works {
 	_Atomic(struct tw__work *) stack; /* for the driver to offer, or to run */
-	_Atomic uint32_t pushers;         /* threads that are pushing, or look whether to wake the driver */
-	_Atomic uint32_t recall;          /* a lock: of those who take some back */
-	struct tw__work *kept;            /* the driver's: refused, to be offered again in the next tick; in order */
+	/* threads that are pushing, or look whether to wake the driver */
+	_Atomic uint32_t pushers;
+	_Atomic uint32_t recall; /* a lock: of those who take some back */
+	/* the driver's: refused, to be offered again in the next tick; in order */
+	struct tw__work *kept;
 	_Atomic uint64_t
-	    holders; /* layers that use the service; LEAVING: of those destroyed, CLOSED: no more of them */
+	    /* layers that use the service; LEAVING: of those destroyed, CLOSED: no more of them */
+	    holders;
 };
 
 #define TW__HOLDERS_LEAVING (UINT64_C(1) << 32)
@@ -57,33 +69,45 @@ struct tw__work {
 	uint32_t spare;        /* its owner's, for whatever */
 	tw__work_fn *run;
 	_Atomic uint64_t service_and_mark; /* where a batch has its service; odd: it is work */
-	_Atomic(tw_executor *) executor;   /* moves to the inline executor once, when the work's owner has ended */
+	/* moves to the inline executor once, when the work's owner has ended */
+	_Atomic(tw_executor *) executor;
 };
 
-_Static_assert(offsetof(struct tw__work, tickets) == offsetof(struct tw__chunk, count), "seen as a batch");
-_Static_assert(offsetof(struct tw__work, service_and_mark) == offsetof(struct tw__chunk, holder), "seen as a batch");
-
-/* The service must be held, and the executor alive, for as long as the work is used. executor: tw__shared_executor's answer. */
-void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor, tw__work_fn *run);
+_Static_assert(offsetof(struct tw__work, tickets) == offsetof(struct tw__chunk, count),
+	       "seen as a batch");
+_Static_assert(offsetof(struct tw__work, service_and_mark) == offsetof(struct tw__chunk, holder),
+	       "seen as a batch");
 
 /*
- * Has run(work) called once, on one of the executor's threads, soon. Any thread. Cannot fail, never blocks.
- * Runs no work here, also if the executor runs tickets inside submit: those go to the driver.
+ * The service must be held, and the executor alive, for as long as the work is used. executor:
+ * tw__shared_executor's answer.
+ */
+void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor,
+		   tw__work_fn *run);
+
+/*
+ * Has run(work) called once, on one of the executor's threads, soon. Any thread. Cannot fail, never
+ * blocks. Runs no work here, also if the executor runs tickets inside submit: those go to the
+ * driver.
  */
 void tw__work_submit(struct tw__work *work);
 
-/* The same, but if the executor refuses the work, returns its negative answer: then the work is still the caller's. */
+/*
+ * The same, but if the executor refuses the work, returns its negative answer: then the work is
+ * still the caller's.
+ */
 int tw__work_try_submit(struct tw__work *work);
 
 /*
- * The same by way of the service's driver: for what has found no room. If the driver is running the work, it comes again in the
- * next tick, and the driver sleeps meanwhile. Else the driver takes it in its next turn.
+ * The same by way of the service's driver: for what has found no room. If the driver is running the
+ * work, it comes again in the next tick, and the driver sleeps meanwhile. Else the driver takes it
+ * in its next turn.
  */
 void tw__work_submit_later(struct tw__work *work);
 
 /*
- * Submits work as the last act of its own run, which has more to do: run returns next. A worker of a pool that runs the
- * work looks for work anyway, so it calls nobody for help.
+ * Submits work as the last act of its own run, which has more to do: run returns next. A worker of
+ * a pool that runs the work looks for work anyway, so it calls nobody for help.
  */
 void tw__work_submit_again(struct tw__work *work);
 
@@ -91,14 +115,16 @@ void tw__work_submit_again(struct tw__work *work);
 bool tw__work_is_coming_again(void);
 
 /*
- * Takes back work for the inline executor, or submitted later, which the driver has not taken yet: it is at home then, and
- * will not run. False: too late, the driver is in a turn, or another executor has it. Others' work may change places with it. For owners that end.
+ * Takes back work for the inline executor, or submitted later, which the driver has not taken yet:
+ * it is at home then, and will not run. False: too late, the driver is in a turn, or another
+ * executor has it. Others' work may change places with it. For owners that end.
  */
 bool tw__work_recall(struct tw__work *work);
 
 /*
- * The owner has ended: from now on the driver runs the work where it would offer it to the executor. So an executor that refuses without
- * end holds up nobody. The work calls no user function any more. An executor that has taken the work still runs it, or gives it back.
+ * The owner has ended: from now on the driver runs the work where it would offer it to the
+ * executor. So an executor that refuses without end holds up nobody. The work calls no user
+ * function any more. An executor that has taken the work still runs it, or gives it back.
  */
 static inline void tw__work_leave_executor(struct tw__work *work)
 {
@@ -123,7 +149,10 @@ bool tw__inside_work(const tw_service *service);
 
 /* ---------------------------------------------------------------- the driver */
 
-/* Offers what was refused in the last tick, and what is on the stack; runs what is for the inline executor. The number of those that ran. */
+/*
+ * Offers what was refused in the last tick, and what is on the stack; runs what is for the inline
+ * executor. The number of those that ran.
+ */
 size_t tw__works_offer(tw_service *service);
 
 static inline bool tw__works_waiting(tw_service *service)
@@ -134,13 +163,16 @@ static inline bool tw__works_waiting(tw_service *service)
 /* --------------------------------------------------------------------- holds */
 
 /*
- * A layer begins to use the service, which answers -EBUSY to close and destroy until all have let go. 0, or -ESHUTDOWN: closed, or
- * closing. Any thread; -EPERM in a forked child.
+ * A layer begins to use the service, which answers -EBUSY to close and destroy until all have let
+ * go. 0, or -ESHUTDOWN: closed, or closing. Any thread; -EPERM in a forked child.
  */
 int tw__service_hold(tw_service *service);
 void tw__service_let_go(tw_service *service);
 
-/* The holder has been destroyed, and only waits for his work, or a timer's callback, to come home; then he lets go as one who has left. */
+/*
+ * The holder has been destroyed, and only waits for his work, or a timer's callback, to come home;
+ * then he lets go as one who has left.
+ */
 void tw__service_leave(tw_service *service);
 void tw__service_let_go_left(tw_service *service);
 
@@ -156,7 +188,10 @@ static inline bool tw__works_are_pushed(tw_service *service)
 	return tw_load_acquire(&service->works->pushers) == 0; /* WORK4 */
 }
 
-/* Close: there will be no more. -EBUSY: there are some; -EAGAIN: all of them leave. Nothing has changed then. */
+/*
+ * Close: there will be no more. -EBUSY: there are some; -EAGAIN: all of them leave. Nothing has
+ * changed then.
+ */
 int tw__service_forbid_holds(tw_service *service);
 
 #endif

@@ -18,7 +18,11 @@ struct manual {
 	pthread_mutex_t lock; /* the list */
 	struct tw__clock_listener *listeners;
 	uint32_t
-	    born; /* tw__fork_generation of the process that made it: a forked child has neither its locks nor its listeners */
+	    /*
+	     * tw__fork_generation of the process that made it: a forked child has neither its locks
+	     * nor its listeners
+	     */
+	    born;
 };
 
 static uint64_t manual_now(const tw_clock *clock)
@@ -113,7 +117,9 @@ int tw_clock_manual_destroy(tw_clock *clock)
 	return 0;
 }
 
-/* The list may grow while a callback runs; a service is not destroyed while its clock is advanced. */
+/*
+ * The list may grow while a callback runs; a service is not destroyed while its clock is advanced.
+ */
 static struct tw__clock_listener *first_listener(struct manual *manual)
 {
 	pthread_mutex_lock(&manual->lock);
@@ -143,7 +149,10 @@ static void tell_all(struct manual *manual)
 		l->moved(l);
 }
 
-/* Moves the clock to an instant unless it is later already: a callback may set it meanwhile. What it says then. */
+/*
+ * Moves the clock to an instant unless it is later already: a callback may set it meanwhile. What
+ * it says then.
+ */
 static uint64_t raise_to(struct manual *manual, uint64_t to_ns)
 {
 	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
@@ -180,7 +189,8 @@ int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
 		advance(manual, ns);
 	pthread_mutex_unlock(&manual->advancing);
 	if (is_past)
-		return tw__refuse(-ERANGE, __func__, "ns %" PRIu64 " is in the past: use tw_clock_manual_set", ns);
+		return tw__refuse(-ERANGE, __func__,
+				  "ns %" PRIu64 " is in the past: use tw_clock_manual_set", ns);
 	return 0;
 }
 

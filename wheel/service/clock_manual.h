@@ -4,7 +4,10 @@
 
 #include "wheel/base/clock.h"
 
-/* The first service that listens to a manual clock, for a simulation, which sets the clock and tells them itself. NULL: none. */
+/*
+ * The first service that listens to a manual clock, for a simulation, which sets the clock and
+ * tells them itself. NULL: none.
+ */
 struct tw__clock_listener *tw__clock_manual_first(tw_clock *clock);
 
 #endif

@@ -1,21 +1,27 @@
 /*
  * Closing: refuse new work, settle the old, stop.
  *
- *   1. The driver ends ACCEPTING and passes a heavy barrier: each schedule either was pushed before (the driver finds it) or sees
- *      that and takes its timer back (schedule.c). A batch call that saw it open is waited for (schedule_bulk.c).
- *   2. DROP: the closing thread ends every armed timer it finds in the control words. RUN: the driver hands over all it
- *      meets, deadline or not. DRAIN: time goes on until none is left but background timers, or the timeout comes. Both end as DROP.
- *   3. Wait until executors have used up all tickets and no release is under way; stop the tick thread, then the pool.
+ *   1. The driver ends ACCEPTING and passes a heavy barrier: each schedule either was pushed before
+ *      (the driver finds it) or sees that and takes its timer back (schedule.c). A batch call that
+ *      saw it open is waited for (schedule_bulk.c).
+ *   2. DROP: the closing thread ends every armed timer it finds in the control words. RUN: the
+ *      driver hands over all it meets, deadline or not. DRAIN: time goes on until none is left but
+ *      background timers, or the timeout comes. Both end as DROP.
+ *   3. Wait until executors have used up all tickets and no release is under way; stop the tick
+ *      thread, then the pool.
  *
- * The control words are the truth throughout: "nothing pending" is counted from them. With a manual drive the closer is the driver.
+ * The control words are the truth throughout: "nothing pending" is counted from them. With a manual
+ * drive the closer is the driver.
  *
  * Of several closers one at a time works (close_turns.h). All steps may be begun again by anybody.
  *
- * A close that does not wait leaves callbacks behind. Lest one of them arm its timer again after the answer (it had looked at the
- * gate before), its word is BARRED. The mode is DROP from then on, so the driver hands nothing over.
+ * A close that does not wait leaves callbacks behind. Lest one of them arm its timer again after
+ * the answer (it had looked at the gate before), its word is BARRED. The mode is DROP from then on,
+ * so the driver hands nothing over.
  *
- * Membarrier that was granted at creation and is refused now: close answers -ENOTSUP before it changes anything. tw_service_destroy needs no
- * barrier: its caller has seen to it that all other calls happened before.
+ * Membarrier that was granted at creation and is refused now: close answers -ENOTSUP before it
+ * changes anything. tw_service_destroy needs no barrier: its caller has seen to it that all other
+ * calls happened before.
  */
 #include <time.h>
 
@@ -62,8 +68,9 @@ static uint64_t close_earlier(uint64_t a, uint64_t b)
 /* --------------------------------------------------------------------- turns */
 
 /*
- * The driver's lock of a manual drive, in which another thread may be. Tried again and again where there is a deadline: that is rare, and
- * ThreadSanitizer (of gcc 12 and clang 14) does not see the timed lock on the monotonic clock.
+ * The driver's lock of a manual drive, in which another thread may be. Tried again and again where
+ * there is a deadline: that is rare, and ThreadSanitizer (of gcc 12 and clang 14) does not see the
+ * timed lock on the monotonic clock.
  */
 static bool lock_driving(tw_service *service, uint64_t deadline_ns)
 {
@@ -77,7 +84,10 @@ static bool lock_driving(tw_service *service, uint64_t deadline_ns)
 	return true;
 }
 
-/* A manual drive's turn by the closer. False: another thread drives, and did not stop by the deadline. */
+/*
+ * A manual drive's turn by the closer. False: another thread drives, and did not stop by the
+ * deadline.
+ */
 static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
 {
 	if (!lock_driving(service, deadline_ns))
@@ -103,8 +113,8 @@ static int turn(const struct tw__closer *c)
 /* -------------------------------------------------------------------- waits */
 
 /*
- * Waits a moment: for a run that someone waits for, a waiter, or time to pass. Looking at all words costs; the more it costs,
- * the less often it is done.
+ * Waits a moment: for a run that someone waits for, a waiter, or time to pass. Looking at all words
+ * costs; the more it costs, the less often it is done.
  */
 static int wait_a_moment(const struct tw__closer *c, uint64_t looking_ns, uint64_t deadline_ns)
 {
@@ -115,13 +125,15 @@ static int wait_a_moment(const struct tw__closer *c, uint64_t looking_ns, uint64
 	uint32_t bell = tw_load_acquire(&service->finish_bell); /* RUN5, CLOSE2 */
 	if (tw__closer_is_called(c))
 		return STEP_ASIDE;
-	tw__futex_wait(&service->finish_bell, bell, close_earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
+	tw__futex_wait(&service->finish_bell, bell,
+		       close_earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
 	return 0;
 }
 
 /*
- * RUN and DRAIN: turns until nothing is armed. Who asked for a stricter mode may have come and gone, its time being up: that mode holds, and
- * the driver hands nothing over any more, so the closer begins again.
+ * RUN and DRAIN: turns until nothing is armed. Who asked for a stricter mode may have come and
+ * gone, its time being up: that mode holds, and the driver hands nothing over any more, so the
+ * closer begins again.
  */
 static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_ns)
 {
@@ -129,7 +141,8 @@ static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_
 		if (tw__close_mode(c) != mode)
 			return STEP_ASIDE;
 		uint64_t before_ns = now();
-		bool any = mode == TW__CLOSING_DRAIN ? tw__close_any_holds_up(c) : tw__close_any_armed(c);
+		bool any =
+		    mode == TW__CLOSING_DRAIN ? tw__close_any_holds_up(c) : tw__close_any_armed(c);
 		if (!any)
 			return 0;
 		int r = wait_a_moment(c, now() - before_ns, deadline_ns);
@@ -170,9 +183,10 @@ static int await_releases(const struct tw__closer *c)
 /* ------------------------------------------------------------------ settling */
 
 /*
- * RUN and DRAIN: all have started, but what a drain whose time is up leaves. From then on the driver hands nothing over: a schedule that
- * looked at the gate long ago may still push, and take its timer back only later; if that were handed over between close's last looks,
- * at the words and at the batches, its run would begin after the answer.
+ * RUN and DRAIN: all have started, but what a drain whose time is up leaves. From then on the
+ * driver hands nothing over: a schedule that looked at the gate long ago may still push, and take
+ * its timer back only later; if that were handed over between close's last looks, at the words and
+ * at the batches, its run would begin after the answer.
  */
 static int run_the_last(const struct tw__closer *c, uint32_t mode)
 {
@@ -229,10 +243,14 @@ static int come_to_rest(const struct tw__closer *c)
 	return r ? r : turn(c);
 }
 
-/* A run that was under way may have armed its timer again, if it looked at the gate before it was closed. */
+/*
+ * A run that was under way may have armed its timer again, if it looked at the gate before it was
+ * closed.
+ */
 static bool is_at_rest(const struct tw__closer *c)
 {
-	return !tw__close_any_armed(c) && tw_load_acquire(&c->service->loans->batches_out) == TW__CLOSER_WAITS &&
+	return !tw__close_any_armed(c) &&
+	       tw_load_acquire(&c->service->loans->batches_out) == TW__CLOSER_WAITS &&
 	       tw__groups_forbid_completions(c->service);
 }
 
@@ -287,8 +305,9 @@ static int work(const struct tw__closer *c, void (*quiet)(tw_service *))
 }
 
 /*
- * Strands and the like that have been destroyed while their work is out (work.h). They need the driver as before, so nothing is closed yet; with
- * a manual drive their work may wait for it. 0, -EBUSY, -ETIMEDOUT; -EDEADLK: this thread is in the work of one of them.
+ * Strands and the like that have been destroyed while their work is out (work.h). They need the
+ * driver as before, so nothing is closed yet; with a manual drive their work may wait for it. 0,
+ * -EBUSY, -ETIMEDOUT; -EDEADLK: this thread is in the work of one of them.
  */
 static int await_layers(const struct tw__closer *c)
 {
@@ -328,7 +347,8 @@ static void set_deadlines(struct tw__closer *c)
 	c->own_until_ns = own_ns > c->deadline_ns ? own_ns : c->deadline_ns;
 }
 
-int tw__core_close(tw_service *service, const struct tw_close_options *options, void (*quiet)(tw_service *), bool alone)
+int tw__core_close(tw_service *service, const struct tw_close_options *options,
+		   void (*quiet)(tw_service *), bool alone)
 {
 	struct tw__closer c = {.service = service, .options = options, .alone = alone};
 	if (tw__inside(service) || close_would_wait_for_itself(&c))

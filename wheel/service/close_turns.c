@@ -8,7 +8,8 @@
 void tw__close_demand(tw_service *service, uint32_t mode)
 {
 	uint32_t asked = tw_load_relaxed(&service->phase.closing);
-	while ((asked == 0 || mode < asked) && !tw_cas_seq_cst(&service->phase.closing, &asked, mode)) {
+	while ((asked == 0 || mode < asked) &&
+	       !tw_cas_seq_cst(&service->phase.closing, &asked, mode)) {
 	}
 	if (service->threaded)
 		tw__gate_ring(&service->gate);
@@ -37,7 +38,8 @@ static bool let_in(const struct tw__closer *c, uint32_t mode, uint64_t until_ns)
 {
 	tw_service *service = c->service;
 	tw_add_seq_cst(&service->closers->waiters,
-		       1); /* CLOSE2; before the demand, so that no other carries it out in passing */
+		       /* CLOSE2; before the demand, so that no other carries it out in passing */
+		       1);
 	tw__close_demand(service, mode);
 	tw__ring_finish(service);
 	bool locked = lock(service, until_ns);

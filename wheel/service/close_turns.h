@@ -1,13 +1,15 @@
 /*
  * Several closers: whose turn it is.
  *
- * `closing` is the strictest mode asked for so far; it only falls. One closer at a time works (close_lock); a waiter is let in at once,
- * wherever the other waits, and has the lock until it is done or the next one comes: so it finds what it asked for done by itself and no
- * other, and a drain ends when a drop is asked for.
+ * `closing` is the strictest mode asked for so far; it only falls. One closer at a time works
+ * (close_lock); a waiter is let in at once, wherever the other waits, and has the lock until it is
+ * done or the next one comes: so it finds what it asked for done by itself and no other, and a
+ * drain ends when a drop is asked for.
  *
  * Pairing table
- *   CLOSE2  waiters: add seq_cst, then finish_bell moves -> bell, then waiters, then sleep on the bell's value: no waiter is slept
- *       through. (Waits on batches_out are cut in slices instead: that word is the executors'.)
+ *   CLOSE2  waiters: add seq_cst, then finish_bell moves -> bell, then waiters, then sleep on the
+ *       bell's value: no waiter is slept through. (Waits on batches_out are cut in slices instead:
+ *       that word is the executors'.)
  */
 #ifndef TW_WHEEL_CLOSERS_H
 #define TW_WHEEL_CLOSERS_H
@@ -18,7 +20,7 @@
 struct tw__closers {
 	_Atomic uint32_t lock;
 	_Atomic uint32_t waiters; /* closers that the one with the lock is to let in */
-	bool settled;               /* under the lock: nothing is left, all threads have ended */
+	bool settled;             /* under the lock: nothing is left, all threads have ended */
 };
 
 /* One call of close. */
@@ -32,7 +34,10 @@ struct tw__closer {
 	uint64_t own_until_ns;   /* nor one for the tick thread after this */
 };
 
-/* The mode that holds: a stricter one than the closer's own if another has asked for it. 0: none yet. */
+/*
+ * The mode that holds: a stricter one than the closer's own if another has asked for it. 0: none
+ * yet.
+ */
 static inline uint32_t tw__close_mode(const struct tw__closer *c)
 {
 	return tw_load_acquire(&c->service->phase.closing);
@@ -42,8 +47,8 @@ static inline uint32_t tw__close_mode(const struct tw__closer *c)
 void tw__close_demand(tw_service *service, uint32_t mode);
 
 /*
- * Takes the lock, and asks for the closer's mode. first: at once; else, having made way, after the others. A drain whose time is up
- * while others are at it asks for a drop. 0, -ETIMEDOUT.
+ * Takes the lock, and asks for the closer's mode. first: at once; else, having made way, after the
+ * others. A drain whose time is up while others are at it asks for a drop. 0, -ETIMEDOUT.
  */
 int tw__closer_enter(const struct tw__closer *c, bool first);
 void tw__closer_leave(const struct tw__closer *c);

@@ -40,28 +40,34 @@ static bool is_background(const struct tw__closer *c, uint32_t slot, uint64_t wo
 {
 	const struct tw__slots *slots = &c->service->slots;
 	uint64_t running = TW__RUNNING | TW__HAS_EXT;
-	bool option = tw__word_armed(word) ? word & TW__EXT
-					   : tw__word_state(word) != TW__RUNNING || (word & running) == running;
+	bool option = tw__word_armed(word)
+			  ? word & TW__EXT
+			  : tw__word_state(word) != TW__RUNNING || (word & running) == running;
 	if (!option || !(tw__traits_of(slots, slot) & TW__TRAIT_BACKGROUND))
 		return false;
-	return tw__word_generation(tw_load_relaxed(&slots->words[slot])) == tw__word_generation(word); /* WORD5 */
+	/* WORD5 */
+	return tw__word_generation(tw_load_relaxed(&slots->words[slot])) ==
+	       tw__word_generation(word);
 }
 
 /*
- * What a drain waits for. A callback that runs is waited for later, unless there are background timers: they are dropped only
- * when it has returned.
+ * What a drain waits for. A callback that runs is waited for later, unless there are background
+ * timers: they are dropped only when it has returned.
  */
 static bool holds_up_drain(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	bool runs = tw__word_state(word) == TW__RUNNING || is_releasing(c, slot, word);
-	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT) && tw_load_relaxed(&c->service->ever.has_background);
-	return (close_words_is_armed(c, slot, word) || (runs && waits)) && !is_background(c, slot, word);
+	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT) &&
+		     tw_load_relaxed(&c->service->ever.has_background);
+	return (close_words_is_armed(c, slot, word) || (runs && waits)) &&
+	       !is_background(c, slot, word);
 }
 
 /* Will run, if nothing happens, and is waited for. */
 static bool is_pending(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
-	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word) && !is_background(c, slot, word);
+	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word) &&
+	       !is_background(c, slot, word);
 }
 
 static void tell_dropped(void *context, uint32_t slot, uint64_t word)
@@ -71,16 +77,18 @@ static void tell_dropped(void *context, uint32_t slot, uint64_t word)
 		return;
 	struct tw__slots *slots = &c->service->slots;
 	tw_timer timer = tw__handle_make(slots, slot, tw__word_generation(word));
-	struct tw__record *record = &slots->records[slot]; /* WORD1: ours since the word was ended */
-	c->visited_enough =
-	    c->options->dropped(c->options->visitor_arg, timer, tw_load_relaxed(&record->fn),
-				tw_load_relaxed(&record->arg), tw__remaining_of(c->service, slot, word));
+	/* WORD1: ours since the word was ended */
+	struct tw__record *record = &slots->records[slot];
+	c->visited_enough = c->options->dropped(
+	    c->options->visitor_arg, timer, tw_load_relaxed(&record->fn),
+	    tw_load_relaxed(&record->arg), tw__remaining_of(c->service, slot, word));
 }
 
 static bool drop(const struct tw__closer *c, uint32_t slot, uint64_t *word)
 {
 	tw__tell_fn *tell = c->options->dropped ? tell_dropped : NULL;
-	return tw__drop_telling(c->service, tw__local_of(c->service), slot, word, tell, (void *)(uintptr_t)c);
+	return tw__drop_telling(c->service, tw__local_of(c->service), slot, word, tell,
+				(void *)(uintptr_t)c);
 }
 
 static bool drop_if_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
@@ -97,7 +105,8 @@ static bool drop_or_bar(const struct tw__closer *c, uint32_t slot, uint64_t word
 	for (;;) {
 		drop_if_armed(c, slot, word);
 		word = tw_load_acquire(at);
-		if (tw__word_state(word) != TW__RUNNING || tw__word_cas_acq_rel(at, &word, word | TW__BARRED))
+		if (tw__word_state(word) != TW__RUNNING ||
+		    tw__word_cas_acq_rel(at, &word, word | TW__BARRED))
 			return false;
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * What a close asks the control words, and does to them. The words are the truth: nothing else counts
- * what is pending. Each call looks at every slot in use.
+ * What a close asks the control words, and does to them. The words are the truth: nothing else
+ * counts what is pending. Each call looks at every slot in use.
  */
 #ifndef TW_WHEEL_CLOSE_WORDS_H
 #define TW_WHEEL_CLOSE_WORDS_H

@@ -22,12 +22,13 @@ static bool power_of_two(uint32_t n)
 static int workers_check(const struct tw_service_config *c)
 {
 	if (c->executor && (c->workers || c->max_workers))
-		return refuse("workers %u, max_workers %u: must be 0 with an executor", c->workers, c->max_workers);
+		return refuse("workers %u, max_workers %u: must be 0 with an executor", c->workers,
+			      c->max_workers);
 	if (c->workers > TW__WORKERS_MAX)
 		return refuse("workers %u: must be 1 to %u", c->workers, TW__WORKERS_MAX);
 	if (c->max_workers && (c->max_workers < c->workers || c->max_workers > TW__WORKERS_MAX))
-		return refuse("max_workers %u: must be %u (workers) to %u", c->max_workers, c->workers ? c->workers : 1,
-			      TW__WORKERS_MAX);
+		return refuse("max_workers %u: must be %u (workers) to %u", c->max_workers,
+			      c->workers ? c->workers : 1, TW__WORKERS_MAX);
 	if (c->reserved)
 		return refuse("reserved %u: must be 0", c->reserved);
 	return 0;
@@ -50,10 +51,13 @@ static int thread_check(const struct tw_service_config *c)
 {
 	if ((c->affinity == NULL) != (c->affinity_size == 0))
 		return refuse("affinity and affinity_size: set both, or neither");
-	if (c->sched_policy != SCHED_OTHER && c->sched_policy != SCHED_FIFO && c->sched_policy != SCHED_RR)
-		return refuse("sched_policy %d: must be SCHED_OTHER, SCHED_FIFO or SCHED_RR", c->sched_policy);
+	if (c->sched_policy != SCHED_OTHER && c->sched_policy != SCHED_FIFO &&
+	    c->sched_policy != SCHED_RR)
+		return refuse("sched_policy %d: must be SCHED_OTHER, SCHED_FIFO or SCHED_RR",
+			      c->sched_policy);
 	if ((c->sched_policy == SCHED_OTHER) != (c->sched_priority == 0))
-		return refuse("sched_priority %d: must be 0 with SCHED_OTHER, and not 0 otherwise", c->sched_priority);
+		return refuse("sched_priority %d: must be 0 with SCHED_OTHER, and not 0 otherwise",
+			      c->sched_priority);
 	return 0;
 }
 
@@ -68,7 +72,8 @@ static int config_check(const struct tw_service_config *c)
 	if ((unsigned)c->drive > TW_DRIVE_MANUAL)
 		return refuse("drive %u is not an enum tw_drive", (unsigned)c->drive);
 	if ((unsigned)c->on_refused > TW_REFUSED_DROP)
-		return refuse("on_refused %u is not an enum tw_on_refused", (unsigned)c->on_refused);
+		return refuse("on_refused %u is not an enum tw_on_refused",
+			      (unsigned)c->on_refused);
 	if ((c->stuck_ns == 0) != (c->on_stuck == NULL))
 		return refuse("stuck_ns and on_stuck: set both, or neither");
 	if (c->executor && !tw__executor_is_sound(c->executor))

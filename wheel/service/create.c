@@ -29,7 +29,8 @@ static void local_init(struct tw__lane *lane, void *context)
 	tw_service *service = context;
 	memset((char *)local + sizeof local->lane, 0, sizeof *local - sizeof local->lane);
 	tw__magazine_init(&service->slots, &local->magazine);
-	local->random = tw__random_of_lane(service->config.seed, tw_load_relaxed(&service->queue.lane_count));
+	local->random =
+	    tw__random_of_lane(service->config.seed, tw_load_relaxed(&service->queue.lane_count));
 }
 
 static void local_orphaned(struct tw__lane *lane, void *context)
@@ -46,11 +47,13 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 }
 
 /* What a full lane may drop: entries of timers that are gone. */
-static void entry_uses(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
+static void entry_uses(void *context, const struct tw__entry *entries, unsigned n,
+		       unsigned char *uses)
 {
 	const _Atomic uint64_t *words = ((const tw_service *)context)->slots.words;
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t what = entries[i].what, word = tw_load_acquire(&words[tw__entry_slot(what)]);
+		uint64_t what = entries[i].what,
+			 word = tw_load_acquire(&words[tw__entry_slot(what)]);
 		bool is_dead = (word ^ what) >> TW__GENERATION_SHIFT;
 		uses[i] = is_dead ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
 		if (tw_unlikely(tw__what_kind(what) >= TW__KIND_STAMP))
@@ -58,8 +61,10 @@ static void entry_uses(void *context, const struct tw__entry *entries, unsigned 
 	}
 }
 
-static const struct tw__queue_ops lane_ops = {
-    .lane_size = sizeof(struct tw__local), .init = local_init, .orphaned = local_orphaned, .use = entry_uses};
+static const struct tw__queue_ops lane_ops = {.lane_size = sizeof(struct tw__local),
+					      .init = local_init,
+					      .orphaned = local_orphaned,
+					      .use = entry_uses};
 
 /* ---------------------------------------------------------- manual clock, hand */
 
@@ -69,8 +74,9 @@ static tw_service *listening(struct tw__clock_listener *listener)
 }
 
 /*
- * What is due at the clock's new time. What callbacks bring that is due at once comes in the next tick, as on a real clock, which never
- * stands on a tick: so one that does it again and again does not hold the advance up.
+ * What is due at the clock's new time. What callbacks bring that is due at once comes in the next
+ * tick, as on a real clock, which never stands on a tick: so one that does it again and again does
+ * not hold the advance up.
  */
 static void drive_all(tw_service *service, struct tw__local *local)
 {
@@ -89,7 +95,8 @@ static void clock_moved(struct tw__clock_listener *listener)
 	struct tw__local *local;
 	if (service->threaded)
 		tw__driver_await_turn(service,
-				      UINT64_MAX); /* also while it drains; returns when the thread has ended */
+				      /* also while it drains; returns when the thread has ended */
+				      UINT64_MAX);
 	else if ((local = tw__local_of(service)))
 		drive_all(service, local);
 }
@@ -107,7 +114,10 @@ static uint64_t clock_next(struct tw__clock_listener *listener)
 
 /* ------------------------------------------------------------------- creation */
 
-/* Room in the wheel: live entries, as many dead ones, what arrives during a sweep, and batches that are out. */
+/*
+ * Room in the wheel: live entries, as many dead ones, what arrives during a sweep, and batches that
+ * are out.
+ */
 static uint64_t entries_for(uint32_t max_timers)
 {
 	return 3 * (uint64_t)max_timers + (1u << 20);
@@ -120,7 +130,8 @@ static uint64_t entries_for(uint32_t max_timers)
  *              spreads
  *   outboxes   packed, no more than their entries needed in the wheel, and a chunk that is not full
  *              for each outbox
- *   batches    submit_limit, and one for each outbox whose executor holds none (outbox.c, may_submit)
+ *   batches    submit_limit, and one for each outbox whose executor holds none (outbox.c,
+ *       may_submit)
  *   lanes      a block is drained only while there is a chunk for each of its entries, beside what
  *              outboxes and batches may still need (drain.c)
  *   spare      what a step of a turn brings before it is packed, and chunks that were split for a
@@ -132,8 +143,9 @@ static int make_wheel(tw_service *service)
 	uint64_t entries = entries_for(service->config.max_timers);
 	service->driver->outboxes.own.executor = service->executor;
 	service->driver->outboxes.submit_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
-	size_t chunks = tw__wheel_chunks_for(buckets, entries) + tw__wheel_slack(buckets) + TW__SPARE_CHUNKS +
-			TW__BLOCK_ENTRIES + tw__outbox_reserve(&service->driver->outboxes);
+	size_t chunks = tw__wheel_chunks_for(buckets, entries) + tw__wheel_slack(buckets) +
+			TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES +
+			tw__outbox_reserve(&service->driver->outboxes);
 	service->driver->memory.table_bytes = tw__wheel_table_bytes(buckets);
 	service->driver->memory.arena_bytes = chunks * sizeof(struct tw__chunk);
 	service->driver->memory.table = tw__reserve(service->driver->memory.table_bytes);
@@ -141,11 +153,11 @@ static int make_wheel(tw_service *service)
 	service->driver->memory.cold_bytes = tw__wheel_cold_bytes(chunks);
 	service->driver->memory.cold = tw__reserve(service->driver->memory.cold_bytes);
 	service->driver->outboxes.table = tw__reserve(sizeof *service->driver->outboxes.table);
-	if (!service->driver->memory.table || !service->driver->memory.arena || !service->driver->memory.cold ||
-	    !service->driver->outboxes.table)
+	if (!service->driver->memory.table || !service->driver->memory.arena ||
+	    !service->driver->memory.cold || !service->driver->outboxes.table)
 		return -ENOMEM;
-	tw__wheel_init(&service->driver->wheel, buckets, service->driver->memory.table, service->driver->memory.arena,
-		       chunks, tw__resolve, service);
+	tw__wheel_init(&service->driver->wheel, buckets, service->driver->memory.table,
+		       service->driver->memory.arena, chunks, tw__resolve, service);
 	tw__wheel_cold_init(&service->driver->wheel, service->driver->memory.cold);
 	return 0;
 }
@@ -187,8 +199,8 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->time.round_up_ns = cfg->tick_ns - 1 - service->time.start_ns;
 	tw__counter_init(&service->counter);
 	service->counter.usable &= cfg->clock == tw_clock_monotonic();
-	service->listener =
-	    (struct tw__clock_listener){.moved = clock_moved, .next_ns = clock_next, .by_itself = service->threaded};
+	service->listener = (struct tw__clock_listener){
+	    .moved = clock_moved, .next_ns = clock_next, .by_itself = service->threaded};
 }
 
 /* A service and what the rooms above wheel/core add to it. */
@@ -201,7 +213,8 @@ struct whole {
 };
 
 enum { HEAD_BYTES = sizeof(struct tw__gate), REST_BYTES = sizeof(struct whole) - HEAD_BYTES };
-_Static_assert(offsetof(tw_service, gate) == 0 && offsetof(tw_service, counter) == HEAD_BYTES, "the gate is the head");
+_Static_assert(offsetof(tw_service, gate) == 0 && offsetof(tw_service, counter) == HEAD_BYTES,
+	       "the gate is the head");
 
 int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 {
@@ -226,7 +239,8 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 	service->gate.queue_id = service->queue.id;
 	pthread_mutex_init(&service->driving, NULL);
 	if (!r && service->threaded && cfg->clock->ops->by_alarm)
-		r = tw__alarm_open(&service->driver->loop.alarm, cfg->clock->ops->id, &service->gate);
+		r = tw__alarm_open(&service->driver->loop.alarm, cfg->clock->ops->id,
+				   &service->gate);
 	if (!r && service->threaded)
 		r = tw__driver_start(service);
 	if (r) {

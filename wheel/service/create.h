@@ -4,7 +4,10 @@
 
 #include "tickwheel/service.h"
 
-/* Makes a service over cfg->executor, which is given. 0, or as tw_service_create. cfg is complete: no defaults left. */
+/*
+ * Makes a service over cfg->executor, which is given. 0, or as tw_service_create. cfg is complete:
+ * no defaults left.
+ */
 int tw__core_create(tw_service **out, const struct tw_service_config *cfg);
 
 /* After a close that settled. */

@@ -22,9 +22,11 @@ static bool read_record(tw_service *service, uint32_t slot, uint64_t *word, tw_f
 	if (tw__word_state(*word) == TW__FREE)
 		return false;
 	*fn = tw_load_acquire(&service->slots.records[slot].fn);
-	*arg = tw_load_acquire(&service->slots.records[slot].arg); /* acquire: not after the second look */
+	/* acquire: not after the second look */
+	*arg = tw_load_acquire(&service->slots.records[slot].arg);
 	uint64_t again = tw_load_relaxed(&service->slots.words[slot]);
-	return tw__word_generation(again) == tw__word_generation(*word) && tw__word_state(again) != TW__FREE;
+	return tw__word_generation(again) == tw__word_generation(*word) &&
+	       tw__word_state(again) != TW__FREE;
 }
 
 int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
@@ -75,7 +77,8 @@ static void print_name(FILE *out, const char *name)
 
 static void print_slot(FILE *out, tw_timer timer)
 {
-	fprintf(out, "slot %" PRIu32 " generation %08" PRIx32, (uint32_t)timer.id, (uint32_t)(timer.id >> 32));
+	fprintf(out, "slot %" PRIu32 " generation %08" PRIx32, (uint32_t)timer.id,
+		(uint32_t)(timer.id >> 32));
 }
 
 static const char *name_of(const tw_service *service, tw_timer timer)
@@ -131,7 +134,8 @@ struct complaint {
 	bool any;
 };
 
-__attribute__((format(printf, 2, 3))) static void complain(struct complaint *c, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void complain(struct complaint *c, const char *format,
+							   ...)
 {
 	va_list args;
 	if (!c->any && c->why) {
@@ -142,7 +146,10 @@ __attribute__((format(printf, 2, 3))) static void complain(struct complaint *c, 
 	c->any = true;
 }
 
-/* Every filed, armed timer must be found in the wheel or among what is ready: here the entries are marked off. */
+/*
+ * Every filed, armed timer must be found in the wheel or among what is ready: here the entries are
+ * marked off.
+ */
 struct mark_pass {
 	tw_service *service;
 	uint64_t covered;
@@ -151,7 +158,8 @@ struct mark_pass {
 static bool entry_counts(tw_service *service, uint64_t entry)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
-	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word) && !(word & TW__RELOCATED);
+	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word) &&
+	       !(word & TW__RELOCATED);
 }
 
 static void count_chunks(struct mark_pass *mark_pass, const struct tw__chunk *chunk, bool ready)
@@ -179,15 +187,18 @@ static uint64_t entries_in_wheel(tw_service *service)
 }
 
 /* A RELOCATED timer may be covered by the driver's note instead of by the count. */
-static void check_words(tw_service *service, struct complaint *c, uint64_t *pending, uint64_t *filed)
+static void check_words(tw_service *service, struct complaint *c, uint64_t *pending,
+			uint64_t *filed)
 {
 	uint32_t end = tw_load_acquire(&service->slots.fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word = tw_load_acquire(&service->slots.words[slot]), state = tw__word_state(word);
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]),
+			 state = tw__word_state(word);
 		if (state == TW__FREE)
 			continue;
 		*pending += !tw__is_unsettled(service, slot, word);
-		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__RELEASING && state != TW__CANCEL_PENDING)
+		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__RELEASING &&
+		    state != TW__CANCEL_PENDING)
 			complain(c, "slot %" PRIu32 " is in no known state", slot);
 		*filed += tw__word_armed(word) && !(word & (TW__IN_LANE | TW__RELOCATED));
 	}
@@ -204,8 +215,9 @@ static bool lanes_empty(tw_service *service)
 }
 
 /*
- * Whether nothing of the service is out. The driver is held: what comes home now is followed by nothing. Who called for nothing may still have a
- * cancelled group settled behind them; a piece of it takes a moment.
+ * Whether nothing of the service is out. The driver is held: what comes home now is followed by
+ * nothing. Who called for nothing may still have a cancelled group settled behind them; a piece of
+ * it takes a moment.
  */
 static bool comes_to_rest(tw_service *service)
 {
@@ -219,17 +231,19 @@ static bool comes_to_rest(tw_service *service)
 	return true;
 }
 
-static void check_totals(tw_service *service, struct complaint *c, uint64_t pending, uint64_t filed, uint64_t covered)
+static void check_totals(tw_service *service, struct complaint *c, uint64_t pending, uint64_t filed,
+			 uint64_t covered)
 {
 	if (lanes_empty(service) && covered != filed)
-		complain(c, "%" PRIu64 " timers are filed, %" PRIu64 " entries stand for them", filed, covered);
+		complain(c, "%" PRIu64 " timers are filed, %" PRIu64 " entries stand for them",
+			 filed, covered);
 	struct tw_service_stats stats = {.size = sizeof stats};
 	if (tw_service_stats(service, &stats))
 		return;
 	uint64_t ended = stats.fired + stats.cancelled + stats.dropped + stats.late_dropped;
 	if (stats.scheduled != ended + pending)
-		complain(c, "ledger: scheduled %" PRIu64 ", ended %" PRIu64 ", pending %" PRIu64, stats.scheduled,
-			 ended, pending);
+		complain(c, "ledger: scheduled %" PRIu64 ", ended %" PRIu64 ", pending %" PRIu64,
+			 stats.scheduled, ended, pending);
 }
 
 static void inspect_check(tw_service *service, struct complaint *c)

@@ -13,8 +13,8 @@
 #include "wheel/slot/slots_purge.h"
 
 /*
- * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the cancel on, though their own
- * counting comes with their settling.
+ * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the
+ * cancel on, though their own counting comes with their settling.
  */
 static void count_words(tw_service *service, struct tw_service_stats *stats)
 {
@@ -28,7 +28,8 @@ static void count_words(tw_service *service, struct tw_service_stats *stats)
 			continue;
 		}
 		stats->pending++;
-		if (tw__word_has_record(word) && tw_load_relaxed(&tw__ext_of(&service->slots, slot)->tag))
+		if (tw__word_has_record(word) &&
+		    tw_load_relaxed(&tw__ext_of(&service->slots, slot)->tag))
 			stats->group_members++;
 	}
 }
@@ -67,7 +68,8 @@ static uint64_t bytes_of_lanes(tw_service *service)
 		const struct tw__local *local = (const struct tw__local *)lane;
 		bool runs = tw_load_relaxed(&local->latencies) != NULL;
 		bytes += sizeof *local + (runs ? TW__LATENCIES * sizeof(struct tw__histogram) : 0);
-		bytes += (tw__lane_segments(lane) + UINT64_C(1)) * sizeof(struct tw__segment); /* and its reserve */
+		/* and its reserve */
+		bytes += (tw__lane_segments(lane) + UINT64_C(1)) * sizeof(struct tw__segment);
 	}
 	return bytes;
 }
@@ -103,7 +105,8 @@ static void stats_collect(tw_service *service, struct tw_service_histograms *out
 	tw__histogram_collect(&out->lateness, &service->driver->counters.lateness);
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		struct tw__local *local = (struct tw__local *)lane;
-		struct tw__histogram *latencies = tw_load_acquire(&local->latencies); /* pairs with ready_to_run */
+		/* pairs with ready_to_run */
+		struct tw__histogram *latencies = tw_load_acquire(&local->latencies);
 		if (!latencies)
 			continue;
 		tw__histogram_collect(&out->wait, &latencies[TW__LATENCY_WAIT]);
@@ -118,7 +121,8 @@ int tw_service_histograms(tw_service *service, struct tw_service_histograms *out
 		r = tw__service_check(service);
 	if (r)
 		return r;
-	struct tw_service_histograms *histograms = calloc(1, sizeof *histograms); /* too large for small stacks */
+	/* too large for small stacks */
+	struct tw_service_histograms *histograms = calloc(1, sizeof *histograms);
 	if (!histograms)
 		return -ENOMEM;
 	histograms->size = out->size;
@@ -161,8 +165,9 @@ int tw_service_stats(tw_service *service, struct tw_service_stats *out)
 
 static void print_latency(FILE *out, const char *name, const struct tw_latency *l)
 {
-	fprintf(out, "%-18s %12" PRIu64 " %12.1f %12.1f %12.1f %12.1f\n", name, l->count, (double)l->p50_ns / 1e3,
-		(double)l->p99_ns / 1e3, (double)l->p999_ns / 1e3, (double)l->max_ns / 1e3);
+	fprintf(out, "%-18s %12" PRIu64 " %12.1f %12.1f %12.1f %12.1f\n", name, l->count,
+		(double)l->p50_ns / 1e3, (double)l->p99_ns / 1e3, (double)l->p999_ns / 1e3,
+		(double)l->max_ns / 1e3);
 }
 
 int tw_service_stats_print(const struct tw_service_stats *s, FILE *out)
@@ -201,7 +206,8 @@ int tw_service_stats_print(const struct tw_service_stats *s, FILE *out)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
 		fprintf(out, "%-18s %12" PRIu64 "\n", rows[i].name, rows[i].value);
-	fprintf(out, "%-18s %12s %12s %12s %12s %12s\n", "microseconds", "count", "p50", "p99", "p99.9", "max");
+	fprintf(out, "%-18s %12s %12s %12s %12s %12s\n", "microseconds", "count", "p50", "p99",
+		"p99.9", "max");
 	print_latency(out, "lateness", &s->lateness);
 	print_latency(out, "wait", &s->wait);
 	print_latency(out, "run", &s->run);

@@ -1,11 +1,15 @@
-/* Magazines, when they are empty or full: slots come from the depot, and go back to it. The usual steps: magazine.h. */
+/*
+ * Magazines, when they are empty or full: slots come from the depot, and go back to it. The usual
+ * steps: magazine.h.
+ */
 #include "wheel/slot/magazine.h"
 
 #include "wheel/slot/slots_purge.h"
 
 static void set_limits(struct tw__magazine *magazine)
 {
-	uint64_t cancelled = tw_load_relaxed(&magazine->cancelled), wake = cancelled | (TW__CANCELS_PER_WAKE - 1);
+	uint64_t cancelled = tw_load_relaxed(&magazine->cancelled),
+		 wake = cancelled | (TW__CANCELS_PER_WAKE - 1);
 	uint32_t count = tw__magazine_count(magazine), room = magazine->capacity - count;
 	magazine->schedule_limit = tw_load_relaxed(&magazine->scheduled) + count;
 	magazine->cancel_limit = cancelled + room < wake ? cancelled + room : wake;

@@ -12,7 +12,8 @@
  * The hot paths compare their count with a limit and nothing else. A limit may be too low, never
  * too high:
  *     schedule_limit    the value of `scheduled` at which the ring may be empty
- *     cancel_limit      the value of `cancelled` at which it may be full, or the cancel has to wake the driver (TW__CANCELS_PER_WAKE)
+ *     cancel_limit      the value of `cancelled` at which it may be full, or the cancel has to wake
+ *         the driver (TW__CANCELS_PER_WAKE)
  */
 #ifndef TW_WHEEL_MAGAZINE_H
 #define TW_WHEEL_MAGAZINE_H
@@ -91,12 +92,15 @@ static inline bool tw__magazine_has_one(const struct tw__magazine *magazine)
 }
 
 /* Takes out the first slot, and counts a schedule. There is one. */
-static inline uint64_t tw__magazine_schedule(const struct tw__slots *slots, struct tw__magazine *magazine)
+static inline uint64_t tw__magazine_schedule(const struct tw__slots *slots,
+					     struct tw__magazine *magazine)
 {
 	TW_ASSERT(tw__magazine_has_one(magazine) && tw__magazine_count(magazine) > 0);
-	uint64_t scheduled = tw_load_relaxed(&magazine->scheduled), head = scheduled + magazine->head_shift;
+	uint64_t scheduled = tw_load_relaxed(&magazine->scheduled),
+		 head = scheduled + magazine->head_shift;
 	uint64_t entry = magazine->entries[head % TW__MAGAZINE_MAX];
-	tw__slot_fetch(slots, (uint32_t)magazine->entries[(head + TW__SLOT_FETCH_AHEAD) % TW__MAGAZINE_MAX]);
+	tw__slot_fetch(
+	    slots, (uint32_t)magazine->entries[(head + TW__SLOT_FETCH_AHEAD) % TW__MAGAZINE_MAX]);
 	tw_store_relaxed(&magazine->scheduled, scheduled + 1);
 	return entry;
 }
@@ -121,7 +125,8 @@ static inline void tw__magazine_take(struct tw__magazine *magazine, uint32_t n)
 {
 	TW_ASSERT(n <= tw__magazine_count(magazine));
 	magazine->head_shift += n;
-	magazine->schedule_limit = tw_load_relaxed(&magazine->scheduled) + tw__magazine_count(magazine);
+	magazine->schedule_limit =
+	    tw_load_relaxed(&magazine->scheduled) + tw__magazine_count(magazine);
 }
 
 /* Puts a slot in. */
@@ -165,8 +170,8 @@ static inline uint64_t tw__slot_get(struct tw__slots *slots, struct tw__magazine
  * The owner gives a slot back; `generation` is what its free word says. magazine may be NULL. Not
  * counted.
  */
-static inline void tw__slot_put(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot,
-				uint32_t generation)
+static inline void tw__slot_put(struct tw__slots *slots, struct tw__magazine *magazine,
+				uint32_t slot, uint32_t generation)
 {
 	tw__debug_poison(slots, slot);
 	if (tw_unlikely(generation == TW__LAST_GENERATION)) {

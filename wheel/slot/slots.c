@@ -13,7 +13,10 @@
 /* What each array may grow to in pages of the ordinary size. */
 enum { SMALL_BYTES = 1 << 20 };
 
-/* Slots beyond max_timers that threads' magazines may hold back, so that max_timers can always be pending. */
+/*
+ * Slots beyond max_timers that threads' magazines may hold back, so that max_timers can always be
+ * pending.
+ */
 enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_MAX };
 
 static uint64_t random_base(void)
@@ -32,8 +35,9 @@ static size_t page_up(size_t bytes)
 }
 
 /*
- * Words and records of many timers are met at random: with small pages most of that time is spent on translating addresses. A
- * service with few timers keeps small pages, and a small footprint. Only a hint: it may fail.
+ * Words and records of many timers are met at random: with small pages most of that time is spent
+ * on translating addresses. A service with few timers keeps small pages, and a small footprint.
+ * Only a hint: it may fail.
  */
 static void prefer_huge_pages(char *at, size_t bytes)
 {
@@ -52,12 +56,13 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	       options = page_up(slots->end * sizeof *slots->options);
 	size_t reached = page_up(slots->end * sizeof *slots->reached);
 	size_t far_ticks = page_up(slots->end * sizeof *slots->far_ticks);
-	size_t block_count = slots->end / TW__BLOCK + 2, cold = page_up(block_count * TW__BLOCK / 8);
+	size_t block_count = slots->end / TW__BLOCK + 2,
+	       cold = page_up(block_count * TW__BLOCK / 8);
 	size_t blocks = page_up(block_count * sizeof *slots->blocks);
 	size_t option_blocks = page_up(block_count * sizeof *slots->store.blocks);
 	size_t option_room = page_up(block_count / 8 + 8);
-	slots->mapping_bytes =
-	    words + records + notes + options + reached + far_ticks + cold + blocks + option_blocks + option_room;
+	slots->mapping_bytes = words + records + notes + options + reached + far_ticks + cold +
+			       blocks + option_blocks + option_room;
 	slots->mapping = tw__reserve(slots->mapping_bytes);
 	if (!slots->mapping)
 		return -ENOMEM;
@@ -110,7 +115,8 @@ void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 	tw__tiny_unlock(lock);
 }
 
-bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved, uint64_t tick)
+bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved,
+		  uint64_t tick)
 {
 	TW_ASSERT(slot > 0 && slot < slots->end);
 	_Atomic uint32_t *lock = lock_far(slots, slot);
@@ -163,8 +169,9 @@ uint32_t tw__slots_take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *
 {
 	TW_ASSERT_LOCKED(&slots->lock);
 	uint64_t threads = tw_load_relaxed(&slots->threads);
-	uint64_t limit = 1 + (uint64_t)slots->max_timers + tw_load_relaxed(&slots->retired) +
-			 (threads < MAGAZINES_COUNTED ? threads : MAGAZINES_COUNTED) * TW__MAGAZINE_MAX;
+	uint64_t limit =
+	    1 + (uint64_t)slots->max_timers + tw_load_relaxed(&slots->retired) +
+	    (threads < MAGAZINES_COUNTED ? threads : MAGAZINES_COUNTED) * TW__MAGAZINE_MAX;
 	if (limit > slots->end)
 		limit = slots->end;
 	uint32_t fresh = tw_load_relaxed(&slots->fresh);
@@ -238,7 +245,8 @@ static void refill_options(struct tw__slots *slots, struct tw__ext_cache *cache)
 	pthread_mutex_lock(&slots->lock);
 	while (cache->count < TW__EXTS_CACHED / 2 && find_room(slots, &block))
 		cache->options[cache->count++] = slots_take_from(slots, block);
-	tw_store_relaxed(&slots->store.live, tw_load_relaxed(&slots->store.live) + cache->count - before);
+	tw_store_relaxed(&slots->store.live,
+			 tw_load_relaxed(&slots->store.live) + cache->count - before);
 	pthread_mutex_unlock(&slots->lock);
 }
 
@@ -257,7 +265,7 @@ static void unload_options(struct tw__slots *slots, struct tw__ext_cache *cache,
 void tw__ext_wipe(struct tw__ext *option)
 {
 	size_t rest = offsetof(struct tw__ext, release); /* before it: others may still look */
-	tw_store_release(&option->executor, NULL);          /* WORD5 */
+	tw_store_release(&option->executor, NULL);       /* WORD5 */
 	memset((char *)option + rest, 0, sizeof *option - rest);
 }
 

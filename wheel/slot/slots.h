@@ -1,11 +1,13 @@
 /*
- * Slots: where a timer lives. One dense array of control words (8 bytes each, word.h), one of records beside it, and one
- * of the driver's private notes, one of far deadlines, all indexed alike, in address space reserved once and touched on demand.
+ * Slots: where a timer lives. One dense array of control words (8 bytes each, word.h), one of
+ * records beside it, and one of the driver's private notes, one of far deadlines, all indexed
+ * alike, in address space reserved once and touched on demand.
  *
- * Free slots are kept in a small **magazine** for each thread, first in first out, so that one hot slot does not burn through
- * its generations, behind it a shared **depot** of whole chains, and behind that slots never used (J. Bonwick and
- * J. Adams, "Magazines and Vmem", USENIX 2001; here a chain is linked through the records of its free slots, so that giving
- * back never allocates). The depot's lock is taken once for half a magazine.
+ * Free slots are kept in a small **magazine** for each thread, first in first out, so that one hot
+ * slot does not burn through its generations, behind it a shared **depot** of whole chains, and
+ * behind that slots never used (J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001; here a
+ * chain is linked through the records of its free slots, so that giving back never allocates). The
+ * depot's lock is taken once for half a magazine.
  *
  * A slot at its last generation is not given back: it is retired.
  */
@@ -20,7 +22,10 @@
 
 enum { TW__EXT_LOCKS = 16, TW__FAR_LOCKS = 16 };
 
-/* Written by the slot's owner before the word is published (WORD1), read by whoever won a transition. */
+/*
+ * Written by the slot's owner before the word is published (WORD1), read by whoever won a
+ * transition.
+ */
 struct tw__record {
 	_Atomic(tw_fn *) fn;
 	_Atomic(void *) arg;
@@ -28,11 +33,18 @@ struct tw__record {
 	uint32_t link;           /* while free: next slot of its chain */
 };
 
-/* The driver's own knowledge of a timer that is BEYOND_RANGE or RELOCATED: where the entry is that counts. */
+/*
+ * The driver's own knowledge of a timer that is BEYOND_RANGE or RELOCATED: where the entry is that
+ * counts.
+ */
 enum tw__note_state {
 	TW__NOWHERE,
 	TW__IN_BUCKET, /* in the wheel, for `tick` */
-	TW__IN_BATCH /* in a batch, or with a worker; it comes back through a lane if it was not due, or is armed again */
+	/*
+	 * in a batch, or with a worker; it comes back through a lane if it was not due, or is armed
+	 * again
+	 */
+	TW__IN_BATCH
 };
 
 struct tw__note {
@@ -40,24 +52,32 @@ struct tw__note {
 	uint16_t state; /* enum tw__note_state */
 	uint16_t level; /* of the wheel: it stands in the bucket there that has `tick` */
 	uint64_t tick;
-	uint64_t pass;             /* of a sweep, which has met the entry there since the note was written; or 0 */
-	_Atomic uint64_t far_tick; /* all of a BEYOND_RANGE deadline; other threads read it for hints only */
+	/* of a sweep, which has met the entry there since the note was written; or 0 */
+	uint64_t pass;
+	/* all of a BEYOND_RANGE deadline; other threads read it for hints only */
+	_Atomic uint64_t far_tick;
 };
 
 /* What an extension record is for; tells how its timer is to be ended and moved. */
 enum tw__trait {
-	TW__TRAIT_RELEASE = 1,    /* there is a release, or a context that has one: the timer passes through RELEASING */
+	/* there is a release, or a context that has one: the timer passes through RELEASING */
+	TW__TRAIT_RELEASE = 1,
 	TW__TRAIT_BACKGROUND = 4, /* TW_TASK_BACKGROUND: a drain does not wait for it */
-	TW__TRAIT_MOVES = 2 /* a reset writes to the extension record too (a series, slack, lateness): see tw__ext_lock */
+	/*
+	 * a reset writes to the extension record too (a series, slack, lateness): see tw__ext_lock
+	 */
+	TW__TRAIT_MOVES = 2
 };
 
 /*
- * Extension record of a timer with more than fn and arg; written by the timer's owner of the moment, or under the option lock.
+ * Extension record of a timer with more than fn and arg; written by the timer's owner of the
+ * moment, or under the option lock.
  *
- * What stands before `release` is never wiped: others may still look at it when the record has gone to the next timer.
- * executor: the driver's, see outbox.c. Tag and traits may be read by whoever has seen the timer's word, before a compare-and-swap
- * of that word: if the extension record was another's, the word has changed too, and the compare-and-swap fails. So
- * relaxed accesses do. Who reads further without a compare-and-swap: tw__traits_of.
+ * What stands before `release` is never wiped: others may still look at it when the record has gone
+ * to the next timer. executor: the driver's, see outbox.c. Tag and traits may be read by whoever
+ * has seen the timer's word, before a compare-and-swap of that word: if the extension record was
+ * another's, the word has changed too, and the compare-and-swap fails. So relaxed accesses do. Who
+ * reads further without a compare-and-swap: tw__traits_of.
  */
 struct tw__ext {
 	_Atomic(tw_executor *) executor; /* NULL: the service's */
@@ -68,12 +88,15 @@ struct tw__ext {
 	uint32_t next_member, previous_member; /* extension records; written on entering */
 	_Atomic uint32_t linked;               /* it is in that list */
 	uint32_t bare;                         /* the owner's: what is zeroed is zero */
-	_Atomic uint64_t member;               /* entry of the timer that is, or was, the member (group.h, GROUP8) */
-	_Atomic(const char *) name;            /* of the timer, or NULL; see tw__name_of */
+	/* entry of the timer that is, or was, the member (group.h, GROUP8) */
+	_Atomic uint64_t member;
+	_Atomic(const char *) name; /* of the timer, or NULL; see tw__name_of */
 
-	tw_release_fn *release;   /* from here on zeroed for each timer */
-	void *context;            /* what its runs are under, or NULL (context.h); the timer's until its end */
-	uint64_t nominal_ns;      /* the instant the next run is due by right; slack may arm it later */
+	tw_release_fn *release; /* from here on zeroed for each timer */
+	/* what its runs are under, or NULL (context.h); the timer's until its end */
+	void *context;
+	/* the instant the next run is due by right; slack may arm it later */
+	uint64_t nominal_ns;
 	uint64_t period_ns;       /* 0: no series */
 	uint64_t runs_left;       /* 0: no end */
 	uint64_t overruns;        /* to be told to the next run */
@@ -121,11 +144,14 @@ struct tw__slots {
 	_Atomic uint64_t *words;
 	struct tw__record *records;
 	struct tw__note *notes;
-	_Atomic uint64_t *far_ticks; /* deadlines that words do not hold, BEYOND_RANGE and IN_LANE; see tw__far_move */
-	uint32_t *reached; /* the driver's: a generation that the slot has reached; earlier ones are dead (sweep.c) */
+	/* deadlines that words do not hold, BEYOND_RANGE and IN_LANE; see tw__far_move */
+	_Atomic uint64_t *far_ticks;
+	/* the driver's: a generation that the slot has reached; earlier ones are dead (sweep.c) */
+	uint32_t *reached;
 	struct tw__ext *options;
-	uint32_t end;  /* indices below it are addresses; 0 is never used */
-	uint64_t base; /* handles are entries plus this: a generation to begin with, in the upper half */
+	uint32_t end; /* indices below it are addresses; 0 is never used */
+	/* handles are entries plus this: a generation to begin with, in the upper half */
+	uint64_t base;
 	uint32_t max_timers;
 	_Atomic uint32_t threads; /* magazines, each of which may hold slots back */
 	_Atomic uint32_t fresh;   /* the first slot never used; written under the lock */
@@ -138,10 +164,10 @@ struct tw__slots {
 	uint32_t cold_low;      /* below this block nothing is cold */
 	_Atomic uint32_t given; /* blocks whose records are given back */
 	struct tw__ext_store store;
-	_Atomic bool noted;                             /* notes have been written */
-	_Atomic bool counted;                           /* `reached` has been written */
+	_Atomic bool noted;                          /* notes have been written */
+	_Atomic bool counted;                        /* `reached` has been written */
 	pthread_mutex_t option_locks[TW__EXT_LOCKS]; /* by slot; see tw__ext_lock */
-	_Atomic uint32_t far_locks[TW__FAR_LOCKS];      /* of far_ticks, by slot */
+	_Atomic uint32_t far_locks[TW__FAR_LOCKS];   /* of far_ticks, by slot */
 	void *mapping;
 	size_t mapping_bytes;
 };
@@ -156,19 +182,31 @@ void tw__depot_put(struct tw__slots *slots, uint32_t slot);
 /* Gives a chain of `count` free slots, linked by their records, to the depot. */
 void tw__chain_push(struct tw__slots *slots, uint32_t head, uint32_t count);
 
-/* Under the lock: takes slots that were never used, up to `want`, as far as max_timers, and what magazines hold back, allow. */
+/*
+ * Under the lock: takes slots that were never used, up to `want`, as far as max_timers, and what
+ * magazines hold back, allow.
+ */
 uint32_t tw__slots_take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *first);
 
-/* Under the lock: takes a chain of n free slots out of the depot, linked by their records. 0: there is none. */
+/*
+ * Under the lock: takes a chain of n free slots out of the depot, linked by their records. 0: there
+ * is none.
+ */
 uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *n);
 
-/* Extension records: `release` and what follows it zero, the rest as it was; in no list. 0: there is none to be had. */
+/*
+ * Extension records: `release` and what follows it zero, the rest as it was; in no list. 0: there
+ * is none to be had.
+ */
 uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache);
 
 /* What get does to it. */
 void tw__ext_wipe(struct tw__ext *option);
 
-/* Gives back the extension record of a timer that this thread has ended, and whose slot nobody writes by any more. cache may be NULL. */
+/*
+ * Gives back the extension record of a timer that this thread has ended, and whose slot nobody
+ * writes by any more. cache may be NULL.
+ */
 void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t option);
 
 /* Waits for a reset that is writing to the extension record of the slot's timer. */
@@ -181,14 +219,16 @@ void tw__ext_await_all_resets(struct tw__slots *slots);
 void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache);
 
 /*
- * Far deadlines, whole, for whoever asks how long a timer still has. A word that is BEYOND_RANGE or IN_LANE has its deadline here. Written
- * together with the word, under a lock that only far timers know (word.h, WORD6).
+ * Far deadlines, whole, for whoever asks how long a timer still has. A word that is BEYOND_RANGE or
+ * IN_LANE has its deadline here. Written together with the word, under a lock that only far timers
+ * know (word.h, WORD6).
  *   set   before the word of a new timer is stored
  *   move  with the compare-and-swap of a live word to `moved`, as tw_cas_acq_rel answers
  *   tick  of a word that was BEYOND_RANGE or IN_LANE a moment ago
  */
 void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick);
-bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved, uint64_t tick);
+bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved,
+		  uint64_t tick);
 uint64_t tw__far_tick(struct tw__slots *slots, uint32_t slot);
 
 static inline struct tw__ext *tw__ext_of(const struct tw__slots *slots, uint32_t slot)
@@ -196,10 +236,15 @@ static inline struct tw__ext *tw__ext_of(const struct tw__slots *slots, uint32_t
 	return &slots->options[tw_load_relaxed(&slots->records[slot].option)];
 }
 
-/* The traits, by whoever looks at the word again after this: if it is still armed, they are the timer's own (WORD5). */
+/*
+ * The traits, by whoever looks at the word again after this: if it is still armed, they are the
+ * timer's own (WORD5).
+ */
 static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slot)
 {
-	return tw_load_acquire(&slots->options[tw_load_acquire(&slots->records[slot].option)].traits); /* WORD5 */
+	/* WORD5 */
+	return tw_load_acquire(
+	    &slots->options[tw_load_acquire(&slots->records[slot].option)].traits);
 }
 
 /* Whether a word that is in use belongs to a timer with an extension record. */
@@ -212,19 +257,21 @@ static inline bool tw__word_has_record(uint64_t word)
 }
 
 /*
- * The name of a slot's timer, or NULL. The caller has read `word` from the slot, and looks at it again after this: if it is the
- * same timer's, so is the name (WORD5).
+ * The name of a slot's timer, or NULL. The caller has read `word` from the slot, and looks at it
+ * again after this: if it is the same timer's, so is the name (WORD5).
  */
 static inline const char *tw__name_of(const struct tw__slots *slots, uint32_t slot, uint64_t word)
 {
 	if (!tw__word_has_record(word))
 		return NULL;
-	return tw_load_acquire(&slots->options[tw_load_acquire(&slots->records[slot].option)].name); /* WORD5 */
+	/* WORD5 */
+	return tw_load_acquire(&slots->options[tw_load_acquire(&slots->records[slot].option)].name);
 }
 
 /*
- * Keeps the extension record of a slot's timer from being freed, and its instants from being read half moved. Taken by resets of
- * series around compare-and-swap and instant, by a run as it begins, by the end. Timers without an extension record know no lock.
+ * Keeps the extension record of a slot's timer from being freed, and its instants from being read
+ * half moved. Taken by resets of series around compare-and-swap and instant, by a run as it begins,
+ * by the end. Timers without an extension record know no lock.
  */
 static inline pthread_mutex_t *tw__ext_lock(struct tw__slots *slots, uint32_t slot)
 {
@@ -239,8 +286,8 @@ static inline void tw__ext_await_reset(struct tw__slots *slots, uint32_t slot)
 }
 
 /*
- * Debug builds poison the function of a free slot, so that a use after the end fails an assertion instead of calling
- * a function of the past.
+ * Debug builds poison the function of a free slot, so that a use after the end fails an assertion
+ * instead of calling a function of the past.
  */
 #define TW__POISON ((tw_fn *)(uintptr_t)UINT64_C(0xdead0000dead0000))
 #ifdef TW_DEBUG
@@ -258,7 +305,8 @@ static inline tw_timer tw__handle_of(const struct tw__slots *slots, uint64_t ent
 	return (tw_timer){entry + slots->base};
 }
 
-static inline tw_timer tw__handle_make(const struct tw__slots *slots, uint32_t slot, uint32_t generation)
+static inline tw_timer tw__handle_make(const struct tw__slots *slots, uint32_t slot,
+				       uint32_t generation)
 {
 	return tw__handle_of(slots, tw__entry_make(slot, generation));
 }
@@ -271,7 +319,8 @@ static inline bool tw__handle_entry(const struct tw__slots *slots, tw_timer time
 }
 
 /* The same in two parts. */
-static inline bool tw__handle_split(const struct tw__slots *slots, tw_timer timer, uint32_t *slot, uint32_t *generation)
+static inline bool tw__handle_split(const struct tw__slots *slots, tw_timer timer, uint32_t *slot,
+				    uint32_t *generation)
 {
 	uint64_t entry;
 	bool is_known = tw__handle_entry(slots, timer, &entry);

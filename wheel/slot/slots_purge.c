@@ -1,16 +1,19 @@
 /*
  * Slots and extension records on their way back to the system, after a storm.
  *
- * What can go: the records of free slots, the driver's notes on them, and extension records: they say nothing any more. What stays: the control words,
+ * What can go: the records of free slots, the driver's notes on them, and extension records: they
+ * say nothing any more. What stays: the control words,
  * 8 bytes a slot, whose generations are what makes old handles harmless (G5).
  *
- * A free slot in the depot is linked through its record, so its record cannot go. In quiet times the driver takes the depot's chains
- * apart and marks their slots in a bitmap instead: such slots are **cold**. A block of slots that are all cold needs no records. Slots are
- * taken from the lowest blocks first, so that what is needed later stays together. Extension records are kept in blocks with
- * a free list each, the lowest first, and need no such step.
+ * A free slot in the depot is linked through its record, so its record cannot go. In quiet times
+ * the driver takes the depot's chains apart and marks their slots in a bitmap instead: such slots
+ * are **cold**. A block of slots that are all cold needs no records. Slots are taken from the
+ * lowest blocks first, so that what is needed later stays together. Extension records are kept in
+ * blocks with a free list each, the lowest first, and need no such step.
  *
- * All under the depot's lock, which the driver only tries; the system's call is made under it too, so that nobody takes a slot
- * while its record's page goes. That is in quiet times, and a few microseconds.
+ * All under the depot's lock, which the driver only tries; the system's call is made under it too,
+ * so that nobody takes a slot while its record's page goes. That is in quiet times, and a few
+ * microseconds.
  */
 #include <sys/mman.h>
 
@@ -33,7 +36,8 @@ void tw__cold_put(struct tw__slots *slots, uint32_t slot)
 		slots->cold_low = block;
 }
 
-static uint32_t purge_take_from(struct tw__slots *slots, uint32_t index, uint32_t want, uint32_t *out)
+static uint32_t purge_take_from(struct tw__slots *slots, uint32_t index, uint32_t want,
+				uint32_t *out)
 {
 	struct tw__slot_block *block = &slots->blocks[index];
 	uint32_t n = 0;
@@ -94,7 +98,8 @@ bool tw__slots_give(struct tw__slots *slots, uint32_t index)
 		purge_give(slots->records, sizeof *slots->records, index);
 		purge_give(slots->notes, sizeof *slots->notes, index);
 		purge_give(slots->far_ticks, sizeof *slots->far_ticks, index);
-		purge_give(slots->reached, sizeof *slots->reached, index); /* zero: nothing is known, which is true */
+		/* zero: nothing is known, which is true */
+		purge_give(slots->reached, sizeof *slots->reached, index);
 	}
 	pthread_mutex_unlock(&slots->lock);
 	return can;
@@ -118,11 +123,13 @@ bool tw__options_give(struct tw__slots *slots, uint32_t index)
 
 uint64_t tw__slots_bytes(const struct tw__slots *slots)
 {
-	uint64_t fresh = tw_load_relaxed(&slots->fresh), given = (uint64_t)tw_load_relaxed(&slots->given) * TW__BLOCK;
+	uint64_t fresh = tw_load_relaxed(&slots->fresh),
+		 given = (uint64_t)tw_load_relaxed(&slots->given) * TW__BLOCK;
 	uint64_t held = fresh > given ? fresh - given : 0;
-	uint64_t per_held = sizeof *slots->records +
-			    (tw_load_relaxed(&slots->noted) ? sizeof *slots->notes + sizeof *slots->far_ticks : 0) +
-			    (tw_load_relaxed(&slots->counted) ? sizeof *slots->reached : 0);
+	uint64_t per_held =
+	    sizeof *slots->records +
+	    (tw_load_relaxed(&slots->noted) ? sizeof *slots->notes + sizeof *slots->far_ticks : 0) +
+	    (tw_load_relaxed(&slots->counted) ? sizeof *slots->reached : 0);
 	return fresh * sizeof *slots->words + held * per_held +
 	       (uint64_t)tw_load_relaxed(&slots->store.held) * TW__BLOCK * sizeof *slots->options;
 }

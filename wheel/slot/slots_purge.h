@@ -12,10 +12,16 @@ uint32_t tw__cold_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
 /* Under the lock: a free slot becomes cold. */
 void tw__cold_put(struct tw__slots *slots, uint32_t slot);
 
-/* For the driver; each only tries the lock. Makes one chain of the depot cold: false, there is none; true also if others have the lock. */
+/*
+ * For the driver; each only tries the lock. Makes one chain of the depot cold: false, there is
+ * none; true also if others have the lock.
+ */
 bool tw__slots_purge_tables(struct tw__slots *slots);
 
-/* Gives back the memory of a block's records and notes, or of a block of extension records, if nothing in it is in use. Whether it did. */
+/*
+ * Gives back the memory of a block's records and notes, or of a block of extension records, if
+ * nothing in it is in use. Whether it did.
+ */
 bool tw__slots_give(struct tw__slots *slots, uint32_t block);
 bool tw__options_give(struct tw__slots *slots, uint32_t block);
 

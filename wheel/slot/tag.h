@@ -1,6 +1,7 @@
 /*
- * Tags: which group a timer belongs to, and whether that group was cancelled since. The table of groups is here, because
- * whoever claims, cancels or moves a member compares its tag with the group's word. wheel/group/group.h has the rules.
+ * Tags: which group a timer belongs to, and whether that group was cancelled since. The table of
+ * groups is here, because whoever claims, cancels or moves a member compares its tag with the
+ * group's word. wheel/group/group.h has the rules.
  */
 #ifndef TW_WHEEL_TAG_H
 #define TW_WHEEL_TAG_H
@@ -24,30 +25,38 @@ struct tw__group {
 	alignas(TW__CACHE_LINE) _Atomic uint64_t word;
 	_Atomic uint64_t handle; /* of the group that lives here now, or lived here last (GROUP7) */
 	_Atomic uint32_t queued; /* 1: on the stack, or in a batch (GROUP4) */
-	uint32_t next;           /* on the stack, and in the driver's list: its owner's who raised `queued` */
-	_Atomic(struct tw__local *) keeper; /* written under the lock; NULL: nobody keeps members' extension records */
+	/* on the stack, and in the driver's list: its owner's who raised `queued` */
+	uint32_t next;
+	/* written under the lock; NULL: nobody keeps members' extension records */
+	_Atomic(struct tw__local *) keeper;
 
-	_Atomic uint32_t lock;    /* of the rest; 0: free. Held for some stores */
-	uint32_t first, last;     /* members by index of their extension records: tags never fall; 0: none */
+	_Atomic uint32_t lock; /* of the rest; 0: free. Held for some stores */
+	/* members by index of their extension records: tags never fall; 0: none */
+	uint32_t first, last;
 	uint32_t members;         /* in that list, kept ones too */
 	_Atomic uint32_t waiters; /* threads in tw_group_cancel_wait (GROUP9) */
 	uint32_t next_free;
-	_Atomic bool foreign;       /* cancelled by another thread than its keeper since it was last settled (GROUP8) */
-	bool vacant;                /* dead and empty: on the free list, or about to be put there */
-	_Atomic uint8_t completion; /* enum tw__completion_state; written under the lock (GROUP10) */
+	/* cancelled by another thread than its keeper since it was last settled (GROUP8) */
+	_Atomic bool foreign;
+	bool vacant; /* dead and empty: on the free list, or about to be put there */
+	/* enum tw__completion_state; written under the lock (GROUP10) */
+	_Atomic uint8_t completion;
 };
 
 enum tw__completion_state { TW__COMPLETION_NONE, TW__COMPLETION_PENDING, TW__COMPLETION_TAKEN };
 
-/* What a group calls when its last member has ended; in an array beside the groups, touched by those that have one. */
+/*
+ * What a group calls when its last member has ended; in an array beside the groups, touched by
+ * those that have one.
+ */
 struct tw__completion {
 	tw_fn *fn;
 	void *arg;
 };
 
 /*
- * Extension records that a thread keeps, of members that it has ended: a stack; if it is full, the lowest leaves its list. Written by the thread
- * alone, and read by statistics.
+ * Extension records that a thread keeps, of members that it has ended: a stack; if it is full, the
+ * lowest leaves its list. Written by the thread alone, and read by statistics.
  */
 enum { TW__KEPT = 8 };
 
@@ -63,13 +72,16 @@ static inline uint32_t tw__kept_group(uint64_t item)
 
 /* The groups of a service. */
 struct tw__groups {
-	_Atomic(struct tw__group *) table; /* address space, made with the first group; touched on demand */
-	_Atomic uint32_t fresh;            /* the first index never used; 0 is none */
-	_Atomic uint32_t stack;            /* groups to be settled, or 0 (GROUP5) */
-	uint32_t waiting;                  /* the driver's: taken from the stack */
+	/* address space, made with the first group; touched on demand */
+	_Atomic(struct tw__group *) table;
+	_Atomic uint32_t fresh; /* the first index never used; 0 is none */
+	_Atomic uint32_t stack; /* groups to be settled, or 0 (GROUP5) */
+	uint32_t waiting;       /* the driver's: taken from the stack */
 	_Atomic uint32_t
-	    completions; /* pending or being called; TW__COMPLETIONS_CLOSED: no more are accepted (GROUP11) */
-	struct tw__completion *at_end; /* by index of the group; in the table's mapping, made with it */
+	    /* pending or being called; TW__COMPLETIONS_CLOSED: no more are accepted (GROUP11) */
+	    completions;
+	/* by index of the group; in the table's mapping, made with it */
+	struct tw__completion *at_end;
 
 	pthread_mutex_t lock; /* of what follows, and of the birth of groups */
 	uint32_t free;
@@ -85,15 +97,22 @@ static inline bool tw__tag_is_stale(const struct tw__groups *groups, uint64_t ta
 {
 	if (tw_likely(!tag))
 		return false;
-	/* Acquire, and a look at it: an extension record read before its timer is known to be meant may be another's. */
+	/*
+	 * Acquire, and a look at it: an extension record read before its timer is known to be meant
+	 * may be another's.
+	 */
 	const struct tw__group *table = tw_load_acquire(&groups->table);
-	return table && (tw_load_acquire(&table[tag & TW__GROUP_INDEX_MASK].word) ^ tag) >> TW__GROUP_INDEX_BITS;
+	return table && (tw_load_acquire(&table[tag & TW__GROUP_INDEX_MASK].word) ^ tag) >>
+			    TW__GROUP_INDEX_BITS;
 }
 
 static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t index)
 {
 	TW_ASSERT(index > 0 && index < groups->end);
-	/* Acquire, for who has the index from an extension record that was published by a timer's word, not by create. */
+	/*
+	 * Acquire, for who has the index from an extension record that was published by a timer's
+	 * word, not by create.
+	 */
 	return &tw_load_acquire(&groups->table)[index];
 }
 

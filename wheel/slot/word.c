@@ -1,17 +1,22 @@
 #include "wheel/slot/word.h"
 
-/* Each function below is one group of lines of the transition table in word.h: `from` and `to` have one generation. */
+/*
+ * Each function below is one group of lines of the transition table in word.h: `from` and `to` have
+ * one generation.
+ */
 
 static bool armed_may_become(uint64_t from, uint64_t to)
 {
 	bool has_option = from & TW__EXT;
 	if (tw__word_armed(to))
-		return (to & TW__EXT) == (from & TW__EXT) && (to & TW__RELOCATED) >= (from & TW__RELOCATED) &&
+		return (to & TW__EXT) == (from & TW__EXT) &&
+		       (to & TW__RELOCATED) >= (from & TW__RELOCATED) &&
 		       (to & TW__IN_LANE) <= (from & TW__IN_LANE);
 	switch (tw__word_state(to)) {
 	case TW__RUNNING:
-		return !(from & TW__IN_LANE) && (to & TW__DEADLINE_MASK) == ((has_option ? TW__HAS_EXT : 0) |
-									     (from & TW__RELOCATED ? TW__HAS_RELOCATED : 0));
+		return !(from & TW__IN_LANE) &&
+		       (to & TW__DEADLINE_MASK) == ((has_option ? TW__HAS_EXT : 0) |
+						    (from & TW__RELOCATED ? TW__HAS_RELOCATED : 0));
 	case TW__RELEASING:
 	case TW__CANCEL_PENDING:
 		return has_option && !(to & TW__DEADLINE_MASK);
@@ -24,10 +29,12 @@ static bool running_may_become(uint64_t from, uint64_t to)
 {
 	uint64_t marks = from & TW__DEADLINE_MASK, marks_then = to & TW__DEADLINE_MASK;
 	if (tw__word_armed(to))
-		return !(from & (TW__ENDED | TW__BARRED)) && !!(to & TW__EXT) == !!(from & TW__HAS_EXT);
+		return !(from & (TW__ENDED | TW__BARRED)) &&
+		       !!(to & TW__EXT) == !!(from & TW__HAS_EXT);
 	switch (tw__word_state(to)) {
 	case TW__RUNNING:
-		return !(marks & ~marks_then) && !((marks ^ marks_then) & ~(TW__ENDED | TW__WAITED | TW__BARRED));
+		return !(marks & ~marks_then) &&
+		       !((marks ^ marks_then) & ~(TW__ENDED | TW__WAITED | TW__BARRED));
 	case TW__RELEASING:
 		return marks & TW__HAS_EXT && marks_then == (marks & (TW__ENDED | TW__WAITED));
 	default:

@@ -47,9 +47,9 @@
  *   RUNNING         RUNNING+marks    cancel (ENDED), wait   CAS; finish, if its group was cancelled
  *                                    (WAITED)               (ENDED)
  *   RUNNING         RUNNING+BARRED   close without a wait   CAS
- *   RUNNING         ARMED G          finish, re-arm         CAS; fails if ENDED or BARRED came; then
- *                                                           a lane entry. Also after a series' run
- *                                                           that was claimed too late
+ *   RUNNING         ARMED G          finish, re-arm         CAS; fails if ENDED or BARRED came;
+ *                                                           then a lane entry. Also after a
+ *                                                           series' run that was claimed too late
  *   RUNNING         FREE G+1         finish, no EXT         exchange; wakes the waiters if WAITED
  *                                                           was set
  *   RUNNING EXT     RELEASING        finish, before release CAS; also of what was claimed too late
@@ -58,26 +58,35 @@
  *                                    (WAITED)
  *   RELEASING       FREE G+1         after release          exchange; wakes the waiters if WAITED
  *                                                           was set
- * A slot whose generation is used up stays FREE at the last one for ever (retired). A free slot in a
- * magazine or depot has one owner, so schedule may store.
+ * A slot whose generation is used up stays FREE at the last one for ever (retired). A free slot in
+ * a magazine or depot has one owner, so schedule may store.
  *
  * Pairing table (word w of one slot)
- *   WORD1  schedule: record fields, then w release -> claim, cancel, drain: w acquire. Publishes fn, arg, option.
- *   WORD2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire. "All that it wrote is visible."
- *   WORD3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its lock): w.
- *   WORD4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes nothing and orders nothing.
- *   WORD5  record's option index, and the extension record's executor and traits: store-release (schedule, depot) -> load-acquire (route,
- *       reset, close), then w, relaxed or stronger. All go to their next owner after w has left ARMED for good: whoever reads
- *       what that one wrote finds w no longer armed. Else runs of one timer might go to another's executor, or a side
- *       record be written without its lock. (Before a compare-and-swap of w relaxed loads do: slots.h.)
- *   WORD6  far_ticks of the slot: with w's compare-and-swap to BEYOND_RANGE, or before the store of w IN_LANE, under the slot's far lock -> w BEYOND_RANGE or
- *       IN_LANE, then far_ticks under the lock: the deadline of that w, or of a later one. Without the lock two resets could leave
+ *   WORD1  schedule: record fields, then w release -> claim, cancel, drain: w acquire. Publishes
+ *       fn, arg, option.
+ *   WORD2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire. "All
+ *       that it wrote is visible."
+ *   WORD3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its
+ *       lock): w.
+ *   WORD4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes
+ *       nothing and orders nothing.
+ *   WORD5  record's option index, and the extension record's executor and traits: store-release
+ *       (schedule, depot) -> load-acquire (route, reset, close), then w, relaxed or stronger. All
+ *       go to their next owner after w has left ARMED for good: whoever reads what that one wrote
+ *       finds w no longer armed. Else runs of one timer might go to another's executor, or a side
+ *       record be written without its lock. (Before a compare-and-swap of w relaxed loads do:
+ *       slots.h.)
+ *   WORD6  far_ticks of the slot: with w's compare-and-swap to BEYOND_RANGE, or before the store of
+ *       w IN_LANE, under the slot's far lock -> w BEYOND_RANGE or IN_LANE, then far_ticks under the
+ *       lock: the deadline of that w, or of a later one. Without the lock two resets could leave
  *       the word of one with the deadline of the other.
- *   All else about a word follows from its being one atomic variable (modification order): no two transitions from one value.
+ *   All else about a word follows from its being one atomic variable (modification order): no two
+ *   transitions from one value.
  *
- * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the published one, which
- * never runs ahead of it. A writer makes a deadline that lies TW__WHEEL_REACH (a quarter of the range) or more beyond the published cursor
- * BEYOND_RANGE, so that 2^27 never wraps between the two. See tw__word_deadline.
+ * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the
+ * published one, which never runs ahead of it. A writer makes a deadline that lies TW__WHEEL_REACH
+ * (a quarter of the range) or more beyond the published cursor BEYOND_RANGE, so that 2^27 never
+ * wraps between the two. See tw__word_deadline.
  */
 #ifndef TW_WHEEL_WORD_H
 #define TW_WHEEL_WORD_H
@@ -92,7 +101,8 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__DEADLINE_MASK ((UINT64_C(1) << TW__DEADLINE_BITS) - 1)
 #define TW__STATE_MASK (UINT64_C(0x1f) << TW__DEADLINE_BITS)
 #define TW__LAST_GENERATION UINT32_MAX
-#define TW__NEXT_GENERATION (UINT64_C(1) << TW__GENERATION_SHIFT) /* added to a free word or an entry */
+#define TW__NEXT_GENERATION \
+	(UINT64_C(1) << TW__GENERATION_SHIFT) /* added to a free word or an entry */
 
 #define TW__FREE UINT64_C(0)
 #define TW__RUNNING (UINT64_C(1) << TW__DEADLINE_BITS)
@@ -105,8 +115,8 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__EXT (UINT64_C(8) << TW__DEADLINE_BITS)
 
 /* Marks of RUNNING and RELEASING, in the deadline bits. */
-#define TW__ENDED UINT64_C(1)     /* cancelled during the run: no further one */
-#define TW__WAITED UINT64_C(2)    /* someone sleeps until the generation moves on */
+#define TW__ENDED UINT64_C(1)         /* cancelled during the run: no further one */
+#define TW__WAITED UINT64_C(2)        /* someone sleeps until the generation moves on */
 #define TW__HAS_RELOCATED UINT64_C(4) /* what the flags were, for a re-arm */
 #define TW__HAS_EXT UINT64_C(8)
 #define TW__BARRED UINT64_C(256) /* closed during the run: no further one, which is no cancel */
@@ -126,7 +136,10 @@ static inline bool tw__word_armed(uint64_t word)
 	return word & TW__ARMED;
 }
 
-/* Armed, and without an extension record, of the generation in the upper half of `generation_bits`, whose lower half is 0. */
+/*
+ * Armed, and without an extension record, of the generation in the upper half of `generation_bits`,
+ * whose lower half is 0.
+ */
 static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
 {
 	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__EXT;
@@ -136,7 +149,8 @@ static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
 /* The same, and with a deadline in its bits. */
 static inline bool tw__word_is_plain_and_near(uint64_t word, uint64_t entry)
 {
-	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__EXT | TW__IN_LANE | TW__BEYOND_RANGE;
+	uint64_t looked_at =
+	    ~(uint64_t)UINT32_MAX | TW__ARMED | TW__EXT | TW__IN_LANE | TW__BEYOND_RANGE;
 	return ((word ^ (entry & ~(uint64_t)UINT32_MAX)) & looked_at) == TW__ARMED;
 }
 
@@ -163,8 +177,9 @@ static inline int64_t tw__word_ahead(uint64_t word, uint64_t base)
 }
 
 /*
- * What a BEYOND_RANGE word says in the place of deadline bits: a hash (Knuth's multiplicative one), so that it tells any two
- * deadlines apart but for a chance of 2^-27, also those that lie a multiple of the range apart.
+ * What a BEYOND_RANGE word says in the place of deadline bits: a hash (Knuth's multiplicative one),
+ * so that it tells any two deadlines apart but for a chance of 2^-27, also those that lie a
+ * multiple of the range apart.
  */
 static inline uint64_t tw__far_bits(uint64_t tick)
 {
@@ -189,8 +204,8 @@ static inline uint64_t tw__word_next_free(uint64_t word)
 bool tw__word_may_become(uint64_t from, uint64_t to);
 
 /*
- * The only ways to change a word. Each asserts that the transition table knows the transition. The compare-and-swaps
- * return true on success, and write the present word to *word on failure.
+ * The only ways to change a word. Each asserts that the transition table knows the transition. The
+ * compare-and-swaps return true on success, and write the present word to *word on failure.
  */
 static inline bool tw__word_cas_acq_rel(_Atomic uint64_t *at, uint64_t *word, uint64_t to)
 {
@@ -208,7 +223,10 @@ static inline bool tw__word_cas_seq_cst(_Atomic uint64_t *at, uint64_t *word, ui
 	return changed;
 }
 
-/* The end of a run or a release by its thread, which alone may write the word then. Returns the word before. */
+/*
+ * The end of a run or a release by its thread, which alone may write the word then. Returns the
+ * word before.
+ */
 static inline uint64_t tw__word_free_seq_cst(_Atomic uint64_t *at, uint64_t to)
 {
 	uint64_t from = tw_exchange_seq_cst(at, to);
@@ -247,11 +265,19 @@ enum tw__kind {
 	TW__KIND_PADDING = 0,
 	TW__KIND_DELAY,    /* a new timer, value: delay in ns from the lane's base */
 	TW__KIND_DEADLINE, /* a new timer, value: deadline in ns */
-	TW__KIND_FILE,     /* a further entry for a live timer, which was moved: its word says when */
-	TW__KIND_FAR,      /* the same for a far one, value: deadline in ticks */
-	TW__KIND_BACK,     /* the entry of a timer that was handed over, and is not any more: armed again, or not due */
+	/* a further entry for a live timer, which was moved: its word says when */
+	TW__KIND_FILE,
+	TW__KIND_FAR, /* the same for a far one, value: deadline in ticks */
+	/*
+	 * the entry of a timer that was handed over, and is not any more: armed again, or not due
+	 */
+	TW__KIND_BACK,
 	TW__KIND_BACK_FAR, /* the same for a far one, value: deadline in ticks */
-	TW__KIND_STAMP, /* lane's base: what the published sequence number `value` stands for; the generation's bits: drain.c */
+	/*
+	 * lane's base: what the published sequence number `value` stands for; the generation's
+	 * bits: drain.c
+	 */
+	TW__KIND_STAMP,
 	TW__KIND_NOW /* lane's base: value, in ns */
 };
 

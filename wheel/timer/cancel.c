@@ -20,13 +20,14 @@
 /*
  * What follows on the end of an armed timer whose word was this, however rare. local may be NULL.
  */
-static __attribute__((noinline)) int cancelled_slowly(tw_service *service, struct tw__local *local, uint32_t slot,
-						      uint64_t word)
+static __attribute__((noinline)) int cancelled_slowly(tw_service *service, struct tw__local *local,
+						      uint32_t slot, uint64_t word)
 {
 	tw__count_cancel(service, local);
 	if (local)
 		tw__magazine_make_room(&service->slots, &local->magazine);
-	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, tw__word_generation(word) + 1);
+	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot,
+		     tw__word_generation(word) + 1);
 	return TW_CANCELLED;
 }
 
@@ -35,7 +36,8 @@ static __attribute__((noinline)) int cancelled_slowly(tw_service *service, struc
  * compare-and-swap of this thread waits for each. The call to what is rare is at the end, so that
  * no register needs to be kept over it.
  */
-static inline __attribute__((always_inline)) int cancelled(tw_service *service, struct tw__local *local, uint64_t entry)
+static inline __attribute__((always_inline)) int cancelled(tw_service *service,
+							   struct tw__local *local, uint64_t entry)
 {
 	if (tw_unlikely(!tw__magazine_has_room(&local->magazine) ||
 			tw__entry_generation(entry) == TW__LAST_GENERATION - 1))
@@ -68,8 +70,8 @@ static inline int told(const tw_service *service, uint32_t slot, uint32_t genera
 }
 
 /* By what the word says by now. */
-static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service, uint32_t slot, uint32_t generation,
-							     uint64_t marks)
+static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service, uint32_t slot,
+							     uint32_t generation, uint64_t marks)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	for (;;) {
@@ -97,8 +99,8 @@ static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service
 }
 
 /*
- * Ends an armed timer whose extension record says nothing but that it is a member, of a group that was
- * not cancelled: what tw__cancel_ext comes to, made short for who cancels members again and
+ * Ends an armed timer whose extension record says nothing but that it is a member, of a group that
+ * was not cancelled: what tw__cancel_ext comes to, made short for who cancels members again and
  * again. False: it is not such a one, or has just changed.
  */
 static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t word)
@@ -106,11 +108,14 @@ static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t wo
 	uint32_t index = tw_load_relaxed(&service->slots.records[slot].option);
 	const struct tw__ext *option = &service->slots.options[index];
 	uint64_t tag = tw_load_relaxed(&option->tag);
-	struct tw__local *local = tw__local_at_hand(service); /* now, while few values are alive: it may be a call */
-	if (tw_unlikely(tw_load_relaxed(&option->traits) || !tag || tw__tag_is_stale(&service->groups, tag)))
+	/* now, while few values are alive: it may be a call */
+	struct tw__local *local = tw__local_at_hand(service);
+	if (tw_unlikely(tw_load_relaxed(&option->traits) || !tag ||
+			tw__tag_is_stale(&service->groups, tag)))
 		return false;
 	if (tw_unlikely(!tw__word_cas_seq_cst(&service->slots.words[slot], &word,
-					      tw__word_next_free(word)))) /* WORD2, WORD3; group.h, GROUP9 */
+					      /* WORD2, WORD3; group.h, GROUP9 */
+					      tw__word_next_free(word))))
 		return false;
 	if (tw_likely(local)) {
 		cancelled(service, local, tw__entry_make(slot, tw__word_generation(word)));
@@ -126,8 +131,8 @@ static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t wo
 }
 
 /* A timer that has an extension record, or is not armed; or not any more. */
-static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, uint32_t slot, uint32_t generation,
-							   uint64_t marks)
+static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, uint32_t slot,
+							   uint32_t generation, uint64_t marks)
 {
 	const uint64_t member = TW__ARMED | TW__EXT;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
@@ -141,15 +146,16 @@ static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, 
  * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing
  * to a word that is RELEASING already. local: NULL if it is not at hand.
  */
-static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *service, struct tw__local *local,
-								uint64_t entry, uint64_t marks)
+static inline __attribute__((always_inline)) int
+cancel_or_mark(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t marks)
 {
 	uint64_t slot = (uint32_t)entry, generation_bits = entry - slot, word;
 	_Atomic uint64_t *at = &service->slots.words[slot];
 	word = tw_load_acquire(at);
 	if (tw_likely(local && tw__word_is_plain(word, generation_bits)) &&
 	    /* planted: same_generation */
-	    tw_likely(tw__word_cas_acq_rel(at, &word, generation_bits + TW__NEXT_GENERATION))) { /* WORD2, WORD3 */
+	    /* WORD2, WORD3 */
+	    tw_likely(tw__word_cas_acq_rel(at, &word, generation_bits + TW__NEXT_GENERATION))) {
 		TW_PROBE4(cancel, service, slot, tw__entry_generation(entry), TW_CANCELLED);
 		return cancelled(service, local, entry);
 	}
@@ -187,7 +193,8 @@ static uint64_t deadline_after(uint64_t timeout_ns)
 /*
  * Sleeps until the generation has moved on. The word was marked WAITED, so whoever ends it rings.
  */
-static int wait_for_end(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+static int wait_for_end(tw_service *service, uint32_t slot, uint32_t generation,
+			uint64_t deadline_ns)
 {
 	for (;;) {
 		uint32_t bell = tw_load_acquire(&service->finish_bell);       /* RUN5 */
@@ -209,8 +216,8 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 		return TW_GONE;
 	uint32_t slot = (uint32_t)entry, generation = tw__entry_generation(entry);
 	bool own = is_own(service, slot, generation);
-	int outcome =
-	    cancel_or_mark(service, tw__local_at_hand(service), entry, own ? TW__ENDED : TW__ENDED | TW__WAITED);
+	int outcome = cancel_or_mark(service, tw__local_at_hand(service), entry,
+				     own ? TW__ENDED : TW__ENDED | TW__WAITED);
 	if (outcome != TW_RUNNING)
 		return outcome;
 	return own ? TW_SELF : wait_for_end(service, slot, generation, deadline_after(timeout_ns));
@@ -231,7 +238,8 @@ static int remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
 		return -ENOENT;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw__word_generation(word) != generation || !tw__word_armed(word) || tw__is_unsettled(service, slot, word))
+	if (tw__word_generation(word) != generation || !tw__word_armed(word) ||
+	    tw__is_unsettled(service, slot, word))
 		return -ENOENT;
 	uint64_t left_ns = tw__remaining_of(service, slot, word);
 	if (word & (TW__IN_LANE | TW__BEYOND_RANGE) &&

@@ -1,9 +1,10 @@
 /*
- * The ends of timers that do not come from their own run: cancelled, dropped, settled with their group. Whoever wins the
- * compare-and-swap of the word does all that follows, and nobody else does.
+ * The ends of timers that do not come from their own run: cancelled, dropped, settled with their
+ * group. Whoever wins the compare-and-swap of the word does all that follows, and nobody else does.
  *
- * A timer with a release passes through RELEASING: the generation moves only after the release has returned, so that nobody is told
- * "gone" while it runs. Without one the word is free at once, like that of a timer without extension record.
+ * A timer with a release passes through RELEASING: the generation moves only after the release has
+ * returned, so that nobody is told "gone" while it runs. Without one the word is free at once, like
+ * that of a timer without extension record.
  */
 #include "wheel/timer/end.h"
 
@@ -23,9 +24,11 @@ static inline bool end_word(tw_service *service, uint32_t slot, uint64_t *word)
 {
 	uint32_t traits = tw_load_relaxed(&tw__ext_of(&service->slots, slot)->traits);
 	/* planted: released_while_running */
-	uint64_t ended = traits & TW__TRAIT_RELEASE ? tw__word_make(tw__word_generation(*word), TW__RELEASING, 0)
-						    : tw__word_next_free(*word);
-	return tw__word_cas_seq_cst(&service->slots.words[slot], word, ended); /* WORD2, WORD3; group.h, GROUP9 */
+	uint64_t ended = traits & TW__TRAIT_RELEASE
+			     ? tw__word_make(tw__word_generation(*word), TW__RELEASING, 0)
+			     : tw__word_next_free(*word);
+	/* WORD2, WORD3; group.h, GROUP9 */
+	return tw__word_cas_seq_cst(&service->slots.words[slot], word, ended);
 }
 
 bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
@@ -33,8 +36,8 @@ bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
 	return end_word(service, slot, word);
 }
 
-static inline void end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
-			    enum tw_fate fate)
+static inline void end_rest(tw_service *service, struct tw__local *local, uint32_t slot,
+			    uint32_t generation, enum tw_fate fate)
 {
 	uint32_t index = tw_load_relaxed(&service->slots.records[slot].option);
 	uint32_t traits = tw_load_relaxed(&service->slots.options[index].traits);
@@ -52,14 +55,15 @@ static inline void end_rest(tw_service *service, struct tw__local *local, uint32
 	tw__ext_give_back(service, local, index, fate == TW_FATE_CANCELLED);
 }
 
-void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
+void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+		  enum tw_fate fate)
 {
 	TW_ASSERT(slot > 0 && slot < service->slots.end);
 	end_rest(service, local, slot, generation, fate);
 }
 
-static inline bool end_end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
-			   enum tw_fate fate)
+static inline bool end_end(tw_service *service, struct tw__local *local, uint32_t slot,
+			   uint64_t *word, enum tw_fate fate)
 {
 	uint32_t generation = tw__word_generation(*word);
 	if (!end_word(service, slot, word))
@@ -68,12 +72,14 @@ static inline bool end_end(tw_service *service, struct tw__local *local, uint32_
 	return true;
 }
 
-bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate)
+bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
+	     enum tw_fate fate)
 {
 	return end_end(service, local, slot, word, fate);
 }
 
-void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
+void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot,
+		       uint32_t generation)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word) &&
@@ -92,7 +98,8 @@ int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool sett
 	if (tw__word_state(*word) == TW__CANCEL_PENDING)
 		return TW_GONE;
 	uint64_t doomed = tw__word_make(tw__word_generation(*word), TW__CANCEL_PENDING, 0);
-	return tw__word_cas_acq_rel(&service->slots.words[slot], word, doomed) ? TW_GONE : -1; /* group.h, GROUP1 */
+	/* group.h, GROUP1 */
+	return tw__word_cas_acq_rel(&service->slots.words[slot], word, doomed) ? TW_GONE : -1;
 }
 
 bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word)
@@ -101,7 +108,8 @@ bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint6
 }
 
 /* As if inside the release. */
-static void tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__tell_fn *tell, void *context)
+static void tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__tell_fn *tell,
+			void *context)
 {
 	struct tw__run run = {.outer = tw__current_run,
 			      .service = service,
@@ -113,8 +121,8 @@ static void tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__t
 	tw__current_run = run.outer;
 }
 
-static bool drop_option(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, tw__tell_fn *tell,
-			void *context)
+static bool drop_option(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
+			tw__tell_fn *tell, void *context)
 {
 	uint64_t armed = *word;
 	bool cancelled = tw__is_unsettled(service, slot, armed);
@@ -122,12 +130,13 @@ static bool drop_option(tw_service *service, struct tw__local *local, uint32_t s
 		return false;
 	if (tell && !cancelled)
 		tell_inside(service, slot, armed, tell, context);
-	end_rest(service, local, slot, tw__word_generation(armed), cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
+	end_rest(service, local, slot, tw__word_generation(armed),
+		 cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
 	return true;
 }
 
-bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, tw__tell_fn *tell,
-		      void *context)
+bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
+		      tw__tell_fn *tell, void *context)
 {
 	uint64_t armed = *word;
 	if (armed & TW__EXT || !tw__word_armed(armed))
@@ -137,6 +146,7 @@ bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slo
 	count_drop(service, local);
 	if (tell)
 		tell_inside(service, slot, armed, tell, context);
-	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, tw__word_generation(armed) + 1);
+	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot,
+		     tw__word_generation(armed) + 1);
 	return true;
 }

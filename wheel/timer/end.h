@@ -6,31 +6,46 @@
 #include "wheel/core/local.h"
 #include "wheel/core/wake.h"
 
-/* Whether an armed word's timer belongs to a group that was cancelled. Only a CAS of that word makes it certain (group.h, GROUP1). */
+/*
+ * Whether an armed word's timer belongs to a group that was cancelled. Only a CAS of that word
+ * makes it certain (group.h, GROUP1).
+ */
 static inline bool tw__member_is_stale(const tw_service *service, uint32_t slot)
 {
-	return tw__tag_is_stale(&service->groups, tw_load_relaxed(&tw__ext_of(&service->slots, slot)->tag));
-}
-
-/* The timer counts as cancelled and nobody has settled it: armed in a cancelled group, or CANCEL_PENDING. */
-static inline bool tw__is_unsettled(const tw_service *service, uint32_t slot, uint64_t word)
-{
-	return tw__word_state(word) == TW__CANCEL_PENDING ||
-	       ((word & (TW__ARMED | TW__EXT)) == (TW__ARMED | TW__EXT) && tw__member_is_stale(service, slot));
+	return tw__tag_is_stale(&service->groups,
+				tw_load_relaxed(&tw__ext_of(&service->slots, slot)->tag));
 }
 
 /*
- * Ends a timer with an extension record, whose word, armed or CANCEL_PENDING, is *word. False: it has changed; *word is what it is now. In two
- * steps for whoever holds the group's lock between: the CAS, and what follows from it.
+ * The timer counts as cancelled and nobody has settled it: armed in a cancelled group, or
+ * CANCEL_PENDING.
  */
-bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate);
+static inline bool tw__is_unsettled(const tw_service *service, uint32_t slot, uint64_t word)
+{
+	return tw__word_state(word) == TW__CANCEL_PENDING ||
+	       ((word & (TW__ARMED | TW__EXT)) == (TW__ARMED | TW__EXT) &&
+		tw__member_is_stale(service, slot));
+}
+
+/*
+ * Ends a timer with an extension record, whose word, armed or CANCEL_PENDING, is *word. False: it
+ * has changed; *word is what it is now. In two steps for whoever holds the group's lock between:
+ * the CAS, and what follows from it.
+ */
+bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
+	     enum tw_fate fate);
 bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word);
-void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate);
+void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+		  enum tw_fate fate);
 
 /* Ends a timer as cancelled if its group was, unless somebody else does. */
-void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation);
+void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot,
+		       uint32_t generation);
 
-/* Cancels an armed or CANCEL_PENDING timer with an extension record: an enum tw_outcome, or -1: *word has changed. */
+/*
+ * Cancels an armed or CANCEL_PENDING timer with an extension record: an enum tw_outcome, or -1:
+ * *word has changed.
+ */
 int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool settle);
 
 /* Counts a timer that this thread has cancelled. */
@@ -45,12 +60,14 @@ static inline void tw__count_cancel(tw_service *service, struct tw__local *local
 		tw__wake(service); /* to sweep what cancels leave behind (G11) */
 }
 
-/* Ends an armed timer as dropped (as cancelled, if its group was), unless someone else is faster. */
+/*
+ * Ends an armed timer as dropped (as cancelled, if its group was), unless someone else is faster.
+ */
 bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word);
 
 /* The same; tell(context, slot, word) comes before the release, as if inside it. May be NULL. */
 typedef void tw__tell_fn(void *context, uint32_t slot, uint64_t word);
-bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, tw__tell_fn *tell,
-		      void *context);
+bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
+		      tw__tell_fn *tell, void *context);
 
 #endif

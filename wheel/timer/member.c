@@ -1,6 +1,7 @@
 /*
- * Membership, what is not inline: a timer enters the list of its group, leaves it, or is taken back because the group was
- * closed meanwhile. The inline part: member.h. The rules: wheel/group/group.h.
+ * Membership, what is not inline: a timer enters the list of its group, leaves it, or is taken back
+ * because the group was closed meanwhile. The inline part: member.h. The rules:
+ * wheel/group/group.h.
  *
  * Progress: enter and leave hold the group's lock for a few stores.
  */
@@ -13,8 +14,12 @@
 void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
-	/* Relaxed: with the lock held, what destroy did before it took the lock is seen; if it comes later it looks itself. */
-	bool vacated = !group->members && !group->vacant && tw_load_relaxed(&group->word) & TW__GROUP_DEAD &&
+	/*
+	 * Relaxed: with the lock held, what destroy did before it took the lock is seen; if it
+	 * comes later it looks itself.
+	 */
+	bool vacated = !group->members && !group->vacant &&
+		       tw_load_relaxed(&group->word) & TW__GROUP_DEAD &&
 		       tw_load_relaxed(&group->completion) != TW__COMPLETION_PENDING;
 	group->vacant |= vacated;
 	if (vacated)
@@ -43,7 +48,8 @@ static void tw__member_link(struct tw__group *group, struct tw__slots *slots, ui
 	tw_store_relaxed(&member->linked, 1);
 }
 
-int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry)
+int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option,
+			   uint64_t entry)
 {
 	struct tw__ext *member = &slots->options[option];
 	uint64_t handle = tw_load_relaxed(&member->tag); /* our own as yet */
@@ -61,17 +67,24 @@ int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, u
 		return is_it ? -ESHUTDOWN : -ENOENT;
 	}
 	tw_store_relaxed(&member->tag, (word & ~(uint64_t)TW__GROUP_INDEX_MASK) |
-					   (handle & TW__GROUP_INDEX_MASK)); /* published by WORD1 */
-	tw_store_release(&member->member, entry);                            /* GROUP8: after the tag */
+					   /* published by WORD1 */
+					   (handle & TW__GROUP_INDEX_MASK));
+	/* GROUP8: after the tag */
+	tw_store_release(&member->member, entry);
 	tw__member_link(group, slots, option);
 	return TW__ENTERED_LOCKED;
 }
 
-/* Whoever cancels members one by one, and is the first to do so, will do it again: it keeps them from now on. The lock is held. */
-static bool becomes_bias_owner(tw_service *service, struct tw__group *group, struct tw__local *local, uint64_t tag)
+/*
+ * Whoever cancels members one by one, and is the first to do so, will do it again: it keeps them
+ * from now on. The lock is held.
+ */
+static bool becomes_bias_owner(tw_service *service, struct tw__group *group,
+			       struct tw__local *local, uint64_t tag)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
-	if (!local || !service->gate.asymmetric || tw_load_relaxed(&group->keeper) || tw_load_relaxed(&group->waiters))
+	if (!local || !service->gate.asymmetric || tw_load_relaxed(&group->keeper) ||
+	    tw_load_relaxed(&group->waiters))
 		return false;
 	if ((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS)
 		return false;
@@ -79,7 +92,8 @@ static bool becomes_bias_owner(tw_service *service, struct tw__group *group, str
 	return true;
 }
 
-bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled)
+bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option,
+			    bool cancelled)
 {
 	struct tw__ext *member = &service->slots.options[option];
 	uint64_t tag = tw_load_relaxed(&member->tag);
@@ -100,11 +114,15 @@ bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32
 	if (tells)
 		tw__ring_finish(service); /* GROUP6 */
 	if (tw_unlikely(completes))
-		tw__group_settle_soon(service, group, index); /* at worst another group's, which does no harm */
+		/* at worst another group's, which does no harm */
+		tw__group_settle_soon(service, group, index);
 	return false;
 }
 
-/* Whether the group that the tag is of takes no members any more. Read after the tag was seen stale (GROUP8). */
+/*
+ * Whether the group that the tag is of takes no members any more. Read after the tag was seen stale
+ * (GROUP8).
+ */
 static bool has_closed(const struct tw__group *group, uint64_t tag)
 {
 	uint64_t word = tw_load_acquire(&group->word);
@@ -122,7 +140,9 @@ bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t ta
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation &&
 	       (tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING)) {
-		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word, tw__word_next_free(word))) /* GROUP9 */
+		/* GROUP9 */
+		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word,
+					  tw__word_next_free(word)))
 			continue;
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
 		return true;
@@ -134,7 +154,8 @@ void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n)
 {
 	TW_ASSERT(n < tw_load_relaxed(&local->kept.count));
 	uint32_t option = (uint32_t)tw_load_relaxed(tw__kept_at(&local->kept, n));
-	tw__group_leave_slowly(service, NULL, option, false); /* before it is none of the kept (count_kept) */
+	/* before it is none of the kept (count_kept) */
+	tw__group_leave_slowly(service, NULL, option, false);
 	tw__kept_remove(&local->kept, n);
 	tw__ext_put(&service->slots, &local->options, option);
 }
@@ -142,6 +163,7 @@ void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n)
 void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group)
 {
 	for (uint32_t n = tw_load_relaxed(&local->kept.count); n-- > 0;)
-		if (!group || tw__kept_group(tw_load_relaxed(tw__kept_at(&local->kept, n))) == group)
+		if (!group ||
+		    tw__kept_group(tw_load_relaxed(tw__kept_at(&local->kept, n))) == group)
 			tw__kept_let_go(service, local, n);
 }

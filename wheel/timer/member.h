@@ -1,6 +1,7 @@
 /*
- * Membership: how a timer enters its group's list, leaves it or is kept there, and is counted while it runs. Inlined, since it is paid
- * for each member that is scheduled and cancelled. The rules: wheel/group/group.h.
+ * Membership: how a timer enters its group's list, leaves it or is kept there, and is counted while
+ * it runs. Inlined, since it is paid for each member that is scheduled and cancelled. The rules:
+ * wheel/group/group.h.
  */
 #ifndef TW_WHEEL_MEMBER_H
 #define TW_WHEEL_MEMBER_H
@@ -9,7 +10,10 @@
 
 #include "wheel/core/local.h"
 
-/* The group that a handle may mean: whether it does is for the caller to check (GROUP7). NULL: none. */
+/*
+ * The group that a handle may mean: whether it does is for the caller to check (GROUP7). NULL:
+ * none.
+ */
 static inline struct tw__group *tw__group_of(struct tw__groups *groups, uint64_t handle)
 {
 	uint32_t index = handle & TW__GROUP_INDEX_MASK;
@@ -20,16 +24,21 @@ static inline struct tw__group *tw__group_of(struct tw__groups *groups, uint64_t
 
 static inline bool tw__group_is(const struct tw__group *group, uint64_t word, uint64_t handle)
 {
-	return !(word & TW__GROUP_DEAD) && tw_load_relaxed(&group->handle) == handle; /* GROUP7: after the word */
+	/* GROUP7: after the word */
+	return !(word & TW__GROUP_DEAD) && tw_load_relaxed(&group->handle) == handle;
 }
 
-/* The n-th from the top of what a thread keeps leaves its group, and is free; all that it keeps of a group (0: of any). */
+/*
+ * The n-th from the top of what a thread keeps leaves its group, and is free; all that it keeps of
+ * a group (0: of any).
+ */
 void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n);
 void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group);
 
 /* ----------------------------------------------------------------- the list */
 
-static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *slots, struct tw__ext *member)
+static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *slots,
+				     struct tw__ext *member)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
 	if (!tw_load_relaxed(&member->linked))
@@ -52,18 +61,24 @@ static inline bool tw__tag_is_before(uint64_t tag, uint64_t word)
 	return (int64_t)((tag | TW__GROUP_INDEX_MASK) - (word | TW__GROUP_INDEX_MASK)) < 0;
 }
 
-/* The timer has come to its end, release and all: the record is kept, or about to leave. The group's lock is held. */
+/*
+ * The timer has come to its end, release and all: the record is kept, or about to leave. The
+ * group's lock is held.
+ */
 static inline bool tw__member_is_over(const struct tw__slots *slots, const struct tw__ext *member)
 {
 	uint64_t entry = tw_load_acquire(&member->member);
-	return (tw_load_seq_cst(&slots->words[tw__entry_slot(entry)]) ^ entry) >> TW__GENERATION_SHIFT; /* GROUP9 */
+	/* GROUP9 */
+	return (tw_load_seq_cst(&slots->words[tw__entry_slot(entry)]) ^ entry) >>
+	       TW__GENERATION_SHIFT;
 }
 
 /*
- * Whether a member is left from before the serial number of `word`. Looks at kept ones, at those that are about to leave, and at one more.
- * The group's lock is held.
+ * Whether a member is left from before the serial number of `word`. Looks at kept ones, at those
+ * that are about to leave, and at one more. The group's lock is held.
  */
-static inline bool tw__group_has_before(const struct tw__group *group, const struct tw__slots *slots, uint64_t word)
+static inline bool tw__group_has_before(const struct tw__group *group,
+					const struct tw__slots *slots, uint64_t word)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
 	for (uint32_t i = group->first; i; i = slots->options[i].next_member) {
@@ -83,7 +98,8 @@ static inline bool tw__group_is_complete(const tw_service *service, const struct
 }
 
 /* Gives the index of a dead and empty group back. The lock is held, and given up. */
-void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index);
+void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group,
+				 uint32_t index);
 
 /* How a timer became a member; negative: an errno, it did not. */
 enum tw__entered {
@@ -92,8 +108,11 @@ enum tw__entered {
 	TW__ENTERED_KEPT    /* its record was on the list already */
 };
 
-/* tw__group_enter for an extension record that is on no list; the group's lock is held afterwards. */
-int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry);
+/*
+ * tw__group_enter for an extension record that is on no list; the group's lock is held afterwards.
+ */
+int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option,
+			   uint64_t entry);
 
 /* A kept extension record becomes the slot's timer's. */
 static inline int tw__group_enter_kept(struct tw__ext *member, uint64_t entry)
@@ -103,10 +122,12 @@ static inline int tw__group_enter_kept(struct tw__ext *member, uint64_t entry)
 }
 
 /*
- * Makes the timer in the slot a member of the group whose handle stands in its extension record's tag, or, if that was kept, of the one whose list
- * it is on. Followed by tw__group_entered; between the two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
+ * Makes the timer in the slot a member of the group whose handle stands in its extension record's
+ * tag, or, if that was kept, of the one whose list it is on. Followed by tw__group_entered; between
+ * the two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
  */
-static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry)
+static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots,
+				  uint32_t option, uint64_t entry)
 {
 	struct tw__ext *member = &slots->options[option];
 	if (tw_unlikely(!tw_load_acquire(&member->linked))) /* GROUP12 */
@@ -115,14 +136,18 @@ static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *s
 }
 
 /*
- * The group was cancelled while its keeper armed the timer. True: it was closed too, and the timer is taken back, as if it
- * had never been: the slot is free, the extension record is still the caller's. False: the timer was a member, and has ended.
+ * The group was cancelled while its keeper armed the timer. True: it was closed too, and the timer
+ * is taken back, as if it had never been: the slot is free, the extension record is still the
+ * caller's. False: the timer was a member, and has ended.
  */
 bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t tag, uint64_t entry);
 
-/* The timer's word has been stored: `entry` is its. True: the group has closed meanwhile, and the timer was taken back. */
-static inline bool tw__group_entered(tw_service *service, struct tw__local *local, uint32_t option, uint64_t entry,
-				     int entered)
+/*
+ * The timer's word has been stored: `entry` is its. True: the group has closed meanwhile, and the
+ * timer was taken back.
+ */
+static inline bool tw__group_entered(tw_service *service, struct tw__local *local, uint32_t option,
+				     uint64_t entry, int entered)
 {
 	if (entered == TW__NO_MEMBER)
 		return false;
@@ -132,11 +157,16 @@ static inline bool tw__group_entered(tw_service *service, struct tw__local *loca
 		return false;
 	}
 	tw_compiler_barrier(); /* GROUP8 */
-	return tw_unlikely(tw__tag_is_stale(&service->groups, tag)) && tw__group_retract(service, local, tag, entry);
+	return tw_unlikely(tw__tag_is_stale(&service->groups, tag)) &&
+	       tw__group_retract(service, local, tag, entry);
 }
 
-/* The extension record leaves its group's list, if it is on it still. cancelled: by a call, not with its group. True: it is kept. */
-bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled);
+/*
+ * The extension record leaves its group's list, if it is on it still. cancelled: by a call, not
+ * with its group. True: it is kept.
+ */
+bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option,
+			    bool cancelled);
 
 static inline _Atomic uint64_t *tw__kept_at(struct tw__kept *kept, uint32_t n)
 {
@@ -145,7 +175,8 @@ static inline _Atomic uint64_t *tw__kept_at(struct tw__kept *kept, uint32_t n)
 }
 
 /* Puts an extension record among those that are kept; group: the index. */
-static inline void tw__keep(tw_service *service, struct tw__local *local, uint32_t option, uint32_t group)
+static inline void tw__keep(tw_service *service, struct tw__local *local, uint32_t option,
+			    uint32_t group)
 {
 	struct tw__kept *kept = &local->kept;
 	if (tw_unlikely(tw_load_relaxed(&kept->count) == TW__KEPT))
@@ -167,22 +198,24 @@ static inline uint32_t tw__kept_remove(struct tw__kept *kept, uint32_t n)
 }
 
 /*
- * Whether the thread keeps the extension record of a member that it has just ended: as the group's keeper, unless somebody has to be told that the
- * member is gone, or the group was cancelled.
+ * Whether the thread keeps the extension record of a member that it has just ended: as the group's
+ * keeper, unless somebody has to be told that the member is gone, or the group was cancelled.
  */
 static inline bool tw__keeps(const tw_service *service, const struct tw__local *local, uint64_t tag)
 {
-	const struct tw__group *group = &tw_load_acquire(&service->groups.table)[tag & TW__GROUP_INDEX_MASK];
+	const struct tw__group *group =
+	    &tw_load_acquire(&service->groups.table)[tag & TW__GROUP_INDEX_MASK];
 	return local && tw_load_relaxed(&group->keeper) == local &&
 	       !((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS) &&
 	       tw_load_seq_cst(&group->waiters) == 0; /* GROUP9 */
 }
 
 /*
- * A timer with an extension record has come to its end; its slot is free. The group's keeper keeps the record where it is. cancelled: it was
- * cancelled. local may be NULL.
+ * A timer with an extension record has come to its end; its slot is free. The group's keeper keeps
+ * the record where it is. cancelled: it was cancelled. local may be NULL.
  */
-static inline void tw__ext_give_back(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled)
+static inline void tw__ext_give_back(tw_service *service, struct tw__local *local, uint32_t option,
+				     bool cancelled)
 {
 	uint64_t tag = tw_load_relaxed(&service->slots.options[option].tag);
 	if (tag) {
@@ -197,18 +230,20 @@ static inline void tw__ext_give_back(tw_service *service, struct tw__local *loca
 }
 
 /*
- * A kept extension record that can be a member of the group again without leaving its list: since it was one, no serial number has passed. 0: there
- * is none.
+ * A kept extension record that can be a member of the group again without leaving its list: since
+ * it was one, no serial number has passed. 0: there is none.
  */
 static inline uint32_t tw__kept_take(tw_service *service, struct tw__local *local, uint64_t handle)
 {
 	struct tw__kept *kept = &local->kept;
-	uint32_t index = handle & TW__GROUP_INDEX_MASK, n = 0, count = tw_load_relaxed(&kept->count);
+	uint32_t index = handle & TW__GROUP_INDEX_MASK, n = 0,
+		 count = tw_load_relaxed(&kept->count);
 	while (n < count && tw__kept_group(tw_load_relaxed(tw__kept_at(kept, n))) != index)
 		n++;
 	if (n == count)
 		return 0;
-	const struct tw__ext *member = &service->slots.options[(uint32_t)tw_load_relaxed(tw__kept_at(kept, n))];
+	const struct tw__ext *member =
+	    &service->slots.options[(uint32_t)tw_load_relaxed(tw__kept_at(kept, n))];
 	const struct tw__group *group = tw__group_at(&service->groups, index);
 	uint64_t word = tw_load_acquire(&group->word); /* GROUP7 */
 	bool open = tw__group_is(group, word, handle) && !(word & TW__GROUP_CLOSED);
@@ -229,8 +264,9 @@ static inline void tw__group_run_begins(struct tw__groups *groups, uint64_t tag)
 }
 
 /*
- * True: the group has been cancelled since; the caller settles the timer, if it has armed it (GROUP3). The index may be another group's by
- * now, which for a moment counted one running more than it had.
+ * True: the group has been cancelled since; the caller settles the timer, if it has armed it
+ * (GROUP3). The index may be another group's by now, which for a moment counted one running more
+ * than it had.
  */
 static inline bool tw__group_run_is_over(struct tw__groups *groups, uint64_t tag)
 {

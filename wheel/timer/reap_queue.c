@@ -1,4 +1,7 @@
-/* Groups on their way to be reaped: any thread pushes them, the driver takes them all. The rules: wheel/group/group.h. */
+/*
+ * Groups on their way to be reaped: any thread pushes them, the driver takes them all. The rules:
+ * wheel/group/group.h.
+ */
 #include "wheel/timer/reap_queue.h"
 
 static void reap_queue_push(tw_service *service, struct tw__group *group, uint32_t index)
@@ -28,7 +31,8 @@ void tw__group_settle_soon(tw_service *service, struct tw__group *group, uint32_
 void tw__group_offer_again(tw_service *service, uint32_t index)
 {
 	reap_queue_push(service, tw__group_at(&service->groups, index),
-			index);                                     /* `queued` is still raised, in our name */
+			/* `queued` is still raised, in our name */
+			index);
 	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* GROUP5 */
 		tw__gate_ring(&service->gate);
 }
@@ -38,5 +42,6 @@ void tw__group_settle_on(tw_service *service, struct tw__group *group, uint32_t 
 	if (!raise_queued(group))
 		return;
 	reap_queue_push(service, group, index);
-	tw__gate_ring(&service->gate); /* also where it ticks: it goes on at once, not a piece a tick */
+	/* also where it ticks: it goes on at once, not a piece a tick */
+	tw__gate_ring(&service->gate);
 }

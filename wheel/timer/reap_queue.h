@@ -7,7 +7,10 @@
 /* Queues the group for the driver, which has it settled. Cannot fail, never blocks. */
 void tw__group_settle_soon(tw_service *service, struct tw__group *group, uint32_t index);
 
-/* The same when a piece was settled and more is left: the driver goes on in its next turn, before the next tick. */
+/*
+ * The same when a piece was settled and more is left: the driver goes on in its next turn, before
+ * the next tick.
+ */
 void tw__group_settle_on(tw_service *service, struct tw__group *group, uint32_t index);
 
 /* The entry of a group that was queued has been given back. */

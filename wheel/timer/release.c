@@ -1,6 +1,6 @@
 /*
- * The last step of every timer: its release callback, then its word becomes free and its slot goes back. The thread that
- * ended the timer does it, and nobody else.
+ * The last step of every timer: its release callback, then its word becomes free and its slot goes
+ * back. The thread that ended the timer does it, and nobody else.
  */
 #include "wheel/timer/release.h"
 
@@ -14,20 +14,24 @@
 void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
 {
 	TW_ASSERT(slot > 0 && slot < service->slots.end);
-	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);               /* planted: generation_stays */
-	uint64_t word = tw__word_free_seq_cst(&service->slots.words[slot], free_word); /* WORD2, RUN5 */
+	/* planted: generation_stays */
+	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);
+	/* WORD2, RUN5 */
+	uint64_t word = tw__word_free_seq_cst(&service->slots.words[slot], free_word);
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
 	if (tw_unlikely(word & TW__WAITED))
 		tw__ring_finish(service);
 }
 
 /* The timer's release under its context, then the context's own. */
-static void release_call_release(tw_service *service, const struct tw__ext *option, void *arg, enum tw_fate fate)
+static void release_call_release(tw_service *service, const struct tw__ext *option, void *arg,
+				 enum tw_fate fate)
 {
 	struct tw__context_saved saved;
 	if (option->release) {
 		struct tw__run_level *level = tw__user_begin_named(
-		    service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(option->release), tw_load_relaxed(&option->name), 0);
+		    service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(option->release),
+		    tw_load_relaxed(&option->name), 0);
 		tw__context_enter(option->context, &saved);
 		option->release(arg, fate);
 		tw__context_leave(&saved);
@@ -36,7 +40,8 @@ static void release_call_release(tw_service *service, const struct tw__ext *opti
 	tw__context_release(option->context);
 }
 
-void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
+void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+		 enum tw_fate fate)
 {
 	TW_ASSERT(tw__word_state(tw_load_relaxed(&service->slots.words[slot])) == TW__RELEASING);
 	TW_ASSERT(tw__word_generation(tw_load_relaxed(&service->slots.words[slot])) == generation);

@@ -4,10 +4,14 @@
 
 #include "wheel/core/local.h"
 
-/* Frees the word of a timer that this thread owns, wakes its waiters, and gives the slot back. local may be NULL. */
+/*
+ * Frees the word of a timer that this thread owns, wakes its waiters, and gives the slot back.
+ * local may be NULL.
+ */
 void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation);
 
 /* Calls the release of a settling timer (if it has one), then frees it. local may be NULL. */
-void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate);
+void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+		 enum tw_fate fate);
 
 #endif

@@ -17,7 +17,8 @@
 
 /* How a reset goes about it. */
 enum reset_mode {
-	RESET_LOOKED = 1,      /* an extension record has been looked at, and is locked if it must be */
+	/* an extension record has been looked at, and is locked if it must be */
+	RESET_LOOKED = 1,
 	RESET_ONLY_EARLIER = 2 /* the timer stays where it is if its deadline is not later */
 };
 
@@ -45,7 +46,8 @@ static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns, unsig
 	return count_reset(run->service, false);
 }
 
-static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns, unsigned mode)
+static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns,
+		     unsigned mode)
 {
 	if (tw__word_state(word) != TW__RUNNING)
 		return -ENOENT;
@@ -66,7 +68,8 @@ static bool move(tw_service *service, uint32_t slot, uint64_t *word, uint64_t ti
  * Writes a deadline together with an entry. 1: done; 0: the word has changed, look again; negative:
  * refused.
  */
-static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick, bool far)
+static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick,
+			   bool far)
 {
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
@@ -77,10 +80,12 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 		if (r)
 			return r;
 	}
-	uint64_t moved = tw__word_move(*word, TW__IN_LANE | TW__BEYOND_RANGE, TW__RELOCATED | (far ? TW__BEYOND_RANGE : 0),
+	uint64_t moved = tw__word_move(*word, TW__IN_LANE | TW__BEYOND_RANGE,
+				       TW__RELOCATED | (far ? TW__BEYOND_RANGE : 0),
 				       far ? tw__far_bits(tick) : tick);
 	bool done = far ? tw__far_move(&service->slots, slot, word, moved, tick)
-			: tw__word_cas_acq_rel(&service->slots.words[slot], word, moved); /* WORD4 */
+			/* WORD4 */
+			: tw__word_cas_acq_rel(&service->slots.words[slot], word, moved);
 	if (!done)
 		return 0;
 	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
@@ -99,9 +104,11 @@ static bool reset_is_earlier(tw_service *service, uint32_t slot, uint64_t word, 
 	return tick < tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
 }
 
-static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns, unsigned mode);
+static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word,
+			     uint64_t deadline_ns, unsigned mode);
 
-static inline __attribute__((always_inline)) int reset_word(tw_service *service, uint32_t slot, uint32_t generation,
+static inline __attribute__((always_inline)) int reset_word(tw_service *service, uint32_t slot,
+							    uint32_t generation,
 							    uint64_t deadline_ns, unsigned mode)
 {
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
@@ -120,7 +127,8 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 				return TW_RESET_KEPT;
 			continue;
 		}
-		uint64_t cursor = tw_load_relaxed(&service->gate.cursor); /* any past value will do: it only grows */
+		/* any past value will do: it only grows */
+		uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 		bool far = tick >= cursor + TW__WHEEL_REACH;
 		if (tw_likely(!far && !(word & (TW__BEYOND_RANGE | TW__IN_LANE)))) {
 			uint64_t filed_for = tw__word_deadline(word, cursor);
@@ -146,7 +154,8 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
  * The same deadline, moved within the timer's slack if the timer is the one that is meant. Option
  * lock.
  */
-static uint64_t within_slack_of(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+static uint64_t within_slack_of(tw_service *service, uint32_t slot, uint32_t generation,
+				uint64_t deadline_ns)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	if (tw__word_generation(word) != generation || !tw__word_armed(word))
@@ -154,14 +163,16 @@ static uint64_t within_slack_of(tw_service *service, uint32_t slot, uint32_t gen
 	return tw__within_slack(service, deadline_ns, tw__ext_of(&service->slots, slot)->slack_ns);
 }
 
-static __attribute__((noinline)) int reset_looked(tw_service *service, uint32_t slot, uint32_t generation,
-						  uint64_t deadline_ns, unsigned mode)
+static __attribute__((noinline)) int reset_looked(tw_service *service, uint32_t slot,
+						  uint32_t generation, uint64_t deadline_ns,
+						  unsigned mode)
 {
 	return reset_word(service, slot, generation, deadline_ns, mode | RESET_LOOKED);
 }
 
 /* The phase of a series moves with the timer: word and instant under one lock (slots.h). */
-static int reset_instants(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns, unsigned mode)
+static int reset_instants(tw_service *service, uint32_t slot, uint32_t generation,
+			  uint64_t deadline_ns, unsigned mode)
 {
 	pthread_mutex_t *lock = tw__ext_lock(&service->slots, slot);
 	uint64_t armed_ns = within_slack_of(service, slot, generation, deadline_ns);
@@ -176,8 +187,9 @@ static int reset_instants(tw_service *service, uint32_t slot, uint32_t generatio
  * A member of a cancelled group is gone; but that may be said only when no claim can win any more
  * (group.h, GROUP1).
  */
-static __attribute__((noinline)) int reset_with_option(tw_service *service, uint32_t slot, uint64_t word,
-						       uint64_t deadline_ns, unsigned mode)
+static __attribute__((noinline)) int reset_with_option(tw_service *service, uint32_t slot,
+						       uint64_t word, uint64_t deadline_ns,
+						       unsigned mode)
 {
 	uint32_t generation = tw__word_generation(word);
 	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word))
@@ -201,7 +213,8 @@ static inline __attribute__((always_inline)) int reset_by_mode(tw_service *servi
 	return r;
 }
 
-static __attribute__((noinline)) int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+static __attribute__((noinline)) int reset_at(tw_service *service, tw_timer timer,
+					      uint64_t deadline_ns)
 {
 	return reset_by_mode(service, timer, deadline_ns, 0);
 }
@@ -215,26 +228,33 @@ static inline __attribute__((always_inline)) bool move_shortly(tw_service *servi
 							       uint64_t deadline_ns)
 {
 	struct tw__local *local = tw__local_at_hand(service);
-	uint64_t entry, span_ns = deadline_ns + service->time.round_up_ns; /* one in the past is a very long one here */
+	/* one in the past is a very long one here */
+	uint64_t entry, span_ns = deadline_ns + service->time.round_up_ns;
 	if (tw_unlikely(!local || tw__gate_refuses(tw__gate_look(&service->gate)) ||
-			!tw__handle_entry(&service->slots, timer, &entry) || !tw__is_in_range(span_ns)))
+			!tw__handle_entry(&service->slots, timer, &entry) ||
+			!tw__is_in_range(span_ns)))
 		return false;
 	_Atomic uint64_t *at = &service->slots.words[(uint32_t)entry];
 	uint64_t word = tw_load_acquire(at), tick = tw__ticks_in_range(service, span_ns);
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor); /* any past value will do: it only grows */
+	/* any past value will do: it only grows */
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 	uint64_t ahead = tick - cursor;
-	int64_t by = (int64_t)ahead - tw__word_ahead(word, cursor); /* 0: the same tick; nothing is written */
-	if (tw_unlikely(!tw__word_is_plain_and_near(word, entry) || ahead - 1 >= TW__WHEEL_REACH - 1 || by < 0))
+	/* 0: the same tick; nothing is written */
+	int64_t by = (int64_t)ahead - tw__word_ahead(word, cursor);
+	if (tw_unlikely(!tw__word_is_plain_and_near(word, entry) ||
+			ahead - 1 >= TW__WHEEL_REACH - 1 || by < 0))
 		return false;
-	if (by > 0 && tw_unlikely(!tw__word_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick)))) /* WORD4 */
+	/* WORD4 */
+	if (by > 0 &&
+	    tw_unlikely(!tw__word_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick))))
 		return false;
 	TW_PROBE5(reset, service, (uint32_t)entry, tw__entry_generation(entry), deadline_ns, 0);
 	tw_bump(&local->resets, 1);
 	return true;
 }
 
-static __attribute__((noinline)) int reset_out_of_range(const char *call, const tw_service *service, const char *what,
-							uint64_t value)
+static __attribute__((noinline)) int reset_out_of_range(const char *call, const tw_service *service,
+							const char *what, uint64_t value)
 {
 	if (tw__forked(service))
 		return -EPERM;
@@ -247,7 +267,8 @@ int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 		return tw__invalid("service is NULL");
 	if (tw_likely(move_shortly(service, timer, deadline_ns)))
 		return 0;
-	if (tw_unlikely(deadline_ns > service->time.start_ns && deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS))
+	if (tw_unlikely(deadline_ns > service->time.start_ns &&
+			deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS))
 		return reset_out_of_range(__func__, service, "deadline_ns", deadline_ns);
 	return reset_at(service, timer, deadline_ns);
 }
@@ -283,5 +304,6 @@ int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
 		return tw__invalid("service is NULL");
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
 		return reset_out_of_range(__func__, service, "delay_ns", delay_ns);
-	return reset_by_mode(service, timer, tw__clock_read_fast(service) + delay_ns, RESET_ONLY_EARLIER);
+	return reset_by_mode(service, timer, tw__clock_read_fast(service) + delay_ns,
+			     RESET_ONLY_EARLIER);
 }

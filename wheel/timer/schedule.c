@@ -1,11 +1,13 @@
 /*
- * Scheduling, the long way, which knows all cases (schedule_short.c is for the usual one): a slot, a record, a word, an entry in this thread's lane, a look at the gate. Wait-free but for growing.
+ * Scheduling, the long way, which knows all cases (schedule_short.c is for the usual one): a slot,
+ * a record, a word, an entry in this thread's lane, a look at the gate. Wait-free but for growing.
  *
- * Linearisation: the store of the control word. From then on a cancel through *out works, though the entry that makes it fire
- * is published a moment later, by the same thread.
+ * Linearisation: the store of the control word. From then on a cancel through *out works, though
+ * the entry that makes it fire is published a moment later, by the same thread.
  *
- * Against close: the push is published, then the gate is looked at (gate.h, GATE2). If that says closed, the call cancels its
- * own timer: if it wins, nothing has happened (-ESHUTDOWN); if it loses, close has dealt with the timer, and it was accepted.
+ * Against close: the push is published, then the gate is looked at (gate.h, GATE2). If that says
+ * closed, the call cancels its own timer: if it wins, nothing has happened (-ESHUTDOWN); if it
+ * loses, close has dealt with the timer, and it was accepted.
  */
 #include "wheel/timer/schedule.h"
 
@@ -51,39 +53,48 @@ static __attribute__((noinline)) int schedule_out_of_range(tw_service *service, 
 }
 
 /* Of the public function `call`, whose argument `what` is a time beyond the range. */
-static __attribute__((noinline)) int time_out_of_range(tw_service *service, tw_timer *out, const char *call,
-						       const char *what, uint64_t value)
+static __attribute__((noinline)) int time_out_of_range(tw_service *service, tw_timer *out,
+						       const char *call, const char *what,
+						       uint64_t value)
 {
 	int r = schedule_out_of_range(service, out);
-	return r == -ERANGE ? tw__refuse(r, call, "%s %" PRIu64 " is beyond TW_MAX_DELAY_NS", what, value) : r;
+	return r == -ERANGE
+		   ? tw__refuse(r, call, "%s %" PRIu64 " is beyond TW_MAX_DELAY_NS", what, value)
+		   : r;
 }
 
 /*
- * Delays may go the short way while the gate's word is the one of this stamp. Not so far from the start that a sum with a delay could be
- * taken for a near deadline: short_base_ns and any deadline within the wheel's reach stay below 2^62.
+ * Delays may go the short way while the gate's word is the one of this stamp. Not so far from the
+ * start that a sum with a delay could be taken for a near deadline: short_base_ns and any deadline
+ * within the wheel's reach stay below 2^62.
  */
 static void open_short_way(const tw_service *service, struct tw__local *local)
 {
 	uint64_t base_ns = local->counted_ns - service->time.start_ns + (service->time.tick_ns - 1);
 	bool is_near = base_ns < TW__SHORT_BASES_NS && local->counted_ns > service->time.start_ns;
 	local->short_base_ns = base_ns;
-	local->short_word = service->gate.asymmetric && is_near ? local->stamped : TW__NO_SHORT_WORD;
+	local->short_word =
+	    service->gate.asymmetric && is_near ? local->stamped : TW__NO_SHORT_WORD;
 }
 
 /*
- * The lane's base for delays that follow. While the driver ticks it is the published sequence number, pushed only when it
- * has changed, else a reading of the clock. Returns the instant to count from: that reading, or what the driver has published
- * for this tick, which it will correct if it comes late (drain.c). now_ns: a reading taken within this call, or 0.
+ * The lane's base for delays that follow. While the driver ticks it is the published sequence
+ * number, pushed only when it has changed, else a reading of the clock. Returns the instant to
+ * count from: that reading, or what the driver has published for this tick, which it will correct
+ * if it comes late (drain.c). now_ns: a reading taken within this call, or 0.
  */
-static inline uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t word, uint64_t now_ns)
+static inline uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t word,
+				uint64_t now_ns)
 {
 	if (tw_likely(tw__gate_is_open(word))) {
 		uint64_t sequence = tw__gate_sequence(word);
 		if (tw_unlikely(local->stamped != word)) {
 			local->stamped = word;
-			local->counted_ns = tw_load_relaxed(&service->gate.base_ns); /* its own or a later one's */
+			/* its own or a later one's */
+			local->counted_ns = tw_load_relaxed(&service->gate.base_ns);
 			uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
-			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, counted), sequence);
+			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, counted),
+				     sequence);
 			open_short_way(service, local);
 		}
 		return local->counted_ns;
@@ -91,7 +102,8 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 	if (!now_ns)
 		now_ns = tw__clock_read(service);
 	if (now_ns < local->counted_ns)
-		now_ns = local->counted_ns; /* the driver fell asleep in the tick whose end was counted from: G6 */
+		/* the driver fell asleep in the tick whose end was counted from: G6 */
+		now_ns = local->counted_ns;
 	local->stamped = 0;
 	local->short_word = TW__NO_SHORT_WORD;
 	tw__lane_put(&local->lane, tw__what_make(TW__KIND_NOW, 0), now_ns);
@@ -99,8 +111,9 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 }
 
 /*
- * The instant to count from where nobody publishes one: a manual drive, or a clock that moves by hand. Such a lane's entries all bring
- * deadlines, and need no base; as with a base, the instant never falls within a lane (G6).
+ * The instant to count from where nobody publishes one: a manual drive, or a clock that moves by
+ * hand. Such a lane's entries all bring deadlines, and need no base; as with a base, the instant
+ * never falls within a lane (G6).
  */
 static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
 {
@@ -110,8 +123,12 @@ static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
 	return local->counted_ns = now_ns;
 }
 
-/* Takes back a timer that was pushed into a service that has closed; its extension record stays the caller's. */
-static int retract(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, tw_timer *out)
+/*
+ * Takes back a timer that was pushed into a service that has closed; its extension record stays the
+ * caller's.
+ */
+static int retract(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+		   tw_timer *out)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
@@ -125,7 +142,8 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 	return 0;
 }
 
-uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word, uint64_t *now_ns)
+uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word,
+			   uint64_t *now_ns)
 {
 	if (!tw__gate_is_open(word) && !*now_ns)
 		*now_ns = tw__clock_read(service);
@@ -148,19 +166,23 @@ void tw__wake_after_push(tw_service *service, uint64_t word, uint64_t deadline_n
 }
 
 /* The rare ends of a push: the driver sleeps, and is wanted, or has closed. */
-static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint32_t slot, uint32_t generation,
-		      tw_timer *out)
+static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint32_t slot,
+		      uint32_t generation, tw_timer *out)
 {
 	if (tw__gate_refuses(word)) {
 		int r = retract(service, local, slot, generation, out);
-		tw__wake(service); /* the lane holds an entry: if the timer is close's, it must be met */
+		/* the lane holds an entry: if the timer is close's, it must be met */
+		tw__wake(service);
 		return r;
 	}
 	tw__gate_ring(&service->gate);
 	return 0;
 }
 
-/* A tick that has not been turned through. Of interest to a driver that is called, perhaps many times a tick. */
+/*
+ * A tick that has not been turned through. Of interest to a driver that is called, perhaps many
+ * times a tick.
+ */
 static inline bool comes_later(const tw_service *service, uint64_t tick)
 {
 	return tick > tw_load_relaxed(&service->gate.cursor);
@@ -175,11 +197,12 @@ static __attribute__((noinline)) int schedule_make_room(struct tw__lane *lane)
 }
 
 /*
- * Inlined into each of the short calls, where `kind`, `option` and `kept` are constants. local: NULL if it is not at hand. kept: the extension record
- * stands on its group's list.
+ * Inlined into each of the short calls, where `kind`, `option` and `kept` are constants. local:
+ * NULL if it is not at hand. kept: the extension record stands on its group's list.
  */
-static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local, enum tw__kind kind,
-						     uint64_t value, tw_fn *fn, void *arg, uint32_t option, bool kept,
+static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local,
+						     enum tw__kind kind, uint64_t value, tw_fn *fn,
+						     void *arg, uint32_t option, bool kept,
 						     tw_timer *out)
 {
 	uint64_t word = tw__gate_look(&service->gate);
@@ -247,14 +270,15 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		return 0;
 	if (tw__gate_is_open(before))
 		deadline_ns = 0; /* the driver fell asleep meanwhile, and knows nothing of this */
-	if (tw_likely(!tw__gate_refuses(word) && !(word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))))
+	if (tw_likely(!tw__gate_refuses(word) &&
+		      !(word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))))
 		return 0;
 	return after_push(service, local, word, slot, generation, out);
 }
 
 /*
- * A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled. kept: an extension record that was kept for its group,
- * or 0.
+ * A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled. kept:
+ * an extension record that was kept for its group, or 0.
  */
 static int arm_task(tw_service *service, struct tw__local *local, const struct tw_task *task,
 		    const struct tw_period *period, uint32_t kept, tw_timer *out)
@@ -264,7 +288,8 @@ static int arm_task(tw_service *service, struct tw__local *local, const struct t
 	int r = tw__task_prepare(service, local, task, period, &random, &now_ns, &arming);
 	if (r)
 		return schedule_refused(local, out, r);
-	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, arming.option, false, out);
+	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, arming.option,
+		false, out);
 	if (tw_likely(r == 0))
 		local->random = random;
 	else if (arming.option)
@@ -273,24 +298,29 @@ static int arm_task(tw_service *service, struct tw__local *local, const struct t
 }
 
 /* The short calls where contexts are in use: the thread may have one. */
-static __attribute__((noinline)) int arm_with_context(tw_service *service, uint32_t flags, uint64_t when_ns, tw_fn *fn,
-						      void *arg, tw_timer *out)
+static __attribute__((noinline)) int arm_with_context(tw_service *service, uint32_t flags,
+						      uint64_t when_ns, tw_fn *fn, void *arg,
+						      tw_timer *out)
 {
-	struct tw_task task = {.size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
+	struct tw_task task = {
+	    .size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
 	if (tw__forked(service))
 		return schedule_refused(NULL, out, -EPERM);
 	struct tw__local *local = tw__local_of(service);
-	return local ? arm_task(service, local, &task, NULL, 0, out) : schedule_refused(NULL, out, -ENOMEM);
+	return local ? arm_task(service, local, &task, NULL, 0, out)
+		     : schedule_refused(NULL, out, -ENOMEM);
 }
 
-int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t entry, tw_timer *out)
+int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t entry,
+			 tw_timer *out)
 {
 	uint64_t word = tw__gate_look_after_push(&service->gate);
 	if (tw__gate_is_open(word))
 		return 0;
 	if (tw_likely(!tw__gate_refuses(word) && !(word & TW__GATE_PARKED)))
 		return 0;
-	return after_push(service, local, word, tw__entry_slot(entry), tw__entry_generation(entry), out);
+	return after_push(service, local, word, tw__entry_slot(entry), tw__entry_generation(entry),
+			  out);
 }
 
 int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
@@ -301,27 +331,32 @@ int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg
 		return time_out_of_range(service, out, "tw_schedule", "delay_ns", delay_ns);
 	if (tw__context_is_on())
 		return arm_with_context(service, 0, delay_ns, fn, arg, out);
-	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, false, out);
+	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, false,
+		   out);
 }
 
 int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
 	if (tw_unlikely(!service || !fn))
-		return tw__refuse(-EINVAL, "tw_schedule_at", "%s is NULL", service ? "fn" : "service");
+		return tw__refuse(-EINVAL, "tw_schedule_at", "%s is NULL",
+				  service ? "fn" : "service");
 	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return time_out_of_range(service, out, "tw_schedule_at", "deadline_ns", deadline_ns);
+		return time_out_of_range(service, out, "tw_schedule_at", "deadline_ns",
+					 deadline_ns);
 	if (tw__context_is_on())
 		return arm_with_context(service, TW_TASK_AT, deadline_ns, fn, arg, out);
-	return arm(service, tw__local_at_hand(service), TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, false, out);
+	return arm(service, tw__local_at_hand(service), TW__KIND_DEADLINE, deadline_ns, fn, arg, 0,
+		   false, out);
 }
 
 /* An extension record that says nothing but whose member its timer is, as it did before. */
-static inline int arm_bare(tw_service *service, struct tw__local *local, const struct tw_task *task, uint32_t option,
-			   tw_timer *out)
+static inline int arm_bare(tw_service *service, struct tw__local *local, const struct tw_task *task,
+			   uint32_t option, tw_timer *out)
 {
-	int r = task->flags & TW_TASK_AT
-		    ? arm(service, local, TW__KIND_DEADLINE, task->when_ns, task->fn, task->arg, option, true, out)
-		    : arm(service, local, TW__KIND_DELAY, task->when_ns, task->fn, task->arg, option, true, out);
+	int r = task->flags & TW_TASK_AT ? arm(service, local, TW__KIND_DEADLINE, task->when_ns,
+					       task->fn, task->arg, option, true, out)
+					 : arm(service, local, TW__KIND_DELAY, task->when_ns,
+					       task->fn, task->arg, option, true, out);
 	if (tw_unlikely(r))
 		tw__task_discard(service, local, option);
 	return r;
@@ -329,11 +364,12 @@ static inline int arm_bare(tw_service *service, struct tw__local *local, const s
 
 static bool is_in_range(const tw_service *service, const struct tw_task *task)
 {
-	return task->flags & TW_TASK_AT ? !tw__beyond_range(service, task->when_ns) : task->when_ns <= TW_MAX_DELAY_NS;
+	return task->flags & TW_TASK_AT ? !tw__beyond_range(service, task->when_ns)
+					: task->when_ns <= TW_MAX_DELAY_NS;
 }
 
-static __attribute__((noinline)) int schedule_task(tw_service *service, const struct tw_task *task, uint32_t kept,
-						   tw_timer *out)
+static __attribute__((noinline)) int schedule_task(tw_service *service, const struct tw_task *task,
+						   uint32_t kept, tw_timer *out)
 {
 	const struct tw_task *given = task;
 	struct tw_task other;
@@ -358,8 +394,9 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	if (!tw__task_is_short(task) || !is_in_range(service, task) || tw__context_is_on())
 		return schedule_task(service, task, 0, out);
 	if (!task->group.id)
-		return task->flags ? tw_schedule_at(service, task->when_ns, task->fn, task->arg, out)
-				   : tw_schedule(service, task->when_ns, task->fn, task->arg, out);
+		return task->flags
+			   ? tw_schedule_at(service, task->when_ns, task->fn, task->arg, out)
+			   : tw_schedule(service, task->when_ns, task->fn, task->arg, out);
 	struct tw__local *local = tw__local_at_hand(service);
 	uint32_t kept = local ? tw__kept_take(service, local, task->group.id) : 0;
 	if (tw_unlikely(!kept || !service->slots.options[kept].bare))
@@ -367,7 +404,8 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	return arm_bare(service, local, task, kept, out);
 }
 
-int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out)
+int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg,
+		      tw_timer *out)
 {
 	if (!service || !period || !fn)
 		return tw__invalid("%s is NULL", !service ? "service" : period ? "fn" : "period");

@@ -6,7 +6,10 @@
 #include "wheel/core/ticks.h"
 #include "wheel/core/context.h"
 
-/* What a new timer's word says of its deadline: the tick, or if that is far, IN_LANE: then far_ticks has it (tw__far_set). */
+/*
+ * What a new timer's word says of its deadline: the tick, or if that is far, IN_LANE: then
+ * far_ticks has it (tw__far_set).
+ */
 static inline uint64_t tw__tick_bits(const tw_service *service, uint64_t tick)
 {
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
@@ -23,7 +26,10 @@ static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t dea
 /* No word of an open gate. */
 #define TW__NO_SHORT_WORD UINT64_MAX
 
-/* Bases of the short way are below this, and so far from 2^62 that no delay within the wheel's reach leads there. */
+/*
+ * Bases of the short way are below this, and so far from 2^62 that no delay within the wheel's
+ * reach leads there.
+ */
 #define TW__SHORT_BASES_NS (UINT64_C(1) << 61)
 
 /* ------------------------------------------------------------ schedule.c */
@@ -32,8 +38,12 @@ static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t dea
 int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out);
 int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out);
 
-/* A timer was pushed under a gate's word that said that nobody sleeps, and that has changed meanwhile. What the call is to return. */
-int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t entry, tw_timer *out);
+/*
+ * A timer was pushed under a gate's word that said that nobody sleeps, and that has changed
+ * meanwhile. What the call is to return.
+ */
+int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t entry,
+			 tw_timer *out);
 
 /* ---------------------------------------- what a task and a batch of them share */
 
@@ -41,39 +51,52 @@ int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t 
 struct tw__arming {
 	enum tw__kind kind;
 	uint64_t value;
-	uint32_t option; /* extension record; 0: a plain timer. Before: one that was kept for its group, or 0 */
+	/* extension record; 0: a plain timer. Before: one that was kept for its group, or 0 */
+	uint32_t option;
 };
 
-/* Whether there is more to it than fn, arg and one instant. A field of struct tw_task that needs an extension record is named here. */
+/*
+ * Whether there is more to it than fn, arg and one instant. A field of struct tw_task that needs an
+ * extension record is named here.
+ */
 static inline bool tw__task_needs_option(const tw_service *service, const struct tw_task *task)
 {
-	return task->release || task->period || task->flags & TW_TASK_BACKGROUND || task->group.id || task->slack_ns ||
-	       task->max_lateness_ns || task->name || (task->executor && task->executor != service->executor);
+	return task->release || task->period || task->flags & TW_TASK_BACKGROUND ||
+	       task->group.id || task->slack_ns || task->max_lateness_ns || task->name ||
+	       (task->executor && task->executor != service->executor);
 }
 
 /*
- * A task in the struct that we know, with fn, arg, one instant, and perhaps a group: what a check would look at beside these and the range is
- * zero.
+ * A task in the struct that we know, with fn, arg, one instant, and perhaps a group: what a check
+ * would look at beside these and the range is zero.
  */
 static inline bool tw__task_is_short(const struct tw_task *task)
 {
-	if (tw_unlikely(task->size != sizeof *task)) /* first: an older caller's may end before the fields below */
+	/* first: an older caller's may end before the fields below */
+	if (tw_unlikely(task->size != sizeof *task))
 		return false;
-	uint64_t numbers = (task->flags & ~(uint32_t)TW_TASK_AT) | task->reserved | task->max_lateness_ns |
-			   task->slack_ns | task->jitter_ns | (unsigned)task->late | task->reserved_late;
-	uintptr_t pointers = (uintptr_t)task->period | (uintptr_t)task->release | (uintptr_t)task->executor |
-			     (uintptr_t)task->context | (uintptr_t)task->name;
+	uint64_t numbers = (task->flags & ~(uint32_t)TW_TASK_AT) | task->reserved |
+			   task->max_lateness_ns | task->slack_ns | task->jitter_ns |
+			   (unsigned)task->late | task->reserved_late;
+	uintptr_t pointers = (uintptr_t)task->period | (uintptr_t)task->release |
+			     (uintptr_t)task->executor | (uintptr_t)task->context |
+			     (uintptr_t)task->name;
 	return task->fn && !(numbers | pointers);
 }
 
 /* A deadline that the service cannot express. */
 static inline bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns)
 {
-	return deadline_ns > service->time.start_ns && deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS;
+	return deadline_ns > service->time.start_ns &&
+	       deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS;
 }
 
-/* Puts the lane's base, as of a look at the gate; the instant to count delays from. Needs room for one entry. */
-uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word, uint64_t *now_ns);
+/*
+ * Puts the lane's base, as of a look at the gate; the instant to count delays from. Needs room for
+ * one entry.
+ */
+uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word,
+			   uint64_t *now_ns);
 
 /* After a push and its look at the gate: wakes a driver that sleeps too long for it. */
 void tw__wake_after_push(tw_service *service, uint64_t word, uint64_t deadline_ns, bool grew);

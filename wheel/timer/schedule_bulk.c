@@ -1,22 +1,25 @@
 /*
- * Scheduling many at once: one look at the gate, one base, one publication, one wake, for as many timers as there are.
+ * Scheduling many at once: one look at the gate, one base, one publication, one wake, for as many
+ * timers as there are.
  *
- * All or nothing, in two passes. The first takes slots and extension records and writes the lane's entries, unpublished; whatever fails there
- * is taken back, and nobody has seen any of it. The second stores the control words and cannot fail. Then the lane's tail moves once.
- * So no timer of a batch can run before all of `out` is written.
+ * All or nothing, in two passes. The first takes slots and extension records and writes the lane's
+ * entries, unpublished; whatever fails there is taken back, and nobody has seen any of it. The
+ * second stores the control words and cannot fail. Then the lane's tail moves once. So no timer of
+ * a batch can run before all of `out` is written.
  *
- * Against close the call pins its lane before it looks (gate.h, GATE6): either it sees that it is closed, or close waits until all of the batch is
- * published, and settles it whole. A single schedule takes its timer back instead (schedule.c); of a batch, some of the timers could be
- * taken back and some not.
+ * Against close the call pins its lane before it looks (gate.h, GATE6): either it sees that it is
+ * closed, or close waits until all of the batch is published, and settles it whole. A single
+ * schedule takes its timer back instead (schedule.c); of a batch, some of the timers could be taken
+ * back and some not.
  *
- * Linearisation: the publication, or the look that refuses. Wait-free but for growing, as a single schedule. The lane's compaction
- * is done first: later it would publish what is not ready.
+ * Linearisation: the publication, or the look that refuses. Wait-free but for growing, as a single
+ * schedule. The lane's compaction is done first: later it would publish what is not ready.
  *
- * Rejected:
- *   an array of the slots taken: needs memory of the batch's size; the unpublished entries are that array
- *   no pin, and taking the timers back after the look, as a single schedule does: close may have ended some of them
- *   a readers-writer lock that close takes, in place of the pin: 25 lines less, but two locked operations for each call on a line
- *   that all threads write, where the pin costs two stores to the thread's own line
+ * Rejected: an array of the slots taken: needs memory of the batch's size; the unpublished entries
+ *   are that array no pin, and taking the timers back after the look, as a single schedule does:
+ *   close may have ended some of them a readers-writer lock that close takes, in place of the pin:
+ *   25 lines less, but two locked operations for each call on a line that all threads write, where
+ *   the pin costs two stores to the thread's own line
  */
 #include <errno.h>
 
@@ -37,8 +40,9 @@ struct batch_call {
 	uint64_t word;   /* of the look at the gate */
 	uint64_t now_ns; /* the one reading of the clock, or 0 */
 	uint64_t base_ns;
-	uint64_t random;              /* the thread's numbers, once the batch is scheduled */
-	uint32_t orphan, last_orphan; /* extension records of timers whose group ended meanwhile, in array order; 0: none */
+	uint64_t random; /* the thread's numbers, once the batch is scheduled */
+	/* extension records of timers whose group ended meanwhile, in array order; 0: none */
+	uint32_t orphan, last_orphan;
 	uint64_t stamped_before;
 	struct tw__lane_mark begin; /* of the base */
 	bool grew;
@@ -57,8 +61,9 @@ static int room_for_one(struct batch_call *call)
 }
 
 /* The record and the unpublished entry of one timer. */
-static inline __attribute__((always_inline)) int put(struct batch_call *call, const struct tw_task *task,
-						     enum tw__kind kind, uint64_t value, uint32_t option)
+static inline __attribute__((always_inline)) int put(struct batch_call *call,
+						     const struct tw_task *task, enum tw__kind kind,
+						     uint64_t value, uint32_t option)
 {
 	struct tw__slots *slots = &call->service->slots;
 	int r = room_for_one(call);
@@ -71,16 +76,19 @@ static inline __attribute__((always_inline)) int put(struct batch_call *call, co
 	struct tw__record *record = &slots->records[slot];
 	tw_store_relaxed(&record->fn, task->fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, task->arg);
-	tw_store_release(&record->option, option); /* WORD5; 0 tells the second pass that it is plain */
+	/* WORD5; 0 tells the second pass that it is plain */
+	tw_store_release(&record->option, option);
 	tw__lane_put(&call->local->lane, tw__what_make(kind, entry), value);
 	return 0;
 }
 
-static int put_with_option(struct batch_call *call, const struct tw_task *task, const struct tw_period *period)
+static int put_with_option(struct batch_call *call, const struct tw_task *task,
+			   const struct tw_period *period)
 {
 	struct tw__arming arming;
 	arming.option = 0; /* what is kept stays so: a batch enters before its words are armed */
-	int r = tw__task_prepare(call->service, call->local, task, period, &call->random, &call->now_ns, &arming);
+	int r = tw__task_prepare(call->service, call->local, task, period, &call->random,
+				 &call->now_ns, &arming);
 	if (r)
 		return r;
 	r = put(call, task, arming.kind, arming.value, arming.option);
@@ -109,18 +117,21 @@ static __attribute__((noinline)) int put_any(struct batch_call *call, const stru
 	return r ? r : put_with_option(call, task, task->period ? &period : NULL);
 }
 
-/* A plain task with a delay, in the struct that we know, that a check would find nothing wrong with: most are. */
+/*
+ * A plain task with a delay, in the struct that we know, that a check would find nothing wrong
+ * with: most are.
+ */
 static inline bool is_simple(const struct batch_call *call, const struct tw_task *task)
 {
 	bool ours = task->size == sizeof *task && call->stride == sizeof *task;
-	return ours && !tw__task_needs_option(call->service, task) && task->fn && !task->flags && !task->reserved &&
-	       !task->executor && !task->jitter_ns && !task->late && !task->reserved_late && !task->context &&
-	       task->when_ns <= TW_MAX_DELAY_NS;
+	return ours && !tw__task_needs_option(call->service, task) && task->fn && !task->flags &&
+	       !task->reserved && !task->executor && !task->jitter_ns && !task->late &&
+	       !task->reserved_late && !task->context && task->when_ns <= TW_MAX_DELAY_NS;
 }
 
 /*
- * Simple tasks from i on, as long as there are slots in the magazine and room in the segment: no call, no field of lane or magazine
- * written but at the end. How many.
+ * Simple tasks from i on, as long as there are slots in the magazine and room in the segment: no
+ * call, no field of lane or magazine written but at the end. How many.
  */
 static size_t put_stretch(struct batch_call *call, size_t i)
 {
@@ -141,7 +152,8 @@ static size_t put_stretch(struct batch_call *call, size_t i)
 		uint32_t slot = tw__entry_slot(entry);
 		tw_store_relaxed(&records[slot].fn, task->fn); /* published by WORD1 */
 		tw_store_relaxed(&records[slot].arg, task->arg);
-		tw_store_relaxed(&records[slot].option, 0); /* tells the second pass that it is plain */
+		/* tells the second pass that it is plain */
+		tw_store_relaxed(&records[slot].option, 0);
 		at[done] = (struct tw__entry){tw__what_make(TW__KIND_DELAY, entry), task->when_ns};
 	}
 	tw__magazine_take(magazine, (uint32_t)done);
@@ -153,11 +165,13 @@ static int put_all(struct batch_call *call)
 {
 	int r = room_for_one(call);
 	if (!r)
-		call->base_ns = tw__schedule_base(call->service, call->local, call->word, &call->now_ns);
+		call->base_ns =
+		    tw__schedule_base(call->service, call->local, call->word, &call->now_ns);
 	for (size_t i = 0; !r && i < call->n;) {
 		size_t done = tw_likely(call->plain) ? put_stretch(call, i) : 0;
 		if (done == 0)
-			r = put_any(call, task_at(call, i)); /* makes room, and takes what is not simple */
+			/* makes room, and takes what is not simple */
+			r = put_any(call, task_at(call, i));
 		i += done ? done : 1;
 	}
 	return r;
@@ -173,12 +187,16 @@ static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
 {
 	struct tw__slots *slots = &call->service->slots;
 	uint32_t option = tw_load_relaxed(&slots->records[slot].option);
-	/* Not kept, and off the list before the slot is another's: of the same generation, it would be taken for the member. */
+	/*
+	 * Not kept, and off the list before the slot is another's: of the same generation, it would
+	 * be taken for the member.
+	 */
 	if (option && tw_load_acquire(&slots->options[option].linked)) /* GROUP12 */
 		(void)tw__group_leave_slowly(call->service, NULL, option, false);
 	if (option)
 		tw__task_discard(call->service, call->local, option);
-	tw__slot_put(slots, &call->local->magazine, slot, generation); /* never handed out: the same generation */
+	/* never handed out: the same generation */
+	tw__slot_put(slots, &call->local->magazine, slot, generation);
 }
 
 static void bulk_take_back(struct batch_call *call)
@@ -195,13 +213,17 @@ static void bulk_take_back(struct batch_call *call)
 	call->local->short_word = TW__NO_SHORT_WORD;
 }
 
-/* The bits that go with a deadline; of the last tick they are still known, since one array's deadlines are often alike. */
+/*
+ * The bits that go with a deadline; of the last tick they are still known, since one array's
+ * deadlines are often alike.
+ */
 struct last_tick {
 	uint64_t from_ns, to_ns; /* instants in (from, to] have these bits */
 	uint64_t bits;
 };
 
-static inline uint64_t bits_of(const tw_service *service, struct last_tick *last, uint64_t deadline_ns)
+static inline uint64_t bits_of(const tw_service *service, struct last_tick *last,
+			       uint64_t deadline_ns)
 {
 	if (tw_likely(deadline_ns - last->from_ns - 1 < last->to_ns - last->from_ns))
 		return last->bits;
@@ -212,15 +234,17 @@ static inline uint64_t bits_of(const tw_service *service, struct last_tick *last
 }
 
 /*
- * A member has been on its group's list since the first pass. If the group was cancelled or closed since, the timer ends with it: it
- * was scheduled, and is cancelled, and nobody finds it armed. Its release is called when the batch has been published.
+ * A member has been on its group's list since the first pass. If the group was cancelled or closed
+ * since, the timer ends with it: it was scheduled, and is cancelled, and nobody finds it armed. Its
+ * release is called when the batch has been published.
  */
 static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t entry, uint64_t state)
 {
 	tw_service *service = call->service;
 	struct tw__ext *option = &service->slots.options[index];
 	uint64_t tag = tw_load_relaxed(&option->tag);
-	struct tw__group *group = tag ? tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK) : NULL;
+	struct tw__group *group =
+	    tag ? tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK) : NULL;
 	if (group)
 		tw__group_lock(group); /* GROUP2 */
 	if (group && tw__tag_is_stale(&service->groups, tag)) {
@@ -237,7 +261,10 @@ static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t en
 		tw__group_unlock(group);
 }
 
-/* The lane is not pinned any more, and may be anybody's: what is needed stands in the extension records, which are this thread's. */
+/*
+ * The lane is not pinned any more, and may be anybody's: what is needed stands in the extension
+ * records, which are this thread's.
+ */
 static void end_orphans(struct batch_call *call)
 {
 	struct tw__ext *options = call->service->slots.options;
@@ -276,9 +303,11 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 				*out++ = tw__handle_make(slots, slot, (uint32_t)(generation >> 32));
 			if (tw_likely(!option))
 				tw__word_arm_release(&slots->words[slot],
-						     generation | state); /* WORD1: pairs with claim */
+						     /* WORD1: pairs with claim */
+						     generation | state);
 			else
-				arm_with_option(call, option, tw__what_entry(entry->what), state | TW__EXT);
+				arm_with_option(call, option, tw__what_entry(entry->what),
+						state | TW__EXT);
 			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;
 		}
 	return earliest_ns;
@@ -297,7 +326,8 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	call->stamped_before = call->local->stamped;
 	call->random = call->local->random;
 	call->plain = !tw__context_is_on() || !tw__context_is_present();
-	call->begin = tw__lane_here(&call->local->lane); /* after admission, which may move the lane's end */
+	/* after admission, which may move the lane's end */
+	call->begin = tw__lane_here(&call->local->lane);
 	r = put_all(call);
 	if (r) {
 		bulk_take_back(call);
@@ -310,13 +340,17 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	uint64_t word = tw__gate_look_after_push(&service->gate);
 	if (tw_unlikely(!tw__gate_is_open(word))) {
 		bool fell_asleep =
-		    tw__gate_is_open(call->word); /* as in schedule.c: the driver knows nothing of this */
+		    /* as in schedule.c: the driver knows nothing of this */
+		    tw__gate_is_open(call->word);
 		tw__wake_after_push(service, word, fell_asleep ? 0 : earliest_ns, call->grew);
 	}
 	return 0;
 }
 
-/* Tells why the first bad task is refused, outside of the call's pin, in which the hook must not schedule. */
+/*
+ * Tells why the first bad task is refused, outside of the call's pin, in which the hook must not
+ * schedule.
+ */
 static int tell_misuse(const struct batch_call *call, int error)
 {
 	for (size_t i = 0; i < call->n; i++) {
@@ -324,8 +358,9 @@ static int tell_misuse(const struct batch_call *call, int error)
 		struct tw_task other;
 		struct tw_period period;
 		if (task->size != call->stride)
-			return tw__refuse(-EINVAL, "tw_schedule_bulk", "tasks[%zu].size %zu: must be that of tasks[0]",
-					  i, task->size);
+			return tw__refuse(-EINVAL, "tw_schedule_bulk",
+					  "tasks[%zu].size %zu: must be that of tasks[0]", i,
+					  task->size);
 		if (tw__task_read(call->service, &task, &other, &period) == error)
 			return tw__task_misuse(task_at(call, i), error);
 	}
@@ -351,8 +386,10 @@ int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n,
 		return bulk_refused(NULL, out, n, -EPERM);
 	if (n == 0)
 		return 0;
-	struct batch_call call = {.service = service, .tasks = (const char *)tasks, .n = n, .stride = tasks->size};
-	if (call.stride < offsetof(struct tw_task, when_ns) || call.stride % _Alignof(struct tw_task))
+	struct batch_call call = {
+	    .service = service, .tasks = (const char *)tasks, .n = n, .stride = tasks->size};
+	if (call.stride < offsetof(struct tw_task, when_ns) ||
+	    call.stride % _Alignof(struct tw_task))
 		return tw__invalid("tasks[0].size %zu: use TW_INIT(tw_task)", call.stride);
 	call.local = tw__local_of(service);
 	if (!call.local)

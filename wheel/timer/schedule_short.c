@@ -11,8 +11,9 @@
  *   - this thread has used this service last;
  *   - its magazine and its lane's segment have room;
  *   - the deadline lies within the wheel's reach;
- *   - nobody has to be woken. For a delay: the gate is open, and its word is that of the lane's stamp (open_short_way of schedule.c). For a
- *     deadline: the deadline lies ahead, and the gate accepts and says nothing of a sleeping driver.
+ *   - nobody has to be woken. For a delay: the gate is open, and its word is that of the lane's
+ *     stamp (open_short_way of schedule.c). For a deadline: the deadline lies ahead, and the gate
+ *     accepts and says nothing of a sleeping driver.
  */
 #include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
@@ -35,9 +36,9 @@ static inline uint64_t ticks_ahead(const tw_service *service, uint64_t tick)
 }
 
 /* Arms the timer and pushes its entry. Returns the entry, without the kind. */
-static inline __attribute__((always_inline)) uint64_t push(tw_service *service, struct tw__local *local,
-							   enum tw__kind kind, uint64_t value, uint64_t tick, tw_fn *fn,
-							   void *arg, tw_timer *out)
+static inline __attribute__((always_inline)) uint64_t
+push(tw_service *service, struct tw__local *local, enum tw__kind kind, uint64_t value,
+     uint64_t tick, tw_fn *fn, void *arg, tw_timer *out)
 {
 	const struct tw__slots *slots = &service->slots;
 	uint64_t entry = tw__magazine_schedule(slots, &local->magazine), slot = (uint32_t)entry;
@@ -57,15 +58,18 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 {
 	struct tw__local *local;
 	uint64_t span_ns, tick;
-	if (tw_likely(service && fn && !tw__context_is_on() && (local = tw__local_at_hand(service)) &&
+	if (tw_likely(service && fn && !tw__context_is_on() &&
+		      (local = tw__local_at_hand(service)) &&
 		      tw__gate_look(&service->gate) == local->short_word &&
 		      !__builtin_add_overflow(local->short_base_ns, delay_ns, &span_ns))) {
 		tick = tw__ticks_in_range(service, span_ns);
 		if (tw_likely(ticks_ahead(service, tick) < TW__WHEEL_REACH && has_room(local))) {
-			uint64_t entry = push(service, local, TW__KIND_DELAY, delay_ns, tick, fn, arg, out);
+			uint64_t entry =
+			    push(service, local, TW__KIND_DELAY, delay_ns, tick, fn, arg, out);
 			TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
 				  local->counted_ns + delay_ns);
-			if (tw_likely(tw__gate_look(&service->gate) == local->short_word)) /* GATE2 */
+			/* GATE2 */
+			if (tw_likely(tw__gate_look(&service->gate) == local->short_word))
 				return 0;
 			return tw__after_short_push(service, local, entry, out);
 		}
@@ -76,15 +80,20 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
 	struct tw__local *local;
-	if (tw_likely(service && fn && !tw__context_is_on() && (local = tw__local_at_hand(service)) &&
-		      service->gate.asymmetric && nobody_sleeps(tw__gate_look(&service->gate)))) {
+	if (tw_likely(service && fn && !tw__context_is_on() &&
+		      (local = tw__local_at_hand(service)) && service->gate.asymmetric &&
+		      nobody_sleeps(tw__gate_look(&service->gate)))) {
 		uint64_t span_ns =
-		    deadline_ns + service->time.round_up_ns; /* one in the past is a very long one here */
+		    /* one in the past is a very long one here */
+		    deadline_ns + service->time.round_up_ns;
 		uint64_t tick = tw__ticks_in_range(service, span_ns);
-		if (tw_likely(tw__is_in_range(span_ns) && ticks_ahead(service, tick) - 1 < TW__WHEEL_REACH - 1 &&
+		if (tw_likely(tw__is_in_range(span_ns) &&
+			      ticks_ahead(service, tick) - 1 < TW__WHEEL_REACH - 1 &&
 			      has_room(local))) {
-			uint64_t entry = push(service, local, TW__KIND_DEADLINE, deadline_ns, tick, fn, arg, out);
-			TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry), deadline_ns);
+			uint64_t entry = push(service, local, TW__KIND_DEADLINE, deadline_ns, tick,
+					      fn, arg, out);
+			TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
+				  deadline_ns);
 			if (tw_likely(nobody_sleeps(tw__gate_look(&service->gate)))) /* GATE2 */
 				return 0;
 			return tw__after_short_push(service, local, entry, out);

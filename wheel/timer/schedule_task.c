@@ -1,5 +1,6 @@
 /*
- * Tasks: the full form of what is to be scheduled. Reading them from older and newer callers, checking them, making their extension records.
+ * Tasks: the full form of what is to be scheduled. Reading them from older and newer callers,
+ * checking them, making their extension records.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,7 +24,9 @@ const char *tw__period_fault(const struct tw_period *period)
 	return period->reserved ? "reserved must be 0" : NULL;
 }
 
-/* Copies a period as older and newer callers know it, and checks it. 0, -EINVAL, -E2BIG, -ERANGE. */
+/*
+ * Copies a period as older and newer callers know it, and checks it. 0, -EINVAL, -E2BIG, -ERANGE.
+ */
 static int read_period(struct tw_period *period, const struct tw_period *in)
 {
 	int r = tw__struct_read(period, sizeof *period, offsetof(struct tw_period, mode), in);
@@ -42,7 +45,8 @@ static uint64_t task_first_of(const struct tw_task *task, const struct tw_period
 	return period && !(task->flags & TW_TASK_AT) ? period->first_ns : task->when_ns;
 }
 
-static int check_range(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
+static int check_range(const tw_service *service, const struct tw_task *task,
+		       const struct tw_period *period)
 {
 	bool at = task->flags & TW_TASK_AT;
 	if (task->slack_ns > TW_MAX_DELAY_NS || task->jitter_ns > TW_MAX_DELAY_NS - task->slack_ns)
@@ -55,7 +59,9 @@ static int check_range(const tw_service *service, const struct tw_task *task, co
 	return 0;
 }
 
-/* Whether a drain, which waits for no background timer, would cut a series short that has a count. */
+/*
+ * Whether a drain, which waits for no background timer, would cut a series short that has a count.
+ */
 static bool has_end_in_background(const struct tw_task *task, const struct tw_period *period)
 {
 	return period && period->count && task->flags & TW_TASK_BACKGROUND;
@@ -86,7 +92,8 @@ static const char *task_fault(const struct tw_task *task, const struct tw_period
 	return NULL;
 }
 
-static int task_check(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
+static int task_check(const tw_service *service, const struct tw_task *task,
+		      const struct tw_period *period)
 {
 	if (task_fault(task, period))
 		return -EINVAL; /* the caller tells: tw__task_misuse */
@@ -112,13 +119,15 @@ int tw__task_misuse(const struct tw_task *given, int error)
 	struct tw_period period = {0};
 	if (tw__struct_read(&task, sizeof task, offsetof(struct tw_task, when_ns), given))
 		return tw__struct_misuse("tw_task", sizeof task, given, error);
-	if (task.period && tw__struct_read(&period, sizeof period, offsetof(struct tw_period, mode), task.period))
+	if (task.period &&
+	    tw__struct_read(&period, sizeof period, offsetof(struct tw_period, mode), task.period))
 		return tw__struct_misuse("tw_period", sizeof period, task.period, error);
 	const char *fault = task.period ? tw__period_fault(&period) : NULL;
 	if (fault)
 		return tw__misuse(error, "struct tw_period: %s", fault);
 	fault = task_fault(&task, task.period ? &period : NULL);
-	return tw__misuse(error, "struct tw_task: %s", fault ? fault : "a time is beyond TW_MAX_DELAY_NS");
+	return tw__misuse(error, "struct tw_task: %s",
+			  fault ? fault : "a time is beyond TW_MAX_DELAY_NS");
 }
 
 /* -------------------------------------------------------------- extension records */
@@ -157,8 +166,10 @@ static void fill_option(tw_service *service, struct tw__ext *option, const struc
 	option->late_drop = task->late == TW_LATE_DROP;
 	option->slack_ns = task->slack_ns;
 	option->bare = tw__task_is_short(task) && !context;
-	if (tw_unlikely(task->flags & TW_TASK_BACKGROUND) && !tw_load_relaxed(&service->ever.has_background))
-		tw_store_relaxed(&service->ever.has_background, true); /* published with the word: WORD1 */
+	if (tw_unlikely(task->flags & TW_TASK_BACKGROUND) &&
+	    !tw_load_relaxed(&service->ever.has_background))
+		/* published with the word: WORD1 */
+		tw_store_relaxed(&service->ever.has_background, true);
 	if (task->executor && task->executor != service->executor)
 		name_executor(service, option, task->executor);
 	if (period) {
@@ -183,17 +194,19 @@ void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t ind
 }
 
 /*
- * Where its instant is wanted the clock is read: nominal instants are exact from the first on. It is armed for that instant only if slack
- * or period need it, or else takes its place by its delay, as a plain one does (G6).
+ * Where its instant is wanted the clock is read: nominal instants are exact from the first on. It
+ * is armed for that instant only if slack or period need it, or else takes its place by its delay,
+ * as a plain one does (G6).
  */
-static void set_instants(tw_service *service, struct tw__ext *option, const struct tw_task *task, uint64_t *now_ns,
-			 struct tw__arming *arming)
+static void set_instants(tw_service *service, struct tw__ext *option, const struct tw_task *task,
+			 uint64_t *now_ns, struct tw__arming *arming)
 {
 	if (!wants_instant(task))
 		return;
 	if (arming->kind == TW__KIND_DELAY && !*now_ns)
 		*now_ns = tw__clock_read(service);
-	option->nominal_ns = arming->kind == TW__KIND_DEADLINE ? arming->value : *now_ns + arming->value;
+	option->nominal_ns =
+	    arming->kind == TW__KIND_DEADLINE ? arming->value : *now_ns + arming->value;
 	if (!task->period && !task->slack_ns)
 		return;
 	arming->kind = TW__KIND_DEADLINE;
@@ -218,17 +231,20 @@ static int task_refused(const struct tw_task *task, void *context, int error)
 }
 
 int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		     const struct tw_period *period, uint64_t *random, uint64_t *now_ns, struct tw__arming *arming)
+		     const struct tw_period *period, uint64_t *random, uint64_t *now_ns,
+		     struct tw__arming *arming)
 {
 	uint64_t jitter_ns =
-	    task->jitter_ns ? tw__random_upto(random, task->jitter_ns) : 0; /* leaves no trace in the timer */
+	    /* leaves no trace in the timer */
+	    task->jitter_ns ? tw__random_upto(random, task->jitter_ns) : 0;
 	arming->kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
 	arming->value = task_first_of(task, period) + jitter_ns;
 	void *context = task_context_of(task);
 	if (!context && !tw__task_needs_option(service, task))
 		return 0;
 	if (!arming->option && task->group.id && !tw__group_of(&service->groups, task->group.id))
-		return task_refused(task, context, -ENOENT); /* before it becomes a tag, which others index by */
+		/* before it becomes a tag, which others index by */
+		return task_refused(task, context, -ENOENT);
 	if (!arming->option)
 		arming->option = tw__ext_get(&service->slots, &local->options);
 	else

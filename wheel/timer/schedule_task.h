@@ -8,25 +8,31 @@
 const char *tw__period_fault(const struct tw_period *period);
 
 /*
- * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a copy. 0, -EINVAL, -E2BIG, -ERANGE.
+ * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a
+ * copy. 0, -EINVAL, -E2BIG, -ERANGE.
  */
 int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
 		  struct tw_period *period);
 
 /*
- * Tells the misuse hook why tw__task_read has refused a task, and returns the error. Not part of tw__task_read, since that is
- * also called where the hook must not be.
+ * Tells the misuse hook why tw__task_read has refused a task, and returns the error. Not part of
+ * tw__task_read, since that is also called where the hook must not be.
  */
 int tw__task_misuse(const struct tw_task *given, int error);
 
 /*
- * Says how to arm it; makes an extension record if it needs one. *random: the thread's numbers, drawn from if it has jitter. *now_ns: a reading
- * of the clock taken within this call, or 0; read if needed. Captures the thread's context, if there is one. 0, -ENOMEM, -ENOENT.
+ * Says how to arm it; makes an extension record if it needs one. *random: the thread's numbers,
+ * drawn from if it has jitter. *now_ns: a reading of the clock taken within this call, or 0; read
+ * if needed. Captures the thread's context, if there is one. 0, -ENOMEM, -ENOENT.
  */
 int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		     const struct tw_period *period, uint64_t *random, uint64_t *now_ns, struct tw__arming *arming);
+		     const struct tw_period *period, uint64_t *random, uint64_t *now_ns,
+		     struct tw__arming *arming);
 
-/* The extension record of a task that is not scheduled after all, perhaps after others could see its timer (retract). */
+/*
+ * The extension record of a task that is not scheduled after all, perhaps after others could see
+ * its timer (retract).
+ */
 void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t option);
 
 #endif

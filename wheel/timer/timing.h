@@ -6,11 +6,13 @@
 #include "wheel/core/ticks.h"
 
 /*
- * The instant to arm for: the roundest tick in the window, so that timers whose windows overlap meet in one tick (as Linux rounds its
- * timers within their slack). Where the numbers of the tick before the window and of its last tick first differ, the
- * last has a 1: cut off below that bit, it is the multiple of the largest power of two between them.
+ * The instant to arm for: the roundest tick in the window, so that timers whose windows overlap
+ * meet in one tick (as Linux rounds its timers within their slack). Where the numbers of the tick
+ * before the window and of its last tick first differ, the last has a 1: cut off below that bit, it
+ * is the multiple of the largest power of two between them.
  */
-static inline uint64_t tw__within_slack(const tw_service *service, uint64_t deadline_ns, uint64_t slack_ns)
+static inline uint64_t tw__within_slack(const tw_service *service, uint64_t deadline_ns,
+					uint64_t slack_ns)
 {
 	uint64_t first = tw__tick_of(service, deadline_ns);
 	if (slack_ns == 0 || first == 0)
@@ -24,7 +26,10 @@ static inline uint64_t tw__within_slack(const tw_service *service, uint64_t dead
 	return tick == first ? deadline_ns : tw__tick_ns(service, tick);
 }
 
-/* splitmix64 (G. Steele, D. Lea, C. Flood: Fast splittable pseudorandom number generators, OOPSLA 2014). */
+/*
+ * splitmix64 (G. Steele, D. Lea, C. Flood: Fast splittable pseudorandom number generators, OOPSLA
+ * 2014).
+ */
 static inline uint64_t tw__random_mix(uint64_t z)
 {
 	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -43,7 +48,10 @@ static inline uint64_t tw__random_of_lane(uint64_t seed, uint64_t lane)
 	return tw__random_mix(seed ^ tw__random_mix(lane + 1));
 }
 
-/* 0 .. most, each as likely; most < UINT64_MAX (D. Lemire: Fast random integer generation in an interval, 2019). */
+/*
+ * 0 .. most, each as likely; most < UINT64_MAX (D. Lemire: Fast random integer generation in an
+ * interval, 2019).
+ */
 static inline uint64_t tw__random_upto(uint64_t *state, uint64_t most)
 {
 	uint64_t range = most + 1;
@@ -54,11 +62,15 @@ static inline uint64_t tw__random_upto(uint64_t *state, uint64_t most)
 	return (uint64_t)(product >> 64);
 }
 
-/* For a layer that draws on its own: a service's seed says all of them, in the order in which they are made. */
+/*
+ * For a layer that draws on its own: a service's seed says all of them, in the order in which they
+ * are made.
+ */
 static inline uint64_t tw__service_draw_seed(tw_service *service)
 {
 	uint64_t nth = tw_add_relaxed(&service->layers.seeds_drawn, 1);
-	return tw__random_of_lane(service->config.seed, nth + (UINT64_C(1) << 32)); /* above all lanes */
+	/* above all lanes */
+	return tw__random_of_lane(service->config.seed, nth + (UINT64_C(1) << 32));
 }
 
 #endif

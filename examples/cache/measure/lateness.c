@@ -65,7 +65,8 @@ static void *subscriber(void *arg)
 	struct wire_reply r;
 	while (!atomic_load(&stop) && wire_try_read(w, &r)) {
 		int index;
-		if (r.type != '$' || sscanf(r.text, "key:%d", &index) != 1 || index < 0 || index >= keys)
+		if (r.type != '$' || sscanf(r.text, "key:%d", &index) != 1 || index < 0 ||
+		    index >= keys)
 			continue;
 		int64_t now = unix_ns();
 		if (now < deadline_ms[index] * MS)
@@ -171,10 +172,14 @@ static void load(struct wire *w)
 		deadline_ms[i] = strcmp(mode, "same") == 0 ? same : base + 2000 + draw(3000);
 	zero_ns = (base + 2000) * MS;
 	for (int round = 0; renews && round < RENEWALS; round++) {
-		set_all(w, round == 0 ? "SET key:%07d xxxxxxxx PXAT %" PRId64 : "PEXPIREAT key:%07d %" PRId64, soon);
+		set_all(w,
+			round == 0 ? "SET key:%07d xxxxxxxx PXAT %" PRId64
+				   : "PEXPIREAT key:%07d %" PRId64,
+			soon);
 		usleep(100000);
 	}
-	set_all(w, renews ? "PEXPIREAT key:%07d %" PRId64 : "SET key:%07d xxxxxxxx PXAT %" PRId64, final_deadline);
+	set_all(w, renews ? "PEXPIREAT key:%07d %" PRId64 : "SET key:%07d xxxxxxxx PXAT %" PRId64,
+		final_deadline);
 }
 
 /* ------------------------------------------------------------------ probing */
@@ -232,13 +237,15 @@ static void write_results(void)
 			quantile(late, count, (double)i / POINTS));
 	fclose(out);
 	/* Quantiles over all keys: a key without an event counts as later than any. */
-	printf("p50_ms=%.2f p99_ms=%.2f max_ms=%.2f ", keys * 0.5 <= count ? late[(int)(keys * 0.5) - 1] : INFINITY,
+	printf("p50_ms=%.2f p99_ms=%.2f max_ms=%.2f ",
+	       keys * 0.5 <= count ? late[(int)(keys * 0.5) - 1] : INFINITY,
 	       keys * 0.99 <= count ? late[(int)(keys * 0.99) - 1] : INFINITY,
 	       count == keys ? late[count - 1] : INFINITY);
-	printf("keys=%d arrived=%d early=%d twice=%d probes=%d visible=%d gone_early=%d control_p99_ms=%.2f "
+	printf("keys=%d arrived=%d early=%d twice=%d probes=%d visible=%d gone_early=%d "
+	       "control_p99_ms=%.2f "
 	       "control_max_ms=%.2f\n",
-	       keys, count, early, twice, probes, visible, gone_early, quantile(control_ms, control_count, 0.99),
-	       quantile(control_ms, control_count, 1));
+	       keys, count, early, twice, probes, visible, gone_early,
+	       quantile(control_ms, control_count, 0.99), quantile(control_ms, control_count, 1));
 	free(late);
 }
 
@@ -269,8 +276,8 @@ static void measure(struct wire *w)
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	fclose(samples);
-	printf("before_mib=%.1f loaded_mib=%.1f after_mib=%.1f left=%" PRId64 " ", before, loaded, resident_mib(),
-	       wire_ask(w, "DBSIZE").number - background);
+	printf("before_mib=%.1f loaded_mib=%.1f after_mib=%.1f left=%" PRId64 " ", before, loaded,
+	       resident_mib(), wire_ask(w, "DBSIZE").number - background);
 	write_results();
 	wire_close(listener);
 }
@@ -282,7 +289,8 @@ static void hold(struct wire *w)
 	double resident = resident_mib();
 	load_background(w);
 	usleep(300000);
-	printf("used_bytes=%.1f resident_bytes=%.1f\n", (double)(wire_info(w, "used_memory:") - used) / background,
+	printf("used_bytes=%.1f resident_bytes=%.1f\n",
+	       (double)(wire_info(w, "used_memory:") - used) / background,
 	       (resident_mib() - resident) * (1 << 20) / background);
 }
 

@@ -95,7 +95,8 @@ static inline void wire_flush(struct wire *w)
 }
 
 /* Adds a request to what wire_flush sends. Words are separated by one space each. */
-__attribute__((format(printf, 2, 3))) static inline void wire_add(struct wire *w, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static inline void wire_add(struct wire *w,
+								  const char *format, ...)
 {
 	char line[1024];
 	va_list list;
@@ -111,7 +112,8 @@ __attribute__((format(printf, 2, 3))) static inline void wire_add(struct wire *w
 	for (char *at = line, *end; at != NULL; at = end != NULL ? end + 1 : NULL) {
 		end = strchr(at, ' ');
 		int length = end != NULL ? (int)(end - at) : (int)strlen(at);
-		w->out_length += (size_t)sprintf(w->out + w->out_length, "$%d\r\n%.*s\r\n", length, length, at);
+		w->out_length +=
+		    (size_t)sprintf(w->out + w->out_length, "$%d\r\n%.*s\r\n", length, length, at);
 	}
 }
 
@@ -142,7 +144,8 @@ static inline bool wire_try_read(struct wire *w, struct wire_reply *r)
 	char *line = w->in + w->start;
 	size_t used = (size_t)(line_end - line) + 2;
 	*line_end = 0;
-	*r = (struct wire_reply){.type = line[0], .number = strtoll(line + 1, NULL, 10), .text = line + 1};
+	*r = (struct wire_reply){
+	    .type = line[0], .number = strtoll(line + 1, NULL, 10), .text = line + 1};
 	if (r->type == '$' && r->number >= 0) {
 		size_t whole = used + (size_t)r->number + 2;
 		while (w->end - w->start < whole)

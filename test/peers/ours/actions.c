@@ -169,7 +169,8 @@ void play_actions(struct script *script)
 						    .flags = TW_ACTION_FLAG_CANCEL_BATCH,
 						    .failed = failed,
 						    .failed_arg = a};
-	*a = (struct actions){.script = script, .running = -1, .is_virtual = config.kind == TW_ACTION_KIND_VIRTUAL};
+	*a = (struct actions){
+	    .script = script, .running = -1, .is_virtual = config.kind == TW_ACTION_KIND_VIRTUAL};
 	a->by_caller = config.kind == TW_ACTION_KIND_ASAP || config.kind == TW_ACTION_KIND_FRAME;
 	for (int id = 0; id < IDS; id++)
 		a->tasks[id].armed_ms = -1;

@@ -111,7 +111,8 @@ static void complete(const struct step *step)
 		ended(job, "ok");
 		MUST(tw_semaphore_release(player.semaphore));
 	} else {
-		int r = tw_job_complete(player.limiter, job->handle, step->args[1] ? -EIO : 0, NULL);
+		int r =
+		    tw_job_complete(player.limiter, job->handle, step->args[1] ? -EIO : 0, NULL);
 		if (r != TW_JOB_LATE)
 			must(r, "tw_job_complete");
 	}
@@ -234,7 +235,8 @@ void play_limiter(struct script *script)
 	service_open(&player.fixture, MS);
 	MUST(tw_manual_create(&player.queue, NULL));
 	if (kind_is(script, "semaphore"))
-		MUST(tw_semaphore_create(&player.semaphore, player.fixture.service, tw_manual_executor(player.queue),
+		MUST(tw_semaphore_create(&player.semaphore, player.fixture.service,
+					 tw_manual_executor(player.queue),
 					 (int32_t)script->knobs[0]));
 	else
 		open_limiter(script);

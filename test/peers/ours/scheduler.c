@@ -44,7 +44,8 @@ static int turn(struct tw_turn *turn, void *arg)
 {
 	struct job *job = arg;
 	int id = (int)(job - player.jobs);
-	say("run %d prio %d late %d at %d", id, (int)tw_priority_current(), turn->did_timeout, (int)now_ms());
+	say("run %d prio %d late %d at %d", id, (int)tw_priority_current(), turn->did_timeout,
+	    (int)now_ms());
 	job->running = true;
 	job->goes_on = job->fails = false;
 	player.running = id;
@@ -63,7 +64,8 @@ static void post(const struct step *step)
 	if (job->posted)
 		return;
 	int64_t priority = step->args[1], delay_ms = step->args[2];
-	*job = (struct job){.posted = true, .start_ms = now_ms() + delay_ms, .number = player.posts++};
+	*job =
+	    (struct job){.posted = true, .start_ms = now_ms() + delay_ms, .number = player.posts++};
 	job->expiration_ms = job->start_ms + timeouts_ms[priority];
 	const struct tw_scheduler_task post = {.size = sizeof post,
 					       .fn = turn,
@@ -93,7 +95,8 @@ static bool is_urged(const struct job *current)
 		const struct job *job = &player.jobs[id];
 		if (job->posted && !job->ended && job != current && job->start_ms <= now_ms() &&
 		    (job->expiration_ms < current->expiration_ms ||
-		     (job->expiration_ms == current->expiration_ms && job->number < current->number)))
+		     (job->expiration_ms == current->expiration_ms &&
+		      job->number < current->number)))
 			return true;
 	}
 	return false;
@@ -101,12 +104,14 @@ static bool is_urged(const struct job *current)
 
 static bool is_slice_over(void)
 {
-	return player.painted || (kind_is(player.script, "slice") && now_ms() - player.slice_begin_ms >= SLICE_MS);
+	return player.painted ||
+	       (kind_is(player.script, "slice") && now_ms() - player.slice_begin_ms >= SLICE_MS);
 }
 
 static void ask_yield(bool raw)
 {
-	bool yields = tw_scheduler_should_yield(player.scheduler), urged = is_urged(&player.jobs[player.running]);
+	bool yields = tw_scheduler_should_yield(player.scheduler),
+	     urged = is_urged(&player.jobs[player.running]);
 	if (raw)
 		say("yield %d", yields);
 	else if (urged && !yields)
@@ -124,12 +129,14 @@ static void say_priority(void *arg)
 static void run_next(void)
 {
 	enum tw_priority current = tw_priority_current();
-	tw_priority_run(current < TW_PRIORITY_NORMAL ? TW_PRIORITY_NORMAL : current, say_priority, "next");
+	tw_priority_run(current < TW_PRIORITY_NORMAL ? TW_PRIORITY_NORMAL : current, say_priority,
+			"next");
 }
 
 static void move_clock(int64_t ms)
 {
-	MUST(tw_clock_manual_set(player.fixture.clock, tw_clock_now(player.fixture.clock) + (uint64_t)ms * MS));
+	MUST(tw_clock_manual_set(player.fixture.clock,
+				 tw_clock_now(player.fixture.clock) + (uint64_t)ms * MS));
 }
 
 /* All that is ready, or until the next paint. */

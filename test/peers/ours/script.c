@@ -55,7 +55,8 @@ static bool read_step(char *line, struct step *step)
 
 static bool read_header(char *line, struct script *script)
 {
-	char *rest, *row = strtok_r(line, " \n", &rest), *kind = row ? strtok_r(NULL, " \n", &rest) : NULL;
+	char *rest, *row = strtok_r(line, " \n", &rest),
+		    *kind = row ? strtok_r(NULL, " \n", &rest) : NULL;
 	if (!kind)
 		return false;
 	snprintf(script->row, sizeof script->row, "%s", row);

@@ -25,7 +25,8 @@ static void act(void *arg, const struct step *step, bool inside);
 
 static int64_t now_ticks(void)
 {
-	return (int64_t)((tw_clock_now(player.fixture.clock) - player.fixture.start_ns) / player.tick_ns);
+	return (int64_t)((tw_clock_now(player.fixture.clock) - player.fixture.start_ns) /
+			 player.tick_ns);
 }
 
 static void fire(void *arg)
@@ -58,7 +59,8 @@ static void schedule(const struct step *step)
 	if (timer->used)
 		return;
 	timer->used = true;
-	report(step, tw_schedule(player.fixture.service, delay_ns(step), fire, timer, &timer->handle));
+	report(step,
+	       tw_schedule(player.fixture.service, delay_ns(step), fire, timer, &timer->handle));
 }
 
 /* Java's executor makes up for each missed instant. */
@@ -69,11 +71,13 @@ static void schedule_series(const struct step *step, enum tw_period_mode mode)
 					 .first_ns = delay_ns(step),
 					 .period_ns = (uint64_t)step->args[2] * player.tick_ns,
 					 .mode = mode,
-					 .missed = mode == TW_FIXED_RATE ? TW_MISSED_BURST : TW_MISSED_SKIP};
+					 .missed = mode == TW_FIXED_RATE ? TW_MISSED_BURST
+									 : TW_MISSED_SKIP};
 	if (timer->used)
 		return;
 	timer->used = timer->series = true;
-	report(step, tw_schedule_every(player.fixture.service, &period, fire, timer, &timer->handle));
+	report(step,
+	       tw_schedule_every(player.fixture.service, &period, fire, timer, &timer->handle));
 }
 
 /*
@@ -86,7 +90,8 @@ static void cancel(const struct step *step, bool forced)
 	if (!timer->used || (timer->running && !timer->series && !forced))
 		return;
 	int r = tw_cancel(player.fixture.service, timer->handle);
-	say("cancel %d %d", (int)step->args[0], r == TW_CANCELLED || (r == TW_RUNNING && timer->series));
+	say("cancel %d %d", (int)step->args[0],
+	    r == TW_CANCELLED || (r == TW_RUNNING && timer->series));
 }
 
 /* The clock jumps, as after a stall; then all that is due runs. */
@@ -137,7 +142,8 @@ static void act(void *arg, const struct step *step, bool inside)
 	else if (inside)
 		return;
 	else if (step_is(step, "advance"))
-		MUST(tw_clock_manual_advance_by(player.fixture.clock, (uint64_t)step->args[0] * player.tick_ns));
+		MUST(tw_clock_manual_advance_by(player.fixture.clock,
+						(uint64_t)step->args[0] * player.tick_ns));
 	else if (step_is(step, "stall"))
 		stall(step->args[0]);
 	else if (step_is(step, "stop"))
@@ -146,7 +152,8 @@ static void act(void *arg, const struct step *step, bool inside)
 
 void play_timers(struct script *script)
 {
-	player = (struct timers){.script = script, .tick_ns = kind_is(script, "netty") ? MS : MS / 10};
+	player =
+	    (struct timers){.script = script, .tick_ns = kind_is(script, "netty") ? MS : MS / 10};
 	service_open(&player.fixture, player.tick_ns);
 	script_play(script, act, &player);
 	service_close(&player.fixture);

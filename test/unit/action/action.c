@@ -72,7 +72,8 @@ Test(action, rearmed_with_the_same_delay_keeps_its_phase)
 	struct rig rig;
 	tw_action_scheduler *scheduler;
 	struct log log = {0};
-	struct work work = {.log = &log, .id = 1, .rearms = 9, .delay_ns = 10 * MS, .slow_ns = 3 * MS, .rig = &rig};
+	struct work work = {
+	    .log = &log, .id = 1, .rearms = 9, .delay_ns = 10 * MS, .slow_ns = 3 * MS, .rig = &rig};
 	open_async(&rig, &scheduler);
 	work_schedule(&work, scheduler, 10 * MS);
 	rig_advance(&rig, SECOND);
@@ -88,7 +89,12 @@ Test(action, that_was_held_up_leaves_out_instants_and_keeps_its_phase)
 	struct rig rig;
 	tw_action_scheduler *scheduler;
 	struct log log = {0};
-	struct work work = {.log = &log, .id = 1, .rearms = 3, .delay_ns = 10 * MS, .slow_ns = 25 * MS, .rig = &rig};
+	struct work work = {.log = &log,
+			    .id = 1,
+			    .rearms = 3,
+			    .delay_ns = 10 * MS,
+			    .slow_ns = 25 * MS,
+			    .rig = &rig};
 	open_async(&rig, &scheduler);
 	work_schedule(&work, scheduler, 10 * MS);
 	rig_advance(&rig, SECOND);
@@ -104,7 +110,8 @@ Test(action, rearmed_with_another_delay_starts_anew)
 	struct rig rig;
 	tw_action_scheduler *scheduler;
 	struct log log = {0};
-	struct work work = {.log = &log, .id = 1, .rearms = 1, .delay_ns = 20 * MS, .slow_ns = 3 * MS, .rig = &rig};
+	struct work work = {
+	    .log = &log, .id = 1, .rearms = 1, .delay_ns = 20 * MS, .slow_ns = 3 * MS, .rig = &rig};
 	open_async(&rig, &scheduler);
 	work_schedule(&work, scheduler, 10 * MS);
 	rig_advance(&rig, SECOND);
@@ -200,7 +207,8 @@ Test(action, may_close_or_destroy_itself_in_its_run)
 {
 	struct rig rig;
 	tw_action_scheduler *scheduler;
-	struct work closes = {.act = close_itself, .rearms = 1, .delay_ns = MS}, waits = {.act = close_itself_and_wait},
+	struct work closes = {.act = close_itself, .rearms = 1, .delay_ns = MS},
+		    waits = {.act = close_itself_and_wait},
 		    destroys = {.act = destroy_itself, .rearms = 1, .delay_ns = MS};
 	open_async(&rig, &scheduler);
 	work_schedule(&closes, scheduler, MS);
@@ -257,7 +265,8 @@ Test(action, run_by_hand_inside_a_run_is_another_one_only)
 {
 	struct rig rig;
 	tw_action_scheduler *scheduler;
-	struct work self = {.act = run_itself}, other = {0}, runner = {.act = run_other, .other = &other};
+	struct work self = {.act = run_itself}, other = {0},
+		    runner = {.act = run_other, .other = &other};
 	open_async(&rig, &scheduler);
 	work_schedule(&self, scheduler, MS);
 	work_schedule(&other, scheduler, HOUR);
@@ -282,8 +291,10 @@ Test(action, that_fails_is_closed_though_it_had_rearmed_and_failed_is_told)
 	struct told told = {0};
 	struct work fails = {.answer = 42, .rearms = 1, .delay_ns = MS}, later = {0};
 	rig_open(&rig, NULL);
-	struct tw_action_scheduler_config config = {
-	    .size = sizeof(config), .service = rig.service, .failed = tell_failure, .failed_arg = &told};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .service = rig.service,
+						    .failed = tell_failure,
+						    .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	work_schedule(&fails, scheduler, MS);
 	work_schedule(&later, scheduler, 2 * MS);
@@ -323,8 +334,10 @@ Test(action, may_be_destroyed_where_its_failure_is_told)
 	struct told told = {.destroys = true};
 	struct work fails = {.answer = 42};
 	rig_open(&rig, NULL);
-	struct tw_action_scheduler_config config = {
-	    .size = sizeof(config), .service = rig.service, .failed = tell_failure, .failed_arg = &told};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .service = rig.service,
+						    .failed = tell_failure,
+						    .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	work_schedule(&fails, scheduler, MS);
 	rig_advance(&rig, SECOND);
@@ -332,7 +345,10 @@ Test(action, may_be_destroyed_where_its_failure_is_told)
 	close_async(&rig, scheduler);
 }
 
-/* The second becomes due while the first runs, on a loop inside of it: it is appended, and closed as the first fails. */
+/*
+ * The second becomes due while the first runs, on a loop inside of it: it is appended, and closed
+ * as the first fails.
+ */
 static void let_time_pass(struct work *work)
 {
 	struct queue_executor *queue = (struct queue_executor *)work->rig->service->executor;

@@ -35,9 +35,11 @@ Test(action_bad_input, of_schedulers)
 	tw_service *service = rig.service;
 	tw_action_scheduler *out;
 	tw_executor unsound = {0};
-	expect_eq(tw_action_scheduler_create(
-		      NULL, &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config)}),
-		  -EINVAL);
+	expect_eq(
+	    tw_action_scheduler_create(NULL,
+				       &(struct tw_action_scheduler_config){
+					   .size = sizeof(struct tw_action_scheduler_config)}),
+	    -EINVAL);
 	expect_eq(tw_action_scheduler_create(&out, NULL), -EINVAL);
 	expect_eq(ANSWER(.size = 8, .service = service), -EINVAL);
 	expect_eq(ANSWER(.kind = (enum tw_action_kind)5, .service = service), -EINVAL);
@@ -51,23 +53,37 @@ Test(action_bad_input, of_schedulers)
 	expect_eq(ANSWER(.kind = TW_ACTION_KIND_VIRTUAL, .service = service), -EINVAL);
 	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .executor = tw_executor_inline()), -EINVAL);
 	expect_eq(ANSWER(.service = service, .executor = &unsound), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_KIND_FRAME, .service = service, .frames_per_second = 1001), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_KIND_FRAME, .service = service, .frames_per_second = UINT32_MAX), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_KIND_ASAP, .service = service, .frames_per_second = 60), -EINVAL);
+	expect_eq(
+	    ANSWER(.kind = TW_ACTION_KIND_FRAME, .service = service, .frames_per_second = 1001),
+	    -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_FRAME, .service = service,
+			 .frames_per_second = UINT32_MAX),
+		  -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_ASAP, .service = service, .frames_per_second = 60),
+		  -EINVAL);
 	expect_eq(ANSWER(.kind = TW_ACTION_KIND_ASAP, .service = service, .wanted = told), -EINVAL);
 	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .max_frames = 1), -EINVAL);
 	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .frame_ns = 1), -EINVAL);
 	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .seed = 1), -EINVAL);
 	expect_eq(ANSWER(.kind = TW_ACTION_KIND_VIRTUAL, .max_frames = UINT64_MAX), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_KIND_VIRTUAL, .max_frames = 2, .frame_ns = TW_MAX_DELAY_NS), -EINVAL);
+	expect_eq(
+	    ANSWER(.kind = TW_ACTION_KIND_VIRTUAL, .max_frames = 2, .frame_ns = TW_MAX_DELAY_NS),
+	    -EINVAL);
 
-	expect_eq(ANSWER(.kind = TW_ACTION_KIND_FRAME, .service = service, .frames_per_second = 1000), 0);
+	expect_eq(
+	    ANSWER(.kind = TW_ACTION_KIND_FRAME, .service = service, .frames_per_second = 1000), 0);
 	expect_eq(ANSWER(.kind = TW_ACTION_KIND_FRAME, .flags = TW_ACTION_FLAG_BY_CALLER), 0);
 	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE), 0);
 	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .flags = TW_ACTION_FLAG_CANCEL_BATCH), 0);
-	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .flags = TW_ACTION_FLAG_CANCEL_BATCH, .wanted = told), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_KIND_VIRTUAL, .max_frames = 1, .frame_ns = TW_MAX_DELAY_NS), 0);
-	expect_eq(ANSWER(.size = offsetof(struct tw_action_scheduler_config, executor), .service = service), 0);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .flags = TW_ACTION_FLAG_CANCEL_BATCH,
+			 .wanted = told),
+		  -EINVAL);
+	expect_eq(
+	    ANSWER(.kind = TW_ACTION_KIND_VIRTUAL, .max_frames = 1, .frame_ns = TW_MAX_DELAY_NS),
+	    0);
+	expect_eq(ANSWER(.size = offsetof(struct tw_action_scheduler_config, executor),
+			 .service = service),
+		  0);
 	rig_close(&rig);
 }
 
@@ -108,7 +124,9 @@ Test(action_bad_input, of_actions)
 	cr_assert_null(action);
 	expect_eq(tw_action_scheduler_schedule(NULL, work_run, &work, 0, &action), -EINVAL);
 	cr_assert_null(action);
-	expect_eq(tw_action_scheduler_schedule(scheduler, work_run, &work, TW_MAX_DELAY_NS + 1, &action), -ERANGE);
+	expect_eq(
+	    tw_action_scheduler_schedule(scheduler, work_run, &work, TW_MAX_DELAY_NS + 1, &action),
+	    -ERANGE);
 	cr_assert_null(action);
 	expect_eq(action_stats(scheduler).actions, 0);
 	expect_eq(tw_action_schedule(NULL, &work, 0), -EINVAL);
@@ -138,7 +156,8 @@ Test(action_bad_input, of_delays_leaves_the_action_as_it_was)
 	rig_advance(&rig, 5 * MS);
 	expect_log(&log, 1);
 	rig_advance(&rig, SECOND);
-	work.error = tw_action_schedule(work.action, &other, TW_MAX_DELAY_NS); /* longer than the service will live */
+	/* longer than the service will live */
+	work.error = tw_action_schedule(work.action, &other, TW_MAX_DELAY_NS);
 	expect_eq(work.error, -ERANGE);
 	tw_action_destroy(work.action);
 	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
@@ -147,7 +166,8 @@ Test(action_bad_input, of_delays_leaves_the_action_as_it_was)
 
 Test(action_bad_input, of_a_delay_without_a_service)
 {
-	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_QUEUE, TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME};
+	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_QUEUE, TW_ACTION_KIND_ASAP,
+					     TW_ACTION_KIND_FRAME};
 	for (int k = 0; k < 3; k++) {
 		struct tw_action_scheduler_config config = {
 		    .size = sizeof(config),
@@ -170,7 +190,8 @@ Test(action_bad_input, of_driving)
 	rig_open(&rig, NULL);
 	tw_action_scheduler *async = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	tw_action_scheduler *asap = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
-	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_VIRTUAL};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .kind = TW_ACTION_KIND_VIRTUAL};
 	tw_action_scheduler *clock = scheduler_of(&config);
 	expect_eq(tw_action_scheduler_flush(NULL), -EINVAL);
 	expect_eq(tw_action_scheduler_flush(async), -EINVAL);
@@ -240,7 +261,8 @@ Test(action_bad_input, of_too_little_room_leaves_the_action_as_it_was)
 	}
 	expect_eq(error, -EAGAIN);
 	cr_assert_not(tw_action_is_armed(works[n - 1].action));
-	error = tw_action_schedule(works[0].action, &works[0], MS); /* it has a timer, which is moved */
+	/* it has a timer, which is moved */
+	error = tw_action_schedule(works[0].action, &works[0], MS);
 	expect_eq(error, 0);
 	rig_advance(&rig, MS);
 	expect_eq(works[0].runs, 1);
@@ -254,7 +276,8 @@ Test(action_bad_input, out_of_memory)
 {
 	tw_action_scheduler *scheduler = NULL;
 	tw_action *action = NULL;
-	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_VIRTUAL};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .kind = TW_ACTION_KIND_VIRTUAL};
 	faults_arm(0, true);
 	expect_eq(tw_action_scheduler_create(&scheduler, &config), -ENOMEM);
 	faults_disarm();

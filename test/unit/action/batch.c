@@ -1,4 +1,6 @@
-/* asap and frame: one batch source. What was armed before a flush is run by it, and nothing else. */
+/*
+ * asap and frame: one batch source. What was armed before a flush is run by it, and nothing else.
+ */
 #include "test/support/actions.h"
 #include "test/support/queue_executor.h"
 #include "wheel/core/service.h"
@@ -18,11 +20,12 @@ static void note_wanted(void *arg, bool wanted)
 
 static tw_action_scheduler *by_caller(enum tw_action_kind kind, struct host *host)
 {
-	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-								 .kind = kind,
-								 .flags = TW_ACTION_FLAG_BY_CALLER,
-								 .wanted = note_wanted,
-								 .wanted_arg = host});
+	return scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = kind,
+						 .flags = TW_ACTION_FLAG_BY_CALLER,
+						 .wanted = note_wanted,
+						 .wanted_arg = host});
 }
 
 static const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME};
@@ -55,7 +58,8 @@ Test(action_batch, leaves_what_arrives_during_the_flush_to_the_next)
 	for (int k = 0; k < 2; k++) {
 		struct host host = {0};
 		struct log log = {0};
-		struct work works[2] = {{.log = &log, .id = 1, .rearms = 2}, {.log = &log, .id = 2}};
+		struct work works[2] = {{.log = &log, .id = 1, .rearms = 2},
+					{.log = &log, .id = 2}};
 		tw_action_scheduler *scheduler = by_caller(kinds[k], &host);
 		work_schedule(&works[0], scheduler, 0);
 		work_schedule(&works[1], scheduler, 0);
@@ -83,14 +87,17 @@ static void rearm_and_close_other(struct work *work)
 	tw_action_close(work->other->action);
 }
 
-/* "Run the first n": the place of the closed one would be taken by what was armed during the flush. */
+/*
+ * "Run the first n": the place of the closed one would be taken by what was armed during the flush.
+ */
 Test(action_batch, cancelling_inside_a_flush_pulls_no_later_action_in)
 {
 	struct host host = {0};
 	struct log log = {0};
-	struct work works[3] = {{.log = &log, .id = 1, .act = rearm_and_close_other, .other = &works[1]},
-				{.log = &log, .id = 2},
-				{.log = &log, .id = 3}};
+	struct work works[3] = {
+	    {.log = &log, .id = 1, .act = rearm_and_close_other, .other = &works[1]},
+	    {.log = &log, .id = 2},
+	    {.log = &log, .id = 3}};
 	tw_action_scheduler *scheduler = by_caller(TW_ACTION_KIND_ASAP, &host);
 	for (int i = 0; i < 3; i++)
 		work_schedule(&works[i], scheduler, 0);
@@ -125,8 +132,9 @@ Test(action_batch, cancelled_to_its_end_inside_its_flush_leaves_the_next_turn_al
 {
 	struct host host = {0};
 	struct log log = {0};
-	struct work works[2] = {{.log = &log, .id = 1, .act = rearm_and_close_other, .other = &works[1]},
-				{.log = &log, .id = 2}};
+	struct work works[2] = {
+	    {.log = &log, .id = 1, .act = rearm_and_close_other, .other = &works[1]},
+	    {.log = &log, .id = 2}};
 	tw_action_scheduler *scheduler = by_caller(TW_ACTION_KIND_ASAP, &host);
 	work_schedule(&works[0], scheduler, 0);
 	work_schedule(&works[1], scheduler, 0);
@@ -163,13 +171,15 @@ Test(action_batch, that_fails_closes_its_rest_spares_the_next_and_returns_the_fa
 {
 	struct host host = {0};
 	struct log log = {0};
-	struct work works[4] = {{.log = &log, .id = 0},
-				{.log = &log, .id = 1, .act = arm_other, .other = &works[3], .answer = 17},
-				{.log = &log, .id = 2},
-				{.log = &log, .id = 3}};
+	struct work works[4] = {
+	    {.log = &log, .id = 0},
+	    {.log = &log, .id = 1, .act = arm_other, .other = &works[3], .answer = 17},
+	    {.log = &log, .id = 2},
+	    {.log = &log, .id = 3}};
 	struct tw_action_scheduler_config config = {.size = sizeof(config),
 						    .kind = TW_ACTION_KIND_ASAP,
-						    .flags = TW_ACTION_FLAG_BY_CALLER | TW_ACTION_FLAG_CANCEL_BATCH,
+						    .flags = TW_ACTION_FLAG_BY_CALLER |
+							     TW_ACTION_FLAG_CANCEL_BATCH,
 						    .wanted = note_wanted,
 						    .wanted_arg = &host};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
@@ -306,8 +316,10 @@ Test(action_batch, frames_that_are_past_are_left_out)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_action_scheduler_config config = {
-	    .size = sizeof(config), .kind = TW_ACTION_KIND_FRAME, .service = rig.service, .frames_per_second = 100};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .kind = TW_ACTION_KIND_FRAME,
+						    .service = rig.service,
+						    .frames_per_second = 100};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	struct log log = {0};
 	struct work work = {.log = &log, .id = 1, .rearms = 3, .slow_ns = 35 * MS, .rig = &rig};

@@ -1,4 +1,7 @@
-/* What a failure does: it closes its action, and no other one unless the scheduler is told to. Every failure is reported once. */
+/*
+ * What a failure does: it closes its action, and no other one unless the scheduler is told to.
+ * Every failure is reported once.
+ */
 #include <string.h>
 
 #include "test/support/actions.h"
@@ -11,11 +14,12 @@ static struct told told;
 static tw_action_scheduler *open_kind(enum tw_action_kind kind, uint32_t flags)
 {
 	told = (struct told){0};
-	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-								 .kind = kind,
-								 .flags = flags,
-								 .failed = tell_failure,
-								 .failed_arg = &told});
+	return scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = kind,
+						 .flags = flags,
+						 .failed = tell_failure,
+						 .failed_arg = &told});
 }
 
 /* Five actions, of which the second and the fourth fail. */
@@ -35,12 +39,13 @@ static void expect_only_failed_ones_are_closed(struct work works[5])
 
 Test(action_failure, spares_its_batch_and_the_flush_returns_the_first)
 {
-	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME, TW_ACTION_KIND_VIRTUAL};
+	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME,
+					     TW_ACTION_KIND_VIRTUAL};
 	for (int k = 0; k < 3; k++) {
 		struct log log = {0};
 		struct work works[5];
-		tw_action_scheduler *scheduler =
-		    open_kind(kinds[k], kinds[k] == TW_ACTION_KIND_VIRTUAL ? 0 : TW_ACTION_FLAG_BY_CALLER);
+		tw_action_scheduler *scheduler = open_kind(
+		    kinds[k], kinds[k] == TW_ACTION_KIND_VIRTUAL ? 0 : TW_ACTION_FLAG_BY_CALLER);
 		arm_five(works, &log, scheduler);
 		expect_eq(tw_action_scheduler_flush(scheduler), 11);
 		expect_log(&log, 0, 1, 2, 3, 4);
@@ -70,7 +75,8 @@ Test(action_failure, in_a_queue_goes_to_the_call_that_drives_it)
 	struct work works[5] = {{0}};
 	for (int i = 1; i < 5; i++)
 		works[i] = (struct work){.log = &log, .id = i, .answer = i == 3 ? 13 : 0};
-	works[0] = (struct work){.log = &log, .act = arm_the_others, .other = works, .scheduler = queue};
+	works[0] =
+	    (struct work){.log = &log, .act = arm_the_others, .other = works, .scheduler = queue};
 	expect_eq(tw_action_create(&works[0].action, queue, work_run), 0);
 	works[0].error = tw_action_schedule(works[0].action, &works[0], 0);
 	expect_eq(works[0].error, 10);
@@ -84,7 +90,8 @@ Test(action_failure, of_a_virtual_clock_does_not_stop_it)
 {
 	tw_action_scheduler *clock = open_kind(TW_ACTION_KIND_VIRTUAL, 0);
 	struct log log = {0};
-	struct work works[3] = {{.log = &log, .id = 0}, {.log = &log, .id = 1, .answer = 7}, {.log = &log, .id = 2}};
+	struct work works[3] = {
+	    {.log = &log, .id = 0}, {.log = &log, .id = 1, .answer = 7}, {.log = &log, .id = 2}};
 	for (int i = 0; i < 3; i++)
 		work_schedule(&works[i], clock, (uint64_t)i * MS);
 	expect_eq(tw_action_scheduler_advance_to(clock, SECOND), 7);
@@ -98,12 +105,12 @@ Test(action_failure, that_no_call_returns_is_told_each_time)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	told = (struct told){0};
-	tw_action_scheduler *frames =
-	    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-							      .kind = TW_ACTION_KIND_FRAME,
-							      .service = rig.service,
-							      .failed = tell_failure,
-							      .failed_arg = &told});
+	tw_action_scheduler *frames = scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = TW_ACTION_KIND_FRAME,
+						 .service = rig.service,
+						 .failed = tell_failure,
+						 .failed_arg = &told});
 	struct log log = {0};
 	struct work works[5];
 	arm_five(works, &log, frames);
@@ -145,7 +152,8 @@ static int note_overlap(tw_action *action, void *state)
 	return 0;
 }
 
-static tw_action_scheduler *open_refusing(struct rig *rig, struct queue_executor *queue, enum tw_action_kind kind)
+static tw_action_scheduler *open_refusing(struct rig *rig, struct queue_executor *queue,
+					  enum tw_action_kind kind)
 {
 	struct tw_service_config cfg = rig_config();
 	memset(&hook, 0, sizeof(hook));
@@ -153,28 +161,34 @@ static tw_action_scheduler *open_refusing(struct rig *rig, struct queue_executor
 	cfg.executor = &queue->base;
 	cfg.on_refused = TW_REFUSED_DROP;
 	rig_open(rig, &cfg);
-	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-								 .kind = kind,
-								 .service = rig->service,
-								 .failed = tell_slowly,
-								 .failed_arg = queue});
+	return scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = kind,
+						 .service = rig->service,
+						 .failed = tell_slowly,
+						 .failed_arg = queue});
 }
 
-static void close_refusing(struct rig *rig, struct queue_executor *queue, tw_action_scheduler *scheduler)
+static void close_refusing(struct rig *rig, struct queue_executor *queue,
+			   tw_action_scheduler *scheduler)
 {
 	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
 	rig_close(rig);
 	queue_executor_close(queue);
 }
 
-/* Two refused timers and one that runs: while the hook is inside, the other one's run waits on the same executor. */
+/*
+ * Two refused timers and one that runs: while the hook is inside, the other one's run waits on the
+ * same executor.
+ */
 Test(action_failure, refusals_are_told_one_at_a_time_and_beside_no_work)
 {
 	struct rig rig;
 	struct queue_executor queue;
 	tw_action_scheduler *scheduler = open_refusing(&rig, &queue, TW_ACTION_KIND_ASYNC);
 	tw_action *actions[3];
-	for (int i = 2; i >= 0; i--) { /* the one that runs is with the executor when the others are refused */
+	/* the one that runs is with the executor when the others are refused */
+	for (int i = 2; i >= 0; i--) {
 		tw_action_scheduler_schedule(scheduler, note_overlap, &queue, MS, &actions[i]);
 		queue.refuse = i < 2 ? SIZE_MAX : 0;
 		rig_advance(&rig, 2 * MS);
@@ -212,7 +226,10 @@ static void count_run(void *arg)
 	++*(int *)arg;
 }
 
-/* ASYNC and FRAME on a strand that is closed under them: told once for each action, and nothing asks again. */
+/*
+ * ASYNC and FRAME on a strand that is closed under them: told once for each action, and nothing
+ * asks again.
+ */
 Test(action_failure, closed_strand_ends_the_frame_with_a_notification)
 {
 	struct rig rig;
@@ -221,12 +238,12 @@ Test(action_failure, closed_strand_ends_the_frame_with_a_notification)
 	memset(&hook, 0, sizeof(hook));
 	rig_open(&rig, NULL);
 	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
-	tw_action_scheduler *frames =
-	    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-							      .kind = TW_ACTION_KIND_FRAME,
-							      .service = rig.service,
-							      .executor = tw_strand_executor(strand),
-							      .failed = tell_slowly});
+	tw_action_scheduler *frames = scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = TW_ACTION_KIND_FRAME,
+						 .service = rig.service,
+						 .executor = tw_strand_executor(strand),
+						 .failed = tell_slowly});
 	tw_action *actions[2];
 	for (int i = 0; i < 2; i++)
 		tw_action_scheduler_schedule(frames, note_overlap, NULL, 0, &actions[i]);

@@ -8,9 +8,10 @@ TestSuite(action_immediate, .timeout = 30);
 
 static tw_action_scheduler *open_asap(void)
 {
-	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-								 .kind = TW_ACTION_KIND_ASAP,
-								 .flags = TW_ACTION_FLAG_BY_CALLER});
+	return scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = TW_ACTION_KIND_ASAP,
+						 .flags = TW_ACTION_FLAG_BY_CALLER});
 }
 
 static void count(void *arg)
@@ -38,7 +39,8 @@ Test(action_immediate, cleared_does_not_run_and_clearing_again_or_afterwards_is_
 {
 	tw_action_scheduler *asap = open_asap();
 	int runs = 0;
-	int64_t first = submit_immediate(asap, count, &runs), second = submit_immediate(asap, count, &runs);
+	int64_t first = submit_immediate(asap, count, &runs),
+		second = submit_immediate(asap, count, &runs);
 	expect_eq(cancel_immediate(asap, first), TW_CANCELLED);
 	expect_eq(cancel_immediate(asap, first), TW_GONE);
 	expect_eq(tw_action_scheduler_flush(asap), 0);
@@ -88,10 +90,10 @@ Test(action_immediate, cleared_inside_a_turn_pulls_no_later_one_in)
 
 Test(action_immediate, takes_its_turn_among_actions_and_is_closed_by_their_failure)
 {
-	tw_action_scheduler *asap = scheduler_of(
-	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-						 .kind = TW_ACTION_KIND_ASAP,
-						 .flags = TW_ACTION_FLAG_BY_CALLER | TW_ACTION_FLAG_CANCEL_BATCH});
+	tw_action_scheduler *asap = scheduler_of(&(struct tw_action_scheduler_config){
+	    .size = sizeof(struct tw_action_scheduler_config),
+	    .kind = TW_ACTION_KIND_ASAP,
+	    .flags = TW_ACTION_FLAG_BY_CALLER | TW_ACTION_FLAG_CANCEL_BATCH});
 	struct work fails = {.answer = 1};
 	int before = 0, after = 0;
 	submit_immediate(asap, count, &before);
@@ -122,7 +124,8 @@ Test(action_immediate, many_are_set_and_cleared_in_any_order)
 		bool cleared[MANY] = {false};
 		for (int i = 0; i < MANY / 2; i++) {
 			int which = (int)random_below(&seed, MANY);
-			expect_eq(cancel_immediate(asap, ids[which]), cleared[which] ? TW_GONE : TW_CANCELLED);
+			expect_eq(cancel_immediate(asap, ids[which]),
+				  cleared[which] ? TW_GONE : TW_CANCELLED);
 			cleared[which] = true;
 		}
 		expect_eq(tw_action_scheduler_flush(asap), 0);
@@ -187,7 +190,9 @@ Test(action_immediate, set_and_cleared_in_a_loop_holds_constant_memory)
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
 }
 
-/* The loop calls the frame off each time but the first; without the old one it does so every time. */
+/*
+ * The loop calls the frame off each time but the first; without the old one it does so every time.
+ */
 Test(action_immediate, frames_asked_for_and_called_off_in_a_loop_hold_constant_memory)
 {
 	struct rig rig;
@@ -196,7 +201,8 @@ Test(action_immediate, frames_asked_for_and_called_off_in_a_loop_hold_constant_m
 	expect_constant_memory(frames);
 	size_t before = 0;
 	for (int i = 0; i < LOOPS; i++) {
-		expect_eq(cancel_immediate(frames, submit_immediate(frames, count, NULL)), TW_CANCELLED);
+		expect_eq(cancel_immediate(frames, submit_immediate(frames, count, NULL)),
+			  TW_CANCELLED);
 		if (i % 1000 == 0)
 			rig_advance(&rig, MS);
 		if (i == LOOPS / 2)

@@ -5,8 +5,8 @@ TestSuite(action_queue, .timeout = 30);
 
 static tw_action_scheduler *open_queue(void)
 {
-	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-								 .kind = TW_ACTION_KIND_QUEUE});
+	return scheduler_of(&(struct tw_action_scheduler_config){
+	    .size = sizeof(struct tw_action_scheduler_config), .kind = TW_ACTION_KIND_QUEUE});
 }
 
 Test(action_queue, runs_at_once_while_idle)
@@ -59,13 +59,15 @@ Test(action_queue, keeps_the_order_in_which_things_were_armed)
 	tw_action_scheduler *queue = open_queue();
 	struct log log = {0};
 	struct work others[2] = {{.log = &log, .id = 2}, {.log = &log, .id = 3}};
-	struct work parent = {.log = &log, .id = 1, .act = arm_two_others, .other = others, .rearms = 1};
+	struct work parent = {
+	    .log = &log, .id = 1, .act = arm_two_others, .other = others, .rearms = 1};
 	for (int i = 0; i < 2; i++) {
 		others[i].scheduler = queue;
 		expect_eq(tw_action_create(&others[i].action, queue, work_run), 0);
 	}
 	work_schedule(&parent, queue, 0);
-	expect_log(&log, 1, 1, 2, 3); /* it has armed itself first, and the others again, which moves them to the end */
+	/* it has armed itself first, and the others again, which moves them to the end */
+	expect_log(&log, 1, 1, 2, 3);
 	tw_action_destroy(parent.action);
 	tw_action_destroy(others[0].action);
 	tw_action_destroy(others[1].action);
@@ -132,13 +134,15 @@ static void arm_others_and_fail(struct work *work)
 
 Test(action_queue, returns_a_failure_to_the_call_that_drove_it_closes_what_waits_and_goes_on)
 {
-	tw_action_scheduler *queue =
-	    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-							      .kind = TW_ACTION_KIND_QUEUE,
-							      .flags = TW_ACTION_FLAG_CANCEL_BATCH});
+	tw_action_scheduler *queue = scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = TW_ACTION_KIND_QUEUE,
+						 .flags = TW_ACTION_FLAG_CANCEL_BATCH});
 	struct log log = {0};
-	struct work others[2] = {{.log = &log, .id = 2}, {.log = &log, .id = 3}}, next = {.log = &log, .id = 4};
-	struct work parent = {.log = &log, .id = 1, .act = arm_others_and_fail, .other = others, .scheduler = queue};
+	struct work others[2] = {{.log = &log, .id = 2}, {.log = &log, .id = 3}},
+		    next = {.log = &log, .id = 4};
+	struct work parent = {
+	    .log = &log, .id = 1, .act = arm_others_and_fail, .other = others, .scheduler = queue};
 	for (int i = 0; i < 2; i++) {
 		others[i].scheduler = queue;
 		expect_eq(tw_action_create(&others[i].action, queue, work_run), 0);
@@ -166,7 +170,8 @@ Test(action_queue, with_a_delay_does_as_async)
 	rig_open(&rig, NULL);
 	tw_action_scheduler *queue = scheduler_on(rig.service, TW_ACTION_KIND_QUEUE);
 	struct log log = {0};
-	struct work late = {.log = &log, .id = 1, .rearms = 2, .delay_ns = 5 * MS}, now = {.log = &log, .id = 2};
+	struct work late = {.log = &log, .id = 1, .rearms = 2, .delay_ns = 5 * MS},
+		    now = {.log = &log, .id = 2};
 	work_schedule(&late, queue, 5 * MS);
 	work_schedule(&now, queue, 0);
 	expect_log(&log, 2);

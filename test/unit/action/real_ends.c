@@ -1,4 +1,7 @@
-/* Ends of actions and schedulers while other threads are still inside calls. Sanitizers look for what is touched too late. */
+/*
+ * Ends of actions and schedulers while other threads are still inside calls. Sanitizers look for
+ * what is touched too late.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -42,7 +45,8 @@ Test(action_real_ends, close_wait_waits_for_work_that_destroys_its_action_and_fo
 	tw_action_scheduler *scheduler = scheduler_on(service, TW_ACTION_KIND_ASYNC);
 	for (int i = 0; i < 200; i++) {
 		struct self self = {0};
-		struct tw_action_task task = {.size = sizeof(task), .fn = destroy_self, .release = count_release};
+		struct tw_action_task task = {
+		    .size = sizeof(task), .fn = destroy_self, .release = count_release};
 		tw_action *action;
 		expect_eq(tw_action_create_task(&action, scheduler, &task), 0);
 		tw_action_schedule(action, &self, 0);
@@ -97,7 +101,10 @@ static void *arm_only(void *arg)
 	return NULL;
 }
 
-/* Another thread destroys scheduler and service as soon as the scheduler's destroy no longer answers -EBUSY. */
+/*
+ * Another thread destroys scheduler and service as soon as the scheduler's destroy no longer
+ * answers -EBUSY.
+ */
 static void destroy_soon(tw_service *service, tw_action_scheduler *scheduler)
 {
 	int r;
@@ -107,9 +114,11 @@ static void destroy_soon(tw_service *service, tw_action_scheduler *scheduler)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-static void end_while(enum tw_action_kind kind, tw_action_fn *fn, void *(*use)(void *), uint64_t delay_ns)
+static void end_while(enum tw_action_kind kind, tw_action_fn *fn, void *(*use)(void *),
+		      uint64_t delay_ns)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .workers = 1};
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .workers = 1};
 	atomic_bool go_on = true;
 	struct user user = {.delay_ns = delay_ns, .go_on = &go_on};
 	tw_service *service;
@@ -138,11 +147,15 @@ Test(action_real_ends, scheduler_goes_while_the_call_that_armed_its_last_action_
 	}
 }
 
-/* Two threads arm a queue: one of them runs the other's action, whose work destroys it, before the other's call has returned. */
+/*
+ * Two threads arm a queue: one of them runs the other's action, whose work destroys it, before the
+ * other's call has returned.
+ */
 Test(action_real_ends, queue_goes_while_the_call_whose_action_another_thread_ran_returns)
 {
 	for (int i = 0; i < 500; i++) {
-		struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_QUEUE};
+		struct tw_action_scheduler_config config = {.size = sizeof(config),
+							    .kind = TW_ACTION_KIND_QUEUE};
 		tw_action_scheduler *queue = scheduler_of(&config);
 		atomic_bool go_on = false;
 		struct user users[2];

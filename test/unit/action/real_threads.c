@@ -1,4 +1,7 @@
-/* Actions and real threads: who waits for whom. Nothing here has an upper bound on time but the suite's. */
+/*
+ * Actions and real threads: who waits for whom. Nothing here has an upper bound on time but the
+ * suite's.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -30,7 +33,10 @@ static void *let_go(void *arg)
 	return NULL;
 }
 
-/* Closes an action while it runs on a worker, waits, and has it let go meanwhile: what the wait answered. */
+/*
+ * Closes an action while it runs on a worker, waits, and has it let go meanwhile: what the wait
+ * answered.
+ */
 static int close_and_wait_while_it_runs(tw_action_scheduler *scheduler)
 {
 	struct slow slow = {0};
@@ -106,7 +112,10 @@ static void start_flush(struct flush *self, tw_action_scheduler *scheduler)
 		sched_yield();
 }
 
-/* The second one waits for the first, and is told when that has let go; not in each round has it fallen asleep by then. */
+/*
+ * The second one waits for the first, and is told when that has let go; not in each round has it
+ * fallen asleep by then.
+ */
 Test(action_real_threads, flush_waits_for_the_flush_of_another_thread)
 {
 	struct tw_action_scheduler_config config = {
@@ -153,8 +162,9 @@ static void end_scheduler(void *arg)
 Test(action_real_threads, worker_that_destroys_a_scheduler_does_not_wait_for_itself)
 {
 	tw_service *service = open_service(1);
-	struct ending ending = {
-	    .slow.go_on = true, .scheduler = scheduler_on(service, TW_ACTION_KIND_ASAP), .result = 1};
+	struct ending ending = {.slow.go_on = true,
+				.scheduler = scheduler_on(service, TW_ACTION_KIND_ASAP),
+				.result = 1};
 	expect_eq(tw_schedule(service, 0, end_scheduler, &ending, NULL), 0);
 	while (!ending.over)
 		sched_yield();
@@ -178,7 +188,8 @@ static void *arm(void *arg)
 
 Test(action_real_threads, queue_that_another_thread_is_in_is_given_more_to_do)
 {
-	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_QUEUE};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .kind = TW_ACTION_KIND_QUEUE};
 	tw_action_scheduler *queue = scheduler_of(&config);
 	struct slow slow = {0}, next = {.go_on = true};
 	pthread_t thread;
@@ -239,7 +250,8 @@ static void restore_nothing(void *former)
 
 Test(action_real_threads, that_is_moved_when_its_timer_is_claimed_runs_at_its_new_time_only)
 {
-	struct tw_context_hooks hooks = {sizeof(hooks), capture_nothing, install_and_move, restore_nothing, NULL};
+	struct tw_context_hooks hooks = {sizeof(hooks), capture_nothing, install_and_move,
+					 restore_nothing, NULL};
 	struct rig rig;
 	expect_eq(tw_context_hooks_set(&hooks), 0);
 	rig_open(&rig, NULL);

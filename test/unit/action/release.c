@@ -60,9 +60,10 @@ static tw_action *make(tw_action_scheduler *scheduler, struct end *end)
 
 static tw_action_scheduler *open_asap(uint32_t flags)
 {
-	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-								 .kind = TW_ACTION_KIND_ASAP,
-								 .flags = TW_ACTION_FLAG_BY_CALLER | flags});
+	return scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = TW_ACTION_KIND_ASAP,
+						 .flags = TW_ACTION_FLAG_BY_CALLER | flags});
 }
 
 static void expect_end(const struct end *end, enum tw_fate fate)
@@ -96,7 +97,8 @@ Test(action_release, follows_a_close_or_a_destroy_at_once)
 Test(action_release, waits_for_the_run_that_ends_its_own_action)
 {
 	tw_action_scheduler *asap = open_asap(0);
-	struct end ends[3] = {{.closes = true}, {.destroys = true}, {.closes = true, .destroys = true, .answer = 3}};
+	struct end ends[3] = {
+	    {.closes = true}, {.destroys = true}, {.closes = true, .destroys = true, .answer = 3}};
 	tw_action *actions[3];
 	for (int i = 0; i < 3; i++)
 		actions[i] = make(asap, &ends[i]);
@@ -136,17 +138,22 @@ Test(action_release, tells_of_a_failure)
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
 }
 
-/* Actions that free themselves: without the release those of the batch would be lost, and their scheduler with them. */
+/*
+ * Actions that free themselves: without the release those of the batch would be lost, and their
+ * scheduler with them.
+ */
 Test(action_release, lets_actions_go_that_another_one_s_failure_closes)
 {
-	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME, TW_ACTION_KIND_VIRTUAL};
+	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME,
+					     TW_ACTION_KIND_VIRTUAL};
 	for (int k = 0; k < 3; k++) {
-		struct end ends[4] = {{.destroys = true}, {.destroys = true, .answer = 9}, {0}, {0}};
+		struct end ends[4] = {
+		    {.destroys = true}, {.destroys = true, .answer = 9}, {0}, {0}};
 		uint32_t flags = kinds[k] == TW_ACTION_KIND_VIRTUAL ? 0 : TW_ACTION_FLAG_BY_CALLER;
-		tw_action_scheduler *scheduler =
-		    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-								      .kind = kinds[k],
-								      .flags = flags | TW_ACTION_FLAG_CANCEL_BATCH});
+		tw_action_scheduler *scheduler = scheduler_of(&(struct tw_action_scheduler_config){
+		    .size = sizeof(struct tw_action_scheduler_config),
+		    .kind = kinds[k],
+		    .flags = flags | TW_ACTION_FLAG_CANCEL_BATCH});
 		for (int i = 0; i < 4; i++) {
 			ends[i].destroys_in_release = true;
 			ends[i].destroyed = 77;
@@ -178,20 +185,24 @@ enum { MANY = 40 };
 
 static struct end many[MANY];
 
-/* Failing, closing, destroying and well-behaved ones in one flow, on several simulated workers, in many orders. */
+/*
+ * Failing, closing, destroying and well-behaved ones in one flow, on several simulated workers, in
+ * many orders.
+ */
 static void run_seed(uint64_t seed, uint32_t flags)
 {
 	tw_sim *sim;
 	struct tw_sim_config sim_config = {.size = sizeof(sim_config), .seed = seed, .workers = 3};
 	expect_eq(tw_sim_create(&sim, &sim_config), 0);
 	tw_action_scheduler *schedulers[3];
-	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME};
+	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_ASAP,
+					     TW_ACTION_KIND_FRAME};
 	for (int k = 0; k < 3; k++)
-		schedulers[k] =
-		    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-								      .kind = kinds[k],
-								      .flags = flags,
-								      .service = tw_sim_service(sim)});
+		schedulers[k] = scheduler_of(&(struct tw_action_scheduler_config){
+		    .size = sizeof(struct tw_action_scheduler_config),
+		    .kind = kinds[k],
+		    .flags = flags,
+		    .service = tw_sim_service(sim)});
 	for (int i = 0; i < MANY; i++) {
 		many[i] = (struct end){.answer = i % 5 == 1 ? 4 : 0,
 				       .closes = i % 5 != 1 && i % 2,
@@ -203,8 +214,8 @@ static void run_seed(uint64_t seed, uint32_t flags)
 	}
 	expect_ge(tw_sim_run_for(sim, SECOND), 0);
 	for (int i = 0; i < MANY; i++) {
-		cr_assert_eq(many[i].releases, 1, "seed %llu: action %d has %d releases", (unsigned long long)seed, i,
-			     many[i].releases);
+		cr_assert_eq(many[i].releases, 1, "seed %llu: action %d has %d releases",
+			     (unsigned long long)seed, i, many[i].releases);
 		cr_assert_not(many[i].released_too_early);
 	}
 	for (int k = 0; k < 3; k++)
@@ -232,8 +243,11 @@ Test(action_release, bad_tasks_are_refused)
 	expect_eq(tw_action_create_task(&action, NULL, &newer.task), -EINVAL);
 	expect_eq(tw_action_create_task(&action, asap, NULL), -EINVAL);
 	expect_eq(tw_action_create_task(&action, asap, &newer.task), -E2BIG);
-	expect_eq(tw_action_create_task(&action, asap, &(struct tw_action_task){.fn = run_end}), -EINVAL);
-	expect_eq(tw_action_create_task(&action, asap, &(struct tw_action_task){.size = sizeof(newer.task)}), -EINVAL);
+	expect_eq(tw_action_create_task(&action, asap, &(struct tw_action_task){.fn = run_end}),
+		  -EINVAL);
+	expect_eq(tw_action_create_task(&action, asap,
+					&(struct tw_action_task){.size = sizeof(newer.task)}),
+		  -EINVAL);
 	newer.later = 0;
 	cr_assert_null(action);
 	expect_eq(action_stats(asap).actions, 0);

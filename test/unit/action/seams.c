@@ -58,7 +58,8 @@ Test(action_seams, each_run_is_under_that_of_its_arming)
 
 Test(action_seams, of_batches_queues_virtual_clocks_and_immediates)
 {
-	static const enum tw_action_kind kinds[] = {TW_ACTION_KIND_QUEUE, TW_ACTION_KIND_ASAP, TW_ACTION_KIND_VIRTUAL};
+	static const enum tw_action_kind kinds[] = {TW_ACTION_KIND_QUEUE, TW_ACTION_KIND_ASAP,
+						    TW_ACTION_KIND_VIRTUAL};
 	for (int k = 0; k < 3; k++) {
 		struct tw_action_scheduler_config config = {
 		    .size = sizeof(config),
@@ -97,8 +98,10 @@ Test(action_seams, timer_that_its_executor_drops_is_told_and_the_action_can_be_a
 	cfg.executor = &queue.base;
 	cfg.on_refused = TW_REFUSED_DROP;
 	rig_open(&rig, &cfg);
-	struct tw_action_scheduler_config config = {
-	    .size = sizeof(config), .service = rig.service, .failed = tell_failure, .failed_arg = &told};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .service = rig.service,
+						    .failed = tell_failure,
+						    .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	struct work work = {0};
 	work_schedule(&work, scheduler, MS);
@@ -186,7 +189,8 @@ Test(action_seams, inherited_ones_answer_eperm_in_a_forked_child)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_VIRTUAL};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .kind = TW_ACTION_KIND_VIRTUAL};
 	struct inherited of[2] = {{scheduler_on(rig.service, TW_ACTION_KIND_ASAP), NULL},
 				  {scheduler_of(&config), NULL}};
 	for (int i = 0; i < 2; i++) {
@@ -213,7 +217,8 @@ static int forking(tw_action *action, void *state)
 
 Test(action_seams, run_that_forks_is_refused_in_its_child)
 {
-	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_VIRTUAL};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .kind = TW_ACTION_KIND_VIRTUAL};
 	tw_action_scheduler *clock = scheduler_of(&config);
 	pid_t child = -1;
 	struct seer after = {0};

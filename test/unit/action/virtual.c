@@ -1,4 +1,6 @@
-/* The virtual clock: time passes only as it is told to, in order of (time, arming), or of a seed. */
+/*
+ * The virtual clock: time passes only as it is told to, in order of (time, arming), or of a seed.
+ */
 #include <string.h>
 
 #include "test/support/actions.h"
@@ -7,11 +9,12 @@ TestSuite(action_virtual, .timeout = 30);
 
 static tw_action_scheduler *open_virtual(uint64_t max_frames, uint64_t frame_ns, uint64_t seed)
 {
-	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-								 .kind = TW_ACTION_KIND_VIRTUAL,
-								 .max_frames = max_frames,
-								 .frame_ns = frame_ns,
-								 .seed = seed});
+	return scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = TW_ACTION_KIND_VIRTUAL,
+						 .max_frames = max_frames,
+						 .frame_ns = frame_ns,
+						 .seed = seed});
 }
 
 Test(action_virtual, runs_in_order_of_time_and_arming_each_at_its_own_time)
@@ -121,10 +124,10 @@ Test(action_virtual, seed_permutes_ties_and_the_same_seed_alike)
 
 Test(action_virtual, failure_closes_what_is_due_at_its_instant_and_the_rest_goes_on)
 {
-	tw_action_scheduler *clock =
-	    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-							      .kind = TW_ACTION_KIND_VIRTUAL,
-							      .flags = TW_ACTION_FLAG_CANCEL_BATCH});
+	tw_action_scheduler *clock = scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = TW_ACTION_KIND_VIRTUAL,
+						 .flags = TW_ACTION_FLAG_CANCEL_BATCH});
 	struct log log = {0};
 	struct work works[5] = {{.log = &log, .id = 0},
 				{.log = &log, .id = 1, .answer = 23},
@@ -167,7 +170,8 @@ Test(action_virtual, closing_and_moving_what_waits)
 {
 	tw_action_scheduler *clock = open_virtual(0, 0, 0);
 	struct log log = {0};
-	struct work works[3] = {{.log = &log, .id = 0}, {.log = &log, .id = 1}, {.log = &log, .id = 2}};
+	struct work works[3] = {
+	    {.log = &log, .id = 0}, {.log = &log, .id = 1}, {.log = &log, .id = 2}};
 	for (int i = 0; i < 3; i++)
 		work_schedule(&works[i], clock, (uint64_t)(i + 1) * MS);
 	expect_eq(tw_action_close(works[1].action), TW_CANCELLED);

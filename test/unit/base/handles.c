@@ -233,7 +233,8 @@ Test(base_handles, no_handle_comes_again_over_storms)
 			cr_assert_null(tw__node_find(&nodes, old[storm][i / KEPT]));
 		free(all);
 	}
-	cr_assert_leq(nodes.slabs, STORM / TW__NODE_SLAB + TW__NODE_IDLE_SLABS + 2); /* the same memory again */
+	/* the same memory again */
+	cr_assert_leq(nodes.slabs, STORM / TW__NODE_SLAB + TW__NODE_IDLE_SLABS + 2);
 }
 
 Test(base_handles, a_few_at_a_time_use_a_few_slabs)

@@ -142,7 +142,8 @@ static void model_remove(struct model *model, unsigned item)
 	unsigned at = 0;
 	while (model->sorted[at].item != item)
 		at++;
-	memmove(&model->sorted[at], &model->sorted[at + 1], (--model->count - at) * sizeof model->sorted[0]);
+	memmove(&model->sorted[at], &model->sorted[at + 1],
+		(--model->count - at) * sizeof model->sorted[0]);
 }
 
 static void check(const struct model *model, unsigned shape)
@@ -151,7 +152,8 @@ static void check(const struct model *model, unsigned shape)
 	for (uint32_t i = 0; i < heap.count; i++) {
 		cr_assert_eq(heap.nodes[i].entry->index, i);
 		cr_assert(i == 0 ||
-			  !tw__heap_before(heap.nodes[i], heap.nodes[(i - 1) / TW__HEAP_ARITY(shape)], shape));
+			  !tw__heap_before(heap.nodes[i],
+					   heap.nodes[(i - 1) / TW__HEAP_ARITY(shape)], shape));
 	}
 	if (model->count)
 		cr_assert_eq(tw__heap_peek(&heap), &items[model->sorted[0].item]);
@@ -192,7 +194,8 @@ static void against_the_model(unsigned shape)
 		while (model.count) {
 			unsigned item = model.sorted[0].item;
 			tw__heap_remove_as(&heap, &tw__heap_peek(&heap)->entry, shape);
-			cr_assert_not(tw__heap_has(&items[item]), "seed %llu", (unsigned long long)first);
+			cr_assert_not(tw__heap_has(&items[item]), "seed %llu",
+				      (unsigned long long)first);
 			model_remove(&model, item);
 		}
 	}
@@ -229,7 +232,8 @@ Test(base_heap, sweep_keeps_the_order_of_the_rest)
 	while (heap.count) {
 		struct tw__heap_item *item = tw__heap_peek(&heap);
 		int64_t key = tw__heap_key(&heap, item);
-		cr_assert(item->id % 2 && (last_key < key || (last_key == key && last_id < item->id)));
+		cr_assert(item->id % 2 &&
+			  (last_key < key || (last_key == key && last_id < item->id)));
 		last_key = key, last_id = item->id;
 		tw__heap_pop(&heap);
 	}
@@ -262,7 +266,8 @@ Test(base_heap, loose_one_leaves_in_the_same_order_and_knows_who_is_in_it)
 			for (unsigned j = 1; j < MANY; j += 2) /* ids are even there */
 				cr_assert_not(tw__heap_has(&items[j]));
 		} else if (!tw__heap_has(&items[i]) && random_below(&seed, 4) < (grows ? 4 : 1)) {
-			tw__heap_push_loose(&heap, &items[i], keys[i] = (int64_t)random_below(&seed, 40) - 20);
+			tw__heap_push_loose(&heap, &items[i],
+					    keys[i] = (int64_t)random_below(&seed, 40) - 20);
 		} else if (heap.count) {
 			unsigned first = first_of(keys);
 			cr_assert_eq(tw__heap_first_key(&heap), keys[first]);

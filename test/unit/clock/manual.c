@@ -62,7 +62,10 @@ static void set_forward(struct probe *probe)
 	tw_clock_manual_set(probe->rig->clock, RIG_START_NS + 100 * MS);
 }
 
-/* A callback that sets the clock forward takes the advance with it: past the instants in between, and past its target. */
+/*
+ * A callback that sets the clock forward takes the advance with it: past the instants in between,
+ * and past its target.
+ */
 static void advance_over_a_callback_that_sets_forward(uint64_t to_ns, uint64_t end_ns)
 {
 	struct rig rig;

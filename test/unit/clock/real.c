@@ -42,7 +42,8 @@ Test(clock_real, only_a_manual_one_is_moved)
 
 static tw_service *open_on_boottime(tw_executor *executor)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .clock = tw_clock_boottime(), .executor = executor};
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .clock = tw_clock_boottime(), .executor = executor};
 	tw_service *service = NULL;
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	return service;

@@ -1,10 +1,15 @@
-/* The instants of runs in a row: close to the clock's, and the clock's own where it moves by hand. */
+/*
+ * The instants of runs in a row: close to the clock's, and the clock's own where it moves by hand.
+ */
 #include "test/support/rig.h"
 #include "wheel/run/run_clock.h"
 
 TestSuite(clock_run, .timeout = 60);
 
-/* Between two readings of the clock around it, but for what the register may have been read apart from the clock. */
+/*
+ * Between two readings of the clock around it, but for what the register may have been read apart
+ * from the clock.
+ */
 Test(clock_run, is_the_clock_to_within_two_microseconds)
 {
 	enum { READINGS = 2000000, APART_NS = 2000 };
@@ -16,7 +21,8 @@ Test(clock_run, is_the_clock_to_within_two_microseconds)
 	uint64_t from_register = 0;
 	for (int i = 0; i < READINGS; i++) {
 		uint64_t before_ns = tw_clock_now(cfg.clock), base_ns = clock.base_ns;
-		uint64_t at_ns = i % 1000 ? tw__run_clock_read(&clock, service) : tw__run_clock_exact(&clock, service);
+		uint64_t at_ns = i % 1000 ? tw__run_clock_read(&clock, service)
+					  : tw__run_clock_exact(&clock, service);
 		uint64_t after_ns = tw_clock_now(cfg.clock);
 		expect_ge(at_ns + APART_NS, before_ns);
 		expect_le(at_ns, after_ns + APART_NS);

@@ -11,7 +11,8 @@ static void check_span(const tw_service *service, uint64_t span_ns)
 	uint64_t tick_ns = service->time.tick_ns, down = span_ns / tick_ns;
 	expect_eq(tw__ticks_down(service, span_ns), down);
 	if (span_ns <= UINT64_MAX - service->time.start_ns)
-		expect_eq(tw__tick_of(service, service->time.start_ns + span_ns), down + (span_ns % tick_ns != 0));
+		expect_eq(tw__tick_of(service, service->time.start_ns + span_ns),
+			  down + (span_ns % tick_ns != 0));
 }
 
 /* Where the division comes round, and where a multiplier that is rounded up is farthest off. */
@@ -48,8 +49,9 @@ static void check_tick(uint64_t tick_ns, uint64_t *seed)
 
 Test(clock_ticks, are_those_of_a_division)
 {
-	const uint64_t odd[] = {50000,   50001,   65535,   65536,    65537,     100000,    131072,    999999,
-				1000000, 1000001, 1048576, 16777216, 536870911, 536870912, 999999937, 1000000000};
+	const uint64_t odd[] = {50000,     50001,     65535,     65536,     65537,   100000,
+				131072,    999999,    1000000,   1000001,   1048576, 16777216,
+				536870911, 536870912, 999999937, 1000000000};
 	uint64_t seed = 1;
 	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
 		check_tick(odd[i], &seed);

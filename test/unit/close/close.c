@@ -42,7 +42,8 @@ Test(close, refuses_everything_new)
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
 	struct tw_service_stats before = stats_of(rig.service);
 	struct tw_period period = rate_of(0, MS, 0);
-	struct tw_task task = {.size = sizeof(task), .fn = probe_run, .arg = &probe, .release = probe_release};
+	struct tw_task task = {
+	    .size = sizeof(task), .fn = probe_run, .arg = &probe, .release = probe_release};
 	tw_timer none = {.id = 1};
 	expect_eq(tw_schedule(rig.service, 0, probe_run, &probe, &none), -ESHUTDOWN);
 	expect_eq(none.id, 0);

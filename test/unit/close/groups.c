@@ -14,7 +14,8 @@ struct told {
 	int releases[TOLD_MAX]; /* so far */
 };
 
-static int note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
+			uint64_t remaining_ns)
 {
 	struct told *told = arg;
 	struct probe *probe = timer_arg;
@@ -27,7 +28,8 @@ static int note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, u
 	return 0;
 }
 
-static int close_telling(struct rig *rig, struct told *told, enum tw_close_mode mode, uint32_t flags)
+static int close_telling(struct rig *rig, struct told *told, enum tw_close_mode mode,
+			 uint32_t flags)
 {
 	struct tw_close_options options = {.size = sizeof(options),
 					   .mode = mode,
@@ -38,13 +40,17 @@ static int close_telling(struct rig *rig, struct told *told, enum tw_close_mode 
 	return tw_service_close_with(rig->service, &options);
 }
 
-/* Members of cancelled groups are no dropped timers: neither those that nobody came upon, nor those that were told as gone. */
+/*
+ * Members of cancelled groups are no dropped timers: neither those that nobody came upon, nor those
+ * that were told as gone.
+ */
 static void expect_visitor_sees_live_ones_only(uint32_t flags)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group cancelled = group_of(&rig), destroyed = group_of(&rig), live = group_of(&rig);
-	struct probe stale = PROBE(&rig, 1), doomed = PROBE(&rig, 2), series = PROBE(&rig, 3), orphan = PROBE(&rig, 4);
+	struct probe stale = PROBE(&rig, 1), doomed = PROBE(&rig, 2), series = PROBE(&rig, 3),
+		     orphan = PROBE(&rig, 4);
 	struct probe member = PROBE(&rig, 5), live_series = PROBE(&rig, 6), plain = PROBE(&rig, 7);
 	expect_eq(schedule_in(&stale, cancelled, HOUR, true), 0);
 	expect_eq(schedule_in(&doomed, cancelled, HOUR, true), 0);
@@ -120,7 +126,10 @@ Test(close_groups, tells_its_visitor_of_none_that_a_refusal_has_dropped)
 	rig_close(&rig);
 }
 
-/* What waits for its executor is dropped from under it; its ticket comes to nothing, and the group is empty at once. */
+/*
+ * What waits for its executor is dropped from under it; its ticket comes to nothing, and the group
+ * is empty at once.
+ */
 Test(close_groups, that_does_not_wait_empties_groups_whose_members_wait_for_their_executor)
 {
 	struct queue_executor queue;

@@ -1,4 +1,7 @@
-/* The kernel refuses membarrier later than at creation: close refuses, destroy does not, and sleeping costs a tick at most. */
+/*
+ * The kernel refuses membarrier later than at creation: close refuses, destroy does not, and
+ * sleeping costs a tick at most.
+ */
 #include <errno.h>
 #include <semaphore.h>
 
@@ -40,7 +43,8 @@ static tw_service *open_either(int which)
 
 static void schedule_counted(tw_service *service)
 {
-	struct tw_task task = {.size = sizeof(task), .fn = count_run, .when_ns = HOUR, .release = count_release};
+	struct tw_task task = {
+	    .size = sizeof(task), .fn = count_run, .when_ns = HOUR, .release = count_release};
 	runs = releases = 0;
 	expect_eq(tw_schedule_task(service, &task, NULL), 0);
 }
@@ -54,12 +58,14 @@ Test(close_membarrier, refused_at_close_refuses_the_close_and_changes_nothing)
 			tw_service *service = open_either(which);
 			schedule_counted(service);
 			faults_refuse_membarrier(true);
-			expect_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER), -ENOTSUP);
+			expect_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER),
+				  -ENOTSUP);
 			expect_eq(releases, 0);
 			expect_eq(stats_of(service).pending, 1);
 			expect_eq(tw_schedule(service, HOUR, count_run, NULL, NULL), 0);
 			faults_refuse_membarrier(false);
-			expect_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER), 0);
+			expect_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER),
+				  0);
 			expect_eq(releases, 1);
 			expect_eq(runs, mode == TW_CLOSE_RUN ? 2 : 0);
 			close_service(service);
@@ -95,7 +101,10 @@ Test(close_membarrier, refused_at_destroy_does_not_matter)
 
 /* ------------------------------------------------------------ sleeping */
 
-/* Cannot be sure of having seen all, so it looks again each tick; and sleeps as it should when it can be sure again. */
+/*
+ * Cannot be sure of having seen all, so it looks again each tick; and sleeps as it should when it
+ * can be sure again.
+ */
 Test(close_membarrier, refused_in_the_middle_costs_a_look_each_tick)
 {
 	tw_service *service = open_service(1);

@@ -1,4 +1,7 @@
-/* Closing with a million timers pending, spread over the levels, some with releases: each ends once, and in the mode's way. */
+/*
+ * Closing with a million timers pending, spread over the levels, some with releases: each ends
+ * once, and in the mode's way.
+ */
 #include <errno.h>
 
 #include "test/support/rig.h"

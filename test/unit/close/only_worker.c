@@ -49,7 +49,8 @@ static void wait_for(struct visit *visit)
 static tw_pool *pool_of(uint32_t workers)
 {
 	tw_pool *pool = NULL;
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .max_workers = workers};
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = workers, .max_workers = workers};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	return pool;
 }
@@ -75,8 +76,10 @@ static void expect_refused(const struct visit *visit)
 	expect_eq(visit->destroyed, -EDEADLK);
 	expect_eq(visit->asked, true); /* nothing has changed */
 	expect_eq(visit->without_wait, 0);
-	cr_assert_str_eq(heard, "tw_service_destroy: called by the only thread that runs the service's callbacks; "
-				"call it from another thread, or raise max_workers");
+	cr_assert_str_eq(
+	    heard,
+	    "tw_service_destroy: called by the only thread that runs the service's callbacks; "
+	    "call it from another thread, or raise max_workers");
 }
 
 Test(close_only_worker, may_not_wait_for_the_close_of_a_service_on_its_pool)
@@ -167,7 +170,8 @@ Test(close_only_worker, may_not_wait_for_a_job_on_its_pool)
 {
 	struct visit visit;
 	tw_pool *pool = pool_of(1);
-	struct tw_limiter_config cfg = {.size = sizeof cfg, .max_concurrency = 1, .flags = TW_LIMITER_NONBLOCKING};
+	struct tw_limiter_config cfg = {
+	    .size = sizeof cfg, .max_concurrency = 1, .flags = TW_LIMITER_NONBLOCKING};
 	visit_open(&visit, service_on(tw_pool_executor(pool)));
 	expect_eq(tw_limiter_create(&visit.limiter, visit.service, &cfg), 0);
 	expect_eq(tw_limiter_resume(visit.limiter), 0);

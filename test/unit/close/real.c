@@ -1,4 +1,7 @@
-/* Closing on the real clock: what is pending is waited for, run or dropped, beside schedules and other closes too. */
+/*
+ * Closing on the real clock: what is pending is waited for, run or dropped, beside schedules and
+ * other closes too.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,10 +12,12 @@ TestSuite(close_real, .timeout = 60);
 static struct shot shots[5000];
 
 /*
- * No callback runs, so only the service's own threads are waited for, and these are given so long at least. An answer that they did not come must have
- * taken that long: they had no processor, and are asked again.
+ * No callback runs, so only the service's own threads are waited for, and these are given so long
+ * at least. An answer that they did not come must have taken that long: they had no processor, and
+ * are asked again.
  */
-static void close_on_threads_alone(tw_service *service, const struct tw_close_options *options, uint64_t given_ns)
+static void close_on_threads_alone(tw_service *service, const struct tw_close_options *options,
+				   uint64_t given_ns)
 {
 	uint64_t begun_ns = tw_service_now(service);
 	int answer;
@@ -63,7 +68,8 @@ Test(close_real, that_drains_drops_what_is_left_at_its_timeout)
 	schedule_shot(&shots[1], HOUR);
 	await(&done, 1); /* a slow machine may take longer for it than the close gives */
 	uint64_t before_ns = tw_service_now(service);
-	const struct tw_close_options drain = {.size = sizeof drain, .mode = TW_CLOSE_DRAIN, .timeout_ns = 300 * MS};
+	const struct tw_close_options drain = {
+	    .size = sizeof drain, .mode = TW_CLOSE_DRAIN, .timeout_ns = 300 * MS};
 	close_on_threads_alone(service, &drain, 300 * MS + SECOND);
 	expect_ge(tw_service_now(service), before_ns + 300 * MS);
 	expect_eq(shots[0].runs, 1);
@@ -122,7 +128,8 @@ static void race_close(enum tw_close_mode mode, int delay_turns)
 	struct racer racers[RACERS];
 	pthread_t threads[RACERS];
 	for (int i = 0; i < RACERS; i++) {
-		racers[i] = (struct racer){.probes = calloc(20001, sizeof(struct probe)), .service = service};
+		racers[i] = (struct racer){.probes = calloc(20001, sizeof(struct probe)),
+					   .service = service};
 		expect_eq(pthread_create(&threads[i], NULL, schedule_until_closed, &racers[i]), 0);
 	}
 	for (int i = 0; i < delay_turns; i++)
@@ -178,7 +185,10 @@ Test(close_real, beside_others_waits_and_agrees)
 	}
 }
 
-/* No callback runs, so there is nothing to be patient for: a tick thread that is slow to answer is no reason. */
+/*
+ * No callback runs, so there is nothing to be patient for: a tick thread that is slow to answer is
+ * no reason.
+ */
 Test(close_real, drop_needs_no_patience)
 {
 	for (int round = 0; round < 200; round++) {

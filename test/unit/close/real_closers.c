@@ -1,4 +1,7 @@
-/* Several closes of one service, and callbacks that do not return: the strictest mode holds, and each answer is true. */
+/*
+ * Several closes of one service, and callbacks that do not return: the strictest mode holds, and
+ * each answer is true.
+ */
 #include <errno.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -64,9 +67,11 @@ static void *do_close(void *arg)
 	return NULL;
 }
 
-static void start_close(struct closer *c, tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
+static void start_close(struct closer *c, tw_service *service, enum tw_close_mode mode,
+			uint64_t timeout_ns)
 {
-	*c = (struct closer){.service = service, .mode = mode, .timeout_ns = timeout_ns, .dropped = count_told};
+	*c = (struct closer){
+	    .service = service, .mode = mode, .timeout_ns = timeout_ns, .dropped = count_told};
 	expect_eq(pthread_create(&c->thread, NULL, do_close, c), 0);
 }
 
@@ -77,8 +82,8 @@ static int end_close(struct closer *c)
 }
 
 /*
- * Of a drain that nothing but the tick thread can hold up, which has a second beyond the drain's timeout: one that had no processor for longer is
- * waited for again.
+ * Of a drain that nothing but the tick thread can hold up, which has a second beyond the drain's
+ * timeout: one that had no processor for longer is waited for again.
  */
 static void expect_drain_ends(struct closer *c)
 {
@@ -100,7 +105,10 @@ static void await_closed(tw_service *service)
 	}
 }
 
-/* The same, and it has the floor: the mode that it asked for is published before. Whoever has the floor drops what is to be dropped. */
+/*
+ * The same, and it has the floor: the mode that it asked for is published before. Whoever has the
+ * floor drops what is to be dropped.
+ */
 static void await_its_turn(tw_service *service)
 {
 	await_closed(service);
@@ -135,14 +143,18 @@ Test(close_real_closers, drop_ends_a_drain_under_way)
 		expect_eq(stats_of(service).dropped, 100);
 		expect_eq(end_close(&drain), 0);
 		expect_eq(runs, 0);
-		expect_eq(drop.told + drain.told, 100); /* the drain's thread may come second, and then drops too */
+		/* the drain's thread may come second, and then drops too */
+		expect_eq(drop.told + drain.told, 100);
 		if (round % 2)
 			expect_eq(drain.told, 0);
 		close_service(service);
 	}
 }
 
-/* One whose time is up before the drain has made way for it: the mode that it asked for holds none the less. */
+/*
+ * One whose time is up before the drain has made way for it: the mode that it asked for holds none
+ * the less.
+ */
 Test(close_real_closers, a_drop_that_did_not_wait_ends_a_drain_under_way)
 {
 	for (int round = 0; round < 50; round++) {
@@ -153,7 +165,8 @@ Test(close_real_closers, a_drop_that_did_not_wait_ends_a_drain_under_way)
 			expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
 		start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
 		await_its_turn(service);
-		struct tw_close_options options = {.size = sizeof(options), .mode = TW_CLOSE_DROP, .timeout_ns = 1};
+		struct tw_close_options options = {
+		    .size = sizeof(options), .mode = TW_CLOSE_DROP, .timeout_ns = 1};
 		int answer = tw_service_close_with(service, &options);
 		expect_eq(answer == 0 || answer == -ETIMEDOUT, true);
 		expect_eq(end_close(&drain), 0);
@@ -193,7 +206,8 @@ Test(close_real_closers, drop_ends_a_run_under_way)
 		expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
 	start_close(&run, service, TW_CLOSE_RUN, TW_FOREVER);
 	await_closed(service);
-	while (tw_service_close(service, TW_CLOSE_DROP, 10 * MS) == -ETIMEDOUT && stats_of(service).dropped < 300)
+	while (tw_service_close(service, TW_CLOSE_DROP, 10 * MS) == -ETIMEDOUT &&
+	       stats_of(service).dropped < 300)
 		;
 	expect_eq(stats_of(service).dropped, 300);
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, MS), -ETIMEDOUT);
@@ -317,7 +331,9 @@ Test(close_real_closers, many_at_once_in_all_modes_agree)
 		struct closer closers[4];
 		atomic_int runs = 0, told = 0;
 		for (int i = 0; i < 400; i++)
-			expect_eq(tw_schedule(service, (uint64_t)(i % 4) * 5 * MS, count, &runs, NULL), 0);
+			expect_eq(
+			    tw_schedule(service, (uint64_t)(i % 4) * 5 * MS, count, &runs, NULL),
+			    0);
 		for (int i = 0; i < 4; i++)
 			start_close(&closers[i], service, (enum tw_close_mode)((round + i) % 3),
 				    i == 0 ? MS : TW_FOREVER);
@@ -397,7 +413,9 @@ Test(close_real_closers, are_not_held_up_by_a_callback_in_an_advance)
 	close_service(service);
 }
 
-/* ------------------------------------------------------------ a manual drive, a foreign executor */
+/*
+ * ------------------------------------------------------------ a manual drive, a foreign executor
+ */
 
 /* On the real clock a drain drives by itself until all have fired. */
 Test(close_real_closers, drive_what_is_driven_by_hand)
@@ -405,11 +423,13 @@ Test(close_real_closers, drive_what_is_driven_by_hand)
 	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++) {
 		tw_service *service;
 		atomic_int runs = 0;
-		struct tw_service_config cfg = {
-		    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+		struct tw_service_config cfg = {.size = sizeof(cfg),
+						.drive = TW_DRIVE_MANUAL,
+						.executor = tw_executor_inline()};
 		expect_eq(tw_service_create(&service, &cfg), 0);
 		for (int i = 0; i < 20; i++)
-			expect_eq(tw_schedule(service, (uint64_t)i * 2 * MS, count, &runs, NULL), 0);
+			expect_eq(tw_schedule(service, (uint64_t)i * 2 * MS, count, &runs, NULL),
+				  0);
 		expect_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER), 0);
 		expect_eq(runs, mode == TW_CLOSE_DROP ? 0 : 20);
 		close_service(service);

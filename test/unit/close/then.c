@@ -1,4 +1,7 @@
-/* A close of the service and the completions of groups: each is called once, before close answers 0. */
+/*
+ * A close of the service and the completions of groups: each is called once, before close answers
+ * 0.
+ */
 #include <errno.h>
 #include <semaphore.h>
 
@@ -124,7 +127,8 @@ static void hold_then_end(struct probe *probe)
 	end(ending);
 }
 
-static void open_with_worker(struct rig *rig, struct ending *ending, struct probe *member, void (*act)(struct probe *))
+static void open_with_worker(struct rig *rig, struct ending *ending, struct probe *member,
+			     void (*act)(struct probe *))
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = NULL;
@@ -140,15 +144,20 @@ static void open_with_worker(struct rig *rig, struct ending *ending, struct prob
 	}
 }
 
-/* The callback is under way as a close that does not wait answers: its group ends later, and the next close calls the completion. */
+/*
+ * The callback is under way as a close that does not wait answers: its group ends later, and the
+ * next close calls the completion.
+ */
 Test(close_then, what_a_close_that_does_not_wait_leaves_is_called_by_the_next)
 {
 	struct rig rig;
 	struct ending ending;
 	struct probe member;
 	open_with_worker(&rig, &ending, &member, hold_then_end);
-	struct tw_close_options options = {
-	    .size = sizeof(options), .mode = TW_CLOSE_DROP, .flags = TW_CLOSE_FLAG_NO_WAIT, .timeout_ns = TW_FOREVER};
+	struct tw_close_options options = {.size = sizeof(options),
+					   .mode = TW_CLOSE_DROP,
+					   .flags = TW_CLOSE_FLAG_NO_WAIT,
+					   .timeout_ns = TW_FOREVER};
 	expect_eq(tw_service_close_with(rig.service, &options), 0);
 	expect_eq(ending.calls, 0);
 	sem_post(&ending.go_on);
@@ -175,7 +184,10 @@ Test(close_then, a_close_that_times_out_leaves_it_pending)
 	rig_close(&rig);
 }
 
-/* The only worker waits for the completion of a group: close calls it while it waits for that worker. */
+/*
+ * The only worker waits for the completion of a group: close calls it while it waits for that
+ * worker.
+ */
 static void end_another_and_await(struct probe *probe)
 {
 	struct ending *ending = (struct ending *)(void *)probe->other;

@@ -27,7 +27,8 @@ struct told {
 	bool fine; /* says act */
 };
 
-static int note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
+			uint64_t remaining_ns)
 {
 	struct told *told = arg;
 	size_t i = told->count++;
@@ -58,7 +59,8 @@ static const struct tw_close_options no_wait = {
 
 /* ------------------------------------------------------------ the visitor */
 
-static int stop_at_the_second(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int stop_at_the_second(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
+			      uint64_t remaining_ns)
 {
 	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
 	return ++*(int *)arg == 2;
@@ -166,7 +168,8 @@ static void try_everything(struct told *told, tw_timer timer)
 		     tw_cancel_wait(service, timer, TW_FOREVER) == (settling ? TW_SELF : TW_GONE) &&
 		     tw_reset(service, timer, 0) == -ESHUTDOWN && !tw_is_pending(service, timer) &&
 		     tw_service_close(service, TW_CLOSE_DROP, 0) == -EDEADLK &&
-		     tw_service_close_with(service, &no_wait) == -EDEADLK && tw_service_destroy(service) == -EDEADLK &&
+		     tw_service_close_with(service, &no_wait) == -EDEADLK &&
+		     tw_service_destroy(service) == -EDEADLK &&
 		     tw_service_stats(service, &stats) == 0 && (told->count == 1 || told->fine);
 }
 
@@ -262,7 +265,8 @@ Test(close_with, options_of_an_older_program_will_do)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
-	struct tw_close_options older = {.size = offsetof(struct tw_close_options, flags), .mode = TW_CLOSE_RUN};
+	struct tw_close_options older = {.size = offsetof(struct tw_close_options, flags),
+					 .mode = TW_CLOSE_RUN};
 	older.flags = UINT32_MAX; /* not looked at */
 	expect_eq(tw_service_close_with(rig.service, &older), 0);
 	expect_eq(probe.runs, 1);

@@ -1,4 +1,7 @@
-/* The context pointer: what is scheduled runs under what its thread had then, and leaves no trace on the thread that runs it. */
+/*
+ * The context pointer: what is scheduled runs under what its thread had then, and leaves no trace
+ * on the thread that runs it.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -42,7 +45,8 @@ static void see_release(void *arg, enum tw_fate fate)
 
 static struct tw_task task_of(struct seer *seer)
 {
-	return (struct tw_task){.size = sizeof(struct tw_task), .fn = see, .arg = seer, .release = see_release};
+	return (struct tw_task){
+	    .size = sizeof(struct tw_task), .fn = see, .arg = seer, .release = see_release};
 }
 
 static void expect_saw(const struct seer *seer, int run, const void *context)
@@ -74,7 +78,8 @@ Test(context, goes_with_each_way_to_schedule)
 	tw_context_set(&first);
 	expect_eq(tw_schedule(rig.service, MS, see, &seers[0], NULL), 0);
 	expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + MS, see, &seers[1], NULL), 0);
-	struct tw_task tasks[2] = {task_of(&seers[2]), {.size = sizeof(struct tw_task), .fn = see, .arg = &seers[3]}};
+	struct tw_task tasks[2] = {task_of(&seers[2]),
+				   {.size = sizeof(struct tw_task), .fn = see, .arg = &seers[3]}};
 	expect_eq(tw_schedule_bulk(rig.service, tasks, 2, out), 0);
 	struct tw_period twice = rate_of(MS, MS, 2);
 	expect_eq(tw_schedule_every(rig.service, &twice, see, &seers[4], NULL), 0);
@@ -173,7 +178,8 @@ Test(context, is_inherited_by_what_a_callback_schedules)
 	rig_open(&rig, NULL);
 	struct seer child = {0}, of_other = {0};
 	struct seer parent = {.service = rig.service, .act = schedule_child, .child = &child};
-	struct seer other = {.service = rig.service, .act = set_another_and_schedule_child, .child = &of_other};
+	struct seer other = {
+	    .service = rig.service, .act = set_another_and_schedule_child, .child = &of_other};
 	tw_context_set(&first);
 	expect_eq(tw_schedule(rig.service, MS, see, &parent, NULL), 0);
 	expect_eq(tw_schedule(rig.service, MS, see, &other, NULL), 0);

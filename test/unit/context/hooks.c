@@ -1,4 +1,7 @@
-/* Hooks in the place of the context pointer: each capture is released exactly once, whatever becomes of its timer or task. */
+/*
+ * Hooks in the place of the context pointer: each capture is released exactly once, whatever
+ * becomes of its timer or task.
+ */
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -168,7 +171,8 @@ Test(context_hooks, release_after_a_run)
 	struct rig rig;
 	int fate = -1;
 	set_up(&rig, NULL);
-	struct tw_task task = {.size = sizeof task, .fn = see, .arg = &fate, .when_ns = MS, .release = see_fate};
+	struct tw_task task = {
+	    .size = sizeof task, .fn = see, .arg = &fate, .when_ns = MS, .release = see_fate};
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	rig_advance(&rig, SECOND);
 	expect_eq(fate, TW_FATE_FIRED);
@@ -234,8 +238,11 @@ Test(context_hooks, release_when_too_late)
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &queue.base;
 	set_up(&rig, &cfg);
-	struct tw_task task = {
-	    .size = sizeof task, .fn = see, .when_ns = MS, .max_lateness_ns = 10 * MS, .late = TW_LATE_DROP};
+	struct tw_task task = {.size = sizeof task,
+			       .fn = see,
+			       .when_ns = MS,
+			       .max_lateness_ns = 10 * MS,
+			       .late = TW_LATE_DROP};
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	rig_advance(&rig, SECOND);
 	expect_eq(queue_executor_run_all(&queue), 0);
@@ -273,7 +280,8 @@ Test(context_hooks, release_for_each_member_of_a_cancelled_group)
 	tw_group group = group_of(&rig);
 	struct tw_task tasks[8];
 	for (int i = 0; i < 8; i++)
-		tasks[i] = (struct tw_task){.size = sizeof(struct tw_task), .fn = see, .when_ns = MS, .group = group};
+		tasks[i] = (struct tw_task){
+		    .size = sizeof(struct tw_task), .fn = see, .when_ns = MS, .group = group};
 	expect_eq(tw_schedule_task(rig.service, &tasks[0], NULL), 0);
 	expect_eq(tw_schedule_bulk(rig.service, tasks, 8, NULL), 0);
 	expect_eq(tw_group_cancel(rig.service, group), 0);
@@ -298,7 +306,8 @@ Test(context_hooks, release_what_a_refused_batch_had_captured)
 	set_up(&rig, &cfg);
 	struct tw_task tasks[600];
 	for (int i = 0; i < 600; i++)
-		tasks[i] = (struct tw_task){.size = sizeof(struct tw_task), .fn = see, .when_ns = HOUR};
+		tasks[i] =
+		    (struct tw_task){.size = sizeof(struct tw_task), .fn = see, .when_ns = HOUR};
 	expect_eq(tw_schedule_bulk(rig.service, tasks, 600, NULL), -EAGAIN);
 	expect_gt(captured, 3);
 	expect_all_released(captured);
@@ -326,7 +335,10 @@ Test(context_hooks, release_when_there_is_no_room)
 	rig_close(&rig);
 }
 
-/* Each request for memory in turn is refused; whether the call then fails or not, no capture is lost. */
+/*
+ * Each request for memory in turn is refused; whether the call then fails or not, no capture is
+ * lost.
+ */
 Test(context_hooks, release_when_out_of_memory)
 {
 	expect_eq(tw_context_hooks_set(&hooks), 0);
@@ -351,8 +363,11 @@ Test(context_hooks, named_context_stays_the_callers_until_it_is_taken)
 	cfg.max_timers = 1;
 	set_up(&rig, &cfg);
 	struct cell mine = {0};
-	struct tw_task task = {
-	    .size = sizeof task, .fn = see, .when_ns = MS, .flags = TW_TASK_CONTEXT, .context = &mine};
+	struct tw_task task = {.size = sizeof task,
+			       .fn = see,
+			       .when_ns = MS,
+			       .flags = TW_TASK_CONTEXT,
+			       .context = &mine};
 	int accepted = 0;
 	while (tw_schedule_task(rig.service, &task, NULL) == 0)
 		accepted++;
@@ -383,7 +398,8 @@ static void drop_told(void *told_arg, tw_fn *fn, void *arg)
 {
 	(void)fn;
 	(void)arg;
-	if (++*(int *)told_arg == QUEUE) /* not before the last: the worker would take one of them */
+	/* not before the last: the worker would take one of them */
+	if (++*(int *)told_arg == QUEUE)
 		open_the_gate = true;
 }
 
@@ -391,7 +407,8 @@ Test(context_hooks, release_for_tasks_that_ran_and_that_were_refused_or_dropped)
 {
 	tw_pool *pool;
 	int told = 0;
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 1, .queue = QUEUE};
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = 1, .max_workers = 1, .queue = QUEUE};
 	expect_eq(tw_context_hooks_set(&hooks), 0);
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	expect_eq(tw_pool_submit(pool, wait_at_the_gate, NULL), 0);

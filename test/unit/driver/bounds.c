@@ -1,4 +1,7 @@
-/* Bounds on timers, undrained entries and memory: reached, told, and recovered from; what is dead does not pile up. */
+/*
+ * Bounds on timers, undrained entries and memory: reached, told, and recovered from; what is dead
+ * does not pile up.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,7 +16,8 @@ enum { CACHE_SLACK = 256 };
 static tw_timer timers[2000000];
 
 /* Schedules until it is refused, or `most` are there. */
-static size_t schedule_until_refused(struct rig *rig, struct probe *probe, size_t most, uint64_t delay_ns)
+static size_t schedule_until_refused(struct rig *rig, struct probe *probe, size_t most,
+				     uint64_t delay_ns)
 {
 	size_t count = 0;
 	tw_timer timer;
@@ -120,7 +124,8 @@ Test(driver_bounds, a_series_and_a_task_are_refused_too)
 	struct probe probe = PROBE(&rig, 1);
 	size_t count = schedule_until_refused(&rig, &probe, 1000, SECOND);
 	struct tw_period period = rate_of(0, MS, 0);
-	struct tw_task task = {.size = sizeof(task), .fn = probe_run, .arg = &probe, .release = probe_release};
+	struct tw_task task = {
+	    .size = sizeof(task), .fn = probe_run, .arg = &probe, .release = probe_release};
 	tw_timer none = {.id = 1};
 	expect_eq(tw_schedule_every(rig.service, &period, probe_run, &probe, &none), -EAGAIN);
 	expect_eq(none.id, 0);
@@ -134,7 +139,10 @@ Test(driver_bounds, a_series_and_a_task_are_refused_too)
 
 /* ------------------------------------------------------------ lane_entries */
 
-/* What tries to make room may find some, so a refusal need not be the last word; but some must come. */
+/*
+ * What tries to make room may find some, so a refusal need not be the last word; but some must
+ * come.
+ */
 Test(driver_bounds, of_undrained_entries_is_kept_and_recovered_from)
 {
 	struct tw_service_config cfg = rig_config();
@@ -236,7 +244,8 @@ Test(driver_bounds, a_steady_stream_of_cancelled_timers_leaves_few_entries)
 	for (size_t i = 0; i < 1000000; i++) {
 		if (i >= OPEN)
 			expect_eq(tw_cancel(rig.service, timers[i % OPEN]), TW_CANCELLED);
-		expect_eq(tw_schedule(rig.service, 30 * SECOND, probe_run, &probe, &timers[i % OPEN]), 0);
+		expect_eq(
+		    tw_schedule(rig.service, 30 * SECOND, probe_run, &probe, &timers[i % OPEN]), 0);
 		if (i % 1000 == 0)
 			rig_advance(&rig, MS);
 		if (i % 100000 == 99999)
@@ -253,7 +262,8 @@ Test(driver_bounds, memory_does_not_grow_with_what_has_passed)
 	struct probe probe = PROBE(&rig, 1);
 	uint64_t settled_bytes = 0;
 	for (int round = 0; round < 30; round++) {
-		size_t count = schedule_until_refused(&rig, &probe, 20000, (uint64_t)(round % 7 + 1) * 100 * MS);
+		size_t count = schedule_until_refused(&rig, &probe, 20000,
+						      (uint64_t)(round % 7 + 1) * 100 * MS);
 		for (size_t i = 0; i < count; i += 2)
 			expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
 		rig_advance(&rig, SECOND);

@@ -1,6 +1,7 @@
 /*
- * Batches that an executor does not finish hold chunks. Over its quota, its runs wait at the driver: it turns all the same, serves the other
- * executors, loses nothing, and goes on when batches come back. And one turn over more ticks than there are chunks.
+ * Batches that an executor does not finish hold chunks. Over its quota, its runs wait at the
+ * driver: it turns all the same, serves the other executors, loses nothing, and goes on when
+ * batches come back. And one turn over more ticks than there are chunks.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -13,7 +14,10 @@
 
 TestSuite(driver_held_back, .timeout = 60);
 
-/* So many timers, each in a tick of its own, need more chunks than there are, if each has one to itself. */
+/*
+ * So many timers, each in a tick of its own, need more chunks than there are, if each has one to
+ * itself.
+ */
 enum { MANY = 80000, MOST = 2 * MANY };
 
 /* A rig whose executor keeps its batches; timers may name another one that does. */
@@ -176,7 +180,10 @@ Test(driver_held_back, what_is_scheduled_meanwhile_stays_in_its_lane)
 	close_keeper(&k);
 }
 
-/* Chunks that are half full share no room as they are: what waits would need twice the chunks that it had in the wheel. */
+/*
+ * Chunks that are half full share no room as they are: what waits would need twice the chunks that
+ * it had in the wheel.
+ */
 Test(driver_held_back, what_waits_is_packed)
 {
 	enum { SINGLE = 48000, IN_A_TICK = 29, TICKS = (MOST - SINGLE) / IN_A_TICK };
@@ -203,7 +210,10 @@ static void count_settled(void *arg, enum tw_fate fate)
 	settled += fate == TW_FATE_CANCELLED;
 }
 
-/* Settling goes to the service's own executor: if that is over its quota, it waits like a timer that is due; else it does not wait. */
+/*
+ * Settling goes to the service's own executor: if that is over its quota, it waits like a timer
+ * that is due; else it does not wait.
+ */
 static void expect_settled(bool names_another)
 {
 	struct keeper k;
@@ -211,8 +221,11 @@ static void expect_settled(bool names_another)
 	settled = 0;
 	open_keeper(&k, names_another);
 	expect_eq(tw_group_create(&group, k.rig.service), 0);
-	struct tw_task task = {
-	    .size = sizeof task, .fn = probe_run, .when_ns = DAY, .release = count_settled, .group = group};
+	struct tw_task task = {.size = sizeof task,
+			       .fn = probe_run,
+			       .when_ns = DAY,
+			       .release = count_settled,
+			       .group = group};
 	expect_eq(tw_schedule_task(k.rig.service, &task, NULL), 0);
 	while (k.scheduled < MANY)
 		add(&k);
@@ -236,12 +249,14 @@ static void expect_settled(bool names_another)
 	close_keeper(&k);
 }
 
-Test(driver_held_back, a_group_that_was_cancelled_is_settled_afterwards_by_an_executor_over_its_quota)
+Test(driver_held_back,
+     a_group_that_was_cancelled_is_settled_afterwards_by_an_executor_over_its_quota)
 {
 	expect_settled(false);
 }
 
-Test(driver_held_back, a_group_that_was_cancelled_is_settled_though_another_executor_is_over_its_quota)
+Test(driver_held_back,
+     a_group_that_was_cancelled_is_settled_though_another_executor_is_over_its_quota)
 {
 	expect_settled(true);
 }
@@ -262,7 +277,9 @@ Test(driver_held_back, a_close_that_runs_all_gets_to_the_end)
 	close_keeper(&k);
 }
 
-/* The clock is set on: all these ticks are turned through at once. Each has a chunk in the wheel. */
+/*
+ * The clock is set on: all these ticks are turned through at once. Each has a chunk in the wheel.
+ */
 Test(driver_held_back, not_by_a_turn_over_more_ticks_than_there_are_chunks)
 {
 	struct keeper k;
@@ -285,7 +302,10 @@ static void turn_over(struct keeper *k, uint64_t ticks)
 	tw_service_advance(k->rig.service, SIZE_MAX);
 }
 
-/* Turns that pass over several ticks: what was kept back for want of a chunk stays ahead of what comes in the same turn. */
+/*
+ * Turns that pass over several ticks: what was kept back for want of a chunk stays ahead of what
+ * comes in the same turn.
+ */
 Test(driver_held_back, what_names_another_executor_keeps_its_order_in_long_turns)
 {
 	struct keeper k;
@@ -305,7 +325,10 @@ Test(driver_held_back, what_names_another_executor_keeps_its_order_in_long_turns
 	close_keeper(&k);
 }
 
-/* What waits for executors that refuse may hold the chunks too; with nothing out, nothing would come home. */
+/*
+ * What waits for executors that refuse may hold the chunks too; with nothing out, nothing would
+ * come home.
+ */
 static void expect_all_to_run_when_accepted_again(int count)
 {
 	enum { EXECUTORS = 200 };
@@ -344,7 +367,10 @@ Test(driver_held_back, many_executors_that_refused_are_asked_again_with_nothing_
 		expect_all_to_run_when_accepted_again(count);
 }
 
-/* An executor refuses on; what waits for it is cancelled, and as much comes after it: the wheel's chunks must do for those that live. */
+/*
+ * An executor refuses on; what waits for it is cancelled, and as much comes after it: the wheel's
+ * chunks must do for those that live.
+ */
 static void refuse_what_is_cancelled(bool own, enum tw_on_refused on_refused)
 {
 	enum { ROUNDS = 4000, EACH = 64, KEPT = 4 };

@@ -1,4 +1,7 @@
-/* Driving a service from a loop of one's own: when next, how much at once, and who may. On a clock moved by hand. */
+/*
+ * Driving a service from a loop of one's own: when next, how much at once, and who may. On a clock
+ * moved by hand.
+ */
 #include <errno.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -123,7 +126,10 @@ Test(driver_loop, next_expiry_is_the_next_tick_for_what_an_executor_has_refused)
 	queue_executor_close(&queue);
 }
 
-/* A loop that knows nothing but next_expiry, over a day: exact, and with few turns that find nothing to do. */
+/*
+ * A loop that knows nothing but next_expiry, over a day: exact, and with few turns that find
+ * nothing to do.
+ */
 Test(driver_loop, next_expiry_alone_drives_every_timer_in_its_tick)
 {
 	enum { COUNT = 1000 };
@@ -145,9 +151,12 @@ Test(driver_loop, next_expiry_alone_drives_every_timer_in_its_tick)
 	}
 	for (int i = 0; i < COUNT; i++)
 		expect_ran_at(&probes[i], rig_tick_of(&rig, due_ns[i]));
-	expect_le(idle_turns,
-		  8 * 2 *
-		      COUNT); /* G9: 8 for each coarse bucket, of which there is one a timer on each level at most */
+	expect_le(idle_turns, 8 * 2 *
+				  /*
+		       * G9: 8 for each coarse bucket, of which there is one a timer on each level
+		       * at most
+		       */
+				  COUNT);
 	rig_close(&rig);
 }
 
@@ -262,7 +271,8 @@ Test(driver_loop, work_for_a_tick_thread_is_handed_over_in_the_same_advance)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline(), .clock = rig.clock};
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .executor = tw_executor_inline(), .clock = rig.clock};
 	struct rig second = {.clock = rig.clock, .lock = PTHREAD_MUTEX_INITIALIZER};
 	expect_eq(tw_service_create(&second.service, &cfg), 0);
 	for (int i = 0; i < 50; i++) {
@@ -351,7 +361,8 @@ Test(driver_loop, a_closed_service_is_not_driven)
 
 Test(driver_loop, bad_input)
 {
-	struct tw_service_config threaded = {.size = sizeof(threaded), .executor = tw_executor_inline()};
+	struct tw_service_config threaded = {.size = sizeof(threaded),
+					     .executor = tw_executor_inline()};
 	struct rig rig;
 	uint64_t at_ns = 1;
 	rig_open(&rig, NULL);

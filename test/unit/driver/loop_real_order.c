@@ -1,6 +1,7 @@
 /*
- * Sockets first: a timer that closes a peer, and the peer's socket, are ready in one epoll batch, the timer first. test/recipes/sockets_first.c
- * does the same with memory that is freed, under AddressSanitizer; here a flag stands for that.
+ * Sockets first: a timer that closes a peer, and the peer's socket, are ready in one epoll batch,
+ * the timer first. test/recipes/sockets_first.c does the same with memory that is freed, under
+ * AddressSanitizer; here a flag stands for that.
  */
 #include <poll.h>
 #include <sys/epoll.h>
@@ -41,7 +42,8 @@ static void watch(const struct peer *peer, int fd, const void *tag)
 
 static void open_peer(struct peer *peer)
 {
-	struct tw_service_config cfg = {.size = sizeof cfg, .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
 	int fds[2];
 	*peer = (struct peer){.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
 	expect_eq(tw_service_create(&peer->service, &cfg), 0);

@@ -1,6 +1,6 @@
 /*
- * Where the entry that counts stands: timers with several entries, in lanes, in the wheel, in batches and with workers, of which the driver
- * keeps notes (wheel/driver/resolve.c).
+ * Where the entry that counts stands: timers with several entries, in lanes, in the wheel, in
+ * batches and with workers, of which the driver keeps notes (wheel/driver/resolve.c).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,8 @@
 
 TestSuite(driver_notes, .timeout = 30);
 
-static void open_with(struct rig *rig, struct queue_executor *queue, enum tw_on_refused on_refused, uint64_t tick_ns)
+static void open_with(struct rig *rig, struct queue_executor *queue, enum tw_on_refused on_refused,
+		      uint64_t tick_ns)
 {
 	queue_executor_open(queue);
 	struct tw_service_config cfg = rig_config();
@@ -25,7 +26,9 @@ static void open_with(struct rig *rig, struct queue_executor *queue, enum tw_on_
 
 static void close_with(struct rig *rig, struct queue_executor *queue)
 {
-	expect_eq(tw_service_close(rig->service, TW_CLOSE_DROP, 0) == 0 || queue_executor_waiting(queue) > 0, true);
+	expect_eq(tw_service_close(rig->service, TW_CLOSE_DROP, 0) == 0 ||
+		      queue_executor_waiting(queue) > 0,
+		  true);
 	while (queue_executor_run_next(queue) != -ENOENT) {
 	}
 	rig_close(rig);
@@ -71,11 +74,13 @@ static void move_in_the_wheel(struct rig *rig, struct probe *probe)
 static void move_to_the_past(struct rig *rig, struct probe *probe)
 {
 	rig_advance(rig, 20 * MS);
-	expect_eq(tw_reset_at(rig->service, probe->timer, RIG_START_NS + 50 * MS), 0); /* earlier than it was due */
+	/* earlier than it was due */
+	expect_eq(tw_reset_at(rig->service, probe->timer, RIG_START_NS + 50 * MS), 0);
 	look_ahead(probe);
 }
 
-static void expect_to_go_on(bool series, void (*act)(struct probe *), void (*move)(struct rig *, struct probe *))
+static void expect_to_go_on(bool series, void (*act)(struct probe *),
+			    void (*move)(struct rig *, struct probe *))
 {
 	struct rig rig;
 	struct queue_executor queue;
@@ -121,7 +126,10 @@ Test(driver_notes, a_timer_that_resets_itself_goes_on_whose_entry_was_met_while_
 
 /* ------------------------------------------------------ moved while it waits */
 
-/* Far away and near again while its entry is in a batch, or waits for an executor: it has that entry, and needs no other. */
+/*
+ * Far away and near again while its entry is in a batch, or waits for an executor: it has that
+ * entry, and needs no other.
+ */
 static void move_to_and_fro(size_t refuse)
 {
 	enum { ROUNDS = 5000 };
@@ -136,7 +144,8 @@ static void move_to_and_fro(size_t refuse)
 		expect_eq(tw_reset(rig.service, probe.timer, MS), 0);
 		rig_advance(&rig, 2 * MS);
 	}
-	uint64_t held = rig.service->driver->wheel.arena_chunks - tw__wheel_chunks_left(&rig.service->driver->wheel);
+	uint64_t held = rig.service->driver->wheel.arena_chunks -
+			tw__wheel_chunks_left(&rig.service->driver->wheel);
 	expect_le(held, 8);
 	queue.refuse = 0;
 	rig_advance(&rig, MS);
@@ -164,8 +173,9 @@ static void *move_near(void *arg)
 }
 
 /*
- * Back from a worker with a far deadline, and moved near before the driver has seen either. By the worker's own thread, whose lane brings both;
- * or by another, whose lane is newer and so is read first.
+ * Back from a worker with a far deadline, and moved near before the driver has seen either. By the
+ * worker's own thread, whose lane brings both; or by another, whose lane is newer and so is read
+ * first.
  */
 static void come_back_far_and_be_moved(bool by_another)
 {
@@ -180,7 +190,9 @@ static void come_back_far_and_be_moved(bool by_another)
 		if (!by_another)
 			move_near(&probe);
 		else
-			expect_eq(pthread_create(&thread, NULL, move_near, &probe) || pthread_join(thread, NULL), 0);
+			expect_eq(pthread_create(&thread, NULL, move_near, &probe) ||
+				      pthread_join(thread, NULL),
+				  0);
 		expect_eq(probe.answer, 0);
 	}
 	rig_close(&rig);
@@ -196,7 +208,10 @@ Test(driver_notes, a_timer_that_comes_back_far_and_is_moved_near_by_another_thre
 	come_back_far_and_be_moved(true);
 }
 
-/* To instants that are all past, ever earlier, with no turn between: one entry among the late will do. */
+/*
+ * To instants that are all past, ever earlier, with no turn between: one entry among the late will
+ * do.
+ */
 Test(driver_notes, a_timer_that_is_moved_to_the_past_again_and_again_keeps_one_entry)
 {
 	struct rig rig;
@@ -205,7 +220,8 @@ Test(driver_notes, a_timer_that_is_moved_to_the_past_again_and_again_keeps_one_e
 	probe_schedule(&probe, HOUR);
 	rig_advance(&rig, 2 * SECOND);
 	for (uint64_t i = 1; i <= 1000; i++) {
-		expect_eq(tw_reset_at(rig.service, probe.timer, RIG_START_NS + 2 * SECOND - i * MS), 0);
+		expect_eq(tw_reset_at(rig.service, probe.timer, RIG_START_NS + 2 * SECOND - i * MS),
+			  0);
 		look_ahead(&probe);
 	}
 	expect_le(rig.service->driver->wheel.entries, 2);

@@ -1,4 +1,6 @@
-/* G6: what one thread schedules with equal delays, or for one tick, is handed over in that order. */
+/*
+ * G6: what one thread schedules with equal delays, or for one tick, is handed over in that order.
+ */
 #include <stdlib.h>
 
 #include "test/support/rig.h"

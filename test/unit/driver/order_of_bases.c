@@ -1,4 +1,7 @@
-/* G6 where the tick thread falls asleep between two schedules of one thread; its publishing is played by hand (schedule.c, drain.c). */
+/*
+ * G6 where the tick thread falls asleep between two schedules of one thread; its publishing is
+ * played by hand (schedule.c, drain.c).
+ */
 #include "test/support/rig.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
@@ -14,7 +17,10 @@ static void publish(tw_service *service, uint64_t flags, uint64_t base_ns)
 	service->driver->bases.replaced_ns[replaced % TW__STAMPS] = base_ns - service->time.tick_ns;
 }
 
-/* The first counts from the end of a tick that is published for sleep in that moment; the second reads the clock a bit later. */
+/*
+ * The first counts from the end of a tick that is published for sleep in that moment; the second
+ * reads the clock a bit later.
+ */
 Test(driver_order_of_bases, a_schedule_asleep_is_not_ahead_of_one_that_saw_the_driver_awake)
 {
 	struct rig rig;

@@ -127,13 +127,15 @@ Test(driver_outbox, over_the_quota_keeps_its_order)
 	h.rig.service->driver->outboxes.submit_limit = 16;
 	int scheduled = 0;
 	while (h.rig.ran < COUNT) {
-		for (int i = 0; i < 40 && scheduled < COUNT && scheduled - (int)h.rig.ran < AT_ONCE; i++, scheduled++) {
+		for (int i = 0; i < 40 && scheduled < COUNT && scheduled - (int)h.rig.ran < AT_ONCE;
+		     i++, scheduled++) {
 			probes[scheduled] = PROBE(&h.rig, scheduled);
 			schedule_to(&probes[scheduled], MS, &h.hung.base);
 		}
 		rig_advance(&h.rig, MS);
 		expect_le(h.hung.submits, h.rig.ran + 16);
-		for (uint64_t n = random_below(&seed, 60); n > 0 && queue_executor_run_next(&h.hung) >= 0; n--) {
+		for (uint64_t n = random_below(&seed, 60);
+		     n > 0 && queue_executor_run_next(&h.hung) >= 0; n--) {
 		}
 	}
 	expect_ids_ascend(&h.rig);
@@ -189,7 +191,8 @@ static void open_refusers(struct refusers *r, int count, uint32_t max_timers)
 	struct tw_service_config cfg = rig_config();
 	cfg.max_timers = max_timers;
 	cfg.buckets = 64;
-	*r = (struct refusers){.executors = calloc((size_t)count, sizeof *r->executors), .count = count};
+	*r = (struct refusers){.executors = calloc((size_t)count, sizeof *r->executors),
+			       .count = count};
 	for (int i = 0; i < count; i++) {
 		queue_executor_open(&r->executors[i]);
 		r->executors[i].refuse = SIZE_MAX;
@@ -208,7 +211,8 @@ static void schedule_all(struct refusers *r, int timers)
 {
 	for (int i = 0; i < timers; i++) {
 		probes[i] = PROBE(&r->rig, i);
-		schedule_to(&probes[i], (uint64_t)(1 + i / 8000) * MS, &r->executors[i % r->count].base);
+		schedule_to(&probes[i], (uint64_t)(1 + i / 8000) * MS,
+			    &r->executors[i % r->count].base);
 	}
 }
 

@@ -18,8 +18,10 @@ enum { NOT_LONG_MS = 150, FOR_EVER = -1 };
 
 static tw_service *open_by_hand(tw_clock *clock)
 {
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline(), .clock = clock};
+	struct tw_service_config cfg = {.size = sizeof(cfg),
+					.drive = TW_DRIVE_MANUAL,
+					.executor = tw_executor_inline(),
+					.clock = clock};
 	tw_service *service = NULL;
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	return service;
@@ -87,7 +89,8 @@ Test(driver_real_loop, is_quiet_while_nothing_is_due)
 	int fd = tw_service_fd(service);
 	expect_eq(readable(fd, NOT_LONG_MS), false);
 	for (int i = 0; i < 1000; i++)
-		expect_eq(tw_schedule(service, HOUR + (uint64_t)i * SECOND, nothing, NULL, NULL), 0);
+		expect_eq(tw_schedule(service, HOUR + (uint64_t)i * SECOND, nothing, NULL, NULL),
+			  0);
 	expect_eq(readable(fd, 0), true); /* the first one is earlier than never */
 	expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 	expect_eq(readable(fd, NOT_LONG_MS), false);
@@ -201,7 +204,8 @@ static void *reset_to_earlier(void *arg)
 static void *schedule_many(void *arg)
 {
 	struct errand *errand = arg;
-	for (int i = 0; i < 256 && !errand->answer; i++) /* later than the plan, but more than a segment */
+	/* later than the plan, but more than a segment */
+	for (int i = 0; i < 256 && !errand->answer; i++)
 		errand->answer = tw_schedule(errand->service, 2 * HOUR, nothing, NULL, NULL);
 	return NULL;
 }
@@ -252,7 +256,10 @@ static void schedule_from_another_thread(void *arg)
 	in_a_thread(schedule_past, arg);
 }
 
-/* Rung once to be called, and again when the first ring has been taken note of but stands in the descriptor still. */
+/*
+ * Rung once to be called, and again when the first ring has been taken note of but stands in the
+ * descriptor still.
+ */
 Test(driver_real_loop, wakes_up_after_a_ring_that_came_while_the_last_one_was_cleared)
 {
 	struct errand errand;
@@ -302,7 +309,10 @@ Test(driver_real_loop, wakes_for_many_cancels)
 	expect_eq(tw_service_destroy(errand.service), 0);
 }
 
-/* Several threads, early deadlines, a loop that sleeps without a timeout: a push that it sleeps through hangs here. */
+/*
+ * Several threads, early deadlines, a loop that sleeps without a timeout: a push that it sleeps
+ * through hangs here.
+ */
 struct pusher {
 	tw_service *service;
 	struct shot *shots;
@@ -445,13 +455,16 @@ Test(driver_real_loop, what_is_past_runs_in_the_next_advance)
 	tw_service *service = open_by_hand(NULL);
 	for (int i = 0; i < 1000; i++) {
 		tw_timer timer;
-		expect_eq(tw_schedule_at(service, tw_service_now(service) - 2 * MS, nothing, NULL, NULL), 0);
+		expect_eq(
+		    tw_schedule_at(service, tw_service_now(service) - 2 * MS, nothing, NULL, NULL),
+		    0);
 		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 		expect_eq(tw_schedule(service, 3600 * TW_SECOND, nothing, NULL, &timer), 0);
 		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 		expect_eq(tw_reset_at(service, timer, tw_service_now(service) - 2 * MS), 0);
 		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
-		struct tw_task task = {.size = sizeof task, .fn = nothing, .when_ns = 1, .flags = TW_TASK_AT};
+		struct tw_task task = {
+		    .size = sizeof task, .fn = nothing, .when_ns = 1, .flags = TW_TASK_AT};
 		expect_eq(tw_schedule_bulk(service, &task, 1, NULL), 0);
 		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 	}

@@ -1,6 +1,7 @@
 /*
- * What somebody waits for comes in the moment between the last look and the sleep: a hook stands in it (faults.h), in which all is done that
- * there was to wait for, wake-up included. Whoever sleeps through that sleeps for ever.
+ * What somebody waits for comes in the moment between the last look and the sleep: a hook stands in
+ * it (faults.h), in which all is done that there was to wait for, wake-up included. Whoever sleeps
+ * through that sleeps for ever.
  */
 #include <errno.h>
 #include <sched.h>
@@ -212,7 +213,8 @@ static pthread_t closer;
 
 static tw_pool *full_pool(void)
 {
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 1, .queue = 16};
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = 1, .max_workers = 1, .queue = 16};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	runner = (struct runner){.over = false};
 	expect_eq(tw_pool_submit(pool, stay, NULL), 0);

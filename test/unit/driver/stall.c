@@ -9,7 +9,10 @@
 
 TestSuite(driver_stall, .timeout = 30);
 
-/* A driver that went tick by tick through ten years would not come back within the test's time limit. */
+/*
+ * A driver that went tick by tick through ten years would not come back within the test's time
+ * limit.
+ */
 Test(driver_stall, of_ten_years_costs_what_is_due)
 {
 	struct rig rig;
@@ -31,7 +34,10 @@ Test(driver_stall, of_ten_years_costs_what_is_due)
 	rig_close(&rig);
 }
 
-/* The same, as a driver sees it that was held up: the clock has moved, and all that was missed is due now. */
+/*
+ * The same, as a driver sees it that was held up: the clock has moved, and all that was missed is
+ * due now.
+ */
 Test(driver_stall, of_the_driver_for_ten_years_runs_each_due_timer_once)
 {
 	struct rig rig;
@@ -46,7 +52,8 @@ Test(driver_stall, of_the_driver_for_ten_years_runs_each_due_timer_once)
 	rig_advance(&rig, 0);
 	expect_eq(tw_clock_manual_set(rig.clock, now_ns), 0);
 	size_t before = rig.ran;
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), stats_of(rig.service).runs - before);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT),
+		  stats_of(rig.service).runs - before);
 	for (size_t i = before; i < rig.ran; i++)
 		expect_eq(rig.events[i].at_ns, now_ns);
 	rig_advance(&rig, 10 * 365 * DAY);
@@ -123,7 +130,8 @@ Test(driver_stall, of_any_length_leaves_timers_exact)
 }
 
 /*
- * 100 000 timers, a tenth of them series, and the clock leaps by 10 s. What is due runs once, in the order of deadlines (by tick), a series
+ * 100 000 timers, a tenth of them series, and the clock leaps by 10 s. What is due runs once, in
+ *     the order of deadlines (by tick), a series
  * once for all that it missed; the rest waits for its own instant, series on phase.
  */
 Test(driver_stall, of_ten_seconds_with_many_timers_is_exact, .timeout = 60)
@@ -132,9 +140,11 @@ Test(driver_stall, of_ten_seconds_with_many_timers_is_exact, .timeout = 60)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct probe *probes = calloc(COUNT, sizeof(*probes));
-	uint64_t *due_ns = calloc(COUNT, sizeof(*due_ns)), seed = 61, leap_ns = RIG_START_NS + 10 * SECOND;
+	uint64_t *due_ns = calloc(COUNT, sizeof(*due_ns)), seed = 61,
+		 leap_ns = RIG_START_NS + 10 * SECOND;
 	for (int i = 0; i < COUNT; i++) {
-		uint64_t first_ns = random_below(&seed, 20 * SECOND), period_ns = (uint64_t)(i % 700 + 1) * MS;
+		uint64_t first_ns = random_below(&seed, 20 * SECOND),
+			 period_ns = (uint64_t)(i % 700 + 1) * MS;
 		probes[i] = PROBE(&rig, i);
 		due_ns[i] = RIG_START_NS + first_ns;
 		if (i % 10)
@@ -206,7 +216,10 @@ static void count_run(void *runs)
 	++*(unsigned *)runs;
 }
 
-/* What is overdue by hours is given a deadline that cannot be taken for the future; somebody else moves the timer in that moment. */
+/*
+ * What is overdue by hours is given a deadline that cannot be taken for the future; somebody else
+ * moves the timer in that moment.
+ */
 Test(driver_stall, a_timer_that_is_moved_while_it_is_found_overdue_by_hours_is_not_lost)
 {
 	enum { ROUNDS = 10000 };
@@ -219,9 +232,12 @@ Test(driver_stall, a_timer_that_is_moved_while_it_is_found_overdue_by_hours_is_n
 	unsigned runs = 0;
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		mover.due_ns = rig_now(&rig) + 50 * MS;
-		expect_eq(tw_schedule_at(rig.service, mover.due_ns + 50 * MS, count_run, &runs, &mover.timer), 0);
+		expect_eq(tw_schedule_at(rig.service, mover.due_ns + 50 * MS, count_run, &runs,
+					 &mover.timer),
+			  0);
 		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-		expect_eq(tw_reset_at(rig.service, mover.timer, mover.due_ns), 0); /* to earlier: RELOCATED from here on */
+		/* to earlier: RELOCATED from here on */
+		expect_eq(tw_reset_at(rig.service, mover.timer, mover.due_ns), 0);
 		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 		atomic_store(&mover.round, round);
 		expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + 11 * HOUR), 0);
@@ -236,7 +252,10 @@ Test(driver_stall, a_timer_that_is_moved_while_it_is_found_overdue_by_hours_is_n
 	rig_close(&rig);
 }
 
-/* A jump forward is a stall to a series: fixed rate skips to the next nominal instant and is told how many it missed. */
+/*
+ * A jump forward is a stall to a series: fixed rate skips to the next nominal instant and is told
+ * how many it missed.
+ */
 Test(driver_stall, a_clock_that_jumps_forward_makes_series_miss_instants)
 {
 	struct rig rig;
@@ -254,7 +273,8 @@ Test(driver_stall, a_clock_that_jumps_forward_makes_series_miss_instants)
 	expect_eq(delay.runs, 2);
 	expect_eq(rate.ran_at_ns, RIG_START_NS + HOUR + 10 * MS);
 	expect_eq(rate.overruns,
-		  HOUR / (10 * MS) - 2); /* instants up to the hour, but the first and the one that ran late */
+		  /* instants up to the hour, but the first and the one that ran late */
+		  HOUR / (10 * MS) - 2);
 	rig_advance(&rig, 4 * MS);
 	expect_eq(delay.runs, 3);
 	expect_eq(delay.ran_at_ns, leap_ns + 10 * MS);

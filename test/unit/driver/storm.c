@@ -1,4 +1,7 @@
-/* After a storm memory goes back to the system, not at once, and not what old handles need; RSS is the witness (G11). */
+/*
+ * After a storm memory goes back to the system, not at once, and not what old handles need; RSS is
+ * the witness (G11).
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,18 +94,21 @@ Test(driver_storm, gives_its_memory_back_but_for_the_words)
 	int64_t base = resident_bytes(), base_counted = counted_bytes(rig.service);
 	storm(rig.service, HOUR);
 	rig_advance(&rig, MS);
-	int64_t peak = resident_bytes() - base, peak_counted = counted_bytes(rig.service) - base_counted;
+	int64_t peak = resident_bytes() - base,
+		peak_counted = counted_bytes(rig.service) - base_counted;
 	expect_ge(peak, 50 * MIB);
 	expect_ge(peak_counted, peak - 8 * MIB); /* huge pages are touched as a whole */
 	expect_le(peak_counted, peak + 8 * MIB);
 	cancel_all_but(rig.service, 0);
 	tick(&rig, 5000);
-	int64_t after = resident_bytes() - base, after_counted = counted_bytes(rig.service) - base_counted;
+	int64_t after = resident_bytes() - base,
+		after_counted = counted_bytes(rig.service) - base_counted;
 	int64_t words = MANY * INT64_C(8);
 	expect_le(after_counted, words + 3 * MIB);
 	expect_ge(after_counted, after - 4 * MIB); /* tables of its own, the allocator's rest */
 	expect_le(after, words + 6 * MIB);
-	for (size_t i = 0; i < MANY; i += 997) /* the words are still there: each handle is known to be stale */
+	/* the words are still there: each handle is known to be stale */
+	for (size_t i = 0; i < MANY; i += 997)
 		expect_eq(tw_cancel(rig.service, timers[i]), TW_GONE);
 	expect_sound(rig.service);
 	rig_close(&rig);
@@ -119,7 +125,8 @@ Test(driver_storm, may_come_again)
 		rig_advance(&rig, MS);
 		cancel_all_but(rig.service, 3);
 		rig_advance(&rig, 5 * SECOND);
-		expect_eq(stats_of(rig.service).fired, (uint64_t)(round + 1) * ((MANY + 2) / 3) + 1);
+		expect_eq(stats_of(rig.service).fired,
+			  (uint64_t)(round + 1) * ((MANY + 2) / 3) + 1);
 		tick(&rig, 5000);
 		expect_sound(rig.service);
 		if (round == 0)
@@ -164,14 +171,18 @@ Test(driver_storm, keeps_its_memory_for_a_while)
 	expect_ge(counted_bytes(rig.service), held);
 	storm(rig.service, HOUR);
 	tick(&rig, 5000);
-	expect_ge(counted_bytes(rig.service), MANY * INT64_C(40)); /* words, records and chunks are in use */
+	/* words, records and chunks are in use */
+	expect_ge(counted_bytes(rig.service), MANY * INT64_C(40));
 	cancel_all_but(rig.service, 0);
 	tick(&rig, 5000);
 	expect_le(counted_bytes(rig.service), 8 * MANY + 4 * MIB);
 	rig_close(&rig);
 }
 
-/* A tick thread that goes to sleep after a burst which has broken it off knows when to wake up for the rest. */
+/*
+ * A tick thread that goes to sleep after a burst which has broken it off knows when to wake up for
+ * the rest.
+ */
 Test(driver_storm, is_cleared_away_later_when_a_burst_breaks_in)
 {
 	enum { BURST = 1000 };
@@ -194,12 +205,14 @@ Test(driver_storm, is_cleared_away_later_when_a_burst_breaks_in)
 }
 
 /*
- * With a tick thread in real time: it sees to that by itself, and then sleeps for good. When is for the machine to say, which may let the tick thread
- * stand, or this one: so each state is waited for, as long as the suite's timeout allows, and nothing is measured between two moments.
+ * With a tick thread in real time: it sees to that by itself, and then sleeps for good. When is for
+ * the machine to say, which may let the tick thread stand, or this one: so each state is waited
+ * for, as long as the suite's timeout allows, and nothing is measured between two moments.
  */
 Test(driver_storm, is_cleared_away_by_a_tick_thread_that_then_sleeps)
 {
-	const int64_t words = MANY * INT64_C(8), in_use = MANY * INT64_C(40); /* words, records and chunks */
+	/* words, records and chunks */
+	const int64_t words = MANY * INT64_C(8), in_use = MANY * INT64_C(40);
 	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};
 	cfg.lane_entries = 4 << 20; /* as above: the tick thread may come too late to drain */
 	tw_service *service;
@@ -207,7 +220,8 @@ Test(driver_storm, is_cleared_away_by_a_tick_thread_that_then_sleeps)
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	int64_t base = resident_bytes();
 	storm(service, HOUR);
-	expect_ge(counted_bytes(service), in_use / 2); /* records at the least: the rest may be in the lane */
+	/* records at the least: the rest may be in the lane */
+	expect_ge(counted_bytes(service), in_use / 2);
 	cancel_all_but(service, 0);
 	const struct timespec moment = {.tv_nsec = 10 * MS}, while_ = {.tv_nsec = 100 * MS};
 	while (counted_bytes(service) > words + 4 * MIB)

@@ -1,4 +1,7 @@
-/* Memory after storms of members and of timers with options: their extension records go back too, and each fate is told once. */
+/*
+ * Memory after storms of members and of timers with options: their extension records go back too,
+ * and each fate is told once.
+ */
 #include <errno.h>
 
 #include "test/support/members.h"
@@ -90,7 +93,8 @@ static void storms(bool by_hand)
 		storm(&rig, group, kept);
 		tick(&rig, 1);
 		int64_t peak = held(&rig) - base;
-		expect_ge(peak, MANY * INT64_C(100)); /* an extension record, a record, a word each */
+		/* an extension record, a record, a word each */
+		expect_ge(peak, MANY * INT64_C(100));
 		expect_eq(tw_group_cancel(rig.service, group), 0);
 		come_and_go(&rig, by_hand);
 		expect_ends(false);

@@ -1,4 +1,7 @@
-/* Sweeps: what cancelled timers leave behind goes, what lives stays, whichever way the dead are told from the living. */
+/*
+ * Sweeps: what cancelled timers leave behind goes, what lives stays, whichever way the dead are
+ * told from the living.
+ */
 #include <poll.h>
 #include <stdlib.h>
 
@@ -13,7 +16,10 @@ enum { LIVE = 3000, FEW_DEAD = 50000, MANY_DEAD = 400000 };
 
 static struct probe probes[LIVE];
 
-/* Timers of every kind that the driver keeps books on: plain, moved later, moved to and fro, far, far and moved near. */
+/*
+ * Timers of every kind that the driver keeps books on: plain, moved later, moved to and fro, far,
+ * far and moved near.
+ */
 static uint64_t arm_one_kind(struct rig *rig, struct probe *probe, int kind)
 {
 	uint64_t delay_ns = 2 * SECOND + (uint64_t)probe->id * MS, far_ns = 20 * HOUR;
@@ -25,7 +31,10 @@ static uint64_t arm_one_kind(struct rig *rig, struct probe *probe, int kind)
 	return rig_now(rig) + (kind == 1 ? delay_ns + 60 * SECOND : kind == 3 ? far_ns : delay_ns);
 }
 
-/* One turn of the driver, without the look ahead by which a manual clock's advance finds its next stop: that drops dead entries too. */
+/*
+ * One turn of the driver, without the look ahead by which a manual clock's advance finds its next
+ * stop: that drops dead entries too.
+ */
 static void turn_running(struct rig *rig, int runs)
 {
 	expect_eq(tw_clock_manual_set(rig->clock, rig_now(rig) + MS), 0);
@@ -42,7 +51,9 @@ static void churn(struct rig *rig, int dead)
 	struct probe never = PROBE(rig, -1);
 	tw_timer *timers = calloc((size_t)dead, sizeof *timers);
 	for (int i = 0; i < dead; i++)
-		expect_eq(tw_schedule(rig->service, HOUR + (uint64_t)i * 1000, probe_run, &never, &timers[i]), 0);
+		expect_eq(tw_schedule(rig->service, HOUR + (uint64_t)i * 1000, probe_run, &never,
+				      &timers[i]),
+			  0);
 	turn(rig);
 	for (int i = 0; i < dead; i++)
 		expect_eq(tw_cancel(rig->service, timers[i]), TW_CANCELLED);
@@ -104,7 +115,10 @@ Test(driver_sweep, a_drain_drops_the_superseded_only)
 	rig_close(&rig);
 }
 
-/* A server's load: some of many timers are cancelled, and scheduled anew, between two turns. Sweeps go by what drains see of that. */
+/*
+ * A server's load: some of many timers are cancelled, and scheduled anew, between two turns. Sweeps
+ * go by what drains see of that.
+ */
 enum { CHURNED = 20000, A_TURN = 2000 };
 
 static void arm_all(struct rig *rig, struct probe *churned)
@@ -184,12 +198,16 @@ enum { ASLEEP = 60000, KEPT = 3000, LEFT = 2 * KEPT + 4096 };
 
 static tw_timer asleep[ASLEEP];
 
-/* Schedules those from `first` on, and waits until the tick thread has filed all of them and sleeps. */
+/*
+ * Schedules those from `first` on, and waits until the tick thread has filed all of them and
+ * sleeps.
+ */
 static void arm_and_fall_asleep(tw_service *service, int first)
 {
 	for (int i = first; i < ASLEEP; i++)
 		expect_eq(tw_schedule(service, HOUR, never_run, NULL, &asleep[i]), 0);
-	while (!(tw__gate_look(&service->gate) & TW__GATE_PARKED) || stats_of(service).entries < ASLEEP)
+	while (!(tw__gate_look(&service->gate) & TW__GATE_PARKED) ||
+	       stats_of(service).entries < ASLEEP)
 		;
 }
 
@@ -206,8 +224,9 @@ static void await_entries(tw_service *service, uint64_t most)
 }
 
 /*
- * Beside a tick thread that sleeps till the first of them: cancels wake it, now and then. From the second time on it has drained, before, what
- * the next timers of the slots were, and that does not tell.
+ * Beside a tick thread that sleeps till the first of them: cancels wake it, now and then. From the
+ * second time on it has drained, before, what the next timers of the slots were, and that does not
+ * tell.
  */
 Test(driver_sweep, is_carried_out_while_the_tick_thread_sleeps)
 {
@@ -224,7 +243,10 @@ Test(driver_sweep, is_carried_out_while_the_tick_thread_sleeps)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-/* What is cancelled while a sweep is under way, behind its back, rings for nobody: who sweeps looks again. */
+/*
+ * What is cancelled while a sweep is under way, behind its back, rings for nobody: who sweeps looks
+ * again.
+ */
 Test(driver_sweep, is_followed_by_another_for_what_died_meanwhile)
 {
 	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
@@ -232,18 +254,23 @@ Test(driver_sweep, is_followed_by_another_for_what_died_meanwhile)
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	for (int round = 0; round < 5; round++) {
 		arm_and_fall_asleep(service, round ? KEPT : 0);
-		cancel_from(service, KEPT, 3 * ASLEEP / 4); /* so many that the last which rang will do */
-		await_entries(service, ASLEEP - 1);         /* it has begun */
+		/* so many that the last which rang will do */
+		cancel_from(service, KEPT, 3 * ASLEEP / 4);
+		await_entries(service, ASLEEP - 1); /* it has begun */
 		cancel_from(service, 3 * ASLEEP / 4, ASLEEP);
 		await_entries(service, LEFT);
 	}
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-/* Driven by a loop of one's own that sleeps on the descriptor: a sweep that left too much is followed by another before it may sleep for long. */
+/*
+ * Driven by a loop of one's own that sleeps on the descriptor: a sweep that left too much is
+ * followed by another before it may sleep for long.
+ */
 Test(driver_sweep, is_carried_out_by_a_loop_that_sleeps)
 {
-	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline(), .drive = TW_DRIVE_MANUAL};
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .executor = tw_executor_inline(), .drive = TW_DRIVE_MANUAL};
 	tw_service *service;
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	struct pollfd readable = {.fd = tw_service_fd(service), .events = POLLIN};
@@ -254,14 +281,18 @@ Test(driver_sweep, is_carried_out_by_a_loop_that_sleeps)
 			expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 		cancel_from(service, KEPT, ASLEEP);
 		while (stats_of(service).entries > 2 * KEPT + 4096) {
-			expect_eq(poll(&readable, 1, 20000), 1); /* ms: for ever, as things go here */
+			/* ms: for ever, as things go here */
+			expect_eq(poll(&readable, 1, 20000), 1);
 			expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 		}
 	}
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-/* A timer that is moved to earlier a tick at a time stays where it stands, as long as that bucket will be met in time. */
+/*
+ * A timer that is moved to earlier a tick at a time stays where it stands, as long as that bucket
+ * will be met in time.
+ */
 Test(driver_sweep, has_nothing_to_do_after_moves_within_a_bucket)
 {
 	enum { MOVES = 20000, MOVED = 16 };
@@ -276,9 +307,12 @@ Test(driver_sweep, has_nothing_to_do_after_moves_within_a_bucket)
 	for (int i = 0; i < MOVES; i++) {
 		last_ns -= MS;
 		for (int k = 0; k < MOVED; k++)
-			expect_eq(tw_reset_at(rig.service, moved[k].timer, last_ns + (uint64_t)k * MS), 0);
+			expect_eq(
+			    tw_reset_at(rig.service, moved[k].timer, last_ns + (uint64_t)k * MS),
+			    0);
 		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-		expect_le(stats_of(rig.service).entries, 3 * MOVED); /* the first, and where two buckets were met */
+		/* the first, and where two buckets were met */
+		expect_le(stats_of(rig.service).entries, 3 * MOVED);
 	}
 	rig_advance_to(&rig, last_ns + MOVED * MS);
 	expect_eq(rig.ran, MOVED);
@@ -288,8 +322,9 @@ Test(driver_sweep, has_nothing_to_do_after_moves_within_a_bucket)
 }
 
 /*
- * A series that is called early leaves an entry in the bucket of its next instant, for which it is armed again: so does the next call, and all
- * of them are of one timer, which lives and stands in that bucket. A sweep leaves one of them, and then there is nothing more to sweep.
+ * A series that is called early leaves an entry in the bucket of its next instant, for which it is
+ * armed again: so does the next call, and all of them are of one timer, which lives and stands in
+ * that bucket. A sweep leaves one of them, and then there is nothing more to sweep.
  */
 Test(driver_sweep, leaves_one_entry_of_a_timer_in_a_bucket)
 {
@@ -297,10 +332,13 @@ Test(driver_sweep, leaves_one_entry_of_a_timer_in_a_bucket)
 	static struct probe called[SERIES];
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_period hourly = {.size = sizeof hourly, .first_ns = 2 * HOUR, .period_ns = 2 * HOUR};
+	struct tw_period hourly = {
+	    .size = sizeof hourly, .first_ns = 2 * HOUR, .period_ns = 2 * HOUR};
 	for (int i = 0; i < SERIES; i++) {
 		called[i] = PROBE(&rig, i);
-		expect_eq(tw_schedule_every(rig.service, &hourly, probe_run, &called[i], &called[i].timer), 0);
+		expect_eq(tw_schedule_every(rig.service, &hourly, probe_run, &called[i],
+					    &called[i].timer),
+			  0);
 	}
 	turn(&rig);
 	for (int calls = 0; calls < CALLS; calls++) {
@@ -320,8 +358,9 @@ Test(driver_sweep, leaves_one_entry_of_a_timer_in_a_bucket)
 }
 
 /*
- * A sweep goes through a bucket in steps. Between two of them a timer whose entry it has met leaves the bucket, that entry is dropped by a look
- * ahead, and the timer comes back: its new entry, which the sweep meets next, is the only one.
+ * A sweep goes through a bucket in steps. Between two of them a timer whose entry it has met leaves
+ * the bucket, that entry is dropped by a look ahead, and the timer comes back: its new entry, which
+ * the sweep meets next, is the only one.
  */
 Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 {
@@ -330,9 +369,11 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct probe called = PROBE(&rig, 1), never = PROBE(&rig, -1);
-	struct tw_period hourly = {.size = sizeof hourly, .first_ns = 2 * HOUR, .period_ns = 2 * HOUR};
+	struct tw_period hourly = {
+	    .size = sizeof hourly, .first_ns = 2 * HOUR, .period_ns = 2 * HOUR};
 	expect_eq(tw_schedule_every(rig.service, &hourly, probe_run, &called, &called.timer), 0);
-	expect_eq(tw_reset(rig.service, called.timer, 2 * HOUR - MS), 0); /* from here on there is a note */
+	/* from here on there is a note */
+	expect_eq(tw_reset(rig.service, called.timer, 2 * HOUR - MS), 0);
 	for (int i = 0; i < MANY; i++)
 		expect_eq(tw_schedule(rig.service, 2 * HOUR, probe_run, &never, &many[i]), 0);
 	turn(&rig);
@@ -341,7 +382,8 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 
 	const struct tw__wheel *wheel = &rig.service->driver->wheel;
 	const struct tw__note *note = &rig.service->slots.notes[1]; /* the first slot */
-	for (int turns = 0; turns < 100 && !(wheel->sweep_at && note->pass == wheel->sweep_pass); turns++)
+	for (int turns = 0; turns < 100 && !(wheel->sweep_at && note->pass == wheel->sweep_pass);
+	     turns++)
 		turn(&rig);
 	uint64_t pass = note->pass, unused;
 	expect_eq(tw_reset_at(rig.service, called.timer, rig_now(&rig) + MS), 0);
@@ -363,11 +405,13 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 }
 
 /*
- * The last resort, between two looks at whether to sweep: a driver that finds no room in the wheel for what lanes hold sweeps all of it, there and
- * then. The first timers of each segment of the lane live as it is drained, so that the rest is filed without a look at their words. The others
+ * The last resort, between two looks at whether to sweep: a driver that finds no room in the wheel
+ * for what lanes hold sweeps all of it, there and then. The first timers of each segment of the
+ * lane live as it is drained, so that the rest is filed without a look at their words. The others
  * are cancelled when their segment is not the last one any more, in which they would be dropped.
  */
-enum { SEGMENT = 254, ALIVE = 16, SEGMENTS = 8 * 64 }; /* as pushes see it; what a turn drains of a lane */
+/* as pushes see it; what a turn drains of a lane */
+enum { SEGMENT = 254, ALIVE = 16, SEGMENTS = 8 * 64 };
 enum { LAG = 2 * SEGMENT };
 
 static void fill_a_turn(struct rig *rig, struct probe *survivor)

@@ -1,4 +1,7 @@
-/* A service with a tick thread, on a clock that the test moves: what the thread does, and how it behaves in the process. */
+/*
+ * A service with a tick thread, on a clock that the test moves: what the thread does, and how it
+ * behaves in the process.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
@@ -226,7 +229,8 @@ Test(driver_tick_thread, feeds_one_worker_in_order)
 
 Test(driver_tick_thread, is_not_needed_to_feed_a_pool)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2, .drive = TW_DRIVE_MANUAL};
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .workers = 2, .drive = TW_DRIVE_MANUAL};
 	struct rig rig;
 	rig_open(&rig, &cfg);
 	static struct probe probes[1000]; /* one each: two workers run them side by side */
@@ -301,7 +305,10 @@ static bool blocks(pid_t id, int number)
 	return blocked_signals(id) >> (number - 1) & 1;
 }
 
-/* A new thread blocks whatever there is, stops included, until the C library has set its mask. The suite's timeout is the watchdog. */
+/*
+ * A new thread blocks whatever there is, stops included, until the C library has set its mask. The
+ * suite's timeout is the watchdog.
+ */
 static void await_begun(pid_t id)
 {
 	while (!~(blocked_signals(id) | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1)))
@@ -322,7 +329,8 @@ Test(driver_tick_thread, and_workers_carry_names)
 
 Test(driver_tick_thread, and_workers_carry_the_prefix_of_the_config)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2, .thread_name = "abcdefghijklmnop"};
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .workers = 2, .thread_name = "abcdefghijklmnop"};
 	struct rig rig;
 	rig_open(&rig, &cfg);
 	struct seen_thread threads[10];
@@ -343,14 +351,18 @@ Test(driver_tick_thread, and_workers_block_all_signals_but_their_own_faults)
 	for (size_t i = 0; i < count; i++)
 		await_begun(threads[i].id);
 	static const int open[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
-	static const int closed[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1, SIGUSR2,   SIGPIPE, SIGALRM,
-				     SIGTERM, SIGCHLD, SIGIO,   SIGPROF, SIGVTALRM, SIGWINCH};
+	static const int closed[] = {SIGHUP,  SIGINT,    SIGQUIT, SIGUSR1, SIGUSR2,
+				     SIGPIPE, SIGALRM,   SIGTERM, SIGCHLD, SIGIO,
+				     SIGPROF, SIGVTALRM, SIGWINCH};
 	for (size_t i = 0; i < count; i++) {
 		for (size_t j = 0; j < sizeof(open) / sizeof(open[0]); j++)
-			cr_assert(!blocks(threads[i].id, open[j]), "%s blocks signal %d", threads[i].name, open[j]);
+			cr_assert(!blocks(threads[i].id, open[j]), "%s blocks signal %d",
+				  threads[i].name, open[j]);
 		for (size_t j = 0; j < sizeof(closed) / sizeof(closed[0]); j++)
-			cr_assert(blocks(threads[i].id, closed[j]), "%s takes signal %d", threads[i].name, closed[j]);
-		cr_assert(blocks(threads[i].id, SIGRTMIN + 3), "%s takes SIGRTMIN + 3", threads[i].name);
+			cr_assert(blocks(threads[i].id, closed[j]), "%s takes signal %d",
+				  threads[i].name, closed[j]);
+		cr_assert(blocks(threads[i].id, SIGRTMIN + 3), "%s takes SIGRTMIN + 3",
+			  threads[i].name);
 	}
 	rig_close(&rig);
 }
@@ -445,7 +457,8 @@ Test(driver_tick_thread, takes_its_policy_from_the_config)
 		expect_eq(sched_getscheduler(threads[0].id) & ~SCHED_RESET_ON_FORK, SCHED_FIFO);
 		size_t count = find_threads("tw-", threads, 10), fifo = 0;
 		for (size_t i = 0; i < count; i++)
-			fifo += (sched_getscheduler(threads[i].id) & ~SCHED_RESET_ON_FORK) == SCHED_FIFO;
+			fifo += (sched_getscheduler(threads[i].id) & ~SCHED_RESET_ON_FORK) ==
+				SCHED_FIFO;
 		expect_eq(fifo, 1);
 		expect_eq(tw_service_destroy(service), 0);
 	} else {

@@ -1,6 +1,7 @@
 /*
- * What the layers ask for fails in turn: the call that needed it says -ENOMEM (or what its header names), makes nothing, and all that was there
- * before goes on. Each program is begun anew with the next request refused, on one and the same service, until none is.
+ * What the layers ask for fails in turn: the call that needed it says -ENOMEM (or what its header
+ * names), makes nothing, and all that was there before goes on. Each program is begun anew with the
+ * next request refused, on one and the same service, until none is.
  */
 #include <errno.h>
 
@@ -24,7 +25,10 @@ static void let_go(void *arg, enum tw_fate fate)
 	(void)arg, (void)fate;
 }
 
-/* A thread that runs a task for the first time asks for a record of it (tw_service_liveness), and goes on if it is refused: so it has one. */
+/*
+ * A thread that runs a task for the first time asks for a record of it (tw_service_liveness), and
+ * goes on if it is refused: so it has one.
+ */
 static void run_a_task(void)
 {
 	struct rig rig;
@@ -55,8 +59,8 @@ static void refuse_each_in_turn(program_fn *program, long least)
 		faults_arm(nth++, false);
 		int r = program(&rig);
 		refused = faults_disarm();
-		cr_assert(refused ? r == -ENOMEM || r == -EAGAIN : r >= 0, "request %ld (%s): %d", nth - 1,
-			  refused ? faults_refused() : "none refused", r);
+		cr_assert(refused ? r == -ENOMEM || r == -EAGAIN : r >= 0, "request %ld (%s): %d",
+			  nth - 1, refused ? faults_refused() : "none refused", r);
 		rig_advance(&rig, 5 * MS);
 		expect_eq(other.runs, ++rounds);
 		expect_sound(rig.service);
@@ -99,7 +103,8 @@ static int use_scheduler(struct rig *rig)
 {
 	tw_scheduler *scheduler = NULL;
 	tw_scheduler_task_id task = {0};
-	struct tw_scheduler_config config = {.size = sizeof config, .executor = tw_executor_inline()};
+	struct tw_scheduler_config config = {.size = sizeof config,
+					     .executor = tw_executor_inline()};
 	struct tw_scheduler_stats stats = {.size = sizeof stats};
 	struct tw_scheduler_task post = {
 	    .size = sizeof post, .fn = one_turn, .priority = TW_PRIORITY_NORMAL, .delay_ns = MS};
@@ -146,7 +151,8 @@ static int use_limiter(struct rig *rig)
 	r = r ? r : tw_limiter_stats(limiter, &stats);
 	rig_advance(rig, 20 * MS);
 	if (limiter && r)
-		expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, 0), 0); /* what waits for its start */
+		/* what waits for its start */
+		expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, 0), 0);
 	rig_advance(rig, MS);
 	expect_eq(tw_limiter_destroy(limiter), 0);
 	return r;
@@ -169,7 +175,8 @@ static int use_batch(struct rig *rig)
 					    .release = i % 2 ? let_go : NULL};
 	int r = tw_schedule_bulk(rig->service, tasks, MANY, timers);
 	for (int i = 0; i < MANY; i++)
-		cr_assert((r == 0) == (timers[i].id != 0), "timer %d of a batch that answered %d", i, r);
+		cr_assert((r == 0) == (timers[i].id != 0), "timer %d of a batch that answered %d",
+			  i, r);
 	return r;
 }
 
@@ -185,7 +192,8 @@ static int use_tasks(struct rig *rig)
 	int r = 0;
 	for (int i = 0; i < SOME && r == 0; i++) {
 		tw_timer timer = {.id = 1};
-		struct tw_task task = {.size = sizeof task, .fn = count, .release = let_go, .slack_ns = MS};
+		struct tw_task task = {
+		    .size = sizeof task, .fn = count, .release = let_go, .slack_ns = MS};
 		task.period = i % 2 ? &period : NULL;
 		r = tw_schedule_task(rig->service, &task, &timer);
 		cr_assert((r == 0) == (timer.id != 0));

@@ -1,6 +1,6 @@
 /*
- * Threads that the system gives no memory for a lane of their own: what ends timers, and what hands runs back, works for them all the same,
- * and is counted.
+ * Threads that the system gives no memory for a lane of their own: what ends timers, and what hands
+ * runs back, works for them all the same, and is counted.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -71,9 +71,11 @@ Test(faults_no_memory, a_cancel_works_and_is_counted)
 	probe_schedule(&plain, MS);
 	probe_schedule_released(&released, MS);
 	expect_eq(in_a_poor_thread((struct job){schedule, .rig = &rig, .probe = &own}), -ENOMEM);
-	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &plain}), TW_CANCELLED);
+	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &plain}),
+		  TW_CANCELLED);
 	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &plain}), TW_GONE);
-	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &released}), TW_CANCELLED);
+	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &released}),
+		  TW_CANCELLED);
 	expect_released(&released, TW_FATE_CANCELLED);
 	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.cancelled, 2);
@@ -93,7 +95,10 @@ static void cancel_all(struct job *job)
 		job->answer += tw_cancel(job->rig->service, probes[i].timer) == TW_CANCELLED;
 }
 
-/* Their slots serve others: of these there are 2^18 beyond max_timers, for threads that hold some back. */
+/*
+ * Their slots serve others: of these there are 2^18 beyond max_timers, for threads that hold some
+ * back.
+ */
 Test(faults_no_memory, slots_that_such_threads_free_serve_again)
 {
 	enum { ROUNDS = (1 << 18) / MANY + 6 };
@@ -149,7 +154,8 @@ Test(faults_no_memory, a_cancelled_run_that_is_given_back_is_gone)
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	rig_advance(&rig, MS);
-	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &probe}), TW_CANCELLED);
+	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &probe}),
+		  TW_CANCELLED);
 	expect_eq(in_a_poor_thread((struct job){drop_next, .queue = &queue}), 0);
 	rig_advance(&rig, 3 * MS);
 	expect_eq(queue_executor_waiting(&queue), 0);

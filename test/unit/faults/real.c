@@ -1,4 +1,7 @@
-/* Sleeps that end uncalled, as by a signal or a word that has changed: nothing is lost, nothing is early, and all waits still wait. */
+/*
+ * Sleeps that end uncalled, as by a signal or a word that has changed: nothing is lost, nothing is
+ * early, and all waits still wait.
+ */
 #include <errno.h>
 
 #include "test/support/faults.h"
@@ -26,7 +29,8 @@ static void work_interrupted(unsigned n, tw_clock *clock)
 	int cancelled = 0;
 	for (int i = 0; i < COUNT; i += 10) {
 		int answer = tw_cancel_wait(service, shots[i].timer, TW_FOREVER);
-		cr_assert(answer == TW_CANCELLED || answer == TW_FINISHED || answer == TW_GONE, "%d", answer);
+		cr_assert(answer == TW_CANCELLED || answer == TW_FINISHED || answer == TW_GONE,
+			  "%d", answer);
 		cancelled += answer == TW_CANCELLED;
 	}
 	await(&done, (size_t)(COUNT - cancelled));

@@ -1,6 +1,6 @@
 /*
- * Each request for memory, address space or a thread fails in turn: the call fails with its documented error, nothing is left
- * behind, and all timers keep their fate.
+ * Each request for memory, address space or a thread fails in turn: the call fails with its
+ * documented error, nothing is left behind, and all timers keep their fate.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -25,10 +25,13 @@ static void count_run(void *arg)
 static void tell(const char *where, long nth, int outcome)
 {
 	if (getenv("FAULTS_LIST"))
-		printf("%s: request %ld (%s) refused: %s\n", where, nth, faults_refused(), strerrorname_np(-outcome));
+		printf("%s: request %ld (%s) refused: %s\n", where, nth, faults_refused(),
+		       strerrorname_np(-outcome));
 }
 
-/* Creates with the n-th request refused, for every n; the last try is refused nothing and succeeds. */
+/*
+ * Creates with the n-th request refused, for every n; the last try is refused nothing and succeeds.
+ */
 static void refuse_each_in_turn(const char *where, const struct tw_service_config *config)
 {
 	for (long nth = 0;; nth++) {
@@ -47,23 +50,28 @@ static void refuse_each_in_turn(const char *where, const struct tw_service_confi
 		}
 		tell(where, nth, r);
 		bool descriptor = r == -EMFILE || r == -ENOSPC;
-		cr_assert(r == -ENOMEM || r == -EAGAIN || (descriptor && config->clock), "request %ld refused: %s", nth,
-			  strerror(-r));
+		cr_assert(r == -ENOMEM || r == -EAGAIN || (descriptor && config->clock),
+			  "request %ld refused: %s", nth, strerror(-r));
 		cr_assert_null(service, "an error and a service");
-		cr_assert_eq(faults_outstanding(), before, "request %ld refused: %ld left behind", nth,
-			     faults_outstanding() - before);
+		cr_assert_eq(faults_outstanding(), before, "request %ld refused: %ld left behind",
+			     nth, faults_outstanding() - before);
 	}
 }
 
-/* The thread's own tie to a service is freed when it next meets one, so each test begins by meeting one. */
+/*
+ * The thread's own tie to a service is freed when it next meets one, so each test begins by meeting
+ * one.
+ */
 static void meet_a_service(void)
 {
 	tw_service *service;
 	tw_timer timer;
-	cr_assert_eq(tw_service_create(&service, &(struct tw_service_config){.size = sizeof(struct tw_service_config),
-									     .drive = TW_DRIVE_MANUAL,
-									     .executor = tw_executor_inline()}),
-		     0);
+	cr_assert_eq(
+	    tw_service_create(&service,
+			      &(struct tw_service_config){.size = sizeof(struct tw_service_config),
+							  .drive = TW_DRIVE_MANUAL,
+							  .executor = tw_executor_inline()}),
+	    0);
 	cr_assert_eq(tw_schedule(service, 0, count_run, NULL, &timer), 0);
 	cr_assert_eq(tw_service_destroy(service), 0);
 }
@@ -71,8 +79,9 @@ static void meet_a_service(void)
 Test(faults_service, create_with_a_tick_thread_and_a_pool)
 {
 	meet_a_service();
-	refuse_each_in_turn("create with a tick thread",
-			    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 3});
+	refuse_each_in_turn(
+	    "create with a tick thread",
+	    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 3});
 }
 
 Test(faults_service, create_with_manual_drive)
@@ -87,9 +96,10 @@ Test(faults_service, create_with_manual_drive)
 Test(faults_service, create_with_a_tick_thread_that_sleeps_on_a_descriptor)
 {
 	meet_a_service();
-	refuse_each_in_turn("create on boottime", &(struct tw_service_config){.size = sizeof(struct tw_service_config),
-									      .workers = 1,
-									      .clock = tw_clock_boottime()});
+	refuse_each_in_turn("create on boottime",
+			    &(struct tw_service_config){.size = sizeof(struct tw_service_config),
+							.workers = 1,
+							.clock = tw_clock_boottime()});
 }
 
 Test(faults_service, create_of_a_pool)
@@ -110,7 +120,8 @@ Test(faults_service, create_of_a_pool)
 		tell("create of a pool", nth, r);
 		cr_assert(r == -ENOMEM || r == -EAGAIN);
 		cr_assert_null(pool);
-		cr_assert_eq(faults_outstanding(), before, "request %ld refused: something is left behind", nth);
+		cr_assert_eq(faults_outstanding(), before,
+			     "request %ld refused: something is left behind", nth);
 	}
 }
 
@@ -149,11 +160,13 @@ static tw_service *driven_by_hand(tw_clock **clock)
 {
 	tw_service *service;
 	cr_assert_eq(tw_clock_manual_create(clock, 0), 0);
-	cr_assert_eq(tw_service_create(&service, &(struct tw_service_config){.size = sizeof(struct tw_service_config),
-									     .drive = TW_DRIVE_MANUAL,
-									     .clock = *clock,
-									     .executor = tw_executor_inline()}),
-		     0);
+	cr_assert_eq(
+	    tw_service_create(&service,
+			      &(struct tw_service_config){.size = sizeof(struct tw_service_config),
+							  .drive = TW_DRIVE_MANUAL,
+							  .clock = *clock,
+							  .executor = tw_executor_inline()}),
+	    0);
 	return service;
 }
 
@@ -195,7 +208,10 @@ Test(faults_service, first_schedule_of_a_thread)
 	tw_clock_manual_destroy(clock);
 }
 
-/* No memory for another segment: refused, nothing lost; what was accepted runs, and what was cancelled does not. */
+/*
+ * No memory for another segment: refused, nothing lost; what was accepted runs, and what was
+ * cancelled does not.
+ */
 Test(faults_service, schedule_when_its_lane_cannot_grow)
 {
 	tw_clock *clock;
@@ -207,7 +223,8 @@ Test(faults_service, schedule_when_its_lane_cannot_grow)
 	while ((r = tw_schedule(service, TW_MILLISECOND, count_run, NULL, NULL)) == 0)
 		accepted++;
 	cr_assert_eq(r, -ENOMEM);
-	cr_assert_eq(tw_schedule(service, TW_MILLISECOND, count_run, NULL, NULL), -ENOMEM, "refused again");
+	cr_assert_eq(tw_schedule(service, TW_MILLISECOND, count_run, NULL, NULL), -ENOMEM,
+		     "refused again");
 	faults_disarm();
 	check_valid(service);
 	cr_assert_eq(stats_of(service).pending, accepted + 1);
@@ -257,7 +274,8 @@ Test(faults_service, rearming_without_memory)
 {
 	tw_clock *clock;
 	tw_service *service = driven_by_hand(&clock);
-	struct tw_period period = {.size = sizeof period, .first_ns = TW_MILLISECOND, .period_ns = TW_MILLISECOND};
+	struct tw_period period = {
+	    .size = sizeof period, .first_ns = TW_MILLISECOND, .period_ns = TW_MILLISECOND};
 	cr_assert_eq(tw_schedule(service, TW_MILLISECOND, again, service, NULL), 0);
 	cr_assert_eq(tw_schedule_every(service, &period, count_run, NULL, NULL), 0);
 	cr_assert_eq(tw_clock_manual_advance_by(clock, TW_MILLISECOND), 0);
@@ -270,7 +288,10 @@ Test(faults_service, rearming_without_memory)
 	tw_clock_manual_destroy(clock);
 }
 
-/* A service's first group: its request refused, nothing is left behind and the next try works. Later ones, members and cancels ask for nothing. */
+/*
+ * A service's first group: its request refused, nothing is left behind and the next try works.
+ * Later ones, members and cancels ask for nothing.
+ */
 Test(faults_service, groups)
 {
 	tw_clock *clock;
@@ -290,8 +311,10 @@ Test(faults_service, groups)
 	faults_arm(0, true);
 	cr_assert_eq(tw_group_create(&second, service), 0);
 	for (int i = 0; i < 50; i++) {
-		struct tw_task task = {
-		    .size = sizeof task, .fn = count_run, .when_ns = TW_MILLISECOND, .group = i % 2 ? group : second};
+		struct tw_task task = {.size = sizeof task,
+				       .fn = count_run,
+				       .when_ns = TW_MILLISECOND,
+				       .group = i % 2 ? group : second};
 		cr_assert_eq(tw_schedule_task(service, &task, NULL), 0);
 	}
 	cr_assert_eq(tw_group_cancel(service, group), 0);

@@ -1,5 +1,6 @@
 /*
- * A run of an action forks, on real threads and for each kind. Its child is refused by the scheduler and calls _exit. The parent notices nothing.
+ * A run of an action forks, on real threads and for each kind. Its child is refused by the
+ * scheduler and calls _exit. The parent notices nothing.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -108,7 +109,8 @@ Test(fork_action_real, frame_run_that_forks)
 Test(fork_action_real, queue_run_that_forks)
 {
 	for (int i = 0; i < 4; i++) {
-		struct tw_action_scheduler_config config = {.size = sizeof config, .kind = TW_ACTION_KIND_QUEUE};
+		struct tw_action_scheduler_config config = {.size = sizeof config,
+							    .kind = TW_ACTION_KIND_QUEUE};
 		struct forking f = {.scheduler = scheduler_of(&config)};
 		int error = 1;
 		expect_eq(tw_action_create(&f.action, f.scheduler, run_and_fork), 0);

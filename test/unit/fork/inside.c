@@ -1,4 +1,7 @@
-/* Fork from inside callbacks, releases and visitors. The child uses the parent's service, is refused, and calls _exit. */
+/*
+ * Fork from inside callbacks, releases and visitors. The child uses the parent's service, is
+ * refused, and calls _exit.
+ */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -134,7 +137,8 @@ Test(fork_inside, from_a_release_on_the_callers_own_thread)
 	fork_inside_of(by_dropping_close, true);
 }
 
-static int fork_in_visitor(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int fork_in_visitor(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
+			   uint64_t remaining_ns)
 {
 	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
 	struct probe *probes = arg;
@@ -152,8 +156,10 @@ Test(fork_inside, from_a_visitor_of_close)
 		probes[i] = PROBE(&rig, i);
 		probe_schedule_released(&probes[i], MS);
 	}
-	struct tw_close_options options = {
-	    .size = sizeof(options), .timeout_ns = TW_FOREVER, .dropped = fork_in_visitor, .visitor_arg = probes};
+	struct tw_close_options options = {.size = sizeof(options),
+					   .timeout_ns = TW_FOREVER,
+					   .dropped = fork_in_visitor,
+					   .visitor_arg = probes};
 	expect_eq(tw_service_close_with(rig.service, &options), 0);
 	expect_child_well(await_child());
 	for (int i = 0; i < 4; i++)
@@ -161,7 +167,8 @@ Test(fork_inside, from_a_visitor_of_close)
 	rig_close(&rig);
 }
 
-static int fork_in_foreach(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int fork_in_foreach(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
+			   uint64_t remaining_ns)
 {
 	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
 	pid_t child = child_fork();

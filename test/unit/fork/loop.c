@@ -1,4 +1,7 @@
-/* Fork, and what is not in memory alone: descriptors, which a child shares with its parent, and the default clock. */
+/*
+ * Fork, and what is not in memory alone: descriptors, which a child shares with its parent, and the
+ * default clock.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -98,7 +101,8 @@ static void use_default(void *arg)
 {
 	tw_clock *parents = arg;
 	tw_service *service = NULL;
-	struct tw_service_config cfg = {.size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .clock = parents};
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .clock = parents};
 	child_eq(tw_service_create(&service, &cfg), -EPERM);
 	child_eq(service == NULL, 1);
 	child_eq(tw_clock_set_default(parents), -EPERM);

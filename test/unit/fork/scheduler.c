@@ -17,7 +17,8 @@ static void check_in_child(void *arg)
 	const struct tw_scheduler_task post = {.size = sizeof post, .fn = job_turn, .arg = job};
 	tw_scheduler *none;
 	child_eq(tw_scheduler_create(&none, rig.rig.service, NULL), -EPERM);
-	child_eq(tw_scheduler_submit(rig.scheduler, TW_PRIORITY_NORMAL, job_turn, job, NULL), -EPERM);
+	child_eq(tw_scheduler_submit(rig.scheduler, TW_PRIORITY_NORMAL, job_turn, job, NULL),
+		 -EPERM);
 	child_eq(tw_scheduler_submit_task(rig.scheduler, &post, NULL), -EPERM);
 	child_eq(tw_scheduler_cancel(rig.scheduler, job->task), -EPERM);
 	child_eq(tw_scheduler_run(rig.scheduler, 1), -EPERM);
@@ -86,7 +87,8 @@ static void see_context_told(void *arg, enum tw_fate fate, int result)
 Test(fork_scheduler, task_and_its_done_function_have_the_posters_context)
 {
 	int mine, other;
-	const struct tw_scheduler_task post = {.size = sizeof post, .fn = see_context, .done = see_context_told};
+	const struct tw_scheduler_task post = {
+	    .size = sizeof post, .fn = see_context, .done = see_context_told};
 	tw_context_set(&mine);
 	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, NULL), 0);
 	tw_context_set(&other);

@@ -1,4 +1,7 @@
-/* Fork: a child may use nothing of its parent's services, each call says so, and the parent notices nothing. */
+/*
+ * Fork: a child may use nothing of its parent's services, each call says so, and the parent notices
+ * nothing.
+ */
 #include <errno.h>
 #include <sched.h>
 #include <spawn.h>
@@ -72,16 +75,20 @@ Test(fork_service, child_of_a_manual_drive)
 
 Test(fork_service, child_of_a_tick_thread)
 {
-	fork_beside(
-	    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .executor = tw_executor_inline()});
+	fork_beside(&(struct tw_service_config){.size = sizeof(struct tw_service_config),
+						.executor = tw_executor_inline()});
 }
 
 Test(fork_service, child_of_a_pool)
 {
-	fork_beside(&(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 3});
+	fork_beside(
+	    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 3});
 }
 
-/* Without MADV_WIPEONFORK a handler of fork wipes the page: of each service that lives, and no other. */
+/*
+ * Without MADV_WIPEONFORK a handler of fork wipes the page: of each service that lives, and no
+ * other.
+ */
 Test(fork_service, child_where_the_kernel_wipes_nothing)
 {
 	faults_refuse_wipe(true);
@@ -101,7 +108,10 @@ Test(fork_service, child_where_the_kernel_wipes_nothing)
 	rig_close(&rigs[0]);
 }
 
-/* A child that leaves the service as it is, and ends its thread in the ordinary way: the exit hook runs. */
+/*
+ * A child that leaves the service as it is, and ends its thread in the ordinary way: the exit hook
+ * runs.
+ */
 static void *end_thread(void *arg)
 {
 	return arg;
@@ -119,7 +129,8 @@ static void leave_by_pthread_exit(void *arg)
 Test(fork_service, child_that_ends_its_thread)
 {
 	struct rig rig;
-	rig_open(&rig, &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 2});
+	rig_open(&rig, &(struct tw_service_config){.size = sizeof(struct tw_service_config),
+						   .workers = 2});
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	expect_amid_locks(rig.service, leave_by_pthread_exit, NULL);
@@ -207,7 +218,10 @@ Test(fork_service, child_that_holds_tickets)
 	queue_executor_close(&queue);
 }
 
-/* ------------------------------------------------------------ beside threads that are in the middle */
+/*
+ * ------------------------------------------------------------ beside threads that are in the
+ * middle
+ */
 
 struct busy {
 	tw_service *service;
@@ -229,7 +243,8 @@ static void *work_hard(void *arg)
 {
 	struct busy *busy = arg;
 	tw_timer timers[300];
-	struct tw_task task = {.size = sizeof(task), .fn = do_nothing, .when_ns = SECOND, .release = free_nothing};
+	struct tw_task task = {
+	    .size = sizeof(task), .fn = do_nothing, .when_ns = SECOND, .release = free_nothing};
 	for (int i = 0; i < 300; i++)
 		tw_schedule_task(busy->service, &task, &timers[i]);
 	for (int i = 0; i < 300; i++) {

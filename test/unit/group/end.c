@@ -1,4 +1,7 @@
-/* Groups: handles, limits, executors that refuse, close of the service, and how much is settled at once. */
+/*
+ * Groups: handles, limits, executors that refuse, close of the service, and how much is settled at
+ * once.
+ */
 #include <errno.h>
 
 #include "test/support/members.h"
@@ -17,7 +20,8 @@ Test(group_end, stale_and_foreign_handles_are_harmless)
 	expect_eq(schedule_in(&member, group, MS, true), 0);
 	expect_eq(tw_group_destroy(rig.service, group), 0);
 	struct tw_group_stats stats = {.size = sizeof(stats)};
-	tw_group stale[] = {group, none, {group.id + 1}, {UINT64_MAX}, {group.id ^ UINT64_C(1) << 40}};
+	tw_group stale[] = {
+	    group, none, {group.id + 1}, {UINT64_MAX}, {group.id ^ UINT64_C(1) << 40}};
 	for (size_t i = 0; i < sizeof stale / sizeof *stale; i++) {
 		expect_eq(tw_group_cancel(rig.service, stale[i]), -ENOENT);
 		expect_eq(tw_group_cancel_wait(rig.service, stale[i], TW_FOREVER), -ENOENT);
@@ -128,7 +132,9 @@ Test(group_end, bad_arguments_are_refused)
 	rig_close(&rig);
 }
 
-/* ------------------------------------------------------------ executors that refuse, or give back */
+/*
+ * ------------------------------------------------------------ executors that refuse, or give back
+ */
 
 static void cancel_with_executor(enum tw_on_refused on_refused, size_t refuse, int give_back)
 {
@@ -274,7 +280,8 @@ static void close_with_groups(enum tw_close_mode mode, bool pending_too)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig), live = group_of(&rig);
-	struct probe stale = PROBE(&rig, 1), doomed = PROBE(&rig, 2), series = PROBE(&rig, 3), pending = PROBE(&rig, 4);
+	struct probe stale = PROBE(&rig, 1), doomed = PROBE(&rig, 2), series = PROBE(&rig, 3),
+		     pending = PROBE(&rig, 4);
 	expect_eq(schedule_in(&stale, group, HOUR, true), 0);
 	expect_eq(schedule_in(&doomed, group, HOUR, true), 0);
 	expect_eq(schedule_series_in(&series, group, rate_of(MS, MS, 0)), 0);
@@ -316,7 +323,9 @@ Test(group_end, is_settled_by_close_that_drains)
 
 /* ------------------------------------------------------------ in pieces */
 
-/* One tw_service_advance settles a bounded piece; the rest follows, and nothing is due meanwhile. */
+/*
+ * One tw_service_advance settles a bounded piece; the rest follows, and nothing is due meanwhile.
+ */
 Test(group_end, is_settled_in_pieces)
 {
 	struct rig rig;
@@ -324,7 +333,8 @@ Test(group_end, is_settled_in_pieces)
 	tw_group group = group_of(&rig);
 	enum { COUNT = 5000, PIECE = 256 };
 	for (int i = 0; i < COUNT; i++) {
-		struct tw_task task = {.size = sizeof(task), .fn = probe_run, .when_ns = HOUR, .group = group};
+		struct tw_task task = {
+		    .size = sizeof(task), .fn = probe_run, .when_ns = HOUR, .group = group};
 		expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	}
 	expect_eq(tw_group_cancel(rig.service, group), 0);

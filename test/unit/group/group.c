@@ -1,4 +1,7 @@
-/* Groups: what a member is told after its group was cancelled, what settles it, and the ledger meanwhile. */
+/*
+ * Groups: what a member is told after its group was cancelled, what settles it, and the ledger
+ * meanwhile.
+ */
 #include <errno.h>
 
 #include "test/support/queue_executor.h"
@@ -56,7 +59,8 @@ Test(group, after_its_cancel_members_are_gone_before_anything_is_settled)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	struct probe plain = PROBE(&rig, 1), released = PROBE(&rig, 2), series = PROBE(&rig, 3), other = PROBE(&rig, 4);
+	struct probe plain = PROBE(&rig, 1), released = PROBE(&rig, 2), series = PROBE(&rig, 3),
+		     other = PROBE(&rig, 4);
 	expect_eq(schedule_in(&plain, group, MS, false), 0);
 	expect_eq(schedule_in(&released, group, MS, true), 0);
 	expect_eq(schedule_series_in(&series, group, rate_of(MS, MS, 0)), 0);
@@ -254,13 +258,17 @@ Test(group, a_run_under_way_is_the_last)
 	rig_close(&rig);
 }
 
-/* Its last run would have ended the series anyway; it was cancelled all the same, as with tw_cancel. */
+/*
+ * Its last run would have ended the series anyway; it was cancelled all the same, as with
+ * tw_cancel.
+ */
 Test(group, cancelled_in_the_last_run_of_a_series)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	struct probe carrier = {.timer = {group.id}}, series = PROBE(&rig, 1), once = PROBE(&rig, 2);
+	struct probe carrier = {.timer = {group.id}}, series = PROBE(&rig, 1),
+		     once = PROBE(&rig, 2);
 	series.act = once.act = cancel_group_inside;
 	series.other = once.other = &carrier;
 	expect_eq(schedule_series_in(&series, group, rate_of(MS, MS, 1)), 0);
@@ -349,10 +357,14 @@ Test(group, cancel_wait_settles_what_nobody_has)
 	rig_close(&rig);
 }
 
-/* G7: from a callback that is no member's, though the driver that runs it is the one that would have settled them. */
+/*
+ * G7: from a callback that is no member's, though the driver that runs it is the one that would
+ * have settled them.
+ */
 static void wait_for_group(struct probe *probe)
 {
-	probe->answer = tw_group_cancel_wait(probe->rig->service, (tw_group){probe->other->timer.id}, TW_FOREVER);
+	probe->answer = tw_group_cancel_wait(probe->rig->service,
+					     (tw_group){probe->other->timer.id}, TW_FOREVER);
 }
 
 Test(group, cancel_wait_may_be_called_from_others_callbacks)
@@ -360,7 +372,8 @@ Test(group, cancel_wait_may_be_called_from_others_callbacks)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	struct probe carrier = {.timer = {group.id}}, waiter = PROBE(&rig, 1), member = PROBE(&rig, 2);
+	struct probe carrier = {.timer = {group.id}}, waiter = PROBE(&rig, 1),
+		     member = PROBE(&rig, 2);
 	waiter.act = wait_for_group;
 	waiter.other = &carrier;
 	waiter.answer = -1;
@@ -374,7 +387,8 @@ Test(group, cancel_wait_may_be_called_from_others_callbacks)
 
 static void wait_in_release(struct probe *probe)
 {
-	probe->answer = tw_group_cancel_wait(probe->rig->service, (tw_group){probe->other->timer.id}, TW_FOREVER);
+	probe->answer = tw_group_cancel_wait(probe->rig->service,
+					     (tw_group){probe->other->timer.id}, TW_FOREVER);
 }
 
 Test(group, cancel_wait_in_a_members_release_waits_for_nobody)

@@ -1,4 +1,7 @@
-/* Groups whose members one thread cancels by itself again and again: their extension records are kept, and nobody can tell. */
+/*
+ * Groups whose members one thread cancels by itself again and again: their extension records are
+ * kept, and nobody can tell.
+ */
 #include <errno.h>
 #include <pthread.h>
 
@@ -84,7 +87,8 @@ Test(group_kept, a_record_brings_nothing_of_its_last_timer_with_it)
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	keep_one(&rig, group);
-	struct probe released = PROBE(&rig, 1), plain = PROBE(&rig, 2), series = PROBE(&rig, 3), last = PROBE(&rig, 4);
+	struct probe released = PROBE(&rig, 1), plain = PROBE(&rig, 2), series = PROBE(&rig, 3),
+		     last = PROBE(&rig, 4);
 	expect_eq(schedule_in(&released, group, MS, true), 0);
 	cancel_alone(&released);
 	expect_released(&released, TW_FATE_CANCELLED);
@@ -116,7 +120,10 @@ Test(group_kept, a_closed_group_takes_none)
 	rig_close(&rig);
 }
 
-/* More groups than a thread keeps records: all are empty, and a cancel_wait of each has nothing to wait for. */
+/*
+ * More groups than a thread keeps records: all are empty, and a cancel_wait of each has nothing to
+ * wait for.
+ */
 Test(group_kept, many_groups_in_turn)
 {
 	struct rig rig;
@@ -177,11 +184,12 @@ Test(group_kept, storage_goes_back_when_another_thread_destroys)
 static void *keep_elsewhere(void *me)
 {
 	struct destroying *self = me;
-	struct tw_task task = {.size = sizeof task, .fn = probe_run, .when_ns = MS, .group = self->group};
+	struct tw_task task = {
+	    .size = sizeof task, .fn = probe_run, .when_ns = MS, .group = self->group};
 	tw_timer timer;
 	for (int i = 0; i < 3; i++)
-		self->answer |=
-		    tw_schedule_task(self->service, &task, &timer) || tw_cancel(self->service, timer) != TW_CANCELLED;
+		self->answer |= tw_schedule_task(self->service, &task, &timer) ||
+				tw_cancel(self->service, timer) != TW_CANCELLED;
 	return NULL;
 }
 
@@ -204,8 +212,8 @@ Test(group_kept, records_go_back_when_their_thread_ends)
 }
 
 /*
- * A batch that is refused leaves nothing behind: its slots go to other timers as they were, and what the group's list said of them must not
- * be taken for these.
+ * A batch that is refused leaves nothing behind: its slots go to other timers as they were, and
+ * what the group's list said of them must not be taken for these.
  */
 Test(group_kept, a_batch_taken_back_by_who_keeps_leaves_its_slots_to_others)
 {
@@ -216,7 +224,8 @@ Test(group_kept, a_batch_taken_back_by_who_keeps_leaves_its_slots_to_others)
 	tw_group group = group_of(&rig);
 	keep_one(&rig, group);
 	struct probe never = PROBE(&rig, -1);
-	struct tw_task member = {.size = sizeof member, .fn = probe_run, .arg = &never, .when_ns = MS, .group = group};
+	struct tw_task member = {
+	    .size = sizeof member, .fn = probe_run, .arg = &never, .when_ns = MS, .group = group};
 	struct tw_task tasks[3] = {member, member, {.size = sizeof member}};
 	expect_eq(tw_schedule_bulk(rig.service, tasks, 3, NULL), -EINVAL);
 	expect_eq(gauges(&rig, group).members, 0);

@@ -1,4 +1,7 @@
-/* A manual drive beside groups, executors of single timers, and bursts: each call ends, and what is cancelled is settled by turns. */
+/*
+ * A manual drive beside groups, executors of single timers, and bursts: each call ends, and what is
+ * cancelled is settled by turns.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -47,7 +50,9 @@ static void end_from_another_thread(struct ending *ending)
 	expect_eq(ending->answer, 0);
 }
 
-/* The loop learns of it from its descriptor alone, also when there is more than one turn settles. */
+/*
+ * The loop learns of it from its descriptor alone, also when there is more than one turn settles.
+ */
 static void end_wakes_loop(int (*end)(tw_service *, tw_group), int members)
 {
 	struct rig rig;
@@ -92,7 +97,8 @@ Test(group_manual_drive, the_descriptor_is_quiet_again_when_all_is_settled)
 {
 	struct rig rig;
 	open_by_hand(&rig);
-	struct ending ending = {.service = rig.service, .group = group_of(&rig), .end = tw_group_cancel};
+	struct ending ending = {
+	    .service = rig.service, .group = group_of(&rig), .end = tw_group_cancel};
 	struct probe member = PROBE(&rig, 1);
 	expect_eq(schedule_in(&member, ending.group, HOUR, true), 0);
 	int fd = tw_service_fd(rig.service);
@@ -125,7 +131,9 @@ Test(group_manual_drive, next_expiry_is_within_a_tick_while_members_are_to_be_se
 		uint64_t next_ns = 0;
 		expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
 		expect_le(next_ns, rig_now(&rig) + rig.tick_ns);
-		expect_eq(tw_clock_manual_set(rig.clock, next_ns > rig_now(&rig) ? next_ns : rig_now(&rig)), 0);
+		expect_eq(tw_clock_manual_set(rig.clock,
+					      next_ns > rig_now(&rig) ? next_ns : rig_now(&rig)),
+			  0);
 		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 		expect_lt(turns, COUNT);
 	}
@@ -136,7 +144,10 @@ Test(group_manual_drive, next_expiry_is_within_a_tick_while_members_are_to_be_se
 
 /* ------------------------------------------------------------ executors that refuse */
 
-/* A member's own executor refuses for ever; the loop still ends, and the group's cancel is settled elsewhere. */
+/*
+ * A member's own executor refuses for ever; the loop still ends, and the group's cancel is settled
+ * elsewhere.
+ */
 Test(group_manual_drive, a_members_own_executor_may_refuse_until_its_group_is_cancelled)
 {
 	struct queue_executor other;
@@ -205,7 +216,9 @@ Test(group_manual_drive, an_advance_ends_though_a_burst_falls_behind)
 	rig_close(&rig);
 }
 
-/* With a period far below the tick, a tick's worth of instants in each tick of a clock's advance. */
+/*
+ * With a period far below the tick, a tick's worth of instants in each tick of a clock's advance.
+ */
 Test(group_manual_drive, a_clocks_advance_ends_with_a_burst_of_a_tiny_period)
 {
 	struct rig rig;

@@ -1,4 +1,7 @@
-/* Groups on real time and threads: settled also while the service sleeps, and waited for while members run. */
+/*
+ * Groups on real time and threads: settled also while the service sleeps, and waited for while
+ * members run.
+ */
 #include <errno.h>
 
 #include "test/support/shot.h"
@@ -65,7 +68,10 @@ static tw_group make_group(tw_service *service)
 	return group;
 }
 
-/* Nobody drives the service or waits for its timers: the cancel itself must bring the settling about. */
+/*
+ * Nobody drives the service or waits for its timers: the cancel itself must bring the settling
+ * about.
+ */
 Test(group_real, is_settled_on_the_executor_also_while_the_service_sleeps)
 {
 	tw_service *service = open_service(1);
@@ -92,7 +98,10 @@ static void run_nothing(void *arg)
 	(void)arg;
 }
 
-/* What nobody can see from outside, the settling that a cancel left behind, is no reason to find fault with the service. */
+/*
+ * What nobody can see from outside, the settling that a cancel left behind, is no reason to find
+ * fault with the service.
+ */
 Test(group_real, may_be_validated_while_it_is_settled)
 {
 	enum { COUNT = 5000, ROUNDS = 20, LOOKS = 20 };
@@ -100,12 +109,14 @@ Test(group_real, may_be_validated_while_it_is_settled)
 	char why[256];
 	for (int round = 0; round < ROUNDS; round++) {
 		tw_group group = make_group(service);
-		struct tw_task task = {.size = sizeof task, .fn = run_nothing, .when_ns = HOUR, .group = group};
+		struct tw_task task = {
+		    .size = sizeof task, .fn = run_nothing, .when_ns = HOUR, .group = group};
 		for (int i = 0; i < COUNT; i++)
 			cr_assert(tw_schedule_task(service, &task, NULL) == 0);
 		expect_eq(tw_group_destroy(service, group), 0);
 		for (int look = 0; look < LOOKS; look++) {
-			nanosleep(&(struct timespec){.tv_nsec = 1000 * look}, NULL); /* the driver comes between */
+			/* the driver comes between */
+			nanosleep(&(struct timespec){.tv_nsec = 1000 * look}, NULL);
 			cr_assert(tw_service_validate(service, why, sizeof why) == 0, "%s", why);
 		}
 	}
@@ -140,7 +151,8 @@ Test(group_real, waits_for_callbacks_and_releases_that_run)
 		expect_eq(tw_group_cancel_wait(service, group, MS), TW_RUNNING);
 		await(&pending.released, 1);
 
-		struct held carrier = {.timer = {group.id}, .released_on = (pthread_t)(void *)service};
+		struct held carrier = {.timer = {group.id},
+				       .released_on = (pthread_t)(void *)service};
 		pthread_t waiter;
 		void *answer;
 		expect_eq(pthread_create(&waiter, NULL, wait_for_group, &carrier), 0);
@@ -182,7 +194,10 @@ Test(group_real, does_not_wait_for_members_that_came_after_the_cancel)
 	close_service(service);
 }
 
-/* A callback that is no member's waits for a group whose settling only its own, sole worker could do. */
+/*
+ * A callback that is no member's waits for a group whose settling only its own, sole worker could
+ * do.
+ */
 struct sole {
 	tw_service *service;
 	tw_group group;

@@ -109,7 +109,8 @@ Test(group_then, needs_no_turn_of_the_clock)
 	uint64_t next_ns = UINT64_MAX;
 	expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
 	expect_le(next_ns, rig_now(&rig));
-	expect_eq(tw_service_advance(rig.service, 1), 0); /* a completion is no callback of a timer */
+	/* a completion is no callback of a timer */
+	expect_eq(tw_service_advance(rig.service, 1), 0);
 	expect_complete(&ending);
 	rig_close(&rig);
 }
@@ -185,7 +186,8 @@ Test(group_then, a_member_that_has_armed_itself_again_ends_first)
 
 /* ------------------------------------------------------------ members that run */
 
-static void open_queued(struct rig *rig, struct queue_executor *queue, enum tw_on_refused on_refused)
+static void open_queued(struct rig *rig, struct queue_executor *queue,
+			enum tw_on_refused on_refused)
 {
 	queue_executor_open(queue);
 	struct tw_service_config cfg = rig_config();
@@ -196,7 +198,10 @@ static void open_queued(struct rig *rig, struct queue_executor *queue, enum tw_o
 
 static struct queue_executor *nested_queue;
 
-/* Everything else that the executor has runs inside this callback; also what the driver hands over meanwhile. */
+/*
+ * Everything else that the executor has runs inside this callback; also what the driver hands over
+ * meanwhile.
+ */
 static void run_all_inside(struct probe *probe)
 {
 	struct ending *ending = (struct ending *)(void *)probe->other;
@@ -235,8 +240,9 @@ Test(group_then, waits_for_a_member_that_runs)
 /* ------------------------------------------------------------ the connection that is freed */
 
 /*
- * A connection with two timers, of which one ends the connection while the other's callback is in the middle. The recipe says
- * who frees it. A flag outside tells when; AddressSanitizer checks each touch.
+ * A connection with two timers, of which one ends the connection while the other's callback is in
+ * the middle. The recipe says who frees it. A flag outside tells when; AddressSanitizer checks each
+ * touch.
  */
 struct connection {
 	tw_service *service;
@@ -306,8 +312,12 @@ static void close_as_idle(void *arg)
 
 static void add_timer(struct connection *c, tw_fn *fn, tw_release_fn *release)
 {
-	struct tw_task task = {
-	    .size = sizeof(task), .fn = fn, .arg = c, .when_ns = MS, .release = release, .group = c->timers};
+	struct tw_task task = {.size = sizeof(task),
+			       .fn = fn,
+			       .arg = c,
+			       .when_ns = MS,
+			       .release = release,
+			       .group = c->timers};
 	expect_eq(tw_schedule_task(c->service, &task, NULL), 0);
 }
 
@@ -448,7 +458,8 @@ Test(group_then, is_given_once)
 	rig_open(&rig, NULL);
 	tw_set_misuse_hook(hear);
 	struct ending ending = ending_of(&rig), other = ending;
-	expect_eq(tw_group_close(rig.service, ending.group), 0); /* a closed group still takes one */
+	/* a closed group still takes one */
+	expect_eq(tw_group_close(rig.service, ending.group), 0);
 	expect_eq(end(&ending), 0);
 	expect_eq(end(&other), -EALREADY);
 	cr_assert_str_eq(heard, "tw_group_close_then: the group has a completion already");
@@ -462,7 +473,9 @@ Test(group_then, is_given_once)
 	rig_close(&rig);
 }
 
-/* ------------------------------------------------------------ executors that refuse, or give back */
+/*
+ * ------------------------------------------------------------ executors that refuse, or give back
+ */
 
 static void end_with_executor(enum tw_on_refused on_refused, size_t refuse, int give_back)
 {
@@ -555,8 +568,9 @@ Test(group_then, is_called_in_a_simulation)
 	tw_sim *sim;
 	struct tw_sim_config cfg = {.size = sizeof(cfg), .seed = 7, .workers = 3};
 	expect_eq(tw_sim_create(&sim, &cfg), 0);
-	struct rig rig = {
-	    .service = tw_sim_service(sim), .clock = tw_sim_clock(sim), .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct rig rig = {.service = tw_sim_service(sim),
+			  .clock = tw_sim_clock(sim),
+			  .lock = PTHREAD_MUTEX_INITIALIZER};
 	struct ending ending = ending_of(&rig);
 	struct probe members[20];
 	add_members(&ending, members, 20, HOUR);

@@ -84,11 +84,14 @@ Test(limiter_backoff, attempt_chooses_the_next_delay_once)
 	open_with_hook();
 	next = TW_JOB_NEXT_DELAY;
 	next_delay_ns = 70 * MS;
-	submit_with(
-	    &load, say_next,
-	    (struct tw_retry){.count = 3, .delay_ns = 5 * MS, .factor_x100 = 200, .jitter = TW_RETRY_JITTER_NONE});
+	submit_with(&load, say_next,
+		    (struct tw_retry){.count = 3,
+				      .delay_ns = 5 * MS,
+				      .factor_x100 = 200,
+				      .jitter = TW_RETRY_JITTER_NONE});
 	limited_advance(&home, 200 * MS);
-	static const uint64_t starts_ms[] = {0, 70, 75, 85}; /* the policy's delays begin after the chosen one */
+	/* the policy's delays begin after the chosen one */
+	static const uint64_t starts_ms[] = {0, 70, 75, 85};
 	expect_eq(load.starts, 4);
 	for (int i = 0; i < 4; i++)
 		expect_eq(load.started_ns[i], starts_ms[i] * MS);
@@ -117,7 +120,8 @@ Test(limiter_backoff, chosen_delay_allows_no_retry_that_the_policy_does_not_allo
 	next_delay_ns = 20 * MS;
 	submit_with(&without, say_next, (struct tw_retry){.count = 0});
 	expect_settled(&without, TW_JOB_STATUS_FAILED, -EIO);
-	submit_with(&beyond, say_next, (struct tw_retry){.count = 9, .delay_ns = MS, .deadline_ns = 19 * MS});
+	submit_with(&beyond, say_next,
+		    (struct tw_retry){.count = 9, .delay_ns = MS, .deadline_ns = 19 * MS});
 	expect_settled(&beyond, TW_JOB_STATUS_FAILED, -EIO);
 	expect_eq(retries, 0);
 	close_all();
@@ -139,7 +143,8 @@ static void expect_undefined(uint32_t kind, int64_t delay_ns, const char *told)
 Test(limiter_backoff, undefined_next_of_an_attempt_fails_the_job)
 {
 	expect_undefined(3, 0, "tw_job_run: next is not an enum tw_job_next");
-	expect_undefined(TW_JOB_NEXT_DELAY, -1, "tw_job_run: delay_ns -1: must be 0 to TW_MAX_DELAY_NS");
+	expect_undefined(TW_JOB_NEXT_DELAY, -1,
+			 "tw_job_run: delay_ns -1: must be 0 to TW_MAX_DELAY_NS");
 	expect_undefined(TW_JOB_NEXT_DELAY, INT64_MAX,
 			 "tw_job_run: delay_ns 9223372036854775807: must be 0 to TW_MAX_DELAY_NS");
 }
@@ -181,8 +186,9 @@ Test(limiter_backoff, completion_decides_as_an_attempt_does)
 Test(limiter_backoff, undefined_completions_are_refused_and_change_nothing)
 {
 	struct load load = LOAD(1, .held = true);
-	struct tw_job_end negative = end_of(-EIO, TW_JOB_NEXT_DELAY, -5), unknown = end_of(-EIO, 3, 0),
-			  positive = end_of(1, 0, 0), good = end_of(-EIO, TW_JOB_NEXT_FAIL, -5);
+	struct tw_job_end negative = end_of(-EIO, TW_JOB_NEXT_DELAY, -5),
+			  unknown = end_of(-EIO, 3, 0), positive = end_of(1, 0, 0),
+			  good = end_of(-EIO, TW_JOB_NEXT_FAIL, -5);
 	open_with_hook();
 	submit_with(&load, NULL, (struct tw_retry){.count = 5});
 	expect_eq(tw_job_complete_with(home.limiter, load.job, &negative), -ERANGE);
@@ -246,7 +252,9 @@ Test(limiter_backoff, predicate_sees_and_changes_the_delay)
 	struct load load = LOAD(1, .answer = -EIO, .fails = 2);
 	open_with_hook();
 	predicate_is(true, 40 * MS);
-	submit_with(&load, NULL, (struct tw_retry){.count = 2, .delay_ns = 3 * MS, .factor_x100 = 300, .allow = allow});
+	submit_with(
+	    &load, NULL,
+	    (struct tw_retry){.count = 2, .delay_ns = 3 * MS, .factor_x100 = 300, .allow = allow});
 	limited_advance(&home, 100 * MS);
 	expect_eq(predicate.asked, 2);
 	expect_eq(predicate.given_ns, 9 * MS);
@@ -282,7 +290,8 @@ Test(limiter_backoff, predicate_decides_about_timed_out_attempts)
 	limited_advance(&home, 15 * MS);
 	expect_eq(load.stops, 1);
 	expect_eq(load.dones, 0); /* its attempt may be retried, and has not ended */
-	struct tw_job_end end = end_of(-EIO, TW_JOB_NEXT_DELAY, 99 * MS); /* ignored, as its error */
+	/* ignored, as its error */
+	struct tw_job_end end = end_of(-EIO, TW_JOB_NEXT_DELAY, 99 * MS);
 	expect_eq(tw_job_complete_with(home.limiter, load.job, &end), 0);
 	expect_eq(predicate.asked, 1);
 	expect_eq(predicate.error, -ETIMEDOUT);
@@ -305,9 +314,11 @@ static void expect_bad_choice(int64_t delay_ns, const char *told)
 
 Test(limiter_backoff, bad_delay_of_a_predicate_fails_the_job)
 {
-	expect_bad_choice(-2, "retry.allow of a limiter's job: delay_ns -2: must be 0 to TW_MAX_DELAY_NS");
-	expect_bad_choice(INT64_MAX, "retry.allow of a limiter's job: delay_ns 9223372036854775807: must be 0 to "
-				     "TW_MAX_DELAY_NS");
+	expect_bad_choice(
+	    -2, "retry.allow of a limiter's job: delay_ns -2: must be 0 to TW_MAX_DELAY_NS");
+	expect_bad_choice(
+	    INT64_MAX, "retry.allow of a limiter's job: delay_ns 9223372036854775807: must be 0 to "
+		       "TW_MAX_DELAY_NS");
 }
 
 static struct load inner;
@@ -357,7 +368,8 @@ enum { DRAWS = 200 };
 static uint64_t expect_delays(struct tw_retry retry)
 {
 	struct load load = LOAD(1, .answer = -EIO);
-	uint64_t sum_ns = 0, d_ns = retry.delay_ns < retry.cap_ns ? retry.delay_ns : retry.cap_ns, last_ns = d_ns;
+	uint64_t sum_ns = 0, d_ns = retry.delay_ns < retry.cap_ns ? retry.delay_ns : retry.cap_ns,
+		 last_ns = d_ns;
 	retry.count = DRAWS;
 	open_with_hook();
 	submit_with(&load, NULL, retry);
@@ -413,12 +425,13 @@ Test(limiter_backoff, jitter_draws_from_its_range_uniformly)
 Test(limiter_backoff, jitter_follows_the_growing_delay_up_to_the_cap)
 {
 	for (uint32_t jitter = TW_RETRY_JITTER_NONE; jitter <= TW_RETRY_JITTER_EQUAL; jitter++)
-		expect_delays(
-		    (struct tw_retry){.delay_ns = 3 * MS, .factor_x100 = 150, .cap_ns = 70 * MS, .jitter = jitter});
-	uint64_t sum_ns = expect_delays(
-	    (struct tw_retry){.delay_ns = 2 * MS, .cap_ns = 50 * MS, .jitter = TW_RETRY_JITTER_DECORRELATED});
+		expect_delays((struct tw_retry){
+		    .delay_ns = 3 * MS, .factor_x100 = 150, .cap_ns = 70 * MS, .jitter = jitter});
+	uint64_t sum_ns = expect_delays((struct tw_retry){
+	    .delay_ns = 2 * MS, .cap_ns = 50 * MS, .jitter = TW_RETRY_JITTER_DECORRELATED});
 	expect_ge(sum_ns, DRAWS * 6 * MS); /* the delays have grown */
-	expect_delays((struct tw_retry){.delay_ns = 9 * MS, .cap_ns = 4 * MS, .jitter = TW_RETRY_JITTER_DECORRELATED});
+	expect_delays((struct tw_retry){
+	    .delay_ns = 9 * MS, .cap_ns = 4 * MS, .jitter = TW_RETRY_JITTER_DECORRELATED});
 }
 
 static void expect_refused(struct tw_retry retry, const char *told)
@@ -435,8 +448,10 @@ Test(limiter_backoff, bad_policies_are_refused)
 	open_with_hook();
 	expect_refused((struct tw_retry){.jitter = 4},
 		       "struct tw_limiter_task: retry.jitter 4 is not an enum tw_retry_jitter");
-	expect_refused((struct tw_retry){.jitter = TW_RETRY_JITTER_DECORRELATED, .factor_x100 = 200},
-		       "struct tw_limiter_task: retry.factor_x100 200: must be 0 with decorrelated jitter");
-	expect_refused((struct tw_retry){.reserved = 1}, "struct tw_limiter_task: retry.reserved must be 0");
+	expect_refused(
+	    (struct tw_retry){.jitter = TW_RETRY_JITTER_DECORRELATED, .factor_x100 = 200},
+	    "struct tw_limiter_task: retry.factor_x100 200: must be 0 with decorrelated jitter");
+	expect_refused((struct tw_retry){.reserved = 1},
+		       "struct tw_limiter_task: retry.reserved must be 0");
 	close_all();
 }

@@ -1,4 +1,7 @@
-/* What the limiter refuses, and its life: bad input, want of memory, fork. On a clock moved by hand. */
+/*
+ * What the limiter refuses, and its life: bad input, want of memory, fork. On a clock moved by
+ * hand.
+ */
 #include <errno.h>
 #include <unistd.h>
 
@@ -158,8 +161,10 @@ Test(limiter_bad_input, service_and_pool_stay_open_while_it_lives)
 	tw_limiter *other;
 	struct tw_limiter_config config = limited_config(1);
 	open_started(1);
-	expect_eq(tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config), .workers = 1}),
-		  0);
+	expect_eq(
+	    tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config),
+							   .workers = 1}),
+	    0);
 	config.executor = tw_pool_executor(pool);
 	expect_eq(tw_limiter_create(&other, home.rig.service, &config), 0);
 	expect_eq(tw_service_close(home.rig.service, TW_CLOSE_DROP, 0), -EBUSY);

@@ -1,4 +1,7 @@
-/* Calls beside each other: a cancel beside a stop callback, a pause beside starts, submits beside and after a stop. */
+/*
+ * Calls beside each other: a cancel beside a stop callback, a pause beside starts, submits beside
+ * and after a stop.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -74,7 +77,8 @@ Test(limiter_beside, second_cancel_does_not_wait_for_a_stop_under_way_and_the_jo
 	expect_eq(atomic_load(&stops_ended), 0);
 	expect_eq(tw_job_is_cancelled(home.limiter, load.job), true);
 	expect_eq(tw_job_complete(home.limiter, load.attempt, -EINTR, NULL), 0);
-	expect_eq(tw_job_cancel(home.limiter, load.job), TW_RUNNING); /* its end waits for the stop */
+	/* its end waits for the stop */
+	expect_eq(tw_job_cancel(home.limiter, load.job), TW_RUNNING);
 	expect_eq(load.dones, 0);
 	expect_eq(load.releases, 0);
 	expect_eq(limited_stats(&home).running, 0); /* its permit does not */
@@ -220,7 +224,8 @@ Test(limiter_beside, no_job_starts_after_a_pause_has_returned_however_many_threa
 	expect_eq(pthread_create(&submitter, NULL, submit_all_the_time, NULL), 0);
 	for (int i = 0; i < 200; i++) {
 		while (stats_now().pending >
-		       ROOM - 100) /* that the submitter has some left during the pause, as a rule */
+		       /* that the submitter has some left during the pause, as a rule */
+		       ROOM - 100)
 			sched_yield();
 		check_a_pause();
 	}

@@ -51,7 +51,8 @@ Test(limiter_bounds, more_than_may_wait_are_refused)
 
 Test(limiter_bounds, retries_find_their_place_though_the_line_is_full)
 {
-	struct load load = LOAD(1, .answer = -EIO, .fails = 1), other = LOAD(2, .held = true), late = LOAD(3);
+	struct load load = LOAD(1, .answer = -EIO, .fails = 1), other = LOAD(2, .held = true),
+		    late = LOAD(3);
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = 1;
 	limited_open(&home, &config);
@@ -232,7 +233,8 @@ static size_t told;
 static void tell(const char *what, uint64_t id)
 {
 	if (told < sizeof(story) - 16)
-		told += (size_t)snprintf(story + told, sizeof(story) - told, "%s%llu ", what, (unsigned long long)id);
+		told += (size_t)snprintf(story + told, sizeof(story) - told, "%s%llu ", what,
+					 (unsigned long long)id);
 }
 
 static tw_job handles[64]; /* by id: as the hook `added` was given them */
@@ -354,8 +356,10 @@ static void see_context_in_idle(void *arg, const struct tw_job_result *results, 
 Test(limiter_bounds, context_of_the_submit_goes_with_the_job)
 {
 	int mine = 1, other = 2;
-	struct tw_limiter_task task = {
-	    .size = sizeof(task), .fn = see_context, .done = see_context_in_done, .release = see_context_in_release};
+	struct tw_limiter_task task = {.size = sizeof(task),
+				       .fn = see_context,
+				       .done = see_context_in_done,
+				       .release = see_context_in_release};
 	open_started(1);
 	tw_context_set(&mine);
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);

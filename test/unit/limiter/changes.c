@@ -1,4 +1,7 @@
-/* What changes while a limiter runs: rate, priority, the budget of retries, an end that nobody waits for. By a manual clock. */
+/*
+ * What changes while a limiter runs: rate, priority, the budget of retries, an end that nobody
+ * waits for. By a manual clock.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +122,8 @@ Test(limiter_changes, random_rates_are_kept_from_each_change_on, .timeout = 60)
 		for (int i = first; i < last; i++)
 			in_span += loads[i].started_ns[0] + interval_ms * MS > limited_now(&home);
 		expect_le((uint32_t)in_span, starts);
-		if (ms - since_ms > (int)interval_ms) /* tokens lie idle for nothing but their interval */
+		/* tokens lie idle for nothing but their interval */
+		if (ms - since_ms > (int)interval_ms)
 			expect_eq((uint32_t)in_span, starts);
 		if (random_percent(&seed, 4)) {
 			starts = 1 + (uint32_t)random_below(&seed, 6);
@@ -182,7 +186,8 @@ Test(limiter_changes, job_in_line_moves_behind_the_others_of_its_new_priority)
 	}
 	expect_eq(tw_job_set_priority(home.limiter, loads[3].job, 7), 0);
 	expect_eq(tw_job_set_priority(home.limiter, loads[1].job, -4), 0);
-	expect_eq(tw_job_set_priority(home.limiter, loads[2].job, 0), 0); /* as it was: it keeps its place */
+	/* as it was: it keeps its place */
+	expect_eq(tw_job_set_priority(home.limiter, loads[2].job, 0), 0);
 	complete(&loads[0], 0);
 	expect_started_in_order(&home, 6, (int[]){0, 5, 3, 2, 4, 1});
 	expect_eq(tw_job_set_priority(home.limiter, loads[3].job, 1), TW_GONE);
@@ -211,8 +216,8 @@ Test(limiter_changes, time_in_line_counts_through_a_change_of_priority)
 
 Test(limiter_changes, running_or_retrying_job_uses_its_priority_in_its_next_stay)
 {
-	struct load runs = LOAD(0, .held = true), waits = LOAD(1, .answer = -EIO, .fails = 1), other = LOAD(2),
-		    last = LOAD(3, .held = true);
+	struct load runs = LOAD(0, .held = true), waits = LOAD(1, .answer = -EIO, .fails = 1),
+		    other = LOAD(2), last = LOAD(3, .held = true);
 	open_started(1);
 	struct tw_limiter_task task = load_task(&waits);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
@@ -294,8 +299,8 @@ static void submit_retried(struct load *load, uint32_t count)
 
 Test(limiter_changes, budget_ends_retries_of_all_jobs)
 {
-	struct load first = LOAD(1, .answer = -EIO), second = LOAD(2, .answer = -EIO), good = LOAD(3),
-		    third = LOAD(4, .answer = -EIO);
+	struct load first = LOAD(1, .answer = -EIO), second = LOAD(2, .answer = -EIO),
+		    good = LOAD(3), third = LOAD(4, .answer = -EIO);
 	open_with(budgeted(3, 50));
 	submit_retried(&first, 2);
 	expect_eq(first.starts, 3);
@@ -322,11 +327,13 @@ Test(limiter_changes, random_jobs_agree_with_a_naive_budget, .timeout = 60)
 	const char *given = getenv("LIMITER_SEED");
 	uint64_t seed = given ? strtoull(given, NULL, 0) : tw_clock_now(tw_clock_monotonic());
 	cr_log_info("LIMITER_SEED=%llu", (unsigned long long)seed);
-	uint32_t most = 1 + (uint32_t)random_below(&seed, 5), percent = (uint32_t)random_below(&seed, 200);
+	uint32_t most = 1 + (uint32_t)random_below(&seed, 5),
+		 percent = (uint32_t)random_below(&seed, 200);
 	uint64_t budget = 100 * most, refused = 0;
 	open_with(budgeted(most, percent));
 	for (int i = 0; i < 300; i++) {
-		struct load load = LOAD(i, .answer = -EIO, .fails = (unsigned)random_below(&seed, 4));
+		struct load load =
+		    LOAD(i, .answer = -EIO, .fails = (unsigned)random_below(&seed, 4));
 		uint32_t count = (uint32_t)random_below(&seed, 4), attempts = 1;
 		if (!load.fails)
 			load.answer = 0;
@@ -343,7 +350,8 @@ Test(limiter_changes, random_jobs_agree_with_a_naive_budget, .timeout = 60)
 			budget = budget + percent < 100 * most ? budget + percent : 100 * most;
 		submit_retried(&load, count);
 		expect_eq(load.starts, attempts);
-		expect_settled(&load, succeeds ? TW_JOB_STATUS_SUCCEEDED : TW_JOB_STATUS_FAILED, succeeds ? 0 : -EIO);
+		expect_settled(&load, succeeds ? TW_JOB_STATUS_SUCCEEDED : TW_JOB_STATUS_FAILED,
+			       succeeds ? 0 : -EIO);
 	}
 	expect_eq(limited_stats(&home).over_budget, refused);
 	close_all();
@@ -361,10 +369,12 @@ Test(limiter_changes, bad_budgets_are_refused)
 	open_with(limited_config(1));
 	expect_config_refused(budgeted((1u << 20) + 1, 0),
 			      "tw_limiter_create: budget_retries 1048577 is above 1048576");
-	expect_config_refused(budgeted(1, 1001), "tw_limiter_create: budget_percent 1001: must be 0 to 1000, and 0 "
-						 "without budget_retries");
-	expect_config_refused(budgeted(0, 1), "tw_limiter_create: budget_percent 1: must be 0 to 1000, and 0 without "
-					      "budget_retries");
+	expect_config_refused(budgeted(1, 1001),
+			      "tw_limiter_create: budget_percent 1001: must be 0 to 1000, and 0 "
+			      "without budget_retries");
+	expect_config_refused(
+	    budgeted(0, 1), "tw_limiter_create: budget_percent 1: must be 0 to 1000, and 0 without "
+			    "budget_retries");
 	close_all();
 }
 
@@ -389,7 +399,8 @@ static int close_inside(void *arg, struct tw_job_run *run)
 
 Test(limiter_changes, drain_from_a_job_lets_the_old_run_and_refuses_the_new)
 {
-	struct load first = LOAD(1), second = LOAD(2, .answer = -EIO, .fails = 1), third = LOAD(3, .takes_ns = 7 * MS);
+	struct load first = LOAD(1), second = LOAD(2, .answer = -EIO, .fails = 1),
+		    third = LOAD(3, .takes_ns = 7 * MS);
 	open_started(1);
 	struct tw_limiter_task task = load_task(&first);
 	task.fn = close_inside;
@@ -433,7 +444,8 @@ Test(limiter_changes, bad_closes_are_refused_and_change_nothing)
 	expect_eq(tw_limiter_close_then(NULL, TW_CLOSE_DROP, on_end, NULL), -EINVAL);
 	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DROP, NULL, NULL), -EINVAL);
 	cr_assert_str_eq(text, "tw_limiter_close_then: fn is NULL");
-	expect_eq(tw_limiter_close_then(home.limiter, (enum tw_close_mode)9, on_end, NULL), -EINVAL);
+	expect_eq(tw_limiter_close_then(home.limiter, (enum tw_close_mode)9, on_end, NULL),
+		  -EINVAL);
 	cr_assert_str_eq(text, "tw_limiter_close_then: mode 9 is not an enum tw_close_mode");
 	faults_arm(0, true);
 	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DROP, on_end, NULL), -ENOMEM);

@@ -1,4 +1,7 @@
-/* The clock decides what is late, and the driver keeps the times: whatever the executor does. On a clock moved by hand. */
+/*
+ * The clock decides what is late, and the driver keeps the times: whatever the executor does. On a
+ * clock moved by hand.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -24,7 +27,9 @@ static void pass(uint64_t ns)
 
 static struct queue_executor stuck;
 
-/* All callbacks of the service, but not the limiter's jobs, are for an executor that runs nothing. */
+/*
+ * All callbacks of the service, but not the limiter's jobs, are for an executor that runs nothing.
+ */
 static void open_stuck(uint32_t max_concurrency)
 {
 	struct tw_service_config service = rig_config();
@@ -160,7 +165,8 @@ Test(limiter_clock, untimed_jobs_are_told_on_the_executor_too)
 	queue_executor_open(&home.queue);
 	small.max_timers = 1;
 	rig_open(&home.rig, &small);
-	while (taken < 300 && tw_schedule(home.rig.service, HOUR, (tw_fn *)count_water, NULL, &timers[taken]) == 0)
+	while (taken < 300 &&
+	       tw_schedule(home.rig.service, HOUR, (tw_fn *)count_water, NULL, &timers[taken]) == 0)
 		taken++;
 	config.executor = &home.queue.base;
 	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);

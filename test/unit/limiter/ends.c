@@ -1,4 +1,7 @@
-/* What comes of an attempt's end, in which order; what is told of times; who waits how long. On a clock moved by hand. */
+/*
+ * What comes of an attempt's end, in which order; what is told of times; who waits how long. On a
+ * clock moved by hand.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -41,7 +44,8 @@ static int look_and_pass(tw_executor *self, tw_batch *batch, size_t n)
 	return home.queue.base.ops->submit(&home.queue.base, batch, n);
 }
 
-static const struct tw_executor_ops watching_ops = {.size = sizeof(watching_ops), .submit = look_and_pass};
+static const struct tw_executor_ops watching_ops = {.size = sizeof(watching_ops),
+						    .submit = look_and_pass};
 
 static void look_when_idle(void *arg)
 {
@@ -50,7 +54,8 @@ static void look_when_idle(void *arg)
 	idles_seen++;
 }
 
-Test(limiter_ends, leaves_the_running_gives_its_permit_back_is_counted_then_the_next_starts_then_idle)
+Test(limiter_ends,
+     leaves_the_running_gives_its_permit_back_is_counted_then_the_next_starts_then_idle)
 {
 	struct load loads[2] = {LOAD(0, .held = true), LOAD(1, .held = true)};
 	struct tw_limiter_config config = limited_config(1);
@@ -102,7 +107,8 @@ Test(limiter_ends, mean_and_percentiles_of_queue_and_run_time)
 	expect_about(stats.run.p99_ns, 99 * MS);
 	expect_eq(stats.run.max_ns, 100 * MS);
 	expect_eq(stats.queue.count, 100);
-	expect_eq(stats.queue_mean_ns, 1666500 * MS / 1000); /* of i * (i + 1) / 2 ms, i = 0 .. 99 */
+	/* of i * (i + 1) / 2 ms, i = 0 .. 99 */
+	expect_eq(stats.queue_mean_ns, 1666500 * MS / 1000);
 	expect_about(stats.queue.p50_ns, 1225 * MS);
 	expect_about(stats.queue.p99_ns, 4851 * MS);
 	expect_eq(stats.queue.max_ns, 4950 * MS);
@@ -158,7 +164,8 @@ Test(limiter_ends, collected_results_have_id_status_value_and_those_that_never_r
 	expect_eq(collected_n, 3);
 	for (int i = 0; i < 3; i++) {
 		expect_eq(collected[i].id, ids[i]);
-		expect_eq(collected[i].status, i ? TW_JOB_STATUS_SUCCEEDED : TW_JOB_STATUS_CANCELLED);
+		expect_eq(collected[i].status,
+			  i ? TW_JOB_STATUS_SUCCEEDED : TW_JOB_STATUS_CANCELLED);
 		cr_assert_eq(collected[i].value, i ? (void *)&loads[ids[i] - 1] : NULL);
 		expect_eq(collected[i].attempts, i ? 1 : 0);
 	}

@@ -1,4 +1,7 @@
-/* A limiter whose service has no timer left to give: all times are kept all the same. On a clock moved by hand. */
+/*
+ * A limiter whose service has no timer left to give: all times are kept all the same. On a clock
+ * moved by hand.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -20,7 +23,8 @@ static void nothing(void *arg)
 
 static void fill_service(void)
 {
-	while (filled < ROOM && tw_schedule(home.rig.service, HOUR, nothing, NULL, &fillers[filled]) == 0)
+	while (filled < ROOM &&
+	       tw_schedule(home.rig.service, HOUR, nothing, NULL, &fillers[filled]) == 0)
 		filled++;
 	expect_le(filled, ROOM - 1);
 }
@@ -252,7 +256,10 @@ Test(limiter_full, cancelled_and_stopped_ones_are_looked_for_no_more)
 	close_small(); /* which takes it back */
 }
 
-/* An attempt that is past its time, and was completed, but whose function has not returned: nothing is looked for. */
+/*
+ * An attempt that is past its time, and was completed, but whose function has not returned: nothing
+ * is looked for.
+ */
 static int complete_and_stay(void *arg, struct tw_job_run *run)
 {
 	expect_eq(tw_job_complete(run->limiter, run->job, 0, arg), 0);
@@ -330,7 +337,8 @@ static struct load randoms[LOADS];
 
 static void play(uint64_t seed, bool full, struct tw_job_result *results, uint64_t *done_ns)
 {
-	open_small(limited_config(LOADS)); /* nobody waits for another: what comes a tick late moves nobody else */
+	/* nobody waits for another: what comes a tick late moves nobody else */
+	open_small(limited_config(LOADS));
 	for (int i = 0; i < LOADS; i++) {
 		randoms[i] = LOAD(i, .answer = -EIO, .fails = (unsigned)random_below(&seed, 4));
 		randoms[i].held = random_percent(&seed, 40);
@@ -371,7 +379,8 @@ Test(limiter_full, all_ends_as_with_timers, .timeout = 120)
 			expect_eq(results[1][i].error, results[0][i].error);
 			expect_eq(results[1][i].attempts, results[0][i].attempts);
 			expect_ge(done_ns[1][i], done_ns[0][i]);
-			expect_le(done_ns[1][i], done_ns[0][i] + 8 * MS); /* a tick for each time kept */
+			/* a tick for each time kept */
+			expect_le(done_ns[1][i], done_ns[0][i] + 8 * MS);
 		}
 	}
 }

@@ -1,4 +1,7 @@
-/* Jobs that come in without the lock, while all permits are out: nobody sees a difference. On a clock moved by hand. */
+/*
+ * Jobs that come in without the lock, while all permits are out: nobody sees a difference. On a
+ * clock moved by hand.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -107,7 +110,8 @@ Test(limiter_inbox, numbers_and_turns_are_in_the_order_of_submits)
 		submit_plain(&loads[i]);
 		if (i == 3) {
 			expect_eq(is_in_inbox(), true);
-			struct tw_limiter_task task = {.size = sizeof task, .fn = plain, .arg = &urgent, .priority = 1};
+			struct tw_limiter_task task = {
+			    .size = sizeof task, .fn = plain, .arg = &urgent, .priority = 1};
 			expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
 			expect_eq(is_in_inbox(), false);
 		}
@@ -193,7 +197,10 @@ static void on_idle(void *arg, const struct tw_job_result *results, size_t n)
 
 static struct load second, third;
 
-/* The only other job is cancelled, and one comes for whose sake nobody takes the lock: a runner is on its way. */
+/*
+ * The only other job is cancelled, and one comes for whose sake nobody takes the lock: a runner is
+ * on its way.
+ */
 static void change_the_line(void *arg, const struct tw_job_result *result)
 {
 	(void)arg;
@@ -231,7 +238,8 @@ Test(limiter_inbox, used_by_plain_jobs_of_simple_limiters_only)
 	struct tw_limiter_task task = load_task(&load); /* with callbacks of its own */
 	load_submit_task(&load, &task);
 	expect_eq(is_in_inbox(), false);
-	struct tw_limiter_task low = {.size = sizeof low, .fn = plain, .arg = &load, .priority = -1};
+	struct tw_limiter_task low = {
+	    .size = sizeof low, .fn = plain, .arg = &load, .priority = -1};
 	expect_eq(tw_limiter_submit_task(home.limiter, &low, NULL), 0);
 	expect_eq(is_in_inbox(), false);
 	complete_first();
@@ -341,7 +349,8 @@ Test(limiter_inbox, growth_of_the_limit_has_a_runner_for_one_that_comes_meanwhil
 	task.arg = &waiting;
 	load_submit_task(&waiting, &task);
 	expect_eq(is_in_inbox(), true);
-	faults_call_at(0, submit_beside, &late); /* as memory is asked for a runner for the one that waits */
+	/* as memory is asked for a runner for the one that waits */
+	faults_call_at(0, submit_beside, &late);
 	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 3), 0);
 	expect_eq(faults_disarm(), true);
 	expect_eq(home.limiter->permits.runners, 3);

@@ -548,7 +548,8 @@ Test(limiter, results_are_collected_in_the_order_of_settling)
 	config.flags = TW_LIMITER_COLLECT;
 	limited_open(&home, &config);
 	expect_eq(tw_limiter_resume(home.limiter), 0);
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0); /* idle already: nothing collected */
+	/* idle already: nothing collected */
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
 	expect_eq(idles, 1);
 	expect_eq(idle_n, 0);
 	held(loads, 3);
@@ -565,7 +566,8 @@ Test(limiter, results_are_collected_in_the_order_of_settling)
 	expect_eq(idle_results[2].id, 2);
 	expect_eq(idle_results[2].status, TW_JOB_STATUS_CANCELLED);
 	idle_n = 0;
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0); /* a later listener gets them too */
+	/* a later listener gets them too */
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
 	expect_eq(idle_n, 3);
 	expect_eq(idle_results[0].id, 3);
 	held(loads, 1);

@@ -1,4 +1,7 @@
-/* The limiter's line against a naive one: who is next, and what it costs to leave. On a clock moved by hand. */
+/*
+ * The limiter's line against a naive one: who is next, and what it costs to leave. On a clock moved
+ * by hand.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -69,7 +72,8 @@ static void come(uint64_t *seed, int spread)
 	struct load *load = &loads[came];
 	*load = LOAD((int)came, .held = true);
 	struct tw_limiter_task task = load_task(load);
-	task.priority = priorities[came] = (int)random_below(seed, (uint64_t)(2 * spread + 1)) - spread;
+	task.priority = priorities[came] =
+	    (int)random_below(seed, (uint64_t)(2 * spread + 1)) - spread;
 	came_ns[came] = limited_now(&home);
 	in_line[came++] = true;
 	load_submit_task(load, &task);
@@ -141,7 +145,10 @@ enum { MANY = 20000 };
 
 static struct load many[MANY];
 
-/* Whatever the order in which they leave, the rest stays as it is: there is no other structure than a list for each priority. */
+/*
+ * Whatever the order in which they leave, the rest stays as it is: there is no other structure than
+ * a list for each priority.
+ */
 Test(limiter_line, leaving_touches_only_neighbours)
 {
 	struct load first = LOAD(0, .held = true);

@@ -1,7 +1,6 @@
 /*
- * Random programs of submit, complete, fail, cancel, time out, resize, pause and stop, against what must hold after each step.
- * The seed is printed, and
- * LIMITER_SEED replays it.
+ * Random programs of submit, complete, fail, cancel, time out, resize, pause and stop, against what
+ * must hold after each step. The seed is printed, and LIMITER_SEED replays it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +31,8 @@ static void submit(uint64_t *seed)
 	struct tw_limiter_task task = load_task(load);
 	task.priority = (int)random_below(seed, 3);
 	if (random_percent(seed, 30))
-		task.retry = (struct tw_retry){.count = 2, .delay_ns = random_below(seed, 5) * MS, .jitter_ns = MS};
+		task.retry = (struct tw_retry){
+		    .count = 2, .delay_ns = random_below(seed, 5) * MS, .jitter_ns = MS};
 	if (random_percent(seed, 20))
 		task.queue_timeout_ns = (1 + random_below(seed, 5)) * MS;
 	if (random_percent(seed, 20))
@@ -51,7 +51,8 @@ static void complete(struct load *load, uint64_t *seed)
 {
 	int r = tw_job_complete(home.limiter, load->attempt.id ? load->attempt : load->job,
 				random_percent(seed, 40) ? -EIO : 0, NULL);
-	bool is_good = r == 0 || r == TW_JOB_LATE || r == -EALREADY || (r == -EINVAL && !load->held);
+	bool is_good =
+	    r == 0 || r == TW_JOB_LATE || r == -EALREADY || (r == -EINVAL && !load->held);
 	cr_assert(is_good, "complete answers %d", r);
 	if (r >= 0)
 		expect_eq(tw_job_complete(home.limiter, load->attempt, 0, NULL), -EALREADY);
@@ -108,7 +109,8 @@ static void step(uint64_t *seed)
 		break;
 	case 10:
 		paused = !paused;
-		expect_eq(paused ? tw_limiter_pause(home.limiter) : tw_limiter_resume(home.limiter), 0);
+		expect_eq(paused ? tw_limiter_pause(home.limiter) : tw_limiter_resume(home.limiter),
+			  0);
 		starts = home.starts;
 		limited_pump(&home);
 		if (paused)
@@ -171,7 +173,8 @@ Test(limiter_model, random_programs_keep_the_books, .timeout = 120)
 	uint64_t first = given ? strtoull(given, NULL, 0) : tw_clock_now(tw_clock_monotonic());
 	for (int round = 0; round < ROUNDS; round++, first++) {
 		uint64_t seed = first;
-		struct tw_limiter_config config = limited_config(1 + (uint32_t)random_below(&seed, 4));
+		struct tw_limiter_config config =
+		    limited_config(1 + (uint32_t)random_below(&seed, 4));
 		config.aging_ns = random_percent(&seed, 50) ? MS : 0;
 		cr_log_info("LIMITER_SEED=%llu", (unsigned long long)first);
 		limit = config.max_concurrency;

@@ -32,13 +32,16 @@ static void spend(uint64_t ns)
 	tw_clock_manual_set(home.rig.clock, rig_now(&home.rig) + ns);
 }
 
-/* All loads have started once, in the order of their numbers; so any span is between two of them. */
+/*
+ * All loads have started once, in the order of their numbers; so any span is between two of them.
+ */
 static void expect_rate_held(int n, uint32_t starts, uint64_t interval_ns)
 {
 	for (int i = 0; i < n; i++) {
 		expect_eq(loads[i].starts, 1);
 		if (i >= (int)starts)
-			expect_ge(loads[i].started_ns[0] - loads[i - (int)starts].started_ns[0], interval_ns);
+			expect_ge(loads[i].started_ns[0] - loads[i - (int)starts].started_ns[0],
+				  interval_ns);
 	}
 }
 
@@ -165,8 +168,8 @@ static int submit_more(void *arg, struct tw_job_run *run)
 }
 
 /*
- * A token goes to an attempt that begins where another has ended, while a runner sent for it is on its way: what is waited for then is not the
- * token of the one behind.
+ * A token goes to an attempt that begins where another has ended, while a runner sent for it is on
+ * its way: what is waited for then is not the token of the one behind.
  */
 Test(limiter_rate, no_token_comes_back_unseen)
 {
@@ -205,7 +208,8 @@ Test(limiter_rate, a_token_whose_job_was_cancelled_before_it_started_is_not_lost
 		loads[i] = LOAD(i);
 		load_submit(&loads[i]);
 	}
-	expect_eq(tw_job_cancel(home.limiter, loads[0].job), TW_CANCELLED); /* a runner is on its way */
+	/* a runner is on its way */
+	expect_eq(tw_job_cancel(home.limiter, loads[0].job), TW_CANCELLED);
 	limited_pump(&home);
 	expect_eq(loads[1].starts, 1);
 	limited_advance(&home, 10 * MS);

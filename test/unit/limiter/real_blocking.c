@@ -1,6 +1,7 @@
 /*
- * A limiter whose jobs block, in real time: jobs that read from peers which never answer. Their timeouts come on time, `stop` is
- * called, and nothing else of the service stands still. Bounds grow with what a control thread loses in the same run.
+ * A limiter whose jobs block, in real time: jobs that read from peers which never answer. Their
+ * timeouts come on time, `stop` is called, and nothing else of the service stands still. Bounds
+ * grow with what a control thread loses in the same run.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -125,7 +126,8 @@ static void expect_timed_out(const struct peer *peer)
 		uint64_t due_ns = atomic_load(&peer->started_ns[i]) + TIMEOUT_NS;
 		expect_le(atomic_load(&peer->stopped_ns[i]), due_ns + allowed_ns());
 	}
-	expect_le(peer->done_ns, atomic_load(&peer->started_ns[ATTEMPTS - 1]) + TIMEOUT_NS + allowed_ns());
+	expect_le(peer->done_ns,
+		  atomic_load(&peer->started_ns[ATTEMPTS - 1]) + TIMEOUT_NS + allowed_ns());
 }
 
 /* As the guide says how to call a backend, with peers that never answer. */
@@ -134,7 +136,8 @@ static void call_silent_peers(const struct tw_service_config *cfg)
 	tw_service *service;
 	tw_limiter *limiter;
 	tw_timer heart;
-	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = PEERS, .max_pending = 1000};
+	struct tw_limiter_config config = {
+	    .size = sizeof config, .max_concurrency = PEERS, .max_pending = 1000};
 	struct tw_period period = {.size = sizeof period, .period_ns = 10 * MS};
 	expect_eq(tw_service_create(&service, cfg), 0);
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
@@ -142,13 +145,14 @@ static void call_silent_peers(const struct tw_service_config *cfg)
 	begin_control();
 	uint64_t begun_ns = now_ns();
 	for (int i = 0; i < PEERS; i++) {
-		struct tw_limiter_task task = {.size = sizeof task,
-					       .fn = read_from_silence,
-					       .arg = &peers[i],
-					       .done = note_end,
-					       .stop = shut_down,
-					       .attempt_timeout_ns = TIMEOUT_NS,
-					       .retry = {.count = ATTEMPTS - 1, .delay_ns = 10 * MS}};
+		struct tw_limiter_task task = {
+		    .size = sizeof task,
+		    .fn = read_from_silence,
+		    .arg = &peers[i],
+		    .done = note_end,
+		    .stop = shut_down,
+		    .attempt_timeout_ns = TIMEOUT_NS,
+		    .retry = {.count = ATTEMPTS - 1, .delay_ns = 10 * MS}};
 		expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 	}
 	expect_eq(tw_schedule_every(service, &period, beat, NULL, &heart), 0);
@@ -166,7 +170,8 @@ static void call_silent_peers(const struct tw_service_config *cfg)
 
 Test(limiter_real_blocking, silent_peers_are_given_up_on_time_and_the_heart_goes_on)
 {
-	call_silent_peers(&(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = PEERS + 2});
+	call_silent_peers(&(struct tw_service_config){.size = sizeof(struct tw_service_config),
+						      .workers = PEERS + 2});
 }
 
 /* As many workers as the service begins with are not enough. */
@@ -209,7 +214,10 @@ enum { SHARERS = 6 };
 
 static struct waiter waiters[SHARERS];
 
-/* Their permits add up to more than the pool has workers, and each job waits until its `stop` has run. */
+/*
+ * Their permits add up to more than the pool has workers, and each job waits until its `stop` has
+ * run.
+ */
 static void time_out_on(const struct tw_service_config *cfg)
 {
 	tw_service *service;
@@ -238,14 +246,14 @@ static void time_out_on(const struct tw_service_config *cfg)
 
 Test(limiter_real_blocking, limiters_that_share_a_pool_leave_a_worker_to_their_stops)
 {
-	time_out_on(
-	    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 2, .max_workers = 2});
+	time_out_on(&(struct tw_service_config){
+	    .size = sizeof(struct tw_service_config), .workers = 2, .max_workers = 2});
 }
 
 Test(limiter_real_blocking, limiters_that_share_a_pool_leave_a_worker_of_those_it_may_start)
 {
-	time_out_on(
-	    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 1, .max_workers = 4});
+	time_out_on(&(struct tw_service_config){
+	    .size = sizeof(struct tw_service_config), .workers = 1, .max_workers = 4});
 }
 
 /* ------------------------------------------------------------------------ throughput */
@@ -306,7 +314,10 @@ static int succeed(void *arg, struct tw_job_run *run)
 	return 0;
 }
 
-/* All workers are inside callbacks: a job in line settles on time all the same, as those who ask see; done comes later. */
+/*
+ * All workers are inside callbacks: a job in line settles on time all the same, as those who ask
+ * see; done comes later.
+ */
 Test(limiter_real_blocking, job_in_line_is_timed_out_while_no_worker_is_free)
 {
 	tw_service *service;
@@ -314,7 +325,8 @@ Test(limiter_real_blocking, job_in_line_is_timed_out_while_no_worker_is_free)
 	tw_job job;
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .max_workers = 2};
 	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
-	struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .queue_timeout_ns = 20 * MS};
+	struct tw_limiter_task task = {
+	    .size = sizeof task, .fn = succeed, .queue_timeout_ns = 20 * MS};
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_limiter_resume(limiter), 0);
@@ -363,7 +375,8 @@ Test(limiter_real_blocking, destroy_waits_for_what_workers_bring_home)
 		expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 		expect_eq(tw_limiter_resume(limiter), 0);
 		for (int j = 0; j < 8; j++) {
-			struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .timeout_ns = MS};
+			struct tw_limiter_task task = {
+			    .size = sizeof task, .fn = succeed, .timeout_ns = MS};
 			expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 		}
 		expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, TW_FOREVER), 0);

@@ -1,4 +1,7 @@
-/* Limiters that another thread destroys as soon as that is answered 0, while the last calls on them are about to return. */
+/*
+ * Limiters that another thread destroys as soon as that is answered 0, while the last calls on them
+ * are about to return.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,8 +23,9 @@ static int succeed(void *arg, struct tw_job_run *run)
 static tw_limiter *open_limiter(tw_service *service)
 {
 	tw_limiter *limiter;
-	struct tw_limiter_config config = {
-	    .size = sizeof config, .max_concurrency = 1, .flags = TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED};
+	struct tw_limiter_config config = {.size = sizeof config,
+					   .max_concurrency = 1,
+					   .flags = TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED};
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	return limiter;
 }
@@ -69,7 +73,8 @@ Test(limiter_real_ends, a_close_that_has_dropped_the_last_job_holds_the_limiter)
 	for (int round = 0; round < ROUNDS; round++) {
 		pthread_t thread;
 		struct caller caller = {.limiter = open_limiter(service), .answer = 1};
-		struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .arg = &caller, .done = note_begun};
+		struct tw_limiter_task task = {
+		    .size = sizeof task, .fn = succeed, .arg = &caller, .done = note_begun};
 		expect_eq(tw_limiter_submit_task(caller.limiter, &task, NULL), 0);
 		begin(&thread, drop_all, &caller);
 		destroy_when_over(caller.limiter);
@@ -103,7 +108,8 @@ Test(limiter_real_ends, a_wait_for_the_last_job_holds_the_limiter)
 	for (int round = 0; round < ROUNDS; round++) {
 		pthread_t thread;
 		struct caller caller = {.limiter = open_limiter(service), .answer = 1};
-		struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .flags = TW_LIMITER_TASK_KEEP};
+		struct tw_limiter_task task = {
+		    .size = sizeof task, .fn = succeed, .flags = TW_LIMITER_TASK_KEEP};
 		expect_eq(tw_limiter_submit_task(caller.limiter, &task, &caller.job), 0);
 		expect_eq(pthread_create(&thread, NULL, wait_for, &caller), 0);
 		while (!is_waited_for(&caller))
@@ -147,15 +153,21 @@ static void destroy_refusing(void *context)
 	destroyed += refusing && tw_limiter_destroy(refusing) == 0;
 }
 
-/* The release of the context is the last that a refused submit does; the limiter may be gone by then. */
+/*
+ * The release of the context is the last that a refused submit does; the limiter may be gone by
+ * then.
+ */
 Test(limiter_real_ends, a_refused_submit_does_not_touch_the_limiter_after_its_unlock)
 {
-	static const struct tw_context_hooks hooks = {sizeof hooks, capture, install, restore, destroy_refusing};
+	static const struct tw_context_hooks hooks = {sizeof hooks, capture, install, restore,
+						      destroy_refusing};
 	expect_eq(tw_context_hooks_set(&hooks), 0);
 	tw_service *service = open_service(1);
 	tw_limiter *limiter;
-	struct tw_limiter_config config = {
-	    .size = sizeof config, .max_concurrency = 1, .flags = TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED_REFUSES};
+	struct tw_limiter_config config = {.size = sizeof config,
+					   .max_concurrency = 1,
+					   .flags =
+					       TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED_REFUSES};
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_limiter_pause(limiter), 0);
 	refusing = limiter;

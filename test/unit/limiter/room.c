@@ -1,4 +1,7 @@
-/* What a limiter accepts: jobs for which a permit is free, none that must wait, executors that can hold its jobs. */
+/*
+ * What a limiter accepts: jobs for which a permit is free, none that must wait, executors that can
+ * hold its jobs.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -87,7 +90,8 @@ static struct tw_limiter_config without_queue(uint32_t max_concurrency)
 
 Test(limiter_room, without_a_queue_a_job_is_refused_unless_a_permit_is_free)
 {
-	struct load loads[3] = {LOAD(0, .held = true), LOAD(1, .held = true), LOAD(2, .held = true)};
+	struct load loads[3] = {LOAD(0, .held = true), LOAD(1, .held = true),
+				LOAD(2, .held = true)};
 	open_with(without_queue(2));
 	expect_eq(submit(&loads[0]), 0);
 	expect_eq(submit(&loads[1]), 0);
@@ -199,7 +203,8 @@ Test(limiter_room, job_is_known_and_can_be_cancelled_in_the_hook_added)
 		expect_eq(cancelled, TW_CANCELLED);
 		expect_settled(&load, TW_JOB_STATUS_CANCELLED, -ECANCELED);
 		expect_eq(load.releases, 1);
-		expect_eq(tw_job_state(home.limiter, announced), keep ? TW_JOB_STATE_SETTLED : TW_JOB_STATE_GONE);
+		expect_eq(tw_job_state(home.limiter, announced),
+			  keep ? TW_JOB_STATE_SETTLED : TW_JOB_STATE_GONE);
 		limited_advance(&home, 10 * MS);
 		expect_eq(load.starts, 0);
 		expect_eq(limited_stats(&home).pending, 0);
@@ -321,10 +326,12 @@ Test(limiter_room, executor_that_cannot_hold_its_jobs_is_refused_by_a_text_with_
 	tw_executor *executor = tw_pool_executor(pool);
 	expect_eq(create(executor, 3, 0), 0);
 	expect_eq(create(executor, 4, 0), -EINVAL);
-	cr_assert(strstr(heard, "max_concurrency 4") && strstr(heard, "at most 4 at a time"), "%s", heard);
+	cr_assert(strstr(heard, "max_concurrency 4") && strstr(heard, "at most 4 at a time"), "%s",
+		  heard);
 	expect_eq(create(executor, 4, TW_LIMITER_NONBLOCKING), 0);
 	expect_eq(create(executor, 1000, 0), -EINVAL);
-	cr_assert(strstr(heard, "max_concurrency 1000") && strstr(heard, "at most 4 at a time"), "%s", heard);
+	cr_assert(strstr(heard, "max_concurrency 1000") && strstr(heard, "at most 4 at a time"),
+		  "%s", heard);
 	expect_eq(create(&home.queue.base, 1000, 0), 0);
 	expect_eq(create(tw_executor_inline(), 1000, 0), 0);
 	expect_eq(tw_pool_destroy(pool), 0);

@@ -58,7 +58,8 @@ static void start(pthread_t *thread, void *(*body)(void *), struct waiter *waite
 
 Test(limiter_threads, submit_waits_for_room)
 {
-	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true), third = LOAD(3, .held = true);
+	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true),
+		    third = LOAD(3, .held = true);
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = 1;
 	limited_open(&home, &config);
@@ -130,8 +131,8 @@ Test(limiter_threads, on_the_services_own_pool_and_on_its_tick_thread)
 		tw_service *service;
 		tw_limiter *limiter;
 		atomic_int ran = 0;
-		struct tw_service_config cfg = {.size = sizeof(cfg),
-						.executor = inline_too ? tw_executor_inline() : NULL};
+		struct tw_service_config cfg = {
+		    .size = sizeof(cfg), .executor = inline_too ? tw_executor_inline() : NULL};
 		struct tw_limiter_config config = limited_config(2);
 		expect_eq(tw_service_create(&service, &cfg), 0);
 		expect_eq(tw_limiter_create(&limiter, service, &config), 0);
@@ -163,7 +164,8 @@ Test(limiter_threads, a_kept_job_that_is_forgotten_is_gone_at_once)
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_limiter_resume(limiter), 0);
 	for (int i = 0; i < 2000; i++) {
-		struct tw_limiter_task task = {.size = sizeof(task), .fn = succeed, .flags = TW_LIMITER_TASK_KEEP};
+		struct tw_limiter_task task = {
+		    .size = sizeof(task), .fn = succeed, .flags = TW_LIMITER_TASK_KEEP};
 		tw_job job;
 		expect_eq(tw_limiter_submit_task(limiter, &task, &job), 0);
 		expect_eq(tw_job_wait(limiter, job, TW_FOREVER, NULL), 0);

@@ -38,8 +38,9 @@ Test(limiter_times, retried_after_delays_that_grow_to_a_cap)
 {
 	struct load load = LOAD(1, .answer = -EIO, .fails = 5);
 	open_started(1);
-	submit_with_retry(&load,
-			  (struct tw_retry){.count = 5, .delay_ns = 10 * MS, .factor_x100 = 200, .cap_ns = 50 * MS});
+	submit_with_retry(
+	    &load, (struct tw_retry){
+		       .count = 5, .delay_ns = 10 * MS, .factor_x100 = 200, .cap_ns = 50 * MS});
 	limited_advance(&home, 300 * MS);
 	static const uint64_t starts_ms[] = {0, 10, 30, 70, 120, 170};
 	expect_eq(load.starts, 6);
@@ -91,7 +92,9 @@ Test(limiter_times, jitter_is_drawn_once_for_each_attempt_from_the_seed)
 	for (int round = 0; round < 2; round++) {
 		struct load load = LOAD(1, .answer = -EIO);
 		open_started(1);
-		submit_with_retry(&load, (struct tw_retry){.count = 4, .delay_ns = 10 * MS, .jitter_ns = 40 * MS});
+		submit_with_retry(
+		    &load,
+		    (struct tw_retry){.count = 4, .delay_ns = 10 * MS, .jitter_ns = 40 * MS});
 		limited_advance(&home, 400 * MS);
 		expect_eq(load.starts, 5);
 		for (int i = 0; i < 5; i++)
@@ -112,7 +115,8 @@ Test(limiter_times, no_retry_begins_beyond_the_total_deadline)
 {
 	struct load load = LOAD(1, .answer = -EIO);
 	open_started(1);
-	submit_with_retry(&load, (struct tw_retry){.count = 100, .delay_ns = 10 * MS, .deadline_ns = 35 * MS});
+	submit_with_retry(
+	    &load, (struct tw_retry){.count = 100, .delay_ns = 10 * MS, .deadline_ns = 35 * MS});
 	limited_advance(&home, 100 * MS);
 	expect_eq(load.starts, 4); /* 0, 10, 20, 30 */
 	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
@@ -127,7 +131,8 @@ Test(limiter_times, retry_is_waited_for_though_the_one_after_it_could_not_be)
 		struct load load = LOAD(1, .answer = -EIO);
 		open_started(1);
 		struct tw_limiter_task task = load_task(&load);
-		task.retry = (struct tw_retry){.count = 9, .delay_ns = 2 * SECOND, .factor_x100 = 100000};
+		task.retry =
+		    (struct tw_retry){.count = 9, .delay_ns = 2 * SECOND, .factor_x100 = 100000};
 		*(total ? &task.timeout_ns : &task.retry.deadline_ns) = 500 * SECOND;
 		load_submit_task(&load, &task);
 		limited_advance(&home, 3 * SECOND);
@@ -149,7 +154,8 @@ Test(limiter_times, completion_of_an_attempt_of_before_does_not_end_the_next)
 	expect_eq(tw_job_complete(home.limiter, first, -EIO, NULL), -EALREADY); /* it waits */
 	limited_advance(&home, 2 * MS);
 	expect_eq(load.starts, 2);
-	expect_eq(tw_job_complete(home.limiter, first, -EIO, NULL), -EALREADY); /* the next one runs */
+	/* the next one runs */
+	expect_eq(tw_job_complete(home.limiter, first, -EIO, NULL), -EALREADY);
 	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), 0);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(limited_stats(&home).refused_completions, 2);
@@ -373,7 +379,8 @@ Test(limiter_times, attempt_past_its_time_is_tried_again_when_it_has_ended)
 
 Test(limiter_times, total_timeout_holds_in_line_in_a_run_and_in_a_wait)
 {
-	struct load running = LOAD(1, .held = true), waiting = LOAD(2), retrying = LOAD(3, .answer = -EIO);
+	struct load running = LOAD(1, .held = true), waiting = LOAD(2),
+		    retrying = LOAD(3, .answer = -EIO);
 	open_started(2);
 	struct load *loads[] = {&retrying, &running, &waiting};
 	struct load filler = LOAD(4, .held = true);

@@ -1,4 +1,7 @@
-/* Who is told of what by the limiter, when callbacks and other threads do something in between. On a clock moved by hand. */
+/*
+ * Who is told of what by the limiter, when callbacks and other threads do something in between. On
+ * a clock moved by hand.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -119,7 +122,8 @@ static void submit_and_listen(void *arg)
 Test(limiter_told, listener_of_after_a_submit_is_not_told_of_the_idle_before)
 {
 	struct tw_limiter_config config = limited_config(1);
-	config.on_low_water = submit_and_listen; /* called when the only job was cancelled, before idle is told */
+	/* called when the only job was cancelled, before idle is told */
+	config.on_low_water = submit_and_listen;
 	later = LOAD(2, .held = true);
 	limited_open(&home, &config);
 	tw_job only;
@@ -259,7 +263,8 @@ static void let_another_wait_for_room(struct load *load)
 
 Test(limiter_told, wait_for_room_is_no_stay_in_line)
 {
-	struct load first = LOAD(1, .held = true), line = LOAD(2, .held = true), load = LOAD(3, .held = true);
+	struct load first = LOAD(1, .held = true), line = LOAD(2, .held = true),
+		    load = LOAD(3, .held = true);
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = 1;
 	open_started(config);
@@ -303,7 +308,10 @@ Test(limiter_told, pause_that_refuses_refuses_those_who_wait_for_room)
 
 /* -------------------------------------------------------------------- timers */
 
-/* A service whose executor refuses, and which then drops timers: those of a limiter come all the same. */
+/*
+ * A service whose executor refuses, and which then drops timers: those of a limiter come all the
+ * same.
+ */
 Test(limiter_told, timers_come_though_the_services_executor_refuses_and_drops)
 {
 	struct load loads[3] = {LOAD(1), LOAD(2, .answer = -EIO, .fails = 1), LOAD(3)};
@@ -345,7 +353,8 @@ Test(limiter_told, tokens_come_back_though_no_timer_could_be_had)
 	queue_executor_open(&home.queue);
 	small.max_timers = 1;
 	rig_open(&home.rig, &small);
-	while (taken < 300 && tw_schedule(home.rig.service, HOUR, submit_later, NULL, &timers[taken]) == 0)
+	while (taken < 300 &&
+	       tw_schedule(home.rig.service, HOUR, submit_later, NULL, &timers[taken]) == 0)
 		taken++;
 	config.executor = &home.queue.base;
 	config.rate_starts = 1;

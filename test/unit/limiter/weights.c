@@ -16,7 +16,8 @@ static void submit_heavy(struct load *load, uint32_t n)
 
 Test(limiter_weights, job_takes_and_returns_all_its_permits)
 {
-	struct load heavy = LOAD(1, .held = true), light = LOAD(2, .held = true), last = LOAD(3, .held = true);
+	struct load heavy = LOAD(1, .held = true), light = LOAD(2, .held = true),
+		    last = LOAD(3, .held = true);
 	open_started(4);
 	submit_heavy(&heavy, 3);
 	submit_heavy(&light, 1);
@@ -61,7 +62,8 @@ Test(limiter_weights, heavy_job_is_not_overtaken_by_light_ones)
 
 Test(limiter_weights, light_jobs_start_when_the_heavy_one_before_them_leaves_the_line)
 {
-	struct load holder = LOAD(1, .held = true), heavy = LOAD(2), late = LOAD(3), light = LOAD(4), next = LOAD(5);
+	struct load holder = LOAD(1, .held = true), heavy = LOAD(2), late = LOAD(3),
+		    light = LOAD(4), next = LOAD(5);
 	open_started(3);
 	submit_heavy(&holder, 2);
 	submit_heavy(&heavy, 2);
@@ -228,7 +230,8 @@ static void submit_random(uint64_t *seed, uint64_t *takes_ms, int step)
 	struct load *load = &loads[submitted];
 	struct naive *job = &jobs[submitted];
 	takes_ms[submitted] = 1 + random_below(seed, 12);
-	*load = (struct load){.home = &home, .number = (int)submitted, .takes_ns = takes_ms[submitted] * MS};
+	*load = (struct load){
+	    .home = &home, .number = (int)submitted, .takes_ns = takes_ms[submitted] * MS};
 	*job = (struct naive){.n = 1 + (uint32_t)random_below(seed, limit),
 			      .priority = (int)random_below(seed, 2),
 			      .queued_at = step,

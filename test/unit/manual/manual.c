@@ -267,7 +267,8 @@ Test(manual_executor, bad_input_is_refused)
 	expect_eq(tw_manual_pump(NULL, 1), -EINVAL);
 	expect_eq(tw_manual_waiting(NULL), 0);
 	expect_eq(tw_manual_destroy(NULL), 0);
-	struct tw_manual_config older = {.size = offsetof(struct tw_manual_config, notify), .notify = tell};
+	struct tw_manual_config older = {.size = offsetof(struct tw_manual_config, notify),
+					 .notify = tell};
 	expect_eq(tw_manual_create(&none, &older), 0);
 	expect_eq(tw_manual_destroy(none), 0);
 }

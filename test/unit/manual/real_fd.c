@@ -1,4 +1,7 @@
-/* The descriptor of a manual executor: readable while runs wait, from any thread, made once, closed with the queue. */
+/*
+ * The descriptor of a manual executor: readable while runs wait, from any thread, made once, closed
+ * with the queue.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -82,7 +85,10 @@ Test(manual_real_fd, is_made_once_and_closed_with_the_queue)
 	expect_eq(fcntl(fd, F_GETFD), -1);
 }
 
-/* Its counter says how often it was written; whoever reads it breaks the rule, and loses that wake-up, but none after it. */
+/*
+ * Its counter says how often it was written; whoever reads it breaks the rule, and loses that
+ * wake-up, but none after it.
+ */
 Test(manual_real_fd, is_written_once_however_many_runs_come, .init = open_all, .fini = close_all)
 {
 	int fd = tw_manual_fd(manual);
@@ -132,7 +138,8 @@ Test(manual_real_fd, of_no_queue_is_refused)
 	tw_set_misuse_hook(NULL);
 }
 
-Test(manual_real_fd, that_the_system_refuses_can_be_asked_for_again, .init = open_all, .fini = close_all)
+Test(manual_real_fd, that_the_system_refuses_can_be_asked_for_again, .init = open_all,
+     .fini = close_all)
 {
 	hand_over(1);
 	faults_arm(0, false);
@@ -148,7 +155,8 @@ static void check_in_child(void *arg)
 	child_eq(fcntl(*(int *)arg, F_GETFD), -1);
 }
 
-Test(manual_real_fd, is_refused_in_a_forked_child_and_the_parents_goes_on, .init = open_all, .fini = close_all)
+Test(manual_real_fd, is_refused_in_a_forked_child_and_the_parents_goes_on, .init = open_all,
+     .fini = close_all)
 {
 	int fd = tw_manual_fd(manual);
 	hand_over(1);
@@ -177,12 +185,16 @@ static void *schedule_many(void *service)
 	return NULL;
 }
 
-/* Sleeps on the descriptor alone. After a lost wake-up nothing would run any more, though runs wait. */
+/*
+ * Sleeps on the descriptor alone. After a lost wake-up nothing would run any more, though runs
+ * wait.
+ */
 static bool pump_while_readable(int fd)
 {
 	struct pollfd at = {.fd = fd, .events = POLLIN};
 	int before = 0;
-	for (int idle = 0; runs < SCHEDULERS * RUNS && idle < LONGEST_IDLE_S; idle = runs == before ? idle + 1 : 0) {
+	for (int idle = 0; runs < SCHEDULERS * RUNS && idle < LONGEST_IDLE_S;
+	     idle = runs == before ? idle + 1 : 0) {
 		before = runs;
 		if (poll(&at, 1, 1000) == 1)
 			tw_manual_pump(manual, 1 + (size_t)runs % 50);
@@ -205,7 +217,8 @@ Test(manual_real_fd, wakes_a_loop_for_each_run_that_other_threads_bring)
 	tw_service *service;
 	pthread_t schedulers[SCHEDULERS], beside;
 	expect_eq(tw_manual_create(&manual, NULL), 0);
-	struct tw_service_config config = {.size = sizeof config, .executor = tw_manual_executor(manual)};
+	struct tw_service_config config = {.size = sizeof config,
+					   .executor = tw_manual_executor(manual)};
 	expect_eq(tw_service_create(&service, &config), 0);
 	int fd = tw_manual_fd(manual);
 	runs = 0;

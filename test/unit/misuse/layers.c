@@ -12,7 +12,9 @@ static void open_layers(void)
 {
 	misuse_open();
 	expect_eq(tw_strand_create(&strand, manual, NULL, NULL), 0);
-	expect_eq(tw_limiter_create(&limiter, manual, STRUCT(tw_limiter_config, .max_concurrency = 1)), 0);
+	expect_eq(
+	    tw_limiter_create(&limiter, manual, STRUCT(tw_limiter_config, .max_concurrency = 1)),
+	    0);
 	expect_eq(tw_semaphore_create(&permits, manual, NULL, 1), 0);
 	expect_eq(tw_sim_create(&sim, NULL), 0);
 }
@@ -44,8 +46,9 @@ static void idle(void *arg, const struct tw_job_result *results, size_t n)
 
 /* ---------------------------------------------------------------------- pool */
 
-#define POOL_ROW(text, ...) \
-	ROW(-EINVAL, "tw_pool_create: " text, tw_pool_create(&other, STRUCT(tw_pool_config, __VA_ARGS__)))
+#define POOL_ROW(text, ...)                   \
+	ROW(-EINVAL, "tw_pool_create: " text, \
+	    tw_pool_create(&other, STRUCT(tw_pool_config, __VA_ARGS__)))
 
 Test(misuse_layers, pools)
 {
@@ -76,7 +79,8 @@ Test(misuse_layers, manual_executors)
 	NULL_ROW(tw_manual_create, "out", NULL, NULL);
 	NULL_ROW(tw_manual_fd, "manual", NULL);
 	NULL_ROW(tw_manual_pump, "manual", NULL, 1);
-	ROW(-EINVAL, SMALL_TEXT(tw_manual_config), tw_manual_create(&other, SMALL(tw_manual_config)));
+	ROW(-EINVAL, SMALL_TEXT(tw_manual_config),
+	    tw_manual_create(&other, SMALL(tw_manual_config)));
 	ROW(-EINVAL, "tw_manual_create: queue 16777217: must be 1 to 16777216",
 	    tw_manual_create(&other, STRUCT(tw_manual_config, .queue = (1u << 24) + 1)));
 	ROW(-EINVAL, "tw_manual_create: reserved 1: must be 0",
@@ -97,7 +101,8 @@ Test(misuse_layers, strands)
 	NULL_ROW(tw_strand_schedule, "fn", strand, 0, NULL, NULL, NULL);
 	NULL_ROW(tw_strand_schedule_every, "strand", NULL, 0, 1, misuse_fn, NULL, NULL);
 	NULL_ROW(tw_strand_schedule_every, "fn", strand, 0, 1, NULL, NULL, NULL);
-	NULL_ROW(tw_strand_submit_task, "strand", NULL, STRUCT(tw_strand_task, .fn = misuse_fn), NULL);
+	NULL_ROW(tw_strand_submit_task, "strand", NULL, STRUCT(tw_strand_task, .fn = misuse_fn),
+		 NULL);
 	NULL_ROW(tw_strand_submit_task, "task", strand, NULL, NULL);
 	NULL_ROW(tw_strand_cancel, "strand", NULL, id);
 	NULL_ROW(tw_strand_cancel_wait, "strand", NULL, id, 0);
@@ -105,14 +110,17 @@ Test(misuse_layers, strands)
 	NULL_ROW(tw_strand_close_wait, "strand", NULL, 0);
 	NULL_ROW(tw_strand_stats, "strand", NULL, STRUCT(tw_strand_stats));
 	NULL_ROW(tw_strand_stats, "out", strand, NULL);
-	ROW(-EINVAL, "tw_strand_create: " UNSOUND, tw_strand_create(&other, manual, &unsound, NULL));
-	ROW(-EINVAL, SMALL_TEXT(tw_strand_config), tw_strand_create(&other, manual, NULL, SMALL(tw_strand_config)));
+	ROW(-EINVAL, "tw_strand_create: " UNSOUND,
+	    tw_strand_create(&other, manual, &unsound, NULL));
+	ROW(-EINVAL, SMALL_TEXT(tw_strand_config),
+	    tw_strand_create(&other, manual, NULL, SMALL(tw_strand_config)));
 	ROW(-EINVAL, "tw_strand_create: flags 0x2 has unknown bits",
 	    tw_strand_create(&other, manual, NULL, STRUCT(tw_strand_config, .flags = 2)));
 	ROW(-EINVAL, "tw_strand_create: reserved 1: must be 0",
 	    tw_strand_create(&other, manual, NULL, STRUCT(tw_strand_config, .reserved = 1)));
 	ROW(-EINVAL, "tw_strand_create: TW_STRAND_PINNED needs a pool as executor",
-	    tw_strand_create(&other, manual, NULL, STRUCT(tw_strand_config, .flags = TW_STRAND_PINNED)));
+	    tw_strand_create(&other, manual, NULL,
+			     STRUCT(tw_strand_config, .flags = TW_STRAND_PINNED)));
 }
 
 #define STRAND_ROW(text, ...)                        \
@@ -124,27 +132,32 @@ Test(misuse_layers, tasks_of_strands)
 {
 	int context;
 	struct tw_period period = {.size = sizeof period, .period_ns = 1, .first_ns = 1};
-	ROW(-EINVAL, SMALL_TEXT(tw_strand_task), tw_strand_submit_task(strand, SMALL(tw_strand_task), NULL));
+	ROW(-EINVAL, SMALL_TEXT(tw_strand_task),
+	    tw_strand_submit_task(strand, SMALL(tw_strand_task), NULL));
 	STRAND_ROW("fn is NULL", .arg = NULL);
 	STRAND_ROW("flags has unknown bits", OF(.flags = 128));
 	STRAND_ROW("tolerance_ns without a period", OF(.tolerance_ns = 1));
 	STRAND_ROW("period and period_ns: give one of them", OF(.period_ns = 1, .period = &period));
-	STRAND_ROW("delay_ns beside period: use period->first_ns", OF(.delay_ns = 1, .period = &period));
+	STRAND_ROW("delay_ns beside period: use period->first_ns",
+		   OF(.delay_ns = 1, .period = &period));
 	STRAND_ROW("context without TW_TASK_CONTEXT", OF(.context = &context));
 	STRAND_ROW("late is not an enum tw_late_policy", OF(.late = (enum tw_late_policy)2));
 	STRAND_ROW("late without max_lateness_ns", OF(.late = TW_LATE_DROP));
-	STRAND_ROW("period->first_ns must be 0 with TW_TASK_AT", OF(.flags = TW_TASK_AT, .period = &period));
+	STRAND_ROW("period->first_ns must be 0 with TW_TASK_AT",
+		   OF(.flags = TW_TASK_AT, .period = &period));
 	period.period_ns = 0;
 	ROW(-EINVAL, "struct tw_period: period_ns is 0",
 	    tw_strand_submit_task(strand, STRUCT(tw_strand_task, OF(.period = &period)), NULL));
 	ROW(-EINVAL, SMALL_TEXT(tw_period),
-	    tw_strand_submit_task(strand, STRUCT(tw_strand_task, OF(.period = SMALL(tw_period))), NULL));
+	    tw_strand_submit_task(strand, STRUCT(tw_strand_task, OF(.period = SMALL(tw_period))),
+				  NULL));
 	ROW(-EINVAL, "tw_strand_schedule_every: period_ns is 0",
 	    tw_strand_schedule_every(strand, 0, 0, misuse_fn, NULL, NULL));
 }
 
-#define RANGE_ROW(function, ...) \
-	ROW(-ERANGE, #function ": a time is beyond TW_MAX_DELAY_NS (146 years)", function(strand, __VA_ARGS__))
+#define RANGE_ROW(function, ...)                                                 \
+	ROW(-ERANGE, #function ": a time is beyond TW_MAX_DELAY_NS (146 years)", \
+	    function(strand, __VA_ARGS__))
 
 Test(misuse_layers, times_of_strands)
 {
@@ -153,7 +166,8 @@ Test(misuse_layers, times_of_strands)
 	RANGE_ROW(tw_strand_schedule_every, TOO_LONG, 1, misuse_fn, NULL, NULL);
 	RANGE_ROW(tw_strand_schedule_every, 0, TOO_LONG, misuse_fn, NULL, NULL);
 	RANGE_ROW(tw_strand_submit_task, STRUCT(tw_strand_task, OF(.delay_ns = TOO_LONG)), NULL);
-	RANGE_ROW(tw_strand_submit_task, STRUCT(tw_strand_task, OF(.delay_ns = UINT64_MAX, .flags = TW_TASK_AT)), NULL);
+	RANGE_ROW(tw_strand_submit_task,
+		  STRUCT(tw_strand_task, OF(.delay_ns = UINT64_MAX, .flags = TW_TASK_AT)), NULL);
 	RANGE_ROW(tw_strand_submit_task, STRUCT(tw_strand_task, OF(.period = &period)), NULL);
 }
 
@@ -173,17 +187,22 @@ Test(misuse_layers, limiters)
 	LIMITER_ROW(UNSOUND, ONE(.executor = &unsound));
 	LIMITER_ROW("max_pending 1: must be 0 with TW_LIMITER_NO_QUEUE",
 		    ONE(.flags = TW_LIMITER_NO_QUEUE, .max_pending = 1));
-	LIMITER_ROW("max_pending 268435457: must be 1 to 268435456", ONE(.max_pending = (1u << 28) + 1));
+	LIMITER_ROW("max_pending 268435457: must be 1 to 268435456",
+		    ONE(.max_pending = (1u << 28) + 1));
 	LIMITER_ROW("low_water without on_low_water", ONE(.low_water = 1));
 	LIMITER_ROW("aging_ns 999: must be 0, or 1000 to 2^46", ONE(.aging_ns = 999));
-	LIMITER_ROW("rate_starts and rate_interval_ns: set both, or neither", ONE(.rate_starts = 1));
+	LIMITER_ROW("rate_starts and rate_interval_ns: set both, or neither",
+		    ONE(.rate_starts = 1));
 	LIMITER_ROW("rate_starts 1048577: must be 1 to 1048576",
 		    ONE(.rate_starts = (1u << 20) + 1, .rate_interval_ns = 1));
-	LIMITER_ROW("rate_interval_ns is above TW_MAX_DELAY_NS", ONE(.rate_starts = 1, .rate_interval_ns = TOO_LONG));
-	LIMITER_ROW("max_concurrency 64: the executor runs at most 64 at a time, and callbacks need one of them; "
+	LIMITER_ROW("rate_interval_ns is above TW_MAX_DELAY_NS",
+		    ONE(.rate_starts = 1, .rate_interval_ns = TOO_LONG));
+	LIMITER_ROW("max_concurrency 64: the executor runs at most 64 at a time, and callbacks "
+		    "need one of them; "
 		    "raise max_workers, or set TW_LIMITER_NONBLOCKING",
 		    .max_concurrency = 64, .executor = tw_pool_executor(pool));
-	ROW(-EINVAL, SMALL_TEXT(tw_limiter_config), tw_limiter_create(&other, manual, SMALL(tw_limiter_config)));
+	ROW(-EINVAL, SMALL_TEXT(tw_limiter_config),
+	    tw_limiter_create(&other, manual, SMALL(tw_limiter_config)));
 	NULL_ROW(tw_limiter_create, "out", NULL, manual, STRUCT(tw_limiter_config));
 	NULL_ROW(tw_limiter_create, "service", &other, NULL, STRUCT(tw_limiter_config));
 	NULL_ROW(tw_limiter_create, "config", &other, manual, NULL);
@@ -212,7 +231,8 @@ Test(misuse_layers, null_limiters)
 	NULL_ROW(tw_job_complete, "limiter", NULL, none, 0, NULL);
 	NULL_ROW(tw_job_complete_with, "limiter", NULL, none, STRUCT(tw_job_end));
 	NULL_ROW(tw_job_complete_with, "end", limiter, none, NULL);
-	ROW(-EINVAL, SMALL_TEXT(tw_job_end), tw_job_complete_with(limiter, none, SMALL(tw_job_end)));
+	ROW(-EINVAL, SMALL_TEXT(tw_job_end),
+	    tw_job_complete_with(limiter, none, SMALL(tw_job_end)));
 	NULL_ROW(tw_job_set_priority, "limiter", NULL, none, 0);
 	NULL_ROW(tw_limiter_set_rate, "limiter", NULL, 1, 1);
 	NULL_ROW(tw_limiter_close_then, "limiter", NULL, TW_CLOSE_DROP, idle, NULL);
@@ -221,7 +241,8 @@ Test(misuse_layers, null_limiters)
 	NULL_ROW(tw_job_state, "limiter", NULL, none);
 	NULL_ROW(tw_job_forget, "limiter", NULL, none);
 	TOLD("tw_job_is_cancelled: limiter is NULL", tw_job_is_cancelled(NULL, none));
-	ROW(-EINVAL, SMALL_TEXT(tw_limiter_stats), tw_limiter_stats(limiter, SMALL(tw_limiter_stats)));
+	ROW(-EINVAL, SMALL_TEXT(tw_limiter_stats),
+	    tw_limiter_stats(limiter, SMALL(tw_limiter_stats)));
 }
 
 #define JOB_ROW(error, text, ...)                   \
@@ -235,19 +256,24 @@ Test(misuse_layers, jobs)
 	JOB_ROW(-EINVAL, "fn is NULL", .arg = NULL);
 	JOB_ROW(-EINVAL, "flags 0x80 has unknown bits", DO(.flags = 128));
 	JOB_ROW(-EINVAL, "priority 32768: must be -32768 to 32767", DO(.priority = 32768));
-	JOB_ROW(-EINVAL, "retry.count 1073741825: must be 0 to 2^30", DO(.retry.count = (1u << 30) + 1));
-	JOB_ROW(-EINVAL, "retry.factor_x100 99: must be 100 to 100000", DO(.retry.factor_x100 = 99));
+	JOB_ROW(-EINVAL, "retry.count 1073741825: must be 0 to 2^30",
+		DO(.retry.count = (1u << 30) + 1));
+	JOB_ROW(-EINVAL, "retry.factor_x100 99: must be 100 to 100000",
+		DO(.retry.factor_x100 = 99));
 	JOB_ROW(-EINVAL, "retry.factor_x100 200: must be 0 with decorrelated jitter",
 		DO(.retry.factor_x100 = 200, .retry.jitter = TW_RETRY_JITTER_DECORRELATED));
 	JOB_ROW(-EINVAL, "retry.jitter 4 is not an enum tw_retry_jitter", DO(.retry.jitter = 4));
 	JOB_ROW(-EINVAL, "retry.reserved must be 0", DO(.retry.reserved = 1));
 	JOB_ROW(-EINVAL, "reserved must be 0", DO(.reserved = 1));
 	JOB_ROW(-ERANGE, "a timeout is above TW_MAX_DELAY_NS", DO(.timeout_ns = TOO_LONG));
-	JOB_ROW(-ERANGE, "a time of retry is above TW_MAX_DELAY_NS", DO(.retry.jitter_ns = TOO_LONG));
-	ROW(-EINVAL, SMALL_TEXT(tw_limiter_task), tw_limiter_submit_task(limiter, SMALL(tw_limiter_task), NULL));
+	JOB_ROW(-ERANGE, "a time of retry is above TW_MAX_DELAY_NS",
+		DO(.retry.jitter_ns = TOO_LONG));
+	ROW(-EINVAL, SMALL_TEXT(tw_limiter_task),
+	    tw_limiter_submit_task(limiter, SMALL(tw_limiter_task), NULL));
 	expect_eq(tw_limiter_pause(limiter), 0);
 	expect_eq(tw_limiter_submit(limiter, job, NULL, &waiting), 0);
-	ROW(-EINVAL, "tw_job_complete: error 1: must be 0, or -1 to -4095", tw_job_complete(limiter, waiting, 1, NULL));
+	ROW(-EINVAL, "tw_job_complete: error 1: must be 0, or -1 to -4095",
+	    tw_job_complete(limiter, waiting, 1, NULL));
 	ROW(-EINVAL, "tw_job_complete: the job is synchronous: set TW_LIMITER_TASK_ASYNC",
 	    tw_job_complete(limiter, waiting, 0, NULL));
 	ROW(-EINVAL, "tw_job_forget: the result is not kept: set TW_LIMITER_TASK_KEEP",
@@ -272,26 +298,34 @@ Test(misuse_layers, semaphores)
 	NULL_ROW(tw_semaphore_acquire_n, "semaphore", NULL, 1, 0);
 	NULL_ROW(tw_semaphore_acquire_n_async, "semaphore", NULL, 1, misuse_fn, NULL, NULL);
 	NULL_ROW(tw_semaphore_release_n, "semaphore", NULL, 1);
-	ROW(-EINVAL, "tw_semaphore_try_acquire_n: n 0: must be 1 or more", tw_semaphore_try_acquire_n(permits, 0));
-	ROW(-EINVAL, "tw_semaphore_acquire_n: n 2 is above the capacity 1", tw_semaphore_acquire_n(permits, 2, 0));
+	ROW(-EINVAL, "tw_semaphore_try_acquire_n: n 0: must be 1 or more",
+	    tw_semaphore_try_acquire_n(permits, 0));
+	ROW(-EINVAL, "tw_semaphore_acquire_n: n 2 is above the capacity 1",
+	    tw_semaphore_acquire_n(permits, 2, 0));
 	ROW(-EINVAL, "tw_semaphore_acquire_n_async: n 2 is above the capacity 1",
 	    tw_semaphore_acquire_n_async(permits, 2, misuse_fn, NULL, NULL));
-	ROW(-EINVAL, "tw_semaphore_release_n: n 0: must be 1 or more", tw_semaphore_release_n(permits, 0));
+	ROW(-EINVAL, "tw_semaphore_release_n: n 0: must be 1 or more",
+	    tw_semaphore_release_n(permits, 0));
 	NULL_ROW(tw_semaphore_cancel, "semaphore", NULL, none);
 	NULL_ROW(tw_semaphore_release, "semaphore", NULL);
 	NULL_ROW(tw_semaphore_set_capacity, "semaphore", NULL, 1);
 	NULL_ROW(tw_semaphore_stats, "semaphore", NULL, STRUCT(tw_semaphore_stats));
 	NULL_ROW(tw_semaphore_stats, "out", permits, NULL);
-	ROW(-EINVAL, SMALL_TEXT(tw_semaphore_stats), tw_semaphore_stats(permits, SMALL(tw_semaphore_stats)));
-	ROW(-EINVAL, "tw_semaphore_create: capacity -1 is negative", tw_semaphore_create(&other, manual, NULL, -1));
-	ROW(-EINVAL, "tw_semaphore_create: " UNSOUND, tw_semaphore_create(&other, manual, &unsound, 1));
-	ROW(-EINVAL, "tw_semaphore_set_capacity: capacity -1 is negative", tw_semaphore_set_capacity(permits, -1));
+	ROW(-EINVAL, SMALL_TEXT(tw_semaphore_stats),
+	    tw_semaphore_stats(permits, SMALL(tw_semaphore_stats)));
+	ROW(-EINVAL, "tw_semaphore_create: capacity -1 is negative",
+	    tw_semaphore_create(&other, manual, NULL, -1));
+	ROW(-EINVAL, "tw_semaphore_create: " UNSOUND,
+	    tw_semaphore_create(&other, manual, &unsound, 1));
+	ROW(-EINVAL, "tw_semaphore_set_capacity: capacity -1 is negative",
+	    tw_semaphore_set_capacity(permits, -1));
 }
 
 /* ---------------------------------------------------------------- simulation */
 
-#define SIM_ROW(text, ...) \
-	ROW(-EINVAL, "tw_sim_create: " text, tw_sim_create(&other, STRUCT(tw_sim_config, __VA_ARGS__)))
+#define SIM_ROW(text, ...)                   \
+	ROW(-EINVAL, "tw_sim_create: " text, \
+	    tw_sim_create(&other, STRUCT(tw_sim_config, __VA_ARGS__)))
 
 Test(misuse_layers, simulations)
 {
@@ -311,11 +345,14 @@ Test(misuse_layers, simulations)
 	SIM_ROW("refuse_percent 91: must be 0 to 90", .refuse_percent = 91);
 	SIM_ROW("start_ns is above INT64_MAX", .start_ns = UINT64_MAX);
 	SIM_ROW("max_late_ns is above TW_MAX_DELAY_NS", .max_late_ns = TOO_LONG);
-	SIM_ROW("service: clock, executor, drive, workers, max_workers and seed must be 0", .service = &with_workers);
+	SIM_ROW("service: clock, executor, drive, workers, max_workers and seed must be 0",
+		.service = &with_workers);
 	ROW(-EINVAL, SMALL_TEXT(tw_sim_config), tw_sim_create(&other, SMALL(tw_sim_config)));
 	ROW(-EINVAL, "tw_service_create: tick_ns 1: must be 50000 to 1000000000",
 	    tw_sim_create(&other, STRUCT(tw_sim_config, .service = &bad_tick)));
-	ROW(-EINVAL, "tw_sim_close: mode 2: must be TW_CLOSE_DROP or TW_CLOSE_RUN", tw_sim_close(sim, TW_CLOSE_DRAIN));
-	ROW(-ERANGE, "tw_sim_run_until: at_ns 18446744073709551615 is in the past, or above INT64_MAX",
+	ROW(-EINVAL, "tw_sim_close: mode 2: must be TW_CLOSE_DROP or TW_CLOSE_RUN",
+	    tw_sim_close(sim, TW_CLOSE_DRAIN));
+	ROW(-ERANGE,
+	    "tw_sim_run_until: at_ns 18446744073709551615 is in the past, or above INT64_MAX",
 	    tw_sim_run_until(sim, UINT64_MAX));
 }

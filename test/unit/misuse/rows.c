@@ -24,8 +24,10 @@ void misuse_fn(void *arg)
 void misuse_open(void)
 {
 	expect_eq(tw_clock_manual_create(&manual_clock, TW_SECOND), 0);
-	const struct tw_service_config config = {
-	    .size = sizeof config, .clock = manual_clock, .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+	const struct tw_service_config config = {.size = sizeof config,
+						 .clock = manual_clock,
+						 .drive = TW_DRIVE_MANUAL,
+						 .executor = tw_executor_inline()};
 	expect_eq(tw_service_create(&manual, &config), 0);
 	expect_eq(tw_service_create(&threaded, NULL), 0);
 	expect_eq(tw_pool_create(&pool, NULL), 0);

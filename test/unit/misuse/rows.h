@@ -38,7 +38,8 @@ void misuse_expect(const char *call, long long is, int answer, const char *text)
 	} while (0)
 
 /* Each public function that begins with an object: NULL for that. */
-#define NULL_ROW(function, name, ...) ROW(-EINVAL, #function ": " name " is NULL", function(__VA_ARGS__))
+#define NULL_ROW(function, name, ...) \
+	ROW(-EINVAL, #function ": " name " is NULL", function(__VA_ARGS__))
 
 #define STRUCT(type, ...) (&(struct type){.size = sizeof(struct type), __VA_ARGS__})
 #define SMALL(type) (&(struct type){.size = 1})

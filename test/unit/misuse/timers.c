@@ -38,7 +38,8 @@ Test(misuse_timers, null_services)
 	TOLD("tw_service_now: service is NULL", tw_service_now(NULL));
 	NULL_ROW(tw_schedule, "service", NULL, 0, misuse_fn, NULL, NULL);
 	NULL_ROW(tw_schedule_at, "service", NULL, 0, misuse_fn, NULL, NULL);
-	NULL_ROW(tw_schedule_every, "service", NULL, STRUCT(tw_period, .period_ns = 1), misuse_fn, NULL, NULL);
+	NULL_ROW(tw_schedule_every, "service", NULL, STRUCT(tw_period, .period_ns = 1), misuse_fn,
+		 NULL, NULL);
 	NULL_ROW(tw_schedule_task, "service", NULL, STRUCT(tw_task, .fn = misuse_fn), NULL);
 	NULL_ROW(tw_schedule_bulk, "service", NULL, NULL, 0, NULL);
 	NULL_ROW(tw_reset, "service", NULL, timer, 0);
@@ -77,7 +78,8 @@ Test(misuse_timers, null_arguments)
 	NULL_ROW(tw_schedule, "fn", manual, 0, NULL, NULL, NULL);
 	NULL_ROW(tw_schedule_at, "fn", manual, 0, NULL, NULL, NULL);
 	NULL_ROW(tw_schedule_every, "period", manual, NULL, misuse_fn, NULL, NULL);
-	NULL_ROW(tw_schedule_every, "fn", manual, STRUCT(tw_period, .period_ns = 1), NULL, NULL, NULL);
+	NULL_ROW(tw_schedule_every, "fn", manual, STRUCT(tw_period, .period_ns = 1), NULL, NULL,
+		 NULL);
 	NULL_ROW(tw_schedule_task, "task", manual, NULL, NULL);
 	NULL_ROW(tw_schedule_bulk, "tasks", manual, NULL, 1, NULL);
 	NULL_ROW(tw_remaining, "out_ns", manual, timer, NULL);
@@ -95,18 +97,27 @@ Test(misuse_timers, small_structs)
 	tw_timer timer;
 	tw_group group = {0};
 	tw_service *other;
-	ROW(-EINVAL, SMALL_TEXT(tw_service_config), tw_service_create(&other, SMALL(tw_service_config)));
-	ROW(-EINVAL, SMALL_TEXT(tw_close_options), tw_service_close_with(manual, SMALL(tw_close_options)));
-	ROW(-EINVAL, SMALL_TEXT(tw_service_stats), tw_service_stats(manual, SMALL(tw_service_stats)));
-	ROW(-EINVAL, SMALL_TEXT(tw_service_histograms), tw_service_histograms(manual, SMALL(tw_service_histograms)));
-	ROW(-EINVAL, SMALL_TEXT(tw_service_liveness), tw_service_liveness(manual, SMALL(tw_service_liveness)));
-	ROW(-EINVAL, SMALL_TEXT(tw_pool_stats), tw_service_pool_stats(threaded, SMALL(tw_pool_stats)));
-	ROW(-EINVAL, SMALL_TEXT(tw_group_stats), tw_group_stats(manual, group, SMALL(tw_group_stats)));
+	ROW(-EINVAL, SMALL_TEXT(tw_service_config),
+	    tw_service_create(&other, SMALL(tw_service_config)));
+	ROW(-EINVAL, SMALL_TEXT(tw_close_options),
+	    tw_service_close_with(manual, SMALL(tw_close_options)));
+	ROW(-EINVAL, SMALL_TEXT(tw_service_stats),
+	    tw_service_stats(manual, SMALL(tw_service_stats)));
+	ROW(-EINVAL, SMALL_TEXT(tw_service_histograms),
+	    tw_service_histograms(manual, SMALL(tw_service_histograms)));
+	ROW(-EINVAL, SMALL_TEXT(tw_service_liveness),
+	    tw_service_liveness(manual, SMALL(tw_service_liveness)));
+	ROW(-EINVAL, SMALL_TEXT(tw_pool_stats),
+	    tw_service_pool_stats(threaded, SMALL(tw_pool_stats)));
+	ROW(-EINVAL, SMALL_TEXT(tw_group_stats),
+	    tw_group_stats(manual, group, SMALL(tw_group_stats)));
 	ROW(-EINVAL, SMALL_TEXT(tw_run_info), tw_current(SMALL(tw_run_info)));
 	ROW(-EINVAL, SMALL_TEXT(tw_context_hooks), tw_context_hooks_set(SMALL(tw_context_hooks)));
 	ROW(-EINVAL, SMALL_TEXT(tw_task), tw_schedule_task(manual, SMALL(tw_task), &timer));
-	ROW(-EINVAL, SMALL_TEXT(tw_period), tw_schedule_every(manual, SMALL(tw_period), misuse_fn, NULL, &timer));
-	ROW(-EINVAL, "struct tw_service_config: size 0 is too small: use TW_INIT(tw_service_config)",
+	ROW(-EINVAL, SMALL_TEXT(tw_period),
+	    tw_schedule_every(manual, SMALL(tw_period), misuse_fn, NULL, &timer));
+	ROW(-EINVAL,
+	    "struct tw_service_config: size 0 is too small: use TW_INIT(tw_service_config)",
 	    tw_service_create(&other, &(struct tw_service_config){.buckets = 64}));
 }
 
@@ -124,15 +135,18 @@ Test(misuse_timers, newer_structs)
 	} config = {.config = {.size = sizeof config}, .unknown = 1};
 	char text[128];
 	tw_service *other;
-	snprintf(text, sizeof text, "struct tw_task: bytes beyond the %zu known ones are not 0", sizeof newer.task);
+	snprintf(text, sizeof text, "struct tw_task: bytes beyond the %zu known ones are not 0",
+		 sizeof newer.task);
 	ROW(-E2BIG, text, tw_schedule_task(manual, &newer.task, NULL));
-	snprintf(text, sizeof text, "struct tw_service_config: bytes beyond the %zu known ones are not 0",
+	snprintf(text, sizeof text,
+		 "struct tw_service_config: bytes beyond the %zu known ones are not 0",
 		 sizeof config.config);
 	ROW(-E2BIG, text, tw_service_create(&other, &config.config));
 }
 
-#define CONFIG_ROW(text, ...) \
-	ROW(-EINVAL, "tw_service_create: " text, tw_service_create(&other, STRUCT(tw_service_config, __VA_ARGS__)))
+#define CONFIG_ROW(text, ...)                    \
+	ROW(-EINVAL, "tw_service_create: " text, \
+	    tw_service_create(&other, STRUCT(tw_service_config, __VA_ARGS__)))
 
 static void stuck(void *arg, const struct tw_service_liveness *seen)
 {
@@ -145,7 +159,8 @@ Test(misuse_timers, configs)
 	tw_service *other;
 	tw_executor *inlined = tw_executor_inline();
 	_Alignas(16) static char no_clock[64];
-	CONFIG_ROW("workers 1, max_workers 0: must be 0 with an executor", .executor = inlined, .workers = 1);
+	CONFIG_ROW("workers 1, max_workers 0: must be 0 with an executor", .executor = inlined,
+		   .workers = 1);
 	CONFIG_ROW("workers 1025: must be 1 to 1024", .workers = 1025);
 	CONFIG_ROW("max_workers 1: must be 2 (workers) to 1024", .workers = 2, .max_workers = 1);
 	CONFIG_ROW("reserved 1: must be 0", .reserved = 1);
@@ -155,20 +170,24 @@ Test(misuse_timers, configs)
 	CONFIG_ROW("max_timers 268435457: must be 1 to 268435456", .max_timers = (1u << 28) + 1);
 	CONFIG_ROW("lane_entries 1023: must be 1024 to 1073741824", .lane_entries = 1023);
 	CONFIG_ROW("drive 2 is not an enum tw_drive", .drive = (enum tw_drive)2);
-	CONFIG_ROW("on_refused 3 is not an enum tw_on_refused", .on_refused = (enum tw_on_refused)3);
+	CONFIG_ROW("on_refused 3 is not an enum tw_on_refused",
+		   .on_refused = (enum tw_on_refused)3);
 	CONFIG_ROW("stuck_ns and on_stuck: set both, or neither", .stuck_ns = 1);
 	CONFIG_ROW("stuck_ns and on_stuck: set both, or neither", .on_stuck = stuck);
 	CONFIG_ROW("executor has no ops, or ops without size or submit", .executor = &unsound);
 	CONFIG_ROW("clock is not a clock", .clock = (tw_clock *)no_clock);
 	CONFIG_ROW("affinity and affinity_size: set both, or neither", .affinity_size = 8);
-	CONFIG_ROW("sched_policy 99: must be SCHED_OTHER, SCHED_FIFO or SCHED_RR", .sched_policy = 99,
+	CONFIG_ROW("sched_policy 99: must be SCHED_OTHER, SCHED_FIFO or SCHED_RR",
+		   .sched_policy = 99, .sched_priority = 1);
+	CONFIG_ROW("sched_priority 1: must be 0 with SCHED_OTHER, and not 0 otherwise",
 		   .sched_priority = 1);
-	CONFIG_ROW("sched_priority 1: must be 0 with SCHED_OTHER, and not 0 otherwise", .sched_priority = 1);
-	CONFIG_ROW("sched_priority 0: must be 0 with SCHED_OTHER, and not 0 otherwise", .sched_policy = SCHED_FIFO);
+	CONFIG_ROW("sched_priority 0: must be 0 with SCHED_OTHER, and not 0 otherwise",
+		   .sched_policy = SCHED_FIFO);
 }
 
-#define TASK_ROW(error, text, ...) \
-	ROW(error, "struct tw_task: " text, tw_schedule_task(manual, STRUCT(tw_task, __VA_ARGS__), &timer))
+#define TASK_ROW(error, text, ...)          \
+	ROW(error, "struct tw_task: " text, \
+	    tw_schedule_task(manual, STRUCT(tw_task, __VA_ARGS__), &timer))
 #define OF(...) .fn = misuse_fn, __VA_ARGS__
 
 Test(misuse_timers, tasks)
@@ -183,13 +202,16 @@ Test(misuse_timers, tasks)
 	TASK_ROW(-EINVAL, "reserved and reserved_late must be 0", OF(.reserved_late = 1));
 	TASK_ROW(-EINVAL, "TW_TASK_BACKGROUND with a period.count, which must be 0",
 		 OF(.flags = TW_TASK_BACKGROUND, .period = &period));
-	TASK_ROW(-EINVAL, "period.first_ns must be 0 with TW_TASK_AT", OF(.flags = TW_TASK_AT, .period = &first));
-	TASK_ROW(-EINVAL, "when_ns must be 0 with a period: set period.first_ns", OF(.when_ns = 1, .period = &period));
+	TASK_ROW(-EINVAL, "period.first_ns must be 0 with TW_TASK_AT",
+		 OF(.flags = TW_TASK_AT, .period = &first));
+	TASK_ROW(-EINVAL, "when_ns must be 0 with a period: set period.first_ns",
+		 OF(.when_ns = 1, .period = &period));
 	TASK_ROW(-EINVAL, "context without TW_TASK_CONTEXT", OF(.context = &context));
 	TASK_ROW(-EINVAL, "late is not an enum tw_late_policy",
 		 OF(.late = (enum tw_late_policy)2, .max_lateness_ns = 1));
 	TASK_ROW(-EINVAL, "late without max_lateness_ns", OF(.late = TW_LATE_DROP));
-	TASK_ROW(-EINVAL, "executor has no ops, or ops without size or submit", OF(.executor = &unsound));
+	TASK_ROW(-EINVAL, "executor has no ops, or ops without size or submit",
+		 OF(.executor = &unsound));
 	TASK_ROW(-ERANGE, "a time is beyond TW_MAX_DELAY_NS", OF(.when_ns = TOO_LONG));
 	TASK_ROW(-ERANGE, "a time is beyond TW_MAX_DELAY_NS", OF(.slack_ns = TOO_LONG));
 	TASK_ROW(-ERANGE, "a time is beyond TW_MAX_DELAY_NS", OF(.jitter_ns = TOO_LONG));
@@ -205,21 +227,26 @@ Test(misuse_timers, periods)
 {
 	tw_timer timer;
 	PERIOD_ROW("period_ns is 0", .first_ns = 1);
-	PERIOD_ROW("mode is not an enum tw_period_mode", .period_ns = 1, .mode = (enum tw_period_mode)2);
-	PERIOD_ROW("missed is not an enum tw_missed_policy", .period_ns = 1, .missed = (enum tw_missed_policy)3);
+	PERIOD_ROW("mode is not an enum tw_period_mode", .period_ns = 1,
+		   .mode = (enum tw_period_mode)2);
+	PERIOD_ROW("missed is not an enum tw_missed_policy", .period_ns = 1,
+		   .missed = (enum tw_missed_policy)3);
 	PERIOD_ROW("reserved must be 0", .period_ns = 1, .reserved = 1);
 }
 
 Test(misuse_timers, bulk)
 {
-	struct tw_task tasks[2] = {{.size = sizeof tasks[0], .fn = misuse_fn}, {.size = sizeof tasks[0]}};
+	struct tw_task tasks[2] = {{.size = sizeof tasks[0], .fn = misuse_fn},
+				   {.size = sizeof tasks[0]}};
 	char text[128];
 	ROW(-EINVAL, "struct tw_task: fn is NULL", tw_schedule_bulk(manual, tasks, 2, NULL));
 	tasks[1].fn = misuse_fn;
 	tasks[1].when_ns = TOO_LONG;
-	ROW(-ERANGE, "struct tw_task: a time is beyond TW_MAX_DELAY_NS", tw_schedule_bulk(manual, tasks, 2, NULL));
+	ROW(-ERANGE, "struct tw_task: a time is beyond TW_MAX_DELAY_NS",
+	    tw_schedule_bulk(manual, tasks, 2, NULL));
 	tasks[1].size -= 8;
-	snprintf(text, sizeof text, "tw_schedule_bulk: tasks[1].size %zu: must be that of tasks[0]", tasks[1].size);
+	snprintf(text, sizeof text, "tw_schedule_bulk: tasks[1].size %zu: must be that of tasks[0]",
+		 tasks[1].size);
 	ROW(-EINVAL, text, tw_schedule_bulk(manual, tasks, 2, NULL));
 	tasks[0].size = 1;
 	ROW(-EINVAL, "tw_schedule_bulk: tasks[0].size 1: use TW_INIT(tw_task)",
@@ -230,10 +257,13 @@ Test(misuse_timers, times_beyond_the_range)
 {
 	tw_timer timer, armed;
 	expect_eq(tw_schedule(manual, 0, misuse_fn, NULL, &armed), 0);
-	ROW(-ERANGE, "tw_schedule: delay_ns " TOO_LONG_TEXT, tw_schedule(manual, TOO_LONG, misuse_fn, NULL, &timer));
+	ROW(-ERANGE, "tw_schedule: delay_ns " TOO_LONG_TEXT,
+	    tw_schedule(manual, TOO_LONG, misuse_fn, NULL, &timer));
 	ROW(-ERANGE, "tw_reset: delay_ns " TOO_LONG_TEXT, tw_reset(manual, armed, TOO_LONG));
-	ROW(-ERANGE, "tw_reset_earlier: delay_ns " TOO_LONG_TEXT, tw_reset_earlier(manual, armed, TOO_LONG));
-	ROW(-ERANGE, "tw_reset_earlier_at: deadline_ns 18446744073709551615 is beyond TW_MAX_DELAY_NS",
+	ROW(-ERANGE, "tw_reset_earlier: delay_ns " TOO_LONG_TEXT,
+	    tw_reset_earlier(manual, armed, TOO_LONG));
+	ROW(-ERANGE,
+	    "tw_reset_earlier_at: deadline_ns 18446744073709551615 is beyond TW_MAX_DELAY_NS",
 	    tw_reset_earlier_at(manual, armed, UINT64_MAX));
 	ROW(-ERANGE, "tw_schedule_at: deadline_ns 18446744073709551615 is beyond TW_MAX_DELAY_NS",
 	    tw_schedule_at(manual, UINT64_MAX, misuse_fn, NULL, &timer));
@@ -244,7 +274,8 @@ Test(misuse_timers, times_beyond_the_range)
 Test(misuse_timers, drives_and_closes)
 {
 	uint64_t ns;
-	static const char has_thread[] = "the service has a tick thread: set drive to TW_DRIVE_MANUAL";
+	static const char has_thread[] =
+	    "the service has a tick thread: set drive to TW_DRIVE_MANUAL";
 	char text[128];
 	ROW(-EINVAL, "tw_service_advance: budget 0: must be 1 to INT_MAX, or TW_NO_LIMIT",
 	    tw_service_advance(manual, 0));
@@ -254,7 +285,8 @@ Test(misuse_timers, drives_and_closes)
 	ROW(-EINVAL, text, tw_service_next_expiry(threaded, &ns));
 	snprintf(text, sizeof text, "tw_service_fd: %s", has_thread);
 	ROW(-EINVAL, text, tw_service_fd(threaded));
-	ROW(-EINVAL, "tw_service_fd: the service has a manual clock, which no descriptor can wait for",
+	ROW(-EINVAL,
+	    "tw_service_fd: the service has a manual clock, which no descriptor can wait for",
 	    tw_service_fd(manual));
 	ROW(-EINVAL, "tw_service_close: mode 3 is not an enum tw_close_mode",
 	    tw_service_close(manual, (enum tw_close_mode)3, 0));
@@ -281,16 +313,24 @@ Test(misuse_timers, clocks_and_contexts)
 {
 	tw_clock *other, *real = tw_clock_monotonic();
 	_Alignas(16) static char no_clock[64];
-	ROW(-EINVAL, "tw_clock_set_default: clock is not a clock", tw_clock_set_default((tw_clock *)no_clock));
-	ROW(-EINVAL, "tw_clock_manual_create: start_ns 9223372036854775808: must be at most INT64_MAX",
+	ROW(-EINVAL, "tw_clock_set_default: clock is not a clock",
+	    tw_clock_set_default((tw_clock *)no_clock));
+	ROW(-EINVAL,
+	    "tw_clock_manual_create: start_ns 9223372036854775808: must be at most INT64_MAX",
 	    tw_clock_manual_create(&other, (uint64_t)INT64_MAX + 1));
-	ROW(-EINVAL, "tw_clock_manual_destroy: clock is not a manual clock", tw_clock_manual_destroy(real));
-	ROW(-EINVAL, "tw_clock_manual_set: clock is not a manual clock", tw_clock_manual_set(NULL, 0));
-	ROW(-EINVAL, "tw_clock_manual_advance_by: clock is not a manual clock", tw_clock_manual_advance_by(real, 0));
-	ROW(-EINVAL, "tw_clock_manual_advance_to: clock is not a manual clock", tw_clock_manual_advance_to(NULL, 0));
+	ROW(-EINVAL, "tw_clock_manual_destroy: clock is not a manual clock",
+	    tw_clock_manual_destroy(real));
+	ROW(-EINVAL, "tw_clock_manual_set: clock is not a manual clock",
+	    tw_clock_manual_set(NULL, 0));
+	ROW(-EINVAL, "tw_clock_manual_advance_by: clock is not a manual clock",
+	    tw_clock_manual_advance_by(real, 0));
+	ROW(-EINVAL, "tw_clock_manual_advance_to: clock is not a manual clock",
+	    tw_clock_manual_advance_to(NULL, 0));
 	ROW(-EINVAL, "tw_clock_manual_set: ns 18446744073709551615: must be at most INT64_MAX",
 	    tw_clock_manual_set(manual_clock, UINT64_MAX));
-	ROW(-EINVAL, "tw_clock_manual_advance_by: ns 9223372036854775807: the clock would be beyond INT64_MAX",
+	ROW(-EINVAL,
+	    "tw_clock_manual_advance_by: ns 9223372036854775807: the clock would be beyond "
+	    "INT64_MAX",
 	    tw_clock_manual_advance_by(manual_clock, INT64_MAX));
 	ROW(-ERANGE, "tw_clock_manual_advance_to: ns 1 is in the past: use tw_clock_manual_set",
 	    tw_clock_manual_advance_to(manual_clock, 1));
@@ -304,7 +344,8 @@ Test(misuse_timers, histograms)
 	one.count = one.buckets[0] = 1;
 	NULL_ROW(tw_service_histograms, "out", manual, NULL);
 	expect_eq(tw_service_publish(manual, "name"), 0);
-	ROW(-EALREADY, "tw_service_publish: the service is published already", tw_service_publish(manual, "name"));
+	ROW(-EALREADY, "tw_service_publish: the service is published already",
+	    tw_service_publish(manual, "name"));
 	NULL_ROW(tw_histogram_add, "sum", NULL, &none);
 	NULL_ROW(tw_histogram_add, "other", &none, NULL);
 	NULL_ROW(tw_histogram_subtract, "later", NULL, &none);

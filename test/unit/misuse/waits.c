@@ -49,7 +49,9 @@ static void visit_worker(struct visit *visit, tw_fn *fn)
 Test(misuse_waits, from_the_only_worker)
 {
 	struct visit visit = {0};
-	expect_eq(tw_pool_create(&visit.pool, STRUCT(tw_pool_config, .workers = 1, .max_workers = 1, .queue = 16)), 0);
+	expect_eq(tw_pool_create(&visit.pool, STRUCT(tw_pool_config, .workers = 1, .max_workers = 1,
+						     .queue = 16)),
+		  0);
 	visit_worker(&visit, fill_and_wait);
 	misuse_expect("tw_pool_submit_wait", visit.answer, -EDEADLK,
 		      "tw_pool_submit_wait: the queue is full, and a worker would wait");
@@ -60,9 +62,11 @@ Test(misuse_waits, from_the_only_worker)
 Test(misuse_waits, for_work_of_a_scheduler)
 {
 	struct visit visit = {0};
-	expect_eq(tw_pool_create(&visit.pool, STRUCT(tw_pool_config, .workers = 1, .max_workers = 1)), 0);
-	expect_eq(tw_scheduler_create(&visit.scheduler, manual,
-				      STRUCT(tw_scheduler_config, .executor = tw_pool_executor(visit.pool))),
+	expect_eq(
+	    tw_pool_create(&visit.pool, STRUCT(tw_pool_config, .workers = 1, .max_workers = 1)), 0);
+	expect_eq(tw_scheduler_create(
+		      &visit.scheduler, manual,
+		      STRUCT(tw_scheduler_config, .executor = tw_pool_executor(visit.pool))),
 		  0);
 	visit_worker(&visit, submit_and_close);
 	misuse_expect("tw_scheduler_close", visit.answer, -EDEADLK,

@@ -33,14 +33,18 @@ static void open_work(void)
 {
 	misuse_open();
 	expect_eq(tw_scheduler_create(&scheduler, manual, NULL), 0);
-	expect_eq(tw_scheduler_create(&hosted, manual, STRUCT(tw_scheduler_config, .host = TW_HOST_MANUAL)), 0);
-	expect_eq(tw_action_scheduler_create(&queue, STRUCT(tw_action_scheduler_config, .kind = TW_ACTION_KIND_QUEUE)),
+	expect_eq(tw_scheduler_create(&hosted, manual,
+				      STRUCT(tw_scheduler_config, .host = TW_HOST_MANUAL)),
 		  0);
 	expect_eq(tw_action_scheduler_create(
-		      &asap, STRUCT(tw_action_scheduler_config, .kind = TW_ACTION_KIND_ASAP, .service = manual)),
+		      &queue, STRUCT(tw_action_scheduler_config, .kind = TW_ACTION_KIND_QUEUE)),
 		  0);
-	expect_eq(tw_action_scheduler_create(&virtual_time,
-					     STRUCT(tw_action_scheduler_config, .kind = TW_ACTION_KIND_VIRTUAL)),
+	expect_eq(tw_action_scheduler_create(&asap, STRUCT(tw_action_scheduler_config,
+							   .kind = TW_ACTION_KIND_ASAP,
+							   .service = manual)),
+		  0);
+	expect_eq(tw_action_scheduler_create(&virtual_time, STRUCT(tw_action_scheduler_config,
+								   .kind = TW_ACTION_KIND_VIRTUAL)),
 		  0);
 	expect_eq(tw_action_create(&action, queue, act), 0);
 }
@@ -72,7 +76,8 @@ Test(misuse_work, schedulers)
 	tw_scheduler *other;
 	NULL_ROW(tw_scheduler_create, "out", NULL, manual, NULL);
 	NULL_ROW(tw_scheduler_create, "service", &other, NULL, NULL);
-	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_config), tw_scheduler_create(&other, manual, SMALL(tw_scheduler_config)));
+	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_config),
+	    tw_scheduler_create(&other, manual, SMALL(tw_scheduler_config)));
 	SCHEDULER_ROW("host 2 is not an enum tw_scheduler_host", .host = (enum tw_scheduler_host)2);
 	SCHEDULER_ROW("executor must be NULL with TW_HOST_MANUAL", .host = TW_HOST_MANUAL,
 		      .executor = tw_pool_executor(pool));
@@ -82,7 +87,8 @@ Test(misuse_work, schedulers)
 	SCHEDULER_ROW("slice_ns is above 2^62", .slice_ns = TOO_LONG);
 	SCHEDULER_ROW("log_events 16777217: must be 0 to 16777216", .log_events = (1u << 24) + 1);
 	SCHEDULER_ROW("reserved 1: must be 0", .reserved = 1);
-	SCHEDULER_ROW("timeout_ns: each must be -2^62 to 2^62, and 0 for TW_PRIORITY_NONE", .timeout_ns = {1});
+	SCHEDULER_ROW("timeout_ns: each must be -2^62 to 2^62, and 0 for TW_PRIORITY_NONE",
+		      .timeout_ns = {1});
 }
 
 Test(misuse_work, null_schedulers)
@@ -90,7 +96,8 @@ Test(misuse_work, null_schedulers)
 	tw_scheduler_task_id id = {0};
 	NULL_ROW(tw_scheduler_submit, "scheduler", NULL, TW_PRIORITY_LOW, turn, NULL, NULL);
 	NULL_ROW(tw_scheduler_submit, "fn", scheduler, TW_PRIORITY_LOW, NULL, NULL, NULL);
-	NULL_ROW(tw_scheduler_submit_task, "scheduler", NULL, STRUCT(tw_scheduler_task, .fn = turn), NULL);
+	NULL_ROW(tw_scheduler_submit_task, "scheduler", NULL, STRUCT(tw_scheduler_task, .fn = turn),
+		 NULL);
 	NULL_ROW(tw_scheduler_submit_task, "task", scheduler, NULL, NULL);
 	NULL_ROW(tw_scheduler_cancel, "scheduler", NULL, id);
 	NULL_ROW(tw_scheduler_close, "scheduler", NULL, 0);
@@ -106,7 +113,8 @@ Test(misuse_work, null_schedulers)
 	NULL_ROW(tw_scheduler_trace, "scheduler", NULL, stderr);
 	NULL_ROW(tw_scheduler_trace, "out", scheduler, NULL);
 	TOLD("tw_scheduler_should_yield: scheduler is NULL", tw_scheduler_should_yield(NULL));
-	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_stats), tw_scheduler_stats(scheduler, SMALL(tw_scheduler_stats)));
+	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_stats),
+	    tw_scheduler_stats(scheduler, SMALL(tw_scheduler_stats)));
 	ROW(-EINVAL, "tw_scheduler_run: budget is 0", tw_scheduler_run(hosted, 0));
 	ROW(-EINVAL, "tw_scheduler_run: an executor runs the tasks: set host to TW_HOST_MANUAL",
 	    tw_scheduler_run(scheduler, 1));
@@ -124,10 +132,11 @@ Test(misuse_work, tasks_of_schedulers)
 	    tw_scheduler_submit_task(scheduler, SMALL(tw_scheduler_task), NULL));
 	TASK_ROW(-EINVAL, "fn is NULL", .arg = NULL);
 	TASK_ROW(-EINVAL, "flags 0x80 has unknown bits", .fn = turn, .flags = 128);
-	TASK_ROW(-EINVAL, "timeout_ns without TW_SCHEDULER_TASK_TIMEOUT", .fn = turn, .timeout_ns = 1);
+	TASK_ROW(-EINVAL, "timeout_ns without TW_SCHEDULER_TASK_TIMEOUT", .fn = turn,
+		 .timeout_ns = 1);
 	TASK_ROW(-ERANGE, "delay_ns is beyond TW_MAX_DELAY_NS", .fn = turn, .delay_ns = TOO_LONG);
-	TASK_ROW(-ERANGE, "timeout_ns must be -2^62 to 2^62", .fn = turn, .flags = TW_SCHEDULER_TASK_TIMEOUT,
-		 .timeout_ns = (int64_t)TOO_LONG);
+	TASK_ROW(-ERANGE, "timeout_ns must be -2^62 to 2^62", .fn = turn,
+		 .flags = TW_SCHEDULER_TASK_TIMEOUT, .timeout_ns = (int64_t)TOO_LONG);
 }
 
 /* ------------------------------------------------------------------- actions */
@@ -144,17 +153,20 @@ Test(misuse_work, schedulers_of_actions)
 	NULL_ROW(tw_action_scheduler_create, "cfg", &other, NULL);
 	ROW(-EINVAL, SMALL_TEXT(tw_action_scheduler_config),
 	    tw_action_scheduler_create(&other, SMALL(tw_action_scheduler_config)));
-	ACTIONS_ROW("max_frames, frame_ns and seed are of TW_ACTION_KIND_VIRTUAL", .service = manual, .seed = 1);
-	ACTIONS_ROW("max_frames times frame_ns is above TW_MAX_DELAY_NS", VIRTUAL, .max_frames = UINT64_MAX);
+	ACTIONS_ROW("max_frames, frame_ns and seed are of TW_ACTION_KIND_VIRTUAL",
+		    .service = manual, .seed = 1);
+	ACTIONS_ROW("max_frames times frame_ns is above TW_MAX_DELAY_NS", VIRTUAL,
+		    .max_frames = UINT64_MAX);
 	ACTIONS_ROW("kind 5 is not an enum tw_action_kind", .kind = (enum tw_action_kind)5);
 	ACTIONS_ROW("flags 0x80 has unknown bits", VIRTUAL, .flags = 128);
 	ACTIONS_ROW("reserved 1: must be 0", VIRTUAL, .reserved = 1);
 	ACTIONS_ROW("TW_ACTION_FLAG_BY_CALLER needs the kind ASAP or FRAME", VIRTUAL,
 		    .flags = TW_ACTION_FLAG_BY_CALLER);
 	ACTIONS_ROW("wanted without TW_ACTION_FLAG_BY_CALLER", VIRTUAL, .wanted = wanted_or_not);
-	ACTIONS_ROW("frames_per_second 1001: must be 1 to 1000", .kind = TW_ACTION_KIND_FRAME, .service = manual,
-		    .frames_per_second = 1001);
-	ACTIONS_ROW("frames_per_second is of TW_ACTION_KIND_FRAME", VIRTUAL, .frames_per_second = 60);
+	ACTIONS_ROW("frames_per_second 1001: must be 1 to 1000", .kind = TW_ACTION_KIND_FRAME,
+		    .service = manual, .frames_per_second = 1001);
+	ACTIONS_ROW("frames_per_second is of TW_ACTION_KIND_FRAME", VIRTUAL,
+		    .frames_per_second = 60);
 	ACTIONS_ROW("service must be NULL with TW_ACTION_KIND_VIRTUAL", VIRTUAL, .service = manual);
 	ACTIONS_ROW("service is NULL", .kind = TW_ACTION_KIND_ASYNC);
 	ACTIONS_ROW("executor without a service", VIRTUAL, .executor = tw_pool_executor(pool));
@@ -168,7 +180,8 @@ Test(misuse_work, null_actions)
 	NULL_ROW(tw_action_create, "scheduler", &other, NULL, act);
 	NULL_ROW(tw_action_create, "fn", &other, queue, NULL);
 	NULL_ROW(tw_action_create_task, "out", NULL, queue, STRUCT(tw_action_task, .fn = act));
-	NULL_ROW(tw_action_create_task, "scheduler", &other, NULL, STRUCT(tw_action_task, .fn = act));
+	NULL_ROW(tw_action_create_task, "scheduler", &other, NULL,
+		 STRUCT(tw_action_task, .fn = act));
 	NULL_ROW(tw_action_create_task, "task", &other, queue, NULL);
 	NULL_ROW(tw_action_schedule, "action", NULL, NULL, 0);
 	NULL_ROW(tw_action_run, "action", NULL, NULL);
@@ -189,8 +202,10 @@ Test(misuse_work, null_actions)
 	TOLD("tw_action_scheduler_now: scheduler is NULL", tw_action_scheduler_now(NULL));
 	ROW(-EINVAL, SMALL_TEXT(tw_action_scheduler_stats),
 	    tw_action_scheduler_stats(queue, SMALL(tw_action_scheduler_stats)));
-	ROW(-EINVAL, SMALL_TEXT(tw_action_task), tw_action_create_task(&other, queue, SMALL(tw_action_task)));
-	ROW(-EINVAL, "struct tw_action_task: fn is NULL", tw_action_create_task(&other, queue, STRUCT(tw_action_task)));
+	ROW(-EINVAL, SMALL_TEXT(tw_action_task),
+	    tw_action_create_task(&other, queue, SMALL(tw_action_task)));
+	ROW(-EINVAL, "struct tw_action_task: fn is NULL",
+	    tw_action_create_task(&other, queue, STRUCT(tw_action_task)));
 }
 
 Test(misuse_work, actions)
@@ -200,7 +215,8 @@ Test(misuse_work, actions)
 	ROW(-ERANGE, "tw_action_schedule: delay_ns is above TW_MAX_DELAY_NS, or too far from now",
 	    tw_action_schedule(action, NULL, TOO_LONG));
 	ROW(-EINVAL,
-	    "tw_action_scheduler_flush: the scheduler's kind must be VIRTUAL, or its flags TW_ACTION_FLAG_BY_CALLER",
+	    "tw_action_scheduler_flush: the scheduler's kind must be VIRTUAL, or its flags "
+	    "TW_ACTION_FLAG_BY_CALLER",
 	    tw_action_scheduler_flush(queue));
 	ROW(-EINVAL, "tw_action_scheduler_advance: the scheduler's kind must be VIRTUAL",
 	    tw_action_scheduler_advance(queue, 1));

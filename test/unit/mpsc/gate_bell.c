@@ -1,4 +1,7 @@
-/* The bell of a driver that waits on a descriptor: a ring is never swallowed, however late a write or a read comes. */
+/*
+ * The bell of a driver that waits on a descriptor: a ring is never swallowed, however late a write
+ * or a read comes.
+ */
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,4 +1,7 @@
-/* The lane by itself: order, reuse of segments, the bound, compaction, the reserve; then two threads. */
+/*
+ * The lane by itself: order, reuse of segments, the bound, compaction, the reserve; then two
+ * threads.
+ */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
@@ -7,7 +10,8 @@
 #include "mpsc/lane.h"
 #include "test/support/faults.h"
 
-static void odd_is_dead(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
+static void odd_is_dead(void *context, const struct tw__entry *entries, unsigned n,
+			unsigned char *uses)
 {
 	(void)context;
 	for (unsigned i = 0; i < n; i++)
@@ -17,14 +21,16 @@ static void odd_is_dead(void *context, const struct tw__entry *entries, unsigned
 /* The same, from when they are told to die. */
 static bool odd_have_died;
 
-static void odd_die_later(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
+static void odd_die_later(void *context, const struct tw__entry *entries, unsigned n,
+			  unsigned char *uses)
 {
 	(void)context;
 	for (unsigned i = 0; i < n; i++)
 		uses[i] = odd_have_died && entries[i].value & 1 ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
 }
 
-static void nothing_is_dead(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
+static void nothing_is_dead(void *context, const struct tw__entry *entries, unsigned n,
+			    unsigned char *uses)
 {
 	(void)context;
 	(void)entries;
@@ -34,7 +40,8 @@ static void nothing_is_dead(void *context, const struct tw__entry *entries, unsi
 
 static uint64_t oldest_alive;
 
-static void old_are_dead(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
+static void old_are_dead(void *context, const struct tw__entry *entries, unsigned n,
+			 unsigned char *uses)
 {
 	(void)context;
 	for (unsigned i = 0; i < n; i++)
@@ -74,7 +81,8 @@ static uint64_t take_all(struct tw__lane *lane, uint64_t *last)
 		for (int i = 0; i < n; i++) {
 			if (entries[i].what == 0)
 				continue;
-			cr_assert(entries[i].value > *last, "%lu came after %lu", entries[i].value, *last);
+			cr_assert(entries[i].value > *last, "%lu came after %lu", entries[i].value,
+				  *last);
 			*last = entries[i].value;
 			taken++;
 		}
@@ -91,7 +99,8 @@ static uint64_t take_even(struct tw__lane *lane, uint64_t *last)
 		for (int i = 0; i < n; i++) {
 			if (entries[i].what == 0)
 				continue;
-			cr_assert(entries[i].value > *last, "%lu came after %lu", entries[i].value, *last);
+			cr_assert(entries[i].value > *last, "%lu came after %lu", entries[i].value,
+				  *last);
 			*last = entries[i].value;
 			taken += entries[i].value % 2 == 0;
 		}
@@ -190,14 +199,18 @@ Test(mpsc_lane, a_driver_that_was_kept_out_is_let_in_before_the_next_compaction)
 
 /* ------------------------------------------------------------ packing */
 
-static void all_are_dead(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
+static void all_are_dead(void *context, const struct tw__entry *entries, unsigned n,
+			 unsigned char *uses)
 {
 	(void)context;
 	for (unsigned i = 0; i < n; i++)
 		uses[i] = entries[i].value == UINT64_MAX ? TW__ENTRY_BASE : TW__ENTRY_DEAD;
 }
 
-/* Entries whose timers are soon cancelled stay in one segment, however many there are and whether or not a driver comes. */
+/*
+ * Entries whose timers are soon cancelled stay in one segment, however many there are and whether
+ * or not a driver comes.
+ */
 Test(mpsc_lane, dead_entries_are_dropped_from_the_last_segment)
 {
 	struct tw__lane *lane = lane_new(1u << 20, all_are_dead);
@@ -215,7 +228,10 @@ Test(mpsc_lane, dead_entries_are_dropped_from_the_last_segment)
 	lane_free(lane);
 }
 
-/* A base goes where another follows before any entry that is kept. The last one is kept: entries to come count from it. */
+/*
+ * A base goes where another follows before any entry that is kept. The last one is kept: entries to
+ * come count from it.
+ */
 Test(mpsc_lane, packing_keeps_the_bases_that_are_needed)
 {
 	struct tw__lane *lane = lane_new(1u << 20, all_are_dead);
@@ -229,14 +245,18 @@ Test(mpsc_lane, packing_keeps_the_bases_that_are_needed)
 	lane_free(lane);
 }
 
-/* All that is alive is taken, in order, whether a driver has read the segment in part, is reading it, or has not come. */
+/*
+ * All that is alive is taken, in order, whether a driver has read the segment in part, is reading
+ * it, or has not come.
+ */
 Test(mpsc_lane, packing_loses_nothing_that_is_alive)
 {
 	for (unsigned every = 1; every <= 300; every += 7) {
 		struct tw__lane *lane = lane_new(1u << 20, odd_is_dead);
 		uint64_t last = 0, even = 0, taken = 0;
 		for (uint64_t i = 1; i <= 20000; i++) {
-			bool is_busy = i % 1000 < 10; /* the driver is inside: the segment is left as it is */
+			/* the driver is inside: the segment is left as it is */
+			bool is_busy = i % 1000 < 10;
 			tw_store_relaxed(&lane->lock, is_busy);
 			cr_assert_eq(push(lane, i % 5 ? i * 2 + 1 : i * 2), 0);
 			even += i % 5 == 0;
@@ -263,7 +283,10 @@ Test(mpsc_lane, few_dead_entries_are_left_for_the_driver)
 	lane_free(lane);
 }
 
-/* A run's re-arming, which must not fail: the reserve was used up by a run within it, and for a moment there is no memory. */
+/*
+ * A run's re-arming, which must not fail: the reserve was used up by a run within it, and for a
+ * moment there is no memory.
+ */
 Test(mpsc_lane, an_entry_that_must_go_in_waits_for_memory)
 {
 	enum { SEGMENTS = 100 }; /* of which memory holds dozens */
@@ -301,7 +324,8 @@ Test(mpsc_lane, what_was_taken_back_leaves_no_segment_counted)
 
 enum { VALUE = 1, BASE = 2 };
 
-static void values_are_dead(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
+static void values_are_dead(void *context, const struct tw__entry *entries, unsigned n,
+			    unsigned char *uses)
 {
 	(void)context;
 	for (unsigned i = 0; i < n; i++)
@@ -318,7 +342,10 @@ static void put(struct tw__lane *lane, uint64_t what, uint64_t value)
 	tw__lane_publish(lane);
 }
 
-/* A base holds for what is pushed later too: the last one stays, whatever died behind it; those before it only for what lives. */
+/*
+ * A base holds for what is pushed later too: the last one stays, whatever died behind it; those
+ * before it only for what lives.
+ */
 Test(mpsc_lane, compaction_keeps_the_base_that_the_next_push_counts_from)
 {
 	static const struct tw__entry kept[] = {{BASE, 100}, {VALUE, 1}, {BASE, 300}, {VALUE, 2}};
@@ -360,7 +387,8 @@ Test(mpsc_lane, compaction_at_every_alignment)
 				even += value % 2 == 0;
 			}
 			uint64_t before = last, left = take_all(lane, &last);
-			cr_assert(left >= even, "skip %u stride %u: %lu live, %lu left", skip, stride, even, left);
+			cr_assert(left >= even, "skip %u stride %u: %lu live, %lu left", skip,
+				  stride, even, left);
 			cr_assert(last == before || last <= value);
 			cr_assert_eq(push(lane, value + 2), 0);
 			cr_assert_eq(take_all(lane, &last), 1);
@@ -402,7 +430,10 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-/* A bound small enough that compactions and takes meet all the time; multiples of two must all arrive, in order. */
+/*
+ * A bound small enough that compactions and takes meet all the time; multiples of two must all
+ * arrive, in order.
+ */
 Test(mpsc_lane, producer_and_driver_side_by_side, .timeout = 60)
 {
 	struct traffic traffic = {lane_new(1024, odd_is_dead), 3000000, 0};

@@ -1,4 +1,7 @@
-/* Ends of pools and services that their own tasks bring about. The sanitizers tell what is touched too late. */
+/*
+ * Ends of pools and services that their own tasks bring about. The sanitizers tell what is touched
+ * too late.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -68,7 +71,9 @@ Test(pool_ends, whoever_learns_of_a_task_may_destroy_the_pool_before_its_submit_
 	}
 }
 
-/* The call is about to wake the driver, which has woken by itself meanwhile and run the completion. */
+/*
+ * The call is about to wake the driver, which has woken by itself meanwhile and run the completion.
+ */
 static void stay_in_call(void *arg)
 {
 	struct round *round = arg;
@@ -146,7 +151,9 @@ Test(pool_ends, a_thread_that_ends_inside_user_code_is_not_shown_as_running)
 	pthread_t thread;
 	expect_eq(tw_service_create(&service, NULL), 0);
 	for (int i = 0; i < 4; i++) {
-		expect_eq(pthread_create(&thread, NULL, i % 2 ? begin_and_end : leave_inside, service), 0);
+		expect_eq(
+		    pthread_create(&thread, NULL, i % 2 ? begin_and_end : leave_inside, service),
+		    0);
 		pthread_join(thread, NULL);
 		expect_eq(tw_service_liveness(service, &seen), 0);
 		expect_eq(seen.running, 0);

@@ -44,7 +44,8 @@ static void await_value(atomic_int *value, int wanted)
 static tw_pool *pool_of(uint32_t workers, uint32_t max_workers)
 {
 	tw_pool *pool = NULL;
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .max_workers = max_workers};
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = workers, .max_workers = max_workers};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	return pool;
 }
@@ -67,7 +68,10 @@ static void *end_now(void *arg)
 	return arg;
 }
 
-/* ThreadSanitizer has a thread of its own from the first pthread_create on, so the first call makes one. */
+/*
+ * ThreadSanitizer has a thread of its own from the first pthread_create on, so the first call makes
+ * one.
+ */
 static int threads_alive(void)
 {
 	int n = 0;
@@ -111,9 +115,11 @@ static void expect_all_inside(int jobs)
 	struct tw_pool_stats stats;
 	do
 		stats = look_at(pool);
-	while (stats.workers != stats.grown + 2 || stats.running > (uint64_t)jobs); /* until `count` has returned */
+	/* until `count` has returned */
+	while (stats.workers != stats.grown + 2 || stats.running > (uint64_t)jobs);
 	expect_eq(stats.running, jobs);
-	expect_ge(stats.workers, jobs + (jobs < 64)); /* perhaps more: a look may come before a new thread has run */
+	/* perhaps more: a look may come before a new thread has run */
+	expect_ge(stats.workers, jobs + (jobs < 64));
 	expect_le(stats.workers, 64);
 	expect_eq(stats.start_failures, 0);
 	let_go(&gate, jobs);
@@ -209,7 +215,8 @@ Test(pool_grow, a_long_backlog_of_short_callbacks_does_not_grow_it)
 {
 	enum { TASKS = 300000 };
 	atomic_int ran = 0;
-	tw__pool_times.on_cpu_ns = 3600 * SECOND; /* however long this machine keeps a thread from running */
+	/* however long this machine keeps a thread from running */
+	tw__pool_times.on_cpu_ns = 3600 * SECOND;
 	tw_pool *pool = pool_of(2, 0);
 	for (int i = 0; i < TASKS; i++)
 		expect_eq(tw_pool_submit_wait(pool, count, &ran, TW_FOREVER), 0);
@@ -227,7 +234,8 @@ Test(pool_grow, timers_behind_blocked_callbacks_of_their_own_batch_run)
 	tw_service *service;
 	tw_clock *clock;
 	expect_eq(tw_clock_manual_create(&clock, 0), 0);
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1, .clock = clock, .drive = TW_DRIVE_MANUAL};
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .workers = 1, .clock = clock, .drive = TW_DRIVE_MANUAL};
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	for (int i = 0; i < 10; i++)
 		expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
@@ -336,7 +344,8 @@ Test(pool_grow, ten_thousand_rounds_leave_no_thread_no_memory_no_descriptor)
 	while (threads_alive() != threads)
 		sched_yield();
 	expect_eq(descriptors_open(), descriptors);
-	expect_le(faults_outstanding(), memory + 3); /* records of what threads run are kept for the next threads */
+	/* records of what threads run are kept for the next threads */
+	expect_le(faults_outstanding(), memory + 3);
 	expect_ge(look_at(pool).grown, ROUNDS);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
@@ -361,7 +370,8 @@ Test(pool_grow, workers_that_end_leave_nothing_in_the_service)
 		do {
 			sched_yield();
 			stats = stats_of(service);
-		} while (stats.threads > 3); /* this one, the tick thread's, and the kept worker's */
+		} while (stats.threads >
+			 3); /* this one, the tick thread's, and the kept worker's */
 		if (round == 1)
 			memory = stats.memory_bytes;
 		expect_le(stats.memory_bytes, 2 * memory);
@@ -420,7 +430,8 @@ Test(pool_grow, a_full_pool_is_reported_once_and_runs_what_waited_when_one_retur
 	atomic_int behind = 0;
 	sem_init(&gate.permits, 0, 0);
 	tw_service *service;
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .stuck_ns = 20 * MS, .on_stuck = on_stuck};
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .workers = 2, .stuck_ns = 20 * MS, .on_stuck = on_stuck};
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	for (int i = 0; i < 63; i++)
 		expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
@@ -460,8 +471,11 @@ Test(pool_grow, a_full_pool_is_seen_with_a_manual_drive)
 	tw_clock *clock;
 	sem_init(&gate.permits, 0, 0);
 	expect_eq(tw_clock_manual_create(&clock, 0), 0);
-	struct tw_service_config cfg = {
-	    .size = sizeof cfg, .workers = 1, .max_workers = 2, .clock = clock, .drive = TW_DRIVE_MANUAL};
+	struct tw_service_config cfg = {.size = sizeof cfg,
+					.workers = 1,
+					.max_workers = 2,
+					.clock = clock,
+					.drive = TW_DRIVE_MANUAL};
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(liveness_of(service).pool_max_workers, 2);
 	for (int i = 0; i < 2; i++)

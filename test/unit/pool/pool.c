@@ -15,7 +15,8 @@ TestSuite(pool, .timeout = 30);
 static tw_pool *pool_of(uint32_t workers, uint32_t queue)
 {
 	tw_pool *pool = NULL;
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .max_workers = workers, .queue = queue};
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = workers, .max_workers = workers, .queue = queue};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	return pool;
 }
@@ -108,7 +109,8 @@ static void start_submitters(struct submitter *submitters, tw_pool *pool, uint64
 	for (int i = 0; i < SUBMITTERS; i++) {
 		submitters[i] = (struct submitter){.pool = pool, .timeout_ns = timeout_ns};
 		submitters[i].marks = calloc(EACH, sizeof(atomic_int));
-		expect_eq(pthread_create(&submitters[i].thread, NULL, submit_all, &submitters[i]), 0);
+		expect_eq(pthread_create(&submitters[i].thread, NULL, submit_all, &submitters[i]),
+			  0);
 	}
 }
 
@@ -233,7 +235,8 @@ static void submit_and_wait(void *arg)
 {
 	struct latch *latch = arg;
 	wait_open(latch);
-	atomic_store(&latch->answer, tw_pool_submit_wait(latch->pool, mark, &latch->answer, TW_FOREVER));
+	atomic_store(&latch->answer,
+		     tw_pool_submit_wait(latch->pool, mark, &latch->answer, TW_FOREVER));
 }
 
 static int fill(tw_pool *pool, atomic_int *ran)
@@ -283,8 +286,9 @@ Test(pool, does_not_let_a_worker_wait_for_itself)
 static void close_own_pool(void *arg)
 {
 	struct latch *latch = arg;
-	atomic_store(&latch->answer,
-		     tw_pool_is_worker(latch->pool) ? tw_pool_close(latch->pool, TW_CLOSE_DRAIN, NULL, NULL) : 1);
+	atomic_store(&latch->answer, tw_pool_is_worker(latch->pool)
+					 ? tw_pool_close(latch->pool, TW_CLOSE_DRAIN, NULL, NULL)
+					 : 1);
 	atomic_store(&latch->begun, true);
 }
 
@@ -352,7 +356,8 @@ Test(pool, serves_several_services_and_tasks)
 	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
 	expect_eq(tw_pool_destroy(pool), -EBUSY);
 	for (int i = 0; i < 3000; i++) {
-		expect_eq(tw_schedule(services[i % 3], (uint64_t)(i % 20) * MS, count, &ran, NULL), 0);
+		expect_eq(tw_schedule(services[i % 3], (uint64_t)(i % 20) * MS, count, &ran, NULL),
+			  0);
 		expect_eq(tw_pool_submit_wait(pool, count, &ran, TW_FOREVER), 0);
 	}
 	for (int i = 0; i < 3; i++) {
@@ -375,7 +380,8 @@ struct churner {
 static void *churn_services(void *arg)
 {
 	struct churner *c = arg;
-	struct tw_service_config cfg = {.size = sizeof cfg, .tick_ns = 50000, .executor = tw_pool_executor(c->pool)};
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .tick_ns = 50000, .executor = tw_pool_executor(c->pool)};
 	for (int round = 0; round < 40; round++) {
 		tw_service *service;
 		if (tw_service_create(&service, &cfg)) {
@@ -383,21 +389,26 @@ static void *churn_services(void *arg)
 			continue;
 		}
 		for (int i = 0; i < 200; i++)
-			c->scheduled += tw_schedule(service, (uint64_t)(i % 4) * 50000, count, &c->ran, NULL) == 0;
+			c->scheduled += tw_schedule(service, (uint64_t)(i % 4) * 50000, count,
+						    &c->ran, NULL) == 0;
 		c->wrong += tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER) != 0;
 		c->wrong += tw_service_destroy(service) != 0;
 	}
 	return NULL;
 }
 
-/* Services come and go on a pool whose workers never rest: none of them touches the memory of one that has gone. */
+/*
+ * Services come and go on a pool whose workers never rest: none of them touches the memory of one
+ * that has gone.
+ */
 Test(pool, outlives_services_that_come_and_go)
 {
 	tw_pool *pool = pool_of(3, 16);
 	struct churner churners[3];
 	for (int i = 0; i < 3; i++) {
 		churners[i] = (struct churner){.pool = pool};
-		expect_eq(pthread_create(&churners[i].thread, NULL, churn_services, &churners[i]), 0);
+		expect_eq(pthread_create(&churners[i].thread, NULL, churn_services, &churners[i]),
+			  0);
 	}
 	for (int i = 0; i < 3; i++) {
 		pthread_join(churners[i].thread, NULL);
@@ -481,8 +492,9 @@ Test(pool, creation_fails_cleanly)
 		tw_pool *pool = NULL;
 		long before = faults_outstanding();
 		faults_arm(nth, false);
-		int r = tw_pool_create(&pool,
-				       &(struct tw_pool_config){.size = sizeof(struct tw_pool_config), .workers = 3});
+		int r = tw_pool_create(
+		    &pool,
+		    &(struct tw_pool_config){.size = sizeof(struct tw_pool_config), .workers = 3});
 		bool refused = faults_disarm();
 		if (!refused) {
 			expect_eq(r, 0);

@@ -1,4 +1,7 @@
-/* The default number of workers: processors, and the CPU quotas of control groups, from files that the test writes. */
+/*
+ * The default number of workers: processors, and the CPU quotas of control groups, from files that
+ * the test writes.
+ */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +52,9 @@ static void write_file(const char *name, const char *text)
 	fclose(file);
 }
 
-static const char v2_mount[] = "23 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
-			       "31 23 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+static const char v2_mount[] =
+    "23 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+    "31 23 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 
 static void v2(const char *group)
 {
@@ -63,7 +67,8 @@ static void v2(const char *group)
 static void v1(const char *group)
 {
 	char lines[256];
-	snprintf(lines, sizeof lines, "12:cpuset:/elsewhere\n4:cpu,cpuacct:%s\n1:name=systemd:/\n0::/\n", group);
+	snprintf(lines, sizeof lines,
+		 "12:cpuset:/elsewhere\n4:cpu,cpuacct:%s\n1:name=systemd:/\n0::/\n", group);
 	write_file("/proc/self/mountinfo",
 		   "32 23 0:28 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
 		   "33 23 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n");
@@ -123,7 +128,8 @@ Test(pool_quota, a_container_sees_its_own_group_as_the_root)
 Test(pool_quota, a_mount_may_show_a_group_below_the_root)
 {
 	write_file("/proc/self/cgroup", "0::/docker/abc/app\n");
-	write_file("/proc/self/mountinfo", "31 23 0:27 /docker/abc /sys/fs/cg\\040roup rw - cgroup2 cgroup2 rw\n");
+	write_file("/proc/self/mountinfo",
+		   "31 23 0:27 /docker/abc /sys/fs/cg\\040roup rw - cgroup2 cgroup2 rw\n");
 	write_file("/sys/fs/cg roup/cpu.max", "400000 100000\n");
 	expect_eq(tw__quota_cpus(root), 4);
 	write_file("/sys/fs/cg roup/app/cpu.max", "100000 100000\n");
@@ -144,7 +150,8 @@ Test(pool_quota, v1_reads_quota_and_period_of_the_cpu_controller)
 	write_file("/sys/fs/cgroup/cpu,cpuacct/pod/cpu.cfs_quota_us", "50000\n");
 	write_file("/sys/fs/cgroup/cpu,cpuacct/pod/cpu.cfs_period_us", "50000\n");
 	expect_eq(tw__quota_cpus(root), 1);
-	write_file("/sys/fs/cgroup/cpuset/elsewhere/cpu.cfs_quota_us", "1\n"); /* of another controller */
+	/* of another controller */
+	write_file("/sys/fs/cgroup/cpuset/elsewhere/cpu.cfs_quota_us", "1\n");
 	expect_eq(tw__quota_cpus(root), 1);
 }
 

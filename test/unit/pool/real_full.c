@@ -51,8 +51,11 @@ static void on_stuck(void *arg, const struct tw_service_liveness *seen)
 static tw_service *small_service(void)
 {
 	tw_service *service = NULL;
-	struct tw_service_config cfg = {
-	    .size = sizeof cfg, .workers = 1, .max_workers = 2, .stuck_ns = 20 * TW_MILLISECOND, .on_stuck = on_stuck};
+	struct tw_service_config cfg = {.size = sizeof cfg,
+					.workers = 1,
+					.max_workers = 2,
+					.stuck_ns = 20 * TW_MILLISECOND,
+					.on_stuck = on_stuck};
 	sem_init(&gate.permits, 0, 0);
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	return service;

@@ -1,9 +1,10 @@
 /*
- * Real time: timers beside callbacks that block all workers. What this machine adds by itself is measured at the same time, by a control
- * that wakes and hands over to a second thread, as a service does.
+ * Real time: timers beside callbacks that block all workers. What this machine adds by itself is
+ * measured at the same time, by a control that wakes and hands over to a second thread, as a
+ * service does.
  *
- * A bound on lateness can fail on a busy machine although the library is right. So one of TRIES must keep it; what must
- * hold on any machine is asserted in each of them.
+ * A bound on lateness can fail on a busy machine although the library is right. So one of TRIES
+ * must keep it; what must hold on any machine is asserted in each of them.
  */
 #include <dirent.h>
 #include <sched.h>
@@ -28,7 +29,8 @@ static uint64_t now(void)
 
 static void sleep_until(uint64_t at_ns)
 {
-	struct timespec at = {.tv_sec = (time_t)(at_ns / SECOND), .tv_nsec = (long)(at_ns % SECOND)};
+	struct timespec at = {.tv_sec = (time_t)(at_ns / SECOND),
+			      .tv_nsec = (long)(at_ns % SECOND)};
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) != 0) {
 	}
 }
@@ -129,7 +131,10 @@ static tw_service *open_service(void)
 	return service;
 }
 
-/* `blockers` callbacks are due `block_ns` from now, and a timer after 100 ms. True: all within the bounds. */
+/*
+ * `blockers` callbacks are due `block_ns` from now, and a timer after 100 ms. True: all within the
+ * bounds.
+ */
 static bool try_once(int blockers, uint64_t block_ns, uint64_t bound_ns)
 {
 	struct scene scene = {0};
@@ -137,7 +142,8 @@ static bool try_once(int blockers, uint64_t block_ns, uint64_t bound_ns)
 	sem_init(&scene.permits, 0, 0);
 	tw_service *service = open_service();
 	control_start(&control, BEATS);
-	struct tw_period period = {.size = sizeof period, .first_ns = BEAT_NS, .period_ns = BEAT_NS, .count = BEATS};
+	struct tw_period period = {
+	    .size = sizeof period, .first_ns = BEAT_NS, .period_ns = BEAT_NS, .count = BEATS};
 	expect_eq(tw_schedule_every(service, &period, beat, &scene, NULL), 0);
 	uint64_t now_ns = tw_service_now(service), last_beat_ns = now() + (uint64_t)BEATS * BEAT_NS;
 	scene.due_ns = now_ns + 100 * MS;
@@ -145,7 +151,8 @@ static bool try_once(int blockers, uint64_t block_ns, uint64_t bound_ns)
 		expect_eq(tw_schedule_at(service, now_ns + block_ns, block, &scene, NULL), 0);
 	expect_eq(tw_schedule_at(service, scene.due_ns, note_lateness, &scene, NULL), 0);
 	control_join(&control);
-	while (atomic_load(&scene.beats) < BEATS && now() < last_beat_ns + bound_ns + control.worst_ns)
+	while (atomic_load(&scene.beats) < BEATS &&
+	       now() < last_beat_ns + bound_ns + control.worst_ns)
 		sched_yield();
 	int beats = atomic_load(&scene.beats);
 	while (!atomic_load(&scene.late_ns) || atomic_load(&scene.inside) != blockers)
@@ -154,11 +161,14 @@ static bool try_once(int blockers, uint64_t block_ns, uint64_t bound_ns)
 		sem_post(&scene.permits);
 	expect_eq(tw_service_destroy(service), 0);
 	uint64_t late_ns = atomic_load(&scene.late_ns) - 1;
-	fprintf(stderr, "%d blocked: %d of %d beats, 100 ms timer late by %.2f ms; control at most %.2f ms\n", blockers,
-		beats, BEATS, (double)late_ns / MS, (double)control.worst_ns / MS);
+	fprintf(
+	    stderr,
+	    "%d blocked: %d of %d beats, 100 ms timer late by %.2f ms; control at most %.2f ms\n",
+	    blockers, beats, BEATS, (double)late_ns / MS, (double)control.worst_ns / MS);
 	expect_ge(beats + 2 * control.missed, BEATS / 2);
 	/* Callbacks that block in the tick of a beat hold that beat up, as they do the timer. */
-	return beats >= BEATS - control.missed - (block_ns > 0) && late_ns <= bound_ns + control.worst_ns;
+	return beats >= BEATS - control.missed - (block_ns > 0) &&
+	       late_ns <= bound_ns + control.worst_ns;
 }
 
 static void expect_one_try_within_bounds(int blockers, uint64_t block_ns, uint64_t bound_ns)
@@ -185,7 +195,8 @@ Test(pool_real_grow, timer_behind_ten_callbacks_that_block_in_its_tick_is_on_tim
 }
 
 /* The pool has to start 62 threads first. That took 9 to 17 ms on two processors. */
-Test(pool_real_grow, timer_behind_sixty_three_callbacks_that_block_in_its_tick_waits_for_their_threads)
+Test(pool_real_grow,
+     timer_behind_sixty_three_callbacks_that_block_in_its_tick_waits_for_their_threads)
 {
 	expect_one_try_within_bounds(63, 100 * MS, 30 * MS);
 }
@@ -197,7 +208,10 @@ static void *end_now(void *arg)
 	return arg;
 }
 
-/* ThreadSanitizer has a thread of its own from the first pthread_create on, so the first call makes one. */
+/*
+ * ThreadSanitizer has a thread of its own from the first pthread_create on, so the first call makes
+ * one.
+ */
 static int threads_alive(void)
 {
 	int n = 0;
@@ -248,11 +262,15 @@ static void await_all_asleep(tw_service *service, uint32_t workers)
 {
 	struct tw__source *source = tw_load_relaxed(&service->layers.pool);
 	const struct tw__sleepers *asleep = &source->pool->asleep;
-	while (tw_load_seq_cst(&asleep->sleepers) != workers || tw_load_seq_cst(&asleep->searching) != 0)
+	while (tw_load_seq_cst(&asleep->sleepers) != workers ||
+	       tw_load_seq_cst(&asleep->searching) != 0)
 		sched_yield();
 }
 
-/* How often the thread with that name has gone to sleep, and whether it sleeps. -1: there is no such thread. */
+/*
+ * How often the thread with that name has gone to sleep, and whether it sleeps. -1: there is no
+ * such thread.
+ */
 static long sleeps_of(const char *wanted, bool *asleep)
 {
 	long sleeps = -1;
@@ -278,7 +296,9 @@ static long sleeps_of(const char *wanted, bool *asleep)
 	return sleeps;
 }
 
-/* Once it sleeps, and the count stays: its start is over, which may have had to wait for its maker. */
+/*
+ * Once it sleeps, and the count stays: its start is over, which may have had to wait for its maker.
+ */
 static long settled_sleeps_of(const char *wanted)
 {
 	bool asleep = false;

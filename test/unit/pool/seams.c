@@ -1,5 +1,6 @@
 /*
- * Moments in the middle of the pool's calls, and of a submit of work, that threads meet by chance alone: here a hook stands in each (faults.h).
+ * Moments in the middle of the pool's calls, and of a submit of work, that threads meet by chance
+ * alone: here a hook stands in each (faults.h).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -70,8 +71,9 @@ Test(pool_seams, the_rings_close_waits_for_a_task_that_is_being_written)
 /* ------------------------------------------- what is left behind a slow task */
 
 /*
- * Both workers sleep. The first task calls one of them, and while that one is still on its way something else is brought, whose bringer trusts
- * in it: so it must see to that, before it begins with what is slow, and returns only when the other has run.
+ * Both workers sleep. The first task calls one of them, and while that one is still on its way
+ * something else is brought, whose bringer trusts in it: so it must see to that, before it begins
+ * with what is slow, and returns only when the other has run.
  */
 struct scene {
 	tw_pool *pool;
@@ -127,7 +129,8 @@ static void bring(void *arg)
 
 static void open_scene(struct scene *scene, uint32_t workers)
 {
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .max_workers = workers, .queue = 16};
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = workers, .max_workers = workers, .queue = 16};
 	expect_eq(tw_pool_create(&scene->pool, &cfg), 0);
 	expect_eq(tw_clock_manual_create(&scene->clock, 0), 0);
 	struct tw_service_config config = {.size = sizeof config,
@@ -149,7 +152,8 @@ static void close_scene(struct scene *scene)
 
 static void await_sleepers(tw_pool *pool)
 {
-	while (tw_load_seq_cst(&pool->asleep.sleepers) != pool->kept || tw_load_seq_cst(&pool->asleep.searching))
+	while (tw_load_seq_cst(&pool->asleep.sleepers) != pool->kept ||
+	       tw_load_seq_cst(&pool->asleep.searching))
 		sched_yield();
 }
 
@@ -250,7 +254,8 @@ static void bring_until_inside(struct bringer *bringer, bool (*asleep)(void *of)
 static bool pool_sleeps(void *of)
 {
 	tw_pool *pool = of;
-	return tw_load_seq_cst(&pool->asleep.sleepers) == pool->kept && !tw_load_seq_cst(&pool->asleep.searching);
+	return tw_load_seq_cst(&pool->asleep.sleepers) == pool->kept &&
+	       !tw_load_seq_cst(&pool->asleep.searching);
 }
 
 static void pool_outlasts_its_bringers(bool pinned)
@@ -258,8 +263,8 @@ static void pool_outlasts_its_bringers(bool pinned)
 	struct scene scene = {0};
 	struct bringer bringer = {0};
 	open_scene(&scene, 1);
-	tw__work_init(&bringer.work, scene.service, pinned ? tw__pool_pin(scene.pool) : scene.base.executor,
-		      run_brought);
+	tw__work_init(&bringer.work, scene.service,
+		      pinned ? tw__pool_pin(scene.pool) : scene.base.executor, run_brought);
 	bring_until_inside(&bringer, pool_sleeps, scene.pool);
 	tw__base_let_go(&scene.base);
 	expect_eq(tw_service_destroy(scene.service), 0);

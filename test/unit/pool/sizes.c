@@ -1,4 +1,6 @@
-/* How many workers a pool keeps and may have: bad input, defaults, and what an executor can hold. */
+/*
+ * How many workers a pool keeps and may have: bad input, defaults, and what an executor can hold.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +21,8 @@ static void hear(const char *text)
 static void expect_pool_refused(uint32_t workers, uint32_t max_workers, const char *text)
 {
 	tw_pool *pool = NULL;
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .max_workers = max_workers};
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = workers, .max_workers = max_workers};
 	tw_set_misuse_hook(hear);
 	expect_eq(tw_pool_create(&pool, &cfg), -EINVAL);
 	tw_set_misuse_hook(NULL);
@@ -40,8 +43,10 @@ static void expect_service_refused(const struct tw_service_config *cfg, const ch
 Test(pool_sizes, a_maximum_out_of_range_is_refused_with_a_text)
 {
 	expect_pool_refused(3, 2, "tw_pool_create: max_workers 2: must be 3 (workers) to 1024");
-	expect_pool_refused(3, 1025, "tw_pool_create: max_workers 1025: must be 3 (workers) to 1024");
-	expect_pool_refused(0, 1025, "tw_pool_create: max_workers 1025: must be 1 (workers) to 1024");
+	expect_pool_refused(3, 1025,
+			    "tw_pool_create: max_workers 1025: must be 3 (workers) to 1024");
+	expect_pool_refused(0, 1025,
+			    "tw_pool_create: max_workers 1025: must be 1 (workers) to 1024");
 	struct tw_pool_config reserved = {.size = sizeof reserved, .reserved = 7};
 	tw_pool *pool = NULL;
 	expect_eq(tw_pool_create(&pool, &reserved), -EINVAL);
@@ -51,21 +56,26 @@ Test(pool_sizes, a_maximum_out_of_range_is_refused_with_a_text)
 Test(pool_sizes, a_service_refuses_the_same_with_a_text)
 {
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 3, .max_workers = 2};
-	expect_service_refused(&cfg, "tw_service_create: max_workers 2: must be 3 (workers) to 1024");
+	expect_service_refused(&cfg,
+			       "tw_service_create: max_workers 2: must be 3 (workers) to 1024");
 	cfg.max_workers = 1025;
-	expect_service_refused(&cfg, "tw_service_create: max_workers 1025: must be 3 (workers) to 1024");
+	expect_service_refused(&cfg,
+			       "tw_service_create: max_workers 1025: must be 3 (workers) to 1024");
 	cfg.workers = 1025;
 	expect_service_refused(&cfg, "tw_service_create: workers 1025: must be 1 to 1024");
 	cfg = (struct tw_service_config){.size = sizeof cfg, .reserved = 7};
 	expect_service_refused(&cfg, "tw_service_create: reserved 7: must be 0");
-	cfg = (struct tw_service_config){.size = sizeof cfg, .max_workers = 4, .executor = tw_executor_inline()};
-	expect_service_refused(&cfg, "tw_service_create: workers 0, max_workers 4: must be 0 with an executor");
+	cfg = (struct tw_service_config){
+	    .size = sizeof cfg, .max_workers = 4, .executor = tw_executor_inline()};
+	expect_service_refused(
+	    &cfg, "tw_service_create: workers 0, max_workers 4: must be 0 with an executor");
 }
 
 static void expect_sizes(uint32_t workers, uint32_t max_workers, uint32_t kept, uint32_t most)
 {
 	tw_pool *pool;
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .max_workers = max_workers};
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = workers, .max_workers = max_workers};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	expect_eq(pool->kept, kept);
 	expect_eq(tw__executor_capacity(tw_pool_executor(pool)), most);
@@ -90,9 +100,11 @@ Test(pool_sizes, each_face_says_how_many_blocking_runs_it_holds)
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	struct tw_service_config own_cfg = {.size = sizeof own_cfg, .workers = 1, .max_workers = 7};
 	expect_eq(tw_service_create(&own, &own_cfg), 0);
-	struct tw_service_config shared_cfg = {.size = sizeof shared_cfg, .executor = tw_pool_executor(pool)};
+	struct tw_service_config shared_cfg = {.size = sizeof shared_cfg,
+					       .executor = tw_pool_executor(pool)};
 	expect_eq(tw_service_create(&shared, &shared_cfg), 0);
-	struct tw_service_config inline_cfg = {.size = sizeof inline_cfg, .executor = tw_executor_inline()};
+	struct tw_service_config inline_cfg = {.size = sizeof inline_cfg,
+					       .executor = tw_executor_inline()};
 	expect_eq(tw_service_create(&inline_runs, &inline_cfg), 0);
 	expect_eq(tw__executor_capacity(own->config.executor), 7);
 	expect_eq(tw__executor_capacity(shared->config.executor), 5);

@@ -1,4 +1,7 @@
-/* Timers that name a pool for themselves, in a service that runs the others elsewhere; and an executor that hands on to the inline one. */
+/*
+ * Timers that name a pool for themselves, in a service that runs the others elsewhere; and an
+ * executor that hands on to the inline one.
+ */
 #include <errno.h>
 #include <sched.h>
 
@@ -14,7 +17,8 @@ static tw_pool *pool;
 
 static tw_pool *pool_of(uint32_t workers, uint32_t queue)
 {
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .max_workers = workers, .queue = queue};
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = workers, .max_workers = workers, .queue = queue};
 	tw_pool *made = NULL;
 	expect_eq(tw_pool_create(&made, &cfg), 0);
 	return made;
@@ -61,7 +65,10 @@ Test(pool_timers, run_on_its_workers_and_the_others_do_not)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-/* One worker, which is held up, and room for 16 batches or so: what it refuses is offered again, tick after tick, until it is taken. */
+/*
+ * One worker, which is held up, and room for 16 batches or so: what it refuses is offered again,
+ * tick after tick, until it is taken.
+ */
 struct latch {
 	atomic_bool begun, open;
 };
@@ -112,7 +119,10 @@ static void open_latch(void *latch, tw_fn *fn, void *arg)
 	((struct latch *)latch)->open = true;
 }
 
-/* Batches that wait in a pool as it closes go back to their service, which hears then that the pool is closed. */
+/*
+ * Batches that wait in a pool as it closes go back to their service, which hears then that the pool
+ * is closed.
+ */
 static void close_under_batches(enum tw_on_refused on_refused, int runs, enum tw_fate fate)
 {
 	struct rig rig;

@@ -1,4 +1,7 @@
-/* Layers on an executor that runs tickets inside submit, as executor.h allows: no user code runs inside a call that submits. */
+/*
+ * Layers on an executor that runs tickets inside submit, as executor.h allows: no user code runs
+ * inside a call that submits.
+ */
 #include "test/support/actions.h"
 #include "test/support/eager_executor.h"
 

@@ -1,4 +1,7 @@
-/* Executors that a program brings: late, refusing, giving back, running inside submit, and on several threads. */
+/*
+ * Executors that a program brings: late, refusing, giving back, running inside submit, and on
+ * several threads.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -217,7 +220,9 @@ Test(runs_executor, that_gives_a_run_back_gets_it_again)
 	schedule_probes(&rig, 50, MS);
 	rig_advance(&rig, MS);
 	for (int i = 0; i < 50; i++)
-		expect_eq(i % 2 ? queue_executor_drop_next(&queue) : queue_executor_run_next(&queue), i % 2 ? 0 : 1);
+		expect_eq(i % 2 ? queue_executor_drop_next(&queue)
+				: queue_executor_run_next(&queue),
+			  i % 2 ? 0 : 1);
 	expect_eq(rig.ran, 25);
 	expect_eq(stats_of(rig.service).pending, 25);
 	rig_advance(&rig, 2 * MS);

@@ -1,4 +1,7 @@
-/* G7: callbacks may call anything, on themselves too; what would wait for its own caller is refused. */
+/*
+ * G7: callbacks may call anything, on themselves too; what would wait for its own caller is
+ * refused.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -359,7 +362,8 @@ static void close_the_service(struct probe *probe)
 {
 	probe->answer = 0;
 	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++)
-		probe->answer |= tw_service_close(probe->rig->service, (enum tw_close_mode)mode, 0) != -EDEADLK;
+		probe->answer |=
+		    tw_service_close(probe->rig->service, (enum tw_close_mode)mode, 0) != -EDEADLK;
 }
 
 static void validate_the_service(struct probe *probe)
@@ -416,7 +420,8 @@ static void read_everything(struct probe *probe)
 	good = good && tw_service_now(probe->rig->service) == rig_now(probe->rig);
 	good = good && !tw_is_pending(probe->rig->service, tw_self());
 	good = good && tw_is_pending(probe->rig->service, probe->other->timer);
-	good = good && tw_remaining(probe->rig->service, probe->other->timer, &left_ns) == 0 && left_ns == MS;
+	good = good && tw_remaining(probe->rig->service, probe->other->timer, &left_ns) == 0 &&
+	       left_ns == MS;
 	probe->answer = good;
 }
 

@@ -1,4 +1,7 @@
-/* Liveness: what runs where and since when, what is overdue, whether the driver turns; and the telling of what is stuck. */
+/*
+ * Liveness: what runs where and since when, what is overdue, whether the driver turns; and the
+ * telling of what is stuck.
+ */
 #include <errno.h>
 #include <semaphore.h>
 #include <stddef.h>
@@ -173,10 +176,14 @@ Test(runs_watchdog, shows_the_longest_of_several_workers)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-/* The tick thread hangs in an inline callback: any other thread can see that, and what is overdue by it. */
+/*
+ * The tick thread hangs in an inline callback: any other thread can see that, and what is overdue
+ * by it.
+ */
 Test(runs_watchdog, tells_of_a_tick_thread_that_hangs)
 {
-	tw_service *service = open_real((struct tw_service_config){.executor = tw_executor_inline()});
+	tw_service *service =
+	    open_real((struct tw_service_config){.executor = tw_executor_inline()});
 	tw_timer hangs, waits;
 	expect_eq(tw_schedule(service, 0, block, NULL, &hangs), 0);
 	sem_await(&begun);
@@ -204,7 +211,8 @@ Test(runs_watchdog, of_a_tick_thread_that_sleeps_is_not_late)
 	do {
 		seen = liveness_of(service);
 		expect_eq(seen.overdue, 0);
-	} while (seen.since_turn_ns < 30 * MS || seen.turn_late_ns > 0); /* it ticks for a while, then sleeps */
+	} while (seen.since_turn_ns < 30 * MS ||
+		 seen.turn_late_ns > 0); /* it ticks for a while, then sleeps */
 	expect_eq(tw_service_destroy(service), 0);
 }
 
@@ -226,8 +234,8 @@ static void on_stuck(void *arg, const struct tw_service_liveness *seen)
 
 Test(runs_watchdog, stuck_callbacks_are_told_once_each)
 {
-	tw_service *service = open_real(
-	    (struct tw_service_config){.workers = 2, .stuck_ns = 20 * MS, .on_stuck = on_stuck, .stuck_arg = &told});
+	tw_service *service = open_real((struct tw_service_config){
+	    .workers = 2, .stuck_ns = 20 * MS, .on_stuck = on_stuck, .stuck_arg = &told});
 	told_service = service;
 	for (int round = 1; round <= 2; round++) {
 		tw_timer timer;
@@ -271,8 +279,8 @@ Test(runs_watchdog, callbacks_that_return_are_not_stuck)
 
 Test(runs_watchdog, nothing_wakes_for_a_stuck_callback_where_nothing_runs)
 {
-	tw_service *service = open_real(
-	    (struct tw_service_config){.workers = 1, .stuck_ns = MS, .on_stuck = on_stuck, .stuck_arg = &told});
+	tw_service *service = open_real((struct tw_service_config){
+	    .workers = 1, .stuck_ns = MS, .on_stuck = on_stuck, .stuck_arg = &told});
 	sleep_ms(50);
 	uint64_t before = stats_of(service).wakeups;
 	sleep_ms(100);

@@ -1,6 +1,7 @@
 /*
- * Every kind of user code that blocks is counted by tw_service_liveness, named by kind and function, and told to on_stuck once. The blocked function
- * runs on a pool's worker; the test's thread moves the clock and drives the service, so nothing depends on real time.
+ * Every kind of user code that blocks is counted by tw_service_liveness, named by kind and
+ * function, and told to on_stuck once. The blocked function runs on a pool's worker; the test's
+ * thread moves the clock and drives the service, so nothing depends on real time.
  */
 #include <errno.h>
 #include <semaphore.h>
@@ -56,7 +57,9 @@ static void await_running(struct rig *rig, uint64_t running)
 		usleep(100);
 }
 
-/* One user function blocks: it is seen at once, told when it has lasted a second, and never again. */
+/*
+ * One user function blocks: it is seen at once, told when it has lasted a second, and never again.
+ */
 static void expect_seen_and_told(struct rig *rig, enum tw_run_kind kind, tw_fn *fn)
 {
 	sem_await(&begun);
@@ -261,8 +264,10 @@ Test(runs_watchdog_kinds, stop_of_a_job)
 		tw_job job;
 		tw_limiter *limiter;
 	} cancelled = {.limiter = limiter_on(&rig)};
-	struct tw_limiter_task task = {
-	    .size = sizeof task, .fn = job_until_cancelled, .arg = cancelled.limiter, .stop = stop_blocks};
+	struct tw_limiter_task task = {.size = sizeof task,
+				       .fn = job_until_cancelled,
+				       .arg = cancelled.limiter,
+				       .stop = stop_blocks};
 	expect_eq(tw_limiter_submit_task(cancelled.limiter, &task, &cancelled.job), 0);
 	await_running(&rig, 1);
 	pthread_t canceller;
@@ -296,7 +301,8 @@ Test(runs_watchdog_kinds, release_of_a_strand_task)
 	tw_strand *strand;
 	open_on_pool(&rig, &pool);
 	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
-	struct tw_strand_task spec = {.size = sizeof spec, .fn = returns, .release = release_blocks};
+	struct tw_strand_task spec = {
+	    .size = sizeof spec, .fn = returns, .release = release_blocks};
 	expect_eq(tw_strand_submit_task(strand, &spec, NULL), 0);
 	expect_seen_and_told(&rig, TW_RUN_KIND_RELEASE, NAMED(release_blocks));
 	expect_eq(tw_strand_destroy(strand), 0);
@@ -357,7 +363,10 @@ Test(runs_watchdog_kinds, semaphore_function)
 	shut(&rig, pool);
 }
 
-/* A task of the pool is nobody's in particular: each service that uses the pool sees it. Its age is that of real time. */
+/*
+ * A task of the pool is nobody's in particular: each service that uses the pool sees it. Its age is
+ * that of real time.
+ */
 Test(runs_watchdog_kinds, pool_task_is_seen_by_each_service_of_the_pool)
 {
 	struct rig rigs[3];
@@ -419,7 +428,8 @@ Test(runs_watchdog_kinds, what_returns_in_time_is_not_told)
 	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
 	for (int i = 1; i <= 50; i++) {
 		expect_eq(tw_strand_submit(strand, counts, NULL), 0);
-		expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, turn_counts, NULL, NULL), 0);
+		expect_eq(
+		    tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, turn_counts, NULL, NULL), 0);
 		expect_eq(tw_limiter_submit(limiter, job_counts, NULL, NULL), 0);
 		expect_eq(tw_pool_submit(pool, counts, NULL), 0);
 		while (ran < 4 * i || look(&rig).running)
@@ -478,7 +488,10 @@ Test(runs_watchdog_kinds, a_run_inside_another_service_is_shown_to_both)
 	rig_close(&outer);
 }
 
-/* More runs inside one another than a thread shows: those below the last level are left out, and all is well afterwards. */
+/*
+ * More runs inside one another than a thread shows: those below the last level are left out, and
+ * all is well afterwards.
+ */
 enum { FLOORS = 6, SHOWN = 4 };
 
 struct tower {

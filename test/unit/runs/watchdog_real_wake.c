@@ -1,4 +1,7 @@
-/* on_stuck in real time: the tick thread wakes up for a run that is no timer's, though no timer is due; and sleeps while nothing runs. */
+/*
+ * on_stuck in real time: the tick thread wakes up for a run that is no timer's, though no timer is
+ * due; and sleeps while nothing runs.
+ */
 #include <semaphore.h>
 #include <unistd.h>
 
@@ -132,7 +135,10 @@ Test(runs_watchdog_real_wake, a_pool_task_is_told_to_each_service_of_the_pool_on
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-/* Quick tasks wake the tick thread at most once in a while, and once they have ended it sleeps for good. */
+/*
+ * Quick tasks wake the tick thread at most once in a while, and once they have ended it sleeps for
+ * good.
+ */
 Test(runs_watchdog_real_wake, nothing_wakes_where_nothing_runs)
 {
 	struct told told = {0};

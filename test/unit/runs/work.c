@@ -237,7 +237,10 @@ Test(runs_work, held_service_refuses_to_close)
 	tw_clock_manual_destroy(now_clock);
 }
 
-/* Whoever has submitted work may still look at the service when the work has run and all have let go. */
+/*
+ * Whoever has submitted work may still look at the service when the work has run and all have let
+ * go.
+ */
 Test(runs_work, close_waits_for_whoever_is_in_the_middle_of_a_submit)
 {
 	open_with(NULL);
@@ -251,7 +254,10 @@ Test(runs_work, close_waits_for_whoever_is_in_the_middle_of_a_submit)
 	tw_clock_manual_destroy(now_clock);
 }
 
-/* Nobody drives, so what is submitted can always be taken back, whoever else does the same meanwhile. */
+/*
+ * Nobody drives, so what is submitted can always be taken back, whoever else does the same
+ * meanwhile.
+ */
 struct taker {
 	struct tw__work work;
 	pthread_t thread;
@@ -280,7 +286,8 @@ Test(runs_work_real, is_recalled_whoever_else_recalls)
 	open_with(NULL);
 	for (int i = 0; i < 3; i++) {
 		tw__work_init(&takers[i].work, service, &queue.base, never);
-		cr_assert_eq(pthread_create(&takers[i].thread, NULL, submit_and_recall, &takers[i]), 0);
+		cr_assert_eq(pthread_create(&takers[i].thread, NULL, submit_and_recall, &takers[i]),
+			     0);
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(takers[i].thread, NULL);
@@ -295,7 +302,9 @@ Test(runs_work, base_keeps_a_shared_pool_open)
 	struct tw__base base;
 	open_with(NULL);
 	cr_assert_eq(
-	    tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config), .workers = 1}), 0);
+	    tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config),
+							   .workers = 1}),
+	    0);
 	cr_assert_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), 0);
 	cr_assert_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
 	tw__base_let_go(&base);

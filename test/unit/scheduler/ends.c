@@ -270,7 +270,8 @@ static void close_in_done(void *arg, enum tw_fate fate, int result)
 Test(scheduler_ends, done_function_may_not_close)
 {
 	struct job job = JOB(&rig, 1);
-	const struct tw_scheduler_task post = {.size = sizeof post, .fn = job_turn, .arg = &job, .done = close_in_done};
+	const struct tw_scheduler_task post = {
+	    .size = sizeof post, .fn = job_turn, .arg = &job, .done = close_in_done};
 	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &job.task), 0);
 	expect_eq(tw_scheduler_cancel(rig.scheduler, job.task), TW_CANCELLED);
 	expect_eq(close_answer, -EDEADLK);
@@ -278,7 +279,8 @@ Test(scheduler_ends, done_function_may_not_close)
 
 Test(scheduler_ends, close_tells_each_remaining_task_and_refuses_new_ones)
 {
-	struct job ready = JOB(&rig, 1), delayed = JOB(&rig, 2), cancelled = JOB(&rig, 3), late = JOB(&rig, 4);
+	struct job ready = JOB(&rig, 1), delayed = JOB(&rig, 2), cancelled = JOB(&rig, 3),
+		   late = JOB(&rig, 4);
 	job_post(&ready, TW_PRIORITY_NORMAL);
 	job_post_delayed(&delayed, TW_PRIORITY_NORMAL, MS);
 	job_post(&cancelled, TW_PRIORITY_NORMAL);
@@ -287,7 +289,8 @@ Test(scheduler_ends, close_tells_each_remaining_task_and_refuses_new_ones)
 	expect_told(&ready, TW_FATE_DROPPED, -ESHUTDOWN);
 	expect_told(&delayed, TW_FATE_DROPPED, -ESHUTDOWN);
 	expect_told(&cancelled, TW_FATE_CANCELLED, -ECANCELED);
-	expect_eq(tw_scheduler_submit(rig.scheduler, TW_PRIORITY_NORMAL, job_turn, &late, NULL), -ESHUTDOWN);
+	expect_eq(tw_scheduler_submit(rig.scheduler, TW_PRIORITY_NORMAL, job_turn, &late, NULL),
+		  -ESHUTDOWN);
 	expect_eq(run(), -ESHUTDOWN);
 	expect_eq(tw_scheduler_cancel(rig.scheduler, ready.task), TW_GONE);
 	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
@@ -336,14 +339,19 @@ Test(scheduler_ends, bad_configs_are_refused)
 	expect_eq(tw_scheduler_create(&none, NULL, NULL), -EINVAL);
 	expect_refused((struct tw_scheduler_config){.host = (enum tw_scheduler_host)2}, -EINVAL);
 	expect_refused((struct tw_scheduler_config){.host = (enum tw_scheduler_host) - 1}, -EINVAL);
-	expect_refused((struct tw_scheduler_config){.host = TW_HOST_MANUAL, .executor = tw_executor_inline()}, -EINVAL);
+	expect_refused(
+	    (struct tw_scheduler_config){.host = TW_HOST_MANUAL, .executor = tw_executor_inline()},
+	    -EINVAL);
 	expect_refused((struct tw_scheduler_config){.executor = &unsound}, -EINVAL);
 	expect_refused((struct tw_scheduler_config){.wanted = see}, -EINVAL);
 	expect_refused((struct tw_scheduler_config){.max_tasks = (1u << 28) + 1}, -EINVAL);
 	expect_refused((struct tw_scheduler_config){.slice_ns = (UINT64_C(1) << 62) + 1}, -EINVAL);
-	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_NONE] = 1}}, -EINVAL);
-	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_LOW] = INT64_MAX}}, -EINVAL);
-	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_LOW] = INT64_MIN}}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_NONE] = 1}},
+		       -EINVAL);
+	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_LOW] = INT64_MAX}},
+		       -EINVAL);
+	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_LOW] = INT64_MIN}},
+		       -EINVAL);
 	expect_refused((struct tw_scheduler_config){.log_events = (1u << 24) + 1}, -EINVAL);
 	expect_refused((struct tw_scheduler_config){.reserved = 1}, -EINVAL);
 	struct {
@@ -358,7 +366,8 @@ Test(scheduler_ends, bad_posts_are_refused_and_change_nothing)
 {
 	tw_scheduler_task_id task = {7};
 	struct tw_scheduler_task post = {.size = sizeof post};
-	expect_eq(tw_scheduler_submit(rig.scheduler, TW_PRIORITY_NORMAL, NULL, NULL, &task), -EINVAL);
+	expect_eq(tw_scheduler_submit(rig.scheduler, TW_PRIORITY_NORMAL, NULL, NULL, &task),
+		  -EINVAL);
 	expect_eq(tw_scheduler_submit(NULL, TW_PRIORITY_NORMAL, job_turn, NULL, &task), -EINVAL);
 	expect_eq(tw_scheduler_submit_task(rig.scheduler, NULL, &task), -EINVAL);
 	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -EINVAL);
@@ -451,21 +460,28 @@ Test(scheduler_ends, cancelled_tasks_do_not_count_against_max_tasks)
 	expect_eq(tw_scheduler_create(&small, rig.rig.service, &config), 0);
 	struct job job = JOB(&rig, 1);
 	for (int i = 0; i < 4; i++)
-		expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, &tasks[i]), 0);
+		expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, &tasks[i]),
+			  0);
 	for (int round = 0; round < 10; round++) {
-		expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL), -EAGAIN);
+		expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL),
+			  -EAGAIN);
 		for (int i = 2; i < 4; i++)
 			expect_eq(tw_scheduler_cancel(small, tasks[i]), TW_CANCELLED);
 		for (int i = 2; i < 4; i++)
-			expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, &tasks[i]), 0);
+			expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job,
+						      &tasks[i]),
+				  0);
 	}
 	expect_eq(tw_scheduler_destroy(small), 0);
 }
 
 static int post_one(uint64_t delay_ns, struct job *job)
 {
-	const struct tw_scheduler_task post = {
-	    .size = sizeof post, .fn = job_turn, .arg = job, .done = job_done, .delay_ns = delay_ns};
+	const struct tw_scheduler_task post = {.size = sizeof post,
+					       .fn = job_turn,
+					       .arg = job,
+					       .done = job_done,
+					       .delay_ns = delay_ns};
 	return tw_scheduler_submit_task(rig.scheduler, &post, &job->task);
 }
 

@@ -41,7 +41,8 @@ Test(scheduler_host, executor_gets_one_piece_of_work_and_another_for_each_slice)
 		slices++;
 		expect_le(queue_executor_waiting(&queue), 1);
 	}
-	expect_eq(slices, 3); /* 6 ms of the first; its last unit and two of the second; two of the second */
+	/* 6 ms of the first; its last unit and two of the second; two of the second */
+	expect_eq(slices, 3);
 	EXPECT_ORDER(&rig, 0, 0, 1, 1);
 	struct tw_scheduler_stats stats = work_rig_stats(&rig);
 	expect_eq(stats.host_requests, slices);
@@ -62,7 +63,8 @@ Test(scheduler_host, nothing_is_requested_while_the_loop_runs)
 {
 	struct job first = JOB(&rig, 1), second = JOB(&rig, 2);
 	open_on(&queue.base);
-	first = JOB(&rig, 1), first.act = post_from_inside, first.other = &second, first.answer = -1;
+	first = JOB(&rig, 1), first.act = post_from_inside, first.other = &second,
+	first.answer = -1;
 	job_post(&first, TW_PRIORITY_NORMAL);
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_eq(first.answer, 0);
@@ -125,7 +127,8 @@ Test(scheduler_host, scheduler_with_an_inline_host_ends_on_the_drivers_own_threa
 {
 	struct job job = JOB(&rig, 1);
 	open_on(tw_executor_inline());
-	job_post(&job, TW_PRIORITY_NORMAL); /* its work waits for a turn of the driver that does not come */
+	/* its work waits for a turn of the driver that does not come */
+	job_post(&job, TW_PRIORITY_NORMAL);
 	close_all();
 	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
 }
@@ -144,7 +147,8 @@ Test(scheduler_host, close_waits_for_work_that_its_executor_holds)
 }
 
 /* The calling thread is the one that pumps: it is not made to wait for itself. */
-Test(scheduler_host, destroy_leaves_work_that_its_executor_holds_behind_and_the_service_waits_for_it)
+Test(scheduler_host,
+     destroy_leaves_work_that_its_executor_holds_behind_and_the_service_waits_for_it)
 {
 	struct job job = JOB(&rig, 1);
 	open_on(&queue.base);
@@ -168,7 +172,8 @@ static int run_at_once(tw_executor *self, tw_batch *batch, size_t n)
 	return 0;
 }
 
-static const struct tw_executor_ops at_once_ops = {.size = sizeof at_once_ops, .submit = run_at_once};
+static const struct tw_executor_ops at_once_ops = {.size = sizeof at_once_ops,
+						   .submit = run_at_once};
 static tw_executor at_once = {&at_once_ops};
 static char *lowest;
 
@@ -277,7 +282,8 @@ Test(scheduler_host, destroy_by_the_only_worker_that_could_run_its_work_takes_ef
 /* ------------------------------------------------------------------ the host timer */
 
 /* A service whose executor does nothing, as if callbacks blocked all of its workers. */
-static void open_on_blocked_service(const struct tw_scheduler_config *config, enum tw_on_refused on_refused)
+static void open_on_blocked_service(const struct tw_scheduler_config *config,
+				    enum tw_on_refused on_refused)
 {
 	struct tw_service_config blocked = rig_config();
 	queue_executor_open(&queue);
@@ -408,13 +414,17 @@ static void *let_go_on(void *arg)
 	return NULL;
 }
 
-/* The driver tells the loop that a delayed task is due. The scheduler stays until that call has returned. */
+/*
+ * The driver tells the loop that a delayed task is due. The scheduler stays until that call has
+ * returned.
+ */
 Test(scheduler_host, destroy_waits_for_the_wanted_that_a_timer_calls)
 {
 	tw_service *service;
 	tw_scheduler *scheduler;
 	pthread_t thread;
-	struct tw_scheduler_config config = {.size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
+	struct tw_scheduler_config config = {
+	    .size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
 	struct tw_scheduler_task post = {.size = sizeof post, .fn = nothing, .delay_ns = MS};
 	expect_eq(tw_service_create(&service, NULL), 0);
 	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
@@ -434,11 +444,15 @@ static void *post_nothing(void *scheduler)
 	return NULL;
 }
 
-/* The task can run, and the scheduler be destroyed, while the thread that posted it is still inside `wanted`. */
+/*
+ * The task can run, and the scheduler be destroyed, while the thread that posted it is still inside
+ * `wanted`.
+ */
 Test(scheduler_host, destroy_waits_for_the_wanted_that_a_post_calls)
 {
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1};
-	struct tw_scheduler_config config = {.size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
+	struct tw_scheduler_config config = {
+	    .size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
 	tw_service *service;
 	tw_scheduler *scheduler;
 	pthread_t poster, thread;

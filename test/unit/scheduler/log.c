@@ -61,8 +61,9 @@ Test(scheduler_log, start_suspend_resume_done_error_and_cancel_are_logged)
 	job_post(&cancelled, TW_PRIORITY_NORMAL);
 	expect_eq(tw_scheduler_cancel(rig.scheduler, cancelled.task), TW_CANCELLED);
 	run_all();
-	const struct expected expected[] = {{TW_EVENT_CANCEL, 3, 0}, {TW_EVENT_START, 1, 0}, {TW_EVENT_SUSPEND, 1, 6},
-					    {TW_EVENT_RESUME, 1, 6}, {TW_EVENT_DONE, 1, 8},  {TW_EVENT_START, 2, 8},
+	const struct expected expected[] = {{TW_EVENT_CANCEL, 3, 0},  {TW_EVENT_START, 1, 0},
+					    {TW_EVENT_SUSPEND, 1, 6}, {TW_EVENT_RESUME, 1, 6},
+					    {TW_EVENT_DONE, 1, 8},    {TW_EVENT_START, 2, 8},
 					    {TW_EVENT_ERROR, 2, 8}};
 	expect_events(expected, 7, from_ns);
 	struct tw_scheduler_event last;
@@ -119,9 +120,10 @@ static json_t *event_of(json_t *root, const char *phase, size_t n)
 {
 	size_t i;
 	json_t *event;
-	json_array_foreach(json_object_get(root, "traceEvents"), i,
-			   event) if (!strcmp(json_string_value(json_object_get(event, "ph")), phase) &&
-				      n-- == 0) return event;
+	json_array_foreach(
+	    json_object_get(root, "traceEvents"), i,
+	    event) if (!strcmp(json_string_value(json_object_get(event, "ph")), phase) &&
+		       n-- == 0) return event;
 	return NULL;
 }
 
@@ -164,7 +166,8 @@ Test(scheduler_log, trace_marks_what_was_cancelled_and_leaves_out_what_is_cut_of
 	}
 	run_all();
 	job_post(&cancelled, TW_PRIORITY_IDLE);
-	tw_scheduler_cancel(rig.scheduler, cancelled.task); /* the oldest event that is left is an end */
+	/* the oldest event that is left is an end */
+	tw_scheduler_cancel(rig.scheduler, cancelled.task);
 	json_t *root = trace();
 	cr_assert(event_of(root, "X", 2) && !event_of(root, "X", 3));
 	cr_assert(event_of(root, "i", 0) && !event_of(root, "i", 1));

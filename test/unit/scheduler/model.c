@@ -1,4 +1,7 @@
-/* The scheduler against a naive one, a list that is searched, in lockstep through random programs of post, cancel, go on, advance and run. */
+/*
+ * The scheduler against a naive one, a list that is searched, in lockstep through random programs
+ * of post, cancel, go on, advance and run.
+ */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -66,7 +69,9 @@ static void told(void *arg, enum tw_fate fate, int result)
 {
 	struct twin *t = arg;
 	check(t->told == 0);
-	check(result == (fate == TW_FATE_FIRED ? 0 : fate == TW_FATE_CANCELLED ? -ECANCELED : -ESHUTDOWN));
+	check(result == (fate == TW_FATE_FIRED       ? 0
+			 : fate == TW_FATE_CANCELLED ? -ECANCELED
+						     : -ESHUTDOWN));
 	t->told = 1 + (int)fate;
 }
 
@@ -156,7 +161,8 @@ static void check_state(void)
 {
 	struct tw_scheduler_stats stats = work_rig_stats(&rig);
 	check(stats.ready + stats.delayed == naive_count(true) + naive_count(false));
-	check(stats.ready <= naive_count(true)); /* what comes due while the host is asked is promoted by it */
+	/* what comes due while the host is asked is promoted by it */
+	check(stats.ready <= naive_count(true));
 	check(stats.ready == naive_count(true) || stats.host_requested);
 	check(stats.host_requested || !stats.ready);
 	check(stats.host_timer || !stats.delayed || stats.host_requested);

@@ -41,8 +41,9 @@ Test(scheduler, user_blocking_task_of_ten_units_takes_four_calls)
 Test(scheduler, tasks_run_by_priority_and_equals_in_the_order_of_posting)
 {
 	static const enum tw_priority priorities[] = {
-	    TW_PRIORITY_IDLE,      TW_PRIORITY_LOW,           TW_PRIORITY_NORMAL, TW_PRIORITY_NORMAL,
-	    TW_PRIORITY_IMMEDIATE, TW_PRIORITY_USER_BLOCKING, TW_PRIORITY_LOW,    TW_PRIORITY_IMMEDIATE};
+	    TW_PRIORITY_IDLE,   TW_PRIORITY_LOW,       TW_PRIORITY_NORMAL,
+	    TW_PRIORITY_NORMAL, TW_PRIORITY_IMMEDIATE, TW_PRIORITY_USER_BLOCKING,
+	    TW_PRIORITY_LOW,    TW_PRIORITY_IMMEDIATE};
 	struct job jobs[8];
 	for (int i = 0; i < 8; i++) {
 		jobs[i] = JOB(&rig, i);
@@ -69,10 +70,11 @@ Test(scheduler, timeouts_are_those_of_the_priorities)
 	static const struct {
 		enum tw_priority priority;
 		uint64_t timeout_ns;
-	} table[] = {{TW_PRIORITY_USER_BLOCKING, 250 * MS}, {TW_PRIORITY_NORMAL, 5000 * MS},
-		     {TW_PRIORITY_LOW, 10000 * MS},         {TW_PRIORITY_IDLE, UINT64_C(1073741823) * MS},
-		     {TW_PRIORITY_NONE, 5000 * MS},         {(enum tw_priority)6, 5000 * MS},
-		     {(enum tw_priority) - 1, 5000 * MS}};
+	} table[] = {
+	    {TW_PRIORITY_USER_BLOCKING, 250 * MS}, {TW_PRIORITY_NORMAL, 5000 * MS},
+	    {TW_PRIORITY_LOW, 10000 * MS},         {TW_PRIORITY_IDLE, UINT64_C(1073741823) * MS},
+	    {TW_PRIORITY_NONE, 5000 * MS},         {(enum tw_priority)6, 5000 * MS},
+	    {(enum tw_priority) - 1, 5000 * MS}};
 	for (int i = 0; i < 7; i++) {
 		struct job early = JOB(&rig, 0), late = JOB(&rig, 1);
 		job_post(&early, table[i].priority);
@@ -110,7 +112,8 @@ Test(scheduler, unknown_priority_is_normal)
 
 Test(scheduler, own_timeout_overrides_the_priority)
 {
-	struct job urgent = JOB(&rig, 1), patient = JOB(&rig, 2), expired = JOB(&rig, 3), block = JOB(&rig, 4);
+	struct job urgent = JOB(&rig, 1), patient = JOB(&rig, 2), expired = JOB(&rig, 3),
+		   block = JOB(&rig, 4);
 	job_post_timeout(&patient, (int64_t)(20 * SECOND));
 	job_post(&block, TW_PRIORITY_USER_BLOCKING);
 	job_post_timeout(&urgent, (int64_t)MS);
@@ -219,7 +222,8 @@ Test(scheduler, host_gets_its_thread_back_when_it_wants_it)
 	expect_eq(first.answer, 1);
 	EXPECT_ORDER(&rig, 1);
 	job_post(&urgent, TW_PRIORITY_IMMEDIATE);
-	expect_eq(tw_scheduler_request_yield(rig.scheduler), 0); /* of the next slice nobody has asked anything yet */
+	/* of the next slice nobody has asked anything yet */
+	expect_eq(tw_scheduler_request_yield(rig.scheduler), 0);
 	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 3, 2);
 }

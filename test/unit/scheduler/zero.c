@@ -19,7 +19,8 @@ static int note(struct tw_turn *turn, void *arg)
 
 static struct tw_scheduler_config manual_host(void)
 {
-	return (struct tw_scheduler_config){.size = sizeof(struct tw_scheduler_config), .host = TW_HOST_MANUAL};
+	return (struct tw_scheduler_config){.size = sizeof(struct tw_scheduler_config),
+					    .host = TW_HOST_MANUAL};
 }
 
 static tw_service *service_on(tw_clock *clock)
@@ -90,7 +91,8 @@ Test(scheduler_zero, clock_is_read_once_for_each_post_and_run)
 	readings = 0;
 	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(turns, 100);
-	expect_eq(readings, 100); /* as the slice begins, and after each run that leaves others waiting */
+	/* as the slice begins, and after each run that leaves others waiting */
+	expect_eq(readings, 100);
 	for (unsigned n = 1; n <= 3; n++) {
 		readings = 0;
 		expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, note, NULL, NULL), 0);

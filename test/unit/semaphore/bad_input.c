@@ -51,7 +51,8 @@ Test(semaphore_bad_input, stats_of_an_older_and_of_a_newer_program)
 	expect_eq(tw_semaphore_stats(permits, &newer.stats), 0);
 	expect_eq(newer.stats.available, 3);
 	expect_eq(newer.beyond, 0);
-	struct tw_semaphore_stats older = {.size = offsetof(struct tw_semaphore_stats, available), .available = 77};
+	struct tw_semaphore_stats older = {.size = offsetof(struct tw_semaphore_stats, available),
+					   .available = 77};
 	expect_eq(tw_semaphore_stats(permits, &older), 0);
 	expect_eq(older.capacity, 3);
 	expect_eq(older.available, 77);
@@ -74,8 +75,10 @@ Test(semaphore_bad_input, service_and_pool_stay_open_while_it_lives)
 {
 	tw_pool *pool;
 	open_with(1);
-	expect_eq(tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config), .workers = 1}),
-		  0);
+	expect_eq(
+	    tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config),
+							   .workers = 1}),
+	    0);
 	tw_semaphore *other;
 	expect_eq(tw_semaphore_create(&other, rig.service, tw_pool_executor(pool), 1), 0);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -EBUSY);
@@ -103,7 +106,8 @@ Test(semaphore_bad_input, without_memory_nothing_is_made_and_nothing_left)
 	faults_arm(0, true);
 	int create = tw_semaphore_create(&other, rig.service, NULL, 1);
 	tw_waiter waiter = {7};
-	int async = tw_semaphore_acquire_async(permits, note, NULL, &waiter); /* the first: nodes are to be made */
+	/* the first: nodes are to be made */
+	int async = tw_semaphore_acquire_async(permits, note, NULL, &waiter);
 	faults_disarm();
 	expect_eq(create, -ENOMEM);
 	expect_eq(async, -ENOMEM);

@@ -1,4 +1,7 @@
-/* The semaphore's lock is not taken where nobody waits: it is held by the test meanwhile, which would else wait for ever. */
+/*
+ * The semaphore's lock is not taken where nobody waits: it is held by the test meanwhile, which
+ * would else wait for ever.
+ */
 #include <errno.h>
 
 #include "executor/semaphore/internal.h"

@@ -153,7 +153,8 @@ Test(semaphore, inline_functions_run_in_the_next_turn)
 {
 	open_with(0);
 	expect_eq(tw_semaphore_destroy(permits), 0);
-	expect_eq(tw_semaphore_create(&permits, rig.service, NULL, 1), 0); /* the service's executor */
+	/* the service's executor */
+	expect_eq(tw_semaphore_create(&permits, rig.service, NULL, 1), 0);
 	wait_as(1);
 	expect_eq(called, 0);
 	rig_advance(&rig, 0);
@@ -172,7 +173,8 @@ Test(semaphore, function_may_release_and_wait_again)
 {
 	open_with(1);
 	for (int i = 0; i < 5; i++)
-		expect_eq(tw_semaphore_acquire_async(permits, release_inside, &numbers[i], NULL), 0);
+		expect_eq(tw_semaphore_acquire_async(permits, release_inside, &numbers[i], NULL),
+			  0);
 	expect_eq(queue_executor_run_all(&queue), 5);
 	expect_order(5, (int[]){0, 1, 2, 3, 4});
 	expect_eq(gauges().available, 1);

@@ -1,4 +1,7 @@
-/* The semaphore with threads that wait. No test waits for time to pass, but the last, which is content with any. */
+/*
+ * The semaphore with threads that wait. No test waits for time to pass, but the last, which is
+ * content with any.
+ */
 #include <errno.h>
 #include <sched.h>
 
@@ -158,7 +161,10 @@ Test(semaphore_threads, refused_function_lets_a_thread_go_first_and_stays_first_
 	close_all();
 }
 
-/* The only thread in line goes before it: the line is not empty for all that, and a release finds the function. */
+/*
+ * The only thread in line goes before it: the line is not empty for all that, and a release finds
+ * the function.
+ */
 Test(semaphore_threads, refused_function_stays_in_line_when_the_last_thread_has_left_it)
 {
 	struct thread thread;
@@ -202,7 +208,8 @@ Test(semaphore_threads, a_function_that_is_cancelled_while_it_is_refused_does_no
 	queue_executor_open(&queue);
 	expect_eq(tw_semaphore_create(&permits, rig.service, &executor, 1), 0);
 	expect_eq(tw_semaphore_try_acquire(permits), 0);
-	expect_eq(tw_semaphore_acquire_async(permits, note_function, &number, &cancelled_in_submit), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, note_function, &number, &cancelled_in_submit),
+		  0);
 	start(&threads[0], 2);
 	start(&threads[1], 3);
 	release(); /* to the function; cancelled on its way, it passes it on to the first thread */
@@ -235,7 +242,8 @@ Test(semaphore_threads, functions_refused_together_keep_their_order)
 	start(&threads[0], 3);
 	start(&threads[1], 4);
 	queue.refuse = 2;
-	expect_eq(tw_semaphore_set_capacity(permits, 4), 0); /* both are chosen, then both refused */
+	/* both are chosen, then both refused */
+	expect_eq(tw_semaphore_set_capacity(permits, 4), 0);
 	pthread_join(threads[0].thread, NULL);
 	pthread_join(threads[1].thread, NULL);
 	expect_eq(gauges().waiters, 2);

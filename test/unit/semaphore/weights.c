@@ -229,7 +229,8 @@ Test(semaphore_weights, bad_numbers_are_refused_and_change_nothing)
 	expect_eq(gauges().over_releases, 2);
 	expect_eq(gauges().held, 2);
 	expect_eq(tw_semaphore_set_capacity(permits, 0), 0);
-	expect_eq(tw_semaphore_try_acquire_n(permits, 1), -EAGAIN); /* one may wait for a capacity */
+	/* one may wait for a capacity */
+	expect_eq(tw_semaphore_try_acquire_n(permits, 1), -EAGAIN);
 	release(2);
 	close_all();
 }

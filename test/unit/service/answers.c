@@ -11,9 +11,10 @@ static const char *const unknown = "not an answer of tickwheel";
 Test(service_answers, each_outcome_and_error_has_a_text_of_its_own)
 {
 	static const int answers[] = {
-	    TW_CANCELLED, TW_GONE,    TW_RUNNING, TW_FINISHED, TW_SELF,    -EINVAL, -E2BIG,     -ENOMEM,   -EAGAIN,
-	    -ERANGE,      -ESHUTDOWN, -EBUSY,     -EDEADLK,    -ETIMEDOUT, -ENOENT, -ECANCELED, -EALREADY, -EPERM,
-	    -EOVERFLOW,   -EMFILE,    -ENFILE,    -ENOSPC,     -ENOTSUP,   -ELOOP,  -EFAULT,    -EIO};
+	    TW_CANCELLED, TW_GONE,    TW_RUNNING, TW_FINISHED, TW_SELF,    -EINVAL,  -E2BIG,
+	    -ENOMEM,      -EAGAIN,    -ERANGE,    -ESHUTDOWN,  -EBUSY,     -EDEADLK, -ETIMEDOUT,
+	    -ENOENT,      -ECANCELED, -EALREADY,  -EPERM,      -EOVERFLOW, -EMFILE,  -ENFILE,
+	    -ENOSPC,      -ENOTSUP,   -ELOOP,     -EFAULT,     -EIO};
 	enum { COUNT = sizeof(answers) / sizeof(answers[0]) };
 	for (size_t i = 0; i < COUNT; i++) {
 		cr_assert_str_neq(tw_strerror(answers[i]), unknown);
@@ -41,7 +42,8 @@ Test(service_answers, an_initialized_struct_is_accepted_as_its_default)
 
 Test(service_answers, current_outside_of_callbacks)
 {
-	struct tw_run_info info = {.size = sizeof(info), .timer = {7}, .overruns = 7, .late = true, .closing = true};
+	struct tw_run_info info = {
+	    .size = sizeof(info), .timer = {7}, .overruns = 7, .late = true, .closing = true};
 	expect_eq(tw_current(&info), 0);
 	expect_eq(info.size, sizeof(info));
 	expect_eq(info.timer.id, 0);

@@ -1,4 +1,6 @@
-/* Creating: each knob in and out of its range, sizes of the config, what a refusal leaves behind. */
+/*
+ * Creating: each knob in and out of its range, sizes of the config, what a refusal leaves behind.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <sched.h>
@@ -124,7 +126,8 @@ Test(service_create, with_buckets_in_and_out_of_range)
 	struct tw_service_config cfg = rig_config();
 	for (cfg.buckets = 64; cfg.buckets <= 65536; cfg.buckets *= 2)
 		expect_accepted(&cfg);
-	static const uint32_t bad[] = {1, 2, 32, 63, 65, 100, 4095, 4097, 65537, 131072, UINT32_MAX};
+	static const uint32_t bad[] = {1,    2,    32,    63,     65,        100,
+				       4095, 4097, 65537, 131072, UINT32_MAX};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		cfg.buckets = bad[i];
 		expect_refused(&cfg, -EINVAL);
@@ -219,7 +222,8 @@ Test(service_create, with_an_affinity_that_no_thread_can_have_leaves_nothing_beh
 
 Test(service_create, with_a_priority_that_no_policy_has_leaves_nothing_behind)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .sched_policy = SCHED_FIFO, .sched_priority = 1000};
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .sched_policy = SCHED_FIFO, .sched_priority = 1000};
 	tw_service *service = POISON;
 	size_t threads = threads_of_this_process();
 	expect_lt(tw_service_create(&service, &cfg), 0);

@@ -110,8 +110,9 @@ static void expect_percentiles(const struct tw_histogram *histogram, uint64_t *d
 		size_t rank = (percent * n + 99) / 100;
 		uint64_t exact = durations[rank ? rank - 1 : 0];
 		uint64_t answer = tw_histogram_percentile(histogram, percent / 100.0);
-		cr_assert(answer >= exact && answer <= exact + exact / 8 + 1, "percentile %u: %lu, exactly %lu",
-			  percent, (unsigned long)answer, (unsigned long)exact);
+		cr_assert(answer >= exact && answer <= exact + exact / 8 + 1,
+			  "percentile %u: %lu, exactly %lu", percent, (unsigned long)answer,
+			  (unsigned long)exact);
 	}
 }
 

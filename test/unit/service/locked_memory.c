@@ -1,4 +1,7 @@
-/* A process that locks its memory: mlockall with MCL_FUTURE. Each test runs in a child, so that the lock ends with it. */
+/*
+ * A process that locks its memory: mlockall with MCL_FUTURE. Each test runs in a child, so that the
+ * lock ends with it.
+ */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -90,7 +93,9 @@ static void serve_within_limit(void *arg)
 	serve();
 }
 
-/* The kernel's default limit. Where a process may lock less, not even root may be able to raise it. */
+/*
+ * The kernel's default limit. Where a process may lock less, not even root may be able to raise it.
+ */
 Test(service_locked_memory, fits_in_a_limit_of_8_mib)
 {
 	struct rlimit limit;

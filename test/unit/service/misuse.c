@@ -16,7 +16,8 @@ static void hear(const char *text)
 static int create_with_too_many_workers(void)
 {
 	tw_pool *pool;
-	return tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config), .workers = 1025});
+	return tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config),
+							      .workers = 1025});
 }
 
 Test(service_misuse, names_the_call_the_value_and_the_range)

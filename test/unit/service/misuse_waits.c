@@ -10,7 +10,9 @@ TestSuite(service_misuse_waits, .timeout = 60);
 
 enum { TEXTS = 16 };
 
-/* Each call is made on one thread, and read by the test after that thread has said that it is done. */
+/*
+ * Each call is made on one thread, and read by the test after that thread has said that it is done.
+ */
 static char texts[TEXTS][256];
 static int answers[TEXTS];
 static int calls, heard;
@@ -96,14 +98,18 @@ Test(service_misuse_waits, of_a_limiter_in_its_own_job)
 {
 	static const char *const wanted[] = {
 	    "tw_job_wait: called by the job itself, or by one of its callbacks",
-	    "tw_limiter_wait_idle: called from one of the limiter's jobs or callbacks; pass timeout 0, or call it from "
+	    "tw_limiter_wait_idle: called from one of the limiter's jobs or callbacks; pass "
+	    "timeout 0, or call it from "
 	    "another thread",
-	    "tw_limiter_close: called from one of the limiter's jobs or callbacks; pass timeout 0, or call it from "
+	    "tw_limiter_close: called from one of the limiter's jobs or callbacks; pass timeout 0, "
+	    "or call it from "
 	    "another thread",
-	    "tw_limiter_destroy: called from one of the limiter's jobs or callbacks; call it from another thread",
+	    "tw_limiter_destroy: called from one of the limiter's jobs or callbacks; call it from "
+	    "another thread",
 	};
 	tw_service *service = open_service();
-	struct tw_limiter_task task = {.size = sizeof task, .fn = wait_in_job, .flags = TW_LIMITER_TASK_KEEP};
+	struct tw_limiter_task task = {
+	    .size = sizeof task, .fn = wait_in_job, .flags = TW_LIMITER_TASK_KEEP};
 	limiter = open_limiter(service, TW_LIMITER_PAUSED);
 	expect_eq(tw_limiter_submit_task(limiter, &task, &job), 0);
 	expect_eq(tw_limiter_resume(limiter), 0);
@@ -118,7 +124,8 @@ Test(service_misuse_waits, of_a_limiter_in_its_own_job)
 static void wait_on_the_only_worker(void *arg)
 {
 	(void)arg;
-	struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .flags = TW_LIMITER_TASK_KEEP};
+	struct tw_limiter_task task = {
+	    .size = sizeof task, .fn = succeed, .flags = TW_LIMITER_TASK_KEEP};
 	if (tw_limiter_submit_task(limiter, &task, &job))
 		return;
 	note(tw_job_wait(limiter, job, TW_FOREVER, NULL));
@@ -130,11 +137,14 @@ static void wait_on_the_only_worker(void *arg)
 Test(service_misuse_waits, of_a_limiter_on_the_only_thread_that_runs_its_jobs)
 {
 	static const char *const wanted[] = {
-	    "tw_job_wait: called by the only thread that runs the limiter's jobs; call it from another thread, or "
+	    "tw_job_wait: called by the only thread that runs the limiter's jobs; call it from "
+	    "another thread, or "
 	    "raise max_workers",
-	    "tw_limiter_wait_idle: called by the only thread that runs the limiter's jobs; call it from another "
+	    "tw_limiter_wait_idle: called by the only thread that runs the limiter's jobs; call it "
+	    "from another "
 	    "thread, or raise max_workers",
-	    "tw_limiter_close: called by the only thread that runs the limiter's jobs; call it from another thread, "
+	    "tw_limiter_close: called by the only thread that runs the limiter's jobs; call it "
+	    "from another thread, "
 	    "or raise max_workers",
 	};
 	tw_service *service = open_service();
@@ -161,9 +171,11 @@ static void end_service(void *arg)
 Test(service_misuse_waits, of_a_service_in_its_own_callback)
 {
 	static const char *const wanted[] = {
-	    "tw_service_close: called by the only thread that runs the service's callbacks; call it from another "
+	    "tw_service_close: called by the only thread that runs the service's callbacks; call "
+	    "it from another "
 	    "thread, or raise max_workers",
-	    "tw_service_destroy: called by the only thread that runs the service's callbacks; call it from another "
+	    "tw_service_destroy: called by the only thread that runs the service's callbacks; call "
+	    "it from another "
 	    "thread, or raise max_workers",
 	};
 	static const char *const inside[] = {
@@ -195,8 +207,10 @@ Test(service_misuse_waits, of_a_drain_on_a_clock_that_only_the_caller_moves)
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	note(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER));
-	expect_texts(1, (const char *const[]){"tw_service_close: TW_CLOSE_DRAIN would wait for timers on a clock that "
-					      "only the caller advances; advance it first"});
+	expect_texts(1,
+		     (const char *const[]){
+			 "tw_service_close: TW_CLOSE_DRAIN would wait for timers on a clock that "
+			 "only the caller advances; advance it first"});
 	tw_set_misuse_hook(NULL);
 	rig_advance(&rig, SECOND);
 	rig_close(&rig);
@@ -257,7 +271,8 @@ Test(service_misuse_waits, of_every_other_object_in_its_own_callback)
 	expect_eq(tw_pool_create(&pool, NULL), 0);
 	expect_eq(tw_strand_submit(strand, end_strand, strand), 0);
 	await_done(1);
-	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, end_scheduler, scheduler, NULL), 0);
+	expect_eq(
+	    tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, end_scheduler, scheduler, NULL), 0);
 	await_done(2);
 	expect_eq(tw_pool_submit(pool, end_pool, pool), 0);
 	await_done(3);
@@ -296,7 +311,8 @@ Test(service_misuse_waits, of_objects_that_run_on_their_callers_thread)
 	    "tw_sim: a step, run or close was called from inside one",
 	    "tw_sim_destroy: called from inside a step, run or close",
 	};
-	struct tw_action_scheduler_config config = {.size = sizeof config, .kind = TW_ACTION_KIND_QUEUE};
+	struct tw_action_scheduler_config config = {.size = sizeof config,
+						    .kind = TW_ACTION_KIND_QUEUE};
 	tw_action_scheduler *queue;
 	tw_action *action;
 	tw_sim *sim;

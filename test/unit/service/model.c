@@ -1,10 +1,13 @@
 /*
- * The whole service on the manual clock against a naive twin: an array of deadlines, searched from end to end.
+ * The whole service on the manual clock against a naive twin: an array of deadlines, searched from
+ * end to end.
  *
- * Random programs schedule, cancel, move and drive; the callbacks do the same. Each run must be one that the twin
- * expects, at its instant, in the promised order; each answer, and the ledger, must be the twin's.
+ * Random programs schedule, cancel, move and drive; the callbacks do the same. Each run must be one
+ * that the twin expects, at its instant, in the promised order; each answer, and the ledger, must
+ * be the twin's.
  *
- * The seed is printed with a failure; MODEL_SEED=n in the environment of the test runs that program alone.
+ * The seed is printed with a failure; MODEL_SEED=n in the environment of the test runs that program
+ * alone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,8 +25,9 @@ enum { TWINS = 192, STALE = 64, STEPS = 1500 };
 struct twin {
 	bool alive, running;
 	tw_timer timer;
-	uint64_t turn;                   /* of scheduling, counted over all */
-	bool untouched;                  /* a one-shot that was never moved: has a place in the order (G6) */
+	uint64_t turn; /* of scheduling, counted over all */
+	/* a one-shot that was never moved: has a place in the order (G6) */
+	bool untouched;
 	uint64_t delay_ns;               /* it was scheduled with; UINT64_MAX: by deadline */
 	uint64_t nominal_ns;             /* its deadline */
 	uint64_t earliest_ns, latest_ns; /* of its next run, while the driver keeps up */
@@ -51,7 +55,8 @@ static struct {
 	bool in_deadline_order;  /* the present drive is an advance of the clock */
 	uint64_t random;         /* the service's draws for this thread, mirrored */
 	struct tw_service_stats wanted;
-	uint64_t missed_at_end; /* instants that series missed in runs in which they were cancelled: counted or not */
+	/* instants that series missed in runs in which they were cancelled: counted or not */
+	uint64_t missed_at_end;
 } m;
 
 #define model_assert(condition, what) \
@@ -63,14 +68,17 @@ static double since_start(uint64_t ns)
 	return ((double)ns - (double)RIG_START_NS) / 1e9;
 }
 
-#define timer_assert(t, condition, what)                                                                               \
-	cr_assert(condition,                                                                                           \
-		  "MODEL_SEED=%llu: %s: timer %llu, nominal %.9f, to run %.9f to %.9f, period %.9f, %s; now %.9f,"     \
-		  " driven from %.9f, tick %.9f",                                                                      \
-		  (unsigned long long)m.first_seed, what, (unsigned long long)(t)->turn, since_start((t)->nominal_ns), \
-		  since_start((t)->earliest_ns), since_start((t)->latest_ns), (double)(t)->period_ns / 1e9,            \
-		  (t)->untouched ? "untouched" : "moved or a series", since_start(rig_now(&m.rig)),                    \
-		  since_start(m.driven_from_ns), (double)m.rig.tick_ns / 1e9)
+#define timer_assert(t, condition, what)                                                        \
+	cr_assert(condition,                                                                    \
+		  "MODEL_SEED=%llu: %s: timer %llu, nominal %.9f, to run %.9f to %.9f, period " \
+		  "%.9f, %s; now %.9f,"                                                         \
+		  " driven from %.9f, tick %.9f",                                               \
+		  (unsigned long long)m.first_seed, what, (unsigned long long)(t)->turn,        \
+		  since_start((t)->nominal_ns), since_start((t)->earliest_ns),                  \
+		  since_start((t)->latest_ns), (double)(t)->period_ns / 1e9,                    \
+		  (t)->untouched ? "untouched" : "moved or a series",                           \
+		  since_start(rig_now(&m.rig)), since_start(m.driven_from_ns),                  \
+		  (double)m.rig.tick_ns / 1e9)
 
 static uint64_t below(uint64_t bound)
 {
@@ -96,10 +104,12 @@ static uint64_t within_slack(const struct twin *t, uint64_t deadline_ns)
 
 static void twin_arm(struct twin *t, uint64_t deadline_ns)
 {
-	uint64_t now_ns = rig_now(&m.rig), due_ns = rig_tick_of(&m.rig, within_slack(t, deadline_ns));
+	uint64_t now_ns = rig_now(&m.rig),
+		 due_ns = rig_tick_of(&m.rig, within_slack(t, deadline_ns));
 	t->nominal_ns = deadline_ns;
 	t->earliest_ns = due_ns > now_ns ? due_ns : now_ns;
-	t->latest_ns = due_ns > now_ns ? due_ns : now_ns + m.rig.tick_ns; /* due at once: with the next turn */
+	/* due at once: with the next turn */
+	t->latest_ns = due_ns > now_ns ? due_ns : now_ns + m.rig.tick_ns;
 }
 
 static bool for_one_tick(const struct twin *a, const struct twin *b)
@@ -116,12 +126,14 @@ static void check_order(const struct twin *t)
 			continue;
 		if (m.in_deadline_order)
 			timer_assert(other,
-				     other->latest_ns >= t->earliest_ns || other->latest_ns < m.driven_from_ns ||
+				     other->latest_ns >= t->earliest_ns ||
+					 other->latest_ns < m.driven_from_ns ||
 					 t->latest_ns < m.driven_from_ns,
 				     "overtaken, against the order of deadlines");
 		if (!t->untouched || !other->untouched || other->turn > t->turn)
 			continue;
-		timer_assert(other, !for_one_tick(t, other), "overtaken by a later one for its tick");
+		timer_assert(other, !for_one_tick(t, other),
+			     "overtaken by a later one for its tick");
 		timer_assert(other, t->delay_ns != other->delay_ns || t->delay_ns == UINT64_MAX,
 			     "overtaken by a later one with its delay");
 	}
@@ -161,7 +173,8 @@ static void release_twin(void *arg, enum tw_fate fate)
 	struct twin *t = arg;
 	if (fate != TW_FATE_LATE)
 		return;
-	timer_assert(t, t->alive && !t->running && t->late_drop && is_late(t), "dropped, but not too late");
+	timer_assert(t, t->alive && !t->running && t->late_drop && is_late(t),
+		     "dropped, but not too late");
 	twin_end(t, &m.wanted.late_dropped);
 }
 
@@ -246,7 +259,8 @@ static struct twin *free_twin(void)
 
 static struct tw_task task_of(struct twin *t)
 {
-	return (struct tw_task){.size = sizeof(struct tw_task), .fn = run_twin, .arg = t, .release = release_twin};
+	return (struct tw_task){
+	    .size = sizeof(struct tw_task), .fn = run_twin, .arg = t, .release = release_twin};
 }
 
 /* What a task may have beside its deadline. The jitter that it will be given. */
@@ -288,7 +302,10 @@ static int schedule_series(struct twin *t, uint64_t *deadline_ns)
 	return tw_schedule_task(m.rig.service, &task, &t->timer);
 }
 
-/* With slack it takes its place when it is filed; without, it has one by its delay or deadline, as a plain one (G6). */
+/*
+ * With slack it takes its place when it is filed; without, it has one by its delay or deadline, as
+ * a plain one (G6).
+ */
 static int schedule_with_options(struct twin *t, uint64_t span_ns, uint64_t *deadline_ns)
 {
 	struct tw_task task = task_of(t);
@@ -329,7 +346,8 @@ static void step_schedule(void)
 		return;
 	*t = (struct twin){.turn = m.turns++};
 	uint64_t deadline_ns = rig_now(&m.rig);
-	int answer = below(6) ? schedule_one_shot(t, &deadline_ns) : schedule_series(t, &deadline_ns);
+	int answer =
+	    below(6) ? schedule_one_shot(t, &deadline_ns) : schedule_series(t, &deadline_ns);
 	model_assert(answer == 0, "schedule");
 	t->alive = true;
 	m.wanted.scheduled++;
@@ -338,7 +356,8 @@ static void step_schedule(void)
 
 static void step_cancel(struct twin *t)
 {
-	int answer = below(4) ? tw_cancel(m.rig.service, t->timer) : tw_cancel_wait(m.rig.service, t->timer, 0);
+	int answer = below(4) ? tw_cancel(m.rig.service, t->timer)
+			      : tw_cancel_wait(m.rig.service, t->timer, 0);
 	if (!t->alive) {
 		timer_assert(t, answer == TW_GONE, "cancel of what is gone");
 	} else if (t->running) {
@@ -384,7 +403,8 @@ static void step_look(struct twin *t)
 	bool pending = t->alive && !t->running;
 	uint64_t left_ns;
 	timer_assert(t, tw_is_pending(m.rig.service, t->timer) == pending, "is_pending");
-	timer_assert(t, tw_remaining(m.rig.service, t->timer, &left_ns) == (pending ? 0 : -ENOENT), "remaining");
+	timer_assert(t, tw_remaining(m.rig.service, t->timer, &left_ns) == (pending ? 0 : -ENOENT),
+		     "remaining");
 	tw_timer stale = m.stale[below(STALE)];
 	model_assert(tw_cancel(m.rig.service, stale) == TW_GONE, "cancel of a stale handle");
 	model_assert(tw_reset(m.rig.service, stale, 0) == -ENOENT, "reset of a stale handle");
@@ -435,7 +455,8 @@ static void expect_nothing_overdue(void)
 {
 	uint64_t now_ns = rig_now(&m.rig);
 	for (int i = 0; i < TWINS; i++)
-		timer_assert(&m.twins[i], !m.twins[i].alive || m.twins[i].latest_ns > now_ns, "not run");
+		timer_assert(&m.twins[i], !m.twins[i].alive || m.twins[i].latest_ns > now_ns,
+			     "not run");
 }
 
 static uint64_t random_step(void)

@@ -29,8 +29,8 @@ static char *dump_of(tw_service *service)
 static void expect_dump_has(tw_service *service, const char *text, bool wanted)
 {
 	char *dump = dump_of(service);
-	cr_assert((strstr(dump, text) != NULL) == wanted, "%s: %s\nin: %s", text, wanted ? "missing" : "unexpected",
-		  dump);
+	cr_assert((strstr(dump, text) != NULL) == wanted, "%s: %s\nin: %s", text,
+		  wanted ? "missing" : "unexpected", dump);
 	free(dump);
 }
 
@@ -49,7 +49,8 @@ static void nothing(void *arg)
 static tw_timer schedule_named(tw_service *service, const char *name, tw_group group)
 {
 	tw_timer timer;
-	struct tw_task task = {.size = sizeof task, .fn = nothing, .when_ns = SECOND, .name = name, .group = group};
+	struct tw_task task = {
+	    .size = sizeof task, .fn = nothing, .when_ns = SECOND, .name = name, .group = group};
 	expect_eq(tw_schedule_task(service, &task, &timer), 0);
 	return timer;
 }
@@ -73,7 +74,8 @@ Test(service_names, a_name_does_not_pass_to_the_next_timer_of_the_slot)
 	rig_open(&rig, NULL);
 	tw_group group;
 	expect_eq(tw_group_create(&group, rig.service), 0);
-	for (int i = 0; i < 1000; i++) { /* through the magazine, and by kept records of the group */
+	/* through the magazine, and by kept records of the group */
+	for (int i = 0; i < 1000; i++) {
 		tw_timer timer = schedule_named(rig.service, "old", group);
 		expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
 		timer = schedule_named(rig.service, NULL, group);
@@ -91,8 +93,10 @@ Test(service_names, a_bulk_of_named_timers_keeps_each_name)
 	static const char *const names[] = {"first", "second", NULL, "fourth"};
 	struct tw_task tasks[4];
 	for (int i = 0; i < 4; i++)
-		tasks[i] = (struct tw_task){
-		    .size = sizeof tasks[i], .fn = nothing, .when_ns = (uint64_t)(i + 1) * SECOND, .name = names[i]};
+		tasks[i] = (struct tw_task){.size = sizeof tasks[i],
+					    .fn = nothing,
+					    .when_ns = (uint64_t)(i + 1) * SECOND,
+					    .name = names[i]};
 	expect_eq(tw_schedule_bulk(rig.service, tasks, 4, NULL), 0);
 	expect_dump_has(rig.service, "due in 1000.000 ms, \"first\"", true);
 	expect_dump_has(rig.service, "due in 2000.000 ms, \"second\"", true);
@@ -105,8 +109,10 @@ Test(service_names, a_caller_built_before_names_has_none)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_task task = {
-	    .size = offsetof(struct tw_task, name), .fn = nothing, .when_ns = SECOND, .name = "unseen"};
+	struct tw_task task = {.size = offsetof(struct tw_task, name),
+			       .fn = nothing,
+			       .when_ns = SECOND,
+			       .name = "unseen"};
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	expect_dump_has(rig.service, "unseen", false);
 	expect_dump_has(rig.service, "pending", true);
@@ -123,13 +129,16 @@ Test(service_names, what_is_not_printable_utf8_is_escaped)
 	    {"say \"hi\"", "\"say \\\"hi\\\"\""},
 	    {"back\\slash", "\"back\\\\slash\""},
 	    {"two\nlines", "\"two\\nlines\""},
-	    {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8d\xb5", "\"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8d\xb5\""},
+	    {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8d\xb5",
+	     "\"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8d\xb5\""},
 	    {"\x1b[31m", "\"\\x1b[31m\""},
 	    {"\x7f\xff", "\"\\x7f\\xff\""},
 	    {"cut\xe2\x82", "\"cut\\xe2\\x82\""},
 	    {"\xc0\xafoverlong\xe0\x80\xaf", "\"\\xc0\\xafoverlong\\xe0\\x80\\xaf\""},
-	    {"\xed\xa0\x80\xf4\x90\x80\x80", "\"\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\""}, /* a surrogate; too large */
-	    {"\xc2\x9b", "\"\\xc2\\x9b\""},                                              /* a control character */
+	    /* a surrogate; too large */
+	    {"\xed\xa0\x80\xf4\x90\x80\x80", "\"\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80\""},
+	    /* a control character */
+	    {"\xc2\x9b", "\"\\xc2\\x9b\""},
 	    {"", "\"\""},
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -145,7 +154,8 @@ Test(service_names, a_function_is_named_by_its_symbol_or_by_its_place_in_the_fil
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_timer timer;
-	expect_eq(tw_schedule(rig.service, SECOND, (tw_fn *)(void (*)(void))perror, NULL, &timer), 0);
+	expect_eq(tw_schedule(rig.service, SECOND, (tw_fn *)(void (*)(void))perror, NULL, &timer),
+		  0);
 	expect_dump_has(rig.service, ", fn perror, ", true);
 	expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
 	expect_eq(tw_schedule(rig.service, SECOND, nothing, NULL, &timer), 0);
@@ -237,7 +247,8 @@ static void expect_named(struct stage *stage, const char *kind, const char *name
 	rig_advance(&stage->rig, 5 * MS);
 	struct tw_service_liveness seen = look(stage->rig.service);
 	expect_eq(seen.running, 1);
-	cr_assert(seen.longest_name && strcmp(seen.longest_name, name) == 0, "longest_name of a %s", kind);
+	cr_assert(seen.longest_name && strcmp(seen.longest_name, name) == 0, "longest_name of a %s",
+		  kind);
 	char *dump = dump_of(stage->rig.service);
 	snprintf(line, sizeof line, "running %s", kind);
 	cr_assert(strncmp(dump, line, strlen(line)) == 0, "%s", dump);
@@ -257,7 +268,8 @@ Test(service_names, a_running_timer_is_listed_with_age_and_name)
 {
 	struct stage stage;
 	stage_open(&stage);
-	struct tw_task task = {.size = sizeof task, .fn = block, .arg = &stage, .when_ns = MS, .name = "flush"};
+	struct tw_task task = {
+	    .size = sizeof task, .fn = block, .arg = &stage, .when_ns = MS, .name = "flush"};
 	expect_eq(tw_schedule_task(stage.rig.service, &task, NULL), 0);
 	rig_advance(&stage.rig, 2 * MS);
 	expect_named(&stage, "timer slot ", "flush");
@@ -284,10 +296,12 @@ Test(service_names, a_running_job_is_listed_with_its_name)
 {
 	struct stage stage;
 	stage_open(&stage);
-	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1, .max_pending = 1};
+	struct tw_limiter_config config = {
+	    .size = sizeof config, .max_concurrency = 1, .max_pending = 1};
 	tw_limiter *limiter;
 	expect_eq(tw_limiter_create(&limiter, stage.rig.service, &config), 0);
-	struct tw_limiter_task task = {.size = sizeof task, .fn = job_blocks, .arg = &stage, .name = "lookup"};
+	struct tw_limiter_task task = {
+	    .size = sizeof task, .fn = job_blocks, .arg = &stage, .name = "lookup"};
 	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 	rig_advance(&stage.rig, 2 * MS);
 	expect_named(&stage, "job, ", "lookup");
@@ -301,7 +315,8 @@ Test(service_names, a_running_strand_task_is_listed_with_its_name)
 	stage_open(&stage);
 	tw_strand *strand;
 	expect_eq(tw_strand_create(&strand, stage.rig.service, NULL, NULL), 0);
-	struct tw_strand_task task = {.size = sizeof task, .fn = block, .arg = &stage, .name = "parse"};
+	struct tw_strand_task task = {
+	    .size = sizeof task, .fn = block, .arg = &stage, .name = "parse"};
 	expect_eq(tw_strand_submit_task(strand, &task, NULL), 0);
 	rig_advance(&stage.rig, 2 * MS);
 	expect_named(&stage, "strand task, ", "parse");
@@ -315,8 +330,11 @@ Test(service_names, a_running_scheduler_task_is_listed_with_its_name)
 	stage_open(&stage);
 	tw_scheduler *scheduler;
 	expect_eq(tw_scheduler_create(&scheduler, stage.rig.service, NULL), 0);
-	struct tw_scheduler_task task = {
-	    .size = sizeof task, .fn = turn_blocks, .arg = &stage, .priority = TW_PRIORITY_NORMAL, .name = "paint"};
+	struct tw_scheduler_task task = {.size = sizeof task,
+					 .fn = turn_blocks,
+					 .arg = &stage,
+					 .priority = TW_PRIORITY_NORMAL,
+					 .name = "paint"};
 	expect_eq(tw_scheduler_submit_task(scheduler, &task, NULL), 0);
 	rig_advance(&stage.rig, 2 * MS);
 	expect_named(&stage, "scheduler task, ", "paint");

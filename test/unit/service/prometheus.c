@@ -47,7 +47,8 @@ Test(service_prometheus, the_page_has_the_ledger_and_the_groups)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	expect_eq(tw_group_create(&group, rig.service), 0);
-	struct tw_task task = {.size = sizeof task, .fn = probe_run, .arg = &probe, .when_ns = SECOND, .group = group};
+	struct tw_task task = {
+	    .size = sizeof task, .fn = probe_run, .arg = &probe, .when_ns = SECOND, .group = group};
 	for (int i = 0; i < 3; i++)
 		expect_eq(tw_schedule_task(rig.service, &task, &timer), 0);
 	for (int i = 0; i < 4; i++)
@@ -108,7 +109,8 @@ static void expect_label(const char *name, const char *line)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_task task = {.size = sizeof task, .fn = write_page, .arg = rig.service, .when_ns = MS, .name = name};
+	struct tw_task task = {
+	    .size = sizeof task, .fn = write_page, .arg = rig.service, .when_ns = MS, .name = name};
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	rig_advance(&rig, 2 * MS);
 	expect_line(page_from_inside, line);
@@ -121,9 +123,11 @@ Test(service_prometheus, names_of_what_runs_are_escaped_labels)
 {
 	expect_label("lookup", "tickwheel_running_by_name{kind=\"timer\",name=\"lookup\"} 1");
 	expect_label(NULL, "tickwheel_running_by_name{kind=\"timer\",name=\"\"} 1");
-	expect_label("a \"b\" \\ c\nd", "tickwheel_running_by_name{kind=\"timer\",name=\"a \\\"b\\\" \\\\ c\\nd\"} 1");
-	expect_label("caf\xc3\xa9 \xff\x01",
-		     "tickwheel_running_by_name{kind=\"timer\",name=\"caf\xc3\xa9 \\\\xff\\\\x01\"} 1");
+	expect_label("a \"b\" \\ c\nd",
+		     "tickwheel_running_by_name{kind=\"timer\",name=\"a \\\"b\\\" \\\\ c\\nd\"} 1");
+	expect_label(
+	    "caf\xc3\xa9 \xff\x01",
+	    "tickwheel_running_by_name{kind=\"timer\",name=\"caf\xc3\xa9 \\\\xff\\\\x01\"} 1");
 }
 
 Test(service_prometheus, a_service_with_a_pool_shows_its_workers)

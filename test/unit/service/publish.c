@@ -39,8 +39,8 @@ static unsigned published(unsigned *first)
 static int connect_to(unsigned number)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int length =
-	    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tickwheel/%d/%u", (int)getpid(), number);
+	int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tickwheel/%d/%u",
+			      (int)getpid(), number);
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
 	expect_eq(connect(fd, (const struct sockaddr *)&address, size), 0);

@@ -1,6 +1,6 @@
 /*
- * The service on the real clock and the default pool. Bounds are one-sided: never early, never after a cancel,
- * everything ends. How late is the bench's business, not a test's.
+ * The service on the real clock and the default pool. Bounds are one-sided: never early, never
+ * after a cancel, everything ends. How late is the bench's business, not a test's.
  */
 #include <errno.h>
 #include <sched.h>
@@ -93,7 +93,8 @@ Test(service_real_time, runs_all_and_none_early_from_many_threads_that_come_and_
 		struct producer producers[THREADS];
 		pthread_t threads[THREADS];
 		for (int i = 0; i < THREADS; i++) {
-			producers[i] = (struct producer){service, &shots[i * EACH], EACH, &done, (uint64_t)i, 0};
+			producers[i] = (struct producer){service, &shots[i * EACH], EACH,
+							 &done,   (uint64_t)i,      0};
 			expect_eq(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
 		}
 		for (int i = 0; i < THREADS; i++) {
@@ -134,13 +135,17 @@ static uint64_t one_in_each_tick(tw_service *service, int count, sem_t *done)
 {
 	uint64_t first_ns = tw_service_now(service) + 50 * MS;
 	for (int i = 0; i < count; i++) {
-		shots[i] = (struct shot){.service = service, .done = done, .due_ns = first_ns + (uint64_t)i * MS};
+		shots[i] = (struct shot){
+		    .service = service, .done = done, .due_ns = first_ns + (uint64_t)i * MS};
 		expect_eq(tw_schedule_at(service, shots[i].due_ns, shoot, &shots[i], NULL), 0);
 	}
 	return tw__tick_of(service, first_ns);
 }
 
-/* Or until the driver has come to that tick: this thread was kept from looking, and nothing more wakes it. */
+/*
+ * Or until the driver has come to that tick: this thread was kept from looking, and nothing more
+ * wakes it.
+ */
 static void await_wakeups(tw_service *service, uint64_t more, uint64_t last)
 {
 	uint64_t before = tw_load_relaxed(&service->driver->counters.wakeups);
@@ -161,8 +166,8 @@ Test(service_real_time, the_tick_thread_does_not_park_while_timers_are_due_in_ea
 		uint64_t last = one_in_each_tick(service, COUNT, &done) + COUNT - 1;
 		await(&done, 1);
 		await_wakeups(service, 3, last);
-		for (uint64_t word;
-		     word = tw_load_acquire(&service->gate.word), tw_load_acquire(&service->gate.cursor) + 2 < last;
+		for (uint64_t word; word = tw_load_acquire(&service->gate.word),
+				    tw_load_acquire(&service->gate.cursor) + 2 < last;
 		     seen++, sched_yield())
 			expect_eq(word & TW__GATE_PARKED, 0);
 		await(&done, COUNT - 1);
@@ -191,7 +196,10 @@ Test(service_real_time, what_was_cancelled_never_runs)
 	close_service(service);
 }
 
-/* After cancel_wait the argument may be freed: a sanitizer build would see a callback that touches it later. */
+/*
+ * After cancel_wait the argument may be freed: a sanitizer build would see a callback that touches
+ * it later.
+ */
 Test(service_real_time, what_was_waited_for_may_be_freed)
 {
 	tw_service *service = open_service(2);
@@ -254,7 +262,8 @@ Test(service_real_time, resets_hold_a_timer_off)
 			if (tw_reset(service, shot->timer, 20 * MS) == 0)
 				held_ns = before_ns + 20 * MS;
 			else
-				break; /* this thread was off its CPU for 20 ms, and the timer ran */
+				/* this thread was off its CPU for 20 ms, and the timer ran */
+				break;
 		}
 		await(&done, 1);
 		expect_ge(tw_service_now(service), held_ns);
@@ -355,7 +364,10 @@ Test(service_real_time, a_distant_timer_wakes_nobody_now)
 	close_service(service);
 }
 
-/* When the last callback has run: it was awake for that, and what it goes to sleep with now is all that there is. */
+/*
+ * When the last callback has run: it was awake for that, and what it goes to sleep with now is all
+ * that there is.
+ */
 static void await_sleep(tw_service *service)
 {
 	while (!(tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED))
@@ -386,7 +398,9 @@ Test(service_real_time, many_distant_timers_wake_nobody_now)
 
 /* ------------------------------------------------------------ lateness */
 
-/* The first one's release takes longer than the second may be late, and begins when both are due. */
+/*
+ * The first one's release takes longer than the second may be late, and begins when both are due.
+ */
 struct slow_release {
 	uint64_t until_ns;
 	sem_t ran;

@@ -1,4 +1,7 @@
-/* What is met by chance alone, or only in the long run: groups at their end, groups whose settling comes back, threads that outlive services. */
+/*
+ * What is met by chance alone, or only in the long run: groups at their end, groups whose settling
+ * comes back, threads that outlive services.
+ */
 #include <errno.h>
 #include <sched.h>
 
@@ -19,7 +22,10 @@ static tw_service *ticking_on(tw_executor *executor)
 	return service;
 }
 
-/* What was pushed has been taken first: a tick thread that is about to be woken for it may look asleep. */
+/*
+ * What was pushed has been taken first: a tick thread that is about to be woken for it may look
+ * asleep.
+ */
 static void await_sleep(tw_service *service)
 {
 	while (tw__driver_any_unread(service))
@@ -47,7 +53,10 @@ static void await_vacancy(void *arg)
 	leaver->met = true;
 }
 
-/* Its last member leaves while the call that destroys it is still waking the tick thread: its storage goes back once. */
+/*
+ * Its last member leaves while the call that destroys it is still waking the tick thread: its
+ * storage goes back once.
+ */
 Test(service_seams, a_group_that_is_left_while_it_is_destroyed_goes_back_once)
 {
 	struct rig rig = {.service = ticking_on(tw_executor_inline())};
@@ -93,8 +102,11 @@ Test(service_seams, settling_that_is_given_back_to_a_sleeping_tick_thread_comes_
 	queue_executor_open(&queue);
 	struct rig rig = {.service = ticking_on(&queue.base)};
 	tw_group group = group_of(&rig);
-	struct tw_task task = {
-	    .size = sizeof task, .fn = nothing, .when_ns = HOUR, .release = count_release, .group = group};
+	struct tw_task task = {.size = sizeof task,
+			       .fn = nothing,
+			       .when_ns = HOUR,
+			       .release = count_release,
+			       .group = group};
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	expect_eq(tw_group_cancel(rig.service, group), 0);
 	for (int i = 0; i < 3; i++) {
@@ -112,16 +124,20 @@ Test(service_seams, settling_that_is_given_back_to_a_sleeping_tick_thread_comes_
 
 static void cancel_and_wait_inside(struct probe *probe)
 {
-	probe->answer = tw_group_cancel_wait(probe->rig->service, (tw_group){probe->other->timer.id}, 0);
+	probe->answer =
+	    tw_group_cancel_wait(probe->rig->service, (tw_group){probe->other->timer.id}, 0);
 }
 
-/* It does not wait for itself, but those that are not due for long are told all the same, and soon. */
+/*
+ * It does not wait for itself, but those that are not due for long are told all the same, and soon.
+ */
 Test(service_seams, a_wait_for_ones_own_group_settles_the_others)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	struct probe carrier = {.timer = {group.id}}, inside = PROBE(&rig, 1), other = PROBE(&rig, 2);
+	struct probe carrier = {.timer = {group.id}}, inside = PROBE(&rig, 1),
+		     other = PROBE(&rig, 2);
 	inside.act = cancel_and_wait_inside;
 	inside.other = &carrier;
 	expect_eq(schedule_in(&inside, group, MS, false), 0);

@@ -17,7 +17,8 @@ Test(service_seeing, a_fresh_service_has_counted_nothing)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.scheduled + stats.fired + stats.cancelled + stats.dropped + stats.pending, 0);
+	expect_eq(stats.scheduled + stats.fired + stats.cancelled + stats.dropped + stats.pending,
+		  0);
 	expect_eq(stats.rejected + stats.runs + stats.overruns + stats.resets + stats.refused, 0);
 	expect_eq(stats.entries + stats.dead_entries + stats.retired_slots + stats.clock_steps, 0);
 	expect_eq(stats.lateness.count + stats.wait.count + stats.run.count, 0);
@@ -228,7 +229,8 @@ Test(service_seeing, stats_print_names_each_counter_of_the_ledger)
 	text_open(&text);
 	expect_eq(tw_service_stats_print(&stats, text.file), 0);
 	fclose(text.file);
-	static const char *const words[] = {"scheduled", "fired", "cancelled", "dropped", "pending", "lateness"};
+	static const char *const words[] = {"scheduled", "fired",   "cancelled",
+					    "dropped",   "pending", "lateness"};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		expect_ge(lines_with(&text, words[i]), 1);
 	expect_ge(lines_with(&text, "4321"), 1);
@@ -254,7 +256,8 @@ Test(service_seeing, dump_has_a_line_for_each_pending_timer)
 	expect_eq(tw_service_dump(rig.service, text.file), 0);
 	fclose(text.file);
 	for (int i = 0; i < 50; i++)
-		cr_assert(lines_with(&text, name[i]) == (i % 2 ? 1 : 0), "timer %d in: %s", i, text.start);
+		cr_assert(lines_with(&text, name[i]) == (i % 2 ? 1 : 0), "timer %d in: %s", i,
+			  text.start);
 	free(text.start);
 	rig_close(&rig);
 }
@@ -289,7 +292,8 @@ static int visit(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t
 	struct probe *probe = timer_arg;
 	uint64_t left_ns = 0;
 	visits->wrong |= fn != probe_run || probe->timer.id != timer.id;
-	visits->wrong |= tw_remaining(visits->rig->service, timer, &left_ns) != 0 || left_ns != remaining_ns;
+	visits->wrong |=
+	    tw_remaining(visits->rig->service, timer, &left_ns) != 0 || left_ns != remaining_ns;
 	visits->ids[visits->count++ % 200] = timer.id;
 	if (visits->cancel)
 		visits->wrong |= tw_cancel(visits->rig->service, timer) != TW_CANCELLED;
@@ -349,14 +353,16 @@ Test(service_seeing, foreach_lets_its_visitor_cancel)
 	rig_close(&rig);
 }
 
-static int visit_and_schedule(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int visit_and_schedule(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
+			      uint64_t remaining_ns)
 {
 	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
 	struct visits *visits = arg;
 	static struct probe added[50];
 	if (visits->count < 50) {
 		added[visits->count] = PROBE(visits->rig, 1000);
-		visits->wrong |= tw_schedule(visits->rig->service, MS, probe_run, &added[visits->count], NULL) != 0;
+		visits->wrong |= tw_schedule(visits->rig->service, MS, probe_run,
+					     &added[visits->count], NULL) != 0;
 		visits->count++;
 	}
 	return 0;

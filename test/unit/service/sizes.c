@@ -1,4 +1,7 @@
-/* Structs that say their size: from an older program they end early, from a newer one they go on with what must be zero. */
+/*
+ * Structs that say their size: from an older program they end early, from a newer one they go on
+ * with what must be zero.
+ */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -35,7 +38,8 @@ Test(service_sizes, of_an_older_task_may_end_where_memory_does)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_task whole = {.size = size, .fn = probe_run, .arg = &probe, .when_ns = 3 * MS};
-	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *pages =
+	    mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	cr_assert(pages != MAP_FAILED);
 	expect_eq(mprotect(pages + page, page, PROT_NONE), 0);
 	void *older = memcpy(pages + page - size, &whole, size);
@@ -78,7 +82,9 @@ Test(service_sizes, of_a_newer_period_may_bring_zeroes_only)
 	static const size_t places[] = {0, 11, 23};
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		newer.tail[places[i]] = 1;
-		expect_eq(tw_schedule_every(rig.service, &newer.known, probe_run, &probe, &probe.timer), -E2BIG);
+		expect_eq(
+		    tw_schedule_every(rig.service, &newer.known, probe_run, &probe, &probe.timer),
+		    -E2BIG);
 		newer.tail[places[i]] = 0;
 	}
 	expect_eq(stats_of(rig.service).scheduled, 0);

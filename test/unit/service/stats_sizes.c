@@ -1,6 +1,7 @@
 /*
- * Statistics for programs that know more of a struct than the library, or less: what the library does not know is zero, what lies behind the program's
- * struct is left alone. The same for each kind of struct.
+ * Statistics for programs that know more of a struct than the library, or less: what the library
+ * does not know is zero, what lies behind the program's struct is left alone. The same for each
+ * kind of struct.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -51,10 +52,10 @@ static int get_action(void *of, void *out)
 
 Test(service_stats_sizes, of_actions)
 {
-	tw_action_scheduler *asap =
-	    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-							      .kind = TW_ACTION_KIND_ASAP,
-							      .flags = TW_ACTION_FLAG_BY_CALLER});
+	tw_action_scheduler *asap = scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = TW_ACTION_KIND_ASAP,
+						 .flags = TW_ACTION_FLAG_BY_CALLER});
 	expect_sizes_are_kept(get_action, asap, sizeof(struct tw_action_scheduler_stats),
 			      offsetof(struct tw_action_scheduler_stats, armed));
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
@@ -88,7 +89,8 @@ Test(service_stats_sizes, of_a_pool)
 	tw_pool *pool;
 	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
 	expect_eq(tw_pool_create(&pool, &config), 0);
-	expect_sizes_are_kept(get_pool, pool, sizeof(struct tw_pool_stats), offsetof(struct tw_pool_stats, services));
+	expect_sizes_are_kept(get_pool, pool, sizeof(struct tw_pool_stats),
+			      offsetof(struct tw_pool_stats, services));
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
@@ -126,7 +128,8 @@ Test(service_stats_sizes, of_a_service_and_of_a_group)
 	rig_open(&rig, NULL);
 	struct of_group g = {.service = rig.service};
 	expect_eq(tw_group_create(&g.group, rig.service), 0);
-	expect_sizes_are_kept(get_group, &g, sizeof(struct tw_group_stats), offsetof(struct tw_group_stats, running));
+	expect_sizes_are_kept(get_group, &g, sizeof(struct tw_group_stats),
+			      offsetof(struct tw_group_stats, running));
 	struct tw_service_stats newer[2] = {{.size = sizeof newer}};
 	memset(&newer[1], MARK, sizeof newer[1]);
 	expect_eq(tw_service_stats(rig.service, newer), 0);

@@ -1,4 +1,7 @@
-/* Threads that end: what they scheduled stays, their lanes go to others, and their exit handlers may still use the service. */
+/*
+ * Threads that end: what they scheduled stays, their lanes go to others, and their exit handlers
+ * may still use the service.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <semaphore.h>
@@ -22,7 +25,8 @@ static void *schedule_and_end(void *arg)
 {
 	struct probe *probe = arg;
 	for (int i = 0; i < EACH; i++)
-		probe->answer |= tw_schedule(probe->rig->service, MS, probe_run, probe, &probe->timer);
+		probe->answer |=
+		    tw_schedule(probe->rig->service, MS, probe_run, probe, &probe->timer);
 	return NULL;
 }
 
@@ -39,7 +43,10 @@ Test(service_thread_exits, what_a_thread_left_undrained_is_drained)
 	rig_close(&rig);
 }
 
-/* Hundreds of threads, one after the other, need the memory of one; the next one's pushes come behind the last one's. */
+/*
+ * Hundreds of threads, one after the other, need the memory of one; the next one's pushes come
+ * behind the last one's.
+ */
 Test(service_thread_exits, lanes_and_slots_go_to_the_next_thread)
 {
 	struct rig rig;

@@ -1,4 +1,7 @@
-/* The static probes: each fires once for each thing that happens, at whichever end of a call it does, and says what the caller was told. */
+/*
+ * The static probes: each fires once for each thing that happens, at whichever end of a call it
+ * does, and says what the caller was told.
+ */
 #include <errno.h>
 
 #include "test/support/queue_executor.h"
@@ -75,7 +78,8 @@ Test(service_tracing, cancel_is_seen_at_each_of_its_ends, .init = opened, .fini 
 	cancels_are_seen(false);
 }
 
-Test(service_tracing, cancel_that_would_wait_is_seen_at_each_of_its_ends, .init = opened, .fini = closed)
+Test(service_tracing, cancel_that_would_wait_is_seen_at_each_of_its_ends, .init = opened,
+     .fini = closed)
 {
 	cancels_are_seen(true);
 }
@@ -139,7 +143,8 @@ Test(service_tracing, each_step_of_a_timers_life_is_seen_once, .init = opened, .
 	expect_traced("file", 2);
 	expect_eq(tw_reset(rig.service, near.timer, 10 * MS), 0);
 	expect_traced("reset", 1);
-	expect_eq(tw_reset(rig.service, (tw_timer){near.timer.id ^ UINT64_C(1) << 40}, 10 * MS), -ENOENT);
+	expect_eq(tw_reset(rig.service, (tw_timer){near.timer.id ^ UINT64_C(1) << 40}, 10 * MS),
+		  -ENOENT);
 	expect_traced("reset", 2);
 	rig_advance(&rig, 20 * MS);
 	expect_eq(near.runs, 1);

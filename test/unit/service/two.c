@@ -16,7 +16,8 @@ struct mover {
 static void *move(void *arg)
 {
 	struct mover *mover = arg;
-	mover->answer = tw_reset_at(mover->probe->rig->service, mover->probe->timer, mover->deadline_ns);
+	mover->answer =
+	    tw_reset_at(mover->probe->rig->service, mover->probe->timer, mover->deadline_ns);
 	return NULL;
 }
 
@@ -28,7 +29,10 @@ static void move_from_another_thread(struct mover *mover)
 	expect_eq(mover->answer, 0);
 }
 
-/* The later deadline's entry may be drained before the earlier one's: the lanes of two threads have no order. */
+/*
+ * The later deadline's entry may be drained before the earlier one's: the lanes of two threads have
+ * no order.
+ */
 Test(service_two_lanes, deadlines_whose_bits_repeat_are_told_apart)
 {
 	struct rig rig;

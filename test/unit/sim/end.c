@@ -34,7 +34,8 @@ static void open_sim(void)
 
 static void schedule_released(uint64_t delay_ns)
 {
-	struct tw_task task = {.size = sizeof task, .fn = count, .when_ns = delay_ns, .release = release};
+	struct tw_task task = {
+	    .size = sizeof task, .fn = count, .when_ns = delay_ns, .release = release};
 	expect_eq(tw_schedule_task(tw_sim_service(sim), &task, NULL), 0);
 }
 
@@ -237,7 +238,8 @@ Test(sim_end, knobs_of_the_service_that_are_the_simulations_are_refused)
 
 Test(sim_end, knobs_of_the_service_are_taken)
 {
-	struct tw_service_config config = {.size = sizeof config, .tick_ns = SECOND, .max_timers = 1};
+	struct tw_service_config config = {
+	    .size = sizeof config, .tick_ns = SECOND, .max_timers = 1};
 	struct tw_sim_config cfg = {.size = sizeof cfg, .service = &config};
 	ran = 0;
 	expect_eq(tw_sim_create(&sim, &cfg), 0);

@@ -1,4 +1,7 @@
-/* Schedulers, limiters and semaphores under simulation: random programs, promises in any order, the same seed the same way. */
+/*
+ * Schedulers, limiters and semaphores under simulation: random programs, promises in any order, the
+ * same seed the same way.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -64,8 +67,11 @@ static void job_done(void *arg, const struct tw_job_result *result)
 
 static void submit_job(struct item *item)
 {
-	struct tw_limiter_task task = {
-	    .size = sizeof task, .fn = run_job, .arg = item, .done = job_done, .flags = TW_LIMITER_TASK_ASYNC};
+	struct tw_limiter_task task = {.size = sizeof task,
+				       .fn = run_job,
+				       .arg = item,
+				       .done = job_done,
+				       .flags = TW_LIMITER_TASK_ASYNC};
 	task.priority = (int32_t)below(3);
 	task.retry = (struct tw_retry){.count = (uint32_t)below(3), .delay_ns = below(10 * MS)};
 	sim_eq(tw_limiter_submit_task(p.limiter, &task, NULL), 0);
@@ -95,7 +101,8 @@ static void task_done(void *arg, enum tw_fate fate, int result)
 
 static void post_task(struct item *item)
 {
-	struct tw_scheduler_task post = {.size = sizeof post, .fn = run_turn, .arg = item, .done = task_done};
+	struct tw_scheduler_task post = {
+	    .size = sizeof post, .fn = run_turn, .arg = item, .done = task_done};
 	post.priority = (enum tw_priority)(1 + below(5));
 	post.delay_ns = below(2) * below(30 * MS);
 	sim_eq(tw_scheduler_submit_task(p.scheduler, &post, NULL), 0);
@@ -132,7 +139,8 @@ static void open_program(uint64_t seed)
 	memset(&p, 0, sizeof p);
 	sim_eq(tw_sim_create(&p.sim, &cfg), 0);
 	tw_service *service = tw_sim_service(p.sim);
-	struct tw_limiter_config limiter = {.size = sizeof limiter, .max_concurrency = PERMITS, .seed = seed + 1};
+	struct tw_limiter_config limiter = {
+	    .size = sizeof limiter, .max_concurrency = PERMITS, .seed = seed + 1};
 	sim_eq(tw_limiter_create(&p.limiter, service, &limiter), 0);
 	sim_eq(tw_limiter_resume(p.limiter), 0);
 	sim_eq(tw_scheduler_create(&p.scheduler, service, NULL), 0);
@@ -159,9 +167,12 @@ static uint64_t run_program(uint64_t seed)
 	}
 	sim_eq(tw_sim_run_until_idle(p.sim, 3600 * SECOND), 0);
 	for (int i = 0; i < JOBS; i++) {
-		sim_assert(p.jobs[i].ends == 1 && p.jobs[i].runs >= 1, "a job has not come to its end");
-		sim_assert(p.tasks[i].ends == 1 && p.tasks[i].runs >= 1, "a task has not come to its end");
-		sim_assert(p.holders[i].ends == 1 && p.holders[i].runs == 1, "a holder has not come to its end");
+		sim_assert(p.jobs[i].ends == 1 && p.jobs[i].runs >= 1,
+			   "a job has not come to its end");
+		sim_assert(p.tasks[i].ends == 1 && p.tasks[i].runs >= 1,
+			   "a task has not come to its end");
+		sim_assert(p.holders[i].ends == 1 && p.holders[i].runs == 1,
+			   "a holder has not come to its end");
 	}
 	uint64_t trace = tw_sim_trace(p.sim);
 	close_program();

@@ -1,7 +1,8 @@
 /*
- * The service under simulation: random programs that schedule, cancel, move, group and close, from outside and from callbacks, on a pool of
- * a drawn size, late or refusing or neither. A ledger of each timer says what may happen to it; what happens must be that (G1 to G4,
- * G6 with one worker), whatever the order; and the same seed must give the same order.
+ * The service under simulation: random programs that schedule, cancel, move, group and close, from
+ * outside and from callbacks, on a pool of a drawn size, late or refusing or neither. A ledger of
+ * each timer says what may happen to it; what happens must be that (G1 to G4, G6 with one worker),
+ * whatever the order; and the same seed must give the same order.
  */
 #include <errno.h>
 
@@ -55,7 +56,8 @@ static void check_order(const struct entry *e)
 {
 	for (const struct entry *o = p.entries; o < p.entries + TIMERS; o++) {
 		bool waits = o->alive && !o->barred && !o->running && !o->moved;
-		sim_assert(!waits || o->delay_ns != e->delay_ns || o->turn >= e->turn, "came before its turn (G6)");
+		sim_assert(!waits || o->delay_ns != e->delay_ns || o->turn >= e->turn,
+			   "came before its turn (G6)");
 	}
 }
 
@@ -94,7 +96,8 @@ static void release_entry(void *arg, enum tw_fate fate)
 	note('e', e);
 	sim_assert(e->alive && !e->running, "released twice, or in its run");
 	sim_assert(fate != TW_FATE_FIRED || e->runs > 0, "fired without a run");
-	sim_assert(fate != TW_FATE_FIRED || e->runs_left == 0 || p.closing, "a series ended before its time");
+	sim_assert(fate != TW_FATE_FIRED || e->runs_left == 0 || p.closing,
+		   "a series ended before its time");
 	sim_assert(fate != TW_FATE_CANCELLED || e->barred, "cancelled by nobody");
 	sim_assert(fate != TW_FATE_DROPPED || p.closing, "dropped by nobody");
 	e->alive = false;
@@ -111,9 +114,11 @@ static void schedule_one(void)
 	if (e == p.entries + TIMERS)
 		return;
 	uint64_t delay_ns = below(4) ? (1 + below(5)) * 3 * MS : below(2000 * MS);
-	*e = (struct entry){.alive = true, .turn = p.turns++, .group = (int)below(2 * GROUPS) - GROUPS};
+	*e = (struct entry){
+	    .alive = true, .turn = p.turns++, .group = (int)below(2 * GROUPS) - GROUPS};
 	struct tw_period period = rate_of(delay_ns, 1 + below(20 * MS), 1 + below(5));
-	struct tw_task task = {.size = sizeof task, .fn = run_entry, .arg = e, .release = release_entry};
+	struct tw_task task = {
+	    .size = sizeof task, .fn = run_entry, .arg = e, .release = release_entry};
 	if (below(5) == 0) {
 		e->period_ns = period.period_ns;
 		e->runs_left = period.count;
@@ -307,7 +312,9 @@ static uint64_t run_race(uint64_t seed, uint32_t workers)
 	race.count = 0;
 	expect_eq(tw_sim_create(&race.sim, &cfg), 0);
 	for (intptr_t i = 0; i < RACERS; i++)
-		expect_eq(tw_schedule(tw_sim_service(race.sim), MS, run_racer, (void *)i, &race.timers[i]), 0);
+		expect_eq(tw_schedule(tw_sim_service(race.sim), MS, run_racer, (void *)i,
+				      &race.timers[i]),
+			  0);
 	expect_eq(tw_sim_run_until_idle(race.sim, TW_FOREVER), 0);
 	expect_sound(tw_sim_service(race.sim));
 	expect_eq(stats_of(tw_sim_service(race.sim)).fired, race.count);

@@ -65,7 +65,9 @@ Test(sim, virtual_year_passes_and_each_run_sees_the_clock_at_its_deadline)
 {
 	open_sim(1, 2);
 	for (int day = 1; day <= 365; day++)
-		expect_eq(tw_schedule(tw_sim_service(log_.sim), (uint64_t)day * DAY, log_run, id(day), NULL), 0);
+		expect_eq(tw_schedule(tw_sim_service(log_.sim), (uint64_t)day * DAY, log_run,
+				      id(day), NULL),
+			  0);
 	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
 	expect_eq(log_.ran, 365);
 	for (int day = 1; day <= 365; day++) {
@@ -144,7 +146,10 @@ Test(sim, one_worker_runs_in_the_order_of_handing_over)
 	}
 }
 
-/* How far a run was overtaken is not bounded, but who holds none up cannot be: at most workers - 1 wait while others go on. */
+/*
+ * How far a run was overtaken is not bounded, but who holds none up cannot be: at most workers - 1
+ * wait while others go on.
+ */
 static void expect_possible_for(int workers, int count)
 {
 	bool ran[MANY] = {false};
@@ -208,7 +213,8 @@ static void run_two_services(uint64_t seed, uint32_t workers)
 {
 	tw_service *other;
 	out_of_turn = taken_runs = 0;
-	open_config((struct tw_sim_config){.seed = seed, .workers = workers, .on_event = check_turn});
+	open_config(
+	    (struct tw_sim_config){.seed = seed, .workers = workers, .on_event = check_turn});
 	struct tw_service_config config = {.size = sizeof config,
 					   .clock = tw_sim_clock(log_.sim),
 					   .executor = tw_sim_executor(log_.sim),
@@ -256,12 +262,14 @@ static void chain(void *arg)
 	intptr_t left = (intptr_t)arg;
 	log_run(arg);
 	if (left > 0)
-		tw_schedule(tw_sim_service(log_.sim), tw_sim_random(log_.sim, 5 * MS), chain, id((int)left - 1), NULL);
+		tw_schedule(tw_sim_service(log_.sim), tw_sim_random(log_.sim, 5 * MS), chain,
+			    id((int)left - 1), NULL);
 }
 
 static uint64_t run_chains(uint64_t seed)
 {
-	open_config((struct tw_sim_config){.seed = seed, .workers = 4, .max_late_ns = 2 * MS, .refuse_percent = 20});
+	open_config((struct tw_sim_config){
+	    .seed = seed, .workers = 4, .max_late_ns = 2 * MS, .refuse_percent = 20});
 	for (int i = 0; i < 8; i++)
 		expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, chain, id(40), NULL), 0);
 	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
@@ -355,7 +363,9 @@ Test(sim, slow_callback_keeps_its_worker_and_no_other)
 	open_sim(5, 2);
 	expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, spend_a_second, id(0), NULL), 0);
 	for (int i = 1; i <= 20; i++)
-		expect_eq(tw_schedule(tw_sim_service(log_.sim), (uint64_t)(1 + i) * MS, log_run, id(i), NULL), 0);
+		expect_eq(tw_schedule(tw_sim_service(log_.sim), (uint64_t)(1 + i) * MS, log_run,
+				      id(i), NULL),
+			  0);
 	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
 	for (int i = 1; i <= 20; i++) {
 		expect_eq(log_.at_ns[i], (uint64_t)(1 + i) * MS);

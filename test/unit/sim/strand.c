@@ -1,6 +1,7 @@
 /*
- * Strands under simulation: random programs that submit, cancel, dispose and destroy, from outside, from tasks and from releases, on strands over
- * the simulated workers and over other strands. A ledger says of each task what may happen to it and what must have come before.
+ * Strands under simulation: random programs that submit, cancel, dispose and destroy, from outside,
+ * from tasks and from releases, on strands over the simulated workers and over other strands. A
+ * ledger says of each task what may happen to it and what must have come before.
  */
 #include <errno.h>
 
@@ -26,7 +27,8 @@ struct entry {
 	struct life *life;
 	bool alive, running;
 	bool barred; /* cancelled, or disposed of: must not run any more */
-	bool doomed; /* a timer whose strand was disposed of: must not run, and ends when it is due */
+	/* a timer whose strand was disposed of: must not run, and ends when it is due */
+	bool doomed;
 	uint64_t turn, submitted_ns, delay_ns, due_ns, period_ns;
 	uint64_t runs;
 	tw_strand_task_id task;
@@ -68,13 +70,15 @@ static bool goes_before(const struct entry *o, const struct entry *e)
 		return e->kind == AT_ONCE ? o->turn < e->turn : o->submitted_ns < e->due_ns;
 	if (o->kind == DELAYED && e->kind == DELAYED)
 		return o->due_ns < e->due_ns || (o->due_ns == e->due_ns && o->turn < e->turn);
-	return o->kind == TIMER && e->kind == TIMER && o->delay_ns == e->delay_ns && o->turn < e->turn;
+	return o->kind == TIMER && e->kind == TIMER && o->delay_ns == e->delay_ns &&
+	       o->turn < e->turn;
 }
 
 static void check_order(const struct entry *e)
 {
 	for (const struct entry *o = p.entries; o < p.entries + ENTRIES; o++) {
-		bool waits = o->alive && !o->barred && !o->doomed && !o->running && o->life == e->life;
+		bool waits =
+		    o->alive && !o->barred && !o->doomed && !o->running && o->life == e->life;
 		sim_assert(!waits || !goes_before(o, e), "a task came before its turn");
 	}
 }
@@ -121,7 +125,8 @@ static void release_entry(void *arg, enum tw_fate fate)
 	if (fate == TW_FATE_FIRED)
 		sim_assert(e->runs == 1 && e->kind != SERIES, "fired without a run");
 	else
-		sim_assert(fate == TW_FATE_CANCELLED && (e->barred || e->doomed), "cancelled by nobody");
+		sim_assert(fate == TW_FATE_CANCELLED && (e->barred || e->doomed),
+			   "cancelled by nobody");
 	if (below(4) == 0)
 		cancel_one(&p.entries[below(ENTRIES)]);
 	e->alive = false;
@@ -185,8 +190,10 @@ static void cancel_one(struct entry *e)
 	if (!e->life || (e->kind != TIMER && e->life->destroyed))
 		return;
 	struct entry was = *e;
-	e->barred |= e->alive && (!e->running || e->kind == SERIES); /* first: its release is called inside */
-	int r = e->kind == TIMER ? tw_cancel(p.service, e->timer) : tw_strand_cancel(e->life->strand, e->task);
+	/* first: its release is called inside */
+	e->barred |= e->alive && (!e->running || e->kind == SERIES);
+	int r = e->kind == TIMER ? tw_cancel(p.service, e->timer)
+				 : tw_strand_cancel(e->life->strand, e->task);
 	if (!was.alive)
 		sim_eq(r, TW_GONE);
 	else if (was.running)
@@ -212,9 +219,10 @@ static void mark_disposed(struct life *life)
 static void open_strand(int slot)
 {
 	struct life *life = p.strands[slot] = &p.lives[p.lived++];
-	life->base = slot > 1 && below(3) == 0 ? p.strands[below(2)] : NULL; /* the first two stay to the end */
-	sim_eq(tw_strand_create(&life->strand, p.service, life->base ? tw_strand_executor(life->base->strand) : NULL,
-				NULL),
+	/* the first two stay to the end */
+	life->base = slot > 1 && below(3) == 0 ? p.strands[below(2)] : NULL;
+	sim_eq(tw_strand_create(&life->strand, p.service,
+				life->base ? tw_strand_executor(life->base->strand) : NULL, NULL),
 	       0);
 }
 
@@ -349,8 +357,11 @@ static uint64_t run_race(uint64_t seed)
 		expect_eq(tw_strand_create(&strands[i], tw_sim_service(race.sim), NULL, NULL), 0);
 	}
 	for (uintptr_t lap = 0; lap < (uintptr_t)RACERS * LAPS; lap++) {
-		uint64_t delay_ns = lap < (uintptr_t)RACERS * LAPS / 2 ? 0 : (1 + lap / RACERS / 10) * MS;
-		expect_eq(tw_strand_schedule(strands[lap % RACERS], delay_ns, run_lap, (void *)lap, NULL), 0);
+		uint64_t delay_ns =
+		    lap < (uintptr_t)RACERS * LAPS / 2 ? 0 : (1 + lap / RACERS / 10) * MS;
+		expect_eq(
+		    tw_strand_schedule(strands[lap % RACERS], delay_ns, run_lap, (void *)lap, NULL),
+		    0);
 	}
 	expect_eq(tw_sim_run_until_idle(race.sim, TW_FOREVER), 0);
 	for (int i = 0; i < RACERS; i++) {
@@ -387,7 +398,10 @@ static void write_one(void *arg)
 	last_written = (int)(intptr_t)arg;
 }
 
-/* The mistake: what was submitted to one strand is thought to come before what was submitted to another later. */
+/*
+ * The mistake: what was submitted to one strand is thought to come before what was submitted to
+ * another later.
+ */
 static bool goes_wrong(uint64_t seed)
 {
 	struct tw_sim_config cfg = {.size = sizeof cfg, .seed = seed, .workers = 2};

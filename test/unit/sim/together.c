@@ -1,6 +1,7 @@
 /*
- * All layers on one virtual clock: a small server. The workers accept requests, each connection's strand handles them in turn, a limiter calls the
- * backend, timeouts are timers on the strand, a scheduler writes the log when there is time, and connections are closed in the middle of it all.
+ * All layers on one virtual clock: a small server. The workers accept requests, each connection's
+ * strand handles them in turn, a limiter calls the backend, timeouts are timers on the strand, a
+ * scheduler writes the log when there is time, and connections are closed in the middle of it all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -80,7 +81,9 @@ static int write_log(struct tw_turn *turn, void *arg)
 static void end_request(struct request *r, enum stage stage)
 {
 	come_to(r, stage);
-	sim_eq(tw_scheduler_submit(p.scheduler, (enum tw_priority)(1 + below(5)), write_log, r, NULL), 0);
+	sim_eq(
+	    tw_scheduler_submit(p.scheduler, (enum tw_priority)(1 + below(5)), write_log, r, NULL),
+	    0);
 }
 
 /* --------------------------------------------------------------- the backend */
@@ -120,7 +123,8 @@ static void answer(void *arg)
 		return; /* it has timed out */
 	sim_assert(tw_sim_now(p.sim) >= r->handled_ns, "an answer from the future");
 	int outcome = tw_cancel(p.service, r->timeout);
-	sim_assert(outcome == TW_CANCELLED, "the timeout of a request that has not timed out is there");
+	sim_assert(outcome == TW_CANCELLED,
+		   "the timeout of a request that has not timed out is there");
 	end_request(r, ANSWERED);
 }
 
@@ -214,7 +218,8 @@ static void open_program(uint64_t seed)
 	memset(&p, 0, sizeof p);
 	sim_eq(tw_sim_create(&p.sim, &cfg), 0);
 	p.service = tw_sim_service(p.sim);
-	struct tw_limiter_config limiter = {.size = sizeof limiter, .max_concurrency = PERMITS, .seed = seed + 1};
+	struct tw_limiter_config limiter = {
+	    .size = sizeof limiter, .max_concurrency = PERMITS, .seed = seed + 1};
 	sim_eq(tw_limiter_create(&p.limiter, p.service, &limiter), 0);
 	sim_eq(tw_limiter_resume(p.limiter), 0);
 	sim_eq(tw_scheduler_create(&p.scheduler, p.service, NULL), 0);

@@ -1,4 +1,7 @@
-/* How long a strand may hold up others, and be held up by others: time slices, executors that are busy, refuse, or run tickets inside submit. */
+/*
+ * How long a strand may hold up others, and be held up by others: time slices, executors that are
+ * busy, refuse, or run tickets inside submit.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -25,7 +28,8 @@ static void take_two_ms(struct noted *noted)
 	rig_advance(&noted->rig->rig, 2 * MS);
 }
 
-Test(strand_bounds, a_strand_gives_its_worker_back_after_five_milliseconds, .init = opened, .fini = closed)
+Test(strand_bounds, a_strand_gives_its_worker_back_after_five_milliseconds, .init = opened,
+     .fini = closed)
 {
 	struct noted tasks[8];
 	for (int i = 0; i < 8; i++) {
@@ -48,7 +52,8 @@ static void take_ten_ms(struct noted *noted)
 	rig_advance(&noted->rig->rig, 10 * MS);
 }
 
-Test(strand_bounds, a_task_longer_than_the_slice_is_the_only_one_of_its_turn, .init = opened, .fini = closed)
+Test(strand_bounds, a_task_longer_than_the_slice_is_the_only_one_of_its_turn, .init = opened,
+     .fini = closed)
 {
 	struct noted tasks[3];
 	for (int i = 0; i < 3; i++) {
@@ -78,7 +83,8 @@ Test(strand_bounds, delayed_tasks_do_not_wait_for_the_services_executor)
 	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base, NULL), 0);
 	noted_submit(&task, 10 * MS);
 	noted_submit_every(&series, 10 * MS, 10 * MS);
-	strand_rig_advance(&mine, 30 * MS + 2 * mine.rig.tick_ns); /* nobody runs what waits in `busy` */
+	/* nobody runs what waits in `busy` */
+	strand_rig_advance(&mine, 30 * MS + 2 * mine.rig.tick_ns);
 	expect_eq(queue_executor_waiting(&busy), 0);
 	expect_eq(task.runs, 1);
 	expect_eq(series.runs, 3);
@@ -117,7 +123,8 @@ Test(strand_bounds, a_refusing_executor_below_two_strands_does_not_keep_the_serv
 	tw_strand *upper;
 	strand_rig_open(&rig);
 	rig.queue.refuse = SIZE_MAX;
-	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL), 0);
+	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL),
+		  0);
 	expect_eq(tw_strand_submit(upper, note_run, &now), 0);
 	noted_submit_released(&below, 0);
 	strand_rig_advance(&rig, 5 * MS);
@@ -159,7 +166,8 @@ static void submit_link(int number)
 {
 	bool outer = chain.submitting;
 	chain.submitting = true;
-	expect_eq(tw_strand_submit(chain.strands[number % 3], run_link, (void *)(intptr_t)number), 0);
+	expect_eq(tw_strand_submit(chain.strands[number % 3], run_link, (void *)(intptr_t)number),
+		  0);
 	chain.submitting = outer;
 }
 
@@ -175,7 +183,8 @@ static void run_link(void *arg)
 		submit_link(number + 1);
 }
 
-Test(strand_bounds, nothing_runs_inside_submit_and_a_chain_over_strands_keeps_the_stack, .init = opened, .fini = closed)
+Test(strand_bounds, nothing_runs_inside_submit_and_a_chain_over_strands_keeps_the_stack,
+     .init = opened, .fini = closed)
 {
 	chain = (struct chain){.rig = &rig, .lowest = UINTPTR_MAX};
 	for (int i = 0; i < 3; i++)
@@ -197,7 +206,8 @@ static void submit_delayed_link(struct noted *noted)
 	noted->answer = tw_strand_submit(noted->rig->strand, note_run, noted->other);
 }
 
-Test(strand_bounds, delayed_tasks_run_on_an_executor_that_runs_tickets_inside_submit, .init = opened, .fini = closed)
+Test(strand_bounds, delayed_tasks_run_on_an_executor_that_runs_tickets_inside_submit,
+     .init = opened, .fini = closed)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
 	struct strand_rig mine = rig;

@@ -1,4 +1,7 @@
-/* The context of who submits goes with a strand's task, and is released once, whatever becomes of the task. */
+/*
+ * The context of who submits goes with a strand's task, and is released once, whatever becomes of
+ * the task.
+ */
 #include <errno.h>
 
 #include "test/support/strands.h"
@@ -63,7 +66,9 @@ static void see_in_release(struct noted *noted)
 	((struct seer *)(void *)noted)->in_release = tw_context_get();
 }
 
-#define SEER(id_) ((struct seer){.noted = {.rig = &rig, .id = (id_), .act = see, .act_in_release = see_in_release}})
+#define SEER(id_)       \
+	((struct seer){ \
+	    .noted = {.rig = &rig, .id = (id_), .act = see, .act_in_release = see_in_release}})
 
 static void submit_under(void *context, struct seer *seer, uint64_t delay_ns)
 {

@@ -26,9 +26,11 @@ static void closed(void)
 
 /* -------------------------------------------------------------------- dispose */
 
-Test(strand_dispose, cancels_all_that_has_not_run_and_refuses_what_comes, .init = opened, .fini = closed)
+Test(strand_dispose, cancels_all_that_has_not_run_and_refuses_what_comes, .init = opened,
+     .fini = closed)
 {
-	struct noted now = NOTED(&rig, 1), later = NOTED(&rig, 2), series = NOTED(&rig, 3), cut = NOTED(&rig, 4);
+	struct noted now = NOTED(&rig, 1), later = NOTED(&rig, 2), series = NOTED(&rig, 3),
+		     cut = NOTED(&rig, 4);
 	noted_submit_released(&now, 0);
 	noted_submit_released(&cut, 0);
 	noted_submit_released(&later, MS);
@@ -92,7 +94,8 @@ static void dispose_and_wait(struct noted *noted)
 	noted->answer = tw_strand_close_wait(noted->rig->strand, TW_FOREVER);
 }
 
-Test(strand_dispose, waiting_for_oneself_is_refused_and_changes_nothing, .init = opened, .fini = closed)
+Test(strand_dispose, waiting_for_oneself_is_refused_and_changes_nothing, .init = opened,
+     .fini = closed)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
 	first.act = dispose_and_wait;
@@ -157,7 +160,8 @@ Test(strand_dispose, a_task_may_destroy_its_strand)
 
 static void destroy_own_and_close(struct noted *noted)
 {
-	noted->answer = tw_service_close(noted->rig->rig.service, TW_CLOSE_DROP, TW_FOREVER); /* it is in use */
+	/* it is in use */
+	noted->answer = tw_service_close(noted->rig->rig.service, TW_CLOSE_DROP, TW_FOREVER);
 	expect_eq(noted->answer, -EBUSY);
 	expect_eq(tw_strand_destroy(tw_strand_current()), 0);
 	noted->answer = tw_service_close(noted->rig->rig.service, TW_CLOSE_DROP, TW_FOREVER);
@@ -194,7 +198,8 @@ Test(strand_dispose, what_is_handed_over_keeps_the_strand_and_its_service_until_
 	struct tw_close_options at_once = {
 	    .size = sizeof at_once, .timeout_ns = TW_FOREVER, .flags = TW_CLOSE_FLAG_NO_WAIT};
 	expect_eq(tw_service_close_with(rig.rig.service, &at_once), -ETIMEDOUT);
-	expect_eq(tw_schedule(rig.rig.service, MS, note_run, &task, NULL), 0); /* it is not closed */
+	/* it is not closed */
+	expect_eq(tw_schedule(rig.rig.service, MS, note_run, &task, NULL), 0);
 	strand_rig_pump(&rig);
 	expect_eq(rig.rig.ran, 0);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), 0);
@@ -229,7 +234,10 @@ Test(strand_dispose, the_timer_of_a_destroyed_strand_is_gone)
 	strand_rig_close(&rig);
 }
 
-/* Its timer has run, and its work waits: nobody is to set the timer to what dispose is about to cancel. */
+/*
+ * Its timer has run, and its work waits: nobody is to set the timer to what dispose is about to
+ * cancel.
+ */
 Test(strand_dispose, leaves_no_timer_behind_when_some_tasks_have_come_due)
 {
 	struct noted due = NOTED(&rig, 1), later = NOTED(&rig, 2);
@@ -301,7 +309,8 @@ Test(strand_dispose_create, closed_service_or_pool_is_refused)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-Test(strand_dispose_create, null_is_refused_everywhere_but_in_destroy, .init = opened, .fini = closed)
+Test(strand_dispose_create, null_is_refused_everywhere_but_in_destroy, .init = opened,
+     .fini = closed)
 {
 	struct tw_strand_stats stats = {.size = sizeof stats};
 	struct tw_strand_task spec = {.size = sizeof spec, .fn = note_run};
@@ -343,9 +352,12 @@ Test(strand_dispose_create, bad_specs_are_refused, .init = opened, .fini = close
 		uint64_t tail;
 	} newer = {{.size = sizeof newer, .fn = note_run}, 1};
 	expect_eq(tw_strand_submit_task(rig.strand, &newer.known, &out), -E2BIG);
-	expect_eq(tw_strand_schedule(rig.strand, TW_MAX_DELAY_NS + 1, note_run, NULL, &out), -ERANGE);
+	expect_eq(tw_strand_schedule(rig.strand, TW_MAX_DELAY_NS + 1, note_run, NULL, &out),
+		  -ERANGE);
 	expect_eq(out.id, 0);
-	expect_eq(tw_strand_schedule_every(rig.strand, 0, TW_MAX_DELAY_NS + 1, note_run, NULL, &out), -ERANGE);
+	expect_eq(
+	    tw_strand_schedule_every(rig.strand, 0, TW_MAX_DELAY_NS + 1, note_run, NULL, &out),
+	    -ERANGE);
 	expect_eq(strand_stats(rig.strand).queued + strand_stats(rig.strand).delayed, 0);
 }
 
@@ -375,7 +387,8 @@ static void submit_until_refused(uint64_t delay_ns, uint64_t period_ns)
 	expect_eq(task.releases, accepted);
 }
 
-Test(strand_dispose_create, want_of_memory_refuses_a_task_and_changes_nothing, .init = opened, .fini = closed)
+Test(strand_dispose_create, want_of_memory_refuses_a_task_and_changes_nothing, .init = opened,
+     .fini = closed)
 {
 	submit_until_refused(0, 0);
 }
@@ -419,7 +432,8 @@ Test(strand_dispose_create, a_million_idle_strands_take_128_bytes_each)
 	long before = faults_outstanding();
 	for (int i = 0; i < 100; i++)
 		expect_eq(tw_strand_create(&strands[i], mine.rig.service, NULL, NULL), 0);
-	expect_eq(faults_outstanding() - before, 100); /* one block each, whose size the compiler checks */
+	/* one block each, whose size the compiler checks */
+	expect_eq(faults_outstanding() - before, 100);
 	for (int i = 0; i < 100; i++)
 		expect_eq(tw_strand_destroy(strands[i]), 0);
 	expect_eq(faults_outstanding(), before);
@@ -454,7 +468,8 @@ static void check_in_child(void *arg)
 	}
 }
 
-Test(strand_dispose_fork, a_child_is_refused_and_the_parent_untouched, .init = opened, .fini = closed)
+Test(strand_dispose_fork, a_child_is_refused_and_the_parent_untouched, .init = opened,
+     .fini = closed)
 {
 	struct noted now = NOTED(&rig, 1), later = NOTED(&rig, 2);
 	noted_submit(&now, 0);

@@ -1,4 +1,7 @@
-/* Strands as executors: of timers that name them, of services, of other strands; before and after their end. */
+/*
+ * Strands as executors: of timers that name them, of services, of other strands; before and after
+ * their end.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -69,7 +72,8 @@ Test(strand_executor, timers_and_tasks_share_the_queue, .init = opened, .fini = 
 	expect_order(&rig, 1, 2, 3);
 }
 
-Test(strand_executor, more_tickets_than_the_budget_go_to_the_back_and_are_kept, .init = opened, .fini = closed)
+Test(strand_executor, more_tickets_than_the_budget_go_to_the_back_and_are_kept, .init = opened,
+     .fini = closed)
 {
 	struct noted timers[100];
 	for (int i = 0; i < 100; i++) {
@@ -131,8 +135,9 @@ static int batches_in(tw_strand *strand, tw_batch **batches)
 }
 
 /*
- * Three batches; the second is half run, and has more tickets left than the third. Each batch is told of as many endings as it has tickets: with
- * the last it is gone, and whoever told it of one more would look at what is another's by then.
+ * Three batches; the second is half run, and has more tickets left than the third. Each batch is
+ * told of as many endings as it has tickets: with the last it is gone, and whoever told it of one
+ * more would look at what is another's by then.
  */
 static void disposed_in_the_middle(int by_itself)
 {
@@ -164,21 +169,25 @@ static void disposed_in_the_middle(int by_itself)
 	expect_sound(rig.rig.service);
 }
 
-Test(strand_executor, dispose_in_the_middle_of_a_batch_ends_its_rest_and_what_is_behind, .init = opened, .fini = closed)
+Test(strand_executor, dispose_in_the_middle_of_a_batch_ends_its_rest_and_what_is_behind,
+     .init = opened, .fini = closed)
 {
 	disposed_in_the_middle(-1);
 }
 
-Test(strand_executor, a_timer_that_disposes_is_the_last_of_its_batch_to_run, .init = opened, .fini = closed)
+Test(strand_executor, a_timer_that_disposes_is_the_last_of_its_batch_to_run, .init = opened,
+     .fini = closed)
 {
 	disposed_in_the_middle(60);
 }
 
-Test(strand_executor, dispose_in_the_middle_of_a_batch_leaves_work_behind_it_alone, .init = opened, .fini = closed)
+Test(strand_executor, dispose_in_the_middle_of_a_batch_leaves_work_behind_it_alone, .init = opened,
+     .fini = closed)
 {
 	tw_strand *upper;
 	struct noted timers[100], task = NOTED(&rig, 100);
-	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL), 0);
+	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL),
+		  0);
 	for (int i = 0; i < 100; i++) {
 		timers[i] = NOTED(&rig, i);
 		named(&timers[i], MS, tw_strand_executor(rig.strand));
@@ -270,7 +279,8 @@ Test(strand_executor, a_strand_may_stand_on_a_strand, .init = opened, .fini = cl
 {
 	tw_strand *upper;
 	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2), c = NOTED(&rig, 3);
-	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL), 0);
+	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL),
+		  0);
 	noted_submit(&a, 0);
 	expect_eq(tw_strand_submit(upper, note_run, &b), 0);
 	noted_submit(&c, 0);
@@ -286,8 +296,8 @@ Test(strand_executor, a_strand_may_stand_on_a_strand, .init = opened, .fini = cl
 }
 
 /*
- * The upper one could not set its timer, and comes again in a tick; both are destroyed before, and the lower one's memory is among that of
- * strands that were executors once.
+ * The upper one could not set its timer, and comes again in a tick; both are destroyed before, and
+ * the lower one's memory is among that of strands that were executors once.
  */
 Test(strand_executor, one_that_stood_on_another_may_come_home_when_that_has_gone)
 {
@@ -310,7 +320,8 @@ Test(strand_executor, one_that_stood_on_another_may_come_home_when_that_has_gone
 	mine.strand = NULL;
 	rig_advance(&mine.rig, 3 * MS);
 	int filled = 0;
-	while (filled < MANY && tw_schedule(mine.rig.service, HOUR, note_run, &later, &timers[filled]) == 0)
+	while (filled < MANY &&
+	       tw_schedule(mine.rig.service, HOUR, note_run, &later, &timers[filled]) == 0)
 		filled++;
 	strand_rig_pump(&mine);
 	expect_eq(due.runs, 1);
@@ -357,7 +368,10 @@ Test(strand_executor, the_driver_runs_a_strand_on_the_inline_executor)
 	strand_rig_close(&mine);
 }
 
-/* A refused hand-over comes a tick later; a refused timer is not lost where the service drops what is refused. */
+/*
+ * A refused hand-over comes a tick later; a refused timer is not lost where the service drops what
+ * is refused.
+ */
 Test(strand_executor, refusals_lose_nothing)
 {
 	struct strand_rig mine;

@@ -112,7 +112,8 @@ static void end_behind(bool dispose)
 					      .release = let_the_task_destroy};
 		begin(&ending, service, destroy_own_when_released);
 		expect_eq(tw_strand_submit_task(ending.strand, &spec, &behind), 0);
-		expect_eq(dispose ? tw_strand_close(ending.strand) : tw_strand_cancel(ending.strand, behind),
+		expect_eq(dispose ? tw_strand_close(ending.strand)
+				  : tw_strand_cancel(ending.strand, behind),
 			  dispose ? 0 : TW_CANCELLED);
 		while (!atomic_load(&ending.destroyed)) /* the call waits for no task */
 			sched_yield();

@@ -1,4 +1,7 @@
-/* Strands on a pool's threads and a running clock: order, one at a time, pinning, waiting, and services that end beside them. */
+/*
+ * Strands on a pool's threads and a running clock: order, one at a time, pinning, waiting, and
+ * services that end beside them.
+ */
 #include <errno.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -74,7 +77,8 @@ static void all_submit(struct diary *diary)
 	diary->wanted = (long)SUBMITTERS * EACH;
 	for (int i = 0; i < SUBMITTERS; i++) {
 		submitters[i] = (struct submitter){calloc(EACH, sizeof(struct line)), diary, i, 0};
-		expect_eq(pthread_create(&submitters[i].thread, NULL, submit_lines, &submitters[i]), 0);
+		expect_eq(pthread_create(&submitters[i].thread, NULL, submit_lines, &submitters[i]),
+			  0);
 	}
 	for (int i = 0; i < SUBMITTERS; i++)
 		pthread_join(submitters[i].thread, NULL);
@@ -105,7 +109,8 @@ Test(strand_real_pool, a_pinned_strand_stays_on_one_thread)
 	expect_eq(tw_pool_create(&pool, &three), 0);
 	for (int i = 0; i < 4; i++) {
 		struct diary diary = {0};
-		expect_eq(tw_strand_create(&diary.strand, service, tw_pool_executor(pool), &pinned), 0);
+		expect_eq(tw_strand_create(&diary.strand, service, tw_pool_executor(pool), &pinned),
+			  0);
 		all_submit(&diary);
 		expect_eq(diary.threads, 1);
 		expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
@@ -132,7 +137,8 @@ Test(strand_real_pool, a_sleeping_pinned_worker_is_woken)
 	sem_init(&done, 0, 0);
 	expect_eq(tw_pool_create(&pool, &three), 0);
 	for (int i = 0; i < 3; i++)
-		expect_eq(tw_strand_create(&strands[i], service, tw_pool_executor(pool), &pinned), 0);
+		expect_eq(tw_strand_create(&strands[i], service, tw_pool_executor(pool), &pinned),
+			  0);
 	for (int round = 0; round < 20000; round++) {
 		expect_eq(tw_strand_submit(strands[round % 3], post, &done), 0);
 		await(&done, 1);
@@ -208,7 +214,9 @@ Test(strand_real_pool, strands_that_wait_for_a_worker_are_in_the_pool_s_gauge)
 	sem_init(&done, 0, 0);
 	expect_eq(tw_pool_create(&pool, &one), 0);
 	for (int i = 0; i < WAITING; i++)
-		expect_eq(tw_strand_create(&strands[i], service, tw_pool_executor(pool), i < 2 ? &pinned : NULL), 0);
+		expect_eq(tw_strand_create(&strands[i], service, tw_pool_executor(pool),
+					   i < 2 ? &pinned : NULL),
+			  0);
 	expect_eq(tw_pool_submit(pool, pass_gate, &gate), 0);
 	await(&gate.begun, 1);
 	for (int i = 0; i < 2 * WAITING; i++)
@@ -253,13 +261,17 @@ Test(strand_real_pool, waits_for_the_task_that_runs)
 			expect_eq(tw_strand_close_wait(strand, TW_FOREVER), 0);
 		expect_eq(gate.after, 1);
 		expect_eq(pthread_join(opener, NULL), 0);
-		expect_eq(answer == TW_FINISHED || answer == TW_GONE, true); /* the opener may have been the quicker */
+		/* the opener may have been the quicker */
+		expect_eq(answer == TW_FINISHED || answer == TW_GONE, true);
 		expect_eq(tw_strand_destroy(strand), 0);
 	}
 	close_service(service);
 }
 
-/* A release that waits to be let go, called by a dispose that goes on to wait for the task that runs. */
+/*
+ * A release that waits to be let go, called by a dispose that goes on to wait for the task that
+ * runs.
+ */
 struct pair {
 	tw_strand *strand;
 	tw_strand_task_id task; /* the one with the release */
@@ -306,7 +318,8 @@ Test(strand_real_pool, a_release_that_is_over_is_told_before_its_caller_waits_fo
 	gate_init(&gate);
 	gate_init(&pair.release);
 	sem_init(&pair.answered, 0, 0);
-	struct tw_strand_task spec = {.size = sizeof spec, .fn = pass_gate, .arg = &pair, .release = pass_release_gate};
+	struct tw_strand_task spec = {
+	    .size = sizeof spec, .fn = pass_gate, .arg = &pair, .release = pass_release_gate};
 	expect_eq(tw_strand_create(&pair.strand, service, NULL, NULL), 0);
 	expect_eq(tw_strand_submit(pair.strand, pass_gate, &gate), 0);
 	expect_eq(tw_strand_submit_task(pair.strand, &spec, &pair.task), 0);
@@ -335,7 +348,9 @@ Test(strand_real_pool, destroy_leaves_nothing_that_keeps_the_service_open)
 		sem_init(&done, 0, 0);
 		expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
 		for (int i = 0; i < 5; i++)
-			expect_eq(tw_strand_schedule(strand, (uint64_t)(i % 2) * MS, post, &done, NULL), 0);
+			expect_eq(
+			    tw_strand_schedule(strand, (uint64_t)(i % 2) * MS, post, &done, NULL),
+			    0);
 		if (round % 2)
 			await(&done, 5);
 		expect_eq(tw_strand_destroy(strand), 0);
@@ -413,12 +428,17 @@ static void destroy_scheduler(void *arg)
 	on->answer = tw_scheduler_destroy(on->scheduler);
 }
 
-/* Behind the work that destroys the scheduler comes the scheduler's, which has got no timer: the driver has both in hand. */
+/*
+ * Behind the work that destroys the scheduler comes the scheduler's, which has got no timer: the
+ * driver has both in hand.
+ */
 static void make_ready(void *arg)
 {
 	struct on_driver *on = arg;
-	const struct tw_scheduler_task post = {.size = sizeof post, .fn = never_turn, .delay_ns = TW_SECOND};
-	while (on->filled < TIMERS && !tw_schedule(on->service, 3600 * TW_SECOND, never, NULL, &on->timers[on->filled]))
+	const struct tw_scheduler_task post = {
+	    .size = sizeof post, .fn = never_turn, .delay_ns = TW_SECOND};
+	while (on->filled < TIMERS &&
+	       !tw_schedule(on->service, 3600 * TW_SECOND, never, NULL, &on->timers[on->filled]))
 		on->filled++;
 	on->submitted = tw_strand_submit(on->strands[1], destroy_scheduler, on);
 	on->posted = tw_scheduler_submit_task(on->scheduler, &post, NULL);
@@ -432,7 +452,8 @@ Test(strand_real_pool, what_waits_for_the_driver_is_not_waited_for_on_its_thread
 	expect_eq(tw_service_create(&on.service, &config), 0);
 	expect_eq(tw_scheduler_create(&on.scheduler, on.service, NULL), 0);
 	for (int i = 0; i < 2; i++)
-		expect_eq(tw_strand_create(&on.strands[i], on.service, tw_executor_inline(), NULL), 0);
+		expect_eq(tw_strand_create(&on.strands[i], on.service, tw_executor_inline(), NULL),
+			  0);
 	expect_eq(tw_strand_submit(on.strands[0], make_ready, &on), 0);
 	while (on.answer == 1)
 		sched_yield();
@@ -444,13 +465,17 @@ Test(strand_real_pool, what_waits_for_the_driver_is_not_waited_for_on_its_thread
 	expect_eq(tw_service_destroy(on.service), 0);
 }
 
-/* Equal delays, submitted in turn, are due in turn, to the nanosecond: what stands in for the clock elsewhere may fall by microseconds. */
+/*
+ * Equal delays, submitted in turn, are due in turn, to the nanosecond: what stands in for the clock
+ * elsewhere may fall by microseconds.
+ */
 Test(strand_real_pool, instants_of_equal_delays_never_fall)
 {
 	tw_service *service;
 	tw_strand *strand;
 	const struct tw_service_config roomy = {.size = sizeof roomy,
-						.lane_entries = 4 << 20}; /* should nobody drain meanwhile */
+						/* should nobody drain meanwhile */
+						.lane_entries = 4 << 20};
 	expect_eq(tw_service_create(&service, &roomy), 0);
 	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
 	uint64_t last_ns = 0;

@@ -44,13 +44,17 @@ static void line_init(struct line *line)
 	atomic_store(&line->ran, 0);
 }
 
-/* All but one worker are blocked, and the pool is at its maximum. The last one runs a strand's line. */
+/*
+ * All but one worker are blocked, and the pool is at its maximum. The last one runs a strand's
+ * line.
+ */
 static void other_comes_beside_a_line(uint32_t workers, uint32_t max_workers)
 {
 	tw_pool *pool;
 	tw_strand *strand;
 	struct line line;
-	struct tw_pool_config config = {.size = sizeof config, .workers = workers, .max_workers = max_workers};
+	struct tw_pool_config config = {
+	    .size = sizeof config, .workers = workers, .max_workers = max_workers};
 	tw_service *service = open_service(1);
 	line_init(&line);
 	expect_eq(tw_pool_create(&pool, &config), 0);
@@ -63,7 +67,8 @@ static void other_comes_beside_a_line(uint32_t workers, uint32_t max_workers)
 	await(&line.begun, 1);
 	expect_eq(tw_pool_submit(pool, note_count, &line), 0);
 	await(&line.done, 2);
-	expect_le(atomic_load(&line.ran_before_other), FEW); /* by the number of tasks alone it would be all */
+	/* by the number of tasks alone it would be all */
+	expect_le(atomic_load(&line.ran_before_other), FEW);
 	for (uint32_t i = 1; i < max_workers; i++)
 		sem_post(&line.open);
 	expect_eq(tw_strand_destroy(strand), 0);

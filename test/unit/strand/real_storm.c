@@ -46,7 +46,9 @@ static size_t resident_bytes(void)
 static void submit_many(uint64_t delay_ns)
 {
 	for (int i = 0; i < MANY; i++)
-		expect_eq(tw_strand_schedule(strand, delay_ns ? delay_ns + (uint64_t)i : 0, never, NULL, &tasks[i]), 0);
+		expect_eq(tw_strand_schedule(strand, delay_ns ? delay_ns + (uint64_t)i : 0, never,
+					     NULL, &tasks[i]),
+			  0);
 }
 
 static void cancel_many(void)
@@ -61,7 +63,8 @@ static void expect_memory_went_back(size_t before_bytes)
 	expect_le(now_bytes > before_bytes ? now_bytes - before_bytes : 0, 4u << 20);
 }
 
-Test(strand_real_storm, memory_of_cancelled_tasks_goes_back_while_the_strand_lives, .init = opened, .fini = closed)
+Test(strand_real_storm, memory_of_cancelled_tasks_goes_back_while_the_strand_lives, .init = opened,
+     .fini = closed)
 {
 	submit_many(HOUR); /* once before it is measured: handles, the first slabs */
 	cancel_many();
@@ -72,7 +75,8 @@ Test(strand_real_storm, memory_of_cancelled_tasks_goes_back_while_the_strand_liv
 	expect_memory_went_back(before_bytes);
 }
 
-Test(strand_real_storm, memory_of_disposed_tasks_goes_back_while_the_service_lives, .init = opened, .fini = closed)
+Test(strand_real_storm, memory_of_disposed_tasks_goes_back_while_the_service_lives, .init = opened,
+     .fini = closed)
 {
 	submit_many(HOUR);
 	size_t full_bytes = resident_bytes();
@@ -114,7 +118,8 @@ static int calls_beside_dispose(void)
 	return between;
 }
 
-Test(strand_real_storm, calls_beside_a_dispose_of_delayed_tasks_come_in_between, .init = opened, .fini = closed)
+Test(strand_real_storm, calls_beside_a_dispose_of_delayed_tasks_come_in_between, .init = opened,
+     .fini = closed)
 {
 	submit_many(HOUR);
 	expect_ge(calls_beside_dispose(), 10);
@@ -126,7 +131,8 @@ static void hold(void *arg)
 		usleep(1000);
 }
 
-Test(strand_real_storm, calls_beside_a_dispose_of_queued_tasks_come_in_between, .init = opened, .fini = closed)
+Test(strand_real_storm, calls_beside_a_dispose_of_queued_tasks_come_in_between, .init = opened,
+     .fini = closed)
 {
 	expect_eq(tw_strand_submit(strand, hold, &over), 0);
 	while (!stats_now().running)
@@ -135,7 +141,10 @@ Test(strand_real_storm, calls_beside_a_dispose_of_queued_tasks_come_in_between, 
 	expect_ge(calls_beside_dispose(), 10);
 }
 
-/* Looks at the strand while tasks that are due in the same moment move to the queue. How many looks saw some of both. */
+/*
+ * Looks at the strand while tasks that are due in the same moment move to the queue. How many looks
+ * saw some of both.
+ */
 static int looks_between(uint64_t runs)
 {
 	uint64_t due_ns = tw_service_now(service) + SECOND;

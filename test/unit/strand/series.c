@@ -27,8 +27,8 @@ static void run(void *arg)
 {
 	struct trace *trace = arg;
 	if (trace->runs < RUNS)
-		trace->seen[trace->runs] =
-		    (struct seen){rig_now(&trace->rig.rig), current_run().overruns, current_run().late};
+		trace->seen[trace->runs] = (struct seen){
+		    rig_now(&trace->rig.rig), current_run().overruns, current_run().late};
 	trace->runs++;
 	uint64_t took_ns = random_below(&trace->random, trace->longest_ns + 1);
 	tw_clock_manual_set(trace->rig.rig.clock, rig_now(&trace->rig.rig) + took_ns);
@@ -56,7 +56,10 @@ static void open_trace(struct trace *trace, const struct shape *shape, uint64_t 
 	strand_rig_open(&trace->rig);
 }
 
-/* All that is due at this instant: a timer's missed run comes by way of the driver, a strand's by its queue. */
+/*
+ * All that is due at this instant: a timer's missed run comes by way of the driver, a strand's by
+ * its queue.
+ */
 static void run_due(struct trace *trace)
 {
 	do
@@ -130,7 +133,8 @@ static void expect_same(const struct shape *shape)
 	}
 }
 
-static struct tw_period period_of(enum tw_missed_policy missed, enum tw_period_mode mode, uint64_t count)
+static struct tw_period period_of(enum tw_missed_policy missed, enum tw_period_mode mode,
+				  uint64_t count)
 {
 	return (struct tw_period){.size = sizeof(struct tw_period),
 				  .first_ns = 7 * MS,
@@ -142,33 +146,39 @@ static struct tw_period period_of(enum tw_missed_policy missed, enum tw_period_m
 
 Test(strand_series, skips_as_timers_do)
 {
-	expect_same(&(struct shape){.period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 0), .longest_ns = 35 * MS});
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 0),
+				    .longest_ns = 35 * MS});
 }
 
 Test(strand_series, coalesces_as_timers_do)
 {
-	expect_same(&(struct shape){.period = period_of(TW_MISSED_COALESCE, TW_FIXED_RATE, 0), .longest_ns = 18 * MS});
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_COALESCE, TW_FIXED_RATE, 0),
+				    .longest_ns = 18 * MS});
 }
 
 Test(strand_series, bursts_as_timers_do)
 {
-	expect_same(&(struct shape){.period = period_of(TW_MISSED_BURST, TW_FIXED_RATE, 0), .longest_ns = 15 * MS});
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_BURST, TW_FIXED_RATE, 0),
+				    .longest_ns = 15 * MS});
 }
 
 Test(strand_series, keeps_a_fixed_delay_as_timers_do)
 {
-	expect_same(&(struct shape){.period = period_of(TW_MISSED_SKIP, TW_FIXED_DELAY, 0), .longest_ns = 35 * MS});
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_SKIP, TW_FIXED_DELAY, 0),
+				    .longest_ns = 35 * MS});
 }
 
 Test(strand_series, ends_after_its_count_as_timers_do)
 {
-	expect_same(&(struct shape){.period = period_of(TW_MISSED_COALESCE, TW_FIXED_RATE, 5), .longest_ns = 15 * MS});
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_COALESCE, TW_FIXED_RATE, 5),
+				    .longest_ns = 15 * MS});
 }
 
 Test(strand_series, knows_late_runs_as_timers_do)
 {
-	expect_same(&(struct shape){
-	    .period = period_of(TW_MISSED_BURST, TW_FIXED_RATE, 0), .longest_ns = 15 * MS, .max_lateness_ns = 3 * MS});
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_BURST, TW_FIXED_RATE, 0),
+				    .longest_ns = 15 * MS,
+				    .max_lateness_ns = 3 * MS});
 }
 
 Test(strand_series, passes_over_late_runs_as_timers_do)
@@ -181,7 +191,8 @@ Test(strand_series, passes_over_late_runs_as_timers_do)
 
 Test(strand_series, begins_at_a_deadline_as_timers_do)
 {
-	struct shape shape = {.period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 0), .longest_ns = 15 * MS};
+	struct shape shape = {.period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 0),
+			      .longest_ns = 15 * MS};
 	shape.period.first_ns = 0;
 	shape.deadline_ns = RIG_START_NS + 33 * MS;
 	expect_same(&shape);
@@ -203,8 +214,10 @@ static void closed(void)
 
 static struct tw_strand_task spec_of(struct noted *noted)
 {
-	return (struct tw_strand_task){
-	    .size = sizeof(struct tw_strand_task), .fn = note_run, .arg = noted, .release = note_release};
+	return (struct tw_strand_task){.size = sizeof(struct tw_strand_task),
+				       .fn = note_run,
+				       .arg = noted,
+				       .release = note_release};
 }
 
 Test(strand_series, a_task_that_is_too_late_ends_as_late, .init = opened, .fini = closed)
@@ -245,7 +258,8 @@ static void look_at_context(struct noted *noted)
 	noted->answer = tw_context_get() == noted;
 }
 
-Test(strand_series, a_series_runs_under_the_context_that_its_spec_names, .init = opened, .fini = closed)
+Test(strand_series, a_series_runs_under_the_context_that_its_spec_names, .init = opened,
+     .fini = closed)
 {
 	struct noted series = NOTED(&rig, 1);
 	struct tw_period period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 3);

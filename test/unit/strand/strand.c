@@ -1,4 +1,7 @@
-/* Strands: order, one at a time, delays, series, handles. One thread, exact: the test pumps the executor and moves the clock. */
+/*
+ * Strands: order, one at a time, delays, series, handles. One thread, exact: the test pumps the
+ * executor and moves the clock.
+ */
 #include "tickwheel/strand.h"
 
 #include <errno.h>
@@ -107,7 +110,10 @@ Test(strand, delays_run_in_the_order_of_their_instants, .init = opened, .fini = 
 	expect_le(b.ran_at_ns, RIG_START_NS + 22 * MS);
 }
 
-/* Two immediate ones and one after 500 ms: in order, on one thread. With contexts: strand_context.c. */
+/*
+ * Two immediate ones and one after 500 ms: in order, on one thread. With contexts:
+ * strand_context.c.
+ */
 Test(strand, the_worked_check_without_context, .init = opened, .fini = closed)
 {
 	struct noted one = NOTED(&rig, 1), two = NOTED(&rig, 2), three = NOTED(&rig, 3);
@@ -181,7 +187,8 @@ Test(strand, a_series_keeps_its_nominal_instants, .init = opened, .fini = closed
 	struct noted series = NOTED(&rig, 1);
 	noted_submit_every(&series, 10 * MS, 7 * MS);
 	for (int n = 0; n < 20; n++) {
-		strand_rig_advance(&rig, RIG_START_NS + 10 * MS + (uint64_t)n * 7 * MS - rig_now(&rig.rig) + 2 * MS);
+		strand_rig_advance(&rig, RIG_START_NS + 10 * MS + (uint64_t)n * 7 * MS -
+					     rig_now(&rig.rig) + 2 * MS);
 		expect_eq(series.runs, n + 1);
 		expect_ge(series.ran_at_ns, RIG_START_NS + 10 * MS + (uint64_t)n * 7 * MS);
 	}
@@ -254,7 +261,8 @@ Test(strand, a_series_is_counted_anew_when_the_clock_has_leapt, .init = opened, 
 	expect_eq(tw_strand_cancel(rig.strand, series.task), TW_CANCELLED);
 }
 
-Test(strand, within_the_tolerance_a_series_makes_up_for_what_it_missed, .init = opened, .fini = closed)
+Test(strand, within_the_tolerance_a_series_makes_up_for_what_it_missed, .init = opened,
+     .fini = closed)
 {
 	struct noted series = NOTED(&rig, 1);
 	noted_submit_every(&series, MINUTE, MINUTE);
@@ -345,7 +353,8 @@ Test(strand, foreign_and_random_handles_are_gone, .init = opened, .fini = closed
 	expect_eq(tw_strand_cancel(other, task.task), TW_GONE);
 	expect_eq(tw_strand_cancel(rig.strand, (tw_strand_task_id){0}), TW_GONE);
 	for (int i = 0; i < 1000; i++)
-		expect_eq(tw_strand_cancel(rig.strand, (tw_strand_task_id){random_next(&seed)}), TW_GONE);
+		expect_eq(tw_strand_cancel(rig.strand, (tw_strand_task_id){random_next(&seed)}),
+			  TW_GONE);
 	expect_eq(tw_strand_cancel_wait(other, task.task, TW_FOREVER), TW_GONE);
 	strand_rig_pump(&rig);
 	expect_order(&rig, 1);
@@ -386,8 +395,12 @@ static void pump_in_release(struct noted *noted)
 	noted->answer = queue_executor_run_next(&noted->rig->queue);
 }
 
-/* The runner comes by the place of a task whose release is being called: its handle's node goes back once, when that has returned. */
-Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs, .init = opened, .fini = closed)
+/*
+ * The runner comes by the place of a task whose release is being called: its handle's node goes
+ * back once, when that has returned.
+ */
+Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs, .init = opened,
+     .fini = closed)
 {
 	struct noted cancelled = NOTED(&rig, 1), a = NOTED(&rig, 2), b = NOTED(&rig, 3);
 	cancelled.act_in_release = pump_in_release;
@@ -402,7 +415,10 @@ Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs, .init = 
 	expect_order(&rig, 2, 3);
 }
 
-/* More waits than one turn of the strand takes, so it is not at its end when the timer cannot be set. */
+/*
+ * More waits than one turn of the strand takes, so it is not at its end when the timer cannot be
+ * set.
+ */
 Test(strand, a_timer_that_could_not_be_set_is_set_later_however_much_waits)
 {
 	enum { MANY = 200, MORE_THAN_THERE_ARE = 1 << 16 };

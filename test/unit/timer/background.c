@@ -51,7 +51,8 @@ struct told {
 	int count, releases;
 };
 
-static int note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
+			uint64_t remaining_ns)
 {
 	struct told *told = arg;
 	struct probe *probe = timer_arg;
@@ -66,7 +67,8 @@ static void drain(uint32_t flags)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct probe once = PROBE(&rig, 1), far = PROBE(&rig, 2), series = PROBE(&rig, 3), due = PROBE(&rig, 4);
+	struct probe once = PROBE(&rig, 1), far = PROBE(&rig, 2), series = PROBE(&rig, 3),
+		     due = PROBE(&rig, 4);
 	schedule_background(&once, MS);
 	schedule_background(&far, 300 * DAY);
 	schedule_background(&due, 0);
@@ -179,12 +181,14 @@ Test(timer_background, a_series_with_a_count_is_refused)
 	task.period = &period;
 	tw_timer timer = {42};
 	expect_eq(tw_schedule_task(rig.service, &task, &timer), -EINVAL);
-	cr_assert_str_eq(heard, "struct tw_task: TW_TASK_BACKGROUND with a period.count, which must be 0");
+	cr_assert_str_eq(heard,
+			 "struct tw_task: TW_TASK_BACKGROUND with a period.count, which must be 0");
 	expect_eq(timer.id, 42);
 	heard[0] = '\0';
 	struct tw_task good = background_task(&probe, MS), tasks[2] = {good, task};
 	expect_eq(tw_schedule_bulk(rig.service, tasks, 2, NULL), -EINVAL);
-	cr_assert_str_eq(heard, "struct tw_task: TW_TASK_BACKGROUND with a period.count, which must be 0");
+	cr_assert_str_eq(heard,
+			 "struct tw_task: TW_TASK_BACKGROUND with a period.count, which must be 0");
 	tw_set_misuse_hook(NULL);
 	rig_advance(&rig, SECOND);
 	expect_eq(probe.runs + probe.releases, 0);

@@ -157,7 +157,8 @@ Test(timer_bad_input, of_the_options_of_a_task)
 	struct subject s;
 	open_subject(&s);
 	tw_timer out = {UNTOUCHED};
-	const struct tw_task good = {.size = sizeof(good), .fn = probe_run, .arg = &s.probe, .release = probe_release};
+	const struct tw_task good = {
+	    .size = sizeof(good), .fn = probe_run, .arg = &s.probe, .release = probe_release};
 	struct tw_task bad = good;
 	bad.max_lateness_ns = MS;
 	bad.late = (enum tw_late_policy)2;
@@ -205,7 +206,8 @@ Test(timer_bad_input, of_the_options_of_a_task_out_of_range)
 	open_subject(&s);
 	struct tw_period period = rate_of(0, MS, 0);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		struct tw_task t = {.size = sizeof(t), .fn = probe_run, .arg = &s.probe, .release = probe_release};
+		struct tw_task t = {
+		    .size = sizeof(t), .fn = probe_run, .arg = &s.probe, .release = probe_release};
 		tw_timer out = {UNTOUCHED};
 		t.when_ns = bad[i].when_ns;
 		t.jitter_ns = bad[i].jitter_ns;
@@ -239,7 +241,8 @@ Test(timer_bad_input, of_a_task_that_is_a_series)
 	open_subject(&s);
 	tw_timer out = {UNTOUCHED};
 	struct tw_period period = rate_of(MS, MS, 0);
-	struct tw_task bad = {.size = sizeof(bad), .fn = probe_run, .arg = &s.probe, .period = &period};
+	struct tw_task bad = {
+	    .size = sizeof(bad), .fn = probe_run, .arg = &s.probe, .period = &period};
 	bad.when_ns = MS; /* a series takes its first delay from the period */
 	expect_eq(task(&s, &out, &bad), -EINVAL);
 	bad.when_ns = RIG_START_NS + SECOND;
@@ -314,7 +317,8 @@ Test(timer_bad_input, of_the_calls_on_the_service)
 	close_subject(&s);
 }
 
-static int visit_nothing(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int visit_nothing(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
+			 uint64_t remaining_ns)
 {
 	(void)arg, (void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
 	return 0;

@@ -20,8 +20,10 @@ static void make_tasks(struct rig *rig, size_t n, uint64_t when_ns)
 {
 	for (size_t i = 0; i < n; i++) {
 		probes[i] = PROBE(rig, (int)i);
-		tasks[i] = (struct tw_task){
-		    .size = sizeof(struct tw_task), .fn = probe_run, .arg = &probes[i], .when_ns = when_ns};
+		tasks[i] = (struct tw_task){.size = sizeof(struct tw_task),
+					    .fn = probe_run,
+					    .arg = &probes[i],
+					    .when_ns = when_ns};
 		timers[i].id = 1;
 	}
 }
@@ -77,7 +79,8 @@ Test(timer_bulk, of_mixed_tasks_keeps_each_ones_deadline)
 	expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), 0);
 	memset(&period, 0, sizeof(period)); /* read during the call only */
 	for (size_t i = 0; i < MANY; i++) {
-		uint64_t left_ns, wanted_ns = tasks[i].when_ns - (tasks[i].flags ? RIG_START_NS : 0);
+		uint64_t left_ns,
+		    wanted_ns = tasks[i].when_ns - (tasks[i].flags ? RIG_START_NS : 0);
 		wanted_ns = tasks[i].period ? 7 * MS : wanted_ns;
 		expect_eq(tw_remaining(rig.service, timers[i], &left_ns), 0);
 		if (wanted_ns < HOUR)
@@ -139,7 +142,10 @@ Test(timer_bulk, needs_no_room_for_handles)
 
 /* ------------------------------------------------------------ refusals */
 
-/* One bad task at each place of interest: nothing is scheduled, nothing is lost, and a good batch works afterwards. */
+/*
+ * One bad task at each place of interest: nothing is scheduled, nothing is lost, and a good batch
+ * works afterwards.
+ */
 static void expect_refused(const struct tw_task *bad, int error)
 {
 	static const size_t places[] = {0, 1, 255, 256, 1500, MANY - 1};
@@ -156,7 +162,8 @@ static void expect_refused(const struct tw_task *bad, int error)
 		tasks[places[p]] = good;
 		struct tw_service_stats after = stats_of(rig.service);
 		expect_same_state(&before, &after);
-		expect_eq(after.rejected - before.rejected, error == -EINVAL || error == -E2BIG ? 0 : MANY);
+		expect_eq(after.rejected - before.rejected,
+			  error == -EINVAL || error == -E2BIG ? 0 : MANY);
 		expect_eq(timers[0].id, error == -EINVAL || error == -E2BIG);
 		timers[0].id = 1;
 		expect_sound(rig.service);
@@ -237,9 +244,11 @@ Test(timer_bulk, of_more_entries_than_a_lane_may_hold_schedules_nothing)
 	expect_eq(stats_of(rig.service).pending, 600);
 	for (int i = 0; i < 300; i++)
 		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
-	expect_eq(tw_schedule_bulk(rig.service, tasks + 600, 1000, timers + 600), -EAGAIN); /* nor with the dead gone */
+	/* nor with the dead gone */
+	expect_eq(tw_schedule_bulk(rig.service, tasks + 600, 1000, timers + 600), -EAGAIN);
 	expect_sound(rig.service);
-	expect_eq(tw_schedule_bulk(rig.service, tasks + 600, 600, timers + 600), 0); /* the dead made room */
+	/* the dead made room */
+	expect_eq(tw_schedule_bulk(rig.service, tasks + 600, 600, timers + 600), 0);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, 900);
 	expect_ids_ascend(&rig);
@@ -277,7 +286,8 @@ Test(timer_bulk, without_memory_schedules_nothing)
 		expect_no_timers(MANY);
 		expect_eq(stats_of(rig.service).pending, 0);
 	}
-	expect_ge(nth, 2); /* those of the lane itself were had when the rig was opened, or come first */
+	/* those of the lane itself were had when the rig was opened, or come first */
+	expect_ge(nth, 2);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, MANY);
 	expect_ids_ascend(&rig);
@@ -325,7 +335,8 @@ Test(timer_bulk, of_an_older_caller_is_read_with_its_own_stride)
 		tasks[i].size = OLD;
 		memcpy(older.bytes + i * OLD, &tasks[i], OLD);
 	}
-	expect_eq(tw_schedule_bulk(rig.service, (struct tw_task *)(void *)older.bytes, 700, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, (struct tw_task *)(void *)older.bytes, 700, timers),
+		  0);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, 700);
 	expect_ids_ascend(&rig);
@@ -338,7 +349,8 @@ Test(timer_bulk, whose_sizes_are_unsound_schedules_nothing)
 	rig_open(&rig, NULL);
 	make_tasks(&rig, 10, MS);
 	struct tw_service_stats before = stats_of(rig.service);
-	static const size_t sizes[] = {0, sizeof(size_t), sizeof(struct tw_task) + 1, offsetof(struct tw_task, arg)};
+	static const size_t sizes[] = {0, sizeof(size_t), sizeof(struct tw_task) + 1,
+				       offsetof(struct tw_task, arg)};
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		tasks[0].size = sizes[i];
 		expect_eq(tw_schedule_bulk(rig.service, tasks, 10, timers), -EINVAL);
@@ -355,7 +367,10 @@ Test(timer_bulk, whose_sizes_are_unsound_schedules_nothing)
 
 /* ------------------------------------------------------------ waking */
 
-/* With a tick thread that sleeps: the earliest of the batch decides, wherever it stands, and one wake-up does. */
+/*
+ * With a tick thread that sleeps: the earliest of the batch decides, wherever it stands, and one
+ * wake-up does.
+ */
 Test(timer_bulk, wakes_a_sleeping_tick_thread_for_its_earliest)
 {
 	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};

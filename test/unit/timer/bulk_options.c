@@ -1,4 +1,7 @@
-/* Batches of members, series and timers with options, beside plain ones: as if each had been scheduled by itself, or not at all. */
+/*
+ * Batches of members, series and timers with options, beside plain ones: as if each had been
+ * scheduled by itself, or not at all.
+ */
 #include <errno.h>
 
 #include "test/support/members.h"
@@ -58,7 +61,8 @@ static void make_tasks(struct rig *rig, struct probe *of, tw_group group, tw_exe
 	}
 	for (int i = 0; i < MANY; i++) {
 		of[i] = PROBE(rig, i);
-		tasks[i] = (struct tw_task){.size = sizeof(tasks[i]), .fn = probe_run, .arg = &of[i]};
+		tasks[i] =
+		    (struct tw_task){.size = sizeof(tasks[i]), .fn = probe_run, .arg = &of[i]};
 		tasks[i].when_ns = 10 * MS;
 		timers[i].id = 1;
 		set_kind(&tasks[i], i, group, other);
@@ -121,7 +125,10 @@ Test(timer_bulk_options, run_as_the_same_tasks_scheduled_one_by_one)
 	rig_close(&together);
 }
 
-/* G6: plain ones, members and those with an own lateness are due together, and keep the array's order. */
+/*
+ * G6: plain ones, members and those with an own lateness are due together, and keep the array's
+ * order.
+ */
 Test(timer_bulk_options, keep_the_arrays_order_in_one_tick)
 {
 	struct queue_executor other;
@@ -160,7 +167,8 @@ Test(timer_bulk_options, follow_their_policies_after_a_stall)
 	for (int i = 0; i < MANY; i++)
 		tasks[i].jitter_ns = 0;
 	expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), 0);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 35 * MS), 0); /* 10, 20, 30 are past */
+	/* 10, 20, 30 are past */
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 35 * MS), 0);
 	expect_gt(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	rig_advance(&rig, SECOND);
 	queue_executor_run_all(&other);
@@ -215,7 +223,8 @@ struct refusal {
 	tw_group group, ended;
 };
 
-static void open_refusal(struct refusal *refusal, int (*end)(tw_service *, tw_group), uint32_t max_timers)
+static void open_refusal(struct refusal *refusal, int (*end)(tw_service *, tw_group),
+			 uint32_t max_timers)
 {
 	queue_executor_open(&refusal->other);
 	struct tw_service_config cfg = rig_config();
@@ -295,7 +304,8 @@ Test(timer_bulk_options, with_a_bad_one_at_the_end_are_refused_all)
 		struct refusal refusal;
 		open_refusal(&refusal, NULL, 0);
 		struct tw_task *last = &tasks[MANY - 1];
-		*last = (struct tw_task){.size = sizeof(*last), .fn = probe_run, .group = refusal.group};
+		*last = (struct tw_task){
+		    .size = sizeof(*last), .fn = probe_run, .group = refusal.group};
 		period.missed = (enum tw_missed_policy)3;
 		if (bad == 0)
 			last->period = &period;

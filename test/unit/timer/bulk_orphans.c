@@ -1,4 +1,7 @@
-/* A batch whose group ends between its two passes: it was accepted, and these members are cancelled; once each, whatever their releases do. */
+/*
+ * A batch whose group ends between its two passes: it was accepted, and these members are
+ * cancelled; once each, whatever their releases do.
+ */
 #include <errno.h>
 #include <sched.h>
 
@@ -26,7 +29,10 @@ static void end_group(void *arg)
 	ending->answer = ending->end(ending->rig->service, ending->group);
 }
 
-/* Members first: later than their look at the group the batch needs memory, and at that moment the group ends. */
+/*
+ * Members first: later than their look at the group the batch needs memory, and at that moment the
+ * group ends.
+ */
 static void make_batch(struct rig *rig, tw_group group)
 {
 	for (int i = 0; i < MANY; i++) {
@@ -73,8 +79,10 @@ static void end_meanwhile(int (*end)(tw_service *, tw_group))
 	if (end != tw_group_destroy)
 		expect_eq(gauges(&rig, ending.group).members, 0);
 	for (int i = 0; i < MEMBERS; i++)
-		expect_released(&probes[i], TW_FATE_CANCELLED); /* on this thread, before the call returned */
-	expect_eq(tw_group_destroy(rig.service, ending.group), end == tw_group_destroy ? -ENOENT : 0);
+		/* on this thread, before the call returned */
+		expect_released(&probes[i], TW_FATE_CANCELLED);
+	expect_eq(tw_group_destroy(rig.service, ending.group),
+		  end == tw_group_destroy ? -ENOENT : 0);
 	rig_advance(&rig, 5 * MS);
 	expect_eq(rig.ran, MANY - MEMBERS);
 	expect_ids_ascend(&rig);
@@ -98,7 +106,10 @@ Test(timer_bulk_orphans, of_a_group_cancelled_meanwhile_are_cancelled)
 	end_meanwhile(tw_group_cancel);
 }
 
-/* After close and cancel_wait nothing of a member runs, of a batch under way neither: so the wait is for the batch. */
+/*
+ * After close and cancel_wait nothing of a member runs, of a batch under way neither: so the wait
+ * is for the batch.
+ */
 struct waiting {
 	struct ending *ending;
 	pthread_t thread;

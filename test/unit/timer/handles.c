@@ -69,7 +69,8 @@ Test(timer_handles, with_extreme_values_touch_nothing)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	static const uint64_t ids[] = {1, UINT32_MAX, UINT64_C(1) << 32, UINT64_MAX, UINT64_MAX << 32, INT64_MAX};
+	static const uint64_t ids[] = {1,          UINT32_MAX,       UINT64_C(1) << 32,
+				       UINT64_MAX, UINT64_MAX << 32, INT64_MAX};
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
 		expect_gone(rig.service, (tw_timer){ids[i]});
 	rig_close(&rig);

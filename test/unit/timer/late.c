@@ -7,7 +7,8 @@
 
 TestSuite(timer_late, .timeout = 30);
 
-static void schedule_limited(struct probe *probe, uint64_t delay_ns, uint64_t max_ns, enum tw_late_policy late)
+static void schedule_limited(struct probe *probe, uint64_t delay_ns, uint64_t max_ns,
+			     enum tw_late_policy late)
 {
 	struct tw_task task = probe_task(probe);
 	task.when_ns = delay_ns;

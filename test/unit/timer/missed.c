@@ -4,7 +4,8 @@
 
 TestSuite(timer_missed, .timeout = 30);
 
-static struct tw_period policy_of(uint64_t first_ns, uint64_t period_ns, enum tw_missed_policy missed)
+static struct tw_period policy_of(uint64_t first_ns, uint64_t period_ns,
+				  enum tw_missed_policy missed)
 {
 	struct tw_period period = rate_of(first_ns, period_ns, 0);
 	period.missed = missed;
@@ -18,7 +19,8 @@ static void jump(struct rig *rig, uint64_t to_ns)
 		;
 }
 
-static void expect_runs(const struct rig *rig, size_t count, const uint64_t *at_ms, const uint64_t *overruns)
+static void expect_runs(const struct rig *rig, size_t count, const uint64_t *at_ms,
+			const uint64_t *overruns)
 {
 	expect_eq(rig->ran, count);
 	for (size_t i = 0; i < count; i++) {
@@ -27,9 +29,12 @@ static void expect_runs(const struct rig *rig, size_t count, const uint64_t *at_
 	}
 }
 
-/* Each of the policies through one stall: instants 10, 20 .. 80 ms, the clock stands from 10 to 55 ms. */
-static void expect_through_a_stall(enum tw_missed_policy missed, size_t count, const uint64_t *at_ms,
-				   const uint64_t *overruns)
+/*
+ * Each of the policies through one stall: instants 10, 20 .. 80 ms, the clock stands from 10 to 55
+ * ms.
+ */
+static void expect_through_a_stall(enum tw_missed_policy missed, size_t count,
+				   const uint64_t *at_ms, const uint64_t *overruns)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -70,8 +75,8 @@ static void take_25_ms_once(struct probe *probe)
 }
 
 /* The same after a run that took long: instants 20 and 30 ms are past at 35. */
-static void expect_after_a_long_run(enum tw_missed_policy missed, size_t count, const uint64_t *at_ms,
-				    const uint64_t *overruns)
+static void expect_after_a_long_run(enum tw_missed_policy missed, size_t count,
+				    const uint64_t *at_ms, const uint64_t *overruns)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -101,7 +106,8 @@ Test(timer_missed, policies_cost_nothing_while_the_series_keeps_up)
 		struct rig rig;
 		rig_open(&rig, NULL);
 		struct probe probe = PROBE(&rig, 1);
-		probe_schedule_every(&probe, policy_of(7 * MS, 10 * MS, (enum tw_missed_policy)missed));
+		probe_schedule_every(&probe,
+				     policy_of(7 * MS, 10 * MS, (enum tw_missed_policy)missed));
 		rig_advance(&rig, SECOND);
 		expect_eq(probe.runs, 100);
 		expect_eq(probe.overruns, 0);
@@ -179,7 +185,10 @@ Test(timer_missed, instants_before_the_service_began_get_their_runs)
 	rig_close(&rig);
 }
 
-/* Each run of a burst goes through the executor's queue: never two at once, and a cancel between them wins. */
+/*
+ * Each run of a burst goes through the executor's queue: never two at once, and a cancel between
+ * them wins.
+ */
 Test(timer_missed, a_burst_goes_through_the_queue_run_by_run)
 {
 	struct queue_executor queue;

@@ -94,7 +94,8 @@ Test(timer_periodic, of_an_odd_period_keeps_its_nominal_instants)
 	rig_advance(&rig, 100 * SECOND);
 	expect_eq(rig.ran, 100 * SECOND / period_ns);
 	for (size_t i = 0; i < rig.ran; i++)
-		expect_eq(rig.events[i].at_ns, rig_tick_of(&rig, RIG_START_NS + (i + 1) * period_ns));
+		expect_eq(rig.events[i].at_ns,
+			  rig_tick_of(&rig, RIG_START_NS + (i + 1) * period_ns));
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
 	rig_close(&rig);
 }
@@ -317,7 +318,8 @@ Test(timer_periodic, runs_never_overlap)
 	expect_eq(queue_executor_waiting(&queue), 1);
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_eq(probe.runs, 2);
-	expect_eq(probe.overruns, 8); /* 20 .. 90 ms; the first run stands for 10, the second for 100 */
+	/* 20 .. 90 ms; the first run stands for 10, the second for 100 */
+	expect_eq(probe.overruns, 8);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
 	queue_executor_close(&queue);
 	rig_close(&rig);
@@ -331,7 +333,8 @@ Test(timer_periodic, many_series_keep_their_instants)
 	static struct probe probes[COUNT];
 	for (int i = 0; i < COUNT; i++) {
 		probes[i] = PROBE(&rig, i);
-		probe_schedule_every(&probes[i], rate_of((uint64_t)(i + 1) * MS, (uint64_t)(i + 1) * MS, 0));
+		probe_schedule_every(&probes[i],
+				     rate_of((uint64_t)(i + 1) * MS, (uint64_t)(i + 1) * MS, 0));
 	}
 	rig_advance(&rig, 3 * SECOND);
 	for (int i = 0; i < COUNT; i++) {

@@ -1,4 +1,7 @@
-/* A drain on the real clock: background timers go on until the last other timer has ended, and are dropped then. */
+/*
+ * A drain on the real clock: background timers go on until the last other timer has ended, and are
+ * dropped then.
+ */
 #include <sched.h>
 
 #include "test/support/shot.h"
@@ -64,8 +67,11 @@ Test(timer_real_background, goes_on_until_the_last_other_timer_has_ended)
 				    .flags = TW_TASK_BACKGROUND,
 				    .period = &period,
 				    .release = beat_ends};
-	struct tw_task idle = {
-	    .size = sizeof(idle), .fn = never, .flags = TW_TASK_BACKGROUND, .when_ns = HOUR, .release = idle_ends};
+	struct tw_task idle = {.size = sizeof(idle),
+			       .fn = never,
+			       .flags = TW_TASK_BACKGROUND,
+			       .when_ns = HOUR,
+			       .release = idle_ends};
 	expect_eq(tw_schedule_task(seen.service, &heartbeat, NULL), 0);
 	expect_eq(tw_schedule_task(seen.service, &idle, NULL), 0);
 	expect_eq(tw_schedule(seen.service, MS, hold_up_the_drain, NULL, NULL), 0);

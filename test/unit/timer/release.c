@@ -1,4 +1,7 @@
-/* Releases: told exactly once, with the right fate, whatever the end was, and on the thread that the header names. */
+/*
+ * Releases: told exactly once, with the right fate, whatever the end was, and on the thread that
+ * the header names.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -183,7 +186,8 @@ Test(timer_release, of_what_was_dropped_is_called_by_the_tick_thread)
 	struct queue_executor queue;
 	queue_executor_open(&queue);
 	queue.refuse = SIZE_MAX;
-	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = &queue.base, .on_refused = TW_REFUSED_DROP};
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .executor = &queue.base, .on_refused = TW_REFUSED_DROP};
 	struct rig rig;
 	rig_open(&rig, &cfg);
 	struct probe probe = PROBE(&rig, 1);
@@ -218,7 +222,8 @@ Test(timer_release, of_a_run_that_waits_for_its_executor_follows_a_cancel)
 
 static void schedule_the_other(struct probe *probe)
 {
-	probe->answer = tw_schedule(probe->rig->service, MS, probe_run, probe->other, &probe->other->timer);
+	probe->answer =
+	    tw_schedule(probe->rig->service, MS, probe_run, probe->other, &probe->other->timer);
 }
 
 Test(timer_release, may_schedule)
@@ -320,7 +325,8 @@ Test(timer_release, of_many_timers_with_random_ends_comes_once_each)
 		probe_schedule_released(&probes[i], random_below(&seed, 20 * SECOND));
 		if (random_below(&seed, 3) == 0) {
 			int victim = (int)random_below(&seed, (uint64_t)i + 1);
-			cancelled[victim] |= tw_cancel(rig.service, probes[victim].timer) == TW_CANCELLED;
+			cancelled[victim] |=
+			    tw_cancel(rig.service, probes[victim].timer) == TW_CANCELLED;
 		}
 		if (i % 100 == 0)
 			rig_advance(&rig, 50 * MS);

@@ -68,7 +68,8 @@ Test(timer_remaining, of_a_timer_that_was_moved_is_of_the_last_move)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
-	static const uint64_t moves_ns[] = {20 * HOUR, 3000 * HOUR, 11 * HOUR, SECOND, 400 * DAY, MINUTE, 10 * HOUR};
+	static const uint64_t moves_ns[] = {20 * HOUR, 3000 * HOUR, 11 * HOUR, SECOND,
+					    400 * DAY, MINUTE,      10 * HOUR};
 	for (int round = 0; round < 3; round++) {
 		for (size_t i = 0; i < sizeof moves_ns / sizeof *moves_ns; i++) {
 			expect_eq(tw_reset(rig.service, probe.timer, moves_ns[i]), 0);
@@ -101,7 +102,8 @@ Test(timer_remaining, of_series_and_batches_is_exact)
 	tw_timer timers[3];
 	for (int i = 0; i < 3; i++) {
 		bulk[i] = PROBE(&rig, 3 + i);
-		tasks[i] = (struct tw_task){.size = sizeof(*tasks), .fn = probe_run, .arg = &bulk[i]};
+		tasks[i] =
+		    (struct tw_task){.size = sizeof(*tasks), .fn = probe_run, .arg = &bulk[i]};
 		tasks[i].when_ns = 20 * HOUR + (uint64_t)i * MS;
 	}
 	expect_eq(tw_schedule_bulk(rig.service, tasks, 3, timers), 0);

@@ -1,4 +1,7 @@
-/* Moving timers: later, earlier, to and from far away, too late, and while they wait for their executor. */
+/*
+ * Moving timers: later, earlier, to and from far away, too late, and while they wait for their
+ * executor.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -109,8 +112,9 @@ Test(timer_reset, of_far_timers_to_near_and_back)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	static const uint64_t stations_ns[] = {400 * DAY, 3 * MS, 90 * DAY, HOUR,     800 * DAY, 2 * SECOND,
-					       20 * DAY,  MS,     DAY,      30 * DAY, 5 * SECOND};
+	static const uint64_t stations_ns[] = {400 * DAY, 3 * MS,     90 * DAY,  HOUR,
+					       800 * DAY, 2 * SECOND, 20 * DAY,  MS,
+					       DAY,       30 * DAY,   5 * SECOND};
 	enum { STATIONS = sizeof(stations_ns) / sizeof(stations_ns[0]) };
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 1000 * DAY);
@@ -191,7 +195,10 @@ Test(timer_reset, between_two_instants_needs_an_entry_for_each)
 	rig_close(&rig);
 }
 
-/* Nobody drives: moves to earlier take room in the lane, and are refused rather than pile up or be lost. */
+/*
+ * Nobody drives: moves to earlier take room in the lane, and are refused rather than pile up or be
+ * lost.
+ */
 Test(timer_reset, between_two_deadlines_without_a_driver_is_bounded)
 {
 	struct tw_service_config cfg = rig_config();
@@ -289,7 +296,8 @@ Test(timer_reset, to_later_of_a_neighbour_due_in_the_same_tick_wins)
 }
 
 /* Opens a rig whose executor holds one expired timer. */
-static void open_with_one_waiting(struct rig *rig, struct queue_executor *queue, struct probe *probe)
+static void open_with_one_waiting(struct rig *rig, struct queue_executor *queue,
+				  struct probe *probe)
 {
 	queue_executor_open(queue);
 	struct tw_service_config cfg = rig_config();
@@ -319,7 +327,10 @@ Test(timer_reset, to_later_while_it_waits_for_its_executor_wins)
 	rig_close(&rig);
 }
 
-/* The old ticket is still out when the timer is due again: it may serve, or a new one; one run comes of it. */
+/*
+ * The old ticket is still out when the timer is due again: it may serve, or a new one; one run
+ * comes of it.
+ */
 Test(timer_reset, of_one_that_waits_for_its_executor_runs_once)
 {
 	struct rig rig;

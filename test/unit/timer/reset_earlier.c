@@ -19,7 +19,8 @@ Test(timer_reset_earlier, moves_to_earlier_and_keeps_what_is_earlier)
 	expect_eq(tw_reset_earlier(rig.service, probe.timer, 100 * MS), TW_RESET_KEPT);
 	expect_eq(tw_reset_earlier(rig.service, probe.timer, 101 * MS), TW_RESET_KEPT);
 	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 50 * MS), 0);
-	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 60 * MS), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 60 * MS),
+		  TW_RESET_KEPT);
 	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.resets, 2);
 	expect_eq(stats.resets_eager, 2);
@@ -34,7 +35,8 @@ Test(timer_reset_earlier, compares_ticks)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_at(&probe, RIG_START_NS + 10 * MS);
-	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 9 * MS + 1), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 9 * MS + 1),
+		  TW_RESET_KEPT);
 	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 9 * MS), 0);
 	rig_advance(&rig, SECOND);
 	expect_ran_at(&probe, RIG_START_NS + 9 * MS);
@@ -46,7 +48,8 @@ Test(timer_reset_earlier, of_far_timers)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	static const uint64_t delays_ns[] = {MS, SECOND, HOUR, DAY, 30 * DAY, 400 * DAY, 4000 * DAY};
+	static const uint64_t delays_ns[] = {MS,       SECOND,    HOUR,      DAY,
+					     30 * DAY, 400 * DAY, 4000 * DAY};
 	enum { DELAYS = sizeof delays_ns / sizeof delays_ns[0] };
 	for (int from = 0; from < DELAYS; from++)
 		for (int to = 0; to < DELAYS; to++)
@@ -56,7 +59,9 @@ Test(timer_reset_earlier, of_far_timers)
 				if (filed)
 					tw_service_advance(rig.service, TW_NO_LIMIT);
 				if (filed == 2)
-					expect_eq(tw_reset_earlier(rig.service, probe.timer, delays_ns[from]), 0);
+					expect_eq(tw_reset_earlier(rig.service, probe.timer,
+								   delays_ns[from]),
+						  0);
 				expect_eq(tw_reset_earlier(rig.service, probe.timer, delays_ns[to]),
 					  to < from ? 0 : TW_RESET_KEPT);
 				uint64_t left_ns = 0;
@@ -235,7 +240,8 @@ Test(timer_reset_earlier, of_several_threads_the_earliest_wins)
 	pthread_t threads[MOVERS];
 	uint64_t earliest_ns = UINT64_MAX, left_ns = 0;
 	for (int i = 0; i < MOVERS; i++) {
-		movers[i] = (struct mover){.service = rig.service, .timer = probe.timer, .seed = 77 + (uint64_t)i};
+		movers[i] = (struct mover){
+		    .service = rig.service, .timer = probe.timer, .seed = 77 + (uint64_t)i};
 		expect_eq(pthread_create(&threads[i], NULL, move_down, &movers[i]), 0);
 	}
 	for (int i = 0; i < MOVERS; i++) {

@@ -1,4 +1,7 @@
-/* Scheduling: when a timer runs, for delays of every size, and what a schedule leaves behind when it is refused. */
+/*
+ * Scheduling: when a timer runs, for delays of every size, and what a schedule leaves behind when
+ * it is refused.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -119,7 +122,8 @@ static void expect_exact(uint64_t tick_ns, uint32_t buckets, uint64_t delay_ns, 
 	probe_schedule_at(&absolute, deadline_ns);
 	if (due_ns > rig_now(&rig)) {
 		rig_advance_to(&rig, due_ns - 1);
-		cr_assert(rig.ran == 0, "tick %lu, delay %lu: early", (unsigned long)tick_ns, (unsigned long)delay_ns);
+		cr_assert(rig.ran == 0, "tick %lu, delay %lu: early", (unsigned long)tick_ns,
+			  (unsigned long)delay_ns);
 	}
 	rig_advance_to(&rig, due_ns);
 	expect_ran_at(&relative, due_ns);
@@ -204,7 +208,8 @@ Test(timer_schedule, the_longest_delay_is_accepted_and_one_more_is_refused)
 	probe_schedule(&longest, TW_MAX_DELAY_NS);
 	struct tw_service_stats before = stats_of(rig.service);
 	tw_timer none = {.id = 1};
-	expect_eq(tw_schedule(rig.service, TW_MAX_DELAY_NS + 1, probe_run, &longest, &none), -ERANGE);
+	expect_eq(tw_schedule(rig.service, TW_MAX_DELAY_NS + 1, probe_run, &longest, &none),
+		  -ERANGE);
 	expect_eq(none.id, 0);
 	none.id = 1;
 	expect_eq(tw_schedule(rig.service, UINT64_MAX, probe_run, &longest, &none), -ERANGE);
@@ -240,7 +245,8 @@ Test(timer_schedule, a_task_takes_a_delay_or_a_deadline)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct probe delay = PROBE(&rig, 1), deadline = PROBE(&rig, 2);
-	struct tw_task task = {.size = sizeof(task), .fn = probe_run, .arg = &delay, .when_ns = 3 * MS};
+	struct tw_task task = {
+	    .size = sizeof(task), .fn = probe_run, .arg = &delay, .when_ns = 3 * MS};
 	expect_eq(tw_schedule_task(rig.service, &task, &delay.timer), 0);
 	task.arg = &deadline;
 	task.when_ns = RIG_START_NS + 7 * MS;
@@ -254,7 +260,8 @@ Test(timer_schedule, a_task_takes_a_delay_or_a_deadline)
 
 static void schedule_the_other(struct probe *probe)
 {
-	probe->answer = tw_schedule(probe->rig->service, 2 * MS, probe_run, probe->other, &probe->other->timer);
+	probe->answer =
+	    tw_schedule(probe->rig->service, 2 * MS, probe_run, probe->other, &probe->other->timer);
 }
 
 Test(timer_schedule, callbacks_may_schedule)

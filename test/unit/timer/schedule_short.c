@@ -28,7 +28,10 @@ static void expect_armed_for(struct rig *rig, struct probe *probe, uint64_t dead
 	expect_eq(tw_cancel(rig->service, probe->timer), TW_CANCELLED);
 }
 
-/* Around each limit that the short way knows: the start, the tick that was turned, the wheel's reach, the clock's range. */
+/*
+ * Around each limit that the short way knows: the start, the tick that was turned, the wheel's
+ * reach, the clock's range.
+ */
 Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
 {
 	struct rig rig;
@@ -46,13 +49,18 @@ Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
 	for (size_t i = 0; i < sizeof around / sizeof *around; i++)
 		for (int ticks = i ? -2 : 0; ticks <= 1; ticks++)
 			for (int ns = i ? -1 : 0; ns <= 1; ns++)
-				expect_armed_for(&rig, &probe, around[i] + (uint64_t)(ticks * (int)MS) + (uint64_t)ns);
+				expect_armed_for(&rig, &probe,
+						 around[i] + (uint64_t)(ticks * (int)MS) +
+						     (uint64_t)ns);
 	rig_advance(&rig, SECOND);
 	expect_eq(rig.ran, 0);
 	rig_close(&rig);
 }
 
-/* A driver that is called looks into a lane, within a tick that it has turned through, only if it is told that it must. */
+/*
+ * A driver that is called looks into a lane, within a tick that it has turned through, only if it
+ * is told that it must.
+ */
 Test(timer_schedule_short, tells_a_driver_that_is_called_what_is_due_at_once)
 {
 	struct rig rig;
@@ -60,10 +68,13 @@ Test(timer_schedule_short, tells_a_driver_that_is_called_what_is_due_at_once)
 	struct probe probe = PROBE(&rig, 1);
 	for (int round = 0; round < 3; round++) {
 		rig_advance(&rig, SECOND);
-		probe_schedule_at(&probe, tw__tick_ns(rig.service, tw_load_relaxed(&rig.service->gate.cursor)));
+		probe_schedule_at(
+		    &probe, tw__tick_ns(rig.service, tw_load_relaxed(&rig.service->gate.cursor)));
 		struct tw__local *local = tw__local_of(rig.service);
 		expect_eq(tw_load_relaxed(&local->urgent), tw__lane_written(&local->lane));
-		probe_schedule_at(&probe, tw__tick_ns(rig.service, tw_load_relaxed(&rig.service->gate.cursor) + 1));
+		probe_schedule_at(
+		    &probe,
+		    tw__tick_ns(rig.service, tw_load_relaxed(&rig.service->gate.cursor) + 1));
 		expect_eq(tw_load_relaxed(&local->urgent), tw__lane_written(&local->lane) - 1);
 	}
 	rig_close(&rig);
@@ -74,7 +85,10 @@ static void never(void *arg)
 	(void)arg;
 }
 
-/* Traffic, so that a tick thread stays in open mode. One that gets no processor for a while leaves the lane to fill. */
+/*
+ * Traffic, so that a tick thread stays in open mode. One that gets no processor for a while leaves
+ * the lane to fill.
+ */
 static void be_busy(tw_service *service)
 {
 	tw_timer timer;
@@ -96,26 +110,32 @@ Test(timer_schedule_short, refuses_delays_out_of_range)
 		be_busy(service);
 		uint64_t word = tw__gate_look(&service->gate);
 		for (uint64_t back_ns = 0; back_ns < 2 * SECOND; back_ns += 10 * MS)
-			expect_eq(tw_schedule(service, 0 - back_ns - 1, never, NULL, NULL), -ERANGE);
+			expect_eq(tw_schedule(service, 0 - back_ns - 1, never, NULL, NULL),
+				  -ERANGE);
 		bases += tw__gate_is_open(word) && tw__gate_look(&service->gate) == word;
 	}
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-/* With a tick thread in open mode, whose base a refused batch has put into the lane and taken back: what follows brings it again. */
+/*
+ * With a tick thread in open mode, whose base a refused batch has put into the lane and taken back:
+ * what follows brings it again.
+ */
 Test(timer_schedule_short, brings_the_base_that_a_refused_batch_took_back)
 {
 	tw_service *service;
 	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
 	expect_eq(tw_service_create(&service, &cfg), 0);
-	struct tw_task tasks[] = {{.size = sizeof *tasks, .fn = never, .when_ns = HOUR}, {.size = sizeof *tasks}};
+	struct tw_task tasks[] = {{.size = sizeof *tasks, .fn = never, .when_ns = HOUR},
+				  {.size = sizeof *tasks}};
 	for (int bases = 0; bases < 20;) {
 		be_busy(service);
 		struct tw__local *local = tw__local_of(service);
 		uint64_t before = local->stamped, word = tw__gate_look(&service->gate);
 		int r = tw_schedule_bulk(service, tasks, 2, NULL);
 		expect_eq(local->stamped, before);
-		if (r == -EAGAIN) { /* the driver is behind, and the lane is full: refused before the tasks are read */
+		/* the driver is behind, and the lane is full: refused before the tasks are read */
+		if (r == -EAGAIN) {
 			sched_yield();
 			continue;
 		}
@@ -125,7 +145,10 @@ Test(timer_schedule_short, brings_the_base_that_a_refused_batch_took_back)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-/* A call that is refused for want of a slot, with room for one entry in its segment: the next push finds nothing half done. */
+/*
+ * A call that is refused for want of a slot, with room for one entry in its segment: the next push
+ * finds nothing half done.
+ */
 Test(timer_schedule_short, finds_nothing_unpublished_where_a_call_was_refused)
 {
 	struct tw_service_config cfg = rig_config();
@@ -139,11 +162,15 @@ Test(timer_schedule_short, finds_nothing_unpublished_where_a_call_was_refused)
 	for (int round = 0; round < 3; round++) {
 		while (tw__lane_room(lane) != 1) {
 			expect_eq(tw_cancel(rig.service, last), TW_CANCELLED);
-			expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &last), 0);
+			expect_eq(
+			    tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &last),
+			    0);
 			if (tw__lane_room(lane) == 60)
-				rig_advance(&rig, MS); /* most of the segment is read, so it is not packed */
+				/* most of the segment is read, so it is not packed */
+				rig_advance(&rig, MS);
 		}
-		expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &timer), -EAGAIN);
+		expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &timer),
+			  -EAGAIN);
 		expect_eq(lane->unpublished, 0);
 		expect_eq(tw_cancel(rig.service, last), TW_CANCELLED);
 		expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &last), 0);
@@ -159,7 +186,8 @@ Test(timer_schedule_short, finds_nothing_unpublished_where_a_group_has_closed)
 	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(tw_group_create(&group, service), 0);
-	struct tw_task member = {.size = sizeof member, .fn = never, .when_ns = HOUR, .group = group};
+	struct tw_task member = {
+	    .size = sizeof member, .fn = never, .when_ns = HOUR, .group = group};
 	expect_eq(tw_group_close(service, group), 0);
 	for (int bases = 0; bases < 20;) {
 		be_busy(service);

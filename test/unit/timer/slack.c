@@ -1,4 +1,7 @@
-/* Slack: a timer is due at the roundest tick that it leaves open, never early, never later than it allows. */
+/*
+ * Slack: a timer is due at the roundest tick that it leaves open, never early, never later than it
+ * allows.
+ */
 #include <errno.h>
 
 #include "test/support/rig.h"
@@ -33,14 +36,16 @@ Test(timer_slack, takes_the_roundest_tick)
 	static uint64_t wanted_ns[COUNT];
 	uint64_t seed = 11;
 	for (int i = 0; i < COUNT; i++) {
-		rig_advance(&rig, random_below(&seed, 2 * MS)); /* deadlines on ticks, and between them */
+		/* deadlines on ticks, and between them */
+		rig_advance(&rig, random_below(&seed, 2 * MS));
 		if (i % 3 == 0)
 			rig_advance_to(&rig, rig_tick_of(&rig, rig_now(&rig)));
 		uint64_t delay_ns = random_below(&seed, i % 2 ? 20 * MS : 40 * SECOND);
 		uint64_t slack_ns = random_below(&seed, i % 5 ? 30 * MS : 10 * SECOND);
 		uint64_t from_ns = rig_now(&rig) + delay_ns - RIG_START_NS;
 		uint64_t first = (from_ns + MS - 1) / MS, last = (from_ns + slack_ns) / MS;
-		wanted_ns[i] = RIG_START_NS + (last > first ? roundest_between(first, last) : first) * MS;
+		wanted_ns[i] =
+		    RIG_START_NS + (last > first ? roundest_between(first, last) : first) * MS;
 		probes[i] = PROBE(&rig, i);
 		schedule_slack(&probes[i], delay_ns, slack_ns);
 	}
@@ -157,7 +162,8 @@ Test(timer_slack, of_a_series_leaves_its_phase_alone)
 	expect_eq(rig.ran, 10);
 	for (size_t i = 0; i < rig.ran; i++) {
 		uint64_t first = 5 + 10 * i;
-		expect_eq(rig.events[i].at_ns, RIG_START_NS + roundest_between(first, first + 3) * MS);
+		expect_eq(rig.events[i].at_ns,
+			  RIG_START_NS + roundest_between(first, first + 3) * MS);
 		expect_eq(rig.events[i].overruns, 0);
 	}
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
@@ -290,7 +296,8 @@ Test(timer_slack_jitter, takes_both_ends_of_a_small_span)
 	int later = 0;
 	for (int i = 0; i < COUNT; i++) {
 		probes[i] = PROBE(&rig, i);
-		expect_eq(schedule_jitter(&probes[i], 50000, 1), 0); /* one ns more is one tick more */
+		/* one ns more is one tick more */
+		expect_eq(schedule_jitter(&probes[i], 50000, 1), 0);
 	}
 	rig_advance(&rig, MS);
 	for (int i = 0; i < COUNT; i++)
@@ -312,7 +319,10 @@ static void *schedule_from_a_thread(void *arg)
 	return NULL;
 }
 
-/* Two threads, one after the other has come: each its own draws, told by the order in which they came. */
+/*
+ * Two threads, one after the other has come: each its own draws, told by the order in which they
+ * came.
+ */
 static void draw_from_two_threads(uint64_t seed, uint64_t at_ns[2])
 {
 	struct tw_service_config cfg = rig_config();

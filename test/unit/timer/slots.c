@@ -1,4 +1,7 @@
-/* Slots by themselves: what magazines and depot hand out, and what happens when a generation is used up. */
+/*
+ * Slots by themselves: what magazines and depot hand out, and what happens when a generation is
+ * used up.
+ */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +55,8 @@ Test(timer_slots, come_back_through_the_depot_to_another_thread)
 	for (int round = 0; round < 20; round++) {
 		uint32_t held[MAX];
 		for (int i = 0; i < MAX; i++)
-			cr_assert((held[i] = tw__entry_slot(tw__slot_get(&slots, &one))) != 0, "round %d, slot %d",
-				  round, i);
+			cr_assert((held[i] = tw__entry_slot(tw__slot_get(&slots, &one))) != 0,
+				  "round %d, slot %d", round, i);
 		for (int i = 0; i < MAX; i++)
 			tw__slot_put(&slots, i % 3 ? &two : NULL, held[i], 1);
 	}
@@ -61,8 +64,9 @@ Test(timer_slots, come_back_through_the_depot_to_another_thread)
 }
 
 /*
- * Slots come and go by every way that there is, at random: none is handed out twice, the limits that the hot paths go by are never too
- * high (they assert it in debug builds), and the counts that the ring's positions are made of count schedules and cancels only.
+ * Slots come and go by every way that there is, at random: none is handed out twice, the limits
+ * that the hot paths go by are never too high (they assert it in debug builds), and the counts that
+ * the ring's positions are made of count schedules and cancels only.
  */
 Test(timer_slots, counts_stay_true_whatever_way_slots_come_and_go)
 {
@@ -85,11 +89,13 @@ Test(timer_slots, counts_stay_true_whatever_way_slots_come_and_go)
 			tw__magazine_flush(&slots, &magazine);
 		if (takes && count < MAX) {
 			bool is_short = draw % 3 && tw__magazine_has_one(&magazine);
-			uint64_t entry =
-			    is_short ? tw__magazine_schedule(&slots, &magazine) : tw__slot_get(&slots, &magazine);
-			cr_assert(entry && !out[tw__entry_slot(entry)], "slot %u twice", tw__entry_slot(entry));
+			uint64_t entry = is_short ? tw__magazine_schedule(&slots, &magazine)
+						  : tw__slot_get(&slots, &magazine);
+			cr_assert(entry && !out[tw__entry_slot(entry)], "slot %u twice",
+				  tw__entry_slot(entry));
 			cr_assert_eq(tw__entry_generation(entry),
-				     tw__word_generation(tw_load_relaxed(&slots.words[tw__entry_slot(entry)])));
+				     tw__word_generation(
+					 tw_load_relaxed(&slots.words[tw__entry_slot(entry)])));
 			out[tw__entry_slot(entry)] = true;
 			held[count++] = entry;
 			if (!is_short)
@@ -97,11 +103,13 @@ Test(timer_slots, counts_stay_true_whatever_way_slots_come_and_go)
 			scheduled++;
 		} else if (count > 0) {
 			uint64_t entry = held[draw % count];
-			uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry) + 1;
+			uint32_t slot = tw__entry_slot(entry),
+				 generation = tw__entry_generation(entry) + 1;
 			held[draw % count] = held[count - 1];
 			count--;
 			out[slot] = false;
-			tw_store_relaxed(&slots.words[slot], tw__word_make(generation, TW__FREE, 0));
+			tw_store_relaxed(&slots.words[slot],
+					 tw__word_make(generation, TW__FREE, 0));
 			if (draw % 3 && tw__magazine_has_room(&magazine)) {
 				tw__magazine_cancel(&magazine, tw__entry_make(slot, generation));
 				cancelled++;
@@ -118,8 +126,10 @@ Test(timer_slots, counts_stay_true_whatever_way_slots_come_and_go)
 		cr_assert_eq(tw_load_relaxed(&magazine.cancelled), cancelled);
 		cr_assert_leq(tw__magazine_count(&magazine), magazine.capacity);
 		cr_assert_leq(magazine.schedule_limit - scheduled, tw__magazine_count(&magazine));
-		cr_assert_leq(magazine.cancel_limit - cancelled, magazine.capacity - tw__magazine_count(&magazine));
-		cr_assert_eq(magazine.cancel_limit / TW__CANCELS_PER_WAKE, cancelled / TW__CANCELS_PER_WAKE);
+		cr_assert_leq(magazine.cancel_limit - cancelled,
+			      magazine.capacity - tw__magazine_count(&magazine));
+		cr_assert_eq(magazine.cancel_limit / TW__CANCELS_PER_WAKE,
+			     cancelled / TW__CANCELS_PER_WAKE);
 	}
 	tw__slots_fini(&slots);
 }
@@ -147,8 +157,10 @@ Test(timer_slots, a_used_up_generation_retires_the_slot)
 	cr_assert_eq(tw_cancel(service, old), TW_CANCELLED);
 	uint32_t end = tw_load_relaxed(&service->slots.fresh);
 	for (uint32_t slot = 1; slot < end; slot++)
-		tw_store_relaxed(&service->slots.words[slot], tw__word_make(TW__LAST_GENERATION - 1, TW__FREE, 0));
-	tw__magazine_flush(&service->slots, &tw__local_of(service)->magazine); /* it knows the old generations */
+		tw_store_relaxed(&service->slots.words[slot],
+				 tw__word_make(TW__LAST_GENERATION - 1, TW__FREE, 0));
+	/* it knows the old generations */
+	tw__magazine_flush(&service->slots, &tw__local_of(service)->magazine);
 	for (uint32_t slot = 1; slot < end; slot++) {
 		cr_assert_eq(tw_schedule(service, 0, count_run, &runs, &timer), 0);
 		cr_assert_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
@@ -158,7 +170,8 @@ Test(timer_slots, a_used_up_generation_retires_the_slot)
 	tw_service_stats(service, &stats);
 	cr_assert_eq(stats.retired_slots, end - 1);
 	cr_assert_eq(runs, end - 1);
-	cr_assert_eq(tw_schedule(service, 0, count_run, &runs, &timer), 0, "retired slots count against max_timers");
+	cr_assert_eq(tw_schedule(service, 0, count_run, &runs, &timer), 0,
+		     "retired slots count against max_timers");
 	cr_assert((uint32_t)timer.id >= end, "a retired slot was used again");
 	cr_assert_eq(tw_cancel(service, old), TW_GONE);
 	tw_service_destroy(service);

@@ -1,8 +1,10 @@
 /*
- * The wheel against a naive twin: an array of deadlines that is looked through from end to end. Random programs of add, cancel,
- * extend, turn, move nearer, sweep and plan; after each step the wheel's own invariants are checked, after each turn
- * what it handed over: exactly what was due, in order of ticks, and within a tick in the order of adding. Whoever resolves may know where each
- * entry stands, from tw__wheel_level_for and the due_ticks: that is kept track of, and compared with the place that the resolve is told.
+ * The wheel against a naive twin: an array of deadlines that is looked through from end to end.
+ * Random programs of add, cancel, extend, turn, move nearer, sweep and plan; after each step the
+ * wheel's own invariants are checked, after each turn what it handed over: exactly what was due, in
+ * order of ticks, and within a tick in the order of adding. Whoever resolves may know where each
+ * entry stands, from tw__wheel_level_for and the due_ticks: that is kept track of, and compared
+ * with the place that the resolve is told.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -39,9 +41,10 @@ static uint64_t draw(struct twin *t)
 
 static void expect_place(const struct twin_timer *timer, const struct tw__place *place)
 {
-	cr_assert(timer->level == place->level && timer->tick >= place->low && timer->tick < place->high,
-		  "for tick %lu on level %u, met in [%lu, %lu) of level %u", timer->tick, timer->level, place->low,
-		  place->high, place->level);
+	cr_assert(timer->level == place->level && timer->tick >= place->low &&
+		      timer->tick < place->high,
+		  "for tick %lu on level %u, met in [%lu, %lu) of level %u", timer->tick,
+		  timer->level, place->low, place->high, place->level);
 }
 
 static void track(const struct twin *t, struct twin_timer *timer, enum tw__resolve_for what_for,
@@ -55,7 +58,7 @@ static void track(const struct twin *t, struct twin_timer *timer, enum tw__resol
 }
 
 static void resolve(void *context, enum tw__resolve_for what_for, const struct tw__place *place,
-		  const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
+		    const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
 {
 	struct twin *t = context;
 	for (unsigned i = 0; i < n; i++) {
@@ -63,8 +66,8 @@ static void resolve(void *context, enum tw__resolve_for what_for, const struct t
 		if (timer->tracked)
 			expect_place(timer, place);
 		due_ticks[i] = !timer->alive                  ? TW__TICK_DEAD
-			      : timer->deadline < place->low ? place->low
-							     : timer->deadline;
+			       : timer->deadline < place->low ? place->low
+							      : timer->deadline;
 		if (timer->tracked && timer->alive && what_for != TW__RESOLVE_SWEEP)
 			track(t, timer, what_for, place, due_ticks[i]);
 	}
@@ -143,14 +146,17 @@ static void check_handed(struct twin *t, struct tw__chunk *chunk, uint64_t to, u
 		cr_assert(chunk->count > 0, "seed %lu: an empty chunk was handed over", seed);
 		for (unsigned i = 0; i < chunk->count; i++) {
 			struct twin_timer *timer = &t->timers[chunk->entries[i]];
-			cr_assert(timer->alive, "seed %lu: a dead entry, or one twice, was handed over", seed);
-			cr_assert(timer->deadline <= to, "seed %lu: early: %lu at %lu", seed, timer->deadline, to);
+			cr_assert(timer->alive,
+				  "seed %lu: a dead entry, or one twice, was handed over", seed);
+			cr_assert(timer->deadline <= to, "seed %lu: early: %lu at %lu", seed,
+				  timer->deadline, to);
 			cr_assert(chunk->tick >= tick, "seed %lu: ticks out of order", seed);
 			if (chunk->tick != tick)
 				order = 0;
 			tick = chunk->tick;
 			if (!timer->extended && timer->deadline == tick) {
-				cr_assert(timer->order >= order, "seed %lu: out of order within tick %lu", seed, tick);
+				cr_assert(timer->order >= order,
+					  "seed %lu: out of order within tick %lu", seed, tick);
 				order = timer->order;
 			}
 			timer->alive = false;
@@ -167,9 +173,10 @@ static void turn(struct twin *t, uint64_t to, uint64_t seed)
 	struct tw__chunk *chunk;
 	while ((chunk = tw__chunk_pop(&due)))
 		tw__chunk_put(&t->wheel, chunk);
-	cr_assert(first_deadline(t) > to, "seed %lu: late: %lu was not handed over at %lu", seed, first_deadline(t),
-		  to);
-	cr_assert(t->wheel.next == to + 1 || t->wheel.next > to, "seed %lu: the wheel stands still", seed);
+	cr_assert(first_deadline(t) > to, "seed %lu: late: %lu was not handed over at %lu", seed,
+		  first_deadline(t), to);
+	cr_assert(t->wheel.next == to + 1 || t->wheel.next > to, "seed %lu: the wheel stands still",
+		  seed);
 }
 
 static void turn_some(struct twin *t, uint64_t seed)
@@ -186,10 +193,11 @@ static void plan(struct twin *t, uint64_t seed)
 	struct tw__wheel_plan plan = tw__wheel_plan(&t->wheel, 1u << 30);
 	uint64_t first = first_deadline(t);
 	cr_assert(plan.certain);
-	cr_assert(plan.tick <= first || first < t->wheel.next, "seed %lu: planned for %lu, due at %lu", seed, plan.tick,
-		  first);
+	cr_assert(plan.tick <= first || first < t->wheel.next,
+		  "seed %lu: planned for %lu, due at %lu", seed, plan.tick, first);
 	if (first == UINT64_MAX &&
-	    t->wheel.late.count == 0) /* what came late is not asked whether it lives: the next tick takes it */
+	    /* what came late is not asked whether it lives: the next tick takes it */
+	    t->wheel.late.count == 0)
 		cr_assert(plan.tick == UINT64_MAX, "seed %lu: a wake-up for nothing", seed);
 }
 
@@ -251,7 +259,10 @@ Test(wheel_model, random_programs_on_the_largest_wheel)
 		random_program(65536, 2000 + seed);
 }
 
-/* All pairs (now, deadline) around the windows of the smallest wheel, one entry at a time, tick by tick. */
+/*
+ * All pairs (now, deadline) around the windows of the smallest wheel, one entry at a time, tick by
+ * tick.
+ */
 Test(wheel_model, every_pair_of_now_and_deadline_of_a_small_wheel)
 {
 	for (uint64_t now = 0; now < 160; now++) {
@@ -259,14 +270,17 @@ Test(wheel_model, every_pair_of_now_and_deadline_of_a_small_wheel)
 			struct twin *t = twin_new(64, 1);
 			if (now)
 				turn(t, now - 1, 0);
-			t->timers[0] = (struct twin_timer){.deadline = now + distance, .alive = true};
+			t->timers[0] =
+			    (struct twin_timer){.deadline = now + distance, .alive = true};
 			t->used = 1;
 			tw__wheel_add(&t->wheel, now + distance, 0);
 			if (distance)
 				turn(t, now + distance - 1, 0);
-			cr_assert(t->timers[0].alive, "early: now %lu, distance %lu", now, distance);
+			cr_assert(t->timers[0].alive, "early: now %lu, distance %lu", now,
+				  distance);
 			turn(t, now + distance, 0);
-			cr_assert(!t->timers[0].alive, "late: now %lu, distance %lu", now, distance);
+			cr_assert(!t->timers[0].alive, "late: now %lu, distance %lu", now,
+				  distance);
 			twin_free(t);
 		}
 	}
@@ -290,7 +304,8 @@ Test(wheel_model, a_full_coarse_bucket_is_moved_down_in_small_parts)
 		most = moved > most ? moved : most;
 	}
 	cr_assert_eq(t->wheel.levels[1].entries, 0u);
-	cr_assert(most <= MANY / window + 2 * TW__CHUNK_ENTRIES, "%lu entries were moved in one tick", most);
+	cr_assert(most <= MANY / window + 2 * TW__CHUNK_ENTRIES,
+		  "%lu entries were moved in one tick", most);
 	twin_free(t);
 }
 
@@ -299,7 +314,8 @@ Test(wheel_model, a_sweep_drops_the_dead_and_packs_the_rest)
 {
 	struct twin *t = twin_new(64, 3);
 	for (uint32_t i = 0; i < TIMERS; i++) {
-		t->timers[i] = (struct twin_timer){.deadline = 100000, .order = i, .alive = i % 3 == 0};
+		t->timers[i] =
+		    (struct twin_timer){.deadline = 100000, .order = i, .alive = i % 3 == 0};
 		tw__wheel_add(&t->wheel, 100000, i);
 	}
 	t->used = TIMERS;
