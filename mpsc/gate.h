@@ -32,13 +32,13 @@
  *   GATE3  bell: or-seq_cst (ring) against exchange-seq_cst (arm the bell), which comes before the
  *       driver looks at lanes and requests: a ring before it is followed by that look, which sees
  *       what was rung for; a ring after it finds the bell quiet and is seen by the futex itself, or
- *       stays in the descriptor. Which of the two it must wake stands in the bell's own value, so
+ *       stays in the descriptor. Which of the two it must wake is in the bell's own value, so
  *       that the driver knows how many writes to the descriptor are still under way (bell_owed):
  *       one that comes late is read later. A read may take the write of a ring that came after the
  *       exchange, so another exchange follows on it: a bell that is rung with nothing to read would
  *       let the driver sleep, and whoever rings next leave the writing to others. A write that
  *       comes after that wakes for nothing.
- *   GATE4  plan, in a loop of one's own: such a driver is PARKED all the time, from its first
+ *   GATE4  plan, in a loop of the user's own: such a driver is PARKED all the time, from its first
  *       tw_service_fd to close, also while it turns (what it turns through is not later than its
  *       plan, so nobody rings in vain). To a lower plan: a relaxed store; who still sees the higher
  *       one rings for nothing. To a higher one: plan, a new word (GATE1), heavy barrier, then the

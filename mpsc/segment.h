@@ -31,7 +31,7 @@ struct tw__segment {
 /* *slab: the caller's current one, or NULL; the caller's alone. NULL: out of memory. */
 struct tw__segment *tw__segment_new(struct tw__slab **slab);
 
-/* Any thread. No system call but for the last of a slab. */
+/* Any thread. A system call only for the last of a slab. */
 void tw__segment_free(struct tw__segment *segment);
 
 /* The caller takes nothing more from its slab. */

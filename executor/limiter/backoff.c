@@ -125,13 +125,14 @@ void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 	tw__job_keep_time(l, job);
 }
 
-void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job,
+			struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	*(job->previous ? &job->previous->next : &l->times.first_retrying) = job->next;
 	if (job->next)
 		job->next->previous = job->previous;
 	l->times.retrying--;
-	if (todo)
-		tw__pending_less(l, todo);
+	if (deferred)
+		tw__pending_less(l, deferred);
 }

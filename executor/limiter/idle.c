@@ -1,9 +1,9 @@
 /*
- * Who is told that the limiter is idle.
+ * Which listeners are called when the limiter is idle.
  *
  * One thread tells at a time, in the order in which listeners came. What comes meanwhile, also from
- * a listener, is told by that thread when the listener has returned: so listeners that listen again
- * pile up no stack.
+ * a listener, is handled by that thread when the listener has returned: so listeners that listen
+ * again pile up no stack.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static struct tw__listener *next_listener(struct tw_limiter *l)
 	return first;
 }
 
-/* All that wait for the next idle are told of this one, and get its results. */
+/* All listeners that wait for the next idle are called for this one, and get its results. */
 static void move_listeners(struct tw_limiter *l)
 {
 	if (!l->idles.listeners)
@@ -111,7 +111,8 @@ struct tw__listener *tw__listener_make(tw_idle_fn *fn, void *arg)
 	return listener;
 }
 
-void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener, struct tw__todo *todo)
+void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener,
+		      struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	*l->idles.listeners_end = listener;
@@ -119,20 +120,20 @@ void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener, struc
 	if (l->ends.unfinished != 0)
 		return;
 	move_listeners(l);
-	todo->idle = true;
+	deferred->idle = true;
 }
 
 int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
 {
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	int r = fn ? TW__CHECK(l, "limiter") : tw__invalid("fn is NULL");
 	if (r)
 		return r;
 	struct tw__listener *listener = tw__listener_make(fn, arg);
 	if (!listener)
 		return -ENOMEM;
-	tw__limiter_lock(l, &todo);
-	tw__listener_add(l, listener, &todo);
-	tw__limiter_unlock(l, &todo);
+	tw__limiter_lock(l, &deferred);
+	tw__listener_add(l, listener, &deferred);
+	tw__limiter_unlock(l, &deferred);
 	return 0;
 }

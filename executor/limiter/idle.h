@@ -5,8 +5,8 @@
 #include "executor/limiter/internal.h"
 
 /*
- * All that was added is finished: those who listen now are told of this idle, whatever is submitted
- * before they are. idle.c
+ * All that was added is finished: the present listeners are called for this idle, whatever is
+ * submitted before they are. idle.c
  */
 void tw__idle_reached(struct tw_limiter *l);
 
@@ -16,7 +16,8 @@ void tw__idle_tell(struct tw_limiter *l);
 /* One that listens, under this thread's context; NULL: no memory. */
 struct tw__listener *tw__listener_make(tw_idle_fn *fn, void *arg);
 
-/* It is told of the next idle; of this one if the limiter is idle. */
-void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener, struct tw__todo *todo);
+/* It is called at the next idle; for this one if the limiter is idle. */
+void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener,
+		      struct tw__limiter_deferred *deferred);
 
 #endif

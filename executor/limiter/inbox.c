@@ -4,27 +4,27 @@
  * Then nothing can start before some attempt ends, or the limit grows: whoever brings that about
  * takes the lock, and looks here. So submitters leave jobs on a stack, and whoever has the lock
  * takes them all over in one go: they get their numbers, in the order in which they came, and stand
- * in line, before anything else is decided. Nobody who holds the lock acts on a state that lacks a
- * job whose submit has returned before the lock was taken.
+ * in line, before anything else is decided. No thread that holds the lock acts on a state that
+ * lacks a job whose submit has returned before the lock was taken.
  *
- * The word of the inbox: the last job that came, or 0; ATTENDED.
+ * The word of the inbox: the last job that came, or 0; OPEN.
  *
  *   transition   from           to             by whom
- *   open         0              ATTENDED       who gives up the lock: all permits are out
- *   leave        ATTENDED, any  ATTENDED, job  a submitter, without the lock
- *   take         ATTENDED, any  ATTENDED       the thread that has the lock
- *   shut         ATTENDED       0              who gives up the lock: a permit is free, or nothing
+ *   open         0              OPEN       who gives up the lock: all permits are out
+ *   leave        OPEN, any  OPEN, job  a submitter, without the lock
+ *   take         OPEN, any  OPEN       the thread that has the lock
+ *   shut         OPEN       0              who gives up the lock: a permit is free, or nothing
  *                                              may start. Fails if a job came
  *
- * Invariant: when the lock is free, ATTENDED implies that all permits are out (running or searching
+ * Invariant: when the lock is free, OPEN implies that all permits are out (running or searching
  * runners), and the limiter is neither closed nor paused. Each of these ends under the lock only,
  * and whoever ends it shuts the inbox, or has given out the permits anew, before it gives the lock
  * up.
  *
- * For limiters that have nothing more to decide at a submit: no bound on what waits, no rate, no
- * collected results, no hook `added`, no refusal while paused. And for jobs without options, of
- * priority 0, whose place in the line is there from birth: so taking over cannot fail. Runners need
- * no reserve: when all permits were given out, there was one for each.
+ * For limiters that have nothing more to decide at a submit: no bound on the jobs that wait, no
+ * rate, no collected results, no hook `added`, no refusal while paused. And for jobs without
+ * options, of priority 0, whose place in the line is there from birth: so taking over cannot fail.
+ * Runners need no reserve: when all permits were given out, there was one for each.
  *
  * Pairing table
  *   INBOX1  inbox: CAS acq_rel (leave) -> exchange acquire (take): the job, and what its submitter
@@ -99,25 +99,25 @@ static void limiter_shut(struct tw_limiter *l)
 	for (uintptr_t empty = TW__ATTENDED; !tw_cas_acq_rel(&l->inbox, &empty, 0);
 	     empty = TW__ATTENDED)
 		tw__inbox_take(l);
-	l->attended = false;
+	l->open = false;
 }
 
-void tw__inbox_attend(struct tw_limiter *l, struct tw__todo *todo)
+void tw__inbox_attend(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	bool all_out = all_permits_out(l);
-	if (l->attended && !all_out) {
+	if (l->open && !all_out) {
 		limiter_shut(l);
 		/*
 		 * The limit may have grown. Without memory one that runs will look when it is
 		 * through.
 		 */
 		(void)tw__runner_reserve(l, l->ends.unfinished);
-		tw__dispatch(l, 0, todo);
+		tw__dispatch(l, 0, deferred);
 		all_out = all_permits_out(l);
 	}
-	if (!l->attended && all_out && l->has_inbox) {
-		l->attended = true;
+	if (!l->open && all_out && l->has_inbox) {
+		l->open = true;
 		tw_store_release(&l->inbox, TW__ATTENDED); /* INBOX2 */
 	}
 }

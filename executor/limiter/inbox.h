@@ -23,7 +23,7 @@ void tw__inbox_take(struct tw_limiter *l);
 
 static inline void tw__inbox_look(struct tw_limiter *l)
 {
-	if (l->attended && tw_load_relaxed(&l->inbox) != TW__ATTENDED)
+	if (l->open && tw_load_relaxed(&l->inbox) != TW__ATTENDED)
 		tw__inbox_take(l);
 }
 
@@ -35,7 +35,7 @@ static inline void tw__limiter_relock(struct tw_limiter *l)
 }
 
 /* Before the lock is given up by somebody who may have given permits back, or out. */
-void tw__inbox_attend(struct tw_limiter *l, struct tw__todo *todo);
+void tw__inbox_attend(struct tw_limiter *l, struct tw__limiter_deferred *deferred);
 
 /* A job is submitted; it enters the line next. */
 void tw__job_accept(struct tw_limiter *l, struct tw__job *job);

@@ -1,16 +1,17 @@
 /*
- * The limiter inside. One lock for all that changes, but for an inbox of jobs that come without it
- * while all permits are out (limiter/inbox.c); user's code runs outside of it.
+ * The limiter inside. One lock for all that changes, except for an inbox of jobs that come without
+ * it while all permits are out (limiter/inbox.c); user's code runs outside of it.
  *
  * What follows from a change and is user's code, or may call it (callbacks, hooks, an executor's
- * submit), is noted in a struct tw__todo under the lock, and done by tw__limiter_unlock, which
- * takes the lock again to note that it was done, until nothing is left to do.
+ * submit), is noted in a struct tw__limiter_deferred under the lock, and done by
+ * tw__limiter_unlock, which takes the lock again to note that it was done, until nothing is left to
+ * do.
  *
  * Runners. A permit is not given to a certain job: a **runner**, a piece of work on the executor,
  * looks for the first in line when it gets to run, and goes on with the next until there is none,
  * or no permit. So what runs next is decided at the last moment: a pause holds from its return on,
  * a job that was cancelled leaves nothing behind with the executor, and a runner that finds an
- * empty line goes home (the permit with it). `searching` runners are on their way; running +
+ * empty line returns (with the permit). `searching` runners are on their way; running +
  * searching never exceeds the limit when one is sent.
  *
  * Life of a job, all under the lock
@@ -61,7 +62,7 @@ enum {
 	TW__JOB_COMPLETED = 4, /* this attempt, by tw_job_complete */
 	TW__JOB_CANCEL = 8,
 	TW__JOB_OVERDUE = 16,  /* this attempt is past its timeout */
-	TW__JOB_STOPPED = 32,  /* this attempt was told to stop */
+	TW__JOB_STOPPED = 32,  /* `stop` was called for this attempt */
 	TW__JOB_STOPPING = 64, /* its stop callback has not returned */
 	TW__JOB_TOLD = 128,
 	TW__JOB_RELEASED = 256, /* or being so */
@@ -138,17 +139,17 @@ struct tw__job {
 	_Atomic uint32_t bell; /* 1: TOLD; threads sleep on it */
 };
 
-/* All of one priority in line, in turn. */
-struct tw__rank {
-	struct tw__heap_item item; /* in the heap of those ranks that may have jobs */
+/* All jobs of one priority, in order. */
+struct tw__priority_level {
+	struct tw__heap_item item; /* in the heap of those levels that may have jobs */
 	struct tw__links jobs;
 	int32_t priority;
 };
 
 /* See limiter/line.c. */
 struct tw__line {
-	struct tw__rank **ranks; /* by priority; each that a job ever had */
-	uint32_t ranks_n, ranks_room;
+	struct tw__priority_level **levels; /* by priority; each that a job ever had */
+	uint32_t levels_n, levels_room;
 	struct tw__heap heap;
 	uint64_t count;    /* jobs */
 	uint64_t lows;     /* of these, with a priority below 0 */
@@ -167,10 +168,10 @@ struct tw__listener {
 	tw_idle_fn *fn;
 	void *arg;
 	void *context;               /* of its on_idle, or start */
-	struct tw__results *results; /* due: of the idle it is told of */
+	struct tw__results *results; /* due: of the idle that it is called for */
 };
 
-/* Results since the last idle that was told. */
+/* Results since the last idle whose listeners were called. */
 struct tw__results {
 	size_t n, room;
 	uint32_t refs;
@@ -255,9 +256,9 @@ struct tw__limiter_counters {
 
 struct tw_limiter {
 	alignas(TW__CACHE_LINE) _Atomic(uintptr_t) inbox; /* limiter/inbox.c */
-	/* for all that is not constant, but for the inbox */
+	/* for all that is not constant, except for the inbox */
 	alignas(TW__CACHE_LINE) pthread_mutex_t lock;
-	bool attended; /* what the inbox says */
+	bool open; /* what the inbox says */
 
 	/* Line. */
 	struct tw__line line;
@@ -290,12 +291,12 @@ struct tw_limiter {
 };
 
 /* What is to be done when the lock is free. */
-struct tw__todo {
+struct tw__limiter_deferred {
 	struct tw__runner *runners;               /* to be sent */
-	struct tw__job *stops, **stops_end;       /* attempts to be told to stop */
-	struct tw__job *settled, **settled_end;   /* to be told */
+	struct tw__job *stops, **stops_end;       /* attempts to call `stop` for */
+	struct tw__job *settled, **settled_end;   /* to call `done` for */
 	struct tw__job *retries, **retries_end;   /* their hook is to be called, then they wait */
-	struct tw__job *releases, **releases_end; /* told, and over */
+	struct tw__job *releases, **releases_end; /* `done` has returned; over */
 	bool low_water;
 	bool idle;
 };

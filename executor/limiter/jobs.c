@@ -38,7 +38,7 @@ static bool names_attempt(const struct tw__job *job, tw_job handle)
 
 /* The lock is held. */
 static int limiter_complete(struct tw_limiter *l, tw_job handle, const struct tw_job_end *end,
-			    struct tw__todo *todo)
+			    struct tw__limiter_deferred *deferred)
 {
 	struct tw__job *job = limiter_find(l, handle);
 	if (job && !(job->flags & TW__JOB_IS_ASYNC))
@@ -47,7 +47,7 @@ static int limiter_complete(struct tw_limiter *l, tw_job handle, const struct tw
 	    !names_attempt(job, handle))
 		return -EALREADY;
 	uint64_t now_ns = tw_service_now(l->service);
-	tw__attempt_look(l, job, now_ns, todo);
+	tw__attempt_look(l, job, now_ns, deferred);
 	bool late = job->state == TW_JOB_STATE_SETTLED;
 	job->flags |= TW__JOB_COMPLETED;
 	if (!late) {
@@ -56,8 +56,8 @@ static int limiter_complete(struct tw_limiter *l, tw_job handle, const struct tw
 		tw__job_note_next(job, end->next, end->delay_ns);
 	}
 	if (!(job->flags & TW__JOB_IN_FN)) {
-		tw__attempt_end(l, job, end->error, end->value, now_ns, todo);
-		tw__dispatch(l, now_ns, todo);
+		tw__attempt_end(l, job, end->error, end->value, now_ns, deferred);
+		tw__dispatch(l, now_ns, deferred);
 	}
 	return late ? TW_JOB_LATE : 0;
 }
@@ -65,16 +65,16 @@ static int limiter_complete(struct tw_limiter *l, tw_job handle, const struct tw
 static int complete_checked(const char *call, tw_limiter *l, tw_job job,
 			    const struct tw_job_end *end)
 {
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	int r = tw__base_check(call, l ? &l->base : NULL, "limiter");
 	if (!r && (end->error > 0 || end->error < -4095))
 		r = tw__refuse(-EINVAL, call, "error %d: must be 0, or -1 to -4095", end->error);
 	if (r)
 		return r;
-	tw__limiter_lock(l, &todo);
-	r = limiter_complete(l, job, end, &todo);
+	tw__limiter_lock(l, &deferred);
+	r = limiter_complete(l, job, end, &deferred);
 	l->counters.refused_completions += r < 0;
-	tw__limiter_unlock(l, &todo);
+	tw__limiter_unlock(l, &deferred);
 	return r == -EINVAL
 		   ? tw__refuse(r, call, "the job is synchronous: set TW_LIMITER_TASK_ASYNC")
 		   : r;
@@ -103,48 +103,50 @@ int tw_job_complete_with(tw_limiter *l, tw_job job, const struct tw_job_end *end
 /* ------------------------------------------------------------------- cancel */
 
 /* Those behind the job may fit in its place. */
-static void leave_line(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static void leave_line(struct tw_limiter *l, struct tw__job *job,
+		       struct tw__limiter_deferred *deferred)
 {
 	uint64_t now_ns = tw_service_now(l->service);
-	tw__line_leave(l, job, now_ns, todo);
-	tw__dispatch(l, now_ns, todo);
+	tw__line_leave(l, job, now_ns, deferred);
+	tw__dispatch(l, now_ns, deferred);
 }
 
 /* The lock is held. */
-static int limiter_cancel(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static int limiter_cancel(struct tw_limiter *l, struct tw__job *job,
+			  struct tw__limiter_deferred *deferred)
 {
 	switch (job->state) {
 	case TW_JOB_STATE_QUEUED:
 		if (job->flags & TW__JOB_ADDING)
-			tw__pending_less(l, todo);
+			tw__pending_less(l, deferred);
 		else
-			leave_line(l, job, todo);
+			leave_line(l, job, deferred);
 		break;
 	case TW_JOB_STATE_RETRYING:
-		tw__retrying_leave(l, job, todo);
+		tw__retrying_leave(l, job, deferred);
 		break;
 	case TW_JOB_STATE_RUNNING:
 		job->flags |= TW__JOB_CANCEL;
 		if (job->flags & TW__JOB_INSIDE)
-			tw__job_stop(l, job, todo);
+			tw__job_stop(l, job, deferred);
 		return TW_RUNNING;
 	default:
 		return TW_GONE;
 	}
-	tw__settle(l, job, TW_JOB_STATUS_CANCELLED, -ECANCELED, todo);
+	tw__settle(l, job, TW_JOB_STATUS_CANCELLED, -ECANCELED, deferred);
 	return TW_CANCELLED;
 }
 
 int tw_job_cancel(tw_limiter *l, tw_job handle)
 {
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
-	tw__limiter_lock(l, &todo);
+	tw__limiter_lock(l, &deferred);
 	struct tw__job *job = limiter_find(l, handle);
-	int outcome = job ? limiter_cancel(l, job, &todo) : TW_GONE;
-	tw__limiter_unlock(l, &todo);
+	int outcome = job ? limiter_cancel(l, job, &deferred) : TW_GONE;
+	tw__limiter_unlock(l, &deferred);
 	return outcome;
 }
 
@@ -152,7 +154,7 @@ int tw_job_cancel(tw_limiter *l, tw_job handle)
 
 /* The job is in line. It goes behind the others of the priority. */
 static void move_in_line(struct tw_limiter *l, struct tw__job *job, int16_t priority,
-			 struct tw__todo *todo)
+			 struct tw__limiter_deferred *deferred)
 {
 	uint64_t now_ns = tw_service_now(l->service);
 	tw__line_remove(&l->line, job);
@@ -161,12 +163,12 @@ static void move_in_line(struct tw_limiter *l, struct tw__job *job, int16_t prio
 	job->since_ns = now_ns;
 	job->priority = priority;
 	tw__line_add(&l->line, job);
-	tw__dispatch(l, now_ns, todo);
+	tw__dispatch(l, now_ns, deferred);
 }
 
 /* The lock is held. */
 static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t priority,
-			struct tw__todo *todo)
+			struct tw__limiter_deferred *deferred)
 {
 	if (!job || job->state == TW_JOB_STATE_SETTLED)
 		return TW_GONE;
@@ -175,7 +177,7 @@ static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t prior
 	if (tw__line_reserve(&l->line, priority))
 		return -ENOMEM;
 	if (job->state == TW_JOB_STATE_QUEUED && !(job->flags & TW__JOB_ADDING))
-		move_in_line(l, job, priority, todo);
+		move_in_line(l, job, priority, deferred);
 	else
 		job->priority = priority;
 	return 0;
@@ -183,16 +185,16 @@ static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t prior
 
 int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
 {
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	int r = TW__CHECK(l, "limiter");
 	if (!r && (priority < INT16_MIN || priority > INT16_MAX))
 		r = tw__misuse(-EINVAL, "tw_job_set_priority: priority %d: must be -32768 to 32767",
 			       (int)priority);
 	if (r)
 		return r;
-	tw__limiter_lock(l, &todo);
-	r = set_priority(l, limiter_find(l, handle), (int16_t)priority, &todo);
-	tw__limiter_unlock(l, &todo);
+	tw__limiter_lock(l, &deferred);
+	r = set_priority(l, limiter_find(l, handle), (int16_t)priority, &deferred);
+	tw__limiter_unlock(l, &deferred);
 	return r;
 }
 
@@ -258,13 +260,13 @@ static int limiter_jobs_refuse_wait(bool inside)
 
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
 {
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
 	uint64_t now_ns =
 	    timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
-	tw__limiter_lock(l, &todo);
+	tw__limiter_lock(l, &deferred);
 	struct tw__job *job = limiter_find(l, handle);
 	r = !job || has_no_result(job) ? TW_GONE : 0;
 	bool waits = !r && !(job->flags & TW__JOB_TOLD);
@@ -285,7 +287,7 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 			tw__result_of(job, out);
 		tw__job_look_for_end(l, job);
 	}
-	tw__limiter_unlock(l, &todo);
+	tw__limiter_unlock(l, &deferred);
 	return r == -EDEADLK ? limiter_jobs_refuse_wait(inside) : r;
 }
 
@@ -303,11 +305,11 @@ int tw_job_state(tw_limiter *l, tw_job handle)
 
 int tw_job_forget(tw_limiter *l, tw_job handle)
 {
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
-	tw__limiter_lock(l, &todo);
+	tw__limiter_lock(l, &deferred);
 	struct tw__job *job = limiter_find(l, handle);
 	/* told below */
 	r = !job || is_over(job) ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
@@ -315,6 +317,6 @@ int tw_job_forget(tw_limiter *l, tw_job handle)
 		job->flags &= (uint16_t)~TW__JOB_KEEP;
 		tw__job_look_for_end(l, job);
 	}
-	tw__limiter_unlock(l, &todo);
+	tw__limiter_unlock(l, &deferred);
 	return r == -EINVAL ? tw__invalid("the result is not kept: set TW_LIMITER_TASK_KEEP") : r;
 }

@@ -4,7 +4,7 @@
 
 #include "executor/limiter/internal.h"
 
-/* Whether the executor has room for so many jobs that block, and one run more. */
+/* Whether the executor has room for n jobs that block, and one run more. */
 bool tw__limiter_holds(tw_executor *executor, uint32_t max_concurrency, uint32_t flags);
 
 /* -EINVAL, with a text. */

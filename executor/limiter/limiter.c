@@ -29,9 +29,9 @@ static bool is_idle(const struct tw_limiter *l)
 }
 
 /*
- * An idle that comes after the call's beginning, and has been told, is enough, though it may be
- * over. One of before is not, even if it is told only now: somebody has submitted since. The lock
- * is held, and given up while the call waits.
+ * An idle that comes after the call's beginning, and whose listeners have returned, is enough,
+ * though it may be over. One of before is not, even if its listeners are called only now: somebody
+ * has submitted since. The lock is held, and given up while the call waits.
  */
 static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 {
@@ -68,7 +68,7 @@ static int limiter_refuse_wait(const char *call, bool inside)
 }
 
 /*
- * -EDEADLK: something has to run (jobs that wait, if they count) or to be told, and only the
+ * -EDEADLK: something has to run (jobs that wait, if they count) or to be called, and only the
  * calling thread could do it.
  */
 static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns, bool line_counts)
@@ -96,17 +96,17 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 
 static int set_paused(const char *call, tw_limiter *l, bool paused)
 {
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	int r = tw__base_check(call, l ? &l->base : NULL, "limiter");
 	if (r)
 		return r;
 	uint64_t now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, &todo);
+	tw__limiter_lock(l, &deferred);
 	l->paused = paused;
 	if (paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
 		tw__room_ring(l); /* those who wait for room are refused */
-	tw__dispatch(l, now_ns, &todo);
-	tw__limiter_unlock(l, &todo);
+	tw__dispatch(l, now_ns, &deferred);
+	tw__limiter_unlock(l, &deferred);
 	return 0;
 }
 
@@ -122,7 +122,7 @@ int tw_limiter_resume(tw_limiter *l)
 
 int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 {
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	int r = TW__CHECK(l, "limiter");
 	if (!r && (max_concurrency == 0 || max_concurrency > TW__MAX_CONCURRENCY))
 		r = tw__invalid("max_concurrency %u: must be 1 to %u", max_concurrency,
@@ -132,14 +132,14 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 	if (!tw__limiter_holds(l->base.executor, max_concurrency, l->config.flags))
 		return tw__concurrency_refused(__func__, l->base.executor, max_concurrency);
 	uint64_t now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, &todo);
+	tw__limiter_lock(l, &deferred);
 	uint64_t before = l->permits.limit;
 	l->permits.limit = max_concurrency;
 	r = tw__runner_reserve(l, l->ends.unfinished);
 	if (r)
 		l->permits.limit = before;
-	tw__dispatch(l, now_ns, &todo);
-	tw__limiter_unlock(l, &todo);
+	tw__dispatch(l, now_ns, &deferred);
+	tw__limiter_unlock(l, &deferred);
 	return r;
 }
 
@@ -149,38 +149,38 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
  * In the order in which they would have run; those that wait for a retry last. False: there are
  * more.
  */
-static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
+static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__limiter_deferred *deferred)
 {
 	struct tw__job *job;
 	for (unsigned n = 0; n < DROPPED_IN_A_ROW; n++) {
 		if ((job = tw__line_first(&l->line)))
-			tw__line_leave(l, job, now_ns, todo);
+			tw__line_leave(l, job, now_ns, deferred);
 		else if ((job = l->times.first_retrying))
-			tw__retrying_leave(l, job, todo);
+			tw__retrying_leave(l, job, deferred);
 		else
 			return true;
-		tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN, todo);
+		tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN, deferred);
 	}
 	return false;
 }
 
 static void refuse_jobs(struct tw_limiter *l)
 {
-	struct tw__todo todo;
-	tw__limiter_lock(l, &todo);
+	struct tw__limiter_deferred deferred;
+	tw__limiter_lock(l, &deferred);
 	l->closed = true;
 	tw__room_ring(l); /* those who wait for room are refused */
-	tw__limiter_unlock(l, &todo);
+	tw__limiter_unlock(l, &deferred);
 }
 
 static void limiter_drop_all(struct tw_limiter *l, uint64_t now_ns)
 {
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	for (bool all = false; !all;) {
-		tw__limiter_lock(l, &todo);
+		tw__limiter_lock(l, &deferred);
 		l->ended = true;
-		all = drop_some(l, now_ns, &todo);
-		tw__limiter_unlock(l, &todo);
+		all = drop_some(l, now_ns, &deferred);
+		tw__limiter_unlock(l, &deferred);
 	}
 }
 
@@ -224,7 +224,7 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 
 int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
 {
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
@@ -239,9 +239,9 @@ int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn
 	refuse_jobs(l);
 	if (mode == TW_CLOSE_DROP)
 		limiter_drop_all(l, tw_service_now(l->service));
-	tw__limiter_lock(l, &todo);
-	tw__listener_add(l, listener, &todo);
-	tw__limiter_unlock(l, &todo);
+	tw__limiter_lock(l, &deferred);
+	tw__listener_add(l, listener, &deferred);
+	tw__limiter_unlock(l, &deferred);
 	call_leave(l);
 	return 0;
 }

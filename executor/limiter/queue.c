@@ -42,13 +42,13 @@ void tw__pending_more(struct tw_limiter *l)
 		l->above_low_water = l->config.on_low_water != NULL;
 }
 
-void tw__pending_less(struct tw_limiter *l, struct tw__todo *todo)
+void tw__pending_less(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	l->pending--;
 	if (l->above_low_water && l->pending <= l->config.low_water) {
 		l->above_low_water = false;
-		todo->low_water = true;
+		deferred->low_water = true;
 	}
 	tw__room_ring(l);
 }
@@ -63,13 +63,13 @@ void tw__room_ring(struct tw_limiter *l)
 }
 
 void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		    struct tw__todo *todo)
+		    struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	tw__line_remove(&l->line, job);
 	if (now_ns > job->since_ns)
 		job->queued_ns += now_ns - job->since_ns;
-	tw__pending_less(l, todo);
+	tw__pending_less(l, deferred);
 }
 
 /* ----------------------------------------------------------------- runners */
@@ -99,13 +99,13 @@ uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns)
 		return 0;
 	uint64_t permits = l->permits.limit - l->permits.running,
 		 tokens = tw__rate_tokens(l, now_ns);
-	permits -= l->line.extra < permits ? l->line.extra : permits; /* at least so many jobs */
+	permits -= l->line.extra < permits ? l->line.extra : permits; /* at least this many jobs */
 	return permits < tokens ? permits : tokens;
 }
 
 /*
  * Whether one runner more may find a job that fits. Those that search take one permit each, or
- * more: then it finds none, and goes home. The first in line must fit, or runners would be sent
+ * more: then it finds none, and returns. The first in line must fit, or runners would be sent
  * without end.
  */
 static bool has_permits(struct tw_limiter *l)
@@ -122,7 +122,7 @@ static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 	       tw__rate_allows(l, l->permits.searching, now_ns);
 }
 
-void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
+void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	if (tw_unlikely(l->ends.room_waiters) &&
@@ -133,8 +133,8 @@ void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 		if (!runner)
 			return; /* one that runs will look when it is through */
 		l->permits.free_runners = runner->next;
-		runner->next = todo->runners;
-		todo->runners = runner;
+		runner->next = deferred->runners;
+		deferred->runners = runner;
 		l->permits.searching++;
 		l->permits.runners_out++;
 	}
@@ -152,7 +152,8 @@ static void take_permits(struct tw_limiter *l, struct tw__job *job)
 }
 
 /* The first in line becomes a running job; NULL: there is none, or nothing may start. */
-static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
+static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns,
+			    struct tw__limiter_deferred *deferred)
 {
 	struct tw__job *job = tw__line_first(&l->line);
 	if (!job) {
@@ -166,7 +167,7 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__to
 		return NULL;
 	/* a reading of before its coming */
 	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
-	tw__line_leave(l, job, now_ns, todo);
+	tw__line_leave(l, job, now_ns, deferred);
 	l->rate.out += l->rate.tokens != NULL;
 	l->counters.queue_sum_ns += stay_ns;
 	tw__histogram_add(&l->counters.queue, stay_ns, 1);
@@ -224,15 +225,16 @@ static bool is_error(int error)
  * Jobs at the head of the line whose time there has passed are timed out, not started: their timers
  * may come later than this. The number; there may be more.
  */
-static unsigned limiter_expire(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
+static unsigned limiter_expire(struct tw_limiter *l, uint64_t now_ns,
+			       struct tw__limiter_deferred *deferred)
 {
 	unsigned n = 0;
 	struct tw__job *job;
 	for (; n < EXPIRED_IN_A_ROW && (job = tw__line_first(&l->line)) &&
 	       tw__job_is_due(job, now_ns);
 	     n++) {
-		tw__line_leave(l, job, now_ns, todo);
-		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, todo);
+		tw__line_leave(l, job, now_ns, deferred);
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	}
 	return n;
 }
@@ -253,40 +255,40 @@ static int check_next(struct tw_job_run *see, int error)
 
 /* The function has returned. The lock is held. */
 static void returned(struct tw_limiter *l, struct tw__job *job, int r, const struct tw_job_run *see,
-		     uint64_t now_ns, struct tw__todo *todo)
+		     uint64_t now_ns, struct tw__limiter_deferred *deferred)
 {
 	bool async = job->flags & TW__JOB_IS_ASYNC, completed = job->flags & TW__JOB_COMPLETED;
 	job->flags &= (uint16_t)~TW__JOB_IN_FN;
 	if (async && r == TW_JOB_PENDING && !completed)
 		return;
 	if (!completed)
-		tw__attempt_look(l, job, now_ns, todo);
+		tw__attempt_look(l, job, now_ns, deferred);
 	if (completed) {
 		/* a second end of one attempt */
 		l->counters.refused_completions += r != TW_JOB_PENDING;
-		tw__attempt_end(l, job, job->error, job->value, now_ns, todo);
+		tw__attempt_end(l, job, job->error, job->value, now_ns, deferred);
 		return;
 	}
 	if (r != 0 && !is_error(r))
 		r = -EINVAL; /* the job's result; told to `done` */
 	tw__job_note_next(job, see->next, see->delay_ns);
-	tw__attempt_end(l, job, r, see->value, now_ns, todo);
+	tw__attempt_end(l, job, r, see->value, now_ns, deferred);
 }
 
 /* One job. Called with the lock, returns with it. */
 static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
-		    struct tw__todo *todo)
+		    struct tw__limiter_deferred *deferred)
 {
 	struct tw_job_run see = {
 	    .limiter = l, .job = handle_of(job), .id = job->id, .attempt = job->attempts};
-	tw__dispatch(l, *now_ns, todo);
-	tw__limiter_unlock(l, todo);
+	tw__dispatch(l, *now_ns, deferred);
+	tw__limiter_unlock(l, deferred);
 	int r = limiter_call(l, job, &see, *now_ns);
 	if (tw_unlikely(see.next != TW_JOB_NEXT_POLICY) && is_error(r))
 		r = check_next(&see, r);
 	*now_ns = tw_service_now(l->service);
-	tw__limiter_lock_lazily(l, todo);
-	returned(l, job, r, &see, *now_ns, todo);
+	tw__limiter_lock_lazily(l, deferred);
+	returned(l, job, r, &see, *now_ns, deferred);
 }
 
 static void go_home(struct tw_limiter *l, struct tw__runner *runner)
@@ -298,24 +300,25 @@ static void go_home(struct tw_limiter *l, struct tw__runner *runner)
 }
 
 /*
- * User's code is to be called, for any length of time: the runner goes home, to be sent anew for
+ * User's code is to be called, for any length of time: the runner returns, to be sent anew for
  * whatever may start now or meanwhile, and this thread does the telling (on the driving thread
  * nothing else can run: there it stays). False: it has gone; the lock is free.
  */
 static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns,
-		       struct tw__todo *todo)
+		       struct tw__limiter_deferred *deferred)
 {
-	if (!todo->settled && !todo->retries && !todo->releases && !todo->low_water && !todo->idle)
+	if (!deferred->settled && !deferred->retries && !deferred->releases &&
+	    !deferred->low_water && !deferred->idle)
 		return true;
 	bool goes = l->base.executor != &tw__inline_executor;
 	if (goes)
 		go_home(l, runner);
-	tw__dispatch(l, *now_ns, todo);
-	tw__limiter_unlock(l, todo);
+	tw__dispatch(l, *now_ns, deferred);
+	tw__limiter_unlock(l, deferred);
 	if (goes)
 		return false;
 	*now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, todo);
+	tw__limiter_lock(l, deferred);
 	return true;
 }
 
@@ -324,22 +327,22 @@ static void limiter_run(struct tw__work *work)
 {
 	struct tw__runner *runner = (struct tw__runner *)(void *)work;
 	struct tw_limiter *l = runner->limiter;
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	struct tw__job *job;
 	uint64_t now_ns = tw_service_now(l->service), end_ns = now_ns + SLICE_NS;
-	tw__limiter_lock(l, &todo);
+	tw__limiter_lock(l, &deferred);
 	l->permits.searching--;
 	l->permits.runners_in++;
 	for (int left = JOBS_IN_A_ROW; left && now_ns < end_ns; left--) {
-		if (tw_likely(!limiter_expire(l, now_ns, &todo))) {
-			if (!(job = pick(l, now_ns, &todo)))
+		if (tw_likely(!limiter_expire(l, now_ns, &deferred))) {
+			if (!(job = pick(l, now_ns, &deferred)))
 				break;
-			run_one(l, job, &now_ns, &todo);
+			run_one(l, job, &now_ns, &deferred);
 		}
-		if (!tell_first(l, runner, &now_ns, &todo))
+		if (!tell_first(l, runner, &now_ns, &deferred))
 			return;
 	}
 	go_home(l, runner);
-	tw__dispatch(l, now_ns, &todo);
-	tw__limiter_unlock(l, &todo);
+	tw__dispatch(l, now_ns, &deferred);
+	tw__limiter_unlock(l, &deferred);
 }

@@ -7,11 +7,11 @@
 /* Into the line, or for another stay there. */
 void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		    struct tw__todo *todo);
+		    struct tw__limiter_deferred *deferred);
 
 /* One waits more, or less. */
 void tw__pending_more(struct tw_limiter *l);
-void tw__pending_less(struct tw_limiter *l, struct tw__todo *todo);
+void tw__pending_less(struct tw_limiter *l, struct tw__limiter_deferred *deferred);
 
 /* Those who wait for room look again. */
 void tw__room_ring(struct tw_limiter *l);
@@ -23,7 +23,7 @@ void tw__room_ring(struct tw_limiter *l);
 uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns);
 
 /* Sends as many runners as there are jobs, permits and tokens for. */
-void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo);
+void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__limiter_deferred *deferred);
 
 /* One runner more, if there is a use for it. 0 or -ENOMEM. */
 int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted);

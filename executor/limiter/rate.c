@@ -21,13 +21,13 @@
 static void on_token(void *arg)
 {
 	struct tw_limiter *l = arg;
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	uint64_t now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, &todo);
+	tw__limiter_lock(l, &deferred);
 	l->rate.armed = false;
-	tw__dispatch(l, now_ns, &todo);
+	tw__dispatch(l, now_ns, &deferred);
 	l->out.timers--;
-	tw__limiter_unlock(l, &todo);
+	tw__limiter_unlock(l, &deferred);
 }
 
 static void on_rate_retry(struct tw__work *work)
@@ -151,7 +151,7 @@ static void limiter_rate_disarm(struct tw_limiter *l)
 
 int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 {
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	int r = TW__CHECK(l, "limiter");
 	if (!r)
 		r = limiter_rate_check_rate(l, starts, interval_ns);
@@ -161,13 +161,13 @@ int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 	if (!tokens)
 		return -ENOMEM;
 	uint64_t now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, &todo);
+	tw__limiter_lock(l, &deferred);
 	(void)tw__rate_tokens(l, now_ns); /* those that are back, by the old interval */
 	uint64_t *old = move_tokens(l, tokens, starts, interval_ns);
 	limiter_rate_disarm(l);
 	tw__room_ring(l);
-	tw__dispatch(l, now_ns, &todo);
-	tw__limiter_unlock(l, &todo);
+	tw__dispatch(l, now_ns, &deferred);
+	tw__limiter_unlock(l, &deferred);
 	free(old);
 	return 0;
 }

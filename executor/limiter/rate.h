@@ -13,7 +13,7 @@ uint64_t tw__rate_tokens(struct tw_limiter *l, uint64_t now_ns);
 /* tw__rate_allows, where there is a rate. */
 bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns);
 
-/* Whether so many tokens and one more are there; if not, they will be looked for when they are. */
+/* Whether n tokens and one more are there; if not, they will be looked for when they are. */
 static inline bool tw__rate_allows(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
 {
 	return tw_likely(!l->rate.tokens) || tw__rate_has_token(l, beyond, now_ns);

@@ -112,7 +112,7 @@ void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job)
 /* -------------------------------------------------------------------- firing */
 
 static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-				 struct tw__todo *todo)
+				 struct tw__limiter_deferred *deferred)
 {
 	struct tw__job_options *o = job->options;
 	if (due_of(job) == UINT64_MAX)
@@ -123,13 +123,13 @@ static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint
 		if (now_ns > job->since_ns)
 			/* for the result; what follows is nobody's */
 			job->run_ns += now_ns - job->since_ns;
-		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, todo);
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	} else if (o->until_ns > now_ns) {
 		return;
 	}
 	job->flags |= TW__JOB_OVERDUE;
 	o->until_ns = UINT64_MAX;
-	tw__job_stop(l, job, todo);
+	tw__job_stop(l, job, deferred);
 }
 
 bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns)
@@ -144,28 +144,28 @@ bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job)
 }
 
 void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		      struct tw__todo *todo)
+		      struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	if (tw_likely(!job->options) || due_of(job) > now_ns)
 		return;
-	job->flags |= TW__JOB_STOPPED; /* nobody is told to stop what has ended */
-	attempt_is_over_time(l, job, now_ns, todo);
+	job->flags |= TW__JOB_STOPPED; /* no `stop` is called for what has ended */
+	attempt_is_over_time(l, job, now_ns, deferred);
 }
 
 static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-			      struct tw__todo *todo)
+			      struct tw__limiter_deferred *deferred)
 {
 	struct tw__job_options *o = job->options;
 	bool wholly = o->total_until_ns <= now_ns;
 	if (!wholly && o->until_ns > now_ns)
 		return;
 	if (job->state == TW_JOB_STATE_QUEUED) {
-		tw__line_leave(l, job, now_ns, todo);
-		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, todo);
+		tw__line_leave(l, job, now_ns, deferred);
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	} else if (wholly) {
-		tw__retrying_leave(l, job, todo);
-		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, todo);
+		tw__retrying_leave(l, job, deferred);
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	} else {
 		tw__retrying_leave(l, job, NULL);
 		tw__line_enter(l, job, now_ns);
@@ -174,12 +174,12 @@ static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_
 
 /* What is due about the job is done; afterwards nothing is. */
 static void look_at(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		    struct tw__todo *todo)
+		    struct tw__limiter_deferred *deferred)
 {
 	if (job->state == TW_JOB_STATE_RUNNING)
-		attempt_is_over_time(l, job, now_ns, todo);
+		attempt_is_over_time(l, job, now_ns, deferred);
 	else if (job->state != TW_JOB_STATE_SETTLED)
-		wait_is_over_time(l, job, now_ns, todo);
+		wait_is_over_time(l, job, now_ns, deferred);
 	if (job->state != TW_JOB_STATE_SETTLED)
 		tw__job_keep_time(l, job);
 }
@@ -188,18 +188,18 @@ static void on_time(void *arg)
 {
 	struct tw__job *job = arg;
 	struct tw_limiter *l = job->options->limiter;
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	uint64_t now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, &todo);
+	tw__limiter_lock(l, &deferred);
 	if (job->options->timer_at_ns != UINT64_MAX && job->options->timer.id == tw_self().id)
 		job->options->timer_at_ns = UINT64_MAX;
-	look_at(l, job, now_ns, &todo);
-	struct tw__work *later = tw__tell_later(l, job, &todo);
+	look_at(l, job, now_ns, &deferred);
+	struct tw__work *later = tw__tell_later(l, job, &deferred);
 	job->timers--;
 	l->out.timers--;
 	tw__job_look_for_end(l, job);
-	tw__dispatch(l, now_ns, &todo);
-	tw__limiter_unlock_on_driver(l, &todo, later);
+	tw__dispatch(l, now_ns, &deferred);
+	tw__limiter_unlock_on_driver(l, &deferred, later);
 }
 
 static struct tw__job *first_untimed(const struct tw_limiter *l)
@@ -216,20 +216,21 @@ static struct tw__job *first_untimed(const struct tw_limiter *l)
  * What is due about the first of the untimed. False: it is not due. The lock is held, and given up
  * meanwhile.
  */
-static bool look_at_untimed(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static bool look_at_untimed(struct tw_limiter *l, struct tw__job *job,
+			    struct tw__limiter_deferred *deferred)
 {
 	uint64_t now_ns = tw_service_now(l->service);
 	if (due_of(job) > now_ns)
 		return false;
 	tw__heap_remove(&l->times.untimed, &job->options->untimed);
 	job->timers++; /* its options stay */
-	look_at(l, job, now_ns, todo);
-	struct tw__work *later = tw__tell_later(l, job, todo);
+	look_at(l, job, now_ns, deferred);
+	struct tw__work *later = tw__tell_later(l, job, deferred);
 	job->timers--;
 	tw__job_look_for_end(l, job);
-	tw__dispatch(l, now_ns, todo);
-	tw__limiter_unlock_on_driver(l, todo, later);
-	tw__limiter_lock(l, todo);
+	tw__dispatch(l, now_ns, deferred);
+	tw__limiter_unlock_on_driver(l, deferred, later);
+	tw__limiter_lock(l, deferred);
 	return true;
 }
 
@@ -238,18 +239,18 @@ static void on_time_retry(struct tw__work *work)
 {
 	struct tw_limiter *l =
 	    (struct tw_limiter *)(void *)((char *)work - offsetof(struct tw_limiter, times.retry));
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	struct tw__job *job;
-	tw__limiter_lock(l, &todo);
+	tw__limiter_lock(l, &deferred);
 	while ((job = first_untimed(l)))
-		if (!look_at_untimed(l, job, &todo) && !arm_or_note(l, job))
+		if (!look_at_untimed(l, job, &deferred) && !arm_or_note(l, job))
 			break;
 	l->times.retry_out = l->times.untimed.count > 0;
 	if (l->times.retry_out)
 		tw__work_submit_later(&l->times.retry);
 	else
 		l->out.timers--;
-	tw__limiter_unlock(l, &todo);
+	tw__limiter_unlock(l, &deferred);
 }
 
 void tw__times_init(struct tw_limiter *l)

@@ -31,6 +31,6 @@ bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
  * timer has not come yet.
  */
 void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		      struct tw__todo *todo);
+		      struct tw__limiter_deferred *deferred);
 
 #endif

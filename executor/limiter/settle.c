@@ -1,5 +1,5 @@
 /*
- * How attempts and jobs of a limiter end, and what is told of it.
+ * How attempts and jobs of a limiter end, and which callbacks are called for it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -32,7 +32,10 @@ void tw__results_put(struct tw__results *results)
 		free(results);
 }
 
-/* Those that were told are their listeners' until these have returned; a new collection begins. */
+/*
+ * Results that were passed on are their listeners' until these have returned; a new collection
+ * begins.
+ */
 int tw__results_reserve(struct tw_limiter *l)
 {
 	TW_ASSERT_LOCKED(&l->lock);
@@ -93,16 +96,17 @@ static bool limiter_is_quiet(const struct tw_limiter *l)
 }
 
 /* One is through with everything. */
-void tw__job_finish(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+void tw__job_finish(struct tw_limiter *l, struct tw__job *job,
+		    struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	job->flags |= TW__JOB_FINISHED;
 	if (--l->ends.unfinished == 0) {
 		tw__idle_reached(l);
-		todo->idle = true;
+		deferred->idle = true;
 	}
 	/* else after the listeners */
-	if (l->ends.quiet_waiters && limiter_is_quiet(l) && !todo->idle)
+	if (l->ends.quiet_waiters && limiter_is_quiet(l) && !deferred->idle)
 		tw__limiter_ring(l);
 	tw__job_look_for_end(l, job);
 }
@@ -143,19 +147,20 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 }
 
 /* Told, and its last attempt over: released, and then finished. */
-static void look_for_release(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static void look_for_release(struct tw_limiter *l, struct tw__job *job,
+			     struct tw__limiter_deferred *deferred)
 {
 	if (job->flags & (TW__JOB_INSIDE | TW__JOB_STOPPING | TW__JOB_RELEASED) ||
 	    !(job->flags & TW__JOB_TOLD))
 		return;
 	job->flags |= TW__JOB_RELEASED;
 	if (job->context || (job->options && job->options->release))
-		tw__jobs_append(&todo->releases_end, job);
+		tw__jobs_append(&deferred->releases_end, job);
 	else
-		tw__job_finish(l, job, todo);
+		tw__job_finish(l, job, deferred);
 }
 
-void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	job->flags |= TW__JOB_TOLD;
@@ -163,20 +168,21 @@ void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__todo *to
 		tw_store_release(&job->bell, 1);
 		tw__futex_wake(&job->bell, INT32_MAX);
 	}
-	look_for_release(l, job, todo);
+	look_for_release(l, job, deferred);
 }
 
-void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job,
+			  struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	if (job->done || l->config.hooks.settled)
-		tw__jobs_append(&todo->settled_end, job);
+		tw__jobs_append(&deferred->settled_end, job);
 	else
-		tw__job_told(l, job, todo);
+		tw__job_told(l, job, deferred);
 }
 
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error,
-		struct tw__todo *todo)
+		struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	job->state = TW_JOB_STATE_SETTLED;
@@ -188,21 +194,21 @@ void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status st
 	count(l, status);
 	limiter_collect(l, job);
 	if (job->flags & TW__JOB_INSIDE)
-		l->permits.late++; /* told by whoever tells it to stop */
+		l->permits.late++; /* reported by the thread that calls `stop` */
 	else
-		tw__job_note_settled(l, job, todo);
+		tw__job_note_settled(l, job, deferred);
 }
 
-void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	bool tells = job->options && job->options->stop && !(job->flags & TW__JOB_STOPPED);
 	job->flags |= TW__JOB_STOPPED;
 	if (tells) {
 		job->flags |= TW__JOB_STOPPING;
-		tw__jobs_append(&todo->stops_end, job);
+		tw__jobs_append(&deferred->stops_end, job);
 	} else if (job->state == TW_JOB_STATE_SETTLED && !(job->flags & TW__JOB_STOPPING)) {
-		tw__job_note_settled(l, job, todo);
+		tw__job_note_settled(l, job, deferred);
 	}
 }
 
@@ -226,7 +232,7 @@ void tw__attempt_go_on(struct tw_limiter *l, struct tw__job *job)
  * The attempt has ended, nothing holds up what follows. `job->error` and `job->value` are its own.
  */
 void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-			struct tw__todo *todo)
+			struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	bool overdue = job->flags & TW__JOB_OVERDUE;
@@ -235,15 +241,15 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 		tw__job_note_next(job, TW_JOB_NEXT_POLICY, 0); /* its result is ignored */
 	}
 	if (job->error == 0) {
-		tw__settle(l, job, TW_JOB_STATUS_SUCCEEDED, 0, todo);
+		tw__settle(l, job, TW_JOB_STATUS_SUCCEEDED, 0, deferred);
 	} else if (job->flags & TW__JOB_CANCEL) {
-		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, job->error, todo);
+		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, job->error, deferred);
 	} else if (tw__job_may_retry(l, job, now_ns)) {
 		hold_up(l, job);
-		tw__jobs_append(&todo->retries_end, job);
+		tw__jobs_append(&deferred->retries_end, job);
 	} else {
 		tw__settle(l, job, overdue ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_FAILED,
-			   job->error, todo);
+			   job->error, deferred);
 	}
 }
 
@@ -257,7 +263,7 @@ static void give_permits_back(struct tw_limiter *l, const struct tw__job *job)
 }
 
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
-		     uint64_t now_ns, struct tw__todo *todo)
+		     uint64_t now_ns, struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	uint64_t run_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
@@ -267,7 +273,7 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 	tw__histogram_add(&l->counters.run, run_ns, 1);
 	if (job->state == TW_JOB_STATE_SETTLED) {
 		l->permits.late--;
-		look_for_release(l, job, todo);
+		look_for_release(l, job, deferred);
 		return;
 	}
 	job->run_ns += run_ns;
@@ -276,5 +282,5 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 	if (job->flags & TW__JOB_STOPPING)
 		hold_up(l, job);
 	else
-		tw__attempt_decide(l, job, now_ns, todo);
+		tw__attempt_decide(l, job, now_ns, deferred);
 }

@@ -6,35 +6,37 @@
 
 /* The attempt under way has really ended. */
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
-		     uint64_t now_ns, struct tw__todo *todo);
+		     uint64_t now_ns, struct tw__limiter_deferred *deferred);
 
 /* Final. Not in line and not retrying any more. */
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error,
-		struct tw__todo *todo);
+		struct tw__limiter_deferred *deferred);
 
 /* Frees the node when its time has come. */
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
 
 /*
- * Notes that the attempt is to be told to stop, once; a job that has been settled is told of that
+ * Notes that `stop` is to be called for the attempt, once; for a job that has been settled that is
  * afterwards.
  */
-void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred);
 
-/* Settled, and nothing holds up its being told. */
-void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+/* Settled, and nothing holds up its callbacks. */
+void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job,
+			  struct tw__limiter_deferred *deferred);
 
 /* Its done has returned, or it has none. */
-void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred);
 
 /* One is through with everything. */
-void tw__job_finish(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+void tw__job_finish(struct tw_limiter *l, struct tw__job *job,
+		    struct tw__limiter_deferred *deferred);
 
 /*
  * The attempt has ended, nothing holds up what follows. `job->error` and `job->value` are its own.
  */
 void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-			struct tw__todo *todo);
+			struct tw__limiter_deferred *deferred);
 
 /* What had to wait a little after an attempt's end need not wait longer. */
 void tw__attempt_go_on(struct tw_limiter *l, struct tw__job *job);

@@ -221,7 +221,7 @@ static void tell_added(struct tw_limiter *l, struct tw__job *job)
 	job->waiters++; /* it stays, also if it is cancelled */
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, NULL);
-	call.job = job; /* whoever waits for it in the hook would wait for ever */
+	call.job = job; /* a thread that waits for it in the hook would wait forever */
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.added), 0);
 	l->config.hooks.added(l->config.hooks.hooks_arg, tw__job_handle(job), job->id);
 	tw__limiter_call_end(&call);
@@ -278,7 +278,7 @@ static bool is_plain(const struct tw_limiter *l, const struct tw__job *job)
 static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)
 {
 	struct tw__job *job;
-	struct tw__todo todo;
+	struct tw__limiter_deferred deferred;
 	uint64_t now_ns = tw_service_now(l->service);
 	int r = limiter_make(l, task, now_ns, &job);
 	if (r)
@@ -287,7 +287,7 @@ static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *ta
 	job->since_ns = now_ns;
 	if (is_plain(l, job) && tw__inbox_leave(l, job, out))
 		return 0;
-	tw__limiter_lock(l, &todo);
+	tw__limiter_lock(l, &deferred);
 	r = admit(l, job);
 	if (r == -EAGAIN && task->wait_ns) {
 		r = admit_waiting(l, job, room_deadline(task));
@@ -299,11 +299,11 @@ static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *ta
 		r = accept_and_enter(l, job, now_ns);
 	}
 	if (!r)
-		tw__dispatch(l, now_ns, &todo);
+		tw__dispatch(l, now_ns, &deferred);
 	uint64_t limit = l->permits.limit;
 	void *context = r ? unmake(l, job) : NULL;
 	l->counters.rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
-	tw__limiter_unlock(l, &todo); /* the limiter may be gone */
+	tw__limiter_unlock(l, &deferred); /* the limiter may be gone */
 	tw__context_release(context);
 	return r == -EINVAL
 		   ? tw__misuse(r,

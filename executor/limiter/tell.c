@@ -3,7 +3,7 @@
  * lock free.
  *
  * Most threads do this themselves when they give up the lock. The driver does not: timers of jobs
- * run on it, and it must run no user code. It leaves what is to be told of a job to a piece of work
+ * run on it, and it must run no user code. It leaves the callbacks of a job to a piece of work
  * on the executor, one for each job, so that a callback which blocks holds up those of its own job
  * only. The executor has room for it: it holds more runs than there are permits.
  */
@@ -66,10 +66,10 @@ static struct tw__job *limiter_take(struct tw__job **first, struct tw__job ***en
 	return job;
 }
 
-static void send_runners(struct tw_limiter *l, struct tw__todo *todo)
+static void send_runners(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
-	struct tw__runner *runner = todo->runners;
-	todo->runners = NULL;
+	struct tw__runner *runner = deferred->runners;
+	deferred->runners = NULL;
 	pthread_mutex_unlock(&l->lock);
 	for (struct tw__runner *next; runner; runner = next) {
 		next = runner->next;
@@ -90,7 +90,8 @@ static void call_end(struct tw_limiter *l, struct tw__limiter_call *call)
 	tw__limiter_relock(l);
 }
 
-static void do_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static void do_stop(struct tw_limiter *l, struct tw__job *job,
+		    struct tw__limiter_deferred *deferred)
 {
 	struct tw__limiter_call call;
 	enum tw_job_status why =
@@ -101,14 +102,15 @@ static void do_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *
 	call_end(l, &call);
 	job->flags &= (uint16_t)~TW__JOB_STOPPING;
 	if (job->state == TW_JOB_STATE_SETTLED) {
-		tw__job_note_settled(l, job, todo);
+		tw__job_note_settled(l, job, deferred);
 	} else if (job->flags & TW__JOB_ENDED) {
 		tw__attempt_go_on(l, job);
-		tw__attempt_decide(l, job, tw_service_now(l->service), todo);
+		tw__attempt_decide(l, job, tw_service_now(l->service), deferred);
 	}
 }
 
-static void do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static void do_settled(struct tw_limiter *l, struct tw__job *job,
+		       struct tw__limiter_deferred *deferred)
 {
 	struct tw__limiter_call call;
 	struct tw_job_result result;
@@ -124,7 +126,7 @@ static void do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 		job->done(job->arg, &result);
 	}
 	call_end(l, &call);
-	tw__job_told(l, job, todo);
+	tw__job_told(l, job, deferred);
 }
 
 /* Whether the job's predicate wants the retry. It may choose another delay. */
@@ -163,7 +165,8 @@ static void tell_retried(struct tw_limiter *l, struct tw__job *job, uint64_t del
 	call_end(l, &call);
 }
 
-static void do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static void do_retry(struct tw_limiter *l, struct tw__job *job,
+		     struct tw__limiter_deferred *deferred)
 {
 	uint64_t delay_ns = tw__job_draw_delay(l, job);
 	bool wanted = !job->options->retry.allow || limiter_ask(l, job, &delay_ns);
@@ -179,10 +182,11 @@ static void do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo 
 	}
 	/* not wanted, too late, over budget, or cancelled or closed meanwhile */
 	job->options->retry.count = 0;
-	tw__attempt_decide(l, job, now_ns, todo);
+	tw__attempt_decide(l, job, now_ns, deferred);
 }
 
-static void do_release(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static void do_release(struct tw_limiter *l, struct tw__job *job,
+		       struct tw__limiter_deferred *deferred)
 {
 	struct tw__limiter_call call;
 	tw_job_release_fn *release = job->options ? job->options->release : NULL;
@@ -195,13 +199,13 @@ static void do_release(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 	tw__context_release(job->context);
 	job->context = NULL;
 	tw__limiter_relock(l);
-	tw__job_finish(l, job, todo);
+	tw__job_finish(l, job, deferred);
 }
 
-static void do_low_water(struct tw_limiter *l, struct tw__todo *todo)
+static void do_low_water(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
 	struct tw__limiter_call call;
-	todo->low_water = false;
+	deferred->low_water = false;
 	call_begin(l, NULL, &call);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.on_low_water), 0);
 	l->config.on_low_water(l->config.low_water_arg);
@@ -209,45 +213,45 @@ static void do_low_water(struct tw_limiter *l, struct tw__todo *todo)
 }
 
 /* One step. */
-static void do_next(struct tw_limiter *l, struct tw__todo *todo)
+static void do_next(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
 	struct tw__job *job;
-	if (todo->runners)
-		send_runners(l, todo);
-	else if ((job = limiter_take(&todo->stops, &todo->stops_end)))
-		do_stop(l, job, todo);
-	else if ((job = limiter_take(&todo->retries, &todo->retries_end)))
-		do_retry(l, job, todo);
-	else if (todo->low_water)
-		do_low_water(l, todo);
-	else if ((job = limiter_take(&todo->settled, &todo->settled_end)))
-		do_settled(l, job, todo);
-	else if ((job = limiter_take(&todo->releases, &todo->releases_end)))
-		do_release(l, job, todo);
+	if (deferred->runners)
+		send_runners(l, deferred);
+	else if ((job = limiter_take(&deferred->stops, &deferred->stops_end)))
+		do_stop(l, job, deferred);
+	else if ((job = limiter_take(&deferred->retries, &deferred->retries_end)))
+		do_retry(l, job, deferred);
+	else if (deferred->low_water)
+		do_low_water(l, deferred);
+	else if ((job = limiter_take(&deferred->settled, &deferred->settled_end)))
+		do_settled(l, job, deferred);
+	else if ((job = limiter_take(&deferred->releases, &deferred->releases_end)))
+		do_release(l, job, deferred);
 	else {
-		todo->idle = false;
+		deferred->idle = false;
 		tw__idle_tell(l);
 	}
 }
 
-static bool anything(const struct tw__todo *todo)
+static bool anything(const struct tw__limiter_deferred *deferred)
 {
-	return todo->runners || todo->stops || todo->settled || todo->retries || todo->releases ||
-	       todo->low_water || todo->idle;
+	return deferred->runners || deferred->stops || deferred->settled || deferred->retries ||
+	       deferred->releases || deferred->low_water || deferred->idle;
 }
 
-static void todo_init(struct tw__todo *todo)
+static void deferred_init(struct tw__limiter_deferred *deferred)
 {
-	*todo = (struct tw__todo){.runners = NULL};
-	todo->stops_end = &todo->stops;
-	todo->settled_end = &todo->settled;
-	todo->retries_end = &todo->retries;
-	todo->releases_end = &todo->releases;
+	*deferred = (struct tw__limiter_deferred){.runners = NULL};
+	deferred->stops_end = &deferred->stops;
+	deferred->settled_end = &deferred->settled;
+	deferred->retries_end = &deferred->retries;
+	deferred->releases_end = &deferred->releases;
 }
 
-void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo)
+void tw__limiter_lock(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
-	todo_init(todo);
+	deferred_init(deferred);
 	tw__limiter_relock(l); /* planted: limiter_unlocked */
 }
 
@@ -255,25 +259,25 @@ void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo)
  * What is in the inbox has priority 0, and came later than all that is in line: it need not be
  * taken over while there is such a job.
  */
-void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__todo *todo)
+void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
-	todo_init(todo);
+	deferred_init(deferred);
 	pthread_mutex_lock(&l->lock);
 	if (l->line.count == l->line.lows || l->config.on_low_water)
 		tw__inbox_look(l);
 }
 
-void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo)
+void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
-	tw__inbox_attend(l, todo);
-	while (tw_unlikely(anything(todo))) {
+	tw__inbox_attend(l, deferred);
+	while (tw_unlikely(anything(deferred))) {
 		/*
 		 * what is sent here may be all that was left, and over before this thread is back
 		 */
 		l->out.calls++;
-		do_next(l, todo);
+		do_next(l, deferred);
 		l->out.calls--;
-		tw__inbox_attend(l, todo);
+		tw__inbox_attend(l, deferred);
 	}
 	if (tw_unlikely(l->out.homecoming))
 		tw__limiter_ring(l);
@@ -292,38 +296,39 @@ static void limiter_tell(struct tw__work *work)
 					       offsetof(struct tw__job_options, tell));
 	struct tw__job *job = o->job;
 	struct tw_limiter *l = o->limiter;
-	struct tw__todo todo;
-	tw__limiter_lock(l, &todo);
+	struct tw__limiter_deferred deferred;
+	tw__limiter_lock(l, &deferred);
 	uint32_t what = work->spare;
 	if (what & TELL_STOP)
-		tw__jobs_append(&todo.stops_end, job);
+		tw__jobs_append(&deferred.stops_end, job);
 	if (what & TELL_SETTLED)
-		tw__jobs_append(&todo.settled_end, job);
+		tw__jobs_append(&deferred.settled_end, job);
 	if (what & TELL_RELEASE)
-		tw__jobs_append(&todo.releases_end, job);
-	todo.low_water = what & TELL_LOW_WATER;
-	todo.idle = what & TELL_IDLE;
+		tw__jobs_append(&deferred.releases_end, job);
+	deferred.low_water = what & TELL_LOW_WATER;
+	deferred.idle = what & TELL_IDLE;
 	job->timers--;
 	l->out.tellers--;
 	tw__job_look_for_end(l, job);
-	tw__limiter_unlock(l, &todo);
+	tw__limiter_unlock(l, &deferred);
 }
 
-static uint32_t user_code_in(const struct tw__todo *todo)
+static uint32_t user_code_in(const struct tw__limiter_deferred *deferred)
 {
-	return (todo->stops ? TELL_STOP : 0u) | (todo->settled ? TELL_SETTLED : 0u) |
-	       (todo->releases ? TELL_RELEASE : 0u) | (todo->low_water ? TELL_LOW_WATER : 0u) |
-	       (todo->idle ? TELL_IDLE : 0u);
+	return (deferred->stops ? TELL_STOP : 0u) | (deferred->settled ? TELL_SETTLED : 0u) |
+	       (deferred->releases ? TELL_RELEASE : 0u) |
+	       (deferred->low_water ? TELL_LOW_WATER : 0u) | (deferred->idle ? TELL_IDLE : 0u);
 }
 
-struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
+				struct tw__limiter_deferred *deferred)
 {
-	uint32_t what = user_code_in(todo);
+	uint32_t what = user_code_in(deferred);
 	if (!what || l->base.executor == &tw__inline_executor)
 		return NULL;
-	struct tw__runner *runners = todo->runners;
-	todo_init(todo);
-	todo->runners = runners;
+	struct tw__runner *runners = deferred->runners;
+	deferred_init(deferred);
+	deferred->runners = runners;
 	struct tw__work *work = &job->options->tell;
 	tw__work_init(work, l->service, l->base.executor, limiter_tell);
 	work->spare = what;
@@ -332,10 +337,10 @@ struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job, struc
 	return work;
 }
 
-void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__todo *todo,
+void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__limiter_deferred *deferred,
 				  struct tw__work *later)
 {
-	tw__limiter_unlock(l, todo);
+	tw__limiter_unlock(l, deferred);
 	if (later)
 		tw__work_submit(later);
 }

@@ -5,23 +5,24 @@
 #include "executor/limiter/internal.h"
 
 /* All that was submitted is known. */
-void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo);
+void tw__limiter_lock(struct tw_limiter *l, struct tw__limiter_deferred *deferred);
 
 /* All that matters to a runner, which has come to the end of an attempt. */
-void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__todo *todo);
+void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__limiter_deferred *deferred);
 
 /* Unlocks, and does what was noted, and what follows from that. No lock is held afterwards. */
-void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo);
+void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *deferred);
 
 /*
- * For the driver, when it is not the limiter's executor: takes the user code out of todo, which is
- * about this job alone (which has options), for a piece of work. NULL: there is none, or this is
+ * For the driver, when it is not the limiter's executor: takes the user code out of deferred, which
+ * is about this job alone (which has options), for a piece of work. NULL: there is none, or this is
  * the executor. It goes to tw__limiter_unlock_on_driver.
  */
-struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
+				struct tw__limiter_deferred *deferred);
 
 /* Unlocks, sends runners, and submits the work (NULL: none). */
-void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__todo *todo,
+void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__limiter_deferred *deferred,
 				  struct tw__work *later);
 
 /*

@@ -9,7 +9,7 @@
 /* -------------------------------------------------------------------- line */
 
 /*
- * In the order of sequences: last, but for a function that comes back from an executor that has
+ * In the order of sequences: last, except for a function that comes back from an executor that has
  * refused it, whose place is near the front.
  */
 static void line_add(struct line *line, struct waiter *waiter, bool comes_back)

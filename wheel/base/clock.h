@@ -10,10 +10,10 @@
 /* A service on a clock that moves by hand. */
 struct tw__clock_listener {
 	struct tw__clock_listener *next;
-	/* The clock stands at another instant: returns when what is due has been handed over. */
+	/* The clock shows another instant. Returns when what is due has been handed over. */
 	void (*moved)(struct tw__clock_listener *listener);
 	/*
-	 * The next instant at which it wants to be told, later than the one it was last told;
+	 * The next instant that the callback is called for, later than the one before;
 	 * UINT64_MAX: the end of the advance will do.
 	 */
 	uint64_t (*next_ns)(struct tw__clock_listener *listener);

@@ -17,7 +17,7 @@
  */
 #define tw__misuse(error, ...) (tw__misuse_tell(__VA_ARGS__), (error))
 
-/* The same for the public function `call`: its name stands before the text. */
+/* The same for the public function `call`: its name is put before the text. */
 #define tw__refuse(error, call, ...) (tw__refuse_tell(call, __VA_ARGS__), (error))
 
 /* In a public function. */

@@ -1,7 +1,7 @@
 /*
  * Static probes for tracers (USDT): bpftrace, perf, SystemTap and gdb see them as tickwheel:NAME.
- * Each is one nop until a tracer arms it; its arguments are what the code has at hand there, so
- * nothing is computed for it. Built in where the compiler finds sys/sdt.h (Debian:
+ * Each is one nop until a tracer arms it; its arguments are values that the code has there anyway,
+ * so nothing is computed for it. Built in where the compiler finds sys/sdt.h (Debian:
  * systemtap-sdt-dev) unless PROBES=0 is given to make; otherwise there is nothing, not even the
  * nop.
  *

@@ -1,6 +1,6 @@
 /*
- * Threads that the library makes: named, deaf to signals but for those that report their own faults
- * (G13), with the stack, processors and policy that the config asks for.
+ * Threads that the library makes: named, deaf to signals except for those that report their own
+ * faults (G13), with the stack, processors and policy that the config asks for.
  */
 #ifndef TW_WHEEL_SPAWN_H
 #define TW_WHEEL_SPAWN_H

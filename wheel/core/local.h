@@ -29,7 +29,7 @@ struct tw__local {
 	/* then this and the delay make a span whose ticks, rounded down, are the deadline */
 	uint64_t short_base_ns;
 	/*
-	 * What it last counted from, but for a reading of the clock beside stamps; later bases are
+	 * What it last counted from, except for a reading of the clock beside stamps; later bases are
 	 * not earlier (G6).
 	 */
 	uint64_t counted_ns;
@@ -59,7 +59,7 @@ struct tw__local {
 	uint64_t estimate_ns;
 	/* the stamp that the lane carries at this point, or 0: base_ns is exact */
 	uint64_t base_sequence;
-	uint64_t stuck_told_ns; /* on_stuck was told of the run that began then */
+	uint64_t stuck_told_ns; /* on_stuck was called for the run that began then */
 };
 
 static inline struct tw__local *tw__local_of(tw_service *service)

@@ -1,5 +1,5 @@
 /*
- * Compaction of outboxes: what waits for an executor needs no more chunks than the timers that
+ * Compaction of outboxes: runs that wait for an executor need no more chunks than the timers that
  * live. Each call goes on where the last one stopped.
  */
 #include "wheel/driver/compact.h"
