@@ -6,7 +6,7 @@
  * producers write (gate.h, GATE3). For loops that are not ours, and for sleeping on clocks that a
  * futex does not know. Setting costs a system call only if the instant is another one.
  *
- * Rejected: one timerfd that producers set, too (two that set it at the same time overwrite each other).
+ * Rejected: one timerfd that producers set, too (two that set it together overwrite each other).
  */
 #ifndef TW_MPSC_ALARM_H
 #define TW_MPSC_ALARM_H

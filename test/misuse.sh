@@ -23,9 +23,16 @@ fail() {
 find mpsc wheel executor -name "*.c" ! -path wheel/base/thread.c ! -path wheel/base/misuse.c ! -path wheel/base/strerror.c \
 	! -path wheel/base/struct_read.c | sort >"$work/files"
 
-# shellcheck disable=SC2046 # a list of files
-silent() { grep -nE -e '-(EINVAL|E2BIG|ERANGE)' "$@" | grep -vE '(tw__invalid|tw__refuse|tw__misuse|refuse)\(' |
-	grep -vE '(==|!=) -(EINVAL|E2BIG|ERANGE)' | grep -vE '/\*.*(told|tells)|:[0-9]+:( \*|/\*)' || true; }
+# FILE:LINE:TEXT of refusals without a text. A call may break the line behind its parenthesis, and the comment that says who tells
+# may stand above.
+silent() {
+	awk '
+		FNR == 1 { above = "" }
+		/-(EINVAL|E2BIG|ERANGE)/ && !/(tw__invalid|tw__refuse|tw__misuse|refuse)\(/ && !/(==|!=) -(EINVAL|E2BIG|ERANGE)/ &&
+		!/\/\*.*(told|tells)/ && !/^ \*/ && !/^[ \t]*\/\*/ && above !~ /(tw__invalid|tw__refuse|tw__misuse|refuse)\($/ &&
+		above !~ /\/\*.*(told|tells)/ { print FILENAME ":" FNR ":" $0 }
+		{ above = $0 }' "$@"
+}
 # shellcheck disable=SC2046
 silent $(cat "$work/files") >"$work/found"
 [ ! -s "$work/found" ] || fail "bad input is refused without a text"

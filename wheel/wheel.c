@@ -230,7 +230,7 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 }
 
 /*
- * The bucket that stands above `window` of the level has got all it can get from still higher ones.
+ * The bucket above `window` of the level has got all it can get from still higher ones.
  */
 bool tw__level_complete_above(const struct tw__level *level, uint64_t window)
 {
@@ -253,7 +253,7 @@ void tw__wheel_open_windows(struct tw__wheel *wheel)
 
 /*
  * Enters the window of level 0 that begins at `tick`: what has not been moved down by then is moved
- * at once, from the top. Between `next` and `tick` there must be nothing.
+ * now, from the top. Between `next` and `tick` there must be nothing.
  */
 static void enter_window(struct tw__wheel *wheel, uint64_t tick)
 {

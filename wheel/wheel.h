@@ -23,7 +23,7 @@
  * Differs from the paper: two windows for each level instead of one, moving down ahead of time and
  * in parts, chunks instead of linked timers, and nothing is ever unlinked from the middle.
  *
- * Rejected: moving a bucket down all at once (ticks of 10 ms and more with a million timers); one
+ * Rejected: moving a bucket down in one step (ticks of 10 ms and more with a million timers); one
  * window a level, with the rounds mixed in a bucket (each entry resolved twice, or more).
  */
 #ifndef TW_WHEEL_WHEEL_H
@@ -150,7 +150,7 @@ struct tw__wheel {
 	/* for each TW__COLD_CHUNKS of the arena; NULL: it keeps what it has */
 	struct tw__cold_block *cold;
 	size_t cold_low;   /* below it nothing is cold */
-	size_t cold_given; /* blocks that the owner has been told to give back */
+	size_t cold_given; /* blocks that the owner has given back */
 	size_t cold_top;   /* where the search for such blocks stands */
 
 	/* Where a sweep stands; sweep_level == level_count: no sweep is under way. */
@@ -168,7 +168,7 @@ struct tw__wheel {
 size_t tw__wheel_table_bytes(uint32_t buckets0);
 
 /*
- * Chunks that suffice for so many entries, whatever their ticks; and those of them that the entries
+ * Chunks that suffice for n entries, whatever their ticks; and those of them that the entries
  * do not fill.
  */
 size_t tw__wheel_chunks_for(uint32_t buckets0, uint64_t entries);

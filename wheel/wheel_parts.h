@@ -7,7 +7,7 @@
 
 #include "wheel/wheel.h"
 
-/* Takes the first chunk off a bucket's list; counts are the caller's to mend (tw__level_remove). */
+/* Takes the first chunk off a bucket's list; the caller corrects the counts (tw__level_remove). */
 struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *bucket);
 
 /* n entries have left a bucket of the level. */
@@ -38,7 +38,7 @@ struct tw__chunk *tw__chunk_from_cold(struct tw__wheel *wheel);
 
 bool tw__level_complete_above(const struct tw__level *level, uint64_t window);
 
-/* Opens each level's next window if nothing stands in the way. */
+/* Opens each level's next window if nothing is in the way. */
 void tw__wheel_open_windows(struct tw__wheel *wheel);
 
 #endif

@@ -113,9 +113,8 @@ static int scheduler_check(const struct tw_scheduler_task *task)
 		return tw__misuse(-EINVAL, "struct tw_scheduler_task: flags %#x has unknown bits",
 				  task->flags);
 	if (!(task->flags & TW_SCHEDULER_TASK_TIMEOUT) && task->timeout_ns)
-		return tw__misuse(
-		    -EINVAL,
-		    "struct tw_scheduler_task: timeout_ns without TW_SCHEDULER_TASK_TIMEOUT");
+		return tw__misuse(-EINVAL, "struct tw_scheduler_task: "
+					   "timeout_ns without TW_SCHEDULER_TASK_TIMEOUT");
 	if (task->delay_ns > TW_MAX_DELAY_NS)
 		return tw__misuse(-ERANGE,
 				  "struct tw_scheduler_task: delay_ns is beyond TW_MAX_DELAY_NS");

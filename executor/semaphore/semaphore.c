@@ -28,8 +28,8 @@
  * as those before it have given back enough, whatever comes later. Only a function that the
  * executor refuses is overtaken, by threads.
  *
- * The line is two queues, of threads and of functions, each with a number that says who came first:
- * where the executor refuses functions, the oldest thread is found at once.
+ * The line is two queues, of threads and of functions, each with a number that gives the order of
+ * arrival. If the executor refuses functions, the oldest thread is found immediately.
  *
  * A function's node: IDLE -> WAITING -> HANDED -> RUNNING -> IDLE, with the lock. From HANDED on
  * its work is with the executor, and comes back through semaphore_run(). A cancel in HANDED makes

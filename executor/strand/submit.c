@@ -252,8 +252,8 @@ static int submit_period(const char *call, tw_strand *strand, const struct tw_st
 	if (fault)
 		return tw__misuse(-EINVAL, "struct tw_period: %s", fault);
 	if (at && period.first_ns)
-		return tw__misuse(
-		    -EINVAL, "struct tw_strand_task: period->first_ns must be 0 with TW_TASK_AT");
+		return tw__misuse(-EINVAL, "struct tw_strand_task: "
+					   "period->first_ns must be 0 with TW_TASK_AT");
 	if (period.period_ns > TW_MAX_DELAY_NS || period.first_ns > TW_MAX_DELAY_NS ||
 	    spec->tolerance_ns > TW_MAX_DELAY_NS)
 		return strand_out_of_range(call, out);

@@ -1,10 +1,10 @@
 /*
  * C11 atomics with the memory order in the name.
  *
- * Every access that two threads may make at the same time goes through one of these, so that a reader of any
- * site sees the order without counting arguments. There are no standalone fences: each ordering
- * hangs on an access, which is what ThreadSanitizer understands and what the pairing tables speak
- * of. The idea of order-named wrappers is mimalloc's.
+ * Every access that two threads may make at the same time goes through one of these, so that a
+ * reader of any site sees the order without counting arguments. There are no standalone fences:
+ * each ordering hangs on an access, which is what ThreadSanitizer understands and what the pairing
+ * tables speak of. The idea of order-named wrappers is mimalloc's.
  */
 #ifndef TW_MPSC_ATOMICS_H
 #define TW_MPSC_ATOMICS_H

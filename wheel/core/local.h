@@ -29,15 +29,15 @@ struct tw__local {
 	/* then this and the delay make a span whose ticks, rounded down, are the deadline */
 	uint64_t short_base_ns;
 	/*
-	 * What it last counted from, except for a reading of the clock beside stamps; later bases are
-	 * not earlier (G6).
+	 * What it last counted from, except for a reading of the clock beside stamps; later bases
+	 * are not earlier (G6).
 	 */
 	uint64_t counted_ns;
 	uint64_t random; /* state of its generator (timing.h) */
 
 	/*
-	 * Written by its thread, read by a driver that is called: entries up to here may be due at
-	 * once (loop_fd.c).
+	 * Written by its thread, read by a driver that is called: entries up to here may be
+	 * due immediately (loop_fd.c).
 	 */
 	_Atomic uint64_t urgent;
 

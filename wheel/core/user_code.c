@@ -129,8 +129,8 @@ struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_ki
 /* ------------------------------------------------------------------ looking */
 
 /*
- * When the run was first looked at: now, if it was not yet. Two threads that look at the same time may both answer
- * now.
+ * When the run was first looked at: now, if it was not yet. Two threads that look at the same time
+ * may both answer now.
  */
 static uint64_t first_seen_ns(struct tw__run_level *level, uint64_t word, uint64_t now_ns)
 {

@@ -24,7 +24,7 @@ static uint64_t loop_earlier(uint64_t a, uint64_t b)
 
 /*
  * What a turn has left undone. Due now: what its budget stopped, series that catch up, or want of
- * memory that the next drain may cure; and what a lane still holds. In the next tick: what was
+ * memory that the next drain may end; and what a lane still holds. In the next tick: what was
  * refused.
  */
 static void note(tw_service *service, const struct tw__turn *turn, size_t budget)
@@ -106,7 +106,7 @@ static void loop_settle(tw_service *service)
 	tw__alarm_set(&service->driver->loop.alarm, wake_ns);
 }
 
-/* A lane holds what may be due at once, or much. */
+/* A lane holds what may be due immediately, or much. */
 static bool lanes_want_draining(tw_service *service)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {

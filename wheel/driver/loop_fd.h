@@ -1,5 +1,5 @@
 /*
- * Driving by a loop of one's own: until when it may sleep, and a descriptor that wakes it.
+ * Driving by a loop of the user's: until when it may sleep, and a descriptor that wakes it.
  *
  * Without a descriptor, producers never look whether the loop sleeps, and an advance pays nothing
  * for them. With one, the gate is PARKED for good and each advance ends by planning (gate.h,
@@ -14,7 +14,7 @@
 struct tw__local;
 
 /*
- * A service's part. The driver's, but for `open`; with a tick thread it only holds the alarm of
+ * A service's part. The driver's, except for `open`; with a tick thread it only holds the alarm of
  * clocks that need one.
  */
 struct tw__loop {

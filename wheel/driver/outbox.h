@@ -22,11 +22,11 @@
  * its outbox like refused ones.
  *
  * Compaction. Entries of timers that have ended are removed from waiting chunks, a few chunks in a
- * turn, and chunks that fit into one are merged. So what waits needs no more chunks than the timers
- * that live, however often they are cancelled and replaced.
+ * turn, and chunks that fit into one are merged. So the runs that wait need no more chunks than the
+ * timers that live, however often they are cancelled and replaced.
  *
- * Limit: TW__OUTBOXES executors at once. The runs of further ones stay in the wheel and are looked
- * at again in the next tick.
+ * Limit: TW__OUTBOXES executors at the same time. The runs of further ones stay in the wheel and
+ * are looked at again in the next tick.
  */
 #ifndef TW_WHEEL_OUTBOX_H
 #define TW_WHEEL_OUTBOX_H
@@ -90,8 +90,8 @@ void tw__outbox_sort(tw_service *service, struct tw__chunk *chunk);
 void tw__outbox_add_own(tw_service *service, struct tw__chunk *chunk);
 
 /*
- * Submits what waits, or runs it where the executor is the inline one. Returns the number of runs
- * submitted or run, at most budget.
+ * Submits the runs that wait, or runs them if the executor is the inline one. Returns the number of
+ * runs submitted or run, at most budget.
  */
 size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t budget);
 

@@ -21,7 +21,7 @@
 #include "wheel/run/work.h"
 
 enum {
-	QUIET_TURNS = 8,   /* so many quiet turns in a row, and it parks */
+	QUIET_TURNS = 8,   /* after this many quiet turns in a row it parks */
 	PLAN_BUDGET = 8192 /* entries looked at for a plan before it gives up until the next tick */
 };
 
@@ -79,7 +79,7 @@ static uint64_t park(tw_service *service)
 	return plan_ns;
 }
 
-/* When to turn next, and the gate is set accordingly. 0: at once. */
+/* When to turn next, and the gate is set accordingly. 0: immediately. */
 static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 {
 	TW_ASSERT_DRIVER(service);

@@ -18,7 +18,7 @@ struct tw__turn {
 	bool behind;
 };
 
-/* A turn that drains so many entries for each tick since the last one is no quiet one. */
+/* A turn that drains this many entries for each tick since the last one is no quiet one. */
 enum { TW__BUSY_ENTRIES = 32 };
 
 /* One whole turn, `driving` held. budget: callbacks to run or hand over. */
@@ -52,7 +52,7 @@ static inline bool tw__groups_ready(const tw_service *service)
 unsigned tw__driver_collect(tw_service *service);
 
 /*
- * Takes what lies in the lanes, or has come home with a batch, without turning. As tw__drain.
+ * Takes what lies in the lanes, or has returned with a batch, without turning. As tw__drain.
  * `driving` held.
  */
 uint64_t tw__driver_gather(tw_service *service, bool *again);
@@ -61,8 +61,8 @@ uint64_t tw__driver_gather(tw_service *service, bool *again);
 bool tw__driver_any_unread(tw_service *service);
 
 /*
- * What a word that the driver publishes says of it: the gate accepts what is new, but for a closed
- * one.
+ * What a word that the driver publishes says of it: the gate accepts new work,
+ * unless it is closed.
  */
 static inline uint64_t tw__driver_accepting(const tw_service *service)
 {

@@ -7,7 +7,7 @@
 #include "wheel/driver/driver.h"
 #include "wheel/run/inline.h"
 
-/* where the driver itself settles: so many pieces make no long tick */
+/* where the driver itself settles: this many pieces make no long tick */
 enum { GROUPS_IN_A_TURN = 4 };
 
 /* A chunk of the own outbox with room for one more entry. NULL: chunks are short. */

@@ -5,9 +5,9 @@
  * then a reset to earlier, or far, has pushed another one, and the driver keeps a **note**
  * {generation, tick, level}: the bucket of the wheel, and the tick within it, for which the entry
  * that counts stands there; or that it is handed over. Refile rule for RELOCATED words:
- *   - an entry that a reset has brought is dropped if the timer is handed over: whoever claims it
- *     asks the word, and gives it back if it is not due; one that comes back, from a worker or a
- *     refusal, ends that;
+ *   - an entry that a reset has brought is dropped if the timer is handed over: the worker that
+ *     claims it reads the word, and gives it back if it is not due; one that comes back, from a
+ *     worker or a refusal, ends that;
  *   - an entry from a lane is dropped if there is a note not later than what it asks for; or the
  *     noted bucket has that tick too, then the note moves; else it is filed, and noted;
  *   - an entry met in a bucket that is not the noted one is dropped: the noted one, or an entry
@@ -17,10 +17,10 @@
  *     says handed over.
  * Invariant: an armed RELOCATED timer has an entry in the noted bucket, or in a lane, or in a
  * batch, that will be met no later than its deadline. Without the rule, a timer toggled between 5 s
- * and 60 s would collect entries for ever; so would one that is moved to earlier a tick at a time,
- * in a coarse bucket. An entry that is left behind may come to stand in the noted bucket again (a
- * series that is called early time and again, and armed for the same bucket each time): a sweep
- * leaves one there.
+ * and 60 s would collect entries without limit; so would one that is moved to earlier a tick at a
+ * time, in a coarse bucket. An entry that is left behind may come to stand in the noted bucket
+ * again (a series that is called early time and again, and armed for the same bucket each time): a
+ * sweep leaves one there.
  *
  * A BEYOND_RANGE word holds only a hash of its deadline T; the note holds all of it once the lane
  * entry that brought it is drained. Far entries stand in the wheel at way points T - k *
@@ -110,7 +110,7 @@ static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, 
 	return true;
 }
 
-/* Where an entry stands after the wheel has heard this due tick of it. */
+/* The level of an entry after the wheel has got this due tick for it. */
 static unsigned level_after(const tw_service *service, enum tw__resolve_for what_for,
 			    const struct tw__place *place, uint64_t due_tick)
 {

@@ -32,8 +32,8 @@ enum {
 };
 
 /*
- * Entries beyond one for each live timer: about right while others work. *live, *allowed: beside as
- * many as those, so many are nobody's concern.
+ * Entries beyond one for each live timer: about right while others work. *live, *allowed: this many
+ * dead entries beside the live ones need no sweep.
  */
 static uint64_t count_dead(tw_service *service, uint64_t *live, uint64_t *allowed)
 {
@@ -97,8 +97,8 @@ bool tw__sweep_under_way(const tw_service *service)
 }
 
 /*
- * Looks again: a driver that sleeps is told of cancels only while it does, and then by one of so
- * many.
+ * Looks again: cancels wake only a driver that sleeps,
+ * and only one cancel of many does.
  */
 static void sweep_end(tw_service *service)
 {

@@ -3,9 +3,9 @@
  *
  * A group is one word, a handle, and a list. Each member's extension record carries a **tag**: the
  * group's index and its serial number when the member was armed. Cancelling moves the serial number
- * on, and so makes all members' tags stale at once: whoever comes upon a stale member that is armed
- * (claim, cancel, reset, drop) treats it as cancelled. The list, in order of tags, is for finding
- * those whom nobody comes upon.
+ * on, and so makes all members' tags stale in one step. A thread that meets a stale member that is
+ * armed (claim, cancel, reset, drop) treats it as cancelled. The list, in order of tags, is for
+ * finding those whom nobody comes upon.
  *
  * Kept members. Entering and leaving the list takes the group's lock, twice for each member. So the
  * first thread that cancels a member by itself becomes the group's **keeper**: from then on the

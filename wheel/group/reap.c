@@ -70,8 +70,8 @@ bool tw__group_settle(tw_service *service, struct tw__local *local, struct tw__g
 }
 
 /*
- * Should it be refused, though it was not at creation, a member may be missed that its keeper arms
- * in this moment. It does not run: its claim comes later by far, and finds it stale.
+ * If membarrier is refused now (it was granted at creation), the look may miss a member that its
+ * bias owner is arming. It does not run: its claim comes later by far, and finds it stale.
  */
 void tw__group_make_certain(tw_service *service, struct tw__group *group)
 {

@@ -114,8 +114,9 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 	if (tw_unlikely(given_back))
 		tw__gate_ring(&service
 				   /*
-			  * the driver looks at what came home after arming the bell (gate.h, GATE3)
-			  */
+				    * the driver looks at what has returned after arming the bell
+				    * (gate.h, GATE3)
+				    */
 				   ->gate);
 	one_batch_less(&service->loans->batches_out);
 }

@@ -2,7 +2,7 @@
  * Batches: chunks of the wheel on loan to executors.
  *
  * A batch is a chunk of the wheel on loan, with its holder's words used as laid out here. Runs are
- * claimed one by one through the cursor; the batch goes home when the last claimed run has
+ * claimed one by one through the cursor; the batch returns when the last claimed run has
  * finished. The cursor carries the batch's sequence number, so that a worker that comes late to a
  * batch which has gone home, and may be out again, does not claim from it.
  *
@@ -81,7 +81,7 @@ tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool fo
 /* An executor refused it: it is an ordinary chunk again. */
 void tw__batch_retract(tw_service *service, tw_batch *batch);
 
-/* Claims the next entry: its index, or -1. sequence: of the batch that is meant. */
+/* Claims the next entry: its index, or -1. sequence: of the batch. */
 int tw__batch_claim(tw_batch *batch, uint64_t sequence);
 
 /* The same for an executor of one thread: nobody else claims from it. */

@@ -170,7 +170,7 @@ static bool recall_kept(tw_service *service, struct tw__work *work)
 bool tw__work_recall(struct tw__work *work)
 {
 	tw_service *service = tw__work_service(work);
-	tw__tiny_lock(&service->works->recall); /* lest another who recalls has it in hand */
+	tw__tiny_lock(&service->works->recall); /* so that no other recaller has it */
 	struct tw__work *next, *others = take_all(service);
 	bool found = false, pushed = false;
 	for (; others; others = next) {

@@ -6,7 +6,7 @@
  * calls tw_run_one on it, or tw_run_return, once. So whatever runs timers runs work, and no
  * executor need know of it. Handing over takes no memory and cannot fail: what the executor refuses
  * or gives back goes onto a stack of the service, whose driver offers it again in its next tick;
- * what is for the inline executor goes there at once, and the driver runs it.
+ * work for the inline executor goes there immediately, and the driver runs it.
  *
  * Life: IDLE -> submitted -> run(work) -> IDLE. The owner submits it again only from inside run or
  * after it. From the moment run is called nobody else touches the work: run may submit it anew, or
@@ -22,9 +22,9 @@
  * code, holds no lock that a run could need, and a chain of submits needs one frame.
  *
  * Whoever has work holds its service (tw__service_hold), which then refuses to close; so there is
- * always a driver. The work must be at home when the hold is given up. Who is destroyed while his
- * work is out leaves (tw__service_leave), and lets go when it has come home: for him close waits,
- * with the driver still at work, instead of refusing.
+ * always a driver. The work must be at home when the hold is given up. A holder that is destroyed
+ * while its work is out leaves (tw__service_leave), and lets go when the work has returned. Close
+ * waits for it, with the driver still at work, instead of refusing.
  *
  * Pairing table
  *   WORK1  the owner's writes before tw__work_submit -> run: the executor's own hand-over; on the
@@ -64,7 +64,7 @@ struct tw__works {
 typedef void tw__work_fn(struct tw__work *work);
 
 struct tw__work {
-	struct tw__work *next; /* on the stack; whoever holds the work writes it */
+	struct tw__work *next; /* on the stack; the thread that holds the work writes it */
 	uint32_t tickets;      /* 1, where a batch has its count */
 	uint32_t spare;        /* its owner's, for whatever */
 	tw__work_fn *run;
@@ -170,8 +170,8 @@ int tw__service_hold(tw_service *service);
 void tw__service_let_go(tw_service *service);
 
 /*
- * The holder has been destroyed, and only waits for his work, or a timer's callback, to come home;
- * then he lets go as one who has left.
+ * The holder has been destroyed, and only waits for its work, or a timer's callback,
+ * to return; then it lets go as one that has left.
  */
 void tw__service_leave(tw_service *service);
 void tw__service_let_go_left(tw_service *service);

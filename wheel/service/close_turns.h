@@ -2,8 +2,8 @@
  * Several closers: whose turn it is.
  *
  * `closing` is the strictest mode asked for so far; it only falls. One closer at a time works
- * (close_lock); a waiter is let in at once, wherever the other waits, and has the lock until it is
- * done or the next one comes: so it finds what it asked for done by itself and no other, and a
+ * (close_lock); a waiter is let in immediately, wherever the other waits, and has the lock until it
+ * is done or the next one comes: so it finds what it asked for done by itself and no other, and a
  * drain ends when a drop is asked for.
  *
  * Pairing table
@@ -47,8 +47,8 @@ static inline uint32_t tw__close_mode(const struct tw__closer *c)
 void tw__close_demand(tw_service *service, uint32_t mode);
 
 /*
- * Takes the lock, and asks for the closer's mode. first: at once; else, having made way, after the
- * others. A drain whose time is up while others are at it asks for a drop. 0, -ETIMEDOUT.
+ * Takes the lock, and asks for the closer's mode. first: immediately; else, having made way, after
+ * the others. A drain whose time is up while others are at it asks for a drop. 0, -ETIMEDOUT.
  */
 int tw__closer_enter(const struct tw__closer *c, bool first);
 void tw__closer_leave(const struct tw__closer *c);

@@ -5,8 +5,8 @@
 #include "tickwheel/service.h"
 
 /*
- * Copies a config that may be older or newer than this library and fills in the defaults, but for
- * executor and workers.
+ * Copies a config that may be older or newer than this library and fills in the defaults,
+ * except for executor and workers.
  */
 int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg);
 

@@ -74,9 +74,9 @@ static tw_service *listening(struct tw__clock_listener *listener)
 }
 
 /*
- * What is due at the clock's new time. What callbacks bring that is due at once comes in the next
- * tick, as on a real clock, which never stands on a tick: so one that does it again and again does
- * not hold the advance up.
+ * What is due at the clock's new time. Timers that callbacks schedule for now come in the next
+ * tick, as on a real clock, which is never exactly on a tick: so one that does it again and again
+ * does not hold the advance up.
  */
 static void drive_all(tw_service *service, struct tw__local *local)
 {

@@ -215,9 +215,9 @@ static bool lanes_empty(tw_service *service)
 }
 
 /*
- * Whether nothing of the service is out. The driver is held: what comes home now is followed by
- * nothing. Who called for nothing may still have a cancelled group settled behind them; a piece of
- * it takes a moment.
+ * Whether nothing of the service is out. The driver is held: nothing follows on a batch that
+ * returns now. Who called for nothing may still have a cancelled group settled behind them; a piece
+ * of it takes a moment.
  */
 static bool comes_to_rest(tw_service *service)
 {

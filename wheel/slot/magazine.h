@@ -23,7 +23,8 @@
 enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256 };
 
 /*
- * How many wakes a sleeping driver should get for cancels that leave dead entries: one for so many.
+ * How many wakes a sleeping driver should get for cancels that leave dead entries: one for this
+ * many.
  */
 enum { TW__CANCELS_PER_WAKE = 2048 };
 

@@ -50,7 +50,7 @@ enum tw__note_state {
 struct tw__note {
 	uint32_t generation;
 	uint16_t state; /* enum tw__note_state */
-	uint16_t level; /* of the wheel: it stands in the bucket there that has `tick` */
+	uint16_t level; /* of the wheel: the entry is in the bucket there that has `tick` */
 	uint64_t tick;
 	/* of a sweep, which has met the entry there since the note was written; or 0 */
 	uint64_t pass;
@@ -73,11 +73,11 @@ enum tw__trait {
  * Extension record of a timer with more than fn and arg; written by the timer's owner of the
  * moment, or under the option lock.
  *
- * What stands before `release` is never wiped: others may still look at it when the record has gone
- * to the next timer. executor: the driver's, see outbox.c. Tag and traits may be read by whoever
- * has seen the timer's word, before a compare-and-swap of that word: if the extension record was
- * another's, the word has changed too, and the compare-and-swap fails. So relaxed accesses do. Who
- * reads further without a compare-and-swap: tw__traits_of.
+ * The members before `release` are never wiped: others may still look at it when the record has
+ * gone to the next timer. executor: the driver's, see outbox.c. Tag and traits may be read by
+ * whoever has seen the timer's word, before a compare-and-swap of that word: if the extension
+ * record was another's, the word has changed too, and the compare-and-swap fails. So relaxed
+ * accesses do. Who reads further without a compare-and-swap: tw__traits_of.
  */
 struct tw__ext {
 	_Atomic(tw_executor *) executor; /* NULL: the service's */
@@ -99,7 +99,7 @@ struct tw__ext {
 	uint64_t nominal_ns;
 	uint64_t period_ns;       /* 0: no series */
 	uint64_t runs_left;       /* 0: no end */
-	uint64_t overruns;        /* to be told to the next run */
+	uint64_t overruns;        /* to be reported to the next run */
 	uint64_t max_lateness_ns; /* 0: no limit */
 	uint64_t slack_ns;
 	uint8_t fixed_delay;
@@ -219,9 +219,9 @@ void tw__ext_await_all_resets(struct tw__slots *slots);
 void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache);
 
 /*
- * Far deadlines, whole, for whoever asks how long a timer still has. A word that is BEYOND_RANGE or
- * IN_LANE has its deadline here. Written together with the word, under a lock that only far timers
- * know (word.h, WORD6).
+ * Far deadlines, whole, for callers that ask how long a timer still has. A word that is
+ * BEYOND_RANGE or IN_LANE has its deadline here. Written together with the word, under a lock that
+ * only far timers know (word.h, WORD6).
  *   set   before the word of a new timer is stored
  *   move  with the compare-and-swap of a live word to `moved`, as tw_cas_acq_rel answers
  *   tick  of a word that was BEYOND_RANGE or IN_LANE a moment ago

@@ -1,6 +1,6 @@
 /*
  * Tags: which group a timer belongs to, and whether that group was cancelled since. The table of
- * groups is here, because whoever claims, cancels or moves a member compares its tag with the
+ * groups is here, because a thread that claims, cancels or moves a member compares its tag with the
  * group's word. wheel/group/group.h has the rules.
  */
 #ifndef TW_WHEEL_TAG_H

@@ -6,7 +6,7 @@
  *     generation      | state     | armed: deadline, in ticks modulo 2^27; running: marks
  *
  * States of the 5 bits: FREE, RUNNING, RELEASING, CANCEL_PENDING (the timer's group was cancelled,
- * and a caller was told so), or ARMED with four flags:
+ * and a caller has the answer), or ARMED with four flags:
  *   IN_LANE       new and far: the entry in the lane has the deadline, and far_ticks (slots.h) has
  *                 it too. The deadline bits are 0.
  *   BEYOND_RANGE  the deadline is a quarter of the range or more ahead. The bits are a hash of it;
@@ -58,7 +58,7 @@
  *                                    (WAITED)
  *   RELEASING       FREE G+1         after release          exchange; wakes the waiters if WAITED
  *                                                           was set
- * A slot whose generation is used up stays FREE at the last one for ever (retired). A free slot in
+ * A slot whose generation is used up stays FREE at the last one (retired). A free slot in
  * a magazine or depot has one owner, so schedule may store.
  *
  * Pairing table (word w of one slot)
@@ -178,7 +178,7 @@ static inline int64_t tw__word_ahead(uint64_t word, uint64_t base)
 
 /*
  * What a BEYOND_RANGE word says in the place of deadline bits: a hash (Knuth's multiplicative one),
- * so that it tells any two deadlines apart but for a chance of 2^-27, also those that lie a
+ * so that it tells any two deadlines apart, with an error of 2^-27, also those that lie a
  * multiple of the range apart.
  */
 static inline uint64_t tw__far_bits(uint64_t tick)

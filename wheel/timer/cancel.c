@@ -1,6 +1,6 @@
 /*
  * Cancelling: one compare-and-swap on the control word, anywhere between schedule and claim. The
- * winner owns the slot at once; entries left behind carry a generation that no longer matches.
+ * winner owns the slot immediately; entries left behind carry a generation that no longer matches.
  * Nothing is unlinked.
  *
  * The compare-and-swap fails only if another thread changed the timer. A slot goes back to the
@@ -60,8 +60,8 @@ static bool mark(tw_service *service, uint32_t slot, uint64_t *word, uint64_t ma
 }
 
 /*
- * The probe stands at each end, where its arguments are at hand: at one place for all it would keep
- * them alive past the end.
+ * Each end has its own probe, where the arguments are in registers:
+ * one probe for all ends would keep them alive past the end.
  */
 static inline int told(const tw_service *service, uint32_t slot, uint32_t generation, int outcome)
 {
@@ -144,7 +144,7 @@ static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, 
 
 /*
  * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing
- * to a word that is RELEASING already. local: NULL if it is not at hand.
+ * to a word that is RELEASING already. local: NULL if it is not known yet.
  */
 static inline __attribute__((always_inline)) int
 cancel_or_mark(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t marks)

@@ -3,8 +3,8 @@
  * group. Whoever wins the compare-and-swap of the word does all that follows, and nobody else does.
  *
  * A timer with a release passes through RELEASING: the generation moves only after the release has
- * returned, so that nobody is told "gone" while it runs. Without one the word is free at once, like
- * that of a timer without extension record.
+ * returned, so that no caller gets "gone" while it runs. Without one the word is free immediately,
+ * like that of a timer without extension record.
  */
 #include "wheel/timer/end.h"
 

@@ -122,9 +122,9 @@ static inline int tw__group_enter_kept(struct tw__ext *member, uint64_t entry)
 }
 
 /*
- * Makes the timer in the slot a member of the group whose handle stands in its extension record's
- * tag, or, if that was kept, of the one whose list it is on. Followed by tw__group_entered; between
- * the two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
+ * Makes the timer in the slot a member of the group whose handle is in its extension record's tag,
+ * or, if that was kept, of the one whose list it is on. Followed by tw__group_entered; between the
+ * two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
  */
 static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots,
 				  uint32_t option, uint64_t entry)
@@ -199,7 +199,7 @@ static inline uint32_t tw__kept_remove(struct tw__kept *kept, uint32_t n)
 
 /*
  * Whether the thread keeps the extension record of a member that it has just ended: as the group's
- * keeper, unless somebody has to be told that the member is gone, or the group was cancelled.
+ * keeper, unless a caller waits for the member's end, or the group was cancelled.
  */
 static inline bool tw__keeps(const tw_service *service, const struct tw__local *local, uint64_t tag)
 {

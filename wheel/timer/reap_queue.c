@@ -42,6 +42,6 @@ void tw__group_settle_on(tw_service *service, struct tw__group *group, uint32_t 
 	if (!raise_queued(group))
 		return;
 	reap_queue_push(service, group, index);
-	/* also where it ticks: it goes on at once, not a piece a tick */
+	/* also where it ticks: it goes on immediately, not a piece a tick */
 	tw__gate_ring(&service->gate);
 }

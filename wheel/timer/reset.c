@@ -151,7 +151,7 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 }
 
 /*
- * The same deadline, moved within the timer's slack if the timer is the one that is meant. Option
+ * The same deadline, moved within the timer's slack if the handle is still the timer's. Option
  * lock.
  */
 static uint64_t within_slack_of(tw_service *service, uint32_t slot, uint32_t generation,

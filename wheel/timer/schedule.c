@@ -1,6 +1,7 @@
 /*
  * Scheduling, the long way, which knows all cases (schedule_short.c is for the usual one): a slot,
- * a record, a word, an entry in this thread's lane, a look at the gate. Wait-free but for growing.
+ * a record, a word, an entry in this thread's lane, a look at the gate. Wait-free, except for
+ * growing.
  *
  * Linearisation: the store of the control word. From then on a cancel through *out works, though
  * the entry that makes it fire is published a moment later, by the same thread.
@@ -198,7 +199,7 @@ static __attribute__((noinline)) int schedule_make_room(struct tw__lane *lane)
 
 /*
  * Inlined into each of the short calls, where `kind`, `option` and `kept` are constants. local:
- * NULL if it is not at hand. kept: the extension record stands on its group's list.
+ * NULL if it is not known yet. kept: the extension record is on its group's list.
  */
 static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local,
 						     enum tw__kind kind, uint64_t value, tw_fn *fn,

@@ -1,6 +1,6 @@
 /*
- * Scheduling many at once: one look at the gate, one base, one publication, one wake, for as many
- * timers as there are.
+ * Scheduling many in one call: one look at the gate, one base, one publication, one wake, for as
+ * many timers as there are.
  *
  * All or nothing, in two passes. The first takes slots and extension records and writes the lane's
  * entries, unpublished; whatever fails there is taken back, and nobody has seen any of it. The
@@ -12,8 +12,8 @@
  * schedule takes its timer back instead (schedule.c); of a batch, some of the timers could be taken
  * back and some not.
  *
- * Linearisation: the publication, or the look that refuses. Wait-free but for growing, as a single
- * schedule. The lane's compaction is done first: later it would publish what is not ready.
+ * Linearisation: the publication, or the look that refuses. Wait-free, except for growing, as a
+ * single schedule. The lane's compaction is done first: later it would publish what is not ready.
  *
  * Rejected: an array of the slots taken: needs memory of the batch's size; the unpublished entries
  *   are that array no pin, and taking the timers back after the look, as a single schedule does:
@@ -106,7 +106,7 @@ static int put_with_option(struct batch_call *call, const struct tw_task *task,
 	return 0;
 }
 
-/* Whatever it is. */
+/* Puts a timer of any kind. */
 static __attribute__((noinline)) int put_any(struct batch_call *call, const struct tw_task *task)
 {
 	struct tw_task other;
@@ -262,8 +262,8 @@ static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t en
 }
 
 /*
- * The lane is not pinned any more, and may be anybody's: what is needed stands in the extension
- * records, which are this thread's.
+ * The lane is not pinned any more, and may be anybody's: all that is needed
+ * is in the extension records, which are this thread's.
  */
 static void end_orphans(struct batch_call *call)
 {

@@ -164,7 +164,7 @@ Test(limiter_line, leaving_touches_only_neighbours)
 	const struct tw__line *line = &home.limiter->line;
 	expect_eq(line->count, MANY);
 	expect_le(line->heap.count, 4); /* three of them, and that of the one that runs */
-	expect_le(line->ranks_n, 4);
+	expect_le(line->levels_n, 4);
 	for (int i = 0; i < MANY; i++) {
 		int next = (int)((unsigned)i * 7919u % MANY);
 		expect_eq(tw_job_cancel(home.limiter, many[next].job), TW_CANCELLED);
