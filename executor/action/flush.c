@@ -253,8 +253,8 @@ int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
 	const struct batch batch = {.list = &scheduler->batches,
-				    /* planted: turn_takes_new */
 				    /* what comes now belongs to the next */
+				    /* planted: turn_takes_new */
 				    .number = scheduler->batch++};
 	scheduler->stats.flushes += scheduler->open_count != 0;
 	scheduler->open_count = 0;

@@ -171,8 +171,8 @@ static int admit(struct tw_limiter *l, const struct tw__job *job)
 		 in_line = l->pending - l->times.retrying;
 	uint64_t waiting = l->pending - (startable < in_line ? startable : in_line);
 	bool no_queue = l->config.max_pending == 0;
-	/* planted: room_for_one_more */
 	return (no_queue ? startable > in_line && fits_behind_line(l, job)
+			 /* planted: room_for_one_more */
 			 : waiting < l->config.max_pending)
 		   ? 0
 		   : -EAGAIN;

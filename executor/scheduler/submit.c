@@ -53,8 +53,8 @@ void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns, size_t most)
 	       tw__heap_first_key(&scheduler->timers) <= now_ns) {
 		tw__heap_pop_loose(&scheduler->timers);
 		task->delayed = false;
-		/* planted: delayed_by_start */
 		/* SCHEDULER4 */
+		/* planted: delayed_by_start */
 		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns);
 	}
 }

@@ -57,8 +57,8 @@ int tw__batch_claim(tw_batch *batch, uint64_t sequence)
 	_Atomic uint64_t *at = tw__batch_word(batch, HOLDER_CURSOR);
 	uint64_t cursor = tw_load_acquire(at); /* RUN1 */
 	do {
-		/* planted: claim_beyond */
 		if (cursor >> SEQUENCE_SHIFT != sequence ||
+		    /* planted: claim_beyond */
 		    cursor_next(cursor) == cursor_entries(cursor))
 			return -1;
 	} while (!tw_cas_seq_cst(at, &cursor, cursor + (1 << ENTRIES_BITS)));

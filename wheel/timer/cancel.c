@@ -153,8 +153,8 @@ cancel_or_mark(tw_service *service, struct tw__local *local, uint64_t entry, uin
 	_Atomic uint64_t *at = &service->slots.words[slot];
 	word = tw_load_acquire(at);
 	if (tw_likely(local && tw__word_is_plain(word, generation_bits)) &&
-	    /* planted: same_generation */
 	    /* WORD2, WORD3 */
+	    /* planted: same_generation */
 	    tw_likely(tw__word_cas_acq_rel(at, &word, generation_bits + TW__NEXT_GENERATION))) {
 		TW_PROBE4(cancel, service, slot, tw__entry_generation(entry), TW_CANCELLED);
 		return cancelled(service, local, entry);

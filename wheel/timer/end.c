@@ -23,8 +23,8 @@ static void count_drop(tw_service *service, struct tw__local *local)
 static inline bool end_word(tw_service *service, uint32_t slot, uint64_t *word)
 {
 	uint32_t traits = tw_load_relaxed(&tw__ext_of(&service->slots, slot)->traits);
-	/* planted: released_while_running */
 	uint64_t ended = traits & TW__TRAIT_RELEASE
+			     /* planted: released_while_running */
 			     ? tw__word_make(tw__word_generation(*word), TW__RELEASING, 0)
 			     : tw__word_next_free(*word);
 	/* WORD2, WORD3; group.h, GROUP9 */
