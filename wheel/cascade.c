@@ -71,7 +71,7 @@ bool tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed)
 static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64_t number, unsigned *budget)
 {
 	struct tw__bucket *bucket = &level->buckets[number & level->mask];
-	struct tw__place place = tw__place_of(wheel, level, number);
+	struct tw__place place = tw__place_of(level, number);
 	uint64_t verdicts[TW__CHUNK_ENTRIES];
 	while (bucket->count > 0 && *budget > 0) {
 		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
@@ -175,12 +175,9 @@ static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint6
 {
 	struct tw__bucket *bucket = &level->buckets[index];
 	uint64_t first = wheel->next >> level->shift;
-	struct tw__place place = tw__place_of(wheel, level, first + ((index - first) & level->mask));
+	struct tw__place place = tw__place_of(level, first + ((index - first) & level->mask));
 	uint64_t verdicts[TW__CHUNK_ENTRIES], dropped = 0;
 	struct tw__chunk *out = wheel->sweep_at, *chunk = out ? out->next : bucket->list.first, *next;
-	if (!out)
-		wheel->sweep_pass++;
-	place.pass = wheel->sweep_pass;
 	for (; chunk && *budget > 0; chunk = next) {
 		unsigned n = chunk->count;
 		next = chunk->next;

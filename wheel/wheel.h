@@ -3,8 +3,8 @@
  * Timing Wheels", SOSP 1987, scheme 7). A pure data structure: it names no thread, no clock, no shared memory, and it
  * never allocates: chunks come from an arena whose size the owner answers for.
  *
- * Level 0 has a bucket for each tick; each higher one has 64 coarser buckets. A level is two **windows** of half its
- * buckets: the one that `next` is in, and the one after. A bucket of level i + 1 is just as wide as a window of level
+ * Level 0 has a bucket for each tick; each higher one has 64 coarser buckets, or more where eight such levels would not cover the
+ * range. A level is two **windows** of half its buckets: the one that `next` is in, and the one after. A bucket of level i + 1 is just as wide as a window of level
  * i. An entry goes into the lowest level that accepts its tick. While a window runs, the bucket above that holds the next window is
  * moved down, a part in each tick; only when it is empty is the next window **opened** to direct entries: so all
  * entries of one tick stand in the order in which they were added (G6), and no tick has to move a whole bucket (G12).
@@ -31,13 +31,14 @@
 
 enum {
 	TW__CHUNK_ENTRIES = 56,
-	TW__WHEEL_LEVELS = 5,
-	TW__UPPER_BUCKETS_LOG2 = 6,
-	TW__UPPER_BUCKETS = 1 << TW__UPPER_BUCKETS_LOG2
+	TW__WHEEL_LEVELS = 9 /* at most: an entry moves down at most eight times */
 };
 
-/* How far ahead of `next` an entry may be added, in ticks. Every wheel reaches this far, whatever its size. */
-#define TW__WHEEL_REACH (UINT64_C(1) << 25)
+/* What a wheel is made for. */
+struct tw__wheel_size {
+	uint32_t buckets0;   /* of level 0; power of two, 64 .. 65536 */
+	unsigned range_log2; /* log2 of the ticks that an entry may lie ahead of `next`; at most 62 */
+};
 
 /* Opaque to the wheel. */
 typedef uint64_t tw__wheel_entry;
@@ -92,25 +93,20 @@ enum tw__judge_for {
 };
 
 /*
- * A bucket: its level, and its ticks [low, high). Those that were due on arrival stand on level TW__LEVEL_LATE, from 0. In a sweep also the
- * pass: a number that no other way of a sweep through a bucket has, nor one that was begun again.
+ * The ticks [low, high) of a bucket. Entries that were due on arrival have no ticks of their own: low and high are both `next`.
  */
 struct tw__place {
-	unsigned level;
 	uint64_t low, high;
-	uint64_t pass; /* else 0 */
 };
-
-enum { TW__LEVEL_LATE = TW__WHEEL_LEVELS };
 
 #define TW__VERDICT_DEAD UINT64_MAX
 
 /*
  * Fills verdicts[i] for entries[i], which stand at this place: the tick it is due in, or TW__VERDICT_DEAD. Where the verdict is not before
- * place->high, the entry is added again for that tick.
+ * place->high, entries[i] is added again for that tick; the judge may write another entry in its place first.
  */
 typedef void tw__judge_fn(void *context, enum tw__judge_for what_for, const struct tw__place *place,
-			  const tw__wheel_entry *entries, unsigned n, uint64_t *verdicts);
+			  tw__wheel_entry *entries, unsigned n, uint64_t *verdicts);
 
 struct tw__wheel {
 	struct tw__level levels[TW__WHEEL_LEVELS];
@@ -136,25 +132,20 @@ struct tw__wheel {
 	unsigned sweep_level;
 	uint64_t sweep_bucket;
 	struct tw__chunk *sweep_at; /* the chunk filled last within that bucket, or NULL: at its start */
-	uint64_t sweep_pass;        /* buckets begun, ever */
 };
 
-/* Bytes that tw__wheel_init needs for buckets and bitmaps, zeroed. buckets0: power of two, 64 .. 65536. */
-size_t tw__wheel_table_bytes(uint32_t buckets0);
+/* Bytes that tw__wheel_init needs for buckets and bitmaps, zeroed. */
+size_t tw__wheel_table_bytes(struct tw__wheel_size size);
 
 /* Chunks that suffice for so many entries, whatever their ticks; and those of them that the entries do not fill. */
-size_t tw__wheel_chunks_for(uint32_t buckets0, uint64_t entries);
-size_t tw__wheel_slack(uint32_t buckets0);
+size_t tw__wheel_chunks_for(struct tw__wheel_size size, uint64_t entries);
+size_t tw__wheel_slack(struct tw__wheel_size size);
 
-void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, struct tw__chunk *arena,
+void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *table, struct tw__chunk *arena,
 		    size_t arena_chunks, tw__judge_fn *judge, void *judge_context);
 
-/* Adds an entry for a tick < next + TW__WHEEL_REACH. A tick that is past is handed over in the next turn. */
+/* Adds an entry for a tick within the range. A tick that is past is handed over in the next turn. */
 void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry);
-
-/* The level on which that would put it; and whether the bucket there that has one tick has the other. */
-unsigned tw__wheel_level_for(const struct tw__wheel *wheel, uint64_t tick);
-bool tw__wheel_is_one_bucket(const struct tw__wheel *wheel, unsigned level, uint64_t tick, uint64_t other);
 
 /*
  * Turns the wheel through tick `to` (does nothing if that is behind), and appends chunks of due entries to *due, in order of

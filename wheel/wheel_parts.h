@@ -17,12 +17,9 @@ void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct t
 bool tw__level_next(const struct tw__level *level, uint64_t from, uint64_t end, uint64_t *found);
 
 /* A level's bucket by its absolute number. */
-static inline struct tw__place tw__place_of(const struct tw__wheel *wheel, const struct tw__level *level,
-					    uint64_t number)
+static inline struct tw__place tw__place_of(const struct tw__level *level, uint64_t number)
 {
-	return (struct tw__place){.level = (unsigned)(level - wheel->levels),
-				  .low = number << level->shift,
-				  .high = (number + 1) << level->shift};
+	return (struct tw__place){.low = number << level->shift, .high = (number + 1) << level->shift};
 }
 
 /* Moves about `quota` entries from the bucket above `window` of `lower` down to it. */

@@ -78,8 +78,6 @@ enum tw_drive {
 
 /*
  * What happens to runs that an executor refuses. tw_service_stats.refused counts each refusal.
- * A run that waits for its executor for more than 2^26 ticks (18.6 hours at 1 ms) may wait as long
- * again: late, never early.
  */
 enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order; cancellable meanwhile */

@@ -132,7 +132,6 @@ struct tw_service_liveness {
  * The beginning of a run is known for timers, jobs and scheduler tasks, and for all kinds if the
  * service has on_stuck. Other runs are dated by the first call that sees them: ask twice.
  *
- * Timers that were 2^25 ticks or more away when last looked at do not count in `overdue`.
  *
  * Threads: any. Never blocks. Costs a look at each slot in use, and at the lines of each thread.
  * Returns:
@@ -172,6 +171,7 @@ TW_API int tw_service_dump(tw_service *service, FILE *out);
  *   0         all hold
  *   -EFAULT   one does not; `why` (may be NULL) says which, in at most why_size bytes
  *   -EBUSY    called from a callback that the driver runs
+ *   -ENOMEM   no memory for a bit for each timer; nothing was checked
  *   -EINVAL   service is NULL
  */
 TW_API int tw_service_validate(tw_service *service, char *why, size_t why_size);

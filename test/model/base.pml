@@ -7,7 +7,7 @@
  * and its base_ns may be visible before. The driver is as late as it likes.
  *
  * Left out: rounding to ticks (it never falls as its argument grows), TW__SPECULATION_NS (loads are in program order here), the
- * driver's clamping (this clock never steps), reset and cancel (word.pml, note.pml). TW__STAMPS is 2, so that a
+ * driver's clamping (this clock never steps), reset and cancel (word.pml, entry.pml). TW__STAMPS is 2, so that a
  * number may be forgotten.
  *
  * Holds:

@@ -6,7 +6,7 @@
  * the callback may reset or cancel its own timer. With OPTION the timers have a release. The word is one byte: generation, state,
  * marks or LATER in the place of the deadline; each compare-and-swap is one step.
  *
- * Left out: deadlines are "now" and "later", and the second timer's is later; the driver and its filing (note.pml): an entry is handed over
+ * Left out: deadlines are "now" and "later", and the second timer's is later; the driver and its filing (entry.pml): an entry is handed over
  * when its time has come; close (close.pml). What one variable's modification order gives is the same in C11; what is
  * published with it (WORD1 to WORD4) is not seen here.
  *

@@ -116,6 +116,7 @@ struct tw_service {
 
 	/* Any thread's. */
 	alignas(TW__CACHE_LINE) _Atomic uint32_t finish_bell; /* moves on when a run finishes that someone waits for */
+	_Atomic uint32_t overtaken;   /* all timers are to be filed anew (word.h, LEAP3) */
 	_Atomic uint32_t catching_up; /* by whoever runs: a series has armed itself for an instant that is past */
 	struct tw__without_lane without_lane;
 	struct tw__phase phase;

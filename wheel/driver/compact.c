@@ -9,22 +9,14 @@
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 
-static bool is_armed(uint64_t word, uint64_t entry)
-{
-	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word);
-}
-
-/*
- * An entry whose timer is not armed is removed: if the timer is armed again, that brings another
- * entry. Entries of groups stay.
- */
+/* Keeps current entries of armed timers: if a timer is armed again, that brings another entry. Entries of groups stay. */
 static void remove_ended(const tw_service *service, struct tw__chunk *chunk)
 {
 	unsigned left = 0;
 	for (unsigned i = 0; i < chunk->count; i++) {
 		tw__wheel_entry entry = chunk->entries[i];
 		uint32_t slot = tw__entry_slot(entry);
-		if (!slot || is_armed(tw_load_acquire(&service->slots.words[slot]), entry))
+		if (!slot || tw__entry_is_current(entry, tw_load_acquire(&service->slots.words[slot])))
 			chunk->entries[left++] = entry;
 	}
 	chunk->count = left;

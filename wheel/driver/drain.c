@@ -63,65 +63,42 @@ static void raise_to_stamp(const tw_service *service, struct tw__local *local, u
 		raise_base(local, service->driver->bases.bases_ns[local->base_sequence % TW__STAMPS]);
 }
 
-/* The tick that an armed word asks for. `tick` is what its entry said, which tells the upper bits if the word was not moved. */
-static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t tick)
+/* A deadline that is too far ahead now is kept whole. */
+static bool raise_near(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick)
 {
-	if (word & TW__UNFILED || ((tick ^ word) & TW__DEADLINE_MASK) == 0)
-		return tick;
-	return tw__word_deadline(word, service->driver->wheel.next);
+	struct tw__slots *slots = &service->slots;
+	if (tw_likely(tw__is_near(tw__cursor_look(service), tick)))
+		return tw__word_cas_acq_rel(&slots->words[slot], word, tw__word_move(*word, tick));
+	return tw__far_move(slots, slot, word, tw__word_move_beyond(*word), tick);
 }
 
 /*
- * Files an entry, and first writes the word where it must say something else: a new timer's guess came out too early (at_least),
- * a deadline is far, or lies so far back that it could be read as the future, when it becomes the last tick that is past.
+ * A new timer's guess may have come out too early: its word is to say *tick at least. *tick becomes what the word says then, by
+ * which the entry is filed (G6, above). False: the entry is not current.
  */
-static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least, bool back)
+static __attribute__((noinline)) bool raise(tw_service *service, tw__wheel_entry entry, uint64_t *tick)
 {
-	uint32_t generation = tw__word_generation(word);
-	uint64_t next = service->driver->wheel.next;
-	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
-		if (word & TW__FAR) {
-			tw__file(service, slot, word, 0, back);
-			return;
+	struct tw__slots *slots = &service->slots;
+	uint32_t slot = tw__entry_slot(entry);
+	uint64_t word = tw_load_acquire(&slots->words[slot]), says; /* WORD1 */
+	bool done;
+	do {
+		if (!tw__entry_is_current(entry, word))
+			return false;
+		bool beyond = tw__word_beyond(word);
+		if (beyond && !tw__far_tick(slots, slot, &word, &says)) {
+			done = false;
+			continue;
 		}
-		uint64_t asked = asked_tick(service, word, tick);
-		if (at_least && asked < tick && !(word & TW__MULTI)) /* MULTI: a reset has moved it to earlier */
-			asked = tick;
-		if (asked + TW__WHEEL_REACH < next)
-			asked = next - 1;
-		uint64_t far = asked > next + TW__WHEEL_REACH - 2 ? TW__FAR : 0;
-		uint64_t filed = tw__word_move(word, TW__UNFILED, far, far ? tw__far_bits(asked) : asked);
-		if (far)
-			tw__note_far(service, slot, generation, asked);
-		bool done = filed == word;
-		if (tw_unlikely(far))
-			done = tw__far_move(&service->slots, slot, &word, filed, asked);
-		else if (tw_unlikely(!done))
-			done = tw__word_cas_acq_rel(&service->slots.words[slot], &word, filed);
-		if (tw_likely(done)) {
-			tw__file(service, slot, filed, asked, back);
-			return;
+		if (!beyond)
+			says = tw__word_deadline(word, service->driver->wheel.next);
+		if (says >= *tick) {
+			*tick = says;
+			return true;
 		}
-	}
-}
-
-static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back)
-{
-	if (!(word & TW__FAR) || (word & TW__DEADLINE_MASK) != tw__far_bits(tick))
-		return; /* moved again since; that brought an entry of its own */
-	tw__note_far(service, slot, tw__word_generation(word), tick); /* planted: far_bits_lost */
-	tw__file(service, slot, word, 0, back);
-}
-
-/* Of a timer that is back: also if it was moved since, for the entry that this has brought was dropped if it came first (resolve.c). */
-static void file_back_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
-{
-	if (!(word & TW__FAR))
-		file(service, slot, word, tw__word_deadline(word, service->driver->wheel.next), false, true);
-	else if ((word & TW__DEADLINE_MASK) == tw__far_bits(tick))
-		file_far(service, slot, word, tick, true);
-	else
-		tw__file(service, slot, word, 0, true);
+		done = beyond ? tw__far_raise(slots, slot, &word, *tick) : raise_near(service, slot, &word, *tick);
+	} while (!done);
+	return true;
 }
 
 /* What a stamp's producer counted from; 0: unknown. */
@@ -132,17 +109,10 @@ static uint64_t counted_from(const tw_service *service, const struct tw__entry *
 	return is_its_own && remembered(service, stamp->value) ? base_ns : 0;
 }
 
-/* No timer's, but a base of the lane, or padding. */
-static inline bool is_base(const struct tw__entry *entry)
-{
-	enum tw__kind kind = tw__what_kind(entry->what);
-	return kind == TW__KIND_STAMP || kind == TW__KIND_NOW || kind == TW__KIND_PADDING;
-}
-
 static __attribute__((noinline)) void take_base(tw_service *service, struct tw__local *local,
 						const struct tw__entry *entry, uint64_t now_ns)
 {
-	enum tw__kind kind = tw__what_kind(entry->what);
+	enum tw__kind kind = tw__base_kind(entry->what);
 	if (kind == TW__KIND_STAMP) {
 		local->base_sequence = entry->value;
 		local->guess_ns = counted_from(service, entry);
@@ -154,51 +124,28 @@ static __attribute__((noinline)) void take_base(tw_service *service, struct tw__
 	}
 }
 
-/* Files an entry by its word. False: its timer is gone. */
-static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw__local *local,
-						  const struct tw__entry *entry)
+/*
+ * Files an entry without a look at its word, whose line then stays with the core that will cancel or move the timer. Whatever
+ * has become of the timer is found out when the entry's bucket comes, or in a sweep. The word is looked at only where the guess
+ * was too early.
+ */
+static void drain_entry(tw_service *service, struct tw__local *local, const struct tw__entry *entry)
 {
-	uint32_t slot = tw__entry_slot(entry->what);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1 */
-	if ((word ^ entry->what) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
-		return false;
-	enum tw__kind kind = tw__what_kind(entry->what);
-	if (kind == TW__KIND_DELAY)
-		file(service, slot, word, tw__tick_of(service, local->base_ns + entry->value), true, false);
-	else if (kind == TW__KIND_DEADLINE)
-		file(service, slot, word, tw__tick_of(service, entry->value), false, false);
-	else if (kind == TW__KIND_FAR)
-		file_far(service, slot, word, entry->value, false);
-	else if (kind == TW__KIND_BACK_FAR)
-		file_back_far(service, slot, word, entry->value);
-	else if (!(word & TW__UNFILED))
-		file(service, slot, word, entry->value, false, kind == TW__KIND_BACK);
-	return true;
+	uint64_t tick = entry->value & ~TW__VALUE_TICK;
+	if (!(entry->value & TW__VALUE_TICK)) {
+		uint64_t delay_ns = entry->value;
+		tick = tw__tick_of(service, local->base_ns + delay_ns);
+		if (tw_unlikely(local->guess_ns < local->base_ns) &&
+		    tw__tick_of(service, local->guess_ns + delay_ns) < tick && !raise(service, entry->what, &tick))
+			return;
+	}
+	tw__file(service, entry->what, tick);
 }
 
-/*
- * Files a new timer's entry without a look at its word, whose line then stays with the core that will cancel or move the timer. Whatever
- * has become of the timer is found out when the entry's bucket comes, or in a sweep. False: the word must be looked at, since it may
- * need writing: the guess was too early, the deadline is far or long past.
- */
-static bool drain_blindly(tw_service *service, struct tw__local *local, const struct tw__entry *entry)
+/* A base of the lane, or padding: no timer's. */
+static inline bool is_base(const struct tw__entry *entry)
 {
-	enum tw__kind kind = tw__what_kind(entry->what);
-	uint64_t tick, next = service->driver->wheel.next;
-	if (kind == TW__KIND_DELAY) {
-		tick = tw__tick_of(service, local->base_ns + entry->value);
-		if (local->guess_ns < local->base_ns && tw__tick_of(service, local->guess_ns + entry->value) < tick)
-			return false;
-	} else if (kind == TW__KIND_DEADLINE) {
-		tick = tw__tick_of(service, entry->value);
-	} else {
-		return false;
-	}
-	if (tick > next + TW__WHEEL_REACH / 2 || tick + TW__WHEEL_REACH < next)
-		return false; /* half the reach: a word is UNFILED only if it was a whole one away a moment ago */
-	tw__wheel_add(&service->driver->wheel, tick, tw__what_entry(entry->what));
-	TW_PROBE4(file, service, tw__entry_slot(entry->what), (uint32_t)(entry->what >> TW__GENERATION_SHIFT), tick);
-	return true;
+	return tw__entry_slot(entry->what) == 0;
 }
 
 /* Whether many timers of a block are dead already, as those of quick requests are. Its oldest entries tell. */
@@ -249,8 +196,7 @@ static void drain_block(tw_service *service, struct tw__local *local, const stru
 	for (int i = 0; i < n; i++)
 		if (tw_unlikely(is_base(&entries[i])))
 			take_base(service, local, &entries[i], now_ns);
-		else if ((!drops || !superseded(service, &entries[i])) &&
-			 tw_unlikely(!drain_blindly(service, local, &entries[i])))
+		else if (!drops || !superseded(service, &entries[i]))
 			drain_entry(service, local, &entries[i]);
 }
 
@@ -291,6 +237,8 @@ uint64_t tw__drain(tw_service *service, bool *again)
 {
 	TW_ASSERT_DRIVER(service);
 	uint64_t drained = 0;
+	if (tw_unlikely(tw_load_relaxed(&service->overtaken)))
+		tw__refile_all(service);
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		bool more = true;
 		for (int blocks = 0; more && blocks < BLOCKS_PER_TURN; blocks++) {

@@ -18,7 +18,8 @@
 /* The wheel's mappings. */
 struct tw__wheel_memory {
 	void *table, *arena, *cold;
-	size_t table_bytes, arena_bytes, cold_bytes;
+	uint64_t *lent; /* a bit for each chunk of the arena that is a batch */
+	size_t table_bytes, arena_bytes, cold_bytes, lent_bytes;
 };
 
 /* Written by the driver, read by statistics. */
@@ -36,6 +37,9 @@ struct tw__driver {
 	uint64_t last_reading_ns;
 	uint64_t turning_to; /* the tick of the turn under way */
 	uint64_t moved_tick; /* `next` at the last move_nearer */
+	uint64_t leapt_tick; /* the cursor after the last leap (leap.c) */
+	bool leaps;          /* the turn under way is a leap */
+	uint64_t seq_random; /* state of the generator that draws seqs */
 	uint32_t turns;
 	struct tw__bases bases;
 	struct tw__park park;

@@ -9,13 +9,13 @@
 #include "wheel/run/run.h"
 #include "wheel/timer/end.h"
 
-static bool is_due(const tw_service *service, uint64_t word, uint64_t batch_tick)
+static bool is_due(const tw_service *service, uint64_t word)
 {
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	return tw__forced(service) || (!(word & TW__FAR) && tw__deadline_in_batch(word, batch_tick, cursor) <= cursor);
+	uint64_t cursor = tw__cursor(service);
+	return tw__forced(service) || (!tw__word_beyond(word) && tw__word_deadline(word, cursor) <= cursor);
 }
 
-static void drop_entry(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)
+static void drop_entry(tw_service *service, struct tw__local *local, uint64_t entry)
 {
 	uint32_t slot = tw__entry_slot(entry);
 	if (!slot) {
@@ -23,8 +23,8 @@ static void drop_entry(tw_service *service, struct tw__local *local, uint64_t en
 		return;
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	while (!((word ^ entry) >> TW__GENERATION_SHIFT) && tw__word_armed(word)) {
-		if (!is_due(service, word, tick)) {
+	while (tw__entry_is_current(entry, word)) {
+		if (!is_due(service, word)) {
 			tw__refile(service, entry); /* moved to later meanwhile */
 			return;
 		}
@@ -37,6 +37,6 @@ void tw__outbox_drop(tw_service *service, struct tw__local *local, struct tw__ch
 {
 	TW_ASSERT_DRIVER(service);
 	for (unsigned i = 0; i < chunk->count; i++)
-		drop_entry(service, local, chunk->entries[i], chunk->tick);
+		drop_entry(service, local, chunk->entries[i]);
 	tw__chunk_put(&service->driver->wheel, chunk);
 }

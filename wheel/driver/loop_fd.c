@@ -75,7 +75,8 @@ static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 	bool sure = alone(service) || tw__gate_barrier(&service->gate);
 	uint64_t wake_ns = sure ? plan_ns : earlier(plan_ns, tw__tick_ns(service, service->driver->wheel.next));
 	bool asked =
-	    tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* group.h, GROUP5; work.h, WORK2 */
+	    tw__groups_waiting(&service->groups) || tw__works_waiting(service) || /* group.h, GROUP5; work.h, WORK2 */
+	    tw_load_seq_cst(&service->overtaken);                                  /* LEAP3, GATE2 */
 	if (tw__driver_any_unread(service) || asked) {                          /* GATE2, GATE4 */
 		gather(service);
 		wake_ns = earlier(wake_ns, next_ns(service));
@@ -123,7 +124,7 @@ static bool all_is_done(tw_service *service)
 		return false;
 	uint64_t now_ns = tw__driver_now(service);
 	return tw__ticks_down(service, now_ns - service->time.start_ns) < service->driver->wheel.next &&
-	       service->driver->wheel.late.count == 0 && !tw_load_relaxed(&service->loans->returned) &&
+	       service->driver->wheel.late.count == 0 && !tw_load_relaxed(&service->overtaken) && !tw_load_relaxed(&service->loans->returned) &&
 	       !tw_load_relaxed(&service->catching_up) && !tw__any_ready(service) && !tw__works_waiting(service) &&
 	       !tw__groups_waiting(&service->groups) && !lanes_want_draining(service);
 }

@@ -110,14 +110,9 @@ static void queue_return(struct tw__outboxes *boxes, struct tw__outbox *box)
 
 /* -------------------------------------------------------------------- sorting */
 
-static bool is_armed(uint64_t word, uint64_t entry)
-{
-	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word);
-}
-
 /*
- * The executor that a due timer names, or NULL: the service's own. False: the timer is not armed
- * any more, and a later arm brings an entry of its own.
+ * The executor that a due timer names, or NULL: the service's own. False: the entry is not
+ * current any more.
  *
  * The name is in the timer's side record. The timer may be cancelled meanwhile and the record go to
  * another one, so the word is read twice (word.h, WORD5). The record is never unmapped, and `executor`
@@ -130,13 +125,13 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 	TW_ASSERT(slot != 0);
 	uint64_t word = tw_load_acquire(&slots->words[slot]); /* WORD1 */
 	*executor = NULL;
-	if (!is_armed(word, entry))
+	if (!tw__entry_is_current(entry, word))
 		return false;
 	if (!(word & TW__OPTION))
 		return true;
 	uint32_t option = tw_load_acquire(&slots->records[slot].option); /* WORD5: before the second look */
 	*executor = tw_load_acquire(&slots->options[option].executor);   /* WORD5: likewise */
-	return is_armed(tw_load_relaxed(&slots->words[slot]), entry);
+	return tw__entry_is_current(entry, tw_load_relaxed(&slots->words[slot]));
 }
 
 /*
@@ -284,6 +279,13 @@ static bool may_lend(const struct tw__outboxes *boxes, const struct tw__outbox *
 	return box->lent == 0 || (boxes->lent < boxes->lend_limit && box->lent < boxes->lend_limit - boxes->lent);
 }
 
+static void mark_lent(tw_service *service, const struct tw__chunk *chunk, bool is_lent)
+{
+	size_t index = (size_t)(chunk - service->driver->wheel.arena);
+	uint64_t *bits = &service->driver->memory.lent[index / 64], bit = UINT64_C(1) << index % 64;
+	*bits = is_lent ? *bits | bit : *bits & ~bit;
+}
+
 static void count_lent(struct tw__outboxes *boxes, struct tw__outbox *box, int change)
 {
 	box->lent += (uint32_t)change;
@@ -296,6 +298,7 @@ void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
 	struct tw__outboxes *boxes = &service->driver->outboxes;
 	struct tw__outbox *box = box_at(boxes, chunk->holder_count >> TW__BATCH_OUTBOX_SHIFT);
 	count_lent(boxes, box, -1);
+	mark_lent(service, chunk, false);
 	free_if_idle(boxes, box);
 }
 
@@ -309,9 +312,11 @@ static bool offer(tw_service *service, struct tw__outbox *box, struct tw__outbox
 	    tw__batch_lend(service, chunk, tw__forced(service), index_of(boxes, box), service->driver->last_now_ns);
 	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
 	count_lent(boxes, box, 1);
+	mark_lent(service, chunk, true);
 	if (executor->ops->submit(executor, batch, chunk->count) >= 0)
 		return true;
 	count_lent(boxes, box, -1);
+	mark_lent(service, chunk, false);
 	tw__batch_unlend(service, batch);
 	chunk->holder_count = 0;
 	put_back(list, chunk);

@@ -35,7 +35,8 @@ static bool requested(tw_service *service)
 	       tw_load_seq_cst(&service->driver->tick_thread.stopping) ||
 	       tw_load_seq_cst(&service->driver->tick_thread.turn_wanted) !=
 		   tw_load_relaxed(&service->driver->tick_thread.turn_done) ||
-	       tw__groups_ready(service) || tw__works_waiting(service);
+	       tw_load_seq_cst(&service->overtaken) /* LEAP3, GATE2 */ || tw__groups_ready(service) ||
+	       tw__works_waiting(service);
 }
 
 /*

@@ -15,6 +15,7 @@
 #include "wheel/run/run.h"
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
+#include "wheel/driver/leap.h"
 #include "wheel/driver/now.h"
 #include "wheel/driver/reap_collect.h"
 #include "wheel/driver/resolve.h"
@@ -57,20 +58,31 @@ static void collect(tw_service *service, struct tw__chunk_list *due, uint64_t no
 	}
 }
 
-static void turn_wheel(tw_service *service)
+/* Where the cursor is now. While the driver leaps, a look at it says so (leap.c). */
+static void publish_cursor(tw_service *service)
+{
+	uint64_t leaping = tw_load_relaxed(&service->gate.cursor) & TW__LEAPING;
+	/* before batches are lent: claims rely on it */
+	tw_store_release(&service->gate.cursor, (service->driver->wheel.next - 1) | leaping);
+}
+
+static void turn_wheel(tw_service *service, struct tw__turn *turn)
 {
 	uint64_t now_ns = tw__driver_now(service);
 	struct tw__chunk_list due = {0};
 	bool more;
 	tw_store_relaxed(&service->watch.turned_ns, now_ns);
 	/* planted: late_turns */
-	service->driver->turning_to = tw__ticks_down(service, now_ns - service->time.start_ns);
+	uint64_t target = tw__ticks_down(service, now_ns - service->time.start_ns);
+	service->driver->turning_to = tw__leap_begin(service, target);
+	turn->again |= service->driver->turning_to < target;
 	do {
 		more = tw__wheel_turn(&service->driver->wheel, service->driver->turning_to, &due);
-		tw_store_release(&service->gate.cursor,
-				 service->driver->wheel.next - 1); /* before batches are lent: claims rely on it */
+		publish_cursor(service);
 		collect(service, &due, now_ns);
 	} while (tw_unlikely(more));
+	if (tw_unlikely(tw__cursor_look(service) & TW__LEAPING))
+		tw__leap_end(service);
 }
 
 /* Everything in the wheel is due now: TW_CLOSE_RUN. */
@@ -82,32 +94,9 @@ static void empty_wheel(tw_service *service)
 	while ((chunk = tw__chunk_pop(&all))) {
 		chunk->holder_count = 0;
 		chunk->tick = service->driver->wheel.next - 1;
-		for (unsigned i = 0; i < chunk->count; i++)
-			tw__note_handed(service, chunk->entries[i]);
 		if (leaves_own(service, chunk))
 			tw__chunk_append(&service->driver->outboxes.own.runs.chunks, chunk);
 	}
-}
-
-void tw__refile(tw_service *service, uint64_t entry)
-{
-	TW_ASSERT_DRIVER(service);
-	uint32_t slot = tw__entry_slot(entry);
-	if (!slot) {
-		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
-		return;
-	}
-	_Atomic uint64_t *at = &service->slots.words[slot];
-	uint64_t word = tw_load_acquire(at), next = service->driver->wheel.next, tick;
-	do {
-		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
-			return;
-		tick = tw__word_deadline(word, next);
-		if (tw_likely(word & TW__FAR || tick < next + TW__WHEEL_REACH))
-			break;
-		tick = next - 1; /* due hours ago, and read as the future: so the judge must find this */
-	} while (!tw__word_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick)));
-	tw__file(service, slot, word, tick, true);
 }
 
 unsigned tw__driver_take_home(tw_service *service)
@@ -155,8 +144,8 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0; /* a system call; a caller's loop accounts for itself */
 	tw__driver_take_home(service);
 	service->driver->outboxes.refiled = service->driver->outboxes.short_of_chunks = false;
-	turn.drained = tw__drain(service, &turn.again); /* first: what lanes hold is read against the old cursor */
-	turn_wheel(service);
+	turn.drained = tw__drain(service, &turn.again);
+	turn_wheel(service, &turn);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);
 	turn.done = tw__works_offer(service);

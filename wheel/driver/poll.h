@@ -21,7 +21,7 @@ enum { TW__BUSY_ENTRIES = 32 };
 /* One whole turn, `driving` held. budget: callbacks to run or hand over. */
 struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t budget);
 
-/* Files an entry that did not get its run, if its timer is alive. The driver's. */
+/* Files an entry again that was handed over, or has left the wheel, if it is current (resolve.c). The driver's. */
 void tw__refile(tw_service *service, uint64_t entry);
 
 /* TW_CLOSE_RUN: what is handed over runs whatever its deadline. */

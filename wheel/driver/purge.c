@@ -1,5 +1,5 @@
 /*
- * After a storm, memory goes back to the system (G11): records and notes of free slots, side records, chunks of the wheel, segments of
+ * After a storm, memory goes back to the system (G11): records of free slots, side records, chunks of the wheel, segments of
  * lanes.
  *
  * Hysteresis: it begins when more than twice of what is needed, and a constant, has been held for a second, and ends at what is needed and

@@ -1,302 +1,180 @@
 /*
- * What has become of an entry: the wheel asks, the control word answers.
+ * What has become of an entry: the wheel asks, the control word answers (word.h, "Current entry").
  *
- * A timer has one entry at a time, in a lane, in the wheel or in a batch, unless it is MULTI: then a reset to earlier, or far, has
- * pushed another one, and the driver keeps a **note** {generation, tick, level}: the bucket of the wheel, and the tick within it, for
- * which the entry that counts stands there; or that it is handed over. Refile rule for MULTI words:
- *   - an entry that a reset has brought is dropped if the timer is handed over: whoever claims it asks the word, and gives it back if it is not
- *     due; one that comes back, from a worker or a refusal, ends that;
- *   - an entry from a lane is dropped if there is a note not later than what it asks for; or the noted bucket has that tick too, then the
- *     note moves; else it is filed, and noted;
- *   - an entry met in a bucket that is not the noted one is dropped: the noted one, or an entry still in a lane, covers it; so is
- *     one whose timer has been handed over already;
- *   - in the noted bucket, or without a note, it counts: handed over (the note says so), or filed again (the note moves). If the timer is
- *     not armed, a worker has it by another entry: the note says handed over.
- * Invariant: an armed MULTI timer has an entry in the noted bucket, or in a lane, or in a batch, that will be met no later
- * than its deadline. Without the rule, a timer toggled between 5 s and 60 s would collect entries for ever; so would one that is moved to
- * earlier a tick at a time, in a coarse bucket. An entry that is left behind may come to stand in the noted bucket again (a series that is
- * called early time and again, and armed for the same bucket each time): a sweep leaves one there.
+ *   not current, or its timer is not armed   dropped
+ *   due in this bucket                       handed over, with the deadline in the word brought near if it is not
+ *   due later, in this bucket                moves down with it
+ *   due later than the bucket                filed again for the deadline; with a drawn seq, unless its seq is 0
  *
- * A FAR word holds only a hash of its deadline T; the note holds all of it once the lane entry that brought it is drained.
- * Far entries stand in the wheel at way points T - k * (TW__WHEEL_REACH - 1). Of these just one lies in the reach of the wheel
- * at any time, whenever a timer for T is filed: so all timers for T go from one way point to the next together, in the
- * order in which they came (G6).
+ * An entry is filed for a tick that is not after its timer's deadline, and a reset to earlier takes a new seq. So the deadline of
+ * a current entry is not before its bucket. A stale entry that passes for a current one may meet a deadline before its bucket:
+ * the timer has another entry, which is met in time.
  *
- * A due word whose deadline lies so far back that it could soon be read as the future (the driver stood still for hours, or the
- * clock leapt) is **refreshed** when it is handed over: its deadline becomes the tick that is being turned to.
- *
- * Rejected: looking for the old entry to remove it (a search in a bucket for each reset).
+ * The base to read a near word by is wheel.next, the first tick that was not turned through. It is never older than the cursor of
+ * the word's writer, and a leap deals with all near words before it is too new (leap.c). The bucket's own ticks are no base: a look
+ * ahead, or a move down, may meet a bucket of months ahead.
  */
 #include "wheel/core/service.h"
 #include "wheel/base/probes.h"
 #include "wheel/driver/driver.h"
 #include "wheel/driver/resolve.h"
+#include "wheel/timer/reap_queue.h"
+#include "wheel/timer/timing.h"
 
-static uint64_t at_least(uint64_t tick, uint64_t low)
+/* The verdict of a word that changed while it was looked at. */
+#define LOOK_AGAIN (UINT64_MAX - 1)
+
+static uint64_t draw_seq(tw_service *service)
 {
-	return tick > low ? tick : low;
+	return tw__random_next(&service->driver->seq_random) % (TW__SEQS - 1) + 1;
 }
 
-static enum tw__note_state note_state(const struct tw__note *note, uint32_t generation)
+/* Gives a current entry that is filed again its new seq. False: the word has changed; *word is what it is now. */
+static bool renew(tw_service *service, uint64_t *word, tw__wheel_entry *entry)
 {
-	return note->generation == generation ? note->state : TW__NOTE_NONE;
-}
-
-/* What a note is to say: where the entry that counts stands. */
-struct standing {
-	bool is_known;
-	enum tw__note_state state;
-	unsigned level;
-	uint64_t tick;
-};
-
-/* The note knows the whole of this FAR word's deadline. */
-static bool far_known(const struct tw__note *note, uint64_t word)
-{
-	return note->generation == tw__word_generation(word) &&
-	       tw__far_bits(tw_load_relaxed(&note->far_tick)) == (word & TW__DEADLINE_MASK);
-}
-
-/* The last tick that an entry may be filed for when `first` is the first tick not yet handed over. */
-static uint64_t reach(uint64_t first)
-{
-	return first + TW__WHEEL_REACH - 2;
-}
-
-/* Where a far entry stands meanwhile. */
-static uint64_t way_point(uint64_t far_tick, uint64_t first)
-{
-	uint64_t beyond = far_tick - reach(first), step = TW__WHEEL_REACH - 1;
-	return far_tick - (beyond + step - 1) / step * step;
-}
-
-/*
- * Clears FAR if the deadline has come near; *word is what it has become. False: the entry that brings the deadline is still in a
- * lane, and will be filed; or the timer is gone.
- */
-static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, uint64_t *word, uint64_t first)
-{
-	uint32_t generation = tw__word_generation(*word);
-	while (*word & TW__FAR) {
-		if (!far_known(note, *word)) {
-			note->state = TW__NOTE_NONE;
-			return false;
-		}
-		uint64_t far_tick = tw_load_relaxed(&note->far_tick);
-		if (far_tick > reach(first))
-			return true;
-		/* Long past: as good as the last tick turned through, and cannot be taken for the future. */
-		uint64_t next = service->driver->wheel.next,
-			 near = far_tick + TW__WHEEL_REACH < next ? next - 1 : far_tick;
-		uint64_t cleared = tw__word_move(*word, TW__FAR, 0, near);
-		if (tw__word_cas_acq_rel(&service->slots.words[slot], word, cleared))
-			*word = cleared;
-		else if (tw__word_generation(*word) != generation || !tw__word_armed(*word))
-			return false;
-	}
+	uint32_t slot = tw__entry_slot(*entry);
+	if (!tw__word_seq(*word)) /* the only entry */
+		return true;
+	uint64_t renewed = tw__word_with_seq(*word, draw_seq(service));
+	if (!tw__word_cas_acq_rel(&service->slots.words[slot], word, renewed))
+		return false;
+	*entry = tw__entry_of(renewed, slot); /* planted: seq_not_taken */
 	return true;
 }
 
-/* Where an entry stands after the wheel has heard this verdict of it. */
-static unsigned level_after(const tw_service *service, enum tw__judge_for what_for, const struct tw__place *place,
-			    uint64_t verdict)
+/* For a word that is BEYOND_RANGE: its tick, under the lock that its resets take. What is due becomes near. */
+static uint64_t resolve_beyond(tw_service *service, bool expires, const struct tw__place *place, uint64_t *word,
+			       tw__wheel_entry *entry)
 {
-	if (verdict >= place->high)
-		return tw__wheel_level_for(&service->driver->wheel, verdict);
-	/* planted: level_not_noted */
-	return what_for == TW__JUDGE_MOVE ? place->level - 1 : place->level;
+	struct tw__slots *slots = &service->slots;
+	uint32_t slot = tw__entry_slot(*entry);
+	uint64_t seen = *word, target = service->driver->turning_to;
+	_Atomic uint32_t *lock = tw__far_lock(slots, slot);
+	uint64_t tick = tw_load_relaxed(&slots->far_ticks[slot]); /* WORD6 */
+	*word = tw_load_acquire(&slots->words[slot]);
+	bool same = *word == seen;
+	if (same && tick >= place->high) /* planted: far_made_due */
+		same = renew(service, word, entry);
+	else if (same && expires)
+		same = tw__word_cas_acq_rel(&slots->words[slot], word,
+					    tw__word_move(*word, tick + TW__NEAR < target ? target : tick));
+	tw__tiny_unlock(lock);
+	return same ? tick : LOOK_AGAIN;
 }
 
-static bool is_noted_at(const struct tw__note *note, const struct tw__place *place)
+/* The same for a near word. One that was due long ago is kept within the range of the cursor that will be published. */
+static uint64_t resolve_near(tw_service *service, bool expires, const struct tw__place *place, uint64_t *word,
+			     tw__wheel_entry *entry)
 {
-	return note->level == place->level && note->tick >= place->low && note->tick < place->high;
+	uint64_t tick = tw__word_deadline(*word, service->driver->wheel.next), target = service->driver->turning_to;
+	if (tick >= place->high)
+		return renew(service, word, entry) ? tick : LOOK_AGAIN;
+	if (tw_likely(!expires || tick + TW__NEAR >= target))
+		return tick;
+	uint64_t moved = tw__word_move(*word, target);
+	return tw__word_cas_acq_rel(&service->slots.words[tw__entry_slot(*entry)], word, moved) ? tick : LOOK_AGAIN;
 }
 
-/*
- * Whether this pass of a sweep has met an entry of the timer in the noted bucket before: one is enough. Whoever files the timer anew, or
- * takes the entry out, writes the note, and so begins again: an entry that was met is still there.
- */
-static bool is_met_again(struct tw__note *note, const struct tw__place *place)
+static uint64_t resolve(tw_service *service, enum tw__judge_for what_for, const struct tw__place *place,
+			tw__wheel_entry *entry)
 {
-	bool again = note->pass == place->pass;
-	note->pass = place->pass;
-	return again;
-}
-
-/*
- * The noted entry is dropped, though its generation is not over: the timer is with a worker by another entry. If it is armed again, that comes
- * through a lane, and must not find a note of an entry that is gone.
- */
-static void forget(tw_service *service, uint32_t slot, uint32_t generation, const struct tw__place *place)
-{
-	struct tw__note *note = &service->slots.notes[slot];
-	if (note_state(note, generation) == TW__NOTE_FILED && is_noted_at(note, place))
-		note->state = TW__NOTE_HANDED;
-}
-
-/* The verdict for a FAR or MULTI word in this place; *after: what the note is to say by then. */
-static uint64_t judge_noted(tw_service *service, enum tw__judge_for what_for, const struct tw__place *place,
-			    uint32_t slot, uint64_t *word, struct standing *after)
-{
-	struct tw__note *note = &service->slots.notes[slot];
-	uint32_t generation = tw__word_generation(*word);
-	bool is_noted = note_state(note, generation) == TW__NOTE_FILED;
-	if (note_state(note, generation) == TW__NOTE_HANDED || (is_noted && !is_noted_at(note, place)))
-		return TW__VERDICT_DEAD;
-	if (what_for == TW__JUDGE_SWEEP)
-		return is_noted && is_met_again(note, place) ? TW__VERDICT_DEAD : place->low;
+	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(*entry)]), verdict; /* WORD1 */
 	bool expires = what_for == TW__JUDGE_EXPIRE;
-	if (!approach(service, note, slot, word, expires ? place->high : service->driver->wheel.next)) {
-		forget(service, slot, generation, place);
-		return TW__VERDICT_DEAD;
-	}
-	uint64_t tick, far_tick = tw_load_relaxed(&note->far_tick);
-	if (!(*word & TW__FAR))
-		tick = tw__word_deadline(*word, service->driver->wheel.next);
-	else if (expires)
-		tick = way_point(far_tick, place->high);
-	else
-		tick = is_noted ? note->tick : place->low;
-	if (!expires)
-		tick = at_least(tick, place->low);
-	bool keeps_note = *word & (TW__FAR | TW__MULTI); /* a word that was FAR alone is plain from here on */
-	bool handed = expires && tick < place->high;
-	enum tw__note_state state = !keeps_note ? TW__NOTE_NONE : handed ? TW__NOTE_HANDED : TW__NOTE_FILED;
-	*after = (struct standing){true, state, level_after(service, what_for, place, tick), tick};
-	return tick;
-}
-
-static void note_down(struct tw__note *note, uint32_t generation, const struct standing *standing)
-{
-	note->generation = generation;
-	note->state = (uint16_t)standing->state;
-	note->level = (uint16_t)standing->level;
-	note->tick = standing->tick;
-	note->pass = 0;
-}
-
-/* The verdict for one entry. One that comes late by hours is refreshed first, if it is not moved meanwhile. */
-static uint64_t judge_entry(tw_service *service, enum tw__judge_for what_for, const struct tw__place *place,
-			    tw__wheel_entry entry)
-{
-	uint32_t slot = tw__entry_slot(entry);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]), verdict, target = service->driver->turning_to;
-	struct standing after;
 	do {
-		after = (struct standing){0};
-		if ((word ^ entry) >> TW__GENERATION_SHIFT)
+		if (!tw__entry_is_current(*entry, word))
 			return TW__VERDICT_DEAD;
-		if (tw_unlikely(!tw__word_armed(word))) {
-			forget(service, slot, tw__word_generation(word), place);
-			return TW__VERDICT_DEAD;
-		}
-		if (tw_unlikely(word & (TW__FAR | TW__MULTI)))
-			verdict = judge_noted(service, what_for, place, slot, &word, &after);
-		else
-			verdict = tw__word_deadline(word, service->driver->wheel.next);
-		if (tw_likely(what_for != TW__JUDGE_EXPIRE || verdict >= place->high ||
-			      verdict + TW__WHEEL_REACH > target))
-			break;
-	} while (!tw__word_cas_acq_rel(&service->slots.words[slot], &word, tw__word_move(word, 0, 0, target)));
-	/* Only now: before, a note that says "handed over" would have the next look drop the entry. */
-	if (tw_unlikely(after.is_known))
-		note_down(&service->slots.notes[slot], (uint32_t)(entry >> TW__GENERATION_SHIFT), &after);
-	return at_least(verdict, place->low);
+		if (what_for == TW__JUDGE_SWEEP)
+			return place->low;
+		verdict = tw_unlikely(tw__word_beyond(word)) ? resolve_beyond(service, expires, place, &word, entry)
+							     : resolve_near(service, expires, place, &word, entry);
+	} while (tw_unlikely(verdict == LOOK_AGAIN));
+	return verdict;
 }
 
-/*
- * In such a sweep words are not read: what is written down of slots, and the notes, are the driver's own, and say enough. A timer whose note is of
- * this generation is FAR or MULTI.
- */
-static bool is_superfluous(const tw_service *service, const struct tw__place *place, tw__wheel_entry entry)
-{
-	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
-	struct tw__note *note = &service->slots.notes[tw__entry_slot(entry)];
-	enum tw__note_state state = note_state(note, generation);
-	if (state == TW__NOTE_FILED)
-		return !is_noted_at(note, place) || is_met_again(note, place);
-	return state == TW__NOTE_HANDED;
-}
-
-static void judge_sweep(const tw_service *service, const struct tw__place *place, const tw__wheel_entry *entries,
-			unsigned n, uint64_t *verdicts)
+/* In such a sweep words are not read: what is written down of slots is the driver's own. */
+static void resolve_sweep(const tw_service *service, const struct tw__place *place, const tw__wheel_entry *entries,
+			  unsigned n, uint64_t *verdicts)
 {
 	const uint32_t *reached = service->slots.reached;
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch(&reached[tw__entry_slot(entries[i])]);
 	for (unsigned i = 0; i < n; i++) {
-		bool dead = (uint32_t)(entries[i] >> TW__GENERATION_SHIFT) < reached[tw__entry_slot(entries[i])];
+		bool dead = tw__entry_generation(entries[i]) < reached[tw__entry_slot(entries[i])];
 		verdicts[i] = dead ? TW__VERDICT_DEAD : place->low;
 	}
-	if (tw_unlikely(tw_load_relaxed(&service->slots.noted)))
-		for (unsigned i = 0; i < n; i++)
-			if (verdicts[i] != TW__VERDICT_DEAD && is_superfluous(service, place, entries[i]))
-				verdicts[i] = TW__VERDICT_DEAD;
 }
 
-void tw__judge(void *context, enum tw__judge_for what_for, const struct tw__place *place,
-	       const tw__wheel_entry *entries, unsigned n, uint64_t *verdicts)
+void tw__judge(void *context, enum tw__judge_for what_for, const struct tw__place *place, tw__wheel_entry *entries,
+	       unsigned n, uint64_t *verdicts)
 {
 	tw_service *service = context;
 	if (what_for == TW__JUDGE_SWEEP && service->driver->sweep.by != TW__SWEEP_BY_WORDS) {
-		judge_sweep(service, place, entries, n, verdicts);
+		resolve_sweep(service, place, entries, n, verdicts);
 		return;
 	}
 	const _Atomic uint64_t *words = service->slots.words;
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch((const void *)&words[tw__entry_slot(entries[i])]);
 	for (unsigned i = 0; i < n; i++)
-		verdicts[i] = judge_entry(service, what_for, place, entries[i]);
+		verdicts[i] = resolve(service, what_for, place, &entries[i]);
 }
 
-void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint64_t far_tick)
+/* A new seq for an armed timer. *entry: its entry; *tick: what that is to be met by. False: the timer has ended. */
+static bool renew_armed(tw_service *service, uint32_t slot, tw__wheel_entry *entry, uint64_t *tick)
+{
+	struct tw__slots *slots = &service->slots;
+	uint64_t word = tw_load_acquire(&slots->words[slot]), renewed;
+	do {
+		if (!tw__word_armed(word))
+			return false;
+		renewed = tw__word_with_seq(word, draw_seq(service));
+		*tick = tw__word_deadline(word, service->driver->wheel.next);
+		/* A later far deadline may be written between these two; then the entry comes too early, and is filed again. */
+		if (tw__word_beyond(word) && !tw__far_tick(slots, slot, &word, tick))
+			continue;
+		if (tw__word_cas_acq_rel(&slots->words[slot], &word, renewed))
+			break;
+	} while (true);
+	*entry = tw__entry_of(renewed, slot);
+	return true;
+}
+
+void tw__refile_all(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	struct tw__note *note = &service->slots.notes[slot];
-	if (note->generation != generation) {
-		note->generation = generation;
-		note->state = TW__NOTE_NONE;
+	tw_exchange_acquire(&service->overtaken, 0); /* LEAP3: before the words are looked at */
+	uint32_t end = tw_load_acquire(&service->slots.fresh);
+	tw__wheel_entry entry;
+	uint64_t tick;
+	for (uint32_t slot = 1; slot < end; slot++) {
+		if (!renew_armed(service, slot, &entry, &tick))
+			continue;
+		if (tw_unlikely(tw__short_of_chunks(service)))
+			tw__sweep_all(service);
+		tw__file(service, entry, tick);
 	}
-	tw_store_relaxed(&note->far_tick, far_tick);
-	tw_store_relaxed(&service->slots.noted, true);
 }
 
-void tw__note_handed(tw_service *service, tw__wheel_entry entry)
+void tw__file(tw_service *service, tw__wheel_entry entry, uint64_t tick)
 {
 	TW_ASSERT_DRIVER(service);
-	uint32_t slot = tw__entry_slot(entry), generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw__word_armed(word) && word & (TW__FAR | TW__MULTI) &&
-	    note_state(&service->slots.notes[slot], generation) != TW__NOTE_NONE)
-		service->slots.notes[slot].state = TW__NOTE_HANDED;
+	tw__wheel_add(&service->driver->wheel, tick, entry);
+	TW_PROBE4(file, service, tw__entry_slot(entry), tw__entry_generation(entry), tick);
 }
 
-void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back)
+void tw__refile(tw_service *service, tw__wheel_entry entry)
 {
-	TW_ASSERT_DRIVER(service);
-	if (tw_unlikely(word & (TW__FAR | TW__MULTI))) {
-		struct tw__note *note = &service->slots.notes[slot];
-		uint32_t generation = tw__word_generation(word);
-		if (back && note_state(note, generation) == TW__NOTE_HANDED)
-			note->state = TW__NOTE_NONE;
-		if (word & TW__FAR) {
-			if (!far_known(note, word))
-				return;
-			uint64_t far_tick = tw_load_relaxed(&note->far_tick), first = service->driver->wheel.next;
-			tick = far_tick > reach(first) ? way_point(far_tick, first) : far_tick;
-		}
-		bool is_noted = note_state(note, generation) == TW__NOTE_FILED;
-		/* planted: covered_by_later */
-		if ((is_noted && note->tick <= tick) || note_state(note, generation) == TW__NOTE_HANDED)
-			return;
-		if (is_noted && tw__wheel_is_one_bucket(&service->driver->wheel, note->level, note->tick, tick)) {
-			note->tick = tick;
-			return;
-		}
-		unsigned level = tw__wheel_level_for(&service->driver->wheel, tick);
-		note_down(note, generation, &(struct standing){true, TW__NOTE_FILED, level, tick});
-		tw_store_relaxed(&service->slots.noted, true);
+	struct tw__slots *slots = &service->slots;
+	uint32_t slot = tw__entry_slot(entry);
+	if (!slot) {
+		tw__group_offer_again(service, tw__entry_generation(entry));
+		return;
 	}
-	tw__wheel_add(&service->driver->wheel, tick, tw__entry_make(slot, tw__word_generation(word)));
-	TW_PROBE4(file, service, slot, tw__word_generation(word), tick);
+	uint64_t word = tw_load_acquire(&slots->words[slot]), tick;
+	do {
+		if (!tw__entry_is_current(entry, word))
+			return;
+		tick = tw__word_deadline(word, service->driver->wheel.next);
+	} while (tw__word_beyond(word) && !tw__far_tick(slots, slot, &word, &tick));
+	tw__file(service, entry, tick);
 }

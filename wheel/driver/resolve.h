@@ -5,16 +5,17 @@
 #include "wheel/wheel.h"
 #include "wheel/core/service.h"
 
-void tw__judge(void *context, enum tw__judge_for what_for, const struct tw__place *place,
-	       const tw__wheel_entry *entries, unsigned n, uint64_t *verdicts);
+/* The wheel's judge. context: the service. */
+void tw__judge(void *context, enum tw__judge_for what_for, const struct tw__place *place, tw__wheel_entry *entries,
+	       unsigned n, uint64_t *verdicts);
 
-/* The whole of a FAR deadline has become known. */
-void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint64_t far_tick);
+/* Files an entry that is current, or was a moment ago, to be met by a tick that is not after its timer's deadline. */
+void tw__file(tw_service *service, tw__wheel_entry entry, uint64_t tick);
 
-/* An entry has left the wheel without having been judged. */
-void tw__note_handed(tw_service *service, tw__wheel_entry entry);
+/* Files an entry again that was handed over, or has left the wheel, if it is current. */
+void tw__refile(tw_service *service, tw__wheel_entry entry);
 
-/* Files an entry whose timer's word is `word` (armed, filed) for `tick`; a FAR one by its note. back: it was handed over, and is not any more (resolve.c). */
-void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back);
+/* Files an entry for each armed timer, under a new seq (word.h, LEAP3). */
+void tw__refile_all(tw_service *service);
 
 #endif

@@ -10,7 +10,8 @@
  *   a census   What was cancelled, and its slot not used again, only the words know: a census streams once through them, before the sweep. It
  *              need not be of this moment: what dies after it is met by the next sweep, or in its bucket. With more slots than a core's cache
  *              holds a census saves nothing: then the words are asked one by one.
- * A sweep by what was drained is followed by one of the other kind if it has left too much.
+ *   words      Entries that are not current though their generation is: of timers that were moved to earlier. Only the words tell.
+ * A sweep that has left too much is followed by one of the next kind.
  */
 #include "wheel/core/service.h"
 #include "wheel/core/live.h"
@@ -64,13 +65,11 @@ static void take_census(tw_service *service, uint64_t budget)
 	tw__wheel_sweep_start(&service->driver->wheel);
 }
 
-static void start(tw_service *service, bool by_drained)
+static void start(tw_service *service, enum tw__sweep_by by)
 {
-	bool by_words = tw_load_relaxed(&service->slots.fresh) > CENSUS_SLOTS;
-	service->driver->sweep.by = by_drained ? TW__SWEEP_BY_DRAINED
-				    : by_words ? TW__SWEEP_BY_WORDS
-					       : TW__SWEEP_BY_CENSUS;
-	service->driver->sweep.drained_suffices = true;
+	bool too_many = tw_load_relaxed(&service->slots.fresh) > CENSUS_SLOTS;
+	service->driver->sweep.by = by == TW__SWEEP_BY_CENSUS && too_many ? TW__SWEEP_BY_WORDS : by;
+	service->driver->sweep.next = TW__SWEEP_BY_DRAINED;
 	if (service->driver->sweep.by == TW__SWEEP_BY_CENSUS)
 		service->driver->sweep.census = 1;
 	else
@@ -86,10 +85,10 @@ bool tw__sweep_under_way(const tw_service *service)
 static void end(tw_service *service)
 {
 	uint64_t live, allowed, dead = count_dead(service, &live, &allowed);
-	if (service->driver->sweep.by == TW__SWEEP_BY_DRAINED)
-		service->driver->sweep.drained_suffices = dead <= live / 2 + allowed;
+	if (service->driver->sweep.by != TW__SWEEP_BY_WORDS && dead > live / 2 + allowed)
+		service->driver->sweep.next = service->driver->sweep.by + 1;
 	if (tw__sweep_wanted(service))
-		start(service, service->driver->sweep.drained_suffices);
+		start(service, service->driver->sweep.next);
 }
 
 void tw__sweep(tw_service *service, uint64_t drained, bool look)
@@ -98,7 +97,7 @@ void tw__sweep(tw_service *service, uint64_t drained, bool look)
 	if (!tw__sweep_under_way(service)) {
 		if (!look || !tw__sweep_wanted(service))
 			return;
-		start(service, service->driver->sweep.drained_suffices);
+		start(service, service->driver->sweep.next);
 	}
 	if (service->driver->sweep.census)
 		take_census(service,
@@ -111,12 +110,12 @@ void tw__sweep(tw_service *service, uint64_t drained, bool look)
 void tw__sweep_all(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	if (service->driver->sweep.by == TW__SWEEP_BY_DRAINED && tw__sweep_under_way(service))
+	if (service->driver->sweep.by != TW__SWEEP_BY_WORDS) {
+		service->driver->sweep.census = 0;
 		tw__wheel_sweep(&service->driver->wheel, UINT64_MAX);
+	}
 	if (!tw__sweep_under_way(service))
-		start(service, false);
-	if (service->driver->sweep.census)
-		take_census(service, UINT64_MAX);
+		start(service, TW__SWEEP_BY_WORDS);
 	tw__wheel_sweep(&service->driver->wheel, UINT64_MAX);
-	service->driver->sweep.drained_suffices = false;
+	service->driver->sweep.next = TW__SWEEP_BY_CENSUS;
 }

@@ -5,14 +5,14 @@
 #include "wheel/core/service.h"
 
 /* What a sweep takes an entry for dead by (sweep.c). */
-enum tw__sweep_by { TW__SWEEP_BY_WORDS, TW__SWEEP_BY_CENSUS, TW__SWEEP_BY_DRAINED };
+enum tw__sweep_by { TW__SWEEP_BY_DRAINED, TW__SWEEP_BY_CENSUS, TW__SWEEP_BY_WORDS };
 
 /* The driver's. */
 struct tw__sweep {
-	uint32_t census;       /* the slot at which a census stands; 0: none is under way */
-	enum tw__sweep_by by;  /* of the sweep under way, or the last one */
-	bool writes_down;      /* drains write down what generations slots have reached */
-	bool drained_suffices; /* the next sweep can go by that */
+	uint32_t census;        /* the slot at which a census stands; 0: none is under way */
+	enum tw__sweep_by by;   /* of the sweep under way, or the last one */
+	bool writes_down;       /* drains write down what generations slots have reached */
+	enum tw__sweep_by next; /* of the next sweep, at least */
 };
 
 /* Sweeps a part if a sweep is under way, or, with `look`, if one is wanted. */

@@ -113,18 +113,36 @@ static void finish_without_run(tw_service *service, struct tw__local *local, str
 
 /* --------------------------------------------------------------------- run */
 
-/* An entry that is alive but not due: back to the driver, who alone files. */
-static void push_back(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)
+/*
+ * A current entry whose timer is not due goes back to the driver, which alone files. It takes the next seq, unless its seq is 0: so of
+ * all entries that pass for current here, one comes back. False: the word has changed; *word is what it is now.
+ */
+static bool push_back(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t *word)
 {
+	uint32_t slot = tw__entry_slot(entry);
+	uint64_t tick, back = *word;
+	if (!tw__deadline_of(service, slot, word, &tick))
+		return false;
+	if (tw__word_seq(back)) {
+		back = tw__word_with_seq(back, tw__word_next_seq(back));
+		if (!tw__word_cas_acq_rel(&service->slots.words[slot], word, back)) /* planted: pushed_back_as_it_was */
+			return false;
+	}
 	tw__lane_grow_reserved(&local->lane, 1);
-	tw__lane_put(&local->lane, tw__what_make(TW__KIND_BACK, entry), tick);
+	tw__lane_put(&local->lane, tw__entry_of(back, slot), TW__VALUE_TICK | tick);
 	tw__publish(service, local);
 	tw__wake_for(service, tw__tick_ns(service, tick));
+	return true;
+}
+
+static inline bool is_due(uint64_t word, uint64_t cursor)
+{
+	return tw__word_deadline(word, cursor) <= cursor && !tw__word_beyond(word);
 }
 
 /* What a run needs to know of the batch it comes from. */
 struct batch_of {
-	uint64_t tick, due_ns;
+	uint64_t due_ns;
 	bool forced;
 };
 
@@ -140,26 +158,25 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 		  uint64_t *marks)
 {
 	_Atomic uint64_t *at = &service->slots.words[tw__entry_slot(entry)];
-	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	uint64_t word = tw_load_acquire(at); /* WORD1, WORD4 */
 	for (;;) {
-		if (tw__word_generation(word) != generation || !tw__word_armed(word))
-			return tw__entry_slot(entry) ? false : settle_group(service, local, generation);
+		if (!tw__entry_is_current(entry, word))
+			return tw__entry_slot(entry) ? false
+						     : settle_group(service, local, tw__entry_generation(entry));
 		if (tw_unlikely(word & TW__OPTION) &&
 		    tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
 			if (tw__end(service, local, tw__entry_slot(entry), &word, TW_FATE_CANCELLED))
 				return false;
 			continue;
 		}
-		uint64_t cursor =
-		    tw_load_relaxed(&service->gate.cursor); /* not behind the batch's, which came after it */
-		uint64_t tick = tw__deadline_in_batch(word, of->tick, cursor);
-		if (tw_unlikely(!of->forced && (word & TW__FAR || tick > cursor))) {
-			push_back(service, local, entry, tick);
+		uint64_t cursor = tw__cursor(service); /* WORD7 */
+		if (tw_unlikely(!of->forced && !is_due(word, cursor))) {
+			if (!push_back(service, local, entry, &word))
+				continue;
 			return false;
 		}
-		*marks = (word & TW__MULTI ? TW__HAS_MULTI : 0) | (word & TW__OPTION ? TW__HAS_OPTION : 0);
-		if (tw_likely(tw__word_cas_acq_rel(at, &word, tw__word_make(generation, TW__RUNNING, *marks))))
+		*marks = word & TW__OPTION ? TW__HAS_OPTION : 0;
+		if (tw_likely(tw__word_cas_acq_rel(at, &word, tw__word_become(word, TW__RUNNING, *marks))))
 			return true;
 	}
 }
@@ -297,7 +314,7 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, str
 		end_entry(service, local, chunk->entries[index]);
 		return false;
 	}
-	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_LENT_NS], chunk->holder_count & TW__BATCH_FORCED};
+	struct batch_of of = {chunk->holder[HOLDER_LENT_NS], chunk->holder_count & TW__BATCH_FORCED};
 	return run_entry(service, local, chunk->entries[index], &of, clock);
 }
 
@@ -307,7 +324,7 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 	TW_ASSERT_DRIVER(service);
 	size_t ran = 0;
 	struct tw__run_clock clock = {.now_ns = now_ns};
-	struct batch_of of = {chunk->tick, now_ns, forced};
+	struct batch_of of = {now_ns, forced};
 	unsigned i = chunk->holder_count;
 	for (; i < chunk->count && ran < budget && tw__local_ready_to_run(local); i++) {
 		if (i + PREFETCH_AHEAD < chunk->count)
@@ -321,15 +338,18 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 
 /* ------------------------------------------------- for executors of others */
 
-static void give_back(tw_service *service, struct tw__local *local, const struct tw__chunk *chunk, uint64_t entry)
+static void give_back(tw_service *service, struct tw__local *local, uint64_t entry)
 {
-	if (!tw__entry_slot(entry)) {
-		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
+	uint32_t slot = tw__entry_slot(entry);
+	if (!slot) {
+		tw__group_offer_again(service, tw__entry_generation(entry));
 		return;
 	}
-	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	push_back(service, local, entry, tw__deadline_in_batch(word, chunk->tick, cursor));
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	do {
+		if (!tw__entry_is_current(entry, word))
+			return;
+	} while (!push_back(service, local, entry, &word));
 }
 
 /* What a call with a ticket begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
@@ -386,7 +406,7 @@ void tw_run_return(tw_batch *batch)
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	if (index >= 0) {
 		if (local && tw__local_ready_to_run(local))
-			give_back(service, local, tw__batch_chunk(batch), tw__batch_chunk(batch)->entries[index]);
+			give_back(service, local, tw__batch_chunk(batch)->entries[index]);
 		else
 			tw_or_seq_cst(tw__batch_word(batch, HOLDER_GIVEN_BACK), UINT64_C(1) << index);
 	}

@@ -8,6 +8,7 @@
 #include "wheel/timer/timing.h"
 #include "wheel/core/wake.h"
 #include "wheel/run/series.h"
+#include "wheel/timer/whole.h"
 
 static void count_missed(struct tw__local *local, struct tw__option *option, uint64_t missed)
 {
@@ -60,11 +61,13 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 static bool arm_again(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
 		      uint64_t deadline_ns)
 {
-	uint64_t tick = tw__tick_to_write(service, deadline_ns);
-	bool far = tick >= tw_load_relaxed(&service->gate.cursor) + TW__WHEEL_REACH;
-	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__FAR : 0) |
-			 (far || word & TW__HAS_MULTI ? TW__MULTI : 0);
-	uint64_t armed = tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick);
+	uint64_t look = tw__cursor_look(service); /* WORD7 */
+	uint64_t tick = tw__tick_to_write(service, look, deadline_ns);
+	bool far = !tw__is_near(look, tick);
+	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__BEYOND_RANGE : 0);
+	uint64_t armed = tw__word_become(word, state, far ? 0 : tick);
+	if (tw__word_seq(word))
+		armed = tw__word_with_seq(armed, tw__word_next_seq(word)); /* what passed for its entry is stale now */
 	bool done;
 	do {
 		if (word & (TW__ENDED | TW__BARRED))
@@ -73,9 +76,10 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 			   : tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, armed);
 	} while (!done);
 	tw__lane_grow_reserved(&local->lane, 1);
-	uint64_t entry = tw__entry_make(run->slot, run->generation);
-	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_BACK_FAR : TW__KIND_BACK, entry), tick);
+	tw__lane_put(&local->lane, tw__entry_of(armed, run->slot), TW__VALUE_TICK | tick);
 	tw__publish(service, local);
+	if (!far && tw__is_overtaken(service, look)) /* LEAP1 */
+		tw__write_whole(service, run->slot, armed, tick);
 	tw__wake_for(service, deadline_ns);
 	return true;
 }

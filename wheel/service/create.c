@@ -44,16 +44,15 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 	tw__option_cache_flush(&service->slots, &local->options);
 }
 
-/* What a full lane may drop: entries of timers that are gone. */
+/* What a full lane may drop: entries that are not current. */
 static void entry_uses(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
 {
 	const _Atomic uint64_t *words = ((const tw_service *)context)->slots.words;
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t what = entries[i].what, word = tw_load_acquire(&words[tw__entry_slot(what)]);
-		bool is_dead = (word ^ what) >> TW__GENERATION_SHIFT;
-		uses[i] = is_dead ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
-		if (tw_unlikely(tw__what_kind(what) >= TW__KIND_STAMP))
-			uses[i] = TW__ENTRY_BASE;
+		uses[i] = tw__entry_matches(what, word) ? TW__ENTRY_LIVE : TW__ENTRY_DEAD;
+		if (tw_unlikely(!tw__entry_slot(what)))
+			uses[i] = tw__base_kind(what) == TW__KIND_PADDING ? TW__ENTRY_LIVE : TW__ENTRY_BASE;
 	}
 }
 
@@ -131,27 +130,36 @@ static uint64_t entries_for(uint32_t max_timers)
  *   spare      what a step of a turn brings before it is packed, and chunks that were split for a
  *              budget
  */
+/* As many levels as the longest delay needs with this tick. */
+static struct tw__wheel_size wheel_size(const tw_service *service)
+{
+	uint64_t ticks = TW_MAX_DELAY_NS / service->time.tick_ns + 2;
+	return (struct tw__wheel_size){service->config.buckets, 64 - (unsigned)__builtin_clzll(ticks)};
+}
+
 static int make_wheel(tw_service *service)
 {
-	uint32_t buckets = service->config.buckets;
+	struct tw__wheel_size size = wheel_size(service);
 	uint64_t entries = entries_for(service->config.max_timers);
-	service->driver->outboxes.own.executor = service->executor;
-	service->driver->outboxes.lend_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
-	size_t chunks = tw__wheel_chunks_for(buckets, entries) + tw__wheel_slack(buckets) + TW__SPARE_CHUNKS +
-			TW__BLOCK_ENTRIES + tw__outbox_reserve(&service->driver->outboxes);
-	service->driver->memory.table_bytes = tw__wheel_table_bytes(buckets);
-	service->driver->memory.arena_bytes = chunks * sizeof(struct tw__chunk);
-	service->driver->memory.table = reserve(service->driver->memory.table_bytes);
-	service->driver->memory.arena = reserve(service->driver->memory.arena_bytes);
-	service->driver->memory.cold_bytes = tw__wheel_cold_bytes(chunks);
-	service->driver->memory.cold = reserve(service->driver->memory.cold_bytes);
-	service->driver->outboxes.table = reserve(sizeof *service->driver->outboxes.table);
-	if (!service->driver->memory.table || !service->driver->memory.arena || !service->driver->memory.cold ||
-	    !service->driver->outboxes.table)
+	struct tw__driver *driver = service->driver;
+	struct tw__wheel_memory *memory = &driver->memory;
+	driver->outboxes.own.executor = service->executor;
+	driver->outboxes.lend_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
+	size_t chunks = tw__wheel_chunks_for(size, entries) + tw__wheel_slack(size) + TW__SPARE_CHUNKS +
+			TW__BLOCK_ENTRIES + tw__outbox_reserve(&driver->outboxes);
+	memory->table_bytes = tw__wheel_table_bytes(size);
+	memory->arena_bytes = chunks * sizeof(struct tw__chunk);
+	memory->cold_bytes = tw__wheel_cold_bytes(chunks);
+	memory->lent_bytes = (chunks / 64 + 1) * sizeof *memory->lent;
+	memory->table = reserve(memory->table_bytes);
+	memory->arena = reserve(memory->arena_bytes);
+	memory->cold = reserve(memory->cold_bytes);
+	memory->lent = reserve(memory->lent_bytes);
+	driver->outboxes.table = reserve(sizeof *driver->outboxes.table);
+	if (!memory->table || !memory->arena || !memory->cold || !memory->lent || !driver->outboxes.table)
 		return -ENOMEM;
-	tw__wheel_init(&service->driver->wheel, buckets, service->driver->memory.table, service->driver->memory.arena,
-		       chunks, tw__judge, service);
-	tw__wheel_cold_init(&service->driver->wheel, service->driver->memory.cold);
+	tw__wheel_init(&driver->wheel, size, memory->table, memory->arena, chunks, tw__judge, service);
+	tw__wheel_cold_init(&driver->wheel, memory->cold);
 	return 0;
 }
 
@@ -163,6 +171,8 @@ static void free_wheel(tw_service *service)
 		munmap(service->driver->memory.cold, service->driver->memory.cold_bytes);
 	if (service->driver->memory.arena)
 		munmap(service->driver->memory.arena, service->driver->memory.arena_bytes);
+	if (service->driver->memory.lent)
+		munmap(service->driver->memory.lent, service->driver->memory.lent_bytes);
 	if (service->driver->outboxes.table)
 		munmap(service->driver->outboxes.table, sizeof *service->driver->outboxes.table);
 }
@@ -186,6 +196,7 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->threaded = cfg->drive == TW_DRIVE_THREAD;
 	service->time.steps = !cfg->clock->ops->runs;
 	tw__loop_init(&service->driver->loop);
+	service->driver->seq_random = tw__random_of_lane(cfg->seed, UINT64_MAX); /* no lane's */
 	service->time.published = service->threaded && cfg->clock->ops->runs;
 	service->time.start_ns = service->driver->last_now_ns = service->driver->last_reading_ns =
 	    tw_clock_now(cfg->clock);

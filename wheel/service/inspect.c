@@ -1,6 +1,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -79,23 +80,37 @@ __attribute__((format(printf, 2, 3))) static void complain(struct complaint *c, 
 	c->any = true;
 }
 
-/* Every filed, armed timer must be found in the wheel or among what is ready: here the entries are marked off. */
+/*
+ * Each armed timer that is in no lane must have a current entry in the wheel or in an outbox: exactly one while its seq is 0, at
+ * least one otherwise (word.h).
+ */
 struct census {
 	tw_service *service;
-	uint64_t covered;
+	uint64_t first;   /* current entries of seq 0 */
+	uint64_t *marked; /* a bit for each slot that has a current entry */
+	uint32_t end;     /* of the slots that were in use when the census began */
 };
 
-static bool entry_counts(tw_service *service, uint64_t entry)
+static void count_entry(struct census *census, uint64_t entry)
 {
-	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
-	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word) && !(word & TW__MULTI);
+	uint32_t slot = tw__entry_slot(entry);
+	uint64_t word = tw_load_acquire(&census->service->slots.words[slot]);
+	if (!tw__entry_is_current(entry, word) || slot >= census->end)
+		return;
+	census->first += !tw__word_seq(word);
+	census->marked[slot / 64] |= UINT64_C(1) << slot % 64;
+}
+
+static bool is_marked(const struct census *census, uint32_t slot)
+{
+	return census->marked[slot / 64] >> slot % 64 & 1;
 }
 
 static void count_chunks(struct census *census, const struct tw__chunk *chunk, bool ready)
 {
 	for (; chunk; chunk = chunk->next)
 		for (unsigned i = ready ? chunk->holder_count : 0; i < chunk->count; i++)
-			census->covered += entry_counts(census->service, chunk->entries[i]);
+			count_entry(census, chunk->entries[i]);
 }
 
 static void count_waiting(void *census, const struct tw__chunk *first)
@@ -103,30 +118,40 @@ static void count_waiting(void *census, const struct tw__chunk *first)
 	count_chunks(census, first, true);
 }
 
-static uint64_t entries_in_wheel(tw_service *service)
+static void count_entries(struct census *census)
 {
-	struct census census = {service, 0};
+	const tw_service *service = census->service;
 	const struct tw__wheel *wheel = &service->driver->wheel;
-	count_chunks(&census, wheel->late.list.first, false);
+	count_chunks(census, wheel->late.list.first, false);
 	for (unsigned i = 0; i < wheel->level_count; i++)
 		for (uint64_t b = 0; b <= wheel->levels[i].mask; b++)
-			count_chunks(&census, wheel->levels[i].buckets[b].list.first, false);
-	tw__outbox_visit(service, count_waiting, &census);
-	return census.covered;
+			count_chunks(census, wheel->levels[i].buckets[b].list.first, false);
+	tw__outbox_visit(service, count_waiting, census);
 }
 
-/* A MULTI timer may be covered by the driver's note instead of by the count. */
-static void check_words(tw_service *service, struct complaint *c, uint64_t *pending, uint64_t *filed)
+/* What the words say. */
+struct words {
+	uint64_t pending;
+	uint64_t first;   /* armed, of seq 0 */
+	uint64_t missing; /* armed, of another seq, and without a current entry */
+	uint32_t missing_slot;
+};
+
+static void check_words(const struct census *census, struct complaint *c, struct words *words)
 {
-	uint32_t end = tw_load_acquire(&service->slots.fresh);
-	for (uint32_t slot = 1; slot < end; slot++) {
+	tw_service *service = census->service;
+	for (uint32_t slot = 1; slot < census->end; slot++) {
 		uint64_t word = tw_load_acquire(&service->slots.words[slot]), state = tw__word_state(word);
 		if (state == TW__FREE)
 			continue;
-		*pending += !tw__is_unsettled(service, slot, word);
+		words->pending += !tw__is_unsettled(service, slot, word);
 		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__SETTLING && state != TW__DOOMED)
 			complain(c, "slot %" PRIu32 " is in no known state", slot);
-		*filed += tw__word_armed(word) && !(word & (TW__UNFILED | TW__MULTI));
+		words->first += tw__word_armed(word) && !tw__word_seq(word);
+		if (tw__word_armed(word) && tw__word_seq(word) && !is_marked(census, slot)) {
+			words->missing++;
+			words->missing_slot = slot;
+		}
 	}
 }
 
@@ -156,29 +181,35 @@ static bool comes_to_rest(tw_service *service)
 	return true;
 }
 
-static void check_totals(tw_service *service, struct complaint *c, uint64_t pending, uint64_t filed, uint64_t covered)
+static void check_totals(const struct census *census, struct complaint *c, const struct words *words)
 {
-	if (lanes_empty(service) && covered != filed)
-		complain(c, "%" PRIu64 " timers are filed, %" PRIu64 " entries stand for them", filed, covered);
+	tw_service *service = census->service;
+	if (lanes_empty(service) && census->first != words->first)
+		complain(c, "%" PRIu64 " timers of seq 0 are armed, %" PRIu64 " entries are theirs", words->first,
+			 census->first);
+	if (lanes_empty(service) && words->missing)
+		complain(c, "%" PRIu64 " timers are armed and have no entry, one of them in slot %" PRIu32,
+			 words->missing, words->missing_slot);
 	struct tw_service_stats stats = {.size = sizeof stats};
 	if (tw_service_stats(service, &stats))
 		return;
 	uint64_t ended = stats.fired + stats.cancelled + stats.dropped + stats.late_dropped;
-	if (stats.scheduled != ended + pending)
+	if (stats.scheduled != ended + words->pending)
 		complain(c, "ledger: scheduled %" PRIu64 ", ended %" PRIu64 ", pending %" PRIu64, stats.scheduled,
-			 ended, pending);
+			 ended, words->pending);
 }
 
-static void check(tw_service *service, struct complaint *c)
+static void check(struct census *census, struct complaint *c)
 {
-	bool at_rest = comes_to_rest(service);
-	const char *wrong = tw__wheel_check(&service->driver->wheel);
+	bool at_rest = comes_to_rest(census->service);
+	const char *wrong = tw__wheel_check(&census->service->driver->wheel);
 	if (wrong)
 		complain(c, "%s", wrong);
-	uint64_t pending = 0, filed = 0, covered = entries_in_wheel(service);
-	check_words(service, c, &pending, &filed);
+	struct words words = {0};
+	count_entries(census);
+	check_words(census, c, &words);
 	if (at_rest)
-		check_totals(service, c, pending, filed, covered);
+		check_totals(census, c, &words);
 }
 
 int tw_service_validate(tw_service *service, char *why, size_t why_size)
@@ -187,12 +218,17 @@ int tw_service_validate(tw_service *service, char *why, size_t why_size)
 	if (r)
 		return r;
 	struct complaint c = {why, why_size, false};
+	struct census census = {.service = service, .end = tw_load_acquire(&service->slots.fresh)};
+	census.marked = calloc(census.end / 64 + 1, sizeof *census.marked);
+	if (!census.marked)
+		return -ENOMEM;
 	bool driven_here = tw__inside(service) && pthread_mutex_trylock(&service->driving);
-	if (driven_here)
-		return -EBUSY;
 	if (!tw__inside(service))
 		pthread_mutex_lock(&service->driving);
-	check(service, &c);
-	pthread_mutex_unlock(&service->driving);
-	return c.any ? -EFAULT : 0;
+	if (!driven_here) {
+		check(&census, &c);
+		pthread_mutex_unlock(&service->driving);
+	}
+	free(census.marked);
+	return driven_here ? -EBUSY : c.any ? -EFAULT : 0;
 }

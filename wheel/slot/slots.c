@@ -47,8 +47,7 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
 	size_t words = page_up(slots->end * sizeof *slots->words),
 	       records = page_up(slots->end * sizeof *slots->records);
-	size_t notes = page_up(slots->end * sizeof *slots->notes),
-	       options = page_up(slots->end * sizeof *slots->options);
+	size_t options = page_up(slots->end * sizeof *slots->options);
 	size_t reached = page_up(slots->end * sizeof *slots->reached);
 	size_t far_ticks = page_up(slots->end * sizeof *slots->far_ticks);
 	size_t block_count = slots->end / TW__BLOCK + 2, cold = page_up(block_count * TW__BLOCK / 8);
@@ -56,7 +55,7 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	size_t option_blocks = page_up(block_count * sizeof *slots->store.blocks);
 	size_t option_room = page_up(block_count / 8 + 8);
 	slots->mapping_bytes =
-	    words + records + notes + options + reached + far_ticks + cold + blocks + option_blocks + option_room;
+	    words + records + options + reached + far_ticks + cold + blocks + option_blocks + option_room;
 	slots->mapping = mmap(NULL, slots->mapping_bytes, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (slots->mapping == MAP_FAILED)
@@ -64,11 +63,10 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	char *at = slots->mapping;
 	slots->words = (void *)at;
 	slots->records = (void *)(at + words);
-	slots->notes = (void *)(at + words + records);
-	slots->options = (void *)(at + words + records + notes);
-	slots->reached = (void *)(at + words + records + notes + options);
-	slots->far_ticks = (void *)(at + words + records + notes + options + reached);
-	at += words + records + notes + options + reached + far_ticks;
+	slots->options = (void *)(at + words + records);
+	slots->reached = (void *)(at + words + records + options);
+	slots->far_ticks = (void *)(at + words + records + options + reached);
+	at += words + records + options + reached + far_ticks;
 	slots->cold = (void *)at;
 	slots->blocks = (void *)(at + cold);
 	slots->store.blocks = (void *)(at + cold + blocks);
@@ -94,39 +92,60 @@ void tw__slots_fini(struct tw__slots *slots)
 
 /* ------------------------------------------------------------------- far deadlines */
 
-static _Atomic uint32_t *lock_far(struct tw__slots *slots, uint32_t slot)
+_Atomic uint32_t *tw__far_lock(struct tw__slots *slots, uint32_t slot)
 {
 	_Atomic uint32_t *lock = &slots->far_locks[slot % TW__FAR_LOCKS];
 	tw__tiny_lock(lock);
 	return lock;
 }
 
+void tw__far_write(struct tw__slots *slots, uint32_t slot, uint64_t tick)
+{
+	/* planted: far_bits_lost */
+	tw_store_relaxed(&slots->far_ticks[slot], tick); /* WORD6 */
+	if (tw_unlikely(!tw_load_relaxed(&slots->far_written)))
+		tw_store_relaxed(&slots->far_written, true);
+}
+
 /* The lock: a move of the slot's last timer may have won, and not have stored yet. */
 void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 {
 	TW_ASSERT(slot > 0 && slot < slots->end);
-	_Atomic uint32_t *lock = lock_far(slots, slot);
-	tw_store_relaxed(&slots->far_ticks[slot], tick); /* WORD6 */
+	_Atomic uint32_t *lock = tw__far_lock(slots, slot);
+	tw__far_write(slots, slot, tick);
 	tw__tiny_unlock(lock);
 }
 
 bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved, uint64_t tick)
 {
 	TW_ASSERT(slot > 0 && slot < slots->end);
-	_Atomic uint32_t *lock = lock_far(slots, slot);
+	_Atomic uint32_t *lock = tw__far_lock(slots, slot);
 	bool done = tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* WORD4 */
 	if (done)
-		tw_store_relaxed(&slots->far_ticks[slot], tick); /* WORD6 */
+		tw__far_write(slots, slot, tick);
 	tw__tiny_unlock(lock);
 	return done;
 }
 
-uint64_t tw__far_tick(struct tw__slots *slots, uint32_t slot)
+bool tw__far_raise(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t tick)
 {
-	_Atomic uint32_t *lock = lock_far(slots, slot);
-	uint64_t tick = tw_load_relaxed(&slots->far_ticks[slot]); /* WORD6 */
+	uint64_t seen = *word;
+	_Atomic uint32_t *lock = tw__far_lock(slots, slot);
+	*word = tw_load_acquire(&slots->words[slot]);
+	if (*word == seen && tw_load_relaxed(&slots->far_ticks[slot]) < tick)
+		tw__far_write(slots, slot, tick);
 	tw__tiny_unlock(lock);
-	return tick;
+	return *word == seen;
+}
+
+bool tw__far_tick(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t *tick)
+{
+	uint64_t seen = *word;
+	_Atomic uint32_t *lock = tw__far_lock(slots, slot);
+	*word = tw_load_acquire(&slots->words[slot]);
+	*tick = tw_load_relaxed(&slots->far_ticks[slot]); /* WORD6 */
+	tw__tiny_unlock(lock);
+	return *word == seen;
 }
 
 /* ------------------------------------------------------------------- depot */

@@ -1,6 +1,6 @@
 /*
- * Slots: where a timer lives. One dense array of control words (8 bytes each, word.h), one of records beside it, and one
- * of the driver's private notes, one of far deadlines, all indexed alike, in address space reserved once and touched on demand.
+ * Slots: where a timer lives. One dense array of control words (8 bytes each, word.h), one of records beside it, and one of far
+ * deadlines, all indexed alike, in address space reserved once and touched on demand.
  *
  * Free slots are kept in a small **magazine** for each thread, first in first out, so that one hot slot does not burn through
  * its generations, behind it a shared **depot** of whole chains, and behind that slots never used (J. Bonwick and
@@ -26,22 +26,6 @@ struct tw__record {
 	_Atomic(void *) arg;
 	_Atomic uint32_t option; /* index of the side record, or 0 */
 	uint32_t link;           /* while free: next slot of its chain */
-};
-
-/* The driver's own knowledge of a timer that is FAR or MULTI: where the entry is that counts. */
-enum tw__note_state {
-	TW__NOTE_NONE,
-	TW__NOTE_FILED, /* in the wheel, for `tick` */
-	TW__NOTE_HANDED /* in a batch, or with a worker; it comes back through a lane if it was not due, or is armed again */
-};
-
-struct tw__note {
-	uint32_t generation;
-	uint16_t state; /* enum tw__note_state */
-	uint16_t level; /* of the wheel: it stands in the bucket there that has `tick` */
-	uint64_t tick;
-	uint64_t pass;             /* of a sweep, which has met the entry there since the note was written; or 0 */
-	_Atomic uint64_t far_tick; /* all of a FAR deadline; other threads read it for hints only */
 };
 
 /* What a side record is for; tells how its timer is to be ended and moved. */
@@ -90,7 +74,7 @@ enum { TW__BLOCK = 1024 };
 
 struct tw__slot_block {
 	uint16_t cold; /* free slots that are in no chain */
-	bool given;    /* their records' and notes' memory */
+	bool given;    /* their records' memory */
 };
 
 struct tw__option_block {
@@ -119,8 +103,7 @@ struct tw__option_store {
 struct tw__slots {
 	_Atomic uint64_t *words;
 	struct tw__record *records;
-	struct tw__note *notes;
-	_Atomic uint64_t *far_ticks; /* deadlines that words do not hold, FAR and UNFILED; see tw__far_move */
+	_Atomic uint64_t *far_ticks; /* deadlines of words that are BEYOND_RANGE; see tw__far_lock */
 	uint32_t *reached; /* the driver's: a generation that the slot has reached; earlier ones are dead (sweep.c) */
 	struct tw__option *options;
 	uint32_t end;  /* indices below it are addresses; 0 is never used */
@@ -137,7 +120,7 @@ struct tw__slots {
 	uint32_t cold_low;      /* below this block nothing is cold */
 	_Atomic uint32_t given; /* blocks whose records are given back */
 	struct tw__option_store store;
-	_Atomic bool noted;                             /* notes have been written */
+	_Atomic bool far_written;                       /* far_ticks has been written */
 	_Atomic bool counted;                           /* `reached` has been written */
 	pthread_mutex_t option_locks[TW__OPTION_LOCKS]; /* by slot; see tw__option_lock */
 	_Atomic uint32_t far_locks[TW__FAR_LOCKS];      /* of far_ticks, by slot */
@@ -180,15 +163,21 @@ void tw__option_await_all_resets(struct tw__slots *slots);
 void tw__option_cache_flush(struct tw__slots *slots, struct tw__option_cache *cache);
 
 /*
- * Far deadlines, whole, for whoever asks how long a timer still has. A word that is FAR or UNFILED has its deadline here. Written
- * together with the word, under a lock that only far timers know (word.h, WORD6).
+ * Far deadlines, whole. A word that is BEYOND_RANGE has its deadline here. Written together with the word, under a lock that
+ * other timers do not know (word.h, WORD6).
+ *   lock  for who reads and writes far_ticks of the slot; given up by tw__tiny_unlock
+ *   write under the lock
  *   set   before the word of a new timer is stored
- *   move  with the compare-and-swap of a live word to `moved`, as tw_cas_acq_rel answers
- *   tick  of a word that was FAR or UNFILED a moment ago
+ *   move  with the compare-and-swap of a live word to `moved`, as tw__word_cas_acq_rel answers
+ *   raise the deadline of a word that is BEYOND_RANGE to `tick` at least. False: the word has changed; *word is what it is now
+ *   tick  of a word that was BEYOND_RANGE a moment ago. False: the word has changed; *word is what it is now
  */
+_Atomic uint32_t *tw__far_lock(struct tw__slots *slots, uint32_t slot);
+void tw__far_write(struct tw__slots *slots, uint32_t slot, uint64_t tick);
 void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick);
 bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved, uint64_t tick);
-uint64_t tw__far_tick(struct tw__slots *slots, uint32_t slot);
+bool tw__far_raise(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t tick);
+bool tw__far_tick(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t *tick);
 
 static inline struct tw__option *tw__option_of(const struct tw__slots *slots, uint32_t slot)
 {

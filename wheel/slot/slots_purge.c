@@ -1,7 +1,7 @@
 /*
  * Slots and side records on their way back to the system, after a storm.
  *
- * What can go: the records of free slots, the driver's notes on them, and side records: they say nothing any more. What stays: the control words,
+ * What can go: the records of free slots, their far deadlines, and side records: they say nothing any more. What stays: the control words,
  * 8 bytes a slot, whose generations are what makes old handles harmless (G5).
  *
  * A free slot in the depot is linked through its record, so its record cannot go. In quiet times the driver takes the depot's chains
@@ -17,7 +17,6 @@
 #include "wheel/slot/slots_purge.h"
 
 _Static_assert(TW__BLOCK * sizeof(struct tw__record) % 4096 == 0, "blocks are whole pages");
-_Static_assert(TW__BLOCK * sizeof(struct tw__note) % 4096 == 0, "blocks are whole pages");
 _Static_assert(TW__BLOCK * sizeof(uint32_t) % 4096 == 0, "blocks are whole pages");
 _Static_assert(TW__BLOCK * sizeof(struct tw__option) % 4096 == 0, "blocks are whole pages");
 
@@ -92,7 +91,6 @@ bool tw__slots_give(struct tw__slots *slots, uint32_t index)
 		block->given = true;
 		tw_store_relaxed(&slots->given, tw_load_relaxed(&slots->given) + 1);
 		give(slots->records, sizeof *slots->records, index);
-		give(slots->notes, sizeof *slots->notes, index);
 		give(slots->far_ticks, sizeof *slots->far_ticks, index);
 		give(slots->reached, sizeof *slots->reached, index); /* zero: nothing is known, which is true */
 	}
@@ -121,7 +119,7 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 	uint64_t fresh = tw_load_relaxed(&slots->fresh), given = (uint64_t)tw_load_relaxed(&slots->given) * TW__BLOCK;
 	uint64_t held = fresh > given ? fresh - given : 0;
 	uint64_t per_held = sizeof *slots->records +
-			    (tw_load_relaxed(&slots->noted) ? sizeof *slots->notes + sizeof *slots->far_ticks : 0) +
+			    (tw_load_relaxed(&slots->far_written) ? sizeof *slots->far_ticks : 0) +
 			    (tw_load_relaxed(&slots->counted) ? sizeof *slots->reached : 0);
 	return fresh * sizeof *slots->words + held * per_held +
 	       (uint64_t)tw_load_relaxed(&slots->store.held) * TW__BLOCK * sizeof *slots->options;

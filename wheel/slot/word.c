@@ -6,12 +6,11 @@ static bool armed_may_become(uint64_t from, uint64_t to)
 {
 	bool has_option = from & TW__OPTION;
 	if (tw__word_armed(to))
-		return (to & TW__OPTION) == (from & TW__OPTION) && (to & TW__MULTI) >= (from & TW__MULTI) &&
-		       (to & TW__UNFILED) <= (from & TW__UNFILED);
+		return (to & TW__OPTION) == (from & TW__OPTION) && (tw__word_seq(to) || !tw__word_seq(from));
 	switch (tw__word_state(to)) {
 	case TW__RUNNING:
-		return !(from & TW__UNFILED) && (to & TW__DEADLINE_MASK) == ((has_option ? TW__HAS_OPTION : 0) |
-									     (from & TW__MULTI ? TW__HAS_MULTI : 0));
+		return tw__word_seq(to) == tw__word_seq(from) &&
+		       (to & TW__DEADLINE_MASK) == (has_option ? TW__HAS_OPTION : 0);
 	case TW__SETTLING:
 	case TW__DOOMED:
 		return has_option && !(to & TW__DEADLINE_MASK);
@@ -24,10 +23,12 @@ static bool running_may_become(uint64_t from, uint64_t to)
 {
 	uint64_t marks = from & TW__DEADLINE_MASK, marks_then = to & TW__DEADLINE_MASK;
 	if (tw__word_armed(to))
-		return !(from & (TW__ENDED | TW__BARRED)) && !!(to & TW__OPTION) == !!(from & TW__HAS_OPTION);
+		return !(from & (TW__ENDED | TW__BARRED)) && !!(to & TW__OPTION) == !!(from & TW__HAS_OPTION) &&
+		       !tw__word_seq(to) == !tw__word_seq(from);
 	switch (tw__word_state(to)) {
 	case TW__RUNNING:
-		return !(marks & ~marks_then) && !((marks ^ marks_then) & ~(TW__ENDED | TW__WAITED | TW__BARRED));
+		return tw__word_seq(to) == tw__word_seq(from) && !(marks & ~marks_then) &&
+		       !((marks ^ marks_then) & ~(TW__ENDED | TW__WAITED | TW__BARRED));
 	case TW__SETTLING:
 		return marks & TW__HAS_OPTION && marks_then == (marks & (TW__ENDED | TW__WAITED));
 	default:
@@ -56,7 +57,7 @@ bool tw__word_may_become(uint64_t from, uint64_t to)
 		return armed_may_become(from, to);
 	switch (tw__word_state(from)) {
 	case TW__FREE:
-		return tw__word_armed(to) || tw__word_state(to) == TW__SETTLING;
+		return (tw__word_armed(to) && !tw__word_seq(to)) || tw__word_state(to) == TW__SETTLING;
 	case TW__RUNNING:
 		return running_may_become(from, to);
 	case TW__SETTLING:

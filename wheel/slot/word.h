@@ -1,28 +1,35 @@
 /*
- * The control word: 8 bytes that decide a timer's fate. Every change of a live one is a compare-and-swap, by whoever gets
- * there first; whoever wins the transition does what follows from it, and nobody else does.
+ * The control word: 8 bytes that decide a timer's fate. Every change of a live word is a compare-and-swap. The thread that wins the
+ * compare-and-swap does what follows from it, and no other thread does.
  *
- *     63 ......... 32 | 31 ... 27 | 26 ............ 0
- *     generation      | state     | deadline, in ticks modulo 2^27, while armed; marks, while running
+ *     63 ......... 32 | 31 .. 28 | 27 .. 25 | 24 ............ 0
+ *     generation      | seq      | state    | deadline, in ticks modulo 2^25, while armed; marks, while running
  *
- * States of the 5 bits: FREE, RUNNING, SETTLING, DOOMED (its group was cancelled, and somebody was told so), or ARMED with four flags:
- *   UNFILED  new and far: the entry in the lane says when; the deadline bits are 0; far_ticks of slots.h has it too
- *   FAR      the deadline is a quarter of the range or more ahead: the bits are a hash of it; far_ticks and the driver's notes hold all of it
- *   MULTI    more than one entry may exist; the driver's notes say which counts
- *   OPTION   a side record exists (release, period, group, and what else struct tw_task has)
+ * States: FREE, RUNNING, SETTLING, DOOMED (its group was cancelled, and a caller was told so), or ARMED with two flags:
+ *   BEYOND_RANGE  the deadline was TW__NEAR ticks or more ahead when it was written. The deadline bits are 0, far_ticks of slots.h has it
+ *   OPTION        a side record exists (release, period, group, and what else struct tw_task has)
  *
- * Transition table (G: generation)
+ * Current entry. An entry (in a lane, in the wheel, in an outbox or batch, or held by one thread) carries a slot, a generation and
+ * a seq. It is current if generation and seq equal the word's. Every other entry is dropped where it is met.
+ *   I   Invariant: an armed timer has a current entry that will be met no later than its deadline.
+ *   X   While seq is 0 it has exactly one entry.
+ *   B   seq has 15 values beside 0, so a stale entry may pass for a current one: the deadline in the word still decides. Where the
+ *       driver files an entry with a seq again because the deadline lies ahead, it draws a new seq at random. So a stale entry
+ *       survives a meeting with a chance of 1/15: n entries that were pushed are met n * 15/14 times on average, then they are gone.
+ *
+ * Transition table (G: generation; one seq if none is named)
  *   from              to                by                        with
- *   FREE G            ARMED G           schedule, slot's owner    store-release; none else writes a free word
- *   FREE G            SETTLING G        batch, slot's owner      store-release, group's lock held: its group has ended
- *                                                                meanwhile
- *   ARMED             ARMED later       drain (driver)            CAS, if the estimate was too early; UNFILED likewise
- *   ARMED long due    ARMED due         drain, judge (driver)     CAS: a deadline hours back becomes a recent one
+ *   FREE G            ARMED G, seq 0    schedule, slot's owner    store-release, then a lane entry
+ *   FREE G            SETTLING G        bulk, slot's owner        store-release, group's lock held: its group has ended meanwhile
+ *   ARMED             ARMED later       drain (driver)            CAS, if the estimate was too early
+ *   ARMED long due    ARMED due         driver                    CAS: keeps a due deadline within the range of the cursor (age.c)
  *   ARMED             FREE G+1          schedule, after close     CAS: it takes its timer back; no release, OPTION or not
  *   ARMED, DOOMED     FREE G+1          schedule, group closed    CAS: likewise (group.h, GROUP8)
  *   ARMED             ARMED later       reset                     CAS; the entry finds out when its bucket comes
- *   ARMED             ARMED MULTI       reset to earlier, or far  CAS, then a lane entry
- *   ARMED FAR         ARMED             driver, when near         CAS
+ *   ARMED             ARMED earlier,    reset                     CAS, then a lane entry with the new seq
+ *                     next seq
+ *   ARMED seq > 0     ARMED, drawn seq  driver, met too early     CAS, then the entry is filed with the new seq
+ *   BEYOND_RANGE      ARMED due         driver, when due          CAS, under the slot's far lock
  *   ARMED             FREE G+1          cancel, drop; no release  CAS; the winner owns the slot
  *   ARMED OPTION      SETTLING G        cancel, drop; release     CAS; the winner calls release
  *   ARMED OPTION      DOOMED G          cancel, reset: its group  CAS; so that a claim which looked at the group before cannot win
@@ -30,17 +37,17 @@
  *   ARMED OPTION      as by cancel      settling of its group;    CAS; group cancelled: counts as cancelled
  *                                       claim
  *   DOOMED            as by cancel      settling of its group     CAS
- *   ARMED due         RUNNING G         claim (worker)            CAS
+ *   ARMED due         RUNNING G         claim (worker)            CAS, by a current entry, which is used up
  *   RUNNING           RUNNING+marks     cancel (ENDED), wait (WAITED)   CAS; finish, if its group was cancelled (ENDED)
  *   RUNNING           RUNNING+BARRED    close that does not wait  CAS
- *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED or BARRED came; then a lane entry. Also
- *                                                                 after a series' run that was claimed too late
+ *   RUNNING seq 0     ARMED G, seq 0    finish, re-arm            CAS; fails if ENDED or BARRED came; then a lane entry. Also
+ *   RUNNING seq > 0   ARMED, next seq                             after a series' run that was claimed too late
  *   RUNNING           FREE G+1          finish, no OPTION         exchange; tells the waiters if WAITED was set
  *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS; also of what was claimed too late
  *   SETTLING          SETTLING+marks    cancel (ENDED), wait (WAITED)   CAS; ENDED means nothing
  *   SETTLING          FREE G+1          after release             exchange; tells the waiters if WAITED was set
  * A slot whose generation is used up stays FREE at the last one for ever (retired). A free slot in a
- * magazine or depot has one owner, so schedule may store.
+ * magazine or depot has one owner, so schedule may store. The model of the current entry: test/model/entry.pml.
  *
  * Pairing table (word w of one slot)
  *   WORD1  schedule: record fields, then w release -> claim, cancel, drain: w acquire. Publishes fn, arg, option.
@@ -51,14 +58,15 @@
  *       reset, close), then w, relaxed or stronger. All go to their next owner after w has left ARMED for good: whoever reads
  *       what that one wrote finds w no longer armed. Else runs of one timer might go to another's executor, or a side
  *       record be written without its lock. (Before a compare-and-swap of w relaxed loads do: slots.h.)
- *   WORD6  far_ticks of the slot: with w's compare-and-swap to FAR, or before the store of w UNFILED, under the slot's far lock -> w FAR or
- *       UNFILED, then far_ticks under the lock: the deadline of that w, or of a later one. Without the lock two resets could leave
- *       the word of one with the deadline of the other.
+ *   WORD6  far_ticks of the slot: with w's compare-and-swap to BEYOND_RANGE, or before the store of w, under the slot's far lock -> w
+ *       BEYOND_RANGE and far_ticks, both under the lock: the deadline of that w. Without the lock two resets could leave the word of
+ *       one with the deadline of the other, or the driver make due what a reset has moved to later.
+ *   WORD7  gate.cursor of the writer of w: loaded before w's compare-and-swap (release) -> w acquire, then the reader's load of the
+ *       cursor: it is not older than the writer's, so a near deadline lies less than TW__NEAR ahead of it.
  *   All else about a word follows from its being one atomic variable (modification order): no two transitions from one value.
  *
- * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the published one, which
- * never runs ahead of it. A writer makes a deadline that lies TW__WHEEL_REACH (a quarter of the range) or more beyond the published cursor
- * FAR, so that 2^27 never wraps between the two. See tw__word_deadline.
+ * Deadline bits are read relative to a tick `base` that is not older than the writer's cursor: at most TW__NEAR ahead of it, at most
+ * three times as much behind (tw__word_deadline). A due deadline stands longer only while its run waits for an executor: age.c.
  */
 #ifndef TW_WHEEL_WORD_H
 #define TW_WHEEL_WORD_H
@@ -68,29 +76,30 @@
 
 #include "wheel/wheel.h"
 
-enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
+enum { TW__DEADLINE_BITS = 25, TW__SEQ_SHIFT = 28, TW__SEQS = 16, TW__GENERATION_SHIFT = 32 };
 
 #define TW__DEADLINE_MASK ((UINT64_C(1) << TW__DEADLINE_BITS) - 1)
-#define TW__STATE_MASK (UINT64_C(0x1f) << TW__DEADLINE_BITS)
+#define TW__STATE_MASK (UINT64_C(7) << TW__DEADLINE_BITS)
+#define TW__SEQ_MASK (UINT64_C(15) << TW__SEQ_SHIFT)
 #define TW__LAST_GENERATION UINT32_MAX
 #define TW__NEXT_GENERATION (UINT64_C(1) << TW__GENERATION_SHIFT) /* added to a free word or an entry */
+
+/* A deadline this many ticks after the cursor, or more, is written BEYOND_RANGE. */
+#define TW__NEAR (UINT64_C(1) << (TW__DEADLINE_BITS - 2))
 
 #define TW__FREE UINT64_C(0)
 #define TW__RUNNING (UINT64_C(1) << TW__DEADLINE_BITS)
 #define TW__SETTLING (UINT64_C(2) << TW__DEADLINE_BITS)
 #define TW__DOOMED (UINT64_C(3) << TW__DEADLINE_BITS)
-#define TW__ARMED (UINT64_C(16) << TW__DEADLINE_BITS)
-#define TW__UNFILED (UINT64_C(1) << TW__DEADLINE_BITS)
-#define TW__FAR (UINT64_C(2) << TW__DEADLINE_BITS)
-#define TW__MULTI (UINT64_C(4) << TW__DEADLINE_BITS)
-#define TW__OPTION (UINT64_C(8) << TW__DEADLINE_BITS)
+#define TW__ARMED (UINT64_C(4) << TW__DEADLINE_BITS)
+#define TW__BEYOND_RANGE (UINT64_C(1) << TW__DEADLINE_BITS)
+#define TW__OPTION (UINT64_C(2) << TW__DEADLINE_BITS)
 
 /* Marks of RUNNING and SETTLING, in the deadline bits. */
-#define TW__ENDED UINT64_C(1)     /* cancelled during the run: no further one */
-#define TW__WAITED UINT64_C(2)    /* someone sleeps until the generation moves on */
-#define TW__HAS_MULTI UINT64_C(4) /* what the flags were, for a re-arm */
-#define TW__HAS_OPTION UINT64_C(8)
-#define TW__BARRED UINT64_C(256) /* closed during the run: no further one, which is no cancel */
+#define TW__ENDED UINT64_C(1)      /* cancelled during the run: no further one */
+#define TW__WAITED UINT64_C(2)     /* a thread sleeps until the generation moves on */
+#define TW__HAS_OPTION UINT64_C(8) /* what the flag was, for a re-arm */
+#define TW__BARRED UINT64_C(256)   /* closed during the run: no further one, which is no cancel */
 
 static inline uint32_t tw__word_generation(uint64_t word)
 {
@@ -117,8 +126,15 @@ static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
 /* The same, and with a deadline in its bits. */
 static inline bool tw__word_is_plain_and_near(uint64_t word, uint64_t entry)
 {
-	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__OPTION | TW__UNFILED | TW__FAR;
+	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__OPTION | TW__BEYOND_RANGE;
 	return ((word ^ (entry & ~(uint64_t)UINT32_MAX)) & looked_at) == TW__ARMED;
+}
+
+/* Armed, near, and of the same generation as another word. */
+static inline bool tw__word_is_same_near(uint64_t word, uint64_t other)
+{
+	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__BEYOND_RANGE;
+	return ((word ^ ((other & ~(uint64_t)UINT32_MAX) | TW__ARMED)) & looked_at) == 0;
 }
 
 static inline uint64_t tw__word_state(uint64_t word)
@@ -126,13 +142,17 @@ static inline uint64_t tw__word_state(uint64_t word)
 	return word & TW__STATE_MASK;
 }
 
-/* The absolute tick of an armed, filed, near word: the one within half the range of `base`. */
+static inline bool tw__word_beyond(uint64_t word)
+{
+	return (word & (TW__ARMED | TW__BEYOND_RANGE)) == (TW__ARMED | TW__BEYOND_RANGE);
+}
+
+/* The absolute tick of an armed word that is not BEYOND_RANGE. base: see the top of the file. */
 static inline uint64_t tw__word_deadline(uint64_t word, uint64_t base)
 {
 	uint64_t ahead = (word - base) & TW__DEADLINE_MASK;
-	uint64_t half = UINT64_C(1) << (TW__DEADLINE_BITS - 1);
 	uint64_t behind = (UINT64_C(1) << TW__DEADLINE_BITS) - ahead;
-	if (ahead < half)
+	if (tw_likely(ahead < TW__NEAR))
 		return base + ahead;
 	return base > behind ? base - behind : 0;
 }
@@ -140,22 +160,42 @@ static inline uint64_t tw__word_deadline(uint64_t word, uint64_t base)
 /* How far its deadline lies ahead of `base`, in ticks; behind it: below 0. */
 static inline int64_t tw__word_ahead(uint64_t word, uint64_t base)
 {
-	return (int64_t)((word - base) << (64 - TW__DEADLINE_BITS)) >> (64 - TW__DEADLINE_BITS);
+	uint64_t ahead = (word - base) & TW__DEADLINE_MASK;
+	return ahead < TW__NEAR ? (int64_t)ahead : (int64_t)ahead - (INT64_C(1) << TW__DEADLINE_BITS);
 }
 
-/*
- * What a FAR word says in the place of deadline bits: a hash (Knuth's multiplicative one), so that it tells any two
- * deadlines apart but for a chance of 2^-27, also those that lie a multiple of the range apart.
- */
-static inline uint64_t tw__far_bits(uint64_t tick)
+/* The word of the same timer and seq in another state. */
+static inline uint64_t tw__word_become(uint64_t word, uint64_t state, uint64_t low)
 {
-	return tick * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TW__DEADLINE_BITS);
+	return (word & ~(TW__STATE_MASK | TW__DEADLINE_MASK)) | state | (low & TW__DEADLINE_MASK);
 }
 
-/* The word of the same timer with another deadline and other flags. */
-static inline uint64_t tw__word_move(uint64_t word, uint64_t clear, uint64_t set, uint64_t tick)
+/* The word of the same armed timer with another deadline. */
+static inline uint64_t tw__word_move(uint64_t word, uint64_t tick)
 {
-	return (word & ~(TW__DEADLINE_MASK | clear)) | set | (tick & TW__DEADLINE_MASK);
+	return (word & ~(TW__BEYOND_RANGE | TW__DEADLINE_MASK)) | (tick & TW__DEADLINE_MASK);
+}
+
+static inline uint64_t tw__word_move_beyond(uint64_t word)
+{
+	return (word & ~TW__DEADLINE_MASK) | TW__BEYOND_RANGE;
+}
+
+/* The same word with another seq. */
+static inline uint64_t tw__word_with_seq(uint64_t word, uint64_t seq)
+{
+	return (word & ~TW__SEQ_MASK) | seq << TW__SEQ_SHIFT;
+}
+
+static inline uint64_t tw__word_seq(uint64_t word)
+{
+	return (word & TW__SEQ_MASK) >> TW__SEQ_SHIFT;
+}
+
+/* The seq after the word's: 1 .. 15, then 1 again. */
+static inline uint64_t tw__word_next_seq(uint64_t word)
+{
+	return tw__word_seq(word) % (TW__SEQS - 1) + 1;
 }
 
 /* The next owner's word: the generation moves on, and with it every handle and entry goes stale. */
@@ -204,13 +244,29 @@ static inline void tw__word_arm_release(_Atomic uint64_t *at, uint64_t to)
 	tw_store_release(at, to);
 }
 
-/* A wheel entry, and the `what` of a lane entry: generation | kind (lane only) | slot. */
+/* ------------------------------------------------------------------- entries */
+
+/*
+ * A wheel entry, and the `what` of a timer's lane entry: generation | seq | slot. A lane entry has a value:
+ *   a delay in ns         counted from the lane's base; only of a new timer
+ *   TW__VALUE_TICK | tick the tick to be met by
+ * With slot 0 it is no timer's: the seq's bits say what it is (enum tw__kind).
+ */
 enum { TW__SLOT_BITS = 28 };
 #define TW__SLOT_MASK ((UINT32_C(1) << TW__SLOT_BITS) - 1)
+#define TW__VALUE_TICK (UINT64_C(1) << 63)
+_Static_assert((int)TW__SLOT_BITS == (int)TW__SEQ_SHIFT, "entry and word have generation and seq in the same bits");
 
+/* A new timer's entry, and the name of a slot at a generation. */
 static inline uint64_t tw__entry_make(uint32_t slot, uint32_t generation)
 {
 	return (uint64_t)generation << TW__GENERATION_SHIFT | slot;
+}
+
+/* The entry that is current for a word. */
+static inline uint64_t tw__entry_of(uint64_t word, uint32_t slot)
+{
+	return (word >> TW__SEQ_SHIFT << TW__SEQ_SHIFT) | slot;
 }
 
 static inline uint32_t tw__entry_slot(uint64_t entry)
@@ -223,32 +279,33 @@ static inline uint32_t tw__entry_generation(uint64_t entry)
 	return (uint32_t)(entry >> TW__GENERATION_SHIFT);
 }
 
-/* Kinds of lane entries. */
+/* Whether the entry is current for the word, armed or not. */
+static inline bool tw__entry_matches(uint64_t entry, uint64_t word)
+{
+	return (entry ^ word) >> TW__SEQ_SHIFT == 0;
+}
+
+/* Whether the entry is the current one of an armed timer. */
+static inline bool tw__entry_is_current(uint64_t entry, uint64_t word)
+{
+	return tw__entry_matches(entry, word) && tw__word_armed(word);
+}
+
+/* Lane entries of slot 0. */
 enum tw__kind {
 	TW__KIND_PADDING = 0,
-	TW__KIND_DELAY,    /* a new timer, value: delay in ns from the lane's base */
-	TW__KIND_DEADLINE, /* a new timer, value: deadline in ns */
-	TW__KIND_FILE,     /* a further entry for a live timer, which was moved: its word says when */
-	TW__KIND_FAR,      /* the same for a far one, value: deadline in ticks */
-	TW__KIND_BACK,     /* the entry of a timer that was handed over, and is not any more: armed again, or not due */
-	TW__KIND_BACK_FAR, /* the same for a far one, value: deadline in ticks */
 	TW__KIND_STAMP, /* lane's base: what the published sequence number `value` stands for; the generation's bits: drain.c */
 	TW__KIND_NOW /* lane's base: value, in ns */
 };
 
-static inline uint64_t tw__what_make(enum tw__kind kind, uint64_t entry)
+static inline uint64_t tw__base_make(enum tw__kind kind, uint32_t high)
 {
-	return entry | (uint64_t)kind << TW__SLOT_BITS;
+	return tw__entry_make(0, high) | (uint64_t)kind << TW__SLOT_BITS;
 }
 
-static inline enum tw__kind tw__what_kind(uint64_t what)
+static inline enum tw__kind tw__base_kind(uint64_t what)
 {
 	return (enum tw__kind)(what >> TW__SLOT_BITS & 0xf);
-}
-
-static inline uint64_t tw__what_entry(uint64_t what)
-{
-	return what & ~(UINT64_C(0xf) << TW__SLOT_BITS);
 }
 
 #endif

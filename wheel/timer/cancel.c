@@ -222,13 +222,18 @@ bool tw_is_pending(tw_service *service, tw_timer timer)
 	return tw_remaining(service, timer, &unused) == 0;
 }
 
-uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word)
+static uint64_t remaining_until(tw_service *service, uint64_t tick)
 {
-	uint64_t tick = word & (TW__UNFILED | TW__FAR)
-			    ? tw__far_tick(&service->slots, slot) /* WORD6 */
-			    : tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
 	uint64_t due_ns = tw__tick_ns(service, tick), now_ns = tw__clock_read(service);
 	return due_ns > now_ns ? due_ns - now_ns : 0;
+}
+
+uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word)
+{
+	uint64_t tick;
+	(void)tw__deadline_of(service, slot, &word,
+			      &tick); /* far_ticks stays as it is until the slot has another owner */
+	return remaining_until(service, tick);
 }
 
 int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
@@ -239,13 +244,12 @@ int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 		return r;
 	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
 		return -ENOENT;
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw__word_generation(word) != generation || !tw__word_armed(word) || tw__is_unsettled(service, slot, word))
-		return -ENOENT;
-	uint64_t left_ns = tw__remaining_of(service, slot, word);
-	if (word & (TW__UNFILED | TW__FAR) &&
-	    tw__word_generation(tw_load_acquire(&service->slots.words[slot])) != generation)
-		return -ENOENT; /* it has ended meanwhile, and the slot may be another timer's */
-	*out_ns = left_ns;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]), tick;
+	do {
+		if (tw__word_generation(word) != generation || !tw__word_armed(word) ||
+		    tw__is_unsettled(service, slot, word))
+			return -ENOENT;
+	} while (!tw__deadline_of(service, slot, &word, &tick));
+	*out_ns = remaining_until(service, tick);
 	return 0;
 }

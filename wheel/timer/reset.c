@@ -1,8 +1,7 @@
 /*
- * Moving a timer: to later by one compare-and-swap of the deadline bits, which the entry finds when
- * its bucket comes; to earlier, or far, by a second entry as well. Room for that entry is made
- * before the word is touched, so that a refused reset has changed nothing. Which of several entries
- * counts is the driver's affair (resolve.c).
+ * Moving a timer: to later by one compare-and-swap of the deadline bits, which the entry finds when its bucket comes; to earlier by a
+ * new entry as well, which takes the place of the one before by its seq (word.h). Room for that entry is made before the word is
+ * touched, so that a refused reset has changed nothing.
  *
  * Linearisation: the compare-and-swap. Lock-free.
  */
@@ -11,6 +10,7 @@
 #include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/timer/timing.h"
+#include "wheel/timer/whole.h"
 #include "wheel/core/frame.h"
 #include "wheel/timer/end.h"
 
@@ -45,40 +45,84 @@ static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t
 	return -EBUSY;
 }
 
-/* Writes a deadline that needs no entry of its own. */
-static bool move(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick)
+/* Room for one entry in this thread's lane. 0, or negative: refused. *grew: a new segment was begun. */
+static int make_room(struct tw__local *local, bool *grew)
 {
-	uint64_t moved = tw__word_move(*word, 0, 0, tick);
-	return tw__word_cas_acq_rel(&service->slots.words[slot], word, moved); /* WORD4 */
-}
-
-/*
- * Writes a deadline together with an entry. 1: done; 0: the word has changed, look again; negative:
- * refused.
- */
-static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick, bool far)
-{
-	struct tw__local *local = tw__local_of(service);
 	if (!local)
 		return -ENOMEM;
-	bool grew = false;
-	if (!tw__lane_has_room(&local->lane, 1)) {
-		int r = tw__lane_grow(&local->lane, 1, &grew);
-		if (r)
-			return r;
-	}
-	uint64_t moved = tw__word_move(*word, TW__UNFILED | TW__FAR, TW__MULTI | (far ? TW__FAR : 0),
-				       far ? tw__far_bits(tick) : tick);
-	bool done = far ? tw__far_move(&service->slots, slot, word, moved, tick)
-			: tw__word_cas_acq_rel(&service->slots.words[slot], word, moved); /* WORD4 */
-	if (!done)
-		return 0;
-	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
-	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_FAR : TW__KIND_FILE, entry), tick);
+	return tw__lane_has_room(&local->lane, 1) ? 0 : tw__lane_grow(&local->lane, 1, grew);
+}
+
+static void push(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick, bool grew)
+{
+	tw__lane_put(&local->lane, entry, TW__VALUE_TICK | tick);
 	tw__publish(service, local);
 	if (grew)
 		tw__wake(service);
+}
+
+/* Writes a later deadline, for which the timer's entry will do. */
+static bool move_later(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick, uint64_t look)
+{
+	uint64_t moved = tw__word_move(*word, tick);
+	if (!tw__word_cas_seq_cst(&service->slots.words[slot], word, moved)) /* WORD4 */
+		return false;
+	if (tw__is_overtaken(service, look)) /* LEAP1 */
+		tw__write_whole(service, slot, moved, tick);
+	return true;
+}
+
+/* Writes an earlier deadline with the next seq, and pushes its entry. 1: done; 0: the word has changed; negative: refused. */
+static int move_earlier(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick, uint64_t look)
+{
+	struct tw__local *local = tw__local_of(service);
+	bool grew = false;
+	int r = make_room(local, &grew);
+	if (r)
+		return r;
+	uint64_t moved = tw__word_with_seq(tw__word_move(*word, tick), tw__word_next_seq(*word));
+	if (!tw__word_cas_acq_rel(&service->slots.words[slot], word, moved)) /* WORD4 */
+		return 0;
+	push(service, local, tw__entry_of(moved, slot), tick, grew);
+	if (tw__is_overtaken(service, look)) /* LEAP1 */
+		tw__write_whole(service, slot, moved, tick);
 	return 1;
+}
+
+/*
+ * The same where the old deadline or the new one is far: under the lock of far deadlines, later or earlier. 2: later; 1: earlier.
+ */
+static int move_far(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick, uint64_t look)
+{
+	struct tw__slots *slots = &service->slots;
+	struct tw__local *local = tw__local_of(service);
+	bool grew = false;
+	int r = make_room(local, &grew);
+	if (r)
+		return r;
+	uint64_t seen = *word, old = tw__word_deadline(seen, tw__cursor_of(look));
+	bool far = !tw__is_near(look, tick), done = false, later = true;
+	uint64_t moved = far ? tw__word_move_beyond(seen) : tw__word_move(seen, tick);
+	_Atomic uint32_t *lock = tw__far_lock(slots, slot);
+	*word = tw_load_acquire(&slots->words[slot]);
+	if (*word == seen) {
+		if (tw__word_beyond(seen))
+			old = tw_load_relaxed(&slots->far_ticks[slot]); /* WORD6 */
+		later = tick >= old;
+		if (!later)
+			moved = tw__word_with_seq(moved, tw__word_next_seq(seen));
+		done = tw__word_cas_seq_cst(&slots->words[slot], word, moved); /* WORD4 */
+		if (done && far)
+			tw__far_write(slots, slot, tick); /* WORD6 */
+	}
+	tw__tiny_unlock(lock);
+	if (!done)
+		return 0;
+	if (!later)
+		push(service, local, tw__entry_of(moved, slot), tick, grew);
+	if (!far && tw__is_overtaken(service, look)) /* LEAP1 */
+		tw__write_whole(service, slot, moved, tick);
+	return later ? 2 : 1;
 }
 
 static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns);
@@ -87,7 +131,6 @@ static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word, 
 static inline __attribute__((always_inline)) int reset_word(tw_service *service, uint32_t slot, uint32_t generation,
 							    uint64_t deadline_ns, bool looked)
 {
-	uint64_t tick = tw__tick_to_write(service, deadline_ns);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	for (;;) {
 		if (tw_unlikely(tw__word_generation(word) != generation))
@@ -96,25 +139,29 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 			return not_armed(service, slot, word, deadline_ns);
 		if (tw_unlikely(!looked && word & TW__OPTION))
 			return reset_with_option(service, slot, word, deadline_ns);
-		uint64_t cursor = tw_load_relaxed(&service->gate.cursor); /* any past value will do: it only grows */
-		bool far = tick >= cursor + TW__WHEEL_REACH;
-		if (tw_likely(!far && !(word & (TW__FAR | TW__UNFILED)))) {
-			uint64_t filed_for = tw__word_deadline(word, cursor);
-			if (tick == filed_for)
+		uint64_t look = tw__cursor_look(service); /* WORD7 */
+		uint64_t tick = tw__tick_to_write(service, look, deadline_ns);
+		int r;
+		if (tw_likely(tw__is_near(look, tick) && !(word & TW__BEYOND_RANGE))) {
+			uint64_t old = tw__word_deadline(word, look);
+			if (tick == old)
 				return count_reset(service, false);
-			if (tw_likely(tick > filed_for)) { /* planted: reset_not_pushed */
-				if (tw_likely(move(service, slot, &word, tick)))
+			if (tw_likely(tick > old)) { /* planted: reset_not_pushed */
+				if (tw_likely(move_later(service, slot, &word, tick, look)))
 					return count_reset(service, false);
 				continue;
 			}
+			r = move_earlier(service, slot, &word, tick, look);
+		} else {
+			r = move_far(service, slot, &word, tick, look);
 		}
-		int r = move_with_entry(service, slot, &word, tick, far);
 		if (r < 0)
 			return r;
 		if (r == 0)
 			continue;
-		tw__wake_for(service, deadline_ns);
-		return count_reset(service, true);
+		if (r == 1)
+			tw__wake_for(service, deadline_ns);
+		return count_reset(service, r == 1);
 	}
 }
 
@@ -177,8 +224,7 @@ static __attribute__((noinline)) int reset_at(tw_service *service, tw_timer time
 }
 
 /*
- * The short way: a plain timer is moved to a later deadline or the same tick, both within the
- * wheel's reach, by a thread that has used this service last. False: it is out of the ordinary, or
+ * The short way: a plain timer is moved to a later deadline or the same tick, both near, by a thread that has used this service last. False: it is out of the ordinary, or
  * has just changed; nothing was written.
  */
 static inline __attribute__((always_inline)) bool move_shortly(tw_service *service, tw_timer timer,
@@ -191,13 +237,18 @@ static inline __attribute__((always_inline)) bool move_shortly(tw_service *servi
 		return false;
 	_Atomic uint64_t *at = &service->slots.words[(uint32_t)entry];
 	uint64_t word = tw_load_acquire(at), tick = tw__ticks_in_range(service, span_ns);
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor); /* any past value will do: it only grows */
-	uint64_t ahead = tick - cursor;
-	int64_t by = (int64_t)ahead - tw__word_ahead(word, cursor); /* 0: the same tick; nothing is written */
-	if (tw_unlikely(!tw__word_is_plain_and_near(word, entry) || ahead - 1 >= TW__WHEEL_REACH - 1 || by < 0))
+	uint64_t look = tw__cursor_look(service); /* WORD7; while the driver leaps nothing is near */
+	uint64_t ahead = tick - look;
+	int64_t by = (int64_t)ahead - tw__word_ahead(word, look); /* 0: the same tick; nothing is written */
+	if (tw_unlikely(!tw__word_is_plain_and_near(word, entry) || ahead - 1 >= TW__NEAR - 1 || by < 0))
 		return false;
-	if (by > 0 && tw_unlikely(!tw__word_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick)))) /* WORD4 */
-		return false;
+	if (by > 0) {
+		uint64_t moved = tw__word_move(word, tick);
+		if (tw_unlikely(!tw__word_cas_seq_cst(at, &word, moved))) /* WORD4 */
+			return false;
+		if (tw__is_overtaken(service, look)) /* LEAP1 */
+			tw__write_whole(service, (uint32_t)entry, moved, tick);
+	}
 	TW_PROBE5(reset, service, (uint32_t)entry, tw__entry_generation(entry), deadline_ns, 0);
 	tw_bump(&local->resets, 1);
 	return true;

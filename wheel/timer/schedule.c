@@ -15,6 +15,7 @@
 #include "wheel/base/probes.h"
 #include "wheel/core/wake.h"
 #include "wheel/timer/schedule_task.h"
+#include "wheel/timer/whole.h"
 
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };
@@ -49,7 +50,7 @@ static int out_of_range(tw_service *service, tw_timer *out)
 
 /*
  * Delays may go the short way while the gate's word is the one of this stamp. Not so far from the start that a sum with a delay could be
- * taken for a near deadline: short_base_ns and any deadline within the wheel's reach stay below 2^62.
+ * taken for a near deadline: short_base_ns and any deadline less than TW__NEAR ticks ahead stay below 2^62.
  */
 static void open_short_way(const tw_service *service, struct tw__local *local)
 {
@@ -71,8 +72,8 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 		if (tw_unlikely(local->stamped != word)) {
 			local->stamped = word;
 			local->counted_ns = tw_load_relaxed(&service->gate.base_ns); /* its own or a later one's */
-			uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
-			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, counted), sequence);
+			tw__lane_put(&local->lane, tw__base_make(TW__KIND_STAMP, (uint32_t)local->counted_ns),
+				     sequence);
 			open_short_way(service, local);
 		}
 		return local->counted_ns;
@@ -83,7 +84,7 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 		now_ns = local->counted_ns; /* the driver fell asleep in the tick whose end was counted from: G6 */
 	local->stamped = 0;
 	local->short_word = TW__NO_SHORT_WORD;
-	tw__lane_put(&local->lane, tw__what_make(TW__KIND_NOW, 0), now_ns);
+	tw__lane_put(&local->lane, tw__base_make(TW__KIND_NOW, 0), now_ns);
 	return now_ns;
 }
 
@@ -152,7 +153,7 @@ static int after_push(tw_service *service, struct tw__local *local, uint64_t wor
 /* A tick that has not been turned through. Of interest to a driver that is called, perhaps many times a tick. */
 static inline bool comes_later(const tw_service *service, uint64_t tick)
 {
-	return tick > tw_load_relaxed(&service->gate.cursor);
+	return tick > tw__cursor(service);
 }
 
 /* Negative: refused. Else whether a new segment was begun. */
@@ -164,10 +165,10 @@ static __attribute__((noinline)) int make_room(struct tw__lane *lane)
 }
 
 /*
- * Inlined into each of the short calls, where `kind`, `option` and `kept` are constants. local: NULL if it is not at hand. kept: the side record
+ * Inlined into each of the short calls, where `is_delay`, `option` and `kept` are constants. local: NULL if it is not at hand. kept: the side record
  * stands on its group's list.
  */
-static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local, enum tw__kind kind,
+static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local, bool is_delay,
 						     uint64_t value, tw_fn *fn, void *arg, uint32_t option, bool kept,
 						     tw_timer *out)
 {
@@ -196,15 +197,15 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		tw_store_release(&record->option, option); /* WORD5 */
 
 	uint64_t deadline_ns = value;
-	if (kind == TW__KIND_DELAY && tw_likely(service->time.published)) {
-		deadline_ns += put_base(service, local, word, 0);
-	} else if (kind == TW__KIND_DELAY) {
-		kind = TW__KIND_DEADLINE;
-		value = deadline_ns += own_instant(service, local);
-	}
-	uint64_t tick = tw__tick_to_write(service, deadline_ns);
-	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__tick_bits(service, tick);
-	if (tw_unlikely(state & TW__UNFILED))
+	bool from_base = is_delay && tw_likely(service->time.published);
+	if (is_delay)
+		deadline_ns += from_base ? put_base(service, local, word, 0) : own_instant(service, local);
+	uint64_t look = tw__cursor_look(service); /* WORD7 */
+	uint64_t tick = tw__tick_to_write(service, look, deadline_ns);
+	if (!from_base)
+		value = TW__VALUE_TICK | tick;
+	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__tick_bits(look, tick);
+	if (tw_unlikely(state & TW__BEYOND_RANGE))
 		tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	int entered = TW__NO_MEMBER;
 	if (kept) {
@@ -223,12 +224,14 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		tw__magazine_count_scheduled(&local->magazine, -1);
 		return refused(local, out, -ESHUTDOWN);
 	}
-	tw__lane_put(&local->lane, tw__what_make(kind, entry), value);
+	tw__lane_put(&local->lane, entry, value);
 	if (tw_likely(service->time.published || comes_later(service, tick)))
 		tw__publish_calm(service, local);
 	else
 		tw__publish(service, local);
 	TW_PROBE4(arm, service, slot, generation, deadline_ns);
+	if (tw_likely(!(state & TW__BEYOND_RANGE)) && tw__is_overtaken(service, look)) /* LEAP1 */
+		tw__write_whole(service, slot, tw__word_make(generation, state, 0), tick);
 
 	uint64_t before = word;
 	word = tw__gate_look_after_push(&service->gate);
@@ -253,7 +256,7 @@ static int arm_task(tw_service *service, struct tw__local *local, const struct t
 	int r = tw__task_prepare(service, local, task, period, &random, &now_ns, &arming);
 	if (r)
 		return refused(local, out, r);
-	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, arming.option, false, out);
+	r = arm(service, local, arming.is_delay, arming.value, task->fn, task->arg, arming.option, false, out);
 	if (tw_likely(r == 0))
 		local->random = random;
 	else if (arming.option)
@@ -290,7 +293,7 @@ int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg
 		return out_of_range(service, out);
 	if (tw__context_is_on())
 		return arm_with_context(service, 0, delay_ns, fn, arg, out);
-	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, false, out);
+	return arm(service, tw__local_at_hand(service), true, delay_ns, fn, arg, 0, false, out);
 }
 
 int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
@@ -301,7 +304,7 @@ int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *
 		return out_of_range(service, out);
 	if (tw__context_is_on())
 		return arm_with_context(service, TW_TASK_AT, deadline_ns, fn, arg, out);
-	return arm(service, tw__local_at_hand(service), TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, false, out);
+	return arm(service, tw__local_at_hand(service), false, deadline_ns, fn, arg, 0, false, out);
 }
 
 /* A side record that says nothing but whose member its timer is, as it did before. */
@@ -309,8 +312,8 @@ static inline int arm_bare(tw_service *service, struct tw__local *local, const s
 			   tw_timer *out)
 {
 	int r = task->flags & TW_TASK_AT
-		    ? arm(service, local, TW__KIND_DEADLINE, task->when_ns, task->fn, task->arg, option, true, out)
-		    : arm(service, local, TW__KIND_DELAY, task->when_ns, task->fn, task->arg, option, true, out);
+		    ? arm(service, local, false, task->when_ns, task->fn, task->arg, option, true, out)
+		    : arm(service, local, true, task->when_ns, task->fn, task->arg, option, true, out);
 	if (tw_unlikely(r))
 		tw__task_discard(service, local, option);
 	return r;

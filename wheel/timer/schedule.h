@@ -6,18 +6,15 @@
 #include "wheel/core/ticks.h"
 #include "wheel/core/context.h"
 
-/* What a new timer's word says of its deadline: the tick, or if that is far, UNFILED: then far_ticks has it (tw__far_set). */
-static inline uint64_t tw__tick_bits(const tw_service *service, uint64_t tick)
+/* What a new timer's word says of its deadline: the tick, or if that is far, BEYOND_RANGE: then far_ticks has it (tw__far_set). */
+static inline uint64_t tw__tick_bits(uint64_t look, uint64_t tick)
 {
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	if (tw_likely(tick < cursor + TW__WHEEL_REACH))
-		return tick & TW__DEADLINE_MASK;
-	return TW__UNFILED;
+	return tw_likely(tw__is_near(look, tick)) ? tick & TW__DEADLINE_MASK : TW__BEYOND_RANGE;
 }
 
-static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t deadline_ns)
+static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t look, uint64_t deadline_ns)
 {
-	return tw__tick_bits(service, tw__tick_to_write(service, deadline_ns));
+	return tw__tick_bits(look, tw__tick_to_write(service, look, deadline_ns));
 }
 
 /* No word of an open gate. */
@@ -39,7 +36,7 @@ int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t 
 
 /* A task made ready to be armed. */
 struct tw__arming {
-	enum tw__kind kind;
+	bool is_delay; /* `value` is a delay from now; else a deadline; in ns */
 	uint64_t value;
 	uint32_t option; /* side record; 0: a plain timer. Before: one that was kept for its group, or 0 */
 };

@@ -57,8 +57,8 @@ static int room_for_one(struct batch_call *call)
 }
 
 /* The record and the unpublished entry of one timer. */
-static inline __attribute__((always_inline)) int put(struct batch_call *call, const struct tw_task *task,
-						     enum tw__kind kind, uint64_t value, uint32_t option)
+static inline __attribute__((always_inline)) int put(struct batch_call *call, const struct tw_task *task, bool is_delay,
+						     uint64_t value, uint32_t option)
 {
 	struct tw__slots *slots = &call->service->slots;
 	int r = room_for_one(call);
@@ -72,7 +72,9 @@ static inline __attribute__((always_inline)) int put(struct batch_call *call, co
 	tw_store_relaxed(&record->fn, task->fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, task->arg);
 	tw_store_release(&record->option, option); /* WORD5; 0 tells the second pass that it is plain */
-	tw__lane_put(&call->local->lane, tw__what_make(kind, entry), value);
+	if (!is_delay)
+		value = TW__VALUE_TICK | tw__tick_to_write(call->service, tw__cursor_look(call->service), value);
+	tw__lane_put(&call->local->lane, entry, value);
 	return 0;
 }
 
@@ -83,13 +85,13 @@ static int put_with_option(struct batch_call *call, const struct tw_task *task, 
 	int r = tw__task_prepare(call->service, call->local, task, period, &call->random, &call->now_ns, &arming);
 	if (r)
 		return r;
-	r = put(call, task, arming.kind, arming.value, arming.option);
+	r = put(call, task, arming.is_delay, arming.value, arming.option);
 	if (r && arming.option)
 		tw__task_discard(call->service, call->local, arming.option);
 	if (r || !arming.option)
 		return r;
 	struct tw__slots *slots = &call->service->slots;
-	uint64_t entry = tw__what_entry(tw__lane_at(&call->local->lane)[-1].what);
+	uint64_t entry = tw__lane_at(&call->local->lane)[-1].what;
 	int entered = tw__group_enter(&call->service->groups, slots, arming.option, entry);
 	if (entered < 0)
 		return entered; /* what was put is taken back with the rest */
@@ -142,7 +144,7 @@ static size_t put_stretch(struct batch_call *call, size_t i)
 		tw_store_relaxed(&records[slot].fn, task->fn); /* published by WORD1 */
 		tw_store_relaxed(&records[slot].arg, task->arg);
 		tw_store_relaxed(&records[slot].option, 0); /* tells the second pass that it is plain */
-		at[done] = (struct tw__entry){tw__what_make(TW__KIND_DELAY, entry), task->when_ns};
+		at[done] = (struct tw__entry){entry, task->when_ns};
 	}
 	tw__magazine_take(magazine, (uint32_t)done);
 	tw__lane_has_put(lane, done);
@@ -165,8 +167,7 @@ static int put_all(struct batch_call *call)
 
 static bool is_timer(const struct tw__entry *entry)
 {
-	enum tw__kind kind = tw__what_kind(entry->what);
-	return kind == TW__KIND_DELAY || kind == TW__KIND_DEADLINE; /* else the base, or padding */
+	return tw__entry_slot(entry->what) != 0; /* else the base, or padding */
 }
 
 static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
@@ -207,7 +208,8 @@ static inline uint64_t bits_of(const tw_service *service, struct last_tick *last
 		return last->bits;
 	last->to_ns = tw__tick_ns(service, tw__tick_of(service, deadline_ns));
 	last->from_ns = last->to_ns - service->time.tick_ns;
-	last->bits = tw__deadline_bits(service, deadline_ns);
+	uint64_t look = tw_load_seq_cst(&service->gate.cursor); /* WORD7, LEAP2 */
+	last->bits = tw__deadline_bits(service, look, deadline_ns);
 	return last->bits;
 }
 
@@ -264,21 +266,22 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 			if (tw_unlikely(!is_timer(entry)))
 				continue;
 			uint32_t slot = tw__entry_slot(entry->what);
-			bool is_delay = tw__what_kind(entry->what) == TW__KIND_DELAY;
-			uint64_t deadline_ns = entry->value + (is_delay ? call->base_ns : 0);
+			bool is_delay = !(entry->value & TW__VALUE_TICK);
+			uint64_t deadline_ns = is_delay ? call->base_ns + entry->value
+							: tw__tick_ns(call->service, entry->value & ~TW__VALUE_TICK);
 			uint32_t option = tw_load_relaxed(&slots->records[slot].option);
 			uint64_t state = TW__ARMED | bits_of(call->service, &last, deadline_ns);
 			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
-			if (tw_unlikely(state & TW__UNFILED))
+			if (tw_unlikely(state & TW__BEYOND_RANGE))
 				tw__far_set(&call->service->slots, slot, /* WORD6 */
-					    tw__tick_to_write(call->service, deadline_ns));
+					    tw__tick_of(call->service, deadline_ns));
 			if (tw_likely(out))
 				*out++ = tw__handle_make(slots, slot, (uint32_t)(generation >> 32));
 			if (tw_likely(!option))
 				tw__word_arm_release(&slots->words[slot],
 						     generation | state); /* WORD1: pairs with claim */
 			else
-				arm_with_option(call, option, tw__what_entry(entry->what), state | TW__OPTION);
+				arm_with_option(call, option, entry->what, state | TW__OPTION);
 			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;
 		}
 	return earliest_ns;

@@ -10,12 +10,13 @@
  *   - this process is the one that made the service: its id in the gate is wiped in a forked child;
  *   - this thread has used this service last;
  *   - its magazine and its lane's segment have room;
- *   - the deadline lies within the wheel's reach;
+ *   - the deadline lies less than TW__NEAR ticks ahead;
  *   - nobody has to be woken. For a delay: the gate is open, and its word is that of the lane's stamp (open_short_way of schedule.c). For a
  *     deadline: the deadline lies ahead, and the gate accepts and says nothing of a sleeping driver.
  */
 #include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
+#include "wheel/timer/whole.h"
 #include "wheel/core/local.h"
 
 static inline bool has_room(const struct tw__local *local)
@@ -28,16 +29,14 @@ static inline bool nobody_sleeps(uint64_t gate_word)
 	return (gate_word & (TW__GATE_ACCEPTING | TW__GATE_PARKED)) == TW__GATE_ACCEPTING;
 }
 
-/* Ticks from the last one that was turned through. */
-static inline uint64_t ticks_ahead(const tw_service *service, uint64_t tick)
+static inline uint64_t word_of(uint64_t entry, uint64_t tick)
 {
-	return tick - tw_load_relaxed(&service->gate.cursor);
+	return tw__word_make(tw__entry_generation(entry), TW__ARMED, tick);
 }
 
-/* Arms the timer and pushes its entry. Returns the entry, without the kind. */
-static inline __attribute__((always_inline)) uint64_t push(tw_service *service, struct tw__local *local,
-							   enum tw__kind kind, uint64_t value, uint64_t tick, tw_fn *fn,
-							   void *arg, tw_timer *out)
+/* Arms the timer and pushes its entry. Returns the entry. */
+static inline __attribute__((always_inline)) uint64_t push(tw_service *service, struct tw__local *local, uint64_t value,
+							   uint64_t tick, tw_fn *fn, void *arg, tw_timer *out)
 {
 	const struct tw__slots *slots = &service->slots;
 	uint64_t entry = tw__magazine_schedule(slots, &local->magazine), slot = (uint32_t)entry;
@@ -46,9 +45,8 @@ static inline __attribute__((always_inline)) uint64_t push(tw_service *service, 
 	struct tw__record *record = &slots->records[slot];
 	tw_store_relaxed(&record->fn, fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, arg);
-	uint32_t low = (uint32_t)(TW__ARMED | (tick & TW__DEADLINE_MASK));
-	tw__word_arm_release(&slots->words[slot], (entry - slot) | low); /* WORD1 */
-	tw__lane_push(&local->lane, tw__what_make(kind, entry), value);
+	tw__word_arm_release(&slots->words[slot], word_of(entry, tick)); /* WORD1 */
+	tw__lane_push(&local->lane, entry, value);
 	tw_compiler_barrier(); /* gate.h, GATE2, where there is membarrier */
 	return entry;
 }
@@ -61,10 +59,13 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 		      tw__gate_look(&service->gate) == local->short_word &&
 		      !__builtin_add_overflow(local->short_base_ns, delay_ns, &span_ns))) {
 		tick = tw__ticks_in_range(service, span_ns);
-		if (tw_likely(ticks_ahead(service, tick) < TW__WHEEL_REACH && has_room(local))) {
-			uint64_t entry = push(service, local, TW__KIND_DELAY, delay_ns, tick, fn, arg, out);
+		uint64_t look = tw__cursor_look(service); /* WORD7; while the driver leaps nothing is near */
+		if (tw_likely(tick - look < TW__NEAR && has_room(local))) {
+			uint64_t entry = push(service, local, delay_ns, tick, fn, arg, out);
 			TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
 				  local->counted_ns + delay_ns);
+			if (tw__is_overtaken(service, look)) /* LEAP1 */
+				tw__write_whole(service, tw__entry_slot(entry), word_of(entry, tick), tick);
 			if (tw_likely(tw__gate_look(&service->gate) == local->short_word)) /* GATE2 */
 				return 0;
 			return tw__after_short_push(service, local, entry, out);
@@ -80,11 +81,12 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 		      service->gate.asymmetric && nobody_sleeps(tw__gate_look(&service->gate)))) {
 		uint64_t span_ns =
 		    deadline_ns + service->time.round_up_ns; /* one in the past is a very long one here */
-		uint64_t tick = tw__ticks_in_range(service, span_ns);
-		if (tw_likely(tw__is_in_range(span_ns) && ticks_ahead(service, tick) - 1 < TW__WHEEL_REACH - 1 &&
-			      has_room(local))) {
-			uint64_t entry = push(service, local, TW__KIND_DEADLINE, deadline_ns, tick, fn, arg, out);
+		uint64_t tick = tw__ticks_in_range(service, span_ns), look = tw__cursor_look(service); /* WORD7 */
+		if (tw_likely(tw__is_in_range(span_ns) && tick - look - 1 < TW__NEAR - 1 && has_room(local))) {
+			uint64_t entry = push(service, local, TW__VALUE_TICK | tick, tick, fn, arg, out);
 			TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry), deadline_ns);
+			if (tw__is_overtaken(service, look)) /* LEAP1 */
+				tw__write_whole(service, tw__entry_slot(entry), word_of(entry, tick), tick);
 			if (tw_likely(nobody_sleeps(tw__gate_look(&service->gate)))) /* GATE2 */
 				return 0;
 			return tw__after_short_push(service, local, entry, out);

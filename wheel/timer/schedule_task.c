@@ -157,12 +157,12 @@ static void set_instants(tw_service *service, struct tw__option *option, const s
 {
 	if (!wants_instant(task))
 		return;
-	if (arming->kind == TW__KIND_DELAY && !*now_ns)
+	if (arming->is_delay && !*now_ns)
 		*now_ns = tw__clock_read(service);
-	option->nominal_ns = arming->kind == TW__KIND_DEADLINE ? arming->value : *now_ns + arming->value;
+	option->nominal_ns = arming->is_delay ? *now_ns + arming->value : arming->value;
 	if (!task->period && !task->slack_ns)
 		return;
-	arming->kind = TW__KIND_DEADLINE;
+	arming->is_delay = false;
 	arming->value = tw__within_slack(service, option->nominal_ns, task->slack_ns);
 }
 
@@ -188,7 +188,7 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 {
 	uint64_t jitter_ns =
 	    task->jitter_ns ? tw__random_upto(random, task->jitter_ns) : 0; /* leaves no trace in the timer */
-	arming->kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
+	arming->is_delay = !(task->flags & TW_TASK_AT);
 	arming->value = first_of(task, period) + jitter_ns;
 	void *context = context_of(task);
 	if (!context && !tw__task_needs_option(service, task))

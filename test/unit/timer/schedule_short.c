@@ -19,7 +19,7 @@ static uint64_t word_of(struct rig *rig, tw_timer timer)
 
 static void expect_armed_for(struct rig *rig, struct probe *probe, uint64_t deadline_ns)
 {
-	uint32_t low = (uint32_t)(TW__ARMED | tw__deadline_bits(rig->service, deadline_ns));
+	uint32_t low = (uint32_t)(TW__ARMED | tw__deadline_bits(rig->service, tw__cursor(rig->service), deadline_ns));
 	expect_eq(tw_schedule_at(rig->service, deadline_ns, probe_run, probe, &probe->timer), 0);
 	expect_eq((uint32_t)word_of(rig, probe->timer), low);
 	expect_eq(tw_cancel(rig->service, probe->timer), TW_CANCELLED);
@@ -28,7 +28,7 @@ static void expect_armed_for(struct rig *rig, struct probe *probe, uint64_t dead
 	expect_eq(tw_cancel(rig->service, probe->timer), TW_CANCELLED);
 }
 
-/* Around each limit that the short way knows: the start, the tick that was turned, the wheel's reach, the clock's range. */
+/* Around each limit that the short way knows: the start, the tick that was turned, the range of a near deadline, the clock's range. */
 Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
 {
 	struct rig rig;
@@ -40,8 +40,8 @@ Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
 				   rig_now(&rig),
 				   rig_now(&rig) + MS,
 				   rig_now(&rig) + HOUR,
-				   rig_now(&rig) + (TW__WHEEL_REACH - 1) * MS,
-				   rig_now(&rig) + TW__WHEEL_REACH * MS,
+				   rig_now(&rig) + (TW__NEAR - 1) * MS,
+				   rig_now(&rig) + TW__NEAR * MS,
 				   RIG_START_NS + TW_MAX_DELAY_NS - 2 * MS};
 	for (size_t i = 0; i < sizeof around / sizeof *around; i++)
 		for (int ticks = i ? -2 : 0; ticks <= 1; ticks++)
