@@ -10,7 +10,7 @@ trap 'rm -rf "$work"' EXIT
 fail() { echo "probes: $1" >&2; [ ! -s "$work/found" ] || sed 's/^/  /' "$work/found" >&2; exit 1; }
 
 # "name number-of-arguments", from the table and from the library's notes.
-awk '/^ \*   probe /{ on = 1; next } on && !/^ \*   [a-z_]+ +service/ { exit }
+awk '/^ \*   probe /{ on = 1; next } on && /^ \*          / { next } on && !/^ \*   [a-z_]+ +service/ { exit }
 	on { sub(/^ \*   /, ""); name = $1; sub(/^[a-z_]+ +/, ""); sub(/   .*/, ""); print name, split($0, unused, ", ") }' \
 	wheel/base/probes.h | sort -u >"$work/listed"
 [ -s "$work/listed" ] || fail "the table in wheel/base/probes.h was not understood"
