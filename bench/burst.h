@@ -1,7 +1,6 @@
 /*
- * What W11 and W12 share: callbacks that only count, per thread, and waiting until so many have
- * run. The candidate's `threads` are its workers here; one thread, the bench's own, brings the
- * work.
+ * W11 and W12 share these callbacks, which only count their runs, and the wait for n runs. The
+ * candidate's `threads` are its workers. The bench's own thread submits the work.
  */
 #ifndef BENCH_BURST_H
 #define BENCH_BURST_H
@@ -23,8 +22,8 @@ static inline void burst_count(void *arg)
 }
 
 /*
- * Until so many have run since the process began; a candidate that loses one hangs, and is told by
- * the run's limit.
+ * Waits until `fired` callbacks have run since the process began. If a candidate loses one, the
+ * bench stops it at the run's time limit.
  */
 static inline void burst_await(uint64_t fired)
 {

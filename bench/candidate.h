@@ -122,8 +122,9 @@ struct candidate {
 	bool (*touch)(void *self, unsigned thread, uint32_t slot, uint64_t delay_ns);
 
 	/*
-	 * A turn of the calling thread's loop: the clock was just read. Those that work with a
-	 * cached time take it from here, bare ones also run what is due. NULL: not needed.
+	 * A turn of the calling thread's loop. now_ns has just been read from the clock. A
+	 * candidate with a cached time stores now_ns. A bare candidate also runs the timers that
+	 * are due. NULL: not needed.
 	 */
 	void (*turn)(void *self, unsigned thread, uint64_t now_ns);
 

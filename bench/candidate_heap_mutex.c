@@ -1,9 +1,9 @@
 /*
  * The classic thread-safe timer: a heap under a mutex, and a thread that sleeps on a condition
- * variable until the first deadline. Made well: the thread is signalled only if it would oversleep,
- * and outside the lock; what is due is taken in batches and runs outside the lock. Each call reads
- * the exact clock, as a call with a delay must. Compiled once for each arity: two here, four by
- * candidate_heap4_mutex.c.
+ * variable until the first deadline. Made well: the thread is signaled only if it would oversleep,
+ * and outside the lock. It takes the timers that are due in batches and runs them outside the lock.
+ * Each call reads the exact clock, as a call with a delay must. Compiled once for each arity: two
+ * here, four by candidate_heap4_mutex.c.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #define HEAP_CANDIDATE candidate_heap_mutex
 #define HEAP_NAME "heap-mutex"
 #define HEAP_WHAT \
-	"binary heap with indices, mutex, condition variable, a thread that runs what is due"
+	"binary heap with indices, mutex, condition variable, a thread that runs due timers"
 #define HEAP_PEER false
 #endif
 

@@ -2,13 +2,13 @@
  * The rule. A figure of a cell has moved if the spans min..max of its repetitions, the old ones and
  * the new ones, do not overlap: then every repetition of one run is above every one of the other,
  * which noise within the runs does not explain. A span counts as no narrower than 2.5 % of the
- * median either way, so that figures which repeat almost exactly are not told for nothing; and of
- * fewer than three repetitions, which have no span to speak of, as no narrower than
- * 25 %. What is told is the ratio of the medians.
+ * median either way, so that the comparison does not report noise in figures that repeat almost
+ * exactly. With fewer than three repetitions the span counts as no narrower than 25 %. The
+ * comparison prints the ratio of the medians.
  *
- * Between two runs a machine may have become slower as a whole, which no span knows of. So the
- * median ratio of the others in the same cell, whose code is the same in both runs as a rule,
- * stands beside it: where that has moved as far, it was the machine.
+ * Between two runs the whole machine may have become slower, which no span shows. So the comparison
+ * also prints the median ratio of the other candidates in the same cell, whose code is usually the
+ * same in both runs. If that ratio has moved as far, the machine is the cause.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /*
- * How a loop's thread runs callbacks outside the lock that guards the loop: what has come due is
- * copied into a small batch while the lock is held, and run from there without it.
+ * How a loop's thread runs callbacks outside the lock that guards the loop: the
+ * thread copies the timers that are due into a small batch under the lock, releases the lock, and
+ * runs the batch.
  */
 #ifndef BENCH_DUE_H
 #define BENCH_DUE_H

@@ -148,9 +148,8 @@ static bool begins(const char *line, const char *with)
 }
 
 /*
- * Line by line, without what has no place in a page with other plots: the prolog, titles, which
- * browsers show as tool tips, and ids; the marks are defined in the first plot only, whose ids
- * serve all.
+ * Copies the plot line by line. Leaves out the prolog, the titles (browsers show them as tool
+ * tips) and the ids. Only the first plot defines the marks; the other plots use its ids.
  */
 void plots_write(FILE *out, const struct plots *plots, size_t plot)
 {

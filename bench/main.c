@@ -227,8 +227,8 @@ static void leave_out_threads(struct plan *plan, unsigned cores)
 }
 
 /*
- * The page of results.json stands beside it; a device has no folder for it. False: it could not be
- * written.
+ * Writes the page into the folder of the results file. If the results go to a device, there is no
+ * such folder and no page. Returns false if the page could not be written.
  */
 static bool make_page(const struct options *options, const char *results_path,
 		      const struct machine *machine, const struct results *results)

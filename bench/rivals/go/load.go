@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// W1, W2 and W3: the load of several threads, as bench/load.c has it. A thread is a goroutine on a thread of its own.
+// W1, W2 and W3: the load of several threads, as in bench/load.c. Each thread is a goroutine on a
+// thread of its own.
 
 const (
 	opsPerTurn  = 64

@@ -1,7 +1,10 @@
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CyclicBarrier;
 
-/** W1, W2 and W3: the load of several threads, as bench/load.c has it. The warm-up lasts until the code is compiled. */
+/**
+ * W1, W2 and W3: the load of several threads, as in bench/load.c. The warm-up lasts until the code
+ * is compiled.
+ */
 final class Load {
 	private static final int OPS_PER_TURN = 64, CHUNK = OPS_PER_TURN * 16, OUTSTANDING = 64;
 	private static final long IDLE = 30 * Order.SECOND;
