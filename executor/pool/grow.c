@@ -4,7 +4,9 @@
  *
  * The reserve is one thread of each pool that may grow. It sleeps until a run waits and no worker
  * is idle (tw__reserve_arm). Then it looks every 2 ms:
- * 1. If no run waits, or a worker is idle or searches, it sleeps again.
+ * 1. If no run waits, or a worker is idle or searches, there is no need. After a few such looks in
+ *    a row it sleeps again. Between two ticks of a busy service there is often no need for a
+ *    moment; if the reserve slept each time, workers would have to wake it in each tick.
  * 2. A worker is **blocked** if it has been inside the same run since the last look. A worker whose
  *    thread is runnable only lacks a processor, so it counts as blocked after 20 ms: a backlog of
  *    short callbacks on a busy machine must not make the pool grow.
@@ -45,7 +47,7 @@
 #include "wheel/base/thread.h"
 #include "executor/pool/worker.h"
 
-enum { MS = 1000000, STEPS_MAX = 5, GROWING_LOOKS = 4, CROWDED_LOOKS = 8 };
+enum { MS = 1000000, STEPS_MAX = 5, GROWING_LOOKS = 4, CROWDED_LOOKS = 8, LOOKS_WITHOUT_NEED = 8 };
 
 struct tw__pool_times tw__pool_times = {.look_ns = 2 * MS,
 					.on_cpu_ns = 20 * MS,
@@ -244,6 +246,7 @@ static void pool_grow(tw_pool *pool, unsigned n, uint64_t now_ns)
 static void look(tw_pool *pool, uint64_t now_ns)
 {
 	struct tw__reserve *reserve = &pool->reserve;
+	reserve->looks_without_need = 0;
 	unsigned need = missing(pool, now_ns);
 	if (need > 0) {
 		pool_grow(pool, need << 2 * reserve->steps, now_ns);
@@ -258,14 +261,24 @@ static void look(tw_pool *pool, uint64_t now_ns)
 	reserve->look_at_ns = now_ns + pool->times.look_ns / (reserve->steps ? GROWING_LOOKS : 1);
 }
 
-/* No run waits for a busy pool. */
+/* No run waits for a busy pool. The next look needs to know which runs last. */
+static void look_without_need(tw_pool *pool, uint64_t now_ns)
+{
+	struct tw__reserve *reserve = &pool->reserve;
+	(void)missing(pool, now_ns);
+	reserve->looks_without_need++;
+	reserve->steps = 0;
+	reserve->crowded = false;
+	reserve->retry_wait_ns = pool->times.retry_ns;
+	reserve->look_at_ns = now_ns + pool->times.look_ns;
+}
+
+/* The last of such looks. */
 static void pool_disarm(tw_pool *pool)
 {
 	struct tw__reserve *reserve = &pool->reserve;
-	reserve->steps = 0;
-	reserve->crowded = false;
+	reserve->looks_without_need = 0;
 	reserve->look_at_ns = UINT64_MAX;
-	reserve->retry_wait_ns = pool->times.retry_ns;
 	tw_store_relaxed(&reserve->runs_last, 0);                   /* GROW2 */
 	tw_and_seq_cst(&reserve->calls, ~(uint32_t)TW__CALL_ARMED); /* POOL7 */
 	if (is_short(pool))
@@ -308,6 +321,8 @@ static void see_to_need(tw_pool *pool, uint32_t calls, uint64_t now_ns)
 	if (is_short(pool))
 		look(pool, now_ns);
 	else
+		look_without_need(pool, now_ns);
+	if (reserve->looks_without_need == LOOKS_WITHOUT_NEED)
 		pool_disarm(pool);
 	if (calls & TW__CALL_STOP && reserve->look_at_ns == UINT64_MAX)
 		reserve->look_at_ns = now_ns + pool->times.look_ns;

@@ -109,9 +109,10 @@ struct tw__reserve {
 	bool crowded; /* runs wait, and the pool is at its maximum */
 	/* Looks in a row that have found need: each starts four times as many workers. */
 	unsigned steps;
-	uint64_t needed_ns;  /* when a look found need last */
-	uint64_t look_at_ns; /* the next look; UINT64_MAX: none */
-	uint64_t join_at_ns; /* the next try to join */
+	unsigned looks_without_need; /* in a row */
+	uint64_t needed_ns;          /* when a look found need last */
+	uint64_t look_at_ns;         /* the next look; UINT64_MAX: none */
+	uint64_t join_at_ns;         /* the next try to join */
 	uint64_t join_wait_ns;
 	uint64_t retry_wait_ns;
 	pthread_t thread;

@@ -225,7 +225,8 @@ active proctype reserve()
 			:: atomic { slow_inside && !alive -> alive = true }
 			:: queued == 0 || searching != 0 || sleepers != 0 || stopping
 			fi
-		:: else ->
+		:: !is_short /* it stays armed, and looks again */
+		:: !is_short ->
 			armed = false; /* POOL7 */
 #ifndef NO_SECOND_LOOK
 			look();
