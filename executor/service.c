@@ -192,7 +192,7 @@ int tw_service_destroy(tw_service *service)
 	static const struct tw_close_options drop = {.size = sizeof drop, .timeout_ns = TW_FOREVER};
 	if (!service)
 		return 0;
-	if (tw__service_check(service))
+	if (tw__forked(service))
 		return service_destroy_forked(service);
 	int r = check_caller(service, &drop, "tw_service_destroy");
 	if (!r)

@@ -1,8 +1,10 @@
 #!/bin/sh
-# rooms.sh BUILD_DIR: what keeps the sources walkable. No file of the library has more than 450 lines, no folder more than 16
-# source files, no struct more than 25 members. A function that several files share is declared by the header of the file that
-# defines it; a layer's main file, which has its folder's name, declares its functions in internal.h, and the bare wheel in
-# wheel.h.
+# rooms.sh BUILD_DIR: what keeps the sources walkable.
+#
+#   - no file of the library has more than 450 lines, no folder more than 16 source files, no struct more than 25 members
+#   - at most 20 files ask whether this is a forked child; all other functions leave it to the entry check (wheel/base/entry.h)
+#   - a function that several files share is declared by the header of the file that defines it; a layer's main file, which has
+#     its folder's name, declares its functions in internal.h, and the bare wheel in wheel.h
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -52,6 +54,15 @@ awk '
 		}
 	}' $(cat "$work/files") >"$work/found"
 [ ! -s "$work/found" ] || fail "structs of more than 25 members"
+
+# In code: comments do not count.
+# shellcheck disable=SC2046 # a list of files
+for file in $(cat "$work/files"); do
+	gcc -fpreprocessed -dD -E -P "$file" 2>/dev/null |
+		grep -qE 'tw__(forked|gate_forked|origin_inherited|fork_generation)\(|[^{]-EPERM' && echo "$file"
+done >"$work/found"
+[ "$(wc -l <"$work/found")" -gt 5 ] || fail "the search for fork checks finds too few"
+[ "$(wc -l <"$work/found")" -le 20 ] || fail "more than 20 files check for a forked child"
 
 sed -n 's/\.c$//p' "$work/files" | while read -r file; do
 	nm "$build/$file.o" | awk '$2 == "T" && $3 ~ /^tw__/ { print $3 }' | while read -r name; do

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "executor/pool/internal.h"
 #include "wheel/run/run.h"
@@ -152,10 +151,11 @@ void tw__actions_free(tw_action_scheduler *scheduler)
 static int action_make(tw_action_scheduler **out, const struct tw_action_scheduler_config *config)
 {
 	tw_action_scheduler *scheduler = calloc(1, sizeof *scheduler);
-	if (!scheduler)
+	if (!scheduler || !tw__origin_init(&scheduler->origin)) {
+		free(scheduler);
 		return -ENOMEM;
+	}
 	scheduler->config = *config;
-	scheduler->fork_generation = tw__fork_generation();
 	scheduler->batch = 1;
 	init_sync(scheduler);
 	int r = config->service ? tw__base_hold(&scheduler->base, config->service, config->executor)
@@ -186,7 +186,7 @@ int tw_action_scheduler_create(tw_action_scheduler **out,
 		config.frame_ns = MILLISECOND_NS;
 	if (!config.frames_per_second)
 		config.frames_per_second = 60;
-	return tw__fork_watch() ? action_make(out, &config) : -ENOMEM;
+	return action_make(out, &config);
 }
 
 /*
@@ -251,15 +251,11 @@ int tw_action_scheduler_stats(tw_action_scheduler *scheduler, struct tw_action_s
 		r = tw__actions_check(scheduler);
 	if (r)
 		return r;
-	size_t size = out->size;
 	tw__actions_lock(scheduler);
 	struct tw_action_scheduler_stats stats = scheduler->stats;
 	stats.actions = scheduler->owned;
 	pthread_mutex_unlock(&scheduler->lock);
-	stats.size = size;
-	if (size > sizeof stats)
-		memset((char *)out + sizeof stats, 0, size - sizeof stats);
-	memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
+	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }
 

@@ -197,7 +197,7 @@ static int action_arm_tell(const char *call, int error)
 static int arm_and_drive(const char *call, struct tw_action *action, void *state, uint64_t delay_ns,
 			 int *failure)
 {
-	int r = tw__action_check_in(call, action);
+	int r = TW__ACTION_CHECK(call, action);
 	*failure = 0;
 	if (r)
 		return r;

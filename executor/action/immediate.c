@@ -93,7 +93,7 @@ static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *c
 
 static int immediate_check(const char *call, const tw_action_scheduler *scheduler)
 {
-	int r = tw__actions_check_in(call, scheduler);
+	int r = TW__ORIGIN_CHECK(call, scheduler, "scheduler");
 	if (r)
 		return r;
 	enum tw_action_kind kind = scheduler->config.kind;

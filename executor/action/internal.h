@@ -43,7 +43,6 @@
 #include "executor/pool/layer.h"
 #include "executor/base/heap.h"
 #include "wheel/core/context.h"
-#include "mpsc/base/fork.h"
 #include "tickwheel/action.h"
 
 enum tw__action_location {
@@ -104,7 +103,7 @@ struct tw_action_scheduler {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a run or a flush has ended, something was freed */
 	struct tw_action_scheduler_config config;
-	uint32_t fork_generation;
+	struct tw__origin origin;
 	struct tw__base base; /* service NULL: none */
 	uint64_t start_ns;
 
@@ -137,22 +136,11 @@ struct tw__action_deferred {
 	bool submit;
 };
 
-/* The first check of each call: 0; -EINVAL for NULL; -EPERM in a forked child. */
-static inline int tw__actions_check_in(const char *call, const tw_action_scheduler *scheduler)
-{
-	if (tw_unlikely(!scheduler))
-		return tw__refuse(-EINVAL, call, "scheduler is NULL");
-	return tw_unlikely(scheduler->fork_generation != tw__fork_generation()) ? -EPERM : 0;
-}
-#define tw__actions_check(scheduler) tw__actions_check_in(__func__, scheduler)
-
-static inline int tw__action_check_in(const char *call, const struct tw_action *action)
-{
-	if (tw_unlikely(!action))
-		return tw__refuse(-EINVAL, call, "action is NULL");
-	return tw__actions_check_in(call, action->scheduler);
-}
-#define tw__action_check(action) tw__action_check_in(__func__, action)
+/* The entry checks of each call (wheel/base/entry.h). */
+#define tw__actions_check(scheduler) TW__ORIGIN_CHECK(__func__, scheduler, "scheduler")
+#define TW__ACTION_CHECK(call, action) \
+	TW__ORIGIN_CHECK(call, (action) ? (action)->scheduler : NULL, "action")
+#define tw__action_check(action) TW__ACTION_CHECK(__func__, action)
 
 static inline void tw__actions_lock(tw_action_scheduler *scheduler)
 {

@@ -245,14 +245,8 @@ static bool await_all_home(struct tw_limiter *l)
 	return all_home(l);
 }
 
-int tw_limiter_destroy(tw_limiter *l)
+static int limiter_end(tw_limiter *l)
 {
-	if (!l)
-		return 0;
-	if (TW__CHECK(l, "limiter")) { /* a forked child */
-		limiter_free_all(l);
-		return 0;
-	}
 	if (tw__limiter_is_inside(l, NULL))
 		return tw__misuse(-EDEADLK, "tw_limiter_destroy: called from one of the limiter's "
 					    "jobs or callbacks; call it "
@@ -266,4 +260,9 @@ int tw_limiter_destroy(tw_limiter *l)
 	tw__base_let_go(&l->base);
 	limiter_free_all(l);
 	return 0;
+}
+
+int tw_limiter_destroy(tw_limiter *l)
+{
+	return TW__BASE_DESTROY(l, limiter_free_all, limiter_end);
 }

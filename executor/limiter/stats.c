@@ -1,6 +1,5 @@
 /* What a limiter tells of itself. */
 #include <errno.h>
-#include <string.h>
 
 #include "wheel/base/struct_read.h"
 #include "executor/limiter/internal.h"
@@ -40,7 +39,7 @@ int tw_limiter_stats(tw_limiter *l, struct tw_limiter_stats *out)
 		r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
-	struct tw_limiter_stats stats = {.size = out->size};
+	struct tw_limiter_stats stats = {0};
 	tw__limiter_relock(l);
 	read_counters(l, &stats);
 	stats.queue = tw__histogram_read(&l->counters.queue);
@@ -48,8 +47,6 @@ int tw_limiter_stats(tw_limiter *l, struct tw_limiter_stats *out)
 	stats.queue_mean_ns = mean(l->counters.queue_sum_ns, stats.queue.count);
 	stats.run_mean_ns = mean(l->counters.run_sum_ns, stats.run.count);
 	pthread_mutex_unlock(&l->lock);
-	if (out->size > sizeof stats)
-		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
-	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

@@ -18,11 +18,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "mpsc/base/fork.h"
 #include "tickwheel/manual.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/core/service.h"
-#include "wheel/base/misuse.h"
 
 enum { QUEUE_MAX = 1 << 24, QUEUE_DEFAULT = 4096 };
 
@@ -35,7 +33,7 @@ struct tw_manual {
 	tw_executor executor; /* first */
 	tw_manual_notify_fn *notify;
 	void *notify_arg;
-	uint32_t fork_generation; /* of the process that made it */
+	struct tw__origin origin;
 	uint32_t room;
 	pthread_mutex_t lock; /* for what follows */
 	uint32_t first, count;
@@ -45,20 +43,8 @@ struct tw_manual {
 	struct hand_over *ring;
 };
 
-static bool inherited(const struct tw_manual *manual)
-{
-	return manual->fork_generation != tw__fork_generation();
-}
-
-/* The first check of each call: 0; -EINVAL for NULL; -EPERM in a forked child. */
-static int manual_check(const struct tw_manual *manual, const char *call)
-{
-	if (!manual)
-		return tw__refuse(-EINVAL, call, "manual is NULL");
-	if (inherited(manual))
-		return -EPERM;
-	return 0;
-}
+/* The entry check of each call (wheel/base/entry.h). */
+#define manual_check(manual) TW__ORIGIN_CHECK(__func__, manual, "manual")
 
 /*
  * Makes the descriptor say whether runs wait. Under the lock. If a write fails, the next hand-over
@@ -128,7 +114,7 @@ static tw_batch *manual_take(tw_manual *manual)
 
 int tw_manual_pump(tw_manual *manual, size_t budget)
 {
-	int r = manual_check(manual, "tw_manual_pump");
+	int r = manual_check(manual);
 	if (r)
 		return r;
 	size_t waiting = tw_manual_waiting(manual), most = budget < waiting ? budget : waiting;
@@ -147,7 +133,7 @@ int tw_manual_pump(tw_manual *manual, size_t budget)
 
 size_t tw_manual_waiting(tw_manual *manual)
 {
-	if (!manual || inherited(manual))
+	if (manual_check(manual))
 		return 0;
 	pthread_mutex_lock(&manual->lock);
 	size_t waiting = manual->waiting;
@@ -157,7 +143,7 @@ size_t tw_manual_waiting(tw_manual *manual)
 
 int tw_manual_fd(tw_manual *manual)
 {
-	int r = manual_check(manual, "tw_manual_fd");
+	int r = manual_check(manual);
 	if (r)
 		return r;
 	pthread_mutex_lock(&manual->lock);
@@ -189,9 +175,9 @@ int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 	if (r)
 		return r;
 	uint32_t room = config.queue ? config.queue : QUEUE_DEFAULT;
-	struct tw_manual *manual = tw__fork_watch() ? malloc(sizeof *manual) : NULL;
+	struct tw_manual *manual = malloc(sizeof *manual);
 	struct hand_over *ring = malloc(room * sizeof *ring);
-	if (!manual || !ring) {
+	if (!manual || !ring || !tw__origin_init(&manual->origin)) {
 		free(manual);
 		free(ring);
 		return -ENOMEM;
@@ -199,7 +185,7 @@ int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 	*manual = (struct tw_manual){.executor = {&ops},
 				     .notify = config.notify,
 				     .notify_arg = config.notify_arg,
-				     .fork_generation = tw__fork_generation(),
+				     .origin = manual->origin,
 				     .room = room,
 				     .fd = -1,
 				     .ring = ring};
@@ -208,16 +194,24 @@ int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 	return 0;
 }
 
-int tw_manual_destroy(tw_manual *manual)
+static void manual_free(tw_manual *manual)
 {
-	if (!manual)
-		return 0;
-	if (tw_manual_waiting(manual))
-		return -EBUSY;
 	if (manual->fd >= 0)
 		close(manual->fd);
 	pthread_mutex_destroy(&manual->lock);
 	free(manual->ring);
 	free(manual);
+}
+
+static int manual_end(tw_manual *manual)
+{
+	if (tw_manual_waiting(manual))
+		return -EBUSY;
+	manual_free(manual);
 	return 0;
+}
+
+int tw_manual_destroy(tw_manual *manual)
+{
+	return TW__ORIGIN_DESTROY(manual, manual_free, manual_end);
 }

@@ -87,7 +87,7 @@ static int begin_close(tw_pool *pool)
 static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told,
 		      void *told_arg, const char *call)
 {
-	int r = tw__pool_check_in(call, pool);
+	int r = TW__ORIGIN_CHECK(call, pool, "pool");
 	if (!r && (unsigned)mode > TW_CLOSE_DRAIN)
 		r = tw__refuse(-EINVAL, call, "mode %u is not an enum tw_close_mode",
 			       (unsigned)mode);
@@ -132,16 +132,15 @@ int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *to
 	return close_pool(pool, mode, told, told_arg, "tw_pool_close");
 }
 
-int tw_pool_destroy(tw_pool *pool)
+static int pool_end(tw_pool *pool)
 {
-	if (!pool)
-		return 0;
-	if (tw__pool_check(pool)) { /* a forked child */
-		tw__pool_free(pool);
-		return 0;
-	}
 	int r = close_pool(pool, TW_CLOSE_DRAIN, NULL, NULL, "tw_pool_destroy");
 	if (r == 0)
 		tw__pool_free(pool);
 	return r;
+}
+
+int tw_pool_destroy(tw_pool *pool)
+{
+	return TW__ORIGIN_DESTROY(pool, tw__pool_free, pool_end);
 }

@@ -14,17 +14,16 @@ struct tw__base {
 	tw_executor *executor; /* takes submits from any thread */
 };
 
-/*
- * What a public function on an object with a base begins with: 0; -EINVAL, with a text: NULL;
- * -EPERM: in a forked child. `what` is the name of the parameter in the header.
- */
+/* The entry check of an object with a base; `what` is the parameter's name in the header. */
 #define TW__CHECK(object, what) tw__base_check(__func__, (object) ? &(object)->base : NULL, what)
 static inline int tw__base_check(const char *call, const struct tw__base *base, const char *what)
 {
-	if (tw_unlikely(!base))
-		return tw__refuse(-EINVAL, call, "%s is NULL", what);
-	return tw__forked(base->service) ? -EPERM : 0;
+	return tw__layer_check(call, base, what, base ? base->service : NULL);
 }
+
+/* As TW__ORIGIN_DESTROY, for an object with a base. */
+#define TW__BASE_DESTROY(object, free_all, end) \
+	(!(object) ? 0 : tw__forked((object)->base.service) ? (free_all(object), 0) : end(object))
 
 /*
  * executor NULL: the service's. Returns 0; -ESHUTDOWN if service or pool are closed; -EPERM in a

@@ -20,8 +20,8 @@
 #include "executor/pool/task_ring.h"
 #include "executor/base/work_queue.h"
 #include "mpsc/base/atomics.h"
-#include "mpsc/base/fork.h"
 #include "tickwheel/pool.h"
+#include "wheel/base/entry.h"
 #include "wheel/base/histogram.h"
 #include "wheel/base/thread.h"
 #include "wheel/run/run.h"
@@ -172,8 +172,8 @@ struct tw_pool {
 	_Atomic uint32_t watchers; /* services with on_stuck; written under the lock */
 	_Atomic uint32_t pins;     /* pinned executors given out */
 	_Atomic uint32_t ended;    /* the threads are gone */
-	uint32_t fork_generation;  /* of the process that made it */
-	pthread_mutex_t lock;      /* sources, users, closing */
+	struct tw__origin origin;
+	pthread_mutex_t lock; /* sources, users, closing */
 	struct tw__pool_users users;
 	bool owned; /* a service made it for itself; constant */
 	struct tw__reserve reserve;
@@ -212,17 +212,8 @@ static inline bool tw__worker_is_awaited(struct tw__worker *self)
 /* A slot's first worker is about to start. */
 void tw__pool_slot_init(tw_pool *pool, unsigned index);
 
-/*
- * The first check of each call: 0; -EINVAL for NULL; -EPERM in a forked child, which has no
- * workers, and where locks may be held forever.
- */
-static inline int tw__pool_check_in(const char *call, const tw_pool *pool)
-{
-	if (tw_unlikely(!pool))
-		return tw__refuse(-EINVAL, call, "pool is NULL");
-	return tw_unlikely(pool->fork_generation != tw__fork_generation()) ? -EPERM : 0;
-}
-#define tw__pool_check(pool) tw__pool_check_in(__func__, pool)
+/* The entry check of each call (wheel/base/entry.h). */
+#define tw__pool_check(pool) TW__ORIGIN_CHECK(__func__, pool, "pool")
 
 /* Tells whether the executor is a face of one worker (tw__pool_pin). */
 bool tw__pool_is_pinned(const tw_executor *executor);

@@ -254,10 +254,13 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
 	if (!pool)
 		return -ENOMEM;
 	memset(pool, 0, sizeof *pool);
+	if (!tw__origin_init(&pool->origin)) {
+		free(pool);
+		return -ENOMEM;
+	}
 	pool->executor.ops = &pool_ops;
 	pool->jobs.face.ops = &jobs_ops;
 	pool->owned = owned;
-	pool->fork_generation = tw__fork_generation();
 	set_sizes(pool, config);
 	pool->times = tw__pool_times;
 	pool->workers =
@@ -301,8 +304,6 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 	struct tw_pool_config config;
 	if (!out)
 		return tw__invalid("out is NULL");
-	if (!tw__fork_watch())
-		return -ENOMEM;
 	int r = TW__CONFIG_READ(tw_pool_config, &config, queue, cfg);
 	if (r)
 		return r;

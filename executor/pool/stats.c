@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "wheel/base/struct_read.h"
 #include "executor/pool/stats.h"
@@ -46,7 +45,7 @@ int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 	struct tw_histogram *sums = calloc(2, sizeof *sums);
 	if (!sums)
 		return -ENOMEM;
-	struct tw_pool_stats stats = {.size = out->size, .workers = tw_load_relaxed(&pool->alive)};
+	struct tw_pool_stats stats = {.workers = tw_load_relaxed(&pool->alive)};
 	stats.rejected = tw_load_relaxed(&pool->counters.rejected);
 	stats.dropped = tw_load_relaxed(&pool->counters.dropped);
 	stats.grown = tw_load_relaxed(&pool->reserve.grown);
@@ -55,9 +54,7 @@ int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 	sum_workers(pool, &stats, sums);
 	sum_sources(pool, &stats);
 	free(sums);
-	if (out->size > sizeof stats)
-		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
-	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }
 

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "wheel/base/struct_read.h"
 #include "executor/scheduler/log.h"
@@ -28,10 +27,7 @@ int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats *out)
 	stats.delayed = scheduler->timers.count - scheduler->timers_cleared;
 	pthread_mutex_unlock(&scheduler->lock);
 	stats.ready = held - stats.cleared - stats.delayed;
-	size_t size = out->size;
-	memset(out, 0, size);
-	memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
-	out->size = size;
+	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }
 

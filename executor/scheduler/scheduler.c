@@ -231,17 +231,8 @@ static bool others_bring_it_home(const tw_scheduler *scheduler)
 	return service->threaded || (!scheduler->host.out && !scheduler->host.retrying);
 }
 
-int tw_scheduler_destroy(tw_scheduler *scheduler)
+static int scheduler_destroy(tw_scheduler *scheduler)
 {
-	if (!scheduler)
-		return 0;
-	if (tw__scheduler_is_inside(scheduler))
-		return tw__misuse(-EDEADLK,
-				  "tw_scheduler_destroy: called from one of its own tasks");
-	if (TW__CHECK(scheduler, "scheduler")) { /* a forked child */
-		scheduler_free_all(scheduler);
-		return 0;
-	}
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler_shut(scheduler);
 	await(scheduler, turn_has_ended, TW_FOREVER);
@@ -256,4 +247,12 @@ int tw_scheduler_destroy(tw_scheduler *scheduler)
 	if (home)
 		scheduler_end(scheduler);
 	return 0;
+}
+
+int tw_scheduler_destroy(tw_scheduler *scheduler)
+{
+	if (scheduler && tw__scheduler_is_inside(scheduler))
+		return tw__misuse(-EDEADLK,
+				  "tw_scheduler_destroy: called from one of its own tasks");
+	return TW__BASE_DESTROY(scheduler, scheduler_free_all, scheduler_destroy);
 }

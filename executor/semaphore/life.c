@@ -41,14 +41,8 @@ static void semaphore_free_all(tw_semaphore *s)
 	free(s);
 }
 
-int tw_semaphore_destroy(tw_semaphore *s)
+static int semaphore_end(tw_semaphore *s)
 {
-	if (!s)
-		return 0;
-	if (TW__CHECK(s, "semaphore")) { /* a forked child */
-		semaphore_free_all(s);
-		return 0;
-	}
 	pthread_mutex_lock(&s->lock);
 	bool busy = s->waiting || s->out;
 	pthread_mutex_unlock(&s->lock);
@@ -59,6 +53,11 @@ int tw_semaphore_destroy(tw_semaphore *s)
 	return 0;
 }
 
+int tw_semaphore_destroy(tw_semaphore *s)
+{
+	return TW__BASE_DESTROY(s, semaphore_free_all, semaphore_end);
+}
+
 int tw_semaphore_stats(tw_semaphore *s, struct tw_semaphore_stats *out)
 {
 	int r = TW__OUT_CHECK(tw_semaphore_stats, out, available);
@@ -66,7 +65,7 @@ int tw_semaphore_stats(tw_semaphore *s, struct tw_semaphore_stats *out)
 		r = TW__CHECK(s, "semaphore");
 	if (r)
 		return r;
-	struct tw_semaphore_stats stats = {.size = out->size};
+	struct tw_semaphore_stats stats = {0};
 	pthread_mutex_lock(&s->lock);
 	uint64_t word = tw_load_relaxed(&s->word);
 	stats.waiters = s->waiting;
@@ -79,8 +78,6 @@ int tw_semaphore_stats(tw_semaphore *s, struct tw_semaphore_stats *out)
 	stats.available = stats.held < stats.capacity ? stats.capacity - stats.held : 0;
 	stats.debt = stats.held > stats.capacity ? stats.held - stats.capacity : 0;
 	stats.over_releases = tw_load_relaxed(&s->over_releases);
-	if (out->size > sizeof stats)
-		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
-	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

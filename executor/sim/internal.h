@@ -9,7 +9,6 @@
 
 #include "mpsc/base/locked.h"
 #include "mpsc/base/atomics.h"
-#include "mpsc/base/fork.h"
 #include "tickwheel/sim.h"
 
 #include "wheel/core/service.h"
@@ -52,7 +51,7 @@ struct tw_sim {
 	tw_clock *clock;
 	tw_service *service;
 	struct tw_sim_config config; /* complete; its service is not read again */
-	uint32_t fork_generation;
+	struct tw__origin origin;
 	bool stepping;
 
 	pthread_mutex_t lock; /* for queues, numbers, draws and trace: any thread may submit */
@@ -69,14 +68,8 @@ struct tw_sim {
 	uint64_t trace;
 };
 
-/* The first check of each call: 0; -EINVAL for NULL; -EPERM in a forked child. */
-static inline int tw__sim_check_in(const char *call, const tw_sim *sim)
-{
-	if (!sim)
-		return tw__refuse(-EINVAL, call, "sim is NULL");
-	return sim->fork_generation != tw__fork_generation() ? -EPERM : 0;
-}
-#define tw__sim_check(sim) tw__sim_check_in(__func__, sim)
+/* The entry check of each call (wheel/base/entry.h). */
+#define tw__sim_check(sim) TW__ORIGIN_CHECK(__func__, sim, "sim")
 
 /* Adds an event to the trace and calls the event function: with the lock held, and without. */
 void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker,

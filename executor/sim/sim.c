@@ -107,7 +107,7 @@ int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
 /* Begins a public call that steps. Returns 0, or an error. */
 static int sim_enter(const char *call, tw_sim *sim)
 {
-	int r = tw__sim_check_in(call, sim);
+	int r = TW__ORIGIN_CHECK(call, sim, "sim");
 	if (r)
 		return r;
 	if (sim->stepping)
@@ -254,16 +254,20 @@ static bool others_on_clock(const tw_sim *sim)
 	return first && first->next;
 }
 
+static int sim_destroy_service(tw_sim *sim)
+{
+	int r = tw_service_destroy(sim->service);
+	if (!r)
+		sim_free_all(sim);
+	return r;
+}
+
 int tw_sim_destroy(tw_sim *sim)
 {
 	if (!sim)
 		return 0;
-	if (tw__sim_check(sim)) { /* a forked child */
-		int r = tw_service_destroy(sim->service);
-		if (!r)
-			sim_free_all(sim);
-		return r;
-	}
+	if (tw__origin_inherited(&sim->origin))
+		return sim_destroy_service(sim);
 	if (sim->stepping)
 		return tw__misuse(-EDEADLK,
 				  "tw_sim_destroy: called from inside a step, run or close");
@@ -271,11 +275,7 @@ int tw_sim_destroy(tw_sim *sim)
 		return -EBUSY;
 	sim_drop_tasks(sim);
 	int r = tw_sim_close(sim, TW_CLOSE_DROP);
-	if (!r)
-		r = tw_service_destroy(sim->service);
-	if (!r)
-		sim_free_all(sim);
-	return r;
+	return r ? r : sim_destroy_service(sim);
 }
 
 /* ---------------------------------------------------------------------- birth */
@@ -338,12 +338,13 @@ int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
 		r = sim_complete(&config);
 	if (r)
 		return r;
-	tw_sim *sim = tw__fork_watch() ? calloc(1, sizeof *sim) : NULL;
-	if (!sim)
+	tw_sim *sim = calloc(1, sizeof *sim);
+	if (!sim || !tw__origin_init(&sim->origin)) {
+		free(sim);
 		return -ENOMEM;
+	}
 	sim->executor.ops = &ops;
 	sim->config = config;
-	sim->fork_generation = tw__fork_generation();
 	sim->current = -1;
 	sim->random = tw__random_of_lane(config.seed, 0);
 	sim->random_of_user = tw__random_of_lane(config.seed, 1);

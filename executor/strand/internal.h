@@ -196,12 +196,9 @@ static inline tw_service *tw__strand_service(tw_strand *strand)
 	return tw__work_service(&strand->work);
 }
 
-/* The first check of each call: 0; -EINVAL for NULL; -EPERM in a forked child. */
 static inline int tw__strand_check_in(const char *call, tw_strand *strand)
 {
-	if (tw_unlikely(!strand))
-		return tw__refuse(-EINVAL, call, "strand is NULL");
-	return tw__forked(tw__strand_service(strand)) ? -EPERM : 0;
+	return tw__layer_check(call, strand, "strand", strand ? tw__strand_service(strand) : NULL);
 }
 #define tw__strand_check(strand) tw__strand_check_in(__func__, strand)
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "executor/pool/internal.h"
 #include "wheel/base/struct_read.h"
@@ -268,7 +267,7 @@ int tw_strand_destroy(tw_strand *strand)
 {
 	if (!strand)
 		return 0;
-	if (tw__strand_check(strand))
+	if (tw__forked(tw__strand_service(strand)))
 		return strand_destroy_forked(strand);
 	tw__tiny_lock(&strand->lock);
 	if (tw__strand_dispose(strand)) {
@@ -297,16 +296,13 @@ int tw_strand_stats(tw_strand *strand, struct tw_strand_stats *out)
 	if (r)
 		return r;
 	tw__tiny_lock(&strand->lock);
-	struct tw_strand_stats stats = {.size = out->size,
-					.queued = strand->queued,
+	struct tw_strand_stats stats = {.queued = strand->queued,
 					.delayed = strand->delays ? strand->delays->heap.count : 0,
 					.running = (strand->flags & TW__STRAND_RUNNING) != 0,
 					.runs = strand->runs,
 					.cancelled = strand->cancelled,
 					.closed = tw__strand_disposed(strand)};
 	tw__tiny_unlock(&strand->lock);
-	if (out->size > sizeof stats)
-		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
-	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

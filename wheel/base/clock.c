@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "mpsc/base/fork.h"
-#include "wheel/base/misuse.h"
+#include "wheel/base/entry.h"
 
 uint64_t tw_clock_now(const tw_clock *clock)
 {
@@ -82,9 +81,9 @@ tw_clock *tw_clock_boottime(void)
 	return &boottime;
 }
 
-bool tw__clock_inherited(const tw_clock *clock)
+int tw__clock_check(const tw_clock *clock)
 {
-	return clock && clock->ops->inherited && clock->ops->inherited(clock);
+	return clock && clock->ops->inherited && clock->ops->inherited(clock) ? -EPERM : 0;
 }
 
 /* ------------------------------------------------------------------ default */
@@ -95,17 +94,17 @@ static struct {
 	/* it is a manual one; asked of the parent's in a child, where it may be gone */
 	bool by_hand;
 	uint64_t made; /* services that were made, or are being made */
-	uint32_t born; /* tw__fork_generation */
+	struct tw__origin origin;
 } process;
 
 /* A forked child has made no service yet, and cannot use a clock that its parent moves. */
 static void lock_process(void)
 {
-	tw__fork_watch(); /* else, for want of memory, no service comes about */
+	tw__fork_watch(); /* if it fails, no service can be created */
 	pthread_mutex_lock(&tw__registry);
-	if (process.born == tw__fork_generation())
+	if (!tw__origin_inherited(&process.origin))
 		return;
-	process.born = tw__fork_generation();
+	tw__origin_init(&process.origin);
 	process.made = 0;
 	if (process.by_hand)
 		process.clock = NULL;
@@ -116,10 +115,11 @@ int tw_clock_set_default(tw_clock *clock)
 {
 	if (clock && !clock->ops)
 		return tw__invalid("clock is not a clock");
-	if (tw__clock_inherited(clock))
-		return -EPERM;
+	int r = tw__clock_check(clock);
+	if (r)
+		return r;
 	lock_process();
-	int r = process.made ? -EBUSY : 0;
+	r = process.made ? -EBUSY : 0;
 	if (!r) {
 		process.clock = clock;
 		process.by_hand = clock && !clock->ops->runs;

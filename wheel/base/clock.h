@@ -44,8 +44,11 @@ struct tw_clock {
 	const struct tw__clock_ops *ops;
 };
 
-/* Moved by hand, by the parent of this forked process: its locks may be held forever. */
-bool tw__clock_inherited(const tw_clock *clock);
+/*
+ * The entry check of a clock: -EPERM: the parent of this forked process moves it by hand, and its
+ * locks may be held forever; else 0.
+ */
+int tw__clock_check(const tw_clock *clock);
 
 /* A sleep for clocks whose services are woken by the futex of the gate. */
 void tw__clock_sleep_on_futex(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns);

@@ -49,7 +49,7 @@ void tw__struct_write(void *out, const void *known, size_t known_size)
 {
 	size_t size;
 	memcpy(&size, out, sizeof size);
-	memcpy(out, known, size < known_size ? size : known_size);
+	memcpy(out, known, size < known_size ? size : known_size); /* planted: written_in_full */
 	if (size > known_size)
 		memset((char *)out + known_size, 0, size - known_size);
 	memcpy(out, &size, sizeof size);

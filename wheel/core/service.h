@@ -14,7 +14,7 @@
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
 #include "wheel/base/clock.h"
-#include "wheel/base/misuse.h"
+#include "wheel/base/entry.h"
 #include "wheel/base/tsc.h"
 #include "wheel/slot/magazine.h"
 #include "wheel/slot/tag.h"
@@ -140,23 +140,23 @@ struct tw_service {
 
 /*
  * In a forked child only the service's constants may be read, and none of its locks taken. Public
- * functions ask before anything else, or learn it from their look at the gate. Nothing deeper asks:
- * the child of a callback that forks never returns from it.
+ * functions ask before anything else, or learn it from their look at the gate (wheel/base/entry.h).
  */
 static inline bool tw__forked(const tw_service *service)
 {
 	return tw_unlikely(tw__gate_forked(&service->gate));
 }
 
-/*
- * What the public function `call` begins with: 0; -EINVAL, with a text: NULL; -EPERM: in a forked
- * child.
- */
+/* The entry check of an object of the layers above, which lives on a service. */
+static inline int tw__layer_check(const char *call, const void *object, const char *what,
+				  const tw_service *service)
+{
+	return tw__entry_check(call, object, what, service && tw__forked(service));
+}
+
 static inline int tw__service_check_in(const char *call, const tw_service *service)
 {
-	if (tw_unlikely(!service))
-		return tw__refuse(-EINVAL, call, "service is NULL");
-	return tw__forked(service) ? -EPERM : 0;
+	return tw__layer_check(call, service, "service", service);
 }
 #define tw__service_check(service) tw__service_check_in(__func__, service)
 

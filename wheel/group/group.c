@@ -8,7 +8,6 @@
 #include "wheel/group/group.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "mpsc/base/reserve.h"
@@ -281,7 +280,7 @@ int tw_group_stats(tw_service *service, tw_group handle, struct tw_group_stats *
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	if (!group)
 		return -ENOENT;
-	struct tw_group_stats stats = {.size = out->size};
+	struct tw_group_stats stats = {0};
 	tw__group_lock(group);
 	uint64_t word = tw_load_acquire(&group->word);
 	bool is_it = tw__group_is(group, word, handle.id);
@@ -291,8 +290,6 @@ int tw_group_stats(tw_service *service, tw_group handle, struct tw_group_stats *
 	if (!is_it)
 		return -ENOENT;
 	stats.running = word & TW__GROUP_RUNNING_MASK;
-	if (out->size > sizeof stats)
-		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
-	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

@@ -1,7 +1,6 @@
 #include "wheel/run/watchdog.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "wheel/run/run.h"
 #include "wheel/core/user_code.h"
@@ -218,14 +217,12 @@ int tw_service_liveness(tw_service *service, struct tw_service_liveness *out)
 		r = tw__service_check(service);
 	if (r)
 		return r;
-	struct tw_service_liveness seen = {.size = out->size};
+	struct tw_service_liveness seen = {0};
 	look_at_driver(service, &seen);
 	each_run(service, seen.now_ns, count_run, &seen);
 	look_at_timers(service, &seen);
 	look_at_pool(service, &seen);
-	if (out->size > sizeof seen)
-		memset((char *)out + sizeof seen, 0, out->size - sizeof seen);
-	memcpy(out, &seen, out->size < sizeof seen ? out->size : sizeof seen);
+	tw__struct_write(out, &seen, sizeof seen);
 	return 0;
 }
 

@@ -1,5 +1,4 @@
 /* Clocks that a program moves by hand. An advance drives the services on the clock. */
-#include "wheel/base/misuse.h"
 #include "wheel/service/clock_manual.h"
 
 #include <errno.h>
@@ -8,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "mpsc/base/fork.h"
+#include "wheel/base/entry.h"
 #include "wheel/core/frame.h"
 
 struct manual {
@@ -17,12 +16,7 @@ struct manual {
 	pthread_mutex_t advancing;
 	pthread_mutex_t lock; /* the list */
 	struct tw__clock_listener *listeners;
-	uint32_t
-	    /*
-	     * tw__fork_generation of the process that made it: a forked child has neither its locks
-	     * nor its listeners
-	     */
-	    born;
+	struct tw__origin origin; /* a forked child has neither its locks nor its listeners */
 };
 
 static uint64_t manual_now(const tw_clock *clock)
@@ -57,7 +51,7 @@ static void manual_unlisten(tw_clock *clock, struct tw__clock_listener *listener
 
 static bool manual_inherited(const tw_clock *clock)
 {
-	return ((const struct manual *)clock)->born != tw__fork_generation();
+	return tw__origin_inherited(&((const struct manual *)clock)->origin);
 }
 
 static const struct tw__clock_ops manual_ops = {
@@ -81,7 +75,7 @@ static int manual_check(const char *call, tw_clock *clock, uint64_t ns)
 		return tw__refuse(-EINVAL, call, "clock is not a manual clock");
 	if (ns > INT64_MAX)
 		return tw__refuse(-EINVAL, call, "ns %" PRIu64 ": must be at most INT64_MAX", ns);
-	return manual_inherited(clock) ? -EPERM : 0;
+	return tw__clock_check(clock);
 }
 
 int tw_clock_manual_create(tw_clock **out, uint64_t start_ns)
@@ -90,11 +84,12 @@ int tw_clock_manual_create(tw_clock **out, uint64_t start_ns)
 		return tw__invalid("out is NULL");
 	if (start_ns > INT64_MAX)
 		return tw__invalid("start_ns %" PRIu64 ": must be at most INT64_MAX", start_ns);
-	struct manual *manual = tw__fork_watch() ? calloc(1, sizeof *manual) : NULL;
-	if (!manual)
+	struct manual *manual = calloc(1, sizeof *manual);
+	if (!manual || !tw__origin_init(&manual->origin)) {
+		free(manual);
 		return -ENOMEM;
+	}
 	manual->clock.ops = &manual_ops;
-	manual->born = tw__fork_generation();
 	tw_store_relaxed(&manual->now_ns, start_ns);
 	pthread_mutex_init(&manual->advancing, NULL);
 	pthread_mutex_init(&manual->lock, NULL);

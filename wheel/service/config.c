@@ -80,9 +80,8 @@ static int config_check(const struct tw_service_config *c)
 		return refuse(TW__UNSOUND);
 	if (!c->clock->ops)
 		return refuse("clock is not a clock");
-	if (tw__clock_inherited(c->clock))
-		return -EPERM;
-	return thread_check(c);
+	r = tw__clock_check(c->clock);
+	return r ? r : thread_check(c);
 }
 
 static uint64_t random_seed(void)

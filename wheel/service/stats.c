@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "wheel/base/struct_read.h"
 #include "wheel/core/service.h"
@@ -125,11 +124,8 @@ int tw_service_histograms(tw_service *service, struct tw_service_histograms *out
 	struct tw_service_histograms *histograms = calloc(1, sizeof *histograms);
 	if (!histograms)
 		return -ENOMEM;
-	histograms->size = out->size;
 	stats_collect(service, histograms);
-	if (out->size > sizeof *histograms)
-		memset((char *)out + sizeof *histograms, 0, out->size - sizeof *histograms);
-	memcpy(out, histograms, out->size < sizeof *histograms ? out->size : sizeof *histograms);
+	tw__struct_write(out, histograms, sizeof *histograms);
 	free(histograms);
 	return 0;
 }
@@ -146,7 +142,7 @@ int tw_service_stats(tw_service *service, struct tw_service_stats *out)
 	struct tw_service_histograms *histograms = calloc(1, sizeof *histograms);
 	if (!histograms)
 		return -ENOMEM;
-	struct tw_service_stats stats = {.size = out->size};
+	struct tw_service_stats stats = {0};
 	sum_lanes(service, &stats);
 	count_words(service, &stats);
 	count_groups(service, &stats);
@@ -156,10 +152,7 @@ int tw_service_stats(tw_service *service, struct tw_service_stats *out)
 	stats.wait = tw__histogram_latency(&histograms->wait);
 	stats.run = tw__histogram_latency(&histograms->run);
 	free(histograms);
-	if (out->size > sizeof stats)
-		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
-	/* planted: written_in_full */
-	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }
 
