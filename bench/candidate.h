@@ -140,9 +140,9 @@ struct candidate {
 	void (*view)(void *self, struct candidate_view *out);
 
 	/*
-	 * Pools and layers (W11, W12), whose `threads` are their workers: has fn(arg) run once by
-	 * one of them, what is posted in turn begun in turn. 0; else it is full, try again. Called
-	 * by one thread.
+	 * Pools and layers (W11, W12), whose `threads` are their workers: one of them runs fn(arg)
+	 * once. Functions begin in the order of submission. 0: done; else the queue is full: try
+	 * again. One thread calls it.
 	 */
 	int (*post)(void *self, expiry_fn *fn, void *arg);
 

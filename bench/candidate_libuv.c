@@ -1,6 +1,6 @@
 /*
  * libuv on its own thread: the use it is made for, and its best. One loop, one thread, no lock; a
- * uv_timer_t inside each connection, initialised once; deadlines are counted from the loop's cached
+ * uv_timer_t inside each connection, initialized once; deadlines are counted from the loop's cached
  * time; a turn is uv_run(UV_RUN_NOWAIT), which updates that time once and looks after descriptors
  * too, as a turn of a server does. Touch is uv_timer_start on a running timer, which does what
  * uv_timer_again does: out of the heap and in again.

@@ -1,7 +1,7 @@
 /*
- * POSIX timers: a timer_create for each connection, made once. Of the ways to be told, the cheapest
- * is used: a realtime signal to one thread (SIGEV_THREAD_ID), which never runs a handler but reads
- * them from a signalfd, up to 64 at a time; SIGEV_THREAD would make a thread for each expiry.
+ * POSIX timers: a timer_create for each connection, made once. The cheapest notification is used: a
+ * realtime signal to one thread (SIGEV_THREAD_ID). That thread runs no handler and reads the
+ * signals from a signalfd, up to 64 at a time. SIGEV_THREAD would start a thread for each expiry.
  * Arming is one timer_settime with an absolute time, disarming another; any thread may call.
  *
  * A signal that is queued already is not taken back for sure. So each timer has its deadline beside

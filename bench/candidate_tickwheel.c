@@ -36,7 +36,7 @@ static void destroy(void *me)
 	free(self);
 }
 
-/* Defaults, but for more timers than these allow. */
+/* Defaults, except that the service holds more timers. */
 static int create_service(tw_service **service, uint32_t slots, enum tw_drive drive)
 {
 	const uint32_t default_max_timers = UINT32_C(1) << 24;

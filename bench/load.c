@@ -58,7 +58,7 @@ static double warm_up(struct load_thread *t)
 	return (double)ops / (double)(now_ns() - start);
 }
 
-/* With more threads than cores, not all can start at once. */
+/* With more threads than cores, not all threads can start at the same time. */
 static uint64_t first_start_ns(const struct load *h)
 {
 	uint64_t first = UINT64_MAX;

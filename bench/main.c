@@ -305,7 +305,7 @@ static void begin(struct bench *bench)
 }
 
 /*
- * What is finished is told and written also if the rest is not. False: something could not be
+ * Reports and writes the finished workloads also if others failed. False: a file could not be
  * written.
  */
 static bool finish(struct bench *bench, const struct old_results *old)
@@ -341,7 +341,7 @@ int main(int argc, char **argv)
 	static struct bench bench;
 	static struct old_results old;
 	int status;
-	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow: the write fails, and is told */
+	signal(SIGXFSZ, SIG_IGN); /* beyond the limit of a file's size, the write fails */
 	options_parse(&bench.options, argc, argv);
 	const char *compared = bench.options.compare_old;
 	if (compared && !results_read(compared, &old.machine, &old.results))

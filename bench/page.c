@@ -362,7 +362,7 @@ static void write_tint(FILE *out, unsigned tint, const char *variable, unsigned 
 static void write_style(FILE *out)
 {
 	fputs("<style>\n", out);
-	fputs(page_colours, out);
+	fputs(page_colors, out);
 	fputs(page_layout, out);
 	fputs(page_plots, out);
 	for (unsigned tint = TINT_OURS; tint <= TINT_LINE; tint++)

@@ -1,12 +1,12 @@
-/* The page's fixed parts. The colours of tints (bench/plot.h) are made into rules by page.c. */
+/* The page's fixed parts. page.c writes the rules for the colors of tints (bench/plot.h). */
 #ifndef BENCH_PAGE_STYLE_H
 #define BENCH_PAGE_STYLE_H
 
 /*
- * From Paul Tol's and Okabe and Ito's palettes, which colour-blind readers can tell apart; lighter
- * ones for the dark.
+ * From the palettes of Paul Tol and of Okabe and Ito, which color-blind readers can distinguish;
+ * lighter colors for the dark.
  */
-static const char page_colours[] =
+static const char page_colors[] =
     ":root{color-scheme:light "
     "dark;--paper:#fff;--ink:#1c2330;--soft:#5b6675;--line:#dde2e9;--card:#f7f9fb;--mine:#eaf2fd;"
     "--t1:#1f6fd6;--t2:#8793a5;--t3:#e0a34a;--t4:#cdd4dd;--t5:#1c2330;--t6:#c3cad4;--bad:#b3261e;"

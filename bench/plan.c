@@ -9,7 +9,7 @@
 /* More than any candidate needs. */
 enum { BYTES_PER_TIMER = 250 };
 
-/* Without being named, peers join groups of so many threads. */
+/* Peers that no option names join groups of this number of threads. */
 enum { PEER_THREADS = 2, QUICK_PEER_THREADS = 1 };
 
 /*

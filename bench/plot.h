@@ -1,9 +1,9 @@
 /*
- * Plots by gnuplot, as SVG that stands in the page. All are described first, then drawn by one run
- * of gnuplot.
+ * Plots by gnuplot, as SVG inside the page. All plots are described first, then one run of gnuplot
+ * draws them.
  *
- * The page's style sheet chooses the colours, for light and for dark: what is drawn in tint k comes
- * out as the colour rgb(0, 0, k), which the style sheet finds as an attribute.
+ * The page's style sheet chooses the colors, for light and for dark. A line of tint k is drawn in
+ * the color rgb(0, 0, k), and the style sheet selects it by that attribute.
  */
 #ifndef BENCH_PLOT_H
 #define BENCH_PLOT_H
@@ -26,8 +26,8 @@ enum tint {
 enum { MAX_SERIES = 40, MAX_FAMILIES = 16 };
 
 /*
- * How a candidate looks in all curves: colour by family ("heap" of "heap-bare"), dashed if bare,
- * mark by place in it.
+ * How a candidate looks in all curves: the color is its family's ("heap" of "heap-bare"), a bare
+ * candidate is dashed, and the mark is its place in the family.
  */
 struct series {
 	const char *candidate;

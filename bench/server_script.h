@@ -11,7 +11,7 @@
 
 enum {
 	REQUESTS_PER_STEP = 100, /* on average; a Poisson process */
-	SILENT_SHARE = 100,      /* one in so many is never answered */
+	SILENT_SHARE = 100,      /* one in 100 is never answered */
 	REQUEST_TIMEOUT_MS = 200,
 	/* after a silent one's arrival its slot is used again: it has timed out long ago */
 	GIVEN_UP_MS = 500,

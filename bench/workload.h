@@ -1,4 +1,4 @@
-/* The workloads, and what a run of one is told. */
+/* The workloads, and the parameters of one run. */
 #ifndef BENCH_WORKLOAD_H
 #define BENCH_WORKLOAD_H
 
@@ -73,7 +73,7 @@ struct load;
 struct load_thread;
 void load_set_up(struct load *load, const struct order *order, void *self);
 
-/* A whole flat-out run: a candidate for so many slots, filled, then worked on. */
+/* A whole flat-out run: creates a candidate with `slots` slots, fills it, then works on it. */
 void run_load(const struct order *order, uint32_t slots, void (*fill)(struct load_thread *),
 	      void (*work)(struct load_thread *, uint64_t ops), struct outcome *outcome);
 

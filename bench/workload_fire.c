@@ -102,7 +102,7 @@ static uint64_t touch_memory(const struct order *order, void *self, uint32_t slo
 	return took;
 }
 
-/* Which timers are to run: so many, and the sum of their marks. */
+/* Which timers run: their number, and the sum of their marks. */
 struct wanted {
 	uint32_t count;
 	uint64_t sum;

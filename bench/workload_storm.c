@@ -1,8 +1,8 @@
 /*
- * W8: n timers that are all due in the same tick, as when a server's connections were all lost at
- * once: armed flat out by one thread (a reconnect storm), and handed over flat out. The time to
- * hand over all is that from their deadline to the start of the last callback. Memory has been
- * touched by a first round that was cancelled.
+ * W8: n timers that are all due in the same tick, as when a server loses all its connections. One
+ * thread arms them flat out (a reconnect storm), and they are handed over flat out. The time to
+ * hand over all is the time from their deadline to the start of the last callback. A first round
+ * that was cancelled has touched the memory.
  */
 #include <errno.h>
 #include <sched.h>

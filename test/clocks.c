@@ -111,8 +111,8 @@ static void arm(struct shot *shot, uint64_t delay_ns)
 }
 
 /*
- * A timer that was meant for later, or for earlier, and is moved; its callback waits for what is
- * written here.
+ * Arms a timer by moving it from a later or an earlier deadline. The shot is complete before the
+ * callback can run.
  */
 static void arm_by_reset(struct shot *shot, uint64_t first_ns, uint64_t delay_ns)
 {
@@ -278,8 +278,8 @@ static void move_to(int64_t seconds)
 }
 
 /*
- * One thread only: the kernel lets no others move. A leap is due at once, and nothing is due that
- * lies behind it.
+ * One thread only, because the kernel lets no others move. A timer within the leap is due
+ * immediately, and no timer is due behind it.
  */
 static void leap(const char *arg)
 {

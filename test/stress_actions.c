@@ -1,12 +1,13 @@
 /*
- * stress_actions SECONDS [SEED]: actions of all kinds that run on a service, armed, re-armed, run
- * by hand, closed, and destroyed by several threads at once, under contexts. Beside them actions
- * that free themselves.
+ * stress_actions SECONDS [SEED]: actions of all kinds on a service. Several threads arm, re-arm,
+ * run, close and destroy them at the same time, under contexts. Other actions free themselves.
  *
- * What holds: the actions of one scheduler never overlap, nor do they overlap with `failed`. None
- * runs once a close has answered that nothing of it runs any more. What is armed and left alone
- * runs. Each captured context is released once. Each action that frees itself gets one release.
- * Schedulers and service can be destroyed when the actions are.
+ * The rules:
+ *   - the actions of one scheduler never overlap, nor do they overlap with `failed`;
+ *   - no action runs after a close has answered that none of its runs is left;
+ *   - an action that is armed and left alone runs;
+ *   - each captured context is released once, and each action that frees itself has one release;
+ *   - schedulers and service can be destroyed when the actions are gone.
  */
 #include <errno.h>
 #include <inttypes.h>

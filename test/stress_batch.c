@@ -2,9 +2,9 @@
  * stress_batch SECONDS [SEED]: close against batches, thousands of times a second.
  *
  * Producers schedule batches of random length on whatever service there is until it refuses; the
- * main thread closes it at a random moment, in a random mode, and makes the next one. Each batch
- * either was accepted, and the release of each of its timers is told once, or was refused, and of
- * none of them anything is ever heard. As stress_close, for what belongs together.
+ * main thread closes it at a random moment, in a random mode, and makes the next one. Each batch is
+ * either accepted, and the release of each of its timers is called once, or refused, and no
+ * callback or release of its timers is called. As stress_close, for timers that belong together.
  *
  * Some batches hold members of groups, which another thread cancels, closes, destroys and makes
  * again meanwhile: a batch that meets a group which ends is refused as a whole, or accepted and its

@@ -2,14 +2,16 @@
  * stress_close SECONDS [SEED]: close against schedule, against other closes, and against fork, many
  * times a second.
  *
- * Producers schedule on whatever service there is until it refuses; the main thread closes it at a
- * random moment, in a random mode, and makes the next one. Each schedule either was accepted, and
- * its release is told once, or was refused, and nothing of it is ever heard. In many rounds two
- * more threads close too, in modes, with timeouts and flags of their own: each dropped timer is
- * told to one visitor, and a 0 means what it says. Some timers re-arm themselves as long as they
- * may: what a close that does not wait leaves behind are runs under way, no more. Now and then the
- * main thread forks in the middle, and the child looks around. Not good at: anything but these
- * races; stress_ledger does the rest.
+ * Producers schedule on the present service until it refuses. The main thread closes it at a random
+ * moment, in a random mode, and makes the next one. A schedule is either accepted, and the timer's
+ * release is called once, or refused, and no function of the timer is called.
+ *
+ * In many rounds two more threads close too, with modes, timeouts and flags of their own. Each
+ * dropped timer is shown to one visitor, and 0 has its documented meaning. Some timers re-arm
+ * themselves as long as they can: after a close that does not wait, only runs under way are left.
+ * Sometimes the main thread forks during a close, and the child checks its copy.
+ *
+ * Not good at: other races. stress_ledger covers them.
  */
 #include <sys/wait.h>
 

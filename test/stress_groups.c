@@ -4,8 +4,8 @@
  * Threads schedule members of a few groups, cancel, move and wait for them, while they cancel, wait
  * for, close, destroy and make again the groups themselves, until the service is closed at a random
  * moment. The rules:
- *   - once a group's cancel has returned, none of the members it met is told TW_CANCELLED or moved,
- *     at most the run that had been claimed still comes, and after TW_GONE or -ENOENT none;
+ *   - once a group's cancel has returned, no call on its members answers TW_CANCELLED or moves one,
+ *     at most one claimed run still follows, and after TW_GONE or -ENOENT none;
  *   - when its cancel_wait has returned TW_CANCELLED, the members it met neither run nor are
  *     released any more;
  *   - a group that was closed with a completion has it called exactly once, before close of the

@@ -1,7 +1,7 @@
 /*
- * stress_handles SECONDS [SEED]: handles that are stale, foreign or random, hammered from several
- * threads beside real traffic (G5). Each must be told that it is gone, and no timer of the traffic
- * may suffer: every one of them either runs once or is cancelled by its owner.
+ * stress_handles SECONDS [SEED]: several threads use stale, foreign and random handles beside real
+ * traffic (G5). Each call must answer that the timer is gone. Each timer of the traffic either runs
+ * once or is cancelled by its owner.
  *
  * Only numbers that are wrong for good are tried. A handle with a guessed generation could become
  * right later.

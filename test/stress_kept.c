@@ -196,7 +196,9 @@ static void *break_up(void *arg)
 
 /* ------------------------------------------------------------ rounds */
 
-/* Members of cancelled groups count as cancelled at once: of their end, releases tell. */
+/*
+ * Members of cancelled groups count as cancelled immediately, and their releases report their end.
+ */
 static uint64_t left(void)
 {
 	struct tw_service_stats s = {.size = sizeof s};

@@ -49,7 +49,7 @@ static struct {
 	unsigned n;
 } lot = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* When the last so many attempts were announced, in rounds with a rate. */
+/* When each of the last RATE attempts was announced, in rounds with a rate. */
 enum { RATE = 200, RATE_NS = 1000000 };
 static struct {
 	pthread_mutex_t lock;
@@ -136,7 +136,7 @@ static void complete(tw_job handle, struct job *job, uint64_t random)
 		wanted("a second completion", tw_job_complete(limiter, handle, 0, NULL), -EALREADY);
 }
 
-/* Leaves its end to whoever comes by, or sees to it itself. */
+/* Either leaves the end of the run to another thread, or finishes it. */
 static int run_async(void *arg, struct tw_job_run *run)
 {
 	struct job *job = arg;
@@ -182,7 +182,7 @@ static void stop(void *arg, tw_job handle, enum tw_job_status why)
 	wanted("stopped after the release", atomic_load(&job->releases), 0);
 }
 
-/* One of three is not retried, one comes back at once. */
+/* One of three jobs is not retried, and one is retried immediately. */
 static bool allow(void *arg, tw_job handle, int error, int64_t *delay_ns)
 {
 	struct job *job = arg;

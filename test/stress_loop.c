@@ -1,11 +1,11 @@
 /*
- * stress_loop SECONDS [SEED]: a loop of one's own that sleeps on tw_service_fd alone, and threads
- * that want something of it.
+ * stress_loop SECONDS [SEED]: a loop that sleeps on tw_service_fd alone, and threads that schedule
+ * on its service.
  *
- * Each push is earlier than all that is pending but timers hours away, and its thread makes the
- * next one only when it has run, often at the very moment at which the loop makes up its mind to
- * sleep: a push that the loop sleeps through ends the program. Threads come and go, so that the
- * loop's thread is alone on the service again and again.
+ * Each push is earlier than all pending timers, except timers hours away. Its thread makes the next
+ * push only when the timer has run, often while the loop decides to sleep. If the loop sleeps
+ * through a push, the program fails. Threads come and go, so that the loop's thread is often the
+ * only one on the service.
  */
 #include <inttypes.h>
 #include <pthread.h>

@@ -2,11 +2,11 @@
  * stress_overload SECONDS [SEED]: four times as many producers as processors, each as fast as it
  * can, with short lanes and few timers.
  *
- * The bounds must hold: no more timers than max_timers and what magazines hold, no more memory than
- * lanes and slots may take. Refusals must be true: while a producer is refused, its lane is full or
- * the timers are used up, and a producer that has cancelled all it had, is accepted again at once
- * or as soon as the tick thread has had its turn. Nothing accepted is lost: the ledger balances at
- * the end. Printed and checked: how far the resident memory grew.
+ * The bounds must hold: no more timers than max_timers and the magazines hold, and no more memory
+ * than lanes and slots may take. Refusals must be true: while a producer is refused, its lane is
+ * full or the timers are used up. A producer that has cancelled all its timers is accepted
+ * immediately, or after the next poll of the tick thread. Nothing accepted is lost: the ledger
+ * balances at the end. The program prints and checks how far the resident memory grew.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -79,9 +79,9 @@ static void cancel_window(struct producer *p)
 }
 
 /*
- * Refused: once all of its own is cancelled there must be room again. Others may take the timers
- * that it gave back, and the tick thread may be about to drain: so it may have to try again, but
- * not for ever.
+ * Refused: after the producer has cancelled all its timers there must be room again. Other
+ * producers may take the slots that it gave back, and the tick thread may be about to drain. So it
+ * may have to try again, within a bound.
  */
 static void be_refused(struct producer *p, int answer)
 {

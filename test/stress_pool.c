@@ -3,8 +3,8 @@
  *
  * Threads submit plain tasks, with and without waiting for room, while others make services on the
  * same pool, let their timers run, and destroy them; in the middle of it the main thread closes the
- * pool, in a random mode, and makes the next one. Every accepted task runs or is told as dropped,
- * exactly once; no timer is lost with its service.
+ * pool, in a random mode, and makes the next one. Each accepted task runs or is reported as
+ * dropped, exactly once. No timer is lost with its service.
  *
  * Some tasks and timers block, so the pools grow, and shrink again: within less than a millisecond
  * here. Now and then a pool grows and shrinks many times in a row, with nothing else going on.

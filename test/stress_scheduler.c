@@ -1,13 +1,14 @@
 /*
  * stress_scheduler SECONDS [SEED]: a scheduler under fire.
  *
- * Threads post and cancel tasks, ready and delayed, that go on for several turns and post and
+ * Threads submit and cancel tasks, ready and delayed, that go on for several slices, and submit and
  * cancel themselves; another thread pauses, resumes and interrupts; the host is a pool, the
  * service's own one, the tick thread, or a thread that calls tw_scheduler_run. In the middle of it
  * the main thread closes. The done function of each accepted task is called exactly once, in
- * keeping with what cancels were answered. No two turns run at once, and none after its task's end.
+ * keeping with what cancels were answered. No two slices run at the same time, and none after its
+ * task's end.
  *
- * Between the rounds schedulers are destroyed while the call that posted or cancelled their last
+ * Between the rounds schedulers are destroyed while the call that submitted or cancelled their last
  * task is returning.
  */
 #include <errno.h>

@@ -1,12 +1,11 @@
 /*
- * stress_semaphore SECONDS [SEED]: permits that go round among threads and functions, while the
- * capacity changes.
+ * stress_semaphore SECONDS [SEED]: threads and functions share permits while the capacity changes.
  *
- * Threads take permits at once, in time, or not; functions get them, some are cancelled while they
- * wait or as they are handed over. In rounds without a change of the capacity the number of holders
- * never exceeds it; in all rounds the books balance at the end: each permit that was had was given
- * back, each function ran or was cancelled, and the capacity is available again, no more and no
- * less.
+ * Threads try to take permits with and without a timeout. Functions wait for permits, and some are
+ * cancelled while they wait or while they are handed over. In rounds without a change of the
+ * capacity the number of holders never exceeds it; in all rounds the ledger balances at the end:
+ * each permit that was taken was given back, each function ran or was cancelled, and exactly the
+ * capacity is available again.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -105,7 +105,7 @@ static void shuffle(unsigned *order, unsigned count, uint64_t *seed)
 	}
 }
 
-/* CPU for each run when so many one-shots, and a run of each series, come due together. */
+/* CPU time for each run when `once` one-shots, and a run of each series, are due together. */
 static double cost_of_firing(unsigned once, uint64_t *seed)
 {
 	static unsigned order[SERIES + ONCE];
@@ -161,7 +161,7 @@ static unsigned await_right_counts(uint64_t instant_ns)
 	return wrong;
 }
 
-/* The stopped process. It says when it is ready, and is told when it goes on. */
+/* The stopped process. It announces that it is ready, and reads when it may go on. */
 static int stopped_process(int ready, int go_on, uint64_t seed, uint64_t stop_ns)
 {
 	struct tw_service_config cfg = {.size = sizeof cfg};

@@ -1,11 +1,10 @@
 /*
- * stress_weights SECONDS [SEED]: permits that go round in lots of several, among four threads and
- * their functions.
+ * stress_weights SECONDS [SEED]: four threads and their functions share permits, several at a time.
  *
- * Threads take lots at once, in time, or not, and give them back whole or in parts; functions get
- * lots, and some are cancelled while they wait or as they are handed over. In some rounds the
- * capacity changes. Without such changes the permits that are out never exceed the capacity; in all
- * rounds the books balance at the end: no permit is lost or doubled.
+ * Threads try to take lots with and without a timeout, and give them back whole or in parts.
+ * Functions wait for lots, and some are cancelled while they wait or while they are handed over. In
+ * some rounds the capacity changes. Without such changes the permits in use never exceed the
+ * capacity. In all rounds the ledger balances at the end: no permit is lost or doubled.
  */
 #include <errno.h>
 #include <inttypes.h>

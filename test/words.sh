@@ -7,8 +7,7 @@
 #   - a public function without the one shape: a comment with "Threads:" and "Returns:"
 #   - pages whose reading ease (Flesch) is below 50
 #
-# test/words/not_yet lists the folders whose sources are not reflowed yet. The list only shrinks. --figures prints the numbers of
-# each file. Knob: SHOWN, how many findings of a kind are shown (40).
+# --figures prints the numbers of each file. Knob: SHOWN, how many findings of a kind are shown (40).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -60,8 +59,6 @@ prose() { xargs awk -v code_as=it -f test/words/markdown.awk; }
 headers() { git ls-files 'include/*.h'; }
 pages() { git ls-files '*.md' | grep -v '^test/peers/'; }
 sources() { git ls-files '*.c' '*.h' '*.cpp' '*.hpp'; }
-ready() { awk 'NR == FNR { if ($0 !~ /^#/ && $1 != "") not_yet[$1]; next }
-	{ folder = $0; sub(/\/[^\/]*$/, "", folder); if (!(folder in not_yet) && !($0 in not_yet)) print }' test/words/not_yet -; }
 
 # ---- each check finds what is planted
 
@@ -127,16 +124,10 @@ fi
 
 # ---- the checks
 
-# Entries of not_yet that nothing needs any more.
-{ sources | wide; pages | wide; sources | comments | banned; pages | prose | banned; } | grep -o '^[^ :]*:[0-9]*:' |
-	sed 's/:.*//' | awk '{ print; sub(/\/[^\/]*$/, ""); print }' | sort -u >"$work/needed"
-grep -v '^#' test/words/not_yet | grep -vxFf "$work/needed" >"$work/found" || true
-report "test/words/not_yet: delete these lines"
-
-sources | ready | wide >"$work/found"
-pages | ready | wide >>"$work/found"
+sources | wide >"$work/found"
+pages | wide >>"$work/found"
 report "comments and pages have at most 100 columns"
-{ sources | ready | comments; pages | ready | prose; } | banned >"$work/found"
+{ sources | comments; pages | prose; } | banned >"$work/found"
 report "these patterns are banned (test/words/banned)"
 long <"$work/headers" >"$work/found"
 report "sentences of headers have at most 30 words"
@@ -150,4 +141,4 @@ report "headers: median sentence at most 15 words, 29700 words in all; pages: re
 
 [ "$failed" -eq 0 ] || exit 1
 echo "words: ok ($(headers | wc -l) headers with $(figures <"$work/headers" | awk '{ n += $2 } END { print n }') words," \
-	"$(pages | wc -l) pages; $(grep -vc '^#' test/words/not_yet) folders not yet reflowed)"
+	"$(pages | wc -l) pages)"

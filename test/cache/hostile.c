@@ -1,6 +1,6 @@
 /*
- * hostile PORT CASE: what a server must survive from its clients. After each case another client
- * is served at once, and the memory of the server has stayed within bounds.
+ * hostile PORT CASE: what a server must survive from its clients. After each case the server serves
+ * another client immediately, and its memory has stayed within bounds.
  *
  *   killed       clients that are killed in the middle of commands, or while subscribed
  *   half         half a command, then silence; half of a large value; a reset connection

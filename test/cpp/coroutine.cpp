@@ -86,7 +86,7 @@ struct detached {
 	};
 };
 
-/* Begins at once; its owner destroys it, whether it has ended or not. */
+/* Begins immediately. Its owner destroys it, whether it has ended or not. */
 class owned
 {
       public:

@@ -41,8 +41,8 @@ static uint64_t any_number(void)
 }
 
 /*
- * A block of just so many bytes as its first word says. Most of it is 0: what is full of noise is
- * refused, and shows nothing.
+ * A block with as many bytes as its first word says. Most of it is 0, because a block full of noise
+ * is always refused.
  */
 static struct any any_struct(size_t known)
 {
@@ -165,8 +165,8 @@ static void use_strand(tw_service *service)
 			expect_read(&spec, offsetof(struct tw_strand_task, period_ns), r);
 		cr_assert((r == 0) == (task.id != 0), "%d", r);
 		cr_assert_eq(tw_strand_destroy(strand), 0);
-		cr_assert(tw_service_advance(service, TW_NO_LIMIT) >=
-			  0); /* the hand-over of it, for which close would be told to wait */
+		/* hands the task over: else close would wait for it */
+		cr_assert(tw_service_advance(service, TW_NO_LIMIT) >= 0);
 	}
 	free(config.at);
 	free(spec.at);

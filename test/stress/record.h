@@ -67,7 +67,7 @@ struct record {
 	atomic_uint cancelled;     /* answers TW_CANCELLED */
 	atomic_uint limit;         /* runs that may have started in the end */
 	atomic_bool ended;         /* no run may start any more */
-	atomic_bool running_seen;  /* a cancel was told TW_RUNNING */
+	atomic_bool running_seen;  /* a cancel answered TW_RUNNING */
 	atomic_bool released_open; /* released before close began */
 
 	/* Plain on purpose. */

@@ -21,7 +21,7 @@ struct work {
 	tw_action *action;
 	int id;
 	int runs;
-	int rearms;        /* so many more times */
+	int rearms;        /* further re-arms */
 	uint64_t delay_ns; /* of these */
 	int answer;        /* what it returns */
 	int error;         /* of the last arm */
@@ -42,7 +42,7 @@ void work_schedule(struct work *work, tw_action_scheduler *scheduler, uint64_t d
 /* Destroys the actions, and their scheduler, which must succeed. */
 void works_destroy(struct work *works, int n, tw_action_scheduler *scheduler);
 
-/* What a scheduler's `failed` was told last. */
+/* The last call of a scheduler's `failed`. */
 struct told {
 	int count, failure;
 	size_t closed;

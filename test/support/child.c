@@ -38,10 +38,11 @@ static void end(void *unused)
 #endif
 
 /*
- * A child whose only thread came from a fork inside the library ends when that thread does, and
- * well. Under AddressSanitizer it does so a step earlier, before the thread's memory goes back: the
- * allocator of gcc 12's knows nothing of forks, and its lock may be held for ever, by a thread that
- * is not in the child. Its own destructor comes in the last round of all, so this one comes first.
+ * If a fork inside the library made the child's only thread, the child ends successfully when that
+ * thread ends. Under AddressSanitizer it ends a step earlier, before the thread's memory is freed.
+ * The allocator of gcc 12's AddressSanitizer has no fork handler, so a thread that is not in the
+ * child may hold its lock forever. Its destructor runs in the last round, so this destructor runs
+ * first.
  */
 static void end_with_the_thread(void)
 {

@@ -1,11 +1,12 @@
 /*
  * Rounds, for stress programs in which a service is closed under its producers, again and again.
  *
- * Producers, a thread each, schedule on whatever service there is until it refuses, or their room
- * is used up; the main thread makes a service, announces the round, closes, and looks at what
- * became of each timer: its release was told once if it was accepted, and never if not. The program
- * says how many producers there are, and how a producer schedules; before including it defines
- * ROUNDS_PRODUCERS and ROUNDS_MOST.
+ * Producers, a thread each, schedule on the present service until it refuses, or their room is used
+ * up. The main thread makes a service, announces the round, closes, and checks each timer. The
+ * release of an accepted timer was called once; that of a refused timer was not called.
+ *
+ * The program says how many producers there are, and how a producer schedules. Before the include
+ * it defines ROUNDS_PRODUCERS and ROUNDS_MOST.
  */
 #ifndef TEST_SUPPORT_CLOSING_ROUNDS_H
 #define TEST_SUPPORT_CLOSING_ROUNDS_H
@@ -27,7 +28,7 @@ enum { PRODUCERS = ROUNDS_PRODUCERS, MOST = ROUNDS_MOST };
 struct producer {
 	uint64_t seed;
 	atomic_uint releases[MOST];
-	unsigned accepted; /* the first so many were; what follows was refused, or not tried */
+	unsigned accepted; /* the first n; the rest was refused, or not tried */
 	atomic_ulong round_done;
 	pthread_t thread;
 };

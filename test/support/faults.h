@@ -24,8 +24,8 @@ bool faults_disarm(void);
 const char *faults_refused(void);
 
 /*
- * From now on each n-th sleep (futex, epoll) returns at once, as if by a signal or a changed word.
- * 0: no more.
+ * From now on each n-th sleep (futex, epoll) returns immediately, as after a signal or a changed
+ * word. 0: no more.
  */
 void faults_interrupt_sleeps(unsigned n);
 

@@ -15,7 +15,7 @@ struct limited {
 	struct rig rig;
 	struct queue_executor queue;
 	tw_limiter *limiter;
-	int started[64], settled[64]; /* numbers of loads, in turn */
+	int started[64], settled[64]; /* numbers of loads, in order */
 	unsigned starts, settles;
 };
 
@@ -28,7 +28,7 @@ struct load {
 	     * says
 	     */
 	    takes_ns;
-	int answer; /* 0, or an error; with `fails` only of so many first attempts */
+	int answer; /* 0, or an error; with `fails`, of that number of first attempts */
 	unsigned fails;
 	bool held; /* asynchronous, and ended by the test */
 

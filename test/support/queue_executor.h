@@ -16,7 +16,7 @@ struct queue_executor {
 	tw_batch **tickets; /* those from head to tail wait */
 	size_t head, tail, room;
 	size_t submits;  /* accepted ones */
-	size_t refuse;   /* so many further submits are refused; SIZE_MAX: all */
+	size_t refuse;   /* number of further submits to refuse; SIZE_MAX: all */
 	int refuse_with; /* the errno of a refusal */
 };
 
@@ -31,7 +31,7 @@ int queue_executor_run_next(struct queue_executor *queue);
 /* Gives the next ticket back; -ENOENT: none waits. */
 int queue_executor_drop_next(struct queue_executor *queue);
 
-/* Runs what waits; the number of callbacks that ran. */
+/* Runs all waiting batches. Returns the number of callbacks that ran. */
 size_t queue_executor_run_all(struct queue_executor *queue);
 
 #endif

@@ -22,7 +22,7 @@ void shoot(void *arg);
 
 void schedule_shot(struct shot *shot, uint64_t delay_ns);
 
-/* Takes a semaphore so many times. */
+/* Takes a semaphore `times` times. */
 void await(sem_t *semaphore, size_t times);
 
 /*

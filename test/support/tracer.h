@@ -1,7 +1,7 @@
 /*
- * A tracer of this very program: puts a trap in place of each static probe's nop
- * (wheel/base/probes.h), and writes down what comes by. One thread at a time; x86-64 alone, where
- * the probes were built in.
+ * A tracer of this program: puts a trap in place of each static probe's nop (wheel/base/probes.h),
+ * and records the probes that fire. One thread at a time; x86-64 alone, where the probes were built
+ * in.
  */
 #ifndef TEST_SUPPORT_TRACER_H
 #define TEST_SUPPORT_TRACER_H
@@ -22,7 +22,7 @@ struct traced {
  */
 bool tracer_open(void);
 
-/* What has come by since tracer_open, or since the last tracer_forget. */
+/* The probes that have fired since tracer_open, or since the last tracer_forget. */
 unsigned tracer_count(const char *name);
 const struct traced *tracer_last(const char *name); /* NULL: none */
 void tracer_forget(void);

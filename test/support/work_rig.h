@@ -59,7 +59,7 @@ void job_post(struct job *job, enum tw_priority priority);
 void job_post_delayed(struct job *job, enum tw_priority priority, uint64_t delay_ns);
 void job_post_timeout(struct job *job, int64_t timeout_ns);
 
-/* Its end was told once, so. */
+/* Its end was reported once, in this way. */
 void expect_told(const struct job *job, enum tw_fate fate, int result);
 
 /* The turns so far were those of these jobs. */

@@ -1,6 +1,6 @@
 /*
- * What a failure does: it closes its action, and no other one unless the scheduler is told to.
- * Every failure is reported once.
+ * What a failure does: it closes its action, and the others only if the scheduler is configured to.
+ * Each failure is reported once.
  */
 #include <string.h>
 

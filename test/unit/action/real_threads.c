@@ -113,8 +113,8 @@ static void start_flush(struct flush *self, tw_action_scheduler *scheduler)
 }
 
 /*
- * The second one waits for the first, and is told when that has let go; not in each round has it
- * fallen asleep by then.
+ * The second flush waits for the first, and returns when the first has ended. It has not fallen
+ * asleep by then in every round.
  */
 Test(action_real_threads, flush_waits_for_the_flush_of_another_thread)
 {

@@ -1,5 +1,6 @@
 /*
- * The virtual clock: time passes only as it is told to, in order of (time, arming), or of a seed.
+ * The virtual clock: time passes only by a call. Actions run in the order of time and arming, or of
+ * a seed.
  */
 #include <string.h>
 

@@ -7,8 +7,8 @@
 TestSuite(clock_run, .timeout = 60);
 
 /*
- * Between two readings of the clock around it, but for what the register may have been read apart
- * from the clock.
+ * The reading is between two readings of the clock around it, except for the time between the
+ * register and the clock.
  */
 Test(clock_run, is_the_clock_to_within_two_microseconds)
 {

@@ -1,4 +1,6 @@
-/* Close beside groups: what its visitor is told, and what a close that does not wait leaves. */
+/*
+ * Close beside groups: which timers its visitor sees, and what a close that does not wait leaves.
+ */
 #include <errno.h>
 
 #include "test/support/members.h"
@@ -41,8 +43,7 @@ static int close_telling(struct rig *rig, struct told *told, enum tw_close_mode 
 }
 
 /*
- * Members of cancelled groups are no dropped timers: neither those that nobody came upon, nor those
- * that were told as gone.
+ * Members of cancelled groups are not dropped timers, whether a call has met them as gone or not.
  */
 static void expect_visitor_sees_live_ones_only(uint32_t flags)
 {
@@ -127,8 +128,8 @@ Test(close_groups, tells_its_visitor_of_none_that_a_refusal_has_dropped)
 }
 
 /*
- * What waits for its executor is dropped from under it; its ticket comes to nothing, and the group
- * is empty at once.
+ * The close drops runs that wait for their executor. Their tickets run nothing, and the group is
+ * empty immediately.
  */
 Test(close_groups, that_does_not_wait_empties_groups_whose_members_wait_for_their_executor)
 {

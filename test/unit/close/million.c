@@ -9,7 +9,7 @@
 
 TestSuite(close_million, .timeout = 90);
 
-enum { MILLION = 1000000, WITH_RELEASE = 4 /* one in so many */ };
+enum { MILLION = 1000000, WITH_RELEASE = 4 /* one in four */ };
 
 static struct rig rig;
 static uint64_t runs, runs_closing, releases[4];

@@ -126,7 +126,7 @@ static tw_service *open_inline(void)
 
 /* ------------------------------------------------------------ escalation */
 
-/* The drop is told to the visitor of the close that asked for it. */
+/* The visitor of the close that asked for the drop sees each dropped timer. */
 Test(close_real_closers, drop_ends_a_drain_under_way)
 {
 	for (int round = 0; round < 10; round++) {

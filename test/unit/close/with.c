@@ -12,7 +12,7 @@ TestSuite(close_with, .timeout = 30);
 
 enum { TOLD_MAX = 64 };
 
-/* What a visitor was told, in turn. */
+/* What a visitor saw, in order. */
 struct told {
 	tw_service *service;
 	size_t count;
@@ -110,7 +110,7 @@ Test(close_with, a_visitor_is_told_of_each_timer_that_is_dropped_before_its_rele
 	rig_advance(&rig, 0); /* far ones are filed: their remaining time is exact */
 	struct tw_close_options options = telling(&told, TW_CLOSE_DROP);
 	expect_eq(tw_service_close_with(rig.service, &options), 0);
-	expect_eq(told.count, COUNT - 1); /* the first was due at once */
+	expect_eq(told.count, COUNT - 1); /* the first was due immediately */
 	for (size_t i = 0; i < told.count; i++) {
 		struct probe *probe = told.of[i].probe;
 		expect_eq(told.of[i].timer.id, probe->timer.id);

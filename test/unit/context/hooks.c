@@ -336,8 +336,8 @@ Test(context_hooks, release_when_there_is_no_room)
 }
 
 /*
- * Each request for memory in turn is refused; whether the call then fails or not, no capture is
- * lost.
+ * Refuses each request for memory, one after the other. Whether the call then fails or not, no
+ * capture is lost.
  */
 Test(context_hooks, release_when_out_of_memory)
 {

@@ -275,7 +275,7 @@ Test(driver_bounds, memory_does_not_grow_with_what_has_passed)
 	rig_close(&rig);
 }
 
-/* A million timers at once, spread over the levels. */
+/* A million timers that are armed at the same time, spread over the levels. */
 Test(driver_bounds, a_million_timers_all_run)
 {
 	struct rig rig;

@@ -88,7 +88,7 @@ static void turn_until_held_back(struct keeper *k)
 	expect_eq(queue_executor_waiting(k->used), ticks - 1);
 }
 
-/* Batches come home as they are run, and what was held back follows. */
+/* Batches return as they are run, and the driver submits the runs that it held back. */
 static void run_all(struct keeper *k)
 {
 	while (queue_executor_run_all(k->used) > 0)
@@ -181,8 +181,8 @@ Test(driver_held_back, what_is_scheduled_meanwhile_stays_in_its_lane)
 }
 
 /*
- * Chunks that are half full share no room as they are: what waits would need twice the chunks that
- * it had in the wheel.
+ * Half-full chunks cannot share room as they are: waiting runs would need twice the chunks that
+ * they had in the wheel.
  */
 Test(driver_held_back, what_waits_is_packed)
 {
@@ -278,7 +278,7 @@ Test(driver_held_back, a_close_that_runs_all_gets_to_the_end)
 }
 
 /*
- * The clock is set on: all these ticks are turned through at once. Each has a chunk in the wheel.
+ * The clock jumps forward, and one poll passes all these ticks. Each tick has a chunk in the wheel.
  */
 Test(driver_held_back, not_by_a_turn_over_more_ticks_than_there_are_chunks)
 {
@@ -326,8 +326,8 @@ Test(driver_held_back, what_names_another_executor_keeps_its_order_in_long_turns
 }
 
 /*
- * What waits for executors that refuse may hold the chunks too; with nothing out, nothing would
- * come home.
+ * Runs that wait for executors that refuse may hold the chunks too. With no batch out, none would
+ * return.
  */
 static void expect_all_to_run_when_accepted_again(int count)
 {
@@ -368,8 +368,8 @@ Test(driver_held_back, many_executors_that_refused_are_asked_again_with_nothing_
 }
 
 /*
- * An executor refuses on; what waits for it is cancelled, and as much comes after it: the wheel's
- * chunks must do for those that live.
+ * An executor keeps refusing. The runs that wait for it are cancelled, and as many new ones follow:
+ * the wheel's chunks must suffice for the live ones.
  */
 static void refuse_what_is_cancelled(bool own, enum tw_on_refused on_refused)
 {

@@ -1,6 +1,6 @@
 /*
- * Driving a service from a loop of one's own: when next, how much at once, and who may. On a clock
- * moved by hand.
+ * Driving a service from the user's own loop: the next expiry, the budget, and who may drive. On a
+ * clock moved by hand.
  */
 #include <errno.h>
 #include <semaphore.h>
@@ -87,7 +87,7 @@ Test(driver_loop, next_expiry_is_now_while_a_budget_has_left_something)
 	rig_close(&rig);
 }
 
-/* A budget that fits exactly leaves nothing; the next call finds that out at once. */
+/* A budget that fits exactly leaves nothing, and the next call finds nothing to do. */
 Test(driver_loop, a_budget_that_fits_leaves_nothing)
 {
 	struct rig rig;
@@ -266,7 +266,10 @@ Test(driver_loop, services_on_one_clock_bring_each_other_work)
 	free(rig.events);
 }
 
-/* A tick thread is told after those that are driven by hand, and may bring it work. */
+/*
+ * The clock notifies a tick thread after the services that are driven by hand, because they may
+ * bring it work.
+ */
 Test(driver_loop, work_for_a_tick_thread_is_handed_over_in_the_same_advance)
 {
 	struct rig rig;

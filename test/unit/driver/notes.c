@@ -62,7 +62,10 @@ static void look_ahead(struct probe *probe)
 	tw_service_next_expiry(probe->rig->service, &unused);
 }
 
-/* With its entry in a batch that nobody has run yet: to 10 s, to 5 s, and due at once again. */
+/*
+ * While its entry is in a batch that nobody has run yet, moves the timer to 10 s, to 5 s, and to
+ * due immediately.
+ */
 static void move_in_the_wheel(struct rig *rig, struct probe *probe)
 {
 	expect_eq(tw_reset(rig->service, probe->timer, 10 * SECOND), 0);

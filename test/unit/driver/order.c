@@ -130,7 +130,7 @@ Test(driver_order, holds_in_many_random_cases)
 	}
 }
 
-/* Cancelled neighbours leave gaps, and no disorder. */
+/* Cancelled neighbors leave gaps, and no disorder. */
 Test(driver_order, holds_among_cancelled_timers)
 {
 	struct rig rig;

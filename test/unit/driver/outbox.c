@@ -206,7 +206,10 @@ static void refuse(struct refusers *r, size_t how_often)
 		r->executors[i].refuse = how_often;
 }
 
-/* Timers for all of them in turn; executor i gets the ids i, i + count, ... */
+/*
+ * Schedules timers for all executors, one after the other; executor i gets the ids i, i + count,
+ * ...
+ */
 static void schedule_all(struct refusers *r, int timers)
 {
 	for (int i = 0; i < timers; i++) {

@@ -1,4 +1,4 @@
-/* The descriptor of a service in a loop of one's own, on the real clocks. Bounds are one-sided. */
+/* The descriptor of a service in the user's own loop, on the real clocks. Bounds are one-sided. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
-/* What a loop does with it, until so many callbacks have run. */
+/* What a loop does with the descriptor, until `runs` callbacks have run. */
 static void turn_until(tw_service *service, int fd, int runs)
 {
 	while (runs > 0) {
@@ -257,8 +257,8 @@ static void schedule_from_another_thread(void *arg)
 }
 
 /*
- * Rung once to be called, and again when the first ring has been taken note of but stands in the
- * descriptor still.
+ * The bell rings once to call the loop, and again after the first ring was noticed but before the
+ * descriptor was cleared.
  */
 Test(driver_real_loop, wakes_up_after_a_ring_that_came_while_the_last_one_was_cleared)
 {
@@ -405,7 +405,7 @@ Test(driver_real_loop, tells_of_close)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-/* Each of the three in turn cannot be had. */
+/* The system refuses each of the three descriptors, one after the other. */
 Test(driver_real_loop, without_descriptors_nothing_is_changed)
 {
 	tw_service *service = open_by_hand(NULL);

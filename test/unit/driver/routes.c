@@ -49,7 +49,7 @@ static void schedule_in_turn(struct routes *r, int count, uint64_t delay_ns)
 		schedule_to(r, &probes[i], i, delay_ns, i % QUEUES);
 }
 
-/* Runs what waits in a queue; all of it must be that queue's, in order. */
+/* Runs what is in a queue. All of it must be that queue's, in order. */
 static void expect_own_in_order(struct routes *r, int queue, size_t count)
 {
 	size_t before = r->rig.ran;

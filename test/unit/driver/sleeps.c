@@ -1,7 +1,7 @@
 /*
- * What somebody waits for comes in the moment between the last look and the sleep: a hook stands in
- * it (faults.h), in which all is done that there was to wait for, wake-up included. Whoever sleeps
- * through that sleeps for ever.
+ * The awaited event happens between the last look and the sleep. A hook runs in that moment
+ * (faults.h) and does all that the sleeper waits for, wake-up included. A thread that misses it
+ * sleeps forever.
  */
 #include <errno.h>
 #include <sched.h>

@@ -253,8 +253,8 @@ Test(driver_stall, a_timer_that_is_moved_while_it_is_found_overdue_by_hours_is_n
 }
 
 /*
- * A jump forward is a stall to a series: fixed rate skips to the next nominal instant and is told
- * how many it missed.
+ * A jump forward is a stall to a series: fixed rate skips to the next nominal instant, and the run
+ * learns how many instants it missed.
  */
 Test(driver_stall, a_clock_that_jumps_forward_makes_series_miss_instants)
 {

@@ -1,6 +1,6 @@
 /*
- * After a storm memory goes back to the system, not at once, and not what old handles need; RSS is
- * the witness (G11).
+ * After a storm memory goes back to the system, but not immediately, and not the memory that old
+ * handles need. RSS is the witness (G11).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ enum { KEEPS_WHAT_IS_FREED = true };
 enum { KEEPS_WHAT_IS_FREED = false };
 #endif
 
-enum { MANY = 1000000, WITH_RELEASE = 4 /* one in so many */ };
+enum { MANY = 1000000, WITH_RELEASE = 4 /* one in four */ };
 
 #define MIB (INT64_C(1) << 20)
 

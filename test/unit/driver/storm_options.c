@@ -1,6 +1,6 @@
 /*
- * Memory after storms of members and of timers with options: their extension records go back too,
- * and each fate is told once.
+ * Memory after storms of members and of timers with options. Their extension records go back too,
+ * and each release is called once.
  */
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /*
- * Sweeps: what cancelled timers leave behind goes, what lives stays, whichever way the dead are
- * told from the living.
+ * Sweeps: entries of cancelled timers go, entries of live timers stay, by either way to find the
+ * dead ones.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -254,7 +254,7 @@ Test(driver_sweep, is_followed_by_another_for_what_died_meanwhile)
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	for (int round = 0; round < 5; round++) {
 		arm_and_fall_asleep(service, round ? KEPT : 0);
-		/* so many that the last which rang will do */
+		/* enough for the last ring to suffice */
 		cancel_from(service, KEPT, 3 * ASLEEP / 4);
 		await_entries(service, ASLEEP - 1); /* it has begun */
 		cancel_from(service, 3 * ASLEEP / 4, ASLEEP);
@@ -264,8 +264,8 @@ Test(driver_sweep, is_followed_by_another_for_what_died_meanwhile)
 }
 
 /*
- * Driven by a loop of one's own that sleeps on the descriptor: a sweep that left too much is
- * followed by another before it may sleep for long.
+ * The user's own loop drives the service and sleeps on the descriptor. A sweep that left too much
+ * is followed by another before the loop may sleep for long.
  */
 Test(driver_sweep, is_carried_out_by_a_loop_that_sleeps)
 {
@@ -281,7 +281,7 @@ Test(driver_sweep, is_carried_out_by_a_loop_that_sleeps)
 			expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 		cancel_from(service, KEPT, ASLEEP);
 		while (stats_of(service).entries > 2 * KEPT + 4096) {
-			/* ms: for ever, as things go here */
+			/* ms: far longer than the test takes */
 			expect_eq(poll(&readable, 1, 20000), 1);
 			expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 		}
@@ -322,8 +322,8 @@ Test(driver_sweep, has_nothing_to_do_after_moves_within_a_bucket)
 }
 
 /*
- * A series that is called early leaves an entry in the bucket of its next instant, for which it is
- * armed again: so does the next call, and all of them are of one timer, which lives and stands in
+ * A series that is run early leaves an entry in the bucket of its next instant, and is armed again
+ * for that instant. The next early run does the same. All these entries are of one live timer in
  * that bucket. A sweep leaves one of them, and then there is nothing more to sweep.
  */
 Test(driver_sweep, leaves_one_entry_of_a_timer_in_a_bucket)

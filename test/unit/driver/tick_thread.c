@@ -113,7 +113,7 @@ Test(driver_tick_thread, catches_up_after_ten_years)
 	expect_eq(beyond.runs, 0);
 	rig_advance(&rig, 5 * MS);
 	expect_eq(beyond.runs, 1);
-	/* Each instant was run or counted, but for those that the next run will be told of. */
+	/* Each instant was run or counted, except those that the next run will count. */
 	uint64_t instants = 10 * 365 * DAY / MS + 5;
 	expect_le(series.runs + series.overruns, instants);
 	expect_ge(series.runs + series.overruns, instants - 5);

@@ -1,7 +1,8 @@
 /*
- * What the layers ask for fails in turn: the call that needed it says -ENOMEM (or what its header
- * names), makes nothing, and all that was there before goes on. Each program is begun anew with the
- * next request refused, on one and the same service, until none is.
+ * Each request of the layers to the system fails, one after the other. The call that needed it
+ * answers -ENOMEM (or the error of its header) and makes nothing. All that existed before goes on.
+ * Each program starts again with the next request refused, on the same service, until none is
+ * refused.
  */
 #include <errno.h>
 
@@ -151,7 +152,7 @@ static int use_limiter(struct rig *rig)
 	r = r ? r : tw_limiter_stats(limiter, &stats);
 	rig_advance(rig, 20 * MS);
 	if (limiter && r)
-		/* what waits for its start */
+		/* jobs that have not started */
 		expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, 0), 0);
 	rig_advance(rig, MS);
 	expect_eq(tw_limiter_destroy(limiter), 0);

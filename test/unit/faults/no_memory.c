@@ -1,6 +1,6 @@
 /*
- * Threads that the system gives no memory for a lane of their own: what ends timers, and what hands
- * runs back, works for them all the same, and is counted.
+ * Threads for which the system has no memory for a lane: their calls that end timers and return
+ * runs work, and are counted.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -52,7 +52,7 @@ static void run_next(struct job *job)
 	job->answer = queue_executor_run_next(job->queue);
 }
 
-/* As an executor does that was told -ENOMEM: the ticket is not used up. */
+/* As an executor that received -ENOMEM: the ticket is not used up. */
 static void drop_next(struct job *job)
 {
 	job->answer = queue_executor_drop_next(job->queue);

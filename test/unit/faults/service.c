@@ -1,6 +1,6 @@
 /*
- * Each request for memory, address space or a thread fails in turn: the call fails with its
- * documented error, nothing is left behind, and all timers keep their fate.
+ * Each request for memory, address space or a thread fails, one after the other. The call fails
+ * with its documented error, nothing is left behind, and all timers keep their fate.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -183,7 +183,9 @@ static void check_valid(tw_service *service)
 	cr_assert_eq(tw_service_validate(service, why, sizeof why), 0, "%s", why);
 }
 
-/* The first schedule of a thread: each of its requests fails in turn, then it works. */
+/*
+ * The first schedule of a thread: each of its requests fails, one after the other; then it works.
+ */
 Test(faults_service, first_schedule_of_a_thread)
 {
 	tw_clock *clock;

@@ -54,7 +54,9 @@ static int count_behind(tw_action *action, void *state)
 	return 0;
 }
 
-/* All at once, so that those behind share a batch, or a flush, with the one that forks. */
+/*
+ * Arms all actions together, so that later ones share a batch, or a flush, with the one that forks.
+ */
 static void arm_all(struct forking *f)
 {
 	int error;

@@ -1,4 +1,4 @@
-/* A shared pool in a forked child: refused everything, freed at once; the parent's works on. */
+/* A shared pool in a forked child refuses all calls except destroy. The parent's pool works on. */
 #include <errno.h>
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /*
- * Groups: handles, limits, executors that refuse, close of the service, and how much is settled at
- * once.
+ * Groups: handles, limits, executors that refuse, close of the service, and how many members one
+ * call finishes.
  */
 #include <errno.h>
 
@@ -244,7 +244,7 @@ Test(group_end, settling_that_is_given_back_is_handed_over_again)
 	cancel_with_executor(TW_REFUSED_RETRY, 0, 2);
 }
 
-/* What an executor refuses for ever is settled by close's caller. */
+/* The thread that closes ends the runs that an executor always refuses. */
 Test(group_end, close_settles_what_the_executor_refuses)
 {
 	struct queue_executor queue;

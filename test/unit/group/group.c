@@ -1,6 +1,6 @@
 /*
- * Groups: what a member is told after its group was cancelled, what settles it, and the ledger
- * meanwhile.
+ * Groups: what calls on a member answer after its group was cancelled, what ends the member, and
+ * the ledger meanwhile.
  */
 #include <errno.h>
 

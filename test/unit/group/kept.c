@@ -17,7 +17,7 @@ static void cancel_alone(struct probe *probe)
 	expect_eq(tw_cancel(probe->rig->service, probe->timer), TW_GONE);
 }
 
-/* The second of two members in turn takes the first one's record. */
+/* The second of two successive members takes the first one's record. */
 static void keep_one(struct rig *rig, tw_group group)
 {
 	struct probe probe = PROBE(rig, 0);

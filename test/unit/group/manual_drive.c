@@ -145,8 +145,8 @@ Test(group_manual_drive, next_expiry_is_within_a_tick_while_members_are_to_be_se
 /* ------------------------------------------------------------ executors that refuse */
 
 /*
- * A member's own executor refuses for ever; the loop still ends, and the group's cancel is settled
- * elsewhere.
+ * A member's own executor always refuses. The loop still ends, and another thread ends the group's
+ * members.
  */
 Test(group_manual_drive, a_members_own_executor_may_refuse_until_its_group_is_cancelled)
 {
@@ -193,7 +193,7 @@ static void fall_behind(struct probe *probe)
 	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 3 * MS);
 }
 
-/* Falls ever further behind: no call goes on for ever. */
+/* A series falls ever further behind: each call still ends. */
 Test(group_manual_drive, an_advance_ends_though_a_burst_falls_behind)
 {
 	struct rig rig;

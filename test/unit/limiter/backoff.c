@@ -4,7 +4,7 @@
 
 #include "test/support/limiter_suite.h"
 
-/* What the hook `retried` was told. */
+/* The arguments of the hook `retried`. */
 static uint64_t delays_ns[256];
 static unsigned retries;
 

@@ -1,4 +1,4 @@
-/* The limiter's bounds: what waits, what can be asked, what is told. On a clock moved by hand. */
+/* The limiter's bounds: queued jobs, queries, notifications. On a clock moved by hand. */
 #include <errno.h>
 
 #include "test/support/limiter_suite.h"

@@ -1,6 +1,6 @@
 /*
- * What comes of an attempt's end, in which order; what is told of times; who waits how long. On a
- * clock moved by hand.
+ * What follows the end of an attempt, in which order; the times in its result; how long calls wait.
+ * On a clock moved by hand.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -177,7 +177,7 @@ Test(limiter_ends, collected_results_have_id_status_value_and_those_that_never_r
 struct stopper {
 	uint64_t timeout_ns;
 	int answer;
-	unsigned idles; /* that had been told when it returned */
+	unsigned idles; /* calls when it returned */
 };
 
 static void *stop(void *arg)
@@ -261,7 +261,7 @@ Test(limiter_ends, submit_waits_for_room_until_an_instant)
 		waits = home.limiter->ends.room_waiters;
 		pthread_mutex_unlock(&home.limiter->lock);
 	}
-	expect_eq(tw_job_cancel(home.limiter, loads[1].job), TW_CANCELLED); /* room at once */
+	expect_eq(tw_job_cancel(home.limiter, loads[1].job), TW_CANCELLED); /* room immediately */
 	expect_eq(pthread_join(thread, NULL), 0);
 	expect_eq(submitted, 0);
 	complete(&loads[0], 0);

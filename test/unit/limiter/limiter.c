@@ -518,7 +518,7 @@ Test(limiter, idle_listeners_are_told_once_each_in_order)
 	for (int i = 0; i < 3; i++)
 		expect_eq(idle_order[i], i);
 	expect_eq(tw_limiter_wait_idle(home.limiter, 0), 0);
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &numbers[3]), 0); /* at once */
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &numbers[3]), 0); /* immediately */
 	expect_eq(idles, 4);
 	held(loads, 1);
 	complete(&loads[0], 0);

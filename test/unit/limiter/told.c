@@ -1,6 +1,6 @@
 /*
- * Who is told of what by the limiter, when callbacks and other threads do something in between. On
- * a clock moved by hand.
+ * Which notifications the limiter sends when callbacks and other threads act in between. On a clock
+ * moved by hand.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -122,7 +122,7 @@ static void submit_and_listen(void *arg)
 Test(limiter_told, listener_of_after_a_submit_is_not_told_of_the_idle_before)
 {
 	struct tw_limiter_config config = limited_config(1);
-	/* called when the only job was cancelled, before idle is told */
+	/* called when the only job was cancelled, before on_idle */
 	config.on_low_water = submit_and_listen;
 	later = LOAD(2, .held = true);
 	limited_open(&home, &config);
@@ -158,7 +158,10 @@ static bool somebody_waits(void)
 	return waits;
 }
 
-/* While it is told, a thread submits a job, which cannot run yet, and waits for the next idle. */
+/*
+ * During the notification, a thread submits a job, which cannot run yet, and waits for the next
+ * idle.
+ */
 static void let_another_wait(void *arg, const struct tw_job_result *results, size_t n)
 {
 	on_idle(arg, results, n);

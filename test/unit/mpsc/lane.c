@@ -18,7 +18,7 @@ static void odd_is_dead(void *context, const struct tw__entry *entries, unsigned
 		uses[i] = entries[i].value & 1 ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
 }
 
-/* The same, from when they are told to die. */
+/* The same, from the moment at which they are declared dead. */
 static bool odd_have_died;
 
 static void odd_die_later(void *context, const struct tw__entry *entries, unsigned n,

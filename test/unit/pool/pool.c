@@ -313,7 +313,7 @@ Test(pool, a_slow_task_delays_no_other_while_a_worker_is_free)
 	for (int i = 0; i < 500; i++)
 		expect_eq(tw_pool_submit(pool, count, &ran), 0);
 	while (atomic_load(&ran) < 500)
-		sched_yield(); /* for ever, if they wait for the slow one */
+		sched_yield(); /* forever, if they wait for the slow one */
 	expect_eq(atomic_load(&latch.open), false);
 	atomic_store(&latch.open, true);
 	expect_eq(tw_pool_destroy(pool), 0);
@@ -485,7 +485,7 @@ Test(pool, refuses_bad_configs)
 	cr_assert_null(pool);
 }
 
-/* Each request for memory or a thread fails in turn, and leaves nothing. */
+/* Each request for memory or a thread fails, one after the other, and leaves nothing. */
 Test(pool, creation_fails_cleanly)
 {
 	for (long nth = 0;; nth++) {

@@ -1,6 +1,6 @@
 /*
- * Moments in the middle of the pool's calls, and of a submit of work, that threads meet by chance
- * alone: here a hook stands in each (faults.h).
+ * Moments inside the pool's calls, and inside a submit of work, that threads meet only by chance.
+ * Here a hook stops at each (faults.h).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -100,7 +100,7 @@ static void run_slow(void *arg)
 {
 	struct scene *scene = arg;
 	while (!atomic_load(&scene->ran))
-		sched_yield(); /* for ever, if they wait for the slow one */
+		sched_yield(); /* forever, if they wait for the slow one */
 	atomic_fetch_add(&scene->slow_ran, 1);
 }
 

@@ -1,6 +1,6 @@
 /*
- * Timers that name a pool for themselves, in a service that runs the others elsewhere; and an
- * executor that hands on to the inline one.
+ * Timers that name a pool, in a service whose other timers run elsewhere; and an executor that
+ * passes runs to the inline one.
  */
 #include <errno.h>
 #include <sched.h>

@@ -58,7 +58,8 @@ static void await_running(struct rig *rig, uint64_t running)
 }
 
 /*
- * One user function blocks: it is seen at once, told when it has lasted a second, and never again.
+ * One user function blocks: liveness shows it immediately, and on_stuck reports it once after a
+ * second.
  */
 static void expect_seen_and_told(struct rig *rig, enum tw_run_kind kind, tw_fn *fn)
 {

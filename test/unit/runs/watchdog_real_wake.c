@@ -96,7 +96,7 @@ Test(runs_watchdog_real_wake, a_strand_task_is_told_though_no_timer_is_due)
 		expect_eq(told.last.longest_kind, TW_RUN_KIND_STRAND_TASK);
 		cr_assert(told.last.longest_fn == blocks);
 		expect_ge(told.last.longest_ns, STUCK_NS);
-		await_sleep(service); /* it was told, so there is nothing to wake up for */
+		await_sleep(service); /* the run was reported, so there is nothing to wake up for */
 		expect_eq(told.times, round);
 		sem_post(&go_on);
 	}

@@ -1,4 +1,4 @@
-/* Schedulers on clocks of the test's own making: one that stands at 0, one that counts. */
+/* Schedulers on clocks that the test defines: one that stays at 0, one that counts. */
 #include <errno.h>
 
 #include "test/support/work_rig.h"

@@ -1,5 +1,6 @@
 /*
- * The context of who asks for a permit goes with the function that gets it, and is released once.
+ * The context of the thread that asks for a permit goes with the function that gets it, and is
+ * released once.
  */
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"

@@ -1,6 +1,6 @@
 /*
- * The semaphore's lock is not taken where nobody waits: it is held by the test meanwhile, which
- * would else wait for ever.
+ * If nobody waits, the semaphore's lock is not taken. The test holds the lock meanwhile, so that a
+ * call that takes it would wait forever.
  */
 #include <errno.h>
 

@@ -14,7 +14,7 @@ static struct rig rig;
 static struct queue_executor queue;
 static tw_semaphore *permits;
 static _Atomic unsigned served;
-static int order[16]; /* who was served, in turn: only one permit goes round */
+static int order[16]; /* the threads in the order of service: there is one permit */
 
 static void open_with(int32_t capacity)
 {

@@ -39,7 +39,7 @@ struct twin {
 	bool late_drop;
 	bool on_ticks;      /* nominal instants fall on ticks, and resets keep it so */
 	uint64_t runs_left; /* 0: no end */
-	uint64_t missed;    /* to be told to the next run */
+	uint64_t missed;    /* that the next run must report */
 
 	bool cancelled, re_armed; /* in its run */
 	uint64_t re_armed_ns;
@@ -108,7 +108,7 @@ static void twin_arm(struct twin *t, uint64_t deadline_ns)
 		 due_ns = rig_tick_of(&m.rig, within_slack(t, deadline_ns));
 	t->nominal_ns = deadline_ns;
 	t->earliest_ns = due_ns > now_ns ? due_ns : now_ns;
-	/* due at once: with the next turn */
+	/* due immediately: in the next poll */
 	t->latest_ns = due_ns > now_ns ? due_ns : now_ns + m.rig.tick_ns;
 }
 
@@ -178,7 +178,7 @@ static void release_twin(void *arg, enum tw_fate fate)
 	twin_end(t, &m.wanted.late_dropped);
 }
 
-/* Of `past` instants that are past, so many get no run. */
+/* Of `past` instants in the past, the number that get no run. */
 static uint64_t passed_over(const struct twin *t, uint64_t past)
 {
 	if (t->missed_policy == TW_MISSED_BURST)
@@ -218,7 +218,7 @@ static void twin_finish(struct twin *t)
 
 static void run_twin(void *arg);
 
-/* Beyond what any wheel holds at once, several times over. */
+/* Beyond the range of any wheel, several times over. */
 static uint64_t far_span(void)
 {
 	uint64_t span_ns = m.rig.tick_ns << 30;

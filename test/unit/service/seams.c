@@ -129,7 +129,8 @@ static void cancel_and_wait_inside(struct probe *probe)
 }
 
 /*
- * It does not wait for itself, but those that are not due for long are told all the same, and soon.
+ * The wait does not wait for its own member, but members that are not due for long end soon all the
+ * same.
  */
 Test(service_seams, a_wait_for_ones_own_group_settles_the_others)
 {

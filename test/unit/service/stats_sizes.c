@@ -14,7 +14,7 @@ TestSuite(service_stats_sizes, .timeout = 30);
 
 enum { TAIL = 24, MOST = 1024, MARK = 0xa5 };
 
-/* A call that fills a struct whose size stands at its begin. */
+/* A call that fills a struct whose first member is its size. */
 typedef int get_fn(void *of, void *out);
 
 static bool all_are(const unsigned char *bytes, size_t n, unsigned char value)

@@ -1,6 +1,6 @@
 /*
- * The static probes: each fires once for each thing that happens, at whichever end of a call it
- * does, and says what the caller was told.
+ * The static probes: each fires once for each event, on each path of a call, and carries the call's
+ * answer.
  */
 #include <errno.h>
 

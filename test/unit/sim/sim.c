@@ -146,14 +146,11 @@ Test(sim, one_worker_runs_in_the_order_of_handing_over)
 	}
 }
 
-/*
- * How far a run was overtaken is not bounded, but who holds none up cannot be: at most workers - 1
- * wait while others go on.
- */
+/* A run may be overtaken without bound. But at most workers - 1 runs wait while others go on. */
 static void expect_possible_for(int workers, int count)
 {
 	bool ran[MANY] = {false};
-	int next = 0; /* all before it have been taken, and run but for at most workers - 1 */
+	int next = 0; /* all before it have been taken, and run except at most workers - 1 */
 	for (int i = 0; i < count; i++) {
 		ran[log_.ids[i]] = true;
 		next = log_.ids[i] > next ? log_.ids[i] : next;

@@ -184,7 +184,7 @@ static void submit_one(void)
 	p.submitted += e->alive;
 }
 
-/* What was taken from it already, and has yet to be told, may be found or not. */
+/* A task that has been taken from it, and has not been reported yet, may be found or not. */
 static void cancel_one(struct entry *e)
 {
 	if (!e->life || (e->kind != TIMER && e->life->destroyed))
@@ -344,7 +344,7 @@ static void run_lap(void *arg)
 	race.order = race.order * 31 + lap % RACERS;
 }
 
-/* More than one budget of laps for each, at once and later. */
+/* More than one budget of laps for each strand, immediately and later. */
 static uint64_t run_race(uint64_t seed)
 {
 	struct tw_sim_config cfg = {.size = sizeof cfg, .seed = seed, .workers = 3};

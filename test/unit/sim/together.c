@@ -1,7 +1,8 @@
 /*
  * All layers on one virtual clock: a small server. The workers accept requests, each connection's
- * strand handles them in turn, a limiter calls the backend, timeouts are timers on the strand, a
- * scheduler writes the log when there is time, and connections are closed in the middle of it all.
+ * strand handles them in order, and a limiter calls the backend. Timeouts are timers on the strand,
+ * a scheduler writes the log when there is time, and connections are closed in the middle of it
+ * all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,7 @@ enum stage { UNBORN, SENT, HANDLED, ANSWERED, TIMED_OUT, LOST };
 struct connection {
 	tw_strand *strand;
 	bool open;
-	int sent, handled; /* requests, in turn */
+	int sent, handled; /* requests, in order */
 };
 
 struct request {

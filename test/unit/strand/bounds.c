@@ -83,7 +83,7 @@ Test(strand_bounds, delayed_tasks_do_not_wait_for_the_services_executor)
 	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base, NULL), 0);
 	noted_submit(&task, 10 * MS);
 	noted_submit_every(&series, 10 * MS, 10 * MS);
-	/* nobody runs what waits in `busy` */
+	/* nobody runs the queue `busy` */
 	strand_rig_advance(&mine, 30 * MS + 2 * mine.rig.tick_ns);
 	expect_eq(queue_executor_waiting(&busy), 0);
 	expect_eq(task.runs, 1);

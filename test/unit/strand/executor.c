@@ -135,9 +135,9 @@ static int batches_in(tw_strand *strand, tw_batch **batches)
 }
 
 /*
- * Three batches; the second is half run, and has more tickets left than the third. Each batch is
- * told of as many endings as it has tickets: with the last it is gone, and whoever told it of one
- * more would look at what is another's by then.
+ * Three batches; the second is half run, and has more tickets left than the third. Each batch may
+ * be ended once for each ticket. With the last end it is gone, and one more end would touch another
+ * batch.
  */
 static void disposed_in_the_middle(int by_itself)
 {

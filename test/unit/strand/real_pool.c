@@ -466,8 +466,8 @@ Test(strand_real_pool, what_waits_for_the_driver_is_not_waited_for_on_its_thread
 }
 
 /*
- * Equal delays, submitted in turn, are due in turn, to the nanosecond: what stands in for the clock
- * elsewhere may fall by microseconds.
+ * Equal delays that are submitted one after the other are due in that order, to the nanosecond,
+ * although the estimate that replaces the clock elsewhere may fall by microseconds.
  */
 Test(strand_real_pool, instants_of_equal_delays_never_fall)
 {

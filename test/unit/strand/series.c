@@ -57,8 +57,8 @@ static void open_trace(struct trace *trace, const struct shape *shape, uint64_t 
 }
 
 /*
- * All that is due at this instant: a timer's missed run comes by way of the driver, a strand's by
- * its queue.
+ * Runs all that is due at this instant: the driver brings a timer's missed run, and a strand's
+ * queue brings its own.
  */
 static void run_due(struct trace *trace)
 {

@@ -396,8 +396,8 @@ static void pump_in_release(struct noted *noted)
 }
 
 /*
- * The runner comes by the place of a task whose release is being called: its handle's node goes
- * back once, when that has returned.
+ * The runner meets the place of a task whose release is being called. The node of its handle goes
+ * back once, when the release has returned.
  */
 Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs, .init = opened,
      .fini = closed)
@@ -416,8 +416,8 @@ Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs, .init = 
 }
 
 /*
- * More waits than one turn of the strand takes, so it is not at its end when the timer cannot be
- * set.
+ * More tasks wait than one slice of the strand takes, so the strand is not at its end when the
+ * timer cannot be set.
  */
 Test(strand, a_timer_that_could_not_be_set_is_set_later_however_much_waits)
 {

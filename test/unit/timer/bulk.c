@@ -1,4 +1,4 @@
-/* Batches: all or nothing, in array order, whatever is in them and whatever stands in their way. */
+/* Bulk schedule: all or nothing, in array order, with any mix of tasks and whatever fails. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -268,7 +268,7 @@ Test(timer_bulk, on_a_closed_service_schedules_nothing)
 	rig_close(&rig);
 }
 
-/* Each request for memory refused in turn, the first of the thread included. */
+/* Each request for memory is refused, one after the other, including the first of the thread. */
 Test(timer_bulk, without_memory_schedules_nothing)
 {
 	struct rig rig;

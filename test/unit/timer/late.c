@@ -147,7 +147,7 @@ Test(timer_late, is_counted_anew_after_a_re_arm)
 	rig_close(&rig);
 }
 
-/* What waits in the executor's queue grows late there. */
+/* Runs that wait in the executor's queue grow late there. */
 Test(timer_late, is_looked_at_when_the_run_is_claimed)
 {
 	struct queue_executor queue;

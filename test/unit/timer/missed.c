@@ -186,8 +186,8 @@ Test(timer_missed, instants_before_the_service_began_get_their_runs)
 }
 
 /*
- * Each run of a burst goes through the executor's queue: never two at once, and a cancel between
- * them wins.
+ * Each run of a burst goes through the executor's queue. Two runs never overlap, and a cancel
+ * between them wins.
  */
 Test(timer_missed, a_burst_goes_through_the_queue_run_by_run)
 {

@@ -108,7 +108,7 @@ Test(timer_periodic, below_the_tick_counts_what_it_misses)
 	probe_schedule_every(&probe, rate_of(MS, MS / 10, 0));
 	rig_advance(&rig, 100 * MS);
 	expect_eq(probe.runs, 100);
-	/* Instants 1.0, 1.1 .. 100.0 ms, less what the last run has not been told yet. */
+	/* Instants 1.0, 1.1 .. 100.0 ms, less those that the last run has not counted yet. */
 	uint64_t instants = 990 + 1;
 	expect_ge(probe.runs + probe.overruns, instants - 10);
 	expect_le(probe.runs + probe.overruns, instants);

@@ -58,8 +58,8 @@ Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
 }
 
 /*
- * A driver that is called looks into a lane, within a tick that it has turned through, only if it
- * is told that it must.
+ * A driver that is called reads a lane, within a tick that it has passed, only if the lane's thread
+ * says that it must.
  */
 Test(timer_schedule_short, tells_a_driver_that_is_called_what_is_due_at_once)
 {
@@ -166,7 +166,7 @@ Test(timer_schedule_short, finds_nothing_unpublished_where_a_call_was_refused)
 			    tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &last),
 			    0);
 			if (tw__lane_room(lane) == 60)
-				/* most of the segment is read, so it is not packed */
+				/* a segment that is mostly read is not compacted */
 				rig_advance(&rig, MS);
 		}
 		expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &timer),

@@ -1,10 +1,12 @@
 /*
- * The wheel against a naive twin: an array of deadlines that is looked through from end to end.
- * Random programs of add, cancel, extend, turn, move nearer, sweep and plan; after each step the
- * wheel's own invariants are checked, after each turn what it handed over: exactly what was due, in
- * order of ticks, and within a tick in the order of adding. Whoever resolves may know where each
- * entry stands, from tw__wheel_level_for and the due_ticks: that is kept track of, and compared
- * with the place that the resolve is told.
+ * The wheel against a naive twin: an array of deadlines that is searched from end to end. Random
+ * programs add, cancel, extend, poll, cascade, sweep and plan. After each step the wheel's own
+ * invariants are checked. After each poll the handed-over entries are checked: exactly the due
+ * ones, in the order of ticks, and within a tick in the order of adding.
+ *
+ * A resolve function may know the location of each entry, from tw__wheel_level_for and the due
+ * ticks. The model keeps that location too, and compares it with the one that the resolve function
+ * gets.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -21,7 +23,7 @@ struct twin_timer {
 	uint64_t deadline, order;
 	bool alive, extended;
 	bool tracked;
-	uint64_t tick; /* if tracked: it stands in the bucket of `level` that has this tick */
+	uint64_t tick; /* if tracked: it is in the bucket of `level` that has this tick */
 	unsigned level;
 };
 
