@@ -96,7 +96,7 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 	return tw__refused_by_limits("tw_service_create", r);
 }
 
-/* Nothing is left: the pool is idle. Other closers wait until its threads have ended. */
+/* Nothing is left: the pool is idle. Other calls of close wait until its threads have ended. */
 static void end_pool(tw_service *service)
 {
 	tw__pool_unwatch(service);

@@ -52,11 +52,11 @@
  *   GATE6  lane.pinned -> barrier -> word (a call that must be taken as a whole or not at all)
  *       against word -> heavy barrier -> lane.pinned (whoever closes): the Dekker pair with "no
  *       longer ACCEPTING" in PARKED's place and the pin in the tail's. A call that saw the gate
- *       open is seen pinned, and waited for by the closer (never by the driver): all that it
- *       publishes comes before its pin falls (store-release -> the closer's load). Without it close
- *       may end a part of a batch that the rest of is then refused.
+ *       open is seen pinned, and the thread that closes (never the driver) waits for it: all that
+ *       the call publishes comes before its pin falls (store-release -> that thread's load).
+ *       Without it close may end one part of a bulk schedule, and the other part is then refused.
  *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline BEYOND_RANGE
- *       too soon, a stale or too new base is a guess that the driver corrects; a claim needs a
+ *       too soon, a stale or too new base is an estimate that the driver corrects; a claim needs a
  *       cursor no older than its batch, which the batch brings (run.h, RUN1).
  */
 #ifndef TW_MPSC_GATE_H
@@ -134,7 +134,7 @@ static inline void tw__gate_unpin(_Atomic uint32_t *pinned)
 	tw_store_release(pinned, 0); /* GATE6: pairs with is_pinned */
 }
 
-/* For the closer, after the driver has ended ACCEPTING and passed its barrier. */
+/* For the thread that closes, after the driver has ended ACCEPTING and passed its barrier. */
 static inline bool tw__gate_is_pinned(const _Atomic uint32_t *pinned)
 {
 	return tw_load_seq_cst(pinned) != 0; /* GATE6 */

@@ -346,7 +346,7 @@ uint32_t tw__lane_needs(const struct tw__lane *lane)
 	return (uint32_t)(unread / TW__SEGMENT_ENTRIES) + SPARE_SEGMENTS;
 }
 
-unsigned tw__lane_trim(struct tw__lane *lane, unsigned most)
+unsigned tw__lane_purge(struct tw__lane *lane, unsigned most)
 {
 	unsigned freed = 0;
 	struct tw__segment *segment;
@@ -354,7 +354,7 @@ unsigned tw__lane_trim(struct tw__lane *lane, unsigned most)
 	while (freed < most && tw__lane_segments(lane) > tw__lane_needs(lane) &&
 	       (segment = take_spare(lane))) {
 		tw__segment_free(segment);
-		tw_store_relaxed(&lane->trimmed, tw_load_relaxed(&lane->trimmed) + 1);
+		tw_store_relaxed(&lane->purged, tw_load_relaxed(&lane->purged) + 1);
 		freed++;
 	}
 	return freed;

@@ -39,7 +39,7 @@
  *   LANE3  lock: exchange-acquire (take, compact) -> store-release (unlock): head, head_segment,
  *       tail as the other side left them. Without it a compaction and a take work on the same
  *       entries.
- *   LANE5  spare_lock: exchange-acquire (reclaim, trim) -> store-release: `first`, when the driver
+ *   LANE5  spare_lock: exchange-acquire (reclaim, purge) -> store-release: `first`, when the driver
  *       frees what a storm has left behind. Both only try: a producer that finds it taken takes a
  *       new segment, a driver leaves it for another tick.
  *   wanted: relaxed, a courtesy: without it a producer at its bound, compacting again and again,
@@ -81,7 +81,7 @@ struct tw__lane {
 	struct tw__segment *first;   /* the oldest one (LANE9); under spare_lock */
 	struct tw__segment *reserve; /* kept for pushes that must not fail; NULL: used up */
 	struct tw__slab *slab;       /* where new segments come from */
-	/* ever chained, less those it freed; read by trim, statistics */
+	/* ever chained, less those it freed; read by the purge and by statistics */
 	_Atomic uint32_t segments;
 	uint32_t bound; /* unread entries that user pushes may reach */
 	/* a call is between its look at the gate and its publication: gate.h, GATE6 */
@@ -93,8 +93,8 @@ struct tw__lane {
 	_Atomic uint32_t lock;
 	/* the driver found the lock taken: no compaction before it has had its turn */
 	_Atomic uint32_t wanted;
-	_Atomic uint32_t spare_lock; /* over first, where the driver trims */
-	_Atomic uint32_t trimmed;    /* segments that the driver has freed */
+	_Atomic uint32_t spare_lock; /* over first, where the driver purges */
+	_Atomic uint32_t purged;     /* segments that the driver has freed */
 
 	tw__entry_use_fn *use;
 	void *use_context;
@@ -262,7 +262,7 @@ int tw__lane_take(struct tw__lane *lane, struct tw__entry *out);
 static inline uint32_t tw__lane_segments(const struct tw__lane *lane)
 {
 	/* a count, no more */
-	return tw_load_relaxed(&lane->segments) - tw_load_relaxed(&lane->trimmed);
+	return tw_load_relaxed(&lane->segments) - tw_load_relaxed(&lane->purged);
 }
 
 /* Those it needs for what is unread, and a few. */
@@ -272,7 +272,7 @@ uint32_t tw__lane_needs(const struct tw__lane *lane);
  * Driver only: frees up to `most` segments that it has left behind and the producer has not taken
  * back, above what the lane needs. How many. It waits for nobody.
  */
-unsigned tw__lane_trim(struct tw__lane *lane, unsigned most);
+unsigned tw__lane_purge(struct tw__lane *lane, unsigned most);
 
 /* Whether there may be entries to take, now. */
 static inline bool tw__lane_unread(const struct tw__lane *lane)

@@ -133,8 +133,8 @@ check-tsan-units: deps-build ## all unit tests under ThreadSanitizer; check-tsan
 # quarter of an hour, so these are the suites in which each layer makes, reuses and frees memory.
 memcheck_suites := mpsc_lane timer_slots base_handles base_heap timer_cancel timer_release timer_handles timer_reset \
 	timer_bulk_orphans close close_groups group_end service_sizes timer_bad_input action action_batch \
-	action_immediate context limiter semaphore scheduler_ends strand_dispose_create \
-	strand_dispose runs_work
+	action_immediate context limiter semaphore scheduler_ends strand_close_create \
+	strand_close runs_work
 under_memcheck = printf '%s\n' $(memcheck_suites) | xargs -P 2 -I{} \
 	valgrind -q --error-exitcode=9 --leak-check=no --fair-sched=try \
 	$(1) --patience 40 --without test/plain/not_memcheck --filter '{}/*'

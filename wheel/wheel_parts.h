@@ -1,6 +1,6 @@
 /*
  * What the wheel's two halves share: wheel.c goes forward (add, turn), cascade.c looks forward
- * (plan, move nearer, sweep, check).
+ * (plan, cascade, sweep, check).
  */
 #ifndef TW_WHEEL_WHEEL_PARTS_H
 #define TW_WHEEL_WHEEL_PARTS_H

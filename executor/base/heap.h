@@ -167,8 +167,8 @@ static inline void tw__heap_sift_down(struct tw__heap *heap, uint32_t hole,
 	tw__heap_put(heap, hole, node, shape);
 }
 
-static inline void tw__heap_settle(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node,
-				   unsigned shape)
+static inline void tw__heap_sift(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node,
+				 unsigned shape)
 {
 	if (hole > 0 &&
 	    tw__heap_before(node, heap->nodes[(hole - 1) / TW__HEAP_ARITY(shape)], shape))
@@ -199,7 +199,7 @@ static inline void tw__heap_remove_as(struct tw__heap *heap, struct tw__heap_ent
 	entry->index = TW__HEAP_NOWHERE;
 	struct tw__heap_node last = heap->nodes[--heap->count];
 	if (hole != heap->count)
-		tw__heap_settle(heap, hole, last, shape);
+		tw__heap_sift(heap, hole, last, shape);
 }
 
 /* The entry is in the heap, which is not loose. From now on it has another key. */
@@ -208,7 +208,7 @@ static inline void tw__heap_rekey_as(struct tw__heap *heap, struct tw__heap_entr
 {
 	TW_ASSERT(entry->index < heap->count && heap->nodes[entry->index].entry == entry);
 	struct tw__heap_node node = {.key = key, .entry = entry};
-	tw__heap_settle(heap, entry->index, node, shape);
+	tw__heap_sift(heap, entry->index, node, shape);
 }
 
 /* -------------------------------------------------------- by key, then by id */

@@ -55,14 +55,14 @@ void tw__inbox_init(struct tw_limiter *l)
 bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out)
 {
 	uintptr_t word = tw_load_relaxed(&l->inbox);
-	if (out && word & TW__ATTENDED)
+	if (out && word & TW__INBOX_OPEN)
 		*out = (tw_job){tw__node_handle(&job->node)};
 	do {
-		if (!(word & TW__ATTENDED))
+		if (!(word & TW__INBOX_OPEN))
 			return false;
-		job->next = (struct tw__job *)(word & ~(uintptr_t)TW__ATTENDED);
-	} while (
-	    !tw_cas_acq_rel(&l->inbox, &word, (uintptr_t)job | TW__ATTENDED)); /* INBOX1, INBOX2 */
+		job->next = (struct tw__job *)(word & ~(uintptr_t)TW__INBOX_OPEN);
+	} while (!tw_cas_acq_rel(&l->inbox, &word,
+				 (uintptr_t)job | TW__INBOX_OPEN)); /* INBOX1, INBOX2 */
 	return true;
 }
 
@@ -78,8 +78,8 @@ void tw__job_accept(struct tw_limiter *l, struct tw__job *job)
 void tw__inbox_take(struct tw_limiter *l)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	uintptr_t word = tw_exchange_acquire(&l->inbox, TW__ATTENDED); /* INBOX1 */
-	struct tw__job *job = (struct tw__job *)(word & ~(uintptr_t)TW__ATTENDED), *first = NULL,
+	uintptr_t word = tw_exchange_acquire(&l->inbox, TW__INBOX_OPEN); /* INBOX1 */
+	struct tw__job *job = (struct tw__job *)(word & ~(uintptr_t)TW__INBOX_OPEN), *first = NULL,
 		       *next;
 	for (; job; job = next) {
 		next = job->next;
@@ -96,8 +96,8 @@ void tw__inbox_take(struct tw_limiter *l)
 static void limiter_shut(struct tw_limiter *l)
 {
 	/* INBOX2 */
-	for (uintptr_t empty = TW__ATTENDED; !tw_cas_acq_rel(&l->inbox, &empty, 0);
-	     empty = TW__ATTENDED)
+	for (uintptr_t empty = TW__INBOX_OPEN; !tw_cas_acq_rel(&l->inbox, &empty, 0);
+	     empty = TW__INBOX_OPEN)
 		tw__inbox_take(l);
 	l->open = false;
 }
@@ -118,6 +118,6 @@ void tw__inbox_attend(struct tw_limiter *l, struct tw__limiter_deferred *deferre
 	}
 	if (!l->open && all_out && l->has_inbox) {
 		l->open = true;
-		tw_store_release(&l->inbox, TW__ATTENDED); /* INBOX2 */
+		tw_store_release(&l->inbox, TW__INBOX_OPEN); /* INBOX2 */
 	}
 }

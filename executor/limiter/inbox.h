@@ -7,7 +7,7 @@
 
 #include "executor/limiter/internal.h"
 
-enum { TW__ATTENDED = 1 };
+enum { TW__INBOX_OPEN = 1 };
 
 /* At birth, under no lock. */
 void tw__inbox_init(struct tw_limiter *l);
@@ -23,7 +23,7 @@ void tw__inbox_take(struct tw_limiter *l);
 
 static inline void tw__inbox_look(struct tw_limiter *l)
 {
-	if (l->open && tw_load_relaxed(&l->inbox) != TW__ATTENDED)
+	if (l->open && tw_load_relaxed(&l->inbox) != TW__INBOX_OPEN)
 		tw__inbox_take(l);
 }
 

@@ -229,7 +229,7 @@ struct tw__limiter_out {
 	uint64_t timers;  /* armed, or whose callback has not come to its end */
 	uint64_t tellers; /* works `tell` with the executor */
 	uint64_t calls;   /* that use the limiter after an unlock */
-	bool homecoming;  /* destroy waits until nothing is out */
+	bool destroying;  /* destroy waits until nothing is out */
 };
 
 /* Jobs with timeouts or retries: see limiter/retry.c. */

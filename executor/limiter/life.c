@@ -20,7 +20,7 @@
 #include "executor/pool/source.h"
 #include "executor/pool/jobs.h"
 
-#define HOMECOMING_NS UINT64_C(1000000000)
+#define RETURN_NS UINT64_C(1000000000)
 
 /* How many runs that block the executor holds; 0: unknown. */
 static unsigned capacity_of(tw_executor *executor)
@@ -191,7 +191,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 	return 0;
 }
 
-static bool all_home(const struct tw_limiter *l)
+static bool all_returned(const struct tw_limiter *l)
 {
 	return !l->permits.runners_out && !l->out.timers && !l->out.tellers && !l->idles.telling &&
 	       !l->out.calls;
@@ -208,8 +208,8 @@ static uint64_t patience(const struct tw_limiter *l)
 	tw_pool *pool = tw__pool_of(l->base.executor);
 	bool by_itself = pool ? !tw_pool_is_worker(pool) : l->base.executor == &tw__inline_executor;
 	if (!queued || (by_itself && (pool || l->service->threaded)))
-		return HOMECOMING_NS;
-	return l->service->threaded ? HOMECOMING_NS / 50 : 0;
+		return RETURN_NS;
+	return l->service->threaded ? RETURN_NS / 50 : 0;
 }
 
 /* Timers, and works that the driver has not taken yet. The lock is held. */
@@ -229,20 +229,20 @@ static void recall(struct tw_limiter *l)
 /*
  * What comes back by itself: runners, timers' callbacks. The lock is held, and given up meanwhile.
  */
-static bool await_all_home(struct tw_limiter *l)
+static bool await_all_returned(struct tw_limiter *l)
 {
 	recall(l);
 	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + patience(l);
 	bool in_time = true;
-	l->out.homecoming = true;
-	while (!all_home(l) && in_time) {
+	l->out.destroying = true;
+	while (!all_returned(l) && in_time) {
 		uint32_t seen = tw_load_relaxed(&l->ends.quiet_bell);
 		pthread_mutex_unlock(&l->lock);
 		in_time = tw__futex_wait(&l->ends.quiet_bell, seen, end_ns);
 		tw__limiter_relock(l);
 	}
-	l->out.homecoming = false;
-	return all_home(l);
+	l->out.destroying = false;
+	return all_returned(l);
 }
 
 static int limiter_end(tw_limiter *l)
@@ -253,7 +253,7 @@ static int limiter_end(tw_limiter *l)
 					    "from another thread");
 	tw__limiter_relock(l);
 	bool over = !l->ends.unfinished && !l->permits.running && !l->ends.quiet_waiters &&
-		    !l->ends.room_waiters && await_all_home(l);
+		    !l->ends.room_waiters && await_all_returned(l);
 	pthread_mutex_unlock(&l->lock);
 	if (!over)
 		return -EBUSY;

@@ -196,7 +196,7 @@ static void call_leave(struct tw_limiter *l)
 {
 	pthread_mutex_lock(&l->lock);
 	l->out.calls--;
-	if (l->out.homecoming)
+	if (l->out.destroying)
 		tw__limiter_ring(l);
 	pthread_mutex_unlock(&l->lock);
 }

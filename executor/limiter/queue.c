@@ -291,7 +291,7 @@ static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 	returned(l, job, r, &see, *now_ns, deferred);
 }
 
-static void go_home(struct tw_limiter *l, struct tw__runner *runner)
+static void runner_return(struct tw_limiter *l, struct tw__runner *runner)
 {
 	runner->next = l->permits.free_runners;
 	l->permits.free_runners = runner;
@@ -312,7 +312,7 @@ static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t
 		return true;
 	bool goes = l->base.executor != &tw__inline_executor;
 	if (goes)
-		go_home(l, runner);
+		runner_return(l, runner);
 	tw__dispatch(l, *now_ns, deferred);
 	tw__limiter_unlock(l, deferred);
 	if (goes)
@@ -342,7 +342,7 @@ static void limiter_run(struct tw__work *work)
 		if (!tell_first(l, runner, &now_ns, &deferred))
 			return;
 	}
-	go_home(l, runner);
+	runner_return(l, runner);
 	tw__dispatch(l, now_ns, &deferred);
 	tw__limiter_unlock(l, &deferred);
 }

@@ -279,7 +279,7 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *defer
 		l->out.calls--;
 		tw__inbox_attend(l, deferred);
 	}
-	if (tw_unlikely(l->out.homecoming))
+	if (tw_unlikely(l->out.destroying))
 		tw__limiter_ring(l);
 	pthread_mutex_unlock(&l->lock);
 }

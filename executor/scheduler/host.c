@@ -26,7 +26,7 @@ void tw__scheduler_put_timer_away(tw_scheduler *scheduler)
 
 /*
  * Tells whether the timer that calls is the one that is set. If so, it is no longer set. Its
- * callback is out until call_and_come_home.
+ * callback is out until call_and_return.
  */
 static bool take_timer(tw_scheduler *scheduler)
 {
@@ -39,13 +39,13 @@ static bool take_timer(tw_scheduler *scheduler)
  * Ends a timer's callback or the retry, which is out until then. The lock is held, and released
  * here.
  */
-static void call_and_come_home(tw_scheduler *scheduler, bool call_host)
+static void call_and_return(tw_scheduler *scheduler, bool call_host)
 {
 	scheduler->host.out--;
 	if (call_host)
 		tw__scheduler_unlock_and_call(scheduler);
 	else
-		tw__scheduler_unlock_home(scheduler);
+		tw__scheduler_unlock_returned(scheduler);
 }
 
 static void timer_fired(void *arg)
@@ -56,9 +56,9 @@ static void timer_fired(void *arg)
 	bool call_host = false;
 	if (take_timer(scheduler)) {
 		tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
-		call_host = tw__scheduler_settle(scheduler);
+		call_host = tw__scheduler_arm_host(scheduler);
 	}
-	call_and_come_home(scheduler, call_host);
+	call_and_return(scheduler, call_host);
 }
 
 static void call_later(tw_scheduler *scheduler)
@@ -131,14 +131,14 @@ void tw__scheduler_retry(struct tw__work *work)
 	bool call_host = false;
 	if (!scheduler->closed && scheduler->host.state == TW__HOST_IDLE) {
 		tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
-		call_host = tw__scheduler_settle(scheduler);
+		call_host = tw__scheduler_arm_host(scheduler);
 	}
-	call_and_come_home(scheduler, call_host);
+	call_and_return(scheduler, call_host);
 }
 
 /* --------------------------------------------------------------------- the host */
 
-bool tw__scheduler_settle(tw_scheduler *scheduler)
+bool tw__scheduler_arm_host(tw_scheduler *scheduler)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
 	if (scheduler->host.state != TW__HOST_IDLE || scheduler->closed)
@@ -179,5 +179,5 @@ void tw__scheduler_unlock_and_call(tw_scheduler *scheduler)
 		pthread_mutex_lock(&scheduler->lock);
 		scheduler->host.out--;
 	}
-	tw__scheduler_unlock_home(scheduler);
+	tw__scheduler_unlock_returned(scheduler);
 }

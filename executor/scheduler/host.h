@@ -9,7 +9,7 @@
  * the host, and sets the timer or cancels it. True: the caller unlocks with
  * tw__scheduler_unlock_and_call.
  */
-bool tw__scheduler_settle(tw_scheduler *scheduler);
+bool tw__scheduler_arm_host(tw_scheduler *scheduler);
 
 /*
  * Releases the lock, and calls the host: submits its work, or calls `wanted`. The scheduler may be

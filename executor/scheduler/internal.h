@@ -52,7 +52,7 @@ struct tw__task {
 };
 
 /* Which done function to call when the lock is free. All zero: none. */
-struct tw__ending {
+struct tw__deferred_done {
 	tw_scheduler_done_fn *done;
 	void *arg, *context;
 };
@@ -91,7 +91,7 @@ struct tw_scheduler {
 	/* Under the lock. */
 	pthread_mutex_t lock;
 	/* closed, and something has returned: host, timer or retry */
-	pthread_cond_t home;
+	pthread_cond_t returned;
 	struct tw__heap tasks, timers; /* loose */
 	/* nodes for later tasks, linked by arg: at most TW__SCHEDULER_SPARES */
 	struct tw__task *spare;
@@ -117,9 +117,9 @@ struct tw__turn_frame {
 	bool turn; /* else a done function of a task that did not run to its end */
 };
 
-static inline struct tw__ending tw__ending_of(const struct tw__task *task)
+static inline struct tw__deferred_done tw__deferred_done_of(const struct tw__task *task)
 {
-	return (struct tw__ending){task->done, task->arg, task->context};
+	return (struct tw__deferred_done){task->done, task->arg, task->context};
 }
 
 static inline int64_t tw__scheduler_now(const tw_scheduler *scheduler)
@@ -144,6 +144,6 @@ static inline bool tw__task_is_cleared(const struct tw__task *task)
  * Something may have returned: wakes threads that wait in close, and releases the lock. A destroyed
  * scheduler may be gone afterwards.
  */
-void tw__scheduler_unlock_home(tw_scheduler *scheduler);
+void tw__scheduler_unlock_returned(tw_scheduler *scheduler);
 
 #endif

@@ -57,9 +57,11 @@ static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task, int64
 	task->cancelled = true;
 	pthread_mutex_unlock(&scheduler->lock);
 	if (cancelled)
-		tw__scheduler_tell(scheduler, tw__ending_of(task), TW_FATE_CANCELLED, -ECANCELED);
+		tw__scheduler_tell(scheduler, tw__deferred_done_of(task), TW_FATE_CANCELLED,
+				   -ECANCELED);
 	else
-		tw__scheduler_tell(scheduler, tw__ending_of(task), TW_FATE_DROPPED, -ESHUTDOWN);
+		tw__scheduler_tell(scheduler, tw__deferred_done_of(task), TW_FATE_DROPPED,
+				   -ESHUTDOWN);
 	pthread_mutex_lock(&scheduler->lock);
 	*(cancelled ? &scheduler->stats.cancelled : &scheduler->stats.dropped) += 1;
 	tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, now_ns, 0);
@@ -110,22 +112,22 @@ static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn
  * The scheduler may be gone when the done function has returned: another thread may destroy it as
  * soon as it has been called.
  */
-void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate,
-			int result)
+void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__deferred_done deferred,
+			enum tw_fate fate, int result)
 {
-	if (ending.done) {
+	if (deferred.done) {
 		struct tw__turn_frame frame = {.outer = innermost, .scheduler = scheduler};
 		struct tw__context_saved saved;
 		innermost = &frame;
 		struct tw__run_level *level = tw__user_begin(
-		    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(ending.done), 0);
-		tw__context_enter(ending.context, &saved);
-		ending.done(ending.arg, fate, result);
+		    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(deferred.done), 0);
+		tw__context_enter(deferred.context, &saved);
+		deferred.done(deferred.arg, fate, result);
 		tw__context_leave(&saved);
 		tw__user_end(level);
 		innermost = frame.outer;
 	}
-	tw__context_release(ending.context);
+	tw__context_release(deferred.context);
 }
 
 /*
@@ -212,10 +214,10 @@ void tw__scheduler_host_called(struct tw__work *work)
 	scheduler->host.state = TW__HOST_RUNNING;
 	run_slice(scheduler, SIZE_MAX, now_ns);
 	scheduler->host.state = TW__HOST_IDLE;
-	if (tw__scheduler_settle(scheduler))
+	if (tw__scheduler_arm_host(scheduler))
 		tw__scheduler_unlock_and_call(scheduler);
 	else
-		tw__scheduler_unlock_home(scheduler);
+		tw__scheduler_unlock_returned(scheduler);
 }
 
 /*
@@ -226,8 +228,8 @@ static int end_of_run(tw_scheduler *scheduler)
 {
 	scheduler->host.state = TW__HOST_IDLE;
 	int result =
-	    tw__scheduler_settle(scheduler) ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE;
-	tw__scheduler_unlock_home(scheduler);
+	    tw__scheduler_arm_host(scheduler) ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE;
+	tw__scheduler_unlock_returned(scheduler);
 	return result;
 }
 
@@ -320,7 +322,7 @@ int tw_scheduler_resume(tw_scheduler *scheduler)
 		return r;
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->paused = false;
-	if (tw__scheduler_settle(scheduler))
+	if (tw__scheduler_arm_host(scheduler))
 		tw__scheduler_unlock_and_call(scheduler);
 	else
 		pthread_mutex_unlock(&scheduler->lock);

@@ -38,7 +38,7 @@ static void init_locks(tw_scheduler *scheduler)
 	init_lock(&scheduler->lock);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&scheduler->home, &attr);
+	pthread_cond_init(&scheduler->returned, &attr);
 	pthread_condattr_destroy(&attr);
 }
 
@@ -106,20 +106,20 @@ static void scheduler_drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 			tw__scheduler_forget(scheduler, task);
 			continue;
 		}
-		struct tw__ending ending = tw__ending_of(task);
+		struct tw__deferred_done deferred = tw__deferred_done_of(task);
 		scheduler->stats.dropped++;
 		if (scheduler->log.events)
 			tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL,
 					  tw__scheduler_now(scheduler), 0);
 		tw__scheduler_give_back(scheduler, task);
 		pthread_mutex_unlock(&scheduler->lock);
-		tw__scheduler_tell(scheduler, ending, TW_FATE_DROPPED, -ESHUTDOWN);
+		tw__scheduler_tell(scheduler, deferred, TW_FATE_DROPPED, -ESHUTDOWN);
 		pthread_mutex_lock(&scheduler->lock);
 	}
 }
 
 /* Takes back what is out, if possible: no other thread might ever call it. */
-static void fetch_home(tw_scheduler *scheduler)
+static void recall_host(tw_scheduler *scheduler)
 {
 	bool requested = scheduler->host.state == TW__HOST_REQUESTED;
 	tw__scheduler_put_timer_away(scheduler);
@@ -130,7 +130,7 @@ static void fetch_home(tw_scheduler *scheduler)
 		scheduler->host.retrying = false;
 }
 
-static bool is_home(const tw_scheduler *scheduler)
+static bool has_returned(const tw_scheduler *scheduler)
 {
 	return scheduler->host.state == TW__HOST_IDLE && !scheduler->host.out &&
 	       !scheduler->host.retrying;
@@ -151,8 +151,8 @@ static bool await(tw_scheduler *scheduler, bool what(const tw_scheduler *), uint
 	scheduler->waiters++;
 	int r = 0;
 	while (!what(scheduler) && r != ETIMEDOUT)
-		r = bounded ? pthread_cond_timedwait(&scheduler->home, &scheduler->lock, &until)
-			    : pthread_cond_wait(&scheduler->home, &scheduler->lock);
+		r = bounded ? pthread_cond_timedwait(&scheduler->returned, &scheduler->lock, &until)
+			    : pthread_cond_wait(&scheduler->returned, &scheduler->lock);
 	scheduler->waiters--;
 	return what(scheduler);
 }
@@ -161,7 +161,7 @@ static bool await(tw_scheduler *scheduler, bool what(const tw_scheduler *), uint
 static void scheduler_shut(tw_scheduler *scheduler)
 {
 	scheduler->closed = true;
-	fetch_home(scheduler);
+	recall_host(scheduler);
 	scheduler_drop_all(scheduler, &scheduler->timers);
 	scheduler_drop_all(scheduler, &scheduler->tasks);
 }
@@ -177,7 +177,7 @@ int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 	r = -EDEADLK;
 	if (!scheduler_would_wait_for_itself(scheduler)) {
 		scheduler_shut(scheduler);
-		r = await(scheduler, is_home, timeout_ns) ? 0 : -ETIMEDOUT;
+		r = await(scheduler, has_returned, timeout_ns) ? 0 : -ETIMEDOUT;
 	}
 	pthread_mutex_unlock(&scheduler->lock);
 	return r == -EDEADLK ? tw__misuse(r, "tw_scheduler_close: its work waits for this worker")
@@ -198,18 +198,18 @@ static void scheduler_end(tw_scheduler *scheduler)
 {
 	struct tw__base base = scheduler->base;
 	bool left = scheduler->destroyed;
-	pthread_cond_destroy(&scheduler->home);
+	pthread_cond_destroy(&scheduler->returned);
 	pthread_mutex_destroy(&scheduler->lock);
 	scheduler_free_all(scheduler);
 	(left ? tw__base_let_go_left : tw__base_let_go)(&base);
 }
 
-void tw__scheduler_unlock_home(tw_scheduler *scheduler)
+void tw__scheduler_unlock_returned(tw_scheduler *scheduler)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
-	bool last = scheduler->destroyed && is_home(scheduler);
+	bool last = scheduler->destroyed && has_returned(scheduler);
 	if (tw_unlikely(scheduler->waiters))
-		pthread_cond_broadcast(&scheduler->home);
+		pthread_cond_broadcast(&scheduler->returned);
 	pthread_mutex_unlock(&scheduler->lock);
 	if (tw_unlikely(last))
 		scheduler_end(scheduler);
@@ -220,7 +220,7 @@ void tw__scheduler_unlock_home(tw_scheduler *scheduler)
  * pool runs the host callback; the service's tick thread runs timers and retries. Another executor
  * may be a queue that this very thread pumps.
  */
-static bool others_bring_it_home(const tw_scheduler *scheduler)
+static bool others_return_it(const tw_scheduler *scheduler)
 {
 	tw_service *service = scheduler->base.service;
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);
@@ -236,15 +236,15 @@ static int scheduler_destroy(tw_scheduler *scheduler)
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler_shut(scheduler);
 	await(scheduler, turn_has_ended, TW_FOREVER);
-	while (!is_home(scheduler) && others_bring_it_home(scheduler))
-		await(scheduler, is_home, TW_FOREVER);
-	bool home = is_home(scheduler);
-	if (!home) {
+	while (!has_returned(scheduler) && others_return_it(scheduler))
+		await(scheduler, has_returned, TW_FOREVER);
+	bool returned = has_returned(scheduler);
+	if (!returned) {
 		scheduler->destroyed = true;
 		tw__base_leave(&scheduler->base);
 	}
 	pthread_mutex_unlock(&scheduler->lock);
-	if (home)
+	if (returned)
 		scheduler_end(scheduler);
 	return 0;
 }

@@ -133,7 +133,7 @@ static int64_t add(int64_t instant_ns, int64_t span_ns)
 
 /* What is computed before the lock is taken. */
 struct request {
-	const struct tw_scheduler_task *post;
+	const struct tw_scheduler_task *spec;
 	int64_t start_ns;
 	void *context;
 	tw_scheduler_task_id *out;
@@ -153,20 +153,20 @@ static int scheduler_make_room(tw_scheduler *scheduler, bool delayed)
 static void scheduler_fill(const tw_scheduler *scheduler, struct tw__task *task,
 			   const struct request *request)
 {
-	const struct tw_scheduler_task *post = request->post;
-	enum tw_priority priority = tw__priority_known(post->priority);
-	int64_t timeout_ns = post->flags & TW_SCHEDULER_TASK_TIMEOUT
-				 ? post->timeout_ns
+	const struct tw_scheduler_task *spec = request->spec;
+	enum tw_priority priority = tw__priority_known(spec->priority);
+	int64_t timeout_ns = spec->flags & TW_SCHEDULER_TASK_TIMEOUT
+				 ? spec->timeout_ns
 				 : scheduler->config.timeout_ns[priority];
-	task->fn = post->fn;
-	task->arg = post->arg;
-	task->done = post->done;
+	task->fn = spec->fn;
+	task->arg = spec->arg;
+	task->done = spec->done;
 	task->context = request->context;
-	task->name = post->name;
+	task->name = spec->name;
 	task->expiration_ns = add(request->start_ns, timeout_ns);
 	task->priority = (uint8_t)priority;
 	task->running = task->cancelled = task->begun = false;
-	task->delayed = post->delay_ns != 0;
+	task->delayed = spec->delay_ns != 0;
 }
 
 static void scheduler_push(tw_scheduler *scheduler, struct tw__task *task, int64_t start_ns)
@@ -194,14 +194,14 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct r
 		return -ESHUTDOWN;
 	if (living(&scheduler->stats) >= scheduler->config.max_tasks)
 		return -EAGAIN;
-	int r = scheduler_make_room(scheduler, request->post->delay_ns != 0);
+	int r = scheduler_make_room(scheduler, request->spec->delay_ns != 0);
 	if (r)
 		return r;
 	scheduler_fill(scheduler, task, request);
 	if (request->out)
 		*request->out = (tw_scheduler_task_id){tw__node_handle(&task->node)};
 	scheduler_push(scheduler, task, request->start_ns);
-	*call_host = tw__scheduler_settle(scheduler);
+	*call_host = tw__scheduler_arm_host(scheduler);
 	return 0;
 }
 
@@ -222,14 +222,14 @@ static int take_node(tw_scheduler *scheduler, struct tw__task **out)
 	return r;
 }
 
-static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_task *post,
-			tw_scheduler_task_id *out)
+static int submit_checked(tw_scheduler *scheduler, const struct tw_scheduler_task *spec,
+			  tw_scheduler_task_id *out)
 {
 	struct tw__task *task;
 	bool call_host = false;
-	struct request request = {.post = post, .out = out, .context = tw__context_capture()};
-	request.start_ns = add(tw__scheduler_now(scheduler), (int64_t)post->delay_ns);
-	pthread_mutex_lock(&scheduler->lock); /* planted: post_unlocked */
+	struct request request = {.spec = spec, .out = out, .context = tw__context_capture()};
+	request.start_ns = add(tw__scheduler_now(scheduler), (int64_t)spec->delay_ns);
+	pthread_mutex_lock(&scheduler->lock); /* planted: submit_unlocked */
 	int r = take_node(scheduler, &task);
 	if (!r) {
 		r = accept(scheduler, task, &request, &call_host);
@@ -249,28 +249,28 @@ static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_task 
 int tw_scheduler_submit(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn,
 			void *arg, tw_scheduler_task_id *out)
 {
-	const struct tw_scheduler_task post = {.fn = fn, .arg = arg, .priority = priority};
+	const struct tw_scheduler_task spec = {.fn = fn, .arg = arg, .priority = priority};
 	int r = fn ? TW__CHECK(scheduler, "scheduler") : tw__invalid("fn is NULL");
-	return r ? r : post_checked(scheduler, &post, out);
+	return r ? r : submit_checked(scheduler, &spec, out);
 }
 
-int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_task *post,
+int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_task *spec,
 			     tw_scheduler_task_id *out)
 {
 	struct tw_scheduler_task known;
-	int r = post ? TW__CHECK(scheduler, "scheduler") : tw__invalid("task is NULL");
+	int r = spec ? TW__CHECK(scheduler, "scheduler") : tw__invalid("task is NULL");
 	if (!r)
-		r = TW__STRUCT_READ(tw_scheduler_task, &known, delay_ns, post);
+		r = TW__STRUCT_READ(tw_scheduler_task, &known, delay_ns, spec);
 	if (!r)
 		r = scheduler_check(&known);
-	return r ? r : post_checked(scheduler, &known, out);
+	return r ? r : submit_checked(scheduler, &known, out);
 }
 
 /* ------------------------------------------------------------------ cancel */
 
 /* The lock is held. TW_CANCELLED: call the done function of *ending. */
 static int scheduler_cancel(tw_scheduler *scheduler, struct tw__task *task,
-			    struct tw__ending *ending)
+			    struct tw__deferred_done *deferred)
 {
 	if (tw__task_is_cleared(task))
 		return TW_GONE;
@@ -281,7 +281,7 @@ static int scheduler_cancel(tw_scheduler *scheduler, struct tw__task *task,
 	if (scheduler->log.events)
 		tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler),
 				  0);
-	*ending = tw__ending_of(task);
+	*deferred = tw__deferred_done_of(task);
 	scheduler_clear(scheduler, task);
 	scheduler->stats.cancelled++;
 	sweep_if_many(scheduler);
@@ -290,7 +290,7 @@ static int scheduler_cancel(tw_scheduler *scheduler, struct tw__task *task,
 
 int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id handle)
 {
-	struct tw__ending ending;
+	struct tw__deferred_done deferred;
 	int r = TW__CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
@@ -299,10 +299,10 @@ int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id handle)
 		return TW_GONE;
 	pthread_mutex_lock(&scheduler->lock);
 	int outcome = tw__node_is(node, handle.id)
-			  ? scheduler_cancel(scheduler, (struct tw__task *)node, &ending)
+			  ? scheduler_cancel(scheduler, (struct tw__task *)node, &deferred)
 			  : TW_GONE;
 	pthread_mutex_unlock(&scheduler->lock);
 	if (outcome == TW_CANCELLED)
-		tw__scheduler_tell(scheduler, ending, TW_FATE_CANCELLED, -ECANCELED);
+		tw__scheduler_tell(scheduler, deferred, TW_FATE_CANCELLED, -ECANCELED);
 	return outcome;
 }

@@ -182,7 +182,7 @@ int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
 /* ------------------------------------------------------------------------ end */
 
 /* Carries out all that workers hold or could take. Returns 0, or an error. */
-static int settle_workers(tw_sim *sim)
+static int drain_workers(tw_sim *sim)
 {
 	int r;
 	sim->steps = 0;
@@ -202,9 +202,9 @@ static int close_service(tw_sim *sim, enum tw_close_mode mode)
 	    .size = sizeof options, .mode = mode, .flags = TW_CLOSE_FLAG_NO_WAIT};
 	int r, workers = 0;
 	while ((r = tw_service_close_with(sim->service, &options)) == -ETIMEDOUT && !workers)
-		workers = settle_workers(sim);
+		workers = drain_workers(sim);
 	if (!r && !workers)
-		workers = settle_workers(sim);
+		workers = drain_workers(sim);
 	return r && r != -ETIMEDOUT ? r : workers;
 }
 

@@ -20,7 +20,7 @@ static void leave_queue(tw_strand *strand, struct tw__task_node *task)
 {
 	task->linked = false;
 	strand->work.spare--;
-	if (task->state != TW__TASK_SETTLING)
+	if (task->state != TW__TASK_RELEASING)
 		tw__node_put(&tw__strands_of(tw__strand_service(strand))->tasks, &task->node);
 }
 
@@ -75,11 +75,11 @@ static int strand_cancel(tw_strand *strand, struct tw__task_node *task)
 	case TW__TASK_RUNNING:
 		task->ended = true;
 		return TW_RUNNING;
-	case TW__TASK_SETTLING:
+	case TW__TASK_RELEASING:
 		return TW_RUNNING;
 	case TW__TASK_DELAYED:
 		tw__heap_remove(&strand->delays->heap, &task->item);
-		tw__strand_trim_heap(strand->delays);
+		tw__strand_shrink_heap(strand->delays);
 		break;
 	case TW__TASK_QUEUED:
 		if (task->dead)
@@ -182,10 +182,10 @@ int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id handle, uint64_t 
 	return r;
 }
 
-/* -------------------------------------------------------------------- dispose */
+/* -------------------------------------------------------------------- close */
 
 /*
- * Works in pieces: after some tasks the lock is released for a moment. The strand is DISPOSED
+ * Works in pieces: after some tasks the lock is released for a moment. The strand is CLOSED
  * already, so nothing is added. A task that another thread cancels meanwhile has left the heap, or
  * is dead in the queue.
  */
@@ -260,22 +260,22 @@ static void drop_delayed(tw_strand *strand)
 	while (delays && (item = tw__heap_pop_any(&delays->heap))) {
 		void *task = (char *)item - offsetof(struct tw__task_node, item);
 		tw__strand_end(strand, task, TW_FATE_CANCELLED);
-		tw__strand_trim_heap(delays);
+		tw__strand_shrink_heap(delays);
 		breathe(strand, &piece);
 	}
 }
 
-bool tw__strand_dispose(tw_strand *strand)
+bool tw__strand_begin_close(tw_strand *strand)
 {
 	TW_ASSERT_TINY_LOCKED(&strand->lock);
-	if (tw_or_seq_cst(&strand->word, TW__STRAND_DISPOSED) & TW__STRAND_DISPOSED)
+	if (tw_or_seq_cst(&strand->word, TW__STRAND_CLOSED) & TW__STRAND_CLOSED)
 		return false;
-	strand->settling++;
+	strand->releasing++;
 	strand->flags &= (uint8_t)~TW__STRAND_OVERDUE;
 	tw__strand_disarm(strand);
 	bool work = drop_queue(strand);
 	drop_delayed(strand);
-	strand->settling--;
+	strand->releasing--;
 	return work;
 }
 
@@ -296,7 +296,7 @@ int tw_strand_close(tw_strand *strand)
 	if (r)
 		return r;
 	begin_call(strand);
-	if (tw__strand_dispose(strand))
+	if (tw__strand_begin_close(strand))
 		strand_submit_work(strand);
 	end_call(strand);
 	return 0;
@@ -304,7 +304,7 @@ int tw_strand_close(tw_strand *strand)
 
 static bool strand_is_busy(const tw_strand *strand)
 {
-	return strand->flags & TW__STRAND_RUNNING || strand->settling;
+	return strand->flags & TW__STRAND_RUNNING || strand->releasing;
 }
 
 int tw_strand_close_wait(tw_strand *strand, uint64_t timeout_ns)
@@ -319,7 +319,7 @@ int tw_strand_close_wait(tw_strand *strand, uint64_t timeout_ns)
 		    "tw_strand_close_wait: called from one of the strand's tasks or releases");
 	uint64_t deadline_ns = strand_deadline_in(timeout_ns);
 	begin_call(strand);
-	if (tw__strand_dispose(strand))
+	if (tw__strand_begin_close(strand))
 		strand_submit_work(strand);
 	while (strand_is_busy(strand) && in_time)
 		in_time = tw__strand_await_bell(strand, deadline_ns);

@@ -11,7 +11,7 @@
  * Closes the strand; the lock is released again and again meanwhile. True: the caller submits the
  * strand's work after it has released the lock.
  */
-bool tw__strand_dispose(tw_strand *strand);
+bool tw__strand_begin_close(tw_strand *strand);
 
 /* Sleeps until something has ended; the lock is released meanwhile. False: the time is up. */
 bool tw__strand_await_bell(tw_strand *strand, uint64_t deadline_ns);

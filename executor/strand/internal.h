@@ -12,25 +12,25 @@
  * **word**, the inbox, from which the runner moves them to the end of the queue. The strand's own
  * timer, set to the earliest delayed task, only sets DUE there: the runner moves what is due.
  *
- *     word:  63 ... 3 | DISPOSED | DUE | ACTIVE
+ *     word:  63 ... 3 | CLOSED | DUE | ACTIVE
  *            inbox
  *
  * Transition table of the word
  *
  *   from        to             by                           with
  *   idle        ACTIVE         submit                       or, the lock held
- *   any         ACTIVE, inbox  the driver                   CAS; not if DISPOSED, except for work
+ *   any         ACTIVE, inbox  the driver                   CAS; not if CLOSED, except for work
  *   any         ACTIVE, DUE    the timer                    or
  *   inbox, DUE  -              the runner; close            and, the lock held
  *   ACTIVE      idle           the runner                   CAS, the lock held; not if there is an
  *                                                           inbox, or DUE
- *   any         DISPOSED       close                        or, the lock held
- *   DISPOSED    gone           destroy; the runner at its   CAS, the lock held; not if there is
+ *   any         CLOSED         close                        or, the lock held
+ *   CLOSED      gone           destroy; the runner at its   CAS, the lock held; not if there is
  *   or ACTIVE   (+ DUE)        end, if it is destroyed      anything else
  *
- * The thread that raises ACTIVE from idle submits the work, once. DISPOSED stays. Gone is DUE
- * without ACTIVE, which means nothing otherwise. Work of a layer that was destroyed before, but
- * whose work has not returned, may still come then: it is left to the service's driver.
+ * The thread that raises ACTIVE from idle submits the work, once. CLOSED stays. Gone is DUE without
+ * ACTIVE, which means nothing otherwise. Work of a layer that was destroyed before, but whose work
+ * has not returned, may still come then: it is left to the service's driver.
  *
  * Pairing table
  *   STRAND1  word: CAS acq_rel (driver) -> and seq_cst (runner, close): the batch's link.
@@ -74,8 +74,8 @@
 #include "mpsc/base/spinlock.h"
 #include "tickwheel/strand.h"
 
-enum { TW__STRAND_ACTIVE = 1, TW__STRAND_DUE = 2, TW__STRAND_DISPOSED = 4, TW__STRAND_BITS = 7 };
-enum { TW__STRAND_GONE = TW__STRAND_DISPOSED | TW__STRAND_DUE };
+enum { TW__STRAND_ACTIVE = 1, TW__STRAND_DUE = 2, TW__STRAND_CLOSED = 4, TW__STRAND_BITS = 7 };
+enum { TW__STRAND_GONE = TW__STRAND_CLOSED | TW__STRAND_DUE };
 
 /* Under the lock. */
 enum tw__strand_flag {
@@ -94,7 +94,7 @@ enum tw__strand_state {
 	TW__TASK_QUEUED,  /* in the queue */
 	TW__TASK_DELAYED, /* in the heap */
 	TW__TASK_RUNNING,
-	TW__TASK_SETTLING /* its release is being called */
+	TW__TASK_RELEASING /* its release is being called */
 };
 
 /*
@@ -146,7 +146,7 @@ struct tw__strand_delays {
 	uint64_t timer_ns; /* what it is set to */
 	uint64_t sequence; /* equal instants: in order of submission */
 	uint32_t series;   /* alive, in the heap or not: each has room there */
-	uint32_t high;     /* the most the heap has held since its memory was last trimmed */
+	uint32_t high;     /* the most the heap has held since its memory was last shrunk */
 };
 
 struct tw_strand {
@@ -162,7 +162,7 @@ struct tw_strand {
 	uint8_t flags;
 	/* tickets left of the batch at the head, once some are used up; else 0 */
 	uint8_t head_left;
-	uint16_t settling; /* releases under way, closes included */
+	uint16_t releasing; /* releases under way, closes included */
 	uint64_t runs;
 	uint64_t cancelled : 48; /* bits: 120 bytes are full */
 	/* that use the strand after an unlock: it is freed only if there are none */
@@ -207,10 +207,10 @@ static inline struct tw__strands *tw__strands_of(tw_service *service)
 	return tw_load_acquire(&service->layers.strands); /* pairs with create */
 }
 
-static inline bool tw__strand_disposed(tw_strand *strand)
+static inline bool tw__strand_closed(tw_strand *strand)
 {
 	/* The lock is held (STRAND2). */
-	return tw_load_relaxed(&strand->word) & TW__STRAND_DISPOSED;
+	return tw_load_relaxed(&strand->word) & TW__STRAND_CLOSED;
 }
 
 /* -------------------------------------------------- the lock is held in all of these */

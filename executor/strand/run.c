@@ -30,14 +30,14 @@ tw_strand *tw_strand_current(void)
 /* ----------------------------------------------------------------- the queue */
 
 /* The inbox is linked with the newest first: reversed, and appended. */
-static void append_mail(tw_strand *strand, tw__link mail)
+static void append_inbox(tw_strand *strand, tw__link inbox)
 {
 	tw__link oldest = 0;
-	while (mail) {
-		tw__link next = *tw__strand_link(mail | TW__LINK_BATCH);
-		*tw__strand_link(mail | TW__LINK_BATCH) = oldest;
-		oldest = mail;
-		mail = next;
+	while (inbox) {
+		tw__link next = *tw__strand_link(inbox | TW__LINK_BATCH);
+		*tw__strand_link(inbox | TW__LINK_BATCH) = oldest;
+		oldest = inbox;
+		inbox = next;
 	}
 	for (tw__link next; oldest; oldest = next) {
 		next = *tw__strand_link(oldest | TW__LINK_BATCH);
@@ -48,7 +48,7 @@ static void append_mail(tw_strand *strand, tw__link mail)
 void tw__strand_gather(tw_strand *strand)
 {
 	TW_ASSERT_TINY_LOCKED(&strand->lock);
-	const uint64_t stay = TW__STRAND_ACTIVE | TW__STRAND_DISPOSED;
+	const uint64_t stay = TW__STRAND_ACTIVE | TW__STRAND_CLOSED;
 	if (tw_unlikely(strand->flags & TW__STRAND_OVERDUE))
 		tw__strand_move_due(strand);
 	if (tw_likely(
@@ -56,7 +56,7 @@ void tw__strand_gather(tw_strand *strand)
 		!(tw_load_relaxed(&strand->word) & ~stay)))
 		return;
 	uint64_t word = tw_and_seq_cst(&strand->word, stay); /* STRAND1 */
-	append_mail(strand, (tw__link)(word & ~(uint64_t)TW__STRAND_BITS));
+	append_inbox(strand, (tw__link)(word & ~(uint64_t)TW__STRAND_BITS));
 	if (word & TW__STRAND_DUE) {
 		strand->delays->timer = (tw_timer){0};
 		tw__strand_move_due(strand);
@@ -80,7 +80,7 @@ static void pop_dead(tw_strand *strand, struct tw__task_node *task)
 	strand_pop(strand);
 	strand->work.spare--;
 	task->linked = false;
-	if (task->state != TW__TASK_SETTLING)
+	if (task->state != TW__TASK_RELEASING)
 		tw__node_put(&tw__strands_of(tw__strand_service(strand))->tasks, &task->node);
 }
 
@@ -134,14 +134,14 @@ static void strand_call_release(tw_strand *strand, struct tw__task_node *task, e
 /* Calls its release, and its context's, with the lock released. */
 static void strand_release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
-	task->state = TW__TASK_SETTLING;
-	strand->settling++;
+	task->state = TW__TASK_RELEASING;
+	strand->releasing++;
 	tw__tiny_unlock(&strand->lock);
 	if (task->release)
 		strand_call_release(strand, task, fate);
 	tw__context_release(task->context);
 	tw__tiny_lock(&strand->lock);
-	strand->settling--;
+	strand->releasing--;
 	task->state = TW__TASK_QUEUED;
 }
 
@@ -229,7 +229,7 @@ static void strand_run_task(tw_strand *strand, struct tw__strand_run *run,
 	strand->runs += ran;
 	if (tw_likely(!tw__strand_repeats(task)))
 		strand_end(strand, task, ran ? TW_FATE_FIRED : TW_FATE_LATE, ended);
-	else if (task->ended || tw__strand_disposed(strand))
+	else if (task->ended || tw__strand_closed(strand))
 		strand_end(strand, task, TW_FATE_CANCELLED, ended);
 	else if (!tw__strand_continue(strand, task, !ran))
 		strand_end(strand, task, TW_FATE_FIRED, ended);
@@ -238,18 +238,18 @@ static void strand_run_task(tw_strand *strand, struct tw__strand_run *run,
 /* A ticket of a batch, or work of another layer, for which the strand is only an executor. */
 static void run_ticket(tw_strand *strand, tw_batch *batch)
 {
-	bool work = tw__batch_is_work(batch), disposed = tw__strand_disposed(strand);
+	bool work = tw__batch_is_work(batch), closed = tw__strand_closed(strand);
 	int r = 1;
 	if (!work)
 		strand->flags |= TW__STRAND_RUNNING;
 	tw__tiny_unlock(&strand->lock);
-	if (disposed && !work)
+	if (closed && !work)
 		tw__batch_end_one(batch);
 	else if ((r = tw_run_one(batch)) == -ENOMEM)
 		tw_run_return(batch);
 	tw__tiny_lock(&strand->lock);
 	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;
-	strand->runs += r == 1 && !work && !disposed;
+	strand->runs += r == 1 && !work && !closed;
 }
 
 static void perform(tw_strand *strand, struct tw__strand_run *run, tw__link link)
@@ -257,7 +257,7 @@ static void perform(tw_strand *strand, struct tw__strand_run *run, tw__link link
 	struct tw__task_node *task = (struct tw__task_node *)link;
 	if (link & TW__LINK_BATCH)
 		run_ticket(strand, (tw_batch *)(link - TW__LINK_BATCH));
-	else if (tw_unlikely(tw__strand_disposed(strand)))
+	else if (tw_unlikely(tw__strand_closed(strand)))
 		strand_end(strand, task, TW_FATE_CANCELLED, &run->ended);
 	else
 		strand_run_task(strand, run, task);
@@ -266,10 +266,10 @@ static void perform(tw_strand *strand, struct tw__strand_run *run, tw__link link
 /* Nothing is left to run: makes the strand idle, or gone, if nothing has come meanwhile. */
 static bool go_idle(tw_strand *strand, bool last)
 {
-	uint64_t disposed = tw_load_relaxed(&strand->word) & TW__STRAND_DISPOSED;
-	uint64_t active = disposed | TW__STRAND_ACTIVE;
+	uint64_t closed = tw_load_relaxed(&strand->word) & TW__STRAND_CLOSED;
+	uint64_t active = closed | TW__STRAND_ACTIVE;
 	/* STRAND3 */
-	return tw_cas_acq_rel(&strand->word, &active, last ? TW__STRAND_GONE : disposed);
+	return tw_cas_acq_rel(&strand->word, &active, last ? TW__STRAND_GONE : closed);
 }
 
 /* The lock is held, and released here. more: the budget is used up. */

@@ -139,7 +139,7 @@ static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
  * A layer on the strand that was destroyed before it may still have work under way: the driver
  * returns it.
  */
-static int strand_send_home(struct tw__work *work)
+static int strand_return_later(struct tw__work *work)
 {
 	tw__work_leave_executor(work);
 	tw__work_submit_later(work);
@@ -151,15 +151,15 @@ static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
 	tw_strand *strand = (tw_strand *)self;
 	bool work = tw__batch_is_work(batch);
 	tw__link *link = (tw__link *)batch;
-	uint64_t word = tw_load_relaxed(&strand->word), mail;
+	uint64_t word = tw_load_relaxed(&strand->word), inbox;
 	do {
-		if (!work && word & TW__STRAND_DISPOSED)
+		if (!work && word & TW__STRAND_CLOSED)
 			return pass_on(strand, batch, n);
 		if (tw_unlikely((word & TW__STRAND_BITS) == TW__STRAND_GONE))
-			return strand_send_home((struct tw__work *)(void *)batch);
+			return strand_return_later((struct tw__work *)(void *)batch);
 		*link = (tw__link)(word & ~(uint64_t)TW__STRAND_BITS);
-		mail = (uintptr_t)batch | (word & TW__STRAND_BITS) | TW__STRAND_ACTIVE;
-	} while (!tw_cas_acq_rel(&strand->word, &word, mail)); /* STRAND1 */
+		inbox = (uintptr_t)batch | (word & TW__STRAND_BITS) | TW__STRAND_ACTIVE;
+	} while (!tw_cas_acq_rel(&strand->word, &word, inbox)); /* STRAND1 */
 	if (!(word & TW__STRAND_ACTIVE))
 		tw__work_submit(&strand->work);
 	return 0;
@@ -237,7 +237,7 @@ static bool may_wait(tw_strand *strand)
 /* The lock is held. */
 static bool go(tw_strand *strand)
 {
-	uint64_t word = TW__STRAND_DISPOSED;
+	uint64_t word = TW__STRAND_CLOSED;
 	return strand_is_quiet(strand) && tw_cas_acq_rel(&strand->word, &word, TW__STRAND_GONE);
 }
 
@@ -270,7 +270,7 @@ int tw_strand_destroy(tw_strand *strand)
 	if (tw__forked(tw__strand_service(strand)))
 		return strand_destroy_forked(strand);
 	tw__tiny_lock(&strand->lock);
-	if (tw__strand_dispose(strand)) {
+	if (tw__strand_begin_close(strand)) {
 		tw__tiny_unlock(&strand->lock);
 		tw__work_submit(&strand->work); /* ACTIVE, and not DESTROYED: it stays */
 		tw__tiny_lock(&strand->lock);
@@ -301,7 +301,7 @@ int tw_strand_stats(tw_strand *strand, struct tw_strand_stats *out)
 					.running = (strand->flags & TW__STRAND_RUNNING) != 0,
 					.runs = strand->runs,
 					.cancelled = strand->cancelled,
-					.closed = tw__strand_disposed(strand)};
+					.closed = tw__strand_closed(strand)};
 	tw__tiny_unlock(&strand->lock);
 	tw__struct_write(out, &stats, sizeof stats);
 	return 0;

@@ -96,7 +96,7 @@ static void *strand_context_of(const struct request *request)
 /* The lock is held. *work: the caller submits the work. */
 static int strand_enter(tw_strand *strand, struct tw__task_node *task, bool *work)
 {
-	if (tw_unlikely(tw__strand_disposed(strand)))
+	if (tw_unlikely(tw__strand_closed(strand)))
 		return -ESHUTDOWN;
 	tw_store_relaxed(&task->strand, strand);
 	if (task->state == TW__TASK_DELAYED || tw__strand_repeats(task)) {

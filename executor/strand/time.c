@@ -60,7 +60,7 @@ int tw__strand_arm(tw_strand *strand)
 	/* the runner sets it when it has moved what is due */
 	if (!first || strand->flags & TW__STRAND_OVERDUE)
 		return 0;
-	if (tw__strand_disposed(strand)) /* its close ends them all */
+	if (tw__strand_closed(strand)) /* its close ends them all */
 		return 0;
 	uint64_t due_ns = (uint64_t)tw__heap_key(&delays->heap, first);
 	if (delays->timer.id)
@@ -101,7 +101,7 @@ static void strand_push(tw_strand *strand, struct tw__task_node *task)
 		delays->high = delays->heap.count;
 }
 
-void tw__strand_trim_heap(struct tw__strand_delays *delays)
+void tw__strand_shrink_heap(struct tw__strand_delays *delays)
 {
 	enum { STEP = 4096 };
 	uint32_t count = delays->heap.count;
@@ -217,7 +217,7 @@ void tw__strand_move_due(tw_strand *strand)
 	struct tw__strand_delays *delays = strand->delays;
 	uint64_t now_ns = tw__clock_read(tw__strand_service(strand));
 	strand->flags &= (uint8_t)~TW__STRAND_OVERDUE;
-	if (tw_unlikely(tw__strand_disposed(strand))) /* the thread that closes ends what is left */
+	if (tw_unlikely(tw__strand_closed(strand))) /* the thread that closes ends what is left */
 		return;
 	for (unsigned n = 0;
 	     delays->heap.count && (uint64_t)tw__heap_first_key(&delays->heap) <= now_ns; n++) {
@@ -227,6 +227,6 @@ void tw__strand_move_due(tw_strand *strand)
 		}
 		tw__strand_queue_task(strand, task_of(tw__heap_pop(&delays->heap)));
 	}
-	tw__strand_trim_heap(delays);
+	tw__strand_shrink_heap(delays);
 	arm_or_come_again(strand);
 }

@@ -17,7 +17,7 @@ bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task, bool pas
 void tw__strand_move_due(tw_strand *strand);
 
 /* Gives back memory of the heap that has not been needed for a while, a piece at a time. */
-void tw__strand_trim_heap(struct tw__strand_delays *delays);
+void tw__strand_shrink_heap(struct tw__strand_delays *delays);
 
 /* Sets the timer to the earliest task. Returns 0, or as tw__strand_delay. */
 int tw__strand_arm(tw_strand *strand);

@@ -19,7 +19,7 @@
  *   mutant: PLAIN_PUBLISH    the word is published by a plain store, and its replacement timed at once
  *   mutant: CLOCK_FIRST      the drain's reading is taken before the tail is loaded
  *   mutant: STAMP_ALONE      a number stands for the end of the tick it was published for, whenever it was replaced
- *   mutant: ALWAYS_BLIND     the producer's guess is never corrected
+ *   mutant: ALWAYS_BLIND     the producer's estimate is never corrected
  *   mutant: BASE_FALLS       a lane's base is not kept from falling
  *   mutant: CLOCK_ALONE      a base read from the clock may lie before one that was published and counted from
  *   mutant: LATER_BASE       a forgotten number takes the base of the one that has its place

@@ -1,17 +1,17 @@
 /*
- * A batch on loan: wheel/run/batch.h, and in batch.c lend, claim, finish, going home; open and join in executor/pool/pool.c; close's wait.
+ * A batch: wheel/run/batch.h, and in batch.c submit, claim, finish, return; open and join in executor/pool/pool.c; close's wait.
  *
- * Modelled: one chunk of the wheel, lent twice in turn, with two entries and then with one. A worker takes it from the ring and shows it
- * as open, another joins; each claims by the cursor, runs, and finishes. The second loan may be refused by the executor, and is
- * then run by the driver itself. At last close waits for batches_out and frees all. The cursor is one word: loan, next, entries.
+ * Modelled: one chunk of the wheel, submitted twice, with two entries and then with one. A worker takes it from the ring and shows it
+ * as open, another joins; each claims by the cursor, runs, and finishes. The second submit may be refused by the executor, and is
+ * then run by the driver itself. At last close waits for batches_out and frees all. The cursor is one word: submit, next, entries.
  *
  * Left out: the control words (word.pml): an entry that is run has been run; who is woken (pool.pml). Orders of release and acquire are
  * program order here.
  *
  * Holds:
- *   RUN1  what is claimed belongs to the loan that was meant, and is run once (G3)
- *   RUN2  a batch goes home when its last run is over, just once
- *   RUN3  what is home is written to by nobody else
+ *   RUN1  what is claimed belongs to the intended submit, and is run once (G3)
+ *   RUN2  a batch returns when its last run is over, just once
+ *   RUN3  a returned chunk is written to by nobody else
  *   RUN4  after batches_out has fallen to zero nobody touches the service
  *
  *   run: BATCH  RUN1 RUN2 RUN3 RUN4, for G3
@@ -19,28 +19,28 @@
  *   mutant: CURSOR_LAST    the batch is submitted before its cursor is published
  *   mutant: COUNT_LATE     finish reads the chunk's count after its addition
  *   mutant: FINISH_FIRST   a run is finished with before it is run
- *   mutant: OUT_FIRST      batches_out falls before the chunk is sent home
+ *   mutant: OUT_FIRST      batches_out falls before the chunk is returned
  */
 #define NEXT 4    /* in the cursor: one more of `next`; `entries` is below it, the sequence number above */
 #define SEQUENCE(c) ((c) / 16)
 #define LEFT(c) ((c) / 4 % 4 < (c) % 4)
-#define CLOSER_WAITS 8
+#define CLOSE_WAITS 8
 
 byte cursor, count, finished; /* the chunk's */
-byte loan;                    /* whose entries the chunk holds: 0 while it is home */
+byte round;                    /* whose entries the chunk holds: 0 while it is not out */
 bool returned, freed;         /* service.returned; all memory */
 byte batches_out;
 byte ring;                    /* 1: the chunk is in it */
 bool open;                    /* by the worker that took it */
 byte open_sequence;
-byte ran[6];                  /* by loan * 2 + index */
+byte ran[6];                  /* by submit * 2 + index */
 byte runs_under_way;
-bool all_lent;
+bool all_submitted;
 
 inline run_entry(l, index)
 {
 	atomic {
-		assert(!freed && loan == l && ran[l * 2 + index] == 0); /* RUN1, RUN3 */
+		assert(!freed && round == l && ran[l * 2 + index] == 0); /* RUN1, RUN3 */
 		runs_under_way++;
 		ran[l * 2 + index]++
 	};
@@ -62,7 +62,7 @@ inline finish(n)
 		batches_out--;
 #endif
 		atomic {
-			assert(!freed && !returned && loan != 0); /* RUN2, RUN4 */
+			assert(!freed && !returned && round != 0); /* RUN2, RUN4 */
 			assert(runs_under_way == 0);
 			returned = true /* send_home: RUN3 */
 		};
@@ -147,7 +147,7 @@ end:	do
 
 inline lend(l, n)
 {
-	atomic { loan = l; count = n; finished = 0 };
+	atomic { round = l; count = n; finished = 0 };
 	batches_out++;
 #ifndef CURSOR_LAST
 	cursor = l * 16 + n /* RUN1 */
@@ -166,7 +166,7 @@ active proctype driver()
 {
 	lend(1, 2);
 	submit(1, 2);
-	atomic { returned -> returned = false; loan = 0 }; /* take_home: RUN3 */
+	atomic { returned -> returned = false; round = 0 }; /* take_home: RUN3 */
 	count = 3;                                         /* an ordinary chunk meanwhile */
 	lend(2, 1);
 	if
@@ -174,15 +174,15 @@ active proctype driver()
 	:: cursor = 0; /* refused: tw__batch_retract */
 		batches_out--;
 		run_entry(2, 0); /* tw__run_inline */
-		loan = 0
+		round = 0
 	fi;
-	all_lent = true
+	all_submitted = true
 }
 
-active proctype closer()
+active proctype closing()
 {
-	all_lent; /* the last turn */
-	atomic { batches_out = batches_out + CLOSER_WAITS };
-	atomic { batches_out == CLOSER_WAITS -> freed = true }; /* RUN4; the pool has stopped before, and looks at cursors no more */
+	all_submitted; /* the last round */
+	atomic { batches_out = batches_out + CLOSE_WAITS };
+	atomic { batches_out == CLOSE_WAITS -> freed = true }; /* RUN4; the pool has stopped before, and looks at cursors no more */
 	assert(ran[2] == 1 && ran[3] == 1 && ran[4] == 1) /* G3 */
 }

@@ -1,12 +1,12 @@
 /*
- * Close against schedule: wheel/service/close.c (settle and its steps); arm, after_push and retract in wheel/timer/schedule.c; continues in
+ * Close against schedule: wheel/service/close.c (close_finish and its steps); arm, after_push and retract in wheel/timer/schedule.c; continues in
  * wheel/run/run.c.
  *
  * Modelled: two threads schedule a timer each; a run under way may arm its timer again; the driver turns and hands over;
- * a closer settles with DROP or RUN. A thread's store of its word and then of its lane's tail may stay in its store buffer
+ * a closing thread ends all with DROP or RUN. A thread's store of its word and then of its lane's tail may stay in its store buffer
  * (`visible` follows `stored`, in order) until memory takes them, membarrier comes, or the thread does a locked operation.
  *
- * Left out: DRAIN (RUN whose turns come by themselves), timeouts, several closers, a close that does not wait, membarrier refused
+ * Left out: DRAIN (RUN whose polls come by themselves), timeouts, several calls of close, a close that does not wait, membarrier refused
  * late, releases (word.pml), the executor (batch.pml): a claim is one step by the driver; and who wakes the driver (gate.pml).
  *
  * Holds:
@@ -194,7 +194,7 @@ inline drop(t)
 
 #define ANY_ARMED (word[0] == ARMED || word[1] == ARMED || word[2] == ARMED)
 
-active proctype closer()
+active proctype closing()
 {
 #ifdef RUN
 	running_out = true;

@@ -1,23 +1,23 @@
 /*
- * A group's cancel against arm, claim, re-arm, settling and wait: wheel/group/group.h, group.c, reap.c; wheel/timer/member.h.
+ * A group's cancel against arm, claim, re-arm, reap and wait: wheel/group/group.h, group.c, reap.c; wheel/timer/member.h.
  *
  * Modelled: one group of two members; both are armed by somebody, the second step by step. The group is cancelled (CANCEL) or cancelled
  * and waited for (WAIT), while somebody cancels the first member alone. A worker claims what is armed; the callback of the first may
  * re-arm itself once. The cancel raises `queued`, pushes the group onto the stack and looks at the gate; the driver takes the
- * stack, says that it sleeps, and looks again; a settler lowers `queued` and walks the list under the lock.
+ * stack, says that it sleeps, and looks again; a reaper lowers `queued` and walks the list under the lock.
  *
- * With KEPT the second member's record was kept: its keeper arms it without the lock, and the store waits in a buffer until the processor
- * empties it, the keeper's next atomic operation, or somebody's barrier. With KEEP it is the first member's cancel that keeps, if nobody waits.
+ * With CACHED the second member's record was cached: its bias owner arms it without the lock, and the store waits in a buffer until the processor
+ * empties it, the bias owner's next atomic operation, or somebody's barrier. With CACHE it is the first member's cancel that caches it, if nobody waits.
  *
- * With COMPLETE the cancel closes the group and leaves a completion: whoever leaves the list last queues the group again, and the settler
- * calls the completion when it finds nobody left. CLOSER is a close of the service, which calls it too. KEEP then keeps a member that has run.
- * With EARLIER a settling for an earlier cancel is under way, which came from the keeper: it passes no barrier of its own.
+ * With COMPLETE the cancel closes the group and leaves a completion: whoever leaves the list last queues the group again, and the reaper
+ * calls the completion when it finds nobody left. CLOSE is a close of the service, which calls it too. CACHE then caches a member that has run.
+ * With EARLIER a reap for an earlier cancel is under way, which came from the bias owner: it passes no barrier of its own.
  *
  * Left out: pieces of a walk (one walk takes all), birth and end of the group (GROUP7), releases, the word's generations (word.pml), store
  * buffers at the gate (gate.pml).
  *
  * Holds:
- *   GROUP1  who was told "gone" is not run afterwards (G4)
+ *   GROUP1  a member whose cancel answered "gone" is not run afterwards (G4)
  *   GROUP2 GROUP3 GROUP4 GROUP5  at rest no member of a cancelled group is left: each has ended, once (G3)
  *   GROUP10 the completion of a group is called once, when no member is armed or runs; none runs or ends afterwards
  *   GROUP6  when the wait returns no callback of an older member is under way or comes, and it does return (1.3)
@@ -25,30 +25,30 @@
  *   run: CANCEL         GROUP2 GROUP4 GROUP5, with an arm and two cancels
  *   run: CANCEL REARM   GROUP3 GROUP4 GROUP5, with a worker and one cancel
  *   run: WAIT     GROUP1 GROUP2 GROUP3 GROUP6
- *   run: CANCEL KEPT    GROUP4 GROUP5 GROUP8, with two cancels by another thread
- *   run: WAIT KEPT      GROUP1 GROUP6 GROUP8
- *   run: WAIT KEEP      GROUP1 GROUP6 GROUP9
+ *   run: CANCEL CACHED    GROUP4 GROUP5 GROUP8, with two cancels by another thread
+ *   run: WAIT CACHED      GROUP1 GROUP6 GROUP8
+ *   run: WAIT CACHE      GROUP1 GROUP6 GROUP9
  *   run: CANCEL COMPLETE   GROUP4 GROUP5 GROUP10, with an arm
- *   run: CANCEL REARM COMPLETE CLOSER   GROUP3 GROUP4 GROUP5 GROUP10, with a worker
- *   run: CANCEL REARM KEEP COMPLETE   GROUP9 GROUP10, with a worker that keeps
- *   run: CANCEL KEPT COMPLETE   GROUP8 GROUP10
- *   run: CANCEL KEPT COMPLETE EARLIER   GROUP8 GROUP10, with a settling under way
+ *   run: CANCEL REARM COMPLETE CLOSE   GROUP3 GROUP4 GROUP5 GROUP10, with a worker
+ *   run: CANCEL REARM CACHE COMPLETE   GROUP9 GROUP10, with a worker that caches
+ *   run: CANCEL CACHED COMPLETE   GROUP8 GROUP10
+ *   run: CANCEL CACHED COMPLETE EARLIER   GROUP8 GROUP10, with a reap under way
  *   mutant: CANCEL REARM COMPLETE FORGET_LAST   the last to leave does not queue the group
- *   mutant: CANCEL REARM COMPLETE CLOSER TAKE_UNLOCKED   the completion is taken without the lock
+ *   mutant: CANCEL REARM COMPLETE CLOSE TAKE_UNLOCKED   the completion is taken without the lock
  *   mutant: CANCEL REARM COMPLETE IGNORE_RUNNING   a member that runs does not hold the completion up
- *   mutant: CANCEL REARM KEEP COMPLETE WAITERS_FIRST   the keeper looks before it ends the timer
- *   mutant: CANCEL KEPT COMPLETE NO_RETRACT   the keeper's timer ends as a member, though the group has closed
- *   mutant: CANCEL KEPT COMPLETE NO_BARRIER   the settler passes no barrier
- *   mutant: CANCEL KEPT COMPLETE EARLIER LOOK_LATE   the settler looks for a completion after its walk, not before its barrier
- *   mutant: CANCEL KEPT NO_BARRIER    the settler passes no barrier
- *   mutant: CANCEL KEPT NO_LOOK       the keeper does not look at the serial number again
- *   mutant: WAIT KEPT NO_BARRIER      who waits passes no barrier
- *   mutant: WAIT KEEP WAITERS_FIRST   the keeper looks for waiters before it ends the timer
- *   mutant: WAIT GONE_UNDOOMED      a cancel of a stale member says "gone" and leaves it armed
+ *   mutant: CANCEL REARM CACHE COMPLETE WAITERS_FIRST   the bias owner looks before it ends the timer
+ *   mutant: CANCEL CACHED COMPLETE NO_RETRACT   the bias owner's timer ends as a member, though the group has closed
+ *   mutant: CANCEL CACHED COMPLETE NO_BARRIER   the reaper passes no barrier
+ *   mutant: CANCEL CACHED COMPLETE EARLIER LOOK_LATE   the reaper looks for a completion after its walk, not before its barrier
+ *   mutant: CANCEL CACHED NO_BARRIER    the reaper passes no barrier
+ *   mutant: CANCEL CACHED NO_LOOK       the bias owner does not look at the serial number again
+ *   mutant: WAIT CACHED NO_BARRIER      the waiting thread passes no barrier
+ *   mutant: WAIT CACHE WAITERS_FIRST   the bias owner looks for waiters before it ends the timer
+ *   mutant: WAIT GONE_ARMED      a cancel of a stale member says "gone" and leaves it armed
  *   mutant: CANCEL TAG_UNLOCKED     an arm reads the serial number before it has the lock
  *   mutant: CANCEL REARM FORGET_MOVED     a re-arm does not look at the serial number
- *   mutant: WAIT SETTLE_ONCE       a re-arm that settles its timer gives up when a cancel has doomed it meanwhile
- *   mutant: CANCEL LOWER_LATE       the settler lowers `queued` after its walk
+ *   mutant: WAIT REAP_ONCE       a re-arm that ends its timer gives up when a cancel has made it CANCEL_PENDING meanwhile
+ *   mutant: CANCEL LOWER_LATE       the reaper lowers `queued` after its walk
  *   mutant: CANCEL LOOK_BEFORE_PARK  the driver looks at the stack before it says that it sleeps
  *   mutant: WAIT FORGET_MOVED       a re-arm does not look at the serial number
  *   mutant: WAIT BELL_LATE          the bell is read after the list, without its lock
@@ -68,18 +68,18 @@ byte word[2], tag[2];
 bool linked[2], gone[2], inside[2];
 byte ends[2];
 byte serial, waited_for; /* the wait for members older than this is over */
-bool accepted; /* the keeper has armed it, and saw no cancel */
-bool buffered; /* the keeper's store of ARMED is on its way */
-bool foreign, waiters;
+bool accepted; /* the bias owner has armed it, and saw no cancel */
+bool buffered; /* the bias owner's store of ARMED is on its way */
+bool remote, waiters;
 bool closed, pending, completed; /* the group's completion */
 bool lock, on_stack, parked, bell, asleep;
 #ifdef EARLIER
-bool queued = true, settle_entry = true;
+bool queued = true, reap_entry = true;
 #else
-bool queued, settle_entry;
+bool queued, reap_entry;
 #endif
 byte finish_bell;
-#if defined(REARM) && defined(CLOSER)
+#if defined(REARM) && defined(CLOSE)
 byte at_work = 3;
 #elif defined(REARM)
 byte at_work = 2;
@@ -108,7 +108,7 @@ byte busy;
 #define IS_COMPLETE (pending && !LEFT(0) && !LEFT(1))
 #endif
 
-/* tw__group_settle_soon */
+/* tw__group_reap_soon */
 inline queue_group()
 {
 	atomic { was = queued; queued = true }; /* GROUP4 */
@@ -228,8 +228,8 @@ init
 	}
 }
 
-#ifdef KEPT
-active proctype keeper() /* arms the second member, whose record it has kept from before the first cancel */
+#ifdef CACHED
+active proctype bias_owner() /* arms the second member, whose record it has cached from before the first cancel */
 {
 	bool stale, last, was;
 	atomic { !lock -> if :: closed -> goto over :: else fi; linked[1] = true; tag[1] = serial; word[1] = ENDED };
@@ -296,7 +296,7 @@ active proctype alone() /* tw_cancel of the first */
 		stale = STALE(0); /* GROUP1 */
 		if
 		:: stale ->
-#ifdef GONE_UNDOOMED
+#ifdef GONE_ARMED
 			gone[0] = true
 #else
 			cas(0, ARMED, CANCEL_PENDING);
@@ -313,7 +313,7 @@ active proctype alone() /* tw_cancel of the first */
 			if
 			:: won ->
 				gone[0] = true;
-#ifdef KEEP
+#ifdef CACHE
 #ifndef WAITERS_FIRST
 				stale = waiters; /* GROUP9 */
 #endif
@@ -341,7 +341,7 @@ active proctype canceller()
 	LOCK;
 	serial++;
 	closed = true;
-	foreign = true; /* GROUP8 */
+	remote = true; /* GROUP8 */
 	pending = true; /* GROUP10 */
 	waiters = true; /* GROUP9 */
 	UNLOCK;
@@ -351,7 +351,7 @@ active proctype canceller()
 	:: n < CANCELS ->
 		n++;
 		serial++; /* GROUP1, GROUP2, GROUP3 */
-		foreign = true; /* GROUP8 */
+		remote = true; /* GROUP8 */
 		queue_group()
 	:: else -> break
 	od;
@@ -425,7 +425,7 @@ inline run_entry(w)
 					:: STALE(w) -> /* GROUP3: leave_armed */
 						do
 						:: atomic { word[w] == ARMED -> word[w] = ENDED }; end_rest(w); break
-#ifndef SETTLE_ONCE
+#ifndef REAP_ONCE
 						:: atomic { word[w] == CANCEL_PENDING -> word[w] = ENDED }; end_rest(w); break
 						:: word[w] == ENDED -> break
 #else
@@ -436,7 +436,7 @@ inline run_entry(w)
 					fi
 #endif
 				:: else ->
-#if defined(KEEP) && defined(COMPLETE)
+#if defined(CACHE) && defined(COMPLETE)
 #ifdef WAITERS_FIRST
 					again = !STALE(w) && !waiters;
 					word[w] = ENDED;
@@ -474,12 +474,12 @@ end:	do
 #endif
 
 #ifdef CANCEL
-active proctype settler()
+active proctype reaper()
 {
 	byte m;
 	bool taken[2], won, was, last, completes;
 end:	do
-	:: atomic { settle_entry -> settle_entry = false; busy++ };
+	:: atomic { reap_entry -> reap_entry = false; busy++ };
 #ifdef LOWER_LATE
 		walk();
 		queued = false;
@@ -488,7 +488,7 @@ end:	do
 #if defined(COMPLETE) && !defined(LOOK_LATE)
 		completes = pending; /* GROUP10 */
 #endif
-		atomic { was = foreign; foreign = false }; /* GROUP8 */
+		atomic { was = remote; remote = false }; /* GROUP8 */
 		if
 		:: was || completes -> BARRIER
 		:: else
@@ -509,8 +509,8 @@ end:	do
 	od
 }
 
-#ifdef CLOSER
-active proctype closer() /* tw__groups_complete, at any moment */
+#ifdef CLOSE
+active proctype closing() /* tw__groups_complete, at any moment */
 {
 	bool last;
 	complete();
@@ -524,7 +524,7 @@ active proctype driver()
 turn:	parked = false;
 	atomic {
 		if
-		:: on_stack -> on_stack = false; settle_entry = true /* GROUP5; lent with the next batch */
+		:: on_stack -> on_stack = false; reap_entry = true /* GROUP5; lent with the next batch */
 		:: else
 		fi
 	};
@@ -547,7 +547,7 @@ turn:	parked = false;
 	if
 	:: !asleep -> goto turn
 	:: atomic {
-		asleep && at_work == 0 && busy == 0 && !settle_entry && !buffered ->
+		asleep && at_work == 0 && busy == 0 && !reap_entry && !buffered ->
 		assert(!(linked[0] && STALE(0) && word[0] != ENDED) && !(linked[1] && STALE(1) && word[1] != ENDED)); /* GROUP2 GROUP3 GROUP4 GROUP5 GROUP8 */
 		assert(completed == closed) /* GROUP10 */
 	   }

@@ -1,7 +1,7 @@
 /*
  * The end of a service that layers above hold: WORK3 and WORK4 in wheel/run/work.h; tw__service_hold, tw__work_submit_later, and close in wheel/service/close.c.
  *
- * Modelled: two owners take a hold and submit a piece of work each; the driver runs it, and its run gives up the hold. A closer, who is refused
+ * Modelled: two owners take a hold and submit a piece of work each; the driver runs it, and its run gives up the hold. A closing thread, which is refused
  * while somebody holds, closes when nobody does, waits for those in the middle of a submit, stops the driver, and frees the service.
  *
  * Left out: that the driver sleeps and is rung (works.pml, gate.pml): here it never does; the ring is a last look at the service. Program
@@ -70,7 +70,7 @@ end:	do
 	od
 }
 
-active proctype closer()
+active proctype closing()
 {
 #ifdef PUSHERS_FIRST
 	pushers == 0;

@@ -134,7 +134,7 @@ inline reserve(wanted)
 	}
 }
 
-/* tw__dispatch: into the thread's todo */
+/* tw__dispatch: into the thread's deferred actions */
 inline dispatch()
 {
 	d_step {

@@ -1,7 +1,7 @@
 /*
  * A lane: push, take, compaction under the try-lock, and who gets the segments that were read out: mpsc/lane.h, lane.c.
  *
- * Modelled: one producer that pushes numbered entries one by one, one driver that takes them and now and then trims. Segments of two
+ * Modelled: one producer that pushes numbered entries one by one, one driver that takes them and sometimes purges. Segments of two
  * entries. At its bound of three the producer compacts, if it gets the lock; any unread entry may be found dead then. What is copied,
  * moved, linked and freed is a step each; a segment that is nobody's may not be touched.
  *
@@ -270,7 +270,7 @@ active proctype driver()
 		lock = false;
 #endif
 again:		atomic { h = 0; t = 0; seg = 0; i = 0; n = 0; v = 0 }
-	:: first != head_segment -> /* tw__lane_trim */
+	:: first != head_segment -> /* tw__lane_purge */
 		take_spare();
 		if
 		:: s != NONE -> free_segment(s); s = NONE

@@ -196,7 +196,7 @@ active [2] proctype bringer()
 #endif
 }
 
-active proctype closer()
+active proctype closing()
 {
 #ifdef CLOSE_TOO_EARLY
 	bringing == 0; /* POOLEND1 */

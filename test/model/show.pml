@@ -83,7 +83,7 @@ active proctype taker()
 	bool won;
 	do
 	:: b < BATCHES ->
-		home; /* the last one has gone home, and the chunk is lent anew */
+		home; /* the last one has returned, and the chunk is submitted again */
 		atomic { home = false; sequence = b; claimed = 0; finished = 0 };
 #ifndef SHOW_FIRST
 		claim(b);

@@ -1,9 +1,9 @@
 /*
- * A strand's runner: executor/strand/internal.h (the word's transition table), strand/run.c (take, leave, go_idle), strand/cancel.c (dispose), strand.c
+ * A strand's runner: executor/strand/internal.h (the word's transition table), strand/run.c (take, leave, go_idle), strand/cancel.c (close), strand.c
  * (submit, destroy, submit_batch).
  *
  * Modelled: submitters with a task each, under the lock; the driver with one batch, and the timer with one delayed task, which
- * touch nothing but the word; a disposer; and the executor, which has two threads and may run the work as often as it was submitted. One
+ * touch nothing but the word; a closing thread; and the executor, which has two threads and may run the work as often as it was submitted. One
  * step stands for each access of the word, and for each change under the lock. With DESTROY the strand is destroyed, by a thread that may
  * wait or may not, while a layer that stood on it, and was destroyed before it, still brings its work: at any time, as the driver its batch.
  *
@@ -12,28 +12,28 @@
  *
  * Holds:
  *   one runner: the work is out at most once, whoever makes the strand active
- *   nothing is left behind: in the end each thing that was accepted has run, or was cancelled by dispose, once; the strand is idle (2 of the
+ *   nothing is left behind: in the end each thing that was accepted has run, or was cancelled by close, once; the strand is idle (2 of the
  *       specification: never lost; 4.2)
- *   nothing begins to run once the strand is disposed of, but work of layers, which has its run, on the strand or by the driver, once
- *   S5  who destroys, or the last runner, makes it go, once; nobody changes it afterwards, and no runner, timer or disposer looks at it (strand.h,
+ *   nothing begins to run once the strand is closed, but work of layers, which has its run, on the strand or by the driver, once
+ *   S5  who destroys, or the last runner, makes it go, once; nobody changes it afterwards, and no runner, timer or closing thread looks at it (strand.h,
  *       "who may look", and tw_strand_destroy)
  *   DUE without ACTIVE is nothing but gone
  *
  *   run: LIVE   one runner, nothing left behind
- *   run: DISPOSE   the same, against a dispose
+ *   run: CLOSE   the same, against a close
  *   run: DESTROY   the same, and S5, against a destroy
  *   mutant: LIVE IDLE_BY_STORE       the runner goes idle by a store, whatever has come meanwhile
  *   mutant: LIVE ALWAYS_SUBMIT       whoever brings something submits the work, active or not
- *   mutant: LIVE GATHER_LATE         the runner gathers the mail, and then takes off what is in the word
+ *   mutant: LIVE GATHER_LATE         the runner gathers the inbox, and then takes off what is in the word
  *   mutant: LIVE FORGET_OVERDUE      the runner goes idle though a piece of what is due is left in the heap
  *   mutant: LIVE SUBMIT_UNLOCKED     a submitter looks whether the strand is active before it takes the lock
- *   mutant: DISPOSE RUN_ON           the runner does not ask whether the strand is disposed of, neither of what is due nor before a run
- *   mutant: DESTROY MAIL_AFTER_END   the driver looks whether the strand is disposed of, and then pushes
+ *   mutant: CLOSE RUN_ON           the runner does not ask whether the strand is closed, neither of what is due nor before a run
+ *   mutant: DESTROY INBOX_AFTER_END   the driver looks whether the strand is closed, and then pushes
  *   mutant: DESTROY IDLE_ONLY        who makes it go leaves it idle, as if it were to be used again
  *   mutant: DESTROY GO_BY_STORE      who destroys finds it quiet, and then makes it go by a store
  *   mutant: DESTROY FORGET_TIMER     the last runner does not ask whether the timer is still to come
  *   mutant: DESTROY LEAVE_UNTOLD     who destroys finds it busy, and does not say so
- *   mutant: DESTROY WORK_ENDED       work of a layer is ended like a batch once the strand is disposed of
+ *   mutant: DESTROY WORK_ENDED       work of a layer is ended like a batch once the strand is closed
  */
 #ifdef LIVE
 #define BRINGERS 4
@@ -53,10 +53,10 @@
 #endif
 
 /* The word. */
-bool is_active, due, disposed, mail, work_mail;
+bool is_active, due, closed, inbox, work_inbox;
 
 /* Gone: nobody's any more. */
-#define GONE (disposed && due && !is_active)
+#define GONE (closed && due && !is_active)
 
 bool locked;
 bool queued[THINGS];
@@ -97,8 +97,8 @@ proctype submitter(byte thing)
 #endif
 	lock();
 	if
-	:: disposed -> refused[thing]++
-	:: !disposed ->
+	:: closed -> refused[thing]++
+	:: !closed ->
 		queued[thing] = true;
 #ifdef SUBMIT_UNLOCKED
 		is_active = true
@@ -119,23 +119,23 @@ proctype submitter(byte thing)
 	atomic { over++; submitted = true; wakes = false }
 }
 
-/* One compare-and-swap: the look at DISPOSED, and the push. */
+/* One compare-and-swap: the look at CLOSED, and the push. */
 proctype driver()
 {
 	bool wakes, gone;
-#ifdef MAIL_AFTER_END
-	gone = disposed;
+#ifdef INBOX_AFTER_END
+	gone = closed;
 	atomic {
 		if
-		:: !gone -> assert(!freed); mail = true; wakes = !is_active; is_active = true
+		:: !gone -> assert(!freed); inbox = true; wakes = !is_active; is_active = true
 		:: gone
 		fi
 	};
 #else
 	atomic {
-		gone = disposed;
+		gone = closed;
 		if
-		:: !gone -> assert(!freed); mail = true; wakes = !is_active; is_active = true
+		:: !gone -> assert(!freed); inbox = true; wakes = !is_active; is_active = true
 		:: gone
 		fi
 	};
@@ -157,7 +157,7 @@ proctype layer()
 	bool wakes;
 	atomic {
 		if
-		:: !GONE -> assert(!freed); work_mail = true; wakes = !is_active; is_active = true
+		:: !GONE -> assert(!freed); work_inbox = true; wakes = !is_active; is_active = true
 		:: GONE -> sent_home++
 		fi
 	};
@@ -185,15 +185,15 @@ proctype timer()
 	atomic { over++; wakes = false }
 }
 
-/* The lock is held. Moves mail and what is due. */
+/* The lock is held. Moves the inbox and what is due. */
 inline gather()
 {
 #ifdef GATHER_LATE
-	atomic { had_mail = mail; had_work = work_mail };
+	atomic { had_mail = inbox; had_work = work_inbox };
 	had_due = due;
-	atomic { mail = false; work_mail = false; due = false };
+	atomic { inbox = false; work_inbox = false; due = false };
 #else
-	atomic { had_mail = mail; had_work = work_mail; had_due = due; mail = false; work_mail = false; due = false };
+	atomic { had_mail = inbox; had_work = work_inbox; had_due = due; inbox = false; work_inbox = false; due = false };
 #endif
 	atomic {
 		if
@@ -214,9 +214,9 @@ inline gather()
 #ifdef RUN_ON
 		:: had_due && in_heap -> in_heap = false; queued[DELAYED] = true
 #else
-		:: had_due && in_heap && !disposed -> in_heap = false; queued[DELAYED] = true
+		:: had_due && in_heap && !closed -> in_heap = false; queued[DELAYED] = true
 #endif
-		:: had_due && in_heap && !disposed && !postponed -> overdue = true; postponed = true /* the piece was full */
+		:: had_due && in_heap && !closed && !postponed -> overdue = true; postponed = true /* the piece was full */
 		:: else
 		fi;
 		had_mail = false;
@@ -257,12 +257,12 @@ loop:	do
 			end = false;
 #else
 #ifdef WORK_ENDED
-			end = disposed;
+			end = closed;
 #else
-			end = disposed && !IS_WORK(thing);
+			end = closed && !IS_WORK(thing);
 #endif
 #endif
-			assert(end || !disposed || IS_WORK(thing));
+			assert(end || !closed || IS_WORK(thing));
 			unlock();
 			if
 			:: end -> cancelled[thing]++
@@ -289,7 +289,7 @@ loop:	do
 			atomic { is_active = false; runners-- }
 #else
 			atomic {
-				idle = !mail && !work_mail && !due;
+				idle = !inbox && !work_inbox && !due;
 				if
 				:: idle ->
 					is_active = false;
@@ -317,7 +317,7 @@ loop:	do
 /* The lock is held, and given up for the releases between the queue and the heap. */
 inline dispose()
 {
-	disposed = true;
+	closed = true;
 	overdue = false;
 	atomic { timer_set = timer_set && timer_claimed }; /* a cancel */
 	gather();
@@ -344,7 +344,7 @@ inline dispose()
 	}
 }
 
-/* Work is left in the queue only if the strand is active: it came as mail. */
+/* Work is left in the queue only if the strand is active: it came by the inbox. */
 #define QUIET (!is_active && !timer_set)
 
 inline go()
@@ -352,12 +352,12 @@ inline go()
 #ifdef GO_BY_STORE
 	goes = QUIET;
 	if
-	:: goes -> atomic { due = true; is_active = false; mail = false; work_mail = false }
+	:: goes -> atomic { due = true; is_active = false; inbox = false; work_inbox = false }
 	:: !goes
 	fi
 #else
 	atomic {
-		goes = QUIET && !due && !mail && !work_mail;
+		goes = QUIET && !due && !inbox && !work_inbox;
 #ifndef IDLE_ONLY
 		if
 		:: goes -> due = true
@@ -368,7 +368,7 @@ inline go()
 #endif
 }
 
-proctype disposer()
+proctype closing thread()
 {
 	bool had_mail, had_work, had_due, goes;
 	byte t;
@@ -411,13 +411,13 @@ init {
 		run runner();
 		run runner();
 #ifndef LIVE
-		run disposer()
+		run closing thread()
 #endif
 	};
 	/* Left to itself the executor brings all to its end. */
 	atomic {
 		over == BRINGERS && out == 0 && runners == 0 && !is_active && AT_REST ->
-		assert(!mail && !work_mail);
+		assert(!inbox && !work_inbox);
 #ifdef DESTROY
 		assert(GONE);
 		assert(ran[1] + sent_home == 1);

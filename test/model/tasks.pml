@@ -120,7 +120,7 @@ active [2] proctype submitter()
 	fi
 }
 
-active proctype closer()
+active proctype closing()
 {
 	byte end, at;
 #ifdef QUIET

@@ -26,7 +26,7 @@
  *   mutant: PLAIN BELL_AFTER_WORD        the waiter reads the bell after the word
  *   mutant: PLAIN RING_FIRST             the bell is moved before the word is
  *   mutant: RESET NO_DEADLINE            the claim does not look at the deadline
- *   mutant: EXT SETTLE_BY_STORE       marks that come as the timer settles are lost
+ *   mutant: EXT RELEASE_BY_STORE       marks that come while the timer is releasing are lost
  *   mutant: EXT FREE_BEFORE_RELEASE   the generation moves on before the release has returned
  */
 #define FREE 0
@@ -251,7 +251,7 @@ inline finish()
 #ifdef EXT
 		w = word;
 		do
-#ifdef SETTLE_BY_STORE
+#ifdef RELEASE_BY_STORE
 		:: word = WORD(g, RELEASING | (w & (ENDED | WAITED))); won = true
 #else
 		:: !won -> cas(w, WORD(g, RELEASING | (w & (ENDED | WAITED))))

@@ -51,7 +51,7 @@ void tw_context_set(void *context)
 int tw_context_hooks_set(const struct tw_context_hooks *hooks)
 {
 	static struct tw_context_hooks kept;
-	static _Atomic uint32_t taken; /* `kept` is some caller's: for good, if it succeeds */
+	static _Atomic uint32_t taken; /* a caller is writing `kept`, or has */
 	struct tw_context_hooks read;
 	const struct tw_context_hooks *none = NULL;
 	if (!hooks)

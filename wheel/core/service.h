@@ -19,9 +19,9 @@
 #include "wheel/slot/magazine.h"
 #include "wheel/slot/tag.h"
 
-struct tw__closers;
+struct tw__close_owner;
 struct tw__driver;
-struct tw__loans;
+struct tw__submitted;
 struct tw__publisher;
 struct tw__strands;
 struct tw__works;
@@ -118,10 +118,10 @@ struct tw_service {
 	bool threaded; /* has a tick thread */
 	struct tw__ever ever;
 	struct tw_service_config config;
-	struct tw__driver *driver;   /* driver/driver.h */
-	struct tw__loans *loans;     /* run/batch.h */
-	struct tw__works *works;     /* run/work.h */
-	struct tw__closers *closers; /* service/close_turns.h */
+	struct tw__driver *driver;           /* driver/driver.h */
+	struct tw__submitted *submitted;     /* run/batch.h */
+	struct tw__works *works;             /* run/work.h */
+	struct tw__close_owner *close_owner; /* service/close_owner.h */
 	struct tw__watch watch;
 
 	/* The thread that holds it is the driver. */

@@ -37,7 +37,7 @@ struct tw__driver {
 	uint64_t last_reading_ns;
 	uint64_t turning_to; /* the tick of the turn under way */
 	uint64_t moved_tick; /* `next` at the last move_nearer */
-	uint32_t turns;
+	uint32_t polls;
 	struct tw__bases bases;
 	struct tw__park park;
 	struct tw__sweep sweep;

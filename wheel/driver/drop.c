@@ -1,6 +1,6 @@
 /*
  * TW_REFUSED_DROP: the driver ends the timers that an executor has refused, and calls their
- * releases. It settles groups whose settling was refused.
+ * releases. It reaps groups whose reap was refused.
  */
 #include "wheel/driver/drop.h"
 

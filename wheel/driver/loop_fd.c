@@ -27,15 +27,15 @@ static uint64_t loop_earlier(uint64_t a, uint64_t b)
  * memory that the next drain may end; and what a lane still holds. In the next tick: what was
  * refused.
  */
-static void note(tw_service *service, const struct tw__turn *turn, size_t budget)
+static void loop_remember(tw_service *service, const struct tw__poll *poll, size_t budget)
 {
 	struct tw__loop *loop = &service->driver->loop;
 	bool inline_runs = service->executor == &tw__inline_executor;
 	bool stopped =
-	    tw__any_ready(service) && (turn->done >= budget || (inline_runs && turn->done > 0));
+	    tw__any_ready(service) && (poll->done >= budget || (inline_runs && poll->done > 0));
 	bool catching_up = tw_exchange_acquire(&service->catching_up, 0);
-	loop->at_once = stopped || catching_up || turn->behind || (turn->again && turn->drained);
-	loop->soon = turn->again || tw__any_ready(service) || service->driver->purge.trimming ||
+	loop->at_once = stopped || catching_up || poll->behind || (poll->again && poll->drained);
+	loop->soon = poll->again || tw__any_ready(service) || service->driver->purge.purging ||
 		     service->works->kept || tw__groups_waiting(&service->groups);
 }
 
@@ -94,7 +94,7 @@ static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 }
 
 /* Sets the descriptor for what comes next. */
-static void loop_settle(tw_service *service)
+static void loop_arm(tw_service *service)
 {
 	if (tw__driver_any_unread(service)) /* callbacks have scheduled */
 		gather(service);
@@ -139,7 +139,7 @@ static bool all_is_done(tw_service *service)
 	return tw__ticks_down(service, now_ns - service->time.start_ns) <
 		   service->driver->wheel.next &&
 	       service->driver->wheel.late.count == 0 &&
-	       !tw_load_relaxed(&service->loans->returned) &&
+	       !tw_load_relaxed(&service->submitted->returned) &&
 	       !tw_load_relaxed(&service->catching_up) && !tw__any_ready(service) &&
 	       !tw__works_waiting(service) && !tw__groups_waiting(&service->groups) &&
 	       !lanes_want_draining(service);
@@ -154,11 +154,11 @@ size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t bud
 	if (open)
 		service->driver->park.woken |=
 		    tw__gate_arm_bell(&service->gate); /* GATE3: before the lanes are looked at */
-	struct tw__turn turn = tw__turn(service, local, budget);
-	note(service, &turn, budget);
+	struct tw__poll poll = tw__poll(service, local, budget);
+	loop_remember(service, &poll, budget);
 	if (open)
-		loop_settle(service);
-	return turn.done;
+		loop_arm(service);
+	return poll.done;
 }
 
 uint64_t tw__loop_next_tick_ns(tw_service *service)
@@ -216,7 +216,7 @@ static int open_fd(tw_service *service)
 		return r;
 	tw__gate_arm_bell(&service->gate);
 	gather(service);
-	loop_settle(service);
+	loop_arm(service);
 	tw_store_release(&service->driver->loop.open, true);
 	return 0;
 }

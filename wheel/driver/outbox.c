@@ -61,7 +61,7 @@ static bool has_runs(const struct tw__outbox *box)
 /* Frees an outbox that nothing waits in, and whose executor holds nothing. */
 static void free_if_idle(struct tw__outboxes *boxes, struct tw__outbox *box)
 {
-	if (box == &boxes->own || box->lent || has_runs(box))
+	if (box == &boxes->own || box->out || has_runs(box))
 		return;
 	uint16_t *head = head_of(boxes, box->executor);
 	uint32_t index = index_of(boxes, box), at = *head;
@@ -282,14 +282,14 @@ static void split(tw_service *service, struct tw__outbox_list *list, size_t n)
 /* Whether the executor may hold one more chunk: at most as many as are left for the others. */
 static bool may_submit(const struct tw__outboxes *boxes, const struct tw__outbox *box)
 {
-	return box->lent == 0 ||
-	       (boxes->lent < boxes->submit_limit && box->lent < boxes->submit_limit - boxes->lent);
+	return box->out == 0 ||
+	       (boxes->out < boxes->submit_limit && box->out < boxes->submit_limit - boxes->out);
 }
 
 static void count_submitted(struct tw__outboxes *boxes, struct tw__outbox *box, int change)
 {
-	box->lent += (uint32_t)change;
-	boxes->lent += (uint32_t)change;
+	box->out += (uint32_t)change;
+	boxes->out += (uint32_t)change;
 }
 
 void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
@@ -317,7 +317,7 @@ static bool outbox_offer(tw_service *service, struct tw__outbox *box, struct tw_
 	tw__batch_retract(service, batch);
 	chunk->holder_count = 0;
 	put_back(list, chunk);
-	tw_bump(&service->loans->refused, 1);
+	tw_bump(&service->submitted->refused, 1);
 	return false;
 }
 
@@ -395,7 +395,7 @@ size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t b
 	TW_ASSERT_DRIVER(service);
 	if (tw_likely(!service->driver->outboxes.first))
 		return deliver_own(service, local, budget);
-	if (service->driver->turns % 2) {
+	if (service->driver->polls % 2) {
 		size_t done = deliver_own(service, local, budget);
 		return done + deliver_named(service, local, budget - done);
 	}

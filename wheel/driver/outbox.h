@@ -48,7 +48,7 @@ struct tw__outbox_list {
 struct tw__outbox {
 	tw_executor *executor;
 	struct tw__outbox_list runs; /* that wait */
-	uint32_t lent;               /* chunks that the executor has */
+	uint32_t out;                /* chunks that the executor has */
 	/* chunks that have come since the last compaction; the fixed outbox only */
 	uint32_t came;
 	/* in the queue of those with runs, or in the list of free ones */
@@ -68,9 +68,9 @@ struct tw__outboxes {
 	struct tw__outbox *first, *last; /* those with waiting runs, in the order of service */
 	uint32_t queued;                 /* how many these are */
 	struct tw__outbox *free;
-	uint32_t used;               /* outboxes of the table that were ever used */
-	uint32_t came;               /* chunks that have come in this turn */
-	uint32_t lent, submit_limit; /* chunks that all executors have; may have */
+	uint32_t used;              /* outboxes of the table that were ever used */
+	uint32_t came;              /* chunks that have come in this turn */
+	uint32_t out, submit_limit; /* chunks that all executors have; may have */
 	/* in this turn runs were put back into the wheel: look again in the next tick */
 	bool refiled;
 	bool short_of_chunks; /* in this turn outboxes get no new chunk */
@@ -103,7 +103,7 @@ void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk);
  */
 static inline size_t tw__outbox_reserve(const struct tw__outboxes *boxes)
 {
-	return boxes->submit_limit + 2 * (TW__OUTBOXES + 1) - boxes->lent - boxes->queued;
+	return boxes->submit_limit + 2 * (TW__OUTBOXES + 1) - boxes->out - boxes->queued;
 }
 
 /* Whether any run waits. */

@@ -21,7 +21,7 @@
 #include "wheel/run/work.h"
 
 enum {
-	QUIET_TURNS = 8,   /* after this many quiet turns in a row it parks */
+	QUIET_POLLS = 8,   /* after this many quiet turns in a row it parks */
 	PLAN_BUDGET = 8192 /* entries looked at for a plan before it gives up until the next tick */
 };
 
@@ -39,8 +39,8 @@ static bool requested(tw_service *service)
 	return tw_load_seq_cst(&service->phase.closing) !=
 		   tw_load_relaxed(&service->phase.closed) ||
 	       tw_load_seq_cst(&service->driver->tick_thread.stopping) ||
-	       tw_load_seq_cst(&service->driver->tick_thread.turn_wanted) !=
-		   tw_load_relaxed(&service->driver->tick_thread.turn_done) ||
+	       tw_load_seq_cst(&service->driver->tick_thread.polls_wanted) !=
+		   tw_load_relaxed(&service->driver->tick_thread.polls_done) ||
 	       tw__groups_ready(service) || tw__works_waiting(service);
 }
 
@@ -80,23 +80,23 @@ static uint64_t park(tw_service *service)
 }
 
 /* When to turn next, and the gate is set accordingly. 0: immediately. */
-static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
+static uint64_t choose_sleep(tw_service *service, const struct tw__poll *poll)
 {
 	TW_ASSERT_DRIVER(service);
-	uint64_t busy = TW__BUSY_ENTRIES * (turn->elapsed ? turn->elapsed : 1);
-	service->driver->park.quiet_turns =
-	    turn->drained >= busy ? 0 : service->driver->park.quiet_turns + 1;
-	if (turn->elapsed)
+	uint64_t busy = TW__BUSY_ENTRIES * (poll->elapsed ? poll->elapsed : 1);
+	service->driver->park.quiet_polls =
+	    poll->drained >= busy ? 0 : service->driver->park.quiet_polls + 1;
+	if (poll->elapsed)
 		service->driver->park.fires_each_tick =
-		    turn->done && service->driver->park.slept_a_tick;
-	if (turn->behind || (turn->again && turn->drained))
+		    poll->done && service->driver->park.slept_a_tick;
+	if (poll->behind || (poll->again && poll->drained))
 		return 0;
 	bool due = tw__any_ready(service) || tw__groups_waiting(&service->groups);
-	bool unfinished = turn->again || (due && !tw__dropping(service)) ||
-			  service->driver->purge.trimming || service->works->kept ||
+	bool unfinished = poll->again || (due && !tw__dropping(service)) ||
+			  service->driver->purge.purging || service->works->kept ||
 			  tw__sweep_under_way(service);
 	service->driver->park.unfinished = unfinished;
-	bool quiet = service->driver->park.quiet_turns > QUIET_TURNS &&
+	bool quiet = service->driver->park.quiet_polls > QUIET_POLLS &&
 		     !service->driver->park.fires_each_tick;
 	if (!unfinished && (quiet || !service->time.published))
 		return park(service);
@@ -105,12 +105,12 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 }
 
 /* A turn that was asked for is over: tells those who wait (clock listener, close). */
-static void tell_turned(tw_service *service, uint32_t wanted)
+static void tell_polled(tw_service *service, uint32_t wanted)
 {
-	if (tw_load_relaxed(&service->driver->tick_thread.turn_done) == wanted)
+	if (tw_load_relaxed(&service->driver->tick_thread.polls_done) == wanted)
 		return;
-	tw_store_seq_cst(&service->driver->tick_thread.turn_done, wanted);
-	tw__futex_wake(&service->driver->tick_thread.turn_done, INT32_MAX);
+	tw_store_seq_cst(&service->driver->tick_thread.polls_done, wanted);
+	tw__futex_wake(&service->driver->tick_thread.polls_done, INT32_MAX);
 }
 
 static void sleep_until(tw_service *service, uint64_t deadline_ns)
@@ -134,7 +134,7 @@ static uint64_t wake_by(tw_service *service, uint64_t deadline_ns)
 {
 	uint64_t look_ns =
 	    tw__look_for_stuck_by(service, service->driver->last_now_ns, deadline_ns);
-	return tw__trim_by(service, look_ns);
+	return tw__purge_wake_by(service, look_ns);
 }
 
 static void *tick_thread(void *arg)
@@ -152,15 +152,15 @@ static void *tick_thread(void *arg)
 		pthread_mutex_lock(&service->driving);
 		if (tw_load_acquire(&service->driver->tick_thread.stopping))
 			break;
-		uint32_t wanted = tw_load_seq_cst(&service->driver->tick_thread.turn_wanted);
+		uint32_t wanted = tw_load_seq_cst(&service->driver->tick_thread.polls_wanted);
 		uint32_t closing = tw_load_acquire(&service->phase.closing);
 		if (closing != tw_load_relaxed(&service->phase.closed))
 			tw__driver_publish_closed(service, closing);
 		tw__driver_publish(service, service->time.published ? TW__GATE_OPEN : 0);
-		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
-		if (!(turn.again && turn.drained))
-			tell_turned(service, wanted);
-		uint64_t deadline_ns = choose_sleep(service, &turn);
+		struct tw__poll poll = tw__poll(service, local, SIZE_MAX);
+		if (!(poll.again && poll.drained))
+			tell_polled(service, wanted);
+		uint64_t deadline_ns = choose_sleep(service, &poll);
 		service->driver->park.slept_a_tick = deadline_ns == next_tick_ns(service);
 		pthread_mutex_unlock(&service->driving);
 		if (deadline_ns)
@@ -169,16 +169,16 @@ static void *tick_thread(void *arg)
 	if (local)
 		pthread_mutex_unlock(&service->driving);
 	tw_store_seq_cst(&service->phase.stopped, 1);
-	tw_add_seq_cst(&service->driver->tick_thread.turn_done,
+	tw_add_seq_cst(&service->driver->tick_thread.polls_done,
 		       1); /* whoever waits for a turn looks at `stopped` then */
-	tw__futex_wake(&service->driver->tick_thread.turn_done, INT32_MAX);
+	tw__futex_wake(&service->driver->tick_thread.polls_done, INT32_MAX);
 	tw__futex_wake(&service->phase.stopped, INT32_MAX);
 	return NULL;
 }
 
 int tw__driver_start(tw_service *service)
 {
-	service->driver->park.quiet_turns = QUIET_TURNS;
+	service->driver->park.quiet_polls = QUIET_POLLS;
 	int r = tw__spawn(&service->driver->tick_thread.thread, &service->config, "-tick", true,
 			  tick_thread, service);
 	if (r)
@@ -191,15 +191,15 @@ int tw__driver_start(tw_service *service)
 	return -ENOMEM;
 }
 
-bool tw__driver_await_turn(tw_service *service, uint64_t deadline_ns)
+bool tw__driver_await_poll(tw_service *service, uint64_t deadline_ns)
 {
-	uint32_t ticket = tw_add_seq_cst(&service->driver->tick_thread.turn_wanted, 1) + 1;
+	uint32_t ticket = tw_add_seq_cst(&service->driver->tick_thread.polls_wanted, 1) + 1;
 	tw__gate_ring(&service->gate);
 	for (;;) {
-		uint32_t done = tw_load_acquire(&service->driver->tick_thread.turn_done);
+		uint32_t done = tw_load_acquire(&service->driver->tick_thread.polls_done);
 		if ((int32_t)(done - ticket) >= 0 || tw_load_acquire(&service->phase.stopped))
 			return true;
-		if (!tw__futex_wait(&service->driver->tick_thread.turn_done, done, deadline_ns))
+		if (!tw__futex_wait(&service->driver->tick_thread.polls_done, done, deadline_ns))
 			return false;
 	}
 }

@@ -1,11 +1,12 @@
 /*
- * The driver: turns the wheel. It is the tick thread, or whoever calls tw_service_advance.
+ * The driver: one poll of the service. The driver is the tick thread, or the thread that calls
+ * tw_service_advance.
  *
- * One turn: take chunks home, drain the lanes, turn the wheel to now, give what is due to the
- * executor, move far timers a bit nearer, sweep a bit.
+ * One poll collects returned chunks, drains the lanes, and turns the wheel to the present tick. It
+ * submits due runs to their executors, cascades far timers, and sweeps a little.
  *
- * It never allocates and has no path that can fail; callbacks run on it (inline) may, and so may
- * the re-arming of many of them in one turn.
+ * It never allocates and has no path that can fail. Inline callbacks may allocate, and so may the
+ * re-arming of many of them in one poll.
  */
 #include "wheel/driver/poll.h"
 
@@ -22,7 +23,7 @@
 #include "wheel/timer/reap_queue.h"
 #include "wheel/base/probes.h"
 
-enum { TURNS_PER_COUNT = 16 }; /* turns between two looks at whether to sweep */
+enum { POLLS_PER_LOOK = 16 }; /* turns between two looks at whether to sweep */
 
 static uint64_t cpu_now(void)
 {
@@ -68,12 +69,12 @@ static void turn_wheel(tw_service *service)
 	struct tw__chunk_list due = {0};
 	bool more;
 	tw_store_relaxed(&service->watch.turned_ns, now_ns);
-	/* planted: late_turns */
+	/* planted: late_polls */
 	service->driver->turning_to = tw__ticks_down(service, now_ns - service->time.start_ns);
 	do {
 		more = tw__wheel_turn(&service->driver->wheel, service->driver->turning_to, &due);
 		tw_store_release(&service->gate.cursor,
-				 /* before batches are lent: claims rely on it */
+				 /* before batches are submitted: claims rely on it */
 				 service->driver->wheel.next - 1);
 		poll_collect(service, &due, now_ns);
 	} while (tw_unlikely(more));
@@ -122,7 +123,7 @@ unsigned tw__driver_collect(tw_service *service)
 	TW_ASSERT_DRIVER(service);
 	unsigned given_back = 0;
 	/* RUN3 */
-	struct tw__chunk *chunk = tw_exchange_acquire(&service->loans->returned, NULL), *next;
+	struct tw__chunk *chunk = tw_exchange_acquire(&service->submitted->returned, NULL), *next;
 	for (; chunk; chunk = next) {
 		next = chunk->next;
 		uint64_t bits =
@@ -157,41 +158,41 @@ uint64_t tw__driver_gather(tw_service *service, bool *again)
 	return tw__drain(service, again);
 }
 
-struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t budget)
+struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t budget)
 {
 	TW_ASSERT_DRIVER(service);
-	struct tw__turn turn = {0};
+	struct tw__poll poll = {0};
 	/* a system call; a caller's loop accounts for itself */
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0;
 	tw__driver_collect(service);
 	service->driver->outboxes.refiled = service->driver->outboxes.short_of_chunks = false;
 	/* first: what lanes hold is read against the old cursor */
-	turn.drained = tw__drain(service, &turn.again);
+	poll.drained = tw__drain(service, &poll.again);
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);
-	turn.done = tw__works_offer(service);
+	poll.done = tw__works_offer(service);
 	if (tw_likely(!tw__dropping(service))) {
 		tw__groups_collect(service);
-		turn.done +=
-		    tw__outbox_deliver(service, local, turn.done < budget ? budget - turn.done : 0);
+		poll.done +=
+		    tw__outbox_deliver(service, local, poll.done < budget ? budget - poll.done : 0);
 	}
-	turn.elapsed = service->driver->wheel.next - service->driver->moved_tick;
-	turn.behind = tw__wheel_move_nearer(&service->driver->wheel, turn.elapsed) ||
+	poll.elapsed = service->driver->wheel.next - service->driver->moved_tick;
+	poll.behind = tw__wheel_move_nearer(&service->driver->wheel, poll.elapsed) ||
 		      tw__groups_ready(service);
 	service->driver->moved_tick = service->driver->wheel.next;
-	bool look = ++service->driver->turns % TURNS_PER_COUNT == 0 || service->driver->park.woken;
-	tw__sweep(service, turn.drained, look);
-	tw__trim(service, look, turn.drained + turn.done > 8 * TW__BUSY_ENTRIES);
+	bool look = ++service->driver->polls % POLLS_PER_LOOK == 0 || service->driver->park.woken;
+	tw__sweep(service, poll.drained, look);
+	tw__purge_step(service, look, poll.drained + poll.done > 8 * TW__BUSY_ENTRIES);
 	service->driver->park.woken = false;
 	tw_store_relaxed(&service->driver->counters.entries, service->driver->wheel.entries);
 	tw_store_relaxed(&service->driver->counters.chunks_used,
 			 tw__wheel_chunks_held(&service->driver->wheel));
 	if (tw_unlikely(service->config.on_stuck != NULL))
 		tw__tell_stuck(service, service->driver->last_now_ns);
-	if (turn.drained || turn.done)
+	if (poll.drained || poll.done)
 		account(service, service->threaded ? cpu_now() - cpu_ns : 0);
-	return turn;
+	return poll;
 }
 
 /* ----------------------------------------------------------------- publishing */

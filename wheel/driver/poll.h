@@ -7,14 +7,12 @@
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 
-struct tw__turn {
+struct tw__poll {
 	uint64_t drained; /* lane entries */
 	uint64_t elapsed; /* ticks since the turn before */
 	size_t done;      /* callbacks run or handed over */
 	bool again;       /* a lane was left with entries */
-	/*
-	 * more far timers should have been moved nearer by now, or groups wait for their settling
-	 */
+	/* the cascade of far timers is behind, or groups wait for their reap */
 	bool behind;
 };
 
@@ -22,7 +20,7 @@ struct tw__turn {
 enum { TW__BUSY_ENTRIES = 32 };
 
 /* One whole turn, `driving` held. budget: callbacks to run or hand over. */
-struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t budget);
+struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t budget);
 
 /* Files an entry that did not get its run, if its timer is alive. The driver's. */
 void tw__refile(tw_service *service, uint64_t entry);
@@ -30,15 +28,13 @@ void tw__refile(tw_service *service, uint64_t entry);
 /* TW_CLOSE_RUN: what is handed over runs whatever its deadline. */
 bool tw__forced(const tw_service *service);
 
-/* TW_CLOSE_DROP: the closer ends all that is pending; what was ready stays where it is. */
+/* TW_CLOSE_DROP: the thread that closes ends all pending timers; ready runs stay where they are. */
 static inline bool tw__dropping(const tw_service *service)
 {
 	return tw_load_relaxed(&service->phase.closed) == TW__CLOSING_DROP;
 }
 
-/*
- * Groups wait to be settled, and there are chunks to hand them over in; else they wait for a tick.
- */
+/* Groups wait for their reap, and there are chunks to submit them in; else they wait for a tick. */
 static inline bool tw__groups_ready(const tw_service *service)
 {
 	return !tw__dropping(service) && tw__groups_waiting(&service->groups) &&

@@ -1,15 +1,15 @@
 /*
- * After a storm, memory goes back to the system (G11): records and notes of free slots, extension
- * records, chunks of the wheel, segments of lanes.
+ * After a storm, memory goes back to the system (G11): records and locations of free slots,
+ * extension records, chunks of the wheel, segments of lanes.
  *
- * Hysteresis: it begins when more than twice of what is needed, and a constant, has been held for a
- * second, and ends at what is needed and half of that; so storms that come again within a second or
- * two find their memory where they left it.
+ * Hysteresis: a purge begins when more than twice the need, and a constant, has been held for a
+ * second. It ends at one and a half times the need. So storms that return within a second or two
+ * find their memory in place.
  *
- * The driver does it, a small step in each turn, and ticks on until it is done; in a turn with
- * traffic it stops. madvise and munmap are allowed here: neither allocates, a failure changes
- * nothing, and both wait for no user of the service, only, like any page fault, for the system's
- * own locks. The depot's lock is only tried.
+ * The driver purges, a small step in each poll, and ticks until the purge is done. A poll with
+ * traffic breaks it off. madvise and munmap are allowed here: neither allocates, and a failure
+ * changes nothing. Like a page fault they wait only for the system's own locks. The depot's lock is
+ * only tried.
  */
 #include "wheel/driver/purge.h"
 #include "wheel/core/live.h"
@@ -78,7 +78,7 @@ static bool much_is_held(tw_service *service)
 /* ------------------------------------------------------------------ one step */
 
 /* Free slots and chunks leave their lists. False: none is left there. */
-static bool cool(tw_service *service)
+static bool purge_lists(tw_service *service)
 {
 	bool any = tw__wheel_purge_chunks(&service->driver->wheel, CHUNKS_A_STEP) > 0;
 	for (int i = 0; i < CHAINS_A_STEP && tw__slots_purge_tables(&service->slots); i++)
@@ -86,7 +86,7 @@ static bool cool(tw_service *service)
 	return any;
 }
 
-static bool give_chunks(tw_service *service)
+static bool purge_chunks(tw_service *service)
 {
 	struct tw__chunk *chunks = NULL;
 	for (int i = 0; i < BLOCKS_A_STEP && has_surplus(of_chunks(service), 1); i++)
@@ -96,10 +96,10 @@ static bool give_chunks(tw_service *service)
 }
 
 /* Both go from the top down to 0. */
-static bool give_slots(tw_service *service)
+static bool purge_slots(tw_service *service)
 {
 	int given = 0;
-	uint32_t *top = &service->driver->purge.trim_slots;
+	uint32_t *top = &service->driver->purge.next_slots;
 	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
 		if (!has_surplus(of_slots(service), 1))
 			return false;
@@ -108,10 +108,10 @@ static bool give_slots(tw_service *service)
 	return *top > 0;
 }
 
-static bool give_options(tw_service *service)
+static bool purge_options(tw_service *service)
 {
 	int given = 0;
-	uint32_t *top = &service->driver->purge.trim_options;
+	uint32_t *top = &service->driver->purge.next_options;
 	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
 		if (!has_surplus(of_options(service), 1))
 			return false;
@@ -120,59 +120,59 @@ static bool give_options(tw_service *service)
 	return *top > 0;
 }
 
-static bool free_segments(tw_service *service)
+static bool purge_segments(tw_service *service)
 {
 	unsigned left = SEGMENTS_A_STEP;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane && left;
 	     lane = lane->next)
-		left -= tw__lane_trim(lane, left);
+		left -= tw__lane_purge(lane, left);
 	return left == 0;
 }
 
 static void purge_start(tw_service *service)
 {
-	service->driver->purge.trimming = true;
-	service->driver->purge.trim_at_ns = 0;
+	service->driver->purge.purging = true;
+	service->driver->purge.begin_ns = 0;
 	tw__wheel_give_start(&service->driver->wheel);
-	service->driver->purge.trim_slots = tw_load_relaxed(&service->slots.fresh) / TW__BLOCK;
-	service->driver->purge.trim_options = tw_load_relaxed(&service->slots.store.end);
+	service->driver->purge.next_slots = tw_load_relaxed(&service->slots.fresh) / TW__BLOCK;
+	service->driver->purge.next_options = tw_load_relaxed(&service->slots.store.end);
 }
 
-/* Blocks are looked at when all that can be cold is. False: done. */
-static bool step(tw_service *service)
+/* First all lists are purged, then blocks. False: done. */
+static bool purge_step(tw_service *service)
 {
-	bool more = free_segments(service);
-	if (cool(service)) {
+	bool more = purge_segments(service);
+	if (purge_lists(service)) {
 		purge_start(service); /* from the top again */
 		return true;
 	}
-	more |= give_chunks(service);
-	more |= give_slots(service);
-	more |= give_options(service);
+	more |= purge_chunks(service);
+	more |= purge_slots(service);
+	more |= purge_options(service);
 	return more;
 }
 
 /*
  * Broken off, to begin anew after a while: the tick thread may go to sleep without a further look.
  */
-static void break_off(tw_service *service)
+static void purge_break_off(tw_service *service)
 {
-	service->driver->purge.trimming = false;
-	service->driver->purge.trim_at_ns = service->driver->last_now_ns + PATIENCE_NS;
+	service->driver->purge.purging = false;
+	service->driver->purge.begin_ns = service->driver->last_now_ns + PATIENCE_NS;
 }
 
-void tw__trim(tw_service *service, bool look, bool busy)
+void tw__purge_step(tw_service *service, bool look, bool busy)
 {
 	TW_ASSERT_DRIVER(service);
-	if (tw_unlikely(service->driver->purge.trimming) && busy)
-		break_off(service);
-	else if (tw_unlikely(service->driver->purge.trimming))
-		service->driver->purge.trimming = step(service);
+	if (tw_unlikely(service->driver->purge.purging) && busy)
+		purge_break_off(service);
+	else if (tw_unlikely(service->driver->purge.purging))
+		service->driver->purge.purging = purge_step(service);
 	else if (look && !much_is_held(service))
-		service->driver->purge.trim_at_ns = 0;
-	else if (look && !service->driver->purge.trim_at_ns)
-		service->driver->purge.trim_at_ns = service->driver->last_now_ns + PATIENCE_NS;
-	else if (look && service->driver->last_now_ns >= service->driver->purge.trim_at_ns)
+		service->driver->purge.begin_ns = 0;
+	else if (look && !service->driver->purge.begin_ns)
+		service->driver->purge.begin_ns = service->driver->last_now_ns + PATIENCE_NS;
+	else if (look && service->driver->last_now_ns >= service->driver->purge.begin_ns)
 		purge_start(service);
 }
 
@@ -180,10 +180,10 @@ void tw__trim(tw_service *service, bool look, bool busy)
  * Turns that come anyway give memory back a second after a storm; a tick thread that sleeps is
  * woken for it only so much later (G9).
  */
-#define TRIM_ASLEEP_NS UINT64_C(10000000000)
+#define PURGE_ASLEEP_NS UINT64_C(10000000000)
 
-uint64_t tw__trim_by(const tw_service *service, uint64_t deadline_ns)
+uint64_t tw__purge_wake_by(const tw_service *service, uint64_t deadline_ns)
 {
-	uint64_t wake_ns = service->driver->purge.trim_at_ns + TRIM_ASLEEP_NS;
-	return service->driver->purge.trim_at_ns && wake_ns < deadline_ns ? wake_ns : deadline_ns;
+	uint64_t wake_ns = service->driver->purge.begin_ns + PURGE_ASLEEP_NS;
+	return service->driver->purge.begin_ns && wake_ns < deadline_ns ? wake_ns : deadline_ns;
 }

@@ -7,8 +7,8 @@
 #include "wheel/driver/driver.h"
 #include "wheel/run/inline.h"
 
-/* where the driver itself settles: this many pieces make no long tick */
-enum { GROUPS_IN_A_TURN = 4 };
+/* where the driver itself reaps: this many pieces make no long tick */
+enum { GROUPS_A_POLL = 4 };
 
 /* A chunk of the own outbox with room for one more entry. NULL: chunks are short. */
 static struct tw__chunk *room_in_own(tw_service *service)
@@ -30,7 +30,7 @@ void tw__groups_collect(tw_service *service)
 	TW_ASSERT_DRIVER(service);
 	struct tw__groups *groups = &service->groups;
 	struct tw__chunk *chunk;
-	int most = service->executor == &tw__inline_executor ? GROUPS_IN_A_TURN : TW__CHUNK_ENTRIES;
+	int most = service->executor == &tw__inline_executor ? GROUPS_A_POLL : TW__CHUNK_ENTRIES;
 	/* one that is missed here is seen before sleeping */
 	if (!groups->waiting && tw_load_relaxed(&groups->stack))
 		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* GROUP5 */

@@ -71,7 +71,7 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 		return -ESHUTDOWN;
 	r = completion_give(service, group, handle, &(struct tw__completion){fn, arg});
 	if (r == 0)
-		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
+		tw__group_reap_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
 	else
 		count_down(&service->groups);
 	count_down(&service->groups); /* the call's own */
@@ -130,7 +130,7 @@ bool tw__groups_complete(tw_service *service)
 		struct tw__group *group = tw__group_at(groups, index);
 		if (tw_load_relaxed(&group->completion) != TW__COMPLETION_PENDING)
 			continue;
-		/* GROUP8: perhaps nothing has settled it yet */
+		/* GROUP8: perhaps no reap has followed yet */
 		tw__group_make_certain(service, group);
 		tw__group_complete(service, group, index);
 	}

@@ -1,9 +1,9 @@
 /*
- * Groups: birth and end, cancelling. Membership: wheel/timer/member.h. Settling: reap.c. The rules:
- * group.h.
+ * Groups: creation, cancel, close and destroy. Membership: wheel/timer/member.h. Reap: reap.c. The
+ * rules: group.h.
  *
- * Progress: cancel, close: lock-free; enter and leave take the group's lock for a few stores, and
- * so do those who look on.
+ * Progress: cancel, close: lock-free; enter, leave and statistics take the group's lock for a few
+ * stores.
  */
 #include "wheel/group/group.h"
 
@@ -109,13 +109,13 @@ int tw_group_create(tw_group *out, tw_service *service)
 /* ---------------------------------------------------------------- cancelling */
 
 /*
- * Whether what the keeper does has to be made certain (GROUP8). No keeper: there may come to be one
- * that has not seen the cancel.
+ * Whether the cancel needs the bias owner's barrier (GROUP8). Without a bias owner it does too:
+ * there may soon be one that has not seen the cancel.
  */
-static bool is_foreign(const tw_service *service, const struct tw__group *group)
+static bool is_remote(const tw_service *service, const struct tw__group *group)
 {
 	const struct tw__local *local = tw__local_at_hand(service);
-	return !local || tw_load_relaxed(&group->keeper) != local;
+	return !local || tw_load_relaxed(&group->bias_owner) != local;
 }
 
 uint64_t tw__group_shift(const tw_service *service, struct tw__group *group, uint64_t handle,
@@ -128,20 +128,21 @@ uint64_t tw__group_shift(const tw_service *service, struct tw__group *group, uin
 		shifted = (word + TW__GROUP_SERIAL_ONE) | flags;
 	} while (
 	    !tw_cas_acq_rel(&group->word, &word, shifted)); /* GROUP2, GROUP3, GROUP4, GROUP8 */
-	if (is_foreign(service, group))
-		tw_store_release(&group->foreign, true); /* GROUP8: after the serial number */
+	if (is_remote(service, group))
+		tw_store_release(&group->remote, true); /* GROUP8: after the serial number */
 	return shifted;
 }
 
 /*
- * A group without members need not wake anyone. If its lock is taken just now, nobody waits for it:
- * settling finds out. What is kept is none, but only the keeper itself knows that it stays so.
+ * A group without members need not wake anyone. If another thread has its lock, nobody waits for
+ * it, and the reap looks. All members being cached counts as none, but only the bias owner knows
+ * that this stays so.
  */
 static bool seen_empty(const tw_service *service, struct tw__group *group, uint64_t word)
 {
 	if (!tw__tiny_try_lock(&group->lock))
 		return false;
-	bool empty = !group->first || (!is_foreign(service, group) &&
+	bool empty = !group->first || (!is_remote(service, group) &&
 				       !tw__group_has_before(group, &service->slots, word));
 	tw__group_unlock(group);
 	return empty;
@@ -157,7 +158,7 @@ static int cancel_with(const char *call, tw_service *service, tw_group handle, u
 	if (!word)
 		return -ENOENT;
 	if (!seen_empty(service, group, word))
-		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
+		tw__group_reap_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
 	return 0;
 }
 
@@ -180,7 +181,7 @@ int tw_group_destroy(tw_service *service, tw_group handle)
 	struct tw__group *group = tw__group_at(&service->groups, index);
 	struct tw__local *local = tw__local_at_hand(service);
 	if (local)
-		tw__kept_flush(service, local, index);
+		tw__cached_flush(service, local, index);
 	tw__group_lock(group);
 	tw__group_unlock_and_vacate(&service->groups, group, index);
 	return 0;
@@ -217,13 +218,13 @@ static int await_older(tw_service *service, struct tw__group *group, uint64_t wo
 	while (!none_older(service, group, word, &bell)) {
 		if (tw_clock_now(tw_clock_monotonic()) >= deadline_ns)
 			return TW_RUNNING;
-		if (!tw__group_settle(service, tw__local_of(service), group))
+		if (!tw__group_reap(service, tw__local_of(service), group))
 			tw__futex_wait(&service->finish_bell, bell, deadline_ns);
 	}
 	return TW_CANCELLED;
 }
 
-/* Under the lock, for whoever leaves; sequentially consistent, for the keeper (GROUP9). */
+/* Under the lock, for threads that leave; sequentially consistent, for the bias owner (GROUP9). */
 static void count_waiter(struct tw__group *group, uint32_t by)
 {
 	tw__group_lock(group);
@@ -250,24 +251,26 @@ int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_
 		count_waiter(group, (uint32_t)-1);
 	}
 	if (outcome != TW_CANCELLED)
-		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
+		tw__group_reap_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
 	return outcome;
 }
 
-/* How many of the group's list are kept. By any thread, a hint. The group's lock is held. */
-static uint32_t count_kept(tw_service *service, uint32_t index)
+/*
+ * How many members of the group's list are cached. By any thread, a hint. The group's lock is held.
+ */
+static uint32_t count_cached(tw_service *service, uint32_t index)
 {
-	uint32_t kept = 0;
+	uint32_t cached = 0;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		struct tw__kept *by = &((struct tw__local *)lane)->kept;
+		struct tw__cached_members *by = &((struct tw__local *)lane)->cached;
 		uint32_t count = tw_load_relaxed(&by->count);
 		for (uint32_t i = 0; i < count; i++) {
 			uint64_t item = tw_load_relaxed(&by->items[i]);
-			kept += tw__kept_group(item) == index &&
-				tw_load_relaxed(&service->slots.options[(uint32_t)item].linked);
+			cached += tw__cached_group(item) == index &&
+				  tw_load_relaxed(&service->slots.options[(uint32_t)item].linked);
 		}
 	}
-	return kept;
+	return cached;
 }
 
 int tw_group_stats(tw_service *service, tw_group handle, struct tw_group_stats *out)
@@ -284,8 +287,8 @@ int tw_group_stats(tw_service *service, tw_group handle, struct tw_group_stats *
 	tw__group_lock(group);
 	uint64_t word = tw_load_acquire(&group->word);
 	bool is_it = tw__group_is(group, word, handle.id);
-	uint32_t kept = count_kept(service, handle.id & TW__GROUP_INDEX_MASK);
-	stats.members = group->members > kept ? group->members - kept : 0;
+	uint32_t cached = count_cached(service, handle.id & TW__GROUP_INDEX_MASK);
+	stats.members = group->members > cached ? group->members - cached : 0;
 	tw__group_unlock(group);
 	if (!is_it)
 		return -ENOENT;

@@ -1,9 +1,9 @@
 /*
- * Settling: ends the members of a cancelled group whom nobody has come upon, in pieces, on the
+ * The reap: ends the members of a cancelled group that no thread has met, in pieces, on the
  * executor. See group.h.
  *
- * Each member is ended by whoever wins the compare-and-swap of its word: settling, a claim that
- * finds it stale, a cancel_wait, close. All do the same, and it counts once.
+ * The thread that wins the compare-and-swap of a member's word ends the member: a reap, a claim
+ * that finds it stale, a cancel_wait, close. All do the same, and the member counts once.
  */
 #include "wheel/group/reap.h"
 
@@ -13,14 +13,14 @@
 #include "wheel/timer/reap_queue.h"
 
 enum {
-	PIECE = 256, /* members settled in one run */
+	PIECE = 256, /* members ended in one run */
 	AT_ONCE = 16 /* of these under one hold of the lock */
 };
 
 /* ------------------------------------------------------------------- a piece */
 
 /*
- * Whether the member was to be settled, and is now this thread's to end. The group's lock is held.
+ * Whether the member was to be reaped, and is now this thread's to end. The group's lock is held.
  */
 static bool reap_take(tw_service *service, const struct tw__ext *member)
 {
@@ -35,8 +35,8 @@ static bool reap_take(tw_service *service, const struct tw__ext *member)
 }
 
 /*
- * Takes the first members that are to be settled. Those before them are being ended by others, or
- * run: as many as there are threads at it.
+ * Takes the first members that are to be reaped. Members before them are running, or other threads
+ * are ending them: at most one for each such thread.
  */
 static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t *taken)
 {
@@ -54,7 +54,7 @@ static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t
 	return n;
 }
 
-bool tw__group_settle(tw_service *service, struct tw__local *local, struct tw__group *group)
+bool tw__group_reap(tw_service *service, struct tw__local *local, struct tw__group *group)
 {
 	uint64_t taken[AT_ONCE];
 	for (unsigned done = 0; done < PIECE; done += AT_ONCE) {
@@ -75,19 +75,19 @@ bool tw__group_settle(tw_service *service, struct tw__local *local, struct tw__g
  */
 void tw__group_make_certain(tw_service *service, struct tw__group *group)
 {
-	/* The lock: who becomes the keeper after this has seen the cancel. */
+	/* The lock: a thread that becomes the bias owner after this has seen the cancel. */
 	tw__group_lock(group);
-	struct tw__local *keeper = tw_load_relaxed(&group->keeper);
+	struct tw__local *bias_owner = tw_load_relaxed(&group->bias_owner);
 	tw__group_unlock(group);
-	if (keeper && keeper != tw__local_at_hand(service))
+	if (bias_owner && bias_owner != tw__local_at_hand(service))
 		tw__gate_barrier(&service->gate); /* GROUP8 */
 }
 
 /*
- * A group that has been settled, if it is destroyed: its keeper keeps nothing of it any more. One
- * who is arming a record in this moment is seen doing so, or sees that the group is dead (GROUP8),
- * and ends its timer itself, by the record alone. Meanwhile the index may have gone to another
- * group, whose list is not ours.
+ * A group that has been reaped, if it is destroyed: its bias owner caches nothing of it any more. A
+ * thread that arms a record in this moment is seen, or sees that the group is dead (GROUP8) and
+ * ends its timer itself, by the record alone. Meanwhile the index may have gone to another group,
+ * whose list is not this one.
  */
 static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint32_t index)
 {
@@ -116,14 +116,14 @@ void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32
 	tw_exchange_acq_rel(&group->queued, 0); /* GROUP4 */
 	/* GROUP10 */
 	bool completes = tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING;
-	if (tw_exchange_acq_rel(&group->foreign, false) || tw_unlikely(completes))
+	if (tw_exchange_acq_rel(&group->remote, false) || tw_unlikely(completes))
 		tw__group_make_certain(service, group); /* GROUP8 */
-	if (!tw__group_settle(service, local, group)) {
+	if (!tw__group_reap(service, local, group)) {
 		throw_out_if_dead(service, group, index);
 		/* one that came later has queued the group again (GROUP4) */
 		if (tw_unlikely(completes))
 			tw__group_complete(service, group, index);
 		return;
 	}
-	tw__group_settle_on(service, group, index);
+	tw__group_reap_on(service, group, index);
 }

@@ -1,7 +1,7 @@
 /*
- * Batches on loan: lent by the driver, claimed from by whoever runs them, one entry at a time, and
- * sent home by the last to finish. The cursor and the pairs: run.h. What a claimed entry comes to:
- * run.c.
+ * Batches: submitted by the driver, claimed from by the threads that run them, one entry at a time,
+ * and returned by the last to finish. The cursor and the pairs: batch.h. What a claimed entry
+ * becomes: run.c.
  */
 #include <limits.h>
 
@@ -24,24 +24,24 @@ tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool fo
 {
 	TW_ASSERT_DRIVER(service);
 	tw_batch *batch = (tw_batch *)(void *)chunk;
-	service->loans->batch_sequence =
-	    (service->loans->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
+	service->submitted->batch_sequence =
+	    (service->submitted->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
 	chunk->holder_count = outbox << TW__BATCH_OUTBOX_SHIFT | (forced ? TW__BATCH_FORCED : 0);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_SERVICE), (uintptr_t)service);
 	chunk->holder[HOLDER_SUBMITTED_NS] = now_ns;
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_FINISHED), 0);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK), 0);
-	tw_add_relaxed(&service->loans->batches_out, 1);
+	tw_add_relaxed(&service->submitted->batches_out, 1);
 	tw_store_release(tw__batch_word(batch, HOLDER_CURSOR),
 			 /* RUN1 */
-			 service->loans->batch_sequence << SEQUENCE_SHIFT | chunk->count);
+			 service->submitted->batch_sequence << SEQUENCE_SHIFT | chunk->count);
 	return batch;
 }
 
 /* After the subtraction the service may be destroyed: only the word's address is used. */
 static void one_batch_less(_Atomic uint32_t *out)
 {
-	if (tw_unlikely(tw_add_release(out, (uint32_t)-1) == (TW__CLOSER_WAITS | 1))) /* RUN4 */
+	if (tw_unlikely(tw_add_release(out, (uint32_t)-1) == (TW__CLOSE_WAITS | 1))) /* RUN4 */
 		tw__futex_wake(out, INT_MAX);
 }
 
@@ -49,7 +49,7 @@ void tw__batch_retract(tw_service *service, tw_batch *batch)
 {
 	TW_ASSERT_DRIVER(service);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_CURSOR), 0);
-	one_batch_less(&service->loans->batches_out);
+	one_batch_less(&service->submitted->batches_out);
 }
 
 int tw__batch_claim(tw_batch *batch, uint64_t sequence)
@@ -84,7 +84,7 @@ bool tw__batch_left(tw_batch *batch, uint64_t sequence)
 void tw__batch_end_all(tw_batch *batch)
 {
 	_Atomic uint64_t *cursor = tw__batch_word(batch, HOLDER_CURSOR);
-	/* taken off by the next lend, or unlend */
+	/* taken off by the next submit, or retract */
 	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED;
 	/* RUN1: nobody has it yet; claims see the mark */
 	tw_store_release(cursor, tw_load_relaxed(cursor));
@@ -92,17 +92,17 @@ void tw__batch_end_all(tw_batch *batch)
 
 static void batch_return(tw_service *service, struct tw__chunk *chunk)
 {
-	struct tw__chunk *first = tw_load_relaxed(&service->loans->returned);
+	struct tw__chunk *first = tw_load_relaxed(&service->submitted->returned);
 	do {
 		chunk->next = first;
-	} while (!tw_cas_weak_release(&service->loans->returned, &first, chunk)); /* RUN3 */
+	} while (!tw_cas_weak_release(&service->submitted->returned, &first, chunk)); /* RUN3 */
 }
 
 void tw__batch_finish(tw_batch *batch, unsigned n)
 {
 	TW_ASSERT(n > 0);
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
-	/* now: after the addition another finisher may send the chunk home */
+	/* now: after the addition another finisher may return the chunk */
 	uint64_t count = chunk->count;
 	/* RUN2 */
 	uint64_t finished = tw_add_acq_rel(tw__batch_word(batch, HOLDER_FINISHED), n) + n;
@@ -118,5 +118,5 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 				    * (gate.h, GATE3)
 				    */
 				   ->gate);
-	one_batch_less(&service->loans->batches_out);
+	one_batch_less(&service->submitted->batches_out);
 }

@@ -1,21 +1,21 @@
 /*
- * Batches: chunks of the wheel on loan to executors.
+ * Batches: chunks of the wheel that executors have.
  *
- * A batch is a chunk of the wheel on loan, with its holder's words used as laid out here. Runs are
- * claimed one by one through the cursor; the batch returns when the last claimed run has
- * finished. The cursor carries the batch's sequence number, so that a worker that comes late to a
- * batch which has gone home, and may be out again, does not claim from it.
+ * A batch is a chunk of the wheel that was submitted to an executor. Its holder's words are used as
+ * laid out here. Runs are claimed one by one through the cursor; the batch returns when the last
+ * claimed run has finished. The cursor carries the batch's sequence number, so that a worker that
+ * is late does not claim from a batch that has returned, and may have been submitted again.
  *
  *     cursor: sequence (48 bits) | next entry (8) | entries (8)
  *
  * Pairing table
- *   RUN1  cursor: store-release (lend) -> load-acquire, CAS seq_cst (claim): the batch's fields and
- *       entries. A claim of an executor of one thread stores relaxed: what comes after it in the
- *       cursor, the next lending, follows on RUN2 and RUN3. The timer's own claim stays a CAS
+ *   RUN1  cursor: store-release (submit) -> load-acquire, CAS seq_cst (claim): the batch's fields
+ *       and entries. A claim of an executor of one thread stores relaxed: what comes after it in
+ *       the cursor, the next submit, follows on RUN2 and RUN3. The timer's own claim stays a CAS
  *       (word.h).
- *   RUN2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes
- *       home. (one site: the additions pair with each other)
- *   RUN3  service.returned: CAS release (send home) -> exchange acquire (driver): the chunk is
+ *   RUN2  finished: add acq_rel -> the last adder: all runs of the batch are over before it
+ *       returns. (one site: the additions pair with each other)
+ *   RUN3  service.returned: CAS release (return) -> exchange acquire (driver): the chunk is
  *       nobody else's.
  *   RUN4  service.batches_out: sub release, the last access to the service -> load acquire (close).
  *   RUN5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the
@@ -30,18 +30,18 @@
 #include "wheel/wheel.h"
 
 /* The batches of a service that are out, and what its executors have refused. */
-struct tw__loans {
+struct tw__submitted {
 	/* The driver's. */
 	uint64_t batch_sequence; /* of the last batch; 48 bits */
 	_Atomic uint64_t refused;
 
 	/* Batches that executors have finished with; any thread pushes, the driver takes all. */
 	alignas(TW__CACHE_LINE) _Atomic(struct tw__chunk *) returned;
-	/* handed over and not yet returned; TW__CLOSER_WAITS: wake the closer */
+	/* submitted and not yet returned; TW__CLOSE_WAITS: wake the thread that closes */
 	_Atomic uint32_t batches_out;
 };
 
-#define TW__CLOSER_WAITS (UINT32_C(1) << 31)
+#define TW__CLOSE_WAITS (UINT32_C(1) << 31)
 
 enum tw__batch_flags {
 	TW__BATCH_FORCED = 1, /* close runs all: no look at deadlines */
@@ -62,8 +62,8 @@ static inline struct tw__chunk *tw__batch_chunk(tw_batch *batch)
 static inline tw_service *tw__batch_service(tw_batch *batch)
 {
 	/*
-	 * Relaxed: the same for all batches of an arena, but a late joiner may look while the chunk
-	 * is lent anew.
+	 * Relaxed: the same for all batches of an arena, but a late thread may look while the chunk
+	 * is submitted anew.
 	 */
 	return (tw_service *)(uintptr_t)tw_load_relaxed(
 	    (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[HOLDER_SERVICE]);
@@ -74,7 +74,7 @@ static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
 	return (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[which];
 }
 
-/* Makes a chunk a batch of that outbox; it counts as out until it is home again. */
+/* Makes a chunk a batch of that outbox. It counts as out until it has returned. */
 tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced,
 			   uint32_t outbox, uint64_t now_ns);
 

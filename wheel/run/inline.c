@@ -1,6 +1,6 @@
 /*
- * The inline executor. The driver recognizes it by its address and runs callbacks without lending a
- * batch; submit serves every other caller.
+ * The inline executor. The driver recognizes it by its address and runs callbacks without a batch;
+ * submit serves every other caller.
  */
 #include "wheel/run/inline.h"
 

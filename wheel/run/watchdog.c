@@ -338,7 +338,7 @@ uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t now_ns, uint64_t de
 	uint64_t by_ns = UINT64_MAX;
 	tw_store_seq_cst(asleep, 1); /* user_code.h, USER3 */
 	each_run(service, now_ns, look_by, &by_ns);
-	bool batches = tw_load_relaxed(&service->loans->batches_out) & ~TW__CLOSER_WAITS;
+	bool batches = tw_load_relaxed(&service->submitted->batches_out) & ~TW__CLOSE_WAITS;
 	if (by_ns == UINT64_MAX && !batches && !may_fill_pool(service))
 		return deadline_ns;
 	tw_store_relaxed(asleep, 0); /* what begins from here on is looked at by then */

@@ -20,8 +20,8 @@ static void work_push(tw_service *service, struct tw__work *work)
 }
 
 /*
- * This thread is the driver, in tw__works_offer. `end` of what is kept for the next tick: its last
- * link.
+ * This thread is the driver, in tw__works_offer. `end`: the last link of the works deferred to the
+ * next tick.
  */
 struct offering {
 	const tw_service *service;
@@ -152,7 +152,9 @@ static struct tw__work *take_all(tw_service *service)
 	return first;
 }
 
-/* From what is kept for the next tick, unless the driver is in the middle of a turn. */
+/*
+ * Takes it from the works deferred to the next tick, unless the driver is in the middle of a poll.
+ */
 static bool recall_kept(tw_service *service, struct tw__work *work)
 {
 	if (pthread_mutex_trylock(&service->driving))
@@ -188,13 +190,13 @@ bool tw__work_recall(struct tw__work *work)
 	return found || recall_kept(service, work);
 }
 
-/* True: it was run here. Else it has been taken over, or is kept. */
+/* True: it was run here. Else the executor has it, or it is deferred. */
 static bool work_offer(tw_service *service, struct tw__work *work)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
 	bool here = executor == &tw__inline_executor;
 	if (!here && work_hand_over(work, executor, false) < 0) {
-		tw_bump(&service->loans->refused, 1);
+		tw_bump(&service->submitted->refused, 1);
 		here = service->config.on_refused == TW_REFUSED_INLINE;
 		if (!here)
 			work_keep(offering, work);

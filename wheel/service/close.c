@@ -1,5 +1,5 @@
 /*
- * Closing: refuse new work, settle the old, stop.
+ * Closing: refuse new work, end the pending work, stop.
  *
  *   1. The driver ends ACCEPTING and passes a heavy barrier: each schedule either was pushed before
  *      (the driver finds it) or sees that and takes its timer back (schedule.c). A batch call that
@@ -11,9 +11,10 @@
  *      thread, then the pool.
  *
  * The control words are the truth throughout: "nothing pending" is counted from them. With a manual
- * drive the closer is the driver.
+ * drive the thread that closes is the driver.
  *
- * Of several closers one at a time works (close_turns.h). All steps may be begun again by anybody.
+ * Of several calls of close one at a time works (close_owner.h). Each call may begin any step
+ * again.
  *
  * A close that does not wait leaves callbacks behind. Lest one of them arm its timer again after
  * the answer (it had looked at the gate before), its word is BARRED. The mode is DROP from then on,
@@ -25,7 +26,7 @@
  */
 #include <time.h>
 
-#include "wheel/service/close_turns.h"
+#include "wheel/service/close_owner.h"
 #include "wheel/service/close_words.h"
 #include "wheel/driver/poll.h"
 #include "wheel/timer/schedule.h"
@@ -85,8 +86,8 @@ static bool lock_driving(tw_service *service, uint64_t deadline_ns)
 }
 
 /*
- * A manual drive's turn by the closer. False: another thread drives, and did not stop by the
- * deadline.
+ * A poll by the thread that closes, in a manual drive. False: another thread drives, and did not
+ * stop by the deadline.
  */
 static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
 {
@@ -97,15 +98,15 @@ static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
 		tw__driver_publish_closed(service, mode);
 	struct tw__local *local = tw__local_of(service);
 	if (local)
-		tw__turn(service, local, SIZE_MAX);
+		tw__poll(service, local, SIZE_MAX);
 	pthread_mutex_unlock(&service->driving);
 	return true;
 }
 
 /* A whole turn in the mode that is asked for now, or a stricter one. */
-static int turn(const struct tw__closer *c)
+static int close_poll(const struct tw__close_call *c)
 {
-	bool done = c->service->threaded ? tw__driver_await_turn(c->service, c->own_until_ns)
+	bool done = c->service->threaded ? tw__driver_await_poll(c->service, c->own_until_ns)
 					 : drive_by_hand(c->service, c->deadline_ns);
 	return done ? 0 : -ETIMEDOUT;
 }
@@ -116,14 +117,14 @@ static int turn(const struct tw__closer *c)
  * Waits a moment: for a run that someone waits for, a waiter, or time to pass. Looking at all words
  * costs; the more it costs, the less often it is done.
  */
-static int wait_a_moment(const struct tw__closer *c, uint64_t looking_ns, uint64_t deadline_ns)
+static int wait_a_moment(const struct tw__close_call *c, uint64_t looking_ns, uint64_t deadline_ns)
 {
 	tw_service *service = c->service;
 	uint64_t now_ns = now();
 	if (now_ns >= deadline_ns)
 		return -ETIMEDOUT;
 	uint32_t bell = tw_load_acquire(&service->finish_bell); /* RUN5, CLOSE2 */
-	if (tw__closer_is_called(c))
+	if (tw__close_must_yield(c))
 		return STEP_ASIDE;
 	tw__futex_wait(&service->finish_bell, bell,
 		       close_earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
@@ -131,11 +132,10 @@ static int wait_a_moment(const struct tw__closer *c, uint64_t looking_ns, uint64
 }
 
 /*
- * RUN and DRAIN: turns until nothing is armed. Who asked for a stricter mode may have come and
- * gone, its time being up: that mode holds, and the driver hands nothing over any more, so the
- * closer begins again.
+ * RUN and DRAIN: polls until nothing is armed. Another call may have asked for a stricter mode and
+ * timed out. That mode holds, and the driver submits nothing any more, so this call begins again.
  */
-static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_ns)
+static int run_out(const struct tw__close_call *c, uint32_t mode, uint64_t deadline_ns)
 {
 	for (;;) {
 		if (tw__close_mode(c) != mode)
@@ -148,22 +148,22 @@ static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_
 		int r = wait_a_moment(c, now() - before_ns, deadline_ns);
 		bool by_itself = mode == TW__CLOSING_DRAIN && c->service->threaded;
 		if (!r && !by_itself)
-			r = turn(c);
+			r = close_poll(c);
 		if (r)
 			return r;
 	}
 }
 
-static int await_batches(const struct tw__closer *c)
+static int await_batches(const struct tw__close_call *c)
 {
-	_Atomic uint32_t *at = &c->service->loans->batches_out;
-	uint32_t out = tw_or_seq_cst(at, TW__CLOSER_WAITS) | TW__CLOSER_WAITS; /* RUN4 */
-	while (out != TW__CLOSER_WAITS) {
+	_Atomic uint32_t *at = &c->service->submitted->batches_out;
+	uint32_t out = tw_or_seq_cst(at, TW__CLOSE_WAITS) | TW__CLOSE_WAITS; /* RUN4 */
+	while (out != TW__CLOSE_WAITS) {
 		tw__groups_complete(c->service); /* a callback may wait for one */
 		uint64_t now_ns = now();
 		if (now_ns >= c->deadline_ns)
 			return -ETIMEDOUT;
-		if (tw__closer_is_called(c))
+		if (tw__close_must_yield(c))
 			return STEP_ASIDE;
 		tw__futex_wait(at, out, close_earlier(now_ns + SLICE_NS, c->deadline_ns));
 		out = tw_load_acquire(at); /* RUN4 */
@@ -172,7 +172,7 @@ static int await_batches(const struct tw__closer *c)
 }
 
 /* Releases that run on threads which cancelled. Rare and short: looked at now and then. */
-static int await_releases(const struct tw__closer *c)
+static int await_releases(const struct tw__close_call *c)
 {
 	int r = 0;
 	while (!r && tw__close_any_releasing(c))
@@ -180,7 +180,7 @@ static int await_releases(const struct tw__closer *c)
 	return r;
 }
 
-/* ------------------------------------------------------------------ settling */
+/* ------------------------------------------------------------- the end of all */
 
 /*
  * RUN and DRAIN: all have started, but what a drain whose time is up leaves. From then on the
@@ -188,7 +188,7 @@ static int await_releases(const struct tw__closer *c)
  * its timer back only later; if that were handed over between close's last looks, at the words and
  * at the batches, its run would begin after the answer.
  */
-static int run_the_last(const struct tw__closer *c, uint32_t mode)
+static int run_the_last(const struct tw__close_call *c, uint32_t mode)
 {
 	int r = run_out(c, mode, mode == TW__CLOSING_DRAIN ? c->drain_until_ns : c->deadline_ns);
 	if (mode == TW__CLOSING_DRAIN && r == -ETIMEDOUT)
@@ -196,15 +196,15 @@ static int run_the_last(const struct tw__closer *c, uint32_t mode)
 	if (r)
 		return r;
 	tw__close_demand(c->service, TW__CLOSING_DROP);
-	return turn(c);
+	return close_poll(c);
 }
 
 /* Nothing is armed any more; what was, has started or is dropped. */
-static int empty(const struct tw__closer *c)
+static int empty(const struct tw__close_call *c)
 {
 	int r = 0;
 	uint32_t mode = tw__close_mode(c);
-	if (tw__closer_is_called(c))
+	if (tw__close_must_yield(c))
 		return STEP_ASIDE; /* the mode may be theirs: it is for them to carry out */
 	if (mode != TW__CLOSING_DROP)
 		r = run_the_last(c, mode);
@@ -214,17 +214,17 @@ static int empty(const struct tw__closer *c)
 }
 
 /* The end of a close that does not wait. */
-static int close_leave(const struct tw__closer *c)
+static int close_leave(const struct tw__close_call *c)
 {
 	tw__close_demand(c->service, TW__CLOSING_DROP);
-	int r = turn(c);
+	int r = close_poll(c);
 	if (!r)
 		tw__close_drop_or_bar(c);
 	return r;
 }
 
 /* Completions of groups: those that the executor has not called are called here. */
-static int await_completions(const struct tw__closer *c)
+static int await_completions(const struct tw__close_call *c)
 {
 	int r = 0;
 	while (!r && !tw__groups_complete(c->service))
@@ -233,32 +233,32 @@ static int await_completions(const struct tw__closer *c)
 }
 
 /* Callbacks, releases and completions have returned, and left nothing behind. */
-static int come_to_rest(const struct tw__closer *c)
+static int come_to_rest(const struct tw__close_call *c)
 {
 	int r = await_batches(c);
 	if (!r)
 		r = await_releases(c);
 	if (!r)
 		r = await_completions(c);
-	return r ? r : turn(c);
+	return r ? r : close_poll(c);
 }
 
 /*
  * A run that was under way may have armed its timer again, if it looked at the gate before it was
  * closed.
  */
-static bool is_at_rest(const struct tw__closer *c)
+static bool is_at_rest(const struct tw__close_call *c)
 {
 	return !tw__close_any_armed(c) &&
-	       tw_load_acquire(&c->service->loans->batches_out) == TW__CLOSER_WAITS &&
+	       tw_load_acquire(&c->service->submitted->batches_out) == TW__CLOSE_WAITS &&
 	       tw__groups_forbid_completions(c->service);
 }
 
 /* Batch calls that saw the gate open have published all (gate.h, GATE6). */
-static int close_settle(const struct tw__closer *c)
+static int close_finish(const struct tw__close_call *c)
 {
 	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT), done = false;
-	int r = turn(c);
+	int r = close_poll(c);
 	if (!r && !tw__await_batch_calls(c->service, c->deadline_ns))
 		r = -ETIMEDOUT;
 	while (!r && !done) {
@@ -271,7 +271,7 @@ static int close_settle(const struct tw__closer *c)
 }
 
 /* Work has run whose pusher is still looking whether to ring (work.h, WORK4): a moment. */
-static bool await_pushers(const struct tw__closer *c)
+static bool await_pushers(const struct tw__close_call *c)
 {
 	while (!tw__works_are_pushed(c->service)) {
 		if (now() >= c->own_until_ns)
@@ -281,7 +281,7 @@ static bool await_pushers(const struct tw__closer *c)
 	return true;
 }
 
-static int close_stop(const struct tw__closer *c, void (*quiet)(tw_service *))
+static int close_stop(const struct tw__close_call *c, void (*quiet)(tw_service *))
 {
 	tw_service *service = c->service;
 	if (!await_pushers(c))
@@ -289,16 +289,16 @@ static int close_stop(const struct tw__closer *c, void (*quiet)(tw_service *))
 	if (service->threaded && !tw__driver_stop(service, c->own_until_ns))
 		return -ETIMEDOUT;
 	quiet(service);
-	service->closers->settled = true;
+	service->close_owner->closed = true;
 	return 0;
 }
 
 /* With the lock. */
-static int work(const struct tw__closer *c, void (*quiet)(tw_service *))
+static int work(const struct tw__close_call *c, void (*quiet)(tw_service *))
 {
-	if (c->service->closers->settled)
+	if (c->service->close_owner->closed)
 		return 0;
-	int r = close_settle(c);
+	int r = close_finish(c);
 	if (!r && !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT))
 		r = close_stop(c, quiet);
 	return r;
@@ -309,7 +309,7 @@ static int work(const struct tw__closer *c, void (*quiet)(tw_service *))
  * driver as before, so nothing is closed yet; with a manual drive their work may wait for it. 0,
  * -EBUSY, -ETIMEDOUT; -EDEADLK: this thread is in the work of one of them.
  */
-static int await_layers(const struct tw__closer *c)
+static int await_layers(const struct tw__close_call *c)
 {
 	tw_service *service = c->service;
 	uint64_t until_ns = c->options->flags & TW_CLOSE_FLAG_NO_WAIT ? 0 : c->deadline_ns;
@@ -329,14 +329,14 @@ static int await_layers(const struct tw__closer *c)
 }
 
 /* Whom would a drain wait for, on a clock that only the caller could advance? */
-static bool close_would_wait_for_itself(const struct tw__closer *c)
+static bool close_would_wait_for_itself(const struct tw__close_call *c)
 {
 	uint32_t asked = tw__close_mode(c);
 	return c->options->mode == TW_CLOSE_DRAIN && (asked == 0 || asked == TW__CLOSING_DRAIN) &&
 	       !c->service->clock->ops->runs && tw__close_any_pending(c);
 }
 
-static void set_deadlines(struct tw__closer *c)
+static void set_deadlines(struct tw__close_call *c)
 {
 	c->drain_until_ns = c->deadline_ns = after(now(), c->options->timeout_ns);
 	if (c->options->mode == TW_CLOSE_DRAIN)
@@ -350,7 +350,7 @@ static void set_deadlines(struct tw__closer *c)
 int tw__core_close(tw_service *service, const struct tw_close_options *options,
 		   void (*quiet)(tw_service *), bool alone)
 {
-	struct tw__closer c = {.service = service, .options = options, .alone = alone};
+	struct tw__close_call c = {.service = service, .options = options, .alone = alone};
 	if (tw__inside(service) || close_would_wait_for_itself(&c))
 		return -EDEADLK;
 	if (!alone && !tw_load_acquire(&service->phase.closed) && !tw__gate_barrier(&service->gate))
@@ -361,10 +361,10 @@ int tw__core_close(tw_service *service, const struct tw_close_options *options,
 		return r;
 	r = STEP_ASIDE;
 	for (bool first = true; r == STEP_ASIDE; first = false) {
-		if (tw__closer_enter(&c, first))
+		if (tw__close_enter(&c, first))
 			return -ETIMEDOUT;
 		r = work(&c, quiet);
-		tw__closer_leave(&c);
+		tw__close_leave(&c);
 	}
 	return r;
 }

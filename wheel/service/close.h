@@ -6,8 +6,8 @@
 
 /*
  * tw_service_close_with; `options` is complete and sound. quiet(service) is called once, when
- * nothing is left, by the closer, while others still wait: it ends the executor's threads. alone:
- * nobody else uses the service, nor will.
+ * nothing is left, by the close owner, while other calls still wait: it ends the executor's
+ * threads. alone: no other thread uses the service, nor will.
  */
 int tw__core_close(tw_service *service, const struct tw_close_options *options,
 		   void (*quiet)(tw_service *), bool alone);

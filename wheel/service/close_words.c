@@ -5,10 +5,10 @@
 #include "wheel/timer/cancel.h"
 #include "wheel/timer/end.h"
 
-typedef bool word_fn(const struct tw__closer *c, uint32_t slot, uint64_t word);
+typedef bool word_fn(const struct tw__close_call *c, uint32_t slot, uint64_t word);
 
 /* Calls what(word) for each slot in use; true as soon as it says so. */
-static bool any_word(const struct tw__closer *c, word_fn *what)
+static bool any_word(const struct tw__close_call *c, word_fn *what)
 {
 	struct tw__slots *slots = &c->service->slots;
 	uint32_t end = tw_load_acquire(&slots->fresh);
@@ -20,15 +20,15 @@ static bool any_word(const struct tw__closer *c, word_fn *what)
 	return false;
 }
 
-/* CANCEL_PENDING ones too: they are settled by turns like the rest of their group. */
-static bool close_words_is_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
+/* CANCEL_PENDING ones too: polls end them like the rest of their group. */
+static bool close_words_is_armed(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	(void)c;
 	(void)slot;
 	return tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING;
 }
 
-static bool is_releasing(const struct tw__closer *c, uint32_t slot, uint64_t word)
+static bool is_releasing(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	(void)c;
 	(void)slot;
@@ -36,7 +36,7 @@ static bool is_releasing(const struct tw__closer *c, uint32_t slot, uint64_t wor
 }
 
 /* A background timer, of whose word `word` was read. False also if it has just ended. */
-static bool is_background(const struct tw__closer *c, uint32_t slot, uint64_t word)
+static bool is_background(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	const struct tw__slots *slots = &c->service->slots;
 	uint64_t running = TW__RUNNING | TW__HAS_EXT;
@@ -54,7 +54,7 @@ static bool is_background(const struct tw__closer *c, uint32_t slot, uint64_t wo
  * What a drain waits for. A callback that runs is waited for later, unless there are background
  * timers: they are dropped only when it has returned.
  */
-static bool holds_up_drain(const struct tw__closer *c, uint32_t slot, uint64_t word)
+static bool holds_up_drain(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	bool runs = tw__word_state(word) == TW__RUNNING || is_releasing(c, slot, word);
 	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT) &&
@@ -64,7 +64,7 @@ static bool holds_up_drain(const struct tw__closer *c, uint32_t slot, uint64_t w
 }
 
 /* Will run, if nothing happens, and is waited for. */
-static bool is_pending(const struct tw__closer *c, uint32_t slot, uint64_t word)
+static bool is_pending(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word) &&
 	       !is_background(c, slot, word);
@@ -72,7 +72,7 @@ static bool is_pending(const struct tw__closer *c, uint32_t slot, uint64_t word)
 
 static void tell_dropped(void *context, uint32_t slot, uint64_t word)
 {
-	struct tw__closer *c = context;
+	struct tw__close_call *c = context;
 	if (c->visited_enough)
 		return;
 	struct tw__slots *slots = &c->service->slots;
@@ -84,14 +84,14 @@ static void tell_dropped(void *context, uint32_t slot, uint64_t word)
 	    tw_load_relaxed(&record->arg), tw__remaining_of(c->service, slot, word));
 }
 
-static bool drop(const struct tw__closer *c, uint32_t slot, uint64_t *word)
+static bool drop(const struct tw__close_call *c, uint32_t slot, uint64_t *word)
 {
 	tw__tell_fn *tell = c->options->dropped ? tell_dropped : NULL;
 	return tw__drop_telling(c->service, tw__local_of(c->service), slot, word, tell,
 				(void *)(uintptr_t)c);
 }
 
-static bool drop_if_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
+static bool drop_if_armed(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	while (close_words_is_armed(c, slot, word) && !drop(c, slot, &word)) {
 	}
@@ -99,7 +99,7 @@ static bool drop_if_armed(const struct tw__closer *c, uint32_t slot, uint64_t wo
 }
 
 /* The same, and what runs is not to arm its timer again. */
-static bool drop_or_bar(const struct tw__closer *c, uint32_t slot, uint64_t word)
+static bool drop_or_bar(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	_Atomic uint64_t *at = &c->service->slots.words[slot];
 	for (;;) {
@@ -111,32 +111,32 @@ static bool drop_or_bar(const struct tw__closer *c, uint32_t slot, uint64_t word
 	}
 }
 
-bool tw__close_any_armed(const struct tw__closer *c)
+bool tw__close_any_armed(const struct tw__close_call *c)
 {
 	return any_word(c, close_words_is_armed);
 }
 
-bool tw__close_any_holds_up(const struct tw__closer *c)
+bool tw__close_any_holds_up(const struct tw__close_call *c)
 {
 	return any_word(c, holds_up_drain);
 }
 
-bool tw__close_any_releasing(const struct tw__closer *c)
+bool tw__close_any_releasing(const struct tw__close_call *c)
 {
 	return any_word(c, is_releasing);
 }
 
-bool tw__close_any_pending(const struct tw__closer *c)
+bool tw__close_any_pending(const struct tw__close_call *c)
 {
 	return any_word(c, is_pending);
 }
 
-void tw__close_drop_armed(const struct tw__closer *c)
+void tw__close_drop_armed(const struct tw__close_call *c)
 {
 	any_word(c, drop_if_armed);
 }
 
-void tw__close_drop_or_bar(const struct tw__closer *c)
+void tw__close_drop_or_bar(const struct tw__close_call *c)
 {
 	any_word(c, drop_or_bar);
 }

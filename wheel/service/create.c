@@ -17,7 +17,7 @@
 #include "wheel/driver/resolve.h"
 #include "wheel/group/group.h"
 #include "wheel/run/work.h"
-#include "wheel/service/close_turns.h"
+#include "wheel/service/close_owner.h"
 #include "wheel/base/misuse.h"
 #include "wheel/base/thread.h"
 
@@ -42,7 +42,7 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 	tw_store_relaxed(&local->of_service, 0);
 	tw_store_relaxed(&local->shown.thread_id, 0); /* the next owner is another one */
 	tw__magazine_flush(&service->slots, &local->magazine);
-	tw__kept_flush(service, local, 0);
+	tw__cached_flush(service, local, 0);
 	tw__ext_cache_flush(&service->slots, &local->options);
 }
 
@@ -82,7 +82,7 @@ static void drive_all(tw_service *service, struct tw__local *local)
 {
 	pthread_mutex_lock(&service->driving);
 	do {
-		if (tw_load_acquire(&service->phase.closed)) /* the closer drives */
+		if (tw_load_acquire(&service->phase.closed)) /* the thread that closes drives */
 			break;
 		tw__loop_advance(service, local, SIZE_MAX);
 	} while (service->driver->loop.at_once);
@@ -94,7 +94,7 @@ static void clock_moved(struct tw__clock_listener *listener)
 	tw_service *service = listening(listener);
 	struct tw__local *local;
 	if (service->threaded)
-		tw__driver_await_turn(service,
+		tw__driver_await_poll(service,
 				      /* also while it drains; returns when the thread has ended */
 				      UINT64_MAX);
 	else if ((local = tw__local_of(service)))
@@ -206,9 +206,9 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 /* A service and what the rooms above wheel/core add to it. */
 struct whole {
 	tw_service service;
-	alignas(TW__CACHE_LINE) struct tw__loans loans;
+	alignas(TW__CACHE_LINE) struct tw__submitted submitted;
 	alignas(TW__CACHE_LINE) struct tw__works works;
-	struct tw__closers closers;
+	struct tw__close_owner close_owner;
 	alignas(TW__CACHE_LINE) struct tw__driver driver;
 };
 
@@ -222,9 +222,9 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 	if (!whole)
 		return -ENOMEM;
 	tw_service *service = &whole->service;
-	service->loans = &whole->loans;
+	service->submitted = &whole->submitted;
 	service->works = &whole->works;
-	service->closers = &whole->closers;
+	service->close_owner = &whole->close_owner;
 	service->driver = &whole->driver;
 	set_constants(service, cfg);
 	tw__gate_init(&service->gate);

@@ -10,7 +10,7 @@
  */
 int tw__core_create(tw_service **out, const struct tw_service_config *cfg);
 
-/* After a close that settled. */
+/* After a close that left nothing. */
 void tw__core_free(tw_service *service);
 
 /* In a forked child, whatever the state of things. */

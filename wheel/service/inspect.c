@@ -215,14 +215,14 @@ static bool lanes_empty(tw_service *service)
 }
 
 /*
- * Whether nothing of the service is out. The driver is held: nothing follows on a batch that
- * returns now. Who called for nothing may still have a cancelled group settled behind them; a piece
- * of it takes a moment.
+ * Whether nothing of the service is out. The driver is held: nothing follows a batch that returns
+ * now. Behind a thread that runs an empty batch, the reap of a cancelled group may still follow: a
+ * piece of it takes a moment.
  */
 static bool comes_to_rest(tw_service *service)
 {
 	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + LONGEST_WAIT_NS;
-	while (tw_load_acquire(&service->loans->batches_out) & ~TW__CLOSER_WAITS) { /* RUN4 */
+	while (tw_load_acquire(&service->submitted->batches_out) & ~TW__CLOSE_WAITS) { /* RUN4 */
 		const struct timespec moment = {.tv_nsec = MOMENT_NS};
 		if (tw__inside(service) || tw_clock_now(tw_clock_monotonic()) >= until_ns)
 			return false;

@@ -13,7 +13,7 @@
 
 /*
  * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the
- * cancel on, though their own counting comes with their settling.
+ * cancel on, although each is counted only when it is reaped.
  */
 static void count_words(tw_service *service, struct tw_service_stats *stats)
 {
@@ -84,7 +84,7 @@ static uint64_t memory_of(tw_service *service)
 
 static void read_driver(tw_service *service, struct tw_service_stats *stats)
 {
-	stats->refused = tw_load_relaxed(&service->loans->refused);
+	stats->refused = tw_load_relaxed(&service->submitted->refused);
 	stats->wakeups = tw_load_relaxed(&service->driver->counters.wakeups);
 	stats->ticks = tw_load_relaxed(&service->driver->counters.ticks);
 	stats->tick_cpu_ns = tw_load_relaxed(&service->driver->counters.tick_cpu_ns);

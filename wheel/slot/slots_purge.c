@@ -1,19 +1,18 @@
 /*
- * Slots and extension records on their way back to the system, after a storm.
+ * The purge of slots and extension records: their memory goes back to the system after a storm.
  *
- * What can go: the records of free slots, the driver's notes on them, and extension records: they
- * say nothing any more. What stays: the control words,
- * 8 bytes a slot, whose generations are what makes old handles harmless (G5).
+ * What can go: the records of free slots, the driver's locations of them, and extension records.
+ * What stays: the control words, 8 bytes a slot, whose generations make old handles harmless (G5).
  *
  * A free slot in the depot is linked through its record, so its record cannot go. In quiet times
- * the driver takes the depot's chains apart and marks their slots in a bitmap instead: such slots
- * are **cold**. A block of slots that are all cold needs no records. Slots are taken from the
- * lowest blocks first, so that what is needed later stays together. Extension records are kept in
- * blocks with a free list each, the lowest first, and need no such step.
+ * the driver takes the depot's chains apart and marks their slots in the bitmap `cold` instead. A
+ * block whose slots are all in the bitmap needs no records. Slots are taken from the lowest blocks
+ * first, so that slots in use stay together. Extension records are kept in blocks with a free list
+ * each, the lowest first, and need no such step.
  *
- * All under the depot's lock, which the driver only tries; the system's call is made under it too,
- * so that nobody takes a slot while its record's page goes. That is in quiet times, and a few
- * microseconds.
+ * All under the depot's lock, which the driver only tries. The system call is made under the lock
+ * too, so that no thread takes a slot while its record's page goes. It happens in quiet times, and
+ * takes a few microseconds.
  */
 #include <sys/mman.h>
 
@@ -26,7 +25,7 @@ _Static_assert(TW__BLOCK * sizeof(struct tw__ext) % 4096 == 0, "blocks are whole
 
 enum { WORDS = TW__BLOCK / 64 };
 
-void tw__cold_put(struct tw__slots *slots, uint32_t slot)
+void tw__slots_purge_put(struct tw__slots *slots, uint32_t slot)
 {
 	TW_ASSERT_LOCKED(&slots->lock);
 	uint32_t block = slot / TW__BLOCK;
@@ -52,7 +51,7 @@ static uint32_t purge_take_from(struct tw__slots *slots, uint32_t index, uint32_
 	return n;
 }
 
-uint32_t tw__cold_take(struct tw__slots *slots, uint32_t want, uint32_t *out)
+uint32_t tw__slots_purge_take(struct tw__slots *slots, uint32_t want, uint32_t *out)
 {
 	TW_ASSERT_LOCKED(&slots->lock);
 	uint32_t n = 0, end = tw_load_relaxed(&slots->fresh) / TW__BLOCK + 1;
@@ -72,7 +71,7 @@ bool tw__slots_purge_tables(struct tw__slots *slots)
 	uint32_t slot = tw__chain_pop(slots, &n);
 	bool any = slot != 0;
 	for (; any && n > 0; n--) {
-		tw__cold_put(slots, slot);
+		tw__slots_purge_put(slots, slot);
 		slot = slots->records[slot].link;
 	}
 	pthread_mutex_unlock(&slots->lock);

@@ -28,16 +28,16 @@ struct tw__group {
 	/* on the stack, and in the driver's list: its owner's who raised `queued` */
 	uint32_t next;
 	/* written under the lock; NULL: nobody keeps members' extension records */
-	_Atomic(struct tw__local *) keeper;
+	_Atomic(struct tw__local *) bias_owner;
 
 	_Atomic uint32_t lock; /* of the rest; 0: free. Held for some stores */
 	/* members by index of their extension records: tags never fall; 0: none */
 	uint32_t first, last;
-	uint32_t members;         /* in that list, kept ones too */
+	uint32_t members;         /* in that list, cached ones too */
 	_Atomic uint32_t waiters; /* threads in tw_group_cancel_wait (GROUP9) */
 	uint32_t next_free;
-	/* cancelled by another thread than its keeper since it was last settled (GROUP8) */
-	_Atomic bool foreign;
+	/* another thread than its bias owner has cancelled it since the last reap (GROUP8) */
+	_Atomic bool remote;
 	bool vacant; /* dead and empty: on the free list, or about to be put there */
 	/* enum tw__completion_state; written under the lock (GROUP10) */
 	_Atomic uint8_t completion;
@@ -58,14 +58,15 @@ struct tw__completion {
  * Extension records that a thread keeps, of members that it has ended: a stack; if it is full, the
  * lowest leaves its list. Written by the thread alone, and read by statistics.
  */
-enum { TW__KEPT = 8 };
+enum { TW__CACHED_MEMBERS = 8 };
 
-struct tw__kept {
-	_Atomic uint64_t items[TW__KEPT]; /* index of the group | index of the extension record */
+struct tw__cached_members {
+	_Atomic uint64_t
+	    items[TW__CACHED_MEMBERS]; /* index of the group | index of the extension record */
 	_Atomic uint32_t count;
 };
 
-static inline uint32_t tw__kept_group(uint64_t item)
+static inline uint32_t tw__cached_group(uint64_t item)
 {
 	return item >> 32;
 }
@@ -75,7 +76,7 @@ struct tw__groups {
 	/* address space, made with the first group; touched on demand */
 	_Atomic(struct tw__group *) table;
 	_Atomic uint32_t fresh; /* the first index never used; 0 is none */
-	_Atomic uint32_t stack; /* groups to be settled, or 0 (GROUP5) */
+	_Atomic uint32_t stack; /* groups that wait for their reap, or 0 (GROUP5) */
 	uint32_t waiting;       /* the driver's: taken from the stack */
 	_Atomic uint32_t
 	    /* pending or being called; TW__COMPLETIONS_CLOSED: no more are accepted (GROUP11) */
@@ -118,7 +119,7 @@ static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t
 
 /* ------------------------------------------------------------------- the lock */
 
-/* Held for a few stores, and taken twice for each member that is not kept. */
+/* Held for a few stores, and taken twice for each member that is not cached. */
 static inline void tw__group_lock(struct tw__group *group)
 {
 	tw__tiny_lock(&group->lock);

@@ -34,7 +34,7 @@ static __attribute__((noinline)) int cancelled_slowly(tw_service *service, struc
 /*
  * The same for the timer of this entry, in few steps if there is nothing to it: the next
  * compare-and-swap of this thread waits for each. The call to what is rare is at the end, so that
- * no register needs to be kept over it.
+ * no register is saved across it.
  */
 static inline __attribute__((always_inline)) int cancelled(tw_service *service,
 							   struct tw__local *local, uint64_t entry)
@@ -47,7 +47,10 @@ static inline __attribute__((always_inline)) int cancelled(tw_service *service,
 	return TW_CANCELLED;
 }
 
-/* Sets marks on a running or settling word. False: it has moved on; *word is what it is now. */
+/*
+ * Sets marks on the word of a running or releasing timer. False: it has moved on; *word is what it
+ * is now.
+ */
 static bool mark(tw_service *service, uint32_t slot, uint64_t *word, uint64_t marks)
 {
 	if ((*word & marks) == marks)
@@ -123,8 +126,8 @@ static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t wo
 		local = tw__local_of(service);
 		cancelled_slowly(service, local, slot, word);
 	}
-	if (tw_likely(tw__keeps(service, local, tag)))
-		tw__keep(service, local, index, tag & TW__GROUP_INDEX_MASK);
+	if (tw_likely(tw__caches(service, local, tag)))
+		tw__cache_member(service, local, index, tag & TW__GROUP_INDEX_MASK);
 	else
 		tw__ext_give_back(service, local, index, true);
 	return true;

@@ -1,6 +1,7 @@
 /*
- * The ends of timers that do not come from their own run: cancelled, dropped, settled with their
- * group. Whoever wins the compare-and-swap of the word does all that follows, and nobody else does.
+ * The ends of timers that do not come from their own run: cancelled, dropped, reaped with their
+ * group. The thread that wins the compare-and-swap of the word does all that follows, and no other
+ * thread does.
  *
  * A timer with a release passes through RELEASING: the generation moves only after the release has
  * returned, so that no caller gets "gone" while it runs. Without one the word is free immediately,
@@ -97,9 +98,9 @@ int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool sett
 	}
 	if (tw__word_state(*word) == TW__CANCEL_PENDING)
 		return TW_GONE;
-	uint64_t doomed = tw__word_make(tw__word_generation(*word), TW__CANCEL_PENDING, 0);
+	uint64_t pending = tw__word_make(tw__word_generation(*word), TW__CANCEL_PENDING, 0);
 	/* group.h, GROUP1 */
-	return tw__word_cas_acq_rel(&service->slots.words[slot], word, doomed) ? TW_GONE : -1;
+	return tw__word_cas_acq_rel(&service->slots.words[slot], word, pending) ? TW_GONE : -1;
 }
 
 bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word)

@@ -17,7 +17,7 @@ static inline bool tw__member_is_stale(const tw_service *service, uint32_t slot)
 }
 
 /*
- * The timer counts as cancelled and nobody has settled it: armed in a cancelled group, or
+ * The timer counts as cancelled but no thread has ended it yet: armed in a cancelled group, or
  * CANCEL_PENDING.
  */
 static inline bool tw__is_unsettled(const tw_service *service, uint32_t slot, uint64_t word)

@@ -23,7 +23,7 @@ void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *gr
 		       tw_load_relaxed(&group->completion) != TW__COMPLETION_PENDING;
 	group->vacant |= vacated;
 	if (vacated)
-		tw_store_relaxed(&group->keeper, NULL);
+		tw_store_relaxed(&group->bias_owner, NULL);
 	tw__group_unlock(group);
 	if (!vacated)
 		return;
@@ -83,12 +83,12 @@ static bool becomes_bias_owner(tw_service *service, struct tw__group *group,
 			       struct tw__local *local, uint64_t tag)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
-	if (!local || !service->gate.asymmetric || tw_load_relaxed(&group->keeper) ||
+	if (!local || !service->gate.asymmetric || tw_load_relaxed(&group->bias_owner) ||
 	    tw_load_relaxed(&group->waiters))
 		return false;
 	if ((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS)
 		return false;
-	tw_store_relaxed(&group->keeper, local);
+	tw_store_relaxed(&group->bias_owner, local);
 	return true;
 }
 
@@ -102,7 +102,7 @@ bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32
 	tw__group_lock(group);
 	if (cancelled && becomes_bias_owner(service, group, local, tag)) {
 		tw__group_unlock(group);
-		tw__keep(service, local, option, index);
+		tw__cache_member(service, local, option, index);
 		return true;
 	}
 	tw__member_unlink(group, &service->slots, member);
@@ -115,7 +115,7 @@ bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32
 		tw__ring_finish(service); /* GROUP6 */
 	if (tw_unlikely(completes))
 		/* at worst another group's, which does no harm */
-		tw__group_settle_soon(service, group, index);
+		tw__group_reap_soon(service, group, index);
 	return false;
 }
 
@@ -150,20 +150,20 @@ bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t ta
 	return false;
 }
 
-void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n)
+void tw__cached_let_go(tw_service *service, struct tw__local *local, uint32_t n)
 {
-	TW_ASSERT(n < tw_load_relaxed(&local->kept.count));
-	uint32_t option = (uint32_t)tw_load_relaxed(tw__kept_at(&local->kept, n));
-	/* before it is none of the kept (count_kept) */
+	TW_ASSERT(n < tw_load_relaxed(&local->cached.count));
+	uint32_t option = (uint32_t)tw_load_relaxed(tw__cached_at(&local->cached, n));
+	/* before it is none of the cached (count_cached) */
 	tw__group_leave_slowly(service, NULL, option, false);
-	tw__kept_remove(&local->kept, n);
+	tw__cached_remove(&local->cached, n);
 	tw__ext_put(&service->slots, &local->options, option);
 }
 
-void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group)
+void tw__cached_flush(tw_service *service, struct tw__local *local, uint32_t group)
 {
-	for (uint32_t n = tw_load_relaxed(&local->kept.count); n-- > 0;)
+	for (uint32_t n = tw_load_relaxed(&local->cached.count); n-- > 0;)
 		if (!group ||
-		    tw__kept_group(tw_load_relaxed(tw__kept_at(&local->kept, n))) == group)
-			tw__kept_let_go(service, local, n);
+		    tw__cached_group(tw_load_relaxed(tw__cached_at(&local->cached, n))) == group)
+			tw__cached_let_go(service, local, n);
 }

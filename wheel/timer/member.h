@@ -1,6 +1,6 @@
 /*
- * Membership: how a timer enters its group's list, leaves it or is kept there, and is counted while
- * it runs. Inlined, since it is paid for each member that is scheduled and cancelled. The rules:
+ * Membership: how a timer enters its group's list, leaves it or is cached there, and is counted
+ * while it runs. Inlined, since each schedule and cancel of a member pays for it. The rules:
  * wheel/group/group.h.
  */
 #ifndef TW_WHEEL_MEMBER_H
@@ -32,8 +32,8 @@ static inline bool tw__group_is(const struct tw__group *group, uint64_t word, ui
  * The n-th from the top of what a thread keeps leaves its group, and is free; all that it keeps of
  * a group (0: of any).
  */
-void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n);
-void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group);
+void tw__cached_let_go(tw_service *service, struct tw__local *local, uint32_t n);
+void tw__cached_flush(tw_service *service, struct tw__local *local, uint32_t group);
 
 /* ----------------------------------------------------------------- the list */
 
@@ -62,7 +62,7 @@ static inline bool tw__tag_is_before(uint64_t tag, uint64_t word)
 }
 
 /*
- * The timer has come to its end, release and all: the record is kept, or about to leave. The
+ * The timer has come to its end, release included: the record is cached, or about to leave. The
  * group's lock is held.
  */
 static inline bool tw__member_is_over(const struct tw__slots *slots, const struct tw__ext *member)
@@ -74,7 +74,7 @@ static inline bool tw__member_is_over(const struct tw__slots *slots, const struc
 }
 
 /*
- * Whether a member is left from before the serial number of `word`. Looks at kept ones, at those
+ * Whether a member is left from before the serial number of `word`. Looks at cached ones, at those
  * that are about to leave, and at one more. The group's lock is held.
  */
 static inline bool tw__group_has_before(const struct tw__group *group,
@@ -114,7 +114,7 @@ enum tw__entered {
 int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option,
 			   uint64_t entry);
 
-/* A kept extension record becomes the slot's timer's. */
+/* A cached extension record becomes the slot's timer's. */
 static inline int tw__group_enter_kept(struct tw__ext *member, uint64_t entry)
 {
 	tw_store_release(&member->member, entry); /* GROUP8 */
@@ -123,8 +123,8 @@ static inline int tw__group_enter_kept(struct tw__ext *member, uint64_t entry)
 
 /*
  * Makes the timer in the slot a member of the group whose handle is in its extension record's tag,
- * or, if that was kept, of the one whose list it is on. Followed by tw__group_entered; between the
- * two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
+ * or, if the record was cached, of the group whose list it is on. Followed by tw__group_entered;
+ * between the two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
  */
 static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots,
 				  uint32_t option, uint64_t entry)
@@ -136,8 +136,8 @@ static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *s
 }
 
 /*
- * The group was cancelled while its keeper armed the timer. True: it was closed too, and the timer
- * is taken back, as if it had never been: the slot is free, the extension record is still the
+ * The group was cancelled while its bias owner armed the timer. True: it was closed too, and the
+ * timer is taken back, as if it had never been: the slot is free, the extension record is still the
  * caller's. False: the timer was a member, and has ended.
  */
 bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t tag, uint64_t entry);
@@ -163,64 +163,66 @@ static inline bool tw__group_entered(tw_service *service, struct tw__local *loca
 
 /*
  * The extension record leaves its group's list, if it is on it still. cancelled: by a call, not
- * with its group. True: it is kept.
+ * with its group. True: it is cached.
  */
 bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option,
 			    bool cancelled);
 
-static inline _Atomic uint64_t *tw__kept_at(struct tw__kept *kept, uint32_t n)
+static inline _Atomic uint64_t *tw__cached_at(struct tw__cached_members *cached, uint32_t n)
 {
-	TW_ASSERT(n < tw_load_relaxed(&kept->count) && tw_load_relaxed(&kept->count) <= TW__KEPT);
-	return &kept->items[tw_load_relaxed(&kept->count) - 1 - n];
+	TW_ASSERT(n < tw_load_relaxed(&cached->count) &&
+		  tw_load_relaxed(&cached->count) <= TW__CACHED_MEMBERS);
+	return &cached->items[tw_load_relaxed(&cached->count) - 1 - n];
 }
 
-/* Puts an extension record among those that are kept; group: the index. */
-static inline void tw__keep(tw_service *service, struct tw__local *local, uint32_t option,
-			    uint32_t group)
+/* Caches an extension record; group: the index. */
+static inline void tw__cache_member(tw_service *service, struct tw__local *local, uint32_t option,
+				    uint32_t group)
 {
-	struct tw__kept *kept = &local->kept;
-	if (tw_unlikely(tw_load_relaxed(&kept->count) == TW__KEPT))
-		tw__kept_let_go(service, local, TW__KEPT - 1);
-	uint32_t count = tw_load_relaxed(&kept->count);
-	tw_store_relaxed(&kept->items[count], (uint64_t)group << 32 | option);
-	tw_store_relaxed(&kept->count, count + 1);
+	struct tw__cached_members *cached = &local->cached;
+	if (tw_unlikely(tw_load_relaxed(&cached->count) == TW__CACHED_MEMBERS))
+		tw__cached_let_go(service, local, TW__CACHED_MEMBERS - 1);
+	uint32_t count = tw_load_relaxed(&cached->count);
+	tw_store_relaxed(&cached->items[count], (uint64_t)group << 32 | option);
+	tw_store_relaxed(&cached->count, count + 1);
 }
 
 /* Takes out the n-th from the top: the extension record. The top comes in its place. */
-static inline uint32_t tw__kept_remove(struct tw__kept *kept, uint32_t n)
+static inline uint32_t tw__cached_remove(struct tw__cached_members *cached, uint32_t n)
 {
-	_Atomic uint64_t *at = tw__kept_at(kept, n);
+	_Atomic uint64_t *at = tw__cached_at(cached, n);
 	uint64_t item = tw_load_relaxed(at);
 	if (n)
-		tw_store_relaxed(at, tw_load_relaxed(tw__kept_at(kept, 0)));
-	tw_store_relaxed(&kept->count, tw_load_relaxed(&kept->count) - 1);
+		tw_store_relaxed(at, tw_load_relaxed(tw__cached_at(cached, 0)));
+	tw_store_relaxed(&cached->count, tw_load_relaxed(&cached->count) - 1);
 	return (uint32_t)item;
 }
 
 /*
- * Whether the thread keeps the extension record of a member that it has just ended: as the group's
- * keeper, unless a caller waits for the member's end, or the group was cancelled.
+ * Whether the thread caches the extension record of a member that it has just ended: as the group's
+ * bias owner, unless a caller waits for the member's end, or the group was cancelled.
  */
-static inline bool tw__keeps(const tw_service *service, const struct tw__local *local, uint64_t tag)
+static inline bool tw__caches(const tw_service *service, const struct tw__local *local,
+			      uint64_t tag)
 {
 	const struct tw__group *group =
 	    &tw_load_acquire(&service->groups.table)[tag & TW__GROUP_INDEX_MASK];
-	return local && tw_load_relaxed(&group->keeper) == local &&
+	return local && tw_load_relaxed(&group->bias_owner) == local &&
 	       !((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS) &&
 	       tw_load_seq_cst(&group->waiters) == 0; /* GROUP9 */
 }
 
 /*
- * A timer with an extension record has come to its end; its slot is free. The group's keeper keeps
- * the record where it is. cancelled: it was cancelled. local may be NULL.
+ * A timer with an extension record has come to its end; its slot is free. The group's bias owner
+ * caches the record where it is. cancelled: it was cancelled. local may be NULL.
  */
 static inline void tw__ext_give_back(tw_service *service, struct tw__local *local, uint32_t option,
 				     bool cancelled)
 {
 	uint64_t tag = tw_load_relaxed(&service->slots.options[option].tag);
 	if (tag) {
-		if (tw_likely(tw__keeps(service, local, tag))) {
-			tw__keep(service, local, option, tag & TW__GROUP_INDEX_MASK);
+		if (tw_likely(tw__caches(service, local, tag))) {
+			tw__cache_member(service, local, option, tag & TW__GROUP_INDEX_MASK);
 			return;
 		}
 		if (tw__group_leave_slowly(service, local, option, cancelled))
@@ -230,29 +232,29 @@ static inline void tw__ext_give_back(tw_service *service, struct tw__local *loca
 }
 
 /*
- * A kept extension record that can be a member of the group again without leaving its list: since
+ * A cached extension record that can be a member of the group again without leaving its list: since
  * it was one, no serial number has passed. 0: there is none.
  */
 static inline uint32_t tw__kept_take(tw_service *service, struct tw__local *local, uint64_t handle)
 {
-	struct tw__kept *kept = &local->kept;
+	struct tw__cached_members *cached = &local->cached;
 	uint32_t index = handle & TW__GROUP_INDEX_MASK, n = 0,
-		 count = tw_load_relaxed(&kept->count);
-	while (n < count && tw__kept_group(tw_load_relaxed(tw__kept_at(kept, n))) != index)
+		 count = tw_load_relaxed(&cached->count);
+	while (n < count && tw__cached_group(tw_load_relaxed(tw__cached_at(cached, n))) != index)
 		n++;
 	if (n == count)
 		return 0;
 	const struct tw__ext *member =
-	    &service->slots.options[(uint32_t)tw_load_relaxed(tw__kept_at(kept, n))];
+	    &service->slots.options[(uint32_t)tw_load_relaxed(tw__cached_at(cached, n))];
 	const struct tw__group *group = tw__group_at(&service->groups, index);
 	uint64_t word = tw_load_acquire(&group->word); /* GROUP7 */
 	bool open = tw__group_is(group, word, handle) && !(word & TW__GROUP_CLOSED);
 	bool same = !((word ^ tw_load_relaxed(&member->tag)) >> TW__GROUP_INDEX_BITS);
 	if (tw_unlikely(!open || !same || !tw_load_relaxed(&member->linked))) {
-		tw__kept_let_go(service, local, n);
+		tw__cached_let_go(service, local, n);
 		return 0;
 	}
-	return tw__kept_remove(kept, n);
+	return tw__cached_remove(cached, n);
 }
 
 /* -------------------------------------------------------------------- the run */
@@ -264,9 +266,8 @@ static inline void tw__group_run_begins(struct tw__groups *groups, uint64_t tag)
 }
 
 /*
- * True: the group has been cancelled since; the caller settles the timer, if it has armed it
- * (GROUP3). The index may be another group's by now, which for a moment counted one running more
- * than it had.
+ * True: the group has been cancelled since; the caller ends the timer, if it has armed it (GROUP3).
+ * The index may be another group's by now, which for a moment counted one run more than it had.
  */
 static inline bool tw__group_run_is_over(struct tw__groups *groups, uint64_t tag)
 {

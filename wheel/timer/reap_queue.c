@@ -19,7 +19,7 @@ static bool raise_queued(struct tw__group *group)
 	return tw_exchange_acq_rel(&group->queued, 1) == 0; /* GROUP4 */
 }
 
-void tw__group_settle_soon(tw_service *service, struct tw__group *group, uint32_t index)
+void tw__group_reap_soon(tw_service *service, struct tw__group *group, uint32_t index)
 {
 	if (!raise_queued(group))
 		return;
@@ -37,7 +37,7 @@ void tw__group_offer_again(tw_service *service, uint32_t index)
 		tw__gate_ring(&service->gate);
 }
 
-void tw__group_settle_on(tw_service *service, struct tw__group *group, uint32_t index)
+void tw__group_reap_on(tw_service *service, struct tw__group *group, uint32_t index)
 {
 	if (!raise_queued(group))
 		return;

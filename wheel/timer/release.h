@@ -10,7 +10,7 @@
  */
 void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation);
 
-/* Calls the release of a settling timer (if it has one), then frees it. local may be NULL. */
+/* Calls the release of a releasing timer (if it has one), then frees it. local may be NULL. */
 void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
 		 enum tw_fate fate);
 

@@ -191,14 +191,14 @@ Test(driver_storm, is_cleared_away_later_when_a_burst_breaks_in)
 	storm(rig.service, HOUR);
 	tick(&rig, 1);
 	cancel_all_but(rig.service, 0);
-	while (!rig.service->driver->purge.trimming)
+	while (!rig.service->driver->purge.purging)
 		tick(&rig, 1);
 	for (int i = 0; i < BURST; i++)
 		expect_eq(tw_schedule(rig.service, MS, ignore, NULL, NULL), 0);
-	while (rig.service->driver->purge.trimming)
+	while (rig.service->driver->purge.purging)
 		tick(&rig, 1);
 	expect_ge(counted_bytes(rig.service), 8 * MANY + 4 * MIB);
-	expect_gt(rig.service->driver->purge.trim_at_ns, rig_now(&rig));
+	expect_gt(rig.service->driver->purge.begin_ns, rig_now(&rig));
 	tick(&rig, 5000);
 	expect_le(counted_bytes(rig.service), 8 * MANY + 4 * MIB);
 	rig_close(&rig);

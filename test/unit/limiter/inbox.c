@@ -22,7 +22,7 @@ static struct load first;
 
 static bool is_in_inbox(void)
 {
-	return tw_load_relaxed(&home.limiter->inbox) > TW__ATTENDED;
+	return tw_load_relaxed(&home.limiter->inbox) > TW__INBOX_OPEN;
 }
 
 static int plain(void *arg, struct tw_job_run *run)
@@ -174,7 +174,7 @@ Test(limiter_inbox, closed_while_paused_or_stopped_or_a_permit_is_free)
 	expect_eq(load.starts, 1);
 	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
 	submit_plain(&load); /* a runner is on its way */
-	expect_eq(tw_load_relaxed(&home.limiter->inbox), TW__ATTENDED);
+	expect_eq(tw_load_relaxed(&home.limiter->inbox), TW__INBOX_OPEN);
 	submit_plain(&load);
 	expect_eq(is_in_inbox(), true);
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
@@ -354,7 +354,7 @@ Test(limiter_inbox, growth_of_the_limit_has_a_runner_for_one_that_comes_meanwhil
 	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 3), 0);
 	expect_eq(faults_disarm(), true);
 	expect_eq(home.limiter->permits.runners, 3);
-	expect_eq(tw_load_relaxed(&home.limiter->inbox), TW__ATTENDED);
+	expect_eq(tw_load_relaxed(&home.limiter->inbox), TW__INBOX_OPEN);
 	expect_eq(queue_executor_waiting(&home.queue), 2);
 	limited_pump(&home);
 	expect_eq(late.starts, 1);

@@ -10,9 +10,9 @@
 #include "test/support/shot.h"
 #include "wheel/core/service.h"
 #include "wheel/core/local.h"
-#include "wheel/service/close_turns.h"
+#include "wheel/service/close_owner.h"
 
-TestSuite(close_real_closers, .timeout = 60);
+TestSuite(close_real_waiters, .timeout = 60);
 
 static sem_t entered, go_on;
 
@@ -112,7 +112,7 @@ static void await_closed(tw_service *service)
 static void await_its_turn(tw_service *service)
 {
 	await_closed(service);
-	while (!tw_load_acquire(&service->closers->lock))
+	while (!tw_load_acquire(&service->close_owner->lock))
 		sched_yield();
 }
 
@@ -127,7 +127,7 @@ static tw_service *open_inline(void)
 /* ------------------------------------------------------------ escalation */
 
 /* The visitor of the close that asked for the drop sees each dropped timer. */
-Test(close_real_closers, drop_ends_a_drain_under_way)
+Test(close_real_waiters, drop_ends_a_drain_under_way)
 {
 	for (int round = 0; round < 10; round++) {
 		tw_service *service = open_service(1);
@@ -155,7 +155,7 @@ Test(close_real_closers, drop_ends_a_drain_under_way)
  * One whose time is up before the drain has made way for it: the mode that it asked for holds none
  * the less.
  */
-Test(close_real_closers, a_drop_that_did_not_wait_ends_a_drain_under_way)
+Test(close_real_waiters, a_drop_that_did_not_wait_ends_a_drain_under_way)
 {
 	for (int round = 0; round < 50; round++) {
 		tw_service *service = open_service(1);
@@ -176,7 +176,7 @@ Test(close_real_closers, a_drop_that_did_not_wait_ends_a_drain_under_way)
 	}
 }
 
-Test(close_real_closers, run_ends_a_drain_under_way)
+Test(close_real_waiters, run_ends_a_drain_under_way)
 {
 	tw_service *service = open_service(1);
 	struct closer drain, run;
@@ -194,7 +194,7 @@ Test(close_real_closers, run_ends_a_drain_under_way)
 }
 
 /* One worker stands still, so the rest waits in the pool. */
-Test(close_real_closers, drop_ends_a_run_under_way)
+Test(close_real_waiters, drop_ends_a_run_under_way)
 {
 	open_gates();
 	tw_service *service = open_service(1);
@@ -219,7 +219,7 @@ Test(close_real_closers, drop_ends_a_run_under_way)
 }
 
 /* What was asked for stays asked for: a later, milder close does not bring it back. */
-Test(close_real_closers, a_milder_mode_does_not_soften_a_stricter_one)
+Test(close_real_waiters, a_milder_mode_does_not_soften_a_stricter_one)
 {
 	open_gates();
 	tw_service *service = open_service(1);
@@ -236,7 +236,7 @@ Test(close_real_closers, a_milder_mode_does_not_soften_a_stricter_one)
 	close_service(service);
 }
 
-Test(close_real_closers, a_drain_beside_another_drops_at_its_own_timeout)
+Test(close_real_waiters, a_drain_beside_another_drops_at_its_own_timeout)
 {
 	tw_service *service = open_service(1);
 	struct closer longer, shorter;
@@ -262,7 +262,7 @@ Test(close_real_closers, a_drain_beside_another_drops_at_its_own_timeout)
 }
 
 /* Each waits as long as it said, no longer. */
-Test(close_real_closers, each_keeps_its_own_timeout)
+Test(close_real_waiters, each_keeps_its_own_timeout)
 {
 	open_gates();
 	tw_service *service = open_service(1);
@@ -304,7 +304,7 @@ static void set_key(void *arg)
 }
 
 /* The worker lingers in an exit handler of its own: no close may say that all is over. */
-Test(close_real_closers, none_answers_0_while_another_still_joins_the_pool)
+Test(close_real_waiters, none_answers_0_while_another_still_joins_the_pool)
 {
 	open_gates();
 	tw_service *service = open_service(1);
@@ -324,7 +324,7 @@ Test(close_real_closers, none_answers_0_while_another_still_joins_the_pool)
 	close_service(service);
 }
 
-Test(close_real_closers, many_at_once_in_all_modes_agree)
+Test(close_real_waiters, many_at_once_in_all_modes_agree)
 {
 	for (int round = 0; round < 30; round++) {
 		tw_service *service = open_service(2);
@@ -359,7 +359,7 @@ static void expect_no_end(tw_service *service)
 	}
 }
 
-Test(close_real_closers, are_not_held_up_by_a_callback_in_the_pool)
+Test(close_real_waiters, are_not_held_up_by_a_callback_in_the_pool)
 {
 	open_gates();
 	tw_service *service = open_service(2);
@@ -376,7 +376,7 @@ Test(close_real_closers, are_not_held_up_by_a_callback_in_the_pool)
 	expect_eq(runs, 0); /* the drain's time was up */
 }
 
-Test(close_real_closers, are_not_held_up_by_a_callback_on_the_tick_thread)
+Test(close_real_waiters, are_not_held_up_by_a_callback_on_the_tick_thread)
 {
 	open_gates();
 	tw_service *service = open_inline();
@@ -395,7 +395,7 @@ static void *advance(void *service)
 	return NULL;
 }
 
-Test(close_real_closers, are_not_held_up_by_a_callback_in_an_advance)
+Test(close_real_waiters, are_not_held_up_by_a_callback_in_an_advance)
 {
 	open_gates();
 	tw_service *service;
@@ -418,7 +418,7 @@ Test(close_real_closers, are_not_held_up_by_a_callback_in_an_advance)
  */
 
 /* On the real clock a drain drives by itself until all have fired. */
-Test(close_real_closers, drive_what_is_driven_by_hand)
+Test(close_real_waiters, drive_what_is_driven_by_hand)
 {
 	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++) {
 		tw_service *service;
@@ -437,7 +437,7 @@ Test(close_real_closers, drive_what_is_driven_by_hand)
 }
 
 /* Runs given back while a drain goes on come again, and the drain waits for them. */
-Test(close_real_closers, hand_over_again_what_is_given_back_in_a_drain)
+Test(close_real_waiters, hand_over_again_what_is_given_back_in_a_drain)
 {
 	struct queue_executor queue;
 	queue_executor_open(&queue);

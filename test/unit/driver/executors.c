@@ -4,7 +4,7 @@
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
 
-TestSuite(driver_routes, .timeout = 30);
+TestSuite(driver_executors, .timeout = 30);
 
 /* A rig whose own executor is a queue, and more queues for timers to name. */
 enum { QUEUES = 3 };
@@ -61,7 +61,7 @@ static void expect_own_in_order(struct routes *r, int queue, size_t count)
 	}
 }
 
-Test(driver_routes, lead_each_timer_to_its_executor_in_order)
+Test(driver_executors, lead_each_timer_to_its_executor_in_order)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -75,7 +75,7 @@ Test(driver_routes, lead_each_timer_to_its_executor_in_order)
 	close_routes(&r);
 }
 
-Test(driver_routes, share_batches)
+Test(driver_executors, share_batches)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -89,7 +89,7 @@ Test(driver_routes, share_batches)
 	close_routes(&r);
 }
 
-Test(driver_routes, to_the_service_s_own_executor_are_nothing_special)
+Test(driver_executors, to_the_service_s_own_executor_are_nothing_special)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -103,7 +103,7 @@ Test(driver_routes, to_the_service_s_own_executor_are_nothing_special)
 	close_routes(&r);
 }
 
-Test(driver_routes, are_kept_by_resets_and_series)
+Test(driver_executors, are_kept_by_resets_and_series)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -127,7 +127,7 @@ Test(driver_routes, are_kept_by_resets_and_series)
 	close_routes(&r);
 }
 
-Test(driver_routes, lead_back_to_the_executor_that_gave_a_run_back)
+Test(driver_executors, lead_back_to_the_executor_that_gave_a_run_back)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -142,7 +142,7 @@ Test(driver_routes, lead_back_to_the_executor_that_gave_a_run_back)
 	close_routes(&r);
 }
 
-Test(driver_routes, may_lead_to_the_driver)
+Test(driver_executors, may_lead_to_the_driver)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -158,7 +158,7 @@ Test(driver_routes, may_lead_to_the_driver)
 }
 
 /* An inline service with a timer for a queue. */
-Test(driver_routes, lead_away_from_an_inline_service)
+Test(driver_executors, lead_away_from_an_inline_service)
 {
 	struct rig rig;
 	struct queue_executor queue;
@@ -178,7 +178,7 @@ Test(driver_routes, lead_away_from_an_inline_service)
 	rig_close(&rig);
 }
 
-Test(driver_routes, share_the_budget)
+Test(driver_executors, share_the_budget)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -206,7 +206,7 @@ Test(driver_routes, share_the_budget)
 
 /* ------------------------------------------------------------ refusals */
 
-Test(driver_routes, that_are_refused_hold_up_nobody_else)
+Test(driver_executors, that_are_refused_hold_up_nobody_else)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -233,7 +233,7 @@ Test(driver_routes, that_are_refused_hold_up_nobody_else)
 	close_routes(&r);
 }
 
-Test(driver_routes, that_are_refused_now_and_then_keep_their_order)
+Test(driver_executors, that_are_refused_now_and_then_keep_their_order)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -250,7 +250,7 @@ Test(driver_routes, that_are_refused_now_and_then_keep_their_order)
 }
 
 /* A part that was split off for the budget, refused, and then more behind it. */
-Test(driver_routes, that_are_refused_in_parts_keep_their_order)
+Test(driver_executors, that_are_refused_in_parts_keep_their_order)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -266,7 +266,7 @@ Test(driver_routes, that_are_refused_in_parts_keep_their_order)
 	close_routes(&r);
 }
 
-Test(driver_routes, refused_by_the_service_s_own_executor_hold_up_no_other)
+Test(driver_executors, refused_by_the_service_s_own_executor_hold_up_no_other)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -281,7 +281,7 @@ Test(driver_routes, refused_by_the_service_s_own_executor_hold_up_no_other)
 	close_routes(&r);
 }
 
-Test(driver_routes, that_are_refused_run_on_the_driver_by_that_policy)
+Test(driver_executors, that_are_refused_run_on_the_driver_by_that_policy)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_INLINE);
@@ -296,7 +296,7 @@ Test(driver_routes, that_are_refused_run_on_the_driver_by_that_policy)
 	close_routes(&r);
 }
 
-Test(driver_routes, that_are_refused_are_dropped_by_that_policy)
+Test(driver_executors, that_are_refused_are_dropped_by_that_policy)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_DROP);
@@ -318,7 +318,7 @@ Test(driver_routes, that_are_refused_are_dropped_by_that_policy)
 
 /* ------------------------------------------------------------ close */
 
-Test(driver_routes, are_kept_by_a_close_that_runs)
+Test(driver_executors, are_kept_by_a_close_that_runs)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -331,7 +331,7 @@ Test(driver_routes, are_kept_by_a_close_that_runs)
 	close_routes(&r);
 }
 
-Test(driver_routes, that_are_refused_do_not_hold_up_close)
+Test(driver_executors, that_are_refused_do_not_hold_up_close)
 {
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
@@ -348,7 +348,7 @@ Test(driver_routes, that_are_refused_do_not_hold_up_close)
 /* ------------------------------------------------------------ many */
 
 /* More executors than are kept in mind one by one. */
-Test(driver_routes, to_hundreds_of_executors_with_some_refusing_lose_nothing)
+Test(driver_executors, to_hundreds_of_executors_with_some_refusing_lose_nothing)
 {
 	enum { MANY = 300, EACH = 6 };
 	static struct queue_executor queues[MANY];
@@ -382,7 +382,7 @@ Test(driver_routes, to_hundreds_of_executors_with_some_refusing_lose_nothing)
 }
 
 /* Wherever the executors happen to lie in memory: a simulation counts on it. */
-Test(driver_routes, to_dozens_of_executors_are_one_batch_each_and_refusals_are_each_its_own)
+Test(driver_executors, to_dozens_of_executors_are_one_batch_each_and_refusals_are_each_its_own)
 {
 	enum { FEW = 90, EACH = 5 };
 	static struct queue_executor queues[FEW];

@@ -1,5 +1,5 @@
 /*
- * stress_kept SECONDS [SEED]: members of groups, most of them bare, whose extension records the
+ * stress_cached SECONDS [SEED]: members of groups, most of them bare, whose extension records the
  * thread that cancels them keeps (group.h).
  *
  * Some threads schedule members and cancel most of them, have batches refused in which there are
@@ -254,11 +254,11 @@ static void one_round(uint64_t *seed)
 int main(int argc, char **argv)
 {
 	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_kept SECONDS [SEED]\n");
+		fprintf(stderr, "usage: stress_cached SECONDS [SEED]\n");
 		return 2;
 	}
 	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : tw_clock_now(tw_clock_monotonic());
-	printf("stress_kept: seed %" PRIu64 "\n", first_seed);
+	printf("stress_cached: seed %" PRIu64 "\n", first_seed);
 	uint64_t seed = first_seed, until_ns = tw_clock_now(tw_clock_monotonic());
 	until_ns += (uint64_t)(atof(argv[1]) * (double)TW_SECOND);
 	unsigned rounds = 0;

@@ -1,4 +1,4 @@
-#include "wheel/service/close_turns.h"
+#include "wheel/service/close_owner.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,52 +19,52 @@ static bool lock(tw_service *service, uint64_t deadline_ns)
 {
 	for (;;) {
 		uint32_t expected = 0;
-		if (tw_cas_acq_rel(&service->closers->lock, &expected, 1))
+		if (tw_cas_acq_rel(&service->close_owner->lock, &expected, 1))
 			return true;
-		if (!tw__futex_wait(&service->closers->lock, 1, deadline_ns))
+		if (!tw__futex_wait(&service->close_owner->lock, 1, deadline_ns))
 			return false;
 	}
 }
 
-void tw__closer_leave(const struct tw__closer *c)
+void tw__close_leave(const struct tw__close_call *c)
 {
 	tw_service *service = c->service;
-	tw_store_release(&service->closers->lock, 0);
-	tw__futex_wake(&service->closers->lock, INT_MAX);
+	tw_store_release(&service->close_owner->lock, 0);
+	tw__futex_wake(&service->close_owner->lock, INT_MAX);
 }
 
 /* Asks for a mode, and whoever has the lock to make way. */
-static bool let_in(const struct tw__closer *c, uint32_t mode, uint64_t until_ns)
+static bool let_in(const struct tw__close_call *c, uint32_t mode, uint64_t until_ns)
 {
 	tw_service *service = c->service;
-	tw_add_seq_cst(&service->closers->waiters,
+	tw_add_seq_cst(&service->close_owner->waiters,
 		       /* CLOSE2; before the demand, so that no other carries it out in passing */
 		       1);
 	tw__close_demand(service, mode);
 	tw__ring_finish(service);
 	bool locked = lock(service, until_ns);
-	tw_sub_seq_cst(&service->closers->waiters, 1);
-	tw__futex_wake(&service->closers->waiters, INT_MAX);
+	tw_sub_seq_cst(&service->close_owner->waiters, 1);
+	tw__futex_wake(&service->close_owner->waiters, INT_MAX);
 	return locked;
 }
 
 /* After having made way: the others first. */
-static bool lock_again(const struct tw__closer *c, uint64_t until_ns)
+static bool lock_again(const struct tw__close_call *c, uint64_t until_ns)
 {
 	tw_service *service = c->service;
 	uint32_t waiters;
-	while ((waiters = tw_load_acquire(&service->closers->waiters)))
-		if (!tw__futex_wait(&service->closers->waiters, waiters, until_ns))
+	while ((waiters = tw_load_acquire(&service->close_owner->waiters)))
+		if (!tw__futex_wait(&service->close_owner->waiters, waiters, until_ns))
 			return false;
 	return lock(service, until_ns);
 }
 
-bool tw__closer_is_called(const struct tw__closer *c)
+bool tw__close_must_yield(const struct tw__close_call *c)
 {
-	return tw_load_seq_cst(&c->service->closers->waiters) != 0; /* CLOSE2 */
+	return tw_load_seq_cst(&c->service->close_owner->waiters) != 0; /* CLOSE2 */
 }
 
-int tw__closer_enter(const struct tw__closer *c, bool first)
+int tw__close_enter(const struct tw__close_call *c, bool first)
 {
 	uint32_t mode = 1 + (uint32_t)c->options->mode;
 	uint64_t until_ns = mode == TW__CLOSING_DRAIN ? c->drain_until_ns : c->deadline_ns;

@@ -8,9 +8,9 @@
 #include "test/support/inherited.h"
 #include "test/support/strands.h"
 
-TestSuite(strand_dispose, .timeout = 30);
-TestSuite(strand_dispose_create, .timeout = 30);
-TestSuite(strand_dispose_fork, .timeout = 30);
+TestSuite(strand_close, .timeout = 30);
+TestSuite(strand_close_create, .timeout = 30);
+TestSuite(strand_close_fork, .timeout = 30);
 
 static struct strand_rig rig;
 
@@ -26,7 +26,7 @@ static void closed(void)
 
 /* -------------------------------------------------------------------- dispose */
 
-Test(strand_dispose, cancels_all_that_has_not_run_and_refuses_what_comes, .init = opened,
+Test(strand_close, cancels_all_that_has_not_run_and_refuses_what_comes, .init = opened,
      .fini = closed)
 {
 	struct noted now = NOTED(&rig, 1), later = NOTED(&rig, 2), series = NOTED(&rig, 3),
@@ -64,7 +64,7 @@ static void dispose_own(struct noted *noted)
 	noted->answer = tw_strand_close(noted->rig->strand);
 }
 
-Test(strand_dispose, from_a_task_nothing_follows, .init = opened, .fini = closed)
+Test(strand_close, from_a_task_nothing_follows, .init = opened, .fini = closed)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
 	first.act = dispose_own;
@@ -78,7 +78,7 @@ Test(strand_dispose, from_a_task_nothing_follows, .init = opened, .fini = closed
 	expect_eq(second.releases, 1);
 }
 
-Test(strand_dispose, a_series_that_disposes_ends_as_cancelled, .init = opened, .fini = closed)
+Test(strand_close, a_series_that_disposes_ends_as_cancelled, .init = opened, .fini = closed)
 {
 	struct noted series = NOTED(&rig, 1);
 	series.act = dispose_own;
@@ -94,7 +94,7 @@ static void dispose_and_wait(struct noted *noted)
 	noted->answer = tw_strand_close_wait(noted->rig->strand, TW_FOREVER);
 }
 
-Test(strand_dispose, waiting_for_oneself_is_refused_and_changes_nothing, .init = opened,
+Test(strand_close, waiting_for_oneself_is_refused_and_changes_nothing, .init = opened,
      .fini = closed)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
@@ -106,7 +106,7 @@ Test(strand_dispose, waiting_for_oneself_is_refused_and_changes_nothing, .init =
 	expect_order(&rig, 1, 2);
 }
 
-Test(strand_dispose, touches_no_other_strand, .init = opened, .fini = closed)
+Test(strand_close, touches_no_other_strand, .init = opened, .fini = closed)
 {
 	tw_strand *other;
 	struct noted task = NOTED(&rig, 1);
@@ -124,7 +124,7 @@ static void submit_to_own(struct noted *noted)
 	noted->answer = tw_strand_schedule(noted->rig->strand, 0, note_run, noted, &out);
 }
 
-Test(strand_dispose, a_release_cannot_submit_any_more, .init = opened, .fini = closed)
+Test(strand_close, a_release_cannot_submit_any_more, .init = opened, .fini = closed)
 {
 	struct noted task = NOTED(&rig, 1);
 	task.act_in_release = submit_to_own;
@@ -140,7 +140,7 @@ static void destroy_own(struct noted *noted)
 	noted->answer = tw_strand_destroy(noted->rig->strand);
 }
 
-Test(strand_dispose, a_task_may_destroy_its_strand)
+Test(strand_close, a_task_may_destroy_its_strand)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2), third = NOTED(&rig, 3);
 	strand_rig_open(&rig);
@@ -168,7 +168,7 @@ static void destroy_own_and_close(struct noted *noted)
 }
 
 /* It would wait for the task that it is called from. */
-Test(strand_dispose, a_task_that_has_destroyed_its_strand_cannot_close_the_service)
+Test(strand_close, a_task_that_has_destroyed_its_strand_cannot_close_the_service)
 {
 	for (int inlined = 0; inlined < 2; inlined++) {
 		struct noted task = NOTED(&rig, 1);
@@ -187,7 +187,7 @@ Test(strand_dispose, a_task_that_has_destroyed_its_strand_cannot_close_the_servi
 	}
 }
 
-Test(strand_dispose, what_is_handed_over_keeps_the_strand_and_its_service_until_it_has_been)
+Test(strand_close, what_is_handed_over_keeps_the_strand_and_its_service_until_it_has_been)
 {
 	struct noted task = NOTED(&rig, 1);
 	strand_rig_open(&rig);
@@ -207,7 +207,7 @@ Test(strand_dispose, what_is_handed_over_keeps_the_strand_and_its_service_until_
 }
 
 /* Its work waits for the driver, which is whoever closes. */
-Test(strand_dispose, close_with_a_manual_drive_gets_through_with_what_a_destroyed_strand_left)
+Test(strand_close, close_with_a_manual_drive_gets_through_with_what_a_destroyed_strand_left)
 {
 	struct noted task = NOTED(&rig, 1);
 	tw_strand *strand;
@@ -222,7 +222,7 @@ Test(strand_dispose, close_with_a_manual_drive_gets_through_with_what_a_destroye
 	strand_rig_close(&rig);
 }
 
-Test(strand_dispose, the_timer_of_a_destroyed_strand_is_gone)
+Test(strand_close, the_timer_of_a_destroyed_strand_is_gone)
 {
 	struct noted task = NOTED(&rig, 1);
 	strand_rig_open(&rig);
@@ -238,7 +238,7 @@ Test(strand_dispose, the_timer_of_a_destroyed_strand_is_gone)
  * Its timer has run, and its work waits: nobody is to set the timer to what dispose is about to
  * cancel.
  */
-Test(strand_dispose, leaves_no_timer_behind_when_some_tasks_have_come_due)
+Test(strand_close, leaves_no_timer_behind_when_some_tasks_have_come_due)
 {
 	struct noted due = NOTED(&rig, 1), later = NOTED(&rig, 2);
 	strand_rig_open(&rig);
@@ -254,7 +254,7 @@ Test(strand_dispose, leaves_no_timer_behind_when_some_tasks_have_come_due)
 	strand_rig_close(&rig); /* the service is free to close */
 }
 
-Test(strand_dispose, service_is_busy_while_strands_live)
+Test(strand_close, service_is_busy_while_strands_live)
 {
 	strand_rig_open(&rig);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), -EBUSY);
@@ -266,7 +266,7 @@ Test(strand_dispose, service_is_busy_while_strands_live)
 
 /* --------------------------------------------------------------------- errors */
 
-Test(strand_dispose_create, bad_input_is_refused, .init = opened, .fini = closed)
+Test(strand_close_create, bad_input_is_refused, .init = opened, .fini = closed)
 {
 	tw_strand *out = (tw_strand *)7;
 	struct tw_strand_config cfg = {.size = sizeof cfg};
@@ -291,7 +291,7 @@ Test(strand_dispose_create, bad_input_is_refused, .init = opened, .fini = closed
 	expect_eq((uintptr_t)out, 7);
 }
 
-Test(strand_dispose_create, closed_service_or_pool_is_refused)
+Test(strand_close_create, closed_service_or_pool_is_refused)
 {
 	tw_strand *out;
 	tw_service *service;
@@ -309,8 +309,7 @@ Test(strand_dispose_create, closed_service_or_pool_is_refused)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-Test(strand_dispose_create, null_is_refused_everywhere_but_in_destroy, .init = opened,
-     .fini = closed)
+Test(strand_close_create, null_is_refused_everywhere_but_in_destroy, .init = opened, .fini = closed)
 {
 	struct tw_strand_stats stats = {.size = sizeof stats};
 	struct tw_strand_task spec = {.size = sizeof spec, .fn = note_run};
@@ -335,7 +334,7 @@ Test(strand_dispose_create, null_is_refused_everywhere_but_in_destroy, .init = o
 	expect_eq(tw_strand_destroy(NULL), 0);
 }
 
-Test(strand_dispose_create, bad_specs_are_refused, .init = opened, .fini = closed)
+Test(strand_close_create, bad_specs_are_refused, .init = opened, .fini = closed)
 {
 	struct tw_strand_task spec = {.size = sizeof spec, .fn = note_run};
 	tw_strand_task_id out = {7};
@@ -387,23 +386,23 @@ static void submit_until_refused(uint64_t delay_ns, uint64_t period_ns)
 	expect_eq(task.releases, accepted);
 }
 
-Test(strand_dispose_create, want_of_memory_refuses_a_task_and_changes_nothing, .init = opened,
+Test(strand_close_create, want_of_memory_refuses_a_task_and_changes_nothing, .init = opened,
      .fini = closed)
 {
 	submit_until_refused(0, 0);
 }
 
-Test(strand_dispose_create, want_of_memory_refuses_a_delayed_task, .init = opened, .fini = closed)
+Test(strand_close_create, want_of_memory_refuses_a_delayed_task, .init = opened, .fini = closed)
 {
 	submit_until_refused(MS, 0);
 }
 
-Test(strand_dispose_create, want_of_memory_refuses_a_series, .init = opened, .fini = closed)
+Test(strand_close_create, want_of_memory_refuses_a_series, .init = opened, .fini = closed)
 {
 	submit_until_refused(0, MS);
 }
 
-Test(strand_dispose_create, want_of_memory_leaves_nothing_behind)
+Test(strand_close_create, want_of_memory_leaves_nothing_behind)
 {
 	struct strand_rig mine;
 	strand_rig_open(&mine);
@@ -423,7 +422,7 @@ Test(strand_dispose_create, want_of_memory_leaves_nothing_behind)
 	strand_rig_close(&mine);
 }
 
-Test(strand_dispose_create, a_million_idle_strands_take_128_bytes_each)
+Test(strand_close_create, a_million_idle_strands_take_128_bytes_each)
 {
 	expect_le(sizeof(void *) * 16, 128);
 	struct strand_rig mine;
@@ -468,8 +467,7 @@ static void check_in_child(void *arg)
 	}
 }
 
-Test(strand_dispose_fork, a_child_is_refused_and_the_parent_untouched, .init = opened,
-     .fini = closed)
+Test(strand_close_fork, a_child_is_refused_and_the_parent_untouched, .init = opened, .fini = closed)
 {
 	struct noted now = NOTED(&rig, 1), later = NOTED(&rig, 2);
 	noted_submit(&now, 0);
@@ -491,7 +489,7 @@ static void fork_here(struct noted *noted)
 	_exit(0);
 }
 
-Test(strand_dispose_fork, a_task_that_forks_is_refused_in_its_child, .init = opened, .fini = closed)
+Test(strand_close_fork, a_task_that_forks_is_refused_in_its_child, .init = opened, .fini = closed)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
 	first.act = fork_here;

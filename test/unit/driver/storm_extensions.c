@@ -6,7 +6,7 @@
 
 #include "test/support/members.h"
 
-TestSuite(driver_storm_options, .timeout = 120);
+TestSuite(driver_storm_extensions, .timeout = 120);
 
 enum { MANY = 200000, ROUNDS = 2, NTH = 10000 };
 #define MIB INT64_C(1048576)
@@ -111,12 +111,12 @@ static void storms(bool by_hand)
 	rig_close(&rig);
 }
 
-Test(driver_storm_options, of_members_gives_side_records_back)
+Test(driver_storm_extensions, of_members_gives_side_records_back)
 {
 	storms(false);
 }
 
-Test(driver_storm_options, of_members_gives_side_records_back_on_a_manual_drive)
+Test(driver_storm_extensions, of_members_gives_side_records_back_on_a_manual_drive)
 {
 	storms(true);
 }

@@ -1,22 +1,22 @@
 /*
- * A destroyed group's kept extension records: wheel/group/reap.c (throw_out_if_dead), group.c; wheel/timer/member.h; group.h, GROUP8.
+ * A destroyed group's cached extension records: wheel/group/reap.c (throw_out_if_dead), group.c; wheel/timer/member.h; group.h, GROUP8.
  *
- * Modelled: one group, in whose list is one record, ended and kept. Its keeper arms a member in it without the lock; the store waits in a
- * buffer until the processor empties it, the keeper's next atomic operation, or somebody's barrier. Another thread destroys the group. A settling for
- * an earlier cancel is under way: so the group may be seen dead before the destroy has said so to the next settling. When the index is vacant
- * another group is born there, with a kept record of its own.
+ * Modelled: one group, in whose list is one record, ended and cached. Its bias owner arms a member in it without the lock; the store waits in a
+ * buffer until the processor empties it, the bias owner's next atomic operation, or somebody's barrier. Another thread destroys the group. A reap for
+ * an earlier cancel is under way: so the group may be seen dead before the destroy has said so to the next reap. When the index is vacant
+ * another group is born there, with a cached record of its own.
  *
  * Left out: who runs, waits, or cancels alone (group.pml).
  *
  * Holds:
- *   GROUP8  at rest no member of the dead group is armed (G3); its index is vacant, or was; nobody unlinks what is kept of the next group
+ *   GROUP8  at rest no member of the dead group is armed (G3); its index is vacant, or was; nobody unlinks what is cached of the next group
  *
  *   run: DESTROY  GROUP8
  *   mutant: DESTROY NO_BARRIER  no barrier between the look that sees the group dead and the walk
  *   mutant: DESTROY NO_LIFE     who throws out does not look whether it is the same group
- *   mutant: DESTROY NO_LOOK     the keeper does not look at the serial number again
- *   mutant: DESTROY NO_FOREIGN  the settling that follows passes no barrier, nor does who throws out
- *   mutant: DESTROY KEEPS       nothing is thrown out, and the keeper comes no more
+ *   mutant: DESTROY NO_LOOK     the bias owner does not look at the serial number again
+ *   mutant: DESTROY NO_REMOTE  the reap that follows passes no barrier, nor does who throws out
+ *   mutant: DESTROY STAYS_CACHED       nothing is thrown out, and the bias owner comes no more
  */
 #define ENDED 0
 #define ARMED 1
@@ -25,7 +25,7 @@
 byte word = ENDED, serial = TAG;
 bool dead, vacant, vacated, linked = true, linked_next;
 bool buffered, lock;
-bool queued = true, foreign = true, entry = true; /* of the earlier cancel */
+bool queued = true, remote = true, entry = true; /* of the earlier cancel */
 byte at_work = 2, busy;
 
 #define FLUSH if :: buffered -> buffered = false; word = ARMED :: else fi
@@ -51,11 +51,11 @@ inline leave()
 	unlock_and_vacate()
 }
 
-active proctype keeper()
+active proctype bias_owner()
 {
 	bool is_linked, stale;
 	if
-#ifndef KEEPS
+#ifndef STAYS_CACHED
 	:: serial != TAG -> leave() /* tw__kept_take lets it go */
 #endif
 	:: serial == TAG ->
@@ -93,7 +93,7 @@ active proctype destroyer()
 {
 	bool was, none;
 	atomic { serial = TAG + 1; dead = true };
-	foreign = true;
+	remote = true;
 	LOCK;
 	none = !linked;
 	UNLOCK;
@@ -111,16 +111,16 @@ active proctype destroyer()
 	at_work--
 }
 
-active proctype settler()
+active proctype reaper()
 {
 	bool was, taken, is_dead;
 	byte seen;
 end:	do
 	:: atomic { entry -> entry = false; busy++ };
 		queued = false;
-		atomic { was = foreign; foreign = false };
+		atomic { was = remote; remote = false };
 		if
-#ifndef NO_FOREIGN
+#ifndef NO_REMOTE
 		:: was -> atomic { FLUSH }
 #endif
 		:: else
@@ -136,11 +136,11 @@ end:	do
 		:: taken -> leave()
 		:: else
 		fi;
-#ifndef KEEPS
+#ifndef STAYS_CACHED
 		atomic { is_dead = dead; seen = serial };
 		if
 		:: is_dead ->
-#if !defined(NO_BARRIER) && !defined(NO_FOREIGN)
+#if !defined(NO_BARRIER) && !defined(NO_REMOTE)
 			atomic { FLUSH };
 #endif
 			LOCK;

@@ -7,7 +7,7 @@
 
 #include "test/support/members.h"
 
-TestSuite(group_kept, .timeout = 30);
+TestSuite(group_cached, .timeout = 30);
 
 enum { INDEX = 0xffffff, MORE_THAN_KEPT = 20 };
 
@@ -29,7 +29,7 @@ static void keep_one(struct rig *rig, tw_group group)
 	expect_eq(gauges(rig, group).members, 0);
 }
 
-Test(group_kept, a_member_in_the_place_of_a_cancelled_one_runs)
+Test(group_cached, a_member_in_the_place_of_a_cancelled_one_runs)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -45,7 +45,7 @@ Test(group_kept, a_member_in_the_place_of_a_cancelled_one_runs)
 	rig_close(&rig);
 }
 
-Test(group_kept, it_is_cancelled_with_its_group_and_the_next_one_is_not)
+Test(group_cached, it_is_cancelled_with_its_group_and_the_next_one_is_not)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -66,7 +66,7 @@ Test(group_kept, it_is_cancelled_with_its_group_and_the_next_one_is_not)
 }
 
 /* What was kept before the group's cancel is not taken after it. */
-Test(group_kept, no_record_is_taken_over_a_cancel_of_the_group)
+Test(group_cached, no_record_is_taken_over_a_cancel_of_the_group)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -81,7 +81,7 @@ Test(group_kept, no_record_is_taken_over_a_cancel_of_the_group)
 	rig_close(&rig);
 }
 
-Test(group_kept, a_record_brings_nothing_of_its_last_timer_with_it)
+Test(group_cached, a_record_brings_nothing_of_its_last_timer_with_it)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -106,7 +106,7 @@ Test(group_kept, a_record_brings_nothing_of_its_last_timer_with_it)
 	rig_close(&rig);
 }
 
-Test(group_kept, a_closed_group_takes_none)
+Test(group_cached, a_closed_group_takes_none)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -124,7 +124,7 @@ Test(group_kept, a_closed_group_takes_none)
  * More groups than a thread keeps records: all are empty, and a cancel_wait of each has nothing to
  * wait for.
  */
-Test(group_kept, many_groups_in_turn)
+Test(group_cached, many_groups_in_turn)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -158,7 +158,7 @@ static void *destroy_elsewhere(void *me)
 }
 
 /* Destroyed by a thread that keeps nothing of it, the group's index is used again all the same. */
-Test(group_kept, storage_goes_back_when_another_thread_destroys)
+Test(group_cached, storage_goes_back_when_another_thread_destroys)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -194,7 +194,7 @@ static void *keep_elsewhere(void *me)
 }
 
 /* A thread that keeps records ends: its groups are as empty as they look. */
-Test(group_kept, records_go_back_when_their_thread_ends)
+Test(group_cached, records_go_back_when_their_thread_ends)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -215,7 +215,7 @@ Test(group_kept, records_go_back_when_their_thread_ends)
  * A batch that is refused leaves nothing behind: its slots go to other timers as they were, and
  * what the group's list said of them must not be taken for these.
  */
-Test(group_kept, a_batch_taken_back_by_who_keeps_leaves_its_slots_to_others)
+Test(group_cached, a_batch_taken_back_by_who_keeps_leaves_its_slots_to_others)
 {
 	enum { OTHERS = 1000 };
 	struct rig rig;

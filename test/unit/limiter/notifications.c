@@ -9,7 +9,7 @@
 #include "executor/limiter/internal.h"
 #include "test/support/limited.h"
 
-TestSuite(limiter_told, .timeout = 60);
+TestSuite(limiter_notifications, .timeout = 60);
 
 static struct limited home;
 
@@ -33,7 +33,7 @@ static void start_the_second(void *arg, const struct tw_job_result *result)
 	expect_eq(second.dones, 1);
 }
 
-Test(limiter_told, done_that_takes_long_keeps_no_permit)
+Test(limiter_notifications, done_that_takes_long_keeps_no_permit)
 {
 	struct load first = LOAD(1);
 	second = LOAD(2);
@@ -53,7 +53,7 @@ static void submit_and_start_the_second(void *arg, const struct tw_job_result *r
 	start_the_second(arg, result);
 }
 
-Test(limiter_told, done_that_takes_long_keeps_no_job_waiting_that_comes_meanwhile)
+Test(limiter_notifications, done_that_takes_long_keeps_no_job_waiting_that_comes_meanwhile)
 {
 	struct load first = LOAD(1);
 	second = LOAD(2);
@@ -87,7 +87,8 @@ static void submit_later(void *arg)
 		load_submit(&later);
 }
 
-Test(limiter_told, listeners_get_their_results_though_a_job_was_submitted_before_they_were_told)
+Test(limiter_notifications,
+     listeners_get_their_results_though_a_job_was_submitted_before_they_were_told)
 {
 	struct load load = LOAD(1);
 	struct tw_limiter_config config = limited_config(1);
@@ -119,7 +120,7 @@ static void submit_and_listen(void *arg)
 	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, NULL), 0);
 }
 
-Test(limiter_told, listener_of_after_a_submit_is_not_told_of_the_idle_before)
+Test(limiter_notifications, listener_of_after_a_submit_is_not_told_of_the_idle_before)
 {
 	struct tw_limiter_config config = limited_config(1);
 	/* called when the only job was cancelled, before on_idle */
@@ -171,7 +172,7 @@ static void let_another_wait(void *arg, const struct tw_job_result *results, siz
 		sched_yield();
 }
 
-Test(limiter_told, who_waits_after_a_submit_does_not_wait_for_the_idle_before)
+Test(limiter_notifications, who_waits_after_a_submit_does_not_wait_for_the_idle_before)
 {
 	struct load load = LOAD(1);
 	open_started(limited_config(1));
@@ -203,7 +204,7 @@ static void look(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t 
 	expect_eq(stats.added, stats.pending);
 }
 
-Test(limiter_told, job_between_two_attempts_is_in_the_stats)
+Test(limiter_notifications, job_between_two_attempts_is_in_the_stats)
 {
 	struct load load = LOAD(1, .answer = -EIO, .fails = 1);
 	struct tw_limiter_config config = limited_config(1);
@@ -225,7 +226,7 @@ static int complete_and_stay(void *arg, struct tw_job_run *run)
 	return TW_JOB_PENDING;
 }
 
-Test(limiter_told, completed_attempt_is_not_timed_out_before_its_function_returns)
+Test(limiter_notifications, completed_attempt_is_not_timed_out_before_its_function_returns)
 {
 	struct load load = LOAD(1, .held = true);
 	open_started(limited_config(1));
@@ -264,7 +265,7 @@ static void let_another_wait_for_room(struct load *load)
 	}
 }
 
-Test(limiter_told, wait_for_room_is_no_stay_in_line)
+Test(limiter_notifications, wait_for_room_is_no_stay_in_line)
 {
 	struct load first = LOAD(1, .held = true), line = LOAD(2, .held = true),
 		    load = LOAD(3, .held = true);
@@ -290,7 +291,7 @@ Test(limiter_told, wait_for_room_is_no_stay_in_line)
 	limited_close(&home);
 }
 
-Test(limiter_told, pause_that_refuses_refuses_those_who_wait_for_room)
+Test(limiter_notifications, pause_that_refuses_refuses_those_who_wait_for_room)
 {
 	struct load first = LOAD(1, .held = true), line = LOAD(2), load = LOAD(3);
 	struct tw_limiter_config config = limited_config(1);
@@ -315,7 +316,7 @@ Test(limiter_told, pause_that_refuses_refuses_those_who_wait_for_room)
  * A service whose executor refuses, and which then drops timers: those of a limiter come all the
  * same.
  */
-Test(limiter_told, timers_come_though_the_services_executor_refuses_and_drops)
+Test(limiter_notifications, timers_come_though_the_services_executor_refuses_and_drops)
 {
 	struct load loads[3] = {LOAD(1), LOAD(2, .answer = -EIO, .fails = 1), LOAD(3)};
 	struct queue_executor refusing;
@@ -346,7 +347,7 @@ Test(limiter_told, timers_come_though_the_services_executor_refuses_and_drops)
 }
 
 /* The service has no room for a timer: the driver's next ticks try again. */
-Test(limiter_told, tokens_come_back_though_no_timer_could_be_had)
+Test(limiter_notifications, tokens_come_back_though_no_timer_could_be_had)
 {
 	struct load loads[2] = {LOAD(1), LOAD(2)};
 	struct tw_service_config small = rig_config();
