@@ -1,6 +1,6 @@
 # tickcache, its tests, and `make cache`. The Makefile includes this file.
 
-cache_o   := $(patsubst %.c,$B/%.o,$(wildcard examples/cache/*.c)) $B/examples/server/metrics.o
+cache_o   := $(patsubst %.c,$B/%.o,$(wildcard examples/cache/*.c))
 tickcache := $B/cache/tickcache
 cache_tests := $(patsubst test/cache/%.c,$B/cache/%,$(wildcard test/cache/*.c))
 

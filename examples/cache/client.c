@@ -19,7 +19,6 @@
 
 #define READ_SIZE (16 * 1024)
 #define READ_MOST (1024 * 1024)
-#define KEPT_OUTPUT (256 * 1024)
 #define FINISH_MS 1000
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -67,35 +66,39 @@ void client_close(struct client *c)
 
 /* ------------------------------------------------------------------ output */
 
-/* Sends what it can of a buffer. False: the peer is gone. */
-static bool send_some(struct client *c, struct buffer *b)
+/* Sends what the peer takes, and counts that in *sent. False: the peer is gone. */
+static bool send_bytes(struct client *c, struct slice bytes, size_t *sent)
 {
-	while (buffer_length(b) > 0) {
-		ssize_t n = send(c->fd, b->data + b->start, buffer_length(b), MSG_NOSIGNAL);
+	*sent = 0;
+	while (*sent < bytes.length) {
+		ssize_t n =
+		    send(c->fd, bytes.data + *sent, bytes.length - *sent, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN || errno == EWOULDBLOCK;
 		figure_add(&c->loop->figures.output_bytes, (uint64_t)n);
-		buffer_take(b, (size_t)n);
+		*sent += (size_t)n;
 	}
 	return true;
 }
 
-/* Sends the replies of this turn; what the peer does not take waits in the client's own buffer. */
-static bool send_replies(struct client *c)
+/* Sends what it can of the client's own output. False: the peer is gone. */
+static bool send_some(struct client *c)
 {
-	struct buffer *output = &c->loop->output;
-	bool alive = true;
-	if (c->reply == output) {
-		alive = send_some(c, output);
-		if (alive)
-			buffer_add(&c->out, output->data + output->start, buffer_length(output));
-		buffer_take(output, buffer_length(output));
-		if (output->room > KEPT_OUTPUT)
-			buffer_free(output);
-	}
-	c->reply = NULL;
+	size_t sent;
+	bool alive = send_bytes(c, buffer_part(&c->out, 0, buffer_length(&c->out)), &sent);
+	buffer_take(&c->out, sent);
+	return alive;
+}
+
+/* Sends replies; what the peer does not take waits in the client's own output. */
+static bool send_replies(struct client *c, struct slice replies)
+{
+	size_t sent;
+	bool alive = send_bytes(c, replies, &sent);
+	if (alive)
+		buffer_add(&c->out, replies.data + sent, replies.length - sent);
 	return alive;
 }
 
@@ -103,7 +106,7 @@ static bool send_replies(struct client *c)
 static bool send_waiting(struct client *c)
 {
 	do {
-		if (!send_some(c, &c->out))
+		if (!send_some(c))
 			return false;
 		if (buffer_length(&c->out) > 0)
 			return true;
@@ -115,13 +118,13 @@ static bool send_waiting(struct client *c)
 /* ------------------------------------------------------------------ input */
 
 /*
- * Runs the whole requests at the start of the bytes, while the output is short. How many bytes
+ * Runs the whole requests at the start of the bytes, while their replies are short. How many bytes
  * they were.
  */
 static size_t run_requests(struct client *c, const char *data, size_t length)
 {
 	size_t used = 0;
-	while (!c->closing && buffer_length(c->reply) < CLIENT_PAUSE_OUTPUT) {
+	while (!c->closing && buffer_length(c->reply) - c->reply_start < CLIENT_PAUSE_OUTPUT) {
 		enum resp_answer answer = resp_parse(&c->parser, data + used, length - used);
 		if (answer == RESP_MORE)
 			break;
@@ -183,9 +186,12 @@ static bool read_some(struct client *c)
 	return n > 0 || errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
+/* Replies that nothing waits ahead of go to the loop's output. */
 static void begin_replies(struct client *c)
 {
-	c->reply = buffer_length(&c->out) == 0 ? &c->loop->output : &c->out;
+	bool waits = buffer_length(&c->out) > 0;
+	c->reply = waits ? &c->out : &c->loop->output;
+	c->reply_start = waits ? 0 : buffer_length(c->reply);
 }
 
 /* ------------------------------------------------------------------ events */
@@ -195,9 +201,10 @@ static bool resume(struct client *c)
 {
 	while (buffer_length(&c->out) == 0 && buffer_length(&c->in) > 0 && !c->closing) {
 		size_t before = buffer_length(&c->in);
-		begin_replies(c);
+		c->reply = &c->out;
+		c->reply_start = 0;
 		run_waiting_input(c);
-		if (!send_replies(c))
+		if (!send_some(c))
 			return false;
 		if (buffer_length(&c->in) == before)
 			break;
@@ -217,21 +224,24 @@ static void settle(struct client *c, bool alive)
 	loop_watch(c, (reads ? EPOLLIN : 0) | (waiting > 0 ? EPOLLOUT : 0));
 }
 
-void client_event(struct client *c, uint32_t events)
+bool client_event(struct client *c, uint32_t events)
 {
 	bool alive = true;
+	atomic_store_explicit(&c->seen_ns, c->loop->now_ns, memory_order_relaxed);
 	if (events & EPOLLOUT)
 		alive = send_waiting(c) && resume(c);
 	if (alive && (events & EPOLLIN) && buffer_length(&c->out) < CLIENT_PAUSE_OUTPUT) {
 		begin_replies(c);
 		alive = read_some(c);
-		alive = send_replies(c) && alive;
-		alive = alive && resume(c);
 	}
 	/* The peer is gone: the replies that wait cannot be sent. */
-	if (events & (EPOLLERR | EPOLLHUP))
-		alive = false;
-	settle(c, alive);
+	return alive && (events & (EPOLLERR | EPOLLHUP)) == 0;
+}
+
+void client_answer(struct client *c, struct slice replies, bool stays)
+{
+	bool alive = send_replies(c, replies);
+	settle(c, alive && stays && resume(c));
 }
 
 void client_mail(struct client *c)
@@ -245,7 +255,7 @@ void client_mail(struct client *c)
 void client_finish(struct client *c)
 {
 	uint64_t end_ns = tw_service_now(cache.service) + FINISH_MS * TW_MILLISECOND;
-	while (send_some(c, &c->out) && buffer_length(&c->out) > 0 &&
+	while (send_some(c) && buffer_length(&c->out) > 0 &&
 	       tw_service_now(cache.service) < end_ns) {
 		struct pollfd fd = {.fd = c->fd, .events = POLLOUT};
 		poll(&fd, 1, FINISH_MS);

@@ -32,6 +32,7 @@ struct client {
 	struct resp_parser parser;
 	struct buffer in, out;
 	struct buffer *reply;          /* where commands write: the loop's buffer, or `out` */
+	size_t reply_start;            /* length of that buffer before the client's replies */
 	bool resp3, closing;           /* closing: when the output has been sent */
 	struct subscriber *subscriber; /* NULL: has never subscribed */
 	char peer[64];
@@ -47,8 +48,15 @@ struct client {
 struct client *client_open(struct loop *loop, int fd, const char *peer);
 void client_close(struct client *c);
 
-/* Events of the loop. The client may be gone afterwards. */
-void client_event(struct client *c, uint32_t events);
+/*
+ * Handles an event in two halves, so that the loop can send the replies of several clients in one
+ * go. client_event runs requests and adds their replies to the loop's output; false: the client
+ * must go. client_answer sends these replies, and may free the client.
+ */
+bool client_event(struct client *c, uint32_t events);
+void client_answer(struct client *c, struct slice replies, bool stays);
+
+/* Sends what has been published for the client, and may free the client. */
 void client_mail(struct client *c);
 
 /* At the end of its loop: sends the replies that wait, for a second at most, and closes. */

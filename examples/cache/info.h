@@ -26,8 +26,11 @@ void totals_reset(void); /* the counts of commands, not those of keys and timers
 uint64_t info_used_memory(const struct totals *t);
 uint64_t info_resident_bytes(void);
 
-/* --metrics PORT: a thread that answers scrapers. Negative errno: it cannot listen. */
-int metrics_start(const char *address, unsigned port);
+/*
+ * --metrics PORT: starts a thread that answers scrapers. Takes the listening socket over. Negative
+ * errno: there is no thread.
+ */
+int metrics_start(int listen_fd);
 void metrics_stop(void);
 
 #endif

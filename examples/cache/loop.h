@@ -18,6 +18,15 @@ struct loop_figures {
 	_Atomic uint64_t input_bytes, output_bytes, protocol_errors, slow_subscribers;
 };
 
+#define LOOP_EVENTS 512 /* at most, in one turn */
+
+/* The replies of one client: the loop's output up to `end`, from where the answer before ends. */
+struct loop_answer {
+	struct client *client;
+	size_t end;
+	bool stays; /* false: the client must go */
+};
+
 struct loop {
 	_Alignas(128) pthread_t thread;
 	_Atomic bool stop;
@@ -25,8 +34,12 @@ struct loop {
 	int listen_fd, unix_fd; /* -1: none */
 	int service_fd;         /* of a service that this loop drives; -1: it does not */
 	int spare_fd;           /* closed for a moment when descriptors are used up */
+	unsigned polls;         /* of epoll, before the loop sleeps */
 	struct pubsub_ready ready;
-	struct buffer output; /* of the client that is being served, until it is sent */
+	uint64_t now_ns;      /* the service's time at the begin of the turn */
+	struct buffer output; /* replies that are to be sent in this turn */
+	struct loop_answer answers[LOOP_EVENTS];
+	size_t answer_count, unanswered_bytes; /* the latter: input of these clients */
 	char input[LOOP_INPUT];
 	struct loop_figures figures;
 };

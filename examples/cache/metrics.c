@@ -15,7 +15,6 @@
 
 #include "examples/cache/cache.h"
 #include "examples/cache/info.h"
-#include "examples/server/metrics.h"
 
 static pthread_t thread;
 static int listen_fd = -1;
@@ -49,26 +48,25 @@ static void own_figures(FILE *out)
 	       info_resident_bytes());
 }
 
+/* The cache's own figures, and then those of its timers. */
 static void answer(int fd)
 {
-	char *own = NULL, *timers = NULL, *body = NULL, head[160];
-	size_t own_length = 0, timers_length = 0;
-	FILE *out = open_memstream(&own, &own_length);
+	char *page = NULL, head[160];
+	size_t length = 0;
+	FILE *out = open_memstream(&page, &length);
 	if (out == NULL)
 		return;
 	own_figures(out);
-	bool complete = fclose(out) == 0 && metrics(cache.service, &timers, &timers_length);
-	if (complete && asprintf(&body, "%s%s", own, timers) >= 0) {
+	bool complete = tw_service_stats_prometheus(cache.service, out) == 0;
+	if (fclose(out) == 0 && complete) {
 		int n = snprintf(head, sizeof(head),
 				 "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n"
 				 "Content-Length: %zu\r\nConnection: close\r\n\r\n",
-				 own_length + timers_length);
+				 length);
 		if (send(fd, head, (size_t)n, MSG_NOSIGNAL | MSG_MORE) == n)
-			send(fd, body, own_length + timers_length, MSG_NOSIGNAL);
+			send(fd, page, length, MSG_NOSIGNAL);
 	}
-	free(own);
-	free(timers);
-	free(body);
+	free(page);
 }
 
 /* Reads a request's head, a second and some kilobytes at most. */
@@ -109,11 +107,9 @@ static void *serve(void *arg)
 	}
 }
 
-int metrics_start(const char *address, unsigned port)
+int metrics_start(int fd)
 {
-	listen_fd = loop_listen(address, port);
-	if (listen_fd < 0)
-		return listen_fd;
+	listen_fd = fd;
 	fcntl(listen_fd, F_SETFL, 0); /* blocking: the thread has nothing else to do */
 	return -pthread_create(&thread, NULL, serve, NULL);
 }

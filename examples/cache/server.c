@@ -34,11 +34,13 @@
 #define SPARE_DESCRIPTORS 32
 #define MAX_TIMERS (1u << 26)
 #define LEAST_TRIM (1u << 20)
+#define NO_METRICS ULONG_MAX
 
 enum drive { DRIVE_THREAD, DRIVE_POOL, DRIVE_LOOP };
 
 struct options {
-	unsigned long port, threads, metrics_port, max_clients;
+	unsigned long port, threads, max_clients;
+	unsigned long metrics_port; /* NO_METRICS, or 0: any free port */
 	const char *bind, *unix_path;
 	uint64_t maxmemory;
 	enum drive drive;
@@ -54,7 +56,7 @@ static const char usage[] =
     "  --threads N        event loops; default 1, at most 64\n"
     "  --maxmemory BYTES  evict the keys closest to their deadline beyond it; default 0: no limit\n"
     "  --maxclients N     refuse further clients; default 10000, less if descriptors are limited\n"
-    "  --metrics PORT     answer GET /metrics with Prometheus text\n"
+    "  --metrics PORT     answer GET /metrics with Prometheus text; 0: on any free port\n"
     "  --drive HOW        who runs the timers: thread (default: the tick thread), pool, loop\n"
     "  --help             print this\n";
 
@@ -130,7 +132,8 @@ static struct options take_options(int argc, char **argv)
 	    {NULL, 0, NULL, 0},
 	};
 	struct options o = {
-	    .port = 6379, .threads = 1, .max_clients = WANTED_CLIENTS, .bind = "127.0.0.1"};
+	    .port = 6379, .threads = 1, .max_clients = WANTED_CLIENTS, .bind = "127.0.0.1",
+	    .metrics_port = NO_METRICS};
 	int option;
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
 		take_option(&o, option, optarg);
@@ -216,6 +219,15 @@ static int start_loops(void)
 		if (!loop_start(&cache.loops[i], i))
 			return -EAGAIN;
 	return 0;
+}
+
+static int start_metrics(const struct options *o)
+{
+	int fd = loop_listen(o->bind, (unsigned)o->metrics_port);
+	if (fd < 0)
+		return fd;
+	printf("metrics on %s:%u\n", o->bind, port_of(fd));
+	return metrics_start(fd);
 }
 
 /* Before any thread is made: they inherit the mask, so that the signals wait for main. */
@@ -328,8 +340,8 @@ int main(int argc, char **argv)
 		return fail("no loops", ENOMEM);
 	memset(cache.loops, 0, o.threads * sizeof(struct loop));
 	error = open_loops(&o);
-	if (error == 0 && o.metrics_port != 0)
-		error = metrics_start(o.bind, (unsigned)o.metrics_port);
+	if (error == 0 && o.metrics_port != NO_METRICS)
+		error = start_metrics(&o);
 	if (error == 0)
 		error = start_loops();
 	if (error != 0)
