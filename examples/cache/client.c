@@ -71,8 +71,7 @@ static bool send_bytes(struct client *c, struct slice bytes, size_t *sent)
 {
 	*sent = 0;
 	while (*sent < bytes.length) {
-		ssize_t n =
-		    send(c->fd, bytes.data + *sent, bytes.length - *sent, MSG_NOSIGNAL);
+		ssize_t n = send(c->fd, bytes.data + *sent, bytes.length - *sent, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)

@@ -89,6 +89,13 @@ void keys_unlock(uint64_t set);
 /* The same as place_lock with the lock held already. */
 struct place place_find(struct slice key);
 
+/*
+ * Begins to load the entries of some keys, KEYS_PREFETCHED at most, with their locks held. The
+ * call then waits for memory once, not once a key.
+ */
+#define KEYS_PREFETCHED 16
+void keys_prefetch(struct slice *keys, size_t count, size_t step);
+
 /* What becomes of the deadline when a value is stored. */
 #define DEADLINE_NONE INT64_C(0)
 #define DEADLINE_KEEP INT64_C(-1)

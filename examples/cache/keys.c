@@ -55,6 +55,17 @@ uint64_t keys_lock(struct slice *keys, size_t count, size_t step)
 	return all;
 }
 
+void keys_prefetch(struct slice *keys, size_t count, size_t step)
+{
+	uint64_t hashes[KEYS_PREFETCHED];
+	for (size_t i = 0; i < count; i++) {
+		hashes[i] = table_hash(keys[i * step]);
+		table_prefetch_bucket(table_shard(hashes[i]), hashes[i]);
+	}
+	for (size_t i = 0; i < count; i++)
+		table_prefetch_entry(table_shard(hashes[i]), hashes[i]);
+}
+
 void keys_unlock(uint64_t set)
 {
 	for (; set != 0; set &= set - 1)

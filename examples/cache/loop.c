@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -179,15 +180,19 @@ static void serve(struct loop *l, struct client *c, uint32_t events)
 }
 
 /*
- * Waits for events. A loop that sleeps must be woken by its peer, which takes the peer longer than
- * to send a short request. So the loop polls before it sleeps, as long as polling pays: the number
- * of polls doubles when one of them found an event, and halves when none did.
+ * Waits for events. A peer on the same machine pays for waking a loop that sleeps, more than for
+ * sending a short request. So the loop polls before it sleeps, as long as polling pays: the number
+ * of polls doubles when one of them found an event, and halves when none did. Between two polls
+ * any other thread that can run takes the processor.
  */
 static int wait_for_events(struct loop *l, struct epoll_event *events)
 {
 	int n = 0;
-	for (unsigned i = 0; n == 0 && i < l->polls; i++)
+	for (unsigned i = 0; n == 0 && i < l->polls; i++) {
+		if (i > 0)
+			sched_yield();
 		n = epoll_wait(l->epoll_fd, events, LOOP_EVENTS, 0);
+	}
 	if (n > 0) {
 		l->polls = l->polls < MOST_POLLS ? 2 * l->polls : MOST_POLLS;
 		return n;

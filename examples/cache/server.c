@@ -131,9 +131,11 @@ static struct options take_options(int argc, char **argv)
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
-	struct options o = {
-	    .port = 6379, .threads = 1, .max_clients = WANTED_CLIENTS, .bind = "127.0.0.1",
-	    .metrics_port = NO_METRICS};
+	struct options o = {.port = 6379,
+			    .threads = 1,
+			    .max_clients = WANTED_CLIENTS,
+			    .bind = "127.0.0.1",
+			    .metrics_port = NO_METRICS};
 	int option;
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
 		take_option(&o, option, optarg);

@@ -240,6 +240,10 @@ static void set_many(struct call *c, bool only_new)
 	for (size_t i = 0; only_new && may && i < pairs; i++)
 		may = place_find(c->argv[1 + 2 * i]).entry == NULL;
 	for (size_t i = 0; may && i < pairs; i++) {
+		size_t left = pairs - i;
+		if (i % KEYS_PREFETCHED == 0)
+			keys_prefetch(&c->argv[1 + 2 * i],
+				      left < KEYS_PREFETCHED ? left : KEYS_PREFETCHED, 2);
 		struct place p = place_find(c->argv[1 + 2 * i]);
 		set_and_tell(c, &p, c->argv[2 + 2 * i], DEADLINE_NONE, false);
 	}

@@ -145,6 +145,18 @@ struct entry *table_find(struct shard *s, uint64_t hash, struct slice key)
 	return e;
 }
 
+void table_prefetch_bucket(struct shard *s, uint64_t hash)
+{
+	__builtin_prefetch(&s->buckets[bucket_of(s, hash)]);
+}
+
+void table_prefetch_entry(struct shard *s, uint64_t hash)
+{
+	const struct entry *e = s->buckets[bucket_of(s, hash)];
+	__builtin_prefetch(e);
+	__builtin_prefetch(e + 1); /* key and value, if they are in the next cache line */
+}
+
 struct entry *table_find_deadline(struct shard *s, uint64_t hash, uint64_t deadline_ms)
 {
 	struct entry *e = s->buckets[bucket_of(s, hash)];

@@ -111,6 +111,11 @@ char *entry_room(struct entry *e);
 size_t entry_capacity(struct entry *e);
 
 struct entry *table_find(struct shard *s, uint64_t hash, struct slice key);
+
+/* Begin to load what table_find will read: the bucket, and then its first entry. */
+void table_prefetch_bucket(struct shard *s, uint64_t hash);
+void table_prefetch_entry(struct shard *s, uint64_t hash);
+
 struct entry *table_find_deadline(struct shard *s, uint64_t hash, uint64_t deadline_ms);
 void table_link(struct shard *s, uint64_t hash, struct entry *e);
 void table_unlink(struct shard *s, uint64_t hash, struct entry *e);
