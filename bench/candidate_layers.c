@@ -191,14 +191,15 @@ static void *create_semaphore(const struct candidate_setup *setup)
 
 static void with_permit(void *arg)
 {
-	tw_semaphore_release(the_layer->top); /* first: who has counted the run may take all away */
+	tw_semaphore_release(the_layer->top,
+			     1); /* first: who has counted the run may take all away */
 	the_fn(arg);
 }
 
 static int post_semaphore(void *me, expiry_fn *fn, void *arg)
 {
 	the_fn = fn;
-	return tw_semaphore_acquire_async(((struct layer *)me)->top, with_permit, arg, NULL);
+	return tw_semaphore_acquire_async(((struct layer *)me)->top, 1, with_permit, arg, NULL);
 }
 
 const struct candidate candidate_semaphore = {

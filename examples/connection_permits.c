@@ -22,7 +22,7 @@ static void on_answer(void *arg)
 	open_now--;
 	answered++;
 	/* to the next in line; its function is called on a worker */
-	tw_semaphore_release(connections);
+	tw_semaphore_release(connections, 1);
 }
 
 /* Called with a permit. */
@@ -41,22 +41,22 @@ int main(void)
 	    tw_semaphore_create(&connections, service, NULL, CONNECTIONS) < 0)
 		return 1;
 	for (int i = 0; i < QUERIES; i++)
-		if (tw_semaphore_acquire_async(connections, query, NULL, NULL) < 0)
+		if (tw_semaphore_acquire_async(connections, 1, query, NULL, NULL) < 0)
 			return 1;
 
 	/* A thread in the same line, which waits for a limited time. */
-	if (tw_semaphore_acquire(connections, 1 * TW_MILLISECOND) < 0)
+	if (tw_semaphore_acquire(connections, 1, 1 * TW_MILLISECOND) < 0)
 		printf("no connection within a millisecond: many are before us\n");
 	else
-		tw_semaphore_release(connections); /* this thread is late */
-	if (tw_semaphore_acquire(connections, 10 * TW_SECOND) < 0)
+		tw_semaphore_release(connections, 1); /* this thread is late */
+	if (tw_semaphore_acquire(connections, 1, 10 * TW_SECOND) < 0)
 		return 1;
 	printf("a connection after %d answers\n", atomic_load(&answered));
-	tw_semaphore_release(connections);
+	tw_semaphore_release(connections, 1);
 
 	/* All four permits: nobody else has one any more. */
 	for (int i = 0; i < CONNECTIONS; i++)
-		if (tw_semaphore_acquire(connections, 10 * TW_SECOND) < 0)
+		if (tw_semaphore_acquire(connections, 1, 10 * TW_SECOND) < 0)
 			return 1;
 	printf("%d answers, at most %d connections at a time\n", atomic_load(&answered),
 	       atomic_load(&most_open));

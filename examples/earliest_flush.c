@@ -30,7 +30,7 @@ static void flush(void *arg)
 /* 0, or an error of the timer. */
 static int buffer_write(struct buffer *b, uint64_t within_ns)
 {
-	int r = tw_reset_earlier(b->service, b->flush, within_ns);
+	int r = tw_reset_earlier_at(b->service, b->flush, tw_service_now(b->service) + within_ns);
 	if (r == -ENOENT) /* the first write since a flush */
 		r = tw_schedule(b->service, within_ns, flush, b, &b->flush);
 	const char *effect = r == TW_RESET_KEPT ? "the flush comes early enough" : "sets the flush";
@@ -57,7 +57,8 @@ int main(void)
 		return 1;
 	int r = 0;
 	for (size_t i = 0; i < sizeof writes / sizeof writes[0] && r == 0; i++) {
-		tw_clock_manual_advance_to(clock, writes[i].at_ms * TW_MILLISECOND);
+		tw_clock_manual_advance_by(clock,
+					   writes[i].at_ms * TW_MILLISECOND - tw_clock_now(clock));
 		r = buffer_write(&b, writes[i].within_ms * TW_MILLISECOND);
 	}
 	tw_clock_manual_advance_by(clock, TW_SECOND);

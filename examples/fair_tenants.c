@@ -114,7 +114,7 @@ static void on_worked(void *arg)
 static int work(void *arg, struct tw_job_run *run)
 {
 	struct item *item = arg;
-	uint64_t waited_ns = tw_sim_now(sim) - item->submitted_ns;
+	uint64_t waited_ns = tw_clock_now(tw_sim_clock(sim)) - item->submitted_ns;
 	item->attempt = run->job;
 	item->tenant->served++;
 	if (waited_ns > item->tenant->longest_wait_ns)
@@ -125,7 +125,7 @@ static int work(void *arg, struct tw_job_run *run)
 static void on_visit(void *arg)
 {
 	struct item *item = arg;
-	item->submitted_ns = tw_sim_now(sim);
+	item->submitted_ns = tw_clock_now(tw_sim_clock(sim));
 	fair_submit(&fair.tenants[2], item);
 }
 
@@ -144,7 +144,8 @@ int main(void)
 		fair.tenants[i] =
 		    (struct tenant){.end = &fair.tenants[i].first, .share = i == 1 ? 2 : 1};
 	for (int i = 0; i < FLOOD; i++) {
-		floods[0][i].submitted_ns = floods[1][i].submitted_ns = tw_sim_now(sim);
+		floods[0][i].submitted_ns = floods[1][i].submitted_ns =
+		    tw_clock_now(tw_sim_clock(sim));
 		fair_submit(&fair.tenants[0], &floods[0][i]);
 		fair_submit(&fair.tenants[1], &floods[1][i]);
 	}

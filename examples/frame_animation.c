@@ -75,7 +75,7 @@ static int play(tw_service *service, struct animation *a)
 	while (!r && sem_wait(&a->done) != 0)
 		;
 	uint64_t passed_ns = tw_action_scheduler_now(a->frames) - a->start_ns;
-	tw_action_close_wait(action, TW_FOREVER); /* its last run may still be returning */
+	tw_action_close(action, TW_FOREVER); /* its last run may still be returning */
 	tw_action_destroy(action);
 	tw_action_scheduler_destroy(a->frames);
 	printf("%s%" PRIu64 " frames in %.0f ms; the latest was %.2f ms after its instant\n",

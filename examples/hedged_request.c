@@ -62,7 +62,7 @@ static void on_done(void *arg, const struct tw_job_result *result)
 	pthread_mutex_unlock(&request->lock);
 	if (!wins)
 		return;
-	request->took_ns = tw_sim_now(sim) - request->sent_ns;
+	request->took_ns = tw_clock_now(tw_sim_clock(sim)) - request->sent_ns;
 	tw_cancel(service, request->hedge);
 	if (other_is_open)
 		tw_job_cancel(limiter, other->job);
@@ -96,7 +96,7 @@ static void on_hedge(void *arg)
 static void send_request(void *arg)
 {
 	struct request *request = arg;
-	request->sent_ns = tw_sim_now(sim);
+	request->sent_ns = tw_clock_now(tw_sim_clock(sim));
 	if (request->hedges)
 		tw_schedule(service, HEDGE_AFTER_NS, on_hedge, request, &request->hedge);
 	send_try(request, 0);

@@ -27,7 +27,7 @@ static void on_drawn(void *arg)
 		drawn_before_large = drawn;
 	drawn++;
 	in_use -= picture->megabytes;
-	tw_semaphore_release_n(memory, picture->megabytes);
+	tw_semaphore_release(memory, picture->megabytes);
 }
 
 /* Called with the picture's permits. */
@@ -50,16 +50,16 @@ int main(void)
 	for (int i = 0; i < PICTURES; i++) {
 		pictures[i] =
 		    (struct picture){.number = i, .megabytes = i == LARGE_AT ? LARGE : SMALL};
-		if (tw_semaphore_acquire_n_async(memory, pictures[i].megabytes, draw, &pictures[i],
-						 NULL) < 0)
+		if (tw_semaphore_acquire_async(memory, pictures[i].megabytes, draw, &pictures[i],
+					       NULL) < 0)
 			return 1;
 	}
-	if (tw_semaphore_try_acquire_n(memory, MEGABYTES + 1) >= 0)
+	if (tw_semaphore_acquire(memory, MEGABYTES + 1, 0) >= 0)
 		return 1; /* refused: there are not that many */
 	while (drawn < PICTURES)
 		/* Last in line. */
-		if (tw_semaphore_acquire_n(memory, MEGABYTES, 10 * TW_SECOND) == 0)
-			tw_semaphore_release_n(memory, MEGABYTES);
+		if (tw_semaphore_acquire(memory, MEGABYTES, 10 * TW_SECOND) == 0)
+			tw_semaphore_release(memory, MEGABYTES);
 	while (tw_semaphore_destroy(memory) < 0) { /* a function may be about to return */
 	}
 	tw_service_destroy(service);

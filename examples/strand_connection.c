@@ -23,7 +23,7 @@ struct connection {
 static void close_connection(struct connection *c, const char *why)
 {
 	printf("%s: %s after %d reads\n", c->name, why, c->reads);
-	tw_strand_close(c->strand); /* no other task begins; allowed in its own task */
+	tw_strand_close(c->strand, 0); /* no other task begins; allowed in its own task */
 	sem_post(c->closed);
 }
 

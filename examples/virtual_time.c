@@ -85,7 +85,7 @@ int main(void)
 			client.connected_ns <= SERVER_IS_BACK + LONGEST_PAUSE);
 	ok &= check("never tried sooner than the first pause", too_soon == 0);
 	ok &= check("fewer than 30 tries in all", client.tries < 30);
-	ok &= check("it rests now", !tw_action_is_armed(action));
+	ok &= check("it rests now", tw_action_state(action) == TW_ACTION_STATE_IDLE);
 	tw_action_destroy(action);
 	ok &= tw_action_scheduler_destroy(client.scheduler) == 0;
 	printf("an hour passed in %.1f ms\n",

@@ -51,7 +51,7 @@
  * visitor, nor while you hold a lock that one of those takes:
  *
  *   tw_service_close, tw_service_close_with, tw_service_destroy, tw_service_validate,
- *   tw_sim_close, tw_clock_manual_advance_by, tw_clock_manual_advance_to;
+ *   tw_sim_close, tw_clock_manual_advance_by;
  *   tw_cancel_wait, tw_group_cancel_wait: if the driver runs the callback that they wait for
  *
  * May I free arg?

@@ -73,7 +73,7 @@ static void end_of_scheduler(uint64_t *seed)
 	for (int i = 0; i < 2; i++) {
 		uses[i] = (struct last_use){.delay_ns = random_below(seed, 3) * 50000,
 					    .destroys = random_percent(seed, 50)};
-		if ((r = tw_action_create(&uses[i].action, scheduler, run_last)))
+		if ((r = tw_action_create(&uses[i].action, scheduler, run_last, NULL)))
 			violation("the last action", r);
 	}
 	for (int i = 0; i < 2; i++)

@@ -102,8 +102,7 @@ static void arm(tw_action *action, struct life *life, uint64_t *seed)
 
 static void close_one(tw_action *action, struct life *life, uint64_t *seed)
 {
-	int r = random_percent(seed, 50) ? tw_action_close(action)
-					 : tw_action_close_wait(action, TW_FOREVER);
+	int r = tw_action_close(action, random_percent(seed, 50) ? 0 : TW_FOREVER);
 	if (r < 0)
 		violation("close", r);
 	if (r == TW_CANCELLED || r == TW_GONE || r == TW_FINISHED)
@@ -121,7 +120,7 @@ static void touch_another(uint64_t *seed)
 	}
 	if (random_percent(seed, 80)) {
 		arm(slot->action, slot->life, seed);
-	} else if (tw_action_close(slot->action) != TW_RUNNING) {
+	} else if (tw_action_close(slot->action, 0) != TW_RUNNING) {
 		atomic_store(&slot->life->over, true);
 	}
 	pthread_rwlock_unlock(&slot->lock);
@@ -144,7 +143,7 @@ static int work(tw_action *action, void *state)
 		if (random_percent(&life->seed, 20))
 			touch_another(&life->seed);
 		if (random_percent(&life->seed, 3))
-			tw_action_close(action);
+			tw_action_close(action, 0);
 		answer = random_percent(&life->seed, 2) ? 77 : 0;
 	}
 	atomic_fetch_add(&life->runs, 1);
@@ -185,7 +184,7 @@ static int run_self(tw_action *action, void *state)
 	if (what >= 30 && what < 60)
 		tw_action_destroy(action);
 	else if (what >= 60)
-		tw_action_close(action);
+		tw_action_close(action, 0);
 	atomic_fetch_sub(&inside[self->scheduler], 1);
 	return answer;
 }
@@ -203,17 +202,15 @@ static void release_self(tw_action *action, void *state, enum tw_fate fate)
 
 static void make_self(uint64_t *seed)
 {
-	static const struct tw_action_task task = {
-	    .size = sizeof(task), .fn = run_self, .release = release_self};
 	struct self *self = calloc(1, sizeof(*self));
 	tw_action *action;
 	int error;
 	self->seed = random_next(seed);
 	self->scheduler = (int)random_below(seed, SCHEDULERS);
 	uint64_t delay_ns = random_percent(seed, 40) ? 0 : random_below(seed, 400000);
-	int r = tw_action_create_task(&action, schedulers[self->scheduler], &task);
+	int r = tw_action_create(&action, schedulers[self->scheduler], run_self, release_self);
 	if (r)
-		violation("create_task", r);
+		violation("create with a release", r);
 	atomic_fetch_add(&selves, 1);
 	error = tw_action_schedule(action, self, delay_ns);
 	if (error && error != 77)
@@ -236,7 +233,7 @@ static void make(struct slot *slot, uint64_t *seed)
 	life->next = atomic_load(&lives);
 	while (!atomic_compare_exchange_weak(&lives, &life->next, life)) {
 	}
-	int r = tw_action_create(&slot->action, schedulers[life->scheduler], work);
+	int r = tw_action_create(&slot->action, schedulers[life->scheduler], work, NULL);
 	if (r)
 		violation("create", r);
 	slot->life = life;
@@ -320,7 +317,7 @@ static void await(bool done(void *arg), void *arg, const char *what)
 
 static bool rests(void *arg)
 {
-	return !tw_action_is_armed(((struct slot *)arg)->action);
+	return tw_action_state(((struct slot *)arg)->action) != TW_ACTION_STATE_ARMED;
 }
 
 /* arg: how many actions there are in all. */

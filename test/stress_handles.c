@@ -120,7 +120,8 @@ static void expect_gone(tw_timer timer, uint64_t *seed)
 		answer = tw_reset_at(service, timer, random_below(seed, 10 * TW_SECOND));
 		break;
 	case 4:
-		answer = tw_reset_earlier(service, timer, random_below(seed, 10 * TW_SECOND));
+		answer = tw_reset_earlier_at(
+		    service, timer, tw_service_now(service) + random_below(seed, 10 * TW_SECOND));
 		break;
 	case 5:
 		answer = tw_remaining(service, timer, &left_ns);

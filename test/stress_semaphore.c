@@ -50,7 +50,7 @@ static void hold_one(void)
 	for (volatile int i = 0; i < 50; i++) {
 	}
 	atomic_fetch_sub(&holders, 1);
-	wanted("release", tw_semaphore_release(permits), 0);
+	wanted("release", tw_semaphore_release(permits, 1), 0);
 }
 
 static void run_function(void *arg)
@@ -65,7 +65,7 @@ static void use_functions(uint64_t *seed)
 	tw_waiter waiters[FUNCTIONS];
 	for (int i = 0; i < FUNCTIONS; i++) {
 		wanted("acquire_async",
-		       tw_semaphore_acquire_async(permits, run_function, NULL, &waiters[i]), 0);
+		       tw_semaphore_acquire_async(permits, 1, run_function, NULL, &waiters[i]), 0);
 		atomic_fetch_add(&started, 1);
 	}
 	for (int i = 0; i < FUNCTIONS; i++)
@@ -77,7 +77,7 @@ static void use_functions(uint64_t *seed)
 static void use_once(uint64_t *seed)
 {
 	static const uint64_t timeouts_ns[] = {0, 1000, 50000, TW_FOREVER};
-	int r = tw_semaphore_acquire(permits, timeouts_ns[random_below(seed, 4)]);
+	int r = tw_semaphore_acquire(permits, 1, timeouts_ns[random_below(seed, 4)]);
 	if (r == 0)
 		hold_one();
 	else if (r != -EAGAIN && r != -ETIMEDOUT)
@@ -119,7 +119,7 @@ static void await_functions(void)
 	wanted("over-releases", (long long)stats.over_releases, 0);
 	wanted("functions that ran or were cancelled", atomic_load(&ran) + atomic_load(&cancelled),
 	       atomic_load(&started));
-	wanted("release of nothing", tw_semaphore_release(permits), -EOVERFLOW);
+	wanted("release of nothing", tw_semaphore_release(permits, 1), -EOVERFLOW);
 }
 
 static void round_of(uint64_t *seed)

@@ -48,10 +48,10 @@ static void give_back(int32_t n, int32_t part)
 		violation("more permits out than there are", now);
 	atomic_fetch_sub(&out, n);
 	if (part && part < n) {
-		wanted("release of a part", tw_semaphore_release_n(permits, part), 0);
+		wanted("release of a part", tw_semaphore_release(permits, part), 0);
 		n -= part;
 	}
-	wanted("release", tw_semaphore_release_n(permits, n), 0);
+	wanted("release", tw_semaphore_release(permits, n), 0);
 }
 
 static void run_function(void *arg)
@@ -63,8 +63,7 @@ static void run_function(void *arg)
 static void use_function(uint64_t *seed, int32_t n)
 {
 	tw_waiter waiter;
-	int r =
-	    tw_semaphore_acquire_n_async(permits, n, run_function, (void *)(intptr_t)n, &waiter);
+	int r = tw_semaphore_acquire_async(permits, n, run_function, (void *)(intptr_t)n, &waiter);
 	if (r == -EINVAL && resizing && n > 1)
 		return;
 	wanted("acquire_n_async", r, 0);
@@ -77,8 +76,7 @@ static void use_function(uint64_t *seed, int32_t n)
 static void use_thread(uint64_t *seed, int32_t n)
 {
 	static const uint64_t timeouts_ns[] = {0, 0, 1000, 20000, TW_FOREVER};
-	int r =
-	    tw_semaphore_acquire_n(permits, n, timeouts_ns[random_below(seed, resizing ? 4 : 5)]);
+	int r = tw_semaphore_acquire(permits, n, timeouts_ns[random_below(seed, resizing ? 4 : 5)]);
 	if (r == 0)
 		give_back(n, (int32_t)random_below(seed, 3));
 	else if (r != -EAGAIN && r != -ETIMEDOUT && !(r == -EINVAL && resizing && n > 1))

@@ -197,7 +197,7 @@ static bool work_comes(const tw_action_scheduler *scheduler)
 {
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);
 	tw_service *service = scheduler->base.service;
-	return scheduler->work_out && pool && !tw_pool_is_worker(pool) && service->threaded &&
+	return scheduler->work_out && pool && !tw__pool_is_worker(pool) && service->threaded &&
 	       !tw__inside(service) && !tw__inside_work(service);
 }
 
@@ -286,44 +286,25 @@ void tw__action_put(struct tw_action *action)
 	pthread_cond_broadcast(&scheduler->changed);
 }
 
-static int action_create(tw_action **out, tw_action_scheduler *scheduler,
-			 const struct tw_action_task *task)
+int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_fn *fn,
+		     tw_action_release_fn *release)
 {
-	int r = tw__actions_check(scheduler); /* not NULL */
+	if (!out || !scheduler || !fn)
+		return tw__invalid("%s is NULL", !out ? "out" : scheduler ? "fn" : "scheduler");
+	int r = tw__actions_check(scheduler);
 	if (r)
 		return r;
 	tw__actions_lock(scheduler);
 	struct tw_action *action = tw__action_new(scheduler);
 	if (action) {
-		action->fn = task->fn;
-		action->release = task->release;
+		action->fn = fn;
+		action->release = release;
 	}
 	pthread_mutex_unlock(&scheduler->lock);
 	if (!action)
 		return -ENOMEM;
 	*out = action;
 	return 0;
-}
-
-int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_fn *fn)
-{
-	if (!out || !scheduler || !fn)
-		return tw__invalid("%s is NULL", !out ? "out" : scheduler ? "fn" : "scheduler");
-	return action_create(out, scheduler, &(struct tw_action_task){.fn = fn});
-}
-
-int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler,
-			  const struct tw_action_task *task)
-{
-	struct tw_action_task known;
-	if (!out || !scheduler || !task)
-		return tw__invalid("%s is NULL", !out ? "out" : scheduler ? "task" : "scheduler");
-	int r = TW__STRUCT_READ(tw_action_task, &known, release, task);
-	if (r)
-		return r;
-	if (!known.fn)
-		return tw__misuse(-EINVAL, "struct tw_action_task: fn is NULL");
-	return action_create(out, scheduler, &known);
 }
 
 void tw__action_detach(struct tw_action *action, struct tw__action_deferred *deferred)
@@ -350,24 +331,15 @@ void tw__action_detach(struct tw_action *action, struct tw__action_deferred *def
 	tw__action_set_location(action, TW__ACTION_NOWHERE);
 }
 
-/* --------------------------------------------------------------------- hints */
-
-bool tw_action_is_armed(tw_action *action)
+int tw_action_state(tw_action *action)
 {
-	if (tw__action_check(action))
-		return false;
+	int r = tw__action_check(action);
+	if (r)
+		return r;
 	tw__actions_lock(action->scheduler);
-	bool armed = action->location != TW__ACTION_NOWHERE;
+	bool closed = action->closed, armed = action->location != TW__ACTION_NOWHERE;
 	pthread_mutex_unlock(&action->scheduler->lock);
-	return armed;
-}
-
-bool tw_action_is_closed(tw_action *action)
-{
-	if (tw__action_check(action))
-		return false;
-	tw__actions_lock(action->scheduler);
-	bool closed = action->closed;
-	pthread_mutex_unlock(&action->scheduler->lock);
-	return closed;
+	return closed  ? TW_ACTION_STATE_CLOSED
+	       : armed ? TW_ACTION_STATE_ARMED
+		       : TW_ACTION_STATE_IDLE;
 }

@@ -233,7 +233,7 @@ int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *f
 	*out = NULL;
 	if (!scheduler || !fn)
 		return tw__invalid("%s is NULL", scheduler ? "fn" : "scheduler");
-	int failure, r = tw_action_create(&action, scheduler, fn);
+	int failure, r = tw_action_create(&action, scheduler, fn, NULL);
 	if (r)
 		return r;
 	*out = action; /* before its work can run */

@@ -115,19 +115,6 @@ static void unlock_and_release(struct tw_action *action, bool ended,
 	pthread_mutex_unlock(&scheduler->lock);
 }
 
-int tw_action_close(tw_action *action)
-{
-	struct tw__action_deferred deferred = {0};
-	int r = tw__action_check(action);
-	if (r)
-		return r;
-	tw__actions_lock(action->scheduler);
-	enum tw_outcome outcome = outcome_of(action);
-	bool ended = tw__action_close(action, TW_FATE_CANCELLED, &deferred);
-	unlock_and_release(action, ended, &deferred);
-	return outcome;
-}
-
 /*
  * A second destroy, from the action's own release or from `failed`, finds that the first has given
  * the action up.
@@ -183,7 +170,7 @@ static int await_end(struct tw_action *action, uint64_t timeout_ns)
 	return outcome;
 }
 
-int tw_action_close_wait(tw_action *action, uint64_t timeout_ns)
+int tw_action_close(tw_action *action, uint64_t timeout_ns)
 {
 	struct tw__action_deferred deferred = {0};
 	int r = tw__action_check(action);

@@ -206,7 +206,8 @@ static uint64_t patience(const struct tw_limiter *l)
 {
 	uint64_t queued = l->permits.runners_out - l->permits.runners_in + l->out.tellers;
 	tw_pool *pool = tw__pool_of(l->base.executor);
-	bool by_itself = pool ? !tw_pool_is_worker(pool) : l->base.executor == &tw__inline_executor;
+	bool by_itself =
+	    pool ? !tw__pool_is_worker(pool) : l->base.executor == &tw__inline_executor;
 	if (!queued || (by_itself && (pool || l->service->threaded)))
 		return RETURN_NS;
 	return l->service->threaded ? RETURN_NS / 50 : 0;

@@ -112,12 +112,20 @@ static tw_batch *manual_take(tw_manual *manual)
 	return batch;
 }
 
+static size_t manual_waiting(tw_manual *manual)
+{
+	pthread_mutex_lock(&manual->lock);
+	size_t waiting = manual->waiting;
+	pthread_mutex_unlock(&manual->lock);
+	return waiting;
+}
+
 int tw_manual_pump(tw_manual *manual, size_t budget)
 {
 	int r = manual_check(manual);
 	if (r)
 		return r;
-	size_t waiting = tw_manual_waiting(manual), most = budget < waiting ? budget : waiting;
+	size_t waiting = manual_waiting(manual), most = budget < waiting ? budget : waiting;
 	int done = 0;
 	tw_batch *batch;
 	for (most = most < INT_MAX ? most : INT_MAX;
@@ -129,16 +137,6 @@ int tw_manual_pump(tw_manual *manual, size_t budget)
 		}
 	}
 	return done;
-}
-
-size_t tw_manual_waiting(tw_manual *manual)
-{
-	if (manual_check(manual))
-		return 0;
-	pthread_mutex_lock(&manual->lock);
-	size_t waiting = manual->waiting;
-	pthread_mutex_unlock(&manual->lock);
-	return waiting;
 }
 
 int tw_manual_fd(tw_manual *manual)
@@ -205,7 +203,7 @@ static void manual_free(tw_manual *manual)
 
 static int manual_end(tw_manual *manual)
 {
-	if (tw_manual_waiting(manual))
+	if (manual_waiting(manual))
 		return -EBUSY;
 	manual_free(manual);
 	return 0;

@@ -93,7 +93,7 @@ static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn
 			       (unsigned)mode);
 	if (r)
 		return r;
-	if (tw_pool_is_worker(pool))
+	if (tw__pool_is_worker(pool))
 		return tw__misuse(-EDEADLK, "%s: called by one of the pool's workers", call);
 	r = begin_close(pool);
 	if (r < 0)

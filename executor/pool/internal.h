@@ -14,6 +14,9 @@ struct tw__source;
 int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
 		    const struct tw_service_config *config);
 
+/* Tells whether the calling thread is one of the pool's workers; false if pool is NULL. */
+bool tw__pool_is_worker(const tw_pool *pool);
+
 /* The pool whose public face is this executor, or NULL. */
 tw_pool *tw__pool_of(tw_executor *executor);
 

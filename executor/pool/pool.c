@@ -75,7 +75,7 @@ static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64
 			 int r)
 {
 	if (r != -ESHUTDOWN && timeout_ns > 0)
-		r = tw_pool_is_worker(pool)
+		r = tw__pool_is_worker(pool)
 			? tw__misuse(
 			      -EDEADLK,
 			      "tw_pool_submit_wait: the queue is full, and a worker would wait")
@@ -111,7 +111,7 @@ int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns
 	return r;
 }
 
-bool tw_pool_is_worker(const tw_pool *pool)
+bool tw__pool_is_worker(const tw_pool *pool)
 {
 	return pool && tw__this_worker && tw__this_worker->pool == pool;
 }

@@ -89,7 +89,7 @@ static bool scheduler_would_wait_for_itself(const tw_scheduler *scheduler)
 {
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);
 	return scheduler->config.host == TW_HOST_EXECUTOR &&
-	       scheduler->host.state != TW__HOST_IDLE && pool && tw_pool_is_worker(pool);
+	       scheduler->host.state != TW__HOST_IDLE && pool && tw__pool_is_worker(pool);
 }
 
 /*
@@ -224,7 +224,7 @@ static bool others_return_it(const tw_scheduler *scheduler)
 {
 	tw_service *service = scheduler->base.service;
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);
-	if (tw_pool_is_worker(pool) || tw__inside(service) || tw__inside_work(service))
+	if (tw__pool_is_worker(pool) || tw__inside(service) || tw__inside_work(service))
 		return false; /* it may be the driver */
 	if (scheduler->host.state == TW__HOST_REQUESTED && !pool)
 		return false;

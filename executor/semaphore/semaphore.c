@@ -1,8 +1,7 @@
 /*
  * The semaphore: one word for permits, a lock for the line of waiters.
  *
- * try_acquire, and acquire and release while nobody waits: lock-free, one compare-and-swap.
- * Everything else takes the lock.
+ * acquire and release while nobody waits: lock-free, one compare-and-swap. All else takes the lock.
  *
  * The word holds how many permits are out (held, 31 bits), how many there should be (capacity, 31
  * bits), and whether anybody waits. All else follows: available = capacity - held, debt = held -
@@ -53,19 +52,22 @@
 #include "wheel/base/misuse.h"
 #include "wheel/core/user_code.h"
 
-/* What a call asks for that names a number of permits. */
-static int check_n(tw_semaphore *s, const char *call, int32_t n)
+static int semaphore_refuse_n(const char *call, int32_t n, uint64_t capacity)
 {
-	int r = tw__base_check(call, s ? &s->base : NULL, "semaphore");
-	if (r)
-		return r;
 	if (n < 1)
 		return tw__refuse(-EINVAL, call, "n %d: must be 1 or more", (int)n);
+	return tw__refuse(-EINVAL, call, "n %d is above the capacity %u", (int)n,
+			  (unsigned)capacity);
+}
+
+/* Checks an acquire. A capacity of 0 may grow, so one permit can always be asked for. */
+static inline int semaphore_check(const char *call, tw_semaphore *s, int32_t n)
+{
+	int r = tw__base_check(call, s ? &s->base : NULL, "semaphore");
+	if (tw_unlikely(r) || tw_likely(n == 1))
+		return r;
 	uint64_t capacity = capacity_of(tw_load_relaxed(&s->word));
-	if (n > 1 && (uint64_t)n > capacity)
-		return tw__refuse(-EINVAL, call, "n %d is above the capacity %u", (int)n,
-				  (unsigned)capacity);
-	return 0;
+	return n < 1 || (uint64_t)n > capacity ? semaphore_refuse_n(call, n, capacity) : 0;
 }
 
 /* ---------------------------------------------------------------- functions */
@@ -108,13 +110,12 @@ static void semaphore_run(struct tw__work *work)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int acquire_async(const char *call, tw_semaphore *s, uint32_t n, tw_fn *fn, void *arg,
-			 tw_waiter *out)
+int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg, tw_waiter *out)
 {
 	struct tw__node *node;
-	int r = tw__base_check(call, s ? &s->base : NULL, "semaphore");
+	int r = semaphore_check(__func__, s, n);
 	if (!r && !fn)
-		r = tw__refuse(-EINVAL, call, "fn is NULL");
+		r = tw__invalid("fn is NULL");
 	if (!r)
 		r = tw__node_get(&s->nodes, &node);
 	if (r)
@@ -124,12 +125,12 @@ static int acquire_async(const char *call, tw_semaphore *s, uint32_t n, tw_fn *f
 	function->fn = fn;
 	function->arg = arg;
 	function->context = tw__context_capture();
-	function->waiter = (struct waiter){.n = n, .is_function = true};
+	function->waiter = (struct waiter){.n = (uint32_t)n, .is_function = true};
 	tw__work_init(&function->work, s->service, s->base.executor, semaphore_run);
 	if (out)
 		*out = (tw_waiter){tw__node_handle(node)};
 	pthread_mutex_lock(&s->lock);
-	bool has = tw__permits_take_or_announce(s, n);
+	bool has = tw__permits_take_or_announce(s, (uint32_t)n);
 	function->state = has ? HANDED : WAITING;
 	if (has) {
 		function->waiter.sequence = s->sequence++;
@@ -141,17 +142,6 @@ static int acquire_async(const char *call, tw_semaphore *s, uint32_t n, tw_fn *f
 	if (has)
 		tw__permits_grant_function(s, function);
 	return 0;
-}
-
-int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter *out)
-{
-	return acquire_async(__func__, s, 1, fn, arg, out);
-}
-
-int tw_semaphore_acquire_n_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg, tw_waiter *out)
-{
-	int r = check_n(s, "tw_semaphore_acquire_n_async", n);
-	return r ? r : acquire_async(__func__, s, (uint32_t)n, fn, arg, out);
 }
 
 /* The lock is held. *next: who gets permits now; *context: to be released. */
@@ -209,17 +199,6 @@ static inline bool semaphore_take(tw_semaphore *s, uint32_t n)
 	return true;
 }
 
-static inline int try_acquire(const char *call, tw_semaphore *s)
-{
-	int r = tw__base_check(call, s ? &s->base : NULL, "semaphore");
-	return r || tw_likely(semaphore_take(s, 1)) ? r : -EAGAIN;
-}
-
-int tw_semaphore_try_acquire(tw_semaphore *s)
-{
-	return try_acquire(__func__, s);
-}
-
 /*
  * Too late: out of the line, unless permits are on their way, for which the thread then waits a
  * moment longer.
@@ -256,36 +235,16 @@ static int wait_in_line(tw_semaphore *s, uint32_t n, uint64_t deadline_ns)
 	return 0;
 }
 
-int tw_semaphore_acquire_until(tw_semaphore *s, uint64_t deadline_ns)
-{
-	int r = try_acquire(__func__, s);
-	return tw_likely(r != -EAGAIN) ? r : wait_in_line(s, 1, deadline_ns);
-}
-
 static uint64_t deadline_of(uint64_t timeout_ns)
 {
 	uint64_t now_ns = timeout_ns == TW_FOREVER ? 0 : tw_clock_now(tw_clock_monotonic());
 	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
 }
 
-int tw_semaphore_acquire(tw_semaphore *s, uint64_t timeout_ns)
+int tw_semaphore_acquire(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
 {
-	int r = try_acquire(__func__, s);
-	if (tw_likely(r != -EAGAIN) || timeout_ns == 0)
-		return r;
-	return wait_in_line(s, 1, deadline_of(timeout_ns));
-}
-
-int tw_semaphore_try_acquire_n(tw_semaphore *s, int32_t n)
-{
-	int r = check_n(s, "tw_semaphore_try_acquire_n", n);
-	return r || semaphore_take(s, (uint32_t)n) ? r : -EAGAIN;
-}
-
-int tw_semaphore_acquire_n(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
-{
-	int r = check_n(s, "tw_semaphore_acquire_n", n);
-	if (r || semaphore_take(s, (uint32_t)n))
+	int r = semaphore_check(__func__, s, n);
+	if (tw_unlikely(r) || tw_likely(semaphore_take(s, (uint32_t)n)))
 		return r;
 	return timeout_ns ? wait_in_line(s, (uint32_t)n, deadline_of(timeout_ns)) : -EAGAIN;
 }
@@ -304,28 +263,19 @@ static int release_slowly(tw_semaphore *s, uint32_t n)
 	return was_held ? 0 : -EOVERFLOW;
 }
 
-static inline int semaphore_release(tw_semaphore *s, uint32_t n)
+int tw_semaphore_release(tw_semaphore *s, int32_t n)
 {
+	int r = TW__CHECK(s, "semaphore");
+	if (tw_unlikely(r))
+		return r;
+	if (tw_unlikely(n < 1))
+		return semaphore_refuse_n(__func__, n, 0);
 	uint64_t word = tw_load_relaxed(&s->word);
 	do {
-		if (tw_unlikely(word & WAITERS || held_of(word) < n))
-			return release_slowly(s, n);
-	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word - n))); /* SEM1 */
+		if (tw_unlikely(word & WAITERS || held_of(word) < (uint32_t)n))
+			return release_slowly(s, (uint32_t)n);
+	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word - (uint32_t)n))); /* SEM1 */
 	return 0;
-}
-
-int tw_semaphore_release(tw_semaphore *s)
-{
-	int r = TW__CHECK(s, "semaphore");
-	return tw_unlikely(r) ? r : semaphore_release(s, 1);
-}
-
-int tw_semaphore_release_n(tw_semaphore *s, int32_t n)
-{
-	int r = TW__CHECK(s, "semaphore");
-	if (!r && n < 1)
-		r = tw__invalid("n %d: must be 1 or more", (int)n);
-	return r ? r : semaphore_release(s, (uint32_t)n);
 }
 
 /* ------------------------------------------------------------------ capacity */

@@ -24,7 +24,7 @@ static void mix(tw_sim *sim, uint64_t word)
 void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value)
 {
 	TW_ASSERT_LOCKED(&sim->lock);
-	struct tw_sim_event event = {sizeof event, tw_sim_now(sim), kind, worker, value};
+	struct tw_sim_event event = {sizeof event, tw_clock_now(sim->clock), kind, worker, value};
 	mix(sim, event.at_ns);
 	mix(sim, (uint64_t)kind << 32 | worker);
 	mix(sim, value);
@@ -42,13 +42,6 @@ void tw__sim_event(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, ui
 uint64_t tw_sim_trace(const tw_sim *sim)
 {
 	return sim ? sim->trace : 0;
-}
-
-void tw_sim_note(tw_sim *sim, uint64_t note)
-{
-	if (!tw__sim_check(sim))
-		tw__sim_event(sim, TW_SIM_NOTE,
-			      sim->current < 0 ? UINT32_MAX : (uint32_t)sim->current, note);
 }
 
 uint64_t tw_sim_random(tw_sim *sim, uint64_t bound)
@@ -71,16 +64,6 @@ tw_executor *tw_sim_executor(tw_sim *sim)
 tw_clock *tw_sim_clock(tw_sim *sim)
 {
 	return sim ? sim->clock : NULL;
-}
-
-uint64_t tw_sim_now(const tw_sim *sim)
-{
-	return sim ? tw_clock_now(sim->clock) : 0;
-}
-
-int tw_sim_worker(const tw_sim *sim)
-{
-	return sim ? sim->current : -1;
 }
 
 void tw_sim_spend(tw_sim *sim, uint64_t ns)
@@ -140,27 +123,18 @@ static int run_to(tw_sim *sim, uint64_t at_ns)
 	return r;
 }
 
-static int sim_run_until(const char *call, tw_sim *sim, uint64_t at_ns)
-{
-	int r = sim_enter(call, sim);
-	if (r)
-		return r;
-	bool in_range = at_ns <= INT64_MAX && at_ns >= tw_sim_now(sim);
-	r = sim_leave(sim, in_range ? run_to(sim, at_ns) : 0);
-	if (!in_range)
-		return tw__refuse(-ERANGE, call,
-				  "at_ns %" PRIu64 " is in the past, or above INT64_MAX", at_ns);
-	return r;
-}
-
-int tw_sim_run_until(tw_sim *sim, uint64_t at_ns)
-{
-	return sim_run_until(__func__, sim, at_ns);
-}
-
 int tw_sim_run_for(tw_sim *sim, uint64_t ns)
 {
-	return sim_run_until(__func__, sim, ns > INT64_MAX ? UINT64_MAX : tw_sim_now(sim) + ns);
+	int r = sim_enter(__func__, sim);
+	if (r)
+		return r;
+	uint64_t now_ns = tw_clock_now(sim->clock);
+	bool in_range = ns <= INT64_MAX - now_ns;
+	r = sim_leave(sim, in_range ? run_to(sim, now_ns + ns) : 0);
+	if (!in_range)
+		return tw__refuse(-ERANGE, __func__,
+				  "ns %" PRIu64 ": the clock would be beyond INT64_MAX", ns);
+	return r;
 }
 
 int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
@@ -168,7 +142,7 @@ int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
 	int r = sim_enter(__func__, sim);
 	if (r)
 		return r;
-	uint64_t now_ns = tw_sim_now(sim),
+	uint64_t now_ns = tw_clock_now(sim->clock),
 		 limit_ns = most_ns < INT64_MAX - now_ns ? now_ns + most_ns : INT64_MAX;
 	while ((r = tw__sim_step(sim, limit_ns)) == 1) {
 	}

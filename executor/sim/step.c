@@ -40,7 +40,7 @@ static int sim_take(tw_sim *sim, unsigned index)
 	if (run->item.batch && !tw__batch_is_work(run->item.batch))
 		run->index = tw__batch_claim(run->item.batch, tw__batch_sequence(run->item.batch));
 	worker->holds = true;
-	worker->ready_ns = tw_sim_now(sim) + draw_lateness(sim);
+	worker->ready_ns = tw_clock_now(sim->clock) + draw_lateness(sim);
 	tw__sim_event(sim, TW_SIM_TAKEN, index, run->item.number);
 	return 1;
 }
@@ -79,7 +79,7 @@ static int sim_run(tw_sim *sim, unsigned index)
 	sim->spent_ns = 0;
 	bool ran = carry_out(&held, local);
 	sim->current = -1;
-	worker->ready_ns = tw_sim_now(sim) + sim->spent_ns;
+	worker->ready_ns = tw_clock_now(sim->clock) + sim->spent_ns;
 	tw__sim_event(sim, ran ? TW_SIM_RAN : TW_SIM_SKIPPED, index, held.item.number);
 	return 1;
 }
@@ -168,7 +168,7 @@ uint64_t tw__sim_next_ns(tw_sim *sim)
 
 static void set_clock(tw_sim *sim, uint64_t now_ns)
 {
-	if (now_ns <= tw_sim_now(sim))
+	if (now_ns <= tw_clock_now(sim->clock))
 		return;
 	tw_clock_manual_set(sim->clock, now_ns);
 	sim->steps = 0;
@@ -195,6 +195,6 @@ int tw__sim_step(tw_sim *sim, uint64_t limit_ns)
 		sim->steps = 0;
 		return -ELOOP;
 	}
-	int r = move_one(sim, tw_sim_now(sim));
+	int r = move_one(sim, tw_clock_now(sim->clock));
 	return r ? r : go_on(sim, limit_ns);
 }

@@ -290,34 +290,21 @@ static void strand_submit_work(tw_strand *strand)
 	tw__tiny_lock(&strand->lock);
 }
 
-int tw_strand_close(tw_strand *strand)
-{
-	int r = tw__strand_check(strand);
-	if (r)
-		return r;
-	begin_call(strand);
-	if (tw__strand_begin_close(strand))
-		strand_submit_work(strand);
-	end_call(strand);
-	return 0;
-}
-
 static bool strand_is_busy(const tw_strand *strand)
 {
 	return strand->flags & TW__STRAND_RUNNING || strand->releasing;
 }
 
-int tw_strand_close_wait(tw_strand *strand, uint64_t timeout_ns)
+int tw_strand_close(tw_strand *strand, uint64_t timeout_ns)
 {
-	bool in_time = true;
+	bool in_time = timeout_ns > 0;
 	int r = tw__strand_check(strand);
 	if (r)
 		return r;
-	if (tw__strand_inside(strand, NULL))
-		return tw__misuse(
-		    -EDEADLK,
-		    "tw_strand_close_wait: called from one of the strand's tasks or releases");
-	uint64_t deadline_ns = strand_deadline_in(timeout_ns);
+	if (in_time && tw__strand_inside(strand, NULL))
+		return tw__misuse(-EDEADLK, "tw_strand_close: called with a timeout from one of "
+					    "the strand's tasks or releases");
+	uint64_t deadline_ns = in_time ? strand_deadline_in(timeout_ns) : 0;
 	begin_call(strand);
 	if (tw__strand_begin_close(strand))
 		strand_submit_work(strand);

@@ -230,7 +230,7 @@ static bool may_wait(tw_strand *strand)
 	tw_service *service = tw__strand_service(strand);
 	if (strand->flags & TW__STRAND_REARM && !service->threaded)
 		return false; /* its work may wait for a tick, which may be the caller's to drive */
-	return pool && !tw_pool_is_worker(pool) && !tw__strand_runs && !tw__inside(service) &&
+	return pool && !tw__pool_is_worker(pool) && !tw__strand_runs && !tw__inside(service) &&
 	       !tw__inside_work(service);
 }
 

@@ -190,7 +190,7 @@ int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *ar
 	return check_and_submit(__func__, strand, &request, out);
 }
 
-/* A series of the short forms makes up for missed runs. */
+/* A series by `period_ns` makes up for missed runs. */
 static int submit_burst(const char *call, tw_strand *strand, const struct tw_strand_task *spec,
 			tw_strand_task_id *out)
 {
@@ -204,18 +204,6 @@ static int submit_burst(const char *call, tw_strand *strand, const struct tw_str
 	if (spec->period_ns > TW_MAX_DELAY_NS || spec->tolerance_ns > TW_MAX_DELAY_NS)
 		return strand_out_of_range(call, out);
 	return check_and_submit(call, strand, &request, out);
-}
-
-int tw_strand_schedule_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn,
-			     void *arg, tw_strand_task_id *out)
-{
-	if (!strand || !fn)
-		return tw__invalid("%s is NULL", strand ? "fn" : "strand");
-	if (!period_ns)
-		return tw__invalid("period_ns is 0");
-	const struct tw_strand_task spec = {
-	    .fn = fn, .arg = arg, .delay_ns = first_ns, .period_ns = period_ns};
-	return submit_burst(__func__, strand, &spec, out);
 }
 
 /* ---------------------------------------------------------------------- full form */

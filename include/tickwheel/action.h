@@ -30,7 +30,7 @@
  * How an action ends. Its release is called once, when its work has returned:
  *
  *   cause                                     fate                thread of the release
- *   tw_action_close, _close_wait, _destroy    TW_FATE_CANCELLED   the caller, or its runner
+ *   tw_action_close, tw_action_destroy        TW_FATE_CANCELLED   the caller, or its runner
  *   its work fails                            TW_FATE_FIRED       the one that ran it
  *   another one of its batch fails            TW_FATE_DROPPED     the one that ran the other
  *
@@ -59,7 +59,7 @@
  *   ASAP and FRAME by the caller, VIRTUAL             the thread that flushes, advances or runs it
  *
  * A virtual clock is deterministic if one thread uses it. In a forked child each call answers
- * -EPERM (bool: false; time: 0), and nothing can be freed.
+ * -EPERM (time: 0), and nothing can be freed.
  *
  * Memory. An action lives until tw_action_destroy, which any thread calls once, also its own work
  * or release. The library frees it when its work and release have returned, and never looks at
@@ -219,34 +219,17 @@ TW_API int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_actio
 					void *state, uint64_t delay_ns, tw_action **out);
 
 /*
- * Creates an action that is not scheduled.
+ * Creates an action that is not scheduled. release may be NULL: none is called.
  *
  * Threads: any. Never blocks.
  * Returns:
- *   0         *out is the action; on an error *out is not written
+ *   0         *out is the action; on an error *out is not written, and release is not called
  *   -EINVAL   out, scheduler or fn is NULL
  *   -ENOMEM   no memory
  *   -EPERM    in a forked child
  */
-TW_API int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_fn *fn);
-
-/* An action in full. Members that are 0 are not used. */
-struct tw_action_task {
-	size_t size; /* sizeof(struct tw_action_task) */
-	tw_action_fn *fn;
-	tw_action_release_fn *release; /* called once when the action has ended */
-};
-
-/*
- * Creates an action in full, not scheduled. On an error the release is not called.
- *
- * Threads: any. Never blocks.
- * Returns: as tw_action_create, and
- *   -EINVAL   task is NULL, or its size too small
- *   -E2BIG    non-zero bytes beyond the known struct
- */
-TW_API int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler,
-				 const struct tw_action_task *task);
+TW_API int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_fn *fn,
+			    tw_action_release_fn *release);
 
 /*
  * Schedules one run after delay_ns with `state`. Replaces a run that is scheduled already.
@@ -280,53 +263,55 @@ TW_API int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
 TW_API int tw_action_run(tw_action *action, void *state);
 
 /*
- * Closes the action: it is not run again. The first close calls its release if it does not run.
+ * Closes the action: it is not run again. Waits until its work and its release have returned.
  *
- * Threads: any. Never blocks, apart from the release.
+ * The first close calls the release, if the work does not run. The work may destroy the action
+ * meanwhile. Two works that wait for each other wait without limit.
+ *
+ * Threads: any. Blocks at most timeout_ns (0: never), apart from the release.
+ * Calls: its release, on this thread, if the answer of the first close is TW_CANCELLED or TW_GONE.
  * Returns:
  *   TW_CANCELLED   it was scheduled, and will not run; its release has been called
- *   TW_RUNNING     its work or its release runs now
  *   TW_GONE        it was not scheduled, or closed before; its release has been called
+ *   TW_FINISHED    it was running; its work and its release have returned
+ *   TW_RUNNING     its work or its release still runs after timeout_ns
+ *   TW_SELF        called from its own work or release; it will not run again
  *   -EINVAL        action is NULL
  *   -EPERM         in a forked child
  */
-TW_API int tw_action_close(tw_action *action);
+TW_API int tw_action_close(tw_action *action, uint64_t timeout_ns);
 
 /*
- * Closes the action, and waits until its work and its release have returned. The work may destroy
- * the action meanwhile. Two works that wait for each other wait without limit.
+ * Closes the action and gives it up: do not touch it afterwards. Does not wait. NULL is allowed.
  *
- * Threads: any. Blocks at most timeout_ns.
- * Returns: as tw_action_close, and
- *   TW_FINISHED   its work and its release have returned
- *   TW_RUNNING    they still run after timeout_ns
- *   TW_SELF       called from its own work or release
- */
-TW_API int tw_action_close_wait(tw_action *action, uint64_t timeout_ns);
-
-/*
- * Closes the action and gives it up: do not touch it afterwards.
- *
- * Threads: any, also its own work and release.
- * Returns: as tw_action_close; TW_GONE if action is NULL
+ * Threads: any, also its own work and release. Never blocks, apart from the release.
+ * Calls: as tw_action_close.
+ * Returns:
+ *   TW_CANCELLED   it was scheduled, and will not run; its release has been called
+ *   TW_RUNNING     its work or its release runs now, perhaps on this thread
+ *   TW_GONE        it was not scheduled, or closed before; or action is NULL
+ *   -EPERM         in a forked child
  */
 TW_API int tw_action_destroy(tw_action *action);
 
-/*
- * Tells whether a run is scheduled. Other threads may change that in the same moment.
- *
- * Threads: any. Never blocks.
- * Returns: true if one is; false if not, if action is NULL, or in a forked child.
- */
-TW_API bool tw_action_is_armed(tw_action *action);
+/* What an action does. */
+enum tw_action_state {
+	TW_ACTION_STATE_IDLE = 0,  /* no run is scheduled; its work may be running */
+	TW_ACTION_STATE_ARMED = 1, /* a run is scheduled */
+	TW_ACTION_STATE_CLOSED = 2 /* it will not run again */
+};
 
 /*
- * Tells whether the action is closed.
+ * Tells whether a run is scheduled, and whether the action is closed. Other threads may change that
+ * in the same moment.
  *
  * Threads: any. Never blocks.
- * Returns: true if it is; false if not, if action is NULL, or in a forked child.
+ * Returns:
+ *   >= 0      an enum tw_action_state
+ *   -EINVAL   action is NULL
+ *   -EPERM    in a forked child
  */
-TW_API bool tw_action_is_closed(tw_action *action);
+TW_API int tw_action_state(tw_action *action);
 
 /* -------------------------------------------------------------------- driving */
 

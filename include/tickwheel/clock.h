@@ -84,6 +84,8 @@ TW_API int tw_clock_manual_destroy(tw_clock *clock);
 /*
  * Moves a manual clock forward by ns, and lets every service on it hand over what has come due.
  *
+ *     tw_clock_manual_advance_by(clock, at_ns - tw_clock_now(clock));   (to an instant)
+ *
  *   - This thread drives a service with TW_DRIVE_MANUAL, tick by tick. Callbacks run in the order
  *     of their deadlines; each sees the clock at its own deadline, rounded up to a tick.
  *   - A service with a tick thread hands over what is due before the call returns. Its callbacks
@@ -101,15 +103,6 @@ TW_API int tw_clock_manual_destroy(tw_clock *clock);
  *   -EPERM     the clock belongs to the parent of this forked process
  */
 TW_API int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns);
-
-/*
- * Moves a manual clock forward to an instant, as tw_clock_manual_advance_by does.
- *
- * Threads, blocks: as tw_clock_manual_advance_by.
- * Returns: as tw_clock_manual_advance_by, and
- *   -ERANGE   the instant is in the past; nothing changed: use tw_clock_manual_set
- */
-TW_API int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns);
 
 /*
  * Sets a manual clock to any instant, also backwards, and does nothing else.

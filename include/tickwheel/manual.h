@@ -124,14 +124,6 @@ TW_API int tw_manual_fd(tw_manual *manual);
 TW_API int tw_manual_pump(tw_manual *manual, size_t budget);
 
 /*
- * Returns how many runs wait. Other threads may change that in the same moment.
- *
- * Threads: any. Never blocks.
- * Returns: the number; 0 if manual is NULL, or in a forked child.
- */
-TW_API size_t tw_manual_waiting(tw_manual *manual);
-
-/*
  * Frees the queue, after all services that use it are closed. NULL is allowed.
  *
  * Threads: any, with no other call beside it.

@@ -141,14 +141,6 @@ TW_API int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped
  */
 TW_API int tw_pool_destroy(tw_pool *pool);
 
-/*
- * Tells whether the calling thread is one of the pool's workers.
- *
- * Threads: any. Never blocks.
- * Returns: true if it is; false if not, or if pool is NULL.
- */
-TW_API bool tw_pool_is_worker(const tw_pool *pool);
-
 /* Gauges and counters of a pool. */
 struct tw_pool_stats {
 	size_t size;        /* in: sizeof(struct tw_pool_stats) */

@@ -3,18 +3,18 @@
  *
  *     tw_semaphore *permits;
  *     tw_semaphore_create(&permits, service, NULL, 8);
- *     if (tw_semaphore_acquire(permits, 50 * TW_MILLISECOND) == 0) {
+ *     if (tw_semaphore_acquire(permits, 1, 50 * TW_MILLISECOND) == 0) {
  *             ...
- *             tw_semaphore_release(permits);
+ *             tw_semaphore_release(permits, 1);
  *     }
  *
  * Any thread may release what another has acquired. Waiters of both kinds are served in the order
  * in which they came; a permit that returns goes to the oldest waiter, never to a newcomer. What a
  * thread did before a release is visible to the one that gets the permit.
  *
- * The calls with _n take or give several permits as one. A waiter for n permits keeps its place:
- * nobody behind it is served first, even if fewer permits would do for them. So it waits only for
- * those who came before it.
+ * A call takes or gives n permits as one. A waiter for n permits keeps its place: nobody behind it
+ * is served first, even if fewer permits would do for them. So it waits only for those who came
+ * before it.
  *
  * An acquire or release without contention is one compare-and-swap. A thread that waits inside a
  * callback keeps its worker.
@@ -74,42 +74,29 @@ TW_API int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_execu
 TW_API int tw_semaphore_destroy(tw_semaphore *semaphore);
 
 /*
- * Takes a permit if one is available.
+ * Takes n permits, and waits for them: all or none.
  *
- * Threads: any. Never blocks.
- * Returns:
- *   0         taken
- *   -EAGAIN   none is available: use tw_semaphore_acquire to wait
- *   -EINVAL   semaphore is NULL
- */
-TW_API int tw_semaphore_try_acquire(tw_semaphore *semaphore);
-
-/*
- * Takes a permit, and waits for it. The timeout is real time, whatever the service's clock.
+ * Give them back with tw_semaphore_release, in one call or in parts. The timeout is real time,
+ * whatever the service's clock. With a timeout of 0 it takes what is available, or nothing.
+ *
+ * If the capacity shrinks below n while a caller waits for n permits, the caller waits until the
+ * capacity has grown again, and all behind it wait too.
  *
  * Threads: any. Blocks at most timeout_ns (TW_FOREVER: without limit).
  * Returns:
  *   0            taken
- *   -ETIMEDOUT   none came in time
- *   -EAGAIN      none is available, and timeout_ns is 0
- *   -EINVAL      semaphore is NULL
+ *   -ETIMEDOUT   they did not come in time
+ *   -EAGAIN      timeout_ns is 0, and n are not available: give it a timeout to wait
+ *   -EINVAL      semaphore is NULL; n is below 1; n is above 1 and above the capacity
  */
-TW_API int tw_semaphore_acquire(tw_semaphore *semaphore, uint64_t timeout_ns);
+TW_API int tw_semaphore_acquire(tw_semaphore *semaphore, int32_t n, uint64_t timeout_ns);
 
 /*
- * Takes a permit, and waits for it until an instant of tw_clock_now(tw_clock_monotonic()).
- *
- * Threads: any. Blocks until the instant; not at all if it is past.
- * Returns: as tw_semaphore_acquire; never -EAGAIN
- */
-TW_API int tw_semaphore_acquire_until(tw_semaphore *semaphore, uint64_t deadline_ns);
-
-/*
- * Calls fn(arg) with a permit as soon as there is one, on the executor. No thread waits.
+ * Calls fn(arg) with n permits as soon as there are n, on the executor. No thread waits.
  *
  * fn never runs inside this call or inside a release. fn, or another one on its behalf, gives the
- * permit back. *out (may be NULL) is written before fn can run. If the executor refuses fn, the
- * permit goes to the oldest thread that waits, and fn stays first in line. If no thread waits, fn
+ * permits back. *out (may be NULL) is written before fn can run. If the executor refuses fn, its
+ * permits go to the oldest thread that waits, and fn stays first in line. If no thread waits, fn
  * is offered again in each tick.
  *
  * Threads: any. Never blocks.
@@ -117,39 +104,10 @@ TW_API int tw_semaphore_acquire_until(tw_semaphore *semaphore, uint64_t deadline
  *   0         fn will be called, unless it is cancelled
  *   -EAGAIN   2^28 functions wait: try again
  *   -ENOMEM   no memory
- *   -EINVAL   semaphore or fn is NULL
+ *   -EINVAL   semaphore or fn is NULL; n is below 1; n is above 1 and above the capacity
  */
-TW_API int tw_semaphore_acquire_async(tw_semaphore *semaphore, tw_fn *fn, void *arg,
+TW_API int tw_semaphore_acquire_async(tw_semaphore *semaphore, int32_t n, tw_fn *fn, void *arg,
 				      tw_waiter *out);
-
-/*
- * Takes n permits if n are available: all or none. Give them back with tw_semaphore_release_n, in
- * one call or in parts.
- *
- * Threads, blocks, returns: as tw_semaphore_try_acquire. Also:
- *   -EINVAL   n is below 1; or above 1 and above the capacity
- */
-TW_API int tw_semaphore_try_acquire_n(tw_semaphore *semaphore, int32_t n);
-
-/*
- * Takes n permits, and waits for them: all or none.
- *
- * If the capacity shrinks below n while a caller waits for n permits, the caller waits until the
- * capacity has grown again, and all behind it wait too.
- *
- * Threads, blocks, returns: as tw_semaphore_acquire. Also:
- *   -EINVAL   n is below 1; or above 1 and above the capacity
- */
-TW_API int tw_semaphore_acquire_n(tw_semaphore *semaphore, int32_t n, uint64_t timeout_ns);
-
-/*
- * Calls fn(arg) with n permits as soon as there are n, on the executor. No thread waits.
- *
- * Threads, blocks, returns: as tw_semaphore_acquire_async. Also:
- *   -EINVAL   n is below 1; or above 1 and above the capacity
- */
-TW_API int tw_semaphore_acquire_n_async(tw_semaphore *semaphore, int32_t n, tw_fn *fn, void *arg,
-					tw_waiter *out);
 
 /*
  * Cancels a function that waits for permits. Permits that it had been given go to the next
@@ -165,27 +123,16 @@ TW_API int tw_semaphore_acquire_n_async(tw_semaphore *semaphore, int32_t n, tw_f
 TW_API int tw_semaphore_cancel(tw_semaphore *semaphore, tw_waiter waiter);
 
 /*
- * Gives a permit back: to the oldest waiter, else to a debt (tw_semaphore_set_capacity), else to
+ * Gives n permits back: to the oldest waiters, else to a debt (tw_semaphore_set_capacity), else to
  * those available.
  *
  * Threads: any. Never blocks.
  * Returns:
  *   0            given back
- *   -EOVERFLOW   no permit is out; nothing changed, and it is counted
- *   -EINVAL      semaphore is NULL
- */
-TW_API int tw_semaphore_release(tw_semaphore *semaphore);
-
-/*
- * Gives n permits back: to the oldest waiters, else to a debt, else to those available.
- *
- * Threads: any. Never blocks.
- * Returns:
- *   0            given back
- *   -EOVERFLOW   fewer permits are out; nothing changed, and it is counted once
+ *   -EOVERFLOW   fewer than n permits are out; nothing changed, and it is counted once
  *   -EINVAL      semaphore is NULL, or n is below 1
  */
-TW_API int tw_semaphore_release_n(tw_semaphore *semaphore, int32_t n);
+TW_API int tw_semaphore_release(tw_semaphore *semaphore, int32_t n);
 
 /*
  * Changes the number of permits.

@@ -494,11 +494,12 @@ TW_API int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns);
  */
 TW_API int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
 
-/* Answer of tw_reset_earlier: the timer is due no later than that already. */
+/* Answer of tw_reset_earlier_at: the timer is due no later than that already. */
 enum { TW_RESET_KEPT = 1 };
 
 /*
- * Moves an armed timer to delay_ns from now, but only if that is earlier.
+ * Moves an armed timer to an instant on the scale of tw_service_now, but only if that is earlier.
+ * Reads no clock. For a delay, add it to tw_service_now.
  *
  * Comparison and move are one step: of several threads, the one with the earliest deadline wins.
  * Use it where several causes share one timer, such as a flush with the shortest of many delays.
@@ -511,14 +512,6 @@ enum { TW_RESET_KEPT = 1 };
  * Returns: as tw_reset, and
  *   0               moved to earlier, or re-armed
  *   TW_RESET_KEPT   not moved: the timer is due at that tick, or before
- */
-TW_API int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns);
-
-/*
- * Moves an armed timer to an instant on the scale of tw_service_now, but only if that is earlier.
- * Reads no clock.
- *
- * Threads, returns: as tw_reset_earlier.
  */
 TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
 

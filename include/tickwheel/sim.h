@@ -63,9 +63,8 @@ enum tw_sim_event_kind {
 	TW_SIM_REFUSED = 2, /* runs were refused (refuse_percent); value: how many */
 	TW_SIM_TAKEN =
 	    3, /* a worker took a run; value: its number, counted in the order of handing over */
-	TW_SIM_RAN = 4,     /* a callback, a work or a plain task has returned; value: its number */
-	TW_SIM_SKIPPED = 5, /* it had been cancelled or moved meanwhile; value: its number */
-	TW_SIM_NOTE = 6     /* tw_sim_note; value: the note */
+	TW_SIM_RAN = 4,    /* a callback, a work or a plain task has returned; value: its number */
+	TW_SIM_SKIPPED = 5 /* it had been cancelled or moved meanwhile; value: its number */
 };
 
 /* An event of a simulation. */
@@ -77,7 +76,7 @@ struct tw_sim_event {
 	uint64_t value;
 };
 
-/* Called for each event. It may call only tw_sim_now and tw_sim_trace. */
+/* Called for each event. It may call only tw_sim_trace. */
 typedef void tw_sim_event_fn(void *event_arg, const struct tw_sim_event *event);
 
 /* -------------------------------------------------------------- birth and end */
@@ -160,7 +159,7 @@ TW_API tw_service *tw_sim_service(tw_sim *sim);
 TW_API tw_executor *tw_sim_executor(tw_sim *sim);
 
 /*
- * Returns the virtual clock, which only the simulation moves.
+ * Returns the virtual clock, which only the simulation moves. tw_clock_now reads it.
  *
  * Threads: any.
  * Returns: the clock; NULL if sim is NULL.
@@ -185,20 +184,13 @@ TW_API tw_clock *tw_sim_clock(tw_sim *sim);
 TW_API int tw_sim_step(tw_sim *sim);
 
 /*
- * Plays all events up to and at an instant, where the clock then is.
+ * Plays all events of the next ns nanoseconds, and moves the clock there.
  *
  * Threads: the simulation's.
  * Returns: as tw_sim_step, and
  *   0         the clock is at the instant
- *   -ERANGE   the instant is in the past, or above INT64_MAX
+ *   -ERANGE   the instant is above INT64_MAX
  *   -ELOOP    max_steps events at one instant; may be called again
- */
-TW_API int tw_sim_run_until(tw_sim *sim, uint64_t at_ns);
-
-/*
- * Plays all events of the next ns nanoseconds.
- *
- * Threads, returns: as tw_sim_run_until.
  */
 TW_API int tw_sim_run_for(tw_sim *sim, uint64_t ns);
 
@@ -206,18 +198,10 @@ TW_API int tw_sim_run_for(tw_sim *sim, uint64_t ns);
  * Plays until nothing waits and nothing is pending, for at most most_ns of virtual time.
  *
  * Threads: the simulation's.
- * Returns: as tw_sim_run_until, and
+ * Returns: as tw_sim_run_for, and
  *   -ETIMEDOUT   something is left, as always with an endless series
  */
 TW_API int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns);
-
-/*
- * Returns the virtual time, in nanoseconds.
- *
- * Threads: any.
- * Returns: the time; 0 if sim is NULL.
- */
-TW_API uint64_t tw_sim_now(const tw_sim *sim);
 
 /*
  * Submits a task to the simulated workers, as tw_pool_submit does to a pool.
@@ -240,18 +224,10 @@ TW_API int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg);
  */
 TW_API void tw_sim_spend(tw_sim *sim, uint64_t ns);
 
-/*
- * Returns the number of the simulated worker that runs this callback.
- *
- * Threads: the simulation's.
- * Returns: 0 .. workers - 1; outside of a simulated callback -1.
- */
-TW_API int tw_sim_worker(const tw_sim *sim);
-
 /* --------------------------------------------------------------------- trace */
 
 /*
- * Returns a number that is computed from all events so far, notes included.
+ * Returns a number that is computed from all events so far.
  *
  * Two runs with equal numbers have had the same events in the same order.
  *
@@ -259,13 +235,6 @@ TW_API int tw_sim_worker(const tw_sim *sim);
  * Returns: the number; 0 if sim is NULL.
  */
 TW_API uint64_t tw_sim_trace(const tw_sim *sim);
-
-/*
- * Adds a note of the test to the trace.
- *
- * Threads: the simulation's.
- */
-TW_API void tw_sim_note(tw_sim *sim, uint64_t note);
 
 /*
  * Draws a number from the seed, for the test's own choices.

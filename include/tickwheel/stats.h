@@ -116,9 +116,13 @@ enum { TW_HISTOGRAM_BUCKETS = 496 };
 /*
  * A distribution of durations in buckets.
  *
- * Bucket i counts the durations above tw_histogram_bound(i - 1), up to tw_histogram_bound(i). There
- * are eight buckets to each power of two, and each power of two is a bound. The bounds are the same
- * in every process and every version, so distributions of several processes can be added.
+ * There are eight buckets to each power of two, and each power of two is a bound. The bounds are
+ * the same in every process and every version, so distributions of several processes can be added.
+ * Bucket i counts durations up to, in nanoseconds:
+ *
+ *   i < 8    i + 1
+ *   i < 495  2^o + (i % 8 + 1) * 2^(o - 3), with o = i / 8 + 2
+ *   495      without limit
  *
  * The struct stays as it is: it can be stored, or sent to another process of the same byte order.
  */
@@ -128,14 +132,6 @@ struct tw_histogram {
 	uint64_t max_ns; /* the longest duration */
 	uint64_t buckets[TW_HISTOGRAM_BUCKETS];
 };
-
-/*
- * Returns the upper bound of a bucket, in nanoseconds.
- *
- * Threads: any. Never blocks.
- * Returns: the bound; UINT64_MAX for the last bucket and beyond it.
- */
-TW_API uint64_t tw_histogram_bound(unsigned bucket);
 
 /*
  * Returns how many durations were at most ns long.

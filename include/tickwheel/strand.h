@@ -105,7 +105,8 @@ TW_API int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *e
 TW_API int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg);
 
 /*
- * Schedules a task that runs once, after delay_ns. A delay of 0 submits it.
+ * Schedules a task that runs once, after delay_ns. A delay of 0 submits it. tw_strand_submit_task
+ * schedules a series.
  *
  * *out (may be NULL) is written before the task is published, so the task may read it. On an error
  * it is "no task" (untouched after -EINVAL).
@@ -118,30 +119,24 @@ TW_API int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg);
 TW_API int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg,
 			      tw_strand_task_id *out);
 
-/*
- * Schedules a series: run n is due at the call + first_ns + n * period_ns, however long the runs
- * take.
- *
- * Missed runs follow one after the other, through the strand's queue. If the clock steps back by
- * more than 15 minutes, or forward by more than a period and 15 minutes, the series counts anew
- * from then.
- *
- * Threads: any. Never blocks.
- * Returns: as tw_strand_schedule, and
- *   -EINVAL   period_ns is 0
- *   -ERANGE   the period is above TW_MAX_DELAY_NS
- */
-TW_API int tw_strand_schedule_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns,
-				    tw_fn *fn, void *arg, tw_strand_task_id *out);
-
 /* A task in full. Members that are 0 are not used. */
 struct tw_strand_task {
 	size_t size; /* sizeof(struct tw_strand_task) */
 	tw_fn *fn;
 	void *arg;
-	uint64_t delay_ns;     /* with TW_TASK_AT: a deadline on tw_service_now()'s scale */
-	uint64_t period_ns;    /* a series as of tw_strand_schedule_every; 0: none */
-	uint64_t tolerance_ns; /* for steps of the clock; 0: 15 minutes; any with `period` */
+	uint64_t delay_ns; /* with TW_TASK_AT: a deadline on tw_service_now()'s scale */
+
+	/*
+	 * A series: run n is due at the first one + n * period_ns, however long the runs take.
+	 * Missed runs follow one after the other, through the strand's queue. 0: none.
+	 */
+	uint64_t period_ns;
+
+	/*
+	 * If the clock steps back by more than this, or forward by more than a period and this, the
+	 * series counts anew from then. 0: 15 minutes; without limit with `period`.
+	 */
+	uint64_t tolerance_ns;
 
 	/*
 	 * Called once when the task has ended, after its last run. TW_FATE_FIRED and TW_FATE_LATE:
@@ -211,29 +206,22 @@ TW_API int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id task, uint
 /* --------------------------------------------------------------------- close */
 
 /*
- * Closes the strand: cancels all tasks that have not run, and refuses new ones.
+ * Closes the strand: cancels all tasks that have not run, refuses new ones, and waits for its
+ * running task and for releases that other threads call.
  *
  * A running task goes on; nothing else of the strand begins after the call. Timers that name the
- * strand as their executor end as cancelled when they are due. A second close changes nothing. The
- * call works in pieces, so other calls on the strand wait for microseconds only.
+ * strand as their executor end as cancelled when they are due. A second close only waits. The call
+ * works in pieces, so other calls on the strand wait for microseconds only.
  *
- * Threads: any. Never blocks.
+ * Threads: any. Blocks at most timeout_ns, plus the releases. With a timeout of 0 it never waits,
+ * and a task may close its own strand.
  * Calls: releases of the cancelled tasks, on this thread, in any order.
- * Returns: 0
- */
-TW_API int tw_strand_close(tw_strand *strand);
-
-/*
- * Closes the strand, and waits for its running task, and for releases that other threads call.
- *
- * Threads: any. Blocks at most timeout_ns, plus the releases.
- * Calls: as tw_strand_close.
  * Returns:
- *   0            nothing of the strand runs
- *   -ETIMEDOUT   the strand is closed, and something still runs
- *   -EDEADLK     called from the strand's own task or release; nothing changed
+ *   0            closed: nothing of the strand runs
+ *   -ETIMEDOUT   closed, and something still runs: the caller itself, or another thread's task
+ *   -EDEADLK     called with a timeout from the strand's own task or release; nothing changed
  */
-TW_API int tw_strand_close_wait(tw_strand *strand, uint64_t timeout_ns);
+TW_API int tw_strand_close(tw_strand *strand, uint64_t timeout_ns);
 
 /*
  * Closes the strand, and frees it. NULL is allowed. A task may destroy its own strand.

@@ -44,7 +44,8 @@ int main(void)
 		pthread_join(mover, NULL);
 		if (r == 0) {
 			touched++;
-			tw_clock_manual_advance_to(hand, touched_ns + 61 * TW_SECOND);
+			tw_clock_manual_advance_by(hand, touched_ns + 61 * TW_SECOND -
+							     tw_clock_now(hand));
 		}
 		while (idles < i)
 			usleep(100);

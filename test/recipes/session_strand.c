@@ -39,7 +39,7 @@ static void wrong_close(struct session *s)
 {
 	tw_strand *strand = s->strand;
 	tw_cancel(s->service, s->idle);
-	tw_strand_close(strand);
+	tw_strand_close(strand, 0);
 	close(s->fd);
 	free(s);
 	tw_strand_destroy(strand);

@@ -25,7 +25,7 @@ int work_run(tw_action *action, void *state)
 void work_schedule(struct work *work, tw_action_scheduler *scheduler, uint64_t delay_ns)
 {
 	work->scheduler = scheduler;
-	expect_eq(tw_action_create(&work->action, scheduler, work_run), 0);
+	expect_eq(tw_action_create(&work->action, scheduler, work_run, NULL), 0);
 	expect_eq(tw_action_schedule(work->action, work, delay_ns), 0);
 }
 

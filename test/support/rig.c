@@ -43,7 +43,7 @@ void rig_advance(struct rig *rig, uint64_t ns)
 
 void rig_advance_to(struct rig *rig, uint64_t ns)
 {
-	expect_eq(tw_clock_manual_advance_to(rig->clock, ns), 0);
+	expect_eq(tw_clock_manual_advance_by(rig->clock, ns - tw_clock_now(rig->clock)), 0);
 }
 
 uint64_t rig_tick_of(const struct rig *rig, uint64_t ns)

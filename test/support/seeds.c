@@ -5,6 +5,19 @@
 #include "test/support/rounds.h"
 
 uint64_t seed_of_program;
+static uint64_t facts;
+
+void tell_fact(uint64_t fact)
+{
+	facts = (facts ^ fact) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+}
+
+uint64_t trace_with_facts(const tw_sim *sim)
+{
+	uint64_t told = facts;
+	facts = 0;
+	return tw_sim_trace(sim) ^ told;
+}
 
 static void run(uint64_t seed, void (*program)(uint64_t seed))
 {

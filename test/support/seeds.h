@@ -10,12 +10,20 @@
 #include <stdint.h>
 
 #include "expect.h"
+#include "tickwheel/sim.h"
 
 /*
  * Calls program(seed) for `count` seeds, from 1 on, and as many that are new each time; or for
  * SIM_SEED alone.
  */
 void for_each_seed(unsigned count, void (*program)(uint64_t seed));
+
+/*
+ * A number computed from all events of a simulation and all facts that the program has told, in
+ * order. It begins anew after each look.
+ */
+uint64_t trace_with_facts(const tw_sim *sim);
+void tell_fact(uint64_t fact);
 
 /* The one that is running. */
 extern uint64_t seed_of_program;

@@ -37,13 +37,13 @@ static inline struct tw_semaphore_stats gauges(void)
 static inline void acquire(unsigned n)
 {
 	while (n--)
-		expect_eq(tw_semaphore_try_acquire(permits), 0);
+		expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
 }
 
 static inline void release(unsigned n)
 {
 	while (n--)
-		expect_eq(tw_semaphore_release(permits), 0);
+		expect_eq(tw_semaphore_release(permits, 1), 0);
 }
 
 /* Functions that wait: the order in which they were called. */
@@ -60,7 +60,7 @@ static inline void note(void *arg)
 static inline tw_waiter wait_as(int number)
 {
 	tw_waiter waiter = {7};
-	expect_eq(tw_semaphore_acquire_async(permits, note, &numbers[number], &waiter), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, note, &numbers[number], &waiter), 0);
 	expect_ne(waiter.id, 0);
 	return waiter;
 }

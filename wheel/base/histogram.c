@@ -19,7 +19,7 @@ static unsigned bucket_of(uint64_t ns)
 	return (octave - 2) * 8 + (unsigned)(below >> (octave - 3) & 7);
 }
 
-uint64_t tw_histogram_bound(unsigned bucket)
+uint64_t tw__histogram_bound(unsigned bucket)
 {
 	if (bucket < 8)
 		return bucket + 1;
@@ -34,7 +34,7 @@ uint64_t tw_histogram_bound(unsigned bucket)
 uint64_t tw_histogram_count_upto(const struct tw_histogram *histogram, uint64_t ns)
 {
 	uint64_t count = 0;
-	for (unsigned i = 0; histogram && i < TW_HISTOGRAM_BUCKETS && tw_histogram_bound(i) <= ns;
+	for (unsigned i = 0; histogram && i < TW_HISTOGRAM_BUCKETS && tw__histogram_bound(i) <= ns;
 	     i++)
 		count += histogram->buckets[i];
 	return count;
@@ -47,8 +47,8 @@ static uint64_t at_rank(const struct tw_histogram *histogram, uint64_t rank)
 	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++) {
 		seen += histogram->buckets[i];
 		if (seen >= rank && seen)
-			return tw_histogram_bound(i) < histogram->max_ns ? tw_histogram_bound(i)
-									 : histogram->max_ns;
+			return tw__histogram_bound(i) < histogram->max_ns ? tw__histogram_bound(i)
+									  : histogram->max_ns;
 	}
 	return 0;
 }
@@ -97,7 +97,7 @@ int tw_histogram_subtract(struct tw_histogram *later, const struct tw_histogram 
 	uint64_t bound = 0;
 	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++) {
 		later->buckets[i] -= earlier->buckets[i];
-		bound = later->buckets[i] ? tw_histogram_bound(i) : bound;
+		bound = later->buckets[i] ? tw__histogram_bound(i) : bound;
 	}
 	later->count -= earlier->count;
 	later->sum_ns -= earlier->sum_ns;

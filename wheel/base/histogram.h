@@ -14,6 +14,9 @@ struct tw__histogram {
 	_Atomic uint64_t sum_ns, max_ns;
 };
 
+/* The longest duration that a bucket counts; UINT64_MAX for the last one. */
+uint64_t tw__histogram_bound(unsigned bucket);
+
 void tw__histogram_add(struct tw__histogram *histogram, uint64_t ns, uint64_t times);
 
 /* Adds what a histogram says to *sum. Any thread. */

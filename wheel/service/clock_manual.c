@@ -172,23 +172,6 @@ static int refuse_inside(const char *call)
 	return tw__misuse(-EDEADLK, "%s: called from a callback of a service on this clock", call);
 }
 
-int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
-{
-	struct manual *manual = as_manual(clock);
-	int r = manual_check(__func__, clock, ns);
-	if (r || tw__clock_in_callback(clock))
-		return r ? r : refuse_inside("tw_clock_manual_advance_to");
-	pthread_mutex_lock(&manual->advancing);
-	bool is_past = ns < tw_load_relaxed(&manual->now_ns);
-	if (!is_past)
-		advance(manual, ns);
-	pthread_mutex_unlock(&manual->advancing);
-	if (is_past)
-		return tw__refuse(-ERANGE, __func__,
-				  "ns %" PRIu64 " is in the past: use tw_clock_manual_set", ns);
-	return 0;
-}
-
 int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 {
 	struct manual *manual = as_manual(clock);

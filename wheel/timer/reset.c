@@ -297,13 +297,3 @@ int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_n
 		return reset_out_of_range(__func__, service, "deadline_ns", deadline_ns);
 	return reset_by_mode(service, timer, deadline_ns, RESET_ONLY_EARLIER);
 }
-
-int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
-{
-	if (tw_unlikely(!service))
-		return tw__invalid("service is NULL");
-	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return reset_out_of_range(__func__, service, "delay_ns", delay_ns);
-	return reset_by_mode(service, timer, tw__clock_read_fast(service) + delay_ns,
-			     RESET_ONLY_EARLIER);
-}

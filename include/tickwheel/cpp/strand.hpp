@@ -108,14 +108,14 @@ class strand
 	/* Cancels what has not run, and refuses new tasks (ESHUTDOWN). */
 	void close() noexcept
 	{
-		static_cast<void>(tw_strand_close(get()));
+		static_cast<void>(tw_strand_close(get(), 0));
 	}
 
       private:
 	struct destroy {
 		void operator()(tw_strand *s) const noexcept
 		{
-			static_cast<void>(tw_strand_close_wait(s, TW_FOREVER));
+			static_cast<void>(tw_strand_close(s, TW_FOREVER));
 			static_cast<void>(tw_strand_destroy(s));
 		}
 	};

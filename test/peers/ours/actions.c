@@ -101,7 +101,7 @@ static void arm(struct actions *a, const struct step *step, int64_t delay_ms, bo
 		return;
 	}
 	if (!task->action)
-		MUST(tw_action_create(&task->action, a->scheduler, work));
+		MUST(tw_action_create(&task->action, a->scheduler, work, NULL));
 	task->armed_ms = delay_ms;
 	int error = tw_action_schedule(task->action, (void *)++a->armings, (uint64_t)delay_ms * MS);
 	if (error == -ECANCELED)
@@ -134,10 +134,11 @@ static void act(void *arg, const struct step *step, bool inside)
 	else if (step_is(step, "slot"))
 		arm(a, step, slot_ms(a, step->args[0], step->args[1]), true);
 	else if (step_is(step, "close") && task->action) {
-		tw_action_close(task->action);
+		tw_action_close(task->action, 0);
 		task->armed_ms = -1;
 	} else if (step_is(step, "closed"))
-		say("closed %d", task->action && tw_action_is_closed(task->action));
+		say("closed %d",
+		    task->action && tw_action_state(task->action) == TW_ACTION_STATE_CLOSED);
 	else if (step_is(step, "keep"))
 		a->goes_on = true;
 	else if (step_is(step, "now"))

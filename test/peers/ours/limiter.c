@@ -83,7 +83,8 @@ static void submit(const struct step *step)
 	job->submitted = true;
 	job->holds = step_is(step, "submit!");
 	if (player.semaphore) {
-		MUST(tw_semaphore_acquire_async(player.semaphore, run_waiter, job, &job->waiter));
+		MUST(
+		    tw_semaphore_acquire_async(player.semaphore, 1, run_waiter, job, &job->waiter));
 		return;
 	}
 	const struct tw_limiter_task task = {.size = sizeof task,
@@ -109,7 +110,7 @@ static void complete(const struct step *step)
 	job->completed = true;
 	if (player.semaphore) {
 		ended(job, "ok");
-		MUST(tw_semaphore_release(player.semaphore));
+		MUST(tw_semaphore_release(player.semaphore, 1));
 	} else {
 		int r =
 		    tw_job_complete(player.limiter, job->handle, step->args[1] ? -EIO : 0, NULL);

@@ -77,14 +77,14 @@ Test(action_batch, leaves_what_arrives_during_the_flush_to_the_next)
 
 static void close_other(struct work *work)
 {
-	tw_action_close(work->other->action);
+	tw_action_close(work->other->action, 0);
 }
 
 static void rearm_and_close_other(struct work *work)
 {
 	if (work->runs == 1)
 		tw_action_schedule(work->action, work, 0);
-	tw_action_close(work->other->action);
+	tw_action_close(work->other->action, 0);
 }
 
 /*
@@ -115,9 +115,9 @@ Test(action_batch, calls_its_turn_off_when_the_last_one_is_cancelled)
 	tw_action_scheduler *scheduler = by_caller(TW_ACTION_KIND_FRAME, &host);
 	for (int i = 0; i < 2; i++)
 		work_schedule(&works[i], scheduler, 0);
-	expect_eq(tw_action_close(works[0].action), TW_CANCELLED);
+	expect_eq(tw_action_close(works[0].action, 0), TW_CANCELLED);
 	expect_eq(host.unwanted, 0);
-	expect_eq(tw_action_close(works[1].action), TW_CANCELLED);
+	expect_eq(tw_action_close(works[1].action, 0), TW_CANCELLED);
 	expect_eq(host.unwanted, 1);
 	expect_eq(action_stats(scheduler).turns_cancelled, 1);
 	work_schedule(&works[2], scheduler, 0);
@@ -186,13 +186,13 @@ Test(action_batch, that_fails_closes_its_rest_spares_the_next_and_returns_the_fa
 	for (int i = 0; i < 3; i++)
 		work_schedule(&works[i], scheduler, 0);
 	works[3].scheduler = scheduler;
-	expect_eq(tw_action_create(&works[3].action, scheduler, work_run), 0);
+	expect_eq(tw_action_create(&works[3].action, scheduler, work_run, NULL), 0);
 	expect_eq(tw_action_scheduler_flush(scheduler), 17);
 	expect_log(&log, 0, 1);
-	cr_assert(tw_action_is_closed(works[1].action));
-	cr_assert(tw_action_is_closed(works[2].action));
-	cr_assert_not(tw_action_is_closed(works[0].action));
-	cr_assert_not(tw_action_is_closed(works[3].action));
+	expect_eq(tw_action_state(works[1].action), TW_ACTION_STATE_CLOSED);
+	expect_eq(tw_action_state(works[2].action), TW_ACTION_STATE_CLOSED);
+	expect_ne(tw_action_state(works[0].action), TW_ACTION_STATE_CLOSED);
+	expect_ne(tw_action_state(works[3].action), TW_ACTION_STATE_CLOSED);
 	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_log(&log, 0, 1, 3);
 	works[0].error = tw_action_schedule(works[0].action, &works[0], 0);
@@ -239,7 +239,7 @@ Test(action_batch, asap_takes_one_turn_of_the_executor)
 	expect_eq(queue_executor_run_next(&queue), 1);
 	expect_log(&log, 1, 3);
 	expect_eq(queue_executor_waiting(&queue), 1);
-	expect_eq(tw_action_close(works[2].action), TW_CANCELLED);
+	expect_eq(tw_action_close(works[2].action, 0), TW_CANCELLED);
 	expect_eq(action_stats(scheduler).turns_cancelled, 1);
 	expect_eq(queue_executor_run_next(&queue), 1); /* finds that nobody wants it */
 	expect_eq(log.count, 2);
@@ -341,9 +341,9 @@ Test(action_batch, frame_timer_is_cancelled_with_the_last_action)
 	work_schedule(&works[0], scheduler, 0);
 	work_schedule(&works[1], scheduler, 0);
 	expect_eq(stats_of(rig.service).pending, 1);
-	tw_action_close(works[0].action);
+	tw_action_close(works[0].action, 0);
 	expect_eq(stats_of(rig.service).pending, 1);
-	tw_action_close(works[1].action);
+	tw_action_close(works[1].action, 0);
 	expect_eq(stats_of(rig.service).pending, 0);
 	works_destroy(works, 2, scheduler);
 	rig_close(&rig);

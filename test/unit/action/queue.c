@@ -37,8 +37,8 @@ Test(action_queue, finishes_the_parent_before_the_child_begins)
 	struct work grandchild = {.log = &log, .id = 3};
 	struct work child = {.log = &log, .id = 2, .act = arm_other_and_note, .other = &grandchild};
 	struct work parent = {.log = &log, .id = 1, .act = arm_other_and_note, .other = &child};
-	expect_eq(tw_action_create(&grandchild.action, queue, work_run), 0);
-	expect_eq(tw_action_create(&child.action, queue, work_run), 0);
+	expect_eq(tw_action_create(&grandchild.action, queue, work_run, NULL), 0);
+	expect_eq(tw_action_create(&child.action, queue, work_run, NULL), 0);
 	grandchild.scheduler = child.scheduler = queue;
 	work_schedule(&parent, queue, 0);
 	expect_log(&log, 1, 101, 2, 102, 3);
@@ -63,7 +63,7 @@ Test(action_queue, keeps_the_order_in_which_things_were_armed)
 	    .log = &log, .id = 1, .act = arm_two_others, .other = others, .rearms = 1};
 	for (int i = 0; i < 2; i++) {
 		others[i].scheduler = queue;
-		expect_eq(tw_action_create(&others[i].action, queue, work_run), 0);
+		expect_eq(tw_action_create(&others[i].action, queue, work_run, NULL), 0);
 	}
 	work_schedule(&parent, queue, 0);
 	/* it has armed itself first, and the others again, which moves them to the end */
@@ -145,14 +145,14 @@ Test(action_queue, returns_a_failure_to_the_call_that_drove_it_closes_what_waits
 	    .log = &log, .id = 1, .act = arm_others_and_fail, .other = others, .scheduler = queue};
 	for (int i = 0; i < 2; i++) {
 		others[i].scheduler = queue;
-		expect_eq(tw_action_create(&others[i].action, queue, work_run), 0);
+		expect_eq(tw_action_create(&others[i].action, queue, work_run, NULL), 0);
 	}
 	parent.error = tw_action_scheduler_schedule(queue, work_run, &parent, 0, &parent.action);
 	cr_assert_not_null(parent.action);
 	expect_eq(parent.error, 9);
 	expect_log(&log, 1);
-	cr_assert(tw_action_is_closed(others[0].action));
-	cr_assert(tw_action_is_closed(others[1].action));
+	expect_eq(tw_action_state(others[0].action), TW_ACTION_STATE_CLOSED);
+	expect_eq(tw_action_state(others[1].action), TW_ACTION_STATE_CLOSED);
 	work_schedule(&next, queue, 0);
 	expect_log(&log, 1, 4);
 	expect_eq(action_stats(queue).closed_by_failure, 2);

@@ -11,7 +11,7 @@
 
 TestSuite(action_real_ends, .timeout = 120);
 
-/* ------------------------------------------------ close_wait and destroy at once */
+/* ------------------------------------------------ close and destroy at once */
 
 struct self {
 	atomic_bool begun;
@@ -23,7 +23,7 @@ static int destroy_self(tw_action *action, void *state)
 {
 	struct self *self = state;
 	self->begun = true;
-	while (!tw_action_is_closed(action))
+	while (tw_action_state(action) != TW_ACTION_STATE_CLOSED)
 		sched_yield();
 	tw_action_destroy(action);
 	return 0;
@@ -39,20 +39,18 @@ static void count_release(tw_action *action, void *state, enum tw_fate fate)
 	self->releases++;
 }
 
-Test(action_real_ends, close_wait_waits_for_work_that_destroys_its_action_and_for_the_release)
+Test(action_real_ends, close_waits_for_work_that_destroys_its_action_and_for_the_release)
 {
 	tw_service *service = open_service(2);
 	tw_action_scheduler *scheduler = scheduler_on(service, TW_ACTION_KIND_ASYNC);
 	for (int i = 0; i < 200; i++) {
 		struct self self = {0};
-		struct tw_action_task task = {
-		    .size = sizeof(task), .fn = destroy_self, .release = count_release};
 		tw_action *action;
-		expect_eq(tw_action_create_task(&action, scheduler, &task), 0);
+		expect_eq(tw_action_create(&action, scheduler, destroy_self, count_release), 0);
 		tw_action_schedule(action, &self, 0);
 		while (!self.begun)
 			sched_yield();
-		expect_eq(tw_action_close_wait(action, TW_FOREVER), TW_FINISHED);
+		expect_eq(tw_action_close(action, TW_FOREVER), TW_FINISHED);
 		expect_eq(self.releases, 1);
 	}
 	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
@@ -125,7 +123,7 @@ static void end_while(enum tw_action_kind kind, tw_action_fn *fn, void *(*use)(v
 	pthread_t thread;
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	user.scheduler = scheduler_on(service, kind);
-	expect_eq(tw_action_create(&user.action, user.scheduler, fn), 0);
+	expect_eq(tw_action_create(&user.action, user.scheduler, fn, NULL), 0);
 	pthread_create(&thread, NULL, use, &user);
 	destroy_soon(service, user.scheduler);
 	pthread_join(thread, NULL);
@@ -162,7 +160,7 @@ Test(action_real_ends, queue_goes_while_the_call_whose_action_another_thread_ran
 		pthread_t threads[2];
 		for (int k = 0; k < 2; k++) {
 			users[k] = (struct user){.scheduler = queue, .go_on = &go_on};
-			expect_eq(tw_action_create(&users[k].action, queue, run_once), 0);
+			expect_eq(tw_action_create(&users[k].action, queue, run_once, NULL), 0);
 			pthread_create(&threads[k], NULL, arm_only, &users[k]);
 		}
 		go_on = true;

@@ -46,13 +46,13 @@ static int close_and_wait_while_it_runs(tw_action_scheduler *scheduler)
 	while (!slow.begun)
 		sched_yield();
 	expect_eq(tw_action_run(action, &slow), -EBUSY);
-	expect_eq(tw_action_close(action), TW_RUNNING);
-	expect_eq(tw_action_close_wait(action, 1000), TW_RUNNING);
+	expect_eq(tw_action_close(action, 0), TW_RUNNING);
+	expect_eq(tw_action_close(action, 1000), TW_RUNNING);
 	pthread_create(&thread, NULL, let_go, &slow);
-	int answer = tw_action_close_wait(action, TW_FOREVER);
+	int answer = tw_action_close(action, TW_FOREVER);
 	expect_eq(slow.runs, 1);
 	pthread_join(thread, NULL);
-	expect_eq(tw_action_close_wait(action, 0), TW_GONE);
+	expect_eq(tw_action_close(action, 0), TW_GONE);
 	expect_eq(tw_action_destroy(action), TW_GONE);
 	return answer;
 }
@@ -194,8 +194,8 @@ Test(action_real_threads, queue_that_another_thread_is_in_is_given_more_to_do)
 	struct slow slow = {0}, next = {.go_on = true};
 	pthread_t thread;
 	tw_action *actions[2];
-	expect_eq(tw_action_create(&actions[0], queue, run_slowly), 0);
-	expect_eq(tw_action_create(&actions[1], queue, run_slowly), 0);
+	expect_eq(tw_action_create(&actions[0], queue, run_slowly, NULL), 0);
+	expect_eq(tw_action_create(&actions[1], queue, run_slowly, NULL), 0);
 	struct arming arming = {actions[0], &slow};
 	pthread_create(&thread, NULL, arm, &arming);
 	while (!slow.begun)

@@ -26,7 +26,7 @@ static int run_end(tw_action *action, void *state)
 	end->runs++;
 	end->running = true;
 	if (end->closes)
-		tw_action_close(action);
+		tw_action_close(action, 0);
 	if (end->destroys)
 		tw_action_destroy(action);
 	end->running = false;
@@ -40,7 +40,7 @@ static void release_end(tw_action *action, void *state, enum tw_fate fate)
 	end->fate = fate;
 	end->state = state;
 	end->released_too_early |= end->running;
-	end->waited = tw_action_close_wait(action, 0);
+	end->waited = tw_action_close(action, 0);
 	end->ended = tw_action_scheduler_destroy(end->scheduler);
 	if (end->destroys_in_release)
 		end->destroyed = tw_action_destroy(action);
@@ -49,10 +49,9 @@ static void release_end(tw_action *action, void *state, enum tw_fate fate)
 static tw_action *make(tw_action_scheduler *scheduler, struct end *end)
 {
 	tw_action *action = NULL;
-	struct tw_action_task task = {.size = sizeof(task), .fn = run_end, .release = release_end};
 	int error = 1;
 	end->scheduler = scheduler;
-	expect_eq(tw_action_create_task(&action, scheduler, &task), 0);
+	expect_eq(tw_action_create(&action, scheduler, run_end, release_end), 0);
 	error = tw_action_schedule(action, end, 0);
 	expect_eq(error, 0);
 	return action;
@@ -83,9 +82,9 @@ Test(action_release, follows_a_close_or_a_destroy_at_once)
 	tw_action *actions[3];
 	for (int i = 0; i < 3; i++)
 		actions[i] = make(asap, &ends[i]);
-	expect_eq(tw_action_close(actions[0]), TW_CANCELLED);
+	expect_eq(tw_action_close(actions[0], 0), TW_CANCELLED);
 	expect_end(&ends[0], TW_FATE_CANCELLED);
-	expect_eq(tw_action_close_wait(actions[1], TW_FOREVER), TW_CANCELLED);
+	expect_eq(tw_action_close(actions[1], TW_FOREVER), TW_CANCELLED);
 	expect_end(&ends[1], TW_FATE_CANCELLED);
 	for (int i = 0; i < 3; i++)
 		expect_eq(tw_action_destroy(actions[i]), i < 2 ? TW_GONE : TW_CANCELLED);
@@ -171,10 +170,9 @@ Test(action_release, lets_actions_go_that_another_one_s_failure_closes)
 
 Test(action_release, of_an_action_that_was_never_armed_gets_no_state)
 {
-	struct tw_action_task task = {.size = sizeof(task), .fn = run_end};
 	tw_action_scheduler *asap = open_asap(0);
 	tw_action *action;
-	expect_eq(tw_action_create_task(&action, asap, &task), 0); /* none wanted */
+	expect_eq(tw_action_create(&action, asap, run_end, NULL), 0); /* none wanted */
 	expect_eq(tw_action_destroy(action), TW_GONE);
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
 }
@@ -227,31 +225,4 @@ Test(action_release, comes_once_for_each_in_any_order_of_events)
 {
 	for (uint64_t seed = 1; seed <= 100; seed++)
 		run_seed(seed, seed % 2 ? TW_ACTION_FLAG_CANCEL_BATCH : 0);
-}
-
-/* ------------------------------------------------------------------- bad input */
-
-Test(action_release, bad_tasks_are_refused)
-{
-	tw_action_scheduler *asap = open_asap(0);
-	tw_action *action = NULL;
-	struct {
-		struct tw_action_task task;
-		uint64_t later;
-	} newer = {.task = {.size = sizeof(newer), .fn = run_end}, .later = 1};
-	expect_eq(tw_action_create_task(NULL, asap, &newer.task), -EINVAL);
-	expect_eq(tw_action_create_task(&action, NULL, &newer.task), -EINVAL);
-	expect_eq(tw_action_create_task(&action, asap, NULL), -EINVAL);
-	expect_eq(tw_action_create_task(&action, asap, &newer.task), -E2BIG);
-	expect_eq(tw_action_create_task(&action, asap, &(struct tw_action_task){.fn = run_end}),
-		  -EINVAL);
-	expect_eq(tw_action_create_task(&action, asap,
-					&(struct tw_action_task){.size = sizeof(newer.task)}),
-		  -EINVAL);
-	newer.later = 0;
-	cr_assert_null(action);
-	expect_eq(action_stats(asap).actions, 0);
-	expect_eq(tw_action_create_task(&action, asap, &newer.task), 0);
-	tw_action_destroy(action);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
 }

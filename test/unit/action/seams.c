@@ -112,8 +112,7 @@ Test(action_seams, timer_that_its_executor_drops_is_told_and_the_action_can_be_a
 	expect_eq(told.count, 1);
 	expect_eq(told.failure, -EAGAIN);
 	expect_eq(action_stats(scheduler).refused, 1);
-	cr_assert_not(tw_action_is_armed(work.action));
-	cr_assert_not(tw_action_is_closed(work.action));
+	expect_eq(tw_action_state(work.action), TW_ACTION_STATE_IDLE);
 	work.error = tw_action_schedule(work.action, &work, MS);
 	rig_advance(&rig, 5 * MS);
 	queue_executor_run_all(&queue);
@@ -163,16 +162,14 @@ static void check_inherited(void *arg)
 	struct tw_action_scheduler_stats stats = {.size = sizeof(stats)};
 	tw_action *out = NULL;
 	int value = 0;
-	child_eq(tw_action_create(&out, scheduler, see), -EPERM);
+	child_eq(tw_action_create(&out, scheduler, see, NULL), -EPERM);
 	child_eq(tw_action_scheduler_schedule(scheduler, see, NULL, 0, &out), -EPERM);
 	child_eq(out == NULL, true);
 	child_eq(tw_action_schedule(inherited->action, NULL, 0), -EPERM);
 	child_eq(tw_action_run(inherited->action, NULL), -EPERM);
-	child_eq(tw_action_close(inherited->action), -EPERM);
-	child_eq(tw_action_close_wait(inherited->action, 0), -EPERM);
+	child_eq(tw_action_close(inherited->action, 0), -EPERM);
 	child_eq(tw_action_destroy(inherited->action), -EPERM);
-	child_eq(tw_action_is_armed(inherited->action), false);
-	child_eq(tw_action_is_closed(inherited->action), false);
+	child_eq(tw_action_state(inherited->action), -EPERM);
 	child_eq(tw_action_scheduler_flush(scheduler), -EPERM);
 	child_eq(tw_action_scheduler_advance(scheduler, 0), -EPERM);
 	child_eq(tw_action_scheduler_advance_to(scheduler, 0), -EPERM);
@@ -197,7 +194,7 @@ Test(action_seams, inherited_ones_answer_eperm_in_a_forked_child)
 		struct seer seer = {0};
 		tw_action_scheduler_schedule(of[i].scheduler, see, &seer, HOUR, &of[i].action);
 		expect_in_child(check_inherited, &of[i]);
-		cr_assert(tw_action_is_armed(of[i].action));
+		expect_eq(tw_action_state(of[i].action), TW_ACTION_STATE_ARMED);
 		tw_action_destroy(of[i].action);
 		expect_eq(tw_action_scheduler_destroy(of[i].scheduler), 0);
 	}
@@ -208,7 +205,7 @@ static int forking(tw_action *action, void *state)
 {
 	pid_t child = child_fork();
 	if (child == 0) {
-		child_eq(tw_action_close(action), -EPERM);
+		child_eq(tw_action_close(action, 0), -EPERM);
 		_exit(0);
 	}
 	*(pid_t *)state = child;

@@ -69,7 +69,7 @@ Test(action_virtual, flush_goes_up_to_a_limit_of_frames)
 	expect_eq(at_limit.runs, 1);
 	expect_eq(beyond.runs, 0);
 	expect_eq(tw_action_scheduler_now(clock), 50 * MS);
-	cr_assert(tw_action_is_armed(beyond.action));
+	expect_eq(tw_action_state(beyond.action), TW_ACTION_STATE_ARMED);
 	tw_action_destroy(endless.action);
 	tw_action_destroy(at_limit.action);
 	works_destroy(&beyond, 1, clock);
@@ -142,7 +142,8 @@ Test(action_virtual, failure_closes_what_is_due_at_its_instant_and_the_rest_goes
 	expect_log(&log, 0, 1);
 	expect_eq(tw_action_scheduler_now(clock), 2 * MS);
 	for (int i = 0; i < 5; i++)
-		expect_eq(tw_action_is_closed(works[i].action), i >= 1 && i <= 3);
+		expect_eq(tw_action_state(works[i].action) == TW_ACTION_STATE_CLOSED,
+			  i >= 1 && i <= 3);
 	expect_eq(tw_action_scheduler_advance_to(clock, SECOND), 0);
 	expect_log(&log, 0, 1, 4);
 	expect_eq(action_stats(clock).closed_by_failure, 2);
@@ -175,7 +176,7 @@ Test(action_virtual, closing_and_moving_what_waits)
 	    {.log = &log, .id = 0}, {.log = &log, .id = 1}, {.log = &log, .id = 2}};
 	for (int i = 0; i < 3; i++)
 		work_schedule(&works[i], clock, (uint64_t)(i + 1) * MS);
-	expect_eq(tw_action_close(works[1].action), TW_CANCELLED);
+	expect_eq(tw_action_close(works[1].action, 0), TW_CANCELLED);
 	tw_action_schedule(works[0].action, &works[0], 10 * MS);
 	expect_eq(action_stats(clock).armed, 2);
 	expect_eq(tw_action_scheduler_flush(clock), 0);

@@ -14,8 +14,8 @@ Test(clock_manual, stands_still_until_it_is_moved)
 	expect_eq(tw_clock_now(clock), 42);
 	expect_eq(tw_clock_manual_advance_by(clock, 8), 0);
 	expect_eq(tw_clock_now(clock), 50);
-	expect_eq(tw_clock_manual_advance_to(clock, 50), 0);
-	expect_eq(tw_clock_manual_advance_to(clock, 60), 0);
+	expect_eq(tw_clock_manual_advance_by(clock, 0), 0);
+	expect_eq(tw_clock_manual_advance_by(clock, 60 - tw_clock_now(clock)), 0);
 	expect_eq(tw_clock_now(clock), 60);
 	expect_eq(tw_clock_manual_set(clock, 5), 0);
 	expect_eq(tw_clock_now(clock), 5);
@@ -40,7 +40,6 @@ Test(clock_manual, refuses_targets_beyond_its_range)
 	expect_eq(tw_clock_manual_create(&clock, 100), 0);
 	expect_eq(tw_clock_manual_advance_by(clock, INT64_MAX - 99), -EINVAL);
 	expect_eq(tw_clock_manual_advance_by(clock, UINT64_MAX), -EINVAL);
-	expect_eq(tw_clock_manual_advance_to(clock, (uint64_t)INT64_MAX + 1), -EINVAL);
 	expect_eq(tw_clock_manual_set(clock, (uint64_t)INT64_MAX + 1), -EINVAL);
 	expect_eq(tw_clock_now(clock), 100);
 	expect_eq(tw_clock_manual_advance_by(clock, INT64_MAX - 100), 0);
@@ -48,11 +47,12 @@ Test(clock_manual, refuses_targets_beyond_its_range)
 	expect_eq(tw_clock_manual_destroy(clock), 0);
 }
 
+/* The difference to an instant in the past wraps around. */
 Test(clock_manual, does_not_advance_into_the_past)
 {
 	tw_clock *clock;
 	expect_eq(tw_clock_manual_create(&clock, 100), 0);
-	expect_eq(tw_clock_manual_advance_to(clock, 99), -ERANGE);
+	expect_eq(tw_clock_manual_advance_by(clock, 99 - tw_clock_now(clock)), -EINVAL);
 	expect_eq(tw_clock_now(clock), 100);
 	expect_eq(tw_clock_manual_destroy(clock), 0);
 }
@@ -75,7 +75,7 @@ static void advance_over_a_callback_that_sets_forward(uint64_t to_ns, uint64_t e
 	probe_schedule(&sets, 10 * MS);
 	probe_schedule(&later, 20 * MS);
 	probe_schedule(&last, 110 * MS);
-	expect_eq(tw_clock_manual_advance_to(rig.clock, RIG_START_NS + to_ns), 0);
+	expect_eq(tw_clock_manual_advance_by(rig.clock, to_ns), 0);
 	expect_eq(tw_clock_now(rig.clock), RIG_START_NS + end_ns);
 	expect_ran_at(&later, RIG_START_NS + 100 * MS);
 	expect_eq(last.runs, end_ns >= 110 * MS);
@@ -95,7 +95,6 @@ Test(clock_manual, is_the_only_one_that_can_be_moved)
 	cr_assert(monotonic != NULL);
 	cr_assert(monotonic == tw_clock_monotonic());
 	expect_eq(tw_clock_manual_advance_by(monotonic, 1), -EINVAL);
-	expect_eq(tw_clock_manual_advance_to(monotonic, UINT64_MAX / 4), -EINVAL);
 	expect_eq(tw_clock_manual_set(monotonic, 1), -EINVAL);
 	uint64_t before_ns = tw_clock_now(monotonic);
 	expect_ge(tw_clock_now(monotonic), before_ns);

@@ -70,7 +70,7 @@ Test(driver_sleeps, room_in_a_limiter_that_comes_before_the_submitter_sleeps)
 
 static void give_back(void *arg)
 {
-	tw_semaphore_release(arg);
+	tw_semaphore_release(arg, 1);
 }
 
 Test(driver_sleeps, a_permit_that_comes_before_its_waiter_sleeps)
@@ -79,9 +79,9 @@ Test(driver_sleeps, a_permit_that_comes_before_its_waiter_sleeps)
 	tw_semaphore *permits;
 	rig_open(&rig, NULL);
 	expect_eq(tw_semaphore_create(&permits, rig.service, tw_executor_inline(), 1), 0);
-	expect_eq(tw_semaphore_acquire(permits, 0), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
 	faults_at_sleeps(give_back, permits);
-	expect_eq(tw_semaphore_acquire(permits, TW_FOREVER), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, TW_FOREVER), 0);
 	faults_at_sleeps(NULL, NULL);
 	give_back(permits);
 	expect_eq(tw_semaphore_destroy(permits), 0);
@@ -202,7 +202,7 @@ Test(driver_sleeps, a_strands_task_that_ends_before_its_canceller_sleeps)
 Test(driver_sleeps, a_strands_task_that_ends_before_its_disposer_sleeps)
 {
 	begin_on_strand();
-	expect_eq(tw_strand_close_wait(strands.strand, TW_FOREVER), 0);
+	expect_eq(tw_strand_close(strands.strand, TW_FOREVER), 0);
 	end_on_strand();
 }
 

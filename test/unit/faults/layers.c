@@ -82,7 +82,6 @@ static int use_strand(struct rig *rig)
 		r = tw_strand_schedule(strand, (uint64_t)(i % 3) * MS, count, NULL, &task);
 		cr_assert((r == 0) == (task.id != 0));
 	}
-	r = r ? r : tw_strand_schedule_every(strand, MS, MS, count, NULL, NULL);
 	r = r ? r : tw_strand_submit_task(strand, &spec, NULL);
 	expect_eq(tw_strand_destroy(strand), 0);
 	return r;

@@ -25,7 +25,7 @@ static void check_in_child(const struct forking *f)
 {
 	struct tw_action_scheduler_stats stats = {.size = sizeof stats};
 	child_eq(tw_action_schedule(f->action, NULL, 0), -EPERM);
-	child_eq(tw_action_close(f->action), -EPERM);
+	child_eq(tw_action_close(f->action, 0), -EPERM);
 	child_eq(tw_action_destroy(f->action), -EPERM);
 	child_eq(tw_action_scheduler_flush(f->scheduler), -EPERM);
 	child_eq(tw_action_scheduler_stats(f->scheduler, &stats), -EPERM);
@@ -60,10 +60,10 @@ static int count_behind(tw_action *action, void *state)
 static void arm_all(struct forking *f)
 {
 	int error;
-	expect_eq(tw_action_create(&f->action, f->scheduler, run_and_fork), 0);
+	expect_eq(tw_action_create(&f->action, f->scheduler, run_and_fork, NULL), 0);
 	error = tw_action_schedule(f->action, f, 0);
 	for (int i = 0; i < BEHIND; i++) {
-		expect_eq(tw_action_create(&f->behind[i], f->scheduler, count_behind), 0);
+		expect_eq(tw_action_create(&f->behind[i], f->scheduler, count_behind, NULL), 0);
 		error = tw_action_schedule(f->behind[i], f, 0);
 		expect_eq(error, 0);
 	}
@@ -115,8 +115,8 @@ Test(fork_action_real, queue_run_that_forks)
 							    .kind = TW_ACTION_KIND_QUEUE};
 		struct forking f = {.scheduler = scheduler_of(&config)};
 		int error = 1;
-		expect_eq(tw_action_create(&f.action, f.scheduler, run_and_fork), 0);
-		expect_eq(tw_action_create(&f.behind[0], f.scheduler, count_behind), 0);
+		expect_eq(tw_action_create(&f.action, f.scheduler, run_and_fork, NULL), 0);
+		expect_eq(tw_action_create(&f.behind[0], f.scheduler, count_behind, NULL), 0);
 		error = tw_action_schedule(f.action, &f, 0);
 		expect_eq(error, 0);
 		error = tw_action_schedule(f.behind[0], &f, 0);

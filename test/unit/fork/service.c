@@ -25,7 +25,7 @@ static void count(void *arg)
 static void check_clock(tw_clock *clock)
 {
 	child_eq(tw_clock_manual_advance_by(clock, MS), -EPERM);
-	child_eq(tw_clock_manual_advance_to(clock, INT64_MAX), -EPERM);
+	child_eq(tw_clock_manual_advance_by(clock, 1), -EPERM);
 	child_eq(tw_clock_manual_set(clock, 0), -EPERM);
 }
 
@@ -249,7 +249,8 @@ static void *work_hard(void *arg)
 		tw_schedule_task(busy->service, &task, &timers[i]);
 	for (int i = 0; i < 300; i++) {
 		tw_reset(busy->service, timers[i], MS);
-		tw_reset_earlier(busy->service, timers[i], MS / 2);
+		tw_reset_earlier_at(busy->service, timers[i],
+				    tw_service_now(busy->service) + MS / 2);
 		if (i % 4)
 			tw_cancel(busy->service, timers[i]);
 	}

@@ -63,7 +63,6 @@ Test(manual_executor, runs_what_is_due_when_it_is_pumped_in_order)
 	schedule_all(probes, MANY);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, 0);
-	expect_eq(tw_manual_waiting(manual), MANY);
 	expect_eq(tw_manual_pump(manual, 100), 100);
 	expect_eq(rig.ran, 100);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), MANY - 100);
@@ -110,9 +109,10 @@ Test(manual_executor, full_is_a_refusal_that_is_offered_again)
 	static struct probe probes[150]; /* three hand-overs */
 	schedule_all(probes, 150);
 	rig_advance(&rig, MS);
-	size_t first = tw_manual_waiting(manual);
-	expect_lt(first, 150);
 	expect_gt(stats_of(rig.service).refused, 0);
+	int first = tw_manual_pump(manual, TW_NO_LIMIT);
+	expect_gt(first, 0);
+	expect_lt(first, 150);
 	for (int i = 0; i < 10; i++) {
 		tw_manual_pump(manual, TW_NO_LIMIT);
 		rig_advance(&rig, MS);
@@ -128,8 +128,10 @@ Test(manual_executor, full_is_answered_by_the_services_policy)
 	static struct probe probes[150];
 	schedule_all(probes, 150);
 	rig_advance(&rig, MS);
-	expect_eq(rig.ran + tw_manual_waiting(manual), 150);
 	expect_gt(rig.ran, 0);
+	expect_lt(rig.ran, 150);
+	tw_manual_pump(manual, TW_NO_LIMIT);
+	expect_eq(rig.ran, 150);
 	close_all();
 }
 
@@ -265,7 +267,6 @@ Test(manual_executor, bad_input_is_refused)
 	cr_assert_null(none);
 	cr_assert_null(tw_manual_executor(NULL));
 	expect_eq(tw_manual_pump(NULL, 1), -EINVAL);
-	expect_eq(tw_manual_waiting(NULL), 0);
 	expect_eq(tw_manual_destroy(NULL), 0);
 	struct tw_manual_config older = {.size = offsetof(struct tw_manual_config, notify),
 					 .notify = tell};
@@ -297,7 +298,6 @@ static void check_in_child(void *arg)
 {
 	(void)arg;
 	child_eq(tw_manual_pump(manual, TW_NO_LIMIT), -EPERM);
-	child_eq(tw_manual_waiting(manual), 0);
 	child_eq(tw_manual_destroy(manual), 0);
 }
 

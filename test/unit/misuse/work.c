@@ -46,7 +46,7 @@ static void open_work(void)
 	expect_eq(tw_action_scheduler_create(&virtual_time, STRUCT(tw_action_scheduler_config,
 								   .kind = TW_ACTION_KIND_VIRTUAL)),
 		  0);
-	expect_eq(tw_action_create(&action, queue, act), 0);
+	expect_eq(tw_action_create(&action, queue, act, NULL), 0);
 }
 
 static void close_work(void)
@@ -176,17 +176,13 @@ Test(misuse_work, schedulers_of_actions)
 Test(misuse_work, null_actions)
 {
 	tw_action *other;
-	NULL_ROW(tw_action_create, "out", NULL, queue, act);
-	NULL_ROW(tw_action_create, "scheduler", &other, NULL, act);
-	NULL_ROW(tw_action_create, "fn", &other, queue, NULL);
-	NULL_ROW(tw_action_create_task, "out", NULL, queue, STRUCT(tw_action_task, .fn = act));
-	NULL_ROW(tw_action_create_task, "scheduler", &other, NULL,
-		 STRUCT(tw_action_task, .fn = act));
-	NULL_ROW(tw_action_create_task, "task", &other, queue, NULL);
+	NULL_ROW(tw_action_create, "out", NULL, queue, act, NULL);
+	NULL_ROW(tw_action_create, "scheduler", &other, NULL, act, NULL);
+	NULL_ROW(tw_action_create, "fn", &other, queue, NULL, NULL);
 	NULL_ROW(tw_action_schedule, "action", NULL, NULL, 0);
 	NULL_ROW(tw_action_run, "action", NULL, NULL);
-	NULL_ROW(tw_action_close, "action", NULL);
-	NULL_ROW(tw_action_close_wait, "action", NULL, 0);
+	NULL_ROW(tw_action_close, "action", NULL, 0);
+	NULL_ROW(tw_action_state, "action", NULL);
 	NULL_ROW(tw_action_scheduler_schedule, "scheduler", NULL, act, NULL, 0, NULL);
 	NULL_ROW(tw_action_scheduler_schedule, "fn", queue, NULL, NULL, 0, NULL);
 	NULL_ROW(tw_action_scheduler_flush, "scheduler", NULL);
@@ -197,15 +193,9 @@ Test(misuse_work, null_actions)
 	NULL_ROW(tw_immediate_submit, "scheduler", NULL, misuse_fn, NULL, NULL);
 	NULL_ROW(tw_immediate_submit, "fn", asap, NULL, NULL, NULL);
 	NULL_ROW(tw_immediate_cancel, "scheduler", NULL, (tw_immediate){0});
-	TOLD("tw_action_is_armed: action is NULL", tw_action_is_armed(NULL));
-	TOLD("tw_action_is_closed: action is NULL", tw_action_is_closed(NULL));
 	TOLD("tw_action_scheduler_now: scheduler is NULL", tw_action_scheduler_now(NULL));
 	ROW(-EINVAL, SMALL_TEXT(tw_action_scheduler_stats),
 	    tw_action_scheduler_stats(queue, SMALL(tw_action_scheduler_stats)));
-	ROW(-EINVAL, SMALL_TEXT(tw_action_task),
-	    tw_action_create_task(&other, queue, SMALL(tw_action_task)));
-	ROW(-EINVAL, "struct tw_action_task: fn is NULL",
-	    tw_action_create_task(&other, queue, STRUCT(tw_action_task)));
 }
 
 Test(misuse_work, actions)

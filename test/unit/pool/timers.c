@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "executor/pool/internal.h"
 #include "test/support/rig.h"
 
 TestSuite(pool_timers, .timeout = 30);
@@ -27,7 +28,7 @@ static tw_pool *pool_of(uint32_t workers, uint32_t queue)
 static void note_thread(struct probe *probe)
 {
 	(void)probe;
-	on_workers += tw_pool_is_worker(pool);
+	on_workers += tw__pool_is_worker(pool);
 }
 
 static void schedule_on(struct rig *rig, int i, tw_executor *executor)

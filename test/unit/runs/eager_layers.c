@@ -106,7 +106,8 @@ Test(runs_eager_layers, chain_over_many_schedulers_needs_no_stack)
 	open_eager();
 	for (int i = 0; i < SCHEDULERS; i++) {
 		links[i].scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
-		expect_eq(tw_action_create(&links[i].action, links[i].scheduler, arm_next), 0);
+		expect_eq(tw_action_create(&links[i].action, links[i].scheduler, arm_next, NULL),
+			  0);
 	}
 	inside = true;
 	tw_action_schedule(links[0].action, &links[0], 0);
@@ -150,7 +151,7 @@ static void release_it(void *arg)
 	(void)arg;
 	note_run();
 	inside = true;
-	expect_eq(tw_semaphore_release(semaphore), 0);
+	expect_eq(tw_semaphore_release(semaphore, 1), 0);
 	inside = false;
 }
 
@@ -161,7 +162,7 @@ Test(runs_eager_layers, functions_of_a_semaphore_do_not_run_inside_acquire_or_re
 	expect_eq(tw_semaphore_create(&semaphore, rig.service, NULL, 1), 0);
 	inside = true;
 	for (int i = 0; i < WAITERS; i++)
-		expect_eq(tw_semaphore_acquire_async(semaphore, release_it, NULL, NULL), 0);
+		expect_eq(tw_semaphore_acquire_async(semaphore, 1, release_it, NULL, NULL), 0);
 	inside = false;
 	drive_until(WAITERS);
 	expect_eq(tw_semaphore_destroy(semaphore), 0);

@@ -337,7 +337,7 @@ Test(runs_watchdog_kinds, action)
 	expect_eq(tw_action_scheduler_schedule(scheduler, action_blocks, NULL, MS, &action), 0);
 	rig_advance(&rig, 2 * MS);
 	expect_seen_and_told(&rig, TW_RUN_KIND_ACTION, NAMED(action_blocks));
-	tw_action_close_wait(action, TW_FOREVER);
+	tw_action_close(action, TW_FOREVER);
 	expect_ge(tw_action_destroy(action), 0);
 	rig_advance(&rig, MS);
 	int r;
@@ -354,9 +354,9 @@ Test(runs_watchdog_kinds, semaphore_function)
 	tw_semaphore *semaphore;
 	open_on_pool(&rig, &pool);
 	expect_eq(tw_semaphore_create(&semaphore, rig.service, NULL, 1), 0);
-	expect_ge(tw_semaphore_acquire_async(semaphore, blocks, NULL, NULL), 0);
+	expect_ge(tw_semaphore_acquire_async(semaphore, 1, blocks, NULL, NULL), 0);
 	expect_seen_and_told(&rig, TW_RUN_KIND_SEMAPHORE, blocks);
-	expect_eq(tw_semaphore_release(semaphore), 0);
+	expect_eq(tw_semaphore_release(semaphore, 1), 0);
 	int r;
 	while ((r = tw_semaphore_destroy(semaphore)) == -EBUSY)
 		usleep(100);

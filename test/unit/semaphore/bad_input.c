@@ -21,16 +21,15 @@ Test(semaphore_bad_input, bad_input_is_refused_and_changes_nothing)
 	expect_eq(tw_semaphore_create(&other, rig.service, &hollow, 1), -EINVAL);
 	expect_eq(tw_semaphore_create(&other, rig.service, &idle, 1), -EINVAL);
 	cr_assert_null(other);
-	expect_eq(tw_semaphore_try_acquire(NULL), -EINVAL);
-	expect_eq(tw_semaphore_acquire(NULL, 1), -EINVAL);
-	expect_eq(tw_semaphore_acquire_until(NULL, 1), -EINVAL);
-	expect_eq(tw_semaphore_release(NULL), -EINVAL);
+	expect_eq(tw_semaphore_acquire(NULL, 1, 0), -EINVAL);
+	expect_eq(tw_semaphore_acquire(NULL, 1, 1), -EINVAL);
+	expect_eq(tw_semaphore_release(NULL, 1), -EINVAL);
 	expect_eq(tw_semaphore_cancel(NULL, (tw_waiter){1}), -EINVAL);
 	expect_eq(tw_semaphore_set_capacity(NULL, 1), -EINVAL);
 	expect_eq(tw_semaphore_set_capacity(permits, -1), -EINVAL);
 	tw_waiter waiter = {7};
-	expect_eq(tw_semaphore_acquire_async(NULL, note, NULL, &waiter), -EINVAL);
-	expect_eq(tw_semaphore_acquire_async(permits, NULL, NULL, &waiter), -EINVAL);
+	expect_eq(tw_semaphore_acquire_async(NULL, 1, note, NULL, &waiter), -EINVAL);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, NULL, NULL, &waiter), -EINVAL);
 	expect_eq(waiter.id, 7);
 	expect_eq(tw_semaphore_stats(NULL, &(struct tw_semaphore_stats){.size = 8}), -EINVAL);
 	expect_eq(tw_semaphore_stats(permits, NULL), -EINVAL);
@@ -107,7 +106,7 @@ Test(semaphore_bad_input, without_memory_nothing_is_made_and_nothing_left)
 	int create = tw_semaphore_create(&other, rig.service, NULL, 1);
 	tw_waiter waiter = {7};
 	/* the first: nodes are to be made */
-	int async = tw_semaphore_acquire_async(permits, note, NULL, &waiter);
+	int async = tw_semaphore_acquire_async(permits, 1, note, NULL, &waiter);
 	faults_disarm();
 	expect_eq(create, -ENOMEM);
 	expect_eq(async, -ENOMEM);
@@ -124,12 +123,11 @@ static void check_in_child(void *arg)
 	tw_semaphore *other;
 	struct tw_semaphore_stats stats = {.size = sizeof(stats)};
 	child_eq(tw_semaphore_create(&other, rig.service, NULL, 1), -EPERM);
-	child_eq(tw_semaphore_try_acquire(permits), -EPERM);
-	child_eq(tw_semaphore_acquire(permits, TW_FOREVER), -EPERM);
-	child_eq(tw_semaphore_acquire_until(permits, TW_FOREVER), -EPERM);
-	child_eq(tw_semaphore_acquire_async(permits, note, NULL, &waiter), -EPERM);
+	child_eq(tw_semaphore_acquire(permits, 1, 0), -EPERM);
+	child_eq(tw_semaphore_acquire(permits, 1, TW_FOREVER), -EPERM);
+	child_eq(tw_semaphore_acquire_async(permits, 1, note, NULL, &waiter), -EPERM);
 	child_eq(tw_semaphore_cancel(permits, waiter), -EPERM);
-	child_eq(tw_semaphore_release(permits), -EPERM);
+	child_eq(tw_semaphore_release(permits, 1), -EPERM);
 	child_eq(tw_semaphore_set_capacity(permits, 3), -EPERM);
 	child_eq(tw_semaphore_stats(permits, &stats), -EPERM);
 	child_eq(tw_semaphore_destroy(permits), 0);

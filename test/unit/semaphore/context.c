@@ -62,7 +62,7 @@ static tw_waiter wait_under(void *context)
 {
 	tw_waiter waiter;
 	tw_context_set(context);
-	expect_eq(tw_semaphore_acquire_async(permits, see, NULL, &waiter), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, see, NULL, &waiter), 0);
 	tw_context_set(&second);
 	return waiter;
 }

@@ -16,16 +16,15 @@ Test(semaphore_free, uncontended_calls_take_no_lock)
 	rig_open(&rig, NULL);
 	expect_eq(tw_semaphore_create(&permits, rig.service, NULL, 2), 0);
 	pthread_mutex_lock(&permits->lock);
-	expect_eq(tw_semaphore_try_acquire(permits), 0);
-	expect_eq(tw_semaphore_acquire(permits, TW_FOREVER), 0);
-	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
-	expect_eq(tw_semaphore_acquire(permits, 0), -EAGAIN);
-	expect_eq(tw_semaphore_release(permits), 0);
-	expect_eq(tw_semaphore_acquire_until(permits, 1), 0);
-	expect_eq(tw_semaphore_release(permits), 0);
-	expect_eq(tw_semaphore_release(permits), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, TW_FOREVER), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
+	expect_eq(tw_semaphore_release(permits, 1), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 1), 0);
+	expect_eq(tw_semaphore_release(permits, 1), 0);
+	expect_eq(tw_semaphore_release(permits, 1), 0);
 	pthread_mutex_unlock(&permits->lock);
-	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
 	expect_eq(tw_semaphore_destroy(permits), 0);
 	rig_close(&rig);
 }

@@ -16,13 +16,13 @@ Test(semaphore, gives_out_as_many_permits_as_its_capacity)
 {
 	open_with(3);
 	acquire(3);
-	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
 	expect_eq(gauges().available, 0);
 	expect_eq(gauges().held, 3);
 	release(1);
 	expect_eq(gauges().available, 1);
 	acquire(1);
-	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
 	close_all();
 }
 
@@ -30,21 +30,21 @@ Test(semaphore, of_capacity_one_is_binary)
 {
 	open_with(1);
 	acquire(1);
-	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
 	release(1);
-	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
 	acquire(1);
-	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
 	close_all();
 }
 
 Test(semaphore, of_capacity_none_gives_out_nothing_and_takes_nothing)
 {
 	open_with(0);
-	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
-	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
+	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
 	tw_waiter waiter = wait_as(1);
-	expect_eq(tw_semaphore_release(permits), -EOVERFLOW); /* with a waiter too */
+	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW); /* with a waiter too */
 	expect_eq(called, 0);
 	expect_eq(tw_semaphore_cancel(permits, waiter), TW_CANCELLED);
 	close_all();
@@ -61,7 +61,7 @@ Test(semaphore, largest_capacity)
 	expect_eq(tw_semaphore_set_capacity(permits, INT32_MAX), 0);
 	release(2);
 	expect_eq(gauges().available, INT32_MAX);
-	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
 	close_all();
 }
 
@@ -70,25 +70,22 @@ Test(semaphore, release_above_capacity_is_refused_and_counted)
 	open_with(2);
 	acquire(1);
 	release(1);
-	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
-	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
+	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
 	expect_eq(gauges().over_releases, 2);
 	expect_eq(gauges().capacity, 2);
 	expect_eq(gauges().available, 2);
 	acquire(2);
-	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
 	close_all();
 }
 
-Test(semaphore, does_not_wait_with_timeout_none_or_past)
+Test(semaphore, does_not_wait_without_a_timeout)
 {
 	open_with(1);
-	expect_eq(tw_semaphore_acquire(permits, 0), 0);
-	expect_eq(tw_semaphore_acquire(permits, 0), -EAGAIN);
-	expect_eq(tw_semaphore_acquire_until(permits, 1), -ETIMEDOUT);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
 	expect_eq(gauges().waiters, 0);
-	release(1);
-	expect_eq(tw_semaphore_acquire_until(permits, 1), 0); /* there is one */
 	release(1);
 	close_all();
 }
@@ -121,7 +118,7 @@ Test(semaphore, release_hands_to_the_oldest_or_adds_one_never_both)
 	expect_eq(called, 0); /* not inside release */
 	expect_eq(gauges().available, 0);
 	expect_eq(gauges().waiters, 1);
-	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_order(1, (int[]){1});
 	release(1);
@@ -166,14 +163,14 @@ Test(semaphore, inline_functions_run_in_the_next_turn)
 static void release_inside(void *arg)
 {
 	note(arg);
-	tw_semaphore_release(permits);
+	tw_semaphore_release(permits, 1);
 }
 
 Test(semaphore, function_may_release_and_wait_again)
 {
 	open_with(1);
 	for (int i = 0; i < 5; i++)
-		expect_eq(tw_semaphore_acquire_async(permits, release_inside, &numbers[i], NULL),
+		expect_eq(tw_semaphore_acquire_async(permits, 1, release_inside, &numbers[i], NULL),
 			  0);
 	expect_eq(queue_executor_run_all(&queue), 5);
 	expect_order(5, (int[]){0, 1, 2, 3, 4});
@@ -257,7 +254,7 @@ static void cancel_self(void *arg)
 Test(semaphore, running_function_is_told_so_and_keeps_its_permit)
 {
 	open_with(1);
-	expect_eq(tw_semaphore_acquire_async(permits, cancel_self, NULL, &own), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, cancel_self, NULL, &own), 0);
 	queue_executor_run_all(&queue);
 	expect_eq(own_answer, TW_RUNNING);
 	expect_eq(gauges().held, 1);
@@ -370,7 +367,7 @@ Test(semaphore, shrinking_below_what_is_held_is_a_debt_that_releases_pay)
 	expect_eq(queue_executor_run_all(&queue), 1);
 	release(2);
 	expect_eq(gauges().available, 2);
-	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
 	close_all();
 }
 
@@ -422,7 +419,7 @@ Test(semaphore, context_of_the_call_goes_with_the_function)
 	open_with(1);
 	acquire(1);
 	tw_context_set(&mine);
-	expect_eq(tw_semaphore_acquire_async(permits, see_context, NULL, NULL), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, see_context, NULL, NULL), 0);
 	tw_context_set(NULL);
 	release(1);
 	queue_executor_run_all(&queue);

@@ -54,7 +54,7 @@ static void note(int number)
 static void *wait_for_permit(void *arg)
 {
 	struct thread *self = arg;
-	self->answer = tw_semaphore_acquire(permits, self->timeout_ns);
+	self->answer = tw_semaphore_acquire(permits, 1, self->timeout_ns);
 	if (self->answer == 0)
 		note(self->number);
 	return NULL;
@@ -77,7 +77,7 @@ static void note_function(void *arg)
 
 static void release(void)
 {
-	expect_eq(tw_semaphore_release(permits), 0);
+	expect_eq(tw_semaphore_release(permits, 1), 0);
 }
 
 static void await_served(unsigned n)
@@ -92,12 +92,12 @@ Test(semaphore_threads, both_kinds_are_served_in_the_order_they_came)
 	struct thread threads[3];
 	int numbers[] = {0, 1, 2, 3, 4, 5};
 	open_with(1);
-	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
 	start(&threads[0], 0);
-	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[1], NULL), 0);
-	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[2], NULL), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[1], NULL), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[2], NULL), 0);
 	start(&threads[1], 3);
-	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[4], NULL), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[4], NULL), 0);
 	start(&threads[2], 5);
 	expect_eq(gauges().waiters, 6);
 	expect_eq(gauges().waiting_threads, 3);
@@ -119,14 +119,15 @@ Test(semaphore_threads, nobody_overtakes_a_thread_that_waits)
 {
 	struct thread thread;
 	open_with(1);
-	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
 	start(&thread, 1);
 	release();
-	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN); /* whether it has woken up or not */
+	expect_eq(tw_semaphore_acquire(permits, 1, 0),
+		  -EAGAIN); /* whether it has woken up or not */
 	pthread_join(thread.thread, NULL);
 	expect_eq(thread.answer, 0);
 	release();
-	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
 	close_all();
 }
 
@@ -135,9 +136,9 @@ Test(semaphore_threads, refused_function_lets_a_thread_go_first_and_stays_first_
 	struct thread threads[2];
 	int numbers[] = {0, 1, 2, 3, 4};
 	open_with(1);
-	expect_eq(tw_semaphore_try_acquire(permits), 0);
-	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[1], NULL), 0);
-	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[2], NULL), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[1], NULL), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[2], NULL), 0);
 	start(&threads[0], 3);
 	start(&threads[1], 4);
 	queue.refuse = 1;
@@ -170,8 +171,8 @@ Test(semaphore_threads, refused_function_stays_in_line_when_the_last_thread_has_
 	struct thread thread;
 	int number = 1;
 	open_with(1);
-	expect_eq(tw_semaphore_try_acquire(permits), 0);
-	expect_eq(tw_semaphore_acquire_async(permits, note_function, &number, NULL), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &number, NULL), 0);
 	start(&thread, 2);
 	queue.refuse = 1;
 	release();
@@ -207,9 +208,10 @@ Test(semaphore_threads, a_function_that_is_cancelled_while_it_is_refused_does_no
 	rig_open(&rig, NULL);
 	queue_executor_open(&queue);
 	expect_eq(tw_semaphore_create(&permits, rig.service, &executor, 1), 0);
-	expect_eq(tw_semaphore_try_acquire(permits), 0);
-	expect_eq(tw_semaphore_acquire_async(permits, note_function, &number, &cancelled_in_submit),
-		  0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	expect_eq(
+	    tw_semaphore_acquire_async(permits, 1, note_function, &number, &cancelled_in_submit),
+	    0);
 	start(&threads[0], 2);
 	start(&threads[1], 3);
 	release(); /* to the function; cancelled on its way, it passes it on to the first thread */
@@ -235,10 +237,10 @@ Test(semaphore_threads, functions_refused_together_keep_their_order)
 	struct thread threads[2];
 	int numbers[] = {0, 1, 2};
 	open_with(2);
-	expect_eq(tw_semaphore_try_acquire(permits), 0);
-	expect_eq(tw_semaphore_try_acquire(permits), 0);
-	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[1], NULL), 0);
-	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[2], NULL), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[1], NULL), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[2], NULL), 0);
 	start(&threads[0], 3);
 	start(&threads[1], 4);
 	queue.refuse = 2;
@@ -295,13 +297,11 @@ Test(semaphore_threads, destroy_is_refused_while_a_thread_waits)
 Test(semaphore_threads, too_late_is_told_not_before_the_timeout_and_leaves_the_line)
 {
 	open_with(1);
-	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
 	tw_clock *clock = tw_clock_monotonic();
 	uint64_t start_ns = tw_clock_now(clock);
-	expect_eq(tw_semaphore_acquire(permits, 2 * MS), -ETIMEDOUT);
+	expect_eq(tw_semaphore_acquire(permits, 1, 2 * MS), -ETIMEDOUT);
 	expect_ge(tw_clock_now(clock) - start_ns, 2 * MS);
-	expect_eq(tw_semaphore_acquire_until(permits, tw_clock_now(clock) + MS), -ETIMEDOUT);
-	expect_ge(tw_clock_now(clock) - start_ns, 3 * MS);
 	expect_eq(gauges().waiters, 0);
 	release();
 	expect_eq(gauges().available, 1);

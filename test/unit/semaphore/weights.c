@@ -16,7 +16,7 @@ static void keep_text(const char *told)
 static tw_waiter wait_for(int32_t n, int number)
 {
 	tw_waiter waiter = {7};
-	expect_eq(tw_semaphore_acquire_n_async(permits, n, note, &numbers[number], &waiter), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, n, note, &numbers[number], &waiter), 0);
 	expect_ne(waiter.id, 0);
 	return waiter;
 }
@@ -32,14 +32,14 @@ static void expect_called(unsigned n, const int *who)
 Test(semaphore_weights, takes_all_or_none)
 {
 	open_with(5);
-	expect_eq(tw_semaphore_try_acquire_n(permits, 3), 0);
-	expect_eq(tw_semaphore_try_acquire_n(permits, 3), -EAGAIN);
+	expect_eq(tw_semaphore_acquire(permits, 3, 0), 0);
+	expect_eq(tw_semaphore_acquire(permits, 3, 0), -EAGAIN);
 	expect_eq(gauges().available, 2);
-	expect_eq(tw_semaphore_acquire_n(permits, 3, 0), -EAGAIN);
-	expect_eq(tw_semaphore_acquire_n(permits, 2, TW_FOREVER), 0);
+	expect_eq(tw_semaphore_acquire(permits, 3, 0), -EAGAIN);
+	expect_eq(tw_semaphore_acquire(permits, 2, TW_FOREVER), 0);
 	expect_eq(gauges().held, 5);
-	expect_eq(tw_semaphore_release_n(permits, 4), 0);
-	expect_eq(tw_semaphore_release(permits), 0);
+	expect_eq(tw_semaphore_release(permits, 4), 0);
+	expect_eq(tw_semaphore_release(permits, 1), 0);
 	expect_eq(gauges().available, 5);
 	close_all();
 }
@@ -55,11 +55,11 @@ Test(semaphore_weights, heavy_one_keeps_its_place_before_light_ones)
 	for (int i = 0; i < 2; i++) {
 		release(1);
 		expect_called(0, NULL); /* one would do for 2 */
-		expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+		expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
 	}
 	release(1);
 	expect_called(1, (int[]){1});
-	expect_eq(tw_semaphore_release_n(permits, 3), 0);
+	expect_eq(tw_semaphore_release(permits, 3), 0);
 	expect_called(3, (int[]){1, 2, 3});
 	release(2);
 	close_all();
@@ -74,12 +74,12 @@ Test(semaphore_weights, one_release_starts_all_that_fit)
 	wait_for(1, 2);
 	wait_for(4, 3);
 	wait_for(1, 4);
-	expect_eq(tw_semaphore_release_n(permits, 5), 0);
+	expect_eq(tw_semaphore_release(permits, 5), 0);
 	expect_called(2, (int[]){1, 2});
 	expect_eq(gauges().available, 2);
-	expect_eq(tw_semaphore_release_n(permits, 4), 0);
+	expect_eq(tw_semaphore_release(permits, 4), 0);
 	expect_called(4, (int[]){1, 2, 3, 4});
-	expect_eq(tw_semaphore_release_n(permits, 5), 0);
+	expect_eq(tw_semaphore_release(permits, 5), 0);
 	close_all();
 }
 
@@ -104,7 +104,7 @@ Test(semaphore_weights, light_ones_start_when_a_heavy_thread_gives_up)
 	called = 0;
 	acquire(2);
 	wait_for(2, 1);
-	expect_eq(tw_semaphore_acquire_n(permits, 3, MS), -ETIMEDOUT);
+	expect_eq(tw_semaphore_acquire(permits, 3, MS), -ETIMEDOUT);
 	wait_for(1, 2);
 	expect_called(0, NULL);
 	release(1);
@@ -124,7 +124,7 @@ Test(semaphore_weights, cancelled_hand_over_returns_all_its_permits)
 	wait_for(2, 3);
 	expect_eq(tw_semaphore_cancel(permits, handed), TW_CANCELLED);
 	expect_called(2, (int[]){2, 3});
-	expect_eq(tw_semaphore_release_n(permits, 4), 0);
+	expect_eq(tw_semaphore_release(permits, 4), 0);
 	close_all();
 }
 
@@ -141,13 +141,13 @@ Test(semaphore_weights, capacity_below_a_waiter_lets_it_wait)
 	expect_eq(gauges().available, 3);
 	expect_eq(tw_semaphore_set_capacity(permits, 5), 0);
 	expect_called(2, (int[]){1, 2});
-	expect_eq(tw_semaphore_release_n(permits, 5), 0);
+	expect_eq(tw_semaphore_release(permits, 5), 0);
 	close_all();
 }
 
 static void *acquire_two(void *arg)
 {
-	*(int *)arg = tw_semaphore_acquire_n(permits, 2, TW_FOREVER);
+	*(int *)arg = tw_semaphore_acquire(permits, 2, TW_FOREVER);
 	return NULL;
 }
 
@@ -172,16 +172,16 @@ Test(semaphore_weights, refused_function_gives_its_permits_to_threads, .timeout 
 	for (int i = 0; i < 2; i++)
 		threads[i] = start_thread(&answers[i]);
 	queue.refuse = SIZE_MAX;
-	expect_eq(tw_semaphore_release_n(permits, 4), 0);
+	expect_eq(tw_semaphore_release(permits, 4), 0);
 	for (int i = 0; i < 2; i++)
 		expect_eq(pthread_join(threads[i], NULL), 0);
 	expect_eq(answers[0], 0);
 	expect_eq(answers[1], 0);
 	expect_eq(gauges().waiters, 1);
 	queue.refuse = 0;
-	expect_eq(tw_semaphore_release_n(permits, 4), 0);
+	expect_eq(tw_semaphore_release(permits, 4), 0);
 	expect_called(1, (int[]){1});
-	expect_eq(tw_semaphore_release_n(permits, 4), 0);
+	expect_eq(tw_semaphore_release(permits, 4), 0);
 	close_all();
 }
 
@@ -209,28 +209,28 @@ Test(semaphore_weights, bad_numbers_are_refused_and_change_nothing)
 {
 	open_with(3);
 	tw_set_misuse_hook(keep_text);
-	expect_eq(tw_semaphore_try_acquire_n(permits, 4), -EINVAL);
-	cr_assert_str_eq(text, "tw_semaphore_try_acquire_n: n 4 is above the capacity 3");
-	expect_eq(tw_semaphore_acquire_n(permits, 0, 1), -EINVAL);
-	cr_assert_str_eq(text, "tw_semaphore_acquire_n: n 0: must be 1 or more");
-	expect_eq(tw_semaphore_acquire_n(permits, INT32_MAX, 1), -EINVAL);
-	expect_eq(tw_semaphore_acquire_n_async(permits, -1, note, NULL, NULL), -EINVAL);
-	cr_assert_str_eq(text, "tw_semaphore_acquire_n_async: n -1: must be 1 or more");
-	expect_eq(tw_semaphore_release_n(permits, 0), -EINVAL);
-	cr_assert_str_eq(text, "tw_semaphore_release_n: n 0: must be 1 or more");
-	expect_eq(tw_semaphore_try_acquire_n(NULL, 1), -EINVAL);
-	expect_eq(tw_semaphore_acquire_n(NULL, 1, 1), -EINVAL);
-	expect_eq(tw_semaphore_acquire_n_async(NULL, 1, note, NULL, NULL), -EINVAL);
-	expect_eq(tw_semaphore_acquire_n_async(permits, 1, NULL, NULL, NULL), -EINVAL);
-	expect_eq(tw_semaphore_release_n(NULL, 1), -EINVAL);
+	expect_eq(tw_semaphore_acquire(permits, 4, 0), -EINVAL);
+	cr_assert_str_eq(text, "tw_semaphore_acquire: n 4 is above the capacity 3");
+	expect_eq(tw_semaphore_acquire(permits, 0, 1), -EINVAL);
+	cr_assert_str_eq(text, "tw_semaphore_acquire: n 0: must be 1 or more");
+	expect_eq(tw_semaphore_acquire(permits, INT32_MAX, 1), -EINVAL);
+	expect_eq(tw_semaphore_acquire_async(permits, -1, note, NULL, NULL), -EINVAL);
+	cr_assert_str_eq(text, "tw_semaphore_acquire_async: n -1: must be 1 or more");
+	expect_eq(tw_semaphore_release(permits, 0), -EINVAL);
+	cr_assert_str_eq(text, "tw_semaphore_release: n 0: must be 1 or more");
+	expect_eq(tw_semaphore_acquire(NULL, 1, 0), -EINVAL);
+	expect_eq(tw_semaphore_acquire(NULL, 1, 1), -EINVAL);
+	expect_eq(tw_semaphore_acquire_async(NULL, 1, note, NULL, NULL), -EINVAL);
+	expect_eq(tw_semaphore_acquire_async(permits, 1, NULL, NULL, NULL), -EINVAL);
+	expect_eq(tw_semaphore_release(NULL, 1), -EINVAL);
 	acquire(2);
-	expect_eq(tw_semaphore_release_n(permits, 3), -EOVERFLOW);
-	expect_eq(tw_semaphore_release_n(permits, INT32_MAX), -EOVERFLOW);
+	expect_eq(tw_semaphore_release(permits, 3), -EOVERFLOW);
+	expect_eq(tw_semaphore_release(permits, INT32_MAX), -EOVERFLOW);
 	expect_eq(gauges().over_releases, 2);
 	expect_eq(gauges().held, 2);
 	expect_eq(tw_semaphore_set_capacity(permits, 0), 0);
 	/* one may wait for a capacity */
-	expect_eq(tw_semaphore_try_acquire_n(permits, 1), -EAGAIN);
+	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
 	release(2);
 	close_all();
 }
@@ -268,7 +268,7 @@ static void join_line(int number, int32_t n)
 {
 	all_numbers[number] = number;
 	tw_waiter waiter;
-	int r = tw_semaphore_acquire_n_async(permits, n, see, &all_numbers[number], &waiter);
+	int r = tw_semaphore_acquire_async(permits, n, see, &all_numbers[number], &waiter);
 	if (n > 1 && n > capacity) {
 		expect_eq(r, -EINVAL);
 		return;
@@ -288,7 +288,7 @@ static void model_step(uint64_t *seed, int number)
 		join_line(number, n);
 		break;
 	case 3 ... 4:
-		expect_eq(tw_semaphore_release_n(permits, n), n <= held ? 0 : -EOVERFLOW);
+		expect_eq(tw_semaphore_release(permits, n), n <= held ? 0 : -EOVERFLOW);
 		held -= n <= held ? n : 0;
 		break;
 	case 5:
@@ -302,7 +302,7 @@ static void model_step(uint64_t *seed, int number)
 		if (n > 1 && n > capacity)
 			break;
 		bool fits = !in_line && held + n <= capacity;
-		expect_eq(tw_semaphore_try_acquire_n(permits, n), fits ? 0 : -EAGAIN);
+		expect_eq(tw_semaphore_acquire(permits, n, 0), fits ? 0 : -EAGAIN);
 		held += fits ? n : 0;
 		break;
 	default:
@@ -346,7 +346,7 @@ Test(semaphore_weights, random_programs_agree_with_a_naive_line, .timeout = 60)
 		queue_executor_run_all(&queue);
 		model_check();
 		if (held)
-			expect_eq(tw_semaphore_release_n(permits, (int32_t)held), 0);
+			expect_eq(tw_semaphore_release(permits, (int32_t)held), 0);
 		expect_eq(gauges().available, (uint64_t)capacity);
 		close_all();
 	}

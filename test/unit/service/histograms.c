@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "test/support/rig.h"
+#include "wheel/base/histogram.h"
 
 TestSuite(service_histograms, .timeout = 60);
 
@@ -37,18 +38,18 @@ static void be_late(struct rig *rig, struct probe *probe, uint64_t late_ns)
 Test(service_histograms, bounds_grow_by_an_eighth_and_have_each_power_of_two)
 {
 	unsigned powers = 0;
-	expect_eq(tw_histogram_bound(0), 1);
+	expect_eq(tw__histogram_bound(0), 1);
 	for (unsigned i = 1; i < TW_HISTOGRAM_BUCKETS; i++) {
-		uint64_t low = tw_histogram_bound(i - 1), high = tw_histogram_bound(i);
+		uint64_t low = tw__histogram_bound(i - 1), high = tw__histogram_bound(i);
 		cr_assert(high > low, "bound %u", i);
 		if (low >= 8)
 			cr_assert(high - low <= low / 8 + 1, "bound %u", i);
 		powers += (low & (low - 1)) == 0;
 	}
 	expect_eq(powers, 64); /* 2^0 .. 2^63 */
-	expect_eq(tw_histogram_bound(TW_HISTOGRAM_BUCKETS - 1), UINT64_MAX);
-	expect_eq(tw_histogram_bound(TW_HISTOGRAM_BUCKETS), UINT64_MAX);
-	expect_eq(tw_histogram_bound(UINT32_MAX), UINT64_MAX);
+	expect_eq(tw__histogram_bound(TW_HISTOGRAM_BUCKETS - 1), UINT64_MAX);
+	expect_eq(tw__histogram_bound(TW_HISTOGRAM_BUCKETS), UINT64_MAX);
+	expect_eq(tw__histogram_bound(UINT32_MAX), UINT64_MAX);
 }
 
 /* Other processes, and what they have stored, count by these bounds: they must not move. */
@@ -71,7 +72,7 @@ Test(service_histograms, bounds_are_those_of_every_version)
 		     {303, 1099511627776},
 		     {494, UINT64_C(17293822569102704640)}};
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-		expect_eq(tw_histogram_bound(known[i].bucket), known[i].bound);
+		expect_eq(tw__histogram_bound(known[i].bucket), known[i].bound);
 }
 
 Test(service_histograms, a_duration_at_a_bound_belongs_to_the_bucket_below_it)

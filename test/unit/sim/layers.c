@@ -38,7 +38,7 @@ static uint64_t below(uint64_t bound)
 static void complete(void *arg)
 {
 	struct item *item = arg;
-	tw_sim_note(p.sim, (uint64_t)(item - p.jobs));
+	tell_fact((uint64_t)(item - p.jobs));
 	if (!item->running)
 		return; /* it was cancelled, and has ended by its stop */
 	item->running = false;
@@ -62,7 +62,7 @@ static void job_done(void *arg, const struct tw_job_result *result)
 {
 	struct item *item = arg;
 	sim_assert(++item->ends == 1, "a job settled twice");
-	tw_sim_note(p.sim, result->id << 8 | (uint64_t)result->status);
+	tell_fact(result->id << 8 | (uint64_t)result->status);
 }
 
 static void submit_job(struct item *item)
@@ -85,7 +85,7 @@ static int run_turn(struct tw_turn *turn, void *arg)
 	(void)turn;
 	sim_assert(++p.in_turn == 1, "two turns at once");
 	item->runs++;
-	tw_sim_note(p.sim, 1000 + (uint64_t)(item - p.tasks));
+	tell_fact(1000 + (uint64_t)(item - p.tasks));
 	if (below(3) == 0)
 		tw_sim_spend(p.sim, below(3 * MS));
 	p.in_turn--;
@@ -115,7 +115,7 @@ static void give_back(void *arg)
 	struct item *item = arg;
 	item->ends++;
 	p.holding--;
-	sim_eq(tw_semaphore_release(p.semaphore), 0);
+	sim_eq(tw_semaphore_release(p.semaphore, 1), 0);
 }
 
 static void hold(void *arg)
@@ -123,7 +123,7 @@ static void hold(void *arg)
 	struct item *item = arg;
 	item->runs++;
 	sim_assert(++p.holding <= PERMITS, "more holders than permits");
-	tw_sim_note(p.sim, 2000 + (uint64_t)(item - p.holders));
+	tell_fact(2000 + (uint64_t)(item - p.holders));
 	sim_eq(tw_schedule(tw_sim_service(p.sim), below(5 * MS), give_back, item, NULL), 0);
 }
 
@@ -162,7 +162,7 @@ static uint64_t run_program(uint64_t seed)
 	for (int i = 0; i < JOBS; i++) {
 		submit_job(&p.jobs[i]);
 		post_task(&p.tasks[i]);
-		sim_eq(tw_semaphore_acquire_async(p.semaphore, hold, &p.holders[i], NULL), 0);
+		sim_eq(tw_semaphore_acquire_async(p.semaphore, 1, hold, &p.holders[i], NULL), 0);
 		sim_eq(tw_sim_run_for(p.sim, below(3) * below(2 * MS)), 0);
 	}
 	sim_eq(tw_sim_run_until_idle(p.sim, 3600 * SECOND), 0);
@@ -174,7 +174,7 @@ static uint64_t run_program(uint64_t seed)
 		sim_assert(p.holders[i].ends == 1 && p.holders[i].runs == 1,
 			   "a holder has not come to its end");
 	}
-	uint64_t trace = tw_sim_trace(p.sim);
+	uint64_t trace = trace_with_facts(p.sim);
 	close_program();
 	return trace;
 }
@@ -195,7 +195,7 @@ static int fail_and_note(void *arg, struct tw_job_run *run)
 {
 	tw_sim *sim = arg;
 	(void)run;
-	tw_sim_note(sim, tw_service_now(tw_sim_service(sim)));
+	tell_fact(tw_service_now(tw_sim_service(sim)));
 	return -EIO;
 }
 
@@ -215,7 +215,7 @@ static uint64_t draw_delays(uint64_t seed)
 				       .retry = {.count = 8, .delay_ns = MS, .jitter_ns = SECOND}};
 	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 	expect_eq(tw_sim_run_until_idle(sim, 3600 * SECOND), 0);
-	uint64_t trace = tw_sim_trace(sim);
+	uint64_t trace = trace_with_facts(sim);
 	expect_eq(tw_limiter_destroy(limiter), 0);
 	expect_eq(tw_sim_destroy(sim), 0);
 	return trace;

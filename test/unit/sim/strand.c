@@ -53,7 +53,7 @@ static uint64_t below(uint64_t bound)
 
 static void note(const char what, const struct entry *e)
 {
-	tw_sim_note(p.sim, (uint64_t)what << 32 | (uint64_t)(e - p.entries));
+	tell_fact((uint64_t)what << 32 | (uint64_t)(e - p.entries));
 }
 
 /* ----------------------------------------------------------------------- runs */
@@ -85,7 +85,7 @@ static void check_order(const struct entry *e)
 
 static void check_run(const struct entry *e)
 {
-	uint64_t now_ns = tw_sim_now(p.sim);
+	uint64_t now_ns = tw_clock_now(tw_sim_clock(p.sim));
 	sim_assert(e->alive && !e->running, "ran after its end, or beside itself");
 	sim_assert(!e->barred && !e->doomed, "ran though it was cancelled");
 	sim_assert(now_ns >= e->due_ns, "ran early");
@@ -170,7 +170,7 @@ static void submit_one(void)
 		e->delay_ns = 1 + below(2) * below(50 * MS) + (1 + below(4)) * 2 * MS;
 	if (e->kind == SERIES)
 		e->period_ns = 1 + below(20 * MS);
-	e->submitted_ns = tw_sim_now(p.sim);
+	e->submitted_ns = tw_clock_now(tw_sim_clock(p.sim));
 	e->due_ns = e->submitted_ns + e->delay_ns;
 	bool refused = e->life->disposed;
 	if (e->kind == TIMER) {
@@ -231,7 +231,8 @@ static void end_strand(int slot)
 	struct life *life = p.strands[slot];
 	mark_disposed(life);
 	if (below(2) || slot < 2 || p.lived == LIVES) {
-		sim_eq(tw_strand_close(life->strand), 0);
+		bool inside = tw_strand_current() == life->strand;
+		sim_eq(tw_strand_close(life->strand, 0), inside ? -ETIMEDOUT : 0);
 		return;
 	}
 	life->destroyed = true; /* first: releases are called inside */
@@ -291,7 +292,7 @@ static void end_program(void)
 	sim_eq(tw_sim_destroy(p.sim), -EBUSY);
 	for (int i = STRANDS - 1; i >= 0; i--) {
 		mark_disposed(p.strands[i]);
-		sim_eq(tw_strand_close(p.strands[i]->strand), 0);
+		sim_eq(tw_strand_close(p.strands[i]->strand, 0), 0);
 	}
 	sim_eq(tw_sim_run_until_idle(p.sim, TW_FOREVER), 0);
 	for (const struct entry *e = p.entries; e < p.entries + ENTRIES; e++)
@@ -311,7 +312,7 @@ static uint64_t run_program(uint64_t seed)
 			go_on();
 	}
 	end_program();
-	uint64_t trace = tw_sim_trace(p.sim);
+	uint64_t trace = trace_with_facts(p.sim);
 	sim_eq(tw_sim_destroy(p.sim), 0);
 	return trace;
 }

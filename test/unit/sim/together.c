@@ -54,7 +54,7 @@ static uint64_t below(uint64_t bound)
 
 static void note(char what, const struct request *r)
 {
-	tw_sim_note(p.sim, (uint64_t)what << 32 | (uint64_t)(r - p.requests));
+	tell_fact((uint64_t)what << 32 | (uint64_t)(r - p.requests));
 }
 
 static void come_to(struct request *r, enum stage stage)
@@ -122,7 +122,7 @@ static void answer(void *arg)
 	check_strand(r);
 	if (r->stage != HANDLED)
 		return; /* it has timed out */
-	sim_assert(tw_sim_now(p.sim) >= r->handled_ns, "an answer from the future");
+	sim_assert(tw_clock_now(tw_sim_clock(p.sim)) >= r->handled_ns, "an answer from the future");
 	int outcome = tw_cancel(p.service, r->timeout);
 	sim_assert(outcome == TW_CANCELLED,
 		   "the timeout of a request that has not timed out is there");
@@ -134,7 +134,8 @@ static void time_out(void *arg)
 	struct request *r = arg;
 	check_strand(r);
 	sim_assert(r->stage == HANDLED, "timed out after its end");
-	sim_assert(tw_sim_now(p.sim) >= r->handled_ns + TIMEOUT_MS * MS, "timed out early");
+	sim_assert(tw_clock_now(tw_sim_clock(p.sim)) >= r->handled_ns + TIMEOUT_MS * MS,
+		   "timed out early");
 	tw_job_cancel(p.limiter, r->job);
 	end_request(r, TIMED_OUT);
 }
@@ -155,7 +156,7 @@ static void handle(void *arg)
 	struct request *r = arg;
 	check_strand(r);
 	sim_eq(r->turn, r->connection->handled++);
-	r->handled_ns = tw_sim_now(p.sim);
+	r->handled_ns = tw_clock_now(tw_sim_clock(p.sim));
 	come_to(r, HANDLED);
 	struct tw_task timeout = {.size = sizeof timeout,
 				  .fn = time_out,
@@ -177,7 +178,7 @@ static void handle(void *arg)
 static void lose(struct connection *connection)
 {
 	connection->open = false;
-	sim_eq(tw_strand_close(connection->strand), 0);
+	sim_eq(tw_strand_close(connection->strand, 0), 0);
 	for (struct request *r = p.requests; r < p.requests + REQUESTS; r++) {
 		if (r->connection != connection || (r->stage != SENT && r->stage != HANDLED))
 			continue;
@@ -258,7 +259,7 @@ static uint64_t run_program(uint64_t seed)
 	}
 	sim_eq(tw_sim_run_until_idle(p.sim, 3600 * SECOND), 0);
 	check_ends();
-	uint64_t trace = tw_sim_trace(p.sim);
+	uint64_t trace = trace_with_facts(p.sim);
 	close_program();
 	return trace;
 }

@@ -36,7 +36,7 @@ Test(strand_close, cancels_all_that_has_not_run_and_refuses_what_comes, .init = 
 	noted_submit_released(&later, MS);
 	noted_submit_every(&series, MS, MS);
 	expect_eq(tw_strand_cancel(rig.strand, cut.task), TW_CANCELLED);
-	expect_eq(tw_strand_close(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	expect_eq(now.releases, 1);
 	expect_eq(now.fate, TW_FATE_CANCELLED);
 	expect_eq(later.releases, 1);
@@ -52,16 +52,15 @@ Test(strand_close, cancels_all_that_has_not_run_and_refuses_what_comes, .init = 
 	out.id = 7;
 	expect_eq(tw_strand_schedule(rig.strand, MS, note_run, &now, &out), -ESHUTDOWN);
 	expect_eq(out.id, 0);
-	expect_eq(tw_strand_schedule_every(rig.strand, 0, MS, note_run, &now, &out), -ESHUTDOWN);
-	expect_eq(tw_strand_close(rig.strand), 0);
-	expect_eq(tw_strand_close_wait(rig.strand, TW_FOREVER), 0);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
+	expect_eq(tw_strand_close(rig.strand, TW_FOREVER), 0);
 	strand_rig_advance(&rig, 5 * MS);
 	expect_eq(rig.rig.ran, 0);
 }
 
 static void dispose_own(struct noted *noted)
 {
-	noted->answer = tw_strand_close(noted->rig->strand);
+	noted->answer = tw_strand_close(noted->rig->strand, 0);
 }
 
 Test(strand_close, from_a_task_nothing_follows, .init = opened, .fini = closed)
@@ -72,7 +71,7 @@ Test(strand_close, from_a_task_nothing_follows, .init = opened, .fini = closed)
 	noted_submit_released(&second, 0);
 	strand_rig_pump(&rig);
 	expect_order(&rig, 1);
-	expect_eq(first.answer, 0);
+	expect_eq(first.answer, -ETIMEDOUT); /* it runs */
 	expect_eq(first.fate, TW_FATE_FIRED);
 	expect_eq(second.fate, TW_FATE_CANCELLED);
 	expect_eq(second.releases, 1);
@@ -91,7 +90,7 @@ Test(strand_close, a_series_that_disposes_ends_as_cancelled, .init = opened, .fi
 
 static void dispose_and_wait(struct noted *noted)
 {
-	noted->answer = tw_strand_close_wait(noted->rig->strand, TW_FOREVER);
+	noted->answer = tw_strand_close(noted->rig->strand, TW_FOREVER);
 }
 
 Test(strand_close, waiting_for_oneself_is_refused_and_changes_nothing, .init = opened,
@@ -112,7 +111,7 @@ Test(strand_close, touches_no_other_strand, .init = opened, .fini = closed)
 	struct noted task = NOTED(&rig, 1);
 	expect_eq(tw_strand_create(&other, rig.rig.service, &rig.queue.base, NULL), 0);
 	expect_eq(tw_strand_submit(other, note_run, &task), 0);
-	expect_eq(tw_strand_close(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	strand_rig_pump(&rig);
 	expect_order(&rig, 1);
 	expect_eq(tw_strand_destroy(other), 0);
@@ -129,7 +128,7 @@ Test(strand_close, a_release_cannot_submit_any_more, .init = opened, .fini = clo
 	struct noted task = NOTED(&rig, 1);
 	task.act_in_release = submit_to_own;
 	noted_submit_released(&task, 0);
-	expect_eq(tw_strand_close(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	expect_eq(task.answer, -ESHUTDOWN);
 }
 
@@ -259,7 +258,7 @@ Test(strand_close, service_is_busy_while_strands_live)
 	strand_rig_open(&rig);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), -EBUSY);
 	expect_eq(tw_service_destroy(rig.rig.service), -EBUSY);
-	expect_eq(tw_strand_close(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), -EBUSY);
 	strand_rig_close(&rig);
 }
@@ -316,16 +315,12 @@ Test(strand_close_create, null_is_refused_everywhere_but_in_destroy, .init = ope
 	tw_strand_task_id out = {7};
 	expect_eq(tw_strand_schedule(NULL, 0, note_run, NULL, &out), -EINVAL);
 	expect_eq(tw_strand_schedule(rig.strand, 0, NULL, NULL, &out), -EINVAL);
-	expect_eq(tw_strand_schedule_every(NULL, 0, 1, note_run, NULL, &out), -EINVAL);
-	expect_eq(tw_strand_schedule_every(rig.strand, 0, 1, NULL, NULL, &out), -EINVAL);
-	expect_eq(tw_strand_schedule_every(rig.strand, 0, 0, note_run, NULL, &out), -EINVAL);
 	expect_eq(tw_strand_submit_task(NULL, &spec, &out), -EINVAL);
 	expect_eq(tw_strand_submit_task(rig.strand, NULL, &out), -EINVAL);
 	expect_eq(out.id, 7);
 	expect_eq(tw_strand_cancel(NULL, out), -EINVAL);
 	expect_eq(tw_strand_cancel_wait(NULL, out, 0), -EINVAL);
-	expect_eq(tw_strand_close(NULL), -EINVAL);
-	expect_eq(tw_strand_close_wait(NULL, 0), -EINVAL);
+	expect_eq(tw_strand_close(NULL, 0), -EINVAL);
 	expect_eq(tw_strand_stats(NULL, &stats), -EINVAL);
 	expect_eq(tw_strand_stats(rig.strand, NULL), -EINVAL);
 	stats.size = sizeof(size_t);
@@ -354,9 +349,6 @@ Test(strand_close_create, bad_specs_are_refused, .init = opened, .fini = closed)
 	expect_eq(tw_strand_schedule(rig.strand, TW_MAX_DELAY_NS + 1, note_run, NULL, &out),
 		  -ERANGE);
 	expect_eq(out.id, 0);
-	expect_eq(
-	    tw_strand_schedule_every(rig.strand, 0, TW_MAX_DELAY_NS + 1, note_run, NULL, &out),
-	    -ERANGE);
 	expect_eq(strand_stats(rig.strand).queued + strand_stats(rig.strand).delayed, 0);
 }
 
@@ -382,7 +374,7 @@ static void submit_until_refused(uint64_t delay_ns, uint64_t period_ns)
 		accepted += r == 0;
 	}
 	expect_eq(strand_stats(rig.strand).queued + strand_stats(rig.strand).delayed, accepted);
-	expect_eq(tw_strand_close(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	expect_eq(task.releases, accepted);
 }
 
@@ -452,12 +444,11 @@ static void check_in_child(void *arg)
 	child_eq(tw_strand_schedule(strand, 0, note_run, noted, &task), -EPERM);
 	child_eq(task.id, 0);
 	child_eq(tw_strand_schedule(strand, MS, note_run, noted, NULL), -EPERM);
-	child_eq(tw_strand_schedule_every(strand, 0, MS, note_run, noted, NULL), -EPERM);
 	child_eq(tw_strand_submit_task(strand, &spec, NULL), -EPERM);
 	child_eq(tw_strand_cancel(strand, noted->task), -EPERM);
 	child_eq(tw_strand_cancel_wait(strand, noted->task, TW_FOREVER), -EPERM);
-	child_eq(tw_strand_close(strand), -EPERM);
-	child_eq(tw_strand_close_wait(strand, TW_FOREVER), -EPERM);
+	child_eq(tw_strand_close(strand, 0), -EPERM);
+	child_eq(tw_strand_close(strand, TW_FOREVER), -EPERM);
 	child_eq(tw_strand_stats(strand, &stats), -EPERM);
 	child_eq(tw_strand_executor(strand) == NULL, 1);
 	child_eq(queue_executor_run_next(&noted->rig->queue), -EPERM);
@@ -485,7 +476,7 @@ static void fork_here(struct noted *noted)
 	if (forked)
 		return;
 	child_eq(tw_strand_submit(noted->rig->strand, note_run, noted), -EPERM);
-	child_eq(tw_strand_close(noted->rig->strand), -EPERM);
+	child_eq(tw_strand_close(noted->rig->strand, 0), -EPERM);
 	_exit(0);
 }
 

@@ -137,7 +137,7 @@ Test(strand_context, is_released_by_cancel_and_dispose, .init = opened, .fini = 
 	cr_assert_eq(queued.in_release, &first);
 	expect_eq(tw_strand_cancel(rig.strand, delayed.noted.task), TW_CANCELLED);
 	expect_eq(releases, 2);
-	expect_eq(tw_strand_close(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	expect_eq(releases, 4);
 	tw_context_set(&third);
 	expect_eq(tw_strand_submit(rig.strand, note_run, &rest[0].noted), -ESHUTDOWN);

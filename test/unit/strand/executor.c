@@ -111,7 +111,7 @@ Test(strand_executor, dispose_ends_the_timers_that_wait_in_it, .init = opened, .
 	rig_advance(&rig.rig, 3 * MS);
 	queue_executor_run_next(&rig.queue); /* leaves off in the middle of a batch */
 	expect_eq(rig.rig.ran, 64);
-	expect_eq(tw_strand_close(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	for (int i = 0; i < 100; i++) {
 		expect_eq(timers[i].releases, 1);
 		expect_eq(timers[i].fate, i < 64 ? TW_FATE_FIRED : TW_FATE_CANCELLED);
@@ -122,7 +122,7 @@ Test(strand_executor, dispose_ends_the_timers_that_wait_in_it, .init = opened, .
 
 static void dispose(struct noted *noted)
 {
-	noted->answer = tw_strand_close(noted->rig->strand);
+	noted->answer = tw_strand_close(noted->rig->strand, 0);
 }
 
 /* The batches that wait in the strand. */
@@ -156,7 +156,7 @@ static void disposed_in_the_middle(int by_itself)
 	expect_eq(batches_in(rig.strand, batches), 3);
 	queue_executor_run_next(&rig.queue);
 	if (by_itself < 0)
-		expect_eq(tw_strand_close(rig.strand), 0);
+		expect_eq(tw_strand_close(rig.strand, 0), 0);
 	strand_rig_pump(&rig);
 	for (int i = 0; i < 3; i++)
 		expect_eq(tw_load_relaxed(tw__batch_word(batches[i], HOLDER_FINISHED)),
@@ -195,7 +195,7 @@ Test(strand_executor, dispose_in_the_middle_of_a_batch_leaves_work_behind_it_alo
 	rig_advance(&rig.rig, 3 * MS);
 	queue_executor_run_next(&rig.queue);
 	expect_eq(tw_strand_submit(upper, note_run, &task), 0);
-	expect_eq(tw_strand_close(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	for (int i = 0; i < 4; i++) /* no pump: it would go on for as long as there is something */
 		queue_executor_run_next(&rig.queue);
 	expect_eq(queue_executor_waiting(&rig.queue), 0);
@@ -207,7 +207,7 @@ Test(strand_executor, timers_that_come_due_later_end_as_cancelled, .init = opene
 {
 	struct noted a = NOTED(&rig, 1);
 	named(&a, 5 * MS, tw_strand_executor(rig.strand));
-	expect_eq(tw_strand_close(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	expect_eq(a.releases, 0);
 	strand_rig_advance(&rig, 8 * MS);
 	expect_eq(a.releases, 1);
@@ -242,7 +242,7 @@ Test(strand_executor, releases_after_the_end_are_told_by_the_services_executor)
 	rig_open(&mine.rig, &cfg);
 	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL, NULL), 0);
 	named(&a, MS, tw_strand_executor(mine.strand));
-	expect_eq(tw_strand_close(mine.strand), 0);
+	expect_eq(tw_strand_close(mine.strand, 0), 0);
 	mine.queue.refuse = 1;
 	rig_advance(&mine.rig, 5 * MS);
 	expect_eq(a.releases, 0);
@@ -264,7 +264,7 @@ Test(strand_executor, timers_of_a_disposed_strand_do_not_run_where_refused_ones_
 	rig_open(&mine.rig, &cfg);
 	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL, NULL), 0);
 	named(&a, MS, tw_strand_executor(mine.strand));
-	expect_eq(tw_strand_close(mine.strand), 0);
+	expect_eq(tw_strand_close(mine.strand, 0), 0);
 	mine.queue.refuse = 1;
 	rig_advance(&mine.rig, 5 * MS);
 	expect_eq(a.runs, 0);
@@ -288,7 +288,7 @@ Test(strand_executor, a_strand_may_stand_on_a_strand, .init = opened, .fini = cl
 	expect_eq(rig.rig.ran, 3);
 	expect_eq(tw_strand_submit(upper, note_run, &b), 0);
 	expect_eq(tw_strand_submit(upper, note_run, &b), 0);
-	expect_eq(tw_strand_close(rig.strand), 0); /* it is still an executor */
+	expect_eq(tw_strand_close(rig.strand, 0), 0); /* it is still an executor */
 	strand_rig_pump(&rig);
 	expect_eq(rig.rig.ran, 5);
 	expect_eq(tw_strand_destroy(upper), 0);
@@ -347,7 +347,7 @@ Test(strand_executor, a_strand_may_serve_a_whole_service, .init = opened, .fini 
 	strand_rig_advance(&rig, 3 * MS);
 	expect_order(&rig, 1);
 	expect_eq(tw_schedule(other, MS, note_run, &b, NULL), 0);
-	expect_eq(tw_strand_close(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	strand_rig_advance(&rig, 3 * MS);
 	expect_order(&rig, 1);
 	expect_eq(tw_service_destroy(other), 0);

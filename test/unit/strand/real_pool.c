@@ -252,13 +252,13 @@ Test(strand_real_pool, waits_for_the_task_that_runs)
 			expect_eq(tw_strand_cancel(strand, task), TW_RUNNING);
 			expect_eq(tw_strand_cancel_wait(strand, task, MS), TW_RUNNING);
 		} else {
-			expect_eq(tw_strand_close_wait(strand, MS), -ETIMEDOUT);
+			expect_eq(tw_strand_close(strand, MS), -ETIMEDOUT);
 		}
 		expect_eq(pthread_create(&opener, NULL, open_gate, &gate), 0);
 		if (round == 0)
 			answer = tw_strand_cancel_wait(strand, task, TW_FOREVER);
 		else
-			expect_eq(tw_strand_close_wait(strand, TW_FOREVER), 0);
+			expect_eq(tw_strand_close(strand, TW_FOREVER), 0);
 		expect_eq(gate.after, 1);
 		expect_eq(pthread_join(opener, NULL), 0);
 		/* the opener may have been the quicker */
@@ -288,7 +288,7 @@ static void pass_release_gate(void *arg, enum tw_fate fate)
 
 static void *dispose_and_wait(void *arg)
 {
-	if (tw_strand_close_wait(((struct pair *)arg)->strand, TW_FOREVER))
+	if (tw_strand_close(((struct pair *)arg)->strand, TW_FOREVER))
 		abort();
 	return NULL;
 }
