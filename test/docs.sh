@@ -1,11 +1,12 @@
 #!/bin/sh
-# docs.sh LIB "CK_LIBS" BUILD_DIR: the code in docs/*.md and in examples/README.md. A ```c block with "int main" is compiled and run; other
+# docs.sh [LIB "CK_LIBS" BUILD_DIR]: the code in docs/*.md and in examples/README.md. A ```c block with "int main" is compiled and run; other
 # ```c blocks are compiled by themselves, ```cpp blocks as C++17. Links to files of this tree lead somewhere; examples/README.md names
 # each example, and nothing else; README.md names each public header. Knobs: CC, CXX.
 set -eu
 cd "$(dirname "$0")/.."
 
-[ $# -eq 3 ] || { echo "usage: docs.sh LIB CK_LIBS BUILD_DIR" >&2; exit 2; }
+[ $# -gt 0 ] || set -- build/release/libtickwheel.a -lck build/release
+[ $# -eq 3 ] || { echo "usage: docs.sh [LIB CK_LIBS BUILD_DIR]" >&2; exit 2; }
 lib=$1
 ck_libs=$2
 dir=$3/test/docs
