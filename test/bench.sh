@@ -6,6 +6,7 @@ set -eu
 
 [ $# -eq 1 ] || { echo "usage: bench.sh BENCH" >&2; exit 2; }
 bench=$(realpath "$1")
+figures=$(realpath "$(dirname "$0")/../bench/figures.sh")
 dir=$(mktemp -d)
 running=
 waiting=
@@ -242,6 +243,28 @@ grep -q "1k x 1 near" apart.html && grep -q "1k x 1 far" apart.html || fail "a p
 if [ "$(nproc)" -gt 1 ]; then
 	grep -q '"rtt_ns"' new/folder/results.json || fail "a run without its round trip"
 fi
+
+# ---- docs/figures.md
+
+# request CANDIDATE KIND RUNS RTT
+request() {
+	echo "{\"workload\": \"W2\", \"candidate\": \"$1\", \"kind\": \"$2\", \"n\": 64, \"threads\": 1,
+		\"ns_per_op\": {\"runs\": [$3]}, \"rtt_ns\": {\"runs\": [$4]}}"
+}
+occasion='"occasion": {"complete": true, "mode": "default", "when": "today", "took_s": 1, "others_cpu_s": 0}'
+cells="$(request tickwheel safe '30, 10, 12, 31' '300, 60, 61, 300'), $(request heap-mutex safe 44 60),
+	$(request libev-mt safe 55 60), $(request heap-bare bare 5.5 60), $(request go safe 22 300)"
+echo "{$machine, $occasion, \"cells\": [$cells]}" >run.json
+printf 'before\n<!-- figures -->\nold\n<!-- /figures -->\nafter\n' >readme.md
+"$figures" run.json figures.md readme.md >out 2>err || fail "no page of figures"
+grep -qF '| request (W2) | 1 | **11.0** |  | 44.0 (heap-mutex) | 5.50 |  |' figures.md || fail "a wrong row of figures"
+grep -qF '| request (W2) | 1 | **11.0** | | | 22.0 (2.0) |' figures.md || fail "a wrong row of rivals"
+grep -qF '| a request: schedule, then cancel | 4.0 | 2.0 |  | **0.50** |' readme.md || fail "a wrong row of ratios"
+[ "$(sed -n '1p;$p' readme.md | tr '\n' ' ')" = "before after " ] || fail "README lost its text"
+! grep -q old readme.md || fail "README kept the old table"
+echo "{$machine, $(echo "$occasion" | sed s/true/false/), \"cells\": []}" >part.json
+! "$figures" part.json figures.md readme.md >out 2>err || fail "a page of an interrupted run"
+says "the run was not complete"
 
 # ---- the page
 
