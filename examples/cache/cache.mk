@@ -47,7 +47,11 @@ $B/cache/lateness: $B/examples/cache/measure/lateness.o
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
 
+$B/cache/ceiling: $B/examples/cache/measure/ceiling.o
+	@mkdir -p $(@D)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^
+
 .PHONY: cache
 cache: deps-build+cache ## a Redis-protocol cache beside a real redis-server: lateness, throughput, memory; report
-	$(again) $(tickcache) $B/cache/lateness
-	$(Q)examples/cache/measure/run.sh $(tickcache) $B/cache/lateness build/cache
+	$(again) $(tickcache) $B/cache/lateness $B/cache/ceiling
+	$(Q)examples/cache/measure/run.sh $(tickcache) $B/cache/lateness $B/cache/ceiling build/cache
