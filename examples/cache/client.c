@@ -20,6 +20,7 @@
 #define READ_SIZE (16 * 1024)
 #define READ_MOST (1024 * 1024)
 #define FINISH_MS 1000
+#define SHORT_REQUEST 6 /* arguments */
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct client *registry;
@@ -117,13 +118,36 @@ static bool send_waiting(struct client *c)
 /* ------------------------------------------------------------------ input */
 
 /*
+ * Begins to load the keys of the requests at the start of the bytes, so that the requests wait for
+ * memory together. How many bytes they are. Nothing depends on what is found here.
+ */
+static size_t look_ahead(struct loop *l, const char *data, size_t length)
+{
+	struct slice keys[KEYS_PREFETCHED];
+	size_t count = 0, used = 0;
+	while (count < KEYS_PREFETCHED &&
+	       resp_parse(&l->ahead, data + used, length - used) == RESP_READY) {
+		used += l->ahead.used;
+		if (l->ahead.argc > 1 && !l->ahead.inlined)
+			keys[count++] = l->ahead.argv[1];
+		resp_next(&l->ahead);
+	}
+	resp_next(&l->ahead);
+	keys_prefetch_unlocked(keys, count);
+	return used;
+}
+
+/*
  * Runs the whole requests at the start of the bytes, while their replies are short. How many bytes
  * they were.
  */
 static size_t run_requests(struct client *c, const char *data, size_t length)
 {
-	size_t used = 0;
+	size_t used = 0, ahead = 0;
+	bool is_short = false; /* the request before: after a long one, to look ahead costs more */
 	while (!c->closing && buffer_length(c->reply) - c->reply_start < CLIENT_PAUSE_OUTPUT) {
+		if (is_short && used >= ahead && used < length)
+			ahead = used + look_ahead(c->loop, data + used, length - used);
 		enum resp_answer answer = resp_parse(&c->parser, data + used, length - used);
 		if (answer == RESP_MORE)
 			break;
@@ -134,6 +158,7 @@ static size_t run_requests(struct client *c, const char *data, size_t length)
 			break;
 		}
 		used += c->parser.used;
+		is_short = c->parser.argc <= SHORT_REQUEST;
 		if (c->parser.argc > 0)
 			command_run(c, c->parser.argv, c->parser.argc);
 		resp_next(&c->parser);

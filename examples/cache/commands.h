@@ -95,6 +95,7 @@ struct place place_find(struct slice key);
  */
 #define KEYS_PREFETCHED 16
 void keys_prefetch(struct slice *keys, size_t count, size_t step);
+void keys_prefetch_unlocked(struct slice *keys, size_t count); /* with no lock held */
 
 /* What becomes of the deadline when a value is stored. */
 #define DEADLINE_NONE INT64_C(0)

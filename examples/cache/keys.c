@@ -66,6 +66,24 @@ void keys_prefetch(struct slice *keys, size_t count, size_t step)
 		table_prefetch_entry(table_shard(hashes[i]), hashes[i]);
 }
 
+void keys_prefetch_unlocked(struct slice *keys, size_t count)
+{
+	uint64_t hashes[KEYS_PREFETCHED];
+	for (size_t i = 0; i < count; i++) {
+		hashes[i] = table_hash(keys[i]);
+		struct shard *s = table_shard(hashes[i]);
+		pthread_mutex_lock(&s->lock);
+		table_prefetch_bucket(s, hashes[i]);
+		pthread_mutex_unlock(&s->lock);
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct shard *s = table_shard(hashes[i]);
+		pthread_mutex_lock(&s->lock);
+		table_prefetch_entry(s, hashes[i]);
+		pthread_mutex_unlock(&s->lock);
+	}
+}
+
 void keys_unlock(uint64_t set)
 {
 	for (; set != 0; set &= set - 1)

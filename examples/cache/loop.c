@@ -276,6 +276,7 @@ bool loop_init(struct loop *l, int listen_fd, int unix_fd, int service_fd)
 	l->unix_fd = unix_fd;
 	l->service_fd = service_fd;
 	l->polls = 1;
+	resp_init(&l->ahead);
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -310,6 +311,7 @@ void loop_stop(struct loop *l)
 
 void loop_free(struct loop *l)
 {
+	resp_free(&l->ahead);
 	close(l->epoll_fd);
 	close(l->event_fd);
 	close(l->spare_fd);

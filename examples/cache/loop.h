@@ -9,6 +9,7 @@
 
 #include "examples/cache/buffer.h"
 #include "examples/cache/pubsub.h"
+#include "examples/cache/resp.h"
 
 #define LOOP_INPUT (64 * 1024)
 
@@ -36,8 +37,9 @@ struct loop {
 	int spare_fd;           /* closed for a moment when descriptors are used up */
 	unsigned polls;         /* of epoll, before the loop sleeps */
 	struct pubsub_ready ready;
-	uint64_t now_ns;      /* the service's time at the begin of the turn */
-	struct buffer output; /* replies that are to be sent in this turn */
+	uint64_t now_ns;          /* the service's time at the begin of the turn */
+	struct buffer output;     /* replies that are to be sent in this turn */
+	struct resp_parser ahead; /* reads requests that will be run soon */
 	struct loop_answer answers[LOOP_EVENTS];
 	size_t answer_count, unanswered_bytes; /* the latter: input of these clients */
 	char input[LOOP_INPUT];
