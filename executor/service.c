@@ -19,7 +19,6 @@
 #include "wheel/service/close.h"
 #include "wheel/service/config.h"
 #include "wheel/service/create.h"
-#include "wheel/run/run.h"
 #include "executor/pool/source.h"
 #include "executor/pool/stats.h"
 

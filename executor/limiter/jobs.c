@@ -1,6 +1,5 @@
 /* Jobs of a limiter from outside, once they are submitted: complete, cancel, wait, ask. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "executor/limiter/internal.h"
 #include "executor/limiter/backoff.h"

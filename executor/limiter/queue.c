@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "wheel/base/misuse.h"
-#include "wheel/run/run.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/backoff.h"
 #include "executor/limiter/inbox.h"

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 
 #include "wheel/base/misuse.h"
-#include "wheel/run/run.h"
 #include "executor/limiter/rate.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/tell.h"

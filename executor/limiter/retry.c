@@ -9,8 +9,6 @@
 
 #include "executor/limiter/retry.h"
 #include "executor/limiter/backoff.h"
-#include "wheel/timer/timing.h"
-#include "wheel/run/run.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"

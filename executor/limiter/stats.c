@@ -1,5 +1,4 @@
 /* What a limiter tells of itself. */
-#include <errno.h>
 
 #include "wheel/base/struct_read.h"
 #include "executor/limiter/internal.h"

@@ -10,7 +10,6 @@
 #include <errno.h>
 
 #include "wheel/base/misuse.h"
-#include "wheel/run/run.h"
 #include "executor/limiter/tell.h"
 #include "executor/limiter/backoff.h"
 #include "executor/limiter/idle.h"

@@ -29,7 +29,6 @@
 #include "wheel/base/misuse.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/wake.h"
-#include "executor/pool/worker.h"
 
 void tw__pool_stop(tw_pool *pool)
 {

@@ -5,7 +5,6 @@
 #include "executor/pool/internal.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* Statistics of a pool. */
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "wheel/base/struct_read.h"

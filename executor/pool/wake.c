@@ -35,7 +35,6 @@
  *       sleep, one sees the other. Without it runs wait behind blocked workers until the next
  *       submit.
  */
-#include <errno.h>
 #include <limits.h>
 #include <sched.h>
 #include <time.h>

@@ -1,10 +1,8 @@
 /* What a scheduler asks of its host, and the timer that asks later. */
 #include "executor/scheduler/host.h"
 
-#include "wheel/core/frame.h"
 #include "wheel/core/user_code.h"
 #include "executor/scheduler/log.h"
-#include "executor/scheduler/run.h"
 #include "executor/scheduler/submit.h"
 
 /* ------------------------------------------------------------- the host timer */

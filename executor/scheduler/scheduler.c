@@ -6,9 +6,7 @@
 
 #include "executor/pool/internal.h"
 #include "wheel/base/misuse.h"
-#include "wheel/core/user_code.h"
 #include "wheel/core/frame.h"
-#include "wheel/run/run.h"
 #include "executor/scheduler/config.h"
 #include "executor/scheduler/host.h"
 #include "executor/scheduler/log.h"

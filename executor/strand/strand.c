@@ -8,7 +8,6 @@
 #include "executor/pool/internal.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
-#include "wheel/timer/schedule.h"
 #include "executor/strand/cancel.h"
 #include "executor/strand/run.h"
 #include "executor/pool/source.h"

@@ -7,7 +7,6 @@
 
 #include "executor/strand/time.h"
 #include "wheel/timer/schedule.h"
-#include "wheel/run/run.h"
 
 static struct tw__task_node *task_of(struct tw__heap_item *item)
 {

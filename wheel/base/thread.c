@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "mpsc/base/reserve.h"

@@ -1,8 +1,6 @@
 /* What the calling thread runs: a stack of frames, the innermost first. */
-#include <errno.h>
 #include <stddef.h>
 
-#include "wheel/base/misuse.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 

@@ -21,7 +21,6 @@
 #include "wheel/driver/reap_collect.h"
 #include "wheel/driver/resolve.h"
 #include "wheel/timer/reap_queue.h"
-#include "wheel/base/probes.h"
 
 enum { POLLS_PER_LOOK = 16 }; /* turns between two looks at whether to sweep */
 

@@ -16,7 +16,6 @@
 #include "wheel/group/reap.h"
 #include "wheel/timer/member.h"
 #include "wheel/timer/reap_queue.h"
-#include "wheel/core/finish.h"
 
 enum { LEAST_GROUPS = 65536 };
 

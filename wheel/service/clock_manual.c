@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "wheel/base/entry.h"
 #include "wheel/core/frame.h"

@@ -34,7 +34,6 @@
 #include "wheel/core/frame.h"
 #include "wheel/group/completion.h"
 #include "wheel/service/close.h"
-#include "wheel/timer/cancel.h"
 #include "wheel/timer/end.h"
 #include "wheel/run/batch.h"
 #include "wheel/timer/schedule_bulk.h"

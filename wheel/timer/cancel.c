@@ -8,7 +8,6 @@
  * extension record: end.c.
  */
 #include <errno.h>
-#include <time.h>
 
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
