@@ -12,22 +12,13 @@
 #include <unistd.h>
 
 #include "test/support/random.h"
+#include "test/support/stress.h"
 #include "tickwheel.h"
 
 enum { KINDS = 4 };
 
 static const enum tw_action_kind kinds[KINDS] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_ASAP,
 						 TW_ACTION_KIND_FRAME, TW_ACTION_KIND_QUEUE};
-
-static uint64_t first_seed;
-static unsigned long ends;
-
-static _Noreturn void violation(const char *what, int answer)
-{
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", end %lu): %s: %d\n", first_seed, ends, what,
-		answer);
-	_exit(1);
-}
 
 /*
  * Two threads use a scheduler for the last time, each with an action of its own. The third destroys
@@ -84,19 +75,15 @@ static void end_of_scheduler(uint64_t *seed)
 		violation("the end", r);
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	ends++;
+	atomic_fetch_add(&stress_rounds, 1);
 }
 
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? atof(argv[1]) : 2;
-	first_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : tw_clock_now(tw_clock_monotonic());
-	uint64_t seed = first_seed,
-		 end_ns = tw_clock_now(tw_clock_monotonic()) + (uint64_t)(seconds * 1e9);
-	printf("stress_action_ends: seed %" PRIu64 "\n", first_seed);
+	uint64_t seed = stress_begin(argc, argv);
 	do {
 		end_of_scheduler(&seed);
-	} while (tw_clock_now(tw_clock_monotonic()) < end_ns);
-	printf("stress_action_ends: %lu ends: ok\n", ends);
+	} while (stress_goes_on());
+	printf("ok: %lu ends\n", atomic_load(&stress_rounds));
 	return 0;
 }

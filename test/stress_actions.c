@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "test/support/random.h"
+#include "test/support/stress.h"
 #include "tickwheel.h"
 
 enum { THREADS = 3, SLOTS = 24, SCHEDULERS = 4, OPS = 3000 };
@@ -49,16 +50,6 @@ static atomic_ulong captured, released, runs, failures, immediates, immediates_r
     immediates_cleared, made;
 static atomic_ulong selves, selves_released;
 static atomic_bool calm; /* runs do no more than run */
-static uint64_t first_seed;
-static unsigned long rounds;
-
-static _Noreturn void violation(const char *what, long long value)
-{
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, rounds,
-		what, value);
-	_exit(1);
-}
 
 /* -------------------------------------------------------------------- contexts */
 
@@ -409,31 +400,27 @@ static void round_of(uint64_t *seed)
 	if (random_percent(seed, 50))
 		settle();
 	close_round();
-	rounds++;
+	atomic_fetch_add(&stress_rounds, 1);
 }
 
 int main(int argc, char **argv)
 {
 	static const struct tw_context_hooks hooks = {sizeof(hooks), capture, install, restore,
 						      release};
-	double seconds = argc > 1 ? atof(argv[1]) : 2;
-	first_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : tw_clock_now(tw_clock_monotonic());
-	uint64_t seed = first_seed,
-		 end_ns = tw_clock_now(tw_clock_monotonic()) + (uint64_t)(seconds * 1e9);
-	printf("stress_actions: seed %" PRIu64 "\n", first_seed);
+	uint64_t seed = stress_begin(argc, argv);
 	if (tw_context_hooks_set(&hooks))
 		violation("hooks", 0);
 	for (int i = 0; i < SLOTS; i++)
 		pthread_rwlock_init(&slots[i].lock, NULL);
 	do {
 		round_of(&seed);
-	} while (tw_clock_now(tw_clock_monotonic()) < end_ns);
+	} while (stress_goes_on());
 	printf("stress_actions: %lu rounds, %lu actions, %lu runs, %lu failures told, %lu "
 	       "immediates (%lu cleared), "
 	       "%lu contexts, %lu released: ok\n",
-	       rounds, atomic_load(&made), atomic_load(&runs), atomic_load(&failures),
-	       atomic_load(&immediates), atomic_load(&immediates_cleared), atomic_load(&captured),
-	       atomic_load(&selves_released));
+	       atomic_load(&stress_rounds), atomic_load(&made), atomic_load(&runs),
+	       atomic_load(&failures), atomic_load(&immediates), atomic_load(&immediates_cleared),
+	       atomic_load(&captured), atomic_load(&selves_released));
 	if (atomic_load(&immediates_ran) + atomic_load(&immediates_cleared) >
 	    atomic_load(&immediates))
 		violation("immediates that ran though cleared, or twice", 0);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "test/support/random.h"
+#include "test/support/stress.h"
 #include "tickwheel.h"
 
 enum { GROUPS = 2, KEEPERS = 2, BREAKERS = 2, OWN = 64 };
@@ -30,26 +31,12 @@ enum { GROUPS = 2, KEEPERS = 2, BREAKERS = 2, OWN = 64 };
 #define ROUND_NS 100000000
 #define WATCHDOG_NS (60 * TW_SECOND)
 
-static uint64_t first_seed;
 static tw_service *service;
 static _Atomic uint64_t groups[GROUPS];
 static atomic_bool stop;
 static atomic_ullong members, outsiders, group_ends;
 /* members with a release, and how many of them have ended */
 static atomic_ullong to_release, released;
-
-static _Noreturn void violation(const char *what, long long answer)
-{
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 "): %s: %lld\n", first_seed, what, answer);
-	_exit(1);
-}
-
-static void expect_answer(const char *what, int answer, int wanted)
-{
-	if (answer != wanted)
-		violation(what, answer);
-}
 
 static void run(void *arg)
 {
@@ -94,7 +81,7 @@ static void come_and_go(uint64_t *seed)
 	int answer = tw_schedule_task(service, &task, &timer);
 	if (answer == -ENOENT || answer == -ESHUTDOWN || answer == -EAGAIN)
 		return; /* -EAGAIN: nobody has drained the lane, for want of a processor */
-	expect_answer("a member's schedule", answer, 0);
+	wanted("a member's schedule", answer, 0);
 	count_member(&task);
 	if (random_percent(seed, 90) && tw_cancel(service, timer) < 0)
 		violation("a member's cancel", timer.id);
@@ -118,12 +105,12 @@ static void stay_outside(tw_timer *own, uint64_t *seed)
 {
 	tw_timer *timer = &own[random_below(seed, OWN)];
 	if (timer->id)
-		expect_answer("the cancel of a timer in no group", tw_cancel(service, *timer),
-			      TW_CANCELLED);
+		wanted("the cancel of a timer in no group", tw_cancel(service, *timer),
+		       TW_CANCELLED);
 	int answer = tw_schedule(service, FAR_NS, run, NULL, timer);
 	if (answer == -EAGAIN)
 		return; /* it has no timer now */
-	expect_answer("a schedule", answer, 0);
+	wanted("a schedule", answer, 0);
 	atomic_fetch_add_explicit(&outsiders, 1, memory_order_relaxed);
 }
 
@@ -141,8 +128,8 @@ static void *keep(void *arg)
 	}
 	for (int i = 0; i < OWN; i++)
 		if (own[i].id)
-			expect_answer("the cancel of a timer in no group",
-				      tw_cancel(service, own[i]), TW_CANCELLED);
+			wanted("the cancel of a timer in no group", tw_cancel(service, own[i]),
+			       TW_CANCELLED);
 	return NULL;
 }
 
@@ -158,18 +145,18 @@ static void cancel_and_wait(tw_group group, uint64_t *seed)
 	int answer = tw_group_cancel_wait(service, group, TW_FOREVER);
 	if (answer == -ENOENT)
 		return;
-	expect_answer("a group's cancel_wait", answer, TW_CANCELLED);
+	wanted("a group's cancel_wait", answer, TW_CANCELLED);
 	if (is_member)
-		expect_answer("the cancel of a member that was waited for",
-			      tw_cancel(service, timer), TW_GONE);
+		wanted("the cancel of a member that was waited for", tw_cancel(service, timer),
+		       TW_GONE);
 }
 
 static void replace(int i)
 {
 	tw_group fresh, old;
-	expect_answer("a group's birth", tw_group_create(&fresh, service), 0);
+	wanted("a group's birth", tw_group_create(&fresh, service), 0);
 	old.id = atomic_exchange(&groups[i], fresh.id);
-	expect_answer("a group's end", tw_group_destroy(service, old), 0);
+	wanted("a group's end", tw_group_destroy(service, old), 0);
 	atomic_fetch_add_explicit(&group_ends, 1, memory_order_relaxed);
 }
 
@@ -202,7 +189,7 @@ static void *break_up(void *arg)
 static uint64_t left(void)
 {
 	struct tw_service_stats s = {.size = sizeof s};
-	expect_answer("statistics", tw_service_stats(service, &s), 0);
+	wanted("statistics", tw_service_stats(service, &s), 0);
 	return s.scheduled - s.fired - s.cancelled - s.dropped + atomic_load(&to_release) -
 	       atomic_load(&released);
 }
@@ -225,46 +212,39 @@ static void one_round(uint64_t *seed)
 	pthread_t threads[KEEPERS + BREAKERS];
 	uint64_t seeds[KEEPERS + BREAKERS];
 	char why[256] = "";
-	expect_answer("a service", tw_service_create(&service, &cfg), 0);
+	wanted("a service", tw_service_create(&service, &cfg), 0);
 	atomic_store(&stop, false);
 	for (int i = 0; i < GROUPS; i++) {
 		tw_group group;
-		expect_answer("a group's birth", tw_group_create(&group, service), 0);
+		wanted("a group's birth", tw_group_create(&group, service), 0);
 		atomic_store(&groups[i], group.id);
 	}
 	for (int i = 0; i < KEEPERS + BREAKERS; i++) {
 		seeds[i] = random_next(seed);
-		expect_answer(
-		    "a thread",
-		    pthread_create(&threads[i], NULL, i < KEEPERS ? keep : break_up, &seeds[i]), 0);
+		wanted("a thread",
+		       pthread_create(&threads[i], NULL, i < KEEPERS ? keep : break_up, &seeds[i]),
+		       0);
 	}
 	nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
 	atomic_store(&stop, true);
 	for (int i = 0; i < KEEPERS + BREAKERS; i++)
 		pthread_join(threads[i], NULL);
 	for (int i = 0; i < GROUPS; i++)
-		expect_answer("a group's end",
-			      tw_group_destroy(service, (tw_group){atomic_load(&groups[i])}), 0);
+		wanted("a group's end",
+		       tw_group_destroy(service, (tw_group){atomic_load(&groups[i])}), 0);
 	expect_none_left();
 	if (tw_service_validate(service, why, sizeof why) != 0)
 		violation(why, 0);
-	expect_answer("the service's end", tw_service_destroy(service), 0);
+	wanted("the service's end", tw_service_destroy(service), 0);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_cached SECONDS [SEED]\n");
-		return 2;
-	}
-	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : tw_clock_now(tw_clock_monotonic());
-	printf("stress_cached: seed %" PRIu64 "\n", first_seed);
-	uint64_t seed = first_seed, until_ns = tw_clock_now(tw_clock_monotonic());
-	until_ns += (uint64_t)(atof(argv[1]) * (double)TW_SECOND);
-	unsigned rounds = 0;
-	for (; tw_clock_now(tw_clock_monotonic()) < until_ns; rounds++)
+	uint64_t seed = stress_begin(argc, argv);
+	for (; stress_goes_on(); atomic_fetch_add(&stress_rounds, 1))
 		one_round(&seed);
-	printf("ok: %u rounds, %llu members, %llu timers in no group, %llu groups replaced\n",
-	       rounds, atomic_load(&members), atomic_load(&outsiders), atomic_load(&group_ends));
+	printf("ok: %lu rounds, %llu members, %llu timers in no group, %llu groups replaced\n",
+	       atomic_load(&stress_rounds), atomic_load(&members), atomic_load(&outsiders),
+	       atomic_load(&group_ends));
 	return 0;
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "test/support/random.h"
+#include "test/support/stress.h"
 #include "tickwheel.h"
 
 enum { THREADS = 3, JOBS = 600, LOT = 64 };
@@ -37,8 +38,7 @@ static struct job jobs[THREADS][JOBS];
 static atomic_long running;
 static long bound;
 static atomic_bool resizing, rerating, over, closed;
-static uint64_t first_seed;
-static unsigned long rounds, accepted_all;
+static unsigned long accepted_all;
 static atomic_ulong statuses[5];
 
 /* Attempts that nobody has completed yet. */
@@ -56,20 +56,6 @@ static struct {
 	uint64_t ns[RATE];
 	unsigned long n;
 } starts = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static _Noreturn void violation(const char *what, long long value)
-{
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, rounds,
-		what, value);
-	_exit(1);
-}
-
-static void wanted(const char *what, long long is, long long should)
-{
-	if (is != should)
-		violation(what, is);
-}
 
 static uint64_t draw(struct job *job)
 {
@@ -393,28 +379,21 @@ static void round_of(uint64_t *seed)
 	pthread_join(finisher, NULL);
 	check_jobs();
 	wanted("destroy", tw_limiter_destroy(limiter), 0);
-	rounds++;
+	atomic_fetch_add(&stress_rounds, 1);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_limiter SECONDS [SEED]\n");
-		return 2;
-	}
-	tw_clock *clock = tw_clock_monotonic();
-	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9);
-	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
-	printf("stress_limiter: seed %" PRIu64 "\n", first_seed);
-	uint64_t seed = first_seed;
+	uint64_t seed = stress_begin(argc, argv);
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .tick_ns = 100000};
 	wanted("service", tw_service_create(&service, &cfg), 0);
-	while (tw_clock_now(clock) - start_ns < span_ns)
+	while (stress_goes_on())
 		round_of(&seed);
 	wanted("service destroy", tw_service_destroy(service), 0);
 	printf("ok: %lu rounds, %lu jobs: %lu succeeded, %lu failed, %lu cancelled, %lu timed out, "
 	       "%lu dropped\n",
-	       rounds, accepted_all, atomic_load(&statuses[0]), atomic_load(&statuses[1]),
-	       atomic_load(&statuses[2]), atomic_load(&statuses[3]), atomic_load(&statuses[4]));
+	       atomic_load(&stress_rounds), accepted_all, atomic_load(&statuses[0]),
+	       atomic_load(&statuses[1]), atomic_load(&statuses[2]), atomic_load(&statuses[3]),
+	       atomic_load(&statuses[4]));
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "test/support/random.h"
+#include "test/support/stress.h"
 #include "tickwheel.h"
 
 enum { PRODUCERS_MOST = 256, WINDOW = 4096, MAX_TIMERS = 200000, LANE_ENTRIES = 16384 };
@@ -35,17 +36,9 @@ struct producer {
 	pthread_t thread;
 };
 
-static uint64_t first_seed;
 static tw_service *service;
 static atomic_bool stop;
 static atomic_ullong ran, released;
-
-static _Noreturn void violation(const char *what, long long value)
-{
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 "): %s: %lld\n", first_seed, what, value);
-	_exit(1);
-}
 
 static long resident_kib(void)
 {
@@ -191,15 +184,10 @@ static void check_ledger(struct producer *producers, unsigned n)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_overload SECONDS [SEED]\n");
-		return 2;
-	}
-	uint64_t start_ns = tw_clock_now(tw_clock_monotonic()), seed;
-	first_seed = seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
+	uint64_t seed = stress_begin(argc, argv);
 	long cores = sysconf(_SC_NPROCESSORS_ONLN), base_kib, peak_kib = 0;
 	unsigned n = cores * 4 < PRODUCERS_MOST ? (unsigned)cores * 4 : PRODUCERS_MOST;
-	printf("stress_overload: seed %" PRIu64 ", %u producers\n", first_seed, n);
+	printf("%u producers\n", n);
 	struct tw_service_config cfg = {.size = sizeof(cfg),
 					.max_timers = MAX_TIMERS,
 					.lane_entries = LANE_ENTRIES,
@@ -213,16 +201,13 @@ int main(int argc, char **argv)
 		if (pthread_create(&producers[i].thread, NULL, produce, &producers[i]) != 0)
 			violation("no thread", i);
 	}
-	uint64_t span_ns = (uint64_t)(atof(argv[1]) * 1e9), next_ns = start_ns + TW_SECOND,
-		 now_ns = start_ns;
-	for (; now_ns - start_ns < span_ns; now_ns = tw_clock_now(tw_clock_monotonic())) {
+	for (unsigned looks = 1; stress_goes_on(); looks++) {
 		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 		check_now(n, base_kib, &peak_kib);
-		if (now_ns >= next_ns) {
+		if (looks % 20 == 0) {
 			printf("  ... %ld KiB resident at most, %ld allowed\n", peak_kib,
 			       bound_kib(n));
 			fflush(stdout);
-			next_ns += TW_SECOND;
 		}
 	}
 	atomic_store(&stop, true);

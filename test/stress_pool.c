@@ -21,6 +21,7 @@
 
 #include "executor/pool/parts.h"
 #include "test/support/random.h"
+#include "test/support/stress.h"
 #include "tickwheel.h"
 
 enum {
@@ -33,17 +34,8 @@ enum {
 };
 
 static tw_pool *pool;
-static atomic_ulong accepted, ran, told, timers, fired, services, rounds, grown;
-static uint64_t first_seed;
+static atomic_ulong accepted, ran, told, timers, fired, services, grown;
 static atomic_bool enough;
-
-static _Noreturn void violation(const char *what, long long value)
-{
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed,
-		atomic_load(&rounds), what, value);
-	_exit(1);
-}
 
 static void run_task(void *arg)
 {
@@ -235,25 +227,17 @@ static void round_of(uint64_t *seed)
 	if (atomic_load(&fired) != atomic_load(&timers))
 		violation("timers lost or run twice",
 			  (long long)(atomic_load(&timers) - atomic_load(&fired)));
-	atomic_fetch_add(&rounds, 1);
+	atomic_fetch_add(&stress_rounds, 1);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_pool SECONDS [SEED]\n");
-		return 2;
-	}
-	tw_clock *clock = tw_clock_monotonic();
-	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9);
-	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
-	printf("stress_pool: seed %" PRIu64 "\n", first_seed);
-	uint64_t seed = first_seed;
+	uint64_t seed = stress_begin(argc, argv);
 	tw__pool_times.look_ns = 100000;
 	tw__pool_times.on_cpu_ns = 500000;
 	tw__pool_times.idle_ns = 200000;
-	while (tw_clock_now(clock) - start_ns < span_ns) {
-		if (atomic_load(&rounds) % 100 == 0) {
+	while (stress_goes_on()) {
+		if (atomic_load(&stress_rounds) % 100 == 0) {
 			flood();
 			breathe();
 		}
@@ -261,7 +245,7 @@ int main(int argc, char **argv)
 	}
 	printf("ok: %lu rounds, %lu services with %lu timers, %lu tasks, %lu of them dropped, %lu "
 	       "threads grown\n",
-	       atomic_load(&rounds), atomic_load(&services), atomic_load(&timers),
+	       atomic_load(&stress_rounds), atomic_load(&services), atomic_load(&timers),
 	       atomic_load(&accepted), atomic_load(&told), atomic_load(&grown));
 	return 0;
 }

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "test/support/random.h"
+#include "test/support/stress.h"
 #include "tickwheel.h"
 
 enum { POSTERS = 3, ITEMS = 2000, HOSTS = 4 };
@@ -36,17 +37,8 @@ struct item {
 static tw_scheduler *scheduler;
 static struct item items[POSTERS][ITEMS];
 static atomic_bool turn_under_way, over;
-static atomic_ulong rounds, tasks, turns, cancels;
-static atomic_uint wanted;
-static uint64_t first_seed;
-
-static _Noreturn void violation(const char *what, long long value)
-{
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed,
-		atomic_load(&rounds), what, value);
-	_exit(1);
-}
+static atomic_ulong tasks, turns, cancels;
+static atomic_uint host_calls;
 
 static void cancel_one(uint64_t *seed)
 {
@@ -161,7 +153,7 @@ static void *disturb(void *arg)
 static void want(void *arg)
 {
 	(void)arg;
-	atomic_fetch_add(&wanted, 1);
+	atomic_fetch_add(&host_calls, 1);
 }
 
 static void *host(void *arg)
@@ -170,9 +162,9 @@ static void *host(void *arg)
 	int r;
 	unsigned seen = 0;
 	for (;;) {
-		while (atomic_load(&wanted) == seen && !atomic_load(&over))
+		while (atomic_load(&host_calls) == seen && !atomic_load(&over))
 			sched_yield();
-		seen = atomic_load(&wanted);
+		seen = atomic_load(&host_calls);
 		while ((r = tw_scheduler_run(scheduler, 50)) == TW_SCHEDULER_RUN_MORE)
 			;
 		if (r == -ESHUTDOWN)
@@ -283,7 +275,7 @@ static void round_on(uint64_t *seed, tw_service *service, tw_executor *executor,
 	check_all(outright);
 	if (!outright && (r = tw_scheduler_destroy(scheduler)))
 		violation("destroy", r);
-	atomic_fetch_add(&rounds, 1);
+	atomic_fetch_add(&stress_rounds, 1);
 }
 
 /* ------------------------------------------------------------------ lifetimes */
@@ -385,18 +377,10 @@ static void round_of(uint64_t *seed)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_scheduler SECONDS [SEED]\n");
-		return 2;
-	}
-	tw_clock *clock = tw_clock_monotonic();
-	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9);
-	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
-	printf("stress_scheduler: seed %" PRIu64 "\n", first_seed);
-	uint64_t seed = first_seed;
-	while (tw_clock_now(clock) - start_ns < span_ns)
+	uint64_t seed = stress_begin(argc, argv);
+	while (stress_goes_on())
 		round_of(&seed);
-	printf("ok: %lu rounds, %lu tasks, %lu turns, %lu cancels\n", atomic_load(&rounds),
+	printf("ok: %lu rounds, %lu tasks, %lu turns, %lu cancels\n", atomic_load(&stress_rounds),
 	       atomic_load(&tasks), atomic_load(&turns), atomic_load(&cancels));
 	return 0;
 }

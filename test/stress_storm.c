@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "test/support/random.h"
+#include "test/support/stress.h"
 #include "tickwheel.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -41,18 +42,10 @@ struct storm {
 	pthread_t thread;
 };
 
-static uint64_t first_seed;
 static tw_service *service;
 static atomic_bool stop;
 static atomic_ullong ran;
 static uint64_t least_bytes = UINT64_MAX, most_bytes;
-
-static _Noreturn void violation(const char *what, long long value)
-{
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 "): %s: %lld\n", first_seed, what, value);
-	_exit(1);
-}
 
 static void run(void *arg)
 {
@@ -148,15 +141,7 @@ static void look(void)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_storm SECONDS [SEED]\n");
-		return 2;
-	}
-	tw_clock *clock = tw_clock_monotonic();
-	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9),
-		 scheduled = 0;
-	uint64_t seed = first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
-	printf("stress_storm: seed %" PRIu64 "\n", first_seed);
+	uint64_t seed = stress_begin(argc, argv), scheduled = 0;
 	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2, .max_timers = 1000000};
 	struct storm storms[THREADS] = {{0}};
 	if (tw_service_create(&service, &cfg) != 0)
@@ -168,16 +153,14 @@ int main(int argc, char **argv)
 		    pthread_create(&storms[i].thread, NULL, weather, &storms[i]) != 0)
 			violation("no thread", i);
 	}
-	for (uint64_t told_ns = start_ns, now_ns = start_ns; now_ns - start_ns < span_ns;
-	     now_ns = tw_clock_now(clock)) {
+	for (unsigned looks = 1; stress_goes_on(); looks++) {
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 		look();
-		if (now_ns - told_ns < TW_SECOND)
+		if (looks % 50)
 			continue;
 		printf("  ... %llu runs, %" PRIu64 " KiB at most, %" PRIu64 " KiB since then\n",
 		       atomic_load(&ran), most_bytes / 1024, least_bytes / 1024);
 		fflush(stdout);
-		told_ns = now_ns;
 	}
 	atomic_store(&stop, true);
 	for (int i = 0; i < THREADS; i++) {
