@@ -6,50 +6,8 @@ cd "$(dirname "$0")/.."
 
 [ $# -eq 1 ] || { echo "usage: install.sh BUILD_DIR" >&2; exit 2; }
 build=$1
-CC=${CC:-cc}
-MAKE=${MAKE:-make}
-MAKEFLAGS= MFLAGS=
-unset MAKELEVEL PREFIX DESTDIR bindir libdir includedir mandir docdir
-export MAKEFLAGS MFLAGS
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "install: $1" >&2
-	[ ! -s "$work/out" ] || tail -n 20 "$work/out" | sed 's/^/  /' >&2
-	exit 1
-}
-quietly() { "$@" >"$work/out" 2>&1; }
-installing() { quietly "$MAKE" --no-print-directory MODE="$(basename "$build")" CC="$CC" "$@"; }
-
-cat >"$work/program.c" <<'PROGRAM'
-#include <stdio.h>
-#include <tickwheel.h>
-
-static void on_timeout(void *arg)
-{
-	puts(arg);
-}
-
-int main(void)
-{
-	tw_service *service;
-	static char text[] = "it ran";
-	if (!TW_VERSION_CHECK()) {
-		fprintf(stderr, "compiled for tickwheel %d, but %d is installed\n", TW_VERSION, tw_version());
-		return 3;
-	}
-	if (tw_service_create(&service, NULL) != 0 || tw_schedule(service, TW_MILLISECOND, on_timeout, text, NULL) != 0)
-		return 1;
-	return tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER) || tw_service_destroy(service);
-}
-PROGRAM
-
-# $1: a program; $2: where the library lies, or nothing.
-runs() {
-	LD_LIBRARY_PATH=${2:-} timeout 60 "$1" >"$work/out" 2>&1 || fail "$1 failed ($?)"
-	grep -qx 'it ran' "$work/out" || fail "$1 did not say what it should"
-}
+script=install
+. test/installed.sh
 
 # ---- a fresh prefix
 
@@ -62,11 +20,11 @@ export PKG_CONFIG_PATH
 [ "$(pkg-config --modversion tickwheel)" = "$(sed -n 's/^Version: //p' "$prefix/lib/pkgconfig/tickwheel.pc")" ] || fail "pkg-config"
 
 # shellcheck disable=SC2046,SC2086 # lists
-quietly $CC -o "$work/shared" "$work/program.c" $(pkg-config --cflags --libs tickwheel) || fail "does not compile by pkg-config"
+quietly $CC -o "$work/shared" "$project/program.c" $(pkg-config --cflags --libs tickwheel) || fail "does not compile by pkg-config"
 runs "$work/shared" "$prefix/lib"
 readelf -d "$work/shared" | grep -q 'NEEDED.*libtickwheel\.so\.[0-9]*\.[0-9]*\]' || fail "the program does not name the soname"
 # shellcheck disable=SC2046,SC2086
-quietly $CC -o "$work/static" "$work/program.c" $(pkg-config --cflags tickwheel) "$prefix/lib/libtickwheel.a" \
+quietly $CC -o "$work/static" "$project/program.c" $(pkg-config --cflags tickwheel) "$prefix/lib/libtickwheel.a" \
 	$(pkg-config --libs --static tickwheel | sed 's/-ltickwheel//') || fail "does not link statically"
 runs "$work/static"
 
@@ -77,24 +35,9 @@ if command -v "${CXX:-c++}" >/dev/null 2>&1; then
 fi
 
 by_cmake=
-if command -v cmake >/dev/null 2>&1; then
-	mkdir "$work/project"
-	cp "$work/program.c" "$work/project/"
-	cat >"$work/project/CMakeLists.txt" <<'LISTS'
-cmake_minimum_required(VERSION 3.13)
-project(program C)
-find_package(tickwheel 0.1 REQUIRED)
-add_executable(shared program.c)
-target_link_libraries(shared tickwheel::tickwheel)
-add_executable(static program.c)
-target_link_libraries(static tickwheel::static)
-LISTS
-	quietly cmake -S "$work/project" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="${CC%% *}" &&
-		quietly cmake --build "$work/cmake" || fail "does not build by CMake"
-	runs "$work/cmake/shared"
-	runs "$work/cmake/static"
-	sed -i 's/tickwheel 0.1/tickwheel 0.2/' "$work/project/CMakeLists.txt"
-	! quietly cmake -S "$work/project" -B "$work/cmake2" -DCMAKE_PREFIX_PATH="$prefix" || fail "CMake took 0.1 for 0.2"
+if runs_by_cmake -DCMAKE_PREFIX_PATH="$prefix"; then
+	sed -i 's/tickwheel 0.1/tickwheel 0.2/' "$project/CMakeLists.txt"
+	! quietly cmake -S "$project" -B "$work/cmake2" -DCMAKE_PREFIX_PATH="$prefix" || fail "CMake took 0.1 for 0.2"
 	by_cmake=", CMake"
 fi
 

@@ -7,25 +7,12 @@ cd "$(dirname "$0")/.."
 
 [ $# -eq 1 ] || { echo "usage: moved.sh BUILD_DIR" >&2; exit 2; }
 build=$1
-CC=${CC:-cc}
-MAKE=${MAKE:-make}
-MAKEFLAGS= MFLAGS=
-unset MAKELEVEL PREFIX DESTDIR bindir libdir includedir mandir docdir
-export MAKEFLAGS MFLAGS
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "moved: $1" >&2
-	[ ! -s "$work/out" ] || tail -n 20 "$work/out" | sed 's/^/  /' >&2
-	exit 1
-}
-quietly() { "$@" >"$work/out" 2>&1; }
+script=moved
+. test/installed.sh
 
 first=$work/first
 second=$work/some/where/else
-quietly "$MAKE" --no-print-directory MODE="$(basename "$build")" CC="$CC" install PREFIX="$first" \
-	libdir="$first/lib/of-its-own" || fail "make install failed"
+installing install PREFIX="$first" libdir="$first/lib/of-its-own" || fail "make install failed"
 mkdir -p "$work/some/where"
 mv "$first" "$second"
 ! grep -rqIF "$first" "$second" || fail "an installed file names the first prefix: $(grep -rlIF "$first" "$second" | tr '\n' ' ')"
@@ -34,71 +21,30 @@ export PKG_CONFIG_PATH="$lib/pkgconfig"
 
 # ---- programs
 
-mkdir "$work/project"
-cat >"$work/project/program.c" <<'PROGRAM'
-#include <stdio.h>
-#include <tickwheel.h>
-
-static void on_timeout(void *arg)
-{
-	puts(arg);
-}
-
-int main(void)
-{
-	tw_service *service;
-	static char text[] = "it ran";
-	if (tw_service_create(&service, NULL) != 0 || tw_schedule(service, TW_MILLISECOND, on_timeout, text, NULL) != 0)
-		return 1;
-	return tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER) || tw_service_destroy(service);
-}
-PROGRAM
-
-# $1: a program; $2: where the library lies, or nothing.
-runs() {
-	LD_LIBRARY_PATH=${2:-} timeout 60 "$1" >"$work/out" 2>&1 || fail "$1 failed ($?)"
-	grep -qx 'it ran' "$work/out" || fail "$1 did not say what it should"
-}
-
 # shellcheck disable=SC2046,SC2086 # lists
-quietly $CC -o "$work/shared" "$work/project/program.c" $(pkg-config --cflags --libs tickwheel) || fail "pkg-config"
+quietly $CC -o "$work/shared" "$project/program.c" $(pkg-config --cflags --libs tickwheel) || fail "pkg-config"
 runs "$work/shared" "$lib"
 # shellcheck disable=SC2046,SC2086
-quietly $CC -static -o "$work/static" "$work/project/program.c" $(pkg-config --cflags --libs --static tickwheel) ||
+quietly $CC -static -o "$work/static" "$project/program.c" $(pkg-config --cflags --libs --static tickwheel) ||
 	fail "pkg-config --static"
 runs "$work/static"
 
 tools=pkg-config
-if command -v cmake >/dev/null 2>&1; then
-	cat >"$work/project/CMakeLists.txt" <<'LISTS'
-cmake_minimum_required(VERSION 3.13)
-project(program C)
-find_package(tickwheel 0.1 REQUIRED)
-add_executable(shared program.c)
-target_link_libraries(shared tickwheel::tickwheel)
-add_executable(static program.c)
-target_link_libraries(static tickwheel::static)
-LISTS
-	quietly cmake -S "$work/project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" -Dtickwheel_DIR="$lib/cmake/tickwheel" &&
-		quietly cmake --build "$work/cmake" || fail "CMake"
-	runs "$work/cmake/shared"
-	runs "$work/cmake/static"
-	tools="$tools, CMake"
-fi
+! runs_by_cmake -Dtickwheel_DIR="$lib/cmake/tickwheel" || tools="$tools, CMake"
 
 if command -v meson >/dev/null 2>&1; then
-	cat >"$work/project/meson.build" <<'BUILD'
+	cat >"$project/meson.build" <<'BUILD'
 project('program', 'c')
 executable('shared', 'program.c', dependencies: dependency('tickwheel', version: '>=0.1'))
 executable('static', 'program.c', dependencies: dependency('tickwheel', static: true))
 BUILD
-	CC="$CC" quietly meson setup "$work/meson" "$work/project" && quietly meson compile -C "$work/meson" || fail "meson"
+	CC="$CC" quietly meson setup "$work/meson" "$project" && quietly meson compile -C "$work/meson" || fail "meson"
 	runs "$work/meson/shared" "$lib"
 	runs "$work/meson/static"
 	tools="$tools, meson"
 fi
 
-# ---- examples, as they lie there
+# ---- examples, in their own folder
 
 examples=$second/share/doc/tickwheel/examples
 chmod -R a-w "$examples"

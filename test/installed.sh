@@ -1,0 +1,67 @@
+# Read by install.sh and moved.sh, which set `script` before: knobs, a folder for the work, and a program that uses what is installed.
+# shellcheck shell=sh disable=SC2034,SC2154 # the readers use them, and set script
+
+CC=${CC:-cc}
+MAKE=${MAKE:-make}
+MAKEFLAGS= MFLAGS=
+unset MAKELEVEL PREFIX DESTDIR bindir libdir includedir mandir docdir
+export MAKEFLAGS MFLAGS
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+	echo "$script: $1" >&2
+	[ ! -s "$work/out" ] || tail -n 20 "$work/out" | sed 's/^/  /' >&2
+	exit 1
+}
+quietly() { "$@" >"$work/out" 2>&1; }
+installing() { quietly "$MAKE" --no-print-directory MODE="$(basename "$build")" CC="$CC" "$@"; }
+
+project=$work/project
+mkdir "$project"
+cat >"$project/program.c" <<'PROGRAM'
+#include <stdio.h>
+#include <tickwheel.h>
+
+static void on_timeout(void *arg)
+{
+	puts(arg);
+}
+
+int main(void)
+{
+	tw_service *service;
+	static char text[] = "it ran";
+	if (!TW_VERSION_CHECK()) {
+		fprintf(stderr, "compiled for tickwheel %d, but %d is installed\n", TW_VERSION, tw_version());
+		return 3;
+	}
+	if (tw_service_create(&service, NULL) != 0 || tw_schedule(service, TW_MILLISECOND, on_timeout, text, NULL) != 0)
+		return 1;
+	return tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER) || tw_service_destroy(service);
+}
+PROGRAM
+cat >"$project/CMakeLists.txt" <<'LISTS'
+cmake_minimum_required(VERSION 3.13)
+project(program C)
+find_package(tickwheel 0.1 REQUIRED)
+add_executable(shared program.c)
+target_link_libraries(shared tickwheel::tickwheel)
+add_executable(static program.c)
+target_link_libraries(static tickwheel::static)
+LISTS
+
+# $1: a program; $2: the library's folder, or nothing.
+runs() {
+	LD_LIBRARY_PATH=${2:-} timeout 60 "$1" >"$work/out" 2>&1 || fail "$1 failed ($?)"
+	grep -qx 'it ran' "$work/out" || fail "$1 did not say what it should"
+}
+
+# Builds the program shared and static by CMake, and runs both. $1: an option that tells where the library is. False: no CMake.
+runs_by_cmake() {
+	command -v cmake >/dev/null 2>&1 || return 1
+	quietly cmake -S "$project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" "$1" && quietly cmake --build "$work/cmake" ||
+		fail "does not build by CMake"
+	runs "$work/cmake/shared"
+	runs "$work/cmake/static"
+}
