@@ -100,7 +100,7 @@ static void schedule_until_refused(struct producer *p, tw_service *s)
 		violation("a schedule answers", answer);
 }
 
-/* ------------------------------------------------------------ other closers, and forks */
+/* ------------------------------------------------------------ other calls of close, and forks */
 
 struct closer {
 	uint64_t seed;

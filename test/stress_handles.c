@@ -3,7 +3,7 @@
  * traffic (G5). Each call must answer that the timer is gone. Each timer of the traffic either runs
  * once or is cancelled by its owner.
  *
- * Only numbers that are wrong for good are tried. A handle with a guessed generation could become
+ * Only numbers that are wrong for good are tried. A handle with a chosen generation could become
  * right later.
  */
 #include <errno.h>
@@ -98,7 +98,7 @@ static void *own(void *arg)
 	return NULL;
 }
 
-/* ------------------------------------------------------------ hammering */
+/* ------------------------------------------------------------ load --- */
 
 static void expect_gone(tw_timer timer, uint64_t *seed)
 {

@@ -1,7 +1,7 @@
 /*
  * stress_ledger SECONDS [SEED]: the ledger stress.
  *
- * Round after round a service of random make is hammered by threads that come and go: they
+ * Round after round threads that come and go load a service with a random configuration: they
  * schedule, cancel, wait, move and look at their own and each other's timers, whose callbacks do
  * the same, until the service is closed at a random moment in a random mode. Then each timer is
  * accounted for, one by one. The rules stand in stress/record.h.
@@ -450,7 +450,7 @@ static void close_service(uint64_t *seed)
 		violation(NULL, "tw_service_close in mode %d answers %d", mode, answer);
 }
 
-/* Settled means that no callback runs, though producers may still be at it. */
+/* No callback runs, although producers may still schedule. */
 static void expect_quiet(struct record *records, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -28,30 +28,16 @@ static void give_back(int32_t n, int32_t part)
 		violation("more permits out than there are", now);
 	atomic_fetch_sub(&out, n);
 	if (part && part < n) {
-		wanted("release of a part", tw_semaphore_release_n(permits, part), 0);
+		wanted("release of a part", tw_semaphore_release(permits, part), 0);
 		n -= part;
 	}
-	wanted("release",
-	       by_one ? tw_semaphore_release(permits) : tw_semaphore_release_n(permits, n), 0);
-}
-
-static int acquire(int32_t n, uint64_t timeout_ns)
-{
-	return by_one ? tw_semaphore_acquire(permits, timeout_ns)
-		      : tw_semaphore_acquire_n(permits, n, timeout_ns);
+	wanted("release", tw_semaphore_release(permits, n), 0);
 }
 
 static void run_function(void *arg)
 {
 	atomic_fetch_add(&ran, 1);
 	give_back((int32_t)(intptr_t)arg, 0);
-}
-
-static int acquire_async(int32_t n, tw_waiter *waiter)
-{
-	void *arg = (void *)(intptr_t)n;
-	return by_one ? tw_semaphore_acquire_async(permits, run_function, arg, waiter)
-		      : tw_semaphore_acquire_n_async(permits, n, run_function, arg, waiter);
 }
 
 /* Above the capacity of this moment, a request is refused. */
@@ -65,7 +51,8 @@ static void use_functions(uint64_t *seed, int32_t n)
 	tw_waiter waiters[FUNCTIONS];
 	int count = random_percent(seed, 20) ? FUNCTIONS : 1, accepted = 0;
 	for (int i = 0; i < count; i++) {
-		int r = acquire_async(n, &waiters[accepted]);
+		int r = tw_semaphore_acquire_async(permits, n, run_function, (void *)(intptr_t)n,
+						   &waiters[accepted]);
 		if (is_too_many(r, n))
 			continue;
 		wanted("acquire_async", r, 0);
@@ -82,7 +69,7 @@ static void use_functions(uint64_t *seed, int32_t n)
 static void use_thread(uint64_t *seed, int32_t n)
 {
 	static const uint64_t timeouts_ns[] = {0, 0, 1000, 20000, TW_FOREVER};
-	int r = acquire(n, timeouts_ns[random_below(seed, resizing ? 4 : 5)]);
+	int r = tw_semaphore_acquire(permits, n, timeouts_ns[random_below(seed, resizing ? 4 : 5)]);
 	if (r == 0)
 		give_back(n, (int32_t)random_below(seed, 3));
 	else if (r != -EAGAIN && r != -ETIMEDOUT && !is_too_many(r, n))
@@ -126,7 +113,7 @@ static void await_functions(void)
 	wanted("over-releases", (long long)stats.over_releases, 0);
 	wanted("functions that ran or were cancelled", atomic_load(&ran) + atomic_load(&cancelled),
 	       atomic_load(&started));
-	wanted("release of nothing", tw_semaphore_release(permits), -EOVERFLOW);
+	wanted("release of nothing", tw_semaphore_release(permits, 1), -EOVERFLOW);
 }
 
 static void round_of(uint64_t *seed)

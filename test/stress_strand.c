@@ -2,12 +2,12 @@
  * stress_strand SECONDS [SEED]: strands under fire.
  *
  * Threads submit tasks with and without delays, series, and timers that name the strands as their
- * executors; they cancel, wait, and dispose, and tasks do so themselves. In the end of a round each
+ * executors; they cancel, wait, and close, and tasks do so themselves. In the end of a round each
  * strand is destroyed, by the main thread or by a task of its own, and the service closed. Other
  * strands are destroyed by their only task, while threads wait for that task in calls on them. What
  * was accepted runs once or is cancelled once, and is released once; nothing of a strand overlaps;
  * what one thread submits to one strand without a delay runs in that order; nothing runs after a
- * dispose has returned to a task of the strand.
+ * close has returned to a task of the strand.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ struct subject {
 	tw_strand *strand;
 	tw_executor *executor;
 	_Atomic int inside;
-	_Atomic int disposed; /* from a task of its own */
+	_Atomic int closed; /* from a task of its own */
 	bool pinned, ends_itself;
 
 	/* Plain: the strand keeps its runs apart, and ThreadSanitizer watches it. */
@@ -79,11 +79,11 @@ __attribute__((format(printf, 2, 3), noreturn)) static void violation(const stru
 
 /* ---------------------------------------------------------------- what tasks do */
 
-static void dispose_here(struct record *r)
+static void close_here(struct record *r)
 {
 	struct subject *s = r->subject;
-	if (s->ends_itself && atomic_load(&s->disposed) == 0) {
-		atomic_store(&s->disposed, 1);
+	if (s->ends_itself && atomic_load(&s->closed) == 0) {
+		atomic_store(&s->closed, 1);
 		if (tw_strand_destroy(s->strand))
 			violation(r, "a task cannot destroy its strand");
 		return;
@@ -91,8 +91,8 @@ static void dispose_here(struct record *r)
 	if (s->ends_itself)
 		return;
 	if (tw_strand_close(s->strand, 0) != -ETIMEDOUT) /* this task runs */
-		violation(r, "a task cannot dispose of its strand");
-	atomic_store(&s->disposed, 1);
+		violation(r, "a task cannot close its strand");
+	atomic_store(&s->closed, 1);
 }
 
 static void enter(struct record *r)
@@ -100,8 +100,8 @@ static void enter(struct record *r)
 	struct subject *s = r->subject;
 	if (atomic_fetch_add(&s->inside, 1) != 0)
 		violation(r, "two runs of one strand overlap");
-	if (atomic_load(&s->disposed))
-		violation(r, "a run after dispose has returned on the strand itself");
+	if (atomic_load(&s->closed))
+		violation(r, "a run after close has returned on the strand itself");
 	if (atomic_load(&r->cancelled) || atomic_load(&r->releases))
 		violation(r, "a run after the end");
 	if (r->not_before_ns && tw_service_now(now.service) < r->not_before_ns)
@@ -123,7 +123,7 @@ static void run(void *arg)
 	if (r->kind == NOW)
 		s->last[r->thread] = r->number;
 	if (random_below(&r->seed, 4000) == 0)
-		dispose_here(r);
+		close_here(r);
 	atomic_fetch_add(&ran, 1);
 	if (atomic_fetch_sub(&s->inside, 1) != 1)
 		violation(r, "two runs of one strand overlapped");
@@ -270,7 +270,7 @@ static void *call(void *arg)
 		struct subject *s = &now.subjects[random_below(&c->seed, STRANDS)];
 		if (random_below(&c->seed, 3000) == 0 && !s->ends_itself &&
 		    tw_strand_close(s->strand, TW_FOREVER))
-			violation(NULL, "dispose and wait");
+			violation(NULL, "close and wait");
 		if (random_percent(&c->seed, 5))
 			look_on();
 		if (random_percent(&c->seed, 1))
@@ -285,7 +285,7 @@ struct waited {
 	tw_strand *strand;
 	tw_strand_task_id task;
 	_Atomic int running;
-	bool cancels; /* the second caller; else it disposes */
+	bool cancels; /* the second caller; else it closes */
 };
 
 static unsigned calls_on(tw_strand *strand)
@@ -332,7 +332,7 @@ static void destroy_while_waited_for(uint64_t *seed)
 	pthread_create(&thread, NULL, wait_for, &w);
 	int r = tw_strand_close(w.strand, TW_FOREVER);
 	if (r)
-		violation(NULL, "dispose of a strand that its task destroys answers %d", r);
+		violation(NULL, "close of a strand that its task destroys answers %d", r);
 	pthread_join(thread, NULL);
 }
 
@@ -361,7 +361,7 @@ static void check_records(void)
 static void destroy_own(void *arg)
 {
 	struct subject *s = arg;
-	if (atomic_exchange(&s->disposed, 1) == 0 && tw_strand_destroy(s->strand))
+	if (atomic_exchange(&s->closed, 1) == 0 && tw_strand_destroy(s->strand))
 		violation(NULL, "a task cannot destroy its strand");
 }
 

@@ -315,7 +315,7 @@ loop:	do
 }
 
 /* The lock is held, and given up for the releases between the queue and the heap. */
-inline dispose()
+inline close_strand()
 {
 	closed = true;
 	overdue = false;
@@ -376,7 +376,7 @@ proctype closing thread()
 	submitted;
 #endif
 	lock();
-	dispose();
+	close_strand();
 #ifdef DESTROY
 	do
 	:: QUIET -> break

@@ -38,7 +38,7 @@ static inline bool stress_goes_on(void)
 	return tw_clock_now(tw_clock_monotonic()) < stress_until_ns;
 }
 
-/* The first call of main: prints the seed, and returns it. Ends the program if it is called wrong. */
+/* The first call of main: prints the seed and returns it. Exits if the arguments are wrong. */
 static inline uint64_t stress_begin(int argc, char **argv)
 {
 	const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];

@@ -211,7 +211,7 @@ static void count_settled(void *arg, enum tw_fate fate)
 }
 
 /*
- * Settling goes to the service's own executor: if that is over its quota, it waits like a timer
+ * The reap goes to the service's own executor: if that is over its quota, it waits like a timer
  * that is due; else it does not wait.
  */
 static void expect_settled(bool names_another)

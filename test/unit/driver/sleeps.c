@@ -199,7 +199,7 @@ Test(driver_sleeps, a_strands_task_that_ends_before_its_canceller_sleeps)
 	end_on_strand();
 }
 
-Test(driver_sleeps, a_strands_task_that_ends_before_its_disposer_sleeps)
+Test(driver_sleeps, a_strands_task_that_ends_before_its_closing_thread_sleeps)
 {
 	begin_on_strand();
 	expect_eq(tw_strand_close(strands.strand, TW_FOREVER), 0);

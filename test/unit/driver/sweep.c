@@ -17,7 +17,7 @@ enum { LIVE = 3000, FEW_DEAD = 50000, MANY_DEAD = 400000 };
 static struct probe probes[LIVE];
 
 /*
- * Timers of every kind that the driver keeps books on: plain, moved later, moved to and fro, far,
+ * Timers of every kind whose location the driver stores: plain, moved later, moved to and fro, far,
  * far and moved near.
  */
 static uint64_t arm_one_kind(struct rig *rig, struct probe *probe, int kind)

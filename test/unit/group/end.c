@@ -38,7 +38,7 @@ Test(group_end, stale_and_foreign_handles_are_harmless)
 	rig_close(&rig);
 }
 
-/* The index of a destroyed group is used again, but only when its last member is settled. */
+/* The index of a destroyed group is used again, but only when its last member has ended. */
 Test(group_end, storage_lives_until_the_last_member_is_settled)
 {
 	struct rig rig;
@@ -175,7 +175,7 @@ Test(group_end, settling_that_is_refused_may_be_done_by_the_driver)
 	cancel_with_executor(TW_REFUSED_DROP, SIZE_MAX, 0);
 }
 
-/* Members run where they say; what ends with the group is settled by the service's own executor. */
+/* Members run on their own executors. The service's own executor reaps the cancelled ones. */
 Test(group_end, members_of_other_executors_are_settled_by_the_services)
 {
 	struct queue_executor own, other;
@@ -323,9 +323,7 @@ Test(group_end, is_settled_by_close_that_drains)
 
 /* ------------------------------------------------------------ in pieces */
 
-/*
- * One tw_service_advance settles a bounded piece; the rest follows, and nothing is due meanwhile.
- */
+/* One tw_service_advance reaps a bounded piece; the rest follows, and nothing is due meanwhile. */
 Test(group_end, is_settled_in_pieces)
 {
 	struct rig rig;
@@ -351,7 +349,7 @@ Test(group_end, is_settled_in_pieces)
 	rig_close(&rig);
 }
 
-/* Many small groups: what one turn settles is bounded too. */
+/* Many small groups: what one poll reaps is bounded too. */
 Test(group_end, many_groups_are_settled_over_turns)
 {
 	struct rig rig;

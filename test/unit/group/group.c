@@ -187,7 +187,7 @@ Test(group, cancel_wins_over_runs_that_wait_for_their_executor)
 	expect_sound(rig.service);
 	rig_advance(&rig, 0);
 	expect_eq(queue_executor_run_all(&queue), 0);
-	expect_released(&doomed, TW_FATE_CANCELLED); /* by the settling */
+	expect_released(&doomed, TW_FATE_CANCELLED); /* by the reap */
 	expect_eq(gauges(&rig, group).members, 0);
 	queue_executor_close(&queue);
 	rig_close(&rig);
@@ -359,7 +359,7 @@ Test(group, cancel_wait_settles_what_nobody_has)
 
 /*
  * G7: from a callback that is no member's, though the driver that runs it is the one that would
- * have settled them.
+ * have ended them.
  */
 static void wait_for_group(struct probe *probe)
 {

@@ -1,6 +1,6 @@
 /*
  * A manual drive beside groups, executors of single timers, and bursts: each call ends, and what is
- * cancelled is settled by turns.
+ * cancelled is reaped by polls.
  */
 #include <errno.h>
 #include <poll.h>
@@ -50,9 +50,7 @@ static void end_from_another_thread(struct ending *ending)
 	expect_eq(ending->answer, 0);
 }
 
-/*
- * The loop learns of it from its descriptor alone, also when there is more than one turn settles.
- */
+/* The loop learns of it from its descriptor alone, also when there is more than one poll reaps. */
 static void end_wakes_loop(int (*end)(tw_service *, tw_group), int members)
 {
 	struct rig rig;

@@ -1,5 +1,5 @@
 /*
- * Groups on real time and threads: settled also while the service sleeps, and waited for while
+ * Groups on real time and threads: reaped also while the service sleeps, and waited for while
  * members run.
  */
 #include <errno.h>
@@ -69,8 +69,7 @@ static tw_group make_group(tw_service *service)
 }
 
 /*
- * Nobody drives the service or waits for its timers: the cancel itself must bring the settling
- * about.
+ * Nobody drives the service or waits for its timers: the cancel itself must bring the reap about.
  */
 Test(group_real, is_settled_on_the_executor_also_while_the_service_sleeps)
 {
@@ -99,8 +98,8 @@ static void run_nothing(void *arg)
 }
 
 /*
- * What nobody can see from outside, the settling that a cancel left behind, is no reason to find
- * fault with the service.
+ * The reap that a cancel left behind, which nobody can see from outside, is no reason to find fault
+ * with the service.
  */
 Test(group_real, may_be_validated_while_it_is_settled)
 {
@@ -195,8 +194,7 @@ Test(group_real, does_not_wait_for_members_that_came_after_the_cancel)
 }
 
 /*
- * A callback that is no member's waits for a group whose settling only its own, sole worker could
- * do.
+ * A callback that is no member's waits for a group whose reap only its own, sole worker could do.
  */
 struct sole {
 	tw_service *service;

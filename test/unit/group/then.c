@@ -81,7 +81,7 @@ Test(group_then, is_called_for_a_group_without_members)
 
 Test(group_then, is_called_after_the_releases_of_pending_members)
 {
-	enum { COUNT = 1000 }; /* more than one piece of settling */
+	enum { COUNT = 1000 }; /* more than one piece of the reap */
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct ending ending = ending_of(&rig);

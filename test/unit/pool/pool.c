@@ -195,7 +195,9 @@ Test(pool, close_loses_nothing_that_was_accepted)
 	}
 }
 
-/* Opens the latch once the queue is empty: the closer drops before it waits for what runs. */
+/*
+ * Opens the latch once the queue is empty: close drops tasks before it waits for the running ones.
+ */
 static void *open_when_empty(void *arg)
 {
 	struct latch *latch = arg;

@@ -1,5 +1,5 @@
 /*
- * What is met by chance alone, or only in the long run: groups at their end, groups whose settling
+ * What is met by chance alone, or only in the long run: groups at their end, groups whose reap
  * comes back, threads that outlive services.
  */
 #include <errno.h>

@@ -1,5 +1,5 @@
 /*
- * Strands under simulation: random programs that submit, cancel, dispose and destroy, from outside,
+ * Strands under simulation: random programs that submit, cancel, close and destroy, from outside,
  * from tasks and from releases, on strands over the simulated workers and over other strands. A
  * ledger says of each task what may happen to it and what must have come before.
  */
@@ -18,7 +18,7 @@ enum kind { AT_ONCE, DELAYED, SERIES, TIMER };
 struct life {
 	tw_strand *strand;
 	const struct life *base; /* another strand; NULL: the workers */
-	bool disposed, destroyed;
+	bool closed, destroyed;
 	bool busy; /* something of it runs, or of a strand on it */
 };
 
@@ -26,9 +26,9 @@ struct entry {
 	enum kind kind;
 	struct life *life;
 	bool alive, running;
-	bool barred; /* cancelled, or disposed of: must not run any more */
-	/* a timer whose strand was disposed of: must not run, and ends when it is due */
-	bool doomed;
+	bool barred; /* cancelled, or its strand was closed: must not run any more */
+	/* a timer whose strand was closed: must not run, and ends when it is due */
+	bool ends_unrun;
 	uint64_t turn, submitted_ns, delay_ns, due_ns, period_ns;
 	uint64_t runs;
 	tw_strand_task_id task;
@@ -78,7 +78,7 @@ static void check_order(const struct entry *e)
 {
 	for (const struct entry *o = p.entries; o < p.entries + ENTRIES; o++) {
 		bool waits =
-		    o->alive && !o->barred && !o->doomed && !o->running && o->life == e->life;
+		    o->alive && !o->barred && !o->ends_unrun && !o->running && o->life == e->life;
 		sim_assert(!waits || !goes_before(o, e), "a task came before its turn");
 	}
 }
@@ -87,7 +87,7 @@ static void check_run(const struct entry *e)
 {
 	uint64_t now_ns = tw_clock_now(tw_sim_clock(p.sim));
 	sim_assert(e->alive && !e->running, "ran after its end, or beside itself");
-	sim_assert(!e->barred && !e->doomed, "ran though it was cancelled");
+	sim_assert(!e->barred && !e->ends_unrun, "ran though it was cancelled");
 	sim_assert(now_ns >= e->due_ns, "ran early");
 	sim_assert(!p.punctual || now_ns <= e->due_ns + 2 * MS, "ran late");
 	sim_assert(tw_strand_current() == e->life->strand, "ran elsewhere");
@@ -125,7 +125,7 @@ static void release_entry(void *arg, enum tw_fate fate)
 	if (fate == TW_FATE_FIRED)
 		sim_assert(e->runs == 1 && e->kind != SERIES, "fired without a run");
 	else
-		sim_assert(fate == TW_FATE_CANCELLED && (e->barred || e->doomed),
+		sim_assert(fate == TW_FATE_CANCELLED && (e->barred || e->ends_unrun),
 			   "cancelled by nobody");
 	if (below(4) == 0)
 		cancel_one(&p.entries[below(ENTRIES)]);
@@ -172,9 +172,9 @@ static void submit_one(void)
 		e->period_ns = 1 + below(20 * MS);
 	e->submitted_ns = tw_clock_now(tw_sim_clock(p.sim));
 	e->due_ns = e->submitted_ns + e->delay_ns;
-	bool refused = e->life->disposed;
+	bool refused = e->life->closed;
 	if (e->kind == TIMER) {
-		e->doomed = refused;
+		e->ends_unrun = refused;
 		sim_eq(schedule_timer(e), 0);
 	} else {
 		sim_eq(submit_task(e), refused ? -ESHUTDOWN : 0);
@@ -198,19 +198,19 @@ static void cancel_one(struct entry *e)
 		sim_eq(r, TW_GONE);
 	else if (was.running)
 		sim_eq(r, TW_RUNNING);
-	else if (!was.barred && !was.doomed && !(was.runs && !was.period_ns))
+	else if (!was.barred && !was.ends_unrun && !(was.runs && !was.period_ns))
 		sim_eq(r, TW_CANCELLED);
 }
 
 /* Its tasks are barred; timers end when they are due. */
-static void mark_disposed(struct life *life)
+static void mark_closed(struct life *life)
 {
-	life->disposed = true;
+	life->closed = true;
 	for (struct entry *e = p.entries; e < p.entries + ENTRIES; e++) {
 		if (!e->alive || e->life != life || e->running)
 			continue;
 		e->barred |= e->kind != TIMER;
-		e->doomed |= e->kind == TIMER;
+		e->ends_unrun |= e->kind == TIMER;
 	}
 	for (struct entry *e = p.entries; e < p.entries + ENTRIES; e++)
 		e->barred |= e->alive && e->life == life && e->running && e->kind == SERIES;
@@ -229,7 +229,7 @@ static void open_strand(int slot)
 static void end_strand(int slot)
 {
 	struct life *life = p.strands[slot];
-	mark_disposed(life);
+	mark_closed(life);
 	if (below(2) || slot < 2 || p.lived == LIVES) {
 		bool inside = tw_strand_current() == life->strand;
 		sim_eq(tw_strand_close(life->strand, 0), inside ? -ETIMEDOUT : 0);
@@ -291,7 +291,7 @@ static void end_program(void)
 	sim_eq(tw_sim_run_for(p.sim, 100 * MS), 0);
 	sim_eq(tw_sim_destroy(p.sim), -EBUSY);
 	for (int i = STRANDS - 1; i >= 0; i--) {
-		mark_disposed(p.strands[i]);
+		mark_closed(p.strands[i]);
 		sim_eq(tw_strand_close(p.strands[i]->strand, 0), 0);
 	}
 	sim_eq(tw_sim_run_until_idle(p.sim, TW_FOREVER), 0);

@@ -113,7 +113,7 @@ static int call_backend(void *arg, struct tw_job_run *run)
 static void check_strand(const struct request *r)
 {
 	sim_assert(tw_strand_current() == r->connection->strand, "not on its strand");
-	sim_assert(r->connection->open, "ran after its strand was disposed of");
+	sim_assert(r->connection->open, "ran after its strand was closed");
 }
 
 static void answer(void *arg)

@@ -1,4 +1,4 @@
-/* Disposing and destroying strands, and their errors. */
+/* Close and destroy of strands, and their errors. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ static void closed(void)
 	strand_rig_close(&rig);
 }
 
-/* -------------------------------------------------------------------- dispose */
+/* -------------------------------------------------------------------- close -- */
 
 Test(strand_close, cancels_all_that_has_not_run_and_refuses_what_comes, .init = opened,
      .fini = closed)
@@ -58,7 +58,7 @@ Test(strand_close, cancels_all_that_has_not_run_and_refuses_what_comes, .init = 
 	expect_eq(rig.rig.ran, 0);
 }
 
-static void dispose_own(struct noted *noted)
+static void close_own(struct noted *noted)
 {
 	noted->answer = tw_strand_close(noted->rig->strand, 0);
 }
@@ -66,7 +66,7 @@ static void dispose_own(struct noted *noted)
 Test(strand_close, from_a_task_nothing_follows, .init = opened, .fini = closed)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
-	first.act = dispose_own;
+	first.act = close_own;
 	noted_submit_released(&first, 0);
 	noted_submit_released(&second, 0);
 	strand_rig_pump(&rig);
@@ -77,10 +77,10 @@ Test(strand_close, from_a_task_nothing_follows, .init = opened, .fini = closed)
 	expect_eq(second.releases, 1);
 }
 
-Test(strand_close, a_series_that_disposes_ends_as_cancelled, .init = opened, .fini = closed)
+Test(strand_close, a_series_that_closes_ends_as_cancelled, .init = opened, .fini = closed)
 {
 	struct noted series = NOTED(&rig, 1);
-	series.act = dispose_own;
+	series.act = close_own;
 	noted_submit_every(&series, 0, MS);
 	strand_rig_advance(&rig, 5 * MS);
 	expect_eq(series.runs, 1);
@@ -88,7 +88,7 @@ Test(strand_close, a_series_that_disposes_ends_as_cancelled, .init = opened, .fi
 	expect_eq(series.fate, TW_FATE_CANCELLED);
 }
 
-static void dispose_and_wait(struct noted *noted)
+static void close_and_wait(struct noted *noted)
 {
 	noted->answer = tw_strand_close(noted->rig->strand, TW_FOREVER);
 }
@@ -97,7 +97,7 @@ Test(strand_close, waiting_for_oneself_is_refused_and_changes_nothing, .init = o
      .fini = closed)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
-	first.act = dispose_and_wait;
+	first.act = close_and_wait;
 	noted_submit(&first, 0);
 	noted_submit(&second, 0);
 	strand_rig_pump(&rig);
@@ -234,7 +234,7 @@ Test(strand_close, the_timer_of_a_destroyed_strand_is_gone)
 }
 
 /*
- * Its timer has run, and its work waits: nobody is to set the timer to what dispose is about to
+ * Its timer has run, and its work waits: nobody is to set the timer to what close is about to
  * cancel.
  */
 Test(strand_close, leaves_no_timer_behind_when_some_tasks_have_come_due)

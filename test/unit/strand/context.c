@@ -126,7 +126,7 @@ Test(strand_context, a_series_keeps_it_to_its_end, .init = opened, .fini = close
 	expect_eq(releases, 1);
 }
 
-Test(strand_context, is_released_by_cancel_and_dispose, .init = opened, .fini = closed)
+Test(strand_context, is_released_by_cancel_and_close, .init = opened, .fini = closed)
 {
 	struct seer queued = SEER(1), delayed = SEER(2), rest[2] = {SEER(3), SEER(4)};
 	submit_under(&first, &queued, 0);

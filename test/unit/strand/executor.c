@@ -101,7 +101,7 @@ Test(strand_executor, cancelled_timers_do_not_run, .init = opened, .fini = close
 
 /* ------------------------------------------------------------------ after the end */
 
-Test(strand_executor, dispose_ends_the_timers_that_wait_in_it, .init = opened, .fini = closed)
+Test(strand_executor, close_ends_the_timers_that_wait_in_it, .init = opened, .fini = closed)
 {
 	struct noted timers[100];
 	for (int i = 0; i < 100; i++) {
@@ -120,7 +120,7 @@ Test(strand_executor, dispose_ends_the_timers_that_wait_in_it, .init = opened, .
 	expect_eq(rig.rig.ran, 64);
 }
 
-static void dispose(struct noted *noted)
+static void close_strand(struct noted *noted)
 {
 	noted->answer = tw_strand_close(noted->rig->strand, 0);
 }
@@ -139,14 +139,14 @@ static int batches_in(tw_strand *strand, tw_batch **batches)
  * be ended once for each ticket. With the last end it is gone, and one more end would touch another
  * batch.
  */
-static void disposed_in_the_middle(int by_itself)
+static void closed_in_the_middle(int by_itself)
 {
 	struct noted timers[150];
 	tw_batch *batches[3];
 	int ran = by_itself >= 0 ? by_itself + 1 : 64;
 	for (int i = 0; i < 150; i++) {
 		timers[i] = NOTED(&rig, i);
-		timers[i].act = i == by_itself ? dispose : NULL;
+		timers[i].act = i == by_itself ? close_strand : NULL;
 		named(&timers[i], MS, tw_strand_executor(rig.strand));
 	}
 	rig_advance(&rig.rig, 3 * MS);
@@ -169,19 +169,19 @@ static void disposed_in_the_middle(int by_itself)
 	expect_sound(rig.rig.service);
 }
 
-Test(strand_executor, dispose_in_the_middle_of_a_batch_ends_its_rest_and_what_is_behind,
+Test(strand_executor, close_in_the_middle_of_a_batch_ends_its_rest_and_what_is_behind,
      .init = opened, .fini = closed)
 {
-	disposed_in_the_middle(-1);
+	closed_in_the_middle(-1);
 }
 
-Test(strand_executor, a_timer_that_disposes_is_the_last_of_its_batch_to_run, .init = opened,
+Test(strand_executor, a_timer_that_closes_is_the_last_of_its_batch_to_run, .init = opened,
      .fini = closed)
 {
-	disposed_in_the_middle(60);
+	closed_in_the_middle(60);
 }
 
-Test(strand_executor, dispose_in_the_middle_of_a_batch_leaves_work_behind_it_alone, .init = opened,
+Test(strand_executor, close_in_the_middle_of_a_batch_leaves_work_behind_it_alone, .init = opened,
      .fini = closed)
 {
 	tw_strand *upper;
@@ -253,7 +253,7 @@ Test(strand_executor, releases_after_the_end_are_told_by_the_services_executor)
 	strand_rig_close(&mine);
 }
 
-Test(strand_executor, timers_of_a_disposed_strand_do_not_run_where_refused_ones_run_inline)
+Test(strand_executor, timers_of_a_closed_strand_do_not_run_where_refused_ones_run_inline)
 {
 	struct strand_rig mine;
 	struct noted a = NOTED(&mine, 1);

@@ -78,7 +78,7 @@ static void end_service(tw_service *service)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_disposes_and_waits)
+Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_closes_and_waits)
 {
 	tw_service *service = begin_service();
 	struct ending ending;
@@ -100,7 +100,7 @@ Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_cancels_i
 	end_service(service);
 }
 
-static void end_behind(bool dispose)
+static void end_behind(bool closes)
 {
 	tw_service *service = begin_service();
 	struct ending ending;
@@ -112,9 +112,9 @@ static void end_behind(bool dispose)
 					      .release = let_the_task_destroy};
 		begin(&ending, service, destroy_own_when_released);
 		expect_eq(tw_strand_submit_task(ending.strand, &spec, &behind), 0);
-		int r = dispose ? tw_strand_close(ending.strand, 0)
+		int r = closes ? tw_strand_close(ending.strand, 0)
 				: tw_strand_cancel(ending.strand, behind);
-		if (!dispose)
+		if (!closes)
 			expect_eq(r, TW_CANCELLED);
 		else if (r != 0)
 			expect_eq(r, -ETIMEDOUT);       /* the task still runs */
@@ -124,7 +124,7 @@ static void end_behind(bool dispose)
 	end_service(service);
 }
 
-Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_disposes_of_it)
+Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_closes_it)
 {
 	end_behind(true);
 }

@@ -269,8 +269,7 @@ Test(strand_real_pool, waits_for_the_task_that_runs)
 }
 
 /*
- * A release that waits to be let go, called by a dispose that goes on to wait for the task that
- * runs.
+ * A release that waits to be let go, called by a close that goes on to wait for the task that runs.
  */
 struct pair {
 	tw_strand *strand;
@@ -286,7 +285,7 @@ static void pass_release_gate(void *arg, enum tw_fate fate)
 	pass_gate(&((struct pair *)arg)->release);
 }
 
-static void *dispose_and_wait(void *arg)
+static void *close_and_wait(void *arg)
 {
 	if (tw_strand_close(((struct pair *)arg)->strand, TW_FOREVER))
 		abort();
@@ -314,7 +313,7 @@ Test(strand_real_pool, a_release_that_is_over_is_told_before_its_caller_waits_fo
 	tw_service *service = open_service(1);
 	struct pair pair = {.answer = -1};
 	struct gate gate;
-	pthread_t disposer, canceller;
+	pthread_t closing, canceller;
 	gate_init(&gate);
 	gate_init(&pair.release);
 	sem_init(&pair.answered, 0, 0);
@@ -324,7 +323,7 @@ Test(strand_real_pool, a_release_that_is_over_is_told_before_its_caller_waits_fo
 	expect_eq(tw_strand_submit(pair.strand, pass_gate, &gate), 0);
 	expect_eq(tw_strand_submit_task(pair.strand, &spec, &pair.task), 0);
 	await(&gate.begun, 1);
-	expect_eq(pthread_create(&disposer, NULL, dispose_and_wait, &pair), 0);
+	expect_eq(pthread_create(&closing, NULL, close_and_wait, &pair), 0);
 	await(&pair.release.begun, 1);
 	expect_eq(pthread_create(&canceller, NULL, cancel_and_wait, &pair), 0);
 	while (!is_waited_for(pair.strand))
@@ -334,7 +333,7 @@ Test(strand_real_pool, a_release_that_is_over_is_told_before_its_caller_waits_fo
 	expect_eq(pair.answer, TW_FINISHED);
 	sem_post(&gate.open);
 	pthread_join(canceller, NULL);
-	pthread_join(disposer, NULL);
+	pthread_join(closing, NULL);
 	expect_eq(tw_strand_destroy(pair.strand), 0);
 	close_service(service);
 }

@@ -75,7 +75,7 @@ Test(strand_real_storm, memory_of_cancelled_tasks_goes_back_while_the_strand_liv
 	expect_memory_went_back(before_bytes);
 }
 
-Test(strand_real_storm, memory_of_disposed_tasks_goes_back_while_the_service_lives, .init = opened,
+Test(strand_real_storm, memory_of_closed_tasks_goes_back_while_the_service_lives, .init = opened,
      .fini = closed)
 {
 	submit_many(HOUR);
@@ -95,7 +95,7 @@ static struct tw_strand_stats stats_now(void)
 
 static atomic_bool over;
 
-static void *dispose_in_thread(void *arg)
+static void *close_in_thread(void *arg)
 {
 	*(int *)arg = tw_strand_close(strand, 0);
 	atomic_store(&over, true);
@@ -103,11 +103,11 @@ static void *dispose_in_thread(void *arg)
 }
 
 /* Calls on the strand that were answered when some of the tasks had ended and some had not. */
-static int calls_beside_dispose(int wanted)
+static int calls_beside_close(int wanted)
 {
 	pthread_t thread;
 	int answer = -1, between = 0;
-	pthread_create(&thread, NULL, dispose_in_thread, &answer);
+	pthread_create(&thread, NULL, close_in_thread, &answer);
 	while (!atomic_load(&over)) {
 		struct tw_strand_stats stats = stats_now();
 		between += stats.cancelled > 0 && stats.cancelled < MANY;
@@ -118,11 +118,11 @@ static int calls_beside_dispose(int wanted)
 	return between;
 }
 
-Test(strand_real_storm, calls_beside_a_dispose_of_delayed_tasks_come_in_between, .init = opened,
+Test(strand_real_storm, calls_beside_a_close_of_delayed_tasks_come_in_between, .init = opened,
      .fini = closed)
 {
 	submit_many(HOUR);
-	expect_ge(calls_beside_dispose(0), 10);
+	expect_ge(calls_beside_close(0), 10);
 }
 
 static void hold(void *arg)
@@ -131,14 +131,14 @@ static void hold(void *arg)
 		usleep(1000);
 }
 
-Test(strand_real_storm, calls_beside_a_dispose_of_queued_tasks_come_in_between, .init = opened,
+Test(strand_real_storm, calls_beside_a_close_of_queued_tasks_come_in_between, .init = opened,
      .fini = closed)
 {
 	expect_eq(tw_strand_submit(strand, hold, &over), 0);
 	while (!stats_now().running)
 		usleep(1000);
 	submit_many(0);
-	expect_ge(calls_beside_dispose(-ETIMEDOUT), 10); /* the first task holds the strand */
+	expect_ge(calls_beside_close(-ETIMEDOUT), 10); /* the first task holds the strand */
 }
 
 /*
