@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 _Atomic(struct tw__run_record *) tw__run_records;
 _Thread_local struct tw__run_record *tw__my_run_record;
 

@@ -1,6 +1,5 @@
 #include "wheel/run/watchdog.h"
 
-
 #include "wheel/run/run.h"
 #include "wheel/core/user_code.h"
 #include "wheel/base/struct_read.h"
