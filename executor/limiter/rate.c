@@ -41,17 +41,11 @@ void tw__rate_init(struct tw_limiter *l)
 
 static void limiter_arm(struct tw_limiter *l, uint64_t at_ns)
 {
-	struct tw_task task = {.size = sizeof task,
-			       .fn = on_token,
-			       .arg = l,
-			       .when_ns = at_ns,
-			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-			       .executor = &tw__inline_executor};
 	if (l->rate.armed)
 		return;
 	l->rate.armed = true;
 	l->out.timers++;
-	if (tw_schedule_task(l->service, &task, &l->rate.timer))
+	if (tw__base_schedule(l->service, at_ns, on_token, l, &l->rate.timer))
 		tw__work_submit_later(&l->rate.retry);
 }
 

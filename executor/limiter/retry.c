@@ -73,13 +73,7 @@ int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 	limiter_retry_disarm(l, job);
 	if (at_ns == UINT64_MAX)
 		return 0;
-	struct tw_task task = {.size = sizeof task,
-			       .fn = on_time,
-			       .arg = job,
-			       .when_ns = at_ns,
-			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-			       .executor = &tw__inline_executor};
-	int r = tw_schedule_task(l->service, &task, &job->options->timer);
+	int r = tw__base_schedule(l->service, at_ns, on_time, job, &job->options->timer);
 	if (r)
 		return r;
 	job->options->timer_at_ns = at_ns;

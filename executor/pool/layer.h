@@ -31,6 +31,12 @@ static inline int tw__base_check(const char *call, const struct tw__base *base, 
  */
 int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor);
 
+/*
+ * Schedules a timer of the layer's own, at an instant of the service's clock. The driver runs fn,
+ * which needs no worker and no context: the layer's tasks carry contexts of their own.
+ */
+int tw__base_schedule(tw_service *service, uint64_t at_ns, tw_fn *fn, void *arg, tw_timer *out);
+
 /* No work is out. The holder does not touch the base afterwards. */
 void tw__base_let_go(const struct tw__base *base);
 

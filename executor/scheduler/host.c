@@ -83,13 +83,8 @@ static int scheduler_set_timer(tw_scheduler *scheduler, int64_t at_ns)
 		if (r == -ENOENT || r == -EBUSY)
 			return 0;
 	} else {
-		const struct tw_task task = {.size = sizeof task,
-					     .fn = timer_fired,
-					     .arg = scheduler,
-					     .when_ns = (uint64_t)at_ns,
-					     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-					     .executor = &tw__inline_executor};
-		r = tw_schedule_task(scheduler->base.service, &task, &scheduler->host.timer);
+		r = tw__base_schedule(scheduler->base.service, (uint64_t)at_ns, timer_fired,
+				      scheduler, &scheduler->host.timer);
 		scheduler->host.out += r == 0;
 	}
 	scheduler->host.timer_set |= r == 0;

@@ -27,18 +27,6 @@ static void on_timer(void *arg)
 		tw__work_submit(&strand->work);
 }
 
-/* Tasks have contexts of their own: the timer carries none. */
-static int schedule(tw_strand *strand, uint64_t due_ns, tw_timer *out)
-{
-	struct tw_task task = {.size = sizeof task,
-			       .fn = on_timer,
-			       .arg = strand,
-			       .when_ns = due_ns,
-			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-			       .executor = &tw__inline_executor};
-	return tw_schedule_task(tw__strand_service(strand), &task, out);
-}
-
 /*
  * A reset that finds the timer claimed is as good: DUE comes, or is there, and the runner then sets
  * the timer again.
@@ -64,7 +52,8 @@ int tw__strand_arm(tw_strand *strand)
 	uint64_t due_ns = (uint64_t)tw__heap_key(&delays->heap, first);
 	if (delays->timer.id)
 		return delays->timer_ns <= due_ns ? 0 : strand_move_timer(strand, due_ns);
-	int r = schedule(strand, due_ns, &delays->timer);
+	int r =
+	    tw__base_schedule(tw__strand_service(strand), due_ns, on_timer, strand, &delays->timer);
 	delays->timer_ns = due_ns;
 	return r;
 }
