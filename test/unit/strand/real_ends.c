@@ -113,7 +113,7 @@ static void end_behind(bool closes)
 		begin(&ending, service, destroy_own_when_released);
 		expect_eq(tw_strand_submit_task(ending.strand, &spec, &behind), 0);
 		int r = closes ? tw_strand_close(ending.strand, 0)
-				: tw_strand_cancel(ending.strand, behind);
+			       : tw_strand_cancel(ending.strand, behind);
 		if (!closes)
 			expect_eq(r, TW_CANCELLED);
 		else if (r != 0)
