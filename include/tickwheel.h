@@ -71,7 +71,8 @@
  *   its last run has returned          TW_FATE_FIRED      the one that ran it       fired
  *   cancelled before a claim           TW_FATE_CANCELLED  the canceller             cancelled
  *   cancelled while it ran             TW_FATE_CANCELLED  the one that ran it       cancelled
- *   its group was cancelled            TW_FATE_CANCELLED  group.h                   cancelled
+ *   its group was cancelled            TW_FATE_CANCELLED  the executor (if it ran:  cancelled
+ *                                                         the one that ran it)
  *   too late (TW_LATE_DROP)            TW_FATE_LATE       the one that claimed it   late_dropped
  *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
  *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
@@ -116,8 +117,8 @@
  * max_timers. In a process that locks its memory (mlockall), reserved addresses stay unlocked; the
  * guide tells how to lock what a service touches.
  *
- * Structs that begin with `size` must have it set: use TW_INIT. A size of 0 in any other than a
- * config is -EINVAL. Non-zero bytes beyond what the library knows are -E2BIG.
+ * Structs that begin with `size` must have it set: use TW_INIT. A size of 0 is -EINVAL, except in a
+ * config whose other members are all 0. Non-zero bytes beyond what the library knows are -E2BIG.
  *
  * Errors are negative errno values; tw_strerror explains them, and tw_set_misuse_hook gets the
  * reason of a bad argument. A refused call has changed nothing.

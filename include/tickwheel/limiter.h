@@ -157,7 +157,11 @@ enum tw_limiter_task_flags {
 	TW_LIMITER_TASK_WAIT_UNTIL = 4 /* wait_ns is an instant of tw_clock_monotonic() */
 };
 
-/* Jitter of retry delays. d: the delay by delay_ns, factor_x100 and cap_ns. */
+/*
+ * Jitter of retry delays.
+ *
+ * d: the delay by delay_ns, factor_x100 and cap_ns.
+ */
 enum tw_retry_jitter {
 	TW_RETRY_JITTER_NONE = 0,        /* d */
 	TW_RETRY_JITTER_FULL = 1,        /* 0 .. d */

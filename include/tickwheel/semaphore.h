@@ -126,6 +126,9 @@ TW_API int tw_semaphore_cancel(tw_semaphore *semaphore, tw_waiter waiter);
  * Gives n permits back: to the oldest waiters, else to a debt (tw_semaphore_set_capacity), else to
  * those available.
  *
+ * Permits have no identity. Give each one back once: a second time is noticed only if fewer than n
+ * permits are out at that moment.
+ *
  * Threads: any. Never blocks.
  * Returns:
  *   0            given back

@@ -77,9 +77,10 @@ enum tw_drive {
 };
 
 /*
- * What happens to runs that an executor refuses. tw_service_stats.refused counts each refusal.
- * A run that waits for its executor for more than 2^26 ticks (18.6 hours at 1 ms) may wait as long
- * again: late, never early.
+ * What happens to runs that an executor refuses.
+ *
+ * tw_service_stats.refused counts each refusal. A run that waits for its executor for more than
+ * 2^26 ticks (18.6 hours at 1 ms) may wait as long again: late, never early.
  */
 enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order; cancellable meanwhile */
@@ -301,7 +302,7 @@ TW_API uint64_t tw_service_now(const tw_service *service);
  * Returns:
  *   0            scheduled
  *   -EINVAL      service or fn is NULL
- *   -ERANGE      delay_ns is above TW_MAX_DELAY_NS
+ *   -ERANGE      the delay, deadline or period is above TW_MAX_DELAY_NS
  *   -EAGAIN      max_timers timers exist, or lane_entries entries of this thread wait for the
  *                driver: raise the knob, or try again after the driver has run
  *   -ENOMEM      no memory
@@ -347,13 +348,14 @@ struct tw_period {
 	uint64_t first_ns;  /* delay of the first run; 0: immediately */
 	uint64_t period_ns; /* 1 .. TW_MAX_DELAY_NS; may be less than a tick */
 	enum tw_period_mode mode;
-	uint64_t count; /* runs after which the series ends; 0: none */
+	uint64_t count; /* runs after which the series ends; 0: it goes on without limit */
 	enum tw_missed_policy missed;
 	uint32_t reserved; /* 0 */
 };
 
 /*
- * Schedules a series. The handle stays the same over all its runs.
+ * Schedules a series. The handle stays the same over all its runs. enum tw_missed_policy says which
+ * runs follow if one takes longer than the period.
  *
  * Threads: as tw_schedule.
  * Returns: as tw_schedule, and
@@ -479,7 +481,7 @@ TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, si
  *   -ENOENT      the timer has ended, or its release runs
  *   -EBUSY       its callback is running on another thread: reset it there, or schedule another
  *   -ECANCELED   from its own callback: the timer was cancelled
- *   -ERANGE      delay_ns is above TW_MAX_DELAY_NS
+ *   -ERANGE      the delay or deadline is above TW_MAX_DELAY_NS
  *   -EAGAIN, -ENOMEM   no room for the entry of a move to earlier; nothing changed: try again
  *   -ESHUTDOWN   the service is closed
  *   -EINVAL      service is NULL

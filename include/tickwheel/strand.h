@@ -234,7 +234,8 @@ TW_API int tw_strand_close(tw_strand *strand, uint64_t timeout_ns);
  * An executor that refuses without end does not hold up the service: after destroy, the driver does
  * the rest. If tw_strand_executor was called, 128 bytes stay until the service is destroyed.
  *
- * Threads: any, with no other call beside it except as said at the top.
+ * Threads: any, with no other call beside it. A task may destroy its own strand while other threads
+ * are in a cancel, a close, or one of their waits.
  * Calls: as tw_strand_close.
  * Returns: 0
  */
