@@ -124,6 +124,11 @@ static uint64_t move_tick(const struct tw__wheel *wheel, unsigned i, uint64_t nu
 	return tick < deadline ? tick : deadline;
 }
 
+static uint64_t plan_tick(const struct tw__wheel *wheel, unsigned i, uint64_t number)
+{
+	return i == 0 ? number : move_tick(wheel, i, number); /* planted: late_plan */
+}
+
 struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget)
 {
 	struct tw__wheel_plan plan = {UINT64_MAX, true};
@@ -134,11 +139,12 @@ struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget)
 		uint64_t from = wheel->next >> level->shift, number = from;
 		while (level->entries > 0 &&
 		       tw__level_next(level, number, from + level->mask + 1, &number)) {
+			/* nothing there, or beyond, is wanted earlier than what is known */
+			if (plan_tick(wheel, i, number) >= plan.tick)
+				break;
 			if (prune_front(wheel, level, number, &budget)) {
-				/* planted: late_plan */
-				uint64_t tick = i == 0 ? number : move_tick(wheel, i, number);
-				if (tick < plan.tick)
-					plan.tick = tick;
+				uint64_t tick = plan_tick(wheel, i, number);
+				plan.tick = tick < plan.tick ? tick : plan.tick;
 				break;
 			}
 			if (budget == 0)

@@ -63,48 +63,66 @@ bucket_add(struct tw__wheel *wheel, struct tw__bucket *bucket, tw__wheel_entry e
 
 /* ------------------------------------------------------------------- levels */
 
-size_t tw__wheel_table_bytes(uint32_t buckets0)
-{
-	size_t buckets = buckets0 + (TW__WHEEL_LEVELS - 1) * (size_t)TW__UPPER_BUCKETS;
-	return buckets * sizeof(struct tw__bucket) + buckets / 64 * sizeof(uint64_t);
-}
-
-size_t tw__wheel_slack(uint32_t buckets0)
-{
-	/*
-	 * In a bucket, the first chunk (pruned), one within (swept) and the last (being filled) may
-	 * be in part empty.
-	 */
-	size_t buckets = buckets0 + (TW__WHEEL_LEVELS - 1) * (size_t)TW__UPPER_BUCKETS + 1;
-	return 3 * buckets;
-}
-
-size_t tw__wheel_chunks_for(uint32_t buckets0, uint64_t entries)
-{
-	return tw__wheel_slack(buckets0) + entries / TW__CHUNK_ENTRIES + 1;
-}
-
 static unsigned log2_of(uint64_t power_of_two)
 {
 	return (unsigned)__builtin_ctzll(power_of_two);
 }
 
-void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table,
+enum { LEAST_WINDOW_LOG2 = 5 };
+
+/* The number of levels above the first, and log2 of the buckets in one of their windows. */
+static unsigned upper_levels(struct tw__wheel_size size, unsigned *window_log2)
+{
+	unsigned first = log2_of(size.buckets0 / 2);
+	unsigned rest = size.range_log2 > first ? size.range_log2 - first : 0;
+	*window_log2 = (rest + TW__WHEEL_LEVELS - 2) / (TW__WHEEL_LEVELS - 1);
+	if (*window_log2 < LEAST_WINDOW_LOG2)
+		*window_log2 = LEAST_WINDOW_LOG2;
+	return (rest + *window_log2 - 1) / *window_log2;
+}
+
+static size_t all_buckets(struct tw__wheel_size size)
+{
+	unsigned window_log2, levels = upper_levels(size, &window_log2);
+	return size.buckets0 + levels * ((size_t)2 << window_log2);
+}
+
+size_t tw__wheel_table_bytes(struct tw__wheel_size size)
+{
+	size_t buckets = all_buckets(size);
+	return buckets * sizeof(struct tw__bucket) + buckets / 64 * sizeof(uint64_t);
+}
+
+size_t tw__wheel_slack(struct tw__wheel_size size)
+{
+	/*
+	 * In a bucket, the first chunk (pruned), one within (swept) and the last (being filled) may
+	 * be in part empty.
+	 */
+	return 3 * (all_buckets(size) + 1);
+}
+
+size_t tw__wheel_chunks_for(struct tw__wheel_size size, uint64_t entries)
+{
+	return tw__wheel_slack(size) + entries / TW__CHUNK_ENTRIES + 1;
+}
+
+void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *table,
 		    struct tw__chunk *arena, size_t arena_chunks, tw__resolve_fn *resolve,
 		    void *resolve_context)
 {
-	TW_ASSERT(buckets0 >= 64 && !(buckets0 & (buckets0 - 1)) && resolve);
+	uint64_t n = size.buckets0;
+	TW_ASSERT(n >= 64 && !(n & (n - 1)) && resolve);
 	*wheel = (struct tw__wheel){.arena = arena,
 				    .arena_chunks = arena_chunks,
 				    .resolve = resolve,
 				    .resolve_context = resolve_context};
-	wheel->slack = tw__wheel_slack(buckets0);
+	wheel->slack = tw__wheel_slack(size);
 	struct tw__bucket *buckets = table;
-	uint64_t *bits =
-	    (uint64_t *)(buckets + buckets0 + (TW__WHEEL_LEVELS - 1) * TW__UPPER_BUCKETS);
-	unsigned shift = 0;
-	uint64_t n = buckets0;
-	do {
+	uint64_t *bits = (uint64_t *)(buckets + all_buckets(size));
+	unsigned shift = 0, window_log2, levels = upper_levels(size, &window_log2) + 1;
+	TW_ASSERT(levels <= TW__WHEEL_LEVELS);
+	while (wheel->level_count < levels) {
 		struct tw__level *level = &wheel->levels[wheel->level_count++];
 		level->buckets = buckets;
 		level->occupied = bits;
@@ -115,9 +133,9 @@ void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table,
 		buckets += n;
 		bits += n / 64;
 		shift = level->window_shift;
-		n = TW__UPPER_BUCKETS;
-	} while (UINT64_C(1) << shift < TW__WHEEL_REACH);
-	TW_ASSERT(wheel->level_count <= TW__WHEEL_LEVELS);
+		n = UINT64_C(2) << window_log2;
+	}
+	TW_ASSERT(shift >= size.range_log2);
 	wheel->sweep_level = wheel->level_count;
 }
 
@@ -162,7 +180,6 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
 		return;
 	}
 	struct tw__level *level = level_for(wheel, tick);
-	TW_ASSERT(tick < wheel->next + TW__WHEEL_REACH);
 	level_add(wheel, level, tick, entry);
 	if (level != wheel->levels && tick >> level->shift == (wheel->next >> level->shift) + 1)
 		level[-1].arrivals++;

@@ -4,13 +4,13 @@
  * names no thread, no clock, no shared memory, and it never allocates: chunks come from an arena
  * whose size the owner answers for.
  *
- * Level 0 has a bucket for each tick; each higher one has 64 coarser buckets. A level is two
- * **windows** of half its buckets: the one that `next` is in, and the one after. A bucket of level
- * i + 1 is just as wide as a window of level i. An entry goes into the lowest level that accepts
- * its tick. While a window runs, the bucket above that holds the next window is moved down, a part
- * in each tick; only when it is empty is the next window **opened** to direct entries: so all
- * entries of one tick stand in the order in which they were added (G6), and no tick has to move a
- * whole bucket (G12).
+ * Level 0 has a bucket for each tick; each higher one has 64 coarser buckets, or more where eight
+ * such levels would not cover the range. A level is two **windows** of half its buckets: the one
+ * that `next` is in, and the one after. A bucket of level i + 1 is just as wide as a window of
+ * level i. An entry goes into the lowest level that accepts its tick. While a window runs, the
+ * bucket above that holds the next window is moved down, a part in each tick; only when it is
+ * empty is the next window **opened** to direct entries: so all entries of one tick stand in the
+ * order in which they were added (G6), and no tick has to move a whole bucket (G12).
  *
  * A bucket is a list of chunks, appended to at the end, read as a stream. An entry's own deadline
  * is not in it: the wheel asks a **resolve**, a chunk at a time, what has become of each: due now,
@@ -35,16 +35,14 @@
 
 enum {
 	TW__CHUNK_ENTRIES = 56,
-	TW__WHEEL_LEVELS = 5,
-	TW__UPPER_BUCKETS_LOG2 = 6,
-	TW__UPPER_BUCKETS = 1 << TW__UPPER_BUCKETS_LOG2
+	TW__WHEEL_LEVELS = 9 /* at most: an entry moves down at most eight times */
 };
 
-/*
- * How far ahead of `next` an entry may be added, in ticks. Every wheel reaches this far, whatever
- * its size.
- */
-#define TW__WHEEL_REACH (UINT64_C(1) << 25)
+/* What a wheel is made for. */
+struct tw__wheel_size {
+	uint32_t buckets0;   /* of level 0; power of two, 64 .. 65536 */
+	unsigned range_log2; /* all ticks are below 2^range_log2; at most 49 */
+};
 
 /* Opaque to the wheel. */
 typedef uint64_t tw__wheel_entry;
@@ -161,27 +159,21 @@ struct tw__wheel {
 	uint64_t sweep_pass; /* buckets begun, ever */
 };
 
-/*
- * Bytes that tw__wheel_init needs for buckets and bitmaps, zeroed. buckets0: power of two, 64 ..
- * 65536.
- */
-size_t tw__wheel_table_bytes(uint32_t buckets0);
+/* Bytes that tw__wheel_init needs for buckets and bitmaps, zeroed. */
+size_t tw__wheel_table_bytes(struct tw__wheel_size size);
 
 /*
  * Chunks that suffice for n entries, whatever their ticks; and those of them that the entries
  * do not fill.
  */
-size_t tw__wheel_chunks_for(uint32_t buckets0, uint64_t entries);
-size_t tw__wheel_slack(uint32_t buckets0);
+size_t tw__wheel_chunks_for(struct tw__wheel_size size, uint64_t entries);
+size_t tw__wheel_slack(struct tw__wheel_size size);
 
-void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table,
+void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *table,
 		    struct tw__chunk *arena, size_t arena_chunks, tw__resolve_fn *resolve,
 		    void *resolve_context);
 
-/*
- * Adds an entry for a tick < next + TW__WHEEL_REACH. A tick that is past is handed over in the next
- * turn.
- */
+/* Adds an entry for a tick within the range. A past tick is handed over in the next turn. */
 void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry);
 
 /*

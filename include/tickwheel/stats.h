@@ -261,8 +261,6 @@ struct tw_service_liveness {
  * The beginning of a run is known for timers, jobs and scheduler tasks, and for all kinds if the
  * service has on_stuck. Other runs are dated by the first call that sees them: ask twice.
  *
- * Timers that were 2^25 ticks or more away when last looked at do not count in `overdue`.
- *
  * Threads: any. Never blocks. Costs a look at each slot in use, and at the lines of each thread.
  * Returns:
  *   0         *out is filled

@@ -1,5 +1,5 @@
 /*
- * The refile rule for timers that were moved to earlier: wheel/driver/resolve.c; move, move_with_entry in wheel/timer/reset.c; file in wheel/driver/drain.c.
+ * The refile rule for timers that were moved to earlier: wheel/driver/resolve.c; reset_word, move_with_entry in wheel/timer/reset.c; file in wheel/driver/drain.c.
  *
  * Modelled: one timer, armed for tick 2, or with COARSE for tick 4, with its entry in the wheel; two threads reset it to any tick, one of them
  * also cancels it. To later is a CAS of the word alone; to earlier sets RELOCATED with the CAS, then pushes an entry into the lane. The driver
@@ -8,7 +8,7 @@
  * With COARSE the ticks 3 and 4 have one bucket on a higher level, whose entries are moved down one at a time, whenever it likes, until it is
  * empty, at the latest when tick 3 comes; from then on they have buckets of their own. There one thread resets, three times.
  *
- * Left out: BEYOND_RANGE words and way points, sweeps (the service's own tests), other timers, generations (word.pml).
+ * Left out: BEYOND_RANGE words (far.pml), sweeps (the service's own tests), other timers, generations (word.pml).
  *
  * Holds:
  *   G3  (invariant of resolve.c) when all is turned through, and nothing is in a lane or batch, the timer has come to its end

@@ -73,7 +73,7 @@ static inline uint64_t tw__tick_to_write(const tw_service *service, uint64_t dea
 {
 	uint64_t tick = tw__tick_of(service, deadline_ns),
 		 cursor = tw_load_relaxed(&service->gate.cursor);
-	return tick + TW__WHEEL_REACH < cursor ? cursor : tick;
+	return tick + TW__NEAR_TICKS < cursor ? cursor : tick;
 }
 
 #endif

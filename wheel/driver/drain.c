@@ -77,20 +77,24 @@ static void raise_to_stamp(const tw_service *service, struct tw__local *local, u
 }
 
 /*
- * The tick that an armed word asks for. `tick` is what its entry said, which tells the upper bits
- * if the word was not moved.
+ * The tick that an armed word asks for. `tick` is what its entry said: of a near word that was not
+ * moved, it tells the upper bits. Returns as tw__far_read.
  */
-static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t tick)
+static bool asked_tick(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick,
+		       uint64_t *asked)
 {
-	if (word & TW__IN_LANE || ((tick ^ word) & TW__DEADLINE_MASK) == 0)
-		return tick;
-	return tw__word_deadline(word, service->driver->wheel.next);
+	uint64_t next = service->driver->wheel.next;
+	bool tells = ((tick ^ *word) & TW__DEADLINE_MASK) == 0 && tick < next + TW__NEAR_TICKS;
+	if (!tells || tw__word_is_far(*word))
+		return tw__deadline_read(&service->slots, slot, word, next, asked);
+	*asked = tick;
+	return true;
 }
 
 /*
  * Files an entry, and first writes the word where it must say something else: a new timer's guess
- * came out too early (at_least), a deadline is far, or lies so far back that it could be read as
- * the future, when it becomes the last tick that is past.
+ * came out too early (at_least), or a near deadline lies so far back that it could be read as the
+ * future, when it becomes the last tick that is past.
  */
 static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least,
 		 bool back)
@@ -98,54 +102,21 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 	uint32_t generation = tw__word_generation(word);
 	uint64_t next = service->driver->wheel.next;
 	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
-		if (word & TW__BEYOND_RANGE) {
-			tw__file(service, slot, word, 0, back);
-			return;
-		}
-		uint64_t asked = asked_tick(service, word, tick);
+		uint64_t was, asked;
+		if (!asked_tick(service, slot, &word, tick, &was))
+			continue;
 		/* RELOCATED: a reset has moved it to earlier */
-		if (at_least && asked < tick && !(word & TW__RELOCATED))
-			asked = tick;
-		if (asked + TW__WHEEL_REACH < next)
+		asked = at_least && was < tick && !(word & TW__RELOCATED) ? tick : was;
+		if (asked + TW__NEAR_TICKS < next)
 			asked = next - 1;
-		uint64_t far = asked > next + TW__WHEEL_REACH - 2 ? TW__BEYOND_RANGE : 0;
-		uint64_t filed =
-		    tw__word_move(word, TW__IN_LANE, far, far ? tw__far_bits(asked) : asked);
-		if (far)
-			tw__note_far(service, slot, generation, asked);
-		bool done = filed == word;
-		if (tw_unlikely(far))
-			done = tw__far_move(&service->slots, slot, &word, filed, asked);
-		else if (tw_unlikely(!done))
-			done = tw__word_cas_acq_rel(&service->slots.words[slot], &word, filed);
-		if (tw_likely(done)) {
-			tw__file(service, slot, filed, asked, back);
-			return;
-		}
+		uint64_t filed = tw__word_move(word, tw__tick_bits(asked, next - 1));
+		if (tw_likely(asked == was))
+			filed = word;
+		else if (!tw__deadline_move(&service->slots, slot, &word, was, filed, asked))
+			continue;
+		tw__file(service, slot, filed, asked, back);
+		return;
 	}
-}
-
-static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back)
-{
-	if (!(word & TW__BEYOND_RANGE) || (word & TW__DEADLINE_MASK) != tw__far_bits(tick))
-		return; /* moved again since; that brought an entry of its own */
-	tw__note_far(service, slot, tw__word_generation(word), tick); /* planted: far_bits_lost */
-	tw__file(service, slot, word, 0, back);
-}
-
-/*
- * Of a timer that is back: also if it was moved since, for the entry that this has brought was
- * dropped if it came first (resolve.c).
- */
-static void file_back_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
-{
-	if (!(word & TW__BEYOND_RANGE))
-		file(service, slot, word, tw__word_deadline(word, service->driver->wheel.next),
-		     false, true);
-	else if ((word & TW__DEADLINE_MASK) == tw__far_bits(tick))
-		file_far(service, slot, word, tick, true);
-	else
-		tw__file(service, slot, word, 0, true);
 }
 
 /* What a stamp's producer counted from; 0: unknown. */
@@ -192,11 +163,7 @@ static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw
 		     false);
 	else if (kind == TW__KIND_DEADLINE)
 		file(service, slot, word, tw__tick_of(service, entry->value), false, false);
-	else if (kind == TW__KIND_FAR)
-		file_far(service, slot, word, entry->value, false);
-	else if (kind == TW__KIND_BACK_FAR)
-		file_back_far(service, slot, word, entry->value);
-	else if (!(word & TW__IN_LANE))
+	else
 		file(service, slot, word, entry->value, false, kind == TW__KIND_BACK);
 	return true;
 }
@@ -205,7 +172,7 @@ static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw
  * Files a new timer's entry without a look at its word, whose line then stays with the core that
  * will cancel or move the timer. Whatever has become of the timer is found out when the entry's
  * bucket comes, or in a sweep. False: the word must be looked at, since it may need writing: the
- * guess was too early, the deadline is far or long past.
+ * guess was too early, or the deadline is long past.
  */
 static bool drain_blindly(tw_service *service, struct tw__local *local,
 			  const struct tw__entry *entry)
@@ -222,8 +189,7 @@ static bool drain_blindly(tw_service *service, struct tw__local *local,
 	} else {
 		return false;
 	}
-	if (tick > next + TW__WHEEL_REACH / 2 || tick + TW__WHEEL_REACH < next)
-		/* half the reach: a word is IN_LANE only if it was a whole one away a moment ago */
+	if (tick + TW__NEAR_TICKS < next)
 		return false;
 	tw__wheel_add(&service->driver->wheel, tick, tw__what_entry(entry->what));
 	TW_PROBE4(file, service, tw__entry_slot(entry->what),
@@ -254,7 +220,7 @@ static bool drain_many_are_dead(const tw_service *service, const struct tw__entr
 static void note_reached(tw_service *service, const struct tw__entry *entries, int n)
 {
 	uint32_t *reached = service->slots.reached;
-	tw_store_relaxed(&service->slots.counted, true);
+	tw_store_relaxed(&service->slots.written.reached, true);
 	for (int i = 0; i < n; i++) {
 		uint32_t slot = tw__entry_slot(entries[i].what),
 			 generation = (uint32_t)(entries[i].what >> TW__GENERATION_SHIFT);

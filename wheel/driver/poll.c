@@ -105,15 +105,18 @@ void tw__refile(tw_service *service, uint64_t entry)
 	}
 	_Atomic uint64_t *at = &service->slots.words[slot];
 	uint64_t word = tw_load_acquire(at), next = service->driver->wheel.next, tick;
-	do {
+	for (;;) {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
 			return;
-		tick = tw__word_deadline(word, next);
-		if (tw_likely(word & TW__BEYOND_RANGE || tick < next + TW__WHEEL_REACH))
+		if (!tw__deadline_read(&service->slots, slot, &word, next, &tick))
+			continue;
+		if (tw_likely(word & TW__BEYOND_RANGE || tick < next + TW__NEAR_TICKS))
 			break;
 		/* due hours ago, and read as the future: so the resolve must find this */
-		tick = next - 1;
-	} while (!tw__word_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick)));
+		uint64_t past = tw__word_move(word, (next - 1) & TW__DEADLINE_MASK);
+		if (tw__word_cas_acq_rel(at, &word, past))
+			word = past;
+	}
 	tw__file(service, slot, word, tick, true);
 }
 

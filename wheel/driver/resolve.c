@@ -2,7 +2,7 @@
  * What has become of an entry: the wheel asks, the control word answers.
  *
  * A timer has one entry at a time, in a lane, in the wheel or in a batch, unless it is RELOCATED:
- * then a reset to earlier, or far, has pushed another one, and the driver keeps a **note**
+ * then a reset to earlier has pushed another one, and the driver keeps a **note**
  * {generation, tick, level}: the bucket of the wheel, and the tick within it, for which the entry
  * that counts stands there; or that it is handed over. Refile rule for RELOCATED words:
  *   - an entry that a reset has brought is dropped if the timer is handed over: the worker that
@@ -22,11 +22,9 @@
  * again (a series that is called early time and again, and armed for the same bucket each time): a
  * sweep leaves one there.
  *
- * A BEYOND_RANGE word holds only a hash of its deadline T; the note holds all of it once the lane
- * entry that brought it is drained. Far entries stand in the wheel at way points T - k *
- * (TW__WHEEL_REACH - 1). Of these just one lies in the reach of the wheel at any time, whenever a
- * timer for T is filed: so all timers for T go from one way point to the next together, in the
- * order in which they came (G6).
+ * Each entry is in the wheel for its whole tick, however far. A BEYOND_RANGE word is read with
+ * its deadline in far_ticks (slots.h), and becomes near when it is handed over. A move to a later
+ * deadline, far or near, needs no entry: the old one is met before, and is filed again.
  *
  * A due word whose deadline lies so far back that it could soon be read as the future (the driver
  * stood still for hours, or the clock leapt) is **refreshed** when it is handed over: its deadline
@@ -47,67 +45,6 @@ static uint64_t at_least(uint64_t tick, uint64_t low)
 static enum tw__note_state note_state(const struct tw__note *note, uint32_t generation)
 {
 	return note->generation == generation ? note->state : TW__NOWHERE;
-}
-
-/* What a note is to say: where the entry that counts stands. */
-struct standing {
-	bool is_known;
-	enum tw__note_state state;
-	unsigned level;
-	uint64_t tick;
-};
-
-/* The note knows the whole of this BEYOND_RANGE word's deadline. */
-static bool far_known(const struct tw__note *note, uint64_t word)
-{
-	return note->generation == tw__word_generation(word) &&
-	       tw__far_bits(tw_load_relaxed(&note->far_tick)) == (word & TW__DEADLINE_MASK);
-}
-
-/*
- * The last tick that an entry may be filed for when `first` is the first tick not yet handed over.
- */
-static uint64_t reach(uint64_t first)
-{
-	return first + TW__WHEEL_REACH - 2;
-}
-
-/* Where a far entry stands meanwhile. */
-static uint64_t way_point(uint64_t far_tick, uint64_t first)
-{
-	uint64_t beyond = far_tick - reach(first), step = TW__WHEEL_REACH - 1;
-	return far_tick - (beyond + step - 1) / step * step;
-}
-
-/*
- * Clears BEYOND_RANGE if the deadline has come near; *word is what it has become. False: the entry
- * that brings the deadline is still in a lane, and will be filed; or the timer is gone.
- */
-static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, uint64_t *word,
-		     uint64_t first)
-{
-	uint32_t generation = tw__word_generation(*word);
-	while (*word & TW__BEYOND_RANGE) {
-		if (!far_known(note, *word)) {
-			note->state = TW__NOWHERE;
-			return false;
-		}
-		uint64_t far_tick = tw_load_relaxed(&note->far_tick);
-		if (far_tick > reach(first))
-			return true;
-		/*
-		 * Long past: as good as the last tick turned through, and cannot be taken for the
-		 * future.
-		 */
-		uint64_t next = service->driver->wheel.next,
-			 near = far_tick + TW__WHEEL_REACH < next ? next - 1 : far_tick;
-		uint64_t cleared = tw__word_move(*word, TW__BEYOND_RANGE, 0, near);
-		if (tw__word_cas_acq_rel(&service->slots.words[slot], word, cleared))
-			*word = cleared;
-		else if (tw__word_generation(*word) != generation || !tw__word_armed(*word))
-			return false;
-	}
-	return true;
 }
 
 /* The level of an entry after the wheel has got this due tick for it. */
@@ -150,106 +87,105 @@ static void resolve_forget(tw_service *service, uint32_t slot, uint32_t generati
 		note->state = TW__IN_BATCH;
 }
 
-/*
- * The due tick for a BEYOND_RANGE or RELOCATED word in this place; *after: what the note is to say
- * by then.
- */
-static uint64_t resolve_noted(tw_service *service, enum tw__resolve_for what_for,
-			      const struct tw__place *place, uint32_t slot, uint64_t *word,
-			      struct standing *after)
-{
-	struct tw__note *note = &service->slots.notes[slot];
-	uint32_t generation = tw__word_generation(*word);
-	bool is_noted = note_state(note, generation) == TW__IN_BUCKET;
-	if (note_state(note, generation) == TW__IN_BATCH || (is_noted && !is_noted_at(note, place)))
-		return TW__TICK_DEAD;
-	if (what_for == TW__RESOLVE_SWEEP)
-		return is_noted && is_met_again(note, place) ? TW__TICK_DEAD : place->low;
-	bool expires = what_for == TW__RESOLVE_EXPIRE;
-	if (!approach(service, note, slot, word,
-		      expires ? place->high : service->driver->wheel.next)) {
-		resolve_forget(service, slot, generation, place);
-		return TW__TICK_DEAD;
-	}
-	uint64_t tick, far_tick = tw_load_relaxed(&note->far_tick);
-	if (!(*word & TW__BEYOND_RANGE))
-		tick = tw__word_deadline(*word, service->driver->wheel.next);
-	else if (expires)
-		tick = way_point(far_tick, place->high);
-	else
-		tick = is_noted ? note->tick : place->low;
-	if (!expires)
-		tick = at_least(tick, place->low);
-	/* a word that was BEYOND_RANGE alone is plain from here on */
-	bool keeps_note = *word & (TW__BEYOND_RANGE | TW__RELOCATED);
-	bool handed = expires && tick < place->high;
-	enum tw__note_state state = !keeps_note ? TW__NOWHERE
-				    : handed    ? TW__IN_BATCH
-						: TW__IN_BUCKET;
-	*after = (struct standing){true, state, level_after(service, what_for, place, tick), tick};
-	return tick;
-}
-
-static void note_down(struct tw__note *note, uint32_t generation, const struct standing *standing)
+static void note_down(struct tw__note *note, uint32_t generation, enum tw__note_state state,
+		      unsigned level, uint64_t tick)
 {
 	note->generation = generation;
-	note->state = (uint16_t)standing->state;
-	note->level = (uint16_t)standing->level;
-	note->tick = standing->tick;
+	note->state = (uint16_t)state;
+	note->level = (uint16_t)level;
+	note->tick = tick;
 	note->pass = 0;
 }
 
+/* An entry is not the one that counts: that is handed over, or in another bucket. */
+static bool is_left_behind(const struct tw__note *note, uint32_t generation,
+			   const struct tw__place *place)
+{
+	enum tw__note_state state = note_state(note, generation);
+	return state == TW__IN_BATCH || (state == TW__IN_BUCKET && !is_noted_at(note, place));
+}
+
 /*
- * The due tick for one entry. One that comes late by hours is refreshed first, if it is not moved
- * meanwhile.
+ * The due tick of a word in this place; what is handed over gets a near word, of a recent tick.
+ * False: the word has changed; *word is what it is now.
  */
+static inline __attribute__((always_inline)) bool
+due_tick_of(tw_service *service, enum tw__resolve_for what_for, const struct tw__place *place,
+	    uint32_t slot, uint64_t *word, uint64_t *due_tick)
+{
+	uint64_t target = service->driver->turning_to, tick;
+	if (!tw__deadline_read(&service->slots, slot, word, service->driver->wheel.next, &tick))
+		return false;
+	*due_tick = at_least(tick, place->low);
+	if (tw_likely(what_for != TW__RESOLVE_EXPIRE || tick >= place->high))
+		return true;
+	bool is_long_past = tick + TW__NEAR_TICKS <= target;
+	if (tw_likely(!is_long_past && !tw__word_is_far(*word)))
+		return true;
+	uint64_t recent = is_long_past ? target : tick;
+	return tw__deadline_move(&service->slots, slot, word, tick,
+				 tw__word_move(*word, recent & TW__DEADLINE_MASK), recent);
+}
+
+/* The due tick for an entry of a RELOCATED timer, by the rule above. Returns as due_tick_of. */
+static __attribute__((noinline)) bool
+resolve_relocated(tw_service *service, enum tw__resolve_for what_for, const struct tw__place *place,
+		  uint32_t slot, uint64_t *word, uint64_t *due_tick)
+{
+	struct tw__note *note = &service->slots.notes[slot];
+	uint32_t generation = tw__word_generation(*word);
+	*due_tick = TW__TICK_DEAD;
+	if (is_left_behind(note, generation, place))
+		return true;
+	if (what_for == TW__RESOLVE_SWEEP) {
+		bool is_noted = note_state(note, generation) == TW__IN_BUCKET;
+		if (!is_noted || !is_met_again(note, place))
+			*due_tick = place->low;
+		return true;
+	}
+	if (!due_tick_of(service, what_for, place, slot, word, due_tick))
+		return false;
+	/*
+	 * Only now: before, a note that says "handed over" would have the next look drop the entry.
+	 */
+	bool handed = what_for == TW__RESOLVE_EXPIRE && *due_tick < place->high;
+	note_down(note, generation, handed ? TW__IN_BATCH : TW__IN_BUCKET,
+		  level_after(service, what_for, place, *due_tick), *due_tick);
+	return true;
+}
+
+/* The due tick for one entry. */
 static uint64_t resolve_entry(tw_service *service, enum tw__resolve_for what_for,
 			      const struct tw__place *place, tw__wheel_entry entry)
 {
 	uint32_t slot = tw__entry_slot(entry);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]), due_tick,
-		 target = service->driver->turning_to;
-	struct standing after;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]), due_tick;
+	bool known;
 	do {
-		after = (struct standing){0};
 		if ((word ^ entry) >> TW__GENERATION_SHIFT)
 			return TW__TICK_DEAD;
 		if (tw_unlikely(!tw__word_armed(word))) {
 			resolve_forget(service, slot, tw__word_generation(word), place);
 			return TW__TICK_DEAD;
 		}
-		if (tw_unlikely(word & (TW__BEYOND_RANGE | TW__RELOCATED)))
-			due_tick = resolve_noted(service, what_for, place, slot, &word, &after);
-		else
-			due_tick = tw__word_deadline(word, service->driver->wheel.next);
-		if (tw_likely(what_for != TW__RESOLVE_EXPIRE || due_tick >= place->high ||
-			      due_tick + TW__WHEEL_REACH > target))
-			break;
-	} while (!tw__word_cas_acq_rel(&service->slots.words[slot], &word,
-				       tw__word_move(word, 0, 0, target)));
-	/*
-	 * Only now: before, a note that says "handed over" would have the next look drop the entry.
-	 */
-	if (tw_unlikely(after.is_known))
-		note_down(&service->slots.notes[slot], (uint32_t)(entry >> TW__GENERATION_SHIFT),
-			  &after);
-	return at_least(due_tick, place->low);
+		known = tw_unlikely(word & TW__RELOCATED)
+			    ? resolve_relocated(service, what_for, place, slot, &word, &due_tick)
+			    : due_tick_of(service, what_for, place, slot, &word, &due_tick);
+	} while (tw_unlikely(!known));
+	return due_tick;
 }
 
 /*
  * In such a sweep words are not read: what is written down of slots, and the notes, are the
- * driver's own, and say enough. A timer whose note is of this generation is BEYOND_RANGE or
- * RELOCATED.
+ * driver's own, and say enough. A timer whose note is of this generation is RELOCATED.
  */
 static bool is_superfluous(const tw_service *service, const struct tw__place *place,
 			   tw__wheel_entry entry)
 {
 	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	struct tw__note *note = &service->slots.notes[tw__entry_slot(entry)];
-	enum tw__note_state state = note_state(note, generation);
-	if (state == TW__IN_BUCKET)
-		return !is_noted_at(note, place) || is_met_again(note, place);
-	return state == TW__IN_BATCH;
+	return is_left_behind(note, generation, place) ||
+	       (note_state(note, generation) == TW__IN_BUCKET && is_met_again(note, place));
 }
 
 static void resolve_sweep(const tw_service *service, const struct tw__place *place,
@@ -263,7 +199,7 @@ static void resolve_sweep(const tw_service *service, const struct tw__place *pla
 			    reached[tw__entry_slot(entries[i])];
 		due_ticks[i] = dead ? TW__TICK_DEAD : place->low;
 	}
-	if (tw_unlikely(tw_load_relaxed(&service->slots.noted)))
+	if (tw_unlikely(tw_load_relaxed(&service->slots.written.notes)))
 		for (unsigned i = 0; i < n; i++)
 			if (due_ticks[i] != TW__TICK_DEAD &&
 			    is_superfluous(service, place, entries[i]))
@@ -285,25 +221,13 @@ void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__
 		due_ticks[i] = resolve_entry(service, what_for, place, entries[i]);
 }
 
-void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint64_t far_tick)
-{
-	TW_ASSERT_DRIVER(service);
-	struct tw__note *note = &service->slots.notes[slot];
-	if (note->generation != generation) {
-		note->generation = generation;
-		note->state = TW__NOWHERE;
-	}
-	tw_store_relaxed(&note->far_tick, far_tick);
-	tw_store_relaxed(&service->slots.noted, true);
-}
-
 void tw__location_in_batch(tw_service *service, tw__wheel_entry entry)
 {
 	TW_ASSERT_DRIVER(service);
 	uint32_t slot = tw__entry_slot(entry),
 		 generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw__word_armed(word) && word & (TW__BEYOND_RANGE | TW__RELOCATED) &&
+	if (tw__word_armed(word) && word & TW__RELOCATED &&
 	    note_state(&service->slots.notes[slot], generation) != TW__NOWHERE)
 		service->slots.notes[slot].state = TW__IN_BATCH;
 }
@@ -311,18 +235,11 @@ void tw__location_in_batch(tw_service *service, tw__wheel_entry entry)
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back)
 {
 	TW_ASSERT_DRIVER(service);
-	if (tw_unlikely(word & (TW__BEYOND_RANGE | TW__RELOCATED))) {
+	if (tw_unlikely(word & TW__RELOCATED)) {
 		struct tw__note *note = &service->slots.notes[slot];
 		uint32_t generation = tw__word_generation(word);
 		if (back && note_state(note, generation) == TW__IN_BATCH)
 			note->state = TW__NOWHERE;
-		if (word & TW__BEYOND_RANGE) {
-			if (!far_known(note, word))
-				return;
-			uint64_t far_tick = tw_load_relaxed(&note->far_tick),
-				 first = service->driver->wheel.next;
-			tick = far_tick > reach(first) ? way_point(far_tick, first) : far_tick;
-		}
 		bool is_noted = note_state(note, generation) == TW__IN_BUCKET;
 		/* planted: covered_by_later */
 		if ((is_noted && note->tick <= tick) ||
@@ -334,8 +251,8 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, 
 			return;
 		}
 		unsigned level = tw__wheel_level_for(&service->driver->wheel, tick);
-		note_down(note, generation, &(struct standing){true, TW__IN_BUCKET, level, tick});
-		tw_store_relaxed(&service->slots.noted, true);
+		note_down(note, generation, TW__IN_BUCKET, level, tick);
+		tw_store_relaxed(&service->slots.written.notes, true);
 	}
 	tw__wheel_add(&service->driver->wheel, tick,
 		      tw__entry_make(slot, tw__word_generation(word)));

@@ -8,15 +8,12 @@
 void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__place *place,
 		 const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks);
 
-/* The whole of a BEYOND_RANGE deadline has become known. */
-void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint64_t far_tick);
-
 /* An entry has left the wheel without having been resolved. */
 void tw__location_in_batch(tw_service *service, tw__wheel_entry entry);
 
 /*
- * Files an entry whose timer's word is `word` (armed, filed) for `tick`; a BEYOND_RANGE one by its
- * note. back: it was handed over, and is not any more (resolve.c).
+ * Files an entry whose timer's word is `word` (armed) for `tick`, its deadline. back: it was
+ * handed over, and is not any more (resolve.c).
  */
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back);
 

@@ -57,7 +57,7 @@ bool tw__sweep_wanted(tw_service *service)
 static void make_mark_pass(tw_service *service, uint64_t budget)
 {
 	struct tw__slots *slots = &service->slots;
-	tw_store_relaxed(&slots->counted, true);
+	tw_store_relaxed(&slots->written.reached, true);
 	uint32_t end = tw_load_relaxed(&slots->fresh),
 		 /* slots taken since have no dead entries yet */
 	    slot = service->driver->sweep.mark_pass;

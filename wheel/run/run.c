@@ -168,6 +168,9 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 		    tw_load_relaxed(&service->gate.cursor);
 		uint64_t tick = tw__deadline_in_batch(word, of->tick, cursor);
 		if (tw_unlikely(!of->forced && (word & TW__BEYOND_RANGE || tick > cursor))) {
+			if (word & TW__BEYOND_RANGE &&
+			    !tw__far_read(&service->slots, tw__entry_slot(entry), &word, &tick))
+				continue;
 			push_back(service, local, entry, tick);
 			return false;
 		}
@@ -353,9 +356,13 @@ static void run_give_back(tw_service *service, struct tw__local *local,
 		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
 		return;
 	}
-	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
+	uint32_t slot = tw__entry_slot(entry);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]), tick;
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	push_back(service, local, entry, tw__deadline_in_batch(word, chunk->tick, cursor));
+	do {
+		tick = tw__deadline_in_batch(word, chunk->tick, cursor);
+	} while (tw__word_is_far(word) && !tw__far_read(&service->slots, slot, &word, &tick));
+	push_back(service, local, entry, tick);
 }
 
 /* What a call with a ticket begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */

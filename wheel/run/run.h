@@ -7,16 +7,16 @@
 #include "wheel/run/batch.h"
 
 /*
- * The deadline of a word met in a batch of batch_tick. What it was handed over with is at most
- * TW__WHEEL_REACH before that, what a reset has made of it since at most as much after the cursor:
+ * The deadline of a near word met in a batch of batch_tick. What it was handed over with is at most
+ * TW__NEAR_TICKS before that, what a reset has made of it since at most as much after the cursor:
  * told apart while the batch has stood for less than half the range. After that (hours) a deadline
  * may be read too late, never too early.
  */
 static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick, uint64_t cursor)
 {
-	if (tw_unlikely(cursor - batch_tick >= 2 * TW__WHEEL_REACH))
+	if (tw_unlikely(cursor - batch_tick >= 2 * TW__NEAR_TICKS))
 		return tw__word_deadline(word, cursor);
-	uint64_t base = batch_tick > TW__WHEEL_REACH ? batch_tick - TW__WHEEL_REACH : 0;
+	uint64_t base = batch_tick > TW__NEAR_TICKS ? batch_tick - TW__NEAR_TICKS : 0;
 	return base + ((word - base) & TW__DEADLINE_MASK);
 }
 

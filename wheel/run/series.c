@@ -65,22 +65,17 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 		      uint64_t word, uint64_t deadline_ns)
 {
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
-	bool far = tick >= tw_load_relaxed(&service->gate.cursor) + TW__WHEEL_REACH;
 	uint64_t state = TW__ARMED | (word & TW__HAS_EXT ? TW__EXT : 0) |
-			 (far ? TW__BEYOND_RANGE : 0) |
-			 (far || word & TW__HAS_RELOCATED ? TW__RELOCATED : 0);
-	uint64_t armed = tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick);
-	bool done;
+			 (word & TW__HAS_RELOCATED ? TW__RELOCATED : 0) |
+			 tw__tick_bits(tick, tw_load_relaxed(&service->gate.cursor));
+	uint64_t armed = tw__word_make(run->generation, state, 0);
 	do {
 		if (word & (TW__ENDED | TW__BARRED))
 			return false;
-		done = far ? tw__far_move(&service->slots, run->slot, &word, armed, tick)
-			   : tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, armed);
-	} while (!done);
+	} while (!tw__deadline_move(&service->slots, run->slot, &word, 0, armed, tick));
 	tw__lane_grow_reserved(&local->lane, 1);
 	uint64_t entry = tw__entry_make(run->slot, run->generation);
-	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_BACK_FAR : TW__KIND_BACK, entry),
-		     tick);
+	tw__lane_put(&local->lane, tw__what_make(TW__KIND_BACK, entry), tick);
 	tw__publish(service, local);
 	tw__wake_for(service, deadline_ns);
 	return true;

@@ -174,15 +174,14 @@ static void look_at_driver(tw_service *service, struct tw_service_liveness *out)
 
 static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 {
-	const struct tw__slots *slots = &service->slots;
+	struct tw__slots *slots = &service->slots;
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor), now_ns = out->now_ns;
 	uint32_t end = tw_load_acquire(&slots->fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word = tw_load_relaxed(&slots->words[slot]);
-		if (!tw__word_armed(word) || word & (TW__IN_LANE | TW__BEYOND_RANGE))
-			continue; /* far ones: hours away when they were last met */
-		uint64_t late_ns =
-		    span(tw__tick_ns(service, tw__word_deadline(word, cursor)), now_ns);
+		uint64_t word = tw_load_relaxed(&slots->words[slot]), tick;
+		if (!tw__word_armed(word) || !tw__deadline_read(slots, slot, &word, cursor, &tick))
+			continue; /* or it has changed a moment ago */
+		uint64_t late_ns = span(tw__tick_ns(service, tick), now_ns);
 		if (late_ns == 0)
 			continue;
 		out->overdue++;

@@ -79,9 +79,11 @@ static void tell_dropped(void *context, uint32_t slot, uint64_t word)
 	tw_timer timer = tw__handle_make(slots, slot, tw__word_generation(word));
 	/* WORD1: ours since the word was ended */
 	struct tw__record *record = &slots->records[slot];
-	c->visited_enough = c->options->dropped(
-	    c->options->visitor_arg, timer, tw_load_relaxed(&record->fn),
-	    tw_load_relaxed(&record->arg), tw__remaining_of(c->service, slot, word));
+	uint64_t left_ns;
+	(void)tw__remaining_of(c->service, slot, &word, &left_ns);
+	c->visited_enough =
+	    c->options->dropped(c->options->visitor_arg, timer, tw_load_relaxed(&record->fn),
+				tw_load_relaxed(&record->arg), left_ns);
 }
 
 static bool drop(const struct tw__close_call *c, uint32_t slot, uint64_t *word)

@@ -122,6 +122,14 @@ static uint64_t entries_for(uint32_t max_timers)
 	return 3 * (uint64_t)max_timers + (1u << 20);
 }
 
+/* As many levels as all instants need in ticks of this length: sums of an instant and a delay. */
+static struct tw__wheel_size wheel_size(const tw_service *service)
+{
+	uint64_t ticks = UINT64_MAX / service->config.tick_ns;
+	return (struct tw__wheel_size){service->config.buckets,
+				       64 - (unsigned)__builtin_clzll(ticks)};
+}
+
 /*
  * The wheel must be able to turn whatever executors do with their batches, since the tick thread
  * has no path that can fail. Who may hold chunks:
@@ -138,14 +146,14 @@ static uint64_t entries_for(uint32_t max_timers)
  */
 static int make_wheel(tw_service *service)
 {
-	uint32_t buckets = service->config.buckets;
+	struct tw__wheel_size size = wheel_size(service);
 	uint64_t entries = entries_for(service->config.max_timers);
 	service->driver->outboxes.own.executor = service->executor;
 	service->driver->outboxes.submit_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
-	size_t chunks = tw__wheel_chunks_for(buckets, entries) + tw__wheel_slack(buckets) +
+	size_t chunks = tw__wheel_chunks_for(size, entries) + tw__wheel_slack(size) +
 			TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES +
 			tw__outbox_reserve(&service->driver->outboxes);
-	service->driver->memory.table_bytes = tw__wheel_table_bytes(buckets);
+	service->driver->memory.table_bytes = tw__wheel_table_bytes(size);
 	service->driver->memory.arena_bytes = chunks * sizeof(struct tw__chunk);
 	service->driver->memory.table = tw__reserve(service->driver->memory.table_bytes);
 	service->driver->memory.arena = tw__reserve(service->driver->memory.arena_bytes);
@@ -155,7 +163,7 @@ static int make_wheel(tw_service *service)
 	if (!service->driver->memory.table || !service->driver->memory.arena ||
 	    !service->driver->memory.cold || !service->driver->outboxes.table)
 		return -ENOMEM;
-	tw__wheel_init(&service->driver->wheel, buckets, service->driver->memory.table,
+	tw__wheel_init(&service->driver->wheel, size, service->driver->memory.table,
 		       service->driver->memory.arena, chunks, tw__resolve, service);
 	tw__wheel_cold_init(&service->driver->wheel, service->driver->memory.cold);
 	return 0;

@@ -200,7 +200,7 @@ static void check_words(tw_service *service, struct complaint *c, uint64_t *pend
 		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__RELEASING &&
 		    state != TW__CANCEL_PENDING)
 			complain(c, "slot %" PRIu32 " is in no known state", slot);
-		*filed += tw__word_armed(word) && !(word & (TW__IN_LANE | TW__RELOCATED));
+		*filed += tw__word_armed(word) && !(word & TW__RELOCATED);
 	}
 }
 

@@ -106,33 +106,55 @@ static _Atomic uint32_t *lock_far(struct tw__slots *slots, uint32_t slot)
 	return lock;
 }
 
+static void far_store(struct tw__slots *slots, uint32_t slot, uint64_t tick)
+{
+	if (tw_unlikely(!tw_load_relaxed(&slots->written.far_ticks)))
+		tw_store_relaxed(&slots->written.far_ticks, true);
+	/* planted: far_bits_lost */
+	tw_store_relaxed(&slots->far_ticks[slot], tick); /* WORD6 */
+}
+
 /* The lock: a move of the slot's last timer may have won, and not have stored yet. */
 void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 {
 	TW_ASSERT(slot > 0 && slot < slots->end);
 	_Atomic uint32_t *lock = lock_far(slots, slot);
-	tw_store_relaxed(&slots->far_ticks[slot], tick); /* WORD6 */
+	far_store(slots, slot, tick);
 	tw__tiny_unlock(lock);
 }
 
-bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved,
-		  uint64_t tick)
+/* The word is the same as before; an acquire load, for what a reset published with it (WORD4). */
+static bool far_is(const struct tw__slots *slots, uint32_t slot, uint64_t *word)
+{
+	uint64_t seen = *word;
+	*word = tw_load_acquire(&slots->words[slot]);
+	return *word == seen;
+}
+
+bool tw__far_read(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t *tick)
+{
+	TW_ASSERT(tw__word_is_far(*word));
+	_Atomic uint32_t *lock = lock_far(slots, slot);
+	bool is_same = far_is(slots, slot, word);
+	*tick = tw_load_relaxed(&slots->far_ticks[slot]); /* WORD6 */
+	tw__tiny_unlock(lock);
+	return is_same;
+}
+
+bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t was,
+		  uint64_t moved, uint64_t tick)
 {
 	TW_ASSERT(slot > 0 && slot < slots->end);
 	_Atomic uint32_t *lock = lock_far(slots, slot);
-	bool done = tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* WORD4 */
+	bool done = !tw__word_is_far(*word) || tw_load_relaxed(&slots->far_ticks[slot]) == was;
 	if (done)
-		tw_store_relaxed(&slots->far_ticks[slot], tick); /* WORD6 */
+		done = tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* WORD4 */
+	else
+		far_is(slots, slot, word);
+	if (done && tw__word_is_far(moved))
+		far_store(slots, slot, tick);
 	tw__tiny_unlock(lock);
 	return done;
-}
-
-uint64_t tw__far_tick(struct tw__slots *slots, uint32_t slot)
-{
-	_Atomic uint32_t *lock = lock_far(slots, slot);
-	uint64_t tick = tw_load_relaxed(&slots->far_ticks[slot]); /* WORD6 */
-	tw__tiny_unlock(lock);
-	return tick;
 }
 
 /* ------------------------------------------------------------------- depot */

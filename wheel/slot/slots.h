@@ -33,10 +33,7 @@ struct tw__record {
 	uint32_t link;           /* while free: next slot of its chain */
 };
 
-/*
- * The driver's own knowledge of a timer that is BEYOND_RANGE or RELOCATED: where the entry is that
- * counts.
- */
+/* The driver's own knowledge of a RELOCATED timer: where the entry is that counts. */
 enum tw__note_state {
 	TW__NOWHERE,
 	TW__IN_BUCKET, /* in the wheel, for `tick` */
@@ -54,8 +51,6 @@ struct tw__note {
 	uint64_t tick;
 	/* of a sweep, which has met the entry there since the note was written; or 0 */
 	uint64_t pass;
-	/* all of a BEYOND_RANGE deadline; other threads read it for hints only */
-	_Atomic uint64_t far_tick;
 };
 
 /* What an extension record is for; tells how its timer is to be ended and moved. */
@@ -140,11 +135,16 @@ struct tw__ext_store {
 	_Atomic uint32_t live;
 };
 
+/* The arrays that are not of use to all services: whether they have been written. */
+struct tw__slots_written {
+	_Atomic bool notes, far_ticks, reached;
+};
+
 struct tw__slots {
 	_Atomic uint64_t *words;
 	struct tw__record *records;
 	struct tw__note *notes;
-	/* deadlines that words do not hold, BEYOND_RANGE and IN_LANE; see tw__far_move */
+	/* deadlines that words do not hold: BEYOND_RANGE; see tw__far_move */
 	_Atomic uint64_t *far_ticks;
 	/* the driver's: a generation that the slot has reached; earlier ones are dead (sweep.c) */
 	uint32_t *reached;
@@ -164,8 +164,7 @@ struct tw__slots {
 	uint32_t cold_low;      /* below this block nothing is cold */
 	_Atomic uint32_t given; /* blocks whose records are given back */
 	struct tw__ext_store store;
-	_Atomic bool noted;                          /* notes have been written */
-	_Atomic bool counted;                        /* `reached` has been written */
+	struct tw__slots_written written;
 	pthread_mutex_t option_locks[TW__EXT_LOCKS]; /* by slot; see tw__ext_lock */
 	_Atomic uint32_t far_locks[TW__FAR_LOCKS];   /* of far_ticks, by slot */
 	void *mapping;
@@ -219,17 +218,36 @@ void tw__ext_await_all_resets(struct tw__slots *slots);
 void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache);
 
 /*
- * Far deadlines, whole, for callers that ask how long a timer still has. A word that is
- * BEYOND_RANGE or IN_LANE has its deadline here. Written together with the word, under a lock that
- * only far timers know (word.h, WORD6).
+ * Far deadlines: of words that are BEYOND_RANGE. Written and read together with the word, under a
+ * lock that only far timers know (word.h, WORD6). Where one of the last two returns false, the word
+ * or its deadline has changed: *word is what it is now, and the caller looks again.
  *   set   before the word of a new timer is stored
- *   move  with the compare-and-swap of a live word to `moved`, as tw_cas_acq_rel answers
- *   tick  of a word that was BEYOND_RANGE or IN_LANE a moment ago
+ *   read  the deadline of *word, which is BEYOND_RANGE
+ *   move  the compare-and-swap of *word, whose deadline is `was`, to `moved`, for `tick`
  */
 void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick);
-bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved,
-		  uint64_t tick);
-uint64_t tw__far_tick(struct tw__slots *slots, uint32_t slot);
+bool tw__far_read(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t *tick);
+bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t was,
+		  uint64_t moved, uint64_t tick);
+
+/* The deadline of an armed word, near ones as read from `base`. Returns as tw__far_read. */
+static inline bool tw__deadline_read(struct tw__slots *slots, uint32_t slot, uint64_t *word,
+				     uint64_t base, uint64_t *tick)
+{
+	if (tw_unlikely(tw__word_is_far(*word)))
+		return tw__far_read(slots, slot, word, tick);
+	*tick = tw__word_deadline(*word, base);
+	return true;
+}
+
+/* Writes another deadline. As tw__far_move, for any word. */
+static inline bool tw__deadline_move(struct tw__slots *slots, uint32_t slot, uint64_t *word,
+				     uint64_t was, uint64_t moved, uint64_t tick)
+{
+	if (tw_unlikely(tw__word_is_far(*word) || tw__word_is_far(moved)))
+		return tw__far_move(slots, slot, word, was, moved, tick);
+	return tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* WORD4 */
+}
 
 static inline struct tw__ext *tw__ext_of(const struct tw__slots *slots, uint32_t slot)
 {

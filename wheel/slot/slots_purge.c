@@ -127,8 +127,9 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 	uint64_t held = fresh > given ? fresh - given : 0;
 	uint64_t per_held =
 	    sizeof *slots->records +
-	    (tw_load_relaxed(&slots->noted) ? sizeof *slots->notes + sizeof *slots->far_ticks : 0) +
-	    (tw_load_relaxed(&slots->counted) ? sizeof *slots->reached : 0);
+	    (tw_load_relaxed(&slots->written.notes) ? sizeof *slots->notes : 0) +
+	    (tw_load_relaxed(&slots->written.far_ticks) ? sizeof *slots->far_ticks : 0) +
+	    (tw_load_relaxed(&slots->written.reached) ? sizeof *slots->reached : 0);
 	return fresh * sizeof *slots->words + held * per_held +
 	       (uint64_t)tw_load_relaxed(&slots->store.held) * TW__BLOCK * sizeof *slots->options;
 }

@@ -10,12 +10,10 @@ static bool armed_may_become(uint64_t from, uint64_t to)
 	bool has_option = from & TW__EXT;
 	if (tw__word_armed(to))
 		return (to & TW__EXT) == (from & TW__EXT) &&
-		       (to & TW__RELOCATED) >= (from & TW__RELOCATED) &&
-		       (to & TW__IN_LANE) <= (from & TW__IN_LANE);
+		       (to & TW__RELOCATED) >= (from & TW__RELOCATED);
 	switch (tw__word_state(to)) {
 	case TW__RUNNING:
-		return !(from & TW__IN_LANE) &&
-		       (to & TW__DEADLINE_MASK) == ((has_option ? TW__HAS_EXT : 0) |
+		return (to & TW__DEADLINE_MASK) == ((has_option ? TW__HAS_EXT : 0) |
 						    (from & TW__RELOCATED ? TW__HAS_RELOCATED : 0));
 	case TW__RELEASING:
 	case TW__CANCEL_PENDING:

@@ -7,11 +7,10 @@
  *
  * States of the 5 bits: FREE, RUNNING, RELEASING, CANCEL_PENDING (the timer's group was cancelled,
  * and a caller has the answer), or ARMED with four flags:
- *   IN_LANE       new and far: the entry in the lane has the deadline, and far_ticks (slots.h) has
- *                 it too. The deadline bits are 0.
- *   BEYOND_RANGE  the deadline is a quarter of the range or more ahead. The bits are a hash of it;
- *                 far_ticks and the driver's notes hold all of it.
+ *   BEYOND_RANGE  the deadline was TW__NEAR_TICKS or more ahead when it was written: far_ticks
+ *                 (slots.h) holds it. The deadline bits are 0.
  *   RELOCATED     more than one entry may exist; the driver's notes say which counts
+ * The fourth flag is not used.
  *   EXT           an extension record exists (release, period, group, and what else struct tw_task
  *                 has)
  *
@@ -21,8 +20,7 @@
  *                                                           a free word
  *   FREE G          RELEASING G      bulk, slot's owner     store-release, group's lock held: its
  *                                                           group has ended meanwhile
- *   ARMED           ARMED later      drain (driver)         CAS, if the estimate was too early;
- *                                                           IN_LANE likewise
+ *   ARMED           ARMED later      drain (driver)         CAS, if the estimate was too early
  *   ARMED long due  ARMED due        drain, resolve         CAS: a deadline hours back becomes a
  *                                    (driver)               recent one
  *   ARMED           FREE G+1         schedule, after close  CAS: it takes its timer back; no
@@ -31,8 +29,8 @@
  *     PENDING
  *   ARMED           ARMED later      reset                  CAS; the entry finds out when its
  *                                                           bucket comes
- *   ARMED           ARMED RELOCATED  reset to earlier, far  CAS, then a lane entry
- *   ARMED BEYOND_   ARMED            driver, when near      CAS
+ *   ARMED           ARMED RELOCATED  reset to earlier       CAS, then a lane entry
+ *   ARMED BEYOND_   ARMED due        resolve (driver)       CAS, before it is handed over
  *     RANGE
  *   ARMED           FREE G+1         cancel, drop; no       CAS; the winner owns the slot
  *                                    release
@@ -58,6 +56,8 @@
  *                                    (WAITED)
  *   RELEASING       FREE G+1         after release          exchange; wakes the waiters if WAITED
  *                                                           was set
+ * Each CAS to or from ARMED BEYOND_RANGE that sets a deadline is made under the slot's far lock
+ * (WORD6): reset, drain, re-arm and resolve. Claim, cancel and drop set none, and take no lock.
  * A slot whose generation is used up stays FREE at the last one (retired). A free slot in
  * a magazine or depot has one owner, so schedule may store.
  *
@@ -77,16 +77,18 @@
  *       record be written without its lock. (Before a compare-and-swap of w relaxed loads do:
  *       slots.h.)
  *   WORD6  far_ticks of the slot: with w's compare-and-swap to BEYOND_RANGE, or before the store of
- *       w IN_LANE, under the slot's far lock -> w BEYOND_RANGE or IN_LANE, then far_ticks under the
- *       lock: the deadline of that w, or of a later one. Without the lock two resets could leave
- *       the word of one with the deadline of the other.
+ *       a new timer's w, under the slot's far lock -> w BEYOND_RANGE, then far_ticks, both under
+ *       the lock: that w's deadline, since w cannot become BEYOND_RANGE while the lock is held. Two
+ *       far deadlines give one word, so a compare-and-swap that relies on one of them is made under
+ *       the lock too, after a look at far_ticks (tw__far_move). Without the lock two resets could
+ *       leave the word of one with the deadline of the other.
  *   All else about a word follows from its being one atomic variable (modification order): no two
  *   transitions from one value.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the
- * published one, which never runs ahead of it. A writer makes a deadline that lies TW__WHEEL_REACH
- * (a quarter of the range) or more beyond the published cursor BEYOND_RANGE, so that 2^27 never
- * wraps between the two. See tw__word_deadline.
+ * published one, which never runs ahead of it. A writer makes a deadline that lies TW__NEAR_TICKS
+ * (a quarter of the bits' range) or more beyond the published cursor BEYOND_RANGE, so that 2^27
+ * never wraps between the two. See tw__word_deadline.
  */
 #ifndef TW_WHEEL_WORD_H
 #define TW_WHEEL_WORD_H
@@ -94,10 +96,11 @@
 #include "mpsc/base/assert.h"
 #include "mpsc/base/atomics.h"
 
-#include "wheel/wheel.h"
+#include <stdint.h>
 
 enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 
+#define TW__NEAR_TICKS (UINT64_C(1) << (TW__DEADLINE_BITS - 2))
 #define TW__DEADLINE_MASK ((UINT64_C(1) << TW__DEADLINE_BITS) - 1)
 #define TW__STATE_MASK (UINT64_C(0x1f) << TW__DEADLINE_BITS)
 #define TW__LAST_GENERATION UINT32_MAX
@@ -109,7 +112,6 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__RELEASING (UINT64_C(2) << TW__DEADLINE_BITS)
 #define TW__CANCEL_PENDING (UINT64_C(3) << TW__DEADLINE_BITS)
 #define TW__ARMED (UINT64_C(16) << TW__DEADLINE_BITS)
-#define TW__IN_LANE (UINT64_C(1) << TW__DEADLINE_BITS)
 #define TW__BEYOND_RANGE (UINT64_C(2) << TW__DEADLINE_BITS)
 #define TW__RELOCATED (UINT64_C(4) << TW__DEADLINE_BITS)
 #define TW__EXT (UINT64_C(8) << TW__DEADLINE_BITS)
@@ -146,11 +148,16 @@ static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
 	return ((word ^ generation_bits) & looked_at) == TW__ARMED;
 }
 
-/* The same, and with a deadline in its bits. */
+/* Armed, with a deadline that is in far_ticks. */
+static inline bool tw__word_is_far(uint64_t word)
+{
+	return (word & (TW__ARMED | TW__BEYOND_RANGE)) == (TW__ARMED | TW__BEYOND_RANGE);
+}
+
+/* Armed, plain, of the entry's generation, and with a deadline in its bits. */
 static inline bool tw__word_is_plain_and_near(uint64_t word, uint64_t entry)
 {
-	uint64_t looked_at =
-	    ~(uint64_t)UINT32_MAX | TW__ARMED | TW__EXT | TW__IN_LANE | TW__BEYOND_RANGE;
+	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__EXT | TW__BEYOND_RANGE;
 	return ((word ^ (entry & ~(uint64_t)UINT32_MAX)) & looked_at) == TW__ARMED;
 }
 
@@ -159,7 +166,7 @@ static inline uint64_t tw__word_state(uint64_t word)
 	return word & TW__STATE_MASK;
 }
 
-/* The absolute tick of an armed, filed, near word: the one within half the range of `base`. */
+/* The absolute tick of an armed, near word: the one within half the range of `base`. */
 static inline uint64_t tw__word_deadline(uint64_t word, uint64_t base)
 {
 	uint64_t ahead = (word - base) & TW__DEADLINE_MASK;
@@ -176,20 +183,17 @@ static inline int64_t tw__word_ahead(uint64_t word, uint64_t base)
 	return (int64_t)((word - base) << (64 - TW__DEADLINE_BITS)) >> (64 - TW__DEADLINE_BITS);
 }
 
-/*
- * What a BEYOND_RANGE word says in the place of deadline bits: a hash (Knuth's multiplicative one),
- * so that it tells any two deadlines apart, with an error of 2^-27, also those that lie a
- * multiple of the range apart.
- */
-static inline uint64_t tw__far_bits(uint64_t tick)
+/* What a word says of a deadline, written at the published cursor: the tick, or that it is far. */
+static inline uint64_t tw__tick_bits(uint64_t tick, uint64_t cursor)
 {
-	return tick * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TW__DEADLINE_BITS);
+	return tw_likely(tick < cursor + TW__NEAR_TICKS) ? tick & TW__DEADLINE_MASK
+							 : TW__BEYOND_RANGE;
 }
 
-/* The word of the same timer with another deadline and other flags. */
-static inline uint64_t tw__word_move(uint64_t word, uint64_t clear, uint64_t set, uint64_t tick)
+/* The word of the same timer with another deadline. */
+static inline uint64_t tw__word_move(uint64_t word, uint64_t tick_bits)
 {
-	return (word & ~(TW__DEADLINE_MASK | clear)) | set | (tick & TW__DEADLINE_MASK);
+	return (word & ~(TW__DEADLINE_MASK | TW__BEYOND_RANGE)) | tick_bits;
 }
 
 /* The next owner's word: the generation moves on, and with it every handle and entry goes stale. */
@@ -265,14 +269,13 @@ enum tw__kind {
 	TW__KIND_PADDING = 0,
 	TW__KIND_DELAY,    /* a new timer, value: delay in ns from the lane's base */
 	TW__KIND_DEADLINE, /* a new timer, value: deadline in ns */
-	/* a further entry for a live timer, which was moved: its word says when */
+	/* a further entry for a live timer, which was moved; value: deadline in ticks */
 	TW__KIND_FILE,
-	TW__KIND_FAR, /* the same for a far one, value: deadline in ticks */
 	/*
-	 * the entry of a timer that was handed over, and is not any more: armed again, or not due
+	 * the entry of a timer that was handed over, and is not any more: armed again, or not due;
+	 * value: deadline in ticks
 	 */
 	TW__KIND_BACK,
-	TW__KIND_BACK_FAR, /* the same for a far one, value: deadline in ticks */
 	/*
 	 * lane's base: what the published sequence number `value` stands for; the generation's
 	 * bits: drain.c

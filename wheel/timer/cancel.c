@@ -225,13 +225,13 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 	return own ? TW_SELF : wait_for_end(service, slot, generation, deadline_after(timeout_ns));
 }
 
-uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word)
+bool tw__remaining_of(tw_service *service, uint32_t slot, uint64_t *word, uint64_t *left_ns)
 {
-	uint64_t tick = word & (TW__IN_LANE | TW__BEYOND_RANGE)
-			    ? tw__far_tick(&service->slots, slot) /* WORD6 */
-			    : tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
+	uint64_t tick, cursor = tw_load_relaxed(&service->gate.cursor);
+	bool known = tw__deadline_read(&service->slots, slot, word, cursor, &tick);
 	uint64_t due_ns = tw__tick_ns(service, tick), now_ns = tw__clock_read(service);
-	return due_ns > now_ns ? due_ns - now_ns : 0;
+	*left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+	return known;
 }
 
 static int remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
@@ -239,14 +239,12 @@ static int remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 	uint32_t slot, generation;
 	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
 		return -ENOENT;
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw__word_generation(word) != generation || !tw__word_armed(word) ||
-	    tw__is_unsettled(service, slot, word))
-		return -ENOENT;
-	uint64_t left_ns = tw__remaining_of(service, slot, word);
-	if (word & (TW__IN_LANE | TW__BEYOND_RANGE) &&
-	    tw__word_generation(tw_load_acquire(&service->slots.words[slot])) != generation)
-		return -ENOENT; /* it has ended meanwhile, and the slot may be another timer's */
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]), left_ns;
+	do {
+		if (tw__word_generation(word) != generation || !tw__word_armed(word) ||
+		    tw__is_unsettled(service, slot, word))
+			return -ENOENT;
+	} while (!tw__remaining_of(service, slot, &word, &left_ns));
 	*out_ns = left_ns;
 	return 0;
 }

@@ -1,10 +1,11 @@
 /*
- * Moving a timer: to later by one compare-and-swap of the deadline bits, which the entry finds when
- * its bucket comes; to earlier, or far, by a second entry as well. Room for that entry is made
- * before the word is touched, so that a refused reset has changed nothing. Which of several entries
- * counts is the driver's affair (resolve.c).
+ * Moving a timer: to later by one compare-and-swap of the deadline, which the entry finds when its
+ * bucket comes; to earlier by a second entry as well. Room for that entry is made before the word
+ * is touched, so that a refused reset has changed nothing. Which of several entries counts is the
+ * driver's affair (resolve.c). A far deadline is written with the word, under a lock that only far
+ * timers take (word.h, WORD6).
  *
- * Linearisation: the compare-and-swap. Lock-free.
+ * Linearisation: the compare-and-swap. Lock-free, except for far timers.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -57,19 +58,12 @@ static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t
 	return -EBUSY;
 }
 
-/* Writes a deadline that needs no entry of its own. */
-static bool move(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick)
-{
-	uint64_t moved = tw__word_move(*word, 0, 0, tick);
-	return tw__word_cas_acq_rel(&service->slots.words[slot], word, moved); /* WORD4 */
-}
-
 /*
  * Writes a deadline together with an entry. 1: done; 0: the word has changed, look again; negative:
- * refused.
+ * refused. was, moved: as for tw__deadline_move.
  */
-static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick,
-			   bool far)
+static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
+			   uint64_t moved, uint64_t tick)
 {
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
@@ -80,28 +74,15 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 		if (r)
 			return r;
 	}
-	uint64_t moved = tw__word_move(*word, TW__IN_LANE | TW__BEYOND_RANGE,
-				       TW__RELOCATED | (far ? TW__BEYOND_RANGE : 0),
-				       far ? tw__far_bits(tick) : tick);
-	bool done = far ? tw__far_move(&service->slots, slot, word, moved, tick)
-			/* WORD4 */
-			: tw__word_cas_acq_rel(&service->slots.words[slot], word, moved);
-	if (!done)
+	moved |= TW__RELOCATED;
+	if (!tw__deadline_move(&service->slots, slot, word, was, moved, tick))
 		return 0;
 	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
-	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_FAR : TW__KIND_FILE, entry), tick);
+	tw__lane_put(&local->lane, tw__what_make(TW__KIND_FILE, entry), tick);
 	tw__publish(service, local);
 	if (grew)
 		tw__wake(service);
 	return 1;
-}
-
-/* Tells whether the tick is earlier than the timer's. The answer holds as long as the word. */
-static bool reset_is_earlier(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
-{
-	if (word & (TW__IN_LANE | TW__BEYOND_RANGE))
-		return tick < tw__far_tick(&service->slots, slot); /* WORD6 */
-	return tick < tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
 }
 
 static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word,
@@ -120,27 +101,27 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 			return not_armed(service, slot, word, deadline_ns, mode);
 		if (tw_unlikely(!(mode & RESET_LOOKED) && word & TW__EXT))
 			return reset_with_option(service, slot, word, deadline_ns, mode);
-		if (mode & RESET_ONLY_EARLIER && !reset_is_earlier(service, slot, word, tick)) {
+		/* any past value will do: it only grows */
+		uint64_t cursor = tw_load_relaxed(&service->gate.cursor), filed_for;
+		if (!tw__deadline_read(&service->slots, slot, &word, cursor, &filed_for))
+			continue;
+		if (mode & RESET_ONLY_EARLIER && tick >= filed_for) {
 			uint64_t seen = word;
 			word = tw_load_acquire(&service->slots.words[slot]);
 			if (word == seen)
 				return TW_RESET_KEPT;
 			continue;
 		}
-		/* any past value will do: it only grows */
-		uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-		bool far = tick >= cursor + TW__WHEEL_REACH;
-		if (tw_likely(!far && !(word & (TW__BEYOND_RANGE | TW__IN_LANE)))) {
-			uint64_t filed_for = tw__word_deadline(word, cursor);
-			if (tick == filed_for)
+		if (tick == filed_for)
+			return count_reset(service, false);
+		uint64_t moved = tw__word_move(word, tw__tick_bits(tick, cursor));
+		if (tw_likely(tick > filed_for)) { /* planted: reset_not_pushed */
+			if (tw_likely(tw__deadline_move(&service->slots, slot, &word, filed_for,
+							moved, tick)))
 				return count_reset(service, false);
-			if (tw_likely(tick > filed_for)) { /* planted: reset_not_pushed */
-				if (tw_likely(move(service, slot, &word, tick)))
-					return count_reset(service, false);
-				continue;
-			}
+			continue;
 		}
-		int r = move_with_entry(service, slot, &word, tick, far);
+		int r = move_with_entry(service, slot, &word, filed_for, moved, tick);
 		if (r < 0)
 			return r;
 		if (r == 0)
@@ -242,11 +223,11 @@ static inline __attribute__((always_inline)) bool move_shortly(tw_service *servi
 	/* 0: the same tick; nothing is written */
 	int64_t by = (int64_t)ahead - tw__word_ahead(word, cursor);
 	if (tw_unlikely(!tw__word_is_plain_and_near(word, entry) ||
-			ahead - 1 >= TW__WHEEL_REACH - 1 || by < 0))
+			ahead - 1 >= TW__NEAR_TICKS - 1 || by < 0))
 		return false;
 	/* WORD4 */
-	if (by > 0 &&
-	    tw_unlikely(!tw__word_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick))))
+	if (by > 0 && tw_unlikely(!tw__word_cas_acq_rel(
+			  at, &word, tw__word_move(word, tick & TW__DEADLINE_MASK))))
 		return false;
 	TW_PROBE5(reset, service, (uint32_t)entry, tw__entry_generation(entry), deadline_ns, 0);
 	tw_bump(&local->resets, 1);

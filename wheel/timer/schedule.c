@@ -238,8 +238,9 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		value = deadline_ns += own_instant(service, local);
 	}
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
-	uint64_t state = TW__ARMED | (option ? TW__EXT : 0) | tw__tick_bits(service, tick);
-	if (tw_unlikely(state & TW__IN_LANE))
+	uint64_t state = TW__ARMED | (option ? TW__EXT : 0) |
+			 tw__tick_bits(tick, tw_load_relaxed(&service->gate.cursor));
+	if (tw_unlikely(state & TW__BEYOND_RANGE))
 		tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	int entered = TW__NO_MEMBER;
 	if (kept) {

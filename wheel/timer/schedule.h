@@ -6,21 +6,11 @@
 #include "wheel/core/ticks.h"
 #include "wheel/core/context.h"
 
-/*
- * What a new timer's word says of its deadline: the tick, or if that is far, IN_LANE: then
- * far_ticks has it (tw__far_set).
- */
-static inline uint64_t tw__tick_bits(const tw_service *service, uint64_t tick)
-{
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	if (tw_likely(tick < cursor + TW__WHEEL_REACH))
-		return tick & TW__DEADLINE_MASK;
-	return TW__IN_LANE;
-}
-
+/* What a word says of a deadline that is written now. */
 static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t deadline_ns)
 {
-	return tw__tick_bits(service, tw__tick_to_write(service, deadline_ns));
+	return tw__tick_bits(tw__tick_to_write(service, deadline_ns),
+			     tw_load_relaxed(&service->gate.cursor));
 }
 
 /* No word of an open gate. */

@@ -296,7 +296,7 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 			uint32_t option = tw_load_relaxed(&slots->records[slot].option);
 			uint64_t state = TW__ARMED | bits_of(call->service, &last, deadline_ns);
 			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
-			if (tw_unlikely(state & TW__IN_LANE))
+			if (tw_unlikely(state & TW__BEYOND_RANGE))
 				tw__far_set(&call->service->slots, slot, /* WORD6 */
 					    tw__tick_to_write(call->service, deadline_ns));
 			if (tw_likely(out))

@@ -63,7 +63,7 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 		      tw__gate_look(&service->gate) == local->short_word &&
 		      !__builtin_add_overflow(local->short_base_ns, delay_ns, &span_ns))) {
 		tick = tw__ticks_in_range(service, span_ns);
-		if (tw_likely(ticks_ahead(service, tick) < TW__WHEEL_REACH && has_room(local))) {
+		if (tw_likely(ticks_ahead(service, tick) < TW__NEAR_TICKS && has_room(local))) {
 			uint64_t entry =
 			    push(service, local, TW__KIND_DELAY, delay_ns, tick, fn, arg, out);
 			TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
@@ -88,7 +88,7 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 		    deadline_ns + service->time.round_up_ns;
 		uint64_t tick = tw__ticks_in_range(service, span_ns);
 		if (tw_likely(tw__is_in_range(span_ns) &&
-			      ticks_ahead(service, tick) - 1 < TW__WHEEL_REACH - 1 &&
+			      ticks_ahead(service, tick) - 1 < TW__NEAR_TICKS - 1 &&
 			      has_room(local))) {
 			uint64_t entry = push(service, local, TW__KIND_DEADLINE, deadline_ns, tick,
 					      fn, arg, out);

@@ -59,6 +59,24 @@ Test(runs_watchdog, tells_what_is_overdue_and_since_when_nobody_has_turned)
 	rig_close(&rig);
 }
 
+Test(runs_watchdog, counts_far_timers_that_are_overdue)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probes[] = {PROBE(&rig, 0), PROBE(&rig, 1)};
+	probe_schedule(&probes[0], 40 * DAY);
+	probe_schedule(&probes[1], 400 * DAY);
+	rig_advance(&rig, 20 * DAY);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 41 * DAY), 0);
+	struct tw_service_liveness seen = liveness_of(rig.service);
+	expect_eq(seen.overdue, 1);
+	expect_eq(seen.overdue_ns, DAY);
+	expect_eq(seen.overdue_timer.id, probes[0].timer.id);
+	tw_service_advance(rig.service, TW_NO_LIMIT);
+	expect_eq(liveness_of(rig.service).overdue, 0);
+	rig_close(&rig);
+}
+
 /* ------------------------------------------------------------ what runs */
 
 static struct tw_service_liveness seen_inside;

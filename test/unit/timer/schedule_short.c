@@ -43,8 +43,8 @@ Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
 				   rig_now(&rig),
 				   rig_now(&rig) + MS,
 				   rig_now(&rig) + HOUR,
-				   rig_now(&rig) + (TW__WHEEL_REACH - 1) * MS,
-				   rig_now(&rig) + TW__WHEEL_REACH * MS,
+				   rig_now(&rig) + (TW__NEAR_TICKS - 1) * MS,
+				   rig_now(&rig) + TW__NEAR_TICKS * MS,
 				   RIG_START_NS + TW_MAX_DELAY_NS - 2 * MS};
 	for (size_t i = 0; i < sizeof around / sizeof *around; i++)
 		for (int ticks = i ? -2 : 0; ticks <= 1; ticks++)

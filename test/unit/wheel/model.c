@@ -17,7 +17,12 @@
 #include "test/support/rounds.h"
 #include "wheel/wheel.h"
 
-enum { TIMERS = 3000, STEPS = 4000, CHUNKS = 40000 };
+enum {
+	TIMERS = 3000,
+	STEPS = 4000,
+	CHUNKS = 40000,
+	RANGE_LOG2 = 49 /* all instants in the shortest ticks */
+};
 
 struct twin_timer {
 	uint64_t deadline, order;
@@ -25,6 +30,7 @@ struct twin_timer {
 	bool tracked;
 	uint64_t tick; /* if tracked: it is in the bucket of `level` that has this tick */
 	unsigned level;
+	unsigned moves; /* down, since it was added */
 };
 
 struct twin {
@@ -53,10 +59,14 @@ static void track(const struct twin *t, struct twin_timer *timer, enum tw__resol
 		  const struct tw__place *place, uint64_t due_tick)
 {
 	timer->tick = due_tick;
-	if (due_tick >= place->high)
+	if (due_tick >= place->high) {
 		timer->level = tw__wheel_level_for(&t->wheel, due_tick);
-	else if (what_for == TW__RESOLVE_MOVE)
+		timer->moves = 0;
+	} else if (what_for == TW__RESOLVE_MOVE) {
 		timer->level--;
+		timer->moves++;
+		cr_assert(timer->moves < TW__WHEEL_LEVELS, "moved %u times", timer->moves);
+	}
 }
 
 static void resolve(void *context, enum tw__resolve_for what_for, const struct tw__place *place,
@@ -78,10 +88,11 @@ static void resolve(void *context, enum tw__resolve_for what_for, const struct t
 static struct twin *twin_new(uint32_t buckets, uint64_t seed)
 {
 	struct twin *t = calloc(1, sizeof *t);
-	t->table = calloc(1, tw__wheel_table_bytes(buckets));
+	struct tw__wheel_size size = {buckets, RANGE_LOG2};
+	t->table = calloc(1, tw__wheel_table_bytes(size));
 	t->arena = malloc(CHUNKS * sizeof *t->arena);
 	t->random = seed * 2 + 1;
-	tw__wheel_init(&t->wheel, buckets, t->table, t->arena, CHUNKS, resolve, t);
+	tw__wheel_init(&t->wheel, size, t->table, t->arena, CHUNKS, resolve, t);
 	return t;
 }
 
@@ -95,7 +106,7 @@ static void twin_free(struct twin *t)
 /* A distance with all magnitudes equally likely, so that each level gets its share. */
 static uint64_t any_distance(struct twin *t)
 {
-	return draw(t) & ((UINT64_C(1) << draw(t) % 25) - 1);
+	return draw(t) & ((UINT64_C(1) << draw(t) % (RANGE_LOG2 - 2)) - 1);
 }
 
 static void add(struct twin *t)
@@ -235,10 +246,10 @@ static void step(struct twin *t, uint64_t seed)
 static void random_program(uint32_t buckets, uint64_t seed)
 {
 	struct twin *t = twin_new(buckets, seed);
-	turn(t, draw(t) & ((UINT64_C(1) << draw(t) % 40) - 1), seed); /* begin anywhere */
+	turn(t, draw(t) & ((UINT64_C(1) << draw(t) % 47) - 1), seed); /* begin anywhere */
 	for (int i = 0; i < STEPS && !random_runs_out(); i++)
 		step(t, seed);
-	turn(t, t->wheel.next + (UINT64_C(1) << 26), seed);
+	turn(t, t->wheel.next + (UINT64_C(1) << (RANGE_LOG2 - 1)), seed);
 	cr_assert_eq(first_deadline(t), UINT64_MAX, "seed %lu: something was lost", seed);
 	twin_free(t);
 }
