@@ -19,8 +19,8 @@
  * it missed is met then, for a store does reach the other cores in time. Close cannot rest on "in
  * time": it answers -ENOTSUP (close.c).
  *
- * The gate lies in memory that is zero in a forked child (fork.h): there the word is 0, which no
- * word ever is where it was made, and does not accept; so whoever looks anyway learns of the fork
+ * The gate is in memory that is zero in a forked child (fork.h): there the word is 0, which no word
+ * ever is where it was made, and does not accept; so a thread that looks anyway learns of the fork
  * for nothing. Alone on its page: nothing else may be wiped.
  *
  * Pairing table
@@ -36,22 +36,23 @@
  *       that the driver knows how many writes to the descriptor are still under way (bell_owed):
  *       one that comes late is read later. A read may take the write of a ring that came after the
  *       exchange, so another exchange follows on it: a bell that is rung with nothing to read would
- *       let the driver sleep, and whoever rings next leave the writing to others. A write that
- *       comes after that wakes for nothing.
- *   GATE4  plan, in a loop of the user's own: such a driver is PARKED all the time, from its first
- *       tw_service_fd to close, also while it turns (what it turns through is not later than its
- *       plan, so nobody rings in vain). To a lower plan: a relaxed store; who still sees the higher
- *       one rings for nothing. To a higher one: plan, a new word (GATE1), heavy barrier, then the
- *       look at the lanes: GATE2 with "the plan was raised" in PARKED's place. A push that compared
- *       itself with the lower plan and did not ring has looked before the barrier, so that look
- *       sees it. Without it a push between the two plans sleeps until the later.
+ *       let the driver sleep, and the next thread that rings leaves the writing to others. A
+ *       write that comes after that wakes for nothing.
+ *   GATE4  plan, in a loop of the user's own: such a driver is PARKED all the time, from its
+ *       first tw_service_fd to close, also while it turns (what it turns through is not later than
+ *       its plan, so nobody rings in vain). To a lower plan: a relaxed store; a thread that still
+ *       sees the higher one rings for nothing. To a higher one: plan, a new word (GATE1), heavy
+ *       barrier, then the look at the lanes: GATE2 with "the plan was raised" in PARKED's place. A
+ *       push that compared itself with the lower plan and did not ring has looked before the
+ *       barrier, so that look sees it. Without it a push between the two plans sleeps until the
+ *       later.
  *   GATE5  owners (queue.h, QUEUE2): with one owner, which is the driver's own thread, the barrier
  *       of GATE4 is left out: that thread's pushes are in its own program order. A thread that
  *       attaches after the driver has counted has the word behind it. (one site: the rest is GATE2
  *       of the queue)
  *   GATE6  lane.pinned -> barrier -> word (a call that must be taken as a whole or not at all)
- *       against word -> heavy barrier -> lane.pinned (whoever closes): the Dekker pair with "no
- *       longer ACCEPTING" in PARKED's place and the pin in the tail's. A call that saw the gate
+ *       against word -> heavy barrier -> lane.pinned (the thread that closes): the Dekker pair with
+ *       "no longer ACCEPTING" in PARKED's place and the pin in the tail's. A call that saw the gate
  *       open is seen pinned, and the thread that closes (never the driver) waits for it: all that
  *       the call publishes comes before its pin falls (store-release -> that thread's load).
  *       Without it close may end one part of a bulk schedule, and the other part is then refused.
@@ -78,7 +79,7 @@ enum {
 
 enum {
 	TW__BELL_RUNG = 1,
-	TW__BELL_ON_FD = 2 /* whoever rings first writes to bell_fd; else it wakes the futex */
+	TW__BELL_ON_FD = 2 /* the first ring writes to bell_fd; else it wakes the futex */
 };
 
 struct tw__gate {

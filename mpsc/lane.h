@@ -7,7 +7,7 @@
  * a word between the two (the node cache of D. Vyukov's unbounded SPSC queue). All lanes of a
  * service together are the MPSC queue (queue.h): no two producers share a written line.
  *
- * Not good at: many entries from very many threads (the driver looks at each lane in every turn).
+ * Not good at: many entries from very many threads (the driver looks at each lane in every poll).
  * Fine, since a server has tens of threads, not thousands.
  *
  * A full last segment most of which is dead is packed in place (pack in lane.c), and the push goes
@@ -15,7 +15,7 @@
  * to read. That is policy: the protocol is that of a compaction.
  *
  * Progress: put and publish are wait-free. take and compact hold the lane's try-lock; neither waits
- * for the other: a driver that finds the lock taken leaves the lane for this turn and may not park;
+ * for the other: a driver that finds the lock taken leaves the lane for this poll and may not park;
  * a producer that finds it taken spins a moment and then reports the lane full.
  *
  * Positions count entries from the lane's birth. Invariants:
@@ -91,7 +91,7 @@ struct tw__lane {
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head;
 	_Atomic(struct tw__segment *) head_segment;
 	_Atomic uint32_t lock;
-	/* the driver found the lock taken: no compaction before it has had its turn */
+	/* the driver found the lock taken: no compaction before its next poll */
 	_Atomic uint32_t wanted;
 	_Atomic uint32_t spare_lock; /* over first, where the driver purges */
 	_Atomic uint32_t purged;     /* segments that the driver has freed */

@@ -75,8 +75,8 @@ static inline struct tw__lane *tw__queue_lane(struct tw__queue *queue)
 }
 
 /*
- * Threads that have a lane now. Whoever attaches later sees all that the caller has written before
- * (QUEUE2).
+ * Threads that have a lane now. A thread that attaches later sees all that the caller has written
+ * before (QUEUE2).
  */
 static inline uint32_t tw__queue_owners(struct tw__queue *queue)
 {

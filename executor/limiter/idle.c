@@ -88,7 +88,7 @@ void tw__idle_tell(struct tw_limiter *l)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	if (l->idles.telling)
-		return; /* whoever tells goes on with these */
+		return; /* the thread that notifies goes on with these */
 	l->idles.telling = true;
 	while (l->idles.told != l->idles.count || l->idles.due) {
 		uint64_t idles = l->idles.count;

@@ -1,11 +1,11 @@
 /*
  * The limiter's inbox: how a plain job comes in without the lock while all permits are out.
  *
- * Then nothing can start before some attempt ends, or the limit grows: whoever brings that about
- * takes the lock, and looks here. So submitters leave jobs on a stack, and whoever has the lock
- * takes them all over in one go: they get their numbers, in the order in which they came, and stand
- * in line, before anything else is decided. No thread that holds the lock acts on a state that
- * lacks a job whose submit has returned before the lock was taken.
+ * Then nothing can start before some attempt ends, or the limit grows: the thread that does that
+ * takes the lock, and looks here. So submitters leave jobs on a stack, and the thread that has the
+ * lock takes them all over in one go: they get their numbers, in the order in which they came, and
+ * stand in line, before anything else is decided. No thread that holds the lock acts on a state
+ * that lacks a job whose submit has returned before the lock was taken.
  *
  * The word of the inbox: the last job that came, or 0; OPEN.
  *
@@ -18,8 +18,8 @@
  *
  * Invariant: when the lock is free, OPEN implies that all permits are out (running or searching
  * runners), and the limiter is neither closed nor paused. Each of these ends under the lock only,
- * and whoever ends it shuts the inbox, or has given out the permits anew, before it gives the lock
- * up.
+ * and the thread that ends it shuts the inbox, or has given out the permits anew, before it gives
+ * the lock up.
  *
  * For limiters that have nothing more to decide at a submit: no bound on the jobs that wait, no
  * rate, no collected results, no hook `added`, no refusal while paused. And for jobs without

@@ -13,8 +13,8 @@ enum { TW__INBOX_OPEN = 1 };
 void tw__inbox_init(struct tw_limiter *l);
 
 /*
- * Not under the lock: whether the job has been left there, for whoever takes the lock next. A plain
- * one; since_ns is set. *out: as at a submit.
+ * Not under the lock: whether the job has been left there, for the thread that takes the lock next.
+ * A plain one; since_ns is set. *out: as at a submit.
  */
 bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out);
 

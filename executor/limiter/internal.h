@@ -104,7 +104,7 @@ struct tw__job_options {
 	struct tw__work tell;
 };
 
-/* A ring with its owner in it: whoever leaves need not know which it is. */
+/* A ring with its owner in it: a link that leaves need not know which ring it is in. */
 struct tw__links {
 	struct tw__links *next, *previous;
 };

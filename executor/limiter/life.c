@@ -228,7 +228,8 @@ static void recall(struct tw_limiter *l)
 }
 
 /*
- * What comes back by itself: runners, timers' callbacks. The lock is held, and given up meanwhile.
+ * Waits for runners and timers' callbacks, which return by themselves. The lock is held, and given
+ * up meanwhile.
  */
 static bool await_all_returned(struct tw_limiter *l)
 {

@@ -11,7 +11,7 @@ int tw__line_reserve(struct tw__line *line, int32_t priority);
 void tw__line_add(struct tw__line *line, struct tw__job *job);
 void tw__line_remove(struct tw__line *line, struct tw__job *job);
 
-/* Whose turn it is, and stays in line; NULL: nobody's. */
+/* The job that is next; it stays in line. NULL: none. */
 struct tw__job *tw__line_first(struct tw__line *line);
 
 void tw__line_free(struct tw__line *line);

@@ -3,10 +3,10 @@
  *
  * A token is taken when an attempt leaves the line, and begins to come back when its function is
  * about to be called: what comes between (a callback of low water, the hook `started`, the lock)
- * would otherwise let later starts move together. Whoever leaves the line does so a whole interval
- * after the start of which it has the token. So there are never more than rate_starts starts in an
- * interval, whatever the delay between the line and the function; and no more calls of the hook
- * `started`, which lie in between.
+ * would otherwise let later starts move together. A job leaves the line a whole interval after the
+ * start of which it has the token. So there are never more than rate_starts starts in an interval,
+ * whatever the delay between the line and the function; and no more calls of the hook `started`,
+ * which lie in between.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -77,7 +77,7 @@ bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
 	uint64_t there = tw__rate_tokens(l, now_ns);
 	if (beyond < there)
 		return true;
-	if (beyond - there < l->rate.used) /* else whoever begins looks again */
+	if (beyond - there < l->rate.used) /* else the thread that begins looks again */
 		/* not a later one: who is on his way for this one may find it gone */
 		limiter_arm(l, *token(l, 0));
 	return false;
@@ -133,7 +133,7 @@ static uint64_t *move_tokens(struct tw_limiter *l, uint64_t *tokens, uint32_t st
 	return old;
 }
 
-/* Whoever has a use for a token arms it again. */
+/* The next thread that needs a token arms it again. */
 static void limiter_rate_disarm(struct tw_limiter *l)
 {
 	if (!l->rate.armed || tw_cancel(l->service, l->rate.timer) != TW_CANCELLED)

@@ -113,7 +113,7 @@ static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint
 	if (wholly || (o->until_ns <= now_ns && !tw__job_may_retry(l, job, now_ns))) {
 		/* not so if it began after this reading of the clock */
 		if (now_ns > job->since_ns)
-			/* for the result; what follows is nobody's */
+			/* for the result; the time that follows does not count */
 			job->run_ns += now_ns - job->since_ns;
 		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	} else if (o->until_ns > now_ns) {

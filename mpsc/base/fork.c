@@ -9,7 +9,7 @@
 
 pthread_mutex_t tw__registry = PTHREAD_MUTEX_INITIALIZER;
 
-/* A head that the kernel does not wipe; lies at the start of the head's own page. */
+/* A head that the kernel does not wipe; is at the start of the head's own page. */
 struct unwiped {
 	_Atomic(struct unwiped *) next;
 	void *head;

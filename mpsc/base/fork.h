@@ -3,10 +3,11 @@
  *
  * A child has one thread; locks that other threads of the parent held stay locked forever, and what
  * they were writing stays half written. So nothing inherited is used: a word that is never 0 in the
- * process that made it lies in memory that a child finds wiped (MADV_WIPEONFORK, Linux 4.14), and
- * whoever reads that word anyway knows. If the kernel cannot, a handler of pthread_atfork wipes it.
- * The handler also makes the registry's lock anew, since the parent may have held it. It does not
- * take the lock before the fork: a list below it is in order at each step of those that hold it.
+ * process that made it is in memory that a child finds wiped (MADV_WIPEONFORK, Linux 4.14). A
+ * thread that reads that word anyway learns of the fork. If the kernel cannot, a handler of
+ * pthread_atfork wipes it. The handler also makes the registry's lock anew, since the parent may
+ * have held it. It does not take the lock before the fork: a list below it is in order at each step
+ * of those that hold it.
  *
  * Not covered: the handler does not run in children made by _Fork or clone, which may call little
  * but exec anyway.

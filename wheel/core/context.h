@@ -20,9 +20,9 @@
  * and captured twice (a cost).
  *
  * Pairing table
- *   CONTEXT1  tw__context_hooks: the hooks' fields, then CAS release (set) -> load acquire (whoever
- *       calls one). The look whether there are any is relaxed: a thread sees its own set; whoever
- *       runs something with a context acquired it from a thread that saw them.
+ *   CONTEXT1  tw__context_hooks: the hooks' fields, then CAS release (set) -> load acquire (the
+ *       caller of one). The look whether there are any is relaxed: a thread sees its own set; a
+ *       thread that runs something with a context acquired it from a thread that saw them.
  */
 #ifndef TW_WHEEL_CONTEXT_H
 #define TW_WHEEL_CONTEXT_H

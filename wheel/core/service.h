@@ -64,7 +64,7 @@ struct tw__watch {
 	_Atomic(tw__pool_busy_fn *) pool_busy;
 	_Atomic uint32_t pool_lookers; /* threads in tw_service_liveness that look at the pool */
 
-	_Atomic uint64_t turned_ns; /* when the driver's last turn was */
+	_Atomic uint64_t turned_ns; /* when the driver's last poll was */
 	uint64_t full_look_ns;      /* the next look */
 	uint64_t full_since_ns;     /* 0: it was not full at the last look */
 	uint64_t full_progress;
@@ -131,7 +131,7 @@ struct tw_service {
 	/* Any thread's. */
 	/* moves on when a run finishes that someone waits for */
 	alignas(TW__CACHE_LINE) _Atomic uint32_t finish_bell;
-	/* by whoever runs: a series has armed itself for an instant that is past */
+	/* by the thread that runs: a series has armed itself for an instant that is past */
 	_Atomic uint32_t catching_up;
 	struct tw__without_lane without_lane;
 	struct tw__phase phase;

@@ -35,7 +35,7 @@ struct tw__driver {
 	struct tw__outboxes outboxes; /* due, not yet taken over by their executors */
 	uint64_t last_now_ns;         /* clamped: never falls */
 	uint64_t last_reading_ns;
-	uint64_t turning_to; /* the tick of the turn under way */
+	uint64_t turning_to; /* the tick of the poll under way */
 	uint64_t moved_tick; /* `next` at the last move_nearer */
 	uint32_t polls;
 	struct tw__bases bases;

@@ -23,7 +23,7 @@ static uint64_t loop_earlier(uint64_t a, uint64_t b)
 }
 
 /*
- * What a turn has left undone. Due now: what its budget stopped, series that catch up, or want of
+ * What a poll has left undone. Due now: what its budget stopped, series that catch up, or want of
  * memory that the next drain may end; and what a lane still holds. In the next tick: what was
  * refused.
  */
@@ -71,9 +71,9 @@ static bool alone(tw_service *service)
 }
 
 /*
- * Sleeps longer than planned before: from the barrier on, whoever brings something earlier rings;
- * what came before is found in the lanes. It may make the plan an earlier one again, which needs no
- * barrier. Returns the plan.
+ * Sleeps longer than planned before: from the barrier on, a thread that brings something earlier
+ * rings; what came before is found in the lanes. It may make the plan an earlier one again, which
+ * needs no barrier. Returns the plan.
  */
 static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 {
@@ -125,7 +125,7 @@ static bool lanes_want_draining(tw_service *service)
 
 /*
  * Whether all that is due has been dealt with: the tick that it is has been turned through, and
- * nothing that was left, or came since, may be due before the next. A loop turns many times a tick,
+ * nothing that was left, or came since, may be due before the next. A loop polls many times a tick,
  * and most of those calls then cost a reading of the clock. What stays in the lanes until the next
  * tick is mostly dead by then, if timers are cancelled soon.
  */

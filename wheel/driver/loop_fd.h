@@ -2,8 +2,7 @@
  * Driving by a loop of the user's: until when it may sleep, and a descriptor that wakes it.
  *
  * Without a descriptor, producers never look whether the loop sleeps, and an advance pays nothing
- * for them. With one, the gate is PARKED for good and each advance ends by planning (gate.h,
- * GATE4).
+ * for them. With one, the gate is always PARKED, and each advance ends by planning (gate.h, GATE4).
  */
 #ifndef TW_WHEEL_LOOP_H
 #define TW_WHEEL_LOOP_H
@@ -21,15 +20,15 @@ struct tw__loop {
 	struct tw__alarm alarm;
 	/* tw_service_fd was called: the alarm is complete; by a driver, once */
 	_Atomic bool open;
-	/* by whoever runs: a series has armed itself for an instant that is past */
+	/* by the thread that runs: a series has armed itself for an instant that is past */
 	_Atomic uint32_t catching_up;
-	bool at_once; /* the last turn has left something that is due */
+	bool at_once; /* the last poll has left something that is due */
 	bool soon;    /* it has left something that may be done in the next tick */
 };
 
 void tw__loop_init(struct tw__loop *loop);
 
-/* tw_service_advance's turn, `driving` held. The callbacks run or handed over. */
+/* tw_service_advance's poll, `driving` held. The callbacks run or handed over. */
 size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget);
 
 /*

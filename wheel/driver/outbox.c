@@ -142,7 +142,7 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 
 /*
  * The outbox's last chunk if it has room, else a new one. NULL: chunks are short. Then there is no
- * new chunk for the rest of the turn, since later runs of the same executor must not overtake those
+ * new chunk for the rest of the poll, since later runs of the same executor must not overtake those
  * that were put back into the wheel (G6).
  */
 static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, uint64_t tick)
@@ -165,7 +165,7 @@ static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, ui
 	return chunk;
 }
 
-/* False: there is no room for it, nor for later runs of this executor in this turn. */
+/* False: there is no room for it, nor for later runs of this executor in this poll. */
 static bool outbox_append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
 {
 	struct tw__outboxes *boxes = &service->driver->outboxes;
@@ -373,7 +373,7 @@ static size_t deliver_own(tw_service *service, struct tw__local *local, size_t b
 	return done;
 }
 
-/* Where the budget ends, the next turn goes on with the next outbox. */
+/* Where the budget ends, the next poll goes on with the next outbox. */
 static size_t deliver_named(tw_service *service, struct tw__local *local, size_t budget)
 {
 	struct tw__outboxes *boxes = &service->driver->outboxes;

@@ -9,7 +9,7 @@
  * Order. An outbox is a list of chunks. New runs go to its end; the driver submits from its front.
  * So each executor gets its runs in order (G6).
  *
- * Refusal. An executor that refuses is not asked again in the same turn. Its runs stay in its own
+ * Refusal. An executor that refuses is not asked again in the same poll. Its runs stay in its own
  * outbox and hold up nobody else.
  *
  * Quota. A batch keeps its chunk until all its runs are finished. An executor that takes batches
@@ -22,7 +22,7 @@
  * its outbox like refused ones.
  *
  * Compaction. Entries of timers that have ended are removed from waiting chunks, a few chunks in a
- * turn, and chunks that fit into one are merged. So the runs that wait need no more chunks than the
+ * poll, and chunks that fit into one are merged. So the runs that wait need no more chunks than the
  * timers that live, however often they are cancelled and replaced.
  *
  * Limit: TW__OUTBOXES executors at the same time. The runs of further ones stay in the wheel and
@@ -36,7 +36,7 @@
 
 enum { TW__OUTBOXES = 4096, TW__OUTBOX_HEADS = 4096 };
 
-/* Waiting chunks that a turn compacts, beside two for each that has come. */
+/* Waiting chunks that a poll compacts, beside two for each that has come. */
 enum { TW__COMPACT_STEP = 8 };
 
 struct tw__outbox_list {
@@ -69,11 +69,11 @@ struct tw__outboxes {
 	uint32_t queued;                 /* how many these are */
 	struct tw__outbox *free;
 	uint32_t used;              /* outboxes of the table that were ever used */
-	uint32_t came;              /* chunks that have come in this turn */
+	uint32_t came;              /* chunks that have come in this poll */
 	uint32_t out, submit_limit; /* chunks that all executors have; may have */
-	/* in this turn runs were put back into the wheel: look again in the next tick */
+	/* in this poll runs were put back into the wheel: look again in the next tick */
 	bool refiled;
-	bool short_of_chunks; /* in this turn outboxes get no new chunk */
+	bool short_of_chunks; /* in this poll outboxes get no new chunk */
 };
 
 struct tw__local;

@@ -1,7 +1,7 @@
 /*
- * The tick thread: when to turn next.
+ * The tick thread: when to poll next.
  *
- * It has two modes. While there is traffic it is **open**: it turns every tick, publishes a new
+ * It has two modes. While there is traffic it is **open**: it polls every tick, publishes a new
  * sequence number each time (drain.c says what for), and nobody ever wakes it. When traffic falls
  * it **parks**: it sleeps until the next live timer, and producers that bring an earlier one ring
  * (gate.h).
@@ -21,7 +21,7 @@
 #include "wheel/run/work.h"
 
 enum {
-	QUIET_POLLS = 8,   /* after this many quiet turns in a row it parks */
+	QUIET_POLLS = 8,   /* after this many quiet polls in a row it parks */
 	PLAN_BUDGET = 8192 /* entries looked at for a plan before it gives up until the next tick */
 };
 
@@ -45,7 +45,7 @@ static bool requested(tw_service *service)
 }
 
 /*
- * Gets ready to sleep until the next live timer. The deadline; 0: something has come up, turn
+ * Gets ready to sleep until the next live timer. The deadline; 0: something has come up, poll
  * again.
  */
 static uint64_t park(tw_service *service)
@@ -79,7 +79,7 @@ static uint64_t park(tw_service *service)
 	return plan_ns;
 }
 
-/* When to turn next, and the gate is set accordingly. 0: immediately. */
+/* When to poll next, and the gate is set accordingly. 0: immediately. */
 static uint64_t choose_sleep(tw_service *service, const struct tw__poll *poll)
 {
 	TW_ASSERT_DRIVER(service);
@@ -104,7 +104,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__poll *poll)
 	return requested(service) ? 0 : next_tick_ns(service);
 }
 
-/* A turn that was asked for is over: tells those who wait (clock listener, close). */
+/* A poll that was asked for is over: tells those who wait (clock listener, close). */
 static void tell_polled(tw_service *service, uint32_t wanted)
 {
 	if (tw_load_relaxed(&service->driver->tick_thread.polls_done) == wanted)
@@ -170,7 +170,7 @@ static void *tick_thread(void *arg)
 		pthread_mutex_unlock(&service->driving);
 	tw_store_seq_cst(&service->phase.stopped, 1);
 	tw_add_seq_cst(&service->driver->tick_thread.polls_done,
-		       1); /* whoever waits for a turn looks at `stopped` then */
+		       1); /* the thread that waits for a poll looks at `stopped` then */
 	tw__futex_wake(&service->driver->tick_thread.polls_done, INT32_MAX);
 	tw__futex_wake(&service->phase.stopped, INT32_MAX);
 	return NULL;

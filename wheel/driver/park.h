@@ -10,7 +10,7 @@
 struct tw__park {
 	uint32_t quiet_polls; /* in a row, with little traffic */
 	bool unfinished;      /* something is left to do soon, whatever the clock says */
-	bool woken;           /* slept since the last turn */
+	bool woken;           /* slept since the last poll */
 	bool slept_a_tick;    /* and no longer than planned */
 	bool fires_each_tick; /* so it stays awake */
 };
@@ -20,14 +20,14 @@ struct tw__tick_thread {
 	pthread_t thread;
 	_Atomic uint32_t started;      /* 1: it runs; 2: it could not be set up */
 	_Atomic uint32_t stopping;     /* it is asked to end */
-	_Atomic uint32_t polls_wanted; /* whole turns that others wait for: asked for, and done */
+	_Atomic uint32_t polls_wanted; /* whole polls that others wait for: asked for, and done */
 	_Atomic uint32_t polls_done;
 };
 
 /* Starts the tick thread. 0, or a negative errno. */
 int tw__driver_start(tw_service *service);
 
-/* Waits for a whole turn that begins after the call. False: not by the deadline. */
+/* Waits for a whole poll that begins after the call. False: not by the deadline. */
 bool tw__driver_await_poll(tw_service *service, uint64_t deadline_ns);
 
 /* Ends the tick thread. False: not by the deadline. */

@@ -22,7 +22,7 @@
 #include "wheel/driver/resolve.h"
 #include "wheel/timer/reap_queue.h"
 
-enum { POLLS_PER_LOOK = 16 }; /* turns between two looks at whether to sweep */
+enum { POLLS_PER_LOOK = 16 }; /* polls between two looks at whether to sweep */
 
 static uint64_t cpu_now(void)
 {
@@ -143,7 +143,7 @@ bool tw__forced(const tw_service *service)
 	return tw_load_relaxed(&service->phase.closed) == TW__CLOSING_RUN;
 }
 
-/* ---------------------------------------------------------------------- turn */
+/* ---------------------------------------------------------------------- poll */
 
 static void account(tw_service *service, uint64_t cpu_ns)
 {

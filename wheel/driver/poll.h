@@ -9,17 +9,17 @@
 
 struct tw__poll {
 	uint64_t drained; /* lane entries */
-	uint64_t elapsed; /* ticks since the turn before */
+	uint64_t elapsed; /* ticks since the poll before */
 	size_t done;      /* callbacks run or handed over */
 	bool again;       /* a lane was left with entries */
 	/* the cascade of far timers is behind, or groups wait for their reap */
 	bool behind;
 };
 
-/* A turn that drains this many entries for each tick since the last one is no quiet one. */
+/* A poll that drains this many entries for each tick since the last one is no quiet one. */
 enum { TW__BUSY_ENTRIES = 32 };
 
-/* One whole turn, `driving` held. budget: callbacks to run or hand over. */
+/* One whole poll, `driving` held. budget: callbacks to run or hand over. */
 struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t budget);
 
 /* Files an entry that did not get its run, if its timer is alive. The driver's. */
@@ -48,8 +48,8 @@ static inline bool tw__groups_ready(const tw_service *service)
 unsigned tw__driver_collect(tw_service *service);
 
 /*
- * Takes what lies in the lanes, or has returned with a batch, without turning. As tw__drain.
- * `driving` held.
+ * Takes what is in the lanes, or has returned with a batch, without turning the wheel. As
+ * tw__drain. `driving` held.
  */
 uint64_t tw__driver_gather(tw_service *service, bool *again);
 

@@ -177,7 +177,7 @@ void tw__purge_step(tw_service *service, bool look, bool busy)
 }
 
 /*
- * Turns that come anyway give memory back a second after a storm; a tick thread that sleeps is
+ * Polls that come anyway give memory back a second after a storm; a tick thread that sleeps is
  * woken for it only so much later (G9).
  */
 #define PURGE_ASLEEP_NS UINT64_C(10000000000)

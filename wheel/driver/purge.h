@@ -6,14 +6,14 @@
 
 /* The driver's. */
 struct tw__purge {
-	bool purging;                      /* memory is going back, a step a turn */
+	bool purging;                      /* memory is going back, a step a poll */
 	uint32_t next_slots, next_options; /* blocks from here on have been looked at */
 	/* when that begins, if things stay as they are; 0: nothing to give */
 	uint64_t begin_ns;
 };
 
 /*
- * A driver's, at the end of a turn. look: now and then, to see whether there is much to give. busy:
+ * A driver's, at the end of a poll. look: now and then, to see whether there is much to give. busy:
  * traffic has come back.
  */
 void tw__purge_step(tw_service *service, bool look, bool busy);

@@ -15,9 +15,9 @@
 #include "wheel/base/misuse.h"
 
 /*
- * One more completion, and the call that gives it: once given it may be called, and whoever learns
- * of that may end the service, while the call still wakes the driver. False: a close has answered,
- * or is about to.
+ * One more completion, and the call that gives it: once given it may be called, and a thread that
+ * learns of that may end the service, while the call still wakes the driver. False: a close has
+ * answered, or is about to.
  */
 static bool count_in(struct tw__groups *groups)
 {
@@ -80,7 +80,7 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 	return r;
 }
 
-/* Whoever gets true calls the completion. The group may be another's by then. */
+/* The thread that gets true calls the completion. The index may be another group's by then. */
 static bool completion_take(tw_service *service, struct tw__group *group, uint32_t index,
 			    struct tw__completion *taken)
 {

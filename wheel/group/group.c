@@ -53,7 +53,7 @@ static bool make_table(struct tw__groups *groups)
 	return true;
 }
 
-/* An index that is nobody's. 0: none is left. */
+/* A free index. 0: none is left. */
 static uint32_t take_index(struct tw__groups *groups, uint32_t base_generation)
 {
 	uint32_t index = groups->free, fresh = tw_load_relaxed(&groups->fresh);

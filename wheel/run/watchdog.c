@@ -154,7 +154,7 @@ static void count_run(tw_service *service, const struct found *found, void *cont
 		set_longest(service, found, out);
 }
 
-/* When the tick thread should turn next at the latest, as far as it has said. */
+/* When the tick thread should poll next at the latest, as far as it has said. */
 static uint64_t expected_turn_ns(const tw_service *service, uint64_t turned_ns)
 {
 	if (!service->threaded || tw_load_acquire(&service->phase.stopped))

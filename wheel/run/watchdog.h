@@ -6,9 +6,10 @@
  *
  * Pairing table
  *   WATCHDOG1  running_since_ns: store-relaxed, then running: store-release (begin) -> running:
- *       load-acquire, then the other (look): whoever sees a run sees an instant no earlier than its
- *       begin. It may be that of the next run: a run looks younger for a moment, never older.
- *       Without it a run that has just begun could be reported as stuck since the one before.
+ *       load-acquire, then the other (look): a thread that sees a run sees an instant no earlier
+ *       than its begin. It may be that of the next run: a run looks younger for a moment, never
+ *       older. Without it a run that has just begun could be reported as stuck since the one
+ *       before.
  *   WATCHDOG2  pool_lookers: add seq_cst, then pool: load seq_cst (look) <-> pool: exchange
  *       seq_cst, then pool_lookers: load seq_cst (close): either the look finds no pool, or close
  *       waits until the look is over. Without it a look would read a pool that has been freed.

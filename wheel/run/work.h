@@ -21,8 +21,8 @@
  * that submit does run: below the driver there is no layer's call. So a layer's submit runs no user
  * code, holds no lock that a run could need, and a chain of submits needs one frame.
  *
- * Whoever has work holds its service (tw__service_hold), which then refuses to close; so there is
- * always a driver. The work must be at home when the hold is given up. A holder that is destroyed
+ * The owner of work holds its service (tw__service_hold), which then refuses to close. So there is
+ * always a driver. The work must not be out when the hold is given up. A holder that is destroyed
  * while its work is out leaves (tw__service_leave), and lets go when the work has returned. Close
  * waits for it, with the driver still at work, instead of refusing.
  *
@@ -101,7 +101,7 @@ int tw__work_try_submit(struct tw__work *work);
 /*
  * The same by way of the service's driver: for what has found no room. If the driver is running the
  * work, it comes again in the next tick, and the driver sleeps meanwhile. Else the driver takes it
- * in its next turn.
+ * in its next poll.
  */
 void tw__work_submit_later(struct tw__work *work);
 
@@ -116,7 +116,7 @@ bool tw__work_is_coming_again(void);
 
 /*
  * Takes back work for the inline executor, or submitted later, which the driver has not taken yet:
- * it is at home then, and will not run. False: too late, the driver is in a turn, or another
+ * it is not out then, and will not run. False: too late, the driver is in a poll, or another
  * executor has it. Others' work may change places with it. For owners that end.
  */
 bool tw__work_recall(struct tw__work *work);

@@ -33,7 +33,7 @@ void tw__close_leave(const struct tw__close_call *c)
 	tw__futex_wake(&service->close_owner->lock, INT_MAX);
 }
 
-/* Asks for a mode, and whoever has the lock to make way. */
+/* Asks for a mode, and asks the close owner to yield. */
 static bool let_in(const struct tw__close_call *c, uint32_t mode, uint64_t until_ns)
 {
 	tw_service *service = c->service;

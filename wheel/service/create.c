@@ -133,7 +133,7 @@ static struct tw__wheel_size wheel_size(const tw_service *service)
 /*
  * The wheel must be able to turn whatever executors do with their batches, since the tick thread
  * has no path that can fail. Who may hold chunks:
- *   wheel      what its entries fill, and `slack`, twice: for filed entries, and for what a turn
+ *   wheel      what its entries fill, and `slack`, twice: for filed entries, and for what a poll
  *              spreads
  *   outboxes   packed, no more than their entries needed in the wheel, and a chunk that is not full
  *              for each outbox
@@ -141,7 +141,7 @@ static struct tw__wheel_size wheel_size(const tw_service *service)
  *       may_submit)
  *   lanes      a block is drained only while there is a chunk for each of its entries, beside what
  *              outboxes and batches may still need (drain.c)
- *   spare      what a step of a turn brings before it is packed, and chunks that were split for a
+ *   spare      what a step of a poll brings before it is packed, and chunks that were split for a
  *              budget
  */
 static int make_wheel(tw_service *service)

@@ -193,7 +193,8 @@ static uint64_t deadline_after(uint64_t timeout_ns)
 }
 
 /*
- * Sleeps until the generation has moved on. The word was marked WAITED, so whoever ends it rings.
+ * Sleeps until the generation has moved on. The word was marked WAITED, so the thread that ends it
+ * rings.
  */
 static int wait_for_end(tw_service *service, uint32_t slot, uint32_t generation,
 			uint64_t deadline_ns)

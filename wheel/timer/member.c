@@ -76,8 +76,8 @@ int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, u
 }
 
 /*
- * Whoever cancels members one by one, and is the first to do so, will do it again: it keeps them
- * from now on. The lock is held.
+ * The first thread that cancels a single member will do it again: it caches them from now on. The
+ * lock is held.
  */
 static bool becomes_bias_owner(tw_service *service, struct tw__group *group,
 			       struct tw__local *local, uint64_t tag)
@@ -106,7 +106,9 @@ bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32
 		return true;
 	}
 	tw__member_unlink(group, &service->slots, member);
-	/* Whoever waits for old members waits until the last of one serial number has left. */
+	/*
+	 * A thread that waits for old members waits until the last of one serial number has left.
+	 */
 	bool tells = tw_unlikely(tw_load_relaxed(&group->waiters)) &&
 		     !tw__group_has_before(group, &service->slots, tag + TW__GROUP_SERIAL_ONE);
 	bool completes = tw__group_is_complete(service, group); /* GROUP10 */
