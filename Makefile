@@ -89,7 +89,7 @@ test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C s
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
 .PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench lars check-bench check-includes
-.PHONY: check-format figures format clean
+.PHONY: check-format figures picture format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
 
@@ -250,6 +250,9 @@ bench: deps-build+bench+rivals ## figures beside heaps, a bare wheel, event loop
 
 figures: bench ## docs/figures.md and the table of README.md, from a run of the bench
 	$(Q)bench/figures.sh build/bench/results.json docs/figures.md README.md
+
+picture: ## docs/bench.svg and its line in README.md, from the last run of the bench
+	$(Q)bench/picture.sh build/bench/results.json docs/bench.svg README.md
 
 lars: deps-build+bench+rivals+lars ## docs/lars.md: the hashed wheel against the heap executor; some minutes
 	$(again) $B/bench/bench
