@@ -44,7 +44,7 @@ void tw__budget_earn(struct tw_limiter *l);
 /* The job waits for its next attempt until then. */
 void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns);
 
-/* The wait is over. deferred NULL: the job enters the line next. */
+/* The wait is over. deferred NULL: the job enters the queue next. */
 void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job,
 			struct tw__limiter_deferred *deferred);
 

@@ -4,7 +4,7 @@
  * Then nothing can start before some attempt ends, or the limit grows: the thread that does that
  * takes the lock, and looks here. So submitters leave jobs on a stack, and the thread that has the
  * lock takes them all over in one go: they get their numbers, in the order in which they came, and
- * stand in line, before anything else is decided. No thread that holds the lock acts on a state
+ * are queued, before anything else is decided. No thread that holds the lock acts on a state
  * that lacks a job whose submit has returned before the lock was taken.
  *
  * The word of the inbox: the last job that came, or 0; OPEN.
@@ -23,7 +23,7 @@
  *
  * For limiters that have nothing more to decide at a submit: no bound on the jobs that wait, no
  * rate, no collected results, no hook `added`, no refusal while paused. And for jobs without
- * options, of priority 0, whose place in the line is there from birth: so taking over cannot fail.
+ * options, of priority 0, whose place in the queue is there from birth: so taking over cannot fail.
  * Runners need no reserve: when all permits were given out, there was one for each.
  *
  * Pairing table
@@ -89,7 +89,7 @@ void tw__inbox_take(struct tw_limiter *l)
 	for (job = first; job; job = next) {
 		next = job->next;
 		tw__job_accept(l, job);
-		tw__line_enter(l, job, job->since_ns);
+		tw__job_enqueue(l, job, job->since_ns);
 	}
 }
 

@@ -37,7 +37,7 @@ static inline void tw__limiter_relock(struct tw_limiter *l)
 /* Before the lock is given up by somebody who may have given permits back, or out. */
 void tw__inbox_attend(struct tw_limiter *l, struct tw__limiter_deferred *deferred);
 
-/* A job is submitted; it enters the line next. */
+/* A job is submitted; it enters the queue next. */
 void tw__job_accept(struct tw_limiter *l, struct tw__job *job);
 
 #endif

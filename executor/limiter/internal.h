@@ -8,22 +8,22 @@
  * do.
  *
  * Runners. A permit is not given to a certain job: a **runner**, a piece of work on the executor,
- * looks for the first in line when it gets to run, and goes on with the next until there is none,
- * or no permit. So what runs next is decided at the last moment: a pause holds from its return on,
- * a job that was cancelled leaves nothing behind with the executor, and a runner that finds an
- * empty line returns (with the permit). `searching` runners are on their way; running +
+ * looks for the first queued job when it gets to run, and goes on with the next until there is
+ * none, or no permit. So what runs next is decided at the last moment: a pause holds from its
+ * return on, a job that was cancelled leaves nothing behind with the executor, and a runner that
+ * finds an empty queue returns (with the permit). `searching` runners are on their way; running +
  * searching never exceeds the limit when one is sent.
  *
  * Life of a job, all under the lock
  *
- *   IN_LINE    in the list of its priority.
+ *   QUEUED     in the list of its priority.
  *              -> RUNNING (picked), SETTLED (cancelled, timed out, dropped)
  *   RUNNING    INSIDE: an attempt is under way, and has its permits. IN_FN: its function has not
  *              returned. Not INSIDE: the attempt is over; a stop callback or a hook that has not
  *              returned holds up what follows.
  *              -> RETRYING, SETTLED
  *   RETRYING   its timer runs.
- *              -> IN_LINE (the timer), SETTLED
+ *              -> QUEUED (the timer), SETTLED
  *   SETTLED    result final. TOLD: done has returned. INSIDE: it has timed out, its attempt goes
  *              on. TOLD, not INSIDE, no stop callback under way: released (once), then FINISHED:
  *              counted off `unfinished`.
@@ -69,7 +69,7 @@ enum {
 	TW__JOB_FINISHED = 512,
 	TW__JOB_IS_ASYNC = 1024,
 	TW__JOB_KEEP = 2048,
-	TW__JOB_ADDING = 8192, /* the hook `added` has not returned: not in line yet, but as if */
+	TW__JOB_ADDING = 8192, /* the hook `added` has not returned: not queued yet, but as if */
 	/* what follows on the attempt's end waits: for STOPPING to go, or the hook of a retry */
 	TW__JOB_ENDED = 4096
 };
@@ -83,7 +83,7 @@ struct tw__job_options {
 	struct tw_limiter *limiter;
 	struct tw__job *job;
 	uint64_t queue_timeout_ns, attempt_timeout_ns;
-	/* of the stay in line or the attempt, or when the retry begins; UINT64_MAX: none */
+	/* of the stay in the queue or the attempt, or when the retry begins; UINT64_MAX: none */
 	uint64_t until_ns;
 	uint64_t total_until_ns;    /* the same, of all */
 	uint64_t retry_deadline_ns; /* no retry begins after it */
@@ -112,7 +112,7 @@ struct tw__links {
 struct tw__job {
 	struct tw__node node;
 	union {
-		struct tw__links links; /* IN_LINE */
+		struct tw__links links; /* QUEUED */
 		struct {
 			struct tw__job *next, *previous; /* RETRYING, or to do */
 		};
@@ -124,7 +124,7 @@ struct tw__job {
 	const char *name;                /* or NULL */
 	struct tw__job_options *options; /* or NULL */
 	uint64_t id;
-	uint64_t since_ns; /* it entered the line, or its attempt began */
+	uint64_t since_ns; /* it entered the queue, or its attempt began */
 	uint64_t queued_ns, run_ns;
 	void *value;
 	int error;
@@ -146,8 +146,8 @@ struct tw__priority_level {
 	int32_t priority;
 };
 
-/* See limiter/line.c. */
-struct tw__line {
+/* See limiter/job_queue.c. */
+struct tw__job_queue {
 	struct tw__priority_level **levels; /* by priority; each that a job ever had */
 	uint32_t levels_n, levels_room;
 	struct tw__heap heap;
@@ -261,8 +261,8 @@ struct tw_limiter {
 	bool open; /* what the inbox says */
 
 	/* Line. */
-	struct tw__line line;
-	uint64_t pending; /* in line, or to be tried again */
+	struct tw__job_queue queue;
+	uint64_t pending; /* queued, or to be tried again */
 	bool closed;      /* refuses jobs */
 	/* closed, and what waited was dropped: nothing starts, nothing is retried */
 	bool ended;

@@ -4,7 +4,7 @@
 #include "executor/limiter/internal.h"
 #include "executor/limiter/backoff.h"
 #include "executor/limiter/inbox.h"
-#include "executor/limiter/line.h"
+#include "executor/limiter/job_queue.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/retry.h"
 #include "executor/limiter/settle.h"
@@ -102,11 +102,11 @@ int tw_job_complete_with(tw_limiter *l, tw_job job, const struct tw_job_end *end
 /* ------------------------------------------------------------------- cancel */
 
 /* Those behind the job may fit in its place. */
-static void leave_line(struct tw_limiter *l, struct tw__job *job,
-		       struct tw__limiter_deferred *deferred)
+static void leave_queue(struct tw_limiter *l, struct tw__job *job,
+			struct tw__limiter_deferred *deferred)
 {
 	uint64_t now_ns = tw_service_now(l->service);
-	tw__line_leave(l, job, now_ns, deferred);
+	tw__job_dequeue(l, job, now_ns, deferred);
 	tw__dispatch(l, now_ns, deferred);
 }
 
@@ -119,7 +119,7 @@ static int limiter_cancel(struct tw_limiter *l, struct tw__job *job,
 		if (job->flags & TW__JOB_ADDING)
 			tw__pending_less(l, deferred);
 		else
-			leave_line(l, job, deferred);
+			leave_queue(l, job, deferred);
 		break;
 	case TW_JOB_STATE_RETRYING:
 		tw__retrying_leave(l, job, deferred);
@@ -151,17 +151,17 @@ int tw_job_cancel(tw_limiter *l, tw_job handle)
 
 /* ----------------------------------------------------------------- priority */
 
-/* The job is in line. It goes behind the others of the priority. */
-static void move_in_line(struct tw_limiter *l, struct tw__job *job, int16_t priority,
-			 struct tw__limiter_deferred *deferred)
+/* The job is queued. It goes behind the others of the priority. */
+static void move_in_queue(struct tw_limiter *l, struct tw__job *job, int16_t priority,
+			  struct tw__limiter_deferred *deferred)
 {
 	uint64_t now_ns = tw_service_now(l->service);
-	tw__line_remove(&l->line, job);
+	tw__job_queue_remove(&l->queue, job);
 	if (now_ns > job->since_ns)
 		job->queued_ns += now_ns - job->since_ns;
 	job->since_ns = now_ns;
 	job->priority = priority;
-	tw__line_add(&l->line, job);
+	tw__job_queue_add(&l->queue, job);
 	tw__dispatch(l, now_ns, deferred);
 }
 
@@ -173,10 +173,10 @@ static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t prior
 		return TW_GONE;
 	if (job->priority == priority)
 		return 0;
-	if (tw__line_reserve(&l->line, priority))
+	if (tw__job_queue_reserve(&l->queue, priority))
 		return -ENOMEM;
 	if (job->state == TW_JOB_STATE_QUEUED && !(job->flags & TW__JOB_ADDING))
-		move_in_line(l, job, priority, deferred);
+		move_in_queue(l, job, priority, deferred);
 	else
 		job->priority = priority;
 	return 0;

@@ -13,7 +13,7 @@
 #include "wheel/run/run.h"
 #include "wheel/base/misuse.h"
 #include "executor/limiter/inbox.h"
-#include "executor/limiter/line.h"
+#include "executor/limiter/job_queue.h"
 #include "executor/limiter/rate.h"
 #include "executor/limiter/retry.h"
 #include "executor/limiter/tell.h"
@@ -125,7 +125,7 @@ static void limiter_free_all(struct tw_limiter *l)
 	}
 	free(l->results);
 	free(l->rate.tokens);
-	tw__line_free(&l->line);
+	tw__job_queue_free(&l->queue);
 	tw__heap_free(&l->times.untimed);
 	tw__nodes_fini(&l->nodes);
 	pthread_mutex_destroy(&l->lock);
@@ -141,7 +141,7 @@ static void set_up(struct tw_limiter *l, tw_service *service,
 	if (!l->config.max_pending && !(l->config.flags & TW_LIMITER_NO_QUEUE))
 		l->config.max_pending = TW__NODES_MAX;
 	l->permits.limit = config->max_concurrency;
-	l->line.aging_ns = config->aging_ns;
+	l->queue.aging_ns = config->aging_ns;
 	l->rate.starts = config->rate_starts;
 	l->rate.interval_ns = config->rate_interval_ns;
 	l->budget.left = l->budget.most = UINT64_C(100) * config->budget_retries;
@@ -177,7 +177,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 	    !(l->rate.tokens = calloc(config.rate_starts, sizeof *l->rate.tokens)))
 		r = -ENOMEM;
 	if (!r)
-		r = tw__line_reserve(&l->line, 0); /* for the inbox */
+		r = tw__job_queue_reserve(&l->queue, 0); /* for the inbox */
 	if (!r)
 		r = tw__base_hold(&l->base, service, config.executor);
 	if (r) {

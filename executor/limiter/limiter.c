@@ -11,7 +11,7 @@
 #include "executor/limiter/idle.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/life.h"
-#include "executor/limiter/line.h"
+#include "executor/limiter/job_queue.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/backoff.h"
 #include "executor/limiter/retry.h"
@@ -71,10 +71,10 @@ static int limiter_refuse_wait(const char *call, bool inside)
  * -EDEADLK: something has to run (jobs that wait, if they count) or to be called, and only the
  * calling thread could do it.
  */
-static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns, bool line_counts)
+static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns, bool queue_counts)
 {
 	tw__limiter_relock(l);
-	bool work = l->out.tellers || (line_counts && l->pending);
+	bool work = l->out.tellers || (queue_counts && l->pending);
 	bool stuck = timeout_ns && work && tw__executor_needs_caller(l->base.executor);
 	int r = stuck ? -EDEADLK : await_idle(l, timeout_ns);
 	pthread_mutex_unlock(&l->lock);
@@ -153,8 +153,8 @@ static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__limiter_
 {
 	struct tw__job *job;
 	for (unsigned n = 0; n < DROPPED_IN_A_ROW; n++) {
-		if ((job = tw__line_first(&l->line)))
-			tw__line_leave(l, job, now_ns, deferred);
+		if ((job = tw__job_queue_first(&l->queue)))
+			tw__job_dequeue(l, job, now_ns, deferred);
 		else if ((job = l->times.first_retrying))
 			tw__retrying_leave(l, job, deferred);
 		else

@@ -1,4 +1,4 @@
-/* How jobs come into the line and leave it; permits, and the runners that bring them together. */
+/* How jobs come into the queue and leave it; permits, and the runners that bring them together. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 #include "executor/limiter/queue.h"
 #include "executor/limiter/backoff.h"
 #include "executor/limiter/inbox.h"
-#include "executor/limiter/line.h"
+#include "executor/limiter/job_queue.h"
 #include "executor/limiter/rate.h"
 #include "executor/limiter/retry.h"
 #include "executor/limiter/settle.h"
@@ -22,7 +22,7 @@ enum { JOBS_IN_A_ROW = 64, EXPIRED_IN_A_ROW = 16 };
 
 /* ----------------------------------------------------------- coming and going */
 
-void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	job->state = TW_JOB_STATE_QUEUED;
@@ -31,7 +31,7 @@ void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 		job->options->until_ns = job->options->queue_timeout_ns
 					     ? now_ns + job->options->queue_timeout_ns
 					     : UINT64_MAX;
-	tw__line_add(&l->line, job);
+	tw__job_queue_add(&l->queue, job);
 }
 
 void tw__pending_more(struct tw_limiter *l)
@@ -61,11 +61,11 @@ void tw__room_ring(struct tw_limiter *l)
 	tw__futex_wake(&l->ends.room_bell, INT32_MAX);
 }
 
-void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		    struct tw__limiter_deferred *deferred)
+void tw__job_dequeue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+		     struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	tw__line_remove(&l->line, job);
+	tw__job_queue_remove(&l->queue, job);
 	if (now_ns > job->since_ns)
 		job->queued_ns += now_ns - job->since_ns;
 	tw__pending_less(l, deferred);
@@ -98,18 +98,20 @@ uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns)
 		return 0;
 	uint64_t permits = l->permits.limit - l->permits.running,
 		 tokens = tw__rate_tokens(l, now_ns);
-	permits -= l->line.extra < permits ? l->line.extra : permits; /* at least this many jobs */
+	permits -=
+	    l->queue.extra < permits ? l->queue.extra : permits; /* at least this many jobs */
 	return permits < tokens ? permits : tokens;
 }
 
 /*
  * Whether one runner more may find a job that fits. Those that search take one permit each, or
- * more: then it finds none, and returns. The first in line must fit, or runners would be sent
+ * more: then it finds none, and returns. The first queued job must fit, or runners would be sent
  * without end.
  */
 static bool has_permits(struct tw_limiter *l)
 {
-	const struct tw__job *first = tw_likely(!l->line.extra) ? NULL : tw__line_first(&l->line);
+	const struct tw__job *first =
+	    tw_likely(!l->queue.extra) ? NULL : tw__job_queue_first(&l->queue);
 	uint64_t needed = first ? tw__job_needs(l, first) : 1;
 	/* planted: permit_less */
 	return l->permits.running + l->permits.searching < l->permits.limit + 1 - needed;
@@ -117,7 +119,7 @@ static bool has_permits(struct tw_limiter *l)
 
 static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 {
-	return !l->ended && !l->paused && has_permits(l) && l->line.count > l->permits.searching &&
+	return !l->ended && !l->paused && has_permits(l) && l->queue.count > l->permits.searching &&
 	       tw__rate_allows(l, l->permits.searching, now_ns);
 }
 
@@ -150,15 +152,15 @@ static void take_permits(struct tw_limiter *l, struct tw__job *job)
 	job->options->extra = (uint32_t)extra;
 }
 
-/* The first in line becomes a running job; NULL: there is none, or nothing may start. */
+/* The first queued job becomes a running one; NULL: there is none, or nothing may start. */
 static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns,
 			    struct tw__limiter_deferred *deferred)
 {
-	struct tw__job *job = tw__line_first(&l->line);
+	struct tw__job *job = tw__job_queue_first(&l->queue);
 	if (!job) {
 		/* one that came since the lock was taken then needs no other runner */
 		tw__inbox_look(l);
-		job = tw__line_first(&l->line);
+		job = tw__job_queue_first(&l->queue);
 	}
 	if (!job || l->ended || l->paused ||
 	    l->permits.running + tw__job_needs(l, job) > l->permits.limit ||
@@ -166,7 +168,7 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns,
 		return NULL;
 	/* a reading of before its coming */
 	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
-	tw__line_leave(l, job, now_ns, deferred);
+	tw__job_dequeue(l, job, now_ns, deferred);
 	l->rate.out += l->rate.tokens != NULL;
 	l->counters.queue_sum_ns += stay_ns;
 	tw__histogram_add(&l->counters.queue, stay_ns, 1);
@@ -221,18 +223,18 @@ static bool is_error(int error)
 }
 
 /*
- * Jobs at the head of the line whose time there has passed are timed out, not started: their timers
- * may come later than this. The number; there may be more.
+ * Jobs at the head of the queue whose time there has passed are timed out, not started: their
+ * timers may come later than this. Returns the number; there may be more.
  */
 static unsigned limiter_expire(struct tw_limiter *l, uint64_t now_ns,
 			       struct tw__limiter_deferred *deferred)
 {
 	unsigned n = 0;
 	struct tw__job *job;
-	for (; n < EXPIRED_IN_A_ROW && (job = tw__line_first(&l->line)) &&
+	for (; n < EXPIRED_IN_A_ROW && (job = tw__job_queue_first(&l->queue)) &&
 	       tw__job_is_due(job, now_ns);
 	     n++) {
-		tw__line_leave(l, job, now_ns, deferred);
+		tw__job_dequeue(l, job, now_ns, deferred);
 		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	}
 	return n;

@@ -4,10 +4,10 @@
 
 #include "executor/limiter/internal.h"
 
-/* Into the line, or for another stay there. */
-void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
-void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		    struct tw__limiter_deferred *deferred);
+/* Into the queue, or for another stay there. */
+void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
+void tw__job_dequeue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+		     struct tw__limiter_deferred *deferred);
 
 /* One waits more, or less. */
 void tw__pending_more(struct tw_limiter *l);
@@ -17,7 +17,7 @@ void tw__pending_less(struct tw_limiter *l, struct tw__limiter_deferred *deferre
 void tw__room_ring(struct tw_limiter *l);
 
 /*
- * How many jobs in line could start now: permits and tokens that are there. 0 while nothing may
+ * How many jobs queued could start now: permits and tokens that are there. 0 while nothing may
  * start.
  */
 uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns);

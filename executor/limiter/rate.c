@@ -1,11 +1,11 @@
 /*
  * The limiter's rate: a bucket of tokens, one for each attempt that may begin in an interval.
  *
- * A token is taken when an attempt leaves the line, and begins to come back when its function is
+ * A token is taken when an attempt leaves the queue, and begins to come back when its function is
  * about to be called: what comes between (a callback of low water, the hook `started`, the lock)
- * would otherwise let later starts move together. A job leaves the line a whole interval after the
+ * would otherwise let later starts move together. A job leaves the queue a whole interval after the
  * start of which it has the token. So there are never more than rate_starts starts in an interval,
- * whatever the delay between the line and the function; and no more calls of the hook `started`,
+ * whatever the delay between the queue and the function; and no more calls of the hook `started`,
  * which lie in between.
  */
 #include <errno.h>
@@ -91,7 +91,7 @@ void tw__rate_begin(struct tw_limiter *l)
 		drop_oldest(l);
 	/* planted: token_early */
 	*token(l, l->rate.used++) = tw_service_now(l->service) + l->rate.interval_ns;
-	if (l->line.count > l->permits.searching)
+	if (l->queue.count > l->permits.searching)
 		limiter_arm(l, *token(l, 0));
 	pthread_mutex_unlock(&l->lock);
 }

@@ -153,14 +153,14 @@ static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_
 	if (!wholly && o->until_ns > now_ns)
 		return;
 	if (job->state == TW_JOB_STATE_QUEUED) {
-		tw__line_leave(l, job, now_ns, deferred);
+		tw__job_dequeue(l, job, now_ns, deferred);
 		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	} else if (wholly) {
 		tw__retrying_leave(l, job, deferred);
 		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	} else {
 		tw__retrying_leave(l, job, NULL);
-		tw__line_enter(l, job, now_ns);
+		tw__job_enqueue(l, job, now_ns);
 	}
 }
 

@@ -18,7 +18,7 @@ void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job);
 void tw__job_disarm(struct tw_limiter *l, struct tw__job *job);
 
 /*
- * Whether a time of the job, in line or running, has passed, whatever its timer says. Reads the
+ * Whether a time of the job, queued or running, has passed, whatever its timer says. Reads the
  * clock if there is one to keep.
  */
 bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job);

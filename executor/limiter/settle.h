@@ -8,7 +8,7 @@
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
 		     uint64_t now_ns, struct tw__limiter_deferred *deferred);
 
-/* Final. Not in line and not retrying any more. */
+/* Final. Not queued and not retrying any more. */
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error,
 		struct tw__limiter_deferred *deferred);
 

@@ -6,7 +6,7 @@
 #include "wheel/base/misuse.h"
 #include "wheel/base/struct_read.h"
 #include "executor/limiter/inbox.h"
-#include "executor/limiter/line.h"
+#include "executor/limiter/job_queue.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/rate.h"
 #include "executor/limiter/retry.h"
@@ -110,7 +110,7 @@ static int limiter_make(struct tw_limiter *l, const struct tw_limiter_task *task
 	}
 	struct tw__job *job = *out = (struct tw__job *)(void *)node;
 	job->id = 0;
-	job->state = TW_JOB_STATE_GONE; /* until it is in line */
+	job->state = TW_JOB_STATE_GONE; /* until it is queued */
 	job->fn = task->fn;
 	job->arg = task->arg;
 	job->done = task->done;
@@ -146,15 +146,15 @@ static void *unmake(struct tw_limiter *l, struct tw__job *job)
 
 /* ------------------------------------------------------------------- accept */
 
-/* Whether there are permits for all in line and for this job. */
-static bool fits_behind_line(const struct tw_limiter *l, const struct tw__job *job)
+/* Whether there are permits for all queued and for this job. */
+static bool fits_behind_queue(const struct tw_limiter *l, const struct tw__job *job)
 {
-	uint64_t in_line = l->line.count + l->line.extra;
-	return l->permits.running + in_line + tw__job_needs(l, job) <= l->permits.limit;
+	uint64_t is_queued = l->queue.count + l->queue.extra;
+	return l->permits.running + is_queued + tw__job_needs(l, job) <= l->permits.limit;
 }
 
 /*
- * Whether the limiter takes this job, apart from memory. Those in line that can start now do not
+ * Whether the limiter takes this job, apart from memory. Those queued that can start now do not
  * count as waiting.
  */
 static int admit(struct tw_limiter *l, const struct tw__job *job)
@@ -168,10 +168,10 @@ static int admit(struct tw_limiter *l, const struct tw__job *job)
 	if (tw_likely(l->pending < l->config.max_pending))
 		return 0;
 	uint64_t startable = tw__startable(l, l->rate.tokens ? tw_service_now(l->service) : 0),
-		 in_line = l->pending - l->times.retrying;
-	uint64_t waiting = l->pending - (startable < in_line ? startable : in_line);
+		 is_queued = l->pending - l->times.retrying;
+	uint64_t waiting = l->pending - (startable < is_queued ? startable : is_queued);
 	bool no_queue = l->config.max_pending == 0;
-	return (no_queue ? startable > in_line && fits_behind_line(l, job)
+	return (no_queue ? startable > is_queued && fits_behind_queue(l, job)
 			 /* planted: room_for_one_more */
 			 : waiting < l->config.max_pending)
 		   ? 0
@@ -201,7 +201,7 @@ static int admit_waiting(struct tw_limiter *l, const struct tw__job *job, uint64
 /* All that may fail is had before anything is changed. */
 static int limiter_reserve(struct tw_limiter *l, const struct tw__job *job)
 {
-	if (tw__line_reserve(&l->line, job->priority) ||
+	if (tw__job_queue_reserve(&l->queue, job->priority) ||
 	    tw__runner_reserve(l, l->ends.unfinished + 1))
 		return -ENOMEM;
 	if (job->options && tw__heap_reserve(&l->times.untimed, (uint32_t)l->times.timed + 1))
@@ -211,7 +211,7 @@ static int limiter_reserve(struct tw_limiter *l, const struct tw__job *job)
 
 /*
  * With the hook that comes before all others the lock is given up in between. The job is known by
- * its handle already, and is not in line: it may be cancelled, but does not start.
+ * its handle already, and is not queued: it may be cancelled, but does not start.
  */
 static void tell_added(struct tw_limiter *l, struct tw__job *job)
 {
@@ -232,7 +232,7 @@ static void tell_added(struct tw_limiter *l, struct tw__job *job)
 
 static void limiter_take_back(struct tw_limiter *l, struct tw__job *job)
 {
-	tw__line_remove(&l->line, job);
+	tw__job_queue_remove(&l->queue, job);
 	l->counters.added--;
 	l->ends.unfinished--;
 	l->times.timed--;
@@ -251,7 +251,7 @@ static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t 
 		tw__job_look_for_end(l, job);
 		return 0;
 	}
-	tw__line_enter(l, job, now_ns);
+	tw__job_enqueue(l, job, now_ns);
 	int r = job->options && !announced ? tw__job_arm(l, job) : 0;
 	if (r)
 		limiter_take_back(l, job);
@@ -291,7 +291,7 @@ static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *ta
 	r = admit(l, job);
 	if (r == -EAGAIN && task->wait_ns) {
 		r = admit_waiting(l, job, room_deadline(task));
-		now_ns = tw_service_now(l->service); /* it comes into the line now */
+		now_ns = tw_service_now(l->service); /* it comes into the queue now */
 	}
 	if (!r && !(r = limiter_reserve(l, job))) {
 		if (out)

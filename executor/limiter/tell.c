@@ -255,14 +255,14 @@ void tw__limiter_lock(struct tw_limiter *l, struct tw__limiter_deferred *deferre
 }
 
 /*
- * What is in the inbox has priority 0, and came later than all that is in line: it need not be
+ * What is in the inbox has priority 0, and came later than all that is queued: it need not be
  * taken over while there is such a job.
  */
 void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
 	deferred_init(deferred);
 	pthread_mutex_lock(&l->lock);
-	if (l->line.count == l->line.lows || l->config.on_low_water)
+	if (l->queue.count == l->queue.lows || l->config.on_low_water)
 		tw__inbox_look(l);
 }
 

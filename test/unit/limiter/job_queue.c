@@ -126,7 +126,7 @@ static void check_order(uint64_t first_seed, uint64_t aging_ns, int spread)
 	limited_close(&home);
 }
 
-Test(limiter_line, order_is_that_of_a_naive_one, .timeout = 120)
+Test(limiter_job_queue, order_is_that_of_a_naive_one, .timeout = 120)
 {
 	const char *given = getenv("LIMITER_SEED");
 	uint64_t seed = given ? strtoull(given, NULL, 0) : tw_clock_now(tw_clock_monotonic());
@@ -149,7 +149,7 @@ static struct load many[MANY];
  * Whatever the order in which they leave, the rest stays as it is: there is no other structure than
  * a list for each priority.
  */
-Test(limiter_line, leaving_touches_only_neighbours)
+Test(limiter_job_queue, leaving_touches_only_neighbours)
 {
 	struct load first = LOAD(0, .held = true);
 	open_started(limited_config(1));
@@ -161,7 +161,7 @@ Test(limiter_line, leaving_touches_only_neighbours)
 		task.priority = i % 3;
 		load_submit_task(&many[i], &task);
 	}
-	const struct tw__line *line = &home.limiter->line;
+	const struct tw__job_queue *line = &home.limiter->queue;
 	expect_eq(line->count, MANY);
 	expect_le(line->heap.count, 4); /* three of them, and that of the one that runs */
 	expect_le(line->levels_n, 4);
@@ -176,7 +176,7 @@ Test(limiter_line, leaving_touches_only_neighbours)
 	limited_close(&home);
 }
 
-Test(limiter_line, room_and_memory_of_a_cancelled_one_are_free_at_once)
+Test(limiter_job_queue, room_and_memory_of_a_cancelled_one_are_free_at_once)
 {
 	struct load first = LOAD(0, .held = true), low = LOAD(1), load;
 	struct tw_limiter_config config = limited_config(1);
@@ -194,7 +194,7 @@ Test(limiter_line, room_and_memory_of_a_cancelled_one_are_free_at_once)
 		expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_GONE);
 	}
 	expect_le(home.limiter->nodes.slabs, 1);
-	expect_le(home.limiter->line.heap.count, 7);
+	expect_le(home.limiter->queue.heap.count, 7);
 	complete(&first);
 	expect_settled(&low, TW_JOB_STATUS_SUCCEEDED, 0);
 	limited_close(&home);

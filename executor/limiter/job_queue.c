@@ -1,0 +1,153 @@
+/*
+ * The limiter's queue: for each priority a list of its jobs in order, and a heap of the priority
+ * levels, ordered by their first jobs.
+ *
+ * So a job joins and leaves in O(1), wherever it is, and the heap is as small as the number of
+ * different priorities. A level that runs empty stays in the heap until it comes to the top, and a
+ * level whose first job has left keeps its key. Both are corrected at the top.
+ *
+ * With aging a job's priority grows by one each aging_ns that it waits. It does so for all jobs
+ * alike: of two jobs the same one is always ahead. So the key is a constant: the instant at which
+ * the job came, less its priority in units of aging_ns. The key of a level is that of its first
+ * job, or of a job before it, which came no later. So no level gets to the top too late, except for
+ * what a thread may lose between reading the clock and taking the lock. Of two levels with the same
+ * key the job with the lower priority came first.
+ *
+ * Levels are not freed before the limiter: at most 65536.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/limiter/job_queue.h"
+
+/* The first level of at least this priority; levels_n: none. */
+static uint32_t index_of(const struct tw__job_queue *queue, int32_t priority)
+{
+	uint32_t from = 0, to = queue->levels_n;
+	while (from < to) {
+		uint32_t middle = from + (to - from) / 2;
+		if (queue->levels[middle]->priority < priority)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static struct tw__priority_level *level_at(const struct tw__job_queue *queue, uint32_t index,
+					   int32_t priority)
+{
+	struct tw__priority_level *level = index < queue->levels_n ? queue->levels[index] : NULL;
+	return level && level->priority == priority ? level : NULL;
+}
+
+static struct tw__job *job_of(struct tw__links *links)
+{
+	return (struct tw__job *)(void *)((char *)links - offsetof(struct tw__job, links));
+}
+
+static bool is_empty(const struct tw__priority_level *level)
+{
+	return level->jobs.next == &level->jobs;
+}
+
+/* Of a level that is not empty. */
+static int64_t key_of(const struct tw__job_queue *queue, const struct tw__priority_level *level)
+{
+	if (!queue->aging_ns)
+		/* planted: low_first */
+		return -level->priority;
+	/* At most 2^62, then at most 2^15 * 2^46 more: no clock overflows it. */
+	uint64_t since_ns = job_of(level->jobs.next)->since_ns;
+	int64_t since_middle_ns =
+	    (int64_t)(since_ns < INT64_MAX ? since_ns : INT64_MAX) - (INT64_C(1) << 62);
+	return since_middle_ns - level->priority * (int64_t)queue->aging_ns;
+}
+
+static int limiter_grow(struct tw__job_queue *queue)
+{
+	uint32_t room = queue->levels_room ? 2 * queue->levels_room : 4;
+	struct tw__priority_level **levels = malloc(room * sizeof(struct tw__priority_level *));
+	if (!levels)
+		return -ENOMEM;
+	if (queue->levels_n)
+		memcpy((void *)levels, (const void *)queue->levels,
+		       queue->levels_n * sizeof(struct tw__priority_level *));
+	free((void *)queue->levels);
+	queue->levels = levels;
+	queue->levels_room = room;
+	return 0;
+}
+
+int tw__job_queue_reserve(struct tw__job_queue *queue, int32_t priority)
+{
+	uint32_t index = index_of(queue, priority);
+	if (tw_likely(level_at(queue, index, priority) != NULL))
+		return 0;
+	if ((queue->levels_n == queue->levels_room && limiter_grow(queue)) ||
+	    tw__heap_reserve(&queue->heap, queue->levels_n + 1))
+		return -ENOMEM;
+	struct tw__priority_level *level = malloc(sizeof *level);
+	if (!level)
+		return -ENOMEM;
+	*level = (struct tw__priority_level){.priority = priority};
+	level->jobs.next = level->jobs.previous = &level->jobs;
+	tw__heap_item_init(&level->item, (uint64_t)(priority - INT16_MIN));
+	struct tw__priority_level **at = &queue->levels[index];
+	memmove(at + 1, at, (queue->levels_n - index) * sizeof(struct tw__priority_level *));
+	*at = level;
+	queue->levels_n++;
+	return 0;
+}
+
+void tw__job_queue_add(struct tw__job_queue *queue, struct tw__job *job)
+{
+	/* it is there: tw__job_queue_reserve */
+	struct tw__priority_level *level = queue->levels[index_of(queue, job->priority)];
+	job->links = (struct tw__links){.next = &level->jobs, .previous = level->jobs.previous};
+	level->jobs.previous->next = &job->links;
+	level->jobs.previous = &job->links;
+	queue->count++;
+	queue->lows += job->priority < 0;
+	if (tw_unlikely(job->options != NULL))
+		queue->extra += job->options->permits - 1;
+	if (!tw__heap_has(&level->item))
+		tw__heap_push_reserved(&queue->heap, &level->item, key_of(queue, level));
+}
+
+void tw__job_queue_remove(struct tw__job_queue *queue, struct tw__job *job)
+{
+	TW_ASSERT(queue->count > 0);
+	job->links.next->previous = job->links.previous;
+	job->links.previous->next = job->links.next;
+	queue->count--;
+	queue->lows -= job->priority < 0;
+	if (tw_unlikely(job->options != NULL))
+		queue->extra -= job->options->permits - 1;
+}
+
+struct tw__job *tw__job_queue_first(struct tw__job_queue *queue)
+{
+	struct tw__heap_item *item;
+	while ((item = tw__heap_peek(&queue->heap))) {
+		struct tw__priority_level *level = (struct tw__priority_level *)(void *)item;
+		if (is_empty(level)) {
+			tw__heap_remove(&queue->heap, item);
+			continue;
+		}
+		int64_t key = key_of(queue, level);
+		if (key == tw__heap_key(&queue->heap, item))
+			return job_of(level->jobs.next);
+		tw__heap_rekey(&queue->heap, item, key);
+	}
+	return NULL;
+}
+
+void tw__job_queue_free(struct tw__job_queue *queue)
+{
+	for (uint32_t i = 0; i < queue->levels_n; i++)
+		free(queue->levels[i]);
+	free((void *)queue->levels);
+	tw__heap_free(&queue->heap);
+}
