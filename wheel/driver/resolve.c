@@ -109,9 +109,9 @@ static bool is_left_behind(const struct tw__note *note, uint32_t generation,
  * The due tick of a word in this place; what is handed over gets a near word, of a recent tick.
  * False: the word has changed; *word is what it is now.
  */
-static inline __attribute__((always_inline)) bool
-due_tick_of(tw_service *service, enum tw__resolve_for what_for, const struct tw__place *place,
-	    uint32_t slot, uint64_t *word, uint64_t *due_tick)
+static bool due_tick_of(tw_service *service, enum tw__resolve_for what_for,
+			const struct tw__place *place, uint32_t slot, uint64_t *word,
+			uint64_t *due_tick)
 {
 	uint64_t target = service->driver->turning_to, tick;
 	if (!tw__deadline_read(&service->slots, slot, word, service->driver->wheel.next, &tick))
@@ -154,12 +154,13 @@ resolve_relocated(tw_service *service, enum tw__resolve_for what_for, const stru
 	return true;
 }
 
-/* The due tick for one entry. */
-static uint64_t resolve_entry(tw_service *service, enum tw__resolve_for what_for,
-			      const struct tw__place *place, tw__wheel_entry entry)
+static __attribute__((noinline)) uint64_t resolve_slowly(tw_service *service,
+							 enum tw__resolve_for what_for,
+							 const struct tw__place *place,
+							 tw__wheel_entry entry, uint64_t word)
 {
 	uint32_t slot = tw__entry_slot(entry);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]), due_tick;
+	uint64_t due_tick;
 	bool known;
 	do {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT)
@@ -173,6 +174,22 @@ static uint64_t resolve_entry(tw_service *service, enum tw__resolve_for what_for
 			    : due_tick_of(service, what_for, place, slot, &word, &due_tick);
 	} while (tw_unlikely(!known));
 	return due_tick;
+}
+
+/* The due tick for one entry. Nearly all are dead, or near, not moved to earlier, and not late. */
+static inline uint64_t resolve_entry(tw_service *service, enum tw__resolve_for what_for,
+				     const struct tw__place *place, tw__wheel_entry entry)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
+	if ((word ^ entry) >> TW__GENERATION_SHIFT)
+		return TW__TICK_DEAD;
+	if (tw_likely((word & (TW__ARMED | TW__BEYOND_RANGE | TW__RELOCATED)) == TW__ARMED)) {
+		uint64_t tick = tw__word_deadline(word, service->driver->wheel.next);
+		if (tw_likely(what_for != TW__RESOLVE_EXPIRE || tick >= place->high ||
+			      tick + TW__NEAR_TICKS > service->driver->turning_to))
+			return at_least(tick, place->low);
+	}
+	return resolve_slowly(service, what_for, place, entry, word);
 }
 
 /*
