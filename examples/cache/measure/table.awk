@@ -86,7 +86,7 @@ END {
 		printf "  %-18s %10.1f %10.1f\n", "redis", memory_loaded["redis", "100k-alone"], memory_after["redis", "100k-alone"]
 		printf "  %-18s %10.1f %10.1f\n", "tickcache", memory_loaded["tick1", "100k-alone"], memory_after["tick1", "100k-alone"]
 	}
-	print "\nredis-benchmark, requests a second; in brackets the server's CPU time, us a request. Medians of the rounds."
+	printf "\nredis-benchmark, requests a second; in brackets the server's CPU time, us a request. Medians of %d rounds.\n", rounds["redis " load_name[1]]
 	print "Ceiling: a server with two threads that counts requests and answers +OK. It is what client and kernel leave to any server."
 	printf "  %-5s %7s %8s %16s %16s %16s %16s %8s %8s %8s\n", "", "", "", "", "tickcache,", "tickcache,", "ceiling,", "1 thread", "2 threads", "ceiling"
 	printf "  %-5s %7s %8s %16s %16s %16s %16s %8s %8s %8s\n", "test", "clients", "pipeline", "redis", "1 thread", "2 threads", "2 threads", "/ redis", "/ redis", "/ redis"
