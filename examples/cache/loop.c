@@ -27,7 +27,7 @@
 #define KEEPALIVE_S 300
 #define ANSWER_INPUT 4096
 #define ANSWER_OUTPUT (64 * 1024)
-#define MOST_POLLS 128 /* about 20 us */
+#define MOST_POLLS 32 /* about 5 us */
 #define KEPT_OUTPUT (256 * 1024)
 
 /* ------------------------------------------------------------------ sockets */

@@ -23,7 +23,7 @@
 #define INPUT (64 * 1024)
 #define ANSWER_INPUT 4096
 #define BACKLOG 511
-#define MOST_POLLS 128
+#define MOST_POLLS 32
 
 struct answer {
 	int fd;
