@@ -77,9 +77,10 @@ plots() {
 	for cell in 100k-alone 20k-beside-500k 100k-beside-500k; do
 		[ ! -s "$data/tick1-$cell.memory" ] || figure "<b>$cell</b>" memory_plot "$cell"
 	done
-	echo '</div><h2>Throughput</h2><div class="plots">'
+	echo '</div><h2>Throughput</h2><p>Medians of redis-benchmark. The ceiling is a server with two threads that only counts'
+	echo 'requests and answers +OK: client and kernel leave no more to any server.</p><div class="plots">'
 	for load in $(sed -n 's/^throughput .*clients=\([0-9]*\) pipeline=\([0-9]*\).*/\1-\2/p' "$data/results" | awk '!seen[$0]++'); do
-		figure "<b>${load%-*} clients, ${load#*-} requests at a time</b>" throughput_plot "${load%-*}" "${load#*-}"
+		figure "<b>${load%-*} clients, pipeline of ${load#*-}</b>" throughput_plot "${load%-*}" "${load#*-}"
 	done
 	echo '</div>'
 }
