@@ -4,6 +4,8 @@
  * "tickwheel-manual" and "tickwheel-manual-at" are the same without a thread: the one caller drives
  * the service between its operations (TW_DRIVE_MANUAL), and callbacks run inline. "tickwheel-group"
  * is the first with each timer a member of a group: sixteen slots side by side share one.
+ * "tickwheel-persistent" has a persistent timer for each slot, made beforehand, which is armed and
+ * disarmed; deadlines as "tickwheel-at".
  */
 #include <stdlib.h>
 
@@ -17,11 +19,19 @@ struct caller {
 	_Alignas(64) uint64_t loop_ns;
 };
 
+/* What the user of a persistent timer keeps. */
+struct connection {
+	_Alignas(16) tw_timer timer;
+	_Atomic(void *) arg; /* of the callback; NULL: it has run since it was armed */
+};
+
 struct ours {
 	tw_service *service;
 	tw_timer *timers;
 	tw_group *groups; /* NULL: timers without */
 	struct caller *callers;
+	struct connection *connections; /* NULL: timers that are not persistent */
+	_Atomic(expiry_fn *) fn;        /* of all connections */
 };
 
 enum { MEMBERS = 16 };
@@ -32,6 +42,7 @@ static void destroy(void *me)
 	tw_service_destroy(self->service);
 	free(self->timers);
 	free(self->groups);
+	free(self->connections);
 	free(self->callers);
 	free(self);
 }
@@ -89,6 +100,37 @@ static void *create_group(const struct candidate_setup *setup)
 	return self;
 }
 
+/* Of all connections: what they call, and whom for. */
+static struct ours *persistent;
+
+static void run_connection(void *arg)
+{
+	struct connection *connection = arg;
+	expiry_fn *fn = tw_load_relaxed(&persistent->fn);
+	fn(tw_exchange_seq_cst(&connection->arg, NULL));
+}
+
+static void *create_persistent(const struct candidate_setup *setup)
+{
+	struct ours *self = persistent = create_driven(setup, TW_DRIVE_THREAD);
+	if (self)
+		self->connections = touched_array(setup->slots, sizeof *self->connections);
+	for (uint32_t i = 0; self && i < setup->slots; i++) {
+		struct tw_task task = {.size = sizeof task,
+				       .fn = run_connection,
+				       .when_ns = TW_NEVER,
+				       .flags = TW_TASK_PERSISTENT};
+		if (self->connections)
+			task.arg = &self->connections[i];
+		if (!task.arg ||
+		    tw_schedule_task(self->service, &task, &self->connections[i].timer) < 0) {
+			destroy(self);
+			self = NULL;
+		}
+	}
+	return self;
+}
+
 static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
 		    void *arg)
 {
@@ -118,6 +160,18 @@ static int schedule_member(void *me, unsigned thread, uint32_t slot, uint64_t de
 	return tw_schedule_task(self->service, &task, &self->timers[slot]);
 }
 
+static int arm_persistent(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
+			  expiry_fn *fn, void *arg)
+{
+	struct ours *self = me;
+	struct connection *connection = &self->connections[slot];
+	if (tw_load_relaxed(&self->fn) != fn)
+		tw_store_relaxed(&self->fn, fn);
+	tw_store_relaxed(&connection->arg, arg);
+	return tw_reset_at(self->service, connection->timer,
+			   self->callers[thread].loop_ns + delay_ns);
+}
+
 static int every(void *me, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg)
 {
 	struct ours *self = me;
@@ -132,6 +186,12 @@ static bool cancel(void *me, uint32_t slot)
 	return tw_cancel(self->service, self->timers[slot]) == TW_CANCELLED;
 }
 
+static bool disarm(void *me, uint32_t slot)
+{
+	struct ours *self = me;
+	return tw_disarm(self->service, self->connections[slot].timer) == TW_CANCELLED;
+}
+
 static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 {
 	(void)thread;
@@ -144,6 +204,21 @@ static bool touch_at(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns
 	struct ours *self = me;
 	uint64_t deadline_ns = self->callers[thread].loop_ns + delay_ns;
 	return tw_reset_at(self->service, self->timers[slot], deadline_ns) == 0;
+}
+
+/* A reset arms a timer that has just run; here that is taken back. */
+static bool touch_persistent(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
+{
+	struct ours *self = me;
+	struct connection *connection = &self->connections[slot];
+	uint64_t deadline_ns = self->callers[thread].loop_ns + delay_ns;
+	if (!tw_load_relaxed(&connection->arg) ||
+	    tw_reset_at(self->service, connection->timer, deadline_ns))
+		return false;
+	if (tw_load_seq_cst(&connection->arg))
+		return true;
+	(void)tw_disarm(self->service, connection->timer);
+	return false;
 }
 
 /* The monotonic clock is the service's own: its reading is on the scale of deadlines. */
@@ -175,10 +250,11 @@ static void view(void *me, struct candidate_view *out)
 {
 	struct ours *self = me;
 	struct tw_service_stats stats = {.size = sizeof stats};
-	*out = (struct candidate_view){.user_bytes = sizeof(tw_timer)};
+	*out = (struct candidate_view){0};
 	if (tw_service_stats(self->service, &stats) < 0)
 		return;
-	out->pending = stats.pending;
+	out->pending = stats.pending - stats.disarmed;
+	out->user_bytes = self->connections ? sizeof(struct connection) : sizeof(tw_timer);
 	out->wakeups = stats.wakeups;
 	out->ticks = stats.ticks;
 	out->tick_cpu_ns = stats.tick_cpu_ns;
@@ -232,6 +308,19 @@ const struct candidate candidate_tickwheel_at = {
     .schedule = schedule_at,
     .cancel = cancel,
     .touch = touch_at,
+    .turn = turn_at,
+    .view = view,
+};
+
+const struct candidate candidate_tickwheel_persistent = {
+    .name = "tickwheel-persistent",
+    .what = "this library, a persistent timer for each slot, deadlines from a cached time",
+    .workloads = ON_CHURN | ON_REQUEST | ON_TOUCH | ON_SERVER,
+    .create = create_persistent,
+    .destroy = destroy,
+    .schedule = arm_persistent,
+    .cancel = disarm,
+    .touch = touch_persistent,
     .turn = turn_at,
     .view = view,
 };

@@ -13,6 +13,9 @@ static const struct target {
 	unsigned threads;
 	const char *text;
 } targets[] = {
+    {"W1", "tickwheel-persistent", 1000000, ANY, "1.25 x wheel-bare"},
+    {"W1", "tickwheel-persistent", 10000000, ANY, "1.25 x wheel-bare"},
+    {"W3", "tickwheel-persistent", 1000000, ANY, "1.2 x wheel-bare"},
     {"W1", "tickwheel-group", ANY, ANY, "1.6 x plain"},
     {"W2", "tickwheel-group", ANY, ANY, "1.6 x plain"},
     {"W1", NULL, 1000, 1, "12"},

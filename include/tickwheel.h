@@ -29,7 +29,8 @@
  *   function                     any      callback  inline    release   visitor,  signal   forked
  *                                thread   on pool   callback            on_stuck  handler  child
  *   tw_schedule*, tw_reset*      yes      yes       yes       yes       yes       no       -EPERM
- *   tw_cancel, tw_group_cancel   yes      yes       yes       yes       yes       no       -EPERM
+ *   tw_cancel, tw_disarm,        yes      yes       yes       yes       yes       no       -EPERM
+ *     tw_group_cancel
  *   tw_cancel_wait,              yes      yes (1)   yes (2)   yes (1)   yes (2)   no       -EPERM
  *     tw_group_cancel_wait
  *   tw_service_stats, _liveness, yes      yes       yes       yes       yes       no       -EPERM
@@ -68,7 +69,7 @@
  * How a timer ends (each ends in exactly one of these ways):
  *
  *   cause                              fate               thread of the release     counter
- *   its last run has returned          TW_FATE_FIRED      the one that ran it       fired
+ *   its last run has returned (1)      TW_FATE_FIRED      the one that ran it       fired
  *   cancelled before a claim           TW_FATE_CANCELLED  the canceller             cancelled
  *   cancelled while it ran             TW_FATE_CANCELLED  the one that ran it       cancelled
  *   its group was cancelled            TW_FATE_CANCELLED  the executor (if it ran:  cancelled
@@ -77,6 +78,8 @@
  *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
  *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
  *   refused (TW_REFUSED_DROP)          TW_FATE_DROPPED    the driver                dropped
+ *
+ *   (1) of a persistent timer: only if the service has closed meanwhile.
  *
  * Guarantees:
  *

@@ -160,6 +160,8 @@ static void write_ledger(FILE *out, const struct tw_service_stats *s)
 	figure(out, "timers_rejected_total", "counter",
 	       "Schedules refused for lack of room or after a close.", s->rejected);
 	figure(out, "groups", "gauge", "Groups of timers that exist.", s->groups);
+	figure(out, "timers_disarmed", "gauge", "Pending timers that are persistent and disarmed.",
+	       s->disarmed);
 	figure(out, "group_members", "gauge", "Pending timers that are members of a group.",
 	       s->group_members);
 }

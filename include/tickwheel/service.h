@@ -41,20 +41,24 @@ typedef struct tw_group {
 /* As a timeout: without limit. */
 #define TW_FOREVER UINT64_MAX
 
+/* As when_ns of a persistent timer: not armed yet. */
+#define TW_NEVER UINT64_MAX
+
 /* As a budget: no limit. */
 #define TW_NO_LIMIT SIZE_MAX
 
 /* The longest delay, and the latest deadline after the service's creation: 146 years. */
 #define TW_MAX_DELAY_NS (UINT64_C(1) << 62)
 
-/* Answers of cancels. tickwheel.h says after which of them arg may be freed. */
+/* Answers of cancels and of tw_disarm. tickwheel.h says after which of them arg may be freed. */
 enum tw_outcome {
 	TW_CANCELLED =
 	    0,           /* it was not claimed, and will not run (again); one canceller gets this */
 	TW_GONE = 1,     /* it has ended, or never was */
 	TW_RUNNING = 2,  /* its callback or its release is running */
 	TW_FINISHED = 3, /* tw_cancel_wait: it was running, and has returned */
-	TW_SELF = 4      /* tw_cancel_wait: called from its own callback or release */
+	TW_SELF = 4,     /* tw_cancel_wait: called from its own callback or release */
+	TW_DISARMED = 5  /* tw_disarm: it is disarmed already, and does not run */
 };
 
 /* How a timer ended, for its release. tickwheel.h has the table. */
@@ -191,6 +195,8 @@ enum tw_close_mode {
  *
  *   - A background timer goes on during a drain, and is dropped when the last other timer has
  *     ended.
+ *   - A disarmed timer holds up no close. It is dropped with the last others. An armed persistent
+ *     timer runs once more at most, and ends.
  *   - A member of a cancelled group ends as cancelled. Completions of groups have been called when
  *     the answer is 0.
  *   - Of several closes the strictest mode holds for all: DROP before RUN before DRAIN. The latest
@@ -232,7 +238,8 @@ enum tw_close_flags {
  * that it drops.
  *
  * fn and arg are what the timer would have called. remaining_ns is the time until it is due (0:
- * due), a hint. A visitor that returns non-zero is not called again by the same call.
+ * due; UINT64_MAX: disarmed), a hint. A visitor that returns non-zero is not called again by the
+ * same call.
  */
 typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg,
 			uint64_t remaining_ns);
@@ -373,7 +380,13 @@ enum tw_task_flags {
 	 * A background timer: TW_CLOSE_DRAIN does not wait for it, and drops it when the last other
 	 * timer has ended. A series must have no `count`.
 	 */
-	TW_TASK_BACKGROUND = 4
+	TW_TASK_BACKGROUND = 4,
+
+	/*
+	 * A persistent timer: after a run it is disarmed, not ended. tw_reset arms it again, with
+	 * the same handle, tw_disarm disarms it, tw_cancel ends it. No series. See tw_disarm.
+	 */
+	TW_TASK_PERSISTENT = 8
 };
 
 /* What happens to a run that would start more than max_lateness_ns late. */
@@ -387,9 +400,9 @@ struct tw_task {
 	size_t size; /* sizeof(struct tw_task) */
 	tw_fn *fn;
 	void *arg;
-	uint64_t
-	    when_ns;    /* delay, or deadline with TW_TASK_AT; 0 for a series without TW_TASK_AT */
-	uint32_t flags; /* enum tw_task_flags */
+	uint64_t when_ns;  /* delay, or deadline with TW_TASK_AT; 0 for a series without TW_TASK_AT;
+			 * TW_NEVER with TW_TASK_PERSISTENT: disarmed, without jitter_ns */
+	uint32_t flags;    /* enum tw_task_flags */
 	uint32_t reserved; /* 0 */
 	const struct tw_period
 	    *period; /* a series; read during the call. first_ns is 0 with TW_TASK_AT */
@@ -458,7 +471,7 @@ TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_
  * Returns: as tw_schedule_task, for the first bad task it finds; tw_service_stats.rejected counts
  * n.
  *   0         all are scheduled; or n is 0
- *   -EINVAL   sizes that differ
+ *   -EINVAL   sizes that differ; TW_TASK_PERSISTENT
  *   -EAGAIN   n is more than max_timers or lane_entries leave room for: schedule fewer, or raise
  *             the knob
  */
@@ -475,14 +488,19 @@ TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, si
  * series moves its phase. From the timer's own callback it re-arms the timer after the callback
  * returns, a one-shot too; the delay counts from the call.
  *
+ * A persistent timer that is disarmed is armed. If its callback is running, on any thread, the
+ * timer is armed when the callback has returned; of several such calls the last one counts.
+ *
  * Threads: any. Never blocks.
  * Returns:
- *   0            moved
+ *   0            moved, or armed
  *   -ENOENT      the timer has ended, or its release runs
- *   -EBUSY       its callback is running on another thread: reset it there, or schedule another
- *   -ECANCELED   from its own callback: the timer was cancelled
+ *   -EBUSY       its callback is running on another thread: reset it there, or schedule another.
+ *                Not of a persistent timer
+ *   -ECANCELED   the callback is running, and the timer was cancelled: it ends
  *   -ERANGE      the delay or deadline is above TW_MAX_DELAY_NS
- *   -EAGAIN, -ENOMEM   no room for the entry of a move to earlier; nothing changed: try again
+ *   -EAGAIN, -ENOMEM   no room for an entry, which a move to earlier and a first arming need;
+ *                nothing changed: try again
  *   -ESHUTDOWN   the service is closed
  *   -EINVAL      service is NULL
  *   -EPERM       in a forked child
@@ -509,6 +527,7 @@ enum { TW_RESET_KEPT = 1 };
  *
  * From the timer's own callback it re-arms a one-shot, unless the callback has re-armed the timer
  * for that time or earlier. A series then runs next at the earlier of its own instant and this one.
+ * A persistent timer that is not armed is armed.
  *
  * Threads: any. Never blocks.
  * Returns: as tw_reset, and
@@ -516,6 +535,42 @@ enum { TW_RESET_KEPT = 1 };
  *   TW_RESET_KEPT   not moved: the timer is due at that tick, or before
  */
 TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
+
+/* ------------------------------------------------------------------- disarm */
+
+/*
+ * Disarms a persistent timer: it does not run until tw_reset arms it again. The handle stays valid.
+ *
+ * A persistent timer (TW_TASK_PERSISTENT) serves an object for its life: create it once, arm and
+ * disarm it as often as you like, and end it once with tw_cancel.
+ *
+ *     struct tw_task task = TW_INIT(tw_task);
+ *     task.fn = on_idle;
+ *     task.arg = connection;
+ *     task.flags = TW_TASK_PERSISTENT;
+ *     task.when_ns = TW_NEVER;
+ *     tw_schedule_task(service, &task, &connection->idle);
+ *     ...
+ *     tw_reset(service, connection->idle, 30 * TW_SECOND);     the client is silent
+ *     tw_disarm(service, connection->idle);                    a request has come
+ *     ...
+ *     tw_cancel_wait(service, connection->idle, TW_FOREVER);   the connection ends
+ *
+ * It costs one compare-and-swap, and so does the arming that follows, unless that is for an earlier
+ * time than the last one. The timer takes its slot until it ends. Its release is called once, when
+ * it ends. If a disarm comes too late, the callback runs; an arming that came during that run is
+ * taken back.
+ *
+ * Threads: any, also its own callback. Never blocks.
+ * Returns:
+ *   TW_CANCELLED   it was armed, and will not run until it is armed again; one caller gets this
+ *   TW_DISARMED    it was not armed, and does not run
+ *   TW_RUNNING     the callback runs now, and the timer is disarmed afterwards; or its release runs
+ *   TW_GONE        the timer has ended, or never was
+ *   -EINVAL        service is NULL; the timer is not persistent
+ *   -EPERM         in a forked child
+ */
+TW_API int tw_disarm(tw_service *service, tw_timer timer);
 
 /* ------------------------------------------------------------------- cancel */
 
@@ -528,8 +583,8 @@ TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t dea
  * Calls: the release, on this thread, if the answer is TW_CANCELLED.
  * Returns:
  *   TW_CANCELLED   the callback will not run (again)
- *   TW_RUNNING     the callback or the release runs now. A series ends after it; a one-shot cannot
- *                  be re-armed
+ *   TW_RUNNING     the callback or the release runs now. A series or a persistent timer ends after
+ *                  it; a one-shot cannot be re-armed
  *   TW_GONE        the timer has ended, or never was
  *   -EINVAL        service is NULL
  *   -EPERM         in a forked child
@@ -553,7 +608,8 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
 TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns);
 
 /*
- * Tells whether a timer waits to run. Another thread may change that in the same moment.
+ * Tells whether a timer waits to run. A disarmed one does not. Another thread may change that in
+ * the same moment.
  *
  * Threads: any. Never blocks.
  * Returns: true if it does; false if not, or if service is NULL.

@@ -59,6 +59,7 @@ struct tw_service_stats {
 
 	uint64_t groups;        /* groups that exist */
 	uint64_t group_members; /* of `pending`: members of a group */
+	uint64_t disarmed;      /* of `pending`: persistent timers that are disarmed */
 };
 
 /*
@@ -272,7 +273,8 @@ TW_API int tw_service_liveness(tw_service *service, struct tw_service_liveness *
 /* ------------------------------------------------------- listing and checks */
 
 /*
- * Calls visit for each pending timer, in slot order, until it returns non-zero.
+ * Calls visit for each pending timer, in slot order, until it returns non-zero. Disarmed timers are
+ * not pending.
  *
  * Timers that come or go meanwhile may be missed. The visitor may schedule and cancel.
  *
@@ -290,10 +292,12 @@ TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *vis
  *     running timer slot 7 generation 9b1f0c21, for 12.041 ms, thread 4711, "flush", fn flush_log
  *     running job, for 3.200 ms, thread 4712, "lookup", fn server+0x1b40
  *     slot 8 generation 9b1f0c22 pending, due in 250.000 ms, fn on_idle, arg 0x55d0a1c2
+ *     slot 9 generation 9b1f0c23 disarmed, fn on_idle, arg 0x55d0a2d0
  *
  * First come the runs of all kinds that tw_service_liveness sees, then the pending timers in slot
- * order. A function that the program does not export is shown as file+offset, for addr2line.
- * Quotes, backslashes and bytes of a name that are not printable UTF-8 are escaped.
+ * order, then the disarmed ones. A function that the program does not export is shown as
+ * file+offset, for addr2line. Quotes, backslashes and bytes of a name that are not printable UTF-8
+ * are escaped.
  *
  * Threads: any.
  * Returns:

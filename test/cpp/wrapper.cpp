@@ -61,6 +61,28 @@ void cancel_keeps_it_from_running_and_destroys_the_callable()
 	CHECK(runs == 0);
 }
 
+void a_persistent_timer_is_armed_and_disarmed_until_its_owner_goes()
+{
+	manual_clock clock;
+	tickwheel::service service(clock.config());
+	int runs = 0;
+	{
+		auto t = service.persistent([&runs, c = counted()] { runs++; });
+		clock.advance(1h);
+		CHECK(runs == 0 && !t.is_pending());
+		for (int i = 1; i <= 3; i++) {
+			CHECK(t.reset(1s) && t.is_pending());
+			CHECK(t.disarm() == tickwheel::outcome::cancelled && !t.is_pending());
+			CHECK(t.disarm() == tickwheel::outcome::disarmed && t.reset(2s));
+			clock.advance(3s);
+			CHECK(runs == i && counted::alive == 1);
+		}
+	}
+	CHECK(counted::alive == 0);
+	tickwheel::timer none;
+	CHECK(none.disarm() == tickwheel::outcome::gone);
+}
+
 void an_owner_that_goes_cancels_and_one_that_detaches_does_not()
 {
 	manual_clock clock;
@@ -251,6 +273,7 @@ int main()
 	a_callable_runs_when_its_time_has_come_and_is_destroyed_after_it();
 	a_move_only_callable_is_taken();
 	cancel_keeps_it_from_running_and_destroys_the_callable();
+	a_persistent_timer_is_armed_and_disarmed_until_its_owner_goes();
 	an_owner_that_goes_cancels_and_one_that_detaches_does_not();
 	a_timer_moves_with_its_owner_and_what_is_overwritten_is_cancelled();
 	reset_moves_it_and_says_when_it_is_too_late();

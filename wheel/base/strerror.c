@@ -13,6 +13,7 @@ static const struct {
     {TW_RUNNING, "its callback or its release is running"},
     {TW_FINISHED, "its callback was running and has returned"},
     {TW_SELF, "the caller is its own callback or release"},
+    {TW_DISARMED, "disarmed already: it is not armed, and does not run"},
     {-EINVAL, "bad argument: tw_set_misuse_hook gets the reason"},
     {-E2BIG, "a struct has members that this version of the library does not know"},
     {-ENOMEM, "no memory"},

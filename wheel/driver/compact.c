@@ -9,22 +9,17 @@
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 
-static bool compact_is_armed(uint64_t word, uint64_t entry)
-{
-	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word);
-}
-
 /*
  * An entry whose timer is not armed is removed: if the timer is armed again, that brings another
  * entry. Entries of groups stay.
  */
-static void remove_ended(const tw_service *service, struct tw__chunk *chunk)
+static void remove_ended(tw_service *service, struct tw__chunk *chunk)
 {
 	unsigned left = 0;
+	uint64_t word;
 	for (unsigned i = 0; i < chunk->count; i++) {
 		tw__wheel_entry entry = chunk->entries[i];
-		uint32_t slot = tw__entry_slot(entry);
-		if (!slot || compact_is_armed(tw_load_acquire(&service->slots.words[slot]), entry))
+		if (!tw__entry_slot(entry) || tw__entry_is_armed(&service->slots, entry, &word))
 			chunk->entries[left++] = entry;
 	}
 	chunk->count = left;

@@ -101,7 +101,7 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 {
 	uint32_t generation = tw__word_generation(word);
 	uint64_t next = service->driver->wheel.next;
-	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
+	do {
 		uint64_t was, asked;
 		if (!asked_tick(service, slot, &word, tick, &was))
 			continue;
@@ -116,7 +116,7 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 			continue;
 		tw__file(service, slot, filed, asked, back);
 		return;
-	}
+	} while (tw__entry_is_armed(&service->slots, tw__entry_make(slot, generation), &word));
 }
 
 /* What a stamp's producer counted from; 0: unknown. */
@@ -154,8 +154,8 @@ static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw
 						  const struct tw__entry *entry)
 {
 	uint32_t slot = tw__entry_slot(entry->what);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1 */
-	if ((word ^ entry->what) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
+	uint64_t word;
+	if (!tw__entry_is_armed(&service->slots, tw__what_entry(entry->what), &word))
 		return false;
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_DELAY)

@@ -23,8 +23,8 @@ static void drop_entry(tw_service *service, struct tw__local *local, uint64_t en
 		tw__group_settle_entry(service, local, (uint32_t)(entry >> TW__GENERATION_SHIFT));
 		return;
 	}
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	while (!((word ^ entry) >> TW__GENERATION_SHIFT) && tw__word_armed(word)) {
+	uint64_t word;
+	while (tw__entry_is_armed(&service->slots, entry, &word)) {
 		if (!is_due(service, word, tick)) {
 			tw__refile(service, entry); /* moved to later meanwhile */
 			return;

@@ -110,11 +110,6 @@ static void queue_return(struct tw__outboxes *boxes, struct tw__outbox *box)
 
 /* -------------------------------------------------------------------- sorting */
 
-static bool outbox_is_armed(uint64_t word, uint64_t entry)
-{
-	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word);
-}
-
 /*
  * The executor that a due timer names, or NULL: the service's own. False: the timer is not armed
  * any more, and a later arm brings an entry of its own.
@@ -128,16 +123,16 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 	struct tw__slots *slots = &service->slots;
 	uint32_t slot = tw__entry_slot(entry);
 	TW_ASSERT(slot != 0);
-	uint64_t word = tw_load_acquire(&slots->words[slot]); /* WORD1 */
+	uint64_t word;
 	*executor = NULL;
-	if (!outbox_is_armed(word, entry))
+	if (!tw__entry_is_armed(slots, entry, &word))
 		return false;
 	if (!(word & TW__EXT))
 		return true;
 	/* WORD5: before the second look */
 	uint32_t option = tw_load_acquire(&slots->records[slot].option);
 	*executor = tw_load_acquire(&slots->options[option].executor); /* WORD5: likewise */
-	return outbox_is_armed(tw_load_relaxed(&slots->words[slot]), entry);
+	return tw__entry_is_armed(slots, entry, &word);
 }
 
 /*

@@ -104,9 +104,9 @@ void tw__refile(tw_service *service, uint64_t entry)
 		return;
 	}
 	_Atomic uint64_t *at = &service->slots.words[slot];
-	uint64_t word = tw_load_acquire(at), next = service->driver->wheel.next, tick;
+	uint64_t word, next = service->driver->wheel.next, tick;
 	for (;;) {
-		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
+		if (!tw__entry_is_armed(&service->slots, entry, &word))
 			return;
 		if (!tw__deadline_read(&service->slots, slot, &word, next, &tick))
 			continue;

@@ -26,6 +26,9 @@
  * its deadline in far_ticks (slots.h), and becomes near when it is handed over. A move to a later
  * deadline, far or near, needs no entry: the old one is met before, and is filed again.
  *
+ * A FILED timer (disarmed) is treated as an armed one, except that it is not handed over: when its
+ * tick has come the promise is taken back, and the entry dropped. The next arming brings another.
+ *
  * A due word whose deadline lies so far back that it could soon be read as the future (the driver
  * stood still for hours, or the clock leapt) is **refreshed** when it is handed over: its deadline
  * becomes the tick that is being turned to.
@@ -154,6 +157,22 @@ resolve_relocated(tw_service *service, enum tw__resolve_for what_for, const stru
 	return true;
 }
 
+/*
+ * Whether an entry of a timer that is not armed stays: one that is promised to a disarmed timer
+ * does, for the tick in the word, until that has come. True also if the timer is armed meanwhile.
+ */
+static __attribute__((noinline)) bool resolve_keeps(tw_service *service,
+						    enum tw__resolve_for what_for,
+						    const struct tw__place *place,
+						    tw__wheel_entry entry, uint64_t *word)
+{
+	bool expires = what_for == TW__RESOLVE_EXPIRE;
+	uint64_t next = service->driver->wheel.next;
+	if (tw__word_filed(*word) && (!expires || tw__word_deadline(*word, next) >= place->high))
+		return true;
+	return tw__entry_is_armed(&service->slots, entry, word);
+}
+
 static __attribute__((noinline)) uint64_t resolve_slowly(tw_service *service,
 							 enum tw__resolve_for what_for,
 							 const struct tw__place *place,
@@ -165,8 +184,9 @@ static __attribute__((noinline)) uint64_t resolve_slowly(tw_service *service,
 	do {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT)
 			return TW__TICK_DEAD;
-		if (tw_unlikely(!tw__word_armed(word))) {
-			resolve_forget(service, slot, tw__word_generation(word), place);
+		if (tw_unlikely(!tw__word_armed(word)) &&
+		    !resolve_keeps(service, what_for, place, entry, &word)) {
+			resolve_forget(service, slot, tw__entry_generation(entry), place);
 			return TW__TICK_DEAD;
 		}
 		known = tw_unlikely(word & TW__RELOCATED)

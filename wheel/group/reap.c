@@ -28,7 +28,7 @@ static bool reap_take(tw_service *service, const struct tw__ext *member)
 	uint32_t slot = tw__entry_slot(entry);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (!((word ^ entry) >> TW__GENERATION_SHIFT) &&
-	       (tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING))
+	       (tw__word_waits(word) || tw__word_state(word) == TW__CANCEL_PENDING))
 		if (tw__end_word(service, slot, &word))
 			return true;
 	return false;

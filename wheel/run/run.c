@@ -78,7 +78,7 @@ static void leave_armed(tw_service *service, struct tw__local *local, const stru
 	tw__end_unsettled(service, local, run->slot, run->generation);
 }
 
-/* Whether the timer is armed again, and so no longer this thread's. */
+/* Whether the timer is armed again, or disarmed, and so no longer this thread's. */
 static bool goes_on(tw_service *service, struct tw__local *local, struct tw__run *run,
 		    uint64_t now_ns)
 {
@@ -93,7 +93,7 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 		       uint64_t claimed, uint64_t now_ns)
 {
 	tw_bump(&local->runs, 1);
-	if (tw_likely(!run->rearm && !(claimed & TW__HAS_EXT))) {
+	if (tw_likely(!run->rearm && !(claimed & (TW__HAS_EXT | TW__HAS_PERSISTENT)))) {
 		tw_bump(&local->fired, 1);
 		tw__set_free(service, local, run->slot, run->generation);
 		return;
@@ -111,7 +111,8 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 }
 
 /*
- * Claimed, but not run: a series goes on after a run that was too late, all else ends by this fate.
+ * Claimed, but not run: a series or a persistent timer goes on after a run that was too late, all
+ * else ends by this fate.
  */
 static void finish_without_run(tw_service *service, struct tw__local *local, struct tw__run *run,
 			       enum tw_fate fate, uint64_t now_ns)
@@ -153,9 +154,13 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	uint64_t word = tw_load_acquire(at); /* WORD1, WORD4 */
 	for (;;) {
-		if (tw__word_generation(word) != generation || !tw__word_armed(word))
-			return tw__entry_slot(entry) ? false
-						     : settle_group(service, local, generation);
+		if (tw__word_generation(word) != generation || !tw__word_armed(word)) {
+			if (!tw__entry_slot(entry))
+				return settle_group(service, local, generation);
+			if (!tw__entry_is_armed(&service->slots, entry, &word))
+				return false;
+			continue;
+		}
 		if (tw_unlikely(word & TW__EXT) &&
 		    tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
 			if (tw__end(service, local, tw__entry_slot(entry), &word,
@@ -175,7 +180,8 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 			return false;
 		}
 		*marks = (word & TW__RELOCATED ? TW__HAS_RELOCATED : 0) |
-			 (word & TW__EXT ? TW__HAS_EXT : 0);
+			 (word & TW__EXT ? TW__HAS_EXT : 0) |
+			 (word & TW__PERSISTENT ? TW__HAS_PERSISTENT : 0);
 		if (tw_likely(tw__word_cas_acq_rel(at, &word,
 						   tw__word_make(generation, TW__RUNNING, *marks))))
 			return true;
@@ -299,10 +305,15 @@ static void prefetch_entry(tw_service *service, uint64_t entry)
 	__builtin_prefetch(&service->slots.records[slot]);
 }
 
-/* No run: the timer ends here. A group to be settled is no timer. */
+/*
+ * No run: the timer ends here, unless it was disarmed. A group to be settled is no timer.
+ */
 static void end_entry(tw_service *service, struct tw__local *local, uint64_t entry)
 {
 	uint32_t slot = tw__entry_slot(entry), high = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	uint64_t word;
+	if (slot && !tw__entry_is_armed(&service->slots, entry, &word) && tw__word_disarmed(word))
+		return;
 	if (slot)
 		tw_cancel(service, tw__handle_make(&service->slots, slot, high));
 	else if (local)

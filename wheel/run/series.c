@@ -1,6 +1,6 @@
 /*
- * What follows on a run that was more than a plain one-shot's: the next run of a series, or a
- * re-arm that the callback asked for.
+ * What follows on a run that was more than a plain one-shot's: the next run of a series, a re-arm
+ * that the callback asked for, or a persistent timer that is disarmed.
  *
  * The nominal instants of a fixed-rate series are first + n * period whatever happens. Each has one
  * of three ends: a run, a run that was dropped as too late, or to be missed; the latter two are
@@ -57,6 +57,16 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 	       option->slack_ns <= latest_ns - option->nominal_ns;
 }
 
+/* With an entry that counts whatever the notes say, from the reserve of this thread's lane. */
+static void push_again(tw_service *service, struct tw__local *local, const struct tw__run *run,
+		       uint64_t tick)
+{
+	uint64_t entry = tw__entry_make(run->slot, run->generation);
+	tw__lane_grow_reserved(&local->lane, 1);
+	tw__lane_put(&local->lane, tw__what_make(TW__KIND_BACK, entry), tick);
+	tw__publish(service, local);
+}
+
 /*
  * Arms the timer again, with an entry from this thread's lane, in which room cannot fail (its
  * reserve was there before the run was claimed). False: it was cancelled meanwhile.
@@ -73,10 +83,7 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 		if (word & (TW__ENDED | TW__BARRED))
 			return false;
 	} while (!tw__deadline_move(&service->slots, run->slot, &word, 0, armed, tick));
-	tw__lane_grow_reserved(&local->lane, 1);
-	uint64_t entry = tw__entry_make(run->slot, run->generation);
-	tw__lane_put(&local->lane, tw__what_make(TW__KIND_BACK, entry), tick);
-	tw__publish(service, local);
+	push_again(service, local, run, tick);
 	tw__wake_for(service, deadline_ns);
 	return true;
 }
@@ -111,12 +118,51 @@ static bool goes_on_in_drain(tw_service *service, const struct tw__run *run, uin
 	       tw__traits_of(&service->slots, run->slot) & TW__TRAIT_BACKGROUND;
 }
 
+/* A persistent timer that was armed during its run. False: its word has changed. */
+static bool arm_rearmed(tw_service *service, struct tw__local *local, const struct tw__run *run,
+			uint64_t *word)
+{
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor),
+		 tick = tw__far_hold(&service->slots, run->slot);
+	if (tick + TW__NEAR_TICKS < cursor)
+		tick = cursor;
+	uint64_t armed = tw__word_arm(*word, tw__tick_bits(tick, cursor));
+	bool done = tw__word_cas_acq_rel(&service->slots.words[run->slot], word, armed);
+	tw__far_let(&service->slots, run->slot);
+	if (!done)
+		return false;
+	push_again(service, local, run, tick);
+	tw__wake_for(service, tw__tick_ns(service, tick));
+	return true;
+}
+
+/* After the run of a persistent timer. False: it was cancelled meanwhile, or its service closed. */
+static bool persist(tw_service *service, struct tw__local *local, struct tw__run *run,
+		    uint64_t word)
+{
+	if (run->passed_over)
+		count_missed(local, tw__ext_of(&service->slots, run->slot), 1);
+	for (;;) {
+		if (word & (TW__ENDED | TW__BARRED))
+			return false;
+		if (word & TW__REARMED) {
+			if (arm_rearmed(service, local, run, &word))
+				return true;
+		} else if (tw__word_cas_acq_rel(&service->slots.words[run->slot], &word,
+						tw__word_disarm_after_run(word))) {
+			return true;
+		}
+	}
+}
+
 bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
 		   uint64_t now_ns)
 {
 	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))) &&
 	    !goes_on_in_drain(service, run, word))
 		return false;
+	if (word & TW__HAS_PERSISTENT)
+		return persist(service, local, run, word);
 	if (!(word & TW__HAS_EXT))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
 	struct tw__ext *option = tw__ext_of(&service->slots, run->slot);
@@ -136,6 +182,6 @@ bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t w
 {
 	if (!(word & TW__ENDED))
 		return false;
-	return run->rearm ||
+	return run->rearm || word & TW__HAS_PERSISTENT ||
 	       (word & TW__HAS_EXT && tw__ext_of(&service->slots, run->slot)->period_ns != 0);
 }

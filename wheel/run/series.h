@@ -7,7 +7,7 @@
 
 /*
  * Decides what follows on a run that was more than a plain one-shot's; word: what its control word
- * was a moment ago. True: it is armed again, and no longer this thread's.
+ * was a moment ago. True: it is armed again, or disarmed, and no longer this thread's.
  */
 bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
 		   uint64_t now_ns);

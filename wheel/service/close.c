@@ -248,7 +248,7 @@ static int come_to_rest(const struct tw__close_call *c)
  */
 static bool is_at_rest(const struct tw__close_call *c)
 {
-	return !tw__close_any_armed(c) &&
+	return !tw__close_any_waits(c) &&
 	       tw_load_acquire(&c->service->submitted->batches_out) == TW__CLOSE_WAITS &&
 	       tw__groups_forbid_completions(c->service);
 }

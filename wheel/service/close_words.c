@@ -28,6 +28,12 @@ static bool close_words_is_armed(const struct tw__close_call *c, uint32_t slot, 
 	return tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING;
 }
 
+/* What a close ends: disarmed ones too, which no mode waits for. */
+static bool close_words_waits(const struct tw__close_call *c, uint32_t slot, uint64_t word)
+{
+	return tw__word_disarmed(word) || close_words_is_armed(c, slot, word);
+}
+
 static bool is_releasing(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	(void)c;
@@ -39,11 +45,7 @@ static bool is_releasing(const struct tw__close_call *c, uint32_t slot, uint64_t
 static bool is_background(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	const struct tw__slots *slots = &c->service->slots;
-	uint64_t running = TW__RUNNING | TW__HAS_EXT;
-	bool option = tw__word_armed(word)
-			  ? word & TW__EXT
-			  : tw__word_state(word) != TW__RUNNING || (word & running) == running;
-	if (!option || !(tw__traits_of(slots, slot) & TW__TRAIT_BACKGROUND))
+	if (!tw__word_has_record(word) || !(tw__traits_of(slots, slot) & TW__TRAIT_BACKGROUND))
 		return false;
 	/* WORD5 */
 	return tw__word_generation(tw_load_relaxed(&slots->words[slot])) ==
@@ -93,9 +95,9 @@ static bool drop(const struct tw__close_call *c, uint32_t slot, uint64_t *word)
 				(void *)(uintptr_t)c);
 }
 
-static bool drop_if_armed(const struct tw__close_call *c, uint32_t slot, uint64_t word)
+static bool drop_if_it_waits(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
-	while (close_words_is_armed(c, slot, word) && !drop(c, slot, &word)) {
+	while (close_words_waits(c, slot, word) && !drop(c, slot, &word)) {
 	}
 	return false;
 }
@@ -105,7 +107,7 @@ static bool drop_or_bar(const struct tw__close_call *c, uint32_t slot, uint64_t 
 {
 	_Atomic uint64_t *at = &c->service->slots.words[slot];
 	for (;;) {
-		drop_if_armed(c, slot, word);
+		drop_if_it_waits(c, slot, word);
 		word = tw_load_acquire(at);
 		if (tw__word_state(word) != TW__RUNNING ||
 		    tw__word_cas_acq_rel(at, &word, word | TW__BARRED))
@@ -116,6 +118,11 @@ static bool drop_or_bar(const struct tw__close_call *c, uint32_t slot, uint64_t 
 bool tw__close_any_armed(const struct tw__close_call *c)
 {
 	return any_word(c, close_words_is_armed);
+}
+
+bool tw__close_any_waits(const struct tw__close_call *c)
+{
+	return any_word(c, close_words_waits);
 }
 
 bool tw__close_any_holds_up(const struct tw__close_call *c)
@@ -135,7 +142,7 @@ bool tw__close_any_pending(const struct tw__close_call *c)
 
 void tw__close_drop_armed(const struct tw__close_call *c)
 {
-	any_word(c, drop_if_armed);
+	any_word(c, drop_if_it_waits);
 }
 
 void tw__close_drop_or_bar(const struct tw__close_call *c)

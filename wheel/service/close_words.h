@@ -10,6 +10,9 @@
 /* Timers that are armed. */
 bool tw__close_any_armed(const struct tw__close_call *c);
 
+/* Timers that are armed or disarmed. */
+bool tw__close_any_waits(const struct tw__close_call *c);
+
 /* Timers that a drain waits for. */
 bool tw__close_any_holds_up(const struct tw__close_call *c);
 
@@ -19,7 +22,7 @@ bool tw__close_any_releasing(const struct tw__close_call *c);
 /* Timers that will run if nothing happens, and that a close waits for. */
 bool tw__close_any_pending(const struct tw__close_call *c);
 
-/* Ends all armed timers. */
+/* Ends all armed and disarmed timers. */
 void tw__close_drop_armed(const struct tw__close_call *c);
 
 /* The same. Callbacks that run cannot arm their timers again. */

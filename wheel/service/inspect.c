@@ -116,6 +116,26 @@ static int print_timer(void *context, tw_timer timer, tw_fn *fn, void *arg, uint
 	return 0;
 }
 
+static void print_disarmed(const struct dump *dump)
+{
+	struct tw__slots *slots = &dump->service->slots;
+	uint32_t end = tw_load_acquire(&slots->fresh);
+	for (uint32_t slot = 1; slot < end; slot++) {
+		uint64_t word;
+		tw_fn *fn;
+		void *arg;
+		if (!read_record(dump->service, slot, &word, &fn, &arg) ||
+		    !tw__word_disarmed(word) || tw__is_unsettled(dump->service, slot, word))
+			continue;
+		tw_timer timer = tw__handle_make(slots, slot, tw__word_generation(word));
+		print_slot(dump->out, timer);
+		fputs(" disarmed", dump->out);
+		print_name(dump->out, name_of(dump->service, timer));
+		print_function(dump->out, fn);
+		fprintf(dump->out, ", arg %p\n", arg);
+	}
+}
+
 int tw_service_dump(tw_service *service, FILE *out)
 {
 	int r = out ? tw__service_check(service) : tw__invalid("out is NULL");
@@ -123,7 +143,9 @@ int tw_service_dump(tw_service *service, FILE *out)
 		return r;
 	struct dump dump = {service, out, tw__clock_read(service)};
 	tw__runs_visit(service, dump.now_ns, print_run, &dump);
-	return tw_service_foreach(service, print_timer, &dump);
+	r = tw_service_foreach(service, print_timer, &dump);
+	print_disarmed(&dump);
+	return r;
 }
 
 /* ------------------------------------------------------------------ validate */
@@ -155,11 +177,16 @@ struct mark_pass {
 	uint64_t covered;
 };
 
+/* Just one entry stands for it. A RELOCATED one may be covered by the driver's note instead. */
+static bool is_filed(uint64_t word)
+{
+	return (tw__word_armed(word) || tw__word_filed(word)) && !(word & TW__RELOCATED);
+}
+
 static bool entry_counts(tw_service *service, uint64_t entry)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
-	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word) &&
-	       !(word & TW__RELOCATED);
+	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && is_filed(word);
 }
 
 static void count_chunks(struct mark_pass *mark_pass, const struct tw__chunk *chunk, bool ready)
@@ -186,7 +213,6 @@ static uint64_t entries_in_wheel(tw_service *service)
 	return mark_pass.covered;
 }
 
-/* A RELOCATED timer may be covered by the driver's note instead of by the count. */
 static void check_words(tw_service *service, struct complaint *c, uint64_t *pending,
 			uint64_t *filed)
 {
@@ -197,10 +223,10 @@ static void check_words(tw_service *service, struct complaint *c, uint64_t *pend
 		if (state == TW__FREE)
 			continue;
 		*pending += !tw__is_unsettled(service, slot, word);
-		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__RELEASING &&
+		if (!tw__word_waits(word) && state != TW__RUNNING && state != TW__RELEASING &&
 		    state != TW__CANCEL_PENDING)
 			complain(c, "slot %" PRIu32 " is in no known state", slot);
-		*filed += tw__word_armed(word) && !(word & TW__RELOCATED);
+		*filed += is_filed(word);
 	}
 }
 

@@ -27,6 +27,7 @@ static void count_words(tw_service *service, struct tw_service_stats *stats)
 			continue;
 		}
 		stats->pending++;
+		stats->disarmed += tw__word_disarmed(word);
 		if (tw__word_has_record(word) &&
 		    tw_load_relaxed(&tw__ext_of(&service->slots, slot)->tag))
 			stats->group_members++;
@@ -177,6 +178,7 @@ int tw_service_stats_print(const struct tw_service_stats *s, FILE *out)
 	    {"dropped", s->dropped},
 	    {"dropped, late", s->late_dropped},
 	    {"pending", s->pending},
+	    {"disarmed", s->disarmed},
 	    {"groups", s->groups},
 	    {"group members", s->group_members},
 	    {"rejected", s->rejected},

@@ -157,6 +157,32 @@ bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 	return done;
 }
 
+bool tw__far_rearm(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t tick,
+		   bool only_earlier, bool *kept)
+{
+	TW_ASSERT(tw__word_runs_persistent(*word));
+	_Atomic uint32_t *lock = lock_far(slots, slot);
+	*kept =
+	    only_earlier && *word & TW__REARMED && tick >= tw_load_relaxed(&slots->far_ticks[slot]);
+	uint64_t marked = *word | TW__REARMED;
+	bool done = tw__word_cas_acq_rel(&slots->words[slot], word, marked); /* WORD4 */
+	if (done && !*kept)
+		far_store(slots, slot, tick); /* WORD7 */
+	tw__tiny_unlock(lock);
+	return done;
+}
+
+uint64_t tw__far_hold(struct tw__slots *slots, uint32_t slot)
+{
+	lock_far(slots, slot);
+	return tw_load_relaxed(&slots->far_ticks[slot]); /* WORD7 */
+}
+
+void tw__far_let(struct tw__slots *slots, uint32_t slot)
+{
+	tw__tiny_unlock(&slots->far_locks[slot % TW__FAR_LOCKS]);
+}
+
 /* ------------------------------------------------------------------- depot */
 
 /* A chain's head keeps the next chain and the count in its record's unused pointers. */

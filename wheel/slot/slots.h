@@ -249,6 +249,46 @@ static inline bool tw__deadline_move(struct tw__slots *slots, uint32_t slot, uin
 	return tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* WORD4 */
 }
 
+/*
+ * The deadline of a persistent timer that is armed while it runs (WORD7).
+ *   rearm   marks the running word REARMED for `tick`, if only_earlier only if that is earlier
+ *           than what it is armed for. False: the word has changed, look again. *kept: not earlier
+ *   hold    what it is armed for; the lock is held until `let`
+ */
+bool tw__far_rearm(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t tick,
+		   bool only_earlier, bool *kept);
+uint64_t tw__far_hold(struct tw__slots *slots, uint32_t slot);
+void tw__far_let(struct tw__slots *slots, uint32_t slot);
+
+/*
+ * An entry of a FILED timer was met, and will be dropped: takes the promise back (word.h). False:
+ * the word has changed; *word is what it is now.
+ */
+static inline bool tw__unfile(struct tw__slots *slots, uint32_t slot, uint64_t *word)
+{
+	uint64_t unfiled = tw__word_unfiled(*word);
+	if (!tw__word_cas_acq_rel(&slots->words[slot], word, unfiled))
+		return false;
+	*word = unfiled;
+	return true;
+}
+
+/*
+ * Whether an entry that was met is of an armed timer, whose word is *word. If not, the entry is to
+ * be dropped.
+ */
+static inline bool tw__entry_is_armed(struct tw__slots *slots, uint64_t entry, uint64_t *word)
+{
+	uint32_t slot = tw__entry_slot(entry);
+	*word = tw_load_acquire(&slots->words[slot]); /* WORD1, WORD4 */
+	for (;;) {
+		if ((*word ^ entry) >> TW__GENERATION_SHIFT)
+			return false;
+		if (tw_likely(!tw__word_filed(*word)) || tw__unfile(slots, slot, word))
+			return tw__word_armed(*word);
+	}
+}
+
 static inline struct tw__ext *tw__ext_of(const struct tw__slots *slots, uint32_t slot)
 {
 	return &slots->options[tw_load_relaxed(&slots->records[slot].option)];
@@ -269,8 +309,8 @@ static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slo
 static inline bool tw__word_has_record(uint64_t word)
 {
 	uint64_t state = tw__word_state(word);
-	if (tw__word_armed(word))
-		return word & TW__EXT;
+	if (tw__word_waits(word))
+		return tw__word_waits_with_ext(word);
 	return state == TW__RUNNING ? word & TW__HAS_EXT : state != TW__FREE;
 }
 

@@ -9,12 +9,16 @@ static bool armed_may_become(uint64_t from, uint64_t to)
 {
 	bool has_option = from & TW__EXT;
 	if (tw__word_armed(to))
-		return (to & TW__EXT) == (from & TW__EXT) &&
+		return (to & (TW__EXT | TW__PERSISTENT)) == (from & (TW__EXT | TW__PERSISTENT)) &&
 		       (to & TW__RELOCATED) >= (from & TW__RELOCATED);
+	if (tw__word_disarmed(to))
+		return from & TW__PERSISTENT && to == tw__word_disarm(from);
 	switch (tw__word_state(to)) {
 	case TW__RUNNING:
-		return (to & TW__DEADLINE_MASK) == ((has_option ? TW__HAS_EXT : 0) |
-						    (from & TW__RELOCATED ? TW__HAS_RELOCATED : 0));
+		return (to & TW__DEADLINE_MASK) ==
+		       ((has_option ? TW__HAS_EXT : 0) |
+			(from & TW__RELOCATED ? TW__HAS_RELOCATED : 0) |
+			(from & TW__PERSISTENT ? TW__HAS_PERSISTENT : 0));
 	case TW__RELEASING:
 	case TW__CANCEL_PENDING:
 		return has_option && !(to & TW__DEADLINE_MASK);
@@ -23,16 +27,34 @@ static bool armed_may_become(uint64_t from, uint64_t to)
 	}
 }
 
+/* An entry is promised only to a timer that had the promise. */
+static bool disarmed_may_become(uint64_t from, uint64_t to)
+{
+	bool has_option = from & TW__DISARMED_EXT;
+	if (tw__word_armed(to))
+		return to & TW__PERSISTENT && !!(to & TW__EXT) == has_option &&
+		       (to & TW__RELOCATED) >= (from & TW__RELOCATED);
+	if (tw__word_disarmed(to))
+		return to == tw__word_unfiled(from);
+	return has_option && !(to & TW__DEADLINE_MASK) &&
+	       (tw__word_state(to) == TW__RELEASING || tw__word_state(to) == TW__CANCEL_PENDING);
+}
+
 static bool running_may_become(uint64_t from, uint64_t to)
 {
 	uint64_t marks = from & TW__DEADLINE_MASK, marks_then = to & TW__DEADLINE_MASK;
+	bool is_persistent = from & TW__HAS_PERSISTENT,
+	     goes_on = !(from & (TW__ENDED | TW__BARRED));
 	if (tw__word_armed(to))
-		return !(from & (TW__ENDED | TW__BARRED)) &&
-		       !!(to & TW__EXT) == !!(from & TW__HAS_EXT);
+		return goes_on && !!(to & TW__EXT) == !!(from & TW__HAS_EXT) &&
+		       !!(to & TW__PERSISTENT) == is_persistent;
+	if (tw__word_disarmed(to))
+		return goes_on && is_persistent && to == tw__word_disarm_after_run(from);
+	uint64_t may_fall = is_persistent ? TW__REARMED : 0;
 	switch (tw__word_state(to)) {
 	case TW__RUNNING:
-		return !(marks & ~marks_then) &&
-		       !((marks ^ marks_then) & ~(TW__ENDED | TW__WAITED | TW__BARRED));
+		return !(marks & ~marks_then & ~may_fall) &&
+		       !((marks ^ marks_then) & ~(TW__ENDED | TW__WAITED | TW__BARRED | may_fall));
 	case TW__RELEASING:
 		return marks & TW__HAS_EXT && marks_then == (marks & (TW__ENDED | TW__WAITED));
 	default:
@@ -59,9 +81,12 @@ bool tw__word_may_become(uint64_t from, uint64_t to)
 		return may_become_free(from, to);
 	if (tw__word_armed(from))
 		return armed_may_become(from, to);
+	if (tw__word_disarmed(from))
+		return disarmed_may_become(from, to);
 	switch (tw__word_state(from)) {
 	case TW__FREE:
-		return tw__word_armed(to) || tw__word_state(to) == TW__RELEASING;
+		return tw__word_armed(to) || tw__word_state(to) == TW__RELEASING ||
+		       (tw__word_disarmed(to) && to == tw__word_unfiled(to));
 	case TW__RUNNING:
 		return running_may_become(from, to);
 	case TW__RELEASING:

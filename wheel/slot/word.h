@@ -10,9 +10,15 @@
  *   BEYOND_RANGE  the deadline was TW__NEAR_TICKS or more ahead when it was written: far_ticks
  *                 (slots.h) holds it. The deadline bits are 0.
  *   RELOCATED     more than one entry may exist; the driver's notes say which counts
- * The fourth flag is not used.
  *   EXT           an extension record exists (release, period, group, and what else struct tw_task
  *                 has)
+ *   PERSISTENT    after a run the timer is disarmed, not ended
+ * A persistent timer that is not armed and does not run is DISARMED, with three flags:
+ *   RELOCATED     as above
+ *   FILED         an entry is promised: it is in a lane, in the wheel or in a batch, and is met no
+ *                 later than the tick in the deadline bits. Without it no entry is promised, and
+ *                 the bits are 0
+ *   DISARMED_EXT  an extension record exists
  *
  * Transition table (G: generation)
  *   from            to               by                     with
@@ -52,6 +58,25 @@
  *                                                           was set
  *   RUNNING EXT     RELEASING        finish, before release CAS; also of what was claimed too late
  *                     G+marks
+ *   ARMED           DISARMED FILED   disarm                 CAS; the entry stays, and so do the
+ *     PERSISTENT                                            deadline bits. Far: RELOCATED, and
+ *                                                           not FILED
+ *   DISARMED FILED  ARMED            reset, not earlier     CAS; no entry: the promised one does
+ *                     PERSISTENT       than the bits
+ *   DISARMED FILED  ARMED RELOCATED  reset to earlier, far  CAS, then a lane entry (KIND_FILE)
+ *   DISARMED FILED  DISARMED         driver or worker that  CAS, before the entry is dropped
+ *                                    meets the entry
+ *   DISARMED        ARMED            reset                  CAS, then a lane entry (KIND_BACK)
+ *   FREE G          DISARMED         schedule, TW_NEVER     store-release
+ *   DISARMED        as ARMED         cancel, drop, group    as there
+ *   RUNNING         RUNNING+REARMED  reset, of a persistent CAS; the deadline is in far_ticks
+ *                                    timer
+ *   RUNNING         RUNNING          disarm                 CAS
+ *     +REARMED
+ *   RUNNING         DISARMED         finish, of a           CAS; fails if a mark came
+ *                                    persistent timer
+ *   RUNNING         ARMED            finish, of a           CAS, with the deadline in far_ticks;
+ *     +REARMED        PERSISTENT       persistent timer       then a lane entry (KIND_BACK)
  *   RELEASING       RELEASING+marks  cancel (ENDED), wait   CAS; ENDED means nothing
  *                                    (WAITED)
  *   RELEASING       FREE G+1         after release          exchange; wakes the waiters if WAITED
@@ -82,8 +107,26 @@
  *       far deadlines give one word, so a compare-and-swap that relies on one of them is made under
  *       the lock too, after a look at far_ticks (tw__far_move). Without the lock two resets could
  *       leave the word of one with the deadline of the other.
+ *   WORD7  far_ticks of the slot: with w's compare-and-swap to RUNNING+REARMED, under the slot's
+ *       far lock -> finish: far_ticks and w's compare-and-swap to ARMED, under the lock. Two resets
+ *       in one run give one word: without the lock the finish could take the deadline of the first,
+ *       and succeed after the second.
  *   All else about a word follows from its being one atomic variable (modification order): no two
  *   transitions from one value.
+ *
+ * Persistent timers. The invariant: an ARMED or a FILED timer has an entry that will be met no
+ * later than its deadline bits. A thread that drops an entry of a FILED timer first takes the
+ * promise back (tw__unfile). The wheel does so when the tick of the bits has come; before that it
+ * files the entry as that of an armed timer (resolve.c). A worker, an outbox and a drain drop it.
+ *
+ * So the bits of a FILED word are never read too late. The entry is met when the cursor passes
+ * them, also where the clock leaps: a turn expires each bucket that it passes before it publishes
+ * its cursor. Only a batch that waits for its executor holds an entry longer. A deadline is then
+ * read too late at worst, as that of an ARMED word is, and the entry is still promised.
+ *
+ * RUNNING, and DISARMED without FILED, promise nothing. So what arms the timer then brings an entry
+ * that counts whatever the driver's notes say: KIND_BACK. A timer that is not RELOCATED has one
+ * entry if it is ARMED or FILED, and none otherwise.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the
  * published one, which never runs ahead of it. A writer makes a deadline that lies TW__NEAR_TICKS
@@ -115,12 +158,20 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__BEYOND_RANGE (UINT64_C(2) << TW__DEADLINE_BITS)
 #define TW__RELOCATED (UINT64_C(4) << TW__DEADLINE_BITS)
 #define TW__EXT (UINT64_C(8) << TW__DEADLINE_BITS)
+#define TW__PERSISTENT (UINT64_C(1) << TW__DEADLINE_BITS)
+
+/* The state with its flags, beside RELOCATED. */
+#define TW__DISARMED (UINT64_C(8) << TW__DEADLINE_BITS)
+#define TW__FILED (UINT64_C(2) << TW__DEADLINE_BITS)
+#define TW__DISARMED_EXT (UINT64_C(1) << TW__DEADLINE_BITS)
 
 /* Marks of RUNNING and RELEASING, in the deadline bits. */
 #define TW__ENDED UINT64_C(1)         /* cancelled during the run: no further one */
 #define TW__WAITED UINT64_C(2)        /* someone sleeps until the generation moves on */
 #define TW__HAS_RELOCATED UINT64_C(4) /* what the flags were, for a re-arm */
 #define TW__HAS_EXT UINT64_C(8)
+#define TW__HAS_PERSISTENT UINT64_C(16)
+#define TW__REARMED UINT64_C(32) /* persistent: armed during the run, for the tick in far_ticks */
 #define TW__BARRED UINT64_C(256) /* closed during the run: no further one, which is no cancel */
 
 static inline uint32_t tw__word_generation(uint64_t word)
@@ -200,6 +251,103 @@ static inline uint64_t tw__word_move(uint64_t word, uint64_t tick_bits)
 static inline uint64_t tw__word_next_free(uint64_t word)
 {
 	return (word & ~(uint64_t)UINT32_MAX) + TW__NEXT_GENERATION;
+}
+
+/* --------------------------------------------------------- persistent timers */
+
+static inline bool tw__word_disarmed(uint64_t word)
+{
+	return (word & (TW__ARMED | TW__DISARMED)) == TW__DISARMED;
+}
+
+/* Armed or disarmed: it neither runs nor ends. */
+static inline bool tw__word_waits(uint64_t word)
+{
+	return word & (TW__ARMED | TW__DISARMED);
+}
+
+/* The same, with an extension record. */
+static inline bool tw__word_waits_with_ext(uint64_t word)
+{
+	uint64_t armed = TW__ARMED | TW__EXT, disarmed = TW__DISARMED | TW__DISARMED_EXT;
+	return (word & armed) == armed || (word & (TW__ARMED | disarmed)) == disarmed;
+}
+
+/* Disarmed, and an entry is promised. */
+static inline bool tw__word_filed(uint64_t word)
+{
+	return (word & (TW__ARMED | TW__DISARMED | TW__FILED)) == (TW__DISARMED | TW__FILED);
+}
+
+/* A persistent timer that runs. */
+static inline bool tw__word_runs_persistent(uint64_t word)
+{
+	return tw__word_state(word) == TW__RUNNING && word & TW__HAS_PERSISTENT;
+}
+
+/* The same, without an extension record, of the entry's generation. */
+static inline bool tw__word_is_plain_and_filed(uint64_t word, uint64_t entry)
+{
+	uint64_t looked_at =
+	    ~(uint64_t)UINT32_MAX | TW__ARMED | TW__DISARMED | TW__FILED | TW__DISARMED_EXT;
+	uint64_t generation_bits = entry & ~(uint64_t)UINT32_MAX;
+	return ((word ^ generation_bits) & looked_at) == (TW__DISARMED | TW__FILED);
+}
+
+/* Armed, persistent, without an extension record, near, of the entry's generation. */
+static inline bool tw__word_is_plain_and_persistent(uint64_t word, uint64_t entry)
+{
+	uint64_t looked_at =
+	    ~(uint64_t)UINT32_MAX | TW__ARMED | TW__PERSISTENT | TW__EXT | TW__BEYOND_RANGE;
+	uint64_t generation_bits = entry & ~(uint64_t)UINT32_MAX;
+	return ((word ^ generation_bits) & looked_at) == (TW__ARMED | TW__PERSISTENT);
+}
+
+static inline uint64_t tw__word_unfiled(uint64_t word)
+{
+	return word & ~(TW__FILED | TW__DEADLINE_MASK);
+}
+
+/* Of an armed persistent word. A far one gives no bits, and its entry may meet the next one's. */
+static inline uint64_t tw__word_disarm(uint64_t word)
+{
+	uint64_t kept =
+	    word & TW__BEYOND_RANGE ? TW__RELOCATED : TW__FILED | (word & TW__DEADLINE_MASK);
+	return tw__word_make(tw__word_generation(word), TW__DISARMED, 0) | kept |
+	       (word & TW__RELOCATED) | (word & TW__EXT ? TW__DISARMED_EXT : 0);
+}
+
+/*
+ * The same of a word without an extension record, and near; and back, with another deadline, of one
+ * that is FILED.
+ */
+static inline uint64_t tw__word_disarm_plain(uint64_t word)
+{
+	return word ^ (TW__ARMED | TW__PERSISTENT | TW__DISARMED | TW__FILED);
+}
+
+static inline uint64_t tw__word_arm_plain(uint64_t word, uint64_t tick)
+{
+	return (tw__word_disarm_plain(word) & ~TW__DEADLINE_MASK) | (tick & TW__DEADLINE_MASK);
+}
+
+/* The armed word of a persistent timer that is disarmed, or runs. */
+static inline uint64_t tw__word_arm(uint64_t word, uint64_t tick_bits)
+{
+	bool disarmed = tw__word_disarmed(word);
+	bool relocated = word & (disarmed ? TW__RELOCATED : TW__HAS_RELOCATED),
+	     has_ext = word & (disarmed ? TW__DISARMED_EXT : TW__HAS_EXT);
+	uint64_t kept = (relocated ? TW__RELOCATED : 0) | (has_ext ? TW__EXT : 0);
+	uint64_t state = TW__ARMED | TW__PERSISTENT | kept | tick_bits;
+	return tw__word_make(tw__word_generation(word), state, 0);
+}
+
+/* The word of a persistent timer after its run. */
+static inline uint64_t tw__word_disarm_after_run(uint64_t word)
+{
+	uint64_t kept = (word & TW__HAS_RELOCATED ? TW__RELOCATED : 0) |
+			(word & TW__HAS_EXT ? TW__DISARMED_EXT : 0);
+	return tw__word_make(tw__word_generation(word), TW__DISARMED | kept, 0);
 }
 
 /* ------------------------------------------------------------------- changes */

@@ -81,7 +81,7 @@ static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service
 			return told(service, slot, generation, TW_GONE);
 		if (tw__word_state(word) == TW__FREE)
 			return told(service, slot, generation, TW_GONE);
-		if ((word & (TW__ARMED | TW__EXT)) == TW__ARMED) {
+		if (tw__word_waits(word) && !tw__word_waits_with_ext(word)) {
 			uint64_t armed = word;
 			if (!tw__word_cas_acq_rel(&service->slots.words[slot], &word,
 						  tw__word_next_free(word))) /* WORD2, WORD3 */
@@ -89,7 +89,7 @@ static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service
 			cancelled_slowly(service, tw__local_of(service), slot, armed);
 			return told(service, slot, generation, TW_CANCELLED);
 		}
-		if (tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING) {
+		if (tw__word_waits(word) || tw__word_state(word) == TW__CANCEL_PENDING) {
 			int outcome = tw__cancel_ext(service, slot, &word, marks & TW__WAITED);
 			if (outcome >= 0)
 				return told(service, slot, generation, outcome);
@@ -228,6 +228,10 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 
 bool tw__remaining_of(tw_service *service, uint32_t slot, uint64_t *word, uint64_t *left_ns)
 {
+	if (tw__word_disarmed(*word)) {
+		*left_ns = UINT64_MAX;
+		return true;
+	}
 	uint64_t tick, cursor = tw_load_relaxed(&service->gate.cursor);
 	bool known = tw__deadline_read(&service->slots, slot, word, cursor, &tick);
 	uint64_t due_ns = tw__tick_ns(service, tick), now_ns = tw__clock_read(service);

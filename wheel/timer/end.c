@@ -140,7 +140,7 @@ bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slo
 		      tw__tell_fn *tell, void *context)
 {
 	uint64_t armed = *word;
-	if (armed & TW__EXT || !tw__word_armed(armed))
+	if (tw__word_has_record(armed))
 		return drop_option(service, local, slot, word, tell, context);
 	if (!tw__word_cas_acq_rel(&service->slots.words[slot], word, tw__word_next_free(armed)))
 		return false;

@@ -17,20 +17,19 @@ static inline bool tw__member_is_stale(const tw_service *service, uint32_t slot)
 }
 
 /*
- * The timer counts as cancelled but no thread has ended it yet: armed in a cancelled group, or
- * CANCEL_PENDING.
+ * The timer counts as cancelled but no thread has ended it yet: armed or disarmed in a cancelled
+ * group, or CANCEL_PENDING.
  */
 static inline bool tw__is_unsettled(const tw_service *service, uint32_t slot, uint64_t word)
 {
 	return tw__word_state(word) == TW__CANCEL_PENDING ||
-	       ((word & (TW__ARMED | TW__EXT)) == (TW__ARMED | TW__EXT) &&
-		tw__member_is_stale(service, slot));
+	       (tw__word_waits_with_ext(word) && tw__member_is_stale(service, slot));
 }
 
 /*
- * Ends a timer with an extension record, whose word, armed or CANCEL_PENDING, is *word. False: it
- * has changed; *word is what it is now. In two steps, for a thread that holds the group's lock
- * between them: the CAS, and what follows from it.
+ * Ends a timer with an extension record, whose word, armed, disarmed or CANCEL_PENDING, is *word.
+ * False: it has changed; *word is what it is now. In two steps, for a thread that holds the group's
+ * lock between them: the CAS, and what follows from it.
  */
 bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
 	     enum tw_fate fate);
@@ -43,8 +42,8 @@ void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t sl
 		       uint32_t generation);
 
 /*
- * Cancels an armed or CANCEL_PENDING timer with an extension record: an enum tw_outcome, or -1:
- * *word has changed.
+ * Cancels an armed, disarmed or CANCEL_PENDING timer with an extension record: an enum tw_outcome,
+ * or -1: *word has changed.
  */
 int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool settle);
 
@@ -61,7 +60,8 @@ static inline void tw__count_cancel(tw_service *service, struct tw__local *local
 }
 
 /*
- * Ends an armed timer as dropped (as cancelled, if its group was), unless someone else is faster.
+ * Ends an armed or disarmed timer as dropped (as cancelled, if its group was), unless someone else
+ * is faster.
  */
 bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word);
 

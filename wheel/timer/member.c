@@ -141,7 +141,7 @@ bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t ta
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation &&
-	       (tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING)) {
+	       (tw__word_waits(word) || tw__word_state(word) == TW__CANCEL_PENDING)) {
 		/* GROUP9 */
 		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word,
 					  tw__word_next_free(word)))

@@ -5,6 +5,8 @@
  * driver's affair (resolve.c). A far deadline is written with the word, under a lock that only far
  * timers take (word.h, WORD6).
  *
+ * Persistent timers that are not armed: persistent.c.
+ *
  * Linearisation: the compare-and-swap. Lock-free, except for far timers.
  */
 #include <errno.h>
@@ -15,6 +17,8 @@
 #include "wheel/timer/timing.h"
 #include "wheel/core/frame.h"
 #include "wheel/timer/end.h"
+#include "wheel/timer/persistent.h"
+#include "wheel/timer/reset.h"
 
 /* How a reset goes about it. */
 enum reset_mode {
@@ -23,7 +27,7 @@ enum reset_mode {
 	RESET_ONLY_EARLIER = 2 /* the timer stays where it is if its deadline is not later */
 };
 
-static int count_reset(tw_service *service, bool eager)
+int tw__count_reset(tw_service *service, bool eager)
 {
 	struct tw__local *local = tw__local_of(service);
 	if (local) {
@@ -44,12 +48,22 @@ static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns, unsig
 	run->rearm_if_earlier = mode & RESET_ONLY_EARLIER && (!run->rearm || run->rearm_if_earlier);
 	run->rearm = true;
 	run->rearm_ns = deadline_ns;
-	return count_reset(run->service, false);
+	return tw__count_reset(run->service, false);
 }
 
-static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns,
-		     unsigned mode)
+static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word,
+			     uint64_t deadline_ns, unsigned mode);
+
+/* What tw__persistent_reset answers. */
+static int not_armed(tw_service *service, uint32_t slot, uint64_t *at, uint64_t deadline_ns,
+		     uint64_t tick, unsigned mode)
 {
+	uint64_t word = *at;
+	if (tw__word_disarmed(word) || tw__word_runs_persistent(word)) {
+		if (tw__word_has_record(word) && !(mode & RESET_LOOKED))
+			return reset_with_option(service, slot, word, deadline_ns, mode);
+		return tw__persistent_reset(service, slot, at, tick, mode & RESET_ONLY_EARLIER);
+	}
 	if (tw__word_state(word) != TW__RUNNING)
 		return -ENOENT;
 	for (struct tw__run *run = tw__current_run; run; run = run->outer)
@@ -58,12 +72,8 @@ static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t
 	return -EBUSY;
 }
 
-/*
- * Writes a deadline together with an entry. 1: done; 0: the word has changed, look again; negative:
- * refused. was, moved: as for tw__deadline_move.
- */
-static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
-			   uint64_t moved, uint64_t tick)
+int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
+			uint64_t moved, uint64_t tick, enum tw__kind kind)
 {
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
@@ -74,19 +84,15 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 		if (r)
 			return r;
 	}
-	moved |= TW__RELOCATED;
 	if (!tw__deadline_move(&service->slots, slot, word, was, moved, tick))
 		return 0;
 	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
-	tw__lane_put(&local->lane, tw__what_make(TW__KIND_FILE, entry), tick);
+	tw__lane_put(&local->lane, tw__what_make(kind, entry), tick);
 	tw__publish(service, local);
 	if (grew)
 		tw__wake(service);
 	return 1;
 }
-
-static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word,
-			     uint64_t deadline_ns, unsigned mode);
 
 static inline __attribute__((always_inline)) int reset_word(tw_service *service, uint32_t slot,
 							    uint32_t generation,
@@ -97,8 +103,12 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 	for (;;) {
 		if (tw_unlikely(tw__word_generation(word) != generation))
 			return -ENOENT;
-		if (tw_unlikely(!tw__word_armed(word)))
-			return not_armed(service, slot, word, deadline_ns, mode);
+		if (tw_unlikely(!tw__word_armed(word))) {
+			int r = not_armed(service, slot, &word, deadline_ns, tick, mode);
+			if (r == TW__RESET_AGAIN)
+				continue;
+			return r;
+		}
 		if (tw_unlikely(!(mode & RESET_LOOKED) && word & TW__EXT))
 			return reset_with_option(service, slot, word, deadline_ns, mode);
 		/* any past value will do: it only grows */
@@ -113,21 +123,22 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 			continue;
 		}
 		if (tick == filed_for)
-			return count_reset(service, false);
+			return tw__count_reset(service, false);
 		uint64_t moved = tw__word_move(word, tw__tick_bits(tick, cursor));
 		if (tw_likely(tick > filed_for)) { /* planted: reset_not_pushed */
 			if (tw_likely(tw__deadline_move(&service->slots, slot, &word, filed_for,
 							moved, tick)))
-				return count_reset(service, false);
+				return tw__count_reset(service, false);
 			continue;
 		}
-		int r = move_with_entry(service, slot, &word, filed_for, moved, tick);
+		int r = tw__move_with_entry(service, slot, &word, filed_for, moved | TW__RELOCATED,
+					    tick, TW__KIND_FILE);
 		if (r < 0)
 			return r;
 		if (r == 0)
 			continue;
 		tw__wake_for(service, deadline_ns);
-		return count_reset(service, true);
+		return tw__count_reset(service, true);
 	}
 }
 
@@ -139,7 +150,8 @@ static uint64_t within_slack_of(tw_service *service, uint32_t slot, uint32_t gen
 				uint64_t deadline_ns)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw__word_generation(word) != generation || !tw__word_armed(word))
+	bool waits = tw__word_waits(word) || tw__word_runs_persistent(word);
+	if (tw__word_generation(word) != generation || !waits)
 		return deadline_ns;
 	return tw__within_slack(service, deadline_ns, tw__ext_of(&service->slots, slot)->slack_ns);
 }
@@ -200,10 +212,17 @@ static __attribute__((noinline)) int reset_at(tw_service *service, tw_timer time
 	return reset_by_mode(service, timer, deadline_ns, 0);
 }
 
+/* The short way of arming a disarmed timer: its entry is promised, and is not too late. */
+static inline bool arm_shortly(_Atomic uint64_t *at, uint64_t word, uint64_t entry, uint64_t tick)
+{
+	return tw__word_is_plain_and_filed(word, entry) &&
+	       tw__word_cas_acq_rel(at, &word, tw__word_arm_plain(word, tick)); /* WORD4 */
+}
+
 /*
- * The short way: a plain timer is moved to a later deadline or the same tick, both within the
- * wheel's reach, by a thread that has used this service last. False: it is out of the ordinary, or
- * has just changed; nothing was written.
+ * The short way: a plain timer is moved to a later deadline or the same tick, or a disarmed one is
+ * armed for such a deadline, near, by a thread that has used this service last. False: it is out of
+ * the ordinary, or has just changed; nothing was written.
  */
 static inline __attribute__((always_inline)) bool move_shortly(tw_service *service, tw_timer timer,
 							       uint64_t deadline_ns)
@@ -222,13 +241,15 @@ static inline __attribute__((always_inline)) bool move_shortly(tw_service *servi
 	uint64_t ahead = tick - cursor;
 	/* 0: the same tick; nothing is written */
 	int64_t by = (int64_t)ahead - tw__word_ahead(word, cursor);
-	if (tw_unlikely(!tw__word_is_plain_and_near(word, entry) ||
-			ahead - 1 >= TW__NEAR_TICKS - 1 || by < 0))
+	if (tw_unlikely(ahead - 1 >= TW__NEAR_TICKS - 1 || by < 0))
 		return false;
-	/* WORD4 */
-	if (by > 0 && tw_unlikely(!tw__word_cas_acq_rel(
-			  at, &word, tw__word_move(word, tick & TW__DEADLINE_MASK))))
+	if (tw__word_is_plain_and_near(word, entry)) {
+		uint64_t moved = tw__word_move(word, tick & TW__DEADLINE_MASK);
+		if (by > 0 && tw_unlikely(!tw__word_cas_acq_rel(at, &word, moved))) /* WORD4 */
+			return false;
+	} else if (!arm_shortly(at, word, entry, tick)) {
 		return false;
+	}
 	TW_PROBE5(reset, service, (uint32_t)entry, tw__entry_generation(entry), deadline_ns, 0);
 	tw_bump(&local->resets, 1);
 	return true;

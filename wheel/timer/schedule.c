@@ -132,7 +132,7 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 		   tw_timer *out)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
+	while (tw__word_generation(word) == generation && tw__word_waits(word)) {
 		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word,
 					  tw__word_next_free(word))) /* group.h, GROUP9 */
 			continue;
@@ -198,13 +198,14 @@ static __attribute__((noinline)) int schedule_make_room(struct tw__lane *lane)
 }
 
 /*
- * Inlined into each of the short calls, where `kind`, `option` and `kept` are constants. local:
- * NULL if it is not known yet. kept: the extension record is on its group's list.
+ * Inlined into each of the short calls, where `kind`, `persistent`, `option` and `kept` are
+ * constants. local: NULL if it is not known yet. KIND_PADDING: not armed, without an entry.
+ * persistent: TW__PERSISTENT, or 0. kept: the extension record is on its group's list.
  */
 static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local,
 						     enum tw__kind kind, uint64_t value, tw_fn *fn,
-						     void *arg, uint32_t option, bool kept,
-						     tw_timer *out)
+						     void *arg, uint64_t persistent,
+						     uint32_t option, bool kept, tw_timer *out)
 {
 	uint64_t word = tw__gate_look(&service->gate);
 	if (tw_unlikely(tw__gate_refuses(word)))
@@ -238,9 +239,12 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		value = deadline_ns += own_instant(service, local);
 	}
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
-	uint64_t state = TW__ARMED | (option ? TW__EXT : 0) |
-			 tw__tick_bits(tick, tw_load_relaxed(&service->gate.cursor));
-	if (tw_unlikely(state & TW__BEYOND_RANGE))
+	bool disarmed = kind == TW__KIND_PADDING;
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
+	uint64_t state = disarmed ? TW__DISARMED | (option ? TW__DISARMED_EXT : 0)
+				  : TW__ARMED | persistent | (option ? TW__EXT : 0) |
+					tw__tick_bits(tick, cursor);
+	if (!disarmed && tw_unlikely(state & TW__BEYOND_RANGE))
 		tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	int entered = TW__NO_MEMBER;
 	if (kept) {
@@ -259,7 +263,8 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		tw__magazine_count_scheduled(&local->magazine, -1);
 		return schedule_refused(local, out, -ESHUTDOWN);
 	}
-	tw__lane_put(&local->lane, tw__what_make(kind, entry), value);
+	if (!disarmed)
+		tw__lane_put(&local->lane, tw__what_make(kind, entry), value);
 	if (tw_likely(service->time.published || comes_later(service, tick)))
 		tw__publish_later(service, local);
 	else
@@ -290,8 +295,9 @@ static int arm_task(tw_service *service, struct tw__local *local, const struct t
 	int r = tw__task_prepare(service, local, task, period, &random, &now_ns, &arming);
 	if (r)
 		return schedule_refused(local, out, r);
-	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, arming.option,
-		false, out);
+	uint64_t persistent = task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
+	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, persistent,
+		arming.option, false, out);
 	if (tw_likely(r == 0))
 		local->random = random;
 	else if (arming.option)
@@ -333,8 +339,8 @@ int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg
 		return time_out_of_range(service, out, "tw_schedule", "delay_ns", delay_ns);
 	if (tw__context_is_on())
 		return arm_with_context(service, 0, delay_ns, fn, arg, out);
-	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, false,
-		   out);
+	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, 0,
+		   false, out);
 }
 
 int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
@@ -348,7 +354,7 @@ int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *
 	if (tw__context_is_on())
 		return arm_with_context(service, TW_TASK_AT, deadline_ns, fn, arg, out);
 	return arm(service, tw__local_at_hand(service), TW__KIND_DEADLINE, deadline_ns, fn, arg, 0,
-		   false, out);
+		   0, false, out);
 }
 
 /* An extension record that says nothing but whose member its timer is, as it did before. */
@@ -356,9 +362,9 @@ static inline int arm_bare(tw_service *service, struct tw__local *local, const s
 			   uint32_t option, tw_timer *out)
 {
 	int r = task->flags & TW_TASK_AT ? arm(service, local, TW__KIND_DEADLINE, task->when_ns,
-					       task->fn, task->arg, option, true, out)
+					       task->fn, task->arg, 0, option, true, out)
 					 : arm(service, local, TW__KIND_DELAY, task->when_ns,
-					       task->fn, task->arg, option, true, out);
+					       task->fn, task->arg, 0, option, true, out);
 	if (tw_unlikely(r))
 		tw__task_discard(service, local, option);
 	return r;

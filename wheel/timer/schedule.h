@@ -39,7 +39,7 @@ int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t 
 
 /* A task made ready to be armed. */
 struct tw__arming {
-	enum tw__kind kind;
+	enum tw__kind kind; /* KIND_PADDING: it is not armed */
 	uint64_t value;
 	/* extension record; 0: a plain timer. Before: one that was kept for its group, or 0 */
 	uint32_t option;
@@ -72,6 +72,12 @@ static inline bool tw__task_is_short(const struct tw_task *task)
 			     (uintptr_t)task->executor | (uintptr_t)task->context |
 			     (uintptr_t)task->name;
 	return task->fn && !(numbers | pointers);
+}
+
+/* A persistent timer that is not armed yet. */
+static inline bool tw__task_is_disarmed(const struct tw_task *task)
+{
+	return task->flags & TW_TASK_PERSISTENT && task->when_ns == TW_NEVER;
 }
 
 /* A deadline that the service cannot express. */

@@ -114,6 +114,8 @@ static __attribute__((noinline)) int put_any(struct batch_call *call, const stru
 	if (task->size != call->stride)
 		return -EINVAL; /* tell_misuse tells */
 	int r = tw__task_read(call->service, &task, &other, &period);
+	if (!r && task->flags & TW_TASK_PERSISTENT)
+		return -EINVAL; /* tell_misuse tells */
 	return r ? r : put_with_option(call, task, task->period ? &period : NULL);
 }
 
@@ -361,8 +363,12 @@ static int tell_misuse(const struct batch_call *call, int error)
 			return tw__refuse(-EINVAL, "tw_schedule_bulk",
 					  "tasks[%zu].size %zu: must be that of tasks[0]", i,
 					  task->size);
-		if (tw__task_read(call->service, &task, &other, &period) == error)
+		int r = tw__task_read(call->service, &task, &other, &period);
+		if (r == error)
 			return tw__task_misuse(task_at(call, i), error);
+		if (!r && task->flags & TW_TASK_PERSISTENT)
+			return tw__refuse(-EINVAL, "tw_schedule_bulk",
+					  "tasks[%zu] is TW_TASK_PERSISTENT: schedule it alone", i);
 	}
 	return error;
 }

@@ -51,6 +51,8 @@ static int check_range(const tw_service *service, const struct tw_task *task,
 	bool at = task->flags & TW_TASK_AT;
 	if (task->slack_ns > TW_MAX_DELAY_NS || task->jitter_ns > TW_MAX_DELAY_NS - task->slack_ns)
 		return -ERANGE; /* the caller tells */
+	if (tw__task_is_disarmed(task))
+		return 0;
 	if (at ? tw__beyond_range(service, task->when_ns) : task->when_ns > TW_MAX_DELAY_NS)
 		return -ERANGE; /* the caller tells */
 	uint64_t latest_ns = task_first_of(task, period) + task->slack_ns + task->jitter_ns;
@@ -71,12 +73,17 @@ static const char *task_fault(const struct tw_task *task, const struct tw_period
 {
 	if (!task->fn)
 		return "fn is NULL";
-	if (task->flags & ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_BACKGROUND))
+	if (task->flags &
+	    ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_BACKGROUND | TW_TASK_PERSISTENT))
 		return "flags has unknown bits";
 	if (task->reserved || task->reserved_late)
 		return "reserved and reserved_late must be 0";
 	if (has_end_in_background(task, period))
 		return "TW_TASK_BACKGROUND with a period.count, which must be 0";
+	if (period && task->flags & TW_TASK_PERSISTENT)
+		return "TW_TASK_PERSISTENT with a period: a persistent timer is no series";
+	if (tw__task_is_disarmed(task) && task->jitter_ns)
+		return "jitter_ns with TW_NEVER";
 	if (period && task->flags & TW_TASK_AT && period->first_ns)
 		return "period.first_ns must be 0 with TW_TASK_AT";
 	if (period && !(task->flags & TW_TASK_AT) && task->when_ns)
@@ -201,7 +208,7 @@ void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t ind
 static void set_instants(tw_service *service, struct tw__ext *option, const struct tw_task *task,
 			 uint64_t *now_ns, struct tw__arming *arming)
 {
-	if (!wants_instant(task))
+	if (!wants_instant(task) || tw__task_is_disarmed(task))
 		return;
 	if (arming->kind == TW__KIND_DELAY && !*now_ns)
 		*now_ns = tw__clock_read(service);
@@ -237,7 +244,9 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 	uint64_t jitter_ns =
 	    /* leaves no trace in the timer */
 	    task->jitter_ns ? tw__random_upto(random, task->jitter_ns) : 0;
-	arming->kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
+	arming->kind = tw__task_is_disarmed(task) ? TW__KIND_PADDING
+		       : task->flags & TW_TASK_AT ? TW__KIND_DEADLINE
+						  : TW__KIND_DELAY;
 	arming->value = task_first_of(task, period) + jitter_ns;
 	void *context = task_context_of(task);
 	if (!context && !tw__task_needs_option(service, task))

@@ -22,7 +22,8 @@ enum class outcome {
 	gone = TW_GONE,
 	running = TW_RUNNING,
 	finished = TW_FINISHED,
-	self = TW_SELF
+	self = TW_SELF,
+	disarmed = TW_DISARMED
 };
 
 /* No end to waiting. */

@@ -122,6 +122,25 @@ class service
 		return schedule(task, std::forward<F>(f), error);
 	}
 
+	/*
+	 * A persistent timer, disarmed: timer::reset has f() run once, timer::disarm takes that
+	 * back, both as often as you like. It ends with its owner.
+	 */
+	template <class F> [[nodiscard]] timer persistent(F &&f)
+	{
+		std::error_code error;
+		timer made = persistent(std::forward<F>(f), error);
+		detail::check(error, "tickwheel: persistent");
+		return made;
+	}
+	template <class F> [[nodiscard]] timer persistent(F &&f, std::error_code &error)
+	{
+		tw_task task = {};
+		task.flags = TW_TASK_PERSISTENT;
+		task.when_ns = TW_NEVER;
+		return schedule(task, std::forward<F>(f), error);
+	}
+
 	/* A task with any options; its fn, arg, release and size are filled in. */
 	template <class F> [[nodiscard]] timer schedule(const tw_task &task, F &&f)
 	{

@@ -62,8 +62,8 @@ class timer
 
 	/*
 	 * Due after `delay` from now, or at `deadline`, instead. From its own callback it is
-	 * re-armed. False: too late, it is gone or runs; or this object owns none. Other errors
-	 * (the service is closed, no room) throw.
+	 * re-armed. A persistent timer that is disarmed is armed. False: too late, it is gone or
+	 * runs; or this object owns none. Other errors (the service is closed, no room) throw.
 	 */
 	template <class Rep, class Period> bool reset(std::chrono::duration<Rep, Period> delay)
 	{
@@ -89,6 +89,12 @@ class timer
 		return service_ &&
 		       moved(tw_reset_earlier_at(service_, handle_,
 						 detail::delay_ns(deadline.time_since_epoch())));
+	}
+
+	/* Of a persistent timer (service::persistent): it does not run until reset arms it. */
+	outcome disarm() noexcept
+	{
+		return detail::answer(service_ ? tw_disarm(service_, handle_) : TW_GONE);
 	}
 
 	/* A hint: is it waiting to run? */

@@ -45,6 +45,7 @@ Test(misuse_timers, null_services)
 	NULL_ROW(tw_reset, "service", NULL, timer, 0);
 	NULL_ROW(tw_reset_at, "service", NULL, timer, 0);
 	NULL_ROW(tw_reset_earlier_at, "service", NULL, timer, 0);
+	NULL_ROW(tw_disarm, "service", NULL, timer);
 	NULL_ROW(tw_cancel, "service", NULL, timer);
 	NULL_ROW(tw_cancel_wait, "service", NULL, timer, 0);
 	NULL_ROW(tw_remaining, "service", NULL, timer, &ns);
@@ -201,6 +202,10 @@ Test(misuse_timers, tasks)
 	TASK_ROW(-EINVAL, "reserved and reserved_late must be 0", OF(.reserved_late = 1));
 	TASK_ROW(-EINVAL, "TW_TASK_BACKGROUND with a period.count, which must be 0",
 		 OF(.flags = TW_TASK_BACKGROUND, .period = &period));
+	TASK_ROW(-EINVAL, "TW_TASK_PERSISTENT with a period: a persistent timer is no series",
+		 OF(.flags = TW_TASK_PERSISTENT, .period = &period));
+	TASK_ROW(-EINVAL, "jitter_ns with TW_NEVER",
+		 OF(.flags = TW_TASK_PERSISTENT, .when_ns = TW_NEVER, .jitter_ns = 1));
 	TASK_ROW(-EINVAL, "period.first_ns must be 0 with TW_TASK_AT",
 		 OF(.flags = TW_TASK_AT, .period = &first));
 	TASK_ROW(-EINVAL, "when_ns must be 0 with a period: set period.first_ns",
@@ -216,6 +221,18 @@ Test(misuse_timers, tasks)
 	TASK_ROW(-ERANGE, "a time is beyond TW_MAX_DELAY_NS", OF(.jitter_ns = TOO_LONG));
 	period.period_ns = TOO_LONG;
 	TASK_ROW(-ERANGE, "a time is beyond TW_MAX_DELAY_NS", OF(.period = &period));
+}
+
+Test(misuse_timers, persistent_timers)
+{
+	tw_timer timer;
+	ROW(-EINVAL, "tw_schedule_bulk: tasks[0] is TW_TASK_PERSISTENT: schedule it alone",
+	    tw_schedule_bulk(manual, STRUCT(tw_task, .fn = misuse_fn, .flags = TW_TASK_PERSISTENT),
+			     1, &timer));
+	cr_assert(tw_schedule(manual, 0, misuse_fn, NULL, &timer) == 0);
+	ROW(-EINVAL, "tw_disarm: the timer is not persistent: schedule it with TW_TASK_PERSISTENT",
+	    tw_disarm(manual, timer));
+	cr_assert(tw_cancel(manual, timer) == TW_CANCELLED);
 }
 
 #define PERIOD_ROW(text, ...)                   \

@@ -135,7 +135,7 @@ Test(timer_bad_input, of_schedule_task)
 	bad.fn = NULL;
 	expect_eq(task(&s, &out, &bad), -EINVAL);
 	bad = good;
-	bad.flags = TW_TASK_BACKGROUND << 1;
+	bad.flags = TW_TASK_PERSISTENT << 1;
 	expect_eq(task(&s, &out, &bad), -EINVAL);
 	bad.flags = UINT32_MAX;
 	expect_eq(task(&s, &out, &bad), -EINVAL);

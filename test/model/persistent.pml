@@ -1,0 +1,216 @@
+/*
+ * Persistent timers: wheel/slot/word.h ("Persistent timers", WORD7); wheel/timer/persistent.c; persist in wheel/run/series.c; tw__unfile, tw__entry_is_armed in wheel/slot/slots.h.
+ *
+ * Modelled: one timer that two threads arm for any of two ticks, and one disarms, while the driver passes the ticks, meets entries
+ * and runs the callback. The word is one byte: state, mark, deadline; each compare-and-swap is one step. An arming that needs an entry
+ * puts it after its compare-and-swap. Each look at the word is a step of its own.
+ *
+ * Left out: where an entry stands (lane, wheel, batch) and which of several counts (note.pml): an entry is met when its tick has come;
+ * the end of the timer (word.pml); far deadlines (far.pml). What is published with the word is not seen here.
+ *
+ * Holds:
+ *   G3  an armed timer is not lost: when all ticks have passed and no entry is left, it is not armed
+ *   G4  a run only of a timer that is armed and due; none of an arming that a disarming has taken back
+ *   WORD7  a timer that is armed during its run is armed for the deadline of the last such call
+ *
+ *   run: ALL   G3 G4 WORD7
+ *   mutant: ALL DROP_PROMISED    an entry of a FILED timer is dropped, and the promise stays
+ *   mutant: ALL RUN_PROMISES     after a run the timer is FILED
+ *   mutant: ALL FINISH_UNLOCKED  the finish reads the deadline without the lock
+ *   mutant: ALL REARM_STAYS      a disarming during the run leaves REARMED
+ */
+#define UNFILED 0
+#define FILED 1
+#define ARMED 2
+#define RUNNING 3
+#define REARMED 4
+#define STATE(w) ((w) & 3)
+#define BITS(w) ((w) >> 3)
+#define WORD(state, tick) ((state) | (tick) << 3)
+#define LAST_TICK 2
+
+byte word = UNFILED, far_tick, now, entries[3];
+bool far_lock;
+byte wanted; /* the deadline of the last arming; 0: disarmed, or it has run */
+byte at_work = 3;
+bool driver_busy;
+
+inline cas(old, new, then)
+{
+	atomic {
+		if
+		:: word == old -> word = new; won = true; wanted = then
+		:: else -> old = word; won = false
+		fi
+	}
+}
+
+inline lock()
+{
+	atomic { !far_lock -> far_lock = true }
+}
+
+/* tw__far_rearm */
+inline rearm()
+{
+	lock();
+	cas(w, w | REARMED, tick);
+	if
+	:: won -> far_tick = tick
+	:: else
+	fi;
+	far_lock = false
+}
+
+#define NEEDS_ENTRY(w) (STATE(w) == UNFILED || tick < BITS(w))
+
+inline arm()
+{
+	won = false;
+	w = word;
+	do
+	:: won -> break
+	:: !won && STATE(w) == RUNNING -> rearm()
+	:: !won && STATE(w) != RUNNING && NEEDS_ENTRY(w) ->
+		cas(w, WORD(ARMED, tick), tick);
+		if
+		:: won -> entries[tick]++ /* the lane entry */
+		:: else
+		fi
+	:: !won && STATE(w) != RUNNING && !NEEDS_ENTRY(w) -> cas(w, WORD(ARMED, tick), tick)
+	od
+}
+
+proctype armer(byte times)
+{
+	byte w, tick, n;
+	bool won;
+	do
+	:: n == times -> break
+	:: n < times ->
+		if
+		:: tick = 1
+		:: tick = 2
+		fi;
+		arm();
+		n++
+	od;
+	at_work--
+}
+
+proctype disarmer()
+{
+	byte w, n;
+	bool won;
+	do
+	:: n == 2 -> break
+	:: n < 2 ->
+		won = false;
+		w = word;
+		do
+		:: won -> break
+		:: !won && STATE(w) == ARMED -> cas(w, WORD(FILED, BITS(w)), 0)
+#ifdef REARM_STAYS
+		:: !won && STATE(w) == RUNNING && (w & REARMED) -> atomic { wanted = 0; break }
+#else
+		:: !won && STATE(w) == RUNNING && (w & REARMED) -> cas(w, RUNNING, 0)
+#endif
+		:: !won && STATE(w) != ARMED && !(STATE(w) == RUNNING && (w & REARMED)) -> break
+		od;
+		n++
+	od;
+	at_work--
+}
+
+/* persist */
+inline finish()
+{
+	won = false;
+	w = word;
+	do
+	:: won -> break
+	:: !won && (w & REARMED) ->
+#ifdef FINISH_UNLOCKED
+		tick = far_tick;
+		cas(w, WORD(ARMED, tick), wanted);
+#else
+		lock();
+		tick = far_tick;
+		cas(w, WORD(ARMED, tick), wanted);
+		far_lock = false;
+#endif
+		if
+		:: won -> entries[tick]++
+		:: else
+		fi
+#ifdef RUN_PROMISES
+	:: !won && !(w & REARMED) -> cas(w, WORD(FILED, now), wanted)
+#else
+	:: !won && !(w & REARMED) -> cas(w, UNFILED, wanted)
+#endif
+	od
+}
+
+inline meet()
+{
+	won = false;
+	w = word;
+	do
+	:: (STATE(w) == ARMED || STATE(w) == FILED) && BITS(w) > now -> entries[BITS(w)]++; break /* filed again */
+	:: STATE(w) == ARMED && BITS(w) <= now ->
+		atomic {
+			if
+			:: word == w ->
+				assert(wanted != 0 && wanted == BITS(w) && wanted <= now); /* G4, WORD7 */
+				word = RUNNING;
+				wanted = 0;
+				won = true
+			:: else -> w = word
+			fi
+		};
+		if
+		:: won -> finish(); break
+		:: else
+		fi
+#ifdef DROP_PROMISED
+	:: STATE(w) == FILED && BITS(w) <= now -> break
+#else
+	:: STATE(w) == FILED && BITS(w) <= now ->
+		cas(w, UNFILED, wanted); /* tw__unfile */
+		if
+		:: won -> break
+		:: else
+		fi
+#endif
+	:: STATE(w) == UNFILED || STATE(w) == RUNNING -> break
+	od
+}
+
+proctype driver()
+{
+	byte w, tick;
+	bool won;
+end:	do
+	:: now < LAST_TICK -> now++
+	:: atomic { entries[1] > 0 && now >= 1 -> entries[1]--; driver_busy = true }; meet(); driver_busy = false
+	:: atomic { entries[2] > 0 && now >= 2 -> entries[2]--; driver_busy = true }; meet(); driver_busy = false
+	od
+}
+
+active proctype in_the_end()
+{
+	atomic {
+		at_work == 0 && !driver_busy && now == LAST_TICK && entries[1] + entries[2] == 0 ->
+		assert(STATE(word) != ARMED && wanted == 0) /* G3 */
+	}
+}
+
+init
+{
+	atomic {
+		run armer(2);
+		run armer(1);
+		run disarmer();
+		run driver()
+	}
+}

@@ -1,0 +1,341 @@
+/*
+ * stress_persistent SECONDS [SEED]: persistent timers that several threads arm, move, disarm and
+ * cancel beside each other, with and without an extension record.
+ *
+ * Two kinds of timers. An owned one has one thread, which arms and disarms it and knows from the
+ * answers how often it must have run. A shared one is anybody's: threads arm, move, disarm, cancel
+ * and make it anew, and its callback does so, too. At times all threads stop: then each shared
+ * timer that was disarmed must not run, and each that is armed must run once.
+ *
+ * A seed repeats what is tried, not how the threads interleave.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/support/random.h"
+#include "tickwheel.h"
+
+enum { THREADS = 4, OWNED = 64, SHARED = 64, BURST = 20000 };
+
+struct subject {
+	_Atomic uint64_t timer; /* its handle */
+	atomic_uint runs, inside;
+	_Atomic uint64_t floor_ns; /* of an owned one: it may not run earlier */
+	bool owned, has_release;
+	unsigned wanted; /* of an owned one: the runs that its owner knows of */
+	uint64_t seed;
+};
+
+static uint64_t first_seed;
+static tw_service *service;
+static struct subject owned[THREADS][OWNED], shared[SHARED];
+static pthread_barrier_t barrier;
+static atomic_bool stop, ended, quiet;
+static atomic_ullong created, cancelled, armed, disarmed, ran, releases, with_release;
+
+static _Noreturn void violation(const char *what, const struct subject *s, long long answer)
+{
+	fflush(stdout);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 "): %s: handle %#" PRIx64 ", answer %lld\n",
+		first_seed, what, s ? atomic_load(&s->timer) : 0, answer);
+	if (service)
+		tw_service_dump(service, stderr);
+	_exit(1);
+}
+
+static tw_timer handle(struct subject *s)
+{
+	return (tw_timer){atomic_load(&s->timer)};
+}
+
+static void expect(bool holds, const char *what, const struct subject *s, long long answer)
+{
+	if (!holds)
+		violation(what, s, answer);
+}
+
+/* ------------------------------------------------------------ what is done to one */
+
+static void released(void *arg, enum tw_fate fate)
+{
+	struct subject *s = arg;
+	(void)fate;
+	expect(atomic_load(&s->inside) == 0, "a release beside a run", s, 0);
+	atomic_fetch_add(&releases, 1);
+}
+
+static void run(void *arg);
+
+static void create(struct subject *s)
+{
+	struct tw_task task = {.size = sizeof task,
+			       .fn = run,
+			       .arg = s,
+			       .when_ns = TW_NEVER,
+			       .release = s->has_release ? released : NULL,
+			       .flags = TW_TASK_PERSISTENT};
+	tw_timer timer;
+	int answer = tw_schedule_task(service, &task, &timer);
+	expect(answer == 0, "a schedule", s, answer);
+	atomic_store(&s->timer, timer.id);
+	atomic_fetch_add_explicit(&created, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&with_release, s->has_release, memory_order_relaxed);
+}
+
+static uint64_t random_delay(uint64_t *seed)
+{
+	unsigned dice = (unsigned)random_below(seed, 100);
+	if (dice < 10)
+		return 0;
+	if (dice < 70)
+		return random_below(seed, 3 * TW_MILLISECOND);
+	return dice < 95 ? random_below(seed, TW_SECOND) : random_below(seed, 9000000 * TW_SECOND);
+}
+
+/* By any thread. The timer may have ended. */
+static void arm(struct subject *s, uint64_t *seed)
+{
+	uint64_t delay_ns = random_delay(seed);
+	unsigned dice = (unsigned)random_below(seed, 8);
+	int answer =
+	    dice == 0 ? tw_reset_earlier_at(service, handle(s), tw_service_now(service) + delay_ns)
+	    : dice == 1 ? tw_reset_at(service, handle(s), tw_service_now(service) + delay_ns)
+			: tw_reset(service, handle(s), delay_ns);
+	expect(answer == 0 || answer == -ENOENT || answer == -ECANCELED || answer == -EAGAIN ||
+		   (dice == 0 && answer == TW_RESET_KEPT),
+	       "an arming", s, answer);
+	atomic_fetch_add_explicit(&armed, answer == 0, memory_order_relaxed);
+}
+
+static void disarm(struct subject *s)
+{
+	int answer = tw_disarm(service, handle(s));
+	expect(answer == TW_CANCELLED || answer == TW_DISARMED || answer == TW_RUNNING ||
+		   answer == TW_GONE,
+	       "a disarming", s, answer);
+	atomic_fetch_add_explicit(&disarmed, answer == 0, memory_order_relaxed);
+}
+
+static void run(void *arg)
+{
+	struct subject *s = arg;
+	expect(atomic_fetch_add(&s->inside, 1) == 0, "two runs at once", s, 0);
+	atomic_fetch_add(&s->runs, 1);
+	atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
+	if (s->owned && tw_service_now(service) < atomic_load(&s->floor_ns))
+		violation("a run before its time", s, 0);
+	if (!s->owned && !atomic_load(&quiet)) {
+		uint64_t seed = s->seed += atomic_load(&s->runs);
+		unsigned dice = (unsigned)random_below(&seed, 100);
+		if (dice < 30)
+			arm(s, &seed);
+		if (dice < 10)
+			disarm(s);
+		if (dice >= 98)
+			usleep(200);
+	}
+	atomic_fetch_sub(&s->inside, 1);
+}
+
+/* ------------------------------------------------------------ owned ones */
+
+static void await_runs(struct subject *s)
+{
+	for (int tries = 0; atomic_load(&s->runs) < s->wanted || atomic_load(&s->inside); tries++) {
+		if (tries > 600000)
+			violation("a run that does not come", s, atomic_load(&s->runs));
+		usleep(100);
+	}
+	expect(atomic_load(&s->runs) == s->wanted, "runs too many", s, atomic_load(&s->runs));
+}
+
+static void operate_owned(struct subject *s, uint64_t *seed)
+{
+	uint64_t delay_ns = random_delay(seed) % TW_SECOND;
+	atomic_store(&s->floor_ns, tw_service_now(service) + delay_ns);
+	int answer = tw_reset(service, handle(s), delay_ns);
+	expect(answer == 0 || answer == -EAGAIN, "an owner's arming", s, answer);
+	if (answer)
+		return;
+	atomic_fetch_add_explicit(&armed, 1, memory_order_relaxed);
+	if (random_percent(seed, 20))
+		usleep((useconds_t)random_below(seed, 3000));
+	answer = tw_disarm(service, handle(s));
+	if (answer == TW_CANCELLED) {
+		atomic_fetch_add_explicit(&disarmed, 1, memory_order_relaxed);
+		expect(atomic_load(&s->runs) == s->wanted, "a run in spite of a disarming", s, 0);
+		return;
+	}
+	expect(answer == TW_RUNNING || answer == TW_DISARMED, "an owner's disarming", s, answer);
+	s->wanted++;
+	await_runs(s);
+	while (random_percent(seed, 50)) {
+		answer = tw_disarm(service, handle(s));
+		expect(answer == TW_DISARMED || answer == TW_RUNNING, "a second disarming", s,
+		       answer);
+	}
+	/* until it is out of its run: else the next arming would be of this run */
+	while (tw_disarm(service, handle(s)) == TW_RUNNING)
+		usleep(50);
+}
+
+/* ------------------------------------------------------------ shared ones */
+
+/* One canceller of several makes it anew: the one whose cancel has won. */
+static void end_and_create(struct subject *s, bool waits)
+{
+	tw_timer timer = handle(s);
+	int answer = waits ? tw_cancel_wait(service, timer, TW_FOREVER) : tw_cancel(service, timer);
+	if (answer == TW_CANCELLED) {
+		atomic_fetch_add_explicit(&cancelled, 1, memory_order_relaxed);
+		create(s);
+		return;
+	}
+	expect(answer == TW_GONE || answer == TW_RUNNING || answer == TW_FINISHED, "a cancel", s,
+	       answer);
+}
+
+static void operate_shared(struct subject *s, uint64_t *seed)
+{
+	unsigned dice = (unsigned)random_below(seed, 1000);
+	if (dice < 550)
+		arm(s, seed);
+	else if (dice < 990)
+		disarm(s);
+	else
+		end_and_create(s, dice < 995);
+}
+
+/* All threads stand still, and nothing runs. Cancelled ones that ran are made anew. */
+static void check_quiet(uint64_t *seed)
+{
+	const uint64_t delay_ns = 2 * TW_MILLISECOND;
+	struct timespec longer = {.tv_nsec = 20000000};
+	bool is_armed[SHARED];
+	atomic_store(&quiet, true);
+	for (int i = 0; i < SHARED; i++)
+		while (tw_disarm(service, handle(&shared[i])) == TW_RUNNING)
+			usleep(50);
+	for (int i = 0; i < SHARED; i++) {
+		if (tw_disarm(service, handle(&shared[i])) == TW_GONE) {
+			atomic_fetch_add_explicit(&cancelled, 1, memory_order_relaxed);
+			create(&shared[i]);
+		}
+		atomic_store(&shared[i].runs, 0);
+		is_armed[i] = random_percent(seed, 60);
+		if (is_armed[i])
+			expect(tw_reset(service, handle(&shared[i]), delay_ns) == 0,
+			       "an arming in quiet", &shared[i], 0);
+	}
+	nanosleep(&longer, NULL);
+	for (int i = 0; i < SHARED; i++) {
+		for (int tries = 0; is_armed[i] && atomic_load(&shared[i].runs) == 0; tries++) {
+			if (tries > 600000)
+				violation("an armed timer is lost", &shared[i], 0);
+			usleep(100);
+		}
+		while (is_armed[i] && tw_disarm(service, handle(&shared[i])) == TW_RUNNING)
+			usleep(50);
+		unsigned runs = atomic_load(&shared[i].runs);
+		expect(runs == is_armed[i], "runs in quiet", &shared[i], runs);
+		int answer = tw_disarm(service, handle(&shared[i]));
+		expect(answer == TW_DISARMED, "a timer that has run is armed", &shared[i], answer);
+	}
+	char why[256] = "";
+	if (tw_service_validate(service, why, sizeof why) != 0)
+		violation(why, NULL, 0);
+	atomic_store(&quiet, false);
+}
+
+/* ------------------------------------------------------------ main */
+
+static void *work(void *arg)
+{
+	struct subject *mine = arg;
+	uint64_t seed = mine->seed;
+	while (!atomic_load(&ended)) {
+		for (int i = 0; i < BURST; i++) {
+			if (random_percent(&seed, 3))
+				operate_owned(&mine[random_below(&seed, OWNED)], &seed);
+			else
+				operate_shared(&shared[random_below(&seed, SHARED)], &seed);
+			if (random_below(&seed, 2000) == 0)
+				usleep((useconds_t)random_below(&seed, 3000));
+		}
+		if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
+			check_quiet(&seed);
+			atomic_store(&ended, atomic_load(&stop));
+		}
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+static void create_all(uint64_t *seed)
+{
+	for (int t = 0; t < THREADS; t++)
+		for (int i = 0; i < OWNED; i++) {
+			owned[t][i].owned = true;
+			owned[t][i].has_release = i % 3 == 0;
+			owned[t][i].seed = random_next(seed);
+			create(&owned[t][i]);
+		}
+	for (int i = 0; i < SHARED; i++) {
+		shared[i].has_release = i % 3 == 0;
+		shared[i].seed = random_next(seed);
+		create(&shared[i]);
+	}
+}
+
+static void check_ledger(void)
+{
+	struct tw_service_stats stats = {.size = sizeof stats};
+	tw_service_stats(service, &stats);
+	if (stats.pending || stats.disarmed || stats.scheduled != created || stats.runs != ran ||
+	    stats.scheduled != stats.cancelled + stats.dropped || stats.cancelled != cancelled) {
+		tw_service_stats_print(&stats, stderr);
+		violation("the ledger does not balance", NULL, (long long)cancelled);
+	}
+	if (atomic_load(&releases) != atomic_load(&with_release))
+		violation("releases", NULL, (long long)atomic_load(&releases));
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
+		fprintf(stderr, "usage: stress_persistent SECONDS [SEED]\n");
+		return 2;
+	}
+	uint64_t start_ns = tw_clock_now(tw_clock_monotonic());
+	uint64_t seed = argc == 3 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) ^ start_ns;
+	first_seed = seed;
+	printf("stress_persistent: seed %" PRIu64 "\n", seed);
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .max_timers = 100000};
+	cfg.tick_ns = random_percent(&seed, 50) ? 0 : 100000;
+	cfg.buckets = random_percent(&seed, 50) ? 64 : 0;
+	expect(tw_service_create(&service, &cfg) == 0, "no service", NULL, 0);
+	create_all(&seed);
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	pthread_t threads[THREADS];
+	for (int i = 0; i < THREADS; i++)
+		expect(pthread_create(&threads[i], NULL, work, owned[i]) == 0, "no thread", NULL,
+		       0);
+	while (tw_clock_now(tw_clock_monotonic()) - start_ns < (uint64_t)(atof(argv[1]) * 1e9))
+		usleep(10000);
+	atomic_store(&stop, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	expect(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) == 0, "the close", NULL, 0);
+	check_ledger();
+	printf("ok: %llu timers, %llu armed, %llu disarmed, %llu runs, %llu cancelled\n", created,
+	       armed, disarmed, ran, cancelled);
+	expect(tw_service_destroy(service) == 0, "the destroy", NULL, 0);
+	pthread_barrier_destroy(&barrier);
+	return 0;
+}

@@ -1,0 +1,462 @@
+/*
+ * Persistent timers: armed, moved, disarmed and armed again by one handle. What ends them:
+ * persistent_ends.c.
+ */
+#include <errno.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/rig.h"
+
+TestSuite(timer_persistent, .timeout = 60);
+
+static void create(struct probe *probe, uint64_t when_ns)
+{
+	struct tw_task task = {.size = sizeof task,
+			       .fn = probe_run,
+			       .arg = probe,
+			       .when_ns = when_ns,
+			       .flags = TW_TASK_PERSISTENT};
+	expect_eq(tw_schedule_task(probe->rig->service, &task, &probe->timer), 0);
+}
+
+static void arm(struct probe *probe, uint64_t delay_ns)
+{
+	expect_eq(tw_reset(probe->rig->service, probe->timer, delay_ns), 0);
+}
+
+static void expect_disarm(struct probe *probe, int outcome)
+{
+	expect_eq(tw_disarm(probe->rig->service, probe->timer), outcome);
+}
+
+Test(timer_persistent, runs_each_time_it_is_armed)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	create(&probe, TW_NEVER);
+	rig_advance(&rig, HOUR);
+	expect_eq(probe.runs, 0);
+	for (int i = 1; i <= 100; i++) {
+		arm(&probe, 10 * MS);
+		rig_advance(&rig, 10 * MS - 1);
+		expect_eq(probe.runs, i - 1);
+		rig_advance(&rig, HOUR);
+		expect_eq(probe.runs, i);
+		expect_eq(rig.events[rig.ran - 1].self, probe.timer.id);
+	}
+	expect_eq(stats_of(rig.service).scheduled, 1);
+	expect_eq(stats_of(rig.service).fired, 0);
+	rig_close(&rig);
+}
+
+Test(timer_persistent, may_be_armed_as_it_is_created)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1), far = PROBE(&rig, 2);
+	create(&probe, 10 * MS);
+	create(&far, 100 * DAY);
+	rig_advance(&rig, HOUR);
+	expect_ran_at(&probe, RIG_START_NS + 10 * MS);
+	rig_advance(&rig, 200 * DAY);
+	expect_ran_at(&far, RIG_START_NS + 100 * DAY);
+	arm(&far, MS);
+	rig_advance(&rig, MS);
+	expect_eq(far.runs, 2);
+	rig_close(&rig);
+}
+
+Test(timer_persistent, does_not_run_while_it_is_disarmed)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	create(&probe, 10 * MS);
+	expect_disarm(&probe, TW_CANCELLED);
+	expect_disarm(&probe, TW_DISARMED);
+	rig_advance(&rig, HOUR);
+	expect_disarm(&probe, TW_DISARMED);
+	expect_eq(probe.runs, 0);
+	arm(&probe, 10 * MS);
+	rig_advance(&rig, 5 * MS);
+	expect_disarm(&probe, TW_CANCELLED);
+	rig_advance(&rig, HOUR);
+	expect_eq(probe.runs, 0);
+	rig_close(&rig);
+}
+
+/* The entry of the first arming is in the lane, in the wheel, or was met meanwhile. */
+Test(timer_persistent, is_armed_again_at_any_time_for_any_time)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static const uint64_t waits_ns[] = {0, MS, 9 * MS, 10 * MS, 11 * MS, 70 * SECOND, 3 * DAY};
+	static const uint64_t delays_ns[] = {0,          MS,          3 * MS,   10 * MS, 100 * MS,
+					     5 * SECOND, 70 * SECOND, 2 * HOUR, 5 * DAY, 90 * DAY};
+	enum { WAITS = sizeof waits_ns / sizeof *waits_ns };
+	enum { DELAYS = sizeof delays_ns / sizeof *delays_ns };
+	for (size_t first = 0; first < DELAYS; first++)
+		for (size_t second = 0; second < DELAYS; second++)
+			for (size_t wait = 0; wait < WAITS; wait++) {
+				struct probe probe = PROBE(&rig, 1);
+				create(&probe, TW_NEVER);
+				arm(&probe, delays_ns[first]);
+				if (wait % 2)
+					rig_advance(&rig, 0);
+				bool runs = wait % 2 && first == 0;
+				expect_disarm(&probe, runs ? TW_DISARMED : TW_CANCELLED);
+				rig_advance(&rig, waits_ns[wait]);
+				expect_eq(probe.runs, runs);
+				arm(&probe, delays_ns[second]);
+				uint64_t due_ns = rig_now(&rig) + delays_ns[second];
+				rig_advance(&rig, delays_ns[second] / 2);
+				rig_advance_to(&rig, due_ns);
+				expect_eq(probe.runs, runs + 1);
+				expect_eq(probe.ran_at_ns, due_ns);
+				expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+			}
+	rig_close(&rig);
+}
+
+Test(timer_persistent, is_moved_while_it_is_armed)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	create(&probe, 10 * MS);
+	arm(&probe, SECOND);
+	arm(&probe, 20 * MS);
+	arm(&probe, 400 * DAY);
+	arm(&probe, 30 * MS);
+	expect_eq(
+	    tw_reset_earlier_at(rig.service, probe.timer, tw_service_now(rig.service) + 40 * MS),
+	    TW_RESET_KEPT);
+	expect_eq(
+	    tw_reset_earlier_at(rig.service, probe.timer, tw_service_now(rig.service) + 15 * MS),
+	    0);
+	rig_advance(&rig, HOUR);
+	expect_ran_at(&probe, RIG_START_NS + 15 * MS);
+	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, tw_service_now(rig.service) + HOUR),
+		  0);
+	expect_eq(tw_reset_at(rig.service, probe.timer, 0), 0);
+	rig_advance(&rig, MS);
+	expect_eq(probe.runs, 2);
+	rig_close(&rig);
+}
+
+Test(timer_persistent, tells_what_it_is)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	uint64_t left_ns = 1;
+	create(&probe, TW_NEVER);
+	expect_eq(tw_is_pending(rig.service, probe.timer), false);
+	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), -ENOENT);
+	struct tw_service_stats stats = stats_of(rig.service);
+	expect_eq(stats.pending, 1);
+	expect_eq(stats.disarmed, 1);
+	arm(&probe, 10 * MS);
+	expect_eq(tw_is_pending(rig.service, probe.timer), true);
+	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
+	expect_eq(left_ns, 10 * MS);
+	stats = stats_of(rig.service);
+	expect_eq(stats.pending, 1);
+	expect_eq(stats.disarmed, 0);
+	expect_eq(stats.resets, 1);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ entries */
+
+/* A connection whose timeout is armed and disarmed with each request. */
+Test(timer_persistent, that_is_toggled_for_ever_needs_one_entry)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	create(&probe, TW_NEVER);
+	for (int i = 0; i < 300000; i++) {
+		arm(&probe, MINUTE);
+		if (i % 3 == 0)
+			rig_advance(&rig, MS);
+		expect_disarm(&probe, TW_CANCELLED);
+		if (i % 7 == 0)
+			rig_advance(&rig, MS);
+		if (i % 1000 == 0)
+			expect_le(stats_of(rig.service).entries, 1);
+	}
+	expect_eq(probe.runs, 0);
+	/* the first, and one each time that the entry was met while the timer was disarmed */
+	expect_le(stats_of(rig.service).resets_eager, 5);
+	arm(&probe, MINUTE);
+	rig_advance(&rig, MINUTE);
+	expect_eq(probe.runs, 1);
+	rig_close(&rig);
+}
+
+/* With different timeouts: an entry for each arming to earlier, which the driver drops. */
+Test(timer_persistent, that_is_toggled_between_two_timeouts_collects_no_entries)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	create(&probe, TW_NEVER);
+	for (int i = 0; i < 60000; i++) {
+		arm(&probe, i % 2 ? 5 * SECOND : MINUTE);
+		if (i % 5 == 0)
+			rig_advance(&rig, MS);
+		expect_disarm(&probe, TW_CANCELLED);
+		if (i % 1000 == 999)
+			expect_le(stats_of(rig.service).entries, 2 * 4096);
+	}
+	expect_eq(probe.runs, 0);
+	arm(&probe, 5 * SECOND);
+	uint64_t due_ns = rig_tick_of(&rig, rig_now(&rig) + 5 * SECOND);
+	rig_advance(&rig, HOUR);
+	expect_ran_at(&probe, due_ns);
+	rig_close(&rig);
+}
+
+/* Without a driver: what needs an entry is refused at the lane's bound, and changes nothing. */
+Test(timer_persistent, finds_its_lane_full)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.lane_entries = 1024;
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	struct probe probe = PROBE(&rig, 1);
+	create(&probe, TW_NEVER);
+	int refused = 0;
+	for (int i = 0; i < 100000; i++) {
+		int r = tw_reset(rig.service, probe.timer, i % 2 ? 5 * SECOND : MINUTE);
+		refused += r == -EAGAIN;
+		if (r != -EAGAIN)
+			expect_eq(r, 0);
+		expect_disarm(&probe, r ? TW_DISARMED : TW_CANCELLED);
+	}
+	expect_gt(refused, 0);
+	arm(&probe, 2 * MINUTE);
+	rig_advance(&rig, 2 * MINUTE);
+	expect_ran_at(&probe, RIG_START_NS + 2 * MINUTE);
+	rig_close(&rig);
+}
+
+/* Disarmed for longer than the deadline bits tell apart, and a clock that leaps over all levels. */
+Test(timer_persistent, that_was_disarmed_for_years_is_not_misread)
+{
+	static const uint64_t spans_ns[] = {DAY, 5 * DAY, 37 * DAY, 400 * DAY, 4000 * DAY};
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1), still = PROBE(&rig, 2);
+	create(&probe, TW_NEVER);
+	create(&still, HOUR);
+	expect_disarm(&still, TW_CANCELLED);
+	int runs = 0;
+	for (size_t i = 0; i < sizeof spans_ns / sizeof *spans_ns; i++)
+		for (uint64_t delay_ns = MS; delay_ns < 10000 * DAY; delay_ns *= 13) {
+			arm(&probe, delay_ns);
+			expect_disarm(&probe, TW_CANCELLED);
+			expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + spans_ns[i]), 0);
+			arm(&probe, 3 * MS);
+			uint64_t due_ns = rig_now(&rig) + 3 * MS;
+			rig_advance_to(&rig, due_ns - 1);
+			expect_eq(probe.runs, runs);
+			rig_advance_to(&rig, due_ns);
+			expect_eq(probe.runs, ++runs);
+		}
+	expect_eq(still.runs, 0);
+	arm(&still, MS);
+	rig_advance(&rig, MS);
+	expect_eq(still.runs, 1);
+	rig_close(&rig);
+}
+
+Test(timer_persistent, is_armed_up_to_the_end_of_the_range)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	uint64_t left_ns;
+	create(&probe, TW_NEVER);
+	arm(&probe, TW_MAX_DELAY_NS);
+	rig_advance(&rig, DAY);
+	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
+	expect_eq(left_ns, rig_tick_of(&rig, TW_MAX_DELAY_NS) - DAY);
+	expect_disarm(&probe, TW_CANCELLED);
+	expect_eq(tw_reset(rig.service, probe.timer, TW_MAX_DELAY_NS + 1), -ERANGE);
+	expect_eq(tw_reset(rig.service, probe.timer, TW_NEVER), -ERANGE);
+	expect_disarm(&probe, TW_DISARMED);
+	rig_advance(&rig, DAY);
+	expect_eq(probe.runs, 0);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ while it runs */
+
+static void arm_itself(struct probe *probe)
+{
+	probe->answer = tw_reset(probe->rig->service, probe->timer, 10 * MS);
+}
+
+static void arm_and_disarm_itself(struct probe *probe)
+{
+	arm_itself(probe);
+	probe->answer = tw_disarm(probe->rig->service, probe->timer);
+}
+
+static void arm_itself_twice(struct probe *probe)
+{
+	arm_itself(probe);
+	probe->answer = tw_reset_earlier_at(probe->rig->service, probe->timer,
+					    tw_service_now(probe->rig->service) + 20 * MS);
+	tw_reset_earlier_at(probe->rig->service, probe->timer,
+			    tw_service_now(probe->rig->service) + 5 * MS);
+}
+
+Test(timer_persistent, may_arm_itself)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	create(&probe, 10 * MS);
+	probe.act = arm_itself;
+	rig_advance(&rig, 100 * MS);
+	expect_eq(probe.runs, 10);
+	expect_eq(probe.answer, 0);
+	probe.act = arm_and_disarm_itself;
+	rig_advance(&rig, 100 * MS);
+	expect_eq(probe.runs, 11);
+	expect_eq(probe.answer, TW_RUNNING);
+	expect_disarm(&probe, TW_DISARMED);
+	probe.act = arm_itself_twice;
+	arm(&probe, MS);
+	rig_advance(&rig, MS);
+	expect_eq(probe.answer, TW_RESET_KEPT);
+	rig_advance(&rig, 4 * MS);
+	expect_eq(probe.runs, 12);
+	rig_advance(&rig, MS);
+	expect_eq(probe.runs, 13);
+	rig_close(&rig);
+}
+
+/* What another thread says while the callback runs. The callback waits until it has been said. */
+struct said {
+	struct probe *probe;
+	int (*say)(tw_service *service, tw_timer timer);
+	int answer;
+};
+
+static void *say(void *arg)
+{
+	struct said *said = arg;
+	said->answer = said->say(said->probe->rig->service, said->probe->timer);
+	return NULL;
+}
+
+static struct said now_said;
+
+static void hear(struct probe *probe)
+{
+	pthread_t thread;
+	now_said.probe = probe;
+	probe->act = NULL;
+	if (pthread_create(&thread, NULL, say, &now_said) == 0)
+		pthread_join(thread, NULL);
+}
+
+static int say_reset(tw_service *service, tw_timer timer)
+{
+	return tw_reset(service, timer, 10 * MS);
+}
+
+static int say_far(tw_service *service, tw_timer timer)
+{
+	return tw_reset(service, timer, 90 * DAY);
+}
+
+static int say_reset_and_disarm(tw_service *service, tw_timer timer)
+{
+	return tw_reset(service, timer, 10 * MS) ? -1 : tw_disarm(service, timer);
+}
+
+static int say_cancel_and_reset(tw_service *service, tw_timer timer)
+{
+	return tw_cancel(service, timer) == TW_RUNNING ? tw_reset(service, timer, MS) : -1;
+}
+
+static void expect_said(struct probe *probe, int (*what)(tw_service *, tw_timer), int answer)
+{
+	now_said = (struct said){.say = what};
+	probe->act = hear;
+	arm(probe, MS);
+	rig_advance(probe->rig, MS);
+	expect_eq(now_said.answer, answer);
+}
+
+Test(timer_persistent, is_armed_by_others_while_it_runs)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	create(&probe, TW_NEVER);
+	expect_said(&probe, say_reset, 0);
+	rig_advance(&rig, 9 * MS);
+	expect_eq(probe.runs, 1);
+	rig_advance(&rig, MS);
+	expect_eq(probe.runs, 2);
+	expect_said(&probe, say_far, 0);
+	rig_advance(&rig, 89 * DAY);
+	expect_eq(probe.runs, 3);
+	rig_advance(&rig, DAY);
+	expect_eq(probe.runs, 4);
+	expect_said(&probe, say_reset_and_disarm, TW_RUNNING);
+	rig_advance(&rig, DAY);
+	expect_eq(probe.runs, 5);
+	expect_said(&probe, say_cancel_and_reset, -ECANCELED);
+	rig_advance(&rig, DAY);
+	expect_eq(probe.runs, 6);
+	expect_disarm(&probe, TW_GONE);
+	expect_eq(stats_of(rig.service).cancelled, 1);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ at its executor */
+
+Test(timer_persistent, is_disarmed_while_it_waits_for_its_executor)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	struct tw_service_config cfg = rig_config();
+	queue_executor_open(&queue);
+	cfg.executor = &queue.base;
+	rig_open(&rig, &cfg);
+	struct probe probe = PROBE(&rig, 1);
+	create(&probe, TW_NEVER);
+	for (int way = 0; way < 6; way++) {
+		arm(&probe, MS);
+		rig_advance(&rig, MS);
+		expect_eq(queue_executor_waiting(&queue), 1);
+		expect_disarm(&probe, TW_CANCELLED);
+		if (way & 1)
+			arm(&probe, 20 * MS);
+		if (way & 2)
+			expect_eq(queue_executor_drop_next(&queue), 0);
+		else
+			expect_eq(queue_executor_run_next(&queue), 0);
+		expect_eq(probe.runs, 0);
+		if (way & 4)
+			rig_advance(&rig, 0);
+		if (!(way & 1))
+			arm(&probe, 20 * MS);
+		rig_advance(&rig, 19 * MS);
+		expect_eq(queue_executor_waiting(&queue), 0);
+		rig_advance(&rig, MS);
+		expect_eq(queue_executor_run_all(&queue), 1);
+		expect_eq(probe.runs, 1);
+		probe.runs = 0;
+	}
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
