@@ -1,4 +1,12 @@
-/* How jobs come into the queue and leave it; permits, and the runners that bring them together. */
+/*
+ * How jobs come into the queue and leave it; permits, and the runners that bring them together.
+ *
+ * Bounded wait. Only the first job in the queue starts, and only when all its permits are free.
+ * Jobs that come, from the inbox or back from a retry, go to the end of their priority. So a job
+ * that takes many permits waits for those before it, and for no more.
+ *
+ * Model: test/model/limiter.pml.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
