@@ -95,12 +95,18 @@ bars() { sed -n 's/^lateness[^▁▂▃▄▅▆▇█]*\([▁▂▃▄▅▆▇
 start "$stage"
 stage_pid=$pid stage_to=$to
 title="^tickwheel-top  stage \($stage_pid\)  service \"stage\"  tickwheel [0-9.]+$"
-page=("$title" '^timers    1\.2k pending  0 overdue  1 groups  1\.2k members  [0-9.]+k? bytes$'
+page=("$title" '^timers    1\.2k pending  0 overdue  3 groups  1\.2k members  [0-9.]+k? bytes$'
 	'^rates     scheduled 0/s  fired 0/s  cancelled 0/s  moved 0/s  runs [1-9][0-9]+/s$'
 	'^driver    wake-ups [1-9][0-9]*/s  polls [1-9][0-9]*/s  CPU [0-9.]+ %  late '
-	'^workers   \[\|{10}\.{10}\] 2 of 4 busy, at most 8  0 queued$'
+	'^workers   \[\|{15}\.{5}\] 3 of 4 busy, at most 8  0 queued$'
 	'^lateness  [0-9.]+ [mu]s +[0-9.]+ [mu]s +[0-9.]+ [mu]s +[▁▂▃▄▅▆▇█]+ <= [0-9.]+ [mu]?s$'
-	'^wait      [0-9.]+ [mu]s' '^run       [0-9.]+ [mu]s' '^2 running   kind            thread   name +function$')
+	'^wait      [0-9.]+ [mu]s' '^run       [0-9.]+ [mu]s' '^3 running   kind            thread   name +function$')
+
+# The groups, the largest first; the name is that of the member that is due next, or of one that runs.
+groups=('^3 groups    members running next due name                  function$'
+	'^            1\.2k    0       (59|60) min +idle timeout          stage\+0x'
+	'^            2       0       (59|60) min +a "second" group      stage\+0x'
+	'^   closed   1       1       -        last words            stage\+0x')
 
 # The first picture comes within a second of the start; a machine that is busy gets three tries.
 for ((attempt = 1;; attempt++)); do
@@ -111,10 +117,12 @@ for ((attempt = 1;; attempt++)); do
 	[ "$first" -gt 1000 ] || break
 	[ "$attempt" -lt 3 ] || fail "the first picture took $first ms"
 done
-shows "${page[@]}" '^ +[0-9.]+ (ms|s|min) +job             [0-9]+ +lookup of example\.or' 'say "hi"\\x1b\[31m '
+shows "${page[@]}" "${groups[@]}" '^ +[0-9.]+ (ms|s|min) +job             [0-9]+ +lookup of example\.or' \
+	'say "hi"\\x1b\[31m ' '^ +[0-9.]+ (ms|s|min) +timer           [0-9]+ +last words '
 # The rows are where they belong, so nothing was wrapped.
 sed -n 1p "$work/screen" | grep -Eq "$title" || fail "the title is not the first row"
-sed -n 13p "$work/screen" | grep -q '^2 running' || fail "the runs do not begin in row 13"
+sed -n 13p "$work/screen" | grep -q '^3 running' || fail "the runs do not begin in row 13"
+[ "$(grep -n '^3 groups' "$work/screen" | cut -d: -f1)" -eq 18 ] || fail "the groups do not begin in row 18"
 
 # A look every half second: a bar more within a second.
 for ((attempt = 1;; attempt++)); do
@@ -148,7 +156,7 @@ shows '^exit 0$'
 ! grep -q tickwheel-top "$work/screen" || fail "the view is left behind"
 
 terminal 120x40 "$viewer" "$stage_pid"
-shows "${page[@]}" '^ +[0-9.]+ (ms|s|min) +job             [0-9]+ +lookup of example\.org +stage\+0x[0-9a-f]+$' \
+shows "${page[@]}" '^            1\.2k    0       (59|60) min +idle timeout +stage\+0x' '^ +[0-9.]+ (ms|s|min) +job             [0-9]+ +lookup of example\.org +stage\+0x[0-9a-f]+$' \
 	'^ +[0-9.]+ (ms|s|min) +job +[0-9]+ +say "hi"\\x1b\[31m \\xff +stage\+0x'
 $tmux send-keys C-c
 shows '^exit 0$'

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "executor/monitor/groups.h"
 #include "tickwheel/pool.h"
 #include "tickwheel/version.h"
 #include "wheel/base/misuse.h"
@@ -31,6 +32,8 @@ struct reading {
 	struct tw__seen_run *runs; /* sorted by kind and name */
 	size_t run_count, run_room;
 	bool no_memory;
+	struct tw__seen_group groups[TW__GROUPS_SHOWN]; /* for viewers */
+	int group_count;
 };
 
 /* ------------------------------------------------------------------ reading */
@@ -67,7 +70,7 @@ static int read_pool(tw_service *service, struct tw_pool_stats *pool)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int read_service(tw_service *service, struct reading *reading)
+static int read_service(tw_service *service, struct reading *reading, bool live)
 {
 	reading->stats.size = sizeof reading->stats;
 	reading->histograms.size = sizeof reading->histograms;
@@ -84,7 +87,9 @@ static int read_service(tw_service *service, struct reading *reading)
 	tw__runs_visit(service, reading->liveness.now_ns, keep_run, reading);
 	if (reading->run_count)
 		qsort(reading->runs, reading->run_count, sizeof *reading->runs, compare_runs);
-	return reading->no_memory ? -ENOMEM : 0;
+	if (live)
+		reading->group_count = tw__groups_largest(service, reading->groups);
+	return reading->no_memory || reading->group_count < 0 ? -ENOMEM : 0;
 }
 
 /* ------------------------------------------------------------------ writing */
@@ -266,6 +271,40 @@ static void write_ages(FILE *out, const struct reading *reading)
 	}
 }
 
+/* The name and the function are those of the member that is due next, or of one that runs. */
+static void write_groups(FILE *out, const struct reading *reading)
+{
+	uint64_t now_ns = reading->liveness.now_ns;
+	char fn[TW__FUNCTION_ROOM];
+	head(out, "largest_group_members", "gauge", "Timers of the groups that have the most.");
+	for (int i = 0; i < reading->group_count; i++) {
+		const struct tw__seen_group *group = &reading->groups[i];
+		fn[0] = 0;
+		if (group->fn)
+			tw__text_function(fn, group->fn);
+		fprintf(out, "tickwheel_largest_group_members{group=\"%" PRIu32 "\",state=\"%s\",",
+			group->index, group->closed ? "closed" : "open");
+		label(out, "name", group->name ? group->name : "");
+		fputc(',', out);
+		label(out, "fn", fn);
+		fprintf(out, "} %" PRIu64 "\n", group->members);
+	}
+	head(out, "largest_group_running", "gauge", "Callbacks of these groups under way.");
+	for (int i = 0; i < reading->group_count; i++)
+		fprintf(out, "tickwheel_largest_group_running{group=\"%" PRIu32 "\"} %" PRIu64 "\n",
+			reading->groups[i].index, reading->groups[i].running);
+	head(out, "largest_group_due_seconds", "gauge", "When their next timer is due.");
+	for (int i = 0; i < reading->group_count; i++) {
+		const struct tw__seen_group *group = &reading->groups[i];
+		if (group->due_ns == UINT64_MAX)
+			continue;
+		fprintf(out, "tickwheel_largest_group_due_seconds{group=\"%" PRIu32 "\"} ",
+			group->index);
+		put_seconds(out, group->due_ns > now_ns ? group->due_ns - now_ns : 0);
+		fputc('\n', out);
+	}
+}
+
 static void write_cells(FILE *out, const struct tw_service_histograms *histograms)
 {
 	const struct {
@@ -303,6 +342,7 @@ static void write_all(FILE *out, const struct reading *reading, bool live)
 	if (!live)
 		return;
 	write_ages(out, reading);
+	write_groups(out, reading);
 	write_cells(out, h);
 }
 
@@ -311,7 +351,7 @@ int tw__prometheus_write(tw_service *service, FILE *out, bool live)
 	struct reading *reading = calloc(1, sizeof *reading);
 	if (!reading)
 		return -ENOMEM;
-	int r = read_service(service, reading);
+	int r = read_service(service, reading, live);
 	if (!r)
 		write_all(out, reading, live);
 	free(reading->runs);

@@ -90,14 +90,22 @@ void page_label(const struct page_sample *sample, const char *label, char *out, 
 	out[n] = 0;
 }
 
-double page_value(const struct page *page, const char *name, const char *label)
+double page_find(const struct page *page, const char *name, const char *label, bool *known)
 {
+	*known = true;
 	for (size_t i = 0; i < page->count; i++) {
 		const struct page_sample *sample = &page->samples[i];
 		if (strcmp(sample->name, name) == 0 && (!label || strstr(sample->labels, label)))
 			return sample->value;
 	}
+	*known = false;
 	return 0;
+}
+
+double page_value(const struct page *page, const char *name, const char *label)
+{
+	bool known;
+	return page_find(page, name, label, &known);
 }
 
 /* ------------------------------------------------------------- distributions */

@@ -43,6 +43,9 @@ void page_free(struct page *page);
  */
 double page_value(const struct page *page, const char *name, const char *label);
 
+/* The same. *known: there is such a sample. */
+double page_find(const struct page *page, const char *name, const char *label, bool *known);
+
 /* The value of a label, unescaped, in `out`; "" if the sample has none of that name. */
 void page_label(const struct page_sample *sample, const char *label, char *out, size_t room);
 

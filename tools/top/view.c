@@ -285,6 +285,28 @@ static void draw_head_of_runs(const struct view *view, struct screen *screen)
 	screen_put(screen, "function");
 }
 
+static size_t rows_left(const struct screen *screen)
+{
+	return screen->rows > screen->count ? screen->rows - screen->count : 0;
+}
+
+static size_t count_samples(const struct view *view, const char *name)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < view->now.count; i++)
+		n += strcmp(view->now.samples[i].name, name) == 0;
+	return n;
+}
+
+/* Rows that the groups need: on a small screen for the three largest; on a tiny one none. */
+static size_t rows_for_groups(const struct view *view, const struct screen *screen)
+{
+	enum { HEAD = 2, LEAST = 3 };
+	size_t groups = count_samples(view, "largest_group_members");
+	size_t needed = HEAD + (groups < LEAST ? groups : LEAST);
+	return groups && rows_left(screen) >= needed + LEAST ? needed : 0;
+}
+
 /* Those that began first, as many as there are rows; the last row says how many more there are. */
 static void draw_runs(const struct view *view, struct screen *screen)
 {
@@ -296,7 +318,7 @@ static void draw_runs(const struct view *view, struct screen *screen)
 	if (runs)
 		qsort(runs, n, sizeof *runs, older_first);
 	draw_head_of_runs(view, screen);
-	size_t room = screen->rows > screen->count ? screen->rows - screen->count : 0;
+	size_t room = rows_left(screen) - rows_for_groups(view, screen);
 	size_t drawn = n <= room ? n : room ? room - 1 : 0;
 	for (size_t i = 0; i < drawn; i++)
 		draw_run(screen, runs[i]);
@@ -305,6 +327,58 @@ static void draw_runs(const struct view *view, struct screen *screen)
 		screen_put(screen, "and %zu more", n - drawn);
 	}
 	free(runs);
+}
+
+/* ---------------------------------------------------------------------- groups */
+
+/* Columns of a group; the name and the function are where those of a run are. */
+enum { GROUP = AGE, MEMBERS = 8, RUNNING = 8, DUE = 9 };
+
+static double value_of_group(const struct view *view, const char *name,
+			     const struct page_sample *group, bool *known)
+{
+	char index[16], label[32];
+	page_label(group, "group", index, sizeof index);
+	snprintf(label, sizeof label, "group=\"%s\"", index);
+	return page_find(&view->now, name, label, known);
+}
+
+static void draw_group(const struct view *view, struct screen *screen,
+		       const struct page_sample *group)
+{
+	char number[NUMBER], state[16];
+	bool known;
+	page_label(group, "state", state, sizeof state);
+	screen_line(screen);
+	screen_put(screen, "%9s", strcmp(state, "closed") == 0 ? "closed" : "");
+	screen_to(screen, GROUP);
+	screen_field(screen, short_number(number, group->value), MEMBERS);
+	double running = value_of_group(view, "largest_group_running", group, &known);
+	screen_field(screen, short_number(number, running), RUNNING);
+	double due = value_of_group(view, "largest_group_due_seconds", group, &known);
+	screen_field(screen, known ? short_time(number, 1e9 * due) : "-", DUE);
+	put_label(screen, group, "name", name_width(screen));
+	put_label(screen, group, "fn", PAGE_NAME);
+}
+
+/* The largest first, as many as there are rows. The page has them in that order. */
+static void draw_groups(const struct view *view, struct screen *screen)
+{
+	char count[32], number[NUMBER];
+	if (count_samples(view, "largest_group_members") == 0 || rows_left(screen) < 3)
+		return;
+	snprintf(count, sizeof count, "%s groups", short_number(number, value(view, "groups")));
+	screen_line(screen);
+	screen_line(screen);
+	screen_field(screen, count, GROUP);
+	screen_field(screen, "members", MEMBERS);
+	screen_field(screen, "running", RUNNING);
+	screen_field(screen, "next due", DUE);
+	screen_field(screen, "name", name_width(screen));
+	screen_put(screen, "function");
+	for (size_t i = 0; i < view->now.count && rows_left(screen); i++)
+		if (strcmp(view->now.samples[i].name, "largest_group_members") == 0)
+			draw_group(view, screen, &view->now.samples[i]);
 }
 
 void view_draw(const struct view *view, struct screen *screen)
@@ -316,4 +390,5 @@ void view_draw(const struct view *view, struct screen *screen)
 	draw_workers(view, screen);
 	draw_latencies(view, screen);
 	draw_runs(view, screen);
+	draw_groups(view, screen);
 }

@@ -80,6 +80,62 @@ Test(service_publish, a_viewer_gets_a_whole_page)
 	expect_eq(published(&number), 0);
 }
 
+/* n named members, one due after each of 1 .. n seconds. */
+static tw_group make_group(struct rig *rig, struct probe *probe, int n)
+{
+	tw_group group;
+	expect_eq(tw_group_create(&group, rig->service), 0);
+	struct tw_task task = {.size = sizeof task,
+			       .fn = probe_run,
+			       .arg = probe,
+			       .name = "a \"member\"\xff",
+			       .group = group};
+	for (int i = 0; i < n; i++) {
+		task.when_ns = (uint64_t)(n - i) * SECOND;
+		expect_eq(tw_schedule_task(rig->service, &task, NULL), 0);
+	}
+	return group;
+}
+
+static unsigned count_in(const char *page, const char *text)
+{
+	unsigned n = 0;
+	for (const char *at = page; (at = strstr(at, text)); at += strlen(text))
+		n++;
+	return n;
+}
+
+Test(service_publish, a_viewer_sees_the_largest_groups)
+{
+	enum { GROUPS = 20, SHOWN = 16 };
+	static char page[1 << 20];
+	struct rig rig;
+	unsigned number;
+	tw_group groups[GROUPS];
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	for (int i = 0; i < GROUPS; i++)
+		groups[i] = make_group(&rig, &probe, i + 1);
+	rig_advance(&rig, 500 * MS);
+	expect_eq(tw_service_publish(rig.service, NULL), 0);
+	expect_eq(published(&number), 1);
+	read_page(number, page, sizeof page);
+	static const char line[] = "\ntickwheel_largest_group_members{group=\"";
+	expect_eq(count_in(page, line), SHOWN);
+	const char *first = strstr(page, line);
+	cr_assert(strncmp(first + strlen(line),
+			  "20\",state=\"open\",name=\"a \\\"member\\\"\\\\xff\"", 40) == 0,
+		  "%.120s", first);
+	cr_assert(strstr(page, "\ntickwheel_largest_group_due_seconds{group=\"20\"} 0.5") != NULL,
+		  "%.2000s", first);
+	/* Those that a cancel has ended do not count, settled or not. */
+	expect_eq(tw_group_cancel(rig.service, groups[GROUPS - 1]), 0);
+	read_page(number, page, sizeof page);
+	expect_eq(count_in(page, "largest_group_members{group=\"20\""), 0);
+	expect_eq(count_in(page, line), SHOWN);
+	rig_close(&rig);
+}
+
 Test(service_publish, each_service_has_a_socket_of_its_own)
 {
 	struct rig one, two;
