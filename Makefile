@@ -153,6 +153,10 @@ $B/tickwheel-top: $$(call program_o,tools/top) $(lib)
 $B/test/top/%: $B/test/top/%.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
 
+# Three services on one page, for test/metrics.sh.
+$B/test/metrics: $B/test/metrics.o $(lib)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
+
 $B/test/stress%: $B/test/stress%.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
@@ -207,7 +211,7 @@ demo: deps-build+demo ## an HTTP server under load whose timeouts are tickwheel 
 	$(Q)$B/bin/demo $B/bin/server
 
 test: deps-build+test ## headers, examples, README, unit, model and service tests; two minutes
-	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened
+	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $B/test/metrics
 	$(again) build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
@@ -215,7 +219,7 @@ test: deps-build+test ## headers, examples, README, unit, model and service test
 	$(Q)CC="$(CC)" test/recipes.sh build/recipes/libtickwheel.a "$(ck_libs)" $B
 	$(if $(loop_lacks),@echo "examples: not found$(comma) and left out: $(loop_lacks)")
 	$(Q)test/examples.sh $B/bin
-	$(Q)test/metrics.sh $B/bin/server
+	$(Q)test/metrics.sh $B/bin/server $B/test/metrics
 	$(Q)CC="$(CC)" PROBES=$(PROBES) test/probes.sh $B/libtickwheel.so
 	$(Q)$B/test/opened $B/libtickwheel.so
 	$(again) test-cpp

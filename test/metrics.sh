@@ -1,10 +1,12 @@
 #!/bin/bash
-# metrics.sh SERVER: the example server's /metrics is what Prometheus reads: a strict reading of its text format, by promtool too if that
-# is there; the ledger in it balances. (bash: it can open a connection by itself.)
+# metrics.sh SERVER SEVERAL: the example server's /metrics is what Prometheus reads: a strict reading
+# of its text format, by promtool too if that is installed; its ledger balances. The same for a page of
+# several services (test/metrics.c), and for the sum of the pages of two processes.
+# (bash: it can open a connection by itself.)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-[ $# -eq 1 ] || { echo "usage: metrics.sh SERVER" >&2; exit 2; }
+[ $# -eq 2 ] || { echo "usage: metrics.sh SERVER SEVERAL" >&2; exit 2; }
 work=$(mktemp -d)
 server=
 promtool=
@@ -42,8 +44,27 @@ for damage in 's/_total counter/_total gauge/' '/^# TYPE tickwheel_threads/d' 's
 	! cmp -s "$work/metrics" "$work/damaged" || fail "nothing to damage by $damage"
 	! strictly "$work/damaged" >/dev/null || fail "not noticed: $damage"
 done
+
+# Several services on one page; the same of another process; their sum.
+"$2" 30 >"$work/several" || fail "$2 failed"
+"$2" 12 >"$work/other" || fail "$2 failed"
+awk 'FNR == NR { if (!/^#/) { key = $0; sub(/ [^ ]*$/, "", key); sum[key] = $NF } next }
+	/^#/ { print; next }
+	{ key = $0; sub(/ [^ ]*$/, "", key); printf "%s %.9f\n", key, sum[key] + $NF }' "$work/other" "$work/several" >"$work/sum"
+for page in several sum; do
+	strictly "$work/$page" >"$work/said" || fail "$page: $(cat "$work/said")"
+done
+for line in 'runs_total{service="1"} 42' 'lateness_seconds_count{service="1"} 42' 'run_seconds_bucket{service="1",le="+Inf"} 42' \
+	'runs_total{service="say \\"hi\\"\\\\\\n"} 42' 'runs_total{service="caf\xc3\xa9 \\\\xff"} 42'; do
+	wanted=$(printf "tickwheel_$line.000000000")
+	grep -Fxq -- "$wanted" "$work/sum" || fail "the sum of two processes has no line $wanted"
+done
+sed 's/{service="1"}/{service="caf\xc3\xa9 \\\\xff"}/' "$work/several" >"$work/damaged"
+! strictly "$work/damaged" >/dev/null || fail "not noticed: a service twice"
 if command -v promtool >/dev/null 2>&1; then
-	promtool check metrics <"$work/metrics" || fail "promtool complains"
+	for page in metrics several sum; do
+		promtool check metrics <"$work/$page" || fail "promtool complains about $page"
+	done
 	promtool=', by promtool too'
 fi
 kill "$server"

@@ -1,5 +1,5 @@
 # Reads a page in Prometheus' text format strictly; says what is wrong with the first bad line, or how many samples there are.
-# It is for pages of one service: it checks its ledger, too.
+# It checks the ledger, too: that of all services of the page.
 function bad(why) { print "line " NR ": " why ": " $0; failed = 1; exit 1 }
 
 # Splits "name{labels} value"; a label's value may hold any character, quotes and backslashes escaped.
@@ -40,6 +40,10 @@ function end_histogram() {
 	if (last_bucket != count_value) bad("the bucket +Inf is not the count, above this line")
 }
 
+function begin_histogram() {
+	last_le = ""; last_bucket = -1; last_bound = -1; has_sum = has_count = 0
+}
+
 /^# HELP / {
 	end_histogram()
 	if ($0 !~ /^# HELP [a-zA-Z_:][a-zA-Z0-9_:]* [^ ]/) bad("malformed HELP")
@@ -52,7 +56,7 @@ function end_histogram() {
 	if ($4 == "counter" && $3 !~ /_total$/) bad("a counter not named _total")
 	if ($4 != "counter" && $3 ~ /_total$/) bad("named _total, but no counter")
 	type[$3] = $4; current = $3
-	last_le = ""; last_bucket = -1; last_bound = -1; has_sum = has_count = 0; next
+	begin_histogram(); of = ""; next
 }
 /^#/ || /^$/ { bad("neither HELP, TYPE nor a sample") }
 {
@@ -60,6 +64,10 @@ function end_histogram() {
 	if (current == "" || family_of(name) != current) bad("not below its TYPE")
 	if (seen[name labels]++) bad("the same sample twice")
 	if (type[current] == "histogram") {
+		if (of != plain) { # the next service
+			if (of != "") end_histogram()
+			begin_histogram(); of = plain
+		}
 		if (name == current "_bucket") {
 			if (le == "") bad("a bucket without le")
 			if (last_le == "+Inf" || (le != "+Inf" && le + 0 <= last_bound)) bad("bounds that do not rise")
@@ -69,7 +77,7 @@ function end_histogram() {
 		else if (name == current "_count") { has_count = 1; count_value = value + 0 }
 		else bad("a histogram's sample without a suffix")
 	} else if (le != "") bad("le without a histogram")
-	if (name == "tickwheel_timers_scheduled_total") scheduled = value
+	if (name == "tickwheel_timers_scheduled_total") scheduled += value
 	if (name == "tickwheel_timers_ended_total" || name == "tickwheel_timers_pending") accounted += value
 	samples++
 }

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "executor/monitor/prometheus.h"
+#include "executor/monitor/viewers.h"
 #include "wheel/base/misuse.h"
 #include "wheel/base/text.h"
 #include "wheel/base/thread.h"
@@ -61,7 +61,7 @@ static bool write_page(struct tw__publisher *publisher, FILE *out)
 	fprintf(out, "# tickwheel-top %d\n# service ", PAGE_FORMAT);
 	tw__text_put(out, publisher->name, TW__TEXT_PLAIN);
 	fputc('\n', out);
-	int r = tw__prometheus_write(publisher->service, out, true);
+	int r = tw__viewers_write(publisher->service, out);
 	fputs("# EOF\n", out);
 	return r == 0;
 }
@@ -161,7 +161,9 @@ static int monitor_publish(tw_service *service, const char *name)
 	if (!publisher)
 		return -ENOMEM;
 	publisher->service = service;
-	strncpy(publisher->name, name ? name : "service", NAME_ROOM - 1);
+	if (!name)
+		name = service->config.name ? service->config.name : "service";
+	strncpy(publisher->name, name, NAME_ROOM - 1);
 	int r = monitor_start(publisher);
 	if (r) {
 		free(publisher);

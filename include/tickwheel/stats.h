@@ -97,8 +97,9 @@ TW_API int tw_service_stats_print(const struct tw_service_stats *stats, FILE *ou
  * to 2^36 ns (69 s). So sums over processes are exact. The names of what runs are labels. Quotes,
  * backslashes, newlines and bytes that are not printable UTF-8 are escaped in them.
  *
- * The text is a whole page: give each service of a process its own. The decimal point does not
- * depend on the locale.
+ * The text is a whole page. A service with a name (tw_service_config.name) has it as the label
+ * `service` of each sample. For several services on one page, see tw_service_stats_prometheus_all.
+ * The decimal point does not depend on the locale.
  *
  * Threads: any. Takes what tw_service_stats, _histograms, _liveness and _pool_stats take.
  * Returns:
@@ -109,6 +110,21 @@ TW_API int tw_service_stats_print(const struct tw_service_stats *stats, FILE *ou
  *   -EPERM    in a forked child
  */
 TW_API int tw_service_stats_prometheus(tw_service *service, FILE *out);
+
+/*
+ * Writes the figures of several services as one page of Prometheus' text format.
+ *
+ *     tickwheel_timers_pending{service="http"} 12
+ *     tickwheel_timers_pending{service="db"} 3
+ *
+ * The label `service` is the service's name. A service without a name gets its place in the array:
+ * "0", "1" and so on.
+ *
+ * Threads: any. Takes what tw_service_stats_prometheus takes, for each service.
+ * Returns: as tw_service_stats_prometheus, and
+ *   -EINVAL   services or one of them is NULL; count is 0; two services have the same name
+ */
+TW_API int tw_service_stats_prometheus_all(tw_service *const *services, size_t count, FILE *out);
 
 /* ------------------------------------------------------------ distributions */
 
@@ -289,15 +305,16 @@ TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *vis
 /*
  * Lists what runs and what is pending, for people. The format may change.
  *
+ *     service "http"
  *     running timer slot 7 generation 9b1f0c21, for 12.041 ms, thread 4711, "flush", fn flush_log
  *     running job, for 3.200 ms, thread 4712, "lookup", fn server+0x1b40
  *     slot 8 generation 9b1f0c22 pending, due in 250.000 ms, fn on_idle, arg 0x55d0a1c2
  *     slot 9 generation 9b1f0c23 disarmed, fn on_idle, arg 0x55d0a2d0
  *
- * First come the runs of all kinds that tw_service_liveness sees, then the pending timers in slot
- * order, then the disarmed ones. A function that the program does not export is shown as
- * file+offset, for addr2line. Quotes, backslashes and bytes of a name that are not printable UTF-8
- * are escaped.
+ * First comes the service if it has a name, then the runs of all kinds that tw_service_liveness
+ * sees, then the pending timers in slot order, then the disarmed ones. A function that the program
+ * does not export is shown as file+offset, for addr2line. Quotes, backslashes and bytes of a name
+ * that are not printable UTF-8 are escaped.
  *
  * Threads: any.
  * Returns:
@@ -334,7 +351,8 @@ TW_API int tw_service_validate(tw_service *service, char *why, size_t why_size);
  * the abstract name space, in the process's network namespace. Ends with tw_service_destroy, so a
  * close that takes long can be watched.
  *
- * `name` is what the viewer calls the service: copied, at most 63 bytes; NULL: "service".
+ * `name` is what the viewer calls the service: copied, at most 63 bytes. NULL: the name in the
+ * service's config, or "service".
  *
  * Threads: any, once for each service. Never blocks.
  * Returns:

@@ -142,6 +142,11 @@ int tw_service_dump(tw_service *service, FILE *out)
 	if (r)
 		return r;
 	struct dump dump = {service, out, tw__clock_read(service)};
+	if (service->config.name) {
+		fputs("service \"", out);
+		tw__text_put(out, service->config.name, TW__TEXT_PLAIN);
+		fputs("\"\n", out);
+	}
 	tw__runs_visit(service, dump.now_ns, print_run, &dump);
 	r = tw_service_foreach(service, print_timer, &dump);
 	print_disarmed(&dump);

@@ -179,6 +179,20 @@ Test(service_names, the_oldest_overdue_timer_has_its_name)
 	rig_close(&rig);
 }
 
+Test(service_names, a_dump_begins_with_the_services_name)
+{
+	struct rig rig;
+	struct tw_service_config config = rig_config();
+	config.name = "say \"hi\"\xff";
+	rig_open(&rig, &config);
+	schedule_named(rig.service, "idle timeout", (tw_group){0});
+	char *dump = dump_of(rig.service);
+	static const char line[] = "service \"say \\\"hi\\\"\\xff\"\n";
+	cr_assert(strncmp(dump, line, strlen(line)) == 0, "%s", dump);
+	free(dump);
+	rig_close(&rig);
+}
+
 /* ------------------------------------------------------------------ running */
 
 /* A service on a pool of two workers; each user function blocks until the test lets it go on. */

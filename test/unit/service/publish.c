@@ -151,6 +151,22 @@ Test(service_publish, each_service_has_a_socket_of_its_own)
 	expect_eq(published(&number), 0);
 }
 
+Test(service_publish, without_a_name_the_services_own_is_shown)
+{
+	static char page[1 << 20];
+	struct rig rig;
+	unsigned number;
+	struct tw_service_config config = rig_config();
+	config.name = "db";
+	rig_open(&rig, &config);
+	expect_eq(tw_service_publish(rig.service, NULL), 0);
+	expect_eq(published(&number), 1);
+	read_page(number, page, sizeof page);
+	cr_assert(strstr(page, "\n# service db\n") != NULL, "%.80s", page);
+	cr_assert(strstr(page, "\ntickwheel_timers_pending 0\n") != NULL); /* without the label */
+	rig_close(&rig);
+}
+
 Test(service_publish, what_cannot_be_published_is_told)
 {
 	struct rig rig;
