@@ -1,4 +1,4 @@
-/* All that a page shows of a service: read first, and then written without a look at the service. */
+/* All that a page shows of a service, read before anything is written. */
 #ifndef TW_EXECUTOR_MONITOR_READING_H
 #define TW_EXECUTOR_MONITOR_READING_H
 
