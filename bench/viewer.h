@@ -1,6 +1,6 @@
 /*
- * A viewer of a published service, as tickwheel-top is one: it reads the page twice a second. In a
- * thread of the bench, so that the service's cost is measured, and of the viewer's only the reading.
+ * A viewer of a published service, as tickwheel-top is one: it reads the page twice a second. It is
+ * a thread of the bench. So the service's cost is measured, and of the viewer's only the reading.
  */
 #ifndef BENCH_VIEWER_H
 #define BENCH_VIEWER_H

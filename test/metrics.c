@@ -1,6 +1,6 @@
 /*
- * metrics TIMERS: runs so many timers on each of three services, two of them with names that need
- * escapes, and writes their figures as one page (tw_service_stats_prometheus_all).
+ * metrics TIMERS: runs TIMERS timers on each of three services. Writes their figures as one page
+ * (tw_service_stats_prometheus_all). Two of the services have names that need escapes.
  */
 #include <stdio.h>
 #include <stdlib.h>

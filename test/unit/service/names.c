@@ -1,6 +1,6 @@
 /*
- * Names of timers, jobs, tasks and actions: in the dump and for the watchdog, while they wait and while they
- * run.
+ * Names of timers, jobs, tasks and actions: in the dump and for the watchdog, while they wait and
+ * while they run.
  */
 #include <errno.h>
 #include <pthread.h>
