@@ -90,7 +90,7 @@ test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C s
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
 .PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench lars check-bench check-includes
-.PHONY: check-format figures picture format clean
+.PHONY: check-format bench-watched figures picture format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
 
@@ -258,6 +258,10 @@ figures: bench ## docs/figures.md and the table of README.md, from a run of the 
 
 picture: ## docs/bench.svg and its line in README.md, from the last run of the bench
 	$(Q)bench/picture.sh build/bench/results.json docs/bench.svg README.md
+
+bench-watched: deps-build+bench ## what a viewer costs the service it looks at (tickwheel-top): W2 and W9
+	$(again) $B/bench/bench
+	$(Q)$B/bench/bench --only W2,W9 --candidate tickwheel,tickwheel-watched --threads 1 --reps 11
 
 lars: deps-build+bench+rivals+lars ## docs/lars.md: the hashed wheel against the heap executor; some minutes
 	$(again) $B/bench/bench
