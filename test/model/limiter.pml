@@ -1,6 +1,6 @@
 /*
- * The limiter's line: executor/limiter/queue.c and line.c. How long a job waits that needs many
- * permits, behind jobs that need few.
+ * The limiter's queue: executor/limiter/queue.c and job_queue.c. How long a job that needs many
+ * permits waits behind jobs that need few.
  *
  * Modelled: two permits; one job that needs both (HEAVY), two plain jobs that take the inbox if it
  * is open, and a fourth with options, which always takes the lock. The heavy job and the fourth may
@@ -98,7 +98,7 @@ inline remove(place)
 	i = 0
 }
 
-/* tw__line_first: `first` is its place, or line_n. `low`: the first of the lower priority. */
+/* tw__job_queue_first: `first` is its place, or line_n. `low`: the first of the lower priority. */
 inline look_for_first()
 {
 	first = line_n;
@@ -131,7 +131,7 @@ inline look_for_first()
 	low = 0
 }
 
-/* tw__line_enter */
+/* tw__job_enqueue */
 inline enter(j)
 {
 	d_step {
