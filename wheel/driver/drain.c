@@ -237,6 +237,16 @@ static bool superseded(const tw_service *service, const struct tw__entry *entry)
 	       service->slots.reached[tw__entry_slot(entry->what)];
 }
 
+/* What filing an entry of a timer that was moved, or armed again, looks at: word and note. */
+static inline void prefetch_look(const tw_service *service, const struct tw__entry *entry)
+{
+	enum tw__kind kind = tw__what_kind(entry->what);
+	if (tw_likely(kind != TW__KIND_FILE && kind != TW__KIND_BACK))
+		return;
+	__builtin_prefetch((const void *)&service->slots.words[tw__entry_slot(entry->what)]);
+	tw_prefetch_write(&service->slots.notes[tw__entry_slot(entry->what)]);
+}
+
 /*
  * Drops what a later entry of the same slot supersedes, if there may be much of that, and files the
  * rest. No word is looked at for it: a look takes the word's line from the core that will cancel or
@@ -249,12 +259,15 @@ static void drain_block(tw_service *service, struct tw__local *local,
 	bool drops = service->driver->sweep.writes_down || drain_many_are_dead(service, entries, n);
 	if (drops)
 		note_reached(service, entries, n);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		if (i + PREFETCH_AHEAD < n)
+			prefetch_look(service, &entries[i + PREFETCH_AHEAD]);
 		if (tw_unlikely(is_base(&entries[i])))
 			take_base(service, local, &entries[i], now_ns);
 		else if ((!drops || !superseded(service, &entries[i])) &&
 			 tw_unlikely(!drain_blindly(service, local, &entries[i])))
 			drain_entry(service, local, &entries[i]);
+	}
 }
 
 static bool has_chunks_for_a_block(const tw_service *service)
