@@ -30,7 +30,7 @@ static void flush(void *arg)
 /* 0, or an error of the timer. */
 static int buffer_write(struct buffer *b, uint64_t within_ns)
 {
-	int r = tw_reset_earlier_at(b->service, b->flush, tw_service_now(b->service) + within_ns);
+	int r = tw_reset_earlier(b->service, b->flush, within_ns);
 	if (r == -ENOENT) /* the first write since a flush */
 		r = tw_schedule(b->service, within_ns, flush, b, &b->flush);
 	const char *effect = r == TW_RESET_KEPT ? "the flush comes early enough" : "sets the flush";

@@ -84,7 +84,7 @@ enum tw_drive {
  * What happens to runs that an executor refuses.
  *
  * tw_service_stats.refused counts each refusal. A run that waits for its executor for more than
- * 2^26 ticks (18.6 hours at 1 ms) may wait as long again: late, never early.
+ * 2^26 ticks (18.6 hours at 1 ms) may wait 2^25 ticks more: late, never early.
  */
 enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order; cancellable meanwhile */
@@ -520,12 +520,11 @@ TW_API int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns);
  */
 TW_API int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
 
-/* Answer of tw_reset_earlier_at: the timer is due no later than that already. */
+/* Answer of tw_reset_earlier: the timer is due no later than that already. */
 enum { TW_RESET_KEPT = 1 };
 
 /*
- * Moves an armed timer to an instant on the scale of tw_service_now, but only if that is earlier.
- * Reads no clock. For a delay, add it to tw_service_now.
+ * Moves an armed timer to delay_ns from now, but only if that is earlier.
  *
  * Comparison and move are one step: of several threads, the one with the earliest deadline wins.
  * Use it where several causes share one timer, such as a flush with the shortest of many delays.
@@ -539,6 +538,14 @@ enum { TW_RESET_KEPT = 1 };
  * Returns: as tw_reset, and
  *   0               moved to earlier, or re-armed
  *   TW_RESET_KEPT   not moved: the timer is due at that tick, or before
+ */
+TW_API int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns);
+
+/*
+ * Moves an armed timer to an instant on the scale of tw_service_now, but only if that is earlier.
+ * Reads no clock.
+ *
+ * Threads, returns: as tw_reset_earlier.
  */
 TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
 

@@ -103,20 +103,12 @@ void tw__refile(tw_service *service, uint64_t entry)
 		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
 		return;
 	}
-	_Atomic uint64_t *at = &service->slots.words[slot];
-	uint64_t word, next = service->driver->wheel.next, tick;
-	for (;;) {
+	uint64_t word, tick;
+	do {
 		if (!tw__entry_is_armed(&service->slots, entry, &word))
 			return;
-		if (!tw__deadline_read(&service->slots, slot, &word, next, &tick))
-			continue;
-		if (tw_likely(word & TW__BEYOND_RANGE || tick < next + TW__NEAR_TICKS))
-			break;
-		/* due hours ago, and read as the future: so the resolve must find this */
-		uint64_t past = tw__word_move(word, (next - 1) & TW__DEADLINE_MASK);
-		if (tw__word_cas_acq_rel(at, &word, past))
-			word = past;
-	}
+	} while (
+	    !tw__deadline_read(&service->slots, slot, &word, service->driver->wheel.next, &tick));
 	tw__file(service, slot, word, tick, true);
 }
 

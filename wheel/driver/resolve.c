@@ -263,9 +263,8 @@ void tw__location_in_batch(tw_service *service, tw__wheel_entry entry)
 	TW_ASSERT_DRIVER(service);
 	uint32_t slot = tw__entry_slot(entry),
 		 generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw__word_armed(word) && word & TW__RELOCATED &&
-	    note_state(&service->slots.notes[slot], generation) != TW__NOWHERE)
+	/* Whatever the word says: who arms the timer after this brings an entry that ends it. */
+	if (note_state(&service->slots.notes[slot], generation) != TW__NOWHERE)
 		service->slots.notes[slot].state = TW__IN_BATCH;
 }
 

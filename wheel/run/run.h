@@ -9,8 +9,8 @@
 /*
  * The deadline of a near word met in a batch of batch_tick. What it was handed over with is at most
  * TW__NEAR_TICKS before that, what a reset has made of it since at most as much after the cursor:
- * told apart while the batch has stood for less than half the range. After that (hours) a deadline
- * may be read too late, never too early.
+ * told apart while the batch has stood for less than half the range. After that (hours) the cursor
+ * is the base: a deadline may be read too late, never too early.
  */
 static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick, uint64_t cursor)
 {

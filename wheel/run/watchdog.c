@@ -175,10 +175,12 @@ static void look_at_driver(tw_service *service, struct tw_service_liveness *out)
 static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 {
 	struct tw__slots *slots = &service->slots;
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor), now_ns = out->now_ns;
+	uint64_t now_ns = out->now_ns;
 	uint32_t end = tw_load_acquire(&slots->fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word = tw_load_relaxed(&slots->words[slot]), tick;
+		uint64_t word = tw_load_acquire(&slots->words[slot]), tick;
+		/* after the word: no near word is far ahead of it */
+		uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 		if (!tw__word_armed(word) || !tw__deadline_read(slots, slot, &word, cursor, &tick))
 			continue; /* or it has changed a moment ago */
 		uint64_t late_ns = span(tw__tick_ns(service, tick), now_ns);

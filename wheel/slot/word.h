@@ -217,21 +217,21 @@ static inline uint64_t tw__word_state(uint64_t word)
 	return word & TW__STATE_MASK;
 }
 
-/* The absolute tick of an armed, near word: the one within half the range of `base`. */
-static inline uint64_t tw__word_deadline(uint64_t word, uint64_t base)
-{
-	uint64_t ahead = (word - base) & TW__DEADLINE_MASK;
-	uint64_t half = UINT64_C(1) << (TW__DEADLINE_BITS - 1);
-	uint64_t behind = (UINT64_C(1) << TW__DEADLINE_BITS) - ahead;
-	if (ahead < half)
-		return base + ahead;
-	return base > behind ? base - behind : 0;
-}
-
-/* How far its deadline lies ahead of `base`, in ticks; behind it: below 0. */
+/*
+ * How far the deadline of an armed, near word lies ahead of `base`, in ticks; behind it: below 0.
+ * None lies TW__NEAR_TICKS ahead of its reader's base: three quarters of the range lie behind it.
+ */
 static inline int64_t tw__word_ahead(uint64_t word, uint64_t base)
 {
-	return (int64_t)((word - base) << (64 - TW__DEADLINE_BITS)) >> (64 - TW__DEADLINE_BITS);
+	uint64_t behind = 3 * TW__NEAR_TICKS;
+	return (int64_t)((word - base + behind) & TW__DEADLINE_MASK) - (int64_t)behind;
+}
+
+/* The absolute tick of an armed, near word. */
+static inline uint64_t tw__word_deadline(uint64_t word, uint64_t base)
+{
+	int64_t ahead = tw__word_ahead(word, base);
+	return tw_likely(ahead >= 0 || base > (uint64_t)-ahead) ? base + (uint64_t)ahead : 0;
 }
 
 /* What a word says of a deadline, written at the published cursor: the tick, or that it is far. */

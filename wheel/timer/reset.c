@@ -131,8 +131,10 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 				return tw__count_reset(service, false);
 			continue;
 		}
+		/* a note may say that a persistent timer is in a batch when it is not */
+		enum tw__kind kind = word & TW__PERSISTENT ? TW__KIND_BACK : TW__KIND_FILE;
 		int r = tw__move_with_entry(service, slot, &word, filed_for, moved | TW__RELOCATED,
-					    tick, TW__KIND_FILE);
+					    tick, kind);
 		if (r < 0)
 			return r;
 		if (r == 0)
@@ -298,4 +300,14 @@ int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_n
 	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
 		return reset_out_of_range(__func__, service, "deadline_ns", deadline_ns);
 	return reset_by_mode(service, timer, deadline_ns, RESET_ONLY_EARLIER);
+}
+
+int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
+{
+	if (tw_unlikely(!service))
+		return tw__invalid("service is NULL");
+	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
+		return reset_out_of_range(__func__, service, "delay_ns", delay_ns);
+	return reset_by_mode(service, timer, tw__clock_read_fast(service) + delay_ns,
+			     RESET_ONLY_EARLIER);
 }

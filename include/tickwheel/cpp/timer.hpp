@@ -81,8 +81,7 @@ class timer
 	bool reset_earlier(std::chrono::duration<Rep, Period> delay)
 	{
 		return service_ &&
-		       moved(tw_reset_earlier_at(
-			   service_, handle_, tw_service_now(service_) + detail::delay_ns(delay)));
+		       moved(tw_reset_earlier(service_, handle_, detail::delay_ns(delay)));
 	}
 	bool reset_earlier_at(time_point deadline)
 	{

@@ -44,6 +44,7 @@ Test(misuse_timers, null_services)
 	NULL_ROW(tw_schedule_bulk, "service", NULL, NULL, 0, NULL);
 	NULL_ROW(tw_reset, "service", NULL, timer, 0);
 	NULL_ROW(tw_reset_at, "service", NULL, timer, 0);
+	NULL_ROW(tw_reset_earlier, "service", NULL, timer, 0);
 	NULL_ROW(tw_reset_earlier_at, "service", NULL, timer, 0);
 	NULL_ROW(tw_disarm, "service", NULL, timer);
 	NULL_ROW(tw_cancel, "service", NULL, timer);
@@ -292,6 +293,8 @@ Test(misuse_timers, times_beyond_the_range)
 	ROW(-ERANGE, "tw_schedule: delay_ns " TOO_LONG_TEXT,
 	    tw_schedule(manual, TOO_LONG, misuse_fn, NULL, &timer));
 	ROW(-ERANGE, "tw_reset: delay_ns " TOO_LONG_TEXT, tw_reset(manual, armed, TOO_LONG));
+	ROW(-ERANGE, "tw_reset_earlier: delay_ns " TOO_LONG_TEXT,
+	    tw_reset_earlier(manual, armed, TOO_LONG));
 	ROW(-ERANGE,
 	    "tw_reset_earlier_at: deadline_ns 18446744073709551615 is beyond TW_MAX_DELAY_NS",
 	    tw_reset_earlier_at(manual, armed, UINT64_MAX));

@@ -10,6 +10,8 @@
 #include "test/support/child.h"
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
+#include "wheel/core/ticks.h"
+#include "wheel/timer/persistent.h"
 
 TestSuite(timer_persistent_ends, .timeout = 60);
 
@@ -384,4 +386,42 @@ Test(timer_persistent_ends, is_seen_by_dump_and_not_by_foreach)
 	cr_assert(strstr(text, " disarmed, \"idle\", fn "), "%s", text);
 	free(text);
 	rig_close(&rig);
+}
+
+/* As a thread's reset does that has found the service open, and stood still. */
+static void reset_late(struct probe *probe)
+{
+	tw_service *service = probe->rig->service;
+	uint32_t slot, generation;
+	expect_eq(tw__handle_split(&service->slots, probe->other->timer, &slot, &generation), true);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]),
+		 tick = tw__tick_of(service, rig_now(probe->rig) + 40 * SECOND);
+	probe->answer = tw__persistent_reset(service, slot, &word, tick, false);
+}
+
+/*
+ * The close takes the disarmed timer's entry out of its bucket. The note of that entry must go with
+ * it: else it covers the entry of the reset, and the close never ends.
+ */
+Test(timer_persistent_ends, a_close_that_runs_all_meets_a_reset_that_comes_late)
+{
+	for (int relocated = 0; relocated < 2; relocated++) {
+		struct rig rig;
+		rig_open(&rig, NULL);
+		struct probe probe = PROBE(&rig, 1), late = PROBE(&rig, 2);
+		create(&probe, MINUTE, false);
+		rig_advance(&rig, MS);
+		if (relocated)
+			expect_eq(tw_reset(rig.service, probe.timer, 30 * SECOND), 0);
+		rig_advance(&rig, MS);
+		expect_eq(tw_disarm(rig.service, probe.timer), TW_CANCELLED);
+		late.other = &probe;
+		late.act = reset_late;
+		expect_eq(tw_schedule(rig.service, 90 * SECOND, probe_run, &late, &late.timer), 0);
+		rig_advance(&rig, MS);
+		expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, 5 * SECOND), 0);
+		expect_eq(late.answer, 0);
+		expect_eq(probe.runs, 1);
+		rig_close(&rig);
+	}
 }

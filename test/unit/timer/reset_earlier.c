@@ -7,11 +7,6 @@
 
 TestSuite(timer_reset_earlier, .timeout = 30);
 
-static int reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
-{
-	return tw_reset_earlier_at(service, timer, tw_service_now(service) + delay_ns);
-}
-
 Test(timer_reset_earlier, moves_to_earlier_and_keeps_what_is_earlier)
 {
 	struct rig rig;
@@ -19,10 +14,10 @@ Test(timer_reset_earlier, moves_to_earlier_and_keeps_what_is_earlier)
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	rig_advance(&rig, 5 * MS);
-	expect_eq(reset_earlier(rig.service, probe.timer, 2 * SECOND), TW_RESET_KEPT);
-	expect_eq(reset_earlier(rig.service, probe.timer, 100 * MS), 0);
-	expect_eq(reset_earlier(rig.service, probe.timer, 100 * MS), TW_RESET_KEPT);
-	expect_eq(reset_earlier(rig.service, probe.timer, 101 * MS), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 2 * SECOND), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 100 * MS), 0);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 100 * MS), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 101 * MS), TW_RESET_KEPT);
 	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 50 * MS), 0);
 	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 60 * MS),
 		  TW_RESET_KEPT);
@@ -64,10 +59,10 @@ Test(timer_reset_earlier, of_far_timers)
 				if (filed)
 					tw_service_advance(rig.service, TW_NO_LIMIT);
 				if (filed == 2)
-					expect_eq(reset_earlier(rig.service, probe.timer,
-								delays_ns[from]),
+					expect_eq(tw_reset_earlier(rig.service, probe.timer,
+								   delays_ns[from]),
 						  0);
-				expect_eq(reset_earlier(rig.service, probe.timer, delays_ns[to]),
+				expect_eq(tw_reset_earlier(rig.service, probe.timer, delays_ns[to]),
 					  to < from ? 0 : TW_RESET_KEPT);
 				uint64_t left_ns = 0;
 				expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
@@ -86,12 +81,14 @@ Test(timer_reset_earlier, of_what_is_gone_out_of_range_or_closed)
 	probe_schedule(&pending, SECOND);
 	rig_advance(&rig, 2 * MS);
 	tw_timer none = {0};
+	expect_eq(tw_reset_earlier(NULL, pending.timer, MS), -EINVAL);
 	expect_eq(tw_reset_earlier_at(NULL, pending.timer, MS), -EINVAL);
-	expect_eq(reset_earlier(rig.service, probe.timer, 0), -ENOENT);
-	expect_eq(reset_earlier(rig.service, none, 0), -ENOENT);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 0), -ENOENT);
+	expect_eq(tw_reset_earlier(rig.service, none, 0), -ENOENT);
+	expect_eq(tw_reset_earlier(rig.service, pending.timer, TW_MAX_DELAY_NS + 1), -ERANGE);
 	expect_eq(tw_reset_earlier_at(rig.service, pending.timer, UINT64_MAX), -ERANGE);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
-	expect_eq(reset_earlier(rig.service, pending.timer, MS), -ESHUTDOWN);
+	expect_eq(tw_reset_earlier(rig.service, pending.timer, MS), -ESHUTDOWN);
 	rig_close(&rig);
 }
 
@@ -106,10 +103,10 @@ Test(timer_reset_earlier, of_a_timer_with_slack_compares_where_its_slack_puts_it
 	probe_schedule_task(&probe, &task);
 	uint64_t armed_ns, left_ns;
 	expect_eq(tw_remaining(rig.service, probe.timer, &armed_ns), 0);
-	expect_eq(reset_earlier(rig.service, probe.timer, 120 * MS), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 120 * MS), TW_RESET_KEPT);
 	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
 	expect_eq(left_ns, armed_ns);
-	expect_eq(reset_earlier(rig.service, probe.timer, 20 * MS), 0);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 20 * MS), 0);
 	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
 	expect_ge(left_ns, 20 * MS);
 	expect_le(left_ns, 60 * MS);
@@ -124,8 +121,8 @@ Test(timer_reset_earlier, moves_the_phase_of_a_series)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_every(&probe, rate_of(100 * MS, 100 * MS, 0));
-	expect_eq(reset_earlier(rig.service, probe.timer, 150 * MS), TW_RESET_KEPT);
-	expect_eq(reset_earlier(rig.service, probe.timer, 30 * MS), 0);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 150 * MS), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 30 * MS), 0);
 	rig_advance(&rig, 99 * MS);
 	expect_eq(probe.runs, 1);
 	rig_advance(&rig, 31 * MS);
@@ -140,9 +137,9 @@ static void twice_earlier(struct probe *probe)
 	if (probe->runs > 0) /* counted after this */
 		return;
 	tw_service *service = probe->rig->service;
-	int first = reset_earlier(service, tw_self(), 50 * MS);
-	int later = reset_earlier(service, tw_self(), 60 * MS);
-	int sooner = reset_earlier(service, tw_self(), 20 * MS);
+	int first = tw_reset_earlier(service, tw_self(), 50 * MS);
+	int later = tw_reset_earlier(service, tw_self(), 60 * MS);
+	int sooner = tw_reset_earlier(service, tw_self(), 20 * MS);
 	probe->answer = first == 0 && later == TW_RESET_KEPT && sooner == 0;
 }
 
@@ -164,7 +161,7 @@ static void series_later_then_sooner(struct probe *probe)
 {
 	uint64_t delay_ns = probe->runs == 0 ? 150 * MS : 40 * MS;
 	if (probe->runs <= 1)
-		probe->answer |= reset_earlier(probe->rig->service, tw_self(), delay_ns);
+		probe->answer |= tw_reset_earlier(probe->rig->service, tw_self(), delay_ns);
 }
 
 Test(timer_reset_earlier, from_the_callback_of_a_series_takes_the_earlier_instant)
@@ -199,7 +196,7 @@ Test(timer_reset_earlier, of_one_that_waits_for_its_executor_keeps_it)
 	probe_schedule(&probe, MS);
 	rig_advance(&rig, MS);
 	expect_eq(queue_executor_waiting(&queue), 1);
-	expect_eq(reset_earlier(rig.service, probe.timer, 30 * MS), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 30 * MS), TW_RESET_KEPT);
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_eq(probe.runs, 1);
 	queue_executor_close(&queue);
