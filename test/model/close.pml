@@ -194,7 +194,7 @@ inline drop(t)
 
 #define ANY_ARMED (word[0] == ARMED || word[1] == ARMED || word[2] == ARMED)
 
-active proctype closing()
+active proctype closing_thread()
 {
 #ifdef RUN
 	running_out = true;

@@ -368,7 +368,7 @@ inline go()
 #endif
 }
 
-proctype closing thread()
+proctype closing_thread()
 {
 	bool had_mail, had_work, had_due, goes;
 	byte t;
@@ -411,7 +411,7 @@ init {
 		run runner();
 		run runner();
 #ifndef LIVE
-		run closing thread()
+		run closing_thread()
 #endif
 	};
 	/* Left to itself the executor brings all to its end. */
