@@ -170,7 +170,7 @@ static unsigned usual_reps(const struct group *group, const struct options *opti
 	if (group->threads > machine_cores())
 		most = 3;
 	if (group->n >= MANY_TIMERS)
-		most = options->quick || !workload->many_threads ? 2 : 3;
+		most = 2;
 	if (group->n >= MOST_TIMERS)
 		most = workload->many_threads ? 2 : 1;
 	return reps < most || options->full ? reps : most;
