@@ -258,7 +258,7 @@ fi
 
 # ---- the page
 
-machine=$(jq -r '.machine | "\(.cpu), \(.cores) cores, \(.compiler); `clock_gettime` \(.clock_ns * 10 | round / 10) ns, an uncontended compare-and-swap \(.cas_ns * 10 | round / 10) ns"' "$results")
+machine=$(jq -r '.machine | "\(.cpu), \(.cores) cores, \(.compiler). One `clock_gettime` takes \(.clock_ns * 10 | round / 10) ns,\nan uncontended compare-and-swap \(.cas_ns * 10 | round / 10) ns"' "$results")
 occasion=$(jq -r '.occasion | "\(.took_s | round) s, mode \(.mode), \(.when); other processes used \(.others_cpu_s * 10 | round / 10) s of CPU time meanwhile"' "$results")
 commit=$(jq -r '.machine.commit[0:7]' "$results")
 near=$(jq -r '[.cells[].rtt_ns.runs? // [] | .[]] | "\([.[] | select(. < 120)] | length) of \(length)"' "$results")
