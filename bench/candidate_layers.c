@@ -191,8 +191,8 @@ static void *create_semaphore(const struct candidate_setup *setup)
 
 static void with_permit(void *arg)
 {
-	tw_semaphore_release(the_layer->top,
-			     1); /* first: who has counted the run may take all away */
+	/* First: the thread that counts the last run destroys the semaphore. */
+	tw_semaphore_release(the_layer->top, 1);
 	the_fn(arg);
 }
 

@@ -28,9 +28,8 @@ static const char usage[] =
     "  --n N,...            these numbers of timers, where a workload has a choice\n"
     "  --threads T,...      these numbers of threads, where a workload has a choice\n"
     "  --reps R             repetitions of each cell\n"
-    "  --compare OLD        then print what has moved beyond noise since these results; with NEW "
-    "after it, without a "
-    "run\n"
+    "  --compare OLD        then print the figures that differ from these results by more than "
+    "the noise; with NEW after it, without a run\n"
     "  --report RESULTS     only make the page of these results\n"
     "  --help               this\n";
 

@@ -1,6 +1,6 @@
 /*
- * What runs, and for how much longer: one line that is written over on a terminal, else a line per
- * group. On stderr.
+ * The progress of a run, on stderr: the current group and the time left. A terminal shows one line,
+ * which is overwritten. Other files get a line for each group.
  */
 #ifndef BENCH_PROGRESS_H
 #define BENCH_PROGRESS_H

@@ -58,8 +58,8 @@ static void write_row(FILE *out, const struct results *results, const struct cel
 }
 
 static const char head[] =
-    "<h3>At a glance</h3>\n<p class=\"soft\">Medians of the first figure; &#215;: so many times "
-    "ours.</p>\n<div class=\"wide\"><table class=\"close\">\n"
+    "<h3>At a glance</h3>\n<p class=\"soft\">Medians of the first figure. &#215;: the ratio to "
+    "tickwheel's.</p>\n<div class=\"wide\"><table class=\"close\">\n"
     "<tr class=\"words\"><th>work<th colspan=\"2\">tickwheel"
     "<th colspan=\"3\">best thread-safe peer<th colspan=\"3\">best bare one"
     "<th colspan=\"3\">floor</tr>\n";

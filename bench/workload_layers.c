@@ -1,7 +1,6 @@
 /*
- * W12: post + run through one worker, pipelined: one thread posts, never more than WINDOW ahead of
- * what has run. What a layer above threads costs for each task, beside a plain pool, and a ring
- * with nothing around it.
+ * W12: the cost of a task in each layer, beside a plain pool and a bare ring. One thread submits,
+ * and one worker runs. At most WINDOW tasks are submitted and have not run.
  */
 #include "bench/burst.h"
 

@@ -131,9 +131,8 @@ static const char *size_label(uint32_t n)
 
 const struct workload workload_pool = {
     .name = "W11",
-    .title = "pool: hand-over to so many workers (threads); empty callbacks, and the wait of fast "
-	     "ones beside 1 % that "
-	     "sleep 1 ms",
+    .title = "pool: the cost of an empty callback by number of workers (threads), and the wait of "
+	     "callbacks while 1 % of them sleep 1 ms",
     .bit = ON_POOL,
     .run = run,
     .size_label = size_label,
