@@ -307,15 +307,6 @@ int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_
 	return 0;
 }
 
-int tw_action_set_name(tw_action *action, const char *name)
-{
-	int r = tw__action_check(action);
-	if (r)
-		return r;
-	tw_store_relaxed(&action->name, name);
-	return 0;
-}
-
 void tw__action_detach(struct tw_action *action, struct tw__action_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);

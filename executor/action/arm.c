@@ -68,8 +68,7 @@ static int new_timer(struct tw_action *action, uint64_t at_ns)
 			       .when_ns = at_ns,
 			       .flags = TW_TASK_AT | TW_TASK_CONTEXT, /* the action has its own */
 			       .release = timer_over,
-			       .executor = scheduler->config.executor,
-			       .name = tw_load_relaxed(&action->name)};
+			       .executor = scheduler->config.executor};
 	tw_timer timer;
 	int r = tw_schedule_task(scheduler->base.service, &task, &timer);
 	if (r)

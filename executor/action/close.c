@@ -50,9 +50,8 @@ void tw__action_release(struct tw_action *action)
 	struct frame frame = {scheduler, innermost};
 	pthread_mutex_unlock(&scheduler->lock);
 	innermost = &frame;
-	struct tw__run_level *level =
-	    tw__user_begin_named(scheduler->base.service, TW_RUN_KIND_RELEASE,
-				 TW__NAMED_BY(action->release), tw_load_relaxed(&action->name), 0);
+	struct tw__run_level *level = tw__user_begin(scheduler->base.service, TW_RUN_KIND_RELEASE,
+						     TW__NAMED_BY(action->release), 0);
 	action->release(action, action->state, action->fate);
 	tw__user_end(level);
 	innermost = frame.outer;

@@ -29,14 +29,13 @@ static int action_call(struct tw_action *action, void *state, void *context)
 	tw_service *service = action->scheduler->base.service;
 	if (service)
 		tw__running_hide(service);
-	tw_fn *fn = action->fn ? TW__NAMED_BY(action->fn) : action->immediate.fn;
-	struct tw__run_level *level = tw__user_begin_named(service, TW_RUN_KIND_ACTION, fn,
-							   tw_load_relaxed(&action->name), 0);
+	tw_fn *fn = action->fn ? TW__NAMED_BY(action->fn) : action->immediate;
+	struct tw__run_level *level = tw__user_begin(service, TW_RUN_KIND_ACTION, fn, 0);
 	tw__context_enter(context, &saved);
 	if (action->fn)
 		failure = action->fn(action, state);
 	else
-		action->immediate.fn(state);
+		action->immediate(state);
 	tw__context_leave(&saved);
 	tw__user_end(level);
 	return failure;
@@ -102,9 +101,8 @@ static void action_flush_tell(tw_action_scheduler *scheduler, struct tw_action *
 		return;
 	}
 	tw__actions_unlock(scheduler, &none);
-	struct tw__run_level *level = tw__user_begin_named(
-	    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(scheduler->config.failed),
-	    action ? tw_load_relaxed(&action->name) : NULL, 0);
+	struct tw__run_level *level = tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK,
+						     TW__NAMED_BY(scheduler->config.failed), 0);
 	scheduler->config.failed(scheduler->config.failed_arg, action, failure, closed);
 	tw__user_end(level);
 	tw__actions_lock(scheduler);

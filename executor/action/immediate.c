@@ -18,8 +18,8 @@ static struct tw_action **bucket(tw_action_scheduler *scheduler, uint64_t id)
 
 static void insert(tw_action_scheduler *scheduler, struct tw_action *action)
 {
-	struct tw_action **first = bucket(scheduler, (uint64_t)action->immediate.id);
-	action->immediate.chain = *first;
+	struct tw_action **first = bucket(scheduler, (uint64_t)action->immediate_id);
+	action->chain = *first;
 	*first = action;
 }
 
@@ -37,7 +37,7 @@ static bool action_grow(tw_action_scheduler *scheduler)
 	scheduler->immediates.room = twice;
 	for (uint64_t i = 0; i < room; i++)
 		while ((action = former[i])) {
-			former[i] = action->immediate.chain;
+			former[i] = action->chain;
 			insert(scheduler, action);
 		}
 	free(former);
@@ -48,8 +48,8 @@ static struct tw_action *action_find(tw_action_scheduler *scheduler, int64_t id)
 {
 	struct tw_action *action =
 	    scheduler->immediates.room ? *bucket(scheduler, (uint64_t)id) : NULL;
-	while (action && action->immediate.id != id)
-		action = action->immediate.chain;
+	while (action && action->immediate_id != id)
+		action = action->chain;
 	return action;
 }
 
@@ -59,10 +59,10 @@ void tw__immediate_gone(struct tw_action *action)
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (!action->owned)
 		return;
-	struct tw_action **link = bucket(scheduler, (uint64_t)action->immediate.id);
+	struct tw_action **link = bucket(scheduler, (uint64_t)action->immediate_id);
 	while (*link != action)
-		link = &(*link)->immediate.chain;
-	*link = action->immediate.chain;
+		link = &(*link)->chain;
+	*link = action->chain;
 	scheduler->immediates.count--;
 	action->owned = false;
 	scheduler->owned--;
@@ -82,13 +82,13 @@ static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *c
 		tw__action_put(action);
 		return r;
 	}
-	action->immediate.fn = fn;
+	action->immediate = fn;
 	action->state = arg;
 	action->context = context;
-	action->immediate.id = (int64_t)++scheduler->immediates.last;
+	action->immediate_id = (int64_t)++scheduler->immediates.last;
 	scheduler->immediates.count++;
 	insert(scheduler, action);
-	return action->immediate.id;
+	return action->immediate_id;
 }
 
 static int immediate_check(const char *call, const tw_action_scheduler *scheduler)

@@ -58,20 +58,14 @@ struct tw__action_times {
 	uint64_t delay_ns, due_ns; /* due: the nominal instant */
 };
 
-/* What an immediate has in place of work of its own. */
-struct tw__immediate {
-	tw_fn *fn;
-	int64_t id;
-	struct tw_action *chain; /* the next one in its bucket */
-};
-
 struct tw_action {
 	struct tw__heap_item item; /* VIRTUAL */
 	tw_action_scheduler *scheduler;
 	tw_action_fn *fn; /* NULL: an immediate */
 	tw_action_release_fn *release;
-	_Atomic(const char *) name; /* or NULL; also read without the mutex */
-	struct tw__immediate immediate;
+	tw_fn *immediate;
+	int64_t immediate_id;
+	struct tw_action *chain; /* immediates: the next one in its bucket */
 
 	void *state;
 	struct tw__action_times armed;

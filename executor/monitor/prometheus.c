@@ -57,7 +57,7 @@ static void histogram_of(struct tw__page *page, const struct tw__reading *readin
 		tw__page_begin_label(page, "le");
 		tw__page_seconds(page->out, bound_ns);
 		fputc('"', page->out);
-		tw__page_count(page, tw_histogram_count_upto(histogram, bound_ns));
+		tw__page_count(page, tw__histogram_count_upto(histogram, bound_ns));
 	}
 	tw__page_begin(page, reading, part);
 	tw__page_label(page, "le", "+Inf");

@@ -70,34 +70,17 @@ static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uin
 }
 
 /* The first try was refused, with r. */
-static int enqueue_later(const char *call, tw_pool *pool, const struct tw__pool_task *task,
-			 uint64_t timeout_ns, int r)
+static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns,
+			 int r)
 {
 	if (r != -ESHUTDOWN && timeout_ns > 0)
 		r = tw__pool_is_worker(pool)
-			? tw__refuse(-EDEADLK, call, "the queue is full, and a worker would wait")
+			? tw__misuse(
+			      -EDEADLK,
+			      "tw_pool_submit_wait: the queue is full, and a worker would wait")
 			: wait_and_enqueue(pool, task, timeout_ns);
 	if (r && r != -ESHUTDOWN)
 		tw_add_relaxed(&pool->counters.rejected, 1);
-	return r;
-}
-
-static int submit_task(const char *call, tw_pool *pool, const struct tw_pool_task *asked)
-{
-	static _Thread_local unsigned submits;
-	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
-	struct tw__pool_task task = {.fn = asked->fn,
-				     .arg = asked->arg,
-				     .queued_ns = timed ? tw_clock_now(tw_clock_monotonic()) : 0,
-				     .context = tw__context_capture(),
-				     .name = asked->name};
-	struct tw__bringer bringer = tw__bringing_begins(pool);
-	int r = try_enqueue(pool, &task);
-	if (tw_unlikely(r))
-		r = enqueue_later(call, pool, &task, asked->wait_ns, r);
-	tw__bringing_ends(pool, bringer);
-	if (tw_unlikely(r))
-		tw__context_release(task.context);
 	return r;
 }
 
@@ -110,20 +93,21 @@ int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg)
 
 int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 {
+	static _Thread_local unsigned submits;
 	int r = fn ? tw__pool_check(pool) : tw__invalid("fn is NULL");
-	const struct tw_pool_task task = {.fn = fn, .arg = arg, .wait_ns = timeout_ns};
-	return tw_unlikely(r) ? r : submit_task(__func__, pool, &task);
-}
-
-int tw_pool_submit_task(tw_pool *pool, const struct tw_pool_task *task)
-{
-	struct tw_pool_task known;
-	int r = task ? tw__pool_check(pool) : tw__invalid("task is NULL");
-	if (!r)
-		r = TW__STRUCT_READ(tw_pool_task, &known, arg, task);
-	if (!r && !known.fn)
-		r = tw__misuse(-EINVAL, "struct tw_pool_task: fn is NULL");
-	return r ? r : submit_task(__func__, pool, &known);
+	if (tw_unlikely(r))
+		return r;
+	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
+	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0,
+				     tw__context_capture()};
+	struct tw__bringer bringer = tw__bringing_begins(pool);
+	r = try_enqueue(pool, &task);
+	if (tw_unlikely(r))
+		r = enqueue_later(pool, &task, timeout_ns, r);
+	tw__bringing_ends(pool, bringer);
+	if (tw_unlikely(r))
+		tw__context_release(task.context);
+	return r;
 }
 
 bool tw__pool_is_worker(const tw_pool *pool)
@@ -153,7 +137,7 @@ static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 	tw_pool *pool = (tw_pool *)self;
 	(void)n;
 	if (!tw__batch_is_work(batch))
-		return try_enqueue(pool, &(struct tw__pool_task){.arg = batch});
+		return try_enqueue(pool, &(struct tw__pool_task){NULL, batch, 0, NULL});
 	pool_submit_work(pool, &pool->works, (struct tw__work *)(void *)batch);
 	return 0;
 }

@@ -40,7 +40,6 @@ struct tw__pool_task {
 	void *arg;
 	uint64_t queued_ns; /* 0: not timed */
 	void *context;      /* wheel/core/context.h; the task's until its end */
-	const char *name;   /* or NULL */
 };
 
 struct tw__task_cell {

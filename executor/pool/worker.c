@@ -250,16 +250,14 @@ static void run_in_context(const struct tw__pool_task *task)
 }
 
 /* For services that look at what runs (wheel/core/user_code.h). */
-static struct tw__run_level *show_task(tw_pool *pool, const struct tw__pool_task *task,
-				       uint64_t begun_ns)
+static struct tw__run_level *show_task(tw_pool *pool, tw_fn *fn, uint64_t begun_ns)
 {
 	struct tw__run_level *level = tw__user_enter();
 	bool watched = tw_load_relaxed(&pool->watchers);
 	if (tw_unlikely(!level))
 		return NULL;
 	uint64_t since_ns = watched && !begun_ns ? pool_worker_clock_now() : begun_ns;
-	uint64_t word =
-	    tw__user_name(level, TW_RUN_KIND_POOL_TASK, pool, task->fn, task->name, since_ns);
+	uint64_t word = tw__user_name(level, TW_RUN_KIND_POOL_TASK, pool, fn, NULL, since_ns);
 	if (tw_likely(!watched)) {
 		tw_store_release(&level->word, word); /* user_code.h, USER1 */
 		return level;
@@ -275,7 +273,7 @@ static void pool_run_task(struct tw__worker *self, const struct tw__pool_task *t
 		tw__pool_call_for_help(self->pool);
 	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? pool_worker_clock_now() : 0;
 	run_begins(self);
-	struct tw__run_level *level = show_task(self->pool, task, begun_ns);
+	struct tw__run_level *level = show_task(self->pool, task->fn, begun_ns);
 	run_in_context(task);
 	tw__user_end(level);
 	run_ends(self);

@@ -232,15 +232,6 @@ TW_API int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_
 			    tw_action_release_fn *release);
 
 /*
- * Names an action, for tw_service_dump and the watchdog. The name is not copied: a static string.
- * NULL: none. It counts from the action's next scheduling and run on.
- *
- * Threads: any. Never blocks.
- * Returns: 0; -EINVAL if action is NULL; -EPERM in a forked child
- */
-TW_API int tw_action_set_name(tw_action *action, const char *name);
-
-/*
  * Schedules one run after delay_ns with `state`. Replaces a run that is scheduled already.
  *
  * Threads: any. Never blocks. An idle QUEUE runs work inside this call.

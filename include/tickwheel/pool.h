@@ -112,25 +112,6 @@ TW_API int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg);
  */
 TW_API int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns);
 
-/* A task in full. Members that are 0 are not used. */
-struct tw_pool_task {
-	size_t size; /* sizeof(struct tw_pool_task) */
-	tw_fn *fn;
-	void *arg;
-	const char *name; /* for tw_service_dump and the watchdog; not copied: a static string */
-	uint64_t wait_ns; /* waits for room while the queue is full; 0: does not; TW_FOREVER */
-};
-
-/*
- * Submits a task in full. The struct may be reused after the call.
- *
- * Threads: any. Blocks at most wait_ns.
- * Returns: as tw_pool_submit_wait, and
- *   -EINVAL   task is NULL, or its size too small; fn is NULL
- *   -E2BIG    non-zero bytes beyond the known struct
- */
-TW_API int tw_pool_submit_task(tw_pool *pool, const struct tw_pool_task *task);
-
 /* Called for each task that a close drops, on the closing thread. */
 typedef void tw_pool_dropped_fn(void *told_arg, tw_fn *fn, void *arg);
 

@@ -151,16 +151,6 @@ struct tw_histogram {
 };
 
 /*
- * Returns how many durations were at most ns long.
- *
- * The number is exact if ns is a bound. If not, it counts those up to the next lower bound.
- *
- * Threads: any. Never blocks.
- * Returns: the number; 0 if histogram is NULL.
- */
-TW_API uint64_t tw_histogram_count_upto(const struct tw_histogram *histogram, uint64_t ns);
-
-/*
  * Returns the duration that `share` of all durations do not exceed: 0.99 asks for the 99th
  * percentile.
  *

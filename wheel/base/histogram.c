@@ -31,15 +31,6 @@ uint64_t tw__histogram_bound(unsigned bucket)
 
 /* ------------------------------------------------------------------- public */
 
-uint64_t tw_histogram_count_upto(const struct tw_histogram *histogram, uint64_t ns)
-{
-	uint64_t count = 0;
-	for (unsigned i = 0; histogram && i < TW_HISTOGRAM_BUCKETS && tw__histogram_bound(i) <= ns;
-	     i++)
-		count += histogram->buckets[i];
-	return count;
-}
-
 /* The duration of that rank, counted from 1. */
 static uint64_t at_rank(const struct tw_histogram *histogram, uint64_t rank)
 {
@@ -125,6 +116,14 @@ void tw__histogram_collect(struct tw_histogram *sum, const struct tw__histogram 
 	sum->sum_ns += tw_load_relaxed(&histogram->sum_ns);
 	uint64_t max_ns = tw_load_relaxed(&histogram->max_ns);
 	sum->max_ns = sum->max_ns > max_ns ? sum->max_ns : max_ns;
+}
+
+uint64_t tw__histogram_count_upto(const struct tw_histogram *histogram, uint64_t ns)
+{
+	uint64_t count = 0;
+	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS && tw__histogram_bound(i) <= ns; i++)
+		count += histogram->buckets[i];
+	return count;
 }
 
 struct tw_latency tw__histogram_latency(const struct tw_histogram *histogram)

@@ -22,6 +22,9 @@ void tw__histogram_add(struct tw__histogram *histogram, uint64_t ns, uint64_t ti
 /* Adds what a histogram says to *sum. Any thread. */
 void tw__histogram_collect(struct tw_histogram *sum, const struct tw__histogram *histogram);
 
+/* How many durations were at most ns long. If ns is no bound, those up to the next lower bound. */
+uint64_t tw__histogram_count_upto(const struct tw_histogram *histogram, uint64_t ns);
+
 struct tw_latency tw__histogram_latency(const struct tw_histogram *histogram);
 
 /* The latency of one histogram alone. */

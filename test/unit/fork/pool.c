@@ -19,8 +19,6 @@ static void check_in_child(void *arg)
 	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_pool_executor(pool)};
 	tw_service *service;
 	child_eq(tw_pool_submit_wait(pool, count, NULL, TW_FOREVER), -EPERM);
-	const struct tw_pool_task task = {.size = sizeof task, .fn = count};
-	child_eq(tw_pool_submit_task(pool, &task), -EPERM);
 	child_eq(tw_pool_stats(pool, &stats), -EPERM);
 	child_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EPERM);
 	child_eq(tw_service_create(&service, &cfg), -EPERM);

@@ -58,11 +58,6 @@ Test(misuse_layers, pools)
 	NULL_ROW(tw_pool_submit, "fn", pool, NULL, NULL);
 	NULL_ROW(tw_pool_submit_wait, "pool", NULL, misuse_fn, NULL, 0);
 	NULL_ROW(tw_pool_submit_wait, "fn", pool, NULL, NULL, 0);
-	NULL_ROW(tw_pool_submit_task, "pool", NULL, STRUCT(tw_pool_task, .fn = misuse_fn));
-	NULL_ROW(tw_pool_submit_task, "task", pool, NULL);
-	ROW(-EINVAL, SMALL_TEXT(tw_pool_task), tw_pool_submit_task(pool, SMALL(tw_pool_task)));
-	ROW(-EINVAL, "struct tw_pool_task: fn is NULL",
-	    tw_pool_submit_task(pool, STRUCT(tw_pool_task)));
 	NULL_ROW(tw_pool_close, "pool", NULL, TW_CLOSE_DROP, NULL, NULL);
 	NULL_ROW(tw_pool_stats, "pool", NULL, STRUCT(tw_pool_stats));
 	NULL_ROW(tw_pool_stats, "out", pool, NULL);

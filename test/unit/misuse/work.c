@@ -180,7 +180,6 @@ Test(misuse_work, null_actions)
 	NULL_ROW(tw_action_create, "scheduler", &other, NULL, act, NULL);
 	NULL_ROW(tw_action_create, "fn", &other, queue, NULL, NULL);
 	NULL_ROW(tw_action_schedule, "action", NULL, NULL, 0);
-	NULL_ROW(tw_action_set_name, "action", NULL, "blink");
 	NULL_ROW(tw_action_run, "action", NULL, NULL);
 	NULL_ROW(tw_action_close, "action", NULL, 0);
 	NULL_ROW(tw_action_state, "action", NULL);

@@ -1,9 +1,8 @@
 /*
- * Names of timers, jobs, tasks and actions: in the dump and for the watchdog, while they wait and
- * while they run.
+ * Names of timers, jobs and tasks: in the dump and for the watchdog, while they wait and while they
+ * run.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -354,86 +353,5 @@ Test(service_names, a_running_scheduler_task_is_listed_with_its_name)
 	rig_advance(&stage.rig, 2 * MS);
 	expect_named(&stage, "scheduler task, ", "paint");
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	stage_close(&stage);
-}
-
-Test(service_names, a_running_pool_task_is_listed_with_its_name)
-{
-	struct stage stage;
-	stage_open(&stage);
-	struct tw_pool_task task = {
-	    .size = sizeof task, .fn = block, .arg = &stage, .name = "compress"};
-	expect_eq(tw_pool_submit_task(stage.pool, &task), 0);
-	expect_named(&stage, "pool task, ", "compress");
-	stage_close(&stage);
-}
-
-static int action_blocks(tw_action *action, void *state)
-{
-	(void)action;
-	block(state);
-	return 0;
-}
-
-static void action_release_blocks(tw_action *action, void *state, enum tw_fate fate)
-{
-	(void)action, (void)fate;
-	block(state);
-}
-
-static tw_action *make_action(tw_action_scheduler *scheduler, tw_action_release_fn *release)
-{
-	tw_action *action;
-	expect_eq(tw_action_create(&action, scheduler, action_blocks, release), 0);
-	expect_eq(tw_action_set_name(action, "blink"), 0);
-	return action;
-}
-
-static tw_action_scheduler *make_actions(struct stage *stage, enum tw_action_kind kind)
-{
-	tw_action_scheduler *scheduler;
-	struct tw_action_scheduler_config config = {
-	    .size = sizeof config, .kind = kind, .service = stage->rig.service};
-	expect_eq(tw_action_scheduler_create(&scheduler, &config), 0);
-	return scheduler;
-}
-
-Test(service_names, an_action_is_listed_with_its_name_while_it_waits_and_while_it_runs)
-{
-	struct stage stage;
-	stage_open(&stage);
-	tw_action_scheduler *scheduler = make_actions(&stage, TW_ACTION_KIND_ASYNC);
-	tw_action *action = make_action(scheduler, NULL);
-	expect_eq(tw_action_schedule(action, &stage, SECOND), 0);
-	expect_dump_has(stage.rig.service, "pending, due in 1000.000 ms, \"blink\", fn ", true);
-	rig_advance(&stage.rig, SECOND + MS);
-	expect_named(&stage, "action, ", "blink");
-	tw_action_destroy(action);
-	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
-	stage_close(&stage);
-}
-
-struct ending {
-	pthread_t thread;
-	tw_action *action;
-};
-
-static void *end_action(void *arg)
-{
-	tw_action_destroy(((struct ending *)arg)->action);
-	return NULL;
-}
-
-Test(service_names, an_actions_release_has_the_name_of_its_action)
-{
-	struct stage stage;
-	stage_open(&stage);
-	tw_action_scheduler *scheduler = make_actions(&stage, TW_ACTION_KIND_ASYNC);
-	struct ending ending = {.action = make_action(scheduler, action_release_blocks)};
-	expect_eq(tw_action_schedule(ending.action, &stage, SECOND), 0);
-	expect_eq(pthread_create(&ending.thread, NULL, end_action, &ending), 0);
-	expect_named(&stage, "release, ", "blink");
-	expect_eq(pthread_join(ending.thread, NULL), 0);
-	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
 	stage_close(&stage);
 }
