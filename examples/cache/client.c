@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +18,6 @@
 
 #define READ_SIZE (16 * 1024)
 #define READ_MOST (1024 * 1024)
-#define FINISH_MS 1000
 #define SHORT_REQUEST 6 /* arguments */
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -278,13 +276,10 @@ void client_mail(struct client *c)
 
 void client_finish(struct client *c)
 {
-	uint64_t end_ns = tw_service_now(cache.service) + FINISH_MS * TW_MILLISECOND;
-	while (send_some(c) && buffer_length(&c->out) > 0 &&
-	       tw_service_now(cache.service) < end_ns) {
-		struct pollfd fd = {.fd = c->fd, .events = POLLOUT};
-		poll(&fd, 1, FINISH_MS);
-	}
-	client_close(c);
+	if (!send_waiting(c) || buffer_length(&c->out) == 0)
+		client_close(c);
+	else
+		loop_watch(c, EPOLLOUT);
 }
 
 /* ------------------------------------------------------------------ registry */
@@ -297,14 +292,31 @@ void clients_each(client_visit *visit, void *arg)
 	pthread_mutex_unlock(&registry_lock);
 }
 
-struct client *clients_first_of(struct loop *loop)
+/* Only the loop's thread frees its clients, so the list outlives the lock. */
+void clients_of_loop(struct loop *loop, void (*end)(struct client *c))
+{
+	size_t count = 0;
+	pthread_mutex_lock(&registry_lock);
+	for (struct client *c = registry; c != NULL; c = c->next)
+		count += c->loop == loop;
+	struct client **all = allocate((count + 1) * sizeof(struct client *)), **last = all;
+	for (struct client *c = registry; c != NULL; c = c->next)
+		if (c->loop == loop)
+			*last++ = c;
+	pthread_mutex_unlock(&registry_lock);
+	for (struct client **c = all; c < last; c++)
+		end(*c);
+	free(all);
+}
+
+bool clients_left(struct loop *loop)
 {
 	pthread_mutex_lock(&registry_lock);
 	struct client *c = registry;
 	while (c != NULL && c->loop != loop)
 		c = c->next;
 	pthread_mutex_unlock(&registry_lock);
-	return c;
+	return c != NULL;
 }
 
 void client_set_name(char **name, struct slice value)
@@ -329,9 +341,9 @@ void client_describe(struct client *c, struct buffer *out)
 	const char *command = atomic_load_explicit(&c->last_command, memory_order_relaxed);
 	snprintf(head, sizeof(head), "id=%" PRIu64 " addr=%s fd=%d name=", c->id, c->peer, c->fd);
 	snprintf(tail, sizeof(tail),
-		 " age=%" PRIu64 " idle=%" PRIu64 " flags=N db=0 cmd=%s lib-name=",
+		 " age=%" PRIu64 " idle=%" PRIu64 " flags=N db=0 cmd=%s io-thread=%d lib-name=",
 		 (now - c->made_ns) / TW_SECOND, (now > seen ? now - seen : 0) / TW_SECOND,
-		 command != NULL ? command : "NULL");
+		 command != NULL ? command : "NULL", (int)(c->loop - cache.loops));
 	reply_raw(out, head);
 	reply_raw(out, c->name != NULL ? c->name : "");
 	reply_raw(out, tail);

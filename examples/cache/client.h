@@ -59,15 +59,16 @@ void client_answer(struct client *c, struct slice replies, bool stays);
 /* Sends what has been published for the client, and may free the client. */
 void client_mail(struct client *c);
 
-/* At the end of its loop: sends the replies that wait, for a second at most, and closes. */
+/* At the end of its loop: sends the replies that wait. Closes the client that has taken all. */
 void client_finish(struct client *c);
 
 /* All clients, any thread. The visitor runs under the registry's lock. */
 typedef void client_visit(void *arg, struct client *c);
 void clients_each(client_visit *visit, void *arg);
 
-/* Any client of the loop, or NULL. */
-struct client *clients_first_of(struct loop *loop);
+/* The loop's own thread: calls `end`, which may close the client, for each client of the loop. */
+void clients_of_loop(struct loop *loop, void (*end)(struct client *c));
+bool clients_left(struct loop *loop);
 
 /* Replaces a name of the client, which may be NULL. */
 void client_set_name(char **name, struct slice value);

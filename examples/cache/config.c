@@ -17,8 +17,9 @@
 struct setting {
 	const char *name;
 	void (*print)(char *out);
-	bool (*set)(struct slice value, const char **why); /* NULL: it cannot be changed */
-	const char *constant;                              /* if print is NULL */
+	/* Takes the value, and stores it if `stores`. NULL: the setting cannot be changed. */
+	bool (*set)(struct slice value, bool stores, const char **why);
+	const char *constant; /* if print is NULL */
 };
 
 static void print_number(char *out, uint64_t n)
@@ -72,7 +73,7 @@ static void print_notify(char *out)
 }
 
 /* "100", "100b", "64k", "64kb", "2m", "2mb", "1g", "1gb": k is 1000 and kb is 1024. */
-static bool set_maxmemory(struct slice value, const char **why)
+static bool set_maxmemory(struct slice value, bool stores, const char **why)
 {
 	static const struct {
 		const char *unit;
@@ -90,20 +91,24 @@ static bool set_maxmemory(struct slice value, const char **why)
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (!slice_is(unit, units[i].unit))
 			continue;
-		atomic_store_explicit(&cache.maxmemory, (uint64_t)number * units[i].factor,
-				      memory_order_relaxed);
+		uint64_t bytes;
+		if (__builtin_mul_overflow((uint64_t)number, units[i].factor, &bytes))
+			return false;
+		if (stores)
+			atomic_store_explicit(&cache.maxmemory, bytes, memory_order_relaxed);
 		return true;
 	}
 	return false;
 }
 
-static bool set_notify(struct slice value, const char **why)
+static bool set_notify(struct slice value, bool stores, const char **why)
 {
 	unsigned flags;
 	*why = "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.";
 	if (!notify_parse(value, &flags))
 		return false;
-	atomic_store_explicit(&cache.notify, flags, memory_order_relaxed);
+	if (stores)
+		atomic_store_explicit(&cache.notify, flags, memory_order_relaxed);
 	return true;
 }
 
@@ -177,26 +182,54 @@ static void config_get(struct call *c)
 	buffer_free(&found);
 }
 
-static void config_set(struct call *c)
+static bool is_repeated(const struct call *c, size_t at, const struct setting *s)
 {
+	for (size_t i = 2; i < at; i += 2)
+		if (find(c->argv[i]) == s)
+			return true;
+	return false;
+}
+
+static bool refuse_setting(struct call *c, struct slice name, const char *why)
+{
+	reply_error(c->out, "ERR CONFIG SET failed (possibly related to argument '%.*s') - %s",
+		    (int)name.length, name.data, why);
+	return false;
+}
+
+/* Checks all names, then all values: either all settings are stored, or none. */
+static bool config_check(struct call *c)
+{
+	const char *why = "";
 	for (size_t i = 2; i < c->argc; i += 2) {
 		const struct setting *s = find(c->argv[i]);
-		const char *why = "can't set immutable config";
 		if (s == NULL) {
 			reply_error(
 			    c->out,
 			    "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'",
 			    (int)c->argv[i].length, c->argv[i].data);
-			return;
+			return false;
 		}
-		if (s->set == NULL || !s->set(c->argv[i + 1], &why)) {
-			reply_error(
-			    c->out,
-			    "ERR CONFIG SET failed (possibly related to argument '%s') - %s",
-			    s->name, why);
-			return;
-		}
+		if (s->set == NULL)
+			return refuse_setting(c, c->argv[i], "can't set immutable config");
+		if (is_repeated(c, i, s))
+			return refuse_setting(c, c->argv[i], "duplicate parameter");
 	}
+	for (size_t i = 2; i < c->argc; i += 2) {
+		const struct setting *s = find(c->argv[i]);
+		if (!s->set(c->argv[i + 1], false, &why))
+			return refuse_setting(c, (struct slice){s->name, strlen(s->name)}, why);
+	}
+	return true;
+}
+
+static void config_set(struct call *c)
+{
+	const char *why;
+	if (!config_check(c))
+		return;
+	for (size_t i = 2; i < c->argc; i += 2)
+		find(c->argv[i])->set(c->argv[i + 1], true, &why);
 	reply_ok(c->out);
 }
 

@@ -1,5 +1,5 @@
 /* Commands about the connection itself. */
-#include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 #include "examples/cache/cache.h"
@@ -34,7 +34,10 @@ void cmd_select(struct call *c)
 	int64_t index;
 	if (!take_integer(c, c->argv[1], &index))
 		return;
-	if (index != 0)
+	if (index < INT_MIN || index > INT_MAX)
+		reply_error(c->out, "ERR value is out of range, value must between %d and %d",
+			    INT_MIN, INT_MAX);
+	else if (index != 0)
 		reply_error(c->out, "ERR DB index is out of range");
 	else
 		reply_ok(c->out);

@@ -77,12 +77,12 @@ static void stats_section(struct buffer *out, const struct figures *f)
 	const struct totals *t = &f->totals;
 	line(out, "total_connections_received:%" PRIu64, t->connections);
 	line(out, "total_commands_processed:%" PRIu64, t->commands);
-	line(out, "instantaneous_ops_per_sec:%" PRIu64, t->commands / (uptime_s() + 1));
+	line(out, "instantaneous_ops_per_sec:%" PRIu64, t->commands_a_second);
 	line(out, "total_net_input_bytes:%" PRIu64, t->input_bytes);
 	line(out, "total_net_output_bytes:%" PRIu64, t->output_bytes);
 	line(out, "rejected_connections:%" PRIu64, t->rejected);
-	line(out, "expired_keys:%" PRIu64, t->expired);
-	line(out, "evicted_keys:%" PRIu64, t->evicted);
+	line(out, "expired_keys:%" PRIu64, t->expired - t->expired_before_reset);
+	line(out, "evicted_keys:%" PRIu64, t->evicted - t->evicted_before_reset);
 	line(out, "keyspace_hits:%" PRIu64, t->hits);
 	line(out, "keyspace_misses:%" PRIu64, t->misses);
 	line(out, "pubsub_channels:%zu", pubsub_channels());

@@ -16,14 +16,14 @@ struct totals {
 	uint64_t slow_subscribers;
 	uint64_t keys, volatile_keys, key_bytes;
 	uint64_t volatile_made, expired, evicted, volatile_ended, met_in_flight, timers_refused;
-	uint64_t client_bytes, clients, subscribers;
+	uint64_t expired_before_reset, evicted_before_reset; /* CONFIG RESETSTAT */
+	uint64_t client_bytes, clients, commands_a_second;
 };
 
 void totals_get(struct totals *t);
-void totals_reset(void); /* the counts of commands, not those of keys and timers */
+void totals_reset(void);  /* what CONFIG RESETSTAT sets to zero; the ledgers go on */
+void totals_sample(void); /* one thread, about once a second: for commands_a_second */
 
-/* Bytes of keys, timers and clients, as INFO's used_memory says. */
-uint64_t info_used_memory(const struct totals *t);
 uint64_t info_resident_bytes(void);
 
 /*

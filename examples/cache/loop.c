@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -28,44 +29,104 @@
 #define ANSWER_INPUT 4096
 #define ANSWER_OUTPUT (64 * 1024)
 #define MOST_POLLS 32 /* about 5 us */
+#define FINISH_MS 1000
 #define KEPT_OUTPUT (256 * 1024)
 
 /* ------------------------------------------------------------------ sockets */
 
-static int listen_on(int fd, const struct sockaddr *address, socklen_t length)
+/* Says which call has failed, in the words of redis-server, and returns the negative errno. */
+static int refused(int fd, const char *what, const char *call)
 {
-	if (bind(fd, address, length) == 0 && listen(fd, BACKLOG) == 0)
-		return fd;
 	int error = errno;
-	close(fd);
+	fprintf(stderr, "tickcache: %s: %s: %s\n", what, call, strerror(error));
+	if (fd >= 0)
+		close(fd);
 	return -error;
+}
+
+static int listen_on(int fd, const struct sockaddr *address, socklen_t length, const char *what)
+{
+	if (bind(fd, address, length) < 0)
+		return refused(fd, what, "bind");
+	if (listen(fd, BACKLOG) < 0)
+		return refused(fd, what, "listen");
+	return fd;
+}
+
+static bool share_port(int fd)
+{
+	int one = 1;
+	return setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) == 0;
+}
+
+static int listen_tcp(const struct sockaddr_in *in, bool shares)
+{
+	char host[INET_ADDRSTRLEN], what[128];
+	int one = 1;
+	snprintf(what, sizeof(what), "Could not create server TCP listening socket %s:%u",
+		 inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host)), ntohs(in->sin_port));
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return refused(fd, what, "socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (shares && !share_port(fd))
+		return refused(fd, what, "setsockopt");
+	return listen_on(fd, (const struct sockaddr *)in, sizeof(*in), what);
 }
 
 int loop_listen(const char *address, unsigned port)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-	int one = 1;
-	if (inet_pton(AF_INET, address, &in.sin_addr) != 1)
-		return -EINVAL;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (inet_pton(AF_INET, address, &in.sin_addr) == 1)
+		return listen_tcp(&in, false);
+	fprintf(stderr, "tickcache: '%s' is not an IPv4 address\n", address);
+	return -EINVAL;
+}
+
+/*
+ * Linux lets two sockets listen on one port if both have SO_REUSEPORT at that time. `fd` was bound
+ * without the option, so no other socket was there. It gets the option now, and the new socket
+ * joins it. The first socket of another process lacks the option: Linux refuses it at any time.
+ */
+int loop_listen_beside(int fd)
+{
+	struct sockaddr_in in = {0};
+	socklen_t length = sizeof(in);
+	if (getsockname(fd, (struct sockaddr *)&in, &length) < 0 || !share_port(fd))
+		return refused(-1, "Could not share the listening socket", "setsockopt");
+	return listen_tcp(&in, true);
+}
+
+/* Whether the path is a socket that no process listens on: what a killed server leaves behind. */
+static bool is_abandoned(const struct sockaddr_un *un)
+{
+	struct stat s;
+	if (lstat(un->sun_path, &s) < 0 || !S_ISSOCK(s.st_mode))
+		return false;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	return listen_on(fd, (const struct sockaddr *)&in, sizeof(in));
+		return false;
+	bool abandoned =
+	    connect(fd, (const struct sockaddr *)un, sizeof(*un)) < 0 && errno == ECONNREFUSED;
+	close(fd);
+	return abandoned;
 }
 
 int loop_listen_unix(const char *path)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	if (strlen(path) >= sizeof(un.sun_path))
-		return -ENAMETOOLONG;
+	static const char what[] = "Failed opening Unix socket";
+	if (strlen(path) >= sizeof(un.sun_path)) {
+		errno = ENAMETOOLONG;
+		return refused(-1, what, path);
+	}
 	strcpy(un.sun_path, path);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return -errno;
-	unlink(path);
-	return listen_on(fd, (const struct sockaddr *)&un, sizeof(un));
+		return refused(fd, what, "socket");
+	if (is_abandoned(&un))
+		unlink(path);
+	return listen_on(fd, (const struct sockaddr *)&un, sizeof(un), what);
 }
 
 /* A peer that has gone without a word is noticed after some minutes. */
@@ -231,24 +292,41 @@ static void turn(struct loop *l)
 		tw_service_advance(cache.service, TW_NO_LIMIT);
 }
 
+/* Watches clients only: the listening sockets, the mail and the timers are left alone. */
 static void stop_listening(struct loop *l)
 {
-	if (l->listen_fd >= 0)
-		close(l->listen_fd);
-	if (l->unix_fd >= 0)
-		epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, l->unix_fd, NULL);
-	l->listen_fd = -1;
+	const int others[] = {l->listen_fd, l->unix_fd, l->event_fd, l->service_fd};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (others[i] >= 0)
+			epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, others[i], NULL);
+	close(l->listen_fd);
+}
+
+/*
+ * Sends the replies that wait and closes each client that has taken all of them. After FINISH_MS
+ * the others are closed, too: a client that never reads does not hold up the end.
+ */
+static void finish_clients(struct loop *l)
+{
+	struct epoll_event events[LOOP_EVENTS];
+	uint64_t end_ns = tw_service_now(cache.service) + FINISH_MS * TW_MILLISECOND, now;
+	clients_of_loop(l, client_finish);
+	while (clients_left(l) && (now = tw_service_now(cache.service)) < end_ns) {
+		int left_ms = (int)((end_ns - now) / TW_MILLISECOND) + 1;
+		int n = epoll_wait(l->epoll_fd, events, LOOP_EVENTS, left_ms);
+		for (int i = 0; i < n; i++)
+			client_finish(events[i].data.ptr);
+	}
+	clients_of_loop(l, client_close);
 }
 
 static void *run(void *arg)
 {
 	struct loop *l = arg;
-	struct client *c;
 	while (!atomic_load_explicit(&l->stop, memory_order_acquire))
 		turn(l);
 	stop_listening(l);
-	while ((c = clients_first_of(l)) != NULL)
-		client_finish(c);
+	finish_clients(l);
 	return NULL;
 }
 
@@ -306,6 +384,10 @@ void loop_stop(struct loop *l)
 {
 	atomic_store_explicit(&l->stop, true, memory_order_release);
 	loop_wake(l);
+}
+
+void loop_join(struct loop *l)
+{
 	pthread_join(l->thread, NULL);
 }
 

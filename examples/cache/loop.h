@@ -46,15 +46,22 @@ struct loop {
 	struct loop_figures figures;
 };
 
-/* A listening socket of that port, which the loops share by SO_REUSEPORT; negative errno. */
+/*
+ * Listening sockets. loop_listen fails while any other socket listens on the port; port 0 means
+ * any free port. loop_listen_beside makes one more socket for the port of `fd`, so that each loop
+ * accepts its share of the connections. Each returns a descriptor, or prints why and returns the
+ * negative errno.
+ */
 int loop_listen(const char *address, unsigned port);
+int loop_listen_beside(int fd);
 int loop_listen_unix(const char *path);
 
 /* Takes the sockets over. False: no descriptors. */
 bool loop_init(struct loop *l, int listen_fd, int unix_fd, int service_fd);
 bool loop_start(struct loop *l, unsigned number);
 void loop_wake(struct loop *l);
-void loop_stop(struct loop *l); /* replies are sent, clients are closed, the thread has ended */
+void loop_stop(struct loop *l); /* asks: sends the replies that wait, closes all clients */
+void loop_join(struct loop *l); /* waits for the thread's end */
 void loop_free(struct loop *l);
 
 /* Changes what epoll reports of a client. */

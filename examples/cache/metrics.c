@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,16 +70,26 @@ static void answer(int fd)
 	free(page);
 }
 
-/* Reads a request's head, a second and some kilobytes at most. */
+/* Waits for input until the service's time is end_ns. False: none has come. */
+static bool has_input(int fd, uint64_t end_ns)
+{
+	uint64_t now = tw_service_now(cache.service);
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	return now < end_ns && poll(&p, 1, (int)((end_ns - now) / TW_MILLISECOND) + 1) == 1;
+}
+
+/* Reads a request's head. All of it must come within a second, however it is cut. */
 static bool read_head(int fd)
 {
 	char head[4096];
 	size_t length = 0;
+	uint64_t end_ns = tw_service_now(cache.service) + TW_SECOND;
 	struct timeval patience = {.tv_sec = 1};
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	while (length < sizeof(head) && memmem(head, length, "\r\n\r\n", 4) == NULL) {
-		ssize_t n = recv(fd, head + length, sizeof(head) - length, 0);
+		if (!has_input(fd, end_ns))
+			return false;
+		ssize_t n = recv(fd, head + length, sizeof(head) - length, MSG_DONTWAIT);
 		if (n <= 0)
 			return false;
 		length += (size_t)n;

@@ -291,11 +291,6 @@ struct client *pubsub_next_ready(struct loop *loop)
 	return s != NULL ? s->client : NULL;
 }
 
-size_t pubsub_mail_bytes(struct client *c)
-{
-	return c->subscriber != NULL ? c->subscriber->mail.room : 0;
-}
-
 /* ------------------------------------------------------------------ PUBSUB */
 
 void pubsub_list(struct slice pattern, struct buffer *out)

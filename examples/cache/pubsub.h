@@ -57,8 +57,6 @@ bool pubsub_collect(struct client *c);
 /* A client of this loop that has got mail; NULL: none. */
 struct client *pubsub_next_ready(struct loop *loop);
 
-size_t pubsub_mail_bytes(struct client *c);
-
 /* For PUBSUB: */
 void pubsub_list(struct slice pattern, struct buffer *out);
 size_t pubsub_subscribers(struct slice channel);

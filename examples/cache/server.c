@@ -42,6 +42,7 @@ struct options {
 	unsigned long port, threads, max_clients;
 	unsigned long metrics_port; /* NO_METRICS, or 0: any free port */
 	const char *bind, *unix_path;
+	bool owns_unix_path;
 	uint64_t maxmemory;
 	enum drive drive;
 };
@@ -197,20 +198,31 @@ static unsigned port_of(int fd)
 	return ntohs(address.sin_port);
 }
 
-static int open_loops(const struct options *o)
+/* The listening socket of each loop. The first of them decides whether the port is free. */
+static int open_port(const struct options *o, int *fds)
 {
-	int unix_fd = -1;
+	for (unsigned i = 0; i < cache.loop_count; i++) {
+		fds[i] = i == 0 ? loop_listen(o->bind, cache.port) : loop_listen_beside(fds[0]);
+		if (fds[i] < 0)
+			return fds[i];
+	}
+	cache.port = port_of(fds[0]);
+	return 0;
+}
+
+static int open_loops(struct options *o)
+{
+	int fds[MAX_THREADS], unix_fd = -1, error = open_port(o, fds);
+	if (error != 0)
+		return error;
 	if (o->unix_path != NULL && (unix_fd = loop_listen_unix(o->unix_path)) < 0)
 		return unix_fd;
+	o->owns_unix_path = unix_fd >= 0;
 	for (unsigned i = 0; i < cache.loop_count; i++) {
-		int fd = loop_listen(o->bind, cache.port);
 		int service_fd =
 		    o->drive == DRIVE_LOOP && i == 0 ? tw_service_fd(cache.service) : -1;
-		if (fd < 0)
-			return fd;
-		cache.port = port_of(fd); /* the first socket may choose it, the others share it */
-		if (!loop_init(&cache.loops[i], fd, unix_fd, service_fd))
-			return -EMFILE;
+		if (!loop_init(&cache.loops[i], fds[i], unix_fd, service_fd))
+			return fail("no event loop", errno);
 	}
 	return 0;
 }
@@ -219,7 +231,7 @@ static int start_loops(void)
 {
 	for (unsigned i = 0; i < cache.loop_count; i++)
 		if (!loop_start(&cache.loops[i], i))
-			return -EAGAIN;
+			return fail("no thread", EAGAIN);
 	return 0;
 }
 
@@ -229,7 +241,8 @@ static int start_metrics(const struct options *o)
 	if (fd < 0)
 		return fd;
 	printf("metrics on %s:%u\n", o->bind, port_of(fd));
-	return metrics_start(fd);
+	int error = metrics_start(fd);
+	return error != 0 ? fail("no thread", -error) : 0;
 }
 
 /* Before any thread is made: they inherit the mask, so that the signals wait for main. */
@@ -261,8 +274,10 @@ static void wait_for_end(const sigset_t *end)
 {
 	const struct timespec second = {.tv_sec = 1};
 	size_t peak = 0;
-	while (sigtimedwait(end, NULL, &second) < 0)
+	while (sigtimedwait(end, NULL, &second) < 0) {
+		totals_sample();
 		give_memory_back(&peak);
+	}
 }
 
 void cache_shut_down(void)
@@ -300,12 +315,20 @@ static void free_entry(void *arg, struct shard *s, struct entry *e)
 	free(e);
 }
 
+static void remove_unix_path(const struct options *o)
+{
+	if (o->owns_unix_path)
+		unlink(o->unix_path);
+}
+
 /* Loops first: their clients use the table. Then the timers: their callbacks do. Then the table. */
 static bool stop(const struct options *o)
 {
 	metrics_stop();
 	for (unsigned i = 0; i < cache.loop_count; i++)
 		loop_stop(&cache.loops[i]);
+	for (unsigned i = 0; i < cache.loop_count; i++)
+		loop_join(&cache.loops[i]);
 	int closed = tw_service_close(cache.service, TW_CLOSE_DROP, TW_FOREVER);
 	bool balanced = ledgers_balance();
 	tw_service_destroy(cache.service);
@@ -315,8 +338,7 @@ static bool stop(const struct options *o)
 		loop_free(&cache.loops[i]);
 	free(cache.loops);
 	table_free();
-	if (o->unix_path != NULL)
-		unlink(o->unix_path);
+	remove_unix_path(o);
 	return closed == 0 && balanced;
 }
 
@@ -346,8 +368,10 @@ int main(int argc, char **argv)
 		error = start_metrics(&o);
 	if (error == 0)
 		error = start_loops();
-	if (error != 0)
-		return fail("cannot serve", -error);
+	if (error != 0) {
+		remove_unix_path(&o);
+		return 1;
+	}
 	printf("ready on %s:%u, %lu thread%s\n", o.bind, cache.port, o.threads,
 	       o.threads == 1 ? "" : "s");
 	fflush(stdout);

@@ -8,6 +8,8 @@
 #include "examples/cache/pubsub.h"
 #include "examples/cache/table.h"
 
+static _Atomic uint64_t expired_before_reset, evicted_before_reset, commands_a_second;
+
 static void add_shard(struct totals *t, struct shard *s)
 {
 	t->keys += s->keys;
@@ -44,11 +46,18 @@ void totals_get(struct totals *t)
 		add_shard(t, &shards[i]);
 	for (unsigned i = 0; i < cache.loop_count; i++)
 		add_loop(t, &cache.loops[i].figures);
+	t->expired_before_reset = figure_read(&expired_before_reset);
+	t->evicted_before_reset = figure_read(&evicted_before_reset);
+	t->commands_a_second = figure_read(&commands_a_second);
 }
 
 /* A loop may count in the same moment: what it adds then may be lost or stay. */
 void totals_reset(void)
 {
+	struct totals t;
+	totals_get(&t);
+	atomic_store_explicit(&expired_before_reset, t.expired, memory_order_relaxed);
+	atomic_store_explicit(&evicted_before_reset, t.evicted, memory_order_relaxed);
 	for (unsigned i = 0; i < cache.loop_count; i++) {
 		_Atomic uint64_t *figures = &cache.loops[i].figures.connections;
 		for (size_t k = 0; k < sizeof(cache.loops[i].figures) / sizeof(*figures); k++)
@@ -56,11 +65,19 @@ void totals_reset(void)
 	}
 }
 
-uint64_t info_used_memory(const struct totals *t)
+void totals_sample(void)
 {
-	struct tw_service_stats stats = {.size = sizeof(stats)};
-	tw_service_stats(cache.service, &stats);
-	return t->key_bytes + stats.memory_bytes + t->client_bytes;
+	static uint64_t last_ns, last_commands;
+	struct totals t;
+	uint64_t now = tw_service_now(cache.service);
+	totals_get(&t);
+	if (t.commands < last_commands) /* CONFIG RESETSTAT */
+		last_commands = 0;
+	double seconds = (double)(now - last_ns) / (double)TW_SECOND;
+	uint64_t rate = (uint64_t)((double)(t.commands - last_commands) / seconds + 0.5);
+	atomic_store_explicit(&commands_a_second, rate, memory_order_relaxed);
+	last_ns = now;
+	last_commands = t.commands;
 }
 
 uint64_t info_resident_bytes(void)

@@ -14,10 +14,6 @@ done
 echo "cache: tickcache: $(cat "$cache_work/out")"
 [ "${3:-}" = both ] || exit 0
 
-answers() { redis-cli -p "$port" ping >/dev/null 2>&1; }
-port=7379
-redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no --dir "$cache_work" >"$cache_work/redis" &
-cache_pids="$cache_pids $!"
-wait_until answers || { cat "$cache_work/redis" >&2; exit 1; }
+start_redis
 "$2" test/cache/replies.txt "$port" >"$cache_work/out" || { cat "$cache_work/out" >&2; exit 1; }
 echo "cache: redis-server: $(cat "$cache_work/out")"

@@ -11,6 +11,7 @@ say() { "$@" >"$cache_work/out" 2>&1 || { cat "$cache_work/out" "$cache_work/err
 say "$dir/parts"
 test/cache/replay.sh "$dir/tickcache" "$dir/replay"
 test/cache/metrics.sh "$dir/tickcache"
+test/cache/process.sh "$dir/tickcache"
 
 for drive in thread pool loop; do
 	start_tickcache "$dir/tickcache" --threads 2 --drive "$drive"

@@ -1,6 +1,7 @@
 # shellcheck shell=sh Sourced by the cache's tests: starts servers on free ports of 127.0.0.1, and
 # ends them. After `start_tickcache BINARY OPTION...` the port is in $port; stop_tickcache fails
-# unless the server ends with status 0.
+# unless the server ends with status 0. start_redis starts a redis-server on port 7379, and
+# stop_redis ends it.
 
 cache_work=$(mktemp -d)
 cache_pids=
@@ -37,3 +38,16 @@ stop_tickcache() {
 		exit 1
 	fi
 }
+
+redis_answers() { redis-cli -p "$port" ping >/dev/null 2>&1; }
+
+start_redis() {
+	port=7379
+	redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no --dir "$cache_work" >"$cache_work/redis" &
+	redis_pid=$!
+	cache_pids="$cache_pids $redis_pid"
+	wait_until redis_answers || { cat "$cache_work/redis" >&2; exit 1; }
+	kill -0 "$redis_pid" 2>/dev/null || { echo "cache: another server has port $port" >&2; exit 1; }
+}
+
+stop_redis() { kill "$redis_pid" && wait "$redis_pid"; }

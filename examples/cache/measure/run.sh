@@ -41,6 +41,10 @@ progress() {
 
 start() {
 	local tries=0
+	for name in "${names[@]}"; do # a server of an earlier run would be measured instead
+		! redis-cli -p "${port[$name]}" ping >/dev/null 2>&1 ||
+			{ echo "cache: port ${port[$name]} is in use" >&2; exit 1; }
+	done
 	redis-server --port "${port[redis]}" --bind 127.0.0.1 --save "" --appendonly no --dir "$out/data" >"$out/data/redis.log" &
 	pid[redis]=$!
 	"$tickcache" --port "${port[tick1]}" --threads 1 >"$out/data/tick1.log" &
