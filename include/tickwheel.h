@@ -55,31 +55,7 @@
  *   tw_sim_close, tw_clock_manual_advance_by;
  *   tw_cancel_wait, tw_group_cancel_wait: if the driver runs the callback that they wait for
  *
- * May I free arg?
- *
- *   answer            timer without a release            timer with a release
- *   TW_CANCELLED      yes                                the release has been called: it owns arg
- *   TW_FINISHED       yes                                the release has been called
- *   TW_GONE           tw_cancel: if you know that the    tw_cancel: the release has been called,
- *                     callback has returned              or is about to be
- *                     tw_cancel_wait: yes                tw_cancel_wait: it has been called
- *   TW_RUNNING        no                                 no
- *   TW_SELF           no: you are in the callback        no: the release follows
- *
- * How a timer ends (each ends in exactly one of these ways):
- *
- *   cause                              fate               thread of the release     counter
- *   its last run has returned (1)      TW_FATE_FIRED      the one that ran it       fired
- *   cancelled before a claim           TW_FATE_CANCELLED  the canceller             cancelled
- *   cancelled while it ran             TW_FATE_CANCELLED  the one that ran it       cancelled
- *   its group was cancelled            TW_FATE_CANCELLED  the executor (if it ran:  cancelled
- *                                                         the one that ran it)
- *   too late (TW_LATE_DROP)            TW_FATE_LATE       the one that claimed it   late_dropped
- *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
- *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
- *   refused (TW_REFUSED_DROP)          TW_FATE_DROPPED    the driver                dropped
- *
- *   (1) of a persistent timer: only if the service has closed meanwhile.
+ * timer.h has two more tables: after which answer arg may be freed, and how a timer ends.
  *
  * Guarantees:
  *
@@ -87,7 +63,7 @@
  *        TW_CLOSE_RUN is the exception.
  *   G2   Late by at most 2 ticks (a delay) or 1 tick (a deadline), plus the hand-over to a worker,
  *        while the machine keeps up.
- *   G3   One end. Each timer ends once, as above; the counters of tw_service_stats add up.
+ *   G3   One end. Each timer ends once, as in timer.h; the counters of tw_service_stats add up.
  *   G4   A cancel, and a reset to later, win until a worker has claimed the run.
  *   G5   Safe handles. A stale, foreign or random handle does no harm. The chance that it names
  *        a live timer is 2^-32.
@@ -139,6 +115,7 @@
 #include "tickwheel/context.h"
 #include "tickwheel/executor.h"
 #include "tickwheel/group.h"
+#include "tickwheel/job.h"
 #include "tickwheel/limiter.h"
 #include "tickwheel/manual.h"
 #include "tickwheel/misuse.h"
@@ -149,6 +126,8 @@
 #include "tickwheel/sim.h"
 #include "tickwheel/stats.h"
 #include "tickwheel/strand.h"
+#include "tickwheel/task.h"
+#include "tickwheel/timer.h"
 #include "tickwheel/version.h"
 
 /* Handy factors for nanoseconds. */

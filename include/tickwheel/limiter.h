@@ -10,21 +10,7 @@
  *     tw_limiter_submit(limiter, fetch, page, NULL);
  *     tw_limiter_wait_idle(limiter, TW_FOREVER);
  *
- * Life of a job:
- *
- *   queued     it waits in line for a permit
- *   running    an attempt holds a permit: counted in `running` and `attempts`, its function is
- *              called
- *   retrying   it waits for its next attempt, without a permit; then it is queued again
- *   settled    it has one status, once; `done` is called
- *   gone       its last attempt has ended; `release` is called, and arg is yours again
- *
- * When an attempt ends, in this order: its permit returns, it is counted, the next job starts, and
- * if nothing is left the limiter is idle. A job that fails stops neither other jobs nor the
- * limiter.
- *
- * A synchronous job ends when its function returns. An asynchronous one (TW_LIMITER_TASK_ASYNC) may
- * return TW_JOB_PENDING: its attempt ends when somebody calls tw_job_complete.
+ * job.h has the jobs: their life, options and results, and how they are retried.
  *
  * Executor. Each running job that blocks occupies a thread, so the executor must have more threads
  * than max_concurrency: one is left for `stop` and `done`. tw_limiter_create refuses otherwise. A
@@ -57,6 +43,7 @@
 #include <stdint.h>
 
 #include "executor.h"
+#include "job.h"
 #include "service.h"
 #include "stats.h"
 #include "version.h"
@@ -65,315 +52,7 @@
 extern "C" {
 #endif
 
-typedef struct tw_limiter tw_limiter;
-
-/* Handle of a job: a value. All-zero is "no job"; a stale handle is harmless. */
-typedef struct tw_job {
-	uint64_t id;
-} tw_job;
-
-/* ---------------------------------------------------------------------- jobs */
-
-/* How a job settled. */
-enum tw_job_status {
-	TW_JOB_STATUS_SUCCEEDED = 0,
-	TW_JOB_STATUS_FAILED = 1, /* with its last attempt's error */
-	TW_JOB_STATUS_CANCELLED = 2,
-	TW_JOB_STATUS_TIMED_OUT = 3,
-	TW_JOB_STATUS_DROPPED = 4 /* by tw_limiter_close */
-};
-
-/* What became of a job. */
-struct tw_job_result {
-	uint64_t id; /* from 1, in the order of submits */
-	enum tw_job_status status;
-	int error;         /* 0, or: the function's, -ECANCELED, -ETIMEDOUT, -ESHUTDOWN (dropped) */
-	void *value;       /* of its last attempt */
-	uint32_t attempts; /* begun */
-	uint32_t reserved; /* 0 */
-	uint64_t queued_ns; /* time in line, over all stays */
-	uint64_t run_ns;    /* time of its attempts */
-};
-
-/* What an attempt sees, until its function returns. An asynchronous job keeps a copy of `job`. */
-struct tw_job_run {
-	tw_limiter *limiter;
-	tw_job job; /* this attempt; stale when a later one runs */
-	uint64_t id;
-	uint32_t attempt; /* from 1 */
-
-	/*
-	 * out: what follows if the function returns an error: enum tw_job_next. POLICY at first. An
-	 * attempt that tw_job_complete ends does not use it.
-	 */
-	uint32_t next;
-	int64_t delay_ns; /* out: with TW_JOB_NEXT_DELAY; 0 .. TW_MAX_DELAY_NS */
-	void *value;      /* out: the result's value; NULL at first */
-};
-
-/*
- * What follows a failed attempt, as the attempt says. It allows no retry that struct tw_retry does
- * not allow. An attempt past its timeout does not say anything: its result is ignored.
- */
-enum tw_job_next {
-	TW_JOB_NEXT_POLICY = 0, /* a retry after the delay of struct tw_retry */
-	TW_JOB_NEXT_FAIL = 1,   /* no retry: the job settles as failed */
-	TW_JOB_NEXT_DELAY = 2   /* a retry after delay_ns, without jitter */
-};
-
-/* Answer of an asynchronous job whose attempt ends later. */
-enum { TW_JOB_PENDING = 1 };
-
-/*
- * A job. It must not longjmp, throw or end its thread.
- *
- * Returns:
- *   0                succeeded
- *   -1 .. -4095      failed with that errno
- *   TW_JOB_PENDING   asynchronous: tw_job_complete will be called, or was already
- *   any other        failed with -EINVAL
- * An error with an unknown `next`, or a delay_ns out of range: failed with -EINVAL, without retry.
- */
-typedef int tw_job_fn(void *arg, struct tw_job_run *run);
-
-/* Called once when the job has settled. */
-typedef void tw_job_done_fn(void *arg, const struct tw_job_result *result);
-
-/*
- * Called when a running attempt is not wanted any more: TW_JOB_STATUS_CANCELLED or _TIMED_OUT.
- *
- * At most once for each attempt, on the cancelling thread; after a timeout, on the executor. It
- * should end what the job waits for (shut a socket down, for example) and not block. `done` and
- * `release` come after it has returned.
- */
-typedef void tw_job_stop_fn(void *arg, tw_job job, enum tw_job_status why);
-
-/* Called once when nothing of the job will be called any more. */
-typedef void tw_job_release_fn(void *arg);
-
-enum tw_limiter_task_flags {
-	TW_LIMITER_TASK_ASYNC = 1,     /* asynchronous */
-	TW_LIMITER_TASK_KEEP = 2,      /* its result is kept until tw_job_forget */
-	TW_LIMITER_TASK_WAIT_UNTIL = 4 /* wait_ns is an instant of tw_clock_monotonic() */
-};
-
-/*
- * Jitter of retry delays.
- *
- * d: the delay by delay_ns, factor_x100 and cap_ns.
- */
-enum tw_retry_jitter {
-	TW_RETRY_JITTER_NONE = 0,        /* d */
-	TW_RETRY_JITTER_FULL = 1,        /* 0 .. d */
-	TW_RETRY_JITTER_EQUAL = 2,       /* d / 2 .. d */
-	TW_RETRY_JITTER_DECORRELATED = 3 /* delay_ns .. 3 times the last delay, at most cap_ns */
-};
-
-/*
- * Decides about a retry that the policy allows. Called once after such an attempt, before the hook
- * `retried`.
- *
- * error is the attempt's; -ETIMEDOUT after its timeout. *delay_ns is the delay before the retry.
- * The function may write another, 0 .. TW_MAX_DELAY_NS. Any other value fails the job with -EINVAL.
- *
- * Runs on the thread that ended the attempt, without a lock. It may call the limiter; a call that
- * would wait for this job or for the limiter answers -EDEADLK.
- * Returns: true: retry; false: the job settles as failed, or as timed out after a timeout
- */
-typedef bool tw_retry_fn(void *arg, tw_job job, int error, int64_t *delay_ns);
-
-/*
- * Retries of a job that fails. 0: none. An attempt that timed out has failed; a cancelled one is
- * not retried.
- */
-struct tw_retry {
-	uint32_t count; /* attempts after the first; 0 .. 2^30 */
-	uint32_t
-	    factor_x100;    /* each delay in hundredths of the one before: 100 .. 100000; 0: 100 */
-	uint64_t delay_ns;  /* before the first retry; at most TW_MAX_DELAY_NS, as all times here */
-	uint64_t cap_ns;    /* the longest delay, before jitter; 0: TW_MAX_DELAY_NS */
-	uint64_t jitter_ns; /* adds 0 .. jitter_ns, drawn for each retry */
-	uint64_t deadline_ns; /* after the submit: no retry starts later; 0: none */
-	tw_retry_fn *allow;   /* NULL: each retry that the rest allows */
-	uint32_t jitter;      /* enum tw_retry_jitter; DECORRELATED: factor_x100 must be 0 */
-	uint32_t reserved;    /* 0 */
-};
-
-/* A job in full. Members that are 0 are not used. */
-struct tw_limiter_task {
-	size_t size; /* sizeof(struct tw_limiter_task) */
-	tw_job_fn *fn;
-	void *arg;
-	tw_job_done_fn *done;
-	uint32_t flags;   /* enum tw_limiter_task_flags */
-	int32_t priority; /* higher first, -32768 .. 32767; equals in order of submits */
-
-	/*
-	 * Permits that each attempt takes as one: 1 .. max_concurrency; 0: 1. The first job in line
-	 * waits until its permits are free, and holds up those behind it. If max_concurrency has
-	 * shrunk below it since the submit, the attempt takes all permits.
-	 */
-	uint32_t permits;
-	uint32_t reserved; /* 0 */
-
-	/* How long submit waits for room while max_pending jobs wait; 0: not at all; TW_FOREVER. */
-	uint64_t wait_ns;
-
-	/*
-	 * Timeouts, at most TW_MAX_DELAY_NS; 0: none. A job past one of them settles as timed out.
-	 * If it runs, `stop` is called, its permit returns when the attempt really ends, and the
-	 * attempt's result is ignored. A job past attempt_timeout_ns with retries left does not
-	 * settle: it is stopped, and the retry follows.
-	 *
-	 * timeout_ns counts from the call of submit, also while submit waits for room.
-	 */
-	uint64_t queue_timeout_ns;   /* of each stay in line */
-	uint64_t attempt_timeout_ns; /* of each attempt */
-	uint64_t timeout_ns;         /* from submit on, all in all */
-
-	struct tw_retry retry;
-	tw_job_stop_fn *stop;
-	tw_job_release_fn *release;
-
-	const char *name; /* for tw_service_dump and the watchdog; not copied: a static string */
-};
-
-/*
- * Submits a job. It waits until a permit is free and its turn has come.
- *
- * Threads, returns: as tw_limiter_submit_task.
- */
-TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_job *out);
-
-/*
- * Submits a job in full. *out (may be NULL) is written before the job can run.
- *
- * Threads: any. Blocks at most wait_ns: only then while max_pending jobs wait.
- * Returns:
- *   0            submitted; on an error nothing of the job is called
- *   -EINVAL      limiter, task or fn is NULL; a knob is out of range; unknown flags; permits is
- *                above max_concurrency
- *   -ERANGE      a time is above TW_MAX_DELAY_NS
- *   -E2BIG       non-zero bytes beyond the known struct
- *   -EAGAIN      max_pending jobs wait, none could start now, and wait_ns is 0: try again after
- *                on_low_water, or set wait_ns
- *   -ETIMEDOUT   still no room after wait_ns
- *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again after tw_limiter_resume
- *   -ESHUTDOWN   closed
- *   -ENOMEM      no memory
- */
-TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_limiter_task *task,
-				  tw_job *out);
-
-/* Answer of tw_job_complete: the attempt has ended after its time, so the job is timed out. */
-enum { TW_JOB_LATE = 1 };
-
-/*
- * Ends the attempt of an asynchronous job, also before its function has returned.
- *
- * error is 0 or -1 .. -4095. With the handle of tw_job_run only that attempt ends, with the handle
- * of the submit the one that runs. A refused completion changes nothing, and is counted.
- *
- * Threads: any. Calls: what follows on the end of the attempt, on this thread.
- * Returns:
- *   0             ended
- *   TW_JOB_LATE   ended after its time: the job is timed out
- *   -EALREADY     completed before, or there is no such attempt
- *   -EINVAL       limiter is NULL; an error out of range; the job is synchronous
- */
-TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *value);
-
-/* The end of an attempt in full. Members that are 0 are not used. */
-struct tw_job_end {
-	size_t size;      /* sizeof(struct tw_job_end) */
-	int error;        /* 0, or -1 .. -4095 */
-	uint32_t next;    /* enum tw_job_next; not used if error is 0 */
-	int64_t delay_ns; /* with TW_JOB_NEXT_DELAY; 0 .. TW_MAX_DELAY_NS */
-	void *value;
-};
-
-/*
- * As tw_job_complete, and says whether and when a retry follows.
- *
- * Threads, calls, returns: as tw_job_complete. Also:
- *   -EINVAL   end is NULL or too short; an unknown `next`
- *   -ERANGE   delay_ns is negative, or above TW_MAX_DELAY_NS
- *   -E2BIG    non-zero bytes beyond the known struct
- */
-TW_API int tw_job_complete_with(tw_limiter *limiter, tw_job job, const struct tw_job_end *end);
-
-/*
- * Cancels a job.
- *
- * If the job runs, tw_job_is_cancelled says so from now on, and `stop` is called once; another
- * thread may be calling it. The job settles when `stop` has returned and the attempt has ended: as
- * succeeded if it succeeds all the same, else as cancelled.
- *
- * Threads: any. Blocks only in the callbacks. Calls: `stop`, or `done` and `release`, on this
- * thread.
- * Returns:
- *   TW_CANCELLED   it waited, and has settled as cancelled; `done` has returned
- *   TW_RUNNING     its attempt runs
- *   TW_GONE        it has settled, or never was
- *   -EINVAL        limiter is NULL
- */
-TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
-
-/*
- * Tells whether the job's attempt should stop: it was cancelled, or is past a timeout by the clock.
- *
- * Threads: any. Takes the limiter's lock.
- * Returns: true if it should; false if not, or for a stale handle.
- */
-TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
-
-/*
- * Waits until the job has settled and its `done` has returned. *out (may be NULL) gets its result.
- *
- * Threads: any. Blocks at most timeout_ns.
- * Returns:
- *   0            *out is the result
- *   -ETIMEDOUT   it has not settled
- *   TW_GONE      it has settled, and its result was not kept (TW_LIMITER_TASK_KEEP)
- *   -EDEADLK     called by the job itself, or by its `done`, or by the only thread that could run
- *                it
- *   -EINVAL      limiter is NULL
- */
-TW_API int tw_job_wait(tw_limiter *limiter, tw_job job, uint64_t timeout_ns,
-		       struct tw_job_result *out);
-
-/* Where a job is. */
-enum tw_job_state {
-	TW_JOB_STATE_QUEUED = 0,
-	TW_JOB_STATE_RUNNING = 1,
-	TW_JOB_STATE_RETRYING = 2, /* waits for its next attempt */
-	TW_JOB_STATE_SETTLED = 3,  /* its result is kept, or `done` or its attempt still runs */
-	TW_JOB_STATE_GONE = 4
-};
-
-/*
- * Tells where a job is.
- *
- * Threads: any. Never blocks.
- * Returns:
- *   >= 0      an enum tw_job_state
- *   -EINVAL   limiter is NULL
- *   -EPERM    in a forked child
- */
-TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
-
-/*
- * Gives up the kept result of a job, now or when it settles.
- *
- * Threads: any.
- * Returns:
- *   0         its result is not kept any more
- *   TW_GONE   there is no such job
- *   -EINVAL   limiter is NULL, or the result is not kept (TW_LIMITER_TASK_KEEP)
- */
-TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
-
-/* ------------------------------------------------------------------- limiter */
+/* ------------------------------------------------------------------- create */
 
 /* Called when the limiter is idle, with the results that it collects, valid during the call. */
 typedef void tw_idle_fn(void *idle_arg, const struct tw_job_result *results, size_t n);
@@ -480,6 +159,8 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service,
  */
 TW_API int tw_limiter_destroy(tw_limiter *limiter);
 
+/* ------------------------------------------------------------- pause, close */
+
 /*
  * Pauses the limiter: after the call no attempt starts until tw_limiter_resume. Running jobs
  * finish.
@@ -540,6 +221,8 @@ TW_API int tw_limiter_close(tw_limiter *limiter, enum tw_close_mode mode, uint64
 TW_API int tw_limiter_close_then(tw_limiter *limiter, enum tw_close_mode mode, tw_idle_fn *fn,
 				 void *arg);
 
+/* --------------------------------------------------------------------- idle */
+
 /*
  * Calls fn once when the limiter is idle: all that was added has settled, and nothing runs.
  *
@@ -568,6 +251,8 @@ TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
  */
 TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 
+/* ------------------------------------------------------- change, statistics */
+
 /*
  * Changes the number of permits. Growth starts jobs; shrinking stops none.
  *
@@ -591,20 +276,6 @@ TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_conc
  *   -ENOMEM   no memory; nothing changed
  */
 TW_API int tw_limiter_set_rate(tw_limiter *limiter, uint32_t starts, uint64_t interval_ns);
-
-/*
- * Changes the priority of a job. A job in line goes behind the others of that priority, and its
- * aging begins again; its timeouts stay. A job that runs or waits for a retry uses the priority
- * when it is in line again.
- *
- * Threads: any. Never blocks.
- * Returns:
- *   0         changed
- *   TW_GONE   the job has settled, or never was
- *   -EINVAL   limiter is NULL; priority is not -32768 .. 32767
- *   -ENOMEM   no memory; nothing changed
- */
-TW_API int tw_job_set_priority(tw_limiter *limiter, tw_job job, int32_t priority);
 
 /*
  * Gauges and counters. In each snapshot, added == succeeded + failed + cancelled + timed_out +

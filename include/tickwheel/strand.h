@@ -146,7 +146,7 @@ struct tw_strand_task {
 	tw_release_fn *release;
 
 	/*
-	 * A series with all that a timer's series has (service.h); read during the call. period_ns
+	 * A series with all that a timer's series has (task.h); read during the call. period_ns
 	 * must be 0, and delay_ns as well without TW_TASK_AT.
 	 */
 	const struct tw_period *period;

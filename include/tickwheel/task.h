@@ -1,0 +1,220 @@
+/*
+ * Timers with options: series, releases, executors, jitter and slack, persistent timers, bulk.
+ *
+ * timer.h moves and cancels them, as all timers.
+ */
+#ifndef TICKWHEEL_TASK_H
+#define TICKWHEEL_TASK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "executor.h"
+#include "timer.h"
+#include "version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Handle of a group of timers (group.h), a value. All-zero is "no group". */
+typedef struct tw_group {
+	uint64_t id;
+} tw_group;
+
+/* As when_ns of a persistent timer: not armed yet. */
+#define TW_NEVER UINT64_MAX
+
+/* ------------------------------------------------------------------- series */
+
+enum tw_period_mode {
+	TW_FIXED_RATE = 0, /* run n is due at first + n * period */
+	TW_FIXED_DELAY = 1 /* the next run is due a period after the last one has returned */
+};
+
+/*
+ * What a fixed-rate series does when instants have passed during a run.
+ *
+ * A period of 10 ms, and one run of 35 ms that starts at 10 ms and returns at 45 ms. The instants
+ * 20, 30 and 40 have passed:
+ *
+ *   TW_MISSED_SKIP       next run at 50, overruns 3; then 60, 70 ...
+ *   TW_MISSED_COALESCE   a run at 45 for the instant 40, overruns 2; then 50, 60 ...
+ *   TW_MISSED_BURST      runs at 45 for 20, 30 and 40, overruns 0; then 50, 60 ...
+ *
+ * With BURST a series whose runs take longer than its period falls behind without limit, unless
+ * max_lateness_ns and TW_LATE_DROP bound it.
+ */
+enum tw_missed_policy { TW_MISSED_SKIP = 0, TW_MISSED_COALESCE = 1, TW_MISSED_BURST = 2 };
+
+/* A series. Its runs never overlap. tw_current tells a run how many instants were missed. */
+struct tw_period {
+	size_t size;        /* sizeof(struct tw_period) */
+	uint64_t first_ns;  /* delay of the first run; 0: immediately */
+	uint64_t period_ns; /* 1 .. TW_MAX_DELAY_NS; may be less than a tick */
+	enum tw_period_mode mode;
+	uint64_t count; /* runs after which the series ends; 0: it goes on without limit */
+	enum tw_missed_policy missed;
+	uint32_t reserved; /* 0 */
+};
+
+/*
+ * Schedules a series. The handle stays the same over all its runs. enum tw_missed_policy says which
+ * runs follow if one takes longer than the period.
+ *
+ * Threads: as tw_schedule.
+ * Returns: as tw_schedule, and
+ *   -EINVAL   period is NULL; period_ns is 0; an unknown mode or policy
+ */
+TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn,
+			     void *arg, tw_timer *out);
+
+/* -------------------------------------------------------------------- tasks */
+
+enum tw_task_flags {
+	TW_TASK_AT = 1, /* when_ns is a deadline on the scale of tw_service_now, not a delay */
+	TW_TASK_CONTEXT =
+	    2, /* the context is `context`, not that of the calling thread (context.h) */
+
+	/*
+	 * A background timer: TW_CLOSE_DRAIN does not wait for it, and drops it when the last other
+	 * timer has ended. A series must have no `count`.
+	 */
+	TW_TASK_BACKGROUND = 4,
+
+	/*
+	 * A persistent timer: after a run it is disarmed, not ended. tw_reset arms it again, with
+	 * the same handle, tw_disarm disarms it, tw_cancel ends it. No series. See tw_disarm.
+	 */
+	TW_TASK_PERSISTENT = 8
+};
+
+/* What happens to a run that would start more than max_lateness_ns late. */
+enum tw_late_policy {
+	TW_LATE_RUN = 0, /* it runs; tw_current says `late` in it */
+	TW_LATE_DROP = 1 /* it does not run. A one-shot ends with TW_FATE_LATE; a series goes on */
+};
+
+/* A timer in full. Members that are 0 are not used. */
+struct tw_task {
+	size_t size; /* sizeof(struct tw_task) */
+	tw_fn *fn;
+	void *arg;
+	uint64_t when_ns;  /* delay, or deadline with TW_TASK_AT; 0 for a series without TW_TASK_AT;
+			 * TW_NEVER with TW_TASK_PERSISTENT: disarmed, without jitter_ns */
+	uint32_t flags;    /* enum tw_task_flags */
+	uint32_t reserved; /* 0 */
+	const struct tw_period
+	    *period; /* a series; read during the call. first_ns is 0 with TW_TASK_AT */
+
+	/* Called once when the timer has ended. timer.h says on which thread. */
+	tw_release_fn *release;
+
+	/* Runs this timer in place of the service's executor. It must outlive the service. */
+	tw_executor *executor;
+
+	/*
+	 * The most that a run may start after its deadline; 0: no limit. Rounding to ticks and the
+	 * hand-over count, so a limit below three ticks is seldom kept. A series judges each run
+	 * alone.
+	 */
+	uint64_t max_lateness_ns;
+
+	/*
+	 * The timer may be due up to this much later, to share a wake-up: 0 .. TW_MAX_DELAY_NS. It
+	 * gets the roundest tick in that span. A reset and each run of a series choose anew.
+	 */
+	uint64_t slack_ns;
+
+	/*
+	 * Adds a random time of 0 .. jitter_ns, drawn once: 0 .. TW_MAX_DELAY_NS. It moves the
+	 * first instant of a series, and so the phase of all. A reset adds none.
+	 */
+	uint64_t jitter_ns;
+	enum tw_late_policy late; /* 0 without max_lateness_ns */
+	uint32_t reserved_late;   /* 0 */
+
+	tw_group group; /* the timer becomes a member; {0}: of none */
+
+	/*
+	 * With TW_TASK_CONTEXT: the context of callback and release; NULL: none. Where hooks are
+	 * set, it must be what their capture returns, and belongs to the timer after a success.
+	 */
+	void *context;
+
+	/* For people: tw_service_dump and the watchdog show it. Not copied: a static string. */
+	const char *name;
+};
+
+/*
+ * Schedules a timer in full.
+ *
+ * Threads: as tw_schedule.
+ * Returns: as tw_schedule, and
+ *   -EINVAL      task is NULL, or its size too small; unknown flags or policies; an executor
+ *                without sound ops
+ *   -ERANGE      the deadline with jitter and slack added is out of range
+ *   -E2BIG       non-zero bytes beyond the known struct
+ *   -ESHUTDOWN   the group is closed
+ *   -ENOENT      the group was destroyed
+ */
+TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out);
+
+/*
+ * Schedules n timers, all or none, in array order (G6).
+ *
+ * It costs a fraction of n calls: at most one clock read and one wake-up. The elements are
+ * tasks[0].size apart, and all have that size. out is NULL, or has room for n handles, which are
+ * written before any timer is published. Beside a close, all are part of it, or none is scheduled.
+ *
+ * Threads: as tw_schedule. A close waits for the call.
+ * Returns: as tw_schedule_task, for the first bad task it finds; tw_service_stats.rejected counts
+ * n.
+ *   0         all are scheduled; or n is 0
+ *   -EINVAL   sizes that differ; TW_TASK_PERSISTENT
+ *   -EAGAIN   n is more than max_timers or lane_entries leave room for: schedule fewer, or raise
+ *             the knob
+ */
+TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n,
+			    tw_timer *out);
+
+/* ------------------------------------------------------------------- disarm */
+
+/*
+ * Disarms a persistent timer: it does not run until tw_reset arms it again. The handle stays valid.
+ *
+ * A persistent timer (TW_TASK_PERSISTENT) serves an object for its life: create it once, arm and
+ * disarm it as often as you like, and end it once with tw_cancel.
+ *
+ *     struct tw_task task = TW_INIT(tw_task);
+ *     task.fn = on_idle;
+ *     task.arg = connection;
+ *     task.flags = TW_TASK_PERSISTENT;
+ *     task.when_ns = TW_NEVER;
+ *     tw_schedule_task(service, &task, &connection->idle);
+ *     ...
+ *     tw_reset(service, connection->idle, 30 * TW_SECOND);     the client is silent
+ *     tw_disarm(service, connection->idle);                    a request has come
+ *     ...
+ *     tw_cancel_wait(service, connection->idle, TW_FOREVER);   the connection ends
+ *
+ * It costs one compare-and-swap, and so does the arming that follows, unless that is for an earlier
+ * time than the last one. The timer takes its slot until it ends. Its release is called once, when
+ * it ends. If a disarm comes too late, the callback runs; an arming that came during that run is
+ * taken back.
+ *
+ * Threads: any, also its own callback. Never blocks.
+ * Returns:
+ *   TW_CANCELLED   it was armed, and will not run until it is armed again; one caller gets this
+ *   TW_DISARMED    it was not armed, and does not run
+ *   TW_RUNNING     the callback runs now, and the timer is disarmed afterwards; or its release runs
+ *   TW_GONE        the timer has ended, or never was
+ *   -EINVAL        service is NULL; the timer is not persistent
+ *   -EPERM         in a forked child
+ */
+TW_API int tw_disarm(tw_service *service, tw_timer timer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

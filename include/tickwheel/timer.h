@@ -1,0 +1,283 @@
+/*
+ * Timers: schedule, move, cancel.
+ *
+ * May I free arg?
+ *
+ *   answer            timer without a release            timer with a release
+ *   TW_CANCELLED      yes                                the release has been called: it owns arg
+ *   TW_FINISHED       yes                                the release has been called
+ *   TW_GONE           tw_cancel: if you know that the    tw_cancel: the release has been called,
+ *                     callback has returned              or is about to be
+ *                     tw_cancel_wait: yes                tw_cancel_wait: it has been called
+ *   TW_RUNNING        no                                 no
+ *   TW_SELF           no: you are in the callback        no: the release follows
+ *
+ * How a timer ends (each ends in exactly one of these ways):
+ *
+ *   cause                              fate               thread of the release     counter
+ *   its last run has returned (1)      TW_FATE_FIRED      the one that ran it       fired
+ *   cancelled before a claim           TW_FATE_CANCELLED  the canceller             cancelled
+ *   cancelled while it ran             TW_FATE_CANCELLED  the one that ran it       cancelled
+ *   its group was cancelled            TW_FATE_CANCELLED  the executor (if it ran:  cancelled
+ *                                                         the one that ran it)
+ *   too late (TW_LATE_DROP)            TW_FATE_LATE       the one that claimed it   late_dropped
+ *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
+ *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
+ *   refused (TW_REFUSED_DROP)          TW_FATE_DROPPED    the driver                dropped
+ *
+ *   (1) of a persistent timer: only if the service has closed meanwhile.
+ *
+ * task.h has timers with options: series, releases, executors of their own, persistent timers.
+ * service.h has the service that they belong to. tickwheel.h has the words and rules that all calls
+ * share.
+ */
+#ifndef TICKWHEEL_TIMER_H
+#define TICKWHEEL_TIMER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tw_service tw_service; /* service.h */
+
+/* A callback. It must not longjmp, throw or end its thread. */
+typedef void tw_fn(void *arg);
+
+/*
+ * Handle of a timer: a value, copied freely and kept as long as you like. All-zero is "no timer". A
+ * stale handle is harmless (G5).
+ */
+typedef struct tw_timer {
+	uint64_t id;
+} tw_timer;
+
+/* As a timeout: without limit. */
+#define TW_FOREVER UINT64_MAX
+
+/* The longest delay, and the latest deadline after the service's creation: 146 years. */
+#define TW_MAX_DELAY_NS (UINT64_C(1) << 62)
+
+/* Answers of cancels and of tw_disarm. timer.h says after which of them arg may be freed. */
+enum tw_outcome {
+	TW_CANCELLED =
+	    0,           /* it was not claimed, and will not run (again); one canceller gets this */
+	TW_GONE = 1,     /* it has ended, or never was */
+	TW_RUNNING = 2,  /* its callback or its release is running */
+	TW_FINISHED = 3, /* tw_cancel_wait: it was running, and has returned */
+	TW_SELF = 4,     /* tw_cancel_wait: called from its own callback or release */
+	TW_DISARMED = 5  /* tw_disarm: it is disarmed already, and does not run */
+};
+
+/* How a timer ended, for its release. timer.h has the table. */
+enum tw_fate {
+	TW_FATE_FIRED = 0,
+	TW_FATE_CANCELLED = 1,
+	TW_FATE_DROPPED = 2, /* by a close, or by TW_REFUSED_DROP */
+	TW_FATE_LATE = 3     /* by TW_LATE_DROP */
+};
+
+/* Called once when a timer has ended: the place to free arg. */
+typedef void tw_release_fn(void *arg, enum tw_fate fate);
+
+/* ----------------------------------------------------------------- schedule */
+
+/*
+ * Schedules fn(arg) to run once, after delay_ns.
+ *
+ * fn runs on the executor, never inside this call. It starts no sooner than delay_ns after the call
+ * (G1). A delay of 0 is a delay like any other, so the run comes within 2 ticks (G2). *out (may be
+ * NULL) is written before the timer is published: its callback may read it. fn sees what the caller
+ * wrote before. On an error nothing is scheduled, and *out is "no timer" (untouched after -EINVAL).
+ *
+ * Threads: any, also from callbacks. Never blocks. Allocates now and then, when the service grows.
+ * Returns:
+ *   0            scheduled
+ *   -EINVAL      service or fn is NULL
+ *   -ERANGE      the delay, deadline or period is above TW_MAX_DELAY_NS
+ *   -EAGAIN      max_timers timers exist, or lane_entries entries of this thread wait for the
+ *                driver: raise the knob, or try again after the driver has run
+ *   -ENOMEM      no memory
+ *   -ESHUTDOWN   the service is closed
+ *   -EPERM       in a forked child
+ */
+TW_API int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out);
+
+/*
+ * Schedules fn(arg) to run once, at an instant on the scale of tw_service_now.
+ *
+ * The call reads no clock. The run comes within 1 tick of the deadline; a deadline in the past is
+ * due immediately.
+ *
+ * Threads, returns: as tw_schedule.
+ */
+TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg,
+			  tw_timer *out);
+
+/* -------------------------------------------------------------------- reset */
+
+/*
+ * Moves an armed timer to delay_ns from now. The handle stays valid.
+ *
+ * A move to later is one compare-and-swap. A move to earlier also queues an entry. A move to the
+ * tick that the timer has already changes nothing, and orders nothing. A reset of a fixed-rate
+ * series moves its phase. From the timer's own callback it re-arms the timer after the callback
+ * returns, a one-shot too; the delay counts from the call.
+ *
+ * A persistent timer that is disarmed is armed. If its callback is running, on any thread, the
+ * timer is armed when the callback has returned; of several such calls the last one counts.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0            moved, or armed
+ *   -ENOENT      the timer has ended, or its release runs
+ *   -EBUSY       its callback is running on another thread: reset it there, or schedule another.
+ *                Not of a persistent timer
+ *   -ECANCELED   the callback is running, and the timer was cancelled: it ends
+ *   -ERANGE      the delay or deadline is above TW_MAX_DELAY_NS
+ *   -EAGAIN, -ENOMEM   no room for an entry, which a move to earlier and a first arming need;
+ *                nothing changed: try again
+ *   -ESHUTDOWN   the service is closed
+ *   -EINVAL      service is NULL
+ *   -EPERM       in a forked child
+ */
+TW_API int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns);
+
+/*
+ * Moves an armed timer to an instant on the scale of tw_service_now. Reads no clock.
+ *
+ * Threads, returns: as tw_reset.
+ */
+TW_API int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
+
+/* Answer of tw_reset_earlier: the timer is due no later than that already. */
+enum { TW_RESET_KEPT = 1 };
+
+/*
+ * Moves an armed timer to delay_ns from now, but only if that is earlier.
+ *
+ * Comparison and move are one step: of several threads, the one with the earliest deadline wins.
+ * Use it where several causes share one timer, such as a flush with the shortest of many delays.
+ * Deadlines are compared in ticks, and for a timer with slack, where its slack puts them.
+ *
+ * From the timer's own callback it re-arms a one-shot, unless the callback has re-armed the timer
+ * for that time or earlier. A series then runs next at the earlier of its own instant and this one.
+ * A persistent timer that is not armed is armed.
+ *
+ * Threads: any. Never blocks.
+ * Returns: as tw_reset, and
+ *   0               moved to earlier, or re-armed
+ *   TW_RESET_KEPT   not moved: the timer is due at that tick, or before
+ */
+TW_API int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns);
+
+/*
+ * Moves an armed timer to an instant on the scale of tw_service_now, but only if that is earlier.
+ * Reads no clock.
+ *
+ * Threads, returns: as tw_reset_earlier.
+ */
+TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
+
+/* ------------------------------------------------------------------- cancel */
+
+/*
+ * Cancels a timer, unless a worker has claimed its run.
+ *
+ * It wins also when the timer has expired and waits in the pool's queue (G4).
+ *
+ * Threads: any. Never blocks.
+ * Calls: the release, on this thread, if the answer is TW_CANCELLED.
+ * Returns:
+ *   TW_CANCELLED   the callback will not run (again)
+ *   TW_RUNNING     the callback or the release runs now. A series or a persistent timer ends after
+ *                  it; a one-shot cannot be re-armed
+ *   TW_GONE        the timer has ended, or never was
+ *   -EINVAL        service is NULL
+ *   -EPERM         in a forked child
+ */
+TW_API int tw_cancel(tw_service *service, tw_timer timer);
+
+/*
+ * Cancels a timer, and waits for its callback and release if they run.
+ *
+ * After any answer except TW_RUNNING and TW_SELF nothing of the timer runs, and what the callback
+ * wrote is visible. arg may be freed, unless the timer's release has freed it. Two callbacks that
+ * wait for each other wait without limit.
+ *
+ * Threads: any. Blocks at most timeout_ns.
+ * Calls: as tw_cancel.
+ * Returns: as tw_cancel, and
+ *   TW_FINISHED    it was running, and has returned
+ *   TW_RUNNING     it still runs after timeout_ns
+ *   TW_SELF        called from its own callback or release; it will not run again
+ */
+TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns);
+
+/*
+ * Tells whether a timer waits to run. A disarmed one does not. Another thread may change that in
+ * the same moment.
+ *
+ * Threads: any. Never blocks.
+ * Returns: true if it does; false if not, or if service is NULL.
+ */
+TW_API bool tw_is_pending(tw_service *service, tw_timer timer);
+
+/*
+ * Tells the time until a timer is due, exact to the tick. Another thread may change that in the
+ * same moment.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0          *out_ns is written; 0 means that the timer is due
+ *   -ENOENT    the timer is not pending
+ *   -EINVAL    service or out_ns is NULL
+ *   -EPERM     in a forked child
+ */
+TW_API int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns);
+
+/* --------------------------------------------------- from inside a callback */
+
+/*
+ * Returns the timer whose callback or release the calling thread runs.
+ *
+ * Threads: any. Never blocks.
+ * Returns: the timer; outside of callbacks and releases, "no timer".
+ */
+TW_API tw_timer tw_self(void);
+
+/* What the calling thread runs. Later versions may add members at the end. */
+struct tw_run_info {
+	size_t size;    /* in: sizeof(struct tw_run_info) */
+	tw_timer timer; /* as tw_self; "no timer" in a task of a strand */
+	uint64_t
+	    overruns; /* instants that the series missed since its last run; 0 for a one-shot */
+	bool late;    /* the run started later than max_lateness_ns allows */
+	bool closing; /* TW_CLOSE_RUN runs the timer, perhaps before its time */
+};
+
+/*
+ * Describes the innermost callback that the calling thread runs.
+ *
+ *     struct tw_run_info run = TW_INIT(tw_run_info);
+ *     tw_current(&run);
+ *     beats += 1 + run.overruns;
+ *
+ * Threads: any. Never blocks, reads no clock.
+ * Returns:
+ *   1         inside a callback or release of a timer, or a run of a strand's series; *out
+ *             describes it
+ *   0         outside; all members of *out except size are 0
+ *   -EINVAL   out is NULL, or out->size is too small for `timer`
+ */
+TW_API int tw_current(struct tw_run_info *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
