@@ -12,6 +12,7 @@
 #include "wheel/run/work.h"
 #include "wheel/group/reap.h"
 #include "wheel/run/series.h"
+#include "wheel/timer/cancel.h"
 #include "wheel/timer/end.h"
 #include "wheel/timer/reap_queue.h"
 #include "wheel/timer/release.h"
@@ -305,21 +306,16 @@ static void prefetch_entry(tw_service *service, uint64_t entry)
 	__builtin_prefetch(&service->slots.records[slot]);
 }
 
-/*
- * No run: the timer ends here, unless it was disarmed. A group to be settled is no timer.
- */
+/* No run: the timer ends here, unless it is disarmed. A group to be settled is no timer. */
 static void end_entry(tw_service *service, struct tw__local *local, uint64_t entry)
 {
-	uint32_t slot = tw__entry_slot(entry), high = (uint32_t)(entry >> TW__GENERATION_SHIFT);
-	uint64_t word;
-	if (slot && !tw__entry_is_armed(&service->slots, entry, &word) && tw__word_disarmed(word))
-		return;
-	if (slot)
-		tw_cancel(service, tw__handle_make(&service->slots, slot, high));
+	uint32_t group = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	if (tw__entry_slot(entry))
+		tw__cancel_entry(service, entry);
 	else if (local)
-		tw__group_settle_entry(service, local, high);
+		tw__group_settle_entry(service, local, group);
 	else
-		tw__group_offer_again(service, high);
+		tw__group_offer_again(service, group);
 }
 
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,

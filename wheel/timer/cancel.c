@@ -71,32 +71,60 @@ static inline int told(const tw_service *service, uint32_t slot, uint32_t genera
 	return outcome;
 }
 
+/*
+ * One compare-and-swap of *word, of a timer that has not ended: an enum tw_outcome, or -1: the word
+ * has changed; *word is what it is now.
+ */
+static inline int cancel_or_mark_seen(tw_service *service, uint32_t slot, uint64_t *word,
+				      uint64_t marks)
+{
+	uint64_t seen = *word;
+	if (tw__word_waits(seen) && !tw__word_waits_with_ext(seen)) {
+		if (!tw__word_cas_acq_rel(&service->slots.words[slot], word,
+					  tw__word_next_free(seen))) /* WORD2, WORD3 */
+			return -1;
+		return cancelled_slowly(service, tw__local_of(service), slot, seen);
+	}
+	if (tw__word_waits(seen) || tw__word_state(seen) == TW__CANCEL_PENDING)
+		return tw__cancel_ext(service, slot, word, marks & TW__WAITED);
+	return mark(service, slot, word, marks) ? TW_RUNNING : -1;
+}
+
+/* The timer of this generation has ended, or never was. */
+static inline bool has_ended(uint64_t word, uint32_t generation)
+{
+	return tw__word_generation(word) != generation || tw__word_state(word) == TW__FREE;
+}
+
 /* By what the word says by now. */
 static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service, uint32_t slot,
 							     uint32_t generation, uint64_t marks)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	for (;;) {
-		if (tw__word_generation(word) != generation)
-			return told(service, slot, generation, TW_GONE);
-		if (tw__word_state(word) == TW__FREE)
-			return told(service, slot, generation, TW_GONE);
-		if (tw__word_waits(word) && !tw__word_waits_with_ext(word)) {
-			uint64_t armed = word;
-			if (!tw__word_cas_acq_rel(&service->slots.words[slot], &word,
-						  tw__word_next_free(word))) /* WORD2, WORD3 */
-				continue;
-			cancelled_slowly(service, tw__local_of(service), slot, armed);
-			return told(service, slot, generation, TW_CANCELLED);
-		}
-		if (tw__word_waits(word) || tw__word_state(word) == TW__CANCEL_PENDING) {
-			int outcome = tw__cancel_ext(service, slot, &word, marks & TW__WAITED);
-			if (outcome >= 0)
-				return told(service, slot, generation, outcome);
+	while (!has_ended(word, generation)) {
+		int outcome = cancel_or_mark_seen(service, slot, &word, marks);
+		if (outcome >= 0)
+			return told(service, slot, generation, outcome);
+	}
+	return told(service, slot, generation, TW_GONE);
+}
+
+void tw__cancel_entry(tw_service *service, uint64_t entry)
+{
+	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1, WORD4 */
+	while (!has_ended(word, generation)) {
+		if (tw__word_filed(word)) {
+			tw__unfile(&service->slots, slot, &word);
 			continue;
 		}
-		if (mark(service, slot, &word, marks))
-			return told(service, slot, generation, TW_RUNNING);
+		if (tw__word_disarmed(word))
+			return;
+		int outcome = cancel_or_mark_seen(service, slot, &word, TW__ENDED);
+		if (outcome >= 0) {
+			told(service, slot, generation, outcome);
+			return;
+		}
 	}
 }
 

@@ -1,8 +1,16 @@
-/* What looking at a timer shares with close. */
+/* What cancelling and looking at a timer share with runs and close. */
 #ifndef TW_WHEEL_CANCEL_H
 #define TW_WHEEL_CANCEL_H
 
 #include "wheel/core/service.h"
+
+/*
+ * A batch whose executor is gone drops this entry: its timer is cancelled, unless it is disarmed. A
+ * disarmed timer stays, and the promise of this entry is taken back. The word that says whether it
+ * is disarmed is the one that the compare-and-swap changes. So a tw_disarm beside this call either
+ * comes first, and the timer stays, or finds the timer ended.
+ */
+void tw__cancel_entry(tw_service *service, uint64_t entry);
 
 /*
  * How long an armed timer still has; UINT64_MAX: it is disarmed. False: the word has changed; *word
