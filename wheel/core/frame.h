@@ -12,7 +12,8 @@ struct tw__run {
 	uint64_t tag;  /* the group it is a member of (group.h), or 0 */
 	void *context; /* what it is under, or NULL */
 	uint64_t overruns;
-	uint64_t rearm_ns; /* the deadline it has asked for */
+	uint64_t nominal_ns; /* the instant that it was claimed with, if resets move it (MOVES) */
+	uint64_t rearm_ns;   /* the deadline it has asked for */
 	bool rearm, closing, releasing;
 	bool rearm_if_earlier; /* a series keeps its next instant if that is not later */
 	bool late;             /* beyond its max_lateness_ns */

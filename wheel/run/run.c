@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "wheel/core/context.h"
+#include "wheel/run/claim.h"
 #include "wheel/run/watchdog.h"
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
@@ -147,9 +148,9 @@ static bool settle_group(tw_service *service, struct tw__local *local, uint32_t 
 	return false;
 }
 
-/* The claim. *marks: what the running word carries. False: gone, or not due. */
+/* The claim. False: gone, or not due. */
 static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
-		  const struct batch_of *of, uint64_t *marks)
+		  const struct batch_of *of, struct tw__claimed *claimed)
 {
 	_Atomic uint64_t *at = &service->slots.words[tw__entry_slot(entry)];
 	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
@@ -180,38 +181,34 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 			push_back(service, local, entry, tick);
 			return false;
 		}
-		*marks = (word & TW__RELOCATED ? TW__HAS_RELOCATED : 0) |
-			 (word & TW__EXT ? TW__HAS_EXT : 0) |
-			 (word & TW__PERSISTENT ? TW__HAS_PERSISTENT : 0);
-		if (tw_likely(tw__word_cas_acq_rel(at, &word,
-						   tw__word_make(generation, TW__RUNNING, *marks))))
+		claimed->marks = (word & TW__RELOCATED ? TW__HAS_RELOCATED : 0) |
+				 (word & TW__EXT ? TW__HAS_EXT : 0) |
+				 (word & TW__PERSISTENT ? TW__HAS_PERSISTENT : 0);
+		uint64_t running = tw__word_make(generation, TW__RUNNING, claimed->marks);
+		if (tw_likely(
+			tw__claim_word(service, tw__entry_slot(entry), &word, running, claimed)))
 			return true;
 	}
 }
 
 /*
- * What the instants of a claimed run say: the fate that keeps it from running, or TW_FATE_FIRED. A
- * series learns what it missed. The lock: a reset that came first may still be writing its instant.
+ * What the instant of a claimed run says: the fate that keeps it from running, or TW_FATE_FIRED. A
+ * series learns what it missed. No lock: what is read here is constant, or this run's.
  */
 static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run,
 				     struct tw__ext *option, struct tw__run_clock *clock)
 {
-	enum tw_fate fate = TW_FATE_FIRED;
-	pthread_mutex_t *lock = tw__ext_lock(&service->slots, run->slot);
 	/* Since the last reading releases may have been called, and taken any time. */
 	uint64_t now_ns =
 	    option->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
-	uint64_t due_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
+	uint64_t due_ns = tw__within_slack(service, run->nominal_ns, option->slack_ns);
 	run->late =
 	    option->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > option->max_lateness_ns;
-	if (run->late && option->late_drop) {
-		fate = TW_FATE_LATE;
-	} else {
-		run->overruns = option->overruns;
-		option->overruns = 0;
-	}
-	pthread_mutex_unlock(lock);
-	return fate;
+	if (run->late && option->late_drop)
+		return TW_FATE_LATE;
+	run->overruns = option->overruns;
+	option->overruns = 0;
+	return TW_FATE_FIRED;
 }
 
 /* The same for any extension record; a member of a group is counted. */
@@ -239,13 +236,15 @@ static uint64_t ended_ns(tw_service *service, struct tw__run_clock *clock,
 static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry,
 		      const struct batch_of *of, struct tw__run_clock *clock)
 {
-	uint64_t marks;
-	if (!claim(service, local, entry, of, &marks))
+	struct tw__claimed claimed = {0};
+	if (!claim(service, local, entry, of, &claimed))
 		return false;
+	uint64_t marks = claimed.marks;
 	struct tw__run run = {.outer = tw__current_run,
 			      .service = service,
 			      .slot = tw__entry_slot(entry),
 			      .generation = (uint32_t)(entry >> TW__GENERATION_SHIFT),
+			      .nominal_ns = claimed.nominal_ns,
 			      .closing = of->forced};
 	uint64_t begun_ns = clock->now_ns ? clock->now_ns : tw__run_clock_read(clock, service);
 	if (tw_unlikely(marks & TW__HAS_EXT)) {

@@ -327,9 +327,10 @@ static inline const char *tw__name_of(const struct tw__slots *slots, uint32_t sl
 }
 
 /*
- * Keeps the extension record of a slot's timer from being freed, and its instants from being read
- * half moved. Taken by resets of series around compare-and-swap and instant, by a run as it begins,
- * by the end. Timers without an extension record know no lock.
+ * Keeps the extension record of a slot's timer from being freed, and its instant from being read
+ * half moved. Taken by resets and claims around compare-and-swap and instant, and by the end. A run
+ * keeps the instant that it was claimed with: a reset during the run writes another one. Timers
+ * without an extension record know no lock.
  */
 static inline pthread_mutex_t *tw__ext_lock(struct tw__slots *slots, uint32_t slot)
 {

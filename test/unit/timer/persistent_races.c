@@ -15,7 +15,7 @@ struct waiting {
 	struct queue_executor queue;
 	struct probe probe;
 	tw_batch *ticket;
-	int answer, released;
+	int answer, reset;
 };
 
 static void open_waiting(struct waiting *waiting)
@@ -61,6 +61,8 @@ static void end_ticket(void *arg)
 	tw__batch_end_one(waiting->ticket);
 }
 
+/* ------------------------------------------------------------ at the end of their executor */
+
 /*
  * The executor is closed: its batch ends an armed timer. A timer that another thread has disarmed
  * stays.
@@ -93,4 +95,48 @@ Test(timer_persistent_races, a_disarmed_one_outlives_its_executor)
 Test(timer_persistent_races, a_disarmed_one_with_a_release_outlives_its_executor)
 {
 	end_at_each_point(true);
+}
+
+/* ------------------------------------------------------------ too late */
+
+static void run_ticket(void *arg)
+{
+	struct waiting *waiting = arg;
+	waiting->answer = tw_run_one(waiting->ticket);
+}
+
+static void arm_again(void *arg)
+{
+	struct waiting *waiting = arg;
+	waiting->reset = tw_reset(waiting->rig.service, waiting->probe.timer, SECOND);
+}
+
+/*
+ * Armed again before the claim: the run is not due any more. Armed again after the claim: the run
+ * is too late by the instant that it was claimed with.
+ */
+Test(timer_persistent_races, one_that_is_too_late_does_not_run_though_it_is_armed_again)
+{
+	struct waiting waiting = {0};
+	struct tw_task options = {.max_lateness_ns = MS, .late = TW_LATE_DROP};
+	uint64_t dropped_before = 0, dropped = 0, moved = 0;
+	open_waiting(&waiting);
+	for (unsigned nth = 1, stopped = true; stopped; nth++) {
+		submit_one(&waiting, &options);
+		rig_advance(&waiting.rig, 10 * MS);
+		stopped = interleave(nth, run_ticket, &waiting, arm_again, &waiting);
+		expect_eq(waiting.reset, 0);
+		expect_eq(waiting.answer, 0);
+		expect_eq(waiting.probe.runs, 0);
+		dropped = stats_of(waiting.rig.service).overruns;
+		moved += dropped == dropped_before;
+		dropped_before = dropped;
+		rig_advance(&waiting.rig, SECOND);
+		expect_eq(queue_executor_run_all(&waiting.queue), 1);
+		expect_eq(waiting.probe.runs, 1);
+		expect_eq(tw_cancel(waiting.rig.service, waiting.probe.timer), TW_CANCELLED);
+	}
+	if (INTERLEAVES)
+		expect_eq(dropped > 0 && moved > 0, true);
+	close_waiting(&waiting);
 }
