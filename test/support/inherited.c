@@ -59,6 +59,9 @@ static void check_handles(tw_service *service, tw_timer timer)
 	child_eq(tw_reset(service, timer, TW_MAX_DELAY_NS + 1), -EPERM);
 	child_eq(tw_reset_at(service, timer, 0), -EPERM);
 	child_eq(tw_reset_at(service, timer, UINT64_MAX), -EPERM);
+	child_eq(tw_reset_earlier(service, timer, MS), -EPERM);
+	child_eq(tw_reset_earlier_at(service, timer, 0), -EPERM);
+	child_eq(tw_disarm(service, timer), -EPERM);
 	child_eq(tw_cancel(service, timer), -EPERM);
 	child_eq(tw_cancel_wait(service, timer, TW_FOREVER), -EPERM);
 	child_eq(tw_is_pending(service, timer), false);
