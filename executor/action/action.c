@@ -1,14 +1,6 @@
 /* Schedulers of actions: creation, end, statistics. Creation of actions. */
-#include "executor/action/internal.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-#include "executor/pool/internal.h"
-#include "wheel/run/run.h"
-#include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
-#include "wheel/base/misuse.h"
 #include "executor/action/close.h"
 #include "executor/action/host.h"
 

@@ -2,14 +2,12 @@
  * Arming: takes an action from its list or timer to the source of its next run. If that fails, the
  * action stays as it was.
  */
-#include <errno.h>
 
 #include "wheel/timer/schedule.h"
 #include "executor/action/arm.h"
 #include "executor/action/flush.h"
 #include "executor/action/host.h"
 #include "executor/action/virtual.h"
-#include "wheel/base/misuse.h"
 
 /* ---------------------------------------------------------------------- timers */
 

@@ -6,10 +6,8 @@
  * release has returned the action is pinned and counts as running. So no other thread gets the
  * answer that nothing of it runs any more.
  */
-#include <errno.h>
 
 #include "executor/action/close.h"
-#include "wheel/core/user_code.h"
 #include "executor/action/immediate.h"
 
 #define SECOND_NS UINT64_C(1000000000)

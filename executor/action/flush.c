@@ -4,10 +4,8 @@
  * A failure closes its action. With TW_ACTION_FLAG_CANCEL_BATCH it also ends the flush and closes
  * the rest of the batch.
  */
-#include <errno.h>
 
 #include "executor/action/flush.h"
-#include "wheel/core/user_code.h"
 #include "wheel/run/watchdog.h"
 #include "executor/action/close.h"
 #include "executor/action/immediate.h"

@@ -6,7 +6,6 @@
  * left, the request ends. Work that is out cannot be taken back: it finds that the turn is not
  * requested. A frame's timer is cancelled.
  */
-#include <errno.h>
 
 #include "executor/action/host.h"
 #include "executor/action/arm.h"

@@ -1,6 +1,4 @@
 /* Immediates: actions with a number as their handle, in the batches of ASAP and FRAME. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "executor/action/immediate.h"
 #include "executor/action/close.h"

@@ -37,12 +37,8 @@
 #ifndef TW_EXECUTOR_ACTION_H
 #define TW_EXECUTOR_ACTION_H
 
-#include <pthread.h>
-
-#include "mpsc/base/locked.h"
 #include "executor/pool/layer.h"
 #include "executor/base/heap.h"
-#include "wheel/core/context.h"
 #include "tickwheel/action.h"
 
 enum tw__action_location {

@@ -4,7 +4,6 @@
  * The permutation is a bijection of the number of the arming (the finalizer of G. Steele, D. Lea
  * and C. Flood's SplitMix64, 2014), so no two results are equal.
  */
-#include <errno.h>
 
 #include "executor/action/virtual.h"
 #include "executor/action/arm.h"

@@ -5,8 +5,6 @@
  * a listener, is handled by that thread when the listener has returned: so listeners that listen
  * again pile up no stack.
  */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "executor/limiter/idle.h"
 #include "executor/limiter/inbox.h"

@@ -44,17 +44,11 @@
 #ifndef TW_EXECUTOR_LIMITER_PARTS_H
 #define TW_EXECUTOR_LIMITER_PARTS_H
 
-#include <pthread.h>
-#include <stdalign.h>
-
-#include "mpsc/base/locked.h"
 #include "executor/pool/layer.h"
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"
 #include "tickwheel/limiter.h"
-#include "wheel/core/context.h"
 #include "wheel/base/histogram.h"
-#include "wheel/core/user_code.h"
 
 enum {
 	TW__JOB_INSIDE = 1,

@@ -15,8 +15,6 @@
  *
  * Levels are not freed before the limiter: at most 65536.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "executor/limiter/job_queue.h"

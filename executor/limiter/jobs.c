@@ -1,7 +1,5 @@
 /* Jobs of a limiter from outside, once they are submitted: complete, cancel, wait, ask. */
-#include <errno.h>
 
-#include "executor/limiter/internal.h"
 #include "executor/limiter/backoff.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/job_queue.h"
@@ -10,9 +8,6 @@
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
 #include "executor/strand/internal.h"
-#include "mpsc/base/futex.h"
-#include "wheel/base/misuse.h"
-#include "wheel/base/struct_read.h"
 
 /* --------------------------------------------------------------------- find */
 

@@ -1,17 +1,10 @@
 /* A limiter's birth and end. */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "executor/limiter/life.h"
-#include "executor/pool/internal.h"
 #include "executor/strand/internal.h"
-#include "mpsc/base/futex.h"
 #include "wheel/timer/timing.h"
-#include "wheel/base/struct_read.h"
-#include "wheel/run/run.h"
-#include "wheel/base/misuse.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/job_queue.h"
 #include "executor/limiter/rate.h"

@@ -1,12 +1,8 @@
 /*
  * The limiter as a whole: pause, close, waiting until it is idle.
  */
-#include <errno.h>
 
-#include "executor/limiter/internal.h"
 #include "executor/strand/internal.h"
-#include "mpsc/base/futex.h"
-#include "wheel/base/misuse.h"
 #include "wheel/timer/timing.h"
 #include "executor/limiter/idle.h"
 #include "executor/limiter/inbox.h"

@@ -7,10 +7,7 @@
  *
  * Model: test/model/limiter.pml.
  */
-#include <errno.h>
-#include <stdlib.h>
 
-#include "wheel/base/misuse.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/backoff.h"
 #include "executor/limiter/inbox.h"
@@ -19,7 +16,6 @@
 #include "executor/limiter/retry.h"
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
-#include "mpsc/base/futex.h"
 
 /*
  * A runner's slice: then it goes to the end of the executor's queue, so that others there have

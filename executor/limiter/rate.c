@@ -8,10 +8,7 @@
  * whatever the delay between the queue and the function; and no more calls of the hook `started`,
  * which lie in between.
  */
-#include <errno.h>
-#include <stdlib.h>
 
-#include "wheel/base/misuse.h"
 #include "executor/limiter/rate.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/tell.h"

@@ -5,7 +5,6 @@
  * there is one, or its time has come. The driver looks there once in each tick: at what is due, and
  * whether the first of the others gets a timer now.
  */
-#include <errno.h>
 
 #include "executor/limiter/retry.h"
 #include "executor/limiter/backoff.h"

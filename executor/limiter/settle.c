@@ -1,15 +1,12 @@
 /*
  * How attempts and jobs of a limiter end, and which callbacks are called for it.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "executor/limiter/settle.h"
 #include "executor/limiter/idle.h"
 #include "executor/limiter/backoff.h"
 #include "executor/limiter/retry.h"
-#include "mpsc/base/futex.h"
 
 enum { GONE_AT_ONCE = 16 };
 

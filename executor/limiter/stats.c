@@ -1,7 +1,5 @@
 /* What a limiter tells of itself. */
 
-#include "wheel/base/struct_read.h"
-#include "executor/limiter/internal.h"
 #include "executor/limiter/inbox.h"
 
 static uint64_t mean(uint64_t sum, uint64_t count)

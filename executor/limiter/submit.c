@@ -1,10 +1,5 @@
 /* How jobs come to a limiter: what is asked of them, whether there is room, the hook `added`. */
-#include <errno.h>
-#include <stdlib.h>
 
-#include "executor/limiter/internal.h"
-#include "wheel/base/misuse.h"
-#include "wheel/base/struct_read.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/job_queue.h"
 #include "executor/limiter/queue.h"
@@ -12,7 +7,6 @@
 #include "executor/limiter/retry.h"
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
-#include "mpsc/base/futex.h"
 
 /* -------------------------------------------------------------------- input */
 

@@ -7,9 +7,7 @@
  * on the executor, one for each job, so that a callback which blocks holds up those of its own job
  * only. The executor has room for it: it holds more runs than there are permits.
  */
-#include <errno.h>
 
-#include "wheel/base/misuse.h"
 #include "executor/limiter/tell.h"
 #include "executor/limiter/backoff.h"
 #include "executor/limiter/idle.h"

@@ -8,9 +8,6 @@
 #ifndef TW_EXECUTOR_MONITOR_PAGE_H
 #define TW_EXECUTOR_MONITOR_PAGE_H
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "executor/monitor/reading.h"
 
 struct tw__page {

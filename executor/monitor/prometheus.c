@@ -1,14 +1,11 @@
 /* The figures of services in Prometheus' text format. */
 #include "executor/monitor/prometheus.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tickwheel/version.h"
-#include "wheel/base/misuse.h"
 #include "wheel/base/text.h"
-#include "wheel/core/service.h"
 
 /* The bounds of the histograms are powers of two: 2^10 ns (about 1 us) to 2^36 ns (about 69 s). */
 enum { FIRST_BOUND = 10, LAST_BOUND = 36 };

@@ -1,6 +1,5 @@
 #include "executor/monitor/reading.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* What only viewers get, below the figures. */
-#include <errno.h>
 #include <stdlib.h>
 
 #include "executor/monitor/prometheus.h"

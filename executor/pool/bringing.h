@@ -2,10 +2,7 @@
 #ifndef TW_EXECUTOR_POOL_BRINGING_H
 #define TW_EXECUTOR_POOL_BRINGING_H
 
-#include <sched.h>
-
 #include "executor/pool/parts.h"
-#include "wheel/core/user_code.h"
 
 /*
  * As soon as a task or work is queued it may run. The thread that learns of that may close and free

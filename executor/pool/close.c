@@ -14,19 +14,8 @@
  */
 #include "executor/pool/close.h"
 
-#include "executor/pool/internal.h"
-
-#include <errno.h>
-#include <limits.h>
-#include <sched.h>
-#include <stdlib.h>
-
 #include "executor/pool/bringing.h"
-#include "executor/pool/parts.h"
-#include "mpsc/base/futex.h"
 #include "wheel/core/context.h"
-#include "wheel/run/work.h"
-#include "wheel/base/misuse.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/wake.h"
 

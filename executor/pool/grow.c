@@ -35,16 +35,11 @@
  *       thing later. Without it a run waits until the worker has run its 64 things, however long
  *       each takes.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "executor/pool/grow.h"
-#include "mpsc/base/futex.h"
-#include "wheel/base/thread.h"
 #include "executor/pool/worker.h"
 
 enum { MS = 1000000, STEPS_MAX = 5, GROWING_LOOKS = 4, CROWDED_LOOKS = 8, LOOKS_WITHOUT_NEED = 8 };

@@ -15,9 +15,7 @@
  *       that has left a job, or has found none): one of the two sees the other. Without it a job
  *       waits although fewer workers than the limit are inside jobs.
  */
-#include "executor/pool/internal.h"
 #include "executor/pool/jobs.h"
-#include "wheel/run/work.h"
 
 bool tw__jobs_at_limit(tw_pool *pool)
 {

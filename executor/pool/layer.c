@@ -1,6 +1,5 @@
 #include "executor/pool/layer.h"
 
-#include "executor/pool/internal.h"
 #include "executor/pool/source.h"
 
 int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor)

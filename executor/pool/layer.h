@@ -1,12 +1,22 @@
 /*
  * What layers (strands, schedulers, limiters and others) are built on: a service for their timers,
  * and an executor for their work (wheel/run/work.h). A base keeps both from being closed.
+ *
+ * This header includes what all layers use: a layer's sources include only what is their own.
  */
 #ifndef TW_EXECUTOR_BASE_H
 #define TW_EXECUTOR_BASE_H
 
 #include <errno.h>
+#include <stdlib.h>
 
+#include "executor/pool/internal.h"
+#include "mpsc/base/futex.h"
+#include "mpsc/base/locked.h"
+#include "wheel/base/misuse.h"
+#include "wheel/base/struct_read.h"
+#include "wheel/core/context.h"
+#include "wheel/core/user_code.h"
 #include "wheel/run/work.h"
 
 struct tw__base {

@@ -14,17 +14,20 @@
 
 #include <ck_ec.h>
 #include <ck_ring.h>
-#include <pthread.h>
-#include <stdalign.h>
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
 
-#include "executor/pool/task_ring.h"
 #include "executor/base/work_queue.h"
-#include "mpsc/base/atomics.h"
-#include "tickwheel/pool.h"
-#include "wheel/base/entry.h"
+#include "executor/pool/internal.h"
+#include "executor/pool/task_ring.h"
+#include "mpsc/base/futex.h"
 #include "wheel/base/histogram.h"
+#include "wheel/base/misuse.h"
 #include "wheel/base/thread.h"
-#include "wheel/run/run.h"
+#include "wheel/core/user_code.h"
+#include "wheel/run/work.h"
 
 enum { TW__SOURCE_BATCHES = 4096 };
 

@@ -2,25 +2,13 @@
  * The pool's creation, and plain tasks. Its end is in close.c; what the workers do is in worker.c;
  * what services hand over is in source.c.
  */
-#include "executor/pool/internal.h"
 
-#include <errno.h>
-#include <sched.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "executor/pool/bringing.h"
 #include "executor/pool/close.h"
-#include "executor/pool/parts.h"
-#include "mpsc/base/futex.h"
 #include "wheel/core/context.h"
-#include "wheel/base/thread.h"
-#include "wheel/core/user_code.h"
-#include "wheel/run/work.h"
 #include "wheel/base/struct_read.h"
-#include "wheel/base/misuse.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/wake.h"
 #include "executor/pool/worker.h"

@@ -3,11 +3,8 @@
  * with one producer, its driver. So no driver ever waits for another. A source outlives its
  * service, and is reused for the next one.
  */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "executor/pool/close.h"
-#include "executor/pool/internal.h"
 #include "executor/pool/source.h"
 #include "executor/pool/wake.h"
 

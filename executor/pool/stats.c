@@ -1,12 +1,7 @@
 /* Statistics of a pool. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "wheel/base/struct_read.h"
 #include "executor/pool/stats.h"
-#include "executor/pool/parts.h"
-#include "mpsc/base/fork.h"
-#include "wheel/core/service.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/jobs.h"
 

@@ -35,14 +35,11 @@
  *       sleep, one sees the other. Without it runs wait behind blocked workers until the next
  *       submit.
  */
-#include <limits.h>
-#include <sched.h>
 #include <time.h>
 
 #include "executor/pool/wake.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/worker.h"
-#include "mpsc/base/futex.h"
 
 /* ---------------------------------------------------- Concurrency Kit's side */
 

@@ -31,17 +31,11 @@
  * Weak at: very many workers on one service, since each looks at the others' open batches. Fine for
  * tens.
  */
-#include <limits.h>
-#include <sched.h>
 #include <unistd.h>
 
-#include "executor/pool/internal.h"
 #include "executor/pool/worker.h"
-#include "mpsc/base/futex.h"
 #include "wheel/core/context.h"
 #include "wheel/run/watchdog.h"
-#include "wheel/run/work.h"
-#include "wheel/core/user_code.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/source.h"
 #include "executor/pool/wake.h"

@@ -25,15 +25,11 @@
 #ifndef TW_EXECUTOR_SCHEDULER_H
 #define TW_EXECUTOR_SCHEDULER_H
 
-#include <pthread.h>
-
-#include "mpsc/base/locked.h"
 #include "executor/pool/layer.h"
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"
 #include "tickwheel/scheduler.h"
 #include "wheel/core/ticks.h"
-#include "wheel/core/context.h"
 
 struct tw__task {
 	struct tw__node node;

@@ -1,9 +1,6 @@
 /* Statistics, the event log, and its export. */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "wheel/base/struct_read.h"
 #include "executor/scheduler/log.h"
 
 /* ------------------------------------------------------------------- statistics */

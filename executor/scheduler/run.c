@@ -1,12 +1,10 @@
 /* The loop, and what a turn may ask. */
-#include <errno.h>
 
 #include "executor/scheduler/host.h"
 #include "executor/scheduler/run.h"
 #include "executor/scheduler/log.h"
 #include "executor/scheduler/submit.h"
 #include "executor/scheduler/priority.h"
-#include "wheel/core/user_code.h"
 
 static _Thread_local struct tw__turn_frame *innermost;
 

@@ -1,11 +1,5 @@
 /* Creation and end of schedulers. */
-#include "executor/scheduler/internal.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-#include "executor/pool/internal.h"
-#include "wheel/base/misuse.h"
 #include "wheel/core/frame.h"
 #include "executor/scheduler/config.h"
 #include "executor/scheduler/host.h"

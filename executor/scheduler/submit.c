@@ -1,8 +1,6 @@
 /* Submit and cancel, and the two heaps. */
-#include <errno.h>
 
 #include "executor/scheduler/submit.h"
-#include "wheel/base/struct_read.h"
 #include "executor/scheduler/host.h"
 #include "executor/scheduler/log.h"
 #include "executor/scheduler/run.h"

@@ -2,9 +2,6 @@
 #ifndef TW_EXECUTOR_SEMAPHORE_PARTS_H
 #define TW_EXECUTOR_SEMAPHORE_PARTS_H
 
-#include <pthread.h>
-
-#include "mpsc/base/locked.h"
 #include "executor/pool/layer.h"
 #include "executor/base/handles.h"
 #include "tickwheel/semaphore.h"

@@ -1,10 +1,7 @@
 /* Making and freeing semaphores; their gauges. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "executor/semaphore/internal.h"
-#include "wheel/base/struct_read.h"
 
 /* --------------------------------------------------------------- life, stats */
 

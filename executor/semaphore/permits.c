@@ -4,8 +4,6 @@
  */
 #include "executor/semaphore/permits.h"
 
-#include "mpsc/base/futex.h"
-
 /* -------------------------------------------------------------------- line */
 
 /*

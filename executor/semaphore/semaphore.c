@@ -44,13 +44,8 @@
  *
  * Model: test/model/sem.pml.
  */
-#include <errno.h>
 
 #include "executor/semaphore/permits.h"
-#include "mpsc/base/futex.h"
-#include "wheel/core/context.h"
-#include "wheel/base/misuse.h"
-#include "wheel/core/user_code.h"
 
 static int semaphore_refuse_n(const char *call, int32_t n, uint64_t capacity)
 {

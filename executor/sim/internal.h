@@ -5,11 +5,11 @@
 #ifndef TW_EXECUTOR_SIM_PARTS_H
 #define TW_EXECUTOR_SIM_PARTS_H
 
-#include <pthread.h>
+#include <errno.h>
+#include <stdlib.h>
 
-#include "mpsc/base/locked.h"
-#include "mpsc/base/atomics.h"
 #include "tickwheel/sim.h"
+#include "wheel/base/misuse.h"
 
 #include "wheel/core/service.h"
 

@@ -2,8 +2,6 @@
  * Hand-overs that wait for the simulated workers: a queue for each service, as in a pool, and one
  * for works and plain tasks.
  */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "executor/sim/queue.h"
 #include "wheel/timer/timing.h"

@@ -1,11 +1,6 @@
 /* The simulation's creation, end and public calls. step.c says what happens when. */
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "executor/sim/internal.h"
-#include "wheel/base/misuse.h"
-#include "wheel/base/clock.h"
 #include "wheel/run/work.h"
 #include "wheel/timer/timing.h"
 #include "wheel/base/struct_read.h"

@@ -7,10 +7,8 @@
  * entry), and later carries it out. Between the two the others may move as far as they can. To them
  * this looks like a thread that is not scheduled.
  */
-#include <errno.h>
 
 #include "executor/sim/step.h"
-#include "wheel/base/clock.h"
 #include "wheel/run/watchdog.h"
 #include "wheel/run/run.h"
 #include "wheel/run/work.h"

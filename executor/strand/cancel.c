@@ -2,10 +2,8 @@
  * Taking back what was submitted to a strand: one task, or all; and waiting for what runs. The
  * protocol is in internal.h.
  */
-#include <errno.h>
 #include <sched.h>
 
-#include "wheel/base/misuse.h"
 #include "executor/strand/cancel.h"
 #include "executor/strand/run.h"
 #include "executor/strand/time.h"

@@ -69,8 +69,6 @@
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"
 #include "executor/pool/layer.h"
-#include "wheel/core/context.h"
-#include "mpsc/base/futex.h"
 #include "mpsc/base/spinlock.h"
 #include "tickwheel/strand.h"
 

@@ -2,13 +2,9 @@
  * The strand's runner: runs the queue, one thing at a time, while its work is out. The protocol is
  * in internal.h.
  */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "executor/pool/parts.h"
 #include "executor/strand/run.h"
-#include "wheel/run/run.h"
-#include "wheel/core/user_code.h"
 #include "wheel/core/frame.h"
 #include "executor/pool/worker.h"
 #include "executor/strand/time.h"

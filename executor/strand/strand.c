@@ -1,12 +1,5 @@
 /* The strand's public functions: creation and end. The protocol is in internal.h. */
-#include "wheel/run/run.h"
-#include "executor/strand/internal.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
-#include "executor/pool/internal.h"
-#include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 #include "executor/strand/cancel.h"
 #include "executor/strand/run.h"

@@ -2,13 +2,8 @@
  * Submitting to a strand: the short forms, and the full one with its checks. The protocol is in
  * internal.h.
  */
-#include <errno.h>
-#include <stdlib.h>
 
-#include "executor/strand/internal.h"
 #include "wheel/timer/schedule.h"
-#include "wheel/base/struct_read.h"
-#include "wheel/base/misuse.h"
 #include "executor/strand/time.h"
 #include "wheel/timer/schedule_task.h"
 

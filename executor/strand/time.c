@@ -2,8 +2,6 @@
  * A strand's delayed tasks and series: a heap by instant and sequence, and one timer of the service
  * for the earliest. The protocol is in internal.h.
  */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "executor/strand/time.h"
 #include "wheel/timer/schedule.h"
