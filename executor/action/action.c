@@ -119,23 +119,12 @@ static int action_check(const struct tw_action_scheduler_config *c)
 	return 0;
 }
 
-static void init_sync(tw_action_scheduler *scheduler)
-{
-	pthread_condattr_t attr;
-	pthread_mutex_init(&scheduler->lock, NULL); /* neither can fail with these attributes */
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&scheduler->changed, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 void tw__actions_free(tw_action_scheduler *scheduler)
 {
 	if (scheduler->base.service)
 		(scheduler->orphaned ? tw__base_let_go_left : tw__base_let_go)(&scheduler->base);
 	tw__heap_free(&scheduler->virtual.heap);
 	free(scheduler->immediates.buckets);
-	pthread_cond_destroy(&scheduler->changed);
 	pthread_mutex_destroy(&scheduler->lock);
 	free(scheduler);
 }
@@ -149,7 +138,7 @@ static int action_make(tw_action_scheduler **out, const struct tw_action_schedul
 	}
 	scheduler->config = *config;
 	scheduler->batch = 1;
-	init_sync(scheduler);
+	pthread_mutex_init(&scheduler->lock, NULL);
 	int r = config->service ? tw__base_hold(&scheduler->base, config->service, config->executor)
 				: 0;
 	if (r) {
@@ -203,7 +192,7 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 	tw__actions_lock(s);
 	r = tw__actions_mine(s) || tw__actions_in_release(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
 	while (!r && (s->objects || s->flushing || s->frames_out || s->calls || work_comes(s)))
-		pthread_cond_wait(&s->changed, &s->lock);
+		tw__bell_await(&s->changed, &s->lock, UINT64_MAX);
 	bool free_it = !r && !s->work_out;
 	s->orphaned = !r && !free_it;
 	if (s->orphaned)
@@ -275,7 +264,7 @@ void tw__action_put(struct tw_action *action)
 		return;
 	scheduler->objects--;
 	free(action);
-	pthread_cond_broadcast(&scheduler->changed);
+	tw__bell_ring(&scheduler->changed);
 }
 
 int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_fn *fn,

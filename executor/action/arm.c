@@ -28,13 +28,12 @@ static void fired(void *arg)
 {
 	struct tw_action *action = arg;
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	if (is_current(action)) {
 		tw__action_join_due(action, 0);
 		tw__actions_drive(scheduler);
 	}
-	tw__actions_unlock(scheduler, &none);
+	pthread_mutex_unlock(&scheduler->lock);
 }
 
 /*
@@ -45,7 +44,6 @@ static void timer_over(void *arg, enum tw_fate fate)
 {
 	struct tw_action *action = arg;
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	if (fate != TW_FATE_FIRED && is_current(action)) {
 		scheduler->stats.refused++;
@@ -54,7 +52,7 @@ static void timer_over(void *arg, enum tw_fate fate)
 	}
 	action->timers--;
 	tw__action_put(action);
-	tw__actions_unlock(scheduler, &none);
+	pthread_mutex_unlock(&scheduler->lock);
 }
 
 static int new_timer(struct tw_action *action, uint64_t at_ns)
@@ -164,7 +162,6 @@ static int action_arm(struct tw_action *action, void *state, uint64_t delay_ns, 
  */
 static int drive_queue(tw_action_scheduler *scheduler)
 {
-	struct tw__action_deferred none = {0};
 	int failure = 0;
 	tw__actions_lock(scheduler);
 	tw__actions_call_ends(scheduler);
@@ -173,7 +170,7 @@ static int drive_queue(tw_action_scheduler *scheduler)
 		failure = tw__actions_flush_due(scheduler, false);
 		tw__actions_serve(scheduler);
 	}
-	tw__actions_unlock(scheduler, &none);
+	pthread_mutex_unlock(&scheduler->lock);
 	return failure;
 }
 

@@ -10,8 +10,6 @@
 #include "executor/action/close.h"
 #include "executor/action/immediate.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-
 /* ------------------------------------------------------------------- releases */
 
 /* Releases that this thread is inside of, innermost first. */
@@ -57,7 +55,7 @@ void tw__action_release(struct tw_action *action)
 	action->releasing = false;
 	action->pins--;
 	tw__action_put(action);
-	pthread_cond_broadcast(&scheduler->changed);
+	tw__bell_ring(&scheduler->changed);
 }
 
 /* --------------------------------------------------------------------- closing */
@@ -140,26 +138,17 @@ int tw_action_destroy(tw_action *action)
 	return outcome;
 }
 
-static struct timespec action_deadline_in(uint64_t timeout_ns)
-{
-	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
-	uint64_t at_ns =
-	    timeout_ns > TW_MAX_DELAY_NS ? now_ns + TW_MAX_DELAY_NS : now_ns + timeout_ns;
-	return (struct timespec){.tv_sec = (time_t)(at_ns / SECOND_NS),
-				 .tv_nsec = (long)(at_ns % SECOND_NS)};
-}
-
 /* The action is pinned: its work may destroy it. */
 static int await_end(struct tw_action *action, uint64_t timeout_ns)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct timespec deadline = action_deadline_in(timeout_ns);
-	int waited = 0, outcome = TW_SELF;
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
+	int outcome = TW_SELF;
 	tw__actions_lock(scheduler);
 	if (!is_busy_here(action)) {
-		while (action_is_busy(action) && waited != ETIMEDOUT)
-			waited = pthread_cond_timedwait(&scheduler->changed, &scheduler->lock,
-							&deadline);
+		while (action_is_busy(action) &&
+		       tw__bell_await(&scheduler->changed, &scheduler->lock, deadline_ns))
+			continue;
 		outcome = action_is_busy(action) ? TW_RUNNING : TW_FINISHED;
 	}
 	action->pins--;

@@ -55,7 +55,7 @@ static bool end_run(struct tw_action *action, int failure)
 		tw__actions_unlock(scheduler, &deferred);
 		tw__actions_lock(scheduler);
 	}
-	pthread_cond_broadcast(&scheduler->changed);
+	tw__bell_ring(&scheduler->changed);
 	return ended;
 }
 
@@ -63,14 +63,13 @@ int tw__action_run(struct tw_action *action, void *state, void *context, bool *e
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__action_deferred none = {0};
 	action->running = true;
 	action->last = action->armed;
 	action->pins++;
 	if (!action->fn)
 		tw__immediate_gone(action);
 	scheduler->stats.runs++;
-	tw__actions_unlock(scheduler, &none);
+	pthread_mutex_unlock(&scheduler->lock);
 	int failure = action_call(action, state, context);
 	tw__context_release(context);
 	tw__actions_lock(scheduler);
@@ -93,12 +92,11 @@ static void unpin(struct tw_action *action)
 static void action_flush_tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure,
 			      size_t closed)
 {
-	struct tw__action_deferred none = {0};
 	if (!scheduler->config.failed) {
 		scheduler->stats.untold++;
 		return;
 	}
-	tw__actions_unlock(scheduler, &none);
+	pthread_mutex_unlock(&scheduler->lock);
 	struct tw__run_level *level = tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK,
 						     TW__NAMED_BY(scheduler->config.failed), 0);
 	scheduler->config.failed(scheduler->config.failed_arg, action, failure, closed);
@@ -270,7 +268,7 @@ void tw__actions_serve(tw_action_scheduler *scheduler)
 			tw__actions_flush_due(scheduler, true);
 	}
 	scheduler->flushing = false;
-	pthread_cond_broadcast(&scheduler->changed);
+	tw__bell_ring(&scheduler->changed);
 }
 
 void tw__actions_drive(tw_action_scheduler *scheduler)
@@ -338,7 +336,7 @@ int tw_action_run(tw_action *action, void *state)
 	if (r)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__action_deferred deferred = {0}, none = {0};
+	struct tw__action_deferred deferred = {0};
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
 	bool nested = tw__actions_mine(scheduler);
@@ -352,24 +350,23 @@ int tw_action_run(tw_action *action, void *state)
 	r = run_pinned(action, state, context);
 	if (!nested)
 		tw__actions_serve(scheduler);
-	tw__actions_unlock(scheduler, &none);
+	pthread_mutex_unlock(&scheduler->lock);
 	return r;
 }
 
 /* Runs one turn, when other threads have left the scheduler. */
 static int flush_turn(tw_action_scheduler *scheduler)
 {
-	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	int r = tw__actions_mine(scheduler) ? -EBUSY : 0;
 	while (!r && scheduler->flushing)
-		pthread_cond_wait(&scheduler->changed, &scheduler->lock);
+		tw__bell_await(&scheduler->changed, &scheduler->lock, UINT64_MAX);
 	if (!r) {
 		tw__actions_begin(scheduler);
 		r = tw__actions_flush_batch(scheduler, false);
 		tw__actions_serve(scheduler);
 	}
-	tw__actions_unlock(scheduler, &none);
+	pthread_mutex_unlock(&scheduler->lock);
 	return r;
 }
 

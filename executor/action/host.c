@@ -17,15 +17,14 @@ static void work_came(struct tw__work *work)
 {
 	tw_action_scheduler *scheduler =
 	    (tw_action_scheduler *)(void *)((char *)work - offsetof(tw_action_scheduler, work));
-	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	scheduler->work_out = false;
 	bool free_it = scheduler->orphaned;
 	if (!free_it) {
 		tw__actions_turn(scheduler);
-		pthread_cond_broadcast(&scheduler->changed);
+		tw__bell_ring(&scheduler->changed);
 	}
-	tw__actions_unlock(scheduler, &none);
+	pthread_mutex_unlock(&scheduler->lock);
 	if (free_it)
 		tw__actions_free(scheduler);
 }
@@ -52,13 +51,12 @@ static uint64_t next_frame(tw_action_scheduler *scheduler)
 static void frame_came(void *arg)
 {
 	tw_action_scheduler *scheduler = arg;
-	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	if (scheduler->frame.id == tw_self().id) {
 		scheduler->frame = (tw_timer){0};
 		tw__actions_turn(scheduler);
 	}
-	tw__actions_unlock(scheduler, &none);
+	pthread_mutex_unlock(&scheduler->lock);
 }
 
 static int ask_for_frame(tw_action_scheduler *scheduler);
@@ -94,7 +92,6 @@ static void refuse_batch(tw_action_scheduler *scheduler, int refusal)
 static void frame_over(void *arg, enum tw_fate fate)
 {
 	tw_action_scheduler *scheduler = arg;
-	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	if (fate != TW_FATE_FIRED && scheduler->frame.id == tw_self().id) {
 		scheduler->frame = (tw_timer){0};
@@ -104,8 +101,8 @@ static void frame_over(void *arg, enum tw_fate fate)
 			refuse_batch(scheduler, r);
 	}
 	scheduler->frames_out--;
-	pthread_cond_broadcast(&scheduler->changed);
-	tw__actions_unlock(scheduler, &none);
+	tw__bell_ring(&scheduler->changed);
+	pthread_mutex_unlock(&scheduler->lock);
 }
 
 static int ask_for_frame(tw_action_scheduler *scheduler)

@@ -97,7 +97,7 @@ struct tw__immediates {
 
 struct tw_action_scheduler {
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* a run or a flush has ended, something was freed */
+	struct tw__bell changed; /* a run or a flush has ended, something was freed */
 	struct tw_action_scheduler_config config;
 	struct tw__origin origin;
 	struct tw__base base; /* service NULL: none */
@@ -182,7 +182,7 @@ static inline void tw__actions_call_begins(tw_action_scheduler *scheduler)
 static inline void tw__actions_call_ends(tw_action_scheduler *scheduler)
 {
 	if (--scheduler->calls == 0)
-		pthread_cond_broadcast(&scheduler->changed);
+		tw__bell_ring(&scheduler->changed);
 }
 
 /* Frees it if nothing needs it any more. */

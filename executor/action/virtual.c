@@ -83,7 +83,6 @@ static int action_run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
 
 static int drive(tw_action_scheduler *scheduler, uint64_t until_ns, bool stand_there)
 {
-	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	int r = scheduler->flushing ? -EBUSY : 0;
 	if (!r) {
@@ -94,7 +93,7 @@ static int drive(tw_action_scheduler *scheduler, uint64_t until_ns, bool stand_t
 			scheduler->virtual.now_ns = until_ns;
 		tw__actions_serve(scheduler);
 	}
-	tw__actions_unlock(scheduler, &none);
+	pthread_mutex_unlock(&scheduler->lock);
 	return r;
 }
 

@@ -96,8 +96,7 @@ void tw__idle_tell(struct tw_limiter *l)
 		l->idles.told = idles;
 	}
 	l->idles.telling = false;
-	if (l->ends.quiet_waiters)
-		tw__limiter_ring(l);
+	tw__bell_ring(&l->ends.quiet);
 }
 
 struct tw__listener *tw__listener_make(tw_idle_fn *fn, void *arg)

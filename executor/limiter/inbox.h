@@ -34,6 +34,15 @@ static inline void tw__limiter_relock(struct tw_limiter *l)
 	tw__inbox_look(l);
 }
 
+/* Gives the lock up until the bell rings, or the deadline (false). */
+static inline bool tw__limiter_await(struct tw_limiter *l, struct tw__bell *bell,
+				     uint64_t deadline_ns)
+{
+	bool in_time = tw__bell_await(bell, &l->lock, deadline_ns);
+	tw__inbox_look(l);
+	return in_time;
+}
+
 /* Before the lock is given up by somebody who may have given permits back, or out. */
 void tw__inbox_attend(struct tw_limiter *l, struct tw__limiter_deferred *deferred);
 

@@ -208,8 +208,7 @@ struct tw__ends {
 	struct tw__job *gone;
 	unsigned gone_n;
 	uint64_t between; /* jobs that are ENDED: neither running nor pending nor settled */
-	_Atomic uint32_t quiet_bell, room_bell;
-	uint32_t quiet_waiters, room_waiters;
+	struct tw__bell quiet, room;
 };
 
 struct tw__idles {

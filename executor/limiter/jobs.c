@@ -258,8 +258,7 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
-	uint64_t now_ns =
-	    timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
 	tw__limiter_lock(l, &deferred);
 	struct tw__job *job = limiter_find(l, handle);
 	r = !job || has_no_result(job) ? TW_GONE : 0;
@@ -270,11 +269,8 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 	if (!r) {
 		job->waiters++;
 		l->out.calls++; /* it locks again, perhaps after all has ended */
-		r = timeout_ns || job->flags & TW__JOB_TOLD
-			? await_told(l, job,
-				     timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX
-								      : now_ns + timeout_ns)
-			: -ETIMEDOUT;
+		r = timeout_ns || job->flags & TW__JOB_TOLD ? await_told(l, job, deadline_ns)
+							    : -ETIMEDOUT;
 		job->waiters--;
 		l->out.calls--;
 		if (!r && out)

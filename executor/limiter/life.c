@@ -227,15 +227,11 @@ static void recall(struct tw_limiter *l)
 static bool await_all_returned(struct tw_limiter *l)
 {
 	recall(l);
-	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + patience(l);
+	uint64_t end_ns = tw__deadline_in(patience(l));
 	bool in_time = true;
 	l->out.destroying = true;
-	while (!all_returned(l) && in_time) {
-		uint32_t seen = tw_load_relaxed(&l->ends.quiet_bell);
-		pthread_mutex_unlock(&l->lock);
-		in_time = tw__futex_wait(&l->ends.quiet_bell, seen, end_ns);
-		tw__limiter_relock(l);
-	}
+	while (!all_returned(l) && in_time)
+		in_time = tw__limiter_await(l, &l->ends.quiet, end_ns);
 	l->out.destroying = false;
 	return all_returned(l);
 }
@@ -247,8 +243,8 @@ static int limiter_end(tw_limiter *l)
 					    "jobs or callbacks; call it "
 					    "from another thread");
 	tw__limiter_relock(l);
-	bool over = !l->ends.unfinished && !l->permits.running && !l->ends.quiet_waiters &&
-		    !l->ends.room_waiters && await_all_returned(l);
+	bool over = !l->ends.unfinished && !l->permits.running && !l->ends.quiet.waiters &&
+		    !l->ends.room.waiters && await_all_returned(l);
 	pthread_mutex_unlock(&l->lock);
 	if (!over)
 		return -EBUSY;

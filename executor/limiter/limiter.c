@@ -31,21 +31,13 @@ static bool is_idle(const struct tw_limiter *l)
  */
 static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 {
-	uint64_t now_ns =
-	    timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
-	uint64_t deadline_ns = timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
 	uint64_t before = l->ends.unfinished == 0 && l->idles.told != l->idles.count
 			      ? l->idles.count - 1
 			      : l->idles.count;
 	bool in_time = timeout_ns != 0;
-	l->ends.quiet_waiters++;
-	while (!is_idle(l) && l->idles.told <= before && in_time) {
-		uint32_t seen = tw_load_relaxed(&l->ends.quiet_bell);
-		pthread_mutex_unlock(&l->lock);
-		in_time = tw__futex_wait(&l->ends.quiet_bell, seen, deadline_ns);
-		tw__limiter_relock(l);
-	}
-	l->ends.quiet_waiters--;
+	while (!is_idle(l) && l->idles.told <= before && in_time)
+		in_time = tw__limiter_await(l, &l->ends.quiet, deadline_ns);
 	return is_idle(l) || l->idles.told > before ? 0 : -ETIMEDOUT;
 }
 
@@ -100,7 +92,7 @@ static int set_paused(const char *call, tw_limiter *l, bool paused)
 	tw__limiter_lock(l, &deferred);
 	l->paused = paused;
 	if (paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
-		tw__room_ring(l); /* those who wait for room are refused */
+		tw__bell_ring(&l->ends.room); /* those who wait for room are refused */
 	tw__dispatch(l, now_ns, &deferred);
 	tw__limiter_unlock(l, &deferred);
 	return 0;
@@ -165,7 +157,7 @@ static void refuse_jobs(struct tw_limiter *l)
 	struct tw__limiter_deferred deferred;
 	tw__limiter_lock(l, &deferred);
 	l->closed = true;
-	tw__room_ring(l); /* those who wait for room are refused */
+	tw__bell_ring(&l->ends.room); /* those who wait for room are refused */
 	tw__limiter_unlock(l, &deferred);
 }
 
@@ -193,7 +185,7 @@ static void call_leave(struct tw_limiter *l)
 	pthread_mutex_lock(&l->lock);
 	l->out.calls--;
 	if (l->out.destroying)
-		tw__limiter_ring(l);
+		tw__bell_ring(&l->ends.quiet);
 	pthread_mutex_unlock(&l->lock);
 }
 

@@ -53,16 +53,7 @@ void tw__pending_less(struct tw_limiter *l, struct tw__limiter_deferred *deferre
 		l->above_low_water = false;
 		deferred->low_water = true;
 	}
-	tw__room_ring(l);
-}
-
-void tw__room_ring(struct tw_limiter *l)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	if (tw_likely(!l->ends.room_waiters))
-		return;
-	tw_add_release(&l->ends.room_bell, 1);
-	tw__futex_wake(&l->ends.room_bell, INT32_MAX);
+	tw__bell_ring(&l->ends.room);
 }
 
 void tw__job_dequeue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
@@ -130,9 +121,9 @@ static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	if (tw_unlikely(l->ends.room_waiters) &&
+	if (tw_unlikely(l->ends.room.waiters) &&
 	    tw__startable(l, now_ns) > l->pending - l->times.retrying)
-		tw__room_ring(l);
+		tw__bell_ring(&l->ends.room);
 	while (may_start(l, now_ns)) {
 		struct tw__runner *runner = l->permits.free_runners;
 		if (!runner)

@@ -13,9 +13,6 @@ void tw__job_dequeue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
 void tw__pending_more(struct tw_limiter *l);
 void tw__pending_less(struct tw_limiter *l, struct tw__limiter_deferred *deferred);
 
-/* Those who wait for room look again. */
-void tw__room_ring(struct tw_limiter *l);
-
 /*
  * How many jobs queued could start now: permits and tokens that are there. 0 while nothing may
  * start.

@@ -155,7 +155,7 @@ int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 	(void)tw__rate_tokens(l, now_ns); /* those that are back, by the old interval */
 	uint64_t *old = move_tokens(l, tokens, starts, interval_ns);
 	limiter_rate_disarm(l);
-	tw__room_ring(l);
+	tw__bell_ring(&l->ends.room);
 	tw__dispatch(l, now_ns, &deferred);
 	tw__limiter_unlock(l, &deferred);
 	free(old);

@@ -103,16 +103,9 @@ void tw__job_finish(struct tw_limiter *l, struct tw__job *job,
 		deferred->idle = true;
 	}
 	/* else after the listeners */
-	if (l->ends.quiet_waiters && limiter_is_quiet(l) && !deferred->idle)
-		tw__limiter_ring(l);
+	if (limiter_is_quiet(l) && !deferred->idle)
+		tw__bell_ring(&l->ends.quiet);
 	tw__job_look_for_end(l, job);
-}
-
-void tw__limiter_ring(struct tw_limiter *l)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	tw_add_release(&l->ends.quiet_bell, 1);
-	tw__futex_wake(&l->ends.quiet_bell, INT32_MAX);
 }
 
 static void put_gone(struct tw_limiter *l)

@@ -41,9 +41,6 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 /* What had to wait a little after an attempt's end need not wait longer. */
 void tw__attempt_go_on(struct tw_limiter *l, struct tw__job *job);
 
-/* Wakes those who wait for the limiter to be quiet. */
-void tw__limiter_ring(struct tw_limiter *l);
-
 /* Room for one result more than there may come. 0 or -ENOMEM. */
 int tw__results_reserve(struct tw_limiter *l);
 void tw__results_put(struct tw__results *results);

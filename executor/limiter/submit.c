@@ -177,15 +177,10 @@ static int admit_waiting(struct tw_limiter *l, const struct tw__job *job, uint64
 {
 	int r;
 	while ((r = admit(l, job)) == -EAGAIN) {
-		uint32_t seen = tw_load_relaxed(&l->ends.room_bell);
-		l->ends.room_waiters++;
 		if (l->rate.tokens)
 			(void)tw__rate_has_token(l, l->pending - l->times.retrying,
 						 tw_service_now(l->service)); /* it rings */
-		pthread_mutex_unlock(&l->lock);
-		bool in_time = tw__futex_wait(&l->ends.room_bell, seen, deadline_ns);
-		tw__limiter_relock(l);
-		l->ends.room_waiters--;
+		bool in_time = tw__limiter_await(l, &l->ends.room, deadline_ns);
 		if (!in_time && admit(l, job) == -EAGAIN)
 			return -ETIMEDOUT;
 	}
@@ -257,10 +252,8 @@ static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t 
 /* Until when the caller's thread waits for room. */
 static uint64_t room_deadline(const struct tw_limiter_task *task)
 {
-	uint64_t deadline_ns = task->wait_ns;
-	if (deadline_ns && deadline_ns != TW_FOREVER && !(task->flags & TW_LIMITER_TASK_WAIT_UNTIL))
-		deadline_ns += tw_clock_now(tw_clock_monotonic());
-	return deadline_ns < task->wait_ns ? TW_FOREVER : deadline_ns;
+	bool is_instant = task->flags & TW_LIMITER_TASK_WAIT_UNTIL;
+	return is_instant ? task->wait_ns : tw__deadline_in(task->wait_ns);
 }
 
 /* One that the inbox may take, from which it is never refused. */

@@ -277,7 +277,7 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *defer
 		tw__inbox_attend(l, deferred);
 	}
 	if (tw_unlikely(l->out.destroying))
-		tw__limiter_ring(l);
+		tw__bell_ring(&l->ends.quiet);
 	pthread_mutex_unlock(&l->lock);
 }
 

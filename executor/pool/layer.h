@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "executor/base/bell.h"
 #include "executor/pool/internal.h"
 #include "mpsc/base/futex.h"
 #include "mpsc/base/locked.h"

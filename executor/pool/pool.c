@@ -40,16 +40,10 @@ static bool try_or_sleep(tw_pool *pool, const struct tw__pool_task *task, uint64
 	return true;
 }
 
-static uint64_t pool_deadline_in(uint64_t timeout_ns)
-{
-	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
-	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
-}
-
 static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns)
 {
 	int r;
-	uint64_t deadline_ns = pool_deadline_in(timeout_ns);
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
 	tw_add_seq_cst(&pool->waiting_for_room, 1); /* POOL5 */
 	while (try_or_sleep(pool, task, deadline_ns, &r)) {
 	}

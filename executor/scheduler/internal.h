@@ -87,7 +87,7 @@ struct tw_scheduler {
 	/* Under the lock. */
 	pthread_mutex_t lock;
 	/* closed, and something has returned: host, timer or retry */
-	pthread_cond_t returned;
+	struct tw__bell returned;
 	struct tw__heap tasks, timers; /* loose */
 	/* nodes for later tasks, linked by arg: at most TW__SCHEDULER_SPARES */
 	struct tw__task *spare;
@@ -97,7 +97,6 @@ struct tw_scheduler {
 	bool paused, closed;
 	/* The last thing that returns frees all; the base knows that it leaves. */
 	bool destroyed;
-	uint32_t waiters;        /* in close */
 	uint32_t timers_cleared; /* of stats.cleared, those in the timer heap */
 	struct tw__task *current;
 	int64_t slice_begin_ns, slice_ns;

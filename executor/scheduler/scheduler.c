@@ -24,16 +24,6 @@ static void init_lock(pthread_mutex_t *lock)
 	pthread_mutexattr_destroy(&attr);
 }
 
-static void init_locks(tw_scheduler *scheduler)
-{
-	pthread_condattr_t attr;
-	init_lock(&scheduler->lock);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&scheduler->returned, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 static void init(tw_scheduler *scheduler)
 {
 	const struct tw_scheduler_config *config = &scheduler->config;
@@ -44,7 +34,7 @@ static void init(tw_scheduler *scheduler)
 		      tw__scheduler_host_called);
 	tw__work_init(&scheduler->retry, scheduler->base.service, &tw__inline_executor,
 		      tw__scheduler_retry);
-	init_locks(scheduler);
+	init_lock(&scheduler->lock);
 }
 
 int tw_scheduler_create(tw_scheduler **out, tw_service *service,
@@ -136,16 +126,10 @@ static bool turn_has_ended(const tw_scheduler *scheduler)
 /* The lock is held. False: the time is up. */
 static bool await(tw_scheduler *scheduler, bool what(const tw_scheduler *), uint64_t timeout_ns)
 {
-	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + timeout_ns;
-	struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000),
-				 .tv_nsec = (long)(until_ns % 1000000000)};
-	bool bounded = timeout_ns <= TW_MAX_DELAY_NS;
-	scheduler->waiters++;
-	int r = 0;
-	while (!what(scheduler) && r != ETIMEDOUT)
-		r = bounded ? pthread_cond_timedwait(&scheduler->returned, &scheduler->lock, &until)
-			    : pthread_cond_wait(&scheduler->returned, &scheduler->lock);
-	scheduler->waiters--;
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
+	while (!what(scheduler) &&
+	       tw__bell_await(&scheduler->returned, &scheduler->lock, deadline_ns))
+		continue;
 	return what(scheduler);
 }
 
@@ -190,7 +174,6 @@ static void scheduler_end(tw_scheduler *scheduler)
 {
 	struct tw__base base = scheduler->base;
 	bool left = scheduler->destroyed;
-	pthread_cond_destroy(&scheduler->returned);
 	pthread_mutex_destroy(&scheduler->lock);
 	scheduler_free_all(scheduler);
 	(left ? tw__base_let_go_left : tw__base_let_go)(&base);
@@ -200,8 +183,7 @@ void tw__scheduler_unlock_returned(tw_scheduler *scheduler)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
 	bool last = scheduler->destroyed && has_returned(scheduler);
-	if (tw_unlikely(scheduler->waiters))
-		pthread_cond_broadcast(&scheduler->returned);
+	tw__bell_ring(&scheduler->returned);
 	pthread_mutex_unlock(&scheduler->lock);
 	if (tw_unlikely(last))
 		scheduler_end(scheduler);

@@ -230,18 +230,12 @@ static int wait_in_line(tw_semaphore *s, uint32_t n, uint64_t deadline_ns)
 	return 0;
 }
 
-static uint64_t deadline_of(uint64_t timeout_ns)
-{
-	uint64_t now_ns = timeout_ns == TW_FOREVER ? 0 : tw_clock_now(tw_clock_monotonic());
-	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
-}
-
 int tw_semaphore_acquire(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
 {
 	int r = semaphore_check(__func__, s, n);
 	if (tw_unlikely(r) || tw_likely(semaphore_take(s, (uint32_t)n)))
 		return r;
-	return timeout_ns ? wait_in_line(s, (uint32_t)n, deadline_of(timeout_ns)) : -EAGAIN;
+	return timeout_ns ? wait_in_line(s, (uint32_t)n, tw__deadline_in(timeout_ns)) : -EAGAIN;
 }
 
 /* ------------------------------------------------------------------ release */

@@ -134,12 +134,6 @@ int tw_strand_cancel(tw_strand *strand, tw_strand_task_id handle)
 
 /* -------------------------------------------------------------------- waiting */
 
-static uint64_t strand_deadline_in(uint64_t timeout_ns)
-{
-	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
-	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
-}
-
 bool tw__strand_await_bell(tw_strand *strand, uint64_t deadline_ns)
 {
 	TW_ASSERT_TINY_LOCKED(&strand->lock);
@@ -165,7 +159,7 @@ int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id handle, uint64_t 
 	int r = tw__strand_check(strand);
 	if (r)
 		return r;
-	uint64_t deadline_ns = strand_deadline_in(timeout_ns);
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
 	begin_call(strand);
 	struct tw__task_node *task = strand_find(strand, handle);
 	r = strand_cancel(strand, task);
@@ -302,7 +296,7 @@ int tw_strand_close(tw_strand *strand, uint64_t timeout_ns)
 	if (in_time && tw__strand_inside(strand, NULL))
 		return tw__misuse(-EDEADLK, "tw_strand_close: called with a timeout from one of "
 					    "the strand's tasks or releases");
-	uint64_t deadline_ns = in_time ? strand_deadline_in(timeout_ns) : 0;
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
 	begin_call(strand);
 	if (tw__strand_begin_close(strand))
 		strand_submit_work(strand);

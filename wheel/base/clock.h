@@ -53,6 +53,17 @@ int tw__clock_check(const tw_clock *clock);
 /* A sleep for clocks whose services are woken by the futex of the gate. */
 void tw__clock_sleep_on_futex(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns);
 
+/*
+ * The instant in timeout_ns on CLOCK_MONOTONIC: a deadline for tw__futex_wait. 0 has passed;
+ * TW_FOREVER: none. Reads the clock for neither.
+ */
+static inline uint64_t tw__deadline_in(uint64_t timeout_ns)
+{
+	bool ends = timeout_ns && timeout_ns != UINT64_MAX;
+	uint64_t now_ns = ends ? tw_clock_now(tw_clock_monotonic()) : 0;
+	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
+}
+
 /* The clock of services that name none. */
 tw_clock *tw__clock_default(void);
 

@@ -191,7 +191,7 @@ static void *stop(void *arg)
 static bool somebody_waits(void)
 {
 	pthread_mutex_lock(&home.limiter->lock);
-	bool waits = home.limiter->ends.quiet_waiters;
+	bool waits = home.limiter->ends.quiet.waiters;
 	pthread_mutex_unlock(&home.limiter->lock);
 	return waits;
 }
@@ -258,7 +258,7 @@ Test(limiter_ends, submit_waits_for_room_until_an_instant)
 	expect_eq(pthread_create(&thread, NULL, submit_until, &loads[2]), 0);
 	for (bool waits = false; !waits; sched_yield()) {
 		pthread_mutex_lock(&home.limiter->lock);
-		waits = home.limiter->ends.room_waiters;
+		waits = home.limiter->ends.room.waiters;
 		pthread_mutex_unlock(&home.limiter->lock);
 	}
 	expect_eq(tw_job_cancel(home.limiter, loads[1].job), TW_CANCELLED); /* room immediately */

@@ -154,7 +154,7 @@ static void *submit_and_wait(void *arg)
 static bool somebody_waits(void)
 {
 	pthread_mutex_lock(&home.limiter->lock);
-	bool waits = home.limiter->ends.quiet_waiters;
+	bool waits = home.limiter->ends.quiet.waiters;
 	pthread_mutex_unlock(&home.limiter->lock);
 	return waits;
 }
@@ -260,7 +260,7 @@ static void let_another_wait_for_room(struct load *load)
 	expect_eq(pthread_create(&waiter, NULL, submit_when_there_is_room, load), 0);
 	for (bool waits = false; !waits; sched_yield()) {
 		pthread_mutex_lock(&home.limiter->lock);
-		waits = home.limiter->ends.room_waiters;
+		waits = home.limiter->ends.room.waiters;
 		pthread_mutex_unlock(&home.limiter->lock);
 	}
 }

@@ -122,7 +122,7 @@ static void *submit_when_there_is_room(void *arg)
 static bool somebody_waits_for_room(void)
 {
 	pthread_mutex_lock(&home.limiter->lock);
-	bool waits = home.limiter->ends.room_waiters;
+	bool waits = home.limiter->ends.room.waiters;
 	pthread_mutex_unlock(&home.limiter->lock);
 	return waits;
 }
