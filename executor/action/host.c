@@ -15,8 +15,7 @@
 
 static void work_came(struct tw__work *work)
 {
-	tw_action_scheduler *scheduler =
-	    (tw_action_scheduler *)(void *)((char *)work - offsetof(tw_action_scheduler, work));
+	tw_action_scheduler *scheduler = TW__OWNER(tw_action_scheduler, work, work);
 	tw__actions_lock(scheduler);
 	scheduler->work_out = false;
 	bool free_it = scheduler->orphaned;

@@ -42,7 +42,7 @@ static struct tw__priority_level *level_at(const struct tw__job_queue *queue, ui
 
 static struct tw__job *job_of(struct tw__links *links)
 {
-	return (struct tw__job *)(void *)((char *)links - offsetof(struct tw__job, links));
+	return TW__OWNER(struct tw__job, links, links);
 }
 
 static bool is_empty(const struct tw__priority_level *level)

@@ -28,7 +28,7 @@ static void on_token(void *arg)
 
 static void on_rate_retry(struct tw__work *work)
 {
-	on_token((char *)work - offsetof(struct tw_limiter, rate.retry));
+	on_token(TW__OWNER(struct tw_limiter, rate.retry, work));
 }
 
 void tw__rate_init(struct tw_limiter *l)

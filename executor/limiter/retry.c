@@ -196,11 +196,7 @@ static void on_time(void *arg)
 static struct tw__job *first_untimed(const struct tw_limiter *l)
 {
 	struct tw__heap_item *item = tw__heap_peek(&l->times.untimed);
-	return item
-		   ? ((struct tw__job_options *)(void *)((char *)item -
-							 offsetof(struct tw__job_options, untimed)))
-			 ->job
-		   : NULL;
+	return item ? TW__OWNER(struct tw__job_options, untimed, item)->job : NULL;
 }
 
 /*
@@ -228,8 +224,7 @@ static bool look_at_untimed(struct tw_limiter *l, struct tw__job *job,
 /* In the driver's next tick. */
 static void on_time_retry(struct tw__work *work)
 {
-	struct tw_limiter *l =
-	    (struct tw_limiter *)(void *)((char *)work - offsetof(struct tw_limiter, times.retry));
+	struct tw_limiter *l = TW__OWNER(struct tw_limiter, times.retry, work);
 	struct tw__limiter_deferred deferred;
 	struct tw__job *job;
 	tw__limiter_lock(l, &deferred);

@@ -288,9 +288,7 @@ enum { TELL_STOP = 1, TELL_SETTLED = 2, TELL_RELEASE = 4, TELL_LOW_WATER = 8, TE
 /* On the executor. */
 static void limiter_tell(struct tw__work *work)
 {
-	struct tw__job_options *o =
-	    (struct tw__job_options *)(void *)((char *)work -
-					       offsetof(struct tw__job_options, tell));
+	struct tw__job_options *o = TW__OWNER(struct tw__job_options, tell, work);
 	struct tw__job *job = o->job;
 	struct tw_limiter *l = o->limiter;
 	struct tw__limiter_deferred deferred;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "executor/base/bell.h"
+#include "executor/base/owner.h"
 #include "executor/pool/internal.h"
 #include "mpsc/base/futex.h"
 #include "mpsc/base/locked.h"

@@ -19,6 +19,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "executor/base/owner.h"
 #include "executor/base/work_queue.h"
 #include "executor/pool/internal.h"
 #include "executor/pool/task_ring.h"

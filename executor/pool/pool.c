@@ -128,7 +128,7 @@ static const struct tw_executor_ops pool_ops = {sizeof pool_ops, pool_submit};
 
 static int jobs_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
-	tw_pool *pool = (tw_pool *)(void *)((char *)self - offsetof(struct tw_pool, jobs.face));
+	tw_pool *pool = TW__OWNER(tw_pool, jobs.face, self);
 	(void)n;
 	if (!tw__batch_is_work(batch))
 		return -EINVAL; /* told to nobody: only limiters get this executor */
@@ -140,7 +140,7 @@ static const struct tw_executor_ops jobs_ops = {sizeof jobs_ops, jobs_submit};
 
 static struct tw__worker *pinned_worker(tw_executor *self)
 {
-	return (struct tw__worker *)(void *)((char *)self - offsetof(struct tw__worker, pinned));
+	return TW__OWNER(struct tw__worker, pinned, self);
 }
 
 static int pinned_submit(tw_executor *self, tw_batch *batch, size_t n)

@@ -114,8 +114,7 @@ static void set_timer_for_first(tw_scheduler *scheduler)
 
 void tw__scheduler_retry(struct tw__work *work)
 {
-	tw_scheduler *scheduler =
-	    (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, retry));
+	tw_scheduler *scheduler = TW__OWNER(tw_scheduler, retry, work);
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->host.retrying = false; /* it may be submitted again, */

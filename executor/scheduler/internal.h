@@ -124,8 +124,7 @@ static inline int64_t tw__scheduler_now(const tw_scheduler *scheduler)
 
 static inline struct tw__task *tw__task_of(struct tw__heap_item *item)
 {
-	return item ? (struct tw__task *)(void *)((char *)item - offsetof(struct tw__task, item))
-		    : NULL;
+	return item ? TW__OWNER(struct tw__task, item, item) : NULL;
 }
 
 static inline bool tw__task_is_cleared(const struct tw__task *task)

@@ -205,8 +205,7 @@ static void run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
 
 void tw__scheduler_host_called(struct tw__work *work)
 {
-	tw_scheduler *scheduler =
-	    (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, work));
+	tw_scheduler *scheduler = TW__OWNER(tw_scheduler, work, work);
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->host.state = TW__HOST_RUNNING;

@@ -83,7 +83,7 @@ bool tw__permits_take_or_announce(tw_semaphore *s, uint32_t n)
 
 static struct function *function_of(struct waiter *waiter)
 {
-	return (struct function *)(void *)((char *)waiter - offsetof(struct function, waiter));
+	return TW__OWNER(struct function, waiter, waiter);
 }
 
 /* Out of line, with permits that count as held. */

@@ -77,8 +77,7 @@ static void put(tw_semaphore *s, struct function *function)
 
 static void semaphore_run(struct tw__work *work)
 {
-	struct function *function =
-	    (struct function *)(void *)((char *)work - offsetof(struct function, work));
+	struct function *function = TW__OWNER(struct function, work, work);
 	tw_semaphore *s = function->semaphore;
 	pthread_mutex_lock(&s->lock);
 	bool runs = function->state == HANDED;

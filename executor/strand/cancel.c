@@ -250,7 +250,7 @@ static void drop_delayed(tw_strand *strand)
 	struct tw__heap_item *item;
 	unsigned piece = 0;
 	while (delays && (item = tw__heap_pop_any(&delays->heap))) {
-		void *task = (char *)item - offsetof(struct tw__task_node, item);
+		struct tw__task_node *task = TW__OWNER(struct tw__task_node, item, item);
 		tw__strand_end(strand, task, TW_FATE_CANCELLED);
 		tw__strand_shrink_heap(delays);
 		breathe(strand, &piece);

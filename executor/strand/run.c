@@ -338,7 +338,7 @@ static bool strand_slice_is_over(struct slice *slice, tw_strand *strand, bool fi
 
 void tw__strand_run_work(struct tw__work *work)
 {
-	tw_strand *strand = (tw_strand *)(void *)((char *)work - offsetof(tw_strand, work));
+	tw_strand *strand = TW__OWNER(tw_strand, work, work);
 	struct tw__strand_run run = {.strand = strand, .outer = tw__strand_runs};
 	tw__link link = 0;
 	struct slice slice = {0};

@@ -8,8 +8,7 @@
 
 static struct tw__task_node *task_of(struct tw__heap_item *item)
 {
-	return (struct tw__task_node *)(void *)((char *)item -
-						offsetof(struct tw__task_node, item));
+	return TW__OWNER(struct tw__task_node, item, item);
 }
 
 /*
