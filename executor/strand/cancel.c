@@ -10,44 +10,21 @@
 
 /* --------------------------------------------------------------------- cancel */
 
-/*
- * A task that was cancelled in the queue leaves it. The thread that calls its release puts the node
- * back.
- */
+/* Takes a task that waits out of the queue. The lock is held. */
 static void leave_queue(tw_strand *strand, struct tw__task_node *task)
 {
-	task->linked = false;
-	strand->work.spare--;
-	if (task->state != TW__TASK_RELEASING)
-		tw__node_put(&tw__strands_of(tw__strand_service(strand))->tasks, &task->node);
-}
-
-/*
- * While dead links outnumber live ones, each cancel takes some of them out of the queue. The lock
- * is held.
- */
-static void sweep_some(tw_strand *strand)
-{
-	enum { FEW = 64, STEPS = 4 };
-	if (tw_likely(strand->work.spare <= FEW || strand->work.spare <= strand->queued))
-		return;
-	for (unsigned n = 0; n < STEPS; n++) {
-		tw__link *at = strand->swept ? tw__strand_link(strand->swept) : &strand->first,
-			 link = *at;
-		struct tw__task_node *task = (struct tw__task_node *)link;
-		if (!link) {
-			strand->swept = 0;
-			return;
-		}
-		if (link & TW__LINK_BATCH || !task->dead) {
-			strand->swept = link;
-			continue;
-		}
-		*at = *tw__strand_link(link);
-		if (strand->last == link)
-			strand->last = strand->swept;
-		leave_queue(strand, task);
-	}
+	tw__link link = (tw__link)task;
+	if (strand->first == link)
+		strand->first = task->next;
+	else if (strand->dropped == link)
+		strand->dropped = task->next;
+	else
+		*tw__strand_link(task->previous) = task->next;
+	if (strand->last == link)
+		strand->last = task->previous;
+	else if (task->next && !(task->next & TW__LINK_BATCH))
+		((struct tw__task_node *)task->next)->previous = task->previous;
+	strand->queued--;
 }
 
 /*
@@ -80,14 +57,9 @@ static int strand_cancel(tw_strand *strand, struct tw__task_node *task)
 		tw__strand_shrink_heap(strand->delays);
 		break;
 	case TW__TASK_QUEUED:
-		if (task->dead)
-			return TW_GONE;
-		task->dead = true;
-		strand->queued--;
-		strand->work.spare++;
+		leave_queue(strand, task);
 	}
 	tw__strand_end(strand, task, TW_FATE_CANCELLED);
-	sweep_some(strand);
 	return TW_CANCELLED;
 }
 
@@ -199,17 +171,6 @@ static void end_batch(tw_strand *strand, tw_batch *batch, uint32_t tickets)
 	tw__tiny_lock(&strand->lock);
 }
 
-static void drop_task(tw_strand *strand, struct tw__task_node *task)
-{
-	if (task->dead) {
-		leave_queue(strand, task);
-		return;
-	}
-	task->linked = false;
-	strand->queued--;
-	tw__strand_end(strand, task, TW_FATE_CANCELLED);
-}
-
 /*
  * Work of other layers stays: for them the strand is an executor until it is destroyed. The lock is
  * held.
@@ -229,16 +190,20 @@ static bool drop_queue(tw_strand *strand)
 {
 	unsigned piece = 0;
 	bool work = false;
+	tw__link link;
 	tw__strand_gather(strand);
 	uint8_t tickets = strand->head_left;
-	tw__link link = tw__strand_detach_queue(strand), next;
+	strand->dropped = strand->first;
+	strand->first = strand->last = 0;
 	strand->head_left = 0;
-	for (; link; link = next, tickets = 0) {
-		next = *tw__strand_link(link);
-		if (link & TW__LINK_BATCH)
+	for (; (link = strand->dropped); tickets = 0) {
+		strand->dropped = *tw__strand_link(link);
+		if (link & TW__LINK_BATCH) {
 			work |= drop_batch(strand, (tw_batch *)(link - TW__LINK_BATCH), tickets);
-		else
-			drop_task(strand, (struct tw__task_node *)link);
+		} else {
+			strand->queued--;
+			tw__strand_end(strand, (struct tw__task_node *)link, TW_FATE_CANCELLED);
+		}
 		breathe(strand, &piece);
 	}
 	return work;

@@ -53,12 +53,11 @@
  * The strand is freed by the runner, destroy, or the last call: by the one that finds it gone and
  * without calls before an unlock (tw__strand_frees).
  *
- * A cancelled task leaves the heap immediately. Its link leaves the queue when the runner meets the
- * link, or when dead links outnumber live ones: then each cancel sweeps a few links. The queue is
- * linked in one direction, since batches have one link.
+ * A cancelled task leaves the heap or the queue immediately. Tasks in the queue know the link before
+ * them. Batches do not: they leave at the head alone.
  *
- * The lock is held for a bounded time: close, the sweep, and the move of due tasks to the queue
- * work in pieces.
+ * The lock is held for a bounded time: close, and the move of due tasks to the queue, work in
+ * pieces.
  *
  * Weak at: a strand that thousands of threads submit to at the same time. They contend for its
  * lock.
@@ -106,7 +105,10 @@ enum { TW__LINK_BATCH = 1 };
 struct tw__task_node {
 	struct tw__node node;
 	tw__link next; /* in the queue */
-	struct tw__heap_item item;
+	union {
+		tw__link previous; /* in the queue; of no meaning for the first */
+		struct tw__heap_item item;
+	};
 	/* NULL: it has ended. Read under the lock of a strand that may be another one */
 	_Atomic(tw_strand *) strand;
 	tw_fn *fn;
@@ -117,8 +119,6 @@ struct tw__task_node {
 	struct tw__strand_terms *terms; /* NULL: it runs once, however late */
 	uint64_t due_ns;                /* nominal */
 	uint8_t state;                  /* enum tw__strand_state */
-	bool linked;                    /* the queue holds it, dead or alive */
-	bool dead;                      /* cancelled in the queue */
 	bool ended;                     /* cancelled while it runs: a series ends */
 };
 
@@ -152,11 +152,11 @@ struct tw_strand {
 	_Atomic uint64_t word;
 	_Atomic uint32_t lock;
 	_Atomic uint32_t bell;
-	struct tw__work work; /* its `spare`: dead links in the queue */
+	struct tw__work work;
 	tw__link first, last; /* the queue */
 	struct tw__strand_delays *delays;
-	tw__link swept;  /* the sweep of dead links continues after this one; 0: at the first */
-	uint32_t queued; /* tasks in the queue that are to run */
+	tw__link dropped; /* the queue of before the close, which ends it */
+	uint32_t queued;  /* tasks in both queues */
 	uint8_t flags;
 	/* tickets left of the batch at the head, once some are used up; else 0 */
 	uint8_t head_left;
@@ -238,7 +238,7 @@ static inline bool tw__strand_repeats(const struct tw__task_node *task)
 static inline void tw__strand_queue_task(tw_strand *strand, struct tw__task_node *task)
 {
 	task->state = TW__TASK_QUEUED;
-	task->linked = true;
+	task->previous = strand->last;
 	strand->queued++;
 	tw__strand_append(strand, (tw__link)task);
 }
@@ -271,14 +271,6 @@ static inline bool tw__strand_frees(tw_strand *strand)
 {
 	return tw_unlikely((tw_load_relaxed(&strand->word) & TW__STRAND_BITS) == TW__STRAND_GONE) &&
 	       !strand->calls;
-}
-
-/* Empties the queue. */
-static inline tw__link tw__strand_detach_queue(tw_strand *strand)
-{
-	tw__link first = strand->first;
-	strand->first = strand->last = strand->swept = 0;
-	return first;
 }
 
 /* A task of a series has ended. */

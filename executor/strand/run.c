@@ -61,52 +61,27 @@ void tw__strand_gather(tw_strand *strand)
 
 static void strand_pop(tw_strand *strand)
 {
-	if (tw_unlikely(strand->swept == strand->first))
-		strand->swept = 0;
 	strand->first = *tw__strand_link(strand->first);
 	strand->head_left = 0;
-}
-
-/*
- * A task that was cancelled in the queue. If its canceller is calling its release, the canceller
- * puts the node back.
- */
-static void pop_dead(tw_strand *strand, struct tw__task_node *task)
-{
-	strand_pop(strand);
-	strand->work.spare--;
-	task->linked = false;
-	if (task->state != TW__TASK_RELEASING)
-		tw__node_put(&tw__strands_of(tw__strand_service(strand))->tasks, &task->node);
 }
 
 /* Takes the next task, or ticket, out of the queue. 0: there is none. */
 static tw__link strand_take(tw_strand *strand)
 {
-	for (;;) {
-		tw__link link = strand->first;
-		if (!link)
-			return 0;
-		if (link & TW__LINK_BATCH) {
-			struct tw__chunk *chunk = (struct tw__chunk *)(link - TW__LINK_BATCH);
-			uint32_t left = strand->head_left ? strand->head_left : chunk->count;
-			if (left == 1)
-				/* before the last ticket: after it the batch is not ours */
-				strand_pop(strand);
-			else
-				strand->head_left = (uint8_t)(left - 1);
-			return link;
-		}
-		struct tw__task_node *task = (struct tw__task_node *)link;
-		if (tw_unlikely(task->dead)) {
-			pop_dead(strand, task);
-			continue;
-		}
+	tw__link link = strand->first;
+	if (link & TW__LINK_BATCH) {
+		struct tw__chunk *chunk = (struct tw__chunk *)(link - TW__LINK_BATCH);
+		uint32_t left = strand->head_left ? strand->head_left : chunk->count;
+		if (left == 1)
+			/* before the last ticket: after it the batch is not ours */
+			strand_pop(strand);
+		else
+			strand->head_left = (uint8_t)(left - 1);
+	} else if (link) {
 		strand_pop(strand);
 		strand->queued--;
-		task->linked = false;
-		return link;
 	}
+	return link;
 }
 
 /* -------------------------------------------------------------------- endings */
@@ -138,7 +113,6 @@ static void strand_release(tw_strand *strand, struct tw__task_node *task, enum t
 	tw__context_release(task->context);
 	tw__tiny_lock(&strand->lock);
 	strand->releasing--;
-	task->state = TW__TASK_QUEUED;
 }
 
 /* The runner passes a batch, so that nodes are put together. NULL: the node is put immediately. */
@@ -155,9 +129,9 @@ static void strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fa
 		task->terms = NULL;
 	}
 	tw_store_relaxed(&task->strand, NULL);
-	if (batch && !task->linked)
+	if (batch)
 		tw__node_put_later(nodes, batch, &task->node);
-	else if (!task->linked)
+	else
 		tw__node_put(nodes, &task->node);
 	/* now: the caller may wait for something else next */
 	if (tw_unlikely(tw__strand_ring(strand)))

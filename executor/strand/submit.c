@@ -38,7 +38,7 @@ static void strand_fill(struct tw__task_node *task, const struct request *reques
 	task->release = request->spec ? request->spec->release : NULL;
 	task->name = request->spec ? request->spec->name : NULL;
 	task->terms = NULL;
-	task->linked = task->dead = task->ended = false;
+	task->ended = false;
 	task->state = request->when_ns || is_at(request) ? TW__TASK_DELAYED : TW__TASK_QUEUED;
 }
 
