@@ -18,9 +18,9 @@
  * 5. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less
  *    often while the need lasts.
  *
- * A worker beyond the kept ones that has been idle for 10 s ends (wake.c). The reserve joins its
- * thread, and the slot may get another worker. A slot is initialized once: other threads may read
- * its `joiners` at any time.
+ * A worker beyond the kept ones that has been idle for 10 s ends (wake.c). Its thread is joined
+ * when the slot gets another worker, or when the pool ends. A slot is initialized once: other
+ * threads may read its `joiners` at any time.
  *
  * A submitter only sets a bit, and wakes the reserve if the bit was not set. Only the reserve
  * creates threads and allocates memory.
@@ -28,8 +28,8 @@
  * The model of arming and ending is test/model/grow.pml.
  *
  * Pairing table (of arming: wake.c, POOL7)
- *   GROW1  state: store-release RETIRED (the worker, its last store except the call) -> load
- *       acquire (the reserve): it is joined, and then its slot is used again.
+ *   GROW1  state: store-release RETIRED (the worker, its last store) -> load acquire (the
+ *       reserve): it is joined, and then its slot is used again.
  *   GROW2  runs_last: store relaxed (the reserve) -> load relaxed (a worker that runs many things
  *       in a row, before each). No data follows: a worker that sees it late looks at the time one
  *       thing later. Without it a run waits until the worker has run its 64 things, however long
@@ -50,11 +50,6 @@ struct tw__pool_times tw__pool_times = {.look_ns = 2 * MS,
 					.retry_ns = 10 * MS,
 					.max_retry_ns = 1000 * MS};
 
-static uint64_t pool_grow_clock_now(void)
-{
-	return tw_clock_now(tw_clock_monotonic());
-}
-
 static bool may_grow(const tw_pool *pool)
 {
 	return pool->max_workers > pool->kept;
@@ -74,10 +69,8 @@ void tw__reserve_arm(tw_pool *pool)
 
 void tw__reserve_retired(struct tw__worker *self)
 {
-	tw_pool *pool = self->pool;
-	tw_add_seq_cst(&pool->alive, (uint32_t)-1);
+	tw_add_seq_cst(&self->pool->alive, (uint32_t)-1);
 	tw_store_release(&self->state, TW__WORKER_RETIRED); /* GROW1 */
-	pool_call(pool, TW__CALL_JOIN);
 }
 
 /* -------------------------------------------------------------------- looking */
@@ -180,12 +173,20 @@ static unsigned missing(tw_pool *pool, uint64_t now_ns)
 
 /* -------------------------------------------------------------------- growing */
 
+/* A retired thread that is still inside an exit handler of the user keeps its slot. */
+static bool has_thread(struct tw__worker *worker)
+{
+	uint32_t state = tw_load_acquire(&worker->state); /* GROW1 */
+	return state != TW__WORKER_NONE &&
+	       (state != TW__WORKER_RETIRED || pthread_tryjoin_np(worker->thread, NULL));
+}
+
 /* A slot without a thread, or NULL: all are in use. */
 static struct tw__worker *free_slot(tw_pool *pool)
 {
 	unsigned slots = tw_load_seq_cst(&pool->slots);
 	for (unsigned i = pool->kept; i < slots; i++)
-		if (tw_load_relaxed(&pool->workers[i].state) == TW__WORKER_NONE)
+		if (!has_thread(&pool->workers[i]))
 			return &pool->workers[i];
 	if (slots == pool->max_workers)
 		return NULL;
@@ -194,24 +195,14 @@ static struct tw__worker *free_slot(tw_pool *pool)
 	return &pool->workers[slots];
 }
 
-static bool pool_grow_start_worker(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns)
+static bool start_one_more(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns)
 {
-	char suffix[16];
-	snprintf(suffix, sizeof suffix, "-%u", worker->index);
 	worker->retired = false;
 	worker->seen_runs = tw_load_relaxed(&worker->runs) + 1; /* its first run begins soon */
 	worker->seen_ns = now_ns;
-	tw_store_relaxed(&worker->state, TW__WORKER_ALIVE);
-	tw_add_seq_cst(&pool->alive, 1);
-	if (tw__spawn(&worker->thread, &pool->reserve.threads, suffix, false, tw__worker_main,
-		      worker) == 0) {
-		tw_bump(&pool->reserve.grown, 1);
-		return true;
-	}
-	tw_store_relaxed(&worker->state, TW__WORKER_NONE);
-	tw_add_seq_cst(&pool->alive, (uint32_t)-1);
-	tw_bump(&pool->reserve.start_failures, 1);
-	return false;
+	int r = tw__worker_start(worker, &pool->reserve.threads);
+	tw_bump(r ? &pool->reserve.start_failures : &pool->reserve.grown, 1);
+	return r == 0;
 }
 
 /* After a failure, and at the maximum, the next look comes later. */
@@ -221,7 +212,7 @@ static void pool_grow(tw_pool *pool, unsigned n, uint64_t now_ns)
 	struct tw__worker *slot = NULL;
 	bool failed = false, crowded = true;
 	for (; n > 0 && !failed && (slot = free_slot(pool)); n--) {
-		failed = !pool_grow_start_worker(pool, slot, now_ns);
+		failed = !start_one_more(pool, slot, now_ns);
 		crowded = false;
 	}
 	if (failed) {
@@ -280,30 +271,6 @@ static void pool_disarm(tw_pool *pool)
 		tw_or_seq_cst(&reserve->calls, TW__CALL_ARMED);
 }
 
-/* -------------------------------------------------------------------- joining */
-
-/*
- * Joins threads that have retired. One that is still inside an exit handler of the user is tried
- * again later.
- */
-static void join_retired(tw_pool *pool, uint64_t now_ns)
-{
-	struct tw__reserve *reserve = &pool->reserve;
-	unsigned left = 0;
-	for (unsigned i = pool->kept, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
-		struct tw__worker *worker = &pool->workers[i];
-		if (tw_load_acquire(&worker->state) != TW__WORKER_RETIRED) /* GROW1 */
-			continue;
-		if (pthread_tryjoin_np(worker->thread, NULL) == 0)
-			tw_store_relaxed(&worker->state, TW__WORKER_NONE);
-		else
-			left++;
-	}
-	reserve->join_wait_ns =
-	    reserve->join_wait_ns < 500 * MS ? 2 * reserve->join_wait_ns : 1000 * MS;
-	reserve->join_at_ns = left ? now_ns + reserve->join_wait_ns : UINT64_MAX;
-}
-
 /* ---------------------------------------------------------------- the reserve */
 
 /* Looks if it is time. The first look comes as soon as the reserve is armed. */
@@ -323,31 +290,12 @@ static void see_to_need(tw_pool *pool, uint32_t calls, uint64_t now_ns)
 		reserve->look_at_ns = now_ns + pool->times.look_ns;
 }
 
-static void see_to_joins(tw_pool *pool, uint32_t calls, uint64_t now_ns)
-{
-	struct tw__reserve *reserve = &pool->reserve;
-	if (calls & TW__CALL_JOIN) {
-		tw_and_seq_cst(&reserve->calls, ~(uint32_t)TW__CALL_JOIN);
-		reserve->join_wait_ns = MS / 8;
-	} else if (now_ns < reserve->join_at_ns)
-		return;
-	join_retired(pool, now_ns);
-}
-
-/* Tells whether it was called again while it worked on the last call. */
-static bool called_again(const struct tw__reserve *reserve, uint32_t calls, uint32_t now)
-{
-	return now & TW__CALL_JOIN || (now & TW__CALL_ARMED && reserve->look_at_ns == UINT64_MAX) ||
-	       (now & ~calls & TW__CALL_STOP);
-}
-
 static void sleep_until_called(struct tw__reserve *reserve, uint32_t calls)
 {
 	uint32_t now = tw_load_seq_cst(&reserve->calls);
-	uint64_t until_ns =
-	    reserve->look_at_ns < reserve->join_at_ns ? reserve->look_at_ns : reserve->join_at_ns;
-	if (!called_again(reserve, calls, now))
-		tw__futex_wait(&reserve->calls, now, until_ns);
+	bool armed_again = now & TW__CALL_ARMED && reserve->look_at_ns == UINT64_MAX;
+	if (!armed_again && !(now & ~calls & TW__CALL_STOP))
+		tw__futex_wait(&reserve->calls, now, reserve->look_at_ns);
 }
 
 static void *reserve_main(void *arg)
@@ -357,9 +305,7 @@ static void *reserve_main(void *arg)
 		uint32_t calls = tw_load_seq_cst(&pool->reserve.calls);
 		if (calls & TW__CALL_STOP && !tw__pool_runs_wait(pool))
 			return NULL;
-		uint64_t now_ns = pool_grow_clock_now();
-		see_to_need(pool, calls, now_ns);
-		see_to_joins(pool, calls, now_ns);
+		see_to_need(pool, calls, tw_clock_now(tw_clock_monotonic()));
 		sleep_until_called(&pool->reserve, calls);
 	}
 }
@@ -385,7 +331,7 @@ int tw__reserve_start(tw_pool *pool, const struct tw_service_config *config)
 	struct tw__reserve *reserve = &pool->reserve;
 	if (!may_grow(pool))
 		return 0;
-	reserve->look_at_ns = reserve->join_at_ns = UINT64_MAX;
+	reserve->look_at_ns = UINT64_MAX;
 	reserve->retry_wait_ns = pool->times.retry_ns;
 	int r = copy_settings(reserve, config);
 	if (!r)

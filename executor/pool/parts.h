@@ -81,7 +81,7 @@ struct tw__worker {
 enum tw__worker_state {
 	TW__WORKER_NONE = 0,   /* the slot has no thread */
 	TW__WORKER_ALIVE = 1,  /* set by the reserve */
-	TW__WORKER_RETIRED = 2 /* set by the worker: join its thread */
+	TW__WORKER_RETIRED = 2 /* set by the worker: its thread is to be joined */
 };
 
 /* Spans of time that tests change before they create a pool. */
@@ -97,7 +97,7 @@ struct tw__pool_times {
 extern struct tw__pool_times tw__pool_times;
 
 /* Bits of tw__reserve.calls. */
-enum { TW__CALL_ARMED = 1, TW__CALL_JOIN = 2, TW__CALL_STOP = 4 };
+enum { TW__CALL_ARMED = 1, TW__CALL_STOP = 2 };
 
 /*
  * One thread, which sleeps while no run waits for a busy pool. All is its own except `calls` and
@@ -116,8 +116,6 @@ struct tw__reserve {
 	unsigned looks_without_need; /* in a row */
 	uint64_t needed_ns;          /* when a look found need last */
 	uint64_t look_at_ns;         /* the next look; UINT64_MAX: none */
-	uint64_t join_at_ns;         /* the next try to join */
-	uint64_t join_wait_ns;
 	uint64_t retry_wait_ns;
 	pthread_t thread;
 	struct tw_service_config threads; /* how to start workers */
@@ -215,6 +213,9 @@ static inline bool tw__worker_is_awaited(struct tw__worker *self)
 
 /* A slot's first worker is about to start. */
 void tw__pool_slot_init(tw_pool *pool, unsigned index);
+
+/* Starts the thread of a slot that has none. */
+int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *config);
 
 /* The entry check of each call (wheel/base/entry.h). */
 #define tw__pool_check(pool) TW__ORIGIN_CHECK(__func__, pool, "pool")

@@ -190,15 +190,16 @@ void tw__pool_slot_init(tw_pool *pool, unsigned index)
 	tw__worker_init(&pool->workers[index], pool, index, &pinned_ops);
 }
 
-static int pool_start_worker(tw_pool *pool, unsigned index, const struct tw_service_config *config)
+int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *config)
 {
-	struct tw__worker *worker = &pool->workers[index];
 	char suffix[16];
-	snprintf(suffix, sizeof suffix, "-%u", index);
+	snprintf(suffix, sizeof suffix, "-%u", worker->index);
+	tw_store_relaxed(&worker->state, TW__WORKER_ALIVE);
+	tw_add_seq_cst(&worker->pool->alive, 1);
 	int r = tw__spawn(&worker->thread, config, suffix, false, tw__worker_main, worker);
-	if (!r) {
-		tw_store_relaxed(&worker->state, TW__WORKER_ALIVE);
-		tw_add_seq_cst(&pool->alive, 1);
+	if (r) {
+		tw_store_relaxed(&worker->state, TW__WORKER_NONE);
+		tw_sub_seq_cst(&worker->pool->alive, 1);
 	}
 	return r;
 }
@@ -210,7 +211,7 @@ static int pool_start(tw_pool *pool, const struct tw_service_config *config)
 		tw__pool_slot_init(pool, i);
 	tw_store_seq_cst(&pool->slots, pool->kept);
 	for (unsigned i = 0; i < pool->kept && !r; i++)
-		r = pool_start_worker(pool, i, config);
+		r = tw__worker_start(&pool->workers[i], config);
 	if (!r)
 		r = tw__reserve_start(pool, config);
 	if (r)

@@ -53,8 +53,8 @@
  * The strand is freed by the runner, destroy, or the last call: by the one that finds it gone and
  * without calls before an unlock (tw__strand_frees).
  *
- * A cancelled task leaves the heap or the queue immediately. Tasks in the queue know the link before
- * them. Batches do not: they leave at the head alone.
+ * A cancelled task leaves the heap or the queue immediately. A task in the queue knows the link
+ * before it. A batch does not: it leaves at the head alone.
  *
  * The lock is held for a bounded time: close, and the move of due tasks to the queue, work in
  * pieces.
