@@ -3,24 +3,16 @@
  * gets a pool of its own. The core knows nothing of the pool, and the pool nothing of the service.
  * Only this file knows both.
  */
-#include <errno.h>
-#include <sched.h>
 
 #include "executor/monitor/publish.h"
-#include "executor/pool/internal.h"
 #include "executor/strand/internal.h"
 #include "mpsc/base/fork.h"
-#include "wheel/core/service.h"
 #include "executor/pool/parts.h"
-#include "wheel/base/misuse.h"
-#include "wheel/base/struct_read.h"
-#include "wheel/base/thread.h"
 #include "wheel/core/frame.h"
 #include "wheel/service/close.h"
 #include "wheel/service/config.h"
 #include "wheel/service/create.h"
 #include "executor/pool/source.h"
-#include "executor/pool/stats.h"
 
 /* No plain task can get into a pool that a service has created for itself. */
 enum { OWN_POOLS_QUEUE = 16 };

@@ -8,7 +8,7 @@
  */
 
 #include "executor/action/close.h"
-#include "executor/action/immediate.h"
+#include "executor/action/host.h"
 
 /* ------------------------------------------------------------------- releases */
 

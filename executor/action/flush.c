@@ -8,8 +8,8 @@
 #include "executor/action/flush.h"
 #include "wheel/run/watchdog.h"
 #include "executor/action/close.h"
-#include "executor/action/immediate.h"
-#include "executor/action/virtual.h"
+#include "executor/action/host.h"
+#include "executor/action/arm.h"
 
 void tw__actions_begin(tw_action_scheduler *scheduler)
 {

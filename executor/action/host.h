@@ -12,4 +12,7 @@ int tw__action_join_batch(struct tw_action *action, struct tw__action_deferred *
 void tw__action_leave_batch(struct tw_action *action, struct tw__action_deferred *deferred);
 void tw__actions_host_init(tw_action_scheduler *scheduler);
 
+/* The action is an immediate, and its number is of no use any more. */
+void tw__immediate_gone(struct tw_action *action);
+
 #endif

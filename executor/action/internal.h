@@ -3,11 +3,9 @@
  *
  *     action.c      schedulers: creation, end, statistics; creation of actions
  *     close.c       ends of actions: close, release, wait
- *     arm.c         arming, and the timers of actions
+ *     arm.c         arming, the timers of actions, and the virtual clock
  *     flush.c       the flusher: runs what is due
- *     host.c        what triggers the batches of ASAP and FRAME
- *     virtual.c     the virtual clock
- *     immediate.c   actions with a number as their handle
+ *     host.c        what triggers the batches of ASAP and FRAME; immediates
  *
  * One mutex of the scheduler guards all of it. It is not held while user code runs, while a timer
  * is cancelled (whose release takes the mutex), or while work is submitted. What must follow the

@@ -235,7 +235,7 @@ struct tw__times {
 	bool retry_out;
 };
 
-/* Retries that are left to all jobs, in hundredths; most 0: not limited. limiter/backoff.c */
+/* Retries that are left to all jobs, in hundredths; most 0: not limited. limiter/retry.c */
 struct tw__budget {
 	uint64_t left, most;
 };

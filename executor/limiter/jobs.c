@@ -1,6 +1,5 @@
 /* Jobs of a limiter from outside, once they are submitted: complete, cancel, wait, ask. */
 
-#include "executor/limiter/backoff.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/job_queue.h"
 #include "executor/limiter/queue.h"

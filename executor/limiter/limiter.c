@@ -9,7 +9,6 @@
 #include "executor/limiter/life.h"
 #include "executor/limiter/job_queue.h"
 #include "executor/limiter/queue.h"
-#include "executor/limiter/backoff.h"
 #include "executor/limiter/retry.h"
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"

@@ -9,7 +9,6 @@
  */
 
 #include "executor/limiter/queue.h"
-#include "executor/limiter/backoff.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/job_queue.h"
 #include "executor/limiter/rate.h"

@@ -5,7 +5,6 @@
 
 #include "executor/limiter/settle.h"
 #include "executor/limiter/idle.h"
-#include "executor/limiter/backoff.h"
 #include "executor/limiter/retry.h"
 
 enum { GONE_AT_ONCE = 16 };

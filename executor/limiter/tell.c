@@ -9,7 +9,6 @@
  */
 
 #include "executor/limiter/tell.h"
-#include "executor/limiter/backoff.h"
 #include "executor/limiter/idle.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/retry.h"

@@ -2,9 +2,21 @@
 #ifndef TW_EXECUTOR_MONITOR_READING_H
 #define TW_EXECUTOR_MONITOR_READING_H
 
-#include "executor/monitor/groups.h"
 #include "tickwheel/pool.h"
 #include "wheel/run/watchdog.h"
+
+/* The largest groups of a service, for viewers. */
+enum { TW__GROUPS_SHOWN = 16 };
+
+struct tw__seen_group {
+	uint32_t index;
+	bool closed;
+	uint64_t members; /* timers that have not ended */
+	uint64_t running; /* of these: callbacks under way */
+	uint64_t due_ns;  /* when the next member is due; UINT64_MAX: all run */
+	const char *name; /* of the member that is due next, or of any; NULL: it has none */
+	tw_fn *fn;        /* its callback, or NULL */
+};
 
 struct tw__reading {
 	struct tw_service_stats stats;

@@ -5,6 +5,8 @@
  */
 
 #include "executor/pool/close.h"
+#include "executor/pool/grow.h"
+#include "executor/pool/jobs.h"
 #include "executor/pool/source.h"
 #include "executor/pool/wake.h"
 
@@ -197,4 +199,21 @@ void tw__pool_let_go(tw_pool *pool)
 	pthread_mutex_lock(&pool->lock);
 	pool->users.holders--;
 	pthread_mutex_unlock(&pool->lock);
+}
+
+bool tw__source_is_busy(void *source, struct tw_service_liveness *out, uint64_t *progress)
+{
+	tw_pool *pool = ((struct tw__source *)source)->pool;
+	unsigned running = 0;
+	*progress = 0;
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
+		uint64_t runs = tw_load_relaxed(&pool->workers[i].runs);
+		running += runs & 1;
+		*progress += runs;
+	}
+	out->pool_max_workers = pool->max_workers;
+	bool busy = running == pool->max_workers, jobs_full = tw__jobs_at_limit(pool);
+	bool held_back = jobs_full && !tw__work_queue_empty(&pool->jobs.queue);
+	out->pool_at_max = held_back || (busy && tw__pool_runs_wait(pool));
+	return busy || jobs_full;
 }

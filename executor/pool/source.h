@@ -68,4 +68,11 @@ tw_executor *tw__shared_executor(tw_executor *executor);
  */
 void tw__pool_leave_forked(struct tw__source *source);
 
+/*
+ * Tells whether the pool of the source is full: all max_workers workers are inside runs, or all
+ * except one are inside jobs of limiters. out->pool_at_max: also, runs wait that need such a
+ * worker. *progress changes with each run that begins or ends.
+ */
+bool tw__source_is_busy(void *source, struct tw_service_liveness *out, uint64_t *progress);
+
 #endif

@@ -1,9 +1,7 @@
 /* Statistics of a pool. */
 
 #include "wheel/base/struct_read.h"
-#include "executor/pool/stats.h"
-#include "executor/pool/grow.h"
-#include "executor/pool/jobs.h"
+#include "executor/pool/parts.h"
 
 static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_histogram *sums)
 {
@@ -65,21 +63,4 @@ int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
 	r = source ? tw_pool_stats(source->pool, out) : -ENOENT;
 	pthread_mutex_unlock(&tw__registry);
 	return r;
-}
-
-bool tw__source_is_busy(void *source, struct tw_service_liveness *out, uint64_t *progress)
-{
-	tw_pool *pool = ((struct tw__source *)source)->pool;
-	unsigned running = 0;
-	*progress = 0;
-	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
-		uint64_t runs = tw_load_relaxed(&pool->workers[i].runs);
-		running += runs & 1;
-		*progress += runs;
-	}
-	out->pool_max_workers = pool->max_workers;
-	bool busy = running == pool->max_workers, jobs_full = tw__jobs_at_limit(pool);
-	bool held_back = jobs_full && !tw__work_queue_empty(&pool->jobs.queue);
-	out->pool_at_max = held_back || (busy && tw__pool_runs_wait(pool));
-	return busy || jobs_full;
 }

@@ -1,12 +1,11 @@
 /*
  * The inside of schedulers (contract: tickwheel/scheduler.h).
  *
- *     scheduler.c   creation and end; the host timer
- *     config.c      the config: defaults and checks
+ *     scheduler.c   config, creation and end
+ *     host.c        the host timer; who asks the host for a turn
  *     submit.c      submit and cancel; the two heaps
- *     run.c         the loop, and what a turn may ask
+ *     run.c         the loop, what a turn may ask, a thread's current priority
  *     log.c         event log, trace, statistics
- *     priority.c    a thread's current priority
  *
  * One mutex guards all. No user function and no hand-over to an executor happens under it. The
  * service's timers are scheduled, moved and cancelled under it, which never runs anything.
@@ -125,6 +124,13 @@ static inline int64_t tw__scheduler_now(const tw_scheduler *scheduler)
 static inline struct tw__task *tw__task_of(struct tw__heap_item *item)
 {
 	return item ? TW__OWNER(struct tw__task, item, item) : NULL;
+}
+
+static inline enum tw_priority tw__priority_known(enum tw_priority priority)
+{
+	unsigned number = (unsigned)priority;
+	return number >= TW_PRIORITY_IMMEDIATE && number <= TW_PRIORITY_IDLE ? priority
+									     : TW_PRIORITY_NORMAL;
 }
 
 static inline bool tw__task_is_cleared(const struct tw__task *task)

@@ -4,7 +4,32 @@
 #include "executor/scheduler/run.h"
 #include "executor/scheduler/log.h"
 #include "executor/scheduler/submit.h"
-#include "executor/scheduler/priority.h"
+
+/* -------------------------------------------------------- a thread's priority */
+
+static _Thread_local enum tw_priority current_priority = TW_PRIORITY_NORMAL;
+
+/* Sets the thread's priority. Returns the former one. */
+static enum tw_priority priority_swap(enum tw_priority priority)
+{
+	enum tw_priority former = current_priority;
+	current_priority = priority;
+	return former;
+}
+
+enum tw_priority tw_priority_current(void)
+{
+	return current_priority;
+}
+
+void tw_priority_run(enum tw_priority priority, tw_fn *fn, void *arg)
+{
+	if (!fn)
+		return;
+	enum tw_priority former = priority_swap(tw__priority_known(priority));
+	fn(arg);
+	priority_swap(former);
+}
 
 static _Thread_local struct tw__turn_frame *innermost;
 
@@ -138,7 +163,7 @@ static int scheduler_call(struct tw__task *task, struct tw_turn *turn, int64_t n
 	struct tw__turn_frame frame = {
 	    .outer = innermost, .scheduler = turn->scheduler, .turn = true};
 	innermost = &frame;
-	enum tw_priority former = tw__priority_swap(turn->priority);
+	enum tw_priority former = priority_swap(turn->priority);
 	struct tw__context_saved saved;
 	tw__context_enter(task->context, &saved);
 	struct tw__run_level *level =
@@ -159,7 +184,7 @@ static int scheduler_call(struct tw__task *task, struct tw_turn *turn, int64_t n
 	if (ended)
 		tw__context_release(task->context);
 	/* planted: priority_stays */
-	tw__priority_swap(former);
+	priority_swap(former);
 	innermost = frame.outer;
 	return result;
 }

@@ -1,11 +1,85 @@
 /* Creation and end of schedulers. */
 
 #include "wheel/core/frame.h"
-#include "executor/scheduler/config.h"
 #include "executor/scheduler/host.h"
 #include "executor/scheduler/log.h"
 #include "executor/scheduler/run.h"
 #include "executor/scheduler/submit.h"
+
+/* --------------------------------------------------------------------- config */
+
+static const int64_t usual_timeout_ns[TW_PRIORITIES] = {
+    [TW_PRIORITY_IMMEDIATE] = -INT64_C(1000000),
+    [TW_PRIORITY_USER_BLOCKING] = INT64_C(250000000),
+    [TW_PRIORITY_NORMAL] = INT64_C(5000000000),
+    [TW_PRIORITY_LOW] = INT64_C(10000000000),
+    [TW_PRIORITY_IDLE] = INT64_C(1073741823000000),
+};
+
+enum { MOST_EVENTS = 1 << 24 };
+#define MOST_NS (INT64_C(1) << 62)
+
+static bool timeouts_are_good(const struct tw_scheduler_config *config)
+{
+	for (int i = 0; i < TW_PRIORITIES; i++)
+		if (config->timeout_ns[i] > MOST_NS || config->timeout_ns[i] < -MOST_NS)
+			return false;
+	return config->timeout_ns[TW_PRIORITY_NONE] == 0;
+}
+
+#define refuse(...) tw__refuse(-EINVAL, "tw_scheduler_create", __VA_ARGS__)
+
+static int check_host(const struct tw_scheduler_config *config)
+{
+	bool is_manual = config->host == TW_HOST_MANUAL;
+	if ((unsigned)config->host > TW_HOST_MANUAL)
+		return refuse("host %u is not an enum tw_scheduler_host", (unsigned)config->host);
+	if (is_manual && config->executor)
+		return refuse("executor must be NULL with TW_HOST_MANUAL");
+	if (config->executor && !tw__executor_is_sound(config->executor))
+		return refuse(TW__UNSOUND);
+	if (!is_manual && (config->wanted || config->wanted_arg))
+		return refuse("wanted must be NULL without TW_HOST_MANUAL");
+	return 0;
+}
+
+static int check_config(const struct tw_scheduler_config *config)
+{
+	if (config->max_tasks > TW__NODES_MAX)
+		return refuse("max_tasks %u: must be 1 to %u", config->max_tasks,
+			      (unsigned)TW__NODES_MAX);
+	if (config->slice_ns > (uint64_t)MOST_NS)
+		return refuse("slice_ns is above 2^62");
+	if (config->log_events > MOST_EVENTS)
+		return refuse("log_events %u: must be 0 to %u", config->log_events,
+			      (unsigned)MOST_EVENTS);
+	if (config->reserved)
+		return refuse("reserved %u: must be 0", config->reserved);
+	if (!timeouts_are_good(config))
+		return refuse("timeout_ns: each must be -2^62 to 2^62, and 0 for TW_PRIORITY_NONE");
+	return check_host(config);
+}
+
+/*
+ * Copies a caller's config, checks it and fills in the defaults. cfg may be NULL.
+ * 0, or -EINVAL and -E2BIG with a text.
+ */
+static int read_config(struct tw_scheduler_config *config, const struct tw_scheduler_config *cfg)
+{
+	int r = TW__CONFIG_READ(tw_scheduler_config, config, executor, cfg);
+	if (!r)
+		r = check_config(config);
+	if (r)
+		return r;
+	if (!config->max_tasks)
+		config->max_tasks = 1 << 20;
+	if (!config->slice_ns)
+		config->slice_ns = 5000000;
+	for (int i = 0; i < TW_PRIORITIES; i++)
+		if (!config->timeout_ns[i])
+			config->timeout_ns[i] = usual_timeout_ns[i];
+	return 0;
+}
 
 /* ------------------------------------------------------------------------ birth */
 
@@ -43,7 +117,7 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 	struct tw_scheduler_config config;
 	if (!out || !service)
 		return tw__invalid("%s is NULL", out ? "service" : "out");
-	int r = tw__scheduler_config_read(&config, cfg);
+	int r = read_config(&config, cfg);
 	if (r)
 		return r;
 	tw_scheduler *scheduler = calloc(1, sizeof *scheduler);

@@ -4,7 +4,6 @@
 #include "executor/scheduler/host.h"
 #include "executor/scheduler/log.h"
 #include "executor/scheduler/run.h"
-#include "executor/scheduler/priority.h"
 
 #define TIMEOUT_MAX_NS (INT64_C(1) << 62)
 

@@ -5,7 +5,6 @@
 #include "wheel/timer/timing.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/service/clock_manual.h"
-#include "executor/sim/queue.h"
 #include "executor/sim/step.h"
 
 /* ---------------------------------------------------------------------- trace */

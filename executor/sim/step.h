@@ -16,4 +16,10 @@ int tw__sim_step_workers(tw_sim *sim);
 /* When the next event is; UINT64_MAX: never. */
 uint64_t tw__sim_next_ns(tw_sim *sim);
 
+/* The executor's submit. */
+int tw__sim_submit(tw_executor *self, tw_batch *batch, size_t n);
+
+/* Returns 0 or -ENOMEM. */
+int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item);
+
 #endif
