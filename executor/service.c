@@ -43,7 +43,7 @@ static int join_pool(struct tw_service_config *config, struct tw__source **sourc
 	if (r && owned)
 		tw_pool_destroy(pool);
 	if (!r)
-		config->executor = tw__source_executor(*source);
+		config->executor = &(*source)->executor;
 	return r;
 }
 

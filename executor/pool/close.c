@@ -109,7 +109,7 @@ void tw__pool_free(tw_pool *pool)
 		free(s);
 	}
 	pthread_mutex_destroy(&pool->lock);
-	tw__reserve_free(pool);
+	free((void *)(uintptr_t)pool->reserve.threads.affinity);
 	free(pool->workers);
 	free(pool->tasks.cells);
 	free(pool);

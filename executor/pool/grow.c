@@ -142,11 +142,6 @@ static bool is_blocked(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns
 	return true;
 }
 
-static bool is_alive(struct tw__worker *worker)
-{
-	return tw_load_acquire(&worker->state) == TW__WORKER_ALIVE; /* GROW1 */
-}
-
 /* It is inside the same run as at the last look. */
 static bool lasts(const struct tw__worker *worker)
 {
@@ -160,7 +155,7 @@ static unsigned missing(tw_pool *pool, uint64_t now_ns)
 	unsigned alive = 0, blocked = 0, lasting = 0;
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
 		struct tw__worker *worker = &pool->workers[i];
-		if (!is_alive(worker))
+		if (tw_load_acquire(&worker->state) != TW__WORKER_ALIVE) /* GROW1 */
 			continue;
 		alive++;
 		lasting += lasts(worker);
@@ -346,9 +341,4 @@ void tw__reserve_stop(tw_pool *pool)
 		return;
 	pool_call(pool, TW__CALL_STOP);
 	pthread_join(pool->reserve.thread, NULL);
-}
-
-void tw__reserve_free(tw_pool *pool)
-{
-	free((void *)(uintptr_t)pool->reserve.threads.affinity);
 }

@@ -9,8 +9,6 @@ int tw__reserve_start(tw_pool *pool, const struct tw_service_config *config);
 
 /* Waits until no run waits, and the reserve has ended. */
 void tw__reserve_stop(tw_pool *pool);
-void tw__reserve_free(tw_pool *pool);
-
 /* A run waits, and no worker is idle. */
 void tw__reserve_arm(tw_pool *pool);
 

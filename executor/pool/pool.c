@@ -187,7 +187,9 @@ tw_pool *tw__pool_of(tw_executor *executor)
 
 void tw__pool_slot_init(tw_pool *pool, unsigned index)
 {
-	tw__worker_init(&pool->workers[index], pool, index, &pinned_ops);
+	struct tw__worker *worker = &pool->workers[index];
+	*worker = (struct tw__worker){.pool = pool, .index = index, .pinned = {&pinned_ops}};
+	ck_ec32_init(&worker->wakes, 0);
 }
 
 int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *config)
@@ -252,9 +254,8 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
 	int r = -ENOMEM;
 	if (cells)
 		tw__task_ring_init(&pool->tasks, cells, queue);
-	if (pool->workers && cells) {
+	if (pool->workers && cells)
 		r = pool_start(pool, config);
-	}
 	if (r) {
 		tw__pool_free(pool);
 		return r;

@@ -86,11 +86,6 @@ int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned)
 	return r;
 }
 
-tw_executor *tw__source_executor(struct tw__source *source)
-{
-	return &source->executor;
-}
-
 void tw__pool_leave(struct tw__source *source)
 {
 	if (!source)

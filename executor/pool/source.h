@@ -33,9 +33,6 @@ bool tw__pool_needs_caller(const tw_executor *executor);
  */
 int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned);
 
-/* The face that the service hands over to. */
-tw_executor *tw__source_executor(struct tw__source *source);
-
 /*
  * The service looks at the pool's own tasks from now on, until tw__pool_unwatch, which it calls
  * before it leaves.

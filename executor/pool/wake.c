@@ -72,13 +72,6 @@ static const struct ck_ec_ops ec_ops = {
     .gettime = ec_gettime, .wait32 = ec_wait, .wake32 = ec_wake, .busy_loop_iter = 1};
 static const struct ck_ec_mode ec_mode = {.ops = &ec_ops, .single_producer = false};
 
-void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index,
-		     const struct tw_executor_ops *pinned)
-{
-	*worker = (struct tw__worker){.pool = pool, .index = index, .pinned = {pinned}};
-	ck_ec32_init(&worker->wakes, 0);
-}
-
 /* --------------------------------------------------------------------- waking */
 
 static unsigned idle_words(tw_pool *pool)

@@ -4,9 +4,6 @@
 
 #include "executor/pool/parts.h"
 
-void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index,
-		     const struct tw_executor_ops *pinned);
-
 /*
  * Work has been put where workers find it (the first half of POOL2): wakes one, or arms the reserve
  * if all are busy.

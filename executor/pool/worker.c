@@ -208,26 +208,10 @@ struct tw__worker *tw__worker_that_knows(tw_executor *executor)
 	return tw__work_queue_empty(&self->own) ? self : NULL;
 }
 
-/* A gauge, and what the reserve looks at. Only the worker writes it, so plain stores will do. */
-static void run_begins(struct tw__worker *self)
+/* A run begins or ends. Only the worker writes `runs`, so plain stores will do. */
+static void count_changes(struct tw__worker *self, uint64_t changes)
 {
-	tw_store_relaxed(&self->runs, tw_load_relaxed(&self->runs) + 1);
-}
-
-static void run_ends(struct tw__worker *self)
-{
-	tw_store_relaxed(&self->runs, tw_load_relaxed(&self->runs) + 1);
-}
-
-/* One run of a batch has ended, the next begins. */
-static void next_run(struct tw__worker *self)
-{
-	tw_store_relaxed(&self->runs, tw_load_relaxed(&self->runs) + 2);
-}
-
-static uint64_t pool_worker_clock_now(void)
-{
-	return tw_clock_now(tw_clock_monotonic());
+	tw_store_relaxed(&self->runs, tw_load_relaxed(&self->runs) + changes);
 }
 
 static void run_in_context(const struct tw__pool_task *task)
@@ -250,7 +234,7 @@ static struct tw__run_level *show_task(tw_pool *pool, tw_fn *fn, uint64_t begun_
 	bool watched = tw_load_relaxed(&pool->watchers);
 	if (tw_unlikely(!level))
 		return NULL;
-	uint64_t since_ns = watched && !begun_ns ? pool_worker_clock_now() : begun_ns;
+	uint64_t since_ns = watched && !begun_ns ? tw_clock_now(tw_clock_monotonic()) : begun_ns;
 	uint64_t word = tw__user_name(level, TW_RUN_KIND_POOL_TASK, pool, fn, NULL, since_ns);
 	if (tw_likely(!watched)) {
 		tw_store_release(&level->word, word); /* user_code.h, USER1 */
@@ -265,15 +249,15 @@ static void pool_run_task(struct tw__worker *self, const struct tw__pool_task *t
 {
 	if (may_need_help(self) && tw__pool_more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
-	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? pool_worker_clock_now() : 0;
-	run_begins(self);
+	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? tw_clock_now(tw_clock_monotonic()) : 0;
+	count_changes(self, 1);
 	struct tw__run_level *level = show_task(self->pool, task->fn, begun_ns);
 	run_in_context(task);
 	tw__user_end(level);
-	run_ends(self);
+	count_changes(self, 1);
 	if (tw_unlikely(task->queued_ns)) {
 		tw__histogram_add(&self->wait, begun_ns - task->queued_ns, 1);
-		tw__histogram_add(&self->run, pool_worker_clock_now() - begun_ns, 1);
+		tw__histogram_add(&self->run, tw_clock_now(tw_clock_monotonic()) - begun_ns, 1);
 	}
 	tw_bump(&self->completed, 1);
 }
@@ -283,9 +267,9 @@ static void run_work(struct tw__worker *self, const struct tw__find *find)
 	if (may_need_help(self) && tw__pool_more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
 	self->work = find->work;
-	run_begins(self);
+	count_changes(self, 1);
 	tw__work_run(find->work);
-	run_ends(self);
+	count_changes(self, 1);
 	self->work = NULL;
 	if (find->job)
 		tw__jobs_leave(self->pool);
@@ -306,7 +290,7 @@ static void run_claimed(struct tw__worker *self, const struct tw__find *find,
 	tw_service *service = tw__batch_service(find->batch);
 	struct tw__run_clock clock = {0};
 	for (; index >= 0;
-	     index = claim_next(self, service, local, find), ++*count, next_run(self)) {
+	     index = claim_next(self, service, local, find), ++*count, count_changes(self, 2)) {
 		if (may_need_help(self) && (tw__batch_left(find->batch, find->sequence) ||
 					    tw__pool_more_waits(self->pool)))
 			tw__pool_call_for_help(self->pool);
@@ -344,9 +328,9 @@ static void run_batch(struct tw__worker *self, const struct tw__find *find)
 	bool shown = taken_here && !is_the_only_one(self);
 	if (shown)
 		show(self, find);
-	run_begins(self);
+	count_changes(self, 1);
 	run_claimed(self, find, local, index, &count);
-	run_ends(self);
+	count_changes(self, 1);
 	if (shown)
 		hide(self);
 	tw__batch_finish(find->batch, count);
