@@ -67,19 +67,9 @@ static void tell_hook(struct tw_limiter *l)
 	struct tw__limiter_call call;
 	if (!l->config.hooks.idle)
 		return;
-	pthread_mutex_unlock(&l->lock);
-	tw__limiter_call_begin(&call, l, NULL);
-	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.idle), 0);
+	tw__limiter_leave(l, NULL, TW__NAMED_BY(l->config.hooks.idle), &call);
 	l->config.hooks.idle(l->config.hooks.hooks_arg);
-	tw__limiter_call_end(&call);
-	tw__limiter_relock(l);
-}
-
-static void tell_due(struct tw_limiter *l)
-{
-	struct tw__listener *listener;
-	while ((listener = next_listener(l)))
-		tell_one(l, listener);
+	tw__limiter_return(l, &call);
 }
 
 void tw__idle_tell(struct tw_limiter *l)
@@ -90,9 +80,11 @@ void tw__idle_tell(struct tw_limiter *l)
 	l->idles.telling = true;
 	while (l->idles.told != l->idles.count || l->idles.due) {
 		uint64_t idles = l->idles.count;
+		struct tw__listener *listener;
 		if (l->idles.told != idles)
 			tell_hook(l);
-		tell_due(l);
+		while ((listener = next_listener(l)))
+			tell_one(l, listener);
 		l->idles.told = idles;
 	}
 	l->idles.telling = false;

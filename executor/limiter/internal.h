@@ -241,8 +241,8 @@ struct tw__budget {
 };
 
 struct tw__limiter_counters {
-	uint64_t added, succeeded, failed, cancelled, timed_out, dropped, retried, over_budget,
-	    rejected, refused_completions;
+	uint64_t ended[TW_JOB_STATUS_DROPPED + 1]; /* by status */
+	uint64_t added, retried, over_budget, rejected, refused_completions;
 	uint64_t queue_sum_ns, run_sum_ns;
 	struct tw__histogram queue, run;
 };
@@ -283,13 +283,18 @@ struct tw_limiter {
 	struct tw_limiter_config config;
 };
 
+/* In order. All zero: empty. */
+struct tw__job_list {
+	struct tw__job *first, *last;
+};
+
 /* What is to be done when the lock is free. */
 struct tw__limiter_deferred {
-	struct tw__runner *runners;               /* to be sent */
-	struct tw__job *stops, **stops_end;       /* attempts to call `stop` for */
-	struct tw__job *settled, **settled_end;   /* to call `done` for */
-	struct tw__job *retries, **retries_end;   /* their hook is to be called, then they wait */
-	struct tw__job *releases, **releases_end; /* `done` has returned; over */
+	struct tw__runner *runners;   /* to be sent */
+	struct tw__job_list stops;    /* attempts to call `stop` for */
+	struct tw__job_list settled;  /* to call `done` for */
+	struct tw__job_list retries;  /* their hook is to be called, then they wait */
+	struct tw__job_list releases; /* `done` has returned; over */
 	bool low_water;
 	bool idle;
 };
@@ -308,11 +313,11 @@ static inline tw_job tw__job_handle(const struct tw__job *job)
 	return (tw_job){tw__node_handle(&job->node)};
 }
 
-static inline void tw__jobs_append(struct tw__job ***end, struct tw__job *job)
+static inline void tw__jobs_append(struct tw__job_list *list, struct tw__job *job)
 {
 	job->next = NULL;
-	**end = job;
-	*end = &job->next;
+	*(list->first ? &list->last->next : &list->first) = job;
+	list->last = job;
 }
 
 /* Calls of user's code, on this thread; innermost first. */

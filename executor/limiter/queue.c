@@ -302,7 +302,7 @@ static void runner_return(struct tw_limiter *l, struct tw__runner *runner)
 static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns,
 		       struct tw__limiter_deferred *deferred)
 {
-	if (!deferred->settled && !deferred->retries && !deferred->releases &&
+	if (!deferred->settled.first && !deferred->retries.first && !deferred->releases.first &&
 	    !deferred->low_water && !deferred->idle)
 		return true;
 	bool goes = l->base.executor != &tw__inline_executor;

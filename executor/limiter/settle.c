@@ -65,25 +65,9 @@ static void limiter_collect(struct tw_limiter *l, const struct tw__job *job)
 static void count(struct tw_limiter *l, enum tw_job_status status)
 {
 	l->ends.settled++;
-	switch (status) {
-	case TW_JOB_STATUS_SUCCEEDED:
-		l->counters.succeeded++;
-		if (tw_unlikely(l->budget.most))
-			tw__budget_earn(l);
-		break;
-	case TW_JOB_STATUS_FAILED:
-		l->counters.failed++;
-		break;
-	case TW_JOB_STATUS_CANCELLED:
-		l->counters.cancelled++;
-		break;
-	case TW_JOB_STATUS_TIMED_OUT:
-		l->counters.timed_out++;
-		break;
-	case TW_JOB_STATUS_DROPPED:
-		l->counters.dropped++;
-		break;
-	}
+	l->counters.ended[status]++;
+	if (tw_unlikely(l->budget.most) && status == TW_JOB_STATUS_SUCCEEDED)
+		tw__budget_earn(l);
 }
 
 static bool limiter_is_quiet(const struct tw_limiter *l)
@@ -144,7 +128,7 @@ static void look_for_release(struct tw_limiter *l, struct tw__job *job,
 		return;
 	job->flags |= TW__JOB_RELEASED;
 	if (job->context || (job->options && job->options->release))
-		tw__jobs_append(&deferred->releases_end, job);
+		tw__jobs_append(&deferred->releases, job);
 	else
 		tw__job_finish(l, job, deferred);
 }
@@ -165,7 +149,7 @@ void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job,
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	if (job->done || l->config.hooks.settled)
-		tw__jobs_append(&deferred->settled_end, job);
+		tw__jobs_append(&deferred->settled, job);
 	else
 		tw__job_told(l, job, deferred);
 }
@@ -195,7 +179,7 @@ void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_
 	job->flags |= TW__JOB_STOPPED;
 	if (tells) {
 		job->flags |= TW__JOB_STOPPING;
-		tw__jobs_append(&deferred->stops_end, job);
+		tw__jobs_append(&deferred->stops, job);
 	} else if (job->state == TW_JOB_STATE_SETTLED && !(job->flags & TW__JOB_STOPPING)) {
 		tw__job_note_settled(l, job, deferred);
 	}
@@ -235,7 +219,7 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, job->error, deferred);
 	} else if (tw__job_may_retry(l, job, now_ns)) {
 		hold_up(l, job);
-		tw__jobs_append(&deferred->retries_end, job);
+		tw__jobs_append(&deferred->retries, job);
 	} else {
 		tw__settle(l, job, overdue ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_FAILED,
 			   job->error, deferred);

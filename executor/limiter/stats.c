@@ -18,11 +18,11 @@ static void read_counters(const struct tw_limiter *l, struct tw_limiter_stats *s
 	stats->pending = l->pending + l->ends.between;
 	stats->retrying = l->times.retrying;
 	stats->added = l->counters.added;
-	stats->succeeded = l->counters.succeeded;
-	stats->failed = l->counters.failed;
-	stats->cancelled = l->counters.cancelled;
-	stats->timed_out = l->counters.timed_out;
-	stats->dropped = l->counters.dropped;
+	stats->succeeded = l->counters.ended[TW_JOB_STATUS_SUCCEEDED];
+	stats->failed = l->counters.ended[TW_JOB_STATUS_FAILED];
+	stats->cancelled = l->counters.ended[TW_JOB_STATUS_CANCELLED];
+	stats->timed_out = l->counters.ended[TW_JOB_STATUS_TIMED_OUT];
+	stats->dropped = l->counters.ended[TW_JOB_STATUS_DROPPED];
 	stats->retried = l->counters.retried;
 	stats->over_budget = l->counters.over_budget;
 	stats->rejected = l->counters.rejected;

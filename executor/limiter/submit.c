@@ -213,8 +213,7 @@ static void tell_added(struct tw_limiter *l, struct tw__job *job)
 	call.job = job; /* a thread that waits for it in the hook would wait forever */
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.added), 0);
 	l->config.hooks.added(l->config.hooks.hooks_arg, tw__job_handle(job), job->id);
-	tw__limiter_call_end(&call);
-	tw__limiter_relock(l);
+	tw__limiter_return(l, &call);
 	job->waiters--;
 	job->flags &= (uint16_t)~TW__JOB_ADDING;
 }

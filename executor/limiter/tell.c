@@ -44,6 +44,20 @@ void tw__limiter_call_end(struct tw__limiter_call *call)
 	innermost = call->outer;
 }
 
+void tw__limiter_leave(struct tw_limiter *l, const struct tw__job *job, tw_fn *hook,
+		       struct tw__limiter_call *call)
+{
+	pthread_mutex_unlock(&l->lock);
+	tw__limiter_call_begin(call, l, job);
+	tw__limiter_call_show(call, TW_RUN_KIND_HOOK, hook, 0);
+}
+
+void tw__limiter_return(struct tw_limiter *l, struct tw__limiter_call *call)
+{
+	tw__limiter_call_end(call);
+	tw__limiter_relock(l);
+}
+
 bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job)
 {
 	for (const struct tw__limiter_call *call = innermost; call; call = call->outer)
@@ -54,11 +68,11 @@ bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job
 
 /* --------------------------------------------------- to be done without lock */
 
-static struct tw__job *limiter_take(struct tw__job **first, struct tw__job ***end)
+static struct tw__job *limiter_take(struct tw__job_list *list)
 {
-	struct tw__job *job = *first;
-	if (job && !(*first = job->next))
-		*end = first;
+	struct tw__job *job = list->first;
+	if (job)
+		list->first = job->next;
 	return job;
 }
 
@@ -74,28 +88,15 @@ static void send_runners(struct tw_limiter *l, struct tw__limiter_deferred *defe
 	tw__limiter_relock(l);
 }
 
-static void call_begin(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_call *call)
-{
-	pthread_mutex_unlock(&l->lock);
-	tw__limiter_call_begin(call, l, job);
-}
-
-static void call_end(struct tw_limiter *l, struct tw__limiter_call *call)
-{
-	tw__limiter_call_end(call);
-	tw__limiter_relock(l);
-}
-
 static void do_stop(struct tw_limiter *l, struct tw__job *job,
 		    struct tw__limiter_deferred *deferred)
 {
 	struct tw__limiter_call call;
 	enum tw_job_status why =
 	    job->flags & TW__JOB_OVERDUE ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED;
-	call_begin(l, job, &call);
-	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->options->stop), 0);
+	tw__limiter_leave(l, job, TW__NAMED_BY(job->options->stop), &call);
 	job->options->stop(job->arg, tw__job_handle(job), why);
-	call_end(l, &call);
+	tw__limiter_return(l, &call);
 	job->flags &= (uint16_t)~TW__JOB_STOPPING;
 	if (job->state == TW_JOB_STATE_SETTLED) {
 		tw__job_note_settled(l, job, deferred);
@@ -111,7 +112,8 @@ static void do_settled(struct tw_limiter *l, struct tw__job *job,
 	struct tw__limiter_call call;
 	struct tw_job_result result;
 	tw__result_of(job, &result);
-	call_begin(l, job, &call);
+	pthread_mutex_unlock(&l->lock);
+	tw__limiter_call_begin(&call, l, job);
 	if (l->config.hooks.settled) {
 		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK,
 				      TW__NAMED_BY(l->config.hooks.settled), 0);
@@ -121,7 +123,7 @@ static void do_settled(struct tw_limiter *l, struct tw__job *job,
 		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->done), 0);
 		job->done(job->arg, &result);
 	}
-	call_end(l, &call);
+	tw__limiter_return(l, &call);
 	tw__job_told(l, job, deferred);
 }
 
@@ -130,8 +132,7 @@ static bool limiter_ask(struct tw_limiter *l, struct tw__job *job, uint64_t *del
 {
 	struct tw__limiter_call call;
 	int64_t chosen_ns = (int64_t)*delay_ns;
-	call_begin(l, job, &call);
-	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->options->retry.allow), 0);
+	tw__limiter_leave(l, job, TW__NAMED_BY(job->options->retry.allow), &call);
 	bool wants =
 	    job->options->retry.allow(job->arg, tw__job_handle(job), job->error, &chosen_ns);
 	bool is_valid = !wants || tw__delay_is_valid(chosen_ns);
@@ -140,7 +141,7 @@ static bool limiter_ask(struct tw_limiter *l, struct tw__job *job, uint64_t *del
 		    -EINVAL,
 		    "retry.allow of a limiter's job: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
 		    (long long)chosen_ns);
-	call_end(l, &call);
+	tw__limiter_return(l, &call);
 	*delay_ns = (uint64_t)chosen_ns;
 	if (!is_valid) {
 		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
@@ -154,11 +155,10 @@ static void tell_retried(struct tw_limiter *l, struct tw__job *job, uint64_t del
 	struct tw__limiter_call call;
 	if (!l->config.hooks.retried)
 		return;
-	call_begin(l, job, &call);
-	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.retried), 0);
+	tw__limiter_leave(l, job, TW__NAMED_BY(l->config.hooks.retried), &call);
 	l->config.hooks.retried(l->config.hooks.hooks_arg, tw__job_handle(job), job->id,
 				job->attempts, delay_ns);
-	call_end(l, &call);
+	tw__limiter_return(l, &call);
 }
 
 static void do_retry(struct tw_limiter *l, struct tw__job *job,
@@ -186,7 +186,8 @@ static void do_release(struct tw_limiter *l, struct tw__job *job,
 {
 	struct tw__limiter_call call;
 	tw_job_release_fn *release = job->options ? job->options->release : NULL;
-	call_begin(l, job, &call);
+	pthread_mutex_unlock(&l->lock);
+	tw__limiter_call_begin(&call, l, job);
 	if (release) {
 		tw__limiter_call_show(&call, TW_RUN_KIND_RELEASE, TW__NAMED_BY(release), 0);
 		release(job->arg);
@@ -202,10 +203,9 @@ static void do_low_water(struct tw_limiter *l, struct tw__limiter_deferred *defe
 {
 	struct tw__limiter_call call;
 	deferred->low_water = false;
-	call_begin(l, NULL, &call);
-	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.on_low_water), 0);
+	tw__limiter_leave(l, NULL, TW__NAMED_BY(l->config.on_low_water), &call);
 	l->config.on_low_water(l->config.low_water_arg);
-	call_end(l, &call);
+	tw__limiter_return(l, &call);
 }
 
 /* One step. */
@@ -214,15 +214,15 @@ static void do_next(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 	struct tw__job *job;
 	if (deferred->runners)
 		send_runners(l, deferred);
-	else if ((job = limiter_take(&deferred->stops, &deferred->stops_end)))
+	else if ((job = limiter_take(&deferred->stops)))
 		do_stop(l, job, deferred);
-	else if ((job = limiter_take(&deferred->retries, &deferred->retries_end)))
+	else if ((job = limiter_take(&deferred->retries)))
 		do_retry(l, job, deferred);
 	else if (deferred->low_water)
 		do_low_water(l, deferred);
-	else if ((job = limiter_take(&deferred->settled, &deferred->settled_end)))
+	else if ((job = limiter_take(&deferred->settled)))
 		do_settled(l, job, deferred);
-	else if ((job = limiter_take(&deferred->releases, &deferred->releases_end)))
+	else if ((job = limiter_take(&deferred->releases)))
 		do_release(l, job, deferred);
 	else {
 		deferred->idle = false;
@@ -232,22 +232,14 @@ static void do_next(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 
 static bool anything(const struct tw__limiter_deferred *deferred)
 {
-	return deferred->runners || deferred->stops || deferred->settled || deferred->retries ||
-	       deferred->releases || deferred->low_water || deferred->idle;
-}
-
-static void deferred_init(struct tw__limiter_deferred *deferred)
-{
-	*deferred = (struct tw__limiter_deferred){.runners = NULL};
-	deferred->stops_end = &deferred->stops;
-	deferred->settled_end = &deferred->settled;
-	deferred->retries_end = &deferred->retries;
-	deferred->releases_end = &deferred->releases;
+	return deferred->runners || deferred->stops.first || deferred->settled.first ||
+	       deferred->retries.first || deferred->releases.first || deferred->low_water ||
+	       deferred->idle;
 }
 
 void tw__limiter_lock(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
-	deferred_init(deferred);
+	*deferred = (struct tw__limiter_deferred){0};
 	tw__limiter_relock(l); /* planted: limiter_unlocked */
 }
 
@@ -257,7 +249,7 @@ void tw__limiter_lock(struct tw_limiter *l, struct tw__limiter_deferred *deferre
  */
 void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
-	deferred_init(deferred);
+	*deferred = (struct tw__limiter_deferred){0};
 	pthread_mutex_lock(&l->lock);
 	if (l->queue.count == l->queue.lows || l->config.on_low_water)
 		tw__inbox_look(l);
@@ -294,11 +286,11 @@ static void limiter_tell(struct tw__work *work)
 	tw__limiter_lock(l, &deferred);
 	uint32_t what = work->spare;
 	if (what & TELL_STOP)
-		tw__jobs_append(&deferred.stops_end, job);
+		tw__jobs_append(&deferred.stops, job);
 	if (what & TELL_SETTLED)
-		tw__jobs_append(&deferred.settled_end, job);
+		tw__jobs_append(&deferred.settled, job);
 	if (what & TELL_RELEASE)
-		tw__jobs_append(&deferred.releases_end, job);
+		tw__jobs_append(&deferred.releases, job);
 	deferred.low_water = what & TELL_LOW_WATER;
 	deferred.idle = what & TELL_IDLE;
 	job->timers--;
@@ -309,8 +301,9 @@ static void limiter_tell(struct tw__work *work)
 
 static uint32_t user_code_in(const struct tw__limiter_deferred *deferred)
 {
-	return (deferred->stops ? TELL_STOP : 0u) | (deferred->settled ? TELL_SETTLED : 0u) |
-	       (deferred->releases ? TELL_RELEASE : 0u) |
+	return (deferred->stops.first ? TELL_STOP : 0u) |
+	       (deferred->settled.first ? TELL_SETTLED : 0u) |
+	       (deferred->releases.first ? TELL_RELEASE : 0u) |
 	       (deferred->low_water ? TELL_LOW_WATER : 0u) | (deferred->idle ? TELL_IDLE : 0u);
 }
 
@@ -320,9 +313,7 @@ struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
 	uint32_t what = user_code_in(deferred);
 	if (!what || l->base.executor == &tw__inline_executor)
 		return NULL;
-	struct tw__runner *runners = deferred->runners;
-	deferred_init(deferred);
-	deferred->runners = runners;
+	*deferred = (struct tw__limiter_deferred){.runners = deferred->runners};
 	struct tw__work *work = &job->options->tell;
 	tw__work_init(work, l->service, l->base.executor, limiter_tell);
 	work->spare = what;

@@ -36,6 +36,11 @@ void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l,
 			    const struct tw__job *job);
 void tw__limiter_call_end(struct tw__limiter_call *call);
 
+/* The same for a hook, with the lock held, which is given up for the call. */
+void tw__limiter_leave(struct tw_limiter *l, const struct tw__job *job, tw_fn *hook,
+		       struct tw__limiter_call *call);
+void tw__limiter_return(struct tw_limiter *l, struct tw__limiter_call *call);
+
 /* Whether this thread is in a call of the limiter's (job NULL), or of the job's. */
 bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job);
 
