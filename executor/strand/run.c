@@ -266,31 +266,13 @@ static void strand_run_leave(tw_strand *strand, bool more)
 }
 
 /*
- * How long a strand has been running, by the counter register if the service's clock uses it. On a
- * worker of a pool that may grow, the time is read only while something may wait for the worker.
+ * How long a strand has been running. On a worker of a pool that may grow, the time is read only
+ * while something may wait for the worker.
  */
 struct slice {
-	uint64_t begun, length; /* in counts, or ns; length 0: not begun */
-	bool counts;
-	struct tw__worker *worker; /* NULL: it is unknown whether runs wait */
+	uint64_t begun_ns;         /* 0: it has not begun */
+	struct tw__worker *worker; /* NULL: the time is always read */
 };
-
-static uint64_t slice_now(const struct slice *slice, tw_service *service)
-{
-	return slice->counts ? tw__counter_register() : tw__clock_read(service);
-}
-
-static void slice_begin(struct slice *slice, tw_strand *strand)
-{
-	tw_service *service = tw__strand_service(strand);
-	uint64_t rate = service->counter.usable ? tw_load_relaxed(&service->counter.rate) : 0;
-	if (tw_unlikely(!rate && service->counter.usable))
-		(void)tw__counter_now(&service->counter); /* has the rate measured */
-	slice->worker = tw__worker_that_knows(tw_load_relaxed(&strand->work.executor));
-	slice->counts = rate > 0;
-	slice->length = rate ? ((uint64_t)SLICE_NS << 32) / rate : SLICE_NS;
-	slice->begun = slice_now(slice, service);
-}
 
 /*
  * It begins when something waits behind the first run, so a lone task pays for no clock. The lock
@@ -298,16 +280,17 @@ static void slice_begin(struct slice *slice, tw_strand *strand)
  */
 static bool strand_slice_is_over(struct slice *slice, tw_strand *strand, bool first)
 {
+	tw_service *service = tw__strand_service(strand);
 	if (!strand->first || (first && strand->first == strand->last))
 		return false;
-	if (!slice->length) {
-		slice_begin(slice, strand);
+	if (!slice->begun_ns) {
+		slice->worker = tw__worker_that_knows(tw_load_relaxed(&strand->work.executor));
+		slice->begun_ns = tw__clock_read_fast(service);
 		return false;
 	}
 	if (slice->worker && tw_likely(!tw__worker_is_awaited(slice->worker)))
 		return false;
-	return (int64_t)(slice_now(slice, tw__strand_service(strand)) - slice->begun) >=
-	       (int64_t)slice->length;
+	return tw__clock_read_fast(service) >= slice->begun_ns + SLICE_NS;
 }
 
 void tw__strand_run_work(struct tw__work *work)

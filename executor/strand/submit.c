@@ -185,22 +185,6 @@ int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *ar
 	return check_and_submit(__func__, strand, &request, out);
 }
 
-/* A series by `period_ns` makes up for missed runs. */
-static int submit_burst(const char *call, tw_strand *strand, const struct tw_strand_task *spec,
-			tw_strand_task_id *out)
-{
-	const struct tw_period period = {.period_ns = spec->period_ns, .missed = TW_MISSED_BURST};
-	struct request request = {.fn = spec->fn,
-				  .arg = spec->arg,
-				  .spec = spec,
-				  .period = &period,
-				  .when_ns = spec->delay_ns};
-	request.tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : usual_tolerance_ns;
-	if (spec->period_ns > TW_MAX_DELAY_NS || spec->tolerance_ns > TW_MAX_DELAY_NS)
-		return strand_out_of_range(call, out);
-	return check_and_submit(call, strand, &request, out);
-}
-
 /* ---------------------------------------------------------------------- full form */
 
 static const char *fault_of(const struct tw_strand_task *spec)
@@ -223,36 +207,29 @@ static const char *fault_of(const struct tw_strand_task *spec)
 	return spec->late && !spec->max_lateness_ns ? "late without max_lateness_ns" : NULL;
 }
 
-static int submit_period(const char *call, tw_strand *strand, const struct tw_strand_task *spec,
-			 tw_strand_task_id *out)
+/* What the task repeats by; period_ns 0: it runs once. */
+static int read_period(const struct tw_strand_task *spec, struct tw_period *period)
 {
-	struct tw_period period;
-	bool at = spec->flags & TW_TASK_AT;
-	int r = TW__STRUCT_READ(tw_period, &period, mode, spec->period);
+	*period = (struct tw_period){.period_ns = spec->period_ns, .missed = TW_MISSED_BURST};
+	if (!spec->period)
+		return 0;
+	int r = TW__STRUCT_READ(tw_period, period, mode, spec->period);
 	if (r)
 		return r;
-	const char *fault = tw__period_fault(&period);
+	const char *fault = tw__period_fault(period);
 	if (fault)
 		return tw__misuse(-EINVAL, "struct tw_period: %s", fault);
-	if (at && period.first_ns)
+	if (spec->flags & TW_TASK_AT && period->first_ns)
 		return tw__misuse(-EINVAL, "struct tw_strand_task: "
 					   "period->first_ns must be 0 with TW_TASK_AT");
-	if (period.period_ns > TW_MAX_DELAY_NS || period.first_ns > TW_MAX_DELAY_NS ||
-	    spec->tolerance_ns > TW_MAX_DELAY_NS)
-		return strand_out_of_range(call, out);
-	struct request request = {.fn = spec->fn,
-				  .arg = spec->arg,
-				  .spec = spec,
-				  .period = &period,
-				  .when_ns = at ? spec->delay_ns : period.first_ns};
-	request.tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : UINT64_MAX;
-	return check_and_submit(call, strand, &request, out);
+	return 0;
 }
 
 int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in,
 			  tw_strand_task_id *out)
 {
 	struct tw_strand_task spec;
+	struct tw_period period;
 	if (!strand || !in)
 		return tw__invalid("%s is NULL", strand ? "task" : "strand");
 	int r = TW__STRUCT_READ(tw_strand_task, &spec, period_ns, in);
@@ -261,11 +238,20 @@ int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in,
 	const char *fault = fault_of(&spec);
 	if (fault)
 		return tw__misuse(-EINVAL, "struct tw_strand_task: %s", fault);
-	if (spec.period)
-		return submit_period(__func__, strand, &spec, out);
-	if (spec.period_ns)
-		return submit_burst(__func__, strand, &spec, out);
-	const struct request request = {
-	    .fn = spec.fn, .arg = spec.arg, .spec = &spec, .when_ns = spec.delay_ns};
+	r = read_period(&spec, &period);
+	if (r)
+		return r;
+	if (period.period_ns > TW_MAX_DELAY_NS || period.first_ns > TW_MAX_DELAY_NS ||
+	    spec.tolerance_ns > TW_MAX_DELAY_NS)
+		return strand_out_of_range(__func__, out);
+	bool by_period = spec.period && !(spec.flags & TW_TASK_AT);
+	struct request request = {.fn = spec.fn,
+				  .arg = spec.arg,
+				  .spec = &spec,
+				  .period = period.period_ns ? &period : NULL,
+				  .when_ns = by_period ? period.first_ns : spec.delay_ns,
+				  .tolerance_ns = spec.tolerance_ns};
+	if (!spec.tolerance_ns)
+		request.tolerance_ns = spec.period ? UINT64_MAX : usual_tolerance_ns;
 	return check_and_submit(__func__, strand, &request, out);
 }

@@ -6,11 +6,6 @@
 #include "executor/strand/time.h"
 #include "wheel/timer/schedule.h"
 
-static struct tw__task_node *task_of(struct tw__heap_item *item)
-{
-	return TW__OWNER(struct tw__task_node, item, item);
-}
-
 /*
  * The timer's callback. The driver runs it, so a delayed task waits for no worker of the service's
  * executor. It takes no lock. After its one access it reads the strand only if it has to submit the
@@ -210,7 +205,8 @@ void tw__strand_move_due(tw_strand *strand)
 			strand->flags |= TW__STRAND_OVERDUE;
 			return;
 		}
-		tw__strand_queue_task(strand, task_of(tw__heap_pop(&delays->heap)));
+		tw__strand_queue_task(
+		    strand, TW__OWNER(struct tw__task_node, item, tw__heap_pop(&delays->heap)));
 	}
 	tw__strand_shrink_heap(delays);
 	arm_or_come_again(strand);
