@@ -53,7 +53,7 @@ void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__action_
 {
 	bool cancels = deferred->cancel.id || deferred->cancel_frame.id;
 	if (cancels)
-		tw__actions_call_begins(scheduler);
+		scheduler->calls++;
 	pthread_mutex_unlock(&scheduler->lock);
 	if (cancels)
 		cancel_timers(scheduler, deferred);
@@ -63,13 +63,6 @@ void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__action_
 }
 
 /* ----------------------------------------------------------------- schedulers */
-
-static bool needs_service(const struct tw_action_scheduler_config *c)
-{
-	bool batches = c->kind == TW_ACTION_KIND_ASAP || c->kind == TW_ACTION_KIND_FRAME;
-	return c->kind == TW_ACTION_KIND_ASYNC ||
-	       (batches && !(c->flags & TW_ACTION_FLAG_BY_CALLER));
-}
 
 #define refuse(...) tw__refuse(-EINVAL, "tw_action_scheduler_create", __VA_ARGS__)
 
@@ -110,7 +103,9 @@ static int action_check(const struct tw_action_scheduler_config *c)
 		return r;
 	if (c->service && c->kind == TW_ACTION_KIND_VIRTUAL)
 		return refuse("service must be NULL with TW_ACTION_KIND_VIRTUAL");
-	if (!c->service && needs_service(c))
+	bool needs_none = c->kind == TW_ACTION_KIND_QUEUE || c->kind == TW_ACTION_KIND_VIRTUAL ||
+			  c->flags & TW_ACTION_FLAG_BY_CALLER;
+	if (!c->service && !needs_none)
 		return refuse("service is NULL");
 	if (c->executor && !c->service)
 		return refuse("executor without a service");

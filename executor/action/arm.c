@@ -100,13 +100,6 @@ static int action_set_timer(struct tw_action *action, uint64_t at_ns,
 
 /* ----------------------------------------------------------------------- arming */
 
-static int join_due(struct tw_action *action, struct tw__action_deferred *deferred)
-{
-	tw__action_detach(action, deferred);
-	tw__action_join_due(action, 0);
-	return 0;
-}
-
 static int enlist(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns,
 		  struct tw__action_deferred *deferred)
 {
@@ -115,8 +108,11 @@ static int enlist(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns,
 		return tw__action_join_heap(action, due_ns, deferred);
 	if (delay_ns || kind == TW_ACTION_KIND_ASYNC)
 		return action_set_timer(action, due_ns, deferred);
-	return kind == TW_ACTION_KIND_QUEUE ? join_due(action, deferred)
-					    : tw__action_join_batch(action, deferred);
+	if (kind != TW_ACTION_KIND_QUEUE)
+		return tw__action_join_batch(action, deferred);
+	tw__action_detach(action, deferred);
+	tw__action_join_due(action, 0);
+	return 0;
 }
 
 /*
@@ -206,7 +202,7 @@ static int arm_and_drive(const char *call, struct tw_action *action, void *state
 	}
 	bool drives = !r && scheduler->config.kind == TW_ACTION_KIND_QUEUE;
 	if (drives)
-		tw__actions_call_begins(scheduler);
+		scheduler->calls++;
 	tw__actions_unlock(scheduler, &deferred);
 	if (drives)
 		*failure = drive_queue(scheduler);

@@ -106,10 +106,10 @@ static void action_flush_tell(tw_action_scheduler *scheduler, struct tw_action *
 
 static void release_unlocked(tw_action_scheduler *scheduler, void *context)
 {
-	struct tw__action_deferred deferred = {.context = context};
 	if (!context)
 		return;
-	tw__actions_unlock(scheduler, &deferred);
+	pthread_mutex_unlock(&scheduler->lock);
+	tw__context_release(context);
 	tw__actions_lock(scheduler);
 }
 

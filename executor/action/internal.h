@@ -171,12 +171,7 @@ static inline void tw__action_set_location(struct tw_action *action,
 /* Takes an armed action from its list or timer. Its context stays. */
 void tw__action_detach(struct tw_action *action, struct tw__action_deferred *deferred);
 
-/* A call begins or ends that uses the scheduler beyond an unlock. */
-static inline void tw__actions_call_begins(tw_action_scheduler *scheduler)
-{
-	scheduler->calls++;
-}
-
+/* A call ends that has used the scheduler beyond an unlock. */
 static inline void tw__actions_call_ends(tw_action_scheduler *scheduler)
 {
 	if (--scheduler->calls == 0)

@@ -58,14 +58,6 @@ static void timer_fired(void *arg)
 	call_and_return(scheduler, call_host);
 }
 
-static void call_later(tw_scheduler *scheduler)
-{
-	if (scheduler->host.retrying)
-		return;
-	scheduler->host.retrying = true;
-	tw__work_submit_later(&scheduler->retry);
-}
-
 /*
  * Returns 0, or an error if there was no room for a timer. A timer that is about to fire counts as
  * set: it sets the next one.
@@ -108,8 +100,10 @@ static void set_timer_for_first(tw_scheduler *scheduler)
 	}
 	if (scheduler->host.timer_set && scheduler->host.timer_ns == at_ns)
 		return;
-	if (scheduler_set_timer(scheduler, at_ns))
-		call_later(scheduler);
+	if (scheduler_set_timer(scheduler, at_ns) && !scheduler->host.retrying) {
+		scheduler->host.retrying = true;
+		tw__work_submit_later(&scheduler->retry);
+	}
 }
 
 void tw__scheduler_retry(struct tw__work *work)

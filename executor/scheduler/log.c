@@ -45,29 +45,18 @@ void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *ta
 	    };
 }
 
-/* The lock is held. The n latest events, oldest first; that many exist. */
-static void copy_latest(const tw_scheduler *scheduler, struct tw_scheduler_event *out, uint64_t n)
-{
-	for (uint64_t i = 0; i < n; i++)
-		out[i] = scheduler->log.events[(scheduler->log.event_count - n + i) %
-					       scheduler->config.log_events];
-}
-
-static uint64_t held_events(const tw_scheduler *scheduler, uint64_t most)
-{
-	uint64_t room = scheduler->config.log_events;
-	uint64_t held = scheduler->log.event_count < room ? scheduler->log.event_count : room;
-	return held < most ? held : most;
-}
-
 int tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out, size_t n)
 {
 	int r = !out && n ? tw__invalid("out is NULL") : TW__CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
 	pthread_mutex_lock(&scheduler->lock);
-	uint64_t count = held_events(scheduler, n);
-	copy_latest(scheduler, out, count);
+	const struct tw__scheduler_events *log = &scheduler->log;
+	uint64_t room = scheduler->config.log_events;
+	uint64_t held = log->event_count < room ? log->event_count : room;
+	uint64_t count = held < n ? held : n;
+	for (uint64_t i = 0; i < count; i++)
+		out[i] = log->events[(log->event_count - count + i) % room];
 	pthread_mutex_unlock(&scheduler->lock);
 	return (int)count; /* at most 2^24 */
 }

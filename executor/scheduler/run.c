@@ -79,12 +79,9 @@ static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task, int64
 	bool cancelled = task->cancelled;
 	task->cancelled = true;
 	pthread_mutex_unlock(&scheduler->lock);
-	if (cancelled)
-		tw__scheduler_tell(scheduler, tw__deferred_done_of(task), TW_FATE_CANCELLED,
-				   -ECANCELED);
-	else
-		tw__scheduler_tell(scheduler, tw__deferred_done_of(task), TW_FATE_DROPPED,
-				   -ESHUTDOWN);
+	tw__scheduler_tell(scheduler, tw__deferred_done_of(task),
+			   cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED,
+			   cancelled ? -ECANCELED : -ESHUTDOWN);
 	pthread_mutex_lock(&scheduler->lock);
 	*(cancelled ? &scheduler->stats.cancelled : &scheduler->stats.dropped) += 1;
 	tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, now_ns, 0);
