@@ -42,11 +42,6 @@ static unsigned word_head(uint64_t word)
 	return word & FIELD;
 }
 
-static bool word_has_free(uint64_t word)
-{
-	return word_head(word) || word_fresh(word) < TW__NODE_SLAB;
-}
-
 /* ---------------------------------------------------------------------- places */
 
 /* NULL: there is none yet. */
@@ -267,7 +262,8 @@ static struct tw__slab *search(struct tw__nodes *nodes)
 {
 	for (uint32_t number = 0; number < nodes->slabs; number++) {
 		struct tw__slab *slab = slab_of(nodes, number << TW__NODE_SLAB_BITS);
-		if (word_has_free(tw_load_acquire(&slab->word)))
+		uint64_t word = tw_load_acquire(&slab->word);
+		if (word_head(word) || word_fresh(word) < TW__NODE_SLAB)
 			return slab;
 	}
 	return NULL;

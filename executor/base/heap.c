@@ -6,13 +6,6 @@
 
 enum { CACHE_LINE = 64, FIRST_CAPACITY = 15 };
 
-/* Doubles at least, so that n pushes copy fewer than 2 n nodes. */
-static uint32_t heap_grown(const struct tw__heap *heap, uint32_t capacity)
-{
-	uint32_t twice = heap->capacity ? 2 * heap->capacity + 1 : FIRST_CAPACITY;
-	return capacity < twice ? twice : capacity;
-}
-
 /* By hand instead of realloc, which would not keep the alignment to a cache line. */
 int tw__heap_reserve_as(struct tw__heap *heap, uint32_t capacity, unsigned shape)
 {
@@ -20,7 +13,9 @@ int tw__heap_reserve_as(struct tw__heap *heap, uint32_t capacity, unsigned shape
 		return 0;
 	if (capacity > TW__HEAP_MAX)
 		return -ENOMEM;
-	capacity = heap_grown(heap, capacity);
+	uint32_t twice = heap->capacity ? 2 * heap->capacity + 1 : FIRST_CAPACITY;
+	if (capacity < twice)
+		capacity = twice; /* so that n pushes copy fewer than 2 n nodes */
 	size_t bytes = ((size_t)capacity + TW__HEAP_ARITY(shape) - 1) * sizeof *heap->nodes;
 	struct tw__heap_node *memory =
 	    aligned_alloc(CACHE_LINE, (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
@@ -53,16 +48,6 @@ void tw__heap_give_back(struct tw__heap *heap, uint32_t from, uint32_t to)
 		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
-/*
- * From the last parent upwards, each node sifts down over heaps that are in order already (R. W.
- * Floyd: Algorithm 245, Treesort 3, 1964).
- */
-static void order_all(struct tw__heap *heap)
-{
-	for (uint32_t index = heap->count / 2; index-- > 0;)
-		tw__heap_sift_down(heap, index, heap->nodes[index], TW__HEAP_USUAL);
-}
-
 void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item, void *arg),
 		    void *arg)
 {
@@ -75,5 +60,10 @@ void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item,
 			tw__heap_put(heap, kept++, node, TW__HEAP_USUAL);
 	}
 	heap->count = kept;
-	order_all(heap);
+	/*
+	 * From the last parent upwards, each node sifts down over heaps that are in order already
+	 * (R. W. Floyd: Algorithm 245, Treesort 3, 1964).
+	 */
+	for (uint32_t index = heap->count / 2; index-- > 0;)
+		tw__heap_sift_down(heap, index, heap->nodes[index], TW__HEAP_USUAL);
 }

@@ -45,11 +45,6 @@ static struct tw__job *job_of(struct tw__links *links)
 	return TW__OWNER(struct tw__job, links, links);
 }
 
-static bool is_empty(const struct tw__priority_level *level)
-{
-	return level->jobs.next == &level->jobs;
-}
-
 /* Of a level that is not empty. */
 static int64_t key_of(const struct tw__job_queue *queue, const struct tw__priority_level *level)
 {
@@ -130,7 +125,7 @@ struct tw__job *tw__job_queue_first(struct tw__job_queue *queue)
 	struct tw__heap_item *item;
 	while ((item = tw__heap_peek(&queue->heap))) {
 		struct tw__priority_level *level = (struct tw__priority_level *)(void *)item;
-		if (is_empty(level)) {
+		if (level->jobs.next == &level->jobs) {
 			tw__heap_remove(&queue->heap, item);
 			continue;
 		}

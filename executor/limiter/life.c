@@ -95,15 +95,6 @@ static int limiter_config_check(const struct tw_limiter_config *c)
 	return r ? r : check_budget(c);
 }
 
-/*
- * Of all that a service's layers draw: so a service with a seed, as that of a simulation, replays
- * with them.
- */
-static uint64_t seed_of(tw_service *service, uint64_t wanted)
-{
-	return wanted ? tw__random_mix(wanted) : tw__service_draw_seed(service);
-}
-
 static void limiter_free_all(struct tw_limiter *l)
 {
 	struct tw__runner *runner;
@@ -177,7 +168,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		limiter_free_all(l);
 		return r;
 	}
-	l->random = seed_of(service, config.seed);
+	l->random = config.seed ? tw__random_mix(config.seed) : tw__service_draw_seed(service);
 	bool may_block = !(config.flags & TW_LIMITER_NONBLOCKING);
 	l->jobs_executor = may_block ? tw__pool_jobs_face(l->base.executor) : l->base.executor;
 	*out = l;

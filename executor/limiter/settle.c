@@ -54,12 +54,6 @@ int tw__results_reserve(struct tw_limiter *l)
 	return 0;
 }
 
-static void limiter_collect(struct tw_limiter *l, const struct tw__job *job)
-{
-	if (l->config.flags & TW_LIMITER_COLLECT)
-		tw__result_of(job, &l->results->items[l->results->n++]);
-}
-
 /* ------------------------------------------------------------------ the end */
 
 static void count(struct tw_limiter *l, enum tw_job_status status)
@@ -68,11 +62,6 @@ static void count(struct tw_limiter *l, enum tw_job_status status)
 	l->counters.ended[status]++;
 	if (tw_unlikely(l->budget.most) && status == TW_JOB_STATUS_SUCCEEDED)
 		tw__budget_earn(l);
-}
-
-static bool limiter_is_quiet(const struct tw_limiter *l)
-{
-	return l->ends.unfinished == l->pending;
 }
 
 /* One is through with everything. */
@@ -86,7 +75,7 @@ void tw__job_finish(struct tw_limiter *l, struct tw__job *job,
 		deferred->idle = true;
 	}
 	/* else after the listeners */
-	if (limiter_is_quiet(l) && !deferred->idle)
+	if (l->ends.unfinished == l->pending && !deferred->idle)
 		tw__bell_ring(&l->ends.quiet);
 	tw__job_look_for_end(l, job);
 }
@@ -165,7 +154,8 @@ void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status st
 		job->value = NULL;
 	tw__job_disarm(l, job);
 	count(l, status);
-	limiter_collect(l, job);
+	if (l->config.flags & TW_LIMITER_COLLECT)
+		tw__result_of(job, &l->results->items[l->results->n++]);
 	if (job->flags & TW__JOB_INSIDE)
 		l->permits.late++; /* reported by the thread that calls `stop` */
 	else

@@ -248,19 +248,6 @@ static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t 
 	return r;
 }
 
-/* Until when the caller's thread waits for room. */
-static uint64_t room_deadline(const struct tw_limiter_task *task)
-{
-	bool is_instant = task->flags & TW_LIMITER_TASK_WAIT_UNTIL;
-	return is_instant ? task->wait_ns : tw__deadline_in(task->wait_ns);
-}
-
-/* One that the inbox may take, from which it is never refused. */
-static bool is_plain(const struct tw_limiter *l, const struct tw__job *job)
-{
-	return l->has_inbox && !job->options && job->priority == 0;
-}
-
 static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)
 {
 	struct tw__job *job;
@@ -271,12 +258,15 @@ static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *ta
 		return r;
 	tw_job handle = {tw__node_handle(&job->node)};
 	job->since_ns = now_ns;
-	if (is_plain(l, job) && tw__inbox_leave(l, job, out))
+	bool is_plain = l->has_inbox && !job->options && job->priority == 0;
+	if (is_plain && tw__inbox_leave(l, job, out)) /* which never refuses a job */
 		return 0;
 	tw__limiter_lock(l, &deferred);
 	r = admit(l, job);
 	if (r == -EAGAIN && task->wait_ns) {
-		r = admit_waiting(l, job, room_deadline(task));
+		bool is_instant = task->flags & TW_LIMITER_TASK_WAIT_UNTIL;
+		r = admit_waiting(l, job,
+				  is_instant ? task->wait_ns : tw__deadline_in(task->wait_ns));
 		now_ns = tw_service_now(l->service); /* it comes into the queue now */
 	}
 	if (!r && !(r = limiter_reserve(l, job))) {

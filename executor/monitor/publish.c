@@ -140,13 +140,6 @@ struct tw__publisher {
 
 /* ------------------------------------------------------------------ answers */
 
-/* A viewer that does not read must not hold up the others, or a destroy. */
-static void limit_send(int fd)
-{
-	const struct timeval limit = {.tv_usec = 200000};
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-}
-
 static bool is_permitted(int fd)
 {
 	struct ucred peer;
@@ -185,7 +178,9 @@ static void answer(struct tw__publisher *publisher, int fd)
 		return;
 	bool written = write_page(publisher, out);
 	if (fclose(out) == 0 && written) {
-		limit_send(fd);
+		/* a viewer that does not read must not hold up the others, or a destroy */
+		const struct timeval limit = {.tv_usec = 200000};
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 		send_all(fd, text, length);
 	}
 	free(text);

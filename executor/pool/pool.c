@@ -97,15 +97,10 @@ bool tw__pool_is_worker(const tw_pool *pool)
 	return pool && tw__this_worker && tw__this_worker->pool == pool;
 }
 
-/* It runs the work, submits it again, and then looks for work. It calls for help if any is left. */
-static bool comes_again(const struct tw__work *work)
-{
-	return tw__work_is_coming_again() && tw__this_worker && tw__this_worker->work == work;
-}
-
 static void pool_submit_work(tw_pool *pool, struct tw__work_queue *queue, struct tw__work *work)
 {
-	bool again = comes_again(work);
+	/* a worker that submits what it runs looks for work next, and calls for help itself */
+	bool again = tw__work_is_coming_again() && tw__this_worker && tw__this_worker->work == work;
 	struct tw__bringer bringer = tw__bringing_begins(pool);
 	tw__work_queue_push(queue, work); /* POOL2, JOBS1 */
 	if (!again && (queue != &pool->jobs.queue || tw__jobs_wait(pool)))

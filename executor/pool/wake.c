@@ -184,14 +184,6 @@ static bool await_call(struct tw__worker *self, uint32_t before, uint64_t until_
 	return true;
 }
 
-/* Kept workers sleep until they are called. The clock is read only for the others. */
-static uint64_t sleep_limit_ns(const struct tw__worker *self)
-{
-	if (self->index < self->pool->kept)
-		return UINT64_MAX;
-	return tw_clock_now(tw_clock_monotonic()) + self->pool->times.idle_ns;
-}
-
 /*
  * The worker has been idle for too long. When its idle bit is taken back no thread can call it, so
  * it looks once more (POOL2). True: it has found work, and is counted as searching.
@@ -228,5 +220,7 @@ bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find)
 			await_call(self, before, UINT64_MAX);
 		return found;
 	}
-	return !await_call(self, before, sleep_limit_ns(self)) && pool_retire(self, find, before);
+	bool is_kept = self->index < pool->kept;
+	uint64_t until_ns = is_kept ? UINT64_MAX : tw__deadline_in(pool->times.idle_ns);
+	return !await_call(self, before, until_ns) && pool_retire(self, find, before);
 }

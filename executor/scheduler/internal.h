@@ -2,7 +2,7 @@
  * The inside of schedulers (contract: tickwheel/scheduler.h).
  *
  *     scheduler.c   config, creation and end
- *     host.c        the host timer; who asks the host for a turn
+ *     host.c        the host timer; requests of turns
  *     submit.c      submit and cancel; the two heaps
  *     run.c         the loop, what a turn may ask, a thread's current priority
  *     log.c         event log, trace, statistics

@@ -116,13 +116,6 @@ static void put_turn(FILE *out, const struct tw_scheduler_event *begin,
 	fputs("}}", out);
 }
 
-static void put_cancel(FILE *out, const struct tw_scheduler_event *event)
-{
-	put_head(out, event, 'i', event->at_ns);
-	fprintf(out, ",\"s\":\"t\",\"args\":{\"task\":%" PRIu64 ",\"end\":\"cancelled\"}}",
-		event->task);
-}
-
 /*
  * Leaves out a turn whose begin is no longer in the log, and one that has not ended. There is one
  * at a time.
@@ -135,7 +128,11 @@ static void put_events(FILE *out, const struct tw_scheduler_event *events, uint6
 		if (event->kind == TW_EVENT_START || event->kind == TW_EVENT_RESUME) {
 			begin = event;
 		} else if (event->kind == TW_EVENT_CANCEL) {
-			put_cancel(out, event);
+			put_head(out, event, 'i', event->at_ns);
+			fprintf(out,
+				",\"s\":\"t\",\"args\":{\"task\":%" PRIu64
+				",\"end\":\"cancelled\"}}",
+				event->task);
 		} else if (begin && begin->task == event->task) {
 			put_turn(out, begin, event);
 			begin = NULL;

@@ -97,12 +97,6 @@ static void semaphore_choose(tw_semaphore *s, struct waiter *waiter)
 	}
 }
 
-/* The first in line, of all or of the threads. */
-static struct waiter *semaphore_first_of(tw_semaphore *s, bool threads_only)
-{
-	return threads_only ? s->threads.first : tw__waiter_oldest(s);
-}
-
 /*
  * Those that fit are chosen, in the order of the line, and appended to the list. The first that
  * does not fit ends this, so that one that waits for many permits gets its turn.
@@ -110,7 +104,7 @@ static struct waiter *semaphore_first_of(tw_semaphore *s, bool threads_only)
 static void choose_fitting(tw_semaphore *s, bool threads_only, struct waiter ***end)
 {
 	struct waiter *waiter;
-	while ((waiter = semaphore_first_of(s, threads_only)) &&
+	while ((waiter = threads_only ? s->threads.first : tw__waiter_oldest(s)) &&
 	       has_room(tw_load_relaxed(&s->word), waiter->n)) {
 		semaphore_choose(s, waiter);
 		waiter->next = NULL;

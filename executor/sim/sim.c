@@ -216,12 +216,6 @@ static void sim_drop_tasks(tw_sim *sim)
 		sim->workers[i].holds &= sim->workers[i].held.item.batch != NULL;
 }
 
-static bool others_on_clock(const tw_sim *sim)
-{
-	const struct tw__clock_listener *first = tw__clock_manual_first(sim->clock);
-	return first && first->next;
-}
-
 static int sim_destroy_service(tw_sim *sim)
 {
 	int r = tw_service_destroy(sim->service);
@@ -239,7 +233,8 @@ int tw_sim_destroy(tw_sim *sim)
 	if (sim->stepping)
 		return tw__misuse(-EDEADLK,
 				  "tw_sim_destroy: called from inside a step, run or close");
-	if (others_on_clock(sim) || tw__service_is_held(sim->service))
+	const struct tw__clock_listener *first = tw__clock_manual_first(sim->clock);
+	if ((first && first->next) || tw__service_is_held(sim->service))
 		return -EBUSY;
 	sim_drop_tasks(sim);
 	int r = tw_sim_close(sim, TW_CLOSE_DROP);
