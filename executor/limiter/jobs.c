@@ -95,25 +95,19 @@ int tw_job_complete_with(tw_limiter *l, tw_job job, const struct tw_job_end *end
 
 /* ------------------------------------------------------------------- cancel */
 
-/* Those behind the job may fit in its place. */
-static void leave_queue(struct tw_limiter *l, struct tw__job *job,
-			struct tw__limiter_deferred *deferred)
-{
-	uint64_t now_ns = tw_service_now(l->service);
-	tw__job_dequeue(l, job, now_ns, deferred);
-	tw__dispatch(l, now_ns, deferred);
-}
-
 /* The lock is held. */
 static int limiter_cancel(struct tw_limiter *l, struct tw__job *job,
 			  struct tw__limiter_deferred *deferred)
 {
 	switch (job->state) {
 	case TW_JOB_STATE_QUEUED:
-		if (job->flags & TW__JOB_ADDING)
+		if (job->flags & TW__JOB_ADDING) {
 			tw__pending_less(l, deferred);
-		else
-			leave_queue(l, job, deferred);
+		} else {
+			uint64_t now_ns = tw_service_now(l->service);
+			tw__job_dequeue(l, job, now_ns, deferred);
+			tw__dispatch(l, now_ns, deferred); /* those behind it may fit */
+		}
 		break;
 	case TW_JOB_STATE_RETRYING:
 		tw__retrying_leave(l, job, deferred);

@@ -1,5 +1,7 @@
 /* How jobs come to a limiter: what is asked of them, whether there is room, the hook `added`. */
 
+#include <string.h>
+
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/job_queue.h"
 #include "executor/limiter/queue.h"
@@ -103,7 +105,8 @@ static int limiter_make(struct tw_limiter *l, const struct tw_limiter_task *task
 		return r;
 	}
 	struct tw__job *job = *out = (struct tw__job *)(void *)node;
-	job->id = 0;
+	/* the node's head is its table's */
+	memset((char *)job + sizeof job->node, 0, sizeof *job - sizeof job->node);
 	job->state = TW_JOB_STATE_GONE; /* until it is queued */
 	job->fn = task->fn;
 	job->arg = task->arg;
@@ -113,16 +116,9 @@ static int limiter_make(struct tw_limiter *l, const struct tw_limiter_task *task
 	if (options)
 		options->job = job;
 	job->options = options;
-	job->queued_ns = job->run_ns = 0;
-	job->value = NULL;
-	job->error = 0;
-	job->attempts = 0;
 	job->flags = (uint16_t)((task->flags & TW_LIMITER_TASK_ASYNC ? TW__JOB_IS_ASYNC : 0) |
 				(task->flags & TW_LIMITER_TASK_KEEP ? TW__JOB_KEEP : 0));
 	job->priority = (int16_t)task->priority;
-	job->timers = 0;
-	job->waiters = 0;
-	tw_store_relaxed(&job->bell, 0);
 	return 0;
 }
 

@@ -23,23 +23,23 @@ static uint64_t at(const struct tw__reading *reading, size_t offset)
 /* A member of each reading. */
 #define OF(member) offsetof(struct tw__reading, member)
 
+/*
+ * A figure whose name has "seconds" is a time. One whose name begins with "pool_" is left out for
+ * services without a pool.
+ */
 static void figure(struct tw__page *page, const char *name, const char *type, const char *help,
 		   size_t offset)
 {
-	tw__page_head(page, name, type, help);
+	bool of_pool = strncmp(name, "pool_", 5) == 0, begun = false;
+	bool is_time = strstr(name, "seconds") != NULL;
 	for (EACH(page, reading)) {
+		if (of_pool && !reading->pool.size)
+			continue;
+		if (!begun)
+			tw__page_head(page, name, type, help);
+		begun = true;
 		tw__page_begin(page, reading, name);
-		tw__page_count(page, at(reading, offset));
-	}
-}
-
-static void seconds(struct tw__page *page, const char *name, const char *type, const char *help,
-		    size_t offset)
-{
-	tw__page_head(page, name, type, help);
-	for (EACH(page, reading)) {
-		tw__page_begin(page, reading, name);
-		tw__page_time(page, at(reading, offset));
+		(is_time ? tw__page_time : tw__page_count)(page, at(reading, offset));
 	}
 }
 
@@ -76,8 +76,8 @@ static void histogram(struct tw__page *page, const char *name, const char *help,
 		    page, reading, name,
 		    (const struct tw_histogram *)(const void *)((const char *)reading + offset));
 	snprintf(most, sizeof most, "max_%s", name);
-	seconds(page, most, "gauge", "The longest of these since the service was created.",
-		offset + offsetof(struct tw_histogram, max_ns));
+	figure(page, most, "gauge", "The longest of these since the service was created.",
+	       offset + offsetof(struct tw_histogram, max_ns));
 }
 
 /* Scheduled is the sum of all ends and of what is pending. */
@@ -124,10 +124,10 @@ static void write_counters(struct tw__page *page)
 	       OF(stats.wakeups));
 	figure(page, "turns_total", "counter", "Polls of the driver that found work.",
 	       OF(stats.ticks));
-	seconds(page, "tick_cpu_seconds_total", "counter",
-		"CPU time of the tick thread in these polls.", OF(stats.tick_cpu_ns));
-	seconds(page, "tick_cpu_max_seconds", "gauge", "CPU time of the longest poll.",
-		OF(stats.tick_cpu_max_ns));
+	figure(page, "tick_cpu_seconds_total", "counter",
+	       "CPU time of the tick thread in these polls.", OF(stats.tick_cpu_ns));
+	figure(page, "tick_cpu_max_seconds", "gauge", "CPU time of the longest poll.",
+	       OF(stats.tick_cpu_max_ns));
 	figure(page, "clock_steps_total", "counter", "Times the clock was seen to step back.",
 	       OF(stats.clock_steps));
 	figure(page, "wheel_entries", "gauge", "Entries in the wheel, dead ones included.",
@@ -143,48 +143,31 @@ static void write_liveness(struct tw__page *page)
 {
 	figure(page, "overdue_timers", "gauge",
 	       "Timers whose tick has passed and that have not run.", OF(liveness.overdue));
-	seconds(page, "overdue_seconds", "gauge", "How long the oldest of them is overdue.",
-		OF(liveness.overdue_ns));
-	seconds(page, "driver_late_seconds", "gauge",
-		"How late the tick thread is for its planned poll.", OF(liveness.turn_late_ns));
+	figure(page, "overdue_seconds", "gauge", "How long the oldest of them is overdue.",
+	       OF(liveness.overdue_ns));
+	figure(page, "driver_late_seconds", "gauge",
+	       "How late the tick thread is for its planned poll.", OF(liveness.turn_late_ns));
 	figure(page, "running", "gauge", "User functions under way.", OF(liveness.running));
-	seconds(page, "longest_run_seconds", "gauge",
-		"How long the oldest of them has been running.", OF(liveness.longest_ns));
-}
-
-/* A figure of those services that have a pool. */
-static void pool_figure(struct tw__page *page, const char *name, const char *type, const char *help,
-			size_t offset)
-{
-	bool any = false;
-	for (EACH(page, reading))
-		any |= reading->pool.size != 0;
-	if (any)
-		tw__page_head(page, name, type, help);
-	for (EACH(page, reading)) {
-		if (!reading->pool.size)
-			continue;
-		tw__page_begin(page, reading, name);
-		tw__page_count(page, at(reading, offset));
-	}
+	figure(page, "longest_run_seconds", "gauge",
+	       "How long the oldest of them has been running.", OF(liveness.longest_ns));
 }
 
 static void write_pool(struct tw__page *page)
 {
-	pool_figure(page, "pool_workers", "gauge", "Threads of the pool that runs the callbacks.",
-		    OF(pool.workers));
-	pool_figure(page, "pool_max_workers", "gauge", "The most threads that the pool may have.",
-		    OF(pool_max_workers));
-	pool_figure(page, "pool_busy_workers", "gauge",
-		    "Threads of the pool that are inside a run.", OF(pool.running));
-	pool_figure(page, "pool_queued", "gauge", "Runs that wait for a thread of the pool.",
-		    OF(pool.queued));
-	pool_figure(page, "pool_at_max", "gauge", "1 while runs wait and the pool cannot grow.",
-		    OF(pool_at_max));
-	pool_figure(page, "pool_grown_total", "counter",
-		    "Threads started because the others were blocked.", OF(pool.grown));
-	pool_figure(page, "pool_start_failures_total", "counter",
-		    "Threads that could not be started.", OF(pool.start_failures));
+	figure(page, "pool_workers", "gauge", "Threads of the pool that runs the callbacks.",
+	       OF(pool.workers));
+	figure(page, "pool_max_workers", "gauge", "The most threads that the pool may have.",
+	       OF(pool_max_workers));
+	figure(page, "pool_busy_workers", "gauge", "Threads of the pool that are inside a run.",
+	       OF(pool.running));
+	figure(page, "pool_queued", "gauge", "Runs that wait for a thread of the pool.",
+	       OF(pool.queued));
+	figure(page, "pool_at_max", "gauge", "1 while runs wait and the pool cannot grow.",
+	       OF(pool_at_max));
+	figure(page, "pool_grown_total", "counter",
+	       "Threads started because the others were blocked.", OF(pool.grown));
+	figure(page, "pool_start_failures_total", "counter", "Threads that could not be started.",
+	       OF(pool.start_failures));
 }
 
 /* Runs under way, counted by kind and name: one line for each name, however many runs there are. */

@@ -29,19 +29,17 @@ void tw__pool_stop(tw_pool *pool)
 			pthread_join(pool->workers[i].thread, NULL);
 }
 
-/* A batch of a service with another executor: the service offers the runs again, and is refused. */
-static void pool_give_back(tw_batch *batch)
-{
-	for (uint32_t n = tw__batch_chunk(batch)->count; n > 0; n--)
-		tw_run_return(batch);
-}
-
 static void pool_drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 {
 	struct tw__pool_task task;
 	while (tw__task_ring_pop(&pool->tasks, &task)) {
 		if (!task.fn) {
-			pool_give_back(task.arg);
+			/*
+			 * A batch of a service with another executor: the service offers the runs
+			 * again, and is refused.
+			 */
+			for (uint32_t n = tw__batch_chunk(task.arg)->count; n > 0; n--)
+				tw_run_return(task.arg);
 			continue;
 		}
 		tw_add_relaxed(&pool->counters.dropped, 1);

@@ -22,17 +22,6 @@ void tw__scheduler_put_timer_away(tw_scheduler *scheduler)
 }
 
 /*
- * Tells whether the timer that calls is the one that is set. If so, it is no longer set. Its
- * callback is out until call_and_return.
- */
-static bool take_timer(tw_scheduler *scheduler)
-{
-	bool mine = scheduler->host.timer_set && scheduler->host.timer.id == tw_self().id;
-	scheduler->host.timer_set &= !mine;
-	return mine;
-}
-
-/*
  * Ends a timer's callback or the retry, which is out until then. The lock is held, and released
  * here.
  */
@@ -51,7 +40,9 @@ static void timer_fired(void *arg)
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	bool call_host = false;
-	if (take_timer(scheduler)) {
+	/* not if the timer was put away, or set anew, after this one was claimed */
+	if (scheduler->host.timer_set && scheduler->host.timer.id == tw_self().id) {
+		scheduler->host.timer_set = false;
 		tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
 		call_host = tw__scheduler_arm_host(scheduler);
 	}

@@ -296,21 +296,16 @@ uint64_t tw__sim_next_ns(tw_sim *sim)
 	return turn_ns < move_ns ? turn_ns : move_ns;
 }
 
-static void set_clock(tw_sim *sim, uint64_t now_ns)
-{
-	if (now_ns <= tw_clock_now(sim->clock))
-		return;
-	tw_clock_manual_set(sim->clock, now_ns);
-	sim->steps = 0;
-}
-
 static int go_on(tw_sim *sim, uint64_t limit_ns)
 {
 	uint64_t turn_ns = next_turn_ns(sim), move_ns = next_move_ns(sim);
 	uint64_t next_ns = turn_ns < move_ns ? turn_ns : move_ns;
 	if (next_ns > limit_ns || next_ns == UINT64_MAX)
 		return 0;
-	set_clock(sim, next_ns);
+	if (next_ns > tw_clock_now(sim->clock)) {
+		tw_clock_manual_set(sim->clock, next_ns);
+		sim->steps = 0;
+	}
 	if (turn_ns > next_ns)
 		return move_one(sim, next_ns);
 	drive_services(sim);

@@ -127,17 +127,6 @@ static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
 	return 0;
 }
 
-/*
- * A layer on the strand that was destroyed before it may still have work under way: the driver
- * returns it.
- */
-static int strand_return_later(struct tw__work *work)
-{
-	tw__work_leave_executor(work);
-	tw__work_submit_later(work);
-	return 0;
-}
-
 static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_strand *strand = (tw_strand *)self;
@@ -147,8 +136,12 @@ static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
 	do {
 		if (!work && word & TW__STRAND_CLOSED)
 			return pass_on(strand, batch, n);
-		if (tw_unlikely((word & TW__STRAND_BITS) == TW__STRAND_GONE))
-			return strand_return_later((struct tw__work *)(void *)batch);
+		if (tw_unlikely((word & TW__STRAND_BITS) == TW__STRAND_GONE)) {
+			/* of a layer that was destroyed before: the driver returns it */
+			tw__work_leave_executor((struct tw__work *)(void *)batch);
+			tw__work_submit_later((struct tw__work *)(void *)batch);
+			return 0;
+		}
 		*link = (tw__link)(word & ~(uint64_t)TW__STRAND_BITS);
 		inbox = (uintptr_t)batch | (word & TW__STRAND_BITS) | TW__STRAND_ACTIVE;
 	} while (!tw_cas_acq_rel(&strand->word, &word, inbox)); /* STRAND1 */
@@ -226,13 +219,6 @@ static bool may_wait(tw_strand *strand)
 	       !tw__inside_work(service);
 }
 
-/* The lock is held. */
-static bool go(tw_strand *strand)
-{
-	uint64_t word = TW__STRAND_CLOSED;
-	return strand_is_quiet(strand) && tw_cas_acq_rel(&strand->word, &word, TW__STRAND_GONE);
-}
-
 static int strand_destroy_forked(tw_strand *strand)
 {
 	free_parts(strand);
@@ -269,7 +255,10 @@ int tw_strand_destroy(tw_strand *strand)
 	}
 	while (!strand_is_quiet(strand) && may_wait(strand))
 		tw__strand_await_bell(strand, UINT64_MAX);
-	bool gone = go(strand), frees = gone && tw__strand_frees(strand);
+	uint64_t closed = TW__STRAND_CLOSED;
+	bool gone =
+	    strand_is_quiet(strand) && tw_cas_acq_rel(&strand->word, &closed, TW__STRAND_GONE);
+	bool frees = gone && tw__strand_frees(strand);
 	if (!gone)
 		strand_leave(strand);
 	tw__tiny_unlock(&strand->lock);
