@@ -1,8 +1,9 @@
 #!/bin/sh
 # planted.sh [--list FILE] [PATTERN]: plants the bugs of a list whose lines match the pattern, one after the other, in a copy
 # of the sources in build/planted. The list is test/planted/list by default. The bug's target must find it: a fuzz target,
-# the soak, unit_FOLDER (an assertion fails in the unit tests of that folder, debug build), or peers_ROW (test/peers), which
-# must also show it in a script of at most 15 steps. Without a bug each target must find nothing. The last line is the sum. FUZZ_SECONDS, SOAK_SECONDS: how long to look for a bug.
+# the soak, stress_NAME, test_SUITE (a unit test fails, debug build), unit_FOLDER (an assertion of the library fails in the
+# unit tests of that folder, debug build), or peers_ROW (test/peers), which must also show it in a script of at most 15 steps.
+# Without a bug each target must find nothing. The last line is the sum. FUZZ_SECONDS, SOAK_SECONDS (soak and stress): how long to look for a bug.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -32,15 +33,16 @@ binary() { # TARGET
 	case $1 in
 	soak) echo build/release/test/soak ;;
 	peers_*) echo build/release/test/peers/ours/play ;;
-	unit_*) echo build/debug/plain/run ;;
+	unit_* | test_*) echo build/debug/plain/run ;;
+	stress_*) echo "build/release/test/$1" ;;
 	*) echo "build/fuzz/test/fuzz/$1" ;;
 	esac
 }
 
 build() { # TARGET
 	case $1 in
-	soak | peers_*) mode="MODE=release" ;;
-	unit_*) mode="MODE=debug" ;;
+	soak | peers_* | stress_*) mode="MODE=release" ;;
+	unit_* | test_*) mode="MODE=debug" ;;
 	*) mode="MODE=fuzz CC=clang" ;;
 	esac
 	# shellcheck disable=SC2086 # two words
@@ -56,6 +58,12 @@ look() { # TARGET SECONDS: true, nothing was found
 	unit_*)
 		timeout 300 build/debug/plain/run --jobs "$(nproc)" --filter "${1#unit_}_*/*" >log 2>&1
 		! grep -aq 'assertion failed' log
+		;;
+	test_*)
+		timeout 300 build/debug/plain/run --jobs "$(nproc)" --filter "${1#test_}/*" >log 2>&1
+		;;
+	stress_*)
+		timeout $((2 * $2 + 60)) "build/release/test/$1" "$2" 1 >log 2>&1
 		;;
 	peers_*)
 		node test/peers/run.mjs --packages "$peers" --row "${1#peers_}" >log 2>&1
@@ -92,7 +100,7 @@ awk -v OFS='\t' '
 
 for target in $(cut -f 1 bugs | sort -u); do
 	build "$target"
-	case $target in soak) seconds=$soak_seconds ;; *) seconds=5 ;; esac
+	case $target in soak | stress_*) seconds=$soak_seconds ;; *) seconds=5 ;; esac
 	look "$target" "$seconds" || { tail -n 20 log >&2; echo "planted: $target finds something where no bug was planted" >&2; exit 1; }
 	echo "planted: $target finds nothing where nothing is"
 done
@@ -105,7 +113,7 @@ while IFS='	' read -r target name what command <&3; do
 	cp planted "$file"
 	build "$target"
 	begun=$(date +%s)
-	case $target in soak) seconds=$soak_seconds ;; *) seconds=$fuzz_seconds ;; esac
+	case $target in soak | stress_*) seconds=$soak_seconds ;; *) seconds=$fuzz_seconds ;; esac
 	count=$((count + 1))
 	shown=
 	if look "$target" "$seconds"; then

@@ -92,7 +92,7 @@ static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64
 		for (unsigned i = 0; i < n; i++) {
 			if (due_ticks[i] < place.high)
 				chunk->entries[kept++] = chunk->entries[i];
-			else if (due_ticks[i] != TW__TICK_DEAD)
+			else if (due_ticks[i] != TW__TICK_DEAD) /* planted: pruned_lost */
 				tw__wheel_add(wheel, due_ticks[i], chunk->entries[i]);
 		}
 		tw__level_remove(wheel, level, bucket, n - kept);
@@ -191,6 +191,7 @@ static void cascade_fill(struct tw__chunk *to, struct tw__chunk *from)
 	memcpy(to->entries + to->count, from->entries, n * sizeof *to->entries);
 	to->count += n;
 	from->count -= n;
+	/* planted: filled_twice */
 	memmove(from->entries, from->entries + n, from->count * sizeof *from->entries);
 }
 

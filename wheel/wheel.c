@@ -252,6 +252,7 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 bool tw__level_complete_above(const struct tw__level *level, uint64_t window)
 {
 	const struct tw__level *upper = level + 1;
+	/* planted: moved_early */
 	return window >> (upper->window_shift - upper->shift) <= upper->open;
 }
 

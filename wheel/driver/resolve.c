@@ -123,7 +123,7 @@ static bool due_tick_of(tw_service *service, enum tw__resolve_for what_for,
 	if (tw_likely(what_for != TW__RESOLVE_EXPIRE || tick >= place->high))
 		return true;
 	bool is_long_past = tick + TW__NEAR_TICKS <= target;
-	if (tw_likely(!is_long_past && !tw__word_is_far(*word)))
+	if (tw_likely(!is_long_past && !tw__word_is_far(*word))) /* planted: stays_far */
 		return true;
 	uint64_t recent = is_long_past ? target : tick;
 	return tw__deadline_move(&service->slots, slot, word, tick,

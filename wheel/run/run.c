@@ -201,6 +201,7 @@ static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run,
 	/* Since the last reading releases may have been called, and taken any time. */
 	uint64_t now_ns =
 	    option->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
+	/* planted: next_instant */
 	uint64_t due_ns = tw__within_slack(service, run->nominal_ns, option->slack_ns);
 	run->late =
 	    option->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > option->max_lateness_ns;

@@ -145,7 +145,7 @@ static bool persist(tw_service *service, struct tw__local *local, struct tw__run
 	for (;;) {
 		if (word & (TW__ENDED | TW__BARRED))
 			return false;
-		if (word & TW__REARMED) {
+		if (word & TW__REARMED) { /* planted: rearm_lost */
 			if (arm_rearmed(service, local, run, &word))
 				return true;
 		} else if (tw__word_cas_acq_rel(&service->slots.words[run->slot], &word,

@@ -118,7 +118,7 @@ static void far_store(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 {
 	TW_ASSERT(slot > 0 && slot < slots->end);
-	_Atomic uint32_t *lock = lock_far(slots, slot);
+	_Atomic uint32_t *lock = lock_far(slots, slot); /* planted: far_set_unlocked */
 	far_store(slots, slot, tick);
 	tw__tiny_unlock(lock);
 }
@@ -134,7 +134,7 @@ static bool far_is(const struct tw__slots *slots, uint32_t slot, uint64_t *word)
 bool tw__far_read(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t *tick)
 {
 	TW_ASSERT(tw__word_is_far(*word));
-	_Atomic uint32_t *lock = lock_far(slots, slot);
+	_Atomic uint32_t *lock = lock_far(slots, slot); /* planted: far_read_unlocked */
 	bool is_same = far_is(slots, slot, word);
 	*tick = tw_load_relaxed(&slots->far_ticks[slot]); /* WORD6 */
 	tw__tiny_unlock(lock);
@@ -145,7 +145,7 @@ bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 		  uint64_t moved, uint64_t tick)
 {
 	TW_ASSERT(slot > 0 && slot < slots->end);
-	_Atomic uint32_t *lock = lock_far(slots, slot);
+	_Atomic uint32_t *lock = lock_far(slots, slot); /* planted: far_move_unlocked */
 	bool done = !tw__word_is_far(*word) || tw_load_relaxed(&slots->far_ticks[slot]) == was;
 	if (done)
 		done = tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* WORD4 */
@@ -161,7 +161,7 @@ bool tw__far_rearm(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint6
 		   bool only_earlier, bool *kept)
 {
 	TW_ASSERT(tw__word_runs_persistent(*word));
-	_Atomic uint32_t *lock = lock_far(slots, slot);
+	_Atomic uint32_t *lock = lock_far(slots, slot); /* planted: far_rearm_unlocked */
 	*kept =
 	    only_earlier && *word & TW__REARMED && tick >= tw_load_relaxed(&slots->far_ticks[slot]);
 	uint64_t marked = *word | TW__REARMED;
@@ -174,7 +174,7 @@ bool tw__far_rearm(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint6
 
 uint64_t tw__far_hold(struct tw__slots *slots, uint32_t slot)
 {
-	lock_far(slots, slot);
+	lock_far(slots, slot);                           /* planted: far_hold_unlocked */
 	return tw_load_relaxed(&slots->far_ticks[slot]); /* WORD7 */
 }
 

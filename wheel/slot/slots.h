@@ -284,6 +284,7 @@ static inline bool tw__entry_is_armed(struct tw__slots *slots, uint64_t entry, u
 	for (;;) {
 		if ((*word ^ entry) >> TW__GENERATION_SHIFT)
 			return false;
+		/* planted: promise_kept */
 		if (tw_likely(!tw__word_filed(*word)) || tw__unfile(slots, slot, word))
 			return tw__word_armed(*word);
 	}

@@ -118,7 +118,7 @@ void tw__cancel_entry(tw_service *service, uint64_t entry)
 			tw__unfile(&service->slots, slot, &word);
 			continue;
 		}
-		if (tw__word_disarmed(word))
+		if (tw__word_disarmed(word)) /* planted: disarmed_ended */
 			return;
 		int outcome = cancel_or_mark_seen(service, slot, &word, TW__ENDED);
 		if (outcome >= 0) {

@@ -31,12 +31,13 @@ static int arm(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 	uint64_t armed = tw__word_arm(*word, tw__tick_bits(tick, cursor));
 	bool promised = tw__word_filed(*word);
+	/* planted: promise_too_late */
 	if (promised && tick >= tw__word_deadline(*word, cursor))
 		return tw__deadline_move(&service->slots, slot, word, 0, armed, tick)
 			   ? tw__count_reset(service, false)
 			   : TW__RESET_AGAIN;
 	int r = tw__move_with_entry(service, slot, word, 0, armed | (promised ? TW__RELOCATED : 0),
-				    tick, TW__KIND_BACK);
+				    tick, TW__KIND_BACK); /* planted: entry_covered */
 	if (r <= 0)
 		return r ? r : TW__RESET_AGAIN;
 	tw__wake_for(service, tw__tick_ns(service, tick));
@@ -106,6 +107,7 @@ static __attribute__((noinline)) int disarm_by_state(tw_service *service, uint64
 			return TW_RUNNING;
 		if (!(word & TW__HAS_PERSISTENT))
 			return not_persistent();
+		/* planted: disarm_lost */
 		if (!(word & TW__REARMED) || tw__word_cas_acq_rel(at, &word, word & ~TW__REARMED))
 			return TW_RUNNING;
 	}
@@ -123,6 +125,7 @@ int tw_disarm(tw_service *service, tw_timer timer)
 	_Atomic uint64_t *at = &service->slots.words[(uint32_t)entry];
 	uint64_t word = tw_load_acquire(at);
 	if (tw_likely(tw__word_is_plain_and_persistent(word, entry)) &&
+	    /* planted: disarm_by_store */
 	    tw_likely(tw__word_cas_acq_rel(at, &word, tw__word_disarm_plain(word)))) /* WORD2 */
 		return TW_CANCELLED;
 	return disarm_by_state(service, entry);
