@@ -117,7 +117,7 @@ static int action_check(const struct tw_action_scheduler_config *c)
 void tw__actions_free(tw_action_scheduler *scheduler)
 {
 	if (scheduler->base.service)
-		(scheduler->orphaned ? tw__base_let_go_left : tw__base_let_go)(&scheduler->base);
+		tw__base_let_go(&scheduler->base);
 	tw__heap_free(&scheduler->virtual.heap);
 	free(scheduler->immediates.buckets);
 	pthread_mutex_destroy(&scheduler->lock);
@@ -189,8 +189,7 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 	while (!r && (s->objects || s->flushing || s->frames_out || s->calls || work_comes(s)))
 		tw__bell_await(&s->changed, &s->lock, UINT64_MAX);
 	bool free_it = !r && !s->work_out;
-	s->orphaned = !r && !free_it;
-	if (s->orphaned)
+	if (!r && !free_it)
 		tw__base_leave(&s->base);
 	pthread_mutex_unlock(&s->lock);
 	if (free_it)

@@ -19,7 +19,7 @@ static void work_came(struct tw__work *work)
 	tw_action_scheduler *scheduler = TW__OWNER(tw_action_scheduler, work, work);
 	tw__actions_lock(scheduler);
 	scheduler->work_out = false;
-	bool free_it = scheduler->orphaned;
+	bool free_it = scheduler->base.left; /* destroyed meanwhile */
 	if (!free_it) {
 		tw__actions_turn(scheduler);
 		tw__bell_ring(&scheduler->changed);

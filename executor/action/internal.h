@@ -113,7 +113,6 @@ struct tw_action_scheduler {
 	bool work_out;
 	tw_timer frame;
 	uint32_t frames_out; /* frame timers whose release has not been called */
-	bool orphaned;       /* destroyed while its work was out, which then frees it */
 
 	struct tw__virtual virtual;
 	struct tw__immediates immediates;

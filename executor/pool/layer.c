@@ -7,8 +7,8 @@ int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *execu
 	int r = tw__service_hold(service);
 	if (r)
 		return r;
-	*base = (struct tw__base){service,
-				  tw__shared_executor(executor ? executor : service->executor)};
+	executor = tw__shared_executor(executor ? executor : service->executor);
+	*base = (struct tw__base){.service = service, .executor = executor};
 	tw_pool *pool = tw__pool_of(base->executor);
 	r = pool ? tw__pool_hold(pool) : 0;
 	if (r)
@@ -27,26 +27,16 @@ int tw__base_schedule(tw_service *service, uint64_t at_ns, tw_fn *fn, void *arg,
 	return tw_schedule_task(service, &task, out);
 }
 
-static void let_go_of_pool(const struct tw__base *base)
+void tw__base_let_go(const struct tw__base *base)
 {
 	tw_pool *pool = tw__pool_of(base->executor);
 	if (pool)
 		tw__pool_let_go(pool); /* first: a pool of the service's own ends with it */
+	(base->left ? tw__service_let_go_left : tw__service_let_go)(base->service);
 }
 
-void tw__base_let_go(const struct tw__base *base)
+void tw__base_leave(struct tw__base *base)
 {
-	let_go_of_pool(base);
-	tw__service_let_go(base->service);
-}
-
-void tw__base_leave(const struct tw__base *base)
-{
+	base->left = true;
 	tw__service_leave(base->service);
-}
-
-void tw__base_let_go_left(const struct tw__base *base)
-{
-	let_go_of_pool(base);
-	tw__service_let_go_left(base->service);
 }

@@ -24,6 +24,7 @@
 struct tw__base {
 	tw_service *service;
 	tw_executor *executor; /* takes submits from any thread */
+	bool left;             /* its holder was destroyed: tw__base_leave */
 };
 
 /* The entry check of an object with a base; `what` is the parameter's name in the header. */
@@ -53,10 +54,9 @@ int tw__base_schedule(tw_service *service, uint64_t at_ns, tw_fn *fn, void *arg,
 void tw__base_let_go(const struct tw__base *base);
 
 /*
- * The holder was destroyed while its work is out. The service's close waits for it. When the work
- * has returned:
+ * The holder was destroyed while its work is out. The service's close waits for it. The holder lets
+ * go when the work has returned.
  */
-void tw__base_leave(const struct tw__base *base);
-void tw__base_let_go_left(const struct tw__base *base);
+void tw__base_leave(struct tw__base *base);
 
 #endif

@@ -94,8 +94,6 @@ struct tw_scheduler {
 	uint64_t last_number;
 	struct tw__host host;
 	bool paused, closed;
-	/* The last thing that returns frees all; the base knows that it leaves. */
-	bool destroyed;
 	uint32_t timers_cleared; /* of stats.cleared, those in the timer heap */
 	struct tw__task *current;
 	int64_t slice_begin_ns, slice_ns;

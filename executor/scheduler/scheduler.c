@@ -247,16 +247,16 @@ static void scheduler_free_all(tw_scheduler *scheduler)
 static void scheduler_end(tw_scheduler *scheduler)
 {
 	struct tw__base base = scheduler->base;
-	bool left = scheduler->destroyed;
 	pthread_mutex_destroy(&scheduler->lock);
 	scheduler_free_all(scheduler);
-	(left ? tw__base_let_go_left : tw__base_let_go)(&base);
+	tw__base_let_go(&base);
 }
 
 void tw__scheduler_unlock_returned(tw_scheduler *scheduler)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
-	bool last = scheduler->destroyed && has_returned(scheduler);
+	/* destroyed: the last thing that returns frees all */
+	bool last = scheduler->base.left && has_returned(scheduler);
 	tw__bell_ring(&scheduler->returned);
 	pthread_mutex_unlock(&scheduler->lock);
 	if (tw_unlikely(last))
@@ -287,10 +287,8 @@ static int scheduler_destroy(tw_scheduler *scheduler)
 	while (!has_returned(scheduler) && others_return_it(scheduler))
 		await(scheduler, has_returned, TW_FOREVER);
 	bool returned = has_returned(scheduler);
-	if (!returned) {
-		scheduler->destroyed = true;
+	if (!returned)
 		tw__base_leave(&scheduler->base);
-	}
 	pthread_mutex_unlock(&scheduler->lock);
 	if (returned)
 		scheduler_end(scheduler);

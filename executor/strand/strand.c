@@ -181,21 +181,21 @@ static void strand_retire(tw_strand *strand, struct tw__strands *strands)
 
 static struct tw__base base_of(tw_strand *strand)
 {
-	return (struct tw__base){tw__strand_service(strand),
-				 tw_load_relaxed(&strand->work.executor)};
+	return (struct tw__base){.service = tw__strand_service(strand),
+				 .executor = tw_load_relaxed(&strand->work.executor),
+				 .left = strand->flags & TW__STRAND_DESTROYED};
 }
 
 void tw__strand_free(tw_strand *strand)
 {
 	struct tw__base base = base_of(strand);
-	bool left = strand->flags & TW__STRAND_DESTROYED;
 	free_parts(strand);
 	if (strand->flags & TW__STRAND_EXPOSED)
 		strand_retire(strand, tw__strands_of(base.service));
 	else
 		free(strand);
 	/* last: the service may be closed from here on. */
-	(left ? tw__base_let_go_left : tw__base_let_go)(&base);
+	tw__base_let_go(&base);
 }
 
 /* Only the driver reads it, now and later, unless something is still to come. The lock is held. */
