@@ -98,7 +98,7 @@ title="^tickwheel-top  stage \($stage_pid\)  service \"stage\"  tickwheel [0-9.]
 page=("$title" '^timers    1\.2k pending  0 overdue  3 groups  1\.2k members  [0-9.]+k? bytes$'
 	'^rates     scheduled 0/s  fired 0/s  cancelled 0/s  moved 0/s  runs [1-9][0-9]+/s$'
 	'^driver    wake-ups [1-9][0-9]*/s  polls [1-9][0-9]*/s  CPU [0-9.]+ %  late '
-	'^workers   \[\|{15}\.{5}\] 3 of 4 busy, at most 8  0 queued$'
+	'^workers   \[\|+\.+\] 3 of [4-8] busy, at most 8  [0-9]+ queued$'
 	'^lateness  [0-9.]+ [mu]s +[0-9.]+ [mu]s +[0-9.]+ [mu]s +[▁▂▃▄▅▆▇█]+ <= [0-9.]+ [mu]?s$'
 	'^wait      [0-9.]+ [mu]s' '^run       [0-9.]+ [mu]s' '^3 running   kind            thread   name +function$')
 
@@ -119,6 +119,9 @@ for ((attempt = 1;; attempt++)); do
 done
 shows "${page[@]}" "${groups[@]}" '^ +[0-9.]+ (ms|s|min) +job             [0-9]+ +lookup of example\.or' \
 	'say "hi"\\x1b\[31m ' '^ +[0-9.]+ (ms|s|min) +timer           [0-9]+ +last words '
+# The bar has 20 places. The stage has 4 workers; on a busy machine its runs wait, and the pool grows.
+sed -n 's/^workers   \[\(|*\)\.*\] 3 of \([4-8]\) busy.*/\1 \2/p' "$work/screen" |
+	awk '{ exit !(length($1) == int(3 / $2 * 20 + 0.5)) }' || fail "the bar of the workers is wrong"
 # The rows are where they belong, so nothing was wrapped.
 sed -n 1p "$work/screen" | grep -Eq "$title" || fail "the title is not the first row"
 sed -n 13p "$work/screen" | grep -q '^3 running' || fail "the runs do not begin in row 13"
@@ -190,6 +193,9 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null 2>&1; then
 	refuses 1 "process $stage_pid belongs to another user" setpriv --reuid 65534 --clear-groups "$work/viewer" "$stage_pid"
 	refuses 1 "process 1 belongs to another user" setpriv --reuid 65534 --clear-groups "$work/viewer" 1
 fi
+kill -STOP "$stage_pid"
+refuses 1 "process $stage_pid did not answer within a second" "$viewer" "$stage_pid"
+kill -CONT "$stage_pid"
 "$viewer" --version | grep -Eq '^tickwheel-top [0-9.]+, format 1$' || fail "--version"
 
 start "$foreign" other

@@ -118,7 +118,7 @@ static int connect_to(const struct source *source)
 	return -1;
 }
 
-/* All that comes, with a zero byte after it. NULL: no memory, or nothing came in time. */
+/* All that comes, with a zero byte after it. NULL: errno tells; EAGAIN means not in time. */
 static char *read_all(int fd)
 {
 	char *text = NULL;
@@ -174,6 +174,7 @@ bool source_read(const struct source *source, struct page *page, char why[SOURCE
 {
 	int fd = connect_to(source), format = 0;
 	char *text = fd < 0 ? NULL : read_all(fd);
+	bool is_late = fd >= 0 && !text && (errno == EAGAIN || errno == EWOULDBLOCK);
 	enum page_fault fault = PAGE_FOREIGN;
 	if (fd >= 0)
 		close(fd);
@@ -181,6 +182,9 @@ bool source_read(const struct source *source, struct page *page, char why[SOURCE
 		fault = page_parse(page, text, &format);
 	if (!fault)
 		page->read_ns = monotonic_ns();
+	else if (is_late)
+		snprintf(why, SOURCE_TEXT, "process %d did not answer within a second",
+			 source->pid);
 	else if (fd < 0 && (kill(source->pid, 0) == 0 || errno != ESRCH))
 		snprintf(why, SOURCE_TEXT, "process %d has closed its service", source->pid);
 	else

@@ -3,7 +3,7 @@
 # if it is installed, and the tables.
 set -euo pipefail
 out=$1 data=$1/data
-redis_colour='#d1495b' tick_colour='#1f6fd6' tick2_colour='#7fb2f0' ceiling_colour='#c4cad3'
+redis_colour='#d1495b' tick_colour='#1f6fd6' tick2_colour='#7fb2f0' null_colour='#c4cad3'
 
 begin() { printf '%s\n' "set terminal svg size 460,300 dynamic noenhanced font 'sans-serif,11' background '#ffffff'" \
 	"set output" "set border 3 lc rgb '#5b6675'" "set tics nomirror scale 0.5" "set grid lc rgb '#dde2e9'" \
@@ -33,12 +33,12 @@ memory_plot() {
 	} | gnuplot --default-settings -
 }
 
-# Medians of the rounds: TEST REDIS TICK1 TICK2 CEILING.
+# Medians of the rounds: TEST REDIS TICK1 TICK2 NULL.
 throughput_data() {
 	local test name
 	for test in set get incr mset; do
 		printf '%s' "$test"
-		for name in redis tick1 tick2 ceiling; do
+		for name in redis tick1 tick2 null; do
 			awk -v s="server=$name" -v t="test=$test" -v c="clients=$1" -v p="pipeline=$2" \
 				'$2 == s && $3 == t && $4 == c && $5 == p { sub("rate=", "", $6); print $6 }' "$data/results" | sort -g |
 				awk '{ v[NR] = $1 } END { printf " %.1f", v[int((NR + 1) / 2)] / 1000 }'
@@ -54,7 +54,7 @@ throughput_plot() {
 		printf '%s\n' "set style data histograms" "set style histogram clustered gap 1" "set style fill solid" "set yrange [0:*]" \
 			"set ylabel 'thousand requests a second'" \
 			"plot '$data/throughput-$1-$2' using 2:xtic(1) lc rgb '$redis_colour' title 'redis', \
-			'' using 3 lc rgb '$tick_colour' title 'tickcache, 1 thread', '' using 4 lc rgb '$tick2_colour' title '2 threads', '' using 5 lc rgb '$ceiling_colour' title 'ceiling'"
+			'' using 3 lc rgb '$tick_colour' title 'tickcache, 1 thread', '' using 4 lc rgb '$tick2_colour' title '2 threads', '' using 5 lc rgb '$null_colour' title 'null server'"
 	} | gnuplot --default-settings -
 }
 
@@ -77,8 +77,8 @@ plots() {
 	for cell in 100k-alone 20k-beside-500k 100k-beside-500k; do
 		[ ! -s "$data/tick1-$cell.memory" ] || figure "<b>$cell</b>" memory_plot "$cell"
 	done
-	echo '</div><h2>Throughput</h2><p>Medians of redis-benchmark. The ceiling is a server with two threads that only counts'
-	echo 'requests and answers +OK: client and kernel leave no more to any server.</p><div class="plots">'
+	echo '</div><h2>Throughput</h2><p>Medians of redis-benchmark. The null server has two threads. It only counts requests and'
+	echo 'answers +OK: client and kernel leave no more to any server.</p><div class="plots">'
 	for load in $(sed -n 's/^throughput .*clients=\([0-9]*\) pipeline=\([0-9]*\).*/\1-\2/p' "$data/results" | awk '!seen[$0]++'); do
 		figure "<b>${load%-*} clients, pipeline of ${load#*-}</b>" throughput_plot "${load%-*}" "${load#*-}"
 	done

@@ -1,14 +1,14 @@
 #!/bin/bash
-# run.sh TICKCACHE LATENESS CEILING OUT: starts tickcache, a redis-server, and a server that only
-# answers (ceiling.c) on ports of their own, and measures them with the same clients, one after the
-# other. Prints tables and a verdict, and writes OUT/report.html. Exit status 1: a key was early,
+# run.sh TICKCACHE LATENESS NULL_SERVER OUT: starts tickcache, a redis-server, and a server that only
+# answers (null_server.c) on ports of their own, and measures them with the same clients, one after the
+# other. Prints tables and a verdict, and writes OUT/report.html, and OUT/figures.md for README.md. Exit status 1: a key was early,
 # lost, or visible after its deadline. Throughput has as many rounds as fit into three minutes, at
 # least three. QUICK=1 leaves out most cells; ONLY=expiry or ONLY=throughput measures one half, and
 # keeps the other half's results of the run before.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
-tickcache=$1 lateness=$2 ceiling=$3 out=$4
+tickcache=$1 lateness=$2 null_server=$3 out=$4
 results=$out/data/results
 [ -n "${ONLY:-}" ] || rm -rf "$out/data"
 mkdir -p "$out/data"
@@ -17,8 +17,8 @@ case ${ONLY:-} in
 expiry) sed -i '/^throughput/!d' "$results" ;;
 throughput) sed -i '/^throughput/d' "$results" ;;
 esac
-declare -A port=([redis]=7471 [tick1]=7472 [tick2]=7473 [ceiling]=7474) pid
-names=(redis tick1 tick2 ceiling)
+declare -A port=([redis]=7471 [tick1]=7472 [tick2]=7473 [null]=7474) pid
+names=(redis tick1 tick2 null)
 least_rounds=3 most_s=172 tests=(set get incr mset) loads=("50 1" "500 1" "50 16" "500 16")
 [ "${QUICK:-}" != 1 ] || { least_rounds=1 most_s=0 loads=("50 1" "50 16"); }
 
@@ -51,8 +51,8 @@ start() {
 	pid[tick1]=$!
 	"$tickcache" --port "${port[tick2]}" --threads 2 >"$out/data/tick2.log" &
 	pid[tick2]=$!
-	"$ceiling" "${port[ceiling]}" 2 &
-	pid[ceiling]=$!
+	"$null_server" "${port[null]}" 2 &
+	pid[null]=$!
 	for name in "${names[@]}"; do
 		until redis-cli -p "${port[$name]}" ping >/dev/null 2>&1; do
 			tries=$((tries + 1))
@@ -133,7 +133,11 @@ start
 [ "${ONLY:-}" = expiry ] || measure_throughput
 printf '\r\033[K' >&2
 status=0
-awk -v took=$((SECONDS - started)) -f examples/cache/measure/table.awk "$results" >"$out/data/table" || status=$?
+measure=examples/cache/measure
+awk -v took=$((SECONDS - started)) -f $measure/results.awk -f $measure/table.awk "$results" >"$out/data/table" || status=$?
 cat "$out/data/table"
+awk -v processors="$(nproc)" -v model="$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)" \
+	-v version="$(redis-server --version | sed 's/.* v=\([^ ]*\) .*/\1/')" \
+	-f $measure/results.awk -f $measure/figures.awk "$results" >"$out/figures.md"
 examples/cache/measure/report.sh "$out"
 exit "$status"

@@ -1,5 +1,5 @@
 /*
- * ceiling PORT THREADS: a server that does nothing but answer. It counts requests by their "*",
+ * null_server PORT THREADS: a server that does nothing but answer. It counts requests by their "*",
  * replies +OK to each, and keeps nothing. What redis-benchmark reaches with it, no server exceeds
  * on this machine: the client and the kernel take the rest.
  *
@@ -34,7 +34,7 @@ static int port;
 
 static void die(const char *what)
 {
-	fprintf(stderr, "ceiling: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "null_server: %s: %s\n", what, strerror(errno));
 	exit(1);
 }
 
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
 {
 	pthread_t thread;
 	if (argc != 3) {
-		fputs("usage: ceiling PORT THREADS\n", stderr);
+		fputs("usage: null_server PORT THREADS\n", stderr);
 		return 2;
 	}
 	port = atoi(argv[1]);
