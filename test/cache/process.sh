@@ -49,6 +49,13 @@ done
 loops_seen() { ask 'CLIENT LIST\r\nQUIT\r\n' | sed -n 's/.* io-thread=\([0-9]*\) .*/\1/p' | sort -u | tr '\n' ' '; }
 all_loops() { [ "$(loops_seen)" = "0 1 2 " ]; }
 wait_until all_loops || fail "64 connections are served by these loops only: $(loops_seen)"
+
+# ---- the kernel probes idle connections, so a peer that is gone without a word is noticed
+
+probed() {
+	awk -v port=":$(printf %04X "$port")" '$2 ~ port "$" && $4 == "01" && $6 ~ /^02:/ { n++ } END { exit !(n >= 64) }' /proc/net/tcp
+}
+wait_until probed || fail "connections without keepalive: $(cat /proc/net/tcp)"
 for fd in "${fds[@]}"; do exec {fd}>&-; done
 first_port=$port
 stop_tickcache
