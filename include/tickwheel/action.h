@@ -168,7 +168,7 @@ struct tw_action_scheduler_config {
  * Returns:
  *   0            *out is the scheduler; on an error *out is not written
  *   -EINVAL      out or cfg is NULL; an unknown kind or flag; a service missing or not wanted; an
- *                executor without sound ops; a knob out of range or of another kind
+ *                executor whose ops are incomplete; a knob out of range or of another kind
  *   -E2BIG       non-zero bytes beyond the known struct
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service or its pool is closed

@@ -69,8 +69,8 @@ struct tw_job_run {
 	uint32_t attempt; /* from 1 */
 
 	/*
-	 * out: what follows if the function returns an error: enum tw_job_next. POLICY at first. An
-	 * attempt that tw_job_complete ends does not use it.
+	 * out: what follows if the function returns an error: an enum tw_job_next, at first
+	 * TW_JOB_NEXT_POLICY. Not used if tw_job_complete ends the attempt.
 	 */
 	uint32_t next;
 	int64_t delay_ns; /* out: with TW_JOB_NEXT_DELAY; 0 .. TW_MAX_DELAY_NS */
@@ -138,8 +138,8 @@ enum tw_retry_jitter {
 };
 
 /*
- * Decides about a retry that the policy allows. Called once after such an attempt, before the hook
- * `retried`.
+ * Decides about a retry that struct tw_retry allows. Called once for each such retry, before the
+ * hook `retried`.
  *
  * error is the attempt's; -ETIMEDOUT after its timeout. *delay_ns is the delay before the retry.
  * The function may write another, 0 .. TW_MAX_DELAY_NS. Any other value fails the job with -EINVAL.
@@ -177,9 +177,9 @@ struct tw_limiter_task {
 	int32_t priority; /* higher first, -32768 .. 32767; equals in order of submits */
 
 	/*
-	 * Permits that each attempt takes as one: 1 .. max_concurrency; 0: 1. The first job in line
-	 * waits until its permits are free, and holds up those behind it. If max_concurrency has
-	 * shrunk below it since the submit, the attempt takes all permits.
+	 * Permits that each attempt takes in one step: 1 .. max_concurrency; 0: 1. The first job in
+	 * line waits until all its permits are free, and holds up the jobs behind it. If
+	 * max_concurrency has shrunk below it since the submit, the attempt takes all permits.
 	 */
 	uint32_t permits;
 	uint32_t reserved; /* 0 */
@@ -207,7 +207,7 @@ struct tw_limiter_task {
 };
 
 /*
- * Submits a job. It waits until a permit is free and its turn has come.
+ * Submits a job. The job waits until a permit is free and its turn has come.
  *
  * Threads, returns: as tw_limiter_submit_task.
  */
@@ -216,7 +216,7 @@ TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_j
 /*
  * Submits a job in full. *out (may be NULL) is written before the job can run.
  *
- * Threads: any. Blocks at most wait_ns: only then while max_pending jobs wait.
+ * Threads: any. Blocks at most wait_ns, and only while max_pending jobs wait.
  * Returns:
  *   0            submitted; on an error nothing of the job is called
  *   -EINVAL      limiter, task or fn is NULL; a knob is out of range; unknown flags; permits is
@@ -241,8 +241,8 @@ enum { TW_JOB_LATE = 1 };
 /*
  * Ends the attempt of an asynchronous job, also before its function has returned.
  *
- * error is 0 or -1 .. -4095. With the handle of tw_job_run only that attempt ends, with the handle
- * of the submit the one that runs. A refused completion changes nothing, and is counted.
+ * error is 0 or -1 .. -4095. The handle in tw_job_run names that attempt alone. The handle of the
+ * submit names the attempt that runs. A refused completion changes nothing, and is counted.
  *
  * Threads: any. Calls: what follows on the end of the attempt, on this thread.
  * Returns:
@@ -277,9 +277,9 @@ TW_API int tw_job_complete_with(tw_limiter *limiter, tw_job job, const struct tw
 /*
  * Cancels a job.
  *
- * If the job runs, tw_job_is_cancelled says so from now on, and `stop` is called once; another
- * thread may be calling it. The job settles when `stop` has returned and the attempt has ended: as
- * succeeded if it succeeds all the same, else as cancelled.
+ * If the job runs, tw_job_is_cancelled is true from now on. `stop` is called once for each attempt;
+ * another thread may be calling it. The job settles when `stop` has returned and the attempt has
+ * ended. If the attempt succeeds all the same, so does the job; else the job is cancelled.
  *
  * Threads: any. Blocks only in the callbacks. Calls: `stop`, or `done` and `release`, on this
  * thread.

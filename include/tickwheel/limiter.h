@@ -1,7 +1,7 @@
 /*
- * The limiter: runs jobs, a given number at a time, with retry and backoff, timeouts and a rate.
+ * The limiter: runs at most n jobs at a time, with retry and backoff, timeouts and a rate.
  *
- * The other jobs wait in order of priority. A limit bounds how many wait.
+ * The other jobs wait in order of priority. max_pending bounds how many wait.
  *
  *     struct tw_limiter_config config = TW_INIT(tw_limiter_config);
  *     config.max_concurrency = 8;

@@ -151,8 +151,8 @@ struct tw_scheduler_config {
  * Threads: any.
  * Returns:
  *   0            *out is the scheduler; on an error *out is not written
- *   -EINVAL      service or out is NULL; a knob is out of range; an executor without sound ops, or
- *                with a manual host; `wanted` with another host
+ *   -EINVAL      service or out is NULL; a knob is out of range; an executor whose ops are
+ *                incomplete, or with a manual host; `wanted` with another host
  *   -E2BIG       cfg has non-zero bytes beyond the known struct
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service or the pool is closed

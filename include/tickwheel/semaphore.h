@@ -55,7 +55,7 @@ typedef struct tw_waiter {
  * Threads: any.
  * Returns:
  *   0            *out is the semaphore; on an error *out is not written
- *   -EINVAL      out or service is NULL; capacity is negative; an executor without sound ops
+ *   -EINVAL      out or service is NULL; capacity is negative; an executor whose ops are incomplete
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service or the pool is closed
  */

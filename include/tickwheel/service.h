@@ -1,5 +1,5 @@
 /*
- * The timer service: its knobs, its life, its clock, and how to drive it from a loop.
+ * The timer service: create, close, destroy, its clock, and how to drive it from your loop.
  *
  * timer.h and task.h have the timers. tickwheel.h has the rules that all calls share: who may call
  * what, and what a service guarantees.
@@ -40,11 +40,10 @@ enum tw_drive {
 enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order; cancellable meanwhile */
 	TW_REFUSED_INLINE = 1, /* run by the driver */
-	TW_REFUSED_DROP =
-	    2 /* ended as dropped; the driver calls the release, which must be short */
+	TW_REFUSED_DROP = 2    /* ended as dropped. The driver calls the release: keep it short */
 };
 
-/* Knobs of a service. 0 is the default of each. */
+/* Knobs of a service. 0 picks the default of each. */
 struct tw_service_config {
 	size_t size;           /* sizeof(struct tw_service_config); may be 0 if all else is 0 */
 	uint64_t tick_ns;      /* resolution: 50 us .. 1 s; default 1 ms */
@@ -61,10 +60,9 @@ struct tw_service_config {
 	tw_executor *executor; /* NULL: a pool of its own. Outlives the service */
 
 	/* Threads of the service. */
-	const char
-	    *thread_name;     /* prefix, at most 9 bytes; default "tw" (tick thread: "tw-tick") */
-	size_t stack_size;    /* bytes; default: the system's; 512 KiB under mlockall */
-	const void *affinity; /* a cpu_set_t of affinity_size bytes, copied; NULL: inherited */
+	const char *thread_name; /* prefix, at most 9 bytes; default "tw": "tw-tick" and so on */
+	size_t stack_size;       /* bytes; default: the system's; 512 KiB under mlockall */
+	const void *affinity;    /* a cpu_set_t of affinity_size bytes, copied; NULL: inherited */
 	size_t affinity_size;
 	int sched_policy;   /* of the tick thread: SCHED_OTHER (default), SCHED_FIFO, SCHED_RR */
 	int sched_priority; /* not 0 for SCHED_FIFO and SCHED_RR; else 0 */

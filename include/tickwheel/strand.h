@@ -77,7 +77,7 @@ struct tw_strand_config {
  * Threads: any. Never blocks.
  * Returns:
  *   0            *out is the strand; on an error *out is not written
- *   -EINVAL      out or service is NULL; an executor without sound ops; unknown flags;
+ *   -EINVAL      out or service is NULL; an executor whose ops are incomplete; unknown flags;
  *                TW_STRAND_PINNED without a pool
  *   -E2BIG       cfg has non-zero bytes beyond the known struct
  *   -ENOMEM      no memory

@@ -1,7 +1,11 @@
 /*
  * Timers with options: series, releases, executors, jitter and slack, persistent timers, bulk.
  *
- * timer.h moves and cancels them, as all timers.
+ *     struct tw_period period = TW_INIT(tw_period);
+ *     period.period_ns = 10 * TW_SECOND;
+ *     tw_schedule_every(service, &period, send_heartbeat, connection, &heartbeat);
+ *
+ * A handle from here works in all calls of timer.h: tw_reset, tw_cancel, tw_is_pending and so on.
  */
 #ifndef TICKWHEEL_TASK_H
 #define TICKWHEEL_TASK_H
@@ -100,12 +104,17 @@ struct tw_task {
 	size_t size; /* sizeof(struct tw_task) */
 	tw_fn *fn;
 	void *arg;
-	uint64_t when_ns;  /* delay, or deadline with TW_TASK_AT; 0 for a series without TW_TASK_AT;
-			 * TW_NEVER with TW_TASK_PERSISTENT: disarmed, without jitter_ns */
+
+	/*
+	 * The delay; with TW_TASK_AT, the deadline. A series without TW_TASK_AT has 0 here, and its
+	 * delay in first_ns. TW_NEVER with TW_TASK_PERSISTENT: created disarmed; jitter_ns is 0.
+	 */
+	uint64_t when_ns;
 	uint32_t flags;    /* enum tw_task_flags */
 	uint32_t reserved; /* 0 */
-	const struct tw_period
-	    *period; /* a series; read during the call. first_ns is 0 with TW_TASK_AT */
+
+	/* NULL: a one-shot; else a series. Read during the call. first_ns is 0 with TW_TASK_AT. */
+	const struct tw_period *period;
 
 	/* Called once when the timer has ended. timer.h says on which thread. */
 	tw_release_fn *release;
@@ -115,8 +124,8 @@ struct tw_task {
 
 	/*
 	 * The most that a run may start after its deadline; 0: no limit. Rounding to ticks and the
-	 * hand-over count, so a limit below three ticks is seldom kept. A series judges each run
-	 * alone.
+	 * hand-over count, so a limit below three ticks is seldom kept. In a series
+	 * the limit is for each run alone.
 	 */
 	uint64_t max_lateness_ns;
 
@@ -137,8 +146,8 @@ struct tw_task {
 	tw_group group; /* the timer becomes a member; {0}: of none */
 
 	/*
-	 * With TW_TASK_CONTEXT: the context of callback and release; NULL: none. Where hooks are
-	 * set, it must be what their capture returns, and belongs to the timer after a success.
+	 * With TW_TASK_CONTEXT: the context of callback and release; NULL: none. If hooks are set
+	 * (context.h), it must come from their capture. After a success it belongs to the timer.
 	 */
 	void *context;
 
@@ -152,7 +161,7 @@ struct tw_task {
  * Threads: as tw_schedule.
  * Returns: as tw_schedule, and
  *   -EINVAL      task is NULL, or its size too small; unknown flags or policies; an executor
- *                without sound ops
+ *                whose ops are incomplete
  *   -ERANGE      the deadline with jitter and slack added is out of range
  *   -E2BIG       non-zero bytes beyond the known struct
  *   -ESHUTDOWN   the group is closed
@@ -165,7 +174,8 @@ TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_
  *
  * It costs a fraction of n calls: at most one clock read and one wake-up. The elements are
  * tasks[0].size apart, and all have that size. out is NULL, or has room for n handles, which are
- * written before any timer is published. Beside a close, all are part of it, or none is scheduled.
+ * written before any timer is published. If another thread closes the service meanwhile, the close
+ * covers all n timers, or none is scheduled.
  *
  * Threads: as tw_schedule. A close waits for the call.
  * Returns: as tw_schedule_task, for the first bad task it finds; tw_service_stats.rejected counts
@@ -198,10 +208,9 @@ TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, si
  *     ...
  *     tw_cancel_wait(service, connection->idle, TW_FOREVER);   the connection ends
  *
- * It costs one compare-and-swap, and so does the arming that follows, unless that is for an earlier
- * time than the last one. The timer takes its slot until it ends. Its release is called once, when
- * it ends. If a disarm comes too late, the callback runs; an arming that came during that run is
- * taken back.
+ * A disarm costs one compare-and-swap. So does the next arming, unless its deadline is earlier than
+ * the last one. The timer keeps its slot until it ends. Its release is called once, when it ends.
+ * If the callback runs already, it goes on, and an arming during that run is taken back.
  *
  * Threads: any, also its own callback. Never blocks.
  * Returns:

@@ -27,9 +27,11 @@
  *
  *   (1) of a persistent timer: only if the service has closed meanwhile.
  *
- * task.h has timers with options: series, releases, executors of their own, persistent timers.
- * service.h has the service that they belong to. tickwheel.h has the words and rules that all calls
- * share.
+ * See also:
+ *
+ *   task.h        timers with options: series, release, own executor, persistent timers
+ *   service.h     the service that the timers belong to
+ *   tickwheel.h   the words and the rules of all calls
  */
 #ifndef TICKWHEEL_TIMER_H
 #define TICKWHEEL_TIMER_H
@@ -65,13 +67,12 @@ typedef struct tw_timer {
 
 /* Answers of cancels and of tw_disarm. timer.h says after which of them arg may be freed. */
 enum tw_outcome {
-	TW_CANCELLED =
-	    0,           /* it was not claimed, and will not run (again); one canceller gets this */
-	TW_GONE = 1,     /* it has ended, or never was */
-	TW_RUNNING = 2,  /* its callback or its release is running */
-	TW_FINISHED = 3, /* tw_cancel_wait: it was running, and has returned */
-	TW_SELF = 4,     /* tw_cancel_wait: called from its own callback or release */
-	TW_DISARMED = 5  /* tw_disarm: it is disarmed already, and does not run */
+	TW_CANCELLED = 0, /* the timer will not run (again). Of several cancels one gets this */
+	TW_GONE = 1,      /* the timer has ended, or never was */
+	TW_RUNNING = 2,   /* its callback or its release is running */
+	TW_FINISHED = 3,  /* tw_cancel_wait: one of them was running, and has returned */
+	TW_SELF = 4,      /* tw_cancel_wait: called from the timer's own callback or release */
+	TW_DISARMED = 5   /* tw_disarm: the timer was disarmed already, and does not run */
 };
 
 /* How a timer ended, for its release. timer.h has the table. */
@@ -124,24 +125,26 @@ TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, 
 /*
  * Moves an armed timer to delay_ns from now. The handle stays valid.
  *
- * A move to later is one compare-and-swap. A move to earlier also queues an entry. A move to the
- * tick that the timer has already changes nothing, and orders nothing. A reset of a fixed-rate
- * series moves its phase. From the timer's own callback it re-arms the timer after the callback
- * returns, a one-shot too; the delay counts from the call.
+ * A move to a later time is one compare-and-swap. A move to an earlier time also queues an entry.
+ * If the timer is due in that tick already, the call stores nothing. Then the callback may not see
+ * what the caller wrote before. A reset of a fixed-rate series moves its phase.
  *
- * A persistent timer that is disarmed is armed. If its callback is running, on any thread, the
- * timer is armed when the callback has returned; of several such calls the last one counts.
+ * Called from the timer's own callback, it re-arms the timer, a one-shot too. The timer is armed
+ * when the callback has returned. The delay counts from the call.
+ *
+ * A disarmed persistent timer is armed. If its callback is running, on any thread, the timer is
+ * armed when the callback has returned. Of several such calls the last one counts.
  *
  * Threads: any. Never blocks.
  * Returns:
  *   0            moved, or armed
  *   -ENOENT      the timer has ended, or its release runs
  *   -EBUSY       its callback is running on another thread: reset it there, or schedule another.
- *                Not of a persistent timer
+ *                Never for a persistent timer
  *   -ECANCELED   the callback is running, and the timer was cancelled: it ends
  *   -ERANGE      the delay or deadline is above TW_MAX_DELAY_NS
- *   -EAGAIN, -ENOMEM   no room for an entry, which a move to earlier and a first arming need;
- *                nothing changed: try again
+ *   -EAGAIN, -ENOMEM   no room for an entry, which a move to an earlier time and a first arming
+ *                need; nothing changed: try again
  *   -ESHUTDOWN   the service is closed
  *   -EINVAL      service is NULL
  *   -EPERM       in a forked child
@@ -155,7 +158,7 @@ TW_API int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns);
  */
 TW_API int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
 
-/* Answer of tw_reset_earlier: the timer is due no later than that already. */
+/* Answer of tw_reset_earlier: the timer is due at that time already, or before. */
 enum { TW_RESET_KEPT = 1 };
 
 /*
@@ -163,7 +166,8 @@ enum { TW_RESET_KEPT = 1 };
  *
  * Comparison and move are one step: of several threads, the one with the earliest deadline wins.
  * Use it where several causes share one timer, such as a flush with the shortest of many delays.
- * Deadlines are compared in ticks, and for a timer with slack, where its slack puts them.
+ * Deadlines are compared in ticks. For a timer with slack, the tick that its slack has chosen
+ * counts.
  *
  * From the timer's own callback it re-arms a one-shot, unless the callback has re-armed the timer
  * for that time or earlier. A series then runs next at the earlier of its own instant and this one.
@@ -196,7 +200,7 @@ TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t dea
  * Returns:
  *   TW_CANCELLED   the callback will not run (again)
  *   TW_RUNNING     the callback or the release runs now. A series or a persistent timer ends after
- *                  it; a one-shot cannot be re-armed
+ *                  this run. The callback of a one-shot can no longer re-arm it
  *   TW_GONE        the timer has ended, or never was
  *   -EINVAL        service is NULL
  *   -EPERM         in a forked child
@@ -213,9 +217,9 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
  * Threads: any. Blocks at most timeout_ns.
  * Calls: as tw_cancel.
  * Returns: as tw_cancel, and
- *   TW_FINISHED    it was running, and has returned
- *   TW_RUNNING     it still runs after timeout_ns
- *   TW_SELF        called from its own callback or release; it will not run again
+ *   TW_FINISHED    the callback or the release was running, and has returned
+ *   TW_RUNNING     the callback or the release still runs after timeout_ns
+ *   TW_SELF        called from the timer's own callback or release; it will not run again
  */
 TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns);
 
