@@ -1,5 +1,6 @@
-# Finds an example for each name: the shortest function of the programs and pages (their ```c blocks) in which the name occurs, at
-# most 40 lines of it. Prints "= <tab> NAME <tab> FILE", then the lines, each after "|". -v names= (a file, one a line).
+# Finds an example for each name: the shortest function of the programs and pages (their ```c blocks) in which the name
+# occurs, at most 40 lines of it. Prints "= <tab> NAME <tab> FILE", then the lines, each after "|". -v names= (a file,
+# one a line).
 
 function end_function(    i, text, n, k) {
 	if (!lines)

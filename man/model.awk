@@ -1,7 +1,8 @@
 # Reads the public headers, in order, into these arrays, for pages.awk:
 #
 #   entry[1 .. entries]        names: functions, structs, enums and function types
-#   kind[name]                 "function", "struct", "enum" or "type"; of a name that is a function and a struct: "function"
+#   kind[name]                 "function", "struct", "enum" or "type"; of a name that is a function and a struct:
+#                              "function"
 #   header_of[name], part_of[name]
 #   comment_of[name]           the text above the declaration
 #   declaration_of[name]       the prototype, or the declaration in full

@@ -1,5 +1,5 @@
-# The overview: man/tickwheel.7.in, in which @RULES@ stands for what tickwheel.h opens with, from its words on, and @VERSION@ for
-# the version, @PAGES@ for the lines of the file `list`.
+# The overview: man/tickwheel.7.in, in which @RULES@ stands for what tickwheel.h opens with, from its words on, and
+# @VERSION@ for the version, @PAGES@ for the lines of the file `list`.
 
 FNR == NR { template[++lines] = $0; next }
 

@@ -35,7 +35,8 @@ function bare(s) {
 	return s
 }
 
-# text: bare lines, joined by "\n". Lines that are indented stand as they are, but for items of lists; others are filled.
+# text: bare lines, joined by "\n". Lines that are indented stand as they are, but for items of lists; others are
+# filled.
 function roff(text,    lines, n, i, state, out, empty, stripped) {
 	n = split(text, lines, "\n")
 	state = "none"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# install.sh [--check]: copies what was built to its places; with --check only asks whether it could. Called by `make install`,
-# which says by the environment what goes where.
+# install.sh [--check]: copies what was built to its places; with --check only asks whether it could. Called by `make
+# install`, which says by the environment what goes where.
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/places.sh

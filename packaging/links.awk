@@ -1,7 +1,9 @@
-# Makes the links of a document hold where it is installed. Reads the list of installed files from its first input and the
-# document from the second. Variables: page, the document's path in this tree; headers, the way from it to the include folder.
+# Makes the links of a document hold where it is installed. Reads the list of installed files from its first input and
+# the document from the second. Variables: page, the document's path in this tree; headers, the way from it to the
+# include folder.
 #
-# Links to installed files stay, links to headers go to the installed headers, and links to other files become plain text.
+# Links to installed files stay, links to headers go to the installed headers, and links to other files become plain
+# text.
 
 function folder(path) { return sub("/[^/]*$", "", path) ? path : "" }
 

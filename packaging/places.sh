@@ -40,7 +40,8 @@ relative() {
 	echo "${down%/}"
 }
 
-# An installed tree can be moved if the library and the headers lie in the prefix. The system's own prefix stays where it is.
+# An installed tree can be moved if the library and the headers lie in the prefix. The system's own prefix stays where
+# it is.
 movable() {
 	case $libdir/$includedir/$docdir in
 	*/../* | */./*) return 1 ;;

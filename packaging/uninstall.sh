@@ -1,5 +1,6 @@
 #!/bin/sh
-# uninstall.sh: removes what install.sh has put there, of whatever version. Called by `make uninstall`, with the same knobs.
+# uninstall.sh: removes what install.sh has put there, of whatever version. Called by `make uninstall`, with the same
+# knobs.
 set -eu
 cd "$(dirname "$0")/.."
 . packaging/places.sh

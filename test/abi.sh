@@ -1,9 +1,10 @@
 #!/bin/sh
-# abi.sh [--accept] LIBRARY: what programs were compiled against is still there. The exported symbols, the declarations of functions, the
-# sizes of public structs, the places of their fields and the values of enumerators are compared with test/abi.golden.
+# abi.sh [--accept] LIBRARY: what programs were compiled against is still there. The exported symbols, the declarations
+# of functions, the sizes of public structs, the places of their fields and the values of enumerators are compared with
+# test/abi.golden.
 #
-# What is new is told, and is no error: programs of yesterday do not use it. What has changed or gone is one: --accept if it is meant, and
-# say so in CHANGELOG.md. Exported symbols must be the declared ones in any case. Knob: CC.
+# What is new is told, and is no error: programs of yesterday do not use it. What has changed or gone is one: --accept
+# if it is meant, and say so in CHANGELOG.md. Exported symbols must be the declared ones in any case. Knob: CC.
 set -eu
 cd "$(dirname "$0")/.."
 

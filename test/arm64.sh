@@ -1,8 +1,10 @@
 #!/bin/sh
-# arm64.sh: the library and its tests built for arm64 with Debian's cross compiler, and run by qemu-user, which runs the instructions but
-# shows none of that processor's weak ordering: a check of the build, of sizes and of the second set of Concurrency Kit's primitives.
+# arm64.sh: the library and its tests built for arm64 with Debian's cross compiler, and run by qemu-user, which runs the
+# instructions but shows none of that processor's weak ordering: a check of the build, of sizes and of the second set of
+# Concurrency Kit's primitives.
 #
-# Concurrency Kit for arm64 is Debian's package, fetched and unpacked below build/arm64: the machine's own package lists stay as they are.
+# Concurrency Kit for arm64 is Debian's package, fetched and unpacked below build/arm64: the machine's own package lists
+# stay as they are.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# clocks.sh PROGRAM: the service where the system's clocks are unusual; test/clocks.c says how. What the system refuses is left out, by name.
+# clocks.sh PROGRAM: the service where the system's clocks are unusual; test/clocks.c says how. What the system refuses
+# is left out, by name.
 set -eu
 
 program=$1

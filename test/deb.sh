@@ -1,9 +1,10 @@
 #!/bin/sh
-# deb.sh DIR VERSION: the Debian packages in DIR. They name what they need, lintian finds no error and no warning, and dpkg
-# installs them into a root of their own, where the installed examples build and one runs. Purging them leaves nothing.
+# deb.sh DIR VERSION: the Debian packages in DIR. They name what they need, lintian finds no error and no warning, and
+# dpkg installs them into a root of their own, where the installed examples build and one runs. Purging them leaves
+# nothing.
 #
-# With TW_DEB_ROOT=FOLDER, a root made by debootstrap or mmdebstrap, apt installs them with their dependencies inside that
-# root, and the tests of debian/tests run there. Knob: CC.
+# With TW_DEB_ROOT=FOLDER, a root made by debootstrap or mmdebstrap, apt installs them with their dependencies inside
+# that root, and the tests of debian/tests run there. Knob: CC.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,7 +1,8 @@
 #!/bin/sh
-# docs.sh [LIB "CK_LIBS" BUILD_DIR]: the code in docs/*.md and in examples/README.md. A ```c block with "int main" is compiled and run; other
-# ```c blocks are compiled by themselves, ```cpp blocks as C++17. Links to files of this tree lead somewhere; examples/README.md names
-# each example, and nothing else; README.md names each public header. Knobs: CC, CXX.
+# docs.sh [LIB "CK_LIBS" BUILD_DIR]: the code in docs/*.md and in examples/README.md. A ```c block with "int main" is
+# compiled and run; other ```c blocks are compiled by themselves, ```cpp blocks as C++17. Links to files of this tree
+# lead somewhere; examples/README.md names each example, and nothing else; README.md names each public header. Knobs:
+# CC, CXX.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -73,7 +74,8 @@ for page in README.md CONTRIBUTING.md $pages; do
 done
 [ ! -s "$dir/out" ] || fail "links that lead nowhere"
 
-# docs/design.md: each file that it names exists, and holds the functions named beside it: `FILE`: `FUNCTION`. At least twenty do.
+# docs/design.md: each file that it names exists, and holds the functions named beside it: `FILE`: `FUNCTION`. At least
+# twenty do.
 : >"$dir/out"
 grep -oE '`(mpsc|wheel|executor|include|test|bench|examples)/[a-z0-9_./*]+`' docs/design.md | tr -d '`' | sort -u |
 	while read -r named; do

@@ -2,7 +2,8 @@
 # functions.sh: the public functions are few, and each of them is shown in use.
 #
 #   - the headers declare at most 160 functions. Macros and types do not count, and no header has an inline function
-#   - each function is called in a program of examples/, or in code of docs/guide.md or docs/calls.md, which the tests compile
+#   - each function is called in a program of examples/, or in code of docs/guide.md or docs/calls.md, which the tests
+#     compile
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,14 +1,15 @@
 #!/bin/sh
-# fuzz.sh SECONDS TARGET...: each target for so long, beginning with random programs of all lengths and with what was found interesting before
-# (build/fuzz/corpus). A finding is a file in build/fuzz/found; run the target with it as its argument to see it again.
-# FUZZ_SEED: of the fuzzer's choices; 0, which is default: another one each time.
+# fuzz.sh SECONDS TARGET...: each target for so long, beginning with random programs of all lengths and with what was
+# found interesting before (build/fuzz/corpus). A finding is a file in build/fuzz/found; run the target with it as its
+# argument to see it again. FUZZ_SEED: of the fuzzer's choices; 0, which is default: another one each time.
 set -eu
 
 seconds=$1
 shift
 mkdir -p build/fuzz/found build/fuzz/begin
 
-# Always the same: the fuzzer goes on from there. Without them it begins with programs of one step, and takes minutes to come to long ones.
+# Always the same: the fuzzer goes on from there. Without them it begins with programs of one step, and takes minutes to
+# come to long ones.
 LC_ALL=C awk 'BEGIN {
 	state = 1
 	for (n = 1; n <= 32; n++) {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# hardened.sh SHARED STATIC: how the libraries were built, seen in the files: no executable stack, read-only relocations bound at start,
-# stack protector, shadow stack and branch tracking on x86-64, nothing exported but tw_*, no segment both writable and executable,
-# no writable table of function pointers, and no call that reads the environment.
+# hardened.sh SHARED STATIC: how the libraries were built, seen in the files: no executable stack, read-only relocations
+# bound at start, stack protector, shadow stack and branch tracking on x86-64, nothing exported but tw_*, no segment
+# both writable and executable, no writable table of function pointers, and no call that reads the environment.
 set -eu
 
 LC_ALL=C

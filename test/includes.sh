@@ -1,7 +1,7 @@
 #!/bin/sh
-# includes.sh BUILD_DIR: includes and calls point down the list of folders below, so that no cycle exists between files of
-# different folders. The public headers lean on nothing but each other and the C standard library. The bare wheel names no
-# thread, clock or atomic.
+# includes.sh BUILD_DIR: includes and calls point down the list of folders below, so that no cycle exists between files
+# of different folders. The public headers lean on nothing but each other and the C standard library. The bare wheel
+# names no thread, clock or atomic.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,7 @@
 #!/bin/sh
-# install.sh BUILD_DIR: what `make install` puts into a fresh prefix is enough to build and run a program with, by pkg-config, statically
-# too, and by CMake if it is there; `make uninstall` leaves nothing; what can be wrong is said in one clear line. Knobs: CC, MAKE.
+# install.sh BUILD_DIR: what `make install` puts into a fresh prefix is enough to build and run a program with, by
+# pkg-config, statically too, and by CMake if it is there; `make uninstall` leaves nothing; what can be wrong is said in
+# one clear line. Knobs: CC, MAKE.
 set -eu
 cd "$(dirname "$0")/.."
 

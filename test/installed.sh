@@ -1,4 +1,5 @@
-# Read by install.sh and moved.sh, which set `script` before: knobs, a folder for the work, and a program that uses what is installed.
+# Read by install.sh and moved.sh, which set `script` before: knobs, a folder for the work, and a program that uses what
+# is installed.
 # shellcheck shell=sh disable=SC2034,SC2154 # the readers use them, and set script
 
 CC=${CC:-cc}
@@ -57,7 +58,8 @@ runs() {
 	grep -qx 'it ran' "$work/out" || fail "$1 did not say what it should"
 }
 
-# Builds the program shared and static by CMake, and runs both. $1: an option that tells where the library is. False: no CMake.
+# Builds the program shared and static by CMake, and runs both. $1: an option that tells where the library is. False: no
+# CMake.
 runs_by_cmake() {
 	command -v cmake >/dev/null 2>&1 || return 1
 	quietly cmake -S "$project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" "$1" && quietly cmake --build "$work/cmake" ||

@@ -1,8 +1,8 @@
 #!/bin/sh
 # man.sh DIR LIBRARY: the manual in DIR is whole.
 #
-#   - each function that LIBRARY exports, and each public struct and enum, has a page with its sections; a function's has EXAMPLES,
-#     so each function is used in a program or page that the tests compile
+#   - each function that LIBRARY exports, and each public struct and enum, has a page with its sections; a function's
+#     has EXAMPLES, so each function is used in a program or page that the tests compile
 #   - the prototype of a page, as a reader sees it, is the header's: the compiler compares them
 #   - pages and the overview refer to pages that exist
 #   - apropos finds the words that people look for

@@ -1,6 +1,6 @@
 #!/bin/sh
-# meson.sh BUILD_DIR: meson builds the library, runs its smoke test and installs it. The installed tree has the headers and
-# exports of `make install`, works after it is moved, and a project may have this tree as a subproject. Knob: CC.
+# meson.sh BUILD_DIR: meson builds the library, runs its smoke test and installs it. The installed tree has the headers
+# and exports of `make install`, works after it is moved, and a project may have this tree as a subproject. Knob: CC.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -63,7 +63,8 @@ LISTS
 	quietly timeout 60 "$work/cmake/program" || fail "a program by CMake"
 fi
 
-# As a subproject, which is what a wrap makes of it. The library is not built again: only setup, and the program's commands.
+# As a subproject, which is what a wrap makes of it. The library is not built again: only setup, and the program's
+# commands.
 unset PKG_CONFIG_PATH
 mkdir -p "$work/parent/subprojects"
 cp "$program" "$work/parent/program.c"

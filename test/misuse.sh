@@ -1,8 +1,8 @@
 #!/bin/sh
 # misuse.sh: each refusal of bad input has a text for the misuse hook, and each text has a row in test/unit/misuse.
 #
-#   - an -EINVAL, -E2BIG or -ERANGE in the library is in a call of tw__invalid, tw__refuse, tw__misuse or a file's refuse(), or its
-#     line says who tells ("told", "tells")
+#   - an -EINVAL, -E2BIG or -ERANGE in the library is in a call of tw__invalid, tw__refuse, tw__misuse or a file's
+#     refuse(), or its line says who tells ("told", "tells")
 #   - a text matches a text that a row expects; "%" matches anything
 #   - each public function whose first parameter is an object answers NULL with a text: it has a row
 set -eu
@@ -23,8 +23,8 @@ fail() {
 find mpsc wheel executor -name "*.c" ! -path wheel/base/thread.c ! -path wheel/base/misuse.c ! -path wheel/base/strerror.c \
 	! -path wheel/base/struct_read.c | sort >"$work/files"
 
-# FILE:LINE:TEXT of refusals without a text. A call may break the line behind its parenthesis, and the comment that says who tells
-# may stand above.
+# FILE:LINE:TEXT of refusals without a text. A call may break the line behind its parenthesis, and the comment that says
+# who tells may stand above.
 silent() {
 	awk '
 		FNR == 1 { above = "" }

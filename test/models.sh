@@ -4,8 +4,9 @@
 # A model says in its first comment how it is to be checked, with the switches of its preprocessor:
 #     run: SWITCH...  guarantees       must hold
 #     mutant: SWITCH... NAME  text     must fail, or else the model cannot see what it is there for
-# Two blanks or more end the switches.
-# Exhaustive searches only: one that was cut short by its depth or memory fails. Two files at a time, the largest, which take longest, first.
+# Two blanks or more end the switches. A text goes on in lines that are indented further.
+# Exhaustive searches only: one that was cut short by its depth or memory fails. Two files at a time, the largest, which
+# take longest, first.
 set -u
 
 kind=run kind_option=
@@ -42,7 +43,12 @@ search() {
 failed=0
 for file; do
 	name=$(basename "$file" .pml)
-	sed -n "/^ \*\//q; s/^ \*   $kind: //p" "$file" >"$out/$name.$kind"
+	awk -v kind="$kind:" '
+		/^ \*\// { exit }
+		on && /^ \*       / { sub(/^ \* +/, " "); line = line $0; next }
+		{ if (on) print line; on = /^ \*   [a-z]/ && $2 == kind }
+		on { line = $0; sub(/^ \*   [a-z]+: /, "", line) }
+		END { if (on) print line }' "$file" >"$out/$name.$kind"
 	while read -r line <&3; do
 		switches=$(printf '%s\n' "$line" | sed 's/   *.*//')
 		text=$(printf '%s\n' "$line" | sed 's/.*   *//')

@@ -1,7 +1,7 @@
 #!/bin/sh
-# moved.sh BUILD_DIR: what `make install` puts into one prefix works after it is moved to another. Programs are built against
-# it by pkg-config, CMake and meson, shared and static, and run. Each installed example compiles, and each link of an
-# installed document holds. Knobs: CC, MAKE.
+# moved.sh BUILD_DIR: what `make install` puts into one prefix works after it is moved to another. Programs are built
+# against it by pkg-config, CMake and meson, shared and static, and run. Each installed example compiles, and each link
+# of an installed document holds. Knobs: CC, MAKE.
 set -eu
 cd "$(dirname "$0")/.."
 

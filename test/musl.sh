@@ -1,7 +1,8 @@
 #!/bin/sh
-# musl.sh DIR: the static library and the small examples, built with musl-gcc in DIR and run. Debian has Concurrency Kit for glibc only,
-# but what the library takes from it holds with musl, too: its headers (ck_ring, ck_ec, ck_pr) are compiled anew, and of libck.a
-# ck_ec.o alone is linked, which needs nothing of a C library. The kernel's headers come from glibc's tree as well. Knob: MAKE.
+# musl.sh DIR: the static library and the small examples, built with musl-gcc in DIR and run. Debian has Concurrency Kit
+# for glibc only, but what the library takes from it holds with musl, too: its headers (ck_ring, ck_ec, ck_pr) are
+# compiled anew, and of libck.a ck_ec.o alone is linked, which needs nothing of a C library. The kernel's headers come
+# from glibc's tree as well. Knob: MAKE.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # pairs.sh: checks the pairing tables of the lock-free files against the sites that cite them.
 #
-# A label is a word in capitals with a number: GATE1, LANE2. It is defined once in the tree, by a line "LABEL  text" in a
-# comment. Under "Pairing table" it is a pair; elsewhere it is an invariant, which may be cited too. A site is a comment
-# that names the label.
+# A label is a word in capitals with a number: GATE1, LANE2. It is defined once in the tree, by a line "LABEL  text" in
+# a comment. Under "Pairing table" it is a pair; elsewhere it is an invariant, which may be cited too. A site is a
+# comment that names the label.
 #
-# Refused: a label that is cited and not defined; a label defined twice; a pair that fewer than two sites cite, because a
-# pair has two sides, unless its text says why: "(one site: WHY)". G1 to G13 are guarantees of tickwheel.h.
+# Refused: a label that is cited and not defined; a label defined twice; a pair that fewer than two sites cite, because
+# a pair has two sides, unless its text says why: "(one site: WHY)". G1 to G13 are guarantees of tickwheel.h.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# part.sh NAME COMMAND...: runs a part of `make check`. It is told of in one piece when it ends: its name, how long it took, what it said but for
-# the files that were compiled. All it said is kept in build/check/NAME.
+# part.sh NAME COMMAND...: runs a part of `make check`. It is told of in one piece when it ends: its name, how long it
+# took, what it said but for the files that were compiled. All it said is kept in build/check/NAME.
 set -u
 
 name=$1 log=build/check/$1

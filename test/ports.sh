@@ -1,7 +1,8 @@
 #!/bin/sh
-# ports.sh: the files for vcpkg and Conan. Neither program is needed: stand-ins (test/ports/) run the port's portfile and the
-# recipe's methods, with the command lines that the programs would use. A program is then built against each package. What
-# stays untested is the programs themselves: downloads, caches, profiles, and what they check of a package.
+# ports.sh: the files for vcpkg and Conan. Neither program is needed: stand-ins (test/ports/) run the port's portfile
+# and the recipe's methods, with the command lines that the programs would use. A program is then built against each
+# package. What stays untested is the programs themselves: downloads, caches, profiles, and what they check of a
+# package.
 set -eu
 cd "$(dirname "$0")/.."
 

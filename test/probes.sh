@@ -1,6 +1,6 @@
 #!/bin/sh
-# probes.sh LIBRARY: where sys/sdt.h is found, LIBRARY holds each static probe that wheel/base/probes.h lists, under the provider tickwheel, with
-# as many arguments; where it is not, or with PROBES=0, none. Knobs: CC, PROBES.
+# probes.sh LIBRARY: where sys/sdt.h is found, LIBRARY holds each static probe that wheel/base/probes.h lists, under the
+# provider tickwheel, with as many arguments; where it is not, or with PROBES=0, none. Knobs: CC, PROBES.
 set -eu
 cd "$(dirname "$0")/.."
 

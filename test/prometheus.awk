@@ -1,5 +1,5 @@
-# Reads a page in Prometheus' text format strictly; says what is wrong with the first bad line, or how many samples there are.
-# It checks the ledger, too: that of all services of the page.
+# Reads a page in Prometheus' text format strictly; says what is wrong with the first bad line, or how many samples
+# there are. It checks the ledger, too: that of all services of the page.
 function bad(why) { print "line " NR ": " why ": " $0; failed = 1; exit 1 }
 
 # Splits "name{labels} value"; a label's value may hold any character, quotes and backslashes escaped.

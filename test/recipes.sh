@@ -1,9 +1,10 @@
 #!/bin/sh
-# recipes.sh LIB "CK_LIBS" BUILD_DIR: the recipes of docs/guide.md, run under AddressSanitizer with the race provoked that each is about.
+# recipes.sh LIB "CK_LIBS" BUILD_DIR: the recipes of docs/guide.md, run under AddressSanitizer with the race provoked
+# that each is about.
 #
-# A recipe is a ```c block behind a line <!-- recipe: NAME -->. test/recipes/NAME.c includes it as "NAME.h", and runs it. A program that
-# says WRONG also holds what the recipe warns of: called with the argument "wrong" it must be stopped by AddressSanitizer,
-# with a use after free. LIB is the library's build for AddressSanitizer. Knob: CC.
+# A recipe is a ```c block behind a line <!-- recipe: NAME -->. test/recipes/NAME.c includes it as "NAME.h", and runs
+# it. A program that says WRONG also holds what the recipe warns of: called with the argument "wrong" it must be stopped
+# by AddressSanitizer, with a use after free. LIB is the library's build for AddressSanitizer. Knob: CC.
 set -eu
 cd "$(dirname "$0")/.."
 

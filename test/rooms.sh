@@ -1,10 +1,12 @@
 #!/bin/sh
 # rooms.sh BUILD_DIR: what keeps the sources walkable.
 #
-#   - no file of the library, public headers included, has more than 450 lines, no folder more than 16 source files, no struct more than 25 members
-#   - at most 20 files ask whether this is a forked child; all other functions leave it to the entry check (wheel/base/entry.h)
-#   - a function that several files share is declared by the header of the file that defines it; a layer's main file, which has
-#     its folder's name, declares its functions in internal.h, and the bare wheel in wheel.h
+#   - no file of the library, public headers included, has more than 450 lines, no folder more than 16 source files, no
+#     struct more than 25 members
+#   - at most 20 files ask whether this is a forked child; all other functions leave it to the entry check
+#     (wheel/base/entry.h)
+#   - a function that several files share is declared by the header of the file that defines it; a layer's main file,
+#     which has its folder's name, declares its functions in internal.h, and the bare wheel in wheel.h
 set -eu
 cd "$(dirname "$0")/.."
 

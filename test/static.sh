@@ -3,16 +3,22 @@
 #
 #   clang-tidy
 #   insecureAPI.DeprecatedOrUnsafeBufferHandling   asks for memcpy_s and snprintf_s, which Linux does not have
-#   easily-swappable-parameters                    about taste; handles, ticks and nanoseconds are told apart by their names
-#   no-int-to-ptr, casting-through-void            tagged words and CK's cells carry pointers: that is the data structure
-#   reserved-identifier, dcl37                     tw__ is the prefix of what is shared inside; the C standard reserves _X and __ at the start
+#   easily-swappable-parameters                    about taste; handles, ticks and nanoseconds are told apart by their
+#                                                  names
+#   no-int-to-ptr, casting-through-void            tagged words and CK's cells carry pointers: that is the data
+#                                                  structure
+#   reserved-identifier, dcl37                     tw__ is the prefix of what is shared inside; the C standard reserves
+#                                                  _X and __ at the start
 #   assignment-in-if-condition                     `while ((x = next()))` is the way of these sources
 #   narrowing-conversions                          counts below 2^32 by construction (slots, entries of a chunk)
-#   err33-c                                        answers of functions that cannot fail as they are called (mutexes, snprintf into enough)
+#   err33-c                                        answers of functions that cannot fail as they are called (mutexes,
+#                                                  snprintf into enough)
 #   misc-no-recursion                              there is none but over a bounded depth; it would be seen in review
-#   mt-unsafe                                      strerror and the like: asked of no thread but the one that makes a service
+#   mt-unsafe                                      strerror and the like: asked of no thread but the one that makes a
+#                                                  service
 #   macro-parentheses                              macros that take a type or a list
-#   branch-clone, suspicious-include, implicit-widening, multiple-statement-macro, misplaced-widening-cast: none was true here
+#   branch-clone, suspicious-include, implicit-widening, multiple-statement-macro, misplaced-widening-cast: none was
+#   true here
 #   cppcheck
 #   unusedStructMember                             fields that only another file reads
 #   normalCheckLevelMaxBranches, missingInclude*   about cppcheck itself
@@ -33,7 +39,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 
-# One by one, as clang-tidy 14 loses sight of va_start when several are given to it; the largest, which take longest, first.
+# One by one, as clang-tidy 14 loses sight of va_start when several are given to it; the largest, which take longest,
+# first.
 # shellcheck disable=SC2086 # a list of files
 ls -S $sources | xargs -P 2 -n 1 sh -c '
 	clang-tidy --quiet --warnings-as-errors="*" -checks="$0" "$@" -- -std=c11 -D_GNU_SOURCE -Iinclude -I. 2>/dev/null

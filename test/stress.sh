@@ -1,5 +1,6 @@
 #!/bin/sh
-# stress.sh SECONDS AT_ONCE PROGRAM...: each for so many seconds, so many of them at a time; what one of several says is shown when it ends.
+# stress.sh SECONDS AT_ONCE PROGRAM...: each for so many seconds, so many of them at a time; what one of several says is
+# shown when it ends.
 set -eu
 
 seconds=$1 at_once=$2

@@ -1,7 +1,7 @@
 #!/bin/bash
-# top.sh VIEWER STAGE FOREIGN SERVER: what tickwheel-top shows in a terminal of 80 x 24 and of 120 x 40, for a stage (test/top/stage.c) and for
-# the example server; its text output; one clear line and a non-zero status for each thing that can be wrong. The terminal is tmux.
-# (bash: coproc, /dev/tcp)
+# top.sh VIEWER STAGE FOREIGN SERVER: what tickwheel-top shows in a terminal of 80 x 24 and of 120 x 40, for a stage
+# (test/top/stage.c) and for the example server; its text output; one clear line and a non-zero status for each thing
+# that can be wrong. The terminal is tmux. (bash: coproc, /dev/tcp)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,7 +32,8 @@ fail() {
 
 now_ms() { date +%s%3N; }
 
-# $1: a program; its arguments. Starts it with a pipe as its input: a line to the descriptor `to` ends it; `pid` is the process.
+# $1: a program; its arguments. Starts it with a pipe as its input: a line to the descriptor `to` ends it; `pid` is the
+# process.
 start() {
 	local ready
 	mkfifo "$work/in.$#.${#children[@]}"
@@ -48,7 +49,8 @@ start() {
 	fail "$1 is not ready"
 }
 
-# $1: a size as COLUMNSxROWS; the rest: a command for a terminal of that size. Its exit status is shown when it has ended.
+# $1: a size as COLUMNSxROWS; the rest: a command for a terminal of that size. Its exit status is shown when it has
+# ended.
 terminal() {
 	local size=$1
 	shift

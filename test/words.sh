@@ -43,7 +43,8 @@ long() {
 # Headers on standard input; prints functions without the one shape.
 shape() { xargs awk -f test/words/shape.awk; }
 
-# Figures (figures.awk) on standard input; prints files beyond the bounds. $1: median; $2: words in all; $3: reading ease.
+# Figures (figures.awk) on standard input; prints files beyond the bounds. $1: median; $2: words in all; $3: reading
+# ease.
 beyond() {
 	awk -F '\t' -v median="$1" -v words="$2" -v ease="$3" '
 		$4 > median { print $1 ": the median sentence has " $4 " words" }

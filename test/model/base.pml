@@ -1,14 +1,16 @@
 /*
- * The base rule of published time: wheel/driver/drain.c; put_base and arm in wheel/timer/schedule.c; tw__driver_publish in wheel/driver/poll.c.
+ * The base rule of published time: wheel/driver/drain.c; put_base and arm in
+ * wheel/timer/schedule.c; tw__driver_publish in wheel/driver/poll.c.
  *
- * Modelled: a producer that schedules twice with equal delays, the driver that publishes its time (open or parked) and drains at
- * any moment, a clock. The delay is 0: only what is added to it counts, so a deadline is the instant it is counted from. What
- * the producer has stored but not yet in memory is explicit (`stored` against `tail`); the driver publishes by an exchange,
- * and its base_ns may be visible before. The driver is as late as it likes.
+ * Modelled: a producer that schedules twice with equal delays, the driver that publishes its time
+ * (open or parked) and drains at any moment, a clock. The delay is 0: only what is added to it
+ * counts, so a deadline is the instant it is counted from. What the producer has stored but not yet
+ * in memory is explicit (`stored` against `tail`); the driver publishes by an exchange, and its
+ * base_ns may be visible before. The driver is as late as it likes.
  *
- * Left out: rounding to ticks (it never falls as its argument grows), TW__SPECULATION_NS (loads are in program order here), the
- * driver's clamping (this clock never steps), reset and cancel (word.pml, note.pml). TW__STAMPS is 2, so that a
- * number may be forgotten.
+ * Left out: rounding to ticks (it never falls as its argument grows), TW__SPECULATION_NS (loads are
+ * in program order here), the driver's clamping (this clock never steps), reset and cancel
+ * (word.pml, note.pml). TW__STAMPS is 2, so that a number may be forgotten.
  *
  * Holds:
  *   G1  a deadline never counts from before the entry of the call
@@ -16,12 +18,15 @@
  *   G6  of two with equal delays the later one's deadline is not the earlier one
  *
  *   run: BASE   G1 G2 G6
- *   mutant: PLAIN_PUBLISH    the word is published by a plain store, and its replacement timed at once
+ *   mutant: PLAIN_PUBLISH    the word is published by a plain store, and its replacement timed at
+ *                            once
  *   mutant: CLOCK_FIRST      the drain's reading is taken before the tail is loaded
- *   mutant: STAMP_ALONE      a number stands for the end of the tick it was published for, whenever it was replaced
+ *   mutant: STAMP_ALONE      a number stands for the end of the tick it was published for, whenever
+ *                            it was replaced
  *   mutant: ALWAYS_BLIND     the producer's estimate is never corrected
  *   mutant: BASE_FALLS       a lane's base is not kept from falling
- *   mutant: CLOCK_ALONE      a base read from the clock may lie before one that was published and counted from
+ *   mutant: CLOCK_ALONE      a base read from the clock may lie before one that was published and
+ *                            counted from
  *   mutant: LATER_BASE       a forgotten number takes the base of the one that has its place
  */
 #define TIMERS 2
@@ -35,7 +40,10 @@
 
 byte now;
 
-/* The gate: sequence number and OPEN, one word; `next_*`: still in the driver's buffer (PLAIN_PUBLISH). */
+/*
+ * The gate: sequence number and OPEN, one word; `next_*`: still in the driver's buffer
+ * (PLAIN_PUBLISH).
+ */
 byte sequence = 1;
 bool open = true;
 byte base_ns = TICK;
@@ -47,7 +55,8 @@ mtype base_kind[TIMERS];
 byte base_value[TIMERS];
 byte stored, tail;
 
-byte entered[TIMERS], pushed[TIMERS]; /* when the call was entered, and when its entry was published */
+/* when the call was entered, and when its entry was published */
+byte entered[TIMERS], pushed[TIMERS];
 byte word[TIMERS];                    /* deadlines in the control words */
 
 active proctype clock()
@@ -105,18 +114,23 @@ byte lane_base, lane_sequence, lane_guess, last_deadline;
 
 inline publish(says_open) /* from a reading on; atomic only where one access is */
 {
-	d_step { reading = now; bases[(current + 1) % STAMPS] = reading + TICK; base_ns = reading + TICK };
+	d_step { reading = now; bases[(current + 1) % STAMPS] = reading + TICK;
+		base_ns = reading + TICK };
 #ifdef PLAIN_PUBLISH
 	atomic { !buffered -> next_open = says_open; buffered = true; current++ };
 #else
 	d_step { sequence++; open = says_open; current++ }; /* exchange: gate.h, GATE1 */
 #endif
-	d_step { replaced[(current - 1) % STAMPS] = now; reading = 0; flags = false } /* drain.c, (b) */
+	/* drain.c, (b) */
+	d_step { replaced[(current - 1) % STAMPS] = now; reading = 0; flags = false }
 }
 
 #define REMEMBERED(s) (current - (s) < STAMPS)
 
-/* U(S): the earlier of the drain's reading and the one taken when S, or the oldest number remembered, was replaced. */
+/*
+ * U(S): the earlier of the drain's reading and the one taken when S, or the oldest number
+ * remembered, was replaced.
+ */
 inline replaced_at(s)
 {
 	if
@@ -182,7 +196,8 @@ inline file()
 	:: word[head] = MAX(word[head], lane_base)
 	fi;
 #endif
-	assert(MAX(word[head], lane_base) == word[head] || lane_guess < lane_base); /* it will not be handed over early */
+	/* it will not be handed over early */
+	assert(MAX(word[head], lane_base) == word[head] || lane_guess < lane_base);
 	assert(word[head] >= entered[head]);                                        /* G1 */
 	assert(word[head] <= MAX(pushed[head] + TICK, reading));                    /* G2 */
 	assert(word[head] >= last_deadline);                                        /* G6 */

@@ -1,12 +1,14 @@
 /*
- * A batch: wheel/run/batch.h, and in batch.c submit, claim, finish, return; open and join in executor/pool/pool.c; close's wait.
+ * A batch: wheel/run/batch.h, and in batch.c submit, claim, finish, return; open and join in
+ * executor/pool/pool.c; close's wait.
  *
- * Modelled: one chunk of the wheel, submitted twice, with two entries and then with one. A worker takes it from the ring and shows it
- * as open, another joins; each claims by the cursor, runs, and finishes. The second submit may be refused by the executor, and is
- * then run by the driver itself. At last close waits for batches_out and frees all. The cursor is one word: submit, next, entries.
+ * Modelled: one chunk of the wheel, submitted twice, with two entries and then with one. A worker
+ * takes it from the ring and shows it as open, another joins; each claims by the cursor, runs, and
+ * finishes. The second submit may be refused by the executor, and is then run by the driver itself.
+ * At last close waits for batches_out and frees all. The cursor is one word: submit, next, entries.
  *
- * Left out: the control words (word.pml): an entry that is run has been run; who is woken (pool.pml). Orders of release and acquire are
- * program order here.
+ * Left out: the control words (word.pml): an entry that is run has been run; who is woken
+ * (pool.pml). Orders of release and acquire are program order here.
  *
  * Holds:
  *   RUN1  what is claimed belongs to the intended submit, and is run once (G3)
@@ -21,7 +23,8 @@
  *   mutant: FINISH_FIRST   a run is finished with before it is run
  *   mutant: OUT_FIRST      batches_out falls before the chunk is returned
  */
-#define NEXT 4    /* in the cursor: one more of `next`; `entries` is below it, the sequence number above */
+/* in the cursor: one more of `next`; `entries` is below it, the sequence number above */
+#define NEXT 4
 #define SEQUENCE(c) ((c) / 16)
 #define LEFT(c) ((c) / 4 % 4 < (c) % 4)
 #define CLOSE_WAITS 8
@@ -183,6 +186,7 @@ active proctype closing()
 {
 	all_submitted; /* the last round */
 	atomic { batches_out = batches_out + CLOSE_WAITS };
-	atomic { batches_out == CLOSE_WAITS -> freed = true }; /* RUN4; the pool has stopped before, and looks at cursors no more */
+	/* RUN4; the pool has stopped before, and looks at cursors no more */
+	atomic { batches_out == CLOSE_WAITS -> freed = true };
 	assert(ran[2] == 1 && ran[3] == 1 && ran[4] == 1) /* G3 */
 }

@@ -1,14 +1,18 @@
 /*
- * The bell of a driver that waits on a descriptor: mpsc/gate.h, GATE3; tw__gate_ring and tw__gate_arm_bell in mpsc/gate.c; mpsc/alarm.c.
+ * The bell of a driver that waits on a descriptor: mpsc/gate.h, GATE3; tw__gate_ring and
+ * tw__gate_arm_bell in mpsc/gate.c; mpsc/alarm.c.
  *
- * Modelled: threads that push something and ring, twice each: the first to find the bell quiet writes to the descriptor, after a while. The driver
- * wakes when the descriptor is readable, arms the bell, looks at what was pushed, and sleeps again. One step stands for each access of the
+ * Modelled: threads that push something and ring, twice each: the first to find the bell quiet
+ * writes to the descriptor, after a while. The driver wakes when the descriptor is readable, arms
+ * the bell, looks at what was pushed, and sleeps again. One step stands for each access of the
  * bell, each call of the system, and the driver's look.
  *
- * Left out: the futex, plans and whether one has to ring (gate.pml); deadlines, which would wake the driver by and by.
+ * Left out: the futex, plans and whether one has to ring (gate.pml); deadlines, which would wake
+ * the driver by and by.
  *
  * Holds:
- *   G2  when all have rung, and the driver sleeps, it has seen all that was pushed: nothing is slept through
+ *   G2  when all have rung, and the driver sleeps, it has seen all that was pushed: nothing is
+ *       slept through
  *   G9  it is not woken without end: what wakes it, it reads
  *
  *   run: BELL   G2 G9

@@ -1,15 +1,19 @@
 /*
- * A destroyed group's cached extension records: wheel/group/reap.c (throw_out_if_dead), group.c; wheel/timer/member.h; group.h, GROUP8.
+ * A destroyed group's cached extension records: wheel/group/reap.c (throw_out_if_dead), group.c;
+ * wheel/timer/member.h; group.h, GROUP8.
  *
- * Modelled: one group, in whose list is one record, ended and cached. Its bias owner arms a member in it without the lock; the store waits in a
- * buffer until the processor empties it, the bias owner's next atomic operation, or somebody's barrier. Another thread destroys the group. A reap for
- * an earlier cancel is under way: so the group may be seen dead before the destroy has said so to the next reap. When the index is vacant
- * another group is born there, with a cached record of its own.
+ * Modelled: one group, in whose list is one record, ended and cached. Its bias owner arms a member
+ * in it without the lock; the store waits in a buffer until the processor empties it, the bias
+ * owner's next atomic operation, or somebody's barrier. Another thread destroys the group. A reap
+ * for an earlier cancel is under way: so the group may be seen dead before the destroy has said so
+ * to the next reap. When the index is vacant another group is born there, with a cached record of
+ * its own.
  *
  * Left out: who runs, waits, or cancels alone (group.pml).
  *
  * Holds:
- *   GROUP8  at rest no member of the dead group is armed (G3); its index is vacant, or was; nobody unlinks what is cached of the next group
+ *   GROUP8  at rest no member of the dead group is armed (G3); its index is vacant, or was; nobody
+ *           unlinks what is cached of the next group
  *
  *   run: DESTROY  GROUP8
  *   mutant: DESTROY NO_BARRIER  no barrier between the look that sees the group dead and the walk

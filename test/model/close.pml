@@ -1,13 +1,15 @@
 /*
- * Close against schedule: wheel/service/close.c (close_finish and its steps); arm, after_push and retract in wheel/timer/schedule.c; continues in
- * wheel/run/run.c.
+ * Close against schedule: wheel/service/close.c (close_finish and its steps); arm, after_push and
+ * retract in wheel/timer/schedule.c; continues in wheel/run/run.c.
  *
- * Modelled: two threads schedule a timer each; a run under way may arm its timer again; the driver turns and hands over;
- * a closing thread ends all with DROP or RUN. A thread's store of its word and then of its lane's tail may stay in its store buffer
- * (`visible` follows `stored`, in order) until memory takes them, membarrier comes, or the thread does a locked operation.
+ * Modelled: two threads schedule a timer each; a run under way may arm its timer again; the driver
+ * turns and hands over; a closing thread ends all with DROP or RUN. A thread's store of its word
+ * and then of its lane's tail may stay in its store buffer (`visible` follows `stored`, in order)
+ * until memory takes them, membarrier comes, or the thread does a locked operation.
  *
- * Left out: DRAIN (RUN whose polls come by themselves), timeouts, several calls of close, a close that does not wait, membarrier refused
- * late, releases (word.pml), the executor (batch.pml): a claim is one step by the driver; and who wakes the driver (gate.pml).
+ * Left out: DRAIN (RUN whose polls come by themselves), timeouts, several calls of close, a close
+ * that does not wait, membarrier refused late, releases (word.pml), the executor (batch.pml): a
+ * claim is one step by the driver; and who wakes the driver (gate.pml).
  *
  * Holds:
  *   G3  what was accepted (0) ends once, and before close returns; none is left behind
@@ -16,13 +18,17 @@
  *   run: DROP MEMBARRIER   G3 1.7
  *   run: DROP SEQ_CST      G3 1.7
  *   run: RUN MEMBARRIER    G3 1.7
- *   mutant: DROP MEMBARRIER NO_BARRIER         the end of ACCEPTING is published without the heavy barrier
+ *   mutant: DROP MEMBARRIER NO_BARRIER         the end of ACCEPTING is published without the heavy
+ *                                              barrier
  *   mutant: DROP SEQ_CST LIGHT_PUSH            the push is a mere release store
  *   mutant: DROP MEMBARRIER NO_SECOND_LOOK     a schedule does not look at the gate after its push
- *   mutant: RUN MEMBARRIER RETRACT_BY_STORE    a schedule takes its timer back without a compare-and-swap
- *   mutant: DROP MEMBARRIER DROP_ONCE          close does not look again after the runs under way are over
+ *   mutant: RUN MEMBARRIER RETRACT_BY_STORE    a schedule takes its timer back without a
+ *                                              compare-and-swap
+ *   mutant: DROP MEMBARRIER DROP_ONCE          close does not look again after the runs under way
+ *                                              are over
  *   mutant: RUN MEMBARRIER HAND_OVER_TO_THE_LAST  the driver hands over until it is stopped
- *   mutant: RUN MEMBARRIER KEEP_ON_CLOSED      a schedule that sees the gate closed leaves its timer, and refuses
+ *   mutant: RUN MEMBARRIER KEEP_ON_CLOSED      a schedule that sees the gate closed leaves its
+ *                                              timer, and refuses
  */
 #define THREADS 2
 #define SELF_ARMED 2 /* the timer whose run is under way */
@@ -140,7 +146,8 @@ inline meet(t) /* drain, and perhaps hand over and claim */
 	fi;
 	atomic {
 		if
-		:: met[t] && word[t] == ARMED && (!closed || forced) -> end_timer(t) /* due, or RUN's flag */
+		/* due, or RUN's flag */
+		:: met[t] && word[t] == ARMED && (!closed || forced) -> end_timer(t)
 		:: !forced || !met[t] || word[t] != ARMED
 		fi
 	}

@@ -1,14 +1,18 @@
 /*
- * Far deadlines: far_ticks beside the control word (wheel/slot/word.h, WORD6): tw__far_read, tw__far_move in wheel/slot/slots.c; reset_word in
- * wheel/timer/reset.c; due_tick_of in wheel/driver/resolve.c; claim in wheel/run/run.c.
+ * Far deadlines: far_ticks beside the control word (wheel/slot/word.h, WORD6): tw__far_read,
+ * tw__far_move in wheel/slot/slots.c; reset_word in wheel/timer/reset.c; due_tick_of in
+ * wheel/driver/resolve.c; claim in wheel/run/run.c.
  *
- * Modelled: one timer, armed for a near or a far tick, and two threads that reset it to a near (NEAR_FIRST) or a far tick, twice in all. A far word says only that it is;
- * its deadline is in far_tick. The lock of the slot is taken to move to or from a far deadline, and to read one. A move to later brings no entry,
- * also from a near to a far tick and back; one to earlier does. The driver drains, turns through the ticks 0 .. LAST, and files each entry that it
- * meets by the deadline; a due word becomes near before it is handed over. A worker that finds the timer not due gives its entry back.
+ * Modelled: one timer, armed for a near or a far tick, and two threads that reset it to a near
+ * (NEAR_FIRST) or a far tick, twice in all. A far word says only that it is; its deadline is in
+ * far_tick. The lock of the slot is taken to move to or from a far deadline, and to read one. A
+ * move to later brings no entry, also from a near to a far tick and back; one to earlier does. The
+ * driver drains, turns through the ticks 0 .. LAST, and files each entry that it meets by the
+ * deadline; a due word becomes near before it is handed over. A worker that finds the timer not due
+ * gives its entry back.
  *
- * Left out: near deadlines modulo the range (a near one is written in full), notes (note.pml: here each entry counts), generations (word.pml),
- * weak memory: all that is ordered by the lock.
+ * Left out: near deadlines modulo the range (a near one is written in full), notes (note.pml: here
+ * each entry counts), generations (word.pml), weak memory: all that is ordered by the lock.
  *
  * Holds:
  *   G1  no run before the deadline that the last reset has promised
@@ -20,7 +24,8 @@
  *   mutant: NEAR_FIRST NO_LOCK   a move takes no lock
  *   mutant: FAR_FIRST NO_LOOK    a move does not look whether far_tick is what it has read
  *   mutant: NEAR_FIRST READ_APART  far_tick is read without the lock
- *   mutant: NEAR_FIRST LATER_HAS_ENTRY  the entry of a near timer that was moved far is not filed again
+ *   mutant: NEAR_FIRST LATER_HAS_ENTRY  the entry of a near timer that was moved far is not filed
+ *                                       again
  *   mutant: FAR_FIRST STAYS_FAR  a due word stays far when it is handed over
  */
 #define FREE 9
@@ -85,7 +90,8 @@ inline write_deadline(needs_entry)
 	:: seen != FAR && moved != FAR ->
 		atomic {
 			if
-			:: word == seen -> word = moved; promised = to; moving = moving + needs_entry
+			:: word == seen -> word = moved; promised = to;
+				moving = moving + needs_entry
 			:: else -> known = false
 			fi
 		}
@@ -98,7 +104,8 @@ inline write_deadline(needs_entry)
 #endif
 		atomic {
 			if
-			:: known && word == seen -> word = moved; promised = to; moving = moving + needs_entry
+			:: known && word == seen -> word = moved; promised = to;
+				moving = moving + needs_entry
 			:: else -> known = false
 			fi
 		};
@@ -191,7 +198,8 @@ inline drain()
 			:: else ->
 				read_deadline();
 				if
-				:: known -> atomic { to = (was < next -> next : was); bucket[to]++ }; break
+				:: known -> atomic { to = (was < next -> next : was);
+					bucket[to]++ }; break
 				:: else
 				fi
 			fi
@@ -244,7 +252,8 @@ inline turn()
 	:: else -> break
 	od;
 	/* Every entry there is was drained before this turn: so one that is due was met. */
-	atomic { assert(promised > tick || word == FREE || lane_n + handed + busy + moving > 0) } /* G2 */
+	/* G2 */
+	atomic { assert(promised > tick || word == FREE || lane_n + handed + busy + moving > 0) }
 }
 
 active proctype driver()
@@ -256,10 +265,11 @@ active proctype driver()
 	:: next <= LAST -> turn()
 	:: else -> break
 	od;
-	/* No reset comes any more: what is in a lane or on its way there comes with the next turns. */
+	/* No reset follows: what is in a lane or on its way there comes with the next turns. */
 	do
 	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n == 0 -> break }
-	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n > 0 }; assert(next < 7); turn()
+	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n > 0 }; assert(next < 7);
+		turn()
 	od;
 	assert(word == FREE) /* G3 */
 }

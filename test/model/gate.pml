@@ -1,19 +1,24 @@
 /*
- * Sleep and wake of the tick thread: mpsc/gate.h, mpsc/gate.c; park and sleep_until in wheel/driver/park.c; arm in wheel/timer/schedule.c.
+ * Sleep and wake of the tick thread: mpsc/gate.h, mpsc/gate.c; park and sleep_until in
+ * wheel/driver/park.c; arm in wheel/timer/schedule.c.
  *
- * Modelled: two producers, of which one pushes twice, somebody who asks for a turn (close, a clock's listener), and the driver: turn,
- * arm the bell, plan, publish PARKED, heavy barrier, look at lanes and requests, sleep on the futex. What a thread has stored
- * but not yet in memory is explicit: `stored` against `tail` for each producer, `plan_stored` against `plan` for the driver.
- * The process `memory` moves it there at any moment; an exchange and a sequentially consistent store move the thread's own,
- * membarrier everybody's. MEMBARRIER and SEQ_CST are the two ways of GATE2.
+ * Modelled: two producers, of which one pushes twice, somebody who asks for a turn (close, a
+ * clock's listener), and the driver: turn, arm the bell, plan, publish PARKED, heavy barrier, look
+ * at lanes and requests, sleep on the futex. What a thread has stored but not yet in memory is
+ * explicit: `stored` against `tail` for each producer, `plan_stored` against `plan` for the driver.
+ * The process `memory` moves it there at any moment; an exchange and a sequentially consistent
+ * store move the thread's own, membarrier everybody's. MEMBARRIER and SEQ_CST are the two ways of
+ * GATE2.
  *
- * Left out: keys are 1 and 2 (smaller is earlier) and NEVER; they stand for instants, since the code only compares them. Time is
- * left out: the sleeper may wake by itself at any moment, but must not need to. The sequence number is left out: nobody
- * compares it here. Loads are in program order and stores of one thread stay in order, as on x86; the orders that weaker
- * machines need are argued in gate.h. Two stores of one tail may reach memory as one, which only adds behaviours.
+ * Left out: keys are 1 and 2 (smaller is earlier) and NEVER; they stand for instants, since the
+ * code only compares them. Time is left out: the sleeper may wake by itself at any moment, but must
+ * not need to. The sequence number is left out: nobody compares it here. Loads are in program order
+ * and stores of one thread stay in order, as on x86; the orders that weaker machines need are
+ * argued in gate.h. Two stores of one tail may reach memory as one, which only adds behaviours.
  *
  * Holds:
- *   G2  asleep and nothing under way: no unread push is due before the plan, and no request is open (GATE2, GATE3).
+ *   G2  asleep and nothing under way: no unread push is due before the plan, and no request is open
+ *       (GATE2, GATE3).
  *
  *   run: MEMBARRIER           G2, by GATE1 GATE2
  *   run: MEMBARRIER REQUEST   G2, by GATE1 GATE2 GATE3
@@ -23,10 +28,12 @@
  *   mutant: MEMBARRIER IGNORE_FAILURE    a membarrier that failed is trusted
  *   mutant: MEMBARRIER LOOK_BEFORE_PUSH  the look at the gate comes before the push
  *   mutant: MEMBARRIER PLAN_LAST         the plan is stored after the barrier
- *   mutant: MEMBARRIER TRUST_GUESS       a deadline counted from a published time is compared with the plan
+ *   mutant: MEMBARRIER TRUST_GUESS       a deadline counted from a published time is compared with
+ *                                        the plan
  *   mutant: MEMBARRIER REQUEST ARM_LAST  the bell is armed after the look at lanes and requests
  *   mutant: SEQ_CST LIGHT_PUSH           the push is a mere release store
- *   mutant: SEQ_CST PLAN_AFTER_WORD      the plan is stored after the word, and may still sit in the driver's buffer
+ *   mutant: SEQ_CST PLAN_AFTER_WORD      the plan is stored after the word, and may still sit in
+ *                                        the driver's buffer
  */
 #ifdef REQUEST
 #define PRODUCERS 1
@@ -38,7 +45,8 @@
 #define NEVER 9
 
 byte stored[2], tail[2], head[2]; /* lanes: published by the thread, in memory, read */
-byte key[2];                                              /* of each push; visible with its tail (lane.h, LANE1) */
+/* of each push; visible with its tail (lane.h, LANE1) */
+byte key[2];
 byte plan_stored = NEVER, plan = NEVER;
 bool parked, bell, asleep;
 bool closing, closed; /* a request, and that the driver has seen it */
@@ -69,7 +77,8 @@ active [PRODUCERS] proctype producer()
 			:: mine = 1
 			:: mine = 2
 			fi;
-			guess = mine + was_open /* counted from a tick's end it may be later than what the driver makes of it */
+			/* counted from a tick's end it may be later than what the driver finds */
+			guess = mine + was_open
 		};
 #ifdef LOOK_BEFORE_PUSH
 		sees_parked = parked;
@@ -84,15 +93,18 @@ active [PRODUCERS] proctype producer()
 #endif
 #ifndef TRUST_GUESS
 			if
-			:: was_open -> guess = 0 /* the driver fell asleep meanwhile, and knows nothing of this */
+			/* the driver fell asleep meanwhile, and knows nothing of this */
+			:: was_open -> guess = 0
 			:: else
 			fi;
 #endif
 			was_open = false
 		};
 		if
-		:: atomic { sees_parked && guess < plan -> mine = 0; guess = 0; sees_parked = false };
-			tail[p] == stored[p]; /* the exchange waits until the thread's own stores are in memory */
+		:: atomic { sees_parked && guess < plan -> mine = 0; guess = 0;
+			sees_parked = false };
+			/* the exchange waits until the thread's own stores are in memory */
+			tail[p] == stored[p];
 			ring()
 		:: atomic { else -> mine = 0; guess = 0; sees_parked = false }
 		fi
@@ -121,7 +133,8 @@ end:	do
 }
 
 #define UNREAD(p) (tail[p] != head[p])
-#define QUIET (asleep && at_work == 0 && tail[0] == stored[0] && tail[1] == stored[1] && plan == plan_stored)
+#define QUIET (asleep && at_work == 0 && tail[0] == stored[0] && tail[1] == stored[1] && \
+	plan == plan_stored)
 #define IN_TIME(p, i) (i < head[p] || i >= tail[p] || KEY(p, i) >= plan)
 #ifdef REQUEST
 #define ALL_IN_TIME (IN_TIME(0, 0) && IN_TIME(0, 1))
@@ -170,7 +183,8 @@ turn:	closed = closing;
 	sure = true;
 #if defined(MEMBARRIER) && !defined(NO_BARRIER)
 	if
-	:: d_step { tail[0] = stored[0]; tail[1] = stored[1]; plan = plan_stored } /* tw__gate_barrier: GATE2 */
+	/* tw__gate_barrier: GATE2 */
+	:: d_step { tail[0] = stored[0]; tail[1] = stored[1]; plan = plan_stored }
 	:: sure = false
 	fi;
 #endif

@@ -1,26 +1,35 @@
 /*
- * A group's cancel against arm, claim, re-arm, reap and wait: wheel/group/group.h, group.c, reap.c; wheel/timer/member.h.
+ * A group's cancel against arm, claim, re-arm, reap and wait: wheel/group/group.h, group.c, reap.c;
+ * wheel/timer/member.h.
  *
- * Modelled: one group of two members; both are armed by somebody, the second step by step. The group is cancelled (CANCEL) or cancelled
- * and waited for (WAIT), while somebody cancels the first member alone. A worker claims what is armed; the callback of the first may
- * re-arm itself once. The cancel raises `queued`, pushes the group onto the stack and looks at the gate; the driver takes the
- * stack, says that it sleeps, and looks again; a reaper lowers `queued` and walks the list under the lock.
+ * Modelled: one group of two members; both are armed by somebody, the second step by step. The
+ * group is cancelled (CANCEL) or cancelled and waited for (WAIT), while somebody cancels the first
+ * member alone. A worker claims what is armed; the callback of the first may re-arm itself once.
+ * The cancel raises `queued`, pushes the group onto the stack and looks at the gate; the driver
+ * takes the stack, says that it sleeps, and looks again; a reaper lowers `queued` and walks the
+ * list under the lock.
  *
- * With CACHED the second member's record was cached: its bias owner arms it without the lock, and the store waits in a buffer until the processor
- * empties it, the bias owner's next atomic operation, or somebody's barrier. With CACHE it is the first member's cancel that caches it, if nobody waits.
+ * With CACHED the second member's record was cached: its bias owner arms it without the lock, and
+ * the store waits in a buffer until the processor empties it, the bias owner's next atomic
+ * operation, or somebody's barrier. With CACHE it is the first member's cancel that caches it, if
+ * nobody waits.
  *
- * With COMPLETE the cancel closes the group and leaves a completion: whoever leaves the list last queues the group again, and the reaper
- * calls the completion when it finds nobody left. CLOSE is a close of the service, which calls it too. CACHE then caches a member that has run.
- * With EARLIER a reap for an earlier cancel is under way, which came from the bias owner: it passes no barrier of its own.
+ * With COMPLETE the cancel closes the group and leaves a completion: whoever leaves the list last
+ * queues the group again, and the reaper calls the completion when it finds nobody left. CLOSE is a
+ * close of the service, which calls it too. CACHE then caches a member that has run. With EARLIER a
+ * reap for an earlier cancel is under way, which came from the bias owner: it passes no barrier of
+ * its own.
  *
- * Left out: pieces of a walk (one walk takes all), birth and end of the group (GROUP7), releases, the word's generations (word.pml), store
- * buffers at the gate (gate.pml).
+ * Left out: pieces of a walk (one walk takes all), birth and end of the group (GROUP7), releases,
+ * the word's generations (word.pml), store buffers at the gate (gate.pml).
  *
  * Holds:
  *   GROUP1  a member whose cancel answered "gone" is not run afterwards (G4)
- *   GROUP2 GROUP3 GROUP4 GROUP5  at rest no member of a cancelled group is left: each has ended, once (G3)
- *   GROUP10 the completion of a group is called once, when no member is armed or runs; none runs or ends afterwards
- *   GROUP6  when the wait returns no callback of an older member is under way or comes, and it does return (1.3)
+ *   GROUP2 GROUP3 GROUP4 GROUP5  at rest no member of a cancelled group is left: each has ended,
+ *                                once (G3)
+ *   GROUP10 the completion of a group is called once, when no member is armed or runs; none runs or
+ *   ends afterwards GROUP6  when the wait returns no callback of an older member is under way or
+ *   comes, and it does return (1.3)
  *
  *   run: CANCEL         GROUP2 GROUP4 GROUP5, with an arm and two cancels
  *   run: CANCEL REARM   GROUP3 GROUP4 GROUP5, with a worker and one cancel
@@ -35,11 +44,15 @@
  *   run: CANCEL CACHED COMPLETE EARLIER   GROUP8 GROUP10, with a reap under way
  *   mutant: CANCEL REARM COMPLETE FORGET_LAST   the last to leave does not queue the group
  *   mutant: CANCEL REARM COMPLETE CLOSE TAKE_UNLOCKED   the completion is taken without the lock
- *   mutant: CANCEL REARM COMPLETE IGNORE_RUNNING   a member that runs does not hold the completion up
- *   mutant: CANCEL REARM CACHE COMPLETE WAITERS_FIRST   the bias owner looks before it ends the timer
- *   mutant: CANCEL CACHED COMPLETE NO_RETRACT   the bias owner's timer ends as a member, though the group has closed
+ *   mutant: CANCEL REARM COMPLETE IGNORE_RUNNING   a member that runs does not hold the completion
+ *                                                  up
+ *   mutant: CANCEL REARM CACHE COMPLETE WAITERS_FIRST   the bias owner looks before it ends the
+ *                                                       timer
+ *   mutant: CANCEL CACHED COMPLETE NO_RETRACT   the bias owner's timer ends as a member, though the
+ *                                               group has closed
  *   mutant: CANCEL CACHED COMPLETE NO_BARRIER   the reaper passes no barrier
- *   mutant: CANCEL CACHED COMPLETE EARLIER LOOK_LATE   the reaper looks for a completion after its walk, not before its barrier
+ *   mutant: CANCEL CACHED COMPLETE EARLIER LOOK_LATE   the reaper looks for a completion after its
+ *                                                      walk, not before its barrier
  *   mutant: CANCEL CACHED NO_BARRIER    the reaper passes no barrier
  *   mutant: CANCEL CACHED NO_LOOK       the bias owner does not look at the serial number again
  *   mutant: WAIT CACHED NO_BARRIER      the waiting thread passes no barrier
@@ -47,7 +60,8 @@
  *   mutant: WAIT GONE_ARMED      a cancel of a stale member says "gone" and leaves it armed
  *   mutant: CANCEL TAG_UNLOCKED     an arm reads the serial number before it has the lock
  *   mutant: CANCEL REARM FORGET_MOVED     a re-arm does not look at the serial number
- *   mutant: WAIT REAP_ONCE       a re-arm that ends its timer gives up when a cancel has made it CANCEL_PENDING meanwhile
+ *   mutant: WAIT REAP_ONCE       a re-arm that ends its timer gives up when a cancel has made it
+ *                                CANCEL_PENDING meanwhile
  *   mutant: CANCEL LOWER_LATE       the reaper lowers `queued` after its walk
  *   mutant: CANCEL LOOK_BEFORE_PARK  the driver looks at the stack before it says that it sleeps
  *   mutant: WAIT FORGET_MOVED       a re-arm does not look at the serial number
@@ -103,7 +117,8 @@ byte busy;
 
 #define LEFT(m) (linked[m] && word[m] != ENDED)
 #ifdef IGNORE_RUNNING
-#define IS_COMPLETE (pending && !(LEFT(0) && word[0] != RUNNING) && !(LEFT(1) && word[1] != RUNNING))
+#define IS_COMPLETE (pending && !(LEFT(0) && word[0] != RUNNING) && \
+	!(LEFT(1) && word[1] != RUNNING))
 #else
 #define IS_COMPLETE (pending && !LEFT(0) && !LEFT(1))
 #endif
@@ -116,7 +131,8 @@ inline queue_group()
 	:: !was ->
 		on_stack = true; /* GROUP5 */
 		if
-		:: parked -> atomic { was = bell; bell = true; if :: !was -> asleep = false :: else fi }
+		:: parked -> atomic { was = bell; bell = true;
+			if :: !was -> asleep = false :: else fi }
 		:: else
 		fi
 	:: else
@@ -161,7 +177,8 @@ inline complete()
 	:: last ->
 		atomic {
 			assert(!completed && !inside[0] && !inside[1]); /* GROUP10 */
-			assert(!(linked[0] && word[0] == ARMED) && !(linked[1] && word[1] == ARMED && !STALE(1)));
+			assert(!(linked[0] && word[0] == ARMED) &&
+				!(linked[1] && word[1] == ARMED && !STALE(1)));
 			assert(!(accepted && buffered));
 			completed = true
 		}
@@ -196,7 +213,8 @@ inline walk()
 		if
 		:: linked[m] && STALE(m) ->
 			if
-			:: atomic { word[m] == ARMED || word[m] == CANCEL_PENDING -> word[m] = ENDED; taken[m] = true }
+			:: atomic { word[m] == ARMED || word[m] == CANCEL_PENDING ->
+				word[m] = ENDED; taken[m] = true }
 			:: atomic { word[m] != ARMED && word[m] != CANCEL_PENDING }
 			fi
 		:: else
@@ -229,10 +247,12 @@ init
 }
 
 #ifdef CACHED
-active proctype bias_owner() /* arms the second member, whose record it has cached from before the first cancel */
+/* arms the second member, whose record it has cached from before the first cancel */
+active proctype bias_owner()
 {
 	bool stale, last, was;
-	atomic { !lock -> if :: closed -> goto over :: else fi; linked[1] = true; tag[1] = serial; word[1] = ENDED };
+	atomic { !lock -> if :: closed -> goto over :: else fi; linked[1] = true; tag[1] = serial;
+		word[1] = ENDED };
 	if
 	:: serial == tag[1] ->
 		buffered = true;
@@ -242,14 +262,17 @@ active proctype bias_owner() /* arms the second member, whose record it has cach
 		:: stale ->
 #if defined(COMPLETE) && !defined(NO_RETRACT)
 			do
-			:: atomic { buffered || word[1] == ARMED -> buffered = false; word[1] = ENDED }; leave(1); break
+			:: atomic { buffered || word[1] == ARMED -> buffered = false;
+				word[1] = ENDED }; leave(1); break
 			:: atomic { !buffered && word[1] != ARMED -> break }
 			od
 #else
 			do
-			:: atomic { buffered || word[1] == ARMED -> buffered = false; word[1] = ENDED; assert(!completed) };
+			:: atomic { buffered || word[1] == ARMED -> buffered = false;
+				word[1] = ENDED; assert(!completed) };
 			   end_rest(1); break
-			:: atomic { !buffered && word[1] == CANCEL_PENDING -> word[1] = ENDED }; end_rest(1); break
+			:: atomic { !buffered && word[1] == CANCEL_PENDING -> word[1] = ENDED };
+				end_rest(1); break
 			:: atomic { !buffered && (word[1] == ENDED || word[1] == RUNNING) -> break }
 			od
 #endif
@@ -413,7 +436,8 @@ inline run_entry(w)
 				};
 				again = false;
 				if
-				:: w == 0 && !rearmed && !STALE(w) -> again = true; rearmed = true /* tw_reset of its own */
+				/* tw_reset of its own */
+				:: w == 0 && !rearmed && !STALE(w) -> again = true; rearmed = true
 				:: skip
 				fi;
 				inside[w] = false;
@@ -424,9 +448,11 @@ inline run_entry(w)
 					if
 					:: STALE(w) -> /* GROUP3: leave_armed */
 						do
-						:: atomic { word[w] == ARMED -> word[w] = ENDED }; end_rest(w); break
+						:: atomic { word[w] == ARMED -> word[w] = ENDED };
+							end_rest(w); break
 #ifndef REAP_ONCE
-						:: atomic { word[w] == CANCEL_PENDING -> word[w] = ENDED }; end_rest(w); break
+						:: atomic { word[w] == CANCEL_PENDING ->
+							word[w] = ENDED }; end_rest(w); break
 						:: word[w] == ENDED -> break
 #else
 						:: word[w] != ARMED -> break
@@ -445,7 +471,8 @@ inline run_entry(w)
 					again = !STALE(w) && !waiters; /* GROUP9 */
 #endif
 					if
-					:: again -> atomic { again = false; ends[w]++; assert(ends[w] == 1) }
+					:: again -> atomic { again = false; ends[w]++;
+						assert(ends[w] == 1) }
 					:: else -> end_rest(w)
 					fi
 #else
@@ -524,7 +551,8 @@ active proctype driver()
 turn:	parked = false;
 	atomic {
 		if
-		:: on_stack -> on_stack = false; reap_entry = true /* GROUP5; lent with the next batch */
+		/* GROUP5; lent with the next batch */
+		:: on_stack -> on_stack = false; reap_entry = true
 		:: else
 		fi
 	};
@@ -548,7 +576,9 @@ turn:	parked = false;
 	:: !asleep -> goto turn
 	:: atomic {
 		asleep && at_work == 0 && busy == 0 && !reap_entry && !buffered ->
-		assert(!(linked[0] && STALE(0) && word[0] != ENDED) && !(linked[1] && STALE(1) && word[1] != ENDED)); /* GROUP2 GROUP3 GROUP4 GROUP5 GROUP8 */
+		/* GROUP2 GROUP3 GROUP4 GROUP5 GROUP8 */
+		assert(!(linked[0] && STALE(0) && word[0] != ENDED) &&
+			!(linked[1] && STALE(1) && word[1] != ENDED));
 		assert(completed == closed) /* GROUP10 */
 	   }
 	fi

@@ -1,12 +1,15 @@
 /*
- * Growth of a pool: arming of the reserve, and workers that end: executor/pool/grow.c, wake.c (POOL2, POOL7).
+ * Growth of a pool: arming of the reserve, and workers that end: executor/pool/grow.c, wake.c
+ * (POOL2, POOL7).
  *
- * Modelled: a bringer, worker 0, which is kept, worker 1, which the reserve starts and which may end whenever it is idle, and the reserve. The
- * first piece of work is slow: it returns only when all others have run, so somebody must start worker 1, again if it has ended.
- * AGAIN: a quick piece comes first, which its worker submits again and calls nobody (tw__work_submit_again).
+ * Modelled: a bringer, worker 0, which is kept, worker 1, which the reserve starts and which may
+ * end whenever it is idle, and the reserve. The first piece of work is slow: it returns only when
+ * all others have run, so somebody must start worker 1, again if it has ended. AGAIN: a quick piece
+ * comes first, which its worker submits again and calls nobody (tw__work_submit_again).
  *
- * Left out: time (a worker inside the slow piece is blocked, one that sleeps may end at any moment), batches, work for one worker alone,
- * failures of the system to start a thread. All operations are sequentially consistent in the code, so they interleave here.
+ * Left out: time (a worker inside the slow piece is blocked, one that sleeps may end at any
+ * moment), batches, work for one worker alone, failures of the system to start a thread. All
+ * operations are sequentially consistent in the code, so they interleave here.
  *
  * Holds:
  *   POOL7  no run waits for ever behind a blocked worker: else this would stand still
@@ -15,10 +18,13 @@
  *
  *   run: GROWS   POOL2 POOL3 POOL7
  *   run: GROWS AGAIN   POOL2 POOL3 POOL7, with work that comes again
- *   mutant: GROWS NO_ARM            who leaves work behind, and finds nobody to wake, does not arm the reserve
+ *   mutant: GROWS NO_ARM            who leaves work behind, and finds nobody to wake, does not arm
+ *                                   the reserve
  *   mutant: GROWS NO_SECOND_LOOK    the reserve does not look again after it has disarmed itself
- *   mutant: GROWS AGAIN NO_HELP     a worker that has submitted work again, and takes something else, calls nobody
- *   mutant: GROWS END_WITHOUT_LOOK  a worker that ends does not look for work after it has taken its idle bit back
+ *   mutant: GROWS AGAIN NO_HELP     a worker that has submitted work again, and takes something
+ *                                   else, calls nobody
+ *   mutant: GROWS END_WITHOUT_LOOK  a worker that ends does not look for work after it has taken
+ *                                   its idle bit back
  */
 #define PIECES 3
 #ifdef AGAIN
@@ -67,7 +73,8 @@ inline wake_one()
 			fi
 		};
 		if
-		:: who != NONE -> sleepers--; atomic { wakes[who]++; who = NONE }; called = true; break
+		:: who != NONE -> sleepers--; atomic { wakes[who]++; who = NONE }; called = true;
+			break
 		:: else -> atomic { add_searching(-1) };
 			if
 			:: idle[0] || idle[1]
@@ -117,7 +124,8 @@ inline work_on()
 		atomic { ran == RUNS - 1 -> slow_inside = false }
 	:: atomic { came_again && slow_begun }
 #else
-	:: atomic { !slow_begun -> slow_begun = true; slow_inside = true }; atomic { ran == RUNS - 1 -> slow_inside = false }
+	:: atomic { !slow_begun -> slow_begun = true; slow_inside = true };
+		atomic { ran == RUNS - 1 -> slow_inside = false }
 	:: atomic { else }
 #endif
 	fi;

@@ -1,23 +1,30 @@
 /*
- * The end of a service that layers above hold: WORK3 and WORK4 in wheel/run/work.h; tw__service_hold, tw__work_submit_later, and close in wheel/service/close.c.
+ * The end of a service that layers above hold: WORK3 and WORK4 in wheel/run/work.h;
+ * tw__service_hold, tw__work_submit_later, and close in wheel/service/close.c.
  *
- * Modelled: two owners take a hold and submit a piece of work each; the driver runs it, and its run gives up the hold. A closing thread, which is refused
- * while somebody holds, closes when nobody does, waits for those in the middle of a submit, stops the driver, and frees the service.
+ * Modelled: two owners take a hold and submit a piece of work each; the driver runs it, and its run
+ * gives up the hold. A closing thread, which is refused while somebody holds, closes when nobody
+ * does, waits for those in the middle of a submit, stops the driver, and frees the service.
  *
- * Left out: that the driver sleeps and is rung (works.pml, gate.pml): here it never does; the ring is a last look at the service. Program
- * order stands for release and acquire.
+ * Left out: that the driver sleeps and is rung (works.pml, gate.pml): here it never does; the ring
+ * is a last look at the service. Program order stands for release and acquire.
  *
  * Holds:
- *   WORK3  who has a hold has a service: none is given once it is closed, and it is not closed while one is out
- *   WORK4  nobody looks at a service that is gone; and all work that was submitted has run by then (4.2 of the specification)
+ *   WORK3  who has a hold has a service: none is given once it is closed, and it is not closed
+ *          while one is out
+ *   WORK4  nobody looks at a service that is gone; and all work that was submitted has run by then
+ *          (4.2 of the specification)
  *
  *   run: HOLDS   WORK3 WORK4
  *   mutant: HOLDS NOT_COUNTED        close does not know who is in the middle of a submit
  *   mutant: HOLDS COUNTED_LATE       a submitter counts itself when it has pushed
- *   mutant: HOLDS UNCOUNTED_EARLY    a submitter is out of the count before it looks whether to ring
+ *   mutant: HOLDS UNCOUNTED_EARLY    a submitter is out of the count before it looks whether to
+ *                                    ring
  *   mutant: HOLDS PUSHERS_FIRST      close looks at the submitters before it has forbidden holds
- *   mutant: HOLDS HOLD_BLINDLY       a hold is given by an addition, without a look whether the service is closed
- *   mutant: HOLDS CLOSE_IN_STEPS     close looks whether anybody holds, and then says that it is closed
+ *   mutant: HOLDS HOLD_BLINDLY       a hold is given by an addition, without a look whether the
+ *                                    service is closed
+ *   mutant: HOLDS CLOSE_IN_STEPS     close looks whether anybody holds, and then says that it is
+ *                                    closed
  */
 byte holders, pushers, stack, ran, refused;
 bool closed, gone, driving = true;

@@ -1,32 +1,44 @@
 /*
- * The limiter's inbox: INBOX1 and INBOX2 in executor/limiter/inbox.c, beside the lock, and the runners for whom it is left.
+ * The limiter's inbox: INBOX1 and INBOX2 in executor/limiter/inbox.c, beside the lock, and the
+ * runners for whom it is left.
  *
- * Modelled: two threads that submit plain jobs, one two of them, the other one; without the lock if the inbox is open (and by chance with it,
- * as one does who has read an old word); runners that are sent, pick, run, come back lazily, and go home; and an owner, who with PAUSE pauses and resumes,
- * with STOP stops and starts again, with RESIZE makes of one permit two, and one again. With the lock, all between two looks at the inbox's
- * word is one step.
+ * Modelled: two threads that submit plain jobs, one two of them, the other one; without the lock if
+ * the inbox is open (and by chance with it, as one does who has read an old word); runners that are
+ * sent, pick, run, come back lazily, and go home; and an owner, who with PAUSE pauses and resumes,
+ * with STOP stops and starts again, with RESIZE makes of one permit two, and one again. With the
+ * lock, all between two looks at the inbox's word is one step.
  *
- * Left out: priorities, options, callbacks (each gives the lock up and takes it again, as the sending of runners does here); what limiters
- * have no inbox for. Program order stands for the release and acquire of INBOX1 and INBOX2. A leave is one step: its compare-and-swap fails if
- * anything came or went, and takes no harm if it came back. A pick's second look at an empty line saves a runner: all holds without it.
+ * Left out: priorities, options, callbacks (each gives the lock up and takes it again, as the
+ * sending of runners does here); what limiters have no inbox for. Program order stands for the
+ * release and acquire of INBOX1 and INBOX2. A leave is one step: its compare-and-swap fails if
+ * anything came or went, and takes no harm if it came back. A pick's second look at an empty line
+ * saves a runner: all holds without it.
  *
  * Holds:
- *   INBOX1  each job that was accepted runs or is dropped, once, and none sleeps there: else this would stand still. Places in the line are in the
- *       order of submits, by whomever. Who has the lock knows all whose submit had returned: a stop drops them, idle is not told before them
- *   INBOX2  with the lock free: open only if all permits are out, started and not paused; and no job in line for which there is a permit
+ *   INBOX1  each job that was accepted runs or is dropped, once, and none sleeps there: else this
+ *           would stand still. Places in the line are in the
+ *       order of submits, by whomever. Who has the lock knows all whose submit had returned: a stop
+ *       drops them, idle is not told before them
+ *   INBOX2  with the lock free: open only if all permits are out, started and not paused; and no
+ *           job in line for which there is a permit
  *   no permit, nor runner, is lost; as many jobs run as there are permits, at most
  *
  *   run: PAUSE    INBOX1 INBOX2
  *   run: STOP     INBOX1 INBOX2
  *   run: RESIZE   INBOX1 INBOX2
- * (With FOUR, two jobs each, all three hold as well: 3.6, 7.2 and 10.2 million states; too long for every day.)
- *   mutant: PAUSE SHUT_BLINDLY       shut without a look whether a job came: a store instead of a compare-and-swap
- *   mutant: PAUSE LEAVE_BLINDLY      a submitter looks whether it is open, and leaves its job in a second step
+ * (With FOUR, two jobs each, all three hold as well: 3.6, 7.2 and 10.2 million states; too long for
+ * every day.)
+ *   mutant: PAUSE SHUT_BLINDLY       shut without a look whether a job came: a store instead of a
+ *                                    compare-and-swap
+ *   mutant: PAUSE LEAVE_BLINDLY      a submitter looks whether it is open, and leaves its job in a
+ *                                    second step
  *   mutant: PAUSE STAYS_OPEN         who gives a permit back leaves the inbox open
  *   mutant: PAUSE TAKEN_ONLY         who shuts sends nobody for what it took
- *   mutant: PAUSE NO_LOOK            who takes the lock does not look: a submitter with the lock overtakes what it left without it
+ *   mutant: PAUSE NO_LOOK            who takes the lock does not look: a submitter with the lock
+ *                                    overtakes what it left without it
  *   mutant: STOP NO_LOOK             the same: a stop leaves behind what it should drop
- *   mutant: PAUSE NO_LAZY_LOOK       a runner that comes back to an empty line does not look: it tells of an idle that is none
+ *   mutant: PAUSE NO_LAZY_LOOK       a runner that comes back to an empty line does not look: it
+ *                                    tells of an idle that is none
  *   mutant: PAUSE LAST_FIRST         the stack is not turned round
  *   mutant: RESIZE NO_RESERVE        a limit that grows has no runner for those who came meanwhile
  */
@@ -156,7 +168,8 @@ inline attend()
 		:: inbox_n > 0 -> take()
 		:: inbox_n == 0 -> atomic { true -> open = false; attended = false }; break
 #else
-		:: atomic { inbox_n == 0 -> open = false; attended = false }; break /* INBOX2: CAS */
+		/* INBOX2: CAS */
+		:: atomic { inbox_n == 0 -> open = false; attended = false }; break
 		:: inbox_n > 0 -> take()
 #endif
 		od;
@@ -195,7 +208,8 @@ inline submit(j)
 #ifdef LEAVE_BLINDLY
 	:: open -> atomic { inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) }
 #else
-	:: atomic { open -> inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) } /* INBOX1, INBOX2: CAS */
+	/* INBOX1, INBOX2: CAS */
+	:: atomic { open -> inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) }
 #endif
 	:: true ->
 		relock();

@@ -1,11 +1,13 @@
 /*
  * Jobs of a pool: executor/pool/jobs.c, the limit of workers inside jobs.
  *
- * Modelled: a bringer pushes jobs, one after the other, and calls for help if a worker may take the job. Workers look, take, run, leave and
- * look again. A worker that finds nothing shows itself as idle, looks once more, and sleeps until it is called.
+ * Modelled: a bringer pushes jobs, one after the other, and calls for help if a worker may take the
+ * job. Workers look, take, run, leave and look again. A worker that finds nothing shows itself as
+ * idle, looks once more, and sleeps until it is called.
  *
- * Left out: who calls whom (pool.pml; here all idle workers are called), other work of the pool, growth (grow.pml). All operations are
- * sequentially consistent in the code, so they interleave here.
+ * Left out: who calls whom (pool.pml; here all idle workers are called), other work of the pool,
+ * growth (grow.pml). All operations are sequentially consistent in the code, so they interleave
+ * here.
  *
  * Holds:
  *   JOBS1  no job waits while a worker that may take it sleeps: else this would stand still
@@ -14,9 +16,11 @@
  *   run: TWO      JOBS1, with one job at a time
  *   run: THREE    JOBS1, with two
  *   mutant: TWO NO_LIMIT       each worker takes jobs
- *   mutant: TWO NO_LOOP        a worker that has counted itself and found no job does not look again
+ *   mutant: TWO NO_LOOP        a worker that has counted itself and found no job does not look
+ *                              again
  *   mutant: TWO LOOK_INSIDE    a worker leaves its job only after its last look before it sleeps
- *   mutant: TWO COUNT_EARLY    the bringer looks at the number of workers inside jobs before its push
+ *   mutant: TWO COUNT_EARLY    the bringer looks at the number of workers inside jobs before its
+ *                              push
  */
 #ifdef THREE
 #define WORKERS 3

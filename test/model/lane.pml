@@ -1,25 +1,31 @@
 /*
- * A lane: push, take, compaction under the try-lock, and who gets the segments that were read out: mpsc/lane.h, lane.c.
+ * A lane: push, take, compaction under the try-lock, and who gets the segments that were read out:
+ * mpsc/lane.h, lane.c.
  *
- * Modelled: one producer that pushes numbered entries one by one, one driver that takes them and sometimes purges. Segments of two
- * entries. At its bound of three the producer compacts, if it gets the lock; any unread entry may be found dead then. What is copied,
- * moved, linked and freed is a step each; a segment that is nobody's may not be touched.
+ * Modelled: one producer that pushes numbered entries one by one, one driver that takes them and
+ * sometimes purges. Segments of two entries. At its bound of three the producer compacts, if it
+ * gets the lock; any unread entry may be found dead then. What is copied, moved, linked and freed
+ * is a step each; a segment that is nobody's may not be touched.
  *
- * Left out: bases (order of bases: test/unit/driver/order_of_bases.c), batches with a mark, the reserve, what the queue does with orphans. Orders
- * of release and acquire are program order here. A producer that finds the lock taken gives up at once, or tries again.
+ * Left out: bases (order of bases: test/unit/driver/order_of_bases.c), batches with a mark, the
+ * reserve, what the queue does with orphans. Orders of release and acquire are program order here.
+ * A producer that finds the lock taken gives up at once, or tries again.
  *
  * Holds:
  *   G6  entries come out in the order they were put in, each once
  *   G3  none is lost that was accepted and not dead
- *   LANE2  LANE3  LANE5  nobody reads or writes a segment that was freed, or an entry that was overwritten
+ *   LANE2  LANE3  LANE5  nobody reads or writes a segment that was freed, or an entry that was
+ *          overwritten
  *
  *   run: LANE   G3 G6, by LANE2 LANE3 LANE5, LANE6 to LANE9
  *   mutant: LANE COMPACT_UNLOCKED     compaction does not take the lock
  *   mutant: LANE TAKE_UNLOCKED        the driver does not take the lock
  *   mutant: LANE TRUST_TAIL           the driver believes a tail that it has read without the lock
  *   mutant: LANE IGNORE_HEAD          the producer takes the oldest segment wherever the driver is
- *   mutant: LANE SPARE_UNLOCKED       producer and driver take spare segments without a lock of their own
- *   mutant: LANE PUBLISH_FIRST        the tail is published before the link to the next segment is made
+ *   mutant: LANE SPARE_UNLOCKED       producer and driver take spare segments without a lock of
+ *                                     their own
+ *   mutant: LANE PUBLISH_FIRST        the tail is published before the link to the next segment is
+ *                                     made
  */
 #define SIZE 2
 #define SEGMENTS 5
@@ -256,7 +262,9 @@ active proctype driver()
 				assert(used[seg]); /* LANE2, LANE3 */
 				v = AT(seg, i);
 				if
-				:: v != 0 -> assert(v > last_got && v <= PUSHES); got[v] = true; last_got = v /* G6 */
+				/* G6 */
+				:: v != 0 -> assert(v > last_got && v <= PUSHES); got[v] = true;
+					last_got = v
 				:: else
 				fi;
 				i++;

@@ -1,23 +1,28 @@
 /*
  * The nodes' free list and their generations: executor/base/handles.c.
  *
- * Modelled: two threads; each takes a node, perhaps a second one, and gives them back, again and again. LIST: three nodes, free at first.
- * HANDLE: one node whose generation comes round; each thread notes the handle, and asks for it when it has given the node back. The count of
- * takings in the head goes round at COUNTS.
+ * Modelled: two threads; each takes a node, perhaps a second one, and gives them back, again and
+ * again. LIST: three nodes, free at first. HANDLE: one node whose generation comes round; each
+ * thread notes the handle, and asks for it when it has given the node back. The count of takings in
+ * the head goes round at COUNTS.
  *
- * Left out: slabs (slabs.pml): this is the free list of one. In the code the count goes round at 2^40: a pop that sleeps through exactly so many
- * takings would err. Program order stands for release and acquire.
+ * Left out: slabs (slabs.pml): this is the free list of one. In the code the count goes round at
+ * 2^40: a pop that sleeps through exactly so many takings would err. Program order stands for
+ * release and acquire.
  *
  * Holds:
  *   NODE1  a node has one owner; none is lost
- *   G5  a handle never names its node anew once that was given back: NODE3, and a node whose generation has come round is retired
+ *   G5  a handle never names its node anew once that was given back: NODE3, and a node whose
+ *       generation has come round is retired
  *
  *   run: LIST    NODE1
  *   run: HANDLE  G5, NODE3
  *   mutant: LIST NO_COUNT           the head is an index alone
  *   mutant: LIST NEXT_LATE          the link is read when the head has been taken
- *   mutant: LIST LINK_ONCE          a push that is outrun tries again with the link that it has written before
- *   mutant: HANDLE SAME_GENERATION  the generation moves on when the node is taken, not when it is given back
+ *   mutant: LIST LINK_ONCE          a push that is outrun tries again with the link that it has
+ *                                   written before
+ *   mutant: HANDLE SAME_GENERATION  the generation moves on when the node is taken, not when it is
+ *                                   given back
  *   mutant: HANDLE PUSH_FIRST       the node is free before its generation has moved on
  *   mutant: HANDLE NEVER_RETIRED    a node goes on when its generation has come round
  */
@@ -61,10 +66,13 @@ inline get()
 		:: atomic { else }
 #else
 #ifdef NEXT_LATE
-		:: atomic { head == seen && count == seen_count -> head = NONE; count = (count + 1) % COUNTS };
+		:: atomic { head == seen && count == seen_count -> head = NONE;
+			count = (count + 1) % COUNTS };
 			head = next[seen]; break
 #else
-		:: atomic { head == seen && count == seen_count -> head = after; count = (count + 1) % COUNTS }; break /* NODE1 */
+		/* NODE1 */
+		:: atomic { head == seen && count == seen_count -> head = after;
+			count = (count + 1) % COUNTS }; break
 #endif
 		:: atomic { else }
 #endif
@@ -134,7 +142,8 @@ init {
 	atomic {
 		byte n = head, left;
 		do
-		:: n != NONE -> assert(!owned[n] && !retired[n] && left < NODES); left++; n = next[n]
+		:: n != NONE -> assert(!owned[n] && !retired[n] && left < NODES); left++;
+			n = next[n]
 		:: else -> break
 		od;
 		n = 1;
@@ -166,7 +175,9 @@ proctype thread()
 #ifdef SAME_GENERATION
 			generation[mine] = (generation[mine] + 1) % GENERATIONS;
 #endif
-			atomic { handle = generation[mine]; assert(!used[handle]); used[handle] = true } /* G5 */
+			/* G5 */
+			atomic { handle = generation[mine]; assert(!used[handle]);
+				used[handle] = true }
 		:: else
 		fi;
 #endif

@@ -1,17 +1,23 @@
 /*
- * The refile rule for timers that were moved to earlier: wheel/driver/resolve.c; reset_word, move_with_entry in wheel/timer/reset.c; file in wheel/driver/drain.c.
+ * The refile rule for timers that were moved to earlier: wheel/driver/resolve.c; reset_word,
+ * move_with_entry in wheel/timer/reset.c; file in wheel/driver/drain.c.
  *
- * Modelled: one timer, armed for tick 2, or with COARSE for tick 4, with its entry in the wheel; two threads reset it to any tick, one of them
- * also cancels it. To later is a CAS of the word alone; to earlier sets RELOCATED with the CAS, then pushes an entry into the lane. The driver
- * drains, turns through the ticks 0 .. 4, each bucket resolved by the rule (note {state, tick, level}); a claim hands the entry back to the lane if
- * the timer is no longer due, and says so: it is back. A bucket holds a number of entries of the timer. Time goes on by the driver's turns; a reset is relative to it.
- * With COARSE the ticks 3 and 4 have one bucket on a higher level, whose entries are moved down one at a time, whenever it likes, until it is
- * empty, at the latest when tick 3 comes; from then on they have buckets of their own. There one thread resets, three times.
+ * Modelled: one timer, armed for tick 2, or with COARSE for tick 4, with its entry in the wheel;
+ * two threads reset it to any tick, one of them also cancels it. To later is a CAS of the word
+ * alone; to earlier sets RELOCATED with the CAS, then pushes an entry into the lane. The driver
+ * drains, turns through the ticks 0 .. 4, each bucket resolved by the rule (note {state, tick,
+ * level}); a claim hands the entry back to the lane if the timer is no longer due, and says so: it
+ * is back. A bucket holds a number of entries of the timer. Time goes on by the driver's turns; a
+ * reset is relative to it. With COARSE the ticks 3 and 4 have one bucket on a higher level, whose
+ * entries are moved down one at a time, whenever it likes, until it is empty, at the latest when
+ * tick 3 comes; from then on they have buckets of their own. There one thread resets, three times.
  *
- * Left out: BEYOND_RANGE words (far.pml), sweeps (the service's own tests), other timers, generations (word.pml).
+ * Left out: BEYOND_RANGE words (far.pml), sweeps (the service's own tests), other timers,
+ * generations (word.pml).
  *
  * Holds:
- *   G3  (invariant of resolve.c) when all is turned through, and nothing is in a lane or batch, the timer has come to its end
+ *   G3  (invariant of resolve.c) when all is turned through, and nothing is in a lane or batch, the
+ *       timer has come to its end
  *   G1  it is not run before its deadline
  *   G2  a timer whose entries have all been drained is met in the turn through its deadline
  *
@@ -19,10 +25,14 @@
  *   run: NOTE COARSE   G1 G2 G3
  *   mutant: NOTE PUSH_FIRST     the entry is pushed before the word is moved and marked
  *   mutant: NOTE KEEP_NOTE      the note does not move when the entry that counts is filed again
- *   mutant: NOTE DROP_LATER     a drained entry is dropped if there is any note, be it later than what it asks for
- *   mutant: NOTE BACK_IS_MOVED  an entry that comes back is taken for one that a reset has brought, which a timer in a batch does not need
- *   mutant: NOTE COARSE KEEP_LEVEL  the note still names the coarse bucket when the entry has been moved down from it
- *   mutant: NOTE COARSE ANY_LEVEL   a drained entry is dropped if the note's tick was of the same coarse bucket, though it stands on the finer level
+ *   mutant: NOTE DROP_LATER     a drained entry is dropped if there is any note, be it later than
+ *                               what it asks for
+ *   mutant: NOTE BACK_IS_MOVED  an entry that comes back is taken for one that a reset has brought,
+ *                               which a timer in a batch does not need
+ *   mutant: NOTE COARSE KEEP_LEVEL  the note still names the coarse bucket when the entry has been
+ *                                   moved down from it
+ *   mutant: NOTE COARSE ANY_LEVEL   a drained entry is dropped if the note's tick was of the same
+ *                                   coarse bucket, though it stands on the finer level
  */
 #define LAST 4
 #ifdef COARSE
@@ -107,7 +117,8 @@ again:		seen = deadline;
 			:: atomic { deadline == seen -> deadline = to; multi = true; moving++ }
 			:: deadline != seen -> goto again
 			fi;
-			atomic { assert(lane_n < 3); lane[lane_n] = to; back[lane_n] = false; lane_n++; moving-- }
+			atomic { assert(lane_n < 3); lane[lane_n] = to; back[lane_n] = false;
+				lane_n++; moving-- }
 #endif
 		fi;
 		seen = 0
@@ -179,7 +190,8 @@ inline move_one()
 			if
 			:: note == HANDED
 			:: note == FILED && !(note_level == 1 && IN_COARSE(note_tick))
-			:: note == NO_NOTE || (note == FILED && note_level == 1 && IN_COARSE(note_tick)) ->
+			:: note == NO_NOTE || (note == FILED && note_level == 1 &&
+				IN_COARSE(note_tick)) ->
 				bucket[to]++;
 #ifdef KEEP_LEVEL
 				note_down(to, 1)
@@ -233,7 +245,8 @@ again:		seen = deadline;
 		:: seen == FREE
 		:: seen != FREE && seen < next ->
 			if
-			:: atomic { deadline == seen -> deadline = FREE; assert(seen < next) } /* G1 */
+			/* G1 */
+			:: atomic { deadline == seen -> deadline = FREE; assert(seen < next) }
 			:: deadline != seen -> goto again
 			fi
 #ifdef BACK_IS_MOVED
@@ -246,7 +259,7 @@ again:		seen = deadline;
 	od
 }
 
-/* resolve_noted, resolve_entry for the bucket that is turned through; low = tick, high = tick + 1 */
+/* resolve_noted, resolve_entry for the bucket in hand; low = tick, high = tick + 1 */
 inline resolve(tick)
 {
 	atomic { seen = deadline; was_multi = multi };
@@ -287,7 +300,9 @@ inline turn()
 	:: else -> break
 	od;
 	/* Every entry there is was drained before this turn: so one that is due was met. */
-	atomic { assert(deadline > tick || deadline == FREE || lane_n + handed + busy + moving > 0) } /* G2 */
+	/* G2 */
+	atomic { assert(deadline > tick || deadline == FREE ||
+		lane_n + handed + busy + moving > 0) }
 }
 
 active proctype driver()
@@ -299,10 +314,11 @@ active proctype driver()
 	:: next <= LAST -> turn()
 	:: else -> break
 	od;
-	/* No reset comes any more: what is in a lane or on its way there comes with the next turns. */
+	/* No reset follows: what is in a lane or on its way there comes with the next turns. */
 	do
 	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n == 0 -> break }
-	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n > 0 }; assert(next < 11); turn()
+	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n > 0 }; assert(next < 11);
+		turn()
 	od;
 	assert(deadline == FREE) /* G3 */
 }

@@ -1,16 +1,21 @@
 /*
- * Persistent timers: wheel/slot/word.h ("Persistent timers", WORD7); wheel/timer/persistent.c; persist in wheel/run/series.c; tw__unfile, tw__entry_is_armed in wheel/slot/slots.h.
+ * Persistent timers: wheel/slot/word.h ("Persistent timers", WORD7); wheel/timer/persistent.c;
+ * persist in wheel/run/series.c; tw__unfile, tw__entry_is_armed in wheel/slot/slots.h.
  *
- * Modelled: one timer that two threads arm for any of two ticks, and one disarms, while the driver passes the ticks, meets entries
- * and runs the callback. The word is one byte: state, mark, deadline; each compare-and-swap is one step. An arming that needs an entry
- * puts it after its compare-and-swap. Each look at the word is a step of its own.
+ * Modelled: one timer that two threads arm for any of two ticks, and one disarms, while the driver
+ * passes the ticks, meets entries and runs the callback. The word is one byte: state, mark,
+ * deadline; each compare-and-swap is one step. An arming that needs an entry puts it after its
+ * compare-and-swap. Each look at the word is a step of its own.
  *
- * Left out: where an entry stands (lane, wheel, batch) and which of several counts (note.pml): an entry is met when its tick has come;
- * the end of the timer (word.pml); far deadlines (far.pml). What is published with the word is not seen here.
+ * Left out: where an entry stands (lane, wheel, batch) and which of several counts (note.pml): an
+ * entry is met when its tick has come; the end of the timer (word.pml); far deadlines (far.pml).
+ * What is published with the word is not seen here.
  *
  * Holds:
- *   G3  an armed timer is not lost: when all ticks have passed and no entry is left, it is not armed
- *   G4  a run only of a timer that is armed and due; none of an arming that a disarming has taken back
+ *   G3  an armed timer is not lost: when all ticks have passed and no entry is left, it is not
+ *       armed
+ *   G4  a run only of a timer that is armed and due; none of an arming that a disarming has taken
+ *       back
  *   WORD7  a timer that is armed during its run is armed for the deadline of the last such call
  *
  *   run: ALL   G3 G4 WORD7
@@ -156,12 +161,14 @@ inline meet()
 	won = false;
 	w = word;
 	do
-	:: (STATE(w) == ARMED || STATE(w) == FILED) && BITS(w) > now -> entries[BITS(w)]++; break /* filed again */
+	/* filed again */
+	:: (STATE(w) == ARMED || STATE(w) == FILED) && BITS(w) > now -> entries[BITS(w)]++; break
 	:: STATE(w) == ARMED && BITS(w) <= now ->
 		atomic {
 			if
 			:: word == w ->
-				assert(wanted != 0 && wanted == BITS(w) && wanted <= now); /* G4, WORD7 */
+				/* G4, WORD7 */
+				assert(wanted != 0 && wanted == BITS(w) && wanted <= now);
 				word = RUNNING;
 				wanted = 0;
 				won = true
@@ -192,8 +199,10 @@ proctype driver()
 	bool won;
 end:	do
 	:: now < LAST_TICK -> now++
-	:: atomic { entries[1] > 0 && now >= 1 -> entries[1]--; driver_busy = true }; meet(); driver_busy = false
-	:: atomic { entries[2] > 0 && now >= 2 -> entries[2]--; driver_busy = true }; meet(); driver_busy = false
+	:: atomic { entries[1] > 0 && now >= 1 -> entries[1]--; driver_busy = true }; meet();
+		driver_busy = false
+	:: atomic { entries[2] > 0 && now >= 2 -> entries[2]--; driver_busy = true }; meet();
+		driver_busy = false
 	od
 }
 

@@ -1,32 +1,39 @@
 /*
- * Work of the layers above in the pool: what any worker may run (executor/base/work_queue.h), what one alone may run (POOL6 in pool/wake.c), and
- * the end of a pool whose work has run while its bringer still looks for somebody to wake (POOLEND1, POOLEND2 in pool.c).
+ * Work of the layers above in the pool: what any worker may run (executor/base/work_queue.h), what
+ * one alone may run (POOL6 in pool/wake.c), and the end of a pool whose work has run while its
+ * bringer still looks for somebody to wake (POOLEND1, POOLEND2 in pool.c).
  *
- * Modelled: two bringers, two workers. PINNED: one piece is for worker 0 alone, and slow: it returns only when the other, which anybody may
- * run, has run. SHARED: anybody may run either; the first that is run is slow. Each piece lets go of the pool when it is run; then the pool
- * is closed and freed.
+ * Modelled: two bringers, two workers. PINNED: one piece is for worker 0 alone, and slow: it
+ * returns only when the other, which anybody may run, has run. SHARED: anybody may run either; the
+ * first that is run is slow. Each piece lets go of the pool when it is run; then the pool is closed
+ * and freed.
  *
- * Left out: the links of the stack, which is a count here, and the order. A bringer that is a worker is joined by close, and not counted.
- * Here bringers are counted (POOLEND1). In POOLEND2 each shows itself in its own record: the same stores in the same order. What
- * is seq_cst in the code interleaves here.
+ * Left out: the links of the stack, which is a count here, and the order. A bringer that is a
+ * worker is joined by close, and not counted. Here bringers are counted (POOLEND1). In POOLEND2
+ * each shows itself in its own record: the same stores in the same order. What is seq_cst in the
+ * code interleaves here.
  *
  * Holds:
  *   POOL2 POOL6 QUEUED2  no work is left while a worker that may run it sleeps, and
- *   G8        a slow piece keeps no other from running while a worker is free: else this would stand still
+ *   G8        a slow piece keeps no other from running while a worker is free: else this would
+ *             stand still
  *   POOL3        `searching` never falls below zero, before the stop
  *   POOLEND1        nobody looks at a pool that has been freed
  *
  *   run: PINNED   POOL6 POOLEND1 QUEUED2, for G8
  *   run: SHARED   POOL2 POOLEND1 QUEUED2, for G8
  *   mutant: PINNED LOOK_BEFORE_PUSH   the idle bit is looked at before the push
- *   mutant: PINNED LOOK_BEFORE_IDLE   a worker looks at its own queue before it shows itself as asleep
+ *   mutant: PINNED LOOK_BEFORE_IDLE   a worker looks at its own queue before it shows itself as
+ *                                     asleep
  *   mutant: PINNED UNCOUNTED_CALL     a worker is called without raising `searching` in its name
- *   mutant: PINNED FORGET_OTHERS      a call that came too late does not look after those who trusted in the raised `searching`
+ *   mutant: PINNED FORGET_OTHERS      a call that came too late does not look after those who
+ *                                     trusted in the raised `searching`
  *   mutant: PINNED NO_HELP            a worker that leaves work behind calls nobody
  *   mutant: SHARED NO_HELP            the same: it had the whole stack in hand when others looked
  *   mutant: SHARED NOT_COUNTED        close does not know of bringers
  *   mutant: SHARED COUNTED_LATE       a bringer counts itself when it has pushed
- *   mutant: SHARED UNCOUNTED_EARLY    a bringer is out of the count before it looks for somebody to wake
+ *   mutant: SHARED UNCOUNTED_EARLY    a bringer is out of the count before it looks for somebody to
+ *                                     wake
  *   mutant: SHARED CLOSE_TOO_EARLY    close looks at the bringers before all have let go
  */
 #define WORKERS 2
@@ -34,7 +41,8 @@
 #define NONE 9
 
 byte own;              /* worker 0's queue */
-byte stack, first;     /* the queue for all: what was pushed, and what a consumer has turned round */
+/* the queue for all: what was pushed, and what a consumer has turned round */
+byte stack, first;
 bool locked;
 byte ran, holders = PIECES, bringing, at_work = WORKERS;
 bool slow_begun;

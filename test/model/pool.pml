@@ -1,36 +1,44 @@
 /*
  * The pool's wake rule: executor/pool/wake.c and worker.c.
  *
- * Modelled: the driver submits batches; workers dequeue and join, claim, call for help, and sleep on
- * their event counts; then the pool is stopped. The first entry of all is slow: it returns only when
- * all others have run, which a free worker must see to.
+ * Modelled: the driver submits batches; workers dequeue and join, claim, call for help, and sleep
+ * on their event counts; then the pool is stopped. The first entry of all is slow: it returns only
+ * when all others have run, which a free worker must see to.
  *   TWO     workers get two batches of two entries.
  *   THREE   workers get one batch.
- *   HELD    Three workers, a batch of two entries and one of a single entry. The first entry of each is
- *           slow, so the worker that shows the first batch may trust a searcher that is then held up in
- *           the second. To keep the search small, the first worker has just taken the first batch, and a
- *           look for work is one step.
+ *   HELD    Three workers, a batch of two entries and one of a single entry. The first entry of
+ *           each is slow, so the worker that shows the first batch may trust a searcher that is
+ *           then held up in the second. To keep the search small, the first worker has just taken
+ *           the first batch, and a look for work is one step.
  *
- * Left out: plain tasks (tasks.pml, ring.pml), work of the layers above, for all or for one (pinned.pml); what a batch is in itself
- * (batch.pml): here it is a count of entries to claim, in one step. All operations of workers on searching, sleepers, idle and open are
- * sequentially consistent in the code, so they interleave here; the bringer's enqueue is not, and its fence counts (NO_FENCE).
+ * Left out: plain tasks (tasks.pml, ring.pml), work of the layers above, for all or for one
+ * (pinned.pml); what a batch is in itself (batch.pml): here it is a count of entries to claim, in
+ * one step. All operations of workers on searching, sleepers, idle and open are sequentially
+ * consistent in the code, so they interleave here; the bringer's enqueue is not, and its fence
+ * counts (NO_FENCE).
  *
  * Holds:
  *   POOL2  no work is left while a worker sleeps, and
- *   G8  a slow callback keeps no other from running while a worker is free or asleep: else this would stand still
+ *   G8  a slow callback keeps no other from running while a worker is free or asleep: else this
+ *       would stand still
  *   POOL3  `searching` never falls below zero, and is zero when all sleep; a stop wakes all
  *
  *   run: TWO   G8, by POOL2 POOL3
  *   run: HELD   G8, by POOL2 POOL3, with a searcher that is trusted and held up
  * (THREE holds as well: 11.5 million states, 12 s; too long for every day.)
- *   mutant: TWO STALE_CALL         a worker that finds work after it was called goes on without waiting for the call
+ *   mutant: TWO STALE_CALL         a worker that finds work after it was called goes on without
+ *                                  waiting for the call
  *   mutant: TWO LOOK_BEFORE_IDLE   a worker looks for work before it shows itself as asleep
  *   mutant: TWO COUNT_LATE         the event count is read after the idle bit is set
- *   mutant: TWO NO_FENCE           the bringer looks for searchers while its batch still sits in the store buffer
+ *   mutant: TWO NO_FENCE           the bringer looks for searchers while its batch still sits in
+ *                                  the store buffer
  *   mutant: TWO NO_HELP            a worker that leaves work behind calls nobody
- *   mutant: TWO TRUST_WAIT         the wait of the event count is trusted, though it may return uncalled
- *   mutant: TWO NO_SECOND_LOOK     one who has found no sleeper does not look again after he has lowered `searching`
- *   mutant: HELD QUEUES_ONLY       a searcher that has found something looks at queues for more, and not at shown batches
+ *   mutant: TWO TRUST_WAIT         the wait of the event count is trusted, though it may return
+ *                                  uncalled
+ *   mutant: TWO NO_SECOND_LOOK     one who has found no sleeper does not look again after he has
+ *                                  lowered `searching`
+ *   mutant: HELD QUEUES_ONLY       a searcher that has found something looks at queues for more,
+ *                                  and not at shown batches
  */
 #ifdef TWO
 #define WORKERS 2
@@ -198,7 +206,8 @@ active proctype bringer()
 	:: n < BATCHES ->
 		n++;
 #ifndef NO_FENCE
-		atomic { left[enqueued] = ENTRIES(enqueued); enqueued++ }; /* POOL1, and ck_pr_fence_memory: POOL2 */
+		/* POOL1, and ck_pr_fence_memory: POOL2 */
+		atomic { left[enqueued] = ENTRIES(enqueued); enqueued++ };
 #endif
 		call_for_help();
 #ifdef NO_FENCE
@@ -212,7 +221,8 @@ active proctype bringer()
 	/* What is left to be done must be done without help. */
 	atomic { dequeued == BATCHES && left[0] + left[1] + quick_left == 0 };
 	if
-	:: atomic { idle[0] && idle[1] && (WORKERS == 2 || idle[2]) -> assert(searching == 0) } /* POOL3 */
+	/* POOL3 */
+	:: atomic { idle[0] && idle[1] && (WORKERS == 2 || idle[2]) -> assert(searching == 0) }
 	:: skip
 	fi;
 	stopping = true;

@@ -1,11 +1,14 @@
 /*
- * The ring of plain tasks when it goes round and is full: executor/pool/task_ring.h, and waiting for room in pool.c (POOL5 in pool/worker.c).
+ * The ring of plain tasks when it goes round and is full: executor/pool/task_ring.h, and waiting
+ * for room in pool.c (POOL5 in pool/worker.c).
  *
- * Modelled: a ring of two cells, two threads that push two tasks each and sleep until there is room, one consumer or two that
- * pop until all are through; what they run is slow, and returns only when somebody has used the room that the pop has made.
+ * Modelled: a ring of two cells, two threads that push two tasks each and sleep until there is
+ * room, one consumer or two that pop until all are through; what they run is slow, and returns only
+ * when somebody has used the room that the pop has made.
  *
- * Left out: close (tasks.pml), who wakes the consumers (tasks.pml), the end of a wait by its deadline. Positions and sequences are not
- * taken modulo their size. What is seq_cst in the code interleaves here; of RING2's release program order is left.
+ * Left out: close (tasks.pml), who wakes the consumers (tasks.pml), the end of a wait by its
+ * deadline. Positions and sequences are not taken modulo their size. What is seq_cst in the code
+ * interleaves here; of RING2's release program order is left.
  *
  * Holds:
  *   RING1 RING2  a task is popped once, as it was pushed; no cell is written while it is read
@@ -48,7 +51,8 @@ inline push()
 		if
 		:: seen == at ->
 			if
-			:: atomic { tail == at -> tail++; assert(content[CELL(at)] == 0) }; /* RING2 */
+			/* RING2 */
+			:: atomic { tail == at -> tail++; assert(content[CELL(at)] == 0) };
 				content[CELL(at)] = at + 1;
 				sequence[CELL(at)] = at + 1; /* RING1 */
 				pushed = true;
@@ -97,7 +101,8 @@ proctype submitter()
 #ifdef COUNT_LATE
 					waiting--
 #endif
-				:: else -> sequence[CELL(tail)] >= tail || tail - head >= SIZE /* in the middle of a pop */
+				/* in the middle of a pop */
+				:: else -> sequence[CELL(tail)] >= tail || tail - head >= SIZE
 				fi;
 				before = 0
 			od;
@@ -147,7 +152,9 @@ proctype consumer()
 				sequence[CELL(at)] = at + SIZE;
 #endif
 				atomic {
-					assert(content[CELL(at)] == at + 1 && !(popped & (1 << at))); /* RING1 */
+					/* RING1 */
+					assert(content[CELL(at)] == at + 1 &&
+						!(popped & (1 << at)));
 					popped = popped | (1 << at);
 					content[CELL(at)] = 0
 				};

@@ -1,19 +1,26 @@
 /*
- * The semaphore's word: executor/semaphore/semaphore.c: the fast way, a compare-and-swap, beside the lock that all else takes.
+ * The semaphore's word: executor/semaphore/semaphore.c: the fast way, a compare-and-swap, beside
+ * the lock that all else takes.
  *
- * Modelled: a capacity of one; threads that acquire and release twice, the first of them perhaps for a limited time only, so that it gives up.
- * THREE threads; HEAVY: three, a capacity of two, and two of them want both permits at a time, which each gives back one by one; or
- * RESIZE: two, and one who sets the capacity to none, and then to two. With the lock the word is changed as in the
- * code: by a load and a store of the whole where WAITERS is set, by a compare-and-swap where it is not.
+ * Modelled: a capacity of one; threads that acquire and release twice, the first of them perhaps
+ * for a limited time only, so that it gives up. THREE threads; HEAVY: three, a capacity of two, and
+ * two of them want both permits at a time, which each gives back one by one; or RESIZE: two, and
+ * one who sets the capacity to none, and then to two. With the lock the word is changed as in the
+ * code: by a load and a store of the whole where WAITERS is set, by a compare-and-swap where it is
+ * not.
  *
- * Left out: functions in line, which go the same ways under the lock; what wakes a thread (the futex). Program order stands for
- * the release and acquire of SEM1 and SEM2.
+ * Left out: functions in line, which go the same ways under the lock; what wakes a thread (the
+ * futex). Program order stands for the release and acquire of SEM1 and SEM2.
  *
  * Holds (invariants of the file's first comment):
- *   SEM1     never more permits are given than there are: but for debts, held is at most the capacity; each that is out is counted
- *   1, 2   with the lock free: WAITERS if and only if somebody is in line, and then the oldest does not fit
- *   3      permits that come back make held smaller, and start the oldest that fit; nobody waits for what is there: else this would stand still
- *   4      nobody is started before one who came to the line earlier: so the heavy one waits at most for those before it
+ *   SEM1     never more permits are given than there are: but for debts, held is at most the
+ *            capacity; each that is out is counted
+ *   1, 2   with the lock free: WAITERS if and only if somebody is in line, and then the oldest does
+ *          not fit
+ *   3      permits that come back make held smaller, and start the oldest that fit; nobody waits
+ *          for what is there: else this would stand still
+ *   4      nobody is started before one who came to the line earlier: so the heavy one waits at
+ *          most for those before it
  *
  *   run: THREE    SEM1, 1 2 3 4
  *   run: HEAVY    SEM1, 1 2 3 4
@@ -23,10 +30,12 @@
  *   mutant: RESIZE TAKE_BLINDLY      a take on the fast way does not look for WAITERS
  *   mutant: THREE NOT_COUNTED        a waiter that is started does not make held larger
  *   mutant: THREE STAYS_ANNOUNCED    the last who leaves the line leaves WAITERS behind
- *   mutant: THREE GIVES_UP_BLINDLY   one whose time is up does not look whether permits are on their way
+ *   mutant: THREE GIVES_UP_BLINDLY   one whose time is up does not look whether permits are on
+ *                                    their way
  *   mutant: RESIZE NO_START          a capacity that grows starts nobody
  *   mutant: RESIZE START_BLINDLY     permits that come back start the oldest while there is a debt
- *   mutant: HEAVY LIGHT_FIRST        permits that come back start the first that fits, past one that does not: the heavy one starves
+ *   mutant: HEAVY LIGHT_FIRST        permits that come back start the first that fits, past one
+ *                                    that does not: the heavy one starves
  *   mutant: HEAVY LEAVES_QUIETLY     one whose time is up starts nobody behind it
  */
 #define NONE 9
@@ -52,7 +61,10 @@ bool granted[3], queued[3];
 byte out;                     /* permits that somebody has, or that are on their way to one */
 byte at_work = THREADS;
 
-/* Permits go to somebody: in the name of the word that says so. place: in the line; 0 for one that is not in line */
+/*
+ * Permits go to somebody: in the name of the word that says so. place: in the line; 0 for one that
+ * is not in line
+ */
 inline give(who, place)
 {
 	out = out + NEED(who);
@@ -67,7 +79,9 @@ inline lock()
 
 inline unlock()
 {
-	atomic { assert(waiters == (in_line > 0) && (!waiters || held + NEED(line[0]) > capacity)); locked = false } /* 1, 2 */
+	/* 1, 2 */
+	atomic { assert(waiters == (in_line > 0) && (!waiters || held + NEED(line[0]) > capacity));
+		locked = false }
 }
 
 inline join(w)
@@ -101,7 +115,8 @@ inline leave(w)
 inline grant_all()
 {
 	do
-	:: atomic { started_count > 0 -> started_count--; granted[started[started_count]] = true; started[started_count] = NONE }
+	:: atomic { started_count > 0 -> started_count--; granted[started[started_count]] = true;
+		started[started_count] = NONE }
 	:: atomic { else -> break }
 	od
 }
@@ -162,7 +177,8 @@ inline pass_on()
 /* One permit. */
 inline release()
 {
-	atomic { out--; seen_held = held; seen_waiters = waiters }; /* the permit is nobody's; load */
+	/* the permit is nobody's; load */
+	atomic { out--; seen_held = held; seen_waiters = waiters };
 	do
 #ifdef RELEASE_BLINDLY
 	:: true ->
@@ -177,10 +193,13 @@ inline release()
 #endif
 		if
 #ifdef RELEASE_BLINDLY
-		:: atomic { held == seen_held -> assert(held > 0); held--; seen_held = 0; seen_waiters = false }; break
+		:: atomic { held == seen_held -> assert(held > 0); held--; seen_held = 0;
+			seen_waiters = false }; break
 		:: atomic { else -> seen_held = held }
 #else
-		:: atomic { held == seen_held && !waiters -> assert(held > 0); held--; seen_held = 0 }; break /* SEM1: CAS */
+		/* SEM1: CAS */
+		:: atomic { held == seen_held && !waiters -> assert(held > 0); held--;
+			seen_held = 0 }; break
 		:: atomic { else -> seen_held = held; seen_waiters = waiters }
 #endif
 		fi
@@ -193,7 +212,8 @@ inline take_or_announce()
 	do
 	:: waiters -> break
 #ifdef ANNOUNCE_BLINDLY
-	:: atomic { !waiters && held + NEED(me) <= capacity -> held = held + NEED(me); give(me, 0); has = true }; break
+	:: atomic { !waiters && held + NEED(me) <= capacity -> held = held + NEED(me); give(me, 0);
+		has = true }; break
 	:: !waiters && held + NEED(me) > capacity -> waiters = true; break
 #else
 	:: atomic { !waiters -> /* SEM1: CAS */
@@ -212,9 +232,12 @@ inline acquire(may_give_up)
 	/* The fast way; a compare-and-swap that fails looks again, so it is one step. */
 	if
 #ifdef TAKE_BLINDLY
-	:: atomic { held + NEED(me) <= capacity -> held = held + NEED(me); give(me, in_line); has = true }
+	:: atomic { held + NEED(me) <= capacity -> held = held + NEED(me); give(me, in_line);
+		has = true }
 #else
-	:: atomic { !waiters && held + NEED(me) <= capacity -> held = held + NEED(me); give(me, in_line); has = true } /* SEM1 */
+	/* SEM1 */
+	:: atomic { !waiters && held + NEED(me) <= capacity -> held = held + NEED(me);
+		give(me, in_line); has = true }
 #endif
 	:: atomic { else }
 	fi;

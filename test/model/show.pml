@@ -1,15 +1,18 @@
 /*
- * A batch that a worker shows to others: show, hide, join, claim_shown, run_claimed in executor/pool/worker.c.
+ * A batch that a worker shows to others: show, hide, join, claim_shown, run_claimed in
+ * executor/pool/worker.c.
  *
- * Modelled: one worker takes two batches in turn, of three entries and of two, claims the first run of each, shows the batch, works, hides
- * it and finishes; two others join. A batch goes home with its last finisher; from then on it is memory that somebody
- * else may have, and with the second one the service is gone.
+ * Modelled: one worker takes two batches in turn, of three entries and of two, claims the first run
+ * of each, shows the batch, works, hides it and finishes; two others join. A batch goes home with
+ * its last finisher; from then on it is memory that somebody else may have, and with the second one
+ * the service is gone.
  *
- * Left out: the words of one batch (batch.pml), who is woken (pool.pml). The operations of SHOW1 and SHOW2 are sequentially consistent in the code,
- * and interleave here.
+ * Left out: the words of one batch (batch.pml), who is woken (pool.pml). The operations of SHOW1
+ * and SHOW2 are sequentially consistent in the code, and interleave here.
  *
- * SHOW NO_SEQUENCE holds as well: since SHOW1 and SHOW2 a joiner cannot meet another batch, and the claim's look at the sequence number (POOL4) is
- * a second belt. Where executors join without them it is needed (batch.pml).
+ * SHOW NO_SEQUENCE holds as well: since SHOW1 and SHOW2 a joiner cannot meet another batch, and the
+ * claim's look at the sequence number (POOL4) is a second belt. Where executors join without them
+ * it is needed (batch.pml).
  *
  * Holds:
  *   SHOW1  SHOW2  nobody looks at a batch that has gone home, nor at a service that is gone
@@ -56,7 +59,9 @@ inline run_claimed(meant)
 {
 	do
 	:: won ->
-		atomic { assert(!home && sequence == meant && ran_of[meant] < ENTRIES(meant)); ran_of[meant]++ }; /* G3, POOL4 */
+		/* G3, POOL4 */
+		atomic { assert(!home && sequence == meant && ran_of[meant] < ENTRIES(meant));
+			ran_of[meant]++ };
 		count++;
 		claim(meant)
 	:: else -> break

@@ -1,12 +1,14 @@
 /*
- * The nodes' slabs: which is current, which is listed, and how a slab's memory goes back: executor/base/handles.c.
+ * The nodes' slabs: which is current, which is listed, and how a slab's memory goes back:
+ * executor/base/handles.c.
  *
- * Modelled: three slabs of two nodes; threads that take a node, perhaps a second one, and give them back, twice. A slab is sorted when half of it is
- * free, and when all is; every idle slab is purged. One step stands for each access of a word, of `current`, and for
- * each change under the lock. A word is its free nodes: the stack itself is in nodes.pml.
+ * Modelled: three slabs of two nodes; threads that take a node, perhaps a second one, and give them
+ * back, twice. A slab is sorted when half of it is free, and when all is; every idle slab is
+ * purged. One step stands for each access of a word, of `current`, and for each change under the
+ * lock. A word is its free nodes: the stack itself is in nodes.pml.
  *
- * Left out: generations' values (a purge that loses one is the mutant NO_BASE, by a flag); growth; the search when no slab is left,
- * so a thread that finds none gives up.
+ * Left out: generations' values (a purge that loses one is the mutant NO_BASE, by a flag); growth;
+ * the search when no slab is left, so a thread that finds none gives up.
  *
  * Holds:
  *   a node has one owner, and its memory is not given back while it has
@@ -14,7 +16,8 @@
  *   a purged slab's nodes go on from the furthest generation (G5)
  *
  *   run: THREADS_2                 one owner, none lost, G5
- *   mutant: THREADS_2 LOOK_FIRST    the exhausted slab is looked at before the other one becomes current
+ *   mutant: THREADS_2 LOOK_FIRST    the exhausted slab is looked at before the other one becomes
+ *                                   current
  *   mutant: THREADS_2 NO_LAST_LOOK  the exhausted slab is not looked at again
  *   mutant: THREADS_2 UNCLAIMED     a slab is purged without a claim
  *   mutant: THREADS_2 OPEN_EARLY    the word is open before the memory has gone back
@@ -59,7 +62,8 @@ inline sort(s)
 		if
 		:: free[s] > 0 && used[s] <= SLAB / 2 && used[s] + free[s] == SLAB ->
 			if
-			:: used[s] == 0 && (state[s] == OUT || state[s] == PARTIAL) -> state[s] = IDLE; idle++
+			:: used[s] == 0 && (state[s] == OUT || state[s] == PARTIAL) ->
+				state[s] = IDLE; idle++
 			:: used[s] > 0 && state[s] == OUT -> state[s] = PARTIAL
 			:: else
 			fi
@@ -103,7 +107,8 @@ inline get(mine)
 			:: free[old] > 0 ->
 				free[old]--; used[old]++; tag[old] = (tag[old] + 1) % 4;
 				assert(!going_back[old]); /* its memory would go with its owner */
-				assert(!(given_back[old] && reused[old] && !base_kept[old])); /* G5 */
+				/* G5 */
+				assert(!(given_back[old] && reused[old] && !base_kept[old]));
 				given_back[old] = false;
 				mine = old
 			:: else -> mine = NO_SLAB

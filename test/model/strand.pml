@@ -1,21 +1,26 @@
 /*
- * A strand's runner: executor/strand/internal.h (the word's transition table), strand/run.c (take, leave, go_idle), strand/cancel.c (close), strand.c
- * (submit, destroy, submit_batch).
+ * A strand's runner: executor/strand/internal.h (the word's transition table), strand/run.c (take,
+ * leave, go_idle), strand/cancel.c (close), strand.c (submit, destroy, submit_batch).
  *
- * Modelled: submitters with a task each, under the lock; the driver with one batch, and the timer with one delayed task, which
- * touch nothing but the word; a closing thread; and the executor, which has two threads and may run the work as often as it was submitted. One
- * step stands for each access of the word, and for each change under the lock. With DESTROY the strand is destroyed, by a thread that may
- * wait or may not, while a layer that stood on it, and was destroyed before it, still brings its work: at any time, as the driver its batch.
+ * Modelled: submitters with a task each, under the lock; the driver with one batch, and the timer
+ * with one delayed task, which touch nothing but the word; a closing thread; and the executor,
+ * which has two threads and may run the work as often as it was submitted. One step stands for each
+ * access of the word, and for each change under the lock. With DESTROY the strand is destroyed, by
+ * a thread that may wait or may not, while a layer that stood on it, and was destroyed before it,
+ * still brings its work: at any time, as the driver its batch.
  *
- * Left out: the order in the queue, cancels, releases, waiting for them; that the timer comes at all; the list on which memory stays that the
- * driver may still look at: the model knows only that nobody changes what has gone.
+ * Left out: the order in the queue, cancels, releases, waiting for them; that the timer comes at
+ * all; the list on which memory stays that the driver may still look at: the model knows only that
+ * nobody changes what has gone.
  *
  * Holds:
- *   one runner: the work is out at most once, whoever makes the strand active
- *   nothing is left behind: in the end each thing that was accepted has run, or was cancelled by close, once; the strand is idle (2 of the
+ *   one runner: the work is out at most once, whoever makes the strand active nothing is left
+ *   behind: in the end each thing that was accepted has run, or was cancelled by close, once; the
+ *   strand is idle (2 of the
  *       specification: never lost; 4.2)
- *   nothing begins to run once the strand is closed, but work of layers, which has its run, on the strand or by the driver, once
- *   S5  who destroys, or the last runner, makes it go, once; nobody changes it afterwards, and no runner, timer or closing thread looks at it (strand.h,
+ *   nothing begins to run once the strand is closed, but work of layers, which has its run, on the
+ *   strand or by the driver, once S5  who destroys, or the last runner, makes it go, once; nobody
+ *   changes it afterwards, and no runner, timer or closing thread looks at it (strand.h,
  *       "who may look", and tw_strand_destroy)
  *   DUE without ACTIVE is nothing but gone
  *
@@ -24,23 +29,31 @@
  *   run: DESTROY   the same, and S5, against a destroy
  *   mutant: LIVE IDLE_BY_STORE       the runner goes idle by a store, whatever has come meanwhile
  *   mutant: LIVE ALWAYS_SUBMIT       whoever brings something submits the work, active or not
- *   mutant: LIVE GATHER_LATE         the runner gathers the inbox, and then takes off what is in the word
- *   mutant: LIVE FORGET_OVERDUE      the runner goes idle though a piece of what is due is left in the heap
- *   mutant: LIVE SUBMIT_UNLOCKED     a submitter looks whether the strand is active before it takes the lock
- *   mutant: CLOSE RUN_ON           the runner does not ask whether the strand is closed, neither of what is due nor before a run
- *   mutant: DESTROY INBOX_AFTER_END   the driver looks whether the strand is closed, and then pushes
+ *   mutant: LIVE GATHER_LATE         the runner gathers the inbox, and then takes off what is in
+ *                                    the word
+ *   mutant: LIVE FORGET_OVERDUE      the runner goes idle though a piece of what is due is left in
+ *                                    the heap
+ *   mutant: LIVE SUBMIT_UNLOCKED     a submitter looks whether the strand is active before it takes
+ *                                    the lock
+ *   mutant: CLOSE RUN_ON           the runner does not ask whether the strand is closed, neither of
+ *                                  what is due nor before a run
+ *   mutant: DESTROY INBOX_AFTER_END   the driver looks whether the strand is closed, and then
+ *                                     pushes
  *   mutant: DESTROY IDLE_ONLY        who makes it go leaves it idle, as if it were to be used again
  *   mutant: DESTROY GO_BY_STORE      who destroys finds it quiet, and then makes it go by a store
- *   mutant: DESTROY FORGET_TIMER     the last runner does not ask whether the timer is still to come
+ *   mutant: DESTROY FORGET_TIMER     the last runner does not ask whether the timer is still to
+ *                                    come
  *   mutant: DESTROY LEAVE_UNTOLD     who destroys finds it busy, and does not say so
- *   mutant: DESTROY WORK_ENDED       work of a layer is ended like a batch once the strand is closed
+ *   mutant: DESTROY WORK_ENDED       work of a layer is ended like a batch once the strand is
+ *                                    closed
  */
 #ifdef LIVE
 #define BRINGERS 4
 #else
 #define BRINGERS 5
 #endif
-#define BATCH 2 /* things: 0, 1 the submitters' tasks (with DESTROY the second is the layer's work) */
+/* things: 0, 1 the submitters' tasks (with DESTROY the second is the layer's work) */
+#define BATCH 2
 #define DELAYED 3
 #define THINGS 4
 
@@ -193,7 +206,8 @@ inline gather()
 	had_due = due;
 	atomic { inbox = false; work_inbox = false; due = false };
 #else
-	atomic { had_mail = inbox; had_work = work_inbox; had_due = due; inbox = false; work_inbox = false; due = false };
+	atomic { had_mail = inbox; had_work = work_inbox; had_due = due; inbox = false;
+		work_inbox = false; due = false };
 #endif
 	atomic {
 		if
@@ -216,7 +230,8 @@ inline gather()
 #else
 		:: had_due && in_heap && !closed -> in_heap = false; queued[DELAYED] = true
 #endif
-		:: had_due && in_heap && !closed && !postponed -> overdue = true; postponed = true /* the piece was full */
+		/* the piece was full */
+		:: had_due && in_heap && !closed && !postponed -> overdue = true; postponed = true
 		:: else
 		fi;
 		had_mail = false;
@@ -298,7 +313,11 @@ loop:	do
 #endif
 				:: else
 				fi;
-				runners-- /* idle: another may come, and waits for the lock; else it is this one that submits the work */
+				/*
+				 * idle: another may come, and waits for the lock; else it is this
+				 * one that submits the work
+				 */
+				runners--
 			}
 #endif
 		:: else -> runners--

@@ -1,28 +1,38 @@
 /*
- * Plain tasks: the ring's push and close (executor/pool/task_ring.h) together with the pool's wake rule (pool/wake.c) and its end (pool.c).
+ * Plain tasks: the ring's push and close (executor/pool/task_ring.h) together with the pool's wake
+ * rule (pool/wake.c) and its end (pool.c).
  *
- * Modelled: two threads submit a task each; a push takes a position, then fills its cell, then calls for help. Workers pop and run. Close sets
- * the bit, waits for the cells that are being filled, and stops the pool. QUIET: two workers; the task that is run first is slow, and
- * returns only when the other has run, which the other worker must see to; the pool is closed when all has run, since a stop would help
- * whoever was forgotten. CLOSE: one worker, closed at any time.
+ * Modelled: two threads submit a task each; a push takes a position, then fills its cell, then
+ * calls for help. Workers pop and run. Close sets the bit, waits for the cells that are being
+ * filled, and stops the pool. QUIET: two workers; the task that is run first is slow, and returns
+ * only when the other has run, which the other worker must see to; the pool is closed when all has
+ * run, since a stop would help whoever was forgotten. CLOSE: one worker, closed at any time.
  *
- * Left out: a ring that goes round, or is full (ring.pml). What is seq_cst in the code interleaves here; so does the ring's tail, which is
- * one object (RING3).
+ * Left out: a ring that goes round, or is full (ring.pml). What is seq_cst in the code interleaves
+ * here; so does the ring's tail, which is one object (RING3).
  *
  * Holds:
  *   G8      a slow task keeps no other from running: else this would stand still
- *   POOL2      of several tasks that are being pushed a worker sees none beyond the first unfinished one; the pusher of that one sees the worker
- *   RING3, RING4  what was accepted is run before the pool has ended, and nothing is accepted afterwards
+ *   POOL2      of several tasks that are being pushed a worker sees none beyond the first
+ *              unfinished one; the pusher of that one sees the worker
+ *   RING3, RING4  what was accepted is run before the pool has ended, and nothing is accepted
+ *                 afterwards
  *
  *   run: QUIET   G8, by POOL2
  *   run: CLOSE   RING3 RING4, by POOL2
- *   mutant: QUIET WAITS_FOR_NONE     a worker that is about to run something never sees that the ring holds more
- *   mutant: QUIET HELP_TOO_EARLY     help is called for when the position is taken, before the cell is filled
- *   mutant: QUIET NO_SECOND_LOOK     one who has found no sleeper does not look again after he has lowered `searching`
- *   mutant: QUIET STALE_CALL         a worker that finds work after it was called goes on without waiting for the call
+ *   mutant: QUIET WAITS_FOR_NONE     a worker that is about to run something never sees that the
+ *                                    ring holds more
+ *   mutant: QUIET HELP_TOO_EARLY     help is called for when the position is taken, before the cell
+ *                                    is filled
+ *   mutant: QUIET NO_SECOND_LOOK     one who has found no sleeper does not look again after he has
+ *                                    lowered `searching`
+ *   mutant: QUIET STALE_CALL         a worker that finds work after it was called goes on without
+ *                                    waiting for the call
  *   mutant: CLOSE CLOSE_AT_ONCE      close does not wait for cells that are being filled
- *   mutant: CLOSE CLOSE_BEHIND       what close takes for the last position was read before the bit was set
- *   mutant: CLOSE STOP_SEEN_LATE     a worker that has found nothing ends if the pool is stopped by then
+ *   mutant: CLOSE CLOSE_BEHIND       what close takes for the last position was read before the bit
+ *                                    was set
+ *   mutant: CLOSE STOP_SEEN_LATE     a worker that has found nothing ends if the pool is stopped by
+ *                                    then
  */
 #ifdef QUIET
 #define WORKERS 2
@@ -102,7 +112,10 @@ active [WORKERS] proctype worker()
 	at_work--
 }
 
-/* Each takes the next position, as the CAS of the tail has it: that it is not closed, and free, is known by then. */
+/*
+ * Each takes the next position, as the CAS of the tail has it: that it is not closed, and free, is
+ * known by then.
+ */
 active [2] proctype submitter()
 {
 	byte at, who = NONE;

@@ -1,14 +1,18 @@
 /*
- * The control word of one timer: wheel/slot/word.h; claim, finish, arm_again in wheel/run/run.c; tw__set_free, tw__release in wheel/timer/release.c; wheel/timer/cancel.c; wheel/timer/reset.c.
+ * The control word of one timer: wheel/slot/word.h; claim, finish, arm_again in wheel/run/run.c;
+ * tw__set_free, tw__release in wheel/timer/release.c; wheel/timer/cancel.c; wheel/timer/reset.c.
  *
- * Modelled: a slot that is scheduled twice in turn; of the first timer (generation 0) two entries are about, as after a reset to earlier.
- * One thread cancels it, one waits for its end (tw_cancel_wait) or, with RESET, moves it to later; two workers claim, run and finish;
- * the callback may reset or cancel its own timer. With EXT the timers have a release. The word is one byte: generation, state,
- * marks or LATER in the place of the deadline; each compare-and-swap is one step.
+ * Modelled: a slot that is scheduled twice in turn; of the first timer (generation 0) two entries
+ * are about, as after a reset to earlier. One thread cancels it, one waits for its end
+ * (tw_cancel_wait) or, with RESET, moves it to later; two workers claim, run and finish; the
+ * callback may reset or cancel its own timer. With EXT the timers have a release. The word is one
+ * byte: generation, state, marks or LATER in the place of the deadline; each compare-and-swap is
+ * one step.
  *
- * Left out: deadlines are "now" and "later", and the second timer's is later; the driver and its filing (note.pml): an entry is handed over
- * when its time has come; close (close.pml). What one variable's modification order gives is the same in C11; what is
- * published with it (WORD1 to WORD4) is not seen here.
+ * Left out: deadlines are "now" and "later", and the second timer's is later; the driver and its
+ * filing (note.pml): an entry is handed over when its time has come; close (close.pml). What one
+ * variable's modification order gives is the same in C11; what is published with it (WORD1 to
+ * WORD4) is not seen here.
  *
  * Holds:
  *   G1  no run before its time, not by a stale entry either (G5)
@@ -47,7 +51,8 @@
 
 byte word, bell;
 bool time_has_come, slot_free = true;
-byte entries[2], later_entries[2]; /* by generation: to be handed over now, and when the time has come */
+/* by generation: to be handed over now, and when the time has come */
+byte entries[2], later_entries[2];
 byte ends[2];                      /* how often a timer has ended */
 bool cancelled[2], promised, running[2], releasing[2];
 byte at_work = 3, workers_busy;
@@ -291,8 +296,10 @@ inline run_entry()
 #endif
 			if
 			:: won ->
-				assert(!cancelled[g] && !running[g] && ends[g] == 0);      /* G3, G4 */
-				assert(time_has_come || (g == 0 && (!promised || rearmed))); /* G1, G4 */
+				/* G3, G4 */
+				assert(!cancelled[g] && !running[g] && ends[g] == 0);
+				/* G1, G4 */
+				assert(time_has_come || (g == 0 && (!promised || rearmed)));
 				running[g] = true
 			:: else
 			fi
@@ -301,7 +308,8 @@ inline run_entry()
 		:: won ->
 			w = word; /* the callback */
 			if
-			:: !(w & ENDED) && !rearmed && g == 0 -> rearm = true; rearmed = true /* tw_reset on itself */
+			/* tw_reset on itself */
+			:: !(w & ENDED) && !rearmed && g == 0 -> rearm = true; rearmed = true
 			:: cas(w, w | ENDED) /* tw_cancel on itself; tries again elsewhere */
 			:: skip
 			fi;
@@ -322,11 +330,14 @@ active [2] proctype worker()
 	byte w, g;
 	bool won, rearm;
 end:	do
-	:: atomic { entries[0] > 0 -> entries[0]--; g = 0; workers_busy++ }; run_entry(); atomic { workers_busy--; g = 0 }
-	:: atomic { time_has_come && later_entries[0] > 0 -> later_entries[0]--; g = 0; workers_busy++ };
+	:: atomic { entries[0] > 0 -> entries[0]--; g = 0; workers_busy++ }; run_entry();
+		atomic { workers_busy--; g = 0 }
+	:: atomic { time_has_come && later_entries[0] > 0 -> later_entries[0]--; g = 0;
+		workers_busy++ };
 		run_entry();
 		atomic { workers_busy--; g = 0 }
-	:: atomic { time_has_come && later_entries[1] > 0 -> later_entries[1]--; g = 1; workers_busy++ };
+	:: atomic { time_has_come && later_entries[1] > 0 -> later_entries[1]--; g = 1;
+		workers_busy++ };
 		run_entry();
 		atomic { workers_busy--; g = 0 }
 	od

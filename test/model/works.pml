@@ -1,19 +1,23 @@
 /*
- * The works' stack and the driver's sleep: wheel/run/work.h, work.c; tw__works_offer in wheel/driver/poll.c, park in park.c, loop_fd.c.
+ * The works' stack and the driver's sleep: wheel/run/work.h, work.c; tw__works_offer in
+ * wheel/driver/poll.c, park in park.c, loop_fd.c.
  *
- * Modelled: two pieces of work; each is submitted by a thread of its own, to an executor that may refuse it or hand it to a worker,
- * which may give it back (tw_run_return). RECALL: a thread takes piece 0 back once, from the stack or from what the driver keeps;
- * then no piece submits itself anew. The driver: turn (what was kept, then the stack), publish PARKED, look at the stack, sleep
- * on the bell. The first piece may submit itself anew once, from inside its run. The stack is a list by
- * links in the works themselves.
+ * Modelled: two pieces of work; each is submitted by a thread of its own, to an executor that may
+ * refuse it or hand it to a worker, which may give it back (tw_run_return). RECALL: a thread takes
+ * piece 0 back once, from the stack or from what the driver keeps; then no piece submits itself
+ * anew. The driver: turn (what was kept, then the stack), publish PARKED, look at the stack, sleep
+ * on the bell. The first piece may submit itself anew once, from inside its run. The stack is a
+ * list by links in the works themselves.
  *
- * Left out: how a look at the gate meets the driver's store buffer (gate.pml): the operations of WORK2 are sequentially
- * consistent in the code, and interleave here. The executor's own hand-over is its affair. ABA on the stack cannot be: the driver
- * takes all of it by an exchange.
+ * Left out: how a look at the gate meets the driver's store buffer (gate.pml): the operations of
+ * WORK2 are sequentially consistent in the code, and interleave here. The executor's own hand-over
+ * is its affair. ABA on the stack cannot be: the driver takes all of it by an exchange.
  *
  * Holds:
- *   WORK2  with all at rest, no work is on the stack, or kept, while the driver sleeps (4.2 of the specification: work is never lost; G8)
- *   WORK1  a piece is run once for each time it was submitted, and nobody touches it from the moment it is run to the next submit
+ *   WORK2  with all at rest, no work is on the stack, or kept, while the driver sleeps (4.2 of the
+ *          specification: work is never lost; G8)
+ *   WORK1  a piece is run once for each time it was submitted, and nobody touches it from the
+ *          moment it is run to the next submit
  *
  *   run: WORKS   WORK1 WORK2
  *   run: WORKS INLINE   WORK1 WORK2, where the driver itself runs it
@@ -23,8 +27,10 @@
  *   mutant: WORKS FORGET_KEPT        the driver sleeps although it keeps what was refused
  *   mutant: WORKS ARM_LAST           the bell is armed after the look at the stack
  *   mutant: WORKS POP_ONE            the driver takes only the first of the stack
- *   mutant: WORKS RECALL NO_RING      a recall puts others' work back and does not look whether the driver sleeps
- *   mutant: WORKS RECALL KEPT_ANYTIME    a recall looks at what is kept while the driver is in a turn
+ *   mutant: WORKS RECALL NO_RING      a recall puts others' work back and does not look whether the
+ *                                     driver sleeps
+ *   mutant: WORKS RECALL KEPT_ANYTIME    a recall looks at what is kept while the driver is in a
+ *                                        turn
  *   mutant: WORKS NEXT_LATE          the driver reads the link after it has handed the piece over
  */
 #define NONE 9
@@ -148,12 +154,14 @@ active proctype recaller()
 	:: list != NONE ->
 		after = next[list];
 		if
-		:: atomic { list == 0 -> recalled = true; live[0] = false; submits[0]-- } /* at home: freed */
+		/* at home: freed */
+		:: atomic { list == 0 -> recalled = true; live[0] = false; submits[0]-- }
 		:: list != 0 ->
 			do
 			:: next[list] = stack;
 				if
-				:: atomic { stack == next[list] -> stack = list; pushed = true }; break
+				:: atomic { stack == next[list] -> stack = list; pushed = true };
+					break
 				:: atomic { stack != next[list] }
 				fi
 			od
@@ -174,8 +182,10 @@ active proctype recaller()
 	:: atomic { !recalled && !driving -> driving = true };
 #endif
 		if
-		:: atomic { kept[0] == 0 -> kept[0] = kept[1]; kept[1] = NONE; recalled = true; live[0] = false; submits[0]-- }
-		:: atomic { kept[0] != 0 && kept[1] == 0 -> kept[1] = NONE; recalled = true; live[0] = false; submits[0]-- }
+		:: atomic { kept[0] == 0 -> kept[0] = kept[1]; kept[1] = NONE; recalled = true;
+			live[0] = false; submits[0]-- }
+		:: atomic { kept[0] != 0 && kept[1] == 0 -> kept[1] = NONE; recalled = true;
+			live[0] = false; submits[0]-- }
 		:: else
 		fi;
 #ifndef KEPT_ANYTIME

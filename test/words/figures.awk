@@ -1,5 +1,5 @@
-# From sentences (comments.awk, markdown.awk): for each file its words, sentences, median and longest sentence, and Flesch's
-# reading ease: 206.835 - 1.015 words per sentence - 84.6 syllables per word.
+# From sentences (comments.awk, markdown.awk): for each file its words, sentences, median and longest sentence, and
+# Flesch's reading ease: 206.835 - 1.015 words per sentence - 84.6 syllables per word.
 
 function syllables(word,    n, w) {
 	w = tolower(word)

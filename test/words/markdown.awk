@@ -1,5 +1,5 @@
-# The prose of Markdown pages, a sentence a line: FILE:LINE <tab> prose <tab> SENTENCE. Without code, tables, headings, link
-# targets and HTML.
+# The prose of Markdown pages, a sentence a line: FILE:LINE <tab> prose <tab> SENTENCE. Without code, tables, headings,
+# link targets and HTML.
 
 function flush_paragraph(    n, i, part) {
 	gsub(/[.!?][)"]? /, "&\001", paragraph)

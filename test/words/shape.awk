@@ -1,4 +1,5 @@
-# Public functions whose comment lacks the one shape: a summary, then "Threads", and what the function returns unless it is void.
+# Public functions whose comment lacks the one shape: a summary, then "Threads", and what the function returns unless it
+# is void.
 
 FNR == 1 { comment = ""; in_comment = 0 }
 

@@ -1,5 +1,5 @@
-# Lines beyond 100 columns: FILE:LINE: COLUMNS. In C files those with a comment on them, in Markdown all but tables, pictures and
-# lines that are one long link.
+# Lines beyond 100 columns: FILE:LINE: COLUMNS. In C files those with a comment on them, in Markdown all but tables,
+# pictures and lines that are one long link.
 
 function columns(s,    n, i, c) {
 	gsub(/[\200-\277]/, "", s) # the second and later bytes of a character
