@@ -202,7 +202,8 @@ $B/bench/candidate.o: $B/bench/peers
 
 $B/bench/bench: $(bench_o) $(lib) $B/bench/peers $(rival_programs)
 	$(if $(bench_lacks),@echo "bench: not found$(comma) and left out: $(bench_lacks)")
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(lib) $(ck_libs) $(bench_libs) $(rival_libs) -ljansson -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(lib) $(ck_libs) \
+		$(bench_libs) $(rival_libs) -ljansson -lm
 
 # ------------------------------------------------------------------ to run
 
@@ -249,7 +250,7 @@ models-mutants: deps-models ## the same models, each with one rule removed: each
 
 ##@ Bench
 
-bench: deps-build+bench+rivals ## figures beside heaps, a bare wheel, event loops, Java, Netty, Go, asio; BENCH="--quick"
+bench: deps-build+bench+rivals ## figures beside heaps, wheels, event loops, asio, Java, Netty, Go; BENCH="--quick"
 	$(again) $B/bench/bench
 	$(Q)$B/bench/bench --out build/bench/results.json $(BENCH)
 

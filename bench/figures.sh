@@ -16,7 +16,8 @@ trap 'rm -f "$list" "$list.new"' EXIT
 
 # A line for each figure: workload, n, threads, kind, candidate, figure, value.
 jq -r '
-	def median: sort | if length % 2 == 1 then .[length / 2 | floor] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
+	def median: sort | if length % 2 == 1 then .[length / 2 | floor]
+		else (.[length / 2 - 1] + .[length / 2]) / 2 end;
 	.cells[] | select(.workload != "trial" and (has("failure") | not)) | . as $cell
 	| (.rtt_ns.runs // []) as $rtt
 	| to_entries[] | select(.value | type == "object" and has("runs")) | .value.runs as $runs
@@ -98,8 +99,11 @@ persistent_table() {
 		w=${w%:*}
 		for threads in 1 2; do
 			ours=$(value "$w" "$n" $threads tickwheel-persistent ns_per_op)
-			[ -z "$ours" ] || printf '| %s (%s), %s | %s | **%s** | %s | %s |\n' "${cell%%:*}" "$w" "$(size_of "$n")" \
-				$threads "$(short "$ours")" "$(short "$(value "$w" "$n" $threads tickwheel-at ns_per_op)")" \
+			[ -z "$ours" ] ||
+				printf '| %s (%s), %s | %s | **%s** | %s | %s |\n' "${cell%%:*}" "$w" \
+				"$(size_of "$n")" \
+				$threads "$(short "$ours")" \
+				"$(short "$(value "$w" "$n" $threads tickwheel-at ns_per_op)")" \
 				"$(short "$(value "$w" "$n" $threads wheel-bare ns_per_op)")"
 		done
 	done
@@ -131,16 +135,19 @@ rivals_table() {
 }
 
 fire_table() {
-	echo "| timers in 2 s | tickwheel, delays | deadlines | best behind a lock | heap, bare | wheel, bare | STPE | Netty's wheel |"
+	echo "| timers in 2 s | tickwheel, delays | deadlines | best behind a lock" \
+		"| heap, bare | wheel, bare | STPE | Netty's wheel |"
 	echo "|---|---|---|---|---|---|---|---|"
 	for n in 100000 1000000 4000000; do
 		[ -n "$(value W4 $n 1 tickwheel cpu_ns_per_op)" ] || continue
 		peer=$(best W4 $n 1 cpu_ns_per_op safe "$locked")
 		heap=$(best W4 $n 1 cpu_ns_per_op bare "$bare_heaps")
 		printf '| %s |' "$(size_of $n)"
-		for v in "**$(short "$(value W4 $n 1 tickwheel cpu_ns_per_op)")**" "$(short "$(value W4 $n 1 tickwheel-at cpu_ns_per_op)")" \
+		for v in "**$(short "$(value W4 $n 1 tickwheel cpu_ns_per_op)")**" \
+			"$(short "$(value W4 $n 1 tickwheel-at cpu_ns_per_op)")" \
 			"$(short "${peer%% *}")${peer:+ (${peer#* })}" "$(short "${heap%% *}")" \
-			"$(short "$(value W4 $n 1 wheel-bare cpu_ns_per_op)")" "$(short "$(value W4 $n 1 java-stpe cpu_ns_per_op)")" \
+			"$(short "$(value W4 $n 1 wheel-bare cpu_ns_per_op)")" \
+			"$(short "$(value W4 $n 1 java-stpe cpu_ns_per_op)")" \
 			"$(short "$(value W4 $n 1 netty cpu_ns_per_op)")"; do
 			printf ' %s |' "$v"
 		done
@@ -175,7 +182,8 @@ scaled() {
 
 service_row() {
 	[ -n "$(value "$2" "$3" 1 tickwheel "$4")" ] || return 0
-	printf '| %s | **%s** | %s | %s | %s |\n' "$1" "$(scaled "$2" "$3" tickwheel "$4" "$5")" "$(scaled "$2" "$3" heap-mutex "$4" "$5")" \
+	printf '| %s | **%s** | %s | %s | %s |\n' "$1" "$(scaled "$2" "$3" tickwheel "$4" "$5")" \
+		"$(scaled "$2" "$3" heap-mutex "$4" "$5")" \
 		"$(scaled "$2" "$3" heap-bare "$4" "$5")" "$(scaled "$2" "$3" wheel-bare "$4" "$5")"
 }
 
@@ -197,7 +205,8 @@ service_table() {
 layers_table() {
 	echo "| an empty task through | wall ns | CPU ns |"
 	echo "|---|---|---|"
-	for c in ring pool-mutex tickwheel-batch tickwheel-pool tickwheel-strand tickwheel-scheduler tickwheel-limiter tickwheel-semaphore; do
+	for c in ring pool-mutex tickwheel-batch tickwheel-pool tickwheel-strand tickwheel-scheduler tickwheel-limiter \
+		tickwheel-semaphore; do
 		for w in W12 W11; do
 			v=$(value $w 1 1 $c ns_per_op)
 			[ -n "$v" ] || continue
@@ -229,7 +238,8 @@ readme_row() {
 	[ -n "$ours" ] || return 0
 	peer=$(best "$2" "$3" "$4" "$5" safe "$locked")
 	heap=$(best "$2" "$3" "$4" "$5" bare "$bare_heaps")
-	printf '| %s | %s | %s | %s | %s |\n' "$1" "$(over_ours "${peer%% *}")" "$(over_ours "$(value "$2" "$3" "$4" go "$5")")" \
+	printf '| %s | %s | %s | %s | %s |\n' "$1" "$(over_ours "${peer%% *}")" \
+		"$(over_ours "$(value "$2" "$3" "$4" go "$5")")" \
 		"$(over_ours "$(value "$2" "$3" "$4" netty "$5")")" "$(over_ours "${heap%% *}")"
 }
 
@@ -258,8 +268,11 @@ fi
 
 # ---- the page
 
-machine=$(jq -r '.machine | "\(.cpu), \(.cores) cores, \(.compiler). One `clock_gettime` takes \(.clock_ns * 10 | round / 10) ns,\nan uncontended compare-and-swap \(.cas_ns * 10 | round / 10) ns"' "$results")
-occasion=$(jq -r '.occasion | "\(.took_s | round) s, mode \(.mode), \(.when); other processes used \(.others_cpu_s * 10 | round / 10) s of CPU time meanwhile"' "$results")
+machine=$(jq -r '.machine | "\(.cpu), \(.cores) cores, \(.compiler). " +
+	"One `clock_gettime` takes \(.clock_ns * 10 | round / 10) ns,\n" +
+	"an uncontended compare-and-swap \(.cas_ns * 10 | round / 10) ns"' "$results")
+occasion=$(jq -r '.occasion | "\(.took_s | round) s, mode \(.mode), \(.when); " +
+	"other processes used \(.others_cpu_s * 10 | round / 10) s of CPU time meanwhile"' "$results")
 commit=$(jq -r '.machine.commit[0:7]' "$results")
 near=$(jq -r '[.cells[].rtt_ns.runs? // [] | .[]] | "\([.[] | select(. < 120)] | length) of \(length)"' "$results")
 # shellcheck source=bench/figures_text.sh

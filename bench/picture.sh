@@ -21,14 +21,18 @@ trap 'rm -rf "$work"' EXIT
 
 # A line for each figure: workload, n, threads, candidate, figure, value.
 jq -r '
-	def median: sort | if length % 2 == 1 then .[length / 2 | floor] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
-	.cells[] | select(has("failure") | not) | . as $cell | to_entries[] | select(.value | type == "object" and has("runs"))
-	| [$cell.workload, $cell.n, $cell.threads, $cell.candidate, .key, (.value.runs | median)] | @tsv' "$results" >"$work/list"
+	def median: sort | if length % 2 == 1 then .[length / 2 | floor]
+		else (.[length / 2 - 1] + .[length / 2]) / 2 end;
+	.cells[] | select(has("failure") | not) | . as $cell | to_entries[]
+	| select(.value | type == "object" and has("runs"))
+	| [$cell.workload, $cell.n, $cell.threads, $cell.candidate, .key, (.value.runs | median)] | @tsv' \
+		"$results" >"$work/list"
 
 # least WORKLOAD THREADS FIGURE CANDIDATE...: "n value" lines, the least of these candidates for each n.
 least() {
 	awk -F'\t' -v w="$1" -v t="$2" -v f="$3" -v names=" $(shift 3; echo "$*") " '
-		$1 == w && $3 == t && $5 == f && index(names, " " $4 " ") && (!($2 in least) || $6 < least[$2]) { least[$2] = $6 }
+		$1 == w && $3 == t && $5 == f && index(names, " " $4 " ") &&
+			(!($2 in least) || $6 < least[$2]) { least[$2] = $6 }
 		END { for (n in least) print n, least[n] }' "$work/list" | sort -n
 }
 
@@ -59,7 +63,8 @@ curves() {
 		# shellcheck disable=SC2046 # names
 		least "$1" "$2" "$3" $(members "$group") >"$file"
 		[ -s "$file" ] || continue
-		command="$command${command:+, }'$file' using 1:(\$2 * $4) with linespoints lw 2 pt 7 ps 0.6 lc rgb '$color' title '$title'"
+		style="with linespoints lw 2 pt 7 ps 0.6 lc rgb '$color' title '$title'"
+		command="$command${command:+, }'$file' using 1:(\$2 * $4) $style"
 	done <<-END
 		$groups
 	END
@@ -75,10 +80,12 @@ bars() {
 		file="$work/$1.bars.$group"
 		for threads in 1 2; do
 			# shellcheck disable=SC2046
-			least "$1" $threads "$2" $(members "$group") | awk -v x="$place" -v t=$threads '{ print x + (t - 1) * 6, $2 }'
+			least "$1" $threads "$2" $(members "$group") |
+				awk -v x="$place" -v t=$threads '{ print x + (t - 1) * 6, $2 }'
 		done >"$file"
 		[ -s "$file" ] || continue
-		command="$command${command:+, }'$file' using 1:2 with boxes lc rgb '$color' notitle, '$file' using 1:2:(sprintf('%.0f', \$2)) with labels offset 0,0.6 font ',10' notitle"
+		labels="'$file' using 1:2:(sprintf('%.0f', \$2)) with labels offset 0,0.6 font ',10' notitle"
+		command="$command${command:+, }'$file' using 1:2 with boxes lc rgb '$color' notitle, $labels"
 	done <<-END
 		$groups
 	END
@@ -89,7 +96,9 @@ bars() {
 legend() {
 	printf '%s\n' "$groups" | awk -F'|' '{
 		x = 0.02 + (NR - 1) % 3 * 0.34; y = NR > 3 ? 0.935 : 0.97
-		printf "set object %d rectangle from screen %.3f,%.3f to screen %.3f,%.3f fc rgb \"%s\" fs solid noborder\n", NR, x, y - 0.008, x + 0.02, y + 0.008, $3
+		printf "set object %d rectangle from screen %.3f,%.3f", NR, x, y - 0.008
+		printf " to screen %.3f,%.3f", x + 0.02, y + 0.008
+		printf " fc rgb \"%s\" fs solid noborder\n", $3
 		printf "set label %d \"%s\" at screen %.3f,%.3f left\n", NR, $2, x + 0.03, y
 	}'
 }

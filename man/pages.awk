@@ -120,7 +120,8 @@ function inherit(name,    refs, count, r, i, j, own, ref, own_code, own_text, fo
 		for (j = 1; j <= answers[name]; j++)
 			if (answer_code[name, j] == own_code[i]) {
 				found = 1
-				answer[name, j] = own_code[i] ~ /^-E/ && answer[name, j] != own_text[i] ? answer[name, j] "; or " own_text[i] : own_text[i]
+				answer[name, j] = own_code[i] ~ /^-E/ && answer[name, j] != own_text[i] ? \
+					answer[name, j] "; or " own_text[i] : own_text[i]
 			}
 		if (!found)
 			add_answer(name, own_code[i], own_text[i])
@@ -157,7 +158,8 @@ function fail(why) {
 # ---- the pages
 
 function head(file, title, section, about) {
-	printf ".\\\" made from include/tickwheel\n.TH %s %s \"\" \"tickwheel %s\" \"tickwheel\"\n", toupper(title), section,
+	printf ".\\\" made from include/tickwheel\n.TH %s %s \"\" \"tickwheel %s\" \"tickwheel\"\n", toupper(title),
+		section,
 		version >file
 	printf ".SH NAME\n%s \\- %s\n", title, escaped(about) >file
 	printf ".SH SYNOPSIS\n.nf\n.B #include <tickwheel.h>\n" >file
@@ -185,7 +187,8 @@ function write_answers(name, file, errors,    i, any) {
 	for (i = 1; i <= answers[name]; i++) {
 		if ((answer_code[name, i] ~ /^-E/) != errors)
 			continue
-		printf ".TP\n.B %s\n%s\n", escaped(answer_code[name, i]), escaped(answer[name, i] == "" ? "Done." : sentence(answer[name, i])) >file
+		printf ".TP\n.B %s\n%s\n", escaped(answer_code[name, i]),
+			escaped(answer[name, i] == "" ? "Done." : sentence(answer[name, i])) >file
 		any = 1
 	}
 	return any
@@ -224,7 +227,8 @@ function write_see_also(name, file,    text, i, n, seen, count, other, refs) {
 	}
 	for (i = 1; i <= entries && count < 12; i++) {
 		other = entry[i]
-		if (!(other in seen) && header_of[other] == header_of[name] && part_of[other] == part_of[name] && kind[other] == "function") {
+		if (!(other in seen) && header_of[other] == header_of[name] &&
+				part_of[other] == part_of[name] && kind[other] == "function") {
 			seen[other] = 1
 			refs[++count] = other
 		}
@@ -256,7 +260,8 @@ function write_function(name,    file, text) {
 	if (!has_errors(name))
 		printf "None.\n" >file
 	else
-		printf "The answer is negative. %s\n", "The misuse hook gets the reason for bad input:\n.BR tw_set_misuse_hook (3)." >file
+		printf "The answer is negative. %s\n",
+			"The misuse hook gets the reason for bad input:\n.BR tw_set_misuse_hook (3)." >file
 	write_answers(name, file, 1)
 	printf ".SH THREADS\n" >file
 	text = said(name, "threads")
@@ -266,7 +271,8 @@ function write_function(name,    file, text) {
 		printf ".PP\nBlocks: %s\n", escaped(sentence(said(name, "blocks"))) >file
 	if (said(name, "calls") != "")
 		printf ".PP\nCalls: %s\n", escaped(sentence(said(name, "calls"))) >file
-	printf ".PP\n.BR tickwheel (7)\nsays what may be called from callbacks, releases, signal handlers and forked children.\n" >file
+	printf ".PP\n.BR tickwheel (7)\n" >file
+	printf "says what may be called from callbacks, releases, signal handlers and forked children.\n" >file
 	write_example(name, file)
 	write_see_also(name, file)
 	close(file)
@@ -364,7 +370,8 @@ END {
 			current = field[2]
 		} else {
 			sub(/^\|/, "", line_text)
-			example[current] = example[current] (current in example && example[current] != "" ? "\n" : "") line_text
+			example[current] = example[current] \
+				(current in example && example[current] != "" ? "\n" : "") line_text
 		}
 	}
 	for (i = 1; i <= entries; i++)

@@ -13,7 +13,8 @@ DESTDIR    ?=
 # Built programs that are installed to bindir; their names begin with tickwheel-.
 programs = $B/tickwheel-top
 
-places = PREFIX='$(PREFIX)' bindir='$(bindir)' libdir='$(libdir)' includedir='$(includedir)' mandir='$(mandir)' docdir='$(docdir)' \
+places = PREFIX='$(PREFIX)' bindir='$(bindir)' libdir='$(libdir)' includedir='$(includedir)' \
+	mandir='$(mandir)' docdir='$(docdir)' \
 	DESTDIR='$(DESTDIR)' VERSION=$(VERSION) SOVERSION=$(SOVERSION) CK_LIBS='$(strip $(ck_libs))' \
 	LIBRARY=$B MANUAL=build/man PROGRAMS='$(programs)'
 
@@ -74,5 +75,5 @@ check-packages: ## check-install, check-man, check-musl, check-meson, check-port
 	$(again) check-deb
 	@echo "packages: ok"
 
-check-deb: deb deps-man ## lintian, and the Debian packages installed into a separate root, where an example is built and run
+check-deb: deb deps-man ## lintian, and the Debian packages in a separate root, where an example is built and run
 	$(Q)CC='$(CC)' test/deb.sh build/deb $(VERSION)

@@ -11,7 +11,7 @@ writable() {
 	while [ ! -e "$dir" ]; do dir=$(dirname "$dir"); done
 	[ -d "$dir" ] || fail "cannot install to $1: $dir is not a folder"
 	probe=$(mktemp -d "$dir/.tickwheel.XXXXXX" 2>/dev/null) ||
-		fail "cannot write to $dir: install as root, or to a place of your own: make install PREFIX=\$HOME/.local"
+		fail "cannot write to $dir: install as root, or to your own place: make install PREFIX=\$HOME/.local"
 	rmdir "$probe"
 }
 for dir in "$to_lib" "$to_include" "$to_man" "$to_doc"; do writable "$dir"; done
@@ -81,7 +81,8 @@ documents | while read -r file; do
 	case $file in
 	*.md)
 		from=$(dirname "$docdir/$file")
-		documents | awk -v page="$file" -v headers="$(relative "$from" "$includedir")" -f packaging/links.awk - "$file" \
+		documents | awk -v page="$file" -v headers="$(relative "$from" "$includedir")" -f packaging/links.awk \
+			- "$file" \
 			>"$to_doc/$file.new$$"
 		chmod 644 "$to_doc/$file.new$$"
 		mv -f "$to_doc/$file.new$$" "$to_doc/$file"
@@ -91,7 +92,8 @@ documents | while read -r file; do
 done
 
 echo "installed tickwheel $VERSION: $to_lib, $to_include, $to_man"
-if [ -z "${DESTDIR:-}" ] && command -v pkg-config >/dev/null 2>&1 && ! pkg-config --exists "tickwheel = $VERSION" 2>/dev/null; then
+if [ -z "${DESTDIR:-}" ] && command -v pkg-config >/dev/null 2>&1 &&
+	! pkg-config --exists "tickwheel = $VERSION" 2>/dev/null; then
 	echo "pkg-config does not look in $libdir/pkgconfig: export PKG_CONFIG_PATH=$libdir/pkgconfig"
 fi
 # What the dynamic linker knows already, and who is not root, needs no word.

@@ -46,7 +46,8 @@ movable() {
 	case $libdir/$includedir/$docdir in
 	*/../* | */./*) return 1 ;;
 	esac
-	[ "$PREFIX" != /usr ] && case $libdir/ in "$PREFIX"/*) case $includedir/ in "$PREFIX"/*) return 0 ;; esac ;; esac
+	[ "$PREFIX" != /usr ] &&
+		case $libdir/ in "$PREFIX"/*) case $includedir/ in "$PREFIX"/*) return 0 ;; esac ;; esac
 	return 1
 }
 

@@ -13,7 +13,8 @@ fi
 for page in "$to_man"/man[1-9]/tw_* "$to_man"/man[1-9]/tickwheel*; do
 	[ ! -e "$page" ] || ! grep -q tickwheel "$page" || rm -f "$page"
 done
-rm -f "$to_lib"/libtickwheel.a "$to_lib"/libtickwheel.so "$to_lib"/libtickwheel.so.[0-9]* "$to_lib/pkgconfig/tickwheel.pc"
+rm -f "$to_lib"/libtickwheel.a "$to_lib"/libtickwheel.so "$to_lib"/libtickwheel.so.[0-9]* \
+	"$to_lib/pkgconfig/tickwheel.pc"
 rm -f "$to_include/tickwheel.h" "$to_include"/tickwheel*.hpp
 rm -rf "$to_include/tickwheel" "$to_lib/cmake/tickwheel"
 rm -f "$to_bin"/tickwheel-*

@@ -5,7 +5,8 @@ set -eu
 cd "$(dirname "$0")/.."
 
 # shellcheck disable=SC2046
-if find mpsc wheel executor -name '*.c' | xargs -P 2 -n 1 gcc -std=c11 -D_GNU_SOURCE -O1 -fanalyzer -Wno-analyzer-malloc-leak \
+if find mpsc wheel executor -name '*.c' |
+	xargs -P 2 -n 1 gcc -std=c11 -D_GNU_SOURCE -O1 -fanalyzer -Wno-analyzer-malloc-leak \
 	-Wno-analyzer-fd-leak -Werror -Iinclude -I. -pthread -c -o /dev/null; then
 	echo "analyzer: ok ($(find mpsc wheel executor -name '*.c' | wc -l) files)"
 else

@@ -14,7 +14,8 @@ if [ ! -e "$out/usr/include/ck_pr.h" ]; then
 	mkdir -p build/arm64/apt/lists/partial build/arm64/apt/cache/archives/partial
 	(
 		cd build/arm64
-		apt="apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State::Lists=$PWD/apt/lists -o Dir::Cache=$PWD/apt/cache"
+		apt="apt-get -q -o APT::Architecture=arm64 -o APT::Architectures=arm64"
+		apt="$apt -o Dir::State::Lists=$PWD/apt/lists -o Dir::Cache=$PWD/apt/cache"
 		# shellcheck disable=SC2086 # a list of options
 		$apt update >apt/log 2>&1 && $apt download libck0 libck-dev >>apt/log 2>&1
 		for p in libck*_arm64.deb; do dpkg -x "$p" sysroot; done
@@ -24,7 +25,8 @@ fi
 lib=$PWD/$out/usr/lib/aarch64-linux-gnu
 make=${MAKE:-make}
 $make --no-print-directory -s -j2 MODE=arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-isystem $PWD/$out/usr/include -L$lib" \
-	build/arm64/libtickwheel.a build/arm64/libtickwheel.so build/arm64/plain/run $(ls test/stress_*.c | sed 's|\(.*\)\.c|build/arm64/\1|')
+	build/arm64/libtickwheel.a build/arm64/libtickwheel.so build/arm64/plain/run \
+	$(ls test/stress_*.c | sed 's|\(.*\)\.c|build/arm64/\1|')
 run="qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=$lib"
 $run build/arm64/plain/run --jobs 2 --patience 20 --without test/plain/not_arm64
 for s in ledger handles pool; do

@@ -131,7 +131,8 @@ gives 0 "0 of [0-9]+ figures have moved" --compare new/folder/results.json new/f
 says_not "only in"
 if command -v script >/dev/null; then
 	TERM=xterm script -qec "$bench $quick" /dev/null >out 2>err </dev/null || fail "fails on a terminal"
-	grep -q "$(printf '\r\033')"'\[K.*%, about 0:00 left: W2 n=64 threads=1 limit, run 1 of 1' out || fail "no progress"
+	grep -q "$(printf '\r\033')"'\[K.*%, about 0:00 left: W2 n=64 threads=1 limit, run 1 of 1' out ||
+		fail "no progress"
 fi
 
 # ---- one core
@@ -202,12 +203,14 @@ grep -q '<dt>run<dd>quick growth' report.html || fail "a page that does not say 
 results "$(cell tickwheel 1000 ns_per_op '10, 11, 12'), $(cell heap-mutex 1000 ns_per_op '100, 104, 103'),
 	$(cell tickwheel 2000 ns_per_op '10, 11, 12'), $(cell tickwheel 3000 ns_per_op '100, 100.1, 100.2'),
 	$(cell tickwheel 4000 ns_per_op 10), $(cell tickwheel 5000 ns_per_op 10), $(cell tickwheel 6000 ns_per_op 1),
-	$(cell tickwheel 8000 early '0, 0, 0'), $(cell heap-mutex 9000 ns_per_op 10), $(cell heap-bare 9000 ns_per_op 10)" \
+	$(cell tickwheel 8000 early '0, 0, 0'),
+	$(cell heap-mutex 9000 ns_per_op 10), $(cell heap-bare 9000 ns_per_op 10)" \
 	>old.json
 results "$(cell tickwheel 1000 ns_per_op '13, 14, 15'), $(cell heap-mutex 1000 ns_per_op '102, 104, 106'),
 	$(cell tickwheel 2000 ns_per_op '12, 13, 14'), $(cell tickwheel 3000 ns_per_op '101, 101.1, 101.2'),
 	$(cell tickwheel 4000 ns_per_op 14), $(cell tickwheel 5000 ns_per_op 20), $(cell tickwheel 7000 ns_per_op 1),
-	$(cell tickwheel 8000 early '1, 1, 2'), $(cell heap-mutex 9000 ns_per_op 20), $(cell heap-bare 9000 ns_per_op 11)" \
+	$(cell tickwheel 8000 early '1, 1, 2'),
+	$(cell heap-mutex 9000 ns_per_op 20), $(cell heap-bare 9000 ns_per_op 11)" \
 	>new.json
 gives 0 "4 of 9 figures have moved. 1 cell only in the old results. 1 cell only in the new ones." \
 	--compare old.json new.json
@@ -273,7 +276,8 @@ gives 0 "page +report.html" --report new.json
 grep -q '&#60;b&#62;`id`' report.html || fail "what was read stands in the page as it is"
 ! grep -E '(src|href|url)[=(]["'"'"']?[^#"'"'"']' report.html | grep -v xmlns || fail "the page needs something else"
 # Zeros have no logarithm, and a median may be below zero.
-results "$(cell tickwheel 1000 ns_per_op 0), $(cell tickwheel 2000 ns_per_op "0, -1"), $(cell tickwheel 3000 ns_per_op 0),
+results "$(cell tickwheel 1000 ns_per_op 0), $(cell tickwheel 2000 ns_per_op "0, -1"),
+	$(cell tickwheel 3000 ns_per_op 0),
 	$(cell heap-mutex 1000 lateness_max_ns 0), $(cell heap-mutex 1000 lateness_p50_ns 0)" >zeros.json
 gives 0 "page +zeros.html" --report zeros.json --page zeros.html
 [ "$(grep -c '<svg' zeros.html)" -ge 5 ] || fail "a page without plots of zeros"

@@ -22,17 +22,19 @@ $B/plain/run: $$(plain_o) $$(lib)
 
 # ------------------------------------------------------------------ check
 
-.PHONY: check check-parts check-cheap check-words check-misuse check-functions check-pairs check-static check-compilers check-hardened check-memcheck
+.PHONY: check check-parts check-cheap check-words check-misuse check-functions check-pairs \
+	check-static check-compilers check-hardened check-memcheck
 .PHONY: check-tsan check-asan check-top abi abi-accept
 
-check-cheap: check-includes check-format check-pairs check-words check-misuse check-functions check-static check-hardened abi ## these, and static analysis
+check-cheap: check-includes check-format check-pairs check-words ## these, and static analysis
+check-cheap: check-misuse check-functions check-static check-hardened abi
 
 # The parts of `make check` run side by side, as many as make has jobs, each in a make of its own (test/part.sh).
 # They start in this order: long ones first, short ones last. Parts that build in the same folder run one after
 # the other, as the lines below say. `make -j1 check` runs all parts one after the other.
 parts := check-asan check-static check-includes check-hardened abi test check-top check-compilers models check-tsan \
-	check-memcheck check-sandbox check-install check-musl check-man check-clocks check-format check-pairs check-words \
-	check-misuse check-functions check-cache check-durable check-cpp
+	check-memcheck check-sandbox check-install check-musl check-man check-clocks check-format check-pairs \
+	check-words check-misuse check-functions check-cache check-durable check-cpp
 
 check_deps := deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults+cache+durable
 

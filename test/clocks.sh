@@ -20,4 +20,5 @@ steps=$(mktemp)
 trap 'rm -f "$steps"' EXIT
 echo "+0" >"$steps"
 fake=$(find /usr/lib -name libfaketimeMT.so.1 2>/dev/null | head -n 1)
-FAKETIME_TIMESTAMP_FILE=$steps FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 LD_PRELOAD=$fake run "$program" realtime "$steps"
+FAKETIME_TIMESTAMP_FILE=$steps FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1 LD_PRELOAD=$fake run "$program" \
+	realtime "$steps"

@@ -23,7 +23,10 @@ for header in $headers; do
 				# shellcheck disable=SC2086 # $strict is a list
 				printf '#include "%s"\n#include "%s"\n' "$header" "$header" |
 					$compiler -std=$standard $exceptions $strict -x c++ - ||
-					{ echo "headers: $header fails with $compiler -std=$standard $exceptions" >&2; exit 1; }
+					{
+						echo "headers: $header fails: $compiler -std=$standard $exceptions" >&2
+						exit 1
+					}
 				count=$((count + 1))
 			done
 		done

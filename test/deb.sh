@@ -37,7 +37,8 @@ dpkg-deb -I "$library" symbols | grep -q '^ tw_cancel@TICKWHEEL_' || fail "the s
 
 linted=
 if command -v lintian >/dev/null 2>&1; then
-	lintian --allow-root --fail-on error,warning "$dir/tickwheel_${version}"_*.changes >"$work/out" 2>&1 || fail "lintian"
+	lintian --allow-root --fail-on error,warning "$dir/tickwheel_${version}"_*.changes >"$work/out" 2>&1 ||
+		fail "lintian"
 	linted="lintian, "
 fi
 
@@ -48,7 +49,8 @@ if [ -n "${TW_DEB_ROOT:-}" ]; then
 	mkdir -p "$root/tickwheel"
 	cp "$library" "$dev" "$doc" debian/tests/* "$root/tickwheel/"
 	needs=$(sed -n 's/^Depends: //p' debian/tests/control | tr '\n,' '  ')
-	chroot "$root" sh -ec "cd /tickwheel; apt-get update -q; apt-get install -q -y --reinstall --no-install-recommends ./*.deb $needs" >"$work/out" 2>&1 ||
+	install="apt-get install -q -y --reinstall --no-install-recommends ./*.deb $needs"
+	chroot "$root" sh -ec "cd /tickwheel; apt-get update -q; $install" >"$work/out" 2>&1 ||
 		fail "not installed in $root"
 	for test in $(sed -n 's/^Tests: //p' debian/tests/control); do
 		chroot "$root" sh "/tickwheel/$test" >"$work/out" 2>&1 || fail "debian/tests/$test in $root"
@@ -65,7 +67,8 @@ mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates" "$root/var/lib/d
 : >"$root/var/lib/dpkg/status"
 : >"$root/var/lib/dpkg/available"
 in_root() {
-	dpkg --root="$root" --log="$work/log" --force-not-root --force-depends --force-script-chrootless "$@" >"$work/out" 2>&1
+	dpkg --root="$root" --log="$work/log" --force-not-root --force-depends --force-script-chrootless \
+		"$@" >"$work/out" 2>&1
 }
 set --
 for package in "$dir"/*_"$version"_*.deb; do
@@ -88,7 +91,8 @@ id=$(readelf -n "$libdir"/libtickwheel.so.*.*.* | sed -n 's/.*Build ID: \(..\)/\
 gzip -dc "$root/usr/share/man/man3/tw_cancel.3.gz" | mandoc -Tascii | col -b >"$work/out" 2>&1
 grep -q 'int tw_cancel(tw_service' "$work/out" || fail "the manual cannot be read"
 
-in_root --purge tickwheel-tools libtickwheel-dev libtickwheel-doc "$(dpkg-deb -f "$dbgsym" Package)" "$(dpkg-deb -f "$library" Package)" ||
+in_root --purge tickwheel-tools libtickwheel-dev libtickwheel-doc "$(dpkg-deb -f "$dbgsym" Package)" \
+	"$(dpkg-deb -f "$library" Package)" ||
 	fail "dpkg does not remove them"
 find "$root/usr" ! -type d >"$work/out" 2>/dev/null || true
 [ ! -s "$work/out" ] || fail "purging has left files"

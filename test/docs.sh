@@ -22,7 +22,8 @@ fail() {
 pages=$(ls docs/*.md examples/README.md)
 for page in $pages; do
 	awk -v stem="$dir/$(basename "$page" .md)" -v page="$page" '
-		/^```(c|cpp)[ \t]*$/ { language = substr($0, 4); sub(/[ \t]+$/, "", language); text = "#line " (NR + 1) " \"" page "\"\n"; next }
+		/^```(c|cpp)[ \t]*$/ { language = substr($0, 4);
+			sub(/[ \t]+$/, "", language); text = "#line " (NR + 1) " \"" page "\"\n"; next }
 		/^```/ && language != "" {
 			kind = text ~ /int main *[(]/ ? "program" : "part"
 			printf "%s", text > (stem "_" ++n "." kind "." language)
@@ -46,10 +47,14 @@ for source in "$dir"/*.program.* "$dir"/*.part.*; do
 	fi
 	# shellcheck disable=SC2086 # lists
 	case $source in
-	*.program.c) ${CC:-cc} -std=gnu11 $strict -o "$source.bin" "$source" "$lib" $ck_libs -pthread >"$dir/out" 2>&1 ;;
-	*.program.cpp) ${CXX:-c++} -std=$std $strict -o "$source.bin" "$source" "$lib" $ck_libs -pthread >"$dir/out" 2>&1 ;;
-	*.part.c) ${CC:-cc} -std=gnu11 $strict -include stdlib.h -include tickwheel.h -c -o "$dir/part.o" "$source" >"$dir/out" 2>&1 ;;
-	*.part.cpp) ${CXX:-c++} -std=$std $strict -include tickwheel.hpp -c -o "$dir/part.o" "$source" >"$dir/out" 2>&1 ;;
+	*.program.c) ${CC:-cc} -std=gnu11 $strict -o "$source.bin" "$source" "$lib" $ck_libs \
+		-pthread >"$dir/out" 2>&1 ;;
+	*.program.cpp) ${CXX:-c++} -std=$std $strict -o "$source.bin" "$source" "$lib" $ck_libs \
+		-pthread >"$dir/out" 2>&1 ;;
+	*.part.c) ${CC:-cc} -std=gnu11 $strict -include stdlib.h -include tickwheel.h -c -o "$dir/part.o" \
+		"$source" >"$dir/out" 2>&1 ;;
+	*.part.cpp) ${CXX:-c++} -std=$std $strict -include tickwheel.hpp -c -o "$dir/part.o" \
+		"$source" >"$dir/out" 2>&1 ;;
 	esac || fail "does not compile: $(sed -n 's/^#line //p' "$source")"
 	case $source in
 	*.program.*) timeout 60 "$source.bin" >"$dir/out" 2>&1 || fail "failed: $(sed -n 's/^#line //p' "$source")" ;;

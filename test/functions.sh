@@ -37,10 +37,13 @@ declared include/tickwheel.h include/tickwheel/*.h >"$work/functions"
 
 # ---- the checks find what is planted
 
-printf '/* TW_API int tw_in_a_comment(void); */\nTW_API int tw_one(void);\nTW_API tw_x *tw_two(tw_x *x,\n' >"$work/planted.h"
-[ "$(declared "$work/planted.h" | tr '\n' ' ')" = "tw_one tw_two " ] || { echo "functions: declarations are not found" >&2; exit 1; }
+printf '%s\n' '/* TW_API int tw_in_a_comment(void); */' 'TW_API int tw_one(void);' 'TW_API tw_x *tw_two(tw_x *x,' \
+	>"$work/planted.h"
+[ "$(declared "$work/planted.h" | tr '\n' ' ')" = "tw_one tw_two " ] ||
+	{ echo "functions: declarations are not found" >&2; exit 1; }
 printf 'tw_one();\n/* tw_two(x) */\n' | sed 's|/\*.*\*/||' >"$work/planted"
-[ "$(declared "$work/planted.h" | unused "$work/planted")" = tw_two ] || { echo "functions: an unused one is not found" >&2; exit 1; }
+[ "$(declared "$work/planted.h" | unused "$work/planted")" = tw_two ] ||
+	{ echo "functions: an unused one is not found" >&2; exit 1; }
 
 # ---- the checks
 

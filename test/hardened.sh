@@ -31,22 +31,26 @@ awk '/^  (LOAD|GNU_RELRO|GNU_STACK)/ && /RWE/ { bad = 1 } END { exit bad }' "$wo
 	fail "a segment is both writable and executable"
 grep -q GNU_RELRO "$work/segments" || fail "no RELRO"
 grep -q 'BIND_NOW\|FLAGS_1.*NOW' "$work/dynamic" || fail "not bound at start"
-! grep -q 'TEXTREL\|RPATH\|RUNPATH' "$work/dynamic" || fail "text relocations, or a path of its own to look for libraries"
+! grep -q 'TEXTREL\|RPATH\|RUNPATH' "$work/dynamic" ||
+	fail "text relocations, or a path of its own to look for libraries"
 grep -q __stack_chk_fail "$work/needs" || fail "no stack protector"
 grep -q '_chk$' "$work/needs" || fail "no FORTIFY"
 # Of the objects: the shared library has the mark only where the distribution's own start files have it too.
 if grep -q X86-64 "$work/header"; then
 	objects=$(ar t "$static" | wc -l)
-	[ "$(grep -c 'IBT.*SHSTK' "$work/notes")" -eq "$objects" ] || fail "an object without branch tracking or shadow stack (CET)"
+	[ "$(grep -c 'IBT.*SHSTK' "$work/notes")" -eq "$objects" ] ||
+		fail "an object without branch tracking or shadow stack (CET)"
 fi
 
-nm -D --defined-only "$shared" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | grep -v '^tw_[a-z]' >"$work/odd" || true
+nm -D --defined-only "$shared" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | grep -v '^tw_[a-z]' >"$work/odd" ||
+	true
 [ ! -s "$work/odd" ] || fail "exported, and not tw_: $(tr '\n' ' ' <"$work/odd")"
 
 for needs in needs needs_static; do
 	! grep -xE '(secure_|__secure_)?getenv|environ|__environ|setenv|putenv|unsetenv' "$work/$needs" >"$work/odd" ||
 		fail "it reads the environment: $(tr '\n' ' ' <"$work/odd")"
-	! grep -xE 'gets|strcpy|strcat|sprintf|vsprintf|system|popen|tmpnam|mktemp|alloca|exec[lv].*' "$work/$needs" >"$work/odd" ||
+	! grep -xE 'gets|strcpy|strcat|sprintf|vsprintf|system|popen|tmpnam|mktemp|alloca|exec[lv].*' \
+		"$work/$needs" >"$work/odd" ||
 		fail "it calls what it should not: $(tr '\n' ' ' <"$work/odd")"
 done
 
@@ -58,4 +62,5 @@ while read -r name; do
 	[ "$kind" = .data.rel.ro ] || fail "$name, a table of functions, is in $kind"
 done <"$work/odd"
 
-echo "hardened: ok (stack, RELRO, bind now, stack protector, FORTIFY, CET where there is any, tw_ alone, no environment)"
+echo "hardened: ok (stack, RELRO, bind now, stack protector, FORTIFY, CET where there is any," \
+	"tw_ alone, no environment)"

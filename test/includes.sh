@@ -22,9 +22,10 @@ fail() {
 # ---- by the text
 
 # Lowest first. A file may include and call what is in its own folder and in the folders that this list names before it.
-folders='mpsc/base mpsc wheel wheel/base wheel/slot wheel/core wheel/timer wheel/group wheel/run wheel/driver wheel/service
-	executor/base executor/pool executor/strand executor/limiter executor/scheduler executor/action executor/semaphore
-	executor/manual executor/monitor executor executor/sim'
+folders='mpsc/base mpsc
+	wheel wheel/base wheel/slot wheel/core wheel/timer wheel/group wheel/run wheel/driver wheel/service
+	executor/base executor/pool executor/strand executor/limiter executor/scheduler executor/action
+	executor/semaphore executor/manual executor/monitor executor executor/sim'
 
 find mpsc wheel executor -name '*.[ch]' | sort >"$work/files"
 
@@ -33,7 +34,10 @@ upward() {
 	awk -v folders="$folders" '
 		BEGIN { n = split(folders, in_order); for (i = 1; i <= n; i++) rank[in_order[i]] = i }
 		function folder(file) { sub("/[^/]*$", "", file); return file }
-		!rank[folder($1)] || !rank[folder($2)] { print $1 " -> " $2 ": a folder is missing in the list of includes.sh"; next }
+		!rank[folder($1)] || !rank[folder($2)] {
+			print $1 " -> " $2 ": a folder is missing in the list of includes.sh"
+			next
+		}
 		rank[folder($1)] < rank[folder($2)] { print $1 " -> " $2 ": " $3 }'
 }
 
@@ -66,7 +70,8 @@ sed -n 's/\.c$//p' "$work/files" | while read -r file; do
 		NF == 2 && $1 == "U" && $2 ~ /^tw_/ { print "needs", $2, file }'
 done >"$work/names"
 awk '$1 == "defines" { provider[$2] = $3 } $1 == "needs" { user[NR] = $3; name[NR] = $2 }
-	END { for (i in user) print user[i], (name[i] in provider ? provider[name[i]] : "nowhere/" name[i]), name[i] }' \
+	END { for (i in user)
+		print user[i], (name[i] in provider ? provider[name[i]] : "nowhere/" name[i]), name[i] }' \
 	"$work/names" | upward | sort >"$work/found"
 [ ! -s "$work/found" ] || fail "a file calls what is above it: that call closes a cycle, or may become part of one"
 

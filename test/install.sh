@@ -18,12 +18,15 @@ quietly "$prefix/bin/tickwheel-top" --version || fail "tickwheel-top does not ru
 [ -s "$prefix/share/man/man1/tickwheel-top.1" ] || fail "tickwheel-top has no page"
 PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 export PKG_CONFIG_PATH
-[ "$(pkg-config --modversion tickwheel)" = "$(sed -n 's/^Version: //p' "$prefix/lib/pkgconfig/tickwheel.pc")" ] || fail "pkg-config"
+[ "$(pkg-config --modversion tickwheel)" = "$(sed -n 's/^Version: //p' "$prefix/lib/pkgconfig/tickwheel.pc")" ] ||
+	fail "pkg-config"
 
 # shellcheck disable=SC2046,SC2086 # lists
-quietly $CC -o "$work/shared" "$project/program.c" $(pkg-config --cflags --libs tickwheel) || fail "does not compile by pkg-config"
+quietly $CC -o "$work/shared" "$project/program.c" $(pkg-config --cflags --libs tickwheel) ||
+	fail "does not compile by pkg-config"
 runs "$work/shared" "$prefix/lib"
-readelf -d "$work/shared" | grep -q 'NEEDED.*libtickwheel\.so\.[0-9]*\.[0-9]*\]' || fail "the program does not name the soname"
+readelf -d "$work/shared" | grep -q 'NEEDED.*libtickwheel\.so\.[0-9]*\.[0-9]*\]' ||
+	fail "the program does not name the soname"
 # shellcheck disable=SC2046,SC2086
 quietly $CC -o "$work/static" "$project/program.c" $(pkg-config --cflags tickwheel) "$prefix/lib/libtickwheel.a" \
 	$(pkg-config --libs --static tickwheel | sed 's/-ltickwheel//') || fail "does not link statically"
@@ -32,7 +35,8 @@ runs "$work/static"
 if command -v "${CXX:-c++}" >/dev/null 2>&1; then
 	echo '#include <tickwheel.hpp>' >"$work/program.cpp"
 	# shellcheck disable=SC2046
-	quietly "${CXX:-c++}" -std=c++17 -Werror -fsyntax-only $(pkg-config --cflags tickwheel) "$work/program.cpp" || fail "C++"
+	quietly "${CXX:-c++}" -std=c++17 -Werror -fsyntax-only $(pkg-config --cflags tickwheel) "$work/program.cpp" ||
+		fail "C++"
 fi
 
 by_cmake=
@@ -55,32 +59,43 @@ find "$prefix" -name '*tickwheel*' >"$work/out"
 
 # ---- places of one's own
 
-installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man || fail "knobs"
-for file in opt/tw/lib64/libtickwheel.a opt/tw/lib64/pkgconfig/tickwheel.pc opt/inc/tickwheel/service.h opt/man/man3/tw_cancel.3; do
+installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man ||
+	fail "knobs"
+for file in opt/tw/lib64/libtickwheel.a opt/tw/lib64/pkgconfig/tickwheel.pc opt/inc/tickwheel/service.h \
+	opt/man/man3/tw_cancel.3; do
 	[ -e "$work/stage/$file" ] || fail "$file is not where the knobs say"
 done
-! grep -rq "$work" "$work/stage/opt/tw/lib64/pkgconfig" "$work/stage/opt/tw/lib64/cmake" || fail "DESTDIR has got into a file"
+! grep -rq "$work" "$work/stage/opt/tw/lib64/pkgconfig" "$work/stage/opt/tw/lib64/cmake" ||
+	fail "DESTDIR has got into a file"
 grep -qx 'libdir=/opt/tw/lib64' "$work/stage/opt/tw/lib64/pkgconfig/tickwheel.pc" || fail "tickwheel.pc knows no libdir"
 mkdir -p "$work/stage/opt/docs"
 : >"$work/stage/opt/docs/others"
-installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man docdir=/opt/docs || fail "knobs"
-installing uninstall DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man docdir=/opt/docs || fail "knobs"
+installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man \
+	docdir=/opt/docs || fail "knobs"
+installing uninstall DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man \
+	docdir=/opt/docs || fail "knobs"
 [ -e "$work/stage/opt/docs/others" ] || fail "uninstall has removed the documentation of others"
 rm -r "$work/stage/opt/docs"
-installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man || fail "knobs"
-installing uninstall DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man || fail "knobs"
+installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man ||
+	fail "knobs"
+installing uninstall DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man ||
+	fail "knobs"
 find "$work/stage" ! -type d >"$work/out"
 [ ! -s "$work/out" ] || fail "uninstall with knobs has left files"
 
 # ---- a tar file of the last commit, the same each time, with all that is committed and nothing else
 
 if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
-	version=$(sed -n 's/^#define TW_VERSION_[MP][AIT][A-Z]* \([0-9]*\)$/\1/p' include/tickwheel/version.h | paste -sd.)
+	version=$(sed -n 's/^#define TW_VERSION_[MP][AIT][A-Z]* \([0-9]*\)$/\1/p' include/tickwheel/version.h |
+		paste -sd.)
 	packaging/dist.sh "$work/dist" "$version" >"$work/out" 2>&1 || fail "dist"
 	packaging/dist.sh "$work/again" "$version" >"$work/out" 2>&1 || fail "dist"
-	cmp -s "$work/dist/tickwheel-$version.tar.gz" "$work/again/tickwheel-$version.tar.gz" || fail "dist differs from time to time"
-	tar tf "$work/dist/tickwheel-$version.tar.gz" | sed -n "s|^tickwheel-$version/\(.*[^/]\)$|\1|p" | sort >"$work/packed"
-	git ls-tree -r --name-only HEAD | sort | diff - "$work/packed" >"$work/out" || fail "dist has (>) not what is committed (<)"
+	cmp -s "$work/dist/tickwheel-$version.tar.gz" "$work/again/tickwheel-$version.tar.gz" ||
+		fail "dist differs from time to time"
+	tar tf "$work/dist/tickwheel-$version.tar.gz" | sed -n "s|^tickwheel-$version/\(.*[^/]\)$|\1|p" |
+		sort >"$work/packed"
+	git ls-tree -r --name-only HEAD | sort | diff - "$work/packed" >"$work/out" ||
+		fail "dist has (>) not what is committed (<)"
 fi
 
 # ---- bad input: $1: what must be said; the rest: how make is called
@@ -122,14 +137,17 @@ grep -q 'tickwheel needs: libck-dev (names of Debian' "$work/out" || fail "a mis
 # ---- an old library beside a new header
 
 echo 'int tw_version(void) { return 0; }
-int tw_service_create(void) { return -1; } int tw_schedule(void) { return -1; } int tw_service_close(void) { return -1; }
+int tw_service_create(void) { return -1; }
+int tw_schedule(void) { return -1; } int tw_service_close(void) { return -1; }
 int tw_service_destroy(void) { return -1; }' >"$work/old.c"
 mkdir "$work/old"
 soname=$(readelf -d "$work/shared" | sed -n 's/.*NEEDED.*\[\(libtickwheel[^]]*\)\]/\1/p')
 printf 'TICKWHEEL_%s { global: tw_*; };\n' "${soname#libtickwheel.so.}" >"$work/old.map"
-quietly ${CC%% *} -shared -fPIC -w "-Wl,-soname,$soname,--version-script=$work/old.map" -o "$work/old/$soname" "$work/old.c" || fail "old.c"
+quietly ${CC%% *} -shared -fPIC -w "-Wl,-soname,$soname,--version-script=$work/old.map" -o "$work/old/$soname" \
+	"$work/old.c" || fail "old.c"
 status=0
 LD_LIBRARY_PATH=$work/old "$work/shared" >"$work/out" 2>&1 || status=$?
-[ $status -eq 3 ] && grep -q '^compiled for tickwheel [0-9]*, but 0 is installed' "$work/out" || fail "an old library is not noticed ($status)"
+[ $status -eq 3 ] && grep -q '^compiled for tickwheel [0-9]*, but 0 is installed' "$work/out" ||
+	fail "an old library is not noticed ($status)"
 
 echo "install: ok (shared, static$by_cmake; knobs, uninstall, bad input, old library)"

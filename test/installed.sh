@@ -62,7 +62,8 @@ runs() {
 # CMake.
 runs_by_cmake() {
 	command -v cmake >/dev/null 2>&1 || return 1
-	quietly cmake -S "$project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" "$1" && quietly cmake --build "$work/cmake" ||
+	quietly cmake -S "$project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" "$1" &&
+		quietly cmake --build "$work/cmake" ||
 		fail "does not build by CMake"
 	runs "$work/cmake/shared"
 	runs "$work/cmake/static"

@@ -39,7 +39,8 @@ done
 
 nm -D --defined-only "$2" | awk '$2 == "T" && $3 ~ /^tw_/ { sub(/@.*/, "", $3); print $3 }' | sort -u >"$work/functions"
 [ -s "$work/functions" ] || fail "$2 exports nothing"
-sed -n 's/^\(typedef \)\{0,1\}\(struct\|enum\) \(tw_[a-z_]*\) {.*/\3/p' include/tickwheel.h include/tickwheel/*.h | sort -u >"$work/types"
+sed -n 's/^\(typedef \)\{0,1\}\(struct\|enum\) \(tw_[a-z_]*\) {.*/\3/p' include/tickwheel.h include/tickwheel/*.h |
+	sort -u >"$work/types"
 [ "$(wc -l <"$work/types")" -gt 50 ] || fail "few types are found"
 
 : >"$work/found"
@@ -71,7 +72,8 @@ fi
 { echo '#include <tickwheel.h>'; sed 's/uint64_t delay_ns/uint32_t delay_ns/' "$work/declared"; } >"$work/wrong.c"
 ! ${CC:-cc} -std=c11 -Iinclude -fsyntax-only "$work/wrong.c" >/dev/null 2>&1 || fail "prototypes are not compared"
 
-grep -hoE '^\.BR (tw_|tickwheel)[a-z_]* \([37]\)' "$dir"/man?/* | sed 's/^\.BR \([a-z_]*\) (\([37]\))/man\2\/\1.\2/' | sort -u |
+grep -hoE '^\.BR (tw_|tickwheel)[a-z_]* \([37]\)' "$dir"/man?/* | sed 's/^\.BR \([a-z_]*\) (\([37]\))/man\2\/\1.\2/' |
+	sort -u |
 	while read -r page; do
 		[ -e "$dir/$page" ] || echo "$page"
 	done >"$work/found"
@@ -79,7 +81,8 @@ grep -hoE '^\.BR (tw_|tickwheel)[a-z_]* \([37]\)' "$dir"/man?/* | sed 's/^\.BR \
 grep -q '^# Recipes' docs/guide.md || sed -i '/tickwheel_recipes/d' "$work/found"
 [ ! -s "$work/found" ] || fail "pages that others refer to and that do not exist"
 
-for word in timeout retry limiter strand cancel deadline $(! grep -q '^## Debounce' docs/guide.md || echo debounce throttle cron); do
+for word in timeout retry limiter strand cancel deadline \
+	$(! grep -q '^## Debounce' docs/guide.md || echo debounce throttle cron); do
 	cat "$work"/text/* | awk '/^[A-Z]/ { on = $0 == "NAME"; next } on' | grep -qi "$word" || echo "$word"
 done >"$work/found"
 [ ! -s "$work/found" ] || fail "apropos finds nothing for"
@@ -89,10 +92,12 @@ find "$dir" -name '*.[137]' -exec mandoc -Tlint -W warning {} \; | grep -v 'miss
 
 # | question | page(3), SECTION | "sentence" |
 questions() {
-	sed -n 's/^| *\([^|]*[^| ]\) *| *\([a-z_]*\)(\([37]\)), \([A-Z ]*[A-Z]\) *| *"\(.*\)" *|$/\2.\3	\4	\5/p' "$1" |
+	sed -n 's/^| *\([^|]*[^| ]\) *| *\([a-z_]*\)(\([37]\)), \([A-Z ]*[A-Z]\) *| *"\(.*\)" *|$/\2.\3	\4	\5/p' \
+		"$1" |
 		while IFS='	' read -r page part sentence; do
 			[ -e "$work/text/$page" ] || { echo "$page does not exist"; continue; }
-			section "$work/text/$page" "$part" | tr -s ' \n' '  ' | grep -qF -- "$sentence" || echo "$page, $part: $sentence"
+			section "$work/text/$page" "$part" | tr -s ' \n' '  ' | grep -qF -- "$sentence" ||
+				echo "$page, $part: $sentence"
 		done
 }
 questions test/contract/questions.md >"$work/found"

@@ -35,9 +35,11 @@ mkdir "$work/elsewhere"
 mv "$work/first" "$work/elsewhere/second"
 prefix=$work/elsewhere/second
 (cd include && find . -name '*.h*' | sort) >"$work/wanted"
-(cd "$prefix/include" && find . -type f | sort) | diff "$work/wanted" - >"$work/out" || fail "installs (>) other headers than there are (<)"
+(cd "$prefix/include" && find . -type f | sort) | diff "$work/wanted" - >"$work/out" ||
+	fail "installs (>) other headers than there are (<)"
 exports "$build/libtickwheel.so" >"$work/wanted"
-exports "$prefix/lib/libtickwheel.so" | diff "$work/wanted" - >"$work/out" || fail "exports (>) other symbols than make's library (<)"
+exports "$prefix/lib/libtickwheel.so" | diff "$work/wanted" - >"$work/out" ||
+	fail "exports (>) other symbols than make's library (<)"
 test/hardened.sh "$prefix/lib/libtickwheel.so" "$prefix/lib/libtickwheel.a" >"$work/out" 2>&1 || fail "not hardened"
 
 program=examples/request_timeout.c
@@ -46,7 +48,8 @@ export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 quietly $CC -o "$work/program" "$program" $(pkg-config --cflags --libs tickwheel) || fail "pkg-config"
 LD_LIBRARY_PATH=$prefix/lib quietly timeout 60 "$work/program" || fail "a program by pkg-config"
 # shellcheck disable=SC2046,SC2086
-quietly $CC -static -o "$work/program" "$program" $(pkg-config --cflags --libs --static tickwheel) || fail "pkg-config --static"
+quietly $CC -static -o "$work/program" "$program" $(pkg-config --cflags --libs --static tickwheel) ||
+	fail "pkg-config --static"
 quietly timeout 60 "$work/program" || fail "a static program by pkg-config"
 if command -v cmake >/dev/null 2>&1; then
 	mkdir "$work/project"
@@ -58,7 +61,8 @@ find_package(tickwheel 0.1 REQUIRED)
 add_executable(program program.c)
 target_link_libraries(program tickwheel::tickwheel)
 LISTS
-	quietly cmake -S "$work/project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" -DCMAKE_PREFIX_PATH="$prefix" &&
+	quietly cmake -S "$work/project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" \
+		-DCMAKE_PREFIX_PATH="$prefix" &&
 		quietly cmake --build "$work/cmake" || fail "CMake"
 	quietly timeout 60 "$work/cmake/program" || fail "a program by CMake"
 fi

@@ -29,7 +29,9 @@ printf 'GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\nCon
 timeout 60 cat <&3 >"$work/answers" || fail "no answer"
 exec 3>&-
 # Of two answers the second: its body follows the last empty line.
-tr -d '\r' <"$work/answers" | awk '/^HTTP/ { body = 0; text = ""; next } !body { if ($0 == "") body = 1; next } { text = text $0 "\n" } END { printf "%s", text }' \
+tr -d '\r' <"$work/answers" | \
+	awk '/^HTTP/ { body = 0; text = ""; next } !body { if ($0 == "") body = 1; next } { text = text $0 "\n" }
+		END { printf "%s", text }' \
 	>"$work/metrics"
 found=$(strictly "$work/metrics") || fail "$found"
 
@@ -50,11 +52,13 @@ done
 "$2" 12 >"$work/other" || fail "$2 failed"
 awk 'FNR == NR { if (!/^#/) { key = $0; sub(/ [^ ]*$/, "", key); sum[key] = $NF } next }
 	/^#/ { print; next }
-	{ key = $0; sub(/ [^ ]*$/, "", key); printf "%s %.9f\n", key, sum[key] + $NF }' "$work/other" "$work/several" >"$work/sum"
+	{ key = $0; sub(/ [^ ]*$/, "", key); printf "%s %.9f\n", key, sum[key] + $NF }' \
+	"$work/other" "$work/several" >"$work/sum"
 for page in several sum; do
 	strictly "$work/$page" >"$work/said" || fail "$page: $(cat "$work/said")"
 done
-for line in 'runs_total{service="1"} 42' 'lateness_seconds_count{service="1"} 42' 'run_seconds_bucket{service="1",le="+Inf"} 42' \
+for line in 'runs_total{service="1"} 42' 'lateness_seconds_count{service="1"} 42' \
+	'run_seconds_bucket{service="1",le="+Inf"} 42' \
 	'runs_total{service="say \\"hi\\"\\\\\\n"} 42' 'runs_total{service="caf\xc3\xa9 \\\\xff"} 42'; do
 	wanted=$(printf "tickwheel_$line.000000000")
 	grep -Fxq -- "$wanted" "$work/sum" || fail "the sum of two processes has no line $wanted"

@@ -20,7 +20,8 @@ fail() {
 }
 
 # Not thread.c, whose text is of a refusal by the system (test/unit/service/locked_memory.c).
-find mpsc wheel executor -name "*.c" ! -path wheel/base/thread.c ! -path wheel/base/misuse.c ! -path wheel/base/strerror.c \
+find mpsc wheel executor -name "*.c" ! -path wheel/base/thread.c ! -path wheel/base/misuse.c \
+	! -path wheel/base/strerror.c \
 	! -path wheel/base/struct_read.c | sort >"$work/files"
 
 # FILE:LINE:TEXT of refusals without a text. A call may break the line behind its parenthesis, and the comment that says
@@ -28,8 +29,10 @@ find mpsc wheel executor -name "*.c" ! -path wheel/base/thread.c ! -path wheel/b
 silent() {
 	awk '
 		FNR == 1 { above = "" }
-		/-(EINVAL|E2BIG|ERANGE)/ && !/(tw__invalid|tw__refuse|tw__misuse|refuse)\(/ && !/(==|!=) -(EINVAL|E2BIG|ERANGE)/ &&
-		!/\/\*.*(told|tells)/ && !/^ \*/ && !/^[ \t]*\/\*/ && above !~ /(tw__invalid|tw__refuse|tw__misuse|refuse)\($/ &&
+		/-(EINVAL|E2BIG|ERANGE)/ && !/(tw__invalid|tw__refuse|tw__misuse|refuse)\(/ &&
+		!/(==|!=) -(EINVAL|E2BIG|ERANGE)/ &&
+		!/\/\*.*(told|tells)/ && !/^ \*/ && !/^[ \t]*\/\*/ &&
+		above !~ /(tw__invalid|tw__refuse|tw__misuse|refuse)\($/ &&
 		above !~ /\/\*.*(told|tells)/ { print FILENAME ":" FNR ":" $0 }
 		{ above = $0 }' "$@"
 }
@@ -44,7 +47,8 @@ texts() {
 	cat "$@" | awk '
 		/^#define (TASK|TW__UNSOUND|UNSOUND) "/ { name = $2; value[name] = $0; sub(/^[^"]*/, "", value[name]) }
 		/^[a-z].*\(/ { is_fault = $0 ~ /fault/ }
-		{ gsub(/PRI[udx]64/, "\"u\""); sub(/[ \t]*\/\*.*\*\//, ""); gsub(/TW__UNSOUND|UNSOUND/, value["TW__UNSOUND"])
+		{ gsub(/PRI[udx]64/, "\"u\""); sub(/[ \t]*\/\*.*\*\//, "");
+			gsub(/TW__UNSOUND|UNSOUND/, value["TW__UNSOUND"])
 		  sub(/TASK "/, value["TASK"] " \"") }
 		/(tw__invalid|tw__refuse|tw__misuse|[^a-z_]refuse)\(/ { statement = ""; in_call = 1 }
 		in_call || (is_fault && /return|\?/) {
@@ -63,13 +67,15 @@ texts() {
 			statement = ""
 		}' | sed 's/%[#0-9]*[zl]*[a-z]/*/g' | sort -u
 }
+sed -n 's/^#define TW__UNSOUND/&/p' wheel/base/struct_read.h >"$work/unsound.c"
 # shellcheck disable=SC2046
-{ sed -n 's/^#define TW__UNSOUND/&/p' wheel/base/struct_read.h >"$work/unsound.c"; texts "$work/unsound.c" $(cat "$work/files"); } >"$work/texts"
+texts "$work/unsound.c" $(cat "$work/files") >"$work/texts"
 [ "$(wc -l <"$work/texts")" -gt 80 ] || { cp "$work/texts" "$work/found"; fail "few texts are found"; }
 
 # What rows expect, and the other tests that set a hook.
 # shellcheck disable=SC2046
-cat test/unit/misuse/*.c $(grep -rl tw_set_misuse_hook test/unit) | tr '\n' ' ' | sed 's/"[[:space:]]*\([A-Z_]*\)[[:space:]]*"/\1/g' | grep -oE '"[^"]*"' | tr -d '"' |
+cat test/unit/misuse/*.c $(grep -rl tw_set_misuse_hook test/unit) | tr '\n' ' ' |
+	sed 's/"[[:space:]]*\([A-Z_]*\)[[:space:]]*"/\1/g' | grep -oE '"[^"]*"' | tr -d '"' |
 	sort -u >"$work/rows"
 cat test/unit/misuse/*.c | tr '\n' ' ' | grep -oE 'NULL_ROW\([a-z_]+,[[:space:]]*"[a-z_]+"' |
 	sed 's/.*(\([a-z_]*\),[^"]*"\([a-z_]*\)"/\1: \2 is NULL/' >>"$work/rows"
@@ -89,10 +95,12 @@ unmatched() {
 }
 unmatched <"$work/texts" >"$work/found"
 [ ! -s "$work/found" ] || fail "these texts have no row in test/unit/misuse"
-[ -n "$(echo "a text that no row expects" | unmatched)" ] || { echo "misuse: a text without a row is not found" >&2; exit 1; }
+[ -n "$(echo "a text that no row expects" | unmatched)" ] ||
+	{ echo "misuse: a text without a row is not found" >&2; exit 1; }
 
 # Answers that are no error number, and the functions that allow NULL, have no row.
-sed -n 's/^function int \(tw_[a-z_]*\)(\(const \)\{0,1\}\(tw_[a-z_]*\) \(\*const \)\{0,1\}\*\([a-z]*\).*/\1 \5/p' test/abi.golden |
+sed -n 's/^function int \(tw_[a-z_]*\)(\(const \)\{0,1\}\(tw_[a-z_]*\) \(\*const \)\{0,1\}\*\([a-z]*\).*/\1 \5/p' \
+	test/abi.golden |
 	grep -vE '_destroy |tw_clock_| $' | while read -r function name; do
 	grep -qx "$function: $name is NULL" "$work/rows" || echo "$function: $name is NULL"
 done >"$work/found"

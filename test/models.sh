@@ -58,12 +58,14 @@ for file; do
 		states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$folder/report")
 		errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$folder/report")
 		verdict=$(sed -n 's/^pan:1: \(.*\) (at depth.*/\1/p' "$folder/report")
-		cut=$(grep -c 'search depth too small\|out of memory\|reached -DMEMLIM\|hash array\|Search not completed' "$folder/report")
+		cut=$(grep -cE 'search depth too small|out of memory|reached -DMEMLIM|hash array|Search not completed' \
+			"$folder/report")
 		if [ $kind = run ]; then
 			if [ "${errors:-1}" = 0 ] && [ "$cut" = 0 ]; then
 				printf 'model  %-6s %-20s %8s states, holds: %s\n' "$name" "$switches" "$states" "$text"
 			else
-				printf 'model  %-6s %-20s FAILED: %s (%s)\n' "$name" "$switches" "${verdict:-cut short}" "$folder"
+				printf 'model  %-6s %-20s FAILED: %s (%s)\n' "$name" "$switches" \
+					"${verdict:-cut short}" "$folder"
 				failed=1
 			fi
 		elif [ "${errors:-0}" != 0 ] && [ -n "$verdict" ]; then

@@ -15,7 +15,8 @@ second=$work/some/where/else
 installing install PREFIX="$first" libdir="$first/lib/of-its-own" || fail "make install failed"
 mkdir -p "$work/some/where"
 mv "$first" "$second"
-! grep -rqIF "$first" "$second" || fail "an installed file names the first prefix: $(grep -rlIF "$first" "$second" | tr '\n' ' ')"
+! grep -rqIF "$first" "$second" ||
+	fail "an installed file names the first prefix: $(grep -rlIF "$first" "$second" | tr '\n' ' ')"
 lib=$second/lib/of-its-own
 export PKG_CONFIG_PATH="$lib/pkgconfig"
 
@@ -48,7 +49,8 @@ fi
 
 examples=$second/share/doc/tickwheel/examples
 chmod -R a-w "$examples"
-quietly "$MAKE" -C "$examples" O="$work/bin" CC="$CC" CFLAGS="-O0 -Werror -Wl,-rpath,$lib" || fail "the examples do not build"
+quietly "$MAKE" -C "$examples" O="$work/bin" CC="$CC" CFLAGS="-O0 -Werror -Wl,-rpath,$lib" ||
+	fail "the examples do not build"
 grep 'left out' "$work/out" || true
 count=0
 for source in "$examples"/*.c; do
@@ -57,7 +59,8 @@ for source in "$examples"/*.c; do
 	count=$((count + 1))
 	case $name in loop_*) continue ;; esac
 	# shellcheck disable=SC2046,SC2086
-	quietly $CC -o "$work/one" "$source" $(pkg-config --cflags --libs tickwheel) -lm || fail "$name does not build by one line"
+	quietly $CC -o "$work/one" "$source" $(pkg-config --cflags --libs tickwheel) -lm ||
+		fail "$name does not build by one line"
 done
 for name in server demo cache; do [ -x "$work/bin/$name" ] || fail "$name was not built"; done
 quietly timeout 60 "$work/bin/request_timeout" || fail "an example failed"
@@ -76,7 +79,8 @@ for page in $(find "$second/share/doc" -name '*.md'); do
 done
 cp "$work/broken" "$work/out"
 [ ! -s "$work/broken" ] || fail "links that lead nowhere"
-for page in README.md docs/guide.md docs/migrating.md docs/tracing.md docs/figures.md docs/design.md examples/README.md; do
+for page in README.md docs/guide.md docs/migrating.md docs/tracing.md docs/figures.md docs/design.md \
+	examples/README.md; do
 	[ -e "$second/share/doc/tickwheel/$page" ] || fail "$page is not installed"
 done
 grep -q '](../../../include/tickwheel/service.h)' "$second/share/doc/tickwheel/README.md" || fail "no link to a header"

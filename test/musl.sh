@@ -13,8 +13,10 @@ command -v musl-gcc >/dev/null 2>&1 || fail "musl-gcc was not found: apt-get ins
 
 # Of the system's headers these alone: the rest is glibc's.
 mkdir -p "$dir/include" "$dir/bin"
-system=$(dirname "$(printf '#include <ck_ec.h>\n' | cc -E -x c - | sed -n 's/^# 1 "\(.*\/ck_ec\.h\)".*/\1/p' | head -n 1)")
-asm=$(dirname "$(printf '#include <asm/types.h>\n' | cc -E -x c - | sed -n 's/^# 1 "\(.*\/asm\/types\.h\)".*/\1/p' | head -n 1)")
+system=$(dirname "$(printf '#include <ck_ec.h>\n' | cc -E -x c - | sed -n 's/^# 1 "\(.*\/ck_ec\.h\)".*/\1/p' |
+	head -n 1)")
+asm=$(dirname "$(printf '#include <asm/types.h>\n' | cc -E -x c - | sed -n 's/^# 1 "\(.*\/asm\/types\.h\)".*/\1/p' |
+	head -n 1)")
 for header in "$system"/ck_*.h "$system"/gcc "$system"/linux "$system"/asm-generic "$asm"; do
 	ln -sfn "$header" "$dir/include/$(basename "$header")"
 done
@@ -30,11 +32,13 @@ for source in examples/*.c; do
 	name=$(basename "$source" .c)
 	# Foreign loops need libraries that are glibc's.
 	case $name in loop_*) continue ;; esac
-	musl-gcc -static -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Iinclude -o "$dir/bin/$name" "$source" "$dir/libtickwheel.a" "$libck" -lm ||
+	musl-gcc -static -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Iinclude -o "$dir/bin/$name" "$source" \
+		"$dir/libtickwheel.a" "$libck" -lm ||
 		fail "$name does not build"
 done
 # One of the examples starts the server beside it.
-musl-gcc -static -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Iinclude -I. -o "$dir/bin/server" examples/server/*.c "$dir/libtickwheel.a" "$libck" -lm ||
+musl-gcc -static -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Iinclude -I. -o "$dir/bin/server" examples/server/*.c \
+	"$dir/libtickwheel.a" "$libck" -lm ||
 	fail "the server does not build"
 test/examples.sh "$dir/bin" >"$dir/log" || fail "an example failed"
 echo "musl: ok (library, $(wc -l <"$dir/log") examples, static)"

@@ -27,7 +27,8 @@ LC_ALL=C awk '
 			label = substr(text, RSTART, RLENGTH)
 			before = RSTART > 1 ? substr(text, RSTART - 1, 1) : " "
 			text = substr(text, RSTART + RLENGTH)
-			if (before !~ /[A-Za-z0-9_]/ && text !~ /^[A-Za-z0-9_]/ && label !~ /^(G[0-9]+|C11|C17|UINT[0-9]+|INT[0-9]+)$/) {
+			if (before !~ /[A-Za-z0-9_]/ && text !~ /^[A-Za-z0-9_]/ &&
+				label !~ /^(G[0-9]+|C11|C17|UINT[0-9]+|INT[0-9]+)$/) {
 				sites[label]++; cited++
 				if (!(label in first)) first[label] = FILENAME ":" FNR
 			}
@@ -37,7 +38,10 @@ LC_ALL=C awk '
 
 	END {
 		for (label in first)
-			if (!(label in where)) { print first[label] ": cites " label ", which no table defines"; bad = 1 }
+			if (!(label in where)) {
+				print first[label] ": cites " label ", which no table defines"
+				bad = 1
+			}
 		for (label in is_pair) {
 			if (!is_pair[label] || sites[label] >= 2 || label in excused) continue
 			print where[label] ": " label " is cited at " sites[label] + 0 " sites; a pair has two sides"

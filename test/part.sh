@@ -11,7 +11,8 @@ status=0
 "$@" >"$log" 2>&1 || status=$?
 took=$(($(date +%s) - begun))
 if [ $status -ne 0 ]; then
-	printf -- '---- %s, %s s: FAILED\n%s\n---- %s FAILED; all it said is in %s\n' "$name" $took "$(tail -n 60 "$log")" "$name" "$log" >&2
+	printf -- '---- %s, %s s: FAILED\n%s\n---- %s FAILED; all it said is in %s\n' "$name" $took \
+		"$(tail -n 60 "$log")" "$name" "$log" >&2
 	exit 1
 fi
 printf -- '---- %s, %s s\n%s\n' "$name" $took "$(grep -v '^  [a-z+]*	' "$log")"

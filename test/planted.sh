@@ -22,7 +22,8 @@ make=${MAKE:-make}
 
 # A file that has not changed keeps its time, so that little is built again.
 mkdir -p "$copy"
-find ./Makefile ./.ci ./include ./mpsc ./wheel ./executor ./test ./packaging ./examples/*/*.mk ./bench/*/*.mk -type f | while read -r f; do
+find ./Makefile ./.ci ./include ./mpsc ./wheel ./executor ./test ./packaging ./examples/*/*.mk ./bench/*/*.mk -type f |
+	while read -r f; do
 	cmp -s "$f" "$copy/$f" || { mkdir -p "$copy/${f%/*}" && cp "$f" "$copy/$f"; }
 done
 (cd "$copy" && find include mpsc wheel executor test -type f) | while read -r f; do
@@ -102,14 +103,19 @@ awk -v OFS='\t' '
 for target in $(cut -f 1 bugs | sort -u); do
 	build "$target"
 	case $target in soak | stress_*) seconds=$soak_seconds ;; *) seconds=5 ;; esac
-	look "$target" "$seconds" || { tail -n 20 log >&2; echo "planted: $target finds something where no bug was planted" >&2; exit 1; }
+	look "$target" "$seconds" ||
+		{ tail -n 20 log >&2; echo "planted: $target finds something where no bug was planted" >&2; exit 1; }
 	echo "planted: $target finds nothing where nothing is"
 done
 
 missed=0 count=0
 while IFS='	' read -r target name what command <&3; do
 	file=$(plant "$name" "$command") ||
-		{ echo "planted: no single place is marked \"planted: $name\", or \"$command\" changes nothing there" >&2; exit 1; }
+		{
+			echo "planted: no single place is marked \"planted: $name\"," \
+				"or \"$command\" changes nothing there" >&2
+			exit 1
+		}
 	cp "$file" original
 	cp planted "$file"
 	build "$target"

@@ -30,10 +30,15 @@ program=examples/request_timeout.c
 
 # ---- vcpkg
 
-python3 -c 'import json, sys; port = json.load(open(sys.argv[1])); sys.exit(port["name"] != "tickwheel" or port["version"] != sys.argv[2])' \
-	packaging/vcpkg/vcpkg.json "$version" >"$work/out" 2>&1 || fail "vcpkg.json is not JSON, or of another version than $version"
-quietly cmake -DTREE="$tree" -DWORK="$work/vcpkg" -DVCPKG_LIBRARY_LINKAGE=static -P test/ports/vcpkg.cmake || fail "the portfile"
-for file in share/tickwheel/copyright share/tickwheel/usage share/tickwheel/tickwheelConfig.cmake include/tickwheel.h; do
+python3 -c 'import json, sys
+port = json.load(open(sys.argv[1]))
+sys.exit(port["name"] != "tickwheel" or port["version"] != sys.argv[2])' \
+	packaging/vcpkg/vcpkg.json "$version" >"$work/out" 2>&1 ||
+	fail "vcpkg.json is not JSON, or of another version than $version"
+quietly cmake -DTREE="$tree" -DWORK="$work/vcpkg" -DVCPKG_LIBRARY_LINKAGE=static -P test/ports/vcpkg.cmake ||
+	fail "the portfile"
+for file in share/tickwheel/copyright share/tickwheel/usage share/tickwheel/tickwheelConfig.cmake \
+	include/tickwheel.h; do
 	[ -e "$work/vcpkg/package/$file" ] || fail "the port's package lacks $file"
 done
 [ ! -e "$work/vcpkg/package/lib/libtickwheel.so" ] || fail "the static package has a shared library"
@@ -46,7 +51,8 @@ find_package(tickwheel 0.1 CONFIG REQUIRED)
 add_executable(program program.c)
 target_link_libraries(program PRIVATE tickwheel::tickwheel)
 LISTS
-quietly cmake -S "$work/project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" -DCMAKE_PREFIX_PATH="$work/vcpkg/package" &&
+quietly cmake -S "$work/project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" \
+	-DCMAKE_PREFIX_PATH="$work/vcpkg/package" &&
 	quietly cmake --build "$work/cmake" || fail "a program by the port's package"
 quietly timeout 60 "$work/cmake/program" || fail "a program by the port's package failed"
 
@@ -59,5 +65,6 @@ libs=$(sed -n 's/^libs //p' "$work/out")
 # shellcheck disable=SC2086 # lists
 quietly $CC -o "$work/program" "$program" -I"$work/conan/package/include" -L"$work/conan/package/lib" $libs ||
 	fail "a program by the recipe's package"
-LD_LIBRARY_PATH=$work/conan/package/lib quietly timeout 60 "$work/program" || fail "a program by the recipe's package failed"
+LD_LIBRARY_PATH=$work/conan/package/lib quietly timeout 60 "$work/program" ||
+	fail "a program by the recipe's package failed"
 echo "ports: ok (vcpkg's portfile and Conan's recipe, by stand-ins; programs built against both packages)"

@@ -11,7 +11,8 @@ fail() { echo "probes: $1" >&2; [ ! -s "$work/found" ] || sed 's/^/  /' "$work/f
 
 # "name number-of-arguments", from the table and from the library's notes.
 awk '/^ \*   probe /{ on = 1; next } on && /^ \*          / { next } on && !/^ \*   [a-z_]+ +service/ { exit }
-	on { sub(/^ \*   /, ""); name = $1; sub(/^[a-z_]+ +/, ""); sub(/   .*/, ""); print name, split($0, unused, ", ") }' \
+	on { sub(/^ \*   /, ""); name = $1; sub(/^[a-z_]+ +/, "");
+		sub(/   .*/, ""); print name, split($0, unused, ", ") }' \
 	wheel/base/probes.h | sort -u >"$work/listed"
 [ -s "$work/listed" ] || fail "the table in wheel/base/probes.h was not understood"
 readelf -n "$1" 2>/dev/null | awk '$1 == "Provider:" { ours = $2 == "tickwheel" } $1 == "Name:" { name = $2 }

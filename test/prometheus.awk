@@ -88,7 +88,8 @@ END {
 	for (name in helped) if (type[name] == "") { print name ": HELP without TYPE"; exit 1 }
 	if (samples < 20) { print "only " samples + 0 " samples"; exit 1 }
 	if (scheduled == 0 || scheduled != accounted) {
-		print "the ledger does not balance: " scheduled + 0 " scheduled, " accounted + 0 " accounted for"; exit 1
+		print "the ledger does not balance: " scheduled + 0 " scheduled, " accounted + 0 " accounted for"
+		exit 1
 	}
 	print samples " samples"
 }

@@ -22,7 +22,8 @@ fail() {
 
 awk -v dir="$dir" '
 	/^<!-- recipe: [a-z_]+ -->$/ { name = $3; next }
-	/^```c[ \t]*$/ && name != "" { file = dir "/" name ".h"; printf "#line %d \"docs/guide.md\"\n", NR + 1 > file; next }
+	/^```c[ \t]*$/ && name != "" { file = dir "/" name ".h";
+		printf "#line %d \"docs/guide.md\"\n", NR + 1 > file; next }
 	/^```/ { if (file != "") close(file); file = name = "" }
 	file != "" { print > file }
 ' docs/guide.md
@@ -37,13 +38,15 @@ wrong=0
 while read -r name; do
 	program=$dir/$name
 	# shellcheck disable=SC2086 # lists
-	${CC:-cc} -std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-unused-function -fsanitize=address,undefined -fno-sanitize-recover=all \
-		-fno-omit-frame-pointer -Iinclude -I. -I"$dir" -o "$program" "test/recipes/$name.c" "$lib" $ck_libs -pthread >"$dir/out" 2>&1 ||
+	${CC:-cc} -std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-unused-function -fsanitize=address,undefined \
+		-fno-sanitize-recover=all -fno-omit-frame-pointer -Iinclude -I. -I"$dir" -o "$program" \
+		"test/recipes/$name.c" "$lib" $ck_libs -pthread >"$dir/out" 2>&1 ||
 		fail "$name does not compile"
 	timeout 60 "$program" >"$dir/out" 2>&1 || fail "$name failed"
 	grep -q WRONG "test/recipes/$name.c" || continue
 	! timeout 60 "$program" wrong >"$dir/out" 2>&1 || fail "$name: what the recipe warns of goes unnoticed"
-	grep -q 'AddressSanitizer: heap-use-after-free' "$dir/out" || fail "$name: what the recipe warns of fails otherwise"
+	grep -q 'AddressSanitizer: heap-use-after-free' "$dir/out" ||
+		fail "$name: what the recipe warns of fails otherwise"
 	wrong=$((wrong + 1))
 done <"$dir/tested"
 echo "recipes: ok ($(wc -l <"$dir/tested") run with their races, $wrong of them also the wrong way, which is found)"

@@ -26,7 +26,8 @@ fail() {
 }
 
 find include -type f | sort >"$work/headers"
-cat "$work/files" "$work/headers" | xargs wc -l | awk '$1 > 450 && $2 != "total" { print $2 ": " $1 " lines" }' >"$work/found"
+cat "$work/files" "$work/headers" | xargs wc -l |
+	awk '$1 > 450 && $2 != "total" { print $2 ": " $1 " lines" }' >"$work/found"
 [ ! -s "$work/found" ] || fail "files of more than 450 lines"
 
 sed -n 's|/[^/]*\.c$||p' "$work/files" | uniq -c | awk '$1 > 16 { print $2 ": " $1 " source files" }' >"$work/found"
@@ -39,7 +40,11 @@ awk '
 	{
 		line = $0
 		while (comment || index(line, "/*")) {
-			if (!comment) { rest = rest substr(line, 1, index(line, "/*") - 1); line = substr(line, index(line, "/*") + 2); comment = 1 }
+			if (!comment) {
+				rest = rest substr(line, 1, index(line, "/*") - 1)
+				line = substr(line, index(line, "/*") + 2)
+				comment = 1
+			}
 			if (!index(line, "*/")) { line = ""; break }
 			line = substr(line, index(line, "*/") + 2)
 			comment = 0
@@ -52,7 +57,10 @@ awk '
 		for (i = 1; i <= length(line); i++) {
 			c = substr(line, i, 1)
 			if (c == "{") depth++
-			if (c == "}" && --depth == 0) { if (members > 25) print FILENAME ": struct " name ": " members " members"; break }
+			if (c == "}" && --depth == 0) {
+				if (members > 25) print FILENAME ": struct " name ": " members " members"
+				break
+			}
 			if (depth == 1 && (c == ";" || c == ",")) members++
 		}
 	}' $(cat "$work/files") >"$work/found"
@@ -74,7 +82,8 @@ sed -n 's/\.c$//p' "$work/files" | while read -r file; do
 		wheel/*) grep -qw "$name" wheel/wheel.h wheel/wheel_parts.h || echo "$file.c: $name" ;;
 		*)
 			folder=${file%/*}
-			[ "${file##*/}" = "${folder##*/}" ] && grep -qsw "$name" "$folder/internal.h" "$folder/parts.h" ||
+			[ "${file##*/}" = "${folder##*/}" ] &&
+				grep -qsw "$name" "$folder/internal.h" "$folder/parts.h" ||
 				echo "$file.c: $name"
 			;;
 		esac

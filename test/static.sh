@@ -26,11 +26,14 @@ set -eu
 cd "$(dirname "$0")/.."
 
 checks='-*,bugprone-*,cert-*,clang-analyzer-*,concurrency-*,misc-*,performance-*,portability-*'
-for left_out in clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling bugprone-easily-swappable-parameters \
-	performance-no-int-to-ptr bugprone-casting-through-void bugprone-reserved-identifier cert-dcl37-c cert-dcl51-cpp \
-	bugprone-assignment-in-if-condition bugprone-narrowing-conversions cert-err33-c misc-no-recursion concurrency-mt-unsafe \
-	bugprone-macro-parentheses bugprone-branch-clone bugprone-suspicious-include bugprone-implicit-widening-of-multiplication-result \
-	bugprone-multiple-statement-macro bugprone-misplaced-widening-cast misc-include-cleaner misc-header-include-cycle; do
+for left_out in clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling \
+	bugprone-easily-swappable-parameters \
+	performance-no-int-to-ptr bugprone-casting-through-void bugprone-reserved-identifier cert-dcl37-c \
+	cert-dcl51-cpp bugprone-assignment-in-if-condition bugprone-narrowing-conversions cert-err33-c \
+	misc-no-recursion concurrency-mt-unsafe bugprone-macro-parentheses bugprone-branch-clone \
+	bugprone-suspicious-include bugprone-implicit-widening-of-multiplication-result \
+	bugprone-multiple-statement-macro bugprone-misplaced-widening-cast misc-include-cleaner \
+	misc-header-include-cycle; do
 	checks="$checks,-$left_out"
 done
 
@@ -43,13 +46,15 @@ failed=0
 # first.
 # shellcheck disable=SC2086 # a list of files
 ls -S $sources | xargs -P 2 -n 1 sh -c '
-	clang-tidy --quiet --warnings-as-errors="*" -checks="$0" "$@" -- -std=c11 -D_GNU_SOURCE -Iinclude -I. 2>/dev/null
+	clang-tidy --quiet --warnings-as-errors="*" -checks="$0" "$@" -- \
+		-std=c11 -D_GNU_SOURCE -Iinclude -I. 2>/dev/null
 ' "$checks" >"$work/tidy" || failed=1
 cat "$work/tidy" >&2
 
 # shellcheck disable=SC2086
-cppcheck --enable=warning,performance,portability --error-exitcode=1 --std=c11 --inline-suppr --quiet -j 2 -Iinclude -I. -D__x86_64__ \
-	-D__LP64__ --suppress=missingInclude --suppress=missingIncludeSystem --suppress=unusedStructMember $sources >&2 || failed=1
+cppcheck --enable=warning,performance,portability --error-exitcode=1 --std=c11 --inline-suppr --quiet -j 2 \
+	-Iinclude -I. -D__x86_64__ -D__LP64__ --suppress=missingInclude --suppress=missingIncludeSystem \
+	--suppress=unusedStructMember $sources >&2 || failed=1
 
 [ $failed -eq 0 ] || { echo "static: clang-tidy or cppcheck complains" >&2; exit 1; }
 # shellcheck disable=SC2086

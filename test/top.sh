@@ -161,7 +161,8 @@ shows '^exit 0$'
 ! grep -q tickwheel-top "$work/screen" || fail "the view is left behind"
 
 terminal 120x40 "$viewer" "$stage_pid"
-shows "${page[@]}" '^            1\.2k    0       (59|60) min +idle timeout +stage\+0x' '^ +[0-9.]+ (ms|s|min) +job             [0-9]+ +lookup of example\.org +stage\+0x[0-9a-f]+$' \
+shows "${page[@]}" '^            1\.2k    0       (59|60) min +idle timeout +stage\+0x' \
+	'^ +[0-9.]+ (ms|s|min) +job             [0-9]+ +lookup of example\.org +stage\+0x[0-9a-f]+$' \
 	'^ +[0-9.]+ (ms|s|min) +job +[0-9]+ +say "hi"\\x1b\[31m \\xff +stage\+0x'
 $tmux send-keys C-c
 shows '^exit 0$'
@@ -177,7 +178,8 @@ done
 ! grep -q $'\033' "$work/screen" || fail "--once writes escapes"
 # Others on this machine may publish services, too.
 "$viewer" --once >"$work/screen" 2>&1 || true
-grep -Eq "$title|^  $stage_pid stage$" "$work/screen" || fail "without a process it neither shows the only one nor lists it"
+grep -Eq "$title|^  $stage_pid stage$" "$work/screen" ||
+	fail "without a process it neither shows the only one nor lists it"
 "$viewer" -1 -s 2 "$stage_pid" >"$work/screen" || fail "--service failed"
 grep -q 'service "other' "$work/screen" || fail "--service 2 shows another service"
 
@@ -192,7 +194,8 @@ refuses 2 'usage: ' "$viewer" --what
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null 2>&1; then
 	install -m 755 "$viewer" "$work/viewer"
 	chmod 755 "$work"
-	refuses 1 "process $stage_pid belongs to another user" setpriv --reuid 65534 --clear-groups "$work/viewer" "$stage_pid"
+	refuses 1 "process $stage_pid belongs to another user" setpriv --reuid 65534 --clear-groups "$work/viewer" \
+		"$stage_pid"
 	refuses 1 "process 1 belongs to another user" setpriv --reuid 65534 --clear-groups "$work/viewer" 1
 fi
 kill -STOP "$stage_pid"
@@ -201,7 +204,8 @@ kill -CONT "$stage_pid"
 "$viewer" --version | grep -Eq '^tickwheel-top [0-9.]+, format 1$' || fail "--version"
 
 start "$foreign" other
-refuses 1 "process $pid has format 99, this viewer reads format 1: take the tickwheel-top of its version" "$viewer" "$pid"
+refuses 1 "process $pid has format 99, this viewer reads format 1: take the tickwheel-top of its version" "$viewer" \
+	"$pid"
 refuses 1 'several processes publish a service' sh -c '"$1" 2>&1 >/dev/null | head -n 1 >&2; exit 1' sh "$viewer"
 echo >&"$to"
 start "$foreign" cut
@@ -233,7 +237,8 @@ for ((i = 0; i < 600; i++)); do
 done
 [ -n "$port" ] || fail "the server does not listen"
 terminal 80x24 "$viewer" "$pid"
-shows "^tickwheel-top  server \($pid\)  service \"http\"" '^timers    0 pending  0 overdue' '^workers   \[\.{20}\] 0 of' '^0 running'
+shows "^tickwheel-top  server \($pid\)  service \"http\"" '^timers    0 pending  0 overdue' \
+	'^workers   \[\.{20}\] 0 of' '^0 running'
 exec 3<>"/dev/tcp/127.0.0.1/$port" # a terminal that starts later would inherit it
 printf 'GET / HTTP/1.1\r\nHost: x\r\n\r\n' >&3
 shows '^timers    1 pending  0 overdue'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # words.sh [--figures]: how the project is written. Refuses
 #
-#   - lines with a comment, and lines of pages, beyond 100 columns
+#   - lines with a comment, and lines of pages and models, beyond 100 columns; lines of scripts beyond 120
 #   - the patterns of test/words/banned, in comments and pages
 #   - in public headers: a sentence above 30 words, a median above 15 in one header, more than 29700 words in all
 #   - a public function without the one shape: a comment with "Threads:" and "Returns:"
@@ -31,12 +31,14 @@ wide() { xargs awk -f test/words/wide.awk; }
 # Sentences on standard input; prints those that a banned pattern matches, with what to write.
 banned() {
 	awk -F '\t' 'NR == FNR { if ($0 !~ /^#/) { pattern[++n] = $1; write[n] = $2 } next }
-		{ for (i = 1; i <= n; i++) if ($3 ~ pattern[i]) { print $1 ": " $3; print "    write: " write[i] } }' test/words/banned -
+		{ for (i = 1; i <= n; i++) if ($3 ~ pattern[i]) { print $1 ": " $3; print "    write: " write[i] } }' \
+			test/words/banned -
 }
 
 # Sentences on standard input; prints those of more than 30 words.
 long() {
-	awk -F '\t' '$2 != "code" { count = 0; n = split($3, word, " "); for (i = 1; i <= n; i++) count += word[i] ~ /[A-Za-z0-9]/
+	awk -F '\t' '$2 != "code" { count = 0; n = split($3, word, " ");
+		for (i = 1; i <= n; i++) count += word[i] ~ /[A-Za-z0-9]/
 		if (count > 30) print $1 ": " count " words: " $3 }'
 }
 
@@ -60,6 +62,7 @@ prose() { xargs awk -v code_as=it -f test/words/markdown.awk; }
 headers() { git ls-files 'include/*.h'; }
 pages() { git ls-files '*.md' | grep -v '^test/peers/'; }
 sources() { git ls-files '*.c' '*.h' '*.cpp' '*.hpp'; }
+scripts() { git ls-files '*.sh' '*.py' '*.awk' '*.mk' Makefile '*/Makefile' .ci '*.pml'; }
 
 # ---- each check finds what is planted
 
@@ -100,6 +103,16 @@ for check in wide banned long shape; do
 		case $file in bad) finds $check ;; good) spares $check ;; esac
 	done
 done
+printf 'echo %0116d\n' 0 >"$plant/bad.sh"
+printf 'echo %0115d\n' 0 >"$plant/good.sh"
+printf 'skip; /* %089d */\n' 0 >"$plant/bad.pml"
+printf 'skip; /* %088d */\n' 0 >"$plant/good.pml"
+for file in sh pml; do
+	echo "$plant/bad.$file" | wide >"$work/found"
+	finds "wide $file"
+	echo "$plant/good.$file" | wide >"$work/found"
+	spares "wide $file"
+done
 echo "$plant/bad.md" | prose | figures | beyond 5 100 50 >"$work/found"
 finds "reading ease, median"
 [ "$(wc -l <"$work/found")" -eq 2 ] || finds "two things"
@@ -127,7 +140,8 @@ fi
 
 sources | wide >"$work/found"
 pages | wide >>"$work/found"
-report "comments and pages have at most 100 columns"
+scripts | wide >>"$work/found"
+report "comments, pages and models have at most 100 columns, scripts 120"
 { sources | comments; pages | prose; } | banned >"$work/found"
 report "these patterns are banned (test/words/banned)"
 long <"$work/headers" >"$work/found"
@@ -141,5 +155,6 @@ report "public functions have one shape"
 report "headers: median sentence at most 15 words, 29700 words in all; pages: reading ease 50"
 
 [ "$failed" -eq 0 ] || exit 1
-echo "words: ok ($(headers | wc -l) headers with $(figures <"$work/headers" | awk '{ n += $2 } END { print n }') words," \
+words=$(figures <"$work/headers" | awk '{ n += $2 } END { print n }')
+echo "words: ok ($(headers | wc -l) headers with $words words," \
 	"$(pages | wc -l) pages)"

@@ -14,7 +14,8 @@ for tool in jq gnuplot; do
 	command -v $tool >/dev/null || { echo "lars: needs $tool (Debian's jq, gnuplot-nox)" >&2; exit 1; }
 done
 for candidate in $candidates; do
-	"$bench" --help | grep -q "^  $candidate " || { echo "lars: the bench has no $candidate: make deps-rivals" >&2; exit 1; }
+	"$bench" --help | grep -q "^  $candidate " ||
+		{ echo "lars: the bench has no $candidate: make deps-rivals" >&2; exit 1; }
 done
 
 # ---- measure
@@ -27,7 +28,8 @@ for n in $sizes; do
 		[ "$workload" = W13 ] || [ "$n" -lt 10000000 ] || continue # five million a second: no candidate can
 		file=$data/$workload-$n.json
 		[ ! -s "$file" ] || continue
-		"$bench" --only "$workload" --n "$n" --threads 1 --reps "$reps" --candidate "$list" --out "$data/part.json" >&2
+		"$bench" --only "$workload" --n "$n" --threads 1 --reps "$reps" --candidate "$list" \
+			--out "$data/part.json" >&2
 		mv "$data/part.json" "$file"
 	done
 done
@@ -37,7 +39,8 @@ done
 # value FILE CANDIDATE FIGURE: the median, or nothing.
 value() {
 	[ ! -s "$1" ] || jq -r --arg s "$2" --arg f "$3" \
-		'.cells[] | select(.candidate == $s and .workload != "trial" and (has("failure") | not)) | .[$f].median // empty' "$1"
+		'.cells[] | select(.candidate == $s and .workload != "trial" and (has("failure") | not)) |
+			.[$f].median // empty' "$1"
 }
 
 # column FIGURE WORKLOAD CANDIDATE: n and value, a line each.
@@ -55,7 +58,8 @@ plot() {
 	lines=
 	for candidate in $candidates; do
 		column "$3" "$4" "$candidate" >"$data/$1-$candidate.data"
-		lines="$lines${lines:+, }'$data/$1-$candidate.data' title '$candidate' with linespoints lw 2 pt 7 ps 0.6"
+		style="with linespoints lw 2 pt 7 ps 0.6"
+		lines="$lines${lines:+, }'$data/$1-$candidate.data' title '$candidate' $style"
 	done
 	gnuplot --default-settings - <<END
 set terminal svg size 620,360 noenhanced background rgb 'white' font 'sans-serif,12'
@@ -141,14 +145,19 @@ lateness_table() {
 		printf '| %s |' "$(name_of "$candidate")"
 		for figure in lateness_p50_ns lateness_p99_ns lateness_max_ns; do
 			v=$(value "$file" "$candidate" $figure)
-			if [ -n "$v" ]; then printf ' %.0f |' "$(echo "$v" | awk '{ print $1 / 1000 }')"; else printf ' |'; fi
+			if [ -n "$v" ]; then
+				printf ' %.0f |' "$(echo "$v" | awk '{ print $1 / 1000 }')"
+			else
+				printf ' |'
+			fi
 		done
 		echo
 	done
 }
 
 machine() {
-	jq -r '.machine | "\(.cpu), \(.cores) cores, \(.compiler); clock \(.clock_ns * 10 | round / 10) ns, compare-and-swap \(.cas_ns * 10 | round / 10) ns"' \
+	jq -r '.machine | "\(.cpu), \(.cores) cores, \(.compiler); " +
+		"clock \(.clock_ns * 10 | round / 10) ns, compare-and-swap \(.cas_ns * 10 | round / 10) ns"' \
 		"$data/W13-${sizes%% *}.json"
 }
 

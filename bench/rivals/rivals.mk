@@ -7,7 +7,8 @@ netty_jars  := $(wildcard /usr/share/java/netty-common.jar /usr/share/java/jctoo
 rival_java  := $(shell command -v javac >/dev/null && command -v java >/dev/null && echo java)
 rival_netty := $(if $(rival_java),$(if $(filter %/netty-common.jar,$(netty_jars)),netty))
 rival_go    := $(shell command -v go >/dev/null && echo go)
-rival_asio  := $(shell printf '$(hash)include <asio.hpp>\n' | $(or $(CXX),c++) -std=c++17 -E -x c++ - >/dev/null 2>&1 && echo asio)
+rival_asio  := $(shell printf '$(hash)include <asio.hpp>\n' | $(or $(CXX),c++) -std=c++17 -E -x c++ - \
+	>/dev/null 2>&1 && echo asio)
 rival_glib  := $(shell pkg-config --exists glib-2.0 2>/dev/null && echo glib)
 rival_dpdk  := $(shell pkg-config --exists libdpdk 2>/dev/null && echo dpdk)
 rivals      := $(rival_java) $(rival_netty) $(rival_go) $(rival_asio) $(rival_glib) $(rival_dpdk)
@@ -27,7 +28,8 @@ $B/bench/rivals/programs.o: $B/bench/peers
 
 $B/bench/rivals/candidate_asio.o: bench/rivals/candidate_asio.cpp $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(or $(CXX),c++) -std=c++17 -D_GNU_SOURCE $(opt_$(MODE)) -g -Wall -Wextra -I. -Iinclude -pthread \
+	$(call say,c++)$(or $(CXX),c++) -std=c++17 -D_GNU_SOURCE $(opt_$(MODE)) -g -Wall -Wextra \
+		-I. -Iinclude -pthread \
 		-MMD -MP -c -o $@ $<
 
 java_c := $(filter-out bench/rivals/java/Netty.java,$(wildcard bench/rivals/java/*.java))

@@ -99,7 +99,8 @@ ledger() { # ROUND MOST SECOND_RUNS_ALLOWED
 		$1 == "second" { second = $2; next }
 		{ late[++n] = $1; if ($1 < 0) { early++; print "early: " $2 } }
 		END {
-			printf "durable: %s: %d jobs ran, %d lost, %d early, %d second runs; late by %.0f ms in the median,",
+			printf "durable: %s: %d jobs ran, %d lost, %d early, %d second runs; " \
+				"late by %.0f ms in the median,",
 				round, n, lost, early, second, late[int((n + 1) / 2)]
 			printf " p99 %.0f, at most %.0f", late[int(n * 0.99 + 0.5)], late[n]
 			if (most) printf " (allowed: %d)", most

@@ -32,7 +32,8 @@ class TickwheelConan(ConanFile):
 
     def set_version(self):
         text = load(self, os.path.join(self._root(), "include", "tickwheel", "version.h"))
-        parts = [re.search(r"#define TW_VERSION_%s (\d+)" % part, text).group(1) for part in ("MAJOR", "MINOR", "PATCH")]
+        parts = [re.search(r"#define TW_VERSION_%s (\d+)" % part, text).group(1)
+                 for part in ("MAJOR", "MINOR", "PATCH")]
         self.version = ".".join(parts)
 
     def export_sources(self):

@@ -20,7 +20,8 @@ modes() {
 	cli GET fed
 	cli -3 --json MGET fed nosuch
 	cli -3 --no-raw CONFIG GET maxmemory
-	cli --no-raw EVAL 'return 1' 0 2>&1 | sed 's/^(integer) 1$/no scripts/; s/^(error) ERR unknown command.*/no scripts/'
+	cli --no-raw EVAL 'return 1' 0 2>&1 |
+		sed 's/^(integer) 1$/no scripts/; s/^(error) ERR unknown command.*/no scripts/'
 	cli -r 3 INCR counter
 	cli FLUSHALL
 }
@@ -45,7 +46,8 @@ subscriber() {
 try() {
 	dialogue >"$cache_work/$1.dialogue"
 	{ modes; subscriber; } >"$cache_work/$1.modes" 2>&1
-	grep -v '^> \|^#' test/cache/cli.txt | diff - <(sed '/^$/d' "$cache_work/$1.dialogue") >"$cache_work/difference" ||
+	grep -v '^> \|^#' test/cache/cli.txt |
+		diff - <(sed '/^$/d' "$cache_work/$1.dialogue") >"$cache_work/difference" ||
 		fail "$1 in the dialogue, > is what came: $(cat "$cache_work/difference")"
 }
 
@@ -55,5 +57,7 @@ stop_tickcache
 start_redis
 try redis-server
 stop_redis
-diff "$cache_work/redis-server.modes" "$cache_work/tickcache.modes" >&2 || fail "modes of redis-cli print something else"
-echo "cache: redis-cli: $(grep -c '^> ' test/cache/cli.txt) commands and $(wc -l <"$cache_work/tickcache.modes") lines of its modes agree"
+diff "$cache_work/redis-server.modes" "$cache_work/tickcache.modes" >&2 ||
+	fail "modes of redis-cli print something else"
+echo "cache: redis-cli: $(grep -c '^> ' test/cache/cli.txt) commands and" \
+	"$(wc -l <"$cache_work/tickcache.modes") lines of its modes agree"

@@ -43,7 +43,8 @@ begin=$SECONDS
 ask "$metrics_port" 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n' >"$cache_work/answer"
 [ $((SECONDS - begin)) -lt 10 ] || fail "a slow scraper held up another for $((SECONDS - begin)) s"
 exec 4>&-
-[ "$(head_of "$cache_work/answer" | sed -n 1p)" = "HTTP/1.1 200 OK" ] || fail "no page: $(head -n 3 "$cache_work/answer")"
+[ "$(head_of "$cache_work/answer" | sed -n 1p)" = "HTTP/1.1 200 OK" ] ||
+	fail "no page: $(head -n 3 "$cache_work/answer")"
 head_of "$cache_work/answer" | grep -x 'Content-Type: text/plain; version=0.0.4' >/dev/null || fail "another type"
 body_of "$cache_work/answer" >"$cache_work/page"
 [ "$(head_of "$cache_work/answer" | sed -n 's/^Content-Length: //p')" = "$(wc -c <"$cache_work/page")" ] ||
@@ -65,16 +66,19 @@ expect tickwheel_timers_scheduled_total 1
 expect 'tickwheel_timers_ended_total{fate="fired"}' 1
 
 for request in 'GET / HTTP/1.1\r\n\r\n' 'POST /metrics HTTP/1.1\r\n\r\n' 'nonsense\r\n\r\n'; do
-	ask "$metrics_port" "$request" | sed -n 1p | grep -x 'HTTP/1.1 404 Not Found' >/dev/null || fail "no 404: $request"
+	ask "$metrics_port" "$request" | sed -n 1p | grep -x 'HTTP/1.1 404 Not Found' >/dev/null ||
+		fail "no 404: $request"
 done
-ask "$metrics_port" 'GET /metrics HTTP/1.1\r\n\r\n' | grep '^tickcache_keys 1$' >/dev/null || fail "no page after bad requests"
+ask "$metrics_port" 'GET /metrics HTTP/1.1\r\n\r\n' | grep '^tickcache_keys 1$' >/dev/null ||
+	fail "no page after bad requests"
 
 # CONFIG RESETSTAT sets INFO's counts to zero, as redis-server does. The ledgers of timers and keys
 # go on, and the end of the server checks them.
 stat() { ask "$port" 'INFO stats\r\nQUIT\r\n' | sed -n "s/^$1://p"; }
 [ "$(stat expired_keys)" = 1 ] || fail "expired_keys is $(stat expired_keys)"
 ask "$port" 'CONFIG RESETSTAT\r\nQUIT\r\n' >"$cache_work/answer"
-[ "$(stat expired_keys) $(stat keyspace_hits)" = "0 0" ] || fail "CONFIG RESETSTAT leaves expired_keys:$(stat expired_keys)"
+[ "$(stat expired_keys) $(stat keyspace_hits)" = "0 0" ] ||
+	fail "CONFIG RESETSTAT leaves expired_keys:$(stat expired_keys)"
 
 # INFO's rate is that of the last second. A second without a command follows: it falls to what the
 # asking itself adds.

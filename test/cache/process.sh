@@ -22,7 +22,8 @@ refused() {
 	local what=$1 status=0
 	timeout 30 "$tickcache" "${@:2}" >"$cache_work/second" 2>&1 || status=$?
 	[ "$status" = 1 ] || fail "status $status with ${*:2}: $(cat "$cache_work/second")"
-	grep -qxF "tickcache: $what" "$cache_work/second" || fail "another message with ${*:2}: $(cat "$cache_work/second")"
+	grep -qxF "tickcache: $what" "$cache_work/second" ||
+		fail "another message with ${*:2}: $(cat "$cache_work/second")"
 }
 
 # ---- one server a port
@@ -64,7 +65,8 @@ stop_tickcache
 # ---- the port is free immediately, and so is the socket of a server that was killed
 
 : >"$cache_work/tickcache"
-again=$("$tickcache" --port "$first_port" --unixsocket "$cache_work/socket" >"$cache_work/tickcache" 2>"$cache_work/errors" & echo $!)
+again=$("$tickcache" --port "$first_port" --unixsocket "$cache_work/socket" \
+	>"$cache_work/tickcache" 2>"$cache_work/errors" & echo $!)
 cache_pids="$cache_pids $again"
 wait_until has_port || fail "the port is not free after the end: $(cat "$cache_work/errors")"
 closed() { ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
@@ -82,7 +84,8 @@ for i in 1 2 3 4; do
 done
 decided() { [ "$(cat "$cache_work"/begun.* | grep -c '^ready\|Address already in use$')" -ge 4 ]; }
 wait_until decided || fail "servers neither begin nor end: $(cat "$cache_work"/begun.*)"
-[ "$(cat "$cache_work"/begun.* | grep -c '^ready')" -le 1 ] || fail "two servers share a port: $(cat "$cache_work"/begun.*)"
+[ "$(cat "$cache_work"/begun.* | grep -c '^ready')" -le 1 ] ||
+	fail "two servers share a port: $(cat "$cache_work"/begun.*)"
 kill "${begun[@]}" 2>/dev/null || true
 
 # ---- 12 clients that never read: the end takes a second, not a second each
@@ -94,7 +97,9 @@ for _ in $(seq 12); do
 	printf 'GET large\r\n' >&"$fd" # more than the kernel keeps
 	fds+=("$fd")
 done
-waiting() { ask 'INFO stats\r\nQUIT\r\n' | awk -F: '$1 == "keyspace_hits" && $2 >= 12 { found = 1 } END { exit !found }'; }
+waiting() {
+	ask 'INFO stats\r\nQUIT\r\n' | awk -F: '$1 == "keyspace_hits" && $2 >= 12 { found = 1 } END { exit !found }'
+}
 wait_until waiting || fail "GET is not served"
 begin=$SECONDS
 stop_tickcache

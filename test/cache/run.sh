@@ -5,7 +5,10 @@ cd "$(dirname "$0")/../.."
 . test/cache/server.sh
 
 dir=$1
-say() { "$@" >"$cache_work/out" 2>&1 || { cat "$cache_work/out" "$cache_work/errors" >&2; exit 1; }; sed 's/^/cache: /' "$cache_work/out"; }
+say() {
+	"$@" >"$cache_work/out" 2>&1 || { cat "$cache_work/out" "$cache_work/errors" >&2; exit 1; }
+	sed 's/^/cache: /' "$cache_work/out"
+}
 
 : >"$cache_work/errors"
 say "$dir/parts"

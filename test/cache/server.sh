@@ -43,7 +43,8 @@ redis_answers() { redis-cli -p "$port" ping >/dev/null 2>&1; }
 
 start_redis() {
 	port=7379
-	redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no --dir "$cache_work" >"$cache_work/redis" &
+	redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no \
+		--dir "$cache_work" >"$cache_work/redis" &
 	redis_pid=$!
 	cache_pids="$cache_pids $redis_pid"
 	wait_until redis_answers || { cat "$cache_work/redis" >&2; exit 1; }

@@ -11,7 +11,7 @@ $B/test/peers/ours/play: $(peers_o) $(lib)
 # PEERS holds options of test/peers/run.mjs, as PEERS="--count 200".
 PEERS ?=
 
-check-peers: deps-build+peers ## random scripts beside RxJS, React's scheduler, p-limit, p-queue, Bottleneck, Java, Netty
+check-peers: deps-build+peers ## random scripts beside RxJS, React, p-limit, p-queue, Bottleneck, Java, Netty
 	$(again) $B/test/peers/ours/play
 	$(Q)test/peers/check.sh $B/test/peers/ours/play $(PEERS)
 

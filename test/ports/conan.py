@@ -1,4 +1,5 @@
-"""Runs packaging/conan/conanfile.py in the order of `conan create`, with this in place of Conan: conan.py TREE WORK [shared].
+"""Runs packaging/conan/conanfile.py in the order of `conan create`, with this in place of Conan:
+conan.py TREE WORK [shared].
 
 The package is then in WORK/package. Meson's command lines are those of Conan 2's Meson helper.
 """
@@ -35,7 +36,8 @@ class Meson:
 
     def configure(self):
         native = os.path.join(self.recipe.build_folder, "conan_meson_native.ini")
-        self.run("meson", "setup", "--native-file", native, self.recipe.build_folder, self.recipe.source_folder, "-Dprefix=/")
+        self.run("meson", "setup", "--native-file", native, self.recipe.build_folder,
+                 self.recipe.source_folder, "-Dprefix=/")
 
     def build(self):
         self.run("meson", "compile", "-C", self.recipe.build_folder)
@@ -119,8 +121,8 @@ recipe.cpp_info = Info()
 for folder in (recipe.source_folder, recipe.build_folder, recipe.package_folder):
     os.makedirs(folder)
 
-for step in ("set_version", "export_sources", "configure", "layout", "validate", "system_requirements", "generate", "build",
-             "package", "package_info"):
+for step in ("set_version", "export_sources", "configure", "layout", "validate", "system_requirements", "generate",
+             "build", "package", "package_info"):
     getattr(recipe, step)()
 for library in recipe.cpp_info.libs:
     kind = ".so" if shared else ".a"

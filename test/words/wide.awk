@@ -1,5 +1,5 @@
-# Lines beyond 100 columns: FILE:LINE: COLUMNS. In C files those with a comment on them, in Markdown all but tables,
-# pictures and lines that are one long link.
+# Lines that are too wide: FILE:LINE: COLUMNS. Scripts have 120 columns, all else 100. In C files only lines with a
+# comment count, in Markdown all but tables, pictures and lines that are one long link, in models and scripts all.
 
 function columns(s,    n, i, c) {
 	gsub(/[\200-\277]/, "", s) # the second and later bytes of a character
@@ -10,11 +10,19 @@ function columns(s,    n, i, c) {
 	return n
 }
 
-FNR == 1 { in_comment = 0; is_page = FILENAME ~ /\.md$/ }
+FNR == 1 {
+	in_comment = 0
+	is_page = FILENAME ~ /\.md$/
+	is_script = FILENAME ~ /\.(sh|py|awk|mk)$|(^|\/)(Makefile|\.ci\/[a-z]*)$/
+	is_whole = is_script || FILENAME ~ /\.pml$/
+	most = is_script ? 120 : 100
+}
 
 {
 	relevant = is_page ? $0 !~ /^[ \t]*(\||<|!\[|\[[^]]*\]:)/ : in_comment
-	if (!is_page) {
+	if (is_whole) {
+		relevant = 1
+	} else if (!is_page) {
 		code = $0
 		gsub(/"([^"\\]|\\.)*"/, "", code)
 		if (code ~ /\/\*|^[ \t]*\/\/|[; \t{}]\/\/ /)
@@ -24,7 +32,7 @@ FNR == 1 { in_comment = 0; is_page = FILENAME ~ /\.md$/ }
 	}
 	if (relevant && length($0) > 60) {
 		width = columns($0)
-		if (width > 100)
+		if (width > most)
 			print FILENAME ":" FNR ": " width " columns"
 	}
 }

@@ -45,7 +45,8 @@ start() {
 		! redis-cli -p "${port[$name]}" ping >/dev/null 2>&1 ||
 			{ echo "cache: port ${port[$name]} is in use" >&2; exit 1; }
 	done
-	redis-server --port "${port[redis]}" --bind 127.0.0.1 --save "" --appendonly no --dir "$out/data" >"$out/data/redis.log" &
+	redis-server --port "${port[redis]}" --bind 127.0.0.1 --save "" --appendonly no \
+		--dir "$out/data" >"$out/data/redis.log" &
 	pid[redis]=$!
 	"$tickcache" --port "${port[tick1]}" --threads 1 >"$out/data/tick1.log" &
 	pid[tick1]=$!
@@ -67,7 +68,8 @@ start() {
 # NAME CELL KEYS BACKGROUND MODE WAIT_S
 expiry() {
 	progress "$1, $2"
-	echo "expiry server=$1 cell=$2 background=$4 mode=$5 $("$lateness" "${port[$1]}" "${pid[$1]}" "$3" "$4" "$5" "$6" \
+	echo "expiry server=$1 cell=$2 background=$4 mode=$5" \
+		"$("$lateness" "${port[$1]}" "${pid[$1]}" "$3" "$4" "$5" "$6" \
 		"$out/data/$1-$2")" >>"$results"
 }
 
@@ -75,7 +77,9 @@ expiry() {
 measure_expiry() {
 	for name in redis tick1; do
 		progress "$name, memory"
-		echo "memory server=$name $("$lateness" "${port[$name]}" "${pid[$name]}" 1 500000 hold 1 "$out/data/$name-hold")" >>"$results"
+		echo "memory server=$name" \
+			"$("$lateness" "${port[$name]}" "${pid[$name]}" 1 500000 hold 1 "$out/data/$name-hold")" \
+			>>"$results"
 		expiry "$name" 20k-beside-500k 20000 500000 spread 3
 		[ "${QUICK:-}" != 1 ] || continue
 		expiry "$name" 20k-alone 20000 0 spread 3
@@ -103,7 +107,8 @@ throughput() {
 		awk -F'"' 'NR > 1 { print $4 }')
 	after=$(cpu_ns "$1")
 	echo "throughput server=$1 test=$2 clients=$3 pipeline=$4 rate=$rate" \
-		"cpu_us=$(awk -v t=$((after - before)) -v n="$requests" 'BEGIN { printf "%.2f", t / 1e3 / n }')" >>"$results"
+		"cpu_us=$(awk -v t=$((after - before)) -v n="$requests" 'BEGIN { printf "%.2f", t / 1e3 / n }')" \
+		>>"$results"
 }
 
 measure_throughput() {
@@ -112,7 +117,8 @@ measure_throughput() {
 	done
 	local round=0 begun=$SECONDS
 	# As many rounds as the time allows.
-	while [ "$round" -lt "$least_rounds" ] || [ $((SECONDS - started + (SECONDS - begun) / round)) -lt "$most_s" ]; do
+	while [ "$round" -lt "$least_rounds" ] ||
+		[ $((SECONDS - started + (SECONDS - begun) / round)) -lt "$most_s" ]; do
 		round=$((round + 1))
 		for load in "${loads[@]}"; do
 			for test in "${tests[@]}"; do

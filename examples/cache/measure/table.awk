@@ -19,13 +19,16 @@ function promise(kept, text) {
 
 END {
 	print "Lateness of `expired` events, deadline to arrival, ms. \"-\": not within 3 s of the last deadline."
-	printf "  %-18s %-10s %10s %10s %10s %10s  %s\n", "keys", "server", "p50", "p99", "max", "control p99", "events, keys still held"
+	printf "  %-18s %-10s %10s %10s %10s %10s  %s\n", "keys", "server", "p50", "p99", "max",
+		"control p99", "events, keys still held"
 	for (i = 1; i <= cell_count; i++) {
 		cell = cell_name[i]
 		for (s = 1; s <= 2; s++) {
 			server = s == 1 ? "redis" : "tick1"
-			printf "  %-18s %-10s %s %s %s %10.2f  %d of %d, %d held\n", s == 1 ? cell : "", s == 1 ? "redis" : "tickcache", \
-				ms(p50[server, cell]), ms(p99[server, cell]), ms(most[server, cell]), control[server, cell], \
+			printf "  %-18s %-10s %s %s %s %10.2f  %d of %d, %d held\n",
+				s == 1 ? cell : "", s == 1 ? "redis" : "tickcache", \
+				ms(p50[server, cell]), ms(p99[server, cell]), ms(most[server, cell]),
+				control[server, cell], \
 				arrived[server, cell], keys[cell], left[server, cell]
 		}
 	}
@@ -35,17 +38,25 @@ END {
 	printf "  %-18s %10.1f %10.1f\n", "tickcache", used["tick1"], resident["tick1"]
 	if ("100k-alone" in cells) {
 		print "\nResident MiB: loaded with 100,000 keys, and 3 s after all of them have expired"
-		printf "  %-18s %10.1f %10.1f\n", "redis", memory_loaded["redis", "100k-alone"], memory_after["redis", "100k-alone"]
-		printf "  %-18s %10.1f %10.1f\n", "tickcache", memory_loaded["tick1", "100k-alone"], memory_after["tick1", "100k-alone"]
+		printf "  %-18s %10.1f %10.1f\n", "redis", memory_loaded["redis", "100k-alone"],
+			memory_after["redis", "100k-alone"]
+		printf "  %-18s %10.1f %10.1f\n", "tickcache", memory_loaded["tick1", "100k-alone"],
+			memory_after["tick1", "100k-alone"]
 	}
-	printf "\nredis-benchmark, requests a second; in brackets the server's CPU time, us a request. Medians of %d rounds.\n", rounds["redis " load_name[1]]
-	print "The null server has two threads, counts requests and answers +OK: client and kernel leave no more to any server."
-	printf "  %-5s %7s %8s %16s %16s %16s %16s %8s %8s %8s\n", "", "", "", "", "tickcache,", "tickcache,", "null server,", "1 thread", "2 threads", "null"
-	printf "  %-5s %7s %8s %16s %16s %16s %16s %8s %8s %8s\n", "test", "clients", "pipeline", "redis", "1 thread", "2 threads", "2 threads", "/ redis", "/ redis", "/ redis"
+	print "\nredis-benchmark, requests a second; in brackets the server's CPU time, us a request."
+	printf "Medians of %d rounds.\n", rounds["redis " load_name[1]]
+	print "The null server has two threads, counts requests and answers +OK."
+	print "Client and kernel leave no more to any server."
+	printf "  %-5s %7s %8s %16s %16s %16s %16s %8s %8s %8s\n", "", "", "", "",
+		"tickcache,", "tickcache,", "null server,", "1 thread", "2 threads", "null"
+	printf "  %-5s %7s %8s %16s %16s %16s %16s %8s %8s %8s\n", "test", "clients", "pipeline", "redis",
+		"1 thread", "2 threads", "2 threads", "/ redis", "/ redis", "/ redis"
 	slower = slower2 = beyond = 0
 	for (i = 1; i <= load_count; i++) {
 		split(load_name[i], part, " ")
-		one = beside_redis("tick1", load_name[i]); two = beside_redis("tick2", load_name[i]); top = beside_redis("null", load_name[i])
+		one = beside_redis("tick1", load_name[i])
+		two = beside_redis("tick2", load_name[i])
+		top = beside_redis("null", load_name[i])
 		printf "  %-5s %7d %8d%s%s%s%s %8.2f %8.2f %8.2f\n", part[1], part[2], part[3], \
 			rate_and_cpu("redis", load_name[i]), rate_and_cpu("tick1", load_name[i]), \
 			rate_and_cpu("tick2", load_name[i]), rate_and_cpu("null", load_name[i]), one, two, top
@@ -58,20 +69,26 @@ END {
 		exit 1
 	}
 	promise(early["tick1"] == 0, "nothing early: " early["tick1"] + 0 " of all events and reads")
-	promise(lost["tick1"] == 0 && twice["tick1"] == 0, "nothing lost: each key's event came once; " lost["tick1"] + 0 " missing, " twice["tick1"] + 0 " twice")
-	promise(visible["tick1"] == 0, "nothing visible after its deadline: " visible["tick1"] + 0 " of " probes["tick1"] + 0 " reads")
+	promise(lost["tick1"] == 0 && twice["tick1"] == 0,
+		"nothing lost: each key's event came once; " lost["tick1"] + 0 " missing, " twice["tick1"] + 0 " twice")
+	promise(visible["tick1"] == 0,
+		"nothing visible after its deadline: " visible["tick1"] + 0 " of " probes["tick1"] + 0 " reads")
 	worst = 0
 	for (i = 1; i <= cell_count; i++)
 		if (cell_name[i] ~ /500k/) {
-			over = p99["tick1", cell_name[i]] == "inf" ? 1e9 : p99["tick1", cell_name[i]] - control["tick1", cell_name[i]]
+			over = p99["tick1", cell_name[i]] == "inf" ? 1e9 : \
+				p99["tick1", cell_name[i]] - control["tick1", cell_name[i]]
 			worst = over > worst ? over : worst
 		}
 	aim(worst <= 3, sprintf("beside 500k keys p99 is at most 3 ms beyond the control thread's: %.2f ms", worst))
-	aim(used["tick1"] <= used["redis"] && resident["tick1"] <= resident["redis"], "memory a key at most that of Redis")
+	aim(used["tick1"] <= used["redis"] && resident["tick1"] <= resident["redis"],
+		"memory a key at most that of Redis")
 	if (load_count == 0)
 		exit broken
-	aim(slower == 0, sprintf("throughput with 1 thread at least that of Redis: not in %d of %d cells", slower, load_count))
-	aim(slower2 == 0, sprintf("throughput with 2 threads at least 1.5 times that of Redis: in %d cells; not in %d; in %d the null server is below that, too", \
+	aim(slower == 0,
+		sprintf("throughput with 1 thread at least that of Redis: not in %d of %d cells", slower, load_count))
+	aim(slower2 == 0, sprintf("throughput with 2 threads at least 1.5 times that of Redis: " \
+		"in %d cells; not in %d; in %d the null server is below that, too", \
 		load_count - slower2 - beyond, slower2, beyond))
 	exit broken
 }
