@@ -129,8 +129,8 @@ POSIX timers by SIGEV_THREAD_ID and signalfd.
 - **Word and record side by side** (32 bytes): nothing for W1 and W2, slower W3 at 1M, 23 % less CPU
   in W4.
 - **One current entry for each timer**, by a sequence number in word and entry, in place of the
-  driver's notes. A model of clocks that leap refuted three rules in a row. The rule that held asked
-  each schedule to look at the cursor twice.
+  driver's locations. A model of clocks that leap refuted three rules in a row. The rule that held
+  asked each schedule to look at the cursor twice.
 
 ## Method
 

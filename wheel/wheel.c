@@ -15,7 +15,7 @@ struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel)
 		wheel->free = chunk->next;
 		wheel->free_chunks--;
 	} else if (wheel->free_chunks) {
-		chunk = tw__chunk_from_cold(wheel);
+		chunk = tw__chunk_from_purge(wheel);
 		wheel->free_chunks--;
 	} else {
 		if (wheel->arena_used == wheel->arena_chunks)

@@ -85,12 +85,12 @@ struct tw__level {
 };
 
 /* Free chunks that are in no list, so that whole blocks of them can go back to the system. */
-struct tw__cold_block {
+struct tw__purge_block {
 	uint64_t free; /* a bit for each chunk */
-	bool given;
+	bool purged;
 };
 
-enum { TW__COLD_CHUNKS = 64 };
+enum { TW__PURGE_CHUNKS = 64 };
 
 enum tw__resolve_for {
 	/* the bucket's time has come: due_tick <= its tick hands the entry over */
@@ -145,12 +145,12 @@ struct tw__wheel {
 	 */
 	size_t slack;
 	struct tw__chunk *free;
-	size_t free_chunks; /* in the list, and cold */
-	/* for each TW__COLD_CHUNKS of the arena; NULL: it keeps what it has */
-	struct tw__cold_block *cold;
-	size_t cold_low;   /* below it nothing is cold */
-	size_t cold_given; /* blocks that the owner has given back */
-	size_t cold_top;   /* where the search for such blocks stands */
+	size_t free_chunks; /* in the list, and in purge_blocks */
+	/* one for each TW__PURGE_CHUNKS of the arena; NULL: the wheel keeps its memory */
+	struct tw__purge_block *purge_blocks;
+	size_t purge_low; /* below it no chunk is marked */
+	size_t purged;    /* blocks that the owner has given back */
+	size_t purge_top; /* where the search for such blocks goes on */
 
 	/* Where a sweep stands; sweep_level == level_count: no sweep is under way. */
 	unsigned sweep_level;
@@ -225,39 +225,39 @@ static inline bool tw__wheel_sweeping(const struct tw__wheel *wheel)
 	return wheel->sweep_level < wheel->level_count;
 }
 
-/* Memory for giving back: bytes for an arena; then before use. */
-static inline size_t tw__wheel_cold_bytes(size_t arena_chunks)
+/* The bytes of purge_blocks for an arena; then their start, before use. */
+static inline size_t tw__wheel_purge_bytes(size_t arena_chunks)
 {
-	return (arena_chunks / TW__COLD_CHUNKS + 1) * sizeof(struct tw__cold_block);
+	return (arena_chunks / TW__PURGE_CHUNKS + 1) * sizeof(struct tw__purge_block);
 }
 
-static inline void tw__wheel_cold_init(struct tw__wheel *wheel, void *zeroed)
+static inline void tw__wheel_purge_init(struct tw__wheel *wheel, void *zeroed)
 {
-	wheel->cold = (struct tw__cold_block *)zeroed;
+	wheel->purge_blocks = (struct tw__purge_block *)zeroed;
 }
 
 /*
- * Puts up to n free chunks of the list into the cold, where the lowest are taken from first. How
- * many.
+ * Marks up to n free chunks of the list in purge_blocks, of which the lowest are taken first.
+ * Returns their number.
  */
 size_t tw__wheel_purge_chunks(struct tw__wheel *wheel, size_t n);
 
 /*
- * The next block, from the top, of TW__COLD_CHUNKS chunks that are all cold: its memory may be
+ * The next block, from the top, of TW__PURGE_CHUNKS chunks that are all marked: its memory may be
  * given back. NULL: none is left.
  */
-struct tw__chunk *tw__wheel_give(struct tw__wheel *wheel);
+struct tw__chunk *tw__wheel_purge_next(struct tw__wheel *wheel);
 
 /* Begins that search anew. */
-static inline void tw__wheel_give_start(struct tw__wheel *wheel)
+static inline void tw__wheel_purge_start(struct tw__wheel *wheel)
 {
-	wheel->cold_top = wheel->arena_used / TW__COLD_CHUNKS;
+	wheel->purge_top = wheel->arena_used / TW__PURGE_CHUNKS;
 }
 
 /* Chunks that memory is needed for: used once, and not given back since. */
 static inline size_t tw__wheel_chunks_held(const struct tw__wheel *wheel)
 {
-	return wheel->arena_used - wheel->cold_given * TW__COLD_CHUNKS;
+	return wheel->arena_used - wheel->purged * TW__PURGE_CHUNKS;
 }
 
 /* Chunks that can still be had. */

@@ -10,7 +10,7 @@
  *
  * Left out: rounding to ticks (it never falls as its argument grows), TW__SPECULATION_NS (loads are
  * in program order here), the driver's clamping (this clock never steps), reset and cancel
- * (word.pml, note.pml). TW__STAMPS is 2, so that a number may be forgotten.
+ * (word.pml, location.pml). TW__EPOCHS is 2, so that a number may be forgotten.
  *
  * Holds:
  *   G1  a deadline never counts from before the entry of the call
@@ -21,7 +21,7 @@
  *   mutant: PLAIN_PUBLISH    the word is published by a plain store, and its replacement timed at
  *                            once
  *   mutant: CLOCK_FIRST      the drain's reading is taken before the tail is loaded
- *   mutant: STAMP_ALONE      a number stands for the end of the tick it was published for, whenever
+ *   mutant: EPOCH_ALONE      a number stands for the end of the tick it was published for, whenever
  *                            it was replaced
  *   mutant: ALWAYS_BLIND     the producer's estimate is never corrected
  *   mutant: BASE_FALLS       a lane's base is not kept from falling
@@ -31,7 +31,7 @@
  */
 #define TIMERS 2
 #define TICK 1
-#define STAMPS 2
+#define EPOCHS 2
 #define NUMBERS 3 /* published, the first at the beginning */
 #define TIME 3    /* the clock stops here */
 
@@ -50,7 +50,7 @@ byte base_ns = TICK;
 bool buffered, next_open;
 
 /* The lane: for each timer a base in front of it, if any. */
-mtype = { NONE, STAMP, NOW };
+mtype = { NONE, EPOCH, NOW };
 mtype base_kind[TIMERS];
 byte base_value[TIMERS];
 byte stored, tail;
@@ -76,23 +76,23 @@ end:	do
 
 active proctype producer()
 {
-	byte stamp, counted, seen;
+	byte epoch, counted, seen;
 	bool seen_open;
 	do
 	:: stored < TIMERS ->
 		entered[stored] = now;
 		atomic { seen = sequence; seen_open = open }; /* tw__gate_look */
-		d_step { /* put_base; local->stamped is `stamp`, local->counted_ns is `counted` */
+		d_step { /* put_base; local->epoch_word is `epoch`, local->counted_ns is `counted` */
 			if
-			:: seen_open && stamp == seen -> base_kind[stored] = NONE
-			:: seen_open && stamp != seen ->
-				base_kind[stored] = STAMP;
+			:: seen_open && epoch == seen -> base_kind[stored] = NONE
+			:: seen_open && epoch != seen ->
+				base_kind[stored] = EPOCH;
 				base_value[stored] = seen;
-				stamp = seen;
+				epoch = seen;
 				counted = base_ns /* of this number or a later one: an estimate */
 			:: !seen_open ->
 				base_kind[stored] = NOW;
-				stamp = 0;
+				epoch = 0;
 #ifdef CLOCK_ALONE
 				base_value[stored] = now
 #else
@@ -104,17 +104,17 @@ active proctype producer()
 			seen_open = false
 		};
 		d_step { pushed[stored] = now; stored++ } /* tw__publish */
-	:: else -> counted = 0; stamp = 0; break
+	:: else -> counted = 0; epoch = 0; break
 	od
 }
 
 /* The driver's own numbers. */
-byte current = 1, bases[STAMPS] = TICK, replaced[STAMPS];
+byte current = 1, bases[EPOCHS] = TICK, replaced[EPOCHS];
 byte lane_base, lane_sequence, lane_guess, last_deadline;
 
 inline publish(says_open) /* from a reading on; atomic only where one access is */
 {
-	d_step { reading = now; bases[(current + 1) % STAMPS] = reading + TICK;
+	d_step { reading = now; bases[(current + 1) % EPOCHS] = reading + TICK;
 		base_ns = reading + TICK };
 #ifdef PLAIN_PUBLISH
 	atomic { !buffered -> next_open = says_open; buffered = true; current++ };
@@ -122,10 +122,10 @@ inline publish(says_open) /* from a reading on; atomic only where one access is 
 	d_step { sequence++; open = says_open; current++ }; /* exchange: gate.h, GATE1 */
 #endif
 	/* drain.c, (b) */
-	d_step { replaced[(current - 1) % STAMPS] = now; reading = 0; flags = false }
+	d_step { replaced[(current - 1) % EPOCHS] = now; reading = 0; flags = false }
 }
 
-#define REMEMBERED(s) (current - (s) < STAMPS)
+#define REMEMBERED(s) (current - (s) < EPOCHS)
 
 /*
  * U(S): the earlier of the drain's reading and the one taken when S, or the oldest number
@@ -135,8 +135,8 @@ inline replaced_at(s)
 {
 	if
 	:: s >= current -> instant = reading
-	:: s < current && REMEMBERED(s) -> instant = MIN(replaced[s % STAMPS], reading)
-	:: else -> instant = MIN(replaced[(current + 1) % STAMPS], reading)
+	:: s < current && REMEMBERED(s) -> instant = MIN(replaced[s % EPOCHS], reading)
+	:: else -> instant = MIN(replaced[(current + 1) % EPOCHS], reading)
 	fi
 }
 
@@ -153,7 +153,7 @@ inline raise_to_stamp()
 {
 	if
 	:: lane_sequence != 0 ->
-#ifndef STAMP_ALONE
+#ifndef EPOCH_ALONE
 		replaced_at(lane_sequence);
 		raise_base();
 #endif
@@ -163,7 +163,7 @@ inline raise_to_stamp()
 #else
 		:: REMEMBERED(lane_sequence) ->
 #endif
-			instant = MAX(bases[lane_sequence % STAMPS], lane_base);
+			instant = MAX(bases[lane_sequence % EPOCHS], lane_base);
 			raise_base()
 		:: else
 		fi
@@ -174,9 +174,9 @@ inline raise_to_stamp()
 inline read_base()
 {
 	if
-	:: base_kind[head] == STAMP ->
+	:: base_kind[head] == EPOCH ->
 		lane_sequence = base_value[head];
-		lane_guess = (REMEMBERED(lane_sequence) -> bases[lane_sequence % STAMPS] : 0);
+		lane_guess = (REMEMBERED(lane_sequence) -> bases[lane_sequence % EPOCHS] : 0);
 		raise_to_stamp()
 	:: base_kind[head] == NOW ->
 		lane_sequence = 0;

@@ -11,8 +11,9 @@
  * deadline; a due word becomes near before it is handed over. A worker that finds the timer not due
  * gives its entry back.
  *
- * Left out: near deadlines modulo the range (a near one is written in full), notes (note.pml: here
- * each entry counts), generations (word.pml), weak memory: all that is ordered by the lock.
+ * Left out: near deadlines modulo the range (a near one is written in full), locations
+ * (location.pml: here each entry counts), generations (word.pml), weak memory: all that is ordered
+ * by the lock.
  *
  * Holds:
  *   G1  no run before the deadline that the last reset has promised

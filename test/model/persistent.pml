@@ -7,8 +7,8 @@
  * deadline; each compare-and-swap is one step. An arming that needs an entry puts it after its
  * compare-and-swap. Each look at the word is a step of its own.
  *
- * Left out: where an entry stands (lane, wheel, batch) and which of several counts (note.pml): an
- * entry is met when its tick has come; the end of the timer (word.pml); far deadlines (far.pml).
+ * Left out: where an entry stands (lane, wheel, batch) and which of several counts (location.pml):
+ * an entry is met when its tick has come; the end of the timer (word.pml); far deadlines (far.pml).
  * What is published with the word is not seen here.
  *
  * Holds:

@@ -10,8 +10,8 @@
  * one step.
  *
  * Left out: deadlines are "now" and "later", and the second timer's is later; the driver and its
- * filing (note.pml): an entry is handed over when its time has come; close (close.pml). What one
- * variable's modification order gives is the same in C11; what is published with it (WORD1 to
+ * filing (location.pml): an entry is handed over when its time has come; close (close.pml). What
+ * one variable's modification order gives is the same in C11; what is published with it (WORD1 to
  * WORD4) is not seen here.
  *
  * Holds:

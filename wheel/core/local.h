@@ -23,13 +23,13 @@ struct tw__local {
 	struct tw__ext_cache options;
 	struct tw__cached_members cached;
 	/* the base its lane carries is that of this word of the gate, which was open; or 0 */
-	uint64_t stamped;
+	uint64_t epoch_word;
 	/* while the gate says this, a delay may go the short way (schedule_short.c) */
 	uint64_t short_word;
 	/* then this and the delay make a span whose ticks, rounded down, are the deadline */
 	uint64_t short_base_ns;
 	/*
-	 * What it last counted from, except for a reading of the clock beside stamps; later bases
+	 * What it last counted from, except for a reading of the clock beside epochs; later bases
 	 * are not earlier (G6).
 	 */
 	uint64_t counted_ns;
@@ -57,7 +57,7 @@ struct tw__local {
 	alignas(TW__CACHE_LINE) uint64_t base_ns;
 	/* what the thread itself counted from: base_ns is not earlier; 0: unknown */
 	uint64_t estimate_ns;
-	/* the stamp that the lane carries at this point, or 0: base_ns is exact */
+	/* the epoch that the lane carries at this point, or 0: base_ns is exact */
 	uint64_t base_sequence;
 	uint64_t stuck_told_ns; /* on_stuck was called for the run that began then */
 };

@@ -2,9 +2,9 @@
  * Draining: what the lanes hold goes into the wheel, or is dropped if it is dead already, as most
  * request timeouts are.
  *
- * The base rule. A producer does not read the clock while the driver ticks; it stamps its lane with
- * the published sequence number S. The driver turns that into an instant U(S) that is not before
- * the push and not much after it: the earlier of
+ * The base rule. A producer does not read the clock while the driver ticks; it puts the published
+ * sequence number S, the lane's epoch, into its lane. The driver turns that into an instant U(S)
+ * that is not before the push and not much after it: the earlier of
  *   (a) a reading of the clock taken after the lane's tail was loaded (the push came before the
  *       tail that shows it), and
  *   (b) the reading taken after S was replaced by an exchange (a producer that read S did so before
@@ -13,17 +13,17 @@
  * taken for the time of its own publication.
  *
  * So that most words need not be written again by the driver (a line that goes from core to core
- * for each timer), the producer writes its best guess of the deadline: it counts from B(S), the end
- * of the tick that S was published for. The driver's own reckoning starts from the later of B(S)
- * and U(S), and corrects the word only if that gives a later tick: when the driver itself came
+ * for each timer), the producer writes its best estimate of the deadline: it counts from B(S), the
+ * end of the tick that S was published for. The driver's own reckoning starts from the later of
+ * B(S) and U(S), and corrects the word only if that gives a later tick: when the driver itself came
  * late.
  *
  * The producer may have read the base of a later number than S, if the driver published in that
- * moment; then its words say later than B(S), and its entries must be filed by them: filed by B(S)
- * and moved when that tick comes, they would land behind what was scheduled after them (G6). So a
- * stamp brings the lower 32 bits of what was counted from: if they are not those of B(S), words are
- * looked at. (To be deceived, the producer must stand for a whole multiple of 2^32 ns, exactly,
- * between two loads.)
+ * moment. Then its words say later than B(S), and its entries are filed by their words: filed by
+ * B(S), and moved when that tick comes, they would land behind what was scheduled after them (G6).
+ * So an epoch's entry brings the lower 32 bits of what the producer counted from. If they are not
+ * those of B(S), words are looked at. (Equal bits of another base would take a producer that stands
+ * for an exact multiple of 2^32 ns between two loads.)
  *
  * A load may be carried out ahead of the caller's own reading of the clock by as much as the
  * processor speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base
@@ -43,7 +43,7 @@ enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
 /* Of the last numbers, it is known what they stood for. */
 static bool remembered(const tw_service *service, uint64_t sequence)
 {
-	return tw__gate_sequence(tw_load_relaxed(&service->gate.word)) - sequence < TW__STAMPS;
+	return tw__gate_sequence(tw_load_relaxed(&service->gate.word)) - sequence < TW__EPOCHS;
 }
 
 static uint64_t replaced_at(const tw_service *service, uint64_t sequence, uint64_t now_ns)
@@ -51,8 +51,8 @@ static uint64_t replaced_at(const tw_service *service, uint64_t sequence, uint64
 	uint64_t current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
 	if (sequence >= current)
 		return now_ns;
-	uint64_t known = remembered(service, sequence) ? sequence : current - TW__STAMPS + 1;
-	uint64_t replaced_ns = service->driver->bases.replaced_ns[known % TW__STAMPS];
+	uint64_t known = remembered(service, sequence) ? sequence : current - TW__EPOCHS + 1;
+	uint64_t replaced_ns = service->driver->bases.replaced_ns[known % TW__EPOCHS];
 	return replaced_ns < now_ns ? replaced_ns : now_ns;
 }
 
@@ -63,17 +63,17 @@ static void raise_base(struct tw__local *local, uint64_t instant_ns)
 }
 
 /*
- * The lane's stamp holds for all entries up to the next one: those of this take may have been
+ * The lane's epoch holds for all entries up to the next one: those of this take may have been
  * pushed as late as U(S) says now.
  */
-static void raise_to_stamp(const tw_service *service, struct tw__local *local, uint64_t now_ns)
+static void raise_to_epoch(const tw_service *service, struct tw__local *local, uint64_t now_ns)
 {
 	if (!local->base_sequence)
 		return;
 	raise_base(local, replaced_at(service, local->base_sequence, now_ns) + TW__SPECULATION_NS);
 	if (remembered(service, local->base_sequence))
 		raise_base(local,
-			   service->driver->bases.bases_ns[local->base_sequence % TW__STAMPS]);
+			   service->driver->bases.bases_ns[local->base_sequence % TW__EPOCHS]);
 }
 
 /*
@@ -92,9 +92,9 @@ static bool asked_tick(tw_service *service, uint32_t slot, uint64_t *word, uint6
 }
 
 /*
- * Files an entry, and first writes the word where it must say something else: a new timer's guess
- * came out too early (at_least), or a near deadline lies so far back that it could be read as the
- * future, when it becomes the last tick that is past.
+ * Files an entry, and first writes the word where it must say something else: a new timer's
+ * estimate came out too early (at_least), or a near deadline lies so far back that it could be read
+ * as the future, when it becomes the last tick that is past.
  */
 static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least,
 		 bool back)
@@ -119,29 +119,29 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 	} while (tw__entry_is_armed(&service->slots, tw__entry_make(slot, generation), &word));
 }
 
-/* What a stamp's producer counted from; 0: unknown. */
-static uint64_t epoch_time(const tw_service *service, const struct tw__entry *stamp)
+/* What an epoch's producer counted from; 0: unknown. */
+static uint64_t epoch_time(const tw_service *service, const struct tw__entry *epoch)
 {
-	uint64_t base_ns = service->driver->bases.bases_ns[stamp->value % TW__STAMPS];
-	bool is_its_own = (uint32_t)base_ns == (uint32_t)(stamp->what >> TW__GENERATION_SHIFT);
-	return is_its_own && remembered(service, stamp->value) ? base_ns : 0;
+	uint64_t base_ns = service->driver->bases.bases_ns[epoch->value % TW__EPOCHS];
+	bool is_its_own = (uint32_t)base_ns == (uint32_t)(epoch->what >> TW__GENERATION_SHIFT);
+	return is_its_own && remembered(service, epoch->value) ? base_ns : 0;
 }
 
 /* No timer's, but a base of the lane, or padding. */
 static inline bool is_base(const struct tw__entry *entry)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
-	return kind == TW__KIND_STAMP || kind == TW__KIND_NOW || kind == TW__KIND_PADDING;
+	return kind == TW__KIND_EPOCH || kind == TW__KIND_NOW || kind == TW__KIND_PADDING;
 }
 
 static __attribute__((noinline)) void take_base(tw_service *service, struct tw__local *local,
 						const struct tw__entry *entry, uint64_t now_ns)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
-	if (kind == TW__KIND_STAMP) {
+	if (kind == TW__KIND_EPOCH) {
 		local->base_sequence = entry->value;
 		local->estimate_ns = epoch_time(service, entry);
-		raise_to_stamp(service, local, now_ns);
+		raise_to_epoch(service, local, now_ns);
 	} else if (kind == TW__KIND_NOW) {
 		local->base_sequence = 0;
 		local->estimate_ns = entry->value;
@@ -172,7 +172,7 @@ static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw
  * Files a new timer's entry without a look at its word, whose line then stays with the core that
  * will cancel or move the timer. Whatever has become of the timer is found out when the entry's
  * bucket comes, or in a sweep. False: the word must be looked at, since it may need writing: the
- * guess was too early, or the deadline is long past.
+ * estimate was too early, or the deadline is long past.
  */
 static bool drain_blindly(tw_service *service, struct tw__local *local,
 			  const struct tw__entry *entry)
@@ -213,38 +213,38 @@ static bool drain_many_are_dead(const tw_service *service, const struct tw__entr
 }
 
 /*
- * Writes down what generations slots have reached: for the next sweep (sweep.c), and because where
+ * Writes down the latest generation of each slot: for the next sweep (sweep.c), and because where
  * slots are reused quickly, most entries of a block are superseded within it. Whose slot has a
  * later entry needs no look at its word, whose line is the producer's.
  */
-static void note_reached(tw_service *service, const struct tw__entry *entries, int n)
+static void write_generations_down(tw_service *service, const struct tw__entry *entries, int n)
 {
-	uint32_t *reached = service->slots.reached;
-	tw_store_relaxed(&service->slots.written.reached, true);
+	uint32_t *latest = service->slots.latest_generations;
+	tw_store_relaxed(&service->slots.written.latest_generations, true);
 	for (int i = 0; i < n; i++) {
 		uint32_t slot = tw__entry_slot(entries[i].what),
 			 generation = (uint32_t)(entries[i].what >> TW__GENERATION_SHIFT);
 		if (i + PREFETCH_AHEAD < n)
 			tw_prefetch_write(
-			    &reached[tw__entry_slot(entries[i + PREFETCH_AHEAD].what)]);
-		reached[slot] = generation > reached[slot] ? generation : reached[slot];
+			    &latest[tw__entry_slot(entries[i + PREFETCH_AHEAD].what)]);
+		latest[slot] = generation > latest[slot] ? generation : latest[slot];
 	}
 }
 
 static bool superseded(const tw_service *service, const struct tw__entry *entry)
 {
 	return (uint32_t)(entry->what >> TW__GENERATION_SHIFT) <
-	       service->slots.reached[tw__entry_slot(entry->what)];
+	       service->slots.latest_generations[tw__entry_slot(entry->what)];
 }
 
-/* What filing an entry of a timer that was moved, or armed again, looks at: word and note. */
+/* What filing an entry of a timer that was moved, or armed again, looks at: word and location. */
 static inline void prefetch_look(const tw_service *service, const struct tw__entry *entry)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (tw_likely(kind != TW__KIND_FILE && kind != TW__KIND_BACK))
 		return;
 	__builtin_prefetch((const void *)&service->slots.words[tw__entry_slot(entry->what)]);
-	tw_prefetch_write(&service->slots.notes[tw__entry_slot(entry->what)]);
+	tw_prefetch_write(&service->slots.locations[tw__entry_slot(entry->what)]);
 }
 
 /*
@@ -255,10 +255,10 @@ static inline void prefetch_look(const tw_service *service, const struct tw__ent
 static void drain_block(tw_service *service, struct tw__local *local,
 			const struct tw__entry *entries, int n, uint64_t now_ns)
 {
-	raise_to_stamp(service, local, now_ns);
+	raise_to_epoch(service, local, now_ns);
 	bool drops = service->driver->sweep.writes_down || drain_many_are_dead(service, entries, n);
 	if (drops)
-		note_reached(service, entries, n);
+		write_generations_down(service, entries, n);
 	for (int i = 0; i < n; i++) {
 		if (i + PREFETCH_AHEAD < n)
 			prefetch_look(service, &entries[i + PREFETCH_AHEAD]);
@@ -320,7 +320,7 @@ uint64_t tw__drain(tw_service *service, bool *again)
 			int n = take_block(service, lane, &more);
 			if (n == 0)
 				break;
-			/* for stamps alone */
+			/* for epochs alone */
 			uint64_t now_ns = service->time.published ? tw__driver_now(service) : 0;
 			drain_block(service, (struct tw__local *)lane, service->driver->block, n,
 				    now_ns);

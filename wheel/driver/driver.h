@@ -18,8 +18,8 @@
 
 /* The wheel's mappings. */
 struct tw__wheel_memory {
-	void *table, *arena, *cold;
-	size_t table_bytes, arena_bytes, cold_bytes;
+	void *table, *arena, *purge;
+	size_t table_bytes, arena_bytes, purge_bytes;
 };
 
 /* Written by the driver, read by statistics. */

@@ -20,7 +20,7 @@ static void drop_entry(tw_service *service, struct tw__local *local, uint64_t en
 {
 	uint32_t slot = tw__entry_slot(entry);
 	if (!slot) {
-		tw__group_settle_entry(service, local, (uint32_t)(entry >> TW__GENERATION_SHIFT));
+		tw__group_reap_entry(service, local, (uint32_t)(entry >> TW__GENERATION_SHIFT));
 		return;
 	}
 	uint64_t word;

@@ -197,11 +197,11 @@ void tw__driver_publish(tw_service *service, uint64_t flags)
 	uint64_t replaced = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
 	flags |= tw__driver_accepting(service);
 	uint64_t base_ns = tw__driver_now(service) + service->time.tick_ns;
-	service->driver->bases.bases_ns[(replaced + 1) % TW__STAMPS] = base_ns;
+	service->driver->bases.bases_ns[(replaced + 1) % TW__EPOCHS] = base_ns;
 	tw_store_relaxed(&service->gate.base_ns, base_ns); /* an estimate to its readers */
 	tw__gate_publish(&service->gate, flags);
 	/* drain.c, (b) */
-	service->driver->bases.replaced_ns[replaced % TW__STAMPS] = tw__driver_now(service);
+	service->driver->bases.replaced_ns[replaced % TW__EPOCHS] = tw__driver_now(service);
 }
 
 void tw__driver_publish_closed(tw_service *service, uint32_t mode)

@@ -46,7 +46,7 @@ static bool has_surplus(struct balance balance, unsigned times)
 static struct balance of_slots(tw_service *service)
 {
 	const struct tw__slots *slots = &service->slots;
-	uint64_t given = (uint64_t)tw_load_relaxed(&slots->given) * TW__BLOCK,
+	uint64_t given = (uint64_t)tw_load_relaxed(&slots->purged) * TW__BLOCK,
 		 live = tw__live_timers(service, NULL);
 	return (struct balance){tw_load_relaxed(&slots->fresh) - given,
 				live + live / 2 + SLOTS_KEPT};
@@ -90,8 +90,8 @@ static bool purge_chunks(tw_service *service)
 {
 	struct tw__chunk *chunks = NULL;
 	for (int i = 0; i < BLOCKS_A_STEP && has_surplus(of_chunks(service), 1); i++)
-		if ((chunks = tw__wheel_give(&service->driver->wheel)))
-			madvise(chunks, TW__COLD_CHUNKS * sizeof *chunks, MADV_DONTNEED);
+		if ((chunks = tw__wheel_purge_next(&service->driver->wheel)))
+			madvise(chunks, TW__PURGE_CHUNKS * sizeof *chunks, MADV_DONTNEED);
 	return chunks != NULL;
 }
 
@@ -103,7 +103,7 @@ static bool purge_slots(tw_service *service)
 	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
 		if (!has_surplus(of_slots(service), 1))
 			return false;
-		given += tw__slots_give(&service->slots, --*top);
+		given += tw__slots_purge_block(&service->slots, --*top);
 	}
 	return *top > 0;
 }
@@ -115,7 +115,7 @@ static bool purge_options(tw_service *service)
 	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
 		if (!has_surplus(of_options(service), 1))
 			return false;
-		given += tw__options_give(&service->slots, --*top);
+		given += tw__exts_purge_block(&service->slots, --*top);
 	}
 	return *top > 0;
 }
@@ -133,7 +133,7 @@ static void purge_start(tw_service *service)
 {
 	service->driver->purge.purging = true;
 	service->driver->purge.begin_ns = 0;
-	tw__wheel_give_start(&service->driver->wheel);
+	tw__wheel_purge_start(&service->driver->wheel);
 	service->driver->purge.next_slots = tw_load_relaxed(&service->slots.fresh) / TW__BLOCK;
 	service->driver->purge.next_options = tw_load_relaxed(&service->slots.store.end);
 }

@@ -1,25 +1,26 @@
 /*
  * What has become of an entry: the wheel asks, the control word answers.
  *
- * A timer has one entry at a time, in a lane, in the wheel or in a batch, unless it is RELOCATED:
- * then a reset to earlier has pushed another one, and the driver keeps a **note**
- * {generation, tick, level}: the bucket of the wheel, and the tick within it, for which the entry
- * that counts stands there; or that it is handed over. Refile rule for RELOCATED words:
- *   - an entry that a reset has brought is dropped if the timer is handed over: the worker that
- *     claims it reads the word, and gives it back if it is not due; one that comes back, from a
- *     worker or a refusal, ends that;
- *   - an entry from a lane is dropped if there is a note not later than what it asks for; or the
- *     noted bucket has that tick too, then the note moves; else it is filed, and noted;
- *   - an entry met in a bucket that is not the noted one is dropped: the noted one, or an entry
- *     still in a lane, covers it; so is one whose timer has been handed over already;
- *   - in the noted bucket, or without a note, it counts: handed over (the note says so), or filed
- *     again (the note moves). If the timer is not armed, a worker has it by another entry: the note
- *     says handed over.
- * Invariant: an armed RELOCATED timer has an entry in the noted bucket, or in a lane, or in a
+ * A timer has one entry at a time, in a lane, in the wheel or in a batch, unless it is RELOCATED.
+ * Then a reset to earlier has pushed another one, and the driver keeps a **location**
+ * {generation, state, level, tick}: the timer is in a batch, or the entry that counts is in the
+ * bucket of that level which has that tick. Rules for the entries of a RELOCATED timer:
+ *   - In a batch, and a reset brings an entry: the entry is dropped. The worker that claims the run
+ *     reads the word, and gives the timer back if it is not due. An entry that comes back, from a
+ *     worker or a refusal, ends the state.
+ *   - From a lane: the entry is dropped if there is a location that is not later. If the bucket of
+ *     the location has the entry's tick too, the location moves. Else the entry is filed, and its
+ *     location is written.
+ *   - Met in another bucket than the location's, or while in a batch: the entry is dropped. The
+ *     entry at the location, or one that is still in a lane, covers it.
+ *   - Met in the location's bucket, or without a location: the entry counts. It is handed over, or
+ *     filed again, and the location says which. If the timer is not armed, a worker has it by
+ *     another entry, and the location says that it is in a batch.
+ * Invariant: an armed RELOCATED timer has an entry in its location's bucket, or in a lane, or in a
  * batch, that will be met no later than its deadline. Without the rule, a timer toggled between 5 s
- * and 60 s would collect entries without limit; so would one that is moved to earlier a tick at a
- * time, in a coarse bucket. An entry that is left behind may come to stand in the noted bucket
- * again (a series that is called early time and again, and armed for the same bucket each time): a
+ * and 60 s would collect entries without limit. So would one that is moved to earlier a tick at a
+ * time, in a coarse bucket. An entry that is left behind may come to be in the location's bucket
+ * again (a series that is called early time and again, and armed for the same bucket each time). A
  * sweep leaves one there.
  *
  * Each entry is in the wheel for its whole tick, however far. A BEYOND_RANGE word is read with
@@ -45,9 +46,10 @@ static uint64_t at_least(uint64_t tick, uint64_t low)
 	return tick > low ? tick : low;
 }
 
-static enum tw__note_state note_state(const struct tw__note *note, uint32_t generation)
+static enum tw__location_state location_state(const struct tw__location *location,
+					      uint32_t generation)
 {
-	return note->generation == generation ? note->state : TW__NOWHERE;
+	return location->generation == generation ? location->state : TW__NOWHERE;
 }
 
 /* The level of an entry after the wheel has got this due tick for it. */
@@ -56,56 +58,59 @@ static unsigned level_after(const tw_service *service, enum tw__resolve_for what
 {
 	if (due_tick >= place->high)
 		return tw__wheel_level_for(&service->driver->wheel, due_tick);
-	/* planted: level_not_noted */
+	/* planted: level_not_located */
 	return what_for == TW__RESOLVE_MOVE ? place->level - 1 : place->level;
 }
 
-static bool is_noted_at(const struct tw__note *note, const struct tw__place *place)
+static bool location_is_in(const struct tw__location *location, const struct tw__place *place)
 {
-	return note->level == place->level && note->tick >= place->low && note->tick < place->high;
+	return location->level == place->level && location->tick >= place->low &&
+	       location->tick < place->high;
 }
 
 /*
- * Whether this pass of a sweep has met an entry of the timer in the noted bucket before: one is
- * enough. Whoever files the timer anew, or takes the entry out, writes the note, and so begins
+ * Whether this pass of a sweep has met an entry of the timer in its location's bucket before:
+ * one is enough. A filing, and a removal of the entry, write the location and so begin
  * again: an entry that was met is still there.
  */
-static bool is_met_again(struct tw__note *note, const struct tw__place *place)
+static bool is_met_again(struct tw__location *location, const struct tw__place *place)
 {
-	bool again = note->pass == place->pass;
-	note->pass = place->pass;
+	bool again = location->pass == place->pass;
+	location->pass = place->pass;
 	return again;
 }
 
 /*
- * The noted entry is dropped, though its generation is not over: the timer is with a worker by
- * another entry. If it is armed again, that comes through a lane, and must not find a note of an
- * entry that is gone.
+ * The entry at the location is dropped, though its generation is not over: the timer is with a
+ * worker by another entry. If it is armed again, that comes through a lane, and must not find the
+ * location of an entry that is gone.
  */
 static void resolve_forget(tw_service *service, uint32_t slot, uint32_t generation,
 			   const struct tw__place *place)
 {
-	struct tw__note *note = &service->slots.notes[slot];
-	if (note_state(note, generation) == TW__IN_BUCKET && is_noted_at(note, place))
-		note->state = TW__IN_BATCH;
+	struct tw__location *location = &service->slots.locations[slot];
+	if (location_state(location, generation) == TW__IN_BUCKET &&
+	    location_is_in(location, place))
+		location->state = TW__IN_BATCH;
 }
 
-static void note_down(struct tw__note *note, uint32_t generation, enum tw__note_state state,
-		      unsigned level, uint64_t tick)
+static void location_write(struct tw__location *location, uint32_t generation,
+			   enum tw__location_state state, unsigned level, uint64_t tick)
 {
-	note->generation = generation;
-	note->state = (uint16_t)state;
-	note->level = (uint16_t)level;
-	note->tick = tick;
-	note->pass = 0;
+	location->generation = generation;
+	location->state = (uint16_t)state;
+	location->level = (uint16_t)level;
+	location->tick = tick;
+	location->pass = 0;
 }
 
 /* An entry is not the one that counts: that is handed over, or in another bucket. */
-static bool is_left_behind(const struct tw__note *note, uint32_t generation,
+static bool is_left_behind(const struct tw__location *location, uint32_t generation,
 			   const struct tw__place *place)
 {
-	enum tw__note_state state = note_state(note, generation);
-	return state == TW__IN_BATCH || (state == TW__IN_BUCKET && !is_noted_at(note, place));
+	enum tw__location_state state = location_state(location, generation);
+	return state == TW__IN_BATCH ||
+	       (state == TW__IN_BUCKET && !location_is_in(location, place));
 }
 
 /*
@@ -135,25 +140,26 @@ static __attribute__((noinline)) bool
 resolve_relocated(tw_service *service, enum tw__resolve_for what_for, const struct tw__place *place,
 		  uint32_t slot, uint64_t *word, uint64_t *due_tick)
 {
-	struct tw__note *note = &service->slots.notes[slot];
+	struct tw__location *location = &service->slots.locations[slot];
 	uint32_t generation = tw__word_generation(*word);
 	*due_tick = TW__TICK_DEAD;
-	if (is_left_behind(note, generation, place))
+	if (is_left_behind(location, generation, place))
 		return true;
 	if (what_for == TW__RESOLVE_SWEEP) {
-		bool is_noted = note_state(note, generation) == TW__IN_BUCKET;
-		if (!is_noted || !is_met_again(note, place))
+		bool is_in_bucket = location_state(location, generation) == TW__IN_BUCKET;
+		if (!is_in_bucket || !is_met_again(location, place))
 			*due_tick = place->low;
 		return true;
 	}
 	if (!due_tick_of(service, what_for, place, slot, word, due_tick))
 		return false;
 	/*
-	 * Only now: before, a note that says "handed over" would have the next look drop the entry.
+	 * Only now: before, a location that says "handed over" would have the next look drop the
+	 * entry.
 	 */
 	bool handed = what_for == TW__RESOLVE_EXPIRE && *due_tick < place->high;
-	note_down(note, generation, handed ? TW__IN_BATCH : TW__IN_BUCKET,
-		  level_after(service, what_for, place, *due_tick), *due_tick);
+	location_write(location, generation, handed ? TW__IN_BATCH : TW__IN_BUCKET,
+		       level_after(service, what_for, place, *due_tick), *due_tick);
 	return true;
 }
 
@@ -213,30 +219,31 @@ static inline uint64_t resolve_entry(tw_service *service, enum tw__resolve_for w
 }
 
 /*
- * In such a sweep words are not read: what is written down of slots, and the notes, are the
- * driver's own, and say enough. A timer whose note is of this generation is RELOCATED.
+ * In such a sweep words are not read: the latest generations and the locations are the
+ * driver's own, and say enough. A timer whose location is of this generation is RELOCATED.
  */
 static bool is_superfluous(const tw_service *service, const struct tw__place *place,
 			   tw__wheel_entry entry)
 {
 	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
-	struct tw__note *note = &service->slots.notes[tw__entry_slot(entry)];
-	return is_left_behind(note, generation, place) ||
-	       (note_state(note, generation) == TW__IN_BUCKET && is_met_again(note, place));
+	struct tw__location *location = &service->slots.locations[tw__entry_slot(entry)];
+	return is_left_behind(location, generation, place) ||
+	       (location_state(location, generation) == TW__IN_BUCKET &&
+		is_met_again(location, place));
 }
 
 static void resolve_sweep(const tw_service *service, const struct tw__place *place,
 			  const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
 {
-	const uint32_t *reached = service->slots.reached;
+	const uint32_t *latest = service->slots.latest_generations;
 	for (unsigned i = 0; i < n; i++)
-		__builtin_prefetch(&reached[tw__entry_slot(entries[i])]);
+		__builtin_prefetch(&latest[tw__entry_slot(entries[i])]);
 	for (unsigned i = 0; i < n; i++) {
 		bool dead = (uint32_t)(entries[i] >> TW__GENERATION_SHIFT) <
-			    reached[tw__entry_slot(entries[i])];
+			    latest[tw__entry_slot(entries[i])];
 		due_ticks[i] = dead ? TW__TICK_DEAD : place->low;
 	}
-	if (tw_unlikely(tw_load_relaxed(&service->slots.written.notes)))
+	if (tw_unlikely(tw_load_relaxed(&service->slots.written.locations)))
 		for (unsigned i = 0; i < n; i++)
 			if (due_ticks[i] != TW__TICK_DEAD &&
 			    is_superfluous(service, place, entries[i]))
@@ -264,31 +271,32 @@ void tw__location_in_batch(tw_service *service, tw__wheel_entry entry)
 	uint32_t slot = tw__entry_slot(entry),
 		 generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	/* Whatever the word says: who arms the timer after this brings an entry that ends it. */
-	if (note_state(&service->slots.notes[slot], generation) != TW__NOWHERE)
-		service->slots.notes[slot].state = TW__IN_BATCH;
+	if (location_state(&service->slots.locations[slot], generation) != TW__NOWHERE)
+		service->slots.locations[slot].state = TW__IN_BATCH;
 }
 
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back)
 {
 	TW_ASSERT_DRIVER(service);
 	if (tw_unlikely(word & TW__RELOCATED)) {
-		struct tw__note *note = &service->slots.notes[slot];
+		struct tw__location *location = &service->slots.locations[slot];
 		uint32_t generation = tw__word_generation(word);
-		if (back && note_state(note, generation) == TW__IN_BATCH)
-			note->state = TW__NOWHERE;
-		bool is_noted = note_state(note, generation) == TW__IN_BUCKET;
+		if (back && location_state(location, generation) == TW__IN_BATCH)
+			location->state = TW__NOWHERE;
+		bool is_in_bucket = location_state(location, generation) == TW__IN_BUCKET;
 		/* planted: covered_by_later */
-		if ((is_noted && note->tick <= tick) ||
-		    note_state(note, generation) == TW__IN_BATCH)
+		if ((is_in_bucket && location->tick <= tick) ||
+		    location_state(location, generation) == TW__IN_BATCH)
 			return;
-		if (is_noted && tw__wheel_is_one_bucket(&service->driver->wheel, note->level,
-							note->tick, tick)) {
-			note->tick = tick;
+		if (is_in_bucket &&
+		    tw__wheel_is_one_bucket(&service->driver->wheel, location->level,
+					    location->tick, tick)) {
+			location->tick = tick;
 			return;
 		}
 		unsigned level = tw__wheel_level_for(&service->driver->wheel, tick);
-		note_down(note, generation, TW__IN_BUCKET, level, tick);
-		tw_store_relaxed(&service->slots.written.notes, true);
+		location_write(location, generation, TW__IN_BUCKET, level, tick);
+		tw_store_relaxed(&service->slots.written.locations, true);
 	}
 	tw__wheel_add(&service->driver->wheel, tick,
 		      tw__entry_make(slot, tw__word_generation(word)));

@@ -57,7 +57,7 @@ bool tw__sweep_wanted(tw_service *service)
 static void make_mark_pass(tw_service *service, uint64_t budget)
 {
 	struct tw__slots *slots = &service->slots;
-	tw_store_relaxed(&slots->written.reached, true);
+	tw_store_relaxed(&slots->written.latest_generations, true);
 	uint32_t end = tw_load_relaxed(&slots->fresh),
 		 /* slots taken since have no dead entries yet */
 	    slot = service->driver->sweep.mark_pass;
@@ -68,8 +68,8 @@ static void make_mark_pass(tw_service *service, uint64_t budget)
 		 */
 		uint32_t generation = tw__word_generation(tw_load_relaxed(&slots->words[slot]));
 		/* drain.c may know better, through a lane that was read since */
-		if (generation > slots->reached[slot])
-			slots->reached[slot] = generation;
+		if (generation > slots->latest_generations[slot])
+			slots->latest_generations[slot] = generation;
 	}
 	service->driver->sweep.mark_pass = slot;
 	if (slot < end)

@@ -110,7 +110,7 @@ static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint
 	tw__group_unlock_and_vacate(&service->groups, group, index);
 }
 
-void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32_t index)
+void tw__group_reap_entry(tw_service *service, struct tw__local *local, uint32_t index)
 {
 	struct tw__group *group = tw__group_at(&service->groups, index);
 	tw_exchange_acq_rel(&group->queued, 0); /* GROUP4 */

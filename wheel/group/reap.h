@@ -5,7 +5,7 @@
 #include "wheel/core/local.h"
 
 /* Runs a batch's entry of slot 0: reaps a piece of the group. */
-void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32_t index);
+void tw__group_reap_entry(tw_service *service, struct tw__local *local, uint32_t index);
 
 /*
  * From here on a walk sees what the group's bias owner armed before it saw the last cancel

@@ -141,10 +141,10 @@ struct batch_of {
 	bool forced;
 };
 
-/* No timer's entry: a group wants to be settled (group.h). */
-static bool settle_group(tw_service *service, struct tw__local *local, uint32_t index)
+/* No entry of a timer: a group wants to be reaped (group.h). */
+static bool reap_group(tw_service *service, struct tw__local *local, uint32_t index)
 {
-	tw__group_settle_entry(service, local, index);
+	tw__group_reap_entry(service, local, index);
 	return false;
 }
 
@@ -158,7 +158,7 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 	for (;;) {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word)) {
 			if (!tw__entry_slot(entry))
-				return settle_group(service, local, generation);
+				return reap_group(service, local, generation);
 			if (!tw__entry_is_armed(&service->slots, entry, &word))
 				return false;
 			continue;
@@ -306,14 +306,14 @@ static void prefetch_entry(tw_service *service, uint64_t entry)
 	__builtin_prefetch(&service->slots.records[slot]);
 }
 
-/* No run: the timer ends here, unless it is disarmed. A group to be settled is no timer. */
+/* No run: the timer ends here, unless it is disarmed. A group to be reaped is no timer. */
 static void end_entry(tw_service *service, struct tw__local *local, uint64_t entry)
 {
 	uint32_t group = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	if (tw__entry_slot(entry))
 		tw__cancel_entry(service, entry);
 	else if (local)
-		tw__group_settle_entry(service, local, group);
+		tw__group_reap_entry(service, local, group);
 	else
 		tw__group_offer_again(service, group);
 }

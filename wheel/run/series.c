@@ -57,7 +57,7 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 	       option->slack_ns <= latest_ns - option->nominal_ns;
 }
 
-/* With an entry that counts whatever the notes say, from the reserve of this thread's lane. */
+/* With an entry that counts whatever the locations say, from the reserve of this thread's lane. */
 static void push_again(tw_service *service, struct tw__local *local, const struct tw__run *run,
 		       uint64_t tick)
 {

@@ -55,7 +55,7 @@ static void entry_uses(void *context, const struct tw__entry *entries, unsigned 
 			 word = tw_load_acquire(&words[tw__entry_slot(what)]);
 		bool is_dead = (word ^ what) >> TW__GENERATION_SHIFT;
 		uses[i] = is_dead ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
-		if (tw_unlikely(tw__what_kind(what) >= TW__KIND_STAMP))
+		if (tw_unlikely(tw__what_kind(what) >= TW__KIND_EPOCH))
 			uses[i] = TW__ENTRY_BASE;
 	}
 }
@@ -157,15 +157,15 @@ static int make_wheel(tw_service *service)
 	service->driver->memory.arena_bytes = chunks * sizeof(struct tw__chunk);
 	service->driver->memory.table = tw__reserve(service->driver->memory.table_bytes);
 	service->driver->memory.arena = tw__reserve(service->driver->memory.arena_bytes);
-	service->driver->memory.cold_bytes = tw__wheel_cold_bytes(chunks);
-	service->driver->memory.cold = tw__reserve(service->driver->memory.cold_bytes);
+	service->driver->memory.purge_bytes = tw__wheel_purge_bytes(chunks);
+	service->driver->memory.purge = tw__reserve(service->driver->memory.purge_bytes);
 	service->driver->outboxes.table = tw__reserve(sizeof *service->driver->outboxes.table);
 	if (!service->driver->memory.table || !service->driver->memory.arena ||
-	    !service->driver->memory.cold || !service->driver->outboxes.table)
+	    !service->driver->memory.purge || !service->driver->outboxes.table)
 		return -ENOMEM;
 	tw__wheel_init(&service->driver->wheel, size, service->driver->memory.table,
 		       service->driver->memory.arena, chunks, tw__resolve, service);
-	tw__wheel_cold_init(&service->driver->wheel, service->driver->memory.cold);
+	tw__wheel_purge_init(&service->driver->wheel, service->driver->memory.purge);
 	return 0;
 }
 
@@ -173,8 +173,8 @@ static void free_wheel(tw_service *service)
 {
 	if (service->driver->memory.table)
 		munmap(service->driver->memory.table, service->driver->memory.table_bytes);
-	if (service->driver->memory.cold)
-		munmap(service->driver->memory.cold, service->driver->memory.cold_bytes);
+	if (service->driver->memory.purge)
+		munmap(service->driver->memory.purge, service->driver->memory.purge_bytes);
 	if (service->driver->memory.arena)
 		munmap(service->driver->memory.arena, service->driver->memory.arena_bytes);
 	if (service->driver->outboxes.table)

@@ -182,7 +182,7 @@ struct mark_pass {
 	uint64_t covered;
 };
 
-/* Just one entry stands for it. A RELOCATED one may be covered by the driver's note instead. */
+/* Just one entry stands for it. A RELOCATED one may be covered by the driver's location instead. */
 static bool is_filed(uint64_t word)
 {
 	return (tw__word_armed(word) || tw__word_filed(word)) && !(word & TW__RELOCATED);

@@ -34,12 +34,12 @@ static void load(struct tw__slots *slots, struct tw__magazine *magazine, uint32_
 static bool refill(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	uint32_t n = 0, slot;
-	uint32_t cold[TW__MAGAZINE_MAX / 2], n_purged = 0;
+	uint32_t purged[TW__MAGAZINE_MAX / 2], n_purged = 0;
 	pthread_mutex_lock(&slots->lock); /* planted: depot_unlocked */
 	slot = tw__chain_pop(slots, &n);
 	bool fresh = !slot;
 	if (fresh)
-		n_purged = tw__slots_purge_take(slots, magazine->capacity / 2, cold);
+		n_purged = tw__slots_purge_take(slots, magazine->capacity / 2, purged);
 	if (fresh && n_purged == 0)
 		n = tw__slots_take_fresh(slots, magazine->capacity / 2, &slot);
 	pthread_mutex_unlock(&slots->lock);
@@ -48,7 +48,7 @@ static bool refill(struct tw__slots *slots, struct tw__magazine *magazine)
 		slot = fresh ? slot + 1 : slots->records[slot].link;
 	}
 	for (uint32_t i = 0; i < n_purged; i++)
-		load(slots, magazine, cold[i]);
+		load(slots, magazine, purged[i]);
 	n += n_purged;
 	do {
 		if (magazine->capacity < TW__MAGAZINE_MAX)

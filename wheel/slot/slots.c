@@ -52,36 +52,36 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
 	size_t words = page_up(slots->end * sizeof *slots->words),
 	       records = page_up(slots->end * sizeof *slots->records);
-	size_t notes = page_up(slots->end * sizeof *slots->notes),
+	size_t locations = page_up(slots->end * sizeof *slots->locations),
 	       options = page_up(slots->end * sizeof *slots->options);
-	size_t reached = page_up(slots->end * sizeof *slots->reached);
+	size_t generations = page_up(slots->end * sizeof *slots->latest_generations);
 	size_t far_ticks = page_up(slots->end * sizeof *slots->far_ticks);
 	size_t block_count = slots->end / TW__BLOCK + 2,
-	       cold = page_up(block_count * TW__BLOCK / 8);
+	       purge_bits = page_up(block_count * TW__BLOCK / 8);
 	size_t blocks = page_up(block_count * sizeof *slots->blocks);
 	size_t option_blocks = page_up(block_count * sizeof *slots->store.blocks);
 	size_t option_room = page_up(block_count / 8 + 8);
-	slots->mapping_bytes = words + records + notes + options + reached + far_ticks + cold +
-			       blocks + option_blocks + option_room;
+	slots->mapping_bytes = words + records + locations + options + generations + far_ticks +
+			       purge_bits + blocks + option_blocks + option_room;
 	slots->mapping = tw__reserve(slots->mapping_bytes);
 	if (!slots->mapping)
 		return -ENOMEM;
 	char *at = slots->mapping;
 	slots->words = (void *)at;
 	slots->records = (void *)(at + words);
-	slots->notes = (void *)(at + words + records);
-	slots->options = (void *)(at + words + records + notes);
-	slots->reached = (void *)(at + words + records + notes + options);
-	slots->far_ticks = (void *)(at + words + records + notes + options + reached);
-	at += words + records + notes + options + reached + far_ticks;
-	slots->cold = (void *)at;
-	slots->blocks = (void *)(at + cold);
-	slots->store.blocks = (void *)(at + cold + blocks);
-	slots->store.room = (void *)(at + cold + blocks + option_blocks);
+	slots->locations = (void *)(at + words + records);
+	slots->options = (void *)(at + words + records + locations);
+	slots->latest_generations = (void *)(at + words + records + locations + options);
+	slots->far_ticks = (void *)(at + words + records + locations + options + generations);
+	at += words + records + locations + options + generations + far_ticks;
+	slots->purge_bits = (void *)at;
+	slots->blocks = (void *)(at + purge_bits);
+	slots->store.blocks = (void *)(at + purge_bits + blocks);
+	slots->store.room = (void *)(at + purge_bits + blocks + option_blocks);
 	at = slots->mapping;
 	prefer_huge_pages(at, words);
 	prefer_huge_pages(at + words, records);
-	prefer_huge_pages((char *)slots->reached, reached);
+	prefer_huge_pages((char *)slots->latest_generations, generations);
 	tw_store_relaxed(&slots->fresh, 1);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
 	for (int i = 0; i < TW__EXT_LOCKS; i++)

@@ -1,6 +1,6 @@
 /*
  * Slots: where a timer lives. One dense array of control words (8 bytes each, word.h), one of
- * records beside it, and one of the driver's private notes, one of far deadlines, all indexed
+ * records beside it, and one of the driver's locations, one of far deadlines, all indexed
  * alike, in address space reserved once and touched on demand.
  *
  * Free slots are kept in a small **magazine** for each thread, first in first out, so that one hot
@@ -34,7 +34,7 @@ struct tw__record {
 };
 
 /* The driver's own knowledge of a RELOCATED timer: where the entry is that counts. */
-enum tw__note_state {
+enum tw__location_state {
 	TW__NOWHERE,
 	TW__IN_BUCKET, /* in the wheel, for `tick` */
 	/*
@@ -44,12 +44,12 @@ enum tw__note_state {
 	TW__IN_BATCH
 };
 
-struct tw__note {
+struct tw__location {
 	uint32_t generation;
-	uint16_t state; /* enum tw__note_state */
+	uint16_t state; /* enum tw__location_state */
 	uint16_t level; /* of the wheel: the entry is in the bucket there that has `tick` */
 	uint64_t tick;
-	/* of a sweep, which has met the entry there since the note was written; or 0 */
+	/* of a sweep, which has met the entry there since the location was written; or 0 */
 	uint64_t pass;
 };
 
@@ -108,8 +108,8 @@ struct tw__ext {
 enum { TW__BLOCK = 1024 };
 
 struct tw__slot_block {
-	uint16_t cold; /* free slots that are in no chain */
-	bool given;    /* their records' and notes' memory */
+	uint16_t marked; /* free slots that are in no chain, but in purge_bits */
+	bool purged;     /* their records' and locations' memory is given back */
 };
 
 struct tw__ext_block {
@@ -137,17 +137,17 @@ struct tw__ext_store {
 
 /* The arrays that are not of use to all services: whether they have been written. */
 struct tw__slots_written {
-	_Atomic bool notes, far_ticks, reached;
+	_Atomic bool locations, far_ticks, latest_generations;
 };
 
 struct tw__slots {
 	_Atomic uint64_t *words;
 	struct tw__record *records;
-	struct tw__note *notes;
+	struct tw__location *locations;
 	/* deadlines that words do not hold: BEYOND_RANGE; see tw__far_move */
 	_Atomic uint64_t *far_ticks;
-	/* the driver's: a generation that the slot has reached; earlier ones are dead (sweep.c) */
-	uint32_t *reached;
+	/* the driver's: the latest generation it has seen of a slot; earlier ones are dead */
+	uint32_t *latest_generations;
 	struct tw__ext *options;
 	uint32_t end; /* indices below it are addresses; 0 is never used */
 	/* handles are entries plus this: a generation to begin with, in the upper half */
@@ -159,10 +159,10 @@ struct tw__slots {
 
 	pthread_mutex_t lock; /* the depot and what follows */
 	uint32_t chains;      /* the first chain's head, or 0 */
-	uint64_t *cold;       /* a bit for each slot that is cold */
+	uint64_t *purge_bits; /* a bit for each free slot that is in no chain */
 	struct tw__slot_block *blocks;
-	uint32_t cold_low;      /* below this block nothing is cold */
-	_Atomic uint32_t given; /* blocks whose records are given back */
+	uint32_t purge_low;      /* below this block no bit is set */
+	_Atomic uint32_t purged; /* blocks whose records are given back */
 	struct tw__ext_store store;
 	struct tw__slots_written written;
 	pthread_mutex_t option_locks[TW__EXT_LOCKS]; /* by slot; see tw__ext_lock */

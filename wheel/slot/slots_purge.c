@@ -5,10 +5,10 @@
  * What stays: the control words, 8 bytes a slot, whose generations make old handles harmless (G5).
  *
  * A free slot in the depot is linked through its record, so its record cannot go. In quiet times
- * the driver takes the depot's chains apart and marks their slots in the bitmap `cold` instead. A
- * block whose slots are all in the bitmap needs no records. Slots are taken from the lowest blocks
- * first, so that slots in use stay together. Extension records are kept in blocks with a free list
- * each, the lowest first, and need no such step.
+ * the driver takes the depot's chains apart and marks their slots in the bitmap `purge_bits`
+ * instead. A block whose slots are all in the bitmap needs no records. Slots are taken from the
+ * lowest blocks first, so that slots in use stay together. Extension records are kept in blocks
+ * with a free list each, the lowest first, and need no such step.
  *
  * All under the depot's lock, which the driver only tries. The system call is made under the lock
  * too, so that no thread takes a slot while its record's page goes. It happens in quiet times, and
@@ -19,7 +19,7 @@
 #include "wheel/slot/slots_purge.h"
 
 _Static_assert(TW__BLOCK * sizeof(struct tw__record) % 4096 == 0, "blocks are whole pages");
-_Static_assert(TW__BLOCK * sizeof(struct tw__note) % 4096 == 0, "blocks are whole pages");
+_Static_assert(TW__BLOCK * sizeof(struct tw__location) % 4096 == 0, "blocks are whole pages");
 _Static_assert(TW__BLOCK * sizeof(uint32_t) % 4096 == 0, "blocks are whole pages");
 _Static_assert(TW__BLOCK * sizeof(struct tw__ext) % 4096 == 0, "blocks are whole pages");
 
@@ -29,10 +29,10 @@ void tw__slots_purge_put(struct tw__slots *slots, uint32_t slot)
 {
 	TW_ASSERT_LOCKED(&slots->lock);
 	uint32_t block = slot / TW__BLOCK;
-	slots->cold[slot / 64] |= UINT64_C(1) << slot % 64;
-	slots->blocks[block].cold++;
-	if (block < slots->cold_low)
-		slots->cold_low = block;
+	slots->purge_bits[slot / 64] |= UINT64_C(1) << slot % 64;
+	slots->blocks[block].marked++;
+	if (block < slots->purge_low)
+		slots->purge_low = block;
 }
 
 static uint32_t purge_take_from(struct tw__slots *slots, uint32_t index, uint32_t want,
@@ -41,12 +41,13 @@ static uint32_t purge_take_from(struct tw__slots *slots, uint32_t index, uint32_
 	struct tw__slot_block *block = &slots->blocks[index];
 	uint32_t n = 0;
 	for (uint32_t w = index * WORDS; w < (index + 1) * WORDS; w++)
-		for (; slots->cold[w] && n < want; slots->cold[w] &= slots->cold[w] - 1)
-			out[n++] = w * 64 + (uint32_t)__builtin_ctzll(slots->cold[w]);
-	block->cold -= (uint16_t)n;
-	if (n && block->given) {
-		block->given = false;
-		tw_store_relaxed(&slots->given, tw_load_relaxed(&slots->given) - 1);
+		for (; slots->purge_bits[w] && n < want;
+		     slots->purge_bits[w] &= slots->purge_bits[w] - 1)
+			out[n++] = w * 64 + (uint32_t)__builtin_ctzll(slots->purge_bits[w]);
+	block->marked -= (uint16_t)n;
+	if (n && block->purged) {
+		block->purged = false;
+		tw_store_relaxed(&slots->purged, tw_load_relaxed(&slots->purged) - 1);
 	}
 	return n;
 }
@@ -55,8 +56,8 @@ uint32_t tw__slots_purge_take(struct tw__slots *slots, uint32_t want, uint32_t *
 {
 	TW_ASSERT_LOCKED(&slots->lock);
 	uint32_t n = 0, end = tw_load_relaxed(&slots->fresh) / TW__BLOCK + 1;
-	for (; slots->cold_low < end; slots->cold_low++) {
-		n += purge_take_from(slots, slots->cold_low, want - n, out + n);
+	for (; slots->purge_low < end; slots->purge_low++) {
+		n += purge_take_from(slots, slots->purge_low, want - n, out + n);
 		if (n == want)
 			break;
 	}
@@ -79,32 +80,32 @@ bool tw__slots_purge_tables(struct tw__slots *slots)
 }
 
 /* Advice that fails leaves things as they are: the memory is zeroed, or kept. */
-static void purge_give(void *array, size_t size, uint32_t block)
+static void purge_array(void *array, size_t size, uint32_t block)
 {
 	madvise((char *)array + (size_t)block * TW__BLOCK * size, TW__BLOCK * size, MADV_DONTNEED);
 }
 
-bool tw__slots_give(struct tw__slots *slots, uint32_t index)
+bool tw__slots_purge_block(struct tw__slots *slots, uint32_t index)
 {
 	struct tw__slot_block *block = &slots->blocks[index];
 	if (pthread_mutex_trylock(&slots->lock))
 		return false;
 	uint32_t all = index == 0 ? TW__BLOCK - 1 : TW__BLOCK; /* slot 0 is never used */
-	bool can = block->cold == all && !block->given;
+	bool can = block->marked == all && !block->purged;
 	if (can) {
-		block->given = true;
-		tw_store_relaxed(&slots->given, tw_load_relaxed(&slots->given) + 1);
-		purge_give(slots->records, sizeof *slots->records, index);
-		purge_give(slots->notes, sizeof *slots->notes, index);
-		purge_give(slots->far_ticks, sizeof *slots->far_ticks, index);
+		block->purged = true;
+		tw_store_relaxed(&slots->purged, tw_load_relaxed(&slots->purged) + 1);
+		purge_array(slots->records, sizeof *slots->records, index);
+		purge_array(slots->locations, sizeof *slots->locations, index);
+		purge_array(slots->far_ticks, sizeof *slots->far_ticks, index);
 		/* zero: nothing is known, which is true */
-		purge_give(slots->reached, sizeof *slots->reached, index);
+		purge_array(slots->latest_generations, sizeof *slots->latest_generations, index);
 	}
 	pthread_mutex_unlock(&slots->lock);
 	return can;
 }
 
-bool tw__options_give(struct tw__slots *slots, uint32_t index)
+bool tw__exts_purge_block(struct tw__slots *slots, uint32_t index)
 {
 	struct tw__ext_block *block = &slots->store.blocks[index];
 	if (pthread_mutex_trylock(&slots->lock))
@@ -114,7 +115,7 @@ bool tw__options_give(struct tw__slots *slots, uint32_t index)
 		block->used = 0;
 		block->free = 0;
 		tw_store_relaxed(&slots->store.held, tw_load_relaxed(&slots->store.held) - 1);
-		purge_give(slots->options, sizeof *slots->options, index);
+		purge_array(slots->options, sizeof *slots->options, index);
 	}
 	pthread_mutex_unlock(&slots->lock);
 	return can;
@@ -123,13 +124,14 @@ bool tw__options_give(struct tw__slots *slots, uint32_t index)
 uint64_t tw__slots_bytes(const struct tw__slots *slots)
 {
 	uint64_t fresh = tw_load_relaxed(&slots->fresh),
-		 given = (uint64_t)tw_load_relaxed(&slots->given) * TW__BLOCK;
+		 given = (uint64_t)tw_load_relaxed(&slots->purged) * TW__BLOCK;
 	uint64_t held = fresh > given ? fresh - given : 0;
 	uint64_t per_held =
 	    sizeof *slots->records +
-	    (tw_load_relaxed(&slots->written.notes) ? sizeof *slots->notes : 0) +
+	    (tw_load_relaxed(&slots->written.locations) ? sizeof *slots->locations : 0) +
 	    (tw_load_relaxed(&slots->written.far_ticks) ? sizeof *slots->far_ticks : 0) +
-	    (tw_load_relaxed(&slots->written.reached) ? sizeof *slots->reached : 0);
+	    (tw_load_relaxed(&slots->written.latest_generations) ? sizeof *slots->latest_generations
+								 : 0);
 	return fresh * sizeof *slots->words + held * per_held +
 	       (uint64_t)tw_load_relaxed(&slots->store.held) * TW__BLOCK * sizeof *slots->options;
 }

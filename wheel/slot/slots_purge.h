@@ -20,8 +20,8 @@ bool tw__slots_purge_tables(struct tw__slots *slots);
  * Gives back the memory of a block's records and locations, or of a block of extension records, if
  * nothing in it is in use. Whether it did.
  */
-bool tw__slots_give(struct tw__slots *slots, uint32_t block);
-bool tw__options_give(struct tw__slots *slots, uint32_t block);
+bool tw__slots_purge_block(struct tw__slots *slots, uint32_t block);
+bool tw__exts_purge_block(struct tw__slots *slots, uint32_t block);
 
 /* Bytes that hold slots and extension records, an upper bound. */
 uint64_t tw__slots_bytes(const struct tw__slots *slots);

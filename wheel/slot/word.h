@@ -9,7 +9,7 @@
  * and a caller has the answer), or ARMED with four flags:
  *   BEYOND_RANGE  the deadline was TW__NEAR_TICKS or more ahead when it was written: far_ticks
  *                 (slots.h) holds it. The deadline bits are 0.
- *   RELOCATED     more than one entry may exist; the driver's notes say which counts
+ *   RELOCATED     more than one entry may exist; the driver's locations say which counts
  *   EXT           an extension record exists (release, period, group, and what else struct tw_task
  *                 has)
  *   PERSISTENT    after a run the timer is disarmed, not ended
@@ -125,7 +125,7 @@
  * read too late at worst, as that of an ARMED word is, and the entry is still promised.
  *
  * RUNNING, and DISARMED without FILED, promise nothing. So what arms the timer then brings an entry
- * that counts whatever the driver's notes say: KIND_BACK. A timer that is not RELOCATED has one
+ * that counts whatever the driver's locations say: KIND_BACK. A timer that is not RELOCATED has one
  * entry if it is ARMED or FILED, and none otherwise.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the
@@ -428,7 +428,7 @@ enum tw__kind {
 	 * lane's base: what the published sequence number `value` stands for; the generation's
 	 * bits: drain.c
 	 */
-	TW__KIND_STAMP,
+	TW__KIND_EPOCH,
 	TW__KIND_NOW /* lane's base: value, in ns */
 };
 

@@ -131,7 +131,7 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 				return tw__count_reset(service, false);
 			continue;
 		}
-		/* a note may say that a persistent timer is in a batch when it is not */
+		/* a location may say that a persistent timer is in a batch when it is not */
 		enum tw__kind kind = word & TW__PERSISTENT ? TW__KIND_BACK : TW__KIND_FILE;
 		int r = tw__move_with_entry(service, slot, &word, filed_for, moved | TW__RELOCATED,
 					    tick, kind);

@@ -65,7 +65,7 @@ static __attribute__((noinline)) int time_out_of_range(tw_service *service, tw_t
 }
 
 /*
- * Delays may go the short way while the gate's word is the one of this stamp. Not so far from the
+ * Delays may go the short way while the gate's word is the one of this epoch. Not so far from the
  * start that a sum with a delay could be taken for a near deadline: short_base_ns and any deadline
  * within the wheel's reach stay below 2^62.
  */
@@ -75,7 +75,7 @@ static void open_short_way(const tw_service *service, struct tw__local *local)
 	bool is_near = base_ns < TW__SHORT_BASES_NS && local->counted_ns > service->time.start_ns;
 	local->short_base_ns = base_ns;
 	local->short_word =
-	    service->gate.asymmetric && is_near ? local->stamped : TW__NO_SHORT_WORD;
+	    service->gate.asymmetric && is_near ? local->epoch_word : TW__NO_SHORT_WORD;
 }
 
 /*
@@ -89,12 +89,12 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 {
 	if (tw_likely(tw__gate_is_open(word))) {
 		uint64_t sequence = tw__gate_sequence(word);
-		if (tw_unlikely(local->stamped != word)) {
-			local->stamped = word;
+		if (tw_unlikely(local->epoch_word != word)) {
+			local->epoch_word = word;
 			/* its own or a later one's */
 			local->counted_ns = tw_load_relaxed(&service->gate.base_ns);
 			uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
-			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, counted),
+			tw__lane_put(&local->lane, tw__what_make(TW__KIND_EPOCH, counted),
 				     sequence);
 			open_short_way(service, local);
 		}
@@ -105,7 +105,7 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 	if (now_ns < local->counted_ns)
 		/* the driver fell asleep in the tick whose end was counted from: G6 */
 		now_ns = local->counted_ns;
-	local->stamped = 0;
+	local->epoch_word = 0;
 	local->short_word = TW__NO_SHORT_WORD;
 	tw__lane_put(&local->lane, tw__what_make(TW__KIND_NOW, 0), now_ns);
 	return now_ns;

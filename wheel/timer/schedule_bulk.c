@@ -43,7 +43,7 @@ struct batch_call {
 	uint64_t random; /* the thread's numbers, once the batch is scheduled */
 	/* extension records of timers whose group ended meanwhile, in array order; 0: none */
 	uint32_t orphan, last_orphan;
-	uint64_t stamped_before;
+	uint64_t epoch_word_before;
 	struct tw__lane_mark begin; /* of the base */
 	bool grew;
 	bool plain; /* no timer gets a context but by its task: this thread has none */
@@ -211,7 +211,7 @@ static void bulk_take_back(struct batch_call *call)
 				discard(call, tw__entry_slot(entry->what),
 					(uint32_t)(entry->what >> TW__GENERATION_SHIFT));
 	tw__lane_take_back(&call->local->lane, &call->begin);
-	call->local->stamped = call->stamped_before;
+	call->local->epoch_word = call->epoch_word_before;
 	call->local->short_word = TW__NO_SHORT_WORD;
 }
 
@@ -325,7 +325,7 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	int r = tw__lane_admit(&call->local->lane, call->n + 1);
 	if (r)
 		return r;
-	call->stamped_before = call->local->stamped;
+	call->epoch_word_before = call->local->epoch_word;
 	call->random = call->local->random;
 	call->plain = !tw__context_is_on() || !tw__context_is_present();
 	/* after admission, which may move the lane's end */

@@ -12,7 +12,7 @@
  *   - its magazine and its lane's segment have room;
  *   - the deadline lies within the wheel's reach;
  *   - nobody has to be woken. For a delay: the gate is open, and its word is that of the lane's
- *     stamp (open_short_way of schedule.c). For a deadline: the deadline lies ahead, and the gate
+ *     epoch (open_short_way of schedule.c). For a deadline: the deadline lies ahead, and the gate
  *     accepts and says nothing of a sleeping driver.
  */
 #include "wheel/base/probes.h"

@@ -11,10 +11,10 @@ TestSuite(driver_order_of_bases, .timeout = 30);
 static void publish(tw_service *service, uint64_t flags, uint64_t base_ns)
 {
 	uint64_t replaced = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
-	service->driver->bases.bases_ns[(replaced + 1) % TW__STAMPS] = base_ns;
+	service->driver->bases.bases_ns[(replaced + 1) % TW__EPOCHS] = base_ns;
 	tw_store_relaxed(&service->gate.base_ns, base_ns);
 	tw__gate_publish(&service->gate, flags | TW__GATE_ACCEPTING);
-	service->driver->bases.replaced_ns[replaced % TW__STAMPS] = base_ns - service->time.tick_ns;
+	service->driver->bases.replaced_ns[replaced % TW__EPOCHS] = base_ns - service->time.tick_ns;
 }
 
 /*

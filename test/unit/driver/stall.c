@@ -83,7 +83,7 @@ Test(driver_stall, of_the_driver_does_not_delay_what_is_scheduled_meanwhile)
 	rig_close(&rig);
 }
 
-Test(driver_stall, stamps_of_resets_and_cancels_hold)
+Test(driver_stall, epochs_of_resets_and_cancels_hold)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);

@@ -131,9 +131,9 @@ Test(timer_schedule_short, brings_the_base_that_a_refused_batch_took_back)
 	for (int bases = 0; bases < 20;) {
 		be_busy(service);
 		struct tw__local *local = tw__local_of(service);
-		uint64_t before = local->stamped, word = tw__gate_look(&service->gate);
+		uint64_t before = local->epoch_word, word = tw__gate_look(&service->gate);
 		int r = tw_schedule_bulk(service, tasks, 2, NULL);
-		expect_eq(local->stamped, before);
+		expect_eq(local->epoch_word, before);
 		/* the driver is behind, and the lane is full: refused before the tasks are read */
 		if (r == -EAGAIN) {
 			sched_yield();
@@ -192,10 +192,10 @@ Test(timer_schedule_short, finds_nothing_unpublished_where_a_group_has_closed)
 	for (int bases = 0; bases < 20;) {
 		be_busy(service);
 		struct tw__local *local = tw__local_of(service);
-		uint64_t before = local->stamped;
+		uint64_t before = local->epoch_word;
 		expect_eq(tw_schedule_task(service, &member, NULL) < 0, true);
 		expect_eq(local->lane.unpublished, 0);
-		bases += local->stamped != before && local->stamped;
+		bases += local->epoch_word != before && local->epoch_word;
 	}
 	expect_eq(tw_service_destroy(service), 0);
 }

@@ -5,7 +5,7 @@
  * Modelled: one timer, armed for tick 2, or with COARSE for tick 4, with its entry in the wheel;
  * two threads reset it to any tick, one of them also cancels it. To later is a CAS of the word
  * alone; to earlier sets RELOCATED with the CAS, then pushes an entry into the lane. The driver
- * drains, turns through the ticks 0 .. 4, each bucket resolved by the rule (note {state, tick,
+ * drains, turns through the ticks 0 .. 4, each bucket resolved by the rule (location {state, tick,
  * level}); a claim hands the entry back to the lane if the timer is no longer due, and says so: it
  * is back. A bucket holds a number of entries of the timer. Time goes on by the driver's turns; a
  * reset is relative to it. With COARSE the ticks 3 and 4 have one bucket on a higher level, whose
@@ -21,18 +21,18 @@
  *   G1  it is not run before its deadline
  *   G2  a timer whose entries have all been drained is met in the turn through its deadline
  *
- *   run: NOTE   G1 G2 G3
- *   run: NOTE COARSE   G1 G2 G3
- *   mutant: NOTE PUSH_FIRST     the entry is pushed before the word is moved and marked
- *   mutant: NOTE KEEP_NOTE      the note does not move when the entry that counts is filed again
- *   mutant: NOTE DROP_LATER     a drained entry is dropped if there is any note, be it later than
- *                               what it asks for
- *   mutant: NOTE BACK_IS_MOVED  an entry that comes back is taken for one that a reset has brought,
- *                               which a timer in a batch does not need
- *   mutant: NOTE COARSE KEEP_LEVEL  the note still names the coarse bucket when the entry has been
- *                                   moved down from it
- *   mutant: NOTE COARSE ANY_LEVEL   a drained entry is dropped if the note's tick was of the same
- *                                   coarse bucket, though it stands on the finer level
+ *   run: LOCATION   G1 G2 G3
+ *   run: LOCATION COARSE   G1 G2 G3
+ *   mutant: LOCATION PUSH_FIRST     the entry is pushed before the word is moved and marked
+ *   mutant: LOCATION KEEP_LOCATION  the location stays when the entry that counts is filed again
+ *   mutant: LOCATION DROP_LATER     a drained entry is dropped if there is any location, be it later
+ *                                   than what it asks for
+ *   mutant: LOCATION BACK_IS_MOVED  an entry that comes back is taken for one that a reset has
+ *                                   brought, which a timer in a batch does not need
+ *   mutant: LOCATION COARSE KEEP_LEVEL  the location still names the coarse bucket when the entry
+ *                                   has been moved down from it
+ *   mutant: LOCATION COARSE ANY_LEVEL   a drained entry is dropped if the location's tick was of
+ *                                   the same coarse bucket, though it stands on the finer level
  */
 #define LAST 4
 #ifdef COARSE
@@ -42,7 +42,7 @@
 #define RESETS 2
 #define RESETTERS 2
 #endif
-#define NO_NOTE 0
+#define NOWHERE 0
 #define FILED 1
 #define HANDED 2
 #define FREE 9
@@ -59,7 +59,7 @@ bool multi;
 byte lane[3], lane_n;  /* ticks that entries ask for */
 bool back[3];          /* they come from a worker */
 byte bucket[12];       /* entries of the timer by tick */
-byte note = NO_NOTE, note_tick, note_level;
+byte location = NOWHERE, location_tick, location_level;
 byte next;             /* the first tick not turned through yet */
 byte handed;           /* entries with the executor */
 byte resets = RESETS, at_work = RESETTERS, busy;
@@ -137,24 +137,25 @@ inline add(t)
 	fi
 }
 
-inline note_down(t, level)
+inline location_down(t, level)
 {
-	note = FILED;
-	note_tick = t;
-	note_level = level
+	location = FILED;
+	location_tick = t;
+	location_level = level
 }
 
 #define LEVEL_FOR(t) (IN_COARSE(t) && !opened) /* a bool is 1 or 0 */
 
 #ifdef DROP_LATER
-#define DROPPED (note == FILED)
+#define DROPPED (location == FILED)
 #else
-#define DROPPED (note == FILED && note_tick <= tick)
+#define DROPPED (location == FILED && location_tick <= tick)
 #endif
 #ifdef ANY_LEVEL
-#define COVERED (note == FILED && IN_COARSE(note_tick) && IN_COARSE(tick))
+#define COVERED (location == FILED && IN_COARSE(location_tick) && IN_COARSE(tick))
 #else
-#define COVERED (note == FILED && note_level == 1 && IN_COARSE(note_tick) && IN_COARSE(tick))
+#define COVERED \
+	(location == FILED && location_level == 1 && IN_COARSE(location_tick) && IN_COARSE(tick))
 #endif
 
 /* tw__file: for a word of which `seen` was read */
@@ -165,11 +166,11 @@ inline file(tick)
 		to = (tick < next -> next : tick);
 		add(to);
 		to = 0
-	:: was_multi && (DROPPED || (note == HANDED && !is_back)) -> skip
-	:: was_multi && !DROPPED && COVERED -> note_tick = tick
-	:: was_multi && !DROPPED && !COVERED && (note != HANDED || is_back) ->
+	:: was_multi && (DROPPED || (location == HANDED && !is_back)) -> skip
+	:: was_multi && !DROPPED && COVERED -> location_tick = tick
+	:: was_multi && !DROPPED && !COVERED && (location != HANDED || is_back) ->
 		to = (tick < next -> next : tick);
-		note_down(to, LEVEL_FOR(to));
+		location_down(to, LEVEL_FOR(to));
 		add(to);
 		to = 0
 	fi
@@ -188,15 +189,15 @@ inline move_one()
 		:: seen != FREE && !was_multi -> bucket[to]++
 		:: seen != FREE && was_multi ->
 			if
-			:: note == HANDED
-			:: note == FILED && !(note_level == 1 && IN_COARSE(note_tick))
-			:: note == NO_NOTE || (note == FILED && note_level == 1 &&
-				IN_COARSE(note_tick)) ->
+			:: location == HANDED
+			:: location == FILED && !(location_level == 1 && IN_COARSE(location_tick))
+			:: location == NOWHERE || (location == FILED && location_level == 1 &&
+				IN_COARSE(location_tick)) ->
 				bucket[to]++;
 #ifdef KEEP_LEVEL
-				note_down(to, 1)
+				location_down(to, 1)
 #else
-				note_down(to, 0)
+				location_down(to, 0)
 #endif
 			fi
 		fi;
@@ -272,16 +273,16 @@ inline resolve(tick)
 		fi
 	:: seen != FREE && was_multi ->
 		if
-		:: note == HANDED
-		:: note == FILED && !(note_tick == tick && note_level == 0)
-		:: note == NO_NOTE || (note == FILED && note_tick == tick && note_level == 0) ->
+		:: location == HANDED
+		:: location == FILED && !(location_tick == tick && location_level == 0)
+		:: location == NOWHERE || (location == FILED && location_tick == tick && location_level == 0) ->
 			if
-			:: seen <= tick -> note = HANDED; handed++
+			:: seen <= tick -> location = HANDED; handed++
 			:: else ->
-#ifdef KEEP_NOTE
-				note = FILED;
+#ifdef KEEP_LOCATION
+				location = FILED;
 #else
-				note_down(seen, LEVEL_FOR(seen));
+				location_down(seen, LEVEL_FOR(seen));
 #endif
 				add(seen)
 			fi
