@@ -1,10 +1,13 @@
 #!/bin/sh
 # planted.sh [--list FILE] [PATTERN]: plants the bugs of a list whose lines match the pattern, one after the other, in a
-# copy of the sources in build/planted. The list is test/planted/list by default. The bug's target must find it: a fuzz
-# target, the soak, stress_NAME, test_SUITE (a unit test fails, debug build), unit_FOLDER (an assertion of the library
-# fails in the unit tests of that folder, debug build), or peers_ROW (test/peers), which must also show it in a script of
-# at most 15 steps. Without a bug each target must find nothing. The last line is the sum. FUZZ_SECONDS, SOAK_SECONDS
-# (soak and stress): how long to look for a bug.
+# copy of the sources in build/planted. The list is test/planted/list by default. The bug's target must find it:
+#   a fuzz target, or the soak
+#   stress_NAME    the stress program fails
+#   test_SUITE     a unit test fails, debug build
+#   unit_FOLDER    an assertion of the library fails in the unit tests of that folder, debug build
+#   peers_ROW      test/peers finds it, and shows it in a script of at most 15 steps
+# Without a bug each target must find nothing. The last line is the sum. FUZZ_SECONDS, SOAK_SECONDS (soak and stress):
+# how long to look for a bug.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -25,8 +25,8 @@
  *   run: LOCATION COARSE   G1 G2 G3
  *   mutant: LOCATION PUSH_FIRST     the entry is pushed before the word is moved and marked
  *   mutant: LOCATION KEEP_LOCATION  the location stays when the entry that counts is filed again
- *   mutant: LOCATION DROP_LATER     a drained entry is dropped if there is any location, be it later
- *                                   than what it asks for
+ *   mutant: LOCATION DROP_LATER     a drained entry is dropped if there is any location, also a
+ *                                   later one
  *   mutant: LOCATION BACK_IS_MOVED  an entry that comes back is taken for one that a reset has
  *                                   brought, which a timer in a batch does not need
  *   mutant: LOCATION COARSE KEEP_LEVEL  the location still names the coarse bucket when the entry
@@ -275,7 +275,8 @@ inline resolve(tick)
 		if
 		:: location == HANDED
 		:: location == FILED && !(location_tick == tick && location_level == 0)
-		:: location == NOWHERE || (location == FILED && location_tick == tick && location_level == 0) ->
+		:: location == NOWHERE ||
+		   (location == FILED && location_tick == tick && location_level == 0) ->
 			if
 			:: seen <= tick -> location = HANDED; handed++
 			:: else ->
