@@ -54,7 +54,8 @@ wait_until all_loops || fail "64 connections are served by these loops only: $(l
 # ---- the kernel probes idle connections, so a peer that is gone without a word is noticed
 
 probed() {
-	awk -v port=":$(printf %04X "$port")" '$2 ~ port "$" && $4 == "01" && $6 ~ /^02:/ { n++ } END { exit !(n >= 64) }' /proc/net/tcp
+	awk -v port=":$(printf %04X "$port")" \
+		'$2 ~ port "$" && $4 == "01" && $6 ~ /^02:/ { n++ } END { exit !(n >= 64) }' /proc/net/tcp
 }
 wait_until probed || fail "connections without keepalive: $(cat /proc/net/tcp)"
 for fd in "${fds[@]}"; do exec {fd}>&-; done

@@ -82,7 +82,7 @@ active proctype producer()
 	:: stored < TIMERS ->
 		entered[stored] = now;
 		atomic { seen = sequence; seen_open = open }; /* tw__gate_look */
-		d_step { /* put_base; local->epoch_word is `epoch`, local->counted_ns is `counted` */
+		d_step { /* put_base; local->epoch_word is `epoch`, counted_ns `counted` */
 			if
 			:: seen_open && epoch == seen -> base_kind[stored] = NONE
 			:: seen_open && epoch != seen ->

@@ -33,11 +33,11 @@ function lateness_table(   i, cell) {
 	print "|---|---|---|---|---|---|"
 	for (i = 1; i <= cell_count; i++) {
 		cell = cell_name[i]
-		printf "| %s | %s | %s | %s | %s | %s |\n", words(cell), redis_p50(cell), ms(p99["redis", cell]), ms(p50["tick1", cell]),
-			ms(p99["tick1", cell]), ms(control["tick1", cell])
+		printf "| %s | %s | %s | %s | %s | %s |\n", words(cell), redis_p50(cell), ms(p99["redis", cell]),
+			ms(p50["tick1", cell]), ms(p99["tick1", cell]), ms(control["tick1", cell])
 	}
-	printf "\nOf tickcache's events and of %s reads meanwhile, %d were early. %d events were lost, %d came\n", grouped(probes["tick1"]),
-		early["tick1"], lost["tick1"], twice["tick1"]
+	printf "\nOf tickcache's events and of %s reads meanwhile, %d were early. %d events were lost, %d came\n",
+		grouped(probes["tick1"]), early["tick1"], lost["tick1"], twice["tick1"]
 	printf "twice, and %d keys were visible after their deadlines.\n", visible["tick1"]
 }
 
@@ -47,7 +47,8 @@ function rate(server, load) {
 }
 
 function throughput_table(   i, load, part, one, two, null) {
-	print "| test | clients, pipeline | redis | tickcache, 1 thread | 2 threads | null server, 2 threads | 1 / redis | 2 / redis | null / redis |"
+	printf "| test | clients, pipeline | redis | tickcache, 1 thread | 2 threads | null server, 2 threads "
+	print "| 1 / redis | 2 / redis | null / redis |"
 	print "|---|---|---|---|---|---|---|---|---|"
 	for (i = 1; i <= load_count; i++) {
 		load = load_name[i]
@@ -55,25 +56,30 @@ function throughput_table(   i, load, part, one, two, null) {
 		one = beside_redis("tick1", load)
 		two = beside_redis("tick2", load)
 		null = beside_redis("null", load)
-		printf "| %s | %s, %s | %s | %s | %s | %s | %.2f | %.2f | %.2f |\n", toupper(part[1]), part[2], part[3], rate("redis", load),
+		printf "| %s | %s, %s | %s | %s | %s | %s | %.2f | %.2f | %.2f |\n",
+			toupper(part[1]), part[2], part[3], rate("redis", load),
 			rate("tick1", load), rate("tick2", load), rate("null", load), one, two, null
 		faster += one >= 1
 		enough += two >= 1.5
 		within += two < 1.5 && null < 1.5
 	}
 	printf "\n- **One thread** reached redis-server's throughput in %d of the %d cells.\n", faster, load_count
-	printf "- **Two threads** reached 1.5 times redis-server's throughput in %d cells. In %d of the others the\n", enough, within
+	printf "- **Two threads** reached 1.5 times redis-server's throughput in %d cells. In %d of the others the\n",
+		enough, within
 	print "  null server did not reach it either."
 }
 
 END {
-	printf "One run on %d processors (%s) with redis-server %s.\nLateness is deadline to arrival of the `expired` event, in ms. ", processors, model, version
+	printf "One run on %d processors (%s) with redis-server %s.\n", processors, model, version
+	printf "Lateness is deadline to arrival of the `expired` event, in ms. "
 	print "\"-\": not within 3 s\nof the last deadline."
 	print ""
 	lateness_table()
-	printf "\nA key with a time to live (18 bytes, value of 8) takes %.0f bytes (%.0f resident), with redis-server\n%.0f (%.0f resident).\n",
-		used["tick1"], resident["tick1"], used["redis"], resident["redis"]
+	printf "\nA key with a time to live (18 bytes, value of 8) takes %.0f bytes (%.0f resident), with redis-server\n",
+		used["tick1"], resident["tick1"]
+	printf "%.0f (%.0f resident).\n", used["redis"], resident["redis"]
 	printf "\nThousand requests a second by `redis-benchmark`, and CPU time of the server, µs a request. Medians\n"
-	printf "of %d rounds. The last three columns are medians of the rounds' quotients of throughputs.\n\n", rounds["redis " load_name[1]]
+	printf "of %d rounds. The last three columns are medians of the rounds' quotients of throughputs.\n\n",
+		rounds["redis " load_name[1]]
 	throughput_table()
 }

@@ -1,10 +1,10 @@
 #!/bin/bash
 # run.sh TICKCACHE LATENESS NULL_SERVER OUT: starts tickcache, a redis-server, and a server that only
 # answers (null_server.c) on ports of their own, and measures them with the same clients, one after the
-# other. Prints tables and a verdict, and writes OUT/report.html, and OUT/figures.md for README.md. Exit status 1: a key was early,
-# lost, or visible after its deadline. Throughput has as many rounds as fit into three minutes, at
-# least three. QUICK=1 leaves out most cells; ONLY=expiry or ONLY=throughput measures one half, and
-# keeps the other half's results of the run before.
+# other. Prints tables and a verdict, and writes OUT/report.html, and OUT/figures.md for README.md.
+# Exit status 1: a key was early, lost, or visible after its deadline. Throughput has as many rounds as
+# fit into three minutes, at least three. QUICK=1 leaves out most cells; ONLY=expiry or ONLY=throughput
+# measures one half, and keeps the other half's results of the run before.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
@@ -140,7 +140,8 @@ start
 printf '\r\033[K' >&2
 status=0
 measure=examples/cache/measure
-awk -v took=$((SECONDS - started)) -f $measure/results.awk -f $measure/table.awk "$results" >"$out/data/table" || status=$?
+awk -v took=$((SECONDS - started)) -f $measure/results.awk -f $measure/table.awk "$results" >"$out/data/table" ||
+	status=$?
 cat "$out/data/table"
 awk -v processors="$(nproc)" -v model="$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)" \
 	-v version="$(redis-server --version | sed 's/.* v=\([^ ]*\) .*/\1/')" \
