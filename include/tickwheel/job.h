@@ -1,5 +1,5 @@
 /*
- * Jobs of a limiter: submit, complete, cancel, wait.
+ * Submit, complete and cancel jobs of a limiter, and wait for them.
  *
  * Life of a job:
  *

@@ -1,5 +1,5 @@
 /*
- * The timer service: create, close, destroy, its clock, and how to drive it from your loop.
+ * The life of a timer service, its clock, and how to drive it from your loop.
  *
  * timer.h and task.h have the timers. tickwheel.h has the rules that all calls share: who may call
  * what, and what a service guarantees.

@@ -1,5 +1,5 @@
 /*
- * Timers: schedule, move, cancel.
+ * Schedule, move and cancel timers.
  *
  * May I free arg?
  *
