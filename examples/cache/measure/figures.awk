@@ -75,8 +75,8 @@ END {
 	print "\"-\": not within 3 s\nof the last deadline."
 	print ""
 	lateness_table()
-	printf "\nA key with a time to live (18 bytes, value of 8) takes %.0f bytes (%.0f resident), with redis-server\n",
-		used["tick1"], resident["tick1"]
+	print "\nA key with a time to live (18 bytes, value of 8) takes"
+	printf "%.0f bytes (%.0f resident), with redis-server\n", used["tick1"], resident["tick1"]
 	printf "%.0f (%.0f resident).\n", used["redis"], resident["redis"]
 	printf "\nThousand requests a second by `redis-benchmark`, and CPU time of the server, µs a request. Medians\n"
 	printf "of %d rounds. The last three columns are medians of the rounds' quotients of throughputs.\n\n",
