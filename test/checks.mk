@@ -184,7 +184,7 @@ fuzz: deps-build+fuzz ## libFuzzer on wheel, service and structs, SECONDS=n each
 	$(again) $(fuzz_bins) MODE=fuzz CC=clang
 	$(Q)test/fuzz.sh $(SECONDS) $(fuzz_bins)
 
-check-planted: deps-build+fuzz ## plants bugs in a copy of the sources; fuzz targets, soak, stress and unit tests must find each
+check-planted: deps-build+fuzz ## plants bugs in a copy of the sources; fuzz, soak, stress and unit tests must find each
 	$(Q)test/planted.sh
 
 soak: deps-build ## a busy service for SECONDS=n: memory, lateness, descriptors and threads stay flat
