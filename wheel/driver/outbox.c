@@ -130,8 +130,8 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 	if (!(word & TW__EXT))
 		return true;
 	/* WORD5: before the second look */
-	uint32_t option = tw_load_acquire(&slots->records[slot].option);
-	*executor = tw_load_acquire(&slots->options[option].executor); /* WORD5: likewise */
+	uint32_t ext = tw_load_acquire(&slots->records[slot].ext);
+	*executor = tw_load_acquire(&slots->exts[ext].executor); /* WORD5: likewise */
 	return tw__entry_is_armed(slots, entry, &word);
 }
 

@@ -52,7 +52,7 @@ static struct balance of_slots(tw_service *service)
 				live + live / 2 + SLOTS_KEPT};
 }
 
-static struct balance of_options(tw_service *service)
+static struct balance of_exts(tw_service *service)
 {
 	uint64_t live = tw_load_relaxed(&service->slots.store.live);
 	uint64_t held = (uint64_t)tw_load_relaxed(&service->slots.store.held) * TW__BLOCK;
@@ -71,7 +71,7 @@ static bool much_is_held(tw_service *service)
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
 		if (tw__lane_segments(lane) > 2 * tw__lane_needs(lane) + SEGMENTS_KEPT)
 			return true;
-	return has_surplus(of_slots(service), 2) || has_surplus(of_options(service), 2) ||
+	return has_surplus(of_slots(service), 2) || has_surplus(of_exts(service), 2) ||
 	       has_surplus(of_chunks(service), 2);
 }
 
@@ -108,12 +108,12 @@ static bool purge_slots(tw_service *service)
 	return *top > 0;
 }
 
-static bool purge_options(tw_service *service)
+static bool purge_exts(tw_service *service)
 {
 	int given = 0;
-	uint32_t *top = &service->driver->purge.next_options;
+	uint32_t *top = &service->driver->purge.next_exts;
 	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
-		if (!has_surplus(of_options(service), 1))
+		if (!has_surplus(of_exts(service), 1))
 			return false;
 		given += tw__exts_purge_block(&service->slots, --*top);
 	}
@@ -135,7 +135,7 @@ static void purge_start(tw_service *service)
 	service->driver->purge.begin_ns = 0;
 	tw__wheel_purge_start(&service->driver->wheel);
 	service->driver->purge.next_slots = tw_load_relaxed(&service->slots.fresh) / TW__BLOCK;
-	service->driver->purge.next_options = tw_load_relaxed(&service->slots.store.end);
+	service->driver->purge.next_exts = tw_load_relaxed(&service->slots.store.end);
 }
 
 /* First all lists are purged, then blocks. False: done. */
@@ -148,7 +148,7 @@ static bool purge_step(tw_service *service)
 	}
 	more |= purge_chunks(service);
 	more |= purge_slots(service);
-	more |= purge_options(service);
+	more |= purge_exts(service);
 	return more;
 }
 

@@ -6,8 +6,8 @@
 
 /* The driver's. */
 struct tw__purge {
-	bool purging;                      /* memory is going back, a step a poll */
-	uint32_t next_slots, next_options; /* blocks from here on have been looked at */
+	bool purging;                   /* memory is going back, a step a poll */
+	uint32_t next_slots, next_exts; /* blocks from here on have been looked at */
 	/* when that begins, if things stay as they are; 0: nothing to give */
 	uint64_t begin_ns;
 };

@@ -266,7 +266,7 @@ static uint32_t count_cached(tw_service *service, uint32_t index)
 		for (uint32_t i = 0; i < count; i++) {
 			uint64_t item = tw_load_relaxed(&by->items[i]);
 			cached += tw__cached_group(item) == index &&
-				  tw_load_relaxed(&service->slots.options[(uint32_t)item].linked);
+				  tw_load_relaxed(&service->slots.exts[(uint32_t)item].linked);
 		}
 	}
 	return cached;

@@ -40,15 +40,15 @@ static bool reap_take(tw_service *service, const struct tw__ext *member)
  */
 static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t *taken)
 {
-	const struct tw__ext *options = service->slots.options;
+	const struct tw__ext *exts = service->slots.exts;
 	unsigned n = 0;
 	tw__group_lock(group); /* GROUP2, GROUP8 */
-	for (uint32_t i = group->first; i && n < AT_ONCE; i = options[i].next_member) {
-		if (!tw__tag_is_stale(&service->groups, tw_load_relaxed(&options[i].tag)))
+	for (uint32_t i = group->first; i && n < AT_ONCE; i = exts[i].next_member) {
+		if (!tw__tag_is_stale(&service->groups, tw_load_relaxed(&exts[i].tag)))
 			break;
-		if (reap_take(service, &options[i]))
+		if (reap_take(service, &exts[i]))
 			/* armed until just now: no other's */
-			taken[n++] = tw_load_relaxed(&options[i].member);
+			taken[n++] = tw_load_relaxed(&exts[i].member);
 	}
 	tw__group_unlock(group);
 	return n;
@@ -103,9 +103,9 @@ static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint
 		return;
 	}
 	for (uint32_t i = group->first, next; i; i = next) {
-		next = slots->options[i].next_member;
-		if (tw__member_is_over(slots, &slots->options[i]))
-			tw__member_unlink(group, slots, &slots->options[i]);
+		next = slots->exts[i].next_member;
+		if (tw__member_is_over(slots, &slots->exts[i]))
+			tw__member_unlink(group, slots, &slots->exts[i]);
 	}
 	tw__group_unlock_and_vacate(&service->groups, group, index);
 }

@@ -53,8 +53,8 @@ static uint64_t read_ended(tw_service *service, const struct tw__run *run)
 }
 
 /* The end of a claimed timer with an extension record. */
-static void end_option(tw_service *service, struct tw__local *local, struct tw__run *run,
-		       enum tw_fate fate)
+static void end_ext(tw_service *service, struct tw__local *local, struct tw__run *run,
+		    enum tw_fate fate)
 {
 	uint64_t word = read_ended(service, run), settling;
 	if (tw__ended_as_cancelled(service, run, word))
@@ -103,7 +103,7 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 	if (goes_on(service, local, run, now_ns))
 		return;
 	if (claimed & TW__HAS_EXT) {
-		end_option(service, local, run, TW_FATE_FIRED);
+		end_ext(service, local, run, TW_FATE_FIRED);
 		return;
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
@@ -121,7 +121,7 @@ static void finish_without_run(tw_service *service, struct tw__local *local, str
 {
 	run->passed_over = true;
 	if (fate != TW_FATE_LATE || !goes_on(service, local, run, now_ns))
-		end_option(service, local, run, fate);
+		end_ext(service, local, run, fate);
 }
 
 /* --------------------------------------------------------------------- run */
@@ -195,35 +195,34 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
  * What the instant of a claimed run says: the fate that keeps it from running, or TW_FATE_FIRED. A
  * series learns what it missed. No lock: what is read here is constant, or this run's.
  */
-static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run,
-				     struct tw__ext *option, struct tw__run_clock *clock)
+static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, struct tw__ext *ext,
+				     struct tw__run_clock *clock)
 {
 	/* Since the last reading releases may have been called, and taken any time. */
 	uint64_t now_ns =
-	    option->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
+	    ext->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
 	/* planted: next_instant */
-	uint64_t due_ns = tw__within_slack(service, run->nominal_ns, option->slack_ns);
+	uint64_t due_ns = tw__within_slack(service, run->nominal_ns, ext->slack_ns);
 	run->late =
-	    option->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > option->max_lateness_ns;
-	if (run->late && option->late_drop)
+	    ext->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > ext->max_lateness_ns;
+	if (run->late && ext->late_drop)
 		return TW_FATE_LATE;
-	run->overruns = option->overruns;
-	option->overruns = 0;
+	run->overruns = ext->overruns;
+	ext->overruns = 0;
 	return TW_FATE_FIRED;
 }
 
 /* The same for any extension record; a member of a group is counted. */
-static enum tw_fate begin_option(tw_service *service, struct tw__run *run,
-				 struct tw__run_clock *clock)
+static enum tw_fate begin_ext(tw_service *service, struct tw__run *run, struct tw__run_clock *clock)
 {
-	struct tw__ext *option = tw__ext_of(&service->slots, run->slot);
-	run->tag = tw_load_relaxed(&option->tag);
-	run->context = option->context;
+	struct tw__ext *ext = tw__ext_of(&service->slots, run->slot);
+	run->tag = tw_load_relaxed(&ext->tag);
+	run->context = ext->context;
 	if (run->tag)
 		tw__group_run_begins(&service->groups, run->tag);
-	if (!(tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES))
+	if (!(tw_load_relaxed(&ext->traits) & TW__TRAIT_MOVES))
 		return TW_FATE_FIRED;
-	return look_at_instants(service, run, option, clock);
+	return look_at_instants(service, run, ext, clock);
 }
 
 /* When a run has ended. What an extension record stands for is decided by it. */
@@ -251,7 +250,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	if (tw_unlikely(marks & TW__HAS_EXT)) {
 		if (clock->estimated)
 			tw__run_clock_exact(clock, service);
-		enum tw_fate fate = begin_option(service, &run, clock);
+		enum tw_fate fate = begin_ext(service, &run, clock);
 		begun_ns = clock->now_ns;
 		if (tw_unlikely(fate != TW_FATE_FIRED)) {
 			finish_without_run(service, local, &run, fate, begun_ns);

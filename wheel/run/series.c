@@ -11,50 +11,49 @@
 #include "wheel/core/wake.h"
 #include "wheel/run/series.h"
 
-static void count_missed(struct tw__local *local, struct tw__ext *option, uint64_t missed)
+static void count_missed(struct tw__local *local, struct tw__ext *ext, uint64_t missed)
 {
-	option->overruns += missed;
+	ext->overruns += missed;
 	tw_bump(&local->overruns, missed);
 }
 
 /* How many of the instants from the next one on, which is past, get no run. */
-static uint64_t series_passed_over(const struct tw__ext *option, uint64_t now_ns)
+static uint64_t series_passed_over(const struct tw__ext *ext, uint64_t now_ns)
 {
-	uint64_t behind_ns = now_ns - option->nominal_ns, past = behind_ns / option->period_ns + 1;
-	if (option->missed == TW_MISSED_SKIP)
+	uint64_t behind_ns = now_ns - ext->nominal_ns, past = behind_ns / ext->period_ns + 1;
+	if (ext->missed == TW_MISSED_SKIP)
 		return past;
-	if (option->missed == TW_MISSED_COALESCE)
+	if (ext->missed == TW_MISSED_COALESCE)
 		return past - 1; /* planted: one_instant_more */
-	uint64_t allowed_ns = option->max_lateness_ns + option->slack_ns;
-	if (!option->late_drop || allowed_ns < option->slack_ns || behind_ns <= allowed_ns)
+	uint64_t allowed_ns = ext->max_lateness_ns + ext->slack_ns;
+	if (!ext->late_drop || allowed_ns < ext->slack_ns || behind_ns <= allowed_ns)
 		/* planted: burst_skips */
 		return 0;
 	/* burst: they would be dropped one by one */
-	return (behind_ns - allowed_ns - 1) / option->period_ns + 1;
+	return (behind_ns - allowed_ns - 1) / ext->period_ns + 1;
 }
 
 /* When a series runs next. False: it is at its end. */
 static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__run *run,
-			   struct tw__ext *option, uint64_t now_ns)
+			   struct tw__ext *ext, uint64_t now_ns)
 {
 	if (run->passed_over)
-		count_missed(local, option, 1);
-	else if (option->runs_left && --option->runs_left == 0)
+		count_missed(local, ext, 1);
+	else if (ext->runs_left && --ext->runs_left == 0)
 		return false;
-	if (option->fixed_delay) {
+	if (ext->fixed_delay) {
 		/* planted: delay_from_instant */
-		option->nominal_ns = now_ns + option->period_ns;
+		ext->nominal_ns = now_ns + ext->period_ns;
 	} else {
-		option->nominal_ns += option->period_ns;
-		if (option->nominal_ns <= now_ns) {
-			uint64_t missed = series_passed_over(option, now_ns);
-			option->nominal_ns += missed * option->period_ns;
-			count_missed(local, option, missed);
+		ext->nominal_ns += ext->period_ns;
+		if (ext->nominal_ns <= now_ns) {
+			uint64_t missed = series_passed_over(ext, now_ns);
+			ext->nominal_ns += missed * ext->period_ns;
+			count_missed(local, ext, missed);
 		}
 	}
 	uint64_t latest_ns = service->time.start_ns + TW_MAX_DELAY_NS;
-	return option->nominal_ns <= latest_ns &&
-	       option->slack_ns <= latest_ns - option->nominal_ns;
+	return ext->nominal_ns <= latest_ns && ext->slack_ns <= latest_ns - ext->nominal_ns;
 }
 
 /* With an entry that counts whatever the locations say, from the reserve of this thread's lane. */
@@ -92,12 +91,12 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
  * The same for a timer with an extension record. What is due already, to catch up, is not to wait
  * for the next tick.
  */
-static bool arm_option_again(tw_service *service, struct tw__local *local, struct tw__run *run,
-			     uint64_t word, struct tw__ext *option, uint64_t now_ns)
+static bool arm_ext_again(tw_service *service, struct tw__local *local, struct tw__run *run,
+			  uint64_t word, struct tw__ext *ext, uint64_t now_ns)
 {
-	uint64_t deadline_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
+	uint64_t deadline_ns = tw__within_slack(service, ext->nominal_ns, ext->slack_ns);
 	/* read while it is still ours */
-	bool catches_up = option->period_ns && !run->rearm && deadline_ns <= now_ns;
+	bool catches_up = ext->period_ns && !run->rearm && deadline_ns <= now_ns;
 	if (!arm_again(service, local, run, word, deadline_ns))
 		return false;
 	if (catches_up) {
@@ -165,17 +164,17 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 		return persist(service, local, run, word);
 	if (!(word & TW__HAS_EXT))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
-	struct tw__ext *option = tw__ext_of(&service->slots, run->slot);
-	bool more = option->period_ns && next_of_series(service, local, run, option, now_ns);
+	struct tw__ext *ext = tw__ext_of(&service->slots, run->slot);
+	bool more = ext->period_ns && next_of_series(service, local, run, ext, now_ns);
 	if (!more && !run->rearm)
 		return false;
-	if (!more && option->period_ns)
-		option->runs_left = 1; /* reset in its last run: one more */
-	if (more && run->rearm_if_earlier && option->nominal_ns <= run->rearm_ns)
+	if (!more && ext->period_ns)
+		ext->runs_left = 1; /* reset in its last run: one more */
+	if (more && run->rearm_if_earlier && ext->nominal_ns <= run->rearm_ns)
 		run->rearm = false;
 	if (run->rearm)
-		option->nominal_ns = run->rearm_ns;
-	return arm_option_again(service, local, run, word, option, now_ns);
+		ext->nominal_ns = run->rearm_ns;
+	return arm_ext_again(service, local, run, word, ext, now_ns);
 }
 
 bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t word)

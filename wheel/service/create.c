@@ -42,7 +42,7 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 	tw_store_relaxed(&local->shown.thread_id, 0); /* the next owner is another one */
 	tw__magazine_flush(&service->slots, &local->magazine);
 	tw__cached_flush(service, local, 0);
-	tw__ext_cache_flush(&service->slots, &local->options);
+	tw__ext_cache_flush(&service->slots, &local->exts);
 }
 
 /* What a full lane may drop: entries of timers that are gone. */

@@ -53,16 +53,16 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	size_t words = page_up(slots->end * sizeof *slots->words),
 	       records = page_up(slots->end * sizeof *slots->records);
 	size_t locations = page_up(slots->end * sizeof *slots->locations),
-	       options = page_up(slots->end * sizeof *slots->options);
+	       exts = page_up(slots->end * sizeof *slots->exts);
 	size_t generations = page_up(slots->end * sizeof *slots->latest_generations);
 	size_t far_ticks = page_up(slots->end * sizeof *slots->far_ticks);
 	size_t block_count = slots->end / TW__BLOCK + 2,
 	       purge_bits = page_up(block_count * TW__BLOCK / 8);
 	size_t blocks = page_up(block_count * sizeof *slots->blocks);
-	size_t option_blocks = page_up(block_count * sizeof *slots->store.blocks);
+	size_t ext_blocks = page_up(block_count * sizeof *slots->store.blocks);
 	size_t option_room = page_up(block_count / 8 + 8);
-	slots->mapping_bytes = words + records + locations + options + generations + far_ticks +
-			       purge_bits + blocks + option_blocks + option_room;
+	slots->mapping_bytes = words + records + locations + exts + generations + far_ticks +
+			       purge_bits + blocks + ext_blocks + option_room;
 	slots->mapping = tw__reserve(slots->mapping_bytes);
 	if (!slots->mapping)
 		return -ENOMEM;
@@ -70,14 +70,14 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	slots->words = (void *)at;
 	slots->records = (void *)(at + words);
 	slots->locations = (void *)(at + words + records);
-	slots->options = (void *)(at + words + records + locations);
-	slots->latest_generations = (void *)(at + words + records + locations + options);
-	slots->far_ticks = (void *)(at + words + records + locations + options + generations);
-	at += words + records + locations + options + generations + far_ticks;
+	slots->exts = (void *)(at + words + records + locations);
+	slots->latest_generations = (void *)(at + words + records + locations + exts);
+	slots->far_ticks = (void *)(at + words + records + locations + exts + generations);
+	at += words + records + locations + exts + generations + far_ticks;
 	slots->purge_bits = (void *)at;
 	slots->blocks = (void *)(at + purge_bits);
 	slots->store.blocks = (void *)(at + purge_bits + blocks);
-	slots->store.room = (void *)(at + purge_bits + blocks + option_blocks);
+	slots->store.room = (void *)(at + purge_bits + blocks + ext_blocks);
 	at = slots->mapping;
 	prefer_huge_pages(at, words);
 	prefer_huge_pages(at + words, records);
@@ -190,7 +190,7 @@ void tw__chain_push(struct tw__slots *slots, uint32_t head, uint32_t count)
 {
 	struct tw__record *record = &slots->records[head];
 	pthread_mutex_lock(&slots->lock);
-	tw_store_release(&record->option, slots->chains); /* WORD5 */
+	tw_store_release(&record->ext, slots->chains); /* WORD5 */
 	tw_store_relaxed(&record->arg, (void *)(uintptr_t)count);
 	slots->chains = head;
 	pthread_mutex_unlock(&slots->lock);
@@ -201,7 +201,7 @@ uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *count)
 	TW_ASSERT_LOCKED(&slots->lock);
 	uint32_t head = slots->chains;
 	if (head) {
-		slots->chains = tw_load_relaxed(&slots->records[head].option);
+		slots->chains = tw_load_relaxed(&slots->records[head].ext);
 		*count = (uint32_t)(uintptr_t)tw_load_relaxed(&slots->records[head].arg);
 	}
 	return head;
@@ -262,84 +262,84 @@ static uint32_t slots_take_from(struct tw__slots *slots, uint32_t index)
 {
 	TW_ASSERT_LOCKED(&slots->lock);
 	struct tw__ext_block *block = &slots->store.blocks[index];
-	uint32_t option = block->free;
+	uint32_t ext = block->free;
 	if (block->used == 0)
 		tw_store_relaxed(&slots->store.held, tw_load_relaxed(&slots->store.held) + 1);
 	if (index == 0 && block->used == 0)
 		block->used = block->live = 1; /* 0 is no extension record */
-	if (option)
-		block->free = slots->options[option].next_free;
+	if (ext)
+		block->free = slots->exts[ext].next_free;
 	else
-		option = index * TW__BLOCK + block->used++;
+		ext = index * TW__BLOCK + block->used++;
 	if (++block->live == TW__BLOCK)
 		set_room(slots, index, false);
-	return option;
+	return ext;
 }
 
-static void give_to(struct tw__slots *slots, uint32_t option)
+static void give_to(struct tw__slots *slots, uint32_t ext)
 {
 	TW_ASSERT_LOCKED(&slots->lock);
-	struct tw__ext_block *block = &slots->store.blocks[option / TW__BLOCK];
-	slots->options[option].next_free = block->free;
-	block->free = option;
+	struct tw__ext_block *block = &slots->store.blocks[ext / TW__BLOCK];
+	slots->exts[ext].next_free = block->free;
+	block->free = ext;
 	block->live--;
-	set_room(slots, option / TW__BLOCK, true);
+	set_room(slots, ext / TW__BLOCK, true);
 }
 
 /* Half a cache of them. */
-static void refill_options(struct tw__slots *slots, struct tw__ext_cache *cache)
+static void refill_exts(struct tw__slots *slots, struct tw__ext_cache *cache)
 {
 	uint32_t block, before = cache->count;
 	pthread_mutex_lock(&slots->lock);
 	while (cache->count < TW__EXTS_CACHED / 2 && find_room(slots, &block))
-		cache->options[cache->count++] = slots_take_from(slots, block);
+		cache->exts[cache->count++] = slots_take_from(slots, block);
 	tw_store_relaxed(&slots->store.live,
 			 tw_load_relaxed(&slots->store.live) + cache->count - before);
 	pthread_mutex_unlock(&slots->lock);
 }
 
 /* The oldest n. */
-static void unload_options(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t n)
+static void unload_exts(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t n)
 {
 	pthread_mutex_lock(&slots->lock);
 	for (uint32_t i = 0; i < n; i++)
-		give_to(slots, cache->options[i]);
+		give_to(slots, cache->exts[i]);
 	tw_store_relaxed(&slots->store.live, tw_load_relaxed(&slots->store.live) - n);
 	pthread_mutex_unlock(&slots->lock);
 	cache->count -= n;
-	memmove(cache->options, cache->options + n, cache->count * sizeof *cache->options);
+	memmove(cache->exts, cache->exts + n, cache->count * sizeof *cache->exts);
 }
 
-void tw__ext_wipe(struct tw__ext *option)
+void tw__ext_wipe(struct tw__ext *ext)
 {
 	size_t rest = offsetof(struct tw__ext, release); /* before it: others may still look */
-	tw_store_release(&option->executor, NULL);       /* WORD5 */
-	memset((char *)option + rest, 0, sizeof *option - rest);
+	tw_store_release(&ext->executor, NULL);          /* WORD5 */
+	memset((char *)ext + rest, 0, sizeof *ext - rest);
 }
 
 uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache)
 {
 	if (tw_unlikely(cache->count == 0))
-		refill_options(slots, cache);
+		refill_exts(slots, cache);
 	if (tw_unlikely(cache->count == 0))
 		return 0;
-	uint32_t index = cache->options[--cache->count];
-	struct tw__ext *option = &slots->options[index];
-	tw__ext_wipe(option);
+	uint32_t index = cache->exts[--cache->count];
+	struct tw__ext *ext = &slots->exts[index];
+	tw__ext_wipe(ext);
 	return index;
 }
 
-void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t option)
+void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext)
 {
-	TW_ASSERT(option > 0 && option < slots->end);
+	TW_ASSERT(ext > 0 && ext < slots->end);
 	struct tw__ext_cache none = {0};
 	if (tw_unlikely(!cache))
 		cache = &none;
 	if (tw_unlikely(cache->count == TW__EXTS_CACHED))
-		unload_options(slots, cache, TW__EXTS_CACHED / 2);
-	cache->options[cache->count++] = option;
+		unload_exts(slots, cache, TW__EXTS_CACHED / 2);
+	cache->exts[cache->count++] = ext;
 	if (tw_unlikely(cache == &none))
-		unload_options(slots, cache, 1);
+		unload_exts(slots, cache, 1);
 }
 
 void tw__ext_await_all_resets(struct tw__slots *slots)
@@ -351,5 +351,5 @@ void tw__ext_await_all_resets(struct tw__slots *slots)
 void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache)
 {
 	if (cache->count)
-		unload_options(slots, cache, cache->count);
+		unload_exts(slots, cache, cache->count);
 }

@@ -29,8 +29,8 @@ enum { TW__EXT_LOCKS = 16, TW__FAR_LOCKS = 16 };
 struct tw__record {
 	_Atomic(tw_fn *) fn;
 	_Atomic(void *) arg;
-	_Atomic uint32_t option; /* index of the extension record, or 0 */
-	uint32_t link;           /* while free: next slot of its chain */
+	_Atomic uint32_t ext; /* index of the extension record, or 0 */
+	uint32_t link;        /* while free: next slot of its chain */
 };
 
 /* The driver's own knowledge of a RELOCATED timer: where the entry is that counts. */
@@ -66,7 +66,7 @@ enum tw__trait {
 
 /*
  * Extension record of a timer with more than fn and arg; written by the timer's owner of the
- * moment, or under the option lock.
+ * moment, or under the lock of extension records.
  *
  * The members before `release` are never wiped: others may still look at it when the record has
  * gone to the next timer. executor: the driver's, see outbox.c. Tag and traits may be read by
@@ -123,7 +123,7 @@ enum { TW__EXTS_CACHED = 64 };
 
 struct tw__ext_cache {
 	uint32_t count;
-	uint32_t options[TW__EXTS_CACHED];
+	uint32_t exts[TW__EXTS_CACHED];
 };
 
 /* All extension records; under the lock, except for atomic members. */
@@ -148,7 +148,7 @@ struct tw__slots {
 	_Atomic uint64_t *far_ticks;
 	/* the driver's: the latest generation it has seen of a slot; earlier ones are dead */
 	uint32_t *latest_generations;
-	struct tw__ext *options;
+	struct tw__ext *exts;
 	uint32_t end; /* indices below it are addresses; 0 is never used */
 	/* handles are entries plus this: a generation to begin with, in the upper half */
 	uint64_t base;
@@ -200,13 +200,13 @@ uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *n);
 uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache);
 
 /* What get does to it. */
-void tw__ext_wipe(struct tw__ext *option);
+void tw__ext_wipe(struct tw__ext *ext);
 
 /*
  * Gives back the extension record of a timer that this thread has ended, and whose slot nobody
  * writes by any more. cache may be NULL.
  */
-void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t option);
+void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext);
 
 /* Waits for a reset that is writing to the extension record of the slot's timer. */
 static inline void tw__ext_await_reset(struct tw__slots *slots, uint32_t slot);
@@ -292,7 +292,7 @@ static inline bool tw__entry_is_armed(struct tw__slots *slots, uint64_t entry, u
 
 static inline struct tw__ext *tw__ext_of(const struct tw__slots *slots, uint32_t slot)
 {
-	return &slots->options[tw_load_relaxed(&slots->records[slot].option)];
+	return &slots->exts[tw_load_relaxed(&slots->records[slot].ext)];
 }
 
 /*
@@ -302,8 +302,7 @@ static inline struct tw__ext *tw__ext_of(const struct tw__slots *slots, uint32_t
 static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slot)
 {
 	/* WORD5 */
-	return tw_load_acquire(
-	    &slots->options[tw_load_acquire(&slots->records[slot].option)].traits);
+	return tw_load_acquire(&slots->exts[tw_load_acquire(&slots->records[slot].ext)].traits);
 }
 
 /* Whether a word that is in use belongs to a timer with an extension record. */
@@ -324,7 +323,7 @@ static inline const char *tw__name_of(const struct tw__slots *slots, uint32_t sl
 	if (!tw__word_has_record(word))
 		return NULL;
 	/* WORD5 */
-	return tw_load_acquire(&slots->options[tw_load_acquire(&slots->records[slot].option)].name);
+	return tw_load_acquire(&slots->exts[tw_load_acquire(&slots->records[slot].ext)].name);
 }
 
 /*

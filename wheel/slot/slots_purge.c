@@ -115,7 +115,7 @@ bool tw__exts_purge_block(struct tw__slots *slots, uint32_t index)
 		block->used = 0;
 		block->free = 0;
 		tw_store_relaxed(&slots->store.held, tw_load_relaxed(&slots->store.held) - 1);
-		purge_array(slots->options, sizeof *slots->options, index);
+		purge_array(slots->exts, sizeof *slots->exts, index);
 	}
 	pthread_mutex_unlock(&slots->lock);
 	return can;
@@ -133,5 +133,5 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 	    (tw_load_relaxed(&slots->written.latest_generations) ? sizeof *slots->latest_generations
 								 : 0);
 	return fresh * sizeof *slots->words + held * per_held +
-	       (uint64_t)tw_load_relaxed(&slots->store.held) * TW__BLOCK * sizeof *slots->options;
+	       (uint64_t)tw_load_relaxed(&slots->store.held) * TW__BLOCK * sizeof *slots->exts;
 }

@@ -7,7 +7,7 @@
 
 static bool armed_may_become(uint64_t from, uint64_t to)
 {
-	bool has_option = from & TW__EXT;
+	bool has_ext = from & TW__EXT;
 	if (tw__word_armed(to))
 		return (to & (TW__EXT | TW__PERSISTENT)) == (from & (TW__EXT | TW__PERSISTENT)) &&
 		       (to & TW__RELOCATED) >= (from & TW__RELOCATED);
@@ -16,12 +16,12 @@ static bool armed_may_become(uint64_t from, uint64_t to)
 	switch (tw__word_state(to)) {
 	case TW__RUNNING:
 		return (to & TW__DEADLINE_MASK) ==
-		       ((has_option ? TW__HAS_EXT : 0) |
+		       ((has_ext ? TW__HAS_EXT : 0) |
 			(from & TW__RELOCATED ? TW__HAS_RELOCATED : 0) |
 			(from & TW__PERSISTENT ? TW__HAS_PERSISTENT : 0));
 	case TW__RELEASING:
 	case TW__CANCEL_PENDING:
-		return has_option && !(to & TW__DEADLINE_MASK);
+		return has_ext && !(to & TW__DEADLINE_MASK);
 	default:
 		return false;
 	}
@@ -30,13 +30,13 @@ static bool armed_may_become(uint64_t from, uint64_t to)
 /* An entry is promised only to a timer that had the promise. */
 static bool disarmed_may_become(uint64_t from, uint64_t to)
 {
-	bool has_option = from & TW__DISARMED_EXT;
+	bool has_ext = from & TW__DISARMED_EXT;
 	if (tw__word_armed(to))
-		return to & TW__PERSISTENT && !!(to & TW__EXT) == has_option &&
+		return to & TW__PERSISTENT && !!(to & TW__EXT) == has_ext &&
 		       (to & TW__RELOCATED) >= (from & TW__RELOCATED);
 	if (tw__word_disarmed(to))
 		return to == tw__word_unfiled(from);
-	return has_option && !(to & TW__DEADLINE_MASK) &&
+	return has_ext && !(to & TW__DEADLINE_MASK) &&
 	       (tw__word_state(to) == TW__RELEASING || tw__word_state(to) == TW__CANCEL_PENDING);
 }
 

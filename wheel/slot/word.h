@@ -88,19 +88,19 @@
  *
  * Pairing table (word w of one slot)
  *   WORD1  schedule: record fields, then w release -> claim, cancel, drain: w acquire. Publishes
- *       fn, arg, option.
+ *       fn, arg, ext.
  *   WORD2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire. "All
  *       that it wrote is visible."
  *   WORD3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its
  *       lock): w.
  *   WORD4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes
  *       nothing and orders nothing.
- *   WORD5  record's option index, and the extension record's executor and traits: store-release
- *       (schedule, depot) -> load-acquire (route, reset, close), then w, relaxed or stronger. All
- *       go to their next owner after w has left ARMED for good: whoever reads what that one wrote
- *       finds w no longer armed. Else runs of one timer might go to another's executor, or a side
- *       record be written without its lock. (Before a compare-and-swap of w relaxed loads do:
- *       slots.h.)
+ *   WORD5  record's ext, and the extension record's executor and traits: store-release (schedule,
+ *       depot) -> load-acquire (route, reset, close), then w, relaxed or stronger. All go to their
+ *       next owner after w has left ARMED for good: a thread that reads what the next owner wrote
+ *       finds w no longer armed. Without it runs of one timer might go to another's executor, or an
+ *       extension record be written without its lock. (Before a compare-and-swap of w relaxed loads
+ *       do: slots.h.)
  *   WORD6  far_ticks of the slot: with w's compare-and-swap to BEYOND_RANGE, or before the store of
  *       a new timer's w, under the slot's far lock -> w BEYOND_RANGE, then far_ticks, both under
  *       the lock: that w's deadline, since w cannot become BEYOND_RANGE while the lock is held. Two

@@ -135,12 +135,12 @@ void tw__cancel_entry(tw_service *service, uint64_t entry)
  */
 static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t word)
 {
-	uint32_t index = tw_load_relaxed(&service->slots.records[slot].option);
-	const struct tw__ext *option = &service->slots.options[index];
-	uint64_t tag = tw_load_relaxed(&option->tag);
+	uint32_t index = tw_load_relaxed(&service->slots.records[slot].ext);
+	const struct tw__ext *ext = &service->slots.exts[index];
+	uint64_t tag = tw_load_relaxed(&ext->tag);
 	/* now, while few values are alive: it may be a call */
 	struct tw__local *local = tw__local_at_hand(service);
-	if (tw_unlikely(tw_load_relaxed(&option->traits) || !tag ||
+	if (tw_unlikely(tw_load_relaxed(&ext->traits) || !tag ||
 			tw__tag_is_stale(&service->groups, tag)))
 		return false;
 	if (tw_unlikely(!tw__word_cas_seq_cst(&service->slots.words[slot], &word,

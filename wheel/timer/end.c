@@ -40,8 +40,8 @@ bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
 static inline void end_rest(tw_service *service, struct tw__local *local, uint32_t slot,
 			    uint32_t generation, enum tw_fate fate)
 {
-	uint32_t index = tw_load_relaxed(&service->slots.records[slot].option);
-	uint32_t traits = tw_load_relaxed(&service->slots.options[index].traits);
+	uint32_t index = tw_load_relaxed(&service->slots.records[slot].ext);
+	uint32_t traits = tw_load_relaxed(&service->slots.exts[index].traits);
 	if (fate == TW_FATE_CANCELLED)
 		tw__count_cancel(service, local);
 	else

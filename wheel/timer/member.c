@@ -33,25 +33,25 @@ void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *gr
 	pthread_mutex_unlock(&groups->lock);
 }
 
-static void tw__member_link(struct tw__group *group, struct tw__slots *slots, uint32_t option)
+static void tw__member_link(struct tw__group *group, struct tw__slots *slots, uint32_t ext)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
-	struct tw__ext *member = &slots->options[option];
+	struct tw__ext *member = &slots->exts[ext];
 	member->next_member = 0;
 	member->previous_member = group->last;
 	if (group->last)
-		slots->options[group->last].next_member = option;
+		slots->exts[group->last].next_member = ext;
 	else
-		group->first = option;
-	group->last = option;
+		group->first = ext;
+	group->last = ext;
 	group->members++;
 	tw_store_relaxed(&member->linked, 1);
 }
 
-int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option,
+int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t ext,
 			   uint64_t entry)
 {
-	struct tw__ext *member = &slots->options[option];
+	struct tw__ext *member = &slots->exts[ext];
 	uint64_t handle = tw_load_relaxed(&member->tag); /* our own as yet */
 	if (!handle)
 		return TW__NO_MEMBER;
@@ -71,7 +71,7 @@ int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, u
 					   (handle & TW__GROUP_INDEX_MASK));
 	/* GROUP8: after the tag */
 	tw_store_release(&member->member, entry);
-	tw__member_link(group, slots, option);
+	tw__member_link(group, slots, ext);
 	return TW__ENTERED_LOCKED;
 }
 
@@ -92,17 +92,17 @@ static bool becomes_bias_owner(tw_service *service, struct tw__group *group,
 	return true;
 }
 
-bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option,
+bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t ext,
 			    bool cancelled)
 {
-	struct tw__ext *member = &service->slots.options[option];
+	struct tw__ext *member = &service->slots.exts[ext];
 	uint64_t tag = tw_load_relaxed(&member->tag);
 	uint32_t index = tag & TW__GROUP_INDEX_MASK;
 	struct tw__group *group = tw__group_at(&service->groups, index);
 	tw__group_lock(group);
 	if (cancelled && becomes_bias_owner(service, group, local, tag)) {
 		tw__group_unlock(group);
-		tw__cache_member(service, local, option, index);
+		tw__cache_member(service, local, ext, index);
 		return true;
 	}
 	tw__member_unlink(group, &service->slots, member);
@@ -155,11 +155,11 @@ bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t ta
 void tw__cached_let_go(tw_service *service, struct tw__local *local, uint32_t n)
 {
 	TW_ASSERT(n < tw_load_relaxed(&local->cached.count));
-	uint32_t option = (uint32_t)tw_load_relaxed(tw__cached_at(&local->cached, n));
+	uint32_t ext = (uint32_t)tw_load_relaxed(tw__cached_at(&local->cached, n));
 	/* before it is none of the cached (count_cached) */
-	tw__group_leave_slowly(service, NULL, option, false);
+	tw__group_leave_slowly(service, NULL, ext, false);
 	tw__cached_remove(&local->cached, n);
-	tw__ext_put(&service->slots, &local->options, option);
+	tw__ext_put(&service->slots, &local->exts, ext);
 }
 
 void tw__cached_flush(tw_service *service, struct tw__local *local, uint32_t group)

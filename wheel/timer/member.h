@@ -44,11 +44,11 @@ static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *
 	if (!tw_load_relaxed(&member->linked))
 		return; /* thrown out (reap.c) */
 	if (member->previous_member)
-		slots->options[member->previous_member].next_member = member->next_member;
+		slots->exts[member->previous_member].next_member = member->next_member;
 	else
 		group->first = member->next_member;
 	if (member->next_member)
-		slots->options[member->next_member].previous_member = member->previous_member;
+		slots->exts[member->next_member].previous_member = member->previous_member;
 	else
 		group->last = member->previous_member;
 	group->members--;
@@ -81,10 +81,10 @@ static inline bool tw__group_has_before(const struct tw__group *group,
 					const struct tw__slots *slots, uint64_t word)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
-	for (uint32_t i = group->first; i; i = slots->options[i].next_member) {
-		if (!tw__tag_is_before(tw_load_relaxed(&slots->options[i].tag), word))
+	for (uint32_t i = group->first; i; i = slots->exts[i].next_member) {
+		if (!tw__tag_is_before(tw_load_relaxed(&slots->exts[i].tag), word))
 			return false;
-		if (!tw__member_is_over(slots, &slots->options[i]))
+		if (!tw__member_is_over(slots, &slots->exts[i]))
 			return true;
 	}
 	return false;
@@ -111,7 +111,7 @@ enum tw__entered {
 /*
  * tw__group_enter for an extension record that is on no list; the group's lock is held afterwards.
  */
-int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option,
+int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t ext,
 			   uint64_t entry);
 
 /* A cached extension record becomes the slot's timer's. */
@@ -126,12 +126,12 @@ static inline int tw__group_enter_kept(struct tw__ext *member, uint64_t entry)
  * or, if the record was cached, of the group whose list it is on. Followed by tw__group_entered;
  * between the two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
  */
-static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots,
-				  uint32_t option, uint64_t entry)
+static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots, uint32_t ext,
+				  uint64_t entry)
 {
-	struct tw__ext *member = &slots->options[option];
+	struct tw__ext *member = &slots->exts[ext];
 	if (tw_unlikely(!tw_load_acquire(&member->linked))) /* GROUP12 */
-		return tw__group_enter_slowly(groups, slots, option, entry);
+		return tw__group_enter_slowly(groups, slots, ext, entry);
 	return tw__group_enter_kept(member, entry);
 }
 
@@ -146,12 +146,12 @@ bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t ta
  * The timer's word has been stored: `entry` is its. True: the group has closed meanwhile, and the
  * timer was taken back.
  */
-static inline bool tw__group_entered(tw_service *service, struct tw__local *local, uint32_t option,
+static inline bool tw__group_entered(tw_service *service, struct tw__local *local, uint32_t ext,
 				     uint64_t entry, int entered)
 {
 	if (entered == TW__NO_MEMBER)
 		return false;
-	uint64_t tag = tw_load_relaxed(&service->slots.options[option].tag);
+	uint64_t tag = tw_load_relaxed(&service->slots.exts[ext].tag);
 	if (entered == TW__ENTERED_LOCKED) {
 		tw__group_unlock(tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK));
 		return false;
@@ -165,7 +165,7 @@ static inline bool tw__group_entered(tw_service *service, struct tw__local *loca
  * The extension record leaves its group's list, if it is on it still. cancelled: by a call, not
  * with its group. True: it is cached.
  */
-bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option,
+bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t ext,
 			    bool cancelled);
 
 static inline _Atomic uint64_t *tw__cached_at(struct tw__cached_members *cached, uint32_t n)
@@ -176,14 +176,14 @@ static inline _Atomic uint64_t *tw__cached_at(struct tw__cached_members *cached,
 }
 
 /* Caches an extension record; group: the index. */
-static inline void tw__cache_member(tw_service *service, struct tw__local *local, uint32_t option,
+static inline void tw__cache_member(tw_service *service, struct tw__local *local, uint32_t ext,
 				    uint32_t group)
 {
 	struct tw__cached_members *cached = &local->cached;
 	if (tw_unlikely(tw_load_relaxed(&cached->count) == TW__CACHED_MEMBERS))
 		tw__cached_let_go(service, local, TW__CACHED_MEMBERS - 1);
 	uint32_t count = tw_load_relaxed(&cached->count);
-	tw_store_relaxed(&cached->items[count], (uint64_t)group << 32 | option);
+	tw_store_relaxed(&cached->items[count], (uint64_t)group << 32 | ext);
 	tw_store_relaxed(&cached->count, count + 1);
 }
 
@@ -216,19 +216,19 @@ static inline bool tw__caches(const tw_service *service, const struct tw__local 
  * A timer with an extension record has come to its end; its slot is free. The group's bias owner
  * caches the record where it is. cancelled: it was cancelled. local may be NULL.
  */
-static inline void tw__ext_give_back(tw_service *service, struct tw__local *local, uint32_t option,
+static inline void tw__ext_give_back(tw_service *service, struct tw__local *local, uint32_t ext,
 				     bool cancelled)
 {
-	uint64_t tag = tw_load_relaxed(&service->slots.options[option].tag);
+	uint64_t tag = tw_load_relaxed(&service->slots.exts[ext].tag);
 	if (tag) {
 		if (tw_likely(tw__caches(service, local, tag))) {
-			tw__cache_member(service, local, option, tag & TW__GROUP_INDEX_MASK);
+			tw__cache_member(service, local, ext, tag & TW__GROUP_INDEX_MASK);
 			return;
 		}
-		if (tw__group_leave_slowly(service, local, option, cancelled))
+		if (tw__group_leave_slowly(service, local, ext, cancelled))
 			return;
 	}
-	tw__ext_put(&service->slots, local ? &local->options : NULL, option);
+	tw__ext_put(&service->slots, local ? &local->exts : NULL, ext);
 }
 
 /*
@@ -245,7 +245,7 @@ static inline uint32_t tw__kept_take(tw_service *service, struct tw__local *loca
 	if (n == count)
 		return 0;
 	const struct tw__ext *member =
-	    &service->slots.options[(uint32_t)tw_load_relaxed(tw__cached_at(cached, n))];
+	    &service->slots.exts[(uint32_t)tw_load_relaxed(tw__cached_at(cached, n))];
 	const struct tw__group *group = tw__group_at(&service->groups, index);
 	uint64_t word = tw_load_acquire(&group->word); /* GROUP7 */
 	bool open = tw__group_is(group, word, handle) && !(word & TW__GROUP_CLOSED);

@@ -24,20 +24,20 @@ void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, u
 }
 
 /* The timer's release under its context, then the context's own. */
-static void release_call_release(tw_service *service, const struct tw__ext *option, void *arg,
+static void release_call_release(tw_service *service, const struct tw__ext *ext, void *arg,
 				 enum tw_fate fate)
 {
 	struct tw__context_saved saved;
-	if (option->release) {
-		struct tw__run_level *level = tw__user_begin_named(
-		    service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(option->release),
-		    tw_load_relaxed(&option->name), 0);
-		tw__context_enter(option->context, &saved);
-		option->release(arg, fate);
+	if (ext->release) {
+		struct tw__run_level *level =
+		    tw__user_begin_named(service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(ext->release),
+					 tw_load_relaxed(&ext->name), 0);
+		tw__context_enter(ext->context, &saved);
+		ext->release(arg, fate);
 		tw__context_leave(&saved);
 		tw__user_end(level);
 	}
-	tw__context_release(option->context);
+	tw__context_release(ext->context);
 }
 
 void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
@@ -46,21 +46,21 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 	TW_ASSERT(tw__word_state(tw_load_relaxed(&service->slots.words[slot])) == TW__RELEASING);
 	TW_ASSERT(tw__word_generation(tw_load_relaxed(&service->slots.words[slot])) == generation);
 	struct tw__record *record = &service->slots.records[slot];
-	uint32_t index = tw_load_relaxed(&record->option);
-	struct tw__ext *option = &service->slots.options[index];
-	if (option->release || option->context) {
+	uint32_t index = tw_load_relaxed(&record->ext);
+	struct tw__ext *ext = &service->slots.exts[index];
+	if (ext->release || ext->context) {
 		struct tw__run run = {.outer = tw__current_run,
 				      .service = service,
 				      .slot = slot,
 				      .generation = generation,
-				      .tag = tw_load_relaxed(&option->tag),
+				      .tag = tw_load_relaxed(&ext->tag),
 				      .releasing = true};
 		tw__current_run = &run;
-		release_call_release(service, option, tw_load_relaxed(&record->arg), fate);
+		release_call_release(service, ext, tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;
 		TW_ASSERT(!tw__forked(service)); /* a child ends inside the release (tickwheel.h) */
 	}
-	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
+	if (tw_load_relaxed(&ext->traits) & TW__TRAIT_MOVES)
 		tw__ext_await_reset(&service->slots, slot); /* before the slot has another owner */
 	tw__set_free(service, local, slot, generation);
 	tw__ext_give_back(service, local, index, fate == TW_FATE_CANCELLED);

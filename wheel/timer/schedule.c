@@ -198,14 +198,14 @@ static __attribute__((noinline)) int schedule_make_room(struct tw__lane *lane)
 }
 
 /*
- * Inlined into each of the short calls, where `kind`, `persistent`, `option` and `kept` are
+ * Inlined into each of the short calls, where `kind`, `persistent`, `ext` and `kept` are
  * constants. local: NULL if it is not known yet. KIND_PADDING: not armed, without an entry.
  * persistent: TW__PERSISTENT, or 0. kept: the extension record is on its group's list.
  */
 static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local,
 						     enum tw__kind kind, uint64_t value, tw_fn *fn,
-						     void *arg, uint64_t persistent,
-						     uint32_t option, bool kept, tw_timer *out)
+						     void *arg, uint64_t persistent, uint32_t ext,
+						     bool kept, tw_timer *out)
 {
 	uint64_t word = tw__gate_look(&service->gate);
 	if (tw_unlikely(tw__gate_refuses(word)))
@@ -228,8 +228,8 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	struct tw__record *record = &service->slots.records[slot];
 	tw_store_relaxed(&record->fn, fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, arg);
-	if (option)
-		tw_store_release(&record->option, option); /* WORD5 */
+	if (ext)
+		tw_store_release(&record->ext, ext); /* WORD5 */
 
 	uint64_t deadline_ns = value;
 	if (kind == TW__KIND_DELAY && tw_likely(service->time.published)) {
@@ -241,16 +241,16 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
 	bool disarmed = kind == TW__KIND_PADDING;
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	uint64_t state = disarmed ? TW__DISARMED | (option ? TW__DISARMED_EXT : 0)
-				  : TW__ARMED | persistent | (option ? TW__EXT : 0) |
-					tw__tick_bits(tick, cursor);
+	uint64_t state =
+	    disarmed ? TW__DISARMED | (ext ? TW__DISARMED_EXT : 0)
+		     : TW__ARMED | persistent | (ext ? TW__EXT : 0) | tw__tick_bits(tick, cursor);
 	if (!disarmed && tw_unlikely(state & TW__BEYOND_RANGE))
 		tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	int entered = TW__NO_MEMBER;
 	if (kept) {
-		entered = tw__group_enter_kept(&service->slots.options[option], entry);
-	} else if (option) {
-		entered = tw__group_enter(&service->groups, &service->slots, option, entry);
+		entered = tw__group_enter_kept(&service->slots.exts[ext], entry);
+	} else if (ext) {
+		entered = tw__group_enter(&service->groups, &service->slots, ext, entry);
 		if (tw_unlikely(entered < 0)) {
 			tw__slot_put(&service->slots, &local->magazine, slot, generation);
 			return schedule_refused(local, out, entered);
@@ -259,7 +259,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	tw__magazine_count_scheduled(&local->magazine, 1);
 	tw__word_arm_release(&service->slots.words[slot],
 			     tw__word_make(generation, state, 0)); /* WORD1: pairs with claim */
-	if (option && tw_unlikely(tw__group_entered(service, local, option, entry, entered))) {
+	if (ext && tw_unlikely(tw__group_entered(service, local, ext, entry, entered))) {
 		tw__magazine_count_scheduled(&local->magazine, -1);
 		return schedule_refused(local, out, -ESHUTDOWN);
 	}
@@ -290,18 +290,18 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 static int arm_task(tw_service *service, struct tw__local *local, const struct tw_task *task,
 		    const struct tw_period *period, uint32_t kept, tw_timer *out)
 {
-	struct tw__arming arming = {.option = kept};
+	struct tw__arming arming = {.ext = kept};
 	uint64_t random = local->random, now_ns = 0;
 	int r = tw__task_prepare(service, local, task, period, &random, &now_ns, &arming);
 	if (r)
 		return schedule_refused(local, out, r);
 	uint64_t persistent = task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
 	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, persistent,
-		arming.option, false, out);
+		arming.ext, false, out);
 	if (tw_likely(r == 0))
 		local->random = random;
-	else if (arming.option)
-		tw__task_discard(service, local, arming.option);
+	else if (arming.ext)
+		tw__task_discard(service, local, arming.ext);
 	return r;
 }
 
@@ -359,14 +359,14 @@ int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *
 
 /* An extension record that says nothing but whose member its timer is, as it did before. */
 static inline int arm_bare(tw_service *service, struct tw__local *local, const struct tw_task *task,
-			   uint32_t option, tw_timer *out)
+			   uint32_t ext, tw_timer *out)
 {
 	int r = task->flags & TW_TASK_AT ? arm(service, local, TW__KIND_DEADLINE, task->when_ns,
-					       task->fn, task->arg, 0, option, true, out)
+					       task->fn, task->arg, 0, ext, true, out)
 					 : arm(service, local, TW__KIND_DELAY, task->when_ns,
-					       task->fn, task->arg, 0, option, true, out);
+					       task->fn, task->arg, 0, ext, true, out);
 	if (tw_unlikely(r))
-		tw__task_discard(service, local, option);
+		tw__task_discard(service, local, ext);
 	return r;
 }
 
@@ -407,7 +407,7 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 			   : tw_schedule(service, task->when_ns, task->fn, task->arg, out);
 	struct tw__local *local = tw__local_at_hand(service);
 	uint32_t kept = local ? tw__kept_take(service, local, task->group.id) : 0;
-	if (tw_unlikely(!kept || !service->slots.options[kept].bare))
+	if (tw_unlikely(!kept || !service->slots.exts[kept].bare))
 		return schedule_task(service, task, kept, out);
 	return arm_bare(service, local, task, kept, out);
 }

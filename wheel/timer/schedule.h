@@ -42,7 +42,7 @@ struct tw__arming {
 	enum tw__kind kind; /* KIND_PADDING: it is not armed */
 	uint64_t value;
 	/* extension record; 0: a plain timer. Before: one that was kept for its group, or 0 */
-	uint32_t option;
+	uint32_t ext;
 };
 
 /*

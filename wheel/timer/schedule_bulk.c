@@ -63,7 +63,7 @@ static int room_for_one(struct batch_call *call)
 /* The record and the unpublished entry of one timer. */
 static inline __attribute__((always_inline)) int put(struct batch_call *call,
 						     const struct tw_task *task, enum tw__kind kind,
-						     uint64_t value, uint32_t option)
+						     uint64_t value, uint32_t ext)
 {
 	struct tw__slots *slots = &call->service->slots;
 	int r = room_for_one(call);
@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) int put(struct batch_call *call,
 	tw_store_relaxed(&record->fn, task->fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, task->arg);
 	/* WORD5; 0 tells the second pass that it is plain */
-	tw_store_release(&record->option, option);
+	tw_store_release(&record->ext, ext);
 	tw__lane_put(&call->local->lane, tw__what_make(kind, entry), value);
 	return 0;
 }
@@ -86,22 +86,22 @@ static int put_with_option(struct batch_call *call, const struct tw_task *task,
 			   const struct tw_period *period)
 {
 	struct tw__arming arming;
-	arming.option = 0; /* what is kept stays so: a batch enters before its words are armed */
+	arming.ext = 0; /* what is kept stays so: a batch enters before its words are armed */
 	int r = tw__task_prepare(call->service, call->local, task, period, &call->random,
 				 &call->now_ns, &arming);
 	if (r)
 		return r;
-	r = put(call, task, arming.kind, arming.value, arming.option);
-	if (r && arming.option)
-		tw__task_discard(call->service, call->local, arming.option);
-	if (r || !arming.option)
+	r = put(call, task, arming.kind, arming.value, arming.ext);
+	if (r && arming.ext)
+		tw__task_discard(call->service, call->local, arming.ext);
+	if (r || !arming.ext)
 		return r;
 	struct tw__slots *slots = &call->service->slots;
 	uint64_t entry = tw__what_entry(tw__lane_at(&call->local->lane)[-1].what);
-	int entered = tw__group_enter(&call->service->groups, slots, arming.option, entry);
+	int entered = tw__group_enter(&call->service->groups, slots, arming.ext, entry);
 	if (entered < 0)
 		return entered; /* what was put is taken back with the rest */
-	(void)tw__group_entered(call->service, call->local, arming.option, entry,
+	(void)tw__group_entered(call->service, call->local, arming.ext, entry,
 				entered); /* the lock was held, if any */
 	return 0;
 }
@@ -155,7 +155,7 @@ static size_t put_stretch(struct batch_call *call, size_t i)
 		tw_store_relaxed(&records[slot].fn, task->fn); /* published by WORD1 */
 		tw_store_relaxed(&records[slot].arg, task->arg);
 		/* tells the second pass that it is plain */
-		tw_store_relaxed(&records[slot].option, 0);
+		tw_store_relaxed(&records[slot].ext, 0);
 		at[done] = (struct tw__entry){tw__what_make(TW__KIND_DELAY, entry), task->when_ns};
 	}
 	tw__magazine_take(magazine, (uint32_t)done);
@@ -188,15 +188,15 @@ static bool is_timer(const struct tw__entry *entry)
 static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
 {
 	struct tw__slots *slots = &call->service->slots;
-	uint32_t option = tw_load_relaxed(&slots->records[slot].option);
+	uint32_t ext = tw_load_relaxed(&slots->records[slot].ext);
 	/*
 	 * Not kept, and off the list before the slot is another's: of the same generation, it would
 	 * be taken for the member.
 	 */
-	if (option && tw_load_acquire(&slots->options[option].linked)) /* GROUP12 */
-		(void)tw__group_leave_slowly(call->service, NULL, option, false);
-	if (option)
-		tw__task_discard(call->service, call->local, option);
+	if (ext && tw_load_acquire(&slots->exts[ext].linked)) /* GROUP12 */
+		(void)tw__group_leave_slowly(call->service, NULL, ext, false);
+	if (ext)
+		tw__task_discard(call->service, call->local, ext);
 	/* never handed out: the same generation */
 	tw__slot_put(slots, &call->local->magazine, slot, generation);
 }
@@ -243,8 +243,8 @@ static inline uint64_t bits_of(const tw_service *service, struct last_tick *last
 static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t entry, uint64_t state)
 {
 	tw_service *service = call->service;
-	struct tw__ext *option = &service->slots.options[index];
-	uint64_t tag = tw_load_relaxed(&option->tag);
+	struct tw__ext *ext = &service->slots.exts[index];
+	uint64_t tag = tw_load_relaxed(&ext->tag);
 	struct tw__group *group =
 	    tag ? tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK) : NULL;
 	if (group)
@@ -252,7 +252,7 @@ static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t en
 	if (group && tw__tag_is_stale(&service->groups, tag)) {
 		state = TW__RELEASING;
 		if (call->last_orphan)
-			service->slots.options[call->last_orphan].next_free = index;
+			service->slots.exts[call->last_orphan].next_free = index;
 		else
 			call->orphan = index;
 		call->last_orphan = index;
@@ -269,10 +269,10 @@ static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t en
  */
 static void end_orphans(struct batch_call *call)
 {
-	struct tw__ext *options = call->service->slots.options;
+	struct tw__ext *exts = call->service->slots.exts;
 	for (uint32_t index = call->orphan, next; index; index = next) {
-		uint64_t entry = tw_load_relaxed(&options[index].member);
-		next = options[index].next_free;
+		uint64_t entry = tw_load_relaxed(&exts[index].member);
+		next = exts[index].next_free;
 		tw__count_cancel(call->service, call->local);
 		tw__release(call->service, call->local, tw__entry_slot(entry),
 			    (uint32_t)(entry >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
@@ -295,7 +295,7 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 			uint32_t slot = tw__entry_slot(entry->what);
 			bool is_delay = tw__what_kind(entry->what) == TW__KIND_DELAY;
 			uint64_t deadline_ns = entry->value + (is_delay ? call->base_ns : 0);
-			uint32_t option = tw_load_relaxed(&slots->records[slot].option);
+			uint32_t ext = tw_load_relaxed(&slots->records[slot].ext);
 			uint64_t state = TW__ARMED | bits_of(call->service, &last, deadline_ns);
 			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
 			if (tw_unlikely(state & TW__BEYOND_RANGE))
@@ -303,12 +303,12 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 					    tw__tick_to_write(call->service, deadline_ns));
 			if (tw_likely(out))
 				*out++ = tw__handle_make(slots, slot, (uint32_t)(generation >> 32));
-			if (tw_likely(!option))
+			if (tw_likely(!ext))
 				tw__word_arm_release(&slots->words[slot],
 						     /* WORD1: pairs with claim */
 						     generation | state);
 			else
-				arm_with_option(call, option, tw__what_entry(entry->what),
+				arm_with_option(call, ext, tw__what_entry(entry->what),
 						state | TW__EXT);
 			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;
 		}

@@ -152,51 +152,51 @@ static uint32_t traits_of(const struct tw_task *task, const void *context)
 	       (task->flags & TW_TASK_BACKGROUND ? TW__TRAIT_BACKGROUND : 0u);
 }
 
-static void name_executor(tw_service *service, struct tw__ext *option, tw_executor *executor)
+static void name_executor(tw_service *service, struct tw__ext *ext, tw_executor *executor)
 {
-	tw_store_release(&option->executor, executor);         /* WORD5: pairs with outbox.c */
+	tw_store_release(&ext->executor, executor);            /* WORD5: pairs with outbox.c */
 	if (!tw_load_relaxed(&service->ever.routed))           /* else its line stays unwritten */
 		tw_store_relaxed(&service->ever.routed, true); /* published with the word: WORD1 */
 }
 
-static void fill_option(tw_service *service, struct tw__ext *option, const struct tw_task *task,
+static void fill_option(tw_service *service, struct tw__ext *ext, const struct tw_task *task,
 			const struct tw_period *period, void *context)
 {
-	if (tw_likely(!tw_load_acquire(&option->linked)))            /* GROUP12 */
-		tw_store_relaxed(&option->tag, task->group.id);      /* until it has entered */
-	tw_store_release(&option->traits, traits_of(task, context)); /* WORD5 */
-	tw_store_release(&option->name, task->name);                 /* WORD5 */
-	option->release = task->release;
-	option->context = context;
-	option->context_is_callers = (task->flags & TW_TASK_CONTEXT) != 0;
-	option->max_lateness_ns = task->max_lateness_ns;
-	option->late_drop = task->late == TW_LATE_DROP;
-	option->slack_ns = task->slack_ns;
-	option->bare = tw__task_is_short(task) && !context;
+	if (tw_likely(!tw_load_acquire(&ext->linked)))            /* GROUP12 */
+		tw_store_relaxed(&ext->tag, task->group.id);      /* until it has entered */
+	tw_store_release(&ext->traits, traits_of(task, context)); /* WORD5 */
+	tw_store_release(&ext->name, task->name);                 /* WORD5 */
+	ext->release = task->release;
+	ext->context = context;
+	ext->context_is_callers = (task->flags & TW_TASK_CONTEXT) != 0;
+	ext->max_lateness_ns = task->max_lateness_ns;
+	ext->late_drop = task->late == TW_LATE_DROP;
+	ext->slack_ns = task->slack_ns;
+	ext->bare = tw__task_is_short(task) && !context;
 	if (tw_unlikely(task->flags & TW_TASK_BACKGROUND) &&
 	    !tw_load_relaxed(&service->ever.has_background))
 		/* published with the word: WORD1 */
 		tw_store_relaxed(&service->ever.has_background, true);
 	if (task->executor && task->executor != service->executor)
-		name_executor(service, option, task->executor);
+		name_executor(service, ext, task->executor);
 	if (period) {
-		option->period_ns = period->period_ns;
-		option->runs_left = period->count;
-		option->fixed_delay = period->mode == TW_FIXED_DELAY;
-		option->missed = (uint8_t)period->missed;
+		ext->period_ns = period->period_ns;
+		ext->runs_left = period->count;
+		ext->fixed_delay = period->mode == TW_FIXED_DELAY;
+		ext->missed = (uint8_t)period->missed;
 	}
 }
 
 /* The timer was refused, perhaps after others could see it (retract). */
 void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t index)
 {
-	if (tw_load_relaxed(&service->slots.options[index].traits) & TW__TRAIT_MOVES)
+	if (tw_load_relaxed(&service->slots.exts[index].traits) & TW__TRAIT_MOVES)
 		tw__ext_await_all_resets(&service->slots);
-	struct tw__ext *option = &service->slots.options[index];
-	if (!option->context_is_callers)
-		tw__context_release(option->context);
-	if (!tw_load_acquire(&option->linked))     /* GROUP12 */
-		tw_store_relaxed(&option->tag, 0); /* it has not entered its group */
+	struct tw__ext *ext = &service->slots.exts[index];
+	if (!ext->context_is_callers)
+		tw__context_release(ext->context);
+	if (!tw_load_acquire(&ext->linked))     /* GROUP12 */
+		tw_store_relaxed(&ext->tag, 0); /* it has not entered its group */
 	tw__ext_give_back(service, local, index, false);
 }
 
@@ -205,19 +205,19 @@ void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t ind
  * is armed for that instant only if slack or period need it, or else takes its place by its delay,
  * as a plain one does (G6).
  */
-static void set_instants(tw_service *service, struct tw__ext *option, const struct tw_task *task,
+static void set_instants(tw_service *service, struct tw__ext *ext, const struct tw_task *task,
 			 uint64_t *now_ns, struct tw__arming *arming)
 {
 	if (!wants_instant(task) || tw__task_is_disarmed(task))
 		return;
 	if (arming->kind == TW__KIND_DELAY && !*now_ns)
 		*now_ns = tw__clock_read(service);
-	option->nominal_ns =
+	ext->nominal_ns =
 	    arming->kind == TW__KIND_DEADLINE ? arming->value : *now_ns + arming->value;
 	if (!task->period && !task->slack_ns)
 		return;
 	arming->kind = TW__KIND_DEADLINE;
-	arming->value = tw__within_slack(service, option->nominal_ns, task->slack_ns);
+	arming->value = tw__within_slack(service, ext->nominal_ns, task->slack_ns);
 }
 
 /* The context it names, or else the thread's. */
@@ -251,17 +251,17 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 	void *context = task_context_of(task);
 	if (!context && !tw__task_needs_option(service, task))
 		return 0;
-	if (!arming->option && task->group.id && !tw__group_of(&service->groups, task->group.id))
+	if (!arming->ext && task->group.id && !tw__group_of(&service->groups, task->group.id))
 		/* before it becomes a tag, which others index by */
 		return task_refused(task, context, -ENOENT);
-	if (!arming->option)
-		arming->option = tw__ext_get(&service->slots, &local->options);
+	if (!arming->ext)
+		arming->ext = tw__ext_get(&service->slots, &local->exts);
 	else
-		tw__ext_wipe(&service->slots.options[arming->option]);
-	if (!arming->option)
+		tw__ext_wipe(&service->slots.exts[arming->ext]);
+	if (!arming->ext)
 		return task_refused(task, context, -ENOMEM);
-	struct tw__ext *option = &service->slots.options[arming->option];
-	fill_option(service, option, task, period, context);
-	set_instants(service, option, task, now_ns, arming);
+	struct tw__ext *ext = &service->slots.exts[arming->ext];
+	fill_option(service, ext, task, period, context);
+	set_instants(service, ext, task, now_ns, arming);
 	return 0;
 }

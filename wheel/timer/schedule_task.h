@@ -33,6 +33,6 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
  * The extension record of a task that is not scheduled after all, perhaps after others could see
  * its timer (retract).
  */
-void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t option);
+void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t ext);
 
 #endif
