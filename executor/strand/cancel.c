@@ -150,8 +150,8 @@ int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id handle, uint64_t 
 
 /*
  * Works in pieces: after some tasks the lock is released for a moment. The strand is CLOSED
- * already, so nothing is added. A task that another thread cancels meanwhile has left the heap, or
- * is dead in the queue.
+ * already, so nothing is added. A task that another thread cancels meanwhile has left the heap or
+ * the queue.
  */
 static void breathe(tw_strand *strand, unsigned *piece)
 {
