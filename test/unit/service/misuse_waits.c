@@ -104,8 +104,8 @@ Test(service_misuse_waits, of_a_limiter_in_its_own_job)
 	    "tw_limiter_close: called from one of the limiter's jobs or callbacks; pass timeout 0, "
 	    "or call it from "
 	    "another thread",
-	    "tw_limiter_destroy: called from one of the limiter's jobs or callbacks; call it from "
-	    "another thread",
+	    ("tw_limiter_destroy: called from one of the limiter's jobs or callbacks; call it from "
+	     "another thread"),
 	};
 	tw_service *service = open_service();
 	struct tw_limiter_task task = {
