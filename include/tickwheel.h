@@ -18,11 +18,12 @@
  *   slot      the place of one timer in a service; a handle is a slot and a generation
  *   lane      a thread's queue of new entries, which the driver empties
  *   driver    the thread that files timers and hands out due ones: the tick thread, or the
- *             caller of tw_service_advance
+ *             caller of tw_service_advance (during a close: the thread that closes)
  *   executor  runs callbacks: the service's pool, another pool, a strand, or your own
  *   run       one execution of a callback
  *   claim     the step in which a worker takes a run; before it, a cancel wins
- *   release   your function that is called once when a timer, job or task has ended
+ *   release   your function that is called once when a timer, job or task has ended; not if
+ *             the call that should have scheduled it failed
  *
  * Who may call what:
  *
@@ -34,22 +35,23 @@
  *   tw_cancel_wait,              yes      yes (1)   yes (2)   yes (1)   yes (2)   no       -EPERM
  *     tw_group_cancel_wait
  *   tw_service_stats, _liveness, yes      yes       yes       yes       yes       no       -EPERM
- *     tw_is_pending, tw_remaining
+ *     tw_is_pending (3), tw_remaining
  *   tw_service_close*            yes      -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       -EPERM
  *   tw_service_advance,          driver   -EBUSY    -EBUSY    -EBUSY    -EBUSY    no       -EPERM
- *     _next_expiry, first _fd
+ *     tw_service_next_expiry, first tw_service_fd
  *   tw_service_destroy           alone    -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       frees
  *   tw_service_validate          quiet    no        -EBUSY    no        no        no       -EPERM
  *
- *   (1) of the timer itself: TW_SELF.
- *   (2) as (1); a wait for a run that this very thread would have to run never ends: set a timeout.
+ *   (1) Called for the timer whose callback or release this is, it answers TW_SELF: no wait.
+ *   (2) As (1). A wait for a run that only this thread could carry out does not end: set a timeout.
+ *   (3) In a forked child tw_is_pending answers false.
  *   driver: one thread at a time. alone: no other call on the service is under way or follows.
  *   quiet: no other call on the service and no callback of it is under way.
  *
- * All other calls may run beside each other, on the same timer too.
+ * Apart from that, any two calls may run at the same time, even on the same timer.
  *
  * These calls wait for the driver. Do not make them in an inline callback, an on_stuck or a
- * visitor, nor while you hold a lock that one of those takes:
+ * visitor. Do not make them while you hold a lock that such a function takes:
  *
  *   tw_service_close, tw_service_close_with, tw_service_destroy, tw_service_validate,
  *   tw_sim_close, tw_clock_manual_advance_by;
@@ -64,14 +66,15 @@
  *   G2   Late by at most 2 ticks (a delay) or 1 tick (a deadline), plus the hand-over to a worker,
  *        while the machine keeps up.
  *   G3   One end. Each timer ends once, as in timer.h; the counters of tw_service_stats add up.
- *   G4   A cancel, and a reset to later, win until a worker has claimed the run.
+ *   G4   A cancel, or a reset to a later time, succeeds until a worker has claimed the run.
  *   G5   Safe handles. A stale, foreign or random handle does no harm. The chance that it names
  *        a live timer is 2^-32.
  *   G6   Order. Timers that one thread schedules with equal delays, or for one tick, are handed
  *        over in that order. A timer that was reset, is a series, or has slack is ordered when
  *        it is filed.
  *   G7   Callbacks may call anything. Only a call that would wait for its own caller is refused.
- *   G8   A slow callback delays no other timer until max_workers callbacks block.
+ *   G8   A callback that blocks delays other timers by a few milliseconds at most, until
+ *        max_workers callbacks block. An inline callback delays all.
  *   G9   Quiet. A service without timers never wakes up. Otherwise it wakes up for the next
  *        expiry, and a few times to move far timers, and once after a storm (G11).
  *   G10  After a stall, catching up costs what is due, not the ticks that were missed.
@@ -90,17 +93,19 @@
  * Visibility. A callback sees what the thread wrote before it scheduled. What a callback wrote is
  * visible to its release, to its next run, and to a tw_cancel_wait that waited for it.
  *
- * Memory. A service reserves about 230 bytes of address space for each of max_timers, and 90 MB:
- * 3.7 GiB by default. It touches about 50 bytes for each pending timer; one with a release, a group
- * or other options takes more. Under `ulimit -v`, or where the kernel does not overcommit, set
- * max_timers. In a process that locks its memory (mlockall), reserved addresses stay unlocked; the
- * guide tells how to lock what a service touches.
+ * Memory. A service reserves about 220 bytes of address space for each of max_timers, and 90 MB:
+ * 3.6 GiB by default. It touches about 50 bytes for each pending timer; one with a release, a group
+ * or other options takes more. The first group reserves 80 bytes more for each of max_timers. Under
+ * `ulimit -v`, or where the kernel does not overcommit, set max_timers. In a process that locks its
+ * memory (mlockall), reserved addresses stay unlocked; the guide tells how to lock what a service
+ * touches.
  *
  * Structs that begin with `size` must have it set: use TW_INIT. A size of 0 is -EINVAL, except in a
  * config whose other members are all 0. Non-zero bytes beyond what the library knows are -E2BIG.
  *
  * Errors are negative errno values; tw_strerror explains them, and tw_set_misuse_hook gets the
- * reason of a bad argument. A refused call has changed nothing.
+ * reason of a bad argument. A refused call has changed nothing. What it was given, such as arg,
+ * stays yours.
  *
  * Fork. In the child no thread of the parent's services lives. Each call on an object of the parent
  * answers -EPERM there, and destroy frees memory. The child may create objects of its own. A

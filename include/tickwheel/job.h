@@ -10,8 +10,15 @@
  *   settled    it has one status, once; `done` is called
  *   gone       its last attempt has ended; `release` is called, and arg is yours again
  *
- * When an attempt ends, in this order: its permit returns, it is counted, the next job starts, and
- * if nothing is left the limiter is idle. A job that fails stops neither other jobs nor the
+ * May I free arg?
+ *
+ *   in `release`             yes: nothing of the job follows
+ *   in `done`                yes, except with TW_JOB_STATUS_TIMED_OUT: an attempt may still run
+ *   tw_job_wait answered 0   as in `done`; a `release` may still follow
+ *   the submit failed        yes: nothing of the job is called
+ *
+ * When an attempt ends, its permit returns, and the attempt is counted. Then the next job starts.
+ * If nothing is left, the limiter is idle. A job that fails stops neither other jobs nor the
  * limiter.
  *
  * A synchronous job ends when its function returns. An asynchronous one (TW_LIMITER_TASK_ASYNC) may
@@ -79,7 +86,7 @@ struct tw_job_run {
 
 /*
  * What follows a failed attempt, as the attempt says. It allows no retry that struct tw_retry does
- * not allow. An attempt past its timeout does not say anything: its result is ignored.
+ * not allow. After its timeout, what an attempt says is ignored, as its result is.
  */
 enum tw_job_next {
 	TW_JOB_NEXT_POLICY = 0, /* a retry after the delay of struct tw_retry */
@@ -102,7 +109,10 @@ enum { TW_JOB_PENDING = 1 };
  */
 typedef int tw_job_fn(void *arg, struct tw_job_run *run);
 
-/* Called once when the job has settled. */
+/*
+ * Called once when the job has settled. limiter.h says on which thread. After a timeout an attempt
+ * may still run, and use arg.
+ */
 typedef void tw_job_done_fn(void *arg, const struct tw_job_result *result);
 
 /*
@@ -114,7 +124,10 @@ typedef void tw_job_done_fn(void *arg, const struct tw_job_result *result);
  */
 typedef void tw_job_stop_fn(void *arg, tw_job job, enum tw_job_status why);
 
-/* Called once when nothing of the job will be called any more. */
+/*
+ * Called once when nothing of the job will be called any more: the place to free arg. limiter.h
+ * says on which thread.
+ */
 typedef void tw_job_release_fn(void *arg);
 
 /* ------------------------------------------------------------------- submit */
@@ -184,14 +197,17 @@ struct tw_limiter_task {
 	uint32_t permits;
 	uint32_t reserved; /* 0 */
 
-	/* How long submit waits for room while max_pending jobs wait; 0: not at all; TW_FOREVER. */
+	/*
+	 * How long submit waits for room while max_pending jobs wait. 0: submit does not wait, and
+	 * answers -EAGAIN. TW_FOREVER: without limit.
+	 */
 	uint64_t wait_ns;
 
 	/*
 	 * Timeouts, at most TW_MAX_DELAY_NS; 0: none. A job past one of them settles as timed out.
 	 * If it runs, `stop` is called, its permit returns when the attempt really ends, and the
 	 * attempt's result is ignored. A job past attempt_timeout_ns with retries left does not
-	 * settle: it is stopped, and the retry follows.
+	 * settle: `stop` is called, and the retry follows when the attempt has ended.
 	 *
 	 * timeout_ns counts from the call of submit, also while submit waits for room.
 	 */
@@ -207,23 +223,25 @@ struct tw_limiter_task {
 };
 
 /*
- * Submits a job. The job waits until a permit is free and its turn has come.
+ * Submits a job. The job waits until a permit is free and its turn has come. The call does not: if
+ * there is no room, it answers -EAGAIN.
  *
  * Threads, returns: as tw_limiter_submit_task.
  */
 TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_job *out);
 
 /*
- * Submits a job in full. *out (may be NULL) is written before the job can run.
+ * Submits a job in full. *out (may be NULL) is written before the job can run. If a job of the
+ * limiter waits here for room, it keeps its permit meanwhile.
  *
  * Threads: any. Blocks at most wait_ns, and only while max_pending jobs wait.
  * Returns:
- *   0            submitted; on an error nothing of the job is called
+ *   0            submitted; on an error nothing of the job is called, and arg stays yours
  *   -EINVAL      limiter, task or fn is NULL; a knob is out of range; unknown flags; permits is
  *                above max_concurrency
  *   -ERANGE      a time is above TW_MAX_DELAY_NS
  *   -E2BIG       non-zero bytes beyond the known struct
- *   -EAGAIN      max_pending jobs wait, none could start now, and wait_ns is 0: try again after
+ *   -EAGAIN      max_pending jobs wait that cannot start now, and wait_ns is 0: try again after
  *                on_low_water, or set wait_ns
  *   -ETIMEDOUT   still no room after wait_ns
  *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again after tw_limiter_resume
@@ -244,7 +262,9 @@ enum { TW_JOB_LATE = 1 };
  * error is 0 or -1 .. -4095. The handle in tw_job_run names that attempt alone. The handle of the
  * submit names the attempt that runs. A refused completion changes nothing, and is counted.
  *
- * Threads: any. Calls: what follows on the end of the attempt, on this thread.
+ * Threads: any. Calls: `done`, `release`, hooks and listeners that follow on the end of the
+ * attempt, on this thread. If the function has not returned, they are called after it, on its
+ * thread.
  * Returns:
  *   0             ended
  *   TW_JOB_LATE   ended after its time: the job is timed out
@@ -279,14 +299,16 @@ TW_API int tw_job_complete_with(tw_limiter *limiter, tw_job job, const struct tw
  *
  * If the job runs, tw_job_is_cancelled is true from now on. `stop` is called once for each attempt;
  * another thread may be calling it. The job settles when `stop` has returned and the attempt has
- * ended. If the attempt succeeds all the same, so does the job; else the job is cancelled.
+ * ended. If the attempt still succeeds, so does the job. Otherwise the job is cancelled.
+ *
+ * The call does not wait for the attempt. To wait, use tw_job_wait.
  *
  * Threads: any. Blocks only in the callbacks. Calls: `stop`, or `done` and `release`, on this
  * thread.
  * Returns:
- *   TW_CANCELLED   it waited, and has settled as cancelled; `done` has returned
- *   TW_RUNNING     its attempt runs
- *   TW_GONE        it has settled, or never was
+ *   TW_CANCELLED   it waited, and has settled as cancelled; `done` and `release` have returned
+ *   TW_RUNNING     its attempt runs; `done` and `release` follow
+ *   TW_GONE        it has settled, or never was; its callbacks may still run
  *   -EINVAL        limiter is NULL
  */
 TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
@@ -301,12 +323,14 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 
 /*
  * Waits until the job has settled and its `done` has returned. *out (may be NULL) gets its result.
+ * An attempt that has timed out may still run then.
  *
  * Threads: any. Blocks at most timeout_ns.
  * Returns:
  *   0            *out is the result
  *   -ETIMEDOUT   it has not settled
- *   TW_GONE      it has settled, and its result was not kept (TW_LIMITER_TASK_KEEP)
+ *   TW_GONE      its `done` had returned before the call, and the result was not kept
+ *                (TW_LIMITER_TASK_KEEP); or it never was
  *   -EDEADLK     called by the job itself, or by its `done`, or by the only thread that could run
  *                it
  *   -EINVAL      limiter is NULL

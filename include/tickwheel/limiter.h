@@ -22,16 +22,20 @@
  * reports jobs that wait for a worker this way (pool_at_max): raise max_workers.
  *
  * Time. The driver keeps timeouts, retry delays and the rate, so a job settles as timed out in time
- * also if every worker blocks. Its `stop` and `done` then run on the executor. A job past a timeout
- * when its turn comes, or when its attempt ends, is timed out, too. Times are on the service's
- * clock, except for threads that wait: their timeouts are real time.
+ * also if every worker blocks. Its `stop` and `done` then run on the executor. A job whose timeout
+ * has passed when its turn comes, or when its attempt ends, is timed out, too. Times are on the
+ * service's clock. The timeouts of calls that wait are real time.
  *
  * Threads: any thread may call anything at any time, also from jobs and callbacks; only destroy
- * must be alone. No lock is held during a callback. `stop`, `done`, `release`, hooks and listeners
- * run on the thread that caused the change: a worker, or the caller of tw_job_complete, cancel or
- * close. What a timeout causes runs on the executor. Only the hook `added` runs inside a submit. A
- * job and its callbacks run under the context of the submit (context.h); hooks run without one. A
- * job sees what the submitter wrote before; `done`, and a thread that waited for the job, see what
+ * must be alone. No lock is held during a callback.
+ *
+ *   `stop`, `done`, `release`,   run on the thread that caused the change: a worker, or the caller
+ *   hooks and listeners          of tw_job_complete, tw_job_cancel or tw_limiter_close
+ *   the same after a timeout     run on the executor
+ *   the hook `added`             runs inside the submit; no other callback does
+ *
+ * A job and its callbacks run under the context of the submit (context.h); hooks run without one. A
+ * job sees what the submitter wrote before. `done`, and a thread that waited for the job, see what
  * the job wrote. In a forked child each call answers -EPERM (bool: false), and destroy frees the
  * memory.
  */
@@ -79,7 +83,7 @@ enum tw_limiter_flags {
 	TW_LIMITER_NONBLOCKING =
 	    8, /* no job blocks: max_concurrency may exceed the executor's threads */
 	TW_LIMITER_PAUSED = 32,  /* created paused: call tw_limiter_resume */
-	TW_LIMITER_NO_QUEUE = 16 /* refuses a job that cannot start now; max_pending is 0 */
+	TW_LIMITER_NO_QUEUE = 16 /* -EAGAIN if a job cannot start now; max_pending is 0 */
 };
 
 /* Knobs of a limiter. All but max_concurrency may be 0. */
@@ -91,7 +95,8 @@ struct tw_limiter_config {
 
 	/*
 	 * Jobs that may wait, in line or for a retry: 1 .. 2^28; 0: 2^28. Jobs for which a permit
-	 * (and a token) is free do not count.
+	 * (and a token) is free do not count. Beyond it a submit answers -EAGAIN, or waits for room
+	 * (wait_ns).
 	 */
 	uint32_t max_pending;
 
@@ -147,10 +152,10 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service,
  *
  * Hand-overs to the executor may still be out when all jobs have settled. Destroy sleeps until they
  * return: at most 1 s on a pool or tick thread, 20 ms on another executor. It also waits for
- * threads that are about to return from tw_job_wait, tw_limiter_close or a submit. So it may be
- * polled until it answers 0.
+ * threads that are about to return from tw_job_wait, tw_limiter_close or a submit. After -EBUSY,
+ * destroy may be called again until it answers 0.
  *
- * Threads: any, with no other call beside it.
+ * Threads: any, with no other call at the same time.
  * Returns:
  *   0         freed
  *   -EBUSY    jobs have not settled, callbacks run, threads wait, or hand-overs are out; nothing
@@ -165,8 +170,8 @@ TW_API int tw_limiter_destroy(tw_limiter *limiter);
  * Pauses the limiter: after the call no attempt starts until tw_limiter_resume. Running jobs
  * finish.
  *
- * The function of a job that had left the line before may be entered a moment later: wait until
- * `running` is 0 if no job may be under way.
+ * The function of a job that had left the line before may be entered a moment later. To be sure
+ * that no job runs, wait until tw_limiter_stats shows `running` as 0.
  *
  * Threads: any. Never blocks.
  * Returns: 0; -EINVAL if limiter is NULL
@@ -185,19 +190,20 @@ TW_API int tw_limiter_resume(tw_limiter *limiter);
  * Refuses new jobs, ends those that it has, and waits for them.
  *
  *   mode                       jobs that wait                         jobs that run
- *   TW_CLOSE_DROP              settle as dropped, on this thread      end after this attempt
- *   TW_CLOSE_DRAIN, _RUN       run, and are retried                   end, and are retried
+ *   TW_CLOSE_DROP              settle as dropped, on this thread      finish; no retry follows
+ *   TW_CLOSE_DRAIN, _RUN       run, and are retried                   finish, and are retried
  * When the timeout of a drain has passed, the jobs that still wait are dropped. A paused limiter
  * drains nothing until tw_limiter_resume. Several closes may be under way; TW_CLOSE_DROP ends a
  * drain.
  *
- * Threads: any. Blocks at most timeout_ns, beside the callbacks of the dropped jobs.
+ * Threads: any. Blocks at most timeout_ns, plus the time of the dropped jobs' callbacks.
  * Calls: `done` and `release` of the dropped jobs, on this thread.
  * Returns:
  *   0            all jobs have settled, nothing runs, idle listeners were called
  *   -ETIMEDOUT   some jobs still run; call again
- *   -EDEADLK     called from one of its jobs or callbacks with a timeout: nothing changed. Or only
- *                the calling thread could run what is left: the limiter refuses jobs
+ *   -EDEADLK     called from one of its jobs or callbacks, and timeout_ns is not 0: nothing
+ *                changed. Or only the calling thread could run what is left: the limiter refuses
+ *                new jobs from now on; call again from another thread
  *   -EINVAL      limiter is NULL; an unknown mode
  *   -EPERM       in a forked child
  */
@@ -210,7 +216,7 @@ TW_API int tw_limiter_close(tw_limiter *limiter, enum tw_close_mode mode, uint64
  * mode: as for tw_limiter_close; a drain has no timeout. fn is an idle listener: see
  * tw_limiter_on_idle. Destroy the limiter after fn has returned.
  *
- * Threads: any. Never blocks, beside the callbacks of the dropped jobs.
+ * Threads: any. Never blocks, except in the callbacks that it calls.
  * Calls: `done` and `release` of the dropped jobs, on this thread; fn too, if nothing is left.
  * Returns:
  *   0         the limiter refuses jobs; fn has been, or will be called
@@ -226,11 +232,12 @@ TW_API int tw_limiter_close_then(tw_limiter *limiter, enum tw_close_mode mode, t
 /*
  * Calls fn once when the limiter is idle: all that was added has settled, and nothing runs.
  *
- * If the limiter is idle, fn is called inside this call. While listeners are being called, fn is
- * called by their thread when they have returned: a listener that listens again is never called
- * inside itself. Listeners are called in the order in which they came.
+ * If the limiter is idle already, fn is called inside this call. If a thread is calling listeners,
+ * that thread calls fn after them: a listener that listens again is never called inside itself.
+ * Otherwise the thread that ends the last job calls fn. Listeners are called in the order in which
+ * they came.
  *
- * Threads: any.
+ * Threads: any. Never blocks, unless fn does.
  * Returns:
  *   0         fn has been, or will be called
  *   -EINVAL   limiter or fn is NULL

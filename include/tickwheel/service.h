@@ -34,8 +34,8 @@ enum tw_drive {
 /*
  * What happens to runs that an executor refuses.
  *
- * tw_service_stats.refused counts each refusal. A run that waits for its executor for more than
- * 2^26 ticks (18.6 hours at 1 ms) may wait 2^25 ticks more: late, never early.
+ * tw_service_stats.refused counts each refusal. A run that has waited for its executor for 2^26
+ * ticks (18.6 hours at 1 ms) may then wait up to 2^25 ticks more. It is late, never early.
  */
 enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order; cancellable meanwhile */
@@ -48,7 +48,7 @@ struct tw_service_config {
 	size_t size;           /* sizeof(struct tw_service_config); may be 0 if all else is 0 */
 	uint64_t tick_ns;      /* resolution: 50 us .. 1 s; default 1 ms */
 	uint32_t buckets;      /* of the first wheel: a power of two, 64 .. 65536; default 4096 */
-	uint32_t max_timers;   /* 1 .. 2^28; default 16 Mi. Each thread may add up to 256 */
+	uint32_t max_timers;   /* 1 .. 2^28 timers; default 16 Mi; up to 256 more a thread */
 	uint32_t lane_entries; /* entries of one thread that wait for the driver: 1024 .. 2^30;
 				* default 1 Mi */
 	uint32_t workers;      /* threads that the service's own pool keeps: 1 .. 1024; default: the
@@ -73,9 +73,10 @@ struct tw_service_config {
 	 * max_workers workers were inside runs (seen->pool_at_max). Set both stuck_ns and on_stuck,
 	 * or neither.
 	 *
-	 * on_stuck runs on the driver. It must be short, and must not wait for the driver. Only a
-	 * tick thread wakes up for it. A driver that is itself stuck calls nothing: let another
-	 * thread ask tw_service_liveness. Costs a clock read for each run that is no timer.
+	 * on_stuck runs on the driver. It must be short, and must not wait for the driver. A tick
+	 * thread wakes up for it. With a manual drive it is called in tw_service_advance. A driver
+	 * that is itself stuck calls nothing: let another thread ask tw_service_liveness. Costs a
+	 * clock read for each run that is no timer.
 	 */
 	uint64_t stuck_ns; /* default 0: no watchdog */
 	void (*on_stuck)(void *stuck_arg, const struct tw_service_liveness *seen);
@@ -158,13 +159,15 @@ enum tw_close_mode {
  *     the answer is 0.
  *   - Of several closes the strictest mode holds for all: DROP before RUN before DRAIN. The latest
  *     call does the work, the others wait for it.
- *   - TW_CLOSE_DROP with timeout 0 answers 0 if no callback runs: the tick thread gets 0.1 s.
+ *   - Any close may wait 0.1 s for the tick thread. So TW_CLOSE_DROP with timeout 0 answers 0 if no
+ *     callback runs.
  *   - The handles stay valid; tw_cancel answers TW_GONE.
  *
  * Threads: any, but no callback, release or visitor of the service. Blocks at most timeout_ns, plus
  * 1 s for runs after a drain. An inline callback that does not return holds up the call, and so
  * does an exit handler (pthread_key_create) of a service's thread.
- * Calls: releases and visitors of dropped timers, on this thread.
+ * Calls: releases and visitors of dropped timers, on this thread. With a manual drive this thread
+ * becomes the driver, and calls inline callbacks too.
  * Returns:
  *   0            closed: nothing is pending, no callback runs, the threads have ended
  *   -ETIMEDOUT   callbacks still run, or wait for their executor; the service stays closed: call
@@ -177,6 +180,7 @@ enum tw_close_mode {
  *   -ENOTSUP     the kernel refuses membarrier, which it granted at creation (a sandbox entered
  *                meanwhile): nothing changed; enter the sandbox before you create the service
  *   -EINVAL      service is NULL; an unknown mode
+ *   -EPERM       in a forked child
  */
 TW_API int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns);
 
@@ -228,11 +232,12 @@ struct tw_close_options {
 TW_API int tw_service_close_with(tw_service *service, const struct tw_close_options *options);
 
 /*
- * Frees the service. NULL is allowed. Closes it with TW_CLOSE_DROP if need be, and waits without
- * limit.
+ * Frees the service. NULL is allowed. A service that is still open is closed with TW_CLOSE_DROP.
+ * The call waits for callbacks that run, without limit.
  *
- * Threads: any, with no other call on the service beside it.
- * Calls: releases of dropped timers, on this thread. In a forked child: none.
+ * Threads: any, with no other call on the service at the same time. In a forked child it frees
+ * memory, waits for nothing and calls nothing.
+ * Calls: releases of dropped timers, on this thread.
  * Returns:
  *   0          freed
  *   -EBUSY     a strand, scheduler, limiter or the like still uses it; nothing changed: destroy
@@ -247,7 +252,7 @@ TW_API int tw_service_destroy(tw_service *service);
 /*
  * Reads the service's clock: nanoseconds, the scale of deadlines.
  *
- * It never falls by more than a tick: while a manual clock is set back it stands still.
+ * The time never goes back by more than a tick. If a manual clock is set back, it stands still.
  *
  * Threads: any. Never blocks.
  * Returns: the time; 0 if service is NULL, or in a forked child.
@@ -275,15 +280,15 @@ TW_API uint64_t tw_service_now(const tw_service *service);
  *
  * At most `budget` callbacks run (TW_NO_LIMIT: all that are due); with an executor other than
  * tw_executor_inline() they are handed over. A piece of work of a strand or scheduler counts as
- * one, and up to 256 releases of cancelled groups come on top. What callbacks schedule meanwhile
- * comes in a later call, so each call returns. A call in a tick that is done, with nothing new,
+ * one, and up to 256 releases of cancelled groups come on top. Timers that these callbacks schedule
+ * run in a later call, so each call returns. A second call in the same tick, with nothing new,
  * costs a clock read.
  *
  * Threads: one at a time; that thread is the driver. Blocks only if a callback does.
  * Returns:
  *   >= 0         callbacks run or handed over
  *   -EINVAL      service is NULL; budget is 0, or above INT_MAX; the service has a tick thread
- *   -EBUSY       called from inside itself, or while another thread drives: drive on one thread
+ *   -EBUSY       called from a callback, or while another thread drives: drive on one thread
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service is closed
  *   -EPERM       in a forked child
@@ -311,10 +316,10 @@ TW_API int tw_service_next_expiry(tw_service *service, uint64_t *out_ns);
 /*
  * Returns a descriptor that is readable when tw_service_advance has something to do.
  *
- * Watch it for reading, level-triggered. Never read or close it: it belongs to the service. An
- * advance makes it quiet, unless the budget was used up. After a close it stays readable: take it
- * out of the loop. The first call makes it (three descriptors, close-on-exec); from then on an
- * advance costs a system call when the next expiry has changed.
+ * Watch it for reading, level-triggered. Never read or close it: it belongs to the service. After
+ * tw_service_advance it is no longer readable, unless the budget was used up. After a close it
+ * stays readable: take it out of the loop. The first call makes it (three descriptors,
+ * close-on-exec). From then on an advance costs a system call when the next expiry has changed.
  *
  * Threads: the driver's for the first call; any later. Never blocks.
  * Returns:

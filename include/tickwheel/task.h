@@ -99,7 +99,10 @@ enum tw_late_policy {
 	TW_LATE_DROP = 1 /* it does not run. A one-shot ends with TW_FATE_LATE; a series goes on */
 };
 
-/* A timer in full. Members that are 0 are not used. */
+/*
+ * A timer in full. Members that are 0 are not used. The struct is read during the call, so it may
+ * be a local variable.
+ */
 struct tw_task {
 	size_t size; /* sizeof(struct tw_task) */
 	tw_fn *fn;
@@ -116,16 +119,19 @@ struct tw_task {
 	/* NULL: a one-shot; else a series. Read during the call. first_ns is 0 with TW_TASK_AT. */
 	const struct tw_period *period;
 
-	/* Called once when the timer has ended. timer.h says on which thread. */
+	/*
+	 * Called once when the timer has ended; not if the schedule fails. timer.h says on which
+	 * thread.
+	 */
 	tw_release_fn *release;
 
 	/* Runs this timer in place of the service's executor. It must outlive the service. */
 	tw_executor *executor;
 
 	/*
-	 * The most that a run may start after its deadline; 0: no limit. Rounding to ticks and the
-	 * hand-over count, so a limit below three ticks is seldom kept. In a series
-	 * the limit is for each run alone.
+	 * How long after its deadline a run may start; 0: no limit. Rounding to ticks and the
+	 * hand-over count, so a limit below three ticks is seldom kept. In a series the limit holds
+	 * for each run.
 	 */
 	uint64_t max_lateness_ns;
 
@@ -177,9 +183,9 @@ TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_
  * written before any timer is published. If another thread closes the service meanwhile, the close
  * covers all n timers, or none is scheduled.
  *
- * Threads: as tw_schedule. A close waits for the call.
- * Returns: as tw_schedule_task, for the first bad task it finds; tw_service_stats.rejected counts
- * n.
+ * Threads: as tw_schedule. A close of the service waits until the call has returned.
+ * Returns: as tw_schedule_task, for the first bad task it finds. tw_service_stats.rejected grows by
+ * n, except after -EINVAL and -E2BIG.
  *   0         all are scheduled; or n is 0
  *   -EINVAL   sizes that differ; TW_TASK_PERSISTENT
  *   -EAGAIN   n is more than max_timers or lane_entries leave room for: schedule fewer, or raise
@@ -209,8 +215,8 @@ TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, si
  *     tw_cancel_wait(service, connection->idle, TW_FOREVER);   the connection ends
  *
  * A disarm costs one compare-and-swap. So does the next arming, unless its deadline is earlier than
- * the last one. The timer keeps its slot until it ends. Its release is called once, when it ends.
- * If the callback runs already, it goes on, and an arming during that run is taken back.
+ * the last one. The timer keeps its slot and its arg until it ends. Its release is called once,
+ * when it ends. A callback that runs goes on. A reset earlier in that run no longer counts.
  *
  * Threads: any, also its own callback. Never blocks.
  * Returns:

@@ -6,9 +6,9 @@
  *   answer            timer without a release            timer with a release
  *   TW_CANCELLED      yes                                the release has been called: it owns arg
  *   TW_FINISHED       yes                                the release has been called
- *   TW_GONE           tw_cancel: if you know that the    tw_cancel: the release has been called,
- *                     callback has returned              or is about to be
- *                     tw_cancel_wait: yes                tw_cancel_wait: it has been called
+ *   TW_GONE           yes: the callback has returned,    tw_cancel: the release has been called;
+ *                     or never runs                      after a group's cancel it may follow
+ *                                                        tw_cancel_wait: it has been called
  *   TW_RUNNING        no                                 no
  *   TW_SELF           no: you are in the callback        no: the release follows
  *
@@ -17,15 +17,16 @@
  *   cause                              fate               thread of the release     counter
  *   its last run has returned (1)      TW_FATE_FIRED      the one that ran it       fired
  *   cancelled before a claim           TW_FATE_CANCELLED  the canceller             cancelled
- *   cancelled while it ran             TW_FATE_CANCELLED  the one that ran it       cancelled
- *   its group was cancelled            TW_FATE_CANCELLED  the executor (if it ran:  cancelled
+ *   cancelled while it ran             TW_FATE_CANCELLED  the one that ran it       cancelled (2)
+ *   its group was cancelled            TW_FATE_CANCELLED  the executor (if it ran:  cancelled (2)
  *                                                         the one that ran it)
  *   too late (TW_LATE_DROP)            TW_FATE_LATE       the one that claimed it   late_dropped
  *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
  *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
  *   refused (TW_REFUSED_DROP)          TW_FATE_DROPPED    the driver                dropped
  *
- *   (1) of a persistent timer: only if the service has closed meanwhile.
+ *   (1) A persistent timer ends this way only if the service has closed meanwhile.
+ *   (2) A one-shot that is cancelled while it runs, and was not re-armed, ends as TW_FATE_FIRED.
  *
  * See also:
  *
@@ -83,7 +84,10 @@ enum tw_fate {
 	TW_FATE_LATE = 3     /* by TW_LATE_DROP */
 };
 
-/* Called once when a timer has ended: the place to free arg. */
+/*
+ * Called once when a timer has ended: the place to free arg. If the schedule failed, it is not
+ * called.
+ */
 typedef void tw_release_fn(void *arg, enum tw_fate fate);
 
 /* ----------------------------------------------------------------- schedule */
@@ -94,7 +98,8 @@ typedef void tw_release_fn(void *arg, enum tw_fate fate);
  * fn runs on the executor, never inside this call. It starts no sooner than delay_ns after the call
  * (G1). A delay of 0 is a delay like any other, so the run comes within 2 ticks (G2). *out (may be
  * NULL) is written before the timer is published: its callback may read it. fn sees what the caller
- * wrote before. On an error nothing is scheduled, and *out is "no timer" (untouched after -EINVAL).
+ * wrote before. On an error nothing is scheduled, and arg stays yours. Then *out is "no timer", or
+ * untouched after -EINVAL and -E2BIG.
  *
  * Threads: any, also from callbacks. Never blocks. Allocates now and then, when the service grows.
  * Returns:
@@ -126,14 +131,15 @@ TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, 
  * Moves an armed timer to delay_ns from now. The handle stays valid.
  *
  * A move to a later time is one compare-and-swap. A move to an earlier time also queues an entry.
- * If the timer is due in that tick already, the call stores nothing. Then the callback may not see
- * what the caller wrote before. A reset of a fixed-rate series moves its phase.
+ * If the timer is already due in the tick of the new deadline, the call stores nothing. Then the
+ * callback may not see what the caller wrote before. A reset of a fixed-rate series moves its
+ * phase.
  *
  * Called from the timer's own callback, it re-arms the timer, a one-shot too. The timer is armed
  * when the callback has returned. The delay counts from the call.
  *
- * A disarmed persistent timer is armed. If its callback is running, on any thread, the timer is
- * armed when the callback has returned. Of several such calls the last one counts.
+ * The call arms a disarmed persistent timer. If the callback of a persistent timer is running, on
+ * any thread, the timer is armed when the callback has returned. The last of several calls counts.
  *
  * Threads: any. Never blocks.
  * Returns:
@@ -195,12 +201,12 @@ TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t dea
  *
  * It wins also when the timer has expired and waits in the pool's queue (G4).
  *
- * Threads: any. Never blocks.
+ * Threads: any. Never blocks, unless the release does.
  * Calls: the release, on this thread, if the answer is TW_CANCELLED.
  * Returns:
  *   TW_CANCELLED   the callback will not run (again)
- *   TW_RUNNING     the callback or the release runs now. A series or a persistent timer ends after
- *                  this run. The callback of a one-shot can no longer re-arm it
+ *   TW_RUNNING     the callback or the release runs now, perhaps on this thread. The timer ends
+ *                  after this run: its callback can no longer re-arm it
  *   TW_GONE        the timer has ended, or never was
  *   -EINVAL        service is NULL
  *   -EPERM         in a forked child
@@ -211,10 +217,11 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
  * Cancels a timer, and waits for its callback and release if they run.
  *
  * After any answer except TW_RUNNING and TW_SELF nothing of the timer runs, and what the callback
- * wrote is visible. arg may be freed, unless the timer's release has freed it. Two callbacks that
- * wait for each other wait without limit.
+ * wrote is visible. arg may be freed, unless the timer's release has freed it. Hold no lock that
+ * the callback or the release takes. If two callbacks wait for each other, both wait until their
+ * timeouts.
  *
- * Threads: any. Blocks at most timeout_ns.
+ * Threads: any. Blocks at most timeout_ns (TW_FOREVER: without limit).
  * Calls: as tw_cancel.
  * Returns: as tw_cancel, and
  *   TW_FINISHED    the callback or the release was running, and has returned
@@ -224,11 +231,11 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
 TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns);
 
 /*
- * Tells whether a timer waits to run. A disarmed one does not. Another thread may change that in
- * the same moment.
+ * Tells whether a timer waits to run. A disarmed timer and a running one do not. Another thread may
+ * change that in the same moment.
  *
  * Threads: any. Never blocks.
- * Returns: true if it does; false if not, or if service is NULL.
+ * Returns: true if it waits; false if not, if service is NULL, or in a forked child.
  */
 TW_API bool tw_is_pending(tw_service *service, tw_timer timer);
 
