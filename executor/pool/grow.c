@@ -19,7 +19,8 @@
  *    often while the need lasts.
  *
  * A worker beyond the kept ones that has been idle for 10 s ends (wake.c). Its thread is joined
- * when the slot gets another worker, or when the pool ends. A slot is initialized once: other
+ * when the slot gets another worker, or when the pool ends. Until then the system has the memory of
+ * its stack back, except with musl and where memory is locked. A slot is initialized once: other
  * threads may read its `joiners` at any time.
  *
  * A submitter only sets a bit, and wakes the reserve if the bit was not set. Only the reserve

@@ -80,7 +80,7 @@ struct tw__worker {
 
 enum tw__worker_state {
 	TW__WORKER_NONE = 0,   /* the slot has no thread */
-	TW__WORKER_ALIVE = 1,  /* set by the reserve */
+	TW__WORKER_ALIVE = 1,  /* set by the thread that starts it */
 	TW__WORKER_RETIRED = 2 /* set by the worker: its thread is to be joined */
 };
 

@@ -27,6 +27,8 @@
  *   any         CLOSED         close                        or, the lock held
  *   CLOSED      gone           destroy; the runner at its   CAS, the lock held; not if there is
  *   or ACTIVE   (+ DUE)        end, if it is destroyed      anything else
+ *   gone        ACTIVE, gone   close, that comes to work    or, the lock held; the runner takes DUE
+ *                              of another layer             back, and makes it gone again
  *
  * The thread that raises ACTIVE from idle submits the work, once. CLOSED stays. Gone is DUE without
  * ACTIVE, which means nothing otherwise. Work of a layer that was destroyed before, but whose work

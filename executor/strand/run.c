@@ -53,7 +53,7 @@ void tw__strand_gather(tw_strand *strand)
 		return;
 	uint64_t word = tw_and_seq_cst(&strand->word, stay); /* STRAND1 */
 	append_inbox(strand, (tw__link)(word & ~(uint64_t)TW__STRAND_BITS));
-	if (word & TW__STRAND_DUE) {
+	if (word & TW__STRAND_DUE && strand->delays) { /* else: it was gone */
 		strand->delays->timer = (tw_timer){0};
 		tw__strand_move_due(strand);
 	}

@@ -154,11 +154,7 @@ static void choose_next(struct tw__task_node *task, uint64_t now_ns)
 	terms->overruns += missed;
 }
 
-/*
- * How many instants get no run, of those that have passed: the first of them was behind_ns ago.
- * With a limit to lateness a burst leaves out those that would be dropped one by one. As for
- * timers: wheel/run/series.c.
- */
+/* The runner cannot report that its timer was not set: it tries again in a tick. */
 static void arm_or_come_again(tw_strand *strand)
 {
 	if (tw_unlikely(tw__strand_arm(strand)))
@@ -187,8 +183,6 @@ bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task, bool too
 	arm_or_come_again(strand);
 	return true;
 }
-
-/* The runner cannot report that its timer was not set: it tries again in a tick. */
 
 void tw__strand_move_due(tw_strand *strand)
 {

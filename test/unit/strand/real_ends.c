@@ -133,3 +133,37 @@ Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_cancels_a
 {
 	end_behind(false);
 }
+
+static void no_task(void *arg)
+{
+	(void)arg;
+}
+
+/*
+ * The work of another strand waits behind the task whose release lets the running task destroy the
+ * strand. So the close hands that work over after the strand has gone.
+ */
+Test(strand_real_ends, a_task_destroys_its_strand_while_a_close_comes_to_another_strands_work)
+{
+	tw_service *service = begin_service();
+	struct ending ending;
+	for (int round = 0; round < ROUNDS; round++) {
+		tw_strand *upper;
+		struct tw_strand_task spec = {.size = sizeof spec,
+					      .fn = no_task,
+					      .arg = &ending,
+					      .release = let_the_task_destroy};
+		begin(&ending, service, destroy_own_when_released);
+		expect_eq(
+		    tw_strand_create(&upper, service, tw_strand_executor(ending.strand), NULL), 0);
+		expect_eq(tw_strand_submit_task(ending.strand, &spec, NULL), 0);
+		expect_eq(tw_strand_submit(upper, no_task, NULL), 0);
+		expect_eq(tw_strand_destroy(upper), 0);
+		int r = tw_strand_close(ending.strand, 0);
+		if (r != 0)
+			expect_eq(r, -ETIMEDOUT); /* the task still runs */
+		while (!atomic_load(&ending.destroyed))
+			sched_yield();
+	}
+	end_service(service);
+}
