@@ -93,8 +93,8 @@
  * Visibility. A callback sees what the thread wrote before it scheduled. What a callback wrote is
  * visible to its release, to its next run, and to a tw_cancel_wait that waited for it.
  *
- * Memory. A service reserves about 220 bytes of address space for each of max_timers, and 90 MB:
- * 3.6 GiB by default. It touches about 50 bytes for each pending timer; one with a release, a group
+ * Memory. A service reserves about 230 bytes of address space for each of max_timers, and 120 MB:
+ * 3.7 GiB by default. It touches about 50 bytes for each pending timer; one with a release, a group
  * or other options takes more. The first group reserves 80 bytes more for each of max_timers. Under
  * `ulimit -v`, or where the kernel does not overcommit, set max_timers. In a process that locks its
  * memory (mlockall), reserved addresses stay unlocked; the guide tells how to lock what a service
