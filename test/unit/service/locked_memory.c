@@ -116,13 +116,14 @@ static void be_refused(void *arg)
 	(void)arg;
 	tw_service *service = NULL;
 	tw_pool *pool = NULL;
+	struct tw_pool_config small = {.size = sizeof small, .queue = 16};
 	tw_set_misuse_hook(hear);
-	lock_within(256 * KIB);
+	lock_within(1024 * KIB); /* room for the pool's table, but not for its threads */
 	child_eq(tw_service_create(&service, NULL), -EAGAIN);
 	child_eq(service == NULL, true);
 	child_eq(strstr(heard, "tw_service_create: the system refuses a thread") != NULL, true);
-	child_eq(strstr(heard, "ulimit -l (256 KiB)") != NULL, true);
-	child_eq(tw_pool_create(&pool, NULL), -EAGAIN);
+	child_eq(strstr(heard, "ulimit -l (1024 KiB)") != NULL, true);
+	child_eq(tw_pool_create(&pool, &small), -EAGAIN);
 	child_eq(strstr(heard, "tw_pool_create: ") != NULL, true);
 	child_eq(munlockall(), 0);
 	child_eq(tw_service_create(&service, NULL), 0);
