@@ -280,8 +280,8 @@ static struct tw_action *first_until(tw_action_scheduler *scheduler, uint64_t un
 }
 
 /*
- * What is due at this instant goes to the due list, in order, and is flushed from there. What joins
- * it meanwhile does, too.
+ * Moves the actions that are due at this instant to the due list, in order, and flushes the list.
+ * Actions that become due during the flush are flushed too.
  */
 static void take_next(struct tw_action *action)
 {

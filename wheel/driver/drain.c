@@ -19,11 +19,11 @@
  * late.
  *
  * The producer may have read the base of a later number than S, if the driver published in that
- * moment. Then its words say later than B(S), and its entries are filed by their words: filed by
- * B(S), and moved when that tick comes, they would land behind what was scheduled after them (G6).
- * So an epoch's entry brings the lower 32 bits of what the producer counted from. If they are not
- * those of B(S), words are looked at. (Equal bits of another base would take a producer that stands
- * for an exact multiple of 2^32 ns between two loads.)
+ * moment. Then its words say later than B(S), and the driver files its entries by their words. An
+ * entry filed by B(S) would be moved when that tick comes, to a place behind timers that were
+ * scheduled after it (G6). So the entry of an epoch holds the lower 32 bits of the producer's base.
+ * If they differ from those of B(S), the driver reads the words. (Equal bits of another base need a
+ * producer that stands for an exact multiple of 2^32 ns between two loads.)
  *
  * A load may be carried out ahead of the caller's own reading of the clock by as much as the
  * processor speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base

@@ -108,7 +108,7 @@ struct tw__ext {
 enum { TW__BLOCK = 1024 };
 
 struct tw__slot_block {
-	uint16_t marked; /* free slots that are in no chain, but in purge_bits */
+	uint16_t marked; /* number of free slots with a bit in purge_bits */
 	bool purged;     /* their records' and locations' memory is given back */
 };
 

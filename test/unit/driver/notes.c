@@ -1,6 +1,6 @@
 /*
  * Where the entry that counts stands: timers with several entries, in lanes, in the wheel, in
- * batches and with workers, of which the driver keeps notes (wheel/driver/resolve.c).
+ * batches and with workers, of which the driver keeps locations (wheel/driver/resolve.c).
  */
 #include <errno.h>
 #include <pthread.h>

@@ -377,7 +377,7 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 	struct tw_period hourly = {
 	    .size = sizeof hourly, .first_ns = 2 * HOUR, .period_ns = 2 * HOUR};
 	expect_eq(tw_schedule_every(rig.service, &hourly, probe_run, &called, &called.timer), 0);
-	/* from here on there is a note */
+	/* from here on there is a location */
 	expect_eq(tw_reset(rig.service, called.timer, 2 * HOUR - MS), 0);
 	for (int i = 0; i < MANY; i++)
 		expect_eq(tw_schedule(rig.service, 2 * HOUR, probe_run, &never, &many[i]), 0);
