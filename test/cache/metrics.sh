@@ -9,14 +9,6 @@ cd "$(dirname "$0")/../.."
 
 fail() { echo "cache: metrics: $1" >&2; exit 1; }
 
-# PORT TEXT: sends the text, closes for writing by "Connection: close" or QUIT, prints the answer.
-ask() {
-	exec 3<>"/dev/tcp/127.0.0.1/$1"
-	printf '%b' "$2" >&3
-	timeout 60 cat <&3 | tr -d '\r'
-	exec 3>&-
-}
-
 head_of() { sed '/^$/q' "$1"; }
 body_of() { sed '1,/^$/d' "$1"; }
 

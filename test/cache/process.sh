@@ -9,14 +9,6 @@ cd "$(dirname "$0")/../.."
 tickcache=$1
 fail() { echo "cache: process: $1" >&2; exit 1; }
 
-# TEXT: sends the text and prints what comes until the server closes.
-ask() {
-	exec 3<>"/dev/tcp/127.0.0.1/$port"
-	printf '%b' "$1" >&3
-	timeout 60 cat <&3 | tr -d '\r'
-	exec 3>&-
-}
-
 # WHAT OPTION...: a server with these options ends soon, with status 1 and this message.
 refused() {
 	local what=$1 status=0
@@ -47,7 +39,9 @@ for _ in $(seq 64); do
 	exec {fd}<>"/dev/tcp/127.0.0.1/$port"
 	fds+=("$fd")
 done
-loops_seen() { ask 'CLIENT LIST\r\nQUIT\r\n' | sed -n 's/.* io-thread=\([0-9]*\) .*/\1/p' | sort -u | tr '\n' ' '; }
+loops_seen() {
+	ask "$port" 'CLIENT LIST\r\nQUIT\r\n' | sed -n 's/.* io-thread=\([0-9]*\) .*/\1/p' | sort -u | tr '\n' ' '
+}
 all_loops() { [ "$(loops_seen)" = "0 1 2 " ]; }
 wait_until all_loops || fail "64 connections are served by these loops only: $(loops_seen)"
 
@@ -91,7 +85,7 @@ kill "${begun[@]}" 2>/dev/null || true
 
 # ---- 12 clients that never read: the end takes a second, not a second each
 
-ask 'SETRANGE large 9999999 x\r\nQUIT\r\n' | grep -x ':10000000' >/dev/null || fail "SETRANGE"
+ask "$port" 'SETRANGE large 9999999 x\r\nQUIT\r\n' | grep -x ':10000000' >/dev/null || fail "SETRANGE"
 fds=()
 for _ in $(seq 12); do
 	exec {fd}<>"/dev/tcp/127.0.0.1/$port"
@@ -99,7 +93,8 @@ for _ in $(seq 12); do
 	fds+=("$fd")
 done
 waiting() {
-	ask 'INFO stats\r\nQUIT\r\n' | awk -F: '$1 == "keyspace_hits" && $2 >= 12 { found = 1 } END { exit !found }'
+	ask "$port" 'INFO stats\r\nQUIT\r\n' |
+		awk -F: '$1 == "keyspace_hits" && $2 >= 12 { found = 1 } END { exit !found }'
 }
 wait_until waiting || fail "GET is not served"
 begin=$SECONDS

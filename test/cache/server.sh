@@ -52,3 +52,11 @@ start_redis() {
 }
 
 stop_redis() { kill "$redis_pid" && wait "$redis_pid"; }
+
+# PORT TEXT: sends the text, closes for writing by "Connection: close" or QUIT, prints the answer.
+ask() {
+	exec 3<>"/dev/tcp/127.0.0.1/$1"
+	printf '%b' "$2" >&3
+	timeout 60 cat <&3 | tr -d '\r'
+	exec 3>&-
+}
