@@ -1,14 +1,23 @@
 #include "bench/viewer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+enum { LOOKS_A_SECOND = 2 };
+
+/* Of all viewers until now. Runs are processes of their own, one after the other. */
+static struct total {
+	uint64_t looks, answering_ns, reading_ns;
+} * total;
 
 struct viewer {
 	pthread_t thread;
@@ -17,6 +26,9 @@ struct viewer {
 	bool ended;
 	unsigned number;     /* of the service's socket */
 	unsigned long bytes; /* of the last page */
+	unsigned long looks;
+	uint64_t cpu_ns; /* of this thread */
+	long answering;  /* the service's thread that answers */
 };
 
 static int connect_to(unsigned number)
@@ -45,12 +57,12 @@ static unsigned long read_page(unsigned number)
 	return bytes;
 }
 
-/* Half a second, unless the viewer ends. The lock is held. */
+/* Until the next look, unless the viewer ends. The lock is held. */
 static void rest(struct viewer *viewer)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += 500000000;
+	until.tv_nsec += 1000000000 / LOOKS_A_SECOND;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	while (!viewer->ended &&
@@ -67,9 +79,13 @@ static void *look(void *arg)
 		unsigned long bytes = read_page(viewer->number);
 		pthread_mutex_lock(&viewer->lock);
 		viewer->bytes = bytes;
+		viewer->looks++;
 		rest(viewer);
 	} while (!viewer->ended);
 	pthread_mutex_unlock(&viewer->lock);
+	struct timespec cpu;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+	viewer->cpu_ns = (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec;
 	return NULL;
 }
 
@@ -83,15 +99,50 @@ static void init_sync(struct viewer *viewer)
 	pthread_condattr_destroy(&attr);
 }
 
+/* The numbers of this process's threads, added up: a new thread adds its own. */
+static long sum_of_threads(void)
+{
+	long sum = 0;
+	DIR *threads = opendir("/proc/self/task");
+	for (struct dirent *entry; threads && (entry = readdir(threads));)
+		sum += strtol(entry->d_name, NULL, 10);
+	if (threads)
+		closedir(threads);
+	return sum;
+}
+
+/* 0 where the kernel does not say it. */
+static uint64_t cpu_of(long thread)
+{
+	char path[64];
+	unsigned long long ns = 0;
+	snprintf(path, sizeof path, "/proc/self/task/%ld/schedstat", thread);
+	FILE *in = fopen(path, "r");
+	if (in && fscanf(in, "%llu", &ns) != 1)
+		ns = 0;
+	if (in)
+		fclose(in);
+	return ns;
+}
+
+bool viewers_share(void)
+{
+	total =
+	    mmap(NULL, sizeof *total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return total != MAP_FAILED;
+}
+
 struct viewer *viewer_start(tw_service *service)
 {
 	static unsigned published; /* the library numbers its sockets in the same way */
 	struct viewer *viewer = calloc(1, sizeof *viewer);
+	long threads = sum_of_threads();
 	if (!viewer || tw_service_publish(service, NULL) < 0) {
 		free(viewer);
 		return NULL;
 	}
 	viewer->number = published++;
+	viewer->answering = sum_of_threads() - threads;
 	init_sync(viewer);
 	if (pthread_create(&viewer->thread, NULL, look, viewer) == 0)
 		return viewer;
@@ -112,5 +163,23 @@ void viewer_stop(struct viewer *viewer)
 		fprintf(stderr, "bench: the viewer read no page\n");
 		abort();
 	}
+	total->looks += viewer->looks;
+	total->answering_ns += cpu_of(viewer->answering);
+	total->reading_ns += viewer->cpu_ns;
 	free(viewer);
+}
+
+void viewer_report(FILE *out)
+{
+	if (total->looks == 0)
+		return;
+	double looks = (double)total->looks;
+	double us = (double)total->answering_ns / 1e3 / looks;
+	fprintf(
+	    out,
+	    "viewer       %.0f looks took %.0f us of the service's CPU time each, and %.0f us of "
+	    "the viewer's:\n"
+	    "             at %d a second %.3f %% of a processor, and %.3f %%\n",
+	    looks, us, (double)total->reading_ns / 1e3 / looks, LOOKS_A_SECOND,
+	    us * LOOKS_A_SECOND / 1e4, (double)total->reading_ns / 1e7 / looks * LOOKS_A_SECOND);
 }
