@@ -19,11 +19,49 @@ function of_rounds(what, key,   list, i) {
 	return median(list, rounds[key])
 }
 
-# The median of the rounds' quotients: a round's runs are close in time, so the machine is the same.
-function beside_redis(server, load,   list, i) {
+# The rounds' quotients. A round's runs are close in time, so the machine is the same.
+function quotients(list, server, load,   i) {
 	for (i = 1; i <= rounds["redis " load]; i++)
 		list[i] = seen["rate", server " " load, i] / seen["rate", "redis " load, i]
-	return median(list, rounds["redis " load])
+	return rounds["redis " load]
+}
+
+function beside_redis(server, load,   list, n) {
+	n = quotients(list, server, load)
+	return median(list, n)
+}
+
+# The chance that a coin tossed n times shows heads k times or less.
+function chance(k, n,   i, ways, sum) {
+	ways = 1
+	for (i = 0; i <= k; i++) {
+		sum += ways
+		ways *= (n - i) / (i + 1)
+	}
+	return sum / 2 ^ n
+}
+
+# 1: the median of the quotients is at least aim. -1: it is below, and chance alone would put as many rounds
+# there in at most one of sixteen cells. 0: it is below, but the rounds disagree.
+function reaches(aim, server, load,   list, i, n, good) {
+	n = quotients(list, server, load)
+	for (i = 1; i <= n; i++)
+		good += list[i] >= aim
+	return median(list, n) >= aim ? 1 : chance(good, n) <= 1 / 16 ? -1 : 0
+}
+
+# Counts the cells for the verdict. Two threads: a cell that the null server does not reach either is
+# beyond what this machine can show.
+function judge(   i, load, two) {
+	for (i = 1; i <= load_count; i++) {
+		load = load_name[i]
+		one_thread[reaches(1, "tick1", load)]++
+		two = reaches(1.5, "tick2", load)
+		if (two < 1 && reaches(1.5, "null", load) < 1)
+			beyond++
+		else
+			two_threads[two]++
+	}
 }
 
 $1 == "memory" { used[value("server")] = value("used_bytes"); resident[value("server")] = value("resident_bytes") }
