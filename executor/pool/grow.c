@@ -4,9 +4,13 @@
  *
  * The reserve is one thread of each pool that may grow. It sleeps until a run waits and no worker
  * is idle (tw__reserve_arm). Then it looks every 2 ms:
- * 1. If no run waits, or a worker is idle or searches, there is no need. After a few such looks in
- *    a row it sleeps again. Between two ticks of a busy service there is often no need for a
- *    moment; if the reserve slept each time, workers would have to wake it in each tick.
+ * 1. If no run waits, or a worker is idle or searches, there is no need. Each such look in a row
+ *    doubles the time until the next one, up to 16 ms, and after eight it sleeps again. Workers of
+ *    a busy service are all inside short runs for a moment in each tick. If the reserve slept each
+ *    time, they would have to wake it in each tick; if it went on looking every 2 ms, it would take
+ *    a tenth of the service's CPU time.
+ *    A submitter that finds no idle worker ends such a **pause** (TW__CALL_PAUSED): the next look
+ *    comes 2 ms after the last one.
  * 2. A worker is **blocked** if it has been inside the same run since the last look. A worker whose
  *    thread is runnable only lacks a processor, so it counts as blocked after 20 ms: a backlog of
  *    short callbacks on a busy machine must not make the pool grow.
@@ -41,9 +45,11 @@
 #include <unistd.h>
 
 #include "executor/pool/grow.h"
+#include "executor/pool/internal.h"
 #include "executor/pool/worker.h"
 
-enum { MS = 1000000, STEPS_MAX = 5, GROWING_LOOKS = 4, CROWDED_LOOKS = 8, LOOKS_WITHOUT_NEED = 8 };
+enum { MS = 1000000, STEPS_MAX = 5, GROWING_LOOKS = 4, CROWDED_LOOKS = 8 };
+enum { LOOKS_WITHOUT_NEED = 8, DOUBLINGS = 3 };
 
 struct tw__pool_times tw__pool_times = {.look_ns = 2 * MS,
 					.on_cpu_ns = 20 * MS,
@@ -62,10 +68,22 @@ static void pool_call(tw_pool *pool, uint32_t what)
 		tw__futex_wake(&pool->reserve.calls, 1);
 }
 
+/* A submitter finds no idle worker: ends the pause. */
+static void pool_hurry(tw_pool *pool)
+{
+	if (tw_and_seq_cst(&pool->reserve.calls, ~(uint32_t)TW__CALL_PAUSED) & TW__CALL_PAUSED)
+		tw__futex_wake(&pool->reserve.calls, 1);
+}
+
 void tw__reserve_arm(tw_pool *pool)
 {
-	if (!tw__reserve_is_armed(pool) && may_grow(pool))
-		pool_call(pool, TW__CALL_ARMED);
+	uint32_t calls = tw_load_seq_cst(&pool->reserve.calls); /* POOL7 */
+	if (!(calls & TW__CALL_ARMED)) {
+		if (may_grow(pool))
+			pool_call(pool, TW__CALL_ARMED);
+	} else if (calls & TW__CALL_PAUSED && !tw__pool_is_worker(pool)) {
+		pool_hurry(pool);
+	}
 }
 
 void tw__reserve_retired(struct tw__worker *self)
@@ -243,16 +261,49 @@ static void look(tw_pool *pool, uint64_t now_ns)
 	reserve->look_at_ns = now_ns + pool->times.look_ns / (reserve->steps ? GROWING_LOOKS : 1);
 }
 
+static void end_pause(tw_pool *pool)
+{
+	pool->reserve.paused = false;
+	tw_and_seq_cst(&pool->reserve.calls, ~(uint32_t)TW__CALL_PAUSED);
+}
+
+/* Before a long wait. Of a submitter that hurries nobody, and this look, one sees the other. */
+static void begin_pause(tw_pool *pool)
+{
+	pool->reserve.paused = true;
+	tw_or_seq_cst(&pool->reserve.calls, TW__CALL_PAUSED); /* POOL7 */
+	if (is_short(pool))
+		end_pause(pool);
+}
+
 /* No run waits for a busy pool. The next look needs to know which runs last. */
 static void look_without_need(tw_pool *pool, uint64_t now_ns)
 {
 	struct tw__reserve *reserve = &pool->reserve;
+	unsigned doublings =
+	    reserve->looks_without_need < DOUBLINGS ? reserve->looks_without_need : DOUBLINGS;
 	(void)missing(pool, now_ns);
 	reserve->looks_without_need++;
 	reserve->steps = 0;
 	reserve->crowded = false;
 	reserve->retry_wait_ns = pool->times.retry_ns;
-	reserve->look_at_ns = now_ns + pool->times.look_ns;
+	if (doublings > 0)
+		begin_pause(pool);
+	reserve->look_at_ns = now_ns + (pool->times.look_ns << (reserve->paused ? doublings : 0));
+}
+
+static bool is_hurried(const struct tw__reserve *reserve, uint32_t calls)
+{
+	return reserve->paused && !(calls & TW__CALL_PAUSED);
+}
+
+/* The next look comes as if the last one had not begun a pause. */
+static void hurry(tw_pool *pool)
+{
+	struct tw__reserve *reserve = &pool->reserve;
+	reserve->paused = false;
+	reserve->looks_without_need = 0;
+	reserve->look_at_ns = reserve->looked_ns + pool->times.look_ns;
 }
 
 /* The last of such looks. */
@@ -260,9 +311,10 @@ static void pool_disarm(tw_pool *pool)
 {
 	struct tw__reserve *reserve = &pool->reserve;
 	reserve->looks_without_need = 0;
+	reserve->paused = false;
 	reserve->look_at_ns = UINT64_MAX;
-	tw_store_relaxed(&reserve->runs_last, 0);                   /* GROW2 */
-	tw_and_seq_cst(&reserve->calls, ~(uint32_t)TW__CALL_ARMED); /* POOL7 */
+	tw_store_relaxed(&reserve->runs_last, 0);                                       /* GROW2 */
+	tw_and_seq_cst(&reserve->calls, ~(uint32_t)(TW__CALL_ARMED | TW__CALL_PAUSED)); /* POOL7 */
 	if (is_short(pool))
 		tw_or_seq_cst(&reserve->calls, TW__CALL_ARMED);
 }
@@ -273,9 +325,14 @@ static void pool_disarm(tw_pool *pool)
 static void see_to_need(tw_pool *pool, uint32_t calls, uint64_t now_ns)
 {
 	struct tw__reserve *reserve = &pool->reserve;
+	if (is_hurried(reserve, calls))
+		hurry(pool);
 	if (!(calls & (TW__CALL_ARMED | TW__CALL_STOP)) ||
 	    (reserve->look_at_ns != UINT64_MAX && now_ns < reserve->look_at_ns))
 		return;
+	reserve->looked_ns = now_ns;
+	if (reserve->paused)
+		end_pause(pool);
 	if (is_short(pool))
 		look(pool, now_ns);
 	else
@@ -290,7 +347,7 @@ static void sleep_until_called(struct tw__reserve *reserve, uint32_t calls)
 {
 	uint32_t now = tw_load_seq_cst(&reserve->calls);
 	bool armed_again = now & TW__CALL_ARMED && reserve->look_at_ns == UINT64_MAX;
-	if (!armed_again && !(now & ~calls & TW__CALL_STOP))
+	if (!armed_again && !is_hurried(reserve, now) && !(now & ~calls & TW__CALL_STOP))
 		tw__futex_wait(&reserve->calls, now, reserve->look_at_ns);
 }
 

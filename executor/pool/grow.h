@@ -9,7 +9,11 @@ int tw__reserve_start(tw_pool *pool, const struct tw_service_config *config);
 
 /* Waits until no run waits, and the reserve has ended. */
 void tw__reserve_stop(tw_pool *pool);
-/* A run waits, and no worker is idle. */
+
+/*
+ * A run waits, and no worker is idle. A worker leaves it to the reserve when to look, so a busy
+ * pool is not disturbed. A submitter hurries it.
+ */
 void tw__reserve_arm(tw_pool *pool);
 
 /* The worker's thread ends. */

@@ -96,8 +96,8 @@ struct tw__pool_times {
 
 extern struct tw__pool_times tw__pool_times;
 
-/* Bits of tw__reserve.calls. */
-enum { TW__CALL_ARMED = 1, TW__CALL_STOP = 2 };
+/* Bits of tw__reserve.calls. PAUSED: it looks less often; a submitter clears that to hurry it. */
+enum { TW__CALL_ARMED = 1, TW__CALL_STOP = 2, TW__CALL_PAUSED = 4 };
 
 /*
  * One thread, which sleeps while no run waits for a busy pool. All is its own except `calls` and
@@ -114,6 +114,8 @@ struct tw__reserve {
 	/* Looks in a row that have found need: each starts four times as many workers. */
 	unsigned steps;
 	unsigned looks_without_need; /* in a row */
+	bool paused;                 /* it has set PAUSED since its last look */
+	uint64_t looked_ns;          /* its last look */
 	uint64_t needed_ns;          /* when a look found need last */
 	uint64_t look_at_ns;         /* the next look; UINT64_MAX: none */
 	uint64_t retry_wait_ns;

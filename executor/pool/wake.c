@@ -33,7 +33,8 @@
  *   POOL7  "work is there" -> load of calls (seq_cst) against ARMED cleared (seq_cst) -> look for
  *       work (the reserve): of a submitter that finds the reserve armed, and a reserve about to
  *       sleep, one sees the other. Without it runs wait behind blocked workers until the next
- *       submit.
+ *       submit. The same with PAUSED set in place of ARMED cleared: a submitter that hurries
+ *       nobody, and a reserve about to pause.
  */
 #include <time.h>
 

@@ -322,6 +322,37 @@ Test(pool_grow, shrinks_to_the_kept_workers_when_idle)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
+static void await_bits(tw_pool *pool, uint32_t bits)
+{
+	while ((tw_load_seq_cst(&pool->reserve.calls) & bits) != bits)
+		sched_yield();
+}
+
+/*
+ * The worker is busy, and leaves a task behind for a moment: the reserve looks, finds no need, and
+ * pauses. A submitter that finds no idle worker ends the pause, so the next task does not wait for
+ * it.
+ */
+Test(pool_grow, a_submitter_ends_the_pause_between_looks)
+{
+	struct gate gate = {0};
+	atomic_int behind = 0;
+	sem_init(&gate.permits, 0, 0);
+	tw__pool_times.look_ns = 100000000;
+	tw_pool *pool = pool_of(1, 2);
+	block(pool, &gate, 2);
+	let_go(&gate, 2);
+	await_value(&gate.passed, 2);
+	await_bits(pool, TW__CALL_ARMED | TW__CALL_PAUSED);
+	block(pool, &gate, 1);
+	await_value(&gate.inside, 3);
+	expect_eq(tw_pool_submit(pool, count, &behind), 0);
+	expect_eq(tw_load_seq_cst(&pool->reserve.calls) & TW__CALL_PAUSED, 0);
+	await_value(&behind, 1);
+	let_go(&gate, 1);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
 /* idle_ns 0: each worker beyond the kept ones ends as soon as it finds nothing. */
 Test(pool_grow, ten_thousand_rounds_leave_no_thread_no_memory_no_descriptor)
 {
