@@ -26,7 +26,7 @@
 #include "test/support/stress.h"
 #include "tickwheel.h"
 
-enum { GROUPS = 2, KEEPERS = 2, BREAKERS = 2, OWN = 64 };
+enum { GROUPS = 2, OWNERS = 2, BREAKERS = 2, OWN = 64 };
 #define FAR_NS (3600 * TW_SECOND)
 #define ROUND_NS 100000000
 #define WATCHDOG_NS (60 * TW_SECOND)
@@ -209,8 +209,8 @@ static void one_round(uint64_t *seed)
 {
 	struct tw_service_config cfg = {.size = sizeof cfg,
 					.workers = 1 + (unsigned)random_below(seed, 2)};
-	pthread_t threads[KEEPERS + BREAKERS];
-	uint64_t seeds[KEEPERS + BREAKERS];
+	pthread_t threads[OWNERS + BREAKERS];
+	uint64_t seeds[OWNERS + BREAKERS];
 	char why[256] = "";
 	wanted("a service", tw_service_create(&service, &cfg), 0);
 	atomic_store(&stop, false);
@@ -219,15 +219,15 @@ static void one_round(uint64_t *seed)
 		wanted("a group's birth", tw_group_create(&group, service), 0);
 		atomic_store(&groups[i], group.id);
 	}
-	for (int i = 0; i < KEEPERS + BREAKERS; i++) {
+	for (int i = 0; i < OWNERS + BREAKERS; i++) {
 		seeds[i] = random_next(seed);
 		wanted("a thread",
-		       pthread_create(&threads[i], NULL, i < KEEPERS ? keep : break_up, &seeds[i]),
+		       pthread_create(&threads[i], NULL, i < OWNERS ? keep : break_up, &seeds[i]),
 		       0);
 	}
 	nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
 	atomic_store(&stop, true);
-	for (int i = 0; i < KEEPERS + BREAKERS; i++)
+	for (int i = 0; i < OWNERS + BREAKERS; i++)
 		pthread_join(threads[i], NULL);
 	for (int i = 0; i < GROUPS; i++)
 		wanted("a group's end",

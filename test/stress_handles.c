@@ -19,7 +19,7 @@
 #include "test/support/random.h"
 #include "tickwheel.h"
 
-enum { OWNERS = 2, HAMMERS = 2, WINDOW = 512, STALE = 4096 };
+enum { OWNERS = 2, LOADERS = 2, WINDOW = 512, STALE = 4096 };
 
 struct owned {
 	tw_timer timer;
@@ -50,7 +50,7 @@ static void run(void *arg)
 }
 
 /* Ends the timer one way or the other, and makes sure that it had one fate. */
-static void settle(struct owned *owned, uint64_t *seed)
+static void end_owned(struct owned *owned, uint64_t *seed)
 {
 	int answer = tw_cancel_wait(service, owned->timer, TW_FOREVER);
 	unsigned runs = atomic_load(&owned->runs);
@@ -85,7 +85,7 @@ static void *own(void *arg)
 	for (size_t i = 0; !atomic_load(&stop); i++) {
 		struct owned *owned = &window[i % WINDOW];
 		if (i >= WINDOW)
-			settle(owned, &seed);
+			end_owned(owned, &seed);
 		atomic_store(&owned->runs, 0);
 		int answer = schedule(owned, random_below(&seed, TW_MILLISECOND));
 		if (answer != 0)
@@ -94,7 +94,7 @@ static void *own(void *arg)
 	}
 	for (size_t i = 0; i < WINDOW; i++)
 		if (window[i].timer.id)
-			settle(&window[i], &seed);
+			end_owned(&window[i], &seed);
 	return NULL;
 }
 
@@ -136,7 +136,7 @@ static void expect_gone(tw_timer timer, uint64_t *seed)
 	atomic_fetch_add_explicit(&tried, 1, memory_order_relaxed);
 }
 
-static void *hammer(void *arg)
+static void *load(void *arg)
 {
 	uint64_t seed = *(uint64_t *)arg;
 	while (!atomic_load(&stop)) {
@@ -213,16 +213,16 @@ int main(int argc, char **argv)
 	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : tw_clock_now(tw_clock_monotonic());
 	printf("stress_handles: seed %" PRIu64 "\n", first_seed);
 	open_services();
-	pthread_t threads[OWNERS + HAMMERS];
-	uint64_t seeds[OWNERS + HAMMERS], seed = first_seed;
-	for (int i = 0; i < OWNERS + HAMMERS; i++) {
+	pthread_t threads[OWNERS + LOADERS];
+	uint64_t seeds[OWNERS + LOADERS], seed = first_seed;
+	for (int i = 0; i < OWNERS + LOADERS; i++) {
 		seeds[i] = random_next(&seed);
-		if (pthread_create(&threads[i], NULL, i < OWNERS ? own : hammer, &seeds[i]) != 0)
+		if (pthread_create(&threads[i], NULL, i < OWNERS ? own : load, &seeds[i]) != 0)
 			violation("no thread", 0, 0);
 	}
 	let_pass(atof(argv[1]));
 	atomic_store(&stop, true);
-	for (int i = 0; i < OWNERS + HAMMERS; i++)
+	for (int i = 0; i < OWNERS + LOADERS; i++)
 		pthread_join(threads[i], NULL);
 	if (tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) != 0)
 		violation("a close", 0, 0);

@@ -455,7 +455,7 @@ static void expect_quiet(struct record *records, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (atomic_load(&records[i].inside) != 0)
-			violation(&records[i], "a callback runs after close has settled");
+			violation(&records[i], "a callback runs after close has ended");
 }
 
 static void check_ledger(const struct account *sum)

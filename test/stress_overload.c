@@ -131,7 +131,7 @@ static void *produce(void *arg)
 }
 
 /*
- * Words, records, notes and extension records of the slots there may be; full lanes; chunks for
+ * Words, records, locations and extension records of the slots there may be; full lanes; chunks for
  * what is live, dead and on its way; workers.
  */
 static long bound_kib(unsigned producers)

@@ -83,7 +83,7 @@ static void arm(struct storm *storm, size_t i, uint64_t delay_ns)
 	storm->scheduled++;
 }
 
-static void settle(struct owned *owned)
+static void end_owned(struct owned *owned)
 {
 	if (!owned->timer.id)
 		return;
@@ -102,7 +102,7 @@ static void trickle(struct storm *storm)
 	for (int ms = 0; ms < TRICKLE_MS && !atomic_load(&stop); ms++) {
 		for (int k = 0; k < 4; k++) {
 			size_t i = random_below(&storm->seed, STORM);
-			settle(&storm->owned[i]);
+			end_owned(&storm->owned[i]);
 			arm(storm, i, random_below(&storm->seed, 50 * TW_MILLISECOND));
 		}
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -114,16 +114,16 @@ static void *weather(void *arg)
 	struct storm *storm = arg;
 	while (!atomic_load(&stop)) {
 		for (size_t i = 0; i < STORM; i++) {
-			settle(&storm->owned[i]);
+			end_owned(&storm->owned[i]);
 			arm(storm, i, 20 * TW_SECOND + random_below(&storm->seed, 60 * TW_SECOND));
 		}
 		for (size_t i = 0; i < STORM; i++)
 			if (i % KEEP_EVERY)
-				settle(&storm->owned[i]);
+				end_owned(&storm->owned[i]);
 		trickle(storm);
 	}
 	for (size_t i = 0; i < STORM; i++)
-		settle(&storm->owned[i]);
+		end_owned(&storm->owned[i]);
 	return NULL;
 }
 

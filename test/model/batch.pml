@@ -67,7 +67,7 @@ inline finish(n)
 		atomic {
 			assert(!freed && !returned && round != 0); /* RUN2, RUN4 */
 			assert(runs_under_way == 0);
-			returned = true /* send_home: RUN3 */
+			returned = true /* batch_return: RUN3 */
 		};
 #ifndef OUT_FIRST
 		batches_out-- /* RUN4 */
@@ -143,12 +143,12 @@ active proctype joiner()
 	bool won, taken;
 end:	do
 	:: open ->
-		sequence = open_sequence; /* it may be home by now, and even out again */
+		sequence = open_sequence; /* it may have returned by now, and even be out again */
 		work_on()
 	od
 }
 
-inline lend(l, n)
+inline hand_out(l, n)
 {
 	atomic { round = l; count = n; finished = 0 };
 	batches_out++;
@@ -167,11 +167,11 @@ inline submit(l, n)
 
 active proctype driver()
 {
-	lend(1, 2);
+	hand_out(1, 2);
 	submit(1, 2);
-	atomic { returned -> returned = false; round = 0 }; /* take_home: RUN3 */
+	atomic { returned -> returned = false; round = 0 }; /* batch_collect: RUN3 */
 	count = 3;                                         /* an ordinary chunk meanwhile */
-	lend(2, 1);
+	hand_out(2, 1);
 	if
 	:: submit(2, 1)
 	:: cursor = 0; /* refused: tw__batch_retract */

@@ -60,7 +60,7 @@ active proctype bias_owner()
 	bool is_linked, stale;
 	if
 #ifndef STAYS_CACHED
-	:: serial != TAG -> leave() /* tw__kept_take lets it go */
+	:: serial != TAG -> leave() /* tw__cached_take lets it go */
 #endif
 	:: serial == TAG ->
 		is_linked = linked;
@@ -74,7 +74,7 @@ active proctype bias_owner()
 				atomic { FLUSH };
 				if
 				:: atomic { word == ARMED -> word = ENDED }; leave()
-				:: atomic { word == ENDED } /* settled */
+				:: atomic { word == ENDED } /* reaped */
 				fi
 			:: else
 			fi

@@ -39,7 +39,7 @@ mtype word[TIMERS] = FREE;
 byte stored[TIMERS], visible[TIMERS]; /* 1: the word; 2: the lane's tail as well */
 bool met[TIMERS];                     /* by the driver, in the lane */
 byte fates[TIMERS];
-bool closing, closed, settled, turn_wanted;
+bool closing, closed, close_ended, turn_wanted;
 bool running_out; /* closing == RUN, and not yet DROP */
 byte batches_out = 1;
 
@@ -69,7 +69,7 @@ inline end_timer(t)
 {
 	word[t] = OVER;
 	fates[t]++;
-	assert(fates[t] == 1 && answer[t] != REFUSED && !settled) /* G3, 1.7 */
+	assert(fates[t] == 1 && answer[t] != REFUSED && !close_ended) /* G3, 1.7 */
 }
 
 inline answer_with(what)
@@ -77,7 +77,7 @@ inline answer_with(what)
 	atomic {
 		answer[t] = what;
 		assert(what == ACCEPTED || fates[t] == 0);           /* 1.7 */
-		assert(what == REFUSED || !settled || fates[t] == 1) /* G3 */
+		assert(what == REFUSED || !close_ended || fates[t] == 1) /* G3 */
 	}
 }
 
@@ -157,7 +157,7 @@ active proctype driver()
 {
 	bool forced, asked;
 end:	do
-	:: atomic { !settled -> asked = turn_wanted };
+	:: atomic { !close_ended -> asked = turn_wanted };
 		if
 		:: closing && !closed -> /* tw__driver_publish_closed */
 			closed = true;
@@ -235,7 +235,7 @@ active proctype closing_thread()
 		fi
 	od;
 	atomic {
-		settled = true;
+		close_ended = true;
 		assert(answer[0] != ACCEPTED || fates[0] == 1); /* G3 */
 		assert(answer[1] != ACCEPTED || fates[1] == 1);
 		assert(fates[SELF_ARMED] == 1)

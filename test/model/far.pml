@@ -52,7 +52,7 @@ bool lock;
 byte lane_n; /* entries in lanes: what they ask for is read from the word */
 byte bucket[7];
 byte next;   /* the first tick not turned through; a tick beyond it is far */
-byte handed; /* entries with the executor */
+byte submitted; /* entries with the executor */
 byte resets = 2, at_work = RESETTERS, busy, moving;
 
 init {
@@ -169,7 +169,7 @@ active proctype worker()
 	byte seen, was;
 	bool known;
 end:	do
-	:: atomic { handed > 0 -> handed--; busy++ };
+	:: atomic { submitted > 0 -> submitted--; busy++ };
 again:		seen = word;
 		if
 		:: seen == FREE
@@ -226,14 +226,14 @@ inline resolve(tick)
 #endif
 			:: known && was > tick -> bucket[was]++; break
 #ifdef STAYS_FAR
-			:: known && was <= tick -> handed++; break
+			:: known && was <= tick -> submitted++; break
 #else
-			:: known && was <= tick && seen != FAR -> handed++; break
+			:: known && was <= tick && seen != FAR -> submitted++; break
 			:: known && was <= tick && seen == FAR ->
 				atomic { to = was; moved = was };
 				write_deadline(0);
 				if
-				:: known -> handed++; break
+				:: known -> submitted++; break
 				:: else
 				fi
 #endif
@@ -254,7 +254,7 @@ inline turn()
 	od;
 	/* Every entry there is was drained before this turn: so one that is due was met. */
 	/* G2 */
-	atomic { assert(promised > tick || word == FREE || lane_n + handed + busy + moving > 0) }
+	atomic { assert(promised > tick || word == FREE || lane_n + submitted + busy + moving > 0) }
 }
 
 active proctype driver()
@@ -268,8 +268,8 @@ active proctype driver()
 	od;
 	/* No reset follows: what is in a lane or on its way there comes with the next turns. */
 	do
-	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n == 0 -> break }
-	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n > 0 }; assert(next < 7);
+	:: atomic { at_work == 0 && submitted == 0 && busy == 0 && lane_n == 0 -> break }
+	:: atomic { at_work == 0 && submitted == 0 && busy == 0 && lane_n > 0 }; assert(next < 7);
 		turn()
 	od;
 	assert(word == FREE) /* G3 */

@@ -28,8 +28,8 @@
  *   mutant: MEMBARRIER IGNORE_FAILURE    a membarrier that failed is trusted
  *   mutant: MEMBARRIER LOOK_BEFORE_PUSH  the look at the gate comes before the push
  *   mutant: MEMBARRIER PLAN_LAST         the plan is stored after the barrier
- *   mutant: MEMBARRIER TRUST_GUESS       a deadline counted from a published time is compared with
- *                                        the plan
+ *   mutant: MEMBARRIER TRUST_ESTIMATE  a deadline counted from a published time is compared
+ *                                        with the plan
  *   mutant: MEMBARRIER REQUEST ARM_LAST  the bell is armed after the look at lanes and requests
  *   mutant: SEQ_CST LIGHT_PUSH           the push is a mere release store
  *   mutant: SEQ_CST PLAN_AFTER_WORD      the plan is stored after the word, and may still sit in
@@ -67,7 +67,7 @@ inline ring()
 
 active [PRODUCERS] proctype producer()
 {
-	byte p = _pid, n, mine, guess;
+	byte p = _pid, n, mine, estimate;
 	bool was_open, sees_parked, rung;
 	do
 	:: n < PUSHES ->
@@ -78,7 +78,7 @@ active [PRODUCERS] proctype producer()
 			:: mine = 2
 			fi;
 			/* counted from a tick's end it may be later than what the driver finds */
-			guess = mine + was_open
+			estimate = mine + was_open
 		};
 #ifdef LOOK_BEFORE_PUSH
 		sees_parked = parked;
@@ -91,22 +91,22 @@ active [PRODUCERS] proctype producer()
 #ifndef LOOK_BEFORE_PUSH
 			sees_parked = parked; /* tw__gate_look_after_push: GATE1, GATE2 */
 #endif
-#ifndef TRUST_GUESS
+#ifndef TRUST_ESTIMATE
 			if
 			/* the driver fell asleep meanwhile, and knows nothing of this */
-			:: was_open -> guess = 0
+			:: was_open -> estimate = 0
 			:: else
 			fi;
 #endif
 			was_open = false
 		};
 		if
-		:: atomic { sees_parked && guess < plan -> mine = 0; guess = 0;
+		:: atomic { sees_parked && estimate < plan -> mine = 0; estimate = 0;
 			sees_parked = false };
 			/* the exchange waits until the thread's own stores are in memory */
 			tail[p] == stored[p];
 			ring()
-		:: atomic { else -> mine = 0; guess = 0; sees_parked = false }
+		:: atomic { else -> mine = 0; estimate = 0; sees_parked = false }
 		fi
 	:: else -> break
 	od;

@@ -11,16 +11,16 @@
  * Left out: priorities, options, callbacks (each gives the lock up and takes it again, as the
  * sending of runners does here); what limiters have no inbox for. Program order stands for the
  * release and acquire of INBOX1 and INBOX2. A leave is one step: its compare-and-swap fails if
- * anything came or went, and takes no harm if it came back. A pick's second look at an empty line
+ * anything came or went, and takes no harm if it came back. A pick's second look at an empty queue
  * saves a runner: all holds without it.
  *
  * Holds:
  *   INBOX1  each job that was accepted runs or is dropped, once, and none sleeps there: else this
- *           would stand still. Places in the line are in the
+ *           would stand still. Places in the queue are in the
  *       order of submits, by whomever. Who has the lock knows all whose submit had returned: a stop
  *       drops them, idle is not told before them
  *   INBOX2  with the lock free: open only if all permits are out, started and not paused; and no
- *           job in line for which there is a permit
+ *           job in the queue for which there is a permit
  *   no permit, nor runner, is lost; as many jobs run as there are permits, at most
  *
  *   run: PAUSE    INBOX1 INBOX2
@@ -37,7 +37,7 @@
  *   mutant: PAUSE NO_LOOK            who takes the lock does not look: a submitter with the lock
  *                                    overtakes what it left without it
  *   mutant: STOP NO_LOOK             the same: a stop leaves behind what it should drop
- *   mutant: PAUSE NO_LAZY_LOOK       a runner that comes back to an empty line does not look: it
+ *   mutant: PAUSE NO_LAZY_LOOK       a runner that comes back to an empty queue does not look: it
  *                                    tells of an idle that is none
  *   mutant: PAUSE LAST_FIRST         the stack is not turned round
  *   mutant: RESIZE NO_RESERVE        a limit that grows has no runner for those who came meanwhile
@@ -51,30 +51,30 @@
 #define BIT(j) (1 << (j))
 
 /* The word of the inbox; oldest first. */
-bool open;
+bool inbox_open;
 byte inbox[JOBS], inbox_n;
 
-bool locked, attended, started = true, paused;
+bool locked, open, started = true, paused;
 byte limit = 1, running, searching, runners, free_runners;
-byte line[4], line_n, unfinished;
+byte queue[4], queue_n, unfinished;
 
 byte sent; /* runners that the executor has */
 
 /* Sets of jobs. */
-byte returned, accepted, begun, settled;
+byte returned, accepted, begun, finished;
 byte before[JOBS];    /* whose submit had returned when this one's began */
 byte known;           /* whose submit had returned when the lock was taken */
 byte at_work = 3;
 
 #define ALL_OUT (started && !paused && running + searching >= limit)
-#define MAY_START (started && !paused && running + searching < limit && line_n > searching)
+#define MAY_START (started && !paused && running + searching < limit && queue_n > searching)
 
 inline accept(j)
 {
 	assert(!(accepted & BIT(j)) && !(before[j] & ~accepted)); /* INBOX1: once; in order */
 	accepted = accepted | BIT(j);
-	line[line_n] = j;
-	line_n++;
+	queue[queue_n] = j;
+	queue_n++;
 	unfinished++
 }
 
@@ -98,8 +98,8 @@ inline take()
 inline look()
 {
 	if
-	:: attended && inbox_n > 0 -> take()
-	:: !attended || inbox_n == 0
+	:: open && inbox_n > 0 -> take()
+	:: !open || inbox_n == 0
 	fi
 }
 
@@ -122,7 +122,7 @@ inline lock_lazily()
 	lock();
 #ifndef NO_LAZY_LOOK
 	if
-	:: line_n == 0 -> look()
+	:: queue_n == 0 -> look()
 	:: else
 	fi
 #endif
@@ -130,7 +130,7 @@ inline lock_lazily()
 
 inline give_up_lock()
 {
-	assert(attended == open && (!attended || ALL_OUT) && !MAY_START); /* INBOX2 */
+	assert(open == inbox_open && (!open || ALL_OUT) && !MAY_START); /* INBOX2 */
 	locked = false;
 	known = 0
 }
@@ -162,14 +162,14 @@ inline attend()
 {
 	if
 #ifndef STAYS_OPEN
-	:: attended && !ALL_OUT ->
+	:: open && !ALL_OUT ->
 		do
 #ifdef SHUT_BLINDLY
 		:: inbox_n > 0 -> take()
-		:: inbox_n == 0 -> atomic { true -> open = false; attended = false }; break
+		:: inbox_n == 0 -> atomic { true -> inbox_open = false; open = false }; break
 #else
 		/* INBOX2: CAS */
-		:: atomic { inbox_n == 0 -> open = false; attended = false }; break
+		:: atomic { inbox_n == 0 -> inbox_open = false; open = false }; break
 		:: inbox_n > 0 -> take()
 #endif
 		od;
@@ -183,7 +183,7 @@ inline attend()
 	:: else
 	fi;
 	if
-	:: atomic { !attended && ALL_OUT -> attended = true; open = true } /* INBOX2: store */
+	:: atomic { !open && ALL_OUT -> open = true; inbox_open = true } /* INBOX2: store */
 	:: else
 	fi
 }
@@ -206,10 +206,10 @@ inline submit(j)
 	before[j] = returned;
 	if
 #ifdef LEAVE_BLINDLY
-	:: open -> atomic { inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) }
+	:: inbox_open -> atomic { inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) }
 #else
 	/* INBOX1, INBOX2: CAS */
-	:: atomic { open -> inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) }
+	:: atomic { inbox_open -> inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) }
 #endif
 	:: true ->
 		relock();
@@ -231,39 +231,39 @@ active [2] proctype submitter()
 	at_work--
 }
 
-inline settle(j)
+inline finish(j)
 {
-	assert(!(settled & BIT(j)));
-	settled = settled | BIT(j);
+	assert(!(finished & BIT(j)));
+	finished = finished | BIT(j);
 	unfinished--;
 	if
-	:: unfinished == 0 -> assert(!(known & ~settled)) /* INBOX1: idle */
+	:: unfinished == 0 -> assert(!(known & ~finished)) /* INBOX1: idle */
 	:: else
 	fi
 }
 
-inline leave_line(j)
+inline leave_queue(j)
 {
-	j = line[0];
-	line_n--;
-	line[0] = line[1];
-	line[1] = line[2];
-	line[2] = line[3];
-	line[3] = 0
+	j = queue[0];
+	queue_n--;
+	queue[0] = queue[1];
+	queue[1] = queue[2];
+	queue[2] = queue[3];
+	queue[3] = 0
 }
 
 inline pick()
 {
 	if
-	:: line_n == 0 -> look()
+	:: queue_n == 0 -> look()
 	:: else
 	fi;
 	d_step {
 		if
-		:: line_n > 0 && started && !paused && running < limit ->
-			leave_line(job);
+		:: queue_n > 0 && started && !paused && running < limit ->
+			leave_queue(job);
 			running++;
-			assert(!(begun & BIT(job)) && !(settled & BIT(job)));
+			assert(!(begun & BIT(job)) && !(finished & BIT(job)));
 			begun = begun | BIT(job)
 		:: else
 		fi
@@ -287,7 +287,7 @@ end:	do
 			dispatch();
 			unlock();
 			lock_lazily(); /* its function has returned */
-			d_step { running--; settle(job); job = NONE };
+			d_step { running--; finish(job); job = NONE };
 			if
 			:: true        /* goes on */
 			:: true -> break /* it has callbacks to call, or has run many */
@@ -310,11 +310,11 @@ active proctype owner()
 	d_step {
 		started = false;
 		do
-		:: line_n > 0 -> leave_line(job); settle(job)
+		:: queue_n > 0 -> leave_queue(job); finish(job)
 		:: else -> break
 		od;
 		job = NONE;
-		assert(!(known & ~(begun | settled))) /* INBOX1 */
+		assert(!(known & ~(begun | finished))) /* INBOX1 */
 	};
 #endif
 #ifdef RESIZE
@@ -333,6 +333,6 @@ active proctype owner()
 active proctype at_rest()
 {
 	at_work == 0;
-	settled == BIT(JOBS) - 1;
+	finished == BIT(JOBS) - 1;
 	running == 0 && searching == 0 && free_runners == runners
 }

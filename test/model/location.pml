@@ -44,7 +44,7 @@
 #endif
 #define NOWHERE 0
 #define FILED 1
-#define HANDED 2
+#define IN_BATCH 2
 #define FREE 9
 
 #ifdef COARSE
@@ -55,13 +55,13 @@ byte deadline = 2;
 byte coarse;
 #endif
 bool opened;           /* that bucket takes no entries any more */
-bool multi;
+bool relocated;
 byte lane[3], lane_n;  /* ticks that entries ask for */
 bool back[3];          /* they come from a worker */
 byte bucket[12];       /* entries of the timer by tick */
 byte location = NOWHERE, location_tick, location_level;
 byte next;             /* the first tick not turned through yet */
-byte handed;           /* entries with the executor */
+byte submitted;        /* entries with the executor */
 byte resets = RESETS, at_work = RESETTERS, busy;
 byte moving; /* resets between their CAS and their push */
 
@@ -109,12 +109,12 @@ again:		seen = deadline;
 #ifdef PUSH_FIRST
 			push(to, false);
 			if
-			:: atomic { deadline == seen -> deadline = to; multi = true }
+			:: atomic { deadline == seen -> deadline = to; relocated = true }
 			:: deadline != seen -> goto again
 			fi
 #else
 			if
-			:: atomic { deadline == seen -> deadline = to; multi = true; moving++ }
+			:: atomic { deadline == seen -> deadline = to; relocated = true; moving++ }
 			:: deadline != seen -> goto again
 			fi;
 			atomic { assert(lane_n < 3); lane[lane_n] = to; back[lane_n] = false;
@@ -162,13 +162,13 @@ inline location_down(t, level)
 inline file(tick)
 {
 	if
-	:: !was_multi ->
+	:: !was_relocated ->
 		to = (tick < next -> next : tick);
 		add(to);
 		to = 0
-	:: was_multi && (DROPPED || (location == HANDED && !is_back)) -> skip
-	:: was_multi && !DROPPED && COVERED -> location_tick = tick
-	:: was_multi && !DROPPED && !COVERED && (location != HANDED || is_back) ->
+	:: was_relocated && (DROPPED || (location == IN_BATCH && !is_back)) -> skip
+	:: was_relocated && !DROPPED && COVERED -> location_tick = tick
+	:: was_relocated && !DROPPED && !COVERED && (location != IN_BATCH || is_back) ->
 		to = (tick < next -> next : tick);
 		location_down(to, LEVEL_FOR(to));
 		add(to);
@@ -176,20 +176,20 @@ inline file(tick)
 	fi
 }
 
-/* resolve_noted for a bucket that is moved down */
+/* resolve_keeps for a bucket that is moved down */
 inline move_one()
 {
 	atomic {
 		coarse--;
 		seen = deadline;
-		was_multi = multi;
+		was_relocated = relocated;
 		to = (seen < 3 -> 3 : seen);
 		if
 		:: seen == FREE
-		:: seen != FREE && !was_multi -> bucket[to]++
-		:: seen != FREE && was_multi ->
+		:: seen != FREE && !was_relocated -> bucket[to]++
+		:: seen != FREE && was_relocated ->
 			if
-			:: location == HANDED
+			:: location == IN_BATCH
 			:: location == FILED && !(location_level == 1 && IN_COARSE(location_tick))
 			:: location == NOWHERE || (location == FILED && location_level == 1 &&
 				IN_COARSE(location_tick)) ->
@@ -225,7 +225,7 @@ inline drain()
 			is_back = back[0]; back[0] = back[1]; back[1] = back[2]; back[2] = false;
 			lane_n--
 		};
-		atomic { seen = deadline; was_multi = multi };
+		atomic { seen = deadline; was_relocated = relocated };
 		if
 		:: seen == FREE
 		:: else -> atomic { file(seen) }
@@ -240,7 +240,7 @@ active proctype worker()
 {
 	byte seen;
 end:	do
-	:: atomic { handed > 0 -> handed--; busy++ };
+	:: atomic { submitted > 0 -> submitted--; busy++ };
 again:		seen = deadline;
 		if
 		:: seen == FREE
@@ -260,25 +260,25 @@ again:		seen = deadline;
 	od
 }
 
-/* resolve_noted, resolve_entry for the bucket in hand; low = tick, high = tick + 1 */
+/* resolve_entry for the bucket in hand; low = tick, high = tick + 1 */
 inline resolve(tick)
 {
-	atomic { seen = deadline; was_multi = multi };
+	atomic { seen = deadline; was_relocated = relocated };
 	if
 	:: seen == FREE
-	:: seen != FREE && !was_multi ->
+	:: seen != FREE && !was_relocated ->
 		if
-		:: seen <= tick -> handed++
+		:: seen <= tick -> submitted++
 		:: else -> add(seen)
 		fi
-	:: seen != FREE && was_multi ->
+	:: seen != FREE && was_relocated ->
 		if
-		:: location == HANDED
+		:: location == IN_BATCH
 		:: location == FILED && !(location_tick == tick && location_level == 0)
 		:: location == NOWHERE ||
 		   (location == FILED && location_tick == tick && location_level == 0) ->
 			if
-			:: seen <= tick -> location = HANDED; handed++
+			:: seen <= tick -> location = IN_BATCH; submitted++
 			:: else ->
 #ifdef KEEP_LOCATION
 				location = FILED;
@@ -304,13 +304,13 @@ inline turn()
 	/* Every entry there is was drained before this turn: so one that is due was met. */
 	/* G2 */
 	atomic { assert(deadline > tick || deadline == FREE ||
-		lane_n + handed + busy + moving > 0) }
+		lane_n + submitted + busy + moving > 0) }
 }
 
 active proctype driver()
 {
 	byte seen, asks, tick, to;
-	bool was_multi, is_back;
+	bool was_relocated, is_back;
 	bucket[2] + coarse > 0 && (coarse > 0 || opened);
 	do
 	:: next <= LAST -> turn()
@@ -318,8 +318,8 @@ active proctype driver()
 	od;
 	/* No reset follows: what is in a lane or on its way there comes with the next turns. */
 	do
-	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n == 0 -> break }
-	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n > 0 }; assert(next < 11);
+	:: atomic { at_work == 0 && submitted == 0 && busy == 0 && lane_n == 0 -> break }
+	:: atomic { at_work == 0 && submitted == 0 && busy == 0 && lane_n > 0 }; assert(next < 11);
 		turn()
 	od;
 	assert(deadline == FREE) /* G3 */

@@ -5,17 +5,17 @@
  * Modelled: two pieces of work; each is submitted by a thread of its own, to an executor that may
  * refuse it or hand it to a worker, which may give it back (tw_run_return). RECALL: a thread takes
  * piece 0 back once, from the stack or from what the driver keeps; then no piece submits itself
- * anew. The driver: turn (what was kept, then the stack), publish PARKED, look at the stack, sleep
- * on the bell. The first piece may submit itself anew once, from inside its run. The stack is a
- * list by links in the works themselves.
+ * anew. The driver: turn (what was deferred, then the stack), publish PARKED, look at the stack,
+ * sleep on the bell. The first piece may submit itself anew once, from inside its run. The stack is
+ * a list by links in the works themselves.
  *
  * Left out: how a look at the gate meets the driver's store buffer (gate.pml): the operations of
  * WORK2 are sequentially consistent in the code, and interleave here. The executor's own hand-over
  * is its affair. ABA on the stack cannot be: the driver takes all of it by an exchange.
  *
  * Holds:
- *   WORK2  with all at rest, no work is on the stack, or kept, while the driver sleeps (4.2 of the
- *          specification: work is never lost; G8)
+ *   WORK2  with all at rest, no work is on the stack, or deferred, while the driver sleeps (4.2 of
+ *          the specification: work is never lost; G8)
  *   WORK1  a piece is run once for each time it was submitted, and nobody touches it from the
  *          moment it is run to the next submit
  *
@@ -24,20 +24,20 @@
  *   run: WORKS RECALL   WORK1 WORK2, beside a recall
  *   mutant: WORKS LOOK_BEFORE_PARK   the driver looks at the stack before it says that it sleeps
  *   mutant: WORKS LOOK_BEFORE_PUSH   the gate is looked at before the push
- *   mutant: WORKS FORGET_KEPT        the driver sleeps although it keeps what was refused
+ *   mutant: WORKS FORGET_DEFERRED    the driver sleeps although it keeps what was refused
  *   mutant: WORKS ARM_LAST           the bell is armed after the look at the stack
  *   mutant: WORKS POP_ONE            the driver takes only the first of the stack
  *   mutant: WORKS RECALL NO_RING      a recall puts others' work back and does not look whether the
  *                                     driver sleeps
- *   mutant: WORKS RECALL KEPT_ANYTIME    a recall looks at what is kept while the driver is in a
- *                                        turn
+ *   mutant: WORKS RECALL DEFERRED_ANYTIME  a recall looks at what is deferred while the driver is
+ *                                     in a turn
  *   mutant: WORKS NEXT_LATE          the driver reads the link after it has handed the piece over
  */
 #define NONE 9
 
 byte stack = NONE;
 byte next[2] = NONE;
-byte kept[2] = NONE;       /* what the executor refused in this turn, in order */
+byte deferred[2] = NONE;   /* what the executor refused in this turn, in order */
 bool with_executor[2];     /* a worker will run it, or give it back */
 bool live[2];              /* submitted, not run yet: its memory is the library's */
 byte submits[2], runs[2];
@@ -176,19 +176,21 @@ active proctype recaller()
 	fi;
 #endif
 	if
-#ifdef KEPT_ANYTIME
+#ifdef DEFERRED_ANYTIME
 	:: !recalled ->
 #else
 	:: atomic { !recalled && !driving -> driving = true };
 #endif
 		if
-		:: atomic { kept[0] == 0 -> kept[0] = kept[1]; kept[1] = NONE; recalled = true;
+		:: atomic { deferred[0] == 0 -> deferred[0] = deferred[1]; deferred[1] = NONE;
+			recalled = true;
 			live[0] = false; submits[0]-- }
-		:: atomic { kept[0] != 0 && kept[1] == 0 -> kept[1] = NONE; recalled = true;
+		:: atomic { deferred[0] != 0 && deferred[1] == 0 -> deferred[1] = NONE;
+			recalled = true;
 			live[0] = false; submits[0]-- }
 		:: else
 		fi;
-#ifndef KEPT_ANYTIME
+#ifndef DEFERRED_ANYTIME
 		driving = false
 #endif
 	:: else
@@ -202,10 +204,10 @@ inline offer(w)
 	if
 	:: GOES_LATER -> run_it(w)
 	:: !GOES_LATER -> with_executor[w] = true
-	:: !GOES_LATER -> /* refused: it is kept for the next turn */
+	:: !GOES_LATER -> /* refused: deferred to the next turn */
 		if
-		:: kept[0] == NONE -> kept[0] = w
-		:: else -> kept[1] = w
+		:: deferred[0] == NONE -> deferred[0] = w
+		:: else -> deferred[1] = w
 		fi
 	fi
 }
@@ -220,7 +222,7 @@ turn:	parked = false;
 #ifdef RECALL
 	atomic { !driving -> driving = true };
 #endif
-	atomic { k0 = kept[0]; k1 = kept[1]; kept[0] = NONE; kept[1] = NONE };
+	atomic { k0 = deferred[0]; k1 = deferred[1]; deferred[0] = NONE; deferred[1] = NONE };
 	if
 	:: k0 != NONE -> offer(k0)
 	:: else
@@ -252,10 +254,10 @@ turn:	parked = false;
 	driving = false;
 #endif
 	if
-	:: kept[0] != NONE -> more = true
+	:: deferred[0] != NONE -> more = true
 	:: else -> more = false
 	fi;
-#ifdef FORGET_KEPT
+#ifdef FORGET_DEFERRED
 	more = false;
 #endif
 	if
@@ -287,7 +289,7 @@ turn:	parked = false;
 	:: !asleep -> goto turn
 	:: atomic {
 		QUIET ->
-		assert(stack == NONE && kept[0] == NONE);                    /* WORK2 */
+		assert(stack == NONE && deferred[0] == NONE);                    /* WORK2 */
 		assert(runs[0] == submits[0] && runs[1] == submits[1]) /* WORK1 */
 	   }
 	fi

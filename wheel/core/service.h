@@ -39,7 +39,7 @@ struct tw__time {
 
 /* What has happened once in the life of the service. Never cleared. */
 struct tw__ever {
-	_Atomic bool routed;         /* a timer has named another executor */
+	_Atomic bool named_another;  /* a timer has named another executor */
 	_Atomic bool has_background; /* there was a background timer */
 };
 

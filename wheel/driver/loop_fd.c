@@ -36,7 +36,7 @@ static void loop_remember(tw_service *service, const struct tw__poll *poll, size
 	bool catching_up = tw_exchange_acquire(&service->catching_up, 0);
 	loop->at_once = stopped || catching_up || poll->behind || (poll->again && poll->drained);
 	loop->soon = poll->again || tw__any_ready(service) || service->driver->purge.purging ||
-		     service->works->kept || tw__groups_waiting(&service->groups);
+		     service->works->deferred || tw__groups_waiting(&service->groups);
 }
 
 /* Takes what has come into the lanes since. */

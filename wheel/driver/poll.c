@@ -40,7 +40,7 @@ static uint64_t cpu_now(void)
 static bool leaves_own(tw_service *service, struct tw__chunk *chunk)
 {
 	/* relaxed: came with the timer (WORD1) */
-	if (tw_likely(!tw_load_relaxed(&service->ever.routed)))
+	if (tw_likely(!tw_load_relaxed(&service->ever.named_another)))
 		return true;
 	tw__outbox_sort(service, chunk);
 	if (chunk->count > 0)

@@ -56,14 +56,14 @@ static uint64_t read_ended(tw_service *service, const struct tw__run *run)
 static void end_ext(tw_service *service, struct tw__local *local, struct tw__run *run,
 		    enum tw_fate fate)
 {
-	uint64_t word = read_ended(service, run), settling;
+	uint64_t word = read_ended(service, run), releasing;
 	if (tw__ended_as_cancelled(service, run, word))
 		fate = TW_FATE_CANCELLED;
 	count_end(local, fate);
 	do {
-		settling =
+		releasing =
 		    tw__word_make(run->generation, TW__RELEASING, word & (TW__ENDED | TW__WAITED));
-	} while (!tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
+	} while (!tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, releasing));
 	tw__release(service, local, run->slot, run->generation, fate);
 	if (run->tag)
 		tw__group_run_is_over(&service->groups, run->tag);

@@ -30,7 +30,7 @@ struct offering {
 
 static _Thread_local struct offering *offering;
 
-static void work_keep(struct offering *list, struct tw__work *work)
+static void work_defer(struct offering *list, struct tw__work *work)
 {
 	*list->end = work;
 	list->end = &work->next;
@@ -55,7 +55,7 @@ void tw__work_submit_later(struct tw__work *work)
 	/* first: once pushed it may be run, and gone */
 	tw_service *service = tw__work_service(work);
 	if (offering && offering->service == service)
-		work_keep(offering, work);
+		work_defer(offering, work);
 	else
 		push_and_ring(service, work);
 }
@@ -155,11 +155,11 @@ static struct tw__work *take_all(tw_service *service)
 /*
  * Takes it from the works deferred to the next tick, unless the driver is in the middle of a poll.
  */
-static bool recall_kept(tw_service *service, struct tw__work *work)
+static bool recall_deferred(tw_service *service, struct tw__work *work)
 {
 	if (pthread_mutex_trylock(&service->driving))
 		return false;
-	struct tw__work **link = &service->works->kept;
+	struct tw__work **link = &service->works->deferred;
 	while (*link && *link != work)
 		link = &(*link)->next;
 	bool found = *link != NULL;
@@ -187,7 +187,7 @@ bool tw__work_recall(struct tw__work *work)
 	tw__tiny_unlock(&service->works->recall);
 	if (pushed && tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* WORK2 */
 		tw__gate_ring(&service->gate);
-	return found || recall_kept(service, work);
+	return found || recall_deferred(service, work);
 }
 
 /* True: it was run here. Else the executor has it, or it is deferred. */
@@ -199,7 +199,7 @@ static bool work_offer(tw_service *service, struct tw__work *work)
 		tw_bump(&service->submitted->refused, 1);
 		here = service->config.on_refused == TW_REFUSED_INLINE;
 		if (!here)
-			work_keep(offering, work);
+			work_defer(offering, work);
 	}
 	if (here)
 		work_run(service, work);
@@ -219,19 +219,19 @@ static size_t offer_all(tw_service *service, struct tw__work *work)
 size_t tw__works_offer(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	struct tw__work *kept = service->works->kept, *first = NULL;
+	struct tw__work *deferred = service->works->deferred, *first = NULL;
 	struct offering here = {service, &first}, *outer = offering;
-	if (tw_likely(!kept &&
+	if (tw_likely(!deferred &&
 		      /* one that is missed here is seen before sleeping */
 		      !tw_load_relaxed(&service->works->stack)))
 		return 0;
-	service->works->kept = NULL;
+	service->works->deferred = NULL;
 	offering = &here;
-	size_t ran = offer_all(service, kept);
+	size_t ran = offer_all(service, deferred);
 	ran += offer_all(service, take_all(service));
 	offering = outer;
 	*here.end = NULL;
-	service->works->kept = first;
+	service->works->deferred = first;
 	return ran;
 }
 

@@ -52,7 +52,7 @@ struct tw__works {
 	_Atomic uint32_t pushers;
 	_Atomic uint32_t recall; /* a lock: of those who take some back */
 	/* the driver's: refused, to be offered again in the next tick; in order */
-	struct tw__work *kept;
+	struct tw__work *deferred;
 	_Atomic uint64_t
 	    /* layers that use the service; LEAVING: of those destroyed, CLOSED: no more of them */
 	    holders;

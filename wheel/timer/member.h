@@ -105,7 +105,7 @@ void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *gr
 enum tw__entered {
 	TW__NO_MEMBER,
 	TW__ENTERED_LOCKED, /* the group's lock is held */
-	TW__ENTERED_KEPT    /* its record was on the list already */
+	TW__ENTERED_CACHED  /* its record was on the list already */
 };
 
 /*
@@ -115,10 +115,10 @@ int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, u
 			   uint64_t entry);
 
 /* A cached extension record becomes the slot's timer's. */
-static inline int tw__group_enter_kept(struct tw__ext *member, uint64_t entry)
+static inline int tw__group_enter_cached(struct tw__ext *member, uint64_t entry)
 {
 	tw_store_release(&member->member, entry); /* GROUP8 */
-	return TW__ENTERED_KEPT;
+	return TW__ENTERED_CACHED;
 }
 
 /*
@@ -132,7 +132,7 @@ static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *s
 	struct tw__ext *member = &slots->exts[ext];
 	if (tw_unlikely(!tw_load_acquire(&member->linked))) /* GROUP12 */
 		return tw__group_enter_slowly(groups, slots, ext, entry);
-	return tw__group_enter_kept(member, entry);
+	return tw__group_enter_cached(member, entry);
 }
 
 /*
@@ -235,7 +235,8 @@ static inline void tw__ext_give_back(tw_service *service, struct tw__local *loca
  * A cached extension record that can be a member of the group again without leaving its list: since
  * it was one, no serial number has passed. 0: there is none.
  */
-static inline uint32_t tw__kept_take(tw_service *service, struct tw__local *local, uint64_t handle)
+static inline uint32_t tw__cached_take(tw_service *service, struct tw__local *local,
+				       uint64_t handle)
 {
 	struct tw__cached_members *cached = &local->cached;
 	uint32_t index = handle & TW__GROUP_INDEX_MASK, n = 0,

@@ -198,14 +198,14 @@ static __attribute__((noinline)) int schedule_make_room(struct tw__lane *lane)
 }
 
 /*
- * Inlined into each of the short calls, where `kind`, `persistent`, `ext` and `kept` are
+ * Inlined into each of the short calls, where `kind`, `persistent`, `ext` and `cached` are
  * constants. local: NULL if it is not known yet. KIND_PADDING: not armed, without an entry.
- * persistent: TW__PERSISTENT, or 0. kept: the extension record is on its group's list.
+ * persistent: TW__PERSISTENT, or 0. cached: the extension record is on its group's list.
  */
 static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local,
 						     enum tw__kind kind, uint64_t value, tw_fn *fn,
 						     void *arg, uint64_t persistent, uint32_t ext,
-						     bool kept, tw_timer *out)
+						     bool cached, tw_timer *out)
 {
 	uint64_t word = tw__gate_look(&service->gate);
 	if (tw_unlikely(tw__gate_refuses(word)))
@@ -247,8 +247,8 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	if (!disarmed && tw_unlikely(state & TW__BEYOND_RANGE))
 		tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	int entered = TW__NO_MEMBER;
-	if (kept) {
-		entered = tw__group_enter_kept(&service->slots.exts[ext], entry);
+	if (cached) {
+		entered = tw__group_enter_cached(&service->slots.exts[ext], entry);
 	} else if (ext) {
 		entered = tw__group_enter(&service->groups, &service->slots, ext, entry);
 		if (tw_unlikely(entered < 0)) {
@@ -284,13 +284,13 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 }
 
 /*
- * A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled. kept:
- * an extension record that was kept for its group, or 0.
+ * A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled.
+ * cached: an extension record from the cache of its group, or 0.
  */
 static int arm_task(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		    const struct tw_period *period, uint32_t kept, tw_timer *out)
+		    const struct tw_period *period, uint32_t cached, tw_timer *out)
 {
-	struct tw__arming arming = {.ext = kept};
+	struct tw__arming arming = {.ext = cached};
 	uint64_t random = local->random, now_ns = 0;
 	int r = tw__task_prepare(service, local, task, period, &random, &now_ns, &arming);
 	if (r)
@@ -358,8 +358,8 @@ int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *
 }
 
 /* An extension record that says nothing but whose member its timer is, as it did before. */
-static inline int arm_bare(tw_service *service, struct tw__local *local, const struct tw_task *task,
-			   uint32_t ext, tw_timer *out)
+static inline int arm_member(tw_service *service, struct tw__local *local,
+			     const struct tw_task *task, uint32_t ext, tw_timer *out)
 {
 	int r = task->flags & TW_TASK_AT ? arm(service, local, TW__KIND_DEADLINE, task->when_ns,
 					       task->fn, task->arg, 0, ext, true, out)
@@ -377,7 +377,7 @@ static bool is_in_range(const tw_service *service, const struct tw_task *task)
 }
 
 static __attribute__((noinline)) int schedule_task(tw_service *service, const struct tw_task *task,
-						   uint32_t kept, tw_timer *out)
+						   uint32_t cached, tw_timer *out)
 {
 	const struct tw_task *given = task;
 	struct tw_task other;
@@ -390,7 +390,7 @@ static __attribute__((noinline)) int schedule_task(tw_service *service, const st
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
 		return schedule_refused(NULL, out, -ENOMEM);
-	return arm_task(service, local, task, task->period ? &period : NULL, kept, out);
+	return arm_task(service, local, task, task->period ? &period : NULL, cached, out);
 }
 
 int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
@@ -406,10 +406,10 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 			   ? tw_schedule_at(service, task->when_ns, task->fn, task->arg, out)
 			   : tw_schedule(service, task->when_ns, task->fn, task->arg, out);
 	struct tw__local *local = tw__local_at_hand(service);
-	uint32_t kept = local ? tw__kept_take(service, local, task->group.id) : 0;
-	if (tw_unlikely(!kept || !service->slots.exts[kept].bare))
-		return schedule_task(service, task, kept, out);
-	return arm_bare(service, local, task, kept, out);
+	uint32_t cached = local ? tw__cached_take(service, local, task->group.id) : 0;
+	if (tw_unlikely(!cached || !service->slots.exts[cached].bare))
+		return schedule_task(service, task, cached, out);
+	return arm_member(service, local, task, cached, out);
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg,

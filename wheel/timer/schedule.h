@@ -41,7 +41,7 @@ int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t 
 struct tw__arming {
 	enum tw__kind kind; /* KIND_PADDING: it is not armed */
 	uint64_t value;
-	/* extension record; 0: a plain timer. Before: one that was kept for its group, or 0 */
+	/* extension record; 0: a plain timer. Before: a cached one of its group, or 0 */
 	uint32_t ext;
 };
 

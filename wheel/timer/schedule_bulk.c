@@ -8,7 +8,7 @@
  * a batch can run before all of `out` is written.
  *
  * Against close the call pins its lane before it looks (gate.h, GATE6): either it sees that it is
- * closed, or close waits until all of the batch is published, and settles it whole. A single
+ * closed, or close waits until all of the batch is published, and ends it whole. A single
  * schedule takes its timer back instead (schedule.c); of a batch, some of the timers could be taken
  * back and some not.
  *
@@ -86,7 +86,8 @@ static int put_with_option(struct batch_call *call, const struct tw_task *task,
 			   const struct tw_period *period)
 {
 	struct tw__arming arming;
-	arming.ext = 0; /* what is kept stays so: a batch enters before its words are armed */
+	arming.ext =
+	    0; /* a cached record stays cached: a bulk call enters before its words are armed */
 	int r = tw__task_prepare(call->service, call->local, task, period, &call->random,
 				 &call->now_ns, &arming);
 	if (r)
@@ -190,8 +191,8 @@ static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
 	struct tw__slots *slots = &call->service->slots;
 	uint32_t ext = tw_load_relaxed(&slots->records[slot].ext);
 	/*
-	 * Not kept, and off the list before the slot is another's: of the same generation, it would
-	 * be taken for the member.
+	 * Not cached, and off the list before the slot is another timer's: a record of the same
+	 * generation would be taken for that timer's.
 	 */
 	if (ext && tw_load_acquire(&slots->exts[ext].linked)) /* GROUP12 */
 		(void)tw__group_leave_slowly(call->service, NULL, ext, false);

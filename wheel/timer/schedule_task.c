@@ -154,9 +154,10 @@ static uint32_t traits_of(const struct tw_task *task, const void *context)
 
 static void name_executor(tw_service *service, struct tw__ext *ext, tw_executor *executor)
 {
-	tw_store_release(&ext->executor, executor);            /* WORD5: pairs with outbox.c */
-	if (!tw_load_relaxed(&service->ever.routed))           /* else its line stays unwritten */
-		tw_store_relaxed(&service->ever.routed, true); /* published with the word: WORD1 */
+	tw_store_release(&ext->executor, executor);         /* WORD5: pairs with outbox.c */
+	if (!tw_load_relaxed(&service->ever.named_another)) /* else its line stays unwritten */
+		tw_store_relaxed(&service->ever.named_another,
+				 true); /* published with the word: WORD1 */
 }
 
 static void fill_option(tw_service *service, struct tw__ext *ext, const struct tw_task *task,

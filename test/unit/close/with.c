@@ -161,16 +161,17 @@ Test(close_with, a_visitor_is_told_of_what_a_drain_leaves)
 static void try_everything(struct told *told, tw_timer timer)
 {
 	tw_service *service = told->service;
-	bool settling = told->count == 1; /* the first one has a release still to come */
+	bool releasing = told->count == 1; /* the first one has a release still to come */
 	struct tw_service_stats stats = {.size = sizeof(stats)};
-	told->fine = tw_schedule(service, 0, probe_run, NULL, NULL) == -ESHUTDOWN &&
-		     tw_cancel(service, timer) == (settling ? TW_RUNNING : TW_GONE) &&
-		     tw_cancel_wait(service, timer, TW_FOREVER) == (settling ? TW_SELF : TW_GONE) &&
-		     tw_reset(service, timer, 0) == -ESHUTDOWN && !tw_is_pending(service, timer) &&
-		     tw_service_close(service, TW_CLOSE_DROP, 0) == -EDEADLK &&
-		     tw_service_close_with(service, &no_wait) == -EDEADLK &&
-		     tw_service_destroy(service) == -EDEADLK &&
-		     tw_service_stats(service, &stats) == 0 && (told->count == 1 || told->fine);
+	told->fine =
+	    tw_schedule(service, 0, probe_run, NULL, NULL) == -ESHUTDOWN &&
+	    tw_cancel(service, timer) == (releasing ? TW_RUNNING : TW_GONE) &&
+	    tw_cancel_wait(service, timer, TW_FOREVER) == (releasing ? TW_SELF : TW_GONE) &&
+	    tw_reset(service, timer, 0) == -ESHUTDOWN && !tw_is_pending(service, timer) &&
+	    tw_service_close(service, TW_CLOSE_DROP, 0) == -EDEADLK &&
+	    tw_service_close_with(service, &no_wait) == -EDEADLK &&
+	    tw_service_destroy(service) == -EDEADLK && tw_service_stats(service, &stats) == 0 &&
+	    (told->count == 1 || told->fine);
 }
 
 Test(close_with, a_visitor_may_call_what_a_release_may)

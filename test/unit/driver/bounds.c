@@ -260,7 +260,7 @@ Test(driver_bounds, memory_does_not_grow_with_what_has_passed)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
-	uint64_t settled_bytes = 0;
+	uint64_t steady_bytes = 0;
 	for (int round = 0; round < 30; round++) {
 		size_t count = schedule_until_refused(&rig, &probe, 20000,
 						      (uint64_t)(round % 7 + 1) * 100 * MS);
@@ -268,10 +268,10 @@ Test(driver_bounds, memory_does_not_grow_with_what_has_passed)
 			expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
 		rig_advance(&rig, SECOND);
 		if (round == 9)
-			settled_bytes = stats_of(rig.service).memory_bytes;
+			steady_bytes = stats_of(rig.service).memory_bytes;
 	}
-	expect_gt(settled_bytes, 0);
-	expect_le(stats_of(rig.service).memory_bytes, settled_bytes + settled_bytes / 4);
+	expect_gt(steady_bytes, 0);
+	expect_le(stats_of(rig.service).memory_bytes, steady_bytes + steady_bytes / 4);
 	rig_close(&rig);
 }
 

@@ -202,29 +202,29 @@ Test(driver_held_back, what_waits_is_packed)
 	close_keeper(&k);
 }
 
-static atomic_int settled;
+static atomic_int reaped;
 
-static void count_settled(void *arg, enum tw_fate fate)
+static void count_reaped(void *arg, enum tw_fate fate)
 {
 	(void)arg;
-	settled += fate == TW_FATE_CANCELLED;
+	reaped += fate == TW_FATE_CANCELLED;
 }
 
 /*
  * The reap goes to the service's own executor: if that is over its quota, it waits like a timer
  * that is due; else it does not wait.
  */
-static void expect_settled(bool names_another)
+static void expect_reaped(bool names_another)
 {
 	struct keeper k;
 	tw_group group;
-	settled = 0;
+	reaped = 0;
 	open_keeper(&k, names_another);
 	expect_eq(tw_group_create(&group, k.rig.service), 0);
 	struct tw_task task = {.size = sizeof task,
 			       .fn = probe_run,
 			       .when_ns = DAY,
-			       .release = count_settled,
+			       .release = count_reaped,
 			       .group = group};
 	expect_eq(tw_schedule_task(k.rig.service, &task, NULL), 0);
 	while (k.scheduled < MANY)
@@ -236,13 +236,13 @@ static void expect_settled(bool names_another)
 	if (names_another) {
 		expect_eq(queue_executor_waiting(&k.own), 1);
 		queue_executor_run_all(&k.own);
-		expect_eq(settled, 1);
+		expect_eq(reaped, 1);
 	} else {
 		expect_eq(queue_executor_waiting(&k.own), lent);
 	}
-	expect_eq(settled, names_another);
+	expect_eq(reaped, names_another);
 	run_all(&k);
-	expect_eq(settled, 1);
+	expect_eq(reaped, 1);
 	rig_advance(&k.rig, MANY * MS);
 	run_all(&k);
 	expect_eq(tw_group_destroy(k.rig.service, group), 0);
@@ -250,15 +250,15 @@ static void expect_settled(bool names_another)
 }
 
 Test(driver_held_back,
-     a_group_that_was_cancelled_is_settled_afterwards_by_an_executor_over_its_quota)
+     a_group_that_was_cancelled_is_reaped_afterwards_by_an_executor_over_its_quota)
 {
-	expect_settled(false);
+	expect_reaped(false);
 }
 
 Test(driver_held_back,
-     a_group_that_was_cancelled_is_settled_though_another_executor_is_over_its_quota)
+     a_group_that_was_cancelled_is_reaped_though_another_executor_is_over_its_quota)
 {
-	expect_settled(true);
+	expect_reaped(true);
 }
 
 /* What is ready, and what is out, both end: each timer has its fate. */

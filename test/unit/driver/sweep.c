@@ -386,11 +386,11 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 		expect_eq(tw_cancel(rig.service, many[i]), TW_CANCELLED);
 
 	const struct tw__wheel *wheel = &rig.service->driver->wheel;
-	const struct tw__location *note = &rig.service->slots.locations[1]; /* the first slot */
-	for (int turns = 0; turns < 100 && !(wheel->sweep_at && note->pass == wheel->sweep_pass);
-	     turns++)
+	const struct tw__location *location = &rig.service->slots.locations[1]; /* the first slot */
+	for (int turns = 0;
+	     turns < 100 && !(wheel->sweep_at && location->pass == wheel->sweep_pass); turns++)
 		turn(&rig);
-	uint64_t pass = note->pass, unused;
+	uint64_t pass = location->pass, unused;
 	expect_eq(tw_reset_at(rig.service, called.timer, rig_now(&rig) + MS), 0);
 	turn_running(&rig, 1);
 	uint64_t entries = wheel->entries;

@@ -39,7 +39,7 @@ Test(group_end, stale_and_foreign_handles_are_harmless)
 }
 
 /* The index of a destroyed group is used again, but only when its last member has ended. */
-Test(group_end, storage_lives_until_the_last_member_is_settled)
+Test(group_end, storage_lives_until_the_last_member_is_reaped)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -164,19 +164,19 @@ static void cancel_with_executor(enum tw_on_refused on_refused, size_t refuse, i
 	rig_close(&rig);
 }
 
-Test(group_end, settling_that_is_refused_is_offered_again)
+Test(group_end, reaping_that_is_refused_is_offered_again)
 {
 	cancel_with_executor(TW_REFUSED_RETRY, 2, 0);
 }
 
-Test(group_end, settling_that_is_refused_may_be_done_by_the_driver)
+Test(group_end, reaping_that_is_refused_may_be_done_by_the_driver)
 {
 	cancel_with_executor(TW_REFUSED_INLINE, SIZE_MAX, 0);
 	cancel_with_executor(TW_REFUSED_DROP, SIZE_MAX, 0);
 }
 
 /* Members run on their own executors. The service's own executor reaps the cancelled ones. */
-Test(group_end, members_of_other_executors_are_settled_by_the_services)
+Test(group_end, members_of_other_executors_are_reaped_by_the_services)
 {
 	struct queue_executor own, other;
 	queue_executor_open(&own);
@@ -239,13 +239,13 @@ Test(group_end, members_with_slack_are_moved_until_their_group_is_cancelled)
 	rig_close(&rig);
 }
 
-Test(group_end, settling_that_is_given_back_is_handed_over_again)
+Test(group_end, reaping_that_is_given_back_is_handed_over_again)
 {
 	cancel_with_executor(TW_REFUSED_RETRY, 0, 2);
 }
 
 /* The thread that closes ends the runs that an executor always refuses. */
-Test(group_end, close_settles_what_the_executor_refuses)
+Test(group_end, close_reaps_what_the_executor_refuses)
 {
 	struct queue_executor queue;
 	queue_executor_open(&queue);
@@ -305,18 +305,18 @@ static void close_with_groups(enum tw_close_mode mode, bool pending_too)
 	rig_close(&rig);
 }
 
-Test(group_end, is_settled_by_close_that_drops)
+Test(group_end, is_reaped_by_close_that_drops)
 {
 	close_with_groups(TW_CLOSE_DROP, true);
 }
 
-Test(group_end, is_settled_by_close_that_runs)
+Test(group_end, is_reaped_by_close_that_runs)
 {
 	close_with_groups(TW_CLOSE_RUN, true);
 }
 
 /* Cancelled members need no clock: nobody would wait for itself. */
-Test(group_end, is_settled_by_close_that_drains)
+Test(group_end, is_reaped_by_close_that_drains)
 {
 	close_with_groups(TW_CLOSE_DRAIN, false);
 }
@@ -324,7 +324,7 @@ Test(group_end, is_settled_by_close_that_drains)
 /* ------------------------------------------------------------ in pieces */
 
 /* One tw_service_advance reaps a bounded piece; the rest follows, and nothing is due meanwhile. */
-Test(group_end, is_settled_in_pieces)
+Test(group_end, is_reaped_in_pieces)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -350,7 +350,7 @@ Test(group_end, is_settled_in_pieces)
 }
 
 /* Many small groups: what one poll reaps is bounded too. */
-Test(group_end, many_groups_are_settled_over_turns)
+Test(group_end, many_groups_are_reaped_over_turns)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -365,11 +365,11 @@ Test(group_end, many_groups_are_settled_over_turns)
 	for (int i = 0; i < COUNT; i++)
 		expect_eq(tw_group_destroy(rig.service, groups[i]), 0);
 	expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	int settled = 0;
+	int reaped = 0;
 	for (int i = 0; i < COUNT; i++)
-		settled += probes[i].releases;
-	expect_gt(settled, 0);
-	expect_le(settled, A_TURN);
+		reaped += probes[i].releases;
+	expect_gt(reaped, 0);
+	expect_le(reaped, A_TURN);
 	rig_advance(&rig, MS); /* to the end, in one tick */
 	for (int i = 0; i < COUNT; i++)
 		expect_released(&probes[i], TW_FATE_CANCELLED);

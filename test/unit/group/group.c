@@ -54,7 +54,7 @@ Test(group, a_member_can_be_cancelled_and_moved_by_itself)
 	rig_close(&rig);
 }
 
-Test(group, after_its_cancel_members_are_gone_before_anything_is_settled)
+Test(group, after_its_cancel_members_are_gone_before_anything_is_reaped)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -110,7 +110,7 @@ Test(group, cancelled_members_count_as_cancelled_once_from_the_cancel_on)
 	int visits = 0;
 	expect_eq(tw_service_foreach(rig.service, count_visits, &visits), 0);
 	expect_eq(visits, 0);
-	for (int settled = 0; settled < 2; settled++) {
+	for (int reaped = 0; reaped < 2; reaped++) {
 		expect_eq(stats_of(rig.service).scheduled, COUNT);
 		expect_eq(stats_of(rig.service).cancelled, COUNT);
 		expect_eq(stats_of(rig.service).pending, 0);
@@ -329,7 +329,7 @@ Test(group, close_ends_re_arms_and_series_and_refuses_later_arms)
 
 /* ------------------------------------------------------------ waiting */
 
-Test(group, cancel_wait_settles_what_nobody_has)
+Test(group, cancel_wait_reaps_what_nobody_has)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);

@@ -91,7 +91,7 @@ Test(group_manual_drive, a_close_or_a_destroy_elsewhere_makes_the_descriptor_rea
 }
 
 /* After that the loop may sleep. */
-Test(group_manual_drive, the_descriptor_is_quiet_again_when_all_is_settled)
+Test(group_manual_drive, the_descriptor_is_quiet_again_when_all_is_reaped)
 {
 	struct rig rig;
 	open_by_hand(&rig);
@@ -112,7 +112,7 @@ Test(group_manual_drive, the_descriptor_is_quiet_again_when_all_is_settled)
 
 /* ------------------------------------------------------------ when next */
 
-Test(group_manual_drive, next_expiry_is_within_a_tick_while_members_are_to_be_settled)
+Test(group_manual_drive, next_expiry_is_within_a_tick_while_members_are_to_be_reaped)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);

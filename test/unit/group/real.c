@@ -71,7 +71,7 @@ static tw_group make_group(tw_service *service)
 /*
  * Nobody drives the service or waits for its timers: the cancel itself must bring the reap about.
  */
-Test(group_real, is_settled_on_the_executor_also_while_the_service_sleeps)
+Test(group_real, is_reaped_on_the_executor_also_while_the_service_sleeps)
 {
 	tw_service *service = open_service(1);
 	tw_group group = make_group(service);
@@ -101,7 +101,7 @@ static void run_nothing(void *arg)
  * The reap that a cancel left behind, which nobody can see from outside, is no reason to find fault
  * with the service.
  */
-Test(group_real, may_be_validated_while_it_is_settled)
+Test(group_real, may_be_validated_while_it_is_reaped)
 {
 	enum { COUNT = 5000, ROUNDS = 20, LOOKS = 20 };
 	tw_service *service = open_service(1);

@@ -10,7 +10,7 @@
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 
-TestSuite(driver_notes, .timeout = 30);
+TestSuite(driver_locations, .timeout = 30);
 
 static void open_with(struct rig *rig, struct queue_executor *queue, enum tw_on_refused on_refused,
 		      uint64_t tick_ns)
@@ -107,22 +107,22 @@ static void expect_to_go_on(bool series, void (*act)(struct probe *),
 	close_with(&rig, &queue);
 }
 
-Test(driver_notes, a_series_goes_on_whose_entry_was_met_in_its_bucket_while_it_ran)
+Test(driver_locations, a_series_goes_on_whose_entry_was_met_in_its_bucket_while_it_ran)
 {
 	expect_to_go_on(true, turn_by_6_s, move_in_the_wheel);
 }
 
-Test(driver_notes, a_series_goes_on_whose_entry_was_met_among_the_late_while_it_ran)
+Test(driver_locations, a_series_goes_on_whose_entry_was_met_among_the_late_while_it_ran)
 {
 	expect_to_go_on(true, turn_by_a_tick, move_to_the_past);
 }
 
-Test(driver_notes, a_series_goes_on_whose_entry_was_met_by_a_look_ahead_while_it_ran)
+Test(driver_locations, a_series_goes_on_whose_entry_was_met_by_a_look_ahead_while_it_ran)
 {
 	expect_to_go_on(true, look_ahead, move_in_the_wheel);
 }
 
-Test(driver_notes, a_timer_that_resets_itself_goes_on_whose_entry_was_met_while_it_ran)
+Test(driver_locations, a_timer_that_resets_itself_goes_on_whose_entry_was_met_while_it_ran)
 {
 	expect_to_go_on(false, turn_by_6_s_and_reset, move_in_the_wheel);
 }
@@ -158,12 +158,12 @@ static void move_to_and_fro(size_t refuse)
 	close_with(&rig, &queue);
 }
 
-Test(driver_notes, a_timer_that_is_moved_in_a_batch_takes_no_more_room)
+Test(driver_locations, a_timer_that_is_moved_in_a_batch_takes_no_more_room)
 {
 	move_to_and_fro(0);
 }
 
-Test(driver_notes, a_timer_that_is_moved_while_it_is_refused_takes_no_more_room)
+Test(driver_locations, a_timer_that_is_moved_while_it_is_refused_takes_no_more_room)
 {
 	move_to_and_fro(SIZE_MAX);
 }
@@ -201,12 +201,13 @@ static void come_back_far_and_be_moved(bool by_another)
 	rig_close(&rig);
 }
 
-Test(driver_notes, a_timer_that_comes_back_far_and_is_moved_near_runs_in_its_tick)
+Test(driver_locations, a_timer_that_comes_back_far_and_is_moved_near_runs_in_its_tick)
 {
 	come_back_far_and_be_moved(false);
 }
 
-Test(driver_notes, a_timer_that_comes_back_far_and_is_moved_near_by_another_thread_runs_in_its_tick)
+Test(driver_locations,
+     a_timer_that_comes_back_far_and_is_moved_near_by_another_thread_runs_in_its_tick)
 {
 	come_back_far_and_be_moved(true);
 }
@@ -215,7 +216,7 @@ Test(driver_notes, a_timer_that_comes_back_far_and_is_moved_near_by_another_thre
  * To instants that are all past, ever earlier, with no turn between: one entry among the late will
  * do.
  */
-Test(driver_notes, a_timer_that_is_moved_to_the_past_again_and_again_keeps_one_entry)
+Test(driver_locations, a_timer_that_is_moved_to_the_past_again_and_again_keeps_one_entry)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
