@@ -1,8 +1,7 @@
-/*
- * Waking the driver, by any thread. Below the calls that schedule and reset timers, which use it.
- */
-#include "wheel/core/service.h"
+/* Below the calls that schedule, reset and end timers, which use it. */
 #include "wheel/core/wake.h"
+
+#include <limits.h>
 
 void tw__wake(tw_service *service)
 {
@@ -16,4 +15,10 @@ void tw__wake_for(tw_service *service, uint64_t deadline_ns)
 	if (tw_unlikely(word & TW__GATE_PARKED) &&
 	    deadline_ns < tw_load_relaxed(&service->gate.plan))
 		tw__gate_ring(&service->gate);
+}
+
+void tw__ring_finish(tw_service *service)
+{
+	tw_add_seq_cst(&service->finish_bell, 1); /* RUN5 */
+	tw__futex_wake(&service->finish_bell, INT_MAX);
 }

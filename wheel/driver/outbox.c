@@ -6,7 +6,6 @@
 #include "wheel/base/probes.h"
 #include "wheel/run/run.h"
 #include "wheel/driver/now.h"
-#include "wheel/run/inline.h"
 #include "wheel/driver/compact.h"
 #include "wheel/driver/drop.h"
 

@@ -18,7 +18,6 @@
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
 #include "wheel/driver/now.h"
-#include "wheel/driver/reap_collect.h"
 #include "wheel/driver/resolve.h"
 #include "wheel/timer/reap_queue.h"
 
@@ -95,6 +94,49 @@ static void empty_wheel(tw_service *service)
 	}
 }
 
+/* --------------------------------------------------------- groups to be reaped */
+
+/* where the driver itself reaps: this many pieces make no long tick */
+enum { GROUPS_A_POLL = 4 };
+
+/* A chunk of the own outbox with room for one more entry. NULL: chunks are short. */
+static struct tw__chunk *room_in_own(tw_service *service)
+{
+	struct tw__chunk *last = service->driver->outboxes.own.runs.chunks.last;
+	if (last && last->count < TW__CHUNK_ENTRIES)
+		return last;
+	if (tw__short_of_chunks(service))
+		return NULL;
+	last = tw__chunk_get(&service->driver->wheel);
+	last->tick = service->driver->wheel.next - 1;
+	last->holder_count = 0;
+	tw__chunk_append(&service->driver->outboxes.own.runs.chunks, last);
+	return last;
+}
+
+/*
+ * Appends waiting groups to what is ready for the executor, as many as a chunk holds at most. The
+ * rules: wheel/group/group.h.
+ */
+static void groups_collect(tw_service *service)
+{
+	struct tw__groups *groups = &service->groups;
+	struct tw__chunk *chunk;
+	int most = service->executor == &tw__inline_executor ? GROUPS_A_POLL : TW__CHUNK_ENTRIES;
+	/* one that is missed here is seen before sleeping */
+	if (!groups->waiting && tw_load_relaxed(&groups->stack))
+		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* GROUP5 */
+	for (int n = 0; groups->waiting && n < most && (chunk = room_in_own(service)); n++) {
+		uint32_t index = groups->waiting;
+		groups->waiting =
+		    /* first: once handed over it may be pushed again */
+		    tw__group_at(groups, index)->next;
+		chunk->entries[chunk->count++] = tw__entry_make(0, index);
+	}
+}
+
+/* ---------------------------------------------------------------------- refile */
+
 void tw__refile(tw_service *service, uint64_t entry)
 {
 	TW_ASSERT_DRIVER(service);
@@ -167,7 +209,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 		empty_wheel(service);
 	poll.done = tw__works_offer(service);
 	if (tw_likely(!tw__dropping(service))) {
-		tw__groups_collect(service);
+		groups_collect(service);
 		poll.done +=
 		    tw__outbox_deliver(service, local, poll.done < budget ? budget - poll.done : 0);
 	}

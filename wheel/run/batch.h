@@ -104,4 +104,6 @@ void tw__batch_end_all(tw_batch *batch);
 /* n claimed entries are finished with; the batch may be gone afterwards. */
 void tw__batch_finish(tw_batch *batch, unsigned n);
 
+extern tw_executor tw__inline_executor;
+
 #endif

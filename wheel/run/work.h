@@ -42,7 +42,7 @@
 #define TW_WHEEL_WORK_H
 
 #include "wheel/core/service.h"
-#include "wheel/run/inline.h"
+#include "wheel/run/batch.h"
 #include "wheel/run/run.h"
 
 /* The layers' part of a service. */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "wheel/core/finish.h"
+#include "wheel/core/wake.h"
 
 void tw__close_demand(tw_service *service, uint32_t mode)
 {

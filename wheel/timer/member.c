@@ -7,7 +7,7 @@
  */
 #include "wheel/timer/member.h"
 
-#include "wheel/core/finish.h"
+#include "wheel/core/wake.h"
 #include "wheel/timer/end.h"
 #include "wheel/timer/reap_queue.h"
 

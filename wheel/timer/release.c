@@ -5,7 +5,7 @@
 #include "wheel/timer/release.h"
 
 #include "wheel/core/context.h"
-#include "wheel/core/finish.h"
+#include "wheel/core/wake.h"
 #include "wheel/core/frame.h"
 #include "wheel/core/user_code.h"
 #include "wheel/timer/member.h"
