@@ -140,8 +140,8 @@ static int run_out(const struct tw__close_call *c, uint32_t mode, uint64_t deadl
 		if (tw__close_mode(c) != mode)
 			return STEP_ASIDE;
 		uint64_t before_ns = now();
-		bool any =
-		    mode == TW__CLOSING_DRAIN ? tw__close_any_holds_up(c) : tw__close_any_armed(c);
+		bool any = mode == TW__CLOSING_DRAIN ? tw__close_any(c, tw__close_holds_up)
+						     : tw__close_any(c, tw__close_armed);
 		if (!any)
 			return 0;
 		int r = wait_a_moment(c, now() - before_ns, deadline_ns);
@@ -174,7 +174,7 @@ static int await_batches(const struct tw__close_call *c)
 static int await_releases(const struct tw__close_call *c)
 {
 	int r = 0;
-	while (!r && tw__close_any_releasing(c))
+	while (!r && tw__close_any(c, tw__close_releasing))
 		r = wait_a_moment(c, 0, c->deadline_ns);
 	return r;
 }
@@ -208,7 +208,7 @@ static int empty(const struct tw__close_call *c)
 	if (mode != TW__CLOSING_DROP)
 		r = run_the_last(c, mode);
 	if (!r)
-		tw__close_drop_armed(c);
+		tw__close_any(c, tw__close_drop);
 	return r;
 }
 
@@ -218,7 +218,7 @@ static int close_leave(const struct tw__close_call *c)
 	tw__close_demand(c->service, TW__CLOSING_DROP);
 	int r = close_poll(c);
 	if (!r)
-		tw__close_drop_or_bar(c);
+		tw__close_any(c, tw__close_drop_or_bar);
 	return r;
 }
 
@@ -248,7 +248,7 @@ static int come_to_rest(const struct tw__close_call *c)
  */
 static bool is_at_rest(const struct tw__close_call *c)
 {
-	return !tw__close_any_waits(c) &&
+	return !tw__close_any(c, tw__close_waits) &&
 	       tw_load_acquire(&c->service->submitted->batches_out) == TW__CLOSE_WAITS &&
 	       tw__groups_forbid_completions(c->service);
 }
@@ -332,7 +332,7 @@ static bool close_would_wait_for_itself(const struct tw__close_call *c)
 {
 	uint32_t asked = tw__close_mode(c);
 	return c->options->mode == TW_CLOSE_DRAIN && (asked == 0 || asked == TW__CLOSING_DRAIN) &&
-	       !c->service->clock->ops->runs && tw__close_any_pending(c);
+	       !c->service->clock->ops->runs && tw__close_any(c, tw__close_pending);
 }
 
 static void set_deadlines(struct tw__close_call *c)

@@ -5,10 +5,7 @@
 #include "wheel/timer/cancel.h"
 #include "wheel/timer/end.h"
 
-typedef bool word_fn(const struct tw__close_call *c, uint32_t slot, uint64_t word);
-
-/* Calls what(word) for each slot in use; true as soon as it says so. */
-static bool any_word(const struct tw__close_call *c, word_fn *what)
+bool tw__close_any(const struct tw__close_call *c, tw__close_word_fn *what)
 {
 	struct tw__slots *slots = &c->service->slots;
 	uint32_t end = tw_load_acquire(&slots->fresh);
@@ -21,20 +18,19 @@ static bool any_word(const struct tw__close_call *c, word_fn *what)
 }
 
 /* CANCEL_PENDING ones too: polls end them like the rest of their group. */
-static bool close_words_is_armed(const struct tw__close_call *c, uint32_t slot, uint64_t word)
+bool tw__close_armed(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	(void)c;
 	(void)slot;
 	return tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING;
 }
 
-/* What a close ends: disarmed ones too, which no mode waits for. */
-static bool close_words_waits(const struct tw__close_call *c, uint32_t slot, uint64_t word)
+bool tw__close_waits(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
-	return tw__word_disarmed(word) || close_words_is_armed(c, slot, word);
+	return tw__word_disarmed(word) || tw__close_armed(c, slot, word);
 }
 
-static bool is_releasing(const struct tw__close_call *c, uint32_t slot, uint64_t word)
+bool tw__close_releasing(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	(void)c;
 	(void)slot;
@@ -52,21 +48,15 @@ static bool is_background(const struct tw__close_call *c, uint32_t slot, uint64_
 	       tw__word_generation(word);
 }
 
-/*
- * What a drain waits for. A callback that runs is waited for later, unless there are background
- * timers: they are dropped only when it has returned.
- */
-static bool holds_up_drain(const struct tw__close_call *c, uint32_t slot, uint64_t word)
+bool tw__close_holds_up(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
-	bool runs = tw__word_state(word) == TW__RUNNING || is_releasing(c, slot, word);
+	bool runs = tw__word_state(word) == TW__RUNNING || tw__close_releasing(c, slot, word);
 	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT) &&
 		     tw_load_relaxed(&c->service->ever.has_background);
-	return (close_words_is_armed(c, slot, word) || (runs && waits)) &&
-	       !is_background(c, slot, word);
+	return (tw__close_armed(c, slot, word) || (runs && waits)) && !is_background(c, slot, word);
 }
 
-/* Will run, if nothing happens, and is waited for. */
-static bool is_pending(const struct tw__close_call *c, uint32_t slot, uint64_t word)
+bool tw__close_pending(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word) &&
 	       !is_background(c, slot, word);
@@ -95,57 +85,21 @@ static bool drop(const struct tw__close_call *c, uint32_t slot, uint64_t *word)
 				(void *)(uintptr_t)c);
 }
 
-static bool drop_if_it_waits(const struct tw__close_call *c, uint32_t slot, uint64_t word)
+bool tw__close_drop(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
-	while (close_words_waits(c, slot, word) && !drop(c, slot, &word)) {
+	while (tw__close_waits(c, slot, word) && !drop(c, slot, &word)) {
 	}
 	return false;
 }
 
-/* The same, and what runs is not to arm its timer again. */
-static bool drop_or_bar(const struct tw__close_call *c, uint32_t slot, uint64_t word)
+bool tw__close_drop_or_bar(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	_Atomic uint64_t *at = &c->service->slots.words[slot];
 	for (;;) {
-		drop_if_it_waits(c, slot, word);
+		tw__close_drop(c, slot, word);
 		word = tw_load_acquire(at);
 		if (tw__word_state(word) != TW__RUNNING ||
 		    tw__word_cas_acq_rel(at, &word, word | TW__BARRED))
 			return false;
 	}
-}
-
-bool tw__close_any_armed(const struct tw__close_call *c)
-{
-	return any_word(c, close_words_is_armed);
-}
-
-bool tw__close_any_waits(const struct tw__close_call *c)
-{
-	return any_word(c, close_words_waits);
-}
-
-bool tw__close_any_holds_up(const struct tw__close_call *c)
-{
-	return any_word(c, holds_up_drain);
-}
-
-bool tw__close_any_releasing(const struct tw__close_call *c)
-{
-	return any_word(c, is_releasing);
-}
-
-bool tw__close_any_pending(const struct tw__close_call *c)
-{
-	return any_word(c, is_pending);
-}
-
-void tw__close_drop_armed(const struct tw__close_call *c)
-{
-	any_word(c, drop_if_it_waits);
-}
-
-void tw__close_drop_or_bar(const struct tw__close_call *c)
-{
-	any_word(c, drop_or_bar);
 }

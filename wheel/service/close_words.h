@@ -1,31 +1,40 @@
 /*
  * What a close asks the control words, and does to them. The words are the truth: nothing else
- * counts what is pending. Each call looks at every slot in use.
+ * counts what is pending.
  */
 #ifndef TW_WHEEL_CLOSE_WORDS_H
 #define TW_WHEEL_CLOSE_WORDS_H
 
 #include "wheel/service/close_owner.h"
 
-/* Timers that are armed. */
-bool tw__close_any_armed(const struct tw__close_call *c);
+/* One of the questions and steps below. `word` was read from the slot, which was in use. */
+typedef bool tw__close_word_fn(const struct tw__close_call *c, uint32_t slot, uint64_t word);
 
-/* Timers that are armed or disarmed. */
-bool tw__close_any_waits(const struct tw__close_call *c);
+/* Calls what() for each slot in use. True as soon as one call answers true. */
+bool tw__close_any(const struct tw__close_call *c, tw__close_word_fn *what);
 
-/* Timers that a drain waits for. */
-bool tw__close_any_holds_up(const struct tw__close_call *c);
+/* The timer is armed. */
+tw__close_word_fn tw__close_armed;
 
-/* Release callbacks under way. */
-bool tw__close_any_releasing(const struct tw__close_call *c);
+/* It is armed or disarmed: what a close ends. No mode waits for a disarmed one. */
+tw__close_word_fn tw__close_waits;
 
-/* Timers that will run if nothing happens, and that a close waits for. */
-bool tw__close_any_pending(const struct tw__close_call *c);
+/*
+ * A drain waits for it. A callback that runs is waited for later, unless there are background
+ * timers: they are dropped only when it has returned.
+ */
+tw__close_word_fn tw__close_holds_up;
 
-/* Ends all armed and disarmed timers. */
-void tw__close_drop_armed(const struct tw__close_call *c);
+/* Its release callback is under way. */
+tw__close_word_fn tw__close_releasing;
 
-/* The same. Callbacks that run cannot arm their timers again. */
-void tw__close_drop_or_bar(const struct tw__close_call *c);
+/* It will run if nothing happens, and a close waits for it. */
+tw__close_word_fn tw__close_pending;
+
+/* Ends an armed or disarmed timer. False. */
+tw__close_word_fn tw__close_drop;
+
+/* The same. A callback that runs cannot arm its timer again. */
+tw__close_word_fn tw__close_drop_or_bar;
 
 #endif
