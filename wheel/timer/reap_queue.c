@@ -13,33 +13,23 @@ static void reap_queue_push(tw_service *service, struct tw__group *group, uint32
 	} while (!tw_cas_seq_cst(&service->groups.stack, &first, index)); /* GROUP5 */
 }
 
-/* Whether the caller has to push it: it is not under way already. */
-static bool raise_queued(struct tw__group *group)
+void tw__group_offer_again(tw_service *service, uint32_t index)
 {
-	return tw_exchange_acq_rel(&group->queued, 1) == 0; /* GROUP4 */
+	/* `queued` is still raised, in our name */
+	reap_queue_push(service, tw__group_at(&service->groups, index), index);
+	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* GROUP5 */
+		tw__gate_ring(&service->gate);
 }
 
 void tw__group_reap_soon(tw_service *service, struct tw__group *group, uint32_t index)
 {
-	if (!raise_queued(group))
-		return;
-	reap_queue_push(service, group, index);
-	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* GROUP5 */
-		tw__gate_ring(&service->gate);
-}
-
-void tw__group_offer_again(tw_service *service, uint32_t index)
-{
-	reap_queue_push(service, tw__group_at(&service->groups, index),
-			/* `queued` is still raised, in our name */
-			index);
-	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* GROUP5 */
-		tw__gate_ring(&service->gate);
+	if (!tw_exchange_acq_rel(&group->queued, 1)) /* GROUP4; else it is under way already */
+		tw__group_offer_again(service, index);
 }
 
 void tw__group_reap_on(tw_service *service, struct tw__group *group, uint32_t index)
 {
-	if (!raise_queued(group))
+	if (tw_exchange_acq_rel(&group->queued, 1)) /* GROUP4 */
 		return;
 	reap_queue_push(service, group, index);
 	/* also where it ticks: it goes on immediately, not a piece a tick */
