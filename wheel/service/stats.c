@@ -100,8 +100,12 @@ static void read_driver(tw_service *service, struct tw_service_stats *stats)
 
 /* ------------------------------------------------------------ distributions */
 
-static void stats_collect(tw_service *service, struct tw_service_histograms *out)
+/* Too large for small stacks. NULL: no memory. The caller frees it. */
+static struct tw_service_histograms *stats_collect(tw_service *service)
 {
+	struct tw_service_histograms *out = calloc(1, sizeof *out);
+	if (!out)
+		return NULL;
 	tw__histogram_collect(&out->lateness, &service->driver->counters.lateness);
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		struct tw__local *local = (struct tw__local *)lane;
@@ -112,6 +116,7 @@ static void stats_collect(tw_service *service, struct tw_service_histograms *out
 		tw__histogram_collect(&out->wait, &latencies[TW__LATENCY_WAIT]);
 		tw__histogram_collect(&out->run, &latencies[TW__LATENCY_RUN]);
 	}
+	return out;
 }
 
 int tw_service_histograms(tw_service *service, struct tw_service_histograms *out)
@@ -121,11 +126,9 @@ int tw_service_histograms(tw_service *service, struct tw_service_histograms *out
 		r = tw__service_check(service);
 	if (r)
 		return r;
-	/* too large for small stacks */
-	struct tw_service_histograms *histograms = calloc(1, sizeof *histograms);
+	struct tw_service_histograms *histograms = stats_collect(service);
 	if (!histograms)
 		return -ENOMEM;
-	stats_collect(service, histograms);
 	tw__struct_write(out, histograms, sizeof *histograms);
 	free(histograms);
 	return 0;
@@ -140,7 +143,7 @@ int tw_service_stats(tw_service *service, struct tw_service_stats *out)
 		r = tw__service_check(service);
 	if (r)
 		return r;
-	struct tw_service_histograms *histograms = calloc(1, sizeof *histograms);
+	struct tw_service_histograms *histograms = stats_collect(service);
 	if (!histograms)
 		return -ENOMEM;
 	struct tw_service_stats stats = {0};
@@ -148,7 +151,6 @@ int tw_service_stats(tw_service *service, struct tw_service_stats *out)
 	count_words(service, &stats);
 	count_groups(service, &stats);
 	read_driver(service, &stats);
-	stats_collect(service, histograms);
 	stats.lateness = tw__histogram_latency(&histograms->lateness);
 	stats.wait = tw__histogram_latency(&histograms->wait);
 	stats.run = tw__histogram_latency(&histograms->run);
