@@ -5,6 +5,7 @@
 
 #include "executor/strand/time.h"
 #include "wheel/timer/schedule.h"
+#include "wheel/timer/timing.h"
 
 /*
  * The timer's callback. The driver runs it, so a delayed task waits for no worker of the service's
@@ -121,23 +122,6 @@ uint64_t tw__strand_next(uint64_t nominal_ns, uint64_t period_ns, uint64_t last_
 	return back || forward ? now_ns + period_ns : nominal_ns + period_ns;
 }
 
-/*
- * How many instants get no run, of those that are past: the first of them was behind_ns ago. With a
- * limit to lateness a burst leaves out those that would be passed over one by one. As for timers:
- * wheel/run/series.c.
- */
-static uint64_t strand_passed_over(const struct tw__strand_terms *terms, uint64_t behind_ns)
-{
-	uint64_t past = behind_ns / terms->period_ns + 1;
-	if (terms->missed == TW_MISSED_SKIP)
-		return past;
-	if (terms->missed == TW_MISSED_COALESCE)
-		return past - 1;
-	if (!terms->late_drop || behind_ns <= terms->max_lateness_ns)
-		return 0;
-	return (behind_ns - terms->max_lateness_ns - 1) / terms->period_ns + 1;
-}
-
 static void choose_next(struct tw__task_node *task, uint64_t now_ns)
 {
 	struct tw__strand_terms *terms = task->terms;
@@ -149,7 +133,9 @@ static void choose_next(struct tw__task_node *task, uint64_t now_ns)
 				       terms->tolerance_ns);
 	if (task->due_ns > now_ns)
 		return;
-	uint64_t missed = strand_passed_over(terms, now_ns - task->due_ns);
+	uint64_t missed =
+	    tw__instants_missed(terms->missed, terms->period_ns, now_ns - task->due_ns,
+				terms->late_drop ? terms->max_lateness_ns : UINT64_MAX);
 	task->due_ns += missed * terms->period_ns;
 	terms->overruns += missed;
 }

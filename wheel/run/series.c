@@ -17,20 +17,11 @@ static void count_missed(struct tw__local *local, struct tw__ext *ext, uint64_t 
 	tw_bump(&local->overruns, missed);
 }
 
-/* How many of the instants from the next one on, which is past, get no run. */
-static uint64_t series_passed_over(const struct tw__ext *ext, uint64_t now_ns)
+/* How late a run may begin: no limit unless late ones are dropped. */
+static uint64_t lateness_allowed(const struct tw__ext *ext)
 {
-	uint64_t behind_ns = now_ns - ext->nominal_ns, past = behind_ns / ext->period_ns + 1;
-	if (ext->missed == TW_MISSED_SKIP)
-		return past;
-	if (ext->missed == TW_MISSED_COALESCE)
-		return past - 1; /* planted: one_instant_more */
 	uint64_t allowed_ns = ext->max_lateness_ns + ext->slack_ns;
-	if (!ext->late_drop || allowed_ns < ext->slack_ns || behind_ns <= allowed_ns)
-		/* planted: burst_skips */
-		return 0;
-	/* burst: they would be dropped one by one */
-	return (behind_ns - allowed_ns - 1) / ext->period_ns + 1;
+	return ext->late_drop && allowed_ns >= ext->slack_ns ? allowed_ns : UINT64_MAX;
 }
 
 /* When a series runs next. False: it is at its end. */
@@ -47,7 +38,9 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 	} else {
 		ext->nominal_ns += ext->period_ns;
 		if (ext->nominal_ns <= now_ns) {
-			uint64_t missed = series_passed_over(ext, now_ns);
+			uint64_t missed =
+			    tw__instants_missed(ext->missed, ext->period_ns,
+						now_ns - ext->nominal_ns, lateness_allowed(ext));
 			ext->nominal_ns += missed * ext->period_ns;
 			count_missed(local, ext, missed);
 		}
