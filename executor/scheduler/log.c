@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "executor/scheduler/log.h"
+#include "wheel/base/text.h"
 
 /* ------------------------------------------------------------------- statistics */
 
@@ -66,25 +67,13 @@ int tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out,
 static const char *const priority_names[TW_PRIORITIES] = {"none",   "immediate", "user-blocking",
 							  "normal", "low",       "idle"};
 
-static void put_string(FILE *out, const char *string)
-{
-	fputc('"', out);
-	for (const unsigned char *c = (const unsigned char *)string; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			fprintf(out, "\\%c", *c);
-		else if (*c < 0x20)
-			fprintf(out, "\\u%04x", *c);
-		else
-			fputc(*c, out);
-	}
-	fputc('"', out);
-}
-
 static void put_name(FILE *out, const struct tw_scheduler_event *event)
 {
 	char number[32];
 	snprintf(number, sizeof number, "task %" PRIu64, event->task);
-	put_string(out, event->name ? event->name : number);
+	fputc('"', out);
+	tw__text_put(out, event->name ? event->name : number, TW__TEXT_JSON);
+	fputc('"', out);
 }
 
 /* Microseconds with three places: the format's unit. */

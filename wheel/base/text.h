@@ -10,7 +10,8 @@
 enum tw__text_style {
 	TW__TEXT_PLAIN, /* \xHH */
 	/* \\xHH: in the value of a Prometheus label only \\, \" and \n may follow a backslash */
-	TW__TEXT_LABEL
+	TW__TEXT_LABEL,
+	TW__TEXT_JSON /* \u00HH */
 };
 
 /*
