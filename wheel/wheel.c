@@ -185,6 +185,14 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
 		level[-1].arrivals++;
 }
 
+void tw__wheel_fetch(const struct tw__wheel *wheel, uint64_t tick)
+{
+	if (tick < wheel->next)
+		return;
+	const struct tw__level *level = level_for((struct tw__wheel *)(uintptr_t)wheel, tick);
+	__builtin_prefetch(level->buckets[tick >> level->shift & level->mask].list.last, 1);
+}
+
 void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct tw__bucket *bucket,
 		      uint64_t n)
 {

@@ -177,6 +177,9 @@ void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *t
 /* Adds an entry for a tick within the range. A past tick is handed over in the next turn. */
 void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry);
 
+/* Prefetches the end of the bucket that an entry of this tick would be added to. Only a hint. */
+void tw__wheel_fetch(const struct tw__wheel *wheel, uint64_t tick);
+
 /*
  * The level on which that would put it; and whether the bucket there that has one tick has the
  * other.

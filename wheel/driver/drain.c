@@ -237,7 +237,7 @@ static bool superseded(const tw_service *service, const struct tw__entry *entry)
 	       service->slots.latest_generations[tw__entry_slot(entry->what)];
 }
 
-/* What filing an entry of a timer that was moved, or armed again, looks at: word and location. */
+/* What filing an entry of a timer that was moved, or armed again, needs: word, location, bucket. */
 static inline void prefetch_look(const tw_service *service, const struct tw__entry *entry)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
@@ -245,6 +245,7 @@ static inline void prefetch_look(const tw_service *service, const struct tw__ent
 		return;
 	__builtin_prefetch((const void *)&service->slots.words[tw__entry_slot(entry->what)]);
 	tw_prefetch_write(&service->slots.locations[tw__entry_slot(entry->what)]);
+	tw__wheel_fetch(&service->driver->wheel, entry->value);
 }
 
 /*
