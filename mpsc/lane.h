@@ -14,9 +14,9 @@
  * on in it: timers that are soon cancelled stay in the producer's cache, and the driver has nothing
  * to read. That is policy: the protocol is that of a compaction.
  *
- * Progress: put and publish are wait-free. take and compact hold the lane's try-lock; neither waits
- * for the other: a driver that finds the lock taken leaves the lane for this poll and may not park;
- * a producer that finds it taken spins a moment and then reports the lane full.
+ * Progress: put and publish are wait-free. take and compact hold the lane's try-lock. Neither waits
+ * for the other without a bound: each spins a moment. A driver that does not get the lock leaves
+ * the lane for this poll and may not park. A producer then reports the lane full.
  *
  * Positions count entries from the lane's birth. Invariants:
  *   LANE6  head <= tail; entries in [head, tail) are unread; those in front of tail are written and
@@ -43,7 +43,7 @@
  *       frees what a storm has left behind. Both only try: a producer that finds it taken takes a
  *       new segment, a driver leaves it for another tick.
  *   wanted: relaxed, a courtesy: without it a producer at its bound, compacting again and again,
- *   could keep the lock from the driver.
+ *   could keep the lock from the driver. Packing ignores it.
  *   LANE4  head: store-release (take) -> load-acquire (backlog): only a count, for the bound; LANE2
  *       guards the memory.
  *

@@ -228,6 +228,64 @@ Test(mpsc_lane, dead_entries_are_dropped_from_the_last_segment)
 	lane_free(lane);
 }
 
+/* A driver that has met the lock may come a tick later: the lane must not grow until then. */
+Test(mpsc_lane, dead_entries_are_dropped_also_while_the_driver_wants_the_lock)
+{
+	struct tw__lane *lane = lane_new(1u << 20, all_are_dead);
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	cr_assert_eq(push(lane, 1), 0);
+	tw_store_relaxed(&lane->lock, 1); /* as while it is packed */
+	cr_assert_eq(tw__lane_take(lane, entries), -1);
+	tw_store_relaxed(&lane->lock, 0);
+	for (uint64_t i = 1; i <= 100000; i++)
+		cr_assert_eq(push(lane, i), 0);
+	cr_assert_eq(tw__lane_segments(lane), 1);
+	lane_free(lane);
+}
+
+/* Packs until a take has waited for it. */
+struct met {
+	struct tw__lane *lane;
+	_Atomic uint32_t packing;
+};
+
+static void dead_when_wanted(void *context, const struct tw__entry *entries, unsigned n,
+			     unsigned char *uses)
+{
+	struct met *met = context;
+	all_are_dead(NULL, entries, n, uses);
+	tw_store_release(&met->packing, 1);
+	while (!tw_load_acquire(&met->lane->wanted))
+		tw_cpu_relax();
+}
+
+static void *push_a_segment(void *context)
+{
+	struct met *met = context;
+	for (uint64_t i = 0; i <= TW__SEGMENT_ENTRIES; i++)
+		cr_assert_eq(push(met->lane, i), 0);
+	return NULL;
+}
+
+/* Once in many rounds will do: the thread that packs may be put to sleep. */
+Test(mpsc_lane, a_take_waits_while_the_lane_is_packed, .timeout = 60)
+{
+	bool waited = false;
+	for (int round = 0; round < 1000 && !waited; round++) {
+		struct tw__entry entries[TW__SEGMENT_ENTRIES];
+		struct met met = {aligned_alloc(TW__CACHE_LINE, sizeof *met.lane), 0};
+		pthread_t thread;
+		cr_assert(tw__lane_init(met.lane, 4096, dead_when_wanted, &met));
+		pthread_create(&thread, NULL, push_a_segment, &met);
+		while (!tw_load_acquire(&met.packing))
+			tw_cpu_relax();
+		waited = tw__lane_take(met.lane, entries) >= 0;
+		pthread_join(thread, NULL);
+		lane_free(met.lane);
+	}
+	cr_assert(waited);
+}
+
 /*
  * A base goes where another follows before any entry that is kept. The last one is kept: entries to
  * come count from it.
