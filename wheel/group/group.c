@@ -242,11 +242,9 @@ int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_
 		return -ENOENT;
 	int outcome = TW_SELF;
 	if (!inside_member(service, handle)) {
-		uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
+		uint64_t deadline_ns = tw__deadline_in(timeout_ns);
 		count_waiter(group, 1);
-		outcome = await_older(service, group, word,
-				      timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns
-								       : UINT64_MAX);
+		outcome = await_older(service, group, word, deadline_ns);
 		count_waiter(group, (uint32_t)-1);
 	}
 	if (outcome != TW_CANCELLED)

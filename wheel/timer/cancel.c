@@ -214,12 +214,6 @@ static bool is_own(const tw_service *service, uint32_t slot, uint32_t generation
 	return false;
 }
 
-static uint64_t deadline_after(uint64_t timeout_ns)
-{
-	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
-	return timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
-}
-
 /*
  * Sleeps until the generation has moved on. The word was marked WAITED, so the thread that ends it
  * rings.
@@ -251,7 +245,7 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 				     own ? TW__ENDED : TW__ENDED | TW__WAITED);
 	if (outcome != TW_RUNNING)
 		return outcome;
-	return own ? TW_SELF : wait_for_end(service, slot, generation, deadline_after(timeout_ns));
+	return own ? TW_SELF : wait_for_end(service, slot, generation, tw__deadline_in(timeout_ns));
 }
 
 bool tw__remaining_of(tw_service *service, uint32_t slot, uint64_t *word, uint64_t *left_ns)
