@@ -95,27 +95,15 @@ static bool purge_chunks(tw_service *service)
 	return chunks != NULL;
 }
 
-/* Both go from the top down to 0. */
-static bool purge_slots(tw_service *service)
+/* Blocks of slots or of extension records, from the top down to 0. */
+static bool purge_blocks(tw_service *service, uint32_t *top, struct balance of(tw_service *),
+			 bool purge_block(struct tw__slots *, uint32_t))
 {
 	int given = 0;
-	uint32_t *top = &service->driver->purge.next_slots;
 	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
-		if (!has_surplus(of_slots(service), 1))
+		if (!has_surplus(of(service), 1))
 			return false;
-		given += tw__slots_purge_block(&service->slots, --*top);
-	}
-	return *top > 0;
-}
-
-static bool purge_exts(tw_service *service)
-{
-	int given = 0;
-	uint32_t *top = &service->driver->purge.next_exts;
-	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
-		if (!has_surplus(of_exts(service), 1))
-			return false;
-		given += tw__exts_purge_block(&service->slots, --*top);
+		given += purge_block(&service->slots, --*top);
 	}
 	return *top > 0;
 }
@@ -147,8 +135,9 @@ static bool purge_step(tw_service *service)
 		return true;
 	}
 	more |= purge_chunks(service);
-	more |= purge_slots(service);
-	more |= purge_exts(service);
+	struct tw__purge *purge = &service->driver->purge;
+	more |= purge_blocks(service, &purge->next_slots, of_slots, tw__slots_purge_block);
+	more |= purge_blocks(service, &purge->next_exts, of_exts, tw__exts_purge_block);
 	return more;
 }
 
