@@ -29,26 +29,34 @@ static bool read_record(tw_service *service, uint32_t slot, uint64_t *word, tw_f
 	       tw__word_state(again) != TW__FREE;
 }
 
-int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
+/*
+ * Visits the pending timers, or those of them that are disarmed (left to run: UINT64_MAX). The
+ * visitor's answer, if it is not 0.
+ */
+static int each_timer(tw_service *service, bool disarmed, tw_visit_fn *visit, void *visitor_arg)
 {
-	int r = visit ? tw__service_check(service) : tw__invalid("visit is NULL");
-	if (r)
-		return r;
 	uint32_t end = tw_load_acquire(&service->slots.fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word, remaining_ns;
+		uint64_t word, left_ns = UINT64_MAX;
 		tw_fn *fn;
 		void *arg;
 		if (!read_record(service, slot, &word, &fn, &arg))
 			continue;
 		tw_timer timer = tw__handle_make(&service->slots, slot, tw__word_generation(word));
-		if (tw_remaining(service, timer, &remaining_ns))
-			continue;
-		r = visit(visitor_arg, timer, fn, arg, remaining_ns);
+		bool is_one =
+		    disarmed ? tw__word_disarmed(word) && !tw__is_unsettled(service, slot, word)
+			     : tw_remaining(service, timer, &left_ns) == 0;
+		int r = is_one ? visit(visitor_arg, timer, fn, arg, left_ns) : 0;
 		if (r)
 			return r;
 	}
 	return 0;
+}
+
+int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
+{
+	int r = visit ? tw__service_check(service) : tw__invalid("visit is NULL");
+	return r ? r : each_timer(service, false, visit, visitor_arg);
 }
 
 /* Where a dump goes. */
@@ -109,31 +117,14 @@ static int print_timer(void *context, tw_timer timer, tw_fn *fn, void *arg, uint
 {
 	const struct dump *dump = context;
 	print_slot(dump->out, timer);
-	fprintf(dump->out, " pending, due in %.3f ms", (double)remaining_ns / 1e6);
+	if (remaining_ns == UINT64_MAX)
+		fputs(" disarmed", dump->out);
+	else
+		fprintf(dump->out, " pending, due in %.3f ms", (double)remaining_ns / 1e6);
 	print_name(dump->out, name_of(dump->service, timer));
 	print_function(dump->out, fn);
 	fprintf(dump->out, ", arg %p\n", arg);
 	return 0;
-}
-
-static void print_disarmed(const struct dump *dump)
-{
-	struct tw__slots *slots = &dump->service->slots;
-	uint32_t end = tw_load_acquire(&slots->fresh);
-	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word;
-		tw_fn *fn;
-		void *arg;
-		if (!read_record(dump->service, slot, &word, &fn, &arg) ||
-		    !tw__word_disarmed(word) || tw__is_unsettled(dump->service, slot, word))
-			continue;
-		tw_timer timer = tw__handle_make(slots, slot, tw__word_generation(word));
-		print_slot(dump->out, timer);
-		fputs(" disarmed", dump->out);
-		print_name(dump->out, name_of(dump->service, timer));
-		print_function(dump->out, fn);
-		fprintf(dump->out, ", arg %p\n", arg);
-	}
 }
 
 int tw_service_dump(tw_service *service, FILE *out)
@@ -148,9 +139,9 @@ int tw_service_dump(tw_service *service, FILE *out)
 		fputs("\"\n", out);
 	}
 	tw__runs_visit(service, dump.now_ns, print_run, &dump);
-	r = tw_service_foreach(service, print_timer, &dump);
-	print_disarmed(&dump);
-	return r;
+	each_timer(service, false, print_timer, &dump);
+	each_timer(service, true, print_timer, &dump);
+	return 0;
 }
 
 /* ------------------------------------------------------------------ validate */
