@@ -16,10 +16,10 @@
 #include "wheel/driver/sweep.h"
 #include "wheel/wheel.h"
 
-/* The wheel's mappings. */
+/* One mapping: the wheel's table, its arena and what its purge needs; the outboxes' table. */
 struct tw__wheel_memory {
-	void *table, *arena, *purge;
-	size_t table_bytes, arena_bytes, purge_bytes;
+	void *mapping;
+	size_t bytes, table_bytes;
 };
 
 /* Written by the driver, read by statistics. */

@@ -130,6 +130,13 @@ static struct tw__wheel_size wheel_size(const tw_service *service)
 				       64 - (unsigned)__builtin_clzll(ticks)};
 }
 
+/* Rounds up: the parts of a mapping begin at pages, whatever size the system gives them. */
+static size_t whole_pages(size_t bytes)
+{
+	const size_t largest = 65536;
+	return (bytes + largest - 1) / largest * largest;
+}
+
 /*
  * The wheel must be able to turn whatever executors do with their batches, since the tick thread
  * has no path that can fail. Who may hold chunks:
@@ -146,39 +153,34 @@ static struct tw__wheel_size wheel_size(const tw_service *service)
  */
 static int make_wheel(tw_service *service)
 {
+	struct tw__driver *driver = service->driver;
 	struct tw__wheel_size size = wheel_size(service);
 	uint64_t entries = entries_for(service->config.max_timers);
-	service->driver->outboxes.own.executor = service->executor;
-	service->driver->outboxes.submit_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
+	driver->outboxes.own.executor = service->executor;
+	driver->outboxes.submit_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
 	size_t chunks = tw__wheel_chunks_for(size, entries) + tw__wheel_slack(size) +
 			TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES +
-			tw__outbox_reserve(&service->driver->outboxes);
-	service->driver->memory.table_bytes = tw__wheel_table_bytes(size);
-	service->driver->memory.arena_bytes = chunks * sizeof(struct tw__chunk);
-	service->driver->memory.table = tw__reserve(service->driver->memory.table_bytes);
-	service->driver->memory.arena = tw__reserve(service->driver->memory.arena_bytes);
-	service->driver->memory.purge_bytes = tw__wheel_purge_bytes(chunks);
-	service->driver->memory.purge = tw__reserve(service->driver->memory.purge_bytes);
-	service->driver->outboxes.table = tw__reserve(sizeof *service->driver->outboxes.table);
-	if (!service->driver->memory.table || !service->driver->memory.arena ||
-	    !service->driver->memory.purge || !service->driver->outboxes.table)
+			tw__outbox_reserve(&driver->outboxes);
+	driver->memory.table_bytes = tw__wheel_table_bytes(size);
+	size_t table = whole_pages(driver->memory.table_bytes),
+	       arena = whole_pages(chunks * sizeof(struct tw__chunk)),
+	       purge = whole_pages(tw__wheel_purge_bytes(chunks));
+	driver->memory.bytes = table + arena + purge + sizeof *driver->outboxes.table;
+	char *memory = driver->memory.mapping = tw__reserve(driver->memory.bytes);
+	if (!memory)
 		return -ENOMEM;
-	tw__wheel_init(&service->driver->wheel, size, service->driver->memory.table,
-		       service->driver->memory.arena, chunks, tw__resolve, service);
-	tw__wheel_purge_init(&service->driver->wheel, service->driver->memory.purge);
+	driver->outboxes.table =
+	    (struct tw__outbox_table *)(void *)(memory + table + arena + purge);
+	tw__wheel_init(&driver->wheel, size, memory, (struct tw__chunk *)(void *)(memory + table),
+		       chunks, tw__resolve, service);
+	tw__wheel_purge_init(&driver->wheel, (void *)(memory + table + arena));
 	return 0;
 }
 
 static void free_wheel(tw_service *service)
 {
-	if (service->driver->memory.table)
-		munmap(service->driver->memory.table, service->driver->memory.table_bytes);
-	if (service->driver->memory.purge)
-		munmap(service->driver->memory.purge, service->driver->memory.purge_bytes);
-	if (service->driver->memory.arena)
-		munmap(service->driver->memory.arena, service->driver->memory.arena_bytes);
-	if (service->driver->outboxes.table)
-		munmap(service->driver->outboxes.table, sizeof *service->driver->outboxes.table);
+	if (service->driver->memory.mapping)
+		munmap(service->driver->memory.mapping, service->driver->memory.bytes);
 }
 
 /* 2^(64+shift) / tick_ns, rounded up (tw__ticks_down). */
