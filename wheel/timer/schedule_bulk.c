@@ -15,11 +15,14 @@
  * Linearisation: the publication, or the look that refuses. Wait-free, except for growing, as a
  * single schedule. The lane's compaction is done first: later it would publish what is not ready.
  *
- * Rejected: an array of the slots taken: needs memory of the batch's size; the unpublished entries
- *   are that array no pin, and taking the timers back after the look, as a single schedule does:
- *   close may have ended some of them a readers-writer lock that close takes, in place of the pin:
- *   25 lines less, but two locked operations for each call on a line that all threads write, where
- *   the pin costs two stores to the thread's own line
+ * Rejected:
+ *   - An array of the slots taken. It needs memory of the batch's size; the unpublished entries are
+ *     that array.
+ *   - No pin, and taking the timers back after the look, as a single schedule does. Close may have
+ *     ended some of them.
+ *   - A counter of calls under way, which close waits for, in place of a pin in each lane. It is 20
+ *     lines less, but a line that all threads write: with two threads a call for 16 timers took
+ *     599 ns with the counter and 448 ns with the pin (4 timers: 190 and 134; minimum of 5 runs).
  */
 #include <errno.h>
 
