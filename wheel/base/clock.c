@@ -13,23 +13,11 @@ uint64_t tw_clock_now(const tw_clock *clock)
 
 /* ---------------------------------------------------------------- the kernel's */
 
-static uint64_t kernel_now(clockid_t id)
+static uint64_t kernel_now(const tw_clock *clock)
 {
 	struct timespec now;
-	clock_gettime(id, &now);
+	clock_gettime(clock->ops->id, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static uint64_t monotonic_now(const tw_clock *clock)
-{
-	(void)clock;
-	return kernel_now(CLOCK_MONOTONIC);
-}
-
-static uint64_t boottime_now(const tw_clock *clock)
-{
-	(void)clock;
-	return kernel_now(CLOCK_BOOTTIME);
 }
 
 void tw__clock_sleep_on_futex(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns)
@@ -54,7 +42,7 @@ static void listen_to_nothing(tw_clock *clock, struct tw__clock_listener *listen
 tw_clock *tw_clock_monotonic(void)
 {
 	static const struct tw__clock_ops ops = {
-	    .now = monotonic_now,
+	    .now = kernel_now,
 	    .runs = true,
 	    .id = CLOCK_MONOTONIC,
 	    .sleep = tw__clock_sleep_on_futex,
@@ -68,7 +56,7 @@ tw_clock *tw_clock_monotonic(void)
 tw_clock *tw_clock_boottime(void)
 {
 	static const struct tw__clock_ops ops = {
-	    .now = boottime_now,
+	    .now = kernel_now,
 	    .runs = true,
 	    .id = CLOCK_BOOTTIME,
 	    .by_alarm = true, /* a futex knows CLOCK_MONOTONIC and CLOCK_REALTIME only */

@@ -2,21 +2,15 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include "wheel/base/clock.h"
+
 #define MAX_AGE_NS UINT64_C(50000000)
 #define RATE_SPAN_NS UINT64_C(10000000) /* a rate is measured over no less */
 #define READ_GAP_COUNTS UINT64_C(3000)  /* a longer reading of the clock was interrupted */
-
-static uint64_t tsc_clock_now(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* The counter runs at one speed on all processors, and the kernel's clock runs on it. */
 static bool counter_is_the_clock(void)
@@ -66,7 +60,7 @@ static void tsc_publish(struct tw__counter *counter, uint64_t count, uint64_t ns
 
 uint64_t tw__counter_slow_now(struct tw__counter *counter)
 {
-	uint64_t count = tw__counter_register(), ns = tsc_clock_now();
+	uint64_t count = tw__counter_register(), ns = tw_clock_now(tw_clock_monotonic());
 	if (!counter->usable || tw__counter_register() - count > READ_GAP_COUNTS)
 		return ns;
 	uint64_t sequence = tw_load_relaxed(&counter->sequence);
