@@ -4,6 +4,7 @@
  */
 
 #include "wheel/timer/schedule.h"
+#include "wheel/timer/timing.h"
 #include "executor/action/arm.h"
 #include "executor/action/flush.h"
 #include "executor/action/host.h"
@@ -245,12 +246,7 @@ int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *f
  */
 static uint64_t order_of(uint64_t arming, uint64_t seed)
 {
-	if (!seed)
-		return arming;
-	uint64_t z = arming + seed * UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
+	return seed ? tw__random_mix(arming + seed * UINT64_C(0x9e3779b97f4a7c15)) : arming;
 }
 
 int tw__action_join_heap(struct tw_action *action, uint64_t at_ns,
