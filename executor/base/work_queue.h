@@ -40,20 +40,6 @@ static inline bool tw__work_queue_empty(struct tw__work_queue *queue)
 	return !tw_load_seq_cst(&queue->first) && !tw_load_seq_cst(&queue->stack); /* QUEUED2 */
 }
 
-/* The lock is held. */
-static inline struct tw__work *tw__work_queue_turn_round(struct tw__work_queue *queue)
-{
-	/* QUEUED1 */
-	struct tw__work *work = tw_exchange_acquire(&queue->stack, NULL), *first = NULL;
-	while (work) {
-		struct tw__work *next = work->next;
-		work->next = first;
-		first = work;
-		work = next;
-	}
-	return first;
-}
-
 /* NULL: empty. */
 static inline struct tw__work *tw__work_queue_pop(struct tw__work_queue *queue)
 {
@@ -62,7 +48,7 @@ static inline struct tw__work *tw__work_queue_pop(struct tw__work_queue *queue)
 	tw__tiny_lock(&queue->lock);
 	struct tw__work *work = tw_load_relaxed(&queue->first);
 	if (!work)
-		work = tw__work_queue_turn_round(queue);
+		work = tw__work_take_all(&queue->stack); /* QUEUED1 */
 	if (work)
 		tw_store_seq_cst(&queue->first, work->next); /* QUEUED2 */
 	tw__tiny_unlock(&queue->lock);

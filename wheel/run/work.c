@@ -138,20 +138,6 @@ int tw__work_run(struct tw__work *work)
 
 /* ---------------------------------------------------------------- the driver */
 
-/* In the order they were pushed. */
-static struct tw__work *take_all(tw_service *service)
-{
-	struct tw__work *work = tw_exchange_acquire(&service->works->stack, NULL); /* WORK1 */
-	struct tw__work *first = NULL;
-	while (work) {
-		struct tw__work *next = work->next;
-		work->next = first;
-		first = work;
-		work = next;
-	}
-	return first;
-}
-
 /*
  * Takes it from the works deferred to the next tick, unless the driver is in the middle of a poll.
  */
@@ -173,7 +159,8 @@ bool tw__work_recall(struct tw__work *work)
 {
 	tw_service *service = tw__work_service(work);
 	tw__tiny_lock(&service->works->recall); /* so that no other recaller has it */
-	struct tw__work *next, *others = take_all(service);
+	/* WORK1 */
+	struct tw__work *next, *others = tw__work_take_all(&service->works->stack);
 	bool found = false, pushed = false;
 	for (; others; others = next) {
 		next = others->next;
@@ -228,7 +215,7 @@ size_t tw__works_offer(tw_service *service)
 	service->works->deferred = NULL;
 	offering = &here;
 	size_t ran = offer_all(service, deferred);
-	ran += offer_all(service, take_all(service));
+	ran += offer_all(service, tw__work_take_all(&service->works->stack)); /* WORK1 */
 	offering = outer;
 	*here.end = NULL;
 	service->works->deferred = first;

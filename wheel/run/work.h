@@ -194,4 +194,17 @@ static inline bool tw__works_are_pushed(tw_service *service)
  */
 int tw__service_forbid_holds(tw_service *service);
 
+/* Empties a stack of works, with acquire order. Returns them in the order of the pushes. */
+static inline struct tw__work *tw__work_take_all(_Atomic(struct tw__work *) *stack)
+{
+	struct tw__work *work = tw_exchange_acquire(stack, NULL), *first = NULL;
+	while (work) {
+		struct tw__work *next = work->next;
+		work->next = first;
+		first = work;
+		work = next;
+	}
+	return first;
+}
+
 #endif
