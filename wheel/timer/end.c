@@ -21,7 +21,7 @@ static void count_drop(tw_service *service, struct tw__local *local)
 		tw_add_relaxed(&service->without_lane.dropped, 1);
 }
 
-static inline bool end_word(tw_service *service, uint32_t slot, uint64_t *word)
+bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
 {
 	uint32_t traits = tw_load_relaxed(&tw__ext_of(&service->slots, slot)->traits);
 	uint64_t ended = traits & TW__TRAIT_RELEASE
@@ -32,14 +32,10 @@ static inline bool end_word(tw_service *service, uint32_t slot, uint64_t *word)
 	return tw__word_cas_seq_cst(&service->slots.words[slot], word, ended);
 }
 
-bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
+void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+		  enum tw_fate fate)
 {
-	return end_word(service, slot, word);
-}
-
-static inline void end_rest(tw_service *service, struct tw__local *local, uint32_t slot,
-			    uint32_t generation, enum tw_fate fate)
-{
+	TW_ASSERT(slot > 0 && slot < service->slots.end);
 	uint32_t index = tw_load_relaxed(&service->slots.records[slot].ext);
 	uint32_t traits = tw_load_relaxed(&service->slots.exts[index].traits);
 	if (fate == TW_FATE_CANCELLED)
@@ -56,27 +52,14 @@ static inline void end_rest(tw_service *service, struct tw__local *local, uint32
 	tw__ext_give_back(service, local, index, fate == TW_FATE_CANCELLED);
 }
 
-void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
-		  enum tw_fate fate)
-{
-	TW_ASSERT(slot > 0 && slot < service->slots.end);
-	end_rest(service, local, slot, generation, fate);
-}
-
-static inline bool end_end(tw_service *service, struct tw__local *local, uint32_t slot,
-			   uint64_t *word, enum tw_fate fate)
-{
-	uint32_t generation = tw__word_generation(*word);
-	if (!end_word(service, slot, word))
-		return false;
-	end_rest(service, local, slot, generation, fate);
-	return true;
-}
-
 bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
 	     enum tw_fate fate)
 {
-	return end_end(service, local, slot, word, fate);
+	uint32_t generation = tw__word_generation(*word);
+	if (!tw__end_word(service, slot, word))
+		return false;
+	tw__end_rest(service, local, slot, generation, fate);
+	return true;
 }
 
 void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot,
@@ -84,7 +67,7 @@ void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t sl
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word) &&
-	       !end_end(service, local, slot, &word, TW_FATE_CANCELLED)) {
+	       !tw__end(service, local, slot, &word, TW_FATE_CANCELLED)) {
 	}
 }
 
@@ -92,7 +75,7 @@ int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool sett
 {
 	bool unsettled = tw__is_unsettled(service, slot, *word);
 	if (!unsettled || settle) {
-		if (!end_end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED))
+		if (!tw__end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED))
 			return -1;
 		return unsettled ? TW_GONE : TW_CANCELLED;
 	}
@@ -127,12 +110,12 @@ static bool drop_option(tw_service *service, struct tw__local *local, uint32_t s
 {
 	uint64_t armed = *word;
 	bool cancelled = tw__is_unsettled(service, slot, armed);
-	if (!end_word(service, slot, word))
+	if (!tw__end_word(service, slot, word))
 		return false;
 	if (tell && !cancelled)
 		tell_inside(service, slot, armed, tell, context);
-	end_rest(service, local, slot, tw__word_generation(armed),
-		 cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
+	tw__end_rest(service, local, slot, tw__word_generation(armed),
+		     cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
 	return true;
 }
 
