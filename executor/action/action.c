@@ -14,23 +14,14 @@ void tw__action_append(struct tw__action_list *list, struct tw_action *action)
 {
 	action->next = NULL;
 	action->previous = list->last;
-	if (list->last)
-		list->last->next = action;
-	else
-		list->first = action;
+	*(list->last ? &list->last->next : &list->first) = action;
 	list->last = action;
 }
 
 void tw__action_unlink(struct tw__action_list *list, struct tw_action *action)
 {
-	if (action->previous)
-		action->previous->next = action->next;
-	else
-		list->first = action->next;
-	if (action->next)
-		action->next->previous = action->previous;
-	else
-		list->last = action->previous;
+	*(action->previous ? &action->previous->next : &list->first) = action->next;
+	*(action->next ? &action->next->previous : &list->last) = action->previous;
 }
 
 /*

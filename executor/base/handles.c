@@ -98,10 +98,7 @@ static void unlist(struct tw__nodes *nodes, struct tw__slab *slab)
 {
 	if (slab->state == TW__SLAB_OUT)
 		return;
-	if (slab->before)
-		slab->before->next = slab->next;
-	else
-		nodes->lists[slab->state] = slab->next;
+	*(slab->before ? &slab->before->next : &nodes->lists[slab->state]) = slab->next;
 	if (slab->next)
 		slab->next->before = slab->before;
 	nodes->idle -= slab->state == TW__SLAB_IDLE;

@@ -80,10 +80,7 @@ static void free_if_idle(struct tw__outboxes *boxes, struct tw__outbox *box)
 static void queue_append(struct tw__outboxes *boxes, struct tw__outbox *box)
 {
 	box->next = NULL;
-	if (boxes->last)
-		boxes->last->next = box;
-	else
-		boxes->first = box;
+	*(boxes->last ? &boxes->last->next : &boxes->first) = box;
 	boxes->last = box;
 	boxes->queued++;
 }
