@@ -97,30 +97,41 @@ static bool find_group(const char *root, bool v2, char group[PATH_ROOM])
 	return found;
 }
 
-/*
- * v2 has one file, "quota period" or "max period". v1 has a file for each. False: there is no
- * quota.
- */
-static bool read_quota(const char *root, bool v2, const char *directory, long long *quota,
-		       long long *period)
+/* The first numbers of a file, one after the other. False: there are fewer, as in "max 100000". */
+static bool read_numbers(const char *root, const char *directory, const char *name,
+			 long long *const out[], size_t n)
 {
-	FILE *first = open_under(root, directory, v2 ? "cpu.max" : "cpu.cfs_quota_us");
-	FILE *second = v2 ? first : open_under(root, directory, "cpu.cfs_period_us");
-	bool is_read = first && second && fscanf(first, "%lld", quota) == 1 &&
-		       fscanf(second, "%lld", period) == 1;
-	if (first)
-		fclose(first);
-	if (second && second != first)
-		fclose(second);
+	char line[64] = "", *at = line, *end;
+	FILE *file = open_under(root, directory, name);
+	bool is_read = file && fgets(line, sizeof line, file);
+	for (size_t i = 0; i < n && is_read; i++, at = end) {
+		*out[i] = strtoll(at, &end, 10);
+		is_read = end != at;
+	}
+	if (file)
+		fclose(file);
 	return is_read;
+}
+
+static bool read_number(const char *root, const char *directory, const char *name, long long *out)
+{
+	return read_numbers(root, directory, name, &out, 1);
+}
+
+/* cpu.max: "quota period", or "max period". */
+static bool read_v2(const char *root, const char *directory, long long *quota, long long *period)
+{
+	return read_numbers(root, directory, "cpu.max", (long long *[]){quota, period}, 2);
 }
 
 /* UINT_MAX: none. */
 static unsigned quota_of(const char *root, bool v2, const char *directory)
 {
 	long long quota, period;
-	/* v1 says -1 for none */
-	if (!read_quota(root, v2, directory, &quota, &period) || quota <= 0 || period <= 0)
+	bool is_limit = v2 ? read_v2(root, directory, &quota, &period)
+			   : read_number(root, directory, "cpu.cfs_quota_us", &quota) &&
+				 read_number(root, directory, "cpu.cfs_period_us", &period);
+	if (!is_limit || quota <= 0 || period <= 0) /* v1 says -1 for none */
 		return UINT_MAX;
 	long long cpus = quota / period + (quota % period != 0);
 	return cpus < UINT_MAX ? (unsigned)cpus : UINT_MAX;
