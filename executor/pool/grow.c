@@ -9,8 +9,8 @@
  *    a busy service are all inside short runs for a moment in each tick. If the reserve slept each
  *    time, they would have to wake it in each tick; if it went on looking every 2 ms, it would take
  *    a tenth of the service's CPU time.
- *    A submitter that finds no idle worker ends such a **pause** (TW__CALL_PAUSED): the next look
- *    comes 2 ms after the last one.
+ *    A submitter that is no worker of the pool, and finds none idle, ends such a **pause**
+ *    (TW__CALL_PAUSED): the next look comes 2 ms after the last one.
  * 2. A worker is **blocked** if it has been inside the same run since the last look. A worker whose
  *    thread is runnable only lacks a processor, so it counts as blocked after 20 ms: a backlog of
  *    short callbacks on a busy machine must not make the pool grow.

@@ -14,7 +14,8 @@
  * threads, at most `max_workers` in all.
  *
  *   - A run that waits behind blocked callbacks starts about 2 ms late; behind 63 of them, about 8
- *     ms. A pool that has been busy may take 16 ms more, unless something is submitted meanwhile.
+ *     ms. A pool that has been busy may take 16 ms more, unless a thread that is not one of its
+ *     workers submits something meanwhile.
  *   - A thread beyond `workers` ends after 10 s without a run.
  *   - At the maximum, runs wait until a callback returns. tw_pool_stats.at_max counts that.
  *   - If the system refuses a thread, the pool goes on, and tries again while runs wait.
