@@ -157,6 +157,20 @@ Test(scheduler_log, trace_is_sound_json_with_a_bar_for_each_turn)
 	json_decref(root);
 }
 
+/* JSON allows UTF-8 only. A byte that is none is written as the character of its number. */
+Test(scheduler_log, trace_of_a_name_that_is_not_utf8_is_sound_json)
+{
+	struct job job = JOB(&rig, 1);
+	const struct tw_scheduler_task post = {
+	    .size = sizeof post, .fn = job_turn, .arg = &job, .name = "caf\xe9"};
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &job.task), 0);
+	run_all();
+	json_t *root = trace(), *bar = event_of(root, "X", 0);
+	cr_assert(bar);
+	cr_assert_str_eq(json_string_value(json_object_get(bar, "name")), "caf\u00e9");
+	json_decref(root);
+}
+
 Test(scheduler_log, trace_marks_what_was_cancelled_and_leaves_out_what_is_cut_off)
 {
 	struct job jobs[5], cancelled = JOB(&rig, 9);
