@@ -16,7 +16,9 @@
  *    short callbacks on a busy machine must not make the pool grow.
  * 3. While runs wait, the pool needs `kept` workers that are not blocked. The reserve starts those
  *    that are missing. If the next look still finds need, it starts four times the number, and so
- *    on. While the pool grows, looks are 0.5 ms apart.
+ *    on. While the pool grows, looks are 0.5 ms apart. A look that meets a new worker before its
+ *    first run does not end the growth: on a busy machine the thread may wait for a processor for
+ *    longer than looks are apart.
  * 4. If a run has lasted since the last look, it sets runs_last. Workers that run many things in a
  *    row then give the worker back when their time is over.
  * 5. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less
@@ -161,6 +163,14 @@ static bool is_blocked(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns
 	return true;
 }
 
+/* A worker that has not begun the first run of its thread, and does not sleep. */
+static bool is_starting(tw_pool *pool, const struct tw__worker *worker)
+{
+	unsigned i = worker->index;
+	return tw_load_relaxed(&worker->runs) == worker->first_runs &&
+	       !(tw_load_seq_cst(&pool->asleep.idle[i / 64]) >> i % 64 & 1);
+}
+
 /* It is inside the same run as at the last look. */
 static bool lasts(const struct tw__worker *worker)
 {
@@ -171,15 +181,21 @@ static bool lasts(const struct tw__worker *worker)
 /* How many workers are missing. */
 static unsigned missing(tw_pool *pool, uint64_t now_ns)
 {
-	unsigned alive = 0, blocked = 0, lasting = 0;
+	unsigned alive = 0, blocked = 0, lasting = 0, starting = 0;
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
 		struct tw__worker *worker = &pool->workers[i];
 		if (tw_load_acquire(&worker->state) != TW__WORKER_ALIVE) /* GROW1 */
 			continue;
 		alive++;
+		if (is_starting(pool, worker)) {
+			starting++;
+			continue;
+		}
 		lasting += lasts(worker);
 		blocked += is_blocked(pool, worker, now_ns);
 	}
+	if (starting > 0)
+		pool->reserve.growing_ns = now_ns;
 	tw_store_relaxed(&pool->reserve.runs_last, lasting > 0); /* GROW2 */
 	unsigned able = alive - blocked;
 	return able < pool->kept ? pool->kept - able : 0;
@@ -212,7 +228,8 @@ static struct tw__worker *free_slot(tw_pool *pool)
 static bool start_one_more(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns)
 {
 	worker->retired = false;
-	worker->seen_runs = tw_load_relaxed(&worker->runs) + 1; /* its first run begins soon */
+	worker->first_runs = tw_load_relaxed(&worker->runs);
+	worker->seen_runs = worker->first_runs + 1; /* its first run begins soon */
 	worker->seen_ns = now_ns;
 	int r = tw__worker_start(worker, &pool->reserve.threads);
 	tw_bump(r ? &pool->reserve.start_failures : &pool->reserve.grown, 1);
@@ -251,11 +268,11 @@ static void look(tw_pool *pool, uint64_t now_ns)
 	if (need > 0) {
 		pool_grow(pool, need << 2 * reserve->steps, now_ns);
 		reserve->steps += reserve->steps < STEPS_MAX;
-		reserve->needed_ns = now_ns;
+		reserve->growing_ns = now_ns;
 		return;
 	}
-	/* New workers may need a moment until they are inside their first runs. */
-	if (now_ns - reserve->needed_ns >= pool->times.look_ns)
+	/* New workers may need a moment until they block in their first runs. */
+	if (now_ns - reserve->growing_ns >= pool->times.look_ns)
 		reserve->steps = 0;
 	reserve->crowded = false;
 	reserve->look_at_ns = now_ns + pool->times.look_ns / (reserve->steps ? GROWING_LOOKS : 1);
@@ -283,6 +300,10 @@ static void look_without_need(tw_pool *pool, uint64_t now_ns)
 	unsigned doublings =
 	    reserve->looks_without_need < DOUBLINGS ? reserve->looks_without_need : DOUBLINGS;
 	(void)missing(pool, now_ns);
+	if (reserve->steps && reserve->growing_ns == now_ns) { /* a new worker searches */
+		reserve->look_at_ns = now_ns + pool->times.look_ns / GROWING_LOOKS;
+		return;
+	}
 	reserve->looks_without_need++;
 	reserve->steps = 0;
 	reserve->crowded = false;

@@ -70,6 +70,7 @@ struct tw__worker {
 	_Atomic uint32_t state; /* enum tw__worker_state; of slots beyond `kept` */
 	/* by the reserve: `runs` at its last look, and since when it has that value */
 	uint64_t seen_runs, seen_ns;
+	uint64_t first_runs; /* by the reserve: `runs` when its thread was started */
 	/* by the reserve: the value of `runs` for which the worker was found blocked */
 	uint64_t blocked_runs;
 	tw_executor pinned;        /* its face, for work that runs on it alone */
@@ -116,7 +117,7 @@ struct tw__reserve {
 	unsigned looks_without_need; /* in a row */
 	bool paused;                 /* it has set PAUSED since its last look */
 	uint64_t looked_ns;          /* its last look */
-	uint64_t needed_ns;          /* when a look found need last */
+	uint64_t growing_ns;         /* when a look last found need, or a worker that starts */
 	uint64_t look_at_ns;         /* the next look; UINT64_MAX: none */
 	uint64_t retry_wait_ns;
 	pthread_t thread;

@@ -112,6 +112,13 @@ void faults_at_reads(void (*what)(void *arg), void *arg)
 	at_reads = (struct hook){what, arg};
 }
 
+static struct hook at_starts;
+
+void faults_at_starts(void (*what)(void *arg), void *arg)
+{
+	at_starts = (struct hook){what, arg};
+}
+
 ssize_t __real_read(int fd, void *to, size_t size);
 ssize_t __wrap_read(int fd, void *to, size_t size);
 
@@ -248,10 +255,30 @@ int __wrap_munmap(void *at, size_t size)
 	return __real_munmap(at, size);
 }
 
+struct start {
+	void *(*main)(void *arg);
+	void *arg;
+	struct hook first;
+};
+
+static void *start_with_hook(void *arg)
+{
+	struct start start = *(struct start *)arg;
+	__real_free(arg);
+	start.first.what(start.first.arg);
+	return start.main(start.arg);
+}
+
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *),
 			  void *arg)
 {
-	return refuse("pthread_create") ? EAGAIN : __real_pthread_create(thread, attr, main, arg);
+	if (refuse("pthread_create"))
+		return EAGAIN;
+	if (!at_starts.what)
+		return __real_pthread_create(thread, attr, main, arg);
+	struct start *start = __real_malloc(sizeof *start);
+	*start = (struct start){main, arg, at_starts};
+	return __real_pthread_create(thread, attr, start_with_hook, start);
 }
 
 int __wrap_madvise(void *at, size_t size, int advice)

@@ -49,6 +49,12 @@ void faults_at_sleeps(void (*what)(void *arg), void *arg);
 void faults_at_reads(void (*what)(void *arg), void *arg);
 
 /*
+ * Each thread that any thread starts from now on calls what(arg) first, as if the system had not
+ * given it a processor earlier. NULL: no more.
+ */
+void faults_at_starts(void (*what)(void *arg), void *arg);
+
+/*
  * From now on, or no more: membarrier, which worked so far, is refused, as in a sandbox entered
  * late.
  */
