@@ -24,7 +24,7 @@ static uint32_t group_of(const tw_service *service, uint32_t slot, uint64_t word
 	uint64_t again = tw_load_relaxed(&service->slots.words[slot]);
 	bool same = tw__word_generation(again) == tw__word_generation(word) &&
 		    tw__word_state(again) != TW__FREE;
-	bool counts = same && !tw__is_unsettled(service, slot, again);
+	bool counts = same && !tw__is_cancelled(service, slot, again);
 	return counts ? (uint32_t)(tag & TW__GROUP_INDEX_MASK) : 0;
 }
 

@@ -14,20 +14,20 @@
  * 2. A worker is **blocked** if it has been inside the same run since the last look. A worker whose
  *    thread is runnable only lacks a processor, so it counts as blocked after 20 ms: a backlog of
  *    short callbacks on a busy machine must not make the pool grow.
- * 3. While runs wait, the pool needs `kept` workers that are not blocked. The reserve starts those
- *    that are missing. If the next look still finds need, it starts four times the number, and so
- *    on. While the pool grows, looks are 0.5 ms apart. A look that meets a new worker before its
- *    first run does not end the growth: on a busy machine the thread may wait for a processor for
- *    longer than looks are apart.
+ * 3. While runs wait, the pool needs `permanent` workers that are not blocked. The reserve starts
+ *    those that are missing. If the next look still finds need, it starts four times the number,
+ *    and so on. While the pool grows, looks are 0.5 ms apart. A look that meets a new worker before
+ *    its first run does not end the growth: on a busy machine the thread may wait for a processor
+ *    for longer than looks are apart.
  * 4. If a run has lasted since the last look, it sets runs_last. Workers that run many things in a
  *    row then give the worker back when their time is over.
  * 5. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less
  *    often while the need lasts.
  *
- * A worker beyond the kept ones that has been idle for 10 s ends (wake.c). Its thread is joined
- * when the slot gets another worker, or when the pool ends. Until then the system has the memory of
- * its stack back, except with musl and where memory is locked. A slot is initialized once: other
- * threads may read its `joiners` at any time.
+ * A worker beyond the permanent ones that has been idle for 10 s ends (wake.c). Its thread is
+ * joined when the slot gets another worker, or when the pool ends. Until then the system has the
+ * memory of its stack back, except with musl and where memory is locked. A slot is initialized
+ * once: other threads may read its `joiners` at any time.
  *
  * A submitter only sets a bit, and wakes the reserve if the bit was not set. Only the reserve
  * creates threads and allocates memory.
@@ -61,7 +61,7 @@ struct tw__pool_times tw__pool_times = {.look_ns = 2 * MS,
 
 static bool may_grow(const tw_pool *pool)
 {
-	return pool->max_workers > pool->kept;
+	return pool->max_workers > pool->permanent;
 }
 
 static void pool_call(tw_pool *pool, uint32_t what)
@@ -198,7 +198,7 @@ static unsigned missing(tw_pool *pool, uint64_t now_ns)
 		pool->reserve.growing_ns = now_ns;
 	tw_store_relaxed(&pool->reserve.runs_last, lasting > 0); /* GROW2 */
 	unsigned able = alive - blocked;
-	return able < pool->kept ? pool->kept - able : 0;
+	return able < pool->permanent ? pool->permanent - able : 0;
 }
 
 /* -------------------------------------------------------------------- growing */
@@ -215,7 +215,7 @@ static bool has_thread(struct tw__worker *worker)
 static struct tw__worker *free_slot(tw_pool *pool)
 {
 	unsigned slots = tw_load_seq_cst(&pool->slots);
-	for (unsigned i = pool->kept; i < slots; i++)
+	for (unsigned i = pool->permanent; i < slots; i++)
 		if (!has_thread(&pool->workers[i]))
 			return &pool->workers[i];
 	if (slots == pool->max_workers)

@@ -67,7 +67,7 @@ struct tw__worker {
 	uint64_t idle_until_ns; /* while it sleeps; UINT64_MAX: without limit */
 	_Atomic uint32_t thread_id;
 
-	_Atomic uint32_t state; /* enum tw__worker_state; of slots beyond `kept` */
+	_Atomic uint32_t state; /* enum tw__worker_state; of slots beyond `permanent` */
 	/* by the reserve: `runs` at its last look, and since when it has that value */
 	uint64_t seen_runs, seen_ns;
 	uint64_t first_runs; /* by the reserve: `runs` when its thread was started */
@@ -90,7 +90,7 @@ struct tw__pool_times {
 	uint64_t look_ns; /* between two looks of the reserve; a run that lasts longer blocks */
 	/* The same for a run whose thread is runnable: it computes, or is preempted. */
 	uint64_t on_cpu_ns;
-	uint64_t idle_ns;  /* after which a worker beyond the kept ones ends */
+	uint64_t idle_ns;  /* after which a worker beyond the permanent ones ends */
 	uint64_t retry_ns; /* after a thread could not be created; doubles with each failure */
 	uint64_t max_retry_ns;
 };
@@ -152,8 +152,8 @@ struct tw__pool_jobs {
 
 struct tw_pool {
 	tw_executor executor; /* first: its public face */
-	unsigned kept;        /* workers that never end before the pool does; constant */
-	unsigned max_workers; /* kept .. TW__WORKERS_MAX; constant */
+	unsigned permanent;   /* workers that never end before the pool does; constant */
+	unsigned max_workers; /* permanent .. TW__WORKERS_MAX; constant */
 	/* max_workers slots; those from `slots` on were never touched */
 	struct tw__worker *workers;
 	_Atomic uint32_t slots; /* slots that have had a worker; grows only, by the reserve */

@@ -157,7 +157,8 @@ static const struct tw_executor_ops pinned_ops = {sizeof pinned_ops, pinned_subm
 tw_executor *tw__pool_pin(tw_pool *pool)
 {
 	/* It never ends. */
-	struct tw__worker *worker = &pool->workers[tw_add_relaxed(&pool->pins, 1) % pool->kept];
+	struct tw__worker *worker =
+	    &pool->workers[tw_add_relaxed(&pool->pins, 1) % pool->permanent];
 	return &worker->pinned;
 }
 
@@ -204,10 +205,10 @@ int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *
 static int pool_start(tw_pool *pool, const struct tw_service_config *config)
 {
 	int r = 0;
-	for (unsigned i = 0; i < pool->kept; i++)
+	for (unsigned i = 0; i < pool->permanent; i++)
 		tw__pool_slot_init(pool, i);
-	tw_store_seq_cst(&pool->slots, pool->kept);
-	for (unsigned i = 0; i < pool->kept && !r; i++)
+	tw_store_seq_cst(&pool->slots, pool->permanent);
+	for (unsigned i = 0; i < pool->permanent && !r; i++)
 		r = tw__worker_start(&pool->workers[i], config);
 	if (!r)
 		r = tw__reserve_start(pool, config);
@@ -220,10 +221,10 @@ static int pool_start(tw_pool *pool, const struct tw_service_config *config)
 static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
 {
 	unsigned most = config->max_workers, cpus = tw__usable_cpus();
-	pool->kept = config->workers ? config->workers : most && most < cpus ? most : cpus;
+	pool->permanent = config->workers ? config->workers : most && most < cpus ? most : cpus;
 	if (!most)
 		most = TW__MAX_WORKERS_DEFAULT;
-	pool->max_workers = most > pool->kept ? most : pool->kept;
+	pool->max_workers = most > pool->permanent ? most : pool->permanent;
 }
 
 int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,

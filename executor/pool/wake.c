@@ -12,7 +12,7 @@
  *   the rule above.
  *
  * Each worker sleeps on an event count of its own (Concurrency Kit), so one wake-up wakes one
- * worker. Workers beyond the kept ones sleep for a limited time, and then end.
+ * worker. Workers beyond the permanent ones sleep for a limited time, and then end.
  *
  * Pairing table
  *   POOL2  "work is there" -> load of searching, sleepers (seq_cst) against searching-1, idle bit
@@ -221,7 +221,7 @@ bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find)
 			await_call(self, before, UINT64_MAX);
 		return found;
 	}
-	bool is_kept = self->index < pool->kept;
-	uint64_t until_ns = is_kept ? UINT64_MAX : tw__deadline_in(pool->times.idle_ns);
+	bool is_permanent = self->index < pool->permanent;
+	uint64_t until_ns = is_permanent ? UINT64_MAX : tw__deadline_in(pool->times.idle_ns);
 	return !await_call(self, before, until_ns) && pool_retire(self, find, before);
 }

@@ -203,7 +203,7 @@ struct tw__worker *tw__worker_that_knows(tw_executor *executor)
 {
 	struct tw__worker *self = tw__this_worker;
 	if (!self || tw__pool_of(executor) != self->pool ||
-	    self->pool->max_workers == self->pool->kept)
+	    self->pool->max_workers == self->pool->permanent)
 		return NULL;
 	return tw__work_queue_empty(&self->own) ? self : NULL;
 }

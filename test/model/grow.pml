@@ -2,10 +2,10 @@
  * Growth of a pool: arming of the reserve, and workers that end: executor/pool/grow.c, wake.c
  * (POOL2, POOL7).
  *
- * Modelled: a bringer, worker 0, which is kept, worker 1, which the reserve starts and which may
- * end whenever it is idle, and the reserve. The first piece of work is slow: it returns only when
- * all others have run, so somebody must start worker 1, again if it has ended. AGAIN: a quick piece
- * comes first, which its worker submits again and calls nobody (tw__work_submit_again).
+ * Modelled: a bringer, worker 0, which is permanent, worker 1, which the reserve starts and which
+ * may end whenever it is idle, and the reserve. The first piece of work is slow: it returns only
+ * when all others have run, so somebody must start worker 1, again if it has ended. AGAIN: a quick
+ * piece comes first, which its worker submits again and calls nobody (tw__work_submit_again).
  *
  * Left out: time (a worker inside the slow piece is blocked, one that sleeps may end at any
  * moment), batches, work for one worker alone, failures of the system to start a thread. All
@@ -187,7 +187,7 @@ inline life()
 	od
 }
 
-active proctype kept()
+active proctype permanent()
 {
 	byte me = 0, who = NONE, before;
 	bool found, called, retired, stop_seen;

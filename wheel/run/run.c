@@ -77,7 +77,7 @@ static void leave_armed(tw_service *service, struct tw__local *local, const stru
 {
 	if (!tw__group_run_is_over(&service->groups, run->tag))
 		return;
-	tw__end_unsettled(service, local, run->slot, run->generation);
+	tw__end_cancelled(service, local, run->slot, run->generation);
 }
 
 /* Whether the timer is armed again, or disarmed, and so no longer this thread's. */

@@ -58,7 +58,7 @@ bool tw__close_holds_up(const struct tw__close_call *c, uint32_t slot, uint64_t 
 
 bool tw__close_pending(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
-	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word) &&
+	return tw__word_armed(word) && !tw__is_cancelled(c->service, slot, word) &&
 	       !is_background(c, slot, word);
 }
 

@@ -44,7 +44,7 @@ static int each_timer(tw_service *service, bool disarmed, tw_visit_fn *visit, vo
 			continue;
 		tw_timer timer = tw__handle_make(&service->slots, slot, tw__word_generation(word));
 		bool is_one =
-		    disarmed ? tw__word_disarmed(word) && !tw__is_unsettled(service, slot, word)
+		    disarmed ? tw__word_disarmed(word) && !tw__is_cancelled(service, slot, word)
 			     : tw_remaining(service, timer, &left_ns) == 0;
 		int r = is_one ? visit(visitor_arg, timer, fn, arg, left_ns) : 0;
 		if (r)
@@ -218,7 +218,7 @@ static void check_words(tw_service *service, struct complaint *c, uint64_t *pend
 			 state = tw__word_state(word);
 		if (state == TW__FREE)
 			continue;
-		*pending += !tw__is_unsettled(service, slot, word);
+		*pending += !tw__is_cancelled(service, slot, word);
 		if (!tw__word_waits(word) && state != TW__RUNNING && state != TW__RELEASING &&
 		    state != TW__CANCEL_PENDING)
 			complain(c, "slot %" PRIu32 " is in no known state", slot);

@@ -22,7 +22,7 @@ static void count_words(tw_service *service, struct tw_service_stats *stats)
 		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 		if (tw__word_state(word) == TW__FREE)
 			continue;
-		if (tw_unlikely(tw__is_unsettled(service, slot, word))) {
+		if (tw_unlikely(tw__is_cancelled(service, slot, word))) {
 			stats->cancelled++;
 			continue;
 		}

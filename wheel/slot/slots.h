@@ -82,7 +82,7 @@ struct tw__ext {
 	/* Place in the group's list, under its lock. */
 	uint32_t next_member, previous_member; /* extension records; written on entering */
 	_Atomic uint32_t linked;               /* it is in that list */
-	uint32_t bare;                         /* the owner's: what is zeroed is zero */
+	uint32_t is_short; /* the owner's: set up for a short task without a context */
 	/* entry of the timer that is, or was, the member (group.h, GROUP8) */
 	_Atomic uint64_t member;
 	_Atomic(const char *) name; /* of the timer, or NULL; see tw__name_of */

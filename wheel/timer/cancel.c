@@ -269,7 +269,7 @@ static int remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]), left_ns;
 	do {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word) ||
-		    tw__is_unsettled(service, slot, word))
+		    tw__is_cancelled(service, slot, word))
 			return -ENOENT;
 	} while (!tw__remaining_of(service, slot, &word, &left_ns));
 	*out_ns = left_ns;

@@ -62,22 +62,22 @@ bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64
 	return true;
 }
 
-void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot,
+void tw__end_cancelled(tw_service *service, struct tw__local *local, uint32_t slot,
 		       uint32_t generation)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word) &&
+	while (tw__word_generation(word) == generation && tw__is_cancelled(service, slot, word) &&
 	       !tw__end(service, local, slot, &word, TW_FATE_CANCELLED)) {
 	}
 }
 
-int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool settle)
+int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool end_cancelled)
 {
-	bool unsettled = tw__is_unsettled(service, slot, *word);
-	if (!unsettled || settle) {
+	bool cancelled = tw__is_cancelled(service, slot, *word);
+	if (!cancelled || end_cancelled) {
 		if (!tw__end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED))
 			return -1;
-		return unsettled ? TW_GONE : TW_CANCELLED;
+		return cancelled ? TW_GONE : TW_CANCELLED;
 	}
 	if (tw__word_state(*word) == TW__CANCEL_PENDING)
 		return TW_GONE;
@@ -109,7 +109,7 @@ static bool drop_option(tw_service *service, struct tw__local *local, uint32_t s
 			tw__tell_fn *tell, void *context)
 {
 	uint64_t armed = *word;
-	bool cancelled = tw__is_unsettled(service, slot, armed);
+	bool cancelled = tw__is_cancelled(service, slot, armed);
 	if (!tw__end_word(service, slot, word))
 		return false;
 	if (tell && !cancelled)

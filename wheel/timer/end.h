@@ -20,7 +20,7 @@ static inline bool tw__member_is_stale(const tw_service *service, uint32_t slot)
  * The timer counts as cancelled but no thread has ended it yet: armed or disarmed in a cancelled
  * group, or CANCEL_PENDING.
  */
-static inline bool tw__is_unsettled(const tw_service *service, uint32_t slot, uint64_t word)
+static inline bool tw__is_cancelled(const tw_service *service, uint32_t slot, uint64_t word)
 {
 	return tw__word_state(word) == TW__CANCEL_PENDING ||
 	       (tw__word_waits_with_ext(word) && tw__member_is_stale(service, slot));
@@ -38,14 +38,14 @@ void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, u
 		  enum tw_fate fate);
 
 /* Ends a timer as cancelled if its group was, unless somebody else does. */
-void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot,
+void tw__end_cancelled(tw_service *service, struct tw__local *local, uint32_t slot,
 		       uint32_t generation);
 
 /*
  * Cancels an armed, disarmed or CANCEL_PENDING timer with an extension record: an enum tw_outcome,
  * or -1: *word has changed.
  */
-int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool settle);
+int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool end_cancelled);
 
 /* Counts a timer that this thread has cancelled. */
 static inline void tw__count_cancel(tw_service *service, struct tw__local *local)

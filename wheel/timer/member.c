@@ -136,7 +136,7 @@ bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t ta
 {
 	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
 	if (!has_closed(tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK), tag)) {
-		tw__end_unsettled(service, local, slot, generation);
+		tw__end_cancelled(service, local, slot, generation);
 		return false;
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);

@@ -76,7 +76,7 @@ static int not_persistent(void)
 /* Armed, disarmed, or CANCEL_PENDING. An outcome, an errno, or TW__RESET_AGAIN. */
 static int disarm_waiting(tw_service *service, uint32_t slot, uint64_t *word)
 {
-	if (tw__is_unsettled(service, slot, *word))
+	if (tw__is_cancelled(service, slot, *word))
 		return tw__cancel_ext(service, slot, word, false) == TW_GONE ? TW_GONE
 									     : TW__RESET_AGAIN;
 	if (tw__word_disarmed(*word))

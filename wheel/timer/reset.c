@@ -187,7 +187,7 @@ static __attribute__((noinline)) int reset_with_option(tw_service *service, uint
 						       unsigned mode)
 {
 	uint32_t generation = tw__word_generation(word);
-	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word))
+	while (tw__word_generation(word) == generation && tw__is_cancelled(service, slot, word))
 		if (tw__cancel_ext(service, slot, &word, false) == TW_GONE)
 			return -ENOENT;
 	if (tw__traits_of(&service->slots, slot) & TW__TRAIT_MOVES)

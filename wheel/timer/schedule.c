@@ -407,7 +407,7 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 			   : tw_schedule(service, task->when_ns, task->fn, task->arg, out);
 	struct tw__local *local = tw__local_at_hand(service);
 	uint32_t cached = local ? tw__cached_take(service, local, task->group.id) : 0;
-	if (tw_unlikely(!cached || !service->slots.exts[cached].bare))
+	if (tw_unlikely(!cached || !service->slots.exts[cached].is_short))
 		return schedule_task(service, task, cached, out);
 	return arm_member(service, local, task, cached, out);
 }

@@ -173,7 +173,7 @@ static void fill_option(tw_service *service, struct tw__ext *ext, const struct t
 	ext->max_lateness_ns = task->max_lateness_ns;
 	ext->late_drop = task->late == TW_LATE_DROP;
 	ext->slack_ns = task->slack_ns;
-	ext->bare = tw__task_is_short(task) && !context;
+	ext->is_short = tw__task_is_short(task) && !context;
 	if (tw_unlikely(task->flags & TW_TASK_BACKGROUND) &&
 	    !tw_load_relaxed(&service->ever.has_background))
 		/* published with the word: WORD1 */

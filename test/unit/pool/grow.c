@@ -302,7 +302,7 @@ static int descriptors_open(void)
 	return n;
 }
 
-Test(pool_grow, shrinks_to_the_kept_workers_when_idle)
+Test(pool_grow, shrinks_to_the_permanent_workers_when_idle)
 {
 	struct gate gate = {0};
 	sem_init(&gate.permits, 0, 0);
@@ -353,7 +353,7 @@ Test(pool_grow, a_submitter_ends_the_pause_between_looks)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-/* idle_ns 0: each worker beyond the kept ones ends as soon as it finds nothing. */
+/* idle_ns 0: each worker beyond the permanent ones ends as soon as it finds nothing. */
 Test(pool_grow, ten_thousand_rounds_leave_no_thread_no_memory_no_descriptor)
 {
 	enum { ROUNDS = 10000 };
@@ -402,7 +402,7 @@ Test(pool_grow, workers_that_end_leave_nothing_in_the_service)
 			sched_yield();
 			stats = stats_of(service);
 		} while (stats.threads >
-			 3); /* this one, the tick thread's, and the kept worker's */
+			 3); /* this one, the tick thread's, and the permanent worker's */
 		if (round == 1)
 			memory = stats.memory_bytes;
 		expect_le(stats.memory_bytes, 2 * memory);

@@ -152,7 +152,7 @@ static void close_scene(struct scene *scene)
 
 static void await_sleepers(tw_pool *pool)
 {
-	while (tw_load_seq_cst(&pool->asleep.sleepers) != pool->kept ||
+	while (tw_load_seq_cst(&pool->asleep.sleepers) != pool->permanent ||
 	       tw_load_seq_cst(&pool->asleep.searching))
 		sched_yield();
 }
@@ -254,7 +254,7 @@ static void bring_until_inside(struct bringer *bringer, bool (*asleep)(void *of)
 static bool pool_sleeps(void *of)
 {
 	tw_pool *pool = of;
-	return tw_load_seq_cst(&pool->asleep.sleepers) == pool->kept &&
+	return tw_load_seq_cst(&pool->asleep.sleepers) == pool->permanent &&
 	       !tw_load_seq_cst(&pool->asleep.searching);
 }
 

@@ -71,13 +71,13 @@ Test(pool_sizes, a_service_refuses_the_same_with_a_text)
 	    &cfg, "tw_service_create: workers 0, max_workers 4: must be 0 with an executor");
 }
 
-static void expect_sizes(uint32_t workers, uint32_t max_workers, uint32_t kept, uint32_t most)
+static void expect_sizes(uint32_t workers, uint32_t max_workers, uint32_t permanent, uint32_t most)
 {
 	tw_pool *pool;
 	struct tw_pool_config cfg = {
 	    .size = sizeof cfg, .workers = workers, .max_workers = max_workers};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
-	expect_eq(pool->kept, kept);
+	expect_eq(pool->permanent, permanent);
 	expect_eq(tw__executor_capacity(tw_pool_executor(pool)), most);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
