@@ -6,8 +6,9 @@
 #     mutant: SWITCH... NAME  text     must fail, or else the model cannot see what it is there for
 # Two blanks or more end the switches. A text goes on in lines that are indented further.
 # Exhaustive searches only: one that was cut short by its depth or memory fails. Two files at a time, the largest, which
-# take longest, first.
+# take longest, first. A file that has passed is not searched again until it changes.
 set -u
+. "$(dirname "$0")/unchanged.sh"
 
 kind=run kind_option=
 if [ "$1" = --mutants ]; then
@@ -40,8 +41,9 @@ search() {
 	fi
 }
 
-failed=0
-for file; do
+# check FILE: searches all that its first comment names
+check() {
+	file=$1 failed=0
 	name=$(basename "$file" .pml)
 	awk -v kind="$kind:" '
 		/^ \*\// { exit }
@@ -75,5 +77,12 @@ for file; do
 			failed=1
 		fi
 	done 3<"$out/$name.$kind"
+	return $failed
+}
+
+all_failed=0
+for file; do
+	key=$(key_of "$kind $(spin -V) $(gcc --version)" "$0" "$file" test/model/*.inc)
+	unless_passed "$out/$(basename "$file" .pml).$kind.passed" "$key" check "$file" || all_failed=1
 done
-exit $failed
+exit $all_failed

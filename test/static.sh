@@ -24,6 +24,7 @@
 #   normalCheckLevelMaxBranches, missingInclude*   about cppcheck itself
 set -eu
 cd "$(dirname "$0")/.."
+. test/unchanged.sh
 
 checks='-*,bugprone-*,cert-*,clang-analyzer-*,concurrency-*,misc-*,performance-*,portability-*'
 for left_out in clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling \
@@ -37,25 +38,32 @@ for left_out in clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHand
 	checks="$checks,-$left_out"
 done
 
-sources=$(find mpsc wheel executor -name '*.c')
+sources=$(find mpsc wheel executor -name '*.c' | LC_ALL=C sort)
+headers=$(find include mpsc wheel executor -name '*.h' | LC_ALL=C sort)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 
-# One by one, as clang-tidy 14 loses sight of va_start when several are given to it; the largest, which take longest,
-# first.
-# shellcheck disable=SC2086 # a list of files
-ls -S $sources | xargs -P 2 -n 1 sh -c '
-	clang-tidy --quiet --warnings-as-errors="*" -checks="$0" "$@" -- \
-		-std=c11 -D_GNU_SOURCE -Iinclude -I. 2>/dev/null
-' "$checks" >"$work/tidy" || failed=1
-cat "$work/tidy" >&2
+check() {
+	# One by one, as clang-tidy 14 loses sight of va_start when several are given to it; the largest, which take
+	# longest, first.
+	# shellcheck disable=SC2086 # a list of files
+	ls -S $sources | xargs -P 2 -n 1 sh -c '
+		clang-tidy --quiet --warnings-as-errors="*" -checks="$0" "$@" -- \
+			-std=c11 -D_GNU_SOURCE -Iinclude -I. 2>/dev/null
+	' "$checks" >"$work/tidy" || failed=1
+	cat "$work/tidy" >&2
 
-# shellcheck disable=SC2086
-cppcheck --enable=warning,performance,portability --error-exitcode=1 --std=c11 --inline-suppr --quiet -j 2 \
-	-Iinclude -I. -D__x86_64__ -D__LP64__ --suppress=missingInclude --suppress=missingIncludeSystem \
-	--suppress=unusedStructMember $sources >&2 || failed=1
+	# shellcheck disable=SC2086
+	cppcheck --enable=warning,performance,portability --error-exitcode=1 --std=c11 --inline-suppr --quiet -j 2 \
+		-Iinclude -I. -D__x86_64__ -D__LP64__ --suppress=missingInclude --suppress=missingIncludeSystem \
+		--suppress=unusedStructMember $sources >&2 || failed=1
 
-[ $failed -eq 0 ] || { echo "static: clang-tidy or cppcheck complains" >&2; exit 1; }
+	[ $failed -eq 0 ] || { echo "static: clang-tidy or cppcheck complains" >&2; return 1; }
+	# shellcheck disable=SC2086
+	echo "static: ok ($(echo $sources | wc -w) files, clang-tidy and cppcheck)"
+}
+
+mkdir -p build
 # shellcheck disable=SC2086
-echo "static: ok ($(echo $sources | wc -w) files, clang-tidy and cppcheck)"
+unless_passed build/static.passed "$(key_of "$(clang-tidy --version; cppcheck --version)" "$0" $sources $headers)" check
