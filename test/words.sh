@@ -62,7 +62,7 @@ prose() { xargs awk -v code_as=it -f test/words/markdown.awk; }
 headers() { git ls-files 'include/*.h'; }
 pages() { git ls-files '*.md' | grep -v '^test/peers/'; }
 sources() { git ls-files '*.c' '*.h' '*.cpp' '*.hpp'; }
-scripts() { git ls-files '*.sh' '*.py' '*.awk' '*.mk' Makefile '*/Makefile' .ci '*.pml'; }
+scripts() { git ls-files '*.sh' '*.py' '*.awk' '*.mk' Makefile '*/Makefile' .ci '*.pml' '*.inc'; }
 
 # ---- each check finds what is planted
 

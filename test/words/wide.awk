@@ -14,7 +14,7 @@ FNR == 1 {
 	in_comment = 0
 	is_page = FILENAME ~ /\.md$/
 	is_script = FILENAME ~ /\.(sh|py|awk|mk)$|(^|\/)(Makefile|\.ci\/[a-z]*)$/
-	is_whole = is_script || FILENAME ~ /\.pml$/
+	is_whole = is_script || FILENAME ~ /\.(pml|inc)$/
 	most = is_script ? 120 : 100
 }
 
