@@ -72,7 +72,7 @@ static bool run_once(struct bench *bench, const struct group *group,
 	    .ops = cell->ops,
 	};
 	struct outcome outcome;
-	uint64_t limit_ns = (uint64_t)(60 + 20 * group->run_s) * SECOND_NS;
+	uint64_t limit_ns = (uint64_t)(180 + 20 * group->run_s) * SECOND_NS;
 	double rtt_before_ns = line_round_trip_ns();
 	struct moment start = moment_now();
 	if (!run_apart(group->workload, &order, limit_ns, &outcome))
