@@ -15,17 +15,17 @@ enum { PACKETS = 2000, LOSS = 50 };
 struct packet {
 	tw_timer resend;
 	uint64_t sent_ns;
-	bool acknowledged;
 };
 
 static struct packet packets[PACKETS];
-static int resent;
+static int acknowledged, resent;
 
+/* The packet's only timer: it runs, or an acknowledgement has cancelled it. */
 static void send_again(void *arg)
 {
-	struct packet *p = arg;
-	p->acknowledged = true; /* this time it arrives */
+	(void)arg;
 	resent++;
+	acknowledged++; /* this time it arrives */
 }
 
 /* What the device has: the acknowledgements of the packets that are a round trip old. */
@@ -35,7 +35,8 @@ static int poll_device(tw_service *service, int oldest, int sent, uint64_t now_n
 		struct packet *p = &packets[oldest];
 		if (oldest % LOSS == 0)
 			continue; /* lost */
-		p->acknowledged = tw_cancel(service, p->resend) == TW_CANCELLED;
+		if (tw_cancel(service, p->resend) == TW_CANCELLED)
+			acknowledged++; /* not too late */
 	}
 	return oldest;
 }
@@ -52,7 +53,7 @@ int main(void)
 	uint64_t begin_ns = tw_service_now(service), next_ns = 0;
 	long rounds = 0, advances = 0;
 	int sent = 0, oldest = 0;
-	while (oldest < PACKETS || resent < PACKETS / LOSS) {
+	while (acknowledged < PACKETS) {
 		uint64_t now_ns = tw_service_now(service); /* once a round */
 		oldest = poll_device(service, oldest, sent, now_ns);
 		if (sent < PACKETS && now_ns >= begin_ns + (uint64_t)sent * SEND_EVERY_NS) {
@@ -70,12 +71,9 @@ int main(void)
 		}
 		rounds++;
 	}
-	int acknowledged = 0;
-	for (int i = 0; i < PACKETS; i++)
-		acknowledged += packets[i].acknowledged;
 	printf("%d packets, %d acknowledged, %d of them sent again\n", sent, acknowledged, resent);
 	printf("%s of the rounds turned the wheel\n",
 	       advances * 10 < rounds ? "less than a tenth" : "many");
 	tw_service_destroy(service);
-	return acknowledged == PACKETS ? 0 : 1;
+	return resent >= PACKETS / LOSS ? 0 : 1;
 }
