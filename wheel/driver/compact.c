@@ -48,22 +48,16 @@ static bool merge(tw_service *service, struct tw__chunk_list *list, struct tw__c
 	return true;
 }
 
-/* Goes on through at most n chunks of a list. Returns how many it has not used. */
-static unsigned compact_list(tw_service *service, struct tw__outbox_list *list, unsigned n)
-{
-	struct tw__chunk *before = list->compacted, *chunk;
-	for (; n > 0 && (chunk = before ? before->next : list->chunks.first); n--) {
-		if (chunk->holder_count == 0)
-			remove_ended(service, chunk);
-		if (!merge(service, &list->chunks, before, chunk))
-			before = chunk;
-	}
-	list->compacted = before && before->next ? before : NULL;
-	return n;
-}
-
 unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n)
 {
 	TW_ASSERT_DRIVER(service);
-	return compact_list(service, &box->runs, n);
+	struct tw__chunk *before = box->compacted, *chunk;
+	for (; n > 0 && (chunk = before ? before->next : box->runs.first); n--) {
+		if (chunk->holder_count == 0)
+			remove_ended(service, chunk);
+		if (!merge(service, &box->runs, before, chunk))
+			before = chunk;
+	}
+	box->compacted = before && before->next ? before : NULL;
+	return n;
 }

@@ -4,7 +4,7 @@
 
 #include "wheel/driver/outbox.h"
 
-/* Compacts at most n chunks of each list of an outbox. Returns how many of them were not needed. */
+/* Goes on through at most n chunks of an outbox. Returns how many it has not used. */
 unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n);
 
 #endif

@@ -54,7 +54,7 @@ static struct tw__outbox *outbox_make(struct tw__outboxes *boxes, tw_executor *e
 
 static bool has_runs(const struct tw__outbox *box)
 {
-	return box->runs.chunks.first;
+	return box->runs.first;
 }
 
 /* Frees an outbox that nothing waits in, and whose executor holds nothing. */
@@ -131,6 +131,16 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 	return tw__entry_is_armed(slots, entry, &word);
 }
 
+static void append_chunk(struct tw__outboxes *boxes, struct tw__outbox *box,
+			 struct tw__chunk *chunk)
+{
+	chunk->holder_count = 0;
+	if (!has_runs(box))
+		queue_append(boxes, box);
+	tw__chunk_append(&box->runs, chunk);
+	boxes->came++;
+}
+
 /*
  * The outbox's last chunk if it has room, else a new one. NULL: chunks are short. Then there is no
  * new chunk for the rest of the poll, since later runs of the same executor must not overtake those
@@ -139,7 +149,7 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, uint64_t tick)
 {
 	struct tw__outboxes *boxes = &service->driver->outboxes;
-	struct tw__chunk *chunk = box->runs.chunks.last;
+	struct tw__chunk *chunk = box->runs.last;
 	if (chunk && chunk->count < TW__CHUNK_ENTRIES)
 		return chunk;
 	if (boxes->short_of_chunks || tw__short_of_chunks(service)) {
@@ -147,13 +157,15 @@ static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, ui
 		return NULL;
 	}
 	chunk = tw__chunk_get(&service->driver->wheel);
-	chunk->holder_count = 0;
 	chunk->tick = tick;
-	if (!has_runs(box))
-		queue_append(boxes, box);
-	tw__chunk_append(&box->runs.chunks, chunk);
-	boxes->came++;
+	append_chunk(boxes, box, chunk);
 	return chunk;
+}
+
+struct tw__chunk *tw__outbox_room_in_own(tw_service *service)
+{
+	TW_ASSERT_DRIVER(service);
+	return room_in(service, &service->driver->outboxes.own, service->driver->wheel.next - 1);
 }
 
 /* False: there is no room for it, nor for later runs of this executor in this poll. */
@@ -171,9 +183,12 @@ static bool outbox_append(tw_service *service, tw_executor *executor, uint64_t e
 	return chunk != NULL;
 }
 
-void tw__outbox_sort(tw_service *service, struct tw__chunk *chunk)
+/*
+ * Moves the runs of timers that name an executor from a due chunk to their outboxes. The chunk may
+ * become empty.
+ */
+static void sort_named(tw_service *service, struct tw__chunk *chunk)
 {
-	TW_ASSERT_DRIVER(service);
 	unsigned kept = 0;
 	for (unsigned i = 0; i < chunk->count; i++) {
 		uint64_t entry = chunk->entries[i];
@@ -206,56 +221,43 @@ static void fill_up(tw_service *service, struct tw__chunk *last, struct tw__chun
 		memmove(chunk->entries, chunk->entries + n, chunk->count * sizeof *chunk->entries);
 }
 
-void tw__outbox_add_own(tw_service *service, struct tw__chunk *chunk)
+void tw__outbox_add(tw_service *service, struct tw__chunk *chunk)
 {
 	TW_ASSERT_DRIVER(service);
-	struct tw__outbox *own = &service->driver->outboxes.own;
-	if (own->runs.chunks.last)
-		fill_up(service, own->runs.chunks.last, chunk);
-	if (chunk->count == 0) {
-		tw__chunk_put(&service->driver->wheel, chunk);
-		return;
-	}
-	chunk->holder_count = 0;
-	tw__chunk_append(&own->runs.chunks, chunk);
-	own->came++;
-}
-
-/* Outboxes take turns: the next one begins when one is through. */
-static void compact_named(tw_service *service)
-{
 	struct tw__outboxes *boxes = &service->driver->outboxes;
-	unsigned n = TW__COMPACT_STEP + 2 * boxes->came;
-	for (uint32_t left = boxes->queued; left > 0 && n > 0; left--) {
-		struct tw__outbox *box = boxes->first;
-		n = tw__outbox_compact(service, box, n);
-		if (!box->runs.compacted)
-			queue_return(boxes, queue_pop(boxes));
-	}
+	/* relaxed: came with the timer (WORD1) */
+	if (tw_unlikely(tw_load_relaxed(&service->ever.named_another)))
+		sort_named(service, chunk);
+	if (boxes->own.runs.last)
+		fill_up(service, boxes->own.runs.last, chunk);
+	if (chunk->count > 0)
+		append_chunk(boxes, &boxes->own, chunk);
+	else
+		tw__chunk_put(&service->driver->wheel, chunk);
 }
 
 /* ------------------------------------------------------------------- delivery */
 
-static struct tw__chunk *outbox_pop(struct tw__outbox_list *list)
+static struct tw__chunk *outbox_pop(struct tw__outbox *box)
 {
-	struct tw__chunk *chunk = tw__chunk_pop(&list->chunks);
-	if (list->compacted == chunk)
-		list->compacted = NULL;
+	struct tw__chunk *chunk = tw__chunk_pop(&box->runs);
+	if (box->compacted == chunk)
+		box->compacted = NULL;
 	return chunk;
 }
 
-static void put_back(struct tw__outbox_list *list, struct tw__chunk *chunk)
+static void put_back(struct tw__chunk_list *list, struct tw__chunk *chunk)
 {
-	chunk->next = list->chunks.first;
-	list->chunks.first = chunk;
-	if (!list->chunks.last)
-		list->chunks.last = chunk;
+	chunk->next = list->first;
+	list->first = chunk;
+	if (!list->last)
+		list->last = chunk;
 }
 
 /* Leaves only n entries in the first chunk. The rest gets a chunk of its own behind it. */
-static void split(tw_service *service, struct tw__outbox_list *list, size_t n)
+static void split(tw_service *service, struct tw__chunk_list *list, size_t n)
 {
-	struct tw__chunk *chunk = list->chunks.first, *rest;
+	struct tw__chunk *chunk = list->first, *rest;
 	if (n >= chunk->count)
 		return;
 	rest = tw__chunk_get(&service->driver->wheel);
@@ -266,8 +268,8 @@ static void split(tw_service *service, struct tw__outbox_list *list, size_t n)
 	chunk->count = (uint32_t)n;
 	rest->next = chunk->next;
 	chunk->next = rest;
-	if (list->chunks.last == chunk)
-		list->chunks.last = rest;
+	if (list->last == chunk)
+		list->last = rest;
 }
 
 /* Whether the executor may hold one more chunk: at most as many as are left for the others. */
@@ -292,12 +294,12 @@ void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
 	free_if_idle(boxes, box);
 }
 
-/* Submits the first chunk of the list. False: refused, and the chunk is first again. */
-static bool outbox_offer(tw_service *service, struct tw__outbox *box, struct tw__outbox_list *list)
+/* Submits the first chunk. False: refused, and the chunk is first again. */
+static bool outbox_offer(tw_service *service, struct tw__outbox *box)
 {
 	struct tw__outboxes *boxes = &service->driver->outboxes;
 	tw_executor *executor = box->executor;
-	struct tw__chunk *chunk = outbox_pop(list);
+	struct tw__chunk *chunk = outbox_pop(box);
 	tw_batch *batch = tw__batch_submit(service, chunk, tw__forced(service),
 					   index_of(boxes, box), service->driver->last_now_ns);
 	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
@@ -307,7 +309,7 @@ static bool outbox_offer(tw_service *service, struct tw__outbox *box, struct tw_
 	count_submitted(boxes, box, -1);
 	tw__batch_retract(service, batch);
 	chunk->holder_count = 0;
-	put_back(list, chunk);
+	put_back(&box->runs, chunk);
 	tw_bump(&service->submitted->refused, 1);
 	return false;
 }
@@ -316,13 +318,13 @@ static bool outbox_offer(tw_service *service, struct tw__outbox *box, struct tw_
 static bool run_here(tw_service *service, struct tw__local *local, struct tw__outbox *box,
 		     size_t budget, size_t *done)
 {
-	struct tw__chunk *chunk = box->runs.chunks.first;
+	struct tw__chunk *chunk = box->runs.first;
 	if (chunk->holder_count < chunk->count)
 		*done += tw__run_inline(service, local, chunk, tw__forced(service), budget - *done,
 					tw__driver_now(service));
 	if (chunk->holder_count < chunk->count)
 		return false;
-	tw__chunk_put(&service->driver->wheel, outbox_pop(&box->runs));
+	tw__chunk_put(&service->driver->wheel, outbox_pop(box));
 	return true;
 }
 
@@ -331,8 +333,8 @@ static size_t deliver(tw_service *service, struct tw__local *local, struct tw__o
 {
 	size_t done = 0;
 	bool here = box->executor == &tw__inline_executor;
-	while (box->runs.chunks.first && done < budget) {
-		if (here || box->runs.chunks.first->holder_count > 0) {
+	while (box->runs.first && done < budget) {
+		if (here || box->runs.first->holder_count > 0) {
 			if (!run_here(service, local, box, budget, &done))
 				break;
 			continue;
@@ -341,64 +343,38 @@ static size_t deliver(tw_service *service, struct tw__local *local, struct tw__o
 			break;
 		split(service, &box->runs, budget - done);
 		/* now: once taken over the chunk may be gone */
-		size_t count = box->runs.chunks.first->count;
-		if (outbox_offer(service, box, &box->runs))
+		size_t count = box->runs.first->count;
+		if (outbox_offer(service, box))
 			done += count;
 		else if (service->config.on_refused == TW_REFUSED_RETRY)
 			break;
 		else if (service->config.on_refused == TW_REFUSED_DROP)
-			tw__outbox_drop(service, local, outbox_pop(&box->runs));
+			tw__outbox_drop(service, local, outbox_pop(box));
 		else if (!run_here(service, local, box, budget, &done))
 			break;
 	}
 	return done;
 }
 
-static size_t deliver_own(tw_service *service, struct tw__local *local, size_t budget)
-{
-	struct tw__outbox *own = &service->driver->outboxes.own;
-	size_t done = deliver(service, local, own, budget);
-	if (tw_unlikely(has_runs(own)))
-		tw__outbox_compact(service, own, TW__COMPACT_STEP + 2 * own->came);
-	own->came = 0;
-	return done;
-}
-
-/* Where the budget ends, the next poll goes on with the next outbox. */
-static size_t deliver_named(tw_service *service, struct tw__local *local, size_t budget)
-{
-	struct tw__outboxes *boxes = &service->driver->outboxes;
-	size_t done = 0;
-	for (uint32_t left = boxes->queued; left > 0 && done < budget; left--) {
-		struct tw__outbox *box = queue_pop(boxes);
-		done += deliver(service, local, box, budget - done);
-		queue_return(boxes, box);
-	}
-	if (boxes->first)
-		compact_named(service);
-	boxes->came = 0;
-	return done;
-}
-
-/* The two sides take turns at being first, so that a small budget serves both. */
+/*
+ * Outboxes take turns. Where the budget ends, the next poll goes on with the next one; else it
+ * begins with the second, so that each comes first for compaction.
+ */
 size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t budget)
 {
 	TW_ASSERT_DRIVER(service);
-	if (tw_likely(!service->driver->outboxes.first))
-		return deliver_own(service, local, budget);
-	if (service->driver->polls % 2) {
-		size_t done = deliver_own(service, local, budget);
-		return done + deliver_named(service, local, budget - done);
+	struct tw__outboxes *boxes = &service->driver->outboxes;
+	size_t done = 0;
+	unsigned n = TW__COMPACT_STEP + 2 * boxes->came;
+	uint32_t left = boxes->queued;
+	for (; left > 0 && done < budget; left--) {
+		struct tw__outbox *box = queue_pop(boxes);
+		done += deliver(service, local, box, budget - done);
+		n = tw__outbox_compact(service, box, n);
+		queue_return(boxes, box);
 	}
-	size_t done = deliver_named(service, local, budget);
-	return done + deliver_own(service, local, budget - done);
-}
-
-void tw__outbox_visit(const tw_service *service,
-		      void (*visit)(void *context, const struct tw__chunk *first), void *context)
-{
-	const struct tw__outboxes *boxes = &service->driver->outboxes;
-	visit(context, boxes->own.runs.chunks.first);
-	for (const struct tw__outbox *box = boxes->first; box; box = box->next)
-		visit(context, box->runs.chunks.first);
+	if (left == 0 && boxes->queued > 1)
+		queue_append(boxes, queue_pop(boxes));
+	boxes->came = 0;
+	return done;
 }

@@ -3,8 +3,8 @@
  *
  * Each executor that has runs waiting, or batches that it has not finished, has an outbox. The
  * service's own executor has a fixed one. An executor that timers name gets one when its first run
- * comes due, and loses it when nothing waits and all its batches are back. The driver alone uses
- * them.
+ * comes due, and loses it when nothing waits and all its batches are back. Outboxes with waiting
+ * runs take turns. The driver alone uses them.
  *
  * Order. An outbox is a list of chunks. New runs go to its end; the driver submits from its front.
  * So each executor gets its runs in order (G6).
@@ -39,18 +39,12 @@ enum { TW__OUTBOXES = 4096, TW__OUTBOX_HEADS = 4096 };
 /* Waiting chunks that a poll compacts, beside two for each that has come. */
 enum { TW__COMPACT_STEP = 8 };
 
-struct tw__outbox_list {
-	struct tw__chunk_list chunks;
-	/* the last one that compaction has passed; NULL: it begins at the first */
-	struct tw__chunk *compacted;
-};
-
 struct tw__outbox {
 	tw_executor *executor;
-	struct tw__outbox_list runs; /* that wait */
-	uint32_t out;                /* chunks that the executor has */
-	/* chunks that have come since the last compaction; the fixed outbox only */
-	uint32_t came;
+	struct tw__chunk_list runs; /* that wait */
+	/* the last chunk that compaction has passed; NULL: it begins at the first */
+	struct tw__chunk *compacted;
+	uint32_t out; /* chunks that the executor has */
 	/* in the queue of those with runs, or in the list of free ones */
 	struct tw__outbox *next;
 	uint32_t hash_next; /* index + 1 of the next in its hash chain; 0: none */
@@ -81,13 +75,16 @@ struct tw__local;
 /* ------------------------------------------------------------------ outbox.c */
 
 /*
- * Moves the runs of timers that name an executor from a due chunk to their outboxes. The chunk may
- * become empty.
+ * Takes over a due chunk. The runs of timers that name an executor go to their outboxes, the others
+ * to that of the service's executor. Small chunks are merged.
  */
-void tw__outbox_sort(tw_service *service, struct tw__chunk *chunk);
+void tw__outbox_add(tw_service *service, struct tw__chunk *chunk);
 
-/* Appends a due chunk of the service's own executor. Small ones share a chunk. */
-void tw__outbox_add_own(tw_service *service, struct tw__chunk *chunk);
+/*
+ * A chunk of the service's executor with room for one more entry, which the caller writes. NULL:
+ * chunks are short.
+ */
+struct tw__chunk *tw__outbox_room_in_own(tw_service *service);
 
 /*
  * Submits the runs that wait, or runs them if the executor is the inline one. Returns the number of
@@ -109,11 +106,7 @@ static inline size_t tw__outbox_reserve(const struct tw__outboxes *boxes)
 /* Whether any run waits. */
 static inline bool tw__outbox_any(const struct tw__outboxes *boxes)
 {
-	return boxes->own.runs.chunks.first || boxes->first || boxes->refiled;
+	return boxes->first || boxes->refiled;
 }
-
-/* Calls visit for each list of waiting runs. */
-void tw__outbox_visit(const tw_service *service,
-		      void (*visit)(void *context, const struct tw__chunk *first), void *context);
 
 #endif

@@ -32,22 +32,6 @@ static uint64_t cpu_now(void)
 
 /* ------------------------------------------------------------------ hand over */
 
-/*
- * Moves what is for other executors to their outboxes. False: that was all, and the chunk is back
- * in the store.
- */
-static bool leaves_own(tw_service *service, struct tw__chunk *chunk)
-{
-	/* relaxed: came with the timer (WORD1) */
-	if (tw_likely(!tw_load_relaxed(&service->ever.named_another)))
-		return true;
-	tw__outbox_sort(service, chunk);
-	if (chunk->count > 0)
-		return true;
-	tw__chunk_put(&service->driver->wheel, chunk);
-	return false;
-}
-
 /* Puts due chunks into outboxes. */
 static void poll_collect(tw_service *service, struct tw__chunk_list *due, uint64_t now_ns)
 {
@@ -56,8 +40,7 @@ static void poll_collect(tw_service *service, struct tw__chunk_list *due, uint64
 		uint64_t due_ns = tw__tick_ns(service, chunk->tick);
 		tw__histogram_add(&service->driver->counters.lateness,
 				  now_ns > due_ns ? now_ns - due_ns : 0, chunk->count);
-		if (leaves_own(service, chunk))
-			tw__outbox_add_own(service, chunk);
+		tw__outbox_add(service, chunk);
 	}
 }
 
@@ -85,12 +68,10 @@ static void empty_wheel(tw_service *service)
 	struct tw__chunk *chunk;
 	tw__wheel_empty(&service->driver->wheel, &all);
 	while ((chunk = tw__chunk_pop(&all))) {
-		chunk->holder_count = 0;
 		chunk->tick = service->driver->wheel.next - 1;
 		for (unsigned i = 0; i < chunk->count; i++)
 			tw__location_in_batch(service, chunk->entries[i]);
-		if (leaves_own(service, chunk))
-			tw__chunk_append(&service->driver->outboxes.own.runs.chunks, chunk);
+		tw__outbox_add(service, chunk);
 	}
 }
 
@@ -98,21 +79,6 @@ static void empty_wheel(tw_service *service)
 
 /* where the driver itself reaps: this many pieces make no long tick */
 enum { GROUPS_A_POLL = 4 };
-
-/* A chunk of the own outbox with room for one more entry. NULL: chunks are short. */
-static struct tw__chunk *room_in_own(tw_service *service)
-{
-	struct tw__chunk *last = service->driver->outboxes.own.runs.chunks.last;
-	if (last && last->count < TW__CHUNK_ENTRIES)
-		return last;
-	if (tw__short_of_chunks(service))
-		return NULL;
-	last = tw__chunk_get(&service->driver->wheel);
-	last->tick = service->driver->wheel.next - 1;
-	last->holder_count = 0;
-	tw__chunk_append(&service->driver->outboxes.own.runs.chunks, last);
-	return last;
-}
 
 /*
  * Appends waiting groups to what is ready for the executor, as many as a chunk holds at most. The
@@ -126,7 +92,8 @@ static void groups_collect(tw_service *service)
 	/* one that is missed here is seen before sleeping */
 	if (!groups->waiting && tw_load_relaxed(&groups->stack))
 		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* GROUP5 */
-	for (int n = 0; groups->waiting && n < most && (chunk = room_in_own(service)); n++) {
+	for (int n = 0; groups->waiting && n < most && (chunk = tw__outbox_room_in_own(service));
+	     n++) {
 		uint32_t index = groups->waiting;
 		groups->waiting =
 		    /* first: once handed over it may be pushed again */

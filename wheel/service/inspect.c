@@ -192,11 +192,6 @@ static void count_chunks(struct mark_pass *mark_pass, const struct tw__chunk *ch
 			mark_pass->covered += entry_counts(mark_pass->service, chunk->entries[i]);
 }
 
-static void count_waiting(void *mark_pass, const struct tw__chunk *first)
-{
-	count_chunks(mark_pass, first, true);
-}
-
 static uint64_t entries_in_wheel(tw_service *service)
 {
 	struct mark_pass mark_pass = {service, 0};
@@ -205,7 +200,8 @@ static uint64_t entries_in_wheel(tw_service *service)
 	for (unsigned i = 0; i < wheel->level_count; i++)
 		for (uint64_t b = 0; b <= wheel->levels[i].mask; b++)
 			count_chunks(&mark_pass, wheel->levels[i].buckets[b].list.first, false);
-	tw__outbox_visit(service, count_waiting, &mark_pass);
+	for (const struct tw__outbox *box = service->driver->outboxes.first; box; box = box->next)
+		count_chunks(&mark_pass, box->runs.first, true);
 	return mark_pass.covered;
 }
 
