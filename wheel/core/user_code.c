@@ -148,7 +148,7 @@ static uint64_t first_seen_ns(struct tw__run_level *level, uint64_t word, uint64
 }
 
 bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns,
-		   struct tw__user_run *run)
+		   struct tw__seen_run *run)
 {
 	uint64_t word = tw_load_seq_cst(&level->word); /* USER1, USER3 */
 	if (!(word & TW__USER_RUNS) || tw_load_acquire(&level->owner) != owner)
@@ -158,7 +158,7 @@ bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_
 	uint64_t since_ns = tw_load_acquire(&level->since_ns);
 	if (tw_load_relaxed(&level->word) != word)
 		return false;
-	*run = (struct tw__user_run){
+	*run = (struct tw__seen_run){
 	    .word = word,
 	    .kind = (enum tw_run_kind)((word & TW__USER_KINDS) >> 1),
 	    .fn = fn,
@@ -169,18 +169,18 @@ bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_
 	return true;
 }
 
-static uint64_t told_of(const struct tw__user_run *run)
+static uint64_t told_of(const struct tw__seen_run *run)
 {
 	return run->word >> TW__USER_NUMBER_SHIFT << 32;
 }
 
-bool tw__user_is_told(const struct tw__user_run *run, uint32_t bit)
+bool tw__user_is_told(const struct tw__seen_run *run, uint32_t bit)
 {
 	uint64_t told = tw_load_relaxed(&run->level->told);
 	return (told ^ told_of(run)) >> 32 == 0 && told & bit;
 }
 
-void tw__user_set_told(const struct tw__user_run *run, uint32_t bit)
+void tw__user_set_told(const struct tw__seen_run *run, uint32_t bit)
 {
 	uint64_t told = tw_load_relaxed(&run->level->told), others;
 	do

@@ -156,15 +156,19 @@ static inline void tw__user_end(struct tw__run_level *level)
 
 /* ------------------------------------------------------------------ looking */
 
-/* A run that a level shows. */
-struct tw__user_run {
-	uint64_t word;
+struct tw__local;
+
+/* A run under way: one that a level shows, or a timer's callback (watchdog.h). */
+struct tw__seen_run {
 	enum tw_run_kind kind;
+	tw_timer timer; /* of a timer's callback */
 	tw_fn *fn;
-	const char *name;
+	const char *name;  /* or NULL */
 	uint64_t since_ns; /* on the owner's clock */
 	uint32_t thread_id;
-	struct tw__run_level *level;
+	struct tw__local *local;     /* which shows it, for a timer's callback; else NULL */
+	struct tw__run_level *level; /* which shows it, for other runs, */
+	uint64_t word;               /* and the level's word */
 };
 
 /*
@@ -172,13 +176,13 @@ struct tw__user_run {
  * dated now. False: nothing.
  */
 bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns,
-		   struct tw__user_run *run);
+		   struct tw__seen_run *run);
 
 /*
  * Whether on_stuck of the service that has this bit was called for the run; and that it is about to
  * be.
  */
-bool tw__user_is_told(const struct tw__user_run *run, uint32_t bit);
-void tw__user_set_told(const struct tw__user_run *run, uint32_t bit);
+bool tw__user_is_told(const struct tw__seen_run *run, uint32_t bit);
+void tw__user_set_told(const struct tw__seen_run *run, uint32_t bit);
 
 #endif

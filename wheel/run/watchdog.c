@@ -1,7 +1,6 @@
 #include "wheel/run/watchdog.h"
 
 #include "wheel/run/run.h"
-#include "wheel/core/user_code.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 
@@ -19,16 +18,6 @@ void tw__running_hide(tw_service *service)
 }
 
 /* ------------------------------------------------------------------- looking */
-
-/*
- * A run that was found: a timer's, which `local` shows, or another one, which `user.level` shows.
- */
-struct found {
-	struct tw__local *local;
-	uint64_t entry; /* of a timer; else 0 */
-	struct tw__user_run user;
-	uint64_t since_ns; /* on the service's clock */
-};
 
 tw_fn *tw__callback_of(const tw_service *service, uint64_t entry, const char **name)
 {
@@ -55,103 +44,64 @@ static uint64_t span(uint64_t from_ns, uint64_t to_ns)
  * The timer whose callback a thread is in. False: none. What the thread shows may have returned a
  * moment ago: its word says so. A release is shown by user_code.h.
  */
-static bool look_at_timer(const tw_service *service, struct tw__local *local, struct found *found)
+static bool look_at_timer(const tw_service *service, struct tw__local *local,
+			  struct tw__seen_run *run)
 {
-	/* WATCHDOG1 */
-	*found = (struct found){.local = local, .entry = tw_load_acquire(&local->shown.running)};
-	found->since_ns = tw_load_relaxed(&local->shown.running_since_ns);
-	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(found->entry)]);
-	return found->entry && (word ^ found->entry) >> TW__GENERATION_SHIFT == 0 &&
+	uint64_t entry = tw_load_acquire(&local->shown.running); /* WATCHDOG1 */
+	*run = (struct tw__seen_run){.kind = TW_RUN_KIND_TIMER,
+				     .timer = tw__handle_of(&service->slots, entry),
+				     .since_ns = tw_load_relaxed(&local->shown.running_since_ns),
+				     .thread_id = tw_load_relaxed(&local->shown.thread_id),
+				     .local = local};
+	run->fn = entry ? tw__callback_of(service, entry, &run->name) : NULL;
+	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
+	return run->fn && (word ^ entry) >> TW__GENERATION_SHIFT == 0 &&
 	       tw__word_state(word) == TW__RUNNING;
 }
 
 /* The other run that a level shows, if it is one of the service's, or a task of its pool. */
 static bool look_at_level(const tw_service *service, struct tw__run_level *level, uint64_t now_ns,
-			  struct found *found)
+			  struct tw__seen_run *run)
 {
-	*found = (struct found){.local = NULL};
 	const void *pool = tw_load_relaxed(&service->watch.watched_pool);
-	if (tw__user_look(level, service, now_ns, &found->user)) {
-		found->since_ns = found->user.since_ns;
+	if (tw__user_look(level, service, now_ns, run))
 		return true;
-	}
 	uint64_t real_ns = pool ? tw_clock_now(tw_clock_monotonic()) : 0;
-	if (!pool || !tw__user_look(level, pool, real_ns, &found->user))
+	if (!pool || !tw__user_look(level, pool, real_ns, run))
 		return false;
-	found->since_ns = span(span(found->user.since_ns, real_ns), now_ns);
+	run->since_ns = span(span(run->since_ns, real_ns), now_ns);
 	return true;
-}
-
-typedef void found_fn(tw_service *service, const struct found *found, void *context);
-
-static void each_run(tw_service *service, uint64_t now_ns, found_fn *fn, void *context)
-{
-	struct found found;
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
-		if (look_at_timer(service, (struct tw__local *)lane, &found))
-			fn(service, &found, context);
-	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* user_code.h, USER2 */
-	for (; record; record = tw_load_acquire(&record->next))
-		for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
-			if (look_at_level(service, &record->levels[i], now_ns, &found))
-				fn(service, &found, context);
-}
-
-static struct tw__seen_run describe(const tw_service *service, const struct found *found)
-{
-	const struct tw__user_run *user = &found->user;
-	if (!found->entry)
-		return (struct tw__seen_run){.kind = user->kind,
-					     .fn = user->fn,
-					     .name = user->name,
-					     .since_ns = found->since_ns,
-					     .thread_id = user->thread_id};
-	struct tw__seen_run run = {.kind = TW_RUN_KIND_TIMER,
-				   .timer = tw__handle_of(&service->slots, found->entry),
-				   .since_ns = found->since_ns,
-				   .thread_id = tw_load_relaxed(&found->local->shown.thread_id)};
-	run.fn = tw__callback_of(service, found->entry, &run.name);
-	return run;
-}
-
-static void set_longest(tw_service *service, const struct found *found,
-			struct tw_service_liveness *out)
-{
-	struct tw__seen_run run = describe(service, found);
-	out->longest = run.timer;
-	out->longest_fn = run.fn;
-	out->longest_name = run.name;
-	out->longest_since_ns = run.since_ns;
-	out->longest_ns = span(run.since_ns, out->now_ns);
-	out->longest_thread = run.thread_id;
-	out->longest_kind = run.kind;
-}
-
-/* For tw__runs_visit. */
-struct visit {
-	tw__see_run_fn *see;
-	void *context;
-};
-
-static void visit_run(tw_service *service, const struct found *found, void *context)
-{
-	const struct visit *visit = context;
-	struct tw__seen_run run = describe(service, found);
-	if (run.fn) /* else a timer that has just ended */
-		visit->see(visit->context, &run);
 }
 
 void tw__runs_visit(tw_service *service, uint64_t now_ns, tw__see_run_fn *see, void *context)
 {
-	struct visit visit = {see, context};
-	each_run(service, now_ns, visit_run, &visit);
+	struct tw__seen_run run;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
+		if (look_at_timer(service, (struct tw__local *)lane, &run))
+			see(context, &run);
+	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* user_code.h, USER2 */
+	for (; record; record = tw_load_acquire(&record->next))
+		for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
+			if (look_at_level(service, &record->levels[i], now_ns, &run))
+				see(context, &run);
 }
 
-static void count_run(tw_service *service, const struct found *found, void *context)
+static void set_longest(const struct tw__seen_run *run, struct tw_service_liveness *out)
+{
+	out->longest = run->timer;
+	out->longest_fn = run->fn;
+	out->longest_name = run->name;
+	out->longest_since_ns = run->since_ns;
+	out->longest_ns = span(run->since_ns, out->now_ns);
+	out->longest_thread = run->thread_id;
+	out->longest_kind = run->kind;
+}
+
+static void count_run(void *context, const struct tw__seen_run *run)
 {
 	struct tw_service_liveness *out = context;
-	if (out->running++ == 0 || found->since_ns < out->longest_since_ns)
-		set_longest(service, found, out);
+	if (out->running++ == 0 || run->since_ns < out->longest_since_ns)
+		set_longest(run, out);
 }
 
 /* When the tick thread should poll next at the latest, as far as it has said. */
@@ -218,7 +168,7 @@ int tw_service_liveness(tw_service *service, struct tw_service_liveness *out)
 		return r;
 	struct tw_service_liveness seen = {0};
 	look_at_driver(service, &seen);
-	each_run(service, seen.now_ns, count_run, &seen);
+	tw__runs_visit(service, seen.now_ns, count_run, &seen);
 	look_at_timers(service, &seen);
 	look_at_pool(service, &seen);
 	tw__struct_write(out, &seen, sizeof seen);
@@ -236,34 +186,39 @@ static void watchdog_tell(tw_service *service, const struct tw_service_liveness 
 	tw__current_run = run.outer;
 }
 
-static bool is_told(const tw_service *service, const struct found *found)
+/* A look for runs that last too long. */
+struct look {
+	tw_service *service;
+	uint64_t now_ns;
+	uint64_t by_ns; /* the next look */
+};
+
+static bool is_told(const tw_service *service, const struct tw__seen_run *run)
 {
-	if (found->local)
-		return found->since_ns == found->local->stuck_told_ns;
-	return tw__user_is_told(&found->user, tw_load_relaxed(&service->watch.watch_bit));
+	if (run->local)
+		return run->since_ns == run->local->stuck_told_ns;
+	return tw__user_is_told(run, tw_load_relaxed(&service->watch.watch_bit));
 }
 
-static void set_told(const tw_service *service, const struct found *found)
+static void set_told(const tw_service *service, const struct tw__seen_run *run)
 {
-	if (found->local)
-		found->local->stuck_told_ns = found->since_ns;
+	if (run->local)
+		run->local->stuck_told_ns = run->since_ns;
 	else
-		tw__user_set_told(&found->user, tw_load_relaxed(&service->watch.watch_bit));
+		tw__user_set_told(run, tw_load_relaxed(&service->watch.watch_bit));
 }
 
-/* *context: the instant that it is now. */
-static void tell_if_stuck(tw_service *service, const struct found *found, void *context)
+static void tell_if_stuck(void *context, const struct tw__seen_run *run)
 {
-	const uint64_t *now_ns = context;
-	if (is_told(service, found) || span(found->since_ns, *now_ns) < service->config.stuck_ns)
+	const struct look *look = context;
+	tw_service *service = look->service;
+	if (is_told(service, run) || span(run->since_ns, look->now_ns) < service->config.stuck_ns)
 		return;
 	struct tw_service_liveness seen = {.size = sizeof seen};
 	look_at_driver(service, &seen);
-	each_run(service, seen.now_ns, count_run, &seen);
-	set_longest(service, found, &seen);
-	if (!seen.longest_fn)
-		return; /* a timer that has just ended */
-	set_told(service, found);
+	tw__runs_visit(service, seen.now_ns, count_run, &seen);
+	set_longest(run, &seen);
+	set_told(service, run);
 	watchdog_tell(service, &seen);
 }
 
@@ -299,14 +254,15 @@ static void tell_if_full(tw_service *service, uint64_t now_ns)
 		return;
 	service->watch.full_told = true;
 	look_at_driver(service, &seen);
-	each_run(service, seen.now_ns, count_run, &seen);
+	tw__runs_visit(service, seen.now_ns, count_run, &seen);
 	watchdog_tell(service, &seen);
 }
 
 void tw__tell_stuck(tw_service *service, uint64_t now_ns)
 {
 	TW_ASSERT_DRIVER(service);
-	each_run(service, now_ns, tell_if_stuck, &now_ns);
+	struct look look = {service, now_ns, UINT64_MAX};
+	tw__runs_visit(service, now_ns, tell_if_stuck, &look);
 	tell_if_full(service, now_ns);
 }
 
@@ -321,12 +277,12 @@ static bool may_fill_pool(tw_service *service)
 	return !service->watch.full_told && pool_is_busy(service, &seen, &progress);
 }
 
-/* *context: the instant by which to look. */
-static void look_by(tw_service *service, const struct found *found, void *context)
+static void look_by(void *context, const struct tw__seen_run *run)
 {
-	uint64_t *by_ns = context, stuck_at_ns = found->since_ns + service->config.stuck_ns;
-	if (!is_told(service, found) && stuck_at_ns < *by_ns)
-		*by_ns = stuck_at_ns;
+	struct look *look = context;
+	uint64_t stuck_at_ns = run->since_ns + look->service->config.stuck_ns;
+	if (!is_told(look->service, run) && stuck_at_ns < look->by_ns)
+		look->by_ns = stuck_at_ns;
 }
 
 uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t now_ns, uint64_t deadline_ns)
@@ -334,16 +290,16 @@ uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t now_ns, uint64_t de
 	if (tw_likely(!service->config.on_stuck))
 		return deadline_ns;
 	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch.watch_asleep);
-	uint64_t by_ns = UINT64_MAX;
+	struct look look = {service, now_ns, UINT64_MAX};
 	tw_store_seq_cst(asleep, 1); /* user_code.h, USER3 */
-	each_run(service, now_ns, look_by, &by_ns);
+	tw__runs_visit(service, now_ns, look_by, &look);
 	bool batches = tw_load_relaxed(&service->submitted->batches_out) & ~TW__CLOSE_WAITS;
-	if (by_ns == UINT64_MAX && !batches && !may_fill_pool(service))
+	if (look.by_ns == UINT64_MAX && !batches && !may_fill_pool(service))
 		return deadline_ns;
 	tw_store_relaxed(asleep, 0); /* what begins from here on is looked at by then */
 	uint64_t latest_ns = now_ns + service->config.stuck_ns,
 		 earliest_ns = now_ns + service->time.tick_ns;
-	by_ns = by_ns < latest_ns ? by_ns : latest_ns;
+	uint64_t by_ns = look.by_ns < latest_ns ? look.by_ns : latest_ns;
 	by_ns = by_ns < earliest_ns ? earliest_ns : by_ns; /* one look a tick is enough */
 	return by_ns < deadline_ns ? by_ns : deadline_ns;
 }

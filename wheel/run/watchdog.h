@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "wheel/core/local.h"
-#include "wheel/core/service.h"
+#include "wheel/core/user_code.h"
 
 struct tw__running {
 	uint64_t entry, since_ns;
@@ -65,21 +65,11 @@ void tw__running_hide(tw_service *service);
  */
 tw_fn *tw__callback_of(const tw_service *service, uint64_t entry, const char **name);
 
-/* A run under way. */
-struct tw__seen_run {
-	enum tw_run_kind kind;
-	tw_timer timer; /* of a timer's callback */
-	tw_fn *fn;
-	const char *name;  /* or NULL */
-	uint64_t since_ns; /* on the service's clock */
-	uint32_t thread_id;
-};
-
 typedef void tw__see_run_fn(void *context, const struct tw__seen_run *run);
 
 /*
- * Shows each run of the service, and of its pool's tasks, to `see`. now_ns: of the service's clock.
- * Any thread.
+ * Shows each run of the service, and of its pool's tasks, to `see`. now_ns: of the service's clock,
+ * as since_ns of each run. Any thread.
  */
 void tw__runs_visit(tw_service *service, uint64_t now_ns, tw__see_run_fn *see, void *context);
 
