@@ -73,7 +73,6 @@ enum {
 	TW__GATE_OPEN = 2,      /* the driver ticks: the sequence number stands for "about now" */
 	TW__GATE_PARKED = 4,    /* the driver sleeps until plan */
 	TW__GATE_ACCEPTING = 8, /* until close */
-	TW__GATE_FLAGS = 15,
 	TW__GATE_SEQUENCE_SHIFT = 4
 };
 

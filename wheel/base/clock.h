@@ -53,6 +53,11 @@ int tw__clock_check(const tw_clock *clock);
 /* A sleep for clocks whose services are woken by the futex of the gate. */
 void tw__clock_sleep_on_futex(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns);
 
+static inline uint64_t tw__earlier(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
 /*
  * The instant in timeout_ns on CLOCK_MONOTONIC: a deadline for tw__futex_wait. 0 has passed;
  * TW_FOREVER: none. Reads the clock for neither.

@@ -64,7 +64,7 @@ static inline bool tw__short_of_chunks(const tw_service *service)
 /* Something is due that no executor has yet. */
 static inline bool tw__any_ready(const tw_service *service)
 {
-	return tw__outbox_any(&service->driver->outboxes);
+	return service->driver->outboxes.first || service->driver->outboxes.refiled;
 }
 
 #endif

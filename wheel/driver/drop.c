@@ -29,7 +29,7 @@ static void drop_entry(tw_service *service, struct tw__local *local, uint64_t en
 			tw__refile(service, entry); /* moved to later meanwhile */
 			return;
 		}
-		if (tw__drop(service, local, slot, &word))
+		if (tw__drop(service, local, slot, &word, NULL, NULL))
 			return;
 	}
 }

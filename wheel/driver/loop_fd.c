@@ -11,17 +11,6 @@ enum {
 	MOST_UNREAD = 2048
 };
 
-void tw__loop_init(struct tw__loop *loop)
-{
-	*loop = (struct tw__loop){.open = false};
-	tw__alarm_init(&loop->alarm);
-}
-
-static uint64_t loop_earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
  * What a poll has left undone. Due now: what its budget stopped, series that catch up, or want of
  * memory that the next drain may end; and what a lane still holds. In the next tick: what was
@@ -39,11 +28,12 @@ static void loop_remember(tw_service *service, const struct tw__poll *poll, size
 		     service->works->deferred || tw__groups_waiting(&service->groups);
 }
 
-/* Takes what has come into the lanes since. */
+/* Takes what has come into the lanes since, or has returned with a batch. */
 static void gather(tw_service *service)
 {
 	bool again = false;
-	uint64_t drained = tw__driver_gather(service, &again);
+	tw__driver_collect(service);
+	uint64_t drained = tw__drain(service, &again);
 	service->driver->loop.at_once |= again && drained;
 	service->driver->loop.soon |= again;
 }
@@ -82,13 +72,13 @@ static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 	bool sure = alone(service) || tw__gate_barrier(&service->gate);
 	uint64_t wake_ns =
 	    sure ? plan_ns
-		 : loop_earlier(plan_ns, tw__tick_ns(service, service->driver->wheel.next));
+		 : tw__earlier(plan_ns, tw__tick_ns(service, service->driver->wheel.next));
 	bool asked =
 	    /* group.h, GROUP5; work.h, WORK2 */
 	    tw__groups_waiting(&service->groups) || tw__works_waiting(service);
 	if (tw__driver_any_unread(service) || asked) { /* GATE2, GATE4 */
 		gather(service);
-		wake_ns = loop_earlier(wake_ns, next_ns(service));
+		wake_ns = tw__earlier(wake_ns, next_ns(service));
 	}
 	return wake_ns;
 }
@@ -173,13 +163,6 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 	    tw__works_waiting(service) || plan.tick < service->driver->wheel.next)
 		plan.tick = service->driver->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
-}
-
-void tw__loop_closed(tw_service *service)
-{
-	TW_ASSERT_DRIVER(service);
-	if (tw_load_relaxed(&service->driver->loop.open))
-		tw__gate_ring(&service->gate); /* nobody arms the bell again */
 }
 
 /* ------------------------------------------------------------------- public */

@@ -20,13 +20,9 @@ struct tw__loop {
 	struct tw__alarm alarm;
 	/* tw_service_fd was called: the alarm is complete; by a driver, once */
 	_Atomic bool open;
-	/* by the thread that runs: a series has armed itself for an instant that is past */
-	_Atomic uint32_t catching_up;
 	bool at_once; /* the last poll has left something that is due */
 	bool soon;    /* it has left something that may be done in the next tick */
 };
-
-void tw__loop_init(struct tw__loop *loop);
 
 /* tw_service_advance's poll, `driving` held. The callbacks run or handed over. */
 size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget);
@@ -36,8 +32,5 @@ size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t bud
  * UINT64_MAX: none. `driving` held.
  */
 uint64_t tw__loop_next_tick_ns(tw_service *service);
-
-/* The service was closed: the descriptor is readable from now on. `driving` held. */
-void tw__loop_closed(tw_service *service);
 
 #endif

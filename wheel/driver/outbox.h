@@ -103,10 +103,4 @@ static inline size_t tw__outbox_reserve(const struct tw__outboxes *boxes)
 	return boxes->submit_limit + 2 * (TW__OUTBOXES + 1) - boxes->out - boxes->queued;
 }
 
-/* Whether any run waits. */
-static inline bool tw__outbox_any(const struct tw__outboxes *boxes)
-{
-	return boxes->first || boxes->refiled;
-}
-
 #endif

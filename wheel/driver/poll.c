@@ -154,13 +154,6 @@ static void account(tw_service *service, uint64_t cpu_ns)
 		tw_store_relaxed(&service->driver->counters.tick_cpu_max_ns, cpu_ns);
 }
 
-uint64_t tw__driver_gather(tw_service *service, bool *again)
-{
-	TW_ASSERT_DRIVER(service);
-	tw__driver_collect(service);
-	return tw__drain(service, again);
-}
-
 struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t budget)
 {
 	TW_ASSERT_DRIVER(service);
@@ -221,7 +214,9 @@ void tw__driver_publish_closed(tw_service *service, uint32_t mode)
 	if (first) {
 		tw__driver_publish(service, 0);
 		tw__gate_barrier(&service->gate); /* close.c has seen that it works, or is alone */
-		tw__loop_closed(service);
+		/* the descriptor is readable from now on: nobody arms the bell again */
+		if (tw_load_relaxed(&service->driver->loop.open))
+			tw__gate_ring(&service->gate);
 	}
 }
 

@@ -47,12 +47,6 @@ static inline bool tw__groups_ready(const tw_service *service)
  */
 unsigned tw__driver_collect(tw_service *service);
 
-/*
- * Takes what is in the lanes, or has returned with a batch, without turning the wheel. As
- * tw__drain. `driving` held.
- */
-uint64_t tw__driver_gather(tw_service *service, bool *again);
-
 /* Whether there may be something in the lanes (gate.h, GATE2). `driving` held. */
 bool tw__driver_any_unread(tw_service *service);
 

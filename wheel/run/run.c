@@ -24,23 +24,6 @@ enum { PREFETCH_AHEAD = 6 };
 
 /* --------------------------------------------------------------------- end */
 
-static void count_end(struct tw__local *local, enum tw_fate fate)
-{
-	switch (fate) {
-	case TW_FATE_CANCELLED:
-		tw__magazine_count_cancelled(&local->magazine);
-		break;
-	case TW_FATE_DROPPED:
-		tw_bump(&local->dropped, 1);
-		break;
-	case TW_FATE_LATE:
-		tw_bump(&local->late_dropped, 1);
-		break;
-	default:
-		tw_bump(&local->fired, 1);
-	}
-}
-
 /* The running word; marked as if it had been cancelled itself if its group was. */
 static uint64_t read_ended(tw_service *service, const struct tw__run *run)
 {
@@ -59,7 +42,7 @@ static void end_ext(tw_service *service, struct tw__local *local, struct tw__run
 	uint64_t word = read_ended(service, run), releasing;
 	if (tw__ended_as_cancelled(service, run, word))
 		fate = TW_FATE_CANCELLED;
-	count_end(local, fate);
+	tw__count_end(service, local, fate);
 	do {
 		releasing =
 		    tw__word_make(run->generation, TW__RELEASING, word & (TW__ENDED | TW__WAITED));
@@ -107,8 +90,8 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 		return;
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
-	count_end(local,
-		  tw__ended_as_cancelled(service, run, word) ? TW_FATE_CANCELLED : TW_FATE_FIRED);
+	bool cancelled = tw__ended_as_cancelled(service, run, word);
+	tw__count_end(service, local, cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED);
 	tw__set_free(service, local, run->slot, run->generation);
 }
 

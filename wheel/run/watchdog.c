@@ -299,7 +299,7 @@ uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t now_ns, uint64_t de
 	tw_store_relaxed(asleep, 0); /* what begins from here on is looked at by then */
 	uint64_t latest_ns = now_ns + service->config.stuck_ns,
 		 earliest_ns = now_ns + service->time.tick_ns;
-	uint64_t by_ns = look.by_ns < latest_ns ? look.by_ns : latest_ns;
+	uint64_t by_ns = tw__earlier(look.by_ns, latest_ns);
 	by_ns = by_ns < earliest_ns ? earliest_ns : by_ns; /* one look a tick is enough */
-	return by_ns < deadline_ns ? by_ns : deadline_ns;
+	return tw__earlier(by_ns, deadline_ns);
 }

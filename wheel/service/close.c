@@ -60,11 +60,6 @@ static uint64_t after(uint64_t instant_ns, uint64_t span_ns)
 	return span_ns < UINT64_MAX - instant_ns ? instant_ns + span_ns : UINT64_MAX;
 }
 
-static uint64_t close_earlier(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* --------------------------------------------------------------------- turns */
 
 /*
@@ -126,7 +121,7 @@ static int wait_a_moment(const struct tw__close_call *c, uint64_t looking_ns, ui
 	if (tw__close_must_yield(c))
 		return STEP_ASIDE;
 	tw__futex_wait(&service->finish_bell, bell,
-		       close_earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
+		       tw__earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
 	return 0;
 }
 
@@ -164,7 +159,7 @@ static int await_batches(const struct tw__close_call *c)
 			return -ETIMEDOUT;
 		if (tw__close_must_yield(c))
 			return STEP_ASIDE;
-		tw__futex_wait(at, out, close_earlier(now_ns + SLICE_NS, c->deadline_ns));
+		tw__futex_wait(at, out, tw__earlier(now_ns + SLICE_NS, c->deadline_ns));
 		out = tw_load_acquire(at); /* RUN4 */
 	}
 	return 0;

@@ -81,8 +81,8 @@ static void tell_dropped(void *context, uint32_t slot, uint64_t word)
 static bool drop(const struct tw__close_call *c, uint32_t slot, uint64_t *word)
 {
 	tw__tell_fn *tell = c->options->dropped ? tell_dropped : NULL;
-	return tw__drop_telling(c->service, tw__local_of(c->service), slot, word, tell,
-				(void *)(uintptr_t)c);
+	return tw__drop(c->service, tw__local_of(c->service), slot, word, tell,
+			(void *)(uintptr_t)c);
 }
 
 bool tw__close_drop(const struct tw__close_call *c, uint32_t slot, uint64_t word)

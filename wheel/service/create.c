@@ -201,7 +201,7 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->time.tick_multiplier = multiplier_for(cfg->tick_ns, service->time.tick_shift);
 	service->threaded = cfg->drive == TW_DRIVE_THREAD;
 	service->time.steps = !cfg->clock->ops->runs;
-	tw__loop_init(&service->driver->loop);
+	tw__alarm_init(&service->driver->loop.alarm);
 	service->time.published = service->threaded && cfg->clock->ops->runs;
 	service->time.start_ns = service->driver->last_now_ns = service->driver->last_reading_ns =
 	    tw_clock_now(cfg->clock);

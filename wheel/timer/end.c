@@ -13,12 +13,17 @@
 #include "wheel/timer/member.h"
 #include "wheel/timer/release.h"
 
-static void count_drop(tw_service *service, struct tw__local *local)
+void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fate)
 {
-	if (tw_likely(local))
-		tw_bump(&local->dropped, 1);
-	else
+	if (fate == TW_FATE_CANCELLED)
+		tw__count_cancel(service, local);
+	else if (tw_unlikely(!local))
 		tw_add_relaxed(&service->without_lane.dropped, 1);
+	else
+		tw_bump(fate == TW_FATE_DROPPED ? &local->dropped
+			: fate == TW_FATE_LATE  ? &local->late_dropped
+						: &local->fired,
+			1);
 }
 
 bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
@@ -38,10 +43,7 @@ void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, u
 	TW_ASSERT(slot > 0 && slot < service->slots.end);
 	uint32_t index = tw_load_relaxed(&service->slots.records[slot].ext);
 	uint32_t traits = tw_load_relaxed(&service->slots.exts[index].traits);
-	if (fate == TW_FATE_CANCELLED)
-		tw__count_cancel(service, local);
-	else
-		count_drop(service, local);
+	tw__count_end(service, local, fate);
 	if (traits & TW__TRAIT_RELEASE) {
 		tw__release(service, local, slot, generation, fate);
 		return;
@@ -86,11 +88,6 @@ int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool end_
 	return tw__word_cas_acq_rel(&service->slots.words[slot], word, pending) ? TW_GONE : -1;
 }
 
-bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word)
-{
-	return tw__drop_telling(service, local, slot, word, NULL, NULL);
-}
-
 /* As if inside the release. */
 static void tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__tell_fn *tell,
 			void *context)
@@ -105,31 +102,24 @@ static void tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__t
 	tw__current_run = run.outer;
 }
 
-static bool drop_option(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
-			tw__tell_fn *tell, void *context)
+bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
+	      tw__tell_fn *tell, void *context)
 {
 	uint64_t armed = *word;
-	bool cancelled = tw__is_cancelled(service, slot, armed);
-	if (!tw__end_word(service, slot, word))
+	bool has_ext = tw__word_has_record(armed),
+	     cancelled = tw__is_cancelled(service, slot, armed);
+	if (has_ext ? !tw__end_word(service, slot, word)
+		    : !tw__word_cas_acq_rel(&service->slots.words[slot], word,
+					    tw__word_next_free(armed)))
 		return false;
 	if (tell && !cancelled)
 		tell_inside(service, slot, armed, tell, context);
-	tw__end_rest(service, local, slot, tw__word_generation(armed),
-		     cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
-	return true;
-}
-
-bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
-		      tw__tell_fn *tell, void *context)
-{
-	uint64_t armed = *word;
-	if (tw__word_has_record(armed))
-		return drop_option(service, local, slot, word, tell, context);
-	if (!tw__word_cas_acq_rel(&service->slots.words[slot], word, tw__word_next_free(armed)))
-		return false;
-	count_drop(service, local);
-	if (tell)
-		tell_inside(service, slot, armed, tell, context);
+	if (has_ext) {
+		tw__end_rest(service, local, slot, tw__word_generation(armed),
+			     cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
+		return true;
+	}
+	tw__count_end(service, local, TW_FATE_DROPPED);
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot,
 		     tw__word_generation(armed) + 1);
 	return true;

@@ -59,15 +59,16 @@ static inline void tw__count_cancel(tw_service *service, struct tw__local *local
 		tw__wake(service); /* to sweep what cancels leave behind (G11) */
 }
 
+/* Counts the end of a timer whose fate this is. local may be NULL if it was not claimed. */
+void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fate);
+
 /*
  * Ends an armed or disarmed timer as dropped (as cancelled, if its group was), unless someone else
- * is faster.
+ * is faster. tell(context, slot, word), which may be NULL, comes before the release, as if inside
+ * it.
  */
-bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word);
-
-/* The same; tell(context, slot, word) comes before the release, as if inside it. May be NULL. */
 typedef void tw__tell_fn(void *context, uint32_t slot, uint64_t word);
-bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
-		      tw__tell_fn *tell, void *context);
+bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
+	      tw__tell_fn *tell, void *context);
 
 #endif
