@@ -1,6 +1,7 @@
 /* Schedulers of actions: creation, end, statistics. Creation of actions. */
 
 #include "wheel/core/frame.h"
+#include "wheel/timer/cancel.h"
 #include "executor/action/close.h"
 #include "executor/action/host.h"
 
@@ -24,33 +25,13 @@ void tw__action_unlink(struct tw__action_list *list, struct tw_action *action)
 	*(action->next ? &action->next->previous : &list->last) = action->previous;
 }
 
-/*
- * The service stays until the call has ended: another thread may destroy the scheduler as soon as
- * the mutex is free.
- */
-static void cancel_timers(tw_action_scheduler *scheduler,
-			  const struct tw__action_deferred *deferred)
+void tw__actions_unlock(tw_action_scheduler *scheduler)
 {
-	if (deferred->cancel.id)
-		tw_cancel(scheduler->base.service, deferred->cancel);
-	if (deferred->cancel_frame.id)
-		tw_cancel(scheduler->base.service, deferred->cancel_frame);
-	tw__actions_lock(scheduler);
-	tw__actions_call_ends(scheduler);
+	bool submit = scheduler->submit;
+	scheduler->submit = false;
 	pthread_mutex_unlock(&scheduler->lock);
-}
-
-void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__action_deferred *deferred)
-{
-	bool cancels = deferred->cancel.id || deferred->cancel_frame.id;
-	if (cancels)
-		scheduler->calls++;
-	pthread_mutex_unlock(&scheduler->lock);
-	if (cancels)
-		cancel_timers(scheduler, deferred);
-	if (deferred->submit)
+	if (submit)
 		tw__work_submit(&scheduler->work); /* out, which holds the scheduler */
-	tw__context_release(deferred->context);
 }
 
 /* ----------------------------------------------------------------- schedulers */
@@ -177,7 +158,7 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 		return r;
 	tw__actions_lock(s);
 	r = tw__actions_mine(s) || tw__actions_in_release(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
-	while (!r && (s->objects || s->flushing || s->frames_out || s->calls || work_comes(s)))
+	while (!r && (s->objects || s->flushing || s->frames_out || work_comes(s)))
 		tw__bell_await(&s->changed, &s->lock, UINT64_MAX);
 	bool free_it = !r && !s->work_out;
 	if (!r && !free_it)
@@ -235,6 +216,7 @@ struct tw_action *tw__action_new(tw_action_scheduler *scheduler)
 		return NULL;
 	action->scheduler = scheduler;
 	action->owned = true;
+	action->references = 1;
 	tw__heap_item_init(&action->item, 0);
 	scheduler->owned++;
 	scheduler->objects++;
@@ -245,11 +227,21 @@ void tw__action_put(struct tw_action *action)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
-	if (action->owned || action->pins || action->timers)
+	if (--action->references)
 		return;
 	scheduler->objects--;
 	free(action);
 	tw__bell_ring(&scheduler->changed);
+}
+
+void tw__action_disown(struct tw_action *action)
+{
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
+	if (!action->owned)
+		return;
+	action->owned = false;
+	action->scheduler->owned--;
+	tw__action_put(action);
 }
 
 int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_fn *fn,
@@ -273,20 +265,34 @@ int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_
 	return 0;
 }
 
-void tw__action_detach(struct tw_action *action, struct tw__action_deferred *deferred)
+int tw__actions_schedule(tw_action_scheduler *scheduler, uint64_t at_ns, tw_fn *fn, void *arg,
+			 tw_release_fn *release, tw_timer *out)
+{
+	const struct tw_task task = {.size = sizeof task,
+				     .fn = fn,
+				     .arg = arg,
+				     .when_ns = at_ns,
+				     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
+				     .release = release,
+				     .executor = scheduler->config.executor};
+	return tw_schedule_task(scheduler->base.service, &task, out);
+}
+
+void tw__action_detach(struct tw_action *action)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	switch (action->location) {
 	case TW__ACTION_TIMED:
-		deferred->cancel = action->timer;
+		if (tw__cancel_silently(scheduler->base.service, action->timer))
+			tw__action_put(action); /* the caller has another reference */
 		break;
 	case TW__ACTION_DUE:
 		tw__action_unlink(&scheduler->due, action);
 		action->refusal = 0;
 		break;
 	case TW__ACTION_BATCHED:
-		tw__action_leave_batch(action, deferred);
+		tw__action_leave_batch(action);
 		break;
 	case TW__ACTION_VIRTUAL:
 		tw__heap_remove(&scheduler->virtual.heap, &action->item);

@@ -50,26 +50,17 @@ static void timer_over(void *arg, enum tw_fate fate)
 		tw__action_join_due(action, fate == TW_FATE_DROPPED ? -EAGAIN : -ESHUTDOWN);
 		tw__actions_drive(scheduler);
 	}
-	action->timers--;
 	tw__action_put(action);
 	pthread_mutex_unlock(&scheduler->lock);
 }
 
 static int new_timer(struct tw_action *action, uint64_t at_ns)
 {
-	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw_task task = {.size = sizeof task,
-			       .fn = fired,
-			       .arg = action,
-			       .when_ns = at_ns,
-			       .flags = TW_TASK_AT | TW_TASK_CONTEXT, /* the action has its own */
-			       .release = timer_over,
-			       .executor = scheduler->config.executor};
 	tw_timer timer;
-	int r = tw_schedule_task(scheduler->base.service, &task, &timer);
+	int r = tw__actions_schedule(action->scheduler, at_ns, fired, action, timer_over, &timer);
 	if (r)
 		return r;
-	action->timers++;
+	action->references++;
 	action->timer = timer;
 	return 0;
 }
@@ -78,8 +69,7 @@ static int new_timer(struct tw_action *action, uint64_t at_ns)
  * Moves the action's timer. One that is claimed at this moment will find that it does not count,
  * and another is scheduled.
  */
-static int action_set_timer(struct tw_action *action, uint64_t at_ns,
-			    struct tw__action_deferred *deferred)
+static int action_set_timer(struct tw_action *action, uint64_t at_ns)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (!scheduler->base.service)
@@ -92,7 +82,7 @@ static int action_set_timer(struct tw_action *action, uint64_t at_ns,
 	if (r == -ENOENT || r == -EBUSY || r == -ECANCELED) {
 		r = new_timer(action, at_ns);
 		if (!r && action->location != TW__ACTION_TIMED)
-			tw__action_detach(action, deferred);
+			tw__action_detach(action);
 	}
 	if (!r)
 		tw__action_set_location(action, TW__ACTION_TIMED);
@@ -101,17 +91,16 @@ static int action_set_timer(struct tw_action *action, uint64_t at_ns,
 
 /* ----------------------------------------------------------------------- arming */
 
-static int enlist(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns,
-		  struct tw__action_deferred *deferred)
+static int enlist(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns)
 {
 	enum tw_action_kind kind = action->scheduler->config.kind;
 	if (kind == TW_ACTION_KIND_VIRTUAL)
-		return tw__action_join_heap(action, due_ns, deferred);
+		return tw__action_join_heap(action, due_ns);
 	if (delay_ns || kind == TW_ACTION_KIND_ASYNC)
-		return action_set_timer(action, due_ns, deferred);
+		return action_set_timer(action, due_ns);
 	if (kind != TW_ACTION_KIND_QUEUE)
-		return tw__action_join_batch(action, deferred);
-	tw__action_detach(action, deferred);
+		return tw__action_join_batch(action);
+	tw__action_detach(action);
 	tw__action_join_due(action, 0);
 	return 0;
 }
@@ -132,41 +121,34 @@ static uint64_t next_due(struct tw_action *action, uint64_t delay_ns)
 	return due_ns;
 }
 
-static int action_arm(struct tw_action *action, void *state, uint64_t delay_ns, void *context,
-		      struct tw__action_deferred *deferred)
+/* *context: of the arming. Afterwards it is what the caller releases, without the mutex. */
+static int action_arm(struct tw_action *action, void *state, uint64_t delay_ns, void **context)
 {
 	if (action->closed)
 		return -ECANCELED;
 	if (delay_ns > TW_MAX_DELAY_NS)
 		return -ERANGE; /* told after the unlock */
 	uint64_t due_ns = next_due(action, delay_ns);
-	int r = enlist(action, delay_ns, due_ns, deferred);
+	int r = enlist(action, delay_ns, due_ns);
 	if (r)
 		return r;
 	action->state = state;
 	action->armed.delay_ns = delay_ns;
 	action->armed.due_ns = due_ns;
-	deferred->context = action->context;
-	action->context = context;
+	void *former = action->context;
+	action->context = *context;
+	*context = former;
 	return 0;
 }
 
-/*
- * An idle queue runs what it has now. The call began before the unlock: meanwhile another thread
- * may have run the action, whose work may have destroyed it, and a third may wait to destroy the
- * scheduler.
- */
+/* An idle queue runs what it has now. The mutex is held. */
 static int drive_queue(tw_action_scheduler *scheduler)
 {
-	int failure = 0;
-	tw__actions_lock(scheduler);
-	tw__actions_call_ends(scheduler);
-	if (!scheduler->flushing && scheduler->due.first) {
-		tw__actions_begin(scheduler);
-		failure = tw__actions_flush_due(scheduler, false);
-		tw__actions_serve(scheduler);
-	}
-	pthread_mutex_unlock(&scheduler->lock);
+	if (scheduler->config.kind != TW_ACTION_KIND_QUEUE || scheduler->flushing)
+		return 0;
+	tw__actions_begin(scheduler);
+	int failure = tw__actions_flush_due(scheduler, false);
+	tw__actions_serve(scheduler);
 	return failure;
 }
 
@@ -193,20 +175,14 @@ static int arm_and_drive(const char *call, struct tw_action *action, void *state
 	if (r)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__action_deferred deferred = {0};
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
-	r = action_arm(action, state, delay_ns, context, &deferred);
-	if (r) {
-		deferred.context = context;
-		scheduler->stats.refused += r != -EINVAL;
-	}
-	bool drives = !r && scheduler->config.kind == TW_ACTION_KIND_QUEUE;
-	if (drives)
-		scheduler->calls++;
-	tw__actions_unlock(scheduler, &deferred);
-	if (drives)
+	r = action_arm(action, state, delay_ns, &context);
+	scheduler->stats.refused += r && r != -EINVAL;
+	if (!r)
 		*failure = drive_queue(scheduler);
+	tw__actions_unlock(scheduler);
+	tw__context_release(context);
 	return action_arm_tell(call, r);
 }
 
@@ -249,8 +225,7 @@ static uint64_t order_of(uint64_t arming, uint64_t seed)
 	return seed ? tw__random_mix(arming + seed * UINT64_C(0x9e3779b97f4a7c15)) : arming;
 }
 
-int tw__action_join_heap(struct tw_action *action, uint64_t at_ns,
-			 struct tw__action_deferred *deferred)
+int tw__action_join_heap(struct tw_action *action, uint64_t at_ns)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
@@ -259,7 +234,7 @@ int tw__action_join_heap(struct tw_action *action, uint64_t at_ns,
 	int r = tw__heap_reserve(&scheduler->virtual.heap, scheduler->virtual.heap.count + 1);
 	if (r)
 		return r;
-	tw__action_detach(action, deferred);
+	tw__action_detach(action);
 	/* planted: armings_reversed */
 	action->item.id = order_of(++scheduler->virtual.armings, scheduler->config.seed);
 	tw__heap_push_reserved(&scheduler->virtual.heap, &action->item, (int64_t)at_ns);
@@ -281,8 +256,7 @@ static struct tw_action *first_until(tw_action_scheduler *scheduler, uint64_t un
  */
 static void take_next(struct tw_action *action)
 {
-	struct tw__action_deferred none = {0};
-	tw__action_detach(action, &none); /* from the heap, so `none` stays empty */
+	tw__action_detach(action);
 	tw__action_join_due(action, 0);
 }
 

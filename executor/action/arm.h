@@ -11,8 +11,7 @@
 void tw__action_join_due(struct tw_action *action, int refusal);
 
 /* Moves the action into the heap. Returns 0, -ENOMEM or -ERANGE. */
-int tw__action_join_heap(struct tw_action *action, uint64_t at_ns,
-			 struct tw__action_deferred *deferred);
+int tw__action_join_heap(struct tw_action *action, uint64_t at_ns);
 
 /* The same, without the mutex: tw_action_scheduler_flush of a virtual clock. */
 int tw__actions_flush_virtual(tw_action_scheduler *scheduler);

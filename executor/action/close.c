@@ -2,9 +2,9 @@
  * Ends of actions: close, release, wait.
  *
  * An open action ends once: in the call that closes it, or if it runs then, when its run has
- * returned. The thread that ends it calls its release, without the mutex. From the end until the
- * release has returned the action is pinned and counts as running. So no other thread gets the
- * answer that nothing of it runs any more.
+ * returned. The thread that ends it calls its release, and that of its context, without the mutex.
+ * From the end until the release has returned the action is referenced and counts as running. So no
+ * other thread gets the answer that nothing of it runs any more.
  */
 
 #include "executor/action/close.h"
@@ -28,52 +28,58 @@ bool tw__actions_in_release(const tw_action_scheduler *scheduler)
 	return frame;
 }
 
-bool tw__action_ended(struct tw_action *action)
+static void call_release(struct tw_action *action)
+{
+	struct frame frame = {action->scheduler, innermost};
+	innermost = &frame;
+	struct tw__run_level *level = tw__user_begin(
+	    action->scheduler->base.service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(action->release), 0);
+	action->release(action, action->state, action->fate);
+	tw__user_end(level);
+	innermost = frame.outer;
+}
+
+void tw__action_ended(struct tw_action *action)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
-	if (!action->release)
-		return false;
-	action->releasing = true;
+	action->releasing = action->release != NULL;
 	action->releaser = pthread_self();
-	action->pins++;
-	return true;
+	action->references++;
 }
 
 void tw__action_release(struct tw_action *action)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct frame frame = {scheduler, innermost};
-	pthread_mutex_unlock(&scheduler->lock);
-	innermost = &frame;
-	struct tw__run_level *level = tw__user_begin(scheduler->base.service, TW_RUN_KIND_RELEASE,
-						     TW__NAMED_BY(action->release), 0);
-	action->release(action, action->state, action->fate);
-	tw__user_end(level);
-	innermost = frame.outer;
-	tw__actions_lock(scheduler);
+	void *context = action->context;
+	action->context = NULL;
+	if (action->release || context) {
+		pthread_mutex_unlock(&scheduler->lock);
+		if (action->release)
+			call_release(action);
+		tw__context_release(context);
+		tw__actions_lock(scheduler);
+	}
 	action->releasing = false;
-	action->pins--;
 	tw__action_put(action);
 	tw__bell_ring(&scheduler->changed);
 }
 
 /* --------------------------------------------------------------------- closing */
 
-bool tw__action_close(struct tw_action *action, enum tw_fate fate,
-		      struct tw__action_deferred *deferred)
+bool tw__action_close(struct tw_action *action, enum tw_fate fate)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	if (action->closed)
 		return false;
 	action->closed = true;
 	action->fate = fate;
-	tw__action_detach(action, deferred);
-	deferred->context = action->context;
-	action->context = NULL;
+	tw__action_detach(action);
+	if (!action->running)
+		tw__action_ended(action);
 	if (!action->fn)
 		tw__immediate_gone(action);
-	return !action->running && tw__action_ended(action);
+	return !action->running;
 }
 
 static bool action_is_busy(const struct tw_action *action)
@@ -96,28 +102,11 @@ static enum tw_outcome outcome_of(const struct tw_action *action)
 }
 
 /*
- * The mutex is held, and released here. If the action has ended here it is pinned, so it and the
- * scheduler stay.
- */
-static void unlock_and_release(struct tw_action *action, bool ended,
-			       const struct tw__action_deferred *deferred)
-{
-	tw_action_scheduler *scheduler = action->scheduler;
-	tw__actions_unlock(scheduler, deferred);
-	if (!ended)
-		return;
-	tw__actions_lock(scheduler);
-	tw__action_release(action);
-	pthread_mutex_unlock(&scheduler->lock);
-}
-
-/*
  * A second destroy, from the action's own release or from `failed`, finds that the first has given
  * the action up.
  */
 int tw_action_destroy(tw_action *action)
 {
-	struct tw__action_deferred deferred = {0};
 	if (!action)
 		return TW_GONE;
 	int r = tw__action_check(action);
@@ -126,48 +115,42 @@ int tw_action_destroy(tw_action *action)
 	tw_action_scheduler *scheduler = action->scheduler;
 	tw__actions_lock(scheduler);
 	enum tw_outcome outcome = outcome_of(action);
-	bool ended = tw__action_close(action, TW_FATE_CANCELLED, &deferred);
-	scheduler->owned -= action->owned;
-	action->owned = false;
-	if (ended) {
-		unlock_and_release(action, true, &deferred);
-	} else {
-		tw__action_put(action);
-		tw__actions_unlock(scheduler, &deferred);
-	}
+	bool ended = tw__action_close(action, TW_FATE_CANCELLED);
+	tw__action_disown(action);
+	if (ended)
+		tw__action_release(action);
+	pthread_mutex_unlock(&scheduler->lock);
 	return outcome;
 }
 
-/* The action is pinned: its work may destroy it. */
+/* Something of the action runs. The mutex is held. The work may destroy the action meanwhile. */
 static int await_end(struct tw_action *action, uint64_t timeout_ns)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
-	int outcome = TW_SELF;
-	tw__actions_lock(scheduler);
-	if (!is_busy_here(action)) {
-		while (action_is_busy(action) &&
-		       tw__bell_await(&scheduler->changed, &scheduler->lock, deadline_ns))
-			continue;
-		outcome = action_is_busy(action) ? TW_RUNNING : TW_FINISHED;
-	}
-	action->pins--;
+	if (is_busy_here(action))
+		return TW_SELF;
+	action->references++;
+	while (action_is_busy(action) &&
+	       tw__bell_await(&scheduler->changed, &scheduler->lock, deadline_ns))
+		continue;
+	int outcome = action_is_busy(action) ? TW_RUNNING : TW_FINISHED;
 	tw__action_put(action);
-	pthread_mutex_unlock(&scheduler->lock);
 	return outcome;
 }
 
 int tw_action_close(tw_action *action, uint64_t timeout_ns)
 {
-	struct tw__action_deferred deferred = {0};
 	int r = tw__action_check(action);
 	if (r)
 		return r;
-	tw__actions_lock(action->scheduler);
+	tw_action_scheduler *scheduler = action->scheduler;
+	tw__actions_lock(scheduler);
 	int outcome = outcome_of(action);
-	bool waits = outcome == TW_RUNNING,
-	     ended = tw__action_close(action, TW_FATE_CANCELLED, &deferred);
-	action->pins += waits;
-	unlock_and_release(action, ended, &deferred);
-	return waits ? await_end(action, timeout_ns) : outcome;
+	if (tw__action_close(action, TW_FATE_CANCELLED))
+		tw__action_release(action);
+	else if (outcome == TW_RUNNING)
+		outcome = await_end(action, timeout_ns);
+	pthread_mutex_unlock(&scheduler->lock);
+	return outcome;
 }

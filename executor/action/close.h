@@ -6,19 +6,21 @@
 
 /*
  * Closes the action if it is open, and takes it from its list or timer. True: it has ended here,
- * and the caller calls tw__action_release. False: it was closed before, it runs (the end of its run
- * is its end), or it has no release.
+ * and the caller calls tw__action_release. False: it was closed before, or it runs (the end of its
+ * run is its end).
  */
-bool tw__action_close(struct tw_action *action, enum tw_fate fate,
-		      struct tw__action_deferred *deferred);
+bool tw__action_close(struct tw_action *action, enum tw_fate fate);
 
 /*
- * A closed action has ended. True: the caller calls tw__action_release. Until then the action is
- * pinned and counts as running.
+ * A closed action has ended. The caller calls tw__action_release. Until then the action is
+ * referenced, and one that has a release counts as running.
  */
-bool tw__action_ended(struct tw_action *action);
+void tw__action_ended(struct tw_action *action);
 
-/* Calls the release of an action that has ended, with the mutex unlocked. */
+/*
+ * Calls the release of an action that has ended, and that of its context. The mutex is unlocked
+ * meanwhile. The action may be gone afterwards.
+ */
 void tw__action_release(struct tw_action *action);
 
 /* Tells whether the calling thread is inside a release of one of the scheduler's actions. */

@@ -43,18 +43,14 @@ static int action_call(struct tw_action *action, void *state, void *context)
 static bool end_run(struct tw_action *action, int failure)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__action_deferred deferred = {0};
-	bool was_closed = action->closed, ended;
+	bool ended = action->closed;
 	action->running = false;
 	scheduler->stats.failures += failure != 0;
-	/* planted: failed_goes_on */
-	ended = failure && !was_closed ? tw__action_close(action, TW_FATE_FIRED, &deferred)
-				       : was_closed && tw__action_ended(action);
-	if (deferred.context || deferred.cancel.id ||
-	    deferred.cancel_frame.id) { /* it had armed itself before it failed */
-		tw__actions_unlock(scheduler, &deferred);
-		tw__actions_lock(scheduler);
-	}
+	if (ended)
+		tw__action_ended(action);
+	else
+		/* planted: failed_goes_on */
+		ended = failure && tw__action_close(action, TW_FATE_FIRED);
 	tw__bell_ring(&scheduler->changed);
 	return ended;
 }
@@ -65,7 +61,7 @@ int tw__action_run(struct tw_action *action, void *state, void *context, bool *e
 	tw_action_scheduler *scheduler = action->scheduler;
 	action->running = true;
 	action->last = action->armed;
-	action->pins++;
+	action->references++;
 	if (!action->fn)
 		tw__immediate_gone(action);
 	scheduler->stats.runs++;
@@ -77,39 +73,26 @@ int tw__action_run(struct tw_action *action, void *state, void *context, bool *e
 	return failure;
 }
 
-static void unpin(struct tw_action *action)
-{
-	action->pins--;
-	tw__action_put(action);
-}
-
 /* ------------------------------------------------------------------------ failure */
 
 /*
  * Calls `failed` for a failure that no call returns, or for an action that is refused. action NULL:
- * an immediate. The mutex is held; it is released meanwhile.
+ * an immediate. context: of an action that does not run. The mutex is held; it is released
+ * meanwhile.
  */
 static void action_flush_tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure,
-			      size_t closed)
+			      size_t closed, void *context)
 {
-	if (!scheduler->config.failed) {
-		scheduler->stats.untold++;
-		return;
-	}
-	pthread_mutex_unlock(&scheduler->lock);
-	struct tw__run_level *level = tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK,
-						     TW__NAMED_BY(scheduler->config.failed), 0);
-	scheduler->config.failed(scheduler->config.failed_arg, action, failure, closed);
-	tw__user_end(level);
-	tw__actions_lock(scheduler);
-}
-
-static void release_unlocked(tw_action_scheduler *scheduler, void *context)
-{
-	if (!context)
-		return;
+	tw_action_failed_fn *failed = scheduler->config.failed;
+	scheduler->stats.untold += !failed;
 	pthread_mutex_unlock(&scheduler->lock);
 	tw__context_release(context);
+	if (failed) {
+		struct tw__run_level *level = tw__user_begin(
+		    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(failed), 0);
+		failed(scheduler->config.failed_arg, action, failure, closed);
+		tw__user_end(level);
+	}
 	tw__actions_lock(scheduler);
 }
 
@@ -136,25 +119,13 @@ static size_t close_rest(tw_action_scheduler *scheduler, struct tw__action_list 
 	size_t n = 0;
 	/* planted: closes_next_batch */
 	for (; (action = list->first) && (list == &scheduler->due || action->batch == batch); n++) {
-		tw__action_unlink(list, action);
-		tw__action_set_location(action, TW__ACTION_NOWHERE);
-		action->pins++;
-		action->closed = true;
-		action->fate = TW_FATE_DROPPED;
-		if (!action->fn)
-			tw__immediate_gone(action);
-		tw__action_ended(action);
+		tw__action_close(action, TW_FATE_DROPPED); /* it waits, so it ends here */
 		tw__action_append(&closed, action);
 	}
 	scheduler->stats.closed_by_failure += n;
 	while ((action = closed.first)) {
-		void *context = action->context;
 		tw__action_unlink(&closed, action);
-		action->context = NULL;
-		release_unlocked(scheduler, context);
-		if (action->releasing)
-			tw__action_release(action);
-		unpin(action);
+		tw__action_release(action);
 	}
 	return n;
 }
@@ -167,12 +138,11 @@ static void tell_refusal(tw_action_scheduler *scheduler, struct tw_action *actio
 	int refusal = action->refusal;
 	void *context = action_take(&scheduler->due, action);
 	action->refusal = 0;
-	action->pins++;
+	action->references++;
 	if (!action->fn)
 		tw__immediate_gone(action);
-	release_unlocked(scheduler, context);
-	action_flush_tell(scheduler, action->fn ? action : NULL, refusal, 0);
-	unpin(action);
+	action_flush_tell(scheduler, action->fn ? action : NULL, refusal, 0, context);
+	tw__action_put(action);
 }
 
 struct batch {
@@ -181,7 +151,7 @@ struct batch {
 	void (*gather)(tw_action_scheduler *);
 };
 
-/* The action has run, and is pinned. */
+/* The action has run, and is referenced. */
 static void after_failure(struct tw_action *action, const struct batch *batch, int failure,
 			  bool told)
 {
@@ -193,7 +163,7 @@ static void after_failure(struct tw_action *action, const struct batch *batch, i
 		closed = close_rest(scheduler, batch->list, batch->number);
 	}
 	if (told)
-		action_flush_tell(scheduler, action, failure, closed);
+		action_flush_tell(scheduler, action, failure, closed, NULL);
 }
 
 static int run_first(tw_action_scheduler *scheduler, const struct batch *batch, bool told)
@@ -210,7 +180,7 @@ static int run_first(tw_action_scheduler *scheduler, const struct batch *batch, 
 		after_failure(action, batch, failure, told);
 	if (ended)
 		tw__action_release(action);
-	unpin(action);
+	tw__action_put(action);
 	return failure;
 }
 
@@ -291,43 +261,32 @@ void tw__actions_turn(tw_action_scheduler *scheduler)
 
 /* ----------------------------------------------------------------- driven by calls */
 
-/* The action belongs to the flusher, and is pinned. If it is closed meanwhile, it does not run. */
-static int run_pinned(struct tw_action *action, void *state, void *context)
-{
-	bool runs = !action->closed, ended = false;
-	int r = runs ? tw__action_run(action, state, context, &ended) : -ECANCELED;
-	if (!runs)
-		release_unlocked(action->scheduler, context);
-	if (ended)
-		tw__action_release(action);
-	action->pins -= runs;
-	unpin(action);
-	return r;
-}
-
 /*
- * Prepares run_pinned. *context: this thread's, which is exchanged for the one of the arming, if
- * that had one.
+ * The mutex is held. A run that is armed gives its context; it gets *context instead, which the
+ * caller releases.
  */
-static int begin_run(struct tw_action *action, bool nested, struct tw__action_deferred *deferred,
-		     void **context)
+static int run_here(struct tw_action *action, void *state, void **context)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
+	bool nested = tw__actions_mine(scheduler), ended;
 	if (action->closed)
 		return -ECANCELED;
 	if (action->running || (scheduler->flushing && !nested))
 		return -EBUSY;
-	if (action->location != TW__ACTION_NOWHERE) {
-		deferred->context = *context;
-		*context = action->context;
-		action->context = NULL;
-	}
+	bool armed = action->location != TW__ACTION_NOWHERE;
+	void **source = armed ? &action->context : context, *taken = *source;
+	*source = NULL;
 	if (!nested)
 		tw__actions_begin(scheduler);
-	action->pins++;
-	tw__action_detach(action, deferred);
+	tw__action_detach(action);
 	action->armed.due_ns = tw__actions_now(scheduler);
-	return 0;
+	int failure = tw__action_run(action, state, taken, &ended);
+	if (ended)
+		tw__action_release(action);
+	tw__action_put(action);
+	if (!nested)
+		tw__actions_serve(scheduler);
+	return failure;
 }
 
 int tw_action_run(tw_action *action, void *state)
@@ -336,21 +295,11 @@ int tw_action_run(tw_action *action, void *state)
 	if (r)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__action_deferred deferred = {0};
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
-	bool nested = tw__actions_mine(scheduler);
-	r = begin_run(action, nested, &deferred, &context);
-	if (r)
-		deferred.context = context;
-	tw__actions_unlock(scheduler, &deferred);
-	if (r)
-		return r;
-	tw__actions_lock(scheduler);
-	r = run_pinned(action, state, context);
-	if (!nested)
-		tw__actions_serve(scheduler);
+	r = run_here(action, state, &context);
 	pthread_mutex_unlock(&scheduler->lock);
+	tw__context_release(context);
 	return r;
 }
 

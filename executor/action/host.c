@@ -11,6 +11,7 @@
 #include "executor/action/close.h"
 #include "executor/action/arm.h"
 #include "executor/action/flush.h"
+#include "wheel/timer/cancel.h"
 
 /* ------------------------------------------------------------------------- work */
 
@@ -107,20 +108,10 @@ static void frame_over(void *arg, enum tw_fate fate)
 
 static int ask_for_frame(tw_action_scheduler *scheduler)
 {
-	struct tw_task task = {.size = sizeof task,
-			       .fn = frame_came,
-			       .arg = scheduler,
-			       .when_ns = next_frame(scheduler),
-			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-			       .release = frame_over,
-			       .executor = scheduler->config.executor};
-	tw_timer timer;
-	int r = tw_schedule_task(scheduler->base.service, &task, &timer);
-	if (r)
-		return r;
-	scheduler->frame = timer;
-	scheduler->frames_out++;
-	return 0;
+	int r = tw__actions_schedule(scheduler, next_frame(scheduler), frame_came, scheduler,
+				     frame_over, &scheduler->frame);
+	scheduler->frames_out += r == 0;
+	return r;
 }
 
 /* ---------------------------------------------------------------------- asking */
@@ -131,14 +122,14 @@ static void tell_caller(tw_action_scheduler *scheduler, bool wanted)
 		scheduler->config.wanted(scheduler->config.wanted_arg, wanted);
 }
 
-static int action_ask(tw_action_scheduler *scheduler, struct tw__action_deferred *deferred)
+static int action_ask(tw_action_scheduler *scheduler)
 {
 	if (scheduler->requested)
 		return 0;
 	if (scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER) {
 		tell_caller(scheduler, true);
 	} else if (scheduler->config.kind == TW_ACTION_KIND_ASAP) {
-		deferred->submit = !scheduler->work_out;
+		scheduler->submit |= !scheduler->work_out;
 		scheduler->work_out = true;
 	} else {
 		int r = ask_for_frame(scheduler);
@@ -150,7 +141,7 @@ static int action_ask(tw_action_scheduler *scheduler, struct tw__action_deferred
 	return 0;
 }
 
-static void call_off(tw_action_scheduler *scheduler, struct tw__action_deferred *deferred)
+static void call_off(tw_action_scheduler *scheduler)
 {
 	if (!scheduler->requested)
 		return;
@@ -159,32 +150,33 @@ static void call_off(tw_action_scheduler *scheduler, struct tw__action_deferred 
 	if (scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER) {
 		tell_caller(scheduler, false);
 	} else if (scheduler->config.kind == TW_ACTION_KIND_FRAME) {
-		deferred->cancel_frame = scheduler->frame;
+		scheduler->frames_out -=
+		    tw__cancel_silently(scheduler->base.service, scheduler->frame);
 		scheduler->frame = (tw_timer){0};
 	}
 }
 
 /* -------------------------------------------------------------------- the batch */
 
-void tw__action_leave_batch(struct tw_action *action, struct tw__action_deferred *deferred)
+void tw__action_leave_batch(struct tw_action *action)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	tw__action_unlink(&scheduler->batches, action);
 	if (action->batch == scheduler->batch && --scheduler->open_count == 0)
-		call_off(scheduler, deferred);
+		call_off(scheduler);
 }
 
-int tw__action_join_batch(struct tw_action *action, struct tw__action_deferred *deferred)
+int tw__action_join_batch(struct tw_action *action)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
-	int r = action_ask(scheduler, deferred);
+	int r = action_ask(scheduler);
 	if (r)
 		return r;
 	/* first: it may be the only one of the batch, and leaves it to go to the end */
 	scheduler->open_count++;
-	tw__action_detach(action, deferred);
+	tw__action_detach(action);
 	tw__action_set_location(action, TW__ACTION_BATCHED);
 	action->batch = scheduler->batch;
 	tw__action_append(&scheduler->batches, action);
@@ -244,29 +236,23 @@ void tw__immediate_gone(struct tw_action *action)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
-	if (!action->owned)
-		return;
 	struct tw_action **link = bucket(scheduler, (uint64_t)action->immediate_id);
 	while (*link != action)
 		link = &(*link)->chain;
 	*link = action->chain;
 	scheduler->immediates.count--;
-	action->owned = false;
-	scheduler->owned--;
+	tw__action_disown(action);
 }
 
-static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *context,
-		   struct tw__action_deferred *deferred)
+static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *context)
 {
 	struct tw_action *action = action_grow(scheduler) ? tw__action_new(scheduler) : NULL;
 	if (!action)
 		return -ENOMEM;
-	int r = tw__action_join_batch(action, deferred);
+	int r = tw__action_join_batch(action);
 	if (r) {
 		scheduler->stats.refused++;
-		action->owned = false;
-		scheduler->owned--;
-		tw__action_put(action);
+		tw__action_disown(action);
 		return r;
 	}
 	action->immediate = fn;
@@ -294,16 +280,16 @@ int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw
 	int r = fn ? immediate_check(__func__, scheduler) : tw__invalid("fn is NULL");
 	if (r)
 		return r;
-	struct tw__action_deferred deferred = {0};
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
-	int64_t id = set(scheduler, fn, arg, context, &deferred);
-	if (id < 0)
-		deferred.context = context;
-	else if (out)
+	int64_t id = set(scheduler, fn, arg, context);
+	if (id > 0 && out)
 		out->id = (uint64_t)id;
-	tw__actions_unlock(scheduler, &deferred);
-	return id < 0 ? (int)id : 0;
+	tw__actions_unlock(scheduler);
+	if (id > 0)
+		return 0;
+	tw__context_release(context);
+	return (int)id;
 }
 
 int tw_immediate_cancel(tw_action_scheduler *scheduler, tw_immediate immediate)
@@ -311,13 +297,10 @@ int tw_immediate_cancel(tw_action_scheduler *scheduler, tw_immediate immediate)
 	int r = immediate_check(__func__, scheduler);
 	if (r)
 		return r;
-	struct tw__action_deferred deferred = {0};
 	tw__actions_lock(scheduler);
 	struct tw_action *action = action_find(scheduler, (int64_t)immediate.id);
-	if (action) {
-		tw__action_close(action, TW_FATE_CANCELLED, &deferred);
-		tw__action_put(action);
-	}
-	tw__actions_unlock(scheduler, &deferred);
+	if (action && tw__action_close(action, TW_FATE_CANCELLED))
+		tw__action_release(action);
+	pthread_mutex_unlock(&scheduler->lock);
 	return action ? TW_CANCELLED : TW_GONE;
 }

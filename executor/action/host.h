@@ -8,8 +8,8 @@
  * Moves the action into the open batch, and requests the batch's turn. Returns 0, or an error: then
  * nothing has changed.
  */
-int tw__action_join_batch(struct tw_action *action, struct tw__action_deferred *deferred);
-void tw__action_leave_batch(struct tw_action *action, struct tw__action_deferred *deferred);
+int tw__action_join_batch(struct tw_action *action);
+void tw__action_leave_batch(struct tw_action *action);
 void tw__actions_host_init(tw_action_scheduler *scheduler);
 
 /* The action is an immediate, and its number is of no use any more. */

@@ -7,9 +7,9 @@
  *     flush.c       the flusher: runs what is due
  *     host.c        what triggers the batches of ASAP and FRAME; immediates
  *
- * One mutex of the scheduler guards all of it. It is not held while user code runs, while a timer
- * is cancelled (whose release takes the mutex), or while work is submitted. What must follow the
- * unlock is collected in a tw__action_deferred.
+ * One mutex of the scheduler guards all of it. It is not held while user code runs, or while work
+ * is submitted: the thread that unlocks the mutex submits the work. Timers are scheduled, moved and
+ * cancelled under the mutex; a timer that is cancelled there has no call of its release.
  *
  * Where an armed action is
  *
@@ -25,12 +25,12 @@
  * thread is the flusher, a thread leaves its action in `due` or sets `turn`. The flusher looks for
  * both and stops being the flusher under one hold of the mutex, so it leaves nothing.
  *
- * Lifetimes - An action is freed when it is not owned, not pinned (by its run, its release, or a
- * waiter) and
- *   has no timers left. Each timer counts until its release was called.
- * - A scheduler is freed when it owns no action and has no objects, no flusher, no frame timers and
- *   no calls. A call counts from before its unlock until it has done what follows with the service.
- *   Nothing else is touched after an unlock.
+ * Lifetimes
+ * - An action is freed with its last reference. References are held by its owner, its run, its end
+ *   until the release has returned, a waiter, and each timer until it was cancelled or its release
+ *   was called.
+ * - A scheduler is freed when it owns no action and has no objects, no flusher and no frame timers.
+ *   Nothing is touched after an unlock, except the work, which holds the scheduler.
  */
 #ifndef TW_EXECUTOR_ACTION_H
 #define TW_EXECUTOR_ACTION_H
@@ -75,7 +75,7 @@ struct tw_action {
 	bool releasing; /* from its end until its release has returned */
 	pthread_t releaser;
 	enum tw_fate fate; /* if closed */
-	uint32_t pins, timers;
+	uint32_t references;
 };
 
 struct tw__action_list {
@@ -111,6 +111,7 @@ struct tw_action_scheduler {
 	bool requested; /* a turn for the open batch is requested from the host */
 	struct tw__work work;
 	bool work_out;
+	bool submit; /* the thread that unlocks the mutex submits the work */
 	tw_timer frame;
 	uint32_t frames_out; /* frame timers whose release has not been called */
 
@@ -118,15 +119,7 @@ struct tw_action_scheduler {
 	struct tw__immediates immediates;
 
 	uint64_t owned, objects;
-	uint32_t calls; /* between their unlock and their last look at the service */
 	struct tw_action_scheduler_stats stats;
-};
-
-/* What to do when the mutex is free again. */
-struct tw__action_deferred {
-	tw_timer cancel, cancel_frame;
-	void *context;
-	bool submit;
 };
 
 /* The entry checks of each call (wheel/base/entry.h). */
@@ -140,11 +133,8 @@ static inline void tw__actions_lock(tw_action_scheduler *scheduler)
 	pthread_mutex_lock(&scheduler->lock);
 }
 
-/*
- * Unlocks the mutex, then does what was collected. Afterwards the scheduler may be gone unless
- * something else holds it.
- */
-void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__action_deferred *deferred);
+/* Unlocks the mutex. The scheduler may be gone afterwards unless something else holds it. */
+void tw__actions_unlock(tw_action_scheduler *scheduler);
 
 void tw__action_append(struct tw__action_list *list, struct tw_action *action);
 void tw__action_unlink(struct tw__action_list *list, struct tw_action *action);
@@ -167,18 +157,21 @@ static inline void tw__action_set_location(struct tw_action *action,
 	action->location = location;
 }
 
+/*
+ * Schedules a timer at an instant of the service's clock, on the scheduler's executor. It runs
+ * without a context: the actions carry contexts of their own.
+ */
+int tw__actions_schedule(tw_action_scheduler *scheduler, uint64_t at_ns, tw_fn *fn, void *arg,
+			 tw_release_fn *release, tw_timer *out);
+
 /* Takes an armed action from its list or timer. Its context stays. */
-void tw__action_detach(struct tw_action *action, struct tw__action_deferred *deferred);
+void tw__action_detach(struct tw_action *action);
 
-/* A call ends that has used the scheduler beyond an unlock. */
-static inline void tw__actions_call_ends(tw_action_scheduler *scheduler)
-{
-	if (--scheduler->calls == 0)
-		tw__bell_ring(&scheduler->changed);
-}
-
-/* Frees it if nothing needs it any more. */
+/* Gives up a reference: the last one frees the action. */
 void tw__action_put(struct tw_action *action);
+
+/* The owner gives the action up, if he has not done so. */
+void tw__action_disown(struct tw_action *action);
 
 struct tw_action *tw__action_new(tw_action_scheduler *scheduler);
 

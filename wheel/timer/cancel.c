@@ -128,6 +128,24 @@ void tw__cancel_entry(tw_service *service, uint64_t entry)
 	}
 }
 
+bool tw__cancel_silently(tw_service *service, tw_timer timer)
+{
+	uint64_t entry;
+	if (!tw__handle_entry(&service->slots, timer, &entry))
+		return false;
+	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1, WORD4 */
+	while (tw__word_generation(word) == generation && tw__word_waits(word)) {
+		if (!tw__end_word(service, slot, &word))
+			continue;
+		tw__ext_of(&service->slots, slot)->release = NULL; /* RELEASING: it is ours */
+		tw__end_rest(service, tw__local_of(service), slot, generation, TW_FATE_CANCELLED);
+		told(service, slot, generation, TW_CANCELLED);
+		return true;
+	}
+	return false;
+}
+
 /*
  * Ends an armed timer whose extension record says nothing but that it is a member, of a group that
  * was not cancelled: what tw__cancel_ext comes to, made short for who cancels members again and

@@ -13,6 +13,12 @@
 void tw__cancel_entry(tw_service *service, uint64_t entry);
 
 /*
+ * Cancels a timer that has a release, without calling the release: for layers whose release takes
+ * a lock that the caller holds. True: cancelled. False: its release was called, or will be.
+ */
+bool tw__cancel_silently(tw_service *service, tw_timer timer);
+
+/*
  * How long an armed timer still has; UINT64_MAX: it is disarmed. False: the word has changed; *word
  * is what it is now. Then *left_ns is right only for the timer's owner, since nobody else writes
  * the slot's far deadline.
