@@ -21,32 +21,18 @@ void tw__scheduler_put_timer_away(tw_scheduler *scheduler)
 		scheduler->host.out--;
 }
 
-/*
- * Ends a timer's callback or the retry, which is out until then. The lock is held, and released
- * here.
- */
-static void call_and_return(tw_scheduler *scheduler, bool call_host)
-{
-	scheduler->host.out--;
-	if (call_host)
-		tw__scheduler_unlock_and_call(scheduler);
-	else
-		tw__scheduler_unlock_returned(scheduler);
-}
-
 static void timer_fired(void *arg)
 {
 	tw_scheduler *scheduler = arg;
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
-	bool call_host = false;
+	scheduler->host.out--;
 	/* not if the timer was put away, or set anew, after this one was claimed */
 	if (scheduler->host.timer_set && scheduler->host.timer.id == tw_self().id) {
 		scheduler->host.timer_set = false;
 		tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
-		call_host = tw__scheduler_arm_host(scheduler);
 	}
-	call_and_return(scheduler, call_host);
+	tw__scheduler_unlock(scheduler);
 }
 
 /*
@@ -102,14 +88,9 @@ void tw__scheduler_retry(struct tw__work *work)
 	tw_scheduler *scheduler = TW__OWNER(tw_scheduler, retry, work);
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
-	scheduler->host.retrying = false; /* it may be submitted again, */
-	scheduler->host.out++;            /* and is out itself like a timer's callback */
-	bool call_host = false;
-	if (!scheduler->closed && scheduler->host.state == TW__HOST_IDLE) {
-		tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
-		call_host = tw__scheduler_arm_host(scheduler);
-	}
-	call_and_return(scheduler, call_host);
+	scheduler->host.retrying = false; /* it may be submitted again */
+	tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
+	tw__scheduler_unlock(scheduler);
 }
 
 /* --------------------------------------------------------------------- the host */
@@ -136,16 +117,16 @@ bool tw__scheduler_arm_host(tw_scheduler *scheduler)
  * `wanted` counts as out itself, so neither the scheduler nor what the function uses goes while
  * another thread is inside it.
  */
-void tw__scheduler_unlock_and_call(tw_scheduler *scheduler)
+void tw__scheduler_unlock(tw_scheduler *scheduler)
 {
-	TW_ASSERT_LOCKED(&scheduler->lock);
 	const struct tw_scheduler_config *config = &scheduler->config;
-	if (config->host == TW_HOST_EXECUTOR) {
+	bool call = tw__scheduler_arm_host(scheduler);
+	if (call && config->host == TW_HOST_EXECUTOR) {
 		pthread_mutex_unlock(&scheduler->lock);
 		tw__work_submit(&scheduler->work);
 		return;
 	}
-	if (config->wanted) {
+	if (call && config->wanted) {
 		scheduler->host.out++;
 		pthread_mutex_unlock(&scheduler->lock);
 		struct tw__run_level *level = tw__user_begin(

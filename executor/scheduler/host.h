@@ -6,16 +6,15 @@
 
 /*
  * Something may have become ready, or first among the delayed; or the host has finished. Requests
- * the host, and sets the timer or cancels it. True: the caller unlocks with
- * tw__scheduler_unlock_and_call.
+ * the host, and sets the timer or cancels it. True: the host is requested now, and must be called.
  */
 bool tw__scheduler_arm_host(tw_scheduler *scheduler);
 
 /*
- * Releases the lock, and calls the host: submits its work, or calls `wanted`. The scheduler may be
- * gone afterwards.
+ * Arms the host, and releases the lock. Calls a host that is requested now: submits its work, or
+ * calls `wanted`. Wakes threads that wait in close. The scheduler may be gone afterwards.
  */
-void tw__scheduler_unlock_and_call(tw_scheduler *scheduler);
+void tw__scheduler_unlock(tw_scheduler *scheduler);
 
 /* Takes back the host timer, if it is set. The lock is held. */
 void tw__scheduler_put_timer_away(tw_scheduler *scheduler);

@@ -233,10 +233,7 @@ void tw__scheduler_host_called(struct tw__work *work)
 	scheduler->host.state = TW__HOST_RUNNING;
 	run_slice(scheduler, SIZE_MAX, now_ns);
 	scheduler->host.state = TW__HOST_IDLE;
-	if (tw__scheduler_arm_host(scheduler))
-		tw__scheduler_unlock_and_call(scheduler);
-	else
-		tw__scheduler_unlock_returned(scheduler);
+	tw__scheduler_unlock(scheduler);
 }
 
 /*
@@ -248,7 +245,7 @@ static int end_of_run(tw_scheduler *scheduler)
 	scheduler->host.state = TW__HOST_IDLE;
 	int result =
 	    tw__scheduler_arm_host(scheduler) ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE;
-	tw__scheduler_unlock_returned(scheduler);
+	tw__scheduler_unlock(scheduler);
 	return result;
 }
 
@@ -341,9 +338,6 @@ int tw_scheduler_resume(tw_scheduler *scheduler)
 		return r;
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->paused = false;
-	if (tw__scheduler_arm_host(scheduler))
-		tw__scheduler_unlock_and_call(scheduler);
-	else
-		pthread_mutex_unlock(&scheduler->lock);
+	tw__scheduler_unlock(scheduler);
 	return 0;
 }

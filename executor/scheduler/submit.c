@@ -183,9 +183,8 @@ static uint64_t living(const struct tw_scheduler_stats *stats)
 	       stats->dropped;
 }
 
-/* The lock is held. *call_host: unlock with tw__scheduler_unlock_and_call. */
-static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct request *request,
-		  bool *call_host)
+/* The lock is held. */
+static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct request *request)
 {
 	if (scheduler->closed)
 		return -ESHUTDOWN;
@@ -198,7 +197,6 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct r
 	if (request->out)
 		*request->out = (tw_scheduler_task_id){tw__node_handle(&task->node)};
 	scheduler_push(scheduler, task, request->start_ns);
-	*call_host = tw__scheduler_arm_host(scheduler);
 	return 0;
 }
 
@@ -223,21 +221,17 @@ static int submit_checked(tw_scheduler *scheduler, const struct tw_scheduler_tas
 			  tw_scheduler_task_id *out)
 {
 	struct tw__task *task;
-	bool call_host = false;
 	struct request request = {.spec = spec, .out = out, .context = tw__context_capture()};
 	request.start_ns = add(tw__scheduler_now(scheduler), (int64_t)spec->delay_ns);
 	pthread_mutex_lock(&scheduler->lock); /* planted: submit_unlocked */
 	int r = take_node(scheduler, &task);
 	if (!r) {
-		r = accept(scheduler, task, &request, &call_host);
+		r = accept(scheduler, task, &request);
 		if (r)
 			tw__scheduler_give_back(scheduler, task);
 	}
 	scheduler->stats.rejected += r != 0;
-	if (call_host)
-		tw__scheduler_unlock_and_call(scheduler);
-	else
-		pthread_mutex_unlock(&scheduler->lock);
+	tw__scheduler_unlock(scheduler);
 	if (r)
 		tw__context_release(request.context);
 	return r;
