@@ -59,7 +59,7 @@ static int strand_cancel(tw_strand *strand, struct tw__task_node *task)
 	case TW__TASK_QUEUED:
 		leave_queue(strand, task);
 	}
-	tw__strand_end(strand, task, TW_FATE_CANCELLED);
+	tw__strand_end(strand, task, TW_FATE_CANCELLED, NULL);
 	return TW_CANCELLED;
 }
 
@@ -70,16 +70,6 @@ static void begin_call(tw_strand *strand)
 	strand->calls++;
 }
 
-/* The lock is held, and released here. */
-static void unlock_and_ring(tw_strand *strand)
-{
-	bool ring = tw__strand_ring(strand);
-	_Atomic uint32_t *bell = &strand->bell;
-	tw__tiny_unlock(&strand->lock);
-	if (ring)
-		tw__strand_wake(bell);
-}
-
 /*
  * The lock is held, and released here. Frees the strand if one of its tasks has destroyed it
  * meanwhile.
@@ -88,7 +78,8 @@ static void end_call(tw_strand *strand)
 {
 	strand->calls--;
 	bool frees = tw__strand_frees(strand);
-	unlock_and_ring(strand);
+	tw__strand_ring(strand);
+	tw__tiny_unlock(&strand->lock);
 	if (frees)
 		tw__strand_free(strand);
 }
@@ -202,7 +193,8 @@ static bool drop_queue(tw_strand *strand)
 			work |= drop_batch(strand, (tw_batch *)(link - TW__LINK_BATCH), tickets);
 		} else {
 			strand->queued--;
-			tw__strand_end(strand, (struct tw__task_node *)link, TW_FATE_CANCELLED);
+			tw__strand_end(strand, (struct tw__task_node *)link, TW_FATE_CANCELLED,
+				       NULL);
 		}
 		breathe(strand, &piece);
 	}
@@ -216,33 +208,27 @@ static void drop_delayed(tw_strand *strand)
 	unsigned piece = 0;
 	while (delays && (item = tw__heap_pop_any(&delays->heap))) {
 		struct tw__task_node *task = TW__OWNER(struct tw__task_node, item, item);
-		tw__strand_end(strand, task, TW_FATE_CANCELLED);
+		tw__strand_end(strand, task, TW_FATE_CANCELLED, NULL);
 		tw__strand_shrink_heap(delays);
 		breathe(strand, &piece);
 	}
 }
 
-bool tw__strand_begin_close(tw_strand *strand)
+void tw__strand_begin_close(tw_strand *strand)
 {
 	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	if (tw_or_seq_cst(&strand->word, TW__STRAND_CLOSED) & TW__STRAND_CLOSED)
-		return false;
+		return;
 	strand->releasing++;
 	strand->flags &= (uint8_t)~TW__STRAND_OVERDUE;
 	tw__strand_disarm(strand);
 	bool work = drop_queue(strand);
 	drop_delayed(strand);
 	strand->releasing--;
-	return work;
-}
-
-/*
- * The lock is held. It is released and taken again, to submit the work that a close has left in the
- * queue.
- */
-static void strand_submit_work(tw_strand *strand)
-{
-	unlock_and_ring(strand);
+	if (!work)
+		return;
+	tw__strand_ring(strand);
+	tw__tiny_unlock(&strand->lock);
 	tw__work_submit(&strand->work); /* the strand is ACTIVE until its work has run */
 	tw__tiny_lock(&strand->lock);
 }
@@ -263,8 +249,7 @@ int tw_strand_close(tw_strand *strand, uint64_t timeout_ns)
 					    "the strand's tasks or releases");
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
 	begin_call(strand);
-	if (tw__strand_begin_close(strand))
-		strand_submit_work(strand);
+	tw__strand_begin_close(strand);
 	while (strand_is_busy(strand) && in_time)
 		in_time = tw__strand_await_bell(strand, deadline_ns);
 	bool quiet = !strand_is_busy(strand);

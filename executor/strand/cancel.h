@@ -8,10 +8,10 @@
 #include "executor/strand/internal.h"
 
 /*
- * Closes the strand; the lock is released again and again meanwhile. True: the caller submits the
- * strand's work after it has released the lock.
+ * Closes the strand, and submits its work if some of other layers is left. The lock is released
+ * again and again meanwhile.
  */
-bool tw__strand_begin_close(tw_strand *strand);
+void tw__strand_begin_close(tw_strand *strand);
 
 /* Sleeps until something has ended; the lock is released meanwhile. False: the time is up. */
 bool tw__strand_await_bell(tw_strand *strand, uint64_t deadline_ns);

@@ -252,17 +252,14 @@ static inline bool tw__strand_activate(tw_strand *strand)
 	       !(tw_or_seq_cst(&strand->word, TW__STRAND_ACTIVE) & TW__STRAND_ACTIVE);
 }
 
-/*
- * Something has ended. True: the caller wakes the waiting threads with tw__strand_wake after it has
- * released the lock.
- */
-static inline bool tw__strand_ring(tw_strand *strand)
+/* Something has ended: wakes the waiting threads, which then wait for the lock for a moment. */
+static inline void tw__strand_ring(tw_strand *strand)
 {
 	if (tw_likely(!(strand->flags & TW__STRAND_WAITED)))
-		return false;
+		return;
 	strand->flags &= (uint8_t)~TW__STRAND_WAITED;
 	tw_add_relaxed(&strand->bell, 1); /* STRAND4 */
-	return true;
+	tw__futex_wake(&strand->bell, INT32_MAX);
 }
 
 /*
@@ -283,12 +280,6 @@ static inline void tw__strand_forget_series(tw_strand *strand, const struct tw__
 }
 
 /* ---------------------------------------------------------------- without the lock */
-
-/* only the address: the strand may be gone */
-static inline void tw__strand_wake(_Atomic uint32_t *bell)
-{
-	tw__futex_wake(bell, INT32_MAX);
-}
 
 /* Only the driver may still read it. */
 void tw__strand_free(tw_strand *strand);

@@ -115,10 +115,10 @@ static void strand_release(tw_strand *strand, struct tw__task_node *task, enum t
 	strand->releasing--;
 }
 
-/* The runner passes a batch, so that nodes are put together. NULL: the node is put immediately. */
-static void strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate,
-		       struct tw__node_batch *batch)
+void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate,
+		    struct tw__node_batch *batch)
 {
+	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	struct tw__nodes *nodes = &tw__strands_of(tw__strand_service(strand))->tasks;
 	tw__strand_forget_series(strand, task);
 	strand->cancelled += fate == TW_FATE_CANCELLED;
@@ -134,14 +134,7 @@ static void strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fa
 	else
 		tw__node_put(nodes, &task->node);
 	/* now: the caller may wait for something else next */
-	if (tw_unlikely(tw__strand_ring(strand)))
-		tw__strand_wake(&strand->bell);
-}
-
-void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
-{
-	TW_ASSERT_TINY_LOCKED(&strand->lock);
-	strand_end(strand, task, fate, NULL);
+	tw__strand_ring(strand);
 }
 
 /* ----------------------------------------------------------------------- runs */
@@ -198,11 +191,11 @@ static void strand_run_task(tw_strand *strand, struct tw__strand_run *run,
 	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;
 	strand->runs += ran;
 	if (tw_likely(!tw__strand_repeats(task)))
-		strand_end(strand, task, ran ? TW_FATE_FIRED : TW_FATE_LATE, ended);
+		tw__strand_end(strand, task, ran ? TW_FATE_FIRED : TW_FATE_LATE, ended);
 	else if (task->ended || tw__strand_closed(strand))
-		strand_end(strand, task, TW_FATE_CANCELLED, ended);
+		tw__strand_end(strand, task, TW_FATE_CANCELLED, ended);
 	else if (!tw__strand_continue(strand, task, !ran))
-		strand_end(strand, task, TW_FATE_FIRED, ended);
+		tw__strand_end(strand, task, TW_FATE_FIRED, ended);
 }
 
 /* A ticket of a batch, or work of another layer, for which the strand is only an executor. */
@@ -228,7 +221,7 @@ static void perform(tw_strand *strand, struct tw__strand_run *run, tw__link link
 	if (link & TW__LINK_BATCH)
 		run_ticket(strand, (tw_batch *)(link - TW__LINK_BATCH));
 	else if (tw_unlikely(tw__strand_closed(strand)))
-		strand_end(strand, task, TW_FATE_CANCELLED, &run->ended);
+		tw__strand_end(strand, task, TW_FATE_CANCELLED, &run->ended);
 	else
 		strand_run_task(strand, run, task);
 }
@@ -246,17 +239,14 @@ static bool go_idle(tw_strand *strand, bool last)
 static void strand_run_leave(tw_strand *strand, bool more)
 {
 	bool again = !more && strand->flags & TW__STRAND_REARM && tw__strand_arm(strand) != 0;
-	_Atomic uint32_t *bell = &strand->bell;
 	if (!more && !again) /* else it is tried when the queue is empty */
 		strand->flags &= (uint8_t)~TW__STRAND_REARM;
 	bool last =
 	    strand->flags & TW__STRAND_DESTROYED && !(strand->delays && strand->delays->timer.id);
 	bool idle = !more && !again && go_idle(strand, last);
 	bool frees = idle && last && tw__strand_frees(strand);
-	bool ring = tw__strand_ring(strand);
+	tw__strand_ring(strand);
 	tw__tiny_unlock(&strand->lock);
-	if (ring)
-		tw__strand_wake(bell);
 	if (frees)
 		tw__strand_free(strand);
 	else if (again)
@@ -307,8 +297,7 @@ void tw__strand_run_work(struct tw__work *work)
 		    !(link = strand_take(strand)))
 			break;
 		perform(strand, &run, link);
-		if (tw_unlikely(tw__strand_ring(strand)))
-			tw__strand_wake(&strand->bell);
+		tw__strand_ring(strand);
 	}
 	tw__strand_runs = run.outer;
 	tw__node_put_batch(&tw__strands_of(tw__strand_service(strand))->tasks, &run.ended);

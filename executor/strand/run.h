@@ -9,9 +9,11 @@ void tw__strand_gather(tw_strand *strand);
 
 /*
  * Ends a task that no other thread will end: calls its release, and gives its context back, with
- * the lock released meanwhile.
+ * the lock released meanwhile. The runner passes a batch, so that nodes are put together. NULL: the
+ * node is put immediately.
  */
-void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate);
+void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate,
+		    struct tw__node_batch *batch);
 
 void tw__strand_run_work(struct tw__work *work);
 

@@ -248,11 +248,7 @@ int tw_strand_destroy(tw_strand *strand)
 	if (tw__forked(tw__strand_service(strand)))
 		return strand_destroy_forked(strand);
 	tw__tiny_lock(&strand->lock);
-	if (tw__strand_begin_close(strand)) {
-		tw__tiny_unlock(&strand->lock);
-		tw__work_submit(&strand->work); /* ACTIVE, and not DESTROYED: it stays */
-		tw__tiny_lock(&strand->lock);
-	}
+	tw__strand_begin_close(strand); /* not DESTROYED: it stays */
 	while (!strand_is_quiet(strand) && may_wait(strand))
 		tw__strand_await_bell(strand, UINT64_MAX);
 	uint64_t closed = TW__STRAND_CLOSED;
