@@ -24,23 +24,41 @@ static uint64_t at(const struct tw__reading *reading, size_t offset)
 #define OF(member) offsetof(struct tw__reading, member)
 
 /*
- * A figure whose name has "seconds" is a time. One whose name begins with "pool_" is left out for
- * services without a pool.
+ * A figure whose name has "seconds" is a time. One whose name ends in "_total" is a counter, any
+ * other a gauge. One whose name begins with "pool_" is left out for services without a pool.
  */
-static void figure(struct tw__page *page, const char *name, const char *type, const char *help,
-		   size_t offset)
+struct figure {
+	const char *name, *help;
+	size_t offset;
+};
+
+static bool is_counter(const char *name)
 {
+	size_t length = strlen(name), end = sizeof "_total" - 1;
+	return length > end && strcmp(name + length - end, "_total") == 0;
+}
+
+static void write_figure(struct tw__page *page, const struct figure *figure)
+{
+	const char *name = figure->name;
 	bool of_pool = strncmp(name, "pool_", 5) == 0, begun = false;
 	bool is_time = strstr(name, "seconds") != NULL;
 	for (EACH(page, reading)) {
 		if (of_pool && !reading->pool.size)
 			continue;
 		if (!begun)
-			tw__page_head(page, name, type, help);
+			tw__page_head(page, name, is_counter(name) ? "counter" : "gauge",
+				      figure->help);
 		begun = true;
 		tw__page_begin(page, reading, name);
-		(is_time ? tw__page_time : tw__page_count)(page, at(reading, offset));
+		(is_time ? tw__page_time : tw__page_count)(page, at(reading, figure->offset));
 	}
+}
+
+static void write_figures(struct tw__page *page, const struct figure *figures, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		write_figure(page, &figures[i]);
 }
 
 static void histogram_of(struct tw__page *page, const struct tw__reading *reading, const char *name,
@@ -76,12 +94,55 @@ static void histogram(struct tw__page *page, const char *name, const char *help,
 		    page, reading, name,
 		    (const struct tw_histogram *)(const void *)((const char *)reading + offset));
 	snprintf(most, sizeof most, "max_%s", name);
-	figure(page, most, "gauge", "The longest of these since the service was created.",
-	       offset + offsetof(struct tw_histogram, max_ns));
+	write_figure(page,
+		     &(struct figure){most, "The longest of these since the service was created.",
+				      offset + offsetof(struct tw_histogram, max_ns)});
 }
 
 /* Scheduled is the sum of all ends and of what is pending. */
-static void write_ledger(struct tw__page *page)
+static const struct figure counts[] = {
+    {"timers_scheduled_total", "Timers accepted. A series counts once.", OF(stats.scheduled)},
+    {"timers_pending", "Timers that wait for their time.", OF(stats.pending)},
+    {"timers_rejected_total", "Schedules refused for lack of room or after a close.",
+     OF(stats.rejected)},
+    {"groups", "Groups of timers that exist.", OF(stats.groups)},
+    {"timers_disarmed", "Pending timers that are persistent and disarmed.", OF(stats.disarmed)},
+    {"group_members", "Pending timers that are members of a group.", OF(stats.group_members)},
+    {"runs_total", "Callbacks that have returned.", OF(stats.runs)},
+    {"overruns_total", "Instants that series missed.", OF(stats.overruns)},
+    {"resets_total", "Timers moved to another time.", OF(stats.resets)},
+    {"resets_eager_total", "Of these, moves to an earlier time.", OF(stats.resets_eager)},
+    {"refused_total", "Runs that an executor refused. Each try counts.", OF(stats.refused)},
+    {"wakeups_total", "Times the tick thread woke up.", OF(stats.wakeups)},
+    {"turns_total", "Polls of the driver that found work.", OF(stats.ticks)},
+    {"tick_cpu_seconds_total", "CPU time of the tick thread in these polls.",
+     OF(stats.tick_cpu_ns)},
+    {"tick_cpu_max_seconds", "CPU time of the longest poll.", OF(stats.tick_cpu_max_ns)},
+    {"clock_steps_total", "Times the clock was seen to step back.", OF(stats.clock_steps)},
+    {"wheel_entries", "Entries in the wheel, dead ones included.", OF(stats.entries)},
+    {"retired_slots", "Slots whose generations are used up.", OF(stats.retired_slots)},
+    {"threads", "Living threads that have used the service.", OF(stats.threads)},
+    {"memory_bytes", "Memory held for timers.", OF(stats.memory_bytes)},
+};
+
+static const struct figure states[] = {
+    {"overdue_timers", "Timers whose tick has passed and that have not run.", OF(liveness.overdue)},
+    {"overdue_seconds", "How long the oldest of them is overdue.", OF(liveness.overdue_ns)},
+    {"driver_late_seconds", "How late the tick thread is for its planned poll.",
+     OF(liveness.turn_late_ns)},
+    {"running", "User functions under way.", OF(liveness.running)},
+    {"longest_run_seconds", "How long the oldest of them has been running.",
+     OF(liveness.longest_ns)},
+    {"pool_workers", "Threads of the pool that runs the callbacks.", OF(pool.workers)},
+    {"pool_max_workers", "The most threads that the pool may have.", OF(pool_max_workers)},
+    {"pool_busy_workers", "Threads of the pool that are inside a run.", OF(pool.running)},
+    {"pool_queued", "Runs that wait for a thread of the pool.", OF(pool.queued)},
+    {"pool_at_max", "1 while runs wait and the pool cannot grow.", OF(pool_at_max)},
+    {"pool_grown_total", "Threads started because the others were blocked.", OF(pool.grown)},
+    {"pool_start_failures_total", "Threads that could not be started.", OF(pool.start_failures)},
+};
+
+static void write_ends(struct tw__page *page)
 {
 	static const struct {
 		const char *fate;
@@ -90,8 +151,6 @@ static void write_ledger(struct tw__page *page)
 		    {"cancelled", OF(stats.cancelled)},
 		    {"dropped", OF(stats.dropped)},
 		    {"late", OF(stats.late_dropped)}};
-	figure(page, "timers_scheduled_total", "counter", "Timers accepted. A series counts once.",
-	       OF(stats.scheduled));
 	tw__page_head(page, "timers_ended_total", "counter", "Timers that have ended, by fate.");
 	for (EACH(page, reading))
 		for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -99,75 +158,6 @@ static void write_ledger(struct tw__page *page)
 			tw__page_label(page, "fate", ends[i].fate);
 			tw__page_count(page, at(reading, ends[i].offset));
 		}
-	figure(page, "timers_pending", "gauge", "Timers that wait for their time.",
-	       OF(stats.pending));
-	figure(page, "timers_rejected_total", "counter",
-	       "Schedules refused for lack of room or after a close.", OF(stats.rejected));
-	figure(page, "groups", "gauge", "Groups of timers that exist.", OF(stats.groups));
-	figure(page, "timers_disarmed", "gauge", "Pending timers that are persistent and disarmed.",
-	       OF(stats.disarmed));
-	figure(page, "group_members", "gauge", "Pending timers that are members of a group.",
-	       OF(stats.group_members));
-}
-
-static void write_counters(struct tw__page *page)
-{
-	figure(page, "runs_total", "counter", "Callbacks that have returned.", OF(stats.runs));
-	figure(page, "overruns_total", "counter", "Instants that series missed.",
-	       OF(stats.overruns));
-	figure(page, "resets_total", "counter", "Timers moved to another time.", OF(stats.resets));
-	figure(page, "resets_eager_total", "counter", "Of these, moves to an earlier time.",
-	       OF(stats.resets_eager));
-	figure(page, "refused_total", "counter", "Runs that an executor refused. Each try counts.",
-	       OF(stats.refused));
-	figure(page, "wakeups_total", "counter", "Times the tick thread woke up.",
-	       OF(stats.wakeups));
-	figure(page, "turns_total", "counter", "Polls of the driver that found work.",
-	       OF(stats.ticks));
-	figure(page, "tick_cpu_seconds_total", "counter",
-	       "CPU time of the tick thread in these polls.", OF(stats.tick_cpu_ns));
-	figure(page, "tick_cpu_max_seconds", "gauge", "CPU time of the longest poll.",
-	       OF(stats.tick_cpu_max_ns));
-	figure(page, "clock_steps_total", "counter", "Times the clock was seen to step back.",
-	       OF(stats.clock_steps));
-	figure(page, "wheel_entries", "gauge", "Entries in the wheel, dead ones included.",
-	       OF(stats.entries));
-	figure(page, "retired_slots", "gauge", "Slots whose generations are used up.",
-	       OF(stats.retired_slots));
-	figure(page, "threads", "gauge", "Living threads that have used the service.",
-	       OF(stats.threads));
-	figure(page, "memory_bytes", "gauge", "Memory held for timers.", OF(stats.memory_bytes));
-}
-
-static void write_liveness(struct tw__page *page)
-{
-	figure(page, "overdue_timers", "gauge",
-	       "Timers whose tick has passed and that have not run.", OF(liveness.overdue));
-	figure(page, "overdue_seconds", "gauge", "How long the oldest of them is overdue.",
-	       OF(liveness.overdue_ns));
-	figure(page, "driver_late_seconds", "gauge",
-	       "How late the tick thread is for its planned poll.", OF(liveness.turn_late_ns));
-	figure(page, "running", "gauge", "User functions under way.", OF(liveness.running));
-	figure(page, "longest_run_seconds", "gauge",
-	       "How long the oldest of them has been running.", OF(liveness.longest_ns));
-}
-
-static void write_pool(struct tw__page *page)
-{
-	figure(page, "pool_workers", "gauge", "Threads of the pool that runs the callbacks.",
-	       OF(pool.workers));
-	figure(page, "pool_max_workers", "gauge", "The most threads that the pool may have.",
-	       OF(pool_max_workers));
-	figure(page, "pool_busy_workers", "gauge", "Threads of the pool that are inside a run.",
-	       OF(pool.running));
-	figure(page, "pool_queued", "gauge", "Runs that wait for a thread of the pool.",
-	       OF(pool.queued));
-	figure(page, "pool_at_max", "gauge", "1 while runs wait and the pool cannot grow.",
-	       OF(pool_at_max));
-	figure(page, "pool_grown_total", "counter",
-	       "Threads started because the others were blocked.", OF(pool.grown));
-	figure(page, "pool_start_failures_total", "counter", "Threads that could not be started.",
-	       OF(pool.start_failures));
 }
 
 /* Runs under way, counted by kind and name: one line for each name, however many runs there are. */
@@ -204,15 +194,14 @@ void tw__prometheus_figures(struct tw__page *page)
 	tw__page_head(page, "build_info", "gauge", "The version of the library.");
 	fprintf(page->out, "tickwheel_build_info{version=\"%d.%d.%d\"} 1\n", TW_VERSION_MAJOR,
 		TW_VERSION_MINOR, TW_VERSION_PATCH);
-	write_ledger(page);
-	write_counters(page);
+	write_ends(page);
+	write_figures(page, counts, sizeof counts / sizeof *counts);
 	histogram(page, "lateness_seconds", "From a timer's tick to its hand-over.",
 		  OF(histograms.lateness));
 	histogram(page, "wait_seconds", "From hand-over to the start of the callback.",
 		  OF(histograms.wait));
 	histogram(page, "run_seconds", "Duration of callbacks.", OF(histograms.run));
-	write_liveness(page);
-	write_pool(page);
+	write_figures(page, states, sizeof states / sizeof *states);
 	write_runs(page);
 }
 
