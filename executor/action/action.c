@@ -157,7 +157,7 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 	if (r)
 		return r;
 	tw__actions_lock(s);
-	r = tw__actions_mine(s) || tw__actions_in_release(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
+	r = tw__actions_mine(s) || tw__is_within(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
 	while (!r && (s->objects || s->flushing || s->frames_out || work_comes(s)))
 		tw__bell_await(&s->changed, &s->lock, UINT64_MAX);
 	bool free_it = !r && !s->work_out;

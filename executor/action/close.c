@@ -8,35 +8,20 @@
  */
 
 #include "executor/action/close.h"
+#include "wheel/core/frame.h"
 #include "executor/action/host.h"
 
 /* ------------------------------------------------------------------- releases */
 
-/* Releases that this thread is inside of, innermost first. */
-struct frame {
-	const tw_action_scheduler *scheduler;
-	struct frame *outer;
-};
-
-static _Thread_local struct frame *innermost;
-
-bool tw__actions_in_release(const tw_action_scheduler *scheduler)
-{
-	const struct frame *frame = innermost;
-	while (frame && frame->scheduler != scheduler)
-		frame = frame->outer;
-	return frame;
-}
-
 static void call_release(struct tw_action *action)
 {
-	struct frame frame = {action->scheduler, innermost};
-	innermost = &frame;
+	struct tw__within within;
+	tw__within_begin(&within, action->scheduler);
 	struct tw__run_level *level = tw__user_begin(
 	    action->scheduler->base.service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(action->release), 0);
 	action->release(action, action->state, action->fate);
 	tw__user_end(level);
-	innermost = frame.outer;
+	tw__within_end(&within);
 }
 
 void tw__action_ended(struct tw_action *action)

@@ -23,7 +23,4 @@ void tw__action_ended(struct tw_action *action);
  */
 void tw__action_release(struct tw_action *action);
 
-/* Tells whether the calling thread is inside a release of one of the scheduler's actions. */
-bool tw__actions_in_release(const tw_action_scheduler *scheduler);
-
 #endif

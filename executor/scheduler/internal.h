@@ -102,13 +102,6 @@ struct tw_scheduler {
 	struct tw__scheduler_events log;
 };
 
-/* What runs on this thread, innermost first. */
-struct tw__turn_frame {
-	struct tw__turn_frame *outer;
-	const tw_scheduler *scheduler;
-	bool turn; /* else a done function of a task that did not run to its end */
-};
-
 static inline struct tw__deferred_done tw__deferred_done_of(const struct tw__task *task)
 {
 	return (struct tw__deferred_done){task->done, task->arg, task->context};

@@ -2,6 +2,7 @@
 
 #include "executor/scheduler/host.h"
 #include "executor/scheduler/run.h"
+#include "wheel/core/frame.h"
 #include "executor/scheduler/log.h"
 #include "executor/scheduler/submit.h"
 
@@ -31,14 +32,15 @@ void tw_priority_run(enum tw_priority priority, tw_fn *fn, void *arg)
 	priority_swap(former);
 }
 
-static _Thread_local struct tw__turn_frame *innermost;
+/* Inside a done function of a task that did not run to its end, the thread is within `nodes`. */
+static bool in_turn(const tw_scheduler *scheduler)
+{
+	return tw__is_within(scheduler);
+}
 
 bool tw__scheduler_is_inside(const tw_scheduler *scheduler)
 {
-	for (const struct tw__turn_frame *frame = innermost; frame; frame = frame->outer)
-		if (frame->scheduler == scheduler)
-			return true;
-	return false;
+	return in_turn(scheduler) || tw__is_within(&scheduler->nodes);
 }
 
 /* -------------------------------------------------------------- under the lock */
@@ -136,16 +138,16 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__deferred_done 
 			enum tw_fate fate, int result)
 {
 	if (deferred.done) {
-		struct tw__turn_frame frame = {.outer = innermost, .scheduler = scheduler};
+		struct tw__within within;
 		struct tw__context_saved saved;
-		innermost = &frame;
+		tw__within_begin(&within, &scheduler->nodes);
 		struct tw__run_level *level = tw__user_begin(
 		    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(deferred.done), 0);
 		tw__context_enter(deferred.context, &saved);
 		deferred.done(deferred.arg, fate, result);
 		tw__context_leave(&saved);
 		tw__user_end(level);
-		innermost = frame.outer;
+		tw__within_end(&within);
 	}
 	tw__context_release(deferred.context);
 }
@@ -157,9 +159,8 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__deferred_done 
 static int scheduler_call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 {
 	tw_service *service = turn->scheduler->base.service;
-	struct tw__turn_frame frame = {
-	    .outer = innermost, .scheduler = turn->scheduler, .turn = true};
-	innermost = &frame;
+	struct tw__within within;
+	tw__within_begin(&within, turn->scheduler);
 	enum tw_priority former = priority_swap(turn->priority);
 	struct tw__context_saved saved;
 	tw__context_enter(task->context, &saved);
@@ -182,7 +183,7 @@ static int scheduler_call(struct tw__task *task, struct tw_turn *turn, int64_t n
 		tw__context_release(task->context);
 	/* planted: priority_stays */
 	priority_swap(former);
-	innermost = frame.outer;
+	tw__within_end(&within);
 	return result;
 }
 
@@ -274,14 +275,6 @@ int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 }
 
 /* -------------------------------------------------------------- what turns ask */
-
-static bool in_turn(const tw_scheduler *scheduler)
-{
-	const struct tw__turn_frame *frame = innermost;
-	while (frame && !(frame->turn && frame->scheduler == scheduler))
-		frame = frame->outer;
-	return frame;
-}
 
 bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 {

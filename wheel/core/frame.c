@@ -5,6 +5,15 @@
 #include "wheel/core/frame.h"
 
 _Thread_local struct tw__run *tw__current_run;
+_Thread_local struct tw__within *tw__innermost;
+
+bool tw__is_within(const void *what)
+{
+	const struct tw__within *within = tw__innermost;
+	while (within && within->what != what)
+		within = within->outer;
+	return within;
+}
 
 bool tw__inside(const tw_service *service)
 {

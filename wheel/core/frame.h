@@ -28,4 +28,29 @@ bool tw__inside(const tw_service *service);
 /* Whether the calling thread is in a callback of a service on this clock. */
 bool tw__clock_in_callback(const tw_clock *clock);
 
+/*
+ * Something that the calling thread is inside of, named by an address that nothing else uses: a
+ * work of a service, a task of a scheduler, a release.
+ */
+struct tw__within {
+	const void *what;
+	struct tw__within *outer;
+};
+
+extern _Thread_local struct tw__within *tw__innermost;
+
+static inline void tw__within_begin(struct tw__within *within, const void *what)
+{
+	*within = (struct tw__within){what, tw__innermost};
+	tw__innermost = within;
+}
+
+static inline void tw__within_end(const struct tw__within *within)
+{
+	tw__innermost = within->outer;
+}
+
+/* Tells whether this thread is inside of it, at any depth. */
+bool tw__is_within(const void *what);
+
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "mpsc/base/spinlock.h"
+#include "wheel/core/frame.h"
 
 void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor,
 		   tw__work_fn *run)
@@ -101,28 +102,17 @@ bool tw__work_is_coming_again(void)
 	return coming_again;
 }
 
-/* Work that is being run on this thread, innermost first. */
-struct running {
-	const tw_service *service;
-	struct running *outer;
-};
-
-static _Thread_local struct running *innermost;
-
 bool tw__inside_work(const tw_service *service)
 {
-	for (const struct running *running = innermost; running; running = running->outer)
-		if (running->service == service)
-			return true;
-	return false;
+	return tw__is_within(service);
 }
 
 static void work_run(tw_service *service, struct tw__work *work)
 {
-	struct running running = {service, innermost};
-	innermost = &running;
+	struct tw__within within;
+	tw__within_begin(&within, service);
 	work->run(work);
-	innermost = running.outer;
+	tw__within_end(&within);
 }
 
 int tw__work_run(struct tw__work *work)
