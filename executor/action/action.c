@@ -143,10 +143,9 @@ int tw_action_scheduler_create(tw_action_scheduler **out,
  */
 static bool work_comes(const tw_action_scheduler *scheduler)
 {
-	tw_pool *pool = tw__pool_of(scheduler->base.executor);
-	tw_service *service = scheduler->base.service;
-	return scheduler->work_out && pool && !tw__pool_is_worker(pool) && service->threaded &&
-	       !tw__inside(service) && !tw__inside_work(service);
+	const struct tw__base *base = &scheduler->base;
+	return scheduler->work_out && tw__pool_of(base->executor) && base->service->threaded &&
+	       tw__base_may_wait(base);
 }
 
 int tw_action_scheduler_destroy(tw_action_scheduler *s)

@@ -260,8 +260,7 @@ static void take_next(struct tw_action *action)
 	tw__action_join_due(action, 0);
 }
 
-/* With TW_ACTION_FLAG_CANCEL_BATCH a failure closes what else is due at the clock's instant. */
-static void take_instant(tw_action_scheduler *scheduler)
+void tw__actions_take_instant(tw_action_scheduler *scheduler)
 {
 	struct tw_action *action;
 	while ((action = first_until(scheduler, scheduler->virtual.now_ns)))
@@ -279,7 +278,7 @@ static int action_run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
 		if (at_ns > scheduler->virtual.now_ns)
 			scheduler->virtual.now_ns = at_ns;
 		take_next(action);
-		int failure = tw__actions_run_one_due(scheduler, first != 0, take_instant);
+		int failure = tw__actions_run_one_due(scheduler, first != 0);
 		first = first ? first : failure;
 	}
 	return first;

@@ -107,18 +107,32 @@ static void *action_take(struct tw__action_list *list, struct tw_action *action)
 }
 
 /*
+ * What a flush takes from, by the number of its batch: `batches`, and of `due` (number 0) all.
+ */
+static struct tw__action_list *list_of(tw_action_scheduler *scheduler, uint64_t batch)
+{
+	return batch ? &scheduler->batches : &scheduler->due;
+}
+
+/* NULL: nothing is left of the batch. */
+static struct tw_action *first_of(tw_action_scheduler *scheduler, uint64_t batch)
+{
+	struct tw_action *first = list_of(scheduler, batch)->first;
+	return first && (!batch || first->batch == batch) ? first : NULL;
+}
+
+/*
  * Closes the rest of a batch: of `due` all that is there now, of `batches` what has this number.
  * Returns how many. First all are closed under one hold of the mutex, so nothing that arrives
  * meanwhile is closed with them. Then their releases are called.
  */
-static size_t close_rest(tw_action_scheduler *scheduler, struct tw__action_list *list,
-			 uint64_t batch)
+static size_t close_rest(tw_action_scheduler *scheduler, uint64_t batch)
 {
 	struct tw__action_list closed = {0};
 	struct tw_action *action;
 	size_t n = 0;
 	/* planted: closes_next_batch */
-	for (; (action = list->first) && (list == &scheduler->due || action->batch == batch); n++) {
+	for (; (action = first_of(scheduler, batch)); n++) {
 		tw__action_close(action, TW_FATE_DROPPED); /* it waits, so it ends here */
 		tw__action_append(&closed, action);
 	}
@@ -145,36 +159,28 @@ static void tell_refusal(tw_action_scheduler *scheduler, struct tw_action *actio
 	tw__action_put(action);
 }
 
-struct batch {
-	struct tw__action_list *list;
-	uint64_t number; /* of `batches` */
-	void (*gather)(tw_action_scheduler *);
-};
-
 /* The action has run, and is referenced. */
-static void after_failure(struct tw_action *action, const struct batch *batch, int failure,
-			  bool told)
+static void after_failure(struct tw_action *action, uint64_t batch, int failure, bool told)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	size_t closed = 0;
 	if (tw__actions_cancel_batch(scheduler)) {
-		if (batch->gather)
-			batch->gather(scheduler);
-		closed = close_rest(scheduler, batch->list, batch->number);
+		tw__actions_take_instant(scheduler);
+		closed = close_rest(scheduler, batch);
 	}
 	if (told)
 		action_flush_tell(scheduler, action, failure, closed, NULL);
 }
 
-static int run_first(tw_action_scheduler *scheduler, const struct batch *batch, bool told)
+static int run_first(tw_action_scheduler *scheduler, uint64_t batch, bool told)
 {
-	struct tw_action *action = batch->list->first;
+	struct tw_action *action = first_of(scheduler, batch);
 	bool ended = false;
 	if (action->refusal) {
 		tell_refusal(scheduler, action);
 		return 0;
 	}
-	void *context = action_take(batch->list, action);
+	void *context = action_take(list_of(scheduler, batch), action);
 	int failure = tw__action_run(action, action->state, context, &ended);
 	if (failure)
 		after_failure(action, batch, failure, told);
@@ -184,17 +190,11 @@ static int run_first(tw_action_scheduler *scheduler, const struct batch *batch, 
 	return failure;
 }
 
-static bool is_left(const struct batch *batch)
-{
-	const struct tw_action *first = batch->list->first;
-	return first && (!batch->number || first->batch == batch->number);
-}
-
 /* The flush returns its first failure; `failed` is called for each of the others. */
-static int flush(tw_action_scheduler *scheduler, const struct batch *batch, bool told)
+static int flush(tw_action_scheduler *scheduler, uint64_t batch, bool told)
 {
 	int first = 0;
-	while (is_left(batch) && !(first && tw__actions_cancel_batch(scheduler))) {
+	while (first_of(scheduler, batch) && !(first && tw__actions_cancel_batch(scheduler))) {
 		int failure = run_first(scheduler, batch, told || first);
 		first = first ? first : failure;
 	}
@@ -205,27 +205,24 @@ int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
 	scheduler->stats.flushes += scheduler->due.first != NULL;
-	return flush(scheduler, &(struct batch){.list = &scheduler->due}, told);
+	return flush(scheduler, 0, told);
 }
 
-int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told,
-			    void gather(tw_action_scheduler *))
+int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told)
 {
-	return run_first(scheduler, &(struct batch){.list = &scheduler->due, .gather = gather},
-			 told);
+	return run_first(scheduler, 0, told);
 }
 
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
-	const struct batch batch = {.list = &scheduler->batches,
-				    /* what comes now belongs to the next */
-				    /* planted: turn_takes_new */
-				    .number = scheduler->batch++};
+	/* what comes now belongs to the next */
+	/* planted: turn_takes_new */
+	uint64_t batch = scheduler->batch++;
 	scheduler->stats.flushes += scheduler->open_count != 0;
 	scheduler->open_count = 0;
 	scheduler->requested = scheduler->turn = false;
-	return flush(scheduler, &batch, told);
+	return flush(scheduler, batch, told);
 }
 
 void tw__actions_serve(tw_action_scheduler *scheduler)

@@ -26,12 +26,8 @@ void tw__actions_drive(tw_action_scheduler *scheduler);
 int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told);
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told);
 
-/*
- * Runs the first of `due`. told: `failed` is called for a failure. With TW_ACTION_FLAG_CANCEL_BATCH
- * gather() then moves the rest of the batch into `due`, and all of that is closed.
- */
-int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told,
-			    void gather(tw_action_scheduler *));
+/* Runs the first of `due`. told: `failed` is called for a failure. */
+int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told);
 
 /* The host has called for the open batch. */
 void tw__actions_turn(tw_action_scheduler *scheduler);

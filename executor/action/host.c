@@ -68,20 +68,18 @@ static int ask_for_frame(tw_action_scheduler *scheduler);
  */
 static void refuse_batch(tw_action_scheduler *scheduler, int refusal)
 {
-	struct tw_action *action = scheduler->batches.last, *previous;
-	struct tw__action_list refused = {0};
+	struct tw_action *action = scheduler->batches.last, *next;
+	TW_ASSERT(scheduler->open_count > 0);
 	scheduler->requested = scheduler->turn = false;
-	scheduler->open_count = 0;
-	for (; action && action->batch == scheduler->batch; action = previous) {
-		previous = action->previous;
+	for (; scheduler->open_count > 1; scheduler->open_count--)
+		action = action->previous; /* to the first of the batch, which is the last one */
+	for (; action; action = next) {
+		next = action->next;
 		tw__action_unlink(&scheduler->batches, action);
-		tw__action_append(&refused, action);
-	}
-	while ((action = refused.last)) { /* the first that was armed */
-		tw__action_unlink(&refused, action);
 		tw__action_join_due(action, refusal);
 		scheduler->stats.refused++;
 	}
+	scheduler->open_count = 0;
 	tw__actions_drive(scheduler);
 }
 

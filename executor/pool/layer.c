@@ -1,6 +1,7 @@
 #include "executor/pool/layer.h"
 
 #include "executor/pool/source.h"
+#include "wheel/core/frame.h"
 
 int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor)
 {
@@ -25,6 +26,12 @@ int tw__base_schedule(tw_service *service, uint64_t at_ns, tw_fn *fn, void *arg,
 				     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
 				     .executor = &tw__inline_executor};
 	return tw_schedule_task(service, &task, out);
+}
+
+bool tw__base_may_wait(const struct tw__base *base)
+{
+	return !tw__pool_is_worker(tw__pool_of(base->executor)) && !tw__inside(base->service) &&
+	       !tw__inside_work(base->service);
 }
 
 void tw__base_let_go(const struct tw__base *base)

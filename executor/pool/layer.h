@@ -50,6 +50,13 @@ int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *execu
  */
 int tw__base_schedule(tw_service *service, uint64_t at_ns, tw_fn *fn, void *arg, tw_timer *out);
 
+/*
+ * Tells whether the thread may wait for other threads that use the service or the executor: it is
+ * none of the pool's workers, and not inside a callback or work of the service, where it may be the
+ * driver.
+ */
+bool tw__base_may_wait(const struct tw__base *base);
+
 /* No work is out. The holder does not touch the base afterwards. */
 void tw__base_let_go(const struct tw__base *base);
 

@@ -143,9 +143,9 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 /* The calling thread may be the one that what is out waits for. */
 static bool scheduler_would_wait_for_itself(const tw_scheduler *scheduler)
 {
-	tw_pool *pool = tw__pool_of(scheduler->base.executor);
 	return scheduler->config.host == TW_HOST_EXECUTOR &&
-	       scheduler->host.state != TW__HOST_IDLE && pool && tw__pool_is_worker(pool);
+	       scheduler->host.state != TW__HOST_IDLE &&
+	       tw__pool_is_worker(tw__pool_of(scheduler->base.executor));
 }
 
 /*
@@ -192,21 +192,6 @@ static bool has_returned(const tw_scheduler *scheduler)
 	       !scheduler->host.retrying;
 }
 
-static bool turn_has_ended(const tw_scheduler *scheduler)
-{
-	return scheduler->host.state != TW__HOST_RUNNING;
-}
-
-/* The lock is held. False: the time is up. */
-static bool await(tw_scheduler *scheduler, bool what(const tw_scheduler *), uint64_t timeout_ns)
-{
-	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
-	while (!what(scheduler) &&
-	       tw__bell_await(&scheduler->returned, &scheduler->lock, deadline_ns))
-		continue;
-	return what(scheduler);
-}
-
 /* The lock is held. */
 static void scheduler_shut(tw_scheduler *scheduler)
 {
@@ -227,7 +212,11 @@ int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 	r = -EDEADLK;
 	if (!scheduler_would_wait_for_itself(scheduler)) {
 		scheduler_shut(scheduler);
-		r = await(scheduler, has_returned, timeout_ns) ? 0 : -ETIMEDOUT;
+		uint64_t deadline_ns = tw__deadline_in(timeout_ns);
+		while (!has_returned(scheduler) &&
+		       tw__bell_await(&scheduler->returned, &scheduler->lock, deadline_ns))
+			continue;
+		r = has_returned(scheduler) ? 0 : -ETIMEDOUT;
 	}
 	pthread_mutex_unlock(&scheduler->lock);
 	return r == -EDEADLK ? tw__misuse(r, "tw_scheduler_close: its work waits for this worker")
@@ -264,28 +253,27 @@ void tw__scheduler_unlock_returned(tw_scheduler *scheduler)
 }
 
 /*
- * Tells whether other threads finish what is out without the calling thread. The scheduler's own
- * pool runs the host callback; the service's tick thread runs timers and retries. Another executor
- * may be a queue that this very thread pumps.
+ * Tells whether other threads finish what is out without the calling thread. A turn that runs, runs
+ * elsewhere. The scheduler's own pool runs the host callback; the service's tick thread runs timers
+ * and retries. Another executor may be a queue that this very thread pumps.
  */
 static bool others_return_it(const tw_scheduler *scheduler)
 {
-	tw_service *service = scheduler->base.service;
-	tw_pool *pool = tw__pool_of(scheduler->base.executor);
-	if (tw__pool_is_worker(pool) || tw__inside(service) || tw__inside_work(service))
-		return false; /* it may be the driver */
-	if (scheduler->host.state == TW__HOST_REQUESTED && !pool)
+	const struct tw__base *base = &scheduler->base;
+	if (scheduler->host.state == TW__HOST_RUNNING)
+		return true;
+	if (scheduler->host.state == TW__HOST_REQUESTED && !tw__pool_of(base->executor))
 		return false;
-	return service->threaded || (!scheduler->host.out && !scheduler->host.retrying);
+	return tw__base_may_wait(base) &&
+	       (base->service->threaded || (!scheduler->host.out && !scheduler->host.retrying));
 }
 
 static int scheduler_destroy(tw_scheduler *scheduler)
 {
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler_shut(scheduler);
-	await(scheduler, turn_has_ended, TW_FOREVER);
 	while (!has_returned(scheduler) && others_return_it(scheduler))
-		await(scheduler, has_returned, TW_FOREVER);
+		tw__bell_await(&scheduler->returned, &scheduler->lock, UINT64_MAX);
 	bool returned = has_returned(scheduler);
 	if (!returned)
 		tw__base_leave(&scheduler->base);

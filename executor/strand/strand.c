@@ -211,12 +211,10 @@ static bool strand_is_quiet(tw_strand *strand)
  */
 static bool may_wait(tw_strand *strand)
 {
-	tw_pool *pool = tw__pool_of(base_of(strand).executor);
-	tw_service *service = tw__strand_service(strand);
-	if (strand->flags & TW__STRAND_REARM && !service->threaded)
+	struct tw__base base = base_of(strand);
+	if (strand->flags & TW__STRAND_REARM && !base.service->threaded)
 		return false; /* its work may wait for a tick, which may be the caller's to drive */
-	return pool && !tw__pool_is_worker(pool) && !tw__strand_runs && !tw__inside(service) &&
-	       !tw__inside_work(service);
+	return tw__pool_of(base.executor) && !tw__strand_runs && tw__base_may_wait(&base);
 }
 
 static int strand_destroy_forked(tw_strand *strand)
