@@ -22,24 +22,20 @@
  *              returned. Not INSIDE: the attempt is over; a stop callback or a hook that has not
  *              returned holds up what follows.
  *              -> RETRYING, SETTLED
- *   RETRYING   its timer runs.
- *              -> QUEUED (the timer), SETTLED
+ *   RETRYING   its delay runs.
+ *              -> QUEUED (the delay is over), SETTLED
  *   SETTLED    result final. TOLD: done has returned. INSIDE: it has timed out, its attempt goes
  *              on. TOLD, not INSIDE, no stop callback under way: released (once), then FINISHED:
  *              counted off `unfinished`.
  *
- * The node goes back when the job is FINISHED, not kept, and neither a thread that waits nor a
- * timer's callback holds it.
+ * The node goes back when the job is FINISHED, not kept, and held by nobody: by no thread that
+ * waits, no look of the driver, and no work `tell`.
  *
- * Timers run on the driver: their executor is the inline one, so that they wait for no worker. They
- * settle and send; user code that follows goes to the executor (tell.c). The driver waits for the
- * lock only as long as others hold it, who run no user code and no system call under it but those
- * of memory.
- *
- * One timer for each job that has a time to keep: for the earliest of them. Its callback looks at
- * the clock and at the job's state, so one that comes too late, or for an attempt of before, does
- * no harm. While the service has no timer to give, such jobs are in a heap by their instants, at
- * whose top the driver looks in each tick.
+ * One timer serves all jobs that have a time to keep, which are in a heap by their instants
+ * (retry.c). It runs on the driver, so it waits for no worker. It settles jobs and sends runners;
+ * user code that follows goes to the executor (tell.c). The driver waits for the lock only as long
+ * as others hold it, who run no user code and no system call under it but those of memory. The
+ * timer goes by the clock and the job's state, so it does no harm if it comes too early or late.
  */
 #ifndef TW_EXECUTOR_LIMITER_PARTS_H
 #define TW_EXECUTOR_LIMITER_PARTS_H
@@ -86,13 +82,10 @@ struct tw__job_options {
 	uint64_t delay_ns;
 	/* as the attempt that has just ended chose it; of use with TW_JOB_NEXT_DELAY */
 	uint64_t next_delay_ns;
-	uint32_t next;    /* enum tw_job_next, of that attempt */
-	uint32_t permits; /* of each attempt */
-	uint32_t extra;   /* permits that the attempt under way has, beyond one */
-	tw_timer timer;
-	uint64_t timer_at_ns; /* UINT64_MAX: not armed */
-	/* in the heap of those that should have a timer, and have none */
-	struct tw__heap_item untimed;
+	uint32_t next;            /* enum tw_job_next, of that attempt */
+	uint32_t permits;         /* of each attempt */
+	uint32_t extra;           /* permits that the attempt under way has, beyond one */
+	struct tw__heap_item due; /* in the heap of the jobs that keep a time */
 	tw_job_stop_fn *stop;
 	tw_job_release_fn *release;
 	struct tw__work tell;
@@ -125,10 +118,9 @@ struct tw__job {
 	uint32_t attempts;
 	uint16_t flags;
 	int16_t priority;
-	uint8_t state;  /* enum tw_job_state */
-	uint8_t status; /* enum tw_job_status, SETTLED */
-	/* armed, or whose callback has not come to its end; and `tell` while it is out */
-	uint16_t timers;
+	uint8_t state;         /* enum tw_job_state */
+	uint8_t status;        /* enum tw_job_status, SETTLED */
+	uint16_t holds;        /* of the options: `tell` is out, or the driver looks */
 	uint32_t waiters;      /* threads */
 	_Atomic uint32_t bell; /* 1: TOLD; threads sleep on it */
 };
@@ -195,9 +187,7 @@ struct tw__rate {
 	uint64_t out;
 	uint32_t starts; /* room in the ring */
 	uint64_t interval_ns;
-	bool armed; /* or `retry` is out */
-	tw_timer timer;
-	struct tw__work retry; /* by way of the driver, when no timer could be had */
+	uint64_t awaited_ns; /* when a token comes that a job awaits; UINT64_MAX: none */
 };
 
 /* Jobs that have ended, and threads that wait for that. */
@@ -219,7 +209,6 @@ struct tw__idles {
 
 /* What destroy waits for. */
 struct tw__limiter_out {
-	uint64_t timers;  /* armed, or whose callback has not come to its end */
 	uint64_t tellers; /* works `tell` with the executor */
 	uint64_t calls;   /* that use the limiter after an unlock */
 	bool destroying;  /* destroy waits until nothing is out */
@@ -229,10 +218,11 @@ struct tw__limiter_out {
 struct tw__times {
 	uint64_t retrying; /* jobs that wait for their next attempt */
 	struct tw__job *first_retrying;
-	uint64_t timed;          /* jobs with options */
-	struct tw__heap untimed; /* with room for all of these; by instant */
-	struct tw__work retry;   /* out while there are any */
-	bool retry_out;
+	uint64_t timed;       /* jobs with options */
+	struct tw__heap heap; /* of those that keep a time; with room for all */
+	uint64_t armed_ns;    /* see retry.c */
+	tw_timer timer;
+	struct tw__work retry; /* in place of the timer, when none could be had */
 };
 
 /* Retries that are left to all jobs, in hundredths; most 0: not limited. limiter/retry.c */

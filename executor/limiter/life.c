@@ -110,7 +110,7 @@ static void limiter_free_all(struct tw_limiter *l)
 	free(l->results);
 	free(l->rate.tokens);
 	tw__job_queue_free(&l->queue);
-	tw__heap_free(&l->times.untimed);
+	tw__heap_free(&l->times.heap);
 	tw__nodes_fini(&l->nodes);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
@@ -134,7 +134,6 @@ static void set_up(struct tw_limiter *l, tw_service *service,
 	pthread_mutex_init(&l->lock, NULL);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job), TW__NODES_MAX);
 	tw__inbox_init(l);
-	tw__rate_init(l);
 	tw__times_init(l);
 }
 
@@ -177,8 +176,8 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 
 static bool all_returned(const struct tw_limiter *l)
 {
-	return !l->permits.runners_out && !l->out.timers && !l->out.tellers && !l->idles.telling &&
-	       !l->out.calls;
+	return !l->permits.runners_out && l->times.armed_ns == UINT64_MAX && !l->out.tellers &&
+	       !l->idles.telling && !l->out.calls;
 }
 
 /*
@@ -197,22 +196,16 @@ static uint64_t patience(const struct tw_limiter *l)
 	return l->service->threaded ? RETURN_NS / 50 : 0;
 }
 
-/* Timers, and works that the driver has not taken yet. The lock is held. */
+/* The timer, or the work in its place, which the driver has not taken yet. The lock is held. */
 static void recall(struct tw_limiter *l)
 {
-	if (l->rate.armed && (tw_cancel(l->service, l->rate.timer) == TW_CANCELLED ||
-			      tw__work_recall(&l->rate.retry))) {
-		l->rate.armed = false;
-		l->out.timers--;
-	}
-	if (l->times.retry_out && tw__work_recall(&l->times.retry)) {
-		l->times.retry_out = false;
-		l->out.timers--;
-	}
+	if (tw_cancel(l->service, l->times.timer) == TW_CANCELLED ||
+	    (l->times.armed_ns == 0 && tw__work_recall(&l->times.retry)))
+		l->times.armed_ns = UINT64_MAX;
 }
 
 /*
- * Waits for runners and timers' callbacks, which return by themselves. The lock is held, and given
+ * Waits for runners and the timer's callback, which return by themselves. The lock is held, and given
  * up meanwhile.
  */
 static bool await_all_returned(struct tw_limiter *l)

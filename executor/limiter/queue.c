@@ -217,8 +217,8 @@ static bool is_error(int error)
 }
 
 /*
- * Jobs at the head of the queue whose time there has passed are timed out, not started: their
- * timers may come later than this. Returns the number; there may be more.
+ * Jobs at the head of the queue whose time there has passed are timed out, not started: the driver
+ * may look later than this. Returns the number; there may be more.
  */
 static unsigned limiter_expire(struct tw_limiter *l, uint64_t now_ns,
 			       struct tw__limiter_deferred *deferred)

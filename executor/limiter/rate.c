@@ -11,40 +11,8 @@
 
 #include "executor/limiter/rate.h"
 #include "executor/limiter/queue.h"
+#include "executor/limiter/retry.h"
 #include "executor/limiter/tell.h"
-
-/* A token is back; or it is time to try for a timer again. */
-static void on_token(void *arg)
-{
-	struct tw_limiter *l = arg;
-	struct tw__limiter_deferred deferred;
-	uint64_t now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, &deferred);
-	l->rate.armed = false;
-	tw__dispatch(l, now_ns, &deferred);
-	l->out.timers--;
-	tw__limiter_unlock(l, &deferred);
-}
-
-static void on_rate_retry(struct tw__work *work)
-{
-	on_token(TW__OWNER(struct tw_limiter, rate.retry, work));
-}
-
-void tw__rate_init(struct tw_limiter *l)
-{
-	tw__work_init(&l->rate.retry, l->service, &tw__inline_executor, on_rate_retry);
-}
-
-static void limiter_arm(struct tw_limiter *l, uint64_t at_ns)
-{
-	if (l->rate.armed)
-		return;
-	l->rate.armed = true;
-	l->out.timers++;
-	if (tw__base_schedule(l->service, at_ns, on_token, l, &l->rate.timer))
-		tw__work_submit_later(&l->rate.retry);
-}
 
 static uint64_t *token(struct tw_limiter *l, uint64_t place)
 {
@@ -55,6 +23,13 @@ static void drop_oldest(struct tw_limiter *l)
 {
 	l->rate.first = (l->rate.first + 1) % l->rate.starts;
 	l->rate.used--;
+}
+
+/* Not a later one: who is on his way for this one may find it gone. */
+static void await_first(struct tw_limiter *l)
+{
+	l->rate.awaited_ns = *token(l, 0);
+	tw__times_arm(l, l->rate.awaited_ns);
 }
 
 uint64_t tw__rate_tokens(struct tw_limiter *l, uint64_t now_ns)
@@ -75,8 +50,7 @@ bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
 	if (beyond < there)
 		return true;
 	if (beyond - there < l->rate.used) /* else the thread that begins looks again */
-		/* not a later one: who is on his way for this one may find it gone */
-		limiter_arm(l, *token(l, 0));
+		await_first(l);
 	return false;
 }
 
@@ -89,7 +63,7 @@ void tw__rate_begin(struct tw_limiter *l)
 	/* planted: token_early */
 	*token(l, l->rate.used++) = tw_service_now(l->service) + l->rate.interval_ns;
 	if (l->queue.count > l->permits.searching)
-		limiter_arm(l, *token(l, 0));
+		await_first(l);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -130,15 +104,6 @@ static uint64_t *move_tokens(struct tw_limiter *l, uint64_t *tokens, uint32_t st
 	return old;
 }
 
-/* The next thread that needs a token arms it again. */
-static void limiter_rate_disarm(struct tw_limiter *l)
-{
-	if (!l->rate.armed || tw_cancel(l->service, l->rate.timer) != TW_CANCELLED)
-		return;
-	l->rate.armed = false;
-	l->out.timers--;
-}
-
 int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 {
 	struct tw__limiter_deferred deferred;
@@ -154,7 +119,8 @@ int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 	tw__limiter_lock(l, &deferred);
 	(void)tw__rate_tokens(l, now_ns); /* those that are back, by the old interval */
 	uint64_t *old = move_tokens(l, tokens, starts, interval_ns);
-	limiter_rate_disarm(l);
+	l->rate.awaited_ns = UINT64_MAX; /* the next thread that needs a token says so again */
+	tw__times_disarm(l);
 	tw__bell_ring(&l->ends.room);
 	tw__dispatch(l, now_ns, &deferred);
 	tw__limiter_unlock(l, &deferred);

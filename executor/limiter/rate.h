@@ -4,9 +4,6 @@
 
 #include "executor/limiter/internal.h"
 
-/* At birth, under no lock. */
-void tw__rate_init(struct tw_limiter *l);
-
 /* Tokens that are there; UINT64_MAX without a rate. */
 uint64_t tw__rate_tokens(struct tw_limiter *l, uint64_t now_ns);
 

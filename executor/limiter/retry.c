@@ -1,13 +1,19 @@
 /*
- * The limiter's times: one timer for each job that keeps one, and what follows when it fires.
+ * The limiter's times: a heap of the jobs that keep one, by instant, and one timer of the service,
+ * for the first of them and for the rate's next token.
  *
- * A job that should have a timer, and got none from the service, is in the heap `untimed` until
- * there is one, or its time has come. The driver looks there once in each tick: at what is due, and
- * whether the first of the others gets a timer now.
+ * armed_ns says when the driver looks:
+ *   an instant   the timer is armed, or its callback waits for the lock
+ *   0            the driver is looking; or it looks in its next tick, as the service has no timer
+ *   UINT64_MAX   nothing is awaited
+ * A look arms the timer when it ends. Until then nobody else does. The timer may come too early: it
+ * stays when the first job leaves. It is cancelled when the last one leaves.
  */
 
 #include "executor/limiter/retry.h"
+#include "wheel/timer/schedule.h"
 #include "wheel/timer/timing.h"
+#include "executor/limiter/inbox.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
@@ -148,9 +154,35 @@ void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job,
 		tw__pending_less(l, deferred);
 }
 
-/* ------------------------------------------------------------------- timers */
+/* ------------------------------------------------------------------- timer */
 
 static void on_time(void *arg);
+
+void tw__times_arm(struct tw_limiter *l, uint64_t at_ns)
+{
+	TW_ASSERT_LOCKED(&l->lock);
+	struct tw__times *times = &l->times;
+	bool is_set = times->armed_ns != UINT64_MAX;
+	if (at_ns >= times->armed_ns || tw__beyond_range(l->service, at_ns))
+		return;
+	times->armed_ns = at_ns;
+	/* a timer that can be neither moved nor cancelled has fired, and looks at everything */
+	if (is_set && (tw_reset_at(l->service, times->timer, at_ns) == 0 ||
+		       tw_cancel(l->service, times->timer) != TW_CANCELLED))
+		return;
+	if (tw_likely(!tw__base_schedule(l->service, at_ns, on_time, l, &times->timer)))
+		return;
+	times->armed_ns = 0;
+	tw__work_submit_later(&times->retry);
+}
+
+void tw__times_disarm(struct tw_limiter *l)
+{
+	TW_ASSERT_LOCKED(&l->lock);
+	if (!l->times.heap.count && l->rate.awaited_ns == UINT64_MAX &&
+	    tw_cancel(l->service, l->times.timer) == TW_CANCELLED)
+		l->times.armed_ns = UINT64_MAX;
+}
 
 /* The next instant at which something is to be done about the job. */
 static uint64_t due_of(const struct tw__job *job)
@@ -164,76 +196,31 @@ static uint64_t due_of(const struct tw__job *job)
 	return o->until_ns < o->total_until_ns ? o->until_ns : o->total_until_ns;
 }
 
-/* One whose callback is on its way already comes to nothing, and takes itself off the count. */
-static void limiter_retry_disarm(struct tw_limiter *l, struct tw__job *job)
+void tw__job_forget_time(struct tw_limiter *l, struct tw__job *job)
 {
-	if (tw_unlikely(tw__heap_has(&job->options->untimed)))
-		tw__heap_remove(&l->times.untimed, &job->options->untimed);
-	if (job->options->timer_at_ns == UINT64_MAX)
+	TW_ASSERT_LOCKED(&l->lock);
+	if (!job->options || !tw__heap_has(&job->options->due))
 		return;
-	job->options->timer_at_ns = UINT64_MAX;
-	if (tw_cancel(l->service, job->options->timer) == TW_CANCELLED) {
-		job->timers--;
-		l->out.timers--;
-	}
-}
-
-void tw__job_disarm(struct tw_limiter *l, struct tw__job *job)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	if (job->options)
-		limiter_retry_disarm(l, job);
-}
-
-/* Moves the job's timer, which costs less than another one. False: it has none to move. */
-static bool limiter_move_timer(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
-{
-	struct tw__job_options *o = job->options;
-	if (o->timer_at_ns == UINT64_MAX || at_ns == UINT64_MAX ||
-	    tw_reset_at(l->service, o->timer, at_ns))
-		return false;
-	o->timer_at_ns = at_ns;
-	return true;
-}
-
-int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	uint64_t at_ns = due_of(job);
-	if (at_ns == job->options->timer_at_ns && at_ns != UINT64_MAX)
-		return 0;
-	if (tw_likely(limiter_move_timer(l, job, at_ns)))
-		return 0;
-	/* it may be among the untimed, or the timer's callback may be on its way */
-	limiter_retry_disarm(l, job);
-	if (at_ns == UINT64_MAX)
-		return 0;
-	int r = tw__base_schedule(l->service, at_ns, on_time, job, &job->options->timer);
-	if (r)
-		return r;
-	job->options->timer_at_ns = at_ns;
-	job->timers++;
-	l->out.timers++;
-	return 0;
-}
-
-static bool arm_or_note(struct tw_limiter *l, struct tw__job *job)
-{
-	if (tw_likely(tw__job_arm(l, job) == 0))
-		return true;
-	tw__heap_item_init(&job->options->untimed, job->id);
-	tw__heap_push_reserved(&l->times.untimed, &job->options->untimed, (int64_t)due_of(job));
-	return false;
+	tw__heap_remove(&l->times.heap, &job->options->due);
+	tw__times_disarm(l);
 }
 
 void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	if (tw_likely(arm_or_note(l, job)) || l->times.retry_out)
+	struct tw__heap_item *item = &job->options->due;
+	uint64_t at_ns = due_of(job);
+	if (at_ns > INT64_MAX) { /* none, or no clock gets there */
+		tw__job_forget_time(l, job);
 		return;
-	l->times.retry_out = true;
-	l->out.timers++;
-	tw__work_submit_later(&l->times.retry);
+	}
+	if (tw__heap_has(item)) {
+		tw__heap_rekey(&l->times.heap, item, (int64_t)at_ns);
+	} else {
+		tw__heap_item_init(item, job->id);
+		tw__heap_push_reserved(&l->times.heap, item, (int64_t)at_ns);
+	}
+	tw__times_arm(l, at_ns);
 }
 
 /* -------------------------------------------------------------------- firing */
@@ -299,83 +286,70 @@ static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_
 	}
 }
 
-/* What is due about the job is done; afterwards nothing is. */
-static void look_at(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		    struct tw__limiter_deferred *deferred)
+/* NULL: none is due. */
+static struct tw__job *first_due(const struct tw_limiter *l, uint64_t now_ns)
 {
-	if (job->state == TW_JOB_STATE_RUNNING)
-		attempt_is_over_time(l, job, now_ns, deferred);
-	else if (job->state != TW_JOB_STATE_SETTLED)
-		wait_is_over_time(l, job, now_ns, deferred);
-	if (job->state != TW_JOB_STATE_SETTLED)
-		tw__job_keep_time(l, job);
-}
-
-static void on_time(void *arg)
-{
-	struct tw__job *job = arg;
-	struct tw_limiter *l = job->options->limiter;
-	struct tw__limiter_deferred deferred;
-	uint64_t now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, &deferred);
-	if (job->options->timer_at_ns != UINT64_MAX && job->options->timer.id == tw_self().id)
-		job->options->timer_at_ns = UINT64_MAX;
-	look_at(l, job, now_ns, &deferred);
-	struct tw__work *later = tw__tell_later(l, job, &deferred);
-	job->timers--;
-	l->out.timers--;
-	tw__job_look_for_end(l, job);
-	tw__dispatch(l, now_ns, &deferred);
-	tw__limiter_unlock_on_driver(l, &deferred, later);
-}
-
-static struct tw__job *first_untimed(const struct tw_limiter *l)
-{
-	struct tw__heap_item *item = tw__heap_peek(&l->times.untimed);
-	return item ? TW__OWNER(struct tw__job_options, untimed, item)->job : NULL;
+	const struct tw__heap *heap = &l->times.heap;
+	if (!heap->count || (uint64_t)tw__heap_first_key(heap) > now_ns)
+		return NULL;
+	return TW__OWNER(struct tw__job_options, due, tw__heap_peek(heap))->job;
 }
 
 /*
- * What is due about the first of the untimed. False: it is not due. The lock is held, and given up
+ * What is due about the job is done; afterwards nothing is. The lock is held, and given up
  * meanwhile.
  */
-static bool look_at_untimed(struct tw_limiter *l, struct tw__job *job,
-			    struct tw__limiter_deferred *deferred)
+static void look_at(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
-	uint64_t now_ns = tw_service_now(l->service);
-	if (due_of(job) > now_ns)
-		return false;
-	tw__heap_remove(&l->times.untimed, &job->options->untimed);
-	job->timers++; /* its options stay */
-	look_at(l, job, now_ns, deferred);
-	struct tw__work *later = tw__tell_later(l, job, deferred);
-	job->timers--;
+	struct tw__limiter_deferred deferred = {0};
+	job->holds++; /* its options stay */
+	if (job->state == TW_JOB_STATE_RUNNING)
+		attempt_is_over_time(l, job, now_ns, &deferred);
+	else
+		wait_is_over_time(l, job, now_ns, &deferred);
+	if (job->state != TW_JOB_STATE_SETTLED)
+		tw__job_keep_time(l, job);
+	struct tw__work *later = tw__tell_later(l, job, &deferred);
+	job->holds--;
 	tw__job_look_for_end(l, job);
-	tw__dispatch(l, now_ns, deferred);
-	tw__limiter_unlock_on_driver(l, deferred, later);
-	tw__limiter_lock(l, deferred);
-	return true;
+	tw__dispatch(l, now_ns, &deferred);
+	tw__limiter_unlock(l, &deferred);
+	if (later)
+		tw__work_submit(later);
+	tw__limiter_relock(l);
 }
 
-/* In the driver's next tick. */
-static void on_time_retry(struct tw__work *work)
+/* On the driver. A job that is due again comes in a later look. */
+static void on_time(void *arg)
 {
-	struct tw_limiter *l = TW__OWNER(struct tw_limiter, times.retry, work);
+	struct tw_limiter *l = arg;
 	struct tw__limiter_deferred deferred;
 	struct tw__job *job;
+	uint64_t now_ns = tw_service_now(l->service);
 	tw__limiter_lock(l, &deferred);
-	while ((job = first_untimed(l)))
-		if (!look_at_untimed(l, job, &deferred) && !arm_or_note(l, job))
-			break;
-	l->times.retry_out = l->times.untimed.count > 0;
-	if (l->times.retry_out)
-		tw__work_submit_later(&l->times.retry);
-	else
-		l->out.timers--;
+	l->times.armed_ns = 0;
+	for (uint32_t n = l->times.heap.count; n && (job = first_due(l, now_ns)); n--) {
+		look_at(l, job, now_ns);
+		now_ns = tw_service_now(l->service);
+	}
+	l->times.armed_ns = UINT64_MAX;
+	if (l->rate.awaited_ns <= now_ns)
+		l->rate.awaited_ns = UINT64_MAX;
+	tw__times_arm(l, l->rate.awaited_ns);
+	if (l->times.heap.count)
+		tw__times_arm(l, (uint64_t)tw__heap_first_key(&l->times.heap));
+	tw__dispatch(l, now_ns, &deferred);
 	tw__limiter_unlock(l, &deferred);
+}
+
+static void on_retry(struct tw__work *work)
+{
+	on_time(TW__OWNER(struct tw_limiter, times.retry, work));
 }
 
 void tw__times_init(struct tw_limiter *l)
 {
-	tw__work_init(&l->times.retry, l->service, &tw__inline_executor, on_time_retry);
+	l->times.armed_ns = UINT64_MAX;
+	l->rate.awaited_ns = UINT64_MAX;
+	tw__work_init(&l->times.retry, l->service, &tw__inline_executor, on_retry);
 }

@@ -1,4 +1,4 @@
-/* Timeouts of a job, and the timer of its retry. Under the limiter's lock. */
+/* Timeouts of jobs, and their retries. Under the limiter's lock. */
 #ifndef TW_EXECUTOR_LIMITER_RETRY_H
 #define TW_EXECUTOR_LIMITER_RETRY_H
 
@@ -7,18 +7,18 @@
 /* At birth, under no lock. */
 void tw__times_init(struct tw_limiter *l);
 
-/* Arms, moves or disarms the job's timer by its state. 0, or why no timer could be had. */
-int tw__job_arm(struct tw_limiter *l, struct tw__job *job);
+/* The driver looks at the limiter at this instant, or before. */
+void tw__times_arm(struct tw_limiter *l, uint64_t at_ns);
 
-/*
- * The same; without a timer its time is kept by looking at it in each tick of the service, until
- * there is one.
- */
+/* Cancels the timer if nothing is awaited. */
+void tw__times_disarm(struct tw_limiter *l);
+
+/* The driver looks at the job when its next time has come. It has options. */
 void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job);
-void tw__job_disarm(struct tw_limiter *l, struct tw__job *job);
+void tw__job_forget_time(struct tw_limiter *l, struct tw__job *job);
 
 /*
- * Whether a time of the job, queued or running, has passed, whatever its timer says. Reads the
+ * Whether a time of the job, queued or running, has passed, whether or not the driver has looked. Reads the
  * clock if there is one to keep.
  */
 bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job);
@@ -27,8 +27,8 @@ bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job);
 bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
 
 /*
- * The attempt has just ended, or been completed: one that is past its time is timed out now if its
- * timer has not come yet.
+ * The attempt has just ended, or been completed: one that is past its time is timed out now if the
+ * driver has not looked yet.
  */
 void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
 		      struct tw__limiter_deferred *deferred);

@@ -94,7 +94,7 @@ static void put_gone(struct tw_limiter *l)
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	if (!(job->flags & TW__JOB_FINISHED) || job->timers || job->state == TW_JOB_STATE_GONE)
+	if (!(job->flags & TW__JOB_FINISHED) || job->holds || job->state == TW_JOB_STATE_GONE)
 		return;
 	l->times.timed -= job->options != NULL;
 	free(job->options);
@@ -152,7 +152,7 @@ void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status st
 	job->error = error;
 	if (status != TW_JOB_STATUS_SUCCEEDED && status != TW_JOB_STATUS_FAILED && !job->attempts)
 		job->value = NULL;
-	tw__job_disarm(l, job);
+	tw__job_forget_time(l, job);
 	count(l, status);
 	if (l->config.flags & TW_LIMITER_COLLECT)
 		tw__result_of(job, &l->results->items[l->results->n++]);

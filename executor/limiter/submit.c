@@ -84,8 +84,7 @@ static struct tw__job_options *make_options(struct tw_limiter *l,
 		    .delay_ns = task->retry.delay_ns < task->retry.cap_ns ? task->retry.delay_ns
 									  : task->retry.cap_ns,
 		    .permits = task->permits ? task->permits : 1,
-		    .timer_at_ns = UINT64_MAX,
-		    .untimed.entry.index = TW__HEAP_NOWHERE,
+		    .due.entry.index = TW__HEAP_NOWHERE,
 		    .stop = task->stop,
 		    .release = task->release};
 	return o;
@@ -189,7 +188,7 @@ static int limiter_reserve(struct tw_limiter *l, const struct tw__job *job)
 	if (tw__job_queue_reserve(&l->queue, job->priority) ||
 	    tw__runner_reserve(l, l->ends.unfinished + 1))
 		return -ENOMEM;
-	if (job->options && tw__heap_reserve(&l->times.untimed, (uint32_t)l->times.timed + 1))
+	if (job->options && tw__heap_reserve(&l->times.heap, (uint32_t)l->times.timed + 1))
 		return -ENOMEM;
 	return l->config.flags & TW_LIMITER_COLLECT ? tw__results_reserve(l) : 0;
 }
@@ -214,34 +213,19 @@ static void tell_added(struct tw_limiter *l, struct tw__job *job)
 	job->flags &= (uint16_t)~TW__JOB_ADDING;
 }
 
-static void limiter_take_back(struct tw_limiter *l, struct tw__job *job)
-{
-	tw__job_queue_remove(&l->queue, job);
-	l->counters.added--;
-	l->ends.unfinished--;
-	l->times.timed--;
-	l->pending--;
-	l->above_low_water &= l->pending > l->config.low_water; /* it was not before either */
-}
-
 /* The lock is held. */
-static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+static void accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
-	bool announced = l->config.hooks.added != NULL;
 	tw__job_accept(l, job);
-	if (announced)
+	if (l->config.hooks.added)
 		tell_added(l, job);
 	if (job->state == TW_JOB_STATE_SETTLED) { /* cancelled by the hook */
 		tw__job_look_for_end(l, job);
-		return 0;
+		return;
 	}
 	tw__job_enqueue(l, job, now_ns);
-	int r = job->options && !announced ? tw__job_arm(l, job) : 0;
-	if (r)
-		limiter_take_back(l, job);
-	else if (job->options && announced) /* it cannot be taken back */
+	if (job->options)
 		tw__job_keep_time(l, job);
-	return r;
 }
 
 static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)
@@ -268,10 +252,9 @@ static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *ta
 	if (!r && !(r = limiter_reserve(l, job))) {
 		if (out)
 			*out = handle;
-		r = accept_and_enter(l, job, now_ns);
-	}
-	if (!r)
+		accept_and_enter(l, job, now_ns);
 		tw__dispatch(l, now_ns, &deferred);
+	}
 	uint64_t limit = l->permits.limit;
 	void *context = r ? unmake(l, job) : NULL;
 	l->counters.rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;

@@ -2,9 +2,9 @@
  * What a limiter tells its users: everything that is user code, or may call it, called with the
  * lock free.
  *
- * Most threads do this themselves when they give up the lock. The driver does not: timers of jobs
- * run on it, and it must run no user code. It leaves the callbacks of a job to a piece of work
- * on the executor, one for each job, so that a callback which blocks holds up those of its own job
+ * Most threads do this themselves when they give up the lock. The driver does not: it keeps the
+ * times of jobs, and must run no user code. It leaves the callbacks of a job to a piece of work on
+ * the executor, one for each job, so that a callback which blocks holds up those of its own job
  * only. The executor has room for it: it holds more runs than there are permits.
  */
 
@@ -293,7 +293,7 @@ static void limiter_tell(struct tw__work *work)
 		tw__jobs_append(&deferred.releases, job);
 	deferred.low_water = what & TELL_LOW_WATER;
 	deferred.idle = what & TELL_IDLE;
-	job->timers--;
+	job->holds--;
 	l->out.tellers--;
 	tw__job_look_for_end(l, job);
 	tw__limiter_unlock(l, &deferred);
@@ -317,15 +317,7 @@ struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
 	struct tw__work *work = &job->options->tell;
 	tw__work_init(work, l->service, l->base.executor, limiter_tell);
 	work->spare = what;
-	job->timers++; /* the work is part of the options */
+	job->holds++; /* the work is part of the options */
 	l->out.tellers++;
 	return work;
-}
-
-void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__limiter_deferred *deferred,
-				  struct tw__work *later)
-{
-	tw__limiter_unlock(l, deferred);
-	if (later)
-		tw__work_submit(later);
 }

@@ -15,15 +15,11 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *defer
 
 /*
  * For the driver, when it is not the limiter's executor: takes the user code out of deferred, which
- * is about this job alone (which has options), for a piece of work. NULL: there is none, or this is
- * the executor. It goes to tw__limiter_unlock_on_driver.
+ * is about this job alone (which has options), for a piece of work, which the caller submits after
+ * the unlock. NULL: there is none, or this is the executor.
  */
 struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
 				struct tw__limiter_deferred *deferred);
-
-/* Unlocks, sends runners, and submits the work (NULL: none). */
-void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__limiter_deferred *deferred,
-				  struct tw__work *later);
 
 /*
  * What the call runs now: for those who look at what is under way (wheel/core/user_code.h).

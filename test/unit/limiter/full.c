@@ -53,6 +53,12 @@ static void close_small(void)
 	limited_close(&home);
 }
 
+/* The service has none to give, and the driver looks in each tick. */
+static void expect_no_timer(void)
+{
+	expect_eq(home.limiter->times.armed_ns, 0);
+}
+
 /* A tick later at most. */
 static void expect_at(uint64_t is_ns, uint64_t should_ns)
 {
@@ -77,7 +83,8 @@ Test(limiter_full, attempt_times_out_though_its_timer_could_not_be_had)
 	limited_advance(&home, 9 * MS);
 	expect_eq(load.starts, 1);
 	expect_eq(load.dones, 0);
-	expect_eq(home.limiter->times.untimed.count, 1);
+	expect_eq(home.limiter->times.heap.count, 1);
+	expect_no_timer();
 	limited_advance(&home, 3 * MS);
 	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_at(load.done_ns, 10 * MS);
@@ -151,20 +158,23 @@ Test(limiter_full, a_job_that_was_announced_keeps_its_times)
 	close_small();
 }
 
-Test(limiter_full, without_announcement_it_is_refused_and_nothing_left)
+Test(limiter_full, a_job_that_was_not_announced_keeps_its_times_too)
 {
-	struct load load = LOAD(1);
+	struct load first = LOAD(1, .held = true), load = LOAD(2);
 	open_small(limited_config(1));
 	fill_service();
+	load_submit(&first);
+	limited_pump(&home);
 	struct tw_limiter_task task = load_task(&load);
 	task.queue_timeout_ns = 10 * MS;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
-	expect_eq(limited_stats(&home).added, 0);
-	expect_eq(limited_stats(&home).rejected, 1);
+	load_submit_task(&load, &task);
+	expect_no_timer();
+	expect_eq(limited_stats(&home).rejected, 0);
+	limited_advance(&home, 12 * MS);
+	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
+	expect_at(load.done_ns, 10 * MS);
+	complete(&first, 0);
 	expect_eq(home.limiter->times.timed, 0);
-	load_submit(&load); /* one that needs none */
-	limited_pump(&home);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	close_small();
 }
 
@@ -176,7 +186,7 @@ static void on_low_water(void *arg)
 	low_waters++;
 }
 
-/* Refused for want of a timer, it has never waited. */
+/* Refused, it has never waited. */
 Test(limiter_full, one_that_is_refused_raises_no_water)
 {
 	struct load waits[3], refused = LOAD(3);
@@ -185,21 +195,20 @@ Test(limiter_full, one_that_is_refused_raises_no_water)
 	config.on_low_water = on_low_water;
 	open_small(config);
 	expect_eq(tw_limiter_pause(home.limiter), 0);
-	fill_service();
 	for (int i = 0; i < 2; i++) {
 		waits[i] = LOAD(i);
 		load_submit(&waits[i]);
 	}
 	struct tw_limiter_task task = load_task(&refused);
-	task.queue_timeout_ns = 10 * MS;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
+	task.permits = 2;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EINVAL);
 	expect_eq(tw_job_cancel(home.limiter, waits[0].job), TW_CANCELLED);
 	expect_eq(low_waters, 0); /* it was never above */
 	for (int i = 0; i < 3; i += 2) {
 		waits[i] = LOAD(i);
 		load_submit(&waits[i]);
 	}
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EINVAL);
 	expect_eq(tw_job_cancel(home.limiter, waits[0].job), TW_CANCELLED);
 	expect_eq(low_waters, 1);
 	expect_eq(tw_limiter_resume(home.limiter), 0);
@@ -220,11 +229,13 @@ Test(limiter_full, timers_are_used_again_when_they_can_be_had)
 	}
 	fill_service();
 	limited_advance(&home, 5 * MS);
-	expect_eq(home.limiter->times.untimed.count, 20);
+	expect_eq(home.limiter->times.heap.count, 20);
+	expect_no_timer();
 	empty_service();
 	limited_advance(&home, 2 * MS);
-	expect_eq(home.limiter->times.untimed.count, 0);
-	expect_eq(home.limiter->times.retry_out, false);
+	expect_eq(home.limiter->times.heap.count, 20);
+	expect_ge(home.limiter->times.armed_ns, RIG_START_NS + 10 * MS);
+	expect_eq(stats_of(home.rig.service).pending, 1); /* one timer for all */
 	limited_advance(&home, 30 * MS);
 	for (int i = 0; i < 20; i++) {
 		expect_settled(&loads[i], TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
@@ -246,13 +257,13 @@ Test(limiter_full, cancelled_and_stopped_ones_are_looked_for_no_more)
 	}
 	fill_service();
 	limited_pump(&home);
-	expect_eq(home.limiter->times.untimed.count, 4);
+	expect_eq(home.limiter->times.heap.count, 4);
 	expect_eq(tw_job_cancel(home.limiter, loads[2].job), TW_CANCELLED);
-	expect_eq(home.limiter->times.untimed.count, 3);
+	expect_eq(home.limiter->times.heap.count, 3);
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
-	expect_eq(home.limiter->times.untimed.count, 0);
+	expect_eq(home.limiter->times.heap.count, 0);
 	expect_settled(&loads[0], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	expect_eq(home.limiter->times.retry_out, true);
+	expect_no_timer();
 	close_small(); /* which takes it back */
 }
 
@@ -295,10 +306,10 @@ Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked
 	struct tw_limiter_task task = load_task(&load);
 	task.queue_timeout_ns = 10 * MS;
 	load_submit_task(&load, &task);
-	expect_eq(home.limiter->times.untimed.count, 1);
+	expect_eq(home.limiter->times.heap.count, 1);
 	complete(&first, 0);
 	expect_eq(load.starts, 1);
-	expect_eq(home.limiter->times.untimed.count, 0);
+	expect_eq(home.limiter->times.heap.count, 0);
 	limited_advance(&home, 20 * MS);
 	expect_eq(load.dones, 0);
 	complete(&load, 0);
@@ -309,7 +320,7 @@ Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked
 /* The attempt of an asynchronous job is completed, and its function stays. */
 static int complete_and_tick(void *arg, struct tw_job_run *run)
 {
-	expect_eq(home.limiter->times.untimed.count, 1);
+	expect_eq(home.limiter->times.heap.count, 1);
 	expect_eq(tw_job_complete(run->limiter, run->job, 0, arg), 0);
 	rig_advance(&home.rig, 20 * MS);
 	return TW_JOB_PENDING;

@@ -373,8 +373,11 @@ Test(limiter_notifications, tokens_come_back_though_no_timer_could_be_had)
 	expect_settled(&loads[1], TW_JOB_STATUS_SUCCEEDED, 0);
 	struct tw_limiter_task task = load_task(&loads[0]);
 	task.timeout_ns = MS;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
-	expect_eq(limited_stats(&home).rejected, 1);
+	load_submit_task(&loads[0], &task);
+	limited_advance(&home, 3 * MS);
+	expect_eq(loads[0].starts, 1);
+	expect_eq(loads[0].dones, 2);
+	expect_eq(loads[0].result.status, TW_JOB_STATUS_TIMED_OUT);
 	while (taken > 0)
 		expect_eq(tw_cancel(home.rig.service, timers[--taken]), TW_CANCELLED);
 	rig_advance(&home.rig, 20 * MS);
