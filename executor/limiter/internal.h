@@ -273,21 +273,29 @@ struct tw_limiter {
 	struct tw_limiter_config config;
 };
 
-/* In order. All zero: empty. */
-struct tw__job_list {
-	struct tw__job *first, *last;
-};
-
-/* What is to be done when the lock is free. */
+/*
+ * What is to be done when the lock is free. A job is in one list at most, and its state says what is
+ * called for it (tell.c).
+ */
 struct tw__limiter_deferred {
-	struct tw__runner *runners;   /* to be sent */
-	struct tw__job_list stops;    /* attempts to call `stop` for */
-	struct tw__job_list settled;  /* to call `done` for */
-	struct tw__job_list retries;  /* their hook is to be called, then they wait */
-	struct tw__job_list releases; /* `done` has returned; over */
+	struct tw__runner *runners;           /* to be sent */
+	struct tw__job *first_job, *last_job; /* in order */
 	bool low_water;
 	bool idle;
 };
+
+/* User code is to be called. */
+static inline bool tw__deferred_calls(const struct tw__limiter_deferred *deferred)
+{
+	return deferred->first_job || deferred->low_water || deferred->idle;
+}
+
+static inline void tw__defer_job(struct tw__limiter_deferred *deferred, struct tw__job *job)
+{
+	job->next = NULL;
+	*(deferred->first_job ? &deferred->last_job->next : &deferred->first_job) = job;
+	deferred->last_job = job;
+}
 
 /* Permits that the next attempt takes. */
 static inline uint64_t tw__job_needs(const struct tw_limiter *l, const struct tw__job *job)
@@ -301,13 +309,6 @@ static inline uint64_t tw__job_needs(const struct tw_limiter *l, const struct tw
 static inline tw_job tw__job_handle(const struct tw__job *job)
 {
 	return (tw_job){tw__node_handle(&job->node)};
-}
-
-static inline void tw__jobs_append(struct tw__job_list *list, struct tw__job *job)
-{
-	job->next = NULL;
-	*(list->first ? &list->last->next : &list->first) = job;
-	list->last = job;
 }
 
 /* Calls of user's code, on this thread; innermost first. */

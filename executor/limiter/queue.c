@@ -302,8 +302,7 @@ static void runner_return(struct tw_limiter *l, struct tw__runner *runner)
 static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns,
 		       struct tw__limiter_deferred *deferred)
 {
-	if (!deferred->settled.first && !deferred->retries.first && !deferred->releases.first &&
-	    !deferred->low_water && !deferred->idle)
+	if (!tw__deferred_calls(deferred))
 		return true;
 	bool goes = l->base.executor != &tw__inline_executor;
 	if (goes)

@@ -117,7 +117,7 @@ static void look_for_release(struct tw_limiter *l, struct tw__job *job,
 		return;
 	job->flags |= TW__JOB_RELEASED;
 	if (job->context || (job->options && job->options->release))
-		tw__jobs_append(&deferred->releases, job);
+		tw__defer_job(deferred, job);
 	else
 		tw__job_finish(l, job, deferred);
 }
@@ -138,7 +138,7 @@ void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job,
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	if (job->done || l->config.hooks.settled)
-		tw__jobs_append(&deferred->settled, job);
+		tw__defer_job(deferred, job);
 	else
 		tw__job_told(l, job, deferred);
 }
@@ -169,7 +169,7 @@ void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_
 	job->flags |= TW__JOB_STOPPED;
 	if (tells) {
 		job->flags |= TW__JOB_STOPPING;
-		tw__jobs_append(&deferred->stops, job);
+		tw__defer_job(deferred, job);
 	} else if (job->state == TW_JOB_STATE_SETTLED && !(job->flags & TW__JOB_STOPPING)) {
 		tw__job_note_settled(l, job, deferred);
 	}
@@ -209,7 +209,7 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, job->error, deferred);
 	} else if (tw__job_may_retry(l, job, now_ns)) {
 		hold_up(l, job);
-		tw__jobs_append(&deferred->retries, job);
+		tw__defer_job(deferred, job);
 	} else {
 		tw__settle(l, job, overdue ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_FAILED,
 			   job->error, deferred);

@@ -68,14 +68,6 @@ bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job
 
 /* --------------------------------------------------- to be done without lock */
 
-static struct tw__job *limiter_take(struct tw__job_list *list)
-{
-	struct tw__job *job = list->first;
-	if (job)
-		list->first = job->next;
-	return job;
-}
-
 static void send_runners(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
 	struct tw__runner *runner = deferred->runners;
@@ -208,33 +200,34 @@ static void do_low_water(struct tw_limiter *l, struct tw__limiter_deferred *defe
 	tw__limiter_return(l, &call);
 }
 
+/* The next step of the first job in the list. It may be put there again. */
+static void do_job(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
+{
+	struct tw__job *job = deferred->first_job;
+	deferred->first_job = job->next;
+	if (job->flags & TW__JOB_STOPPING)
+		do_stop(l, job, deferred);
+	else if (job->state != TW_JOB_STATE_SETTLED)
+		do_retry(l, job, deferred);
+	else if (!(job->flags & TW__JOB_TOLD))
+		do_settled(l, job, deferred);
+	else
+		do_release(l, job, deferred);
+}
+
 /* One step. */
 static void do_next(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
-	struct tw__job *job;
-	if (deferred->runners)
+	if (deferred->runners) {
 		send_runners(l, deferred);
-	else if ((job = limiter_take(&deferred->stops)))
-		do_stop(l, job, deferred);
-	else if ((job = limiter_take(&deferred->retries)))
-		do_retry(l, job, deferred);
-	else if (deferred->low_water)
+	} else if (deferred->low_water) {
 		do_low_water(l, deferred);
-	else if ((job = limiter_take(&deferred->settled)))
-		do_settled(l, job, deferred);
-	else if ((job = limiter_take(&deferred->releases)))
-		do_release(l, job, deferred);
-	else {
+	} else if (deferred->first_job) {
+		do_job(l, deferred);
+	} else {
 		deferred->idle = false;
 		tw__idle_tell(l);
 	}
-}
-
-static bool anything(const struct tw__limiter_deferred *deferred)
-{
-	return deferred->runners || deferred->stops.first || deferred->settled.first ||
-	       deferred->retries.first || deferred->releases.first || deferred->low_water ||
-	       deferred->idle;
 }
 
 void tw__limiter_lock(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
@@ -258,7 +251,7 @@ void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__limiter_deferred *
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
 	tw__inbox_attend(l, deferred);
-	while (tw_unlikely(anything(deferred))) {
+	while (tw_unlikely(deferred->runners || tw__deferred_calls(deferred))) {
 		/*
 		 * what is sent here may be all that was left, and over before this thread is back
 		 */
@@ -274,7 +267,7 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *defer
 
 /* ---------------------------------------------------------------- from the driver */
 
-enum { TELL_STOP = 1, TELL_SETTLED = 2, TELL_RELEASE = 4, TELL_LOW_WATER = 8, TELL_IDLE = 16 };
+enum { TELL_JOB = 1, TELL_LOW_WATER = 2, TELL_IDLE = 4 };
 
 /* On the executor. */
 static void limiter_tell(struct tw__work *work)
@@ -285,12 +278,8 @@ static void limiter_tell(struct tw__work *work)
 	struct tw__limiter_deferred deferred;
 	tw__limiter_lock(l, &deferred);
 	uint32_t what = work->spare;
-	if (what & TELL_STOP)
-		tw__jobs_append(&deferred.stops, job);
-	if (what & TELL_SETTLED)
-		tw__jobs_append(&deferred.settled, job);
-	if (what & TELL_RELEASE)
-		tw__jobs_append(&deferred.releases, job);
+	if (what & TELL_JOB)
+		tw__defer_job(&deferred, job);
 	deferred.low_water = what & TELL_LOW_WATER;
 	deferred.idle = what & TELL_IDLE;
 	job->holds--;
@@ -299,20 +288,14 @@ static void limiter_tell(struct tw__work *work)
 	tw__limiter_unlock(l, &deferred);
 }
 
-static uint32_t user_code_in(const struct tw__limiter_deferred *deferred)
-{
-	return (deferred->stops.first ? TELL_STOP : 0u) |
-	       (deferred->settled.first ? TELL_SETTLED : 0u) |
-	       (deferred->releases.first ? TELL_RELEASE : 0u) |
-	       (deferred->low_water ? TELL_LOW_WATER : 0u) | (deferred->idle ? TELL_IDLE : 0u);
-}
-
 struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
 				struct tw__limiter_deferred *deferred)
 {
-	uint32_t what = user_code_in(deferred);
-	if (!what || l->base.executor == &tw__inline_executor)
+	if (!tw__deferred_calls(deferred) || l->base.executor == &tw__inline_executor)
 		return NULL;
+	uint32_t what = (deferred->first_job ? TELL_JOB : 0u) |
+			(deferred->low_water ? TELL_LOW_WATER : 0u) |
+			(deferred->idle ? TELL_IDLE : 0u);
 	*deferred = (struct tw__limiter_deferred){.runners = deferred->runners};
 	struct tw__work *work = &job->options->tell;
 	tw__work_init(work, l->service, l->base.executor, limiter_tell);
