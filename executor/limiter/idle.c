@@ -11,28 +11,30 @@
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
 
-static struct tw__listener *next_listener(struct tw_limiter *l)
+static bool any_due(const struct tw_limiter *l)
 {
-	struct tw__listener *first = l->idles.due;
-	if (first && !(l->idles.due = first->next))
-		l->idles.due_end = &l->idles.due;
+	return l->idles.first && l->idles.first->due;
+}
+
+static struct tw__listener *take_first(struct tw_limiter *l)
+{
+	struct tw__listener *first = l->idles.first;
+	if (!(l->idles.first = first->next))
+		l->idles.end = &l->idles.first;
 	return first;
 }
 
 /* All listeners that wait for the next idle are called for this one, and get its results. */
-static void move_listeners(struct tw_limiter *l)
+static void listeners_due(struct tw_limiter *l)
 {
-	if (!l->idles.listeners)
-		return;
-	for (struct tw__listener *listener = l->idles.listeners; listener && l->results;
-	     listener = listener->next) {
+	for (struct tw__listener *listener = l->idles.first; listener; listener = listener->next) {
+		if (listener->due)
+			continue;
+		listener->due = true;
 		listener->results = l->results;
-		l->results->refs++;
+		if (l->results)
+			l->results->refs++;
 	}
-	*l->idles.due_end = l->idles.listeners;
-	l->idles.due_end = l->idles.listeners_end;
-	l->idles.listeners = NULL;
-	l->idles.listeners_end = &l->idles.listeners;
 }
 
 void tw__idle_reached(struct tw_limiter *l)
@@ -41,7 +43,7 @@ void tw__idle_reached(struct tw_limiter *l)
 	l->idles.count++;
 	if (l->results)
 		l->results->delivered = true;
-	move_listeners(l);
+	listeners_due(l);
 }
 
 static void tell_one(struct tw_limiter *l, struct tw__listener *listener)
@@ -78,13 +80,12 @@ void tw__idle_tell(struct tw_limiter *l)
 	if (l->idles.telling)
 		return; /* the thread that notifies goes on with these */
 	l->idles.telling = true;
-	while (l->idles.told != l->idles.count || l->idles.due) {
+	while (l->idles.told != l->idles.count || any_due(l)) {
 		uint64_t idles = l->idles.count;
-		struct tw__listener *listener;
 		if (l->idles.told != idles)
 			tell_hook(l);
-		while ((listener = next_listener(l)))
-			tell_one(l, listener);
+		while (any_due(l))
+			tell_one(l, take_first(l));
 		l->idles.told = idles;
 	}
 	l->idles.telling = false;
@@ -104,11 +105,11 @@ void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener,
 		      struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	*l->idles.listeners_end = listener;
-	l->idles.listeners_end = &listener->next;
+	*l->idles.end = listener;
+	l->idles.end = &listener->next;
 	if (l->ends.unfinished != 0)
 		return;
-	move_listeners(l);
+	listeners_due(l);
 	deferred->idle = true;
 }
 

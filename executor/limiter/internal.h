@@ -154,7 +154,8 @@ struct tw__listener {
 	tw_idle_fn *fn;
 	void *arg;
 	void *context;               /* of its on_idle, or start */
-	struct tw__results *results; /* due: of the idle that it is called for */
+	struct tw__results *results; /* of the idle that it is called for */
+	bool due;                    /* that idle was reached */
 };
 
 /* Results since the last idle whose listeners were called. */
@@ -167,12 +168,11 @@ struct tw__results {
 
 struct tw__permits {
 	uint64_t limit;
-	uint64_t running; /* permits that are out */
-	uint64_t extra;   /* of these: beyond one for each attempt */
-	uint64_t late;    /* attempts of jobs that have timed out */
-	uint64_t searching;
+	uint64_t running;     /* permits that are out */
+	uint64_t extra;       /* of these: beyond one for each attempt */
+	uint64_t late;        /* attempts of jobs that have timed out */
+	uint64_t searching;   /* runners that the executor has not begun to run */
 	uint64_t runners_out; /* with the executor, or running */
-	uint64_t runners_in;  /* of these: running */
 	struct tw__runner *free_runners;
 	uint64_t runners;
 };
@@ -203,8 +203,8 @@ struct tw__ends {
 
 struct tw__idles {
 	uint64_t count, told; /* times the limiter was idle; whose listeners have returned */
-	bool telling;         /* a thread tells those in `due` */
-	struct tw__listener *listeners, **listeners_end, *due, **due_end;
+	bool telling;         /* a thread tells the listeners that are due */
+	struct tw__listener *first, **end; /* in order: those that are due come first */
 };
 
 /* What destroy waits for. */

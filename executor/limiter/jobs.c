@@ -192,7 +192,8 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 	tw__limiter_relock(l);
 	struct tw__job *job = limiter_find(l, handle);
 	bool is = job && (job->flags & (TW__JOB_CANCEL | TW__JOB_OVERDUE) ||
-			  (job->state == TW_JOB_STATE_RUNNING && tw__job_is_late(l, job)));
+			  (job->state == TW_JOB_STATE_RUNNING && job->options &&
+			   tw__job_is_due(job, tw_service_now(l->service))));
 	pthread_mutex_unlock(&l->lock);
 	return is;
 }

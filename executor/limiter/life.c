@@ -103,8 +103,8 @@ static void limiter_free_all(struct tw_limiter *l)
 		l->permits.free_runners = runner->next;
 		free(runner);
 	}
-	while ((listener = l->idles.listeners)) {
-		l->idles.listeners = listener->next;
+	while ((listener = l->idles.first)) {
+		l->idles.first = listener->next;
 		free(listener);
 	}
 	free(l->results);
@@ -129,8 +129,7 @@ static void set_up(struct tw_limiter *l, tw_service *service,
 	l->rate.starts = config->rate_starts;
 	l->rate.interval_ns = config->rate_interval_ns;
 	l->budget.left = l->budget.most = UINT64_C(100) * config->budget_retries;
-	l->idles.listeners_end = &l->idles.listeners;
-	l->idles.due_end = &l->idles.due;
+	l->idles.end = &l->idles.first;
 	pthread_mutex_init(&l->lock, NULL);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job), TW__NODES_MAX);
 	tw__inbox_init(l);
@@ -187,7 +186,7 @@ static bool all_returned(const struct tw_limiter *l)
  */
 static uint64_t patience(const struct tw_limiter *l)
 {
-	uint64_t queued = l->permits.runners_out - l->permits.runners_in + l->out.tellers;
+	uint64_t queued = l->permits.searching + l->out.tellers;
 	tw_pool *pool = tw__pool_of(l->base.executor);
 	bool by_itself =
 	    pool ? !tw__pool_is_worker(pool) : l->base.executor == &tw__inline_executor;

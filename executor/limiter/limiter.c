@@ -151,10 +151,12 @@ static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__limiter_
 	return false;
 }
 
-static void refuse_jobs(struct tw_limiter *l)
+/* The limiter stays until the call has counted itself off, although it gives up the lock. */
+static void begin_close(struct tw_limiter *l)
 {
 	struct tw__limiter_deferred deferred;
 	tw__limiter_lock(l, &deferred);
+	l->out.calls++;
 	l->closed = true;
 	tw__bell_ring(&l->ends.room); /* those who wait for room are refused */
 	tw__limiter_unlock(l, &deferred);
@@ -171,25 +173,9 @@ static void limiter_drop_all(struct tw_limiter *l, uint64_t now_ns)
 	}
 }
 
-/* Between these two the limiter stays, although the call gives up the lock. */
-static void call_enter(struct tw_limiter *l)
-{
-	pthread_mutex_lock(&l->lock);
-	l->out.calls++;
-	pthread_mutex_unlock(&l->lock);
-}
-
-static void call_leave(struct tw_limiter *l)
-{
-	pthread_mutex_lock(&l->lock);
-	l->out.calls--;
-	if (l->out.destroying)
-		tw__bell_ring(&l->ends.quiet);
-	pthread_mutex_unlock(&l->lock);
-}
-
 int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns)
 {
+	struct tw__limiter_deferred deferred;
 	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
@@ -198,14 +184,15 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return limiter_refuse_wait("tw_limiter_close", true);
 	uint64_t now_ns = tw_service_now(l->service);
-	call_enter(l);
-	refuse_jobs(l);
+	begin_close(l);
 	r = mode == TW_CLOSE_DROP ? -ETIMEDOUT : await_unlocked(l, timeout_ns, true);
 	if (r == -ETIMEDOUT) {
 		limiter_drop_all(l, now_ns);
 		r = await_unlocked(l, mode == TW_CLOSE_DROP ? timeout_ns : 0, false);
 	}
-	call_leave(l);
+	tw__limiter_lock(l, &deferred);
+	l->out.calls--;
+	tw__limiter_unlock(l, &deferred);
 	return r == -EDEADLK ? limiter_refuse_wait("tw_limiter_close", false) : r;
 }
 
@@ -222,13 +209,12 @@ int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn
 	struct tw__listener *listener = tw__listener_make(fn, arg);
 	if (!listener)
 		return -ENOMEM;
-	call_enter(l);
-	refuse_jobs(l);
+	begin_close(l);
 	if (mode == TW_CLOSE_DROP)
 		limiter_drop_all(l, tw_service_now(l->service));
 	tw__limiter_lock(l, &deferred);
 	tw__listener_add(l, listener, &deferred);
+	l->out.calls--;
 	tw__limiter_unlock(l, &deferred);
-	call_leave(l);
 	return 0;
 }

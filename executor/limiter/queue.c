@@ -291,7 +291,6 @@ static void runner_return(struct tw_limiter *l, struct tw__runner *runner)
 	runner->next = l->permits.free_runners;
 	l->permits.free_runners = runner;
 	l->permits.runners_out--;
-	l->permits.runners_in--;
 }
 
 /*
@@ -326,7 +325,6 @@ static void limiter_run(struct tw__work *work)
 	uint64_t now_ns = tw_service_now(l->service), end_ns = now_ns + SLICE_NS;
 	tw__limiter_lock(l, &deferred);
 	l->permits.searching--;
-	l->permits.runners_in++;
 	for (int left = JOBS_IN_A_ROW; left && now_ns < end_ns; left--) {
 		if (tw_likely(!limiter_expire(l, now_ns, &deferred))) {
 			if (!(job = pick(l, now_ns, &deferred)))

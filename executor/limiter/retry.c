@@ -251,12 +251,6 @@ bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns)
 	return tw_unlikely(job->options != NULL) && due_of(job) <= now_ns;
 }
 
-bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job)
-{
-	uint64_t due_ns = job->options ? due_of(job) : UINT64_MAX;
-	return tw_unlikely(due_ns != UINT64_MAX) && due_ns <= tw_service_now(l->service);
-}
-
 void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
 		      struct tw__limiter_deferred *deferred)
 {

@@ -18,12 +18,8 @@ void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job);
 void tw__job_forget_time(struct tw_limiter *l, struct tw__job *job);
 
 /*
- * Whether a time of the job, queued or running, has passed, whether or not the driver has looked. Reads the
- * clock if there is one to keep.
+ * Whether a time of the job, queued or running, has passed, whether or not the driver has looked.
  */
-bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job);
-
-/* The same at a reading of the clock. */
 bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
 
 /*
