@@ -6,7 +6,8 @@
 
 /*
  * Runs a detached action, on the flusher. Releases `context`. Returns what the work returned. The
- * run's reference is the caller's afterwards. *ended: it has ended, and the caller calls tw__action_release.
+ * run's reference is the caller's afterwards. *ended: it has ended, and the caller calls
+ * tw__action_release.
  */
 int tw__action_run(struct tw_action *action, void *state, void *context, bool *ended);
 

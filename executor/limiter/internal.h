@@ -274,8 +274,8 @@ struct tw_limiter {
 };
 
 /*
- * What is to be done when the lock is free. A job is in one list at most, and its state says what is
- * called for it (tell.c).
+ * What is to be done when the lock is free. A job is in one list at most, and its state says what
+ * is called for it (tell.c).
  */
 struct tw__limiter_deferred {
 	struct tw__runner *runners;           /* to be sent */

@@ -204,8 +204,8 @@ static void recall(struct tw_limiter *l)
 }
 
 /*
- * Waits for runners and the timer's callback, which return by themselves. The lock is held, and given
- * up meanwhile.
+ * Waits for runners and the timer's callback, which return by themselves. The lock is held, and
+ * given up meanwhile.
  */
 static bool await_all_returned(struct tw_limiter *l)
 {
