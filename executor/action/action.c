@@ -283,8 +283,8 @@ void tw__action_detach(struct tw_action *action)
 	tw_action_scheduler *scheduler = action->scheduler;
 	switch (action->location) {
 	case TW__ACTION_TIMED:
-		if (tw__cancel_silently(scheduler->base.service, action->timer))
-			tw__action_put(action); /* the caller has another reference */
+		TW_ASSERT(action->references > 1); /* the timer's, and the caller's */
+		action->references -= tw__cancel_silently(scheduler->base.service, action->timer);
 		break;
 	case TW__ACTION_DUE:
 		tw__action_unlink(&scheduler->due, action);
