@@ -128,7 +128,7 @@ static void hold(void *arg)
 Test(strand_real_storm, calls_beside_a_close_of_queued_tasks_come_in_between, .init = opened,
      .fini = closed)
 {
-	atomic_bool over = false;
+	static atomic_bool over; /* the task looks at it after the test has returned */
 	expect_eq(tw_strand_submit(strand, hold, &over), 0);
 	while (!stats_now().running)
 		usleep(1000);
