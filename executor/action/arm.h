@@ -14,8 +14,8 @@ void tw__action_join_due(struct tw_action *action, int refusal);
 int tw__action_join_heap(struct tw_action *action, uint64_t at_ns);
 
 /*
- * Moves what is due at the virtual clock's instant into `due`: with TW_ACTION_FLAG_CANCEL_BATCH a
- * failure closes it. Other schedulers have nothing there.
+ * Moves the actions that are due at the virtual clock's instant into `due`. With
+ * TW_ACTION_FLAG_CANCEL_BATCH a failure closes them. Without a virtual clock it does nothing.
  */
 void tw__actions_take_instant(tw_action_scheduler *scheduler);
 

@@ -216,7 +216,7 @@ int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told)
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
-	/* what comes now belongs to the next */
+	/* an action that joins from now on belongs to the next batch */
 	/* planted: turn_takes_new */
 	uint64_t batch = scheduler->batch++;
 	scheduler->stats.flushes += scheduler->open_count != 0;

@@ -290,8 +290,8 @@ static struct tw__job *first_due(const struct tw_limiter *l, uint64_t now_ns)
 }
 
 /*
- * What is due about the job is done; afterwards nothing is. The lock is held, and given up
- * meanwhile.
+ * Acts on the job's time that has passed, and enters its next time into the heap. The lock is held,
+ * and released meanwhile.
  */
 static void look_at(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {

@@ -28,7 +28,7 @@ static void loop_remember(tw_service *service, const struct tw__poll *poll, size
 		     service->works->deferred || tw__groups_waiting(&service->groups);
 }
 
-/* Takes what has come into the lanes since, or has returned with a batch. */
+/* Collects the batches that executors have returned, and drains the lanes. */
 static void gather(tw_service *service)
 {
 	bool again = false;
