@@ -20,34 +20,12 @@ static uint64_t kernel_now(const tw_clock *clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-void tw__clock_sleep_on_futex(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns)
-{
-	(void)alarm;
-	tw__gate_sleep(gate, deadline_ns);
-}
-
-static void sleep_on_alarm(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns)
-{
-	(void)gate; /* rings on the alarm */
-	tw__alarm_set(alarm, deadline_ns);
-	tw__alarm_wait(alarm);
-}
-
-static void listen_to_nothing(tw_clock *clock, struct tw__clock_listener *listener)
-{
-	(void)clock;
-	(void)listener;
-}
-
 tw_clock *tw_clock_monotonic(void)
 {
 	static const struct tw__clock_ops ops = {
 	    .now = kernel_now,
 	    .runs = true,
 	    .id = CLOCK_MONOTONIC,
-	    .sleep = tw__clock_sleep_on_futex,
-	    .listen = listen_to_nothing,
-	    .unlisten = listen_to_nothing,
 	};
 	static tw_clock monotonic = {&ops};
 	return &monotonic;
@@ -60,9 +38,6 @@ tw_clock *tw_clock_boottime(void)
 	    .runs = true,
 	    .id = CLOCK_BOOTTIME,
 	    .by_alarm = true, /* a futex knows CLOCK_MONOTONIC and CLOCK_REALTIME only */
-	    .sleep = sleep_on_alarm,
-	    .listen = listen_to_nothing,
-	    .unlisten = listen_to_nothing,
 	};
 	static tw_clock boottime = {&ops};
 	return &boottime;

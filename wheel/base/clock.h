@@ -25,14 +25,13 @@ struct tw__clock_ops {
 	bool runs; /* it moves by itself */
 	/* the kernel's clock of the same scale, for descriptors; negative: there is none */
 	int id;
-	bool by_alarm; /* the tick thread needs the alarm to sleep on */
 	/*
-	 * The tick thread sleeps until the gate's bell is rung or the deadline has come; or less.
-	 * The deadline is on the clock's own scale, for one that does not run on CLOCK_MONOTONIC's
-	 * (UINT64_MAX: none). Waking is the gate's affair: it rings on the futex, or on the alarm
-	 * where there is one.
+	 * The tick thread sleeps on the alarm, whose deadlines are on the clock's own scale. Else
+	 * it sleeps on the gate's futex, whose deadlines are on CLOCK_MONOTONIC's. The gate rings
+	 * on the alarm where there is one.
 	 */
-	void (*sleep)(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns);
+	bool by_alarm;
+	/* NULL: the clock is not moved by calls, so there is nothing to listen to */
 	void (*listen)(tw_clock *clock, struct tw__clock_listener *listener);
 	void (*unlisten)(tw_clock *clock, struct tw__clock_listener *listener);
 	bool (*inherited)(
@@ -49,9 +48,6 @@ struct tw_clock {
  * locks may be held forever; else 0.
  */
 int tw__clock_check(const tw_clock *clock);
-
-/* A sleep for clocks whose services are woken by the futex of the gate. */
-void tw__clock_sleep_on_futex(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns);
 
 static inline uint64_t tw__earlier(uint64_t a_ns, uint64_t b_ns)
 {

@@ -124,7 +124,12 @@ static void sleep_until(tw_service *service, uint64_t deadline_ns)
 				  ? UINT64_MAX
 				  : tw_clock_now(tw_clock_monotonic()) + service->time.tick_ns;
 	}
-	service->clock->ops->sleep(&service->gate, &service->driver->loop.alarm, deadline_ns);
+	if (service->clock->ops->by_alarm) {
+		tw__alarm_set(&service->driver->loop.alarm, deadline_ns);
+		tw__alarm_wait(&service->driver->loop.alarm);
+	} else {
+		tw__gate_sleep(&service->gate, deadline_ns);
+	}
 	tw_bump(&service->driver->counters.wakeups, 1);
 	service->driver->park.woken = true;
 }

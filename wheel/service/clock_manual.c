@@ -56,7 +56,6 @@ static bool manual_inherited(const tw_clock *clock)
 static const struct tw__clock_ops manual_ops = {
     .now = manual_now,
     .id = -1,
-    .sleep = tw__clock_sleep_on_futex,
     .listen = manual_listen,
     .unlisten = manual_unlisten,
     .inherited = manual_inherited,
@@ -114,22 +113,19 @@ int tw_clock_manual_destroy(tw_clock *clock)
 /*
  * The list may grow while a callback runs; a service is not destroyed while its clock is advanced.
  */
-static struct tw__clock_listener *first_listener(struct manual *manual)
+struct tw__clock_listener *tw__clock_manual_first(tw_clock *clock)
 {
+	struct manual *manual = (struct manual *)clock;
 	pthread_mutex_lock(&manual->lock);
 	struct tw__clock_listener *first = manual->listeners;
 	pthread_mutex_unlock(&manual->lock);
 	return first;
 }
 
-struct tw__clock_listener *tw__clock_manual_first(tw_clock *clock)
-{
-	return first_listener((struct manual *)clock);
-}
-
 static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 {
-	for (struct tw__clock_listener *l = first_listener(manual); l; l = l->next) {
+	for (struct tw__clock_listener *l = tw__clock_manual_first(&manual->clock); l;
+	     l = l->next) {
 		uint64_t next_ns = l->next_ns(l);
 		if (next_ns < limit_ns)
 			limit_ns = next_ns;
@@ -139,7 +135,7 @@ static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 
 static void tell_all(struct manual *manual)
 {
-	for (struct tw__clock_listener *l = first_listener(manual); l; l = l->next)
+	for (struct tw__clock_listener *l = tw__clock_manual_first(&manual->clock); l; l = l->next)
 		l->moved(l);
 }
 

@@ -256,14 +256,16 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 		tw__core_free(service);
 		return r;
 	}
-	service->clock->ops->listen(service->clock, &service->listener);
+	if (service->clock->ops->listen)
+		service->clock->ops->listen(service->clock, &service->listener);
 	*out = service;
 	return 0;
 }
 
 void tw__core_free(tw_service *service)
 {
-	service->clock->ops->unlisten(service->clock, &service->listener);
+	if (service->clock->ops->unlisten)
+		service->clock->ops->unlisten(service->clock, &service->listener);
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
 		free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
 	tw__queue_fini(&service->queue);
