@@ -180,7 +180,7 @@ static inline void tw__slot_put(struct tw__slots *slots, struct tw__magazine *ma
 		return;
 	}
 	if (tw_unlikely(!magazine)) {
-		tw__depot_put(slots, slot);
+		tw__chain_push(slots, slot, 1);
 		return;
 	}
 	if (tw_unlikely(tw__magazine_is_full(magazine)))

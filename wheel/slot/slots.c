@@ -50,38 +50,34 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	*slots = (struct tw__slots){.max_timers = max_timers, .base = random_base()};
 	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + 1;
 	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
-	size_t words = page_up(slots->end * sizeof *slots->words),
-	       records = page_up(slots->end * sizeof *slots->records);
-	size_t locations = page_up(slots->end * sizeof *slots->locations),
-	       exts = page_up(slots->end * sizeof *slots->exts);
-	size_t generations = page_up(slots->end * sizeof *slots->latest_generations);
-	size_t far_ticks = page_up(slots->end * sizeof *slots->far_ticks);
-	size_t block_count = slots->end / TW__BLOCK + 2,
-	       purge_bits = page_up(block_count * TW__BLOCK / 8);
-	size_t blocks = page_up(block_count * sizeof *slots->blocks);
-	size_t ext_blocks = page_up(block_count * sizeof *slots->store.blocks);
-	size_t option_room = page_up(block_count / 8 + 8);
-	slots->mapping_bytes = words + records + locations + exts + generations + far_ticks +
-			       purge_bits + blocks + ext_blocks + option_room;
-	slots->mapping = tw__reserve(slots->mapping_bytes);
-	if (!slots->mapping)
+	size_t n = slots->end, blocks = n / TW__BLOCK + 2;
+	const struct {
+		void *pointer;
+		size_t bytes;
+		bool huge_pages;
+	} arrays[] = {
+	    {&slots->words, page_up(n * sizeof *slots->words), true},
+	    {&slots->records, page_up(n * sizeof *slots->records), true},
+	    {&slots->locations, page_up(n * sizeof *slots->locations), false},
+	    {&slots->exts, page_up(n * sizeof *slots->exts), false},
+	    {&slots->latest_generations, page_up(n * sizeof *slots->latest_generations), true},
+	    {&slots->far_ticks, page_up(n * sizeof *slots->far_ticks), false},
+	    {&slots->purge_bits, page_up(blocks * TW__BLOCK / 8), false},
+	    {&slots->blocks, page_up(blocks * sizeof *slots->blocks), false},
+	    {&slots->store.blocks, page_up(blocks * sizeof *slots->store.blocks), false},
+	    {&slots->store.room, page_up(blocks / 8 + 8), false},
+	};
+	const size_t array_count = sizeof arrays / sizeof *arrays;
+	for (size_t i = 0; i < array_count; i++)
+		slots->mapping_bytes += arrays[i].bytes;
+	char *at = slots->mapping = tw__reserve(slots->mapping_bytes);
+	if (!at)
 		return -ENOMEM;
-	char *at = slots->mapping;
-	slots->words = (void *)at;
-	slots->records = (void *)(at + words);
-	slots->locations = (void *)(at + words + records);
-	slots->exts = (void *)(at + words + records + locations);
-	slots->latest_generations = (void *)(at + words + records + locations + exts);
-	slots->far_ticks = (void *)(at + words + records + locations + exts + generations);
-	at += words + records + locations + exts + generations + far_ticks;
-	slots->purge_bits = (void *)at;
-	slots->blocks = (void *)(at + purge_bits);
-	slots->store.blocks = (void *)(at + purge_bits + blocks);
-	slots->store.room = (void *)(at + purge_bits + blocks + ext_blocks);
-	at = slots->mapping;
-	prefer_huge_pages(at, words);
-	prefer_huge_pages(at + words, records);
-	prefer_huge_pages((char *)slots->latest_generations, generations);
+	for (size_t i = 0; i < array_count; at += arrays[i++].bytes) {
+		memcpy(arrays[i].pointer, &at, sizeof at);
+		if (arrays[i].huge_pages)
+			prefer_huge_pages(at, arrays[i].bytes);
+	}
 	tw_store_relaxed(&slots->fresh, 1);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
 	for (int i = 0; i < TW__EXT_LOCKS; i++)
@@ -188,6 +184,7 @@ void tw__far_let(struct tw__slots *slots, uint32_t slot)
 /* A chain's head keeps the next chain and the count in its record's unused pointers. */
 void tw__chain_push(struct tw__slots *slots, uint32_t head, uint32_t count)
 {
+	TW_ASSERT(head > 0 && head < slots->end);
 	struct tw__record *record = &slots->records[head];
 	pthread_mutex_lock(&slots->lock);
 	tw_store_release(&record->ext, slots->chains); /* WORD5 */
@@ -205,12 +202,6 @@ uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *count)
 		*count = (uint32_t)(uintptr_t)tw_load_relaxed(&slots->records[head].arg);
 	}
 	return head;
-}
-
-void tw__depot_put(struct tw__slots *slots, uint32_t slot)
-{
-	TW_ASSERT(slot > 0 && slot < slots->end);
-	tw__chain_push(slots, slot, 1);
 }
 
 uint32_t tw__slots_take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *first)

@@ -175,9 +175,6 @@ struct tw__slots {
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers);
 void tw__slots_fini(struct tw__slots *slots);
 
-/* Gives one slot to the depot, for a thread that has no magazine. */
-void tw__depot_put(struct tw__slots *slots, uint32_t slot);
-
 /* Gives a chain of `count` free slots, linked by their records, to the depot. */
 void tw__chain_push(struct tw__slots *slots, uint32_t head, uint32_t count);
 
@@ -208,10 +205,7 @@ void tw__ext_wipe(struct tw__ext *ext);
  */
 void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext);
 
-/* Waits for a reset that is writing to the extension record of the slot's timer. */
-static inline void tw__ext_await_reset(struct tw__slots *slots, uint32_t slot);
-
-/* The same where the slot is not known any more. */
+/* As tw__ext_await_reset, where the slot is not known any more. */
 void tw__ext_await_all_resets(struct tw__slots *slots);
 
 /* Gives all to the depot. */
@@ -339,6 +333,7 @@ static inline pthread_mutex_t *tw__ext_lock(struct tw__slots *slots, uint32_t sl
 	return lock;
 }
 
+/* Waits for a reset that is writing to the extension record of the slot's timer. */
 static inline void tw__ext_await_reset(struct tw__slots *slots, uint32_t slot)
 {
 	pthread_mutex_unlock(tw__ext_lock(slots, slot));
@@ -375,17 +370,6 @@ static inline bool tw__handle_entry(const struct tw__slots *slots, tw_timer time
 {
 	*entry = timer.id - slots->base;
 	return (uint32_t)*entry < slots->end;
-}
-
-/* The same in two parts. */
-static inline bool tw__handle_split(const struct tw__slots *slots, tw_timer timer, uint32_t *slot,
-				    uint32_t *generation)
-{
-	uint64_t entry;
-	bool is_known = tw__handle_entry(slots, timer, &entry);
-	*slot = (uint32_t)entry;
-	*generation = tw__entry_generation(entry);
-	return is_known;
 }
 
 #endif

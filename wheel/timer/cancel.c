@@ -281,12 +281,13 @@ bool tw__remaining_of(tw_service *service, uint32_t slot, uint64_t *word, uint64
 
 static int remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 {
-	uint32_t slot, generation;
-	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
+	uint64_t entry;
+	if (!tw__handle_entry(&service->slots, timer, &entry))
 		return -ENOENT;
+	uint32_t slot = (uint32_t)entry;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]), left_ns;
 	do {
-		if (tw__word_generation(word) != generation || !tw__word_armed(word) ||
+		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word) ||
 		    tw__is_cancelled(service, slot, word))
 			return -ENOENT;
 	} while (!tw__remaining_of(service, slot, &word, &left_ns));

@@ -198,11 +198,12 @@ static __attribute__((noinline)) int reset_with_option(tw_service *service, uint
 static inline __attribute__((always_inline)) int reset_by_mode(tw_service *service, tw_timer timer,
 							       uint64_t deadline_ns, unsigned mode)
 {
-	uint32_t slot, generation;
+	uint64_t entry;
 	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))))
 		return tw__refused_by_gate(service);
-	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
+	if (tw_unlikely(!tw__handle_entry(&service->slots, timer, &entry)))
 		return -ENOENT;
+	uint32_t slot = (uint32_t)entry, generation = tw__entry_generation(entry);
 	int r = reset_word(service, slot, generation, deadline_ns, mode);
 	TW_PROBE5(reset, service, slot, generation, deadline_ns, r);
 	return r;
@@ -271,8 +272,7 @@ int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 		return tw__invalid("service is NULL");
 	if (tw_likely(move_shortly(service, timer, deadline_ns)))
 		return 0;
-	if (tw_unlikely(deadline_ns > service->time.start_ns &&
-			deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS))
+	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
 		return reset_out_of_range(__func__, service, "deadline_ns", deadline_ns);
 	return reset_at(service, timer, deadline_ns);
 }

@@ -392,8 +392,9 @@ Test(timer_persistent_ends, is_seen_by_dump_and_not_by_foreach)
 static void reset_late(struct probe *probe)
 {
 	tw_service *service = probe->rig->service;
-	uint32_t slot, generation;
-	expect_eq(tw__handle_split(&service->slots, probe->other->timer, &slot, &generation), true);
+	uint64_t entry;
+	expect_eq(tw__handle_entry(&service->slots, probe->other->timer, &entry), true);
+	uint32_t slot = (uint32_t)entry;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]),
 		 tick = tw__tick_of(service, rig_now(probe->rig) + 40 * SECOND);
 	probe->answer = tw__persistent_reset(service, slot, &word, tick, false);

@@ -10,10 +10,10 @@ TestSuite(timer_schedule_short, .timeout = 60);
 
 static uint64_t word_of(struct rig *rig, tw_timer timer)
 {
-	uint32_t slot, generation;
-	expect_eq(tw__handle_split(&rig->service->slots, timer, &slot, &generation), true);
-	uint64_t word = tw_load_relaxed(&rig->service->slots.words[slot]);
-	expect_eq(tw__word_generation(word), generation);
+	uint64_t entry;
+	expect_eq(tw__handle_entry(&rig->service->slots, timer, &entry), true);
+	uint64_t word = tw_load_relaxed(&rig->service->slots.words[(uint32_t)entry]);
+	expect_eq(tw__word_generation(word), tw__entry_generation(entry));
 	return word;
 }
 
