@@ -113,24 +113,14 @@ static bool read_numbers(const char *root, const char *directory, const char *na
 	return is_read;
 }
 
-static bool read_number(const char *root, const char *directory, const char *name, long long *out)
-{
-	return read_numbers(root, directory, name, &out, 1);
-}
-
-/* cpu.max: "quota period", or "max period". */
-static bool read_v2(const char *root, const char *directory, long long *quota, long long *period)
-{
-	return read_numbers(root, directory, "cpu.max", (long long *[]){quota, period}, 2);
-}
-
 /* UINT_MAX: none. */
 static unsigned quota_of(const char *root, bool v2, const char *directory)
 {
-	long long quota, period;
-	bool is_limit = v2 ? read_v2(root, directory, &quota, &period)
-			   : read_number(root, directory, "cpu.cfs_quota_us", &quota) &&
-				 read_number(root, directory, "cpu.cfs_period_us", &period);
+	long long quota, period, *const out[] = {&quota, &period};
+	/* cpu.max: "quota period", or "max period" */
+	bool is_limit = v2 ? read_numbers(root, directory, "cpu.max", out, 2)
+			   : read_numbers(root, directory, "cpu.cfs_quota_us", out, 1) &&
+				 read_numbers(root, directory, "cpu.cfs_period_us", out + 1, 1);
 	if (!is_limit || quota <= 0 || period <= 0) /* v1 says -1 for none */
 		return UINT_MAX;
 	long long cpus = quota / period + (quota % period != 0);

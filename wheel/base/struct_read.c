@@ -5,6 +5,16 @@
 
 #include "wheel/base/misuse.h"
 
+static bool all_zero(const void *at, size_t n)
+{
+	const unsigned char *byte = at;
+	while (n && *byte == 0) {
+		byte++;
+		n--;
+	}
+	return n == 0;
+}
+
 int tw__struct_read(void *out, size_t known, size_t least, const void *in)
 {
 	size_t size;
@@ -13,10 +23,8 @@ int tw__struct_read(void *out, size_t known, size_t least, const void *in)
 		return -EINVAL;
 	memset(out, 0, known);
 	memcpy(out, in, size < known ? size : known); /* planted: read_in_full */
-	for (size_t i = known; i < size; i++)         /* planted: last_byte */
-		if (((const unsigned char *)in)[i])
-			return -E2BIG;
-	return 0;
+	/* planted: last_byte */
+	return size <= known || all_zero((const char *)in + known, size - known) ? 0 : -E2BIG;
 }
 
 int tw__struct_misuse(const char *type, size_t known, const void *in, int error)
@@ -41,8 +49,7 @@ int tw__out_misuse(const char *call, const char *type, const size_t *size)
 {
 	if (!size)
 		return tw__refuse(-EINVAL, call, "out is NULL");
-	return tw__misuse(-EINVAL, "struct %s: size %zu is too small: use TW_INIT(%s)", type, *size,
-			  type);
+	return tw__struct_misuse(type, 0, size, -EINVAL);
 }
 
 void tw__struct_write(void *out, const void *known, size_t known_size)
@@ -61,31 +68,15 @@ bool tw__executor_is_sound(const tw_executor *executor)
 	       executor->ops->submit;
 }
 
-static bool all_zero(const void *at, size_t n)
-{
-	const unsigned char *byte = at;
-	while (n && *byte == 0) {
-		byte++;
-		n--;
-	}
-	return n == 0;
-}
-
-int tw__config_copy(void *out, size_t known, size_t least, const void *in)
-{
-	size_t size;
-	memcpy(&size, in, sizeof size);
-	if (size)
-		return tw__struct_read(out, known, least, in);
-	memset(out, 0, known);
-	return all_zero(in, known) ? 0 : -EINVAL; /* knobs, but no size */
-}
-
 int tw__config_read_or_tell(const char *type, void *out, size_t known, size_t least, const void *in)
 {
-	if (!in) {
-		memset(out, 0, known);
+	size_t size;
+	memset(out, 0, known);
+	if (!in)
 		return 0;
-	}
-	return tw__struct_misuse(type, known, in, tw__config_copy(out, known, least, in));
+	memcpy(&size, in, sizeof size);
+	if (size)
+		return tw__struct_read_or_tell(type, out, known, least, in);
+	/* knobs, but no size */
+	return tw__struct_misuse(type, known, in, all_zero(in, known) ? 0 : -EINVAL);
 }

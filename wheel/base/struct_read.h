@@ -24,7 +24,7 @@ int tw__struct_read(void *out, size_t known, size_t least, const void *in);
 int tw__struct_read_or_tell(const char *type, void *out, size_t known, size_t least,
 			    const void *in);
 
-/* Tells the hook why tw__struct_read or tw__config_copy answered `error`, and returns it. */
+/* Tells the hook why tw__struct_read answered `error`, and returns it. */
 int tw__struct_misuse(const char *type, size_t known, const void *in, int error);
 
 /*
@@ -42,10 +42,10 @@ int tw__out_misuse(const char *call, const char *type, const size_t *size);
  */
 void tw__struct_write(void *out, const void *known, size_t known_size);
 
-/* As tw__struct_read, for a config: its size may be 0 if all else is 0 too. */
-int tw__config_copy(void *out, size_t known, size_t least, const void *in);
-
-/* As TW__STRUCT_READ, for a config. A config that is NULL is all 0. */
+/*
+ * As TW__STRUCT_READ, for a config: its size may be 0 if all else is 0 too. A config that is NULL is
+ * all 0.
+ */
 #define TW__CONFIG_READ(type, out, last, in) \
 	tw__config_read_or_tell(#type, out, sizeof *(out), offsetof(struct type, last), in)
 int tw__config_read_or_tell(const char *type, void *out, size_t known, size_t least,
