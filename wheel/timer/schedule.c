@@ -370,23 +370,14 @@ static inline int arm_member(tw_service *service, struct tw__local *local,
 	return r;
 }
 
-static bool is_in_range(const tw_service *service, const struct tw_task *task)
-{
-	return task->flags & TW_TASK_AT ? !tw__beyond_range(service, task->when_ns)
-					: task->when_ns <= TW_MAX_DELAY_NS;
-}
-
 static __attribute__((noinline)) int schedule_task(tw_service *service, const struct tw_task *task,
 						   uint32_t cached, tw_timer *out)
 {
-	const struct tw_task *given = task;
 	struct tw_task other;
 	struct tw_period period;
-	int r = tw__task_read(service, &task, &other, &period);
-	if (r == -ERANGE)
-		r = schedule_out_of_range(service, out);
+	int r = tw__task_read(service, &task, &other, &period, true);
 	if (r)
-		return r == -EPERM ? r : tw__task_misuse(given, r);
+		return r == -ERANGE ? schedule_out_of_range(service, out) : r;
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
 		return schedule_refused(NULL, out, -ENOMEM);
@@ -399,7 +390,8 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 		return tw__invalid("%s is NULL", service ? "task" : "service");
 	if (tw__forked(service))
 		return schedule_refused(NULL, out, -EPERM);
-	if (!tw__task_is_short(task) || !is_in_range(service, task) || tw__context_is_on())
+	if (!tw__task_is_short(task) ||
+	    !tw__when_is_in_range(service, task->flags, task->when_ns) || tw__context_is_on())
 		return schedule_task(service, task, 0, out);
 	if (!task->group.id)
 		return task->flags

@@ -87,6 +87,13 @@ static inline bool tw__beyond_range(const tw_service *service, uint64_t deadline
 	       deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS;
 }
 
+/* Whether the service can express a task's delay, or its deadline. */
+static inline bool tw__when_is_in_range(const tw_service *service, uint32_t flags, uint64_t when_ns)
+{
+	return flags & TW_TASK_AT ? !tw__beyond_range(service, when_ns)
+				  : when_ns <= TW_MAX_DELAY_NS;
+}
+
 /*
  * Puts the lane's base, as of a look at the gate; the instant to count delays from. Needs room for
  * one entry.

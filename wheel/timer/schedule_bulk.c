@@ -118,7 +118,7 @@ static __attribute__((noinline)) int put_any(struct batch_call *call, const stru
 	struct tw_period period;
 	if (task->size != call->stride)
 		return -EINVAL; /* tell_misuse tells */
-	int r = tw__task_read(call->service, &task, &other, &period);
+	int r = tw__task_read(call->service, &task, &other, &period, false);
 	if (!r && task->flags & TW_TASK_PERSISTENT)
 		return -EINVAL; /* tell_misuse tells */
 	return r ? r : put_with_option(call, task, task->period ? &period : NULL);
@@ -130,10 +130,8 @@ static __attribute__((noinline)) int put_any(struct batch_call *call, const stru
  */
 static inline bool is_simple(const struct batch_call *call, const struct tw_task *task)
 {
-	bool ours = task->size == sizeof *task && call->stride == sizeof *task;
-	return ours && !tw__task_needs_option(call->service, task) && task->fn && !task->flags &&
-	       !task->reserved && !task->executor && !task->jitter_ns && !task->late &&
-	       !task->reserved_late && !task->context && task->when_ns <= TW_MAX_DELAY_NS;
+	return call->stride == sizeof *task && tw__task_is_short(task) && !task->flags &&
+	       !task->group.id && task->when_ns <= TW_MAX_DELAY_NS;
 }
 
 /*
@@ -368,10 +366,10 @@ static int tell_misuse(const struct batch_call *call, int error)
 			return tw__refuse(-EINVAL, "tw_schedule_bulk",
 					  "tasks[%zu].size %zu: must be that of tasks[0]", i,
 					  task->size);
-		int r = tw__task_read(call->service, &task, &other, &period);
-		if (r == error)
-			return tw__task_misuse(task_at(call, i), error);
-		if (!r && task->flags & TW_TASK_PERSISTENT)
+		int r = tw__task_read(call->service, &task, &other, &period, true);
+		if (r)
+			return r;
+		if (task->flags & TW_TASK_PERSISTENT)
 			return tw__refuse(-EINVAL, "tw_schedule_bulk",
 					  "tasks[%zu] is TW_TASK_PERSISTENT: schedule it alone", i);
 	}

@@ -24,18 +24,30 @@ const char *tw__period_fault(const struct tw_period *period)
 	return period->reserved ? "reserved must be 0" : NULL;
 }
 
+/* Returns `error`. tell: the misuse hook gets the text. */
+static int refuse(bool tell, int error, const char *type, const char *text)
+{
+	return tell ? tw__misuse(error, "struct %s: %s", type, text) : error;
+}
+
+static int refuse_time(bool tell)
+{
+	return refuse(tell, -ERANGE, "tw_task", "a time is beyond TW_MAX_DELAY_NS");
+}
+
 /*
  * Copies a period as older and newer callers know it, and checks it. 0, -EINVAL, -E2BIG, -ERANGE.
  */
-static int read_period(struct tw_period *period, const struct tw_period *in)
+static int read_period(struct tw_period *period, const struct tw_period *in, bool tell)
 {
 	int r = tw__struct_read(period, sizeof *period, offsetof(struct tw_period, mode), in);
 	if (r)
-		return r;
-	if (tw__period_fault(period))
-		return -EINVAL; /* the caller tells: tw__task_misuse */
+		return tell ? tw__struct_misuse("tw_period", sizeof *period, in, r) : r;
+	const char *fault = tw__period_fault(period);
+	if (fault)
+		return refuse(tell, -EINVAL, "tw_period", fault);
 	if (period->period_ns > TW_MAX_DELAY_NS || period->first_ns > TW_MAX_DELAY_NS)
-		return -ERANGE; /* the caller tells */
+		return refuse_time(tell);
 	return 0;
 }
 
@@ -45,20 +57,16 @@ static uint64_t task_first_of(const struct tw_task *task, const struct tw_period
 	return period && !(task->flags & TW_TASK_AT) ? period->first_ns : task->when_ns;
 }
 
-static int check_range(const tw_service *service, const struct tw_task *task,
-		       const struct tw_period *period)
+static bool is_in_range(const tw_service *service, const struct tw_task *task,
+			const struct tw_period *period)
 {
-	bool at = task->flags & TW_TASK_AT;
 	if (task->slack_ns > TW_MAX_DELAY_NS || task->jitter_ns > TW_MAX_DELAY_NS - task->slack_ns)
-		return -ERANGE; /* the caller tells */
+		return false;
 	if (tw__task_is_disarmed(task))
-		return 0;
-	if (at ? tw__beyond_range(service, task->when_ns) : task->when_ns > TW_MAX_DELAY_NS)
-		return -ERANGE; /* the caller tells */
+		return true;
 	uint64_t latest_ns = task_first_of(task, period) + task->slack_ns + task->jitter_ns;
-	if (at ? tw__beyond_range(service, latest_ns) : latest_ns > TW_MAX_DELAY_NS)
-		return -ERANGE; /* the caller tells */
-	return 0;
+	return tw__when_is_in_range(service, task->flags, task->when_ns) &&
+	       tw__when_is_in_range(service, task->flags, latest_ns);
 }
 
 /*
@@ -99,42 +107,25 @@ static const char *task_fault(const struct tw_task *task, const struct tw_period
 	return NULL;
 }
 
-static int task_check(const tw_service *service, const struct tw_task *task,
-		      const struct tw_period *period)
-{
-	if (task_fault(task, period))
-		return -EINVAL; /* the caller tells: tw__task_misuse */
-	return check_range(service, task, period);
-}
-
 int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
-		  struct tw_period *period)
+		  struct tw_period *period, bool tell)
 {
 	int r = 0;
 	if (tw_unlikely((*task)->size != sizeof **task)) {
 		r = tw__struct_read(other, sizeof *other, offsetof(struct tw_task, when_ns), *task);
+		if (r)
+			return tell ? tw__struct_misuse("tw_task", sizeof *other, *task, r) : r;
 		*task = other;
 	}
-	if (!r && (*task)->period)
-		r = read_period(period, (*task)->period);
-	return r ? r : task_check(service, *task, (*task)->period ? period : NULL);
-}
-
-int tw__task_misuse(const struct tw_task *given, int error)
-{
-	struct tw_task task;
-	struct tw_period period = {0};
-	if (tw__struct_read(&task, sizeof task, offsetof(struct tw_task, when_ns), given))
-		return tw__struct_misuse("tw_task", sizeof task, given, error);
-	if (task.period &&
-	    tw__struct_read(&period, sizeof period, offsetof(struct tw_period, mode), task.period))
-		return tw__struct_misuse("tw_period", sizeof period, task.period, error);
-	const char *fault = task.period ? tw__period_fault(&period) : NULL;
+	if ((*task)->period)
+		r = read_period(period, (*task)->period, tell);
+	if (r)
+		return r;
+	const struct tw_period *given = (*task)->period ? period : NULL;
+	const char *fault = task_fault(*task, given);
 	if (fault)
-		return tw__misuse(error, "struct tw_period: %s", fault);
-	fault = task_fault(&task, task.period ? &period : NULL);
-	return tw__misuse(error, "struct tw_task: %s",
-			  fault ? fault : "a time is beyond TW_MAX_DELAY_NS");
+		return refuse(tell, -EINVAL, "tw_task", fault);
+	return is_in_range(service, *task, given) ? 0 : refuse_time(tell);
 }
 
 /* -------------------------------------------------------------- extension records */

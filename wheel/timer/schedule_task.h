@@ -9,16 +9,10 @@ const char *tw__period_fault(const struct tw_period *period);
 
 /*
  * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a
- * copy. 0, -EINVAL, -E2BIG, -ERANGE.
+ * copy. tell: the misuse hook gets the reason of a refusal. 0, -EINVAL, -E2BIG, -ERANGE.
  */
 int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
-		  struct tw_period *period);
-
-/*
- * Tells the misuse hook why tw__task_read has refused a task, and returns the error. Not part of
- * tw__task_read, since that is also called where the hook must not be.
- */
-int tw__task_misuse(const struct tw_task *given, int error);
+		  struct tw_period *period, bool tell);
 
 /*
  * Says how to arm it; makes an extension record if it needs one. *random: the thread's numbers,
