@@ -7,13 +7,8 @@
 
 void tw__gate_init(struct tw__gate *gate)
 {
-	gate->asymmetric = tw__membarrier_register();
+	*gate = (struct tw__gate){.asymmetric = tw__membarrier_register(), .bell_fd = -1};
 	tw_store_relaxed(&gate->word, TW__GATE_LIVE | TW__GATE_ACCEPTING);
-	tw_store_relaxed(&gate->plan, 0);
-	tw_store_relaxed(&gate->bell, 0);
-	gate->bell_quiet = 0;
-	gate->bell_fd = -1;
-	gate->bell_owed = 0;
 }
 
 uint64_t tw__gate_publish(struct tw__gate *gate, uint64_t flags)

@@ -165,15 +165,6 @@ static int await_batches(const struct tw__close_call *c)
 	return 0;
 }
 
-/* Releases that run on threads which cancelled. Rare and short: looked at now and then. */
-static int await_releases(const struct tw__close_call *c)
-{
-	int r = 0;
-	while (!r && tw__close_any(c, tw__close_releasing))
-		r = wait_a_moment(c, 0, c->deadline_ns);
-	return r;
-}
-
 /* ------------------------------------------------------------- the end of all */
 
 /*
@@ -217,23 +208,16 @@ static int close_leave(const struct tw__close_call *c)
 	return r;
 }
 
-/* Completions of groups: those that the executor has not called are called here. */
-static int await_completions(const struct tw__close_call *c)
-{
-	int r = 0;
-	while (!r && !tw__groups_complete(c->service))
-		r = wait_a_moment(c, 0, c->deadline_ns);
-	return r;
-}
-
-/* Callbacks, releases and completions have returned, and left nothing behind. */
+/*
+ * Callbacks, releases and completions have returned, and left nothing behind. Releases that run on
+ * threads which cancelled are rare and short: looked at now and then. Completions that the executor
+ * has not called are called here.
+ */
 static int come_to_rest(const struct tw__close_call *c)
 {
 	int r = await_batches(c);
-	if (!r)
-		r = await_releases(c);
-	if (!r)
-		r = await_completions(c);
+	while (!r && (tw__close_any(c, tw__close_releasing) || !tw__groups_complete(c->service)))
+		r = wait_a_moment(c, 0, c->deadline_ns);
 	return r ? r : close_poll(c);
 }
 

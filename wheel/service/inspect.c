@@ -164,15 +164,6 @@ __attribute__((format(printf, 2, 3))) static void complain(struct complaint *c, 
 	c->any = true;
 }
 
-/*
- * Every filed, armed timer must be found in the wheel or among what is ready: here the entries are
- * marked off.
- */
-struct mark_pass {
-	tw_service *service;
-	uint64_t covered;
-};
-
 /* Just one entry stands for it. A RELOCATED one may be covered by the driver's location instead. */
 static bool is_filed(uint64_t word)
 {
@@ -185,24 +176,28 @@ static bool entry_counts(tw_service *service, uint64_t entry)
 	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && is_filed(word);
 }
 
-static void count_chunks(struct mark_pass *mark_pass, const struct tw__chunk *chunk, bool ready)
+static uint64_t count_chunks(tw_service *service, const struct tw__chunk *chunk, bool ready)
 {
+	uint64_t covered = 0;
 	for (; chunk; chunk = chunk->next)
 		for (unsigned i = ready ? chunk->holder_count : 0; i < chunk->count; i++)
-			mark_pass->covered += entry_counts(mark_pass->service, chunk->entries[i]);
+			covered += entry_counts(service, chunk->entries[i]);
+	return covered;
 }
 
-static uint64_t entries_in_wheel(tw_service *service)
+/* Every filed, armed timer must be found in the wheel or among what is ready. */
+static uint64_t count_entries(tw_service *service)
 {
-	struct mark_pass mark_pass = {service, 0};
 	const struct tw__wheel *wheel = &service->driver->wheel;
-	count_chunks(&mark_pass, wheel->late.list.first, false);
+	const struct tw__outbox *box = service->driver->outboxes.first;
+	uint64_t covered = count_chunks(service, wheel->late.list.first, false);
 	for (unsigned i = 0; i < wheel->level_count; i++)
 		for (uint64_t b = 0; b <= wheel->levels[i].mask; b++)
-			count_chunks(&mark_pass, wheel->levels[i].buckets[b].list.first, false);
-	for (const struct tw__outbox *box = service->driver->outboxes.first; box; box = box->next)
-		count_chunks(&mark_pass, box->runs.first, true);
-	return mark_pass.covered;
+			covered +=
+			    count_chunks(service, wheel->levels[i].buckets[b].list.first, false);
+	for (; box; box = box->next)
+		covered += count_chunks(service, box->runs.first, true);
+	return covered;
 }
 
 static void check_words(tw_service *service, struct complaint *c, uint64_t *pending,
@@ -270,7 +265,7 @@ static void inspect_check(tw_service *service, struct complaint *c)
 	const char *wrong = tw__wheel_check(&service->driver->wheel);
 	if (wrong)
 		complain(c, "%s", wrong);
-	uint64_t pending = 0, filed = 0, covered = entries_in_wheel(service);
+	uint64_t pending = 0, filed = 0, covered = count_entries(service);
 	check_words(service, c, &pending, &filed);
 	if (at_rest)
 		check_totals(service, c, pending, filed, covered);
@@ -282,11 +277,10 @@ int tw_service_validate(tw_service *service, char *why, size_t why_size)
 	if (r)
 		return r;
 	struct complaint c = {why, why_size, false};
-	bool driven_here = tw__inside(service) && pthread_mutex_trylock(&service->driving);
-	if (driven_here)
-		return -EBUSY;
 	if (!tw__inside(service))
 		pthread_mutex_lock(&service->driving);
+	else if (pthread_mutex_trylock(&service->driving)) /* driven here */
+		return -EBUSY;
 	inspect_check(service, &c);
 	pthread_mutex_unlock(&service->driving);
 	return c.any ? -EFAULT : 0;
