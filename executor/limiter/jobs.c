@@ -235,17 +235,6 @@ static bool needs_caller(const struct tw_limiter *l, const struct tw__job *job)
 	return (is_to_run || is_to_be_told) && tw__executor_needs_caller(l->base.executor);
 }
 
-static int limiter_jobs_refuse_wait(bool inside)
-{
-	return inside
-		   ? tw__misuse(-EDEADLK,
-				"tw_job_wait: called by the job itself, or by one of its callbacks")
-		   : tw__misuse(
-			 -EDEADLK,
-			 "tw_job_wait: called by the only thread that runs the limiter's jobs; "
-			 "call it from another thread, or raise max_workers");
-}
-
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
 {
 	struct tw__limiter_deferred deferred;
@@ -272,7 +261,11 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &deferred);
-	return r == -EDEADLK ? limiter_jobs_refuse_wait(inside) : r;
+	if (r != -EDEADLK)
+		return r;
+	return inside ? tw__misuse(r, "tw_job_wait: called by the job itself, or by one of its "
+				      "callbacks")
+		      : tw__limiter_refuse_only_thread(__func__);
 }
 
 int tw_job_state(tw_limiter *l, tw_job handle)

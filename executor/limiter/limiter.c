@@ -40,18 +40,12 @@ static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 	return is_idle(l) || l->idles.told > before ? 0 : -ETIMEDOUT;
 }
 
-static int limiter_refuse_wait(const char *call, bool inside)
+static int limiter_refuse_inside(const char *call)
 {
-	return inside ? tw__misuse(-EDEADLK,
-				   "%s: called from one of the limiter's jobs or callbacks; pass "
-				   "timeout 0, or call it "
-				   "from another thread",
-				   call)
-		      : tw__misuse(-EDEADLK,
-				   "%s: called by the only thread that runs the limiter's jobs; "
-				   "call it from another "
-				   "thread, or raise max_workers",
-				   call);
+	return tw__misuse(-EDEADLK,
+			  "%s: called from one of the limiter's jobs or callbacks; pass timeout 0, "
+			  "or call it from another thread",
+			  call);
 }
 
 /*
@@ -74,9 +68,9 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 	if (r)
 		return r;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
-		return limiter_refuse_wait("tw_limiter_wait_idle", true);
+		return limiter_refuse_inside("tw_limiter_wait_idle");
 	r = await_unlocked(l, timeout_ns, true);
-	return r == -EDEADLK ? limiter_refuse_wait("tw_limiter_wait_idle", false) : r;
+	return r == -EDEADLK ? tw__limiter_refuse_only_thread("tw_limiter_wait_idle") : r;
 }
 
 /* ------------------------------------------------------------- pause, resume */
@@ -182,7 +176,7 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 	if ((unsigned)mode > TW_CLOSE_DRAIN)
 		return tw__invalid("mode %u is not an enum tw_close_mode", (unsigned)mode);
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
-		return limiter_refuse_wait("tw_limiter_close", true);
+		return limiter_refuse_inside("tw_limiter_close");
 	uint64_t now_ns = tw_service_now(l->service);
 	begin_close(l);
 	r = mode == TW_CLOSE_DROP ? -ETIMEDOUT : await_unlocked(l, timeout_ns, true);
@@ -193,7 +187,7 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 	tw__limiter_lock(l, &deferred);
 	l->out.calls--;
 	tw__limiter_unlock(l, &deferred);
-	return r == -EDEADLK ? limiter_refuse_wait("tw_limiter_close", false) : r;
+	return r == -EDEADLK ? tw__limiter_refuse_only_thread("tw_limiter_close") : r;
 }
 
 int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)

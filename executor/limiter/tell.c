@@ -66,6 +66,14 @@ bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job
 	return false;
 }
 
+int tw__limiter_refuse_only_thread(const char *call)
+{
+	return tw__misuse(-EDEADLK,
+			  "%s: called by the only thread that runs the limiter's jobs; "
+			  "call it from another thread, or raise max_workers",
+			  call);
+}
+
 /* --------------------------------------------------- to be done without lock */
 
 static void send_runners(struct tw_limiter *l, struct tw__limiter_deferred *deferred)

@@ -40,4 +40,7 @@ void tw__limiter_return(struct tw_limiter *l, struct tw__limiter_call *call);
 /* Whether this thread is in a call of the limiter's (job NULL), or of the job's. */
 bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job);
 
+/* -EDEADLK, with a text: nobody but the calling thread could do what the call waits for. */
+int tw__limiter_refuse_only_thread(const char *call);
+
 #endif
