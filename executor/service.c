@@ -22,24 +22,15 @@ int tw_version(void)
 	return TW_VERSION;
 }
 
-/* The pool that the service uses: its own, a shared one, or none (*pool NULL). */
-static int choose_pool(const struct tw_service_config *config, tw_pool **pool, bool *owned)
-{
-	*pool = tw__pool_of(config->executor);
-	*owned = !config->executor;
-	if (!*owned)
-		return 0;
-	return tw__pool_create(pool, OWN_POOLS_QUEUE, true, config);
-}
-
+/* The service uses a pool of its own, a shared one, or none (*source stays NULL). */
 static int join_pool(struct tw_service_config *config, struct tw__source **source)
 {
-	tw_pool *pool;
-	bool owned;
-	int r = choose_pool(config, &pool, &owned);
+	bool owned = !config->executor;
+	tw_pool *pool = tw__pool_of(config->executor);
+	int r = owned ? tw__pool_create(&pool, OWN_POOLS_QUEUE, true, config) : 0;
 	if (r || !pool)
 		return r;
-	r = tw__pool_join(source, pool, owned);
+	r = tw__pool_join(source, pool);
 	if (r && owned)
 		tw_pool_destroy(pool);
 	if (!r)

@@ -41,7 +41,6 @@ struct tw__source {
 	tw_pool *pool;
 	struct tw__source *next; /* in the pool's list; set once */
 	_Atomic bool in_use;     /* written under the pool's lock */
-	bool owns_pool;          /* the service made the pool for itself */
 	/* The service, if it has on_stuck; written under the pool's lock. */
 	tw_service *watching;
 	_Atomic uint32_t watch_asleep; /* of that service: user_code.h, USER3 */

@@ -63,7 +63,7 @@ static struct tw__source *source_new(tw_pool *pool)
 	return source;
 }
 
-int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned)
+int tw__pool_join(struct tw__source **out, tw_pool *pool)
 {
 	int r = tw__pool_check(pool);
 	if (r)
@@ -78,7 +78,6 @@ int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned)
 		r = -ENOMEM;
 	if (!r) {
 		tw_store_relaxed(&source->in_use, true);
-		source->owns_pool = owned;
 		pool->users.users++;
 		*out = source;
 	}
@@ -91,7 +90,6 @@ void tw__pool_leave(struct tw__source *source)
 	if (!source)
 		return;
 	tw_pool *pool = source->pool;
-	bool owned = source->owns_pool;
 	pthread_mutex_lock(&pool->lock);
 	tw_store_relaxed(&source->in_use, false);
 	if (source->watching)
@@ -99,7 +97,7 @@ void tw__pool_leave(struct tw__source *source)
 	source->watching = NULL;
 	pool->users.users--;
 	pthread_mutex_unlock(&pool->lock);
-	if (owned)
+	if (pool->owned)
 		tw_pool_destroy(pool);
 }
 
@@ -144,7 +142,7 @@ void tw__pool_unwatch(tw_service *service)
 
 void tw__pool_leave_forked(struct tw__source *source)
 {
-	if (source && source->owns_pool)
+	if (source && source->pool->owned)
 		tw__pool_free(source->pool);
 }
 
