@@ -380,15 +380,13 @@ struct tw__node *tw__node_find(const struct tw__nodes *nodes, uint64_t handle)
 
 /* ------------------------------------------------------------------- birth and end */
 
-void tw__nodes_init(struct tw__nodes *nodes, size_t node_size, uint32_t max)
+void tw__nodes_init(struct tw__nodes *nodes, size_t node_size)
 {
 	memset(nodes, 0, sizeof *nodes);
 	nodes->node_size = node_size;
 	nodes->slab_bytes = (node_size * TW__NODE_SLAB + PAGE - 1) & ~(size_t)(PAGE - 1);
-	nodes->max_slabs = (max + TW__NODE_SLAB - 1) / TW__NODE_SLAB;
+	nodes->max_slabs = (1 << TW__NODE_EXTENTS) - 1;
 	nodes->first_generation = random_generation();
-	if (nodes->max_slabs >= UINT32_C(1) << TW__NODE_EXTENTS)
-		nodes->max_slabs = (UINT32_C(1) << TW__NODE_EXTENTS) - 1;
 	pthread_mutex_init(&nodes->lock, NULL);
 }
 

@@ -116,15 +116,15 @@ struct tw__nodes {
 	struct tw__slab *lists[TW__SLAB_STATES];
 	uint32_t idle;      /* slabs in that list */
 	uint32_t slabs;     /* made so far */
-	uint32_t max_slabs; /* constant */
+	uint32_t max_slabs; /* constant; tests lower it */
 	_Atomic uint32_t retired;
 };
 
 /*
- * node_size: bytes, with the struct tw__node at the beginning; a multiple of 8. max: 1 ..
- * TW__NODES_MAX, rounded up to whole slabs. Allocates nothing.
+ * node_size: bytes, with the struct tw__node at the beginning; a multiple of 8. The table holds
+ * TW__NODES_MAX nodes, less one slab. Allocates nothing.
  */
-void tw__nodes_init(struct tw__nodes *nodes, size_t node_size, uint32_t max);
+void tw__nodes_init(struct tw__nodes *nodes, size_t node_size);
 
 /* Frees all nodes, too. */
 void tw__nodes_fini(struct tw__nodes *nodes);

@@ -131,7 +131,7 @@ static void set_up(struct tw_limiter *l, tw_service *service,
 	l->budget.left = l->budget.most = UINT64_C(100) * config->budget_retries;
 	l->idles.end = &l->idles.first;
 	pthread_mutex_init(&l->lock, NULL);
-	tw__nodes_init(&l->nodes, sizeof(struct tw__job), TW__NODES_MAX);
+	tw__nodes_init(&l->nodes, sizeof(struct tw__job));
 	tw__inbox_init(l);
 	tw__times_init(l);
 }

@@ -103,7 +103,7 @@ static void init(tw_scheduler *scheduler)
 	const struct tw_scheduler_config *config = &scheduler->config;
 	scheduler->slice_ns = (int64_t)config->slice_ns;
 	/* As many again may be cleared. */
-	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), TW__NODES_MAX);
+	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task));
 	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor,
 		      tw__scheduler_host_called);
 	tw__work_init(&scheduler->retry, scheduler->base.service, &tw__inline_executor,

@@ -311,7 +311,7 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 	s->service = service;
 	tw_store_relaxed(&s->word, (uint64_t)capacity << CAPACITY_SHIFT);
 	pthread_mutex_init(&s->lock, NULL);
-	tw__nodes_init(&s->nodes, sizeof(struct function), TW__NODES_MAX);
+	tw__nodes_init(&s->nodes, sizeof(struct function));
 	*out = s;
 	return 0;
 }

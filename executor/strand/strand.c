@@ -16,7 +16,7 @@ static int need_strands(tw_service *service)
 	made = calloc(1, sizeof *made);
 	if (!made)
 		return -ENOMEM;
-	tw__nodes_init(&made->tasks, sizeof(struct tw__task_node), TW__NODES_MAX);
+	tw__nodes_init(&made->tasks, sizeof(struct tw__task_node));
 	if (!tw_cas_acq_rel(&service->layers.strands, &none, made))
 		tw__strands_free(made);
 	return 0;

@@ -18,7 +18,7 @@ static struct tw__nodes nodes;
 
 static void open_nodes(void)
 {
-	tw__nodes_init(&nodes, sizeof(struct task), TW__NODES_MAX);
+	tw__nodes_init(&nodes, sizeof(struct task));
 }
 
 static void close_nodes(void)
