@@ -233,7 +233,6 @@ struct tw__budget {
 struct tw__limiter_counters {
 	uint64_t ended[TW_JOB_STATUS_DROPPED + 1]; /* by status */
 	uint64_t added, retried, over_budget, rejected, refused_completions;
-	uint64_t queue_sum_ns, run_sum_ns;
 	struct tw__histogram queue, run;
 };
 

@@ -164,7 +164,6 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns,
 	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
 	tw__job_dequeue(l, job, now_ns, deferred);
 	l->rate.out += l->rate.tokens != NULL;
-	l->counters.queue_sum_ns += stay_ns;
 	tw__histogram_add(&l->counters.queue, stay_ns, 1);
 	take_permits(l, job);
 	job->state = TW_JOB_STATE_RUNNING;

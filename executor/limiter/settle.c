@@ -232,7 +232,6 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 	uint64_t run_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
 	job->flags &= (uint16_t)~TW__JOB_INSIDE;
 	give_permits_back(l, job);
-	l->counters.run_sum_ns += run_ns;
 	tw__histogram_add(&l->counters.run, run_ns, 1);
 	if (job->state == TW_JOB_STATE_SETTLED) {
 		l->permits.late--;

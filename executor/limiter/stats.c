@@ -2,9 +2,9 @@
 
 #include "executor/limiter/inbox.h"
 
-static uint64_t mean(uint64_t sum, uint64_t count)
+static uint64_t mean(const struct tw__histogram *histogram, uint64_t count)
 {
-	return count ? sum / count : 0;
+	return count ? tw_load_relaxed(&histogram->sum_ns) / count : 0;
 }
 
 static void read_counters(const struct tw_limiter *l, struct tw_limiter_stats *stats)
@@ -41,8 +41,8 @@ int tw_limiter_stats(tw_limiter *l, struct tw_limiter_stats *out)
 	read_counters(l, &stats);
 	stats.queue = tw__histogram_read(&l->counters.queue);
 	stats.run = tw__histogram_read(&l->counters.run);
-	stats.queue_mean_ns = mean(l->counters.queue_sum_ns, stats.queue.count);
-	stats.run_mean_ns = mean(l->counters.run_sum_ns, stats.run.count);
+	stats.queue_mean_ns = mean(&l->counters.queue, stats.queue.count);
+	stats.run_mean_ns = mean(&l->counters.run, stats.run.count);
 	pthread_mutex_unlock(&l->lock);
 	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
