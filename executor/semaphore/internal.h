@@ -39,7 +39,6 @@ struct line {
 
 struct tw_semaphore {
 	_Atomic uint64_t word;
-	tw_service *service;
 	struct tw__base base;
 	_Alignas(TW__CACHE_LINE) pthread_mutex_t lock;
 	struct line threads, functions; /* what follows is under the lock */

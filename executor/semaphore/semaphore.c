@@ -95,7 +95,7 @@ static void semaphore_run(struct tw__work *work)
 	}
 	struct tw__context_saved saved;
 	struct tw__run_level *level =
-	    tw__user_begin(s->service, TW_RUN_KIND_SEMAPHORE, function->fn, 0);
+	    tw__user_begin(s->base.service, TW_RUN_KIND_SEMAPHORE, function->fn, 0);
 	tw__context_enter(context, &saved);
 	function->fn(function->arg);
 	tw__context_leave(&saved);
@@ -122,7 +122,7 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 	function->arg = arg;
 	function->context = tw__context_capture();
 	function->waiter = (struct waiter){.n = (uint32_t)n, .is_function = true};
-	tw__work_init(&function->work, s->service, s->base.executor, semaphore_run);
+	tw__work_init(&function->work, s->base.service, s->base.executor, semaphore_run);
 	if (out)
 		*out = (tw_waiter){tw__node_handle(node)};
 	pthread_mutex_lock(&s->lock);
@@ -308,7 +308,6 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 		free(s);
 		return r;
 	}
-	s->service = service;
 	tw_store_relaxed(&s->word, (uint64_t)capacity << CAPACITY_SHIFT);
 	pthread_mutex_init(&s->lock, NULL);
 	tw__nodes_init(&s->nodes, sizeof(struct function));
