@@ -278,7 +278,7 @@ static int action_run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
 		if (at_ns > scheduler->virtual.now_ns)
 			scheduler->virtual.now_ns = at_ns;
 		take_next(action);
-		int failure = tw__actions_run_one_due(scheduler, first != 0);
+		int failure = tw__actions_run_first(scheduler, 0, first != 0);
 		first = first ? first : failure;
 	}
 	return first;

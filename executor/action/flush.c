@@ -55,9 +55,13 @@ static bool end_run(struct tw_action *action, int failure)
 	return ended;
 }
 
-int tw__action_run(struct tw_action *action, void *state, void *context, bool *ended)
+/*
+ * Runs a detached action, on the flusher. Releases `context`. Returns what the work returned. The
+ * run's reference is the caller's afterwards. *ended: it has ended, and the caller calls
+ * tw__action_release.
+ */
+static int action_run(struct tw_action *action, void *state, void *context, bool *ended)
 {
-	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	action->running = true;
 	action->last = action->armed;
@@ -172,8 +176,9 @@ static void after_failure(struct tw_action *action, uint64_t batch, int failure,
 		action_flush_tell(scheduler, action, failure, closed, NULL);
 }
 
-static int run_first(tw_action_scheduler *scheduler, uint64_t batch, bool told)
+int tw__actions_run_first(tw_action_scheduler *scheduler, uint64_t batch, bool told)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	struct tw_action *action = first_of(scheduler, batch);
 	bool ended = false;
 	if (action->refusal) {
@@ -181,7 +186,7 @@ static int run_first(tw_action_scheduler *scheduler, uint64_t batch, bool told)
 		return 0;
 	}
 	void *context = action_take(list_of(scheduler, batch), action);
-	int failure = tw__action_run(action, action->state, context, &ended);
+	int failure = action_run(action, action->state, context, &ended);
 	if (failure)
 		after_failure(action, batch, failure, told);
 	if (ended)
@@ -195,7 +200,7 @@ static int flush(tw_action_scheduler *scheduler, uint64_t batch, bool told)
 {
 	int first = 0;
 	while (first_of(scheduler, batch) && !(first && tw__actions_cancel_batch(scheduler))) {
-		int failure = run_first(scheduler, batch, told || first);
+		int failure = tw__actions_run_first(scheduler, batch, told || first);
 		first = first ? first : failure;
 	}
 	return first;
@@ -206,11 +211,6 @@ int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told)
 	TW_ASSERT_LOCKED(&scheduler->lock);
 	scheduler->stats.flushes += scheduler->due.first != NULL;
 	return flush(scheduler, 0, told);
-}
-
-int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told)
-{
-	return run_first(scheduler, 0, told);
 }
 
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
@@ -277,7 +277,7 @@ static int run_here(struct tw_action *action, void *state, void **context)
 		tw__actions_begin(scheduler);
 	tw__action_detach(action);
 	action->armed.due_ns = tw__actions_now(scheduler);
-	int failure = tw__action_run(action, state, taken, &ended);
+	int failure = action_run(action, state, taken, &ended);
 	if (ended)
 		tw__action_release(action);
 	tw__action_put(action);

@@ -4,13 +4,6 @@
 
 #include "executor/action/internal.h"
 
-/*
- * Runs a detached action, on the flusher. Releases `context`. Returns what the work returned. The
- * run's reference is the caller's afterwards. *ended: it has ended, and the caller calls
- * tw__action_release.
- */
-int tw__action_run(struct tw_action *action, void *state, void *context, bool *ended);
-
 /* The calling thread becomes the flusher. */
 void tw__actions_begin(tw_action_scheduler *scheduler);
 
@@ -27,8 +20,8 @@ void tw__actions_drive(tw_action_scheduler *scheduler);
 int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told);
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told);
 
-/* Runs the first of `due`. told: `failed` is called for a failure. */
-int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told);
+/* Runs the first of a batch (0: of `due`). told: `failed` is called for a failure. */
+int tw__actions_run_first(tw_action_scheduler *scheduler, uint64_t batch, bool told);
 
 /* The host has called for the open batch. */
 void tw__actions_turn(tw_action_scheduler *scheduler);

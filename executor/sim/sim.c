@@ -154,7 +154,7 @@ static int drain_workers(tw_sim *sim)
 {
 	int r;
 	sim->steps = 0;
-	while ((r = tw__sim_step_workers(sim)) == 1)
+	while ((r = tw__sim_move_worker(sim, UINT64_MAX)) == 1)
 		if (sim->steps++ >= sim->config.max_steps)
 			return -ELOOP;
 	return r;

@@ -224,8 +224,7 @@ static bool can_take(const tw_sim *sim, const struct tw__sim_worker *worker, uin
 	return tw_load_relaxed(&sim->waiting) && !worker->holds && worker->ready_ns <= now_ns;
 }
 
-/* Draws one of the workers that `can`; -1: none. */
-static int move_one(tw_sim *sim, uint64_t now_ns)
+int tw__sim_move_worker(tw_sim *sim, uint64_t now_ns)
 {
 	unsigned runners = 0, takers = 0;
 	for (unsigned i = 0; i < sim->config.workers; i++) {
@@ -244,11 +243,6 @@ static int move_one(tw_sim *sim, uint64_t now_ns)
 			return takes ? sim_take(sim, i) : sim_run(sim, i);
 	}
 	return 0;
-}
-
-int tw__sim_step_workers(tw_sim *sim)
-{
-	return move_one(sim, UINT64_MAX);
 }
 
 /* ---------------------------------------------------------------------- clock */
@@ -307,7 +301,7 @@ static int go_on(tw_sim *sim, uint64_t limit_ns)
 		sim->steps = 0;
 	}
 	if (turn_ns > next_ns)
-		return move_one(sim, next_ns);
+		return tw__sim_move_worker(sim, next_ns);
 	drive_services(sim);
 	sim->turn_late_ns = draw_lateness(sim);
 	tw__sim_event(sim, TW_SIM_TURN, UINT32_MAX, 0);
@@ -320,6 +314,6 @@ int tw__sim_step(tw_sim *sim, uint64_t limit_ns)
 		sim->steps = 0;
 		return -ELOOP;
 	}
-	int r = move_one(sim, tw_clock_now(sim->clock));
+	int r = tw__sim_move_worker(sim, tw_clock_now(sim->clock));
 	return r ? r : go_on(sim, limit_ns);
 }

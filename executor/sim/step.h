@@ -10,8 +10,11 @@
  */
 int tw__sim_step(tw_sim *sim, uint64_t limit_ns);
 
-/* The same without the clock, with any lateness of the workers. */
-int tw__sim_step_workers(tw_sim *sim);
+/*
+ * Moves a drawn one of the workers that can move at this instant. The clock stays. UINT64_MAX:
+ * however late they are. Returns as tw__sim_step.
+ */
+int tw__sim_move_worker(tw_sim *sim, uint64_t now_ns);
 
 /* When the next event is; UINT64_MAX: never. */
 uint64_t tw__sim_next_ns(tw_sim *sim);

@@ -175,6 +175,7 @@ static void strand_run_task(tw_strand *strand, struct tw__strand_run *run,
 	struct tw__node_batch *ended = &run->ended;
 	tw_service *service = tw__strand_service(strand);
 	bool ran = true;
+	TW_ASSERT(!tw__strand_closed(strand));
 	task->state = TW__TASK_RUNNING;
 	run->task = task;
 	strand->flags |= TW__STRAND_RUNNING;
@@ -201,29 +202,29 @@ static void strand_run_task(tw_strand *strand, struct tw__strand_run *run,
 /* A ticket of a batch, or work of another layer, for which the strand is only an executor. */
 static void run_ticket(tw_strand *strand, tw_batch *batch)
 {
-	bool work = tw__batch_is_work(batch), closed = tw__strand_closed(strand);
-	int r = 1;
+	bool work = tw__batch_is_work(batch);
+	TW_ASSERT(work || !tw__strand_closed(strand));
 	if (!work)
 		strand->flags |= TW__STRAND_RUNNING;
 	tw__tiny_unlock(&strand->lock);
-	if (closed && !work)
-		tw__batch_end_one(batch);
-	else if ((r = tw_run_one(batch)) == -ENOMEM)
+	int r = tw_run_one(batch);
+	if (r == -ENOMEM)
 		tw_run_return(batch);
 	tw__tiny_lock(&strand->lock);
 	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;
-	strand->runs += r == 1 && !work && !closed;
+	strand->runs += r == 1 && !work;
 }
 
+/*
+ * A close takes all tasks and timers out of the queue under the hold that closes. So only work
+ * comes here afterwards.
+ */
 static void perform(tw_strand *strand, struct tw__strand_run *run, tw__link link)
 {
-	struct tw__task_node *task = (struct tw__task_node *)link;
 	if (link & TW__LINK_BATCH)
 		run_ticket(strand, (tw_batch *)(link - TW__LINK_BATCH));
-	else if (tw_unlikely(tw__strand_closed(strand)))
-		tw__strand_end(strand, task, TW_FATE_CANCELLED, &run->ended);
 	else
-		strand_run_task(strand, run, task);
+		strand_run_task(strand, run, (struct tw__task_node *)link);
 }
 
 /* Nothing is left to run: makes the strand idle, or gone, if nothing has come meanwhile. */
