@@ -28,8 +28,8 @@ unsigned tw__executor_capacity(tw_executor *executor);
 bool tw__pool_needs_caller(const tw_executor *executor);
 
 /*
- * A service begins to use the pool: *out is its source, (tw_executor *)*out its executor. Returns 0,
- * -ENOMEM, or -ESHUTDOWN: the pool is closed.
+ * A service begins to use the pool: *out is its source, (tw_executor *)*out its executor. Returns
+ * 0, -ENOMEM, or -ESHUTDOWN: the pool is closed.
  */
 int tw__pool_join(struct tw__source **out, tw_pool *pool);
 

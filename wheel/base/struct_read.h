@@ -43,8 +43,8 @@ int tw__out_misuse(const char *call, const char *type, const size_t *size);
 void tw__struct_write(void *out, const void *known, size_t known_size);
 
 /*
- * As TW__STRUCT_READ, for a config: its size may be 0 if all else is 0 too. A config that is NULL is
- * all 0.
+ * As TW__STRUCT_READ, for a config: its size may be 0 if all else is 0 too. A config that is NULL
+ * is all 0.
  */
 #define TW__CONFIG_READ(type, out, last, in) \
 	tw__config_read_or_tell(#type, out, sizeof *(out), offsetof(struct type, last), in)
