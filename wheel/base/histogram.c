@@ -6,19 +6,6 @@
 
 /* ------------------------------------------------------------------ buckets */
 
-/*
- * The bucket of a duration. One nanosecond less chooses it, so that a power of two is the upper
- * bound of a bucket and not the beginning of the next one.
- */
-static unsigned bucket_of(uint64_t ns)
-{
-	uint64_t below = ns ? ns - 1 : 0;
-	if (below < 8)
-		return (unsigned)below;
-	unsigned octave = 63 - (unsigned)__builtin_clzll(below);
-	return (octave - 2) * 8 + (unsigned)(below >> (octave - 3) & 7);
-}
-
 uint64_t tw__histogram_bound(unsigned bucket)
 {
 	if (bucket < 8)
@@ -97,14 +84,6 @@ int tw_histogram_subtract(struct tw_histogram *later, const struct tw_histogram 
 }
 
 /* ----------------------------------------------------------------- internal */
-
-void tw__histogram_add(struct tw__histogram *histogram, uint64_t ns, uint64_t times)
-{
-	tw_bump(&histogram->buckets[bucket_of(ns)], times);
-	tw_bump(&histogram->sum_ns, ns * times);
-	if (ns > tw_load_relaxed(&histogram->max_ns))
-		tw_store_relaxed(&histogram->max_ns, ns);
-}
 
 void tw__histogram_collect(struct tw_histogram *sum, const struct tw__histogram *histogram)
 {

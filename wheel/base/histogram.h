@@ -17,7 +17,26 @@ struct tw__histogram {
 /* The longest duration that a bucket counts; UINT64_MAX for the last one. */
 uint64_t tw__histogram_bound(unsigned bucket);
 
-void tw__histogram_add(struct tw__histogram *histogram, uint64_t ns, uint64_t times);
+/*
+ * The bucket of a duration. One nanosecond less chooses it, so that a power of two is the upper
+ * bound of a bucket and not the beginning of the next one.
+ */
+static inline unsigned tw__histogram_bucket(uint64_t ns)
+{
+	uint64_t below = ns ? ns - 1 : 0;
+	if (below < 8)
+		return (unsigned)below;
+	unsigned octave = 63 - (unsigned)__builtin_clzll(below);
+	return (octave - 2) * 8 + (unsigned)(below >> (octave - 3) & 7);
+}
+
+static inline void tw__histogram_add(struct tw__histogram *histogram, uint64_t ns, uint64_t times)
+{
+	tw_bump(&histogram->buckets[tw__histogram_bucket(ns)], times);
+	tw_bump(&histogram->sum_ns, ns * times);
+	if (ns > tw_load_relaxed(&histogram->max_ns))
+		tw_store_relaxed(&histogram->max_ns, ns);
+}
 
 /* Adds what a histogram says to *sum. Any thread. */
 void tw__histogram_collect(struct tw_histogram *sum, const struct tw__histogram *histogram);
