@@ -86,6 +86,22 @@ void tw__magazine_make_room(struct tw__slots *slots, struct tw__magazine *magazi
 	set_limits(magazine);
 }
 
+void tw__slot_put_slowly(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot,
+			 uint32_t generation)
+{
+	if (generation == TW__LAST_GENERATION) {
+		tw_add_relaxed(&slots->retired, 1);
+		return;
+	}
+	if (!magazine) {
+		tw__chain_push(slots, slot, 1);
+		return;
+	}
+	tw__magazine_make_room(slots, magazine);
+	tw__magazine_append(magazine, tw__entry_make(slot, generation));
+	set_limits(magazine);
+}
+
 void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	if (tw__magazine_count(magazine))

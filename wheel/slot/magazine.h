@@ -130,12 +130,11 @@ static inline void tw__magazine_take(struct tw__magazine *magazine, uint32_t n)
 	    tw_load_relaxed(&magazine->scheduled) + tw__magazine_count(magazine);
 }
 
-/* Puts a slot in. */
+/* Puts a slot in. The limits are the caller's affair. */
 static inline void tw__magazine_append(struct tw__magazine *magazine, uint64_t entry)
 {
 	magazine->entries[tw__magazine_tail(magazine) % TW__MAGAZINE_MAX] = entry;
 	magazine->tail_shift++;
-	magazine->cancel_limit -= tw__magazine_has_room(magazine);
 }
 
 /*
@@ -167,6 +166,10 @@ static inline uint64_t tw__slot_get(struct tw__slots *slots, struct tw__magazine
 	return entry;
 }
 
+/* tw__slot_put where it takes more than a store. */
+void tw__slot_put_slowly(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot,
+			 uint32_t generation);
+
 /*
  * The owner gives a slot back; `generation` is what its free word says. magazine may be NULL. Not
  * counted.
@@ -175,17 +178,13 @@ static inline void tw__slot_put(struct tw__slots *slots, struct tw__magazine *ma
 				uint32_t slot, uint32_t generation)
 {
 	tw__debug_poison(slots, slot);
-	if (tw_unlikely(generation == TW__LAST_GENERATION)) {
-		tw_add_relaxed(&slots->retired, 1);
+	if (tw_unlikely(generation == TW__LAST_GENERATION || !magazine ||
+			!tw__magazine_has_room(magazine))) {
+		tw__slot_put_slowly(slots, magazine, slot, generation);
 		return;
 	}
-	if (tw_unlikely(!magazine)) {
-		tw__chain_push(slots, slot, 1);
-		return;
-	}
-	if (tw_unlikely(tw__magazine_is_full(magazine)))
-		tw__magazine_make_room(slots, magazine);
 	tw__magazine_append(magazine, tw__entry_make(slot, generation));
+	magazine->cancel_limit--;
 }
 
 #endif
