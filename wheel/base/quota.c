@@ -98,14 +98,14 @@ static bool find_group(const char *root, bool v2, char group[PATH_ROOM])
 }
 
 /* The first numbers of a file, one after the other. False: there are fewer, as in "max 100000". */
-static bool read_numbers(const char *root, const char *directory, const char *name,
-			 long long *const out[], size_t n)
+static bool read_numbers(const char *root, const char *directory, const char *name, long long *out,
+			 size_t n)
 {
 	char line[64] = "", *at = line, *end;
 	FILE *file = open_under(root, directory, name);
 	bool is_read = file && fgets(line, sizeof line, file);
 	for (size_t i = 0; i < n && is_read; i++, at = end) {
-		*out[i] = strtoll(at, &end, 10);
+		out[i] = strtoll(at, &end, 10);
 		is_read = end != at;
 	}
 	if (file)
@@ -116,11 +116,12 @@ static bool read_numbers(const char *root, const char *directory, const char *na
 /* UINT_MAX: none. */
 static unsigned quota_of(const char *root, bool v2, const char *directory)
 {
-	long long quota, period, *const out[] = {&quota, &period};
+	long long numbers[2] = {0};
 	/* cpu.max: "quota period", or "max period" */
-	bool is_limit = v2 ? read_numbers(root, directory, "cpu.max", out, 2)
-			   : read_numbers(root, directory, "cpu.cfs_quota_us", out, 1) &&
-				 read_numbers(root, directory, "cpu.cfs_period_us", out + 1, 1);
+	bool is_limit = v2 ? read_numbers(root, directory, "cpu.max", numbers, 2)
+			   : read_numbers(root, directory, "cpu.cfs_quota_us", numbers, 1) &&
+				 read_numbers(root, directory, "cpu.cfs_period_us", numbers + 1, 1);
+	long long quota = numbers[0], period = numbers[1];
 	if (!is_limit || quota <= 0 || period <= 0) /* v1 says -1 for none */
 		return UINT_MAX;
 	long long cpus = quota / period + (quota % period != 0);
