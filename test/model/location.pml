@@ -146,11 +146,13 @@ inline location_down(t, level)
 
 #define LEVEL_FOR(t) (IN_COARSE(t) && !opened) /* a bool is 1 or 0 */
 
+/* tw__location_covers */
 #ifdef DROP_LATER
-#define DROPPED (location == FILED)
+#define COVERS(t) (location == FILED)
 #else
-#define DROPPED (location == FILED && location_tick <= tick)
+#define COVERS(t) (location == FILED && location_tick <= t)
 #endif
+#define DROPPED COVERS(tick)
 #ifdef ANY_LEVEL
 #define COVERED (location == FILED && IN_COARSE(location_tick) && IN_COARSE(tick))
 #else
@@ -225,10 +227,14 @@ inline drain()
 			is_back = back[0]; back[0] = back[1]; back[1] = back[2]; back[2] = false;
 			lane_n--
 		};
-		atomic { seen = deadline; was_relocated = relocated };
 		if
-		:: seen == FREE
-		:: else -> atomic { file(seen) }
+		:: COVERS(asks) -> skip /* the word is not looked at */
+		:: else ->
+			atomic { seen = deadline; was_relocated = relocated };
+			if
+			:: seen == FREE
+			:: else -> atomic { file(seen) }
+			fi
 		fi;
 		asks = 0
 	:: else -> break

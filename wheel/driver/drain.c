@@ -149,14 +149,29 @@ static __attribute__((noinline)) void take_base(tw_service *service, struct tw__
 	}
 }
 
-/* Files an entry by its word. False: its timer is gone. */
-static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw__local *local,
+/* Whether an entry is of a timer that was moved, or armed again. */
+static inline bool has_location(const struct tw__entry *entry)
+{
+	enum tw__kind kind = tw__what_kind(entry->what);
+	return tw_unlikely(kind == TW__KIND_FILE || kind == TW__KIND_BACK);
+}
+
+/* Whether it may be dropped without a look at its timer's word. */
+static inline bool is_covered(const tw_service *service, const struct tw__entry *entry)
+{
+	return has_location(entry) &&
+	       tw__location_covers(service, tw__what_entry(entry->what), entry->value);
+}
+
+/* Files an entry by its word, unless it is covered, or its timer is gone. */
+static __attribute__((noinline)) void drain_entry(tw_service *service, struct tw__local *local,
 						  const struct tw__entry *entry)
 {
 	uint32_t slot = tw__entry_slot(entry->what);
 	uint64_t word;
-	if (!tw__entry_is_armed(&service->slots, tw__what_entry(entry->what), &word))
-		return false;
+	if (is_covered(service, entry) ||
+	    !tw__entry_is_armed(&service->slots, tw__what_entry(entry->what), &word))
+		return;
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_DELAY)
 		file(service, slot, word, tw__tick_of(service, local->base_ns + entry->value), true,
@@ -165,7 +180,6 @@ static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw
 		file(service, slot, word, tw__tick_of(service, entry->value), false, false);
 	else
 		file(service, slot, word, entry->value, false, kind == TW__KIND_BACK);
-	return true;
 }
 
 /*
@@ -237,14 +251,18 @@ static bool superseded(const tw_service *service, const struct tw__entry *entry)
 	       service->slots.latest_generations[tw__entry_slot(entry->what)];
 }
 
-/* What filing an entry of a timer that was moved, or armed again, needs: word, location, bucket. */
+/*
+ * What filing an entry of a timer that was moved, or armed again, needs: its location first, then
+ * word and bucket, unless it is covered.
+ */
 static inline void prefetch_look(const tw_service *service, const struct tw__entry *entry)
 {
-	enum tw__kind kind = tw__what_kind(entry->what);
-	if (tw_likely(kind != TW__KIND_FILE && kind != TW__KIND_BACK))
+	if (has_location(entry))
+		tw_prefetch_write(&service->slots.locations[tw__entry_slot(entry->what)]);
+	entry -= PREFETCH_AHEAD / 2;
+	if (!has_location(entry) || is_covered(service, entry))
 		return;
 	__builtin_prefetch((const void *)&service->slots.words[tw__entry_slot(entry->what)]);
-	tw_prefetch_write(&service->slots.locations[tw__entry_slot(entry->what)]);
 	tw__wheel_fetch(&service->driver->wheel, entry->value);
 }
 

@@ -286,6 +286,14 @@ void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__
 		due_ticks[i] = resolve_entry(service, what_for, place, entries[i]);
 }
 
+bool tw__location_covers(const tw_service *service, tw__wheel_entry entry, uint64_t tick)
+{
+	const struct tw__location *location = &service->slots.locations[tw__entry_slot(entry)];
+	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	/* planted: covered_by_later */
+	return location_state(location, generation) == TW__IN_BUCKET && location->tick <= tick;
+}
+
 void tw__location_in_batch(tw_service *service, tw__wheel_entry entry)
 {
 	TW_ASSERT_DRIVER(service);
@@ -305,8 +313,7 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, 
 		if (back && location_state(location, generation) == TW__IN_BATCH)
 			location->state = TW__NOWHERE;
 		bool is_in_bucket = location_state(location, generation) == TW__IN_BUCKET;
-		/* planted: covered_by_later */
-		if ((is_in_bucket && location->tick <= tick) ||
+		if (tw__location_covers(service, tw__entry_make(slot, generation), tick) ||
 		    location_state(location, generation) == TW__IN_BATCH)
 			return;
 		if (is_in_bucket &&

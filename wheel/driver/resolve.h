@@ -8,6 +8,12 @@
 void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__place *place,
 		 const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks);
 
+/*
+ * Whether an entry of the timer is in the wheel that will be met no later than `tick`: the location
+ * tells, without a look at the word.
+ */
+bool tw__location_covers(const tw_service *service, tw__wheel_entry entry, uint64_t tick);
+
 /* An entry has left the wheel without having been resolved. */
 void tw__location_in_batch(tw_service *service, tw__wheel_entry entry);
 
