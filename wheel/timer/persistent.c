@@ -37,7 +37,7 @@ static int arm(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick
 			   ? tw__count_reset(service, false)
 			   : TW__RESET_AGAIN;
 	int r = tw__move_with_entry(service, slot, word, 0, armed | (promised ? TW__RELOCATED : 0),
-				    tick, TW__KIND_BACK); /* planted: entry_covered */
+				    tick);
 	if (r <= 0)
 		return r ? r : TW__RESET_AGAIN;
 	tw__wake_for(service, tw__tick_ns(service, tick));

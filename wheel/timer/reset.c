@@ -73,8 +73,11 @@ static int not_armed(tw_service *service, uint32_t slot, uint64_t *at, uint64_t 
 }
 
 int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
-			uint64_t moved, uint64_t tick, enum tw__kind kind)
+			uint64_t moved, uint64_t tick)
 {
+	/* a location may say that a persistent timer is in a batch when it is not */
+	/* planted: entry_covered */
+	enum tw__kind kind = moved & TW__PERSISTENT ? TW__KIND_BACK : TW__KIND_FILE;
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
 		return -ENOMEM;
@@ -87,6 +90,7 @@ int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint
 	if (!tw__deadline_move(&service->slots, slot, word, was, moved, tick))
 		return 0;
 	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
+	/* planted: reset_not_pushed */
 	tw__lane_put(&local->lane, tw__what_make(kind, entry), tick);
 	tw__publish(service, local);
 	if (grew)
@@ -125,16 +129,14 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 		if (tick == filed_for)
 			return tw__count_reset(service, false);
 		uint64_t moved = tw__word_move(word, tw__tick_bits(tick, cursor));
-		if (tw_likely(tick > filed_for)) { /* planted: reset_not_pushed */
+		if (tw_likely(tick > filed_for)) {
 			if (tw_likely(tw__deadline_move(&service->slots, slot, &word, filed_for,
 							moved, tick)))
 				return tw__count_reset(service, false);
 			continue;
 		}
-		/* a location may say that a persistent timer is in a batch when it is not */
-		enum tw__kind kind = word & TW__PERSISTENT ? TW__KIND_BACK : TW__KIND_FILE;
 		int r = tw__move_with_entry(service, slot, &word, filed_for, moved | TW__RELOCATED,
-					    tick, kind);
+					    tick);
 		if (r < 0)
 			return r;
 		if (r == 0)
@@ -223,9 +225,33 @@ static inline bool arm_shortly(_Atomic uint64_t *at, uint64_t word, uint64_t ent
 }
 
 /*
- * The short way: a plain timer is moved to a later deadline or the same tick, or a disarmed one is
- * armed for such a deadline, near, by a thread that has used this service last. False: it is out of
- * the ordinary, or has just changed; nothing was written.
+ * The short way with an entry, where the lane has room for it: a plain timer is moved to an earlier
+ * tick, or a disarmed one is armed for a tick before that of its entry.
+ */
+static __attribute__((noinline)) bool move_earlier_shortly(tw_service *service,
+							   struct tw__local *local, uint64_t word,
+							   uint64_t entry, uint64_t tick,
+							   uint64_t deadline_ns)
+{
+	bool armed = tw__word_is_plain_and_near(word, entry);
+	if ((!armed && !tw__word_is_plain_and_filed(word, entry)) ||
+	    !tw__lane_has_room(&local->lane, 1))
+		return false;
+	uint64_t moved =
+	    armed ? tw__word_move(word, tick & TW__DEADLINE_MASK) : tw__word_arm_plain(word, tick);
+	if (tw__move_with_entry(service, (uint32_t)entry, &word, 0, moved | TW__RELOCATED, tick) <=
+	    0)
+		return false;
+	tw__wake_for(service, deadline_ns);
+	TW_PROBE5(reset, service, (uint32_t)entry, tw__entry_generation(entry), deadline_ns, 0);
+	tw__count_reset(service, true);
+	return true;
+}
+
+/*
+ * The short way: a plain timer is moved, or one that is disarmed and plain is armed, near, by a
+ * thread that has used this service last. False: it is out of the ordinary, or has just changed;
+ * nothing was written.
  */
 static inline __attribute__((always_inline)) bool move_shortly(tw_service *service, tw_timer timer,
 							       uint64_t deadline_ns)
@@ -244,8 +270,10 @@ static inline __attribute__((always_inline)) bool move_shortly(tw_service *servi
 	uint64_t ahead = tick - cursor;
 	/* 0: the same tick; nothing is written */
 	int64_t by = (int64_t)ahead - tw__word_ahead(word, cursor);
-	if (tw_unlikely(ahead - 1 >= TW__NEAR_TICKS - 1 || by < 0))
+	if (tw_unlikely(ahead - 1 >= TW__NEAR_TICKS - 1))
 		return false;
+	if (by < 0)
+		return move_earlier_shortly(service, local, word, entry, tick, deadline_ns);
 	if (tw__word_is_plain_and_near(word, entry)) {
 		uint64_t moved = tw__word_move(word, tick & TW__DEADLINE_MASK);
 		if (by > 0 && tw_unlikely(!tw__word_cas_acq_rel(at, &word, moved))) /* WORD4 */

@@ -9,7 +9,7 @@
  * refused. was, moved: as for tw__deadline_move.
  */
 int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
-			uint64_t moved, uint64_t tick, enum tw__kind kind);
+			uint64_t moved, uint64_t tick);
 
 /* Counts a reset of this thread. eager: it needed an entry. 0. */
 int tw__count_reset(tw_service *service, bool eager);
