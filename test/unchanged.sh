@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # Sourced by checks whose answer depends on nothing but files: what has passed is not checked again until one changes.
-# `make clean` forgets.
+# `make clean` deletes the records.
 
 # unless_passed RECORD KEY COMMAND...: runs the command, unless it has passed with the same key. Then says what it said.
 unless_passed() {

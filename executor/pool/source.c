@@ -96,8 +96,9 @@ void tw__pool_leave(struct tw__source *source)
 		tw_store_relaxed(&pool->watchers, tw_load_relaxed(&pool->watchers) - 1);
 	source->watching = NULL;
 	pool->users.users--;
+	bool owned = pool->owned; /* after the unlock another thread may free a shared pool */
 	pthread_mutex_unlock(&pool->lock);
-	if (pool->owned)
+	if (owned)
 		tw_pool_destroy(pool);
 }
 
