@@ -165,7 +165,8 @@ $B/test/opened: $B/test/opened.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
 wrapped := malloc calloc aligned_alloc free mmap munmap mremap madvise pthread_create syscall \
-	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep read
+	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep read \
+	   pthread_mutex_unlock
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ \
 		-lcriterion -ljansson $(ck_libs) -lm
