@@ -159,6 +159,8 @@ static bool is_blocked(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns
 		return false;
 	if (age_ns < pool->times.on_cpu_ns && is_runnable(worker))
 		return false;
+	if (tw_load_relaxed(&worker->runs) != runs) /* it has gone on, and slept, meanwhile */
+		return false;
 	worker->blocked_runs = runs;
 	return true;
 }

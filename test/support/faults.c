@@ -79,7 +79,8 @@ struct hook {
 	void *arg;
 };
 
-static _Thread_local struct hook at_pauses, at_sleeps, at_reads, at_unlocks, before_wakes, after_wakes;
+static _Thread_local struct hook at_pauses, at_sleeps, at_reads, at_unlocks;
+static _Thread_local struct hook before_wakes, after_wakes;
 static _Thread_local bool in_hook;
 
 static void call(const struct hook *hook)

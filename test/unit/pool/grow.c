@@ -211,6 +211,12 @@ Test(pool_grow, callbacks_that_compute_for_long_count_too)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
+/* ThreadSanitizer makes a callback wait for its own lock in any other order: it would block. */
+static void count_relaxed(void *arg)
+{
+	atomic_fetch_add_explicit((atomic_int *)arg, 1, memory_order_relaxed);
+}
+
 Test(pool_grow, a_long_backlog_of_short_callbacks_does_not_grow_it)
 {
 	enum { TASKS = 300000 };
@@ -219,7 +225,7 @@ Test(pool_grow, a_long_backlog_of_short_callbacks_does_not_grow_it)
 	tw__pool_times.on_cpu_ns = 3600 * SECOND;
 	tw_pool *pool = pool_of(2, 0);
 	for (int i = 0; i < TASKS; i++)
-		expect_eq(tw_pool_submit_wait(pool, count, &ran, TW_FOREVER), 0);
+		expect_eq(tw_pool_submit_wait(pool, count_relaxed, &ran, TW_FOREVER), 0);
 	await_value(&ran, TASKS);
 	expect_eq(look_at(pool).grown, 0);
 	expect_eq(tw_pool_destroy(pool), 0);

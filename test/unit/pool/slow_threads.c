@@ -1,8 +1,4 @@
-/*
- * Growth while new threads wait for a processor. A pool grew by two threads at a time on a busy
- * machine: a look that found new threads not yet running took that for the end of the need. 63
- * callbacks that block took 31 rounds, and a timer behind them was late by as many waits.
- */
+/* Growth while threads wait for a processor: new ones, or the reserve in the middle of a look. */
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -16,6 +12,7 @@ TestSuite(pool_slow_threads, .timeout = 120);
 enum { JOBS = 63, LOOKS = 20 };
 
 struct scene {
+	tw_pool *pool;
 	sem_t permits, processors;
 	atomic_int inside, held; /* callbacks that block; new threads without a processor */
 };
@@ -63,7 +60,11 @@ static int await_a_round(struct scene *scene)
 	return held;
 }
 
-/* Four rounds are enough: 2, 8, 32, and the rest. A busy machine may split some. */
+/*
+ * Four rounds are enough: 2, 8, 32, and the rest. A busy machine may split some. Once a look that
+ * found new threads not yet running took that for the end of the need. 63 callbacks that block took
+ * 31 rounds, and a timer behind them was late by as many waits.
+ */
 Test(pool_slow_threads, each_round_of_growth_starts_more_threads_than_the_one_before)
 {
 	struct scene scene = {0};
@@ -86,5 +87,45 @@ Test(pool_slow_threads, each_round_of_growth_starts_more_threads_than_the_one_be
 	give(&scene.processors, 64);
 	give(&scene.permits, JOBS);
 	expect_eq(tw_pool_destroy(pool), 0);
+	faults_at_starts(NULL, NULL);
+}
+
+/* Between the look at a worker's runs and the look at its thread. */
+static void let_the_worker_finish(void *arg)
+{
+	struct scene *scene = arg;
+	faults_at_reads(NULL, NULL);
+	give(&scene->permits, 1);
+	while (tw_load_seq_cst(&scene->pool->asleep.sleepers) == 0)
+		sched_yield();
+}
+
+static void stop_at_reads(void *arg)
+{
+	faults_at_reads(let_the_worker_finish, arg);
+}
+
+static void count(void *arg)
+{
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+/* Its thread sleeps by then, for want of work. */
+Test(pool_slow_threads, a_worker_that_has_gone_on_during_the_look_is_not_blocked)
+{
+	struct scene scene = {0};
+	atomic_int behind = 0;
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1};
+	struct tw_pool_stats stats = {.size = sizeof stats};
+	sem_init(&scene.permits, 0, 0);
+	faults_at_starts(stop_at_reads, &scene);
+	expect_eq(tw_pool_create(&scene.pool, &cfg), 0);
+	expect_eq(tw_pool_submit(scene.pool, block, &scene), 0);
+	expect_eq(tw_pool_submit(scene.pool, count, &behind), 0);
+	while (!atomic_load(&behind) || tw__reserve_is_armed(scene.pool))
+		sched_yield();
+	expect_eq(tw_pool_stats(scene.pool, &stats), 0);
+	expect_eq(stats.grown, 0);
+	expect_eq(tw_pool_destroy(scene.pool), 0);
 	faults_at_starts(NULL, NULL);
 }
