@@ -110,7 +110,7 @@ sandboxed := loop ledger close groups
 check-sandbox: deps-build+clang ## unit tests built by clang, and short stress, on a system without membarrier
 	$(again) build/clang/plain/run build/clang/test/sandbox $(sandboxed:%=build/clang/test/stress_%) \
 		MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
-	$(Q)build/clang/test/sandbox build/clang/plain/run --jobs 2 --without test/plain/not_sandboxed
+	$(Q)build/clang/test/sandbox build/clang/plain/run --jobs 2 --patience 5 --without test/plain/not_sandboxed
 	$(Q)build/clang/test/sandbox $(CURDIR)/test/stress.sh $(SHORT) 2 $(sandboxed:%=build/clang/test/stress_%)
 
 
