@@ -1,0 +1,248 @@
+/*
+ * What the ledger stress does to timers and groups: it schedules them, cancels, waits, moves and
+ * looks at them, and their callbacks do the same. stress_ledger.c has the threads and the rounds.
+ */
+#ifndef TEST_STRESS_LEDGER_H
+#define TEST_STRESS_LEDGER_H
+
+#include <time.h>
+
+#include "test/stress/record.h"
+
+enum {
+	SHARED_RECORDS = 30000, /* for timers that callbacks schedule */
+	TABLE_SIZE = 2048,
+	GROUPS = 8
+};
+
+/* What all threads of a round share. */
+static struct {
+	tw_service *service;
+	bool inline_callbacks; /* a slow one would hold up the driver */
+	tw_executor *other;    /* for timers to name; or NULL */
+	uint64_t delay_most_ns;
+	struct record *shared_records;
+	atomic_size_t shared_used;
+	_Atomic(struct record *) table[TABLE_SIZE]; /* timers for everybody to meddle with */
+	_Atomic uint64_t groups[GROUPS];            /* their handles; 0 at first */
+	atomic_bool stop;
+} shared;
+
+static void pause_ns(uint64_t ns)
+{
+	const struct timespec span = {.tv_nsec = (long)ns};
+	nanosleep(&span, NULL);
+}
+
+/* ------------------------------------------------------------ scheduling */
+
+static void fire(void *arg);
+
+static uint64_t random_delay(uint64_t *seed)
+{
+	if (random_percent(seed, 3))
+		return random_below(seed, 100 * 3600 * TW_SECOND);
+	if (random_percent(seed, 10))
+		return 0;
+	if (random_percent(seed, 50))
+		return random_below(seed, shared.delay_most_ns / 16 + 1);
+	return random_below(seed, shared.delay_most_ns);
+}
+
+/* Whatever a task may have beside its instant. None of it may make a run come earlier. */
+static void add_options(struct tw_task *task, struct record *r, uint64_t *seed)
+{
+	if (random_percent(seed, 30))
+		task->executor = r->named = shared.other;
+	if (random_percent(seed, 20))
+		task->slack_ns = random_below(seed, shared.delay_most_ns / 4);
+	if (random_percent(seed, 20))
+		task->jitter_ns = random_below(seed, shared.delay_most_ns / 4);
+	if (random_percent(seed, 30))
+		task->max_lateness_ns = 1 + random_below(seed, 5 * TW_MILLISECOND);
+	r->late_drop = task->max_lateness_ns && random_percent(seed, 50);
+	if (r->late_drop)
+		task->late = TW_LATE_DROP;
+}
+
+static int schedule_series(struct record *r, uint64_t delay_ns, bool absolute, uint64_t *seed)
+{
+	struct tw_period period = {
+	    .size = sizeof(period),
+	    .first_ns = absolute ? 0 : delay_ns,
+	    .period_ns = r->period_ns,
+	    .mode = r->kind == FIXED_RATE ? TW_FIXED_RATE : TW_FIXED_DELAY,
+	    .count = r->runs_wanted,
+	    .missed = (enum tw_missed_policy)random_below(seed, 3),
+	};
+	struct tw_task task = {
+	    .size = sizeof(task),
+	    .fn = fire,
+	    .arg = r,
+	    .when_ns = absolute ? atomic_load(&r->floor_ns) : 0,
+	    .flags = absolute ? TW_TASK_AT : 0,
+	    .period = &period,
+	    .release = record_released,
+	    .group = r->group,
+	};
+	if (random_percent(seed, 50))
+		add_options(&task, r, seed);
+	return tw_schedule_task(r->service, &task, &r->timer);
+}
+
+static int schedule_once(struct record *r, uint64_t delay_ns, bool absolute, uint64_t *seed)
+{
+	struct tw_task task = {
+	    .size = sizeof(task),
+	    .fn = fire,
+	    .arg = r,
+	    .when_ns = absolute ? atomic_load(&r->floor_ns) : delay_ns,
+	    .flags = absolute ? TW_TASK_AT : 0,
+	    .release = record_released,
+	    .group = r->group,
+	};
+	if (r->has_release && random_percent(seed, 50))
+		add_options(&task, r, seed);
+	if (r->has_release)
+		return tw_schedule_task(r->service, &task, &r->timer);
+	if (absolute)
+		return tw_schedule_at(r->service, task.when_ns, fire, r, &r->timer);
+	return tw_schedule(r->service, delay_ns, fire, r, &r->timer);
+}
+
+static void schedule(struct record *r, uint64_t *seed)
+{
+	enum record_kind kind = ONE_SHOT;
+	if (random_percent(seed, 25))
+		kind = (enum record_kind)(1 + random_below(seed, 3));
+	record_prepare(r, shared.service, kind, kind != ONE_SHOT || random_percent(seed, 40));
+	r->seed = random_next(seed);
+	if (r->has_release && random_percent(seed, 50))
+		r->group.id = atomic_load(&shared.groups[random_below(seed, GROUPS)]);
+	if (kind != ONE_SHOT)
+		r->runs_wanted = 1 + (uint32_t)random_below(seed, 6);
+	r->period_ns = 1 + random_below(seed, shared.delay_most_ns / 8);
+	uint64_t delay_ns = random_delay(seed);
+	bool absolute = random_percent(seed, 25);
+	atomic_store(&r->floor_ns, tw_service_now(r->service) + delay_ns);
+	bool series = kind == FIXED_RATE || kind == FIXED_DELAY;
+	int answer = series ? schedule_series(r, delay_ns, absolute, seed)
+			    : schedule_once(r, delay_ns, absolute, seed);
+	if (answer == 0) {
+		atomic_store(&r->accepted, true);
+		atomic_store(&shared.table[random_below(seed, TABLE_SIZE)], r);
+		return;
+	}
+	atomic_fetch_add(&round_now.rejected, 1);
+	if (answer != -EAGAIN && (answer != -ENOENT || !r->group.id) &&
+	    (answer != -ESHUTDOWN || !(r->group.id || atomic_load(&round_now.closing))))
+		violation(r, "scheduling answers %d", answer);
+	if (r->timer.id != 0)
+		violation(r, "a refused schedule left a handle");
+}
+
+/* ------------------------------------------------------------ meddling */
+
+static struct record *somebody(uint64_t *seed)
+{
+	return atomic_load(&shared.table[random_below(seed, TABLE_SIZE)]);
+}
+
+/*
+ * Anything that may be done to a timer by someone else than its own callback. may_wait: without
+ * bound.
+ */
+static void meddle(struct record *r, uint64_t *seed, bool may_wait)
+{
+	uint64_t left_ns;
+	switch (random_below(seed, 10)) {
+	case 0:
+	case 1:
+	case 2:
+		record_cancel(r);
+		break;
+	case 3:
+		record_cancel_wait(r, may_wait ? TW_FOREVER
+					       : random_below(seed, 2) * TW_MICROSECOND * 50);
+		break;
+	case 4:
+	case 5:
+	case 6:
+		record_reset(r, random_delay(seed), false);
+		break;
+	case 7:
+		record_reset(r, random_delay(seed), true);
+		break;
+	case 8:
+		tw_is_pending(r->service, r->timer);
+		break;
+	default:
+		tw_remaining(r->service, r->timer, &left_ns);
+		break;
+	}
+}
+
+/* Cancels a group, and perhaps replaces it. */
+static void meddle_with_group(uint64_t *seed, bool may_wait)
+{
+	_Atomic uint64_t *place = &shared.groups[random_below(seed, GROUPS)];
+	tw_group group = {atomic_load(place)}, fresh = {0};
+	unsigned dice = (unsigned)random_below(seed, 10);
+	int answer = dice < 4 ? tw_group_cancel(shared.service, group)
+		     : dice < 6
+			 ? tw_group_cancel_wait(shared.service, group, may_wait ? TW_FOREVER : 0)
+		     : dice < 8 ? tw_group_close(shared.service, group)
+				: tw_group_destroy(shared.service, group);
+	if (answer != 0 && answer != -ENOENT &&
+	    (may_wait || (answer != TW_RUNNING && answer != TW_SELF)))
+		violation(NULL, "a group call answers %d", answer);
+	if (dice < 6 && group.id)
+		return;
+	tw_group_create(&fresh, shared.service);
+	tw_group_destroy(shared.service, (tw_group){atomic_exchange(place, fresh.id)});
+}
+
+/* ------------------------------------------------------------ callbacks */
+
+static void schedule_from_callback(uint64_t *seed)
+{
+	size_t place = atomic_fetch_add(&shared.shared_used, 1);
+	if (place < SHARED_RECORDS)
+		schedule(&shared.shared_records[place], seed);
+}
+
+static void cancel_self(struct record *r, bool wait)
+{
+	int answer = wait ? tw_cancel_wait(r->service, r->timer, TW_FOREVER)
+			  : tw_cancel(r->service, r->timer);
+	if (answer != (wait ? TW_SELF : TW_RUNNING))
+		violation(r, "a cancel from its own callback answers %d", answer);
+	note_running(r);
+	answer = tw_reset(r->service, r->timer, 0);
+	if (answer != -ECANCELED && answer != -ESHUTDOWN)
+		violation(r, "a re-arm after a cancel answers %d", answer);
+}
+
+static void fire(void *arg)
+{
+	struct record *r = arg;
+	record_enter(r);
+	uint64_t seed = r->seed + r->runs;
+	unsigned dice = (unsigned)random_below(&seed, 100);
+	if (dice < 2)
+		pause_ns(random_below(&seed, shared.inline_callbacks ? 200000 : 3000000));
+	else if (dice < 5)
+		cancel_self(r, dice == 2);
+	else if (dice < 15)
+		schedule_from_callback(&seed);
+	else if (dice < 25) {
+		struct record *other = somebody(&seed);
+		if (other && other != r)
+			meddle(other, &seed, false);
+	}
+	if (r->kind == RE_ARMING && r->runs < r->runs_wanted && !(dice >= 2 && dice < 5))
+		record_re_arm(r, random_below(&seed, shared.delay_most_ns / 4 + 1));
+	record_leave(r);
+}
+
+#endif
