@@ -2,18 +2,16 @@
  * Coroutines that wait: their ends, on which thread they go on, that nothing is touched once they
  * are gone, and that nothing is allocated but their frames. Needs C++20.
  */
-#include "support.hpp"
+#include "coroutine.hpp"
 
 #if defined(__cpp_impl_coroutine)
 
 #include <atomic>
 #include <cerrno>
-#include <exception>
 #include <new>
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace
 {
@@ -60,83 +58,6 @@ __attribute__((noinline)) void operator delete(void *p, std::size_t) noexcept
 
 namespace
 {
-
-/* Runs by itself, and frees its frame at its end. */
-struct detached {
-	struct promise_type {
-		detached get_return_object()
-		{
-			return {};
-		}
-		std::suspend_never initial_suspend() noexcept
-		{
-			return {};
-		}
-		std::suspend_never final_suspend() noexcept
-		{
-			return {};
-		}
-		void return_void()
-		{
-		}
-		void unhandled_exception()
-		{
-			std::terminate();
-		}
-	};
-};
-
-/* Begins immediately. Its owner destroys it, whether it has ended or not. */
-class owned
-{
-      public:
-	struct promise_type {
-		owned get_return_object()
-		{
-			return owned(std::coroutine_handle<promise_type>::from_promise(*this));
-		}
-		std::suspend_never initial_suspend() noexcept
-		{
-			return {};
-		}
-		std::suspend_always final_suspend() noexcept
-		{
-			return {};
-		}
-		void return_void()
-		{
-		}
-		void unhandled_exception()
-		{
-			std::terminate();
-		}
-	};
-	explicit owned(std::coroutine_handle<promise_type> handle) : handle_(handle)
-	{
-	}
-	owned(owned &&other) noexcept : handle_(std::exchange(other.handle_, nullptr))
-	{
-	}
-	~owned()
-	{
-		destroy();
-	}
-	void destroy()
-	{
-		if (handle_)
-			std::exchange(handle_, nullptr).destroy();
-	}
-
-      private:
-	std::coroutine_handle<promise_type> handle_;
-};
-
-std::uint64_t pending(const tickwheel::service &service)
-{
-	struct tw_service_stats stats = TW_INIT(tw_service_stats);
-	CHECK(tw_service_stats(service.get(), &stats) == 0);
-	return stats.pending;
-}
 
 detached wait_once(tickwheel::after_awaitable awaited, std::string &told)
 {
@@ -386,221 +307,6 @@ void nothing_is_allocated_but_the_frame()
 		clock.advance(1ms);
 }
 
-/* An awaitable that is a coroutine: what users have as a task. */
-class task
-{
-      public:
-	struct promise_type {
-		task get_return_object()
-		{
-			return task(std::coroutine_handle<promise_type>::from_promise(*this));
-		}
-		std::suspend_always initial_suspend() noexcept
-		{
-			return {};
-		}
-		auto final_suspend() noexcept
-		{
-			struct back {
-				bool await_ready() noexcept
-				{
-					return false;
-				}
-				auto await_suspend(std::coroutine_handle<promise_type> h) noexcept
-				{
-					return h.promise().waiting;
-				}
-				void await_resume() noexcept
-				{
-				}
-			};
-			return back{};
-		}
-		void return_value(int v)
-		{
-			value = v;
-		}
-		void unhandled_exception()
-		{
-			std::terminate();
-		}
-		std::coroutine_handle<> waiting;
-		int value = 0;
-	};
-	explicit task(std::coroutine_handle<promise_type> handle) : handle_(handle)
-	{
-	}
-	task(task &&other) noexcept : handle_(std::exchange(other.handle_, nullptr))
-	{
-	}
-	~task()
-	{
-		if (handle_)
-			handle_.destroy();
-	}
-	auto operator co_await() &&
-	{
-		struct awaiter {
-			std::coroutine_handle<promise_type> handle;
-			bool await_ready()
-			{
-				return false;
-			}
-			auto await_suspend(std::coroutine_handle<> waiting)
-			{
-				handle.promise().waiting = waiting;
-				return handle;
-			}
-			int await_resume()
-			{
-				return handle.promise().value;
-			}
-		};
-		return awaiter{handle_};
-	}
-
-      private:
-	std::coroutine_handle<promise_type> handle_;
-};
-
-task slow_answer(tickwheel::service &service, std::chrono::milliseconds time, std::stop_token stop)
-{
-	counted c;
-	bool passed = co_await service.after(time, std::move(stop));
-	co_return passed ? 42 : -1;
-}
-
-detached ask(tickwheel::service &service, std::chrono::milliseconds time, std::string &told)
-{
-	std::optional<int> answer = co_await with_timeout(
-	    service, [&](std::stop_token stop) { return slow_answer(service, time, stop); }, 10ms);
-	told += answer ? std::to_string(*answer) : "-";
-}
-
-struct of_void {
-	tickwheel::after_awaitable inner;
-	bool await_ready()
-	{
-		return false;
-	}
-	bool await_suspend(std::coroutine_handle<> waiting)
-	{
-		return inner.await_suspend(waiting);
-	}
-	void await_resume()
-	{
-		inner.await_resume();
-	}
-};
-
-detached ask_void(tickwheel::service &service, std::chrono::milliseconds time, std::string &told)
-{
-	bool in_time = co_await with_timeout(
-	    service, [&](std::stop_token stop) { return of_void{service.after(time, stop)}; },
-	    10ms);
-	told += in_time ? 't' : 'f';
-}
-
-detached ask_after(tickwheel::service &service, std::chrono::milliseconds time, std::string &told)
-{
-	std::optional<bool> passed = co_await with_timeout(service.after(time), 10ms);
-	told += !passed ? '-' : *passed ? 't' : 'f';
-}
-
-void with_timeout_ends_what_takes_too_long()
-{
-	manual_clock clock;
-	tickwheel::service service(clock.config());
-	std::string told;
-	ask(service, 5ms, told);
-	clock.advance(7ms);
-	CHECK(told == "42" && pending(service) == 0 && counted::alive == 0);
-	ask(service, 1000ms, told);
-	clock.advance(9ms);
-	CHECK(told == "42");
-	clock.advance(3ms);
-	CHECK(told == "42-" && pending(service) == 0 && counted::alive == 0);
-	told.clear();
-	ask_void(service, 5ms, told);
-	ask_void(service, 50ms, told);
-	clock.advance(12ms);
-	CHECK(told == "tf" && pending(service) == 0);
-	told.clear();
-	ask_after(service, 5ms, told);
-	ask_after(service, 50ms, told);
-	clock.advance(12ms);
-	CHECK(told == "t-" && pending(service) == 0);
-}
-
-void with_timeout_and_a_close()
-{
-	manual_clock clock;
-	std::string told;
-	{
-		tickwheel::service service(clock.config());
-		ask_after(service, 5ms, told);
-		ask(service, 5ms, told);
-	}
-	CHECK((told == "f-1" || told == "-1f") && counted::alive == 0);
-}
-
-owned ask_owned(tickwheel::service &service)
-{
-	counted c;
-	co_await with_timeout(service.after(1s), 2s);
-	CHECK(false);
-}
-
-void with_timeout_that_goes_while_it_waits()
-{
-	manual_clock clock;
-	tickwheel::service service(clock.config());
-	{
-		owned waits = ask_owned(service);
-		CHECK(pending(service) == 2 && counted::alive == 1);
-	}
-	CHECK(pending(service) == 0 && counted::alive == 0);
-	clock.advance(3s);
-}
-
-/* Real threads: the time, the limit and a stop request come within the same milliseconds. */
-detached race(tickwheel::service &service, unsigned seed, std::stop_token stop,
-	      std::atomic<int> &left)
-{
-	for (unsigned i = 0; i < 200; i++) {
-		auto time = std::chrono::microseconds((seed = seed * 1664525 + 1013904223) >> 22);
-		auto limit = std::chrono::microseconds((seed = seed * 1664525 + 1013904223) >> 22);
-		if (i % 3 == 0)
-			co_await service.after(time, stop);
-		else if (i % 3 == 1)
-			co_await with_timeout(service.after(time), limit);
-		else
-			co_await with_timeout(
-			    service,
-			    [&](std::stop_token s) {
-				    return slow_answer(service, std::chrono::milliseconds(1), s);
-			    },
-			    limit);
-	}
-	left--;
-}
-
-void times_limits_and_stops_race()
-{
-	tw_service_config config = {};
-	config.workers = 4;
-	config.tick_ns = 100000;
-	tickwheel::service service(config);
-	std::stop_source stop;
-	std::atomic<int> left{40};
-	for (unsigned i = 0; i < 40; i++)
-		race(service, i + 1, stop.get_token(), left);
-	std::this_thread::sleep_for(20ms);
-	stop.request_stop();
-	while (left)
-		std::this_thread::sleep_for(1ms);
-}
-
 } // namespace
 
 int main()
@@ -615,10 +321,6 @@ int main()
 	a_coroutine_that_goes_races_with_its_timer();
 	an_awaitable_may_go_in_its_own_resumption();
 	nothing_is_allocated_but_the_frame();
-	with_timeout_ends_what_takes_too_long();
-	with_timeout_and_a_close();
-	with_timeout_that_goes_while_it_waits();
-	times_limits_and_stops_race();
 	std::printf("coroutine: ok (%d checks)\n", checks);
 	return 0;
 }
