@@ -1,4 +1,4 @@
-/* The page's fixed parts. page.c writes the rules for the colors of tints (bench/plot.h). */
+/* The page's fixed parts. page_head.c writes the rules for the colors of tints (bench/plot.h). */
 #ifndef BENCH_PAGE_STYLE_H
 #define BENCH_PAGE_STYLE_H
 
