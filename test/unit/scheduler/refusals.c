@@ -1,0 +1,189 @@
+/*
+ * Bad configs and bad submits are refused. A scheduler that gets no memory, or no timer from its
+ * service, loses no task.
+ */
+#include <errno.h>
+
+#include "test/support/faults.h"
+#include "test/support/work_suite.h"
+
+TestSuite(scheduler_refusals, .init = open_rig, .fini = close_rig, .timeout = 30);
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* -------------------------------------------------------------------- bad arguments */
+
+static void expect_refused(struct tw_scheduler_config config, int error)
+{
+	tw_scheduler *none = NULL;
+	config.size = sizeof config;
+	expect_eq(tw_scheduler_create(&none, rig.rig.service, &config), error);
+	expect_eq(none == NULL, 1);
+}
+
+Test(scheduler_refusals, bad_configs_are_refused)
+{
+	tw_scheduler *none = NULL;
+	tw_executor unsound = {NULL};
+	expect_eq(tw_scheduler_create(NULL, rig.rig.service, NULL), -EINVAL);
+	expect_eq(tw_scheduler_create(&none, NULL, NULL), -EINVAL);
+	expect_refused((struct tw_scheduler_config){.host = (enum tw_scheduler_host)2}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.host = (enum tw_scheduler_host) - 1}, -EINVAL);
+	expect_refused(
+	    (struct tw_scheduler_config){.host = TW_HOST_MANUAL, .executor = tw_executor_inline()},
+	    -EINVAL);
+	expect_refused((struct tw_scheduler_config){.executor = &unsound}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.wanted = nothing}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.max_tasks = (1u << 28) + 1}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.slice_ns = (UINT64_C(1) << 62) + 1}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_NONE] = 1}},
+		       -EINVAL);
+	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_LOW] = INT64_MAX}},
+		       -EINVAL);
+	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_LOW] = INT64_MIN}},
+		       -EINVAL);
+	expect_refused((struct tw_scheduler_config){.log_events = (1u << 24) + 1}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.reserved = 1}, -EINVAL);
+	struct {
+		struct tw_scheduler_config config;
+		uint64_t more;
+	} newer = {.config = {.size = sizeof newer}, .more = 1};
+	expect_eq(tw_scheduler_create(&none, rig.rig.service, &newer.config), -E2BIG);
+	expect_eq(tw_scheduler_destroy(NULL), 0);
+}
+
+Test(scheduler_refusals, bad_posts_are_refused_and_change_nothing)
+{
+	tw_scheduler_task_id task = {7};
+	struct tw_scheduler_task post = {.size = sizeof post};
+	expect_eq(tw_scheduler_submit(rig.scheduler, TW_PRIORITY_NORMAL, NULL, NULL, &task),
+		  -EINVAL);
+	expect_eq(tw_scheduler_submit(NULL, TW_PRIORITY_NORMAL, job_turn, NULL, &task), -EINVAL);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, NULL, &task), -EINVAL);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -EINVAL);
+	post.fn = job_turn;
+	expect_eq(tw_scheduler_submit_task(NULL, &post, &task), -EINVAL);
+	post.flags = 2;
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -EINVAL);
+	post.flags = 0, post.timeout_ns = 1;
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -EINVAL);
+	post.flags = TW_SCHEDULER_TASK_TIMEOUT, post.timeout_ns = INT64_MAX;
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -ERANGE);
+	post.timeout_ns = INT64_MIN;
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -ERANGE);
+	post.timeout_ns = 0, post.delay_ns = TW_MAX_DELAY_NS + 1;
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -ERANGE);
+	post.delay_ns = 0, post.size = 8;
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -EINVAL);
+	struct {
+		struct tw_scheduler_task post;
+		uint64_t more;
+	} newer = {.post = {.size = sizeof newer, .fn = job_turn}, .more = 1};
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &newer.post, &task), -E2BIG);
+	expect_eq(task.id, 7);
+	struct tw_scheduler_stats stats = work_rig_stats(&rig);
+	expect_eq(stats.submitted + stats.rejected + stats.host_requests, 0);
+	expect_eq(tw_scheduler_pause(NULL), -EINVAL);
+	expect_eq(tw_scheduler_resume(NULL), -EINVAL);
+	expect_eq(tw_scheduler_request_yield(NULL), -EINVAL);
+	expect_eq(tw_scheduler_force_frame_rate(NULL, 1), -EINVAL);
+	expect_eq(tw_scheduler_run(NULL, 1), -EINVAL);
+	expect_eq(tw_scheduler_close(NULL, 0), -EINVAL);
+	expect_eq(tw_scheduler_stats(NULL, &stats), -EINVAL);
+	expect_eq(tw_scheduler_stats(rig.scheduler, NULL), -EINVAL);
+	stats.size = sizeof stats.size;
+	expect_eq(tw_scheduler_stats(rig.scheduler, &stats), -EINVAL);
+}
+
+Test(scheduler_refusals, farthest_delay_is_accepted)
+{
+	static struct job job; /* told of its end when the rig is closed */
+	job = JOB(&rig, 1);
+	job_post_delayed(&job, TW_PRIORITY_IDLE, TW_MAX_DELAY_NS);
+	expect_eq(work_rig_stats(&rig).host_timer, 1);
+}
+
+/* ------------------------------------------------------- no memory, or no timer */
+
+static int post_one(uint64_t delay_ns, struct job *job)
+{
+	const struct tw_scheduler_task post = {.size = sizeof post,
+					       .fn = job_turn,
+					       .arg = job,
+					       .done = job_done,
+					       .delay_ns = delay_ns};
+	return tw_scheduler_submit_task(rig.scheduler, &post, &job->task);
+}
+
+Test(scheduler_refusals, post_without_memory_changes_nothing_and_can_be_repeated)
+{
+	enum { MANY = 200 };
+	static struct job jobs[MANY];
+	unsigned refused = 0;
+	for (int i = 0; i < MANY; i++) {
+		jobs[i] = JOB(&rig, i);
+		for (long nth = 0;; nth++) {
+			faults_arm(nth, false);
+			int r = post_one(i % 2 ? MS : 0, &jobs[i]);
+			bool hit = faults_disarm();
+			if (r == 0)
+				break;
+			expect_eq(hit, 1);
+			expect_eq(r, -ENOMEM);
+			refused++;
+		}
+	}
+	expect_ge(refused, 4);
+	struct tw_scheduler_stats stats = work_rig_stats(&rig);
+	expect_eq(stats.submitted, (int)MANY);
+	expect_eq(stats.rejected, refused);
+	rig_advance(&rig.rig, 5 * MS);
+	while (run() == TW_SCHEDULER_RUN_MORE)
+		;
+	expect_eq(rig.ran, (int)MANY);
+}
+
+Test(scheduler_refusals, creation_without_memory_leaves_nothing_behind)
+{
+	long before = faults_outstanding();
+	struct tw_scheduler_config config = {.size = sizeof config, .log_events = 100};
+	for (long nth = 0; nth < 2; nth++) {
+		tw_scheduler *none = NULL;
+		faults_arm(nth, true);
+		expect_eq(tw_scheduler_create(&none, rig.rig.service, &config), -ENOMEM);
+		faults_disarm();
+		expect_eq(none == NULL, 1);
+		expect_eq(faults_outstanding(), before);
+	}
+}
+
+/* The service has no room for the host timer: the driver's next ticks try again. */
+Test(scheduler_refusals, delayed_task_runs_though_no_timer_could_be_had)
+{
+	static struct job job; /* told as the suite closes the scheduler */
+	job = JOB(&rig, 1);
+	struct tw_scheduler_config config = work_rig_config(&rig);
+	work_rig_close(&rig);
+	struct tw_service_config small = rig_config();
+	small.max_timers = 1;
+	rig = (struct work_rig){0};
+	rig_open(&rig.rig, &small);
+	tw_timer timers[300];
+	int taken = 0;
+	while (taken < 300 &&
+	       tw_schedule(rig.rig.service, HOUR, nothing, NULL, &timers[taken]) == 0)
+		taken++;
+	expect_eq(tw_scheduler_create(&rig.scheduler, rig.rig.service, &config), 0);
+	job_post_delayed(&job, TW_PRIORITY_NORMAL, 5 * MS);
+	expect_eq(work_rig_stats(&rig).host_timer, 0);
+	rig_advance(&rig.rig, 3 * MS);
+	expect_eq(rig.wanted, 0);
+	rig_advance(&rig.rig, 3 * MS);
+	expect_eq(rig.wanted, 1);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
+	EXPECT_ORDER(&rig, 1);
+	job_post_delayed(&job, TW_PRIORITY_NORMAL, 5 * MS); /* closed while it is being tried */
+}
