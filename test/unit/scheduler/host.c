@@ -1,29 +1,11 @@
-/* Schedulers whose host is an executor. */
+/* Schedulers whose host is an executor: when it gets work, and the timer for delayed tasks. */
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "test/support/queue_executor.h"
-#include "test/support/work_rig.h"
-
-static struct work_rig rig;
-static struct queue_executor queue;
+#include "test/support/host_suite.h"
 
 TestSuite(scheduler_host, .timeout = 60);
-
-static void open_on(tw_executor *executor)
-{
-	struct tw_scheduler_config config = {.size = sizeof config, .executor = executor};
-	queue_executor_open(&queue);
-	work_rig_open(&rig, &config);
-}
-
-static void close_all(void)
-{
-	work_rig_close(&rig);
-	queue_executor_close(&queue);
-}
 
 Test(scheduler_host, executor_gets_one_piece_of_work_and_another_for_each_slice)
 {
@@ -123,46 +105,6 @@ Test(scheduler_host, inline_host_runs_a_slice_in_each_of_the_drivers_turns)
 	close_all();
 }
 
-Test(scheduler_host, scheduler_with_an_inline_host_ends_on_the_drivers_own_thread)
-{
-	struct job job = JOB(&rig, 1);
-	open_on(tw_executor_inline());
-	/* its work waits for a turn of the driver that does not come */
-	job_post(&job, TW_PRIORITY_NORMAL);
-	close_all();
-	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
-}
-
-Test(scheduler_host, close_waits_for_work_that_its_executor_holds)
-{
-	struct job job = JOB(&rig, 1);
-	open_on(&queue.base);
-	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_eq(tw_scheduler_close(rig.scheduler, 0), -ETIMEDOUT);
-	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(job.turns, 0);
-	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
-	close_all();
-}
-
-/* The calling thread is the one that pumps: it is not made to wait for itself. */
-Test(scheduler_host,
-     destroy_leaves_work_that_its_executor_holds_behind_and_the_service_waits_for_it)
-{
-	struct job job = JOB(&rig, 1);
-	open_on(&queue.base);
-	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_eq(tw_scheduler_destroy(rig.scheduler), 0);
-	rig.scheduler = NULL;
-	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
-	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, MS), -ETIMEDOUT);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(job.turns, 0);
-	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), 0);
-	close_all();
-}
-
 /* Runs tickets within submit. */
 static int run_at_once(tw_executor *self, tw_batch *batch, size_t n)
 {
@@ -201,82 +143,6 @@ Test(scheduler_host, executor_that_runs_in_submit_runs_nothing_inside_post_and_p
 	expect_lt(job.answer, 1000);
 	expect_gt(work_rig_stats(&rig).slices, 500);
 	close_all();
-}
-
-Test(scheduler_host, worker_is_not_made_to_wait_for_itself)
-{
-	tw_pool *pool;
-	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
-	expect_eq(tw_pool_create(&pool, &config), 0);
-	open_on(tw_pool_executor(pool));
-	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
-	work_rig_close(&rig);
-	expect_eq(tw_pool_destroy(pool), 0);
-	queue_executor_close(&queue);
-}
-
-struct closing {
-	tw_scheduler *scheduler;
-	struct job *job;
-	atomic_int answer, over;
-};
-
-static int nothing(struct tw_turn *turn, void *arg)
-{
-	(void)turn, (void)arg;
-	return TW_TURN_DONE;
-}
-
-static void post_and_close(void *arg)
-{
-	struct closing *closing = arg;
-	tw_scheduler_submit(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
-	atomic_store(&closing->answer, tw_scheduler_close(closing->scheduler, TW_FOREVER));
-	atomic_store(&closing->over, 1);
-}
-
-Test(scheduler_host, close_by_the_only_worker_that_could_run_its_work_is_refused)
-{
-	tw_pool *pool;
-	struct closing closing = {0};
-	struct tw_pool_config config = {.size = sizeof config, .workers = 1, .max_workers = 1};
-	expect_eq(tw_pool_create(&pool, &config), 0);
-	open_on(tw_pool_executor(pool));
-	closing.scheduler = rig.scheduler;
-	expect_eq(tw_pool_submit(pool, post_and_close, &closing), 0);
-	while (!atomic_load(&closing.over))
-		sched_yield();
-	expect_eq(atomic_load(&closing.answer), -EDEADLK);
-	work_rig_close(&rig);
-	expect_eq(tw_pool_destroy(pool), 0);
-	queue_executor_close(&queue);
-}
-
-static void post_and_destroy(void *arg)
-{
-	struct closing *closing = arg;
-	tw_scheduler_submit(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
-	atomic_store(&closing->answer, tw_scheduler_destroy(closing->scheduler));
-	atomic_store(&closing->over, 1);
-}
-
-Test(scheduler_host, destroy_by_the_only_worker_that_could_run_its_work_takes_effect_when_it_has)
-{
-	tw_pool *pool;
-	struct closing closing = {0};
-	struct tw_pool_config config = {.size = sizeof config, .workers = 1, .max_workers = 1};
-	expect_eq(tw_pool_create(&pool, &config), 0);
-	open_on(tw_pool_executor(pool));
-	closing.scheduler = rig.scheduler;
-	closing.answer = -1;
-	rig.scheduler = NULL;
-	expect_eq(tw_pool_submit(pool, post_and_destroy, &closing), 0);
-	while (!atomic_load(&closing.over))
-		sched_yield();
-	expect_eq(atomic_load(&closing.answer), 0);
-	work_rig_close(&rig);
-	expect_eq(tw_pool_destroy(pool), 0);
-	queue_executor_close(&queue);
 }
 
 /* ------------------------------------------------------------------ the host timer */
@@ -387,85 +253,5 @@ Test(scheduler_host, services_own_pool_runs_ready_and_delayed_tasks)
 	while (atomic_load(&ran) < MANY)
 		sched_yield();
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	expect_eq(tw_service_destroy(service), 0);
-}
-
-/* ------------------------------------------------------ `wanted`, and the end */
-
-static struct {
-	atomic_bool begun, go_on, over;
-} wish;
-
-static void want_slowly(void *arg)
-{
-	(void)arg;
-	atomic_store(&wish.begun, true);
-	while (!atomic_load(&wish.go_on))
-		sched_yield();
-	atomic_store(&wish.over, true);
-}
-
-static void *let_go_on(void *arg)
-{
-	(void)arg;
-	for (int i = 0; i < 2000; i++)
-		sched_yield();
-	atomic_store(&wish.go_on, true);
-	return NULL;
-}
-
-/*
- * The driver tells the loop that a delayed task is due. The scheduler stays until that call has
- * returned.
- */
-Test(scheduler_host, destroy_waits_for_the_wanted_that_a_timer_calls)
-{
-	tw_service *service;
-	tw_scheduler *scheduler;
-	pthread_t thread;
-	struct tw_scheduler_config config = {
-	    .size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
-	struct tw_scheduler_task post = {.size = sizeof post, .fn = nothing, .delay_ns = MS};
-	expect_eq(tw_service_create(&service, NULL), 0);
-	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
-	expect_eq(tw_scheduler_submit_task(scheduler, &post, NULL), 0);
-	while (!atomic_load(&wish.begun))
-		sched_yield();
-	expect_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
-	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	expect_eq(atomic_load(&wish.over), 1);
-	pthread_join(thread, NULL);
-	expect_eq(tw_service_destroy(service), 0);
-}
-
-static void *post_nothing(void *scheduler)
-{
-	tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
-	return NULL;
-}
-
-/*
- * The task can run, and the scheduler be destroyed, while the thread that posted it is still inside
- * `wanted`.
- */
-Test(scheduler_host, destroy_waits_for_the_wanted_that_a_post_calls)
-{
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1};
-	struct tw_scheduler_config config = {
-	    .size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
-	tw_service *service;
-	tw_scheduler *scheduler;
-	pthread_t poster, thread;
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
-	expect_eq(pthread_create(&poster, NULL, post_nothing, scheduler), 0);
-	while (!atomic_load(&wish.begun))
-		sched_yield();
-	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
-	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	expect_eq(atomic_load(&wish.over), 1);
-	pthread_join(poster, NULL);
-	pthread_join(thread, NULL);
 	expect_eq(tw_service_destroy(service), 0);
 }
