@@ -10,17 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/support/liveness.h"
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
 
 TestSuite(runs_watchdog, .timeout = 30);
-
-static struct tw_service_liveness liveness_of(tw_service *service)
-{
-	struct tw_service_liveness seen = {.size = sizeof(seen)};
-	expect_eq(tw_service_liveness(service, &seen), 0);
-	return seen;
-}
 
 Test(runs_watchdog, of_an_idle_service_is_all_quiet)
 {

@@ -7,6 +7,7 @@
 #include <semaphore.h>
 #include <unistd.h>
 
+#include "test/support/liveness.h"
 #include "test/support/rig.h"
 
 TestSuite(runs_watchdog_kinds, .timeout = 30);
@@ -44,16 +45,9 @@ static void open_on_pool(struct rig *rig, tw_pool **pool)
 	rig_open(rig, &cfg);
 }
 
-static struct tw_service_liveness look(struct rig *rig)
-{
-	struct tw_service_liveness seen = {.size = sizeof seen};
-	expect_eq(tw_service_liveness(rig->service, &seen), 0);
-	return seen;
-}
-
 static void await_running(struct rig *rig, uint64_t running)
 {
-	while (look(rig).running != running)
+	while (liveness_of(rig->service).running != running)
 		usleep(100);
 }
 
@@ -64,7 +58,7 @@ static void await_running(struct rig *rig, uint64_t running)
 static void expect_seen_and_told(struct rig *rig, enum tw_run_kind kind, tw_fn *fn)
 {
 	sem_await(&begun);
-	struct tw_service_liveness seen = look(rig);
+	struct tw_service_liveness seen = liveness_of(rig->service);
 	expect_eq(seen.running, 1);
 	expect_eq(seen.longest_kind, kind);
 	cr_assert(seen.longest_fn == fn);
@@ -81,12 +75,12 @@ static void expect_seen_and_told(struct rig *rig, enum tw_run_kind kind, tw_fn *
 	expect_eq(told_of.longest_since_ns, since_ns);
 	rig_advance(rig, 10 * SECOND);
 	expect_eq(told, 1);
-	expect_eq(look(rig).longest_ns, rig_now(rig) - since_ns);
+	expect_eq(liveness_of(rig->service).longest_ns, rig_now(rig) - since_ns);
 	sem_post(&go_on);
 	await_running(rig, 0);
 	rig_advance(rig, 10 * SECOND);
 	expect_eq(told, 1);
-	expect_eq(look(rig).longest_kind, TW_RUN_KIND_NONE);
+	expect_eq(liveness_of(rig->service).longest_kind, TW_RUN_KIND_NONE);
 }
 
 static void shut(struct rig *rig, tw_pool *pool)
@@ -380,12 +374,12 @@ Test(runs_watchdog_kinds, pool_task_is_seen_by_each_service_of_the_pool)
 	expect_eq(tw_pool_submit(pool, blocks, NULL), 0);
 	sem_await(&begun);
 	for (int i = 0; i < 2; i++) {
-		struct tw_service_liveness seen = look(&rigs[i]);
+		struct tw_service_liveness seen = liveness_of(rigs[i].service);
 		expect_eq(seen.running, 1);
 		expect_eq(seen.longest_kind, TW_RUN_KIND_POOL_TASK);
 		cr_assert(seen.longest_fn == blocks);
 	}
-	expect_eq(look(&rigs[2]).running, 0);
+	expect_eq(liveness_of(rigs[2].service).running, 0);
 	sem_post(&go_on);
 	await_running(&rigs[0], 0);
 	rig_close(&rigs[1]);
@@ -433,7 +427,7 @@ Test(runs_watchdog_kinds, what_returns_in_time_is_not_told)
 		    tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, turn_counts, NULL, NULL), 0);
 		expect_eq(tw_limiter_submit(limiter, job_counts, NULL, NULL), 0);
 		expect_eq(tw_pool_submit(pool, counts, NULL), 0);
-		while (ran < 4 * i || look(&rig).running)
+		while (ran < 4 * i || liveness_of(rig.service).running)
 			usleep(100);
 		rig_advance(&rig, 10 * SECOND);
 	}
@@ -442,97 +436,4 @@ Test(runs_watchdog_kinds, what_returns_in_time_is_not_told)
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
 	expect_eq(tw_strand_destroy(strand), 0);
 	shut(&rig, pool);
-}
-
-/* ------------------------------------------------------------------------ nested runs */
-
-struct nested {
-	struct rig *outer, *inner;
-	struct tw_service_liveness of_outer, of_inner;
-};
-
-static void look_inside(void *arg)
-{
-	struct nested *nested = arg;
-	nested->of_outer.size = nested->of_inner.size = sizeof nested->of_outer;
-	tw_service_liveness(nested->outer->service, &nested->of_outer);
-	tw_service_liveness(nested->inner->service, &nested->of_inner);
-}
-
-/* Drives another service inline, whose callback looks. */
-static void drive_the_other(void *arg)
-{
-	struct nested *nested = arg;
-	tw_schedule(nested->inner->service, 0, look_inside, nested, NULL);
-	rig_advance(nested->inner, MS);
-}
-
-Test(runs_watchdog_kinds, a_run_inside_another_service_is_shown_to_both)
-{
-	struct rig outer, inner;
-	tw_strand *strand;
-	rig_open(&outer, NULL);
-	rig_open(&inner, NULL);
-	struct nested nested = {.outer = &outer, .inner = &inner};
-	expect_eq(tw_strand_create(&strand, outer.service, NULL, NULL), 0);
-	expect_eq(tw_strand_submit(strand, drive_the_other, &nested), 0);
-	rig_advance(&outer, MS);
-	expect_eq(nested.of_outer.running, 1);
-	expect_eq(nested.of_outer.longest_kind, TW_RUN_KIND_STRAND_TASK);
-	cr_assert(nested.of_outer.longest_fn == drive_the_other);
-	expect_eq(nested.of_inner.running, 1);
-	expect_eq(nested.of_inner.longest_kind, TW_RUN_KIND_TIMER);
-	cr_assert(nested.of_inner.longest_fn == look_inside);
-	expect_eq(look(&outer).running + look(&inner).running, 0);
-	expect_eq(tw_strand_destroy(strand), 0);
-	rig_close(&inner);
-	rig_close(&outer);
-}
-
-/*
- * More runs inside one another than a thread shows: those below the last level are left out, and
- * all is well afterwards.
- */
-enum { FLOORS = 6, SHOWN = 4 };
-
-struct tower {
-	int floor;
-	uint64_t running[FLOORS];
-};
-
-static void climb(void *arg);
-
-static void build_a_floor(struct tower *tower)
-{
-	struct rig rig;
-	tw_strand *strand;
-	rig_open(&rig, NULL);
-	tw_strand_create(&strand, rig.service, NULL, NULL);
-	void *floor[] = {tower, &rig};
-	tw_strand_submit(strand, climb, floor);
-	rig_advance(&rig, MS);
-	tw_strand_destroy(strand);
-	rig_close(&rig);
-}
-
-static void climb(void *arg)
-{
-	struct tower *tower = ((void **)arg)[0];
-	struct rig *rig = ((void **)arg)[1];
-	struct tw_service_liveness seen = {.size = sizeof seen};
-	tw_service_liveness(rig->service, &seen);
-	tower->running[tower->floor] = seen.running;
-	if (++tower->floor < FLOORS)
-		build_a_floor(tower);
-}
-
-Test(runs_watchdog_kinds, runs_below_the_last_level_are_left_out)
-{
-	for (int round = 0; round < 2; round++) {
-		struct tower tower = {0};
-		build_a_floor(&tower);
-		expect_eq(tower.floor, FLOORS);
-		for (int i = 0; i < FLOORS; i++)
-			expect_eq(tower.running[i], i < SHOWN);
-	}
 }
