@@ -1,0 +1,221 @@
+/*
+ * tw_group_close_then where an executor runs the members: the completion waits for members that
+ * run, and it is submitted again if the executor refuses it or gives it back.
+ */
+#include <stdlib.h>
+
+#include "test/support/ending.h"
+#include "test/support/queue_executor.h"
+
+TestSuite(group_then_executor, .timeout = 60);
+
+/* ------------------------------------------------------------ members that run */
+
+static void open_queued(struct rig *rig, struct queue_executor *queue,
+			enum tw_on_refused on_refused)
+{
+	queue_executor_open(queue);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue->base;
+	cfg.on_refused = on_refused;
+	rig_open(rig, &cfg);
+}
+
+static struct queue_executor *nested_queue;
+
+/*
+ * Everything else that the executor has runs inside this callback; also what the driver hands over
+ * meanwhile.
+ */
+static void run_all_inside(struct probe *probe)
+{
+	struct ending *ending = (struct ending *)(void *)probe->other;
+	for (int i = 0; i < 3; i++) {
+		queue_executor_run_all(nested_queue);
+		tw_service_advance(probe->rig->service, TW_NO_LIMIT);
+	}
+	probe->answer = ending->calls;
+}
+
+Test(group_then_executor, waits_for_a_member_that_runs)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_queued(&rig, &queue, TW_REFUSED_RETRY);
+	nested_queue = &queue;
+	struct ending ending = ending_of(&rig);
+	struct probe members[2];
+	add_members(&ending, members, 2, MS);
+	for (int i = 0; i < 2; i++)
+		members[i].other = (struct probe *)(void *)&ending;
+	members[0].act = run_all_inside;
+	members[1].act = end_of_probe;
+	rig_advance(&rig, MS);
+	expect_eq(queue_executor_run_all(&queue), 1); /* the first; the second ran inside */
+	expect_eq(members[1].runs, 1);
+	expect_eq(members[1].answer, 0);
+	expect_eq(members[0].answer, 0); /* not called while the first ran */
+	rig_advance(&rig, MS);
+	queue_executor_run_all(&queue);
+	expect_complete(&ending);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ the connection that is freed */
+
+/*
+ * A connection with two timers, of which one ends the connection while the other's callback is in
+ * the middle. The recipe says who frees it. A flag outside tells when; AddressSanitizer checks each
+ * touch.
+ */
+struct connection {
+	tw_service *service;
+	tw_group timers;
+	int touched;
+};
+
+static bool connection_is_freed, seen_freed, seen_poisoned;
+
+static void connection_free(struct connection *c)
+{
+	tw_group_destroy(c->service, c->timers);
+	free(c);
+	connection_is_freed = true;
+}
+
+#ifdef __SANITIZE_ADDRESS__
+int __asan_address_is_poisoned(void const volatile *address);
+#endif
+
+static void look_at(struct connection *c)
+{
+	seen_freed = connection_is_freed;
+#ifdef __SANITIZE_ADDRESS__
+	seen_poisoned = __asan_address_is_poisoned(&c->touched);
+#else
+	seen_poisoned = seen_freed;
+#endif
+	if (!seen_freed)
+		c->touched++;
+}
+
+static void read_from_peer(void *arg)
+{
+	struct connection *c = arg;
+	tw_service *service = c->service;
+	c->touched++;
+	for (int i = 0; i < 3; i++) { /* meanwhile, on other threads */
+		queue_executor_run_all(nested_queue);
+		tw_service_advance(service, TW_NO_LIMIT);
+	}
+	look_at(c);
+}
+
+static void close_as_idle_old(void *arg)
+{
+	struct connection *c = arg;
+	tw_group_close(c->service, c->timers);
+}
+
+static void free_in_release(void *arg, enum tw_fate fate)
+{
+	(void)fate;
+	connection_free(arg);
+}
+
+static void free_at_end(void *arg)
+{
+	connection_free(arg);
+}
+
+static void close_as_idle(void *arg)
+{
+	struct connection *c = arg;
+	tw_group_close_then(c->service, c->timers, free_at_end, c);
+}
+
+static void add_timer(struct connection *c, tw_fn *fn, tw_release_fn *release)
+{
+	struct tw_task task = {.size = sizeof(task),
+			       .fn = fn,
+			       .arg = c,
+			       .when_ns = MS,
+			       .release = release,
+			       .group = c->timers};
+	expect_eq(tw_schedule_task(c->service, &task, NULL), 0);
+}
+
+static void let_one_timer_end_the_connection_of_another(tw_fn *idle, tw_release_fn *idle_release)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_queued(&rig, &queue, TW_REFUSED_RETRY);
+	nested_queue = &queue;
+	connection_is_freed = seen_freed = seen_poisoned = false;
+	struct connection *c = malloc(sizeof *c);
+	*c = (struct connection){.service = rig.service, .timers = group_of(&rig)};
+	add_timer(c, read_from_peer, NULL);
+	add_timer(c, idle, idle_release);
+	rig_advance(&rig, MS);
+	queue_executor_run_all(&queue);
+	rig_advance(&rig, MS);
+	queue_executor_run_all(&queue);
+	expect_eq(connection_is_freed, true);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+Test(group_then_executor, frees_a_connection_that_another_members_callback_still_uses)
+{
+	let_one_timer_end_the_connection_of_another(close_as_idle, NULL);
+	expect_eq(seen_freed, false);
+	expect_eq(seen_poisoned, false);
+}
+
+/* Why it is there: a release of one member says nothing of the others. */
+Test(group_then_executor, a_release_would_free_it_too_early)
+{
+	let_one_timer_end_the_connection_of_another(close_as_idle_old, free_in_release);
+	expect_eq(seen_freed, true);
+	expect_eq(seen_poisoned, true);
+}
+
+/*
+ * ------------------------------------------------------------ executors that refuse, or give back
+ */
+
+static void end_with_executor(enum tw_on_refused on_refused, size_t refuse, int give_back)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_queued(&rig, &queue, on_refused);
+	struct ending ending = ending_of(&rig);
+	struct probe members[1];
+	add_members(&ending, members, 1, HOUR);
+	rig_advance(&rig, MS);
+	expect_eq(end(&ending), 0);
+	queue.refuse = refuse;
+	for (int i = 0; i < 5 && !ending.calls; i++) {
+		rig_advance(&rig, MS);
+		if (give_back-- > 0)
+			queue_executor_drop_next(&queue);
+		else
+			queue_executor_run_all(&queue);
+	}
+	expect_complete(&ending);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+Test(group_then_executor, that_is_refused_is_offered_again)
+{
+	end_with_executor(TW_REFUSED_RETRY, 2, 0);
+	end_with_executor(TW_REFUSED_DROP, 2, 0);
+	end_with_executor(TW_REFUSED_INLINE, SIZE_MAX, 0);
+}
+
+Test(group_then_executor, that_is_given_back_is_handed_over_again)
+{
+	end_with_executor(TW_REFUSED_RETRY, 0, 2);
+}
