@@ -1,38 +1,17 @@
 /*
- * Several closes of one service, and callbacks that do not return: the strictest mode holds, and
- * each answer is true.
+ * Several closes of one service: the strictest mode holds, and each answer is true. Also closes of
+ * a service that is driven by hand, and a drain whose executor gives runs back.
  */
 #include <errno.h>
 #include <semaphore.h>
-#include <stdlib.h>
 
+#include "test/support/gates.h"
 #include "test/support/queue_executor.h"
-#include "test/support/shot.h"
 #include "wheel/core/service.h"
 #include "wheel/core/local.h"
 #include "wheel/service/close_owner.h"
 
 TestSuite(close_real_waiters, .timeout = 60);
-
-static sem_t entered, go_on;
-
-static void open_gates(void)
-{
-	sem_init(&entered, 0, 0);
-	sem_init(&go_on, 0, 0);
-}
-
-static void stand_still(void *arg)
-{
-	atomic_fetch_add((atomic_int *)arg, 1);
-	sem_post(&entered);
-	await(&go_on, 1);
-}
-
-static void count(void *arg)
-{
-	atomic_fetch_add((atomic_int *)arg, 1);
-}
 
 /* A close on a thread of its own. */
 struct closer {
@@ -114,14 +93,6 @@ static void await_its_turn(tw_service *service)
 	await_closed(service);
 	while (!tw_load_acquire(&service->close_owner->lock))
 		sched_yield();
-}
-
-static tw_service *open_inline(void)
-{
-	tw_service *service;
-	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	return service;
 }
 
 /* ------------------------------------------------------------ escalation */
@@ -346,71 +317,6 @@ Test(close_real_waiters, many_at_once_in_all_modes_agree)
 		expect_eq(stats_of(service).dropped, told);
 		close_service(service);
 	}
-}
-
-/* ------------------------------------------------------------ callbacks that do not return */
-
-/* Each answers in time, and truly. */
-static void expect_no_end(tw_service *service)
-{
-	for (int mode = TW_CLOSE_DRAIN; mode >= TW_CLOSE_DROP; mode--) {
-		expect_eq(tw_service_close(service, (enum tw_close_mode)mode, 20 * MS), -ETIMEDOUT);
-		expect_eq(tw_service_close(service, (enum tw_close_mode)mode, 0), -ETIMEDOUT);
-	}
-}
-
-Test(close_real_waiters, are_not_held_up_by_a_callback_in_the_pool)
-{
-	open_gates();
-	tw_service *service = open_service(2);
-	atomic_int stood = 0, runs = 0;
-	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
-	await(&entered, 1);
-	expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-	do /* what is pending may have to wait until the tick thread gets a processor */
-		expect_no_end(service);
-	while (stats_of(service).pending > 1);
-	expect_eq(stats_of(service).pending, 1);
-	sem_post(&go_on);
-	close_service(service);
-	expect_eq(runs, 0); /* the drain's time was up */
-}
-
-Test(close_real_waiters, are_not_held_up_by_a_callback_on_the_tick_thread)
-{
-	open_gates();
-	tw_service *service = open_inline();
-	atomic_int stood = 0;
-	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
-	await(&entered, 1);
-	expect_no_end(service);
-	sem_post(&go_on);
-	close_service(service);
-	expect_eq(stood, 1);
-}
-
-static void *advance(void *service)
-{
-	tw_service_advance(service, TW_NO_LIMIT);
-	return NULL;
-}
-
-Test(close_real_waiters, are_not_held_up_by_a_callback_in_an_advance)
-{
-	open_gates();
-	tw_service *service;
-	pthread_t driver;
-	atomic_int stood = 0;
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	expect_eq(tw_schedule_at(service, 0, stand_still, &stood, NULL), 0);
-	expect_eq(pthread_create(&driver, NULL, advance, service), 0);
-	await(&entered, 1);
-	expect_no_end(service);
-	sem_post(&go_on);
-	pthread_join(driver, NULL);
-	close_service(service);
 }
 
 /*
