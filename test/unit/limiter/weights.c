@@ -1,9 +1,9 @@
 /* Jobs that take several permits. On a clock moved by hand. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "test/support/limiter_suite.h"
+#include "test/support/misuse_text.h"
 #include "test/support/random.h"
 
 static void submit_heavy(struct load *load, uint32_t n)
@@ -140,13 +140,6 @@ Test(limiter_weights, heavy_job_without_a_queue_is_refused_while_it_does_not_fit
 	complete(&first, 0);
 	complete(&second, 0);
 	close_all();
-}
-
-static char text[256];
-
-static void keep_text(const char *told)
-{
-	strncpy(text, told, sizeof(text) - 1);
 }
 
 Test(limiter_weights, weight_above_the_limit_is_refused)

@@ -3,15 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/support/misuse_text.h"
 #include "test/support/random.h"
 #include "test/support/semaphore_suite.h"
-
-static char text[256];
-
-static void keep_text(const char *told)
-{
-	strncpy(text, told, sizeof(text) - 1);
-}
 
 static tw_waiter wait_for(int32_t n, int number)
 {
