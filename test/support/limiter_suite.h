@@ -26,4 +26,14 @@ static inline void complete(struct load *load, int error)
 	limited_pump(&home);
 }
 
+/* Submits `n` asynchronous jobs, which the test completes. */
+static inline void held(struct load *loads, int n)
+{
+	for (int i = 0; i < n; i++) {
+		loads[i] = LOAD(i, .held = true);
+		load_submit(&loads[i]);
+	}
+	limited_pump(&home);
+}
+
 #endif

@@ -1,21 +1,11 @@
-/*
- * What changes while a limiter runs: rate, priority, the budget of retries, an end that nobody
- * waits for. By a manual clock.
- */
+/* What changes while a limiter runs: rate, priority, the budget of retries. By a manual clock. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "test/support/faults.h"
 #include "test/support/limiter_suite.h"
+#include "test/support/misuse_text.h"
 #include "test/support/random.h"
-
-static char text[256];
-
-static void keep_text(const char *told)
-{
-	strncpy(text, told, sizeof(text) - 1);
-}
 
 static void open_with(struct tw_limiter_config config)
 {
@@ -375,84 +365,5 @@ Test(limiter_changes, bad_budgets_are_refused)
 	expect_config_refused(
 	    budgeted(0, 1), "tw_limiter_create: budget_percent 1: must be 0 to 1000, and 0 without "
 			    "budget_retries");
-	close_all();
-}
-
-/* ----------------------------------------------------------------------- end */
-
-static unsigned ends;
-
-static void on_end(void *arg, const struct tw_job_result *results, size_t n)
-{
-	(void)arg;
-	(void)results;
-	(void)n;
-	ends++;
-}
-
-static int close_inside(void *arg, struct tw_job_run *run)
-{
-	expect_eq(tw_limiter_close_then(run->limiter, TW_CLOSE_DRAIN, on_end, arg), 0);
-	expect_eq(tw_limiter_submit(run->limiter, close_inside, arg, NULL), -ESHUTDOWN);
-	return 0;
-}
-
-Test(limiter_changes, drain_from_a_job_lets_the_old_run_and_refuses_the_new)
-{
-	struct load first = LOAD(1), second = LOAD(2, .answer = -EIO, .fails = 1),
-		    third = LOAD(3, .takes_ns = 7 * MS);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&first);
-	task.fn = close_inside;
-	load_submit_task(&first, &task);
-	task = load_task(&second);
-	task.retry = (struct tw_retry){.count = 1, .delay_ns = 3 * MS};
-	load_submit_task(&second, &task);
-	load_submit(&third);
-	limited_advance(&home, 5 * MS);
-	expect_eq(ends, 0);
-	limited_advance(&home, 10 * MS);
-	expect_eq(ends, 1);
-	expect_settled(&first, TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_settled(&second, TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_settled(&third, TW_JOB_STATUS_SUCCEEDED, 0);
-	close_all();
-}
-
-Test(limiter_changes, drop_without_waiting_tells_when_the_running_have_ended)
-{
-	struct load runs = LOAD(1, .held = true), waits = LOAD(2);
-	open_started(1);
-	load_submit(&runs);
-	load_submit(&waits);
-	limited_pump(&home);
-	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DROP, on_end, NULL), 0);
-	expect_settled(&waits, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	expect_eq(ends, 0);
-	complete(&runs, 0);
-	expect_eq(ends, 1);
-	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DRAIN, on_end, NULL), 0);
-	expect_eq(ends, 2); /* nothing is left */
-	close_all();
-}
-
-Test(limiter_changes, bad_closes_are_refused_and_change_nothing)
-{
-	struct load load = LOAD(1);
-	open_started(1);
-	tw_set_misuse_hook(keep_text);
-	expect_eq(tw_limiter_close_then(NULL, TW_CLOSE_DROP, on_end, NULL), -EINVAL);
-	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DROP, NULL, NULL), -EINVAL);
-	cr_assert_str_eq(text, "tw_limiter_close_then: fn is NULL");
-	expect_eq(tw_limiter_close_then(home.limiter, (enum tw_close_mode)9, on_end, NULL),
-		  -EINVAL);
-	cr_assert_str_eq(text, "tw_limiter_close_then: mode 9 is not an enum tw_close_mode");
-	faults_arm(0, true);
-	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DROP, on_end, NULL), -ENOMEM);
-	expect_eq(faults_disarm(), true);
-	load_submit(&load);
-	limited_pump(&home);
-	expect_eq(load.dones, 1);
-	expect_eq(ends, 0);
 	close_all();
 }

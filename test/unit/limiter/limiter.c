@@ -1,43 +1,12 @@
-/* The limiter: its permits, its line, pause, close, idle. On a clock moved by hand. */
+/* The limiter: its permits, its line, completions, priority. On a clock moved by hand. */
 #include <errno.h>
 
-#include "executor/limiter/internal.h"
-#include "test/support/limited.h"
-
-static struct limited home;
+#include "test/support/limiter_suite.h"
 
 static void open_with(uint32_t max_concurrency)
 {
 	struct tw_limiter_config config = limited_config(max_concurrency);
 	limited_open(&home, &config);
-}
-
-static void open_started(uint32_t max_concurrency)
-{
-	open_with(max_concurrency);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-}
-
-static void close_all(void)
-{
-	limited_close(&home);
-}
-
-#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
-
-static void complete(struct load *load, int error)
-{
-	expect_eq(tw_job_complete(home.limiter, load->job, error, NULL), 0);
-	limited_pump(&home);
-}
-
-static void held(struct load *loads, int n)
-{
-	for (int i = 0; i < n; i++) {
-		loads[i] = LOAD(i, .held = true);
-		load_submit(&loads[i]);
-	}
-	limited_pump(&home);
 }
 
 /* -------------------------------------------------------------- worked check */
@@ -281,130 +250,7 @@ Test(limiter, completing_one_that_waits_is_refused)
 	close_all();
 }
 
-/* ------------------------------------------------------------ pause and close */
-
-Test(limiter, one_that_is_created_paused_runs_nothing_until_resume)
-{
-	struct load load = LOAD(1);
-	open_with(1);
-	load_submit(&load);
-	limited_advance(&home, 10 * MS);
-	expect_eq(load.starts, 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	limited_pump(&home);
-	expect_eq(load.starts, 1);
-	close_all();
-}
-
-Test(limiter, pause_lets_the_running_finish_and_starts_none)
-{
-	struct load loads[3];
-	open_started(1);
-	held(loads, 3);
-	expect_eq(tw_limiter_pause(home.limiter), 0);
-	complete(&loads[0], 0);
-	limited_advance(&home, 5 * MS);
-	expect_eq(loads[0].dones, 1);
-	expect_eq(home.starts, 1);
-	expect_eq(tw_limiter_pause(home.limiter), 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	limited_pump(&home);
-	expect_eq(home.starts, 2);
-	complete(&loads[1], 0);
-	complete(&loads[2], 0);
-	close_all();
-}
-
-Test(limiter, pause_holds_back_what_the_executor_was_given_already)
-{
-	struct load load = LOAD(1);
-	open_started(1);
-	load_submit(&load);
-	expect_eq(queue_executor_waiting(&home.queue), 1);
-	expect_eq(tw_limiter_pause(home.limiter), 0);
-	limited_pump(&home);
-	expect_eq(load.starts, 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	limited_pump(&home);
-	expect_eq(load.starts, 1);
-	close_all();
-}
-
-static int try_submit(struct load *load)
-{
-	struct tw_limiter_task task = load_task(load);
-	return tw_limiter_submit_task(home.limiter, &task, NULL);
-}
-
-static int drained = 1;
-
-static void *drain(void *arg)
-{
-	drained = tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, TW_FOREVER);
-	return arg;
-}
-
-Test(limiter, close_drops_the_line_waits_for_the_running_and_refuses_jobs)
-{
-	struct load loads[4];
-	open_started(1);
-	held(loads, 3);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT); /* one runs */
-	expect_settled(&loads[1], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	expect_settled(&loads[2], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	expect_eq(loads[1].releases, 1);
-	expect_eq(limited_stats(&home).dropped, 2);
-	expect_eq(loads[0].dones, 0);
-	loads[3] = LOAD(3);
-	expect_eq(try_submit(&loads[3]), -ESHUTDOWN);
-	complete(&loads[0], 0);
-	expect_settled(&loads[0], TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, TW_FOREVER), 0); /* again */
-	expect_eq(try_submit(&loads[3]), -ESHUTDOWN);
-	expect_eq(limited_stats(&home).added, 3);
-	close_all();
-}
-
-Test(limiter, drain_runs_what_waits_and_retries_it)
-{
-	struct load loads[3];
-	open_started(1);
-	held(loads, 2);
-	loads[2] = LOAD(2, .answer = -EIO, .fails = 1);
-	struct tw_limiter_task task = load_task(&loads[2]);
-	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
-	load_submit_task(&loads[2], &task);
-	pthread_t thread;
-	expect_eq(pthread_create(&thread, NULL, drain, NULL), 0);
-	for (bool closed = false; !closed; sched_yield()) {
-		pthread_mutex_lock(&home.limiter->lock);
-		closed = home.limiter->closed;
-		pthread_mutex_unlock(&home.limiter->lock);
-	}
-	complete(&loads[0], 0);
-	limited_pump(&home);
-	complete(&loads[1], 0);
-	limited_advance(&home, 10 * MS);
-	expect_settled(&loads[2], TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(loads[2].starts, 2);
-	expect_eq(pthread_join(thread, NULL), 0);
-	expect_eq(drained, 0);
-	close_all();
-}
-
-Test(limiter, drain_drops_what_waits_when_its_timeout_has_passed)
-{
-	struct load loads[2];
-	open_started(1);
-	held(loads, 2);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, MS), -ETIMEDOUT);
-	expect_settled(&loads[1], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	complete(&loads[0], 0);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, 0), 0);
-	close_all();
-}
+/* --------------------------------------------------------------------- limit */
 
 Test(limiter, permit_for_an_empty_line_goes_back_at_once)
 {
@@ -420,8 +266,6 @@ Test(limiter, permit_for_an_empty_line_goes_back_at_once)
 	expect_settled(&next, TW_JOB_STATUS_SUCCEEDED, 0);
 	close_all();
 }
-
-/* --------------------------------------------------------------------- limit */
 
 Test(limiter, growth_starts_jobs_and_shrinking_is_a_debt)
 {
@@ -484,96 +328,5 @@ Test(limiter, aging_lets_low_priority_overtake_newcomers)
 	tw_limiter_resume(home.limiter);
 	limited_pump(&home);
 	expect_started_in_order(&home, 3, (int[]){2, 0, 1});
-	close_all();
-}
-
-/* ---------------------------------------------------------------------- idle */
-
-static int idle_order[8];
-static unsigned idles;
-static size_t idle_n;
-static struct tw_job_result idle_results[8];
-
-static void on_idle(void *arg, const struct tw_job_result *results, size_t n)
-{
-	idle_order[idles++] = *(int *)arg;
-	idle_n = n;
-	for (size_t i = 0; i < n && i < 8; i++)
-		idle_results[i] = results[i];
-}
-
-Test(limiter, idle_listeners_are_told_once_each_in_order)
-{
-	struct load loads[2];
-	int numbers[] = {0, 1, 2, 3};
-	open_started(1);
-	held(loads, 2);
-	for (int i = 0; i < 3; i++)
-		expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &numbers[i]), 0);
-	complete(&loads[0], 0);
-	expect_eq(idles, 0);
-	expect_eq(tw_limiter_wait_idle(home.limiter, 0), -ETIMEDOUT);
-	complete(&loads[1], -EIO);
-	expect_eq(idles, 3);
-	for (int i = 0; i < 3; i++)
-		expect_eq(idle_order[i], i);
-	expect_eq(tw_limiter_wait_idle(home.limiter, 0), 0);
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &numbers[3]), 0); /* immediately */
-	expect_eq(idles, 4);
-	held(loads, 1);
-	complete(&loads[0], 0);
-	expect_eq(idles, 4);
-	close_all();
-}
-
-Test(limiter, stop_tells_idle_listeners)
-{
-	struct load loads[2];
-	int number = 7;
-	open_started(1);
-	held(loads, 2);
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
-	expect_eq(idles, 0);
-	complete(&loads[0], 0);
-	expect_eq(idles, 1);
-	close_all();
-}
-
-Test(limiter, results_are_collected_in_the_order_of_settling)
-{
-	struct load loads[3];
-	int number = 1;
-	struct tw_limiter_config config = limited_config(3);
-	config.flags = TW_LIMITER_COLLECT;
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	/* idle already: nothing collected */
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	expect_eq(idles, 1);
-	expect_eq(idle_n, 0);
-	held(loads, 3);
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	complete(&loads[2], 0);
-	complete(&loads[0], -EIO);
-	expect_eq(tw_job_cancel(home.limiter, loads[1].job), TW_RUNNING);
-	complete(&loads[1], -ECANCELED);
-	expect_eq(idles, 2);
-	expect_eq(idle_n, 3);
-	expect_eq(idle_results[0].id, 3);
-	expect_eq(idle_results[1].id, 1);
-	expect_eq(idle_results[1].error, -EIO);
-	expect_eq(idle_results[2].id, 2);
-	expect_eq(idle_results[2].status, TW_JOB_STATUS_CANCELLED);
-	idle_n = 0;
-	/* a later listener gets them too */
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	expect_eq(idle_n, 3);
-	expect_eq(idle_results[0].id, 3);
-	held(loads, 1);
-	complete(&loads[0], 0);
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	expect_eq(idle_n, 1); /* a new collection */
-	expect_eq(idle_results[0].id, 4);
 	close_all();
 }
