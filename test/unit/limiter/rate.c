@@ -1,4 +1,7 @@
-/* The limiter's rate: starts are counted when they happen. On a clock moved by hand. */
+/*
+ * The limiter's rate: how many starts an interval has, and when a start counts. On a clock moved by
+ * hand.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -43,6 +46,46 @@ static void expect_rate_held(int n, uint32_t starts, uint64_t interval_ns)
 			expect_ge(loads[i].started_ns[0] - loads[i - (int)starts].started_ns[0],
 				  interval_ns);
 	}
+}
+
+Test(limiter_rate, at_most_so_many_starts_in_any_interval)
+{
+	open_started(rated(3, 10 * MS));
+	for (int i = 0; i < 2; i++) {
+		loads[i] = LOAD(i);
+		load_submit(&loads[i]);
+	}
+	limited_advance(&home, 4 * MS);
+	for (int i = 2; i < 8; i++) {
+		loads[i] = LOAD(i);
+		load_submit(&loads[i]);
+	}
+	limited_advance(&home, 5 * MS);
+	loads[8] = LOAD(8); /* a look at the bucket, just before tokens come back */
+	load_submit(&loads[8]);
+	limited_advance(&home, 50 * MS);
+	static const uint64_t starts_ms[] = {0, 0, 4, 10, 10, 14, 20, 20, 24};
+	for (int i = 0; i < 9; i++) {
+		expect_eq(loads[i].starts, 1);
+		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
+	}
+	limited_close(&home);
+}
+
+Test(limiter_rate, rate_and_limit_hold_together)
+{
+	struct tw_limiter_config config = rated(2, 10 * MS);
+	config.max_concurrency = 1;
+	open_started(config);
+	for (int i = 0; i < 4; i++) {
+		loads[i] = LOAD(i, .takes_ns = 2 * MS);
+		load_submit(&loads[i]);
+	}
+	limited_advance(&home, 50 * MS);
+	static const uint64_t starts_ms[] = {0, 2, 10, 12};
+	for (int i = 0; i < 4; i++)
+		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
+	limited_close(&home);
 }
 
 static void slow_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)

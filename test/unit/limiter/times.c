@@ -1,29 +1,7 @@
-/* The limiter's times: retries, timeouts, cancels, the rate. On a clock moved by hand. */
+/* The limiter's times: retries, timeouts, cancels. On a clock moved by hand. */
 #include <errno.h>
 
-#include "test/support/limited.h"
-
-static struct limited home;
-
-static void open_started(uint32_t max_concurrency)
-{
-	struct tw_limiter_config config = limited_config(max_concurrency);
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-}
-
-static void close_all(void)
-{
-	limited_close(&home);
-}
-
-#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
-
-static void complete(struct load *load, int error)
-{
-	expect_eq(tw_job_complete(home.limiter, load->job, error, NULL), 0);
-	limited_pump(&home);
-}
+#include "test/support/limiter_suite.h"
 
 static void submit_with_retry(struct load *load, struct tw_retry retry)
 {
@@ -419,55 +397,5 @@ Test(limiter_times, retry_that_cannot_begin_in_time_is_not_waited_for)
 	load_submit_task(&load, &task);
 	limited_pump(&home);
 	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
-	close_all();
-}
-
-/* ---------------------------------------------------------------------- rate */
-
-Test(limiter_times, at_most_so_many_starts_in_any_interval)
-{
-	struct load loads[9];
-	struct tw_limiter_config config = limited_config(100);
-	config.rate_starts = 3;
-	config.rate_interval_ns = 10 * MS;
-	limited_open(&home, &config);
-	tw_limiter_resume(home.limiter);
-	for (int i = 0; i < 2; i++) {
-		loads[i] = LOAD(i);
-		load_submit(&loads[i]);
-	}
-	limited_advance(&home, 4 * MS);
-	for (int i = 2; i < 8; i++) {
-		loads[i] = LOAD(i);
-		load_submit(&loads[i]);
-	}
-	limited_advance(&home, 5 * MS);
-	loads[8] = LOAD(8); /* a look at the bucket, just before tokens come back */
-	load_submit(&loads[8]);
-	limited_advance(&home, 50 * MS);
-	static const uint64_t starts_ms[] = {0, 0, 4, 10, 10, 14, 20, 20, 24};
-	for (int i = 0; i < 9; i++) {
-		expect_eq(loads[i].starts, 1);
-		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
-	}
-	close_all();
-}
-
-Test(limiter_times, rate_and_limit_hold_together)
-{
-	struct load loads[4];
-	struct tw_limiter_config config = limited_config(1);
-	config.rate_starts = 2;
-	config.rate_interval_ns = 10 * MS;
-	limited_open(&home, &config);
-	tw_limiter_resume(home.limiter);
-	for (int i = 0; i < 4; i++) {
-		loads[i] = LOAD(i, .takes_ns = 2 * MS);
-		load_submit(&loads[i]);
-	}
-	limited_advance(&home, 50 * MS);
-	static const uint64_t starts_ms[] = {0, 2, 10, 12};
-	for (int i = 0; i < 4; i++)
-		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
 	close_all();
 }
