@@ -179,3 +179,58 @@ Test(limiter_threads, a_kept_job_that_is_forgotten_is_gone_at_once)
 	expect_eq(tw_limiter_destroy(limiter), 0);
 	expect_eq(tw_service_destroy(service), 0);
 }
+
+enum { THREADS = 3, EACH = 3000 };
+
+static tw_limiter *threaded;
+static atomic_int ran, inside, most;
+
+static int count(void *arg, struct tw_job_run *run)
+{
+	(void)arg;
+	(void)run;
+	int now = atomic_fetch_add(&inside, 1) + 1, seen = atomic_load(&most);
+	while (now > seen && !atomic_compare_exchange_weak(&most, &seen, now)) {
+	}
+	atomic_fetch_add(&ran, 1);
+	atomic_fetch_sub(&inside, 1);
+	return 0;
+}
+
+static void *submit_many(void *arg)
+{
+	int *failed = arg;
+	for (int i = 0; i < EACH; i++)
+		*failed += tw_limiter_submit(threaded, count, NULL, NULL) != 0;
+	return NULL;
+}
+
+Test(limiter_threads, none_is_lost_or_run_twice_whoever_brings_them)
+{
+	tw_service *service;
+	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	for (uint32_t limit = 1; limit <= 3; limit++) {
+		struct tw_limiter_config config = limited_config(limit);
+		pthread_t threads[THREADS];
+		int failed[THREADS] = {0};
+		atomic_store(&ran, 0);
+		atomic_store(&most, 0);
+		expect_eq(tw_limiter_create(&threaded, service, &config), 0);
+		expect_eq(tw_limiter_resume(threaded), 0);
+		for (int i = 0; i < THREADS; i++)
+			expect_eq(pthread_create(&threads[i], NULL, submit_many, &failed[i]), 0);
+		for (int i = 0; i < THREADS; i++) {
+			expect_eq(pthread_join(threads[i], NULL), 0);
+			expect_eq(failed[i], 0);
+		}
+		expect_eq(tw_limiter_wait_idle(threaded, TW_FOREVER), 0);
+		expect_eq(atomic_load(&ran), THREADS * EACH);
+		expect_le(atomic_load(&most), limit);
+		struct tw_limiter_stats stats = {.size = sizeof stats};
+		expect_eq(tw_limiter_stats(threaded, &stats), 0);
+		expect_eq(stats.succeeded, THREADS * EACH);
+		expect_eq(tw_limiter_destroy(threaded), 0);
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
