@@ -1,0 +1,176 @@
+/*
+ * Creation of strands and submits to them: bad input, want of memory, and the memory that a strand
+ * takes.
+ */
+#include <errno.h>
+
+#include "test/support/faults.h"
+#include "test/support/strand_suite.h"
+
+TestSuite(strand_create, .timeout = 30);
+
+Test(strand_create, bad_input_is_refused, .init = opened, .fini = closed)
+{
+	tw_strand *out = (tw_strand *)7;
+	struct tw_strand_config cfg = {.size = sizeof cfg};
+	tw_executor none = {NULL};
+	tw_service *service = rig.rig.service;
+	expect_eq(tw_strand_create(NULL, service, NULL, NULL), -EINVAL);
+	expect_eq(tw_strand_create(&out, NULL, NULL, NULL), -EINVAL);
+	expect_eq(tw_strand_create(&out, service, &none, NULL), -EINVAL);
+	cfg.flags = 2;
+	expect_eq(tw_strand_create(&out, service, NULL, &cfg), -EINVAL);
+	cfg.flags = 0;
+	cfg.reserved = 1;
+	expect_eq(tw_strand_create(&out, service, NULL, &cfg), -EINVAL);
+	cfg.reserved = 0;
+	cfg.flags = TW_STRAND_PINNED;
+	expect_eq(tw_strand_create(&out, service, NULL, &cfg), -EINVAL); /* no pool */
+	struct {
+		struct tw_strand_config known;
+		uint64_t tail;
+	} newer = {{.size = sizeof newer}, 1};
+	expect_eq(tw_strand_create(&out, service, NULL, &newer.known), -E2BIG);
+	expect_eq((uintptr_t)out, 7);
+}
+
+Test(strand_create, closed_service_or_pool_is_refused)
+{
+	tw_strand *out;
+	tw_service *service;
+	tw_pool *pool;
+	struct tw_service_config config = {
+	    .size = sizeof config, .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+	struct tw_pool_config one = {.size = sizeof one, .workers = 1};
+	expect_eq(tw_service_create(&service, &config), 0);
+	expect_eq(tw_pool_create(&pool, &one), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&out, service, tw_pool_executor(pool), NULL), -ESHUTDOWN);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	expect_eq(tw_strand_create(&out, service, NULL, NULL), -ESHUTDOWN);
+	expect_eq(tw_service_destroy(service), 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+Test(strand_create, null_is_refused_everywhere_but_in_destroy, .init = opened, .fini = closed)
+{
+	struct tw_strand_stats stats = {.size = sizeof stats};
+	struct tw_strand_task spec = {.size = sizeof spec, .fn = note_run};
+	tw_strand_task_id out = {7};
+	expect_eq(tw_strand_schedule(NULL, 0, note_run, NULL, &out), -EINVAL);
+	expect_eq(tw_strand_schedule(rig.strand, 0, NULL, NULL, &out), -EINVAL);
+	expect_eq(tw_strand_submit_task(NULL, &spec, &out), -EINVAL);
+	expect_eq(tw_strand_submit_task(rig.strand, NULL, &out), -EINVAL);
+	expect_eq(out.id, 7);
+	expect_eq(tw_strand_cancel(NULL, out), -EINVAL);
+	expect_eq(tw_strand_cancel_wait(NULL, out, 0), -EINVAL);
+	expect_eq(tw_strand_close(NULL, 0), -EINVAL);
+	expect_eq(tw_strand_stats(NULL, &stats), -EINVAL);
+	expect_eq(tw_strand_stats(rig.strand, NULL), -EINVAL);
+	stats.size = sizeof(size_t);
+	expect_eq(tw_strand_stats(rig.strand, &stats), -EINVAL);
+	cr_assert_null(tw_strand_executor(NULL));
+	expect_eq(tw_strand_destroy(NULL), 0);
+}
+
+Test(strand_create, bad_specs_are_refused, .init = opened, .fini = closed)
+{
+	struct tw_strand_task spec = {.size = sizeof spec, .fn = note_run};
+	tw_strand_task_id out = {7};
+	spec.size = sizeof(size_t);
+	expect_eq(tw_strand_submit_task(rig.strand, &spec, &out), -EINVAL);
+	spec.size = sizeof spec;
+	spec.tolerance_ns = 1;
+	expect_eq(tw_strand_submit_task(rig.strand, &spec, &out), -EINVAL);
+	spec.period_ns = 1;
+	spec.tolerance_ns = TW_MAX_DELAY_NS + 1;
+	expect_eq(tw_strand_submit_task(rig.strand, &spec, &out), -ERANGE);
+	struct {
+		struct tw_strand_task known;
+		uint64_t tail;
+	} newer = {{.size = sizeof newer, .fn = note_run}, 1};
+	expect_eq(tw_strand_submit_task(rig.strand, &newer.known, &out), -E2BIG);
+	expect_eq(tw_strand_schedule(rig.strand, TW_MAX_DELAY_NS + 1, note_run, NULL, &out),
+		  -ERANGE);
+	expect_eq(out.id, 0);
+	expect_eq(strand_stats(rig.strand).queued + strand_stats(rig.strand).delayed, 0);
+}
+
+static void submit_until_refused(uint64_t delay_ns, uint64_t period_ns)
+{
+	struct noted task = NOTED(&rig, 1);
+	struct tw_strand_task spec = {.size = sizeof spec,
+				      .fn = note_run,
+				      .arg = &task,
+				      .delay_ns = delay_ns,
+				      .period_ns = period_ns,
+				      .release = note_release};
+	int accepted = 0, r;
+	for (long nth = 0; nth < 20; nth++) {
+		tw_strand_task_id out = {7};
+		faults_arm(nth, false);
+		r = tw_strand_submit_task(rig.strand, &spec, &out);
+		bool refused = faults_disarm();
+		if (!refused)
+			expect_eq(r, 0);
+		expect_eq(r == 0, out.id != 0);
+		cr_assert(r == 0 || r == -ENOMEM || r == -EAGAIN);
+		accepted += r == 0;
+	}
+	expect_eq(strand_stats(rig.strand).queued + strand_stats(rig.strand).delayed, accepted);
+	expect_eq(tw_strand_close(rig.strand, 0), 0);
+	expect_eq(task.releases, accepted);
+}
+
+Test(strand_create, want_of_memory_refuses_a_task_and_changes_nothing, .init = opened,
+     .fini = closed)
+{
+	submit_until_refused(0, 0);
+}
+
+Test(strand_create, want_of_memory_refuses_a_delayed_task, .init = opened, .fini = closed)
+{
+	submit_until_refused(MS, 0);
+}
+
+Test(strand_create, want_of_memory_refuses_a_series, .init = opened, .fini = closed)
+{
+	submit_until_refused(0, MS);
+}
+
+Test(strand_create, want_of_memory_leaves_nothing_behind)
+{
+	struct strand_rig mine;
+	strand_rig_open(&mine);
+	for (long nth = 0; nth < 4; nth++) {
+		tw_strand *out;
+		long before = faults_outstanding();
+		faults_arm(nth, false);
+		int r = tw_strand_create(&out, mine.rig.service, NULL, NULL);
+		if (!faults_disarm()) {
+			expect_eq(r, 0);
+			expect_eq(tw_strand_destroy(out), 0);
+			break;
+		}
+		expect_eq(r, -ENOMEM);
+		expect_eq(faults_outstanding(), before);
+	}
+	strand_rig_close(&mine);
+}
+
+Test(strand_create, a_million_idle_strands_take_128_bytes_each)
+{
+	expect_le(sizeof(void *) * 16, 128);
+	struct strand_rig mine;
+	strand_rig_open(&mine);
+	tw_strand *strands[100];
+	long before = faults_outstanding();
+	for (int i = 0; i < 100; i++)
+		expect_eq(tw_strand_create(&strands[i], mine.rig.service, NULL, NULL), 0);
+	/* one block each, whose size the compiler checks */
+	expect_eq(faults_outstanding() - before, 100);
+	for (int i = 0; i < 100; i++)
+		expect_eq(tw_strand_destroy(strands[i]), 0);
+	expect_eq(faults_outstanding(), before);
+	strand_rig_close(&mine);
+}
