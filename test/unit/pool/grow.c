@@ -1,101 +1,17 @@
-/* Pools that grow while callbacks block, and shrink again. */
-#include <dirent.h>
+/* Pools that grow while callbacks block, and what one can see of it. */
 #include <errno.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "executor/pool/parts.h"
-#include "test/support/child.h"
+#include "gate.h"
 #include "test/support/faults.h"
 #include "test/support/rig.h"
+#include "test/support/threads.h"
 
 TestSuite(pool_grow, .timeout = 120);
-
-/* Jobs that block until the test lets them go, one by one. */
-struct gate {
-	sem_t permits;
-	atomic_int inside, passed;
-};
-
-static void pass(void *arg)
-{
-	struct gate *gate = arg;
-	atomic_fetch_add(&gate->inside, 1);
-	while (sem_wait(&gate->permits) != 0) {
-	}
-	atomic_fetch_add(&gate->passed, 1);
-}
-
-static void let_go(struct gate *gate, int n)
-{
-	while (n-- > 0)
-		sem_post(&gate->permits);
-}
-
-static void await_value(atomic_int *value, int wanted)
-{
-	while (atomic_load(value) != wanted)
-		sched_yield();
-}
-
-static tw_pool *pool_of(uint32_t workers, uint32_t max_workers)
-{
-	tw_pool *pool = NULL;
-	struct tw_pool_config cfg = {
-	    .size = sizeof cfg, .workers = workers, .max_workers = max_workers};
-	expect_eq(tw_pool_create(&pool, &cfg), 0);
-	return pool;
-}
-
-static struct tw_pool_stats look_at(tw_pool *pool)
-{
-	struct tw_pool_stats stats = {.size = sizeof stats};
-	expect_eq(tw_pool_stats(pool, &stats), 0);
-	return stats;
-}
-
-static void block(tw_pool *pool, struct gate *gate, int jobs)
-{
-	for (int i = 0; i < jobs; i++)
-		expect_eq(tw_pool_submit(pool, pass, gate), 0);
-}
-
-static void *end_now(void *arg)
-{
-	return arg;
-}
-
-/*
- * ThreadSanitizer has a thread of its own from the first pthread_create on, so the first call makes
- * one.
- */
-static int threads_alive(void)
-{
-	int n = 0;
-	pthread_t first;
-	static bool called;
-	if (!called && (called = pthread_create(&first, NULL, end_now, NULL) == 0))
-		pthread_join(first, NULL);
-	DIR *tasks = opendir("/proc/self/task");
-	for (struct dirent *d; (d = readdir(tasks));)
-		n += d->d_name[0] != '.';
-	closedir(tasks);
-	return n;
-}
-
-static void await_size(tw_pool *pool, uint64_t workers)
-{
-	while (look_at(pool).workers != workers)
-		sched_yield();
-}
-
-static void count(void *arg)
-{
-	atomic_fetch_add((atomic_int *)arg, 1);
-}
 
 /* -------------------------------------------------------------------- growing */
 
@@ -105,7 +21,7 @@ static void expect_all_inside(int jobs)
 	struct gate gate = {0};
 	atomic_int behind = 0;
 	sem_init(&gate.permits, 0, 0);
-	tw_pool *pool = pool_of(2, 0);
+	tw_pool *pool = pool_up_to(2, 0);
 	block(pool, &gate, jobs);
 	await_value(&gate.inside, jobs);
 	if (jobs < 64) {
@@ -114,7 +30,7 @@ static void expect_all_inside(int jobs)
 	}
 	struct tw_pool_stats stats;
 	do
-		stats = look_at(pool);
+		stats = pool_stats(pool);
 	/* until `count` has returned */
 	while (stats.workers != stats.grown + 2 || stats.running > (uint64_t)jobs);
 	expect_eq(stats.running, jobs);
@@ -157,18 +73,18 @@ Test(pool_grow, at_the_maximum_a_job_waits_for_one_that_ends)
 	struct gate gate = {0};
 	atomic_int behind = 0;
 	sem_init(&gate.permits, 0, 0);
-	tw_pool *pool = pool_of(2, 5);
+	tw_pool *pool = pool_up_to(2, 5);
 	block(pool, &gate, 5);
 	await_value(&gate.inside, 5);
 	expect_eq(tw_pool_submit(pool, count, &behind), 0);
-	while (look_at(pool).at_max == 0)
+	while (pool_stats(pool).at_max == 0)
 		sched_yield();
-	expect_eq(look_at(pool).workers, 5);
-	expect_eq(look_at(pool).queued, 1);
+	expect_eq(pool_stats(pool).workers, 5);
+	expect_eq(pool_stats(pool).queued, 1);
 	expect_eq(behind, 0);
 	let_go(&gate, 1);
 	await_value(&behind, 1);
-	expect_eq(look_at(pool).at_max, 1);
+	expect_eq(pool_stats(pool).at_max, 1);
 	let_go(&gate, 4);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
@@ -179,7 +95,7 @@ Test(pool_grow, a_pool_whose_maximum_is_its_size_has_no_further_thread)
 	atomic_int behind = 0;
 	sem_init(&gate.permits, 0, 0);
 	int before = threads_alive();
-	tw_pool *pool = pool_of(1, 1);
+	tw_pool *pool = pool_up_to(1, 1);
 	expect_eq(threads_alive(), before + 1);
 	block(pool, &gate, 1);
 	await_value(&gate.inside, 1);
@@ -202,7 +118,7 @@ Test(pool_grow, callbacks_that_compute_for_long_count_too)
 {
 	struct gate gate = {0};
 	atomic_int behind = 0;
-	tw_pool *pool = pool_of(1, 0);
+	tw_pool *pool = pool_up_to(1, 0);
 	expect_eq(tw_pool_submit(pool, spin, &gate), 0);
 	await_value(&gate.inside, 1);
 	expect_eq(tw_pool_submit(pool, count, &behind), 0);
@@ -223,11 +139,11 @@ Test(pool_grow, a_long_backlog_of_short_callbacks_does_not_grow_it)
 	atomic_int ran = 0;
 	/* however long this machine keeps a thread from running */
 	tw__pool_times.on_cpu_ns = 3600 * SECOND;
-	tw_pool *pool = pool_of(2, 0);
+	tw_pool *pool = pool_up_to(2, 0);
 	for (int i = 0; i < TASKS; i++)
 		expect_eq(tw_pool_submit_wait(pool, count_relaxed, &ran, TW_FOREVER), 0);
 	await_value(&ran, TASKS);
-	expect_eq(look_at(pool).grown, 0);
+	expect_eq(pool_stats(pool).grown, 0);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
@@ -256,78 +172,6 @@ Test(pool_grow, timers_behind_blocked_callbacks_of_their_own_batch_run)
 	tw_clock_manual_destroy(clock);
 }
 
-/* ------------------------------------------------------- threads that are refused */
-
-Test(pool_grow, goes_on_while_no_thread_can_be_started_and_grows_later)
-{
-	struct gate gate = {0};
-	atomic_int behind = 0;
-	sem_init(&gate.permits, 0, 0);
-	tw_pool *pool = pool_of(2, 0);
-	faults_only("pthread_create");
-	faults_arm(0, true);
-	block(pool, &gate, 3);
-	while (tw_load_relaxed(&pool->reserve.start_failures) < 2)
-		sched_yield();
-	expect_eq(faults_disarm(), true);
-	expect_eq(gate.inside, 2);
-	await_value(&gate.inside, 3); /* the need has lasted */
-	expect_eq(tw_pool_submit(pool, count, &behind), 0);
-	await_value(&behind, 1);
-	expect_ge(look_at(pool).start_failures, 2);
-	let_go(&gate, 3);
-	expect_eq(tw_pool_destroy(pool), 0);
-}
-
-Test(pool_grow, a_thread_refused_at_any_moment_is_made_up_for)
-{
-	for (long nth = 0; nth < 12; nth++) {
-		struct gate gate = {0};
-		sem_init(&gate.permits, 0, 0);
-		tw_pool *pool = pool_of(2, 0);
-		faults_arm(nth, false);
-		block(pool, &gate, 14);
-		await_value(&gate.inside, 14);
-		bool refused = faults_disarm();
-		bool thread_refused = refused && strcmp(faults_refused(), "pthread_create") == 0;
-		expect_eq(look_at(pool).start_failures, thread_refused);
-		let_go(&gate, 14);
-		expect_eq(tw_pool_destroy(pool), 0);
-	}
-}
-
-/* ------------------------------------------------------------------ shrinking */
-
-static int descriptors_open(void)
-{
-	int n = 0;
-	DIR *all = opendir("/proc/self/fd");
-	for (struct dirent *d; (d = readdir(all));)
-		n += d->d_name[0] != '.';
-	closedir(all);
-	return n;
-}
-
-Test(pool_grow, shrinks_to_the_permanent_workers_when_idle)
-{
-	struct gate gate = {0};
-	sem_init(&gate.permits, 0, 0);
-	tw__pool_times.idle_ns = 5 * MS;
-	tw_pool *pool = pool_of(2, 0);
-	int threads = threads_alive();
-	for (int round = 1; round <= 3; round++) {
-		block(pool, &gate, 20);
-		await_value(&gate.inside, 20 * round);
-		expect_ge(threads_alive(), threads + 18);
-		let_go(&gate, 20);
-		await_size(pool, 2);
-		while (threads_alive() != threads)
-			sched_yield();
-		expect_le(tw_load_relaxed(&pool->slots), 64);
-	}
-	expect_eq(tw_pool_destroy(pool), 0);
-}
-
 static void await_bits(tw_pool *pool, uint32_t bits)
 {
 	while ((tw_load_seq_cst(&pool->reserve.calls) & bits) != bits)
@@ -345,7 +189,7 @@ Test(pool_grow, a_submitter_ends_the_pause_between_looks)
 	atomic_int behind = 0;
 	sem_init(&gate.permits, 0, 0);
 	tw__pool_times.look_ns = 100000000;
-	tw_pool *pool = pool_of(1, 2);
+	tw_pool *pool = pool_up_to(1, 2);
 	block(pool, &gate, 2);
 	let_go(&gate, 2);
 	await_value(&gate.passed, 2);
@@ -359,61 +203,44 @@ Test(pool_grow, a_submitter_ends_the_pause_between_looks)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-/* idle_ns 0: each worker beyond the permanent ones ends as soon as it finds nothing. */
-Test(pool_grow, ten_thousand_rounds_leave_no_thread_no_memory_no_descriptor)
+/* ------------------------------------------------------- threads that are refused */
+
+Test(pool_grow, goes_on_while_no_thread_can_be_started_and_grows_later)
 {
-	enum { ROUNDS = 10000 };
 	struct gate gate = {0};
+	atomic_int behind = 0;
 	sem_init(&gate.permits, 0, 0);
-	tw__pool_times.idle_ns = 0;
-	tw__pool_times.look_ns = 20000;
-	tw_pool *pool = pool_of(1, 3);
-	int threads = threads_alive(), descriptors = descriptors_open();
-	long memory = 0;
-	for (int round = 1; round <= ROUNDS; round++) {
-		block(pool, &gate, 2);
-		await_value(&gate.inside, 2 * round);
-		let_go(&gate, 2);
-		await_size(pool, 1);
-		if (round == 10)
-			memory = faults_outstanding();
-	}
-	while (threads_alive() != threads)
+	tw_pool *pool = pool_up_to(2, 0);
+	faults_only("pthread_create");
+	faults_arm(0, true);
+	block(pool, &gate, 3);
+	while (tw_load_relaxed(&pool->reserve.start_failures) < 2)
 		sched_yield();
-	expect_eq(descriptors_open(), descriptors);
-	/* records of what threads run are kept for the next threads */
-	expect_le(faults_outstanding(), memory + 3);
-	expect_ge(look_at(pool).grown, ROUNDS);
+	expect_eq(faults_disarm(), true);
+	expect_eq(gate.inside, 2);
+	await_value(&gate.inside, 3); /* the need has lasted */
+	expect_eq(tw_pool_submit(pool, count, &behind), 0);
+	await_value(&behind, 1);
+	expect_ge(pool_stats(pool).start_failures, 2);
+	let_go(&gate, 3);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-/* The lanes and magazines of workers that end go back to the service. */
-Test(pool_grow, workers_that_end_leave_nothing_in_the_service)
+Test(pool_grow, a_thread_refused_at_any_moment_is_made_up_for)
 {
-	struct gate gate = {0};
-	sem_init(&gate.permits, 0, 0);
-	tw__pool_times.idle_ns = 0;
-	tw_service *service;
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1};
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	uint64_t memory = 0;
-	for (int round = 1; round <= 20; round++) {
-		for (int i = 0; i < 8; i++)
-			expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
-		await_value(&gate.inside, 8 * round);
-		let_go(&gate, 8);
-		await_value(&gate.passed, 8 * round);
-		struct tw_service_stats stats;
-		do {
-			sched_yield();
-			stats = stats_of(service);
-		} while (stats.threads >
-			 3); /* this one, the tick thread's, and the permanent worker's */
-		if (round == 1)
-			memory = stats.memory_bytes;
-		expect_le(stats.memory_bytes, 2 * memory);
+	for (long nth = 0; nth < 12; nth++) {
+		struct gate gate = {0};
+		sem_init(&gate.permits, 0, 0);
+		tw_pool *pool = pool_up_to(2, 0);
+		faults_arm(nth, false);
+		block(pool, &gate, 14);
+		await_value(&gate.inside, 14);
+		bool refused = faults_disarm();
+		bool thread_refused = refused && strcmp(faults_refused(), "pthread_create") == 0;
+		expect_eq(pool_stats(pool).start_failures, thread_refused);
+		let_go(&gate, 14);
+		expect_eq(tw_pool_destroy(pool), 0);
 	}
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 /* -------------------------------------------------------------- what one can see */
@@ -531,100 +358,4 @@ Test(pool_grow, a_full_pool_is_seen_with_a_manual_drive)
 	expect_eq(liveness_of(service).pool_max_workers, 0);
 	expect_eq(tw_service_destroy(service), 0);
 	tw_clock_manual_destroy(clock);
-}
-
-/* ----------------------------------------------------------------------- ends */
-
-Test(pool_grow, close_runs_what_waits_behind_blocked_workers)
-{
-	struct gate gate = {0};
-	sem_init(&gate.permits, 0, 0);
-	tw_pool *pool = pool_of(2, 0);
-	block(pool, &gate, 10);
-	/* The last one lets all others go: close must find it a worker. */
-	expect_eq(tw_pool_submit(pool, (tw_fn *)(void *)sem_post, &gate.permits), 0);
-	for (int i = 0; i < 9; i++)
-		expect_eq(tw_pool_submit(pool, (tw_fn *)(void *)sem_post, &gate.permits), 0);
-	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
-	expect_eq(gate.passed, 10);
-	expect_eq(tw_pool_destroy(pool), 0);
-}
-
-struct creation {
-	struct gate gate;
-	atomic_int begun, closing;
-};
-
-static void stay_in_creation(void *arg)
-{
-	struct creation *creation = arg;
-	atomic_store(&creation->begun, 1);
-	await_value(&creation->closing, 1);
-}
-
-static void *let_on(void *arg)
-{
-	struct creation *creation = arg;
-	atomic_store(&creation->closing, 1);
-	let_go(&creation->gate, 3);
-	return NULL;
-}
-
-/*
- * Else the reserve takes workers that a close has woken for sleepers, and does not grow while jobs
- * wait for each other.
- */
-Test(pool_grow, close_leaves_no_worker_counted_as_asleep_or_searching)
-{
-	tw_pool *pool = pool_of(3, 4);
-	while (tw_load_seq_cst(&pool->asleep.sleepers) != 3)
-		sched_yield();
-	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
-	expect_eq(tw_load_seq_cst(&pool->asleep.sleepers), 0);
-	expect_eq(tw_load_seq_cst(&pool->asleep.searching), 0);
-	expect_eq(tw_pool_destroy(pool), 0);
-}
-
-Test(pool_grow, close_waits_for_a_thread_that_is_being_started)
-{
-	for (int round = 0; round < 20; round++) {
-		struct creation creation = {0};
-		pthread_t helper;
-		sem_init(&creation.gate.permits, 0, 0);
-		int threads = threads_alive();
-		tw_pool *pool = pool_of(2, 0);
-		faults_only("pthread_create");
-		faults_call_at(0, stay_in_creation, &creation);
-		block(pool, &creation.gate, 3);
-		await_value(&creation.begun, 1);
-		expect_eq(pthread_create(&helper, NULL, let_on, &creation), 0);
-		expect_eq(tw_pool_destroy(pool), 0);
-		pthread_join(helper, NULL);
-		faults_disarm();
-		expect_eq(creation.gate.passed, 3);
-		while (threads_alive() != threads)
-			sched_yield();
-	}
-}
-
-static void check_in_child(void *arg)
-{
-	tw_pool *pool = arg;
-	struct tw_pool_stats stats = {.size = sizeof(stats)};
-	child_eq(tw_pool_submit_wait(pool, count, NULL, TW_FOREVER), -EPERM);
-	child_eq(tw_pool_stats(pool, &stats), -EPERM);
-	child_eq(tw_pool_destroy(pool), 0);
-}
-
-Test(pool_grow, a_child_of_a_grown_pool_is_refused_and_frees_it)
-{
-	struct gate gate = {0};
-	sem_init(&gate.permits, 0, 0);
-	tw_pool *pool = pool_of(2, 0);
-	block(pool, &gate, 8);
-	await_value(&gate.inside, 8);
-	expect_in_child(check_in_child, pool);
-	let_go(&gate, 8);
-	expect_eq(tw_pool_destroy(pool), 0);
-	expect_eq(gate.passed, 8);
 }

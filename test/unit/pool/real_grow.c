@@ -16,6 +16,7 @@
 
 #include "executor/pool/parts.h"
 #include "test/support/rig.h"
+#include "test/support/threads.h"
 #include "wheel/core/service.h"
 
 TestSuite(pool_real_grow, .timeout = 120);
@@ -255,29 +256,6 @@ Test(pool_real_grow,
 }
 
 /* ----------------------------------------------------------------------- sizes */
-
-static void *end_now(void *arg)
-{
-	return arg;
-}
-
-/*
- * ThreadSanitizer has a thread of its own from the first pthread_create on, so the first call makes
- * one.
- */
-static int threads_alive(void)
-{
-	int n = 0;
-	pthread_t first;
-	static bool called;
-	if (!called && (called = pthread_create(&first, NULL, end_now, NULL) == 0))
-		pthread_join(first, NULL);
-	DIR *tasks = opendir("/proc/self/task");
-	for (struct dirent *d; (d = readdir(tasks));)
-		n += d->d_name[0] != '.';
-	closedir(tasks);
-	return n;
-}
 
 /* How late this thread wakes says by how much the machine holds threads up meanwhile. */
 Test(pool_real_grow, is_back_to_its_size_within_eleven_seconds)

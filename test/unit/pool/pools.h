@@ -1,0 +1,31 @@
+/* Pools for tests, their stats, and a task that counts its runs. */
+#ifndef TEST_UNIT_POOL_POOLS_H
+#define TEST_UNIT_POOL_POOLS_H
+
+#include <stdatomic.h>
+
+#include "test/support/expect.h"
+
+/* A pool that may grow. max_workers 0: up to the default maximum. */
+static inline tw_pool *pool_up_to(uint32_t workers, uint32_t max_workers)
+{
+	tw_pool *pool = NULL;
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = workers, .max_workers = max_workers};
+	expect_eq(tw_pool_create(&pool, &cfg), 0);
+	return pool;
+}
+
+static inline struct tw_pool_stats pool_stats(tw_pool *pool)
+{
+	struct tw_pool_stats stats = {.size = sizeof stats};
+	expect_eq(tw_pool_stats(pool, &stats), 0);
+	return stats;
+}
+
+static inline void count(void *arg)
+{
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+#endif
