@@ -4,24 +4,40 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-static void *end_now(void *arg)
+static void *note_id(void *id)
 {
-	return arg;
+	*(long *)id = syscall(SYS_gettid);
+	return NULL;
 }
 
 /*
  * ThreadSanitizer has a thread of its own from the first pthread_create on, so the first call makes
- * one.
+ * one. The kernel may list that one for a moment after the join.
  */
+static void make_first_thread(void)
+{
+	static bool made;
+	pthread_t first;
+	long id = 0;
+	char path[64];
+	if (made || pthread_create(&first, NULL, note_id, &id) != 0)
+		return;
+	made = true;
+	pthread_join(first, NULL);
+	snprintf(path, sizeof path, "/proc/self/task/%ld", id);
+	while (access(path, F_OK) == 0)
+		sched_yield();
+}
+
 int threads_alive(void)
 {
 	int n = 0;
-	pthread_t first;
-	static bool called;
-	if (!called && (called = pthread_create(&first, NULL, end_now, NULL) == 0))
-		pthread_join(first, NULL);
+	make_first_thread();
 	DIR *tasks = opendir("/proc/self/task");
 	for (struct dirent *d; (d = readdir(tasks));)
 		n += d->d_name[0] != '.';
