@@ -6,6 +6,16 @@
 
 #include "test/support/expect.h"
 
+/* A pool that never grows. */
+static inline tw_pool *pool_of(uint32_t workers, uint32_t queue)
+{
+	tw_pool *pool = NULL;
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = workers, .max_workers = workers, .queue = queue};
+	expect_eq(tw_pool_create(&pool, &cfg), 0);
+	return pool;
+}
+
 /* A pool that may grow. max_workers 0: up to the default maximum. */
 static inline tw_pool *pool_up_to(uint32_t workers, uint32_t max_workers)
 {

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include "executor/pool/internal.h"
+#include "pools.h"
 #include "test/support/rig.h"
 
 TestSuite(pool_timers, .timeout = 30);
@@ -15,15 +16,6 @@ enum { MANY = 2000 };
 static struct probe probes[MANY];
 static atomic_int on_workers;
 static tw_pool *pool;
-
-static tw_pool *pool_of(uint32_t workers, uint32_t queue)
-{
-	struct tw_pool_config cfg = {
-	    .size = sizeof cfg, .workers = workers, .max_workers = workers, .queue = queue};
-	tw_pool *made = NULL;
-	expect_eq(tw_pool_create(&made, &cfg), 0);
-	return made;
-}
 
 static void note_thread(struct probe *probe)
 {
