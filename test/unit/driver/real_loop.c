@@ -2,52 +2,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "test/support/faults.h"
+#include "by_hand.h"
 #include "test/support/shot.h"
 
 TestSuite(driver_real_loop, .timeout = 60);
 
-enum { NOT_LONG_MS = 150, FOR_EVER = -1 };
-
-static tw_service *open_by_hand(tw_clock *clock)
-{
-	struct tw_service_config cfg = {.size = sizeof(cfg),
-					.drive = TW_DRIVE_MANUAL,
-					.executor = tw_executor_inline(),
-					.clock = clock};
-	tw_service *service = NULL;
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	return service;
-}
-
-static bool readable(int fd, int timeout_ms)
-{
-	struct pollfd watched = {.fd = fd, .events = POLLIN};
-	return poll(&watched, 1, timeout_ms) == 1 && watched.revents == POLLIN;
-}
-
-static void nothing(void *arg)
-{
-	(void)arg;
-}
-
-/* What a loop does with the descriptor, until `runs` callbacks have run. */
-static void turn_until(tw_service *service, int fd, int runs)
-{
-	while (runs > 0) {
-		expect_eq(readable(fd, FOR_EVER), true);
-		int ran = tw_service_advance(service, TW_NO_LIMIT);
-		expect_ge(ran, 0);
-		runs -= ran;
-	}
-}
+enum { NOT_LONG_MS = 150 };
 
 /* ------------------------------------------------------------ when readable */
 
@@ -170,196 +134,6 @@ Test(driver_real_loop, can_be_watched_by_epoll)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-/* ------------------------------------------------------------ other threads */
-
-/* One errand of another thread, after which the loop is wanted. */
-struct errand {
-	tw_service *service;
-	tw_timer far;
-	int answer;
-};
-
-static void in_a_thread(void *(*run)(void *), struct errand *errand)
-{
-	pthread_t thread;
-	expect_eq(pthread_create(&thread, NULL, run, errand), 0);
-	pthread_join(thread, NULL);
-	expect_eq(errand->answer, 0);
-}
-
-static void *schedule_earlier(void *arg)
-{
-	struct errand *errand = arg;
-	errand->answer = tw_schedule(errand->service, 0, nothing, NULL, NULL);
-	return NULL;
-}
-
-static void *reset_to_earlier(void *arg)
-{
-	struct errand *errand = arg;
-	errand->answer = tw_reset(errand->service, errand->far, MS);
-	return NULL;
-}
-
-static void *schedule_many(void *arg)
-{
-	struct errand *errand = arg;
-	/* later than the plan, but more than a segment */
-	for (int i = 0; i < 256 && !errand->answer; i++)
-		errand->answer = tw_schedule(errand->service, 2 * HOUR, nothing, NULL, NULL);
-	return NULL;
-}
-
-static void *cancel_many(void *arg)
-{
-	struct errand *errand = arg;
-	tw_timer timers[100];
-	for (int i = 0; i < 100 && !errand->answer; i++)
-		errand->answer = tw_schedule(errand->service, 2 * HOUR, nothing, NULL, &timers[i]);
-	for (int i = 0; i < 100 && !errand->answer; i++)
-		errand->answer = tw_cancel(errand->service, timers[i]);
-	return NULL;
-}
-
-/* A service at rest with one far timer, whose descriptor is not readable. */
-static int open_at_rest(struct errand *errand)
-{
-	*errand = (struct errand){.service = open_by_hand(NULL)};
-	expect_eq(tw_schedule(errand->service, HOUR, nothing, NULL, &errand->far), 0);
-	int fd = tw_service_fd(errand->service);
-	expect_eq(readable(fd, 0), false);
-	return fd;
-}
-
-Test(driver_real_loop, wakes_for_what_another_thread_schedules)
-{
-	struct errand errand;
-	int fd = open_at_rest(&errand);
-	for (int i = 0; i < 20; i++) {
-		in_a_thread(schedule_earlier, &errand);
-		turn_until(errand.service, fd, 1);
-		expect_eq(readable(fd, 0), false);
-	}
-	expect_eq(tw_service_destroy(errand.service), 0);
-}
-
-static void *schedule_past(void *arg)
-{
-	struct errand *errand = arg;
-	errand->answer = tw_schedule_at(errand->service, 0, nothing, NULL, NULL);
-	return NULL;
-}
-
-static void schedule_from_another_thread(void *arg)
-{
-	faults_at_reads(NULL, NULL); /* once */
-	in_a_thread(schedule_past, arg);
-}
-
-/*
- * The bell rings once to call the loop, and again after the first ring was noticed but before the
- * descriptor was cleared.
- */
-Test(driver_real_loop, wakes_up_after_a_ring_that_came_while_the_last_one_was_cleared)
-{
-	struct errand errand;
-	int fd = open_at_rest(&errand);
-	in_a_thread(schedule_past, &errand);
-	faults_at_reads(schedule_from_another_thread, &errand);
-	expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 2);
-	in_a_thread(schedule_past, &errand);
-	turn_until(errand.service, fd, 1); /* which a loop that sleeps through it never does */
-	expect_eq(readable(fd, 0), false);
-	expect_eq(tw_service_destroy(errand.service), 0);
-}
-
-Test(driver_real_loop, wakes_for_what_another_thread_moves_to_earlier)
-{
-	struct errand errand;
-	int fd = open_at_rest(&errand);
-	in_a_thread(reset_to_earlier, &errand);
-	turn_until(errand.service, fd, 1);
-	expect_eq(readable(fd, 0), false);
-	expect_eq(tw_service_destroy(errand.service), 0);
-}
-
-Test(driver_real_loop, wakes_for_a_full_segment)
-{
-	struct errand errand;
-	int fd = open_at_rest(&errand);
-	in_a_thread(schedule_many, &errand);
-	expect_eq(readable(fd, 0), true);
-	expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 0);
-	expect_eq(readable(fd, 0), false);
-	expect_eq(tw_service_destroy(errand.service), 0);
-}
-
-/* G11: every 4096th cancel of a thread. The same lane all the time, since its thread has ended. */
-Test(driver_real_loop, wakes_for_many_cancels)
-{
-	struct errand errand;
-	int fd = open_at_rest(&errand), rung = 0;
-	for (int i = 0; i < 41; i++) {
-		in_a_thread(cancel_many, &errand);
-		rung += readable(fd, 0);
-		while (readable(fd, 0))
-			expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 0);
-	}
-	expect_ge(rung, 1);
-	expect_eq(tw_service_destroy(errand.service), 0);
-}
-
-/*
- * Several threads, early deadlines, a loop that sleeps without a timeout: a push that it sleeps
- * through hangs here.
- */
-struct pusher {
-	tw_service *service;
-	struct shot *shots;
-	atomic_int failed;
-	pthread_t thread;
-};
-
-enum { PUSHERS = 3, PUSHES = 400 };
-
-static void *push(void *arg)
-{
-	struct pusher *pusher = arg;
-	sem_t done;
-	sem_init(&done, 0, 0);
-	for (int i = 0; i < PUSHES; i++) {
-		struct shot *shot = &pusher->shots[i];
-		*shot = (struct shot){.service = pusher->service, .done = &done};
-		uint64_t delay_ns = (uint64_t)(i % 3) * MS / 2;
-		shot->due_ns = tw_service_now(pusher->service) + delay_ns;
-		if (tw_schedule(pusher->service, delay_ns, shoot, shot, &shot->timer))
-			atomic_fetch_add(&pusher->failed, 1);
-		else
-			await(&done, 1);
-	}
-	return NULL;
-}
-
-Test(driver_real_loop, sleeps_through_no_push)
-{
-	static struct shot shots[PUSHERS][PUSHES];
-	struct errand errand;
-	int fd = open_at_rest(&errand);
-	struct pusher pushers[PUSHERS];
-	for (int i = 0; i < PUSHERS; i++) {
-		pushers[i] = (struct pusher){.service = errand.service, .shots = shots[i]};
-		expect_eq(pthread_create(&pushers[i].thread, NULL, push, &pushers[i]), 0);
-	}
-	turn_until(errand.service, fd, PUSHERS * PUSHES);
-	for (int i = 0; i < PUSHERS; i++) {
-		pthread_join(pushers[i].thread, NULL);
-		expect_eq(pushers[i].failed, 0);
-		for (int j = 0; j < PUSHES; j++)
-			expect_eq(shots[i][j].early, 0);
-	}
-	expect_eq(tw_service_destroy(errand.service), 0);
-}
-
 /* ------------------------------------------------------------ whose it is */
 
 static int open_descriptors(void)
@@ -428,23 +202,28 @@ Test(driver_real_loop, without_descriptors_nothing_is_changed)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
+struct opening {
+	tw_service *service;
+	int answer;
+};
+
 static void try_to_open(void *arg)
 {
-	struct errand *errand = arg;
-	errand->answer = tw_service_fd(errand->service);
+	struct opening *opening = arg;
+	opening->answer = tw_service_fd(opening->service);
 }
 
 Test(driver_real_loop, is_not_made_by_a_callback)
 {
-	struct errand errand = {.service = open_by_hand(NULL)};
-	expect_eq(tw_schedule_at(errand.service, 0, try_to_open, &errand, NULL), 0);
-	expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 1);
-	expect_eq(errand.answer, -EBUSY);
-	int fd = tw_service_fd(errand.service);
-	expect_eq(tw_schedule_at(errand.service, 0, try_to_open, &errand, NULL), 0);
-	expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 1);
-	expect_eq(errand.answer, fd);
-	expect_eq(tw_service_destroy(errand.service), 0);
+	struct opening opening = {.service = open_by_hand(NULL)};
+	expect_eq(tw_schedule_at(opening.service, 0, try_to_open, &opening, NULL), 0);
+	expect_eq(tw_service_advance(opening.service, TW_NO_LIMIT), 1);
+	expect_eq(opening.answer, -EBUSY);
+	int fd = tw_service_fd(opening.service);
+	expect_eq(tw_schedule_at(opening.service, 0, try_to_open, &opening, NULL), 0);
+	expect_eq(tw_service_advance(opening.service, TW_NO_LIMIT), 1);
+	expect_eq(opening.answer, fd);
+	expect_eq(tw_service_destroy(opening.service), 0);
 }
 
 /* -------------------------------------------------- many turns in one tick */
