@@ -1,0 +1,246 @@
+/*
+ * How the tick thread and workers behave in the process (G13): their names, signals, processors,
+ * stacks and policy. They are gone after destroy.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/rig.h"
+#include "threaded.h"
+
+TestSuite(driver_tick_thread_manners, .timeout = 30);
+
+/* A thread of this process whose name begins with a prefix. */
+struct seen_thread {
+	pid_t id;
+	char name[32];
+};
+
+static void read_name(pid_t id, char name[32])
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)id);
+	name[0] = '\0';
+	FILE *file = fopen(path, "r");
+	if (!file)
+		return;
+	if (fgets(name, 32, file))
+		name[strcspn(name, "\n")] = '\0';
+	fclose(file);
+}
+
+static size_t find_threads(const char *prefix, struct seen_thread *found, size_t room)
+{
+	size_t count = 0;
+	DIR *tasks = opendir("/proc/self/task");
+	cr_assert(tasks != NULL);
+	for (struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
+		struct seen_thread thread = {.id = (pid_t)atoi(entry->d_name)};
+		if (thread.id == 0)
+			continue;
+		read_name(thread.id, thread.name);
+		if (strncmp(thread.name, prefix, strlen(prefix)) == 0 && count < room)
+			found[count++] = thread;
+	}
+	closedir(tasks);
+	return count;
+}
+
+static uint64_t blocked_signals(pid_t id)
+{
+	char path[64], line[256];
+	unsigned long long mask = 0;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", (int)id);
+	FILE *file = fopen(path, "r");
+	cr_assert(file != NULL);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "SigBlk: %llx", &mask) == 1)
+			break;
+	fclose(file);
+	return mask;
+}
+
+static bool blocks(pid_t id, int number)
+{
+	return blocked_signals(id) >> (number - 1) & 1;
+}
+
+/*
+ * A new thread blocks whatever there is, stops included, until the C library has set its mask. The
+ * suite's timeout is the watchdog.
+ */
+static void await_begun(pid_t id)
+{
+	while (!~(blocked_signals(id) | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1)))
+		sched_yield();
+}
+
+Test(driver_tick_thread_manners, and_workers_carry_names)
+{
+	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 3};
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	struct seen_thread threads[10];
+	expect_eq(find_threads("tw-tick", threads, 10), 1);
+	expect_eq(find_threads("tw-grow", threads, 10), 1);
+	expect_eq(find_threads("tw-", threads, 10), 5);
+	rig_close(&rig);
+}
+
+Test(driver_tick_thread_manners, and_workers_carry_the_prefix_of_the_config)
+{
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .workers = 2, .thread_name = "abcdefghijklmnop"};
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	struct seen_thread threads[10];
+	expect_eq(find_threads("abcdefghi-", threads, 10), 4);
+	expect_eq(find_threads("abcdefghi-tick", threads, 10), 1);
+	expect_eq(find_threads("tw", threads, 10), 0);
+	rig_close(&rig);
+}
+
+Test(driver_tick_thread_manners, and_workers_block_all_signals_but_their_own_faults)
+{
+	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2};
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	struct seen_thread threads[10];
+	size_t count = find_threads("tw-", threads, 10);
+	expect_eq(count, 4);
+	for (size_t i = 0; i < count; i++)
+		await_begun(threads[i].id);
+	static const int open[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	static const int closed[] = {SIGHUP,  SIGINT,    SIGQUIT, SIGUSR1, SIGUSR2,
+				     SIGPIPE, SIGALRM,   SIGTERM, SIGCHLD, SIGIO,
+				     SIGPROF, SIGVTALRM, SIGWINCH};
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < sizeof(open) / sizeof(open[0]); j++)
+			cr_assert(!blocks(threads[i].id, open[j]), "%s blocks signal %d",
+				  threads[i].name, open[j]);
+		for (size_t j = 0; j < sizeof(closed) / sizeof(closed[0]); j++)
+			cr_assert(blocks(threads[i].id, closed[j]), "%s takes signal %d",
+				  threads[i].name, closed[j]);
+		cr_assert(blocks(threads[i].id, SIGRTMIN + 3), "%s takes SIGRTMIN + 3",
+			  threads[i].name);
+	}
+	rig_close(&rig);
+}
+
+Test(driver_tick_thread_manners, and_workers_leave_the_callers_signals_as_they_were)
+{
+	sigset_t before, after;
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	struct rig rig;
+	open_threaded(&rig);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int number = 1; number < 32; number++)
+		expect_eq(sigismember(&after, number), sigismember(&before, number));
+	rig_close(&rig);
+}
+
+Test(driver_tick_thread_manners, and_workers_take_their_affinity_from_the_config)
+{
+	cpu_set_t mine, wanted, seen;
+	expect_eq(sched_getaffinity(0, sizeof(mine), &mine), 0);
+	CPU_ZERO(&wanted);
+	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&wanted) == 0; cpu++)
+		if (CPU_ISSET(cpu, &mine))
+			CPU_SET(cpu, &wanted);
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg),
+	    .workers = 2,
+	    .affinity = &wanted,
+	    .affinity_size = sizeof(wanted),
+	};
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	struct seen_thread threads[10];
+	size_t count = find_threads("tw-", threads, 10);
+	expect_eq(count, 4);
+	for (size_t i = 0; i < count; i++) {
+		expect_eq(sched_getaffinity(threads[i].id, sizeof(seen), &seen), 0);
+		cr_assert(CPU_EQUAL(&seen, &wanted), "%s", threads[i].name);
+	}
+	expect_eq(sched_getaffinity(0, sizeof(seen), &seen), 0);
+	cr_assert(CPU_EQUAL(&seen, &mine));
+	rig_close(&rig);
+}
+
+static void note_stack_size(struct probe *probe)
+{
+	pthread_attr_t attributes;
+	size_t size = 0;
+	if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+		pthread_attr_getstacksize(&attributes, &size);
+		pthread_attr_destroy(&attributes);
+	}
+	probe->answer = (int)(size >> 10);
+}
+
+Test(driver_tick_thread_manners, and_workers_take_their_stack_size_from_the_config)
+{
+	for (int pool = 0; pool <= 1; pool++) {
+		struct tw_service_config cfg = {.size = sizeof(cfg), .stack_size = 768 << 10};
+		cfg.executor = pool ? NULL : tw_executor_inline();
+		struct rig rig;
+		rig_open(&rig, &cfg);
+		struct probe probe = PROBE(&rig, 1);
+		probe.act = note_stack_size;
+		probe_schedule(&probe, 0);
+		rig_advance(&rig, MS);
+		await_runs(rig.service, 1);
+		expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+		expect_ge(probe.answer, 768);
+		expect_lt(probe.answer, 2048);
+		rig_close(&rig);
+	}
+}
+
+/* Real-time scheduling may be refused; if not, the tick thread has it, and the others do not. */
+Test(driver_tick_thread_manners, takes_its_policy_from_the_config)
+{
+	tw_clock *clock;
+	expect_eq(tw_clock_manual_create(&clock, 0), 0);
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg),
+	    .clock = clock,
+	    .workers = 1,
+	    .sched_policy = SCHED_FIFO,
+	    .sched_priority = 1,
+	};
+	tw_service *service = NULL;
+	int answer = tw_service_create(&service, &cfg);
+	if (answer == 0) {
+		struct seen_thread threads[10];
+		expect_eq(find_threads("tw-tick", threads, 10), 1);
+		expect_eq(sched_getscheduler(threads[0].id) & ~SCHED_RESET_ON_FORK, SCHED_FIFO);
+		size_t count = find_threads("tw-", threads, 10), fifo = 0;
+		for (size_t i = 0; i < count; i++)
+			fifo += (sched_getscheduler(threads[i].id) & ~SCHED_RESET_ON_FORK) ==
+				SCHED_FIFO;
+		expect_eq(fifo, 1);
+		expect_eq(tw_service_destroy(service), 0);
+	} else {
+		expect_eq(answer, -EPERM);
+	}
+	expect_eq(tw_clock_manual_destroy(clock), 0);
+}
+
+Test(driver_tick_thread_manners, and_workers_are_gone_after_destroy)
+{
+	for (int i = 0; i < 20; i++) {
+		struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 4};
+		struct rig rig;
+		rig_open(&rig, &cfg);
+		rig_close(&rig);
+	}
+	struct seen_thread threads[10];
+	while (find_threads("tw", threads, 10) > 0) /* a joined thread may show for a moment */
+		sched_yield();
+}
