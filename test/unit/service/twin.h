@@ -1,0 +1,204 @@
+/*
+ * The naive twin of a service (model.c): each timer's deadline, when it must run, and how it ends.
+ */
+#ifndef TEST_UNIT_SERVICE_TWIN_H
+#define TEST_UNIT_SERVICE_TWIN_H
+
+#include "test/support/current.h"
+#include "test/support/rig.h"
+
+enum { TWINS = 192, STALE = 64 };
+
+struct twin {
+	bool alive, running;
+	tw_timer timer;
+	uint64_t turn; /* of scheduling, counted over all */
+	/* a one-shot that was never moved: has a place in the order (G6) */
+	bool untouched;
+	uint64_t delay_ns;               /* it was scheduled with; UINT64_MAX: by deadline */
+	uint64_t nominal_ns;             /* its deadline */
+	uint64_t earliest_ns, latest_ns; /* of its next run, while the driver keeps up */
+
+	uint64_t period_ns; /* 0: a one-shot */
+	bool fixed_delay;
+	enum tw_missed_policy missed_policy;
+	uint64_t slack_ns, max_lateness_ns;
+	bool late_drop;
+	bool on_ticks;      /* nominal instants fall on ticks, and resets keep it so */
+	uint64_t runs_left; /* 0: no end */
+	uint64_t missed;    /* that the next run must report */
+
+	bool cancelled, re_armed; /* in its run */
+	uint64_t re_armed_ns;
+};
+
+static struct {
+	struct rig rig;
+	uint64_t seed, first_seed;
+	struct twin twins[TWINS];
+	tw_timer stale[STALE];
+	uint64_t turns;
+	uint64_t driven_from_ns; /* the clock when the present drive began */
+	bool in_deadline_order;  /* the present drive is an advance of the clock */
+	uint64_t random;         /* the service's draws for this thread, mirrored */
+	struct tw_service_stats wanted;
+	/* instants that series missed in runs in which they were cancelled: counted or not */
+	uint64_t missed_at_end;
+} m;
+
+#define model_assert(condition, what) \
+	cr_assert(condition, "MODEL_SEED=%llu: %s", (unsigned long long)m.first_seed, what)
+
+/* Instants in seconds since the clock's start. */
+static inline double since_start(uint64_t ns)
+{
+	return ((double)ns - (double)RIG_START_NS) / 1e9;
+}
+
+#define timer_assert(t, condition, what)                                                        \
+	cr_assert(condition,                                                                    \
+		  "MODEL_SEED=%llu: %s: timer %llu, nominal %.9f, to run %.9f to %.9f, period " \
+		  "%.9f, %s; now %.9f,"                                                         \
+		  " driven from %.9f, tick %.9f",                                               \
+		  (unsigned long long)m.first_seed, what, (unsigned long long)(t)->turn,        \
+		  since_start((t)->nominal_ns), since_start((t)->earliest_ns),                  \
+		  since_start((t)->latest_ns), (double)(t)->period_ns / 1e9,                    \
+		  (t)->untouched ? "untouched" : "moved or a series",                           \
+		  since_start(rig_now(&m.rig)), since_start(m.driven_from_ns),                  \
+		  (double)m.rig.tick_ns / 1e9)
+
+static inline uint64_t below(uint64_t bound)
+{
+	return random_below(&m.seed, bound);
+}
+
+/* ------------------------------------------------------------ the twin's time */
+
+/* The roundest tick within its slack, by trying; ticks count from the clock's start. */
+static inline uint64_t within_slack(const struct twin *t, uint64_t deadline_ns)
+{
+	uint64_t tick_ns = m.rig.tick_ns, first_ns = rig_tick_of(&m.rig, deadline_ns);
+	if (deadline_ns <= RIG_START_NS || first_ns > deadline_ns + t->slack_ns)
+		return deadline_ns;
+	uint64_t first = (first_ns - RIG_START_NS) / tick_ns;
+	uint64_t last = (deadline_ns + t->slack_ns - RIG_START_NS) / tick_ns;
+	unsigned shift = 63;
+	while (last >> shift << shift < first || last >> shift == 0)
+		shift--;
+	uint64_t tick = last >> shift << shift;
+	return tick == first ? deadline_ns : RIG_START_NS + tick * tick_ns;
+}
+
+static inline void twin_arm(struct twin *t, uint64_t deadline_ns)
+{
+	uint64_t now_ns = rig_now(&m.rig),
+		 due_ns = rig_tick_of(&m.rig, within_slack(t, deadline_ns));
+	t->nominal_ns = deadline_ns;
+	t->earliest_ns = due_ns > now_ns ? due_ns : now_ns;
+	/* due immediately: in the next poll */
+	t->latest_ns = due_ns > now_ns ? due_ns : now_ns + m.rig.tick_ns;
+}
+
+static inline bool for_one_tick(const struct twin *a, const struct twin *b)
+{
+	return rig_tick_of(&m.rig, a->nominal_ns) == rig_tick_of(&m.rig, b->nominal_ns);
+}
+
+/* No other timer should have run before this one. */
+static inline void check_order(const struct twin *t)
+{
+	for (int i = 0; i < TWINS; i++) {
+		const struct twin *other = &m.twins[i];
+		if (!other->alive || other == t)
+			continue;
+		if (m.in_deadline_order)
+			timer_assert(other,
+				     other->latest_ns >= t->earliest_ns ||
+					 other->latest_ns < m.driven_from_ns ||
+					 t->latest_ns < m.driven_from_ns,
+				     "overtaken, against the order of deadlines");
+		if (!t->untouched || !other->untouched || other->turn > t->turn)
+			continue;
+		timer_assert(other, !for_one_tick(t, other),
+			     "overtaken by a later one for its tick");
+		timer_assert(other, t->delay_ns != other->delay_ns || t->delay_ns == UINT64_MAX,
+			     "overtaken by a later one with its delay");
+	}
+}
+
+static inline bool is_late(const struct twin *t)
+{
+	uint64_t due_ns = within_slack(t, t->nominal_ns), now_ns = rig_now(&m.rig);
+	return t->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > t->max_lateness_ns;
+}
+
+static inline void check_run(const struct twin *t)
+{
+	uint64_t now_ns = rig_now(&m.rig);
+	timer_assert(t, t->alive && !t->running, "a run that nobody expects");
+	timer_assert(t, now_ns >= t->earliest_ns, "early");
+	timer_assert(t, now_ns <= t->latest_ns || now_ns == m.driven_from_ns, "late");
+	timer_assert(t, current_run().overruns == t->missed, "missed instants");
+	timer_assert(t, tw_self().id == t->timer.id, "self");
+	timer_assert(t, !current_run().closing, "closing");
+	timer_assert(t, current_run().late == is_late(t), "told to be late");
+	timer_assert(t, !t->late_drop || !is_late(t), "run though too late");
+	check_order(t);
+}
+
+/* ------------------------------------------------------------ the twin's fates */
+
+static inline void twin_end(struct twin *t, uint64_t *wanted)
+{
+	t->alive = false;
+	m.stale[below(STALE)] = t->timer;
+	++*wanted;
+}
+
+static inline void release_twin(void *arg, enum tw_fate fate)
+{
+	struct twin *t = arg;
+	if (fate != TW_FATE_LATE)
+		return;
+	timer_assert(t, t->alive && !t->running && t->late_drop && is_late(t),
+		     "dropped, but not too late");
+	twin_end(t, &m.wanted.late_dropped);
+}
+
+/* Of `past` instants in the past, the number that get no run. */
+static inline uint64_t passed_over(const struct twin *t, uint64_t past)
+{
+	if (t->missed_policy == TW_MISSED_BURST)
+		return 0;
+	return t->missed_policy == TW_MISSED_COALESCE ? past - 1 : past;
+}
+
+static inline void twin_next_of_series(struct twin *t, uint64_t now_ns)
+{
+	uint64_t next_ns = t->fixed_delay ? now_ns + t->period_ns : t->nominal_ns + t->period_ns;
+	if (next_ns <= now_ns) {
+		t->missed = passed_over(t, (now_ns - next_ns) / t->period_ns + 1);
+		next_ns += t->missed * t->period_ns;
+		*(t->cancelled ? &m.missed_at_end : &m.wanted.overruns) += t->missed;
+	}
+	twin_arm(t, t->re_armed ? t->re_armed_ns : next_ns);
+}
+
+static inline void twin_finish(struct twin *t)
+{
+	t->running = false;
+	m.wanted.runs++;
+	bool last = t->period_ns ? t->runs_left == 1 : !t->re_armed;
+	if (t->period_ns && !last)
+		twin_next_of_series(t, rig_now(&m.rig));
+	else if (!last)
+		twin_arm(t, t->re_armed_ns);
+	if (t->cancelled)
+		twin_end(t, t->re_armed || t->period_ns ? &m.wanted.cancelled : &m.wanted.fired);
+	else if (last)
+		twin_end(t, &m.wanted.fired);
+	if (t->runs_left)
+		t->runs_left--;
+}
+
+#endif
