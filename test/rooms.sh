@@ -1,8 +1,9 @@
 #!/bin/sh
 # rooms.sh BUILD_DIR: what keeps the sources walkable.
 #
-#   - no file of the library, public headers included, has more than 450 lines, no folder more than 16 source files, no
-#     struct more than 25 members
+#   - no .c, .h, .cpp, .hpp, .sh or .mk file of the tree has more than 450 lines: library, public headers, tests, bench,
+#     tools, examples. Only build/ is left out. The search needs no git, so it works in a tarball too.
+#   - no folder of the library has more than 16 source files, no struct more than 25 members
 #   - at most 20 files ask whether this is a forked child; all other functions leave it to the entry check
 #     (wheel/base/entry.h)
 #   - a function that several files share is declared by the header of the file that defines it; a layer's main file,
@@ -25,9 +26,9 @@ fail() {
 	exit 1
 }
 
-find include -type f | sort >"$work/headers"
-cat "$work/files" "$work/headers" | xargs wc -l |
-	awk '$1 > 450 && $2 != "total" { print $2 ": " $1 " lines" }' >"$work/found"
+find . \( -path ./build -o -name .git \) -prune -o -type f \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.sh' -o \
+	-name '*.mk' \) -exec wc -l {} + |
+	awk '$1 > 450 && $2 != "total" { sub("^[.]/", "", $2); print $2 ": " $1 " lines" }' | sort >"$work/found"
 [ ! -s "$work/found" ] || fail "files of more than 450 lines"
 
 sed -n 's|/[^/]*\.c$||p' "$work/files" | uniq -c | awk '$1 > 16 { print $2 ": " $1 " source files" }' >"$work/found"
