@@ -3,7 +3,7 @@
 #
 #   - an -EINVAL, -E2BIG or -ERANGE in the library is in a call of tw__invalid, tw__refuse, tw__misuse or a file's
 #     refuse(), or its line says who tells ("told", "tells")
-#   - a text matches a text that a row expects; "%" matches anything
+#   - a text matches a text that a row expects, or a test that looks at the texts; "%" matches anything
 #   - each public function whose first parameter is an object answers NULL with a text: it has a row
 set -eu
 cd "$(dirname "$0")/.."
@@ -74,7 +74,7 @@ texts "$work/unsound.c" $(cat "$work/files") >"$work/texts"
 
 # What rows expect, and the other tests that set a hook.
 # shellcheck disable=SC2046
-cat test/unit/misuse/*.c $(grep -rl tw_set_misuse_hook test/unit) | tr '\n' ' ' |
+cat test/unit/misuse/*.c $(grep -rlE "tw_set_misuse_hook|misuse_text[.]h|retry_suite[.]h" test/unit) | tr '\n' ' ' |
 	sed 's/"[[:space:]]*\([A-Z_]*\)[[:space:]]*"/\1/g' | grep -oE '"[^"]*"' | tr -d '"' |
 	sort -u >"$work/rows"
 cat test/unit/misuse/*.c | tr '\n' ' ' | grep -oE 'NULL_ROW\([a-z_]+,[[:space:]]*"[a-z_]+"' |
