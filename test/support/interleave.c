@@ -3,6 +3,11 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,11 +18,13 @@ struct other {
 	void *arg;
 	sem_t begin, done;
 	pthread_t thread;
+	atomic_long id; /* 0: it has not begun */
 };
 
 static void *other_main(void *arg)
 {
 	struct other *other = arg;
+	atomic_store(&other->id, syscall(SYS_gettid));
 	while (sem_wait(&other->begin) == -1)
 		;
 	other->call(other->arg);
@@ -42,11 +49,11 @@ static void other_close(struct other *other)
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 
 #include <signal.h>
+#include <fcntl.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <ucontext.h>
 
-enum { TRAP_FLAG = 0x100, PATIENCE_NS = 20000000 };
+enum { TRAP_FLAG = 0x100, PATIENCE_NS = 20000000, SPIN_NS = 10000000 };
 
 static struct {
 	struct other *other;
@@ -70,16 +77,53 @@ static bool is_locked(const uint8_t *code)
 	return (code[0] == 0x86 || code[0] == 0x87) && code[1] < 0xc0;
 }
 
-/* The other call returns, or waits for this thread: then it will not return in time. */
-static void let_other(struct other *other)
+static uint64_t cpu_ns(pthread_t thread)
+{
+	clockid_t clock;
+	struct timespec used = {0};
+	if (pthread_getcpuclockid(thread, &clock) == 0)
+		clock_gettime(clock, &used);
+	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
+static bool is_runnable(long id)
+{
+	char path[48], text[128];
+	snprintf(path, sizeof path, "/proc/self/task/%ld/stat", id);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	const char *name_end = strrchr(text, ')');
+	return name_end && name_end[1] && name_end[2] == 'R';
+}
+
+/* It lacks a processor. One that waits for a lock sleeps, or spins for long. */
+static bool is_starved(struct other *other, uint64_t cpu_before_ns)
+{
+	long id = atomic_load(&other->id);
+	return id == 0 || (is_runnable(id) && cpu_ns(other->thread) - cpu_before_ns < SPIN_NS);
+}
+
+static bool has_returned(struct other *other)
 {
 	struct timespec until;
+	int r;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += PATIENCE_NS;
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
+	while ((r = sem_timedwait(&other->done, &until)) == -1 && errno == EINTR)
+		;
+	return r == 0;
+}
+
+/* The other call returns, or waits for this thread: then it will not return in time. */
+static void let_other(struct other *other)
+{
+	uint64_t cpu_before_ns = cpu_ns(other->thread);
 	sem_post(&other->begin);
-	while (sem_timedwait(&other->done, &until) == -1 && errno == EINTR)
+	while (!has_returned(other) && is_starved(other, cpu_before_ns))
 		;
 }
 
