@@ -73,9 +73,11 @@ int main()
 	std::stop_source stop;
 	ask(service);
 	beat(service, stop.get_token());
-	while (ended == 0)
+	while (ended < 1)
 		std::this_thread::sleep_for(1ms);
-	stop.request_stop(); /* the beat ends inside this call */
+	stop.request_stop(); /* ends the beat's wait; if the beat is running, its next wait */
+	while (ended < 2)
+		std::this_thread::sleep_for(1ms);
 	std::printf("%d beats\n", beats.load());
 	return tries == 3 && beats > 0 && ended == 2 ? 0 : 1;
 }
