@@ -40,10 +40,10 @@ struct detached {
 
 static std::atomic<int> tries, beats, ended;
 
-/* The server answers after 80, 40 and 20 ms. */
+/* The server takes a minute for each of the first two answers. */
 static tickwheel::after_awaitable request(tickwheel::service &service)
 {
-	return service.after(160ms / (1 << ++tries));
+	return service.after(++tries < 3 ? 60s : 10ms);
 }
 
 static detached ask(tickwheel::service &service)
@@ -79,7 +79,7 @@ int main()
 	while (ended < 2)
 		std::this_thread::sleep_for(1ms);
 	std::printf("%d beats\n", beats.load());
-	return tries == 3 && beats > 0 && ended == 2 ? 0 : 1;
+	return tries >= 3 && beats > 0 ? 0 : 1;
 }
 
 #else
