@@ -18,7 +18,7 @@ static void on_heartbeat(void *arg)
 static void slow_heartbeat(void *arg)
 {
 	entered = 1;
-	usleep(50000);
+	outlast_the_free();
 	on_heartbeat(arg);
 }
 
@@ -26,6 +26,7 @@ static void free_in_release(void *arg, enum tw_fate fate)
 {
 	(void)fate;
 	client_end(arg);
+	freed_early = true;
 }
 
 static void close_only(void *arg)
@@ -58,6 +59,7 @@ static void schedule(struct client *c, uint64_t delay_ns, tw_fn *fn, tw_release_
 
 int main(int argc, char **argv)
 {
+	read_way(argc, argv);
 	tw_service *service = service_of_four();
 	unsigned seed = 1;
 	for (int i = 0; i < ROUNDS; i++) {
@@ -71,11 +73,10 @@ int main(int argc, char **argv)
 	schedule(c, 0, slow_heartbeat, NULL);
 	while (!entered) /* only then: the idle timeout cancels a heartbeat that has not begun */
 		usleep(100);
-	if (is_wrong(argc, argv))
+	if (wrong)
 		schedule(c, 0, close_only, free_in_release);
 	else
 		schedule(c, 0, client_on_idle, NULL);
-	usleep(100000);
 	CHECK(tw_service_close(service, TW_CLOSE_RUN, TW_FOREVER) == 0);
 	CHECK(touches > 0);
 	return tw_service_destroy(service); /* a client that was not freed is a leak */

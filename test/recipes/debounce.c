@@ -18,7 +18,7 @@ static void save(void *arg)
 	ran_at_ns = tw_service_now(d->service);
 	inside = 1;
 	if (slow)
-		usleep(50000);
+		outlast_the_free();
 	runs += d->quiet_ns != 0;
 }
 
@@ -91,6 +91,7 @@ static void wrong_close(struct debounce *d)
 
 int main(int argc, char **argv)
 {
+	read_way(argc, argv);
 	tw_service *service = service_by_hand(&hand);
 	once(service);
 	race(service);
@@ -103,8 +104,9 @@ int main(int argc, char **argv)
 	while (!inside)
 		usleep(100);
 	CHECK(debounce_event(d) == 0); /* a second timer, beside the run */
-	(is_wrong(argc, argv) ? wrong_close : debounce_close)(d);
+	(wrong ? wrong_close : debounce_close)(d);
 	free(d);
+	freed_early = true;
 	CHECK(tw_service_destroy(service) == 0);
 	return tw_clock_manual_destroy(hand);
 }

@@ -20,7 +20,7 @@ static atomic_int entered;
 static void slow_timeout(void *arg)
 {
 	entered = 1;
-	usleep(50000);
+	outlast_the_free();
 	on_timeout(arg);
 }
 
@@ -41,6 +41,7 @@ static struct request *begin(tw_service *service, tw_fn *fn, uint64_t delay_ns)
 
 int main(int argc, char **argv)
 {
+	read_way(argc, argv);
 	tw_service *service = service_of_four();
 	unsigned seed = 1;
 	for (int i = 1; i <= ROUNDS; i++) {
@@ -52,7 +53,8 @@ int main(int argc, char **argv)
 	struct request *r = begin(service, slow_timeout, 0);
 	while (!entered)
 		usleep(100);
-	(is_wrong(argc, argv) ? wrong_on_backend : on_backend)(r); /* while the callback runs */
+	(wrong ? wrong_on_backend : on_backend)(r); /* while the callback runs */
+	freed_early = true;
 	CHECK(tw_service_destroy(service) == 0);
 	CHECK(answers == ROUNDS + 1);
 	CHECK(by_timeout >= 1);

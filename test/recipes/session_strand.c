@@ -13,7 +13,7 @@ static atomic_int entered;
 static void read_slowly(void *arg)
 {
 	entered = 1;
-	usleep(50000);
+	outlast_the_free();
 	on_read(arg);
 }
 
@@ -42,11 +42,13 @@ static void wrong_close(struct session *s)
 	tw_strand_close(strand, 0);
 	close(s->fd);
 	free(s);
+	freed_early = true;
 	tw_strand_destroy(strand);
 }
 
 int main(int argc, char **argv)
 {
+	read_way(argc, argv);
 	tw_service *service = service_by_hand(&hand);
 	unsigned seed = 1;
 	int peer;
@@ -65,7 +67,7 @@ int main(int argc, char **argv)
 	CHECK(tw_strand_submit(s->strand, read_slowly, s) == 0);
 	while (!entered)
 		usleep(100);
-	(is_wrong(argc, argv) ? wrong_close : session_close)(s);
+	(wrong ? wrong_close : session_close)(s);
 	close(peer);
 	CHECK(tw_service_destroy(service) == 0);
 	return tw_clock_manual_destroy(hand);

@@ -45,6 +45,7 @@ static int wrong_turn(struct loop *l)
 
 int main(int argc, char **argv)
 {
+	read_way(argc, argv);
 	struct loop loop;
 	int fds[2];
 	struct peer *peer = zeroed(sizeof *peer);
@@ -62,7 +63,7 @@ int main(int argc, char **argv)
 	CHECK(send(fds[1], "!", 1, 0) == 1);
 
 	while (!closed)
-		CHECK((is_wrong(argc, argv) ? wrong_turn : loop_turn)(&loop) >= 0);
+		CHECK((wrong ? wrong_turn : loop_turn)(&loop) >= 0);
 	CHECK(served == 1);
 	CHECK(tw_service_destroy(loop.timers) == 0);
 	close(loop.epoll_fd);

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +56,25 @@ static inline void jitter(unsigned *seed, unsigned most_us)
 	usleep((*seed >> 8) % most_us);
 }
 
-static inline int is_wrong(int argc, char **argv)
+/* Whether this run goes the wrong way, and whether that has freed what a callback still uses. */
+static bool wrong;
+static atomic_bool freed_early;
+
+static inline void read_way(int argc, char **argv)
 {
-	return argc > 1 && strcmp(argv[1], "wrong") == 0;
+	wrong = argc > 1 && strcmp(argv[1], "wrong") == 0;
+}
+
+/*
+ * Makes a callback slow: the wrong way frees what the callback uses meanwhile, however long that
+ * takes; the right way waits for the callback.
+ */
+static inline void outlast_the_free(void)
+{
+	if (!wrong)
+		usleep(50000);
+	while (wrong && !freed_early)
+		usleep(100);
 }
 
 #endif

@@ -18,7 +18,7 @@ static void touch(void *arg)
 static void touch_slowly(void *arg)
 {
 	entered = 1;
-	usleep(50000);
+	outlast_the_free();
 	touch(arg);
 }
 
@@ -47,6 +47,7 @@ static void wrong_free(struct connection *c)
 
 int main(int argc, char **argv)
 {
+	read_way(argc, argv);
 	tw_service *service = service_of_four();
 	unsigned seed = 1;
 	for (int i = 0; i < ROUNDS; i++) {
@@ -58,7 +59,8 @@ int main(int argc, char **argv)
 	struct connection *c = open_connection(service, touch_slowly);
 	while (!entered)
 		usleep(100);
-	(is_wrong(argc, argv) ? wrong_free : connection_free)(c);
+	(wrong ? wrong_free : connection_free)(c);
+	freed_early = true;
 	CHECK(tw_service_destroy(service) == 0);
 	return 0;
 }
