@@ -59,9 +59,10 @@ enum {
 	TW__JOB_FINISHED = 512,
 	TW__JOB_IS_ASYNC = 1024,
 	TW__JOB_KEEP = 2048,
-	TW__JOB_ADDING = 8192, /* the hook `added` has not returned: not queued yet, but as if */
 	/* what follows on the attempt's end waits: for STOPPING to go, or the hook of a retry */
-	TW__JOB_ENDED = 4096
+	TW__JOB_ENDED = 4096,
+	TW__JOB_ADDING = 8192,   /* the hook `added` has not returned: not queued yet, but as if */
+	TW__JOB_STARTING = 16384 /* the hook `started` has not: no time of the job passes yet */
 };
 
 enum { TW__MAX_CONCURRENCY = 1 << 30, TW__MAX_RATE = 1 << 20 };

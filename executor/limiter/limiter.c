@@ -156,8 +156,9 @@ static void begin_close(struct tw_limiter *l)
 	tw__limiter_unlock(l, &deferred);
 }
 
-static void limiter_drop_all(struct tw_limiter *l, uint64_t now_ns)
+static void limiter_drop_all(struct tw_limiter *l)
 {
+	uint64_t now_ns = tw_service_now(l->service);
 	struct tw__limiter_deferred deferred;
 	for (bool all = false; !all;) {
 		tw__limiter_lock(l, &deferred);
@@ -177,11 +178,10 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 		return tw__invalid("mode %u is not an enum tw_close_mode", (unsigned)mode);
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return limiter_refuse_inside("tw_limiter_close");
-	uint64_t now_ns = tw_service_now(l->service);
 	begin_close(l);
 	r = mode == TW_CLOSE_DROP ? -ETIMEDOUT : await_unlocked(l, timeout_ns, true);
 	if (r == -ETIMEDOUT) {
-		limiter_drop_all(l, now_ns);
+		limiter_drop_all(l);
 		r = await_unlocked(l, mode == TW_CLOSE_DROP ? timeout_ns : 0, false);
 	}
 	tw__limiter_lock(l, &deferred);
@@ -205,7 +205,7 @@ int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn
 		return -ENOMEM;
 	begin_close(l);
 	if (mode == TW_CLOSE_DROP)
-		limiter_drop_all(l, tw_service_now(l->service));
+		limiter_drop_all(l);
 	tw__limiter_lock(l, &deferred);
 	tw__listener_add(l, listener, &deferred);
 	l->out.calls--;

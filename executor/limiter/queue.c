@@ -176,6 +176,7 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns,
 		uint64_t timeout_ns = job->options->attempt_timeout_ns;
 		job->options->until_ns = timeout_ns ? now_ns + timeout_ns : UINT64_MAX;
 		job->options->next = TW_JOB_NEXT_POLICY;
+		job->flags |= l->config.hooks.started ? TW__JOB_STARTING : 0;
 		tw__job_keep_time(l, job);
 	}
 	return job;
@@ -200,6 +201,8 @@ static int limiter_call(struct tw_limiter *l, struct tw__job *job, struct tw_job
 				      TW__NAMED_BY(l->config.hooks.started), 0);
 		l->config.hooks.started(l->config.hooks.hooks_arg, tw__job_handle(job), see->id,
 					see->attempt);
+		if (job->options)
+			tw__attempt_started(l, job);
 		now_ns = 0;
 	}
 	if (tw_unlikely(l->config.rate_starts))

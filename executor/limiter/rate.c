@@ -62,7 +62,7 @@ void tw__rate_begin(struct tw_limiter *l)
 		drop_oldest(l);
 	/* planted: token_early */
 	*token(l, l->rate.used++) = tw_service_now(l->service) + l->rate.interval_ns;
-	if (l->queue.count > l->permits.searching)
+	if (l->queue.count > l->permits.searching || l->ends.room.waiters)
 		await_first(l);
 	pthread_mutex_unlock(&l->lock);
 }

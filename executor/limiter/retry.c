@@ -190,7 +190,7 @@ static uint64_t due_of(const struct tw__job *job)
 	const struct tw__job_options *o = job->options;
 	bool has_ended =
 	    /* or its function has but to return */
-	    !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED;
+	    !(job->flags & TW__JOB_INSIDE) || job->flags & (TW__JOB_COMPLETED | TW__JOB_STARTING);
 	if (job->state == TW_JOB_STATE_SETTLED || (job->state == TW_JOB_STATE_RUNNING && has_ended))
 		return UINT64_MAX;
 	return o->until_ns < o->total_until_ns ? o->until_ns : o->total_until_ns;
@@ -221,6 +221,14 @@ void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job)
 		tw__heap_push_reserved(&l->times.heap, item, (int64_t)at_ns);
 	}
 	tw__times_arm(l, at_ns);
+}
+
+void tw__attempt_started(struct tw_limiter *l, struct tw__job *job)
+{
+	pthread_mutex_lock(&l->lock);
+	job->flags &= (uint16_t)~TW__JOB_STARTING;
+	tw__job_keep_time(l, job);
+	pthread_mutex_unlock(&l->lock);
 }
 
 /* -------------------------------------------------------------------- firing */

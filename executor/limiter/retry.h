@@ -18,6 +18,12 @@ void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job);
 void tw__job_forget_time(struct tw_limiter *l, struct tw__job *job);
 
 /*
+ * The hook `started` has returned, for a job with options: its times, which may have passed, count.
+ * Takes the lock.
+ */
+void tw__attempt_started(struct tw_limiter *l, struct tw__job *job);
+
+/*
  * Whether a time of the job, queued or running, has passed, whether or not the driver has looked.
  */
 bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
@@ -28,6 +34,12 @@ bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
  */
 void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
 		      struct tw__limiter_deferred *deferred);
+
+/* Whether the job's total timeout has passed. */
+static inline bool tw__job_is_past(const struct tw__job *job, uint64_t now_ns)
+{
+	return job->options && job->options->total_until_ns <= now_ns;
+}
 
 /* Whether a delay is one that users may choose. */
 static inline bool tw__delay_is_valid(int64_t delay_ns)

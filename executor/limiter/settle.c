@@ -210,9 +210,10 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 	} else if (tw__job_may_retry(l, job, now_ns)) {
 		hold_up(l, job);
 		tw__defer_job(deferred, job);
+	} else if (overdue || tw__job_is_past(job, now_ns)) {
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	} else {
-		tw__settle(l, job, overdue ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_FAILED,
-			   job->error, deferred);
+		tw__settle(l, job, TW_JOB_STATUS_FAILED, job->error, deferred);
 	}
 }
 

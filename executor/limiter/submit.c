@@ -214,13 +214,19 @@ static void tell_added(struct tw_limiter *l, struct tw__job *job)
 }
 
 /* The lock is held. */
-static void accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+static void accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+			     struct tw__limiter_deferred *deferred)
 {
 	tw__job_accept(l, job);
 	if (l->config.hooks.added)
 		tell_added(l, job);
 	if (job->state == TW_JOB_STATE_SETTLED) { /* cancelled by the hook */
 		tw__job_look_for_end(l, job);
+		return;
+	}
+	if (l->ended) { /* by a close during the hook, which found the job in no list */
+		tw__pending_less(l, deferred);
+		tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN, deferred);
 		return;
 	}
 	tw__job_enqueue(l, job, now_ns);
@@ -252,7 +258,7 @@ static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *ta
 	if (!r && !(r = limiter_reserve(l, job))) {
 		if (out)
 			*out = handle;
-		accept_and_enter(l, job, now_ns);
+		accept_and_enter(l, job, now_ns, &deferred);
 		tw__dispatch(l, now_ns, &deferred);
 	}
 	uint64_t limit = l->permits.limit;

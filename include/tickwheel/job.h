@@ -71,7 +71,7 @@ struct tw_job_result {
 /* What an attempt sees, until its function returns. An asynchronous job keeps a copy of `job`. */
 struct tw_job_run {
 	tw_limiter *limiter;
-	tw_job job; /* this attempt; stale when a later one runs */
+	tw_job job; /* this attempt; refused while one of the next six runs */
 	uint64_t id;
 	uint32_t attempt; /* from 1 */
 
@@ -259,8 +259,9 @@ enum { TW_JOB_LATE = 1 };
 /*
  * Ends the attempt of an asynchronous job, also before its function has returned.
  *
- * error is 0 or -1 .. -4095. The handle in tw_job_run names that attempt alone. The handle of the
- * submit names the attempt that runs. A refused completion changes nothing, and is counted.
+ * error is 0 or -1 .. -4095. The handle of the submit names the attempt that runs. The handle in
+ * tw_job_run names that attempt: it is refused while one of the next six runs. A refused completion
+ * changes nothing, and is counted.
  *
  * Threads: any. Calls: `done`, `release`, hooks and listeners that follow on the end of the
  * attempt, on this thread. If the function has not returned, they are called after it, on its

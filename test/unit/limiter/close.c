@@ -137,6 +137,36 @@ Test(limiter_close, drain_drops_what_waits_when_its_timeout_has_passed)
 	close_all();
 }
 
+static void note_queued(void *arg, const struct tw_job_result *result)
+{
+	*(uint64_t *)arg = result->queued_ns;
+}
+
+static int never(void *arg, struct tw_job_run *run)
+{
+	(void)arg, (void)run;
+	return 0;
+}
+
+/* On the system's clock: the drain waits by it. */
+Test(limiter_close, job_that_a_drain_drops_was_queued_for_as_long_as_the_drain_waited)
+{
+	tw_service *service;
+	tw_limiter *limiter;
+	uint64_t queued_ns = 0;
+	struct tw_limiter_config config = limited_config(1);
+	struct tw_limiter_task task = {
+	    .size = sizeof task, .fn = never, .arg = &queued_ns, .done = note_queued};
+	config.flags = TW_LIMITER_PAUSED;
+	expect_eq(tw_service_create(&service, NULL), 0);
+	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
+	expect_eq(tw_limiter_close(limiter, TW_CLOSE_DRAIN, 20 * MS), 0);
+	expect_ge(queued_ns, 20 * MS);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
 /* ---------------------------------------------------------------------- idle */
 
 static int idle_order[8];
