@@ -106,6 +106,8 @@ void tw__pool_free(tw_pool *pool)
 		free(s->slots);
 		free(s);
 	}
+	if (tw__pool_is_worker(pool)) /* of the parent: this is a forked child */
+		tw__this_worker = NULL;
 	pthread_mutex_destroy(&pool->lock);
 	free((void *)(uintptr_t)pool->reserve.threads.affinity);
 	free(pool->workers);
