@@ -6,9 +6,6 @@
 
 /* ------------------------------------------------------------- the host timer */
 
-/* Deadlines farther away are set in steps of this length. */
-#define FARTHEST_NS (INT64_C(1) << 60)
-
 /* The driver promotes at most this many tasks. The slice that it asks for promotes the rest. */
 enum { DRIVER_PROMOTES = 32 };
 
@@ -61,6 +58,13 @@ static int scheduler_set_timer(tw_scheduler *scheduler, int64_t at_ns)
 	return r;
 }
 
+/* The instant, or the last one that the service can express. */
+static int64_t in_range(const tw_scheduler *scheduler, int64_t at_ns)
+{
+	uint64_t last_ns = scheduler->base.service->time.start_ns + TW_MAX_DELAY_NS;
+	return (uint64_t)at_ns < last_ns ? at_ns : (int64_t)last_ns;
+}
+
 static void set_timer_for_first(tw_scheduler *scheduler)
 {
 	struct tw__task *first = tw__scheduler_head(scheduler, &scheduler->timers);
@@ -68,13 +72,7 @@ static void set_timer_for_first(tw_scheduler *scheduler)
 		tw__scheduler_put_timer_away(scheduler);
 		return;
 	}
-	int64_t at_ns = tw__heap_first_key(&scheduler->timers);
-	if (at_ns > FARTHEST_NS) {
-		int64_t farthest_ns = (int64_t)scheduler->base.service->time.start_ns;
-		farthest_ns =
-		    farthest_ns > INT64_MAX - FARTHEST_NS ? INT64_MAX : farthest_ns + FARTHEST_NS;
-		at_ns = at_ns < farthest_ns ? at_ns : farthest_ns;
-	}
+	int64_t at_ns = in_range(scheduler, tw__heap_first_key(&scheduler->timers));
 	if (scheduler->host.timer_set && scheduler->host.timer_ns == at_ns)
 		return;
 	if (scheduler_set_timer(scheduler, at_ns) && !scheduler->host.retrying) {

@@ -67,6 +67,22 @@ Test(scheduler_host, host_timer_requests_the_host)
 	close_all();
 }
 
+/* It was set for an instant that had passed, and so fired in each tick. */
+Test(scheduler_host, host_timer_waits_for_a_far_task_however_old_the_service_is)
+{
+	struct job job = JOB(&rig, 1);
+	open_on(&queue.base);
+	rig_advance(&rig.rig, (UINT64_C(1) << 60) + SECOND);
+	job_post_delayed(&job, TW_PRIORITY_NORMAL, SECOND);
+	for (int i = 0; i < 10; i++)
+		rig_advance(&rig.rig, MS);
+	expect_eq(work_rig_stats(&rig).timers_armed, 1);
+	rig_advance(&rig.rig, SECOND);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	EXPECT_ORDER(&rig, 1);
+	close_all();
+}
+
 Test(scheduler_host, refused_work_is_offered_again)
 {
 	struct job job = JOB(&rig, 1);
