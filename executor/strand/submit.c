@@ -52,9 +52,10 @@ static int set_instant(tw_service *service, struct tw__task_node *task,
 {
 	if (tw_likely(task->state == TW__TASK_QUEUED && !task->terms))
 		return 0;
-	task->due_ns = request->when_ns + (is_at(request) ? 0 : tw__clock_read(service));
+	uint64_t now_ns = !is_at(request) || task->terms ? tw__clock_read(service) : 0;
+	task->due_ns = request->when_ns + (is_at(request) ? 0 : now_ns);
 	if (task->terms)
-		task->terms->last_ns = task->due_ns;
+		task->terms->last_ns = task->due_ns > now_ns ? task->due_ns : now_ns;
 	return tw__beyond_range(service, task->due_ns) ? -ERANGE : 0; /* check_and_submit tells */
 }
 

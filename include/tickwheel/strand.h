@@ -31,7 +31,7 @@
  *
  * Threads: any thread may call anything at any time, also the strand's own tasks; only
  * tw_strand_destroy must be alone, with one exception: a task may destroy its own strand while
- * other threads are in a cancel, a close, or one of their waits.
+ * other threads wait for that task in a cancel or a close.
  *
  * All functions answer -EINVAL if strand is NULL (except destroy), and -EPERM in a forked child,
  * where destroy frees memory.
@@ -141,7 +141,7 @@ struct tw_strand_task {
 	/*
 	 * Called once when the task has ended, after its last run. TW_FATE_FIRED and TW_FATE_LATE:
 	 * on the strand. TW_FATE_CANCELLED: on the thread that cancelled the task or closed the
-	 * strand.
+	 * strand; on the strand if a run of the series was under way.
 	 */
 	tw_release_fn *release;
 
@@ -235,7 +235,7 @@ TW_API int tw_strand_close(tw_strand *strand, uint64_t timeout_ns);
  * the rest. If tw_strand_executor was called, 128 bytes stay until the service is destroyed.
  *
  * Threads: any, with no other call beside it. A task may destroy its own strand while other threads
- * are in a cancel, a close, or one of their waits.
+ * wait for that task in a cancel or a close.
  * Calls: as tw_strand_close.
  * Returns: 0
  */

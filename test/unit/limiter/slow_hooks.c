@@ -128,7 +128,8 @@ Test(limiter_slow_hooks, settled_is_not_called_before_started_has_returned)
 		load_submit_task(&load, &task);
 		limited_pump(&home);
 		expect_eq(load.starts, 1);
-		limited_advance(&home, MS); /* its time has passed: the driver looks at once */
+		limited_advance(&home,
+				MS); /* its time has passed: the driver looks in the next tick */
 		expect_eq(settled_hooks, 1);
 		expect_eq(load.stops, 1);
 		expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);

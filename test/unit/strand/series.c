@@ -253,6 +253,25 @@ Test(strand_series, a_deadline_in_the_past_is_due_immediately, .init = opened, .
 	expect_eq(task.runs, 1);
 }
 
+/* The age of its first instant was taken for a step of the clock, and its runs were passed over. */
+Test(strand_series, a_series_that_begins_in_the_past_makes_up_for_its_runs, .init = opened,
+     .fini = closed)
+{
+	struct noted series = NOTED(&rig, 1);
+	struct tw_strand_task spec = spec_of(&series);
+	rig_advance(&rig.rig, 3600 * SECOND);
+	spec.flags = TW_TASK_AT;
+	spec.delay_ns = rig_now(&rig.rig) - 3600 * SECOND;
+	spec.period_ns = 600 * SECOND;
+	tw_strand_task_id id;
+	expect_eq(tw_strand_submit_task(rig.strand, &spec, &id), 0);
+	strand_rig_advance(&rig, 2 * rig.rig.tick_ns);
+	expect_eq(series.runs, 7);
+	strand_rig_advance(&rig, 600 * SECOND);
+	expect_eq(series.runs, 8);
+	expect_eq(tw_strand_cancel(rig.strand, id), TW_CANCELLED);
+}
+
 static void look_at_context(struct noted *noted)
 {
 	noted->answer = tw_context_get() == noted;
