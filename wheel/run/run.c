@@ -35,9 +35,12 @@ static uint64_t read_ended(tw_service *service, const struct tw__run *run)
 	return word;
 }
 
-/* The end of a claimed timer with an extension record. */
+/*
+ * The end of a claimed timer with an extension record. A release may take any time, so the next run
+ * reads the clock.
+ */
 static void end_ext(tw_service *service, struct tw__local *local, struct tw__run *run,
-		    enum tw_fate fate)
+		    enum tw_fate fate, struct tw__run_clock *clock)
 {
 	uint64_t word = read_ended(service, run), releasing;
 	if (tw__ended_as_cancelled(service, run, word))
@@ -47,7 +50,8 @@ static void end_ext(tw_service *service, struct tw__local *local, struct tw__run
 		releasing =
 		    tw__word_make(run->generation, TW__RELEASING, word & (TW__ENDED | TW__WAITED));
 	} while (!tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, releasing));
-	tw__release(service, local, run->slot, run->generation, fate);
+	if (tw__release(service, local, run->slot, run->generation, fate))
+		clock->now_ns = 0;
 	if (run->tag)
 		tw__group_run_is_over(&service->groups, run->tag);
 }
@@ -56,26 +60,28 @@ static void end_ext(tw_service *service, struct tw__local *local, struct tw__run
  * A member that has armed itself again is no longer running. If its group was cancelled meanwhile,
  * nobody else may know (GROUP3).
  */
-static void leave_armed(tw_service *service, struct tw__local *local, const struct tw__run *run)
+static void leave_armed(tw_service *service, struct tw__local *local, const struct tw__run *run,
+			struct tw__run_clock *clock)
 {
 	if (!tw__group_run_is_over(&service->groups, run->tag))
 		return;
 	tw__end_cancelled(service, local, run->slot, run->generation);
+	clock->now_ns = 0; /* as in end_ext */
 }
 
 /* Whether the timer is armed again, or disarmed, and so no longer this thread's. */
 static bool goes_on(tw_service *service, struct tw__local *local, struct tw__run *run,
-		    uint64_t now_ns)
+		    struct tw__run_clock *clock)
 {
-	if (!tw__continues(service, local, run, read_ended(service, run), now_ns))
+	if (!tw__continues(service, local, run, read_ended(service, run), clock->now_ns))
 		return false;
 	if (run->tag)
-		leave_armed(service, local, run);
+		leave_armed(service, local, run, clock);
 	return true;
 }
 
 static void run_finish(tw_service *service, struct tw__local *local, struct tw__run *run,
-		       uint64_t claimed, uint64_t now_ns)
+		       uint64_t claimed, struct tw__run_clock *clock)
 {
 	tw_bump(&local->runs, 1);
 	if (tw_likely(!run->rearm && !(claimed & (TW__HAS_EXT | TW__HAS_PERSISTENT)))) {
@@ -83,10 +89,10 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 		tw__set_free(service, local, run->slot, run->generation);
 		return;
 	}
-	if (goes_on(service, local, run, now_ns))
+	if (goes_on(service, local, run, clock))
 		return;
 	if (claimed & TW__HAS_EXT) {
-		end_ext(service, local, run, TW_FATE_FIRED);
+		end_ext(service, local, run, TW_FATE_FIRED, clock);
 		return;
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
@@ -100,11 +106,11 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
  * else ends by this fate.
  */
 static void finish_without_run(tw_service *service, struct tw__local *local, struct tw__run *run,
-			       enum tw_fate fate, uint64_t now_ns)
+			       enum tw_fate fate, struct tw__run_clock *clock)
 {
 	run->passed_over = true;
-	if (fate != TW_FATE_LATE || !goes_on(service, local, run, now_ns))
-		end_ext(service, local, run, fate);
+	if (fate != TW_FATE_LATE || !goes_on(service, local, run, clock))
+		end_ext(service, local, run, fate, clock);
 }
 
 /* --------------------------------------------------------------------- run */
@@ -122,13 +128,24 @@ static void push_back(tw_service *service, struct tw__local *local, uint64_t ent
 struct batch_of {
 	uint64_t tick, due_ns;
 	bool forced;
+	struct tw__run_clock *clock;
 };
 
-/* No entry of a timer: a group wants to be reaped (group.h). */
-static bool reap_group(tw_service *service, struct tw__local *local, uint32_t index)
+/* No entry of a timer: a group wants to be reaped (group.h), which calls releases. */
+static bool reap_group(tw_service *service, struct tw__local *local, uint32_t index,
+		       struct tw__run_clock *clock)
 {
 	tw__group_reap_entry(service, local, index);
+	clock->now_ns = 0;
 	return false;
+}
+
+/* A cancelled member, found by its claim. False: its word has changed. */
+static bool end_stale(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t *word,
+		      struct tw__run_clock *clock)
+{
+	clock->now_ns = 0;
+	return tw__end(service, local, tw__entry_slot(entry), word, TW_FATE_CANCELLED);
 }
 
 /* The claim. False: gone, or not due. */
@@ -141,15 +158,14 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 	for (;;) {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word)) {
 			if (!tw__entry_slot(entry))
-				return reap_group(service, local, generation);
+				return reap_group(service, local, generation, of->clock);
 			if (!tw__entry_is_armed(&service->slots, entry, &word))
 				return false;
 			continue;
 		}
 		if (tw_unlikely(word & TW__EXT) &&
 		    tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
-			if (tw__end(service, local, tw__entry_slot(entry), &word,
-				    TW_FATE_CANCELLED))
+			if (end_stale(service, local, entry, &word, of->clock))
 				return false;
 			continue;
 		}
@@ -217,8 +233,9 @@ static uint64_t ended_ns(tw_service *service, struct tw__run_clock *clock,
 }
 
 static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry,
-		      const struct batch_of *of, struct tw__run_clock *clock)
+		      const struct batch_of *of)
 {
+	struct tw__run_clock *clock = of->clock;
 	struct tw__claimed claimed = {0};
 	if (!claim(service, local, entry, of, &claimed))
 		return false;
@@ -236,7 +253,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 		enum tw_fate fate = begin_ext(service, &run, clock);
 		begun_ns = clock->now_ns;
 		if (tw_unlikely(fate != TW_FATE_FIRED)) {
-			finish_without_run(service, local, &run, fate, begun_ns);
+			finish_without_run(service, local, &run, fate, clock);
 			return false;
 		}
 	}
@@ -262,7 +279,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			  1);
 	TW_PROBE4(done, service, run.slot, run.generation,
 		  now_ns > begun_ns ? now_ns - begun_ns : 0);
-	run_finish(service, local, &run, marks, now_ns);
+	run_finish(service, local, &run, marks, clock);
 	if (tw_unlikely(run.outer))
 		tw__running_restore(local, before);
 	return true;
@@ -314,8 +331,8 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
 		return false;
 	}
 	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_SUBMITTED_NS],
-			      chunk->holder_count & TW__BATCH_FORCED};
-	return run_entry(service, local, chunk->entries[index], &of, clock);
+			      chunk->holder_count & TW__BATCH_FORCED, clock};
+	return run_entry(service, local, chunk->entries[index], &of);
 }
 
 size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk,
@@ -324,13 +341,13 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 	TW_ASSERT_DRIVER(service);
 	size_t ran = 0;
 	struct tw__run_clock clock = {.now_ns = now_ns};
-	struct batch_of of = {chunk->tick, now_ns, forced};
+	struct batch_of of = {chunk->tick, now_ns, forced, &clock};
 	unsigned i = chunk->holder_count;
 	for (; i < chunk->count && ran < budget && tw__local_ready_to_run(local); i++) {
 		if (i + PREFETCH_AHEAD < chunk->count)
 			prefetch_entry(service, chunk->entries[i + PREFETCH_AHEAD]);
 		chunk->holder_count = i + 1; /* a callback may look at what is pending */
-		ran += run_entry(service, local, chunk->entries[i], &of, &clock);
+		ran += run_entry(service, local, chunk->entries[i], &of);
 	}
 	tw__running_none(local);
 	return ran;

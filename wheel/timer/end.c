@@ -45,7 +45,7 @@ void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, u
 	uint32_t traits = tw_load_relaxed(&service->slots.exts[index].traits);
 	tw__count_end(service, local, fate);
 	if (traits & TW__TRAIT_RELEASE) {
-		tw__release(service, local, slot, generation, fate);
+		(void)tw__release(service, local, slot, generation, fate);
 		return;
 	}
 	if (traits & TW__TRAIT_MOVES)

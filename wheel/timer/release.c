@@ -40,7 +40,7 @@ static void release_call_release(tw_service *service, const struct tw__ext *ext,
 	tw__context_release(ext->context);
 }
 
-void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
 		 enum tw_fate fate)
 {
 	TW_ASSERT(tw__word_state(tw_load_relaxed(&service->slots.words[slot])) == TW__RELEASING);
@@ -48,7 +48,8 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 	struct tw__record *record = &service->slots.records[slot];
 	uint32_t index = tw_load_relaxed(&record->ext);
 	struct tw__ext *ext = &service->slots.exts[index];
-	if (ext->release || ext->context) {
+	bool calls = ext->release || ext->context;
+	if (calls) {
 		struct tw__run run = {.outer = tw__current_run,
 				      .service = service,
 				      .slot = slot,
@@ -64,4 +65,5 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 		tw__ext_await_reset(&service->slots, slot); /* before the slot has another owner */
 	tw__set_free(service, local, slot, generation);
 	tw__ext_give_back(service, local, index, fate == TW_FATE_CANCELLED);
+	return calls;
 }

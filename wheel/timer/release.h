@@ -10,8 +10,11 @@
  */
 void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation);
 
-/* Calls the release of a releasing timer (if it has one), then frees it. local may be NULL. */
-void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+/*
+ * Calls the release of a releasing timer (if it has one), then frees it. local may be NULL. True:
+ * user code has run.
+ */
+bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
 		 enum tw_fate fate);
 
 #endif

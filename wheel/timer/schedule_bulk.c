@@ -277,8 +277,8 @@ static void end_orphans(struct batch_call *call)
 		uint64_t entry = tw_load_relaxed(&exts[index].member);
 		next = exts[index].next_free;
 		tw__count_cancel(call->service, call->local);
-		tw__release(call->service, call->local, tw__entry_slot(entry),
-			    (uint32_t)(entry >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
+		(void)tw__release(call->service, call->local, tw__entry_slot(entry),
+				  (uint32_t)(entry >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
 	}
 }
 
