@@ -35,7 +35,6 @@
 
 #include "executor/pool/worker.h"
 #include "wheel/core/context.h"
-#include "wheel/run/watchdog.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/source.h"
 #include "executor/pool/wake.h"
@@ -296,7 +295,6 @@ static void run_claimed(struct tw__worker *self, const struct tw__find *find,
 			tw__pool_call_for_help(self->pool);
 		tw__batch_run(find->batch, local, (unsigned)index, &clock);
 	}
-	tw__running_none(local);
 }
 
 static void show(struct tw__worker *self, const struct tw__find *find)

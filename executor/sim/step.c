@@ -9,7 +9,6 @@
  */
 
 #include "executor/sim/step.h"
-#include "wheel/run/watchdog.h"
 #include "wheel/run/work.h"
 #include "wheel/timer/timing.h"
 #include "wheel/service/clock_manual.h"
@@ -180,7 +179,6 @@ static bool carry_out_timer(const struct tw__sim_run *run, struct tw__local *loc
 {
 	struct tw__run_clock clock = {0};
 	bool ran = tw__batch_run(run->item.batch, local, (unsigned)run->index, &clock);
-	tw__running_none(local);
 	tw__batch_finish(run->item.batch, 1);
 	return ran;
 }

@@ -273,6 +273,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	fn(arg);
 	tw__context_leave(&saved);
 	tw__current_run = run.outer;
+	tw__running_end(local, before);
 	TW_ASSERT(!tw__forked(service)); /* a child ends inside the callback (tickwheel.h) */
 	uint64_t now_ns = ended_ns(service, clock, &run, marks);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], now_ns > begun_ns ? now_ns - begun_ns : 0,
@@ -280,8 +281,6 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	TW_PROBE4(done, service, run.slot, run.generation,
 		  now_ns > begun_ns ? now_ns - begun_ns : 0);
 	run_finish(service, local, &run, marks, clock);
-	if (tw_unlikely(run.outer))
-		tw__running_restore(local, before);
 	return true;
 }
 
@@ -349,7 +348,6 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 		chunk->holder_count = i + 1; /* a callback may look at what is pending */
 		ran += run_entry(service, local, chunk->entries[i], &of);
 	}
-	tw__running_none(local);
 	return ran;
 }
 
@@ -396,7 +394,6 @@ int tw_run_one(tw_batch *batch)
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	struct tw__run_clock clock = {0};
 	bool ran = index >= 0 && tw__batch_run(batch, local, (unsigned)index, &clock);
-	tw__running_none(local);
 	tw__batch_finish(batch, 1);
 	return ran;
 }

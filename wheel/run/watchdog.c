@@ -4,12 +4,6 @@
 #include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 
-void tw__running_none(struct tw__local *local)
-{
-	if (tw_likely(!tw__current_run))
-		tw_store_relaxed(&local->shown.running, 0);
-}
-
 void tw__running_hide(tw_service *service)
 {
 	if (tw__current_run && tw__current_run->service == service)
@@ -42,7 +36,8 @@ static uint64_t span(uint64_t from_ns, uint64_t to_ns)
 
 /*
  * The timer whose callback a thread is in. False: none. What the thread shows may have returned a
- * moment ago: its word says so. A release is shown by user_code.h.
+ * moment ago: its word says so, or another thread runs it by now, and this one shows something
+ * else. A release is shown by user_code.h.
  */
 static bool look_at_timer(const tw_service *service, struct tw__local *local,
 			  struct tw__seen_run *run)
@@ -56,7 +51,9 @@ static bool look_at_timer(const tw_service *service, struct tw__local *local,
 	run->fn = entry ? tw__callback_of(service, entry, &run->name) : NULL;
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
 	return run->fn && (word ^ entry) >> TW__GENERATION_SHIFT == 0 &&
-	       tw__word_state(word) == TW__RUNNING;
+	       tw__word_state(word) == TW__RUNNING &&
+	       tw_load_relaxed(&local->shown.running) == entry &&
+	       tw_load_relaxed(&local->shown.running_since_ns) == run->since_ns;
 }
 
 /* The other run that a level shows, if it is one of the service's, or a task of its pool. */

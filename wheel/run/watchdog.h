@@ -1,7 +1,7 @@
 /*
  * What runs where. For timers: each thread shows the entry of the callback it is in, and since
  * when, in its own line of the service: two stores a run, with the clock's reading that is there
- * for the histograms, and one more when nothing is left to run. All other user code is shown by
+ * for the histograms, and one more when the callback has returned. All other user code is shown by
  * user_code.h.
  *
  * Pairing table
@@ -41,17 +41,19 @@ static inline struct tw__running tw__running_begin(struct tw__local *local, uint
 	return before;
 }
 
-static inline void tw__running_restore(struct tw__local *local, struct tw__running before)
+/*
+ * The callback has returned, and nothing that follows on it is shown as this run: no release, and
+ * no run of the same series on another thread. A run that this run was within is shown again.
+ */
+static inline void tw__running_end(struct tw__local *local, struct tw__running before)
 {
-	tw_store_relaxed(&local->shown.running,
-			 /* for a moment none: never the outer one with the inner one's instant */
-			 0);
+	/* for a moment none: never the outer one with the inner one's instant */
+	tw_store_relaxed(&local->shown.running, 0);
+	if (tw_likely(!before.entry))
+		return;
 	tw_store_release(&local->shown.running_since_ns, before.since_ns);
 	tw_store_release(&local->shown.running, before.entry);
 }
-
-/* Nothing more to run for now. A run that this is within is still shown. */
-void tw__running_none(struct tw__local *local);
 
 /*
  * The callback that this thread is in, if it is one of the service's, is not shown any more: it

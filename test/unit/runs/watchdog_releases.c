@@ -2,12 +2,20 @@
  * Releases that take long, among runs of one batch: the callback before such a release, and the one
  * after it, look no older than they are.
  */
+#include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 
 #include "test/support/liveness.h"
 #include "test/support/rig.h"
 
 TestSuite(runs_watchdog_releases, .timeout = 30);
+
+static void sem_await(sem_t *sem)
+{
+	while (sem_wait(sem) != 0) {
+	}
+}
 
 /* ------------------------------------------------------------ the run after a release */
 
@@ -96,4 +104,117 @@ static void cancelled_member(struct rig *rig, struct probe *probe)
 Test(runs_watchdog_releases, of_a_cancelled_member_does_not_age_the_next_run)
 {
 	expect_young_behind(cancelled_member);
+}
+
+/* ------------------------------------------------------------ the run before a release */
+
+/* Where a worker stops: it tells that it is there, and goes on when it is let. */
+struct stop {
+	sem_t there, go_on;
+};
+
+static void stop_init(struct stop *stop)
+{
+	sem_init(&stop->there, 0, 0);
+	sem_init(&stop->go_on, 0, 0);
+}
+
+static void stop_at(void *arg)
+{
+	struct stop *stop = arg;
+	sem_post(&stop->there);
+	sem_await(&stop->go_on);
+}
+
+struct scene {
+	struct rig rig;
+	tw_pool *pool;
+	struct stop before, in_release, in_series;
+	atomic_int beats;
+};
+
+/* Stops in its second run. */
+static void beat(void *arg)
+{
+	struct scene *scene = arg;
+	if (atomic_fetch_add(&scene->beats, 1) == 1)
+		stop_at(&scene->in_series);
+}
+
+static void release_stops(void *arg, enum tw_fate fate)
+{
+	(void)fate;
+	stop_at(&((struct scene *)arg)->in_release);
+}
+
+static void never(void *arg)
+{
+	(void)arg;
+}
+
+static atomic_int told;
+
+static void on_stuck(void *arg, const struct tw_service_liveness *seen)
+{
+	(void)arg, (void)seen;
+	told++;
+}
+
+/* Two workers, both of which stop before anything else. */
+static void scene_open(struct scene *scene)
+{
+	struct tw_pool_config config = {.size = sizeof config, .workers = 2, .max_workers = 2};
+	stop_init(&scene->before);
+	stop_init(&scene->in_release);
+	stop_init(&scene->in_series);
+	scene->beats = 0;
+	told = 0;
+	expect_eq(tw_pool_create(&scene->pool, &config), 0);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = tw_pool_executor(scene->pool);
+	cfg.stuck_ns = MINUTE;
+	cfg.on_stuck = on_stuck;
+	rig_open(&scene->rig, &cfg);
+	for (int i = 0; i < 2; i++)
+		expect_eq(tw_pool_submit(scene->pool, stop_at, &scene->before), 0);
+	sem_await(&scene->before.there);
+	sem_await(&scene->before.there);
+}
+
+/*
+ * One worker runs the series, then stops in the release of a timer that is too late. The other
+ * worker runs the series again: the first one is not shown in that run.
+ */
+Test(runs_watchdog_releases, after_a_run_of_a_series_do_not_show_its_next_run)
+{
+	static struct scene scene;
+	scene_open(&scene);
+	struct tw_period period = {.size = sizeof period, .first_ns = MS, .period_ns = HOUR};
+	expect_eq(tw_schedule_every(scene.rig.service, &period, beat, &scene, NULL), 0);
+	struct tw_task late = {.size = sizeof late,
+			       .fn = never,
+			       .arg = &scene,
+			       .when_ns = MS,
+			       .release = release_stops,
+			       .max_lateness_ns = MS,
+			       .late = TW_LATE_DROP};
+	expect_eq(tw_schedule_task(scene.rig.service, &late, NULL), 0);
+	rig_advance(&scene.rig, 10 * MS);
+	rig_advance(&scene.rig, 10 * MS);
+	sem_post(&scene.before.go_on);
+	sem_await(&scene.in_release.there);
+	rig_advance(&scene.rig, HOUR - 10 * MS);
+	sem_post(&scene.before.go_on);
+	sem_await(&scene.in_series.there);
+	struct tw_service_liveness seen = liveness_of(scene.rig.service);
+	expect_eq(seen.running, 2);
+	expect_eq(seen.longest_kind, TW_RUN_KIND_RELEASE);
+	rig_advance(&scene.rig, MS);
+	expect_eq(told, 1); /* the release */
+	sem_post(&scene.in_release.go_on);
+	sem_post(&scene.in_series.go_on);
+	while (liveness_of(scene.rig.service).running)
+		sched_yield();
+	rig_close(&scene.rig);
+	expect_eq(tw_pool_destroy(scene.pool), 0);
 }
