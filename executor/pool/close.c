@@ -16,6 +16,7 @@
 
 #include "executor/pool/bringing.h"
 #include "wheel/core/context.h"
+#include "wheel/core/frame.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/wake.h"
 
@@ -32,6 +33,8 @@ void tw__pool_stop(tw_pool *pool)
 static void pool_drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 {
 	struct tw__pool_task task;
+	struct tw__within within;
+	tw__within_begin(&within, pool);
 	while (tw__task_ring_pop(&pool->tasks, &task)) {
 		if (!task.fn) {
 			/*
@@ -47,6 +50,7 @@ static void pool_drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_
 			told(told_arg, task.fn, task.arg);
 		tw__context_release(task.context);
 	}
+	tw__within_end(&within);
 }
 
 /* No thread submits any more; those that waited for room have returned. */
@@ -81,6 +85,9 @@ static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn
 		return r;
 	if (tw__pool_is_worker(pool))
 		return tw__misuse(-EDEADLK, "%s: called by one of the pool's workers", call);
+	if (tw__is_within(pool))
+		return tw__misuse(-EDEADLK,
+				  "%s: called from the dropped function of the pool's close", call);
 	r = begin_close(pool);
 	if (r < 0)
 		return r;

@@ -129,7 +129,7 @@ typedef void tw_pool_dropped_fn(void *told_arg, tw_fn *fn, void *arg);
  *   -EBUSY     the pool is the executor of a service; nothing changed: close the service first. A
  *              service that names it for single timers is not counted: the pool must outlive that
  *              one
- *   -EDEADLK   called by one of its workers; nothing changed
+ *   -EDEADLK   called by one of its workers, or from `told`; nothing changed
  *   -EPERM     in a forked child
  */
 TW_API int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told,

@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "mpsc/base/futex.h"
 #include "test/support/faults.h"
@@ -146,6 +147,62 @@ Test(pool_ends, close_waits_for_a_call_of_close_then_whose_completion_has_run)
 {
 	while (!close_during_call()) {
 	}
+}
+
+struct dropping {
+	tw_pool *pool;
+	atomic_int inside;
+	sem_t go_on;
+	int calls, answers[2];
+	char texts[2][120];
+};
+
+static struct dropping dropping;
+
+static void hear(const char *text)
+{
+	snprintf(dropping.texts[dropping.calls % 2], sizeof dropping.texts[0], "%s", text);
+}
+
+static void block(void *arg)
+{
+	(void)arg;
+	atomic_store(&dropping.inside, 1);
+	while (sem_wait(&dropping.go_on) != 0) {
+	}
+}
+
+static void close_again(void *told_arg, tw_fn *fn, void *arg)
+{
+	(void)told_arg, (void)fn, (void)arg;
+	dropping.answers[0] = tw_pool_close(dropping.pool, TW_CLOSE_DRAIN, NULL, NULL);
+	dropping.calls++;
+	dropping.answers[1] = tw_pool_destroy(dropping.pool);
+	dropping.calls++;
+	sem_post(&dropping.go_on);
+}
+
+/* A second close would wait for the first, which waits for this function. */
+Test(pool_ends, a_close_inside_the_dropped_function_of_a_close_is_refused)
+{
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 1};
+	sem_init(&dropping.go_on, 0, 0);
+	expect_eq(tw_pool_create(&dropping.pool, &cfg), 0);
+	expect_eq(tw_pool_submit(dropping.pool, block, NULL), 0);
+	while (!atomic_load(&dropping.inside))
+		sched_yield();
+	expect_eq(tw_pool_submit(dropping.pool, block, NULL), 0);
+	tw_set_misuse_hook(hear);
+	expect_eq(tw_pool_close(dropping.pool, TW_CLOSE_DROP, close_again, NULL), 0);
+	tw_set_misuse_hook(NULL);
+	expect_eq(dropping.calls, 2);
+	expect_eq(dropping.answers[0], -EDEADLK);
+	expect_eq(dropping.answers[1], -EDEADLK);
+	cr_assert_str_eq(dropping.texts[0],
+			 "tw_pool_close: called from the dropped function of the pool's close");
+	cr_assert_str_eq(dropping.texts[1],
+			 "tw_pool_destroy: called from the dropped function of the pool's close");
+	expect_eq(tw_pool_destroy(dropping.pool), 0);
 }
 
 static tw_fn *const named = tell;
