@@ -206,7 +206,9 @@ bool tw__source_is_busy(void *source, struct tw_service_liveness *out, uint64_t 
 		*progress += runs;
 	}
 	out->pool_max_workers = pool->max_workers;
-	bool busy = running == pool->max_workers, jobs_full = tw__jobs_at_limit(pool);
+	bool busy = running == pool->max_workers;
+	/* a pool of one worker has a limit of no jobs, and is at it also while it is idle */
+	bool jobs_full = running > 0 && tw__jobs_at_limit(pool);
 	bool held_back = jobs_full && !tw__work_queue_empty(&pool->jobs.queue);
 	out->pool_at_max = held_back || (busy && tw__pool_runs_wait(pool));
 	return busy || jobs_full;

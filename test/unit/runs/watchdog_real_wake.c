@@ -139,11 +139,12 @@ Test(runs_watchdog_real_wake, a_pool_task_is_told_to_each_service_of_the_pool_on
  * Quick tasks wake the tick thread at most once in a while, and once they have ended it sleeps for
  * good.
  */
-Test(runs_watchdog_real_wake, nothing_wakes_where_nothing_runs)
+static void expect_quiet(uint32_t max_workers)
 {
 	struct told told = {0};
 	tw_pool *pool;
-	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
+	struct tw_pool_config config = {
+	    .size = sizeof config, .workers = 1, .max_workers = max_workers};
 	expect_eq(tw_pool_create(&pool, &config), 0);
 	tw_service *service = open_watched(tw_pool_executor(pool), &told);
 	tw_strand *strand;
@@ -158,4 +159,14 @@ Test(runs_watchdog_real_wake, nothing_wakes_where_nothing_runs)
 	expect_eq(tw_strand_destroy(strand), 0);
 	expect_eq(tw_service_destroy(service), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+Test(runs_watchdog_real_wake, nothing_wakes_where_nothing_runs)
+{
+	expect_quiet(64);
+}
+
+Test(runs_watchdog_real_wake, nothing_wakes_where_nothing_runs_on_a_pool_of_one)
+{
+	expect_quiet(1);
 }
