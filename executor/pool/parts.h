@@ -149,6 +149,12 @@ struct tw__pool_jobs {
 	_Atomic uint32_t inside; /* workers inside a job; below max_workers */
 };
 
+/* Services with on_stuck (worker.c, WATCHERS1). */
+struct tw__pool_watchers {
+	_Atomic uint32_t count; /* written under the lock */
+	bool asymmetric;        /* membarrier works; constant */
+};
+
 struct tw_pool {
 	tw_executor executor; /* first: its public face */
 	unsigned permanent;   /* workers that never end before the pool does; constant */
@@ -173,9 +179,9 @@ struct tw_pool {
 	_Atomic uint32_t stopping;
 
 	struct tw__pool_counters counters;
-	_Atomic uint32_t watchers; /* services with on_stuck; written under the lock */
-	_Atomic uint32_t pins;     /* pinned executors given out */
-	_Atomic uint32_t ended;    /* the threads are gone */
+	struct tw__pool_watchers watchers;
+	_Atomic uint32_t pins;  /* pinned executors given out */
+	_Atomic uint32_t ended; /* the threads are gone */
 	struct tw__origin origin;
 	pthread_mutex_t lock; /* sources, users, closing */
 	struct tw__pool_users users;

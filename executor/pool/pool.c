@@ -13,6 +13,7 @@
 #include "executor/pool/wake.h"
 #include "executor/pool/worker.h"
 #include "executor/pool/jobs.h"
+#include "mpsc/base/membarrier.h"
 
 enum { TIMED_ONE_IN = 16 };
 
@@ -241,6 +242,7 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
 	pool->executor.ops = &pool_ops;
 	pool->jobs.face.ops = &jobs_ops;
 	pool->owned = owned;
+	pool->watchers.asymmetric = tw__membarrier_register();
 	set_sizes(pool, config);
 	pool->times = tw__pool_times;
 	pool->workers =

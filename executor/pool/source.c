@@ -9,6 +9,7 @@
 #include "executor/pool/jobs.h"
 #include "executor/pool/source.h"
 #include "executor/pool/wake.h"
+#include "mpsc/base/membarrier.h"
 
 /* ------------------------------------------------------------------- workers */
 
@@ -93,7 +94,7 @@ void tw__pool_leave(struct tw__source *source)
 	pthread_mutex_lock(&pool->lock);
 	tw_store_relaxed(&source->in_use, false);
 	if (source->watching)
-		tw_store_relaxed(&pool->watchers, tw_load_relaxed(&pool->watchers) - 1);
+		tw_store_relaxed(&pool->watchers.count, tw_load_relaxed(&pool->watchers.count) - 1);
 	source->watching = NULL;
 	pool->users.users--;
 	bool owned = pool->owned; /* after the unlock another thread may free a shared pool */
@@ -129,8 +130,14 @@ void tw__pool_watch(struct tw__source *source, tw_service *service)
 		return;
 	pthread_mutex_lock(&pool->lock);
 	source->watching = service;
-	tw_store_relaxed(&pool->watchers, tw_load_relaxed(&pool->watchers) + 1);
+	tw_store_seq_cst(&pool->watchers.count, tw_load_relaxed(&pool->watchers.count) + 1);
 	pthread_mutex_unlock(&pool->lock);
+	/*
+	 * worker.c, WATCHERS1. If membarrier is refused by now, the look may miss a task that
+	 * begins in this moment.
+	 */
+	if (pool->watchers.asymmetric)
+		(void)tw__membarrier();
 	tw_store_release(&service->watch.watch_asleep, &source->watch_asleep);
 	tw__gate_ring(&service->gate); /* the tick thread may already sleep by the former flag */
 }
