@@ -121,10 +121,6 @@ void tw__sources_wake_watchers(tw_pool *pool)
 void tw__pool_watch(struct tw__source *source, tw_service *service)
 {
 	tw_pool *pool = source->pool;
-	unsigned index = 0;
-	for (struct tw__source *s = source->next; s; s = s->next)
-		index++;
-	tw_store_relaxed(&service->watch.watch_bit, UINT32_C(1) << (index < 31 ? index : 31));
 	tw_store_release(&service->watch.watched_pool, pool);
 	if (!service->config.on_stuck)
 		return;

@@ -45,14 +45,28 @@ struct tw__ever {
 
 typedef bool tw__pool_busy_fn(void *pool, struct tw_service_liveness *out, uint64_t *progress);
 
+struct tw__run_level;
+
+/* A run that on_stuck was called for: a level's word, without what changes when the run ends. */
+struct tw__told_run {
+	const struct tw__run_level *level; /* NULL: none */
+	uint64_t number;
+};
+
+/* Those that are no timers' callbacks. Some of them have ended: their places are free. */
+struct tw__told_runs {
+	struct tw__told_run *runs;
+	size_t room;
+};
+
 /*
  * For on_stuck and tw_service_liveness (run/watchdog.c). The composition root sets the pool's
  * members for a service on a pool. The full_ members are the driver's.
  */
 struct tw__watch {
+	struct tw__told_runs told; /* run/watchdog.c; the driver's */
 	/* the pool whose own tasks are looked at too, or NULL */
 	_Atomic(const void *) watched_pool;
-	_Atomic uint32_t watch_bit; /* tells the services on one pool apart */
 	/* the tick thread sleeps without a date to look at runs */
 	_Atomic(_Atomic uint32_t *) watch_asleep;
 	_Atomic uint32_t own_watch_asleep;

@@ -168,22 +168,3 @@ bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_
 	    .level = level};
 	return true;
 }
-
-static uint64_t told_of(const struct tw__seen_run *run)
-{
-	return run->word >> TW__USER_NUMBER_SHIFT << 32;
-}
-
-bool tw__user_is_told(const struct tw__seen_run *run, uint32_t bit)
-{
-	uint64_t told = tw_load_relaxed(&run->level->told);
-	return (told ^ told_of(run)) >> 32 == 0 && told & bit;
-}
-
-void tw__user_set_told(const struct tw__seen_run *run, uint32_t bit)
-{
-	uint64_t told = tw_load_relaxed(&run->level->told), others;
-	do
-		others = (told ^ told_of(run)) >> 32 == 0 ? told & UINT32_MAX : 0;
-	while (!tw_cas_relaxed(&run->level->told, &told, told_of(run) | others | bit));
-}

@@ -56,8 +56,6 @@ struct tw__run_level {
 
 	alignas(TW__CACHE_LINE) _Atomic uint64_t seen_version;
 	_Atomic uint64_t seen_word, seen_ns; /* the run that was last dated by a look, and when */
-	/* on_stuck was called: number of the run << 32 | services, a bit each */
-	_Atomic uint64_t told;
 };
 
 struct tw__run_record {
@@ -177,12 +175,5 @@ struct tw__seen_run {
  */
 bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns,
 		   struct tw__seen_run *run);
-
-/*
- * Whether on_stuck of the service that has this bit was called for the run; and that it is about to
- * be.
- */
-bool tw__user_is_told(const struct tw__seen_run *run, uint32_t bit);
-void tw__user_set_told(const struct tw__seen_run *run, uint32_t bit);
 
 #endif

@@ -1,8 +1,13 @@
 #include "wheel/run/watchdog.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "wheel/run/run.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
+
+enum { TOLD_ROOM = 8 };
 
 void tw__running_hide(tw_service *service)
 {
@@ -190,19 +195,62 @@ struct look {
 	uint64_t by_ns; /* the next look */
 };
 
+static uint64_t number_of(uint64_t level_word)
+{
+	return level_word >> TW__USER_NUMBER_SHIFT;
+}
+
+static bool has_ended(const struct tw__told_run *told)
+{
+	uint64_t word = tw_load_relaxed(&told->level->word);
+	return !(word & TW__USER_RUNS) || number_of(word) != told->number;
+}
+
 static bool is_told(const tw_service *service, const struct tw__seen_run *run)
 {
 	if (run->local)
 		return run->since_ns == run->local->stuck_told_ns;
-	return tw__user_is_told(run, tw_load_relaxed(&service->watch.watch_bit));
+	const struct tw__told_runs *told = &service->watch.told;
+	for (size_t i = 0; i < told->room; i++)
+		if (told->runs[i].level == run->level)
+			return told->runs[i].number == number_of(run->word);
+	return false;
 }
 
-static void set_told(const tw_service *service, const struct tw__seen_run *run)
+/* A level has one place. NULL: no memory. */
+static struct tw__told_run *told_place(struct tw__told_runs *told,
+				       const struct tw__run_level *level)
 {
-	if (run->local)
+	struct tw__told_run *free_place = NULL;
+	for (size_t i = 0; i < told->room; i++) {
+		struct tw__told_run *at = &told->runs[i];
+		if (at->level == level)
+			return at;
+		if (!at->level || has_ended(at))
+			free_place = at;
+	}
+	if (free_place)
+		return free_place;
+	size_t room = told->room ? 2 * told->room : TOLD_ROOM;
+	struct tw__told_run *runs = realloc(told->runs, room * sizeof *runs);
+	if (!runs)
+		return NULL;
+	memset(&runs[told->room], 0, (room - told->room) * sizeof *runs);
+	*told = (struct tw__told_runs){runs, room};
+	return &runs[room - 1];
+}
+
+/* False: no memory; the next look tries again. */
+static bool set_told(tw_service *service, const struct tw__seen_run *run)
+{
+	if (run->local) {
 		run->local->stuck_told_ns = run->since_ns;
-	else
-		tw__user_set_told(run, tw_load_relaxed(&service->watch.watch_bit));
+		return true;
+	}
+	struct tw__told_run *place = told_place(&service->watch.told, run->level);
+	if (place)
+		*place = (struct tw__told_run){run->level, number_of(run->word)};
+	return place;
 }
 
 static void tell_if_stuck(void *context, const struct tw__seen_run *run)
@@ -211,11 +259,12 @@ static void tell_if_stuck(void *context, const struct tw__seen_run *run)
 	tw_service *service = look->service;
 	if (is_told(service, run) || span(run->since_ns, look->now_ns) < service->config.stuck_ns)
 		return;
+	if (!set_told(service, run))
+		return;
 	struct tw_service_liveness seen = {.size = sizeof seen};
 	look_at_driver(service, &seen);
 	tw__runs_visit(service, seen.now_ns, count_run, &seen);
 	set_longest(run, &seen);
-	set_told(service, run);
 	watchdog_tell(service, &seen);
 }
 

@@ -193,7 +193,6 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 {
 	service->config = *cfg;
 	tw_store_relaxed(&service->watch.watch_asleep, &service->watch.own_watch_asleep);
-	tw_store_relaxed(&service->watch.watch_bit, 1);
 	service->clock = cfg->clock;
 	service->executor = cfg->executor;
 	service->time.tick_ns = cfg->tick_ns;
@@ -273,6 +272,7 @@ void tw__core_free(tw_service *service)
 	tw__groups_fini(&service->groups);
 	tw__alarm_close(&service->driver->loop.alarm);
 	tw__slots_fini(&service->slots);
+	free(service->watch.told.runs);
 	pthread_mutex_destroy(&service->driving);
 	tw__wiped_free(service, HEAD_BYTES);
 }

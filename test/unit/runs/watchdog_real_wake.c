@@ -7,11 +7,17 @@
 
 #include "test/support/rig.h"
 
-TestSuite(runs_watchdog_real_wake, .timeout = 30);
-
 enum { STUCK_NS = 20 * MS };
 
 static sem_t begun, go_on;
+
+static void init(void)
+{
+	sem_init(&begun, 0, 0);
+	sem_init(&go_on, 0, 0);
+}
+
+TestSuite(runs_watchdog_real_wake, .init = init, .timeout = 30);
 
 static void sem_await(sem_t *sem)
 {
@@ -53,8 +59,6 @@ static tw_service *open_watched(tw_executor *executor, struct told *told)
 					.stuck_ns = STUCK_NS,
 					.on_stuck = on_stuck,
 					.stuck_arg = told};
-	sem_init(&begun, 0, 0);
-	sem_init(&go_on, 0, 0);
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	return service;
 }
@@ -169,4 +173,56 @@ Test(runs_watchdog_real_wake, nothing_wakes_where_nothing_runs)
 Test(runs_watchdog_real_wake, nothing_wakes_where_nothing_runs_on_a_pool_of_one)
 {
 	expect_quiet(1);
+}
+
+/* --------------------------------------------------- who is told of a task that is stuck */
+
+enum { MANY = 35 };
+
+static void let_task_return(tw_pool *pool)
+{
+	sem_post(&go_on);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+static tw_pool *pool_with_stuck_task(void)
+{
+	tw_pool *pool;
+	struct tw_pool_config config = {.size = sizeof config, .workers = 2};
+	expect_eq(tw_pool_create(&pool, &config), 0);
+	expect_eq(tw_pool_submit(pool, blocks, NULL), 0);
+	sem_await(&begun);
+	return pool;
+}
+
+Test(runs_watchdog_real_wake, a_task_that_is_stuck_is_told_to_each_of_many_services_once)
+{
+	static struct told told[MANY];
+	tw_service *services[MANY];
+	tw_pool *pool = pool_with_stuck_task();
+	for (int i = 0; i < MANY; i++)
+		services[i] = open_watched(tw_pool_executor(pool), &told[i]);
+	for (int i = 0; i < MANY; i++)
+		await_told(&told[i], 1);
+	await_sleep(services[MANY - 1]);
+	for (int i = 0; i < MANY; i++) {
+		expect_eq(told[i].times, 1);
+		expect_eq(tw_service_destroy(services[i]), 0);
+	}
+	let_task_return(pool);
+}
+
+Test(runs_watchdog_real_wake, a_task_that_is_stuck_is_told_to_services_one_after_the_other)
+{
+	tw_pool *pool = pool_with_stuck_task();
+	for (int i = 0; i < 3; i++) {
+		struct told told = {0};
+		tw_service *service = open_watched(tw_pool_executor(pool), &told);
+		await_told(&told, 1);
+		cr_assert(told.last.longest_fn == blocks);
+		await_sleep(service);
+		expect_eq(told.times, 1);
+		expect_eq(tw_service_destroy(service), 0);
+	}
+	let_task_return(pool);
 }
