@@ -197,7 +197,7 @@ static unsigned missing(tw_pool *pool, uint64_t now_ns)
 		blocked += is_blocked(pool, worker, now_ns);
 	}
 	if (starting > 0)
-		pool->reserve.growing_ns = now_ns;
+		pool->reserve.looks_since_growth = 0;
 	tw_store_relaxed(&pool->reserve.runs_last, lasting > 0); /* GROW2 */
 	unsigned able = alive - blocked;
 	return able < pool->permanent ? pool->permanent - able : 0;
@@ -270,11 +270,14 @@ static void look(tw_pool *pool, uint64_t now_ns)
 	if (need > 0) {
 		pool_grow(pool, need << 2 * reserve->steps, now_ns);
 		reserve->steps += reserve->steps < STEPS_MAX;
-		reserve->growing_ns = now_ns;
+		reserve->looks_since_growth = 0;
 		return;
 	}
-	/* New workers may need a moment until they block in their first runs. */
-	if (now_ns - reserve->growing_ns >= pool->times.look_ns)
+	/*
+	 * New workers may need a moment until they block in their first runs. It is counted in
+	 * looks: on a busy machine the reserve waits for a processor, too.
+	 */
+	if (reserve->looks_since_growth >= GROWING_LOOKS)
 		reserve->steps = 0;
 	reserve->crowded = false;
 	reserve->look_at_ns = now_ns + pool->times.look_ns / (reserve->steps ? GROWING_LOOKS : 1);
@@ -302,7 +305,7 @@ static void look_without_need(tw_pool *pool, uint64_t now_ns)
 	unsigned doublings =
 	    reserve->looks_without_need < DOUBLINGS ? reserve->looks_without_need : DOUBLINGS;
 	(void)missing(pool, now_ns);
-	if (reserve->steps && reserve->growing_ns == now_ns) { /* a new worker searches */
+	if (reserve->steps && !reserve->looks_since_growth) { /* a new worker searches */
 		reserve->look_at_ns = now_ns + pool->times.look_ns / GROWING_LOOKS;
 		return;
 	}
@@ -354,6 +357,7 @@ static void see_to_need(tw_pool *pool, uint32_t calls, uint64_t now_ns)
 	    (reserve->look_at_ns != UINT64_MAX && now_ns < reserve->look_at_ns))
 		return;
 	reserve->looked_ns = now_ns;
+	reserve->looks_since_growth++;
 	if (reserve->paused)
 		end_pause(pool);
 	if (is_short(pool))

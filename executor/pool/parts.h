@@ -116,7 +116,7 @@ struct tw__reserve {
 	unsigned looks_without_need; /* in a row */
 	bool paused;                 /* it has set PAUSED since its last look */
 	uint64_t looked_ns;          /* its last look */
-	uint64_t growing_ns;         /* when a look last found need, or a worker that starts */
+	unsigned looks_since_growth; /* since one found need, or a worker that starts */
 	uint64_t look_at_ns;         /* the next look; UINT64_MAX: none */
 	uint64_t retry_wait_ns;
 	pthread_t thread;

@@ -15,6 +15,8 @@ struct scene {
 	tw_pool *pool;
 	sem_t permits, processors;
 	atomic_int inside, held; /* callbacks that block; new threads without a processor */
+	atomic_int looks;
+	int let_go;
 };
 
 static void wait_on(sem_t *semaphore)
@@ -43,50 +45,63 @@ static void give(sem_t *semaphore, int n)
 		sem_post(semaphore);
 }
 
-/* Waits until no thread has come for the time of LOOKS looks. How many there are. */
-static int await_a_round(struct scene *scene)
+/* About to sleep. While the two first workers are inside callbacks: the reserve, after a look. */
+static void count_looks(void *arg)
 {
-	uint64_t since_ns = tw_clock_now(tw_clock_monotonic()), now_ns = since_ns;
-	int held = 0;
-	while (held == 0 || now_ns - since_ns < LOOKS * tw__pool_times.look_ns) {
-		int now_held = atomic_load(&scene->held);
-		now_ns = tw_clock_now(tw_clock_monotonic());
-		since_ns = now_held == held ? since_ns : now_ns;
-		held = now_held;
-		if (atomic_load(&scene->inside) == JOBS)
-			break;
-		sched_yield();
-	}
-	return held;
+	atomic_fetch_add(&((struct scene *)arg)->looks, 1);
+}
+
+static void count_its_looks(void *arg)
+{
+	faults_at_sleeps(count_looks, arg);
 }
 
 /*
- * Four rounds are enough: 2, 8, 32, and the rest. A busy machine may split some. Once a look that
- * found new threads not yet running took that for the end of the need. 63 callbacks that block took
- * 31 rounds, and a timer behind them was late by as many waits.
+ * Waits until all threads that were started have come, and LOOKS looks in a row have started none.
+ * How many there are.
+ */
+static int await_a_round(struct scene *scene)
+{
+	struct tw_pool_stats stats = {.size = sizeof stats};
+	uint64_t grown = 0;
+	for (int from = 0, held = 0; atomic_load(&scene->inside) < JOBS; sched_yield()) {
+		expect_eq(tw_pool_stats(scene->pool, &stats), 0);
+		int looks = atomic_load(&scene->looks);
+		from = stats.grown == grown ? from : looks;
+		grown = stats.grown;
+		held = atomic_load(&scene->held);
+		if (held > 0 && (uint64_t)(scene->let_go + held) == grown && looks - from >= LOOKS)
+			return held;
+	}
+	return 0;
+}
+
+/*
+ * Four rounds are enough: 2, 8, 32, and the rest. Once a look that found new threads not yet running
+ * took that for the end of the need. 63 callbacks that block took 31 rounds, and a timer behind them
+ * was late by as many waits.
  */
 Test(pool_slow_threads, each_round_of_growth_starts_more_threads_than_the_one_before)
 {
 	struct scene scene = {0};
-	tw_pool *pool = NULL;
 	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 2};
 	int rounds = 0;
 	sem_init(&scene.permits, 0, 0);
 	sem_init(&scene.processors, 0, 0);
-	expect_eq(tw_pool_create(&pool, &cfg), 0);
+	faults_at_starts(count_its_looks, &scene);
+	expect_eq(tw_pool_create(&scene.pool, &cfg), 0);
 	faults_at_starts(wait_for_a_processor, &scene);
 	for (int i = 0; i < JOBS; i++)
-		expect_eq(tw_pool_submit(pool, block, &scene), 0);
-	while (atomic_load(&scene.inside) < JOBS) {
-		int held = await_a_round(&scene);
+		expect_eq(tw_pool_submit(scene.pool, block, &scene), 0);
+	for (int held; (held = await_a_round(&scene)) > 0; rounds++) {
 		atomic_fetch_sub(&scene.held, held);
+		scene.let_go += held;
 		give(&scene.processors, held);
-		rounds++;
 	}
 	expect_le(rounds, 10);
 	give(&scene.processors, 64);
 	give(&scene.permits, JOBS);
-	expect_eq(tw_pool_destroy(pool), 0);
+	expect_eq(tw_pool_destroy(scene.pool), 0);
 	faults_at_starts(NULL, NULL);
 }
 
