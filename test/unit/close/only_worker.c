@@ -27,7 +27,9 @@ struct visit {
 static void close_it(void *arg)
 {
 	struct visit *visit = arg;
-	struct tw_close_options no_wait = {.size = sizeof no_wait, .flags = TW_CLOSE_FLAG_NO_WAIT};
+	/* it waits for the tick thread alone, which may wait for a processor */
+	struct tw_close_options no_wait = {
+	    .size = sizeof no_wait, .flags = TW_CLOSE_FLAG_NO_WAIT, .timeout_ns = 20 * SECOND};
 	visit->with_wait = tw_service_close(visit->service, TW_CLOSE_RUN, 10 * MS);
 	visit->destroyed = visit->with_wait == -EDEADLK ? tw_service_destroy(visit->service) : 0;
 	visit->asked = tw_is_pending(visit->service, visit->timer);
