@@ -23,6 +23,9 @@
 
 enum { PRODUCERS_MOST = 256, WINDOW = 4096, MAX_TIMERS = 200000, LANE_ENTRIES = 16384 };
 
+/* The workers, as many as the pool may grow to; the tick thread; the main one. */
+enum { WORKERS_MOST = 8, OTHER_THREADS = WORKERS_MOST + 2 };
+
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define SANITIZED true
 #else
@@ -136,7 +139,8 @@ static void *produce(void *arg)
  */
 static long bound_kib(unsigned producers)
 {
-	long slots = MAX_TIMERS + (long)(producers + 16) * 256, lane = LANE_ENTRIES + 2 * 255;
+	long slots = MAX_TIMERS + (long)(producers + OTHER_THREADS) * 256,
+	     lane = LANE_ENTRIES + 2 * 255;
 	long per_slot = 8 + 24 + 24 + 128, chunks = 3L * slots * 8 * 2;
 	return (slots * per_slot + chunks + (long)producers * lane * 16) / 1024 + 32 * 1024;
 }
@@ -146,7 +150,7 @@ static void check_now(unsigned producers, long base_kib, long *peak_kib)
 	struct tw_service_stats stats = {.size = sizeof(stats)};
 	if (tw_service_stats(service, &stats) != 0)
 		violation("no stats", 0);
-	if (stats.pending > MAX_TIMERS + (producers + 16) * 256)
+	if (stats.pending > MAX_TIMERS + (producers + OTHER_THREADS) * 256)
 		violation("pending timers", (long long)stats.pending);
 	long grown = resident_kib() - base_kib;
 	if (grown > *peak_kib)
@@ -191,7 +195,8 @@ int main(int argc, char **argv)
 	struct tw_service_config cfg = {.size = sizeof(cfg),
 					.max_timers = MAX_TIMERS,
 					.lane_entries = LANE_ENTRIES,
-					.workers = 2};
+					.workers = 2,
+					.max_workers = WORKERS_MOST};
 	struct producer *producers = calloc(n, sizeof(*producers));
 	if (!producers || tw_service_create(&service, &cfg) != 0)
 		violation("no service", 0);
