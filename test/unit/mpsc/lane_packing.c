@@ -3,8 +3,8 @@
  * nothing that is alive.
  */
 #include <criterion/criterion.h>
-#include <pthread.h>
-#include <stdlib.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #include "mpsc/lane.h"
 #include "test/unit/mpsc/lanes.h"
@@ -80,47 +80,58 @@ Test(mpsc_lane_packing, dead_entries_are_dropped_also_while_the_driver_wants_the
 	lane_free(lane);
 }
 
-/* Packs until a take has waited for it. */
-struct met {
-	struct tw__lane *lane;
-	_Atomic uint32_t packing;
-};
+/* A lane that is packed until a signal comes while a take waits for it. */
+static struct tw__lane *packed;
+static volatile sig_atomic_t is_taking, has_met;
 
-static void dead_when_wanted(void *context, const struct tw__entry *entries, unsigned n,
-			     unsigned char *uses)
+static void end_of_packing(int signal)
 {
-	struct met *met = context;
-	all_are_dead(NULL, entries, n, uses);
-	tw_store_release(&met->packing, 1);
-	while (!tw_load_acquire(&met->lane->wanted))
-		tw_cpu_relax();
+	(void)signal;
+	if (!is_taking || !tw_load_relaxed(&packed->wanted))
+		return;
+	has_met = 1;
+	tw_store_release(&packed->lock, 0);
 }
 
-static void *push_a_segment(void *context)
+static void signal_every_millisecond(void)
 {
-	struct met *met = context;
-	for (uint64_t i = 0; i <= TW__SEGMENT_ENTRIES; i++)
-		cr_assert_eq(push(met->lane, i), 0);
-	return NULL;
+	struct sigaction action = {.sa_handler = end_of_packing, .sa_flags = SA_RESTART};
+	struct itimerval every = {{0, 1000}, {0, 1000}};
+	cr_assert_eq(sigaction(SIGALRM, &action, NULL), 0);
+	cr_assert_eq(setitimer(ITIMER_REAL, &every, NULL), 0);
 }
 
-/* Once in many rounds will do: the thread that packs may be put to sleep. */
-Test(mpsc_lane_packing, a_take_waits_while_the_lane_is_packed, .timeout = 60)
+/*
+ * Takes until the signal has met a take that wants the lock. True: that take waited on, and got
+ * what was pushed.
+ */
+static bool takes_what_is_let_go(void)
+{
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	int taken;
+	has_met = 0;
+	cr_assert_eq(push(packed, 1), 0);
+	tw_store_relaxed(&packed->lock, 1); /* as while it is packed */
+	do {
+		tw_store_relaxed(&packed->wanted, 0);
+		is_taking = 1;
+		taken = tw__lane_take(packed, entries);
+		is_taking = 0;
+	} while (!has_met);
+	return taken > 0;
+}
+
+/* Once in many rounds will do: the signal may come when the take has just tried a last time. */
+Test(mpsc_lane_packing, a_take_waits_while_the_lane_is_packed)
 {
 	bool waited = false;
-	for (int round = 0; round < 1000 && !waited; round++) {
-		struct tw__entry entries[TW__SEGMENT_ENTRIES];
-		struct met met = {aligned_alloc(TW__CACHE_LINE, sizeof *met.lane), 0};
-		pthread_t thread;
-		cr_assert(tw__lane_init(met.lane, 4096, dead_when_wanted, &met));
-		pthread_create(&thread, NULL, push_a_segment, &met);
-		while (!tw_load_acquire(&met.packing))
-			tw_cpu_relax();
-		waited = tw__lane_take(met.lane, entries) >= 0;
-		pthread_join(thread, NULL);
-		lane_free(met.lane);
-	}
+	packed = lane_new(4096, all_are_dead);
+	signal_every_millisecond();
+	for (int round = 0; round < 100 && !waited; round++)
+		waited = takes_what_is_let_go();
 	cr_assert(waited);
+	setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+	lane_free(packed);
 }
 
 /*

@@ -77,9 +77,9 @@ static int await_a_round(struct scene *scene)
 }
 
 /*
- * Four rounds are enough: 2, 8, 32, and the rest. Once a look that found new threads not yet running
- * took that for the end of the need. 63 callbacks that block took 31 rounds, and a timer behind them
- * was late by as many waits.
+ * Four rounds are enough: 2, 8, 32, and the rest. Once a look that found new threads not yet
+ * running took that for the end of the need. 63 callbacks that block took 31 rounds, and a timer
+ * behind them was late by as many waits.
  */
 Test(pool_slow_threads, each_round_of_growth_starts_more_threads_than_the_one_before)
 {
