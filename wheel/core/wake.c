@@ -3,6 +3,8 @@
 
 #include <limits.h>
 
+#include "wheel/core/ticks.h"
+
 void tw__wake(tw_service *service)
 {
 	if (tw__gate_look_after_push(&service->gate) & TW__GATE_PARKED)
@@ -14,6 +16,31 @@ void tw__wake_for(tw_service *service, uint64_t deadline_ns)
 	uint64_t word = tw__gate_look_after_push(&service->gate);
 	if (tw_unlikely(word & TW__GATE_PARKED) &&
 	    deadline_ns < tw_load_relaxed(&service->gate.plan))
+		tw__gate_ring(&service->gate);
+}
+
+/*
+ * The earlier one of `tick` and the deadline of the entry's timer, if that is armed. A driver that
+ * has dropped the entry of a move, and has not seen the caller's push, has published a word and
+ * passed its barrier in between (GATE2): then this look sees the move (WORD4).
+ */
+static uint64_t earliest_tick(tw_service *service, uint64_t entry, uint64_t tick)
+{
+	uint32_t slot = tw__entry_slot(entry);
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor), asked;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD4 */
+	while ((word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word))
+		if (tw__deadline_read(&service->slots, slot, &word, cursor, &asked))
+			return asked < tick ? asked : tick;
+	return tick;
+}
+
+void tw__wake_for_back(tw_service *service, uint64_t entry, uint64_t tick)
+{
+	uint64_t word = tw__gate_look_after_push(&service->gate);
+	if (tw_unlikely(word & TW__GATE_PARKED) &&
+	    tw__tick_ns(service, earliest_tick(service, entry, tick)) <
+		tw_load_relaxed(&service->gate.plan))
 		tw__gate_ring(&service->gate);
 }
 

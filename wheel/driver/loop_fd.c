@@ -89,7 +89,10 @@ static void loop_arm(tw_service *service)
 	if (tw__driver_any_unread(service)) /* callbacks have scheduled */
 		gather(service);
 	uint64_t wake_ns = next_ns(service);
-	if (wake_ns > tw_load_relaxed(&service->gate.plan))
+	bool left_to_batch = service->driver->loop.left_to_batch;
+	service->driver->loop.left_to_batch = false;
+	/* left to a batch: a thread that brings the timer back looks at its word (wake.h) */
+	if (left_to_batch || wake_ns > tw_load_relaxed(&service->gate.plan))
 		wake_ns = raise_plan(service, wake_ns);
 	/* GATE4: not later than what was published */
 	tw_store_relaxed(&service->gate.plan, wake_ns);

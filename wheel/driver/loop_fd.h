@@ -22,6 +22,8 @@ struct tw__loop {
 	_Atomic bool open;
 	bool at_once; /* the last poll has left something that is due */
 	bool soon;    /* it has left something that may be done in the next tick */
+	/* since the last plan, an entry was dropped since the timer is in a batch (resolve.c) */
+	bool left_to_batch;
 };
 
 /* tw_service_advance's poll, `driving` held. The callbacks run or handed over. */

@@ -7,7 +7,8 @@
  * bucket of that level which has that tick. Rules for the entries of a RELOCATED timer:
  *   - In a batch, and a reset brings an entry: the entry is dropped. The worker that claims the run
  *     reads the word, and gives the timer back if it is not due. An entry that comes back, from a
- *     worker or a refusal, ends the state.
+ *     worker or a refusal, ends the state. Who brings it looks at the word again, for the driver
+ *     may sleep past a deadline whose entry it has dropped (tw__wake_for_back).
  *   - From a lane: the entry is dropped if there is a location that is not later. If the bucket of
  *     the location has the entry's tick too, the location moves. Else the entry is filed, and its
  *     location is written.
@@ -313,9 +314,12 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, 
 		if (back && location_state(location, generation) == TW__IN_BATCH)
 			location->state = TW__NOWHERE;
 		bool is_in_bucket = location_state(location, generation) == TW__IN_BUCKET;
-		if (tw__location_covers(service, tw__entry_make(slot, generation), tick) ||
-		    location_state(location, generation) == TW__IN_BATCH)
+		if (tw__location_covers(service, tw__entry_make(slot, generation), tick))
 			return;
+		if (location_state(location, generation) == TW__IN_BATCH) {
+			service->driver->loop.left_to_batch = true;
+			return;
+		}
 		if (is_in_bucket &&
 		    tw__wheel_is_one_bucket(&service->driver->wheel, location->level,
 					    location->tick, tick)) {

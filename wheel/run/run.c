@@ -121,7 +121,7 @@ static void push_back(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__lane_grow_reserved(&local->lane, 1);
 	tw__lane_put(&local->lane, tw__what_make(TW__KIND_BACK, entry), tick);
 	tw__publish(service, local);
-	tw__wake_for(service, tw__tick_ns(service, tick));
+	tw__wake_for_back(service, entry, tick);
 }
 
 /* What a run needs to know of the batch it comes from. */

@@ -57,6 +57,7 @@ static void push_again(tw_service *service, struct tw__local *local, const struc
 	tw__lane_grow_reserved(&local->lane, 1);
 	tw__lane_put(&local->lane, tw__what_make(TW__KIND_BACK, entry), tick);
 	tw__publish(service, local);
+	tw__wake_for_back(service, entry, tick);
 }
 
 /*
@@ -76,7 +77,6 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 			return false;
 	} while (!tw__deadline_move(&service->slots, run->slot, &word, 0, armed, tick));
 	push_again(service, local, run, tick);
-	tw__wake_for(service, deadline_ns);
 	return true;
 }
 
@@ -124,7 +124,6 @@ static bool arm_rearmed(tw_service *service, struct tw__local *local, const stru
 	if (!done)
 		return false;
 	push_again(service, local, run, tick);
-	tw__wake_for(service, tw__tick_ns(service, tick));
 	return true;
 }
 
