@@ -63,7 +63,7 @@
  *                                                           not FILED
  *   DISARMED FILED  ARMED            reset, not earlier     CAS; no entry: the promised one does
  *                     PERSISTENT       than the bits
- *   DISARMED FILED  ARMED RELOCATED  reset to earlier, far  CAS, then a lane entry (KIND_BACK)
+ *   DISARMED FILED  ARMED RELOCATED  reset to earlier, far  CAS, then a lane entry
  *   DISARMED FILED  DISARMED         driver or worker that  CAS, before the entry is dropped
  *                                    meets the entry
  *   DISARMED        ARMED            reset                  CAS, then a lane entry (KIND_BACK)

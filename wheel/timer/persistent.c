@@ -40,7 +40,7 @@ static int arm(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick
 				    tick);
 	if (r <= 0)
 		return r ? r : TW__RESET_AGAIN;
-	tw__wake_for(service, tw__tick_ns(service, tick));
+	tw__wake_for_back(service, tw__entry_make(slot, tw__word_generation(armed)), tick);
 	return tw__count_reset(service, true);
 }
 

@@ -75,9 +75,10 @@ static int not_armed(tw_service *service, uint32_t slot, uint64_t *at, uint64_t 
 int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
 			uint64_t moved, uint64_t tick)
 {
-	/* a location may say that a persistent timer is in a batch when it is not */
+	/* without a promise, a location may say that the timer is in a batch when it is not */
+	bool promised = tw__word_armed(*word) || tw__word_filed(*word);
 	/* planted: entry_covered */
-	enum tw__kind kind = moved & TW__PERSISTENT ? TW__KIND_BACK : TW__KIND_FILE;
+	enum tw__kind kind = promised ? TW__KIND_FILE : TW__KIND_BACK;
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
 		return -ENOMEM;

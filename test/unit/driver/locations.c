@@ -129,11 +129,22 @@ Test(driver_locations, a_timer_that_resets_itself_goes_on_whose_entry_was_met_wh
 
 /* ------------------------------------------------------ moved while it waits */
 
+/* Reserved with the probe, and not armed yet. */
+static void probe_persist(struct probe *probe)
+{
+	struct tw_task task = {.size = sizeof task,
+			       .fn = probe_run,
+			       .arg = probe,
+			       .when_ns = TW_NEVER,
+			       .flags = TW_TASK_PERSISTENT};
+	expect_eq(tw_schedule_task(probe->rig->service, &task, &probe->timer), 0);
+}
+
 /*
  * Far away and near again while its entry is in a batch, or waits for an executor: it has that
  * entry, and needs no other.
  */
-static void move_to_and_fro(size_t refuse)
+static void move_to_and_fro(size_t refuse, bool persistent)
 {
 	enum { ROUNDS = 5000 };
 	struct rig rig;
@@ -141,7 +152,10 @@ static void move_to_and_fro(size_t refuse)
 	open_with(&rig, &queue, TW_REFUSED_RETRY, MS);
 	queue.refuse = refuse;
 	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
+	if (persistent)
+		probe_persist(&probe);
+	else
+		probe_schedule(&probe, MS);
 	for (int i = 0; i < ROUNDS; i++) {
 		expect_eq(tw_reset(rig.service, probe.timer, i % 2 ? 10 * SECOND : 20 * HOUR), 0);
 		expect_eq(tw_reset(rig.service, probe.timer, MS), 0);
@@ -160,12 +174,22 @@ static void move_to_and_fro(size_t refuse)
 
 Test(driver_locations, a_timer_that_is_moved_in_a_batch_takes_no_more_room)
 {
-	move_to_and_fro(0);
+	move_to_and_fro(0, false);
 }
 
 Test(driver_locations, a_timer_that_is_moved_while_it_is_refused_takes_no_more_room)
 {
-	move_to_and_fro(SIZE_MAX);
+	move_to_and_fro(SIZE_MAX, false);
+}
+
+Test(driver_locations, a_persistent_timer_that_is_moved_in_a_batch_takes_no_more_room)
+{
+	move_to_and_fro(0, true);
+}
+
+Test(driver_locations, a_persistent_timer_that_is_moved_while_it_is_refused_takes_no_more_room)
+{
+	move_to_and_fro(SIZE_MAX, true);
 }
 
 static void *move_near(void *arg)
