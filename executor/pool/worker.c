@@ -17,7 +17,7 @@
  *
  * Pairing table
  *   POOL1  sources: CK's enqueue -> CK's dequeue (its own fences): a batch's address. A batch's
- *       contents: run.h, RUN1.
+ *       contents: batch.h, RUN1.
  *   POOL4  open_sequence: store-release before open; a joiner that mixes two batches' words claims
  *       nothing (run.h: the cursor holds the sequence).
  *   SHOW1  joiners: add seq_cst, then load of open (a joiner, the reserve), against open := NULL

@@ -35,7 +35,8 @@ enum tw_drive {
  * What happens to runs that an executor refuses.
  *
  * tw_service_stats.refused counts each refusal. A run that has waited for its executor for 2^26
- * ticks (18.6 hours at 1 ms) may then wait up to 2^25 ticks more. It is late, never early.
+ * ticks (18.6 hours at 1 ms) may then wait up to 2^25 ticks more, and tw_remaining tells that time.
+ * It is late, never early.
  */
 enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order; cancellable meanwhile */

@@ -214,9 +214,11 @@ TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, si
  *     ...
  *     tw_cancel_wait(service, connection->idle, TW_FOREVER);   the connection ends
  *
- * A disarm costs one compare-and-swap. So does the next arming, unless its deadline is earlier than
- * the last one. The timer keeps its slot and its arg until it ends. Its release is called once,
- * when it ends. A callback that runs goes on. A reset earlier in that run no longer counts.
+ * A disarm costs one compare-and-swap. So does the next arming, as long as the timer has an entry
+ * for that time or earlier; else the arming queues one. The driver drops an entry that it meets
+ * while the timer is disarmed. The timer keeps its slot and its arg until it ends. Its release is
+ * called once, when it ends. A callback that runs goes on. A reset earlier in that run no longer
+ * counts.
  *
  * Threads: any, also its own callback. Never blocks.
  * Returns:

@@ -149,8 +149,8 @@ TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, 
  *                Never for a persistent timer
  *   -ECANCELED   the callback is running, and the timer was cancelled: it ends
  *   -ERANGE      the delay or deadline is above TW_MAX_DELAY_NS
- *   -EAGAIN, -ENOMEM   no room for an entry, which a move to an earlier time and a first arming
- *                need; nothing changed: try again
+ *   -EAGAIN, -ENOMEM   no room for an entry, which a move to an earlier time needs, and an arming
+ *                may need; nothing changed: try again
  *   -ESHUTDOWN   the service is closed
  *   -EINVAL      service is NULL
  *   -EPERM       in a forked child
