@@ -14,31 +14,25 @@
 
 enum {
 	PIECE = 256, /* members ended in one run */
-	AT_ONCE = 16 /* of these under one hold of the lock */
+	AT_ONCE = 16 /* of these found under one hold of the lock */
 };
 
 /* ------------------------------------------------------------------- a piece */
 
-/*
- * Whether the member was to be reaped, and is now this thread's to end. The group's lock is held.
- */
-static bool reap_take(tw_service *service, const struct tw__ext *member)
+/* Whether the member waits to be ended. The group's lock is held. */
+static bool is_to_be_reaped(tw_service *service, uint64_t entry)
 {
-	uint64_t entry = tw_load_acquire(&member->member); /* GROUP8: its tag is no older */
-	uint32_t slot = tw__entry_slot(entry);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	while (!((word ^ entry) >> TW__GENERATION_SHIFT) &&
-	       (tw__word_waits(word) || tw__word_state(word) == TW__CANCEL_PENDING))
-		if (tw__end_word(service, slot, &word))
-			return true;
-	return false;
+	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
+	return !((word ^ entry) >> TW__GENERATION_SHIFT) &&
+	       (tw__word_waits(word) || tw__word_state(word) == TW__CANCEL_PENDING);
 }
 
 /*
- * Takes the first members that are to be reaped. Members before them are running, or other threads
- * are ending them: at most one for each such thread.
+ * Finds the first members that are to be reaped. Members before them are running, or other threads
+ * are ending them: at most one for each such thread. Each member stays any thread's to end until
+ * its turn: the release of one before it may take long, or wait for its end.
  */
-static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t *taken)
+static unsigned find_some(tw_service *service, struct tw__group *group, uint64_t *found)
 {
 	const struct tw__ext *exts = service->slots.exts;
 	unsigned n = 0;
@@ -46,9 +40,9 @@ static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t
 	for (uint32_t i = group->first; i && n < AT_ONCE; i = exts[i].next_member) {
 		if (!tw__tag_is_stale(&service->groups, tw_load_relaxed(&exts[i].tag)))
 			break;
-		if (reap_take(service, &exts[i]))
-			/* armed until just now: no other's */
-			taken[n++] = tw_load_relaxed(&exts[i].member);
+		uint64_t entry = tw_load_acquire(&exts[i].member); /* GROUP8: its tag is no older */
+		if (is_to_be_reaped(service, entry))
+			found[n++] = entry;
 	}
 	tw__group_unlock(group);
 	return n;
@@ -56,13 +50,12 @@ static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t
 
 bool tw__group_reap(tw_service *service, struct tw__local *local, struct tw__group *group)
 {
-	uint64_t taken[AT_ONCE];
+	uint64_t found[AT_ONCE];
 	for (unsigned done = 0; done < PIECE; done += AT_ONCE) {
-		unsigned n = take_some(service, group, taken);
+		unsigned n = find_some(service, group, found);
 		for (unsigned i = 0; i < n; i++)
-			tw__end_rest(service, local, tw__entry_slot(taken[i]),
-				     (uint32_t)(taken[i] >> TW__GENERATION_SHIFT),
-				     TW_FATE_CANCELLED);
+			tw__end_cancelled(service, local, tw__entry_slot(found[i]),
+					  tw__entry_generation(found[i]));
 		if (n < AT_ONCE)
 			return false;
 	}

@@ -28,8 +28,8 @@ static inline bool tw__is_cancelled(const tw_service *service, uint32_t slot, ui
 
 /*
  * Ends a timer with an extension record, whose word, armed, disarmed or CANCEL_PENDING, is *word.
- * False: it has changed; *word is what it is now. In two steps, for a thread that holds the group's
- * lock between them: the CAS, and what follows from it.
+ * False: it has changed; *word is what it is now. In two steps, for a caller that has something to
+ * do between them: the CAS, and what follows from it.
  */
 bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
 	     enum tw_fate fate);

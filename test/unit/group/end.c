@@ -375,3 +375,38 @@ Test(group_end, many_groups_are_reaped_over_turns)
 		expect_released(&probes[i], TW_FATE_CANCELLED);
 	rig_close(&rig);
 }
+
+/* ------------------------------------------------- releases that end other members */
+
+static void cancel_other(struct probe *probe)
+{
+	probe->answer = tw_cancel(probe->rig->service, probe->other->timer);
+}
+
+static void cancel_other_and_wait(struct probe *probe)
+{
+	probe->answer = tw_cancel_wait(probe->rig->service, probe->other->timer, TW_FOREVER);
+}
+
+/* The other member is this thread's to end later. It is not running, and can be ended now. */
+Test(group_end, release_can_cancel_another_member_of_the_same_reap)
+{
+	void (*const acts[])(struct probe * probe) = {cancel_other, cancel_other_and_wait};
+	for (int i = 0; i < 2; i++) {
+		struct rig rig;
+		rig_open(&rig, NULL);
+		tw_group group = group_of(&rig);
+		struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
+		first.act_in_release = acts[i];
+		first.other = &second;
+		expect_eq(schedule_in(&first, group, HOUR, true), 0);
+		expect_eq(schedule_in(&second, group, HOUR, true), 0);
+		expect_eq(tw_group_cancel(rig.service, group), 0);
+		rig_advance(&rig, MS);
+		expect_eq(first.answer, TW_GONE);
+		expect_released(&first, TW_FATE_CANCELLED);
+		expect_released(&second, TW_FATE_CANCELLED);
+		expect_eq(tw_group_destroy(rig.service, group), 0);
+		rig_close(&rig);
+	}
+}
