@@ -160,8 +160,10 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 	while (!r && (s->objects || s->flushing || s->frames_out || work_comes(s)))
 		tw__bell_await(&s->changed, &s->lock, UINT64_MAX);
 	bool free_it = !r && !s->work_out;
-	if (!r && !free_it)
+	if (!r && !free_it) {
+		tw__base_leave_work(&s->base, &s->work);
 		tw__base_leave(&s->base);
+	}
 	pthread_mutex_unlock(&s->lock);
 	if (free_it)
 		tw__actions_free(s);

@@ -69,6 +69,11 @@ enum { TW__MAX_CONCURRENCY = 1 << 30, TW__MAX_RATE = 1 << 20 };
 
 struct tw__job;
 
+/* A ring with its owner in it: a link that leaves need not know which ring it is in. */
+struct tw__links {
+	struct tw__links *next, *previous;
+};
+
 /* Of a job that is more than a function: times, retries, more callbacks. */
 struct tw__job_options {
 	struct tw_limiter *limiter;
@@ -90,11 +95,7 @@ struct tw__job_options {
 	tw_job_stop_fn *stop;
 	tw_job_release_fn *release;
 	struct tw__work tell;
-};
-
-/* A ring with its owner in it: a link that leaves need not know which ring it is in. */
-struct tw__links {
-	struct tw__links *next, *previous;
+	struct tw__links telling; /* while `tell` is out */
 };
 
 struct tw__job {
@@ -147,7 +148,8 @@ struct tw__job_queue {
 struct tw__runner {
 	struct tw__work work;
 	struct tw_limiter *limiter;
-	struct tw__runner *next; /* free, or to do */
+	struct tw__runner *next;  /* free, or to do */
+	struct tw__runner *other; /* of all */
 };
 
 struct tw__listener {
@@ -175,6 +177,7 @@ struct tw__permits {
 	uint64_t searching;   /* runners that the executor has not begun to run */
 	uint64_t runners_out; /* with the executor, or running */
 	struct tw__runner *free_runners;
+	struct tw__runner *first_runner; /* of all, linked by `other` */
 	uint64_t runners;
 };
 
@@ -211,8 +214,9 @@ struct tw__idles {
 /* What destroy waits for. */
 struct tw__limiter_out {
 	uint64_t tellers; /* works `tell` with the executor */
-	uint64_t calls;   /* that use the limiter after an unlock */
-	bool destroying;  /* destroy waits until nothing is out */
+	struct tw__links telling;
+	uint64_t calls;  /* that use the limiter after an unlock */
+	bool destroying; /* destroy waits until nothing is out */
 };
 
 /* Jobs with timeouts or retries: see limiter/retry.c. */

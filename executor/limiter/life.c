@@ -130,6 +130,7 @@ static void set_up(struct tw_limiter *l, tw_service *service,
 	l->rate.interval_ns = config->rate_interval_ns;
 	l->budget.left = l->budget.most = UINT64_C(100) * config->budget_retries;
 	l->idles.end = &l->idles.first;
+	l->out.telling = (struct tw__links){&l->out.telling, &l->out.telling};
 	pthread_mutex_init(&l->lock, NULL);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job));
 	tw__inbox_init(l);
@@ -204,12 +205,24 @@ static void recall(struct tw_limiter *l)
 }
 
 /*
+ * Nothing is left to run. What the executor refuses of the runners, the driver returns: an executor
+ * that refuses for good does not keep the limiter from its end. The lock is held.
+ */
+static void runners_leave(struct tw_limiter *l)
+{
+	for (struct tw__runner *runner = l->permits.first_runner; l->closed && runner;
+	     runner = runner->other)
+		tw__base_leave_work(&l->base, &runner->work);
+}
+
+/*
  * Waits for runners and the timer's callback, which return by themselves. The lock is held, and
  * given up meanwhile.
  */
 static bool await_all_returned(struct tw_limiter *l)
 {
 	recall(l);
+	runners_leave(l);
 	uint64_t end_ns = tw__deadline_in(patience(l));
 	bool in_time = true;
 	l->out.destroying = true;

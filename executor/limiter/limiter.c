@@ -163,6 +163,7 @@ static void limiter_drop_all(struct tw_limiter *l)
 	for (bool all = false; !all;) {
 		tw__limiter_lock(l, &deferred);
 		l->ended = true;
+		tw__tells_leave(l);
 		all = drop_some(l, now_ns, &deferred);
 		tw__limiter_unlock(l, &deferred);
 	}

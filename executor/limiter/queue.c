@@ -80,6 +80,8 @@ int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
 		runner->limiter = l;
 		runner->next = l->permits.free_runners;
 		l->permits.free_runners = runner;
+		runner->other = l->permits.first_runner;
+		l->permits.first_runner = runner;
 		l->permits.runners++;
 	}
 	return 0;

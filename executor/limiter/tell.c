@@ -292,8 +292,19 @@ static void limiter_tell(struct tw__work *work)
 	deferred.idle = what & TELL_IDLE;
 	job->holds--;
 	l->out.tellers--;
+	o->telling.next->previous = o->telling.previous;
+	o->telling.previous->next = o->telling.next;
 	tw__job_look_for_end(l, job);
 	tw__limiter_unlock(l, &deferred);
+}
+
+void tw__tells_leave(struct tw_limiter *l)
+{
+	TW_ASSERT_LOCKED(&l->lock);
+	for (struct tw__links *link = l->out.telling.next; link != &l->out.telling;
+	     link = link->next)
+		tw__base_leave_work(&l->base,
+				    &TW__OWNER(struct tw__job_options, telling, link)->tell);
 }
 
 struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
@@ -310,5 +321,8 @@ struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
 	work->spare = what;
 	job->holds++; /* the work is part of the options */
 	l->out.tellers++;
+	job->options->telling = (struct tw__links){&l->out.telling, l->out.telling.previous};
+	l->out.telling.previous->next = &job->options->telling;
+	l->out.telling.previous = &job->options->telling;
 	return work;
 }

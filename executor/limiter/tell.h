@@ -22,6 +22,12 @@ struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
 				struct tw__limiter_deferred *deferred);
 
 /*
+ * The limiter has dropped its jobs. What the executor refuses of these works, the driver runs: an
+ * executor that refuses for good does not keep the limiter from its end. The lock is held.
+ */
+void tw__tells_leave(struct tw_limiter *l);
+
+/*
  * What the call runs now: for those who look at what is under way (wheel/core/user_code.h).
  * since_ns as there.
  */

@@ -42,6 +42,12 @@ void tw__base_let_go(const struct tw__base *base)
 	(base->left ? tw__service_let_go_left : tw__service_let_go)(base->service);
 }
 
+void tw__base_leave_work(const struct tw__base *base, struct tw__work *work)
+{
+	if (!tw__pool_of(base->executor))
+		tw__work_leave_executor(work);
+}
+
 void tw__base_leave(struct tw__base *base)
 {
 	base->left = true;

@@ -61,6 +61,12 @@ bool tw__base_may_wait(const struct tw__base *base);
 void tw__base_let_go(const struct tw__base *base);
 
 /*
+ * The work calls no user function any more: if the executor refuses it, or gives it back, the
+ * driver runs it. A pool refuses no work.
+ */
+void tw__base_leave_work(const struct tw__base *base, struct tw__work *work);
+
+/*
  * The holder was destroyed while its work is out. The service's close waits for it. The holder lets
  * go when the work has returned.
  */

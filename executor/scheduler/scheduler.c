@@ -174,7 +174,10 @@ static void scheduler_drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 	}
 }
 
-/* Takes back what is out, if possible: no other thread might ever call it. */
+/*
+ * Takes back what is out, if possible: no other thread might ever call it. If the driver has it in
+ * this moment, and the executor refuses it, the driver runs it.
+ */
 static void recall_host(tw_scheduler *scheduler)
 {
 	bool requested = scheduler->host.state == TW__HOST_REQUESTED;
@@ -182,6 +185,8 @@ static void recall_host(tw_scheduler *scheduler)
 	if (requested &&
 	    (scheduler->config.host == TW_HOST_MANUAL || tw__work_recall(&scheduler->work)))
 		scheduler->host.state = TW__HOST_IDLE;
+	else if (requested)
+		tw__base_leave_work(&scheduler->base, &scheduler->work);
 	if (scheduler->host.retrying && tw__work_recall(&scheduler->retry))
 		scheduler->host.retrying = false;
 }

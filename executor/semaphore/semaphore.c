@@ -32,8 +32,9 @@
  *
  * A function's node: IDLE -> WAITING -> HANDED -> RUNNING -> IDLE, with the lock. From HANDED on
  * its work is with the executor, and comes back through semaphore_run(). A cancel in HANDED makes
- * it CANCELLED: semaphore_run() finds that, and calls nothing. An executor that refuses gives the
- * node back to WAITING, first in line, if a thread waits for which its permits would do.
+ * it CANCELLED: semaphore_run() finds that, and calls nothing. If the executor refuses such work,
+ * the driver runs it. An executor that refuses gives the node back to WAITING, first in line, if a
+ * thread waits for which its permits would do.
  *
  * Pairing table
  *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permits did. A
@@ -87,12 +88,10 @@ static void semaphore_run(struct tw__work *work)
 	if (runs)
 		function->state = RUNNING;
 	else
-		put(s, function);
+		put(s, function); /* the cancel has released its context */
 	pthread_mutex_unlock(&s->lock);
-	if (!runs) {
-		tw__context_release(context);
+	if (!runs)
 		return;
-	}
 	struct tw__context_saved saved;
 	struct tw__run_level *level =
 	    tw__user_begin(s->base.service, TW_RUN_KIND_SEMAPHORE, function->fn, 0);
@@ -154,6 +153,8 @@ static int semaphore_cancel(tw_semaphore *s, struct function *function, struct w
 		return TW_CANCELLED;
 	case HANDED:
 		function->state = CANCELLED;
+		*context = function->context;
+		tw__base_leave_work(&s->base, &function->work);
 		(void)tw__permits_pass_on(s, function->waiter.n, next);
 		return TW_CANCELLED;
 	case RUNNING:

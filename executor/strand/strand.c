@@ -234,8 +234,7 @@ static void strand_leave(tw_strand *strand)
 {
 	struct tw__base base = base_of(strand);
 	strand->flags |= TW__STRAND_DESTROYED;
-	if (!tw__pool_of(base.executor))
-		tw__work_leave_executor(&strand->work);
+	tw__base_leave_work(&base, &strand->work);
 	tw__base_leave(&base);
 }
 

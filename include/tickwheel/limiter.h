@@ -153,7 +153,8 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service,
  * Hand-overs to the executor may still be out when all jobs have settled. Destroy sleeps until they
  * return: at most 1 s on a pool or tick thread, 20 ms on another executor. It also waits for
  * threads that are about to return from tw_job_wait, tw_limiter_close or a submit. After -EBUSY,
- * destroy may be called again until it answers 0.
+ * destroy may be called again until it answers 0. Of a closed limiter, what the executor refuses
+ * returns by the driver.
  *
  * Threads: any, with no other call at the same time.
  * Returns:
@@ -194,7 +195,8 @@ TW_API int tw_limiter_resume(tw_limiter *limiter);
  *   TW_CLOSE_DRAIN, _RUN       run, and are retried                   finish, and are retried
  * When the timeout of a drain has passed, the jobs that still wait are dropped. A paused limiter
  * drains nothing until tw_limiter_resume. Several closes may be under way; TW_CLOSE_DROP ends a
- * drain.
+ * drain. When jobs are dropped, the driver calls those callbacks of timed-out jobs that the
+ * executor has refused.
  *
  * Threads: any. Blocks at most timeout_ns, plus the time of the dropped jobs' callbacks.
  * Calls: `done` and `release` of the dropped jobs, on this thread.

@@ -291,6 +291,27 @@ Test(action_batch, destroyed_before_its_turn_lets_go_of_the_service_when_it_has_
 	queue_executor_close(&queue);
 }
 
+/* The executor never takes the turn of before, so the driver does the rest. */
+Test(action_batch, destroyed_on_an_executor_that_refuses_for_good_lets_go_of_the_service)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	queue_executor_open(&queue);
+	queue.refuse = SIZE_MAX;
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue.base;
+	rig_open(&rig, &cfg);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
+	struct work work = {0};
+	work_schedule(&work, scheduler, 0);
+	rig_advance(&rig, 2 * MS);
+	works_destroy(&work, 1, scheduler);
+	expect_eq(work.runs, 0);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
+
 /* ---------------------------------------------------- frames of the service */
 
 Test(action_batch, frames_come_at_their_instants_without_drift)

@@ -316,6 +316,34 @@ Test(limiter_close, drop_without_waiting_tells_when_the_running_have_ended)
 	close_all();
 }
 
+/* ---------------------------------------------------------- refused for good */
+
+/* The driver does the rest: what the executor will never take. */
+Test(limiter_close, executor_that_refuses_for_good_does_not_keep_it_from_its_end)
+{
+	struct load load = LOAD(1), timed = LOAD(2);
+	open_started(2);
+	home.queue.refuse = SIZE_MAX;
+	load_submit(&load);
+	struct tw_limiter_task task = load_task(&timed);
+	task.queue_timeout_ns = 5 * MS;
+	load_submit_task(&timed, &task);
+	limited_advance(&home, 10 * MS);
+	expect_eq(timed.dones, 0); /* nobody has called it yet */
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	expect_settled(&load, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
+	limited_advance(&home, 2 * MS);
+	expect_settled(&timed, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
+	expect_eq(tw_limiter_destroy(home.limiter), -EBUSY); /* its runners are out */
+	limited_advance(&home, 2 * MS);
+	expect_eq(load.starts, 0);
+	expect_eq(timed.starts, 0);
+	close_all();
+}
+
+/* ------------------------------------------------------------------ bad input */
+
 Test(limiter_close, bad_closes_are_refused_and_change_nothing)
 {
 	struct load load = LOAD(1);

@@ -53,6 +53,60 @@ Test(scheduler_host_ends,
 	close_all();
 }
 
+static void destroy_in_callback(struct probe *probe)
+{
+	probe->answer = tw_scheduler_destroy(rig.scheduler);
+	rig.scheduler = NULL;
+}
+
+/*
+ * The driver holds the work in this moment, so destroy cannot take it back. The executor never
+ * takes it, so the driver does the rest.
+ */
+Test(scheduler_host_ends, executor_that_refuses_for_good_does_not_hold_up_the_service)
+{
+	struct job job = JOB(&rig, 1);
+	open_on(&queue.base);
+	struct probe probe = PROBE(&rig.rig, 2);
+	probe.act = destroy_in_callback;
+	queue.refuse = SIZE_MAX;
+	job_post(&job, TW_PRIORITY_NORMAL);
+	rig_advance(&rig.rig, 2 * MS);
+	probe_schedule(&probe, MS);
+	rig_advance(&rig.rig, 2 * MS);
+	expect_eq(probe.answer, 0);
+	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
+	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), 0);
+	expect_eq(job.turns, 0);
+	close_all();
+}
+
+static void close_in_callback(struct probe *probe)
+{
+	probe->answer = tw_scheduler_close(rig.scheduler, 0);
+}
+
+Test(scheduler_host_ends, close_leaves_work_that_is_refused_for_good_to_the_driver)
+{
+	struct job job = JOB(&rig, 1);
+	open_on(&queue.base);
+	struct probe probe = PROBE(&rig.rig, 2);
+	probe.act = close_in_callback;
+	queue.refuse = SIZE_MAX;
+	job_post(&job, TW_PRIORITY_NORMAL);
+	rig_advance(&rig.rig, 2 * MS);
+	probe_schedule(&probe, MS);
+	rig_advance(&rig.rig, 2 * MS);
+	expect_eq(probe.answer, -ETIMEDOUT); /* not yet */
+	rig_advance(&rig.rig, 2 * MS);
+	queue_executor_run_all(&queue);
+	struct tw_scheduler_stats stats = work_rig_stats(&rig);
+	expect_eq(stats.slices, 1);
+	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
+	expect_eq(job.turns, 0);
+	close_all();
+}
+
 /* ------------------------------------------------------------- workers of a pool */
 
 Test(scheduler_host_ends, worker_is_not_made_to_wait_for_itself)
