@@ -65,7 +65,7 @@ struct tw__host {
 	uint32_t
 	    /*
 	     * timers whose callbacks will come or run, stale ones too; a retry that runs; calls of
-	     * `wanted`
+	     * `wanted`; done functions that a cancel or a close calls
 	     */
 	    out;
 };

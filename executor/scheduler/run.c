@@ -130,10 +130,7 @@ static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn
 
 /* ---------------------------------------------------------- without the lock */
 
-/*
- * The scheduler may be gone when the done function has returned: another thread may destroy it as
- * soon as it has been called.
- */
+/* The caller sees to it that the scheduler stays: `out`, or it runs. */
 void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__deferred_done deferred,
 			enum tw_fate fate, int result)
 {

@@ -168,9 +168,12 @@ static void scheduler_drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 			tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL,
 					  tw__scheduler_now(scheduler), 0);
 		tw__scheduler_give_back(scheduler, task);
+		scheduler->host.out++; /* another close waits for the done function */
 		pthread_mutex_unlock(&scheduler->lock);
 		tw__scheduler_tell(scheduler, deferred, TW_FATE_DROPPED, -ESHUTDOWN);
 		pthread_mutex_lock(&scheduler->lock);
+		scheduler->host.out--;
+		tw__bell_ring(&scheduler->returned);
 	}
 }
 

@@ -292,8 +292,16 @@ int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id handle)
 	int outcome = tw__node_is(node, handle.id)
 			  ? scheduler_cancel(scheduler, (struct tw__task *)node, &deferred)
 			  : TW_GONE;
+	/* close and destroy wait for the done function */
+	bool held = outcome == TW_CANCELLED && deferred.done;
+	scheduler->host.out += held;
 	pthread_mutex_unlock(&scheduler->lock);
 	if (outcome == TW_CANCELLED)
 		tw__scheduler_tell(scheduler, deferred, TW_FATE_CANCELLED, -ECANCELED);
+	if (held) {
+		pthread_mutex_lock(&scheduler->lock);
+		scheduler->host.out--;
+		tw__scheduler_unlock_returned(scheduler);
+	}
 	return outcome;
 }

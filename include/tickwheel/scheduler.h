@@ -162,13 +162,13 @@ TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 
 /*
  * Refuses new tasks, ends those that do not run as dropped, and waits for the running turn, which
- * is its task's last.
+ * is its task's last, and for done functions that other threads call.
  *
  * Threads: any, several at a time. Blocks at most timeout_ns, plus the done functions.
  * Calls: done functions of the dropped tasks, on this thread.
  * Returns:
  *   0            nothing of the scheduler runs, or will
- *   -ETIMEDOUT   a turn still runs, or work waits at the executor: call again
+ *   -ETIMEDOUT   a turn or a done function still runs, or work waits at the executor: call again
  *   -EDEADLK     called from one of its tasks or done functions, or by a worker of its pool that
  *                would have to run its work; nothing changed
  *   -EINVAL      scheduler is NULL
@@ -176,14 +176,15 @@ TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 TW_API int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns);
 
 /*
- * Closes the scheduler, waits for a turn that runs on another thread, and frees the scheduler. NULL
- * is allowed.
+ * Closes the scheduler, waits for a turn or a done function that runs on another thread, and frees
+ * the scheduler. NULL is allowed.
  *
  * On a pool it is gone when the call returns, except if the caller is a worker of that pool or is
  * inside a callback or task of the service. In those cases, and on other executors, the memory goes
  * with the last piece of work that the executor holds; tw_service_close waits for that.
  *
- * Threads: any, with no other call beside it. Blocks while a turn runs.
+ * Threads: any, with no other call beside it, except for a cancel whose done function has been
+ * called. Blocks while a turn or a done function runs.
  * Returns:
  *   0          closed, and freed now or with its last piece of work
  *   -EDEADLK   called from one of its tasks or done functions; nothing changed

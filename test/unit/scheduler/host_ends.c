@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "test/support/host_suite.h"
 
@@ -264,4 +265,77 @@ Test(scheduler_host_ends, destroy_waits_for_the_wanted_that_a_post_calls)
 	pthread_join(poster, NULL);
 	pthread_join(thread, NULL);
 	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* ------------------------------------------------- done functions of other threads */
+
+static struct {
+	tw_scheduler *scheduler;
+	tw_scheduler_task_id task;
+	atomic_bool begun, go_on, over;
+} telling;
+
+static void tell_slowly(void *arg, enum tw_fate fate, int result)
+{
+	(void)arg, (void)fate, (void)result;
+	atomic_store(&telling.begun, true);
+	while (!atomic_load(&telling.go_on))
+		sched_yield();
+	atomic_store(&telling.over, true);
+}
+
+static void *cancel_the_task(void *arg)
+{
+	(void)arg;
+	tw_scheduler_cancel(telling.scheduler, telling.task);
+	return NULL;
+}
+
+static void *close_it(void *arg)
+{
+	(void)arg;
+	tw_scheduler_close(telling.scheduler, TW_FOREVER);
+	return NULL;
+}
+
+static void *let_tell(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 2000; i++)
+		sched_yield();
+	atomic_store(&telling.go_on, true);
+	return NULL;
+}
+
+static void end_beside(void *(*ender)(void *arg))
+{
+	tw_service *service;
+	pthread_t thread, other;
+	struct tw_scheduler_task post = {
+	    .size = sizeof post, .fn = nothing, .delay_ns = HOUR, .done = tell_slowly};
+	memset(&telling, 0, sizeof(telling));
+	expect_eq(tw_service_create(&service, NULL), 0);
+	expect_eq(tw_scheduler_create(&telling.scheduler, service, NULL), 0);
+	expect_eq(tw_scheduler_submit_task(telling.scheduler, &post, &telling.task), 0);
+	expect_eq(pthread_create(&thread, NULL, ender, NULL), 0);
+	while (!atomic_load(&telling.begun))
+		sched_yield();
+	expect_eq(tw_scheduler_close(telling.scheduler, 0), -ETIMEDOUT);
+	expect_eq(pthread_create(&other, NULL, let_tell, NULL), 0);
+	expect_eq(tw_scheduler_close(telling.scheduler, TW_FOREVER), 0);
+	expect_eq(atomic_load(&telling.over), true);
+	pthread_join(thread, NULL);
+	pthread_join(other, NULL);
+	expect_eq(tw_scheduler_destroy(telling.scheduler), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+Test(scheduler_host_ends, close_waits_for_the_done_function_that_a_cancel_calls)
+{
+	end_beside(cancel_the_task);
+}
+
+Test(scheduler_host_ends, close_waits_for_the_done_function_that_another_close_calls)
+{
+	end_beside(close_it);
 }
