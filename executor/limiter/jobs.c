@@ -227,12 +227,13 @@ static int await_told(struct tw_limiter *l, struct tw__job *job, uint64_t deadli
 	return job->flags & TW__JOB_TOLD ? 0 : -ETIMEDOUT;
 }
 
-/* The job has not settled, and only the calling thread could run it. */
+/* Only the calling thread could run the job, or tell of its end. */
 static bool needs_caller(const struct tw_limiter *l, const struct tw__job *job)
 {
 	bool is_to_run = job->state == TW_JOB_STATE_QUEUED || job->state == TW_JOB_STATE_RETRYING;
 	bool is_to_be_told = job->state == TW_JOB_STATE_SETTLED && l->out.tellers;
-	return (is_to_run || is_to_be_told) && tw__executor_needs_caller(l->base.executor);
+	return tw__job_waits_for_caller(job) ||
+	       ((is_to_run || is_to_be_told) && tw__executor_needs_caller(l->base.executor));
 }
 
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)

@@ -18,6 +18,14 @@
 
 static _Thread_local struct tw__limiter_call *innermost;
 
+/* What the thread will do when the call of user code that it is in has returned; innermost first. */
+struct to_do {
+	const struct tw__limiter_deferred *deferred;
+	struct to_do *outer;
+};
+
+static _Thread_local struct to_do *to_do;
+
 void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l,
 			    const struct tw__job *job)
 {
@@ -63,6 +71,16 @@ bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job
 	for (const struct tw__limiter_call *call = innermost; call; call = call->outer)
 		if (call->limiter == l && (!job || call->job == job))
 			return true;
+	return false;
+}
+
+bool tw__job_waits_for_caller(const struct tw__job *job)
+{
+	for (const struct to_do *list = to_do; list; list = list->outer)
+		for (const struct tw__job *next = list->deferred->first_job; next;
+		     next = next->next)
+			if (next == job)
+				return true;
 	return false;
 }
 
@@ -264,7 +282,10 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *defer
 		 * what is sent here may be all that was left, and over before this thread is back
 		 */
 		l->out.calls++;
+		struct to_do list = {deferred, to_do};
+		to_do = &list;
 		do_next(l, deferred);
+		to_do = list.outer;
 		l->out.calls--;
 		tw__inbox_attend(l, deferred);
 	}

@@ -46,6 +46,12 @@ void tw__limiter_return(struct tw_limiter *l, struct tw__limiter_call *call);
 /* Whether this thread is in a call of the limiter's (job NULL), or of the job's. */
 bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job);
 
+/*
+ * Tells whether the calling thread itself is to go on with the job, when the callback that it is in
+ * has returned. The lock is held.
+ */
+bool tw__job_waits_for_caller(const struct tw__job *job);
+
 /* -EDEADLK, with a text: nobody but the calling thread could do what the call waits for. */
 int tw__limiter_refuse_only_thread(const char *call);
 

@@ -333,7 +333,7 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
  *   TW_GONE      its `done` had returned before the call, and the result was not kept
  *                (TW_LIMITER_TASK_KEEP); or it never was
  *   -EDEADLK     called by the job itself, or by its `done`, or by the only thread that could run
- *                it
+ *                it or call its `done`
  *   -EINVAL      limiter is NULL
  */
 TW_API int tw_job_wait(tw_limiter *limiter, tw_job job, uint64_t timeout_ns,

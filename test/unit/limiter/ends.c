@@ -268,3 +268,35 @@ Test(limiter_ends, submit_waits_for_room_until_an_instant)
 	expect_settled(&loads[2], TW_JOB_STATUS_SUCCEEDED, 0);
 	limited_close(&home);
 }
+
+/* ------------------------------------------------ waits that only the caller could end */
+
+static tw_job other_job;
+static int answers[2];
+
+static int succeed(void *arg, struct tw_job_run *run)
+{
+	(void)arg, (void)run;
+	return 0;
+}
+
+static void wait_for_other(void *arg, const struct tw_job_result *result)
+{
+	(void)arg, (void)result;
+	answers[0] = tw_job_wait(home.limiter, other_job, 0, NULL);
+	answers[1] = tw_job_wait(home.limiter, other_job, TW_FOREVER, NULL);
+}
+
+/* One thread ends both jobs: it calls `done` of the other one afterwards. */
+Test(limiter_ends, done_function_does_not_wait_for_one_that_its_thread_calls_next)
+{
+	struct tw_limiter_config config = limited_config(1);
+	struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .done = wait_for_other};
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
+	expect_eq(tw_limiter_submit(home.limiter, succeed, NULL, &other_job), 0);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
+	expect_eq(answers[0], -ETIMEDOUT);
+	expect_eq(answers[1], -EDEADLK);
+	limited_close(&home);
+}
