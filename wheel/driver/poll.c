@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "wheel/core/frame.h"
 #include "wheel/run/watchdog.h"
 #include "wheel/run/run.h"
 #include "wheel/driver/purge.h"
@@ -158,6 +159,8 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 {
 	TW_ASSERT_DRIVER(service);
 	struct tw__poll poll = {0};
+	struct tw__within within;
+	tw__within_begin(&within, service->works); /* tw__inside_poll */
 	/* a system call; a caller's loop accounts for itself */
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0;
 	tw__driver_collect(service);
@@ -188,6 +191,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 		tw__tell_stuck(service, service->driver->last_now_ns);
 	if (poll.drained || poll.done)
 		account(service, service->threaded ? cpu_now() - cpu_ns : 0);
+	tw__within_end(&within);
 	return poll;
 }
 

@@ -21,12 +21,13 @@ static void work_push(tw_service *service, struct tw__work *work)
 }
 
 /*
- * This thread is the driver, in tw__works_offer. `end`: the last link of the works deferred to the
- * next tick.
+ * This thread is the driver, in tw__works_offer. rest: what it has not offered yet. first, end: the
+ * works deferred to the next tick, and their last link.
  */
 struct offering {
 	const tw_service *service;
-	struct tw__work **end;
+	struct tw__work *rest, *first, **end;
+	struct offering *outer;
 };
 
 static _Thread_local struct offering *offering;
@@ -107,6 +108,11 @@ bool tw__inside_work(const tw_service *service)
 	return tw__is_within(service);
 }
 
+bool tw__inside_poll(const tw_service *service)
+{
+	return tw__is_within(service->works);
+}
+
 static void work_run(tw_service *service, struct tw__work *work)
 {
 	struct tw__within within;
@@ -128,20 +134,49 @@ int tw__work_run(struct tw__work *work)
 
 /* ---------------------------------------------------------------- the driver */
 
+/* The link to the work, from this one on. NULL: it is not there. */
+static struct tw__work **find_link(struct tw__work **link, struct tw__work *const *end,
+				   const struct tw__work *work)
+{
+	for (; link != end && *link; link = &(*link)->next)
+		if (*link == work)
+			return link;
+	return NULL;
+}
+
+static bool take_out(struct tw__work **link, struct tw__work *work)
+{
+	if (link)
+		*link = work->next;
+	return link != NULL;
+}
+
+/* Takes it from what this thread, the driver in this very moment, will offer now or in a tick. */
+static bool recall_offering(struct offering *list, struct tw__work *work)
+{
+	struct tw__work **link = find_link(&list->first, list->end, work);
+	if (!link)
+		return take_out(find_link(&list->rest, NULL, work), work);
+	if (list->end == &work->next)
+		list->end = link;
+	return take_out(link, work);
+}
+
 /*
- * Takes it from the works deferred to the next tick, unless the driver is in the middle of a poll.
+ * Takes it from the works deferred to the next tick, unless another thread is in the middle of a
+ * poll.
  */
 static bool recall_deferred(tw_service *service, struct tw__work *work)
 {
-	if (pthread_mutex_trylock(&service->driving))
+	bool polls = tw__inside_poll(service);
+	for (struct offering *list = offering; list; list = list->outer)
+		if (list->service == service)
+			return recall_offering(list, work);
+	if (!polls && pthread_mutex_trylock(&service->driving))
 		return false;
-	struct tw__work **link = &service->works->deferred;
-	while (*link && *link != work)
-		link = &(*link)->next;
-	bool found = *link != NULL;
-	if (found)
-		*link = work->next;
-	pthread_mutex_unlock(&service->driving);
+	bool found = take_out(find_link(&service->works->deferred, NULL, work), work);
+	if (!polls)
+		pthread_mutex_unlock(&service->driving);
 	return found;
 }
 
@@ -186,8 +221,8 @@ static bool work_offer(tw_service *service, struct tw__work *work)
 static size_t offer_all(tw_service *service, struct tw__work *work)
 {
 	size_t ran = 0;
-	for (struct tw__work *next; work; work = next) {
-		next = work->next;
+	for (offering->rest = work; (work = offering->rest);) {
+		offering->rest = work->next; /* first: it may be gone */
 		ran += work_offer(service, work);
 	}
 	return ran;
@@ -196,19 +231,20 @@ static size_t offer_all(tw_service *service, struct tw__work *work)
 size_t tw__works_offer(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	struct tw__work *deferred = service->works->deferred, *first = NULL;
-	struct offering here = {service, &first}, *outer = offering;
+	struct tw__work *deferred = service->works->deferred;
+	struct offering here = {.service = service, .outer = offering};
 	if (tw_likely(!deferred &&
 		      /* one that is missed here is seen before sleeping */
 		      !tw_load_relaxed(&service->works->stack)))
 		return 0;
 	service->works->deferred = NULL;
+	here.end = &here.first;
 	offering = &here;
 	size_t ran = offer_all(service, deferred);
 	ran += offer_all(service, tw__work_take_all(&service->works->stack)); /* WORK1 */
-	offering = outer;
+	offering = here.outer;
 	*here.end = NULL;
-	service->works->deferred = first;
+	service->works->deferred = here.first;
 	return ran;
 }
 

@@ -116,8 +116,8 @@ bool tw__work_is_coming_again(void);
 
 /*
  * Takes back work for the inline executor, or submitted later, which the driver has not taken yet:
- * it is not out then, and will not run. False: too late, the driver is in a poll, or another
- * executor has it. Others' work may change places with it. For owners that end.
+ * it is not out then, and will not run. False: too late, another thread is the driver and in a
+ * poll, or another executor has it. Others' work may change places with it. For owners that end.
  */
 bool tw__work_recall(struct tw__work *work);
 
@@ -146,6 +146,9 @@ int tw__work_run(struct tw__work *work);
 
 /* The calling thread is running work of the service. */
 bool tw__inside_work(const tw_service *service);
+
+/* The calling thread is the driver, in a poll: it runs a callback or a piece of work here. */
+bool tw__inside_poll(const tw_service *service);
 
 /* ---------------------------------------------------------------- the driver */
 

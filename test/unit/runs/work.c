@@ -220,6 +220,38 @@ Test(runs_work, kept_for_the_next_tick_is_recalled)
 	close_all();
 }
 
+static struct tw__work others[3];
+
+static void recall_the_others(struct tw__work *w)
+{
+	(void)w;
+	runs++;
+	for (int i = 0; i < 3; i++)
+		cr_assert(tw__work_recall(&others[i]));
+	for (int i = 0; i < 3; i++)
+		cr_assert_not(tw__work_recall(&others[i]));
+}
+
+/* By work that the driver runs: what comes next, what was kept, and what is new. */
+Test(runs_work, that_the_driver_has_at_hand_is_recalled_on_its_thread)
+{
+	open_with(tw_executor_inline());
+	tw__work_init(&others[0], service, tw_executor_inline(), come_again_later);
+	tw__work_init(&work, service, tw_executor_inline(), recall_the_others);
+	comings = 2;
+	tw__work_submit(&others[0]); /* it runs first, and is kept */
+	tw__work_submit(&work);
+	for (int i = 1; i < 3; i++) {
+		tw__work_init(&others[i], service, tw_executor_inline(), count);
+		tw__work_submit(&others[i]);
+	}
+	tw_service_advance(service, TW_NO_LIMIT);
+	cr_assert_eq(runs, 2);
+	tw_service_advance(service, TW_NO_LIMIT);
+	cr_assert_eq(runs, 2);
+	close_all();
+}
+
 Test(runs_work, held_service_refuses_to_close)
 {
 	open_with(NULL);
