@@ -233,7 +233,7 @@ static bool needs_caller(const struct tw_limiter *l, const struct tw__job *job)
 	bool is_to_run = job->state == TW_JOB_STATE_QUEUED || job->state == TW_JOB_STATE_RETRYING;
 	bool is_to_be_told = job->state == TW_JOB_STATE_SETTLED && l->out.tellers;
 	return tw__job_waits_for_caller(job) ||
-	       ((is_to_run || is_to_be_told) && tw__executor_needs_caller(l->base.executor));
+	       ((is_to_run || is_to_be_told) && tw__base_needs_caller(&l->base));
 }
 
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)

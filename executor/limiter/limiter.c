@@ -56,7 +56,7 @@ static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns, bool queue_
 {
 	tw__limiter_relock(l);
 	bool work = l->out.tellers || (queue_counts && l->pending);
-	bool stuck = timeout_ns && work && tw__executor_needs_caller(l->base.executor);
+	bool stuck = timeout_ns && work && tw__base_needs_caller(&l->base);
 	int r = stuck ? -EDEADLK : await_idle(l, timeout_ns);
 	pthread_mutex_unlock(&l->lock);
 	return r;

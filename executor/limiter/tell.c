@@ -18,7 +18,7 @@
 
 static _Thread_local struct tw__limiter_call *innermost;
 
-/* What the thread will do when the call of user code that it is in has returned; innermost first. */
+/* What this thread will do when the user code that it is in has returned; innermost first. */
 struct to_do {
 	const struct tw__limiter_deferred *deferred;
 	struct to_do *outer;

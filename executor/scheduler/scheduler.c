@@ -5,6 +5,7 @@
 #include "executor/scheduler/log.h"
 #include "executor/scheduler/run.h"
 #include "executor/scheduler/submit.h"
+#include "executor/strand/internal.h"
 
 /* --------------------------------------------------------------------- config */
 
@@ -143,9 +144,10 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 /* The calling thread may be the one that what is out waits for. */
 static bool scheduler_would_wait_for_itself(const tw_scheduler *scheduler)
 {
+	tw_executor *executor = scheduler->base.executor;
 	return scheduler->config.host == TW_HOST_EXECUTOR &&
 	       scheduler->host.state != TW__HOST_IDLE &&
-	       tw__pool_is_worker(tw__pool_of(scheduler->base.executor));
+	       (tw__pool_is_worker(tw__pool_of(executor)) || tw__executor_needs_caller(executor));
 }
 
 /*

@@ -297,4 +297,11 @@ bool tw__executor_is_strand(const tw_executor *executor);
  */
 bool tw__executor_needs_caller(const tw_executor *executor);
 
+/* The same of a layer: the driver is the only thread that runs what is for the inline executor. */
+static inline bool tw__base_needs_caller(const struct tw__base *base)
+{
+	return base->executor == &tw__inline_executor ? tw__inside_poll(base->service)
+						      : tw__executor_needs_caller(base->executor);
+}
+
 #endif

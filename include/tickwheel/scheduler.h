@@ -169,8 +169,8 @@ TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service,
  * Returns:
  *   0            nothing of the scheduler runs, or will
  *   -ETIMEDOUT   a turn or a done function still runs, or work waits at the executor: call again
- *   -EDEADLK     called from one of its tasks or done functions, or by a worker of its pool that
- *                would have to run its work; nothing changed
+ *   -EDEADLK     called from one of its tasks or done functions, or by a worker of its pool, or a
+ *                task of its strand, that would have to run its work; nothing changed
  *   -EINVAL      scheduler is NULL
  */
 TW_API int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns);

@@ -282,7 +282,9 @@ static int succeed(void *arg, struct tw_job_run *run)
 
 static void wait_for_other(void *arg, const struct tw_job_result *result)
 {
-	(void)arg, (void)result;
+	(void)result;
+	if (arg)
+		return; /* the other one's */
 	answers[0] = tw_job_wait(home.limiter, other_job, 0, NULL);
 	answers[1] = tw_job_wait(home.limiter, other_job, TW_FOREVER, NULL);
 }
@@ -294,9 +296,37 @@ Test(limiter_ends, done_function_does_not_wait_for_one_that_its_thread_calls_nex
 	struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .done = wait_for_other};
 	limited_open(&home, &config);
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
-	expect_eq(tw_limiter_submit(home.limiter, succeed, NULL, &other_job), 0);
+	task.arg = &other_job;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, &other_job), 0);
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
 	expect_eq(answers[0], -ETIMEDOUT);
 	expect_eq(answers[1], -EDEADLK);
+	limited_close(&home);
+}
+
+static int waits[3];
+
+static void wait_on_the_driver(void *arg)
+{
+	(void)arg;
+	waits[0] = tw_job_wait(home.limiter, other_job, TW_FOREVER, NULL);
+	waits[1] = tw_limiter_wait_idle(home.limiter, TW_FOREVER);
+	waits[2] = tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, TW_FOREVER);
+}
+
+Test(limiter_ends, callback_on_the_driver_does_not_wait_for_jobs_that_only_the_driver_runs)
+{
+	struct tw_limiter_config config = limited_config(1);
+	config.executor = tw_executor_inline();
+	open_started(config);
+	expect_eq(tw_schedule(home.rig.service, 0, wait_on_the_driver, NULL, NULL), 0);
+	expect_eq(tw_limiter_submit(home.limiter, succeed, NULL, &other_job), 0);
+	expect_eq(tw_limiter_pause(home.limiter), 0); /* the job is there when the timer runs */
+	rig_advance(&home.rig, 2 * MS);
+	for (int i = 0; i < 3; i++)
+		expect_eq(waits[i], -EDEADLK);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	rig_advance(&home.rig, 2 * MS);
+	expect_eq(limited_stats(&home).succeeded, 1);
 	limited_close(&home);
 }

@@ -12,6 +12,24 @@
 
 TestSuite(scheduler_host_ends, .timeout = 60);
 
+struct closing {
+	tw_scheduler *scheduler;
+	struct job *job;
+	atomic_int answer, over;
+};
+
+static int nothing(struct tw_turn *turn, void *arg)
+{
+	(void)turn, (void)arg;
+	return TW_TURN_DONE;
+}
+
+static struct {
+	tw_scheduler *scheduler;
+	tw_scheduler_task_id task;
+	atomic_bool begun, go_on, over;
+} telling; /* the other scheduler, and how far its done function is */
+
 /* --------------------------------------------------------- work that the executor holds */
 
 Test(scheduler_host_ends, scheduler_with_an_inline_host_ends_on_the_drivers_own_thread)
@@ -82,29 +100,57 @@ Test(scheduler_host_ends, executor_that_refuses_for_good_does_not_hold_up_the_se
 	close_all();
 }
 
-static void close_in_callback(struct probe *probe)
+/* ------------------------------------------------------- the only thread that could run it */
+
+static int close_other(struct job *job, struct tw_turn *turn)
 {
-	probe->answer = tw_scheduler_close(rig.scheduler, 0);
+	(void)turn;
+	job->answer = tw_scheduler_close(telling.scheduler, TW_FOREVER);
+	return TW_TURN_DONE;
 }
 
-Test(scheduler_host_ends, close_leaves_work_that_is_refused_for_good_to_the_driver)
+/* The driver runs both, one after the other: the second one's work is taken back. */
+Test(scheduler_host_ends, close_on_the_driver_takes_back_what_it_would_run_next)
 {
-	struct job job = JOB(&rig, 1);
-	open_on(&queue.base);
-	struct probe probe = PROBE(&rig.rig, 2);
-	probe.act = close_in_callback;
-	queue.refuse = SIZE_MAX;
-	job_post(&job, TW_PRIORITY_NORMAL);
-	rig_advance(&rig.rig, 2 * MS);
-	probe_schedule(&probe, MS);
-	rig_advance(&rig.rig, 2 * MS);
-	expect_eq(probe.answer, -ETIMEDOUT); /* not yet */
-	rig_advance(&rig.rig, 2 * MS);
-	queue_executor_run_all(&queue);
-	struct tw_scheduler_stats stats = work_rig_stats(&rig);
-	expect_eq(stats.slices, 1);
-	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
-	expect_eq(job.turns, 0);
+	struct job first = JOB(&rig, 1), second = JOB(&rig, 2);
+	open_on(tw_executor_inline());
+	expect_eq(tw_scheduler_create(&telling.scheduler, rig.rig.service, NULL), 0);
+	first.act = close_other;
+	first.answer = 1;
+	job_post(&first, TW_PRIORITY_NORMAL);
+	struct tw_scheduler_task post = {
+	    .size = sizeof post, .fn = job_turn, .arg = &second, .done = job_done};
+	expect_eq(tw_scheduler_submit_task(telling.scheduler, &post, NULL), 0);
+	rig_advance(&rig.rig, MS);
+	expect_eq(first.answer, 0);
+	expect_told(&second, TW_FATE_DROPPED, -ESHUTDOWN);
+	expect_eq(second.turns, 0);
+	expect_eq(tw_scheduler_destroy(telling.scheduler), 0);
+	close_all();
+}
+
+static void post_and_close_on_strand(void *arg)
+{
+	struct closing *closing = arg;
+	tw_scheduler_submit(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
+	atomic_store(&closing->answer, tw_scheduler_close(closing->scheduler, TW_FOREVER));
+}
+
+Test(scheduler_host_ends, close_by_the_task_of_a_strand_that_its_work_waits_behind_is_refused)
+{
+	struct closing closing = {0};
+	tw_strand *strand;
+	open_on(NULL);
+	expect_eq(tw_strand_create(&strand, rig.rig.service, NULL, NULL), 0);
+	struct tw_scheduler_config config = {.size = sizeof config,
+					     .executor = tw_strand_executor(strand)};
+	expect_eq(tw_scheduler_create(&closing.scheduler, rig.rig.service, &config), 0);
+	expect_eq(tw_strand_submit(strand, post_and_close_on_strand, &closing), 0);
+	rig_advance(&rig.rig, 3 * MS);
+	expect_eq(atomic_load(&closing.answer), -EDEADLK);
+	expect_eq(tw_scheduler_close(closing.scheduler, 0), 0);
+	expect_eq(tw_scheduler_destroy(closing.scheduler), 0);
+	expect_eq(tw_strand_destroy(strand), 0);
 	close_all();
 }
 
@@ -120,18 +166,6 @@ Test(scheduler_host_ends, worker_is_not_made_to_wait_for_itself)
 	work_rig_close(&rig);
 	expect_eq(tw_pool_destroy(pool), 0);
 	queue_executor_close(&queue);
-}
-
-struct closing {
-	tw_scheduler *scheduler;
-	struct job *job;
-	atomic_int answer, over;
-};
-
-static int nothing(struct tw_turn *turn, void *arg)
-{
-	(void)turn, (void)arg;
-	return TW_TURN_DONE;
 }
 
 static void post_and_close(void *arg)
@@ -269,12 +303,6 @@ Test(scheduler_host_ends, destroy_waits_for_the_wanted_that_a_post_calls)
 
 /* ------------------------------------------------- done functions of other threads */
 
-static struct {
-	tw_scheduler *scheduler;
-	tw_scheduler_task_id task;
-	atomic_bool begun, go_on, over;
-} telling;
-
 static void tell_slowly(void *arg, enum tw_fate fate, int result)
 {
 	(void)arg, (void)fate, (void)result;
@@ -338,4 +366,45 @@ Test(scheduler_host_ends, close_waits_for_the_done_function_that_a_cancel_calls)
 Test(scheduler_host_ends, close_waits_for_the_done_function_that_another_close_calls)
 {
 	end_beside(close_it);
+}
+
+/* ------------------------------------------------- refused while the driver is in a poll */
+
+static int refuse(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self, (void)batch, (void)n;
+	return -EAGAIN;
+}
+
+static void hold_the_driver(void *arg)
+{
+	(void)arg;
+	tell_slowly(NULL, TW_FATE_FIRED, 0);
+}
+
+/* The driver has the work in this moment, so close cannot take it back: the driver returns it. */
+Test(scheduler_host_ends, close_on_another_thread_leaves_work_that_is_refused_to_the_driver)
+{
+	static const struct tw_executor_ops ops = {.size = sizeof ops, .submit = refuse};
+	tw_executor executor = {&ops};
+	tw_service *service;
+	tw_scheduler *scheduler;
+	pthread_t thread;
+	struct tw_scheduler_config config = {.size = sizeof config, .executor = &executor};
+	struct tw_task task = {
+	    .size = sizeof task, .fn = hold_the_driver, .executor = tw_executor_inline()};
+	expect_eq(tw_service_create(&service, NULL), 0);
+	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
+	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL), 0);
+	while (stats_of(service).refused == 0)
+		sched_yield();
+	expect_eq(tw_schedule_task(service, &task, NULL), 0);
+	while (!atomic_load(&telling.begun))
+		sched_yield();
+	expect_eq(pthread_create(&thread, NULL, let_tell, NULL), 0);
+	expect_eq(tw_scheduler_close(scheduler, TW_FOREVER), 0);
+	expect_eq(atomic_load(&telling.over), true);
+	pthread_join(thread, NULL);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	expect_eq(tw_service_destroy(service), 0);
 }
