@@ -189,7 +189,8 @@ struct tw__rate {
 	uint64_t *tokens;
 	uint32_t first, used;
 	uint64_t out;
-	uint32_t starts; /* room in the ring */
+	uint32_t room; /* of the ring; above `starts` for a while after the rate has shrunk */
+	uint32_t starts;
 	uint64_t interval_ns;
 	uint64_t awaited_ns; /* when a token comes that a job awaits; UINT64_MAX: none */
 };

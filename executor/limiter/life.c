@@ -126,7 +126,7 @@ static void set_up(struct tw_limiter *l, tw_service *service,
 		l->config.max_pending = TW__NODES_MAX;
 	l->permits.limit = config->max_concurrency;
 	l->queue.aging_ns = config->aging_ns;
-	l->rate.starts = config->rate_starts;
+	l->rate.starts = l->rate.room = config->rate_starts;
 	l->rate.interval_ns = config->rate_interval_ns;
 	l->budget.left = l->budget.most = UINT64_C(100) * config->budget_retries;
 	l->idles.end = &l->idles.first;

@@ -10,18 +10,19 @@
  */
 
 #include "executor/limiter/rate.h"
+#include "executor/limiter/inbox.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/retry.h"
 #include "executor/limiter/tell.h"
 
 static uint64_t *token(struct tw_limiter *l, uint64_t place)
 {
-	return &l->rate.tokens[(l->rate.first + place) % l->rate.starts];
+	return &l->rate.tokens[(l->rate.first + place) % l->rate.room];
 }
 
 static void drop_oldest(struct tw_limiter *l)
 {
-	l->rate.first = (l->rate.first + 1) % l->rate.starts;
+	l->rate.first = (l->rate.first + 1) % l->rate.room;
 	l->rate.used--;
 }
 
@@ -58,8 +59,7 @@ void tw__rate_begin(struct tw_limiter *l)
 {
 	pthread_mutex_lock(&l->lock);
 	l->rate.out--;
-	if (l->rate.used == l->rate.starts) /* the rate has shrunk since the token was taken */
-		drop_oldest(l);
+	TW_ASSERT(l->rate.used < l->rate.room);
 	/* planted: token_early */
 	*token(l, l->rate.used++) = tw_service_now(l->service) + l->rate.interval_ns;
 	if (l->queue.count > l->permits.searching || l->ends.room.waiters)
@@ -85,23 +85,46 @@ static int limiter_rate_check_rate(const struct tw_limiter *l, uint32_t starts,
 	return 0;
 }
 
+/* Tokens that the ring must have room for. The lock is held. */
+static uint32_t room_for(const struct tw_limiter *l, uint32_t starts)
+{
+	uint64_t taken = l->rate.used + l->rate.out;
+	return taken > starts ? (uint32_t)taken : starts;
+}
+
 /*
- * The tokens that are out return one new interval after their starts. Of more than the new rate
- * has, the oldest return now: the next start waits for a later one anyway. Returns the old ring.
+ * The tokens that are out return one new interval after their starts. All are kept, also if they
+ * are more than the new rate has: the rate may grow again before they are back. Returns the old
+ * ring.
  */
-static uint64_t *move_tokens(struct tw_limiter *l, uint64_t *tokens, uint32_t starts,
+static uint64_t *move_tokens(struct tw_limiter *l, uint64_t *tokens, uint32_t room, uint32_t starts,
 			     uint64_t interval_ns)
 {
 	uint64_t *old = l->rate.tokens;
-	while (l->rate.used > starts)
-		drop_oldest(l);
 	for (uint32_t i = 0; i < l->rate.used; i++)
 		tokens[i] = *token(l, i) - l->rate.interval_ns + interval_ns;
 	l->rate.tokens = tokens;
+	l->rate.room = room;
 	l->rate.first = 0;
 	l->rate.starts = starts;
 	l->rate.interval_ns = interval_ns;
 	return old;
+}
+
+/* The lock is held, and given up meanwhile. NULL: no memory. */
+static uint64_t *make_ring(struct tw_limiter *l, uint32_t starts, uint32_t *room)
+{
+	uint64_t *tokens;
+	do {
+		*room = room_for(l, starts);
+		pthread_mutex_unlock(&l->lock);
+		tokens = calloc(*room, sizeof *tokens);
+		tw__limiter_relock(l);
+		if (tokens && *room >= room_for(l, starts))
+			return tokens;
+		free(tokens); /* more tokens were taken meanwhile */
+	} while (tokens);
+	return NULL;
 }
 
 int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
@@ -112,18 +135,19 @@ int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 		r = limiter_rate_check_rate(l, starts, interval_ns);
 	if (r)
 		return r;
-	uint64_t *tokens = calloc(starts, sizeof *tokens);
-	if (!tokens)
-		return -ENOMEM;
-	uint64_t now_ns = tw_service_now(l->service);
 	tw__limiter_lock(l, &deferred);
+	uint32_t room;
+	uint64_t now_ns = tw_service_now(l->service);
 	(void)tw__rate_tokens(l, now_ns); /* those that are back, by the old interval */
-	uint64_t *old = move_tokens(l, tokens, starts, interval_ns);
-	l->rate.awaited_ns = UINT64_MAX; /* the next thread that needs a token says so again */
-	tw__times_disarm(l);
-	tw__bell_ring(&l->ends.room);
-	tw__dispatch(l, now_ns, &deferred);
+	uint64_t *tokens = make_ring(l, starts, &room), *old = NULL;
+	if (tokens) {
+		old = move_tokens(l, tokens, room, starts, interval_ns);
+		l->rate.awaited_ns = UINT64_MAX; /* a thread that needs a token says so again */
+		tw__times_disarm(l);
+		tw__bell_ring(&l->ends.room);
+		tw__dispatch(l, now_ns, &deferred);
+	}
 	tw__limiter_unlock(l, &deferred);
 	free(old);
-	return 0;
+	return tokens ? 0 : -ENOMEM;
 }

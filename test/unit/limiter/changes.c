@@ -90,6 +90,52 @@ Test(limiter_changes, lower_rate_counts_the_starts_before_it)
 	close_all();
 }
 
+/* As a controller does that halves the rate on an error, and then raises it again. */
+Test(limiter_changes, rate_that_was_lower_for_a_moment_counts_all_starts_before_it)
+{
+	struct load loads[12];
+	open_with(rated(4, 100 * MS));
+	submit_all(loads, 12);
+	expect_eq(home.starts, 4);
+	limited_advance(&home, 10 * MS);
+	expect_eq(tw_limiter_set_rate(home.limiter, 1, 100 * MS), 0);
+	limited_advance(&home, 10 * MS);
+	expect_eq(tw_limiter_set_rate(home.limiter, 4, 100 * MS), 0);
+	limited_advance(&home, 79 * MS);
+	expect_eq(home.starts, 4);
+	limited_advance(&home, MS);
+	expect_eq(home.starts, 8);
+	limited_advance(&home, 100 * MS);
+	expect_eq(home.starts, 12);
+	close_all();
+}
+
+static void lower_the_rate(void *arg, tw_job job, uint64_t id, uint32_t attempt)
+{
+	(void)arg;
+	(void)job;
+	(void)attempt;
+	if (id == 4)
+		expect_eq(tw_limiter_set_rate(home.limiter, 1, 100 * MS), 0);
+}
+
+/* The job has its token, and has not begun. */
+Test(limiter_changes, rate_that_sinks_between_a_token_and_its_start_counts_both)
+{
+	struct load loads[8];
+	struct tw_limiter_config config = rated(4, 100 * MS);
+	config.hooks.started = lower_the_rate;
+	open_with(config);
+	submit_all(loads, 8);
+	expect_eq(home.starts, 4);
+	expect_eq(tw_limiter_set_rate(home.limiter, 4, 100 * MS), 0);
+	limited_advance(&home, 99 * MS);
+	expect_eq(home.starts, 4);
+	limited_advance(&home, MS);
+	expect_eq(home.starts, 8);
+	close_all();
+}
+
 /* Starts of the latest rates: after each change at most `starts` in a span of the interval. */
 Test(limiter_changes, random_rates_are_kept_from_each_change_on, .timeout = 60)
 {
