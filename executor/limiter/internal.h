@@ -91,6 +91,7 @@ struct tw__job_options {
 	uint32_t next;            /* enum tw_job_next, of that attempt */
 	uint32_t permits;         /* of each attempt */
 	uint32_t extra;           /* permits that the attempt under way has, beyond one */
+	bool has_timed_out;       /* the attempt before the retry that waits */
 	struct tw__heap_item due; /* in the heap of the jobs that keep a time */
 	tw_job_stop_fn *stop;
 	tw_job_release_fn *release;

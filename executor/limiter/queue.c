@@ -221,7 +221,7 @@ static bool is_error(int error)
 }
 
 /*
- * Jobs at the head of the queue whose time there has passed are timed out, not started: the driver
+ * Jobs at the head of the queue whose time there has passed settle, and do not start: the driver
  * may look later than this. Returns the number; there may be more.
  */
 static unsigned limiter_expire(struct tw_limiter *l, uint64_t now_ns,
@@ -231,10 +231,8 @@ static unsigned limiter_expire(struct tw_limiter *l, uint64_t now_ns,
 	struct tw__job *job;
 	for (; n < EXPIRED_IN_A_ROW && (job = tw__job_queue_first(&l->queue)) &&
 	       tw__job_is_due(job, now_ns);
-	     n++) {
-		tw__job_dequeue(l, job, now_ns, deferred);
-		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
-	}
+	     n++)
+		tw__stay_is_over_time(l, job, now_ns, deferred);
 	return n;
 }
 

@@ -129,6 +129,7 @@ void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	job->state = TW_JOB_STATE_RETRYING;
+	job->options->has_timed_out = job->flags & TW__JOB_OVERDUE;
 	job->flags &= TW__JOB_IS_ASYNC | TW__JOB_KEEP;
 	job->options->until_ns = at_ns;
 	job->previous = NULL;
@@ -193,7 +194,10 @@ static uint64_t due_of(const struct tw__job *job)
 	    !(job->flags & TW__JOB_INSIDE) || job->flags & (TW__JOB_COMPLETED | TW__JOB_STARTING);
 	if (job->state == TW_JOB_STATE_SETTLED || (job->state == TW_JOB_STATE_RUNNING && has_ended))
 		return UINT64_MAX;
-	return o->until_ns < o->total_until_ns ? o->until_ns : o->total_until_ns;
+	uint64_t due_ns = o->until_ns < o->total_until_ns ? o->until_ns : o->total_until_ns;
+	bool is_retry_in_line = job->state == TW_JOB_STATE_QUEUED && job->attempts > 0;
+	return is_retry_in_line && o->retry_deadline_ns < due_ns ? o->retry_deadline_ns + 1
+								 : due_ns;
 }
 
 void tw__job_forget_time(struct tw_limiter *l, struct tw__job *job)
@@ -269,17 +273,28 @@ void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns
 	attempt_is_over_time(l, job, now_ns, deferred);
 }
 
+void tw__stay_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+			   struct tw__limiter_deferred *deferred)
+{
+	TW_ASSERT_LOCKED(&l->lock);
+	const struct tw__job_options *o = job->options;
+	bool has_timed_out =
+	    o->until_ns <= now_ns || o->total_until_ns <= now_ns || o->has_timed_out;
+	tw__job_dequeue(l, job, now_ns, deferred);
+	if (has_timed_out)
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
+	else /* the deadline of retries has passed */
+		tw__settle(l, job, TW_JOB_STATUS_FAILED, job->error, deferred);
+}
+
 static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
 			      struct tw__limiter_deferred *deferred)
 {
-	struct tw__job_options *o = job->options;
-	bool wholly = o->total_until_ns <= now_ns;
-	if (!wholly && o->until_ns > now_ns)
+	if (due_of(job) > now_ns)
 		return;
 	if (job->state == TW_JOB_STATE_QUEUED) {
-		tw__job_dequeue(l, job, now_ns, deferred);
-		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
-	} else if (wholly) {
+		tw__stay_is_over_time(l, job, now_ns, deferred);
+	} else if (job->options->total_until_ns <= now_ns) {
 		tw__retrying_leave(l, job, deferred);
 		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	} else {

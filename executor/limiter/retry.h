@@ -29,6 +29,13 @@ void tw__attempt_started(struct tw_limiter *l, struct tw__job *job);
 bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
 
 /*
+ * A job in line is past a timeout, or past the deadline of its retries: it leaves the line, and
+ * settles.
+ */
+void tw__stay_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+			   struct tw__limiter_deferred *deferred);
+
+/*
  * The attempt has just ended, or been completed: one that is past its time is timed out now if the
  * driver has not looked yet.
  */

@@ -165,7 +165,8 @@ typedef bool tw_retry_fn(void *arg, tw_job job, int error, int64_t *delay_ns);
 
 /*
  * Retries of a job that fails. 0: none. An attempt that timed out has failed; a cancelled one is
- * not retried.
+ * not retried. If a retry is still in line when deadline_ns has passed, the job settles with the
+ * result of its last attempt.
  */
 struct tw_retry {
 	uint32_t count; /* attempts after the first; 0 .. 2^30 */

@@ -102,6 +102,54 @@ Test(limiter_times, no_retry_begins_beyond_the_total_deadline)
 	close_all();
 }
 
+/* Its delay has passed in time, but no permit is free until its deadline is over. */
+Test(limiter_times, retry_that_is_in_line_at_the_deadline_does_not_start)
+{
+	struct load failed = LOAD(1, .answer = -EIO), late = LOAD(2, .held = true),
+		    filler = LOAD(3, .held = true);
+	struct load *loads[] = {&failed, &late};
+	open_started(2);
+	for (int i = 0; i < 2; i++) {
+		struct tw_limiter_task task = load_task(loads[i]);
+		task.attempt_timeout_ns = 5 * MS;
+		task.retry =
+		    (struct tw_retry){.count = 9, .delay_ns = 10 * MS, .deadline_ns = 25 * MS};
+		load_submit_task(loads[i], &task);
+		limited_pump(&home);
+	}
+	limited_advance(&home, 6 * MS);
+	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 1), 0);
+	complete(&late, 0); /* past its time: tried again */
+	load_submit(&filler);
+	limited_advance(&home, 19 * MS);
+	for (int i = 0; i < 2; i++)
+		expect_eq(tw_job_state(home.limiter, loads[i]->job), TW_JOB_STATE_QUEUED);
+	limited_advance(&home, 1 * MS);
+	expect_settled(&failed, TW_JOB_STATUS_FAILED, -EIO);
+	expect_settled(&late, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
+	expect_eq(failed.done_ns, 26 * MS);
+	complete(&filler, 0);
+	limited_advance(&home, 50 * MS);
+	expect_eq(failed.starts + late.starts, 2);
+	close_all();
+}
+
+/* The clock has gone beyond the deadline, and the driver has not looked yet. */
+Test(limiter_times, retry_whose_turn_comes_after_the_deadline_does_not_start)
+{
+	struct load load = LOAD(1, .answer = -EIO), filler = LOAD(2, .held = true);
+	open_started(1);
+	submit_with_retry(
+	    &load, (struct tw_retry){.count = 9, .delay_ns = 10 * MS, .deadline_ns = 25 * MS});
+	load_submit(&filler);
+	limited_advance(&home, 20 * MS);
+	tw_clock_manual_set(home.rig.clock, rig_now(&home.rig) + 20 * MS);
+	complete(&filler, 0);
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
+	expect_eq(load.starts, 1);
+	close_all();
+}
+
 /* The delay after the next one would be longer than the clock has run, and the timeout to come. */
 Test(limiter_times, retry_is_waited_for_though_the_one_after_it_could_not_be)
 {
