@@ -10,6 +10,8 @@
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
 
+#define LEAST_WAIT_NS UINT64_C(1000000)
+
 /* -------------------------------------------------------------------- input */
 
 #define TASK "struct tw_limiter_task: "
@@ -167,19 +169,39 @@ static int admit(struct tw_limiter *l, const struct tw__job *job)
 		   : -EAGAIN;
 }
 
-/* For room. The lock is held, and given up while it waits. */
+/*
+ * When to look again, in real time: at the end of the wait, or when the job's total timeout may
+ * have passed. The service's clock may stand still, so looks are 1 ms apart.
+ */
+static uint64_t look_at_ns(const struct tw_limiter *l, const struct tw__job *job,
+			   uint64_t deadline_ns)
+{
+	if (!job->options || job->options->total_until_ns == UINT64_MAX)
+		return deadline_ns;
+	uint64_t now_ns = tw_service_now(l->service), total_ns = job->options->total_until_ns,
+		 left_ns = total_ns > now_ns ? total_ns - now_ns : 0;
+	uint64_t at_ns = tw__deadline_in(left_ns > LEAST_WAIT_NS ? left_ns : LEAST_WAIT_NS);
+	return at_ns < deadline_ns ? at_ns : deadline_ns;
+}
+
+/*
+ * For room. The lock is held, and given up while it waits. A job whose total timeout passes
+ * meanwhile is taken, and times out in line.
+ */
 static int admit_waiting(struct tw_limiter *l, const struct tw__job *job, uint64_t deadline_ns)
 {
 	int r;
-	while ((r = admit(l, job)) == -EAGAIN) {
+	bool in_time = true;
+	while ((r = admit(l, job)) == -EAGAIN && in_time) {
+		if (tw__job_is_past(job, tw_service_now(l->service)))
+			return 0;
 		if (l->rate.tokens)
 			(void)tw__rate_has_token(l, l->pending - l->times.retrying,
 						 tw_service_now(l->service)); /* it rings */
-		bool in_time = tw__limiter_await(l, &l->ends.room, deadline_ns);
-		if (!in_time && admit(l, job) == -EAGAIN)
-			return -ETIMEDOUT;
+		uint64_t at_ns = look_at_ns(l, job, deadline_ns);
+		in_time = tw__limiter_await(l, &l->ends.room, at_ns) || at_ns != deadline_ns;
 	}
-	return r;
+	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
 /* All that may fail is had before anything is changed. */

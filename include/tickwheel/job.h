@@ -210,7 +210,8 @@ struct tw_limiter_task {
 	 * attempt's result is ignored. A job past attempt_timeout_ns with retries left does not
 	 * settle: `stop` is called, and the retry follows when the attempt has ended.
 	 *
-	 * timeout_ns counts from the call of submit, also while submit waits for room.
+	 * timeout_ns counts from the call of submit, also while submit waits for room. If it passes
+	 * there, submit answers 0, and the job settles as timed out.
 	 */
 	uint64_t queue_timeout_ns;   /* of each stay in line */
 	uint64_t attempt_timeout_ns; /* of each attempt */

@@ -364,6 +364,34 @@ Test(limiter_clock, job_whose_time_passes_while_submit_waits_for_room_is_timed_o
 	close_all();
 }
 
+/* No permit comes back meanwhile. */
+Test(limiter_clock, submit_does_not_wait_for_room_beyond_the_jobs_timeout)
+{
+	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true), load = LOAD(3);
+	struct tw_limiter_config config = limited_config(1);
+	pthread_t thread;
+	config.max_pending = 1;
+	open_with(config);
+	load_submit(&first);
+	limited_pump(&home);
+	load_submit(&second);
+	expect_eq(pthread_create(&thread, NULL, submit_when_there_is_room, &load), 0);
+	while (!somebody_waits_for_room())
+		sched_yield();
+	pass(60 * MS);
+	expect_eq(pthread_join(thread, NULL), 0);
+	expect_eq(answer, 0);
+	limited_advance(&home, MS);
+	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
+	expect_eq(load.starts, 0);
+	expect_eq(limited_stats(&home).pending, 1);
+	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);
+	limited_pump(&home);
+	expect_eq(tw_job_complete(home.limiter, second.job, 0, NULL), 0);
+	limited_pump(&home);
+	close_all();
+}
+
 /* -------------------------------------------------------------------------- slices */
 
 static int take_10_ms(void *arg, struct tw_job_run *run)
