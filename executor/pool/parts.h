@@ -60,6 +60,7 @@ struct tw__worker {
 	/* by its thread: odd while inside a run; changes with each */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t runs;
 	_Atomic uint64_t completed;
+	_Atomic uint64_t jobs;  /* that it has begun */
 	struct tw__work *work;  /* that it runs, or NULL */
 	unsigned turn;          /* which of sources, plain tasks and work is looked at first */
 	bool retired;           /* it has been idle for too long, and ends */

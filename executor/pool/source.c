@@ -202,11 +202,12 @@ bool tw__source_is_busy(void *source, struct tw_service_liveness *out, uint64_t 
 {
 	tw_pool *pool = ((struct tw__source *)source)->pool;
 	unsigned running = 0;
-	*progress = 0;
+	uint64_t all_runs = 0, jobs = 0;
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
 		uint64_t runs = tw_load_relaxed(&pool->workers[i].runs);
 		running += runs & 1;
-		*progress += runs;
+		all_runs += runs;
+		jobs += tw_load_relaxed(&pool->workers[i].jobs);
 	}
 	out->pool_max_workers = pool->max_workers;
 	bool busy = running == pool->max_workers;
@@ -214,5 +215,6 @@ bool tw__source_is_busy(void *source, struct tw_service_liveness *out, uint64_t 
 	bool jobs_full = running > 0 && tw__jobs_at_limit(pool);
 	bool held_back = jobs_full && !tw__work_queue_empty(&pool->jobs.queue);
 	out->pool_at_max = held_back || (busy && tw__pool_runs_wait(pool));
+	*progress = held_back ? jobs : all_runs; /* other runs go on beside jobs that wait */
 	return busy || jobs_full;
 }

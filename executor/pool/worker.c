@@ -282,6 +282,8 @@ static void run_work(struct tw__worker *self, const struct tw__find *find)
 	if (may_need_help(self) && tw__pool_more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
 	self->work = find->work;
+	if (find->job)
+		tw_bump(&self->jobs, 1);
 	count_changes(self, 1);
 	tw__work_run(find->work);
 	count_changes(self, 1);

@@ -70,9 +70,9 @@ struct tw_service_config {
 
 	/*
 	 * Watchdog: on_stuck is called once for each run of any kind that has lasted stuck_ns. It
-	 * is also called once for a pool that has had runs waiting for stuck_ns, while all its
-	 * max_workers workers were inside runs (seen->pool_at_max). Set both stuck_ns and on_stuck,
-	 * or neither.
+	 * is also called once if runs have waited for the service's pool for stuck_ns
+	 * (seen->pool_at_max): the pool has max_workers workers, and none is free for these runs.
+	 * Set both stuck_ns and on_stuck, or neither.
 	 *
 	 * on_stuck runs on the driver. It must be short, and must not wait for the driver. A tick
 	 * thread wakes up for it. With a manual drive it is called in tw_service_advance. A driver

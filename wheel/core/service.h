@@ -72,11 +72,11 @@ struct tw__watch {
 	_Atomic uint32_t own_watch_asleep;
 
 	/*
-	 * Whether the pool is at its maximum, with each worker inside a run. *progress changes with
-	 * each run. NULL: no pool.
+	 * Whether the pool is at its maximum: each worker is inside a run, or all that may run jobs
+	 * are inside jobs. *progress changes with each run of those that wait. NULL: no pool.
 	 */
 	_Atomic(tw__pool_busy_fn *) pool_busy;
-	_Atomic uint32_t pool_lookers; /* threads in tw_service_liveness that look at the pool */
+	_Atomic uint32_t pool_lookers; /* threads that look at the pool */
 
 	_Atomic uint64_t turned_ns; /* when the driver's last poll was */
 	uint64_t full_look_ns;      /* the next look */

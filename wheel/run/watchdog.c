@@ -149,16 +149,18 @@ static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 		(void)tw__callback_of(service, entry, &out->overdue_name);
 }
 
-/* Close does not end the pool meanwhile. */
-static void look_at_pool(tw_service *service, struct tw_service_liveness *out)
+/*
+ * Whether the pool is full. out->pool_at_max: also, runs wait that it has no worker for. Close does
+ * not end the pool meanwhile.
+ */
+static bool look_at_pool(tw_service *service, struct tw_service_liveness *out, uint64_t *progress)
 {
-	uint64_t progress;
 	tw_add_seq_cst(&service->watch.pool_lookers, 1); /* WATCHDOG2 */
 	void *pool = tw_load_seq_cst(&service->layers.pool);
 	tw__pool_busy_fn *busy = tw_load_acquire(&service->watch.pool_busy);
-	if (pool && busy)
-		(void)busy(pool, out, &progress);
+	bool full = pool && busy && busy(pool, out, progress);
 	tw_sub_seq_cst(&service->watch.pool_lookers, 1);
+	return full;
 }
 
 int tw_service_liveness(tw_service *service, struct tw_service_liveness *out)
@@ -169,10 +171,11 @@ int tw_service_liveness(tw_service *service, struct tw_service_liveness *out)
 	if (r)
 		return r;
 	struct tw_service_liveness seen = {0};
+	uint64_t progress;
 	look_at_driver(service, &seen);
 	tw__runs_visit(service, seen.now_ns, count_run, &seen);
 	look_at_timers(service, &seen);
-	look_at_pool(service, &seen);
+	(void)look_at_pool(service, &seen, &progress);
 	tw__struct_write(out, &seen, sizeof seen);
 	return 0;
 }
@@ -268,19 +271,7 @@ static void tell_if_stuck(void *context, const struct tw__seen_run *run)
 	watchdog_tell(service, &seen);
 }
 
-/*
- * Whether the pool is full. seen->pool_at_max: also, runs wait that it has no worker for. Only the
- * driver looks, and a close stops the driver before it ends the pool.
- */
-static bool pool_is_busy(tw_service *service, struct tw_service_liveness *seen, uint64_t *progress)
-{
-	/* the pool was stored before */
-	tw__pool_busy_fn *busy = tw_load_acquire(&service->watch.pool_busy);
-	return busy && service->threaded &&
-	       busy(tw_load_relaxed(&service->layers.pool), seen, progress);
-}
-
-/* Tells once that no run of a full pool has begun or ended for stuck_ns. */
+/* Tells once that runs have waited for a full pool for stuck_ns, and that it has begun none. */
 static void tell_if_full(tw_service *service, uint64_t now_ns)
 {
 	struct tw_service_liveness seen = {.size = sizeof seen};
@@ -288,7 +279,7 @@ static void tell_if_full(tw_service *service, uint64_t now_ns)
 	if (now_ns < service->watch.full_look_ns)
 		return;
 	service->watch.full_look_ns = now_ns + service->config.stuck_ns / 4;
-	bool full = pool_is_busy(service, &seen, &progress) && seen.pool_at_max;
+	bool full = look_at_pool(service, &seen, &progress) && seen.pool_at_max;
 	if (!full || !service->watch.full_since_ns || progress != service->watch.full_progress) {
 		service->watch.full_since_ns = full ? now_ns : 0;
 		service->watch.full_progress = progress;
@@ -320,7 +311,7 @@ static bool may_fill_pool(tw_service *service)
 {
 	struct tw_service_liveness seen = {.size = sizeof seen};
 	uint64_t progress;
-	return !service->watch.full_told && pool_is_busy(service, &seen, &progress);
+	return !service->watch.full_told && look_at_pool(service, &seen, &progress);
 }
 
 static void look_by(void *context, const struct tw__seen_run *run)

@@ -48,12 +48,13 @@ static void on_stuck(void *arg, const struct tw_service_liveness *seen)
 }
 
 /* A service whose pool has at most two workers. */
-static tw_service *small_service(void)
+static tw_service *small_service(enum tw_drive drive)
 {
 	tw_service *service = NULL;
 	struct tw_service_config cfg = {.size = sizeof cfg,
 					.workers = 1,
 					.max_workers = 2,
+					.drive = drive,
 					.stuck_ns = 20 * TW_MILLISECOND,
 					.on_stuck = on_stuck};
 	sem_init(&gate.permits, 0, 0);
@@ -61,29 +62,69 @@ static tw_service *small_service(void)
 	return service;
 }
 
-Test(pool_real_full, is_reported_when_only_jobs_of_limiters_wait)
+static tw_limiter *limiters[3];
+
+/* One job for each limiter, and no worker for two of them. */
+static void open_limiters(tw_service *service)
 {
-	tw_service *service = small_service();
-	tw_limiter *limiters[3];
 	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
 	for (int i = 0; i < 3; i++) {
 		expect_eq(tw_limiter_create(&limiters[i], service, &config), 0);
-		expect_eq(tw_limiter_resume(limiters[i]), 0);
 		expect_eq(tw_limiter_submit(limiters[i], pass_job, NULL, NULL), 0);
 	}
-	await_value(&full_told, 1);
-	expect_eq(atomic_load(&gate.inside), 1); /* of two workers one is kept free of jobs */
+}
+
+static void close_limiters(void)
+{
 	let_go(3);
 	for (int i = 0; i < 3; i++) {
 		expect_eq(tw_limiter_wait_idle(limiters[i], TW_FOREVER), 0);
 		expect_eq(tw_limiter_destroy(limiters[i]), 0);
 	}
+}
+
+Test(pool_real_full, is_reported_when_only_jobs_of_limiters_wait)
+{
+	tw_service *service = small_service(TW_DRIVE_THREAD);
+	open_limiters(service);
+	await_value(&full_told, 1);
+	expect_eq(atomic_load(&gate.inside), 1); /* of two workers one is kept free of jobs */
+	close_limiters();
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+static void beat(void *arg)
+{
+	(void)arg;
+}
+
+/* The worker that is kept free of jobs runs other things all the time. */
+Test(pool_real_full, is_reported_when_jobs_wait_beside_a_heartbeat)
+{
+	tw_service *service = small_service(TW_DRIVE_THREAD);
+	struct tw_period period = {.size = sizeof period, .period_ns = TW_MILLISECOND};
+	expect_eq(tw_schedule_every(service, &period, beat, NULL, NULL), 0);
+	open_limiters(service);
+	await_value(&full_told, 1);
+	close_limiters();
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+Test(pool_real_full, is_reported_by_an_advance_of_a_manual_drive)
+{
+	tw_service *service = small_service(TW_DRIVE_MANUAL);
+	open_limiters(service);
+	while (!atomic_load(&full_told)) {
+		expect_ge(tw_service_advance(service, TW_NO_LIMIT), 0);
+		sched_yield();
+	}
+	close_limiters();
 	expect_eq(tw_service_destroy(service), 0);
 }
 
 Test(pool_real_full, is_reported_when_work_comes_long_after_the_runs_that_fill_it)
 {
-	tw_service *service = small_service();
+	tw_service *service = small_service(TW_DRIVE_THREAD);
 	tw_strand *strands[3];
 	for (int i = 0; i < 3; i++)
 		expect_eq(tw_strand_create(&strands[i], service, NULL, NULL), 0);
