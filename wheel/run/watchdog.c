@@ -314,10 +314,17 @@ static bool may_fill_pool(tw_service *service)
 	return !service->watch.full_told && look_at_pool(service, &seen, &progress);
 }
 
+/* stuck_ns may be as long as users like. */
+static uint64_t stuck_at(const tw_service *service, uint64_t since_ns)
+{
+	uint64_t stuck_ns = service->config.stuck_ns;
+	return since_ns < UINT64_MAX - stuck_ns ? since_ns + stuck_ns : UINT64_MAX;
+}
+
 static void look_by(void *context, const struct tw__seen_run *run)
 {
 	struct look *look = context;
-	uint64_t stuck_at_ns = run->since_ns + look->service->config.stuck_ns;
+	uint64_t stuck_at_ns = stuck_at(look->service, run->since_ns);
 	if (!is_told(look->service, run) && stuck_at_ns < look->by_ns)
 		look->by_ns = stuck_at_ns;
 }
@@ -334,7 +341,7 @@ uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t now_ns, uint64_t de
 	if (look.by_ns == UINT64_MAX && !batches && !may_fill_pool(service))
 		return deadline_ns;
 	tw_store_relaxed(asleep, 0); /* what begins from here on is looked at by then */
-	uint64_t latest_ns = now_ns + service->config.stuck_ns,
+	uint64_t latest_ns = stuck_at(service, now_ns),
 		 earliest_ns = now_ns + service->time.tick_ns;
 	uint64_t by_ns = tw__earlier(look.by_ns, latest_ns);
 	by_ns = by_ns < earliest_ns ? earliest_ns : by_ns; /* one look a tick is enough */

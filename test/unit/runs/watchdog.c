@@ -300,6 +300,22 @@ Test(runs_watchdog, nothing_wakes_for_a_stuck_callback_where_nothing_runs)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
+/* Such a limit is as good as none: the tick thread has nothing to look for. */
+Test(runs_watchdog, nothing_wakes_for_a_limit_that_no_clock_reaches)
+{
+	tw_timer timer;
+	tw_service *service = open_real((struct tw_service_config){
+	    .workers = 1, .stuck_ns = TW_FOREVER, .on_stuck = on_stuck, .stuck_arg = &told});
+	expect_eq(tw_schedule(service, 0, block, NULL, &timer), 0);
+	sleep_ms(50);
+	uint64_t before = stats_of(service).wakeups;
+	sleep_ms(100);
+	expect_le(stats_of(service).wakeups - before, 2);
+	expect_eq(atomic_load(&told), 0);
+	sem_post(&go_on);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
 Test(runs_watchdog, half_an_on_stuck_is_refused)
 {
 	tw_service *service = NULL;
