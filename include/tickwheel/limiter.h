@@ -100,7 +100,10 @@ struct tw_limiter_config {
 	 */
 	uint32_t max_pending;
 
-	/* on_low_water is called each time the number of waiting jobs falls to low_water. */
+	/*
+	 * on_low_water is called each time the number of waiting jobs falls to low_water. It
+	 * should not block: the thread that calls it may be about to start a job.
+	 */
 	uint32_t low_water;
 	void (*on_low_water)(void *low_water_arg);
 	void *low_water_arg;

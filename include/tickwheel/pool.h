@@ -152,10 +152,11 @@ struct tw_pool_stats {
 	uint64_t completed; /* tasks that have returned */
 	uint64_t rejected;  /* submits answered -EAGAIN, -ETIMEDOUT or -EDEADLK */
 	uint64_t dropped;   /* by tw_pool_close */
-	struct tw_latency wait;  /* of tasks, submit to start; one in 16 is timed */
-	struct tw_latency run;   /* of the same tasks: how long they ran */
-	uint64_t grown;          /* threads started beyond the config's `workers` */
-	uint64_t at_max;         /* times that runs waited while all max_workers were blocked */
+	struct tw_latency wait; /* of tasks, submit to start; one in 16 is timed */
+	struct tw_latency run;  /* of the same tasks: how long they ran */
+	uint64_t grown;         /* threads started beyond the config's `workers` */
+	/* times that runs waited while all max_workers were blocked; 0 if it cannot grow */
+	uint64_t at_max;
 	uint64_t start_failures; /* threads that could not be started */
 };
 
