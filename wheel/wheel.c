@@ -10,20 +10,11 @@ enum { STEPS_A_CALL = 64 /* of a turn: ticks with entries, or jumps */ };
 
 struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel)
 {
-	struct tw__chunk *chunk = wheel->free;
-	if (chunk) {
-		wheel->free = chunk->next;
-		wheel->free_chunks--;
-	} else if (wheel->free_chunks) {
-		chunk = tw__chunk_from_purge(wheel);
-		wheel->free_chunks--;
-	} else {
-		if (wheel->arena_used == wheel->arena_chunks)
-			/* the owner keeps tw__wheel_chunks_left above what it adds */
-			__builtin_trap();
-		TW_ASSERT(wheel->arena_used < wheel->arena_chunks);
-		chunk = &wheel->arena[wheel->arena_used++];
-	}
+	uint32_t index;
+	/* the owner keeps tw__wheel_chunks_left above what it adds */
+	if (!tw__depot_take(&wheel->chunks, 1, wheel->arena_chunks, &index))
+		__builtin_trap();
+	struct tw__chunk *chunk = &wheel->arena[index];
 	chunk->next = NULL;
 	chunk->count = 0;
 	return chunk;
@@ -31,12 +22,9 @@ struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel)
 
 void tw__chunk_put(struct tw__wheel *wheel, struct tw__chunk *chunk)
 {
-	TW_ASSERT(chunk >= wheel->arena && chunk < wheel->arena + wheel->arena_used);
-	TW_ASSERT(chunk != wheel->sweep_at && chunk != wheel->free);
-	TW_ASSERT(wheel->free_chunks < wheel->arena_used);
-	chunk->next = wheel->free;
-	wheel->free = chunk;
-	wheel->free_chunks++;
+	TW_ASSERT(chunk >= wheel->arena && chunk != wheel->sweep_at);
+	uint32_t index = (uint32_t)(chunk - wheel->arena);
+	tw__depot_put(&wheel->chunks, &index, 1);
 }
 
 struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *bucket)
@@ -107,8 +95,8 @@ size_t tw__wheel_chunks_for(struct tw__wheel_size size, uint64_t entries)
 	return tw__wheel_slack(size) + entries / TW__CHUNK_ENTRIES + 1;
 }
 
-void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *table,
-		    struct tw__chunk *arena, size_t arena_chunks, tw__resolve_fn *resolve,
+void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *table, void *depot,
+		    struct tw__chunk *arena, uint32_t arena_chunks, tw__resolve_fn *resolve,
 		    void *resolve_context)
 {
 	uint64_t n = size.buckets0;
@@ -118,6 +106,8 @@ void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *t
 				    .resolve = resolve,
 				    .resolve_context = resolve_context};
 	wheel->slack = tw__wheel_slack(size);
+	tw__depot_init(&wheel->chunks, arena_chunks, TW__CHUNK_BLOCK_SHIFT, 0, depot);
+	wheel->chunks.arrays[0] = (struct tw__depot_array){arena, sizeof *arena};
 	struct tw__bucket *buckets = table;
 	uint64_t *bits = (uint64_t *)(buckets + all_buckets(size));
 	unsigned shift = 0, window_log2, levels = upper_levels(size, &window_log2) + 1;

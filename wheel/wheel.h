@@ -33,6 +33,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mpsc/base/depot.h"
+
 enum {
 	TW__CHUNK_ENTRIES = 56,
 	TW__WHEEL_LEVELS = 9 /* at most: an entry moves down at most eight times */
@@ -84,13 +86,8 @@ struct tw__level {
 	uint64_t entries;
 };
 
-/* Free chunks that are in no list, so that whole blocks of them can go back to the system. */
-struct tw__purge_block {
-	uint64_t free; /* a bit for each chunk */
-	bool purged;
-};
-
-enum { TW__PURGE_CHUNKS = 64 };
+/* Chunks whose memory is given back together: 1 << this (depot.h). */
+enum { TW__CHUNK_BLOCK_SHIFT = 6 };
 
 enum tw__resolve_for {
 	/* the bucket's time has come: due_tick <= its tick hands the entry over */
@@ -136,21 +133,14 @@ struct tw__wheel {
 	tw__resolve_fn *resolve;
 	void *resolve_context;
 
-	/* Chunks: an arena used from its start, and a list of free ones. */
 	struct tw__chunk *arena;
-	size_t arena_chunks, arena_used;
+	uint32_t arena_chunks;
+	struct tw__depot chunks; /* the free ones */
 	/*
 	 * chunks that the buckets may come to need, beyond what their entries fill, as the wheel
 	 * turns
 	 */
 	size_t slack;
-	struct tw__chunk *free;
-	size_t free_chunks; /* in the list, and in purge_blocks */
-	/* one for each TW__PURGE_CHUNKS of the arena; NULL: the wheel keeps its memory */
-	struct tw__purge_block *purge_blocks;
-	size_t purge_low; /* below it no chunk is marked */
-	size_t purged;    /* blocks that the owner has given back */
-	size_t purge_top; /* where the search for such blocks goes on */
 
 	/* Where a sweep stands; sweep_level == level_count: no sweep is under way. */
 	unsigned sweep_level;
@@ -170,8 +160,9 @@ size_t tw__wheel_table_bytes(struct tw__wheel_size size);
 size_t tw__wheel_chunks_for(struct tw__wheel_size size, uint64_t entries);
 size_t tw__wheel_slack(struct tw__wheel_size size);
 
-void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *table,
-		    struct tw__chunk *arena, size_t arena_chunks, tw__resolve_fn *resolve,
+/* table and depot: tw__wheel_table_bytes, and tw__depot_bytes of the chunks, zeroed. */
+void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *table, void *depot,
+		    struct tw__chunk *arena, uint32_t arena_chunks, tw__resolve_fn *resolve,
 		    void *resolve_context);
 
 /* Adds an entry for a tick within the range. A past tick is handed over in the next turn. */
@@ -228,48 +219,13 @@ static inline bool tw__wheel_sweeping(const struct tw__wheel *wheel)
 	return wheel->sweep_level < wheel->level_count;
 }
 
-/* The bytes of purge_blocks for an arena; then their start, before use. */
-static inline size_t tw__wheel_purge_bytes(size_t arena_chunks)
-{
-	return (arena_chunks / TW__PURGE_CHUNKS + 1) * sizeof(struct tw__purge_block);
-}
-
-static inline void tw__wheel_purge_init(struct tw__wheel *wheel, void *zeroed)
-{
-	wheel->purge_blocks = (struct tw__purge_block *)zeroed;
-}
-
-/*
- * Marks up to n free chunks of the list in purge_blocks, of which the lowest are taken first.
- * Returns their number.
- */
-size_t tw__wheel_purge_chunks(struct tw__wheel *wheel, size_t n);
-
-/*
- * The next block, from the top, of TW__PURGE_CHUNKS chunks that are all marked: its memory may be
- * given back. NULL: none is left.
- */
-struct tw__chunk *tw__wheel_purge_next(struct tw__wheel *wheel);
-
-/* Begins that search anew. */
-static inline void tw__wheel_purge_start(struct tw__wheel *wheel)
-{
-	wheel->purge_top = wheel->arena_used / TW__PURGE_CHUNKS;
-}
-
-/* Chunks that memory is needed for: used once, and not given back since. */
-static inline size_t tw__wheel_chunks_held(const struct tw__wheel *wheel)
-{
-	return wheel->arena_used - wheel->purged * TW__PURGE_CHUNKS;
-}
-
 /* Chunks that can still be had. */
 static inline size_t tw__wheel_chunks_left(const struct tw__wheel *wheel)
 {
-	return wheel->arena_chunks - wheel->arena_used + wheel->free_chunks;
+	return wheel->arena_chunks - tw__depot_used(&wheel->chunks);
 }
 
-/* Takes a chunk out of the store, empty; gives one back. */
+/* Takes a free chunk, empty; gives one back. */
 struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel);
 void tw__chunk_put(struct tw__wheel *wheel, struct tw__chunk *chunk);
 

@@ -33,9 +33,6 @@ static inline struct tw__place tw__place_of(const struct tw__wheel *wheel,
 void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t window,
 		    uint64_t quota);
 
-/* The lowest chunk that is marked in purge_blocks. There is one. */
-struct tw__chunk *tw__chunk_from_purge(struct tw__wheel *wheel);
-
 bool tw__level_complete_above(const struct tw__level *level, uint64_t window);
 
 /* Opens each level's next window if nothing is in the way. */

@@ -42,7 +42,7 @@ static void note_deadline(tw_service *service, struct count *count, uint32_t slo
 
 static void count_members(tw_service *service, struct count *counts, uint32_t end_of_groups)
 {
-	uint32_t end = tw_load_acquire(&service->slots.fresh);
+	uint32_t end = tw_load_acquire(&service->slots.depot.fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
 		uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1 */
 		uint32_t index = group_of(service, slot, word);

@@ -186,7 +186,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	service->driver->park.woken = false;
 	tw_store_relaxed(&service->driver->counters.entries, service->driver->wheel.entries);
 	tw_store_relaxed(&service->driver->counters.chunks_used,
-			 tw__wheel_chunks_held(&service->driver->wheel));
+			 tw__depot_held(&service->driver->wheel.chunks));
 	if (tw_unlikely(service->config.on_stuck != NULL))
 		tw__tell_stuck(service, service->driver->last_now_ns);
 	if (poll.drained || poll.done)

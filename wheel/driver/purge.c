@@ -12,20 +12,17 @@
  * only tried.
  */
 #include "wheel/driver/purge.h"
-#include "wheel/core/live.h"
-#include "wheel/driver/driver.h"
-#include "wheel/slot/slots_purge.h"
 
-#include <sys/mman.h>
+#include <string.h>
+
+#include "wheel/driver/driver.h"
 
 enum {
-	CHAINS_A_STEP = 4,
-	CHUNKS_A_STEP = 256,
 	BLOCKS_A_STEP = 4,
 	LOOKS_A_STEP = 256, /* blocks looked at */
 	SEGMENTS_A_STEP = 16,
 	SLOTS_KEPT = 16384,
-	OPTIONS_KEPT = 4096,
+	EXTS_KEPT = 4096,
 	CHUNKS_KEPT = 1024,
 	SEGMENTS_KEPT = 64
 };
@@ -33,37 +30,21 @@ enum {
 /* How long so much must have been held without need. */
 #define PATIENCE_NS UINT64_C(1000000000)
 
-/* What is held, and what is enough: where giving ends. Twice of that is where it begins. */
-struct balance {
-	uint64_t held, enough;
-};
-
-static bool has_surplus(struct balance balance, unsigned times)
+void tw__purge_init(tw_service *service)
 {
-	return balance.held > times * balance.enough;
+	const struct tw__purge_part parts[TW__PURGE_PARTS] = {
+	    {&service->slots.depot, SLOTS_KEPT, 0},
+	    {&service->slots.ext_depot, EXTS_KEPT, 0},
+	    {&service->driver->wheel.chunks, CHUNKS_KEPT, 0},
+	};
+	memcpy(service->driver->purge.parts, parts, sizeof parts);
 }
 
-static struct balance of_slots(tw_service *service)
+/* More is held than `times` times what is enough. A purge begins at 2 and ends at 1. */
+static bool has_surplus(const struct tw__purge_part *part, unsigned times)
 {
-	const struct tw__slots *slots = &service->slots;
-	uint64_t given = (uint64_t)tw_load_relaxed(&slots->purged) * TW__BLOCK,
-		 live = tw__live_timers(service, NULL);
-	return (struct balance){tw_load_relaxed(&slots->fresh) - given,
-				live + live / 2 + SLOTS_KEPT};
-}
-
-static struct balance of_exts(tw_service *service)
-{
-	uint64_t live = tw_load_relaxed(&service->slots.store.live);
-	uint64_t held = (uint64_t)tw_load_relaxed(&service->slots.store.held) * TW__BLOCK;
-	return (struct balance){held, live + live / 2 + OPTIONS_KEPT};
-}
-
-static struct balance of_chunks(tw_service *service)
-{
-	const struct tw__wheel *wheel = &service->driver->wheel;
-	uint64_t used = wheel->arena_used - wheel->free_chunks;
-	return (struct balance){tw__wheel_chunks_held(wheel), used + used / 2 + CHUNKS_KEPT};
+	uint64_t used = tw__depot_used(part->depot);
+	return tw__depot_held(part->depot) > times * (used + used / 2 + part->kept);
 }
 
 static bool much_is_held(tw_service *service)
@@ -71,41 +52,36 @@ static bool much_is_held(tw_service *service)
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
 		if (tw__lane_segments(lane) > 2 * tw__lane_needs(lane) + SEGMENTS_KEPT)
 			return true;
-	return has_surplus(of_slots(service), 2) || has_surplus(of_exts(service), 2) ||
-	       has_surplus(of_chunks(service), 2);
+	const struct tw__purge_part *part = service->driver->purge.parts;
+	return has_surplus(&part[0], 2) || has_surplus(&part[1], 2) || has_surplus(&part[2], 2);
 }
 
 /* ------------------------------------------------------------------ one step */
 
-/* Free slots and chunks leave their lists. False: none is left there. */
-static bool purge_lists(tw_service *service)
+/*
+ * The depots of slots and extension records have a lock, which is only tried. The system call is
+ * made under it, so that no thread takes an index while its memory goes. A few microseconds.
+ */
+static bool purge_block(tw_service *service, struct tw__depot *depot, uint32_t block)
 {
-	bool any = tw__wheel_purge_chunks(&service->driver->wheel, CHUNKS_A_STEP) > 0;
-	for (int i = 0; i < CHAINS_A_STEP && tw__slots_purge_tables(&service->slots); i++)
-		any = true;
-	return any;
+	if (pthread_mutex_trylock(&service->slots.lock))
+		return false;
+	TW_ASSERT_LOCKED(&service->slots.lock);
+	bool given = tw__depot_purge(depot, block);
+	pthread_mutex_unlock(&service->slots.lock);
+	return given;
 }
 
-static bool purge_chunks(tw_service *service)
-{
-	struct tw__chunk *chunks = NULL;
-	for (int i = 0; i < BLOCKS_A_STEP && has_surplus(of_chunks(service), 1); i++)
-		if ((chunks = tw__wheel_purge_next(&service->driver->wheel)))
-			madvise(chunks, TW__PURGE_CHUNKS * sizeof *chunks, MADV_DONTNEED);
-	return chunks != NULL;
-}
-
-/* Blocks of slots or of extension records, from the top down to 0. */
-static bool purge_blocks(tw_service *service, uint32_t *top, struct balance of(tw_service *),
-			 bool purge_block(struct tw__slots *, uint32_t))
+/* From the top down to 0. False: enough is given. */
+static bool purge_part(tw_service *service, struct tw__purge_part *part)
 {
 	int given = 0;
-	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
-		if (!has_surplus(of(service), 1))
+	for (int looks = LOOKS_A_STEP; looks > 0 && part->next && given < BLOCKS_A_STEP; looks--) {
+		if (!has_surplus(part, 1))
 			return false;
-		given += purge_block(&service->slots, --*top);
+		given += purge_block(service, part->depot, --part->next);
 	}
-	return *top > 0;
+	return part->next > 0;
 }
 
 static bool purge_segments(tw_service *service)
@@ -121,23 +97,18 @@ static void purge_start(tw_service *service)
 {
 	service->driver->purge.purging = true;
 	service->driver->purge.begin_ns = 0;
-	tw__wheel_purge_start(&service->driver->wheel);
-	service->driver->purge.next_slots = tw_load_relaxed(&service->slots.fresh) / TW__BLOCK;
-	service->driver->purge.next_exts = tw_load_relaxed(&service->slots.store.end);
+	for (unsigned i = 0; i < TW__PURGE_PARTS; i++) {
+		struct tw__purge_part *part = &service->driver->purge.parts[i];
+		part->next = tw_load_relaxed(&part->depot->fresh) >> part->depot->block_shift;
+	}
 }
 
-/* First all lists are purged, then blocks. False: done. */
+/* False: done. */
 static bool purge_step(tw_service *service)
 {
 	bool more = purge_segments(service);
-	if (purge_lists(service)) {
-		purge_start(service); /* from the top again */
-		return true;
-	}
-	more |= purge_chunks(service);
-	struct tw__purge *purge = &service->driver->purge;
-	more |= purge_blocks(service, &purge->next_slots, of_slots, tw__slots_purge_block);
-	more |= purge_blocks(service, &purge->next_exts, of_exts, tw__exts_purge_block);
+	for (unsigned i = 0; i < TW__PURGE_PARTS; i++)
+		more |= purge_part(service, &service->driver->purge.parts[i]);
 	return more;
 }
 

@@ -4,13 +4,25 @@
 
 #include "wheel/core/service.h"
 
+/* Slots, extension records, chunks of the wheel. */
+enum { TW__PURGE_PARTS = 3 };
+
+struct tw__purge_part {
+	struct tw__depot *depot;
+	uint32_t kept; /* beyond one and a half times the need */
+	uint32_t next; /* blocks from here on have been looked at */
+};
+
 /* The driver's. */
 struct tw__purge {
-	bool purging;                   /* memory is going back, a step a poll */
-	uint32_t next_slots, next_exts; /* blocks from here on have been looked at */
+	struct tw__purge_part parts[TW__PURGE_PARTS];
+	bool purging; /* memory is going back, a step a poll */
 	/* when that begins, if things stay as they are; 0: nothing to give */
 	uint64_t begin_ns;
 };
+
+/* At the service's creation. */
+void tw__purge_init(tw_service *service);
 
 /*
  * A driver's, at the end of a poll. look: now and then, to see whether there is much to give. busy:

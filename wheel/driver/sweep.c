@@ -58,7 +58,7 @@ static void make_mark_pass(tw_service *service, uint64_t budget)
 {
 	struct tw__slots *slots = &service->slots;
 	tw_store_relaxed(&slots->written.latest_generations, true);
-	uint32_t end = tw_load_relaxed(&slots->fresh),
+	uint32_t end = tw_load_relaxed(&slots->depot.fresh),
 		 /* slots taken since have no dead entries yet */
 	    slot = service->driver->sweep.mark_pass;
 	for (; slot < end && budget > 0; slot++, budget--) {
@@ -80,7 +80,7 @@ static void make_mark_pass(tw_service *service, uint64_t budget)
 
 static void sweep_start(tw_service *service, bool by_drained)
 {
-	bool by_words = tw_load_relaxed(&service->slots.fresh) > MARK_SLOTS;
+	bool by_words = tw_load_relaxed(&service->slots.depot.fresh) > MARK_SLOTS;
 	service->driver->sweep.by = by_drained ? TW__SWEEP_BY_DRAINED
 				    : by_words ? TW__SWEEP_BY_WORDS
 					       : TW__SWEEP_BY_MARKS;

@@ -128,7 +128,7 @@ static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 {
 	struct tw__slots *slots = &service->slots;
 	uint64_t now_ns = out->now_ns;
-	uint32_t end = tw_load_acquire(&slots->fresh);
+	uint32_t end = tw_load_acquire(&slots->depot.fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
 		uint64_t word = tw_load_acquire(&slots->words[slot]), tick;
 		/* after the word: no near word is far ahead of it */

@@ -8,7 +8,7 @@
 bool tw__close_any(const struct tw__close_call *c, tw__close_word_fn *what)
 {
 	struct tw__slots *slots = &c->service->slots;
-	uint32_t end = tw_load_acquire(&slots->fresh);
+	uint32_t end = tw_load_acquire(&slots->depot.fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
 		uint64_t word = tw_load_acquire(&slots->words[slot]);
 		if (tw__word_state(word) != TW__FREE && what(c, slot, word))

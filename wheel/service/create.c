@@ -164,16 +164,17 @@ static int make_wheel(tw_service *service)
 	driver->memory.table_bytes = tw__wheel_table_bytes(size);
 	size_t table = whole_pages(driver->memory.table_bytes),
 	       arena = whole_pages(chunks * sizeof(struct tw__chunk)),
-	       purge = whole_pages(tw__wheel_purge_bytes(chunks));
-	driver->memory.bytes = table + arena + purge + sizeof *driver->outboxes.table;
+	       depot = whole_pages(tw__depot_bytes((uint32_t)chunks, TW__CHUNK_BLOCK_SHIFT));
+	driver->memory.bytes = table + arena + depot + sizeof *driver->outboxes.table;
 	char *memory = driver->memory.mapping = tw__reserve(driver->memory.bytes);
 	if (!memory)
 		return -ENOMEM;
 	driver->outboxes.table =
-	    (struct tw__outbox_table *)(void *)(memory + table + arena + purge);
-	tw__wheel_init(&driver->wheel, size, memory, (struct tw__chunk *)(void *)(memory + table),
-		       chunks, tw__resolve, service);
-	tw__wheel_purge_init(&driver->wheel, (void *)(memory + table + arena));
+	    (struct tw__outbox_table *)(void *)(memory + table + arena + depot);
+	tw__wheel_init(&driver->wheel, size, memory, memory + table + arena,
+		       (struct tw__chunk *)(void *)(memory + table), (uint32_t)chunks, tw__resolve,
+		       service);
+	tw__purge_init(service);
 	return 0;
 }
 

@@ -35,7 +35,7 @@ static bool read_record(tw_service *service, uint32_t slot, uint64_t *word, tw_f
  */
 static int each_timer(tw_service *service, bool disarmed, tw_visit_fn *visit, void *visitor_arg)
 {
-	uint32_t end = tw_load_acquire(&service->slots.fresh);
+	uint32_t end = tw_load_acquire(&service->slots.depot.fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
 		uint64_t word, left_ns = UINT64_MAX;
 		tw_fn *fn;
@@ -203,7 +203,7 @@ static uint64_t count_entries(tw_service *service)
 static void check_words(tw_service *service, struct complaint *c, uint64_t *pending,
 			uint64_t *filed)
 {
-	uint32_t end = tw_load_acquire(&service->slots.fresh);
+	uint32_t end = tw_load_acquire(&service->slots.depot.fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
 		uint64_t word = tw_load_acquire(&service->slots.words[slot]),
 			 state = tw__word_state(word);

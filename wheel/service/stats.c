@@ -9,7 +9,6 @@
 #include "wheel/driver/driver.h"
 #include "wheel/run/batch.h"
 #include "wheel/timer/end.h"
-#include "wheel/slot/slots_purge.h"
 
 /*
  * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the
@@ -17,7 +16,7 @@
  */
 static void count_words(tw_service *service, struct tw_service_stats *stats)
 {
-	uint32_t end = tw_load_acquire(&service->slots.fresh);
+	uint32_t end = tw_load_acquire(&service->slots.depot.fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
 		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 		if (tw__word_state(word) == TW__FREE)

@@ -4,8 +4,6 @@
  */
 #include "wheel/slot/magazine.h"
 
-#include "wheel/slot/slots_purge.h"
-
 static void set_limits(struct tw__magazine *magazine)
 {
 	uint64_t cancelled = tw_load_relaxed(&magazine->cancelled),
@@ -22,38 +20,18 @@ void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine)
 	tw_add_relaxed(&slots->threads, 1);
 }
 
-/* A free slot whose generation only its word knows. */
-static void load(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot)
-{
-	uint64_t word = tw_load_relaxed(&slots->words[slot]);
-	TW_ASSERT(tw__word_state(word) == TW__FREE);
-	tw__magazine_append(magazine, tw__entry_make(slot, tw__word_generation(word)));
-}
-
 /* False: there is none to be had. */
 static bool refill(struct tw__slots *slots, struct tw__magazine *magazine)
 {
-	uint32_t n = 0, slot;
-	uint32_t purged[TW__MAGAZINE_MAX / 2], n_purged = 0;
-	pthread_mutex_lock(&slots->lock); /* planted: depot_unlocked */
-	slot = tw__chain_pop(slots, &n);
-	bool fresh = !slot;
-	if (fresh)
-		n_purged = tw__slots_purge_take(slots, magazine->capacity / 2, purged);
-	if (fresh && n_purged == 0)
-		n = tw__slots_take_fresh(slots, magazine->capacity / 2, &slot);
-	pthread_mutex_unlock(&slots->lock);
+	uint32_t out[TW__MAGAZINE_MAX / 2];
+	uint32_t n = tw__slots_take(slots, magazine->capacity / 2, out);
 	for (uint32_t i = 0; i < n; i++) {
-		load(slots, magazine, slot);
-		slot = fresh ? slot + 1 : slots->records[slot].link;
+		uint64_t word = tw_load_relaxed(&slots->words[out[i]]);
+		TW_ASSERT(tw__word_state(word) == TW__FREE);
+		tw__magazine_append(magazine, tw__entry_make(out[i], tw__word_generation(word)));
 	}
-	for (uint32_t i = 0; i < n_purged; i++)
-		load(slots, magazine, purged[i]);
-	n += n_purged;
-	do {
-		if (magazine->capacity < TW__MAGAZINE_MAX)
-			magazine->capacity *= 2;
-	} while (magazine->capacity < n);
+	if (magazine->capacity < TW__MAGAZINE_MAX)
+		magazine->capacity *= 2;
 	return n > 0;
 }
 
@@ -64,17 +42,14 @@ bool tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
 	return has_one;
 }
 
-/* Takes the n oldest slots out as a chain. */
+/* The oldest n. */
 static void unload(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t n)
 {
-	uint32_t head = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t slot = tw__entry_slot(tw__magazine_peek(magazine, i));
-		slots->records[slot].link = head;
-		head = slot;
-	}
+	uint32_t out[TW__MAGAZINE_MAX];
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = tw__entry_slot(tw__magazine_peek(magazine, i));
 	tw__magazine_take(magazine, n);
-	tw__chain_push(slots, head, n);
+	tw__slots_put(slots, out, n);
 }
 
 void tw__magazine_make_room(struct tw__slots *slots, struct tw__magazine *magazine)
@@ -94,7 +69,7 @@ void tw__slot_put_slowly(struct tw__slots *slots, struct tw__magazine *magazine,
 		return;
 	}
 	if (!magazine) {
-		tw__chain_push(slots, slot, 1);
+		tw__slots_put(slots, &slot, 1);
 		return;
 	}
 	tw__magazine_make_room(slots, magazine);

@@ -45,12 +45,33 @@ static void prefer_huge_pages(char *at, size_t bytes)
 		madvise(at + SMALL_BYTES, bytes - SMALL_BYTES, MADV_HUGEPAGE);
 }
 
+/*
+ * What goes back with a block of free slots. The control words stay, 8 bytes a slot: their
+ * generations make old handles harmless (G5). Latest generations of 0: nothing is known, which is
+ * true.
+ */
+static void set_arrays(struct tw__slots *slots)
+{
+	const struct tw__depot_array of_slot[] = {
+	    {slots->records, sizeof *slots->records},
+	    {slots->locations, sizeof *slots->locations},
+	    {slots->far_ticks, sizeof *slots->far_ticks},
+	    {slots->latest_generations, sizeof *slots->latest_generations},
+	};
+	_Static_assert(sizeof of_slot == sizeof slots->depot.arrays, "all of them");
+	memcpy(slots->depot.arrays, of_slot, sizeof of_slot);
+	slots->ext_depot.arrays[0] = (struct tw__depot_array){slots->exts, sizeof *slots->exts};
+}
+
+_Static_assert((sizeof(uint32_t) << TW__BLOCK_SHIFT) % 4096 == 0, "blocks are whole pages");
+
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 {
 	*slots = (struct tw__slots){.max_timers = max_timers, .base = random_base()};
 	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + 1;
 	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
-	size_t n = slots->end, blocks = n / TW__BLOCK + 2;
+	size_t n = slots->end, depot_bytes = tw__depot_bytes(slots->end, TW__BLOCK_SHIFT);
+	void *depot, *ext_depot;
 	const struct {
 		void *pointer;
 		size_t bytes;
@@ -62,10 +83,8 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	    {&slots->exts, page_up(n * sizeof *slots->exts), false},
 	    {&slots->latest_generations, page_up(n * sizeof *slots->latest_generations), true},
 	    {&slots->far_ticks, page_up(n * sizeof *slots->far_ticks), false},
-	    {&slots->purge_bits, page_up(blocks * TW__BLOCK / 8), false},
-	    {&slots->blocks, page_up(blocks * sizeof *slots->blocks), false},
-	    {&slots->store.blocks, page_up(blocks * sizeof *slots->store.blocks), false},
-	    {&slots->store.room, page_up(blocks / 8 + 8), false},
+	    {&depot, page_up(depot_bytes), false},
+	    {&ext_depot, page_up(depot_bytes), false},
 	};
 	const size_t array_count = sizeof arrays / sizeof *arrays;
 	for (size_t i = 0; i < array_count; i++)
@@ -78,7 +97,9 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 		if (arrays[i].huge_pages)
 			prefer_huge_pages(at, arrays[i].bytes);
 	}
-	tw_store_relaxed(&slots->fresh, 1);
+	tw__depot_init(&slots->depot, slots->end, TW__BLOCK_SHIFT, 1, depot);
+	tw__depot_init(&slots->ext_depot, slots->end, TW__BLOCK_SHIFT, 1, ext_depot);
+	set_arrays(slots);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
 	for (int i = 0; i < TW__EXT_LOCKS; i++)
 		pthread_mutex_init(&slots->option_locks[i], NULL);
@@ -181,122 +202,67 @@ void tw__far_let(struct tw__slots *slots, uint32_t slot)
 
 /* ------------------------------------------------------------------- depot */
 
-/* A chain's head keeps the next chain and the count in its record's unused pointers. */
-void tw__chain_push(struct tw__slots *slots, uint32_t head, uint32_t count)
+/* One past the last slot that may be in use: what magazines hold back is no timer's. */
+static uint32_t slots_limit(const struct tw__slots *slots)
 {
-	TW_ASSERT(head > 0 && head < slots->end);
-	struct tw__record *record = &slots->records[head];
-	pthread_mutex_lock(&slots->lock);
-	tw_store_release(&record->ext, slots->chains); /* WORD5 */
-	tw_store_relaxed(&record->arg, (void *)(uintptr_t)count);
-	slots->chains = head;
-	pthread_mutex_unlock(&slots->lock);
-}
-
-uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *count)
-{
-	TW_ASSERT_LOCKED(&slots->lock);
-	uint32_t head = slots->chains;
-	if (head) {
-		slots->chains = tw_load_relaxed(&slots->records[head].ext);
-		*count = (uint32_t)(uintptr_t)tw_load_relaxed(&slots->records[head].arg);
-	}
-	return head;
-}
-
-uint32_t tw__slots_take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *first)
-{
-	TW_ASSERT_LOCKED(&slots->lock);
 	uint64_t threads = tw_load_relaxed(&slots->threads);
 	uint64_t limit =
 	    1 + (uint64_t)slots->max_timers + tw_load_relaxed(&slots->retired) +
 	    (threads < MAGAZINES_COUNTED ? threads : MAGAZINES_COUNTED) * TW__MAGAZINE_MAX;
-	if (limit > slots->end)
-		limit = slots->end;
-	uint32_t fresh = tw_load_relaxed(&slots->fresh);
-	uint32_t n = fresh + want <= limit ? want : (uint32_t)(limit > fresh ? limit - fresh : 0);
-	tw_store_relaxed(&slots->fresh, fresh + n);
-	*first = fresh;
+	return limit < slots->end ? (uint32_t)limit : slots->end;
+}
+
+uint32_t tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out)
+{
+	pthread_mutex_lock(&slots->lock); /* planted: depot_unlocked */
+	TW_ASSERT_LOCKED(&slots->lock);
+	uint32_t n = tw__depot_take(&slots->depot, want, slots_limit(slots), out);
+	pthread_mutex_unlock(&slots->lock);
 	return n;
+}
+
+void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n)
+{
+	pthread_mutex_lock(&slots->lock);
+	tw__depot_put(&slots->depot, out, n);
+	pthread_mutex_unlock(&slots->lock);
+}
+
+uint64_t tw__slots_bytes(const struct tw__slots *slots)
+{
+	uint64_t per_held =
+	    sizeof *slots->records +
+	    (tw_load_relaxed(&slots->written.locations) ? sizeof *slots->locations : 0) +
+	    (tw_load_relaxed(&slots->written.far_ticks) ? sizeof *slots->far_ticks : 0) +
+	    (tw_load_relaxed(&slots->written.latest_generations) ? sizeof *slots->latest_generations
+								 : 0);
+	return tw_load_relaxed(&slots->depot.fresh) * sizeof *slots->words +
+	       tw__depot_held(&slots->depot) * per_held +
+	       tw__depot_held(&slots->ext_depot) * sizeof *slots->exts;
 }
 
 /* ------------------------------------------------------------- extension records */
 
-static void set_room(struct tw__slots *slots, uint32_t block, bool has)
-{
-	TW_ASSERT_LOCKED(&slots->lock);
-	uint64_t bit = UINT64_C(1) << block % 64;
-	slots->store.room[block / 64] =
-	    has ? slots->store.room[block / 64] | bit : slots->store.room[block / 64] & ~bit;
-}
-
-/* The lowest block with room, so that others fall empty and can be given back. Under the lock. */
-static bool find_room(struct tw__slots *slots, uint32_t *block)
-{
-	TW_ASSERT_LOCKED(&slots->lock);
-	uint32_t end = tw_load_relaxed(&slots->store.end);
-	for (uint32_t w = 0; w * 64 < end; w++)
-		if (slots->store.room[w]) {
-			*block = w * 64 + (uint32_t)__builtin_ctzll(slots->store.room[w]);
-			return true;
-		}
-	*block = end;
-	if ((uint64_t)end * TW__BLOCK >= slots->end)
-		return false;
-	tw_store_relaxed(&slots->store.end, end + 1);
-	set_room(slots, *block, true);
-	return true;
-}
-
-/* An extension record of a block with room. Under the lock. */
-static uint32_t slots_take_from(struct tw__slots *slots, uint32_t index)
-{
-	TW_ASSERT_LOCKED(&slots->lock);
-	struct tw__ext_block *block = &slots->store.blocks[index];
-	uint32_t ext = block->free;
-	if (block->used == 0)
-		tw_store_relaxed(&slots->store.held, tw_load_relaxed(&slots->store.held) + 1);
-	if (index == 0 && block->used == 0)
-		block->used = block->live = 1; /* 0 is no extension record */
-	if (ext)
-		block->free = slots->exts[ext].next_free;
-	else
-		ext = index * TW__BLOCK + block->used++;
-	if (++block->live == TW__BLOCK)
-		set_room(slots, index, false);
-	return ext;
-}
-
-static void give_to(struct tw__slots *slots, uint32_t ext)
-{
-	TW_ASSERT_LOCKED(&slots->lock);
-	struct tw__ext_block *block = &slots->store.blocks[ext / TW__BLOCK];
-	slots->exts[ext].next_free = block->free;
-	block->free = ext;
-	block->live--;
-	set_room(slots, ext / TW__BLOCK, true);
-}
-
 /* Half a cache of them. */
 static void refill_exts(struct tw__slots *slots, struct tw__ext_cache *cache)
 {
-	uint32_t block, before = cache->count;
 	pthread_mutex_lock(&slots->lock);
-	while (cache->count < TW__EXTS_CACHED / 2 && find_room(slots, &block))
-		cache->exts[cache->count++] = slots_take_from(slots, block);
-	tw_store_relaxed(&slots->store.live,
-			 tw_load_relaxed(&slots->store.live) + cache->count - before);
+	cache->count += tw__depot_take(&slots->ext_depot, TW__EXTS_CACHED / 2, slots->end,
+				       cache->exts + cache->count);
+	pthread_mutex_unlock(&slots->lock);
+}
+
+static void exts_put(struct tw__slots *slots, const uint32_t *exts, uint32_t n)
+{
+	pthread_mutex_lock(&slots->lock);
+	tw__depot_put(&slots->ext_depot, exts, n);
 	pthread_mutex_unlock(&slots->lock);
 }
 
 /* The oldest n. */
 static void unload_exts(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t n)
 {
-	pthread_mutex_lock(&slots->lock);
-	for (uint32_t i = 0; i < n; i++)
-		give_to(slots, cache->exts[i]);
-	tw_store_relaxed(&slots->store.live, tw_load_relaxed(&slots->store.live) - n);
-	pthread_mutex_unlock(&slots->lock);
+	exts_put(slots, cache->exts, n);
 	cache->count -= n;
 	memmove(cache->exts, cache->exts + n, cache->count * sizeof *cache->exts);
 }
@@ -323,14 +289,13 @@ uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache)
 void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext)
 {
 	TW_ASSERT(ext > 0 && ext < slots->end);
-	struct tw__ext_cache none = {0};
-	if (tw_unlikely(!cache))
-		cache = &none;
+	if (tw_unlikely(!cache)) {
+		exts_put(slots, &ext, 1);
+		return;
+	}
 	if (tw_unlikely(cache->count == TW__EXTS_CACHED))
 		unload_exts(slots, cache, TW__EXTS_CACHED / 2);
 	cache->exts[cache->count++] = ext;
-	if (tw_unlikely(cache == &none))
-		unload_exts(slots, cache, 1);
 }
 
 void tw__ext_await_all_resets(struct tw__slots *slots)

@@ -4,10 +4,9 @@
  * alike, in address space reserved once and touched on demand.
  *
  * Free slots are kept in a small **magazine** for each thread, first in first out, so that one hot
- * slot does not burn through its generations, behind it a shared **depot** of whole chains, and
- * behind that slots never used (J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001; here a
- * chain is linked through the records of its free slots, so that giving back never allocates). The
- * depot's lock is taken once for half a magazine.
+ * slot does not burn through its generations, and behind it in a shared **depot** (depot.h; after
+ * J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001). The depot's lock is taken once for
+ * half a magazine, and giving back never allocates.
  *
  * A slot at its last generation is not given back: it is retired.
  */
@@ -16,6 +15,7 @@
 
 #include <pthread.h>
 
+#include "mpsc/base/depot.h"
 #include "mpsc/base/locked.h"
 #include "tickwheel/service.h"
 #include "wheel/slot/word.h"
@@ -30,7 +30,6 @@ struct tw__record {
 	_Atomic(tw_fn *) fn;
 	_Atomic(void *) arg;
 	_Atomic uint32_t ext; /* index of the extension record, or 0 */
-	uint32_t link;        /* while free: next slot of its chain */
 };
 
 /* The driver's own knowledge of a RELOCATED timer: where the entry is that counts. */
@@ -104,19 +103,8 @@ struct tw__ext {
 	uint32_t next_free;
 };
 
-/* What stands for 1024 slots, or extension records, where memory is given back (slots_purge.c). */
-enum { TW__BLOCK = 1024 };
-
-struct tw__slot_block {
-	uint16_t marked; /* number of free slots with a bit in purge_bits */
-	bool purged;     /* their records' and locations' memory is given back */
-};
-
-struct tw__ext_block {
-	uint32_t free; /* first of its free list, or 0 */
-	uint16_t used; /* from here on never used, or given back since */
-	uint16_t live;
-};
+/* Slots, or extension records, whose memory is given back together: 1 << this (depot.h). */
+enum { TW__BLOCK_SHIFT = 10 };
 
 /* A thread's free extension records, last in first out. */
 enum { TW__EXTS_CACHED = 64 };
@@ -124,15 +112,6 @@ enum { TW__EXTS_CACHED = 64 };
 struct tw__ext_cache {
 	uint32_t count;
 	uint32_t exts[TW__EXTS_CACHED];
-};
-
-/* All extension records; under the lock, except for atomic members. */
-struct tw__ext_store {
-	uint64_t *room; /* a bit for each block of extension records that has room */
-	struct tw__ext_block *blocks;
-	_Atomic uint32_t end;  /* blocks of extension records ever begun */
-	_Atomic uint32_t held; /* of these: not given back */
-	_Atomic uint32_t live;
 };
 
 /* The arrays that are not of use to all services: whether they have been written. */
@@ -154,16 +133,11 @@ struct tw__slots {
 	uint64_t base;
 	uint32_t max_timers;
 	_Atomic uint32_t threads; /* magazines, each of which may hold slots back */
-	_Atomic uint32_t fresh;   /* the first slot never used; written under the lock */
 	_Atomic uint64_t retired;
 
-	pthread_mutex_t lock; /* the depot and what follows */
-	uint32_t chains;      /* the first chain's head, or 0 */
-	uint64_t *purge_bits; /* a bit for each free slot that is in no chain */
-	struct tw__slot_block *blocks;
-	uint32_t purge_low;      /* below this block no bit is set */
-	_Atomic uint32_t purged; /* blocks whose records are given back */
-	struct tw__ext_store store;
+	pthread_mutex_t lock;   /* of both depots; the driver only tries it */
+	struct tw__depot depot; /* free slots that are in no magazine */
+	struct tw__depot ext_depot;
 	struct tw__slots_written written;
 	pthread_mutex_t option_locks[TW__EXT_LOCKS]; /* by slot; see tw__ext_lock */
 	_Atomic uint32_t far_locks[TW__FAR_LOCKS];   /* of far_ticks, by slot */
@@ -175,20 +149,12 @@ struct tw__slots {
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers);
 void tw__slots_fini(struct tw__slots *slots);
 
-/* Gives a chain of `count` free slots, linked by their records, to the depot. */
-void tw__chain_push(struct tw__slots *slots, uint32_t head, uint32_t count);
+/* Takes free slots out of the depot, up to `want`, as far as max_timers allows; gives n back. */
+uint32_t tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
+void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n);
 
-/*
- * Under the lock: takes slots that were never used, up to `want`, as far as max_timers, and what
- * magazines hold back, allow.
- */
-uint32_t tw__slots_take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *first);
-
-/*
- * Under the lock: takes a chain of n free slots out of the depot, linked by their records. 0: there
- * is none.
- */
-uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *n);
+/* Bytes that hold slots and extension records, an upper bound. */
+uint64_t tw__slots_bytes(const struct tw__slots *slots);
 
 /*
  * Extension records: `release` and what follows it zero, the rest as it was; in no list. 0: there

@@ -95,8 +95,8 @@
  *       lock): w.
  *   WORD4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes
  *       nothing and orders nothing.
- *   WORD5  record's ext, and the extension record's executor and traits: store-release (schedule,
- *       depot) -> load-acquire (route, reset, close), then w, relaxed or stronger. All go to their
+ *   WORD5  record's ext, and the extension record's executor and traits: store-release (schedule)
+ *       -> load-acquire (route, reset, close), then w, relaxed or stronger. All go to their
  *       next owner after w has left ARMED for good: a thread that reads what the next owner wrote
  *       finds w no longer armed. Without it runs of one timer might go to another's executor, or an
  *       extension record be written without its lock. (Before a compare-and-swap of w relaxed loads

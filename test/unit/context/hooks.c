@@ -145,7 +145,7 @@ Test(context_hooks, leave_the_pointer_a_plain_variable)
 	expect_eq(none_installed, 1);
 	expect_eq(restores, 1);
 	cr_assert_eq(tw_context_get(), &value);
-	expect_eq(rig.service->slots.store.end, 0);
+	expect_eq(rig.service->slots.ext_depot.fresh, 1);
 	rig_close(&rig);
 }
 

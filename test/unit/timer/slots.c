@@ -37,7 +37,7 @@ Test(timer_slots, retired_ones_are_replaced)
 	struct tw__magazine magazine;
 	cr_assert_eq(tw__slots_init(&slots, MAX), 0);
 	tw__magazine_init(&slots, &magazine);
-	tw_store_relaxed(&slots.fresh, 1 + RETIRED);
+	tw_store_relaxed(&slots.depot.fresh, 1 + RETIRED);
 	tw_store_relaxed(&slots.retired, RETIRED);
 	for (int i = 0; i < MAX; i++)
 		cr_assert_gt(tw__entry_slot(tw__slot_get(&slots, &magazine)), RETIRED);
@@ -155,7 +155,7 @@ Test(timer_slots, a_used_up_generation_retires_the_slot)
 	cr_assert_eq(tw_service_create(&service, &config), 0);
 	cr_assert_eq(tw_schedule(service, 0, count_run, &runs, &old), 0);
 	cr_assert_eq(tw_cancel(service, old), TW_CANCELLED);
-	uint32_t end = tw_load_relaxed(&service->slots.fresh);
+	uint32_t end = tw_load_relaxed(&service->slots.depot.fresh);
 	for (uint32_t slot = 1; slot < end; slot++)
 		tw_store_relaxed(&service->slots.words[slot],
 				 tw__word_make(TW__LAST_GENERATION - 1, TW__FREE, 0));

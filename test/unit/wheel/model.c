@@ -35,7 +35,7 @@ struct twin_timer {
 
 struct twin {
 	struct tw__wheel wheel;
-	void *table;
+	void *table, *depot;
 	struct tw__chunk *arena;
 	struct twin_timer timers[TIMERS];
 	uint32_t used;
@@ -90,15 +90,17 @@ static struct twin *twin_new(uint32_t buckets, uint64_t seed)
 	struct twin *t = calloc(1, sizeof *t);
 	struct tw__wheel_size size = {buckets, RANGE_LOG2};
 	t->table = calloc(1, tw__wheel_table_bytes(size));
+	t->depot = calloc(1, tw__depot_bytes(CHUNKS, TW__CHUNK_BLOCK_SHIFT));
 	t->arena = malloc(CHUNKS * sizeof *t->arena);
 	t->random = seed * 2 + 1;
-	tw__wheel_init(&t->wheel, size, t->table, t->arena, CHUNKS, resolve, t);
+	tw__wheel_init(&t->wheel, size, t->table, t->depot, t->arena, CHUNKS, resolve, t);
 	return t;
 }
 
 static void twin_free(struct twin *t)
 {
 	free(t->table);
+	free(t->depot);
 	free(t->arena);
 	free(t);
 }

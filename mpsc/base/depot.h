@@ -1,0 +1,80 @@
+/*
+ * A depot: the free indices of an array, in blocks whose memory can go back to the system.
+ *
+ * Indices from `fresh` on were never used. Below it a bit tells of each index whether it is free.
+ * The lowest free indices are taken first, so that what is in use stays together, and whole blocks
+ * fall free. The memory of such a block is given back after a storm (wheel/driver/purge.c); it is
+ * zeroed, or as it was, when it is used again.
+ *
+ * Cost: taking looks at the lowest words of the bitmaps only. A depot allocates nothing and has no
+ * lock: its owner has one, or is one thread. Other threads may read the counts.
+ *
+ * Rejected: a list of free items, linked through them. The last ones in are the first ones out, so
+ * after a storm those in use lie all over the array, and a free item's own memory cannot go back.
+ */
+#ifndef TW_MPSC_DEPOT_H
+#define TW_MPSC_DEPOT_H
+
+#include <stddef.h>
+
+#include "mpsc/base/assert.h"
+#include "mpsc/base/atomics.h"
+
+struct tw__depot_block {
+	uint16_t used; /* indices that are taken */
+	bool purged;   /* its memory is given back, and none of it was taken since */
+};
+
+/* An array that has an item for each index. at NULL: none. */
+struct tw__depot_array {
+	void *at;
+	size_t item_bytes;
+};
+
+enum { TW__DEPOT_ARRAYS = 4 };
+
+struct tw__depot {
+	uint64_t *bits; /* a bit for each free index */
+	uint64_t *room; /* a bit for each block that has one */
+	struct tw__depot_block *blocks;
+	unsigned block_shift; /* log2 of the indices of a block; at least 6 */
+	uint32_t low;         /* words of `room` below it are 0 */
+	_Atomic uint32_t fresh;
+	_Atomic uint32_t free;                           /* free indices below `fresh` */
+	_Atomic uint32_t purged;                         /* blocks whose memory is given back */
+	struct tw__depot_array arrays[TW__DEPOT_ARRAYS]; /* what is given back of a block */
+};
+
+/* The bytes that a depot of `count` indices needs; at init they are zeroed. */
+size_t tw__depot_bytes(uint32_t count, unsigned block_shift);
+
+/* first: the lowest index that is ever taken, 0 or 1. */
+void tw__depot_init(struct tw__depot *depot, uint32_t count, unsigned block_shift, uint32_t first,
+		    void *memory);
+
+/* Takes up to `want` indices; fresh ones only below `limit`. Returns how many. */
+uint32_t tw__depot_take(struct tw__depot *depot, uint32_t want, uint32_t limit, uint32_t *out);
+
+void tw__depot_put(struct tw__depot *depot, const uint32_t *indices, uint32_t n);
+
+/*
+ * Gives the memory of a block back if nothing in it is in use. All its indices are below `fresh`.
+ * Returns whether it did.
+ */
+bool tw__depot_purge(struct tw__depot *depot, uint32_t block);
+
+/* Indices that are taken. */
+static inline uint64_t tw__depot_used(const struct tw__depot *depot)
+{
+	return (uint64_t)tw_load_relaxed(&depot->fresh) - tw_load_relaxed(&depot->free);
+}
+
+/* Indices that memory is needed for: used once, and not given back since. */
+static inline uint64_t tw__depot_held(const struct tw__depot *depot)
+{
+	uint64_t fresh = tw_load_relaxed(&depot->fresh),
+		 given = (uint64_t)tw_load_relaxed(&depot->purged) << depot->block_shift;
+	return fresh > given ? fresh - given : 0;
+}
+
+#endif
