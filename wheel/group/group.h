@@ -79,9 +79,9 @@
  *       stale tag is on the list, armed or beyond, for every walk that follows the cancel. (If the
  *       arm came after that walk, it acquires the lock from it, and so reads the new serial
  *       number.) A bulk schedule enters in its first pass, while the words are free: walks skip
- *       them. Its second pass takes the lock again, looks at the tag, and stores ARMED or
- *       RELEASING: it acquires an earlier walk, so that the tag is seen stale; a later walk sees
- *       the word.
+ *       them. Its second pass takes the lock again, looks at the tag, and stores ARMED. It acquires
+ *       an earlier walk, so that the tag is seen stale, and queues the group for another walk; a
+ *       later walk sees the word.
  *   GROUP3  re-arm: CAS of the timer's word to ARMED, then running-1 (acq_rel), which reads the
  *       serial number: if it has moved, the thread ends the timer itself. Else the cancel's CAS
  *       (acq_rel) comes later in the word's modification order, acquires from it, and the walk sees

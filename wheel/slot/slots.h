@@ -100,7 +100,6 @@ struct tw__ext {
 	uint8_t missed;             /* enum tw_missed_policy */
 	uint8_t late_drop;          /* beyond max_lateness_ns it does not run */
 	uint8_t context_is_callers; /* as long as the call that schedules it can fail */
-	uint32_t next_free;
 };
 
 /* Slots, or extension records, whose memory is given back together: 1 << this (depot.h). */

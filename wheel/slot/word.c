@@ -85,8 +85,7 @@ bool tw__word_may_become(uint64_t from, uint64_t to)
 		return disarmed_may_become(from, to);
 	switch (tw__word_state(from)) {
 	case TW__FREE:
-		return tw__word_armed(to) || tw__word_state(to) == TW__RELEASING ||
-		       (tw__word_disarmed(to) && to == tw__word_unfiled(to));
+		return tw__word_armed(to) || (tw__word_disarmed(to) && to == tw__word_unfiled(to));
 	case TW__RUNNING:
 		return running_may_become(from, to);
 	case TW__RELEASING:

@@ -24,8 +24,6 @@
  *   from            to               by                     with
  *   FREE G          ARMED G          schedule, slot's owner store-release: no other thread writes
  *                                                           a free word
- *   FREE G          RELEASING G      bulk, slot's owner     store-release, group's lock held: its
- *                                                           group has ended meanwhile
  *   ARMED           ARMED later      drain (driver)         CAS, if the estimate was too early
  *   ARMED long due  ARMED due        drain, resolve         CAS: a deadline hours back becomes a
  *                                    (driver)               recent one

@@ -375,7 +375,7 @@ static __attribute__((noinline)) int schedule_task(tw_service *service, const st
 {
 	struct tw_task other;
 	struct tw_period period;
-	int r = tw__task_read(service, &task, &other, &period, true);
+	int r = tw__task_read(service, &task, &other, &period);
 	if (r)
 		return r == -ERANGE ? schedule_out_of_range(service, out) : r;
 	struct tw__local *local = tw__local_of(service);

@@ -6,13 +6,6 @@
 #include "wheel/core/ticks.h"
 #include "wheel/core/context.h"
 
-/* What a word says of a deadline that is written now. */
-static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t deadline_ns)
-{
-	return tw__tick_bits(tw__tick_to_write(service, deadline_ns),
-			     tw_load_relaxed(&service->gate.cursor));
-}
-
 /* No word of an open gate. */
 #define TW__NO_SHORT_WORD UINT64_MAX
 

@@ -2,10 +2,10 @@
  * Scheduling many in one call: one look at the gate, one base, one publication, one wake, for as
  * many timers as there are.
  *
- * All or nothing, in two passes. The first takes slots and extension records and writes the lane's
- * entries, unpublished; whatever fails there is taken back, and nobody has seen any of it. The
- * second stores the control words and cannot fail. Then the lane's tail moves once. So no timer of
- * a batch can run before all of `out` is written.
+ * All or nothing. First all tasks are checked. Then two passes: one takes slots and extension
+ * records and writes the lane's entries, unpublished; whatever fails there is taken back, and
+ * nobody has seen any of it. The other stores the control words and cannot fail. Then the lane's
+ * tail moves once. So no timer of a batch can run before all of `out` is written.
  *
  * Against close the call pins its lane before it looks (gate.h, GATE6): either it sees that it is
  * closed, or close waits until all of the batch is published, and ends it whole. A single
@@ -29,14 +29,14 @@
 
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
+#include "wheel/core/wake.h"
+#include "wheel/timer/reap_queue.h"
 #include "wheel/timer/schedule_bulk.h"
-#include "wheel/timer/end.h"
-#include "wheel/timer/release.h"
 #include "wheel/timer/schedule_task.h"
 
 enum { POLL_NS = 1000000 };
 
-struct batch_call {
+struct bulk_call {
 	tw_service *service;
 	struct tw__local *local;
 	const char *tasks;
@@ -44,121 +44,122 @@ struct batch_call {
 	uint64_t word;   /* of the look at the gate */
 	uint64_t now_ns; /* the one reading of the clock, or 0 */
 	uint64_t base_ns;
-	uint64_t random; /* the thread's numbers, once the batch is scheduled */
-	/* extension records of timers whose group ended meanwhile, in array order; 0: none */
-	uint32_t orphan, last_orphan;
+	uint64_t random; /* the thread's numbers, once all are scheduled */
 	uint64_t epoch_word_before;
+	/* instants in (from, to] have these bits: one array's deadlines are often alike */
+	uint64_t from_ns, to_ns, bits;
 	struct tw__lane_mark begin; /* of the base */
 	bool grew;
-	bool plain; /* no timer gets a context but by its task: this thread has none */
 };
 
-static const struct tw_task *task_at(const struct batch_call *call, size_t i)
+/* --------------------------------------------------------------------- check */
+
+static const struct tw_task *task_at(const struct bulk_call *call, size_t i)
 {
 	return (const struct tw_task *)(const void *)(call->tasks + i * call->stride);
 }
 
-static int room_for_one(struct batch_call *call)
+/* A task as the library knows it: *task, or a copy in *other. 0, -EINVAL, -E2BIG, -ERANGE. */
+static int bulk_read(const struct bulk_call *call, size_t i, const struct tw_task **task,
+		     struct tw_task *other, struct tw_period *period)
 {
-	struct tw__lane *lane = &call->local->lane;
-	return tw_likely(tw__lane_has_room(lane, 1)) ? 0 : tw__lane_extend(lane, &call->grew);
+	*task = task_at(call, i);
+	if ((*task)->size != call->stride)
+		return tw__refuse(-EINVAL, "tw_schedule_bulk",
+				  "tasks[%zu].size %zu: must be that of tasks[0]", i,
+				  (*task)->size);
+	int r = tw__task_read(call->service, task, other, period);
+	if (!r && (*task)->flags & TW_TASK_PERSISTENT)
+		return tw__refuse(-EINVAL, "tw_schedule_bulk",
+				  "tasks[%zu] is TW_TASK_PERSISTENT: schedule it alone", i);
+	return r;
 }
 
-/* The record and the unpublished entry of one timer. */
-static inline __attribute__((always_inline)) int put(struct batch_call *call,
-						     const struct tw_task *task, enum tw__kind kind,
-						     uint64_t value, uint32_t ext)
-{
-	struct tw__slots *slots = &call->service->slots;
-	int r = room_for_one(call);
-	if (tw_unlikely(r))
-		return r;
-	uint64_t entry = tw__slot_get(slots, &call->local->magazine);
-	if (tw_unlikely(!entry))
-		return -EAGAIN;
-	uint32_t slot = tw__entry_slot(entry);
-	struct tw__record *record = &slots->records[slot];
-	tw_store_relaxed(&record->fn, task->fn); /* published by WORD1 */
-	tw_store_relaxed(&record->arg, task->arg);
-	/* WORD5; 0 tells the second pass that it is plain */
-	tw_store_release(&record->ext, ext);
-	tw__lane_put(&call->local->lane, tw__what_make(kind, entry), value);
-	return 0;
-}
-
-static int put_with_option(struct batch_call *call, const struct tw_task *task,
-			   const struct tw_period *period)
-{
-	struct tw__arming arming;
-	/* a cached record stays cached: a bulk call enters before its words are armed */
-	arming.ext = 0;
-	int r = tw__task_prepare(call->service, call->local, task, period, &call->random,
-				 &call->now_ns, &arming);
-	if (r)
-		return r;
-	r = put(call, task, arming.kind, arming.value, arming.ext);
-	if (r && arming.ext)
-		tw__task_discard(call->service, call->local, arming.ext);
-	if (r || !arming.ext)
-		return r;
-	struct tw__slots *slots = &call->service->slots;
-	uint64_t entry = tw__what_entry(tw__lane_at(&call->local->lane)[-1].what);
-	int entered = tw__group_enter(&call->service->groups, slots, arming.ext, entry);
-	if (entered < 0)
-		return entered; /* what was put is taken back with the rest */
-	(void)tw__group_entered(call->service, call->local, arming.ext, entry,
-				entered); /* the lock was held, if any */
-	return 0;
-}
-
-/* Puts a timer of any kind. */
-static __attribute__((noinline)) int put_any(struct batch_call *call, const struct tw_task *task)
-{
-	struct tw_task other;
-	struct tw_period period;
-	if (task->size != call->stride)
-		return -EINVAL; /* tell_misuse tells */
-	int r = tw__task_read(call->service, &task, &other, &period, false);
-	if (!r && task->flags & TW_TASK_PERSISTENT)
-		return -EINVAL; /* tell_misuse tells */
-	return r ? r : put_with_option(call, task, task->period ? &period : NULL);
-}
-
-/*
- * A plain task with a delay, in the struct that we know, that a check would find nothing wrong
- * with: most are.
- */
-static inline bool is_simple(const struct batch_call *call, const struct tw_task *task)
+/* A task with fn, arg and a delay, that a check would find nothing wrong with: most are. */
+static inline bool is_plain(const struct bulk_call *call, const struct tw_task *task)
 {
 	return call->stride == sizeof *task && tw__task_is_short(task) && !task->flags &&
 	       !task->group.id && task->when_ns <= TW_MAX_DELAY_NS;
 }
 
+/* Before the call pins its lane: the misuse hook may schedule. */
+static int check_all(const struct bulk_call *call)
+{
+	const struct tw_task *task;
+	struct tw_task other;
+	struct tw_period period;
+	int r = 0;
+	for (size_t i = 0; !r && i < call->n; i++)
+		r = is_plain(call, task_at(call, i)) ? 0
+						     : bulk_read(call, i, &task, &other, &period);
+	return r;
+}
+
+/* ----------------------------------------------------------------- first pass */
+
+static int room_for_one(struct bulk_call *call)
+{
+	struct tw__lane *lane = &call->local->lane;
+	return tw_likely(tw__lane_has_room(lane, 1)) ? 0 : tw__lane_extend(lane, &call->grew);
+}
+
+/* The record and the unpublished entry of one timer, and its place in its group's list. */
+static int put(struct bulk_call *call, const struct tw_task *task, const struct tw_period *period)
+{
+	struct tw__slots *slots = &call->service->slots;
+	struct tw__local *local = call->local;
+	/* a cached record stays cached: a bulk call enters before its words are armed */
+	struct tw__arming arming = {.ext = 0};
+	int r = room_for_one(call);
+	if (!r)
+		r = tw__task_prepare(call->service, local, task, period, &call->random,
+				     &call->now_ns, &arming);
+	if (r)
+		return r;
+	uint64_t entry = tw__slot_get(slots, &local->magazine);
+	if (tw_unlikely(!entry)) {
+		if (arming.ext)
+			tw__task_discard(call->service, local, arming.ext);
+		return -EAGAIN;
+	}
+	struct tw__record *record = &slots->records[tw__entry_slot(entry)];
+	tw_store_relaxed(&record->fn, task->fn); /* published by WORD1 */
+	tw_store_relaxed(&record->arg, task->arg);
+	/* WORD5; 0 tells the second pass that it is plain */
+	tw_store_release(&record->ext, arming.ext);
+	tw__lane_put(&local->lane, tw__what_make(arming.kind, entry), arming.value);
+	if (!arming.ext)
+		return 0;
+	int entered = tw__group_enter(&call->service->groups, slots, arming.ext, entry);
+	if (entered < 0)
+		return entered; /* what was put is taken back with the rest */
+	(void)tw__group_entered(call->service, local, arming.ext, entry,
+				entered); /* the lock was held, if any */
+	return 0;
+}
+
 /*
- * Simple tasks from i on, as long as there are slots in the magazine and room in the segment: no
- * call, no field of lane or magazine written but at the end. How many.
+ * Plain tasks from i on, as long as there are slots in the magazine and room in
+ * the segment: no call, no field of lane or magazine written but at the end. How many.
  */
-static size_t put_stretch(struct batch_call *call, size_t i)
+static size_t put_stretch(struct bulk_call *call, size_t i)
 {
 	struct tw__lane *lane = &call->local->lane;
 	struct tw__magazine *magazine = &call->local->magazine;
-	const struct tw__slots *slots = &call->service->slots;
-	struct tw__record *records = slots->records;
+	struct tw__record *records = call->service->slots.records;
 	struct tw__entry *at = tw__lane_at(lane);
-	size_t n = call->n - i, room = tw__lane_room(lane);
+	size_t n = tw__context_is_on() ? 0 : call->n - i, room = tw__lane_room(lane), done = 0;
 	n = n < room ? n : room;
 	n = n < tw__magazine_count(magazine) ? n : tw__magazine_count(magazine);
-	size_t done = 0;
 	for (; done < n; done++) {
 		const struct tw_task *task = task_at(call, i + done);
-		if (tw_unlikely(!is_simple(call, task)))
+		if (tw_unlikely(!is_plain(call, task)))
 			break;
 		uint64_t entry = tw__magazine_peek(magazine, (uint32_t)done);
-		uint32_t slot = tw__entry_slot(entry);
-		tw_store_relaxed(&records[slot].fn, task->fn); /* published by WORD1 */
-		tw_store_relaxed(&records[slot].arg, task->arg);
-		/* tells the second pass that it is plain */
-		tw_store_relaxed(&records[slot].ext, 0);
+		struct tw__record *record = &records[tw__entry_slot(entry)];
+		tw_store_relaxed(&record->fn, task->fn); /* published by WORD1 */
+		tw_store_relaxed(&record->arg, task->arg);
+		tw_store_relaxed(&record->ext, 0);
 		at[done] = (struct tw__entry){tw__what_make(TW__KIND_DELAY, entry), task->when_ns};
 	}
 	tw__magazine_take(magazine, (uint32_t)done);
@@ -166,18 +167,20 @@ static size_t put_stretch(struct batch_call *call, size_t i)
 	return done;
 }
 
-static int put_all(struct batch_call *call)
+static int put_all(struct bulk_call *call)
 {
+	const struct tw_task *task;
+	struct tw_task other;
+	struct tw_period period;
 	int r = room_for_one(call);
 	if (!r)
 		call->base_ns =
 		    tw__schedule_base(call->service, call->local, call->word, &call->now_ns);
-	for (size_t i = 0; !r && i < call->n;) {
-		size_t done = tw_likely(call->plain) ? put_stretch(call, i) : 0;
-		if (done == 0)
-			/* makes room, and takes what is not simple */
-			r = put_any(call, task_at(call, i));
-		i += done ? done : 1;
+	for (size_t i = 0; !r && (i += put_stretch(call, i)) < call->n; i++) {
+		r = bulk_read(call, i, &task, &other, &period);
+		if (!r)
+			/* makes room, and takes what is not plain */
+			r = put(call, task, task->period ? &period : NULL);
 	}
 	return r;
 }
@@ -188,7 +191,7 @@ static bool is_timer(const struct tw__entry *entry)
 	return kind == TW__KIND_DELAY || kind == TW__KIND_DEADLINE; /* else the base, or padding */
 }
 
-static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
+static void discard(struct bulk_call *call, uint32_t slot, uint32_t generation)
 {
 	struct tw__slots *slots = &call->service->slots;
 	uint32_t ext = tw_load_relaxed(&slots->records[slot].ext);
@@ -204,7 +207,7 @@ static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
 	tw__slot_put(slots, &call->local->magazine, slot, generation);
 }
 
-static void bulk_take_back(struct batch_call *call)
+static void bulk_take_back(struct bulk_call *call)
 {
 	struct tw__lane_mark at = call->begin;
 	const struct tw__entry *entry, *end;
@@ -218,108 +221,74 @@ static void bulk_take_back(struct batch_call *call)
 	call->local->short_word = TW__NO_SHORT_WORD;
 }
 
-/*
- * The bits that go with a deadline; of the last tick they are still known, since one array's
- * deadlines are often alike.
- */
-struct last_tick {
-	uint64_t from_ns, to_ns; /* instants in (from, to] have these bits */
-	uint64_t bits;
-};
+/* --------------------------------------------------------------- second pass */
 
-static inline uint64_t bits_of(const tw_service *service, struct last_tick *last,
-			       uint64_t deadline_ns)
+/*
+ * A member has been on its group's list since the first pass, where walks skip it. If its group was
+ * cancelled or closed since, it is queued for another walk, which ends the member.
+ */
+static void arm_member(tw_service *service, uint64_t tag, uint32_t slot, uint64_t word)
 {
-	if (tw_likely(deadline_ns - last->from_ns - 1 < last->to_ns - last->from_ns))
-		return last->bits;
-	last->to_ns = tw__tick_ns(service, tw__tick_of(service, deadline_ns));
-	last->from_ns = last->to_ns - service->time.tick_ns;
-	last->bits = tw__deadline_bits(service, deadline_ns);
-	return last->bits;
+	uint32_t index = tag & TW__GROUP_INDEX_MASK;
+	struct tw__group *group = tw__group_at(&service->groups, index);
+	tw__group_lock(group); /* GROUP2 */
+	bool stale = tw__tag_is_stale(&service->groups, tag);
+	tw__word_arm_release(&service->slots.words[slot], word); /* WORD1 */
+	tw__group_unlock(group);
+	if (tw_likely(!stale))
+		return;
+	tw__group_reap_soon(service, group, index);
+	tw__ring_finish(service); /* GROUP6: a thread that waits for the group walks again */
 }
 
-/*
- * A member has been on its group's list since the first pass. If the group was cancelled or closed
- * since, the timer ends with it: it was scheduled, and is cancelled, and nobody finds it armed. Its
- * release is called when the batch has been published.
- */
-static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t entry, uint64_t state)
+/* Stores the word of one timer. Returns its deadline. */
+static inline uint64_t arm_one(struct bulk_call *call, const struct tw__entry *entry)
 {
 	tw_service *service = call->service;
-	struct tw__ext *ext = &service->slots.exts[index];
-	uint64_t tag = tw_load_relaxed(&ext->tag);
-	struct tw__group *group =
-	    tag ? tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK) : NULL;
-	if (group)
-		tw__group_lock(group); /* GROUP2 */
-	if (group && tw__tag_is_stale(&service->groups, tag)) {
-		state = TW__RELEASING;
-		if (call->last_orphan)
-			service->slots.exts[call->last_orphan].next_free = index;
-		else
-			call->orphan = index;
-		call->last_orphan = index;
+	struct tw__slots *slots = &service->slots;
+	uint32_t slot = tw__entry_slot(entry->what);
+	bool is_delay = tw__what_kind(entry->what) == TW__KIND_DELAY;
+	uint64_t deadline_ns = entry->value + (is_delay ? call->base_ns : 0);
+	if (tw_unlikely(deadline_ns - call->from_ns - 1 >= call->to_ns - call->from_ns)) {
+		uint64_t tick = tw__tick_to_write(service, deadline_ns);
+		call->bits = tw__tick_bits(tick, tw_load_relaxed(&service->gate.cursor));
+		call->to_ns = tw__tick_ns(service, tw__tick_of(service, deadline_ns));
+		call->from_ns = call->to_ns - service->time.tick_ns;
 	}
-	tw__word_arm_release(&service->slots.words[tw__entry_slot(entry)],
-			     (entry & ~(uint64_t)UINT32_MAX) | state); /* WORD1 */
-	if (group)
-		tw__group_unlock(group);
-}
-
-/*
- * The lane is not pinned any more, and may be anybody's: all that is needed
- * is in the extension records, which are this thread's.
- */
-static void end_orphans(struct batch_call *call)
-{
-	struct tw__ext *exts = call->service->slots.exts;
-	for (uint32_t index = call->orphan, next; index; index = next) {
-		uint64_t entry = tw_load_relaxed(&exts[index].member);
-		next = exts[index].next_free;
-		tw__count_cancel(call->service, call->local);
-		(void)tw__release(call->service, call->local, tw__entry_slot(entry),
-				  (uint32_t)(entry >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
-	}
+	uint32_t ext = tw_load_relaxed(&slots->records[slot].ext);
+	uint64_t state = TW__ARMED | (ext ? TW__EXT : 0) | call->bits;
+	uint64_t word = tw__word_make(tw__entry_generation(entry->what), state, 0);
+	uint64_t tag = tw_unlikely(ext) ? tw_load_relaxed(&slots->exts[ext].tag) : 0;
+	if (tw_unlikely(tw__word_is_far(word)))
+		tw__far_set(slots, slot, tw__tick_to_write(service, deadline_ns)); /* WORD6 */
+	if (tw_unlikely(tag))
+		arm_member(service, tag, slot, word);
+	else
+		tw__word_arm_release(&slots->words[slot], word); /* WORD1: pairs with claim */
+	return deadline_ns;
 }
 
 /* Stores the words. The earliest deadline. */
-static uint64_t arm_all(struct batch_call *call, tw_timer *out)
+static uint64_t arm_all(struct bulk_call *call, tw_timer *out)
 {
-	const struct tw__slots *slots = &call->service->slots;
 	struct tw__lane_mark at = call->begin;
 	const struct tw__entry *entry, *end;
-	struct last_tick last = {0, 0, 0};
 	uint64_t earliest_ns = UINT64_MAX;
 	tw__magazine_count_scheduled(&call->local->magazine, (int64_t)call->n);
 	while ((entry = tw__lane_stretch(&call->local->lane, &at, &end)))
 		for (; entry != end; entry++) {
 			if (tw_unlikely(!is_timer(entry)))
 				continue;
-			uint32_t slot = tw__entry_slot(entry->what);
-			bool is_delay = tw__what_kind(entry->what) == TW__KIND_DELAY;
-			uint64_t deadline_ns = entry->value + (is_delay ? call->base_ns : 0);
-			uint32_t ext = tw_load_relaxed(&slots->records[slot].ext);
-			uint64_t state = TW__ARMED | bits_of(call->service, &last, deadline_ns);
-			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
-			if (tw_unlikely(state & TW__BEYOND_RANGE))
-				tw__far_set(&call->service->slots, slot, /* WORD6 */
-					    tw__tick_to_write(call->service, deadline_ns));
 			if (tw_likely(out))
-				*out++ = tw__handle_make(slots, slot, (uint32_t)(generation >> 32));
-			if (tw_likely(!ext))
-				tw__word_arm_release(&slots->words[slot],
-						     /* WORD1: pairs with claim */
-						     generation | state);
-			else
-				arm_with_option(call, ext, tw__what_entry(entry->what),
-						state | TW__EXT);
-			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;
+				*out++ = tw__handle_of(&call->service->slots,
+						       tw__what_entry(entry->what));
+			earliest_ns = tw__earlier(earliest_ns, arm_one(call, entry));
 		}
 	return earliest_ns;
 }
 
 /* Nothing between the pin and its end waits for anybody. */
-static int schedule_pinned(struct batch_call *call, tw_timer *out)
+static int schedule_pinned(struct bulk_call *call, tw_timer *out)
 {
 	tw_service *service = call->service;
 	call->word = tw__gate_pin_and_look(&service->gate, &call->local->lane.pinned);
@@ -330,7 +299,6 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 		return r;
 	call->epoch_word_before = call->local->epoch_word;
 	call->random = call->local->random;
-	call->plain = !tw__context_is_on() || !tw__context_is_present();
 	/* after admission, which may move the lane's end */
 	call->begin = tw__lane_here(&call->local->lane);
 	r = put_all(call);
@@ -352,30 +320,6 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	return 0;
 }
 
-/*
- * Tells why the first bad task is refused, outside of the call's pin, in which the hook must not
- * schedule.
- */
-static int tell_misuse(const struct batch_call *call, int error)
-{
-	for (size_t i = 0; i < call->n; i++) {
-		const struct tw_task *task = task_at(call, i);
-		struct tw_task other;
-		struct tw_period period;
-		if (task->size != call->stride)
-			return tw__refuse(-EINVAL, "tw_schedule_bulk",
-					  "tasks[%zu].size %zu: must be that of tasks[0]", i,
-					  task->size);
-		int r = tw__task_read(call->service, &task, &other, &period, true);
-		if (r)
-			return r;
-		if (task->flags & TW_TASK_PERSISTENT)
-			return tw__refuse(-EINVAL, "tw_schedule_bulk",
-					  "tasks[%zu] is TW_TASK_PERSISTENT: schedule it alone", i);
-	}
-	return error;
-}
-
 static int bulk_refused(struct tw__local *local, tw_timer *out, size_t n, int error)
 {
 	if (error == -EINVAL || error == -E2BIG)
@@ -395,7 +339,7 @@ int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n,
 		return bulk_refused(NULL, out, n, -EPERM);
 	if (n == 0)
 		return 0;
-	struct batch_call call = {
+	struct bulk_call call = {
 	    .service = service, .tasks = (const char *)tasks, .n = n, .stride = tasks->size};
 	if (call.stride < offsetof(struct tw_task, when_ns) ||
 	    call.stride % _Alignof(struct tw_task))
@@ -403,13 +347,12 @@ int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n,
 	call.local = tw__local_of(service);
 	if (!call.local)
 		return bulk_refused(NULL, out, n, -ENOMEM);
-	int r = schedule_pinned(&call, out);
-	tw__gate_unpin(&call.local->lane.pinned); /* GATE6 */
-	if (tw_unlikely(call.orphan) && !r)
-		end_orphans(&call); /* close waits for them as for any release */
-	if (r)
-		bulk_refused(call.local, out, n, r);
-	return r == -EINVAL || r == -E2BIG || r == -ERANGE ? tell_misuse(&call, r) : r;
+	int r = check_all(&call);
+	if (!r) {
+		r = schedule_pinned(&call, out);
+		tw__gate_unpin(&call.local->lane.pinned); /* GATE6 */
+	}
+	return r ? bulk_refused(call.local, out, n, r) : 0;
 }
 
 /* Such calls are short, and a close is rare: looked at now and then. */

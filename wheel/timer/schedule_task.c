@@ -24,30 +24,24 @@ const char *tw__period_fault(const struct tw_period *period)
 	return period->reserved ? "reserved must be 0" : NULL;
 }
 
-/* Returns `error`. tell: the misuse hook gets the text. */
-static int refuse(bool tell, int error, const char *type, const char *text)
+static int refuse_time(void)
 {
-	return tell ? tw__misuse(error, "struct %s: %s", type, text) : error;
-}
-
-static int refuse_time(bool tell)
-{
-	return refuse(tell, -ERANGE, "tw_task", "a time is beyond TW_MAX_DELAY_NS");
+	return tw__misuse(-ERANGE, "struct tw_task: a time is beyond TW_MAX_DELAY_NS");
 }
 
 /*
  * Copies a period as older and newer callers know it, and checks it. 0, -EINVAL, -E2BIG, -ERANGE.
  */
-static int read_period(struct tw_period *period, const struct tw_period *in, bool tell)
+static int read_period(struct tw_period *period, const struct tw_period *in)
 {
-	int r = tw__struct_read(period, sizeof *period, offsetof(struct tw_period, mode), in);
+	int r = TW__STRUCT_READ(tw_period, period, mode, in);
 	if (r)
-		return tell ? tw__struct_misuse("tw_period", sizeof *period, in, r) : r;
+		return r;
 	const char *fault = tw__period_fault(period);
 	if (fault)
-		return refuse(tell, -EINVAL, "tw_period", fault);
+		return tw__misuse(-EINVAL, "struct tw_period: %s", fault);
 	if (period->period_ns > TW_MAX_DELAY_NS || period->first_ns > TW_MAX_DELAY_NS)
-		return refuse_time(tell);
+		return refuse_time();
 	return 0;
 }
 
@@ -108,24 +102,24 @@ static const char *task_fault(const struct tw_task *task, const struct tw_period
 }
 
 int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
-		  struct tw_period *period, bool tell)
+		  struct tw_period *period)
 {
 	int r = 0;
 	if (tw_unlikely((*task)->size != sizeof **task)) {
-		r = tw__struct_read(other, sizeof *other, offsetof(struct tw_task, when_ns), *task);
+		r = TW__STRUCT_READ(tw_task, other, when_ns, *task);
 		if (r)
-			return tell ? tw__struct_misuse("tw_task", sizeof *other, *task, r) : r;
+			return r;
 		*task = other;
 	}
 	if ((*task)->period)
-		r = read_period(period, (*task)->period, tell);
+		r = read_period(period, (*task)->period);
 	if (r)
 		return r;
 	const struct tw_period *given = (*task)->period ? period : NULL;
 	const char *fault = task_fault(*task, given);
 	if (fault)
-		return refuse(tell, -EINVAL, "tw_task", fault);
-	return is_in_range(service, *task, given) ? 0 : refuse_time(tell);
+		return tw__misuse(-EINVAL, "struct tw_task: %s", fault);
+	return is_in_range(service, *task, given) ? 0 : refuse_time();
 }
 
 /* -------------------------------------------------------------- extension records */

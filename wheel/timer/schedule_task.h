@@ -9,10 +9,10 @@ const char *tw__period_fault(const struct tw_period *period);
 
 /*
  * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a
- * copy. tell: the misuse hook gets the reason of a refusal. 0, -EINVAL, -E2BIG, -ERANGE.
+ * copy. The misuse hook gets the reason of a refusal. 0, -EINVAL, -E2BIG, -ERANGE.
  */
 int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
-		  struct tw_period *period, bool tell);
+		  struct tw_period *period);
 
 /*
  * Says how to arm it; makes an extension record if it needs one. *random: the thread's numbers,
