@@ -49,7 +49,7 @@ static uint64_t next_ns(tw_service *service)
 		return 0;
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, PLAN_BUDGET);
 	if (!plan.certain || loop->soon || tw__groups_waiting(&service->groups) ||
-	    tw__sweep_under_way(service))
+	    tw__wheel_sweeping(&service->driver->wheel))
 		plan.tick = service->driver->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }

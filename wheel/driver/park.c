@@ -94,7 +94,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__poll *poll)
 	bool due = tw__any_ready(service) || tw__groups_waiting(&service->groups);
 	bool unfinished = poll->again || (due && !tw__dropping(service)) ||
 			  service->driver->purge.purging || service->works->deferred ||
-			  tw__sweep_under_way(service);
+			  tw__wheel_sweeping(&service->driver->wheel);
 	service->driver->park.unfinished = unfinished;
 	bool quiet = service->driver->park.quiet_polls > QUIET_POLLS &&
 		     !service->driver->park.fires_each_tick;

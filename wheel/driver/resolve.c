@@ -274,7 +274,7 @@ void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__
 		 const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
 {
 	tw_service *service = context;
-	if (what_for == TW__RESOLVE_SWEEP && service->driver->sweep.by != TW__SWEEP_BY_WORDS) {
+	if (what_for == TW__RESOLVE_SWEEP && service->driver->sweep.by_drained) {
 		resolve_sweep(service, place, entries, n, due_ticks);
 		return;
 	}

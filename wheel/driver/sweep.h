@@ -4,14 +4,10 @@
 
 #include "wheel/core/service.h"
 
-/* What a sweep takes an entry for dead by (sweep.c). */
-enum tw__sweep_by { TW__SWEEP_BY_WORDS, TW__SWEEP_BY_MARKS, TW__SWEEP_BY_DRAINED };
-
 /* The driver's. */
 struct tw__sweep {
-	uint32_t mark_pass;    /* the slot at which a mark_pass stands; 0: none is under way */
-	enum tw__sweep_by by;  /* of the sweep under way, or the last one */
-	bool writes_down;      /* drains write down what generations slots have reached */
+	bool by_drained;  /* the sweep under way, or the last one, goes by latest generations */
+	bool writes_down; /* drains write down what generations slots have reached */
 	bool drained_suffices; /* the next sweep can go by that */
 };
 
@@ -23,8 +19,5 @@ bool tw__sweep_wanted(tw_service *service);
 
 /* A whole sweep in one call. */
 void tw__sweep_all(tw_service *service);
-
-/* Whether a sweep is under way. */
-bool tw__sweep_under_way(const tw_service *service);
 
 #endif

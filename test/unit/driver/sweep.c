@@ -130,7 +130,7 @@ static void arm_all(struct rig *rig, struct probe *churned)
 	turn(rig);
 }
 
-static void churn_on(struct rig *rig, struct probe *churned, int turns, enum tw__sweep_by *last)
+static void churn_on(struct rig *rig, struct probe *churned, int turns, bool *by_drained)
 {
 	static uint64_t random = 1;
 	for (int t = 0; t < turns; t++) {
@@ -141,7 +141,7 @@ static void churn_on(struct rig *rig, struct probe *churned, int turns, enum tw_
 			probe_schedule(probe, HOUR);
 		}
 		turn(rig);
-		*last = rig->service->driver->sweep.by;
+		*by_drained = rig->service->driver->sweep.by_drained;
 		expect_le(stats_of(rig->service).entries,
 			  2 * CHURNED + 4096 + 16 * 2 * A_TURN); /* looked at each 16th turn */
 	}
@@ -151,10 +151,10 @@ static struct probe *open_and_churn(struct rig *rig)
 {
 	rig_open(rig, NULL);
 	struct probe *churned = calloc(CHURNED, sizeof *churned);
-	enum tw__sweep_by last;
+	bool by_drained;
 	arm_all(rig, churned);
-	churn_on(rig, churned, 500, &last);
-	expect_eq(last, TW__SWEEP_BY_DRAINED);
+	churn_on(rig, churned, 500, &by_drained);
+	expect_eq(by_drained, true);
 	return churned;
 }
 
@@ -171,7 +171,7 @@ Test(driver_sweep, goes_by_what_was_drained)
 }
 
 /* What is cancelled, and its slot not used again, drains do not see. */
-Test(driver_sweep, counts_what_was_not_drained)
+Test(driver_sweep, reads_the_words_of_what_was_not_drained)
 {
 	struct rig rig;
 	struct probe *churned = open_and_churn(&rig);
@@ -180,7 +180,7 @@ Test(driver_sweep, counts_what_was_not_drained)
 			expect_eq(tw_cancel(rig.service, churned[i].timer), TW_CANCELLED);
 	for (int turns = 0; turns < 200; turns++)
 		turn(&rig);
-	expect_eq(rig.service->driver->sweep.by, TW__SWEEP_BY_MARKS);
+	expect_eq(rig.service->driver->sweep.by_drained, false);
 	expect_le(stats_of(rig.service).entries, 2 * CHURNED / 10 + 4096);
 	rig_advance(&rig, HOUR);
 	expect_eq(rig.ran, CHURNED / 10);
@@ -249,7 +249,7 @@ Test(driver_sweep, leaves_one_entry_of_a_timer_in_a_bucket)
 	for (int i = 0; i < 100; i++)
 		turn(&rig);
 	expect_le(stats_of(rig.service).entries, 2 * SERIES + 4096);
-	expect_eq(tw__sweep_under_way(rig.service), false);
+	expect_eq(tw__wheel_sweeping(&rig.service->driver->wheel), false);
 	rig_advance(&rig, 2 * HOUR);
 	for (int i = 0; i < SERIES; i++)
 		expect_eq(called[i].runs, CALLS + 1);
@@ -299,7 +299,7 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 	expect_eq(wheel->sweep_at != NULL, true);
 	expect_eq(wheel->sweep_pass, pass); /* else the sweep was through, or began again */
 
-	while (tw__sweep_under_way(rig.service))
+	while (tw__wheel_sweeping(&rig.service->driver->wheel))
 		turn(&rig);
 	for (int i = 0; i < STAY; i++)
 		expect_eq(tw_cancel(rig.service, many[i]), TW_CANCELLED);
