@@ -4,11 +4,13 @@
 
 #include "mpsc/base/assert.h"
 
-/* A coarse bucket with fewer entries is moved down in one go, when it is about to be needed. */
-enum { SMALL_BUCKET = 512, MOVES_PER_BUCKET = 8 };
-
-/* What one call moves at most, on each level; then due timers get their turn. */
-enum { MOVE_STEP = 1024 };
+/*
+ * What one call moves on each level, at least and at most; then due timers get their turn. A
+ * driver that sleeps wakes with a tick left for each WAKE_STEP entries. So it has to move three
+ * quarters of them with one call after the other, and may sleep for three quarters of the time
+ * that is left; and so on: few wake-ups, however many entries (G9).
+ */
+enum { LEAST_STEP = 64, MOST_STEP = 4096, WAKE_STEP = 4 * MOST_STEP };
 
 static uint64_t window_width(const struct tw__level *level)
 {
@@ -28,25 +30,7 @@ static uint64_t move_deadline(const struct tw__wheel *wheel, unsigned i, uint64_
 	return (window << wheel->levels[i].window_shift) - margin;
 }
 
-/*
- * What the pace asks for: the share of the window that has passed since the last call, and as much
- * as has come in meanwhile.
- */
-static uint64_t pace(const struct tw__wheel *wheel, unsigned i, uint64_t window, uint64_t count,
-		     uint64_t elapsed)
-{
-	const struct tw__level *level = &wheel->levels[i];
-	uint64_t deadline = move_deadline(wheel, i, window);
-	uint64_t begun = wheel->next - ((window - 1) << level->window_shift);
-	if (deadline <= wheel->next)
-		return UINT64_MAX;
-	uint64_t left = deadline - wheel->next;
-	if (elapsed > begun)
-		elapsed = begun;
-	return level->arrivals + (count * elapsed + left + elapsed - 1) / (left + elapsed);
-}
-
-bool tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed)
+bool tw__wheel_move_nearer(struct tw__wheel *wheel)
 {
 	if (wheel->next < wheel->open_until)
 		return false;
@@ -57,16 +41,11 @@ bool tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed)
 		if (level->open >= window || !tw__level_complete_above(level, window))
 			continue;
 		const struct tw__bucket *above = &level[1].buckets[window & level[1].mask];
-		uint64_t quota = pace(wheel, i, window, above->count, elapsed);
-		uint64_t owed = quota < above->count ? level->owed + quota : above->count;
-		/* a prune may have made it smaller */
-		level->owed = owed < above->count ? owed : above->count;
-		level->arrivals = 0;
-		uint64_t part = level->owed < MOVE_STEP ? level->owed : MOVE_STEP;
-		TW_ASSERT(part <= level->owed);
-		tw__wheel_move(wheel, level, window, part);
-		level->owed -= part;
-		behind |= level->owed > 0;
+		uint64_t deadline = move_deadline(wheel, i, window);
+		uint64_t left = deadline > wheel->next ? deadline - wheel->next : 0;
+		uint64_t part = above->count / (left + 1) + LEAST_STEP;
+		tw__wheel_move(wheel, level, window, part < MOST_STEP ? part : MOST_STEP);
+		behind |= above->count > left * MOST_STEP;
 	}
 	tw__wheel_open_windows(wheel);
 	return behind;
@@ -111,19 +90,15 @@ static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64
 	return false;
 }
 
-/* When bucket `number` of level i (>= 1) next needs a hand on its way down. */
+/* When to begin to move bucket `number` of level i (>= 1) down, at the latest. */
 static uint64_t move_tick(const struct tw__wheel *wheel, unsigned i, uint64_t number)
 {
-	const struct tw__level *lower = &wheel->levels[i - 1];
-	uint64_t deadline = move_deadline(wheel, i - 1, number);
-	if (wheel->levels[i].buckets[number & wheel->levels[i].mask].count <= SMALL_BUCKET ||
-	    number == 0)
-		return deadline;
-	uint64_t begin = (number - 1) << lower->window_shift,
-		 step = window_width(lower) / MOVES_PER_BUCKET;
-	uint64_t tick =
-	    wheel->next < begin ? begin + step : begin + ((wheel->next - begin) / step + 1) * step;
-	return tick < deadline ? tick : deadline;
+	TW_ASSERT(number > 0);
+	const struct tw__level *level = &wheel->levels[i];
+	uint64_t deadline = move_deadline(wheel, i - 1, number),
+		 ahead = level->buckets[number & level->mask].count / WAKE_STEP,
+		 longest = deadline - ((number - 1) << level->shift);
+	return deadline - (ahead < longest ? ahead : longest);
 }
 
 static uint64_t plan_tick(const struct tw__wheel *wheel, unsigned i, uint64_t number)

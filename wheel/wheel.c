@@ -171,8 +171,6 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
 	}
 	struct tw__level *level = level_for(wheel, tick);
 	level_add(wheel, level, tick, entry);
-	if (level != wheel->levels && tick >> level->shift == (wheel->next >> level->shift) + 1)
-		level[-1].arrivals++;
 }
 
 void tw__wheel_fetch(const struct tw__wheel *wheel, uint64_t tick)
@@ -286,7 +284,6 @@ static void enter_window(struct tw__wheel *wheel, uint64_t tick)
 			tw__wheel_move(wheel, level, window, UINT64_MAX);
 			level->open = window;
 		}
-		level->arrivals = level->owed = 0;
 	}
 	wheel->next = tick;
 	tw__wheel_open_windows(wheel);

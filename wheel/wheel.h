@@ -80,9 +80,6 @@ struct tw__level {
 	uint64_t mask;         /* buckets - 1 */
 	/* the last window that takes entries: the current one, or the one after */
 	uint64_t open;
-	uint64_t owed; /* entries of that bucket that should have been moved by now */
-	/* entries added to the bucket that is being moved down from, since the last turn */
-	uint64_t arrivals;
 	uint64_t entries;
 };
 
@@ -189,11 +186,10 @@ bool tw__wheel_is_one_bucket(const struct tw__wheel *wheel, unsigned level, uint
 bool tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list *due);
 
 /*
- * Moves a part of the coarse buckets that come next down, as much as `elapsed` ticks since the last
- * call ask for, but no more than a small step. True: more is asked for; call again (elapsed 0)
- * soon.
+ * Moves a small part of each coarse bucket that comes next down. True: with one call a tick they
+ * would come too late; call again immediately.
  */
-bool tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed);
+bool tw__wheel_move_nearer(struct tw__wheel *wheel);
 
 /* The answer of tw__wheel_plan. */
 struct tw__wheel_plan {

@@ -177,8 +177,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 		    tw__outbox_deliver(service, local, poll.done < budget ? budget - poll.done : 0);
 	}
 	poll.elapsed = service->driver->wheel.next - service->driver->moved_tick;
-	poll.behind = tw__wheel_move_nearer(&service->driver->wheel, poll.elapsed) ||
-		      tw__groups_ready(service);
+	poll.behind = tw__wheel_move_nearer(&service->driver->wheel) || tw__groups_ready(service);
 	service->driver->moved_tick = service->driver->wheel.next;
 	bool look = ++service->driver->polls % POLLS_PER_LOOK == 0 || service->driver->park.woken;
 	tw__sweep(service, poll.drained, look);
