@@ -8,24 +8,15 @@
 #include "tickwheel/executor.h"
 
 /*
- * Copies a struct that begins with its size, from a caller that may be older or newer. -EINVAL:
- * smaller than `least`; -E2BIG: what the library does not know is not zero.
- */
-int tw__struct_read(void *out, size_t known, size_t least, const void *in);
-
-/*
- * The same with texts for the misuse hook. `last` is the last member that the oldest caller has
- * not.
+ * Copies a struct that begins with its size, from a caller that may be older or newer. `last` is
+ * the last member that the oldest caller has not. The misuse hook gets the reason of a refusal.
+ * -EINVAL: the struct ends before `last`; -E2BIG: what the library does not know is not zero.
  *
  *     r = TW__STRUCT_READ(tw_close_options, &known, flags, options);
  */
 #define TW__STRUCT_READ(type, out, last, in) \
-	tw__struct_read_or_tell(#type, out, sizeof *(out), offsetof(struct type, last), in)
-int tw__struct_read_or_tell(const char *type, void *out, size_t known, size_t least,
-			    const void *in);
-
-/* Tells the hook why tw__struct_read answered `error`, and returns it. */
-int tw__struct_misuse(const char *type, size_t known, const void *in, int error);
+	tw__struct_read(#type, out, sizeof *(out), offsetof(struct type, last), in)
+int tw__struct_read(const char *type, void *out, size_t known, size_t least, const void *in);
 
 /*
  * What a call that fills *out begins with: 0; -EINVAL, with a text: NULL, or `second` does not fit.
@@ -47,9 +38,8 @@ void tw__struct_write(void *out, const void *known, size_t known_size);
  * is all 0.
  */
 #define TW__CONFIG_READ(type, out, last, in) \
-	tw__config_read_or_tell(#type, out, sizeof *(out), offsetof(struct type, last), in)
-int tw__config_read_or_tell(const char *type, void *out, size_t known, size_t least,
-			    const void *in);
+	tw__struct_read_config(#type, out, sizeof *(out), offsetof(struct type, last), in)
+int tw__struct_read_config(const char *type, void *out, size_t known, size_t least, const void *in);
 
 /* Whether a program's executor may be used, and the text for one that may not. */
 #define TW__UNSOUND "executor has no ops, or ops without size or submit"

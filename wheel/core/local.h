@@ -49,7 +49,7 @@ struct tw__local {
 	struct tw__shown shown;
 
 	_Atomic uint32_t
-	    /* a thread of the service's own: no producer (live.c); cleared when the thread ends */
+	    /* a thread of the service's own: no producer (sweep.c); cleared when the thread ends */
 	    of_service;
 
 	/* The driver's alone. */

@@ -31,11 +31,9 @@
  */
 #include "wheel/core/service.h"
 #include "wheel/base/probes.h"
-#include "wheel/core/live.h"
 #include "wheel/core/local.h"
 #include "wheel/core/ticks.h"
 #include "wheel/driver/driver.h"
-#include "wheel/driver/now.h"
 #include "wheel/driver/resolve.h"
 
 enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };

@@ -61,6 +61,19 @@ static inline bool tw__short_of_chunks(const tw_service *service)
 			   service->driver->wheel.slack + TW__SPARE_CHUNKS);
 }
 
+/* Reads the service's clock; never earlier than the last reading. */
+static inline uint64_t tw__driver_now(tw_service *service)
+{
+	struct tw__driver *driver = service->driver;
+	uint64_t now_ns = service->clock->ops->now(service->clock);
+	if (tw_unlikely(now_ns < driver->last_reading_ns))
+		tw_bump(&driver->counters.clock_steps, 1);
+	driver->last_reading_ns = now_ns;
+	if (now_ns > driver->last_now_ns)
+		driver->last_now_ns = now_ns;
+	return driver->last_now_ns;
+}
+
 /* Something is due that no executor has yet. */
 static inline bool tw__any_ready(const tw_service *service)
 {

@@ -2,7 +2,6 @@
 
 #include "wheel/driver/poll.h"
 #include "wheel/run/work.h"
-#include "wheel/driver/now.h"
 
 enum {
 	/* entries looked at for a plan before it is put off until the next tick */

@@ -5,7 +5,6 @@
 #include "wheel/driver/poll.h"
 #include "wheel/base/probes.h"
 #include "wheel/run/run.h"
-#include "wheel/driver/now.h"
 #include "wheel/driver/compact.h"
 #include "wheel/driver/drop.h"
 

@@ -18,7 +18,6 @@
 #include "wheel/run/run.h"
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
-#include "wheel/driver/now.h"
 #include "wheel/driver/resolve.h"
 #include "wheel/timer/reap_queue.h"
 

@@ -160,12 +160,6 @@ static inline bool wanted_now(tw_service *service, uint64_t deadline_ns, bool gr
 	return grew || deadline_ns < tw_load_relaxed(&service->gate.plan); /* GATE1 */
 }
 
-void tw__wake_after_push(tw_service *service, uint64_t word, uint64_t deadline_ns, bool grew)
-{
-	if (word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))
-		tw__gate_ring(&service->gate);
-}
-
 /* The rare ends of a push: the driver sleeps, and is wanted, or has closed. */
 static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint32_t slot,
 		      uint32_t generation, tw_timer *out)

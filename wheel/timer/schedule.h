@@ -94,9 +94,6 @@ static inline bool tw__when_is_in_range(const tw_service *service, uint32_t flag
 uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word,
 			   uint64_t *now_ns);
 
-/* After a push and its look at the gate: wakes a driver that sleeps too long for it. */
-void tw__wake_after_push(tw_service *service, uint64_t word, uint64_t deadline_ns, bool grew);
-
 /* The gate refuses: why? -EPERM: a forked child. -ESHUTDOWN: closed. */
 int tw__refused_by_gate(tw_service *service);
 

@@ -310,13 +310,9 @@ static int schedule_pinned(struct bulk_call *call, tw_timer *out)
 	uint64_t earliest_ns = arm_all(call, out);
 	tw__publish(service, call->local);
 	TW_PROBE3(arm_batch, service, call->n, earliest_ns);
-	uint64_t word = tw__gate_look_after_push(&service->gate);
-	if (tw_unlikely(!tw__gate_is_open(word))) {
-		bool fell_asleep =
-		    /* as in schedule.c: the driver knows nothing of this */
-		    tw__gate_is_open(call->word);
-		tw__wake_after_push(service, word, fell_asleep ? 0 : earliest_ns, call->grew);
-	}
+	/* a driver that fell asleep meanwhile knows nothing of this */
+	bool wants = call->grew || tw__gate_is_open(call->word);
+	tw__wake_for(service, wants ? 0 : earliest_ns);
 	return 0;
 }
 
