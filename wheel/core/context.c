@@ -99,11 +99,6 @@ void tw__context_leave_slowly(const struct tw__context_saved *saved)
 		current = NULL;
 }
 
-bool tw__context_is_present(void)
-{
-	return current || in_force() != &pointer_hooks;
-}
-
 bool tw__context_has_release(const void *context)
 {
 	return context && in_force()->release;

@@ -42,9 +42,6 @@ struct tw__context_saved {
 	const struct tw_context_hooks *installed; /* NULL: there were none yet */
 };
 
-/* Contexts are on: whether the calling thread may have one. */
-bool tw__context_is_present(void);
-
 void *tw__context_capture_slowly(void);
 void tw__context_enter_slowly(void *context, struct tw__context_saved *saved);
 void tw__context_leave_slowly(const struct tw__context_saved *saved);

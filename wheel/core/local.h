@@ -7,13 +7,6 @@
 
 enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
 
-/* What a thread runs; written by it, read by statistics. See watchdog.h. */
-struct tw__shown {
-	_Atomic uint64_t running; /* the entry whose callback it is in, or 0 */
-	_Atomic uint64_t running_since_ns;
-	_Atomic uint32_t thread_id; /* the system's; 0: has not run anything */
-};
-
 /* One thread's part of a service; survives the thread, and goes to the next one. */
 struct tw__local {
 	struct tw__lane lane; /* first: the queue knows it by this */
@@ -46,7 +39,6 @@ struct tw__local {
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
 	/* [TW__LATENCIES]; made when the thread first runs a callback */
 	_Atomic(struct tw__histogram *) latencies;
-	struct tw__shown shown;
 
 	_Atomic uint32_t
 	    /* a thread of the service's own: no producer (sweep.c); cleared when the thread ends */
@@ -59,7 +51,6 @@ struct tw__local {
 	uint64_t estimate_ns;
 	/* the epoch that the lane carries at this point, or 0: base_ns is exact */
 	uint64_t base_sequence;
-	uint64_t stuck_told_ns; /* on_stuck was called for the run that began then */
 };
 
 static inline struct tw__local *tw__local_of(tw_service *service)

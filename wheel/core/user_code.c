@@ -155,12 +155,15 @@ bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_
 		return false;
 	tw_fn *fn = tw_load_acquire(&level->fn);
 	const char *name = tw_load_acquire(&level->name);
-	uint64_t since_ns = tw_load_acquire(&level->since_ns);
+	uint64_t since_ns = tw_load_acquire(&level->since_ns),
+		 timer = tw_load_acquire(&level->timer);
 	if (tw_load_relaxed(&level->word) != word)
 		return false;
+	enum tw_run_kind kind = (enum tw_run_kind)((word & TW__USER_KINDS) >> 1);
 	*run = (struct tw__seen_run){
 	    .word = word,
-	    .kind = (enum tw_run_kind)((word & TW__USER_KINDS) >> 1),
+	    .kind = kind,
+	    .timer = {kind == TW_RUN_KIND_TIMER ? timer : 0},
 	    .fn = fn,
 	    .name = name,
 	    .since_ns = word & TW__USER_DATED ? since_ns : first_seen_ns(level, word, now_ns),

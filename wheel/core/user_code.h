@@ -1,11 +1,10 @@
 /*
  * User code under way: what each thread runs, for tw_service_liveness and on_stuck.
  *
- * Timers' callbacks are shown by watchdog.h, in the thread's line of its service. Everything else
- * that calls a user's function does so between tw__user_begin and tw__user_end: jobs, tasks of
- * strands, schedulers and pools, actions, releases, hooks. Each thread has a record with a few
- * levels. A run inside another run takes the next level, so that both are shown. Runs below the
- * last level are not shown.
+ * All that calls a user's function does so between tw__user_begin and tw__user_end: callbacks of
+ * timers, jobs, tasks of strands, schedulers and pools, actions, releases, hooks. Each thread has
+ * a record with a few levels. A run inside another run takes the next level, so that both are
+ * shown. Runs below the last level are not shown.
  *
  * A run costs stores to the thread's own lines: no clock is read, except for services with
  * on_stuck. Who looks at an undated run for the first time dates it, so such a run may look younger
@@ -14,10 +13,10 @@
  * Records are never freed; the record of a thread that has ended serves the next thread.
  *
  * Pairing table
- *   USER1  owner, fn, name, since_ns: store-release, then word: store-release (begin) -> word:
- *       load-acquire, the others: load-acquire, then the word again (look): if the word is the
- *       same, the fields are that run's. Each store is a release, so none of the next run's fields
- *       is visible before this run's end.
+ *   USER1  owner, fn, name, since_ns, timer: store-release, then word: store-release (begin) ->
+ *       word: load-acquire, the others: load-acquire, then the word again (look): if the word is
+ *       the same, the fields are that run's. Each store is a release, so none of the next run's
+ *       fields is visible before this run's end.
  *   USER2  tw__run_records, next: CAS release (make) -> load acquire (look): a record is complete
  *       before it is found.
  *   USER3  word: store seq_cst, then load of the service's watch_asleep (begin, with on_stuck),
@@ -52,6 +51,7 @@ struct tw__run_level {
 	_Atomic(const char *) name; /* or NULL */
 	/* if DATED: on the owner's clock (a pool's: the monotonic one) */
 	_Atomic uint64_t since_ns;
+	_Atomic uint64_t timer; /* of TW_RUN_KIND_TIMER: its handle's id */
 	struct tw__run_record *record;
 
 	alignas(TW__CACHE_LINE) _Atomic uint64_t seen_version;
@@ -136,6 +136,23 @@ static inline struct tw__run_level *tw__user_begin_named(tw_service *service, en
 	return level;
 }
 
+/*
+ * The callback of a timer begins. Nobody is woken for it: what a batch may run is looked at anyway
+ * (watchdog.c).
+ */
+static inline struct tw__run_level *tw__user_begin_timer(tw_service *service, tw_timer timer,
+							 tw_fn *fn, const char *name,
+							 uint64_t since_ns)
+{
+	struct tw__run_level *level = tw__user_enter();
+	if (tw_unlikely(!level))
+		return NULL;
+	tw_store_release(&level->timer, timer.id); /* USER1 */
+	tw_store_release(&level->word,
+			 tw__user_name(level, TW_RUN_KIND_TIMER, service, fn, name, since_ns));
+	return level;
+}
+
 /* The same without a name. */
 static inline struct tw__run_level *tw__user_begin(tw_service *service, enum tw_run_kind kind,
 						   tw_fn *fn, uint64_t since_ns)
@@ -154,9 +171,7 @@ static inline void tw__user_end(struct tw__run_level *level)
 
 /* ------------------------------------------------------------------ looking */
 
-struct tw__local;
-
-/* A run under way: one that a level shows, or a timer's callback (watchdog.h). */
+/* A run under way. */
 struct tw__seen_run {
 	enum tw_run_kind kind;
 	tw_timer timer; /* of a timer's callback */
@@ -164,9 +179,8 @@ struct tw__seen_run {
 	const char *name;  /* or NULL */
 	uint64_t since_ns; /* on the owner's clock */
 	uint32_t thread_id;
-	struct tw__local *local;     /* which shows it, for a timer's callback; else NULL */
-	struct tw__run_level *level; /* which shows it, for other runs, */
-	uint64_t word;               /* and the level's word */
+	struct tw__run_level *level; /* which shows it, */
+	uint64_t word;               /* and its word */
 };
 
 /*

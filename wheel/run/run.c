@@ -247,11 +247,13 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			      .nominal_ns = claimed.nominal_ns,
 			      .closing = of->forced};
 	uint64_t begun_ns = clock->now_ns ? clock->now_ns : tw__run_clock_read(clock, service);
+	const char *name = NULL;
 	if (tw_unlikely(marks & TW__HAS_EXT)) {
 		if (clock->estimated)
 			tw__run_clock_exact(clock, service);
 		enum tw_fate fate = begin_ext(service, &run, clock);
 		begun_ns = clock->now_ns;
+		name = tw_load_relaxed(&tw__ext_of(&service->slots, run.slot)->name);
 		if (tw_unlikely(fate != TW_FATE_FIRED)) {
 			finish_without_run(service, local, &run, fate, clock);
 			return false;
@@ -265,15 +267,16 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	struct tw__histogram *latencies = tw_load_relaxed(&local->latencies);
 	tw__histogram_add(&latencies[TW__LATENCY_WAIT],
 			  begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
-	struct tw__running before = tw__running_begin(local, entry, begun_ns);
 	struct tw__context_saved saved;
 	TW_PROBE5(run, service, run.slot, run.generation, fn, begun_ns - of->due_ns);
 	tw__current_run = &run;
+	run.level = tw__user_begin_timer(service, tw__handle_of(&service->slots, entry), fn, name,
+					 begun_ns);
 	tw__context_enter(run.context, &saved);
 	fn(arg);
 	tw__context_leave(&saved);
+	tw__user_end(run.level);
 	tw__current_run = run.outer;
-	tw__running_end(local, before);
 	TW_ASSERT(!tw__forked(service)); /* a child ends inside the callback (tickwheel.h) */
 	uint64_t now_ns = ended_ns(service, clock, &run, marks);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], now_ns > begun_ns ? now_ns - begun_ns : 0,
@@ -292,6 +295,8 @@ bool tw__local_ready_to_run(struct tw__local *local)
 			return false;
 		tw_store_release(&local->latencies, latencies); /* pairs with tw_service_stats */
 	}
+	if (tw_unlikely(!tw__my_run_record) && !tw__run_record_make())
+		return false;
 	return tw__lane_refill_reserve(&local->lane);
 }
 

@@ -12,8 +12,7 @@ enum { TOLD_ROOM = 8 };
 void tw__running_hide(tw_service *service)
 {
 	if (tw__current_run && tw__current_run->service == service)
-		/* there is one: it has begun the run */
-		tw_store_release(&tw__local_of(service)->shown.running, 0);
+		tw__user_end(tw__current_run->level);
 }
 
 /* ------------------------------------------------------------------- looking */
@@ -39,29 +38,7 @@ static uint64_t span(uint64_t from_ns, uint64_t to_ns)
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-/*
- * The timer whose callback a thread is in. False: none. What the thread shows may have returned a
- * moment ago: its word says so, or another thread runs it by now, and this one shows something
- * else. A release is shown by user_code.h.
- */
-static bool look_at_timer(const tw_service *service, struct tw__local *local,
-			  struct tw__seen_run *run)
-{
-	uint64_t entry = tw_load_acquire(&local->shown.running); /* WATCHDOG1 */
-	*run = (struct tw__seen_run){.kind = TW_RUN_KIND_TIMER,
-				     .timer = tw__handle_of(&service->slots, entry),
-				     .since_ns = tw_load_relaxed(&local->shown.running_since_ns),
-				     .thread_id = tw_load_relaxed(&local->shown.thread_id),
-				     .local = local};
-	run->fn = entry ? tw__callback_of(service, entry, &run->name) : NULL;
-	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
-	return run->fn && (word ^ entry) >> TW__GENERATION_SHIFT == 0 &&
-	       tw__word_state(word) == TW__RUNNING &&
-	       tw_load_relaxed(&local->shown.running) == entry &&
-	       tw_load_relaxed(&local->shown.running_since_ns) == run->since_ns;
-}
-
-/* The other run that a level shows, if it is one of the service's, or a task of its pool. */
+/* The run that a level shows, if it is one of the service's, or a task of its pool. */
 static bool look_at_level(const tw_service *service, struct tw__run_level *level, uint64_t now_ns,
 			  struct tw__seen_run *run)
 {
@@ -78,9 +55,6 @@ static bool look_at_level(const tw_service *service, struct tw__run_level *level
 void tw__runs_visit(tw_service *service, uint64_t now_ns, tw__see_run_fn *see, void *context)
 {
 	struct tw__seen_run run;
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
-		if (look_at_timer(service, (struct tw__local *)lane, &run))
-			see(context, &run);
 	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* user_code.h, USER2 */
 	for (; record; record = tw_load_acquire(&record->next))
 		for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
@@ -211,8 +185,6 @@ static bool has_ended(const struct tw__told_run *told)
 
 static bool is_told(const tw_service *service, const struct tw__seen_run *run)
 {
-	if (run->local)
-		return run->since_ns == run->local->stuck_told_ns;
 	const struct tw__told_runs *told = &service->watch.told;
 	for (size_t i = 0; i < told->room; i++)
 		if (told->runs[i].level == run->level)
@@ -246,10 +218,6 @@ static struct tw__told_run *told_place(struct tw__told_runs *told,
 /* False: no memory; the next look tries again. */
 static bool set_told(tw_service *service, const struct tw__seen_run *run)
 {
-	if (run->local) {
-		run->local->stuck_told_ns = run->since_ns;
-		return true;
-	}
 	struct tw__told_run *place = told_place(&service->watch.told, run->level);
 	if (place)
 		*place = (struct tw__told_run){run->level, number_of(run->word)};

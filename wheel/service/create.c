@@ -39,7 +39,6 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 	if (tw__forked(service)) /* the thread that forked ends */
 		return;
 	tw_store_relaxed(&local->of_service, 0);
-	tw_store_relaxed(&local->shown.thread_id, 0); /* the next owner is another one */
 	tw__magazine_flush(&service->slots, &local->magazine);
 	tw__cached_flush(service, local, 0);
 	tw__ext_cache_flush(&service->slots, &local->exts);
