@@ -15,11 +15,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "executor/monitor/prometheus.h"
 #include "wheel/base/text.h"

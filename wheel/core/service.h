@@ -37,12 +37,6 @@ struct tw__time {
 	bool published; /* may tell its time to producers: a tick thread on a clock that runs */
 };
 
-/* What has happened once in the life of the service. Never cleared. */
-struct tw__ever {
-	_Atomic bool named_another;  /* a timer has named another executor */
-	_Atomic bool has_background; /* there was a background timer */
-};
-
 typedef bool tw__pool_busy_fn(void *pool, struct tw_service_liveness *out, uint64_t *progress);
 
 struct tw__run_level;
@@ -129,8 +123,8 @@ struct tw_service {
 	tw_clock *clock;
 	tw_executor *executor;
 	struct tw__time time;
-	bool threaded; /* has a tick thread */
-	struct tw__ever ever;
+	bool threaded;              /* has a tick thread */
+	_Atomic bool named_another; /* a timer has named another executor; never cleared */
 	struct tw_service_config config;
 	struct tw__driver *driver;           /* driver/driver.h */
 	struct tw__submitted *submitted;     /* run/batch.h */

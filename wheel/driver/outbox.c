@@ -225,7 +225,7 @@ void tw__outbox_add(tw_service *service, struct tw__chunk *chunk)
 	TW_ASSERT_DRIVER(service);
 	struct tw__outboxes *boxes = &service->driver->outboxes;
 	/* relaxed: came with the timer (WORD1) */
-	if (tw_unlikely(tw_load_relaxed(&service->ever.named_another)))
+	if (tw_unlikely(tw_load_relaxed(&service->named_another)))
 		sort_named(service, chunk);
 	if (boxes->own.runs.last)
 		fill_up(service, boxes->own.runs.last, chunk);

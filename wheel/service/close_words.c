@@ -51,8 +51,7 @@ static bool is_background(const struct tw__close_call *c, uint32_t slot, uint64_
 bool tw__close_holds_up(const struct tw__close_call *c, uint32_t slot, uint64_t word)
 {
 	bool runs = tw__word_state(word) == TW__RUNNING || tw__close_releasing(c, slot, word);
-	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT) &&
-		     tw_load_relaxed(&c->service->ever.has_background);
+	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT);
 	return (tw__close_armed(c, slot, word) || (runs && waits)) && !is_background(c, slot, word);
 }
 

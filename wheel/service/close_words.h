@@ -20,8 +20,7 @@ tw__close_word_fn tw__close_armed;
 tw__close_word_fn tw__close_waits;
 
 /*
- * A drain waits for it. A callback that runs is waited for later, unless there are background
- * timers: they are dropped only when it has returned.
+ * A drain waits for it. So background timers are dropped only when no other callback runs.
  */
 tw__close_word_fn tw__close_holds_up;
 

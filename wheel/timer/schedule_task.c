@@ -139,9 +139,9 @@ static uint32_t traits_of(const struct tw_task *task, const void *context)
 
 static void name_executor(tw_service *service, struct tw__ext *ext, tw_executor *executor)
 {
-	tw_store_release(&ext->executor, executor);         /* WORD5: pairs with outbox.c */
-	if (!tw_load_relaxed(&service->ever.named_another)) /* else its line stays unwritten */
-		tw_store_relaxed(&service->ever.named_another,
+	tw_store_release(&ext->executor, executor);    /* WORD5: pairs with outbox.c */
+	if (!tw_load_relaxed(&service->named_another)) /* else its line stays unwritten */
+		tw_store_relaxed(&service->named_another,
 				 true); /* published with the word: WORD1 */
 }
 
@@ -159,10 +159,6 @@ static void fill_option(tw_service *service, struct tw__ext *ext, const struct t
 	ext->late_drop = task->late == TW_LATE_DROP;
 	ext->slack_ns = task->slack_ns;
 	ext->is_short = tw__task_is_short(task) && !context;
-	if (tw_unlikely(task->flags & TW_TASK_BACKGROUND) &&
-	    !tw_load_relaxed(&service->ever.has_background))
-		/* published with the word: WORD1 */
-		tw_store_relaxed(&service->ever.has_background, true);
 	if (task->executor && task->executor != service->executor)
 		name_executor(service, ext, task->executor);
 	if (period) {
