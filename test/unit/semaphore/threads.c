@@ -46,9 +46,9 @@ struct thread {
 
 static void note(int number)
 {
-	unsigned at = atomic_load(&served);
-	order[at] = number;
-	atomic_store(&served, at + 1);
+	static atomic_uint taken; /* two threads may be served at the same time */
+	order[atomic_fetch_add(&taken, 1)] = number;
+	atomic_fetch_add(&served, 1);
 }
 
 static void *wait_for_permit(void *arg)
