@@ -178,10 +178,10 @@ TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_
 /*
  * Schedules n timers, all or none, in array order (G6).
  *
- * It costs a fraction of n calls: at most one clock read and one wake-up. The elements are
- * tasks[0].size apart, and all have that size. out is NULL, or has room for n handles, which are
- * written before any timer is published. If another thread closes the service meanwhile, the close
- * covers all n timers, or none is scheduled.
+ * It reads the clock once at most, and wakes the driver once at most. A plain timer costs about as
+ * much as by tw_schedule. The elements are tasks[0].size apart, and all have that size. out is
+ * NULL, or has room for n handles, which are written before any timer is published. If another
+ * thread closes the service meanwhile, the close covers all n timers, or none is scheduled.
  *
  * Threads: as tw_schedule. A close of the service waits until the call has returned.
  * Returns: as tw_schedule_task, for the first bad task it finds. tw_service_stats.rejected grows by
