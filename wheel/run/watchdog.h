@@ -1,5 +1,5 @@
 /*
- * What runs where (user_code.h), for tw_service_liveness and on_stuck.
+ * Finds the user code that runs now (user_code.h), for tw_service_liveness and on_stuck.
  *
  * Pairing table
  *   WATCHDOG2  pool_lookers: add seq_cst, then pool: load seq_cst (look) <-> pool: exchange

@@ -232,7 +232,7 @@ static void recall_the_others(struct tw__work *w)
 		cr_assert_not(tw__work_recall(&others[i]));
 }
 
-/* By work that the driver runs: what comes next, what was kept, and what is new. */
+/* The driver runs this work. It recalls the next work, kept work and new work. */
 Test(runs_work, that_the_driver_has_at_hand_is_recalled_on_its_thread)
 {
 	open_with(tw_executor_inline());
