@@ -339,20 +339,27 @@ static bool somebody_waits_for_room(void)
 	return waits;
 }
 
-Test(limiter_clock, job_whose_time_passes_while_submit_waits_for_room_is_timed_out)
+/* A thread waits for room for the load behind the two others, until its time has passed. */
+static pthread_t submit_to_full_line(struct load *first, struct load *second, struct load *load)
 {
-	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true), load = LOAD(3);
 	struct tw_limiter_config config = limited_config(1);
 	pthread_t thread;
 	config.max_pending = 1;
 	open_with(config);
-	load_submit(&first);
+	load_submit(first);
 	limited_pump(&home);
-	load_submit(&second);
-	expect_eq(pthread_create(&thread, NULL, submit_when_there_is_room, &load), 0);
+	load_submit(second);
+	expect_eq(pthread_create(&thread, NULL, submit_when_there_is_room, load), 0);
 	while (!somebody_waits_for_room())
 		sched_yield();
 	pass(60 * MS);
+	return thread;
+}
+
+Test(limiter_clock, job_whose_time_passes_while_submit_waits_for_room_is_timed_out)
+{
+	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true), load = LOAD(3);
+	pthread_t thread = submit_to_full_line(&first, &second, &load);
 	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);
 	limited_pump(&home);
 	expect_eq(pthread_join(thread, NULL), 0);
@@ -368,17 +375,7 @@ Test(limiter_clock, job_whose_time_passes_while_submit_waits_for_room_is_timed_o
 Test(limiter_clock, submit_does_not_wait_for_room_beyond_the_jobs_timeout)
 {
 	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true), load = LOAD(3);
-	struct tw_limiter_config config = limited_config(1);
-	pthread_t thread;
-	config.max_pending = 1;
-	open_with(config);
-	load_submit(&first);
-	limited_pump(&home);
-	load_submit(&second);
-	expect_eq(pthread_create(&thread, NULL, submit_when_there_is_room, &load), 0);
-	while (!somebody_waits_for_room())
-		sched_yield();
-	pass(60 * MS);
+	pthread_t thread = submit_to_full_line(&first, &second, &load);
 	expect_eq(pthread_join(thread, NULL), 0);
 	expect_eq(answer, 0);
 	limited_advance(&home, MS);
