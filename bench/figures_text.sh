@@ -59,6 +59,31 @@ What is not comparable:
 
 [lars.md](lars.md) shows how STPE, Netty's wheel, a heap and tickwheel grow from 1k to 10M timers.
 
+## Many producers
+
+Wall nanoseconds per operation, by the number of threads that schedule. These figures are from a run
+of their own at commit 0dc9c1c, on a machine with 16 processors (Intel Xeon, far apart, see Method):
+`bench --quick --only W1,W2,W3 --threads 1,2,4,8,16 --reps 5`. W3 was repeated three times.
+
+| work | | 1 | 2 | 4 | 8 | 16 |
+|---|---|---|---|---|---|---|
+| request (W2) | **tickwheel** | 20 | 39 | 40 | 43 | 45 |
+| | floor | 17 | 19 | 21 | 24 | 24 |
+| | Go | 92 | 119 | 124 | 302 | 541 |
+| | heap behind a lock | 93 | 802 | 3,429 | 8,969 | 19,738 |
+| | libevent behind its lock | 85 | 333 | 2,599 | 9,493 | 20,426 |
+| churn (W1), 100k | **tickwheel** | 62 | 53 | 61 | 77 | 102 |
+| | floor | 29 | 21 | 29 | 28 | 28 |
+| | Go | 299 | 230 | 291 | 271 | 346 |
+| | heap behind a lock | 156 | 1,175 | 3,651 | 9,589 | 19,943 |
+| | libevent behind its lock | 334 | 2,087 | 6,752 | 16,307 | 33,744 |
+| touch (W3), 10k, cached time | **tickwheel** | 18 | 17 | 16 | 16 | 16 |
+| | floor | 13 | 14 | 15 | 14 | 16 |
+| | heap behind a lock | 89 | 630 | 1,575 | 3,953 | 8,639 |
+
+One tick thread drains the lanes of all producers. It has the most to do in W1, where it files each
+timer and later sweeps it.
+
 ## Fire
 
 CPU nanoseconds of the whole process for each timer.

@@ -183,7 +183,7 @@ func load(o *order) {
 	}
 	share := slots / o.threads
 	workers := make([]worker, o.threads)
-	timers := make([]*timer, slots)
+	timers := make([]*timer, share*o.threads) // n may be no multiple of threads
 	var wall, used, before int64
 	b := newBarrier(o.threads)
 	var ended sync.WaitGroup
