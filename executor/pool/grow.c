@@ -180,8 +180,8 @@ static bool lasts(const struct tw__worker *worker)
 	return runs & 1 && runs == worker->seen_runs;
 }
 
-/* How many workers are missing. */
-static unsigned missing(tw_pool *pool, uint64_t now_ns)
+/* How many workers are not blocked. */
+static unsigned able_workers(tw_pool *pool, uint64_t now_ns)
 {
 	unsigned alive = 0, blocked = 0, lasting = 0, starting = 0;
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
@@ -199,8 +199,7 @@ static unsigned missing(tw_pool *pool, uint64_t now_ns)
 	if (starting > 0)
 		pool->reserve.looks_since_growth = 0;
 	tw_store_relaxed(&pool->reserve.runs_last, lasting > 0); /* GROW2 */
-	unsigned able = alive - blocked;
-	return able < pool->permanent ? pool->permanent - able : 0;
+	return alive - blocked;
 }
 
 /* -------------------------------------------------------------------- growing */
@@ -238,15 +237,25 @@ static bool start_one_more(tw_pool *pool, struct tw__worker *worker, uint64_t no
 	return r == 0;
 }
 
+/* The pool is at its maximum. It counts if all workers are blocked, once until there is no need. */
+static void note_maximum(struct tw__reserve *reserve, unsigned able)
+{
+	if (able == 0 && !reserve->crowded) {
+		reserve->crowded = true;
+		tw_bump(&reserve->at_max, 1);
+	}
+}
+
 /* After a failure, and at the maximum, the next look comes later. */
-static void pool_grow(tw_pool *pool, unsigned n, uint64_t now_ns)
+static void pool_grow(tw_pool *pool, unsigned able, uint64_t now_ns)
 {
 	struct tw__reserve *reserve = &pool->reserve;
 	struct tw__worker *slot = NULL;
-	bool failed = false, crowded = true;
+	bool failed = false, full = true;
+	unsigned n = (pool->permanent - able) << 2 * reserve->steps;
 	for (; n > 0 && !failed && (slot = free_slot(pool)); n--) {
 		failed = !start_one_more(pool, slot, now_ns);
-		crowded = false;
+		full = false;
 	}
 	if (failed) {
 		reserve->look_at_ns = now_ns + reserve->retry_wait_ns;
@@ -255,20 +264,21 @@ static void pool_grow(tw_pool *pool, unsigned n, uint64_t now_ns)
 		return;
 	}
 	reserve->retry_wait_ns = pool->times.retry_ns;
-	if (crowded && !reserve->crowded)
-		tw_bump(&reserve->at_max, 1);
-	reserve->crowded = crowded;
-	reserve->look_at_ns = now_ns + (crowded ? CROWDED_LOOKS * pool->times.look_ns
-						: pool->times.look_ns / GROWING_LOOKS);
+	if (full)
+		note_maximum(reserve, able);
+	else
+		reserve->crowded = false;
+	reserve->look_at_ns = now_ns + (full ? CROWDED_LOOKS * pool->times.look_ns
+					     : pool->times.look_ns / GROWING_LOOKS);
 }
 
 static void look(tw_pool *pool, uint64_t now_ns)
 {
 	struct tw__reserve *reserve = &pool->reserve;
 	reserve->looks_without_need = 0;
-	unsigned need = missing(pool, now_ns);
-	if (need > 0) {
-		pool_grow(pool, need << 2 * reserve->steps, now_ns);
+	unsigned able = able_workers(pool, now_ns);
+	if (able < pool->permanent) {
+		pool_grow(pool, able, now_ns);
 		reserve->steps += reserve->steps < STEPS_MAX;
 		reserve->looks_since_growth = 0;
 		return;
@@ -304,7 +314,7 @@ static void look_without_need(tw_pool *pool, uint64_t now_ns)
 	struct tw__reserve *reserve = &pool->reserve;
 	unsigned doublings =
 	    reserve->looks_without_need < DOUBLINGS ? reserve->looks_without_need : DOUBLINGS;
-	(void)missing(pool, now_ns);
+	(void)able_workers(pool, now_ns);
 	if (reserve->steps && !reserve->looks_since_growth) { /* a new worker searches */
 		reserve->look_at_ns = now_ns + pool->times.look_ns / GROWING_LOOKS;
 		return;

@@ -111,7 +111,7 @@ struct tw__reserve {
 	    runs_last;
 	_Atomic uint64_t grown, at_max, start_failures;
 	bool started;
-	bool crowded; /* runs wait, and the pool is at its maximum */
+	bool crowded; /* runs wait for a pool at its maximum, all workers blocked: counted */
 	/* Looks in a row that have found need: each starts four times as many workers. */
 	unsigned steps;
 	unsigned looks_without_need; /* in a row */

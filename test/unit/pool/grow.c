@@ -4,6 +4,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "executor/pool/parts.h"
 #include "gate.h"
@@ -124,6 +125,28 @@ Test(pool_grow, callbacks_that_compute_for_long_count_too)
 	expect_eq(tw_pool_submit(pool, count, &behind), 0);
 	await_value(&behind, 1);
 	atomic_store(&gate.passed, 1);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+/* One of three computes, so the maximum holds nobody up for long: that does not count. */
+Test(pool_grow, a_maximum_with_a_worker_that_computes_does_not_count)
+{
+	struct gate gate = {0}, computes = {0};
+	atomic_int behind = 0;
+	sem_init(&gate.permits, 0, 0);
+	tw__pool_times.on_cpu_ns = 3600 * SECOND;
+	tw_pool *pool = pool_up_to(2, 3);
+	block(pool, &gate, 2);
+	await_value(&gate.inside, 2);
+	expect_eq(tw_pool_submit(pool, spin, &computes), 0);
+	await_value(&computes.inside, 1);
+	expect_eq(tw_pool_submit(pool, count, &behind), 0);
+	/* the reserve looks every 16 ms at most */
+	nanosleep(&(struct timespec){.tv_nsec = 50 * MS}, NULL);
+	expect_eq(pool_stats(pool).at_max, 0);
+	atomic_store(&computes.passed, 1);
+	await_value(&behind, 1);
+	let_go(&gate, 2);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
