@@ -339,7 +339,7 @@ struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
 	*deferred = (struct tw__limiter_deferred){.runners = deferred->runners};
 	struct tw__work *work = &job->options->tell;
 	tw__work_init(work, l->service, l->base.executor, limiter_tell);
-	work->spare = what;
+	work->spare = (uint16_t)what;
 	job->holds++; /* the work is part of the options */
 	l->out.tellers++;
 	job->options->telling = (struct tw__links){&l->out.telling, l->out.telling.previous};

@@ -177,16 +177,20 @@ static struct waiter *instead_of(tw_semaphore *s, struct function *function)
 	return first;
 }
 
-void tw__permits_grant_function(tw_semaphore *s, struct function *function)
+void tw__permits_refused(tw_semaphore *s, struct function *function)
 {
-	if (tw__work_try_submit(&function->work) >= 0)
-		return;
 	struct waiter *others = instead_of(s, function);
 	if (others)
 		/* each round serves a thread, so the depth is bounded */
 		tw__permits_grant(s, others);
 	else
 		tw__work_submit_later(&function->work);
+}
+
+void tw__permits_grant_function(tw_semaphore *s, struct function *function)
+{
+	if (tw__work_try_submit(&function->work) < 0)
+		tw__permits_refused(s, function);
 }
 
 void tw__permits_grant(tw_semaphore *s, struct waiter *waiter)

@@ -44,4 +44,7 @@ void tw__permits_grant(tw_semaphore *s, struct waiter *waiter);
  */
 void tw__permits_grant_function(tw_semaphore *s, struct function *function);
 
+/* The executor has refused the function: a thread goes first, or it is offered again. */
+void tw__permits_refused(tw_semaphore *s, struct function *function);
+
 #endif

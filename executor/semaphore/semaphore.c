@@ -33,8 +33,9 @@
  * A function's node: IDLE -> WAITING -> HANDED -> RUNNING -> IDLE, with the lock. From HANDED on
  * its work is with the executor, and comes back through semaphore_run(). A cancel in HANDED makes
  * it CANCELLED: semaphore_run() finds that, and calls nothing. If the executor refuses such work,
- * the driver runs it. An executor that refuses gives the node back to WAITING, first in line, if a
- * thread waits for which its permits would do.
+ * the driver runs it. Whenever the executor refuses a function, its node goes back to WAITING,
+ * first in line, if a thread waits for which its permits would do. Else it keeps its permits, and
+ * the driver offers it again.
  *
  * Pairing table
  *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permits did. A
@@ -82,6 +83,10 @@ static void semaphore_run(struct tw__work *work)
 {
 	struct function *function = TW__OWNER(struct function, work, work);
 	tw_semaphore *s = function->semaphore;
+	if (tw_unlikely(tw__work_was_refused())) {
+		tw__permits_refused(s, function);
+		return;
+	}
 	pthread_mutex_lock(&s->lock);
 	bool runs = function->state == HANDED;
 	void *context = function->context;
@@ -122,6 +127,7 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 	function->context = tw__context_capture();
 	function->waiter = (struct waiter){.n = (uint32_t)n, .is_function = true};
 	tw__work_init(&function->work, s->base.service, s->base.executor, semaphore_run);
+	function->work.hears_refusals = true;
 	if (out)
 		*out = (tw_waiter){tw__node_handle(node)};
 	pthread_mutex_lock(&s->lock);

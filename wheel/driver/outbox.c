@@ -309,7 +309,7 @@ static bool outbox_offer(tw_service *service, struct tw__outbox *box)
 	tw__batch_retract(service, batch);
 	chunk->holder_count = 0;
 	put_back(&box->runs, chunk);
-	tw_bump(&service->submitted->refused, 1);
+	tw_add_relaxed(&service->submitted->refused, 1);
 	return false;
 }
 

@@ -31,9 +31,8 @@
 
 /* The batches of a service that are out, and what its executors have refused. */
 struct tw__submitted {
-	/* The driver's. */
-	uint64_t batch_sequence; /* of the last batch; 48 bits */
-	_Atomic uint64_t refused;
+	uint64_t batch_sequence;  /* of the driver's last batch; 48 bits */
+	_Atomic uint64_t refused; /* layers hand over on any thread */
 
 	/* Batches that executors have finished with; any thread pushes, the driver takes all. */
 	alignas(TW__CACHE_LINE) _Atomic(struct tw__chunk *) returned;

@@ -71,6 +71,8 @@ static int work_hand_over(struct tw__work *work, tw_executor *executor, bool run
 	submitting = runs_nothing;
 	int r = executor->ops->submit(executor, (tw_batch *)(void *)work, 1);
 	submitting = outer;
+	if (tw_unlikely(r < 0)) /* the work is still here, and so is its service */
+		tw_add_relaxed(&tw__work_service(work)->submitted->refused, 1);
 	return r;
 }
 
@@ -202,16 +204,34 @@ bool tw__work_recall(struct tw__work *work)
 	return found || recall_deferred(service, work);
 }
 
-/* True: it was run here. Else the executor has it, or it is deferred. */
+static _Thread_local bool was_refused;
+
+bool tw__work_was_refused(void)
+{
+	bool answer = was_refused;
+	was_refused = false;
+	return answer;
+}
+
+static void answer_refusal(struct tw__work *work)
+{
+	if (work->hears_refusals) {
+		was_refused = true;
+		work->run(work);
+	} else {
+		work_defer(offering, work);
+	}
+}
+
+/* True: it was run here. Else the executor has it, or it is deferred, or its owner has it. */
 static bool work_offer(tw_service *service, struct tw__work *work)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
 	bool here = executor == &tw__inline_executor;
 	if (!here && work_hand_over(work, executor, false) < 0) {
-		tw_bump(&service->submitted->refused, 1);
 		here = service->config.on_refused == TW_REFUSED_INLINE;
 		if (!here)
-			work_defer(offering, work);
+			answer_refusal(work);
 	}
 	if (here)
 		work_run(service, work);

@@ -66,7 +66,8 @@ typedef void tw__work_fn(struct tw__work *work);
 struct tw__work {
 	struct tw__work *next; /* on the stack; the thread that holds the work writes it */
 	uint32_t tickets;      /* 1, where a batch has its count */
-	uint32_t spare;        /* its owner's, for whatever */
+	uint16_t spare;        /* its owner's, for whatever */
+	bool hears_refusals;   /* tw__work_was_refused */
 	tw__work_fn *run;
 	_Atomic uint64_t service_and_mark; /* where a batch has its service; odd: it is work */
 	/* moves to the inline executor once, when the work's owner has ended */
@@ -110,6 +111,12 @@ void tw__work_submit_later(struct tw__work *work);
  * a pool that runs the work looks for work anyway, so it calls nobody for help.
  */
 void tw__work_submit_again(struct tw__work *work);
+
+/*
+ * For run, where hears_refusals is set: the executor has refused what the driver offered, and the
+ * driver asks what to do. The work is the owner's, who may submit it later. Answers true once.
+ */
+bool tw__work_was_refused(void);
 
 /* The calling thread is inside tw__work_submit_again. For executors. */
 bool tw__work_is_coming_again(void);

@@ -293,6 +293,8 @@ Test(semaphore, refused_function_is_offered_again_each_tick)
 	rig_advance(&rig, 3 * MS);
 	expect_eq(queue_executor_waiting(&queue), 0);
 	expect_eq(gauges().held, 1);
+	expect_ge(gauges().refused, 3);
+	expect_eq(gauges().refused, stats_of(rig.service).refused);
 	queue.refuse = 0;
 	rig_advance(&rig, MS);
 	queue_executor_run_all(&queue);

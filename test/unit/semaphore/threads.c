@@ -162,6 +162,45 @@ Test(semaphore_threads, refused_function_lets_a_thread_go_first_and_stays_first_
 	close_all();
 }
 
+/* The function has the only permit when the thread comes. The next refusal finds the thread. */
+static void expect_thread_goes_before(bool given_back)
+{
+	struct thread thread;
+	int number = 1;
+	open_with(1);
+	queue.refuse = given_back ? 0 : 1;
+	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &number, NULL), 0);
+	if (given_back)
+		expect_eq(queue_executor_drop_next(&queue), 0);
+	expect_eq(gauges().held, 1);
+	start(&thread, 2);
+	queue.refuse = SIZE_MAX;
+	rig_advance(&rig, 2 * MS);
+	expect_eq(gauges().waiting_threads, 0);
+	expect_eq(gauges().waiters, 1);
+	expect_eq(gauges().refused, given_back ? 1 : 2);
+	queue.refuse = 0;
+	await_served(1);
+	expect_eq(order[0], 2);
+	release();
+	queue_executor_run_all(&queue);
+	await_served(2);
+	expect_eq(order[1], 1);
+	pthread_join(thread.thread, NULL);
+	release();
+	close_all();
+}
+
+Test(semaphore_threads, thread_that_comes_after_the_refusal_goes_before_the_function)
+{
+	expect_thread_goes_before(false);
+}
+
+Test(semaphore_threads, thread_goes_before_a_function_given_back_and_then_refused)
+{
+	expect_thread_goes_before(true);
+}
+
 /*
  * The only thread in line goes before it: the line is not empty for all that, and a release finds
  * the function.
