@@ -29,6 +29,8 @@ bool tw__inside(const tw_service *service)
 static const struct tw__run *current(void)
 {
 	const struct tw__run *run = tw__current_run;
+	if (tw__innermost && tw__innermost->hidden == run)
+		return NULL;
 	return run && run->service && tw__forked(run->service) ? NULL : run;
 }
 

@@ -38,13 +38,16 @@ bool tw__clock_in_callback(const tw_clock *clock);
 struct tw__within {
 	const void *what;
 	struct tw__within *outer;
+	/* the callback that the innermost work runs inside of: not what the work may call its own */
+	const struct tw__run *hidden;
 };
 
 extern _Thread_local struct tw__within *tw__innermost;
 
 static inline void tw__within_begin(struct tw__within *within, const void *what)
 {
-	*within = (struct tw__within){what, tw__innermost};
+	*within =
+	    (struct tw__within){what, tw__innermost, tw__innermost ? tw__innermost->hidden : NULL};
 	tw__innermost = within;
 }
 

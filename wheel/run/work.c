@@ -119,6 +119,7 @@ static void work_run(tw_service *service, struct tw__work *work)
 {
 	struct tw__within within;
 	tw__within_begin(&within, service);
+	within.hidden = tw__current_run;
 	work->run(work);
 	tw__within_end(&within);
 }

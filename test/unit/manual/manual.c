@@ -181,6 +181,39 @@ Test(manual_executor, pump_ends_though_work_submits_itself_again)
 	close_all();
 }
 
+static tw_timer self_of_work = {1};
+
+static void note_self(struct tw__work *w)
+{
+	struct tw_run_info run = TW_INIT(tw_run_info);
+	(void)w;
+	expect_eq(tw_current(&run), 0);
+	self_of_work = tw_self();
+}
+
+static void pump_and_compare_self(struct probe *probe)
+{
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
+	probe->answer = tw_self().id == probe->timer.id;
+}
+
+Test(manual_executor, work_pumped_inside_a_callback_is_not_that_timer)
+{
+	open_usual();
+	struct probe outer = PROBE(&rig, 1);
+	outer.act = pump_and_compare_self;
+	probe_schedule(&outer, MS);
+	rig_advance(&rig, MS);
+	expect_eq(tw__service_hold(rig.service), 0);
+	tw__work_init(&work, rig.service, tw_manual_executor(manual), note_self);
+	tw__work_submit(&work);
+	expect_eq(tw_manual_pump(manual, 1), 1);
+	expect_eq(self_of_work.id, 0);
+	expect_eq(outer.answer, 1);
+	tw__service_let_go(rig.service);
+	close_all();
+}
+
 /* -------------------------------------------------------------------- threads */
 
 enum { THREADS = 4, TIMERS = 20000 };
