@@ -115,7 +115,8 @@ TW_API int tw_manual_fd(tw_manual *manual);
  *
  * Threads: any. Blocks if a callback does.
  * Returns:
- *   >= 0      runs taken off the queue, also those that had been cancelled; 0: nothing waited
+ *   >= 0      runs taken off the queue, also those that had been cancelled; 0: nothing waited,
+ *             or budget is 0
  *   -EINVAL   manual is NULL
  *   -ENOMEM   this thread could not be set up for the service of the first run; that run goes back
  *             to the service and comes again

@@ -253,7 +253,8 @@ TW_API int tw_service_destroy(tw_service *service);
 /*
  * Reads the service's clock: nanoseconds, the scale of deadlines.
  *
- * The time never goes back by more than a tick. If a manual clock is set back, it stands still.
+ * The time never goes back behind the tick that the driver has reached. There it stands still while
+ * a manual clock is behind.
  *
  * Threads: any. Never blocks.
  * Returns: the time; 0 if service is NULL, or in a forked child.
@@ -301,7 +302,8 @@ TW_API int tw_service_advance(tw_service *service, size_t budget);
  *
  * The instant is not later than the next expiry, and now and then earlier, to move far timers. It
  * covers all calls that happened before on any thread. If other threads schedule while the loop
- * waits, use tw_service_fd.
+ * waits, use tw_service_fd. A timer that waits at its executor, and is reset to later meanwhile,
+ * is not covered until the executor has come to it: ask again after the runs.
  *
  * Threads: the driver's. Never blocks, makes no system call.
  * Returns:

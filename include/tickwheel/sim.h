@@ -218,7 +218,9 @@ TW_API int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg);
 /*
  * Keeps the simulated worker that runs this callback busy for ns of virtual time.
  *
- * Calls add up, to 292 years at most. Outside of a simulated callback it does nothing.
+ * Calls add up, to 292 years at most. Outside of a simulated callback it does nothing. Only the
+ * worker is busy: a series, a strand or a limiter goes on as if the callback had returned
+ * immediately.
  *
  * Threads: the simulation's.
  */

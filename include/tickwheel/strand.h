@@ -109,11 +109,11 @@ TW_API int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg);
  * schedules a series.
  *
  * *out (may be NULL) is written before the task is published, so the task may read it. On an error
- * it is "no task" (untouched after -EINVAL).
+ * it is "no task" (untouched after -EINVAL and -E2BIG).
  *
  * Threads: any. Never blocks.
  * Returns: as tw_strand_submit, and
- *   -ERANGE   the delay is above TW_MAX_DELAY_NS
+ *   -ERANGE   the delay is above TW_MAX_DELAY_NS, or ends more than that after the service's start
  *   -EAGAIN   the service has no room for a timer: raise max_timers, or try again
  */
 TW_API int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg,
