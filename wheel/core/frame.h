@@ -38,7 +38,7 @@ bool tw__clock_in_callback(const tw_clock *clock);
 struct tw__within {
 	const void *what;
 	struct tw__within *outer;
-	/* the callback that the innermost work runs inside of: not what the work may call its own */
+	/* the callback that the innermost work runs inside of: tw_self does not name it */
 	const struct tw__run *hidden;
 };
 
