@@ -32,6 +32,17 @@ static int strand_move_timer(tw_strand *strand, uint64_t due_ns)
 	return r == -EBUSY || r == -ENOENT ? 0 : r;
 }
 
+static struct tw__task_node *delayed(struct tw__heap_item *item)
+{
+	return TW__OWNER(struct tw__task_node, item, item);
+}
+
+/* Keys count from the service's start: an instant itself may be above INT64_MAX. */
+static int64_t delay_key(tw_strand *strand, uint64_t at_ns)
+{
+	return (int64_t)(at_ns - tw__strand_service(strand)->time.start_ns);
+}
+
 int tw__strand_arm(tw_strand *strand)
 {
 	TW_ASSERT_TINY_LOCKED(&strand->lock);
@@ -42,7 +53,7 @@ int tw__strand_arm(tw_strand *strand)
 		return 0;
 	if (tw__strand_closed(strand)) /* its close ends them all */
 		return 0;
-	uint64_t due_ns = (uint64_t)tw__heap_key(&delays->heap, first);
+	uint64_t due_ns = delayed(first)->due_ns;
 	if (delays->timer.id)
 		return delays->timer_ns <= due_ns ? 0 : strand_move_timer(strand, due_ns);
 	int r =
@@ -77,7 +88,7 @@ static void strand_push(tw_strand *strand, struct tw__task_node *task)
 	struct tw__strand_delays *delays = strand->delays;
 	task->state = TW__TASK_DELAYED;
 	tw__heap_item_init(&task->item, ++delays->sequence);
-	tw__heap_push_reserved(&delays->heap, &task->item, (int64_t)task->due_ns);
+	tw__heap_push_reserved(&delays->heap, &task->item, delay_key(strand, task->due_ns));
 	if (delays->heap.count > delays->high)
 		delays->high = delays->heap.count;
 }
@@ -175,18 +186,17 @@ void tw__strand_move_due(tw_strand *strand)
 	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	enum { PIECE = 64 };
 	struct tw__strand_delays *delays = strand->delays;
-	uint64_t now_ns = tw__clock_read(tw__strand_service(strand));
+	int64_t now_key = delay_key(strand, tw__clock_read(tw__strand_service(strand)));
 	strand->flags &= (uint8_t)~TW__STRAND_OVERDUE;
 	if (tw_unlikely(tw__strand_closed(strand))) /* the thread that closes ends what is left */
 		return;
-	for (unsigned n = 0;
-	     delays->heap.count && (uint64_t)tw__heap_first_key(&delays->heap) <= now_ns; n++) {
+	for (unsigned n = 0; delays->heap.count && tw__heap_first_key(&delays->heap) <= now_key;
+	     n++) {
 		if (n == PIECE) {
 			strand->flags |= TW__STRAND_OVERDUE;
 			return;
 		}
-		tw__strand_queue_task(
-		    strand, TW__OWNER(struct tw__task_node, item, tw__heap_pop(&delays->heap)));
+		tw__strand_queue_task(strand, delayed(tw__heap_pop(&delays->heap)));
 	}
 	tw__strand_shrink_heap(delays);
 	arm_or_come_again(strand);
