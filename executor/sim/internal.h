@@ -11,6 +11,7 @@
 #include "tickwheel/sim.h"
 #include "wheel/base/misuse.h"
 
+#include "wheel/core/context.h"
 #include "wheel/core/service.h"
 
 /*
@@ -24,6 +25,7 @@ struct tw__sim_item {
 	tw_batch *batch; /* NULL: a plain task */
 	tw_fn *fn;
 	void *arg;
+	void *context; /* that a plain task runs under */
 	size_t tickets;
 	uint64_t number; /* of its first ticket, over all */
 };

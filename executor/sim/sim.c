@@ -71,11 +71,15 @@ int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
 	int r = fn ? tw__sim_check(sim) : tw__invalid("fn is NULL");
 	if (r)
 		return r;
+	const struct tw__sim_item task = {
+	    .fn = fn, .arg = arg, .context = tw__context_capture(), .tickets = 1};
 	pthread_mutex_lock(&sim->lock);
-	r = tw__sim_enqueue(sim, &(struct tw__sim_item){.fn = fn, .arg = arg, .tickets = 1});
+	r = tw__sim_enqueue(sim, &task);
 	if (!r)
 		tw__sim_event_locked(sim, TW_SIM_HANDED, UINT32_MAX, 1);
 	pthread_mutex_unlock(&sim->lock);
+	if (r)
+		tw__context_release(task.context);
 	return r;
 }
 
@@ -209,11 +213,18 @@ static void sim_drop_tasks(tw_sim *sim)
 		bool keep = item.batch != NULL;
 		if (keep)
 			tasks->items[(tasks->first + kept++) & (tasks->room - 1)] = item;
+		else
+			tw__context_release(item.context);
 		tasks->count -= !keep;
 		tw_sub_seq_cst(&sim->waiting, !keep);
 	}
-	for (unsigned i = 0; i < sim->config.workers; i++)
-		sim->workers[i].holds &= sim->workers[i].held.item.batch != NULL;
+	for (unsigned i = 0; i < sim->config.workers; i++) {
+		struct tw__sim_worker *worker = &sim->workers[i];
+		if (!worker->holds || worker->held.item.batch)
+			continue;
+		worker->holds = false;
+		tw__context_release(worker->held.item.context);
+	}
 }
 
 static int sim_destroy_service(tw_sim *sim)

@@ -183,10 +183,19 @@ static bool carry_out_timer(const struct tw__sim_run *run, struct tw__local *loc
 	return ran;
 }
 
+static void carry_out_task(const struct tw__sim_item *task)
+{
+	struct tw__context_saved saved;
+	tw__context_enter(task->context, &saved);
+	task->fn(task->arg);
+	tw__context_leave(&saved);
+	tw__context_release(task->context);
+}
+
 static bool carry_out(const struct tw__sim_run *run, struct tw__local *local)
 {
 	if (!run->item.batch)
-		run->item.fn(run->item.arg);
+		carry_out_task(&run->item);
 	else if (run->index >= 0)
 		return carry_out_timer(run, local);
 	else

@@ -1,0 +1,128 @@
+/*
+ * The context of who submits goes with a plain task of a simulation, and is released once, whatever
+ * becomes of the task.
+ */
+#include <errno.h>
+
+#include "test/support/faults.h"
+#include "test/support/rig.h"
+#include "tickwheel/sim.h"
+
+TestSuite(sim_context, .timeout = 30);
+
+static tw_sim *sim;
+static int first, second, drivers;
+static int captures, releases;
+
+static void *capture(void)
+{
+	captures += tw_context_get() != NULL;
+	return tw_context_get();
+}
+
+static void *install(void *context)
+{
+	void *former = tw_context_get();
+	tw_context_set(context);
+	return former;
+}
+
+static void restore(void *former)
+{
+	tw_context_set(former);
+}
+
+static void release(void *context)
+{
+	releases += context != NULL;
+}
+
+static void opened(void)
+{
+	const struct tw_context_hooks hooks = {sizeof hooks, capture, install, restore, release};
+	const struct tw_sim_config cfg = {.size = sizeof cfg, .workers = 1};
+	expect_eq(tw_context_hooks_set(&hooks), 0);
+	expect_eq(tw_sim_create(&sim, &cfg), 0);
+}
+
+/* Each capture of a context has been released. */
+static void closed(void)
+{
+	tw_context_set(NULL);
+	expect_eq(tw_sim_destroy(sim), 0);
+	expect_eq(releases, captures);
+}
+
+static void see(void *arg)
+{
+	*(void **)arg = tw_context_get();
+	tw_context_set(&drivers);
+}
+
+static void submit_under(void *context, void **seen)
+{
+	tw_context_set(context);
+	*seen = &seen;
+	expect_eq(tw_sim_submit(sim, see, seen), 0);
+}
+
+Test(sim_context, is_that_of_submitting, .init = opened, .fini = closed)
+{
+	void *seen[3];
+	submit_under(&first, &seen[0]);
+	submit_under(NULL, &seen[1]);
+	submit_under(&second, &seen[2]);
+	tw_context_set(&drivers);
+	expect_eq(tw_sim_run_until_idle(sim, TW_FOREVER), 0);
+	cr_assert_eq(seen[0], &first);
+	cr_assert_null(seen[1]);
+	cr_assert_eq(seen[2], &second);
+	cr_assert_eq(tw_context_get(), &drivers);
+	expect_eq(captures, 2);
+	expect_eq(releases, 2);
+}
+
+static void submit_child(void *arg)
+{
+	tw_sim_submit(sim, see, arg);
+}
+
+Test(sim_context, is_inherited_by_what_a_task_submits, .init = opened, .fini = closed)
+{
+	void *seen = NULL;
+	tw_context_set(&first);
+	expect_eq(tw_sim_submit(sim, submit_child, &seen), 0);
+	tw_context_set(NULL);
+	expect_eq(tw_sim_run_until_idle(sim, TW_FOREVER), 0);
+	cr_assert_eq(seen, &first);
+	expect_eq(releases, 2);
+}
+
+/* Some wait, and one has been taken by the worker. */
+Test(sim_context, of_a_dropped_task_is_released, .init = opened, .fini = closed)
+{
+	void *seen[5];
+	for (int i = 0; i < 5; i++)
+		submit_under(&first, &seen[i]);
+	expect_eq(tw_sim_step(sim), 1);
+	expect_eq(captures, 5);
+	expect_eq(releases, 0);
+}
+
+Test(sim_context, of_a_refused_task_is_released, .init = opened, .fini = closed)
+{
+	int refused = 0, accepted = 0;
+	tw_context_set(&first);
+	for (long nth = 0; nth < 3; nth++) {
+		void *unseen;
+		faults_arm(nth, false);
+		int r = tw_sim_submit(sim, see, &unseen);
+		refused += faults_disarm();
+		cr_assert(r == 0 || r == -ENOMEM);
+		accepted += r == 0;
+	}
+	expect_gt(refused, 0);
+	expect_eq(releases, 3 - accepted);
+	expect_eq(tw_sim_submit(sim, NULL, NULL), -EINVAL);
+	expect_eq(captures, 3);
+}
