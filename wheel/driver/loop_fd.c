@@ -169,6 +169,12 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 
 /* ------------------------------------------------------------------- public */
 
+/* The instant of what is due now: the clock may have been set back since the last advance. */
+static uint64_t due_since(const tw_service *service)
+{
+	return tw__earlier(service->driver->last_now_ns, tw__clock_read(service));
+}
+
 int tw_service_next_expiry(tw_service *service, uint64_t *out_ns)
 {
 	int r = out_ns ? tw__service_check(service) : tw__invalid("out_ns is NULL");
@@ -182,7 +188,7 @@ int tw_service_next_expiry(tw_service *service, uint64_t *out_ns)
 	if (!r) {
 		gather(service);
 		uint64_t at_ns = next_ns(service);
-		*out_ns = at_ns ? at_ns : service->driver->last_now_ns;
+		*out_ns = at_ns ? at_ns : due_since(service);
 	}
 	pthread_mutex_unlock(&service->driving);
 	return r;
