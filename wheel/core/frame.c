@@ -62,5 +62,8 @@ bool tw__clock_in_callback(const tw_clock *clock)
 	for (struct tw__run *run = tw__current_run; run; run = run->outer)
 		if (run->service && run->service->clock == clock)
 			return true;
-	return false;
+	const struct tw__within *within = tw__innermost;
+	while (within && within->drives != clock)
+		within = within->outer;
+	return within;
 }

@@ -28,7 +28,7 @@ extern _Thread_local struct tw__run *tw__current_run;
 /* Whether this thread is inside a callback or release of the service. */
 bool tw__inside(const tw_service *service);
 
-/* Whether the calling thread is in a callback of a service on this clock. */
+/* Whether the calling thread is in a callback of a service on this clock, or drives one. */
 bool tw__clock_in_callback(const tw_clock *clock);
 
 /*
@@ -38,6 +38,7 @@ bool tw__clock_in_callback(const tw_clock *clock);
 struct tw__within {
 	const void *what;
 	struct tw__within *outer;
+	const tw_clock *drives; /* the clock of the service whose poll this is; else NULL */
 	/* the callback that the innermost work runs inside of: tw_self does not name it */
 	const struct tw__run *hidden;
 };
@@ -46,8 +47,9 @@ extern _Thread_local struct tw__within *tw__innermost;
 
 static inline void tw__within_begin(struct tw__within *within, const void *what)
 {
-	*within =
-	    (struct tw__within){what, tw__innermost, tw__innermost ? tw__innermost->hidden : NULL};
+	*within = (struct tw__within){.what = what,
+				      .outer = tw__innermost,
+				      .hidden = tw__innermost ? tw__innermost->hidden : NULL};
 	tw__innermost = within;
 }
 

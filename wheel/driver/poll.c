@@ -160,6 +160,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	struct tw__poll poll = {0};
 	struct tw__within within;
 	tw__within_begin(&within, service->works); /* tw__inside_poll */
+	within.drives = service->clock;
 	/* a system call; a caller's loop accounts for itself */
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0;
 	tw__driver_collect(service);

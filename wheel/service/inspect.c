@@ -12,6 +12,7 @@
 #include "wheel/timer/end.h"
 #include "wheel/run/batch.h"
 #include "wheel/run/watchdog.h"
+#include "wheel/run/work.h"
 
 /* ---------------------------------------------------------- foreach and dump */
 
@@ -227,6 +228,12 @@ static bool lanes_empty(tw_service *service)
 	return true;
 }
 
+/* Whether this thread is inside a callback of the service, or its driver. */
+static bool is_inside(const tw_service *service)
+{
+	return tw__inside(service) || tw__inside_poll(service);
+}
+
 /*
  * Whether nothing of the service is out. The driver is held: nothing follows a batch that returns
  * now. Behind a thread that runs an empty batch, the reap of a cancelled group may still follow: a
@@ -237,7 +244,7 @@ static bool comes_to_rest(tw_service *service)
 	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + LONGEST_WAIT_NS;
 	while (tw_load_acquire(&service->submitted->batches_out) & ~TW__CLOSE_WAITS) { /* RUN4 */
 		const struct timespec moment = {.tv_nsec = MOMENT_NS};
-		if (tw__inside(service) || tw_clock_now(tw_clock_monotonic()) >= until_ns)
+		if (is_inside(service) || tw_clock_now(tw_clock_monotonic()) >= until_ns)
 			return false;
 		nanosleep(&moment, NULL);
 	}
@@ -277,7 +284,7 @@ int tw_service_validate(tw_service *service, char *why, size_t why_size)
 	if (r)
 		return r;
 	struct complaint c = {why, why_size, false};
-	if (!tw__inside(service))
+	if (!is_inside(service))
 		pthread_mutex_lock(&service->driving);
 	else if (pthread_mutex_trylock(&service->driving)) /* driven here */
 		return -EBUSY;
