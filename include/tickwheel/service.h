@@ -290,7 +290,8 @@ TW_API uint64_t tw_service_now(const tw_service *service);
  * Returns:
  *   >= 0         callbacks run or handed over
  *   -EINVAL      service is NULL; budget is 0, or above INT_MAX; the service has a tick thread
- *   -EBUSY       called from a callback, or while another thread drives: drive on one thread
+ *   -EBUSY       called from an inline callback, or while another thread drives: drive on one
+ *                thread
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service is closed
  *   -EPERM       in a forked child
@@ -310,7 +311,8 @@ TW_API int tw_service_advance(tw_service *service, size_t budget);
  *   0            *out_ns is an instant on the scale of tw_service_now; UINT64_MAX: nothing is
  *                pending
  *   -EINVAL      NULL, or the service has a tick thread
- *   -EBUSY       called from a callback, or while another thread drives: call it on the driver's
+ *   -EBUSY       called from an inline callback, or while another thread drives: call it on the
+ *                driver's
  *   -ESHUTDOWN   the service is closed
  *   -EPERM       in a forked child
  */
@@ -328,8 +330,8 @@ TW_API int tw_service_next_expiry(tw_service *service, uint64_t *out_ns);
  * Returns:
  *   >= 0         the descriptor
  *   -EINVAL      service is NULL, has a tick thread, or has a manual clock
- *   -EBUSY       the first call: called from a callback, or while another thread drives: call it
- *                before the loop
+ *   -EBUSY       the first call: called from an inline callback, or while another thread drives:
+ *                call it before the loop
  *   -ESHUTDOWN   the first call: the service is closed
  *   -EMFILE, -ENFILE, -ENOMEM, -ENOSPC   the first call: the system has no room; nothing changed
  *   -EPERM       in a forked child
