@@ -78,10 +78,13 @@ struct tw_service_stats {
 TW_API int tw_service_stats(tw_service *service, struct tw_service_stats *out);
 
 /*
- * Prints statistics as a table for people.
+ * Prints statistics as a table for people. An older or newer size is fine, as with
+ * tw_service_stats: members that the struct does not have are printed as 0.
  *
  * Threads: any.
- * Returns: 0; -EINVAL if an argument is NULL
+ * Returns:
+ *   0         printed
+ *   -EINVAL   an argument is NULL, or stats->size is smaller than one counter
  */
 TW_API int tw_service_stats_print(const struct tw_service_stats *stats, FILE *out);
 

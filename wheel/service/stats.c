@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "wheel/base/struct_read.h"
 #include "wheel/core/service.h"
@@ -165,10 +166,8 @@ static void print_latency(FILE *out, const char *name, const struct tw_latency *
 		(double)l->max_ns / 1e3);
 }
 
-int tw_service_stats_print(const struct tw_service_stats *s, FILE *out)
+static void print_table(const struct tw_service_stats *s, FILE *out)
 {
-	if (!s || !out)
-		return tw__invalid("%s is NULL", s ? "out" : "stats");
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -207,5 +206,18 @@ int tw_service_stats_print(const struct tw_service_stats *s, FILE *out)
 	print_latency(out, "lateness", &s->lateness);
 	print_latency(out, "wait", &s->wait);
 	print_latency(out, "run", &s->run);
+}
+
+int tw_service_stats_print(const struct tw_service_stats *stats, FILE *out)
+{
+	if (!stats || !out)
+		return tw__invalid("%s is NULL", stats ? "out" : "stats");
+	int r = TW__OUT_CHECK(tw_service_stats, stats, fired);
+	if (r)
+		return r;
+	/* an older program's struct ends earlier: what it has not is printed as 0 */
+	struct tw_service_stats known = {0};
+	memcpy(&known, stats, stats->size < sizeof known ? stats->size : sizeof known);
+	print_table(&known, out);
 	return 0;
 }

@@ -87,6 +87,8 @@ Test(misuse_timers, null_arguments)
 	NULL_ROW(tw_service_stats, "out", manual, NULL);
 	NULL_ROW(tw_service_stats_print, "stats", NULL, stderr);
 	NULL_ROW(tw_service_stats_print, "out", &stats, NULL);
+	ROW(-EINVAL, SMALL_TEXT(tw_service_stats),
+	    tw_service_stats_print(SMALL(tw_service_stats), stderr));
 	NULL_ROW(tw_service_liveness, "out", manual, NULL);
 	NULL_ROW(tw_service_pool_stats, "out", manual, NULL);
 	NULL_ROW(tw_service_foreach, "visit", manual, NULL, NULL);

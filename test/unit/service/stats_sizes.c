@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test/support/actions.h"
@@ -136,4 +138,44 @@ Test(service_stats_sizes, of_a_service_and_of_a_group)
 	cr_assert(all_are((const unsigned char *)&newer[1], sizeof newer[1], 0));
 	expect_eq(tw_group_destroy(rig.service, g.group), 0);
 	rig_close(&rig);
+}
+
+/* The caller frees it. */
+static char *printed(const void *stats)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *file = open_memstream(&text, &size);
+	int r = tw_service_stats_print(stats, file);
+	fclose(file);
+	expect_eq(r, 0);
+	return text;
+}
+
+/* What a program's struct of that size prints is what its members say, and 0 for the others. */
+static void expect_printed_within(const struct tw_service_stats *full, size_t size)
+{
+	struct tw_service_stats known = {0};
+	_Alignas(max_align_t) unsigned char bytes[MOST];
+	memset(bytes, MARK, sizeof bytes);
+	memcpy(bytes, full, size < sizeof *full ? size : sizeof *full);
+	memcpy(bytes, &size, sizeof size);
+	memcpy(&known, bytes, size < sizeof known ? size : sizeof known);
+	known.size = sizeof known;
+	char *of_program = printed(bytes), *expected = printed(&known);
+	cr_assert(strcmp(of_program, expected) == 0, "size %zu", size);
+	free(of_program);
+	free(expected);
+}
+
+Test(service_stats_sizes, of_what_is_printed)
+{
+	struct tw_service_stats full;
+	for (size_t i = 0; i < sizeof full / sizeof(uint64_t); i++)
+		memcpy((uint64_t *)(void *)&full + i, &(uint64_t){1000 + i}, sizeof(uint64_t));
+	for (size_t size = sizeof full + TAIL; size >= offsetof(struct tw_service_stats, fired);
+	     size--)
+		expect_printed_within(&full, size);
+	full.size = offsetof(struct tw_service_stats, fired) - 1;
+	expect_eq(tw_service_stats_print(&full, stdout), -EINVAL);
 }
