@@ -28,6 +28,7 @@ void tw__pool_stop(tw_pool *pool)
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
 		if (tw_load_relaxed(&pool->workers[i].state) != TW__WORKER_NONE)
 			pthread_join(pool->workers[i].thread, NULL);
+	tw_store_relaxed(&pool->alive, 0); /* statistics still read it */
 }
 
 static void pool_drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)

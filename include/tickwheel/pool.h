@@ -144,8 +144,9 @@ TW_API int tw_pool_destroy(tw_pool *pool);
 
 /* Gauges and counters of a pool. */
 struct tw_pool_stats {
-	size_t size;        /* in: sizeof(struct tw_pool_stats) */
-	uint64_t workers;   /* threads now; between the config's `workers` and `max_workers` */
+	size_t size; /* in: sizeof(struct tw_pool_stats) */
+	/* threads now: between the config's `workers` and `max_workers`, 0 after a close */
+	uint64_t workers;
 	uint64_t services;  /* services whose executor it is */
 	uint64_t queued;    /* tasks, batches of due timers, and strands and the like that wait */
 	uint64_t running;   /* workers inside a run */
