@@ -153,14 +153,15 @@ static int drive_queue(tw_action_scheduler *scheduler)
 }
 
 /* Without the lock. */
-static int action_arm_tell(const char *call, int error)
+static int action_arm_tell(const char *call, int error, uint64_t delay_ns)
 {
 	if (error == -EINVAL)
 		return tw__refuse(error, call, "a delay needs a scheduler with a service");
-	return error == -ERANGE
-		   ? tw__refuse(error, call,
-				"delay_ns is above TW_MAX_DELAY_NS, or too far from now")
-		   : error;
+	if (error != -ERANGE)
+		return error;
+	if (!delay_ns)
+		return tw__refuse(error, call, "the clock is at the end of its range");
+	return tw__refuse(error, call, "delay_ns is above TW_MAX_DELAY_NS, or too far from now");
 }
 
 /*
@@ -183,7 +184,7 @@ static int arm_and_drive(const char *call, struct tw_action *action, void *state
 		*failure = drive_queue(scheduler);
 	tw__actions_unlock(scheduler);
 	tw__context_release(context);
-	return action_arm_tell(call, r);
+	return action_arm_tell(call, r, delay_ns);
 }
 
 int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)

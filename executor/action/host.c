@@ -12,6 +12,7 @@
 #include "executor/action/arm.h"
 #include "executor/action/flush.h"
 #include "wheel/timer/cancel.h"
+#include "wheel/timer/schedule.h"
 
 /* ------------------------------------------------------------------------- work */
 
@@ -106,8 +107,11 @@ static void frame_over(void *arg, enum tw_fate fate)
 
 static int ask_for_frame(tw_action_scheduler *scheduler)
 {
-	int r = tw__actions_schedule(scheduler, next_frame(scheduler), frame_came, scheduler,
-				     frame_over, &scheduler->frame);
+	uint64_t at_ns = next_frame(scheduler);
+	if (tw__beyond_range(scheduler->base.service, at_ns))
+		return -ERANGE; /* told after the unlock */
+	int r = tw__actions_schedule(scheduler, at_ns, frame_came, scheduler, frame_over,
+				     &scheduler->frame);
 	scheduler->frames_out += r == 0;
 	return r;
 }
@@ -287,6 +291,8 @@ int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw
 	if (id > 0)
 		return 0;
 	tw__context_release(context);
+	if (id == -ERANGE)
+		return tw__refuse(-ERANGE, __func__, "the clock is at the end of its range");
 	return (int)id;
 }
 

@@ -127,6 +127,7 @@ enum tw_action_flags {
  * Also called for an action that was scheduled and cannot run; it stays open:
  *
  *   -EAGAIN      the executor refused its timer, and the service drops refused runs
+ *   -ERANGE      the executor refused its frame, and the next one is beyond the clock's range
  *   -ESHUTDOWN   the executor is a closed strand; of FRAME: once for each action of the frame
  *
  * An immediate that cannot run comes with action NULL. Calls are serialized with the scheduler's
@@ -238,7 +239,8 @@ TW_API int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_
  * Returns:
  *   0             scheduled
  *   -ECANCELED    the action is closed
- *   -ERANGE       delay_ns is above TW_MAX_DELAY_NS, or the instant is beyond the clock's range
+ *   -ERANGE       delay_ns is above TW_MAX_DELAY_NS, or the instant or the next frame is beyond the
+ *                 clock's range
  *   -EINVAL       action is NULL; a delay, and no service to count it
  *   -EAGAIN       the service has no room for another timer: raise max_timers, or try again
  *   -ENOMEM       no memory
@@ -367,6 +369,7 @@ TW_API int tw_action_scheduler_advance_to(tw_action_scheduler *scheduler, uint64
  *   0         fn will be called
  *   -EINVAL   scheduler or fn is NULL, or another kind
  *   -ENOMEM   no memory
+ *   -ERANGE   the next frame is beyond the clock's range
  *   -EAGAIN   the service has no room for a frame's timer: try again
  *   -EPERM    in a forked child
  */

@@ -1,9 +1,11 @@
 /* Bad input: each documented answer, and nothing has changed. */
 #include <string.h>
 
+#include "executor/action/internal.h"
 #include "test/support/actions.h"
 #include "test/support/child.h"
 #include "test/support/faults.h"
+#include "test/support/misuse_text.h"
 
 TestSuite(action_bad_input, .timeout = 30);
 
@@ -159,6 +161,42 @@ Test(action_bad_input, of_delays_leaves_the_action_as_it_was)
 	expect_eq(work.error, -ERANGE);
 	tw_action_destroy(work.action);
 	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
+	rig_close(&rig);
+}
+
+static tw_action_scheduler *frames;
+static bool locked;
+
+/* The text of the hook, and whether the hook could call the scheduler. */
+static void keep_text_and_look(const char *told)
+{
+	locked = pthread_mutex_trylock(&frames->lock) != 0;
+	if (!locked)
+		pthread_mutex_unlock(&frames->lock);
+	keep_text(told);
+}
+
+Test(action_bad_input, of_frames_at_the_end_of_the_clock_is_told_without_a_lock)
+{
+	struct rig rig;
+	struct work work = {0};
+	rig_open(&rig, NULL);
+	frames = scheduler_on(rig.service, TW_ACTION_KIND_FRAME);
+	expect_eq(tw_action_create(&work.action, frames, work_run, NULL), 0);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + TW_MAX_DELAY_NS), 0);
+	tw_set_misuse_hook(keep_text_and_look);
+	work.error = tw_action_schedule(work.action, &work, 0);
+	expect_eq(work.error, -ERANGE);
+	cr_assert_str_eq(text, "tw_action_schedule: the clock is at the end of its range");
+	expect_eq(locked, false);
+	expect_eq(submit_immediate(frames, free, NULL), -ERANGE);
+	cr_assert_str_eq(text, "tw_immediate_submit: the clock is at the end of its range");
+	expect_eq(locked, false);
+	tw_set_misuse_hook(NULL);
+	expect_eq(action_stats(frames).refused, 2);
+	expect_eq(action_stats(frames).turns, 0);
+	tw_action_destroy(work.action);
+	expect_eq(tw_action_scheduler_destroy(frames), 0);
 	rig_close(&rig);
 }
 

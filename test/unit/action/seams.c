@@ -230,3 +230,36 @@ Test(action_seams, run_that_forks_is_refused_in_its_child)
 	tw_action_destroy(next);
 	expect_eq(tw_action_scheduler_destroy(clock), 0);
 }
+
+/* The frame is dropped, and the next one is beyond what the service can express. */
+Test(action_seams, last_frame_of_the_clock_that_its_executor_drops_is_told)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	struct told told = {0};
+	queue_executor_open(&queue);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue.base;
+	cfg.on_refused = TW_REFUSED_DROP;
+	rig_open(&rig, &cfg);
+	tw_action_scheduler *frames = scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = TW_ACTION_KIND_FRAME,
+						 .service = rig.service,
+						 .failed = tell_failure,
+						 .failed_arg = &told});
+	struct work work = {0};
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + TW_MAX_DELAY_NS - 20 * MS), 0);
+	work_schedule(&work, frames, 0);
+	queue.refuse = 1;
+	rig_advance(&rig, 40 * MS);
+	queue_executor_run_all(&queue);
+	expect_eq(told.count, 1);
+	expect_eq(told.failure, -ERANGE);
+	expect_eq(work.runs, 0);
+	expect_eq(tw_action_state(work.action), TW_ACTION_STATE_IDLE);
+	tw_action_destroy(work.action);
+	expect_eq(tw_action_scheduler_destroy(frames), 0);
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
