@@ -13,6 +13,7 @@
 #include "wheel/service/config.h"
 #include "wheel/service/create.h"
 #include "executor/pool/source.h"
+#include "wheel/base/thread_misuse.h"
 
 /* No plain task can get into a pool that a service has created for itself. */
 enum { OWN_POOLS_QUEUE = 16 };
@@ -71,7 +72,7 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 	if (!r)
 		r = tw__choose_stack(&config);
 	if (!r)
-		r = service_make(out, &config);
+		r = tw__thread_misuse("tw_service_create", service_make(out, &config), &config);
 	if (!r)
 		return 0;
 	tw__clock_default_hold(false);

@@ -9,6 +9,7 @@
 #include "executor/pool/close.h"
 #include "wheel/core/context.h"
 #include "wheel/base/struct_read.h"
+#include "wheel/base/thread_misuse.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/wake.h"
 #include "executor/pool/worker.h"
@@ -301,6 +302,8 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 	if (!r)
 		r = tw__choose_stack(&threads);
 	if (!r)
-		r = tw__pool_create(out, config.queue, false, &threads);
+		r = tw__thread_misuse("tw_pool_create",
+				      tw__pool_create(out, config.queue, false, &threads),
+				      &threads);
 	return tw__refused_by_limits("tw_pool_create", r);
 }

@@ -1,5 +1,6 @@
 /* Misuses of pools, manual executors, strands, limiters, semaphores and simulations. */
 #include <errno.h>
+#include <sched.h>
 
 #include "rows.h"
 
@@ -52,6 +53,7 @@ static void idle(void *arg, const struct tw_job_result *results, size_t n)
 
 Test(misuse_layers, pools)
 {
+	static const cpu_set_t no_processor;
 	tw_pool *other;
 	NULL_ROW(tw_pool_create, "out", NULL, NULL);
 	NULL_ROW(tw_pool_submit, "pool", NULL, misuse_fn, NULL);
@@ -69,6 +71,9 @@ Test(misuse_layers, pools)
 	POOL_ROW("reserved 1: must be 0", .reserved = 1);
 	POOL_ROW("queue 17: must be a power of two, 16 to 16777216", .queue = 17);
 	POOL_ROW("affinity and affinity_size: set both, or neither", .affinity_size = 8);
+	POOL_ROW("stack_size 1: the system refuses such a stack", .stack_size = 1);
+	POOL_ROW("affinity: the process may use none of its processors", .affinity = &no_processor,
+		 .affinity_size = sizeof no_processor);
 }
 
 /* -------------------------------------------------------------------- manual */

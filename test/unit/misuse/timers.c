@@ -204,6 +204,18 @@ Test(misuse_timers, configs)
 		   .sched_policy = SCHED_FIFO);
 }
 
+/* What only the system can check, when a thread is made. */
+Test(misuse_timers, configs_that_the_system_refuses)
+{
+	static const cpu_set_t none;
+	tw_service *other;
+	CONFIG_ROW("stack_size 1: the system refuses such a stack", .stack_size = 1);
+	CONFIG_ROW("affinity: the process may use none of its processors", .affinity = &none,
+		   .affinity_size = sizeof none);
+	CONFIG_ROW("sched_priority 1000: must be 1 to 99", .sched_policy = SCHED_FIFO,
+		   .sched_priority = 1000);
+}
+
 #define TASK_ROW(error, text, ...)          \
 	ROW(error, "struct tw_task: " text, \
 	    tw_schedule_task(manual, STRUCT(tw_task, __VA_ARGS__), &timer))
