@@ -130,6 +130,8 @@ enum tw_action_flags {
  *   -ERANGE      the executor refused its frame, and the next one is beyond the clock's range
  *   -ESHUTDOWN   the executor is a closed strand; of FRAME: once for each action of the frame
  *
+ * On a closed strand ASAP actions without a delay, and immediates of ASAP, still run.
+ *
  * An immediate that cannot run comes with action NULL. Calls are serialized with the scheduler's
  * work and with each other. The action may be destroyed here.
  */
@@ -147,8 +149,9 @@ struct tw_action_scheduler_config {
 	uint32_t reserved;          /* 0 */
 
 	/*
-	 * By the caller: called with true when a flush is wanted, and with false when it no longer
-	 * is. A lock is held: set a flag or write to a descriptor, and do not call the scheduler.
+	 * By the caller: called with true when a flush is wanted, and with false when nothing is
+	 * left that wanted it. A flush takes the wish back without a call. A lock is held: set a
+	 * flag or write to a descriptor, and do not call the scheduler.
 	 */
 	void (*wanted)(void *wanted_arg, bool wanted);
 	void *wanted_arg;
@@ -277,7 +280,8 @@ TW_API int tw_action_run(tw_action *action, void *state);
  *   TW_GONE        it was not scheduled, or closed before; its release has been called
  *   TW_FINISHED    it was running; its work and its release have returned
  *   TW_RUNNING     its work or its release still runs after timeout_ns
- *   TW_SELF        called from its own work or release; it will not run again
+ *   TW_SELF        called from its own work or release, or from a release of the same dropped
+ *                  batch that comes before its own; it will not run again
  *   -EINVAL        action is NULL
  *   -EPERM         in a forked child
  */

@@ -159,7 +159,11 @@ struct tw_semaphore_stats {
 	uint64_t debt;    /* of these, beyond the capacity */
 	uint64_t waiters; /* threads and functions in line */
 	uint64_t waiting_threads;
-	uint64_t handed;        /* functions that have a permit, and have not returned */
+	/*
+	 * Functions that have a permit and have not returned, and cancelled ones that the executor
+	 * still has.
+	 */
+	uint64_t handed;
 	uint64_t over_releases; /* answered -EOVERFLOW */
 	uint64_t refused;       /* hand-overs that the executor refused */
 };

@@ -35,8 +35,12 @@ struct tw_service_stats {
 	uint64_t rejected; /* schedules answered with an error other than bad arguments */
 	uint64_t runs;     /* callbacks that have returned */
 	uint64_t
-	    overruns;    /* nominal instants that periodic timers missed, or dropped as too late */
-	uint64_t resets; /* successful tw_reset and tw_reset_at */
+	    overruns; /* nominal instants that periodic timers missed, or dropped as too late */
+	/*
+	 * Successful tw_reset, tw_reset_at, tw_reset_earlier and tw_reset_earlier_at. An answer
+	 * TW_RESET_KEPT does not count.
+	 */
+	uint64_t resets;
 	uint64_t
 	    resets_eager; /* of these: needed an entry of their own, since they moved to earlier */
 	uint64_t refused; /* hand-overs that an executor refused (each try counts) */

@@ -209,15 +209,19 @@ TW_API int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id task, uint
  * Closes the strand: cancels all tasks that have not run, refuses new ones, and waits for its
  * running task and for releases that other threads call.
  *
- * A running task goes on; nothing else of the strand begins after the call. Timers that name the
- * strand as their executor end as cancelled when they are due. A second close only waits. The call
- * works in pieces, so other calls on the strand wait for microseconds only.
+ * A running task goes on; no other one begins after the call. Timers that name the strand as their
+ * executor end as cancelled when they are due. A second close only waits. The call works in pieces,
+ * so other calls on the strand wait for microseconds only.
+ *
+ * What other objects hand to the strand as their executor still runs, also after the answer 0.
+ * These are jobs of a limiter, turns of a scheduler, functions of a semaphore, tasks of another
+ * strand, and an ASAP scheduler's immediates and actions without a delay.
  *
  * Threads: any. Blocks at most timeout_ns, plus the releases. With a timeout of 0 it never waits,
  * and a task may close its own strand.
  * Calls: releases of the cancelled tasks, on this thread, in any order.
  * Returns:
- *   0            closed: nothing of the strand runs
+ *   0            closed: no task, timer or release of the strand runs
  *   -ETIMEDOUT   closed, and something still runs: the caller itself, or another thread's task
  *   -EDEADLK     called with a timeout from the strand's own task or release; nothing changed
  */
