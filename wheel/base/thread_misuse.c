@@ -6,7 +6,7 @@
 #include "wheel/base/misuse.h"
 #include "wheel/base/thread.h"
 
-static void *end_at_once(void *arg)
+static void *end_immediately(void *arg)
 {
 	return arg;
 }
@@ -16,7 +16,7 @@ static bool is_refused(struct tw_service_config only)
 {
 	pthread_t thread;
 	only.thread_name = "tw";
-	int r = tw__spawn(&thread, &only, "", true, end_at_once, NULL);
+	int r = tw__spawn(&thread, &only, "", true, end_immediately, NULL);
 	if (!r)
 		pthread_join(thread, NULL);
 	return r == -EINVAL;
