@@ -7,6 +7,7 @@
 #include <new>
 #include <optional>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <variant>
 
@@ -141,8 +142,11 @@ template <> class busy<::asio::any_io_executor>
 
 	static either choose(const ::asio::any_io_executor &executor)
 	{
-		if (auto *plain = executor.target<plain_executor>())
-			return either(std::in_place_index<0>, *plain);
+#if !defined(ASIO_NO_TYPEID)
+		/* The target() of asio 1.22 does not compare the types. */
+		if (executor.target_type() == typeid(plain_executor))
+			return either(std::in_place_index<0>, *executor.target<plain_executor>());
+#endif
 		return either(
 		    std::in_place_index<1>,
 		    other{executor,

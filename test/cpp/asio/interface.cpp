@@ -213,37 +213,6 @@ void slots_cancel_one_wait()
 	CHECK(io.poll() == 0);
 }
 
-void executors()
-{
-	asio::io_context io, other;
-	auto strand = asio::make_strand(other);
-	timer t(io, 1ms);
-	CHECK(t.get_executor() == io.get_executor());
-	bool in_strand = false;
-	t.async_wait(asio::bind_executor(
-	    strand, [&](asio::error_code) { in_strand = strand.running_in_this_thread(); }));
-	std::thread second([&] { other.run(); });
-	io.run();
-	second.join();
-	other.restart();
-	other.run();
-	CHECK(in_strand);
-
-	asio::thread_pool pool(2);
-	timer pooled(pool, 1ms);
-	std::promise<bool> on_pool;
-	pooled.async_wait([&](asio::error_code) {
-		on_pool.set_value(pool.get_executor().running_in_this_thread());
-	});
-	CHECK(on_pool.get_future().get());
-	pool.join();
-
-	asio::io_context third;
-	timer of_strand(asio::make_strand(third), 1ms);
-	of_strand.async_wait(tell("of a strand"));
-	third.run();
-}
-
 void futures_and_deferred_tokens()
 {
 	asio::io_context io;
@@ -390,7 +359,6 @@ int main()
 	a_timer_that_goes_cancels();
 	a_context_that_goes_destroys_handlers();
 	slots_cancel_one_wait();
-	executors();
 	futures_and_deferred_tokens();
 	allocators();
 	a_handler_that_only_moves();
