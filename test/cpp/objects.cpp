@@ -286,6 +286,25 @@ void a_stop_request_cancels_a_timer()
 	unused.request_stop();
 }
 
+/* The service takes the timer on before the call that schedules it goes on. */
+void a_stop_request_keeps_a_timer_from_running_before_its_handle_is_known()
+{
+	manual_clock clock;
+	tickwheel::service service(clock.config());
+	std::stop_source stop;
+	stop.request_stop();
+	int runs = 0;
+	auto f = [&runs, c = counted()] { runs++; };
+	using stored = tickwheel::detail::stoppable<decltype(f)>;
+	auto *timer = new stored(f, service.get());
+	timer->watch(stop.get_token());
+	stored::run(timer);
+	stored::release(timer, TW_FATE_FIRED);
+	CHECK(runs == 0 && counted::alive == 2);
+	timer->scheduled(tw_timer{0});
+	CHECK(counted::alive == 1);
+}
+
 /* The request comes while the timer is being scheduled, before, or while it runs. */
 void a_stop_request_races_with_its_timer()
 {
@@ -319,6 +338,7 @@ int main()
 	errors_are_told();
 #if defined(__cpp_lib_jthread)
 	a_stop_request_cancels_a_timer();
+	a_stop_request_keeps_a_timer_from_running_before_its_handle_is_known();
 	a_stop_request_races_with_its_timer();
 #endif
 	std::printf("objects: ok (%d checks)\n", checks);

@@ -38,13 +38,17 @@ template <class F> class stoppable
 	/* The timer exists: a stop request that came before it cancels it now. */
 	void scheduled(tw_timer timer) noexcept
 	{
-		if (timer_.exchange(timer.id, std::memory_order_acq_rel) == stopped)
+		std::uint64_t none = 0;
+		if (!timer_.compare_exchange_strong(none, timer.id, std::memory_order_acq_rel))
 			static_cast<void>(tw_cancel(service_, timer));
 		unref();
 	}
-	static void run(void *self) noexcept
+	/* A run may begin before scheduled() has cancelled the timer. */
+	static void run(void *arg) noexcept
 	{
-		static_cast<stoppable *>(self)->f_();
+		auto *self = static_cast<stoppable *>(arg);
+		if (self->timer_.load(std::memory_order_acquire) != stopped)
+			self->f_();
 	}
 	static void release(void *self, tw_fate) noexcept
 	{
