@@ -107,6 +107,19 @@ detached ask(tickwheel::service &service, std::chrono::milliseconds time, std::s
 	told += answer ? std::to_string(*answer) : "-";
 }
 
+/* The lambda is a coroutine: its captures are part of the lambda, not of the frame. */
+detached ask_with_captures(tickwheel::service &service, std::string &told)
+{
+	std::string name = "long enough to be stored on the heap";
+	auto slow_length = [&service, name, c = counted()](std::stop_token stop) -> task {
+		co_await service.after(5ms, std::move(stop));
+		co_return static_cast<int>(name.size());
+	};
+	std::optional<int> length = co_await with_timeout(service, std::move(slow_length), 10ms);
+	CHECK(length && *length == static_cast<int>(name.size()));
+	told += '.';
+}
+
 struct of_void {
 	tickwheel::after_awaitable inner;
 	bool await_ready()
@@ -160,6 +173,16 @@ void with_timeout_ends_what_takes_too_long()
 	ask_after(service, 50ms, told);
 	clock.advance(12ms);
 	CHECK(told == "t-" && pending(service) == 0);
+}
+
+void with_timeout_keeps_the_function_while_its_coroutine_runs()
+{
+	manual_clock clock;
+	tickwheel::service service(clock.config());
+	std::string told;
+	ask_with_captures(service, told);
+	clock.advance(7ms);
+	CHECK(told == "." && counted::alive == 0);
 }
 
 void with_timeout_and_a_close()
@@ -236,6 +259,7 @@ void times_limits_and_stops_race()
 int main()
 {
 	with_timeout_ends_what_takes_too_long();
+	with_timeout_keeps_the_function_while_its_coroutine_runs();
 	with_timeout_and_a_close();
 	with_timeout_that_goes_while_it_waits();
 	times_limits_and_stops_race();

@@ -272,8 +272,14 @@ struct request_stop {
 	}
 };
 
-/* Awaits A with the coroutine's own handle, so it has no frame of its own. */
-template <class A, class Stop> class timed_awaitable
+struct no_function {
+};
+
+/*
+ * Awaits A with the coroutine's own handle, so it has no frame of its own. F, which has made A,
+ * stays: a lambda that is a coroutine uses its captures while it runs.
+ */
+template <class A, class Stop, class F = no_function> class timed_awaitable
 {
 	using awaiter = decltype(awaiter_of(std::declval<A>()));
 	using value = decltype(std::declval<awaiter &>().await_resume());
@@ -284,9 +290,9 @@ template <class A, class Stop> class timed_awaitable
 	      timeout_(awaitable_.service(), delay_ns, cancel_it{&awaitable_})
 	{
 	}
-	template <class F>
-	timed_awaitable(F &f, tw_service *service, std::uint64_t delay_ns, std::stop_source source)
-	    : awaitable_(f(source.get_token())), awaiter_(awaiter_of(std::move(awaitable_))),
+	timed_awaitable(F f, tw_service *service, std::uint64_t delay_ns, std::stop_source source)
+	    : f_(std::move(f)), awaitable_(f_(source.get_token())),
+	      awaiter_(awaiter_of(std::move(awaitable_))),
 	      timeout_(service, delay_ns, request_stop{std::move(source)})
 	{
 	}
@@ -316,6 +322,7 @@ template <class A, class Stop> class timed_awaitable
 	}
 
       private:
+	[[no_unique_address]] F f_{}; /* first: it goes last */
 	A awaitable_;
 	awaiter awaiter_;
 	timeout<Stop> timeout_; /* last: it goes first */
@@ -342,14 +349,14 @@ auto with_timeout(after_awaitable awaited, std::chrono::duration<Rep, Period> li
  *
  * When the time is up, a stop is requested, and the coroutine goes on when the awaitable has ended:
  * it may refer to what the coroutine owns. For an awaitable of void the result is a bool: whether
- * it ended in time. Allocates the state of a std::stop_source.
+ * it ended in time. f is kept until then. Allocates the state of a std::stop_source.
  */
 template <class F, class Rep, class Period>
 auto with_timeout(tw_service *service, F f, std::chrono::duration<Rep, Period> limit)
 {
 	using awaitable = decltype(f(std::stop_token()));
-	return detail::timed_awaitable<awaitable, detail::request_stop>(
-	    f, service, detail::delay_ns(limit), std::stop_source());
+	return detail::timed_awaitable<awaitable, detail::request_stop, F>(
+	    std::move(f), service, detail::delay_ns(limit), std::stop_source());
 }
 
 } // namespace tickwheel
