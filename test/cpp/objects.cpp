@@ -59,6 +59,33 @@ void a_group_cancels_closes_and_completes()
 	CHECK(empty.handle().id != 0);
 }
 
+/* Its timers would have no owner. */
+void an_object_without_a_group_schedules_nothing()
+{
+	manual_clock clock;
+	tw_service_config config = clock.config();
+	config.max_timers = 1000;
+	tickwheel::service service(config);
+	std::vector<tickwheel::group> all;
+	std::error_code error, refused;
+	do
+		all.emplace_back(service, error);
+	while (!error);
+	all.back().schedule(
+	    1ms, [c = counted()] { CHECK(false); }, refused);
+	CHECK(refused.value() == EINVAL && counted::alive == 0);
+	tickwheel::group to(std::move(all.front()));
+	all.front().schedule(
+	    1ms, [c = counted()] { CHECK(false); }, refused);
+	CHECK(refused.value() == EINVAL && counted::alive == 0);
+	tw_group detached = to.detach();
+	to.schedule(
+	    1ms, [c = counted()] { CHECK(false); }, refused);
+	CHECK(refused.value() == EINVAL && counted::alive == 0);
+	CHECK(tw_group_destroy(service.get(), detached) == 0);
+	clock.advance(2ms);
+}
+
 /* The idle timeout that closes its own connection, which owns the group. */
 struct connection {
 	tickwheel::group timers;
@@ -328,6 +355,7 @@ int main()
 {
 	a_group_that_goes_cancels_its_members();
 	a_group_cancels_closes_and_completes();
+	an_object_without_a_group_schedules_nothing();
 	a_completion_may_destroy_its_group();
 	a_strand_runs_in_order_and_never_inside_the_call();
 	a_strand_that_goes_cancels_its_tasks();

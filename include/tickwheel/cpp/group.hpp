@@ -45,7 +45,10 @@ class group
 		end();
 	}
 
-	/* f() after delay, as a member. The group owns the timer; the handle is for C functions. */
+	/*
+	 * f() after delay, as a member. The group owns the timer; the handle is for C functions.
+	 * EINVAL: this object has no group, as after an error, a move or a detach.
+	 */
 	template <class Rep, class Period, class F>
 	tw_timer schedule(std::chrono::duration<Rep, Period> delay, F &&f)
 	{
@@ -70,8 +73,9 @@ class group
 	/* A task with any options; its fn, arg, release, group and size are filled in. */
 	template <class F> tw_timer schedule(tw_task task, F &&f, std::error_code &error)
 	{
+		tw_service *of = handle_.id ? service_ : nullptr; /* no timer without an owner */
 		task.group = handle_;
-		return detail::schedule_callable(service_, task, std::forward<F>(f), error);
+		return detail::schedule_callable(of, task, std::forward<F>(f), error);
 	}
 
 	/* Cancels the members; later ones are not affected. */
