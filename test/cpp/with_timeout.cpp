@@ -107,6 +107,13 @@ detached ask(tickwheel::service &service, std::chrono::milliseconds time, std::s
 	told += answer ? std::to_string(*answer) : "-";
 }
 
+detached ask_limited(tickwheel::service &limits, tickwheel::service &service, std::string &told)
+{
+	std::optional<int> answer = co_await with_timeout(
+	    limits, [&](std::stop_token stop) { return slow_answer(service, 5ms, stop); }, 10ms);
+	told += answer ? std::to_string(*answer) : "-";
+}
+
 /* The lambda is a coroutine: its captures are part of the lambda, not of the frame. */
 detached ask_with_captures(tickwheel::service &service, std::string &told)
 {
@@ -197,6 +204,32 @@ void with_timeout_and_a_close()
 	CHECK((told == "f-1" || told == "-1f") && counted::alive == 0);
 }
 
+void with_timeout_on_a_closed_service_is_over_immediately()
+{
+	manual_clock clock;
+	tickwheel::service closed(clock.config()), service(clock.config());
+	closed.close(TW_CLOSE_DROP, 0s);
+	std::string told;
+	ask_after(closed, 5ms, told);
+	ask(closed, 5ms, told);
+	ask_void(closed, 5ms, told);
+	CHECK(told == "f-1t" && counted::alive == 0);
+	ask_limited(closed, service, told);
+	CHECK(told == "f-1t-1" && pending(service) == 0 && counted::alive == 0);
+}
+
+/* What is awaited does not end with the service that limits it. */
+void a_close_of_the_service_that_limits_requests_a_stop()
+{
+	manual_clock clock;
+	tickwheel::service limits(clock.config()), service(clock.config());
+	std::string told;
+	ask_limited(limits, service, told);
+	CHECK(told.empty() && pending(service) == 1);
+	limits.close(TW_CLOSE_DROP, 0s);
+	CHECK(told == "-1" && pending(service) == 0 && counted::alive == 0);
+}
+
 owned ask_owned(tickwheel::service &service)
 {
 	counted c;
@@ -261,6 +294,8 @@ int main()
 	with_timeout_ends_what_takes_too_long();
 	with_timeout_keeps_the_function_while_its_coroutine_runs();
 	with_timeout_and_a_close();
+	with_timeout_on_a_closed_service_is_over_immediately();
+	a_close_of_the_service_that_limits_requests_a_stop();
 	with_timeout_that_goes_while_it_waits();
 	times_limits_and_stops_race();
 	std::printf("with_timeout: ok (%d checks)\n", checks);

@@ -216,10 +216,20 @@ template <class Stop> class timeout
 	{
 		disarm();
 	}
+	/* On a closed service what is awaited ends now. */
 	void arm()
 	{
-		check(code(tw_schedule(service_, delay_ns_, expire, this, &timer_)),
-		      "tickwheel: with_timeout");
+		tw_task task = {};
+		task.size = sizeof task;
+		task.fn = expire;
+		task.arg = this;
+		task.when_ns = delay_ns_;
+		task.release = ended;
+		int r = tw_schedule_task(service_, &task, &timer_);
+		if (r == -ESHUTDOWN)
+			stop_.end();
+		else
+			check(code(r), "tickwheel: with_timeout");
 	}
 	/* Waits for the callback, unless this runs inside it. */
 	void disarm() noexcept
@@ -239,12 +249,22 @@ template <class Stop> class timeout
 
       private:
 	/* The stop may resume the coroutine, which destroys this object: it is not used after. */
+	static void end(timeout *self) noexcept
+	{
+		Stop stop(self->stop_);
+		stop.end();
+	}
 	static void expire(void *arg) noexcept
 	{
 		auto *self = static_cast<timeout *>(arg);
 		self->expired_.store(true, std::memory_order_release);
-		Stop stop(self->stop_);
-		stop.end();
+		end(self);
+	}
+	/* Only after a drop is this object still there. */
+	static void ended(void *arg, tw_fate fate) noexcept
+	{
+		if (fate == TW_FATE_DROPPED)
+			end(static_cast<timeout *>(arg));
 	}
 
 	tw_service *service_;
@@ -332,7 +352,8 @@ template <class A, class Stop, class F = no_function> class timed_awaitable
 
 /*
  * Awaits with a time limit: `co_await with_timeout(service.after(30s), 1s)`. The result is that of
- * the awaitable in a std::optional, which is empty if the time was up before. Allocates nothing.
+ * the awaitable in a std::optional, which is empty if the time was up before. If the service is
+ * closed, the result is false, that of the awaitable. Allocates nothing.
  */
 template <class Rep, class Period>
 auto with_timeout(after_awaitable awaited, std::chrono::duration<Rep, Period> limit)
@@ -350,6 +371,9 @@ auto with_timeout(after_awaitable awaited, std::chrono::duration<Rep, Period> li
  * When the time is up, a stop is requested, and the coroutine goes on when the awaitable has ended:
  * it may refer to what the coroutine owns. For an awaitable of void the result is a bool: whether
  * it ended in time. f is kept until then. Allocates the state of a std::stop_source.
+ *
+ * If the service closes, or is closed already, a stop is requested, too. The time is not up then:
+ * the result is the awaitable's.
  */
 template <class F, class Rep, class Period>
 auto with_timeout(tw_service *service, F f, std::chrono::duration<Rep, Period> limit)
