@@ -21,10 +21,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include <unistd.h>
 
 #include <asio/error.hpp>
 #include <asio/execution_context.hpp>
@@ -68,10 +71,59 @@ inline ::asio::error_code code_of(int negative_errno) noexcept
 		   : ::asio::error_code();
 }
 
+/*
+ * How many callbacks of one context run. A callback uses the context until it has handed over its
+ * waits, also when their timer has gone. So the context waits for all before it goes.
+ */
+class callbacks
+{
+      public:
+	/* Entered before the callback looks for waits. */
+	class scope
+	{
+	      public:
+		explicit scope(callbacks &of) noexcept : of_(of), outer_(innermost_)
+		{
+			of_.running_.fetch_add(1, std::memory_order_relaxed);
+			innermost_ = this;
+		}
+		scope(const scope &) = delete;
+		scope &operator=(const scope &) = delete;
+		~scope()
+		{
+			innermost_ = outer_;
+			of_.running_.fetch_sub(1, std::memory_order_release);
+		}
+
+	      private:
+		friend class callbacks;
+		callbacks &of_;
+		scope *const outer_;
+		static inline thread_local scope *innermost_ = nullptr;
+	};
+
+	/* Does not wait for those that this call is inside of. In a forked child none runs. */
+	void wait() const
+	{
+		if (getpid() != process_)
+			return;
+		int own = 0;
+		for (const scope *s = scope::innermost_; s; s = s->outer_)
+			own += &s->of_ == this;
+		while (running_.load(std::memory_order_acquire) > own)
+			std::this_thread::sleep_for(std::chrono::microseconds(50));
+	}
+
+      private:
+	std::atomic<int> running_{0};
+	const pid_t process_ = getpid();
+};
+
 class alarm
 {
       public:
-	explicit alarm(tw_service *service) noexcept : service_(service)
+	alarm(tw_service *service, std::shared_ptr<callbacks> inside) noexcept
+	    : service_(service), callbacks_(std::move(inside))
 	{
 	}
 
@@ -129,20 +181,17 @@ class alarm
 			complete_one(found, ::asio::error::operation_aborted);
 	}
 
-	/* No callback begins after it; `wait_for_it`: and none runs. Returns the waits. */
-	wait_list close(bool wait_for_it) noexcept
+	/* No callback finds a wait after it. Returns the waits. */
+	wait_list close() noexcept
 	{
 		wait_list left;
 		std::unique_lock<spin_lock> guard(lock_);
 		left = std::exchange(waits_, wait_list());
-		tw_timer timer = timer_;
 		bool was_armed = armed_;
-		int outcome = was_armed ? tw_cancel(service_, timer) : TW_RUNNING;
+		int outcome = was_armed ? tw_cancel(service_, timer_) : TW_RUNNING;
 		if (outcome != TW_RUNNING)
 			armed_ = false;
 		guard.unlock();
-		if (wait_for_it && timer.id)
-			static_cast<void>(tw_cancel_wait(service_, timer, TW_FOREVER));
 		if (was_armed && outcome != TW_RUNNING)
 			unref(); /* that of the service's timer */
 		return left;
@@ -158,6 +207,13 @@ class alarm
 
 	void expired() noexcept
 	{
+		hand_over();
+		unref();
+	}
+
+	void hand_over() noexcept
+	{
+		callbacks::scope inside(*callbacks_);
 		wait_list due;
 		int r = 0;
 		{
@@ -168,7 +224,6 @@ class alarm
 				due = std::exchange(waits_, wait_list());
 		}
 		due.complete(code_of(r));
-		unref();
 	}
 
 	/* Under the lock. What is further away than the service reaches is never due. */
@@ -197,6 +252,7 @@ class alarm
 	}
 
 	tw_service *const service_;
+	const std::shared_ptr<callbacks> callbacks_;
 	std::atomic<std::size_t> refs_{1};
 	spin_lock lock_; /* of what follows */
 	bool armed_ = false;
@@ -237,7 +293,7 @@ class timer_service : public ::asio::execution_context::service
 
 	alarm *make_alarm()
 	{
-		auto *made = new alarm(service_);
+		auto *made = new alarm(service_, callbacks_);
 		std::lock_guard<std::mutex> guard(mutex_);
 		made->next = alarms_;
 		if (alarms_)
@@ -250,19 +306,23 @@ class timer_service : public ::asio::execution_context::service
 	void end_alarm(alarm *ended)
 	{
 		unlink(ended);
-		ended->close(false).complete(::asio::error::operation_aborted);
+		ended->close().complete(::asio::error::operation_aborted);
 		ended->unref();
 	}
 
-	/* The context goes: handlers are destroyed, and may destroy timers. */
+	/*
+	 * The context goes. Handlers are destroyed, and may destroy timers; the callbacks that are
+	 * waited for may do so, too. So the lock is not held then.
+	 */
 	void shutdown() override
 	{
 		wait_list dropped;
 		{
 			std::lock_guard<std::mutex> guard(mutex_);
 			for (alarm *a = alarms_; a; a = a->next)
-				dropped.append(a->close(true));
+				dropped.append(a->close());
 		}
+		callbacks_->wait();
 		dropped.destroy();
 	}
 
@@ -280,6 +340,7 @@ class timer_service : public ::asio::execution_context::service
 
 	tw_service *own_ = nullptr;
 	tw_service *service_ = nullptr;
+	const std::shared_ptr<callbacks> callbacks_ = std::make_shared<callbacks>();
 	std::mutex mutex_;
 	alarm *alarms_ = nullptr;
 };
