@@ -16,10 +16,10 @@
  *
  * Errors. An error that must not be overlooked throws std::system_error (generic category, the
  * negated errno of the C function): creating an object, scheduling, submitting. Each such call also
- * has a form with a std::error_code& as its last argument, which does not throw. It is for builds
- * without exceptions, where the other form prints the error and aborts, and for paths on which an
- * overload (EAGAIN) is an everyday event. An ordinary outcome (too late to cancel) is a value.
- * std::bad_alloc from storing a callable is thrown by both forms.
+ * has a form with a std::error_code&, which does not throw; only a coroutine's wait has none. It is
+ * for builds without exceptions, where the other form prints the error and aborts, and for paths on
+ * which an overload (EAGAIN) is an everyday event. An ordinary outcome (too late to cancel) is a
+ * value. std::bad_alloc from storing a callable is thrown by both forms.
  *
  * Callables. A callable is stored on the heap, one allocation for each schedule. It is destroyed
  * when its timer, task or job has ended: after the last run, on the thread that cancels, or at

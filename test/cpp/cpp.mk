@@ -7,8 +7,9 @@ cpp_warn += $(if $(filter tsan,$(MODE)),-Wno-error -Wno-tsan)
 cpp_build = $(cxx) $(1) $(opt_$(MODE)) -g $(cpp_warn) -Iinclude -I. -pthread -MMD -MP $(CXXFLAGS)
 
 cpp_all  := $(patsubst test/cpp/%.cpp,%,$(wildcard test/cpp/*.cpp))
-cpp_17   := wrapper objects
-cpp_bins := $(cpp_17:%=$B/test/cpp/%.17) $(cpp_all:%=$B/test/cpp/%.20) $B/test/cpp/objects.noexcept
+cpp_17   := wrapper objects errors
+cpp_bare := objects errors
+cpp_bins := $(cpp_17:%=$B/test/cpp/%.17) $(cpp_all:%=$B/test/cpp/%.20) $(cpp_bare:%=$B/test/cpp/%.noexcept)
 wraps_coroutine := -Wl,--wrap=malloc,--wrap=calloc
 
 has_asio  := $(shell printf '$(hash)include <asio.hpp>\n' | \

@@ -266,26 +266,6 @@ void a_scheduler_runs_by_priority()
 	}
 }
 
-void errors_are_told()
-{
-	manual_clock clock;
-	std::error_code error;
-	tickwheel::service service(clock.config());
-	CHECK(!service
-		   .schedule(
-		       500 * 365 * 24h, [] {}, error)
-		   .is_pending());
-	CHECK(error.value() == ERANGE && error.category() == std::generic_category());
-	tickwheel::group none;
-	none.schedule(
-	    1s, [c = counted()] {}, error);
-	CHECK(error.value() == EINVAL && counted::alive == 0);
-	tickwheel::scheduler s(service, tw_scheduler_config{}, error);
-	CHECK(!error);
-	service.close(TW_CLOSE_DROP, 0s, error);
-	CHECK(error.value() == EBUSY);
-}
-
 #if defined(__cpp_lib_jthread)
 void a_stop_request_cancels_a_timer()
 {
@@ -363,7 +343,6 @@ int main()
 	a_limiter_runs_jobs_and_retries();
 	a_limiter_that_goes_drops_what_waits_and_waits_for_what_runs();
 	a_scheduler_runs_by_priority();
-	errors_are_told();
 #if defined(__cpp_lib_jthread)
 	a_stop_request_cancels_a_timer();
 	a_stop_request_keeps_a_timer_from_running_before_its_handle_is_known();

@@ -27,6 +27,10 @@ class limiter
 	limiter(service &of, std::uint32_t max_concurrency) : limiter(of, of_size(max_concurrency))
 	{
 	}
+	limiter(service &of, std::uint32_t max_concurrency, std::error_code &error) noexcept
+	    : limiter(of, of_size(max_concurrency), error)
+	{
+	}
 	limiter(service &of, const tw_limiter_config &config)
 	{
 		std::error_code error;
@@ -87,16 +91,27 @@ class limiter
 	template <class Rep, class Period>
 	bool wait_idle(std::chrono::duration<Rep, Period> timeout)
 	{
+		std::error_code error;
+		bool idle = wait_idle(timeout, error);
+		detail::check(error, "tickwheel: wait_idle");
+		return idle;
+	}
+	template <class Rep, class Period>
+	bool wait_idle(std::chrono::duration<Rep, Period> timeout, std::error_code &error) noexcept
+	{
 		int r = tw_limiter_wait_idle(get(), detail::timeout_ns(timeout));
-		if (r == -ETIMEDOUT)
-			return false;
-		detail::check(detail::code(r), "tickwheel: wait_idle");
-		return true;
+		error = r == -ETIMEDOUT ? std::error_code() : detail::code(r);
+		return r >= 0;
 	}
 	void set_max_concurrency(std::uint32_t permits)
 	{
-		detail::check(detail::code(tw_limiter_set_max_concurrency(get(), permits)),
-			      "tickwheel: set_max_concurrency");
+		std::error_code error;
+		set_max_concurrency(permits, error);
+		detail::check(error, "tickwheel: set_max_concurrency");
+	}
+	void set_max_concurrency(std::uint32_t permits, std::error_code &error) noexcept
+	{
+		error = detail::code(tw_limiter_set_max_concurrency(get(), permits));
 	}
 	void pause() noexcept
 	{
@@ -110,9 +125,15 @@ class limiter
 	template <class Rep, class Period>
 	void close(tw_close_mode mode, std::chrono::duration<Rep, Period> timeout)
 	{
-		detail::check(
-		    detail::code(tw_limiter_close(get(), mode, detail::timeout_ns(timeout))),
-		    "tickwheel: close");
+		std::error_code error;
+		close(mode, timeout, error);
+		detail::check(error, "tickwheel: close");
+	}
+	template <class Rep, class Period>
+	void close(tw_close_mode mode, std::chrono::duration<Rep, Period> timeout,
+		   std::error_code &error) noexcept
+	{
+		error = detail::code(tw_limiter_close(get(), mode, detail::timeout_ns(timeout)));
 	}
 
       private:

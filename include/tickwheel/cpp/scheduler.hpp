@@ -47,18 +47,29 @@ class scheduler
 
 	template <class F> tw_scheduler_task_id submit(tw_priority priority, F &&f)
 	{
-		tw_scheduler_task task = {};
-		task.priority = priority;
-		return submit(task, std::forward<F>(f));
+		return submit(of_priority(priority), std::forward<F>(f));
+	}
+	template <class F>
+	tw_scheduler_task_id submit(tw_priority priority, F &&f, std::error_code &error)
+	{
+		return submit(of_priority(priority), std::forward<F>(f), error);
 	}
 	template <class Rep, class Period, class F>
 	tw_scheduler_task_id schedule(std::chrono::duration<Rep, Period> delay,
 				      tw_priority priority, F &&f)
 	{
-		tw_scheduler_task task = {};
-		task.priority = priority;
+		std::error_code error;
+		tw_scheduler_task_id made = schedule(delay, priority, std::forward<F>(f), error);
+		detail::check(error, "tickwheel: schedule");
+		return made;
+	}
+	template <class Rep, class Period, class F>
+	tw_scheduler_task_id schedule(std::chrono::duration<Rep, Period> delay,
+				      tw_priority priority, F &&f, std::error_code &error)
+	{
+		tw_scheduler_task task = of_priority(priority);
 		task.delay_ns = detail::delay_ns(delay);
-		return submit(task, std::forward<F>(f));
+		return submit(task, std::forward<F>(f), error);
 	}
 	/* A task with any options; its fn, arg, done and size are filled in. */
 	template <class F> tw_scheduler_task_id submit(const tw_scheduler_task &task, F &&f)
@@ -103,15 +114,28 @@ class scheduler
 	/* For TW_HOST_MANUAL: true if there is more to run. EBUSY and ESHUTDOWN throw. */
 	bool run(std::size_t budget = TW_NO_LIMIT)
 	{
+		std::error_code error;
+		bool more = run(budget, error);
+		detail::check(error, "tickwheel: run");
+		return more;
+	}
+	bool run(std::size_t budget, std::error_code &error) noexcept
+	{
 		int r = tw_scheduler_run(get(), budget);
-		detail::check(detail::code(r), "tickwheel: run");
+		error = detail::code(r);
 		return r == TW_SCHEDULER_RUN_MORE;
 	}
 	/* As tw_scheduler_close: ETIMEDOUT, EDEADLK. */
 	template <class Rep, class Period> void close(std::chrono::duration<Rep, Period> timeout)
 	{
-		detail::check(detail::code(tw_scheduler_close(get(), detail::timeout_ns(timeout))),
-			      "tickwheel: close");
+		std::error_code error;
+		close(timeout, error);
+		detail::check(error, "tickwheel: close");
+	}
+	template <class Rep, class Period>
+	void close(std::chrono::duration<Rep, Period> timeout, std::error_code &error) noexcept
+	{
+		error = detail::code(tw_scheduler_close(get(), detail::timeout_ns(timeout)));
 	}
 
       private:
@@ -131,6 +155,13 @@ class scheduler
 			delete static_cast<turns *>(self);
 		}
 	};
+
+	static tw_scheduler_task of_priority(tw_priority priority) noexcept
+	{
+		tw_scheduler_task task = {};
+		task.priority = priority;
+		return task;
+	}
 
 	struct destroy {
 		void operator()(tw_scheduler *s) const noexcept

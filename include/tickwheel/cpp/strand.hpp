@@ -56,20 +56,38 @@ class strand
 	template <class Rep, class Period, class F>
 	tw_strand_task_id schedule(std::chrono::duration<Rep, Period> delay, F &&f)
 	{
+		std::error_code error;
+		tw_strand_task_id made = schedule(delay, std::forward<F>(f), error);
+		detail::check(error, "tickwheel: schedule");
+		return made;
+	}
+	template <class Rep, class Period, class F>
+	tw_strand_task_id schedule(std::chrono::duration<Rep, Period> delay, F &&f,
+				   std::error_code &error)
+	{
 		tw_strand_task task = {};
 		task.delay_ns = detail::delay_ns(delay);
-		return submit(task, std::forward<F>(f));
+		return submit(task, std::forward<F>(f), error);
 	}
 	/* f() each period, the first time after one. */
 	template <class Rep, class Period, class F>
 	tw_strand_task_id every(std::chrono::duration<Rep, Period> period, F &&f)
+	{
+		std::error_code error;
+		tw_strand_task_id made = every(period, std::forward<F>(f), error);
+		detail::check(error, "tickwheel: every");
+		return made;
+	}
+	template <class Rep, class Period, class F>
+	tw_strand_task_id every(std::chrono::duration<Rep, Period> period, F &&f,
+				std::error_code &error)
 	{
 		tw_strand_task task = {};
 		tw_period series = {};
 		series.size = sizeof series;
 		series.first_ns = series.period_ns = detail::delay_ns(period);
 		task.period = &series;
-		return submit(task, std::forward<F>(f));
+		return submit(task, std::forward<F>(f), error);
 	}
 	/* A task with any options; its fn, arg, release and size are filled in. */
 	template <class F> tw_strand_task_id submit(const tw_strand_task &task, F &&f)

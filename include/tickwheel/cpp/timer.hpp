@@ -67,27 +67,44 @@ class timer
 	 */
 	template <class Rep, class Period> bool reset(std::chrono::duration<Rep, Period> delay)
 	{
-		return service_ && moved(tw_reset(service_, handle_, detail::delay_ns(delay)));
+		return or_throw([&](std::error_code &error) { return reset(delay, error); });
+	}
+	template <class Rep, class Period>
+	bool reset(std::chrono::duration<Rep, Period> delay, std::error_code &error) noexcept
+	{
+		return moved(tw_reset, detail::delay_ns(delay), error);
 	}
 	bool reset_at(time_point deadline)
 	{
-		return service_ &&
-		       moved(tw_reset_at(service_, handle_,
-					 detail::delay_ns(deadline.time_since_epoch())));
+		return or_throw([&](std::error_code &error) { return reset_at(deadline, error); });
+	}
+	bool reset_at(time_point deadline, std::error_code &error) noexcept
+	{
+		return moved(tw_reset_at, detail::delay_ns(deadline.time_since_epoch()), error);
 	}
 
 	/* The same, but only if that is earlier. False also if it is due by then. */
 	template <class Rep, class Period>
 	bool reset_earlier(std::chrono::duration<Rep, Period> delay)
 	{
-		return service_ &&
-		       moved(tw_reset_earlier(service_, handle_, detail::delay_ns(delay)));
+		return or_throw(
+		    [&](std::error_code &error) { return reset_earlier(delay, error); });
+	}
+	template <class Rep, class Period>
+	bool reset_earlier(std::chrono::duration<Rep, Period> delay,
+			   std::error_code &error) noexcept
+	{
+		return moved(tw_reset_earlier, detail::delay_ns(delay), error);
 	}
 	bool reset_earlier_at(time_point deadline)
 	{
-		return service_ &&
-		       moved(tw_reset_earlier_at(service_, handle_,
-						 detail::delay_ns(deadline.time_since_epoch())));
+		return or_throw(
+		    [&](std::error_code &error) { return reset_earlier_at(deadline, error); });
+	}
+	bool reset_earlier_at(time_point deadline, std::error_code &error) noexcept
+	{
+		return moved(tw_reset_earlier_at, detail::delay_ns(deadline.time_since_epoch()),
+			     error);
 	}
 
 	/* Of a persistent timer (service::persistent): it does not run until reset arms it. */
@@ -113,12 +130,21 @@ class timer
 	}
 
       private:
-	static bool moved(int r)
+	using reset_fn = int(tw_service *, tw_timer, std::uint64_t);
+
+	bool moved(reset_fn *fn, std::uint64_t when_ns, std::error_code &error) noexcept
 	{
-		if (r == TW_RESET_KEPT || r == -ENOENT || r == -EBUSY || r == -ECANCELED)
-			return false;
-		detail::check(detail::code(r), "tickwheel: reset");
-		return true;
+		int r = service_ ? fn(service_, handle_, when_ns) : -ENOENT;
+		bool too_late = r == -ENOENT || r == -EBUSY || r == -ECANCELED;
+		error = too_late ? std::error_code() : detail::code(r);
+		return r == 0;
+	}
+	template <class F> static bool or_throw(F &&f)
+	{
+		std::error_code error;
+		bool is_moved = f(error);
+		detail::check(error, "tickwheel: reset");
+		return is_moved;
 	}
 
 	tw_service *service_ = nullptr;
