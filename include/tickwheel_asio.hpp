@@ -18,6 +18,10 @@
  *     several contexts share a service: tickwheel::asio::use_service_of.
  *   - A wait that cannot be armed, because the service is full or memory is short, completes with
  *     that error.
+ *   - Executors of the older kind, asio::executor and io_context::strand, are not accepted, neither
+ *     by a timer nor beside a handler. What io_context::strand::wrap returns is accepted.
+ *   - After a fork the timers of a context do not work in the child, whatever notify_fork is told:
+ *     a new wait completes with EPERM, an old one never. Make a new io_context there.
  *
  * A context made with ASIO_CONCURRENCY_HINT_UNSAFE or _UNSAFE_IO has no locks and cannot be used.
  *
