@@ -20,8 +20,8 @@
  *     that error.
  *   - Executors of the older kind, asio::executor and io_context::strand, are not accepted, neither
  *     by a timer nor beside a handler. What io_context::strand::wrap returns is accepted.
- *   - After a fork the timers of a context do not work in the child, whatever notify_fork is told:
- *     a new wait completes with EPERM, an old one never. Make a new io_context there.
+ *   - In a forked child the timers of an inherited context do not work, also after notify_fork: a
+ *     new wait completes with EPERM, an old one never. Make a new io_context there.
  *
  * A context made with ASIO_CONCURRENCY_HINT_UNSAFE or _UNSAFE_IO has no locks and cannot be used.
  *

@@ -103,7 +103,7 @@ void a_context_may_go_inside_of_what_is_handed_over()
 		std::this_thread::yield();
 }
 
-/* The thread that hands over is not in the child. */
+/* The thread of the service is not in the child. */
 void a_context_of_a_forked_child_waits_for_nothing()
 {
 	shared_service service;
