@@ -14,6 +14,7 @@
 #include "wheel/service/create.h"
 #include "executor/pool/source.h"
 #include "wheel/base/thread_misuse.h"
+#include "wheel/run/work.h"
 
 /* No plain task can get into a pool that a service has created for itself. */
 enum { OWN_POOLS_QUEUE = 16 };
@@ -160,8 +161,8 @@ int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t time
 
 static int service_destroy_forked(tw_service *service)
 {
-	if (tw__inside(service))
-		return -EDEADLK; /* the callback may yet return */
+	if (tw__inside(service) || tw__inside_work(service))
+		return -EDEADLK; /* the callback or task may yet return */
 	struct tw__strands *strands = tw_load_relaxed(&service->layers.strands);
 	tw__pool_leave_forked(tw_load_relaxed(&service->layers.pool));
 	tw__unpublish_forked(service);

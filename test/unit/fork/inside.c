@@ -201,3 +201,27 @@ Test(fork_inside, from_a_release_in_a_cancel)
 {
 	fork_inside_of(by_cancel, true);
 }
+
+static void fork_in_task(void *arg)
+{
+	tw_service *service = arg;
+	pid_t child = child_fork();
+	if (child == 0) {
+		child_eq(tw_service_destroy(service), -EDEADLK);
+		_exit(0);
+	}
+	forked_child = child;
+}
+
+Test(fork_inside, from_a_task_of_a_strand)
+{
+	struct rig rig;
+	tw_strand *strand;
+	rig_open(&rig, NULL);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(strand, fork_in_task, rig.service), 0);
+	rig_advance(&rig, MS);
+	expect_child_well(await_child());
+	expect_eq(tw_strand_destroy(strand), 0);
+	rig_close(&rig);
+}
