@@ -104,8 +104,10 @@ int client_again(const char *id)
 int client_left(void)
 {
 	int64_t n = store_left();
+	if (n < 0)
+		return 1; /* the store has said why */
 	printf("%" PRId64 "\n", n);
-	return n < 0;
+	return 0;
 }
 
 static void print_aside(void *arg, const char *id, const char *tries)
