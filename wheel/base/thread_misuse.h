@@ -7,7 +7,7 @@
 /*
  * Threads with this config were refused with `error`. If that is -EINVAL, tries each knob that only
  * the system can check on a thread of its own, and tells the misuse hook which one it refuses.
- * Returns `error`, whatever it is. Call it without locks held: the hook is user code.
+ * Always returns `error`. Call it without locks held: the hook is user code.
  */
 int tw__thread_misuse(const char *call, int error, const struct tw_service_config *config);
 

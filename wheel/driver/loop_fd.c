@@ -169,7 +169,7 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 
 /* ------------------------------------------------------------------- public */
 
-/* The instant of what is due now: the clock may have been set back since the last advance. */
+/* The instant of a due timer: the clock may have been set back since the last advance. */
 static uint64_t due_since(const tw_service *service)
 {
 	return tw__earlier(service->driver->last_now_ns, tw__clock_read(service));

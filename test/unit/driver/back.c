@@ -1,4 +1,4 @@
-/* A clock that is set back: what is due immediately is due at the time that the service shows. */
+/* A clock that is set back: a timer that is due has the service's present time as its instant. */
 #include "by_hand.h"
 #include "test/support/rig.h"
 
@@ -11,7 +11,7 @@ static uint64_t next_expiry(const struct rig *rig)
 	return at_ns;
 }
 
-/* Less than a tick, and more than what has been turned through. */
+/* By less than a tick, within the tick that the driver has reached. */
 static void set_back_in_the_tick(struct rig *rig)
 {
 	rig_open(rig, NULL);
@@ -41,7 +41,7 @@ Test(driver_back, next_expiry_follows_the_time_that_stands_still)
 	rig_close(&rig);
 }
 
-/* The clock has moved on since the last advance: what is due was due then. */
+/* The clock has moved on since the last advance, which stays the instant of a due timer. */
 Test(driver_back, next_expiry_of_what_is_due_is_not_later_than_the_last_advance)
 {
 	struct rig rig;
