@@ -2,6 +2,7 @@
  * The context of the thread that asks for a permit goes with the function that gets it, and is
  * released once.
  */
+#include "test/support/contexts.h"
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
 
@@ -10,31 +11,8 @@ TestSuite(semaphore_context, .timeout = 30);
 static struct rig rig;
 static struct queue_executor queue;
 static tw_semaphore *permits;
-static unsigned released;
 static void *seen;
 static int first, second;
-
-static void *capture(void)
-{
-	return tw_context_get();
-}
-
-static void *install(void *context)
-{
-	void *former = tw_context_get();
-	tw_context_set(context);
-	return former;
-}
-
-static void restore(void *former)
-{
-	tw_context_set(former);
-}
-
-static void release(void *context)
-{
-	released += context != NULL;
-}
 
 static void see(void *arg)
 {
@@ -44,8 +22,7 @@ static void see(void *arg)
 
 static void open_with(int32_t capacity)
 {
-	const struct tw_context_hooks hooks = {sizeof hooks, capture, install, restore, release};
-	expect_eq(tw_context_hooks_set(&hooks), 0);
+	contexts_count();
 	rig_open(&rig, NULL);
 	queue_executor_open(&queue);
 	expect_eq(tw_semaphore_create(&permits, rig.service, &queue.base, capacity), 0);
@@ -75,7 +52,7 @@ Test(semaphore_context, goes_with_a_function_that_gets_a_permit_later)
 	queue_executor_run_all(&queue);
 	cr_assert_eq(seen, &first);
 	cr_assert_eq(tw_context_get(), &second);
-	expect_eq(released, 1);
+	expect_eq(releases, 1);
 	close_all();
 }
 
@@ -84,10 +61,10 @@ Test(semaphore_context, is_released_when_the_function_is_cancelled_in_line_or_on
 	open_with(1);
 	tw_waiter on_its_way = wait_under(&first), in_line = wait_under(&first);
 	expect_eq(tw_semaphore_cancel(permits, in_line), TW_CANCELLED);
-	expect_eq(released, 1);
+	expect_eq(releases, 1);
 	expect_eq(tw_semaphore_cancel(permits, on_its_way), TW_CANCELLED);
 	queue_executor_run_all(&queue);
-	expect_eq(released, 2);
+	expect_eq(releases, 2);
 	cr_assert_null(seen);
 	close_all();
 }

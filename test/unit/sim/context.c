@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 
+#include "test/support/contexts.h"
 #include "test/support/faults.h"
 #include "test/support/rig.h"
 #include "tickwheel/sim.h"
@@ -12,36 +13,11 @@ TestSuite(sim_context, .timeout = 30);
 
 static tw_sim *sim;
 static int first, second, drivers;
-static int captures, releases;
-
-static void *capture(void)
-{
-	captures += tw_context_get() != NULL;
-	return tw_context_get();
-}
-
-static void *install(void *context)
-{
-	void *former = tw_context_get();
-	tw_context_set(context);
-	return former;
-}
-
-static void restore(void *former)
-{
-	tw_context_set(former);
-}
-
-static void release(void *context)
-{
-	releases += context != NULL;
-}
 
 static void opened(void)
 {
-	const struct tw_context_hooks hooks = {sizeof hooks, capture, install, restore, release};
 	const struct tw_sim_config cfg = {.size = sizeof cfg, .workers = 1};
-	expect_eq(tw_context_hooks_set(&hooks), 0);
+	contexts_count();
 	expect_eq(tw_sim_create(&sim, &cfg), 0);
 }
 

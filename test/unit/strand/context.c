@@ -4,41 +4,17 @@
  */
 #include <errno.h>
 
+#include "test/support/contexts.h"
 #include "test/support/strands.h"
 
 TestSuite(strand_context, .timeout = 30);
 
 static struct strand_rig rig;
 static int first, second, third, mine;
-static unsigned captures, releases;
-
-static void *capture(void)
-{
-	captures += tw_context_get() != NULL;
-	return tw_context_get();
-}
-
-static void *install(void *context)
-{
-	void *former = tw_context_get();
-	tw_context_set(context);
-	return former;
-}
-
-static void restore(void *former)
-{
-	tw_context_set(former);
-}
-
-static void release(void *context)
-{
-	releases += context != NULL;
-}
 
 static void opened(void)
 {
-	const struct tw_context_hooks hooks = {sizeof hooks, capture, install, restore, release};
-	expect_eq(tw_context_hooks_set(&hooks), 0);
+	contexts_count();
 	strand_rig_open(&rig);
 }
 
