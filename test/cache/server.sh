@@ -1,7 +1,7 @@
 # shellcheck shell=sh Sourced by the cache's tests: starts servers on free ports of 127.0.0.1, and
 # ends them. After `start_tickcache BINARY OPTION...` the port is in $port; stop_tickcache fails
-# unless the server ends with status 0. start_redis starts a redis-server on port 7379, and
-# stop_redis ends it.
+# unless the server ends with status 0. After start_redis the port of a redis-server of our own is
+# in $port; stop_redis ends it.
 
 cache_work=$(mktemp -d)
 cache_pids=
@@ -39,16 +39,23 @@ stop_tickcache() {
 	fi
 }
 
-redis_answers() { redis-cli -p "$port" ping >/dev/null 2>&1; }
+redis_is_ready() { grep -q 'Ready to accept connections' "$cache_work/redis"; }
+redis_is_ready_or_gone() { redis_is_ready || ! kill -0 "$redis_pid" 2>/dev/null; }
 
+# redis-server cannot choose a free port. It ends if another program has the port, so we ask its own
+# log and not the port, which the other program would answer.
 start_redis() {
-	port=7379
-	redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no \
-		--dir "$cache_work" >"$cache_work/redis" &
-	redis_pid=$!
-	cache_pids="$cache_pids $redis_pid"
-	wait_until redis_answers || { cat "$cache_work/redis" >&2; exit 1; }
-	kill -0 "$redis_pid" 2>/dev/null || { echo "cache: another server has port $port" >&2; exit 1; }
+	for port in $(shuf -i 20000-32000 -n 20); do
+		: >"$cache_work/redis" # not the log of the server before
+		redis-server --port "$port" --bind 127.0.0.1 --save "" --appendonly no \
+			--dir "$cache_work" >"$cache_work/redis" &
+		redis_pid=$!
+		cache_pids="$cache_pids $redis_pid"
+		wait_until redis_is_ready_or_gone || break
+		! redis_is_ready || return 0
+	done
+	cat "$cache_work/redis" >&2
+	exit 1
 }
 
 stop_redis() { kill "$redis_pid" && wait "$redis_pid"; }
