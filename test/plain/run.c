@@ -5,7 +5,8 @@
  *
  * PATTERN is a glob over suite/test. FILE names tests to leave out, one glob a line, with the
  * reason behind it after blanks; a line that fits no test is an error. Timeouts are multiplied by
- * the patience: emulators and checkers take their time.
+ * the patience: emulators and checkers take their time. Of a test that takes too long, the stacks
+ * of its threads are printed before it is killed.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -174,11 +175,22 @@ static void ended(struct job *job, int status)
 	job->process = 0;
 }
 
+/* With gdb where there is one, else what the system shows of each thread. */
+static void print_stacks(pid_t process)
+{
+	char command[256];
+	snprintf(command, sizeof command, "sh test/plain/stacks.sh %d >&2", (int)process);
+	fflush(NULL);
+	if (system(command) != 0)
+		fprintf(stderr, "plain: no stacks of process %d\n", (int)process);
+}
+
 static void kill_late_ones(void)
 {
 	for (unsigned i = 0; i < wanted.jobs; i++)
 		if (jobs[i].process && !jobs[i].killed && now() - jobs[i].begun > jobs[i].timeout) {
 			jobs[i].killed = true;
+			print_stacks(jobs[i].process);
 			kill(jobs[i].process, SIGKILL);
 		}
 }
