@@ -11,6 +11,8 @@
  * reset is relative to it. With COARSE the ticks 3 and 4 have one bucket on a higher level, whose
  * entries are moved down one at a time, whenever it likes, until it is empty, at the latest when
  * tick 3 comes; from then on they have buckets of their own. There one thread resets, three times.
+ * With AGAIN the timer is armed again once when it has run, as a series is: its entry is filed
+ * without a look at word or location unless the timer was RELOCATED. There one thread resets.
  *
  * Left out: BEYOND_RANGE words (far.pml), sweeps (the service's own tests), other timers,
  * generations (word.pml).
@@ -23,6 +25,8 @@
  *
  *   run: LOCATION   G1 G2 G3
  *   run: LOCATION COARSE   G1 G2 G3
+ *   run: LOCATION AGAIN   G1 G2 G3
+ *   run: LOCATION COARSE AGAIN   G1 G2 G3
  *   mutant: LOCATION PUSH_FIRST     the entry is pushed before the word is moved and marked
  *   mutant: LOCATION KEEP_LOCATION  the location stays when the entry that counts is filed again
  *   mutant: LOCATION DROP_LATER     a drained entry is dropped if there is any location, also a
@@ -33,10 +37,15 @@
  *                                   has been moved down from it
  *   mutant: LOCATION COARSE ANY_LEVEL   a drained entry is dropped if the location's tick was of
  *                                   the same coarse bucket, though it stands on the finer level
+ *   mutant: LOCATION AGAIN BLIND_ALWAYS  the entry of a RELOCATED timer that is armed again is
+ *                                   filed without a look at its location, too
  */
 #define LAST 4
 #ifdef COARSE
 #define RESETS 3
+#define RESETTERS 1
+#elif defined(AGAIN)
+#define RESETS 2
 #define RESETTERS 1
 #else
 #define RESETS 2
@@ -46,6 +55,8 @@
 #define FILED 1
 #define IN_BATCH 2
 #define FREE 9
+#define RUNNING 10 /* claimed, and to be armed again */
+#define WAITS(d) ((d) < FREE)
 
 #ifdef COARSE
 byte deadline = 4;     /* the word: a tick, or FREE when it has ended */
@@ -58,12 +69,16 @@ bool opened;           /* that bucket takes no entries any more */
 bool relocated;
 byte lane[3], lane_n;  /* ticks that entries ask for */
 bool back[3];          /* they come from a worker */
+bool blind[3];         /* they are filed without a look */
 byte bucket[12];       /* entries of the timer by tick */
 byte location = NOWHERE, location_tick, location_level;
 byte next;             /* the first tick not turned through yet */
 byte submitted;        /* entries with the executor */
 byte resets = RESETS, at_work = RESETTERS, busy;
 byte moving; /* resets between their CAS and their push */
+#ifdef AGAIN
+bool goes_on = true; /* the series has another run */
+#endif
 
 init {
 #ifndef COARSE
@@ -76,9 +91,15 @@ init {
 
 #define IN_COARSE(t) ((t) == 3 || (t) == 4)
 
-inline push(asks, from_worker)
+inline push(asks, from_worker, without_look)
 {
-	atomic { assert(lane_n < 3); lane[lane_n] = asks; back[lane_n] = from_worker; lane_n++ }
+	atomic {
+		assert(lane_n < 3);
+		lane[lane_n] = asks;
+		back[lane_n] = from_worker;
+		blind[lane_n] = without_look;
+		lane_n++
+	}
 }
 
 active [RESETTERS] proctype resetter()
@@ -99,15 +120,15 @@ active [RESETTERS] proctype resetter()
 	   };
 again:		seen = deadline;
 		if
-		:: seen == FREE || seen == to
-		:: seen != FREE && to > seen -> /* move */
+		:: !WAITS(seen) || seen == to
+		:: WAITS(seen) && to > seen -> /* move */
 			if
 			:: atomic { deadline == seen -> deadline = to }
 			:: deadline != seen -> goto again
 			fi
-		:: seen != FREE && to < seen -> /* move_with_entry */
+		:: WAITS(seen) && to < seen -> /* move_with_entry */
 #ifdef PUSH_FIRST
-			push(to, false);
+			push(to, false, false);
 			if
 			:: atomic { deadline == seen -> deadline = to; relocated = true }
 			:: deadline != seen -> goto again
@@ -117,12 +138,11 @@ again:		seen = deadline;
 			:: atomic { deadline == seen -> deadline = to; relocated = true; moving++ }
 			:: deadline != seen -> goto again
 			fi;
-			atomic { assert(lane_n < 3); lane[lane_n] = to; back[lane_n] = false;
-				lane_n++; moving-- }
+			atomic { push(to, false, false); moving-- }
 #endif
 		fi;
 		seen = 0
-	:: atomic { _pid == 1 && deadline != FREE -> deadline = FREE }; break /* a cancel */
+	:: atomic { _pid == 1 && WAITS(deadline) -> deadline = FREE }; break /* a cancel */
 	:: break
 	od;
 	at_work--
@@ -178,6 +198,15 @@ inline file(tick)
 	fi
 }
 
+/* resolve_forget: the entry at the location is dropped, for a worker has the timer */
+inline forget(is_at_location)
+{
+	if
+	:: location == FILED && is_at_location -> location = IN_BATCH
+	:: else
+	fi
+}
+
 /* resolve_keeps for a bucket that is moved down */
 inline move_one()
 {
@@ -187,9 +216,9 @@ inline move_one()
 		was_relocated = relocated;
 		to = (seen < 3 -> 3 : seen);
 		if
-		:: seen == FREE
-		:: seen != FREE && !was_relocated -> bucket[to]++
-		:: seen != FREE && was_relocated ->
+		:: !WAITS(seen) -> forget(location_level == 1 && IN_COARSE(location_tick))
+		:: WAITS(seen) && !was_relocated -> bucket[to]++
+		:: WAITS(seen) && was_relocated ->
 			if
 			:: location == IN_BATCH
 			:: location == FILED && !(location_level == 1 && IN_COARSE(location_tick))
@@ -225,14 +254,17 @@ inline drain()
 		atomic {
 			asks = lane[0]; lane[0] = lane[1]; lane[1] = lane[2]; lane[2] = 0;
 			is_back = back[0]; back[0] = back[1]; back[1] = back[2]; back[2] = false;
+			is_blind = blind[0]; blind[0] = blind[1]; blind[1] = blind[2];
+			blind[2] = false;
 			lane_n--
 		};
 		if
-		:: COVERS(asks) -> skip /* the word is not looked at */
-		:: else ->
+		:: is_blind -> atomic { to = (asks < next -> next : asks); add(to); to = 0 }
+		:: !is_blind && COVERS(asks) -> skip /* the word is not looked at */
+		:: !is_blind && !COVERS(asks) ->
 			atomic { seen = deadline; was_relocated = relocated };
 			if
-			:: seen == FREE
+			:: !WAITS(seen)
 			:: else -> atomic { file(seen) }
 			fi
 		fi;
@@ -241,28 +273,56 @@ inline drain()
 	od
 }
 
+/* After the run of a series: it is armed for any tick, and then has an entry again. */
+inline arm_again()
+{
+	if
+	:: seen = next
+	:: seen = LAST
+	fi;
+	atomic { deadline = seen; was_relocated = relocated };
+#ifdef BLIND_ALWAYS
+	push(seen, false, true)
+#else
+	push(seen, was_relocated, !was_relocated)
+#endif
+}
+
 /* What a claim finds not due goes back through a lane; the entry counts as coming. */
 active proctype worker()
 {
 	byte seen;
+	bool was_relocated;
 end:	do
 	:: atomic { submitted > 0 -> submitted--; busy++ };
 again:		seen = deadline;
 		if
 		:: seen == FREE
-		:: seen != FREE && seen < next ->
+#ifdef AGAIN
+		:: WAITS(seen) && seen < next && goes_on ->
+			if
+			/* G1 */
+			:: atomic { deadline == seen -> deadline = RUNNING; assert(seen < next) };
+				goes_on = false;
+				arm_again()
+			:: deadline != seen -> goto again
+			fi
+		:: WAITS(seen) && seen < next && !goes_on ->
+#else
+		:: WAITS(seen) && seen < next ->
+#endif
 			if
 			/* G1 */
 			:: atomic { deadline == seen -> deadline = FREE; assert(seen < next) }
 			:: deadline != seen -> goto again
 			fi
 #ifdef BACK_IS_MOVED
-		:: seen != FREE && seen >= next -> push(seen, false)
+		:: WAITS(seen) && seen >= next -> push(seen, false, false)
 #else
-		:: seen != FREE && seen >= next -> push(seen, true)
+		:: WAITS(seen) && seen >= next -> push(seen, true, false)
 #endif
 		fi;
-		atomic { seen = 0; busy-- }
+		atomic { seen = 0; was_relocated = false; busy-- }
 	od
 }
 
@@ -271,13 +331,13 @@ inline resolve(tick)
 {
 	atomic { seen = deadline; was_relocated = relocated };
 	if
-	:: seen == FREE
-	:: seen != FREE && !was_relocated ->
+	:: !WAITS(seen) -> forget(location_tick == tick && location_level == 0)
+	:: WAITS(seen) && !was_relocated ->
 		if
 		:: seen <= tick -> submitted++
 		:: else -> add(seen)
 		fi
-	:: seen != FREE && was_relocated ->
+	:: WAITS(seen) && was_relocated ->
 		if
 		:: location == IN_BATCH
 		:: location == FILED && !(location_tick == tick && location_level == 0)
@@ -316,7 +376,7 @@ inline turn()
 active proctype driver()
 {
 	byte seen, asks, tick, to;
-	bool was_relocated, is_back;
+	bool was_relocated, is_back, is_blind;
 	bucket[2] + coarse > 0 && (coarse > 0 || opened);
 	do
 	:: next <= LAST -> turn()

@@ -7,6 +7,7 @@
  * overruns. The missed policy says which instants that are past already, as a run returns, still
  * get a run. Runs of one series never overlap, since the next is armed when one has returned.
  */
+#include "wheel/timer/reset.h"
 #include "wheel/timer/timing.h"
 #include "wheel/core/wake.h"
 #include "wheel/run/series.h"
@@ -49,15 +50,14 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 	return ext->nominal_ns <= latest_ns && ext->slack_ns <= latest_ns - ext->nominal_ns;
 }
 
-/* With an entry that counts whatever the locations say, from the reserve of this thread's lane. */
+/* The entry of a word that has become `armed`, from the reserve of this thread's lane. */
 static void push_again(tw_service *service, struct tw__local *local, const struct tw__run *run,
-		       uint64_t tick)
+		       uint64_t armed, uint64_t tick)
 {
-	uint64_t entry = tw__entry_make(run->slot, run->generation);
 	tw__lane_grow_reserved(&local->lane, 1);
-	tw__lane_put(&local->lane, tw__what_make(TW__KIND_BACK, entry), tick);
+	tw__put_armed_again(service, local, run->slot, armed, tick);
 	tw__publish(service, local);
-	tw__wake_for_back(service, entry, tick);
+	tw__wake_for_back(service, tw__entry_make(run->slot, run->generation), tick);
 }
 
 /*
@@ -76,7 +76,7 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 		if (word & (TW__ENDED | TW__BARRED))
 			return false;
 	} while (!tw__deadline_move(&service->slots, run->slot, &word, 0, armed, tick));
-	push_again(service, local, run, tick);
+	push_again(service, local, run, armed, tick);
 	return true;
 }
 
@@ -123,7 +123,7 @@ static bool arm_rearmed(tw_service *service, struct tw__local *local, const stru
 	tw__far_let(&service->slots, run->slot);
 	if (!done)
 		return false;
-	push_again(service, local, run, tick);
+	push_again(service, local, run, armed, tick);
 	return true;
 }
 

@@ -64,7 +64,7 @@
  *   DISARMED FILED  ARMED RELOCATED  reset to earlier, far  CAS, then a lane entry
  *   DISARMED FILED  DISARMED         driver or worker that  CAS, before the entry is dropped
  *                                    meets the entry
- *   DISARMED        ARMED            reset                  CAS, then a lane entry (KIND_BACK)
+ *   DISARMED        ARMED            reset                  CAS, then a lane entry
  *   FREE G          DISARMED         schedule, TW_NEVER     store-release
  *   DISARMED        as ARMED         cancel, drop, group    as there
  *   RUNNING         RUNNING+REARMED  reset, of a persistent CAS; the deadline is in far_ticks
@@ -74,7 +74,7 @@
  *   RUNNING         DISARMED         finish, of a           CAS; fails if a mark came
  *                                    persistent timer
  *   RUNNING         ARMED            finish, of a           CAS, with the deadline in far_ticks;
- *     +REARMED        PERSISTENT       persistent timer       then a lane entry (KIND_BACK)
+ *     +REARMED        PERSISTENT       persistent timer       then a lane entry
  *   RELEASING       RELEASING+marks  cancel (ENDED), wait   CAS; ENDED means nothing
  *                                    (WAITED)
  *   RELEASING       FREE G+1         after release          exchange; wakes the waiters if WAITED
@@ -122,9 +122,11 @@
  * its cursor. Only a batch that waits for its executor holds an entry longer. A deadline is then
  * read too late at worst, as that of an ARMED word is, and the entry is still promised.
  *
- * RUNNING, and DISARMED without FILED, promise nothing. So what arms the timer then brings an entry
- * that counts whatever the driver's locations say: KIND_BACK. A timer that is not RELOCATED has one
- * entry if it is ARMED or FILED, and none otherwise.
+ * RUNNING, and DISARMED without FILED, promise nothing. So what arms a timer then, a series too,
+ * brings an entry. A timer that is not RELOCATED has one entry if it is ARMED or FILED, none
+ * otherwise, and no location. So its next entry is like that of a new timer (KIND_DEADLINE): the
+ * driver looks at nothing before it files it. The entry of a RELOCATED timer counts whatever the
+ * locations say (KIND_BACK). The model is test/model/location.pml.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the
  * published one, which never runs ahead of it. A writer makes a deadline that lies TW__NEAR_TICKS
@@ -414,12 +416,12 @@ static inline uint32_t tw__entry_generation(uint64_t entry)
 enum tw__kind {
 	TW__KIND_PADDING = 0,
 	TW__KIND_DELAY,    /* a new timer, value: delay in ns from the lane's base */
-	TW__KIND_DEADLINE, /* a new timer, value: deadline in ns */
+	TW__KIND_DEADLINE, /* a timer that has no other entry, value: deadline in ns */
 	/* a further entry for a live timer, which was moved; value: deadline in ticks */
 	TW__KIND_FILE,
 	/*
-	 * the entry of a timer that was handed over, and is not any more: armed again, or not due;
-	 * value: deadline in ticks
+	 * the entry of a timer that was handed over, and is not any more: RELOCATED and armed
+	 * again, or not due; value: deadline in ticks
 	 */
 	TW__KIND_BACK,
 	/*

@@ -22,8 +22,7 @@
 /* ---------------------------------------------------------------------- arm */
 
 /*
- * For the promised entry's tick or later that entry will do. Else another one is queued. If none is
- * promised, it counts whatever the driver's locations say (KIND_BACK).
+ * For the promised entry's tick or later that entry will do. Else another one is queued.
  */
 static int arm(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick)
 {

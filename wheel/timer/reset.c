@@ -75,10 +75,7 @@ static int not_armed(tw_service *service, uint32_t slot, uint64_t *at, uint64_t 
 int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
 			uint64_t moved, uint64_t tick)
 {
-	/* without a promise, a location may say that the timer is in a batch when it is not */
-	bool promised = tw__word_armed(*word) || tw__word_filed(*word);
-	/* planted: entry_covered */
-	enum tw__kind kind = promised ? TW__KIND_FILE : TW__KIND_BACK;
+	bool has_entry = tw__word_armed(*word) || tw__word_filed(*word);
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
 		return -ENOMEM;
@@ -91,8 +88,11 @@ int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint
 	if (!tw__deadline_move(&service->slots, slot, word, was, moved, tick))
 		return 0;
 	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
-	/* planted: reset_not_pushed */
-	tw__lane_put(&local->lane, tw__what_make(kind, entry), tick);
+	if (has_entry)
+		/* planted: reset_not_pushed */
+		tw__lane_put(&local->lane, tw__what_make(TW__KIND_FILE, entry), tick);
+	else
+		tw__put_armed_again(service, local, slot, moved, tick);
 	tw__publish(service, local);
 	if (grew)
 		tw__wake(service);
