@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <execinfo.h>
+#endif
 
 #include "test/support/expect.h"
 
@@ -53,15 +56,42 @@ static void end_with_the_thread(void)
 #endif
 }
 
+/* A child that hangs tells where, and dies of the signal: for addr2line. */
+static void tell_stack(int signal)
+{
+#ifdef __GLIBC__
+	void *frames[64];
+	backtrace_symbols_fd(frames, backtrace(frames, 64), 2);
+#endif
+	raise(signal);
+}
+
+static void die_when_it_hangs(void)
+{
+	const struct sigaction action = {.sa_handler = tell_stack,
+					 .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
+	sigaction(SIGALRM, &action, NULL);
+	alarm(PATIENCE_S);
+}
+
+/* The first call of backtrace allocates. */
+static void get_backtrace_ready(void)
+{
+#ifdef __GLIBC__
+	void *frame;
+	backtrace(&frame, 1);
+#endif
+}
+
 pid_t child_fork(void)
 {
+	get_backtrace_ready();
 	pid_t child = fork();
 	if (child == 0) {
 		sigset_t none;
 		sigemptyset(&none);
 		pthread_sigmask(SIG_SETMASK, &none, NULL);
-		signal(SIGALRM, SIG_DFL);
-		alarm(PATIENCE_S);
+		die_when_it_hangs();
 		on_exit(leave, NULL);
 		end_with_the_thread();
 	}

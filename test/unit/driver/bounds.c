@@ -6,14 +6,22 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "test/support/big.h"
 #include "test/support/rig.h"
-
-TestSuite(driver_bounds, .timeout = 60);
 
 /* Slots in a thread's own cache may come on top of max_timers. */
 enum { CACHE_SLACK = 256 };
 
-static tw_timer timers[2000000];
+enum { MOST = 2000000 };
+
+static tw_timer *timers; /* MOST */
+
+static void allocate(void)
+{
+	timers = big_array(MOST, sizeof *timers);
+}
+
+TestSuite(driver_bounds, .init = allocate, .timeout = 60);
 
 /* Schedules until it is refused, or `most` are there. */
 static size_t schedule_until_refused(struct rig *rig, struct probe *probe, size_t most,

@@ -6,13 +6,12 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "test/support/big.h"
 #include "test/support/queue_executor.h"
 #include "test/support/random.h"
 #include "test/support/rig.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
-
-TestSuite(driver_held_back, .timeout = 60);
 
 /*
  * So many timers, each in a tick of its own, need more chunks than there are, if each has one to
@@ -28,7 +27,14 @@ struct keeper {
 	int scheduled;
 };
 
-static struct probe probes[MOST];
+static struct probe *probes; /* MOST */
+
+static void allocate(void)
+{
+	probes = big_array(MOST, sizeof *probes);
+}
+
+TestSuite(driver_held_back, .init = allocate, .timeout = 60);
 
 static void open_keeper_with(struct keeper *k, bool names_another, struct tw_service_config cfg)
 {

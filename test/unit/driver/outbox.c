@@ -6,14 +6,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "test/support/big.h"
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 
-TestSuite(driver_outbox, .timeout = 60);
+enum { MOST = 50000 };
 
-static struct probe probes[50000];
+static struct probe *probes; /* MOST */
+
+static void allocate(void)
+{
+	probes = big_array(MOST, sizeof *probes);
+}
+
+TestSuite(driver_outbox, .init = allocate, .timeout = 60);
 
 /* Chunks that are not in the store. */
 static size_t chunks_in_use(const tw_service *service)

@@ -4,9 +4,8 @@
  */
 #include <errno.h>
 
+#include "test/support/big.h"
 #include "test/support/members.h"
-
-TestSuite(driver_storm_extensions, .timeout = 120);
 
 enum { MANY = 200000, ROUNDS = 2, NTH = 10000 };
 #define MIB INT64_C(1048576)
@@ -15,8 +14,16 @@ struct end {
 	unsigned char runs, releases, fate;
 };
 
-static struct end ends[MANY];
-static tw_timer timers[MANY];
+static struct end *ends; /* MANY */
+static tw_timer *timers; /* MANY */
+
+static void allocate(void)
+{
+	ends = big_array(MANY, sizeof *ends);
+	timers = big_array(MANY, sizeof *timers);
+}
+
+TestSuite(driver_storm_extensions, .init = allocate, .timeout = 120);
 
 static void note_run(void *arg)
 {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "executor/limiter/internal.h"
+#include "test/support/big.h"
 #include "test/support/limited.h"
 
 static struct limited home;
@@ -143,15 +144,13 @@ Test(limiter_job_queue, order_is_that_of_a_naive_one, .timeout = 120)
 
 enum { MANY = 20000 };
 
-static struct load many[MANY];
-
 /*
  * Whatever the order in which they leave, the rest stays as it is: there is no other structure than
  * a list for each priority.
  */
 Test(limiter_job_queue, leaving_touches_only_neighbours)
 {
-	struct load first = LOAD(0, .held = true);
+	struct load first = LOAD(0, .held = true), *many = big_array(MANY, sizeof *many);
 	open_started(limited_config(1));
 	load_submit(&first);
 	limited_pump(&home);
@@ -174,6 +173,7 @@ Test(limiter_job_queue, leaving_touches_only_neighbours)
 	}
 	complete(&first);
 	limited_close(&home);
+	free(many);
 }
 
 Test(limiter_job_queue, room_and_memory_of_a_cancelled_one_are_free_at_once)

@@ -67,7 +67,8 @@ enum { PEERS = 8, ATTEMPTS = 2 };
 #define TIMEOUT_NS (100 * MS)
 
 struct peer {
-	_Atomic int fds[2];
+	pthread_mutex_t lock; /* `stop` may come while the attempt opens or closes its socket */
+	int fd;               /* -1: none */
 	_Atomic unsigned starts, stops, dones;
 	_Atomic uint64_t started_ns[ATTEMPTS], stopped_ns[ATTEMPTS];
 	uint64_t done_ns;
@@ -76,17 +77,27 @@ struct peer {
 
 static struct peer peers[PEERS];
 
+static void use_fd(struct peer *peer, int fd)
+{
+	pthread_mutex_lock(&peer->lock);
+	peer->fd = fd;
+	pthread_mutex_unlock(&peer->lock);
+}
+
 static int read_from_silence(void *arg, struct tw_job_run *run)
 {
 	struct peer *peer = arg;
 	int fds[2];
 	char byte;
+	ssize_t n = 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0)
 		return -errno;
-	atomic_store(&peer->fds[0], fds[0]);
+	use_fd(peer, fds[0]);
 	atomic_store(&peer->started_ns[run->attempt - 1], now_ns());
 	atomic_fetch_add(&peer->starts, 1);
-	ssize_t n = read(fds[0], &byte, 1); /* until `stop` shuts it down */
+	if (!tw_job_is_cancelled(run->limiter, run->job)) /* else `stop` came before the socket */
+		n = read(fds[0], &byte, 1);               /* until `stop` shuts it down */
+	use_fd(peer, -1);
 	close(fds[0]);
 	close(fds[1]);
 	return n == 1 ? 0 : -EPIPE;
@@ -98,7 +109,10 @@ static void shut_down(void *arg, tw_job job, enum tw_job_status why)
 	(void)job;
 	(void)why;
 	atomic_store(&peer->stopped_ns[atomic_fetch_add(&peer->stops, 1)], now_ns());
-	shutdown(atomic_load(&peer->fds[0]), SHUT_RDWR);
+	pthread_mutex_lock(&peer->lock);
+	if (peer->fd >= 0)
+		shutdown(peer->fd, SHUT_RDWR);
+	pthread_mutex_unlock(&peer->lock);
 }
 
 static void note_end(void *arg, const struct tw_job_result *result)
@@ -153,7 +167,8 @@ static bool call_silent_peers(const struct tw_service_config *cfg)
 	struct tw_limiter_config config = {
 	    .size = sizeof config, .max_concurrency = PEERS, .max_pending = 1000};
 	struct tw_period period = {.size = sizeof period, .period_ns = 10 * MS};
-	memset(peers, 0, sizeof peers);
+	for (int i = 0; i < PEERS; i++)
+		peers[i] = (struct peer){.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 	atomic_store(&beats, 0);
 	expect_eq(tw_service_create(&service, cfg), 0);
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);

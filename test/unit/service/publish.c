@@ -57,9 +57,10 @@ static void read_page(unsigned number, char *out, size_t room)
 	close(fd);
 }
 
+static char page[1 << 20];
+
 Test(service_publish, a_viewer_gets_a_whole_page)
 {
-	static char page[1 << 20];
 	struct rig rig;
 	unsigned number;
 	rig_open(&rig, NULL);
@@ -97,10 +98,10 @@ static tw_group make_group(struct rig *rig, struct probe *probe, int n)
 	return group;
 }
 
-static unsigned count_in(const char *page, const char *text)
+static unsigned count_in(const char *all, const char *text)
 {
 	unsigned n = 0;
-	for (const char *at = page; (at = strstr(at, text)); at += strlen(text))
+	for (const char *at = all; (at = strstr(at, text)); at += strlen(text))
 		n++;
 	return n;
 }
@@ -108,7 +109,6 @@ static unsigned count_in(const char *page, const char *text)
 Test(service_publish, a_viewer_sees_the_largest_groups)
 {
 	enum { GROUPS = 20, SHOWN = 16 };
-	static char page[1 << 20];
 	struct rig rig;
 	unsigned number;
 	tw_group groups[GROUPS];
@@ -153,7 +153,6 @@ Test(service_publish, each_service_has_a_socket_of_its_own)
 
 Test(service_publish, without_a_name_the_services_own_is_shown)
 {
-	static char page[1 << 20];
 	struct rig rig;
 	unsigned number;
 	struct tw_service_config config = rig_config();
@@ -218,7 +217,6 @@ Test(service_publish, a_forked_child_can_destroy_its_copy)
 	}
 	expect_eq(waitpid(child, &status, 0), child);
 	expect_eq(status, 0);
-	static char page[1 << 20];
 	read_page(number, page, sizeof page); /* the parent answers as before */
 	cr_assert(strstr(page, "# EOF") != NULL);
 	rig_close(&rig);

@@ -5,16 +5,25 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "test/support/big.h"
 #include "test/support/faults.h"
 #include "test/support/members.h"
 
-TestSuite(timer_bulk_orphans, .timeout = 30);
-
 enum { MANY = 40000, MEMBERS = 200 };
 
-static struct probe probes[MANY];
-static struct tw_task tasks[MANY];
-static tw_timer timers[MANY];
+/* MANY of each */
+static struct probe *probes;
+static struct tw_task *tasks;
+static tw_timer *timers;
+
+static void allocate(void)
+{
+	probes = big_array(MANY, sizeof *probes);
+	tasks = big_array(MANY, sizeof *tasks);
+	timers = big_array(MANY, sizeof *timers);
+}
+
+TestSuite(timer_bulk_orphans, .init = allocate, .timeout = 30);
 
 struct ending {
 	struct rig *rig;
