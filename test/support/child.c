@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <execinfo.h>
 #endif
 
 #include "test/support/expect.h"
+#include "test/support/threads.h"
 
 enum { PATIENCE_S = 20 };
 
@@ -33,11 +35,26 @@ static void leave(int status, void *unused)
 }
 
 #ifdef __SANITIZE_ADDRESS__
+
 static void end(void *unused)
 {
 	(void)unused;
 	_exit(0);
 }
+
+/*
+ * Gives the other threads time to fall asleep. AddressSanitizer of gcc 12 has no fork handler: a
+ * lock that another thread holds in the moment of the fork, in its allocator or in its start, is
+ * held in the child forever. A program without this library, which forks beside three threads that
+ * start, lost 3 of 100 children so, and none of 1,200 after such a wait.
+ */
+static void let_others_sleep(void)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+	for (int tries = 0; tries < 100 && threads_runnable() > 1; tries++)
+		nanosleep(&moment, NULL);
+}
+
 #endif
 
 /*
@@ -86,6 +103,9 @@ static void get_backtrace_ready(void)
 pid_t child_fork(void)
 {
 	get_backtrace_ready();
+#ifdef __SANITIZE_ADDRESS__
+	let_others_sleep();
+#endif
 	pid_t child = fork();
 	if (child == 0) {
 		sigset_t none;

@@ -5,13 +5,12 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "test/support/expect.h"
+#include "test/support/threads.h"
 
 struct other {
 	void (*call)(void *arg);
@@ -49,7 +48,6 @@ static void other_close(struct other *other)
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 
 #include <signal.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <ucontext.h>
 
@@ -86,23 +84,12 @@ static uint64_t cpu_ns(pthread_t thread)
 	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
-static bool is_runnable(long id)
-{
-	char path[48], text[128];
-	snprintf(path, sizeof path, "/proc/self/task/%ld/stat", id);
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	const char *name_end = strrchr(text, ')');
-	return name_end && name_end[1] && name_end[2] == 'R';
-}
-
 /* It lacks a processor. One that waits for a lock sleeps, or spins for long. */
 static bool is_starved(struct other *other, uint64_t cpu_before_ns)
 {
 	long id = atomic_load(&other->id);
-	return id == 0 || (is_runnable(id) && cpu_ns(other->thread) - cpu_before_ns < SPIN_NS);
+	return id == 0 ||
+	       (thread_is_runnable(id) && cpu_ns(other->thread) - cpu_before_ns < SPIN_NS);
 }
 
 static bool has_returned(struct other *other)

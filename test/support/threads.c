@@ -1,11 +1,13 @@
-/* Counts threads in /proc. */
+/* Looks at the threads in /proc. */
 #include "threads.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -41,6 +43,28 @@ int threads_alive(void)
 	DIR *tasks = opendir("/proc/self/task");
 	for (struct dirent *d; (d = readdir(tasks));)
 		n += d->d_name[0] != '.';
+	closedir(tasks);
+	return n;
+}
+
+bool thread_is_runnable(long id)
+{
+	char path[48], text[128];
+	snprintf(path, sizeof path, "/proc/self/task/%ld/stat", id);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	const char *name_end = strrchr(text, ')'); /* "123 (tw-0) R ..." */
+	return name_end && name_end[1] && name_end[2] == 'R';
+}
+
+int threads_runnable(void)
+{
+	int n = 0;
+	DIR *tasks = opendir("/proc/self/task");
+	for (struct dirent *d; (d = readdir(tasks));)
+		n += d->d_name[0] != '.' && thread_is_runnable(atol(d->d_name));
 	closedir(tasks);
 	return n;
 }

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "test/support/child.h"
 #include "test/support/rig.h"
 
 TestSuite(service_publish, .timeout = 30);
@@ -206,17 +206,15 @@ Test(service_publish, a_forked_child_can_destroy_its_copy)
 {
 	struct rig rig;
 	unsigned number;
-	int status;
 	rig_open(&rig, NULL);
 	expect_eq(tw_service_publish(rig.service, "x"), 0);
 	expect_eq(published(&number), 1);
-	pid_t child = fork();
+	pid_t child = child_fork();
 	if (child == 0) {
 		bool refused = tw_service_publish(rig.service, "y") == -EPERM;
 		_exit(refused && tw_service_destroy(rig.service) == 0 ? 0 : 1);
 	}
-	expect_eq(waitpid(child, &status, 0), child);
-	expect_eq(status, 0);
+	expect_child_well(child);
 	read_page(number, page, sizeof page); /* the parent answers as before */
 	cr_assert(strstr(page, "# EOF") != NULL);
 	rig_close(&rig);
