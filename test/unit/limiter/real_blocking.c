@@ -377,8 +377,11 @@ Test(limiter_real_blocking, job_in_line_is_timed_out_while_no_worker_is_free)
 	tw_job job;
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .max_workers = 2};
 	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
-	struct tw_limiter_task task = {
-	    .size = sizeof task, .fn = succeed, .queue_timeout_ns = 20 * MS};
+	struct tw_limiter_task task = {.size = sizeof task,
+				       .fn = succeed,
+				       .flags = TW_LIMITER_TASK_KEEP,
+				       .queue_timeout_ns = 20 * MS};
+	struct tw_job_result result;
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_limiter_resume(limiter), 0);
@@ -389,10 +392,12 @@ Test(limiter_real_blocking, job_in_line_is_timed_out_while_no_worker_is_free)
 	begin_control();
 	uint64_t due_ns = now_ns() + 20 * MS;
 	expect_eq(tw_limiter_submit_task(limiter, &task, &job), 0);
-	expect_eq(tw_job_wait(limiter, job, 10 * SECOND, NULL), 0);
+	expect_eq(tw_job_wait(limiter, job, 10 * SECOND, &result), 0);
 	uint64_t settled_ns = now_ns();
 	end_control();
+	expect_eq(result.status, TW_JOB_STATUS_TIMED_OUT);
 	expect_le(settled_ns, due_ns + allowed_ns());
+	expect_eq(tw_job_forget(limiter, job), 0);
 	atomic_store(&released, true);
 	expect_eq(tw_limiter_wait_idle(limiter, TW_FOREVER), 0);
 	expect_eq(tw_limiter_destroy(limiter), 0);
