@@ -11,10 +11,9 @@
 void tw__wake_for(tw_service *service, uint64_t deadline_ns);
 
 /*
- * After the push of an entry that counts whatever the driver's locations say (KIND_BACK), for the
- * tick that its timer was armed for. If the timer was moved to earlier between its compare-and-swap
- * and this push, the driver may have dropped the entry of that move (resolve.c): so what the word
- * says by now counts, too.
+ * After the push of the entry of a timer that is armed again, or was not due, for the tick in it.
+ * If the timer was moved to earlier between its compare-and-swap and this push, the driver may have
+ * dropped the entry of that move (resolve.c): so what the word says by now counts, too.
  */
 void tw__wake_for_back(tw_service *service, uint64_t entry, uint64_t tick);
 
