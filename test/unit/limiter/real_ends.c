@@ -177,3 +177,24 @@ Test(limiter_real_ends, a_refused_submit_does_not_touch_the_limiter_after_its_un
 	expect_eq(destroyed, 1);
 	close_service(service);
 }
+
+/* What workers still have to bring home is waited for, however often. */
+Test(limiter_real_ends, destroy_waits_for_what_workers_bring_home)
+{
+	tw_service *service;
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 4};
+	expect_eq(tw_service_create(&service, NULL), 0);
+	for (int i = 0; i < 300; i++) {
+		tw_limiter *limiter;
+		expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+		expect_eq(tw_limiter_resume(limiter), 0);
+		for (int j = 0; j < 8; j++) {
+			struct tw_limiter_task task = {
+			    .size = sizeof task, .fn = succeed, .timeout_ns = MS};
+			expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
+		}
+		expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, TW_FOREVER), 0);
+		expect_eq(tw_limiter_destroy(limiter), 0);
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
