@@ -9,12 +9,13 @@
 
 enum { STUCK_NS = 20 * MS };
 
-static sem_t begun, go_on;
+static sem_t begun, go_on, ended;
 
 static void init(void)
 {
 	sem_init(&begun, 0, 0);
 	sem_init(&go_on, 0, 0);
+	sem_init(&ended, 0, 0);
 }
 
 TestSuite(runs_watchdog_real_wake, .init = init, .timeout = 30);
@@ -30,6 +31,14 @@ static void blocks(void *arg)
 	(void)arg;
 	sem_post(&begun);
 	sem_await(&go_on);
+	sem_post(&ended);
+}
+
+/* Returns when the run that blocks is over: a later one would take its place at go_on. */
+static void let_return(void)
+{
+	sem_post(&go_on);
+	sem_await(&ended);
 }
 
 static void returns(void *arg)
@@ -102,7 +111,7 @@ Test(runs_watchdog_real_wake, a_strand_task_is_told_though_no_timer_is_due)
 		expect_ge(told.last.longest_ns, STUCK_NS);
 		await_sleep(service); /* the run was reported, so there is nothing to wake up for */
 		expect_eq(told.times, round);
-		sem_post(&go_on);
+		let_return();
 	}
 	expect_eq(tw_strand_destroy(strand), 0);
 	expect_eq(tw_service_destroy(service), 0);
@@ -132,7 +141,7 @@ Test(runs_watchdog_real_wake, a_pool_task_is_told_to_each_service_of_the_pool_on
 		await_sleep(services[1]);
 		expect_eq(told[0].times, round);
 		expect_eq(told[1].times, round);
-		sem_post(&go_on);
+		let_return();
 	}
 	for (int i = 0; i < 2; i++)
 		expect_eq(tw_service_destroy(services[i]), 0);
@@ -179,12 +188,6 @@ Test(runs_watchdog_real_wake, nothing_wakes_where_nothing_runs_on_a_pool_of_one)
 
 enum { MANY = 35 };
 
-static void let_task_return(tw_pool *pool)
-{
-	sem_post(&go_on);
-	expect_eq(tw_pool_destroy(pool), 0);
-}
-
 static tw_pool *pool_with_stuck_task(void)
 {
 	tw_pool *pool;
@@ -209,7 +212,8 @@ Test(runs_watchdog_real_wake, a_task_that_is_stuck_is_told_to_each_of_many_servi
 		expect_eq(told[i].times, 1);
 		expect_eq(tw_service_destroy(services[i]), 0);
 	}
-	let_task_return(pool);
+	let_return();
+	expect_eq(tw_pool_destroy(pool), 0);
 }
 
 Test(runs_watchdog_real_wake, a_task_that_is_stuck_is_told_to_services_one_after_the_other)
@@ -224,5 +228,6 @@ Test(runs_watchdog_real_wake, a_task_that_is_stuck_is_told_to_services_one_after
 		expect_eq(told.times, 1);
 		expect_eq(tw_service_destroy(service), 0);
 	}
-	let_task_return(pool);
+	let_return();
+	expect_eq(tw_pool_destroy(pool), 0);
 }
