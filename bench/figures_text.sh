@@ -127,7 +127,7 @@ them.
 - **Two threads.** Three threads (two producers and the tick thread) share two processors here. The
   tick thread takes about 5 ns of CPU time for each request whose timer is dead by the next tick,
   and 25 to 30 for a timer that it files and later sweeps.
-- **W1 at 100k on one thread.** Handles, words and records of 100k timers are 4 MB, twice what a
+- **W1 at 100k on one thread.** Handles, words and records of 100k timers are 4 MB, more than a
   core's second cache holds, for "floor" as well.
 - **W3 with the exact clock.** The counter register is read instead of the clock. Like the clock, it
   keeps cache misses of successive operations from overlapping. A loop that has its time should use
