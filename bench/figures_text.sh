@@ -62,24 +62,24 @@ What is not comparable:
 ## Many producers
 
 Wall nanoseconds per operation, by the number of threads that schedule. These figures are from a run
-of their own at commit 0dc9c1c, on a machine with 16 processors (Intel Xeon, far apart, see Method):
-`bench --quick --only W1,W2,W3 --threads 1,2,4,8,16 --reps 5`. W3 was repeated three times.
+of their own at commit d6f48b3, on a machine with 16 processors (Intel Xeon, far apart, see Method):
+`bench --quick --only W1,W2,W3 --threads 1,2,4,8,16 --reps 3`.
 
 | work | | 1 | 2 | 4 | 8 | 16 |
 |---|---|---|---|---|---|---|
-| request (W2) | **tickwheel** | 20 | 39 | 40 | 43 | 45 |
-| | floor | 17 | 19 | 21 | 24 | 24 |
-| | Go | 92 | 119 | 124 | 302 | 541 |
-| | heap behind a lock | 93 | 802 | 3,429 | 8,969 | 19,738 |
-| | libevent behind its lock | 85 | 333 | 2,599 | 9,493 | 20,426 |
-| churn (W1), 100k | **tickwheel** | 62 | 53 | 61 | 77 | 102 |
-| | floor | 29 | 21 | 29 | 28 | 28 |
-| | Go | 299 | 230 | 291 | 271 | 346 |
-| | heap behind a lock | 156 | 1,175 | 3,651 | 9,589 | 19,943 |
-| | libevent behind its lock | 334 | 2,087 | 6,752 | 16,307 | 33,744 |
-| touch (W3), 10k, cached time | **tickwheel** | 18 | 17 | 16 | 16 | 16 |
-| | floor | 13 | 14 | 15 | 14 | 16 |
-| | heap behind a lock | 89 | 630 | 1,575 | 3,953 | 8,639 |
+| request (W2) | **tickwheel** | 33 | 30 | 45 | 47 | 54 |
+| | floor | 14 | 23 | 26 | 27 | 31 |
+| | Go | 115 | 121 | 132 | 323 | 652 |
+| | heap behind a lock | 96 | 868 | 3,670 | 10,792 | 22,059 |
+| | libevent behind its lock | 104 | 407 | 2,841 | 11,516 | 24,208 |
+| churn (W1), 100k | **tickwheel** | 74 | 71 | 72 | 86 | 113 |
+| | floor | 34 | 60 | 22 | 25 | 29 |
+| | Go | 424 | 323 | 348 | 290 | 342 |
+| | heap behind a lock | 207 | 1,450 | 4,066 | 10,630 | 21,481 |
+| | libevent behind its lock | 455 | 2,068 | 6,693 | 18,158 | 36,313 |
+| touch (W3), 10k, cached time | **tickwheel** | 17 | 19 | 20 | 19 | 19 |
+| | floor | 15 | 15 | 18 | 18 | 19 |
+| | heap behind a lock | 100 | 752 | 1,975 | 4,928 | 10,111 |
 
 One tick thread drains the lanes of all producers. It has the most to do in W1, where it files each
 timer and later sweeps it.

@@ -244,6 +244,7 @@ static int round_of(uint64_t seed, uint64_t stop_ns)
 	pid_t child = fork();
 	if (child == 0)
 		become_stopped(ready[1], go_on[0], seed, stop_ns);
+	close(ready[1]), close(go_on[0]); /* else the read waits for a child that has died */
 	bool is_ready = child > 0 && read(ready[0], &byte, 1) == 1;
 	if (is_ready && kill(child, SIGSTOP) == 0) {
 		pause_ns(stop_ns);
@@ -252,7 +253,7 @@ static int round_of(uint64_t seed, uint64_t stop_ns)
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		abort();
-	close(ready[0]), close(ready[1]), close(go_on[0]), close(go_on[1]);
+	close(ready[0]), close(go_on[1]);
 	return is_ready && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_WRONG;
 }
 
