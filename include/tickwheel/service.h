@@ -161,12 +161,14 @@ enum tw_close_mode {
  *   - Of several closes the strictest mode holds for all: DROP before RUN before DRAIN. The latest
  *     call does the work, the others wait for it.
  *   - Any close may wait 0.1 s for the tick thread. So TW_CLOSE_DROP with timeout 0 answers 0 if no
- *     callback runs.
+ *     callback runs, and no executor but a pool holds a run.
+ *   - While an inline callback holds the tick thread, a close cannot refuse new timers yet. They do
+ *     not run, and the next close drops them.
  *   - The handles stay valid; tw_cancel answers TW_GONE.
  *
- * Threads: any, but no callback, release or visitor of the service. Blocks at most timeout_ns, plus
- * 1 s for runs after a drain. An inline callback that does not return holds up the call, and so
- * does an exit handler (pthread_key_create) of a service's thread.
+ * Threads: any, but no callback, release or visitor of the service. Blocks at most timeout_ns, or
+ * 0.1 s if that is longer; a drain 1 s more. An inline callback that does not return holds up the
+ * call, and so does an exit handler (pthread_key_create) of a service's thread.
  * Calls: releases and visitors of dropped timers, on this thread. With a manual drive this thread
  * becomes the driver, and calls inline callbacks too.
  * Returns:
@@ -289,7 +291,8 @@ TW_API uint64_t tw_service_now(const tw_service *service);
  * Threads: one at a time; that thread is the driver. Blocks only if a callback does.
  * Returns:
  *   >= 0         callbacks run or handed over
- *   -EINVAL      service is NULL; budget is 0, or above INT_MAX; the service has a tick thread
+ *   -EINVAL      service is NULL; budget is 0, or above INT_MAX and not TW_NO_LIMIT; the service
+ *                has a tick thread
  *   -EBUSY       called from an inline callback, or while another thread drives: drive on one
  *                thread
  *   -ENOMEM      no memory

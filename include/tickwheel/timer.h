@@ -10,7 +10,7 @@
  *                     or never runs                      after a group's cancel it may follow
  *                                                        tw_cancel_wait: it has been called
  *   TW_RUNNING        no                                 no
- *   TW_SELF           no: you are in the callback        no: the release follows
+ *   TW_SELF           as the callback's last step        no: the release follows
  *
  * How a timer ends (each ends in exactly one of these ways):
  *

@@ -271,12 +271,26 @@ static int close_stop(const struct tw__close_call *c, void (*quiet)(tw_service *
 	return 0;
 }
 
+/*
+ * The time is up, and the driver may be inside a callback: what may not run any more ends without
+ * it.
+ */
+static void drop_in_time(const struct tw__close_call *c)
+{
+	if (c->options->mode == TW_CLOSE_DRAIN)
+		tw__close_demand(c->service, TW__CLOSING_DROP);
+	if (tw__close_mode(c) == TW__CLOSING_DROP)
+		tw__close_any(c, tw__close_drop_or_bar);
+}
+
 /* With the lock. */
 static int work(const struct tw__close_call *c, void (*quiet)(tw_service *))
 {
 	if (c->service->close_owner->closed)
 		return 0;
 	int r = close_finish(c);
+	if (r == -ETIMEDOUT)
+		drop_in_time(c);
 	if (!r && !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT))
 		r = close_stop(c, quiet);
 	return r;

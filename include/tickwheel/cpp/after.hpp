@@ -25,10 +25,11 @@ namespace tickwheel
  * passed. It is false if the wait ended earlier: by a stop request, by cancel(), or by the close of
  * the service. So a loop ends with its service:
  *
- *     while (co_await service.after(1s))
+ *     while (bool passed = co_await service.after(1s))
  *             beat();
  *
- * (GCC 12 crashes on such a condition if the coroutine has no local variable: give it one.)
+ * (Keep the variable. GCC 12 makes wrong code of a condition with co_await in a coroutine that has
+ * no local variable, whatever is awaited, and the program crashes.)
  *
  * A wait that cannot be armed (EAGAIN, ENOMEM, ERANGE) throws std::system_error.
  *

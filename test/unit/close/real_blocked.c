@@ -1,5 +1,6 @@
 /* Closes beside a callback that does not return: each close answers in time, and truly. */
 #include <errno.h>
+#include <poll.h>
 
 #include "test/support/gates.h"
 
@@ -50,6 +51,46 @@ Test(close_real_blocked, are_not_held_up_by_a_callback_on_the_tick_thread)
 	sem_post(&go_on);
 	close_service(service);
 	expect_eq(stood, 1);
+}
+
+/* Neither a pending timer, nor one whose run waits in a queue. */
+static void expect_none_left(enum tw_close_mode mode)
+{
+	open_gates();
+	tw_service *service = open_inline();
+	tw_manual *queue;
+	atomic_int stood = 0, runs = 0;
+	tw_timer later, queued;
+	expect_eq(tw_manual_create(&queue, NULL), 0);
+	struct tw_task task = {.size = sizeof(task),
+			       .fn = count,
+			       .arg = &runs,
+			       .executor = tw_manual_executor(queue)};
+	struct pollfd readable = {.fd = tw_manual_fd(queue), .events = POLLIN};
+	expect_eq(tw_schedule_task(service, &task, &queued), 0);
+	expect_eq(poll(&readable, 1, -1), 1);
+	expect_eq(tw_schedule(service, HOUR, count, &runs, &later), 0);
+	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
+	await(&entered, 1);
+	expect_eq(tw_service_close(service, mode, 20 * MS), -ETIMEDOUT);
+	expect_eq(tw_is_pending(service, later), false);
+	expect_eq(tw_is_pending(service, queued), false);
+	expect_eq(stats_of(service).dropped, 2);
+	expect_eq(tw_manual_pump(queue, TW_NO_LIMIT), 1);
+	sem_post(&go_on);
+	close_service(service);
+	expect_eq(runs, 0);
+	expect_eq(tw_manual_destroy(queue), 0);
+}
+
+Test(close_real_blocked, drop_what_is_pending_though_the_tick_thread_is_in_a_callback)
+{
+	expect_none_left(TW_CLOSE_DROP);
+}
+
+Test(close_real_blocked, drop_at_the_end_of_a_drain_though_the_tick_thread_is_in_a_callback)
+{
+	expect_none_left(TW_CLOSE_DRAIN);
 }
 
 static void *advance(void *service)
