@@ -9,7 +9,7 @@
  *
  * Under C++20, timers that a std::stop_token cancels, and coroutines (GCC 11, Clang 15 or later):
  *
- *     while (co_await service.after(1s))
+ *     while (bool passed = co_await service.after(1s))
  *             beat();
  *     std::optional<reply> r = co_await with_timeout(
  *         service, [&](std::stop_token stop) { return fetch(url, stop); }, 1s);
