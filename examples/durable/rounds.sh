@@ -62,6 +62,8 @@ begin() { # PREFIX COUNT MS [PAYLOAD]
 	"$program" canary "$socket" >"$dir/gap" 2>/dev/null &
 	canary=$!
 	pids="$pids $canary"
+	# Until it has become the program it is a copy of this shell, which loses the signal of end_canary.
+	until [ "$(cat "/proc/$canary/comm")" = "$(basename "$program")" ]; do sleep 0.01; done
 	"$program" submit "$socket" "$@" >"$dir/submitted" 2>"$dir/rate" || fail "$(cat "$dir/rate")"
 }
 
