@@ -74,6 +74,8 @@
  *        over in that order. A timer that was reset, is a series, or has slack is ordered when
  *        it is filed.
  *   G7   Callbacks may call anything. Only a call that would wait for its own caller is refused.
+ *        The library sees that through one layer. Inside a callback, give a wait for a layer a
+ *        timeout if that layer's executor is a strand.
  *   G8   A callback that blocks delays other timers by a few milliseconds at most, until
  *        max_workers callbacks block. An inline callback delays all.
  *   G9   Quiet. A service without timers never wakes up. Otherwise it wakes up for the next

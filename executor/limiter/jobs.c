@@ -41,9 +41,10 @@ static int limiter_complete(struct tw_limiter *l, tw_job handle, const struct tw
 		return -EALREADY;
 	uint64_t now_ns = tw_service_now(l->service);
 	tw__attempt_look(l, job, now_ns, deferred);
-	bool late = job->state == TW_JOB_STATE_SETTLED;
+	bool is_settled = job->state == TW_JOB_STATE_SETTLED;
+	bool late = is_settled || job->flags & TW__JOB_OVERDUE;
 	job->flags |= TW__JOB_COMPLETED;
-	if (!late) {
+	if (!is_settled) {
 		job->error = end->error;
 		job->value = end->value;
 		tw__job_note_next(job, end->next, end->delay_ns);

@@ -255,7 +255,7 @@ TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_limiter_t
 
 /* ----------------------------------------------------------------- complete */
 
-/* Answer of tw_job_complete: the attempt has ended after its time, so the job is timed out. */
+/* Answer of tw_job_complete: the attempt has ended after its time, and its result is not used. */
 enum { TW_JOB_LATE = 1 };
 
 /*
@@ -267,10 +267,11 @@ enum { TW_JOB_LATE = 1 };
  *
  * Threads: any. Calls: `done`, `release`, hooks and listeners that follow on the end of the
  * attempt, on this thread. If the function has not returned, they are called after it, on its
- * thread.
+ * thread; only `done` of a job that is timed out already is called inside this call.
  * Returns:
  *   0             ended
- *   TW_JOB_LATE   ended after its time: the job is timed out
+ *   TW_JOB_LATE   ended after its time: error and value are not used. The job is timed out, or a
+ *                 retry follows
  *   -EALREADY     completed before, or there is no such attempt
  *   -EINVAL       limiter is NULL; an error out of range; the job is synchronous
  */
@@ -335,7 +336,10 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
  *   TW_GONE      its `done` had returned before the call, and the result was not kept
  *                (TW_LIMITER_TASK_KEEP); or it never was
  *   -EDEADLK     called by the job itself, or by its `done`, or by the only thread that could run
- *                it or call its `done`
+ *                it or call its `done`, when the wait begins. Not noticed, so give a timeout:
+ *                a wait on the tick thread for a job between two attempts; a wait in on_low_water
+ *                for the job that its thread starts next; a wait in a `done` that a close calls,
+ *                for a job that it drops more than 64 later
  *   -EINVAL      limiter is NULL
  */
 TW_API int tw_job_wait(tw_limiter *limiter, tw_job job, uint64_t timeout_ns,
@@ -374,8 +378,8 @@ TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
 
 /*
  * Changes the priority of a job. A job in line goes behind the others of that priority, and its
- * aging begins again; its timeouts stay. A job that runs or waits for a retry uses the priority
- * when it is in line again.
+ * aging begins again; its timeouts stay. The priority that it has changes nothing. A job that runs
+ * or waits for a retry uses the priority when it is in line again.
  *
  * Threads: any. Never blocks.
  * Returns:

@@ -32,7 +32,8 @@
  *   `stop`, `done`, `release`,   run on the thread that caused the change: a worker, or the caller
  *   hooks and listeners          of tw_job_complete, tw_job_cancel or tw_limiter_close
  *   the same after a timeout     run on the executor
- *   the hook `added`             runs inside the submit; no other callback does
+ *   the hook `added`             runs inside the submit; no other callback does, unless `added`
+ *                                closes the limiter
  *
  * A job and its callbacks run under the context of the submit (context.h); hooks run without one. A
  * job sees what the submitter wrote before. `done`, and a thread that waited for the job, see what
@@ -95,7 +96,8 @@ struct tw_limiter_config {
 
 	/*
 	 * Jobs that may wait, in line or for a retry: 1 .. 2^28; 0: 2^28. Jobs for which a permit
-	 * (and a token) is free do not count. Beyond it a submit answers -EAGAIN, or waits for room
+	 * (and a token) is free do not count, except one that needs more permits than a lowered
+	 * limit has. Beyond it a submit answers -EAGAIN, or waits for room
 	 * (wait_ns).
 	 */
 	uint32_t max_pending;
@@ -238,7 +240,8 @@ TW_API int tw_limiter_close_then(tw_limiter *limiter, enum tw_close_mode mode, t
  * Calls fn once when the limiter is idle: all that was added has settled, and nothing runs.
  *
  * If the limiter is idle already, fn is called inside this call. If a thread is calling listeners,
- * that thread calls fn after them: a listener that listens again is never called inside itself.
+ * that thread calls fn after them. So a listener that listens again is not called inside itself,
+ * but again and again while the limiter is idle.
  * Otherwise the thread that ends the last job calls fn. Listeners are called in the order in which
  * they came.
  *

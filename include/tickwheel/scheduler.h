@@ -169,8 +169,9 @@ TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service,
  * Returns:
  *   0            nothing of the scheduler runs, or will
  *   -ETIMEDOUT   a turn or a done function still runs, or work waits at the executor: call again
- *   -EDEADLK     called from one of its tasks or done functions, or by a worker of its pool, or a
- *                task of its strand, that would have to run its work; nothing changed
+ *   -EDEADLK     called from one of its tasks or done functions; or, while a turn is under way or
+ *                waits at the executor, by any worker of its pool or task of its strand; nothing
+ *                changed
  *   -EINVAL      scheduler is NULL
  */
 TW_API int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns);
@@ -246,7 +247,8 @@ TW_API int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_sch
  *   TW_CANCELLED   it will not run (again)
  *   TW_RUNNING     a turn or its done function runs now; if the turn asks for another, the task
  *                  ends as cancelled instead
- *   TW_GONE        it has ended, or never was
+ *   TW_GONE        it has ended, or never was; its done function may still run, if another thread
+ *                  cancels it or closes the scheduler
  *   -EINVAL        scheduler is NULL
  */
 TW_API int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id task);

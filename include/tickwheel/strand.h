@@ -15,7 +15,7 @@
  * written.
  *
  * Fairness. A strand keeps its thread for at most 64 runs and 5 ms; then other work of the executor
- * gets its turn. A longer task is the only one of its turn.
+ * gets its turn. The 5 ms count from the first task that has another one behind it when it begins.
  *
  * Time. A delay counts from the call, on the service's clock. A task never runs early. Its lateness
  * is that of a timer (G2) plus a hand-over, and does not depend on the workers of the service's

@@ -62,10 +62,8 @@ static void expect_none_left(enum tw_close_mode mode)
 	atomic_int stood = 0, runs = 0;
 	tw_timer later, queued;
 	expect_eq(tw_manual_create(&queue, NULL), 0);
-	struct tw_task task = {.size = sizeof(task),
-			       .fn = count,
-			       .arg = &runs,
-			       .executor = tw_manual_executor(queue)};
+	struct tw_task task = {
+	    .size = sizeof(task), .fn = count, .arg = &runs, .executor = tw_manual_executor(queue)};
 	struct pollfd readable = {.fd = tw_manual_fd(queue), .events = POLLIN};
 	expect_eq(tw_schedule_task(service, &task, &queued), 0);
 	expect_eq(poll(&readable, 1, -1), 1);

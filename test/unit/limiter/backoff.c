@@ -251,7 +251,9 @@ Test(limiter_backoff, predicate_decides_about_timed_out_attempts)
 	expect_eq(load.dones, 0); /* its attempt may be retried, and has not ended */
 	/* ignored, as its error */
 	struct tw_job_end end = end_of(-EIO, TW_JOB_NEXT_DELAY, 99 * MS);
-	expect_eq(tw_job_complete_with(home.limiter, load.job, &end), 0);
+	end.value = &load; /* stays the caller's: the answer says so */
+	expect_eq(tw_job_complete_with(home.limiter, load.job, &end), TW_JOB_LATE);
+	expect_eq(load.result.value, NULL);
 	expect_eq(predicate.asked, 1);
 	expect_eq(predicate.error, -ETIMEDOUT);
 	expect_eq(predicate.given_ns, 0);

@@ -119,7 +119,7 @@ Test(limiter_times, retry_that_is_in_line_at_the_deadline_does_not_start)
 	}
 	limited_advance(&home, 6 * MS);
 	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 1), 0);
-	complete(&late, 0); /* past its time: tried again */
+	expect_eq(tw_job_complete(home.limiter, late.job, 0, NULL), TW_JOB_LATE); /* tried again */
 	load_submit(&filler);
 	limited_advance(&home, 19 * MS);
 	for (int i = 0; i < 2; i++)
@@ -391,7 +391,7 @@ Test(limiter_times, attempt_past_its_time_is_tried_again_when_it_has_ended)
 	expect_eq(load.stops, 1);
 	expect_eq(load.dones, 0);
 	expect_eq(load.starts, 1);
-	complete(&load, 0); /* too late, whatever it says */
+	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, &load), TW_JOB_LATE);
 	limited_advance(&home, 5 * MS);
 	expect_eq(load.starts, 2);
 	expect_eq(load.started_ns[1], 17 * MS);
