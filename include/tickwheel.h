@@ -37,7 +37,7 @@
  *   tw_service_stats, _liveness, yes      yes       yes       yes       yes       no       -EPERM
  *     tw_is_pending (3), tw_remaining
  *   tw_service_close*            yes      -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       -EPERM
- *   tw_service_advance,          driver   driver    -EBUSY    driver    -EBUSY    no       -EPERM
+ *   tw_service_advance,          driver   driver    -EBUSY    driver    -EBUSY(4) no       -EPERM
  *     tw_service_next_expiry, first tw_service_fd
  *   tw_service_destroy           alone    -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       frees
  *   tw_service_validate          quiet    no        -EBUSY    no        no        no       -EPERM
@@ -45,6 +45,7 @@
  *   (1) Called for the timer whose callback or release this is, it answers TW_SELF: no wait.
  *   (2) As (1). A wait for a run that only this thread could carry out does not end: set a timeout.
  *   (3) In a forked child tw_is_pending answers false.
+ *   (4) In a visitor of tw_service_foreach as on any thread.
  *   driver: one thread at a time; inside what the driver runs it answers -EBUSY. alone: no other
  *   call on the service is under way or follows. quiet: no other call on the service and no
  *   callback of it is under way.

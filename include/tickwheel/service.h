@@ -142,7 +142,7 @@ enum tw_close_mode {
  *   DRAIN   runs in its time; a       runs                      its run is the last
  *           series ends after it
  *
- * At the timeout (the answer is -ETIMEDOUT), and after it:
+ * At the timeout, and after it (the answer is -ETIMEDOUT; 0 if a drain had only timers to drop):
  *
  *   mode    pending, or queued             claimed, or running
  *   DROP    none is left                   goes on; its release follows on its thread

@@ -57,7 +57,14 @@ static int each_timer(tw_service *service, bool disarmed, tw_visit_fn *visit, vo
 int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
 {
 	int r = visit ? tw__service_check(service) : tw__invalid("visit is NULL");
-	return r ? r : each_timer(service, false, visit, visitor_arg);
+	if (r)
+		return r;
+	/* In the visitor the thread counts as inside: it must not end the service. */
+	struct tw__run inside = {.outer = tw__current_run, .service = service};
+	tw__current_run = &inside;
+	r = each_timer(service, false, visit, visitor_arg);
+	tw__current_run = inside.outer;
+	return r;
 }
 
 /* Where a dump goes. */

@@ -371,3 +371,26 @@ Test(close, of_one_service_leaves_others_alone)
 		rig_close(&rigs[i]);
 	}
 }
+
+/* A listing's visitor that tries to end the service under it. */
+static int try_to_end(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t left_ns)
+{
+	(void)timer, (void)fn, (void)timer_arg, (void)left_ns;
+	struct tw_run_info info = {.size = sizeof(info)};
+	expect_eq(tw_service_close(arg, TW_CLOSE_DROP, 0), -EDEADLK);
+	expect_eq(tw_service_destroy(arg), -EDEADLK);
+	expect_eq(tw_current(&info), 0);
+	return 1;
+}
+
+Test(close, visitor_of_a_listing_does_not_end_its_service)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	expect_eq(tw_service_foreach(rig.service, try_to_end, rig.service), 1);
+	rig_advance(&rig, 2 * MS);
+	expect_eq(probe.runs, 1);
+	rig_close(&rig);
+}
