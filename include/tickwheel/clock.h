@@ -108,7 +108,9 @@ TW_API int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns);
  * Sets a manual clock to any instant, also backwards, and does nothing else.
  *
  * A tick thread notices at its next wake-up, a manually driven service in its next advance. A
- * service takes a step back as standing still, and counts it (tw_service_stats.clock_steps).
+ * service takes a step back as standing still, and counts it (tw_service_stats.clock_steps). If the
+ * clock was set forward before, a thread that scheduled meanwhile counts its delays from that later
+ * instant until the clock has reached it again.
  *
  * Threads: any. Never blocks.
  * Returns:

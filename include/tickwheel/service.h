@@ -325,9 +325,11 @@ TW_API int tw_service_next_expiry(tw_service *service, uint64_t *out_ns);
  * Returns a descriptor that is readable when tw_service_advance has something to do.
  *
  * Watch it for reading, level-triggered. Never read or close it: it belongs to the service. After
- * tw_service_advance it is no longer readable, unless the budget was used up. After a close it
- * stays readable: take it out of the loop. The first call makes it (three descriptors,
- * close-on-exec). From then on an advance costs a system call when the next expiry has changed.
+ * tw_service_advance it is no longer readable, unless something is left to do now. That is so if
+ * the budget was used up, a callback has scheduled for the past, a series catches up, or releases
+ * of a cancelled group are left. After a close it stays readable: take it out of the loop. The
+ * first call makes it (three descriptors, close-on-exec). From then on an advance costs a system
+ * call when the next expiry has changed.
  *
  * Threads: the driver's for the first call; any later. Never blocks.
  * Returns:

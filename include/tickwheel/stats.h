@@ -245,7 +245,8 @@ struct tw_service_liveness {
 	    since_turn_ns; /* since the driver's last poll; grows while the tick thread sleeps */
 	uint64_t turn_late_ns; /* how late the tick thread's planned poll is; 0: it is not late */
 
-	uint64_t overdue; /* timers whose tick has passed and that have not run; on_stuck gets 0 */
+	/* An on_stuck gets 0 in these three. */
+	uint64_t overdue;       /* timers whose tick has passed and that have not run */
 	uint64_t overdue_ns;    /* the oldest of them: since its tick; 0: none */
 	tw_timer overdue_timer; /* that one */
 

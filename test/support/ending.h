@@ -10,6 +10,7 @@ struct ending {
 	tw_group group;
 	struct probe *members;
 	int member_count;
+	int is_in_timer; /* says tw_current */
 	int calls;
 	int ended_members; /* at the call */
 	int answer;        /* of close_then */
@@ -22,7 +23,9 @@ static inline void complete(void *arg)
 {
 	struct ending *ending = arg;
 	ending->calls++;
+	struct tw_run_info info = {.size = sizeof(info)};
 	ending->self = tw_self().id;
+	ending->is_in_timer = tw_current(&info);
 	ending->called_on = pthread_self();
 	for (int i = 0; i < ending->member_count; i++)
 		ending->ended_members += ending->members[i].releases == 1;
@@ -57,6 +60,7 @@ static inline void expect_complete(const struct ending *ending)
 	expect_eq(ending->calls, 1);
 	expect_eq(ending->ended_members, ending->member_count);
 	expect_eq(ending->self, 0);
+	expect_eq(ending->is_in_timer, 0);
 }
 
 static inline void end_of_probe(struct probe *probe)

@@ -277,7 +277,7 @@ static int close_stop(const struct tw__close_call *c, void (*quiet)(tw_service *
  */
 static void drop_in_time(const struct tw__close_call *c)
 {
-	if (c->options->mode == TW_CLOSE_DRAIN)
+	if (tw__close_mode(c) == TW__CLOSING_DRAIN)
 		tw__close_demand(c->service, TW__CLOSING_DROP);
 	if (tw__close_mode(c) == TW__CLOSING_DROP)
 		tw__close_any(c, tw__close_drop_or_bar);

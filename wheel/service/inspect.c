@@ -60,10 +60,11 @@ int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_ar
 	if (r)
 		return r;
 	/* In the visitor the thread counts as inside: it must not end the service. */
-	struct tw__run inside = {.outer = tw__current_run, .service = service};
-	tw__current_run = &inside;
+	struct tw__run visiting = {.outer = tw__current_run, .service = service};
+	if (!tw__inside(service)) /* a callback that lists stays the current one */
+		tw__current_run = &visiting;
 	r = each_timer(service, false, visit, visitor_arg);
-	tw__current_run = inside.outer;
+	tw__current_run = visiting.outer;
 	return r;
 }
 

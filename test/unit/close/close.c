@@ -394,3 +394,30 @@ Test(close, visitor_of_a_listing_does_not_end_its_service)
 	expect_eq(probe.runs, 1);
 	rig_close(&rig);
 }
+
+static int note_self(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t left_ns)
+{
+	(void)timer, (void)fn, (void)timer_arg, (void)left_ns;
+	*(tw_timer *)arg = tw_self();
+	return 1;
+}
+
+static void list(struct probe *probe)
+{
+	tw_timer self = {0};
+	probe->answer = tw_service_foreach(probe->rig->service, note_self, &self) == 1 &&
+			self.id == probe->timer.id;
+}
+
+Test(close, callback_that_lists_stays_the_current_one)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe lists = PROBE(&rig, 1), other = PROBE(&rig, 2);
+	lists.act = list;
+	probe_schedule(&lists, MS);
+	probe_schedule(&other, HOUR);
+	rig_advance(&rig, 3 * MS);
+	expect_eq(lists.answer, 1);
+	rig_close(&rig);
+}

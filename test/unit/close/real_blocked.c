@@ -91,6 +91,25 @@ Test(close_real_blocked, drop_at_the_end_of_a_drain_though_the_tick_thread_is_in
 	expect_none_left(TW_CLOSE_DRAIN);
 }
 
+/* The stricter mode holds: what was to run now is not dropped by a drain whose time is up. */
+Test(close_real_blocked, drain_whose_time_is_up_leaves_what_another_close_runs)
+{
+	open_gates();
+	tw_service *service = open_inline();
+	atomic_int stood = 0, runs = 0;
+	tw_timer later;
+	expect_eq(tw_schedule(service, HOUR, count, &runs, &later), 0);
+	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
+	await(&entered, 1);
+	expect_eq(tw_service_close(service, TW_CLOSE_RUN, 20 * MS), -ETIMEDOUT);
+	expect_eq(tw_service_close(service, TW_CLOSE_DRAIN, 20 * MS), -ETIMEDOUT);
+	expect_eq(tw_is_pending(service, later), true);
+	sem_post(&go_on);
+	expect_eq(tw_service_close(service, TW_CLOSE_RUN, TW_FOREVER), 0);
+	expect_eq(runs, 1);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
 static void *advance(void *service)
 {
 	tw_service_advance(service, TW_NO_LIMIT);
