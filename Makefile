@@ -91,7 +91,7 @@ example_bins = $(patsubst examples/%.c,$B/bin/%,$(example_c)) \
 test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
-.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench lars check-bench check-includes
+.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench pair lars check-bench check-includes
 .PHONY: check-format bench-watched figures picture format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -256,6 +256,9 @@ models-mutants: deps-models ## the same models, each with one rule removed: each
 bench: deps-build+bench+rivals ## figures beside heaps, wheels, event loops, asio, Java, Netty, Go; BENCH="--quick"
 	$(again) $B/bench/bench
 	$(Q)$B/bench/bench --out build/bench/results.json $(BENCH)
+
+pair: deps-build+bench+pair ## ratios of this tree to REV, in interleaved pairs, with the gates; REV=c43d86c PAIR=W1,W3
+	$(Q)$(if $(REV),,echo "pair: REV=commit is missing" >&2; exit 2;) bench/pair.sh $(REV) $(PAIR)
 
 figures: bench ## docs/figures.md and the table of README.md, from a run of the bench
 	$(Q)bench/figures.sh build/bench/results.json docs/figures.md README.md
