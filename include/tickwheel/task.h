@@ -37,14 +37,25 @@ enum tw_period_mode {
 };
 
 /*
- * What a fixed-rate series does when instants have passed during a run.
+ * What a fixed-rate series does about instants that have passed without a run. The policy looks at
+ * the clock when a run begins, and again when it has returned.
  *
- * A period of 10 ms, and one run of 35 ms that starts at 10 ms and returns at 45 ms. The instants
+ * A run begins late. The period is 10 ms, and the machine stalls from 0 to 45 ms. The instants 10,
  * 20, 30 and 40 have passed:
+ *
+ *   TW_MISSED_SKIP       one run at 45 for the instant 40, overruns 3; then 50, 60 ...
+ *   TW_MISSED_COALESCE   the same
+ *   TW_MISSED_BURST      runs at 45 for 10, 20, 30 and 40, overruns 0; then 50, 60 ...
+ *
+ * A run takes long. It begins at 10 ms and returns at 45 ms. The instants 20, 30 and 40 have passed
+ * meanwhile:
  *
  *   TW_MISSED_SKIP       next run at 50, overruns 3; then 60, 70 ...
  *   TW_MISSED_COALESCE   a run at 45 for the instant 40, overruns 2; then 50, 60 ...
  *   TW_MISSED_BURST      runs at 45 for 20, 30 and 40, overruns 0; then 50, 60 ...
+ *
+ * An instant has passed when the clock has reached it. TW_FIXED_DELAY misses nothing: after a stall
+ * there is one run, and the next one is due a period after its return.
  *
  * With BURST a series whose runs take longer than its period falls behind without limit, unless
  * max_lateness_ns and TW_LATE_DROP bound it.

@@ -194,12 +194,15 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
  * What the instant of a claimed run says: the fate that keeps it from running, or TW_FATE_FIRED. A
  * series learns what it missed. No lock: what is read here is constant, or this run's.
  */
-static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, struct tw__ext *ext,
+static enum tw_fate look_at_instants(tw_service *service, struct tw__local *local,
+				     struct tw__run *run, struct tw__ext *ext,
 				     struct tw__run_clock *clock)
 {
 	/* Since the last reading releases may have been called, and taken any time. */
 	uint64_t now_ns =
 	    ext->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
+	if (ext->period_ns)
+		tw__series_begins(local, run, ext, now_ns);
 	/* planted: next_instant */
 	uint64_t due_ns = tw__within_slack(service, run->nominal_ns, ext->slack_ns);
 	run->late =
@@ -212,7 +215,8 @@ static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, s
 }
 
 /* The same for any extension record; a member of a group is counted. */
-static enum tw_fate begin_ext(tw_service *service, struct tw__run *run, struct tw__run_clock *clock)
+static enum tw_fate begin_ext(tw_service *service, struct tw__local *local, struct tw__run *run,
+			      struct tw__run_clock *clock)
 {
 	struct tw__ext *ext = tw__ext_of(&service->slots, run->slot);
 	run->tag = tw_load_relaxed(&ext->tag);
@@ -221,7 +225,7 @@ static enum tw_fate begin_ext(tw_service *service, struct tw__run *run, struct t
 		tw__group_run_begins(&service->groups, run->tag);
 	if (!(tw_load_relaxed(&ext->traits) & TW__TRAIT_MOVES))
 		return TW_FATE_FIRED;
-	return look_at_instants(service, run, ext, clock);
+	return look_at_instants(service, local, run, ext, clock);
 }
 
 /* When a run has ended. What an extension record stands for is decided by it. */
@@ -251,7 +255,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	if (tw_unlikely(marks & TW__HAS_EXT)) {
 		if (clock->estimated)
 			tw__run_clock_exact(clock, service);
-		enum tw_fate fate = begin_ext(service, &run, clock);
+		enum tw_fate fate = begin_ext(service, local, &run, clock);
 		begun_ns = clock->now_ns;
 		name = tw_load_relaxed(&tw__ext_of(&service->slots, run.slot)->name);
 		if (tw_unlikely(fate != TW_FATE_FIRED)) {

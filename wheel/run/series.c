@@ -4,8 +4,9 @@
  *
  * The nominal instants of a fixed-rate series are first + n * period whatever happens. Each has one
  * of three ends: a run, a run that was dropped as too late, or to be missed; the latter two are
- * overruns. The missed policy says which instants that are past already, as a run returns, still
- * get a run. Runs of one series never overlap, since the next is armed when one has returned.
+ * overruns. The missed policy says which instants that have passed still get a run. It is applied
+ * twice: when a run begins, and when it has returned. Runs of one series never overlap, since the
+ * next is armed when one has returned.
  */
 #include "wheel/timer/reset.h"
 #include "wheel/timer/timing.h"
@@ -16,6 +17,16 @@ static void count_missed(struct tw__local *local, struct tw__ext *ext, uint64_t 
 {
 	ext->overruns += missed;
 	tw_bump(&local->overruns, missed);
+}
+
+void tw__series_begins(struct tw__local *local, struct tw__run *run, struct tw__ext *ext,
+		       uint64_t now_ns)
+{
+	if (ext->fixed_delay || ext->missed == TW_MISSED_BURST || now_ns <= ext->nominal_ns)
+		return;
+	uint64_t missed = (now_ns - ext->nominal_ns) / ext->period_ns;
+	run->nominal_ns = ext->nominal_ns += missed * ext->period_ns; /* planted: begins_early */
+	count_missed(local, ext, missed);
 }
 
 /* How late a run may begin: no limit unless late ones are dropped. */
