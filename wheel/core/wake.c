@@ -3,19 +3,16 @@
 
 #include <limits.h>
 
-#include "wheel/core/ticks.h"
-
 void tw__wake(tw_service *service)
 {
 	if (tw__gate_look_after_push(&service->gate) & TW__GATE_PARKED)
 		tw__gate_ring(&service->gate);
 }
 
-void tw__wake_for(tw_service *service, uint64_t deadline_ns)
+void tw__wake_for(tw_service *service, uint64_t tick)
 {
 	uint64_t word = tw__gate_look_after_push(&service->gate);
-	if (tw_unlikely(word & TW__GATE_PARKED) &&
-	    deadline_ns < tw_load_relaxed(&service->gate.plan))
+	if (tw_unlikely(word & TW__GATE_PARKED) && tw__is_before_plan(service, tick))
 		tw__gate_ring(&service->gate);
 }
 
@@ -39,8 +36,7 @@ void tw__wake_for_back(tw_service *service, uint64_t entry, uint64_t tick)
 {
 	uint64_t word = tw__gate_look_after_push(&service->gate);
 	if (tw_unlikely(word & TW__GATE_PARKED) &&
-	    tw__tick_ns(service, earliest_tick(service, entry, tick)) <
-		tw_load_relaxed(&service->gate.plan))
+	    tw__is_before_plan(service, earliest_tick(service, entry, tick)))
 		tw__gate_ring(&service->gate);
 }
 

@@ -6,9 +6,20 @@
 #define TW_WHEEL_WAKE_H
 
 #include "wheel/core/service.h"
+#include "wheel/core/ticks.h"
 
-/* After a push whose deadline is known: wakes the driver if it sleeps longer than that. */
-void tw__wake_for(tw_service *service, uint64_t deadline_ns);
+/*
+ * Whether a tick ends before a sleeping driver wakes by itself. The plan is the end of a tick, so a
+ * deadline is compared as the end of its own tick: a deadline within the planned tick is not
+ * earlier than the plan.
+ */
+static inline bool tw__is_before_plan(const tw_service *service, uint64_t tick)
+{
+	return tw__tick_ns(service, tick) < tw_load_relaxed(&service->gate.plan); /* GATE1 */
+}
+
+/* After a push for a known tick: wakes the driver if it sleeps longer than until that. */
+void tw__wake_for(tw_service *service, uint64_t tick);
 
 /*
  * After the push of the entry of a timer that is armed again, or was not due, for the tick in it.

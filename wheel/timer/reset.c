@@ -142,7 +142,7 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 			return r;
 		if (r == 0)
 			continue;
-		tw__wake_for(service, deadline_ns);
+		tw__wake_for(service, tick);
 		return tw__count_reset(service, true);
 	}
 }
@@ -243,7 +243,7 @@ static __attribute__((noinline)) bool move_earlier_shortly(tw_service *service,
 	if (tw__move_with_entry(service, (uint32_t)entry, &word, 0, moved | TW__RELOCATED, tick) <=
 	    0)
 		return false;
-	tw__wake_for(service, deadline_ns);
+	tw__wake_for(service, tick);
 	TW_PROBE5(reset, service, (uint32_t)entry, tw__entry_generation(entry), deadline_ns, 0);
 	tw__count_reset(service, true);
 	return true;

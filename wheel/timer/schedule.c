@@ -155,9 +155,9 @@ uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_
 }
 
 /* Whether a driver that sleeps must hear of a push. */
-static inline bool wanted_now(tw_service *service, uint64_t deadline_ns, bool grew)
+static inline bool wanted_now(tw_service *service, uint64_t tick, bool grew)
 {
-	return grew || deadline_ns < tw_load_relaxed(&service->gate.plan); /* GATE1 */
+	return grew || tw__is_before_plan(service, tick);
 }
 
 /* The rare ends of a push: the driver sleeps, and is wanted, or has closed. */
@@ -270,9 +270,9 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	if (tw_likely(tw__gate_is_open(word)))
 		return 0;
 	if (tw__gate_is_open(before))
-		deadline_ns = 0; /* the driver fell asleep meanwhile, and knows nothing of this */
+		tick = 0; /* the driver fell asleep meanwhile, and knows nothing of this */
 	if (tw_likely(!tw__gate_refuses(word) &&
-		      !(word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))))
+		      !(word & TW__GATE_PARKED && wanted_now(service, tick, grew))))
 		return 0;
 	return after_push(service, local, word, slot, generation, out);
 }

@@ -312,7 +312,7 @@ static int schedule_pinned(struct bulk_call *call, tw_timer *out)
 	TW_PROBE3(arm_batch, service, call->n, earliest_ns);
 	/* a driver that fell asleep meanwhile knows nothing of this */
 	bool wants = call->grew || tw__gate_is_open(call->word);
-	tw__wake_for(service, wants ? 0 : earliest_ns);
+	tw__wake_for(service, wants ? 0 : tw__tick_of(service, earliest_ns));
 	return 0;
 }
 
