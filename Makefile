@@ -155,7 +155,7 @@ $B/tickwheel-top: $$(call program_o,tools/top) $(lib)
 $B/test/top/%: $B/test/top/%.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
 
-# Three services on one page, for test/metrics.sh.
+# A service and callbacks whose names need escapes, for test/metrics.sh.
 $B/test/metrics: $B/test/metrics.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
 

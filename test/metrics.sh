@@ -1,12 +1,12 @@
 #!/bin/bash
-# metrics.sh SERVER SEVERAL: the example server's /metrics is what Prometheus reads: a strict reading
-# of its text format, by promtool too if that is installed; its ledger balances. The same for a page of
-# several services (test/metrics.c), and for the sum of the pages of two processes.
+# metrics.sh SERVER NAMES: the example server's /metrics is what Prometheus reads: a strict reading
+# of its text format, by promtool too if that is installed; its ledger balances. The same for names that need escapes
+# (test/metrics.c), and for the sum of the pages of two processes.
 # (bash: it can open a connection by itself.)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-[ $# -eq 2 ] || { echo "usage: metrics.sh SERVER SEVERAL" >&2; exit 2; }
+[ $# -eq 2 ] || { echo "usage: metrics.sh SERVER NAMES" >&2; exit 2; }
 work=$(mktemp -d)
 server=
 promtool=
@@ -47,26 +47,33 @@ for damage in 's/_total counter/_total gauge/' '/^# TYPE tickwheel_threads/d' 's
 	! strictly "$work/damaged" >/dev/null || fail "not noticed: $damage"
 done
 
-# Several services on one page; the same of another process; their sum.
-"$2" 30 >"$work/several" || fail "$2 failed"
+# Names with every byte, and names that differ only in what is escaped; the same of another process; their sum.
+"$2" 30 >"$work/names" || fail "$2 failed"
 "$2" 12 >"$work/other" || fail "$2 failed"
 awk 'FNR == NR { if (!/^#/) { key = $0; sub(/ [^ ]*$/, "", key); sum[key] = $NF } next }
 	/^#/ { print; next }
 	{ key = $0; sub(/ [^ ]*$/, "", key); printf "%s %.9f\n", key, sum[key] + $NF }' \
-	"$work/other" "$work/several" >"$work/sum"
-for page in several sum; do
+	"$work/other" "$work/names" >"$work/sum"
+for page in names sum; do
 	strictly "$work/$page" >"$work/said" || fail "$page: $(cat "$work/said")"
 done
-for line in 'runs_total{service="1"} 42' 'lateness_seconds_count{service="1"} 42' \
-	'run_seconds_bucket{service="1",le="+Inf"} 42' \
-	'runs_total{service="say \\"hi\\"\\\\\\n"} 42' 'runs_total{service="caf\xc3\xa9 \\\\xff"} 42'; do
-	wanted=$(printf "tickwheel_$line.000000000")
+service=$(sed -n 's/^tickwheel_runs_total{service="\(.*\)"} 30$/\1/p' "$work/names")
+[ -n "$service" ] || fail "the service has no label"
+! grep -v '^#' "$work/names" | grep -Fv "{service=\"$service\"" || fail "a sample without the service's label"
+for line in 'runs_total{%s} 42' 'lateness_seconds_count{%s} 74' 'run_seconds_bucket{%s,le="+Inf"} 42' \
+	'running_by_name{%s,kind="timer",name="\\x01"} 2' 'running_by_name{%s,kind="timer",name="\\x5cx01"} 2' \
+	'running_by_name{%s,kind="timer",name="a\nb"} 2' 'running_by_name{%s,kind="timer",name="a\\nb"} 2' \
+	'running_by_name{%s,kind="timer",name=""} 4' 'running_by_name{%s,kind="timer",name="\\"} 2'; do
+	wanted=tickwheel_${line%%\%s*}service=\"$service\"${line#*%s}.000000000
 	grep -Fxq -- "$wanted" "$work/sum" || fail "the sum of two processes has no line $wanted"
 done
-sed 's/{service="1"}/{service="caf\xc3\xa9 \\\\xff"}/' "$work/several" >"$work/damaged"
-! strictly "$work/damaged" >/dev/null || fail "not noticed: a service twice"
+for damage in 's/name="\\\\x5cx01"/name="\\\\x01"/' 's/name="\\\\x01"/name="\\x01"/' 's/name="\\\\xff"/name="\xff"/'; do
+	LC_ALL=C sed "$damage" "$work/names" >"$work/damaged"
+	! cmp -s "$work/names" "$work/damaged" || fail "nothing to damage by $damage"
+	! strictly "$work/damaged" >/dev/null || fail "not noticed: $damage"
+done
 if command -v promtool >/dev/null 2>&1; then
-	for page in metrics several sum; do
+	for page in metrics names sum; do
 		promtool check metrics <"$work/$page" || fail "promtool complains about $page"
 	done
 	promtool=', by promtool too'

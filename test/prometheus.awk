@@ -1,5 +1,5 @@
 # Reads a page in Prometheus' text format strictly; says what is wrong with the first bad line, or how many samples
-# there are. It checks the ledger, too: that of all services of the page.
+# there are. It checks the ledger, too: that of all services of the page. Run it with LC_ALL=C, by bytes.
 function bad(why) { print "line " NR ": " why ": " $0; failed = 1; exit 1 }
 
 # Splits "name{labels} value"; a label's value may hold any character, quotes and backslashes escaped.
@@ -26,6 +26,17 @@ function parse(line,   rest, key) {
 	value = substr(rest, 2)
 }
 
+# Takes the characters of UTF-8 out; what is left of more than ASCII is none.
+function is_utf8(line) {
+	if (line !~ /[\200-\377]/) return 1
+	gsub(/[\302-\337][\200-\277]/, "", line)
+	gsub(/\340[\240-\277][\200-\277]|\355[\200-\237][\200-\277]/, "", line)
+	gsub(/[\341-\354\356\357][\200-\277][\200-\277]/, "", line)
+	gsub(/\360[\220-\277][\200-\277][\200-\277]|[\361-\363][\200-\277][\200-\277][\200-\277]/, "", line)
+	gsub(/\364[\200-\217][\200-\277][\200-\277]/, "", line)
+	return line !~ /[\200-\377]/
+}
+
 # The family of a sample: a histogram's samples have suffixes.
 function family_of(name,   base) {
 	base = name
@@ -44,6 +55,7 @@ function begin_histogram() {
 	last_le = ""; last_bucket = -1; last_bound = -1; has_sum = has_count = 0
 }
 
+!is_utf8($0) { bad("not UTF-8") }
 /^# HELP / {
 	end_histogram()
 	if ($0 !~ /^# HELP [a-zA-Z_:][a-zA-Z0-9_:]* [^ ]/) bad("malformed HELP")

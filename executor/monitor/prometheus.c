@@ -192,8 +192,14 @@ static void write_runs(struct tw__page *page)
 void tw__prometheus_figures(struct tw__page *page)
 {
 	tw__page_head(page, "build_info", "gauge", "The version of the library.");
-	fprintf(page->out, "tickwheel_build_info{version=\"%d.%d.%d\"} 1\n", TW_VERSION_MAJOR,
-		TW_VERSION_MINOR, TW_VERSION_PATCH);
+	char version[32];
+	snprintf(version, sizeof version, "%d.%d.%d", TW_VERSION_MAJOR, TW_VERSION_MINOR,
+		 TW_VERSION_PATCH);
+	for (EACH(page, reading)) {
+		tw__page_begin(page, reading, "build_info");
+		tw__page_label(page, "version", version);
+		tw__page_count(page, 1);
+	}
 	write_ends(page);
 	write_figures(page, counts, sizeof counts / sizeof *counts);
 	histogram(page, "lateness_seconds", "From a timer's tick to its hand-over.",

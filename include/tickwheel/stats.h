@@ -101,8 +101,10 @@ TW_API int tw_service_stats_print(const struct tw_service_stats *stats, FILE *ou
  *     tickwheel_running_by_name{kind="job",name="lookup"} 3
  *
  * The bounds of the histograms are the same in every process: the powers of two from 2^10 ns (1 us)
- * to 2^36 ns (69 s). So sums over processes are exact. The names of what runs are labels. Quotes,
- * backslashes, newlines and bytes that are not printable UTF-8 are escaped in them.
+ * to 2^36 ns (69 s). So sums over processes are exact.
+ *
+ * The names of what runs are labels. A byte that is not printable UTF-8 is shown as \xHH, and a
+ * backslash before xHH as \x5c. So different names have different labels.
  *
  * The text is a whole page. A service with a name (tw_service_config.name) has it as the label
  * `service` of each sample. For several services on one page, see tw_service_stats_prometheus_all.

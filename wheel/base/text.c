@@ -30,12 +30,21 @@ static unsigned printable_length(const unsigned char *at)
 	return c < least[length] || c > 0x10ffff || surrogate ? 0 : length;
 }
 
+/* Whether the text would be read as the escape of a byte. */
+static bool is_like_escape(const unsigned char *at)
+{
+	return at[0] == '\\' && at[1] == 'x' &&
+	       strspn((const char *)at + 2, "0123456789abcdef") >= 2;
+}
+
 void tw__text_put(FILE *out, const char *text, enum tw__text_style style)
 {
 	const unsigned char *at = (const unsigned char *)text;
 	while (*at) {
 		unsigned length = printable_length(at);
-		if (*at == '"' || *at == '\\')
+		if (style == TW__TEXT_LABEL && is_like_escape(at))
+			fputs("\\\\x5c", out);
+		else if (*at == '"' || *at == '\\')
 			fprintf(out, "\\%c", *at);
 		else if (*at == '\n')
 			fputs("\\n", out);

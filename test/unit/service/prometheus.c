@@ -162,6 +162,8 @@ Test(service_prometheus, a_name_of_the_service_is_a_label_of_each_sample)
 	expect_line(
 	    page, "tickwheel_run_seconds_bucket{service=\"say \\\"hi\\\"\\\\xff\",le=\"+Inf\"} 0");
 	expect_line(page, "# TYPE tickwheel_timers_pending gauge");
+	const char *build = strstr(page, "\ntickwheel_build_info{");
+	cr_assert(build != NULL && strncmp(strchr(build, '{'), "{service=\"say ", 14) == 0);
 	free(page);
 	rig_close(&rig);
 }
