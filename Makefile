@@ -6,6 +6,7 @@
 #   SECONDS, AT_ONCE   length of each stress program, and how many run side by side
 #   V=1                shows the commands
 #   PROBES=0           builds without static probes
+#   NO_INSTALL=1       make demo and make test install nothing
 #
 # test/checks.mk has the checks (make check and its parts), packaging/install.mk the packages.
 
@@ -16,6 +17,7 @@ BENCH   ?=
 CFLAGS  ?=
 V       ?= 0
 PROBES  ?= 1
+NO_INSTALL ?=
 
 version = $(shell sed -n 's/^\#define TW_VERSION_$(1) \([0-9]*\)$$/\1/p' include/tickwheel/version.h)
 VERSION := $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
@@ -109,10 +111,14 @@ help: ## this list
 clean: ## removes build/
 	$(Q)rm -rf build
 
+# Says what is missing, and stops. `make demo` and `make test` install it, unless NO_INSTALL=1.
 deps-%:
-	@CC="$(CC)" CXX="$(CXX)" .ci/deps $(subst +, ,$*)
+	@CC="$(CC)" CXX="$(CXX)" .ci/deps --check $(subst +, ,$*)
 
-# Each target first installs missing packages, then builds in a second make: quietly, on all processors.
+installed-%:
+	@CC="$(CC)" CXX="$(CXX)" NO_INSTALL="$(NO_INSTALL)" .ci/deps $(subst +, ,$*)
+
+# Each target first looks for the packages that it needs, then builds in a second make: quietly, on all processors.
 ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
@@ -210,11 +216,11 @@ $B/bench/bench: $(bench_o) $(lib) $B/bench/peers $(rival_programs)
 
 # ------------------------------------------------------------------ to run
 
-demo: deps-build+demo ## an HTTP server under load whose timeouts are tickwheel timers; ends with a verdict
+demo: installed-build+demo ## an HTTP server under load whose timeouts are tickwheel timers; ends with a verdict
 	$(again) $B/bin/server $B/bin/demo
 	$(Q)$B/bin/demo $B/bin/server
 
-test: deps-build+test ## headers, examples, README, unit, model and service tests; two minutes
+test: installed-build+test ## headers, examples, README, unit, model and service tests; two minutes
 	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $B/test/metrics
 	$(again) build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh

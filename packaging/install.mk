@@ -49,6 +49,7 @@ deb: deps-deb ## Debian packages of this tree, source and binary, in build/deb
 
 check-install: deps-build+test+install ## installs, builds programs and examples against it, moves the tree, uninstalls
 	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
+	$(Q)test/deps.sh
 	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/install.sh $B
 	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/moved.sh $B
 

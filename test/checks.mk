@@ -48,7 +48,7 @@ check: $(check_deps) ## all checks in a short form, side by side; build/check ha
 check-parts: $(parts:%=part-%)
 
 part-%: FORCE
-	+$(Q)test/part.sh $* $(MAKE) --no-print-directory $*
+	+$(Q)test/part.sh $* $(MAKE) --no-print-directory NO_INSTALL=1 $*
 
 # In build/release:
 part-check-top: part-check-durable
