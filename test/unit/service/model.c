@@ -244,6 +244,7 @@ static void step_on_timers(void)
 static void run_twin(void *arg)
 {
 	struct twin *t = arg;
+	twin_begin(t);
 	check_run(t);
 	t->running = true;
 	t->cancelled = t->re_armed = false;

@@ -132,6 +132,19 @@ static inline bool is_late(const struct twin *t)
 	return t->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > t->max_lateness_ns;
 }
 
+/* A run that begins late stands for the latest instant that has passed. */
+static inline void twin_begin(struct twin *t)
+{
+	uint64_t now_ns = rig_now(&m.rig);
+	if (!t->period_ns || t->fixed_delay || t->missed_policy == TW_MISSED_BURST ||
+	    now_ns < t->nominal_ns)
+		return;
+	uint64_t missed = (now_ns - t->nominal_ns) / t->period_ns;
+	t->nominal_ns += missed * t->period_ns;
+	t->missed += missed;
+	m.wanted.overruns += missed;
+}
+
 static inline void check_run(const struct twin *t)
 {
 	uint64_t now_ns = rig_now(&m.rig);
