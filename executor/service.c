@@ -6,6 +6,7 @@
 
 #include "executor/monitor/publish.h"
 #include "executor/strand/internal.h"
+#include "mpsc/base/cancel.h"
 #include "mpsc/base/fork.h"
 #include "executor/pool/parts.h"
 #include "wheel/core/frame.h"
@@ -65,6 +66,7 @@ static int service_make(tw_service **out, struct tw_service_config *config)
 
 int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 {
+	TW__UNCANCELLED;
 	struct tw_service_config config;
 	if (!out)
 		return tw__invalid("out is NULL");
@@ -144,6 +146,7 @@ static int close_checked(const char *call, tw_service *service,
 
 int tw_service_close_with(tw_service *service, const struct tw_close_options *options)
 {
+	TW__UNCANCELLED;
 	struct tw_close_options known;
 	int r = options ? tw__service_check(service) : tw__invalid("options is NULL");
 	if (!r)
@@ -153,6 +156,7 @@ int tw_service_close_with(tw_service *service, const struct tw_close_options *op
 
 int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
 {
+	TW__UNCANCELLED;
 	const struct tw_close_options options = {
 	    .size = sizeof options, .mode = mode, .timeout_ns = timeout_ns};
 	int r = tw__service_check(service);
@@ -173,6 +177,7 @@ static int service_destroy_forked(tw_service *service)
 
 int tw_service_destroy(tw_service *service)
 {
+	TW__UNCANCELLED;
 	static const struct tw_close_options drop = {.size = sizeof drop, .timeout_ns = TW_FOREVER};
 	if (!service)
 		return 0;

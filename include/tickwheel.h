@@ -111,6 +111,12 @@
  * reason of a bad argument. A refused call has changed nothing. What it was given, such as arg,
  * stays yours.
  *
+ * Cancellation. No call is a cancellation point of pthread_cancel: a pending request acts after the
+ * call. A callback, release, hook or visitor must not be cancelled, nor end its thread otherwise. A
+ * thread that may be cancelled and calls such functions (tw_service_advance, tw_manual_pump,
+ * tw_run_one, a cancel with a release) disables cancellation in them. A close, a destroy and
+ * tw_clock_manual_advance_by do that themselves.
+ *
  * Fork. In the child no thread of the parent's services lives. Each call on an object of the parent
  * answers -EPERM there, and destroy frees memory. The child may create objects of its own. A
  * callback may fork, too: its child must end inside that callback, by exec or _exit. If the

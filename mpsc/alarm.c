@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "mpsc/base/assert.h"
+#include "mpsc/base/cancel.h"
 
 void tw__alarm_init(struct tw__alarm *alarm)
 {
@@ -38,6 +39,7 @@ int tw__alarm_open(struct tw__alarm *alarm, int clock_id, struct tw__gate *gate)
 
 void tw__alarm_close(struct tw__alarm *alarm)
 {
+	TW__UNCANCELLED;
 	const int fds[] = {alarm->epoll_fd, alarm->timer_fd, alarm->bell_fd};
 	for (unsigned i = 0; i < 3; i++)
 		if (fds[i] >= 0)

@@ -1,8 +1,7 @@
 #include "mpsc/gate.h"
 
-#include <unistd.h>
-
 #include "mpsc/base/assert.h"
+#include "mpsc/base/cancel.h"
 #include "mpsc/base/membarrier.h"
 
 void tw__gate_init(struct tw__gate *gate)
@@ -45,7 +44,7 @@ bool tw__gate_arm_bell(struct tw__gate *gate)
 {
 	uint32_t was = clear_bell(gate);
 	uint64_t written;
-	if (gate->bell_owed && read(gate->bell_fd, &written, sizeof written) == sizeof written) {
+	if (gate->bell_owed && tw__eventfd_take(gate->bell_fd, &written)) {
 		/* below zero, by a ring that the next line clears */
 		gate->bell_owed -= (uint32_t)written;
 		was |= clear_bell(gate);
@@ -69,13 +68,9 @@ void tw__gate_sleep(struct tw__gate *gate, uint64_t deadline_ns)
 
 void tw__gate_ring(struct tw__gate *gate)
 {
-	const uint64_t one = 1;
 	uint32_t was = tw_or_seq_cst(&gate->bell, TW__BELL_RUNG); /* GATE3: pairs with arm_bell */
-	if (was == 0) {
+	if (was == 0)
 		tw__futex_wake(&gate->bell, 1);
-	} else if (was == TW__BELL_ON_FD) {
-		/* cannot fail: the count is small */
-		ssize_t unused = write(gate->bell_fd, &one, sizeof one);
-		(void)unused;
-	}
+	else if (was == TW__BELL_ON_FD)
+		tw__eventfd_add(gate->bell_fd); /* cannot fail: the count is small */
 }

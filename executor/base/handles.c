@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "mpsc/base/cancel.h"
 #include "mpsc/base/reserve.h"
 
 enum { PAGE = 4096, FIELD_BITS = 8, FIELD = (1 << FIELD_BITS) - 1 };
@@ -71,6 +72,7 @@ static uint32_t age_of(const struct tw__nodes *nodes, uint32_t generation)
 
 static uint32_t random_generation(void)
 {
+	TW__UNCANCELLED;
 	uint32_t generation;
 	if (getrandom(&generation, sizeof generation, 0) < 0)
 		generation = (uint32_t)getpid() * UINT32_C(2654435761);

@@ -18,6 +18,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "mpsc/base/cancel.h"
 #include "tickwheel/manual.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/core/service.h"
@@ -52,13 +53,13 @@ struct tw_manual {
  */
 static void update_fd(tw_manual *manual)
 {
-	uint64_t value = 1;
+	uint64_t value;
 	if (manual->fd < 0 || manual->signalled == (manual->waiting > 0))
 		return;
 	if (manual->waiting)
-		manual->signalled = write(manual->fd, &value, sizeof value) == sizeof value;
+		manual->signalled = tw__eventfd_add(manual->fd);
 	else
-		manual->signalled = read(manual->fd, &value, sizeof value) < 0 && errno == EINTR;
+		manual->signalled = !tw__eventfd_take(manual->fd, &value) && errno == EINTR;
 }
 
 /* Returns 0 or -EAGAIN. *was_empty: nothing waited before. */
@@ -194,6 +195,7 @@ int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 
 static void manual_free(tw_manual *manual)
 {
+	TW__UNCANCELLED;
 	if (manual->fd >= 0)
 		close(manual->fd);
 	pthread_mutex_destroy(&manual->lock);

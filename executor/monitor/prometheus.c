@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpsc/base/cancel.h"
 #include "tickwheel/version.h"
 #include "wheel/base/text.h"
 
@@ -253,6 +254,7 @@ static int write_services(tw_service *const *services, struct tw__reading *readi
 
 int tw_service_stats_prometheus_all(tw_service *const *services, size_t count, FILE *out)
 {
+	TW__UNCANCELLED;
 	if (!services || !out)
 		return tw__invalid("%s is NULL", services ? "out" : "services");
 	if (!count)

@@ -19,6 +19,7 @@
 #include "wheel/core/frame.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/wake.h"
+#include "mpsc/base/cancel.h"
 
 void tw__pool_stop(tw_pool *pool)
 {
@@ -78,6 +79,7 @@ static int begin_close(tw_pool *pool)
 static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told,
 		      void *told_arg, const char *call)
 {
+	TW__UNCANCELLED;
 	int r = TW__ORIGIN_CHECK(call, pool, "pool");
 	if (!r && (unsigned)mode > TW_CLOSE_DRAIN)
 		r = tw__refuse(-EINVAL, call, "mode %u is not an enum tw_close_mode",

@@ -14,6 +14,7 @@
 #include "executor/pool/wake.h"
 #include "executor/pool/worker.h"
 #include "executor/pool/jobs.h"
+#include "mpsc/base/cancel.h"
 #include "mpsc/base/membarrier.h"
 
 enum { TIMED_ONE_IN = 16 };
@@ -283,6 +284,7 @@ static int pool_config_check(const struct tw_pool_config *c)
 
 int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 {
+	TW__UNCANCELLED;
 	struct tw_pool_config config;
 	if (!out)
 		return tw__invalid("out is NULL");

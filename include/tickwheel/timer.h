@@ -49,7 +49,7 @@ extern "C" {
 
 typedef struct tw_service tw_service; /* service.h */
 
-/* A callback. It must not longjmp, throw or end its thread. */
+/* A callback. It must not longjmp, throw, be cancelled or end its thread. */
 typedef void tw_fn(void *arg);
 
 /*

@@ -327,6 +327,8 @@ long __wrap_syscall(long number, ...)
 		return -1;
 	if (number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
 		call(&at_sleeps);
+	if (number == SYS_read)
+		call(&at_reads);
 	bool wakes = number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAKE;
 	if (wakes)
 		call(&before_wakes);

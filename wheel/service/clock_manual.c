@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "mpsc/base/cancel.h"
 #include "wheel/base/entry.h"
 #include "wheel/core/frame.h"
 
@@ -169,6 +170,7 @@ static int refuse_inside(const char *call)
 
 int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 {
+	TW__UNCANCELLED;
 	struct manual *manual = as_manual(clock);
 	int r = manual_check(__func__, clock, 0);
 	if (r || tw__clock_in_callback(clock))

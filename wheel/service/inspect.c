@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "mpsc/base/cancel.h"
 #include "wheel/core/service.h"
 #include "wheel/base/text.h"
 #include "wheel/core/frame.h"
@@ -138,6 +139,7 @@ static int print_timer(void *context, tw_timer timer, tw_fn *fn, void *arg, uint
 
 int tw_service_dump(tw_service *service, FILE *out)
 {
+	TW__UNCANCELLED;
 	int r = out ? tw__service_check(service) : tw__invalid("out is NULL");
 	if (r)
 		return r;
@@ -288,6 +290,7 @@ static void inspect_check(tw_service *service, struct complaint *c)
 
 int tw_service_validate(tw_service *service, char *why, size_t why_size)
 {
+	TW__UNCANCELLED;
 	int r = tw__service_check(service);
 	if (r)
 		return r;

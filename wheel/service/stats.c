@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpsc/base/cancel.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
@@ -210,6 +211,7 @@ static void print_table(const struct tw_service_stats *s, FILE *out)
 
 int tw_service_stats_print(const struct tw_service_stats *stats, FILE *out)
 {
+	TW__UNCANCELLED;
 	if (!stats || !out)
 		return tw__invalid("%s is NULL", stats ? "out" : "stats");
 	int r = TW__OUT_CHECK(tw_service_stats, stats, fired);
