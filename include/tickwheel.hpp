@@ -37,6 +37,10 @@
 #ifndef TICKWHEEL_HPP
 #define TICKWHEEL_HPP
 
+#if __cplusplus < 201703L
+#error "tickwheel.hpp needs C++17: compile with -std=c++17 or later"
+#else
+
 #include "tickwheel.h"
 
 #include "tickwheel/cpp/after.hpp"
@@ -48,4 +52,5 @@
 #include "tickwheel/cpp/strand.hpp"
 #include "tickwheel/cpp/timer.hpp"
 
+#endif
 #endif

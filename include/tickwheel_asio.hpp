@@ -31,6 +31,10 @@
 #ifndef TICKWHEEL_ASIO_HPP
 #define TICKWHEEL_ASIO_HPP
 
+#if __cplusplus < 201703L
+#error "tickwheel_asio.hpp needs C++17: compile with -std=c++17 or later"
+#else
+
 #include <chrono>
 #include <cstddef>
 #include <thread>
@@ -296,4 +300,5 @@ using timer = basic_timer<>;
 
 } // namespace tickwheel::asio
 
+#endif
 #endif

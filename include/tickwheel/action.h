@@ -78,6 +78,8 @@
 #include "version.h"
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct and a function have one name */
 extern "C" {
 #endif
 
@@ -420,5 +422,6 @@ TW_API int tw_action_scheduler_stats(tw_action_scheduler *scheduler,
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 #endif

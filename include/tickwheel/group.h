@@ -41,6 +41,8 @@
 #include "service.h"
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct and a function have one name */
 extern "C" {
 #endif
 
@@ -151,5 +153,6 @@ TW_API int tw_group_stats(tw_service *service, tw_group group, struct tw_group_s
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 #endif

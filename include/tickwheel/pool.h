@@ -41,6 +41,8 @@
 #include "version.h"
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct and a function have one name */
 extern "C" {
 #endif
 
@@ -184,5 +186,6 @@ TW_API int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 #endif

@@ -57,6 +57,8 @@
 #include "version.h"
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct and a function have one name */
 extern "C" {
 #endif
 
@@ -426,5 +428,6 @@ TW_API int tw_scheduler_trace(tw_scheduler *scheduler, FILE *out);
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 #endif

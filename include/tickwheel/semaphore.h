@@ -33,6 +33,8 @@
 #include "version.h"
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct and a function have one name */
 extern "C" {
 #endif
 
@@ -180,5 +182,6 @@ TW_API int tw_semaphore_stats(tw_semaphore *semaphore, struct tw_semaphore_stats
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 #endif

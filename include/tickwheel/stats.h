@@ -8,6 +8,8 @@
 #include "service.h"
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct and a function have one name */
 extern "C" {
 #endif
 
@@ -369,5 +371,6 @@ TW_API int tw_service_publish(tw_service *service, const char *name);
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 #endif

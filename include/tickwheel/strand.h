@@ -47,6 +47,8 @@
 #include "version.h"
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a struct and a function have one name */
 extern "C" {
 #endif
 
@@ -289,5 +291,6 @@ TW_API int tw_strand_stats(tw_strand *strand, struct tw_strand_stats *out);
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 #endif

@@ -1,7 +1,7 @@
 # The tests of the C++ headers, and of asio's timer beside ours. The Makefile includes this file.
 
 cxx      := $(or $(CXX),c++)
-cpp_warn := -Wall -Wextra -Wold-style-cast -pedantic -Werror
+cpp_warn := -Wall -Wextra -Wshadow -Wpointer-arith -Wundef -Wold-style-cast -pedantic -Werror
 # GCC warns of fences, which ThreadSanitizer does not know; they are asio's.
 cpp_warn += $(if $(filter tsan,$(MODE)),-Wno-error -Wno-tsan)
 cpp_build = $(cxx) $(1) $(opt_$(MODE)) -g $(cpp_warn) -Iinclude -I. -pthread -MMD -MP $(CXXFLAGS)

@@ -69,7 +69,7 @@ class limiter
 	}
 	template <class F> tw_job submit(tw_limiter_task task, F &&f, std::error_code &error)
 	{
-		using stored = job<std::decay_t<F>>;
+		using stored = attempts<std::decay_t<F>>;
 		std::unique_ptr<stored> kept(new stored{std::forward<F>(f)});
 		tw_job made = {0};
 		task.size = sizeof task;
@@ -137,20 +137,20 @@ class limiter
 	}
 
       private:
-	template <class F> struct job {
+	template <class F> struct attempts {
 		F f;
 		static int run(void *self, tw_job_run *run) noexcept
 		{
 			return detail::result_of([&]() -> decltype(auto) {
 				if constexpr (std::is_invocable_v<F &, tw_job_run &>)
-					return static_cast<job *>(self)->f(*run);
+					return static_cast<attempts *>(self)->f(*run);
 				else
-					return static_cast<job *>(self)->f();
+					return static_cast<attempts *>(self)->f();
 			});
 		}
 		static void release(void *self) noexcept
 		{
-			delete static_cast<job *>(self);
+			delete static_cast<attempts *>(self);
 		}
 	};
 
