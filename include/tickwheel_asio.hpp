@@ -14,6 +14,10 @@
  *   - Arming costs the same however many timers there are, and no system call.
  *   - A wait ends up to 1 ms late, the tick, plus the hand-over from another thread. asio's ends a
  *     few microseconds late.
+ *   - Time passes on the service's clock, which tw_clock_set_default or use_service_of chooses. On
+ *     a manual clock a wait ends when the clock is moved there. expires_at tells how far its
+ *     instant is ahead on steady_clock at the call: so far ahead the wait ends on the service's
+ *     clock. expiry() stays an instant of steady_clock.
  *   - Each context with such timers has one more thread, which only hands over what is due. Or
  *     several contexts share a service: tickwheel::asio::use_service_of.
  *   - A wait that cannot be armed, because the service is full or memory is short, completes with
@@ -37,7 +41,8 @@
 
 #include <chrono>
 #include <cstddef>
-#include <thread>
+#include <optional>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -163,32 +168,42 @@ template <class Executor = ::asio::any_io_executor> class basic_timer
 
 	time_point expiry() const
 	{
-		return expiry_;
+		if (!expiry_)
+			expiry_ = detail::clocks(service_->service()).to_steady(due_);
+		return *expiry_;
 	}
 	/* Both cancel the waits, and return how many. */
 	std::size_t expires_at(const time_point &expiry)
 	{
-		std::size_t cancelled = cancel();
+		detail::clocks clocks(service_->service());
 		expiry_ = expiry;
-		return cancelled;
+		due_ = clocks.from_steady(expiry);
+		known_now_ = clocks.now;
+		return cancel();
 	}
 	std::size_t expires_after(const duration &delay)
 	{
-		known_now_ = clock_type::now();
-		bool beyond = delay > time_point::max() - known_now_;
-		return expires_at(beyond ? time_point::max() : known_now_ + delay);
+		using instant = tickwheel::time_point;
+		known_now_ = service_->now();
+		bool beyond = delay > instant::max() - known_now_;
+		due_ = beyond ? instant::max() : known_now_ + delay;
+		expiry_.reset();
+		return cancel();
 	}
 
 	/* Blocks until the expiry. */
 	void wait()
 	{
-		while (clock_type::now() < expiry_)
-			std::this_thread::sleep_until(expiry_);
+		::asio::error_code error;
+		wait(error);
+		if (error)
+			throw std::system_error(error, "tickwheel: wait");
 	}
 	void wait(::asio::error_code &error)
 	{
-		wait();
-		error = ::asio::error_code();
+		error = service_->now() < due_
+			    ? detail::blocked_thread().wait(service_->service(), due_)
+			    : ::asio::error_code();
 	}
 
 	/* Completes with (error_code): no error at the expiry, operation_aborted after a cancel. */
@@ -213,7 +228,7 @@ template <class Executor = ::asio::any_io_executor> class basic_timer
 	}
 	time_point expires_at() const
 	{
-		return expiry_;
+		return expiry();
 	}
 	std::size_t expires_at(const time_point &expiry, ::asio::error_code &error)
 	{
@@ -222,7 +237,7 @@ template <class Executor = ::asio::any_io_executor> class basic_timer
 	}
 	duration expires_from_now() const
 	{
-		return expiry_ - clock_type::now();
+		return std::chrono::duration_cast<duration>(due_ - service_->now());
 	}
 	std::size_t expires_from_now(const duration &delay)
 	{
@@ -258,13 +273,13 @@ template <class Executor = ::asio::any_io_executor> class basic_timer
 			alarm_ = service_->make_alarm();
 		using wait = detail::wait_of<std::decay_t<Handler>, Executor>;
 		auto *made = wait::make(std::forward<Handler>(handler), executor_, *alarm_);
-		if (expiry_ <= known_now_) {
+		if (due_ <= known_now_) {
 			::asio::error_code none;
 			made->complete(made, &none);
 			return;
 		}
 		waits_ = true;
-		alarm_->start(made, detail::deadline_ns(expiry_));
+		alarm_->start(made, due_);
 	}
 
 	std::size_t cancel_some(std::size_t most)
@@ -283,17 +298,20 @@ template <class Executor = ::asio::any_io_executor> class basic_timer
 	{
 		service_ = other.service_;
 		alarm_ = std::exchange(other.alarm_, nullptr);
-		expiry_ = std::exchange(other.expiry_, time_point());
-		known_now_ = std::exchange(other.known_now_, time_point());
+		expiry_ = std::exchange(other.expiry_, std::optional<time_point>(std::in_place));
+		due_ = std::exchange(other.due_, tickwheel::time_point());
+		known_now_ = std::exchange(other.known_now_, tickwheel::time_point());
 		waits_ = std::exchange(other.waits_, false);
 	}
 
 	Executor executor_;
 	detail::timer_service *service_ = nullptr;
-	detail::alarm *alarm_ = nullptr; /* made by the first wait */
-	time_point expiry_;
-	time_point known_now_; /* when the clock was read last: what is not later has expired */
-	bool waits_ = false;   /* perhaps some */
+	detail::alarm *alarm_ = nullptr;  /* made by the first wait */
+	tickwheel::time_point due_;       /* on the service's clock */
+	tickwheel::time_point known_now_; /* its last reading: what is not later has expired */
+	/* due_ on steady_clock: as it was given, or as asked for first */
+	mutable std::optional<time_point> expiry_{std::in_place};
+	bool waits_ = false; /* perhaps some */
 };
 
 using timer = basic_timer<>;

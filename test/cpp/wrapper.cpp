@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <type_traits>
+#include <utility>
 
 #include "support.hpp"
 
@@ -22,6 +24,41 @@ template <class F> int thrown(F f)
 		return e.code().category() == std::generic_category() ? e.code().value() : -1;
 	}
 	return 0;
+}
+
+template <template <class> class Call, class T, class = void> constexpr bool compiles = false;
+template <template <class> class Call, class T>
+constexpr bool compiles<Call, T, std::void_t<Call<T>>> = true;
+
+template <class T>
+using schedule_at = decltype(std::declval<tickwheel::service &>().schedule_at(
+    std::declval<T>(), std::declval<void (*)()>()));
+template <class T>
+using reset_at = decltype(std::declval<tickwheel::timer &>().reset_at(std::declval<T>()));
+template <class T>
+using reset_earlier_at =
+    decltype(std::declval<tickwheel::timer &>().reset_earlier_at(std::declval<T>()));
+
+template <class T>
+constexpr bool some_call_takes =
+    compiles<schedule_at, T> || compiles<reset_at, T> || compiles<reset_earlier_at, T>;
+
+void an_instant_of_another_clock_does_not_compile()
+{
+	static_assert(compiles<schedule_at, tickwheel::time_point>);
+	static_assert(compiles<reset_at, tickwheel::time_point>);
+	static_assert(compiles<reset_earlier_at, tickwheel::time_point>);
+	static_assert(!some_call_takes<std::chrono::steady_clock::time_point>);
+	static_assert(!some_call_takes<std::chrono::system_clock::time_point>);
+	static_assert(!some_call_takes<std::chrono::nanoseconds>);
+	static_assert(!some_call_takes<std::uint64_t>);
+#if defined(__cpp_impl_coroutine)
+	using awaited = tickwheel::after_awaitable;
+	static_assert(std::is_constructible_v<awaited, tw_service *, tickwheel::time_point>);
+	static_assert(
+	    !std::is_constructible_v<awaited, tw_service *, std::chrono::steady_clock::time_point>);
+	static_assert(!std::is_constructible_v<awaited, tw_service *, std::uint64_t>);
+#endif
 }
 
 void a_callable_runs_when_its_time_has_come_and_is_destroyed_after_it()
@@ -270,6 +307,7 @@ void a_callback_may_destroy_its_own_owner()
 
 int main()
 {
+	an_instant_of_another_clock_does_not_compile();
 	a_callable_runs_when_its_time_has_come_and_is_destroyed_after_it();
 	a_move_only_callable_is_taken();
 	cancel_keeps_it_from_running_and_destroys_the_callable();

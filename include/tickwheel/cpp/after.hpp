@@ -45,8 +45,13 @@ namespace tickwheel
 class after_awaitable
 {
       public:
-	after_awaitable(tw_service *service, std::uint64_t when_ns, std::uint32_t flags) noexcept
-	    : service_(service), when_ns_(when_ns), flags_(flags)
+	template <class Rep, class Period>
+	after_awaitable(tw_service *service, std::chrono::duration<Rep, Period> delay) noexcept
+	    : service_(service), when_ns_(detail::delay_ns(delay)), flags_(0)
+	{
+	}
+	after_awaitable(tw_service *service, time_point deadline) noexcept
+	    : service_(service), when_ns_(detail::instant_ns(deadline)), flags_(TW_TASK_AT)
 	{
 	}
 	/* Only before it is awaited. */

@@ -8,7 +8,7 @@
  *
  * The alarm's lock orders a user's thread and the callback. While `armed` is true, the callback has
  * not been inside the lock. So a reset that answers -EBUSY may be ignored: the callback waits for
- * the lock, and then looks at `due_ns`.
+ * the lock, and then looks at `due_`.
  *
  * An alarm is counted: by its timer, by the service's timer while that is armed, and by each
  * cancellation slot that knows it.
@@ -16,9 +16,11 @@
 #ifndef TICKWHEEL_CPP_ASIO_ALARM_HPP
 #define TICKWHEEL_CPP_ASIO_ALARM_HPP
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,6 +36,7 @@
 
 #include "../service.h"
 #include "asio_wait.hpp"
+#include "base.hpp"
 
 namespace tickwheel::asio::detail
 {
@@ -56,13 +59,38 @@ class spin_lock
 	std::atomic<bool> taken_{false};
 };
 
-/* A deadline on the service's scale, which is that of std::chrono::steady_clock. */
-inline std::uint64_t deadline_ns(std::chrono::steady_clock::time_point at) noexcept
-{
-	using std::chrono::nanoseconds;
-	auto ns = std::chrono::duration_cast<nanoseconds>(at.time_since_epoch()).count();
-	return ns < 0 ? 0 : static_cast<std::uint64_t>(ns);
-}
+/* Both clocks at one moment. What one shows is the other's reading plus the distance then. */
+struct clocks {
+	using steady = std::chrono::steady_clock;
+	time_point now;                 /* the service's */
+	std::chrono::nanoseconds ahead; /* of steady_clock; 0 if both show one time */
+
+	explicit clocks(const tw_service *service)
+	{
+		std::chrono::nanoseconds before = steady::now().time_since_epoch();
+		now = tickwheel::detail::now_of(service);
+		std::chrono::nanoseconds at = now.time_since_epoch(),
+					 after = steady::now().time_since_epoch();
+		bool same = before <= at && at <= after;
+		ahead = same ? std::chrono::nanoseconds(0) : at - before;
+	}
+
+	/* An instant of steady_clock on the service's clock: now, if it has passed. */
+	time_point from_steady(steady::time_point at) const
+	{
+		auto instant = std::chrono::nanoseconds(at.time_since_epoch());
+		if (ahead > ahead.zero() && instant > ahead.max() - ahead)
+			return time_point::max();
+		if (ahead < ahead.zero() && instant < ahead.min() - ahead)
+			return now;
+		return std::max(now, time_point(instant + ahead));
+	}
+	steady::time_point to_steady(time_point at) const
+	{
+		return at == time_point::max() ? steady::time_point::max()
+					       : steady::time_point(at.time_since_epoch() - ahead);
+	}
+};
 
 inline ::asio::error_code code_of(int negative_errno) noexcept
 {
@@ -119,6 +147,48 @@ class callbacks
 	const pid_t process_ = getpid();
 };
 
+/* A thread that waits for an instant of a service. */
+class blocked_thread
+{
+      public:
+	/* operation_aborted: the service is being closed. */
+	::asio::error_code wait(tw_service *service, time_point due)
+	{
+		tw_task task = {};
+		task.size = sizeof task;
+		task.fn = nothing;
+		task.arg = this;
+		task.when_ns = tickwheel::detail::instant_ns(due);
+		task.flags = TW_TASK_AT;
+		task.release = timer_ended;
+		int r = tw_schedule_task(service, &task, nullptr);
+		if (r)
+			return code_of(r);
+		std::unique_lock<std::mutex> guard(mutex_);
+		changed_.wait(guard, [this] { return ended_; });
+		return error_;
+	}
+
+      private:
+	static void nothing(void *) noexcept
+	{
+	}
+	static void timer_ended(void *arg, tw_fate fate) noexcept
+	{
+		auto *self = static_cast<blocked_thread *>(arg);
+		std::lock_guard<std::mutex> guard(self->mutex_); /* else it could be gone */
+		if (fate != TW_FATE_FIRED)
+			self->error_ = ::asio::error::operation_aborted;
+		self->ended_ = true;
+		self->changed_.notify_one();
+	}
+
+	std::mutex mutex_;
+	std::condition_variable changed_;
+	bool ended_ = false;
+	::asio::error_code error_;
+};
+
 class alarm
 {
       public:
@@ -142,14 +212,14 @@ class alarm
 	{
 		return ++last_id_;
 	}
-	void start(wait *started, std::uint64_t due_ns)
+	void start(wait *started, time_point due)
 	{
 		int r = 0;
 		{
 			std::lock_guard<spin_lock> guard(lock_);
 			bool first = waits_.empty();
 			waits_.push(started);
-			due_ns_ = due_ns;
+			due_ = due;
 			if (first && (r = arm()) != 0)
 				started = waits_.pop();
 		}
@@ -219,31 +289,30 @@ class alarm
 		{
 			std::lock_guard<spin_lock> guard(lock_);
 			armed_ = false;
-			bool moved = due_ns_ > armed_ns_;
+			bool moved = due_ > armed_for_;
 			if (!waits_.empty() && (!moved || (r = arm()) != 0))
 				due = std::exchange(waits_, wait_list());
 		}
 		due.complete(code_of(r));
 	}
 
-	/* Under the lock. What is further away than the service reaches is never due. */
+	/* Under the lock. What is further away than the service reaches (ERANGE) is never due. */
 	int arm() noexcept
 	{
-		if (due_ns_ >= TW_MAX_DELAY_NS)
-			return 0;
+		std::uint64_t due_ns = tickwheel::detail::instant_ns(due_);
 		if (armed_) {
-			int r = tw_reset_at(service_, timer_, due_ns_);
+			int r = tw_reset_at(service_, timer_, due_ns);
 			if (r == 0)
-				armed_ns_ = due_ns_;
-			return r == -EBUSY ? 0 : r;
+				armed_for_ = due_;
+			return r == -EBUSY || r == -ERANGE ? 0 : r;
 		}
 		ref();
-		int r = tw_schedule_at(service_, due_ns_, expire, this, &timer_);
+		int r = tw_schedule_at(service_, due_ns, expire, this, &timer_);
 		armed_ = r == 0;
-		armed_ns_ = due_ns_;
+		armed_for_ = due_;
 		if (r)
 			refs_.fetch_sub(1, std::memory_order_relaxed); /* the caller has one */
-		return r;
+		return r == -ERANGE ? 0 : r;
 	}
 
 	static void complete_one(wait *one, const ::asio::error_code &error)
@@ -257,10 +326,10 @@ class alarm
 	spin_lock lock_; /* of what follows */
 	bool armed_ = false;
 	tw_timer timer_ = {0};
-	std::uint64_t due_ns_ = 0;   /* of the waits */
-	std::uint64_t armed_ns_ = 0; /* of timer_ */
-	wait_list waits_;            /* the oldest first */
-	std::uint64_t last_id_ = 0;  /* not under the lock */
+	time_point due_;            /* of the waits */
+	time_point armed_for_;      /* of timer_ */
+	wait_list waits_;           /* the oldest first */
+	std::uint64_t last_id_ = 0; /* not under the lock */
 };
 
 /* One for each context: its service, and its alarms. */
@@ -289,6 +358,15 @@ class timer_service : public ::asio::execution_context::service
 	~timer_service() override
 	{
 		static_cast<void>(tw_service_destroy(own_));
+	}
+
+	tw_service *service() const noexcept
+	{
+		return service_;
+	}
+	time_point now() const noexcept
+	{
+		return tickwheel::detail::now_of(service_);
 	}
 
 	alarm *make_alarm()

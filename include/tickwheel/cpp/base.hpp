@@ -2,6 +2,7 @@
 #ifndef TICKWHEEL_CPP_BASE_HPP
 #define TICKWHEEL_CPP_BASE_HPP
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -29,7 +30,10 @@ enum class outcome {
 /* No end to waiting. */
 inline constexpr std::chrono::nanoseconds forever = std::chrono::nanoseconds::max();
 
-/* The scale of a service's deadlines; there is no now() without a service. */
+/*
+ * The scale of a service's deadlines: service::now() reads it. There is no now() without a service,
+ * and no conversion from another clock, since a service may run on any (tw_clock).
+ */
 struct clock {
 	using duration = std::chrono::nanoseconds;
 	using rep = duration::rep;
@@ -57,6 +61,18 @@ template <class Rep, class Period> std::uint64_t delay_ns(std::chrono::duration<
 template <class Rep, class Period> std::uint64_t timeout_ns(std::chrono::duration<Rep, Period> d)
 {
 	return delay_ns(d) > TW_MAX_DELAY_NS ? TW_FOREVER : delay_ns(d);
+}
+
+/* For the functions that take an instant. What lies before the scale's zero is due immediately. */
+inline std::uint64_t instant_ns(time_point at) noexcept
+{
+	return static_cast<std::uint64_t>(std::max(at, time_point()).time_since_epoch().count());
+}
+
+inline time_point now_of(const tw_service *service) noexcept
+{
+	return time_point(
+	    std::chrono::nanoseconds(static_cast<std::int64_t>(tw_service_now(service))));
 }
 
 inline std::error_code code(int negative_errno) noexcept

@@ -50,8 +50,7 @@ class service
 	}
 	time_point now() const noexcept
 	{
-		return time_point(
-		    std::chrono::nanoseconds(static_cast<std::int64_t>(tw_service_now(get()))));
+		return detail::now_of(get());
 	}
 
 	/* f() after delay, or at a deadline. */
@@ -181,7 +180,7 @@ class service
 	template <class Rep, class Period>
 	[[nodiscard]] after_awaitable after(std::chrono::duration<Rep, Period> delay) const noexcept
 	{
-		return after_awaitable(get(), detail::delay_ns(delay), 0);
+		return after_awaitable(get(), delay);
 	}
 	template <class Rep, class Period>
 	[[nodiscard]] after_awaitable after(std::chrono::duration<Rep, Period> delay,
@@ -191,8 +190,7 @@ class service
 	}
 	[[nodiscard]] after_awaitable until(time_point deadline) const noexcept
 	{
-		return after_awaitable(get(), detail::delay_ns(deadline.time_since_epoch()),
-				       TW_TASK_AT);
+		return after_awaitable(get(), deadline);
 	}
 #endif
 
@@ -227,7 +225,7 @@ class service
 	}
 	static tw_task at(time_point deadline) noexcept
 	{
-		tw_task task = in(detail::delay_ns(deadline.time_since_epoch()));
+		tw_task task = in(detail::instant_ns(deadline));
 		task.flags = TW_TASK_AT;
 		return task;
 	}

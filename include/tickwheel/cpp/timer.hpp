@@ -80,7 +80,7 @@ class timer
 	}
 	bool reset_at(time_point deadline, std::error_code &error) noexcept
 	{
-		return moved(tw_reset_at, detail::delay_ns(deadline.time_since_epoch()), error);
+		return moved(tw_reset_at, detail::instant_ns(deadline), error);
 	}
 
 	/* The same, but only if that is earlier. False also if it is due by then. */
@@ -103,8 +103,7 @@ class timer
 	}
 	bool reset_earlier_at(time_point deadline, std::error_code &error) noexcept
 	{
-		return moved(tw_reset_earlier_at, detail::delay_ns(deadline.time_since_epoch()),
-			     error);
+		return moved(tw_reset_earlier_at, detail::instant_ns(deadline), error);
 	}
 
 	/* Of a persistent timer (service::persistent): it does not run until reset arms it. */
