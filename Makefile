@@ -179,6 +179,10 @@ $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ \
 		-lcriterion -ljansson $(ck_libs) -lm
 
+# Prints what calls really answer, for test/answers.sh.
+$B/test/contract/answers: $(patsubst %.c,$B/%.o,$(wildcard test/contract/*.c) test/support/faults.c) $(lib)
+	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+
 # Event loops of other libraries: examples/loop_NAME.c is built if library NAME is installed.
 libs_libevent = $(shell pkg-config --libs libevent_pthreads 2>/dev/null)
 libs_libev    = $(shell printf '$(hash)include <ev.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -lev)
@@ -221,7 +225,8 @@ demo: installed-build+demo ## an HTTP server under load whose timeouts are tickw
 	$(Q)$B/bin/demo $B/bin/server
 
 test: installed-build+test ## headers, examples, README, unit, model and service tests; two minutes
-	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $B/test/metrics
+	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $B/test/metrics \
+		$B/test/contract/answers
 	$(again) build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
@@ -232,6 +237,7 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 	$(Q)test/metrics.sh $B/bin/server $B/test/metrics
 	$(Q)CC="$(CC)" PROBES=$(PROBES) test/probes.sh $B/libtickwheel.so
 	$(Q)$B/test/opened $B/libtickwheel.so
+	$(Q)test/answers.sh $B/test/contract/answers
 	$(again) test-cpp
 	$(again) test-cache
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)

@@ -22,7 +22,7 @@ $B/plain/run: $$(plain_o) $$(lib)
 
 # ------------------------------------------------------------------ check
 
-.PHONY: check check-parts check-cheap check-words check-misuse check-functions check-pairs \
+.PHONY: check check-parts check-cheap check-words check-misuse check-functions check-pairs check-answers \
 	check-static check-compilers check-hardened check-memcheck
 .PHONY: check-tsan check-asan check-top abi abi-accept
 
@@ -82,6 +82,10 @@ check-misuse: ## each refusal of bad input has a text for the misuse hook, and a
 
 check-functions: ## at most 160 public functions, each of them used in an example or in the guide
 	$(Q)test/functions.sh
+
+check-answers: deps-build ## each list of errors in a header is what calls really answer (test/contract)
+	$(again) $B/test/contract/answers
+	$(Q)test/answers.sh $B/test/contract/answers
 
 check-static: deps-static ## clang-tidy and cppcheck; test/static.sh has the exceptions and their reasons
 	$(Q)test/static.sh

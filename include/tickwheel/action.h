@@ -218,8 +218,16 @@ TW_API uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler);
  * *out (may be NULL) is the action, written before its work can run; NULL if nothing was made.
  *
  * Threads: any. Never blocks. An idle QUEUE runs work inside this call.
- * Returns: as tw_action_create and tw_action_schedule. After the failure of a queue's work the
- * action exists.
+ * Returns:
+ *   0             scheduled
+ *   -EINVAL       scheduler or fn is NULL; a delay, and no service to count it
+ *   -ERANGE       delay_ns is above TW_MAX_DELAY_NS, or the instant or the next frame is beyond the
+ *                 clock's range
+ *   -EAGAIN       the service has no room for another timer: raise max_timers, or try again
+ *   -ENOMEM       no memory
+ *   -EPERM        in a forked child
+ *   any other     of an idle queue: the first failure of the flush that this call drove. The action
+ *                 exists
  */
 TW_API int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *fn,
 					void *state, uint64_t delay_ns, tw_action **out);

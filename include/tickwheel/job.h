@@ -228,7 +228,15 @@ struct tw_limiter_task {
  * Submits a job. The job waits until a permit is free and its turn has come. The call does not: if
  * there is no room, it answers -EAGAIN.
  *
- * Threads, returns: as tw_limiter_submit_task.
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0            submitted; on an error nothing of the job is called, and arg stays yours
+ *   -EINVAL      limiter or fn is NULL
+ *   -EAGAIN      max_pending jobs wait that cannot start now: try again later
+ *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again after tw_limiter_resume
+ *   -ESHUTDOWN   closed
+ *   -ENOMEM      no memory
+ *   -EPERM       in a forked child
  */
 TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_job *out);
 
@@ -249,6 +257,7 @@ TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_j
  *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again after tw_limiter_resume
  *   -ESHUTDOWN   closed
  *   -ENOMEM      no memory
+ *   -EPERM       in a forked child
  */
 TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_limiter_task *task,
 				  tw_job *out);
@@ -274,6 +283,7 @@ enum { TW_JOB_LATE = 1 };
  *                 retry follows
  *   -EALREADY     completed before, or there is no such attempt
  *   -EINVAL       limiter is NULL; an error out of range; the job is synchronous
+ *   -EPERM        in a forked child
  */
 TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *value);
 
@@ -314,6 +324,7 @@ TW_API int tw_job_complete_with(tw_limiter *limiter, tw_job job, const struct tw
  *   TW_RUNNING     its attempt runs; `done` and `release` follow
  *   TW_GONE        it has settled, or never was; its callbacks may still run
  *   -EINVAL        limiter is NULL
+ *   -EPERM         in a forked child
  */
 TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
 
@@ -341,6 +352,7 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
  *                for the job that its thread starts next; a wait in a `done` that a close calls,
  *                for a job that it drops more than 64 later
  *   -EINVAL      limiter is NULL
+ *   -EPERM       in a forked child
  */
 TW_API int tw_job_wait(tw_limiter *limiter, tw_job job, uint64_t timeout_ns,
 		       struct tw_job_result *out);
@@ -373,6 +385,7 @@ TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
  *   0         its result is not kept any more
  *   TW_GONE   there is no such job
  *   -EINVAL   limiter is NULL, or the result is not kept (TW_LIMITER_TASK_KEEP)
+ *   -EPERM    in a forked child
  */
 TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
 
@@ -387,6 +400,7 @@ TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
  *   TW_GONE   the job has settled, or never was
  *   -EINVAL   limiter is NULL; priority is not -32768 .. 32767
  *   -ENOMEM   no memory; nothing changed
+ *   -EPERM    in a forked child
  */
 TW_API int tw_job_set_priority(tw_limiter *limiter, tw_job job, int32_t priority);
 

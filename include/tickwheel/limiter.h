@@ -182,7 +182,10 @@ TW_API int tw_limiter_destroy(tw_limiter *limiter);
  * that no job runs, wait until tw_limiter_stats shows `running` as 0.
  *
  * Threads: any. Never blocks.
- * Returns: 0; -EINVAL if limiter is NULL
+ * Returns:
+ *   0         paused
+ *   -EINVAL   limiter is NULL
+ *   -EPERM    in a forked child
  */
 TW_API int tw_limiter_pause(tw_limiter *limiter);
 
@@ -190,7 +193,10 @@ TW_API int tw_limiter_pause(tw_limiter *limiter);
  * Resumes a paused limiter.
  *
  * Threads: any. Never blocks.
- * Returns: 0; -EINVAL if limiter is NULL
+ * Returns:
+ *   0         resumed
+ *   -EINVAL   limiter is NULL
+ *   -EPERM    in a forked child
  */
 TW_API int tw_limiter_resume(tw_limiter *limiter);
 
@@ -252,6 +258,7 @@ TW_API int tw_limiter_close_then(tw_limiter *limiter, enum tw_close_mode mode, t
  *   0         fn has been, or will be called
  *   -EINVAL   limiter or fn is NULL
  *   -ENOMEM   no memory
+ *   -EPERM    in a forked child
  */
 TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
 
@@ -265,6 +272,7 @@ TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
  *   -EDEADLK     called from one of its jobs or callbacks, or by the only thread that could run its
  *                jobs; not with timeout 0
  *   -EINVAL      limiter is NULL
+ *   -EPERM       in a forked child
  */
 TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 
@@ -278,6 +286,7 @@ TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
  *   0         changed
  *   -EINVAL   limiter is NULL; 0; above 2^30; more than the executor can hold (tw_limiter_create)
  *   -ENOMEM   no memory
+ *   -EPERM    in a forked child
  */
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);
 
@@ -291,6 +300,7 @@ TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_conc
  *   -EINVAL   limiter is NULL; starts is not 1 .. 2^20; interval_ns is not 1 .. TW_MAX_DELAY_NS;
  *             the limiter was created without a rate
  *   -ENOMEM   no memory; nothing changed
+ *   -EPERM    in a forked child
  */
 TW_API int tw_limiter_set_rate(tw_limiter *limiter, uint32_t starts, uint64_t interval_ns);
 
@@ -324,7 +334,10 @@ struct tw_limiter_stats {
  * Reads a limiter's statistics. An older or newer `size` is fine, as with tw_service_stats.
  *
  * Threads: any. Never blocks.
- * Returns: 0; -EINVAL if NULL, or the size is too small for max_concurrency
+ * Returns:
+ *   0         *out is filled
+ *   -EINVAL   NULL, or the size is too small for max_concurrency
+ *   -EPERM    in a forked child
  */
 TW_API int tw_limiter_stats(tw_limiter *limiter, struct tw_limiter_stats *out);
 

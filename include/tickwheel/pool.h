@@ -140,7 +140,12 @@ TW_API int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped
 /*
  * Closes the pool with TW_CLOSE_DRAIN if need be, and frees it. NULL is allowed.
  *
- * Threads, blocks, returns: as tw_pool_close; on an error nothing is freed.
+ * Threads: any, with no other call on the pool at the same time. Blocks until the tasks that run,
+ * or are to run, have returned. In a forked child it frees memory, and waits for nothing.
+ * Returns:
+ *   0          freed; or pool is NULL
+ *   -EBUSY     the pool is the executor of a service; nothing changed: close the service first
+ *   -EDEADLK   called by one of its workers, or from the `told` of its close; nothing changed
  */
 TW_API int tw_pool_destroy(tw_pool *pool);
 
@@ -171,6 +176,7 @@ struct tw_pool_stats {
  *   0         *out is filled
  *   -EINVAL   NULL, or out->size is smaller than one gauge
  *   -ENOMEM   no memory
+ *   -EPERM    in a forked child
  */
 TW_API int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out);
 
@@ -180,7 +186,6 @@ TW_API int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out);
  * Threads: any. Never blocks.
  * Returns: as tw_pool_stats, and
  *   -ENOENT   the service's executor is no pool, or the service is closed
- *   -EPERM    in a forked child
  */
 TW_API int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out);
 

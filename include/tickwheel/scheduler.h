@@ -158,6 +158,7 @@ struct tw_scheduler_config {
  *   -E2BIG       cfg has non-zero bytes beyond the known struct
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service or the pool is closed
+ *   -EPERM       in a forked child
  */
 TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 			       const struct tw_scheduler_config *cfg);
@@ -175,6 +176,7 @@ TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service,
  *                waits at the executor, by any worker of its pool or task of its strand; nothing
  *                changed
  *   -EINVAL      scheduler is NULL
+ *   -EPERM       in a forked child
  */
 TW_API int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns);
 
@@ -199,7 +201,14 @@ TW_API int tw_scheduler_destroy(tw_scheduler *scheduler);
 /*
  * Submits a task that is ready immediately.
  *
- * Threads, returns: as tw_scheduler_submit_task.
+ * Threads: any, also tasks. Never blocks.
+ * Returns:
+ *   0            submitted
+ *   -EINVAL      scheduler or fn is NULL
+ *   -EAGAIN      max_tasks tasks have not ended: try again, or raise max_tasks
+ *   -ENOMEM      no memory
+ *   -ESHUTDOWN   the scheduler is closed
+ *   -EPERM       in a forked child
  */
 TW_API int tw_scheduler_submit(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn,
 			       void *arg, tw_scheduler_task_id *out);
@@ -236,6 +245,7 @@ struct tw_scheduler_task {
  *   -EAGAIN      max_tasks tasks have not ended: try again, or raise max_tasks
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the scheduler is closed
+ *   -EPERM       in a forked child
  */
 TW_API int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_task *post,
 				    tw_scheduler_task_id *out);
@@ -252,6 +262,7 @@ TW_API int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_sch
  *   TW_GONE        it has ended, or never was; its done function may still run, if another thread
  *                  cancels it or closes the scheduler
  *   -EINVAL        scheduler is NULL
+ *   -EPERM         in a forked child
  */
 TW_API int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id task);
 
@@ -275,6 +286,7 @@ enum tw_scheduler_run_result {
  *   -EINVAL      scheduler is NULL, budget is 0, or another host
  *   -EBUSY       called from inside itself, or while another thread is in it: run on one thread
  *   -ESHUTDOWN   the scheduler is closed
+ *   -EPERM       in a forked child
  */
 TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
 
@@ -375,7 +387,10 @@ struct tw_scheduler_stats {
  * Reads a scheduler's statistics. An older or newer `size` is fine, as with tw_service_stats.
  *
  * Threads: any. Never blocks.
- * Returns: 0; -EINVAL if NULL, or out->size is smaller than one counter
+ * Returns:
+ *   0         *out is filled
+ *   -EINVAL   NULL, or out->size is smaller than one counter
+ *   -EPERM    in a forked child
  */
 TW_API int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats *out);
 

@@ -60,6 +60,7 @@ typedef struct tw_waiter {
  *   -EINVAL      out or service is NULL; capacity is negative; an executor whose ops are incomplete
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service or the pool is closed
+ *   -EPERM       in a forked child
  */
 TW_API int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *executor,
 			       int32_t capacity);
@@ -90,6 +91,7 @@ TW_API int tw_semaphore_destroy(tw_semaphore *semaphore);
  *   -ETIMEDOUT   they did not come in time
  *   -EAGAIN      timeout_ns is 0, and n are not available: give it a timeout to wait
  *   -EINVAL      semaphore is NULL; n is below 1; n is above 1 and above the capacity
+ *   -EPERM       in a forked child
  */
 TW_API int tw_semaphore_acquire(tw_semaphore *semaphore, int32_t n, uint64_t timeout_ns);
 
@@ -107,6 +109,7 @@ TW_API int tw_semaphore_acquire(tw_semaphore *semaphore, int32_t n, uint64_t tim
  *   -EAGAIN   2^28 functions wait: try again
  *   -ENOMEM   no memory
  *   -EINVAL   semaphore or fn is NULL; n is below 1; n is above 1 and above the capacity
+ *   -EPERM    in a forked child
  */
 TW_API int tw_semaphore_acquire_async(tw_semaphore *semaphore, int32_t n, tw_fn *fn, void *arg,
 				      tw_waiter *out);
@@ -121,6 +124,7 @@ TW_API int tw_semaphore_acquire_async(tw_semaphore *semaphore, int32_t n, tw_fn 
  *   TW_RUNNING     fn is running, with its permit
  *   TW_GONE        fn has returned, was cancelled, or never was
  *   -EINVAL        semaphore is NULL
+ *   -EPERM         in a forked child
  */
 TW_API int tw_semaphore_cancel(tw_semaphore *semaphore, tw_waiter waiter);
 
@@ -136,6 +140,7 @@ TW_API int tw_semaphore_cancel(tw_semaphore *semaphore, tw_waiter waiter);
  *   0            given back
  *   -EOVERFLOW   fewer than n permits are out; nothing changed, and it is counted once
  *   -EINVAL      semaphore is NULL, or n is below 1
+ *   -EPERM       in a forked child
  */
 TW_API int tw_semaphore_release(tw_semaphore *semaphore, int32_t n);
 
@@ -149,6 +154,7 @@ TW_API int tw_semaphore_release(tw_semaphore *semaphore, int32_t n);
  * Returns:
  *   0         changed
  *   -EINVAL   semaphore is NULL, or capacity is negative
+ *   -EPERM    in a forked child
  */
 TW_API int tw_semaphore_set_capacity(tw_semaphore *semaphore, int32_t capacity);
 
@@ -177,6 +183,7 @@ struct tw_semaphore_stats {
  * Returns:
  *   0         *out is filled
  *   -EINVAL   NULL, or out->size is too small for `capacity`
+ *   -EPERM    in a forked child
  */
 TW_API int tw_semaphore_stats(tw_semaphore *semaphore, struct tw_semaphore_stats *out);
 

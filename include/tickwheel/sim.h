@@ -198,7 +198,9 @@ TW_API int tw_sim_run_for(tw_sim *sim, uint64_t ns);
  * Plays until nothing waits and nothing is pending, for at most most_ns of virtual time.
  *
  * Threads: the simulation's.
- * Returns: as tw_sim_run_for, and
+ * Returns: as tw_sim_step, and
+ *   0            nothing waits and nothing is pending
+ *   -ELOOP       max_steps events at one instant; may be called again
  *   -ETIMEDOUT   something is left, as always with an endless series
  */
 TW_API int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns);

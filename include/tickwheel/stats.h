@@ -339,6 +339,7 @@ TW_API int tw_service_dump(tw_service *service, FILE *out);
  *   -EFAULT   one does not; `why` (may be NULL) says which, in at most why_size bytes
  *   -EBUSY    called from a callback that the driver runs: call it from another thread
  *   -EINVAL   service is NULL
+ *   -EPERM    in a forked child
  */
 TW_API int tw_service_validate(tw_service *service, char *why, size_t why_size);
 

@@ -84,6 +84,7 @@ struct tw_strand_config {
  *   -E2BIG       cfg has non-zero bytes beyond the known struct
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service or the pool is closed
+ *   -EPERM       in a forked child
  */
 TW_API int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor,
 			    const struct tw_strand_config *cfg);
@@ -99,10 +100,11 @@ TW_API int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *e
  * Threads: any. Never blocks.
  * Returns:
  *   0            fn will run; on an error nothing was submitted
- *   -EINVAL      fn is NULL
+ *   -EINVAL      strand or fn is NULL
  *   -ESHUTDOWN   the strand is closed
  *   -EAGAIN      2^28 tasks wait: try again
  *   -ENOMEM      no memory
+ *   -EPERM       in a forked child
  */
 TW_API int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg);
 
@@ -187,6 +189,8 @@ TW_API int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task 
  *   TW_CANCELLED   the task will not run (again). arg is yours, unless the task has a release
  *   TW_RUNNING     the task or its release runs now. A series ends after this run
  *   TW_GONE        the task has ended, or never was one of this strand
+ *   -EINVAL        strand is NULL
+ *   -EPERM         in a forked child
  */
 TW_API int tw_strand_cancel(tw_strand *strand, tw_strand_task_id task);
 
@@ -226,6 +230,8 @@ TW_API int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id task, uint
  *   0            closed: no task, timer or release of the strand runs
  *   -ETIMEDOUT   closed, and something still runs: the caller itself, or another thread's task
  *   -EDEADLK     called with a timeout from the strand's own task or release; nothing changed
+ *   -EINVAL      strand is NULL
+ *   -EPERM       in a forked child
  */
 TW_API int tw_strand_close(tw_strand *strand, uint64_t timeout_ns);
 
@@ -285,7 +291,8 @@ struct tw_strand_stats {
  * Threads: any. Never blocks.
  * Returns:
  *   0         *out is filled
- *   -EINVAL   out is NULL, or its size smaller than one gauge
+ *   -EINVAL   strand or out is NULL, or out->size is smaller than one gauge
+ *   -EPERM    in a forked child
  */
 TW_API int tw_strand_stats(tw_strand *strand, struct tw_strand_stats *out);
 

@@ -79,7 +79,8 @@ struct tw_period {
  *
  * Threads: as tw_schedule.
  * Returns: as tw_schedule, and
- *   -EINVAL   period is NULL; period_ns is 0; an unknown mode or policy
+ *   -EINVAL   period is NULL, or its size too small; period_ns is 0; an unknown mode or policy
+ *   -E2BIG    non-zero bytes beyond the known struct
  */
 TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn,
 			     void *arg, tw_timer *out);

@@ -1,0 +1,167 @@
+# The parts of functions' comments, from model.awk's arrays: for pages.awk and answers.awk.
+
+# Splits the comment of a function into summary, details, threads[name], blocks[name], calls[name] and its answers.
+function parse(name,    lines, n, i, state, keys, text, key_count, k, part_names) {
+	n = split(comment_of[name], lines, "\n")
+	state = "text"
+	for (i = 1; i <= n; i++) {
+		if (lines[i] ~ /^(Threads|Blocks|Calls|Returns)(, (blocks|calls|returns))*:/) {
+			keys = tolower(lines[i])
+			sub(/:.*/, "", keys)
+			text = lines[i]
+			sub(/^[^:]*: */, "", text)
+			if (keys ~ /returns/ && text == "") {
+				state = "list"
+				continue
+			}
+			key_count = split(keys, part_names, ", ")
+			for (k = 1; k <= key_count; k++) {
+				value[name, part_names[k]] = text
+				if (keys ~ /returns/ && part_names[k] != "returns")
+					sub(/[.;].*/, "", value[name, part_names[k]]) # what follows is about the answer
+			}
+			state = keys ~ /returns/ ? "returns" : "value"
+			last_key = part_names[key_count]
+			continue
+		}
+		if (state == "value" && lines[i] != "") {
+			value[name, last_key] = value[name, last_key] " " lines[i]
+		} else if (state == "returns" && lines[i] ~ /^  /) {
+			state = "list"
+			list_line(name, lines[i])
+		} else if (state == "returns" && lines[i] != "") {
+			value[name, "returns"] = value[name, "returns"] " " lines[i]
+		} else if (state == "list" && lines[i] ~ /^  /) {
+			list_line(name, lines[i])
+		} else if (state == "list" && lines[i] != "") {
+			value[name, "after"] = value[name, "after"] " " lines[i]
+		} else if (state == "text") {
+			details[name] = details[name] (details[name] == "" ? "" : "\n") lines[i]
+		}
+	}
+	summary[name] = details[name]
+	sub(/\n\n.*/, "", summary[name])
+	gsub(/\n/, " ", summary[name])
+	if (!((name, "threads") in value) && match(comment_of[name], /Threads: [^\n]*/))
+		value[name, "threads"] = substr(comment_of[name], RSTART + 9, RLENGTH - 9)
+}
+
+function list_line(name, text,    code) {
+	if (text ~ /^  [^ ]/) {
+		code = text
+		sub(/^ +/, "", code)
+		text = code
+		sub(/  +.*/, "", code)
+		if (!sub(/^([^ ]|[^ ] )+  +/, "", text))
+			text = ""
+		add_answer(name, code, text)
+	} else {
+		sub(/^ +/, "", text)
+		answer[name, answers[name]] = answer[name, answers[name]] " " text
+	}
+}
+
+function add_answer(name, code, text) {
+	answers[name]++
+	answer_code[name, answers[name]] = code
+	answer[name, answers[name]] = text
+}
+
+# "0; -EINVAL if an argument is NULL" and "as tw_schedule, and".
+function parse_inline(name,    n, i, part_text, pieces, code) {
+	part_text = value[name, "returns"]
+	if (match(part_text, /as tw_[a-z_]+( and tw_[a-z_]+)?/)) {
+		reference[name] = substr(part_text, RSTART + 3, RLENGTH - 3)
+		sub(/^[^.;]*as tw_[a-z_]+( and tw_[a-z_]+)?(, and)?[.;]? */, "", part_text)
+		sub(/^Also:$/, "", part_text)
+		if (part_text != "")
+			value[name, "after"] = value[name, "after"] " " part_text
+		delete value[name, "returns"]
+		return
+	}
+	if (part_text !~ /-E/)
+		return
+	delete value[name, "returns"]
+	n = split(part_text, pieces, "; ")
+	for (i = 1; i <= n; i++) {
+		code = pieces[i]
+		sub(/ (if|in|without) .*/, "", code)
+		sub(/^[^ ]+ ?/, "", pieces[i])
+		add_answer(name, code, pieces[i])
+	}
+}
+
+# The answers of the function that the name's comment refers to come first; the same error has both reasons.
+function inherit(name,    refs, count, r, i, j, own, ref, own_code, own_text, found) {
+	if (inherited[name]++ || !(name in reference))
+		return
+	own = answers[name]
+	for (i = 1; i <= own; i++) {
+		own_code[i] = answer_code[name, i]
+		own_text[i] = answer[name, i]
+	}
+	answers[name] = 0
+	count = split(reference[name], refs, " and ")
+	for (r = 1; r <= count; r++) {
+		ref = refs[r]
+		if (!(ref in kind))
+			fail(name " refers to " ref ", which is not declared")
+		inherit(ref)
+		for (i = 1; i <= answers[ref]; i++)
+			if (!has_answer(name, answer_code[ref, i]))
+				add_answer(name, answer_code[ref, i], answer[ref, i])
+		if (!((name, "returns") in value) && (ref, "returns") in value)
+			value[name, "returns"] = value[ref, "returns"]
+	}
+	for (i = 1; i <= own; i++) {
+		found = 0
+		for (j = 1; j <= answers[name]; j++)
+			if (answer_code[name, j] == own_code[i]) {
+				found = 1
+				answer[name, j] = own_code[i] ~ /^-E/ && answer[name, j] != own_text[i] ? \
+					answer[name, j] "; or " own_text[i] : own_text[i]
+			}
+		if (!found)
+			add_answer(name, own_code[i], own_text[i])
+	}
+}
+
+function has_answer(name, code,    i) {
+	for (i = 1; i <= answers[name]; i++)
+		if (answer_code[name, i] == code)
+			return 1
+	return 0
+}
+
+# threads, blocks or calls, also where the comment says "as tw_schedule."
+function said(name, key,    text, ref, rest) {
+	text = value[name, key]
+	if (text ~ /^as tw_/) {
+		ref = text
+		sub(/^as /, "", ref)
+		rest = ref
+		sub(/[^a-z_].*/, "", ref)
+		sub(/^[a-z_]+[.,;]? */, "", rest)
+		text = said(ref, key) (rest == "" ? "" : " " rest)
+	}
+	return text
+}
+
+function fail(why) {
+	print "manual: " why >"/dev/stderr"
+	failed = 1
+	exit 1
+}
+
+# Parses all functions, and fails for one whose text the pages cannot show.
+function parse_all(    i, name) {
+	for (i = 1; i <= entries; i++)
+		if (kind[entry[i]] == "function") {
+			parse(entry[i])
+			if ((entry[i], "returns") in value)
+				parse_inline(entry[i])
+		}
+	for (i = 1; i <= entries; i++)
+		if (kind[entry[i]] == "function")
+			inherit(entry[i])
+}

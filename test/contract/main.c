@@ -1,0 +1,219 @@
+/* answers: prints "CALL, tab, ANSWER, tab, SITUATION" for each row (test/answers.sh). */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "calls.h"
+#include "test/support/faults.h"
+
+static const char *now_in;
+/*
+ * Without memory: the row that is read, the rows passed so far, and twice the request that is
+ * refused: first with all that come after it, then alone.
+ */
+static long wanted_row, passed_rows, refused_request;
+static bool poor;
+
+void situation(const char *name)
+{
+	now_in = name;
+}
+
+void must(const char *call, long long answer)
+{
+	if (answer >= 0)
+		return;
+	fprintf(stderr, "answers: %s answers %lld (%s)\n", call, answer, now_in);
+	exit(1);
+}
+
+/* ---------------------------------------------------------------------- rows */
+
+bool row_begins(void)
+{
+	if (!poor)
+		return true;
+	if (passed_rows++ != wanted_row)
+		return false;
+	refused_request = 0;
+	faults_arm(0, true);
+	return true;
+}
+
+static const struct {
+	int number;
+	const char *name;
+} errors[] = {
+#define ERROR(name)             \
+	{                       \
+		name, "-" #name \
+	}
+    ERROR(EPERM),     ERROR(ENOENT),   ERROR(EIO),       ERROR(E2BIG),   ERROR(EAGAIN),
+    ERROR(ENOMEM),    ERROR(EFAULT),   ERROR(EBUSY),     ERROR(EINVAL),  ERROR(ENFILE),
+    ERROR(EMFILE),    ERROR(ENOSPC),   ERROR(ERANGE),    ERROR(EDEADLK), ERROR(ELOOP),
+    ERROR(EOVERFLOW), ERROR(EALREADY), ERROR(ESHUTDOWN), ERROR(ENOTSUP), ERROR(ETIMEDOUT),
+    ERROR(ECANCELED),
+};
+
+void row_ends(const char *call, long long answer)
+{
+	if (poor)
+		faults_disarm();
+	const char *name = NULL;
+	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+		if (errors[i].number == -answer)
+			name = errors[i].name;
+	if (name)
+		dprintf(STDOUT_FILENO, "%s\t%s\t%s\n", call, name, now_in);
+	else
+		dprintf(STDOUT_FILENO, "%s\t%lld\t%s\n", call, answer, now_in);
+}
+
+bool row_again(void)
+{
+	if (!poor || !faults_disarm() || refused_request > 600)
+		return false;
+	refused_request++;
+	faults_arm(refused_request / 2, refused_request % 2 == 0);
+	return true;
+}
+
+/* ---------------------------------------------------------------- situations */
+
+void in_child(void (*calls)(void))
+{
+	situation("in a forked child");
+	pid_t child = fork();
+	must("fork", child);
+	if (child == 0) {
+		alarm(20);
+		calls();
+		_exit(0);
+	}
+	int status;
+	must("waitpid", waitpid(child, &status, 0));
+	if (status != 0) {
+		fprintf(stderr, "answers: a child ended with status %#x\n", (unsigned)status);
+		exit(1);
+	}
+}
+
+static void *thread(void *arg)
+{
+	struct inside *inside = arg;
+	inside->calls();
+	return NULL;
+}
+
+void in_thread(void (*calls)(void))
+{
+	struct inside inside = {.calls = calls};
+	pthread_t id;
+	must("pthread_create", -pthread_create(&id, NULL, thread, &inside));
+	pthread_join(id, NULL);
+}
+
+/* Each row on a new thread, for which the library has nothing yet. */
+void without_memory(void (*calls)(void))
+{
+	situation("without memory");
+	for (wanted_row = 0;; wanted_row++) {
+		passed_rows = 0;
+		poor = true;
+		in_thread(calls);
+		poor = false;
+		if (passed_rows <= wanted_row)
+			break;
+	}
+}
+
+/* ----------------------------------------------------------------- functions */
+
+void nothing(void *arg)
+{
+	(void)arg;
+}
+
+void run_calls(void *calls)
+{
+	struct inside *inside = calls;
+	inside->calls();
+	inside->over = 1;
+}
+
+void await_over(struct inside *inside)
+{
+	while (!inside->over)
+		sched_yield();
+}
+
+void hold(void *arg)
+{
+	struct hold *held = arg;
+	held->begun = 1;
+	while (!held->over)
+		sched_yield();
+}
+
+void await_begun(struct hold *held)
+{
+	while (!held->begun)
+		sched_yield();
+}
+
+void let_go(struct hold *held)
+{
+	held->over = 1;
+}
+
+static int refuse(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self, (void)batch, (void)n;
+	return -EAGAIN;
+}
+
+static const struct tw_executor_ops refusing_ops = {.size = sizeof refusing_ops, .submit = refuse};
+tw_executor unsound, refusing = {.ops = &refusing_ops};
+
+/* --------------------------------------------------------------------- values */
+
+#define VALUE(name) dprintf(STDOUT_FILENO, "=%s\t%d\n", #name, name)
+
+static void values(void)
+{
+	VALUE(TW_CANCELLED);
+	VALUE(TW_GONE);
+	VALUE(TW_RUNNING);
+	VALUE(TW_FINISHED);
+	VALUE(TW_SELF);
+	VALUE(TW_DISARMED);
+	VALUE(TW_RESET_KEPT);
+	VALUE(TW_JOB_LATE);
+	VALUE(TW_SCHEDULER_RUN_IDLE);
+	VALUE(TW_SCHEDULER_RUN_MORE);
+}
+
+int main(void)
+{
+	alarm(120);
+	values();
+	timers();
+	groups();
+	services();
+	statistics();
+	pools();
+	manuals();
+	clocks();
+	strands();
+	semaphores();
+	limiters();
+	jobs();
+	schedulers();
+	actions();
+	simulations();
+	return 0;
+}
