@@ -267,7 +267,7 @@ static void view(void *me, struct candidate_view *out)
 	*out = (struct candidate_view){0};
 	if (tw_service_stats(self->service, &stats) < 0)
 		return;
-	out->pending = stats.pending - stats.disarmed;
+	out->pending = stats.pending;
 	out->user_bytes = self->connections ? sizeof(struct connection) : sizeof(tw_timer);
 	out->wakeups = stats.wakeups;
 	out->ticks = stats.ticks;

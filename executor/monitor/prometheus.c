@@ -100,15 +100,15 @@ static void histogram(struct tw__page *page, const char *name, const char *help,
 				      offset + offsetof(struct tw_histogram, max_ns)});
 }
 
-/* Scheduled is the sum of all ends and of what is pending. */
+/* Scheduled is the sum of all ends, of what is pending and of what is disarmed. */
 static const struct figure counts[] = {
     {"timers_scheduled_total", "Timers accepted. A series counts once.", OF(stats.scheduled)},
-    {"timers_pending", "Timers that wait for their time.", OF(stats.pending)},
+    {"timers_pending", "Timers that are armed.", OF(stats.pending)},
     {"timers_rejected_total", "Schedules refused for lack of room or after a close.",
      OF(stats.rejected)},
     {"groups", "Groups of timers that exist.", OF(stats.groups)},
-    {"timers_disarmed", "Pending timers that are persistent and disarmed.", OF(stats.disarmed)},
-    {"group_members", "Pending timers that are members of a group.", OF(stats.group_members)},
+    {"timers_disarmed", "Persistent timers that are not armed.", OF(stats.disarmed)},
+    {"group_members", "Timers that are members of a group.", OF(stats.group_members)},
     {"runs_total", "Callbacks that have returned.", OF(stats.runs)},
     {"overruns_total", "Instants that series missed.", OF(stats.overruns)},
     {"resets_total", "Timers moved to another time.", OF(stats.resets)},

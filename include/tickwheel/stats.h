@@ -22,8 +22,10 @@ struct tw_latency {
 /*
  * Counters and gauges of a service.
  *
- * While the service is quiet, scheduled == fired + cancelled + dropped + late_dropped + pending
- * (G3). A snapshot that is taken while other threads work may differ by what is in flight.
+ * While the service is quiet, scheduled == fired + cancelled + dropped + late_dropped + pending +
+ * disarmed (G3). A timer whose callback or release runs is in none of these until it has ended, or
+ * is armed or disarmed again. A snapshot that is taken while other threads work may differ by what
+ * is in flight.
  */
 struct tw_service_stats {
 	size_t size; /* in: sizeof(struct tw_service_stats) */
@@ -32,7 +34,7 @@ struct tw_service_stats {
 	uint64_t fired;     /* ended by having run; a series: after its last run */
 	uint64_t cancelled;
 	uint64_t dropped; /* by a close, or by TW_REFUSED_DROP */
-	uint64_t pending; /* counted from the timers themselves */
+	uint64_t pending; /* armed, as tw_is_pending says; counted from the timers themselves */
 
 	uint64_t rejected; /* schedules answered with an error other than bad arguments */
 	uint64_t runs;     /* callbacks that have returned */
@@ -64,8 +66,8 @@ struct tw_service_stats {
 	uint64_t late_dropped; /* ended with TW_FATE_LATE */
 
 	uint64_t groups;        /* groups that exist */
-	uint64_t group_members; /* of `pending`: members of a group */
-	uint64_t disarmed;      /* of `pending`: persistent timers that are disarmed */
+	uint64_t group_members; /* timers that are members of a group, and have not ended */
+	uint64_t disarmed;      /* persistent timers that are not armed: they are not pending */
 };
 
 /*

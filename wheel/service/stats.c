@@ -27,7 +27,7 @@ static void count_words(tw_service *service, struct tw_service_stats *stats)
 			stats->cancelled++;
 			continue;
 		}
-		stats->pending++;
+		stats->pending += tw__word_armed(word);
 		stats->disarmed += tw__word_disarmed(word);
 		if (tw__word_has_record(word) &&
 		    tw_load_relaxed(&tw__ext_of(&service->slots, slot)->tag))

@@ -1,6 +1,6 @@
 /*
- * Stalls of several lengths and the policies for missed instants, as a table: a series with a period
- * of one second, whose first instant is at one second.
+ * Stalls of several lengths and the policies for missed instants, as a table: a series with a
+ * period of one second, whose first instant is at one second.
  */
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
@@ -33,10 +33,7 @@ static const struct row before_a_run[] = {
     {10000, {{1, 9, 11000, 0}, {1, 9, 11000, 0}, {10, 0, 11000, 0}, {1, 0, 11000, 0}}},
     {10500, {{1, 9, 11000, 0}, {1, 9, 11000, 0}, {10, 0, 11000, 0}, {1, 0, 11500, 0}}},
     {3600500,
-     {{1, 3599, 3601000, 0},
-      {1, 3599, 3601000, 0},
-      {3600, 0, 3601000, 0},
-      {1, 0, 3601500, 0}}},
+     {{1, 3599, 3601000, 0}, {1, 3599, 3601000, 0}, {3600, 0, 3601000, 0}, {1, 0, 3601500, 0}}},
 };
 
 /* The first run begins at 1000, and returns at the end of the stall. */
@@ -49,10 +46,7 @@ static const struct row in_a_run[] = {
     {10000, {{0, 0, 11000, 9}, {1, 8, 11000, 0}, {9, 0, 11000, 0}, {0, 0, 11000, 0}}},
     {10500, {{0, 0, 11000, 9}, {1, 8, 11000, 0}, {9, 0, 11000, 0}, {0, 0, 11500, 0}}},
     {3600500,
-     {{0, 0, 3601000, 3599},
-      {1, 3598, 3601000, 0},
-      {3599, 0, 3601000, 0},
-      {0, 0, 3601500, 0}}},
+     {{0, 0, 3601000, 3599}, {1, 3598, 3601000, 0}, {3599, 0, 3601000, 0}, {0, 0, 3601500, 0}}},
 };
 
 #define ROWS(table) (sizeof(table) / sizeof *(table))

@@ -134,7 +134,7 @@ Test(timer_persistent, tells_what_it_is)
 	expect_eq(tw_is_pending(rig.service, probe.timer), false);
 	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), -ENOENT);
 	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.pending, 1);
+	expect_eq(stats.pending, 0);
 	expect_eq(stats.disarmed, 1);
 	arm(&probe, 10 * MS);
 	expect_eq(tw_is_pending(rig.service, probe.timer), true);
