@@ -237,6 +237,7 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 	$(Q)test/metrics.sh $B/bin/server $B/test/metrics
 	$(Q)CC="$(CC)" PROBES=$(PROBES) test/probes.sh $B/libtickwheel.so
 	$(Q)$B/test/opened $B/libtickwheel.so
+	$(Q)test/comments.sh
 	$(Q)test/answers.sh $B/test/contract/answers
 	$(again) test-cpp
 	$(again) test-cache

@@ -33,7 +33,7 @@ function write_answers(name, file, errors,    i, any) {
 		if ((answer_code[name, i] ~ /^-E/) != errors)
 			continue
 		printf ".TP\n.B %s\n%s\n", escaped(answer_code[name, i]),
-			escaped(answer[name, i] == "" ? "Done." : sentence(answer[name, i])) >file
+			escaped(sentence(answer[name, i])) >file
 		any = 1
 	}
 	return any
@@ -85,6 +85,19 @@ function write_see_also(name, file,    text, i, n, seen, count, other, refs) {
 	printf ".BR tickwheel (7)\n" >file
 }
 
+function write_return_value(name, file) {
+	printf ".SH RETURN VALUE\n" >file
+	if (declaration_of[name] ~ /^void tw/)
+		printf "None.\n" >file
+	if (value[name, "returns"] != "")
+		printf "%s\n", escaped(capital(value[name, "returns"])) >file
+	write_answers(name, file, 0)
+	if (kind[name] == "type")
+		write_answers(name, file, 1)
+	if (value[name, "after"] != "")
+		printf ".PP\n%s\n", escaped(capital(trimmed(value[name, "after"]))) >file
+}
+
 function write_function(name,    file, text) {
 	file = dir "/man3/" name ".3"
 	head(file, name, 3, about_function(name))
@@ -92,15 +105,7 @@ function write_function(name,    file, text) {
 	printf ".fi\n.SH DESCRIPTION\n%s", roff_section(details[name]) >file
 	if (name in struct_of)
 		printf "%s.PP\n%s", roff(struct_comment_of[name]), code_roff(struct_of[name]) >file
-	printf ".SH RETURN VALUE\n" >file
-	text = value[name, "returns"]
-	if (declaration_of[name] ~ /^void tw/)
-		printf "None.\n" >file
-	if (text != "")
-		printf "%s\n", escaped(capital(text)) >file
-	write_answers(name, file, 0)
-	if (value[name, "after"] != "")
-		printf ".PP\n%s\n", escaped(capital(trimmed(value[name, "after"]))) >file
+	write_return_value(name, file)
 	printf ".SH ERRORS\n" >file
 	if (!has_errors(name))
 		printf "None.\n" >file
@@ -144,13 +149,9 @@ function about_function(name,    s) {
 	return tolower(substr(s, 1, 1)) substr(s, 2)
 }
 
-function about_type(name,    s, noun) {
+function about_type(name,    s) {
 	s = first_sentence(comment_of[name])
-	s = tolower(substr(s, 1, 1)) substr(s, 2)
-	noun = kind[name] == "struct" ? "struct" : kind[name] == "enum" ? "enum" : "type of a function"
-	if (s == "")
-		s = noun " of " header_of[name] ".h"
-	return s
+	return tolower(substr(s, 1, 1)) substr(s, 2)
 }
 
 function write_type(name,    file) {
@@ -161,10 +162,11 @@ function write_type(name,    file) {
 	else
 		printf ".PP\n%s", bold(declaration_of[name]) >file
 	printf ".fi\n.SH DESCRIPTION\n" >file
-	if (comment_of[name] != "")
-		printf "%s", roff_section(comment_of[name]) >file
+	printf "%s", roff_section(kind[name] == "type" ? details[name] : comment_of[name]) >file
 	if (kind[name] != "type")
-		printf "%s%s", comment_of[name] == "" ? "" : ".PP\n", code_roff(declaration_of[name]) >file
+		printf ".PP\n%s", code_roff(declaration_of[name]) >file
+	if (value[name, "returns"] != "" || answers[name])
+		write_return_value(name, file)
 	write_example(name, file)
 	write_see_also(name, file)
 	close(file)

@@ -72,7 +72,10 @@ function parse_inline(name,    n, i, part_text, pieces, code) {
 	part_text = value[name, "returns"]
 	if (match(part_text, /as tw_[a-z_]+( and tw_[a-z_]+)?/)) {
 		reference[name] = substr(part_text, RSTART + 3, RLENGTH - 3)
-		sub(/^[^.;]*as tw_[a-z_]+( and tw_[a-z_]+)?(, and)?[.;]? */, "", part_text)
+		if (RSTART > 1)
+			complain(name ": Returns: says something before \"as\"")
+		part_text = substr(part_text, RSTART + RLENGTH)
+		sub(/^(, and)?[.;]? */, "", part_text)
 		sub(/^Also:$/, "", part_text)
 		if (part_text != "")
 			value[name, "after"] = value[name, "after"] " " part_text
@@ -105,7 +108,7 @@ function inherit(name,    refs, count, r, i, j, own, ref, own_code, own_text, fo
 	for (r = 1; r <= count; r++) {
 		ref = refs[r]
 		if (!(ref in kind))
-			fail(name " refers to " ref ", which is not declared")
+			complain(name " refers to " ref ", which is not declared")
 		inherit(ref)
 		for (i = 1; i <= answers[ref]; i++)
 			if (!has_answer(name, answer_code[ref, i]))
@@ -147,21 +150,49 @@ function said(name, key,    text, ref, rest) {
 	return text
 }
 
-function fail(why) {
+function complain(why) {
 	print "manual: " why >"/dev/stderr"
 	failed = 1
-	exit 1
 }
 
-# Parses all functions, and fails for one whose text the pages cannot show.
+function is_called(name) {
+	return kind[name] == "function" || kind[name] == "type"
+}
+
+# Complains about what a page would show as an empty sentence, or as one without its beginning.
+function check_text(name,    i, text) {
+	if (comment_of[name] == "" || (is_called(name) && details[name] == ""))
+		complain(name " has no text")
+	if (name in struct_of && struct_comment_of[name] == "")
+		complain("struct " name " has no text")
+	for (i = 1; i <= answers[name]; i++)
+		if (answer[name, i] ~ /^ *[.]?$/)
+			complain(name ": the answer \"" answer_code[name, i] "\" has no text")
+	text = value[name, "after"]
+	sub(/^ +/, "", text)
+	if (text != "" && text !~ /^([A-Z`*]|tw_)/)
+		complain(name ": a sentence after its answers has no beginning: \"" text "\"")
+	if (kind[name] != "function")
+		return
+	if (said(name, "threads") == "")
+		complain(name ": no \"Threads:\"")
+	if (declaration_of[name] !~ /^void tw/ && !answers[name] && value[name, "returns"] == "")
+		complain(name ": no \"Returns:\"")
+}
+
+# Parses the comments of functions and of function types. Ends the program if a page would lack a text.
 function parse_all(    i, name) {
 	for (i = 1; i <= entries; i++)
-		if (kind[entry[i]] == "function") {
+		if (is_called(entry[i])) {
 			parse(entry[i])
 			if ((entry[i], "returns") in value)
 				parse_inline(entry[i])
 		}
 	for (i = 1; i <= entries; i++)
-		if (kind[entry[i]] == "function")
+		if (is_called(entry[i]))
 			inherit(entry[i])
+	for (i = 1; i <= entries; i++)
+		check_text(entry[i])
+	if (failed)
+		exit 1
 }

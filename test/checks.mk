@@ -85,6 +85,7 @@ check-functions: ## at most 160 public functions, each of them used in an exampl
 
 check-answers: deps-build ## each list of errors in a header is what calls really answer (test/contract)
 	$(again) $B/test/contract/answers
+	$(Q)test/comments.sh
 	$(Q)test/answers.sh $B/test/contract/answers
 
 check-static: deps-static ## clang-tidy and cppcheck; test/static.sh has the exceptions and their reasons

@@ -117,6 +117,7 @@ enum tw_action_kind {
 	TW_ACTION_KIND_VIRTUAL = 4
 };
 
+/* Flags of struct tw_action_scheduler_config. */
 enum tw_action_flags {
 	TW_ACTION_FLAG_BY_CALLER = 1, /* ASAP, FRAME: you drive, with tw_action_scheduler_flush */
 	TW_ACTION_FLAG_CANCEL_BATCH =
@@ -423,7 +424,10 @@ struct tw_action_scheduler_stats {
  * Reads a scheduler's statistics. An older or newer `size` is fine, as with tw_service_stats.
  *
  * Threads: any. Never blocks.
- * Returns: 0; -EINVAL if NULL, or the size is smaller than one gauge; -EPERM in a forked child
+ * Returns:
+ *   0         *out is filled
+ *   -EINVAL   NULL, or the size is smaller than one gauge
+ *   -EPERM    in a forked child
  */
 TW_API int tw_action_scheduler_stats(tw_action_scheduler *scheduler,
 				     struct tw_action_scheduler_stats *out);

@@ -26,6 +26,7 @@ extern "C" {
 typedef struct tw_batch tw_batch;
 typedef struct tw_executor tw_executor;
 
+/* What an executor does. */
 struct tw_executor_ops {
 	size_t size; /* sizeof(struct tw_executor_ops) */
 
@@ -37,6 +38,7 @@ struct tw_executor_ops {
 	int (*submit)(tw_executor *self, tw_batch *batch, size_t n);
 };
 
+/* The base of an executor: the first member of a struct of your own. */
 struct tw_executor {
 	const struct tw_executor_ops *ops;
 };

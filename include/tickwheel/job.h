@@ -132,6 +132,7 @@ typedef void tw_job_release_fn(void *arg);
 
 /* ------------------------------------------------------------------- submit */
 
+/* Flags of struct tw_limiter_task. */
 enum tw_limiter_task_flags {
 	TW_LIMITER_TASK_ASYNC = 1,     /* asynchronous */
 	TW_LIMITER_TASK_KEEP = 2,      /* its result is kept until tw_job_forget */

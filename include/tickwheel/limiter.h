@@ -80,6 +80,7 @@ struct tw_limiter_hooks {
 	void *hooks_arg;
 };
 
+/* Flags of struct tw_limiter_config. */
 enum tw_limiter_flags {
 	TW_LIMITER_COLLECT = 1,        /* collects results for idle listeners; 56 bytes each */
 	TW_LIMITER_PAUSED_REFUSES = 2, /* while paused, submits answer -EBUSY; else jobs wait */

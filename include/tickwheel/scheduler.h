@@ -213,6 +213,7 @@ TW_API int tw_scheduler_destroy(tw_scheduler *scheduler);
 TW_API int tw_scheduler_submit(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn,
 			       void *arg, tw_scheduler_task_id *out);
 
+/* Flags of struct tw_scheduler_task. */
 enum tw_scheduler_task_flags {
 	TW_SCHEDULER_TASK_TIMEOUT = 1 /* timeout_ns replaces that of the priority */
 };
@@ -282,7 +283,8 @@ enum tw_scheduler_run_result {
  *
  * Threads: one at a time. Blocks while turns run.
  * Returns:
- *   TW_SCHEDULER_RUN_IDLE, TW_SCHEDULER_RUN_MORE
+ *   TW_SCHEDULER_RUN_IDLE   nothing is ready: `wanted` is called when there is work
+ *   TW_SCHEDULER_RUN_MORE   the slice or the budget was used up: call again
  *   -EINVAL      scheduler is NULL, budget is 0, or another host
  *   -EBUSY       called from inside itself, or while another thread is in it: run on one thread
  *   -ESHUTDOWN   the scheduler is closed
@@ -308,7 +310,9 @@ TW_API bool tw_scheduler_should_yield(tw_scheduler *scheduler);
  * tw_scheduler_should_yield is true.
  *
  * Threads: any. Never blocks.
- * Returns: 0; -EINVAL if scheduler is NULL
+ * Returns:
+ *   0         done
+ *   -EINVAL   scheduler is NULL
  */
 TW_API int tw_scheduler_request_yield(tw_scheduler *scheduler);
 
@@ -316,7 +320,9 @@ TW_API int tw_scheduler_request_yield(tw_scheduler *scheduler);
  * Sets the slice to 1 s / fps. 0: the config's slice again.
  *
  * Threads: any. Never blocks.
- * Returns: 0; -EINVAL if scheduler is NULL or fps is above 1000
+ * Returns:
+ *   0         done
+ *   -EINVAL   scheduler is NULL or fps is above 1000
  */
 TW_API int tw_scheduler_force_frame_rate(tw_scheduler *scheduler, uint32_t fps);
 
@@ -324,7 +330,9 @@ TW_API int tw_scheduler_force_frame_rate(tw_scheduler *scheduler, uint32_t fps);
  * Pauses the scheduler: no further turn begins, also of expired tasks. The one that runs goes on.
  *
  * Threads: any. Never blocks.
- * Returns: 0; -EINVAL if scheduler is NULL
+ * Returns:
+ *   0         done
+ *   -EINVAL   scheduler is NULL
  */
 TW_API int tw_scheduler_pause(tw_scheduler *scheduler);
 
@@ -332,7 +340,9 @@ TW_API int tw_scheduler_pause(tw_scheduler *scheduler);
  * Resumes a paused scheduler.
  *
  * Threads: any. Never blocks.
- * Returns: 0; -EINVAL if scheduler is NULL
+ * Returns:
+ *   0         done
+ *   -EINVAL   scheduler is NULL
  */
 TW_API int tw_scheduler_resume(tw_scheduler *scheduler);
 
@@ -396,6 +406,7 @@ TW_API int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats
 
 /* ------------------------------------------------------------ the event log */
 
+/* Kinds of events. */
 enum tw_scheduler_event_kind {
 	TW_EVENT_START = 1,   /* its first turn begins */
 	TW_EVENT_SUSPEND = 2, /* a turn ends with TW_TURN_AGAIN */

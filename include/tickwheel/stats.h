@@ -178,7 +178,9 @@ TW_API uint64_t tw_histogram_percentile(const struct tw_histogram *histogram, do
  * Adds another distribution to *sum: of another service, or of another process.
  *
  * Threads: any. Never blocks.
- * Returns: 0; -EINVAL if an argument is NULL
+ * Returns:
+ *   0         added
+ *   -EINVAL   an argument is NULL
  */
 TW_API int tw_histogram_add(struct tw_histogram *sum, const struct tw_histogram *other);
 
@@ -368,7 +370,7 @@ TW_API int tw_service_validate(tw_service *service, char *why, size_t why_size);
  *   -EMFILE, -ENFILE, -ENOMEM   no descriptor, or no memory
  *   -ESHUTDOWN   the service is closed
  *   -EPERM       in a forked child
- *   any other negative errno of socket(2) or bind(2): a sandbox refuses
+ *   any other    a negative errno of socket(2) or bind(2): a sandbox refuses
  */
 TW_API int tw_service_publish(tw_service *service, const char *name);
 

@@ -59,6 +59,7 @@ typedef struct tw_strand_task_id {
 	uint64_t id;
 } tw_strand_task_id;
 
+/* Flags of struct tw_strand_config. */
 enum tw_strand_flags {
 	TW_STRAND_PINNED = 1 /* all runs happen on one thread of the pool */
 };

@@ -31,6 +31,7 @@ typedef struct tw_group {
 
 /* ------------------------------------------------------------------- series */
 
+/* What the period of a series is counted from. */
 enum tw_period_mode {
 	TW_FIXED_RATE = 0, /* run n is due at first + n * period */
 	TW_FIXED_DELAY = 1 /* the next run is due a period after the last one has returned */
@@ -87,6 +88,7 @@ TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period
 
 /* -------------------------------------------------------------------- tasks */
 
+/* Flags of struct tw_task, and of struct tw_strand_task. */
 enum tw_task_flags {
 	TW_TASK_AT = 1, /* when_ns is a deadline on the scale of tw_service_now, not a delay */
 	TW_TASK_CONTEXT =
@@ -196,8 +198,8 @@ TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_
  * thread closes the service meanwhile, the close covers all n timers, or none is scheduled.
  *
  * Threads: as tw_schedule. A close of the service waits until the call has returned.
- * Returns: as tw_schedule_task, for the first bad task it finds. tw_service_stats.rejected grows by
- * n, except after -EINVAL and -E2BIG.
+ * Returns: as tw_schedule_task. The answer is that of the first bad task it finds.
+ * tw_service_stats.rejected grows by n, except after -EINVAL and -E2BIG.
  *   0         all are scheduled; or n is 0
  *   -EINVAL   sizes that differ; TW_TASK_PERSISTENT
  *   -EAGAIN   n is more than max_timers or lane_entries leave room for: schedule fewer, or raise
