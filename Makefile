@@ -172,6 +172,13 @@ $B/test/stress%: $B/test/stress%.o $(lib)
 $B/test/opened: $B/test/opened.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
+# A plugin that contains the static library, and a program that loads and unloads it.
+$B/test/plugin.so: $B/test/plugin.o $(lib)
+	$(call say,ld)$(CC) $(links) -shared $(CFLAGS) -o $@ $^ $(ck_libs)
+
+$B/test/unloaded: $B/test/unloaded.o
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
+
 wrapped := malloc calloc aligned_alloc free mmap munmap mremap madvise pthread_create syscall \
 	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep read \
 	   pthread_mutex_unlock
@@ -226,7 +233,7 @@ demo: installed-build+demo ## an HTTP server under load whose timeouts are tickw
 
 test: installed-build+test ## headers, examples, README, unit, model and service tests; two minutes
 	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $B/test/metrics \
-		$B/test/contract/answers
+		$B/test/contract/answers $B/test/unloaded $B/test/plugin.so
 	$(again) build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
@@ -239,6 +246,7 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 	$(Q)$B/test/opened $B/libtickwheel.so
 	$(Q)test/comments.sh
 	$(Q)test/answers.sh $B/test/contract/answers
+	$(Q)$B/test/unloaded $B/test/plugin.so
 	$(again) test-cpp
 	$(again) test-cache
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)

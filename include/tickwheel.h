@@ -121,6 +121,11 @@
  * answers -EPERM there, and destroy frees memory. The child may create objects of its own. A
  * callback may fork, too: its child must end inside that callback, by exec or _exit. If the
  * callback returns in the child, the behavior is undefined.
+ *
+ * Unloading. A plugin that contains the static library may be unloaded (dlclose) after its services
+ * and pools are destroyed. Threads that have used it may live on, and end at any time afterwards. A
+ * thread that ends while it is unloaded must have been joined before. The shared library is never
+ * unloaded.
  */
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H

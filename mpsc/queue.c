@@ -5,6 +5,7 @@
 #include "mpsc/base/assert.h"
 #include "mpsc/base/fork.h"
 #include "mpsc/base/locked.h"
+#include "mpsc/base/unload.h"
 
 _Thread_local struct tw__thread tw__thread = {TW__NO_QUEUE, NULL};
 
@@ -13,7 +14,9 @@ _Thread_local struct tw__thread tw__thread = {TW__NO_QUEUE, NULL};
  * thread frees the tie.
  */
 struct tie {
-	struct tie *next; /* of the thread's; only it walks the list */
+	struct tie *next;              /* of the thread's; only it walks the list */
+	struct tie **mine;             /* the thread's list */
+	struct tie *next_of_all, **at; /* at NULL: inherited by a forked child */
 	uint64_t queue_id;
 	struct tw__queue *queue;
 	struct tw__lane *lane; /* NULL: the queue is gone; registry's lock */
@@ -26,6 +29,38 @@ static uint64_t last_queue_id; /* registry's lock */
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t exit_key;
 static bool exit_key_made;
+static bool unloaded; /* the key is deleted; registry's lock */
+
+/* For the unload alone: all that this process has made. Registry's lock. */
+static struct tie *all_ties;
+
+static void tie_enlist(struct tie *tie)
+{
+	TW_ASSERT_LOCKED(&tw__registry);
+	tie->at = &all_ties;
+	tie->next_of_all = all_ties;
+	if (tie->next_of_all)
+		tie->next_of_all->at = &tie->next_of_all;
+	all_ties = tie;
+}
+
+static void tie_free(struct tie *tie)
+{
+	TW_ASSERT_LOCKED(&tw__registry);
+	if (tie->at)
+		*tie->at = tie->next_of_all;
+	if (tie->at && tie->next_of_all)
+		tie->next_of_all->at = tie->at;
+	free(tie);
+}
+
+/* The list may be half written: it starts anew, without the ties of the thread that has forked. */
+static void queue_after_fork_in_child(void)
+{
+	all_ties = NULL;
+	for (struct tie *tie = my_ties; tie; tie = tie->next)
+		tie->at = NULL;
+}
 
 static void disown(struct tie *tie)
 {
@@ -49,22 +84,36 @@ static void queue_thread_exits(void *unused)
 	for (struct tie *tie = my_ties, *next; tie; tie = next) {
 		next = tie->next;
 		disown(tie);
-		free(tie);
+		tie_free(tie);
 	}
 	my_ties = NULL;
 	pthread_mutex_unlock(&tw__registry);
 }
 
+/* The threads of all ties live: a thread that ends frees its ties under this lock. */
+static void queue_unload(bool free_all)
+{
+	TW_ASSERT_LOCKED(&tw__registry);
+	unloaded = pthread_key_delete(exit_key) == 0;
+	while (free_all && all_ties) {
+		*all_ties->mine = NULL;
+		tie_free(all_ties);
+	}
+}
+
 static void make_exit_key(void)
 {
-	exit_key_made = pthread_key_create(&exit_key, queue_thread_exits) == 0;
+	static struct tw__unloader unloader = {.unload = queue_unload};
+	exit_key_made = pthread_key_create(&exit_key, queue_thread_exits) == 0 &&
+			pthread_atfork(NULL, NULL, queue_after_fork_in_child) == 0 &&
+			tw__unload_watch(&unloader);
 }
 
 static bool watch_thread_exit(void)
 {
-	pthread_once(&exit_key_once, make_exit_key);
+	TW_ASSERT_LOCKED(&tw__registry);
 	/* planted: descriptor_lost */
-	return exit_key_made && pthread_setspecific(exit_key, &my_ties) == 0;
+	return unloaded || pthread_setspecific(exit_key, &my_ties) == 0;
 }
 
 void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__queue_ops *ops,
@@ -73,6 +122,7 @@ void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__qu
 	const size_t smallest = sizeof(struct tw__lane);
 	TW_ASSERT(ops->lane_size >= smallest && ops->init && ops->use && ops->orphaned);
 	*queue = (struct tw__queue){.bound = bound, .ops = ops, .context = context};
+	tw__unload_hold();
 	pthread_mutex_lock(&tw__registry);
 	queue->id = ++last_queue_id;
 	pthread_mutex_unlock(&tw__registry);
@@ -90,6 +140,7 @@ void tw__queue_fini(struct tw__queue *queue)
 	}
 	tw_store_relaxed(&queue->lanes, NULL);
 	pthread_mutex_unlock(&tw__registry);
+	tw__unload_drop();
 }
 
 void tw__queue_abandon(struct tw__queue *queue)
@@ -138,24 +189,29 @@ static void drop_stale_ties(void)
 			continue;
 		}
 		*at = tie->next;
-		free(tie);
+		tie_free(tie);
 	}
 }
 
 static struct tie *new_tie(struct tw__queue *queue)
 {
-	struct tie *tie = malloc(sizeof *tie);
-	if (!tie || !watch_thread_exit()) {
-		free(tie);
+	pthread_once(&exit_key_once, make_exit_key);
+	struct tie *tie = exit_key_made ? malloc(sizeof *tie) : NULL;
+	if (!tie)
 		return NULL;
-	}
 	pthread_mutex_lock(&tw__registry);
 	drop_stale_ties();
-	struct tw__lane *lane = adopt(queue);
-	if (!lane)
+	bool watched = watch_thread_exit();
+	struct tw__lane *lane = watched ? adopt(queue) : NULL;
+	if (watched && !lane)
 		lane = queue_make(queue);
 	if (lane) {
-		*tie = (struct tie){my_ties, queue->id, queue, lane};
+		*tie = (struct tie){.next = my_ties,
+				    .mine = &my_ties,
+				    .queue_id = queue->id,
+				    .queue = queue,
+				    .lane = lane};
+		tie_enlist(tie);
 		lane->tie = tie;
 		my_ties = tie;
 		tw_add_acq_rel(&queue->owner_count, 1); /* QUEUE2 */

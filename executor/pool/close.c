@@ -20,6 +20,7 @@
 #include "executor/pool/grow.h"
 #include "executor/pool/wake.h"
 #include "mpsc/base/cancel.h"
+#include "mpsc/base/unload.h"
 
 void tw__pool_stop(tw_pool *pool)
 {
@@ -123,6 +124,7 @@ void tw__pool_free(tw_pool *pool)
 	free(pool->workers);
 	free(pool->tasks.cells);
 	free(pool);
+	tw__unload_drop();
 }
 
 int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg)

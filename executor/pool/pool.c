@@ -16,6 +16,7 @@
 #include "executor/pool/jobs.h"
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/membarrier.h"
+#include "mpsc/base/unload.h"
 
 enum { TIMED_ONE_IN = 16 };
 
@@ -241,6 +242,7 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
 		free(pool);
 		return -ENOMEM;
 	}
+	tw__unload_hold();
 	pool->executor.ops = &pool_ops;
 	pool->jobs.face.ops = &jobs_ops;
 	pool->owned = owned;

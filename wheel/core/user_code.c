@@ -5,12 +5,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mpsc/base/fork.h"
+#include "mpsc/base/unload.h"
+
 _Atomic(struct tw__run_record *) tw__run_records;
 _Thread_local struct tw__run_record *tw__my_run_record;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t exit_key;
 static bool ready;
+static bool unloaded; /* the key is deleted; registry's lock */
 
 /* ------------------------------------------------------------------ records */
 
@@ -30,9 +34,28 @@ static void user_code_clear(struct tw__run_record *record)
 static void user_code_thread_exits(void *arg)
 {
 	struct tw__run_record *record = arg;
-	tw__my_run_record = NULL;
-	user_code_clear(record);
-	tw_store_release(&record->in_use, 0); /* pairs with take_free */
+	pthread_mutex_lock(&tw__registry);
+	if (tw__my_run_record) { /* else it has just been freed */
+		tw__my_run_record = NULL;
+		user_code_clear(record);
+		tw_store_release(&record->in_use, 0); /* pairs with take_free */
+	}
+	pthread_mutex_unlock(&tw__registry);
+}
+
+/* The thread of a record in use lives: it takes this lock before it ends. */
+static void user_code_unload(bool free_all)
+{
+	unloaded = pthread_key_delete(exit_key) == 0;
+	struct tw__run_record *record = tw_load_relaxed(&tw__run_records);
+	for (struct tw__run_record *next; free_all && record; record = next) {
+		next = tw_load_relaxed(&record->next);
+		if (tw_load_relaxed(&record->in_use))
+			*record->mine = NULL;
+		free(record);
+	}
+	if (free_all)
+		tw_store_relaxed(&tw__run_records, NULL);
 }
 
 /* Only the thread that has forked goes on. What the others ran does not run here. */
@@ -49,8 +72,10 @@ static void user_code_after_fork_in_child(void)
 
 static void get_ready(void)
 {
+	static struct tw__unloader unloader = {.unload = user_code_unload};
 	ready = pthread_key_create(&exit_key, user_code_thread_exits) == 0 &&
-		pthread_atfork(NULL, NULL, user_code_after_fork_in_child) == 0;
+		pthread_atfork(NULL, NULL, user_code_after_fork_in_child) == 0 &&
+		tw__unload_watch(&unloader);
 }
 
 static struct tw__run_record *take_free(void)
@@ -89,10 +114,14 @@ struct tw__run_record *tw__run_record_make(void)
 		record = user_code_make();
 	if (!record)
 		return NULL;
-	if (pthread_setspecific(exit_key, record)) {
+	pthread_mutex_lock(&tw__registry);
+	bool watched = unloaded || pthread_setspecific(exit_key, record) == 0;
+	pthread_mutex_unlock(&tw__registry);
+	if (!watched) {
 		tw_store_release(&record->in_use, 0);
 		return NULL;
 	}
+	record->mine = &tw__my_run_record;
 	tw_store_relaxed(&record->thread_id, (uint32_t)gettid());
 	return tw__my_run_record = record;
 }

@@ -10,7 +10,8 @@
  * on_stuck. Who looks at an undated run for the first time dates it, so such a run may look younger
  * than it is, never older.
  *
- * Records are never freed; the record of a thread that has ended serves the next thread.
+ * Records are freed when the library is unloaded (mpsc/base/unload.h); the record of a thread that
+ * has ended serves the next thread.
  *
  * Pairing table
  *   USER1  owner, fn, name, since_ns, timer: store-release, then word: store-release (begin) ->
@@ -61,6 +62,7 @@ struct tw__run_level {
 struct tw__run_record {
 	struct tw__run_level levels[TW__RUN_LEVELS];
 	_Atomic(struct tw__run_record *) next;
+	struct tw__run_record **mine; /* of the thread that has it; for the unload */
 	_Atomic uint32_t in_use;
 	_Atomic uint32_t thread_id; /* the system's */
 
