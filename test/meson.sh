@@ -25,7 +25,8 @@ if ! command -v meson >/dev/null 2>&1; then
 	exit 0
 fi
 
-quietly meson setup --fatal-meson-warnings "$work/build" --prefix "$work/first" --libdir lib || fail "setup"
+quietly meson setup --fatal-meson-warnings "$work/build" --prefix "$work/first" --libdir lib \
+	-Ddefault_library=both || fail "setup"
 quietly meson compile -C "$work/build" || fail "compile"
 ! grep -q 'warning:' "$work/out" || fail "the compiler warns"
 quietly meson test -C "$work/build" || fail "test"
@@ -67,8 +68,8 @@ LISTS
 	quietly timeout 60 "$work/cmake/program" || fail "a program by CMake"
 fi
 
-# As a subproject, which is what a wrap makes of it. The library is not built again: only setup, and the program's
-# commands.
+# As a subproject, which is what a wrap makes of it: the library of the kind that the parent asks for is built, and
+# nothing else. No test of it runs.
 unset PKG_CONFIG_PATH
 mkdir -p "$work/parent/subprojects"
 cp "$program" "$work/parent/program.c"
@@ -77,8 +78,25 @@ cat >"$work/parent/meson.build" <<'BUILD'
 project('parent', 'c')
 executable('program', 'program.c', dependencies: dependency('tickwheel', fallback: 'tickwheel'))
 BUILD
-quietly meson setup "$work/parent-build" "$work/parent" || fail "setup as a subproject"
-grep -q 'tickwheel' "$work/out" || fail "the subproject was not used"
-quietly meson compile -C "$work/parent-build" program || fail "compile as a subproject"
-quietly timeout 60 "$work/parent-build/program" || fail "a program of the parent project"
+objects=$(find mpsc wheel executor -name '*.c' | wc -l)
+version=$(packaging/version.sh)
+# What a plain `meson compile` of the parent makes of the subproject, but for object files.
+made() {
+	ninja -C "$1" -n | sed 's/^\[[0-9/]*\] //' >"$work/out" || fail "ninja -n"
+	[ "$(grep -c '^Compiling C object subprojects/tickwheel/' "$work/out")" -eq "$objects" ] ||
+		fail "not $objects objects"
+	sed -n '/^Compiling/d; s|.* subprojects/tickwheel/||p' "$work/out" | grep -v '\.symbols$' | sort | paste -sd' '
+}
+for kind in shared static; do
+	parent=$work/parent-$kind
+	quietly meson setup "$parent" "$work/parent" "-Ddefault_library=$kind" || fail "setup as a subproject"
+	grep -q 'tickwheel' "$work/out" || fail "the subproject was not used"
+	case $kind in shared) wanted=libtickwheel.so.$version ;; static) wanted=libtickwheel.a ;; esac
+	found=$(made "$parent")
+	[ "$found" = "$wanted" ] || fail "as a $kind subproject builds: $found"
+	[ "$(meson introspect --tests "$parent")" = '[]' ] || fail "the subproject has tests"
+done
+quietly meson compile -C "$work/parent-static" || fail "compile as a subproject"
+quietly timeout 60 "$work/parent-static/program" || fail "a program of the parent project"
+! ldd "$work/parent-static/program" | grep -q tickwheel || fail "a static subproject is linked as a shared one"
 echo "meson: ok (built, tested, installed, moved; as a subproject)"
