@@ -114,7 +114,7 @@ void tw__pool_free(tw_pool *pool)
 {
 	for (struct tw__source *s = tw_load_relaxed(&pool->sources), *next; s; s = next) {
 		next = s->next;
-		free(s->slots);
+		free(s->ring.cells);
 		free(s);
 	}
 	if (tw__pool_is_worker(pool)) /* of the parent: this is a forked child */

@@ -13,7 +13,6 @@
 #define TW_EXECUTOR_POOL_PARTS_H
 
 #include <ck_ec.h>
-#include <ck_ring.h>
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -21,6 +20,7 @@
 
 #include "executor/base/owner.h"
 #include "executor/base/work_queue.h"
+#include "executor/pool/batch_ring.h"
 #include "executor/pool/internal.h"
 #include "executor/pool/task_ring.h"
 #include "mpsc/base/futex.h"
@@ -29,8 +29,6 @@
 #include "wheel/base/thread.h"
 #include "wheel/core/user_code.h"
 #include "wheel/run/work.h"
-
-enum { TW__SOURCE_BATCHES = 4096 };
 
 /*
  * What one service hands over: a ring with one producer, its driver. Sources are freed with the
@@ -44,8 +42,7 @@ struct tw__source {
 	/* The service, if it has on_stuck; written under the pool's lock. */
 	tw_service *watching;
 	_Atomic uint32_t watch_asleep; /* of that service: user_code.h, USER3 */
-	ck_ring_buffer_t *slots;
-	ck_ring_t ring;
+	struct tw__batch_ring ring;
 };
 
 struct tw__worker {

@@ -4,6 +4,8 @@
  * service, and is reused for the next one.
  */
 
+#include <string.h>
+
 #include "executor/pool/close.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/jobs.h"
@@ -15,19 +17,20 @@
 
 bool tw__sources_empty(tw_pool *pool)
 {
-	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next)
-		if (ck_ring_size(&s->ring) > 0)
+	/* POOL2 */
+	for (struct tw__source *s = tw_load_seq_cst(&pool->sources); s; s = s->next)
+		if (tw__batch_ring_count(&s->ring) > 0)
 			return false;
 	return true;
 }
 
 tw_batch *tw__sources_take(tw_pool *pool)
 {
-	void *batch;
-	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next)
-		if (ck_ring_dequeue_spmc(&s->ring, s->slots, &batch)) /* POOL1 */
-			return batch;
-	return NULL;
+	tw_batch *batch = NULL;
+	/* POOL2 */
+	for (struct tw__source *s = tw_load_seq_cst(&pool->sources); s && !batch; s = s->next)
+		batch = tw__batch_ring_pop(&s->ring); /* POOL1 */
+	return batch;
 }
 
 /* ------------------------------------------------------------------ services */
@@ -36,9 +39,8 @@ static int source_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	struct tw__source *source = (struct tw__source *)self;
 	(void)n;
-	if (!ck_ring_enqueue_spmc(&source->ring, source->slots, batch)) /* POOL1 */
+	if (!tw__batch_ring_push(&source->ring, batch)) /* POOL1, POOL2 */
 		return -EAGAIN;
-	ck_pr_fence_memory(); /* POOL2 */
 	tw__pool_call_for_help(source->pool);
 	return 0;
 }
@@ -47,20 +49,20 @@ static const struct tw_executor_ops source_ops = {sizeof source_ops, source_subm
 
 static struct tw__source *source_new(tw_pool *pool)
 {
-	struct tw__source *source = calloc(1, sizeof *source);
-	ck_ring_buffer_t *slots = calloc(TW__SOURCE_BATCHES, sizeof *slots);
-	if (!source || !slots) {
+	struct tw__source *source = aligned_alloc(TW__CACHE_LINE, sizeof *source);
+	_Atomic(tw_batch *) *cells = calloc(TW__BATCH_RING_SIZE, sizeof *cells);
+	if (!source || !cells) {
 		free(source);
-		free(slots);
+		free(cells);
 		return NULL;
 	}
+	memset(source, 0, sizeof *source);
 	source->executor.ops = &source_ops;
 	source->pool = pool;
-	source->slots = slots;
-	ck_ring_init(&source->ring, TW__SOURCE_BATCHES);
+	source->ring.cells = cells;
 	source->next = tw_load_relaxed(&pool->sources);
-	/* Pairs with the workers' loads: it is complete. */
-	tw_store_release(&pool->sources, source);
+	/* Pairs with the workers' loads: it is complete. POOL2 */
+	tw_store_seq_cst(&pool->sources, source);
 	return source;
 }
 

@@ -20,7 +20,7 @@ static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_hi
 static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
 {
 	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next) {
-		stats->queued += ck_ring_size(&s->ring);
+		stats->queued += tw__batch_ring_count(&s->ring);
 		stats->services += tw_load_relaxed(&s->in_use);
 	}
 	stats->queued += tw__task_ring_count(&pool->tasks) + tw__work_queue_count(&pool->works) +

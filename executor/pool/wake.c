@@ -19,10 +19,11 @@
  *       (seq_cst) -> look for work: of a submitter that wakes nobody, and a worker about to sleep,
  *       one sees the other. Without it a batch waits until the next one comes. A worker that ends
  *       takes its idle bit back first, and then looks once more: the same two sides. Between the
- *       two steps there is: for a source a full fence (CK); for an open batch its seq_cst store and
- *       load; for a task its cell's seq_cst store and load (of several tasks being pushed, a worker
- *       sees none beyond the first unfinished one, whose submitter then sees the worker); for work
- *       its seq_cst push (work_queue.h, QUEUED2).
+ *       two steps there is: for a source the seq_cst stores and loads of the list of sources and of
+ *       its tail; for an open batch its seq_cst store and load; for a task its cell's seq_cst
+ *       store and load (of several tasks being pushed, a worker sees none beyond the first
+ *       unfinished one, whose submitter then sees the worker); for work its seq_cst push
+ *       (work_queue.h, QUEUED2).
  *   POOL3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a
  *       wake-up between the two makes the wait return immediately. A worker that finds work after
  *       its bit was taken waits for the increment that must follow. Otherwise it would be woken by
@@ -211,7 +212,6 @@ bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find)
 	sched_yield(); /* a submitter may want this processor, and then need wake nobody */
 	tw_add_seq_cst(&pool->asleep.sleepers, 1);
 	tw_or_seq_cst(&pool->asleep.idle[self->index / 64], UINT64_C(1) << self->index % 64);
-	ck_pr_fence_memory(); /* POOL2: sources */
 	bool found = tw__worker_find(self, find);
 	if (found || tw_load_seq_cst(&pool->stopping)) {
 		if (take_idle(pool, self->index))

@@ -16,8 +16,8 @@
  * tells which workers are blocked (grow.c).
  *
  * Pairing table
- *   POOL1  sources: CK's enqueue -> CK's dequeue (its own fences): a batch's address. A batch's
- *       contents: batch.h, RUN1.
+ *   POOL1  sources: tail: store (push) -> load (pop): a batch's address (batch_ring.h). Release and
+ *       acquire would do; they are seq_cst for POOL2. A batch's contents: batch.h, RUN1.
  *   POOL4  open_sequence: store-release before open; a joiner that mixes two batches' words claims
  *       nothing (run.h: the cursor holds the sequence).
  *   SHOW1  joiners: add seq_cst, then load of open (a joiner, the reserve), against open := NULL

@@ -206,7 +206,7 @@ active proctype bringer()
 	:: n < BATCHES ->
 		n++;
 #ifndef NO_FENCE
-		/* POOL1, and ck_pr_fence_memory: POOL2 */
+		/* POOL1, POOL2 */
 		atomic { left[enqueued] = ENTRIES(enqueued); enqueued++ };
 #endif
 		call_for_help();
