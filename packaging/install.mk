@@ -1,11 +1,12 @@
 # Installing and packaging.
 #
-# Knobs: PREFIX, bindir, libdir, includedir, mandir, docdir (final places); DESTDIR, for packagers, is put before each.
+# Knobs: PREFIX, bindir, libdir, includedir, datadir, mandir, docdir (final places); DESTDIR, for packagers, is put before each.
 
 PREFIX     ?= /usr/local
 bindir     ?= $(PREFIX)/bin
 libdir     ?= $(PREFIX)/lib
 includedir ?= $(PREFIX)/include
+datadir    ?= $(PREFIX)/share
 mandir     ?= $(PREFIX)/share/man
 docdir     ?= $(PREFIX)/share/doc/tickwheel
 DESTDIR    ?=
@@ -14,7 +15,7 @@ DESTDIR    ?=
 programs = $B/tickwheel-top
 
 places = PREFIX='$(PREFIX)' bindir='$(bindir)' libdir='$(libdir)' includedir='$(includedir)' \
-	mandir='$(mandir)' docdir='$(docdir)' \
+	datadir='$(datadir)' mandir='$(mandir)' docdir='$(docdir)' \
 	DESTDIR='$(DESTDIR)' VERSION=$(VERSION) SOVERSION=$(SOVERSION) CK_LIBS='$(strip $(ck_libs))' \
 	LIBRARY=$B MANUAL=build/man PROGRAMS='$(programs)'
 
@@ -52,6 +53,7 @@ check-install: deps-build+test+install ## installs, builds programs and examples
 	$(Q)test/deps.sh
 	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/install.sh $B
 	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/moved.sh $B
+	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/tsan.sh $B
 
 check-man: deps-build+man ## the manual has every function, and mandoc finds no fault
 	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)

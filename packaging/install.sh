@@ -14,7 +14,7 @@ writable() {
 		fail "cannot write to $dir: install as root, or to your own place: make install PREFIX=\$HOME/.local"
 	rmdir "$probe"
 }
-for dir in "$to_lib" "$to_include" "$to_man" "$to_doc"; do writable "$dir"; done
+for dir in "$to_lib" "$to_include" "$to_data" "$to_man" "$to_doc"; do writable "$dir"; done
 [ -z "$PROGRAMS" ] || writable "$to_bin"
 [ "${1:-}" != --check ] || exit 0
 
@@ -23,12 +23,14 @@ if movable; then
 	pc_prefix="\${pcfiledir}/$(relative "$libdir/pkgconfig" "$PREFIX")"
 	pc_libdir="\${prefix}/$(relative "$PREFIX" "$libdir")"
 	pc_includedir="\${prefix}/$(relative "$PREFIX" "$includedir")"
+	pc_datadir="\${prefix}/$(relative "$PREFIX" "$datadir")"
 	cmake_libdir="\${_tickwheel_here}/$(relative "$libdir/cmake/tickwheel" "$libdir")"
 	cmake_includedir="\${_tickwheel_here}/$(relative "$libdir/cmake/tickwheel" "$includedir")"
 else
 	pc_prefix=$PREFIX
 	pc_libdir=$libdir
 	pc_includedir=$includedir
+	pc_datadir=$datadir
 	cmake_libdir=$libdir
 	cmake_includedir=$includedir
 fi
@@ -36,6 +38,7 @@ fi
 # $1: template; $2: target. No place may hold a '|'.
 fill() {
 	sed -e "s|@PC_PREFIX@|$pc_prefix|g; s|@PC_LIBDIR@|$pc_libdir|g; s|@PC_INCLUDEDIR@|$pc_includedir|g" \
+		-e "s|@PC_DATADIR@|$pc_datadir|g" \
 		-e "s|@CMAKE_LIBDIR@|$cmake_libdir|g; s|@CMAKE_INCLUDEDIR@|$cmake_includedir|g" \
 		-e "s|@VERSION@|$VERSION|g; s|@SOVERSION@|$SOVERSION|g; s|@CK_LIBS@|$CK_LIBS|g" \
 		-e "s|@CK_LIST@|$(echo "$CK_LIBS" | tr -s ' ' ';')|g" "$1" >"$2"
@@ -48,11 +51,13 @@ put() {
 	mv -f "$3.new$$" "$3"
 }
 
-install -d "$to_lib/pkgconfig" "$to_lib/cmake/tickwheel" "$to_include/tickwheel/cpp" "$to_doc"
+install -d "$to_lib/pkgconfig" "$to_lib/cmake/tickwheel" "$to_include/tickwheel/cpp" "$to_data" "$to_doc"
 put 644 "$LIBRARY/libtickwheel.a" "$to_lib/libtickwheel.a"
 put 755 "$LIBRARY/libtickwheel.so.$SOVERSION" "$to_lib/libtickwheel.so.$VERSION"
 ln -sfn "libtickwheel.so.$VERSION" "$to_lib/libtickwheel.so.$SOVERSION"
 ln -sfn "libtickwheel.so.$SOVERSION" "$to_lib/libtickwheel.so"
+
+put 644 packaging/tsan.supp "$to_data/tsan.supp"
 
 rm -f "$to_include/tickwheel"/*.h "$to_include/tickwheel/cpp"/* # a header that the new version no longer has
 for header in include/*.h include/*.hpp; do

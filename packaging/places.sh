@@ -6,7 +6,7 @@ fail() {
 	exit 1
 }
 
-for place in PREFIX bindir libdir includedir mandir docdir; do
+for place in PREFIX bindir libdir includedir datadir mandir docdir; do
 	eval "path=\${$place:-}"
 	case $path in
 	*[!A-Za-z0-9/._+~@:,=-]*) fail "$place='$path' holds a character that pkg-config files and the like cannot" ;;
@@ -24,6 +24,7 @@ esac
 to_bin=${DESTDIR:-}$bindir
 to_lib=${DESTDIR:-}$libdir
 to_include=${DESTDIR:-}$includedir
+to_data=${DESTDIR:-}$datadir/tickwheel
 to_man=${DESTDIR:-}$mandir
 to_doc=${DESTDIR:-}$docdir
 
@@ -40,14 +41,15 @@ relative() {
 	echo "${down%/}"
 }
 
-# An installed tree can be moved if the library and the headers lie in the prefix. The system's own prefix stays where
+# An installed tree can be moved if library, headers and data lie in the prefix. The system's own prefix stays where
 # it is.
 movable() {
-	case $libdir/$includedir/$docdir in
+	case $libdir/$includedir/$datadir/$docdir in
 	*/../* | */./*) return 1 ;;
 	esac
 	[ "$PREFIX" != /usr ] &&
-		case $libdir/ in "$PREFIX"/*) case $includedir/ in "$PREFIX"/*) return 0 ;; esac ;; esac
+		case $libdir/ in "$PREFIX"/*) case $includedir/ in "$PREFIX"/*) case $datadir/ in "$PREFIX"/*)
+			return 0 ;; esac ;; esac ;; esac
 	return 1
 }
 

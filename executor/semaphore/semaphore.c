@@ -50,6 +50,7 @@
 #include <string.h>
 
 #include "executor/semaphore/permits.h"
+#include "mpsc/base/tsan.h"
 
 static int semaphore_refuse_n(const char *call, int32_t n, uint64_t capacity)
 {
@@ -241,9 +242,13 @@ static int wait_in_line(tw_semaphore *s, uint32_t n, uint64_t deadline_ns)
 int tw_semaphore_acquire(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
 {
 	int r = semaphore_check(__func__, s, n);
-	if (tw_unlikely(r) || tw_likely(semaphore_take(s, (uint32_t)n)))
+	if (tw_unlikely(r))
 		return r;
-	return timeout_ns ? wait_in_line(s, (uint32_t)n, tw__deadline_in(timeout_ns)) : -EAGAIN;
+	if (tw_unlikely(!semaphore_take(s, (uint32_t)n)))
+		r = timeout_ns ? wait_in_line(s, (uint32_t)n, tw__deadline_in(timeout_ns))
+			       : -EAGAIN;
+	tw_tsan_acquire(s);
+	return r;
 }
 
 /* ------------------------------------------------------------------ release */
@@ -267,6 +272,7 @@ int tw_semaphore_release(tw_semaphore *s, int32_t n)
 		return r;
 	if (tw_unlikely(n < 1))
 		return semaphore_refuse_n(__func__, n, 0);
+	tw_tsan_release(s);
 	uint64_t word = tw_load_relaxed(&s->word);
 	do {
 		if (tw_unlikely(word & WAITERS || held_of(word) < (uint32_t)n))
