@@ -55,7 +55,7 @@ static void *create(const struct candidate_setup *setup, int (*open)(struct laye
 static int open_strand(struct layer *self)
 {
 	tw_strand *strand = NULL;
-	int r = tw_strand_create(&strand, self->service, NULL, NULL);
+	int r = tw_strand_create(&strand, self->service, NULL);
 	self->top = strand;
 	return r;
 }

@@ -54,7 +54,7 @@ static void on_hang_up(void *arg)
 static struct connection *open_connection(tw_service *service, const char *name, sem_t *closed)
 {
 	struct connection *c = calloc(1, sizeof(*c));
-	if (c == NULL || tw_strand_create(&c->strand, service, NULL, NULL) != 0) {
+	if (c == NULL || tw_strand_create(&c->strand, service, NULL) != 0) {
 		free(c);
 		return NULL;
 	}

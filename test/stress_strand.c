@@ -34,7 +34,7 @@ struct subject {
 	tw_executor *executor;
 	_Atomic int inside;
 	_Atomic int closed; /* from a task of its own */
-	bool pinned, ends_itself;
+	bool ends_itself;
 
 	/* Plain: the strand keeps its runs apart, and ThreadSanitizer watches it. */
 	long runs;
@@ -322,7 +322,7 @@ static void destroy_while_waited_for(uint64_t *seed)
 {
 	pthread_t thread;
 	struct waited w = {.cancels = random_percent(seed, 50)};
-	if (tw_strand_create(&w.strand, now.service, NULL, NULL) ||
+	if (tw_strand_create(&w.strand, now.service, NULL) ||
 	    tw_strand_schedule(w.strand, 0, destroy_waited, &w, &w.task))
 		violation(NULL, "strand");
 	if (random_percent(seed, 50))
@@ -377,10 +377,8 @@ static void open_round(uint64_t *seed)
 		violation(NULL, "service");
 	for (int i = 0; i < STRANDS; i++) {
 		struct subject *s = &now.subjects[i];
-		struct tw_strand_config config = {.size = sizeof config};
 		memset(s, 0, sizeof *s);
-		config.flags = random_percent(seed, 30) ? TW_STRAND_PINNED : 0;
-		if (tw_strand_create(&s->strand, now.service, NULL, &config))
+		if (tw_strand_create(&s->strand, now.service, NULL))
 			violation(NULL, "strand");
 		s->executor = tw_strand_executor(s->strand);
 		s->ends_itself = i == 0;

@@ -20,10 +20,4 @@ bool tw__pool_is_worker(const tw_pool *pool);
 /* The pool whose public face is this executor, or NULL. */
 tw_pool *tw__pool_of(tw_executor *executor);
 
-/*
- * A face of the pool whose work always runs on the same thread. Each call gives another thread's.
- * For work only (wheel/run/work.h).
- */
-tw_executor *tw__pool_pin(tw_pool *pool);
-
 #endif

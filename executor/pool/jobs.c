@@ -59,5 +59,5 @@ struct tw__work *tw__jobs_take(tw_pool *pool)
 tw_executor *tw__pool_jobs_face(tw_executor *executor)
 {
 	tw_pool *pool = tw__pool_of(executor);
-	return pool && !tw__pool_is_pinned(executor) ? &pool->jobs.face : executor;
+	return pool ? &pool->jobs.face : executor;
 }

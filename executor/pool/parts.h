@@ -70,8 +70,6 @@ struct tw__worker {
 	uint64_t first_runs; /* by the reserve: `runs` when its thread was started */
 	/* by the reserve: the value of `runs` for which the worker was found blocked */
 	uint64_t blocked_runs;
-	tw_executor pinned;        /* its face, for work that runs on it alone */
-	struct tw__work_queue own; /* that work */
 	pthread_t thread;
 	struct tw__histogram wait, run;
 };
@@ -178,7 +176,6 @@ struct tw_pool {
 
 	struct tw__pool_counters counters;
 	struct tw__pool_watchers watchers;
-	_Atomic uint32_t pins;  /* pinned executors given out */
 	_Atomic uint32_t ended; /* the threads are gone */
 	struct tw__origin origin;
 	pthread_mutex_t lock; /* sources, users, closing */
@@ -209,12 +206,11 @@ static inline bool tw__reserve_is_armed(tw_pool *pool)
 /*
  * Tells whether something may wait for the calling worker: a hint for those that run many things in
  * a row, which then look at the time. True if the reserve has found runs waiting behind runs that
- * last, or if work for this worker alone has come.
+ * last.
  */
 static inline bool tw__worker_is_awaited(struct tw__worker *self)
 {
-	return tw_load_relaxed(&self->pool->reserve.runs_last) || /* grow.c, GROW2 */
-	       tw_load_relaxed(&self->own.stack) != NULL;
+	return tw_load_relaxed(&self->pool->reserve.runs_last); /* grow.c, GROW2 */
 }
 
 /* A slot's first worker is about to start. */
@@ -225,8 +221,5 @@ int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *
 
 /* The entry check of each call (wheel/base/entry.h). */
 #define tw__pool_check(pool) TW__ORIGIN_CHECK(__func__, pool, "pool")
-
-/* Tells whether the executor is a face of one worker (tw__pool_pin). */
-bool tw__pool_is_pinned(const tw_executor *executor);
 
 #endif

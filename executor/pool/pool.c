@@ -137,49 +137,13 @@ static int jobs_submit(tw_executor *self, tw_batch *batch, size_t n)
 
 static const struct tw_executor_ops jobs_ops = {sizeof jobs_ops, jobs_submit};
 
-static struct tw__worker *pinned_worker(tw_executor *self)
-{
-	return TW__OWNER(struct tw__worker, pinned, self);
-}
-
-static int pinned_submit(tw_executor *self, tw_batch *batch, size_t n)
-{
-	struct tw__worker *worker = pinned_worker(self);
-	tw_pool *pool = worker->pool;
-	(void)n;
-	if (!tw__batch_is_work(batch))
-		return -EINVAL; /* told to nobody: only layers above get this executor */
-	struct tw__bringer bringer = tw__bringing_begins(pool);
-	tw__work_queue_push(&worker->own, (struct tw__work *)(void *)batch); /* POOL6 */
-	tw__pool_call(pool, worker->index);
-	tw__bringing_ends(pool, bringer);
-	return 0;
-}
-
-static const struct tw_executor_ops pinned_ops = {sizeof pinned_ops, pinned_submit};
-
-tw_executor *tw__pool_pin(tw_pool *pool)
-{
-	/* It never ends. */
-	struct tw__worker *worker =
-	    &pool->workers[tw_add_relaxed(&pool->pins, 1) % pool->permanent];
-	return &worker->pinned;
-}
-
 tw_executor *tw_pool_executor(tw_pool *pool)
 {
 	return pool ? &pool->executor : NULL;
 }
 
-bool tw__pool_is_pinned(const tw_executor *executor)
-{
-	return executor->ops == &pinned_ops;
-}
-
 tw_pool *tw__pool_of(tw_executor *executor)
 {
-	if (executor && tw__pool_is_pinned(executor))
-		return pinned_worker(executor)->pool;
 	return executor && executor->ops == &pool_ops ? (tw_pool *)executor : NULL;
 }
 
@@ -188,7 +152,7 @@ tw_pool *tw__pool_of(tw_executor *executor)
 void tw__pool_slot_init(tw_pool *pool, unsigned index)
 {
 	struct tw__worker *worker = &pool->workers[index];
-	*worker = (struct tw__worker){.pool = pool, .index = index, .pinned = {&pinned_ops}};
+	*worker = (struct tw__worker){.pool = pool, .index = index};
 	ck_ec32_init(&worker->wakes, 0);
 }
 

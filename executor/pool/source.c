@@ -162,16 +162,14 @@ tw_executor *tw__shared_executor(tw_executor *executor)
 unsigned tw__executor_capacity(tw_executor *executor)
 {
 	tw_pool *pool = tw__pool_of(tw__shared_executor(executor));
-	if (!pool)
-		return 0;
-	return tw__pool_is_pinned(executor) ? 1 : pool->max_workers;
+	return pool ? pool->max_workers : 0;
 }
 
 bool tw__pool_needs_caller(const tw_executor *executor)
 {
 	const struct tw__worker *self = tw__this_worker;
-	if (!self || executor == &self->pinned)
-		return self != NULL;
+	if (!self)
+		return false;
 	bool is_one_of_its_pool = executor == &self->pool->executor;
 	for (struct tw__source *s = tw_load_acquire(&self->pool->sources); s && !is_one_of_its_pool;
 	     s = s->next)

@@ -17,13 +17,13 @@ tw_batch *tw__sources_take(tw_pool *pool);
 
 /*
  * How many blocking runs the executor can hold at a time: the maximum of a pool, through its public
- * face or a service's; 1 for a pinned face; 0 (unknown) if it is no pool's.
+ * face or a service's; 0 (unknown) if it is no pool's.
  */
 unsigned tw__executor_capacity(tw_executor *executor);
 
 /*
- * Tells whether only the calling thread ever runs what the executor gets: a pool of one worker, or
- * a pinned face. Compares addresses only: the executor may have been freed.
+ * Tells whether only the calling thread ever runs what the executor gets: a pool of one
+ * worker. Compares addresses only: the executor may have been freed.
  */
 bool tw__pool_needs_caller(const tw_executor *executor);
 

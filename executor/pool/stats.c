@@ -9,7 +9,6 @@ static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_hi
 		struct tw__worker *worker = &pool->workers[i];
 		stats->running += tw_load_relaxed(&worker->runs) & 1;
 		stats->completed += tw_load_relaxed(&worker->completed);
-		stats->queued += tw__work_queue_count(&worker->own);
 		tw__histogram_collect(&sums[0], &worker->wait);
 		tw__histogram_collect(&sums[1], &worker->run);
 	}

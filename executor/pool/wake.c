@@ -28,9 +28,9 @@
  *       wake-up between the two makes the wait return immediately. A worker that finds work after
  *       its bit was taken waits for the increment that must follow. Otherwise it would be woken by
  *       it later, while nobody counts it as searching.
- *   POOL6  work for one worker: push (seq_cst), then load of its idle bit (seq_cst), against the
- *       bit set (seq_cst), then its look at its own queue: one of the two sees the other. A thread
- *       that calls it raises `searching` first, as for any other call.
+ *   POOL6  the stop: stopping (seq_cst), then load of a worker's idle bit (seq_cst), against the
+ *       bit set (seq_cst), then the worker's look at stopping: one of the two sees the other.
+ *       Without it a worker sleeps on when the pool is closed.
  *   POOL7  "work is there" -> load of calls (seq_cst) against ARMED cleared (seq_cst) -> look for
  *       work (the reserve): of a submitter that finds the reserve armed, and a reserve about to
  *       sleep, one sees the other. Without it runs wait behind blocked workers until the next
@@ -139,11 +139,11 @@ void tw__pool_call_for_help(tw_pool *pool)
 }
 
 /*
- * Work that only one worker may run. If the worker sleeps it is called as any searcher is, so
- * `searching` is raised for it first. If it has woken by itself meanwhile, a submitter may have
- * relied on the raised `searching`: then wake one, as in wake_one.
+ * If the worker sleeps it is called as any searcher is, so `searching` is raised for it first. If
+ * it has woken by itself meanwhile, a submitter may have relied on the raised `searching`: then
+ * wake one, as in wake_one.
  */
-void tw__pool_call(tw_pool *pool, unsigned worker)
+static void call_worker(tw_pool *pool, unsigned worker)
 {
 	/* POOL6 */
 	if (!(tw_load_seq_cst(&pool->asleep.idle[worker / 64]) & UINT64_C(1) << worker % 64))
@@ -164,7 +164,7 @@ void tw__pool_call(tw_pool *pool, unsigned worker)
 void tw__pool_wake_all(tw_pool *pool)
 {
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
-		tw__pool_call(pool, i);
+		call_worker(pool, i);
 }
 
 /* ------------------------------------------------------------------- sleeping */
@@ -213,7 +213,7 @@ bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find)
 	tw_add_seq_cst(&pool->asleep.sleepers, 1);
 	tw_or_seq_cst(&pool->asleep.idle[self->index / 64], UINT64_C(1) << self->index % 64);
 	bool found = tw__worker_find(self, find);
-	if (found || tw_load_seq_cst(&pool->stopping)) {
+	if (found || tw_load_seq_cst(&pool->stopping)) { /* POOL6 */
 		if (take_idle(pool, self->index))
 			tw_add_seq_cst(&pool->asleep.searching, 1);
 		else if (found)

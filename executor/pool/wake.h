@@ -10,9 +10,6 @@
  */
 void tw__pool_call_for_help(tw_pool *pool);
 
-/* The same, for the one worker that may run it. */
-void tw__pool_call(tw_pool *pool, unsigned worker);
-
 /* Lets all workers go on and end. */
 void tw__pool_wake_all(tw_pool *pool);
 

@@ -84,23 +84,15 @@ static bool take_task(struct tw__worker *self, struct tw__find *find)
 	return true;
 }
 
-/*
- * Work that may run on this worker only, work for any worker, and jobs: each comes first in one
- * turn of three.
- */
+/* Work and jobs: each comes first in one turn of two. */
 static bool take_work(struct tw__worker *self, struct tw__find *find)
 {
 	unsigned first = self->turn / 3; /* tw__worker_find uses the remainder */
 	find->work = NULL;
-	for (unsigned i = 0; i < 3 && !find->work; i++) {
-		unsigned kind = (first + i) % 3;
-		find->job = kind == 2;
-		if (kind == 0)
-			find->work = tw__work_queue_pop(&self->own); /* POOL6 */
-		else if (kind == 1)
-			find->work = tw__work_queue_pop(&self->pool->works); /* POOL2 */
-		else
-			find->work = tw__jobs_take(self->pool); /* POOL2 */
+	for (unsigned i = 0; i < 2 && !find->work; i++) {
+		find->job = (first + i) % 2;
+		find->work = find->job ? tw__jobs_take(self->pool)               /* POOL2 */
+				       : tw__work_queue_pop(&self->pool->works); /* POOL2 */
 	}
 	return find->work != NULL;
 }
@@ -178,7 +170,6 @@ bool tw__worker_find(struct tw__worker *self, struct tw__find *find)
 	return join(self, find);
 }
 
-/* For others: work for this worker alone is no reason to wake one. */
 bool tw__pool_more_waits(tw_pool *pool)
 {
 	return tw__task_ring_waits(&pool->tasks) || !tw__sources_empty(pool) ||
@@ -210,7 +201,7 @@ struct tw__worker *tw__worker_that_knows(tw_executor *executor)
 	if (!self || tw__pool_of(executor) != self->pool ||
 	    self->pool->max_workers == self->pool->permanent)
 		return NULL;
-	return tw__work_queue_empty(&self->own) ? self : NULL;
+	return self;
 }
 
 /* A run begins or ends. Only the worker writes `runs`, so plain stores will do. */

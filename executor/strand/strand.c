@@ -49,55 +49,29 @@ bool tw__executor_needs_caller(const tw_executor *executor)
 	       tw__pool_needs_caller(executor);
 }
 
-/* The base is held. *executor: where its work is submitted. */
-static int choose_executor(const struct tw__base *base, uint32_t flags, tw_executor **executor)
+static int strand_make(tw_strand **out, const struct tw__base *base)
 {
-	tw_pool *pool = tw__pool_of(base->executor);
-	*executor = base->executor;
-	if (!(flags & TW_STRAND_PINNED))
-		return 0;
-	if (!pool)
-		return tw__refuse(-EINVAL, "tw_strand_create",
-				  "TW_STRAND_PINNED needs a pool as executor");
-	*executor = tw__pool_pin(pool);
-	return 0;
-}
-
-static int strand_make(tw_strand **out, const struct tw__base *base, uint32_t flags)
-{
-	tw_executor *executor;
-	int r = choose_executor(base, flags, &executor);
-	if (!r)
-		r = need_strands(base->service);
+	int r = need_strands(base->service);
 	tw_strand *strand = r ? NULL : calloc(1, sizeof *strand);
 	if (!strand)
 		return r ? r : -ENOMEM;
 	strand->executor.ops = &strand_ops;
-	tw__work_init(&strand->work, base->service, executor, tw__strand_run_work);
+	tw__work_init(&strand->work, base->service, base->executor, tw__strand_run_work);
 	*out = strand;
 	return 0;
 }
 
-int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor,
-		     const struct tw_strand_config *cfg)
+int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor)
 {
-	struct tw_strand_config config;
 	struct tw__base base;
 	if (!out || !service)
 		return tw__invalid("%s is NULL", out ? "service" : "out");
 	if (executor && !tw__executor_is_sound(executor))
 		return tw__invalid(TW__UNSOUND);
-	int r = TW__CONFIG_READ(tw_strand_config, &config, reserved, cfg);
+	int r = tw__base_hold(&base, service, executor);
 	if (r)
 		return r;
-	if (config.flags & ~(uint32_t)TW_STRAND_PINNED)
-		return tw__invalid("flags %#x has unknown bits", config.flags);
-	if (config.reserved)
-		return tw__invalid("reserved %u: must be 0", config.reserved);
-	r = tw__base_hold(&base, service, executor);
-	if (r)
-		return r;
-	r = strand_make(out, &base, config.flags);
+	r = strand_make(out, &base);
 	if (r)
 		tw__base_let_go(&base);
 	return r;

@@ -5,7 +5,7 @@
  * connection, actor or session.
  *
  *     tw_strand *strand;
- *     tw_strand_create(&strand, service, NULL, NULL);
+ *     tw_strand_create(&strand, service, NULL);
  *     tw_strand_submit(strand, on_read, connection);
  *     tw_strand_schedule(strand, 30 * TW_SECOND, on_timeout, connection, &timeout);
  *
@@ -59,36 +59,21 @@ typedef struct tw_strand_task_id {
 	uint64_t id;
 } tw_strand_task_id;
 
-/* Flags of struct tw_strand_config. */
-enum tw_strand_flags {
-	TW_STRAND_PINNED = 1 /* all runs happen on one thread of the pool */
-};
-
-/* Knobs of a strand. 0 is the default of each. */
-struct tw_strand_config {
-	size_t size;    /* sizeof(struct tw_strand_config); 0 only if all else is 0 too */
-	uint32_t flags; /* enum tw_strand_flags */
-	uint32_t reserved;
-};
-
 /*
  * Creates a strand on an executor: a pool's, another strand's, one of your own, or NULL for the
  * service's.
  *
- * An executor of your own gets submits from any thread. cfg may be NULL.
+ * An executor of your own gets submits from any thread. For one thread, use a pool with one worker.
  *
  * Threads: any. Never blocks.
  * Returns:
  *   0            *out is the strand; on an error *out is not written
- *   -EINVAL      out or service is NULL; an executor whose ops are incomplete; unknown flags;
- *                TW_STRAND_PINNED without a pool
- *   -E2BIG       cfg has non-zero bytes beyond the known struct
+ *   -EINVAL      out or service is NULL; an executor whose ops are incomplete
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service or the pool is closed
  *   -EPERM       in a forked child
  */
-TW_API int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor,
-			    const struct tw_strand_config *cfg);
+TW_API int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor);
 
 /* -------------------------------------------------------------------- submit */
 

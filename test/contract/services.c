@@ -170,7 +170,7 @@ static void with_a_layer(void)
 {
 	tw_strand *strand;
 	situation("while a layer uses it");
-	MUST(tw_strand_create(&strand, service, NULL, NULL));
+	MUST(tw_strand_create(&strand, service, NULL));
 	ends();
 	MUST(tw_strand_destroy(strand));
 }

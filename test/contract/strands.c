@@ -16,7 +16,7 @@ static void strand_calls(void)
 {
 	tw_strand *other;
 	tw_strand_task_id out;
-	CALL(tw_strand_create(&other, service, NULL, NULL));
+	CALL(tw_strand_create(&other, service, NULL));
 	CALL(tw_strand_submit(strand, nothing, NULL));
 	CALL(tw_strand_schedule(strand, MS, nothing, NULL, &out));
 	CALL(tw_strand_submit_task(strand, TASK(.delay_ns = MS), &out));
@@ -37,14 +37,14 @@ static void strand_grows(void)
 {
 	tw_strand *other;
 	tw_strand_task_id out;
-	CALL(tw_strand_create(&other, service, NULL, NULL));
-	MUST(tw_strand_create(&other, service, NULL, NULL));
+	CALL(tw_strand_create(&other, service, NULL));
+	MUST(tw_strand_create(&other, service, NULL));
 	CALL(tw_strand_submit(other, nothing, NULL));
 	MUST(tw_strand_destroy(other));
-	MUST(tw_strand_create(&other, service, NULL, NULL));
+	MUST(tw_strand_create(&other, service, NULL));
 	CALL(tw_strand_schedule(other, MS, nothing, NULL, &out));
 	MUST(tw_strand_destroy(other));
-	MUST(tw_strand_create(&other, service, NULL, NULL));
+	MUST(tw_strand_create(&other, service, NULL));
 	CALL(tw_strand_submit_task(other, TASK(.delay_ns = MS), &out));
 	MUST(tw_strand_destroy(other));
 }
@@ -54,12 +54,9 @@ static void bad_strands(void)
 	tw_strand *other;
 	tw_strand_task_id out;
 	situation("with bad arguments");
-	CALL(tw_strand_create(NULL, service, NULL, NULL));
-	CALL(tw_strand_create(&other, NULL, NULL, NULL));
-	CALL(tw_strand_create(&other, service, &unsound, NULL));
-	CALL(tw_strand_create(&other, service, NULL, SMALL(tw_strand_config)));
-	CALL(tw_strand_create(&other, service, NULL, BIG(tw_strand_config, .reserved = 0)));
-	CALL(tw_strand_create(&other, service, NULL, STRUCT(tw_strand_config, .reserved = 1)));
+	CALL(tw_strand_create(NULL, service, NULL));
+	CALL(tw_strand_create(&other, NULL, NULL));
+	CALL(tw_strand_create(&other, service, &unsound));
 	CALL(tw_strand_submit(NULL, nothing, NULL));
 	CALL(tw_strand_submit(strand, NULL, NULL));
 	CALL(tw_strand_schedule(NULL, MS, nothing, NULL, &out));
@@ -91,7 +88,7 @@ static void inside_a_task(void)
 static void open_strand(void)
 {
 	MUST(tw_service_create(&service, NULL));
-	MUST(tw_strand_create(&strand, service, NULL, NULL));
+	MUST(tw_strand_create(&strand, service, NULL));
 	MUST(tw_strand_schedule(strand, 100 * TW_SECOND, nothing, NULL, &task));
 }
 
@@ -99,7 +96,7 @@ static void in_a_small_service(void)
 {
 	tw_strand_task_id out;
 	MUST(tw_service_create(&service, STRUCT(tw_service_config, .max_timers = 1)));
-	MUST(tw_strand_create(&strand, service, NULL, NULL));
+	MUST(tw_strand_create(&strand, service, NULL));
 	for (int i = 0; i < 2000; i++)
 		tw_schedule(service, 100 * TW_SECOND, nothing, NULL, NULL);
 	situation("full");
@@ -134,7 +131,7 @@ void strands(void)
 	MUST(tw_service_create(&service, NULL));
 	MUST(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER));
 	situation("of a closed service");
-	CALL(tw_strand_create(&other, service, NULL, NULL));
+	CALL(tw_strand_create(&other, service, NULL));
 	MUST(tw_service_destroy(service));
 }
 

@@ -380,7 +380,7 @@ void simulations(void)
 	situation("open");
 	MUST(tw_schedule(tw_sim_service(sim), TW_SECOND, nothing, NULL, NULL));
 	sim_calls();
-	MUST(tw_strand_create(&strand, tw_sim_service(sim), NULL, NULL));
+	MUST(tw_strand_create(&strand, tw_sim_service(sim), NULL));
 	situation("while a layer uses it");
 	sim_ends();
 	MUST(tw_strand_destroy(strand));

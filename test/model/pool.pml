@@ -11,11 +11,10 @@
  *           then held up in the second. To keep the search small, the first worker has just taken
  *           the first batch, and a look for work is one step.
  *
- * Left out: plain tasks (tasks.pml, ring.pml), work of the layers above, for all or for one
- * (pinned.pml); what a batch is in itself (batch.pml): here it is a count of entries to claim, in
- * one step. All operations of workers on searching, sleepers, idle and open are sequentially
- * consistent in the code, so they interleave here; the bringer's enqueue is not, and its fence
- * counts (NO_FENCE).
+ * Left out: plain tasks (tasks.pml, ring.pml), work of the layers above (pool_works.pml); what a
+ * batch is in itself (batch.pml): here it is a count of entries to claim, in one step. All
+ * operations of workers on searching, sleepers, idle and open are sequentially consistent in the
+ * code, so they interleave here; the bringer's enqueue is not, and its fence counts (NO_FENCE).
  *
  * Holds:
  *   POOL2  no work is left while a worker sleeps, and

@@ -6,7 +6,7 @@ void strand_rig_open(struct strand_rig *rig)
 {
 	queue_executor_open(&rig->queue);
 	rig_open(&rig->rig, NULL);
-	expect_eq(tw_strand_create(&rig->strand, rig->rig.service, &rig->queue.base, NULL), 0);
+	expect_eq(tw_strand_create(&rig->strand, rig->rig.service, &rig->queue.base), 0);
 }
 
 void strand_rig_close(struct strand_rig *rig)

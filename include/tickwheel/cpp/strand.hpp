@@ -29,7 +29,7 @@ class strand
 	strand(service &of, tw_executor *executor, std::error_code &error) noexcept
 	{
 		tw_strand *made = nullptr;
-		error = detail::code(tw_strand_create(&made, of.get(), executor, nullptr));
+		error = detail::code(tw_strand_create(&made, of.get(), executor));
 		strand_.reset(made);
 	}
 

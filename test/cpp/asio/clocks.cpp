@@ -36,7 +36,7 @@ class moved_clock
 	{
 		return clock_;
 	}
-	/* A service that hands over what is due inside advance(). */
+	/* A service that runs due timers inside advance(). */
 	tw_service_config config()
 	{
 		tw_service_config config = {};

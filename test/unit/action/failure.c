@@ -237,7 +237,7 @@ Test(action_failure, closed_strand_ends_the_frame_with_a_notification)
 	int runs = 0;
 	memset(&hook, 0, sizeof(hook));
 	rig_open(&rig, NULL);
-	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
 	tw_action_scheduler *frames = scheduler_of(
 	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
 						 .kind = TW_ACTION_KIND_FRAME,

@@ -138,7 +138,7 @@ Test(close_only_worker, task_of_a_strand_may_not_wait_for_the_close_of_a_service
 	tw_strand *strand;
 	tw_service *base = service_on(NULL);
 	tw_set_misuse_hook(hear);
-	expect_eq(tw_strand_create(&strand, base, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, base, NULL), 0);
 	visit_open(&visit, service_on(tw_strand_executor(strand)));
 	expect_eq(tw_strand_submit(strand, close_it, &visit), 0);
 	wait_for(&visit);

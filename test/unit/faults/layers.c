@@ -35,7 +35,7 @@ static void run_a_task(void)
 	struct rig rig;
 	tw_strand *strand;
 	rig_open(&rig, NULL);
-	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
 	expect_eq(tw_strand_submit(strand, count, NULL), 0);
 	rig_advance(&rig, MS);
 	expect_eq(runs, 1);
@@ -76,7 +76,7 @@ static int use_strand(struct rig *rig)
 	tw_strand_task_id task = {0};
 	struct tw_strand_task spec = {
 	    .size = sizeof spec, .fn = count, .delay_ns = MS, .period_ns = MS, .release = let_go};
-	int r = tw_strand_create(&strand, rig->service, NULL, NULL);
+	int r = tw_strand_create(&strand, rig->service, NULL);
 	cr_assert((r == 0) == (strand != NULL));
 	for (int i = 0; i < SOME && r == 0; i++) {
 		r = tw_strand_schedule(strand, (uint64_t)(i % 3) * MS, count, NULL, &task);

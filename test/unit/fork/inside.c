@@ -218,7 +218,7 @@ Test(fork_inside, from_a_task_of_a_strand)
 	struct rig rig;
 	tw_strand *strand;
 	rig_open(&rig, NULL);
-	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
 	expect_eq(tw_strand_submit(strand, fork_in_task, rig.service), 0);
 	rig_advance(&rig, MS);
 	expect_child_well(await_child());

@@ -15,7 +15,7 @@ static void check_in_child(void *arg)
 	tw_strand_task_id task = {7};
 	struct tw_strand_task spec = {.size = sizeof spec, .fn = note_run};
 	struct tw_strand_stats stats = {.size = sizeof stats};
-	child_eq(tw_strand_create(&out, noted->rig->rig.service, NULL, NULL), -EPERM);
+	child_eq(tw_strand_create(&out, noted->rig->rig.service, NULL), -EPERM);
 	child_eq(tw_strand_schedule(strand, 0, note_run, noted, &task), -EPERM);
 	child_eq(task.id, 0);
 	child_eq(tw_strand_schedule(strand, MS, note_run, noted, NULL), -EPERM);

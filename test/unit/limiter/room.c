@@ -345,7 +345,7 @@ Test(limiter_room, strand_holds_one_job_at_a_time_that_does_not_block)
 	struct tw_pool_config config = {.size = sizeof config, .workers = 2};
 	open_started(1);
 	expect_eq(tw_pool_create(&pool, &config), 0);
-	expect_eq(tw_strand_create(&strand, home.rig.service, tw_pool_executor(pool), NULL), 0);
+	expect_eq(tw_strand_create(&strand, home.rig.service, tw_pool_executor(pool)), 0);
 	expect_eq(create(tw_strand_executor(strand), 1, 0), -EINVAL);
 	expect_eq(create(tw_strand_executor(strand), 1, TW_LIMITER_NONBLOCKING), 0);
 	expect_eq(tw_strand_destroy(strand), 0);

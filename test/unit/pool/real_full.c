@@ -127,7 +127,7 @@ Test(pool_real_full, is_reported_when_work_comes_long_after_the_runs_that_fill_i
 	tw_service *service = small_service(TW_DRIVE_THREAD);
 	tw_strand *strands[3];
 	for (int i = 0; i < 3; i++)
-		expect_eq(tw_strand_create(&strands[i], service, NULL, NULL), 0);
+		expect_eq(tw_strand_create(&strands[i], service, NULL), 0);
 	for (int i = 0; i < 2; i++)
 		expect_eq(tw_strand_submit(strands[i], pass, NULL), 0);
 	await_value(&stuck_told, 2); /* each run is reported, and nothing waits */

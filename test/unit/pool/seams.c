@@ -258,13 +258,12 @@ static bool pool_sleeps(void *of)
 	       !tw_load_seq_cst(&pool->asleep.searching);
 }
 
-static void pool_outlasts_its_bringers(bool pinned)
+Test(pool_seams, close_waits_for_one_who_still_wakes_a_worker)
 {
 	struct scene scene = {0};
 	struct bringer bringer = {0};
 	open_scene(&scene, 1);
-	tw__work_init(&bringer.work, scene.service,
-		      pinned ? tw__pool_pin(scene.pool) : scene.base.executor, run_brought);
+	tw__work_init(&bringer.work, scene.service, scene.base.executor, run_brought);
 	bring_until_inside(&bringer, pool_sleeps, scene.pool);
 	tw__base_let_go(&scene.base);
 	expect_eq(tw_service_destroy(scene.service), 0);
@@ -277,16 +276,6 @@ static void pool_outlasts_its_bringers(bool pinned)
 	expect_eq(waited, true);
 	expect_eq(tw_pool_destroy(scene.pool), 0);
 	tw_clock_manual_destroy(scene.clock);
-}
-
-Test(pool_seams, close_waits_for_one_who_still_wakes_a_worker)
-{
-	pool_outlasts_its_bringers(false);
-}
-
-Test(pool_seams, close_waits_for_one_who_still_wakes_the_worker_of_a_pin)
-{
-	pool_outlasts_its_bringers(true);
 }
 
 static bool driver_sleeps(void *of)

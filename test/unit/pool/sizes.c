@@ -108,7 +108,6 @@ Test(pool_sizes, each_face_says_how_many_blocking_runs_it_holds)
 	expect_eq(tw_service_create(&inline_runs, &inline_cfg), 0);
 	expect_eq(tw__executor_capacity(own->config.executor), 7);
 	expect_eq(tw__executor_capacity(shared->config.executor), 5);
-	expect_eq(tw__executor_capacity(tw__pool_pin(pool)), 1);
 	expect_eq(tw__executor_capacity(inline_runs->config.executor), 0);
 	expect_eq(tw_service_destroy(inline_runs), 0);
 	expect_eq(tw_service_destroy(shared), 0);

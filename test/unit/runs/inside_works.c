@@ -78,7 +78,7 @@ static void in_a_strand(struct tw_strand_task task, int (*what)(void), int wante
 {
 	tw_strand *strand;
 	open_for(what);
-	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
 	task.size = sizeof task;
 	expect_eq(tw_strand_submit_task(strand, &task, NULL), 0);
 	expect_answer(wanted);
@@ -158,7 +158,7 @@ Test(runs_inside_works, the_clock_of_another_service_can_be_advanced)
 	tw_strand *strand;
 	open_for(advance_the_clock);
 	rig_open(&other, NULL);
-	expect_eq(tw_strand_create(&strand, other.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, other.service, NULL), 0);
 	expect_eq(tw_strand_submit(strand, call, NULL), 0);
 	rig_advance(&other, 10 * MS);
 	expect_eq(calls, 1);

@@ -282,7 +282,7 @@ Test(runs_watchdog_kinds, strand_task)
 	tw_pool *pool;
 	tw_strand *strand;
 	open_on_pool(&rig, &pool);
-	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
 	expect_eq(tw_strand_submit(strand, blocks, NULL), 0);
 	expect_seen_and_told(&rig, TW_RUN_KIND_STRAND_TASK, blocks);
 	expect_eq(tw_strand_destroy(strand), 0);
@@ -295,7 +295,7 @@ Test(runs_watchdog_kinds, release_of_a_strand_task)
 	tw_pool *pool;
 	tw_strand *strand;
 	open_on_pool(&rig, &pool);
-	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
 	struct tw_strand_task spec = {
 	    .size = sizeof spec, .fn = returns, .release = release_blocks};
 	expect_eq(tw_strand_submit_task(strand, &spec, NULL), 0);
@@ -419,7 +419,7 @@ Test(runs_watchdog_kinds, what_returns_in_time_is_not_told)
 	tw_scheduler *scheduler;
 	open_on_pool(&rig, &pool);
 	tw_limiter *limiter = limiter_on(&rig);
-	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
 	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
 	for (int i = 1; i <= 50; i++) {
 		expect_eq(tw_strand_submit(strand, counts, NULL), 0);

@@ -35,7 +35,7 @@ Test(runs_watchdog_nested, a_run_inside_another_service_is_shown_to_both)
 	rig_open(&outer, NULL);
 	rig_open(&inner, NULL);
 	struct nested nested = {.outer = &outer, .inner = &inner};
-	expect_eq(tw_strand_create(&strand, outer.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, outer.service, NULL), 0);
 	expect_eq(tw_strand_submit(strand, drive_the_other, &nested), 0);
 	rig_advance(&outer, MS);
 	expect_eq(nested.of_outer.running, 1);
@@ -68,7 +68,7 @@ static void build_a_floor(struct tower *tower)
 	struct rig rig;
 	tw_strand *strand;
 	rig_open(&rig, NULL);
-	tw_strand_create(&strand, rig.service, NULL, NULL);
+	tw_strand_create(&strand, rig.service, NULL);
 	void *floor[] = {tower, &rig};
 	tw_strand_submit(strand, climb, floor);
 	rig_advance(&rig, MS);

@@ -100,7 +100,7 @@ Test(runs_watchdog_real_wake, a_strand_task_is_told_though_no_timer_is_due)
 	struct told told = {0};
 	tw_service *service = open_watched(NULL, &told);
 	tw_strand *strand;
-	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL), 0);
 	for (int round = 1; round <= 3; round++) {
 		await_sleep(service);
 		expect_eq(tw_strand_submit(strand, blocks, NULL), 0);
@@ -161,7 +161,7 @@ static void expect_quiet(uint32_t max_workers)
 	expect_eq(tw_pool_create(&pool, &config), 0);
 	tw_service *service = open_watched(tw_pool_executor(pool), &told);
 	tw_strand *strand;
-	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL), 0);
 	for (int round = 0; round < 3; round++) {
 		expect_eq(tw_pool_submit(pool, returns, NULL), 0);
 		expect_eq(tw_strand_submit(strand, returns, NULL), 0);

@@ -141,7 +141,7 @@ Test(scheduler_host_ends, close_by_the_task_of_a_strand_that_its_work_waits_behi
 	struct closing closing = {0};
 	tw_strand *strand;
 	open_on(NULL);
-	expect_eq(tw_strand_create(&strand, rig.rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, rig.rig.service, NULL), 0);
 	struct tw_scheduler_config config = {.size = sizeof config,
 					     .executor = tw_strand_executor(strand)};
 	expect_eq(tw_scheduler_create(&closing.scheduler, rig.rig.service, &config), 0);

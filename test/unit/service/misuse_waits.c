@@ -264,7 +264,7 @@ Test(service_misuse_waits, of_every_other_object_in_its_own_callback)
 	tw_pool *pool;
 	tw_set_misuse_hook(hear);
 	expect_eq(tw_service_create(&service, &cfg), 0);
-	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL), 0);
 	expect_eq(tw_scheduler_create(&scheduler, service, NULL), 0);
 	expect_eq(tw_pool_create(&pool, NULL), 0);
 	expect_eq(tw_strand_submit(strand, end_strand, strand), 0);

@@ -328,7 +328,7 @@ Test(service_names, a_running_strand_task_is_listed_with_its_name)
 	struct stage stage;
 	stage_open(&stage);
 	tw_strand *strand;
-	expect_eq(tw_strand_create(&strand, stage.rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, stage.rig.service, NULL), 0);
 	struct tw_strand_task task = {
 	    .size = sizeof task, .fn = block, .arg = &stage, .name = "parse"};
 	expect_eq(tw_strand_submit_task(strand, &task, NULL), 0);

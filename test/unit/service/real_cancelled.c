@@ -258,7 +258,7 @@ static void open_layers(void)
 	one.max_concurrency = 1;
 	expect_eq(tw_semaphore_create(&semaphore, service, NULL, 1), 0);
 	expect_eq(tw_semaphore_acquire(semaphore, 1, 0), 0);
-	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL), 0);
 	expect_eq(tw_strand_submit(strand, stand_still, &ran), 0);
 	expect_eq(tw_scheduler_create(&scheduler, service, NULL), 0);
 	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, turn_stands_still, &ran, NULL),

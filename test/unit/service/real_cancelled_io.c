@@ -24,7 +24,7 @@ static void open_loop(void)
 	config.drive = TW_DRIVE_MANUAL;
 	expect_eq(tw_service_create(&loop, &config), 0);
 	expect_ge(tw_service_fd(loop), 0);
-	expect_eq(tw_strand_create(&strand, loop, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, loop, NULL), 0);
 }
 
 static int submit(void)

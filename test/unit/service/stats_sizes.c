@@ -106,7 +106,7 @@ Test(service_stats_sizes, of_a_strand)
 	struct rig rig;
 	tw_strand *strand;
 	rig_open(&rig, NULL);
-	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
 	expect_sizes_are_kept(get_strand, strand, sizeof(struct tw_strand_stats),
 			      offsetof(struct tw_strand_stats, delayed));
 	expect_eq(tw_strand_destroy(strand), 0);

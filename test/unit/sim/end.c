@@ -88,7 +88,7 @@ Test(sim_end, layers_end_in_the_middle_once_the_workers_have_moved)
 	expect_eq(tw_scheduler_create(&scheduler, service, NULL), 0);
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_semaphore_create(&semaphore, service, NULL, 1), 0);
-	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL), 0);
 	expect_eq(tw_limiter_resume(limiter), 0);
 	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, count_turn, NULL, NULL), 0);
 	expect_eq(tw_limiter_submit(limiter, count_job, NULL, NULL), 0);
@@ -121,7 +121,7 @@ Test(sim_end, strands_and_schedulers_are_destroyed_at_any_time)
 	tw_scheduler *scheduler;
 	tw_strand *strand;
 	expect_eq(tw_scheduler_create(&scheduler, service, NULL), 0);
-	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL), 0);
 	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, count_turn, NULL, NULL), 0);
 	expect_eq(tw_strand_submit(strand, count, NULL), 0);
 	expect_eq(tw_strand_schedule(strand, MS, count, NULL, NULL), 0);

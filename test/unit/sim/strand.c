@@ -222,7 +222,7 @@ static void open_strand(int slot)
 	/* the first two stay to the end */
 	life->base = slot > 1 && below(3) == 0 ? p.strands[below(2)] : NULL;
 	sim_eq(tw_strand_create(&life->strand, p.service,
-				life->base ? tw_strand_executor(life->base->strand) : NULL, NULL),
+				life->base ? tw_strand_executor(life->base->strand) : NULL),
 	       0);
 }
 
@@ -355,7 +355,7 @@ static uint64_t run_race(uint64_t seed)
 	expect_eq(tw_sim_create(&race.sim, &cfg), 0);
 	for (int i = 0; i < RACERS; i++) {
 		race.laps[i] = 0;
-		expect_eq(tw_strand_create(&strands[i], tw_sim_service(race.sim), NULL, NULL), 0);
+		expect_eq(tw_strand_create(&strands[i], tw_sim_service(race.sim), NULL), 0);
 	}
 	for (uintptr_t lap = 0; lap < (uintptr_t)RACERS * LAPS; lap++) {
 		uint64_t delay_ns =
@@ -409,8 +409,8 @@ static bool goes_wrong(uint64_t seed)
 	tw_sim *sim;
 	tw_strand *first, *second;
 	expect_eq(tw_sim_create(&sim, &cfg), 0);
-	expect_eq(tw_strand_create(&first, tw_sim_service(sim), NULL, NULL), 0);
-	expect_eq(tw_strand_create(&second, tw_sim_service(sim), NULL, NULL), 0);
+	expect_eq(tw_strand_create(&first, tw_sim_service(sim), NULL), 0);
+	expect_eq(tw_strand_create(&second, tw_sim_service(sim), NULL), 0);
 	expect_eq(tw_strand_schedule(first, MS, write_one, (void *)1, NULL), 0);
 	expect_eq(tw_strand_schedule(second, MS, write_one, (void *)2, NULL), 0);
 	expect_eq(tw_sim_run_until_idle(sim, TW_FOREVER), 0);

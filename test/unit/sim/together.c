@@ -226,7 +226,7 @@ static void open_program(uint64_t seed)
 	sim_eq(tw_limiter_resume(p.limiter), 0);
 	sim_eq(tw_scheduler_create(&p.scheduler, p.service, NULL), 0);
 	for (struct connection *c = p.connections; c < p.connections + CONNECTIONS; c++) {
-		sim_eq(tw_strand_create(&c->strand, p.service, NULL, NULL), 0);
+		sim_eq(tw_strand_create(&c->strand, p.service, NULL), 0);
 		c->open = true;
 	}
 }

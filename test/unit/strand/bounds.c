@@ -80,7 +80,7 @@ Test(strand_bounds, delayed_tasks_do_not_wait_for_the_services_executor)
 	queue_executor_open(&mine.queue);
 	cfg.executor = &busy.base;
 	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base, NULL), 0);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base), 0);
 	noted_submit(&task, 10 * MS);
 	noted_submit_every(&series, 10 * MS, 10 * MS);
 	/* nobody runs the queue `busy` */
@@ -123,8 +123,7 @@ Test(strand_bounds, a_refusing_executor_below_two_strands_does_not_keep_the_serv
 	tw_strand *upper;
 	strand_rig_open(&rig);
 	rig.queue.refuse = SIZE_MAX;
-	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL),
-		  0);
+	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand)), 0);
 	expect_eq(tw_strand_submit(upper, note_run, &now), 0);
 	noted_submit_released(&below, 0);
 	strand_rig_advance(&rig, 5 * MS);
@@ -188,7 +187,7 @@ Test(strand_bounds, nothing_runs_inside_submit_and_a_chain_over_strands_keeps_th
 {
 	chain = (struct chain){.rig = &rig, .lowest = UINTPTR_MAX};
 	for (int i = 0; i < 3; i++)
-		expect_eq(tw_strand_create(&chain.strands[i], rig.rig.service, &eager, NULL), 0);
+		expect_eq(tw_strand_create(&chain.strands[i], rig.rig.service, &eager), 0);
 	submit_link(0);
 	expect_eq(chain.links, 0);
 	for (int advances = 0; chain.links < LINKS && advances < 2 * LINKS; advances++)
@@ -211,7 +210,7 @@ Test(strand_bounds, delayed_tasks_run_on_an_executor_that_runs_tickets_inside_su
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
 	struct strand_rig mine = rig;
-	expect_eq(tw_strand_create(&mine.strand, rig.rig.service, &eager, NULL), 0);
+	expect_eq(tw_strand_create(&mine.strand, rig.rig.service, &eager), 0);
 	first.rig = &mine;
 	first.act = submit_delayed_link;
 	first.other = &second;

@@ -90,7 +90,7 @@ Test(strand_close, touches_no_other_strand, .init = opened, .fini = closed)
 {
 	tw_strand *other;
 	struct noted task = NOTED(&rig, 1);
-	expect_eq(tw_strand_create(&other, rig.rig.service, &rig.queue.base, NULL), 0);
+	expect_eq(tw_strand_create(&other, rig.rig.service, &rig.queue.base), 0);
 	expect_eq(tw_strand_submit(other, note_run, &task), 0);
 	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	strand_rig_pump(&rig);
@@ -158,7 +158,7 @@ Test(strand_close, a_task_that_has_destroyed_its_strand_cannot_close_the_service
 		rig.strand = NULL;
 		task.act = destroy_own_and_close;
 		tw_executor *executor = inlined ? tw_executor_inline() : &rig.queue.base;
-		expect_eq(tw_strand_create(&strand, rig.rig.service, executor, NULL), 0);
+		expect_eq(tw_strand_create(&strand, rig.rig.service, executor), 0);
 		expect_eq(tw_strand_submit(strand, note_run, &task), 0);
 		strand_rig_advance(&rig, MS);
 		expect_eq(task.answer, -EDEADLK);
@@ -192,7 +192,7 @@ Test(strand_close, close_with_a_manual_drive_gets_through_with_what_a_destroyed_
 	struct noted task = NOTED(&rig, 1);
 	tw_strand *strand;
 	strand_rig_open(&rig);
-	expect_eq(tw_strand_create(&strand, rig.rig.service, tw_executor_inline(), NULL), 0);
+	expect_eq(tw_strand_create(&strand, rig.rig.service, tw_executor_inline()), 0);
 	expect_eq(tw_strand_submit(strand, note_run, &task), 0);
 	expect_eq(tw_strand_destroy(strand), 0);
 	expect_eq(tw_strand_destroy(rig.strand), 0);

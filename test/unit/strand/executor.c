@@ -186,8 +186,7 @@ Test(strand_executor, close_in_the_middle_of_a_batch_leaves_work_behind_it_alone
 {
 	tw_strand *upper;
 	struct noted timers[100], task = NOTED(&rig, 100);
-	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL),
-		  0);
+	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand)), 0);
 	for (int i = 0; i < 100; i++) {
 		timers[i] = NOTED(&rig, i);
 		named(&timers[i], MS, tw_strand_executor(rig.strand));
@@ -240,7 +239,7 @@ Test(strand_executor, releases_after_the_end_are_told_by_the_services_executor)
 	queue_executor_open(&mine.queue);
 	cfg.executor = &mine.queue.base;
 	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL), 0);
 	named(&a, MS, tw_strand_executor(mine.strand));
 	expect_eq(tw_strand_close(mine.strand, 0), 0);
 	mine.queue.refuse = 1;
@@ -262,7 +261,7 @@ Test(strand_executor, timers_of_a_closed_strand_do_not_run_where_refused_ones_ru
 	cfg.executor = &mine.queue.base;
 	cfg.on_refused = TW_REFUSED_INLINE;
 	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL), 0);
 	named(&a, MS, tw_strand_executor(mine.strand));
 	expect_eq(tw_strand_close(mine.strand, 0), 0);
 	mine.queue.refuse = 1;
@@ -279,8 +278,7 @@ Test(strand_executor, a_strand_may_stand_on_a_strand, .init = opened, .fini = cl
 {
 	tw_strand *upper;
 	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2), c = NOTED(&rig, 3);
-	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL),
-		  0);
+	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand)), 0);
 	noted_submit(&a, 0);
 	expect_eq(tw_strand_submit(upper, note_run, &b), 0);
 	noted_submit(&c, 0);
@@ -310,9 +308,9 @@ Test(strand_executor, one_that_stood_on_another_may_come_home_when_that_has_gone
 	cfg.max_timers = 16;
 	queue_executor_open(&mine.queue);
 	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base, NULL), 0);
-	expect_eq(tw_strand_create(&lower, mine.rig.service, &mine.queue.base, NULL), 0);
-	expect_eq(tw_strand_create(&upper, mine.rig.service, tw_strand_executor(lower), NULL), 0);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base), 0);
+	expect_eq(tw_strand_create(&lower, mine.rig.service, &mine.queue.base), 0);
+	expect_eq(tw_strand_create(&upper, mine.rig.service, tw_strand_executor(lower)), 0);
 	expect_eq(tw_strand_schedule(upper, MS, note_run, &due, NULL), 0);
 	expect_eq(tw_strand_schedule(upper, 10 * MS, note_run, &later, NULL), 0);
 	tw_strand_executor(mine.strand);
@@ -359,7 +357,7 @@ Test(strand_executor, the_driver_runs_a_strand_on_the_inline_executor)
 	struct noted a = NOTED(&mine, 1), b = NOTED(&mine, 2);
 	queue_executor_open(&mine.queue);
 	rig_open(&mine.rig, NULL);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL), 0);
 	noted_submit(&b, 2 * MS);
 	noted_submit(&a, 0);
 	expect_eq(mine.rig.ran, 0);
@@ -381,7 +379,7 @@ Test(strand_executor, refusals_lose_nothing)
 	cfg.executor = &mine.queue.base;
 	cfg.on_refused = TW_REFUSED_DROP;
 	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL), 0);
 	noted_submit(&b, 4 * MS);
 	mine.queue.refuse = 2;
 	noted_submit(&a, 0);

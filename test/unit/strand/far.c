@@ -16,7 +16,7 @@ static void open_at(uint64_t start_ns)
 	expect_eq(tw_clock_manual_create(&rig.rig.clock, start_ns), 0);
 	cfg.clock = rig.rig.clock;
 	expect_eq(tw_service_create(&rig.rig.service, &cfg), 0);
-	expect_eq(tw_strand_create(&rig.strand, rig.rig.service, &rig.queue.base, NULL), 0);
+	expect_eq(tw_strand_create(&rig.strand, rig.rig.service, &rig.queue.base), 0);
 }
 
 /* A task as far away as can be, between two of a second. */

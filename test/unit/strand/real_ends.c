@@ -56,7 +56,7 @@ static tw_strand_task_id begin(struct ending *ending, tw_service *service, tw_fn
 {
 	tw_strand_task_id task;
 	*ending = (struct ending){0};
-	expect_eq(tw_strand_create(&ending->strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&ending->strand, service, NULL), 0);
 	expect_eq(tw_strand_schedule(ending->strand, 0, fn, ending, &task), 0);
 	while (!atomic_load(&ending->running))
 		sched_yield();
@@ -154,8 +154,7 @@ Test(strand_real_ends, a_task_destroys_its_strand_while_a_close_comes_to_another
 					      .arg = &ending,
 					      .release = let_the_task_destroy};
 		begin(&ending, service, destroy_own_when_released);
-		expect_eq(
-		    tw_strand_create(&upper, service, tw_strand_executor(ending.strand), NULL), 0);
+		expect_eq(tw_strand_create(&upper, service, tw_strand_executor(ending.strand)), 0);
 		expect_eq(tw_strand_submit_task(ending.strand, &spec, NULL), 0);
 		expect_eq(tw_strand_submit(upper, no_task, NULL), 0);
 		expect_eq(tw_strand_destroy(upper), 0);

@@ -1,5 +1,5 @@
 /*
- * Strands on a pool's threads: order, one at a time, pinning, waiting, and services that end beside
+ * Strands on a pool's threads: order, one at a time, waiting, and services that end beside
  * them.
  */
 #include <errno.h>
@@ -92,23 +92,21 @@ Test(strand_real_pool, many_threads_submit_and_all_runs_in_order_one_at_a_time)
 {
 	tw_service *service = open_service(3);
 	struct diary diary = {0};
-	expect_eq(tw_strand_create(&diary.strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&diary.strand, service, NULL), 0);
 	all_submit(&diary);
 	expect_eq(tw_strand_destroy(diary.strand), 0);
 	close_service(service);
 }
 
-Test(strand_real_pool, a_pinned_strand_stays_on_one_thread)
+Test(strand_real_pool, a_strand_on_a_pool_with_one_worker_stays_on_one_thread)
 {
 	tw_pool *pool;
 	tw_service *service = open_service(1);
-	struct tw_pool_config three = {.size = sizeof three, .workers = 3};
-	struct tw_strand_config pinned = {.size = sizeof pinned, .flags = TW_STRAND_PINNED};
-	expect_eq(tw_pool_create(&pool, &three), 0);
+	struct tw_pool_config one = {.size = sizeof one, .workers = 1, .max_workers = 1};
+	expect_eq(tw_pool_create(&pool, &one), 0);
 	for (int i = 0; i < 4; i++) {
 		struct diary diary = {0};
-		expect_eq(tw_strand_create(&diary.strand, service, tw_pool_executor(pool), &pinned),
-			  0);
+		expect_eq(tw_strand_create(&diary.strand, service, tw_pool_executor(pool)), 0);
 		all_submit(&diary);
 		expect_eq(diary.threads, 1);
 		expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
@@ -118,34 +116,9 @@ Test(strand_real_pool, a_pinned_strand_stays_on_one_thread)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-/* The pool is asleep in between: each submit must wake the one worker that may run it. */
 static void post(void *arg)
 {
 	sem_post(arg);
-}
-
-Test(strand_real_pool, a_sleeping_pinned_worker_is_woken)
-{
-	tw_pool *pool;
-	tw_service *service = open_service(1);
-	struct tw_pool_config three = {.size = sizeof three, .workers = 3};
-	struct tw_strand_config pinned = {.size = sizeof pinned, .flags = TW_STRAND_PINNED};
-	tw_strand *strands[3];
-	sem_t done;
-	sem_init(&done, 0, 0);
-	expect_eq(tw_pool_create(&pool, &three), 0);
-	for (int i = 0; i < 3; i++)
-		expect_eq(tw_strand_create(&strands[i], service, tw_pool_executor(pool), &pinned),
-			  0);
-	for (int round = 0; round < 20000; round++) {
-		expect_eq(tw_strand_submit(strands[round % 3], post, &done), 0);
-		await(&done, 1);
-	}
-	for (int i = 0; i < 3; i++)
-		expect_eq(tw_strand_destroy(strands[i]), 0);
-	close_service(service);
-	expect_eq(tw_pool_destroy(pool), 0);
-	sem_destroy(&done);
 }
 
 Test(strand_real_pool, a_task_may_submit_to_its_strand_for_long_while_others_have_their_turn)
@@ -154,8 +127,8 @@ Test(strand_real_pool, a_task_may_submit_to_its_strand_for_long_while_others_hav
 	tw_strand *one, *other;
 	sem_t done;
 	sem_init(&done, 0, 0);
-	expect_eq(tw_strand_create(&one, service, NULL, NULL), 0);
-	expect_eq(tw_strand_create(&other, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&one, service, NULL), 0);
+	expect_eq(tw_strand_create(&other, service, NULL), 0);
 	for (int i = 0; i < 1000; i++) {
 		expect_eq(tw_strand_submit(one, post, &done), 0);
 		expect_eq(tw_strand_submit(other, post, &done), 0);
@@ -196,14 +169,13 @@ static void gate_init(struct gate *gate)
 	gate->after = 0;
 }
 
-/* Each as one, whatever it has to do, and those that wait for one worker alone too. */
+/* Each as one, whatever it has to do. */
 Test(strand_real_pool, strands_that_wait_for_a_worker_are_in_the_pool_s_gauge)
 {
 	enum { WAITING = 5 };
 	tw_pool *pool;
 	tw_service *service = open_service(1);
 	struct tw_pool_config one = {.size = sizeof one, .workers = 1, .max_workers = 1};
-	struct tw_strand_config pinned = {.size = sizeof pinned, .flags = TW_STRAND_PINNED};
 	struct tw_pool_stats stats = {.size = sizeof stats};
 	tw_strand *strands[WAITING];
 	struct gate gate;
@@ -212,9 +184,7 @@ Test(strand_real_pool, strands_that_wait_for_a_worker_are_in_the_pool_s_gauge)
 	sem_init(&done, 0, 0);
 	expect_eq(tw_pool_create(&pool, &one), 0);
 	for (int i = 0; i < WAITING; i++)
-		expect_eq(tw_strand_create(&strands[i], service, tw_pool_executor(pool),
-					   i < 2 ? &pinned : NULL),
-			  0);
+		expect_eq(tw_strand_create(&strands[i], service, tw_pool_executor(pool)), 0);
 	expect_eq(tw_pool_submit(pool, pass_gate, &gate), 0);
 	await(&gate.begun, 1);
 	for (int i = 0; i < 2 * WAITING; i++)
@@ -243,7 +213,7 @@ Test(strand_real_pool, waits_for_the_task_that_runs)
 	int answer = TW_GONE;
 	for (int round = 0; round < 2; round++) {
 		gate_init(&gate);
-		expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+		expect_eq(tw_strand_create(&strand, service, NULL), 0);
 		expect_eq(tw_strand_schedule(strand, 0, pass_gate, &gate, &task), 0);
 		await(&gate.begun, 1);
 		if (round == 0) {
@@ -317,7 +287,7 @@ Test(strand_real_pool, a_release_that_is_over_is_told_before_its_caller_waits_fo
 	sem_init(&pair.answered, 0, 0);
 	struct tw_strand_task spec = {
 	    .size = sizeof spec, .fn = pass_gate, .arg = &pair, .release = pass_release_gate};
-	expect_eq(tw_strand_create(&pair.strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&pair.strand, service, NULL), 0);
 	expect_eq(tw_strand_submit(pair.strand, pass_gate, &gate), 0);
 	expect_eq(tw_strand_submit_task(pair.strand, &spec, &pair.task), 0);
 	await(&gate.begun, 1);
@@ -343,7 +313,7 @@ Test(strand_real_pool, destroy_leaves_nothing_that_keeps_the_service_open)
 		tw_strand *strand;
 		sem_t done;
 		sem_init(&done, 0, 0);
-		expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+		expect_eq(tw_strand_create(&strand, service, NULL), 0);
 		for (int i = 0; i < 5; i++)
 			expect_eq(
 			    tw_strand_schedule(strand, (uint64_t)(i % 2) * MS, post, &done, NULL),

@@ -58,7 +58,7 @@ static void other_comes_beside_a_line(uint32_t workers, uint32_t max_workers)
 	tw_service *service = open_service(1);
 	line_init(&line);
 	expect_eq(tw_pool_create(&pool, &config), 0);
-	expect_eq(tw_strand_create(&strand, service, tw_pool_executor(pool), NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, tw_pool_executor(pool)), 0);
 	for (uint32_t i = 1; i < max_workers; i++)
 		expect_eq(tw_pool_submit(pool, block, &line), 0);
 	await(&line.begun, max_workers - 1);

@@ -26,7 +26,7 @@ static void opened(void)
 {
 	tasks = big_array(MANY, sizeof *tasks);
 	expect_eq(tw_service_create(&service, NULL), 0);
-	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL), 0);
 }
 
 static void closed(void)

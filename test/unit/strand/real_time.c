@@ -31,7 +31,7 @@ Test(strand_real_time, delayed_tasks_are_never_early)
 	uint64_t seed = 3;
 	sem_t done;
 	sem_init(&done, 0, 0);
-	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL), 0);
 	for (int i = 0; i < 500; i++) {
 		uint64_t delay_ns = random_below(&seed, 100 * MS);
 		dues[i] = (struct due){service, tw_service_now(service) + delay_ns, 0, &done};
@@ -101,8 +101,7 @@ Test(strand_real_time, what_waits_for_the_driver_is_not_waited_for_on_its_thread
 	expect_eq(tw_service_create(&on.service, &config), 0);
 	expect_eq(tw_scheduler_create(&on.scheduler, on.service, NULL), 0);
 	for (int i = 0; i < 2; i++)
-		expect_eq(tw_strand_create(&on.strands[i], on.service, tw_executor_inline(), NULL),
-			  0);
+		expect_eq(tw_strand_create(&on.strands[i], on.service, tw_executor_inline()), 0);
 	expect_eq(tw_strand_submit(on.strands[0], make_ready, &on), 0);
 	while (on.answer == 1)
 		sched_yield();
@@ -126,7 +125,7 @@ Test(strand_real_time, instants_of_equal_delays_never_fall)
 						/* should nobody drain meanwhile */
 						.lane_entries = 4 << 20};
 	expect_eq(tw_service_create(&service, &roomy), 0);
-	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL), 0);
 	uint64_t last_ns = 0;
 	for (int i = 0; i < 1000000; i++) {
 		tw_strand_task_id handle;

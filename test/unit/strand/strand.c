@@ -348,7 +348,7 @@ Test(strand, foreign_and_random_handles_are_gone, .init = opened, .fini = closed
 	tw_strand *other;
 	struct noted task = NOTED(&rig, 1);
 	uint64_t seed = 7;
-	expect_eq(tw_strand_create(&other, rig.rig.service, &rig.queue.base, NULL), 0);
+	expect_eq(tw_strand_create(&other, rig.rig.service, &rig.queue.base), 0);
 	noted_submit(&task, 0);
 	expect_eq(tw_strand_cancel(other, task.task), TW_GONE);
 	expect_eq(tw_strand_cancel(rig.strand, (tw_strand_task_id){0}), TW_GONE);
@@ -429,7 +429,7 @@ Test(strand, a_timer_that_could_not_be_set_is_set_later_however_much_waits)
 	cfg.max_timers = 16;
 	queue_executor_open(&mine.queue);
 	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base, NULL), 0);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base), 0);
 	noted_submit(&due, MS);
 	noted_submit(&later, 10 * MS);
 	for (int i = 0; i < MANY; i++)
