@@ -29,26 +29,41 @@
  *
  *   function                     any      callback  inline    release   visitor,  signal   forked
  *                                thread   on pool   callback            on_stuck  handler  child
- *   tw_schedule*, tw_reset*      yes      yes       yes       yes       yes       no       -EPERM
- *   tw_cancel, tw_disarm,        yes      yes       yes       yes       yes       no       -EPERM
- *     tw_group_cancel
  *   tw_cancel_wait,              yes      yes (1)   yes (2)   yes (1)   yes (2)   no       -EPERM
- *     tw_group_cancel_wait
- *   tw_service_stats, _liveness, yes      yes       yes       yes       yes       no       -EPERM
- *     tw_is_pending (3), tw_remaining
+ *     tw_group_cancel_wait, tw_strand_cancel_wait, tw_job_wait, tw_limiter_wait_idle,
+ *     tw_action_close, tw_semaphore_acquire, tw_pool_submit_wait
  *   tw_service_close*            yes      -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       -EPERM
- *   tw_service_advance,          driver   driver    -EBUSY    driver    -EBUSY(4) no       -EPERM
- *     tw_service_next_expiry, first tw_service_fd
+ *   tw_service_advance,          driver   driver    -EBUSY    driver    -EBUSY(3) no       -EPERM
+ *     tw_service_next_expiry, tw_service_fd (its first call)
  *   tw_service_destroy           alone    -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       frees
  *   tw_service_validate          quiet    no        -EBUSY    no        no        no       -EPERM
+ *   tw_strand_close,             yes      yes (4)   yes (2)   yes (4)   yes (2)   no       -EPERM
+ *     tw_limiter_close, tw_scheduler_close, tw_pool_close
+ *   tw_clock_manual_advance_by,  one      yes (4)   yes (4)   yes (4)   no        no       -EPERM
+ *     tw_sim_close, tw_sim_step, tw_sim_run_*
+ *   tw_action_destroy            yes      yes       yes       yes       yes       no       -EPERM
+ *   tw_group_destroy             yes      yes       yes       yes       yes       no       -EPERM
+ *   tw_action_scheduler_destroy  yes      yes (4)   yes       yes (4)   yes       no       -EPERM
+ *   tw_*_destroy                 alone    yes (4)   yes (2)   yes (4)   yes (2)   no       frees
+ *   tw_*_create                  yes      yes       yes       yes       yes       no       yes (5)
+ *   tw_current, tw_self,         yes      yes       yes       yes       yes       no       yes
+ *     tw_context_*, tw_version, tw_strerror, tw_set_misuse_hook, tw_clock_monotonic,
+ *     tw_clock_boottime, tw_executor_inline, tw_service_stats_print, tw_histogram_percentile
+ *   every other function (6)     yes      yes       yes       yes       yes       no       -EPERM
  *
- *   (1) Called for the timer whose callback or release this is, it answers TW_SELF: no wait.
- *   (2) As (1). A wait for a run that only this thread could carry out does not end: set a timeout.
- *   (3) In a forked child tw_is_pending answers false.
- *   (4) In a visitor of tw_service_foreach as on any thread.
- *   driver: one thread at a time; inside what the driver runs it answers -EBUSY. alone: no other
- *   call on the service is under way or follows. quiet: no other call on the service and no
- *   callback of it is under way.
+ *   (1) Called for the timer, task or action whose callback or release this is, it does not wait:
+ *       TW_SELF, or -EDEADLK.
+ *   (2) As (1) and (4). A wait for a run that only this thread could carry out does not end: set a
+ *       timeout.
+ *   (3) In a visitor of tw_service_foreach as on any thread.
+ *   (4) From a task, job or callback of the same object: -EDEADLK, unless the object's header says
+ *       that it works. A close with timeout 0 does not wait.
+ *   (5) -EPERM if it is given an object of the parent.
+ *   (6) A function that returns no int answers 0, false or NULL for an object of the parent, or
+ *       the same as in the parent.
+ *   driver: one thread at a time; inside what the driver runs it answers -EBUSY. one: one thread at
+ *   a time. alone: no other call on the object is under way or follows. quiet: no other call on the
+ *   service and no callback of it is under way.
  *
  * Apart from that, any two calls may run at the same time, even on the same timer.
  *

@@ -4,6 +4,7 @@
 #   - an answer that a call of the tables gives is in the list of its function
 #   - an error in a list is the answer of some call; or a line of test/contract/elsewhere names the unit test that has
 #     it, and that test's file has the error
+#   - in a forked child a call answers what the last column of the table in tickwheel.h says
 #   - each function that returns an int has a call in the tables
 # A line "FUNCTION leaving" of elsewhere: the function is about to be deleted, and is not looked at.
 set -eu
@@ -115,6 +116,19 @@ while read -r name error file test; do
 		echo "$name $error: not in a test $test of test/unit/$file"
 done <"$work/elsewhere" >"$work/found"
 [ ! -s "$work/found" ] || fail "test/contract/elsewhere names what is not there"
+awk -f test/contract/table.awk include/tickwheel.h >"$work/table"
+awk -F'\t' '
+	FNR == NR { pattern[++n] = $1; last[n] = $2; gsub(/\*/, ".*", pattern[n]); next }
+	$3 != "in a forked child" { next }
+	{
+		name = $1
+		sub(/\(.*/, "", name)
+		for (i = 1; i <= n && name !~ "^" pattern[i] "$"; i++) {
+		}
+		if (last[i] == "-EPERM" ? $2 != "-EPERM" : last[i] == "frees" ? $2 == "-EPERM" : 0)
+			print name " answers " $2 ", and the table of tickwheel.h says " last[i]
+	}' "$work/table" "$work/answers" >"$work/found"
+[ ! -s "$work/found" ] || fail "the last column of the table in tickwheel.h is not true"
 sed -n '/^TW_API int/,/;/p' include/tickwheel/*.h | grep -oE '^TW_API int tw_[a-z_]+' | sed 's/.* //' |
 	grep -vx tw_version | grep -vxF -f "$work/leaving" | while read -r name; do
 	grep -q "^$name(" "$work/answers" || echo "$name"

@@ -4,6 +4,7 @@
 #   - the headers declare at most 160 functions. Macros and types do not count, and no header has an inline function
 #   - each function is called in a program of examples/, or in code of docs/guide.md or docs/calls.md, which the tests
 #     compile
+#   - the table "Who may call what" of tickwheel.h names functions that exist, and has a row for all others
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -55,4 +56,11 @@ cp "$work/functions" "$work/found"
 [ "$count" -le "$most" ] || fail "$count functions are declared, more than $most"
 unused "$work/uses" <"$work/functions" >"$work/found"
 [ ! -s "$work/found" ] || fail "neither an example nor the guide uses these"
+awk -f test/contract/table.awk include/tickwheel.h >"$work/table"
+[ "$(wc -l <"$work/table")" -gt 20 ] || { cp "$work/table" "$work/found"; fail "the table of tickwheel.h is not found"; }
+cut -f1 "$work/table" | while read -r pattern; do
+	grep -qx "$(echo "$pattern" | sed 's/\*/.*/g')" "$work/functions" || echo "$pattern"
+done >"$work/found"
+[ ! -s "$work/found" ] || fail "the table of tickwheel.h names these, which do not exist"
+grep -q '^\*' "$work/table" || fail "the table of tickwheel.h has no row for every other function"
 echo "functions: ok ($count of at most $most, each in an example or in the guide)"
