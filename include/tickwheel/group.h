@@ -24,6 +24,9 @@
  *   was not running            cancelled    TW_GONE      -ENOENT    called later
  *   is running                 last run     TW_RUNNING   -EBUSY     after the run, on its thread
  *
+ * tw_reset in the member's own callback answers -ECANCELED, and for a persistent member on any
+ * thread.
+ *
  * The releases of members that were not running are called on the executor, in small pieces,
  * beginning within a tick; with a manual drive, in tw_service_advance. A call that waits
  * (tw_cancel_wait, tw_group_cancel_wait) calls the releases itself that nobody has called yet. So

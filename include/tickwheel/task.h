@@ -96,7 +96,7 @@ enum tw_task_flags {
 
 	/*
 	 * A background timer: TW_CLOSE_DRAIN does not wait for it, and drops it when the last other
-	 * timer has ended. A series must have no `count`.
+	 * timer has ended. TW_CLOSE_RUN runs it like any other. A series must have no `count`.
 	 */
 	TW_TASK_BACKGROUND = 4,
 
@@ -238,7 +238,8 @@ TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, si
  * Returns:
  *   TW_CANCELLED   it was armed, and will not run until it is armed again; one caller gets this
  *   TW_DISARMED    it was not armed, and does not run
- *   TW_RUNNING     the callback runs now, and the timer is disarmed afterwards; or its release runs
+ *   TW_RUNNING     the callback runs now: the timer is disarmed afterwards, or it ends, if it was
+ *                  cancelled in this run; or its release runs
  *   TW_GONE        the timer has ended, or never was
  *   -EINVAL        service is NULL; the timer is not persistent
  *   -EPERM         in a forked child

@@ -18,8 +18,7 @@
  *   its last run has returned (1)      TW_FATE_FIRED      the one that ran it       fired
  *   cancelled before a claim           TW_FATE_CANCELLED  the canceller             cancelled
  *   cancelled while it ran             TW_FATE_CANCELLED  the one that ran it       cancelled (2)
- *   its group was cancelled            TW_FATE_CANCELLED  the executor (if it ran:  cancelled (2)
- *                                                         the one that ran it)
+ *   its group was cancelled            TW_FATE_CANCELLED  see (3)                   cancelled (2)
  *   too late (TW_LATE_DROP)            TW_FATE_LATE       the one that claimed it   late_dropped
  *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
  *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
@@ -27,6 +26,9 @@
  *
  *   (1) A persistent timer ends this way only if the service has closed meanwhile.
  *   (2) A one-shot that is cancelled while it runs, and was not re-armed, ends as TW_FATE_FIRED.
+ *   (3) If it ran, the thread that ran it. Else the executor; or before it the thread of a call
+ *       that waits (tw_cancel_wait of the member, tw_group_cancel_wait) or closes; or the driver, if
+ *       the executor is the inline one.
  *
  * See also:
  *
@@ -68,12 +70,16 @@ typedef struct tw_timer {
 
 /* Answers of cancels and of tw_disarm. timer.h says after which of them arg may be freed. */
 enum tw_outcome {
-	TW_CANCELLED = 0, /* the timer will not run (again). Of several cancels one gets this */
-	TW_GONE = 1,      /* the timer has ended, or never was */
-	TW_RUNNING = 2,   /* its callback or its release is running */
-	TW_FINISHED = 3,  /* tw_cancel_wait: one of them was running, and has returned */
-	TW_SELF = 4,      /* tw_cancel_wait: called from the timer's own callback or release */
-	TW_DISARMED = 5   /* tw_disarm: the timer was disarmed already, and does not run */
+	/*
+	 * The timer will not run (again). Of several cancels at most one gets this, and none if the
+	 * timer runs. A disarm and the cancel that follows it both get it.
+	 */
+	TW_CANCELLED = 0,
+	TW_GONE = 1,     /* the timer has ended, or never was; or its group was cancelled */
+	TW_RUNNING = 2,  /* its callback or its release is running */
+	TW_FINISHED = 3, /* tw_cancel_wait: one of them was running, and has returned */
+	TW_SELF = 4,     /* tw_cancel_wait: called from the timer's own callback or release */
+	TW_DISARMED = 5  /* tw_disarm: the timer was disarmed already, and does not run */
 };
 
 /* How a timer ended, for its release. timer.h has the table. */
@@ -98,8 +104,9 @@ typedef void tw_release_fn(void *arg, enum tw_fate fate);
  * fn runs on the executor, never inside this call. It starts no sooner than delay_ns after the call
  * (G1). A delay of 0 is a delay like any other, so the run comes within 2 ticks (G2). *out (may be
  * NULL) is written before the timer is published: its callback may read it. fn sees what the caller
- * wrote before. On an error nothing is scheduled, and arg stays yours. Then *out is "no timer", or
- * untouched after -EINVAL and -E2BIG.
+ * wrote before. The timer does not belong to the thread: it stays scheduled if the thread ends. On
+ * an error nothing is scheduled, and arg stays yours. Then *out is "no timer", or untouched after
+ * -EINVAL and -E2BIG.
  *
  * Threads: any, also from callbacks. Never blocks. Allocates now and then, when the service grows.
  * Returns:
@@ -207,7 +214,8 @@ TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t dea
  *   TW_CANCELLED   the callback will not run (again)
  *   TW_RUNNING     the callback or the release runs now, perhaps on this thread. The timer ends
  *                  after this run: its callback can no longer re-arm it
- *   TW_GONE        the timer has ended, or never was
+ *   TW_GONE        the timer has ended, or never was; or its group was cancelled, and its release
+ *                  may still follow
  *   -EINVAL        service is NULL
  *   -EPERM         in a forked child
  */
@@ -222,7 +230,9 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
  * timeouts.
  *
  * Threads: any. Blocks at most timeout_ns (TW_FOREVER: without limit).
- * Calls: as tw_cancel.
+ * Calls: the release, on this thread, if the answer is TW_CANCELLED. If the timer's group was
+ * cancelled, and no thread has called the release yet, then this thread calls it too: the answer is
+ * TW_GONE. So hold no lock that the release takes.
  * Returns: as tw_cancel, and
  *   TW_FINISHED    the callback or the release was running, and has returned
  *   TW_RUNNING     the callback or the release still runs after timeout_ns

@@ -14,7 +14,8 @@ void expect_sound(tw_service *service)
 	int answer = tw_service_validate(service, why, sizeof(why));
 	cr_assert(answer == 0, "tw_service_validate answers %d: %s", answer, why);
 	struct tw_service_stats s = stats_of(service);
-	expect_eq(s.scheduled, s.fired + s.cancelled + s.dropped + s.late_dropped + s.pending + s.disarmed);
+	expect_eq(s.scheduled,
+		  s.fired + s.cancelled + s.dropped + s.late_dropped + s.pending + s.disarmed);
 }
 
 void expect_same_state(const struct tw_service_stats *before, const struct tw_service_stats *after)
