@@ -87,7 +87,7 @@
  *   G5   Safe handles. A stale, foreign or random handle does no harm. The chance that it names
  *        a live timer is 2^-32.
  *   G6   Order. Timers that one thread schedules with equal delays, or for one tick, are handed
- *        over in that order. A timer that was reset, is a series, or has slack is ordered when
+ *        over in that order. A timer that was reset, or is a series, is ordered when
  *        it is filed.
  *   G7   Callbacks may call anything. Only a call that would wait for its own caller is refused.
  *        The library sees that through one layer. Inside a callback, give a wait for a layer a

@@ -288,7 +288,7 @@ static int make_service(tw_sim *sim)
 	config.clock = sim->clock;
 	config.executor = &sim->executor;
 	config.drive = TW_DRIVE_MANUAL;
-	config.seed = tw__random_of_lane(sim->config.seed, 2) | 1;
+	config.seed = tw__random_of(sim->config.seed, 2) | 1;
 	return tw_service_create(&sim->service, &config);
 }
 
@@ -320,8 +320,8 @@ int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
 	sim->executor.ops = &ops;
 	sim->config = config;
 	sim->current = -1;
-	sim->random = tw__random_of_lane(config.seed, 0);
-	sim->random_of_user = tw__random_of_lane(config.seed, 1);
+	sim->random = tw__random_of(config.seed, 0);
+	sim->random_of_user = tw__random_of(config.seed, 1);
 	pthread_mutex_init(&sim->lock, NULL);
 	r = sim_make(sim);
 	if (r) {

@@ -84,8 +84,8 @@ struct tw_service_config {
 	void *stuck_arg;
 
 	/*
-	 * Seed for jitter. 0 picks a random one. With a seed, the draws of each thread depend on
-	 * the order in which threads first use the service.
+	 * Seed for the jitter of the service's limiters. 0 picks a random one. With a seed, the
+	 * draws of each limiter depend on the order in which limiters are created.
 	 */
 	uint64_t seed;
 

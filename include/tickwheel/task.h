@@ -1,5 +1,5 @@
 /*
- * Timers with options: series, releases, executors, jitter and slack, persistent timers, bulk.
+ * Timers with options: series, releases, executors, persistent timers, bulk.
  *
  *     struct tw_period period = TW_INIT(tw_period);
  *     period.period_ns = 10 * TW_SECOND;
@@ -124,7 +124,7 @@ struct tw_task {
 
 	/*
 	 * The delay; with TW_TASK_AT, the deadline. A series without TW_TASK_AT has 0 here, and its
-	 * delay in first_ns. TW_NEVER with TW_TASK_PERSISTENT: created disarmed; jitter_ns is 0.
+	 * delay in first_ns. TW_NEVER with TW_TASK_PERSISTENT: created disarmed.
 	 */
 	uint64_t when_ns;
 	uint32_t flags;    /* enum tw_task_flags */
@@ -149,17 +149,6 @@ struct tw_task {
 	 */
 	uint64_t max_lateness_ns;
 
-	/*
-	 * The timer may be due up to this much later, to share a wake-up: 0 .. TW_MAX_DELAY_NS. It
-	 * gets the roundest tick in that span. A reset and each run of a series choose anew.
-	 */
-	uint64_t slack_ns;
-
-	/*
-	 * Adds a random time of 0 .. jitter_ns, drawn once: 0 .. TW_MAX_DELAY_NS. It moves the
-	 * first instant of a series, and so the phase of all. A reset adds none.
-	 */
-	uint64_t jitter_ns;
 	enum tw_late_policy late; /* 0 without max_lateness_ns */
 	uint32_t reserved_late;   /* 0 */
 
@@ -182,7 +171,6 @@ struct tw_task {
  * Returns: as tw_schedule, and
  *   -EINVAL      task is NULL, or its size too small; unknown flags or policies; an executor
  *                whose ops are incomplete
- *   -ERANGE      the deadline with jitter and slack added is out of range
  *   -E2BIG       non-zero bytes beyond the known struct
  *   -ESHUTDOWN   the group is closed
  *   -ENOENT      the group was destroyed

@@ -27,8 +27,8 @@
  *   (1) A persistent timer ends this way only if the service has closed meanwhile.
  *   (2) A one-shot that is cancelled while it runs, and was not re-armed, ends as TW_FATE_FIRED.
  *   (3) If it ran, the thread that ran it. Else the executor; or before it the thread of a call
- *       that waits (tw_cancel_wait of the member, tw_group_cancel_wait) or closes; or the driver, if
- *       the executor is the inline one.
+ *       that waits (tw_cancel_wait of the member, tw_group_cancel_wait) or closes; or the driver,
+ *       if the executor is the inline one.
  *
  * See also:
  *
@@ -179,8 +179,7 @@ enum { TW_RESET_KEPT = 1 };
  *
  * Comparison and move are one step: of several threads, the one with the earliest deadline wins.
  * Use it where several causes share one timer, such as a flush with the shortest of many delays.
- * Deadlines are compared in ticks. For a timer with slack, the tick that its slack has chosen
- * counts.
+ * Deadlines are compared in ticks.
  *
  * From the timer's own callback it re-arms a one-shot, unless the callback has re-armed the timer
  * for that time or earlier. A series then runs next at the earlier of its own instant and this one.

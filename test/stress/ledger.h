@@ -54,10 +54,6 @@ static void add_options(struct tw_task *task, struct record *r, uint64_t *seed)
 {
 	if (random_percent(seed, 30))
 		task->executor = r->named = shared.other;
-	if (random_percent(seed, 20))
-		task->slack_ns = random_below(seed, shared.delay_most_ns / 4);
-	if (random_percent(seed, 20))
-		task->jitter_ns = random_below(seed, shared.delay_most_ns / 4);
 	if (random_percent(seed, 30))
 		task->max_lateness_ns = 1 + random_below(seed, 5 * TW_MILLISECOND);
 	r->late_drop = task->max_lateness_ns && random_percent(seed, 50);

@@ -26,7 +26,6 @@ struct tw__local {
 	 * are not earlier (G6).
 	 */
 	uint64_t counted_ns;
-	uint64_t random; /* state of its generator (timing.h) */
 
 	/*
 	 * Written by its thread, read by a driver that is called: entries up to here may be

@@ -204,7 +204,7 @@ static enum tw_fate look_at_instants(tw_service *service, struct tw__local *loca
 	if (ext->period_ns)
 		tw__series_begins(local, run, ext, now_ns);
 	/* planted: next_instant */
-	uint64_t due_ns = tw__within_slack(service, run->nominal_ns, ext->slack_ns);
+	uint64_t due_ns = run->nominal_ns;
 	run->late =
 	    ext->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > ext->max_lateness_ns;
 	if (run->late && ext->late_drop)

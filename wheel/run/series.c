@@ -9,6 +9,7 @@
  * next is armed when one has returned.
  */
 #include "wheel/timer/reset.h"
+#include "wheel/timer/schedule.h"
 #include "wheel/timer/timing.h"
 #include "wheel/core/wake.h"
 #include "wheel/run/series.h"
@@ -32,8 +33,7 @@ void tw__series_begins(struct tw__local *local, struct tw__run *run, struct tw__
 /* How late a run may begin: no limit unless late ones are dropped. */
 static uint64_t lateness_allowed(const struct tw__ext *ext)
 {
-	uint64_t allowed_ns = ext->max_lateness_ns + ext->slack_ns;
-	return ext->late_drop && allowed_ns >= ext->slack_ns ? allowed_ns : UINT64_MAX;
+	return ext->late_drop ? ext->max_lateness_ns : UINT64_MAX;
 }
 
 /* When a series runs next. False: it is at its end. */
@@ -57,8 +57,7 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 			count_missed(local, ext, missed);
 		}
 	}
-	uint64_t latest_ns = service->time.start_ns + TW_MAX_DELAY_NS;
-	return ext->nominal_ns <= latest_ns && ext->slack_ns <= latest_ns - ext->nominal_ns;
+	return !tw__beyond_range(service, ext->nominal_ns);
 }
 
 /* The entry of a word that has become `armed`, from the reserve of this thread's lane. */
@@ -98,7 +97,7 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 static bool arm_ext_again(tw_service *service, struct tw__local *local, struct tw__run *run,
 			  uint64_t word, struct tw__ext *ext, uint64_t now_ns)
 {
-	uint64_t deadline_ns = tw__within_slack(service, ext->nominal_ns, ext->slack_ns);
+	uint64_t deadline_ns = ext->nominal_ns;
 	/* read while it is still ours */
 	bool catches_up = ext->period_ns && !run->rearm && deadline_ns <= now_ns;
 	if (!arm_again(service, local, run, word, deadline_ns))

@@ -28,8 +28,6 @@ static void local_init(struct tw__lane *lane, void *context)
 	tw_service *service = context;
 	memset((char *)local + sizeof local->lane, 0, sizeof *local - sizeof local->lane);
 	tw__magazine_init(&service->slots, &local->magazine);
-	local->random =
-	    tw__random_of_lane(service->config.seed, tw_load_relaxed(&service->queue.lane_count));
 }
 
 static void local_orphaned(struct tw__lane *lane, void *context)

@@ -58,7 +58,7 @@ enum tw__trait {
 	TW__TRAIT_RELEASE = 1,
 	TW__TRAIT_BACKGROUND = 4, /* TW_TASK_BACKGROUND: a drain does not wait for it */
 	/*
-	 * a reset writes to the extension record too (a series, slack, lateness): see tw__ext_lock
+	 * a reset writes to the extension record too (a series, lateness): see tw__ext_lock
 	 */
 	TW__TRAIT_MOVES = 2
 };
@@ -89,13 +89,11 @@ struct tw__ext {
 	tw_release_fn *release; /* from here on zeroed for each timer */
 	/* what its runs are under, or NULL (context.h); the timer's until its end */
 	void *context;
-	/* the instant the next run is due by right; slack may arm it later */
-	uint64_t nominal_ns;
+	uint64_t nominal_ns;      /* the instant at which the next run is due */
 	uint64_t period_ns;       /* 0: no series */
 	uint64_t runs_left;       /* 0: no end */
 	uint64_t overruns;        /* to be reported to the next run */
 	uint64_t max_lateness_ns; /* 0: no limit */
-	uint64_t slack_ns;
 	uint8_t fixed_delay;
 	uint8_t missed;             /* enum tw_missed_policy */
 	uint8_t late_drop;          /* beyond max_lateness_ns it does not run */

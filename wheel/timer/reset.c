@@ -14,7 +14,6 @@
 
 #include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
-#include "wheel/timer/timing.h"
 #include "wheel/core/frame.h"
 #include "wheel/timer/end.h"
 #include "wheel/timer/persistent.h"
@@ -147,20 +146,6 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 	}
 }
 
-/*
- * The same deadline, moved within the timer's slack if the handle is still the timer's. Option
- * lock.
- */
-static uint64_t within_slack_of(tw_service *service, uint32_t slot, uint32_t generation,
-				uint64_t deadline_ns)
-{
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	bool waits = tw__word_waits(word) || tw__word_runs_persistent(word);
-	if (tw__word_generation(word) != generation || !waits)
-		return deadline_ns;
-	return tw__within_slack(service, deadline_ns, tw__ext_of(&service->slots, slot)->slack_ns);
-}
-
 static __attribute__((noinline)) int reset_looked(tw_service *service, uint32_t slot,
 						  uint32_t generation, uint64_t deadline_ns,
 						  unsigned mode)
@@ -173,8 +158,7 @@ static int reset_instants(tw_service *service, uint32_t slot, uint32_t generatio
 			  uint64_t deadline_ns, unsigned mode)
 {
 	pthread_mutex_t *lock = tw__ext_lock(&service->slots, slot);
-	uint64_t armed_ns = within_slack_of(service, slot, generation, deadline_ns);
-	int r = reset_looked(service, slot, generation, armed_ns, mode);
+	int r = reset_looked(service, slot, generation, deadline_ns, mode);
 	if (r == 0)
 		tw__ext_of(&service->slots, slot)->nominal_ns = deadline_ns;
 	pthread_mutex_unlock(lock);

@@ -278,23 +278,21 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 }
 
 /*
- * A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled.
+ * A timer in full.
  * cached: an extension record from the cache of its group, or 0.
  */
 static int arm_task(tw_service *service, struct tw__local *local, const struct tw_task *task,
 		    const struct tw_period *period, uint32_t cached, tw_timer *out)
 {
 	struct tw__arming arming = {.ext = cached};
-	uint64_t random = local->random, now_ns = 0;
-	int r = tw__task_prepare(service, local, task, period, &random, &now_ns, &arming);
+	uint64_t now_ns = 0;
+	int r = tw__task_prepare(service, local, task, period, &now_ns, &arming);
 	if (r)
 		return schedule_refused(local, out, r);
 	uint64_t persistent = task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
 	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, persistent,
 		arming.ext, false, out);
-	if (tw_likely(r == 0))
-		local->random = random;
-	else if (arming.ext)
+	if (tw_unlikely(r) && arming.ext)
 		tw__task_discard(service, local, arming.ext);
 	return r;
 }

@@ -44,7 +44,6 @@ struct bulk_call {
 	uint64_t word;   /* of the look at the gate */
 	uint64_t now_ns; /* the one reading of the clock, or 0 */
 	uint64_t base_ns;
-	uint64_t random; /* the thread's numbers, once all are scheduled */
 	uint64_t epoch_word_before;
 	/* instants in (from, to] have these bits: one array's deadlines are often alike */
 	uint64_t from_ns, to_ns, bits;
@@ -112,8 +111,7 @@ static int put(struct bulk_call *call, const struct tw_task *task, const struct 
 	struct tw__arming arming = {.ext = 0};
 	int r = room_for_one(call);
 	if (!r)
-		r = tw__task_prepare(call->service, local, task, period, &call->random,
-				     &call->now_ns, &arming);
+		r = tw__task_prepare(call->service, local, task, period, &call->now_ns, &arming);
 	if (r)
 		return r;
 	uint64_t entry = tw__slot_get(slots, &local->magazine);
@@ -298,7 +296,6 @@ static int schedule_pinned(struct bulk_call *call, tw_timer *out)
 	if (r)
 		return r;
 	call->epoch_word_before = call->local->epoch_word;
-	call->random = call->local->random;
 	/* after admission, which may move the lane's end */
 	call->begin = tw__lane_here(&call->local->lane);
 	r = put_all(call);
@@ -306,7 +303,6 @@ static int schedule_pinned(struct bulk_call *call, tw_timer *out)
 		bulk_take_back(call);
 		return r;
 	}
-	call->local->random = call->random;
 	uint64_t earliest_ns = arm_all(call, out);
 	tw__publish(service, call->local);
 	TW_PROBE3(arm_batch, service, call->n, earliest_ns);

@@ -7,7 +7,6 @@
 
 #include "wheel/timer/member.h"
 #include "wheel/timer/schedule_task.h"
-#include "wheel/timer/timing.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/base/misuse.h"
 
@@ -54,13 +53,9 @@ static uint64_t task_first_of(const struct tw_task *task, const struct tw_period
 static bool is_in_range(const tw_service *service, const struct tw_task *task,
 			const struct tw_period *period)
 {
-	if (task->slack_ns > TW_MAX_DELAY_NS || task->jitter_ns > TW_MAX_DELAY_NS - task->slack_ns)
-		return false;
 	if (tw__task_is_disarmed(task))
 		return true;
-	uint64_t latest_ns = task_first_of(task, period) + task->slack_ns + task->jitter_ns;
-	return tw__when_is_in_range(service, task->flags, task->when_ns) &&
-	       tw__when_is_in_range(service, task->flags, latest_ns);
+	return tw__when_is_in_range(service, task->flags, task_first_of(task, period));
 }
 
 /*
@@ -84,8 +79,6 @@ static const char *task_fault(const struct tw_task *task, const struct tw_period
 		return "TW_TASK_BACKGROUND with a period.count, which must be 0";
 	if (period && task->flags & TW_TASK_PERSISTENT)
 		return "TW_TASK_PERSISTENT with a period: a persistent timer is no series";
-	if (tw__task_is_disarmed(task) && task->jitter_ns)
-		return "jitter_ns with TW_NEVER";
 	if (period && task->flags & TW_TASK_AT && period->first_ns)
 		return "period.first_ns must be 0 with TW_TASK_AT";
 	if (period && !(task->flags & TW_TASK_AT) && task->when_ns)
@@ -127,7 +120,7 @@ int tw__task_read(const tw_service *service, const struct tw_task **task, struct
 /* Whether the instant itself is wanted, and not only what the lane's base makes of a delay. */
 static bool wants_instant(const struct tw_task *task)
 {
-	return task->period || task->slack_ns || task->max_lateness_ns;
+	return task->period || task->max_lateness_ns;
 }
 
 static uint32_t traits_of(const struct tw_task *task, const void *context)
@@ -157,7 +150,6 @@ static void fill_option(tw_service *service, struct tw__ext *ext, const struct t
 	ext->context_is_callers = (task->flags & TW_TASK_CONTEXT) != 0;
 	ext->max_lateness_ns = task->max_lateness_ns;
 	ext->late_drop = task->late == TW_LATE_DROP;
-	ext->slack_ns = task->slack_ns;
 	ext->is_short = tw__task_is_short(task) && !context;
 	if (task->executor && task->executor != service->executor)
 		name_executor(service, ext, task->executor);
@@ -184,8 +176,8 @@ void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t ind
 
 /*
  * Where its instant is wanted the clock is read: nominal instants are exact from the first on. It
- * is armed for that instant only if slack or period need it, or else takes its place by its delay,
- * as a plain one does (G6).
+ * is armed for that instant only if it is a series, or else takes its place by its delay, as a
+ * plain one does (G6).
  */
 static void set_instants(tw_service *service, struct tw__ext *ext, const struct tw_task *task,
 			 uint64_t *now_ns, struct tw__arming *arming)
@@ -196,10 +188,10 @@ static void set_instants(tw_service *service, struct tw__ext *ext, const struct 
 		*now_ns = tw__clock_read(service);
 	ext->nominal_ns =
 	    arming->kind == TW__KIND_DEADLINE ? arming->value : *now_ns + arming->value;
-	if (!task->period && !task->slack_ns)
+	if (!task->period)
 		return;
 	arming->kind = TW__KIND_DEADLINE;
-	arming->value = tw__within_slack(service, ext->nominal_ns, task->slack_ns);
+	arming->value = ext->nominal_ns;
 }
 
 /* The context it names, or else the thread's. */
@@ -220,16 +212,12 @@ static int task_refused(const struct tw_task *task, void *context, int error)
 }
 
 int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		     const struct tw_period *period, uint64_t *random, uint64_t *now_ns,
-		     struct tw__arming *arming)
+		     const struct tw_period *period, uint64_t *now_ns, struct tw__arming *arming)
 {
-	uint64_t jitter_ns =
-	    /* leaves no trace in the timer */
-	    task->jitter_ns ? tw__random_upto(random, task->jitter_ns) : 0;
 	arming->kind = tw__task_is_disarmed(task) ? TW__KIND_PADDING
 		       : task->flags & TW_TASK_AT ? TW__KIND_DEADLINE
 						  : TW__KIND_DELAY;
-	arming->value = task_first_of(task, period) + jitter_ns;
+	arming->value = task_first_of(task, period);
 	void *context = task_context_of(task);
 	if (!context && !tw__task_needs_option(service, task))
 		return 0;

@@ -15,13 +15,12 @@ int tw__task_read(const tw_service *service, const struct tw_task **task, struct
 		  struct tw_period *period);
 
 /*
- * Says how to arm it; makes an extension record if it needs one. *random: the thread's numbers,
- * drawn from if it has jitter. *now_ns: a reading of the clock taken within this call, or 0; read
- * if needed. Captures the thread's context, if there is one. 0, -ENOMEM, -ENOENT.
+ * Says how to arm it; makes an extension record if it needs one. *now_ns: a reading of the clock
+ * taken within this call, or 0; read if needed. Captures the thread's context, if there is one. 0,
+ * -ENOMEM, -ENOENT.
  */
 int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		     const struct tw_period *period, uint64_t *random, uint64_t *now_ns,
-		     struct tw__arming *arming);
+		     const struct tw_period *period, uint64_t *now_ns, struct tw__arming *arming);
 
 /*
  * The extension record of a task that is not scheduled after all, perhaps after others could see

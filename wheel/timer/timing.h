@@ -1,30 +1,9 @@
-/* Where within its slack a timer is due, and what jitter adds to it. */
+/* Instants that a series misses, and random numbers. */
 #ifndef TW_WHEEL_TIMING_H
 #define TW_WHEEL_TIMING_H
 
 #include "wheel/core/service.h"
 #include "wheel/core/ticks.h"
-
-/*
- * The instant to arm for: the roundest tick in the window, so that timers whose windows overlap
- * meet in one tick (as Linux rounds its timers within their slack). Where the numbers of the tick
- * before the window and of its last tick first differ, the last has a 1: cut off below that bit, it
- * is the multiple of the largest power of two between them.
- */
-static inline uint64_t tw__within_slack(const tw_service *service, uint64_t deadline_ns,
-					uint64_t slack_ns)
-{
-	uint64_t first = tw__tick_of(service, deadline_ns);
-	if (slack_ns == 0 || first == 0)
-		return deadline_ns;
-	/* planted: slack_exceeded */
-	uint64_t last = tw__ticks_down(service, deadline_ns + slack_ns - service->time.start_ns);
-	if (last <= first)
-		return deadline_ns;
-	uint64_t differ = (first - 1) ^ last;
-	uint64_t tick = last >> (63 - __builtin_clzll(differ)) << (63 - __builtin_clzll(differ));
-	return tick == first ? deadline_ns : tw__tick_ns(service, tick);
-}
 
 /*
  * How many instants of a fixed-rate series get no run, of those that are past: the first of them
@@ -60,10 +39,10 @@ static inline uint64_t tw__random_next(uint64_t *state)
 	return tw__random_mix(*state += UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* The state in which the generator of the service's n-th lane begins. */
-static inline uint64_t tw__random_of_lane(uint64_t seed, uint64_t lane)
+/* The state in which the n-th generator of a seed begins. */
+static inline uint64_t tw__random_of(uint64_t seed, uint64_t nth)
 {
-	return tw__random_mix(seed ^ tw__random_mix(lane + 1));
+	return tw__random_mix(seed ^ tw__random_mix(nth + 1));
 }
 
 /*
@@ -87,8 +66,7 @@ static inline uint64_t tw__random_upto(uint64_t *state, uint64_t most)
 static inline uint64_t tw__service_draw_seed(tw_service *service)
 {
 	uint64_t nth = tw_add_relaxed(&service->layers.seeds_drawn, 1);
-	/* above all lanes */
-	return tw__random_of_lane(service->config.seed, nth + (UINT64_C(1) << 32));
+	return tw__random_of(service->config.seed, nth);
 }
 
 #endif

@@ -53,7 +53,6 @@ static void storm(struct rig *rig, tw_group group, tw_group kept)
 				       .when_ns = HOUR + i * 1000,
 				       .release = note_release,
 				       .group = i % NTH ? group : kept};
-		task.slack_ns = i % 3 ? 0 : 10 * MS;
 		task.max_lateness_ns = i % 5 ? 0 : SECOND;
 		expect_eq(tw_schedule_task(rig->service, &task, &timers[i]), 0);
 	}

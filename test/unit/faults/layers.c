@@ -171,7 +171,6 @@ static int use_batch(struct rig *rig)
 		tasks[i] = (struct tw_task){.size = sizeof tasks[i],
 					    .fn = count,
 					    .when_ns = MS,
-					    .slack_ns = (uint64_t)i,
 					    .release = i % 2 ? let_go : NULL};
 	int r = tw_schedule_bulk(rig->service, tasks, MANY, timers);
 	for (int i = 0; i < MANY; i++)
@@ -192,8 +191,7 @@ static int use_tasks(struct rig *rig)
 	int r = 0;
 	for (int i = 0; i < SOME && r == 0; i++) {
 		tw_timer timer = {.id = 1};
-		struct tw_task task = {
-		    .size = sizeof task, .fn = count, .release = let_go, .slack_ns = MS};
+		struct tw_task task = {.size = sizeof task, .fn = count, .release = let_go};
 		task.period = i % 2 ? &period : NULL;
 		r = tw_schedule_task(rig->service, &task, &timer);
 		cr_assert((r == 0) == (timer.id != 0));

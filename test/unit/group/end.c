@@ -213,8 +213,8 @@ Test(group_end, members_of_other_executors_are_reaped_by_the_services)
 	rig_close(&rig);
 }
 
-/* Slack and lateness of members: a reset writes to their extension records. */
-Test(group_end, members_with_slack_are_moved_until_their_group_is_cancelled)
+/* Lateness of members: a reset writes to their extension records. */
+Test(group_end, members_with_lateness_are_moved_until_their_group_is_cancelled)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -222,7 +222,6 @@ Test(group_end, members_with_slack_are_moved_until_their_group_is_cancelled)
 	struct probe member = PROBE(&rig, 1);
 	struct tw_task task = probe_task(&member);
 	task.when_ns = 10 * MS;
-	task.slack_ns = 20 * MS;
 	task.max_lateness_ns = SECOND;
 	task.late = TW_LATE_DROP;
 	task.group = group;

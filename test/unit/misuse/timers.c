@@ -235,8 +235,6 @@ Test(misuse_timers, tasks)
 		 OF(.flags = TW_TASK_BACKGROUND, .period = &period));
 	TASK_ROW(-EINVAL, "TW_TASK_PERSISTENT with a period: a persistent timer is no series",
 		 OF(.flags = TW_TASK_PERSISTENT, .period = &period));
-	TASK_ROW(-EINVAL, "jitter_ns with TW_NEVER",
-		 OF(.flags = TW_TASK_PERSISTENT, .when_ns = TW_NEVER, .jitter_ns = 1));
 	TASK_ROW(-EINVAL, "period.first_ns must be 0 with TW_TASK_AT",
 		 OF(.flags = TW_TASK_AT, .period = &first));
 	TASK_ROW(-EINVAL, "when_ns must be 0 with a period: set period.first_ns",
@@ -248,8 +246,6 @@ Test(misuse_timers, tasks)
 	TASK_ROW(-EINVAL, "executor has no ops, or ops without size or submit",
 		 OF(.executor = &unsound));
 	TASK_ROW(-ERANGE, "a time is beyond TW_MAX_DELAY_NS", OF(.when_ns = TOO_LONG));
-	TASK_ROW(-ERANGE, "a time is beyond TW_MAX_DELAY_NS", OF(.slack_ns = TOO_LONG));
-	TASK_ROW(-ERANGE, "a time is beyond TW_MAX_DELAY_NS", OF(.jitter_ns = TOO_LONG));
 	period.period_ns = TOO_LONG;
 	TASK_ROW(-ERANGE, "a time is beyond TW_MAX_DELAY_NS", OF(.period = &period));
 }

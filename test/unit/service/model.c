@@ -15,7 +15,6 @@
 #include "test/support/rig.h"
 #include "test/support/rounds.h"
 #include "twin.h"
-#include "wheel/timer/timing.h"
 
 /* Each takes six seconds of a processor, of which it may get a small share. */
 TestSuite(service_model, .timeout = 300);
@@ -71,18 +70,11 @@ static struct tw_task task_of(struct twin *t)
 	    .size = sizeof(struct tw_task), .fn = run_twin, .arg = t, .release = release_twin};
 }
 
-/* What a task may have beside its deadline. The jitter that it will be given. */
-static uint64_t add_options(struct twin *t, struct tw_task *task, bool may_jitter)
+/* What a task may have beside its deadline. */
+static void add_options(struct twin *t, struct tw_task *task)
 {
-	uint64_t tick_ns = m.rig.tick_ns;
 	if (below(2))
-		t->slack_ns = task->slack_ns = below(below(4) ? 20 * tick_ns : 3000 * tick_ns);
-	if (below(2))
-		t->max_lateness_ns = task->max_lateness_ns = below(40 * tick_ns);
-	if (!may_jitter || below(2))
-		return 0;
-	task->jitter_ns = 1 + below(random_span() + 1);
-	return tw__random_upto(&m.random, task->jitter_ns);
+		t->max_lateness_ns = task->max_lateness_ns = below(40 * m.rig.tick_ns);
 }
 
 static int schedule_series(struct twin *t, uint64_t *deadline_ns)
@@ -105,29 +97,25 @@ static int schedule_series(struct twin *t, uint64_t *deadline_ns)
 	t->runs_left = period.count;
 	if (below(2))
 		return tw_schedule_every(m.rig.service, &period, run_twin, t, &t->timer);
-	*deadline_ns += add_options(t, &task, !t->on_ticks);
+	add_options(t, &task);
 	task.period = &period;
 	return tw_schedule_task(m.rig.service, &task, &t->timer);
 }
 
-/*
- * With slack it takes its place when it is filed; without, it has one by its delay or deadline, as
- * a plain one (G6).
- */
+/* It has its place by its delay or deadline, as a plain one (G6). */
 static int schedule_with_options(struct twin *t, uint64_t span_ns, uint64_t *deadline_ns)
 {
 	struct tw_task task = task_of(t);
-	uint64_t jitter_ns = add_options(t, &task, true);
+	add_options(t, &task);
 	bool at = below(3) == 0;
 	task.when_ns = at ? *deadline_ns : span_ns;
 	task.flags = at ? TW_TASK_AT : 0;
-	t->delay_ns = at ? UINT64_MAX : span_ns + jitter_ns;
-	t->untouched = t->slack_ns == 0;
+	t->delay_ns = at ? UINT64_MAX : span_ns;
+	t->untouched = true;
 	if (t->max_lateness_ns && below(2)) {
 		task.late = TW_LATE_DROP;
 		t->late_drop = true;
 	}
-	*deadline_ns += jitter_ns;
 	return tw_schedule_task(m.rig.service, &task, &t->timer);
 }
 
@@ -348,8 +336,6 @@ static void run_program(uint64_t seed)
 	struct tw_service_config cfg = rig_config();
 	cfg.tick_ns = ticks_ns[below(6)];
 	cfg.buckets = buckets[below(4)];
-	cfg.seed = seed + 1;
-	m.random = tw__random_of_lane(cfg.seed, 0);
 	rig_open(&m.rig, &cfg);
 	for (int i = 0; i < STEPS && !random_runs_out(); i++) {
 		uint64_t dice = below(12);

@@ -22,7 +22,7 @@ struct twin {
 	uint64_t period_ns; /* 0: a one-shot */
 	bool fixed_delay;
 	enum tw_missed_policy missed_policy;
-	uint64_t slack_ns, max_lateness_ns;
+	uint64_t max_lateness_ns;
 	bool late_drop;
 	bool on_ticks;      /* nominal instants fall on ticks, and resets keep it so */
 	uint64_t runs_left; /* 0: no end */
@@ -40,7 +40,6 @@ static struct {
 	uint64_t turns;
 	uint64_t driven_from_ns; /* the clock when the present drive began */
 	bool in_deadline_order;  /* the present drive is an advance of the clock */
-	uint64_t random;         /* the service's draws for this thread, mirrored */
 	struct tw_service_stats wanted;
 	/* instants that series missed in runs in which they were cancelled: counted or not */
 	uint64_t missed_at_end;
@@ -74,25 +73,9 @@ static inline uint64_t below(uint64_t bound)
 
 /* ------------------------------------------------------------ the twin's time */
 
-/* The roundest tick within its slack, by trying; ticks count from the clock's start. */
-static inline uint64_t within_slack(const struct twin *t, uint64_t deadline_ns)
-{
-	uint64_t tick_ns = m.rig.tick_ns, first_ns = rig_tick_of(&m.rig, deadline_ns);
-	if (deadline_ns <= RIG_START_NS || first_ns > deadline_ns + t->slack_ns)
-		return deadline_ns;
-	uint64_t first = (first_ns - RIG_START_NS) / tick_ns;
-	uint64_t last = (deadline_ns + t->slack_ns - RIG_START_NS) / tick_ns;
-	unsigned shift = 63;
-	while (last >> shift << shift < first || last >> shift == 0)
-		shift--;
-	uint64_t tick = last >> shift << shift;
-	return tick == first ? deadline_ns : RIG_START_NS + tick * tick_ns;
-}
-
 static inline void twin_arm(struct twin *t, uint64_t deadline_ns)
 {
-	uint64_t now_ns = rig_now(&m.rig),
-		 due_ns = rig_tick_of(&m.rig, within_slack(t, deadline_ns));
+	uint64_t now_ns = rig_now(&m.rig), due_ns = rig_tick_of(&m.rig, deadline_ns);
 	t->nominal_ns = deadline_ns;
 	t->earliest_ns = due_ns > now_ns ? due_ns : now_ns;
 	/* due immediately: in the next poll */
@@ -128,7 +111,7 @@ static inline void check_order(const struct twin *t)
 
 static inline bool is_late(const struct twin *t)
 {
-	uint64_t due_ns = within_slack(t, t->nominal_ns), now_ns = rig_now(&m.rig);
+	uint64_t due_ns = t->nominal_ns, now_ns = rig_now(&m.rig);
 	return t->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > t->max_lateness_ns;
 }
 

@@ -41,10 +41,6 @@ static void set_kind(struct tw_task *task, int i, tw_group group, tw_executor *o
 		task->period = &periods[i / KINDS % 3];
 		task->when_ns = 0;
 	}
-	if (i % KINDS == 4)
-		task->slack_ns = 3 * MS;
-	if (i % KINDS == 5)
-		task->jitter_ns = 40 * MS;
 	if (is_elsewhere(i))
 		task->executor = other;
 	if (i % KINDS == 7) {
@@ -99,7 +95,7 @@ static void run_batch(struct rig *rig, tw_executor *other)
 	expect_eq(gauges(rig, group).members, 0);
 }
 
-/* The same runs in the same order at the same instants, jitter included. */
+/* The same runs in the same order at the same instants. */
 Test(timer_bulk_options, run_as_the_same_tasks_scheduled_one_by_one)
 {
 	struct queue_executor other;
@@ -164,8 +160,6 @@ Test(timer_bulk_options, follow_their_policies_after_a_stall)
 	open_seeded(&rig);
 	tw_group group = group_of(&rig);
 	make_tasks(&rig, probes, group, &other.base);
-	for (int i = 0; i < MANY; i++)
-		tasks[i].jitter_ns = 0;
 	expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), 0);
 	/* 10, 20, 30 are past */
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 35 * MS), 0);
@@ -314,33 +308,8 @@ Test(timer_bulk_options, with_a_bad_one_at_the_end_are_refused_all)
 		if (bad == 2)
 			last->late = TW_LATE_DROP; /* without a limit */
 		if (bad == 3)
-			last->jitter_ns = last->slack_ns = TW_MAX_DELAY_NS;
+			last->when_ns = TW_MAX_DELAY_NS + 1;
 		expect_refused(&refusal, bad == 3 ? -ERANGE : -EINVAL);
 		close_refusal(&refusal);
 	}
-}
-
-/* The batch that is accepted at last draws what it would have drawn at first. */
-Test(timer_bulk_options, that_are_refused_draw_no_random_numbers)
-{
-	struct queue_executor other;
-	queue_executor_open(&other);
-	struct rig untouched;
-	run_single(&untouched, &other.base);
-	queue_executor_run_all(&other);
-	struct refusal refusal;
-	open_refusal(&refusal, tw_group_close, 0);
-	tasks[MANY - 1].group = refusal.ended;
-	expect_eq(tw_schedule_bulk(refusal.rig.service, tasks, MANY, timers), -ESHUTDOWN);
-	make_tasks(&refusal.rig, probes, refusal.group, &refusal.other.base);
-	expect_eq(tw_schedule_bulk(refusal.rig.service, tasks, MANY, timers), 0);
-	rig_advance(&refusal.rig, SECOND);
-	queue_executor_run_all(&refusal.other);
-	int jittered = 0;
-	for (int i = 5; i < MANY; i += KINDS, jittered++)
-		expect_ran_at(&probes[i], single[i].ran_at_ns);
-	expect_eq(jittered, MANY / KINDS);
-	queue_executor_close(&other);
-	rig_close(&untouched);
-	close_refusal(&refusal);
 }

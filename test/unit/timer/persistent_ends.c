@@ -200,7 +200,6 @@ Test(timer_persistent_ends, has_the_options_of_a_task)
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_task task = task_of(&probe, TW_NEVER, true);
 	task.executor = &queue.base;
-	task.slack_ns = 100 * MS;
 	task.max_lateness_ns = 10 * MS;
 	task.late = TW_LATE_DROP;
 	task.name = "idle";
@@ -328,9 +327,6 @@ Test(timer_persistent_ends, that_are_badly_made_are_refused)
 	task.period = &period;
 	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), -EINVAL);
 	task = task_of(&probe, TW_NEVER, true);
-	task.jitter_ns = 1;
-	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), -EINVAL);
-	task.jitter_ns = 0;
 	expect_eq(tw_schedule_bulk(rig.service, &task, 1, &probe.timer), -EINVAL);
 	expect_untouched(&before, rig.service);
 	task.flags = 0;

@@ -92,29 +92,6 @@ Test(timer_reset_earlier, of_what_is_gone_out_of_range_or_closed)
 	rig_close(&rig);
 }
 
-Test(timer_reset_earlier, of_a_timer_with_slack_compares_where_its_slack_puts_it)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	struct tw_task task = probe_task(&probe);
-	task.when_ns = 100 * MS;
-	task.slack_ns = 40 * MS;
-	probe_schedule_task(&probe, &task);
-	uint64_t armed_ns, left_ns;
-	expect_eq(tw_remaining(rig.service, probe.timer, &armed_ns), 0);
-	expect_eq(tw_reset_earlier(rig.service, probe.timer, 120 * MS), TW_RESET_KEPT);
-	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
-	expect_eq(left_ns, armed_ns);
-	expect_eq(tw_reset_earlier(rig.service, probe.timer, 20 * MS), 0);
-	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
-	expect_ge(left_ns, 20 * MS);
-	expect_le(left_ns, 60 * MS);
-	rig_advance(&rig, SECOND);
-	expect_eq(probe.runs, 1);
-	rig_close(&rig);
-}
-
 Test(timer_reset_earlier, moves_the_phase_of_a_series)
 {
 	struct rig rig;
