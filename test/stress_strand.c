@@ -198,11 +198,15 @@ static int submit_timer(struct record *r, uint64_t delay_ns)
 
 static int submit_task(struct record *r, uint64_t delay_ns, uint64_t period_ns)
 {
+	struct tw_period period = {.size = sizeof period,
+				   .first_ns = delay_ns,
+				   .period_ns = period_ns,
+				   .missed = (enum tw_missed_policy)(r->number % 3)};
 	struct tw_strand_task spec = {.size = sizeof spec,
 				      .fn = run,
 				      .arg = r,
-				      .delay_ns = delay_ns,
-				      .period_ns = period_ns,
+				      .delay_ns = period_ns ? 0 : delay_ns,
+				      .period = period_ns ? &period : NULL,
 				      .release = release};
 	int answer = tw_strand_submit_task(r->subject->strand, &spec, &r->task);
 	if (answer && r->task.id)

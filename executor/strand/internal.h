@@ -117,26 +117,20 @@ struct tw__task_node {
 	void *arg;
 	void *context; /* of its submit (wheel/core/context.h) */
 	tw_release_fn *release;
-	const char *name;               /* or NULL */
-	struct tw__strand_terms *terms; /* NULL: it runs once, however late */
-	uint64_t due_ns;                /* nominal */
-	uint8_t state;                  /* enum tw__strand_state */
-	bool ended;                     /* cancelled while it runs: a series ends */
+	const char *name;                 /* or NULL */
+	struct tw__strand_series *series; /* NULL: it runs once */
+	uint64_t due_ns;                  /* nominal */
+	uint8_t state;                    /* enum tw__strand_state */
+	bool ended;                       /* cancelled while it runs: a series ends */
 };
 
-/*
- * What a series has, and a task with a limit to its lateness. Belongs to the runner while the task
- * runs.
- */
-struct tw__strand_terms {
-	uint64_t period_ns;    /* 0: runs once */
-	uint64_t last_ns;      /* reading of the clock when the next run was last chosen */
-	uint64_t tolerance_ns; /* UINT64_MAX: steps of the clock do not matter */
-	uint64_t runs_left;    /* 0: no end */
-	uint64_t overruns;     /* instants missed since the last run */
-	uint64_t max_lateness_ns;
-	bool late_drop, fixed_delay;
-	uint8_t missed; /* enum tw_missed_policy */
+/* Belongs to the runner while the task runs. */
+struct tw__strand_series {
+	uint64_t period_ns;
+	uint64_t runs_left; /* 0: no end */
+	uint64_t overruns;  /* instants missed since the last run */
+	enum tw_missed_policy missed;
+	bool fixed_delay;
 };
 
 /* What a strand has from its first delayed task on. */
@@ -232,11 +226,6 @@ static inline void tw__strand_append(tw_strand *strand, tw__link link)
 	strand->last = link;
 }
 
-static inline bool tw__strand_repeats(const struct tw__task_node *task)
-{
-	return task->terms && task->terms->period_ns;
-}
-
 static inline void tw__strand_queue_task(tw_strand *strand, struct tw__task_node *task)
 {
 	task->state = TW__TASK_QUEUED;
@@ -275,7 +264,7 @@ static inline bool tw__strand_frees(tw_strand *strand)
 /* A task of a series has ended. */
 static inline void tw__strand_forget_series(tw_strand *strand, const struct tw__task_node *task)
 {
-	if (tw__strand_repeats(task))
+	if (task->series)
 		strand->delays->series--;
 }
 

@@ -124,9 +124,9 @@ void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate 
 	strand->cancelled += fate == TW_FATE_CANCELLED;
 	if (task->release || tw_unlikely(task->context && tw__context_has_release(task->context)))
 		strand_release(strand, task, fate);
-	if (tw_unlikely(task->terms)) {
-		free(task->terms);
-		task->terms = NULL;
+	if (tw_unlikely(task->series)) {
+		free(task->series);
+		task->series = NULL;
 	}
 	tw_store_relaxed(&task->strand, NULL);
 	if (batch)
@@ -147,24 +147,16 @@ static void strand_call(struct tw__task_node *task)
 	tw__context_leave(&saved);
 }
 
-/*
- * With terms: finds out whether the run is too late, and what the series has missed (tw_current).
- * False: it does not run.
- */
-static bool call_by_terms(tw_service *service, struct tw__task_node *task)
+/* tw_current tells the run what the series has missed. */
+static void call_in_series(tw_service *service, struct tw__task_node *task)
 {
-	struct tw__strand_terms *terms = task->terms;
 	struct tw__run run = {.outer = tw__current_run};
-	uint64_t now_ns = terms->max_lateness_ns ? tw__clock_read(service) : 0;
-	run.late = now_ns > task->due_ns && now_ns - task->due_ns > terms->max_lateness_ns;
-	if (run.late && terms->late_drop)
-		return false;
-	run.overruns = terms->overruns;
-	terms->overruns = 0;
+	tw__strand_series_begins(service, task);
+	run.overruns = task->series->overruns;
+	task->series->overruns = 0;
 	tw__current_run = &run;
 	strand_call(task);
 	tw__current_run = run.outer;
-	return true;
 }
 
 /* Each of these is called with the lock held, and returns with it. */
@@ -174,7 +166,6 @@ static void strand_run_task(tw_strand *strand, struct tw__strand_run *run,
 {
 	struct tw__node_batch *ended = &run->ended;
 	tw_service *service = tw__strand_service(strand);
-	bool ran = true;
 	TW_ASSERT(!tw__strand_closed(strand));
 	task->state = TW__TASK_RUNNING;
 	run->task = task;
@@ -182,20 +173,20 @@ static void strand_run_task(tw_strand *strand, struct tw__strand_run *run,
 	tw__tiny_unlock(&strand->lock);
 	struct tw__run_level *level =
 	    tw__user_begin_named(service, TW_RUN_KIND_STRAND_TASK, task->fn, task->name, 0);
-	if (tw_likely(!task->terms))
+	if (tw_likely(!task->series))
 		strand_call(task);
 	else
-		ran = call_by_terms(service, task);
+		call_in_series(service, task);
 	tw__user_end(level);
 	tw__tiny_lock(&strand->lock);
 	run->task = NULL;
 	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;
-	strand->runs += ran;
-	if (tw_likely(!tw__strand_repeats(task)))
-		tw__strand_end(strand, task, ran ? TW_FATE_FIRED : TW_FATE_LATE, ended);
+	strand->runs++;
+	if (tw_likely(!task->series))
+		tw__strand_end(strand, task, TW_FATE_FIRED, ended);
 	else if (task->ended || tw__strand_closed(strand))
 		tw__strand_end(strand, task, TW_FATE_CANCELLED, ended);
-	else if (!tw__strand_continue(strand, task, !ran))
+	else if (!tw__strand_continue(strand, task))
 		tw__strand_end(strand, task, TW_FATE_FIRED, ended);
 }
 

@@ -7,8 +7,6 @@
 #include "executor/strand/time.h"
 #include "wheel/timer/schedule_task.h"
 
-static const uint64_t usual_tolerance_ns = UINT64_C(15) * 60 * 1000000000;
-
 /* A task to submit. All checks have passed. */
 struct request {
 	tw_fn *fn;
@@ -16,7 +14,6 @@ struct request {
 	const struct tw_strand_task *spec; /* NULL: a short form */
 	const struct tw_period *period;    /* NULL: it runs once */
 	uint64_t when_ns;                  /* delay, or deadline with TW_TASK_AT */
-	uint64_t tolerance_ns;
 };
 
 static bool is_at(const struct request *request)
@@ -37,46 +34,36 @@ static void strand_fill(struct tw__task_node *task, const struct request *reques
 	task->arg = request->arg;
 	task->release = request->spec ? request->spec->release : NULL;
 	task->name = request->spec ? request->spec->name : NULL;
-	task->terms = NULL;
+	task->series = NULL;
 	task->ended = false;
 	task->state = request->when_ns || is_at(request) ? TW__TASK_DELAYED : TW__TASK_QUEUED;
 }
 
 /*
- * The instant when the task is due. A series or a limit needs it without a delay, too. The clock is
- * read before the lock is taken, so the readings of a thread that submits one task after another
+ * The instant when the task is due. A series needs it without a delay, too. The clock is read
+ * before the lock is taken, so the readings of a thread that submits one task after another
  * are in order. It is the clock itself: the counter register is not in order to the microsecond.
  */
 static int set_instant(tw_service *service, struct tw__task_node *task,
 		       const struct request *request)
 {
-	if (tw_likely(task->state == TW__TASK_QUEUED && !task->terms))
+	if (tw_likely(task->state == TW__TASK_QUEUED && !task->series))
 		return 0;
-	uint64_t now_ns = !is_at(request) || task->terms ? tw__clock_read(service) : 0;
-	task->due_ns = request->when_ns + (is_at(request) ? 0 : now_ns);
-	if (task->terms)
-		task->terms->last_ns = task->due_ns > now_ns ? task->due_ns : now_ns;
+	task->due_ns = request->when_ns + (is_at(request) ? 0 : tw__clock_read(service));
 	return tw__beyond_range(service, task->due_ns) ? -ERANGE : 0; /* check_and_submit tells */
 }
 
-static int add_terms(struct tw__task_node *task, const struct request *request)
+static int add_series(struct tw__task_node *task, const struct tw_period *period)
 {
-	const struct tw_strand_task *spec = request->spec;
-	const struct tw_period *period = request->period;
-	if (tw_likely(!period && !(spec && spec->max_lateness_ns)))
+	if (tw_likely(!period))
 		return 0;
-	struct tw__strand_terms *terms = task->terms = calloc(1, sizeof *terms);
-	if (!terms)
+	struct tw__strand_series *series = task->series = malloc(sizeof *series);
+	if (!series)
 		return -ENOMEM;
-	terms->max_lateness_ns = spec ? spec->max_lateness_ns : 0;
-	terms->late_drop = spec && spec->late == TW_LATE_DROP;
-	terms->tolerance_ns = request->tolerance_ns;
-	if (period) {
-		terms->period_ns = period->period_ns;
-		terms->runs_left = period->count;
-		terms->fixed_delay = period->mode == TW_FIXED_DELAY;
-		terms->missed = (uint8_t)period->missed;
-	}
+	*series = (struct tw__strand_series){.period_ns = period->period_ns,
+					     .runs_left = period->count,
+					     .missed = period->missed,
+					     .fixed_delay = period->mode == TW_FIXED_DELAY};
 	return 0;
 }
 
@@ -95,7 +82,7 @@ static int strand_enter(tw_strand *strand, struct tw__task_node *task, bool *wor
 	if (tw_unlikely(tw__strand_closed(strand)))
 		return -ESHUTDOWN;
 	tw_store_relaxed(&task->strand, strand);
-	if (task->state == TW__TASK_DELAYED || tw__strand_repeats(task)) {
+	if (task->state == TW__TASK_DELAYED || task->series) {
 		int r = tw__strand_delay(strand, task);
 		if (r)
 			return r;
@@ -111,8 +98,8 @@ static int give_up(struct tw__nodes *nodes, struct tw__task_node *task,
 {
 	if (!names_context(request)) /* else it still belongs to the caller */
 		tw__context_release(task->context);
-	free(task->terms);
-	task->terms = NULL;
+	free(task->series);
+	task->series = NULL;
 	tw_store_relaxed(&task->strand, NULL);
 	tw__node_put(nodes, &task->node);
 	return error;
@@ -130,7 +117,7 @@ static int strand_submit(tw_strand *strand, const struct request *request, tw_st
 	struct tw__task_node *task = (struct tw__task_node *)node;
 	strand_fill(task, request);
 	task->context = strand_context_of(request);
-	r = add_terms(task, request);
+	r = add_series(task, request->period);
 	if (!r)
 		r = set_instant(service, task, request);
 	if (tw_unlikely(r))
@@ -195,25 +182,16 @@ static const char *fault_of(const struct tw_strand_task *spec)
 		return "fn is NULL";
 	if (spec->flags & ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT))
 		return "flags has unknown bits";
-	if (spec->tolerance_ns && !spec->period_ns && !spec->period)
-		return "tolerance_ns without a period";
-	if (spec->period && spec->period_ns)
-		return "period and period_ns: give one of them";
 	if (spec->period && !at && spec->delay_ns)
 		return "delay_ns beside period: use period->first_ns";
 	if (spec->context && !(spec->flags & TW_TASK_CONTEXT))
 		return "context without TW_TASK_CONTEXT";
-	if ((unsigned)spec->late > TW_LATE_DROP)
-		return "late is not an enum tw_late_policy";
-	return spec->late && !spec->max_lateness_ns ? "late without max_lateness_ns" : NULL;
+	return spec->reserved ? "reserved must be 0" : NULL;
 }
 
-/* What the task repeats by; period_ns 0: it runs once. */
+/* spec->period is not NULL. */
 static int read_period(const struct tw_strand_task *spec, struct tw_period *period)
 {
-	*period = (struct tw_period){.period_ns = spec->period_ns, .missed = TW_MISSED_BURST};
-	if (!spec->period)
-		return 0;
 	int r = TW__STRUCT_READ(tw_period, period, mode, spec->period);
 	if (r)
 		return r;
@@ -230,29 +208,25 @@ int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in,
 			  tw_strand_task_id *out)
 {
 	struct tw_strand_task spec;
-	struct tw_period period;
+	struct tw_period period = {0};
 	if (!strand || !in)
 		return tw__invalid("%s is NULL", strand ? "task" : "strand");
-	int r = TW__STRUCT_READ(tw_strand_task, &spec, period_ns, in);
+	int r = TW__STRUCT_READ(tw_strand_task, &spec, flags, in);
 	if (r)
 		return r;
 	const char *fault = fault_of(&spec);
 	if (fault)
 		return tw__misuse(-EINVAL, "struct tw_strand_task: %s", fault);
-	r = read_period(&spec, &period);
+	r = spec.period ? read_period(&spec, &period) : 0;
 	if (r)
 		return r;
-	if (period.period_ns > TW_MAX_DELAY_NS || period.first_ns > TW_MAX_DELAY_NS ||
-	    spec.tolerance_ns > TW_MAX_DELAY_NS)
+	if (period.period_ns > TW_MAX_DELAY_NS || period.first_ns > TW_MAX_DELAY_NS)
 		return strand_out_of_range(__func__, out);
 	bool by_period = spec.period && !(spec.flags & TW_TASK_AT);
-	struct request request = {.fn = spec.fn,
-				  .arg = spec.arg,
-				  .spec = &spec,
-				  .period = period.period_ns ? &period : NULL,
-				  .when_ns = by_period ? period.first_ns : spec.delay_ns,
-				  .tolerance_ns = spec.tolerance_ns};
-	if (!spec.tolerance_ns)
-		request.tolerance_ns = spec.period ? UINT64_MAX : usual_tolerance_ns;
+	const struct request request = {.fn = spec.fn,
+					.arg = spec.arg,
+					.spec = &spec,
+					.period = spec.period ? &period : NULL,
+					.when_ns = by_period ? period.first_ns : spec.delay_ns};
 	return check_and_submit(__func__, strand, &request, out);
 }

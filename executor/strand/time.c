@@ -79,7 +79,7 @@ static int strand_reserve(tw_strand *strand, const struct tw__task_node *task)
 	struct tw__strand_delays *delays = strand->delays;
 	if (tw__heap_reserve(&delays->heap, delays->heap.count + delays->series + 1))
 		return -ENOMEM;
-	delays->series += tw__strand_repeats(task);
+	delays->series += task->series != NULL;
 	return 0;
 }
 
@@ -124,31 +124,31 @@ int tw__strand_delay(tw_strand *strand, struct tw__task_node *task)
 
 /* --------------------------------------------------------------------- series */
 
-uint64_t tw__strand_next(uint64_t nominal_ns, uint64_t period_ns, uint64_t last_ns, uint64_t now_ns,
-			 uint64_t tolerance_ns)
+void tw__strand_series_begins(tw_service *service, struct tw__task_node *task)
 {
-	bool back = now_ns < last_ns && last_ns - now_ns > tolerance_ns;
-	bool forward = now_ns >= last_ns && tolerance_ns < UINT64_MAX &&
-		       now_ns - last_ns > period_ns + tolerance_ns;
-	return back || forward ? now_ns + period_ns : nominal_ns + period_ns;
+	struct tw__strand_series *series = task->series;
+	if (series->fixed_delay || series->missed == TW_MISSED_BURST)
+		return;
+	uint64_t now_ns = tw__clock_read(service);
+	uint64_t missed = now_ns > task->due_ns ? (now_ns - task->due_ns) / series->period_ns : 0;
+	task->due_ns += missed * series->period_ns;
+	series->overruns += missed;
 }
 
 static void choose_next(struct tw__task_node *task, uint64_t now_ns)
 {
-	struct tw__strand_terms *terms = task->terms;
-	if (terms->fixed_delay) {
-		task->due_ns = now_ns + terms->period_ns;
+	struct tw__strand_series *series = task->series;
+	if (series->fixed_delay) {
+		task->due_ns = now_ns + series->period_ns;
 		return;
 	}
-	task->due_ns = tw__strand_next(task->due_ns, terms->period_ns, terms->last_ns, now_ns,
-				       terms->tolerance_ns);
+	task->due_ns += series->period_ns;
 	if (task->due_ns > now_ns)
 		return;
-	uint64_t missed =
-	    tw__instants_missed(terms->missed, terms->period_ns, now_ns - task->due_ns,
-				terms->late_drop ? terms->max_lateness_ns : UINT64_MAX);
-	task->due_ns += missed * terms->period_ns;
-	terms->overruns += missed;
+	uint64_t missed = tw__instants_missed(series->missed, series->period_ns,
+					      now_ns - task->due_ns, UINT64_MAX);
+	task->due_ns += missed * series->period_ns;
+	series->overruns += missed;
 }
 
 /* The runner cannot report that its timer was not set: it tries again in a tick. */
@@ -158,18 +158,15 @@ static void arm_or_come_again(tw_strand *strand)
 		strand->flags |= TW__STRAND_REARM;
 }
 
-bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task, bool too_late)
+bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task)
 {
 	TW_ASSERT_TINY_LOCKED(&strand->lock);
-	struct tw__strand_terms *terms = task->terms;
+	struct tw__strand_series *series = task->series;
 	tw_service *service = tw__strand_service(strand);
 	uint64_t now_ns = tw__clock_read(service);
-	if (too_late)
-		terms->overruns++;
-	else if (terms->runs_left && --terms->runs_left == 0)
+	if (series->runs_left && --series->runs_left == 0)
 		return false;
 	choose_next(task, now_ns);
-	terms->last_ns = now_ns;
 	if (tw__beyond_range(service, task->due_ns))
 		return false;
 	if (task->due_ns <= now_ns) {

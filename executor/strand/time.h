@@ -8,10 +8,16 @@
 int tw__strand_delay(tw_strand *strand, struct tw__task_node *task);
 
 /*
- * The run of a series has returned, or was dropped as too late. The series goes into the heap, or
- * into the queue if it is due. False: its count is used up.
+ * A run of a series begins: the instants that have passed before it are missed, unless the policy
+ * has them made up for. Called without the lock.
  */
-bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task, bool passed_over);
+void tw__strand_series_begins(tw_service *service, struct tw__task_node *task);
+
+/*
+ * The run of a series has returned. The series goes into the heap, or into the queue if it is due.
+ * False: its count is used up.
+ */
+bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task);
 
 /* Moves a piece of what is due to the queue. When nothing due is left it sets the timer. */
 void tw__strand_move_due(tw_strand *strand);
@@ -24,9 +30,5 @@ int tw__strand_arm(tw_strand *strand);
 
 /* The timer is not wanted any more. */
 void tw__strand_disarm(tw_strand *strand);
-
-/* When a series that was due at nominal_ns runs next; public for its test. */
-uint64_t tw__strand_next(uint64_t nominal_ns, uint64_t period_ns, uint64_t last_ns, uint64_t now_ns,
-			 uint64_t tolerance_ns);
 
 #endif

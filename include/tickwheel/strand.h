@@ -115,50 +115,35 @@ struct tw_strand_task {
 	tw_fn *fn;
 	void *arg;
 	uint64_t delay_ns; /* with TW_TASK_AT: a deadline on tw_service_now()'s scale */
+	uint32_t flags;    /* TW_TASK_AT, TW_TASK_CONTEXT */
+	uint32_t reserved; /* 0 */
 
 	/*
-	 * A series: run n is due at the first one + n * period_ns, however long the runs take.
-	 * Missed runs follow one after the other, through the strand's queue. 0: none.
-	 */
-	uint64_t period_ns;
-
-	/*
-	 * If the clock steps back by more than this, or forward by more than a period and this, the
-	 * series counts anew from then. 0: 15 minutes; without limit with `period`.
-	 */
-	uint64_t tolerance_ns;
-
-	/*
-	 * Called once when the task has ended, after its last run. TW_FATE_FIRED and TW_FATE_LATE:
-	 * on the strand. TW_FATE_CANCELLED: on the thread that cancelled the task or closed the
-	 * strand; on the strand if a run of the series was under way.
-	 */
-	tw_release_fn *release;
-
-	/*
-	 * A series with all that a timer's series has (task.h); read during the call. period_ns
-	 * must be 0, and delay_ns as well without TW_TASK_AT.
+	 * NULL: it runs once; else a series, as of timers (task.h), with their missed policies.
+	 * Read during the call. delay_ns is 0 without TW_TASK_AT, and first_ns with it. A run
+	 * begins when its turn on the strand has come.
 	 */
 	const struct tw_period *period;
 
-	uint64_t max_lateness_ns; /* how late a run may start; 0: no limit */
-	enum tw_late_policy late; /* what happens to a later run; 0 without max_lateness_ns */
-	uint32_t flags;           /* TW_TASK_AT, TW_TASK_CONTEXT */
-	void *context;            /* with TW_TASK_CONTEXT, as in struct tw_task */
+	/*
+	 * Called once when the task has ended, after its last run. TW_FATE_FIRED: on the strand.
+	 * TW_FATE_CANCELLED: on the thread that cancelled the task or closed the strand; on the
+	 * strand if a run of the series was under way.
+	 */
+	tw_release_fn *release;
+
+	void *context;    /* with TW_TASK_CONTEXT, as in struct tw_task */
 	const char *name; /* for tw_service_dump and the watchdog; not copied: a static string */
 };
 
 /*
  * Submits a task, or a series, in full.
  *
- * A run that is too late under TW_LATE_DROP does not happen: a one-shot ends with TW_FATE_LATE, a
- * series goes on and counts an overrun.
- *
  * Threads: any. Never blocks.
  * Returns: as tw_strand_schedule, and
  *   -EINVAL   task is NULL, its size too small, or its members do not go together: the misuse hook
  *             gets the reason
- *   -ERANGE   a period, tolerance or deadline is out of range
+ *   -ERANGE   a period or deadline is out of range
  *   -E2BIG    non-zero bytes beyond the known struct
  */
 TW_API int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *task,
@@ -224,16 +209,17 @@ TW_API int tw_strand_close(tw_strand *strand, uint64_t timeout_ns);
 /*
  * Closes the strand, and frees it. NULL is allowed. A task may destroy its own strand.
  *
- * On a pool the strand is gone when the call returns, if the caller is neither one of the pool's
- * workers nor inside a callback or task of the service. Otherwise it goes after its last run or
- * hand-over; tw_service_close waits for that, and tw_pool_close of another pool answers -EBUSY
- * until then.
+ * On a pool the call waits until what runs on the strand has returned, and the strand is gone then.
+ * It does not wait if the caller is one of the pool's workers, or inside a callback or task of the
+ * service, or if the executor is not a pool's. Then the strand goes after its last run or hand-over;
+ * tw_service_close waits for that, and tw_pool_close of another pool answers -EBUSY until then.
  *
  * An executor that refuses without end does not hold up the service: after destroy, the driver does
  * the rest. If tw_strand_executor was called, 128 bytes stay until the service is destroyed.
  *
  * Threads: any, with no other call beside it. A task may destroy its own strand while other threads
- * wait for that task in a cancel or a close.
+ * wait for that task in a cancel or a close. Blocks without limit while a task runs, but only on a
+ * pool, as said above.
  * Calls: as tw_strand_close.
  * Returns: 0
  */

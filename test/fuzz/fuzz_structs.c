@@ -158,7 +158,7 @@ static void use_strand(tw_service *service)
 		r = tw_strand_submit_task(strand, (const struct tw_strand_task *)(void *)spec.at,
 					  &task);
 		if (!with_period || r != -E2BIG || spec.unknown)
-			expect_read(&spec, offsetof(struct tw_strand_task, period_ns), r);
+			expect_read(&spec, offsetof(struct tw_strand_task, flags), r);
 		cr_assert((r == 0) == (task.id != 0), "%d", r);
 		cr_assert_eq(tw_strand_destroy(strand), 0);
 		/* hands the task over: else close would wait for it */

@@ -63,11 +63,15 @@ void note_release(void *arg, enum tw_fate fate)
 static void submit(struct noted *noted, uint64_t delay_ns, uint64_t period_ns,
 		   tw_release_fn *release)
 {
+	struct tw_period period = {.size = sizeof period,
+				   .first_ns = delay_ns,
+				   .period_ns = period_ns,
+				   .missed = TW_MISSED_BURST};
 	struct tw_strand_task spec = {.size = sizeof spec,
 				      .fn = note_run,
 				      .arg = noted,
-				      .delay_ns = delay_ns,
-				      .period_ns = period_ns,
+				      .delay_ns = period_ns ? 0 : delay_ns,
+				      .period = period_ns ? &period : NULL,
 				      .release = release};
 	expect_eq(tw_strand_submit_task(noted->rig->strand, &spec, &noted->task), 0);
 	expect_ne(noted->task.id, 0);

@@ -74,8 +74,9 @@ static int use_strand(struct rig *rig)
 {
 	tw_strand *strand = NULL;
 	tw_strand_task_id task = {0};
+	struct tw_period period = {.size = sizeof period, .first_ns = MS, .period_ns = MS};
 	struct tw_strand_task spec = {
-	    .size = sizeof spec, .fn = count, .delay_ns = MS, .period_ns = MS, .release = let_go};
+	    .size = sizeof spec, .fn = count, .period = &period, .release = let_go};
 	int r = tw_strand_create(&strand, rig->service, NULL);
 	cr_assert((r == 0) == (strand != NULL));
 	for (int i = 0; i < SOME && r == 0; i++) {

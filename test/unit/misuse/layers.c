@@ -128,13 +128,10 @@ Test(misuse_layers, tasks_of_strands)
 	    tw_strand_submit_task(strand, SMALL(tw_strand_task), NULL));
 	STRAND_ROW("fn is NULL", .arg = NULL);
 	STRAND_ROW("flags has unknown bits", OF(.flags = 128));
-	STRAND_ROW("tolerance_ns without a period", OF(.tolerance_ns = 1));
-	STRAND_ROW("period and period_ns: give one of them", OF(.period_ns = 1, .period = &period));
 	STRAND_ROW("delay_ns beside period: use period->first_ns",
 		   OF(.delay_ns = 1, .period = &period));
 	STRAND_ROW("context without TW_TASK_CONTEXT", OF(.context = &context));
-	STRAND_ROW("late is not an enum tw_late_policy", OF(.late = (enum tw_late_policy)2));
-	STRAND_ROW("late without max_lateness_ns", OF(.late = TW_LATE_DROP));
+	STRAND_ROW("reserved must be 0", OF(.reserved = 1));
 	STRAND_ROW("period->first_ns must be 0 with TW_TASK_AT",
 		   OF(.flags = TW_TASK_AT, .period = &period));
 	period.period_ns = 0;

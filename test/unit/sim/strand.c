@@ -137,11 +137,15 @@ static void release_entry(void *arg, enum tw_fate fate)
 
 static int submit_task(struct entry *e)
 {
+	struct tw_period period = {.size = sizeof period,
+				   .first_ns = e->delay_ns,
+				   .period_ns = e->period_ns,
+				   .missed = TW_MISSED_BURST};
 	struct tw_strand_task spec = {.size = sizeof spec,
 				      .fn = run_entry,
 				      .arg = e,
-				      .delay_ns = e->delay_ns,
-				      .period_ns = e->period_ns,
+				      .delay_ns = e->period_ns ? 0 : e->delay_ns,
+				      .period = e->period_ns ? &period : NULL,
 				      .release = release_entry};
 	return tw_strand_submit_task(e->life->strand, &spec, &e->task);
 }

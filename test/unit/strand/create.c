@@ -66,10 +66,11 @@ Test(strand_create, bad_specs_are_refused, .init = opened, .fini = closed)
 	spec.size = sizeof(size_t);
 	expect_eq(tw_strand_submit_task(rig.strand, &spec, &out), -EINVAL);
 	spec.size = sizeof spec;
-	spec.tolerance_ns = 1;
+	spec.reserved = 1;
 	expect_eq(tw_strand_submit_task(rig.strand, &spec, &out), -EINVAL);
-	spec.period_ns = 1;
-	spec.tolerance_ns = TW_MAX_DELAY_NS + 1;
+	spec.reserved = 0;
+	struct tw_period period = {.size = sizeof period, .period_ns = TW_MAX_DELAY_NS + 1};
+	spec.period = &period;
 	expect_eq(tw_strand_submit_task(rig.strand, &spec, &out), -ERANGE);
 	struct {
 		struct tw_strand_task known;
@@ -85,11 +86,13 @@ Test(strand_create, bad_specs_are_refused, .init = opened, .fini = closed)
 static void submit_until_refused(uint64_t delay_ns, uint64_t period_ns)
 {
 	struct noted task = NOTED(&rig, 1);
+	struct tw_period period = {
+	    .size = sizeof period, .first_ns = delay_ns, .period_ns = period_ns};
 	struct tw_strand_task spec = {.size = sizeof spec,
 				      .fn = note_run,
 				      .arg = &task,
-				      .delay_ns = delay_ns,
-				      .period_ns = period_ns,
+				      .delay_ns = period_ns ? 0 : delay_ns,
+				      .period = period_ns ? &period : NULL,
 				      .release = note_release};
 	int accepted = 0, r;
 	for (long nth = 0; nth < 20; nth++) {
