@@ -53,8 +53,7 @@ static int compact(struct tw_turn *turn, void *arg)
 	struct table *table = arg;
 	table->turns++;
 	while (table->dirty_pages) {
-		if (table->yields && !turn->did_timeout &&
-		    tw_scheduler_should_yield(turn->scheduler))
+		if (table->yields && tw_scheduler_should_yield(turn->scheduler))
 			return TW_TURN_AGAIN;
 		work(PAGE_NS);
 		table->dirty_pages--;

@@ -151,21 +151,26 @@ static bool join(struct tw__worker *self, struct tw__find *find)
 	return joined;
 }
 
-/* Timers, plain tasks and work take turns at being first. */
+/*
+ * Timers, plain tasks and work take turns. A kind that has run goes behind the others, so each
+ * waits for at most one run of each other kind.
+ */
 bool tw__worker_find(struct tw__worker *self, struct tw__find *find)
 {
-	switch (self->turn++ % 3) {
-	case 0:
-		if (take_batch(self, find) || take_task(self, find) || take_work(self, find))
-			return true;
-		break;
-	case 1:
-		if (take_task(self, find) || take_work(self, find) || take_batch(self, find))
-			return true;
-		break;
-	default:
-		if (take_work(self, find) || take_batch(self, find) || take_task(self, find))
-			return true;
+	for (unsigned i = 0; i < 3; i++) {
+		switch (self->turn++ % 3) {
+		case 0:
+			if (take_batch(self, find))
+				return true;
+			break;
+		case 1:
+			if (take_task(self, find))
+				return true;
+			break;
+		default:
+			if (take_work(self, find))
+				return true;
+		}
 	}
 	return join(self, find);
 }

@@ -50,13 +50,31 @@ static bool scheduler_slice_is_over(const tw_scheduler *scheduler, int64_t now_n
 	return scheduler->interrupted || now_ns - scheduler->slice_begin_ns >= scheduler->slice_ns;
 }
 
-static struct tw__task *next_task(tw_scheduler *scheduler, int64_t now_ns)
+/*
+ * Bounds of one turn of the host, in turns of tasks: in its slice, also on a clock that stands
+ * still; and if it goes beyond its slice for expired tasks.
+ */
+enum { MOST_TURNS = 1024, MOST_TURNS_BEYOND = 32 };
+
+/*
+ * Beyond the slice only expired tasks begin, and of these none that was submitted in this turn of
+ * the host: else a chain of tasks, each of which submits the next, would keep the host's thread.
+ */
+static bool may_begin(const tw_scheduler *scheduler, const struct tw__task *task, size_t turns,
+		      int64_t now_ns)
+{
+	if (!scheduler_slice_is_over(scheduler, now_ns))
+		return turns < MOST_TURNS;
+	return turns < MOST_TURNS_BEYOND && task->expiration_ns <= now_ns &&
+	       task->item.id <= scheduler->slice_last_number;
+}
+
+static struct tw__task *next_task(tw_scheduler *scheduler, size_t turns, int64_t now_ns)
 {
 	struct tw__task *task = tw__scheduler_head(scheduler, &scheduler->tasks);
 	if (!task || scheduler->paused || scheduler->closed)
 		return NULL;
-	return task->expiration_ns > now_ns && scheduler_slice_is_over(scheduler, now_ns) ? NULL
-											  : task;
+	return may_begin(scheduler, task, turns, now_ns) ? task : NULL;
 }
 
 static void note_end(tw_scheduler *scheduler, struct tw__task *task, int result, int64_t now_ns)
@@ -90,7 +108,8 @@ static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task, int64
 	tw__scheduler_remove_ran(scheduler, task);
 }
 
-static void scheduler_finish(tw_scheduler *scheduler, struct tw__task *task,
+/* True: it goes on in another turn. */
+static bool scheduler_finish(tw_scheduler *scheduler, struct tw__task *task,
 			     const struct tw_turn *turn, int result, int64_t now_ns)
 {
 	if (result != TW_TURN_AGAIN) {
@@ -104,7 +123,9 @@ static void scheduler_finish(tw_scheduler *scheduler, struct tw__task *task,
 		task->running = false;
 		scheduler->stats.continued++;
 		tw__scheduler_log(scheduler, task, TW_EVENT_SUSPEND, now_ns, 0);
+		return true;
 	}
+	return false;
 }
 
 static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn *turn,
@@ -121,6 +142,7 @@ static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn
 	task->fn = NULL;
 	task->running = true;
 	scheduler->current = task;
+	scheduler->turn_begin_ns = now_ns;
 	scheduler->stats.turns++;
 	scheduler->stats.timed_out += turn->did_timeout;
 	tw__scheduler_log(scheduler, task, task->begun ? TW_EVENT_RESUME : TW_EVENT_START, now_ns,
@@ -190,8 +212,8 @@ static bool is_alone(const tw_scheduler *scheduler)
 	return scheduler->tasks.count <= 1 && !scheduler->timers.count && !scheduler->log.events;
 }
 
-/* The lock is held; it is released meanwhile. */
-static void run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *now_ns)
+/* The lock is held; it is released meanwhile. True: the task goes on in another turn. */
+static bool run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *now_ns)
 {
 	struct tw_turn turn;
 	begin(scheduler, task, &turn, *now_ns);
@@ -203,20 +225,29 @@ static void run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *no
 	pthread_mutex_lock(&scheduler->lock);
 	if (alone && (result == TW_TURN_AGAIN || !is_alone(scheduler)))
 		*now_ns = tw__scheduler_now(scheduler);
-	scheduler_finish(scheduler, task, &turn, result, *now_ns);
+	bool goes_on = scheduler_finish(scheduler, task, &turn, result, *now_ns);
 	scheduler->current = NULL;
+	return goes_on;
 }
 
-/* The lock is held. */
+/*
+ * One turn of the host. A task that goes on ends it, whatever the task's expiration: the host's
+ * other work comes first. The lock is held.
+ */
 static void run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
 {
 	struct tw__task *task;
+	bool goes_on = false;
 	scheduler->slice_begin_ns = now_ns;
+	scheduler->slice_last_number = scheduler->last_number;
 	scheduler->interrupted = false;
 	scheduler->stats.slices++;
 	tw__scheduler_promote(scheduler, now_ns, SIZE_MAX);
-	while (budget-- && (task = next_task(scheduler, now_ns))) {
-		run_turn(scheduler, task, &now_ns);
+	for (size_t turns = 0; turns < budget && !goes_on; turns++) {
+		task = next_task(scheduler, turns, now_ns);
+		if (!task)
+			return;
+		goes_on = run_turn(scheduler, task, &now_ns);
 		tw__scheduler_promote(scheduler, now_ns, SIZE_MAX);
 	}
 }
@@ -273,6 +304,21 @@ int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 
 /* -------------------------------------------------------------- what turns ask */
 
+/*
+ * A turn that begins expired has a full slice of its own. The host's slice is often over by then,
+ * and a task that yields to that would make no progress.
+ */
+static bool turn_should_yield(tw_scheduler *scheduler, int64_t now_ns)
+{
+	const struct tw__task *current = scheduler->current;
+	if (scheduler->closed || scheduler->paused)
+		return true;
+	if (current->expiration_ns <= scheduler->turn_begin_ns)
+		return now_ns - scheduler->turn_begin_ns >= scheduler->slice_ns;
+	return scheduler_slice_is_over(scheduler, now_ns) ||
+	       tw__scheduler_head(scheduler, &scheduler->tasks) != current;
+}
+
 bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 {
 	if (TW__CHECK(scheduler, "scheduler") || !in_turn(scheduler))
@@ -280,9 +326,7 @@ bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	tw__scheduler_promote(scheduler, now_ns, SIZE_MAX);
-	bool yield = scheduler_slice_is_over(scheduler, now_ns) || scheduler->paused ||
-		     scheduler->closed ||
-		     tw__scheduler_head(scheduler, &scheduler->tasks) != scheduler->current;
+	bool yield = turn_should_yield(scheduler, now_ns);
 	pthread_mutex_unlock(&scheduler->lock);
 	return yield;
 }

@@ -1,15 +1,13 @@
 /*
  * The scheduler: cooperative tasks with priorities, for work that may wait.
  *
- * Tasks run one after the other, never two at a time, in the order of their expirations. Between
- * two tasks, and where a task asks for it, the thread goes back to its host when a slice is used
- * up.
+ * Tasks run one after the other, never two at a time, in the order of their expirations. The thread
+ * goes back to its host when a slice is used up, and after each turn that returns TW_TURN_AGAIN.
  *
  *     static int compact(struct tw_turn *turn, void *arg)
  *     {
  *             struct table *table = arg;
- *             while (table->dirty && (turn->did_timeout ||
- *             !tw_scheduler_should_yield(turn->scheduler)))
+ *             while (table->dirty && !tw_scheduler_should_yield(turn->scheduler))
  *                     compact_one_page(table);
  *             return table->dirty ? TW_TURN_AGAIN : TW_TURN_DONE;
  *     }
@@ -19,12 +17,22 @@
  * Order. A task starts at its submit plus its delay, and expires at its start plus a timeout: its
  * own, or that of its priority. Delayed tasks wait in the order of their starts, ready ones in the
  * order of their expirations, equals in the order of their submits. So a low task that has waited
- * long enough goes before a fresh normal one. An expired task runs whatever the slice, and sees
- * did_timeout.
+ * long enough goes before a fresh normal one. An expired task sees did_timeout. It may finish in
+ * one turn, or ask tw_scheduler_should_yield and go on in turns of a slice each.
  *
  * Host. An executor (by default the service's) gets one piece of work for each slice; or a loop of
  * yours calls tw_scheduler_run. While no task is ready, one timer waits for the earliest delayed
  * task, and the driver runs that timer itself. Time is the service's clock.
+ *
+ * A turn of the host is one slice. It ends
+ *
+ *   - when no task is ready;
+ *   - after a turn that returned TW_TURN_AGAIN, also of an expired task;
+ *   - after 1024 turns of tasks;
+ *   - when the slice is used up. Then only an expired task may still begin, if it was submitted
+ *     before this turn of the host, and fewer than 32 tasks have had a turn in it.
+ *
+ * What is ready then runs in the next turn of the host, after the host's other work.
  *
  * Who may call what:
  *
@@ -103,7 +111,7 @@ struct tw_turn {
 	tw_scheduler *scheduler;
 	tw_scheduler_task_id task;
 	enum tw_priority priority;
-	bool did_timeout; /* the task has expired: it should finish, not yield */
+	bool did_timeout; /* the task had expired when this turn began */
 	tw_turn_fn *next; /* what TW_TURN_AGAIN calls; the turn may write another */
 };
 
@@ -273,13 +281,12 @@ TW_API int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id tas
 enum tw_scheduler_run_result {
 	TW_SCHEDULER_RUN_IDLE =
 	    0, /* nothing is ready, or it is paused: `wanted` is called when there is work */
-	TW_SCHEDULER_RUN_MORE = 1 /* the slice or the budget was used up: call again */
+	TW_SCHEDULER_RUN_MORE = 1 /* tasks are ready: call again */
 };
 
 /*
- * Runs ready tasks for one slice on this thread, at most `budget` turns. For a manual host.
- *
- * Expired tasks run beyond the slice, but not beyond the budget (TW_NO_LIMIT: none).
+ * Runs ready tasks for one turn of the host (see above) on this thread, at most `budget` turns of
+ * tasks. For a manual host.
  *
  * Threads: one at a time. Blocks while turns run.
  * Returns:
@@ -298,7 +305,9 @@ TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
  * It should if the slice is used up, the host wants its thread back, a more urgent task is ready,
  * or the scheduler is paused or closed.
  *
- * A task that has timed out need not ask. Costs a clock read and a short lock.
+ * In a turn with did_timeout: only if a full slice has passed since that turn began, or if the
+ * scheduler is paused or closed. So an expired task that yields gets on. Costs a clock read and a
+ * short lock.
  *
  * Threads: any.
  * Returns: true if it should; false if not, and outside of the scheduler's turns.

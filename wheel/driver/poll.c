@@ -170,12 +170,12 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);
-	poll.done = tw__works_offer(service);
 	if (tw_likely(!tw__dropping(service))) {
 		groups_collect(service);
-		poll.done +=
-		    tw__outbox_deliver(service, local, poll.done < budget ? budget - poll.done : 0);
+		poll.done = tw__outbox_deliver(service, local, budget);
 	}
+	/* last: inline work may take its time, and what was due before it must not wait for it */
+	poll.done += tw__works_offer(service);
 	poll.elapsed = service->driver->wheel.next - service->driver->moved_tick;
 	poll.behind = tw__wheel_move_nearer(&service->driver->wheel) || tw__groups_ready(service);
 	service->driver->moved_tick = service->driver->wheel.next;

@@ -13,6 +13,7 @@ struct scheduler {
 		tw_scheduler_task_id handle;
 		bool posted, running, ended;
 		bool goes_on, fails; /* what this turn answers */
+		bool late;
 		int64_t start_ms, expiration_ms;
 		int number; /* of its post */
 	} jobs[IDS];
@@ -48,6 +49,7 @@ static int turn(struct tw_turn *turn, void *arg)
 	    (int)now_ms());
 	job->running = true;
 	job->goes_on = job->fails = false;
+	job->late = turn->did_timeout;
 	player.running = id;
 	script_run(player.script, id, act, &player);
 	player.running = -1;
@@ -108,8 +110,11 @@ static bool is_slice_over(void)
 	       (kind_is(player.script, "slice") && now_ms() - player.slice_begin_ms >= SLICE_MS);
 }
 
+/* An expired task of ours has a slice of its own. One of theirs has not. */
 static void ask_yield(bool raw)
 {
+	if (!raw && !kind_is(player.script, "mock") && player.jobs[player.running].late)
+		return;
 	bool yields = tw_scheduler_should_yield(player.scheduler),
 	     urged = is_urged(&player.jobs[player.running]);
 	if (raw)

@@ -17,6 +17,8 @@ Test(scheduler_continuations, continuation_keeps_its_handle_and_its_place)
 	first.act = again_until_three;
 	job_post(&first, TW_PRIORITY_NORMAL);
 	job_post(&second, TW_PRIORITY_NORMAL);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 1, 1, 2);
 	expect_eq(first.answer, 3);
@@ -56,6 +58,7 @@ Test(scheduler_continuations, continuation_may_be_another_function)
 	struct job job = JOB(&rig, 1);
 	job.act = go_on_elsewhere;
 	job_post(&job, TW_PRIORITY_NORMAL);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(job.turns, 1);
 	expect_eq(job.answer, 1);
@@ -106,6 +109,7 @@ Test(scheduler_continuations, urgent_work_overtakes_a_continuation)
 	struct job first = JOB(&rig, 1), urgent = JOB(&rig, 3);
 	first.act = post_other, first.other = &urgent, first.result = TW_TURN_AGAIN;
 	job_post(&first, TW_PRIORITY_NORMAL);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 3, 1);
 	expect_told(&first, TW_FATE_FIRED, 0);

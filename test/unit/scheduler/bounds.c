@@ -1,0 +1,193 @@
+/* What bounds a turn of the host, and the turn of an expired task. */
+#include <errno.h>
+
+#include "test/support/work_suite.h"
+
+TestSuite(scheduler_bounds, .init = open_rig, .fini = close_rig, .timeout = 30);
+
+/* ------------------------------------------------------- expired tasks that yield */
+
+/* Works until it should yield, also if it has expired. */
+static int work_until_yield(struct job *job, struct tw_turn *turn)
+{
+	while (job->units && !tw_scheduler_should_yield(turn->scheduler)) {
+		work_rig_spend(job->rig, job->unit_ns);
+		job->units--;
+	}
+	return job->units ? TW_TURN_AGAIN : TW_TURN_DONE;
+}
+
+Test(scheduler_bounds, expired_task_that_yields_works_for_a_slice_in_each_turn)
+{
+	struct job job = JOB(&rig, 1);
+	job.act = work_until_yield, job.units = 13, job.unit_ns = MS;
+	job_post_timeout(&job, -1);
+	const unsigned left[] = {8, 3, 0};
+	for (unsigned call = 0; call < 3; call++) {
+		expect_eq(run(), call < 2 ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE);
+		expect_eq(job.turns, call + 1);
+		expect_eq(job.left[call], left[call]);
+	}
+	expect_eq(job.timed_out, 3);
+	expect_told(&job, TW_FATE_FIRED, 0);
+}
+
+static int spend_and_end(struct job *job, struct tw_turn *turn)
+{
+	(void)turn;
+	work_rig_spend(job->rig, job->unit_ns);
+	return TW_TURN_DONE;
+}
+
+Test(scheduler_bounds, slice_of_an_expired_task_begins_with_its_turn)
+{
+	struct job first = JOB(&rig, 1), job = JOB(&rig, 2);
+	first.act = spend_and_end, first.unit_ns = 7 * MS;
+	job.act = work_until_yield, job.units = 9, job.unit_ns = MS;
+	job_post_timeout(&first, -2);
+	job_post_timeout(&job, -1);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
+	EXPECT_ORDER(&rig, 1, 2);
+	expect_eq(job.units, 4);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
+}
+
+/* An answer that turns from true to false would be of no use to the task. */
+Test(scheduler_bounds, task_that_expires_during_its_turn_is_asked_by_the_hosts_slice)
+{
+	struct job first = JOB(&rig, 1), job = JOB(&rig, 2);
+	first.act = spend_and_end, first.unit_ns = 4 * MS;
+	job.act = work_until_yield, job.units = 9, job.unit_ns = MS;
+	job_post_timeout(&first, -1);
+	job_post_timeout(&job, (int64_t)(4 * MS) + 1);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
+	expect_eq(job.timed_out, 0);
+	expect_eq(job.units, 8);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
+	expect_eq(job.timed_out, 1);
+	expect_eq(job.units, 3);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
+}
+
+static int post_urgent_and_ask(struct job *job, struct tw_turn *turn)
+{
+	job_post_timeout(job->other, -10);
+	job->answer = tw_scheduler_should_yield(turn->scheduler);
+	work_rig_spend(job->rig, 5 * MS);
+	job->answer |= tw_scheduler_should_yield(turn->scheduler) << 1;
+	return TW_TURN_DONE;
+}
+
+Test(scheduler_bounds, more_urgent_task_does_not_end_the_turn_of_an_expired_one)
+{
+	struct job job = JOB(&rig, 1), urgent = JOB(&rig, 2);
+	job.act = post_urgent_and_ask, job.other = &urgent;
+	job_post_timeout(&job, -1);
+	run();
+	expect_eq(job.answer, 2);
+	run();
+	EXPECT_ORDER(&rig, 1, 2);
+}
+
+/* ---------------------------------------------------------------- continuations */
+
+static int go_on(struct job *job, struct tw_turn *turn)
+{
+	(void)turn;
+	return job->turns < 3 ? TW_TURN_AGAIN : TW_TURN_DONE;
+}
+
+static void expect_host_after_each_turn(struct job *job)
+{
+	for (unsigned turn = 1; turn <= 3; turn++) {
+		expect_eq(run(), turn < 3 ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE);
+		expect_eq(job->turns, turn);
+	}
+}
+
+Test(scheduler_bounds, host_gets_its_thread_back_after_a_continuation)
+{
+	struct job expired = JOB(&rig, 1), other = JOB(&rig, 2);
+	expired.act = other.act = go_on;
+	job_post_timeout(&expired, -1);
+	expect_host_after_each_turn(&expired);
+	job_post(&other, TW_PRIORITY_NORMAL);
+	expect_host_after_each_turn(&other);
+}
+
+/* ------------------------------------------------------ many tasks, without an end */
+
+enum { ENDLESS = 100000 };
+
+/* Each of a chain submits the next one. */
+static int submit_next(struct job *job, struct tw_turn *turn)
+{
+	(void)turn;
+	work_rig_spend(job->rig, job->unit_ns);
+	if (job->turns < ENDLESS)
+		job_post_timeout(job, job->answer);
+	return TW_TURN_DONE;
+}
+
+static void run_chain(struct job *job, int timeout_ms)
+{
+	job->act = submit_next;
+	job->answer = timeout_ms * (int)MS;
+	job_post_timeout(job, job->answer);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
+}
+
+Test(scheduler_bounds, chain_of_immediate_tasks_ends_with_the_slice)
+{
+	struct job job = JOB(&rig, 1);
+	job.unit_ns = MS;
+	run_chain(&job, -1);
+	expect_eq(job.turns, 5);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
+	expect_eq(job.turns, 10);
+	expect_eq(job.timed_out, 10);
+	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
+}
+
+Test(scheduler_bounds, chain_ends_on_a_clock_that_stands_still)
+{
+	struct job expired = JOB(&rig, 1), normal = JOB(&rig, 2);
+	run_chain(&expired, -1);
+	expect_eq(expired.turns, 1024);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, expired.task), TW_CANCELLED);
+	run_chain(&normal, 1);
+	expect_eq(normal.turns, 1024);
+	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
+}
+
+Test(scheduler_bounds, number_of_turns_beyond_the_slice_is_bounded)
+{
+	enum { MANY = 100 };
+	struct job jobs[MANY];
+	for (int i = 0; i < MANY; i++) {
+		jobs[i] = JOB(&rig, i);
+		jobs[i].act = spend_and_end, jobs[i].unit_ns = MS;
+		job_post_timeout(&jobs[i], -1);
+	}
+	for (unsigned call = 1; call <= 4; call++) {
+		expect_eq(run(), call < 4 ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE);
+		expect_eq(rig.ran, call < 4 ? 32 * call : MANY);
+	}
+	for (unsigned i = 0; i < MANY; i++)
+		expect_eq(rig.order[i], i);
+}
+
+Test(scheduler_bounds, many_short_expired_tasks_stay_within_the_slice)
+{
+	enum { MANY = 100 };
+	struct job jobs[MANY];
+	for (int i = 0; i < MANY; i++) {
+		jobs[i] = JOB(&rig, i);
+		jobs[i].act = spend_and_end, jobs[i].unit_ns = MS / 10;
+		job_post_timeout(&jobs[i], -1);
+	}
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
+	expect_eq(rig.ran, 50);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
+	expect_eq(rig.ran, MANY);
+}

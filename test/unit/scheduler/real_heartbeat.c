@@ -1,0 +1,122 @@
+/*
+ * A heartbeat on the one worker of a service whose scheduler always has an expired task to run.
+ *
+ * A busy machine may keep the worker from its processor for longer than the bound. So the half of
+ * the beats must keep it, in one of TRIES.
+ */
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "test/support/shot.h"
+
+TestSuite(scheduler_real_heartbeat, .timeout = 120);
+
+enum { TRIES = 10, BEATS = 20 };
+#define BEAT_NS (10 * MS)
+#define BOUND_NS (5 * MS + 2 * MS) /* a slice and two ticks */
+
+static atomic_uint beats;
+static atomic_bool over;
+static uint64_t due_ns, late_ns[BEATS];
+static tw_service *service;
+
+static void spin(uint64_t span_ns)
+{
+	for (uint64_t end_ns = tw_service_now(service) + span_ns; tw_service_now(service) < end_ns;)
+		;
+}
+
+static void beat(void *arg);
+
+static void schedule_beat(void)
+{
+	due_ns = tw_service_now(service) + BEAT_NS;
+	tw_schedule_at(service, due_ns, beat, NULL, NULL);
+}
+
+static void beat(void *arg)
+{
+	unsigned n = atomic_load(&beats);
+	(void)arg;
+	late_ns[n] = tw_service_now(service) - due_ns;
+	if (n + 1 < BEATS)
+		schedule_beat();
+	atomic_store(&beats, n + 1);
+}
+
+static int work_until_yield(struct tw_turn *turn, void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&over) && !tw_scheduler_should_yield(turn->scheduler))
+		spin(MS / 10);
+	return atomic_load(&over) ? TW_TURN_DONE : TW_TURN_AGAIN;
+}
+
+static int go_on(struct tw_turn *turn, void *arg)
+{
+	(void)turn;
+	(void)arg;
+	return atomic_load(&over) ? TW_TURN_DONE : TW_TURN_AGAIN;
+}
+
+static int submit_next(struct tw_turn *turn, void *arg)
+{
+	spin(MS / 10);
+	if (!atomic_load(&over))
+		tw_scheduler_submit(turn->scheduler, TW_PRIORITY_IMMEDIATE, submit_next, arg, NULL);
+	return TW_TURN_DONE;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* The lateness that half of the beats kept to. */
+static uint64_t try_once(tw_turn_fn *fn, tw_executor *executor)
+{
+	struct tw_service_config one = TW_INIT(tw_service_config);
+	tw_scheduler *scheduler;
+	one.workers = executor ? 0 : 1;
+	one.max_workers = one.workers;
+	one.executor = executor;
+	atomic_store(&over, false);
+	atomic_store(&beats, 0);
+	expect_eq(tw_service_create(&service, &one), 0);
+	expect_eq(tw_scheduler_create(&scheduler, service, NULL), 0);
+	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_IMMEDIATE, fn, NULL, NULL), 0);
+	schedule_beat();
+	while (atomic_load(&beats) < BEATS)
+		sched_yield();
+	atomic_store(&over, true);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	close_service(service);
+	qsort(late_ns, BEATS, sizeof *late_ns, by_size);
+	return late_ns[BEATS / 2];
+}
+
+static void expect_beats_beside(tw_turn_fn *fn, tw_executor *executor)
+{
+	for (int tries = 0; try_once(fn, executor) > BOUND_NS;)
+		expect_lt(++tries, TRIES);
+}
+
+Test(scheduler_real_heartbeat, expired_task_that_yields_lets_it_beat)
+{
+	expect_beats_beside(work_until_yield, NULL);
+	expect_beats_beside(work_until_yield, tw_executor_inline());
+}
+
+Test(scheduler_real_heartbeat, expired_task_that_goes_on_at_once_lets_it_beat)
+{
+	expect_beats_beside(go_on, NULL);
+	expect_beats_beside(go_on, tw_executor_inline());
+}
+
+Test(scheduler_real_heartbeat, chain_of_immediate_tasks_lets_it_beat)
+{
+	expect_beats_beside(submit_next, NULL);
+	expect_beats_beside(submit_next, tw_executor_inline());
+}
