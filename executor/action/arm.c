@@ -33,7 +33,7 @@ static void fired(void *arg)
 		tw__action_join_due(action, 0);
 		tw__actions_drive(scheduler);
 	}
-	pthread_mutex_unlock(&scheduler->lock);
+	tw__actions_unlock(scheduler);
 }
 
 /*
@@ -51,7 +51,7 @@ static void timer_over(void *arg, enum tw_fate fate)
 		tw__actions_drive(scheduler);
 	}
 	tw__action_put(action);
-	pthread_mutex_unlock(&scheduler->lock);
+	tw__actions_unlock(scheduler);
 }
 
 static int new_timer(struct tw_action *action, uint64_t at_ns)

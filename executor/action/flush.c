@@ -195,22 +195,31 @@ int tw__actions_run_first(tw_action_scheduler *scheduler, uint64_t batch, bool t
 	return failure;
 }
 
-/* The flush returns its first failure; `failed` is called for each of the others. */
-static int flush(tw_action_scheduler *scheduler, uint64_t batch, bool told)
+/*
+ * At most `most` runs. The flush returns its first failure; `failed` is called for each of the
+ * others.
+ */
+static int flush(tw_action_scheduler *scheduler, uint64_t batch, bool told, size_t most)
 {
 	int first = 0;
-	while (first_of(scheduler, batch) && !(first && tw__actions_cancel_batch(scheduler))) {
+	while (most-- && first_of(scheduler, batch) &&
+	       !(first && tw__actions_cancel_batch(scheduler))) {
 		int failure = tw__actions_run_first(scheduler, batch, told || first);
 		first = first ? first : failure;
 	}
 	return first;
 }
 
+static int flush_due(tw_action_scheduler *scheduler, bool told, size_t most)
+{
+	scheduler->stats.flushes += scheduler->due.first != NULL;
+	return flush(scheduler, 0, told, most);
+}
+
 int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
-	scheduler->stats.flushes += scheduler->due.first != NULL;
-	return flush(scheduler, 0, told);
+	return flush_due(scheduler, told, SIZE_MAX);
 }
 
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
@@ -222,19 +231,36 @@ int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
 	scheduler->stats.flushes += scheduler->open_count != 0;
 	scheduler->open_count = 0;
 	scheduler->requested = scheduler->turn = false;
-	return flush(scheduler, batch, told);
+	return flush(scheduler, batch, told, SIZE_MAX);
 }
+
+static bool anything_left(const tw_action_scheduler *scheduler)
+{
+	return scheduler->turn || scheduler->due.first;
+}
+
+/*
+ * How much a thread serves for others: other threads may bring actions as fast as it runs them.
+ * Without a service there is no executor that could go on, and no other thread that brings timers
+ * or turns.
+ */
+enum { MOST_SERVED = 64 };
 
 void tw__actions_serve(tw_action_scheduler *scheduler)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
-	while (scheduler->turn || scheduler->due.first) {
+	size_t served = 0, most = scheduler->base.service ? MOST_SERVED : SIZE_MAX;
+	while (anything_left(scheduler) && served < most) {
+		uint64_t runs = scheduler->stats.runs;
 		if (scheduler->turn)
 			tw__actions_flush_batch(scheduler, true);
 		else
-			tw__actions_flush_due(scheduler, true);
+			flush_due(scheduler, true, most - served);
+		served += (size_t)(scheduler->stats.runs - runs) + 1;
 	}
 	scheduler->flushing = false;
+	if (anything_left(scheduler))
+		tw__actions_ask_for_work(scheduler);
 	tw__bell_ring(&scheduler->changed);
 }
 
@@ -295,7 +321,7 @@ int tw_action_run(tw_action *action, void *state)
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
 	r = run_here(action, state, &context);
-	pthread_mutex_unlock(&scheduler->lock);
+	tw__actions_unlock(scheduler);
 	tw__context_release(context);
 	return r;
 }
@@ -312,7 +338,7 @@ static int flush_turn(tw_action_scheduler *scheduler)
 		r = tw__actions_flush_batch(scheduler, false);
 		tw__actions_serve(scheduler);
 	}
-	pthread_mutex_unlock(&scheduler->lock);
+	tw__actions_unlock(scheduler);
 	return r;
 }
 

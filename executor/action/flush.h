@@ -7,7 +7,10 @@
 /* The calling thread becomes the flusher. */
 void tw__actions_begin(tw_action_scheduler *scheduler);
 
-/* The flusher does all that is left in `due` and `turn`, and stops being the flusher. */
+/*
+ * The flusher does what is left in `due` and `turn`, up to a bound, and stops being the flusher.
+ * Work on the executor does the rest.
+ */
 void tw__actions_serve(tw_action_scheduler *scheduler);
 
 /* Becomes the flusher and serves, unless another thread is the flusher: then that thread serves. */

@@ -22,13 +22,23 @@ static void work_came(struct tw__work *work)
 	tw__actions_lock(scheduler);
 	scheduler->work_out = false;
 	bool free_it = scheduler->base.left; /* destroyed meanwhile */
-	if (!free_it) {
-		tw__actions_turn(scheduler);
-		tw__bell_ring(&scheduler->changed);
-	}
-	pthread_mutex_unlock(&scheduler->lock);
-	if (free_it)
+	if (free_it) {
+		pthread_mutex_unlock(&scheduler->lock);
 		tw__actions_free(scheduler);
+		return;
+	}
+	if (scheduler->config.kind == TW_ACTION_KIND_ASAP)
+		tw__actions_turn(scheduler);
+	tw__actions_drive(scheduler); /* what another thread has left */
+	tw__bell_ring(&scheduler->changed);
+	tw__actions_unlock(scheduler);
+}
+
+void tw__actions_ask_for_work(tw_action_scheduler *scheduler)
+{
+	TW_ASSERT_LOCKED(&scheduler->lock);
+	scheduler->submit |= !scheduler->work_out;
+	scheduler->work_out = true;
 }
 
 void tw__actions_host_init(tw_action_scheduler *scheduler)
@@ -58,7 +68,7 @@ static void frame_came(void *arg)
 		scheduler->frame = (tw_timer){0};
 		tw__actions_turn(scheduler);
 	}
-	pthread_mutex_unlock(&scheduler->lock);
+	tw__actions_unlock(scheduler);
 }
 
 static int ask_for_frame(tw_action_scheduler *scheduler);
@@ -102,7 +112,7 @@ static void frame_over(void *arg, enum tw_fate fate)
 	}
 	scheduler->frames_out--;
 	tw__bell_ring(&scheduler->changed);
-	pthread_mutex_unlock(&scheduler->lock);
+	tw__actions_unlock(scheduler);
 }
 
 static int ask_for_frame(tw_action_scheduler *scheduler)
@@ -131,8 +141,7 @@ static int action_ask(tw_action_scheduler *scheduler)
 	if (scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER) {
 		tell_caller(scheduler, true);
 	} else if (scheduler->config.kind == TW_ACTION_KIND_ASAP) {
-		scheduler->submit |= !scheduler->work_out;
-		scheduler->work_out = true;
+		tw__actions_ask_for_work(scheduler);
 	} else {
 		int r = ask_for_frame(scheduler);
 		if (r)

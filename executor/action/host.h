@@ -12,6 +12,9 @@ int tw__action_join_batch(struct tw_action *action);
 void tw__action_leave_batch(struct tw_action *action);
 void tw__actions_host_init(tw_action_scheduler *scheduler);
 
+/* Work on the executor will serve. tw__actions_unlock submits it. Needs a service. */
+void tw__actions_ask_for_work(tw_action_scheduler *scheduler);
+
 /* The action is an immediate, and its number is of no use any more. */
 void tw__immediate_gone(struct tw_action *action);
 

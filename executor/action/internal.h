@@ -23,7 +23,8 @@
  *
  * The flusher is the only thread that runs actions of the scheduler and calls `failed`. If another
  * thread is the flusher, a thread leaves its action in `due` or sets `turn`. The flusher looks for
- * both and stops being the flusher under one hold of the mutex, so it leaves nothing.
+ * both and stops being the flusher under one hold of the mutex. It has a bound (flush.c). If it
+ * leaves something, `work` is out, and the executor's thread goes on.
  *
  * Lifetimes
  * - An action is freed with its last reference. References are held by its owner, its run, its end
@@ -133,7 +134,10 @@ static inline void tw__actions_lock(tw_action_scheduler *scheduler)
 	pthread_mutex_lock(&scheduler->lock);
 }
 
-/* Unlocks the mutex. The scheduler may be gone afterwards unless something else holds it. */
+/*
+ * Unlocks the mutex, and submits the work if that was asked for. The scheduler may be gone
+ * afterwards unless something else holds it.
+ */
 void tw__actions_unlock(tw_action_scheduler *scheduler);
 
 void tw__action_append(struct tw__action_list *list, struct tw_action *action);

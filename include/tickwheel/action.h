@@ -17,10 +17,12 @@
  *     tw_action_destroy(action);
  *
  * Runs. The actions of one scheduler run one at a time, never nested. An action that comes due
- * while another one runs is appended, and the same thread runs it afterwards. An action has at most
- * one run outstanding. Work that schedules its own action again with the same delay keeps the
- * phase, as an interval does, and skips instants in the past. Another delay counts from now. A run
- * has the context of its scheduling (context.h).
+ * while another one runs is appended, and the same thread runs it afterwards. After 64 such runs
+ * the executor goes on. A QUEUE without a service has no executor: there the thread runs all.
+ *
+ * An action has at most one run outstanding. Work that schedules its own action again with the same
+ * delay keeps the phase, as an interval does, and skips instants in the past. Another delay counts
+ * from now. A run has the context of its scheduling (context.h).
  *
  * Failure. Work returns 0, or a failure, which ends its action. The call that drives a flush
  * returns the first failure of it; `failed` gets every failure that no call returns. Other actions
@@ -39,7 +41,8 @@
  *   TW_ACTION_KIND_ASYNC     runs as soon as the service runs it. Batch: what came due for one
  *                            flush
  *   TW_ACTION_KIND_QUEUE     runs inside tw_action_schedule if the scheduler is idle; otherwise
- *                            after what runs, in order, on that thread. Batch: all that waits
+ *                            after what runs, in order, on that thread. Batch: all that waits. The
+ *                            call returns when the queue is empty: never, if each run adds another
  *   TW_ACTION_KIND_ASAP      runs in the next turn of an executor, or of your loop. Batch: all that
  *                            was scheduled before the turn
  *   TW_ACTION_KIND_FRAME     the same with frames of a clock that the service drives, or of your
@@ -265,7 +268,8 @@ TW_API int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_
 TW_API int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns);
 
 /*
- * Runs the action immediately with `state`, in place of a run that is scheduled.
+ * Runs the action immediately with `state`, in place of a run that is scheduled. Then runs what
+ * other threads have brought meanwhile.
  *
  * Threads: any. Blocks if the work does.
  * Returns:
