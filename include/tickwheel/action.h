@@ -219,7 +219,8 @@ TW_API uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler);
 /*
  * Creates an action and schedules it.
  *
- * *out (may be NULL) is the action, written before its work can run; NULL if nothing was made.
+ * out may be NULL: then only the work can destroy the action. *out is the action, written before its
+ * work can run. After an error it is NULL, except after the failure of a queue's work.
  *
  * Threads: any. Never blocks. An idle QUEUE runs work inside this call.
  * Returns:
@@ -230,8 +231,8 @@ TW_API uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler);
  *   -EAGAIN       the service has no room for another timer: raise max_timers, or try again
  *   -ENOMEM       no memory
  *   -EPERM        in a forked child
- *   any other     of an idle queue: the first failure of the flush that this call drove. The action
- *                 exists
+ *   any other     of an idle queue: the first failure of the flush that this call drove. *out is
+ *                 the action
  */
 TW_API int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *fn,
 					void *state, uint64_t delay_ns, tw_action **out);
@@ -380,8 +381,8 @@ TW_API int tw_action_scheduler_advance_to(tw_action_scheduler *scheduler, uint64
  * Submits an immediate: fn(arg) runs once in the next turn, in order with the actions. For ASAP and
  * FRAME.
  *
- * *out (may be NULL) is written before fn can run. Memory depends on how many immediates wait at a
- * time.
+ * *out (may be NULL) is written before fn can run, and only on success. Memory depends on how many
+ * immediates wait at a time.
  *
  * Threads: any. Never blocks.
  * Returns:

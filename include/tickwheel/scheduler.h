@@ -190,7 +190,7 @@ TW_API int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns);
 
 /*
  * Closes the scheduler, waits for a turn or a done function that runs on another thread, and frees
- * the scheduler. NULL is allowed.
+ * the scheduler. NULL is allowed. In a forked child it only frees the memory.
  *
  * On a pool it is gone when the call returns, except if the caller is a worker of that pool or is
  * inside a callback or task of the service. In those cases, and on other executors, the memory goes
@@ -310,7 +310,7 @@ TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
  * short lock.
  *
  * Threads: any.
- * Returns: true if it should; false if not, and outside of the scheduler's turns.
+ * Returns: true if it should. False if not, outside of the scheduler's turns, or in a forked child
  */
 TW_API bool tw_scheduler_should_yield(tw_scheduler *scheduler);
 
