@@ -56,7 +56,7 @@ bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out)
 {
 	uintptr_t word = tw_load_relaxed(&l->inbox);
 	if (out && word & TW__INBOX_OPEN)
-		*out = (tw_job){tw__node_handle(&job->node)};
+		*out = tw__job_handle(job);
 	do {
 		if (!(word & TW__INBOX_OPEN))
 			return false;

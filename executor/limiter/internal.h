@@ -314,7 +314,13 @@ static inline uint64_t tw__job_needs(const struct tw_limiter *l, const struct tw
 /* The handle of the submit. */
 static inline tw_job tw__job_handle(const struct tw__job *job)
 {
-	return (tw_job){tw__node_handle(&job->node)};
+	return (tw_job){.id = tw__node_handle(&job->node)};
+}
+
+/* The handle of the attempt that runs, or was the last. */
+static inline tw_job tw__attempt_handle(const struct tw__job *job)
+{
+	return (tw_job){.id = tw__node_handle(&job->node), .attempt = job->attempts};
 }
 
 /* Calls of user's code, on this thread; innermost first. */

@@ -10,21 +10,17 @@
 
 /* --------------------------------------------------------------------- find */
 
-#define ATTEMPT_TAG (UINT64_C(7) << 29)
-
 /* The job of a handle, or NULL. The lock is held: it stays what it is. */
 static struct tw__job *limiter_find(struct tw_limiter *l, tw_job handle)
 {
-	uint64_t id = handle.id & ~ATTEMPT_TAG;
-	struct tw__node *node = tw__node_find(&l->nodes, id);
+	struct tw__node *node = tw__node_find(&l->nodes, handle.id);
 	struct tw__job *job = (struct tw__job *)(void *)node;
 	return job && job->id && job->state != TW_JOB_STATE_GONE ? job : NULL;
 }
 
 static bool names_attempt(const struct tw__job *job, tw_job handle)
 {
-	uint64_t tag = (handle.id & ATTEMPT_TAG) >> 29;
-	return tag == 0 || tag == 1 + (job->attempts - 1) % 7;
+	return handle.attempt == 0 || handle.attempt == job->attempts;
 }
 
 /* ----------------------------------------------------------------- complete */

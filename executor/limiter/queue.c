@@ -186,13 +186,6 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns,
 
 /* ---------------------------------------------------------------- attempts */
 
-/* The handle of an attempt: nodes are fewer than 2^28, the bits above say which attempt; 0: any. */
-static tw_job handle_of(const struct tw__job *job)
-{
-	uint64_t tag = 1 + (job->attempts - 1) % 7;
-	return (tw_job){tw__node_handle(&job->node) | tag << 29};
-}
-
 static int limiter_call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *see,
 			uint64_t now_ns)
 {
@@ -277,7 +270,7 @@ static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 		    struct tw__limiter_deferred *deferred)
 {
 	struct tw_job_run see = {
-	    .limiter = l, .job = handle_of(job), .id = job->id, .attempt = job->attempts};
+	    .limiter = l, .job = tw__attempt_handle(job), .id = job->id, .attempt = job->attempts};
 	tw__dispatch(l, *now_ns, deferred);
 	tw__limiter_unlock(l, deferred);
 	int r = limiter_call(l, job, &see, *now_ns);

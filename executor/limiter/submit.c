@@ -264,7 +264,7 @@ static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *ta
 	int r = limiter_make(l, task, now_ns, &job);
 	if (r)
 		return r;
-	tw_job handle = {tw__node_handle(&job->node)};
+	tw_job handle = tw__job_handle(job);
 	job->since_ns = now_ns;
 	bool is_plain = l->has_inbox && !job->options && job->priority == 0;
 	if (is_plain && tw__inbox_leave(l, job, out)) /* which never refuses a job */

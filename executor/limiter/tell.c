@@ -113,7 +113,7 @@ static void do_stop(struct tw_limiter *l, struct tw__job *job,
 	enum tw_job_status why =
 	    job->flags & TW__JOB_OVERDUE ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED;
 	tw__limiter_leave(l, job, TW__NAMED_BY(job->options->stop), &call);
-	job->options->stop(job->arg, tw__job_handle(job), why);
+	job->options->stop(job->arg, tw__attempt_handle(job), why);
 	tw__limiter_return(l, &call);
 	job->flags &= (uint16_t)~TW__JOB_STOPPING;
 	if (job->state == TW_JOB_STATE_SETTLED) {

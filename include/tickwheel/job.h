@@ -45,6 +45,7 @@ typedef struct tw_limiter tw_limiter; /* limiter.h */
 /* Handle of a job: a value. All-zero is "no job"; a stale handle is harmless. */
 typedef struct tw_job {
 	uint64_t id;
+	uint64_t attempt; /* from 1: tw_job_complete ends no other; 0: the one that runs */
 } tw_job;
 
 /* How a job settled. */
@@ -71,7 +72,7 @@ struct tw_job_result {
 /* What an attempt sees, until its function returns. An asynchronous job keeps a copy of `job`. */
 struct tw_job_run {
 	tw_limiter *limiter;
-	tw_job job; /* this attempt; refused while one of the next six runs */
+	tw_job job; /* with the number of this attempt */
 	uint64_t id;
 	uint32_t attempt; /* from 1 */
 
@@ -118,9 +119,9 @@ typedef void tw_job_done_fn(void *arg, const struct tw_job_result *result);
 /*
  * Called when a running attempt is not wanted any more: TW_JOB_STATUS_CANCELLED or _TIMED_OUT.
  *
- * At most once for each attempt, on the cancelling thread; after a timeout, on the executor. It
- * should end what the job waits for (shut a socket down, for example) and not block. `done` and
- * `release` come after it has returned.
+ * `job` names the attempt. At most once for each attempt, on the cancelling thread; after a
+ * timeout, on the executor. It should end what the job waits for (shut a socket down, for example)
+ * and not block. `done` and `release` come after it has returned.
  */
 typedef void tw_job_stop_fn(void *arg, tw_job job, enum tw_job_status why);
 
@@ -271,9 +272,9 @@ enum { TW_JOB_LATE = 1 };
 /*
  * Ends the attempt of an asynchronous job, also before its function has returned.
  *
- * error is 0 or -1 .. -4095. The handle of the submit names the attempt that runs. The handle in
- * tw_job_run names that attempt: it is refused while one of the next six runs. A refused completion
- * changes nothing, and is counted.
+ * error is 0 or -1 .. -4095. The handles in tw_job_run and of `stop` name their attempt, and end no
+ * other. The handle of the submit names the attempt that runs: do not use it for a job with
+ * retries. A refused completion changes nothing, and is counted.
  *
  * Threads: any. Calls: `done`, `release`, hooks and listeners that follow on the end of the
  * attempt, on this thread. If the function has not returned, they are called after it, on its

@@ -71,7 +71,7 @@ class limiter
 	{
 		using stored = attempts<std::decay_t<F>>;
 		std::unique_ptr<stored> kept(new stored{std::forward<F>(f)});
-		tw_job made = {0};
+		tw_job made = {};
 		task.size = sizeof task;
 		task.fn = stored::run;
 		task.arg = kept.get();

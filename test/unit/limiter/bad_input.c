@@ -74,7 +74,7 @@ Test(limiter_bad_input, bad_configs_are_refused)
 
 static void expect_task_refused(struct tw_limiter_task task, int error)
 {
-	tw_job job = {7};
+	tw_job job = {.id = 7};
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), error);
 	expect_eq(job.id, 7);
 	expect_eq(limited_stats(&home).added, 0);
@@ -115,7 +115,7 @@ Test(limiter_bad_input, bad_tasks_are_refused)
 Test(limiter_bad_input, null_is_refused_everywhere)
 {
 	struct tw_limiter_stats stats = {.size = sizeof(stats)};
-	tw_job job = {1};
+	tw_job job = {.id = 1};
 	expect_eq(tw_limiter_resume(NULL), -EINVAL);
 	expect_eq(tw_limiter_pause(NULL), -EINVAL);
 	expect_eq(tw_limiter_resume(NULL), -EINVAL);

@@ -213,7 +213,7 @@ Test(limiter_bounds, stale_and_random_handles_are_harmless)
 	load_submit(&next); /* in the same node */
 	uint64_t seed = 7;
 	for (int i = 0; i < 1000; i++) {
-		tw_job job = i ? (tw_job){random_next(&seed)} : load.job;
+		tw_job job = i ? (tw_job){.id = random_next(&seed)} : load.job;
 		expect_eq(tw_job_state(home.limiter, job), TW_JOB_STATE_GONE);
 		expect_eq(tw_job_cancel(home.limiter, job), TW_GONE);
 		expect_eq(tw_job_wait(home.limiter, job, TW_FOREVER, NULL), TW_GONE);

@@ -148,7 +148,7 @@ Test(limiter_weights, weight_above_the_limit_is_refused)
 	open_started(4);
 	tw_set_misuse_hook(keep_text);
 	struct tw_limiter_task task = load_task(&load);
-	tw_job job = {7};
+	tw_job job = {.id = 7};
 	task.permits = 5;
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), -EINVAL);
 	cr_assert_str_eq(text, "tw_limiter_submit_task: permits 5 is above max_concurrency 4");
