@@ -19,14 +19,16 @@
  *   QUEUED     in the list of its priority.
  *              -> RUNNING (picked), SETTLED (cancelled, timed out, dropped)
  *   RUNNING    INSIDE: an attempt is under way, and has its permits. IN_FN: its function has not
- *              returned. Not INSIDE: the attempt is over; a stop callback or a hook that has not
- *              returned holds up what follows.
+ *              returned. ENDED: the attempt is over; a stop callback that has not returned, or
+ *              retry.allow, holds up what follows.
  *              -> RETRYING, SETTLED
  *   RETRYING   its delay runs.
  *              -> QUEUED (the delay is over), SETTLED
  *   SETTLED    result final. TOLD: done has returned. INSIDE: it has timed out, its attempt goes
- *              on. TOLD, not INSIDE, no stop callback under way: released (once), then FINISHED:
- *              counted off `unfinished`.
+ *              on. TOLD, not INSIDE, and neither a stop callback nor retry.allow under way:
+ *              released (once), then FINISHED: counted off `unfinished`.
+ *
+ * The total timeout settles a job in any state, whatever user code is under way for it.
  *
  * The node goes back when the job is FINISHED, not kept, and held by nobody: by no thread that
  * waits, no look of the driver, and no work `tell`.
@@ -59,10 +61,21 @@ enum {
 	TW__JOB_FINISHED = 512,
 	TW__JOB_IS_ASYNC = 1024,
 	TW__JOB_KEEP = 2048,
-	/* what follows on the attempt's end waits: for STOPPING to go, or the hook of a retry */
+	/* what follows on the attempt's end waits: for STOPPING to go, or retry.allow */
 	TW__JOB_ENDED = 4096,
 	TW__JOB_ADDING = 8192,   /* the hook `added` has not returned: not queued yet, but as if */
-	TW__JOB_STARTING = 16384 /* the hook `started` has not: no time of the job passes yet */
+	TW__JOB_STARTING = 16384 /* the hook `started` has not: `done` is held up */
+};
+
+/*
+ * Who decides about the retry of a job that has ENDED. A timeout may settle the job in each state.
+ * In DUE and SENT the job is in another thread's list, or on its way there: that thread tells.
+ */
+enum tw__asking {
+	TW__ASKING_NOT,
+	TW__ASKING_DUE,  /* a thread has it to do */
+	TW__ASKING_SENT, /* the executor has it to do, which asks retry.allow: `tell` */
+	TW__ASKING_RUNS  /* retry.allow has not returned: no release meanwhile */
 };
 
 enum { TW__MAX_CONCURRENCY = 1 << 30, TW__MAX_RATE = 1 << 20 };
@@ -92,6 +105,7 @@ struct tw__job_options {
 	uint32_t permits;         /* of each attempt */
 	uint32_t extra;           /* permits that the attempt under way has, beyond one */
 	bool has_timed_out;       /* the attempt before the retry that waits */
+	uint8_t asking;           /* enum tw__asking */
 	struct tw__heap_item due; /* in the heap of the jobs that keep a time */
 	tw_job_stop_fn *stop;
 	tw_job_release_fn *release;
@@ -125,7 +139,7 @@ struct tw__job {
 	uint8_t status;        /* enum tw_job_status, SETTLED */
 	uint16_t holds;        /* of the options: `tell` is out, or the driver looks */
 	uint32_t waiters;      /* threads */
-	_Atomic uint32_t bell; /* 1: TOLD; threads sleep on it */
+	_Atomic uint32_t bell; /* 1: tw__job_answers; threads sleep on it */
 };
 
 /* All jobs of one priority, in order. */
@@ -309,6 +323,13 @@ static inline uint64_t tw__job_needs(const struct tw_limiter *l, const struct tw
 	if (tw_likely(!job->options))
 		return 1;
 	return job->options->permits < l->permits.limit ? job->options->permits : l->permits.limit;
+}
+
+/* Threads that wait for the job need wait no longer. */
+static inline bool tw__job_answers(const struct tw__job *job)
+{
+	return job->flags & TW__JOB_TOLD ||
+	       (job->state == TW_JOB_STATE_SETTLED && job->status == TW_JOB_STATUS_TIMED_OUT);
 }
 
 /* The handle of the submit. */

@@ -213,15 +213,15 @@ static bool is_over(const struct tw__job *job)
 }
 
 /* The job cannot go while `waiters` counts this thread. The lock is given up meanwhile. */
-static int await_told(struct tw_limiter *l, struct tw__job *job, uint64_t deadline_ns)
+static int await_answer(struct tw_limiter *l, struct tw__job *job, uint64_t deadline_ns)
 {
 	bool in_time = true;
-	while (!(job->flags & TW__JOB_TOLD) && in_time) {
+	while (!tw__job_answers(job) && in_time) {
 		pthread_mutex_unlock(&l->lock);
 		in_time = tw__futex_wait(&job->bell, 0, deadline_ns);
 		tw__limiter_relock(l);
 	}
-	return job->flags & TW__JOB_TOLD ? 0 : -ETIMEDOUT;
+	return tw__job_answers(job) ? 0 : -ETIMEDOUT;
 }
 
 /* Only the calling thread could run the job, or tell of its end. */
@@ -229,8 +229,9 @@ static bool needs_caller(const struct tw_limiter *l, const struct tw__job *job)
 {
 	bool is_to_run = job->state == TW_JOB_STATE_QUEUED || job->state == TW_JOB_STATE_RETRYING;
 	bool is_to_be_told = job->state == TW_JOB_STATE_SETTLED && l->out.tellers;
+	bool is_to_be_asked = job->options && job->options->asking == TW__ASKING_SENT;
 	return tw__job_waits_for_caller(job) ||
-	       ((is_to_run || is_to_be_told) && tw__base_needs_caller(&l->base));
+	       ((is_to_run || is_to_be_told || is_to_be_asked) && tw__base_needs_caller(&l->base));
 }
 
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
@@ -243,15 +244,14 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 	tw__limiter_lock(l, &deferred);
 	struct tw__job *job = limiter_find(l, handle);
 	r = !job || has_no_result(job) ? TW_GONE : 0;
-	bool waits = !r && !(job->flags & TW__JOB_TOLD);
+	bool waits = !r && !tw__job_answers(job);
 	bool inside = waits && tw__limiter_is_inside(l, job);
 	if (inside || (waits && timeout_ns && needs_caller(l, job)))
 		r = -EDEADLK;
 	if (!r) {
 		job->waiters++;
 		l->out.calls++; /* it locks again, perhaps after all has ended */
-		r = timeout_ns || job->flags & TW__JOB_TOLD ? await_told(l, job, deadline_ns)
-							    : -ETIMEDOUT;
+		r = timeout_ns || !waits ? await_answer(l, job, deadline_ns) : -ETIMEDOUT;
 		job->waiters--;
 		l->out.calls--;
 		if (!r && out)
@@ -274,6 +274,8 @@ int tw_job_state(tw_limiter *l, tw_job handle)
 	tw__limiter_relock(l);
 	struct tw__job *job = limiter_find(l, handle);
 	int state = !job || is_over(job) ? TW_JOB_STATE_GONE : job->state;
+	if (state == TW_JOB_STATE_RUNNING && job->options && job->options->asking)
+		state = TW_JOB_STATE_RETRYING;
 	pthread_mutex_unlock(&l->lock);
 	return state;
 }

@@ -185,15 +185,23 @@ void tw__times_disarm(struct tw_limiter *l)
 		l->times.armed_ns = UINT64_MAX;
 }
 
+/* Of an attempt that was completed: it has failed, and another may follow. */
+static bool will_retry(const struct tw__job *job)
+{
+	return (job->error || job->flags & TW__JOB_OVERDUE) &&
+	       job->attempts <= job->options->retry.count && !(job->flags & TW__JOB_CANCEL);
+}
+
 /* The next instant at which something is to be done about the job. */
 static uint64_t due_of(const struct tw__job *job)
 {
 	const struct tw__job_options *o = job->options;
-	bool has_ended =
-	    /* or its function has but to return */
-	    !(job->flags & TW__JOB_INSIDE) || job->flags & (TW__JOB_COMPLETED | TW__JOB_STARTING);
-	if (job->state == TW_JOB_STATE_SETTLED || (job->state == TW_JOB_STATE_RUNNING && has_ended))
+	if (job->state == TW_JOB_STATE_SETTLED)
 		return UINT64_MAX;
+	if (job->flags & TW__JOB_ENDED)
+		return o->total_until_ns;
+	if (job->flags & TW__JOB_COMPLETED) /* its function has but to return */
+		return will_retry(job) ? o->total_until_ns : UINT64_MAX;
 	uint64_t due_ns = o->until_ns < o->total_until_ns ? o->until_ns : o->total_until_ns;
 	bool is_retry_in_line = job->state == TW_JOB_STATE_QUEUED && job->attempts > 0;
 	return is_retry_in_line && o->retry_deadline_ns < due_ns ? o->retry_deadline_ns + 1
@@ -227,14 +235,6 @@ void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job)
 	tw__times_arm(l, at_ns);
 }
 
-void tw__attempt_started(struct tw_limiter *l, struct tw__job *job)
-{
-	pthread_mutex_lock(&l->lock);
-	job->flags &= (uint16_t)~TW__JOB_STARTING;
-	tw__job_keep_time(l, job);
-	pthread_mutex_unlock(&l->lock);
-}
-
 /* -------------------------------------------------------------------- firing */
 
 static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
@@ -243,6 +243,8 @@ static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint
 	struct tw__job_options *o = job->options;
 	if (due_of(job) == UINT64_MAX)
 		return;
+	if (job->flags & TW__JOB_COMPLETED)
+		job->flags |= TW__JOB_STOPPED; /* no `stop` is called for what has ended */
 	bool wholly = o->total_until_ns <= now_ns;
 	if (wholly || (o->until_ns <= now_ns && !tw__job_may_retry(l, job, now_ns))) {
 		/* not so if it began after this reading of the clock */
@@ -287,6 +289,19 @@ void tw__stay_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t n
 		tw__settle(l, job, TW_JOB_STATUS_FAILED, job->error, deferred);
 }
 
+/* The job is between two attempts: `stop` or retry.allow has not returned. */
+static void between_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+				 struct tw__limiter_deferred *deferred)
+{
+	if (due_of(job) > now_ns)
+		return;
+	tw__attempt_go_on(l, job);
+	if (job->options->asking) /* also if it was cancelled: the user's code may run on */
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
+	else
+		tw__attempt_decide(l, job, now_ns, deferred);
+}
+
 static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
 			      struct tw__limiter_deferred *deferred)
 {
@@ -320,7 +335,9 @@ static void look_at(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	struct tw__limiter_deferred deferred = {0};
 	job->holds++; /* its options stay */
-	if (job->state == TW_JOB_STATE_RUNNING)
+	if (job->flags & TW__JOB_ENDED)
+		between_is_over_time(l, job, now_ns, &deferred);
+	else if (job->state == TW_JOB_STATE_RUNNING)
 		attempt_is_over_time(l, job, now_ns, &deferred);
 	else
 		wait_is_over_time(l, job, now_ns, &deferred);

@@ -18,12 +18,6 @@ void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job);
 void tw__job_forget_time(struct tw_limiter *l, struct tw__job *job);
 
 /*
- * The hook `started` has returned, for a job with options: its times, which may have passed, count.
- * Takes the lock.
- */
-void tw__attempt_started(struct tw_limiter *l, struct tw__job *job);
-
-/*
  * Whether a time of the job, queued or running, has passed, whether or not the driver has looked.
  */
 bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);

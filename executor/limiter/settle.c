@@ -108,12 +108,12 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 		put_gone(l);
 }
 
-/* Told, and its last attempt over: released, and then finished. */
-static void look_for_release(struct tw_limiter *l, struct tw__job *job,
-			     struct tw__limiter_deferred *deferred)
+void tw__job_look_for_release(struct tw_limiter *l, struct tw__job *job,
+			      struct tw__limiter_deferred *deferred)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (job->flags & (TW__JOB_INSIDE | TW__JOB_STOPPING | TW__JOB_RELEASED) ||
-	    !(job->flags & TW__JOB_TOLD))
+	    !(job->flags & TW__JOB_TOLD) || (job->options && job->options->asking))
 		return;
 	job->flags |= TW__JOB_RELEASED;
 	if (job->context || (job->options && job->options->release))
@@ -122,21 +122,30 @@ static void look_for_release(struct tw_limiter *l, struct tw__job *job,
 		tw__job_finish(l, job, deferred);
 }
 
+static void wake_waiters(struct tw__job *job)
+{
+	if (tw_likely(!job->waiters))
+		return;
+	tw_store_release(&job->bell, 1);
+	tw__futex_wake(&job->bell, INT32_MAX);
+}
+
 void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	job->flags |= TW__JOB_TOLD;
-	if (tw_unlikely(job->waiters)) {
-		tw_store_release(&job->bell, 1);
-		tw__futex_wake(&job->bell, INT32_MAX);
-	}
-	look_for_release(l, job, deferred);
+	wake_waiters(job);
+	tw__job_look_for_release(l, job, deferred);
 }
 
 void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job,
 			  struct tw__limiter_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&l->lock);
+	bool is_to_do = job->options && (job->options->asking == TW__ASKING_DUE ||
+					 job->options->asking == TW__ASKING_SENT);
+	if (is_to_do || job->flags & (TW__JOB_STOPPING | TW__JOB_STARTING))
+		return;
 	if (job->done || l->config.hooks.settled)
 		tw__defer_job(deferred, job);
 	else
@@ -156,6 +165,8 @@ void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status st
 	count(l, status);
 	if (l->config.flags & TW_LIMITER_COLLECT)
 		tw__result_of(job, &l->results->items[l->results->n++]);
+	if (status == TW_JOB_STATUS_TIMED_OUT)
+		wake_waiters(job);
 	if (job->flags & TW__JOB_INSIDE)
 		l->permits.late++; /* reported by the thread that calls `stop` */
 	else
@@ -170,18 +181,19 @@ void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_
 	if (tells) {
 		job->flags |= TW__JOB_STOPPING;
 		tw__defer_job(deferred, job);
-	} else if (job->state == TW_JOB_STATE_SETTLED && !(job->flags & TW__JOB_STOPPING)) {
+	} else if (job->state == TW_JOB_STATE_SETTLED) {
 		tw__job_note_settled(l, job, deferred);
 	}
 }
 
 /* ----------------------------------------------------------------- attempts */
 
-/* What follows on the attempt's end has to wait a little. */
+/* What follows on the attempt's end has to wait; no longer than the job's total timeout. */
 static void hold_up(struct tw_limiter *l, struct tw__job *job)
 {
 	job->flags |= TW__JOB_ENDED;
 	l->ends.between++;
+	tw__job_keep_time(l, job);
 }
 
 void tw__attempt_go_on(struct tw_limiter *l, struct tw__job *job)
@@ -210,6 +222,7 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, job->error, deferred);
 	} else if (tw__job_may_retry(l, job, now_ns)) {
 		hold_up(l, job);
+		job->options->asking = TW__ASKING_DUE;
 		tw__defer_job(deferred, job);
 	} else if (overdue || tw__job_is_past(job, now_ns)) {
 		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
@@ -237,7 +250,7 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 	tw__histogram_add(&l->counters.run, run_ns, 1);
 	if (job->state == TW_JOB_STATE_SETTLED) {
 		l->permits.late--;
-		look_for_release(l, job, deferred);
+		tw__job_look_for_release(l, job, deferred);
 		return;
 	}
 	job->run_ns += run_ns;

@@ -21,9 +21,16 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
  */
 void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred);
 
-/* Settled, and nothing holds up its callbacks. */
+/*
+ * Settled: its callbacks are next, unless `stop` or the hook `started` has not returned, or another
+ * thread has the job to do. That thread notes it.
+ */
 void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job,
 			  struct tw__limiter_deferred *deferred);
+
+/* Told, and nothing of the job is under way any more: released, and then finished. */
+void tw__job_look_for_release(struct tw_limiter *l, struct tw__job *job,
+			      struct tw__limiter_deferred *deferred);
 
 /* Its done has returned, or it has none. */
 void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred);

@@ -92,6 +92,53 @@ int tw__limiter_refuse_only_thread(const char *call)
 			  call);
 }
 
+/* -------------------------------------------------------- to be done on the executor */
+
+enum { TELL_JOB = 1, TELL_LOW_WATER = 2, TELL_IDLE = 4 };
+
+static void limiter_tell(struct tw__work *work)
+{
+	struct tw__job_options *o = TW__OWNER(struct tw__job_options, tell, work);
+	struct tw__job *job = o->job;
+	struct tw_limiter *l = o->limiter;
+	struct tw__limiter_deferred deferred;
+	tw__limiter_lock(l, &deferred);
+	uint32_t what = work->spare;
+	if (what & TELL_JOB)
+		tw__defer_job(&deferred, job);
+	deferred.low_water = what & TELL_LOW_WATER;
+	deferred.idle = what & TELL_IDLE;
+	job->holds--;
+	l->out.tellers--;
+	o->telling.next->previous = o->telling.previous;
+	o->telling.previous->next = o->telling.next;
+	tw__job_look_for_end(l, job);
+	tw__limiter_unlock(l, &deferred);
+}
+
+/* Work that the caller submits, with the lock free. The job has options, and no such work out. */
+static struct tw__work *tell_out(struct tw_limiter *l, struct tw__job *job, uint32_t what)
+{
+	struct tw__work *work = &job->options->tell;
+	tw__work_init(work, l->service, l->base.executor, limiter_tell);
+	work->spare = (uint16_t)what;
+	job->holds++; /* the work is part of the options */
+	l->out.tellers++;
+	job->options->telling = (struct tw__links){&l->out.telling, l->out.telling.previous};
+	l->out.telling.previous->next = &job->options->telling;
+	l->out.telling.previous = &job->options->telling;
+	return work;
+}
+
+void tw__tells_leave(struct tw_limiter *l)
+{
+	TW_ASSERT_LOCKED(&l->lock);
+	for (struct tw__links *link = l->out.telling.next; link != &l->out.telling;
+	     link = link->next)
+		tw__base_leave_work(&l->base,
+				    &TW__OWNER(struct tw__job_options, telling, link)->tell);
+}
+
 /* --------------------------------------------------- to be done without lock */
 
 static void send_runners(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
@@ -150,9 +197,9 @@ static bool limiter_ask(struct tw_limiter *l, struct tw__job *job, uint64_t *del
 {
 	struct tw__limiter_call call;
 	int64_t chosen_ns = (int64_t)*delay_ns;
+	int error = job->error; /* a timeout may change it */
 	tw__limiter_leave(l, job, TW__NAMED_BY(job->options->retry.allow), &call);
-	bool wants =
-	    job->options->retry.allow(job->arg, tw__job_handle(job), job->error, &chosen_ns);
+	bool wants = job->options->retry.allow(job->arg, tw__job_handle(job), error, &chosen_ns);
 	bool is_valid = !wants || tw__delay_is_valid(chosen_ns);
 	if (!is_valid)
 		(void)tw__misuse(
@@ -161,42 +208,85 @@ static bool limiter_ask(struct tw_limiter *l, struct tw__job *job, uint64_t *del
 		    (long long)chosen_ns);
 	tw__limiter_return(l, &call);
 	*delay_ns = (uint64_t)chosen_ns;
-	if (!is_valid) {
+	if (!is_valid && job->state != TW_JOB_STATE_SETTLED) {
 		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
 		job->error = -EINVAL; /* told above */
 	}
 	return wants && is_valid;
 }
 
+/* It waits for its next attempt. */
 static void tell_retried(struct tw_limiter *l, struct tw__job *job, uint64_t delay_ns)
 {
 	struct tw__limiter_call call;
 	if (!l->config.hooks.retried)
 		return;
-	tw__limiter_leave(l, job, TW__NAMED_BY(l->config.hooks.retried), &call);
-	l->config.hooks.retried(l->config.hooks.hooks_arg, tw__job_handle(job), job->id,
-				job->attempts, delay_ns);
+	/* the job goes on meanwhile, and may end */
+	tw_job handle = tw__job_handle(job);
+	uint64_t id = job->id;
+	uint32_t attempt = job->attempts;
+	tw__limiter_leave(l, NULL, TW__NAMED_BY(l->config.hooks.retried), &call);
+	l->config.hooks.retried(l->config.hooks.hooks_arg, handle, id, attempt, delay_ns);
 	tw__limiter_return(l, &call);
 }
 
+/* The retry that follows, or the end: not wanted, too late, over budget, cancelled, closed. */
+static void retry_or_end(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns,
+			 struct tw__limiter_deferred *deferred)
+{
+	uint64_t now_ns = tw_service_now(l->service);
+	tw__attempt_go_on(l, job);
+	if (wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns) &&
+	    tw__budget_take(l)) {
+		tw__job_back_off(l, job, now_ns + delay_ns);
+		tell_retried(l, job, delay_ns);
+		return;
+	}
+	job->options->retry.count = 0;
+	tw__attempt_decide(l, job, now_ns, deferred);
+}
+
+/* Nothing holds up a retry any more. Its predicate is for the executor to call. */
 static void do_retry(struct tw_limiter *l, struct tw__job *job,
 		     struct tw__limiter_deferred *deferred)
 {
-	uint64_t delay_ns = tw__job_draw_delay(l, job);
-	bool wanted = !job->options->retry.allow || limiter_ask(l, job, &delay_ns);
-	uint64_t now_ns = tw_service_now(l->service);
-	wanted = wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns) &&
-		 tw__budget_take(l);
-	if (wanted)
-		tell_retried(l, job, delay_ns);
-	tw__attempt_go_on(l, job);
-	if (wanted && tw__job_has_retries(l, job)) {
-		tw__job_back_off(l, job, now_ns + delay_ns);
+	struct tw__job_options *o = job->options;
+	if (!o->retry.allow || !tw__job_has_retries(l, job)) {
+		o->asking = TW__ASKING_NOT;
+		retry_or_end(l, job, true, tw__job_draw_delay(l, job), deferred);
 		return;
 	}
-	/* not wanted, too late, over budget, or cancelled or closed meanwhile */
-	job->options->retry.count = 0;
-	tw__attempt_decide(l, job, now_ns, deferred);
+	o->asking = TW__ASKING_SENT;
+	struct tw__work *work = tell_out(l, job, TELL_JOB);
+	pthread_mutex_unlock(&l->lock);
+	tw__work_submit(work);
+	tw__limiter_relock(l);
+}
+
+/* On the executor. A timeout may settle the job meanwhile: then the answer is ignored. */
+static void do_ask(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred)
+{
+	uint64_t delay_ns = tw__job_draw_delay(l, job);
+	job->options->asking = TW__ASKING_RUNS;
+	bool wanted = tw__job_has_retries(l, job) && limiter_ask(l, job, &delay_ns);
+	job->options->asking = TW__ASKING_NOT;
+	if (job->state == TW_JOB_STATE_SETTLED)
+		tw__job_look_for_release(l, job, deferred);
+	else
+		retry_or_end(l, job, wanted, delay_ns, deferred);
+}
+
+/* The job has ended, and this thread has it to do, perhaps after a timeout has settled it. */
+static void do_ended(struct tw_limiter *l, struct tw__job *job,
+		     struct tw__limiter_deferred *deferred)
+{
+	bool asks = job->options->asking == TW__ASKING_SENT;
+	if (job->state == TW_JOB_STATE_SETTLED) {
+		job->options->asking = TW__ASKING_NOT;
+		tw__job_note_settled(l, job, deferred);
+	} else {
+		(asks ? do_ask : do_retry)(l, job, deferred);
+	}
 }
 
 static void do_release(struct tw_limiter *l, struct tw__job *job,
@@ -230,11 +320,12 @@ static void do_low_water(struct tw_limiter *l, struct tw__limiter_deferred *defe
 static void do_job(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
 	struct tw__job *job = deferred->first_job;
+	int asking = job->options ? job->options->asking : TW__ASKING_NOT;
 	deferred->first_job = job->next;
 	if (job->flags & TW__JOB_STOPPING)
 		do_stop(l, job, deferred);
-	else if (job->state != TW_JOB_STATE_SETTLED)
-		do_retry(l, job, deferred);
+	else if (asking == TW__ASKING_DUE || asking == TW__ASKING_SENT)
+		do_ended(l, job, deferred);
 	else if (!(job->flags & TW__JOB_TOLD))
 		do_settled(l, job, deferred);
 	else
@@ -296,38 +387,6 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *defer
 
 /* ---------------------------------------------------------------- from the driver */
 
-enum { TELL_JOB = 1, TELL_LOW_WATER = 2, TELL_IDLE = 4 };
-
-/* On the executor. */
-static void limiter_tell(struct tw__work *work)
-{
-	struct tw__job_options *o = TW__OWNER(struct tw__job_options, tell, work);
-	struct tw__job *job = o->job;
-	struct tw_limiter *l = o->limiter;
-	struct tw__limiter_deferred deferred;
-	tw__limiter_lock(l, &deferred);
-	uint32_t what = work->spare;
-	if (what & TELL_JOB)
-		tw__defer_job(&deferred, job);
-	deferred.low_water = what & TELL_LOW_WATER;
-	deferred.idle = what & TELL_IDLE;
-	job->holds--;
-	l->out.tellers--;
-	o->telling.next->previous = o->telling.previous;
-	o->telling.previous->next = o->telling.next;
-	tw__job_look_for_end(l, job);
-	tw__limiter_unlock(l, &deferred);
-}
-
-void tw__tells_leave(struct tw_limiter *l)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	for (struct tw__links *link = l->out.telling.next; link != &l->out.telling;
-	     link = link->next)
-		tw__base_leave_work(&l->base,
-				    &TW__OWNER(struct tw__job_options, telling, link)->tell);
-}
-
 struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
 				struct tw__limiter_deferred *deferred)
 {
@@ -337,13 +396,20 @@ struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
 			(deferred->low_water ? TELL_LOW_WATER : 0u) |
 			(deferred->idle ? TELL_IDLE : 0u);
 	*deferred = (struct tw__limiter_deferred){.runners = deferred->runners};
-	struct tw__work *work = &job->options->tell;
-	tw__work_init(work, l->service, l->base.executor, limiter_tell);
-	work->spare = (uint16_t)what;
-	job->holds++; /* the work is part of the options */
-	l->out.tellers++;
-	job->options->telling = (struct tw__links){&l->out.telling, l->out.telling.previous};
-	l->out.telling.previous->next = &job->options->telling;
-	l->out.telling.previous = &job->options->telling;
-	return work;
+	return tell_out(l, job, what);
+}
+
+void tw__attempt_started(struct tw_limiter *l, struct tw__job *job)
+{
+	struct tw__limiter_deferred deferred = {0};
+	struct tw__work *later = NULL;
+	pthread_mutex_lock(&l->lock);
+	job->flags &= (uint16_t)~TW__JOB_STARTING;
+	if (job->state == TW_JOB_STATE_SETTLED) {
+		tw__job_note_settled(l, job, &deferred);
+		later = tw__tell_later(l, job, &deferred);
+	}
+	tw__limiter_unlock(l, &deferred);
+	if (later)
+		tw__work_submit(later);
 }

@@ -14,6 +14,12 @@ void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__limiter_deferred *
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *deferred);
 
 /*
+ * The hook `started` has returned: what had to wait for that follows, if the job has settled
+ * meanwhile. It has options. Takes the lock.
+ */
+void tw__attempt_started(struct tw_limiter *l, struct tw__job *job);
+
+/*
  * For the driver, when it is not the limiter's executor: takes the user code out of deferred, which
  * is about this job alone (which has options), for a piece of work, which the caller submits after
  * the unlock. NULL: there is none, or this is the executor.

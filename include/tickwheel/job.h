@@ -13,7 +13,8 @@
  * May I free arg?
  *
  *   in `release`             yes: nothing of the job follows
- *   in `done`                yes, except with TW_JOB_STATUS_TIMED_OUT: an attempt may still run
+ *   in `done`                yes, except with TW_JOB_STATUS_TIMED_OUT: an attempt or
+ *                            `retry.allow` may still run
  *   tw_job_wait answered 0   as in `done`; a `release` may still follow
  *   the submit failed        yes: nothing of the job is called
  *
@@ -112,7 +113,7 @@ typedef int tw_job_fn(void *arg, struct tw_job_run *run);
 
 /*
  * Called once when the job has settled. limiter.h says on which thread. After a timeout an attempt
- * may still run, and use arg.
+ * or `retry.allow` may still run, and use arg.
  */
 typedef void tw_job_done_fn(void *arg, const struct tw_job_result *result);
 
@@ -154,13 +155,14 @@ enum tw_retry_jitter {
 
 /*
  * Decides about a retry that struct tw_retry allows. Called once for each such retry, before the
- * hook `retried`.
+ * hook `retried`; not for a job that has settled meanwhile.
  *
  * error is the attempt's; -ETIMEDOUT after its timeout. *delay_ns is the delay before the retry.
  * The function may write another, 0 .. TW_MAX_DELAY_NS. Any other value fails the job with -EINVAL.
  *
- * Runs on the thread that ended the attempt, without a lock. It may call the limiter; a call that
- * would wait for this job or for the limiter answers -EDEADLK.
+ * Runs on the executor, without a lock. Meanwhile the job waits: its timeout_ns settles it, and the
+ * answer is ignored then. A cancel settles it when the function has returned. The function may call
+ * the limiter; a call that would wait for this job or for the limiter answers -EDEADLK.
  * Returns: true: retry; false: the job settles as failed, or as timed out after a timeout
  */
 typedef bool tw_retry_fn(void *arg, tw_job job, int error, int64_t *delay_ns);
@@ -207,7 +209,8 @@ struct tw_limiter_task {
 	uint64_t wait_ns;
 
 	/*
-	 * Timeouts, at most TW_MAX_DELAY_NS; 0: none. A job past one of them settles as timed out.
+	 * Timeouts, at most TW_MAX_DELAY_NS; 0: none. A job past one of them settles as timed out,
+	 * also while a callback of it blocks.
 	 * If it runs, `stop` is called, its permit returns when the attempt really ends, and the
 	 * attempt's result is ignored. A job past attempt_timeout_ns with retries left does not
 	 * settle: `stop` is called, and the retry follows when the attempt has ended.
@@ -323,7 +326,7 @@ TW_API int tw_job_complete_with(tw_limiter *limiter, tw_job job, const struct tw
  * thread.
  * Returns:
  *   TW_CANCELLED   it waited, and has settled as cancelled; `done` and `release` have returned
- *   TW_RUNNING     its attempt runs; `done` and `release` follow
+ *   TW_RUNNING     its attempt or its `retry.allow` runs; `done` and `release` follow
  *   TW_GONE        it has settled, or never was; its callbacks may still run
  *   -EINVAL        limiter is NULL
  *   -EPERM         in a forked child
@@ -340,7 +343,8 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 
 /*
  * Waits until the job has settled and its `done` has returned. *out (may be NULL) gets its result.
- * An attempt that has timed out may still run then.
+ * With TW_JOB_STATUS_TIMED_OUT the call does not wait for `done`: the attempt, `stop` and `done`
+ * may still run.
  *
  * Threads: any. Blocks at most timeout_ns.
  * Returns:

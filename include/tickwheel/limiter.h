@@ -21,9 +21,10 @@
  * pool keeps one worker free of jobs, so `stop` and timers run even if all jobs block. on_stuck
  * reports jobs that wait for a worker this way (pool_at_max): raise max_workers.
  *
- * Time. The driver keeps timeouts, retry delays and the rate, so a job settles as timed out in time
- * also if every worker blocks. Its `stop` and `done` then run on the executor. A job whose timeout
- * has passed when its turn comes, or when its attempt ends, is timed out, too. Times are on the
+ * Time. The driver keeps timeouts, retry delays and the rate, so a job settles as timed out in
+ * time also if every worker blocks, in a job or in a callback. tw_job_wait returns then; the job's
+ * `stop` and `done` run on the executor when it has a thread for them. A job whose timeout has
+ * passed when its turn comes, or when its attempt ends, is timed out, too. Times are on the
  * service's clock. The timeouts of calls that wait are real time.
  *
  * Threads: any thread may call anything at any time, also from jobs and callbacks; only destroy
@@ -31,7 +32,8 @@
  *
  *   `stop`, `done`, `release`,   run on the thread that caused the change: a worker, or the caller
  *   hooks and listeners          of tw_job_complete, tw_job_cancel or tw_limiter_close
- *   the same after a timeout     run on the executor
+ *   the same after a timeout,    run on the executor
+ *   and `retry.allow`
  *   the hook `added`             runs inside the submit; no other callback does, unless `added`
  *                                closes the limiter
  *
@@ -66,8 +68,8 @@ typedef void tw_idle_fn(void *idle_arg, const struct tw_job_result *results, siz
 
 /*
  * Hooks, each may be NULL. Called with no lock held, on the thread where it happens: added before
- * started, started before settled. Each gets the job's handle, as of the submit: a job cancelled in
- * `added` never starts.
+ * started, started before settled. The job waits for its next attempt during `retried`. Each gets
+ * the job's handle, as of the submit: a job cancelled in `added` never starts.
  */
 struct tw_limiter_hooks {
 	void (*added)(void *hooks_arg, tw_job job, uint64_t id);

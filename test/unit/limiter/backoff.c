@@ -253,6 +253,7 @@ Test(limiter_backoff, predicate_decides_about_timed_out_attempts)
 	struct tw_job_end end = end_of(-EIO, TW_JOB_NEXT_DELAY, 99 * MS);
 	end.value = &load; /* stays the caller's: the answer says so */
 	expect_eq(tw_job_complete_with(home.limiter, load.job, &end), TW_JOB_LATE);
+	limited_pump(&home); /* the executor asks */
 	expect_eq(load.result.value, NULL);
 	expect_eq(predicate.asked, 1);
 	expect_eq(predicate.error, -ETIMEDOUT);

@@ -1,0 +1,277 @@
+/*
+ * User code that takes long delays no settle: a job whose total timeout passes meanwhile has
+ * settled, and threads that wait for it are answered. On a clock moved by hand.
+ */
+#include <errno.h>
+
+#include "test/support/limiter_suite.h"
+
+TestSuite(limiter_slow_user, .timeout = 60);
+
+enum { TOTAL = 10 };
+
+static struct load load;
+static unsigned looks, retried;
+
+/* Its time passes here. The driver gets to run, and no thread of the executor does. */
+static void let_its_time_pass(void)
+{
+	struct tw_job_result result = {0};
+	looks++;
+	expect_eq(limited_stats(&home).timed_out, 0);
+	rig_advance(&home.rig, (TOTAL + 5) * MS);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_SETTLED);
+	expect_eq(tw_job_wait(home.limiter, load.job, 0, &result), 0);
+	expect_eq(result.status, TW_JOB_STATUS_TIMED_OUT);
+	expect_eq(result.error, -ETIMEDOUT);
+	expect_eq(limited_stats(&home).timed_out, 1);
+	expect_eq(limited_stats(&home).pending, 0);
+	expect_eq(load.releases, 0); /* it may still use what is the job's */
+}
+
+static void open_with(struct tw_limiter_config config)
+{
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+}
+
+static struct tw_limiter_task timed_task(void)
+{
+	looks = retried = 0;
+	struct tw_limiter_task task = load_task(&load);
+	task.timeout_ns = TOTAL * MS;
+	task.retry = (struct tw_retry){.count = 3, .delay_ns = MS};
+	return task;
+}
+
+static void expect_timed_out_once(unsigned starts)
+{
+	limited_advance(&home, 50 * MS);
+	expect_eq(looks, 1);
+	expect_eq(load.starts, starts);
+	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
+	expect_eq(load.releases, 1);
+	expect_eq(limited_stats(&home).timed_out, 1);
+	close_all();
+}
+
+/* ------------------------------------------------------------------ the predicate */
+
+static bool allow_slowly(void *arg, tw_job job, int error, int64_t *delay_ns)
+{
+	(void)arg, (void)job, (void)error, (void)delay_ns;
+	let_its_time_pass();
+	return true;
+}
+
+Test(limiter_slow_user, predicate_that_takes_long_does_not_delay_the_settle)
+{
+	load = LOAD(1, .answer = -EIO);
+	open_started(1);
+	struct tw_limiter_task task = timed_task();
+	task.retry.allow = allow_slowly;
+	load_submit_task(&load, &task);
+	expect_timed_out_once(1);
+}
+
+static bool allow_with_a_bad_delay(void *arg, tw_job job, int error, int64_t *delay_ns)
+{
+	allow_slowly(arg, job, error, delay_ns);
+	limited_pump(&home); /* `done` need not wait for it */
+	expect_eq(load.dones, 1);
+	expect_eq(load.releases, 0);
+	*delay_ns = -1;
+	return true;
+}
+
+Test(limiter_slow_user, late_answer_of_a_predicate_is_ignored)
+{
+	load = LOAD(1, .answer = -EIO);
+	open_started(1);
+	struct tw_limiter_task task = timed_task();
+	task.retry.allow = allow_with_a_bad_delay;
+	load_submit_task(&load, &task);
+	expect_timed_out_once(1);
+}
+
+static bool never_asked(void *arg, tw_job job, int error, int64_t *delay_ns)
+{
+	(void)arg, (void)job, (void)error, (void)delay_ns;
+	cr_assert_fail("asked about a job that has settled");
+	return true;
+}
+
+/* Every thread of the executor is busy. The predicate's turn comes after the timeout. */
+Test(limiter_slow_user, predicate_that_is_not_called_in_time_is_not_called)
+{
+	for (int plain = 0; plain < 2; plain++) {
+		load = LOAD(1, .held = true);
+		open_started(1);
+		struct tw_limiter_task task = timed_task();
+		task.retry.allow = never_asked;
+		if (plain) {
+			task.done = NULL;
+			task.flags |= TW_LIMITER_TASK_KEEP;
+		}
+		load_submit_task(&load, &task);
+		limited_pump(&home);
+		expect_eq(tw_job_complete(home.limiter, load.attempt, -EIO, NULL), 0);
+		expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_RETRYING);
+		expect_eq(limited_stats(&home).pending, 1);
+		expect_eq(limited_stats(&home).running, 0);
+		let_its_time_pass();
+		expect_eq(load.dones, 0);
+		limited_advance(&home, 50 * MS);
+		expect_eq(load.dones, plain ? 0 : 1);
+		expect_eq(load.releases, 1);
+		expect_eq(load.starts, 1);
+		close_all();
+	}
+}
+
+static unsigned asked;
+
+static bool count_asked(void *arg, tw_job job, int error, int64_t *delay_ns)
+{
+	(void)arg, (void)job, (void)error, (void)delay_ns;
+	asked++;
+	return true;
+}
+
+/* The thread that completes a job may be one that must not block. */
+Test(limiter_slow_user, predicate_runs_on_the_executor)
+{
+	load = LOAD(1, .held = true);
+	open_started(1);
+	struct tw_limiter_task task = timed_task();
+	task.retry.allow = count_asked;
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	expect_eq(tw_job_complete(home.limiter, load.attempt, -EIO, NULL), 0);
+	expect_eq(asked, 0);
+	limited_pump(&home);
+	expect_eq(asked, 1);
+	limited_advance(&home, 2 * MS);
+	expect_eq(load.starts, 2);
+	complete(&load, 0); /* the handle of the submit: the attempt that runs */
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
+	close_all();
+}
+
+/* What the predicate may use is the job's until it has returned. */
+static bool cancelled_meanwhile(void *arg, tw_job job, int error, int64_t *delay_ns)
+{
+	(void)arg, (void)error, (void)delay_ns;
+	looks++;
+	expect_eq(tw_job_cancel(home.limiter, job), TW_RUNNING);
+	limited_pump(&home);
+	expect_eq(load.dones + load.releases, 0);
+	return true;
+}
+
+Test(limiter_slow_user, cancel_waits_for_the_predicate)
+{
+	load = LOAD(1, .answer = -EIO);
+	open_started(1);
+	struct tw_limiter_task task = timed_task();
+	task.retry.allow = cancelled_meanwhile;
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -EIO);
+	expect_eq(load.releases, 1);
+	close_all();
+}
+
+/* ------------------------------------------------------------------ hooks, `stop` */
+
+static void start_slowly(void *arg, tw_job job, uint64_t id, uint32_t attempt)
+{
+	(void)arg, (void)job, (void)id, (void)attempt;
+	let_its_time_pass();
+}
+
+Test(limiter_slow_user, started_that_takes_long_does_not_delay_the_settle)
+{
+	for (int plain = 0; plain < 2; plain++) {
+		struct tw_limiter_config config = limited_config(1);
+		load = LOAD(1, .answer = -EIO);
+		config.hooks.started = start_slowly;
+		open_with(config);
+		struct tw_limiter_task task = timed_task();
+		if (plain)
+			task.stop = NULL;
+		load_submit_task(&load, &task);
+		expect_timed_out_once(1);
+	}
+}
+
+static void retry_slowly(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
+{
+	(void)arg, (void)job, (void)id, (void)attempt, (void)delay_ns;
+	looks++;
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_RETRYING);
+	rig_advance(&home.rig, (TOTAL + 5) * MS);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_SETTLED);
+	expect_eq(limited_stats(&home).timed_out, 1);
+}
+
+Test(limiter_slow_user, retried_that_takes_long_does_not_delay_the_settle)
+{
+	struct tw_limiter_config config = limited_config(1);
+	load = LOAD(1, .answer = -EIO);
+	config.hooks.retried = retry_slowly;
+	open_with(config);
+	struct tw_limiter_task task = timed_task();
+	task.retry.delay_ns = (TOTAL - 1) * MS; /* no second attempt before the end */
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	limited_advance(&home, MS);
+	expect_eq(looks, 1);
+	expect_eq(load.dones, 1);
+	expect_eq(load.result.status, TW_JOB_STATUS_TIMED_OUT);
+	close_all();
+}
+
+/* The attempt ends meanwhile, and would be retried. */
+static void stop_slowly(void *arg, tw_job job, enum tw_job_status why)
+{
+	(void)arg, (void)why;
+	expect_ge(tw_job_complete(home.limiter, job, -EIO, NULL), 0);
+	let_its_time_pass();
+	expect_eq(load.dones, 0); /* `done` comes after it */
+}
+
+Test(limiter_slow_user, stop_that_takes_long_does_not_delay_the_settle)
+{
+	load = LOAD(1, .held = true);
+	open_started(1);
+	struct tw_limiter_task task = timed_task();
+	task.attempt_timeout_ns = 5 * MS;
+	task.stop = stop_slowly;
+	load_submit_task(&load, &task);
+	limited_advance(&home, 6 * MS);
+	expect_timed_out_once(1);
+}
+
+/* -------------------------------------------------------------- the job's function */
+
+static int fail_and_stay(void *arg, struct tw_job_run *run)
+{
+	(void)arg;
+	load.starts++;
+	expect_eq(tw_job_complete(home.limiter, run->job, -EIO, NULL), 0);
+	let_its_time_pass();
+	expect_eq(load.stops, 0);
+	return TW_JOB_PENDING;
+}
+
+Test(limiter_slow_user, function_that_stays_after_its_completion_does_not_delay_the_settle)
+{
+	load = LOAD(1, .held = true);
+	open_started(1);
+	struct tw_limiter_task task = timed_task();
+	task.fn = fail_and_stay;
+	load_submit_task(&load, &task);
+	expect_timed_out_once(1);
+	expect_eq(load.stops, 0); /* it had ended */
+}
