@@ -49,15 +49,19 @@ static int limiter_refuse_inside(const char *call)
 }
 
 /*
- * -EDEADLK: something has to run (jobs that wait, if they count) or to be called, and only the
- * calling thread could do it.
+ * Something has to run (jobs that wait, if they count) or to be called, and only the calling thread
+ * could do it. The lock is held.
  */
-static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns, bool queue_counts)
+static bool limiter_needs_caller(const struct tw_limiter *l, bool queue_counts)
+{
+	bool work = l->out.tellers || (queue_counts && l->pending);
+	return work && tw__base_needs_caller(&l->base);
+}
+
+static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns)
 {
 	tw__limiter_relock(l);
-	bool work = l->out.tellers || (queue_counts && l->pending);
-	bool stuck = timeout_ns && work && tw__base_needs_caller(&l->base);
-	int r = stuck ? -EDEADLK : await_idle(l, timeout_ns);
+	int r = await_idle(l, timeout_ns);
 	pthread_mutex_unlock(&l->lock);
 	return r;
 }
@@ -69,8 +73,12 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 		return r;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return limiter_refuse_inside("tw_limiter_wait_idle");
-	r = await_unlocked(l, timeout_ns, true);
-	return r == -EDEADLK ? tw__limiter_refuse_only_thread("tw_limiter_wait_idle") : r;
+	tw__limiter_relock(l);
+	bool stuck = timeout_ns && limiter_needs_caller(l, true);
+	if (!stuck)
+		r = await_idle(l, timeout_ns);
+	pthread_mutex_unlock(&l->lock);
+	return stuck ? tw__limiter_refuse_only_thread(__func__) : r;
 }
 
 /* ------------------------------------------------------------- pause, resume */
@@ -145,15 +153,22 @@ static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__limiter_
 	return false;
 }
 
-/* The limiter stays until the call has counted itself off, although it gives up the lock. */
-static void begin_close(struct tw_limiter *l)
+/*
+ * The limiter stays until the call has counted itself off, although it gives up the lock. False: a
+ * call that waits would wait for its own thread; nothing has changed.
+ */
+static bool begin_close(struct tw_limiter *l, enum tw_close_mode mode, bool waits)
 {
 	struct tw__limiter_deferred deferred;
 	tw__limiter_lock(l, &deferred);
-	l->out.calls++;
-	l->closed = true;
-	tw__bell_ring(&l->ends.room); /* those who wait for room are refused */
+	bool begins = !waits || !limiter_needs_caller(l, mode != TW_CLOSE_DROP);
+	if (begins) {
+		l->out.calls++;
+		l->closed = true;
+		tw__bell_ring(&l->ends.room); /* those who wait for room are refused */
+	}
 	tw__limiter_unlock(l, &deferred);
+	return begins;
 }
 
 static void limiter_drop_all(struct tw_limiter *l)
@@ -179,16 +194,17 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 		return tw__invalid("mode %u is not an enum tw_close_mode", (unsigned)mode);
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return limiter_refuse_inside("tw_limiter_close");
-	begin_close(l);
-	r = mode == TW_CLOSE_DROP ? -ETIMEDOUT : await_unlocked(l, timeout_ns, true);
+	if (!begin_close(l, mode, timeout_ns != 0))
+		return tw__limiter_refuse_only_thread(__func__);
+	r = mode == TW_CLOSE_DROP ? -ETIMEDOUT : await_unlocked(l, timeout_ns);
 	if (r == -ETIMEDOUT) {
 		limiter_drop_all(l);
-		r = await_unlocked(l, mode == TW_CLOSE_DROP ? timeout_ns : 0, false);
+		r = await_unlocked(l, mode == TW_CLOSE_DROP ? timeout_ns : 0);
 	}
 	tw__limiter_lock(l, &deferred);
 	l->out.calls--;
 	tw__limiter_unlock(l, &deferred);
-	return r == -EDEADLK ? tw__limiter_refuse_only_thread("tw_limiter_close") : r;
+	return r;
 }
 
 int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
@@ -204,7 +220,7 @@ int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn
 	struct tw__listener *listener = tw__listener_make(fn, arg);
 	if (!listener)
 		return -ENOMEM;
-	begin_close(l);
+	(void)begin_close(l, mode, false);
 	if (mode == TW_CLOSE_DROP)
 		limiter_drop_all(l);
 	tw__limiter_lock(l, &deferred);

@@ -219,9 +219,8 @@ TW_API int tw_limiter_resume(tw_limiter *limiter);
  * Returns:
  *   0            all jobs have settled, nothing runs, idle listeners were called
  *   -ETIMEDOUT   some jobs still run; call again
- *   -EDEADLK     called from one of its jobs or callbacks, and timeout_ns is not 0: nothing
- *                changed. Or only the calling thread could run what is left: the limiter refuses
- *                new jobs from now on; call again from another thread
+ *   -EDEADLK     called from one of its jobs or callbacks, or only the calling thread could run
+ *                what is left; and timeout_ns is not 0. Nothing changed: call from another thread
  *   -EINVAL      limiter is NULL; an unknown mode
  *   -EPERM       in a forked child
  */
