@@ -305,15 +305,16 @@ TW_API int tw_service_advance(tw_service *service, size_t budget);
 /*
  * Tells when to call tw_service_advance next.
  *
- * The instant is not later than the next expiry, and now and then earlier, to move far timers. It
- * covers all calls that happened before on any thread. If other threads schedule while the loop
- * waits, use tw_service_fd. A timer that waits at its executor, and is reset to later meanwhile,
- * is not covered until the executor has come to it: ask again after the runs.
+ * The instant is not later than the next expiry. Now and then it is earlier, to move far timers, or
+ * to give memory back after a storm. It covers all calls that happened before on any thread. If
+ * other threads schedule while the loop waits, use tw_service_fd. A timer that waits at its
+ * executor, and is reset to later meanwhile, is not covered until the executor has come to it: ask
+ * again after the runs.
  *
  * Threads: the driver's. Never blocks, makes no system call.
  * Returns:
- *   0            *out_ns is an instant on the scale of tw_service_now; UINT64_MAX: nothing is
- *                pending
+ *   0            *out_ns is an instant on the scale of tw_service_now; UINT64_MAX: there is
+ *                nothing to do
  *   -EINVAL      NULL, or the service has a tick thread
  *   -EBUSY       called from an inline callback, or while another thread drives: call it on the
  *                driver's

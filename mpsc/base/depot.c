@@ -99,11 +99,9 @@ void tw__depot_put(struct tw__depot *depot, const uint32_t *indices, uint32_t n)
 
 bool tw__depot_purge(struct tw__depot *depot, uint32_t index)
 {
-	struct tw__depot_block *block = &depot->blocks[index];
-	TW_ASSERT(index < tw_load_relaxed(&depot->fresh) >> depot->block_shift);
-	if (block->used || block->purged)
+	if (!tw__depot_is_idle(depot, index))
 		return false;
-	block->purged = true;
+	depot->blocks[index].purged = true;
 	tw_store_relaxed(&depot->purged, tw_load_relaxed(&depot->purged) + 1);
 	for (int i = 0; i < TW__DEPOT_ARRAYS && depot->arrays[i].at; i++) {
 		size_t bytes = depot->arrays[i].item_bytes << depot->block_shift;

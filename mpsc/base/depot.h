@@ -31,7 +31,7 @@ struct tw__depot_array {
 	size_t item_bytes;
 };
 
-enum { TW__DEPOT_ARRAYS = 4 };
+enum { TW__DEPOT_ARRAYS = 5 };
 
 struct tw__depot {
 	uint64_t *bits; /* a bit for each free index */
@@ -56,6 +56,13 @@ void tw__depot_init(struct tw__depot *depot, uint32_t count, unsigned block_shif
 uint32_t tw__depot_take(struct tw__depot *depot, uint32_t want, uint32_t limit, uint32_t *out);
 
 void tw__depot_put(struct tw__depot *depot, const uint32_t *indices, uint32_t n);
+
+/* Nothing in the block is in use, and its memory is there. All its indices are below `fresh`. */
+static inline bool tw__depot_is_idle(const struct tw__depot *depot, uint32_t block)
+{
+	TW_ASSERT(block < tw_load_relaxed(&depot->fresh) >> depot->block_shift);
+	return !depot->blocks[block].used && !depot->blocks[block].purged;
+}
 
 /*
  * Gives the memory of a block back if nothing in it is in use. All its indices are below `fresh`.

@@ -50,7 +50,9 @@ static uint64_t next_ns(tw_service *service)
 	if (!plan.certain || loop->soon || tw__groups_waiting(&service->groups) ||
 	    tw__wheel_sweeping(&service->driver->wheel))
 		plan.tick = service->driver->wheel.next;
-	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
+	uint64_t tick_ns =
+	    plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
+	return tw__purge_wake_by(service, tick_ns);
 }
 
 /* No other thread has a lane: this one's pushes are all there are (gate.h, GATE5). */
@@ -130,6 +132,7 @@ static bool all_is_done(tw_service *service)
 	uint64_t now_ns = tw__driver_now(service);
 	return tw__ticks_down(service, now_ns - service->time.start_ns) <
 		   service->driver->wheel.next &&
+	       !tw__purge_is_due(service) &&
 	       service->driver->wheel.late.count == 0 &&
 	       !tw_load_relaxed(&service->submitted->returned) &&
 	       !tw_load_relaxed(&service->catching_up) && !tw__any_ready(service) &&
@@ -148,6 +151,7 @@ size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t bud
 		    tw__gate_arm_bell(&service->gate); /* GATE3: before the lanes are looked at */
 	struct tw__poll poll = tw__poll(service, local, budget);
 	loop_remember(service, &poll, budget);
+	tw__purge_look(service);
 	if (open)
 		loop_arm(service);
 	return poll.done;
@@ -187,6 +191,7 @@ int tw_service_next_expiry(tw_service *service, uint64_t *out_ns)
 	r = tw_load_acquire(&service->phase.closed) ? -ESHUTDOWN : 0;
 	if (!r) {
 		gather(service);
+		tw__purge_look(service);
 		uint64_t at_ns = next_ns(service);
 		*out_ns = at_ns ? at_ns : due_since(service);
 	}

@@ -51,6 +51,7 @@ static bool requested(tw_service *service)
 static uint64_t park(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
+	tw__purge_look(service);
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, PLAN_BUDGET);
 	uint64_t plan_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 	tw__gate_arm_bell(&service->gate);

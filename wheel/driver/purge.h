@@ -11,6 +11,8 @@ struct tw__purge_part {
 	struct tw__depot *depot;
 	uint32_t kept; /* beyond one and a half times the need */
 	uint32_t next; /* blocks from here on have been looked at */
+	/* what was in use when the last pass began, and held when it ended */
+	uint64_t used_before, held_after;
 };
 
 /* The driver's. */
@@ -30,7 +32,16 @@ void tw__purge_init(tw_service *service);
  */
 void tw__purge_step(tw_service *service, bool look, bool busy);
 
-/* The tick thread's: the deadline, or the instant at which it is to wake up to give memory back. */
+/*
+ * The driver's, before it sleeps: looks whether there is much to give, which was freed since the
+ * last poll, or while memory went back.
+ */
+void tw__purge_look(tw_service *service);
+
+/* It is time to give memory back, by the driver's last reading of the clock. */
+bool tw__purge_is_due(const tw_service *service);
+
+/* The driver's: the deadline, or the instant at which it is to wake up to give memory back. */
 uint64_t tw__purge_wake_by(const tw_service *service, uint64_t deadline_ns);
 
 #endif

@@ -25,11 +25,8 @@ static bool refill(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	uint32_t out[TW__MAGAZINE_MAX / 2];
 	uint32_t n = tw__slots_take(slots, magazine->capacity / 2, out);
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t word = tw_load_relaxed(&slots->words[out[i]]);
-		TW_ASSERT(tw__word_state(word) == TW__FREE);
-		tw__magazine_append(magazine, tw__entry_make(out[i], tw__word_generation(word)));
-	}
+	for (uint32_t i = 0; i < n; i++)
+		tw__magazine_append(magazine, tw__slot_entry(slots, out[i]));
 	if (magazine->capacity < TW__MAGAZINE_MAX)
 		magazine->capacity *= 2;
 	return n > 0;

@@ -46,13 +46,13 @@ static void prefer_huge_pages(char *at, size_t bytes)
 }
 
 /*
- * What goes back with a block of free slots. The control words stay, 8 bytes a slot: their
- * generations make old handles harmless (G5). Latest generations of 0: nothing is known, which is
- * true.
+ * What goes back with a block of free slots. Words of 0 match no handle: generations begin at 1
+ * (slots.h). Latest generations of 0: nothing is known, which is true.
  */
 static void set_arrays(struct tw__slots *slots)
 {
 	const struct tw__depot_array of_slot[] = {
+	    {(void *)slots->words, sizeof *slots->words},
 	    {slots->records, sizeof *slots->records},
 	    {slots->locations, sizeof *slots->locations},
 	    {slots->far_ticks, sizeof *slots->far_ticks},
@@ -83,6 +83,8 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	    {&slots->exts, page_up(n * sizeof *slots->exts), false},
 	    {&slots->latest_generations, page_up(n * sizeof *slots->latest_generations), true},
 	    {&slots->far_ticks, page_up(n * sizeof *slots->far_ticks), false},
+	    {&slots->first_generations,
+	     page_up(((n >> TW__BLOCK_SHIFT) + 1) * sizeof *slots->first_generations), false},
 	    {&depot, page_up(depot_bytes), false},
 	    {&ext_depot, page_up(depot_bytes), false},
 	};
@@ -228,16 +230,49 @@ void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n)
 	pthread_mutex_unlock(&slots->lock);
 }
 
+/* The first generation of a slot of this block that no handle has had. The lock is held. */
+static uint32_t first_generation(const struct tw__slots *slots, uint32_t block)
+{
+	uint32_t first = slots->first_generations[block], begin = block << TW__BLOCK_SHIFT;
+	for (uint32_t i = 0; i < UINT32_C(1) << TW__BLOCK_SHIFT; i++) {
+		uint32_t generation =
+		    tw__word_generation(tw_load_relaxed(&slots->words[begin + i]));
+		first = generation > first ? generation : first;
+	}
+	return first;
+}
+
+bool tw__slots_purge(struct tw__slots *slots, uint32_t block)
+{
+	TW_ASSERT_LOCKED(&slots->lock);
+	if (!tw__depot_is_idle(&slots->depot, block))
+		return false;
+	slots->first_generations[block] = first_generation(slots, block);
+	return tw__depot_purge(&slots->depot, block);
+}
+
+uint64_t tw__slot_entry(const struct tw__slots *slots, uint32_t slot)
+{
+	uint64_t word = tw_load_relaxed(&slots->words[slot]);
+	uint32_t generation = tw__word_generation(word),
+		 first = slots->first_generations[slot >> TW__BLOCK_SHIFT];
+	TW_ASSERT(tw__word_state(word) == TW__FREE);
+	first += first == 0; /* 0 is no timer's */
+	if (generation >= first)
+		return tw__entry_make(slot, generation);
+	tw_store_relaxed(&slots->words[slot], tw__word_make(first, TW__FREE, 0));
+	return tw__entry_make(slot, first);
+}
+
 uint64_t tw__slots_bytes(const struct tw__slots *slots)
 {
 	uint64_t per_held =
-	    sizeof *slots->records +
+	    sizeof *slots->words + sizeof *slots->records +
 	    (tw_load_relaxed(&slots->written.locations) ? sizeof *slots->locations : 0) +
 	    (tw_load_relaxed(&slots->written.far_ticks) ? sizeof *slots->far_ticks : 0) +
 	    (tw_load_relaxed(&slots->written.latest_generations) ? sizeof *slots->latest_generations
 								 : 0);
-	return tw_load_relaxed(&slots->depot.fresh) * sizeof *slots->words +
-	       tw__depot_held(&slots->depot) * per_held +
+	return tw__depot_held(&slots->depot) * per_held +
 	       tw__depot_held(&slots->ext_depot) * sizeof *slots->exts;
 }
 

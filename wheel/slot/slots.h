@@ -9,6 +9,10 @@
  * half a magazine, and giving back never allocates.
  *
  * A slot at its last generation is not given back: it is retired.
+ *
+ * Generations begin at 1. When the memory of a block of free slots goes back to the system, its
+ * words are 0, so each old handle to them is known to be stale (G5). The block remembers the
+ * highest generation that its free words had, and its slots go on from there.
  */
 #ifndef TW_WHEEL_SLOTS_H
 #define TW_WHEEL_SLOTS_H
@@ -124,6 +128,11 @@ struct tw__slots {
 	_Atomic uint64_t *far_ticks;
 	/* the driver's: the latest generation it has seen of a slot; earlier ones are dead */
 	uint32_t *latest_generations;
+	/*
+	 * by block: what generations go on from (tw__slot_entry); written under the lock, while
+	 * nothing of the block is in use
+	 */
+	uint32_t *first_generations;
 	struct tw__ext *exts;
 	uint32_t end; /* indices below it are addresses; 0 is never used */
 	/* handles are entries plus this: a generation to begin with, in the upper half */
@@ -149,6 +158,15 @@ void tw__slots_fini(struct tw__slots *slots);
 /* Takes free slots out of the depot, up to `want`, as far as max_timers allows; gives n back. */
 uint32_t tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
 void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n);
+
+/*
+ * The entry of a slot that was just taken; its free word says the same generation from now on. Only
+ * its owner calls this.
+ */
+uint64_t tw__slot_entry(const struct tw__slots *slots, uint32_t slot);
+
+/* As tw__depot_purge, of a block of slots. The lock is held. */
+bool tw__slots_purge(struct tw__slots *slots, uint32_t block);
 
 /* Bytes that hold slots and extension records, an upper bound. */
 uint64_t tw__slots_bytes(const struct tw__slots *slots);

@@ -66,6 +66,7 @@
  *                                    meets the entry
  *   DISARMED        ARMED            reset                  CAS, then a lane entry
  *   FREE G          DISARMED         schedule, TW_NEVER     store-release
+ *   FREE            FREE later       slot's owner           store (slots.c, tw__slot_entry)
  *   DISARMED        as ARMED         cancel, drop, group    as there
  *   RUNNING         RUNNING+REARMED  reset, of a persistent CAS; the deadline is in far_ticks
  *                                    timer
@@ -375,10 +376,7 @@ static inline bool tw__word_cas_seq_cst(_Atomic uint64_t *at, uint64_t *word, ui
 	return changed;
 }
 
-/*
- * The end of a run or a release by its thread, which alone may write the word then. Returns the
- * word before.
- */
+/* The end of a run or a release, by the one thread that may write then. Returns the old word. */
 static inline uint64_t tw__word_free_seq_cst(_Atomic uint64_t *at, uint64_t to)
 {
 	uint64_t from = tw_exchange_seq_cst(at, to);
