@@ -73,8 +73,6 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 	tw__clock_default_hold(true);
 	int r = tw__config_read(&config, cfg);
 	if (!r)
-		r = tw__choose_stack(&config);
-	if (!r)
 		r = tw__thread_misuse("tw_service_create", service_make(out, &config), &config);
 	if (!r)
 		return 0;

@@ -268,8 +268,6 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 					    .affinity = config.affinity,
 					    .affinity_size = config.affinity_size};
 	if (!r)
-		r = tw__choose_stack(&threads);
-	if (!r)
 		r = tw__thread_misuse("tw_pool_create",
 				      tw__pool_create(out, config.queue, false, &threads),
 				      &threads);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <sys/resource.h>
 
-#include "mpsc/base/reserve.h"
 #include "wheel/base/misuse.h"
 #include "wheel/base/quota.h"
 
@@ -16,19 +15,6 @@ static void faults_only(sigset_t *mask)
 	sigfillset(mask);
 	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
 		sigdelset(mask, faults[i]);
-}
-
-/* The default stack where each stack is locked as a whole. */
-enum { LOCKED_STACK_BYTES = 512 << 10 };
-
-int tw__choose_stack(struct tw_service_config *config)
-{
-	if (config->stack_size)
-		return 0;
-	int locked = tw__new_memory_is_locked();
-	if (locked > 0)
-		config->stack_size = LOCKED_STACK_BYTES;
-	return locked < 0 ? locked : 0;
 }
 
 /* Positive errno, as the pthread calls. */

@@ -17,12 +17,6 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 	      bool is_tick_thread, void *(*main)(void *), void *arg);
 
 /*
- * Sets the default of stack_size, which is smaller where new memory is locked (reserve.h). 0,
- * -EAGAIN or -ENOMEM.
- */
-int tw__choose_stack(struct tw_service_config *config);
-
-/*
  * Tells the misuse hook which limits can have refused a thread (-EAGAIN) or memory (-ENOMEM).
  * Returns `error`, whatever it is. Call it without locks held: the hook is user code.
  */
