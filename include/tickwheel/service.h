@@ -142,12 +142,15 @@ enum tw_close_mode {
  *   DRAIN   runs in its time; a       runs                      its run is the last
  *           series ends after it
  *
- * At the timeout, and after it (the answer is -ETIMEDOUT; 0 if a drain had only timers to drop):
+ * At the timeout a RUN and a DRAIN become a DROP. The answer is -ETIMEDOUT; 0 if a drain had only
+ * timers to drop. After that answer:
  *
  *   mode    pending, or queued             claimed, or running
  *   DROP    none is left                   goes on; its release follows on its thread
- *   RUN     stays pending: call again      goes on; its release follows on its thread
+ *   RUN     dropped, on this thread        goes on; its release follows on its thread
  *   DRAIN   dropped, on this thread        goes on; its release follows on its thread
+ *
+ * So no callback starts after the answer, except one that an executor had claimed.
  *
  * Two closes at a time. Thread A drains without a timeout, then thread B closes with TW_CLOSE_DROP:
  * B drops what A waits for, and both answer 0.
@@ -159,7 +162,8 @@ enum tw_close_mode {
  *   - A member of a cancelled group ends as cancelled. Completions of groups have been called when
  *     the answer is 0.
  *   - Of several closes the strictest mode holds for all: DROP before RUN before DRAIN. The latest
- *     call does the work, the others wait for it.
+ *     call does the work, the others wait for it. A drain that times out drops nothing that another
+ *     close runs.
  *   - Any close may wait 0.1 s for the tick thread. So TW_CLOSE_DROP with timeout 0 answers 0 if no
  *     callback runs, and no executor but a pool holds a run.
  *   - While an inline callback holds the tick thread, a close cannot refuse new timers yet. They do
@@ -173,8 +177,9 @@ enum tw_close_mode {
  * becomes the driver, and calls inline callbacks too.
  * Returns:
  *   0            closed: nothing is pending, no callback runs, the threads have ended
- *   -ETIMEDOUT   callbacks still run, or wait for their executor; the service stays closed: call
- *                again, or destroy the service, which waits without limit
+ *   -ETIMEDOUT   callbacks still run, or an executor still holds their hand-overs; the service
+ *                stays closed: call again, or destroy the service, which waits without limit.
+ *                If work of a destroyed strand or the like is still out, nothing changed
  *   -EBUSY       a strand, scheduler, limiter or the like still uses it: destroy that first;
  *                nothing changed
  *   -EDEADLK     called from inside; or by the only thread that could run what is left (a pool with
@@ -240,7 +245,7 @@ TW_API int tw_service_close_with(tw_service *service, const struct tw_close_opti
  * The call waits for callbacks that run, without limit.
  *
  * Threads: any, with no other call on the service at the same time. In a forked child it frees
- * memory, waits for nothing and calls nothing.
+ * memory, waits for nothing and calls nothing; -EBUSY and -EDEADLK are as here.
  * Calls: releases of dropped timers, on this thread.
  * Returns:
  *   0          freed

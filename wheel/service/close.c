@@ -273,11 +273,13 @@ static int close_stop(const struct tw__close_call *c, void (*quiet)(tw_service *
 
 /*
  * The time is up, and the driver may be inside a callback: what may not run any more ends without
- * it.
+ * it. A run that another call asked for goes on beyond the timeout of a drain.
  */
 static void drop_in_time(const struct tw__close_call *c)
 {
-	if (tw__close_mode(c) == TW__CLOSING_DRAIN)
+	bool runs =
+	    c->options->mode == TW_CLOSE_RUN && !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT);
+	if (runs || tw__close_mode(c) == TW__CLOSING_DRAIN)
 		tw__close_demand(c->service, TW__CLOSING_DROP);
 	if (tw__close_mode(c) == TW__CLOSING_DROP)
 		tw__close_any(c, tw__close_drop_or_bar);
@@ -289,8 +291,6 @@ static int work(const struct tw__close_call *c, void (*quiet)(tw_service *))
 	if (c->service->close_owner->closed)
 		return 0;
 	int r = close_finish(c);
-	if (r == -ETIMEDOUT)
-		drop_in_time(c);
 	if (!r && !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT))
 		r = close_stop(c, quiet);
 	return r;
@@ -353,10 +353,14 @@ int tw__core_close(tw_service *service, const struct tw_close_options *options,
 		return r;
 	r = STEP_ASIDE;
 	for (bool first = true; r == STEP_ASIDE; first = false) {
-		if (tw__close_enter(&c, first))
-			return -ETIMEDOUT;
+		if (tw__close_enter(&c, first)) {
+			r = -ETIMEDOUT;
+			break;
+		}
 		r = work(&c, quiet);
 		tw__close_leave(&c);
 	}
+	if (r == -ETIMEDOUT)
+		drop_in_time(&c);
 	return r;
 }

@@ -3,6 +3,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 
+#include "test/support/closing.h"
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
 #include "test/support/current.h"
@@ -263,15 +264,14 @@ Test(close, that_runs_hands_over_again_what_the_executor_gives_up)
 	rig_advance(&rig, 0);
 	expect_eq(tw_reset(rig.service, earlier.timer, SECOND), 0);
 	rig_advance(&rig, 0);
+	struct closing closing;
+	closing_start(&closing, rig.service, TW_CLOSE_RUN, TW_FOREVER);
 	for (int round = 0; round < 3; round++) {
-		expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, 0), -ETIMEDOUT);
-		expect_ge(queue_executor_waiting(&queue), 3);
+		closing_await(&queue, 3);
 		while (queue_executor_drop_next(&queue) == 0)
 			;
 	}
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, 0), -ETIMEDOUT);
-	expect_eq(queue_executor_run_all(&queue), 3);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
+	expect_eq(closing_run(&closing, &queue), 0);
 	expect_released(&near, TW_FATE_FIRED);
 	expect_released(&far, TW_FATE_FIRED);
 	expect_released(&earlier, TW_FATE_FIRED);

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <poll.h>
 
+#include "test/support/closing.h"
 #include "test/support/gates.h"
+#include "wheel/core/service.h"
 
 TestSuite(close_real_blocked, .timeout = 60);
 
@@ -93,21 +95,48 @@ Test(close_real_blocked, drop_at_the_end_of_a_drain_though_the_tick_thread_is_in
 	expect_none_left(TW_CLOSE_DRAIN);
 }
 
+Test(close_real_blocked, drop_at_the_timeout_of_a_run_though_the_tick_thread_is_in_a_callback)
+{
+	expect_none_left(TW_CLOSE_RUN);
+}
+
+/* Nothing starts after the answer, though one worker comes free and 300 runs waited for it. */
+Test(close_real_blocked, a_run_that_has_timed_out_is_a_drop)
+{
+	open_gates();
+	tw_service *service = open_service(1);
+	atomic_int stood = 0, runs = 0;
+	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
+	await(&entered, 1);
+	for (int i = 0; i < 300; i++)
+		expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
+	expect_eq(tw_service_close(service, TW_CLOSE_RUN, 50 * MS), -ETIMEDOUT);
+	int runs_then = runs; /* the pool may grow */
+	expect_eq(stats_of(service).dropped, 300 - runs_then);
+	expect_eq(stats_of(service).pending, 0);
+	sem_post(&go_on);
+	close_service(service);
+	expect_eq(runs, runs_then);
+}
+
 /* The stricter mode holds: what was to run now is not dropped by a drain whose time is up. */
 Test(close_real_blocked, drain_whose_time_is_up_leaves_what_another_close_runs)
 {
 	open_gates();
 	tw_service *service = open_inline();
+	struct closing run;
 	atomic_int stood = 0, runs = 0;
 	tw_timer later;
 	expect_eq(tw_schedule(service, HOUR, count, &runs, &later), 0);
 	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
 	await(&entered, 1);
-	expect_eq(tw_service_close(service, TW_CLOSE_RUN, 20 * MS), -ETIMEDOUT);
+	closing_start(&run, service, TW_CLOSE_RUN, TW_FOREVER);
+	while (tw_load_acquire(&service->phase.closing) == 0)
+		sched_yield();
 	expect_eq(tw_service_close(service, TW_CLOSE_DRAIN, 20 * MS), -ETIMEDOUT);
 	expect_eq(tw_is_pending(service, later), true);
 	sem_post(&go_on);
-	expect_eq(tw_service_close(service, TW_CLOSE_RUN, TW_FOREVER), 0);
+	expect_eq(closing_end(&run), 0);
 	expect_eq(runs, 1);
 	expect_eq(tw_service_destroy(service), 0);
 }

@@ -1,6 +1,7 @@
 /* Timers that name an executor of their own: batches, order, refusals, budget, close. */
 #include <errno.h>
 
+#include "test/support/closing.h"
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
 
@@ -323,10 +324,13 @@ Test(driver_executors, are_kept_by_a_close_that_runs)
 	struct routes r;
 	open_routes(&r, TW_REFUSED_RETRY);
 	schedule_in_turn(&r, 90, HOUR);
-	expect_eq(tw_service_close(r.rig.service, TW_CLOSE_RUN, 10 * MS), -ETIMEDOUT);
-	for (int queue = 0; queue < QUEUES; queue++)
+	struct closing closing;
+	closing_start(&closing, r.rig.service, TW_CLOSE_RUN, TW_FOREVER);
+	for (int queue = 0; queue < QUEUES; queue++) {
+		closing_await(&r.queues[queue], 30);
 		expect_own_in_order(&r, queue, 30);
-	expect_eq(tw_service_close(r.rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
+	}
+	expect_eq(closing_end(&closing), 0);
 	expect_eq(stats_of(r.rig.service).fired, 90);
 	close_routes(&r);
 }

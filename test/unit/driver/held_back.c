@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "test/support/big.h"
+#include "test/support/closing.h"
 #include "test/support/queue_executor.h"
 #include "test/support/random.h"
 #include "test/support/rig.h"
@@ -275,10 +276,9 @@ Test(driver_held_back, a_close_that_runs_all_gets_to_the_end)
 	while (k.scheduled < MANY)
 		add(&k);
 	turn_until_held_back(&k);
-	expect_eq(tw_service_close(k.rig.service, TW_CLOSE_RUN, 0), -ETIMEDOUT);
-	while (queue_executor_run_all(&k.own) > 0)
-		tw_service_close(k.rig.service, TW_CLOSE_RUN, 0);
-	expect_eq(tw_service_close(k.rig.service, TW_CLOSE_RUN, 0), 0);
+	struct closing closing;
+	closing_start(&closing, k.rig.service, TW_CLOSE_RUN, TW_FOREVER);
+	expect_eq(closing_run(&closing, &k.own), 0);
 	expect_eq(k.rig.ran, MANY);
 	close_keeper(&k);
 }
