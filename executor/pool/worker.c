@@ -337,7 +337,9 @@ static void run_batch(struct tw__worker *self, const struct tw__find *find)
 	    /* before others see the batch */
 	    taken_here ? claim_next(self, service, local, find) : find->claimed;
 	unsigned count = 0;
-	bool shown = taken_here && !is_the_only_one(self);
+	/* nobody joins the only worker; tw_service_liveness looks whether runs wait for it */
+	bool shown =
+	    taken_here && (!is_the_only_one(self) || tw__batch_left(find->batch, find->sequence));
 	if (shown)
 		show(self, find);
 	count_changes(self, 1);

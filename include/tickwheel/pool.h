@@ -83,7 +83,9 @@ TW_API int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg);
  * Returns the pool as an executor, for services and for single timers. It lives as long as the
  * pool.
  *
- * Runs of single timers share the queue of tasks, and its limit.
+ * A hand-over of timers that name the pool as their executor takes one place in the queue of tasks.
+ * It gives the place back when a worker begins the first of its runs. The timers of a service whose
+ * executor the pool is, strands and the like take no place.
  *
  * Threads: any.
  * Returns: the executor; NULL if pool is NULL.
@@ -141,10 +143,12 @@ TW_API int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped
  * Closes the pool with TW_CLOSE_DRAIN if need be, and frees it. NULL is allowed.
  *
  * Threads: any, with no other call on the pool at the same time. Blocks until the tasks that run,
- * or are to run, have returned. In a forked child it frees memory, and waits for nothing.
+ * or are to run, have returned. In a forked child it frees memory, and waits for nothing; -EBUSY is
+ * as here.
  * Returns:
  *   0          freed; or pool is NULL
- *   -EBUSY     the pool is the executor of a service; nothing changed: close the service first
+ *   -EBUSY     the pool is the executor of a service, or of a strand or the like; nothing changed:
+ *              close the service, or destroy the strand first
  *   -EDEADLK   called by one of its workers, or from the `told` of its close; nothing changed
  */
 TW_API int tw_pool_destroy(tw_pool *pool);
