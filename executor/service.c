@@ -165,6 +165,8 @@ static int service_destroy_forked(tw_service *service)
 {
 	if (tw__inside(service) || tw__inside_work(service))
 		return -EDEADLK; /* the callback or task may yet return */
+	if (tw__service_is_held(service))
+		return -EBUSY;
 	struct tw__strands *strands = tw_load_relaxed(&service->layers.strands);
 	tw__pool_leave_forked(tw_load_relaxed(&service->layers.pool));
 	tw__unpublish_forked(service);

@@ -132,9 +132,11 @@
  * tw_run_one, a cancel with a release) disables cancellation in them. A close, a destroy and
  * tw_clock_manual_advance_by do that themselves.
  *
- * Fork. In the child no thread of the parent's services lives. Each call on an object of the parent
- * answers -EPERM there, and destroy frees memory. The child may create objects of its own. A
- * callback may fork, too: its child must end inside that callback, by exec or _exit. If the
+ * Fork. In the child no thread of the parent's services lives. There a call on an object of the
+ * parent answers -EPERM; tw_service_now and other times answer 0, and tw_is_pending and other
+ * questions false. A destroy frees memory, in the same order as in the parent: strands and other
+ * layers, then services, then pools, executors and clocks. The child may create objects of its own.
+ * A callback may fork, too: its child must end inside that callback, by exec or _exit. If the
  * callback returns in the child, the behavior is undefined.
  *
  * Unloading. A plugin that contains the static library may be unloaded (dlclose) after its services

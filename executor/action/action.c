@@ -86,14 +86,19 @@ static int action_check(const struct tw_action_scheduler_config *c)
 	return 0;
 }
 
-void tw__actions_free(tw_action_scheduler *scheduler)
+static void free_memory(tw_action_scheduler *scheduler)
 {
-	if (scheduler->base.service)
-		tw__base_let_go(&scheduler->base);
 	tw__heap_free(&scheduler->virtual.heap);
 	free(scheduler->immediates.buckets);
 	pthread_mutex_destroy(&scheduler->lock);
 	free(scheduler);
+}
+
+void tw__actions_free(tw_action_scheduler *scheduler)
+{
+	if (scheduler->base.service)
+		tw__base_let_go(&scheduler->base);
+	free_memory(scheduler);
 }
 
 static int action_make(tw_action_scheduler **out, const struct tw_action_scheduler_config *config)
@@ -148,15 +153,20 @@ static bool work_comes(const tw_action_scheduler *scheduler)
 	       tw__base_may_wait(base);
 }
 
-int tw_action_scheduler_destroy(tw_action_scheduler *s)
+static int actions_end_forked(tw_action_scheduler *s)
 {
-	if (!s)
-		return 0;
-	int r = tw__actions_check(s);
-	if (r)
-		return r;
+	if (s->owned > s->immediates.count)
+		return -EBUSY;
+	if (s->base.service)
+		tw__base_let_go_forked(&s->base);
+	free_memory(s);
+	return 0;
+}
+
+static int actions_end(tw_action_scheduler *s)
+{
 	tw__actions_lock(s);
-	r = tw__actions_mine(s) || tw__is_within(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
+	int r = tw__actions_mine(s) || tw__is_within(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
 	while (!r && (s->objects || s->flushing || s->frames_out || work_comes(s)))
 		tw__bell_await(&s->changed, &s->lock, UINT64_MAX);
 	bool free_it = !r && !s->work_out;
@@ -172,6 +182,11 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 		   : tw__misuse(r,
 				"tw_action_scheduler_destroy: called from its own work, `failed` "
 				"or a release");
+}
+
+int tw_action_scheduler_destroy(tw_action_scheduler *s)
+{
+	return TW__ORIGIN_DESTROY(s, actions_end_forked, actions_end);
 }
 
 uint64_t tw__actions_now(tw_action_scheduler *scheduler)

@@ -90,13 +90,8 @@ static enum tw_outcome outcome_of(const struct tw_action *action)
  * A second destroy, from the action's own release or from `failed`, finds that the first has given
  * the action up.
  */
-int tw_action_destroy(tw_action *action)
+static int action_end(tw_action *action)
 {
-	if (!action)
-		return TW_GONE;
-	int r = tw__action_check(action);
-	if (r)
-		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
 	tw__actions_lock(scheduler);
 	enum tw_outcome outcome = outcome_of(action);
@@ -106,6 +101,21 @@ int tw_action_destroy(tw_action *action)
 		tw__action_release(action);
 	pthread_mutex_unlock(&scheduler->lock);
 	return outcome;
+}
+
+/* Its scheduler's lists may be half written, and are not touched any more. */
+static int action_end_forked(tw_action *action)
+{
+	action->scheduler->owned--;
+	free(action);
+	return TW_GONE;
+}
+
+int tw_action_destroy(tw_action *action)
+{
+	return action ? TW__ORIGIN_END(action, &action->scheduler->origin, action_end_forked,
+				       action_end)
+		      : TW_GONE;
 }
 
 /* Something of the action runs. The mutex is held. The work may destroy the action meanwhile. */

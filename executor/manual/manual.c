@@ -203,6 +203,12 @@ static void manual_free(tw_manual *manual)
 	free(manual);
 }
 
+static int manual_end_forked(tw_manual *manual)
+{
+	manual_free(manual);
+	return 0;
+}
+
 static int manual_end(tw_manual *manual)
 {
 	if (manual_waiting(manual))
@@ -213,5 +219,5 @@ static int manual_end(tw_manual *manual)
 
 int tw_manual_destroy(tw_manual *manual)
 {
-	return TW__ORIGIN_DESTROY(manual, manual_free, manual_end);
+	return TW__ORIGIN_DESTROY(manual, manual_end_forked, manual_end);
 }

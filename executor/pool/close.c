@@ -140,7 +140,16 @@ static int pool_end(tw_pool *pool)
 	return r;
 }
 
+/* Services and layers look at their pool when they end, in a child too. */
+static int pool_end_forked(tw_pool *pool)
+{
+	if (pool->users.users || pool->users.holders)
+		return -EBUSY;
+	tw__pool_free(pool);
+	return 0;
+}
+
 int tw_pool_destroy(tw_pool *pool)
 {
-	return TW__ORIGIN_DESTROY(pool, tw__pool_free, pool_end);
+	return TW__ORIGIN_DESTROY(pool, pool_end_forked, pool_end);
 }

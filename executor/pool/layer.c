@@ -42,6 +42,14 @@ void tw__base_let_go(const struct tw__base *base)
 	(base->left ? tw__service_let_go_left : tw__service_let_go)(base->service);
 }
 
+void tw__base_let_go_forked(const struct tw__base *base)
+{
+	tw_pool *pool = tw__pool_of(base->executor);
+	if (pool)
+		pool->users.holders--;
+	tw__service_let_go(base->service);
+}
+
 void tw__base_leave_work(const struct tw__base *base, struct tw__work *work)
 {
 	if (!tw__pool_of(base->executor))

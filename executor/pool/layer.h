@@ -35,8 +35,11 @@ static inline int tw__base_check(const char *call, const struct tw__base *base, 
 }
 
 /* As TW__ORIGIN_DESTROY, for an object with a base. */
-#define TW__BASE_DESTROY(object, free_all, end) \
-	(!(object) ? 0 : tw__forked((object)->base.service) ? (free_all(object), 0) : end(object))
+#define TW__BASE_DESTROY(object, free_all, end)                               \
+	(!(object) ? 0                                                        \
+	 : tw__forked((object)->base.service)                                 \
+	     ? (tw__base_let_go_forked(&(object)->base), free_all(object), 0) \
+	     : end(object))
 
 /*
  * executor NULL: the service's. Returns 0; -ESHUTDOWN if service or pool are closed; -EPERM in a
@@ -59,6 +62,9 @@ bool tw__base_may_wait(const struct tw__base *base);
 
 /* No work is out. The holder does not touch the base afterwards. */
 void tw__base_let_go(const struct tw__base *base);
+
+/* The same in a forked child, where the pool's lock may be held forever. */
+void tw__base_let_go_forked(const struct tw__base *base);
 
 /*
  * The work calls no user function any more: if the executor refuses it, or gives it back, the

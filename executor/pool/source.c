@@ -148,7 +148,10 @@ void tw__pool_unwatch(tw_service *service)
 
 void tw__pool_leave_forked(struct tw__source *source)
 {
-	if (source && source->pool->owned)
+	if (!source)
+		return;
+	source->pool->users.users--;
+	if (source->pool->owned)
 		tw__pool_free(source->pool);
 }
 

@@ -193,9 +193,11 @@ static bool may_wait(tw_strand *strand)
 
 static int strand_destroy_forked(tw_strand *strand)
 {
+	struct tw__base base = base_of(strand);
 	free_parts(strand);
 	if (!(strand->flags & TW__STRAND_EXPOSED))
 		free(strand);
+	tw__base_let_go_forked(&base);
 	return 0;
 }
 

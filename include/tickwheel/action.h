@@ -62,7 +62,7 @@
  *   ASAP and FRAME by the caller, VIRTUAL             the thread that flushes, advances or runs it
  *
  * A virtual clock is deterministic if one thread uses it. In a forked child each call answers
- * -EPERM (time: 0), and nothing can be freed.
+ * -EPERM (time: 0), and destroy frees memory: of the actions, then of the scheduler.
  *
  * Memory. An action lives until tw_action_destroy, which any thread calls once, also its own work
  * or release. The library frees it when its work and release have returned, and never looks at
@@ -201,7 +201,6 @@ TW_API int tw_action_scheduler_create(tw_action_scheduler **out,
  *   -EBUSY     actions are not destroyed, or immediates wait; nothing changed: destroy and cancel
  *              them first
  *   -EDEADLK   called from the scheduler's own work, `failed` or a release; nothing changed
- *   -EPERM     in a forked child
  */
 TW_API int tw_action_scheduler_destroy(tw_action_scheduler *scheduler);
 

@@ -26,10 +26,10 @@ static void check_in_child(const struct forking *f)
 	struct tw_action_scheduler_stats stats = {.size = sizeof stats};
 	child_eq(tw_action_schedule(f->action, NULL, 0), -EPERM);
 	child_eq(tw_action_close(f->action, 0), -EPERM);
-	child_eq(tw_action_destroy(f->action), -EPERM);
 	child_eq(tw_action_scheduler_flush(f->scheduler), -EPERM);
 	child_eq(tw_action_scheduler_stats(f->scheduler, &stats), -EPERM);
-	child_eq(tw_action_scheduler_destroy(f->scheduler), -EPERM);
+	child_eq(tw_action_scheduler_destroy(f->scheduler), -EBUSY);
+	child_eq(tw_action_destroy(f->action), TW_GONE);
 }
 
 static int run_and_fork(tw_action *action, void *state)
