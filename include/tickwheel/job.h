@@ -25,6 +25,10 @@
  * A synchronous job ends when its function returns. An asynchronous one (TW_LIMITER_TASK_ASYNC) may
  * return TW_JOB_PENDING: its attempt ends when somebody calls tw_job_complete.
  *
+ * If the answer to an asynchronous attempt never comes, the attempt keeps its permit for good, also
+ * after a timeout or a cancel. Anybody may complete the job: let `stop` do it, with -ECANCELED, and
+ * set attempt_timeout_ns. The late answer is refused then.
+ *
  * limiter.h has the limiter: on which threads jobs run, and what their times mean.
  */
 #ifndef TICKWHEEL_JOB_H
