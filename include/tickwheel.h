@@ -112,12 +112,12 @@
  * Visibility. A callback sees what the thread wrote before it scheduled. What a callback wrote is
  * visible to its release, to its next run, and to a tw_cancel_wait that waited for it.
  *
- * Memory. A service reserves about 230 bytes of address space for each of max_timers, and 120 MB:
- * 3.7 GiB by default. It touches about 50 bytes for each pending timer; one with a release, a group
- * or other options takes more. The first group reserves 80 bytes more for each of max_timers. Under
- * `ulimit -v`, or where the kernel does not overcommit, set max_timers. In a process that locks its
- * memory (mlockall), reserved addresses stay unlocked; the guide tells how to lock what a service
- * touches.
+ * Memory. A service maps its arrays in steps as timers need them. A default service takes 45 MB of
+ * address space, beside its threads' stacks. It touches about 50 bytes for each pending timer, and
+ * maps about 105; one with a release, a group or other options takes 130 more, a group 80. A
+ * schedule returns -ENOMEM where no more can be mapped, for instance under `ulimit -v`. A core dump
+ * has what is in use. After a storm of timers 90 % of the memory goes back to the system within 15
+ * seconds.
  *
  * Structs that begin with `size` must have it set: use TW_INIT. A size of 0 is -EINVAL, except in a
  * config whose other members are all 0. Non-zero bytes beyond what the library knows are -E2BIG.

@@ -138,7 +138,7 @@ static bool map_extent(const struct tw__nodes *nodes, struct tw__extent *extent,
 	extent->bytes = nodes->slab_bytes << k;
 	if (k == 0)
 		return (extent->memory = calloc(1, extent->bytes)) != NULL;
-	return (extent->memory = tw__reserve(extent->bytes)) != NULL;
+	return (extent->memory = tw__map(extent->bytes)) != NULL;
 }
 
 static struct tw__extent *make_extent(const struct tw__nodes *nodes, unsigned k)

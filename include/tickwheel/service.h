@@ -62,7 +62,7 @@ struct tw_service_config {
 
 	/* Threads of the service. */
 	const char *thread_name; /* prefix, at most 9 bytes; default "tw": "tw-tick" and so on */
-	size_t stack_size;       /* bytes; default: the system's; 512 KiB under mlockall */
+	size_t stack_size;       /* bytes; default: the system's */
 	const void *affinity;    /* a cpu_set_t of affinity_size bytes, copied; NULL: inherited */
 	size_t affinity_size;
 	int sched_policy;   /* of the tick thread: SCHED_OTHER (default), SCHED_FIFO, SCHED_RR */
@@ -112,7 +112,7 @@ struct tw_service_config {
  *   0            *out is the service; on an error *out is not written
  *   -EINVAL      out is NULL; a knob is out of range; workers or max_workers with an executor
  *   -E2BIG       cfg has non-zero bytes beyond the known struct
- *   -ENOMEM      no memory, or no address space for max_timers
+ *   -ENOMEM      no memory, or no address space
  *   -EAGAIN      a thread cannot be created: a limit of threads, of address space or, after
  *                mlockall, of locked memory. The misuse hook gets a text with these limits
  *   -EPERM       the scheduling policy is not permitted; or clock or pool belong to the parent of a

@@ -1,42 +1,194 @@
 #include "mpsc/base/reserve.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
-/* The smallest page of all systems. The kernel rounds up to its own. */
-enum { PAGE_BYTES = 4096 };
-
-static void *map_page(void)
-{
-	return mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-}
+#include "mpsc/base/assert.h"
 
 /*
- * mmap would lock and fill the whole mapping under mlockall(MCL_FUTURE), and has no flag against
- * that. mremap keeps the state of what it grows. So one page is mapped, unlocked and grown.
+ * The area: below where mappings begin on x86-64 and arm64 in any of their layouts, above the heaps
+ * of other allocators that choose their addresses.
  */
-void *tw__reserve(size_t bytes)
+#define AREA_AT (UINT64_C(32) << 40)
+#define PLACE_BYTES (UINT64_C(8) << 30)
+enum { PLACES = 1024, PLACE_TRIES = 4, RANDOM_BITS = 20 };
+
+/*
+ * Steps. Those of the first MiB are small, for services with few timers. From there on a step ends
+ * at a huge page, which is not to be divided.
+ */
+enum { SMALL_BYTES = 1 << 20, SMALL_STEP = 128 << 10 };
+
+static _Atomic uint64_t taken[PLACES / 64];
+static _Atomic uint64_t area_at; /* 0: not chosen yet */
+
+void *tw__map(size_t bytes)
 {
-	void *page = map_page();
-	if (page == MAP_FAILED)
-		return NULL;
-	munlock(page, PAGE_BYTES); /* cannot fail: the page is mapped */
-	void *at = mremap(page, PAGE_BYTES, bytes, MREMAP_MAYMOVE);
-	if (at != MAP_FAILED)
-		return at;
-	munmap(page, PAGE_BYTES);
-	return NULL;
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return at == MAP_FAILED ? NULL : at;
 }
 
-/* A new page is filled before anybody touches it only if the process locks its memory. */
-int tw__new_memory_is_locked(void)
+/* ----------------------------------------------------------------------- places */
+
+/* Chosen once: random, as the kernel's own addresses are. */
+static uint64_t area(void)
 {
-	void *page = map_page();
-	if (page == MAP_FAILED)
-		return errno == EAGAIN ? -EAGAIN : -ENOMEM;
-	unsigned char filled = 0;
-	int locked = mincore(page, PAGE_BYTES, &filled) == 0 && filled & 1;
-	munmap(page, PAGE_BYTES);
-	return locked;
+	uint64_t at = tw_load_relaxed(&area_at), chosen;
+	uint32_t random = 0;
+	if (at)
+		return at;
+	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
+		random = (uint32_t)((uintptr_t)&random >> 12); /* of the stack, which is random */
+	chosen = AREA_AT +
+		 (uint64_t)(random & ((UINT32_C(1) << RANDOM_BITS) - 1)) * TW__RANGE_ALIGNMENT;
+	return tw_cas_acq_rel(&area_at, &at, chosen) ? chosen : at;
+}
+
+static bool place_take(unsigned *place)
+{
+	for (unsigned i = 0; i < PLACES / 64; i++) {
+		uint64_t seen = tw_load_relaxed(&taken[i]);
+		while (~seen) {
+			unsigned bit = (unsigned)__builtin_ctzll(~seen);
+			if (tw_cas_acq_rel(&taken[i], &seen, seen | UINT64_C(1) << bit)) {
+				*place = i * 64 + bit;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static void place_give(unsigned place)
+{
+	_Atomic uint64_t *word = &taken[place / 64];
+	uint64_t seen = tw_load_relaxed(word);
+	while (!tw_cas_acq_rel(word, &seen, seen & ~(UINT64_C(1) << place % 64)))
+		;
+}
+
+/* Whether nothing is mapped there, and the kernel gives such addresses. */
+static bool is_vacant(char *at, size_t bytes)
+{
+	void *got = mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (got == MAP_FAILED) /* a limit that the ranges may stay below */
+		return true;
+	munmap(got, bytes);
+	return got == at;
+}
+
+/* Places that are not vacant stay taken until the region has one, or is mapped as a whole. */
+static bool find_place(struct tw__region *region)
+{
+	unsigned tried[PLACE_TRIES], tries = 0;
+	bool found = false;
+	if (sizeof(void *) < sizeof(uint64_t) || region->bytes > PLACE_BYTES)
+		return false;
+	while (!found && tries < PLACE_TRIES && place_take(&region->place)) {
+		region->at = (char *)(uintptr_t)(area() + region->place * PLACE_BYTES);
+		found = is_vacant(region->at, region->bytes);
+		if (!found)
+			tried[tries++] = region->place;
+	}
+	while (tries)
+		place_give(tried[--tries]);
+	return found;
+}
+
+int tw__region_open(struct tw__region *region, size_t bytes)
+{
+	*region = (struct tw__region){.bytes = bytes};
+	if (find_place(region))
+		return 0;
+	region->is_whole = true;
+	region->at = tw__map(bytes);
+	if (!region->at)
+		return -ENOMEM;
+	madvise(region->at, bytes, MADV_DONTDUMP); /* only a hint, like all advice here */
+	return 0;
+}
+
+void tw__region_close(struct tw__region *region)
+{
+	if (region->at && region->is_whole)
+		munmap(region->at, region->bytes);
+	else if (region->at)
+		place_give(region->place);
+	region->at = NULL;
+}
+
+/* ----------------------------------------------------------------------- ranges */
+
+static void prefer_huge_pages(const struct tw__range *range, size_t from, size_t end)
+{
+	from = from < SMALL_BYTES ? SMALL_BYTES : from;
+	if (range->prefers_huge_pages && end > from)
+		madvise(range->at + from, end - from, MADV_HUGEPAGE);
+}
+
+void tw__range_init(struct tw__range *range, const struct tw__region *region, size_t *offset,
+		    size_t bytes, bool leave_out, bool prefers_huge_pages)
+{
+	*range = (struct tw__range){.at = region->at + *offset,
+				    .bytes = tw__range_takes(bytes),
+				    .is_whole = region->is_whole,
+				    .leaves_out = leave_out || region->is_whole,
+				    .prefers_huge_pages = prefers_huge_pages};
+	*offset += range->bytes;
+	TW_ASSERT(*offset <= region->bytes);
+	if (range->is_whole)
+		prefer_huge_pages(range, 0, range->bytes);
+}
+
+/* The end of the step that `bytes` are in. */
+static size_t step_end(const struct tw__range *range, size_t bytes)
+{
+	size_t step = bytes > SMALL_BYTES ? TW__RANGE_ALIGNMENT : SMALL_STEP;
+	TW_ASSERT(bytes <= range->bytes);
+	return (bytes + step - 1) & ~(step - 1);
+}
+
+int tw__range_map(struct tw__range *range, size_t bytes)
+{
+	size_t mapped = tw_load_relaxed(&range->mapped);
+	if (bytes <= mapped)
+		return 0;
+	size_t end = step_end(range, bytes), more = end - mapped;
+	if (!range->is_whole) {
+		char *at = range->at + mapped;
+		void *got = mmap(at, more, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (got == MAP_FAILED)
+			return -ENOMEM;
+		if (got != at) {
+			munmap(got, more);
+			return -ENOMEM;
+		}
+		if (range->leaves_out)
+			madvise(at, more, MADV_DONTDUMP);
+		prefer_huge_pages(range, mapped, end);
+	}
+	tw_store_release(&range->mapped, end);
+	return 0;
+}
+
+void tw__range_use(struct tw__range *range, size_t bytes)
+{
+	if (!range->leaves_out || bytes <= range->dumped)
+		return;
+	size_t end = step_end(range, bytes), mapped = tw_load_relaxed(&range->mapped);
+	end = end < mapped ? end : mapped;
+	madvise(range->at + range->dumped, end - range->dumped, MADV_DODUMP);
+	range->dumped = end;
+}
+
+void tw__range_unmap(struct tw__range *range)
+{
+	size_t mapped = tw_load_relaxed(&range->mapped);
+	if (mapped && !range->is_whole)
+		munmap(range->at, mapped);
+	tw_store_relaxed(&range->mapped, 0);
 }

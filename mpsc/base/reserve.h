@@ -1,21 +1,79 @@
-/* Address space for arrays that grow with use. */
+/*
+ * Address space for arrays that grow with use.
+ *
+ * A **region** is a range of addresses that is set aside for its owner. Nothing is mapped there at
+ * first. The owner's arrays are **ranges** of it, and are mapped in steps as they grow. So an array
+ * never moves, and a process has the address space, and a core dump the size, of what is in use.
+ *
+ * Regions lie in an area of addresses that no system and no allocator that we know uses, as the
+ * arenas of Go and of mimalloc do. The area begins at a random address for each process, and is
+ * divided into places of one size. The kernel is asked for these addresses without force: if
+ * something else is mapped there, it gives others.
+ *
+ * Where the kernel does not give such addresses (a small address space, a sanitizer), or the region
+ * is larger than a place, or no place is left, the region is mapped as a whole. Then its pages are
+ * left out of core dumps until they are used.
+ *
+ * Rejected: mapping the whole region without access, which counts as address space (`ulimit -v`);
+ * arrays of pointers to steps, which cost each schedule and cancel a load.
+ */
 #ifndef TW_MPSC_RESERVE_H
 #define TW_MPSC_RESERVE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-/*
- * Reserves `bytes` of zeroed memory, whose pages come when they are first touched. That also holds
- * in a process that locks what it maps (mlockall with MCL_FUTURE): the memory is not locked, so it
- * does not count against RLIMIT_MEMLOCK. NULL: the system refuses. munmap gives it back.
- */
-void *tw__reserve(size_t bytes);
+#include "mpsc/base/atomics.h"
+
+/* Ranges begin at multiples of this, so that they may have huge pages. */
+enum { TW__RANGE_ALIGNMENT = 2 << 20 };
+
+struct tw__region {
+	char *at; /* NULL: not open */
+	size_t bytes;
+	unsigned place;
+	bool is_whole; /* it was mapped as a whole */
+};
+
+/* An array. One thread at a time maps; one at a time, perhaps another, says what is used. */
+struct tw__range {
+	char *at;
+	size_t bytes;           /* it may grow to this */
+	_Atomic size_t mapped;  /* bytes that may be touched; store-release, any thread may read */
+	size_t dumped;          /* of these, bytes that a core dump has, if others are left out */
+	bool is_whole;          /* of a region that is */
+	bool leaves_out;        /* what is mapped is left out of core dumps until tw__range_use */
+	bool prefers_huge_pages; /* where it is large */
+};
+
+/* Sets aside addresses for `bytes`. 0 or -ENOMEM. */
+int tw__region_open(struct tw__region *region, size_t bytes);
+
+/* Its ranges have been unmapped. */
+void tw__region_close(struct tw__region *region);
 
 /*
- * 1 if the process locks and fills what it maps from now on: mlockall with MCL_FUTURE and without
- *   MCL_ONFAULT. 0 if it does
- * not. -EAGAIN: RLIMIT_MEMLOCK leaves no room. -ENOMEM.
+ * The next range of a region: *offset is where it begins, and moves behind it. leave_out: see
+ * struct tw__range; else what is mapped counts as used.
  */
-int tw__new_memory_is_locked(void);
+void tw__range_init(struct tw__range *range, const struct tw__region *region, size_t *offset,
+		    size_t bytes, bool leave_out, bool prefer_huge_pages);
+
+/* The bytes of a region that a range takes. */
+static inline size_t tw__range_takes(size_t bytes)
+{
+	return (bytes + TW__RANGE_ALIGNMENT - 1) & ~(size_t)(TW__RANGE_ALIGNMENT - 1);
+}
+
+/* Maps the first `bytes` of the range, zeroed, or more. 0 or -ENOMEM. */
+int tw__range_map(struct tw__range *range, size_t bytes);
+
+/* The first `bytes` are used, or about to be: core dumps have them. They are mapped. */
+void tw__range_use(struct tw__range *range, size_t bytes);
+
+void tw__range_unmap(struct tw__range *range);
+
+/* Maps zeroed memory whose pages come when they are first touched. NULL: the system refuses. */
+void *tw__map(size_t bytes);
 
 #endif

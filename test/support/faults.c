@@ -206,7 +206,6 @@ void *__real_calloc(size_t n, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void __real_free(void *block);
 void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-void *__real_mremap(void *at, size_t size, size_t new_size, int flags, ...);
 int __real_munmap(void *at, size_t size);
 int __real_madvise(void *at, size_t size, int advice);
 long __real_syscall(long number, ...);
@@ -218,7 +217,6 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void __wrap_free(void *block);
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-void *__wrap_mremap(void *at, size_t size, size_t new_size, int flags);
 int __wrap_munmap(void *at, size_t size);
 int __wrap_madvise(void *at, size_t size, int advice);
 long __wrap_syscall(long number, ...);
@@ -246,28 +244,27 @@ void __wrap_free(void *block)
 	__real_free(block);
 }
 
-void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+/* What is mapped in steps may be unmapped in one call: pages are counted. */
+static long pages(size_t size)
 {
-	if (refuse("mmap")) {
-		errno = ENOMEM;
-		return MAP_FAILED;
-	}
-	outstanding++;
-	return __real_mmap(at, size, protection, flags, fd, offset);
+	return (long)((size + 4095) / 4096);
 }
 
-void *__wrap_mremap(void *at, size_t size, size_t new_size, int flags)
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-	if (refuse("mremap")) {
+	/* without access it is a question, whether the addresses are free, and takes no memory */
+	if (protection != PROT_NONE && refuse("mmap")) {
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
-	return __real_mremap(at, size, new_size, flags);
+	void *got = __real_mmap(at, size, protection, flags, fd, offset);
+	outstanding += got == MAP_FAILED ? 0 : pages(size);
+	return got;
 }
 
 int __wrap_munmap(void *at, size_t size)
 {
-	outstanding--;
+	outstanding -= pages(size);
 	return __real_munmap(at, size);
 }
 

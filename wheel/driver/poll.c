@@ -154,6 +154,18 @@ static void account(tw_service *service, uint64_t cpu_ns)
 		tw_store_relaxed(&service->driver->counters.tick_cpu_max_ns, cpu_ns);
 }
 
+/* What has been mapped of the arena since the last poll: a fifth of it for batches (create.c). */
+static void take_new_chunks(tw_service *service)
+{
+	struct tw__driver *driver = service->driver;
+	size_t mapped = tw_load_acquire(&driver->memory.arena.mapped);
+	uint32_t more = (uint32_t)(mapped / sizeof(struct tw__chunk)) - driver->wheel.arena_chunks;
+	if (tw_likely(!more))
+		return;
+	driver->wheel.arena_chunks += more;
+	driver->outboxes.submit_limit += more / 5;
+}
+
 struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t budget)
 {
 	TW_ASSERT_DRIVER(service);
@@ -163,6 +175,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	within.drives = service->clock;
 	/* a system call; a caller's loop accounts for itself */
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0;
+	take_new_chunks(service);
 	tw__driver_collect(service);
 	service->driver->outboxes.refiled = service->driver->outboxes.short_of_chunks = false;
 	/* first: what lanes hold is read against the old cursor */
@@ -184,6 +197,9 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	tw__purge_step(service, look, poll.drained + poll.done > 8 * TW__BUSY_ENTRIES);
 	service->driver->park.woken = false;
 	tw_store_relaxed(&service->driver->counters.entries, service->driver->wheel.entries);
+	tw__range_use(&service->driver->memory.arena,
+		      tw_load_relaxed(&service->driver->wheel.chunks.fresh) *
+			  sizeof(struct tw__chunk));
 	tw_store_relaxed(&service->driver->counters.chunks_used,
 			 tw__depot_held(&service->driver->wheel.chunks));
 	if (tw_unlikely(service->config.on_stuck != NULL))

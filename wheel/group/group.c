@@ -8,9 +8,7 @@
 #include "wheel/group/group.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 
-#include "mpsc/base/reserve.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 #include "wheel/group/reap.h"
@@ -28,47 +26,78 @@ void tw__groups_init(struct tw__groups *groups, uint32_t max_timers)
 	pthread_mutex_init(&groups->lock, NULL); /* cannot fail with default attributes */
 }
 
+void tw__groups_unmap(struct tw__groups *groups)
+{
+	tw__range_unmap(&groups->of_table);
+	tw__range_unmap(&groups->of_at_end);
+	tw__region_close(&groups->region);
+}
+
 void tw__groups_fini(struct tw__groups *groups)
 {
-	struct tw__group *table = tw_load_relaxed(&groups->table);
-	if (table)
-		munmap(table, groups->table_bytes);
+	tw__groups_unmap(groups);
 	pthread_mutex_destroy(&groups->lock);
 }
 
 /* --------------------------------------------------------------- birth and end */
 
-/* Address space for all groups. False: there is none to be had. */
-static bool make_table(struct tw__groups *groups)
+/* Addresses for all groups. */
+static int make_table(struct tw__groups *groups)
 {
-	if (tw_load_relaxed(&groups->table))
-		return true;
-	size_t bytes = groups->end * (sizeof(struct tw__group) + sizeof(struct tw__completion));
-	void *table = tw__reserve(bytes);
-	if (!table)
-		return false;
-	groups->table_bytes = bytes;
-	groups->at_end = (struct tw__completion *)((struct tw__group *)table + groups->end);
-	tw_store_release(&groups->table, table);
-	return true;
+	size_t offset = 0, table = groups->end * sizeof(struct tw__group),
+	       at_end = groups->end * sizeof(struct tw__completion);
+	if (groups->region.at)
+		return 0;
+	if (tw__region_open(&groups->region, tw__range_takes(table) + tw__range_takes(at_end)))
+		return -ENOMEM;
+	tw__range_init(&groups->of_table, &groups->region, &offset, table, false, false);
+	tw__range_init(&groups->of_at_end, &groups->region, &offset, at_end, false, false);
+	groups->at_end = (struct tw__completion *)(void *)groups->of_at_end.at;
+	return 0;
 }
 
-/* A free index. 0: none is left. */
-static uint32_t take_index(struct tw__groups *groups, uint32_t base_generation)
+static int range_grow(struct tw__range *range, size_t bytes)
+{
+	int r = tw__range_map(range, bytes);
+	if (!r)
+		tw__range_use(range, bytes);
+	return r;
+}
+
+/* The group of this index, and all before it, may be touched. 0 or -ENOMEM. The lock is held. */
+static int map_groups(struct tw__groups *groups, uint32_t index)
+{
+	size_t n = (size_t)index + 1;
+	int r = make_table(groups);
+	r = r ? r : range_grow(&groups->of_table, n * sizeof(struct tw__group));
+	r = r ? r : range_grow(&groups->of_at_end, n * sizeof(struct tw__completion));
+	if (!r && !tw_load_relaxed(&groups->table))
+		tw_store_release(&groups->table,
+				 (struct tw__group *)(void *)groups->of_table.at);
+	return r;
+}
+
+/* A free index: 0 or -EAGAIN: none is left, or -ENOMEM. */
+static int take_index(struct tw__groups *groups, uint32_t base_generation, uint32_t *out)
 {
 	uint32_t index = groups->free, fresh = tw_load_relaxed(&groups->fresh);
 	if (index) {
 		groups->free = tw__group_at(groups, index)->next_free;
-		return index;
+		*out = index;
+		return 0;
 	}
 	if (fresh == groups->end)
-		return 0;
+		return -EAGAIN;
+	int r = map_groups(groups, fresh);
+	if (r)
+		return r;
 	struct tw__group *group = tw__group_at(groups, fresh);
 	tw_store_relaxed(&group->word,
 			 (uint64_t)base_generation << 32 | TW__GROUP_CLOSED | TW__GROUP_DEAD);
 	group->vacant = true;
 	tw_store_release(&groups->fresh, fresh + 1);
-	return fresh;
+	*out = fresh;
+	return 0;
 }
 
 static uint64_t give_birth(struct tw__group *group, uint32_t index)
@@ -96,11 +125,11 @@ int tw_group_create(tw_group *out, tw_service *service)
 		return -ESHUTDOWN;
 	struct tw__groups *groups = &service->groups;
 	pthread_mutex_lock(&groups->lock);
-	bool room = make_table(groups);
-	uint32_t index = room ? take_index(groups, (uint32_t)(service->slots.base >> 32)) : 0;
+	uint32_t index = 0;
+	r = take_index(groups, (uint32_t)(service->slots.base >> 32), &index);
 	pthread_mutex_unlock(&groups->lock);
-	if (!index)
-		return room ? -EAGAIN : -ENOMEM;
+	if (r)
+		return r;
 	out->id = give_birth(tw__group_at(groups, index), index);
 	return 0;
 }

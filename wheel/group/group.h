@@ -144,6 +144,9 @@
 void tw__groups_init(struct tw__groups *groups, uint32_t max_timers);
 void tw__groups_fini(struct tw__groups *groups);
 
+/* Gives back the addresses and nothing else, in a forked child, where the lock may be held. */
+void tw__groups_unmap(struct tw__groups *groups);
+
 /* Moves the serial number on, and sets flags: the new word. 0: there is no such group. */
 uint64_t tw__group_shift(const tw_service *service, struct tw__group *group, uint64_t handle,
 			 uint64_t flags);

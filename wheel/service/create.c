@@ -111,13 +111,10 @@ static uint64_t clock_next(struct tw__clock_listener *listener)
 /* ------------------------------------------------------------------- creation */
 
 /*
- * Room in the wheel: live entries, as many dead ones, what arrives during a sweep, and batches that
- * are out.
+ * Room in the wheel for each slot: a live entry, a dead one, and a batch that is out; and what
+ * arrives during a sweep.
  */
-static uint64_t entries_for(uint32_t max_timers)
-{
-	return 3 * (uint64_t)max_timers + (1u << 20);
-}
+enum { ENTRIES_A_SLOT = 3, ENTRIES_FIRST = 1 << 20 };
 
 /* As many levels as all instants need in ticks of this length: sums of an instant and a delay. */
 static struct tw__wheel_size wheel_size(const tw_service *service)
@@ -148,37 +145,67 @@ static size_t whole_pages(size_t bytes)
  *   spare      what a step of a poll brings before it is packed, and chunks that were split for a
  *              budget
  */
+static size_t first_chunks(const struct tw__driver *driver, struct tw__wheel_size size)
+{
+	return tw__wheel_chunks_for(size, ENTRIES_FIRST) + tw__wheel_slack(size) +
+	       TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES + tw__outbox_reserve(&driver->outboxes);
+}
+
+/* For each slot: what its entries fill, and a quarter of that for batches (submit_limit). */
+enum {
+	CHUNK_BYTES = sizeof(struct tw__chunk),
+	BYTES_A_SLOT = ENTRIES_A_SLOT * CHUNK_BYTES * 5 / (4 * TW__CHUNK_ENTRIES) + 1
+};
+
+static int make_arena(tw_service *service, const struct tw__beside *beside)
+{
+	struct tw__wheel_memory *memory = &service->driver->memory;
+	size_t offset = 0,
+	       bytes = beside->first_bytes + service->slots.end * beside->bytes_a_slot;
+	if (tw__region_open(&memory->region, tw__range_takes(bytes)))
+		return -ENOMEM;
+	tw__range_init(&memory->arena, &memory->region, &offset, bytes, true, false);
+	return tw__slots_map_beside(&service->slots, beside);
+}
+
 static int make_wheel(tw_service *service)
 {
 	struct tw__driver *driver = service->driver;
 	struct tw__wheel_size size = wheel_size(service);
-	uint64_t entries = entries_for(service->config.max_timers);
+	struct tw__range *arena = &driver->memory.arena;
 	driver->outboxes.own.executor = service->executor;
-	driver->outboxes.submit_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
-	size_t chunks = tw__wheel_chunks_for(size, entries) + tw__wheel_slack(size) +
-			TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES +
-			tw__outbox_reserve(&driver->outboxes);
+	driver->outboxes.submit_limit = ENTRIES_FIRST / TW__CHUNK_ENTRIES / 4;
+	const struct tw__beside beside = {.range = arena,
+					  .first_bytes = first_chunks(driver, size) * CHUNK_BYTES,
+					  .bytes_a_slot = BYTES_A_SLOT};
+	int r = make_arena(service, &beside);
+	if (r)
+		return r;
+	size_t chunks = arena->bytes / CHUNK_BYTES;
 	driver->memory.table_bytes = tw__wheel_table_bytes(size);
 	size_t table = whole_pages(driver->memory.table_bytes),
-	       arena = whole_pages(chunks * sizeof(struct tw__chunk)),
 	       depot = whole_pages(tw__depot_bytes((uint32_t)chunks, TW__CHUNK_BLOCK_SHIFT));
-	driver->memory.bytes = table + arena + depot + sizeof *driver->outboxes.table;
-	char *memory = driver->memory.mapping = tw__reserve(driver->memory.bytes);
+	driver->memory.bytes = table + depot + sizeof *driver->outboxes.table;
+	char *memory = driver->memory.mapping = tw__map(driver->memory.bytes);
 	if (!memory)
 		return -ENOMEM;
-	driver->outboxes.table =
-	    (struct tw__outbox_table *)(void *)(memory + table + arena + depot);
-	tw__wheel_init(&driver->wheel, size, memory, memory + table + arena,
-		       (struct tw__chunk *)(void *)(memory + table), (uint32_t)chunks, tw__resolve,
+	driver->outboxes.table = (struct tw__outbox_table *)(void *)(memory + table + depot);
+	tw__wheel_init(&driver->wheel, size, memory, memory + table,
+		       (struct tw__chunk *)(void *)arena->at, (uint32_t)chunks, tw__resolve,
 		       service);
+	driver->wheel.arena_chunks =
+	    (uint32_t)(tw_load_relaxed(&arena->mapped) / sizeof(struct tw__chunk));
 	tw__purge_init(service);
 	return 0;
 }
 
 static void free_wheel(tw_service *service)
 {
-	if (service->driver->memory.mapping)
-		munmap(service->driver->memory.mapping, service->driver->memory.bytes);
+	struct tw__wheel_memory *memory = &service->driver->memory;
+	tw__range_unmap(&memory->arena);
+	tw__region_close(&memory->region);
+	if (memory->mapping)
+		munmap(memory->mapping, memory->bytes);
 }
 
 /* 2^(64+shift) / tick_ns, rounded up (tw__ticks_down). */
@@ -280,10 +307,9 @@ void tw__core_free_forked(tw_service *service)
 {
 	tw__queue_abandon(&service->queue);
 	free_wheel(service);
-	if (tw_load_relaxed(&service->groups.table))
-		munmap(tw_load_relaxed(&service->groups.table), service->groups.table_bytes);
+	tw__groups_unmap(&service->groups);
 	tw__alarm_close(&service->driver->loop.alarm);
-	munmap(service->slots.mapping, service->slots.mapping_bytes);
+	tw__slots_unmap(&service->slots);
 	tw__wiped_free(service, HEAD_BYTES);
 }
 

@@ -6,18 +6,17 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "mpsc/base/reserve.h"
 #include "mpsc/base/spinlock.h"
 #include "wheel/slot/magazine.h"
-
-/* What each array may grow to in pages of the ordinary size. */
-enum { SMALL_BYTES = 1 << 20 };
 
 /*
  * Slots beyond max_timers that threads' magazines may hold back, so that max_timers can always be
  * pending.
  */
 enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_MAX };
+
+/* Slots, and extension records, that are mapped in one step. */
+enum { STEP_SLOTS = 16384, STEP_EXTS = 4096 };
 
 static uint64_t random_base(void)
 {
@@ -27,22 +26,6 @@ static uint64_t random_base(void)
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return tw__entry_make(0, (uint32_t)now.tv_nsec * 2654435761u);
-}
-
-static size_t page_up(size_t bytes)
-{
-	return (bytes + 4095) & ~(size_t)4095;
-}
-
-/*
- * Words and records of many timers are met at random: with small pages most of that time is spent
- * on translating addresses. A service with few timers keeps small pages, and a small footprint.
- * Only a hint: it may fail.
- */
-static void prefer_huge_pages(char *at, size_t bytes)
-{
-	if (bytes > SMALL_BYTES)
-		madvise(at + SMALL_BYTES, bytes - SMALL_BYTES, MADV_HUGEPAGE);
 }
 
 /*
@@ -65,47 +48,130 @@ static void set_arrays(struct tw__slots *slots)
 
 _Static_assert((sizeof(uint32_t) << TW__BLOCK_SHIFT) % 4096 == 0, "blocks are whole pages");
 
+/* ------------------------------------------------------------------------ ranges */
+
+/* Bytes of the arrays that are small and are mapped as a whole, one behind the other. */
+static size_t tables_bytes(const struct tw__slots *slots, size_t *depot_bytes)
+{
+	const size_t line = TW__CACHE_LINE;
+	*depot_bytes = (tw__depot_bytes(slots->end, TW__BLOCK_SHIFT) + line - 1) & ~(line - 1);
+	return 2 * *depot_bytes +
+	       ((slots->end >> TW__BLOCK_SHIFT) + 1) * sizeof *slots->first_generations;
+}
+
+/*
+ * Words and records of many timers are met at random: with small pages most of that time is spent
+ * on translating addresses. A service with few timers keeps small pages, and a small footprint.
+ */
+static int open_ranges(struct tw__slots *slots)
+{
+	const struct {
+		struct tw__range *range;
+		size_t item_bytes;
+		void *pointer;
+		bool prefers_huge_pages;
+	} arrays[] = {
+	    {&slots->memory.of_slot[0], sizeof *slots->words, &slots->words, true},
+	    {&slots->memory.of_slot[1], sizeof *slots->records, &slots->records, true},
+	    {&slots->memory.of_slot[2], sizeof *slots->latest_generations, &slots->latest_generations,
+	     true},
+	    {&slots->memory.of_slot[3], sizeof *slots->locations, &slots->locations, false},
+	    {&slots->memory.of_slot[4], sizeof *slots->far_ticks, &slots->far_ticks, false},
+	    {&slots->memory.of_ext, sizeof *slots->exts, &slots->exts, false},
+	};
+	const size_t count = sizeof arrays / sizeof *arrays, n = slots->end;
+	size_t bytes = 0, offset = 0;
+	for (size_t i = 0; i < count; i++)
+		bytes += tw__range_takes(n * arrays[i].item_bytes);
+	if (tw__region_open(&slots->memory.region, bytes))
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		struct tw__range *range = arrays[i].range;
+		tw__range_init(range, &slots->memory.region, &offset, n * arrays[i].item_bytes, false,
+			       arrays[i].prefers_huge_pages);
+		memcpy(arrays[i].pointer, &range->at, sizeof range->at);
+	}
+	return 0;
+}
+
+static int range_grow(struct tw__range *range, size_t bytes)
+{
+	int r = tw__range_map(range, bytes);
+	if (!r)
+		tw__range_use(range, bytes);
+	return r;
+}
+
+/*
+ * More slots may be touched, and what belongs to them. The lock is held. If that fails, what was
+ * mapped is there for the next time.
+ */
+static int map_slots(struct tw__slots *slots)
+{
+	static const size_t item_bytes[TW__SLOT_ARRAYS] = {
+	    sizeof *slots->words, sizeof *slots->records, sizeof *slots->latest_generations,
+	    sizeof *slots->locations, sizeof *slots->far_ticks};
+	uint64_t more = (uint64_t)tw_load_relaxed(&slots->mapped) + STEP_SLOTS;
+	size_t n = more < slots->end ? more : slots->end;
+	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
+		if (range_grow(&slots->memory.of_slot[i], n * item_bytes[i]))
+			return -ENOMEM;
+	if (slots->memory.beside.range &&
+	    tw__range_map(slots->memory.beside.range,
+			  slots->memory.beside.first_bytes + n * slots->memory.beside.bytes_a_slot))
+		return -ENOMEM;
+	tw_store_release(&slots->mapped, (uint32_t)n); /* SLOT1 */
+	return 0;
+}
+
+static int map_exts(struct tw__slots *slots)
+{
+	uint64_t more = (uint64_t)slots->mapped_exts + STEP_EXTS;
+	size_t n = more < slots->end ? more : slots->end;
+	if (range_grow(&slots->memory.of_ext, n * sizeof *slots->exts))
+		return -ENOMEM;
+	slots->mapped_exts = (uint32_t)n;
+	return 0;
+}
+
+int tw__slots_map_beside(struct tw__slots *slots, const struct tw__beside *beside)
+{
+	slots->memory.beside = *beside;
+	return tw__range_map(beside->range,
+			     beside->first_bytes +
+				 tw_load_relaxed(&slots->mapped) * beside->bytes_a_slot);
+}
+
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 {
 	*slots = (struct tw__slots){.max_timers = max_timers, .base = random_base()};
 	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + 1;
 	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
-	size_t n = slots->end, depot_bytes = tw__depot_bytes(slots->end, TW__BLOCK_SHIFT);
-	void *depot, *ext_depot;
-	const struct {
-		void *pointer;
-		size_t bytes;
-		bool huge_pages;
-	} arrays[] = {
-	    {&slots->words, page_up(n * sizeof *slots->words), true},
-	    {&slots->records, page_up(n * sizeof *slots->records), true},
-	    {&slots->locations, page_up(n * sizeof *slots->locations), false},
-	    {&slots->exts, page_up(n * sizeof *slots->exts), false},
-	    {&slots->latest_generations, page_up(n * sizeof *slots->latest_generations), true},
-	    {&slots->far_ticks, page_up(n * sizeof *slots->far_ticks), false},
-	    {&slots->first_generations,
-	     page_up(((n >> TW__BLOCK_SHIFT) + 1) * sizeof *slots->first_generations), false},
-	    {&depot, page_up(depot_bytes), false},
-	    {&ext_depot, page_up(depot_bytes), false},
-	};
-	const size_t array_count = sizeof arrays / sizeof *arrays;
-	for (size_t i = 0; i < array_count; i++)
-		slots->mapping_bytes += arrays[i].bytes;
-	char *at = slots->mapping = tw__reserve(slots->mapping_bytes);
-	if (!at)
-		return -ENOMEM;
-	for (size_t i = 0; i < array_count; at += arrays[i++].bytes) {
-		memcpy(arrays[i].pointer, &at, sizeof at);
-		if (arrays[i].huge_pages)
-			prefer_huge_pages(at, arrays[i].bytes);
-	}
-	tw__depot_init(&slots->depot, slots->end, TW__BLOCK_SHIFT, 1, depot);
-	tw__depot_init(&slots->ext_depot, slots->end, TW__BLOCK_SHIFT, 1, ext_depot);
-	set_arrays(slots);
+	size_t depot_bytes;
+	slots->memory.tables_bytes = tables_bytes(slots, &depot_bytes);
+	char *tables = slots->memory.tables = tw__map(slots->memory.tables_bytes);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
 	for (int i = 0; i < TW__EXT_LOCKS; i++)
 		pthread_mutex_init(&slots->option_locks[i], NULL);
+	if (!tables || open_ranges(slots) || map_slots(slots) || map_exts(slots)) {
+		tw__slots_fini(slots);
+		return -ENOMEM;
+	}
+	tw__depot_init(&slots->depot, slots->end, TW__BLOCK_SHIFT, 1, tables);
+	tw__depot_init(&slots->ext_depot, slots->end, TW__BLOCK_SHIFT, 1, tables + depot_bytes);
+	slots->first_generations = (uint32_t *)(void *)(tables + 2 * depot_bytes);
+	set_arrays(slots);
 	return 0;
+}
+
+void tw__slots_unmap(struct tw__slots *slots)
+{
+	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
+		tw__range_unmap(&slots->memory.of_slot[i]);
+	tw__range_unmap(&slots->memory.of_ext);
+	tw__region_close(&slots->memory.region);
+	if (slots->memory.tables)
+		munmap(slots->memory.tables, slots->memory.tables_bytes);
 }
 
 void tw__slots_fini(struct tw__slots *slots)
@@ -113,7 +179,7 @@ void tw__slots_fini(struct tw__slots *slots)
 	pthread_mutex_destroy(&slots->lock);
 	for (int i = 0; i < TW__EXT_LOCKS; i++)
 		pthread_mutex_destroy(&slots->option_locks[i]);
-	munmap(slots->mapping, slots->mapping_bytes);
+	tw__slots_unmap(slots);
 }
 
 /* ------------------------------------------------------------------- far deadlines */
@@ -214,13 +280,29 @@ static uint32_t slots_limit(const struct tw__slots *slots)
 	return limit < slots->end ? (uint32_t)limit : slots->end;
 }
 
+static uint32_t take_mapped(struct tw__slots *slots, uint32_t want, uint32_t *out)
+{
+	uint32_t limit = slots_limit(slots), mapped = tw_load_relaxed(&slots->mapped);
+	return tw__depot_take(&slots->depot, want, limit < mapped ? limit : mapped, out);
+}
+
 uint32_t tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out)
 {
 	pthread_mutex_lock(&slots->lock); /* planted: depot_unlocked */
 	TW_ASSERT_LOCKED(&slots->lock);
-	uint32_t n = tw__depot_take(&slots->depot, want, slots_limit(slots), out);
+	uint32_t n = take_mapped(slots, want, out);
+	if (!n && tw_load_relaxed(&slots->mapped) < slots_limit(slots) && !map_slots(slots))
+		n = take_mapped(slots, want, out);
 	pthread_mutex_unlock(&slots->lock);
 	return n;
+}
+
+int tw__slots_refusal(struct tw__slots *slots)
+{
+	pthread_mutex_lock(&slots->lock);
+	bool unmapped = tw_load_relaxed(&slots->mapped) < slots_limit(slots);
+	pthread_mutex_unlock(&slots->lock);
+	return unmapped ? -ENOMEM : -EAGAIN;
 }
 
 void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n)
@@ -279,11 +361,17 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 /* ------------------------------------------------------------- extension records */
 
 /* Half a cache of them. */
+static uint32_t take_mapped_exts(struct tw__slots *slots, uint32_t *out)
+{
+	return tw__depot_take(&slots->ext_depot, TW__EXTS_CACHED / 2, slots->mapped_exts, out);
+}
+
 static void refill_exts(struct tw__slots *slots, struct tw__ext_cache *cache)
 {
 	pthread_mutex_lock(&slots->lock);
-	cache->count += tw__depot_take(&slots->ext_depot, TW__EXTS_CACHED / 2, slots->end,
-				       cache->exts + cache->count);
+	cache->count = take_mapped_exts(slots, cache->exts);
+	if (!cache->count && slots->mapped_exts < slots->end && !map_exts(slots))
+		cache->count = take_mapped_exts(slots, cache->exts);
 	pthread_mutex_unlock(&slots->lock);
 }
 

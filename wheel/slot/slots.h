@@ -1,12 +1,18 @@
 /*
  * Slots: where a timer lives. One dense array of control words (8 bytes each, word.h), one of
  * records beside it, and one of the driver's locations, one of far deadlines, all indexed
- * alike, in address space reserved once and touched on demand.
+ * alike, in ranges that are mapped in steps as slots are used (mpsc/base/reserve.h).
  *
  * Free slots are kept in a small **magazine** for each thread, first in first out, so that one hot
  * slot does not burn through its generations, and behind it in a shared **depot** (depot.h; after
  * J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001). The depot's lock is taken once for
  * half a magazine, and giving back never allocates.
+ *
+ * Pairing table
+ *   SLOT1  mapped: store-release (map_slots) -> relaxed load (tw__handle_entry): which words may be
+ *       touched. Whoever has a handle got it after its slot was mapped, by whatever brought the
+ *       handle, and loads that value or a later one. Without the check a foreign handle touches
+ *       memory that is not there.
  *
  * A slot at its last generation is not given back: it is retired.
  *
@@ -21,6 +27,7 @@
 
 #include "mpsc/base/depot.h"
 #include "mpsc/base/locked.h"
+#include "mpsc/base/reserve.h"
 #include "tickwheel/service.h"
 #include "wheel/slot/word.h"
 
@@ -120,6 +127,24 @@ struct tw__slots_written {
 	_Atomic bool locations, far_ticks, latest_generations;
 };
 
+/* words, records, latest_generations, locations, far_ticks */
+enum { TW__SLOT_ARRAYS = 5 };
+
+/* An array of another room that needs some bytes for each slot. */
+struct tw__beside {
+	struct tw__range *range;
+	size_t first_bytes, bytes_a_slot;
+};
+
+/* Where the arrays are. */
+struct tw__slots_memory {
+	struct tw__region region;
+	struct tw__range of_slot[TW__SLOT_ARRAYS], of_ext;
+	struct tw__beside beside;
+	void *tables; /* of the depots, and first_generations; one mapping */
+	size_t tables_bytes;
+};
+
 struct tw__slots {
 	_Atomic uint64_t *words;
 	struct tw__record *records;
@@ -134,7 +159,12 @@ struct tw__slots {
 	 */
 	uint32_t *first_generations;
 	struct tw__ext *exts;
-	uint32_t end; /* indices below it are addresses; 0 is never used */
+	/*
+	 * indices below it may be touched (SLOT1); 0 is never used. Raised under the lock, up to
+	 * `end`
+	 */
+	_Atomic uint32_t mapped;
+	uint32_t end;
 	/* handles are entries plus this: a generation to begin with, in the upper half */
 	uint64_t base;
 	uint32_t max_timers;
@@ -147,17 +177,26 @@ struct tw__slots {
 	struct tw__slots_written written;
 	pthread_mutex_t option_locks[TW__EXT_LOCKS]; /* by slot; see tw__ext_lock */
 	_Atomic uint32_t far_locks[TW__FAR_LOCKS];   /* of far_ticks, by slot */
-	void *mapping;
-	size_t mapping_bytes;
+	uint32_t mapped_exts;                        /* as `mapped`; under the lock */
+	struct tw__slots_memory memory;
 };
 
 /* 0 or -ENOMEM. */
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers);
 void tw__slots_fini(struct tw__slots *slots);
 
+/* Once, before slots are taken: slots are given out only if this is mapped, too. 0 or -ENOMEM. */
+int tw__slots_map_beside(struct tw__slots *slots, const struct tw__beside *beside);
+
+/* Gives back the addresses and nothing else, in a forked child, where locks may be held. */
+void tw__slots_unmap(struct tw__slots *slots);
+
 /* Takes free slots out of the depot, up to `want`, as far as max_timers allows; gives n back. */
 uint32_t tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
 void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n);
+
+/* Why there was no slot: -EAGAIN: max_timers are in use; -ENOMEM: no more can be mapped. */
+int tw__slots_refusal(struct tw__slots *slots);
 
 /*
  * The entry of a slot that was just taken; its free word says the same generation from now on. Only
@@ -350,7 +389,7 @@ static inline tw_timer tw__handle_make(const struct tw__slots *slots, uint32_t s
 static inline bool tw__handle_entry(const struct tw__slots *slots, tw_timer timer, uint64_t *entry)
 {
 	*entry = timer.id - slots->base;
-	return (uint32_t)*entry < slots->end;
+	return (uint32_t)*entry < tw_load_relaxed(&slots->mapped); /* SLOT1 */
 }
 
 #endif

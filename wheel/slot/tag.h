@@ -73,7 +73,7 @@ static inline uint32_t tw__cached_group(uint64_t item)
 
 /* The groups of a service. */
 struct tw__groups {
-	/* address space, made with the first group; touched on demand */
+	/* NULL until the first group; mapped up to `fresh` */
 	_Atomic(struct tw__group *) table;
 	_Atomic uint32_t fresh; /* the first index never used; 0 is none */
 	_Atomic uint32_t stack; /* groups that wait for their reap, or 0 (GROUP5) */
@@ -81,13 +81,14 @@ struct tw__groups {
 	_Atomic uint32_t
 	    /* pending or being called; TW__COMPLETIONS_CLOSED: no more are accepted (GROUP11) */
 	    completions;
-	/* by index of the group; in the table's mapping, made with it */
+	/* by index of the group; mapped with the table */
 	struct tw__completion *at_end;
 
 	pthread_mutex_t lock; /* of what follows, and of the birth of groups */
 	uint32_t free;
 	uint32_t end;
-	size_t table_bytes;
+	struct tw__region region; /* of the two arrays, mapped as groups are born */
+	struct tw__range of_table, of_at_end;
 };
 
 #define TW__COMPLETIONS_CLOSED (UINT32_C(1) << 31)

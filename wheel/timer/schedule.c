@@ -214,7 +214,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	}
 	uint64_t entry = tw__slot_get(&service->slots, &local->magazine);
 	if (tw_unlikely(!entry))
-		return schedule_refused(local, out, -EAGAIN);
+		return schedule_refused(local, out, tw__slots_refusal(&service->slots));
 
 	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
 	if (out)

@@ -118,7 +118,7 @@ static int put(struct bulk_call *call, const struct tw_task *task, const struct 
 	if (tw_unlikely(!entry)) {
 		if (arming.ext)
 			tw__task_discard(call->service, local, arming.ext);
-		return -EAGAIN;
+		return tw__slots_refusal(slots);
 	}
 	struct tw__record *record = &slots->records[tw__entry_slot(entry)];
 	tw_store_relaxed(&record->fn, task->fn); /* published by WORD1 */

@@ -1,0 +1,169 @@
+/* Regions and their ranges: mapped in steps, or as a whole where there is no place for them. */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "mpsc/base/reserve.h"
+#include "test/support/expect.h"
+
+TestSuite(base_reserve, .timeout = 30);
+
+enum { MIB = 1 << 20, STEP = 128 << 10 };
+
+#define GIB ((size_t)1 << 30)
+#define PLACE (8 * GIB)
+#define TOO_LARGE (16 * GIB)
+
+static struct tw__region region;
+static struct tw__range range;
+
+static void open_one(size_t bytes, bool leave_out)
+{
+	size_t offset = 0;
+	expect_eq(tw__region_open(&region, bytes), 0);
+	tw__range_init(&range, &region, &offset, bytes, leave_out, true);
+	expect_eq(offset, bytes);
+}
+
+static void close_one(void)
+{
+	tw__range_unmap(&range);
+	tw__region_close(&region);
+}
+
+/* Whether the mapping of an address has a flag in /proc/self/smaps. False: nothing is mapped. */
+static bool has_flag(const char *address, const char *flag)
+{
+	char line[512];
+	uintptr_t from, end, at = (uintptr_t)address;
+	bool within = false, found = false;
+	FILE *file = fopen("/proc/self/smaps", "r");
+	cr_assert_not_null(file);
+	while (fgets(line, sizeof line, file)) {
+		if (sscanf(line, "%lx-%lx ", &from, &end) == 2)
+			within = from <= at && at < end;
+		else if (within && strncmp(line, "VmFlags:", 8) == 0)
+			found = strstr(line, flag) != NULL;
+	}
+	fclose(file);
+	return found;
+}
+
+static bool is_mapped(const char *at)
+{
+	return has_flag(at, " rd");
+}
+
+Test(base_reserve, range_is_mapped_in_steps)
+{
+	open_one(GIB, false);
+	expect_eq(region.is_whole, false);
+	expect_eq(is_mapped(range.at), false);
+	expect_eq(tw__range_map(&range, 1), 0);
+	expect_eq(range.mapped, STEP);
+	expect_eq(range.at[STEP - 1], 0);
+	expect_eq(is_mapped(range.at + STEP), false);
+	memset(range.at, 1, STEP);
+	expect_eq(tw__range_map(&range, MIB + 1), 0);
+	expect_eq(range.mapped, 2 * MIB);
+	expect_eq(range.at[0], 1);
+	expect_eq(range.at[2 * MIB - 1], 0);
+	expect_eq(tw__range_map(&range, STEP), 0); /* is mapped */
+	expect_eq(range.mapped, 2 * MIB);
+	expect_eq(has_flag(range.at, " dd"), false);
+	close_one();
+	expect_eq(is_mapped(range.at), false);
+}
+
+Test(base_reserve, pages_that_are_left_out_of_core_dumps_come_with_use)
+{
+	open_one(GIB, true);
+	expect_eq(tw__range_map(&range, 8 * MIB), 0);
+	expect_eq(has_flag(range.at, " dd"), true);
+	tw__range_use(&range, 1);
+	expect_eq(has_flag(range.at, " dd"), false);
+	expect_eq(has_flag(range.at + STEP, " dd"), true);
+	tw__range_use(&range, 8 * MIB);
+	expect_eq(has_flag(range.at + 8 * MIB - 1, " dd"), false);
+	close_one();
+}
+
+/* Too large for a place. */
+Test(base_reserve, region_that_is_mapped_as_a_whole_is_left_out_until_it_is_used)
+{
+	open_one(TOO_LARGE, false);
+	expect_eq(region.is_whole, true);
+	expect_eq(is_mapped(range.at + TOO_LARGE - 1), true);
+	expect_eq(has_flag(range.at, " dd"), true);
+	expect_eq(tw__range_map(&range, 1), 0);
+	tw__range_use(&range, 1);
+	range.at[0] = 1;
+	expect_eq(has_flag(range.at, " dd"), false);
+	expect_eq(has_flag(range.at + STEP, " dd"), true);
+	close_one();
+	expect_eq(is_mapped(range.at), false);
+}
+
+Test(base_reserve, regions_do_not_meet)
+{
+	struct tw__region others[20];
+	open_one(PLACE, false);
+	for (int i = 0; i < 20; i++) {
+		expect_eq(tw__region_open(&others[i], PLACE), 0);
+		for (int k = 0; k < i; k++)
+			expect_ne(others[k].at, others[i].at);
+		expect_ne(others[i].at, region.at);
+	}
+	char *freed = others[7].at;
+	for (int i = 0; i < 20; i++)
+		tw__region_close(&others[i]);
+	close_one();
+	bool again = false;
+	for (int i = 0; i < 20; i++) {
+		expect_eq(tw__region_open(&others[i], MIB * 2), 0);
+		again |= others[i].at == freed;
+	}
+	expect_eq(again, true);
+	for (int i = 0; i < 20; i++)
+		tw__region_close(&others[i]);
+}
+
+static void *occupy(char *at)
+{
+	void *got = mmap(at, STEP, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	expect_eq(got, at);
+	return got;
+}
+
+/* The next place, where something else is mapped: the region goes elsewhere. */
+Test(base_reserve, region_avoids_what_is_mapped)
+{
+	open_one(GIB, false);
+	struct tw__region next;
+	char *taken = region.at + PLACE + GIB / 2;
+	occupy(taken);
+	expect_eq(tw__region_open(&next, GIB), 0);
+	expect_ne(next.at, region.at + PLACE);
+	expect_eq(next.is_whole, false);
+	tw__region_close(&next);
+	expect_eq(munmap(taken, STEP), 0);
+	close_one();
+}
+
+/* Somebody maps addresses behind a range later: it grows up to there. What is there stays. */
+Test(base_reserve, range_does_not_grow_over_what_is_mapped)
+{
+	open_one(GIB, false);
+	expect_eq(tw__range_map(&range, 2 * MIB), 0);
+	char *foreign = range.at + 6 * MIB;
+	occupy(foreign);
+	expect_eq(tw__range_map(&range, 4 * MIB), 0);
+	expect_eq(tw__range_map(&range, 6 * MIB + 1), -ENOMEM);
+	expect_eq(range.mapped, 4 * MIB);
+	expect_eq(foreign[0], 0);
+	expect_eq(munmap(foreign, STEP), 0);
+	expect_eq(tw__range_map(&range, 8 * MIB), 0);
+	close_one();
+}
