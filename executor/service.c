@@ -14,7 +14,7 @@
 #include "wheel/service/config.h"
 #include "wheel/service/create.h"
 #include "executor/pool/source.h"
-#include "wheel/base/thread_misuse.h"
+#include "wheel/base/thread.h"
 #include "wheel/run/work.h"
 
 /* No plain task can get into a pool that a service has created for itself. */
@@ -73,7 +73,7 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 	tw__clock_default_hold(true);
 	int r = tw__config_read(&config, cfg);
 	if (!r)
-		r = tw__thread_misuse("tw_service_create", service_make(out, &config), &config);
+		r = tw__thread_refused("tw_service_create", service_make(out, &config));
 	if (!r)
 		return 0;
 	tw__clock_default_hold(false);

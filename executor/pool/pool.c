@@ -9,7 +9,7 @@
 #include "executor/pool/close.h"
 #include "wheel/core/context.h"
 #include "wheel/base/struct_read.h"
-#include "wheel/base/thread_misuse.h"
+#include "wheel/base/thread.h"
 #include "executor/pool/grow.h"
 #include "executor/pool/wake.h"
 #include "executor/pool/worker.h"
@@ -268,8 +268,7 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 					    .affinity = config.affinity,
 					    .affinity_size = config.affinity_size};
 	if (!r)
-		r = tw__thread_misuse("tw_pool_create",
-				      tw__pool_create(out, config.queue, false, &threads),
-				      &threads);
+		r = tw__thread_refused("tw_pool_create",
+				       tw__pool_create(out, config.queue, false, &threads));
 	return tw__refused_by_limits("tw_pool_create", r);
 }

@@ -52,7 +52,7 @@ typedef struct tw_pool tw_pool;
 struct tw_pool_config {
 	size_t size;      /* sizeof(struct tw_pool_config); 0 only if all else is 0 too */
 	uint32_t workers; /* permanent threads: 1 .. 1024; default: the processors that the
-	                          * process may use (affinity and control groups) */
+	                          * process may use (affinity, control group) */
 	uint32_t queue;   /* tasks that may wait: a power of two, 16 .. 16 Mi; default 65536 */
 	const char *thread_name; /* prefix, at most 9 bytes are used; default "tw" */
 	size_t stack_size;       /* bytes; 0: as in tw_service_config */

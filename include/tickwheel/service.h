@@ -53,8 +53,8 @@ struct tw_service_config {
 	uint32_t lane_entries; /* entries of one thread that wait for the driver: 1024 .. 2^30;
 				* default 1 Mi */
 	uint32_t workers;      /* threads that the service's own pool keeps: 1 .. 1024; default: the
-				* processors that the process may use (affinity and control
-				* groups). 0 with an executor */
+				* processors that the process may use (affinity, and the CPU
+				* quota of its own control group). 0 with an executor */
 	enum tw_drive drive;
 	enum tw_on_refused on_refused;
 	tw_clock *clock;       /* NULL: the process's default (clock.h). Outlives the service */

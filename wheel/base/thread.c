@@ -81,6 +81,15 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 	return -r;
 }
 
+int tw__thread_refused(const char *call, int error)
+{
+	if (error != -EINVAL)
+		return error;
+	return tw__refuse(error, call,
+			  "the system refuses a thread with this stack_size, affinity or "
+			  "sched_priority");
+}
+
 static const char *limit_text(char *text, size_t size, int resource)
 {
 	struct rlimit limit;

@@ -17,6 +17,12 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 	      bool is_tick_thread, void *(*main)(void *), void *arg);
 
 /*
+ * Tells the misuse hook which knobs the system can have refused, if `error` is -EINVAL. Returns
+ * `error`. Call it without locks held: the hook is user code.
+ */
+int tw__thread_refused(const char *call, int error);
+
+/*
  * Tells the misuse hook which limits can have refused a thread (-EAGAIN) or memory (-ENOMEM).
  * Returns `error`, whatever it is. Call it without locks held: the hook is user code.
  */

@@ -71,9 +71,10 @@ Test(misuse_layers, pools)
 	POOL_ROW("reserved 1: must be 0", .reserved = 1);
 	POOL_ROW("queue 17: must be a power of two, 16 to 16777216", .queue = 17);
 	POOL_ROW("affinity and affinity_size: set both, or neither", .affinity_size = 8);
-	POOL_ROW("stack_size 1: the system refuses such a stack", .stack_size = 1);
-	POOL_ROW("affinity: the process may use none of its processors", .affinity = &no_processor,
-		 .affinity_size = sizeof no_processor);
+	POOL_ROW("the system refuses a thread with this stack_size, affinity or sched_priority",
+		 .stack_size = 1);
+	POOL_ROW("the system refuses a thread with this stack_size, affinity or sched_priority",
+		 .affinity = &no_processor, .affinity_size = sizeof no_processor);
 }
 
 /* -------------------------------------------------------------------- manual */

@@ -209,11 +209,12 @@ Test(misuse_timers, configs_that_the_system_refuses)
 {
 	static const cpu_set_t none;
 	tw_service *other;
-	CONFIG_ROW("stack_size 1: the system refuses such a stack", .stack_size = 1);
-	CONFIG_ROW("affinity: the process may use none of its processors", .affinity = &none,
-		   .affinity_size = sizeof none);
-	CONFIG_ROW("sched_priority 1000: must be 1 to 99", .sched_policy = SCHED_FIFO,
-		   .sched_priority = 1000);
+	CONFIG_ROW("the system refuses a thread with this stack_size, affinity or sched_priority",
+		   .stack_size = 1);
+	CONFIG_ROW("the system refuses a thread with this stack_size, affinity or sched_priority",
+		   .affinity = &none, .affinity_size = sizeof none);
+	CONFIG_ROW("the system refuses a thread with this stack_size, affinity or sched_priority",
+		   .sched_policy = SCHED_FIFO, .sched_priority = 1000);
 }
 
 #define TASK_ROW(error, text, ...)          \
