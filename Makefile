@@ -94,14 +94,14 @@ test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C s
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
 .PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench pair lars check-bench check-includes
-.PHONY: check-format bench-watched figures picture format clean
+.PHONY: check-format figures picture format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
 
 ##@ Build and run
 
-all: deps-build ## the library, static and shared, and tickwheel-top
-	$(again) $(lib) $B/libtickwheel.so $B/tickwheel-top MODE=$(MODE)
+all: deps-build ## the library, static and shared
+	$(again) $(lib) $B/libtickwheel.so MODE=$(MODE)
 
 # The lists come from the lines "##@ HEADING" and "TARGET: ... ## TEXT" of all makefiles.
 help: ## this list
@@ -153,13 +153,6 @@ program_o = $(patsubst %.c,$B/%.o,$(or $(wildcard $(1)/*.c),$(1).c))
 $B/bin/%: $$(call program_o,examples/%) $(lib)
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) $(libs_$(*:loop_%=%)) -lm
-
-$B/tickwheel-top: $$(call program_o,tools/top) $(lib)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
-
-# Processes for tickwheel-top to look at.
-$B/test/top/%: $B/test/top/%.o $(lib)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
 
 # A service and callbacks whose names need escapes, for test/metrics.sh.
 $B/test/metrics: $B/test/metrics.o $(lib)
@@ -286,10 +279,6 @@ figures: bench ## docs/figures.md and the table of README.md, from a run of the 
 
 picture: ## docs/bench.svg and its line in README.md, from the last run of the bench
 	$(Q)bench/picture.sh build/bench/results.json docs/bench.svg README.md
-
-bench-watched: deps-build+bench ## what a viewer costs the service it looks at (tickwheel-top): W2 and W9
-	$(again) $B/bench/bench
-	$(Q)$B/bench/bench --only W2,W9 --candidate tickwheel,tickwheel-watched --threads 1 --reps 11
 
 lars: deps-build+bench+rivals+lars ## docs/lars.md: the hashed wheel against the heap executor; some minutes
 	$(again) $B/bench/bench

@@ -157,9 +157,9 @@ struct candidate {
 
 extern const struct candidate candidate_tickwheel, candidate_tickwheel_at,
     candidate_tickwheel_manual, candidate_tickwheel_manual_at, candidate_tickwheel_group,
-    candidate_tickwheel_persistent, candidate_tickwheel_watched, candidate_heap_mutex,
-    candidate_heap_bare, candidate_heap4_mutex, candidate_heap4_bare, candidate_wheel_bare,
-    candidate_timerfd, candidate_posix, candidate_limit;
+    candidate_tickwheel_persistent, candidate_heap_mutex, candidate_heap_bare,
+    candidate_heap4_mutex, candidate_heap4_bare, candidate_wheel_bare, candidate_timerfd,
+    candidate_posix, candidate_limit;
 
 /* Of W11 and W12. */
 extern const struct candidate candidate_batch, candidate_pool, candidate_strand,

@@ -6,13 +6,11 @@
  * is the first with each timer a member of a group: sixteen slots side by side share one.
  * "tickwheel-persistent" has a persistent timer for each slot, made beforehand, which is armed and
  * disarmed; deadlines as "tickwheel-at".
- * "tickwheel-watched" is the first while a viewer looks at it, as tickwheel-top does.
  */
 #include <stdlib.h>
 
 #include "bench/measure.h"
 #include "bench/candidate.h"
-#include "bench/viewer.h"
 #include "tickwheel.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
@@ -30,8 +28,7 @@ struct connection {
 struct ours {
 	tw_service *service;
 	tw_timer *timers;
-	tw_group *groups;      /* NULL: timers without */
-	struct viewer *viewer; /* NULL: nobody looks */
+	tw_group *groups; /* NULL: timers without */
 	struct caller *callers;
 	struct connection *connections; /* NULL: timers that are not persistent */
 	_Atomic(expiry_fn *) fn;        /* of all connections */
@@ -42,7 +39,6 @@ enum { MEMBERS = 16 };
 static void destroy(void *me)
 {
 	struct ours *self = me;
-	viewer_stop(self->viewer);
 	tw_service_destroy(self->service);
 	free(self->timers);
 	free(self->groups);
@@ -88,16 +84,6 @@ static void *create(const struct candidate_setup *setup)
 static void *create_manual(const struct candidate_setup *setup)
 {
 	return create_driven(setup, TW_DRIVE_MANUAL);
-}
-
-static void *create_watched(const struct candidate_setup *setup)
-{
-	struct ours *self = create_driven(setup, TW_DRIVE_THREAD);
-	if (self && !(self->viewer = viewer_start(self->service))) {
-		destroy(self);
-		return NULL;
-	}
-	return self;
 }
 
 static void *create_group(const struct candidate_setup *setup)
@@ -294,20 +280,6 @@ const struct candidate candidate_tickwheel = {
     .every = every,
     .missed = missed,
     .exact_series = true,
-    .cancel = cancel,
-    .touch = touch,
-    .view = view,
-};
-
-const struct candidate candidate_tickwheel_watched = {
-    .name = "tickwheel-watched",
-    .what = "this library, tick thread and pool, delays, while a viewer looks",
-    .peer = true,
-    .workloads = ON_REQUEST | ON_SERVER,
-    .spared = ON_REQUEST | ON_SERVER,
-    .create = create_watched,
-    .destroy = destroy,
-    .schedule = schedule,
     .cancel = cancel,
     .touch = touch,
     .view = view,

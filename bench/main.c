@@ -25,7 +25,6 @@
 #include "bench/rivals/rival.h"
 #include "bench/round_trip.h"
 #include "bench/run.h"
-#include "bench/viewer.h"
 
 struct moment {
 	uint64_t at_ns, family_ms;
@@ -314,7 +313,6 @@ static bool finish(struct bench *bench, const struct old_results *old)
 	bool written = true;
 	const struct options *options = &bench->options;
 	report_notes(stdout, &bench->results);
-	viewer_report(stdout);
 	if (old)
 		compare_results(stdout, &old->machine, &old->results, &bench->machine,
 				&bench->results);
@@ -328,8 +326,6 @@ static int run(struct bench *bench, const struct old_results *old)
 {
 	if (!prepare(bench))
 		return 2;
-	if (!viewers_share())
-		return could_not("made", "memory that runs share"), EXIT_FAILURE;
 	begin(bench);
 	bool whole = run_trials(bench) && run_plan(bench);
 	note_occasion(bench, whole);

@@ -4,7 +4,6 @@
  * Only this file knows both.
  */
 
-#include "executor/monitor/publish.h"
 #include "executor/strand/internal.h"
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/fork.h"
@@ -169,7 +168,6 @@ static int service_destroy_forked(tw_service *service)
 		return -EBUSY;
 	struct tw__strands *strands = tw_load_relaxed(&service->layers.strands);
 	tw__pool_leave_forked(tw_load_relaxed(&service->layers.pool));
-	tw__unpublish_forked(service);
 	tw__core_free_forked(service);
 	tw__strands_free(strands);
 	return 0;
@@ -189,7 +187,6 @@ int tw_service_destroy(tw_service *service)
 			    "tw_service_destroy");
 	if (r)
 		return r;
-	tw__unpublish(service);
 	struct tw__strands *strands = tw_load_acquire(&service->layers.strands);
 	tw__core_free(service);
 	tw__strands_free(strands);

@@ -1,7 +1,6 @@
 #!/bin/sh
-# pages.sh DIR VERSION: the manual in DIR/man1, DIR/man3 and DIR/man7. The headers are the source of the last two:
+# pages.sh DIR VERSION: the manual in DIR/man3 and DIR/man7. The headers are the source:
 #
-#   man1/tickwheel-top.1      the program, from a page of its own
 #   man3/NAME.3               each function, struct, enum and function type
 #   man7/tickwheel_HEADER.7   what a header opens with, and its lists
 #   man7/tickwheel.7          the overview, with the rules of tickwheel.h
@@ -17,7 +16,7 @@ export LC_ALL
 [ $# -eq 2 ] || { echo "usage: pages.sh DIR VERSION" >&2; exit 2; }
 dir=$1
 rm -rf "$dir"
-mkdir -p "$dir/man1" "$dir/man3" "$dir/man7"
+mkdir -p "$dir/man3" "$dir/man7"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -39,5 +38,4 @@ fi
 awk -v version="$2" -v list="$dir/list" -f man/text.awk -f man/overview.awk man/tickwheel.7.in include/tickwheel.h \
 	>"$dir/man7/tickwheel.7"
 rm "$dir/list"
-sed "s/@VERSION@/$2/" man/tickwheel-top.1 >"$dir/man1/tickwheel-top.1"
-echo "manual: $(find "$dir" -name '*.[137]' -type f | wc -l) pages in $dir"
+echo "manual: $(find "$dir" -name '*.[37]' -type f | wc -l) pages in $dir"

@@ -1,9 +1,8 @@
 # Installing and packaging.
 #
-# Knobs: PREFIX, bindir, libdir, includedir, datadir, mandir, docdir (final places); DESTDIR, for packagers, is put before each.
+# Knobs: PREFIX, libdir, includedir, datadir, mandir, docdir (final places); DESTDIR, for packagers, is put before each.
 
 PREFIX     ?= /usr/local
-bindir     ?= $(PREFIX)/bin
 libdir     ?= $(PREFIX)/lib
 includedir ?= $(PREFIX)/include
 datadir    ?= $(PREFIX)/share
@@ -11,13 +10,10 @@ mandir     ?= $(PREFIX)/share/man
 docdir     ?= $(PREFIX)/share/doc/tickwheel
 DESTDIR    ?=
 
-# Built programs that are installed to bindir; their names begin with tickwheel-.
-programs = $B/tickwheel-top
-
-places = PREFIX='$(PREFIX)' bindir='$(bindir)' libdir='$(libdir)' includedir='$(includedir)' \
+places = PREFIX='$(PREFIX)' libdir='$(libdir)' includedir='$(includedir)' \
 	datadir='$(datadir)' mandir='$(mandir)' docdir='$(docdir)' \
 	DESTDIR='$(DESTDIR)' VERSION=$(VERSION) SOVERSION=$(SOVERSION) CK_LIBS='$(strip $(ck_libs))' \
-	LIBRARY=$B MANUAL=build/man PROGRAMS='$(programs)'
+	LIBRARY=$B MANUAL=build/man
 
 .PHONY: install uninstall man dist deb
 .PHONY: check-install check-man check-musl check-meson check-ports check-deb check-packages
@@ -27,7 +23,7 @@ places = PREFIX='$(PREFIX)' bindir='$(bindir)' libdir='$(libdir)' includedir='$(
 # Checks that all places can be written before it builds or copies anything.
 install: deps-build ## library, headers, manual, pkg-config and CMake files; PREFIX=/usr/local, DESTDIR=
 	$(Q)$(places) packaging/install.sh --check
-	$(again) $(lib) $B/libtickwheel.so $(programs) man MODE=$(MODE)
+	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
 	$(Q)$(places) packaging/install.sh
 
 uninstall: ## removes the installed files (same knobs)

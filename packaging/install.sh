@@ -15,7 +15,6 @@ writable() {
 	rmdir "$probe"
 }
 for dir in "$to_lib" "$to_include" "$to_data" "$to_man" "$to_doc"; do writable "$dir"; done
-[ -z "$PROGRAMS" ] || writable "$to_bin"
 [ "${1:-}" != --check ] || exit 0
 
 # The places as pkg-config and CMake files name them.
@@ -75,9 +74,6 @@ for pages in "$MANUAL"/man*; do
 	install -d "$to_man/$section"
 	for page in "$pages"/*; do put 644 "$page" "$to_man/$section/$(basename "$page")"; done
 done
-
-[ -z "$PROGRAMS" ] || install -d "$to_bin"
-for program in $PROGRAMS; do put 755 "$program" "$to_bin/$(basename "$program")"; done
 
 # Documents and examples keep their places towards each other. Links to files that are not installed become plain text.
 remove_documents

@@ -6,7 +6,7 @@ fail() {
 	exit 1
 }
 
-for place in PREFIX bindir libdir includedir datadir mandir docdir; do
+for place in PREFIX libdir includedir datadir mandir docdir; do
 	eval "path=\${$place:-}"
 	case $path in
 	*[!A-Za-z0-9/._+~@:,=-]*) fail "$place='$path' holds a character that pkg-config files and the like cannot" ;;
@@ -21,7 +21,6 @@ case ${DESTDIR:-} in
 *) fail "DESTDIR='$DESTDIR' is not an absolute path" ;;
 esac
 
-to_bin=${DESTDIR:-}$bindir
 to_lib=${DESTDIR:-}$libdir
 to_include=${DESTDIR:-}$includedir
 to_data=${DESTDIR:-}$datadir/tickwheel

@@ -18,9 +18,8 @@ rm -f "$to_lib"/libtickwheel.a "$to_lib"/libtickwheel.so "$to_lib"/libtickwheel.
 rm -f "$to_include/tickwheel.h" "$to_include"/tickwheel*.hpp
 rm -rf "$to_include/tickwheel" "$to_lib/cmake/tickwheel"
 rm -f "$to_data/tsan.supp"
-rm -f "$to_bin"/tickwheel-*
 remove_documents
-for dir in "$to_data" "$to_doc" "$to_lib/cmake" "$to_lib/pkgconfig" "$to_man"/man[1-9] "$to_bin"; do
+for dir in "$to_data" "$to_doc" "$to_lib/cmake" "$to_lib/pkgconfig" "$to_man"/man[1-9]; do
 	rmdir "$dir" 2>/dev/null || true # others' files keep it
 done
 echo "removed tickwheel from $to_lib, $to_include, $to_man"

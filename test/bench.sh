@@ -135,13 +135,6 @@ if command -v script >/dev/null; then
 		fail "no progress"
 fi
 
-# ---- a viewer
-
-gives 0 "viewer +[1-9][0-9]* looks took [1-9][0-9]* us of the service's" \
-	--quick --only W9 --candidate tickwheel-watched --reps 1
-gives 0 "W2 request" $quick
-says_not "looks took"
-
 # ---- one core
 
 one=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)

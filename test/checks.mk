@@ -24,7 +24,7 @@ $B/plain/run: $$(plain_o) $$(lib)
 
 .PHONY: check check-parts check-cheap check-words check-misuse check-functions check-pairs check-answers \
 	check-static check-compilers check-hardened check-memcheck
-.PHONY: check-tsan check-asan check-top abi abi-accept
+.PHONY: check-tsan check-asan abi abi-accept
 
 check-cheap: check-includes check-format check-pairs check-words ## these, and static analysis
 check-cheap: check-misuse check-functions check-static check-hardened abi
@@ -32,7 +32,7 @@ check-cheap: check-misuse check-functions check-static check-hardened abi
 # The parts of `make check` run side by side, as many as make has jobs, each in a make of its own (test/part.sh).
 # They start in this order: long ones first, short ones last. Parts that build in the same folder run one after
 # the other, as the lines below say. `make -j1 check` runs all parts one after the other.
-parts := check-asan check-static check-includes check-hardened abi test check-top check-compilers models check-tsan \
+parts := check-asan check-static check-includes check-hardened abi test check-compilers models check-tsan \
 	check-memcheck check-sandbox check-install check-musl check-man check-clocks check-format check-pairs \
 	check-words check-misuse check-functions check-cache check-durable check-cpp
 
@@ -51,7 +51,6 @@ part-%: FORCE
 	+$(Q)test/part.sh $* $(MAKE) --no-print-directory NO_INSTALL=1 $*
 
 # In build/release:
-part-check-top: part-check-durable
 part-check-hardened: part-check-includes
 part-abi: part-check-hardened
 part-test: part-abi
@@ -66,10 +65,6 @@ part-check-cpp: part-check-asan part-check-tsan
 part-check-memcheck part-check-sandbox: part-check-compilers
 
 ##@ Parts of `make check`
-
-check-top: deps-build ## tickwheel-top in a terminal (tmux), as text, and its errors
-	$(again) $B/tickwheel-top $B/test/top/stage $B/test/top/foreign $B/bin/server
-	$(Q)test/top.sh $B/tickwheel-top $B/test/top/stage $B/test/top/foreign $B/bin/server
 
 check-pairs: ## each pair of a pairing table is cited at its sites, and each cited pair is in a table
 	$(Q)test/pairs.sh

@@ -14,8 +14,6 @@ script=install
 
 prefix=$work/prefix
 installing install PREFIX="$prefix" || fail "make install failed"
-quietly "$prefix/bin/tickwheel-top" --version || fail "tickwheel-top does not run"
-[ -s "$prefix/share/man/man1/tickwheel-top.1" ] || fail "tickwheel-top has no page"
 PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 export PKG_CONFIG_PATH
 [ "$(pkg-config --modversion tickwheel)" = "$(sed -n 's/^Version: //p' "$prefix/lib/pkgconfig/tickwheel.pc")" ] ||

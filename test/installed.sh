@@ -5,7 +5,7 @@
 CC=${CC:-cc}
 MAKE=${MAKE:-make}
 MAKEFLAGS= MFLAGS=
-unset MAKELEVEL PREFIX DESTDIR bindir libdir includedir mandir docdir
+unset MAKELEVEL PREFIX DESTDIR libdir includedir mandir docdir
 export MAKEFLAGS MFLAGS
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

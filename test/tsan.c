@@ -1,6 +1,6 @@
 /*
- * tsan [race]: what the library orders between threads, each order once, for ThreadSanitizer to look
- * at. With `race`, a callback and the main thread race.
+ * tsan [race]: what the library orders between threads, each order once, for ThreadSanitizer to
+ * look at. With `race`, a callback and the main thread race.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -227,9 +227,6 @@ int main(int argc, char **argv)
 	int error = -tw_service_create(&server.service, NULL);
 	if (error != 0)
 		return fail("no timer service", error);
-	error = -tw_service_publish(server.service, "http");
-	if (error != 0) /* a sandbox may refuse it */
-		fprintf(stderr, "server: tickwheel-top will not see it: %s\n", strerror(error));
 	ban_init(server.service, o.limits.ban_ns);
 	server.loops = calloc(o.loops, sizeof(*server.loops));
 	error = server.loops != NULL ? open_loops(&server, (uint16_t)o.port) : ENOMEM;

@@ -31,12 +31,6 @@ void tw__page_label(struct tw__page *page, const char *name, const char *value)
 	fputc('"', page->out);
 }
 
-void tw__page_number_label(struct tw__page *page, const char *name, uint64_t value)
-{
-	tw__page_begin_label(page, name);
-	fprintf(page->out, "%" PRIu64 "\"", value);
-}
-
 void tw__page_begin(struct tw__page *page, const struct tw__reading *reading, const char *name)
 {
 	fprintf(page->out, "tickwheel_%s", name);

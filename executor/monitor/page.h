@@ -30,7 +30,6 @@ void tw__page_begin_label(struct tw__page *page, const char *name);
 
 /* value: escaped; NULL: empty */
 void tw__page_label(struct tw__page *page, const char *name, const char *value);
-void tw__page_number_label(struct tw__page *page, const char *name, uint64_t value);
 
 /* The value, which ends the sample. */
 void tw__page_count(const struct tw__page *page, uint64_t value);

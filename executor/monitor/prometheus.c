@@ -245,7 +245,7 @@ static int write_services(tw_service *const *services, struct tw__reading *readi
 		set_label(services[i], i, count, &readings[i]);
 	r = check_labels(readings, count);
 	for (size_t i = 0; i < count && !r; i++)
-		r = tw__reading_take(services[i], &readings[i], false);
+		r = tw__reading_take(services[i], &readings[i]);
 	struct tw__page page = {.out = out, .readings = readings, .count = count};
 	if (!r)
 		tw__prometheus_figures(&page);

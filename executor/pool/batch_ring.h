@@ -4,11 +4,11 @@
  * cell again only when head has passed it.
  *
  * Pairing table; POOL1 and POOL2 are in worker.c and wake.c
- *   BATCHES1  head: CAS (pop) -> load-acquire (push): the pop has read the cell before it is written
- *       again.
- *   BATCHES2  head: CAS (pop) -> load-acquire (pop, count), then load of tail: the tail is not older
- *       than the one that the pop has seen. So head is never above tail, and no cell is read that
- *       was never written.
+ *   BATCHES1  head: CAS (pop) -> load-acquire (push): the pop has read the cell before it is
+ *       written again.
+ *   BATCHES2  head: CAS (pop) -> load-acquire (pop, count), then load of tail: the tail is not
+ *       older than the one that the pop has seen. So head is never above tail, and no cell is read
+ *       that was never written.
  */
 #ifndef TW_EXECUTOR_BATCH_RING_H
 #define TW_EXECUTOR_BATCH_RING_H

@@ -98,8 +98,8 @@ struct tw_service_config {
 	uint32_t reserved; /* 0 */
 
 	/*
-	 * For people: tw_service_dump and tickwheel-top show it, and Prometheus' text has it as the
-	 * label `service`. Not copied: a static string.
+	 * For people: tw_service_dump shows it, and Prometheus' text has it as the label `service`.
+	 * Not copied: a static string.
 	 */
 	const char *name;
 };

@@ -347,33 +347,6 @@ TW_API int tw_service_dump(tw_service *service, FILE *out);
  */
 TW_API int tw_service_validate(tw_service *service, char *why, size_t why_size);
 
-/* -------------------------------------------------------------- a live view */
-
-/*
- * Lets tickwheel-top(1) show the service while the process runs: timers, rates, latencies, workers,
- * what runs.
- *
- * Opens a socket, and starts a thread that waits for viewers. A service that nobody looks at costs
- * nothing. Only the process's own user and root are answered. There is no file: the socket is in
- * the abstract name space, in the process's network namespace. Ends with tw_service_destroy, so a
- * close that takes long can be watched.
- *
- * `name` is what the viewer calls the service: copied, at most 63 bytes. NULL: the name in the
- * service's config, or "service".
- *
- * Threads: any, once for each service. Never blocks.
- * Returns:
- *   0            published
- *   -EALREADY    the service is published
- *   -EINVAL      service is NULL
- *   -EAGAIN      a thread cannot be created
- *   -EMFILE, -ENFILE, -ENOMEM   no descriptor, or no memory
- *   -ESHUTDOWN   the service is closed
- *   -EPERM       in a forked child
- *   any other    a negative errno of socket(2) or bind(2): a sandbox refuses
- */
-TW_API int tw_service_publish(tw_service *service, const char *name);
-
 #ifdef __cplusplus
 }
 #pragma GCC diagnostic pop

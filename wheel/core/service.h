@@ -22,7 +22,6 @@
 struct tw__close_owner;
 struct tw__driver;
 struct tw__submitted;
-struct tw__publisher;
 struct tw__strands;
 struct tw__works;
 
@@ -107,8 +106,6 @@ struct tw__layers {
 	/* made with the first of them; ended by the composition root */
 	_Atomic(struct tw__strands *) strands;
 	_Atomic uint64_t seeds_drawn; /* timer/timing.h */
-	/* for tickwheel-top; ended by the composition root */
-	_Atomic(struct tw__publisher *) publisher;
 };
 
 struct tw_service {

@@ -33,7 +33,6 @@ Test(misuse_timers, null_services)
 	NULL_ROW(tw_service_foreach, "service", NULL, visit, NULL);
 	NULL_ROW(tw_service_dump, "service", NULL, stderr);
 	NULL_ROW(tw_service_stats_prometheus, "service", NULL, stderr);
-	NULL_ROW(tw_service_publish, "service", NULL, "name");
 	NULL_ROW(tw_service_validate, "service", NULL, NULL, 0);
 	TOLD("tw_service_now: service is NULL", tw_service_now(NULL));
 	NULL_ROW(tw_schedule, "service", NULL, 0, misuse_fn, NULL, NULL);
@@ -383,9 +382,6 @@ Test(misuse_timers, histograms)
 	static struct tw_histogram none, one;
 	one.count = one.buckets[0] = 1;
 	NULL_ROW(tw_service_histograms, "out", manual, NULL);
-	expect_eq(tw_service_publish(manual, "name"), 0);
-	ROW(-EALREADY, "tw_service_publish: the service is published already",
-	    tw_service_publish(manual, "name"));
 	NULL_ROW(tw_histogram_add, "sum", NULL, &none);
 	NULL_ROW(tw_histogram_add, "other", &none, NULL);
 	NULL_ROW(tw_histogram_subtract, "later", NULL, &none);
