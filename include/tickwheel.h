@@ -123,8 +123,8 @@
  * config whose other members are all 0. Non-zero bytes beyond what the library knows are -E2BIG.
  *
  * Errors are negative errno values; tw_strerror explains them, and tw_set_misuse_hook gets the
- * reason of a bad argument. A refused call has changed nothing. What it was given, such as arg,
- * stays yours.
+ * reason of a bad argument. A refused call has changed nothing; tw_limiter_close tells of an
+ * exception. What a call was given, such as arg, stays yours.
  *
  * Cancellation. No call is a cancellation point of pthread_cancel: a pending request acts after the
  * call. A callback, release, hook or visitor must not be cancelled, nor end its thread otherwise. A
