@@ -177,7 +177,7 @@ wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create s
 	   pthread_mutex_unlock
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ \
-		-lcriterion -ljansson $(ck_libs) -lm
+		-lcriterion $(ck_libs) -lm
 
 # Prints what calls really answer, for test/answers.sh.
 $B/test/contract/answers: $(patsubst %.c,$B/%.o,$(wildcard test/contract/*.c) test/support/faults.c) $(lib)

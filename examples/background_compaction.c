@@ -3,8 +3,7 @@
  * compaction is 300 ms of work. All run on one thread.
  *
  * The same second is played three times: without compaction, with compaction that holds the thread,
- * and with compaction that asks tw_scheduler_should_yield after each page. If a file is named, the
- * third becomes a Chrome trace in it.
+ * and with compaction that asks tw_scheduler_should_yield after each page.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,23 +96,15 @@ static void await_quiet(tw_scheduler *scheduler)
 	} while (stats.ready + stats.delayed);
 }
 
-static void write_trace(tw_scheduler *scheduler, const char *file)
-{
-	FILE *out = fopen(file, "w");
-	if (!out || tw_scheduler_trace(scheduler, out) || fclose(out))
-		fprintf(stderr, "%s could not be written\n", file);
-}
-
-static int show(const char *what, struct table table, const char *trace)
+static int show(const char *what, struct table table)
 {
 	static struct request requests[REQUESTS];
 	tw_service *service;
 	tw_scheduler *scheduler;
 	struct tw_service_config one_thread = {
 	    .size = sizeof one_thread, .workers = 1, .max_workers = 1};
-	struct tw_scheduler_config logged = {.size = sizeof logged, .log_events = 4096};
 	if (tw_service_create(&service, &one_thread) ||
-	    tw_scheduler_create(&scheduler, service, &logged))
+	    tw_scheduler_create(&scheduler, service, NULL))
 		return 1;
 	struct tw_scheduler_task job = {.size = sizeof job,
 					.fn = compact,
@@ -134,20 +125,17 @@ static int show(const char *what, struct table table, const char *trace)
 	}
 	await_quiet(scheduler);
 	print_line(what, requests, &table);
-	if (trace)
-		write_trace(scheduler, trace);
 	r |= tw_scheduler_destroy(scheduler);
 	r |= tw_service_destroy(service);
 	return r != 0;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	printf("requests' latency, ms              half        99 %%        all  pages done      "
 	       "turns\n");
-	int r = show("no compaction", (struct table){0}, NULL);
-	r |= show("compaction holds the thread", (struct table){.dirty_pages = PAGES}, NULL);
-	r |= show("compaction gives way", (struct table){.dirty_pages = PAGES, .yields = true},
-		  argc > 1 ? argv[1] : NULL);
+	int r = show("no compaction", (struct table){0});
+	r |= show("compaction holds the thread", (struct table){.dirty_pages = PAGES});
+	r |= show("compaction gives way", (struct table){.dirty_pages = PAGES, .yields = true});
 	return r;
 }

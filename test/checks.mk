@@ -4,12 +4,8 @@ SHORT ?= 3
 
 # ------------------------------------------------------------------ the unit tests without Criterion (test/plain)
 
-# The cross build has no jansson, so tests that read JSON are left out of it.
-plain_lacks := $(if $(filter arm64,$(MODE)),test/unit/scheduler/log.c)
-plain_c  = $(filter-out $(plain_lacks),$(shell find test/unit -name '*.c' | LC_ALL=C sort) \
-	$(wildcard test/support/*.c test/plain/*.c))
+plain_c  = $(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c test/plain/*.c)
 plain_o  = $(plain_c:%.c=$B/plain/%.o)
-plain_libs := $(if $(plain_lacks),,-ljansson)
 
 $B/plain/%.o: %.c $B/flags
 	@mkdir -p $(@D)
@@ -18,7 +14,7 @@ $B/plain/%.o: %.c $B/flags
 .SECONDEXPANSION:
 $B/plain/run: $$(plain_o) $$(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped) $(if $(filter cover,$(MODE)),_exit)) \
-		$(CFLAGS) -o $@ $^ $(plain_libs) $(ck_libs) -lm
+		$(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
 # ------------------------------------------------------------------ check
 

@@ -236,8 +236,7 @@ static void round_on(uint64_t *seed, tw_service *service, tw_executor *executor,
 					  .host = manual ? TW_HOST_MANUAL : TW_HOST_EXECUTOR,
 					  .executor = executor,
 					  .slice_ns = 1 + random_below(seed, 200000),
-					  .wanted = manual ? want : NULL,
-					  .log_events = random_percent(seed, 50) ? 100 : 0};
+					  .wanted = manual ? want : NULL};
 	clear_items();
 	atomic_store(&over, false);
 	int r = tw_scheduler_create(&scheduler, service, &cfg);

@@ -1,7 +1,6 @@
 /* What a scheduler asks of its host, and the timer that asks later. */
 #include "executor/scheduler/host.h"
 
-#include "executor/scheduler/log.h"
 #include "executor/scheduler/submit.h"
 
 /* ------------------------------------------------------------- the host timer */

@@ -1,11 +1,10 @@
 /*
  * The inside of schedulers (contract: tickwheel/scheduler.h).
  *
- *     scheduler.c   config, creation and end
+ *     scheduler.c   config, creation, end, statistics
  *     host.c        the host timer; requests of turns
  *     submit.c      submit and cancel; the two heaps
  *     run.c         the loop, what a turn may ask, a thread's current priority
- *     log.c         event log, trace, statistics
  *
  * One mutex guards all. No user function and no hand-over to an executor happens under it. The
  * service's timers are scheduled, moved and cancelled under it, which never runs anything.
@@ -43,7 +42,6 @@ struct tw__task {
 	bool running;
 	bool cancelled; /* while running */
 	bool delayed;   /* in the timer heap */
-	bool begun;     /* has had a turn */
 };
 
 /* Which done function to call when the lock is free. All zero: none. */
@@ -68,11 +66,6 @@ struct tw__host {
 	     * `wanted`; done functions that a cancel or a close calls
 	     */
 	    out;
-};
-
-struct tw__scheduler_events {
-	struct tw_scheduler_event *events;
-	uint64_t event_count; /* ever */
 };
 
 struct tw_scheduler {
@@ -100,7 +93,6 @@ struct tw_scheduler {
 	uint64_t slice_last_number; /* last_number when the slice began */
 	bool interrupted;
 	struct tw_scheduler_stats stats; /* ready: not kept here; delayed: neither; cleared: is */
-	struct tw__scheduler_events log;
 };
 
 static inline struct tw__deferred_done tw__deferred_done_of(const struct tw__task *task)

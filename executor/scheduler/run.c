@@ -3,7 +3,6 @@
 #include "executor/scheduler/host.h"
 #include "executor/scheduler/run.h"
 #include "wheel/core/frame.h"
-#include "executor/scheduler/log.h"
 #include "executor/scheduler/submit.h"
 
 /* -------------------------------------------------------- a thread's priority */
@@ -77,24 +76,22 @@ static struct tw__task *next_task(tw_scheduler *scheduler, size_t turns, int64_t
 	return may_begin(scheduler, task, turns, now_ns) ? task : NULL;
 }
 
-static void note_end(tw_scheduler *scheduler, struct tw__task *task, int result, int64_t now_ns)
+static void note_end(tw_scheduler *scheduler, struct tw__task *task, int result)
 {
 	if (result == TW_TURN_DONE) {
 		scheduler->stats.completed++;
-		tw__scheduler_log(scheduler, task, TW_EVENT_DONE, now_ns, 0);
 		return;
 	}
 	scheduler->stats.failed++;
 	scheduler->stats.last_failure = result;
 	scheduler->stats.last_failure_task = tw__node_handle(&task->node);
-	tw__scheduler_log(scheduler, task, TW_EVENT_ERROR, now_ns, result);
 }
 
 /*
  * It wants another turn and gets none. Its done function is called without the lock, while the task
  * still counts as running.
  */
-static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task, int64_t now_ns)
+static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task)
 {
 	bool cancelled = task->cancelled;
 	task->cancelled = true;
@@ -104,25 +101,22 @@ static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task, int64
 			   cancelled ? -ECANCELED : -ESHUTDOWN);
 	pthread_mutex_lock(&scheduler->lock);
 	*(cancelled ? &scheduler->stats.cancelled : &scheduler->stats.dropped) += 1;
-	tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, now_ns, 0);
 	tw__scheduler_remove_ran(scheduler, task);
 }
 
 /* True: it goes on in another turn. */
 static bool scheduler_finish(tw_scheduler *scheduler, struct tw__task *task,
-			     const struct tw_turn *turn, int result, int64_t now_ns)
+			     const struct tw_turn *turn, int result)
 {
 	if (result != TW_TURN_AGAIN) {
-		note_end(scheduler, task, result, now_ns);
+		note_end(scheduler, task, result);
 		tw__scheduler_remove_ran(scheduler, task);
 	} else if (task->cancelled || scheduler->closed) {
-		tw__scheduler_log(scheduler, task, TW_EVENT_SUSPEND, now_ns, 0);
-		end_unfinished(scheduler, task, now_ns);
+		end_unfinished(scheduler, task);
 	} else {
 		task->fn = turn->next;
 		task->running = false;
 		scheduler->stats.continued++;
-		tw__scheduler_log(scheduler, task, TW_EVENT_SUSPEND, now_ns, 0);
 		return true;
 	}
 	return false;
@@ -145,9 +139,6 @@ static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn
 	scheduler->turn_begin_ns = now_ns;
 	scheduler->stats.turns++;
 	scheduler->stats.timed_out += turn->did_timeout;
-	tw__scheduler_log(scheduler, task, task->begun ? TW_EVENT_RESUME : TW_EVENT_START, now_ns,
-			  0);
-	task->begun = true;
 }
 
 /* ---------------------------------------------------------- without the lock */
@@ -206,10 +197,10 @@ static int scheduler_call(struct tw__task *task, struct tw_turn *turn, int64_t n
 	return result;
 }
 
-/* No other task waits and no log is kept, so nobody needs the time when it ends. */
+/* No other task waits, so nobody needs the time when it ends. */
 static bool is_alone(const tw_scheduler *scheduler)
 {
-	return scheduler->tasks.count <= 1 && !scheduler->timers.count && !scheduler->log.events;
+	return scheduler->tasks.count <= 1 && !scheduler->timers.count;
 }
 
 /* The lock is held; it is released meanwhile. True: the task goes on in another turn. */
@@ -225,7 +216,7 @@ static bool run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *no
 	pthread_mutex_lock(&scheduler->lock);
 	if (alone && (result == TW_TURN_AGAIN || !is_alone(scheduler)))
 		*now_ns = tw__scheduler_now(scheduler);
-	bool goes_on = scheduler_finish(scheduler, task, &turn, result, *now_ns);
+	bool goes_on = scheduler_finish(scheduler, task, &turn, result);
 	scheduler->current = NULL;
 	return goes_on;
 }

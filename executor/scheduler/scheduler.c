@@ -1,8 +1,7 @@
-/* Creation and end of schedulers. */
+/* Creation, end and statistics of schedulers. */
 
 #include "wheel/core/frame.h"
 #include "executor/scheduler/host.h"
-#include "executor/scheduler/log.h"
 #include "executor/scheduler/run.h"
 #include "executor/scheduler/submit.h"
 #include "executor/strand/internal.h"
@@ -17,7 +16,6 @@ static const int64_t usual_timeout_ns[TW_PRIORITIES] = {
     [TW_PRIORITY_IDLE] = INT64_C(1073741823000000),
 };
 
-enum { MOST_EVENTS = 1 << 24 };
 #define MOST_NS (INT64_C(1) << 62)
 
 static bool timeouts_are_good(const struct tw_scheduler_config *config)
@@ -51,11 +49,6 @@ static int check_config(const struct tw_scheduler_config *config)
 			      (unsigned)TW__NODES_MAX);
 	if (config->slice_ns > (uint64_t)MOST_NS)
 		return refuse("slice_ns is above 2^62");
-	if (config->log_events > MOST_EVENTS)
-		return refuse("log_events %u: must be 0 to %u", config->log_events,
-			      (unsigned)MOST_EVENTS);
-	if (config->reserved)
-		return refuse("reserved %u: must be 0", config->reserved);
 	if (!timeouts_are_good(config))
 		return refuse("timeout_ns: each must be -2^62 to 2^62, and 0 for TW_PRIORITY_NONE");
 	return check_host(config);
@@ -122,18 +115,12 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 	if (r)
 		return r;
 	tw_scheduler *scheduler = calloc(1, sizeof *scheduler);
-	struct tw_scheduler_event *events =
-	    config.log_events ? calloc(config.log_events, sizeof *events) : NULL;
-	r = !scheduler || (config.log_events && !events)
-		? -ENOMEM
-		: tw__base_hold(&scheduler->base, service, config.executor);
+	r = scheduler ? tw__base_hold(&scheduler->base, service, config.executor) : -ENOMEM;
 	if (r) {
-		free(events);
 		free(scheduler);
 		return r;
 	}
 	scheduler->config = config;
-	scheduler->log.events = events;
 	init(scheduler);
 	*out = scheduler;
 	return 0;
@@ -166,9 +153,6 @@ static void scheduler_drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 		}
 		struct tw__deferred_done deferred = tw__deferred_done_of(task);
 		scheduler->stats.dropped++;
-		if (scheduler->log.events)
-			tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL,
-					  tw__scheduler_now(scheduler), 0);
 		tw__scheduler_give_back(scheduler, task);
 		scheduler->host.out++; /* another close waits for the done function */
 		pthread_mutex_unlock(&scheduler->lock);
@@ -238,7 +222,6 @@ static void scheduler_free_all(tw_scheduler *scheduler)
 	tw__nodes_fini(&scheduler->nodes);
 	tw__heap_free(&scheduler->tasks);
 	tw__heap_free(&scheduler->timers);
-	free(scheduler->log.events);
 	free(scheduler);
 }
 
@@ -299,4 +282,29 @@ int tw_scheduler_destroy(tw_scheduler *scheduler)
 		return tw__misuse(-EDEADLK,
 				  "tw_scheduler_destroy: called from one of its own tasks");
 	return TW__BASE_DESTROY(scheduler, scheduler_free_all, scheduler_destroy);
+}
+
+/* ------------------------------------------------------------------- statistics */
+
+int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats *out)
+{
+	int r = TW__OUT_CHECK(tw_scheduler_stats, out, completed);
+	if (!r)
+		r = TW__CHECK(scheduler, "scheduler");
+	if (r)
+		return r;
+	pthread_mutex_lock(&scheduler->lock);
+	struct tw_scheduler_stats stats = scheduler->stats;
+	uint64_t held = scheduler->tasks.count + (uint64_t)scheduler->timers.count;
+	struct tw__task *current = scheduler->current;
+	/* Close has taken it out of the heap. */
+	held += current && !tw__heap_has(&current->item) && current->running;
+	stats.host_requested = scheduler->host.state == TW__HOST_REQUESTED;
+	stats.host_timer = scheduler->host.timer_set;
+	stats.paused = scheduler->paused;
+	stats.delayed = scheduler->timers.count - scheduler->timers_cleared;
+	pthread_mutex_unlock(&scheduler->lock);
+	stats.ready = held - stats.cleared - stats.delayed;
+	tw__struct_write(out, &stats, sizeof stats);
+	return 0;
 }

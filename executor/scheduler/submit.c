@@ -2,7 +2,6 @@
 
 #include "executor/scheduler/submit.h"
 #include "executor/scheduler/host.h"
-#include "executor/scheduler/log.h"
 #include "executor/scheduler/run.h"
 
 #define TIMEOUT_MAX_NS (INT64_C(1) << 62)
@@ -162,7 +161,7 @@ static void scheduler_fill(const tw_scheduler *scheduler, struct tw__task *task,
 	task->name = spec->name;
 	task->expiration_ns = add(request->start_ns, timeout_ns);
 	task->priority = (uint8_t)priority;
-	task->running = task->cancelled = task->begun = false;
+	task->running = task->cancelled = false;
 	task->delayed = spec->delay_ns != 0;
 }
 
@@ -269,9 +268,6 @@ static int scheduler_cancel(tw_scheduler *scheduler, struct tw__task *task,
 		task->cancelled = true;
 		return TW_RUNNING;
 	}
-	if (scheduler->log.events)
-		tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler),
-				  0);
 	*deferred = tw__deferred_done_of(task);
 	scheduler_clear(scheduler, task);
 	scheduler->stats.cancelled++;

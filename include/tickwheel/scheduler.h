@@ -37,7 +37,7 @@
  * Who may call what:
  *
  *   caller              submit*  cancel   pause    stats  should_yield run       close     destroy
- *                                         resume   trace
+ *                                         resume
  *   any thread          yes      yes      yes      yes    false        one       yes       alone
  *   a task of its own   yes      yes      yes      yes    yes          -EBUSY    -EDEADLK  -EDEADLK
  *   a signal handler    no       no       no       no     no           no        no        no
@@ -58,7 +58,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include "executor.h"
 #include "service.h"
@@ -150,9 +149,6 @@ struct tw_scheduler_config {
 	 */
 	void (*wanted)(void *wanted_arg);
 	void *wanted_arg;
-
-	uint32_t log_events; /* events that the log keeps: 0 (no log) .. 2^24; 32 bytes each */
-	uint32_t reserved;   /* 0 */
 };
 
 /*
@@ -236,7 +232,7 @@ struct tw_scheduler_task {
 	uint64_t delay_ns;  /* 0 .. TW_MAX_DELAY_NS; rounded up to ticks if nothing else runs */
 	int64_t timeout_ns; /* with its flag: start to expiration, -2^62 .. 2^62 */
 	tw_scheduler_done_fn *done;
-	const char *name; /* for the event log, tw_service_dump and the watchdog; not copied */
+	const char *name; /* for tw_service_dump and the watchdog; not copied */
 };
 
 /*
@@ -412,54 +408,6 @@ struct tw_scheduler_stats {
  *   -EPERM    in a forked child
  */
 TW_API int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats *out);
-
-/* ------------------------------------------------------------ the event log */
-
-/* Kinds of events. */
-enum tw_scheduler_event_kind {
-	TW_EVENT_START = 1,   /* its first turn begins */
-	TW_EVENT_SUSPEND = 2, /* a turn ends with TW_TURN_AGAIN */
-	TW_EVENT_RESUME = 3,  /* a further turn begins */
-	TW_EVENT_DONE = 4,    /* the last turn has ended */
-	TW_EVENT_CANCEL = 5,  /* cancelled, or dropped by close */
-	TW_EVENT_ERROR = 6    /* the last turn has failed */
-};
-
-/* An event of the log. */
-struct tw_scheduler_event {
-	uint64_t at_ns; /* on the service's clock */
-	uint64_t task;  /* its number: 1 for the first submit */
-	const char *name;
-	uint16_t kind; /* enum tw_scheduler_event_kind */
-	uint16_t priority;
-	int32_t result; /* of TW_EVENT_ERROR */
-};
-
-/*
- * Copies the latest events, at most n, the oldest first.
- *
- * Threads: any. Never blocks.
- * Returns:
- *   >= 0      the number of events; 0 without a log
- *   -EINVAL   scheduler is NULL, or out with n not 0
- */
-TW_API int tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out, size_t n);
-
-/*
- * Writes the event log as a Chrome trace (JSON), for chrome://tracing, ui.perfetto.dev or
- * speedscope.
- *
- * Each turn is a bar, in a row for its priority. Cancels are marks.
- *
- * Threads: any. Blocks while it writes.
- * Returns:
- *   0         written
- *   -EINVAL   scheduler or out is NULL
- *   -ENOMEM   no memory
- *   -EIO      `out` has an error
- *   -EPERM    in a forked child
- */
-TW_API int tw_scheduler_trace(tw_scheduler *scheduler, FILE *out);
 
 #ifdef __cplusplus
 }

@@ -51,11 +51,7 @@ void tw__text_put(FILE *out, const char *text, enum tw__text_style style)
 		else if (length)
 			fwrite(at, 1, length, out);
 		else
-			fprintf(out,
-				style == TW__TEXT_JSON    ? "\\u%04x"
-				: style == TW__TEXT_LABEL ? "\\\\x%02x"
-							  : "\\x%02x",
-				*at);
+			fprintf(out, style == TW__TEXT_LABEL ? "\\\\x%02x" : "\\x%02x", *at);
 		at += length ? length : 1;
 	}
 }

@@ -13,14 +13,13 @@ enum tw__text_style {
 	 * \\xHH: in the value of a Prometheus label only \\, \" and \n may follow a backslash. A
 	 * backslash of the text before xHH is \\x5c
 	 */
-	TW__TEXT_LABEL,
-	TW__TEXT_JSON /* \u00HH */
+	TW__TEXT_LABEL
 };
 
 /*
  * Writes a text that stands between quotes: a quote, a backslash and a newline are escaped by a
- * backslash, other control characters and bytes that are not UTF-8 as the style says. As plain text
- * and as a label, different texts are written differently.
+ * backslash, other control characters and bytes that are not UTF-8 as the style says. Different
+ * texts are written differently.
  */
 void tw__text_put(FILE *out, const char *text, enum tw__text_style style);
 

@@ -13,7 +13,6 @@ static void check_in_child(void *arg)
 {
 	struct job *job = arg;
 	struct tw_scheduler_stats stats = {.size = sizeof stats};
-	struct tw_scheduler_event event;
 	const struct tw_scheduler_task post = {.size = sizeof post, .fn = job_turn, .arg = job};
 	tw_scheduler *none;
 	child_eq(tw_scheduler_create(&none, rig.rig.service, NULL), -EPERM);
@@ -27,8 +26,6 @@ static void check_in_child(void *arg)
 	child_eq(tw_scheduler_request_yield(rig.scheduler), -EPERM);
 	child_eq(tw_scheduler_force_frame_rate(rig.scheduler, 60), -EPERM);
 	child_eq(tw_scheduler_stats(rig.scheduler, &stats), -EPERM);
-	child_eq(tw_scheduler_events(rig.scheduler, &event, 1), -EPERM);
-	child_eq(tw_scheduler_trace(rig.scheduler, stderr), -EPERM);
 	child_eq(tw_scheduler_should_yield(rig.scheduler), false);
 	child_eq(tw_scheduler_close(rig.scheduler, 0), -EPERM);
 	child_eq(tw_scheduler_destroy(rig.scheduler), 0);

@@ -85,8 +85,6 @@ Test(misuse_work, schedulers)
 	SCHEDULER_ROW("wanted must be NULL without TW_HOST_MANUAL", .wanted = wanted);
 	SCHEDULER_ROW("max_tasks 268435457: must be 1 to 268435456", .max_tasks = (1u << 28) + 1);
 	SCHEDULER_ROW("slice_ns is above 2^62", .slice_ns = TOO_LONG);
-	SCHEDULER_ROW("log_events 16777217: must be 0 to 16777216", .log_events = (1u << 24) + 1);
-	SCHEDULER_ROW("reserved 1: must be 0", .reserved = 1);
 	SCHEDULER_ROW("timeout_ns: each must be -2^62 to 2^62, and 0 for TW_PRIORITY_NONE",
 		      .timeout_ns = {1});
 }
@@ -108,10 +106,6 @@ Test(misuse_work, null_schedulers)
 	NULL_ROW(tw_scheduler_resume, "scheduler", NULL);
 	NULL_ROW(tw_scheduler_stats, "scheduler", NULL, STRUCT(tw_scheduler_stats));
 	NULL_ROW(tw_scheduler_stats, "out", scheduler, NULL);
-	NULL_ROW(tw_scheduler_events, "scheduler", NULL, NULL, 0);
-	NULL_ROW(tw_scheduler_events, "out", scheduler, NULL, 1);
-	NULL_ROW(tw_scheduler_trace, "scheduler", NULL, stderr);
-	NULL_ROW(tw_scheduler_trace, "out", scheduler, NULL);
 	TOLD("tw_scheduler_should_yield: scheduler is NULL", tw_scheduler_should_yield(NULL));
 	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_stats),
 	    tw_scheduler_stats(scheduler, SMALL(tw_scheduler_stats)));

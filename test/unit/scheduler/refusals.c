@@ -45,8 +45,6 @@ Test(scheduler_refusals, bad_configs_are_refused)
 		       -EINVAL);
 	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_LOW] = INT64_MIN}},
 		       -EINVAL);
-	expect_refused((struct tw_scheduler_config){.log_events = (1u << 24) + 1}, -EINVAL);
-	expect_refused((struct tw_scheduler_config){.reserved = 1}, -EINVAL);
 	struct {
 		struct tw_scheduler_config config;
 		uint64_t more;
@@ -149,15 +147,12 @@ Test(scheduler_refusals, post_without_memory_changes_nothing_and_can_be_repeated
 Test(scheduler_refusals, creation_without_memory_leaves_nothing_behind)
 {
 	long before = faults_outstanding();
-	struct tw_scheduler_config config = {.size = sizeof config, .log_events = 100};
-	for (long nth = 0; nth < 2; nth++) {
-		tw_scheduler *none = NULL;
-		faults_arm(nth, true);
-		expect_eq(tw_scheduler_create(&none, rig.rig.service, &config), -ENOMEM);
-		faults_disarm();
-		expect_eq(none == NULL, 1);
-		expect_eq(faults_outstanding(), before);
-	}
+	tw_scheduler *none = NULL;
+	faults_arm(0, true);
+	expect_eq(tw_scheduler_create(&none, rig.rig.service, NULL), -ENOMEM);
+	faults_disarm();
+	expect_eq(none == NULL, 1);
+	expect_eq(faults_outstanding(), before);
 }
 
 /* The service has no room for the host timer: the driver's next ticks try again. */
