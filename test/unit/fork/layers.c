@@ -36,7 +36,7 @@ static void open_all(bool shared)
 	one.max_concurrency = 1;
 	async.kind = TW_ACTION_KIND_ASYNC;
 	async.service = all.service;
-	expect_eq(tw_strand_create(&all.strand, all.service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&all.strand, all.service, NULL), 0);
 	expect_eq(tw_scheduler_create(&all.scheduler, all.service, NULL), 0);
 	expect_eq(tw_limiter_create(&all.limiter, all.service, &one), 0);
 	expect_eq(tw_semaphore_create(&all.semaphore, all.service, NULL, 1), 0);
