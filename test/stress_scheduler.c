@@ -138,7 +138,6 @@ static void *disturb(void *arg)
 		int r = tw_scheduler_pause(scheduler);
 		sched_yield();
 		r |= tw_scheduler_request_yield(scheduler);
-		r |= tw_scheduler_force_frame_rate(scheduler, (uint32_t)random_below(&seed, 1001));
 		r |= tw_scheduler_resume(scheduler);
 		struct tw_scheduler_stats stats = {.size = sizeof stats};
 		r |= tw_scheduler_stats(scheduler, &stats);

@@ -44,9 +44,14 @@ bool tw__scheduler_is_inside(const tw_scheduler *scheduler)
 
 /* -------------------------------------------------------------- under the lock */
 
+static bool is_slice_after(const tw_scheduler *scheduler, int64_t begin_ns, int64_t now_ns)
+{
+	return now_ns - begin_ns >= (int64_t)scheduler->config.slice_ns;
+}
+
 static bool scheduler_slice_is_over(const tw_scheduler *scheduler, int64_t now_ns)
 {
-	return scheduler->interrupted || now_ns - scheduler->slice_begin_ns >= scheduler->slice_ns;
+	return scheduler->interrupted || is_slice_after(scheduler, scheduler->slice_begin_ns, now_ns);
 }
 
 /*
@@ -305,7 +310,7 @@ static bool turn_should_yield(tw_scheduler *scheduler, int64_t now_ns)
 	if (scheduler->closed || scheduler->paused)
 		return true;
 	if (current->expiration_ns <= scheduler->turn_begin_ns)
-		return now_ns - scheduler->turn_begin_ns >= scheduler->slice_ns;
+		return is_slice_after(scheduler, scheduler->turn_begin_ns, now_ns);
 	return scheduler_slice_is_over(scheduler, now_ns) ||
 	       tw__scheduler_head(scheduler, &scheduler->tasks) != current;
 }
@@ -329,18 +334,6 @@ int tw_scheduler_request_yield(tw_scheduler *scheduler)
 		return r;
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->interrupted = true;
-	pthread_mutex_unlock(&scheduler->lock);
-	return 0;
-}
-
-int tw_scheduler_force_frame_rate(tw_scheduler *scheduler, uint32_t fps)
-{
-	int r = fps > 1000 ? tw__invalid("fps %u: must be 0 to 1000", fps)
-			   : TW__CHECK(scheduler, "scheduler");
-	if (r)
-		return r;
-	pthread_mutex_lock(&scheduler->lock);
-	scheduler->slice_ns = fps ? INT64_C(1000000000) / fps : (int64_t)scheduler->config.slice_ns;
 	pthread_mutex_unlock(&scheduler->lock);
 	return 0;
 }

@@ -94,8 +94,6 @@ static void init_lock(pthread_mutex_t *lock)
 
 static void init(tw_scheduler *scheduler)
 {
-	const struct tw_scheduler_config *config = &scheduler->config;
-	scheduler->slice_ns = (int64_t)config->slice_ns;
 	/* As many again may be cleared. */
 	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task));
 	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor,

@@ -322,16 +322,6 @@ TW_API bool tw_scheduler_should_yield(tw_scheduler *scheduler);
 TW_API int tw_scheduler_request_yield(tw_scheduler *scheduler);
 
 /*
- * Sets the slice to 1 s / fps. 0: the config's slice again.
- *
- * Threads: any. Never blocks.
- * Returns:
- *   0         done
- *   -EINVAL   scheduler is NULL or fps is above 1000
- */
-TW_API int tw_scheduler_force_frame_rate(tw_scheduler *scheduler, uint32_t fps);
-
-/*
  * Pauses the scheduler: no further turn begins, also of expired tasks. The one that runs goes on.
  *
  * Threads: any. Never blocks.

@@ -101,7 +101,6 @@ Test(misuse_work, null_schedulers)
 	NULL_ROW(tw_scheduler_close, "scheduler", NULL, 0);
 	NULL_ROW(tw_scheduler_run, "scheduler", NULL, 1);
 	NULL_ROW(tw_scheduler_request_yield, "scheduler", NULL);
-	NULL_ROW(tw_scheduler_force_frame_rate, "scheduler", NULL, 1);
 	NULL_ROW(tw_scheduler_pause, "scheduler", NULL);
 	NULL_ROW(tw_scheduler_resume, "scheduler", NULL);
 	NULL_ROW(tw_scheduler_stats, "scheduler", NULL, STRUCT(tw_scheduler_stats));
@@ -112,8 +111,6 @@ Test(misuse_work, null_schedulers)
 	ROW(-EINVAL, "tw_scheduler_run: budget is 0", tw_scheduler_run(hosted, 0));
 	ROW(-EINVAL, "tw_scheduler_run: an executor runs the tasks: set host to TW_HOST_MANUAL",
 	    tw_scheduler_run(scheduler, 1));
-	ROW(-EINVAL, "tw_scheduler_force_frame_rate: fps 1001: must be 0 to 1000",
-	    tw_scheduler_force_frame_rate(scheduler, 1001));
 }
 
 #define TASK_ROW(error, text, ...)                    \

@@ -87,7 +87,6 @@ Test(scheduler_refusals, bad_posts_are_refused_and_change_nothing)
 	expect_eq(tw_scheduler_pause(NULL), -EINVAL);
 	expect_eq(tw_scheduler_resume(NULL), -EINVAL);
 	expect_eq(tw_scheduler_request_yield(NULL), -EINVAL);
-	expect_eq(tw_scheduler_force_frame_rate(NULL, 1), -EINVAL);
 	expect_eq(tw_scheduler_run(NULL, 1), -EINVAL);
 	expect_eq(tw_scheduler_close(NULL, 0), -EINVAL);
 	expect_eq(tw_scheduler_stats(NULL, &stats), -EINVAL);

@@ -177,20 +177,16 @@ Test(scheduler, task_that_expires_during_the_slice_runs_in_it)
 	expect_eq(third.timed_out, 0);
 }
 
-Test(scheduler, forced_frame_rate_sets_the_slice_and_zero_puts_it_back)
+Test(scheduler, slice_is_the_configs)
 {
 	struct job jobs[20];
-	expect_eq(tw_scheduler_force_frame_rate(rig.scheduler, 1001), -EINVAL);
-	expect_eq(tw_scheduler_force_frame_rate(rig.scheduler, 100), 0);
+	struct tw_scheduler_config config = work_rig_config(&rig);
+	config.slice_ns = 10 * MS;
+	work_rig_close(&rig);
+	work_rig_open(&rig, &config);
 	post_many(jobs, 20, TW_PRIORITY_NORMAL);
 	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(rig.ran, 5); /* 10 ms */
-	expect_eq(tw_scheduler_force_frame_rate(rig.scheduler, 1000), 0);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(rig.ran, 6);
-	expect_eq(tw_scheduler_force_frame_rate(rig.scheduler, 0), 0);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(rig.ran, 9);
+	expect_eq(rig.ran, 5);
 	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
 }
 
