@@ -137,7 +137,6 @@ static void *disturb(void *arg)
 	while (!atomic_load(&over)) {
 		int r = tw_scheduler_pause(scheduler);
 		sched_yield();
-		r |= tw_scheduler_request_yield(scheduler);
 		r |= tw_scheduler_resume(scheduler);
 		struct tw_scheduler_stats stats = {.size = sizeof stats};
 		r |= tw_scheduler_stats(scheduler, &stats);

@@ -91,7 +91,6 @@ struct tw_scheduler {
 	struct tw__task *current;
 	int64_t slice_begin_ns, turn_begin_ns;
 	uint64_t slice_last_number; /* last_number when the slice began */
-	bool interrupted;
 	struct tw_scheduler_stats stats; /* ready: not kept here; delayed: neither; cleared: is */
 };
 

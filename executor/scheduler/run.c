@@ -44,14 +44,9 @@ bool tw__scheduler_is_inside(const tw_scheduler *scheduler)
 
 /* -------------------------------------------------------------- under the lock */
 
-static bool is_slice_after(const tw_scheduler *scheduler, int64_t begin_ns, int64_t now_ns)
+static bool is_slice_over(const tw_scheduler *scheduler, int64_t begin_ns, int64_t now_ns)
 {
 	return now_ns - begin_ns >= (int64_t)scheduler->config.slice_ns;
-}
-
-static bool scheduler_slice_is_over(const tw_scheduler *scheduler, int64_t now_ns)
-{
-	return scheduler->interrupted || is_slice_after(scheduler, scheduler->slice_begin_ns, now_ns);
 }
 
 /*
@@ -67,7 +62,7 @@ enum { MOST_TURNS = 1024, MOST_TURNS_BEYOND = 32 };
 static bool may_begin(const tw_scheduler *scheduler, const struct tw__task *task, size_t turns,
 		      int64_t now_ns)
 {
-	if (!scheduler_slice_is_over(scheduler, now_ns))
+	if (!is_slice_over(scheduler, scheduler->slice_begin_ns, now_ns))
 		return turns < MOST_TURNS;
 	return turns < MOST_TURNS_BEYOND && task->expiration_ns <= now_ns &&
 	       task->item.id <= scheduler->slice_last_number;
@@ -236,7 +231,6 @@ static void run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
 	bool goes_on = false;
 	scheduler->slice_begin_ns = now_ns;
 	scheduler->slice_last_number = scheduler->last_number;
-	scheduler->interrupted = false;
 	scheduler->stats.slices++;
 	tw__scheduler_promote(scheduler, now_ns, SIZE_MAX);
 	for (size_t turns = 0; turns < budget && !goes_on; turns++) {
@@ -310,8 +304,8 @@ static bool turn_should_yield(tw_scheduler *scheduler, int64_t now_ns)
 	if (scheduler->closed || scheduler->paused)
 		return true;
 	if (current->expiration_ns <= scheduler->turn_begin_ns)
-		return is_slice_after(scheduler, scheduler->turn_begin_ns, now_ns);
-	return scheduler_slice_is_over(scheduler, now_ns) ||
+		return is_slice_over(scheduler, scheduler->turn_begin_ns, now_ns);
+	return is_slice_over(scheduler, scheduler->slice_begin_ns, now_ns) ||
 	       tw__scheduler_head(scheduler, &scheduler->tasks) != current;
 }
 
@@ -325,17 +319,6 @@ bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 	bool yield = turn_should_yield(scheduler, now_ns);
 	pthread_mutex_unlock(&scheduler->lock);
 	return yield;
-}
-
-int tw_scheduler_request_yield(tw_scheduler *scheduler)
-{
-	int r = TW__CHECK(scheduler, "scheduler");
-	if (r)
-		return r;
-	pthread_mutex_lock(&scheduler->lock);
-	scheduler->interrupted = true;
-	pthread_mutex_unlock(&scheduler->lock);
-	return 0;
 }
 
 int tw_scheduler_pause(tw_scheduler *scheduler)

@@ -298,8 +298,8 @@ TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
 /*
  * Tells a turn whether to return soon.
  *
- * It should if the slice is used up, the host wants its thread back, a more urgent task is ready,
- * or the scheduler is paused or closed.
+ * It should if the slice is used up, a more urgent task is ready, or the scheduler is paused or
+ * closed.
  *
  * In a turn with did_timeout: only if a full slice has passed since that turn began, or if the
  * scheduler is paused or closed. So an expired task that yields gets on. Costs a clock read and a
@@ -309,17 +309,6 @@ TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
  * Returns: true if it should. False if not, outside of the scheduler's turns, or in a forked child
  */
 TW_API bool tw_scheduler_should_yield(tw_scheduler *scheduler);
-
-/*
- * Asks the scheduler to give its host the thread back: in this slice only expired tasks begin, and
- * tw_scheduler_should_yield is true.
- *
- * Threads: any. Never blocks.
- * Returns:
- *   0         done
- *   -EINVAL   scheduler is NULL
- */
-TW_API int tw_scheduler_request_yield(tw_scheduler *scheduler);
 
 /*
  * Pauses the scheduler: no further turn begins, also of expired tasks. The one that runs goes on.

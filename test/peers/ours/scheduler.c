@@ -18,9 +18,7 @@ struct scheduler {
 		int number; /* of its post */
 	} jobs[IDS];
 	int posts;
-	int running;      /* -1: none */
-	bool until_paint; /* of the present run */
-	bool painted;
+	int running; /* -1: none */
 	int64_t slice_begin_ms;
 };
 
@@ -33,12 +31,6 @@ static void act(void *arg, const struct step *step, bool inside);
 static int64_t now_ms(void)
 {
 	return service_ms(&player.fixture);
-}
-
-static void paint(void)
-{
-	player.painted = true;
-	MUST(tw_scheduler_request_yield(player.scheduler));
 }
 
 static int turn(struct tw_turn *turn, void *arg)
@@ -106,14 +98,13 @@ static bool is_urged(const struct job *current)
 
 static bool is_slice_over(void)
 {
-	return player.painted ||
-	       (kind_is(player.script, "slice") && now_ms() - player.slice_begin_ms >= SLICE_MS);
+	return kind_is(player.script, "slice") && now_ms() - player.slice_begin_ms >= SLICE_MS;
 }
 
 /* An expired task of ours has a slice of its own. One of theirs has not. */
 static void ask_yield(bool raw)
 {
-	if (!raw && !kind_is(player.script, "mock") && player.jobs[player.running].late)
+	if (!raw && kind_is(player.script, "slice") && player.jobs[player.running].late)
 		return;
 	bool yields = tw_scheduler_should_yield(player.scheduler),
 	     urged = is_urged(&player.jobs[player.running]);
@@ -144,18 +135,15 @@ static void move_clock(int64_t ms)
 				 tw_clock_now(player.fixture.clock) + (uint64_t)ms * MS));
 }
 
-/* All that is ready, or until the next paint. */
-static void run(const struct step *step)
+/* All that is ready. */
+static void run(void)
 {
 	int r;
 	tw_service_advance(player.fixture.service, TW_NO_LIMIT);
-	player.until_paint = step->args[0];
 	do {
-		player.painted = false;
 		player.slice_begin_ms = now_ms();
 		r = tw_scheduler_run(player.scheduler, TW_NO_LIMIT);
-	} while (r == TW_SCHEDULER_RUN_MORE && !(player.until_paint && player.painted));
-	player.until_paint = false;
+	} while (r == TW_SCHEDULER_RUN_MORE);
 }
 
 static void act(void *arg, const struct step *step, bool inside)
@@ -168,7 +156,7 @@ static void act(void *arg, const struct step *step, bool inside)
 	else if (step_is(step, "advance"))
 		move_clock(step->args[0]);
 	else if ((step_is(step, "run") || step_is(step, "run!")) && !inside)
-		run(step);
+		run();
 	else if (step_is(step, "with"))
 		tw_priority_run((enum tw_priority)step->args[0], say_priority, "with");
 	else if (step_is(step, "next"))
@@ -181,8 +169,6 @@ static void act(void *arg, const struct step *step, bool inside)
 		player.jobs[player.running].fails = true;
 	else if (step_is(step, "yield") || step_is(step, "yield!"))
 		ask_yield(step_is(step, "yield!"));
-	else if (step_is(step, "paint") && (player.until_paint || kind_is(player.script, "slice")))
-		paint();
 }
 
 void play_scheduler(struct script *script)

@@ -1,4 +1,4 @@
-// The scheduler beside React's: its mock (kinds "mock" and "paint"), and the real one on a host of
+// The scheduler beside React's: its mock (kind "mock"), and the real one on a host of
 // ours (kind "slice").
 
 import {Host} from '../lib/host.mjs';
@@ -9,7 +9,7 @@ export const peer = 'scheduler';
 
 // ---------------------------------------------------------------------- generator
 
-const KINDS = ['mock', 'mock', 'paint', 'slice'];
+const KINDS = ['mock', 'mock', 'mock', 'slice'];
 const TASKS = 14;
 
 // Each task is posted once. It goes on by "again", so a later run of it has steps of its own.
@@ -34,15 +34,13 @@ function generateInside(random, kind, delays, posts) {
 		next: 1,
 		yield: 4,
 		fail: 1,
-		paint: 2,
 	};
-	if (kind === 'paint') weights.again = weights.post = 0;
-	if (kind !== 'mock')
+	if (kind === 'slice') {
 		// their slice ends where a task fails (differences.md)
 		weights.fail = 0;
-	if (kind === 'slice') weights[posts ? 'yield' : 'post'] = 0;
-	if (kind === 'mock') weights.paint = 0;
-	if (kind !== 'slice' && delays) weights.advance = 0;
+		weights[posts ? 'yield' : 'post'] = 0;
+	}
+	if (kind === 'mock' && delays) weights.advance = 0;
 	const op = random.weighted(weights);
 	switch (op) {
 		case 'post':
@@ -80,7 +78,7 @@ export function generate(random) {
 				lines.push(`advance ${random.pick([1, 2, 3, 5, 249, 250, 5000, 10000])}`);
 				break;
 			case 'run':
-				lines.push(`run ${kind === 'paint' ? random.below(2) : 0}`);
+				lines.push('run');
 				break;
 			case 'with':
 				lines.push(`with ${random.between(1, 5)}`);
@@ -89,7 +87,7 @@ export function generate(random) {
 				lines.push(op);
 		}
 	}
-	lines.push('run 0', 'advance 6000', 'run 0');
+	lines.push('run', 'advance 6000', 'run');
 	return lines.join('\n');
 }
 
@@ -104,7 +102,6 @@ class ReactPlay {
 		this.react = this.load(sources);
 		this.jobs = new Map();
 		this.running = null;
-		this.untilPaint = false;
 		this.play = new Play(script, (op, args, inside) => this.step(op, args, inside));
 	}
 
@@ -160,10 +157,7 @@ class ReactPlay {
 		// empty task makes it look again.
 		if (!raw && !this.react.unstable_hasPendingWork())
 			this.react.unstable_scheduleCallback(1, () => {});
-		const flush = this.untilPaint
-			? this.react.unstable_flushUntilNextPaint
-			: this.react.unstable_flushAllWithoutAsserting;
-		while (!this.attempt(flush)) {
+		while (!this.attempt(this.react.unstable_flushAllWithoutAsserting)) {
 			// A task has failed, and the rest still waits.
 		}
 	}
@@ -188,11 +182,9 @@ class ReactPlay {
 		}
 	}
 
-	run(untilPaint, raw) {
-		this.untilPaint = Boolean(untilPaint);
+	run(raw) {
 		if (this.isSlice) this.runSlices();
 		else this.runMock(raw);
-		this.untilPaint = false;
 	}
 
 	sayPriority(what) {
@@ -222,7 +214,7 @@ class ReactPlay {
 				break;
 			case 'run':
 			case 'run!':
-				if (!inside) this.run(first, op === 'run!');
+				if (!inside) this.run(op === 'run!');
 				break;
 			case 'again':
 				if (inside) this.running.goesOn = true;
@@ -232,13 +224,10 @@ class ReactPlay {
 				break;
 			case 'yield':
 				// an expired task of ours has a slice of its own (differences.md)
-				if (inside && this.kind !== 'mock' && this.running.late) break;
+				if (inside && this.isSlice && this.running.late) break;
 			// falls through
 			case 'yield!':
 				if (inside) this.play.say(`yield ${Number(react.unstable_shouldYield())}`);
-				break;
-			case 'paint':
-				if (inside) react.unstable_requestPaint();
 				break;
 		}
 	}

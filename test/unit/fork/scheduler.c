@@ -23,7 +23,6 @@ static void check_in_child(void *arg)
 	child_eq(tw_scheduler_run(rig.scheduler, 1), -EPERM);
 	child_eq(tw_scheduler_pause(rig.scheduler), -EPERM);
 	child_eq(tw_scheduler_resume(rig.scheduler), -EPERM);
-	child_eq(tw_scheduler_request_yield(rig.scheduler), -EPERM);
 	child_eq(tw_scheduler_stats(rig.scheduler, &stats), -EPERM);
 	child_eq(tw_scheduler_should_yield(rig.scheduler), false);
 	child_eq(tw_scheduler_close(rig.scheduler, 0), -EPERM);

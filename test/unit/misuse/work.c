@@ -100,7 +100,6 @@ Test(misuse_work, null_schedulers)
 	NULL_ROW(tw_scheduler_cancel, "scheduler", NULL, id);
 	NULL_ROW(tw_scheduler_close, "scheduler", NULL, 0);
 	NULL_ROW(tw_scheduler_run, "scheduler", NULL, 1);
-	NULL_ROW(tw_scheduler_request_yield, "scheduler", NULL);
 	NULL_ROW(tw_scheduler_pause, "scheduler", NULL);
 	NULL_ROW(tw_scheduler_resume, "scheduler", NULL);
 	NULL_ROW(tw_scheduler_stats, "scheduler", NULL, STRUCT(tw_scheduler_stats));

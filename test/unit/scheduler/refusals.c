@@ -86,7 +86,6 @@ Test(scheduler_refusals, bad_posts_are_refused_and_change_nothing)
 	expect_eq(stats.submitted + stats.rejected + stats.host_requests, 0);
 	expect_eq(tw_scheduler_pause(NULL), -EINVAL);
 	expect_eq(tw_scheduler_resume(NULL), -EINVAL);
-	expect_eq(tw_scheduler_request_yield(NULL), -EINVAL);
 	expect_eq(tw_scheduler_run(NULL, 1), -EINVAL);
 	expect_eq(tw_scheduler_close(NULL, 0), -EINVAL);
 	expect_eq(tw_scheduler_stats(NULL, &stats), -EINVAL);

@@ -200,30 +200,6 @@ Test(scheduler, budget_bounds_the_turns_of_expired_tasks_too)
 	expect_eq(tw_scheduler_run(rig.scheduler, 0), -EINVAL);
 }
 
-static int interrupt_and_ask(struct job *job, struct tw_turn *turn)
-{
-	bool before = tw_scheduler_should_yield(turn->scheduler);
-	tw_scheduler_request_yield(turn->scheduler);
-	job->answer = !before && tw_scheduler_should_yield(turn->scheduler);
-	return TW_TURN_DONE;
-}
-
-Test(scheduler, host_gets_its_thread_back_when_it_wants_it)
-{
-	struct job first = JOB(&rig, 1), second = JOB(&rig, 2), urgent = JOB(&rig, 3);
-	first.act = interrupt_and_ask;
-	job_post(&first, TW_PRIORITY_NORMAL);
-	job_post(&second, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(first.answer, 1);
-	EXPECT_ORDER(&rig, 1);
-	job_post(&urgent, TW_PRIORITY_IMMEDIATE);
-	/* of the next slice nobody has asked anything yet */
-	expect_eq(tw_scheduler_request_yield(rig.scheduler), 0);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 1, 3, 2);
-}
-
 /* ---------------------------------------------------------------------- delays */
 
 static uint64_t service_timers(void)
