@@ -22,15 +22,6 @@ enum tw_priority tw_priority_current(void)
 	return current_priority;
 }
 
-void tw_priority_run(enum tw_priority priority, tw_fn *fn, void *arg)
-{
-	if (!fn)
-		return;
-	enum tw_priority former = priority_swap(tw__priority_known(priority));
-	fn(arg);
-	priority_swap(former);
-}
-
 /* Inside a done function of a task that did not run to its end, the thread is within `nodes`. */
 static bool in_turn(const tw_scheduler *scheduler)
 {

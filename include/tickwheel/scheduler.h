@@ -336,16 +336,9 @@ TW_API int tw_scheduler_resume(tw_scheduler *scheduler);
  * Returns the calling thread's current priority: that of the task whose turn it runs.
  *
  * Threads: any. Never blocks.
- * Returns: the priority; outside of turns and tw_priority_run, TW_PRIORITY_NORMAL.
+ * Returns: the priority; outside of turns, TW_PRIORITY_NORMAL.
  */
 TW_API enum tw_priority tw_priority_current(void);
-
-/*
- * Calls fn(arg) immediately, on this thread, with `priority` as its current one.
- *
- * Threads: any. fn NULL does nothing.
- */
-TW_API void tw_priority_run(enum tw_priority priority, tw_fn *fn, void *arg);
 
 /* -------------------------------------------------------------- statistics */
 

@@ -116,19 +116,6 @@ static void ask_yield(bool raw)
 		say("yield %d", yields && !(urged && !is_slice_over()));
 }
 
-static void say_priority(void *arg)
-{
-	say("%s %d", (const char *)arg, (int)tw_priority_current());
-}
-
-/* React's unstable_next: what was urgent becomes normal, the rest stays as it is. */
-static void run_next(void)
-{
-	enum tw_priority current = tw_priority_current();
-	tw_priority_run(current < TW_PRIORITY_NORMAL ? TW_PRIORITY_NORMAL : current, say_priority,
-			"next");
-}
-
 static void move_clock(int64_t ms)
 {
 	MUST(tw_clock_manual_set(player.fixture.clock,
@@ -157,10 +144,6 @@ static void act(void *arg, const struct step *step, bool inside)
 		move_clock(step->args[0]);
 	else if ((step_is(step, "run") || step_is(step, "run!")) && !inside)
 		run();
-	else if (step_is(step, "with"))
-		tw_priority_run((enum tw_priority)step->args[0], say_priority, "with");
-	else if (step_is(step, "next"))
-		run_next();
 	else if (!inside)
 		return;
 	else if (step_is(step, "again"))

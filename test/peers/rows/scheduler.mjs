@@ -30,8 +30,6 @@ function generateInside(random, kind, delays, posts) {
 		cancel: 3,
 		advance: 4,
 		again: 4,
-		with: 1,
-		next: 1,
 		yield: 4,
 		fail: 1,
 	};
@@ -49,8 +47,6 @@ function generateInside(random, kind, delays, posts) {
 			return `cancel ${random.below(TASKS)}`;
 		case 'advance':
 			return `advance ${random.pick([1, 1, 2, 3, 5, 251, 5001])}`;
-		case 'with':
-			return `with ${random.between(1, 5)}`;
 		default:
 			return op;
 	}
@@ -66,7 +62,7 @@ export function generate(random) {
 			for (let i = random.pick([0, 1, 1, 2, 3]); i > 0; i--)
 				lines.push(`on ${id} ${nth} ${generateInside(random, kind, delays, posts)}`);
 	for (let i = random.between(5, 16); i > 0; i--) {
-		const op = random.weighted({post: 10, cancel: 2, advance: 4, run: 4, with: 1, next: 1});
+		const op = random.weighted({post: 10, cancel: 2, advance: 4, run: 4});
 		switch (op) {
 			case 'post':
 				lines.push(generatePost(random, random.below(TASKS), delays));
@@ -76,12 +72,6 @@ export function generate(random) {
 				break;
 			case 'advance':
 				lines.push(`advance ${random.pick([1, 2, 3, 5, 249, 250, 5000, 10000])}`);
-				break;
-			case 'run':
-				lines.push('run');
-				break;
-			case 'with':
-				lines.push(`with ${random.between(1, 5)}`);
 				break;
 			default:
 				lines.push(op);
@@ -187,10 +177,6 @@ class ReactPlay {
 		else this.runMock(raw);
 	}
 
-	sayPriority(what) {
-		this.play.say(`${what} ${this.react.unstable_getCurrentPriorityLevel()}`);
-	}
-
 	step(op, [first, second, third], inside) {
 		const {react} = this;
 		switch (op) {
@@ -205,12 +191,6 @@ class ReactPlay {
 				break;
 			case 'advance':
 				this.advance(first);
-				break;
-			case 'with':
-				react.unstable_runWithPriority(first, () => this.sayPriority('with'));
-				break;
-			case 'next':
-				react.unstable_next(() => this.sayPriority('next'));
 				break;
 			case 'run':
 			case 'run!':

@@ -238,28 +238,6 @@ Test(scheduler_ends, delayed_tasks_come_due_in_a_pause_and_after_it)
 	EXPECT_ORDER(&rig, 1, 2);
 }
 
-/* ------------------------------------------------------------------ priorities */
-
-static enum tw_priority seen;
-
-static void see(void *arg)
-{
-	(void)arg;
-	seen = tw_priority_current();
-}
-
-Test(scheduler_ends, function_runs_with_a_priority_and_the_former_is_back)
-{
-	for (int priority = TW_PRIORITY_IMMEDIATE; priority <= TW_PRIORITY_IDLE; priority++) {
-		tw_priority_run((enum tw_priority)priority, see, NULL);
-		expect_eq(seen, priority);
-		expect_eq(tw_priority_current(), TW_PRIORITY_NORMAL);
-	}
-	tw_priority_run((enum tw_priority)77, see, NULL);
-	expect_eq(seen, TW_PRIORITY_NORMAL);
-	tw_priority_run(TW_PRIORITY_LOW, NULL, NULL);
-}
-
 /* --------------------------------------------------------------------- closing */
 
 static int close_from_inside(struct job *job, struct tw_turn *turn)
