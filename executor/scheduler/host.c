@@ -102,8 +102,6 @@ bool tw__scheduler_arm_host(tw_scheduler *scheduler)
 		return false;
 	}
 	tw__scheduler_put_timer_away(scheduler);
-	if (scheduler->paused)
-		return false;
 	scheduler->host.state = TW__HOST_REQUESTED;
 	scheduler->stats.host_requests++;
 	return true;

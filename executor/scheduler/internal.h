@@ -14,7 +14,7 @@
  *
  * Invariants, whenever the lock is free:
  *
- *   SCHEDULER1  The task heap holds something, not paused, not closed: REQUESTED or RUNNING.
+ *   SCHEDULER1  The task heap holds something, not closed: REQUESTED or RUNNING.
  *   SCHEDULER2  IDLE, the task heap empty and the timer heap not: the host timer is set for its
  *       head, or `retry` is out, or the timer's callback is about to take the lock.
  *   SCHEDULER3  The host timer is set only while the task heap is empty.
@@ -86,7 +86,7 @@ struct tw_scheduler {
 	uint32_t spares;
 	uint64_t last_number;
 	struct tw__host host;
-	bool paused, closed;
+	bool closed;
 	uint32_t timers_cleared; /* of stats.cleared, those in the timer heap */
 	struct tw__task *current;
 	int64_t slice_begin_ns, turn_begin_ns;

@@ -62,7 +62,7 @@ static bool may_begin(const tw_scheduler *scheduler, const struct tw__task *task
 static struct tw__task *next_task(tw_scheduler *scheduler, size_t turns, int64_t now_ns)
 {
 	struct tw__task *task = tw__scheduler_head(scheduler, &scheduler->tasks);
-	if (!task || scheduler->paused || scheduler->closed)
+	if (!task || scheduler->closed)
 		return NULL;
 	return may_begin(scheduler, task, turns, now_ns) ? task : NULL;
 }
@@ -292,7 +292,7 @@ int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 static bool turn_should_yield(tw_scheduler *scheduler, int64_t now_ns)
 {
 	const struct tw__task *current = scheduler->current;
-	if (scheduler->closed || scheduler->paused)
+	if (scheduler->closed)
 		return true;
 	if (current->expiration_ns <= scheduler->turn_begin_ns)
 		return is_slice_over(scheduler, scheduler->turn_begin_ns, now_ns);
@@ -310,26 +310,4 @@ bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 	bool yield = turn_should_yield(scheduler, now_ns);
 	pthread_mutex_unlock(&scheduler->lock);
 	return yield;
-}
-
-int tw_scheduler_pause(tw_scheduler *scheduler)
-{
-	int r = TW__CHECK(scheduler, "scheduler");
-	if (r)
-		return r;
-	pthread_mutex_lock(&scheduler->lock);
-	scheduler->paused = true;
-	pthread_mutex_unlock(&scheduler->lock);
-	return 0;
-}
-
-int tw_scheduler_resume(tw_scheduler *scheduler)
-{
-	int r = TW__CHECK(scheduler, "scheduler");
-	if (r)
-		return r;
-	pthread_mutex_lock(&scheduler->lock);
-	scheduler->paused = false;
-	tw__scheduler_unlock(scheduler);
-	return 0;
 }

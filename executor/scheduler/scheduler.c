@@ -299,7 +299,6 @@ int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats *out)
 	held += current && !tw__heap_has(&current->item) && current->running;
 	stats.host_requested = scheduler->host.state == TW__HOST_REQUESTED;
 	stats.host_timer = scheduler->host.timer_set;
-	stats.paused = scheduler->paused;
 	stats.delayed = scheduler->timers.count - scheduler->timers_cleared;
 	pthread_mutex_unlock(&scheduler->lock);
 	stats.ready = held - stats.cleared - stats.delayed;

@@ -36,11 +36,10 @@
  *
  * Who may call what:
  *
- *   caller              submit*  cancel   pause    stats  should_yield run       close     destroy
- *                                         resume
- *   any thread          yes      yes      yes      yes    false        one       yes       alone
- *   a task of its own   yes      yes      yes      yes    yes          -EBUSY    -EDEADLK  -EDEADLK
- *   a signal handler    no       no       no       no     no           no        no        no
+ *   caller              submit*  cancel   stats  should_yield run       close     destroy
+ *   any thread          yes      yes      yes    false        one       yes       alone
+ *   a task of its own   yes      yes      yes    yes          -EBUSY    -EDEADLK  -EDEADLK
+ *   a signal handler    no       no       no     no           no        no        no
  *
  * No lock is held while a task or a done function runs. A task must not longjmp, throw or end its
  * thread. It sees what the submitter wrote before, and a turn sees what the turn before it wrote.
@@ -275,8 +274,7 @@ TW_API int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id tas
 
 /* Answers of tw_scheduler_run. */
 enum tw_scheduler_run_result {
-	TW_SCHEDULER_RUN_IDLE =
-	    0, /* nothing is ready, or it is paused: `wanted` is called when there is work */
+	TW_SCHEDULER_RUN_IDLE = 0, /* nothing is ready: `wanted` is called when there is work */
 	TW_SCHEDULER_RUN_MORE = 1 /* tasks are ready: call again */
 };
 
@@ -298,37 +296,15 @@ TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
 /*
  * Tells a turn whether to return soon.
  *
- * It should if the slice is used up, a more urgent task is ready, or the scheduler is paused or
- * closed.
+ * It should if the slice is used up, a more urgent task is ready, or the scheduler is closed.
  *
  * In a turn with did_timeout: only if a full slice has passed since that turn began, or if the
- * scheduler is paused or closed. So an expired task that yields gets on. Costs a clock read and a
- * short lock.
+ * scheduler is closed. So an expired task that yields gets on. Costs a clock read and a short lock.
  *
  * Threads: any.
  * Returns: true if it should. False if not, outside of the scheduler's turns, or in a forked child
  */
 TW_API bool tw_scheduler_should_yield(tw_scheduler *scheduler);
-
-/*
- * Pauses the scheduler: no further turn begins, also of expired tasks. The one that runs goes on.
- *
- * Threads: any. Never blocks.
- * Returns:
- *   0         done
- *   -EINVAL   scheduler is NULL
- */
-TW_API int tw_scheduler_pause(tw_scheduler *scheduler);
-
-/*
- * Resumes a paused scheduler.
- *
- * Threads: any. Never blocks.
- * Returns:
- *   0         done
- *   -EINVAL   scheduler is NULL
- */
-TW_API int tw_scheduler_resume(tw_scheduler *scheduler);
 
 /* --------------------------------------------------------------- priorities */
 
@@ -367,7 +343,6 @@ struct tw_scheduler_stats {
 	int64_t last_failure;       /* its result */
 	uint64_t host_requested;    /* 1: a request is under way */
 	uint64_t host_timer;        /* 1: it is set */
-	uint64_t paused;            /* 1: it is paused */
 };
 
 /*

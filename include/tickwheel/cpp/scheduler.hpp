@@ -103,14 +103,6 @@ class scheduler
 	{
 		return tw_scheduler_should_yield(get());
 	}
-	void pause() noexcept
-	{
-		static_cast<void>(tw_scheduler_pause(get()));
-	}
-	void resume() noexcept
-	{
-		static_cast<void>(tw_scheduler_resume(get()));
-	}
 	/* For TW_HOST_MANUAL: true if there is more to run. EBUSY and ESHUTDOWN throw. */
 	bool run(std::size_t budget = TW_NO_LIMIT)
 	{

@@ -100,8 +100,6 @@ Test(misuse_work, null_schedulers)
 	NULL_ROW(tw_scheduler_cancel, "scheduler", NULL, id);
 	NULL_ROW(tw_scheduler_close, "scheduler", NULL, 0);
 	NULL_ROW(tw_scheduler_run, "scheduler", NULL, 1);
-	NULL_ROW(tw_scheduler_pause, "scheduler", NULL);
-	NULL_ROW(tw_scheduler_resume, "scheduler", NULL);
 	NULL_ROW(tw_scheduler_stats, "scheduler", NULL, STRUCT(tw_scheduler_stats));
 	NULL_ROW(tw_scheduler_stats, "out", scheduler, NULL);
 	TOLD("tw_scheduler_should_yield: scheduler is NULL", tw_scheduler_should_yield(NULL));

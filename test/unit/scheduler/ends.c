@@ -1,4 +1,4 @@
-/* How tasks end: failing, cancelling, closing; pause; priorities of threads; max_tasks. */
+/* How tasks end: failing, cancelling, closing; max_tasks. */
 #include <errno.h>
 
 #include "test/support/work_suite.h"
@@ -180,62 +180,6 @@ Test(scheduler_ends, cleared_tasks_are_swept_too_when_the_live_come_to_their_end
 	expect_eq(stats.sweeps, 1);
 	expect_eq(stats.delayed, 1);
 	expect_eq(tw_scheduler_cancel(rig.scheduler, late.task), TW_CANCELLED);
-}
-
-/* ----------------------------------------------------------------------- pause */
-
-Test(scheduler_ends, paused_scheduler_begins_nothing_and_asks_for_nothing)
-{
-	struct job expired = JOB(&rig, 1), delayed = JOB(&rig, 2);
-	expect_eq(tw_scheduler_pause(rig.scheduler), 0);
-	job_post(&expired, TW_PRIORITY_IMMEDIATE);
-	job_post_delayed(&delayed, TW_PRIORITY_NORMAL, MS);
-	rig_advance(&rig.rig, 2 * MS);
-	expect_eq(rig.wanted, 0);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(rig.ran, 0);
-	expect_eq(work_rig_stats(&rig).paused, 1);
-	expect_eq(tw_scheduler_resume(rig.scheduler), 0);
-	expect_eq(rig.wanted, 1);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 1, 2);
-}
-
-static int pause_and_ask(struct job *job, struct tw_turn *turn)
-{
-	tw_scheduler_pause(turn->scheduler);
-	job->answer = tw_scheduler_should_yield(turn->scheduler);
-	return TW_TURN_DONE;
-}
-
-Test(scheduler_ends, pause_in_a_turn_makes_it_the_last)
-{
-	struct job first = JOB(&rig, 1), second = JOB(&rig, 2);
-	first.act = pause_and_ask;
-	job_post(&first, TW_PRIORITY_IMMEDIATE);
-	job_post(&second, TW_PRIORITY_IMMEDIATE);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 1);
-	expect_eq(first.answer, 1);
-	expect_eq(tw_scheduler_resume(rig.scheduler), 0);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 1, 2);
-}
-
-Test(scheduler_ends, delayed_tasks_come_due_in_a_pause_and_after_it)
-{
-	struct job early = JOB(&rig, 1), late = JOB(&rig, 2);
-	job_post_delayed(&early, TW_PRIORITY_NORMAL, 5 * MS);
-	job_post_delayed(&late, TW_PRIORITY_NORMAL, 10 * MS);
-	expect_eq(tw_scheduler_pause(rig.scheduler), 0);
-	rig_advance(&rig.rig, 5 * MS);
-	expect_eq(work_rig_stats(&rig).ready, 1);
-	expect_eq(tw_scheduler_resume(rig.scheduler), 0);
-	expect_eq(rig.wanted, 1);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	rig_advance(&rig.rig, 5 * MS);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 1, 2);
 }
 
 /* --------------------------------------------------------------------- closing */

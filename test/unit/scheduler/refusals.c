@@ -84,8 +84,6 @@ Test(scheduler_refusals, bad_posts_are_refused_and_change_nothing)
 	expect_eq(task.id, 7);
 	struct tw_scheduler_stats stats = work_rig_stats(&rig);
 	expect_eq(stats.submitted + stats.rejected + stats.host_requests, 0);
-	expect_eq(tw_scheduler_pause(NULL), -EINVAL);
-	expect_eq(tw_scheduler_resume(NULL), -EINVAL);
 	expect_eq(tw_scheduler_run(NULL, 1), -EINVAL);
 	expect_eq(tw_scheduler_close(NULL, 0), -EINVAL);
 	expect_eq(tw_scheduler_stats(NULL, &stats), -EINVAL);
