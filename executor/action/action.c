@@ -5,8 +5,6 @@
 #include "executor/action/close.h"
 #include "executor/action/host.h"
 
-#define MILLISECOND_NS UINT64_C(1000000)
-
 enum { KNOWN_FLAGS = TW_ACTION_FLAG_BY_CALLER | TW_ACTION_FLAG_CANCEL_BATCH };
 
 /* ---------------------------------------------------------------------- lists */
@@ -38,20 +36,11 @@ void tw__actions_unlock(tw_action_scheduler *scheduler)
 
 #define refuse(...) tw__refuse(-EINVAL, "tw_action_scheduler_create", __VA_ARGS__)
 
-static int check_virtual(const struct tw_action_scheduler_config *c)
-{
-	if ((c->max_frames || c->frame_ns || c->seed) && c->kind != TW_ACTION_KIND_VIRTUAL)
-		return refuse("max_frames, frame_ns and seed are of TW_ACTION_KIND_VIRTUAL");
-	if (c->max_frames > TW_MAX_DELAY_NS / (c->frame_ns ? c->frame_ns : MILLISECOND_NS))
-		return refuse("max_frames times frame_ns is above TW_MAX_DELAY_NS");
-	return 0;
-}
-
 static int check_kind(const struct tw_action_scheduler_config *c)
 {
 	bool batches = c->kind == TW_ACTION_KIND_ASAP || c->kind == TW_ACTION_KIND_FRAME;
 	bool by_caller = c->flags & TW_ACTION_FLAG_BY_CALLER;
-	if ((unsigned)c->kind > TW_ACTION_KIND_VIRTUAL)
+	if ((unsigned)c->kind > TW_ACTION_KIND_FRAME)
 		return refuse("kind %u is not an enum tw_action_kind", (unsigned)c->kind);
 	if (c->flags & ~(uint32_t)KNOWN_FLAGS)
 		return refuse("flags %#x has unknown bits", c->flags);
@@ -65,7 +54,7 @@ static int check_kind(const struct tw_action_scheduler_config *c)
 		return refuse("frames_per_second %u: must be 1 to 1000", c->frames_per_second);
 	if (c->frames_per_second && c->kind != TW_ACTION_KIND_FRAME)
 		return refuse("frames_per_second is of TW_ACTION_KIND_FRAME");
-	return check_virtual(c);
+	return 0;
 }
 
 static int action_check(const struct tw_action_scheduler_config *c)
@@ -73,10 +62,7 @@ static int action_check(const struct tw_action_scheduler_config *c)
 	int r = check_kind(c);
 	if (r)
 		return r;
-	if (c->service && c->kind == TW_ACTION_KIND_VIRTUAL)
-		return refuse("service must be NULL with TW_ACTION_KIND_VIRTUAL");
-	bool needs_none = c->kind == TW_ACTION_KIND_QUEUE || c->kind == TW_ACTION_KIND_VIRTUAL ||
-			  c->flags & TW_ACTION_FLAG_BY_CALLER;
+	bool needs_none = c->kind == TW_ACTION_KIND_QUEUE || c->flags & TW_ACTION_FLAG_BY_CALLER;
 	if (!c->service && !needs_none)
 		return refuse("service is NULL");
 	if (c->executor && !c->service)
@@ -88,7 +74,6 @@ static int action_check(const struct tw_action_scheduler_config *c)
 
 static void free_memory(tw_action_scheduler *scheduler)
 {
-	tw__heap_free(&scheduler->virtual.heap);
 	free(scheduler->immediates.buckets);
 	pthread_mutex_destroy(&scheduler->lock);
 	free(scheduler);
@@ -135,8 +120,6 @@ int tw_action_scheduler_create(tw_action_scheduler **out,
 		r = action_check(&config);
 	if (r)
 		return r;
-	if (!config.frame_ns)
-		config.frame_ns = MILLISECOND_NS;
 	if (!config.frames_per_second)
 		config.frames_per_second = 60;
 	return action_make(out, &config);
@@ -191,8 +174,6 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 
 uint64_t tw__actions_now(tw_action_scheduler *scheduler)
 {
-	if (scheduler->config.kind == TW_ACTION_KIND_VIRTUAL)
-		return scheduler->virtual.now_ns;
 	return scheduler->base.service ? tw_service_now(scheduler->base.service)
 				       : tw_clock_now(tw_clock_monotonic());
 }
@@ -233,7 +214,6 @@ struct tw_action *tw__action_new(tw_action_scheduler *scheduler)
 	action->scheduler = scheduler;
 	action->owned = true;
 	action->references = 1;
-	tw__heap_item_init(&action->item, 0);
 	scheduler->owned++;
 	scheduler->objects++;
 	return action;
@@ -309,9 +289,6 @@ void tw__action_detach(struct tw_action *action)
 		break;
 	case TW__ACTION_BATCHED:
 		tw__action_leave_batch(action);
-		break;
-	case TW__ACTION_VIRTUAL:
-		tw__heap_remove(&scheduler->virtual.heap, &action->item);
 		break;
 	case TW__ACTION_NOWHERE:
 		break;

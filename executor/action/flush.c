@@ -168,17 +168,15 @@ static void after_failure(struct tw_action *action, uint64_t batch, int failure,
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	size_t closed = 0;
-	if (tw__actions_cancel_batch(scheduler)) {
-		tw__actions_take_instant(scheduler);
+	if (tw__actions_cancel_batch(scheduler))
 		closed = close_rest(scheduler, batch);
-	}
 	if (told)
 		action_flush_tell(scheduler, action, failure, closed, NULL);
 }
 
-int tw__actions_run_first(tw_action_scheduler *scheduler, uint64_t batch, bool told)
+/* Runs the first of a batch (0: of `due`). told: `failed` is called for a failure. */
+static int run_first(tw_action_scheduler *scheduler, uint64_t batch, bool told)
 {
-	TW_ASSERT_LOCKED(&scheduler->lock);
 	struct tw_action *action = first_of(scheduler, batch);
 	bool ended = false;
 	if (action->refusal) {
@@ -204,7 +202,7 @@ static int flush(tw_action_scheduler *scheduler, uint64_t batch, bool told, size
 	int first = 0;
 	while (most-- && first_of(scheduler, batch) &&
 	       !(first && tw__actions_cancel_batch(scheduler))) {
-		int failure = tw__actions_run_first(scheduler, batch, told || first);
+		int failure = run_first(scheduler, batch, told || first);
 		first = first ? first : failure;
 	}
 	return first;
@@ -347,10 +345,7 @@ int tw_action_scheduler_flush(tw_action_scheduler *scheduler)
 	int r = tw__actions_check(scheduler);
 	if (r)
 		return r;
-	if (scheduler->config.kind == TW_ACTION_KIND_VIRTUAL)
-		return tw__actions_flush_virtual(scheduler);
 	if (!(scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER))
-		return tw__invalid(
-		    "the scheduler's kind must be VIRTUAL, or its flags TW_ACTION_FLAG_BY_CALLER");
+		return tw__invalid("the scheduler's flags must have TW_ACTION_FLAG_BY_CALLER");
 	return flush_turn(scheduler);
 }

@@ -23,9 +23,6 @@ void tw__actions_drive(tw_action_scheduler *scheduler);
 int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told);
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told);
 
-/* Runs the first of a batch (0: of `due`). told: `failed` is called for a failure. */
-int tw__actions_run_first(tw_action_scheduler *scheduler, uint64_t batch, bool told);
-
 /* The host has called for the open batch. */
 void tw__actions_turn(tw_action_scheduler *scheduler);
 

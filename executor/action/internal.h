@@ -3,7 +3,7 @@
  *
  *     action.c      schedulers: creation, end, statistics; creation of actions
  *     close.c       ends of actions: close, release, wait
- *     arm.c         arming, the timers of actions, and the virtual clock
+ *     arm.c         arming, and the timers of actions
  *     flush.c       the flusher: runs what is due
  *     host.c        what triggers the batches of ASAP and FRAME; immediates
  *
@@ -19,7 +19,6 @@
  *   DUE      It is in `due`, which the flusher empties. With a refusal it does not run: the flusher
  *            calls `failed` for it.
  *   BATCHED  It is in `batches`, in order of batch ids. A flush takes those of one id.
- *   VIRTUAL  It is in the heap.
  *
  * The flusher is the only thread that runs actions of the scheduler and calls `failed`. If another
  * thread is the flusher, a thread leaves its action in `due` or sets `turn`. The flusher looks for
@@ -37,15 +36,13 @@
 #define TW_EXECUTOR_ACTION_H
 
 #include "executor/pool/layer.h"
-#include "executor/base/heap.h"
 #include "tickwheel/action.h"
 
 enum tw__action_location {
 	TW__ACTION_NOWHERE,
 	TW__ACTION_TIMED,
 	TW__ACTION_DUE,
-	TW__ACTION_BATCHED,
-	TW__ACTION_VIRTUAL
+	TW__ACTION_BATCHED
 };
 
 /* All under the scheduler's mutex, except the constants. */
@@ -54,7 +51,6 @@ struct tw__action_times {
 };
 
 struct tw_action {
-	struct tw__heap_item item; /* VIRTUAL */
 	tw_action_scheduler *scheduler;
 	tw_action_fn *fn; /* NULL: an immediate */
 	tw_action_release_fn *release;
@@ -81,12 +77,6 @@ struct tw_action {
 
 struct tw__action_list {
 	struct tw_action *first, *last;
-};
-
-/* A scheduler that has no clock. */
-struct tw__virtual {
-	struct tw__heap heap;
-	uint64_t now_ns, armings;
 };
 
 struct tw__immediates {
@@ -116,7 +106,6 @@ struct tw_action_scheduler {
 	tw_timer frame;
 	uint32_t frames_out; /* frame timers whose release has not been called */
 
-	struct tw__virtual virtual;
 	struct tw__immediates immediates;
 
 	uint64_t owned, objects;

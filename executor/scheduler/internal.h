@@ -90,7 +90,7 @@ struct tw_scheduler {
 	uint32_t timers_cleared; /* of stats.cleared, those in the timer heap */
 	struct tw__task *current;
 	int64_t slice_begin_ns, turn_begin_ns;
-	uint64_t slice_last_number; /* last_number when the slice began */
+	uint64_t slice_last_number;      /* last_number when the slice began */
 	struct tw_scheduler_stats stats; /* ready: not kept here; delayed: neither; cleared: is */
 };
 

@@ -1,9 +1,10 @@
 /*
  * Actions: work, its state and its cancel handle in one object, which may schedule itself again.
  *
- * An action belongs to an action scheduler. Schedulers are of five kinds with one interface: tell
+ * An action belongs to an action scheduler. Schedulers are of four kinds with one interface: tell
  * the time, and run this work with that state after this delay. So work that is written for a timer
- * service also runs in a frame loop, or on a test's virtual clock.
+ * service also runs in a frame loop. Tests drive ASYNC actions on a simulation (sim.h) or a manual
+ * clock.
  *
  *     static int blink(tw_action *action, void *lamp)
  *     {
@@ -47,8 +48,6 @@
  *                            was scheduled before the turn
  *   TW_ACTION_KIND_FRAME     the same with frames of a clock that the service drives, or of your
  *                            vsync
- *   TW_ACTION_KIND_VIRTUAL   runs at the present instant of a virtual clock. Batch: what is due
- *                            then
  *
  * With a delay, QUEUE, ASAP and FRAME do as ASYNC, and need a service.
  *
@@ -59,10 +58,10 @@
  *   ASYNC, and anything with a delay                  the service's executor, or the config's
  *   QUEUE                                             the thread that schedules it
  *   ASAP and FRAME of a service                       the service's executor, or the config's
- *   ASAP and FRAME by the caller, VIRTUAL             the thread that flushes, advances or runs it
+ *   ASAP and FRAME by the caller                      the thread that flushes or runs it
  *
- * A virtual clock is deterministic if one thread uses it. In a forked child each call answers
- * -EPERM (time: 0), and destroy frees memory: of the actions, then of the scheduler.
+ * In a forked child each call answers -EPERM (time: 0), and destroy frees memory: of the actions,
+ * then of the scheduler.
  *
  * Memory. An action lives until tw_action_destroy, which any thread calls once, also its own work
  * or release. The library frees it when its work and release have returned, and never looks at
@@ -116,8 +115,7 @@ enum tw_action_kind {
 	TW_ACTION_KIND_ASYNC = 0,
 	TW_ACTION_KIND_QUEUE = 1,
 	TW_ACTION_KIND_ASAP = 2,
-	TW_ACTION_KIND_FRAME = 3,
-	TW_ACTION_KIND_VIRTUAL = 4
+	TW_ACTION_KIND_FRAME = 3
 };
 
 /* Flags of struct tw_action_scheduler_config. */
@@ -147,9 +145,8 @@ typedef void tw_action_failed_fn(void *failed_arg, tw_action *action, int failur
 struct tw_action_scheduler_config {
 	size_t size; /* sizeof(struct tw_action_scheduler_config) */
 	enum tw_action_kind kind;
-	uint32_t flags; /* enum tw_action_flags */
-	tw_service
-	    *service; /* ASYNC needs one, ASAP and FRAME unless by the caller; VIRTUAL takes none */
+	uint32_t flags;        /* enum tw_action_flags */
+	tw_service *service;   /* ASYNC needs one, ASAP and FRAME unless by the caller */
 	tw_executor *executor; /* runs its actions; NULL: the service's; outlives the service */
 	uint32_t frames_per_second; /* FRAME: 1 .. 1000; default 60 */
 	uint32_t reserved;          /* 0 */
@@ -161,11 +158,6 @@ struct tw_action_scheduler_config {
 	 */
 	void (*wanted)(void *wanted_arg, bool wanted);
 	void *wanted_arg;
-
-	/* VIRTUAL: a flush stops at max_frames (0: no limit) times frame_ns (0: 1 ms). */
-	uint64_t max_frames;
-	uint64_t frame_ns;
-	uint64_t seed; /* VIRTUAL: permutes what is due at one instant; 0: in order of scheduling */
 
 	tw_action_failed_fn *failed;
 	void *failed_arg;
@@ -205,8 +197,7 @@ TW_API int tw_action_scheduler_create(tw_action_scheduler **out,
 TW_API int tw_action_scheduler_destroy(tw_action_scheduler *scheduler);
 
 /*
- * Tells a scheduler's time, in nanoseconds: the service's clock, else the virtual one, which starts
- * at 0, else tw_clock_monotonic().
+ * Tells a scheduler's time, in nanoseconds: the service's clock, else tw_clock_monotonic().
  *
  * Threads: any.
  * Returns: the time; 0 if scheduler is NULL, or in a forked child.
@@ -337,42 +328,17 @@ TW_API int tw_action_state(tw_action *action);
 /* -------------------------------------------------------------------- driving */
 
 /*
- * Runs the actions that wait.
- *
- * By the caller: one turn or frame, with all that was scheduled without a delay before. VIRTUAL:
- * all, in the order of time and scheduling, up to the config's limit; the clock then is at the last
- * one's time. It never returns if work schedules itself without end and there is no limit.
+ * Runs one turn or frame, with all that was scheduled without a delay before. By the caller.
  *
  * Threads: any. Blocks while work runs, also another thread's.
  * Returns:
  *   0           all work returned 0
- *   -EINVAL     scheduler is NULL, of another kind, or not by the caller
- *   -EBUSY      called from the scheduler's own work, which the outer flush goes on with; VIRTUAL:
- *               also while another thread drives
+ *   -EINVAL     scheduler is NULL, or not by the caller
+ *   -EBUSY      called from the scheduler's own work, which the outer flush goes on with
  *   -EPERM      in a forked child
  *   any other   the first failure of the flush
  */
 TW_API int tw_action_scheduler_flush(tw_action_scheduler *scheduler);
-
-/*
- * Runs all that is due in the next by_ns nanoseconds of a virtual clock, and moves the clock there.
- *
- * With TW_ACTION_FLAG_CANCEL_BATCH a failure stops the clock at the failed action's instant.
- *
- * Threads, blocks: as tw_action_scheduler_flush.
- * Returns: as tw_action_scheduler_flush, and
- *   -ERANGE   the instant is beyond TW_MAX_DELAY_NS
- */
-TW_API int tw_action_scheduler_advance(tw_action_scheduler *scheduler, uint64_t by_ns);
-
-/*
- * Runs all that is due up to an instant of a virtual clock, and moves the clock there.
- *
- * If the instant is in the past, it runs only what is due already.
- *
- * Threads, blocks, returns: as tw_action_scheduler_advance.
- */
-TW_API int tw_action_scheduler_advance_to(tw_action_scheduler *scheduler, uint64_t at_ns);
 
 /* ----------------------------------------------------------------- immediates */
 

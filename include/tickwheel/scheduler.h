@@ -275,7 +275,7 @@ TW_API int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id tas
 /* Answers of tw_scheduler_run. */
 enum tw_scheduler_run_result {
 	TW_SCHEDULER_RUN_IDLE = 0, /* nothing is ready: `wanted` is called when there is work */
-	TW_SCHEDULER_RUN_MORE = 1 /* tasks are ready: call again */
+	TW_SCHEDULER_RUN_MORE = 1  /* tasks are ready: call again */
 };
 
 /*

@@ -21,7 +21,6 @@ export class Play {
 		this.trace = [];
 		this.runs = new Map();
 		this.runsInAll = 0;
-		this.ended = false; // the rest of the steps is not carried out
 	}
 
 	say(line) {
@@ -31,7 +30,7 @@ export class Play {
 	/** after: called when a step of the script itself has been carried out. */
 	async all(after = () => {}) {
 		for (const [index, {on, op, args}] of this.script.steps.entries()) {
-			if (on >= 0 || this.ended) continue;
+			if (on >= 0) continue;
 			this.say(`> ${index}`);
 			this.step(op, args, false);
 			await after(op, args);

@@ -11,7 +11,7 @@ enum { FAILURE = 100, SLOT_MS = 8 };
 
 struct actions {
 	struct script *script;
-	struct fixture fixture; /* not of virtual clocks */
+	struct fixture fixture;
 	tw_action_scheduler *scheduler;
 	struct task {
 		struct actions *actions;
@@ -22,8 +22,7 @@ struct actions {
 	int running; /* -1: nothing */
 	intptr_t armings;
 	bool wanted;
-	bool is_virtual, by_caller;
-	bool goes_on; /* after a failure of a virtual clock, where RxJS closes all that waits */
+	bool by_caller;
 };
 
 static int64_t now_ms(const struct actions *a)
@@ -58,11 +57,10 @@ static int work(tw_action *action, void *state)
 
 static void failed(void *arg, tw_action *action, int failure, size_t closed)
 {
-	struct actions *a = arg;
+	(void)arg;
 	(void)action;
 	(void)closed;
 	say("failed %d", failure - FAILURE);
-	a->script->ended |= a->is_virtual && !a->goes_on;
 }
 
 static void wanted(void *arg, bool wanted)
@@ -74,9 +72,9 @@ static void wanted(void *arg, bool wanted)
  * An arming beside one that waits is left out where RxJS runs both, or in another order, unless the
  * step asks for it by "!".
  */
-static bool is_double(const struct actions *a, const struct task *task)
+static bool is_double(const struct task *task)
 {
-	return task->armed_ms >= 0 && !kind_is(a->script, "virtual");
+	return task->armed_ms >= 0;
 }
 
 /* The delay to an instant that is this task's own. */
@@ -96,7 +94,7 @@ static void report(struct actions *a, int failure)
 static void arm(struct actions *a, const struct step *step, int64_t delay_ms, bool forced)
 {
 	struct task *task = &a->tasks[step->args[0]];
-	if (!forced && is_double(a, task)) {
+	if (!forced && is_double(task)) {
 		say("skip");
 		return;
 	}
@@ -112,10 +110,7 @@ static void arm(struct actions *a, const struct step *step, int64_t delay_ms, bo
 
 static void advance(struct actions *a, int64_t ms)
 {
-	if (a->is_virtual)
-		report(a, tw_action_scheduler_advance(a->scheduler, (uint64_t)ms * MS));
-	else
-		MUST(tw_clock_manual_advance_by(a->fixture.clock, (uint64_t)ms * MS));
+	MUST(tw_clock_manual_advance_by(a->fixture.clock, (uint64_t)ms * MS));
 }
 
 /* The flush is what was wanted. */
@@ -139,15 +134,13 @@ static void act(void *arg, const struct step *step, bool inside)
 	} else if (step_is(step, "closed"))
 		say("closed %d",
 		    task->action && tw_action_state(task->action) == TW_ACTION_STATE_CLOSED);
-	else if (step_is(step, "keep"))
-		a->goes_on = true;
 	else if (step_is(step, "now"))
 		say("now %d", (int)now_ms(a));
 	else if (step_is(step, "fail") && a->running >= 0)
 		a->tasks[a->running].fails = true;
 	else if (step_is(step, "advance") && !inside)
 		advance(a, step->args[0]);
-	else if (step_is(step, "flush") && !inside && (a->by_caller ? a->wanted : a->is_virtual))
+	else if (step_is(step, "flush") && !inside && a->wanted)
 		flush(a);
 	if (!inside && a->by_caller)
 		say("wanted %d", a->wanted);
@@ -158,8 +151,7 @@ static enum tw_action_kind kind_of(const struct script *script)
 	return kind_is(script, "async")   ? TW_ACTION_KIND_ASYNC
 	       : kind_is(script, "queue") ? TW_ACTION_KIND_QUEUE
 	       : kind_is(script, "asap")  ? TW_ACTION_KIND_ASAP
-	       : kind_is(script, "frame") ? TW_ACTION_KIND_FRAME
-					  : TW_ACTION_KIND_VIRTUAL;
+					  : TW_ACTION_KIND_FRAME;
 }
 
 void play_actions(struct script *script)
@@ -170,23 +162,16 @@ void play_actions(struct script *script)
 						    .flags = TW_ACTION_FLAG_CANCEL_BATCH,
 						    .failed = failed,
 						    .failed_arg = a};
-	*a = (struct actions){
-	    .script = script, .running = -1, .is_virtual = config.kind == TW_ACTION_KIND_VIRTUAL};
+	*a = (struct actions){.script = script, .running = -1};
 	a->by_caller = config.kind == TW_ACTION_KIND_ASAP || config.kind == TW_ACTION_KIND_FRAME;
 	for (int id = 0; id < IDS; id++)
 		a->tasks[id].armed_ms = -1;
-	if (!a->is_virtual) {
-		service_open(&a->fixture, MS);
-		config.service = a->fixture.service;
-	}
+	service_open(&a->fixture, MS);
+	config.service = a->fixture.service;
 	if (a->by_caller) {
 		config.flags |= TW_ACTION_FLAG_BY_CALLER;
 		config.wanted = wanted;
 		config.wanted_arg = a;
-	}
-	if (kind_is(script, "test")) { /* TestScheduler stops at frame 750 */
-		config.max_frames = 75;
-		config.frame_ns = 10 * MS;
 	}
 	MUST(tw_action_scheduler_create(&a->scheduler, &config));
 	script_play(script, act, a);
@@ -194,6 +179,5 @@ void play_actions(struct script *script)
 		if (a->tasks[id].action)
 			tw_action_destroy(a->tasks[id].action);
 	MUST(tw_action_scheduler_destroy(a->scheduler));
-	if (!a->is_virtual)
-		service_close(&a->fixture);
+	service_close(&a->fixture);
 }

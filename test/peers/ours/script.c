@@ -82,7 +82,7 @@ bool script_read(struct script *script)
 
 void script_play(struct script *script, step_fn *fn, void *player)
 {
-	for (int i = 0; i < script->count && !script->ended; i++) {
+	for (int i = 0; i < script->count; i++) {
 		if (script->steps[i].on >= 0)
 			continue;
 		say("> %d", i);

@@ -34,7 +34,6 @@ struct script {
 	int count;
 	int runs[IDS]; /* of each task, so far */
 	int runs_in_all;
-	bool ended; /* the rest of the steps is not carried out */
 };
 
 /* Prints a line of the trace. */

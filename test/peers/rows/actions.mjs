@@ -8,7 +8,7 @@ export const peer = 'rxjs';
 
 // ---------------------------------------------------------------------- generator
 
-const KINDS = ['virtual', 'test', 'queue', 'async', 'asap', 'frame'];
+const KINDS = ['queue', 'async', 'asap', 'frame'];
 const TASKS = 6;
 const SLOT = 8; // ms
 
@@ -18,10 +18,8 @@ const SLOT = 8; // ms
 function generateDelay(random, kind, id) {
 	if (kind === 'asap') return 0;
 	if (kind === 'queue' || kind === 'frame') return id % 3 === 0 ? random.between(1, 6) : 0;
-	if (kind === 'async')
-		// ours runs a delay of 0 before what is due in the next tick, node behind it (differences.md)
-		return random.between(1, 6);
-	return random.percent(20) ? 0 : random.between(1, 6);
+	// ours runs a delay of 0 before what is due in the next tick, node behind it (differences.md)
+	return random.between(1, 6);
 }
 
 // RxJS moves an action that is armed again behind its equals. Ours keeps the place that its timer
@@ -73,8 +71,6 @@ export function generate(random) {
 				lines.push(`on ${id} ${nth} ${line}`);
 		}
 	const drive = {
-		virtual: ['advance'],
-		test: ['advance', 'flush'],
 		asap: ['flush'],
 		frame: ['flush', 'advance'],
 	}[kind] ?? ['advance'];
@@ -100,7 +96,6 @@ class RxPlay {
 	constructor(script, rx) {
 		this.rx = rx;
 		this.kind = script.kind;
-		this.isVirtual = this.kind === 'virtual' || this.kind === 'test';
 		this.byCaller = this.kind === 'asap' || this.kind === 'frame';
 		this.host = new Host(0, 1);
 		this.turn = null; // what the host was asked to call
@@ -132,10 +127,6 @@ class RxPlay {
 		const {rx} = this;
 		const now = () => this.host.now;
 		switch (this.kind) {
-			case 'virtual':
-				return new rx.VirtualTimeScheduler();
-			case 'test':
-				return new rx.TestScheduler(() => {});
 			case 'queue':
 				return new rx.QueueScheduler(rx.QueueAction, now);
 			case 'asap':
@@ -148,19 +139,19 @@ class RxPlay {
 	}
 
 	now() {
-		return this.isVirtual ? this.scheduler.frame : this.host.now;
+		return this.host.now;
 	}
 
 	task(id) {
 		if (!this.tasks.has(id))
-			this.tasks.set(id, {first: null, current: null, armed: -1, fails: false});
+			this.tasks.set(id, {action: null, armed: -1, fails: false});
 		return this.tasks.get(id);
 	}
 
 	// An arming beside one that waits is left out where RxJS runs both, or in another order,
 	// unless the step asks for it by "!".
 	isDouble(task) {
-		return task.armed >= 0 && this.kind !== 'virtual';
+		return task.armed >= 0;
 	}
 
 	/** The delay to an instant that is this task's own. */
@@ -191,24 +182,19 @@ class RxPlay {
 			this.play.say('skip');
 			return;
 		}
-		if (!task.first) task.first = task.current = this.create(id);
-		else if (this.isVirtual && !forced && !task.current.closed && task.current.id === undefined)
-			task.first.add((task.current = this.create(id))); // a rested one would keep its old place (differences.md)
-		const armed = !task.current.closed;
+		task.action ??= this.create(id);
+		const armed = !task.action.closed;
 		if (armed) task.armed = delay;
 		this.armings++;
 		if (this.kind === 'queue' && !armed && !forced)
 			// it would throw (differences.md)
 			return;
-		this.attempt(() => {
-			const action = task.current.schedule(this.armings, delay);
-			if (this.isVirtual) task.current = action;
-		});
+		this.attempt(() => task.action.schedule(this.armings, delay));
 	}
 
 	close(id) {
 		const task = this.task(id);
-		task.first?.unsubscribe();
+		task.action?.unsubscribe();
 		task.armed = -1;
 	}
 
@@ -220,22 +206,10 @@ class RxPlay {
 			this.play.say(
 				failure.task === undefined ? `threw ${failure.name}` : `failed ${failure.task}`,
 			);
-			this.play.ended ||= this.isVirtual && !this.goesOn;
 		}
-	}
-
-	flush(until) {
-		this.scheduler.maxFrames = until;
-		this.attempt(() => this.scheduler.flush());
 	}
 
 	advance(ms) {
-		if (this.isVirtual) {
-			const to = this.scheduler.frame + ms;
-			this.flush(to);
-			if (!this.play.ended) this.scheduler.frame = to;
-			return;
-		}
 		const to = this.host.now + ms;
 		let more = true;
 		while (more)
@@ -266,10 +240,7 @@ class RxPlay {
 				this.close(id);
 				break;
 			case 'closed':
-				this.play.say(`closed ${Number(this.task(id).current?.closed ?? false)}`);
-				break;
-			case 'keep':
-				this.goesOn = true;
+				this.play.say(`closed ${Number(this.task(id).action?.closed ?? false)}`);
 				break;
 			case 'now':
 				this.play.say(`now ${this.now()}`);
@@ -282,8 +253,6 @@ class RxPlay {
 				break;
 			case 'flush':
 				if (!inside && this.byCaller) this.driveTurn();
-				else if (!inside && this.isVirtual)
-					this.flush(this.kind === 'test' ? 750 : Infinity);
 				break;
 		}
 		if (!inside && this.byCaller) this.play.say(`wanted ${Number(this.turn !== null)}`);
@@ -291,7 +260,6 @@ class RxPlay {
 }
 
 export async function open(load) {
-	const base = await load('rxjs');
 	const internal = (path) => load(`rxjs/internal/scheduler/${path}`);
 	const parts = [
 		'intervalProvider',
@@ -306,10 +274,7 @@ export async function open(load) {
 		'AsyncScheduler',
 		'AsyncAction',
 	];
-	const rx = {
-		VirtualTimeScheduler: base.VirtualTimeScheduler,
-		TestScheduler: (await load('rxjs/testing')).TestScheduler,
-	};
+	const rx = {};
 	for (const part of parts) rx[part] = (await internal(part))[part];
 	return {
 		play: (text) => {

@@ -39,13 +39,11 @@ static void expect_only_failed_ones_are_closed(struct work works[5])
 
 Test(action_failure, spares_its_batch_and_the_flush_returns_the_first)
 {
-	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME,
-					     TW_ACTION_KIND_VIRTUAL};
-	for (int k = 0; k < 3; k++) {
+	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME};
+	for (int k = 0; k < 2; k++) {
 		struct log log = {0};
 		struct work works[5];
-		tw_action_scheduler *scheduler = open_kind(
-		    kinds[k], kinds[k] == TW_ACTION_KIND_VIRTUAL ? 0 : TW_ACTION_FLAG_BY_CALLER);
+		tw_action_scheduler *scheduler = open_kind(kinds[k], TW_ACTION_FLAG_BY_CALLER);
 		arm_five(works, &log, scheduler);
 		expect_eq(tw_action_scheduler_flush(scheduler), 11);
 		expect_log(&log, 0, 1, 2, 3, 4);
@@ -84,20 +82,6 @@ Test(action_failure, in_a_queue_goes_to_the_call_that_drives_it)
 	expect_eq(told.count, 1);
 	expect_eq(told.failure, 13);
 	works_destroy(works, 5, queue);
-}
-
-Test(action_failure, of_a_virtual_clock_does_not_stop_it)
-{
-	tw_action_scheduler *clock = open_kind(TW_ACTION_KIND_VIRTUAL, 0);
-	struct log log = {0};
-	struct work works[3] = {
-	    {.log = &log, .id = 0}, {.log = &log, .id = 1, .answer = 7}, {.log = &log, .id = 2}};
-	for (int i = 0; i < 3; i++)
-		work_schedule(&works[i], clock, (uint64_t)i * MS);
-	expect_eq(tw_action_scheduler_advance_to(clock, SECOND), 7);
-	expect_log(&log, 0, 1, 2);
-	expect_eq(tw_action_scheduler_now(clock), SECOND);
-	works_destroy(works, 3, clock);
 }
 
 Test(action_failure, that_no_call_returns_is_told_each_time)

@@ -56,11 +56,10 @@ Test(action_seams, each_run_is_under_that_of_its_arming)
 	rig_close(&rig);
 }
 
-Test(action_seams, of_batches_queues_virtual_clocks_and_immediates)
+Test(action_seams, of_batches_queues_and_immediates)
 {
-	static const enum tw_action_kind kinds[] = {TW_ACTION_KIND_QUEUE, TW_ACTION_KIND_ASAP,
-						    TW_ACTION_KIND_VIRTUAL};
-	for (int k = 0; k < 3; k++) {
+	static const enum tw_action_kind kinds[] = {TW_ACTION_KIND_QUEUE, TW_ACTION_KIND_ASAP};
+	for (int k = 0; k < 2; k++) {
 		struct tw_action_scheduler_config config = {
 		    .size = sizeof(config),
 		    .kind = kinds[k],
@@ -170,8 +169,6 @@ static void check_inherited(void *arg)
 	child_eq(tw_action_close(inherited->action, 0), -EPERM);
 	child_eq(tw_action_state(inherited->action), -EPERM);
 	child_eq(tw_action_scheduler_flush(scheduler), -EPERM);
-	child_eq(tw_action_scheduler_advance(scheduler, 0), -EPERM);
-	child_eq(tw_action_scheduler_advance_to(scheduler, 0), -EPERM);
 	child_eq(tw_action_scheduler_now(scheduler), 0);
 	child_eq(submit_immediate(scheduler, see_immediate, NULL), -EPERM);
 	child_eq(cancel_immediate(scheduler, 1), -EPERM);
@@ -187,10 +184,8 @@ Test(action_seams, inherited_ones_answer_eperm_in_a_forked_child)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_action_scheduler_config config = {.size = sizeof(config),
-						    .kind = TW_ACTION_KIND_VIRTUAL};
 	struct inherited of[2] = {{scheduler_on(rig.service, TW_ACTION_KIND_ASAP), NULL},
-				  {scheduler_of(&config), NULL}};
+				  {scheduler_on(rig.service, TW_ACTION_KIND_QUEUE), NULL}};
 	for (int i = 0; i < 2; i++) {
 		struct seer seer = {0};
 		tw_action_scheduler_schedule(of[i].scheduler, see, &seer, HOUR, &of[i].action);
@@ -215,21 +210,22 @@ static int forking(tw_action *action, void *state)
 
 Test(action_seams, run_that_forks_is_refused_in_its_child)
 {
-	struct tw_action_scheduler_config config = {.size = sizeof(config),
-						    .kind = TW_ACTION_KIND_VIRTUAL};
-	tw_action_scheduler *clock = scheduler_of(&config);
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_action_scheduler *async = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	pid_t child = -1;
 	struct seer after = {0};
 	tw_action *action;
-	tw_action_scheduler_schedule(clock, forking, &child, MS, &action);
+	tw_action_scheduler_schedule(async, forking, &child, MS, &action);
 	tw_action *next;
-	tw_action_scheduler_schedule(clock, see, &after, 2 * MS, &next);
-	expect_eq(tw_action_scheduler_advance(clock, SECOND), 0);
+	tw_action_scheduler_schedule(async, see, &after, 2 * MS, &next);
+	rig_advance(&rig, SECOND);
 	expect_eq(after.runs, 1);
 	expect_child_well(child);
 	tw_action_destroy(action);
 	tw_action_destroy(next);
-	expect_eq(tw_action_scheduler_destroy(clock), 0);
+	expect_eq(tw_action_scheduler_destroy(async), 0);
+	rig_close(&rig);
 }
 
 /* The frame is dropped, and the next one is beyond what the service can express. */

@@ -4,7 +4,7 @@
 #include "rows.h"
 
 static tw_scheduler *scheduler, *hosted;
-static tw_action_scheduler *queue, *asap, *virtual_time;
+static tw_action_scheduler *queue, *asap;
 static tw_action *action;
 
 static int turn(struct tw_turn *now, void *arg)
@@ -43,16 +43,12 @@ static void open_work(void)
 							   .kind = TW_ACTION_KIND_ASAP,
 							   .service = manual)),
 		  0);
-	expect_eq(tw_action_scheduler_create(&virtual_time, STRUCT(tw_action_scheduler_config,
-								   .kind = TW_ACTION_KIND_VIRTUAL)),
-		  0);
 	expect_eq(tw_action_create(&action, queue, act, NULL), 0);
 }
 
 static void close_work(void)
 {
 	tw_action_destroy(action);
-	expect_eq(tw_action_scheduler_destroy(virtual_time), 0);
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
 	expect_eq(tw_action_scheduler_destroy(queue), 0);
 	expect_eq(tw_scheduler_destroy(hosted), 0);
@@ -132,7 +128,7 @@ Test(misuse_work, tasks_of_schedulers)
 #define ACTIONS_ROW(text, ...)                            \
 	ROW(-EINVAL, "tw_action_scheduler_create: " text, \
 	    tw_action_scheduler_create(&other, STRUCT(tw_action_scheduler_config, __VA_ARGS__)))
-#define VIRTUAL .kind = TW_ACTION_KIND_VIRTUAL
+#define QUEUE .kind = TW_ACTION_KIND_QUEUE
 
 Test(misuse_work, schedulers_of_actions)
 {
@@ -141,23 +137,17 @@ Test(misuse_work, schedulers_of_actions)
 	NULL_ROW(tw_action_scheduler_create, "cfg", &other, NULL);
 	ROW(-EINVAL, SMALL_TEXT(tw_action_scheduler_config),
 	    tw_action_scheduler_create(&other, SMALL(tw_action_scheduler_config)));
-	ACTIONS_ROW("max_frames, frame_ns and seed are of TW_ACTION_KIND_VIRTUAL",
-		    .service = manual, .seed = 1);
-	ACTIONS_ROW("max_frames times frame_ns is above TW_MAX_DELAY_NS", VIRTUAL,
-		    .max_frames = UINT64_MAX);
-	ACTIONS_ROW("kind 5 is not an enum tw_action_kind", .kind = (enum tw_action_kind)5);
-	ACTIONS_ROW("flags 0x80 has unknown bits", VIRTUAL, .flags = 128);
-	ACTIONS_ROW("reserved 1: must be 0", VIRTUAL, .reserved = 1);
-	ACTIONS_ROW("TW_ACTION_FLAG_BY_CALLER needs the kind ASAP or FRAME", VIRTUAL,
+	ACTIONS_ROW("kind 4 is not an enum tw_action_kind", .kind = (enum tw_action_kind)4);
+	ACTIONS_ROW("flags 0x80 has unknown bits", QUEUE, .flags = 128);
+	ACTIONS_ROW("reserved 1: must be 0", QUEUE, .reserved = 1);
+	ACTIONS_ROW("TW_ACTION_FLAG_BY_CALLER needs the kind ASAP or FRAME", QUEUE,
 		    .flags = TW_ACTION_FLAG_BY_CALLER);
-	ACTIONS_ROW("wanted without TW_ACTION_FLAG_BY_CALLER", VIRTUAL, .wanted = wanted_or_not);
+	ACTIONS_ROW("wanted without TW_ACTION_FLAG_BY_CALLER", QUEUE, .wanted = wanted_or_not);
 	ACTIONS_ROW("frames_per_second 1001: must be 1 to 1000", .kind = TW_ACTION_KIND_FRAME,
 		    .service = manual, .frames_per_second = 1001);
-	ACTIONS_ROW("frames_per_second is of TW_ACTION_KIND_FRAME", VIRTUAL,
-		    .frames_per_second = 60);
-	ACTIONS_ROW("service must be NULL with TW_ACTION_KIND_VIRTUAL", VIRTUAL, .service = manual);
+	ACTIONS_ROW("frames_per_second is of TW_ACTION_KIND_FRAME", QUEUE, .frames_per_second = 60);
 	ACTIONS_ROW("service is NULL", .kind = TW_ACTION_KIND_ASYNC);
-	ACTIONS_ROW("executor without a service", VIRTUAL, .executor = tw_pool_executor(pool));
+	ACTIONS_ROW("executor without a service", QUEUE, .executor = tw_pool_executor(pool));
 	ACTIONS_ROW(UNSOUND, .service = manual, .executor = &unsound);
 }
 
@@ -174,8 +164,6 @@ Test(misuse_work, null_actions)
 	NULL_ROW(tw_action_scheduler_schedule, "scheduler", NULL, act, NULL, 0, NULL);
 	NULL_ROW(tw_action_scheduler_schedule, "fn", queue, NULL, NULL, 0, NULL);
 	NULL_ROW(tw_action_scheduler_flush, "scheduler", NULL);
-	NULL_ROW(tw_action_scheduler_advance, "scheduler", NULL, 0);
-	NULL_ROW(tw_action_scheduler_advance_to, "scheduler", NULL, 0);
 	NULL_ROW(tw_action_scheduler_stats, "scheduler", NULL, STRUCT(tw_action_scheduler_stats));
 	NULL_ROW(tw_action_scheduler_stats, "out", queue, NULL);
 	NULL_ROW(tw_immediate_submit, "scheduler", NULL, misuse_fn, NULL, NULL);
@@ -193,15 +181,8 @@ Test(misuse_work, actions)
 	ROW(-ERANGE, "tw_action_schedule: delay_ns is above TW_MAX_DELAY_NS, or too far from now",
 	    tw_action_schedule(action, NULL, TOO_LONG));
 	ROW(-EINVAL,
-	    "tw_action_scheduler_flush: the scheduler's kind must be VIRTUAL, or its flags "
-	    "TW_ACTION_FLAG_BY_CALLER",
+	    "tw_action_scheduler_flush: the scheduler's flags must have TW_ACTION_FLAG_BY_CALLER",
 	    tw_action_scheduler_flush(queue));
-	ROW(-EINVAL, "tw_action_scheduler_advance: the scheduler's kind must be VIRTUAL",
-	    tw_action_scheduler_advance(queue, 1));
-	ROW(-EINVAL, "tw_action_scheduler_advance_to: the scheduler's kind must be VIRTUAL",
-	    tw_action_scheduler_advance_to(queue, 1));
-	ROW(-ERANGE, "tw_action_scheduler_advance: the clock would be beyond TW_MAX_DELAY_NS",
-	    tw_action_scheduler_advance(virtual_time, TOO_LONG));
 	ROW(-EINVAL, "tw_immediate_submit: the scheduler's kind must be ASAP or FRAME",
 	    tw_immediate_submit(queue, misuse_fn, NULL, NULL));
 	ROW(-EINVAL, "tw_immediate_cancel: the scheduler's kind must be ASAP or FRAME",
