@@ -156,10 +156,10 @@ static bool submit(tw_limiter *limiter, struct page *page)
 	    .stop = stop,
 	    .attempt_timeout_ns = 500 * TW_MILLISECOND,
 	    .retry = {.count = 30,
-		      .delay_ns = 20 * TW_MILLISECOND,
+		      .delay_ns = 40 * TW_MILLISECOND,
 		      .factor_x100 = 150,
 		      .cap_ns = 200 * TW_MILLISECOND,
-		      .jitter_ns = 20 * TW_MILLISECOND},
+		      .jitter = TW_RETRY_JITTER_FULL},
 	};
 	atomic_store(&page->fd, -1);
 	return tw_limiter_submit_task(limiter, &task, NULL) == 0;

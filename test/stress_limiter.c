@@ -195,9 +195,8 @@ static void submit(struct job *job, uint64_t *seed)
 				       .wait_ns = random_percent(seed, 50) ? 1000000 : 0};
 	if (!plain && random_percent(seed, 60))
 		task.retry = (struct tw_retry){.count = 2,
-					       .delay_ns = 50000,
-					       .jitter_ns = 100000,
-					       .jitter = (uint32_t)random_below(seed, 4),
+					       .delay_ns = 100000,
+					       .jitter = (uint32_t)random_below(seed, 2),
 					       .allow = random_percent(seed, 50) ? allow : NULL};
 	if (!plain && random_percent(seed, 30))
 		task.permits = 1 + (uint32_t)random_below(seed, (uint64_t)bound);

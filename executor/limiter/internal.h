@@ -97,8 +97,7 @@ struct tw__job_options {
 	uint64_t total_until_ns;    /* the same, of all */
 	uint64_t retry_deadline_ns; /* no retry begins after it */
 	struct tw_retry retry;
-	/* of the next retry, without jitter; decorrelated: of the last one */
-	uint64_t delay_ns;
+	uint64_t delay_ns; /* of the next retry, without jitter */
 	/* as the attempt that has just ended chose it; of use with TW_JOB_NEXT_DELAY */
 	uint64_t next_delay_ns;
 	uint32_t next;            /* enum tw_job_next, of that attempt */

@@ -26,18 +26,12 @@
  * Three have a say, in this order: the attempt (enum tw_job_next), the policy (struct tw_retry:
  * count, times, jitter), and the job's predicate. tell.c calls the predicate, which is user code.
  *
- * The jitters are those of Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
- * 2015. With `decorrelated` the last drawn delay takes the place of the exponential one.
+ * Full jitter: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
  */
 bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job)
 {
 	const struct tw__job_options *o = job->options;
 	return o && job->attempts <= o->retry.count && !l->ended && !(job->flags & TW__JOB_CANCEL);
-}
-
-static uint64_t first_delay(const struct tw_retry *retry)
-{
-	return retry->delay_ns < retry->cap_ns ? retry->delay_ns : retry->cap_ns;
 }
 
 /* The shortest delay that may be drawn. A predicate may choose any. */
@@ -47,16 +41,7 @@ static uint64_t least_delay(const struct tw__job_options *o)
 		return 0;
 	if (o->next == TW_JOB_NEXT_DELAY)
 		return o->next_delay_ns;
-	switch (o->retry.jitter) {
-	case TW_RETRY_JITTER_FULL:
-		return 0;
-	case TW_RETRY_JITTER_EQUAL:
-		return o->delay_ns / 2;
-	case TW_RETRY_JITTER_DECORRELATED:
-		return first_delay(&o->retry);
-	default:
-		return o->delay_ns;
-	}
+	return o->retry.jitter == TW_RETRY_JITTER_FULL ? 0 : o->delay_ns;
 }
 
 bool tw__job_can_wait(const struct tw__job *job, uint64_t now_ns, uint64_t delay_ns)
@@ -71,30 +56,11 @@ bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, ui
 	       tw__job_can_wait(job, now_ns, least_delay(job->options));
 }
 
-/* delay_ns * hundredths / 100, at most cap. */
-static uint64_t limiter_grown(const struct tw_retry *retry, uint64_t delay_ns, uint32_t hundredths)
+/* The delay of the retry after this one. */
+static uint64_t grown_delay(const struct tw_retry *retry, uint64_t delay_ns)
 {
-	unsigned __int128 next = (unsigned __int128)delay_ns * hundredths / 100;
+	unsigned __int128 next = (unsigned __int128)delay_ns * retry->factor_x100 / 100;
 	return next < retry->cap_ns ? (uint64_t)next : retry->cap_ns;
-}
-
-static uint64_t draw_between(struct tw_limiter *l, uint64_t from_ns, uint64_t to_ns)
-{
-	return from_ns + (to_ns > from_ns ? tw__random_upto(&l->random, to_ns - from_ns) : 0);
-}
-
-static uint64_t limiter_draw(struct tw_limiter *l, struct tw__job_options *o)
-{
-	uint64_t delay_ns = o->delay_ns;
-	if (o->retry.jitter == TW_RETRY_JITTER_DECORRELATED)
-		return o->delay_ns = draw_between(l, first_delay(&o->retry),
-						  limiter_grown(&o->retry, delay_ns, 300));
-	o->delay_ns = limiter_grown(&o->retry, delay_ns, o->retry.factor_x100);
-	if (o->retry.jitter == TW_RETRY_JITTER_FULL)
-		return draw_between(l, 0, delay_ns);
-	if (o->retry.jitter == TW_RETRY_JITTER_EQUAL)
-		return draw_between(l, delay_ns / 2, delay_ns);
-	return delay_ns;
 }
 
 uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
@@ -103,8 +69,10 @@ uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
 	struct tw__job_options *o = job->options;
 	if (o->next == TW_JOB_NEXT_DELAY)
 		return o->next_delay_ns;
-	uint64_t delay_ns = draw_between(l, 0, o->retry.jitter_ns) + limiter_draw(l, o);
-	return delay_ns < TW_MAX_DELAY_NS ? delay_ns : TW_MAX_DELAY_NS;
+	uint64_t delay_ns = o->delay_ns;
+	o->delay_ns = grown_delay(&o->retry, delay_ns);
+	bool draws = delay_ns && o->retry.jitter == TW_RETRY_JITTER_FULL;
+	return draws ? tw__random_upto(&l->random, delay_ns) : delay_ns;
 }
 
 bool tw__budget_take(struct tw_limiter *l)

@@ -19,9 +19,6 @@
 
 static int check_retry(struct tw_retry *retry)
 {
-	if (retry->jitter == TW_RETRY_JITTER_DECORRELATED && retry->factor_x100)
-		return refuse("retry.factor_x100 %u: must be 0 with decorrelated jitter",
-			      retry->factor_x100);
 	if (!retry->factor_x100)
 		retry->factor_x100 = 100;
 	if (!retry->cap_ns)
@@ -30,14 +27,13 @@ static int check_retry(struct tw_retry *retry)
 		return refuse("retry.count %u: must be 0 to 2^30", retry->count);
 	if (retry->factor_x100 < 100 || retry->factor_x100 > 100000)
 		return refuse("retry.factor_x100 %u: must be 100 to 100000", retry->factor_x100);
-	if (retry->jitter > TW_RETRY_JITTER_DECORRELATED)
+	if (retry->jitter > TW_RETRY_JITTER_FULL)
 		return refuse("retry.jitter %u is not an enum tw_retry_jitter",
 			      (unsigned)retry->jitter);
 	if (retry->reserved)
 		return refuse("retry.reserved must be 0");
 	uint64_t most_ns = retry->delay_ns > retry->cap_ns ? retry->delay_ns : retry->cap_ns;
-	if (most_ns > TW_MAX_DELAY_NS || retry->jitter_ns > TW_MAX_DELAY_NS ||
-	    retry->deadline_ns > TW_MAX_DELAY_NS)
+	if (most_ns > TW_MAX_DELAY_NS || retry->deadline_ns > TW_MAX_DELAY_NS)
 		return tw__misuse(-ERANGE, TASK "a time of retry is above TW_MAX_DELAY_NS");
 	return 0;
 }

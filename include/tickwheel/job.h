@@ -147,16 +147,10 @@ enum tw_limiter_task_flags {
 	TW_LIMITER_TASK_WAIT_UNTIL = 4 /* wait_ns is an instant of tw_clock_monotonic() */
 };
 
-/*
- * Jitter of retry delays.
- *
- * d: the delay by delay_ns, factor_x100 and cap_ns.
- */
+/* Jitter of retry delays. d: the delay by delay_ns, factor_x100 and cap_ns. */
 enum tw_retry_jitter {
-	TW_RETRY_JITTER_NONE = 0,        /* d */
-	TW_RETRY_JITTER_FULL = 1,        /* 0 .. d */
-	TW_RETRY_JITTER_EQUAL = 2,       /* d / 2 .. d */
-	TW_RETRY_JITTER_DECORRELATED = 3 /* delay_ns .. 3 times the last delay, at most cap_ns */
+	TW_RETRY_JITTER_NONE = 0, /* d */
+	TW_RETRY_JITTER_FULL = 1  /* 0 .. d, drawn for each retry */
 };
 
 /*
@@ -181,13 +175,12 @@ typedef bool tw_retry_fn(void *arg, tw_job job, int error, int64_t *delay_ns);
 struct tw_retry {
 	uint32_t count; /* attempts after the first; 0 .. 2^30 */
 	uint32_t
-	    factor_x100;    /* each delay in hundredths of the one before: 100 .. 100000; 0: 100 */
-	uint64_t delay_ns;  /* before the first retry; at most TW_MAX_DELAY_NS, as all times here */
-	uint64_t cap_ns;    /* the longest delay, before jitter; 0: TW_MAX_DELAY_NS */
-	uint64_t jitter_ns; /* adds 0 .. jitter_ns, drawn for each retry */
+	    factor_x100;   /* each delay in hundredths of the one before: 100 .. 100000; 0: 100 */
+	uint64_t delay_ns; /* before the first retry; at most TW_MAX_DELAY_NS, as all times here */
+	uint64_t cap_ns;   /* the longest delay, jitter included; 0: TW_MAX_DELAY_NS */
 	uint64_t deadline_ns; /* after the submit: no retry starts later; 0: none */
 	tw_retry_fn *allow;   /* NULL: each retry that the rest allows */
-	uint32_t jitter;      /* enum tw_retry_jitter; DECORRELATED: factor_x100 must be 0 */
+	uint32_t jitter;      /* enum tw_retry_jitter */
 	uint32_t reserved;    /* 0 */
 };
 

@@ -32,7 +32,9 @@ static void submit(uint64_t *seed)
 	task.priority = (int)random_below(seed, 3);
 	if (random_percent(seed, 30))
 		task.retry = (struct tw_retry){
-		    .count = 2, .delay_ns = random_below(seed, 5) * MS, .jitter_ns = MS};
+		    .count = 2,
+		    .delay_ns = random_below(seed, 6) * MS,
+		    .jitter = (uint32_t)random_below(seed, 2)};
 	if (random_percent(seed, 20))
 		task.queue_timeout_ns = (1 + random_below(seed, 5)) * MS;
 	if (random_percent(seed, 20))

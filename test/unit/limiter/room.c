@@ -403,7 +403,7 @@ static uint64_t replay(uint64_t seed, uint64_t delays_ns[4])
 	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &limited), 0);
 	expect_eq(tw_limiter_resume(limiter), 0);
 	struct tw_limiter_task task = load_task(&load);
-	task.retry = (struct tw_retry){.count = 4, .jitter_ns = HOUR};
+	task.retry = (struct tw_retry){.count = 4, .delay_ns = HOUR, .jitter = TW_RETRY_JITTER_FULL};
 	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 	expect_eq(tw_sim_run_until_idle(sim, DAY), 0);
 	expect_eq(load.starts, 5);
