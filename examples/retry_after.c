@@ -5,8 +5,8 @@
  *   429   says when to come back (Retry-After): no earlier, no later
  *   500   is tried again after a delay that grows; full jitter spreads the clients
  *
- * The attempt says what follows in struct tw_job_run. The policy of the job keeps the rest: how
- * many attempts, and which delay if the attempt does not choose one.
+ * retry.allow decides. The policy of the job keeps the rest: how many attempts, and which delay if
+ * retry.allow does not choose one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -40,15 +40,20 @@ static int ask(void *arg, struct tw_job_run *run)
 	case OK:
 		return 0;
 	case NOT_FOUND:
-		run->next = TW_JOB_NEXT_FAIL;
 		return -ENOENT;
 	case TOO_MANY:
-		run->next = TW_JOB_NEXT_DELAY;
-		run->delay_ns = RETRY_AFTER_NS;
 		return -EAGAIN;
 	default:
 		return -EIO;
 	}
+}
+
+static bool allow(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
+{
+	(void)arg, (void)job, (void)attempt;
+	if (error == -EAGAIN)
+		*delay_ns = RETRY_AFTER_NS;
+	return error != -ENOENT;
 }
 
 static void done(void *arg, const struct tw_job_result *result)
@@ -76,6 +81,7 @@ int main(void)
 					       .delay_ns = 5 * TW_MILLISECOND,
 					       .factor_x100 = 200,
 					       .cap_ns = TW_SECOND,
+					       .allow = allow,
 					       .jitter = TW_RETRY_JITTER_FULL};
 		if (tw_limiter_submit_task(limiter, &task, NULL) < 0)
 			return 1;

@@ -169,11 +169,11 @@ static void stop(void *arg, tw_job handle, enum tw_job_status why)
 }
 
 /* One of three jobs is not retried, and one is retried immediately. */
-static bool allow(void *arg, tw_job handle, int error, int64_t *delay_ns)
+static bool allow(void *arg, tw_job handle, int error, uint32_t attempt, int64_t *delay_ns)
 {
 	struct job *job = arg;
 	uint64_t random = draw(job);
-	(void)handle;
+	(void)handle, (void)attempt;
 	if (error != -EIO && error != -ETIMEDOUT)
 		violation("error of a predicate", error);
 	if (random % 3 == 1)

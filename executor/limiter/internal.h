@@ -97,10 +97,7 @@ struct tw__job_options {
 	uint64_t total_until_ns;    /* the same, of all */
 	uint64_t retry_deadline_ns; /* no retry begins after it */
 	struct tw_retry retry;
-	uint64_t delay_ns; /* of the next retry, without jitter */
-	/* as the attempt that has just ended chose it; of use with TW_JOB_NEXT_DELAY */
-	uint64_t next_delay_ns;
-	uint32_t next;            /* enum tw_job_next, of that attempt */
+	uint64_t delay_ns;        /* of the next retry, without jitter */
 	uint32_t permits;         /* of each attempt */
 	uint32_t extra;           /* permits that the attempt under way has, beyond one */
 	bool has_timed_out;       /* the attempt before the retry that waits */

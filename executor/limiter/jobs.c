@@ -26,7 +26,7 @@ static bool names_attempt(const struct tw__job *job, tw_job handle)
 /* ----------------------------------------------------------------- complete */
 
 /* The lock is held. */
-static int limiter_complete(struct tw_limiter *l, tw_job handle, const struct tw_job_end *end,
+static int limiter_complete(struct tw_limiter *l, tw_job handle, int error, void *value,
 			    struct tw__limiter_deferred *deferred)
 {
 	struct tw__job *job = limiter_find(l, handle);
@@ -41,53 +41,29 @@ static int limiter_complete(struct tw_limiter *l, tw_job handle, const struct tw
 	bool late = is_settled || job->flags & TW__JOB_OVERDUE;
 	job->flags |= TW__JOB_COMPLETED;
 	if (!is_settled) {
-		job->error = end->error;
-		job->value = end->value;
-		tw__job_note_next(job, end->next, end->delay_ns);
+		job->error = error;
+		job->value = value;
 	}
 	if (!(job->flags & TW__JOB_IN_FN)) {
-		tw__attempt_end(l, job, end->error, end->value, now_ns, deferred);
+		tw__attempt_end(l, job, error, value, now_ns, deferred);
 		tw__dispatch(l, now_ns, deferred);
 	}
 	return late ? TW_JOB_LATE : 0;
 }
 
-static int complete_checked(const char *call, tw_limiter *l, tw_job job,
-			    const struct tw_job_end *end)
+int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
 {
 	struct tw__limiter_deferred deferred;
-	int r = tw__base_check(call, l ? &l->base : NULL, "limiter");
-	if (!r && (end->error > 0 || end->error < -4095))
-		r = tw__refuse(-EINVAL, call, "error %d: must be 0, or -1 to -4095", end->error);
+	int r = TW__CHECK(l, "limiter");
+	if (!r && (error > 0 || error < -4095))
+		r = tw__invalid("error %d: must be 0, or -1 to -4095", error);
 	if (r)
 		return r;
 	tw__limiter_lock(l, &deferred);
-	r = limiter_complete(l, job, end, &deferred);
+	r = limiter_complete(l, job, error, value, &deferred);
 	l->counters.refused_completions += r < 0;
 	tw__limiter_unlock(l, &deferred);
-	return r == -EINVAL
-		   ? tw__refuse(r, call, "the job is synchronous: set TW_LIMITER_TASK_ASYNC")
-		   : r;
-}
-
-int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
-{
-	struct tw_job_end end = {.error = error, .value = value};
-	return complete_checked(__func__, l, job, &end);
-}
-
-int tw_job_complete_with(tw_limiter *l, tw_job job, const struct tw_job_end *end)
-{
-	struct tw_job_end known;
-	int r = end ? TW__STRUCT_READ(tw_job_end, &known, next, end) : tw__invalid("end is NULL");
-	if (r)
-		return r;
-	if (known.next > TW_JOB_NEXT_DELAY)
-		return tw__invalid("next %u is unknown", (unsigned)known.next);
-	if (known.next == TW_JOB_NEXT_DELAY && !tw__delay_is_valid(known.delay_ns))
-		return tw__refuse(-ERANGE, __func__, "delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
-				  (long long)known.delay_ns);
-	return complete_checked(__func__, l, job, &known);
+	return r == -EINVAL ? tw__invalid("the job is synchronous: set TW_LIMITER_TASK_ASYNC") : r;
 }
 
 /* ------------------------------------------------------------------- cancel */

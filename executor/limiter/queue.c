@@ -177,7 +177,6 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns,
 	if (job->options) {
 		uint64_t timeout_ns = job->options->attempt_timeout_ns;
 		job->options->until_ns = timeout_ns ? now_ns + timeout_ns : UINT64_MAX;
-		job->options->next = TW_JOB_NEXT_POLICY;
 		job->flags |= l->config.hooks.started ? TW__JOB_STARTING : 0;
 		tw__job_keep_time(l, job);
 	}
@@ -229,20 +228,6 @@ static unsigned limiter_expire(struct tw_limiter *l, uint64_t now_ns,
 	return n;
 }
 
-/* What the failed attempt says about the next one. An undefined answer: -EINVAL, and no retry. */
-static int check_next(struct tw_job_run *see, int error)
-{
-	if (see->next == TW_JOB_NEXT_FAIL ||
-	    (see->next == TW_JOB_NEXT_DELAY && tw__delay_is_valid(see->delay_ns)))
-		return error;
-	bool is_known = see->next == TW_JOB_NEXT_DELAY;
-	see->next = TW_JOB_NEXT_FAIL;
-	return is_known
-		   ? tw__misuse(-EINVAL, "tw_job_run: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
-				(long long)see->delay_ns)
-		   : tw__misuse(-EINVAL, "tw_job_run: next is not an enum tw_job_next");
-}
-
 /* The function has returned. The lock is held. */
 static void returned(struct tw_limiter *l, struct tw__job *job, int r, const struct tw_job_run *see,
 		     uint64_t now_ns, struct tw__limiter_deferred *deferred)
@@ -261,7 +246,6 @@ static void returned(struct tw_limiter *l, struct tw__job *job, int r, const str
 	}
 	if (r != 0 && !is_error(r))
 		r = -EINVAL; /* the job's result; told to `done` */
-	tw__job_note_next(job, see->next, see->delay_ns);
 	tw__attempt_end(l, job, r, see->value, now_ns, deferred);
 }
 
@@ -274,8 +258,6 @@ static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 	tw__dispatch(l, *now_ns, deferred);
 	tw__limiter_unlock(l, deferred);
 	int r = limiter_call(l, job, &see, *now_ns);
-	if (tw_unlikely(see.next != TW_JOB_NEXT_POLICY) && is_error(r))
-		r = check_next(&see, r);
 	*now_ns = tw_service_now(l->service);
 	tw__limiter_lock_lazily(l, deferred);
 	returned(l, job, r, &see, *now_ns, deferred);

@@ -23,8 +23,8 @@
 /*
  * Retries of a limiter: whether a failed attempt is followed by another, and after which delay.
  *
- * Three have a say, in this order: the attempt (enum tw_job_next), the policy (struct tw_retry:
- * count, times, jitter), and the job's predicate. tell.c calls the predicate, which is user code.
+ * The policy has the first say (struct tw_retry: count, times, jitter), then the job's predicate.
+ * tell.c calls the predicate, which is user code.
  *
  * Full jitter: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
  */
@@ -39,8 +39,6 @@ static uint64_t least_delay(const struct tw__job_options *o)
 {
 	if (o->retry.allow)
 		return 0;
-	if (o->next == TW_JOB_NEXT_DELAY)
-		return o->next_delay_ns;
 	return o->retry.jitter == TW_RETRY_JITTER_FULL ? 0 : o->delay_ns;
 }
 
@@ -52,7 +50,7 @@ bool tw__job_can_wait(const struct tw__job *job, uint64_t now_ns, uint64_t delay
 
 bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns)
 {
-	return tw__job_has_retries(l, job) && job->options->next != TW_JOB_NEXT_FAIL &&
+	return tw__job_has_retries(l, job) &&
 	       tw__job_can_wait(job, now_ns, least_delay(job->options));
 }
 
@@ -67,8 +65,6 @@ uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	struct tw__job_options *o = job->options;
-	if (o->next == TW_JOB_NEXT_DELAY)
-		return o->next_delay_ns;
 	uint64_t delay_ns = o->delay_ns;
 	o->delay_ns = grown_delay(&o->retry, delay_ns);
 	bool draws = delay_ns && o->retry.jitter == TW_RETRY_JITTER_FULL;

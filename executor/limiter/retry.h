@@ -54,16 +54,7 @@ bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job);
 /* An attempt that has failed, or will have by the time it ends, may be followed by another. */
 bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns);
 
-/* Notes what the attempt that ends now says about the next one. */
-static inline void tw__job_note_next(struct tw__job *job, uint32_t next, int64_t delay_ns)
-{
-	if (tw_likely(!job->options))
-		return;
-	job->options->next = next;
-	job->options->next_delay_ns = (uint64_t)delay_ns;
-}
-
-/* The delay before the next attempt: drawn once for each retry, or chosen by the attempt. */
+/* The delay before the next attempt by the policy: drawn once for each retry. */
 uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job);
 
 /*

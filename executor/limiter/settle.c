@@ -214,7 +214,6 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 	if (overdue) {
 		job->error = -ETIMEDOUT; /* its result is ignored */
 		job->value = NULL;
-		tw__job_note_next(job, TW_JOB_NEXT_POLICY, 0);
 	}
 	if (job->error == 0) {
 		tw__settle(l, job, TW_JOB_STATUS_SUCCEEDED, 0, deferred);

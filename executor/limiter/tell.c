@@ -198,8 +198,10 @@ static bool limiter_ask(struct tw_limiter *l, struct tw__job *job, uint64_t *del
 	struct tw__limiter_call call;
 	int64_t chosen_ns = (int64_t)*delay_ns;
 	int error = job->error; /* a timeout may change it */
+	uint32_t attempt = job->attempts;
 	tw__limiter_leave(l, job, TW__NAMED_BY(job->options->retry.allow), &call);
-	bool wants = job->options->retry.allow(job->arg, tw__job_handle(job), error, &chosen_ns);
+	bool wants = job->options->retry.allow(job->arg, tw__job_handle(job), error, attempt,
+					       &chosen_ns);
 	bool is_valid = !wants || tw__delay_is_valid(chosen_ns);
 	if (!is_valid)
 		(void)tw__misuse(

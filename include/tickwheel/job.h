@@ -82,24 +82,7 @@ struct tw_job_run {
 	tw_job job; /* with the number of this attempt */
 	uint64_t id;
 	uint32_t attempt; /* from 1 */
-
-	/*
-	 * out: what follows if the function returns an error: an enum tw_job_next, at first
-	 * TW_JOB_NEXT_POLICY. Not used if tw_job_complete ends the attempt.
-	 */
-	uint32_t next;
-	int64_t delay_ns; /* out: with TW_JOB_NEXT_DELAY; 0 .. TW_MAX_DELAY_NS */
 	void *value;      /* out: the result's value; NULL at first */
-};
-
-/*
- * What follows a failed attempt, as the attempt says. It allows no retry that struct tw_retry does
- * not allow. After its timeout, what an attempt says is ignored, as its result is.
- */
-enum tw_job_next {
-	TW_JOB_NEXT_POLICY = 0, /* a retry after the delay of struct tw_retry */
-	TW_JOB_NEXT_FAIL = 1,   /* no retry: the job settles as failed */
-	TW_JOB_NEXT_DELAY = 2   /* a retry after delay_ns, without jitter */
 };
 
 /* Answer of an asynchronous job whose attempt ends later. */
@@ -113,7 +96,6 @@ enum { TW_JOB_PENDING = 1 };
  *   -1 .. -4095      failed with that errno
  *   TW_JOB_PENDING   asynchronous: tw_job_complete will be called, or was already
  *   any other        failed with -EINVAL
- * An error with an unknown `next`, or a delay_ns out of range: failed with -EINVAL, without retry.
  */
 typedef int tw_job_fn(void *arg, struct tw_job_run *run);
 
@@ -157,15 +139,19 @@ enum tw_retry_jitter {
  * Decides about a retry that struct tw_retry allows. Called once for each such retry, before the
  * hook `retried`; not for a job that has settled meanwhile.
  *
- * error is the attempt's; -ETIMEDOUT after its timeout. *delay_ns is the delay before the retry.
- * The function may write another, 0 .. TW_MAX_DELAY_NS. Any other value fails the job with -EINVAL.
+ * Its place is what struct tw_retry does not know: errors that are final, a delay that a server
+ * names, a budget over many jobs. What the attempt knows it leaves in arg.
+ *
+ * attempt has failed, with error; -ETIMEDOUT after its timeout. *delay_ns is the delay before the
+ * retry by the policy. The function may write another, 0 .. TW_MAX_DELAY_NS, also above cap_ns. Any
+ * other value fails the job with -EINVAL.
  *
  * Runs on the executor, without a lock. Meanwhile the job waits: its timeout_ns settles it, and the
  * answer is ignored then. A cancel settles it when the function has returned. The function may call
  * the limiter; a call that would wait for this job or for the limiter answers -EDEADLK.
  * Returns: true: retry; false: the job settles as failed, or as timed out after a timeout
  */
-typedef bool tw_retry_fn(void *arg, tw_job job, int error, int64_t *delay_ns);
+typedef bool tw_retry_fn(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns);
 
 /*
  * Retries of a job that fails. 0: none. An attempt that timed out has failed; a cancelled one is
@@ -290,25 +276,6 @@ enum { TW_JOB_LATE = 1 };
  *   -EPERM        in a forked child
  */
 TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *value);
-
-/* The end of an attempt in full. Members that are 0 are not used. */
-struct tw_job_end {
-	size_t size;      /* sizeof(struct tw_job_end) */
-	int error;        /* 0, or -1 .. -4095 */
-	uint32_t next;    /* enum tw_job_next; not used if error is 0 */
-	int64_t delay_ns; /* with TW_JOB_NEXT_DELAY; 0 .. TW_MAX_DELAY_NS */
-	void *value;
-};
-
-/*
- * As tw_job_complete, and says whether and when a retry follows.
- *
- * Threads, calls, returns: as tw_job_complete. Also:
- *   -EINVAL   end is NULL or too short; an unknown `next`
- *   -ERANGE   delay_ns is negative, or above TW_MAX_DELAY_NS
- *   -E2BIG    non-zero bytes beyond the known struct
- */
-TW_API int tw_job_complete_with(tw_limiter *limiter, tw_job job, const struct tw_job_end *end);
 
 /* ------------------------------------------------------------- cancel, wait */
 

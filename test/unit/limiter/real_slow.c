@@ -32,9 +32,9 @@ static int pend(void *arg, struct tw_job_run *run)
 	return TW_JOB_PENDING;
 }
 
-static bool allow(void *arg, tw_job job, int error, int64_t *delay_ns)
+static bool allow(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	(void)arg, (void)job, (void)error, (void)delay_ns;
+	(void)arg, (void)job, (void)error, (void)attempt, (void)delay_ns;
 	block();
 	return true;
 }

@@ -138,9 +138,9 @@ Test(limiter_slow_hooks, settled_is_not_called_before_started_has_returned)
 	}
 }
 
-static bool allow_late(void *arg, tw_job job, int error, int64_t *delay_ns)
+static bool allow_late(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	(void)arg, (void)job, (void)error, (void)delay_ns;
+	(void)arg, (void)job, (void)error, (void)attempt, (void)delay_ns;
 	limited_advance(&home, 20 * MS);
 	return true;
 }

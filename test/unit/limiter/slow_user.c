@@ -57,9 +57,9 @@ static void expect_timed_out_once(unsigned starts)
 
 /* ------------------------------------------------------------------ the predicate */
 
-static bool allow_slowly(void *arg, tw_job job, int error, int64_t *delay_ns)
+static bool allow_slowly(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	(void)arg, (void)job, (void)error, (void)delay_ns;
+	(void)arg, (void)job, (void)error, (void)attempt, (void)delay_ns;
 	let_its_time_pass();
 	return true;
 }
@@ -74,9 +74,9 @@ Test(limiter_slow_user, predicate_that_takes_long_does_not_delay_the_settle)
 	expect_timed_out_once(1);
 }
 
-static bool allow_with_a_bad_delay(void *arg, tw_job job, int error, int64_t *delay_ns)
+static bool allow_with_a_bad_delay(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	allow_slowly(arg, job, error, delay_ns);
+	allow_slowly(arg, job, error, attempt, delay_ns);
 	limited_pump(&home); /* `done` need not wait for it */
 	expect_eq(load.dones, 1);
 	expect_eq(load.releases, 0);
@@ -94,9 +94,9 @@ Test(limiter_slow_user, late_answer_of_a_predicate_is_ignored)
 	expect_timed_out_once(1);
 }
 
-static bool never_asked(void *arg, tw_job job, int error, int64_t *delay_ns)
+static bool never_asked(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	(void)arg, (void)job, (void)error, (void)delay_ns;
+	(void)arg, (void)job, (void)error, (void)attempt, (void)delay_ns;
 	cr_assert_fail("asked about a job that has settled");
 	return true;
 }
@@ -131,9 +131,9 @@ Test(limiter_slow_user, predicate_that_is_not_called_in_time_is_not_called)
 
 static unsigned asked;
 
-static bool count_asked(void *arg, tw_job job, int error, int64_t *delay_ns)
+static bool count_asked(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	(void)arg, (void)job, (void)error, (void)delay_ns;
+	(void)arg, (void)job, (void)error, (void)attempt, (void)delay_ns;
 	asked++;
 	return true;
 }
@@ -159,9 +159,9 @@ Test(limiter_slow_user, predicate_runs_on_the_executor)
 }
 
 /* What the predicate may use is the job's until it has returned. */
-static bool cancelled_meanwhile(void *arg, tw_job job, int error, int64_t *delay_ns)
+static bool cancelled_meanwhile(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	(void)arg, (void)error, (void)delay_ns;
+	(void)arg, (void)error, (void)attempt, (void)delay_ns;
 	looks++;
 	expect_eq(tw_job_cancel(home.limiter, job), TW_RUNNING);
 	limited_pump(&home);

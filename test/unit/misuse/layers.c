@@ -215,10 +215,6 @@ Test(misuse_layers, null_limiters)
 	NULL_ROW(tw_limiter_stats, "limiter", NULL, STRUCT(tw_limiter_stats));
 	NULL_ROW(tw_limiter_stats, "out", limiter, NULL);
 	NULL_ROW(tw_job_complete, "limiter", NULL, none, 0, NULL);
-	NULL_ROW(tw_job_complete_with, "limiter", NULL, none, STRUCT(tw_job_end));
-	NULL_ROW(tw_job_complete_with, "end", limiter, none, NULL);
-	ROW(-EINVAL, SMALL_TEXT(tw_job_end),
-	    tw_job_complete_with(limiter, none, SMALL(tw_job_end)));
 	NULL_ROW(tw_job_set_priority, "limiter", NULL, none, 0);
 	NULL_ROW(tw_limiter_set_rate, "limiter", NULL, 1, 1);
 	NULL_ROW(tw_limiter_close_then, "limiter", NULL, TW_CLOSE_DROP, idle, NULL);
