@@ -355,10 +355,6 @@ static void round_of(uint64_t *seed)
 		starts.n = 0;
 	}
 	atomic_store(&rerating, atomic_load(&rerating) && config.rate_starts);
-	if (random_percent(seed, 30)) {
-		config.budget_retries = 20;
-		config.budget_percent = 20;
-	}
 	memset(jobs, 0, sizeof jobs);
 	atomic_store(&resizing, random_percent(seed, 50));
 	atomic_store(&over, false);

@@ -242,14 +242,9 @@ struct tw__times {
 	struct tw__work retry; /* in place of the timer, when none could be had */
 };
 
-/* Retries that are left to all jobs, in hundredths; most 0: not limited. limiter/retry.c */
-struct tw__budget {
-	uint64_t left, most;
-};
-
 struct tw__limiter_counters {
 	uint64_t ended[TW_JOB_STATUS_DROPPED + 1]; /* by status */
-	uint64_t added, retried, over_budget, rejected, refused_completions;
+	uint64_t added, retried, rejected, refused_completions;
 	struct tw__histogram queue, run;
 };
 
@@ -275,7 +270,6 @@ struct tw_limiter {
 	struct tw__times times;
 	struct tw__rate rate;
 	uint64_t random;
-	struct tw__budget budget;
 	struct tw__limiter_counters counters;
 
 	alignas(TW__CACHE_LINE) struct tw__nodes nodes;

@@ -50,17 +50,6 @@ static int limiter_life_check_rate(const struct tw_limiter_config *c)
 	return 0;
 }
 
-static int check_budget(const struct tw_limiter_config *c)
-{
-	if (c->budget_retries > TW__MAX_RATE)
-		return refuse("budget_retries %u is above %u", (unsigned)c->budget_retries,
-			      (unsigned)TW__MAX_RATE);
-	if (c->budget_percent > 1000 || (c->budget_percent && !c->budget_retries))
-		return refuse("budget_percent %u: must be 0 to 1000, and 0 without budget_retries",
-			      (unsigned)c->budget_percent);
-	return 0;
-}
-
 static int check_waiting(const struct tw_limiter_config *c)
 {
 	if (c->flags & TW_LIMITER_NO_QUEUE && c->max_pending)
@@ -90,9 +79,7 @@ static int limiter_config_check(const struct tw_limiter_config *c)
 	if (c->executor && !tw__executor_is_sound(c->executor))
 		return refuse(TW__UNSOUND);
 	int r = check_waiting(c);
-	if (!r)
-		r = limiter_life_check_rate(c);
-	return r ? r : check_budget(c);
+	return r ? r : limiter_life_check_rate(c);
 }
 
 static void limiter_free_all(struct tw_limiter *l)
@@ -128,7 +115,6 @@ static void set_up(struct tw_limiter *l, tw_service *service,
 	l->queue.aging_ns = config->aging_ns;
 	l->rate.starts = l->rate.room = config->rate_starts;
 	l->rate.interval_ns = config->rate_interval_ns;
-	l->budget.left = l->budget.most = UINT64_C(100) * config->budget_retries;
 	l->idles.end = &l->idles.first;
 	l->out.telling = (struct tw__links){&l->out.telling, &l->out.telling};
 	pthread_mutex_init(&l->lock, NULL);

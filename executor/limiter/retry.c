@@ -71,24 +71,6 @@ uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
 	return draws ? tw__random_upto(&l->random, delay_ns) : delay_ns;
 }
 
-bool tw__budget_take(struct tw_limiter *l)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	if (tw_likely(!l->budget.most))
-		return true;
-	bool has = l->budget.left >= 100;
-	l->budget.left -= has ? 100 : 0;
-	l->counters.over_budget += !has;
-	return has;
-}
-
-void tw__budget_earn(struct tw_limiter *l)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	uint64_t next = l->budget.left + l->config.budget_percent;
-	l->budget.left = next < l->budget.most ? next : l->budget.most;
-}
-
 void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 {
 	TW_ASSERT_LOCKED(&l->lock);

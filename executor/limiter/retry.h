@@ -62,12 +62,6 @@ uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job);
  */
 bool tw__job_can_wait(const struct tw__job *job, uint64_t now_ns, uint64_t delay_ns);
 
-/* Takes a retry from the budget of all jobs. False: less than one is left. */
-bool tw__budget_take(struct tw_limiter *l);
-
-/* A job has succeeded. */
-void tw__budget_earn(struct tw_limiter *l);
-
 /* The job waits for its next attempt until then. */
 void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns);
 

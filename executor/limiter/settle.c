@@ -60,8 +60,6 @@ static void count(struct tw_limiter *l, enum tw_job_status status)
 {
 	l->ends.settled++;
 	l->counters.ended[status]++;
-	if (tw_unlikely(l->budget.most) && status == TW_JOB_STATUS_SUCCEEDED)
-		tw__budget_earn(l);
 }
 
 /* One is through with everything. */

@@ -24,7 +24,6 @@ static void read_counters(const struct tw_limiter *l, struct tw_limiter_stats *s
 	stats->timed_out = l->counters.ended[TW_JOB_STATUS_TIMED_OUT];
 	stats->dropped = l->counters.ended[TW_JOB_STATUS_DROPPED];
 	stats->retried = l->counters.retried;
-	stats->over_budget = l->counters.over_budget;
 	stats->rejected = l->counters.rejected;
 	stats->refused_completions = l->counters.refused_completions;
 }

@@ -200,8 +200,8 @@ static bool limiter_ask(struct tw_limiter *l, struct tw__job *job, uint64_t *del
 	int error = job->error; /* a timeout may change it */
 	uint32_t attempt = job->attempts;
 	tw__limiter_leave(l, job, TW__NAMED_BY(job->options->retry.allow), &call);
-	bool wants = job->options->retry.allow(job->arg, tw__job_handle(job), error, attempt,
-					       &chosen_ns);
+	bool wants =
+	    job->options->retry.allow(job->arg, tw__job_handle(job), error, attempt, &chosen_ns);
 	bool is_valid = !wants || tw__delay_is_valid(chosen_ns);
 	if (!is_valid)
 		(void)tw__misuse(
@@ -232,14 +232,13 @@ static void tell_retried(struct tw_limiter *l, struct tw__job *job, uint64_t del
 	tw__limiter_return(l, &call);
 }
 
-/* The retry that follows, or the end: not wanted, too late, over budget, cancelled, closed. */
+/* The retry that follows, or the end: not wanted, too late, cancelled, closed. */
 static void retry_or_end(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns,
 			 struct tw__limiter_deferred *deferred)
 {
 	uint64_t now_ns = tw_service_now(l->service);
 	tw__attempt_go_on(l, job);
-	if (wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns) &&
-	    tw__budget_take(l)) {
+	if (wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns)) {
 		tw__job_back_off(l, job, now_ns + delay_ns);
 		tell_retried(l, job, delay_ns);
 		return;

@@ -127,15 +127,6 @@ struct tw_limiter_config {
 	uint32_t reserved; /* 0 */
 	uint64_t rate_interval_ns;
 
-	/*
-	 * Budget of retries, over all jobs. It begins with budget_retries retries, and never holds
-	 * more: 1 .. 2^20; 0: retries are not limited. Each retry takes one. Each job that succeeds
-	 * adds budget_percent hundredths: 0 .. 1000. A job whose retry finds less than one left
-	 * settles as if it had no retries. So a backend that is down gets no storm of retries.
-	 */
-	uint32_t budget_retries;
-	uint32_t budget_percent;
-
 	uint64_t seed; /* of jitter; 0: drawn from the service's seed */
 	struct tw_limiter_hooks hooks;
 };
@@ -323,7 +314,6 @@ struct tw_limiter_stats {
 	uint64_t added;
 	uint64_t succeeded, failed, cancelled, timed_out, dropped;
 	uint64_t retried;             /* attempts that were followed by a retry */
-	uint64_t over_budget;         /* retries that the budget refused */
 	uint64_t rejected;            /* submits answered -EAGAIN, -ETIMEDOUT or -EBUSY */
 	uint64_t refused_completions; /* second ones, and of synchronous jobs */
 
