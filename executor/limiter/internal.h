@@ -150,10 +150,9 @@ struct tw__job_queue {
 	struct tw__priority_level **levels; /* by priority; each that a job ever had */
 	uint32_t levels_n, levels_room;
 	struct tw__heap heap;
-	uint64_t count;    /* jobs */
-	uint64_t lows;     /* of these, with a priority below 0 */
-	uint64_t extra;    /* permits that these wait for, beyond one for each */
-	uint64_t aging_ns; /* constant */
+	uint64_t count; /* jobs */
+	uint64_t lows;  /* of these, with a priority below 0 */
+	uint64_t extra; /* permits that these wait for, beyond one for each */
 };
 
 struct tw__runner {

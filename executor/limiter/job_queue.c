@@ -1,17 +1,9 @@
 /*
  * The limiter's queue: for each priority a list of its jobs in order, and a heap of the priority
- * levels, ordered by their first jobs.
+ * levels.
  *
  * So a job joins and leaves in O(1), wherever it is, and the heap is as small as the number of
- * different priorities. A level that runs empty stays in the heap until it comes to the top, and a
- * level whose first job has left keeps its key. Both are corrected at the top.
- *
- * With aging a job's priority grows by one each aging_ns that it waits. It does so for all jobs
- * alike: of two jobs the same one is always ahead. So the key is a constant: the instant at which
- * the job came, less its priority in units of aging_ns. The key of a level is that of its first
- * job, or of a job before it, which came no later. So no level gets to the top too late, except for
- * what a thread may lose between reading the clock and taking the lock. Of two levels with the same
- * key the job with the lower priority came first.
+ * different priorities. A level that runs empty stays in the heap until it comes to the top.
  *
  * Levels are not freed before the limiter: at most 65536.
  */
@@ -43,19 +35,6 @@ static struct tw__priority_level *level_at(const struct tw__job_queue *queue, ui
 static struct tw__job *job_of(struct tw__links *links)
 {
 	return TW__OWNER(struct tw__job, links, links);
-}
-
-/* Of a level that is not empty. */
-static int64_t key_of(const struct tw__job_queue *queue, const struct tw__priority_level *level)
-{
-	if (!queue->aging_ns)
-		/* planted: low_first */
-		return -level->priority;
-	/* At most 2^62, then at most 2^15 * 2^46 more: no clock overflows it. */
-	uint64_t since_ns = job_of(level->jobs.next)->since_ns;
-	int64_t since_middle_ns =
-	    (int64_t)(since_ns < INT64_MAX ? since_ns : INT64_MAX) - (INT64_C(1) << 62);
-	return since_middle_ns - level->priority * (int64_t)queue->aging_ns;
 }
 
 static int limiter_grow(struct tw__job_queue *queue)
@@ -106,7 +85,8 @@ void tw__job_queue_add(struct tw__job_queue *queue, struct tw__job *job)
 	if (tw_unlikely(job->options != NULL))
 		queue->extra += job->options->permits - 1;
 	if (!tw__heap_has(&level->item))
-		tw__heap_push_reserved(&queue->heap, &level->item, key_of(queue, level));
+		/* planted: low_first */
+		tw__heap_push_reserved(&queue->heap, &level->item, -level->priority);
 }
 
 void tw__job_queue_remove(struct tw__job_queue *queue, struct tw__job *job)
@@ -125,14 +105,9 @@ struct tw__job *tw__job_queue_first(struct tw__job_queue *queue)
 	struct tw__heap_item *item;
 	while ((item = tw__heap_peek(&queue->heap))) {
 		struct tw__priority_level *level = (struct tw__priority_level *)(void *)item;
-		if (level->jobs.next == &level->jobs) {
-			tw__heap_remove(&queue->heap, item);
-			continue;
-		}
-		int64_t key = key_of(queue, level);
-		if (key == tw__heap_key(&queue->heap, item))
+		if (level->jobs.next != &level->jobs)
 			return job_of(level->jobs.next);
-		tw__heap_rekey(&queue->heap, item, key);
+		tw__heap_remove(&queue->heap, item);
 	}
 	return NULL;
 }

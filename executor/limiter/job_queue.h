@@ -7,7 +7,7 @@
 /* A job of that priority can be added from now on. 0 or -ENOMEM. */
 int tw__job_queue_reserve(struct tw__job_queue *queue, int32_t priority);
 
-/* The last of its priority; its since_ns is set. */
+/* The last of its priority. */
 void tw__job_queue_add(struct tw__job_queue *queue, struct tw__job *job);
 void tw__job_queue_remove(struct tw__job_queue *queue, struct tw__job *job);
 

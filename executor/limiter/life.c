@@ -1,5 +1,4 @@
 /* A limiter's birth and end. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "executor/limiter/life.h"
@@ -60,8 +59,6 @@ static int check_waiting(const struct tw_limiter_config *c)
 			      (unsigned)TW__NODES_MAX);
 	if (c->low_water && !c->on_low_water)
 		return refuse("low_water without on_low_water");
-	if (c->aging_ns && (c->aging_ns < 1000 || c->aging_ns > UINT64_C(1) << 46))
-		return refuse("aging_ns %" PRIu64 ": must be 0, or 1000 to 2^46", c->aging_ns);
 	return 0;
 }
 
@@ -112,7 +109,6 @@ static void set_up(struct tw_limiter *l, tw_service *service,
 	if (!l->config.max_pending && !(l->config.flags & TW_LIMITER_NO_QUEUE))
 		l->config.max_pending = TW__NODES_MAX;
 	l->permits.limit = config->max_concurrency;
-	l->queue.aging_ns = config->aging_ns;
 	l->rate.starts = l->rate.room = config->rate_starts;
 	l->rate.interval_ns = config->rate_interval_ns;
 	l->idles.end = &l->idles.first;

@@ -362,9 +362,9 @@ TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
 TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
 
 /*
- * Changes the priority of a job. A job in line goes behind the others of that priority, and its
- * aging begins again; its timeouts stay. The priority that it has changes nothing. A job that runs
- * or waits for a retry uses the priority when it is in line again.
+ * Changes the priority of a job. A job in line goes behind the others of that priority; its timeouts
+ * stay. The priority that it has changes nothing. A job that runs or waits for a retry uses the
+ * priority when it is in line again.
  *
  * Threads: any. Never blocks.
  * Returns:

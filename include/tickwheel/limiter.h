@@ -115,9 +115,6 @@ struct tw_limiter_config {
 	void (*on_low_water)(void *low_water_arg);
 	void *low_water_arg;
 
-	/* A job in line gains one in priority for each aging_ns: 0 (none), or 1000 .. 2^46. */
-	uint64_t aging_ns;
-
 	/*
 	 * At most rate_starts attempts start in any span of rate_interval_ns: a bucket of tokens,
 	 * each of which returns one interval after its attempt started. 1 .. 2^20 and 1 ..

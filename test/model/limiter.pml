@@ -11,15 +11,13 @@
  *   PLAIN     all jobs have one priority
  *   CANCEL    the same, and one more thread cancels the heavy job while it is in line
  *   PRIORITY  the fourth job has a higher priority
- *   AGING     the same, and one unit of time in line makes up for the difference
  *
  * Left out: what happens between two steps of one thread with the lock (inbox.pml); rate, timeouts,
- * pause, changes of the limit. A thread reads the clock in the step in which its job comes.
+ * pause, changes of the limit.
  *
  * Holds:
  *   1   While the heavy job is in line, no more attempts begin than there were jobs in line when it
- *       came. Only jobs of a higher priority come on top; with AGING only those that came before
- *       the heavy job's time in line made up for the difference
+ *       came. Only jobs of a higher priority come on top
  *   2   An attempt begins only if all its permits are free
  *   3   With the lock free: if the first in line fits, a runner is on its way. So each job settles,
  *       and all permits return: if not, this would stand still
@@ -27,14 +25,12 @@
  *   run: PLAIN     1 2 3
  *   run: CANCEL    1 2 3
  *   run: PRIORITY  1 2 3
- *   run: AGING     1 2 3
  *   mutant: PLAIN LIGHT_FIRST       a runner takes the first job that fits, past the head
  *   mutant: PLAIN INBOX_FIRST       the inbox is served before the line
  *   mutant: PLAIN RETRY_FIRST       a retry returns to the head of the line
  *   mutant: PLAIN FITS_BLINDLY      a runner takes the first job if one permit is free
  *   mutant: PLAIN ENDS_QUIETLY      a completion that gives permits back sends no runner
  *   mutant: CANCEL LEAVES_QUIETLY   a cancelled job at the head sends no runner for the next
- *   mutant: AGING NO_AGING          time in line does not count: later jobs overtake
  */
 #define NONE 9
 #define JOBS 4
@@ -45,7 +41,7 @@
 #define NEED(j) (j == HEAVY -> 2 : 1)
 #define HAS_OPTIONS(j) (j == HEAVY || j == FOURTH)
 
-#if defined(PRIORITY) || defined(AGING)
+#ifdef PRIORITY
 #define IS_HIGH(j) (j == FOURTH)
 #else
 #define IS_HIGH(j) false
@@ -62,15 +58,6 @@ byte pending, retrying, failed, settled;
 /* Of the heavy job in line: jobs before it when it came; attempts that began since. */
 byte ahead, others;
 bool heavy_waits;
-
-#ifdef AGING
-byte now, since[JOBS];
-#define CAME(j) since[j] = now
-#define MAY_OVERTAKE(j) (IS_HIGH(j) && since[j] <= since[HEAVY])
-#else
-#define CAME(j) skip
-#define MAY_OVERTAKE(j) IS_HIGH(j)
-#endif
 
 /* ----------------------------------------------------------------- the line */
 
@@ -115,9 +102,6 @@ inline look_for_first()
 	od;
 	i = 0;
 	if
-#if defined(AGING) && !defined(NO_AGING)
-	:: first < line_n && low < line_n && since[line[first]] > since[line[low]] -> first = low
-#endif
 	:: first == line_n -> first = low
 	:: else
 	fi;
@@ -238,7 +222,7 @@ inline pick()
 			running = running + NEED(job);
 			if
 			:: job == HEAVY -> heavy_waits = false; ahead = 0; others = 0
-			:: job != HEAVY && heavy_waits && !MAY_OVERTAKE(job) ->
+			:: job != HEAVY && heavy_waits && !IS_HIGH(job) ->
 				others++;
 				assert(others <= ahead) /* 1 */
 			:: else
@@ -267,9 +251,9 @@ inline submit(j)
 {
 	if
 	:: atomic { !HAS_OPTIONS(j) && open -> /* tw__inbox_leave */
-		inbox[inbox_n] = j; inbox_n++; CAME(j)
+		inbox[inbox_n] = j; inbox_n++
 	   }
-	:: atomic { take(); CAME(j); enter(j); dispatch(); unlock() }
+	:: atomic { take(); enter(j); dispatch(); unlock() }
 	fi
 }
 
@@ -359,7 +343,6 @@ end:	do
 	:: atomic { retrying & BIT(HEAVY) ->
 		retrying = retrying & ~BIT(HEAVY);
 		take();
-		CAME(HEAVY);
 		enter(HEAVY);
 		dispatch();
 		unlock()
@@ -367,21 +350,12 @@ end:	do
 	:: atomic { retrying & BIT(FOURTH) ->
 		retrying = retrying & ~BIT(FOURTH);
 		take();
-		CAME(FOURTH);
 		RETURN(FOURTH);
 		dispatch();
 		unlock()
 	   }
 	od
 }
-
-#ifdef AGING
-active proctype clock()
-{
-	now++;
-	now++
-}
-#endif
 
 #ifdef CANCEL
 active proctype canceller()

@@ -314,19 +314,3 @@ Test(limiter, highest_priority_first_and_in_turn_within)
 	expect_started_in_order(&home, 7, (int[]){5, 1, 4, 0, 2, 3, 6});
 	close_all();
 }
-
-Test(limiter, aging_lets_low_priority_overtake_newcomers)
-{
-	struct load loads[3];
-	struct tw_limiter_config config = limited_config(1);
-	config.aging_ns = 10 * MS;
-	limited_open(&home, &config);
-	submit_with_priority(&loads[0], 0, 0);
-	limited_advance(&home, 25 * MS);
-	submit_with_priority(&loads[1], 1, 2); /* that of 0 is 2.5 by now */
-	submit_with_priority(&loads[2], 2, 3);
-	tw_limiter_resume(home.limiter);
-	limited_pump(&home);
-	expect_started_in_order(&home, 3, (int[]){2, 0, 1});
-	close_all();
-}

@@ -31,10 +31,9 @@ static void submit(uint64_t *seed)
 	struct tw_limiter_task task = load_task(load);
 	task.priority = (int)random_below(seed, 3);
 	if (random_percent(seed, 30))
-		task.retry = (struct tw_retry){
-		    .count = 2,
-		    .delay_ns = random_below(seed, 6) * MS,
-		    .jitter = (uint32_t)random_below(seed, 2)};
+		task.retry = (struct tw_retry){.count = 2,
+					       .delay_ns = random_below(seed, 6) * MS,
+					       .jitter = (uint32_t)random_below(seed, 2)};
 	if (random_percent(seed, 20))
 		task.queue_timeout_ns = (1 + random_below(seed, 5)) * MS;
 	if (random_percent(seed, 20))
@@ -177,7 +176,6 @@ Test(limiter_model, random_programs_keep_the_books, .timeout = 120)
 		uint64_t seed = first;
 		struct tw_limiter_config config =
 		    limited_config(1 + (uint32_t)random_below(&seed, 4));
-		config.aging_ns = random_percent(&seed, 50) ? MS : 0;
 		cr_log_info("LIMITER_SEED=%llu", (unsigned long long)first);
 		limit = config.max_concurrency;
 		submitted = 0;

@@ -10,7 +10,6 @@
 #include "executor/limiter/internal.h"
 #include "test/support/eager_executor.h"
 #include "test/support/limiter_suite.h"
-#include "executor/limiter/job_queue.h"
 
 TestSuite(limiter_room, .timeout = 60);
 
@@ -238,24 +237,6 @@ Test(limiter_room, listener_that_listens_again_is_told_again_after_it_returns)
 	close_all();
 }
 
-/* -------------------------------------------------------------------------- aging */
-
-Test(limiter_room, aging_goes_by_priority_at_the_end_of_time)
-{
-	struct tw__job_queue line = {.aging_ns = UINT64_C(1) << 46};
-	struct tw__job low = {.priority = INT16_MIN, .since_ns = INT64_MAX - 5};
-	struct tw__job high = {.priority = INT16_MAX, .since_ns = INT64_MAX - 3};
-	struct tw__job none = {.since_ns = INT64_MAX - 9};
-	struct tw__job *jobs[] = {&low, &none, &high};
-	for (int i = 0; i < 3; i++) {
-		expect_eq(tw__job_queue_reserve(&line, jobs[i]->priority), 0);
-		tw__job_queue_add(&line, jobs[i]);
-	}
-	for (int i = 3; i-- > 0; tw__job_queue_remove(&line, jobs[i]))
-		cr_assert_eq(tw__job_queue_first(&line), jobs[i]);
-	tw__job_queue_free(&line);
-}
-
 /* -------------------------------------------------- an executor that runs in submit */
 
 static unsigned runs;
@@ -403,7 +384,8 @@ static uint64_t replay(uint64_t seed, uint64_t delays_ns[4])
 	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &limited), 0);
 	expect_eq(tw_limiter_resume(limiter), 0);
 	struct tw_limiter_task task = load_task(&load);
-	task.retry = (struct tw_retry){.count = 4, .delay_ns = HOUR, .jitter = TW_RETRY_JITTER_FULL};
+	task.retry =
+	    (struct tw_retry){.count = 4, .delay_ns = HOUR, .jitter = TW_RETRY_JITTER_FULL};
 	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 	expect_eq(tw_sim_run_until_idle(sim, DAY), 0);
 	expect_eq(load.starts, 5);

@@ -176,7 +176,6 @@ Test(misuse_layers, limiters)
 	LIMITER_ROW("max_pending 268435457: must be 1 to 268435456",
 		    ONE(.max_pending = (1u << 28) + 1));
 	LIMITER_ROW("low_water without on_low_water", ONE(.low_water = 1));
-	LIMITER_ROW("aging_ns 999: must be 0, or 1000 to 2^46", ONE(.aging_ns = 999));
 	LIMITER_ROW("rate_starts and rate_interval_ns: set both, or neither",
 		    ONE(.rate_starts = 1));
 	LIMITER_ROW("rate_starts 1048577: must be 1 to 1048576",
