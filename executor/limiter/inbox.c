@@ -72,7 +72,7 @@ void tw__job_accept(struct tw_limiter *l, struct tw__job *job)
 	job->id = ++l->counters.added;
 	l->ends.unfinished++;
 	l->times.timed += job->options != NULL;
-	tw__pending_more(l);
+	l->pending++;
 }
 
 void tw__inbox_take(struct tw_limiter *l)

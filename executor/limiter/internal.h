@@ -259,7 +259,7 @@ struct tw_limiter {
 	bool closed;      /* refuses jobs */
 	/* closed, and what waited was dropped: nothing starts, nothing is retried */
 	bool ended;
-	bool paused, above_low_water;
+	bool paused;
 
 	struct tw__permits permits;
 	struct tw__ends ends;
@@ -289,14 +289,13 @@ struct tw_limiter {
 struct tw__limiter_deferred {
 	struct tw__runner *runners;           /* to be sent */
 	struct tw__job *first_job, *last_job; /* in order */
-	bool low_water;
 	bool idle;
 };
 
 /* User code is to be called. */
 static inline bool tw__deferred_calls(const struct tw__limiter_deferred *deferred)
 {
-	return deferred->first_job || deferred->low_water || deferred->idle;
+	return deferred->first_job || deferred->idle;
 }
 
 static inline void tw__defer_job(struct tw__limiter_deferred *deferred, struct tw__job *job)

@@ -75,15 +75,15 @@ static int limiter_cancel(struct tw_limiter *l, struct tw__job *job,
 	switch (job->state) {
 	case TW_JOB_STATE_QUEUED:
 		if (job->flags & TW__JOB_ADDING) {
-			tw__pending_less(l, deferred);
+			tw__pending_less(l);
 		} else {
 			uint64_t now_ns = tw_service_now(l->service);
-			tw__job_dequeue(l, job, now_ns, deferred);
+			tw__job_dequeue(l, job, now_ns);
 			tw__dispatch(l, now_ns, deferred); /* those behind it may fit */
 		}
 		break;
 	case TW_JOB_STATE_RETRYING:
-		tw__retrying_leave(l, job, deferred);
+		tw__retrying_leave(l, job);
 		break;
 	case TW_JOB_STATE_RUNNING:
 		job->flags |= TW__JOB_CANCEL;

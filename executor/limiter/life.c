@@ -57,8 +57,6 @@ static int check_waiting(const struct tw_limiter_config *c)
 	if (c->max_pending > TW__NODES_MAX)
 		return refuse("max_pending %u: must be 1 to %u", c->max_pending,
 			      (unsigned)TW__NODES_MAX);
-	if (c->low_water && !c->on_low_water)
-		return refuse("low_water without on_low_water");
 	return 0;
 }
 
@@ -67,8 +65,6 @@ static int limiter_config_check(const struct tw_limiter_config *c)
 	if (c->max_concurrency == 0 || c->max_concurrency > TW__MAX_CONCURRENCY)
 		return refuse("max_concurrency %u: must be 1 to %u", c->max_concurrency,
 			      (unsigned)TW__MAX_CONCURRENCY);
-	if (c->reserved)
-		return refuse("reserved %u: must be 0", c->reserved);
 	if (c->flags &
 	    ~(uint32_t)(TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES | TW_LIMITER_NONBLOCKING |
 			TW_LIMITER_PAUSED | TW_LIMITER_NO_QUEUE))

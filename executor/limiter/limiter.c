@@ -143,9 +143,9 @@ static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__limiter_
 	struct tw__job *job;
 	for (unsigned n = 0; n < DROPPED_IN_A_ROW; n++) {
 		if ((job = tw__job_queue_first(&l->queue)))
-			tw__job_dequeue(l, job, now_ns, deferred);
+			tw__job_dequeue(l, job, now_ns);
 		else if ((job = l->times.first_retrying))
-			tw__retrying_leave(l, job, deferred);
+			tw__retrying_leave(l, job);
 		else
 			return true;
 		tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN, deferred);

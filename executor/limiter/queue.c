@@ -37,32 +37,20 @@ void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 	tw__job_queue_add(&l->queue, job);
 }
 
-void tw__pending_more(struct tw_limiter *l)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	if (++l->pending > l->config.low_water)
-		l->above_low_water = l->config.on_low_water != NULL;
-}
-
-void tw__pending_less(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
+void tw__pending_less(struct tw_limiter *l)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	l->pending--;
-	if (l->above_low_water && l->pending <= l->config.low_water) {
-		l->above_low_water = false;
-		deferred->low_water = true;
-	}
 	tw__bell_ring(&l->ends.room);
 }
 
-void tw__job_dequeue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		     struct tw__limiter_deferred *deferred)
+void tw__job_dequeue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	tw__job_queue_remove(&l->queue, job);
 	if (now_ns > job->since_ns)
 		job->queued_ns += now_ns - job->since_ns;
-	tw__pending_less(l, deferred);
+	tw__pending_less(l);
 }
 
 /* ----------------------------------------------------------------- runners */
@@ -149,8 +137,7 @@ static void take_permits(struct tw_limiter *l, struct tw__job *job)
 }
 
 /* The first queued job becomes a running one; NULL: there is none, or nothing may start. */
-static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns,
-			    struct tw__limiter_deferred *deferred)
+static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns)
 {
 	struct tw__job *job = tw__job_queue_first(&l->queue);
 	if (!job) {
@@ -164,7 +151,7 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns,
 		return NULL;
 	/* a reading of before its coming */
 	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
-	tw__job_dequeue(l, job, now_ns, deferred);
+	tw__job_dequeue(l, job, now_ns);
 	l->rate.out += l->rate.tokens != NULL;
 	tw__histogram_add(&l->counters.queue, stay_ns, 1);
 	take_permits(l, job);
@@ -304,7 +291,7 @@ static void limiter_run(struct tw__work *work)
 	l->permits.searching--;
 	for (int left = JOBS_IN_A_ROW; left && now_ns < end_ns; left--) {
 		if (tw_likely(!limiter_expire(l, now_ns, &deferred))) {
-			if (!(job = pick(l, now_ns, &deferred)))
+			if (!(job = pick(l, now_ns)))
 				break;
 			run_one(l, job, &now_ns, &deferred);
 		}

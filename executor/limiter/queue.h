@@ -6,12 +6,10 @@
 
 /* Into the queue, or for another stay there. */
 void tw__job_enqueue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
-void tw__job_dequeue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		     struct tw__limiter_deferred *deferred);
+void tw__job_dequeue(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 
-/* One waits more, or less. */
-void tw__pending_more(struct tw_limiter *l);
-void tw__pending_less(struct tw_limiter *l, struct tw__limiter_deferred *deferred);
+/* One waits less: there is room. */
+void tw__pending_less(struct tw_limiter *l);
 
 /*
  * How many jobs queued could start now: permits and tokens that are there. 0 while nothing may

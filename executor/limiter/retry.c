@@ -85,20 +85,23 @@ void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 	l->times.first_retrying = job;
 	l->times.retrying++;
 	l->counters.retried++;
-	tw__pending_more(l);
+	l->pending++;
 	tw__job_keep_time(l, job);
 }
 
-void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job,
-			struct tw__limiter_deferred *deferred)
+static void leave_retrying(struct tw_limiter *l, struct tw__job *job)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	*(job->previous ? &job->previous->next : &l->times.first_retrying) = job->next;
 	if (job->next)
 		job->next->previous = job->previous;
 	l->times.retrying--;
-	if (deferred)
-		tw__pending_less(l, deferred);
+}
+
+void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job)
+{
+	leave_retrying(l, job);
+	tw__pending_less(l);
 }
 
 /* ------------------------------------------------------------------- timer */
@@ -228,7 +231,7 @@ void tw__stay_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t n
 	const struct tw__job_options *o = job->options;
 	bool has_timed_out =
 	    o->until_ns <= now_ns || o->total_until_ns <= now_ns || o->has_timed_out;
-	tw__job_dequeue(l, job, now_ns, deferred);
+	tw__job_dequeue(l, job, now_ns);
 	if (has_timed_out)
 		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	else /* the deadline of retries has passed */
@@ -256,10 +259,10 @@ static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_
 	if (job->state == TW_JOB_STATE_QUEUED) {
 		tw__stay_is_over_time(l, job, now_ns, deferred);
 	} else if (job->options->total_until_ns <= now_ns) {
-		tw__retrying_leave(l, job, deferred);
+		tw__retrying_leave(l, job);
 		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
 	} else {
-		tw__retrying_leave(l, job, NULL);
+		leave_retrying(l, job);
 		tw__job_enqueue(l, job, now_ns);
 	}
 }

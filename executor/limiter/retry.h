@@ -65,8 +65,7 @@ bool tw__job_can_wait(const struct tw__job *job, uint64_t now_ns, uint64_t delay
 /* The job waits for its next attempt until then. */
 void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns);
 
-/* The wait is over. deferred NULL: the job enters the queue next. */
-void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job,
-			struct tw__limiter_deferred *deferred);
+/* The wait is over, and the job settles next. */
+void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job);
 
 #endif

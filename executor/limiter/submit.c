@@ -243,7 +243,7 @@ static void accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t
 		return;
 	}
 	if (l->ended) { /* by a close during the hook, which found the job in no list */
-		tw__pending_less(l, deferred);
+		tw__pending_less(l);
 		tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN, deferred);
 		return;
 	}

@@ -94,7 +94,7 @@ int tw__limiter_refuse_only_thread(const char *call)
 
 /* -------------------------------------------------------- to be done on the executor */
 
-enum { TELL_JOB = 1, TELL_LOW_WATER = 2, TELL_IDLE = 4 };
+enum { TELL_JOB = 1, TELL_IDLE = 2 };
 
 static void limiter_tell(struct tw__work *work)
 {
@@ -106,7 +106,6 @@ static void limiter_tell(struct tw__work *work)
 	uint32_t what = work->spare;
 	if (what & TELL_JOB)
 		tw__defer_job(&deferred, job);
-	deferred.low_water = what & TELL_LOW_WATER;
 	deferred.idle = what & TELL_IDLE;
 	job->holds--;
 	l->out.tellers--;
@@ -308,15 +307,6 @@ static void do_release(struct tw_limiter *l, struct tw__job *job,
 	tw__job_finish(l, job, deferred);
 }
 
-static void do_low_water(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
-{
-	struct tw__limiter_call call;
-	deferred->low_water = false;
-	tw__limiter_leave(l, NULL, TW__NAMED_BY(l->config.on_low_water), &call);
-	l->config.on_low_water(l->config.low_water_arg);
-	tw__limiter_return(l, &call);
-}
-
 /* The next step of the first job in the list. It may be put there again. */
 static void do_job(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
@@ -338,8 +328,6 @@ static void do_next(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
 	if (deferred->runners) {
 		send_runners(l, deferred);
-	} else if (deferred->low_water) {
-		do_low_water(l, deferred);
 	} else if (deferred->first_job) {
 		do_job(l, deferred);
 	} else {
@@ -362,7 +350,7 @@ void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__limiter_deferred *
 {
 	*deferred = (struct tw__limiter_deferred){0};
 	pthread_mutex_lock(&l->lock);
-	if (l->queue.count == l->queue.lows || l->config.on_low_water)
+	if (l->queue.count == l->queue.lows)
 		tw__inbox_look(l);
 }
 
@@ -393,9 +381,7 @@ struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
 {
 	if (!tw__deferred_calls(deferred) || l->base.executor == &tw__inline_executor)
 		return NULL;
-	uint32_t what = (deferred->first_job ? TELL_JOB : 0u) |
-			(deferred->low_water ? TELL_LOW_WATER : 0u) |
-			(deferred->idle ? TELL_IDLE : 0u);
+	uint32_t what = (deferred->first_job ? TELL_JOB : 0u) | (deferred->idle ? TELL_IDLE : 0u);
 	*deferred = (struct tw__limiter_deferred){.runners = deferred->runners};
 	return tell_out(l, job, what);
 }

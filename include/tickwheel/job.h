@@ -241,8 +241,8 @@ TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_j
  *                above max_concurrency
  *   -ERANGE      a time is above TW_MAX_DELAY_NS
  *   -E2BIG       non-zero bytes beyond the known struct
- *   -EAGAIN      max_pending jobs wait that cannot start now, and wait_ns is 0: try again after
- *                on_low_water, or set wait_ns
+ *   -EAGAIN      max_pending jobs wait that cannot start now, and wait_ns is 0: try again later, or
+ *                set wait_ns
  *   -ETIMEDOUT   still no room after wait_ns
  *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again after tw_limiter_resume
  *   -ESHUTDOWN   closed
@@ -320,9 +320,8 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
  *                (TW_LIMITER_TASK_KEEP); or it never was
  *   -EDEADLK     called by the job itself, or by its `done`, or by the only thread that could run
  *                it or call its `done`, when the wait begins. Not noticed, so give a timeout:
- *                a wait on the tick thread for a job between two attempts; a wait in on_low_water
- *                for the job that its thread starts next; a wait in a `done` that a close calls,
- *                for a job that it drops more than 64 later
+ *                a wait on the tick thread for a job between two attempts; a wait in a `done` that
+ *                a close calls, for a job that it drops more than 64 later
  *   -EINVAL      limiter is NULL
  *   -EPERM       in a forked child
  */
@@ -362,9 +361,9 @@ TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
 TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
 
 /*
- * Changes the priority of a job. A job in line goes behind the others of that priority; its timeouts
- * stay. The priority that it has changes nothing. A job that runs or waits for a retry uses the
- * priority when it is in line again.
+ * Changes the priority of a job. A job in line goes behind the others of that priority; its
+ * timeouts stay. The priority that it has changes nothing. A job that runs or waits for a retry
+ * uses the priority when it is in line again.
  *
  * Threads: any. Never blocks.
  * Returns:

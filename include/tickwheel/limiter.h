@@ -108,20 +108,11 @@ struct tw_limiter_config {
 	uint32_t max_pending;
 
 	/*
-	 * on_low_water is called each time the number of waiting jobs falls to low_water. It
-	 * should not block: the thread that calls it may be about to start a job.
-	 */
-	uint32_t low_water;
-	void (*on_low_water)(void *low_water_arg);
-	void *low_water_arg;
-
-	/*
 	 * At most rate_starts attempts start in any span of rate_interval_ns: a bucket of tokens,
 	 * each of which returns one interval after its attempt started. 1 .. 2^20 and 1 ..
 	 * TW_MAX_DELAY_NS; both or none.
 	 */
 	uint32_t rate_starts;
-	uint32_t reserved; /* 0 */
 	uint64_t rate_interval_ns;
 
 	uint64_t seed; /* of jitter; 0: drawn from the service's seed */

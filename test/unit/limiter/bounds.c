@@ -11,14 +11,6 @@ static int submit(struct load *load)
 
 /* -------------------------------------------------------------- backpressure */
 
-static unsigned low_waters;
-
-static void on_low_water(void *arg)
-{
-	low_waters++;
-	*(uint64_t *)arg = limited_stats(&home).pending;
-}
-
 Test(limiter_bounds, more_than_may_wait_are_refused)
 {
 	struct load loads[4];
@@ -68,36 +60,6 @@ Test(limiter_bounds, retries_find_their_place_though_the_line_is_full)
 	load_submit(&late);
 	limited_pump(&home);
 	expect_eq(late.dones, 1);
-	close_all();
-}
-
-Test(limiter_bounds, low_water_is_told_each_time_it_is_reached_from_above)
-{
-	struct load loads[5];
-	uint64_t pending = 99;
-	struct tw_limiter_config config = limited_config(1);
-	config.low_water = 1;
-	config.on_low_water = on_low_water;
-	config.low_water_arg = &pending;
-	limited_open(&home, &config);
-	tw_limiter_resume(home.limiter);
-	for (int round = 1; round <= 2; round++) {
-		for (int i = 0; i < 5; i++) {
-			loads[i] = LOAD(i, .held = true);
-			load_submit(&loads[i]);
-		}
-		limited_pump(&home);
-		for (int i = 0; i < 2; i++) {
-			complete(&loads[i], 0);
-			expect_eq(low_waters, round - 1);
-		}
-		complete(&loads[2], 0); /* the fourth runs, one waits */
-		expect_eq(low_waters, round);
-		expect_eq(pending, 1);
-		complete(&loads[3], 0);
-		complete(&loads[4], 0);
-		expect_eq(low_waters, round);
-	}
 	close_all();
 }
 

@@ -178,45 +178,6 @@ Test(limiter_full, a_job_that_was_not_announced_keeps_its_times_too)
 	close_small();
 }
 
-static int low_waters;
-
-static void on_low_water(void *arg)
-{
-	(void)arg;
-	low_waters++;
-}
-
-/* Refused, it has never waited. */
-Test(limiter_full, one_that_is_refused_raises_no_water)
-{
-	struct load waits[3], refused = LOAD(3);
-	struct tw_limiter_config config = limited_config(1);
-	config.low_water = 2;
-	config.on_low_water = on_low_water;
-	open_small(config);
-	expect_eq(tw_limiter_pause(home.limiter), 0);
-	for (int i = 0; i < 2; i++) {
-		waits[i] = LOAD(i);
-		load_submit(&waits[i]);
-	}
-	struct tw_limiter_task task = load_task(&refused);
-	task.permits = 2;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EINVAL);
-	expect_eq(tw_job_cancel(home.limiter, waits[0].job), TW_CANCELLED);
-	expect_eq(low_waters, 0); /* it was never above */
-	for (int i = 0; i < 3; i += 2) {
-		waits[i] = LOAD(i);
-		load_submit(&waits[i]);
-	}
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EINVAL);
-	expect_eq(tw_job_cancel(home.limiter, waits[0].job), TW_CANCELLED);
-	expect_eq(low_waters, 1);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	limited_pump(&home);
-	expect_eq(low_waters, 1);
-	close_small();
-}
-
 Test(limiter_full, timers_are_used_again_when_they_can_be_had)
 {
 	struct load loads[20];

@@ -299,26 +299,6 @@ Test(limiter_inbox, go_before_lower_ones_in_line_and_after_higher_ones)
 	limited_close(&home);
 }
 
-static uint64_t pendings[8];
-static unsigned low_waters;
-
-static void on_low_water(void *arg)
-{
-	(void)arg;
-	pendings[low_waters++] = limited_stats(&home).pending;
-}
-
-Test(limiter_inbox, low_water_counts_those_that_came_without_the_lock)
-{
-	struct tw_limiter_config config = limited_config(1);
-	config.low_water = 1;
-	config.on_low_water = on_low_water;
-	open_and_submit_inside(config, 1);
-	expect_eq(low_waters, 1);
-	expect_eq(pendings[0], 1);
-	limited_close(&home);
-}
-
 /* ----------------------------------------- while somebody else has the lock */
 
 /* All permits are out, so it waits for no lock. */

@@ -123,8 +123,8 @@ static void submit_and_listen(void *arg)
 Test(limiter_notifications, listener_of_after_a_submit_is_not_told_of_the_idle_before)
 {
 	struct tw_limiter_config config = limited_config(1);
-	/* called when the only job was cancelled, before on_idle */
-	config.on_low_water = submit_and_listen;
+	/* called when the only job was cancelled, before listeners */
+	config.hooks.idle = submit_and_listen;
 	later = LOAD(2, .held = true);
 	limited_open(&home, &config);
 	tw_job only;

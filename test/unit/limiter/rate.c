@@ -124,12 +124,6 @@ static void random_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 	spend(random_below(&seed, 4) * MS / 2);
 }
 
-static void random_low_water(void *arg)
-{
-	(void)arg;
-	spend(random_below(&seed, 3) * MS);
-}
-
 static void try_random(void)
 {
 	uint32_t starts = 1 + (uint32_t)random_below(&seed, 5);
@@ -137,8 +131,6 @@ static void try_random(void)
 	struct tw_limiter_config config = rated(starts, interval_ns);
 	config.max_concurrency = 1 + (uint32_t)random_below(&seed, 8);
 	config.hooks.started = random_started;
-	config.on_low_water = random_low_water;
-	config.low_water = (uint32_t)random_below(&seed, 4);
 	open_started(config);
 	for (int i = 0; i < LOADS; i++) {
 		loads[i] = LOAD(i, .takes_ns = random_percent(&seed, 30) ? MS : 0);

@@ -168,14 +168,12 @@ Test(misuse_layers, limiters)
 {
 	tw_limiter *other;
 	LIMITER_ROW("max_concurrency 0: must be 1 to 1073741824", .flags = 0);
-	LIMITER_ROW("reserved 1: must be 0", ONE(.reserved = 1));
 	LIMITER_ROW("flags 0x4 has unknown bits", ONE(.flags = 4));
 	LIMITER_ROW(UNSOUND, ONE(.executor = &unsound));
 	LIMITER_ROW("max_pending 1: must be 0 with TW_LIMITER_NO_QUEUE",
 		    ONE(.flags = TW_LIMITER_NO_QUEUE, .max_pending = 1));
 	LIMITER_ROW("max_pending 268435457: must be 1 to 268435456",
 		    ONE(.max_pending = (1u << 28) + 1));
-	LIMITER_ROW("low_water without on_low_water", ONE(.low_water = 1));
 	LIMITER_ROW("rate_starts and rate_interval_ns: set both, or neither",
 		    ONE(.rate_starts = 1));
 	LIMITER_ROW("rate_starts 1048577: must be 1 to 1048576",
