@@ -28,15 +28,16 @@ struct controller {
 
 /* ----------------------------------------------------------------- the policy */
 
-/* Hook and timer run on one executor here. With several workers, give the controller a lock. */
-static void controller_settled(void *arg, tw_job job, const struct tw_job_result *result)
+/* Events and timer run on one executor here. With several workers, give the controller a lock. */
+static void controller_event(void *arg, const struct tw_limiter_event *event)
 {
 	struct controller *c = arg;
-	(void)job;
-	c->sum_ns += result->run_ns;
+	if (event->kind != TW_LIMITER_EVENT_SETTLED)
+		return;
+	c->sum_ns += event->result->run_ns;
 	c->calls++;
-	if (result->run_ns < c->usual_ns)
-		c->usual_ns = result->run_ns;
+	if (event->result->run_ns < c->usual_ns)
+		c->usual_ns = event->result->run_ns;
 }
 
 static bool limit_was_in_the_way(struct controller *c)
@@ -127,8 +128,8 @@ int main(void)
 	config.max_concurrency = controller.limit;
 	config.max_pending = 200;
 	config.flags = TW_LIMITER_NONBLOCKING;
-	config.hooks.settled = controller_settled;
-	config.hooks.hooks_arg = &controller;
+	config.event = controller_event;
+	config.event_arg = &controller;
 	if (tw_sim_create(&sim, &play) < 0)
 		return 1;
 	service = tw_sim_service(sim);

@@ -5,7 +5,7 @@
  *   open        calls are refused immediately, so the backend has time to recover
  *   half open   after COOL_DOWN_NS: one call passes; if it succeeds, the breaker closes
  *
- * The limiter's hook `settled` sees each result, and a timer ends the cool-down. Played on a
+ * The limiter's event SETTLED shows each result, and a timer ends the cool-down. Played on a
  * virtual clock: ten seconds with a call each 10 ms; from 2 s to 5 s the backend is down.
  */
 #include <errno.h>
@@ -38,14 +38,15 @@ static void breaker_half_open(void *arg)
 }
 
 /* The limiter's hook. Results of calls that began before the breaker opened do not matter. */
-static void breaker_settled(void *arg, tw_job job, const struct tw_job_result *result)
+static void breaker_event(void *arg, const struct tw_limiter_event *event)
 {
 	struct breaker *b = arg;
-	(void)job;
-	bool failed =
-	    result->status == TW_JOB_STATUS_FAILED || result->status == TW_JOB_STATUS_TIMED_OUT;
+	if (event->kind != TW_LIMITER_EVENT_SETTLED)
+		return;
+	enum tw_job_status status = event->result->status;
+	bool failed = status == TW_JOB_STATUS_FAILED || status == TW_JOB_STATUS_TIMED_OUT;
 	pthread_mutex_lock(&b->lock);
-	if (b->state != OPEN && result->status == TW_JOB_STATUS_SUCCEEDED) {
+	if (b->state != OPEN && status == TW_JOB_STATUS_SUCCEEDED) {
 		b->state = CLOSED;
 		b->failures = 0;
 	}
@@ -111,8 +112,8 @@ int main(void)
 	struct tw_limiter_config config = TW_INIT(tw_limiter_config);
 	config.max_concurrency = 4;
 	config.flags = TW_LIMITER_NONBLOCKING;
-	config.hooks.settled = breaker_settled;
-	config.hooks.hooks_arg = &breaker;
+	config.event = breaker_event;
+	config.event_arg = &breaker;
 	if (tw_sim_create(&sim, &play) < 0)
 		return 1;
 	breaker.service = tw_sim_service(sim);

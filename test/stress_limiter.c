@@ -81,12 +81,11 @@ static void attempt_ends(struct job *job)
 }
 
 /* Between the line and the function: of a rate's starts in any interval no more can be here. */
-static void started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
+static void on_event(void *arg, const struct tw_limiter_event *event)
 {
-	(void)job;
 	(void)arg;
-	(void)id;
-	(void)attempt;
+	if (event->kind != TW_LIMITER_EVENT_STARTED)
+		return;
 	pthread_mutex_lock(&starts.lock);
 	uint64_t now_ns = tw_service_now(service), *slot = &starts.ns[starts.n % RATE];
 	if (starts.n++ >= RATE && now_ns - *slot < RATE_NS)
@@ -351,7 +350,7 @@ static void round_of(uint64_t *seed)
 	if (bounded && random_percent(seed, 30)) {
 		config.rate_starts = RATE;
 		config.rate_interval_ns = RATE_NS;
-		config.hooks.started = atomic_load(&rerating) ? NULL : started;
+		config.event = atomic_load(&rerating) ? NULL : on_event;
 		starts.n = 0;
 	}
 	atomic_store(&rerating, atomic_load(&rerating) && config.rate_starts);

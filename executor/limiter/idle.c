@@ -64,16 +64,6 @@ static void tell_one(struct tw_limiter *l, struct tw__listener *listener)
 	tw__results_put(results);
 }
 
-static void tell_hook(struct tw_limiter *l)
-{
-	struct tw__limiter_call call;
-	if (!l->config.hooks.idle)
-		return;
-	tw__limiter_leave(l, NULL, TW__NAMED_BY(l->config.hooks.idle), &call);
-	l->config.hooks.idle(l->config.hooks.hooks_arg);
-	tw__limiter_return(l, &call);
-}
-
 void tw__idle_tell(struct tw_limiter *l)
 {
 	TW_ASSERT_LOCKED(&l->lock);
@@ -83,7 +73,8 @@ void tw__idle_tell(struct tw_limiter *l)
 	while (l->idles.told != l->idles.count || any_due(l)) {
 		uint64_t idles = l->idles.count;
 		if (l->idles.told != idles)
-			tell_hook(l);
+			tw__limiter_tell_event(
+			    l, &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_IDLE});
 		while (any_due(l))
 			tell_one(l, take_first(l));
 		l->idles.told = idles;

@@ -22,7 +22,7 @@
  * the lock up.
  *
  * For limiters that have nothing more to decide at a submit: no bound on the jobs that wait, no
- * rate, no collected results, no hook `added`, no refusal while paused. And for jobs without
+ * rate, no collected results, no refusal while paused. And for jobs without
  * options, of priority 0, whose place in the queue is there from birth: so taking over cannot fail.
  * Runners need no reserve: when all permits were given out, there was one for each.
  *
@@ -48,8 +48,7 @@ void tw__inbox_init(struct tw_limiter *l)
 {
 	const struct tw_limiter_config *c = &l->config;
 	l->has_inbox = c->max_pending == TW__NODES_MAX && !c->rate_starts &&
-		       !(c->flags & ~(uint32_t)(TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED)) &&
-		       !c->hooks.added;
+		       !(c->flags & ~(uint32_t)(TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED));
 }
 
 bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out)

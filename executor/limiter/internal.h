@@ -63,8 +63,7 @@ enum {
 	TW__JOB_KEEP = 2048,
 	/* what follows on the attempt's end waits: for STOPPING to go, or retry.allow */
 	TW__JOB_ENDED = 4096,
-	TW__JOB_ADDING = 8192,   /* the hook `added` has not returned: not queued yet, but as if */
-	TW__JOB_STARTING = 16384 /* the hook `started` has not: `done` is held up */
+	TW__JOB_STARTING = 8192 /* the event STARTED has not returned: `done` is held up */
 };
 
 /*

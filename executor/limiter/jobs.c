@@ -73,15 +73,12 @@ static int limiter_cancel(struct tw_limiter *l, struct tw__job *job,
 			  struct tw__limiter_deferred *deferred)
 {
 	switch (job->state) {
-	case TW_JOB_STATE_QUEUED:
-		if (job->flags & TW__JOB_ADDING) {
-			tw__pending_less(l);
-		} else {
-			uint64_t now_ns = tw_service_now(l->service);
-			tw__job_dequeue(l, job, now_ns);
-			tw__dispatch(l, now_ns, deferred); /* those behind it may fit */
-		}
+	case TW_JOB_STATE_QUEUED: {
+		uint64_t now_ns = tw_service_now(l->service);
+		tw__job_dequeue(l, job, now_ns);
+		tw__dispatch(l, now_ns, deferred); /* those behind it may fit */
 		break;
+	}
 	case TW_JOB_STATE_RETRYING:
 		tw__retrying_leave(l, job);
 		break;
@@ -136,7 +133,7 @@ static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t prior
 		return 0;
 	if (tw__job_queue_reserve(&l->queue, priority))
 		return -ENOMEM;
-	if (job->state == TW_JOB_STATE_QUEUED && !(job->flags & TW__JOB_ADDING))
+	if (job->state == TW_JOB_STATE_QUEUED)
 		move_in_queue(l, job, priority, deferred);
 	else
 		job->priority = priority;

@@ -164,7 +164,7 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns)
 	if (job->options) {
 		uint64_t timeout_ns = job->options->attempt_timeout_ns;
 		job->options->until_ns = timeout_ns ? now_ns + timeout_ns : UINT64_MAX;
-		job->flags |= l->config.hooks.started ? TW__JOB_STARTING : 0;
+		job->flags |= l->config.event ? TW__JOB_STARTING : 0;
 		tw__job_keep_time(l, job);
 	}
 	return job;
@@ -177,11 +177,12 @@ static int limiter_call(struct tw_limiter *l, struct tw__job *job, struct tw_job
 {
 	struct tw__limiter_call frame;
 	tw__limiter_call_begin(&frame, l, job);
-	if (tw_unlikely(l->config.hooks.started != NULL)) {
-		tw__limiter_call_show(&frame, TW_RUN_KIND_HOOK,
-				      TW__NAMED_BY(l->config.hooks.started), 0);
-		l->config.hooks.started(l->config.hooks.hooks_arg, tw__job_handle(job), see->id,
-					see->attempt);
+	if (tw_unlikely(l->config.event != NULL)) {
+		tw__limiter_call_event(&frame,
+				       &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_STARTED,
+								  .attempt = see->attempt,
+								  .job = tw__job_handle(job),
+								  .id = see->id});
 		if (job->options)
 			tw__attempt_started(l, job);
 		now_ns = 0;

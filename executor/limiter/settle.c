@@ -144,7 +144,7 @@ void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job,
 					 job->options->asking == TW__ASKING_SENT);
 	if (is_to_do || job->flags & (TW__JOB_STOPPING | TW__JOB_STARTING))
 		return;
-	if (job->done || l->config.hooks.settled)
+	if (job->done || l->config.event)
 		tw__defer_job(deferred, job);
 	else
 		tw__job_told(l, job, deferred);

@@ -22,7 +22,7 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
 void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred);
 
 /*
- * Settled: its callbacks are next, unless `stop` or the hook `started` has not returned, or another
+ * Settled: its callbacks are next, unless `stop` or the event STARTED has not returned, or another
  * thread has the job to do. That thread notes it.
  */
 void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job,

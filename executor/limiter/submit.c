@@ -1,4 +1,4 @@
-/* How jobs come to a limiter: what is asked of them, whether there is room, the hook `added`. */
+/* How jobs come to a limiter: what is asked of them, whether there is room. */
 
 #include <string.h>
 
@@ -211,42 +211,10 @@ static int limiter_reserve(struct tw_limiter *l, const struct tw__job *job)
 	return l->config.flags & TW_LIMITER_COLLECT ? tw__results_reserve(l) : 0;
 }
 
-/*
- * With the hook that comes before all others the lock is given up in between. The job is known by
- * its handle already, and is not queued: it may be cancelled, but does not start.
- */
-static void tell_added(struct tw_limiter *l, struct tw__job *job)
-{
-	struct tw__limiter_call call;
-	job->state = TW_JOB_STATE_QUEUED;
-	job->flags |= TW__JOB_ADDING;
-	job->waiters++; /* it stays, also if it is cancelled */
-	pthread_mutex_unlock(&l->lock);
-	tw__limiter_call_begin(&call, l, NULL);
-	call.job = job; /* a thread that waits for it in the hook would wait forever */
-	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.added), 0);
-	l->config.hooks.added(l->config.hooks.hooks_arg, tw__job_handle(job), job->id);
-	tw__limiter_return(l, &call);
-	job->waiters--;
-	job->flags &= (uint16_t)~TW__JOB_ADDING;
-}
-
 /* The lock is held. */
-static void accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-			     struct tw__limiter_deferred *deferred)
+static void accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	tw__job_accept(l, job);
-	if (l->config.hooks.added)
-		tell_added(l, job);
-	if (job->state == TW_JOB_STATE_SETTLED) { /* cancelled by the hook */
-		tw__job_look_for_end(l, job);
-		return;
-	}
-	if (l->ended) { /* by a close during the hook, which found the job in no list */
-		tw__pending_less(l);
-		tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN, deferred);
-		return;
-	}
 	tw__job_enqueue(l, job, now_ns);
 	if (job->options)
 		tw__job_keep_time(l, job);
@@ -276,7 +244,7 @@ static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *ta
 	if (!r && !(r = limiter_reserve(l, job))) {
 		if (out)
 			*out = handle;
-		accept_and_enter(l, job, now_ns, &deferred);
+		accept_and_enter(l, job, now_ns);
 		tw__dispatch(l, now_ns, &deferred);
 	}
 	uint64_t limit = l->permits.limit;

@@ -45,6 +45,13 @@ void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind,
 	call->shown = tw__user_begin_named(call->limiter->service, kind, fn, name, since_ns);
 }
 
+void tw__limiter_call_event(struct tw__limiter_call *call, const struct tw_limiter_event *event)
+{
+	const struct tw_limiter_config *config = &call->limiter->config;
+	tw__limiter_call_show(call, TW_RUN_KIND_HOOK, TW__NAMED_BY(config->event), 0);
+	config->event(config->event_arg, event);
+}
+
 void tw__limiter_call_end(struct tw__limiter_call *call)
 {
 	tw__context_leave(&call->saved);
@@ -64,6 +71,17 @@ void tw__limiter_return(struct tw_limiter *l, struct tw__limiter_call *call)
 {
 	tw__limiter_call_end(call);
 	tw__limiter_relock(l);
+}
+
+void tw__limiter_tell_event(struct tw_limiter *l, const struct tw_limiter_event *event)
+{
+	struct tw__limiter_call call;
+	if (!l->config.event)
+		return;
+	pthread_mutex_unlock(&l->lock);
+	tw__limiter_call_begin(&call, l, NULL);
+	tw__limiter_call_event(&call, event);
+	tw__limiter_return(l, &call);
 }
 
 bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job)
@@ -178,11 +196,12 @@ static void do_settled(struct tw_limiter *l, struct tw__job *job,
 	tw__result_of(job, &result);
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, job);
-	if (l->config.hooks.settled) {
-		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK,
-				      TW__NAMED_BY(l->config.hooks.settled), 0);
-		l->config.hooks.settled(l->config.hooks.hooks_arg, tw__job_handle(job), &result);
-	}
+	if (l->config.event)
+		tw__limiter_call_event(&call,
+				       &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_SETTLED,
+								  .job = tw__job_handle(job),
+								  .id = job->id,
+								  .result = &result});
 	if (job->done) {
 		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->done), 0);
 		job->done(job->arg, &result);
@@ -216,21 +235,6 @@ static bool limiter_ask(struct tw_limiter *l, struct tw__job *job, uint64_t *del
 	return wants && is_valid;
 }
 
-/* It waits for its next attempt. */
-static void tell_retried(struct tw_limiter *l, struct tw__job *job, uint64_t delay_ns)
-{
-	struct tw__limiter_call call;
-	if (!l->config.hooks.retried)
-		return;
-	/* the job goes on meanwhile, and may end */
-	tw_job handle = tw__job_handle(job);
-	uint64_t id = job->id;
-	uint32_t attempt = job->attempts;
-	tw__limiter_leave(l, NULL, TW__NAMED_BY(l->config.hooks.retried), &call);
-	l->config.hooks.retried(l->config.hooks.hooks_arg, handle, id, attempt, delay_ns);
-	tw__limiter_return(l, &call);
-}
-
 /* The retry that follows, or the end: not wanted, too late, cancelled, closed. */
 static void retry_or_end(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns,
 			 struct tw__limiter_deferred *deferred)
@@ -239,7 +243,13 @@ static void retry_or_end(struct tw_limiter *l, struct tw__job *job, bool wanted,
 	tw__attempt_go_on(l, job);
 	if (wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns)) {
 		tw__job_back_off(l, job, now_ns + delay_ns);
-		tell_retried(l, job, delay_ns);
+		/* the job goes on meanwhile, and may end */
+		tw__limiter_tell_event(l,
+				       &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_RETRIED,
+								  .attempt = job->attempts,
+								  .job = tw__job_handle(job),
+								  .id = job->id,
+								  .delay_ns = delay_ns});
 		return;
 	}
 	job->options->retry.count = 0;

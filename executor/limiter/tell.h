@@ -14,7 +14,7 @@ void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__limiter_deferred *
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *deferred);
 
 /*
- * The hook `started` has returned: what had to wait for that follows, if the job has settled
+ * The event STARTED has returned: what had to wait for that follows, if the job has settled
  * meanwhile. It has options. Takes the lock.
  */
 void tw__attempt_started(struct tw_limiter *l, struct tw__job *job);
@@ -40,11 +40,17 @@ void tw__tells_leave(struct tw_limiter *l);
 void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn,
 			   uint64_t since_ns);
 
+/* The same, and calls the limiter's `event`, which is set. */
+void tw__limiter_call_event(struct tw__limiter_call *call, const struct tw_limiter_event *event);
+
+/* An event of the limiter's, outside of a call. The lock is held, and given up meanwhile. */
+void tw__limiter_tell_event(struct tw_limiter *l, const struct tw_limiter_event *event);
+
 void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l,
 			    const struct tw__job *job);
 void tw__limiter_call_end(struct tw__limiter_call *call);
 
-/* The same for a hook, with the lock held, which is given up for the call. */
+/* The same for a callback, with the lock held, which is given up for the call. */
 void tw__limiter_leave(struct tw_limiter *l, const struct tw__job *job, tw_fn *hook,
 		       struct tw__limiter_call *call);
 void tw__limiter_return(struct tw_limiter *l, struct tw__limiter_call *call);

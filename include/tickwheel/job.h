@@ -137,7 +137,7 @@ enum tw_retry_jitter {
 
 /*
  * Decides about a retry that struct tw_retry allows. Called once for each such retry, before the
- * hook `retried`; not for a job that has settled meanwhile.
+ * event RETRIED; not for a job that has settled meanwhile.
  *
  * Its place is what struct tw_retry does not know: errors that are final, a delay that a server
  * names, a budget over many jobs. What the attempt knows it leaves in arg.
@@ -264,7 +264,7 @@ enum { TW_JOB_LATE = 1 };
  * other. The handle of the submit names the attempt that runs: do not use it for a job with
  * retries. A refused completion changes nothing, and is counted.
  *
- * Threads: any. Calls: `done`, `release`, hooks and listeners that follow on the end of the
+ * Threads: any. Calls: `done`, `release`, events and listeners that follow on the end of the
  * attempt, on this thread. If the function has not returned, they are called after it, on its
  * thread; only `done` of a job that is timed out already is called inside this call.
  * Returns:

@@ -31,16 +31,14 @@
  * must be alone. No lock is held during a callback.
  *
  *   `stop`, `done`, `release`,   run on the thread that caused the change: a worker, or the caller
- *   hooks and listeners          of tw_job_complete, tw_job_cancel or tw_limiter_close
+ *   `event` and listeners        of tw_job_complete, tw_job_cancel or tw_limiter_close
  *   the same after a timeout,    run on the executor
  *   and `retry.allow`
- *   the hook `added`             runs inside the submit; no other callback does, unless `added`
- *                                closes the limiter
  *
- * A job and its callbacks run under the context of the submit (context.h); hooks run without one. A
- * job sees what the submitter wrote before. `done`, and a thread that waited for the job, see what
- * the job wrote. In a forked child each call answers -EPERM (bool: false), and destroy frees the
- * memory.
+ * A job and its callbacks run under the context of the submit (context.h); `event` runs without
+ * one. A job sees what the submitter wrote before. `done`, and a thread that waited for the job,
+ * see what the job wrote. In a forked child each call answers -EPERM (bool: false), and destroy
+ * frees the memory.
  */
 #ifndef TICKWHEEL_LIMITER_H
 #define TICKWHEEL_LIMITER_H
@@ -66,23 +64,29 @@ extern "C" {
 /* Called when the limiter is idle, with the results that it collects, valid during the call. */
 typedef void tw_idle_fn(void *idle_arg, const struct tw_job_result *results, size_t n);
 
-/*
- * Hooks, each may be NULL. Called with no lock held, on the thread where it happens: added before
- * started, started before settled. The job waits for its next attempt during `retried`. Each gets
- * the job's handle, as of the submit: a job cancelled in `added` never starts.
- */
-struct tw_limiter_hooks {
-	void (*added)(void *hooks_arg, tw_job job, uint64_t id);
-	void (*started)(void *hooks_arg, tw_job job, uint64_t id, uint32_t attempt);
-	void (*retried)(void *hooks_arg, tw_job job, uint64_t id, uint32_t attempt,
-			uint64_t delay_ns); /* waits for delay_ns */
-	void (*settled)(void *hooks_arg, tw_job job,
-			const struct tw_job_result *result); /* before `done` */
-	void (*idle)(void *hooks_arg);
-	void *hooks_arg;
+enum tw_limiter_event_kind {
+	TW_LIMITER_EVENT_STARTED = 1, /* an attempt's function is called next */
+	TW_LIMITER_EVENT_RETRIED = 2, /* an attempt has failed, and the job waits for delay_ns */
+	TW_LIMITER_EVENT_SETTLED = 3, /* the job has settled; before its `done` */
+	TW_LIMITER_EVENT_IDLE = 4     /* the limiter is idle; before idle listeners */
 };
 
-/* Flags of struct tw_limiter_config. */
+/* Something that happens in a limiter. Members that its kind does not name are 0. */
+struct tw_limiter_event {
+	enum tw_limiter_event_kind kind;
+	uint32_t attempt;                   /* STARTED, RETRIED: that attempt; from 1 */
+	tw_job job;                         /* all but IDLE: as of the submit */
+	uint64_t id;                        /* the same: as in struct tw_job_result */
+	uint64_t delay_ns;                  /* RETRIED */
+	const struct tw_job_result *result; /* SETTLED: valid during the call */
+};
+
+/*
+ * Called for each event, with no lock held, on the thread where it happens. Of one attempt, SETTLED
+ * is not called before STARTED has returned. During RETRIED the job waits already.
+ */
+typedef void tw_limiter_event_fn(void *event_arg, const struct tw_limiter_event *event);
+
 enum tw_limiter_flags {
 	TW_LIMITER_COLLECT = 1,        /* collects results for idle listeners; 56 bytes each */
 	TW_LIMITER_PAUSED_REFUSES = 2, /* while paused, submits answer -EBUSY; else jobs wait */
@@ -115,8 +119,9 @@ struct tw_limiter_config {
 	uint32_t rate_starts;
 	uint64_t rate_interval_ns;
 
-	uint64_t seed; /* of jitter; 0: drawn from the service's seed */
-	struct tw_limiter_hooks hooks;
+	uint64_t seed;              /* of jitter; 0: drawn from the service's seed */
+	tw_limiter_event_fn *event; /* or NULL */
+	void *event_arg;
 };
 
 /*

@@ -9,6 +9,41 @@ struct tw_limiter_config limited_config(uint32_t max_concurrency)
 					  .seed = 1};
 }
 
+static struct limited_hooks hooked;
+
+static void call_hook(void *arg, const struct tw_limiter_event *event)
+{
+	switch (event->kind) {
+	case TW_LIMITER_EVENT_STARTED:
+		if (hooked.started)
+			hooked.started(arg, event->job, event->id, event->attempt);
+		break;
+	case TW_LIMITER_EVENT_RETRIED:
+		if (hooked.retried)
+			hooked.retried(arg, event->job, event->id, event->attempt, event->delay_ns);
+		break;
+	case TW_LIMITER_EVENT_SETTLED:
+		expect_eq(event->id, event->result->id);
+		if (hooked.settled)
+			hooked.settled(arg, event->job, event->result);
+		break;
+	case TW_LIMITER_EVENT_IDLE:
+		expect_eq(event->job.id, 0);
+		if (hooked.idle)
+			hooked.idle(arg);
+		break;
+	default:
+		cr_assert_fail("unknown kind of event");
+	}
+}
+
+void limited_hook(struct tw_limiter_config *config, struct limited_hooks hooks)
+{
+	hooked = hooks;
+	config->event = call_hook;
+	config->event_arg = hooks.arg;
+}
+
 void limited_open(struct limited *home, const struct tw_limiter_config *config)
 {
 	struct tw_limiter_config mine = *config;

@@ -40,6 +40,18 @@ struct load {
 	struct tw_job_result result;
 };
 
+/* Functions for the kinds of events; each may be NULL. */
+struct limited_hooks {
+	void (*started)(void *arg, tw_job job, uint64_t id, uint32_t attempt);
+	void (*retried)(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns);
+	void (*settled)(void *arg, tw_job job, const struct tw_job_result *result);
+	void (*idle)(void *arg);
+	void *arg;
+};
+
+/* The config's `event` calls these, which stay until the next call. */
+void limited_hook(struct tw_limiter_config *config, struct limited_hooks hooks);
+
 struct tw_limiter_config limited_config(uint32_t max_concurrency);
 
 /* Made; not started. */

@@ -25,7 +25,7 @@ static inline void on_retried(void *arg, tw_job job, uint64_t id, uint32_t attem
 static inline void open_with_hook(void)
 {
 	struct tw_limiter_config config = limited_config(1);
-	config.hooks.retried = on_retried;
+	limited_hook(&config, (struct limited_hooks){.retried = on_retried});
 	retries = 0;
 	text[0] = 0;
 	tw_set_misuse_hook(keep_text);

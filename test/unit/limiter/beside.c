@@ -148,7 +148,7 @@ Test(limiter_beside, one_that_has_left_the_line_is_running_and_no_other_starts_a
 {
 	struct load loads[3];
 	struct tw_limiter_config config = limited_config(3);
-	config.hooks.started = pause_inside;
+	limited_hook(&config, (struct limited_hooks){.started = pause_inside});
 	open_started(config);
 	for (int i = 0; i < 3; i++) {
 		loads[i] = LOAD(i);

@@ -187,7 +187,7 @@ Test(limiter_bounds, stale_and_random_handles_are_harmless)
 	close_all();
 }
 
-/* --------------------------------------------------------------------- hooks */
+/* -------------------------------------------------------------------- events */
 
 static char story[256];
 static size_t told;
@@ -199,14 +199,7 @@ static void tell(const char *what, uint64_t id)
 					 (unsigned long long)id);
 }
 
-static tw_job handles[64]; /* by id: as the hook `added` was given them */
-
-static void on_added(void *arg, tw_job job, uint64_t id)
-{
-	handles[id] = job;
-	tell("a", id);
-	(void)arg;
-}
+static tw_job handles[64]; /* by id */
 
 static void on_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
@@ -234,27 +227,27 @@ static void on_idle(void *arg)
 	tell("i", *(int *)arg);
 }
 
-Test(limiter_bounds, hooks_tell_the_story)
+Test(limiter_bounds, events_tell_the_story)
 {
 	struct load loads[3] = {LOAD(1), LOAD(2, .answer = -EIO, .fails = 1), LOAD(3)};
 	int number = 9;
 	struct tw_limiter_config config = limited_config(1);
-	config.hooks = (struct tw_limiter_hooks){.added = on_added,
-						 .started = on_started,
-						 .retried = on_retried,
-						 .settled = on_settled,
-						 .idle = on_idle,
-						 .hooks_arg = &number};
+	limited_hook(&config, (struct limited_hooks){.started = on_started,
+						     .retried = on_retried,
+						     .settled = on_settled,
+						     .idle = on_idle,
+						     .arg = &number});
 	limited_open(&home, &config);
 	for (int i = 0; i < 3; i++) {
 		struct tw_limiter_task task = load_task(&loads[i]);
 		task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
 		load_submit_task(&loads[i], &task);
+		handles[i + 1] = loads[i].job;
 	}
 	expect_eq(tw_job_cancel(home.limiter, loads[2].job), TW_CANCELLED);
 	tw_limiter_resume(home.limiter);
 	limited_advance(&home, 10 * MS);
-	cr_assert_str_eq(story, "a1 a2 a3 e3 s1 e1 s2 r2 S2 e2 i9 ");
+	cr_assert_str_eq(story, "e3 s1 e1 s2 r2 S2 e2 i9 ");
 	close_all();
 }
 

@@ -124,7 +124,7 @@ Test(limiter_changes, rate_that_sinks_between_a_token_and_its_start_counts_both)
 {
 	struct load loads[8];
 	struct tw_limiter_config config = rated(4, 100 * MS);
-	config.hooks.started = lower_the_rate;
+	limited_hook(&config, (struct limited_hooks){.started = lower_the_rate});
 	open_with(config);
 	submit_all(loads, 8);
 	expect_eq(home.starts, 4);

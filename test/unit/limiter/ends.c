@@ -61,7 +61,7 @@ Test(limiter_ends,
 	struct tw_limiter_config config = limited_config(1);
 	watching.ops = &watching_ops;
 	config.executor = &watching;
-	config.hooks.idle = look_when_idle;
+	limited_hook(&config, (struct limited_hooks){.idle = look_when_idle});
 	open_started(config);
 	load_submit(&loads[0]);
 	limited_pump(&home);

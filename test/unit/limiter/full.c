@@ -128,37 +128,7 @@ Test(limiter_full, queue_timeout_of_a_later_stay_in_line_is_kept)
 	close_small();
 }
 
-static int added;
-
-static void on_added(void *arg, tw_job job, uint64_t id)
-{
-	(void)job;
-	(void)arg;
-	(void)id;
-	added++;
-}
-
-Test(limiter_full, a_job_that_was_announced_keeps_its_times)
-{
-	struct load first = LOAD(1, .held = true), load = LOAD(2);
-	struct tw_limiter_config config = limited_config(1);
-	config.hooks.added = on_added;
-	open_small(config);
-	fill_service();
-	load_submit(&first);
-	limited_pump(&home);
-	struct tw_limiter_task task = load_task(&load);
-	task.queue_timeout_ns = 10 * MS;
-	load_submit_task(&load, &task);
-	expect_eq(added, 2);
-	limited_advance(&home, 12 * MS);
-	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	expect_at(load.done_ns, 10 * MS);
-	complete(&first, 0);
-	close_small();
-}
-
-Test(limiter_full, a_job_that_was_not_announced_keeps_its_times_too)
+Test(limiter_full, a_job_keeps_its_times)
 {
 	struct load first = LOAD(1, .held = true), load = LOAD(2);
 	open_small(limited_config(1));
@@ -258,9 +228,7 @@ Test(limiter_full, completed_attempt_has_no_time_to_keep)
 Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked_for_no_more)
 {
 	struct load first = LOAD(1, .held = true), load = LOAD(2, .held = true);
-	struct tw_limiter_config config = limited_config(1);
-	config.hooks.added = on_added;
-	open_small(config);
+	open_small(limited_config(1));
 	fill_service();
 	load_submit(&first);
 	limited_pump(&home);

@@ -93,7 +93,8 @@ Test(limiter_notifications,
 	struct load load = LOAD(1);
 	struct tw_limiter_config config = limited_config(1);
 	config.flags = TW_LIMITER_COLLECT;
-	config.hooks.idle = submit_later; /* called before listeners */
+	limited_hook(&config,
+		     (struct limited_hooks){.idle = submit_later}); /* called before listeners */
 	later = LOAD(2, .held = true);
 	open_started(config);
 	load_submit(&load);
@@ -124,7 +125,7 @@ Test(limiter_notifications, listener_of_after_a_submit_is_not_told_of_the_idle_b
 {
 	struct tw_limiter_config config = limited_config(1);
 	/* called when the only job was cancelled, before listeners */
-	config.hooks.idle = submit_and_listen;
+	limited_hook(&config, (struct limited_hooks){.idle = submit_and_listen});
 	later = LOAD(2, .held = true);
 	limited_open(&home, &config);
 	tw_job only;
@@ -208,7 +209,7 @@ Test(limiter_notifications, job_between_two_attempts_is_in_the_stats)
 {
 	struct load load = LOAD(1, .answer = -EIO, .fails = 1);
 	struct tw_limiter_config config = limited_config(1);
-	config.hooks.retried = look;
+	limited_hook(&config, (struct limited_hooks){.retried = look});
 	open_started(config);
 	struct tw_limiter_task task = load_task(&load);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = MS};

@@ -100,7 +100,7 @@ static void slow_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 Test(limiter_rate, a_start_counts_from_when_its_function_is_called_not_from_when_it_left_the_line)
 {
 	struct tw_limiter_config config = rated(3, 10 * MS);
-	config.hooks.started = slow_started;
+	limited_hook(&config, (struct limited_hooks){.started = slow_started});
 	open_started(config);
 	for (int i = 0; i < 6; i++) {
 		loads[i] = LOAD(i);
@@ -130,7 +130,7 @@ static void try_random(void)
 	uint64_t interval_ns = (1 + random_below(&seed, 8)) * MS;
 	struct tw_limiter_config config = rated(starts, interval_ns);
 	config.max_concurrency = 1 + (uint32_t)random_below(&seed, 8);
-	config.hooks.started = random_started;
+	limited_hook(&config, (struct limited_hooks){.started = random_started});
 	open_started(config);
 	for (int i = 0; i < LOADS; i++) {
 		loads[i] = LOAD(i, .takes_ns = random_percent(&seed, 30) ? MS : 0);
@@ -173,7 +173,7 @@ static int stay_long(void *arg, struct tw_job_run *run)
 Test(limiter_rate, one_that_comes_between_the_line_and_the_function_waits_for_nobodys_end)
 {
 	struct tw_limiter_config config = rated(1, 10 * MS);
-	config.hooks.started = submit_second;
+	limited_hook(&config, (struct limited_hooks){.started = submit_second});
 	open_started(config);
 	loads[0] = LOAD(0);
 	loads[1] = LOAD(1);

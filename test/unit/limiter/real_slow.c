@@ -49,10 +49,11 @@ static void stop(void *arg, tw_job job, enum tw_job_status why)
 	block();
 }
 
-static void on_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
+static void on_event(void *arg, const struct tw_limiter_event *event)
 {
-	(void)arg, (void)job, (void)id, (void)attempt;
-	block();
+	(void)arg;
+	if (event->kind == TW_LIMITER_EVENT_STARTED)
+		block();
 }
 
 static void on_done(void *arg, const struct tw_job_result *result)
@@ -70,7 +71,7 @@ static void on_release(void *arg)
 }
 
 /* workers 1: the function that blocks has the only one. */
-static void expect_settled_in_time(struct tw_limiter_task task, bool with_hook, uint32_t workers)
+static void expect_settled_in_time(struct tw_limiter_task task, bool with_event, uint32_t workers)
 {
 	tw_job job;
 	struct tw_job_result result;
@@ -80,7 +81,7 @@ static void expect_settled_in_time(struct tw_limiter_task task, bool with_hook, 
 	    .size = sizeof one, .workers = workers, .max_workers = workers};
 	tw_service *service;
 	expect_eq(tw_service_create(&service, &one), 0);
-	config.hooks.started = with_hook ? on_started : NULL;
+	config.event = with_event ? on_event : NULL;
 	expect_eq(sem_init(&settled, 0, 0), 0);
 	atomic_store(&blocked, 0);
 	atomic_store(&dones, 0);
@@ -109,8 +110,8 @@ static void expect_settled_in_time(struct tw_limiter_task task, bool with_hook, 
 Test(limiter_real_slow, job_settles_in_time_though_its_predicate_blocks)
 {
 	for (uint32_t workers = 1; workers <= 2; workers++)
-		expect_settled_in_time(
-		    (struct tw_limiter_task){.fn = fail, .retry.allow = allow}, false, workers);
+		expect_settled_in_time((struct tw_limiter_task){.fn = fail, .retry.allow = allow},
+				       false, workers);
 }
 
 Test(limiter_real_slow, job_settles_in_time_though_its_stop_blocks)

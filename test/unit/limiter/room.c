@@ -170,47 +170,6 @@ Test(limiter_room, whoever_waits_for_room_is_woken_by_a_permit_a_higher_limit_an
 	expect_accepted_by(give_a_token, config);
 }
 
-/* ---------------------------------------------------------------- the hook `added` */
-
-static tw_job announced;
-static int cancelled = 1, waited, state;
-
-static void cancel_it(void *arg, tw_job job, uint64_t id)
-{
-	(void)job;
-	(void)arg;
-	(void)id;
-	state = tw_job_state(home.limiter, announced);
-	waited = tw_job_wait(home.limiter, announced, TW_FOREVER, NULL);
-	cancelled = tw_job_cancel(home.limiter, announced);
-}
-
-Test(limiter_room, job_is_known_and_can_be_cancelled_in_the_hook_added)
-{
-	for (int keep = 0; keep < 2; keep++) {
-		struct load load = LOAD(1);
-		struct tw_limiter_config config = limited_config(1);
-		config.hooks.added = cancel_it;
-		open_with(config);
-		struct tw_limiter_task task = load_task(&load);
-		task.timeout_ns = 5 * MS;
-		task.flags |= keep ? TW_LIMITER_TASK_KEEP : 0;
-		announced = (tw_job){0};
-		expect_eq(tw_limiter_submit_task(home.limiter, &task, &announced), 0);
-		expect_eq(state, TW_JOB_STATE_QUEUED);
-		expect_eq(waited, -EDEADLK);
-		expect_eq(cancelled, TW_CANCELLED);
-		expect_settled(&load, TW_JOB_STATUS_CANCELLED, -ECANCELED);
-		expect_eq(load.releases, 1);
-		expect_eq(tw_job_state(home.limiter, announced),
-			  keep ? TW_JOB_STATE_SETTLED : TW_JOB_STATE_GONE);
-		limited_advance(&home, 10 * MS);
-		expect_eq(load.starts, 0);
-		expect_eq(limited_stats(&home).pending, 0);
-		close_all();
-	}
-}
-
 /* ----------------------------------------------------------------- idle listeners */
 
 static int told[4], tolds;

@@ -1,5 +1,5 @@
 /*
- * What passes while a hook of the limiter runs: a close, a wait for room, a timeout. On a clock
+ * What passes while a callback of the limiter runs: a wait for room, a timeout. On a clock
  * moved by hand.
  */
 #include <errno.h>
@@ -15,34 +15,6 @@ static void open_with(struct tw_limiter_config config)
 {
 	limited_open(&home, &config);
 	expect_eq(tw_limiter_resume(home.limiter), 0);
-}
-
-/* --------------------------------------------------------------------- close */
-
-static void close_inside(void *arg, tw_job job, uint64_t id)
-{
-	(void)arg, (void)job, (void)id;
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-}
-
-/* The job was in no list when the close dropped those that wait, and was queued after it. */
-Test(limiter_slow_hooks, job_whose_limiter_closes_during_added_is_dropped)
-{
-	for (int timed = 0; timed < 2; timed++) {
-		struct load load = LOAD(1);
-		struct tw_limiter_config config = limited_config(1);
-		config.hooks.added = close_inside;
-		open_with(config);
-		struct tw_limiter_task task = load_task(&load);
-		task.queue_timeout_ns = timed ? 5 * MS : 0;
-		load_submit_task(&load, &task);
-		expect_settled(&load, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-		expect_eq(load.releases, 1);
-		expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
-		limited_advance(&home, 10 * MS);
-		expect_eq(load.starts, 0);
-		close_all();
-	}
 }
 
 /* ---------------------------------------------------------------------- room */
@@ -84,7 +56,7 @@ Test(limiter_slow_hooks, who_waits_for_room_during_started_is_woken_by_the_token
 	config.flags = TW_LIMITER_NO_QUEUE;
 	config.rate_starts = 1;
 	config.rate_interval_ns = 10 * MS;
-	config.hooks.started = begin_to_wait;
+	limited_hook(&config, (struct limited_hooks){.started = begin_to_wait});
 	waiting = LOAD(2);
 	open_with(config);
 	load_submit(&first);
@@ -119,8 +91,8 @@ Test(limiter_slow_hooks, settled_is_not_called_before_started_has_returned)
 	for (int total = 0; total < 2; total++) {
 		struct load load = LOAD(1, .held = true);
 		struct tw_limiter_config config = limited_config(1);
-		config.hooks.started = take_long;
-		config.hooks.settled = count_settled;
+		limited_hook(&config, (struct limited_hooks){.started = take_long,
+							     .settled = count_settled});
 		settled_hooks = 0;
 		open_with(config);
 		struct tw_limiter_task task = load_task(&load);

@@ -74,7 +74,8 @@ Test(limiter_slow_user, predicate_that_takes_long_does_not_delay_the_settle)
 	expect_timed_out_once(1);
 }
 
-static bool allow_with_a_bad_delay(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
+static bool allow_with_a_bad_delay(void *arg, tw_job job, int error, uint32_t attempt,
+				   int64_t *delay_ns)
 {
 	allow_slowly(arg, job, error, attempt, delay_ns);
 	limited_pump(&home); /* `done` need not wait for it */
@@ -159,7 +160,8 @@ Test(limiter_slow_user, predicate_runs_on_the_executor)
 }
 
 /* What the predicate may use is the job's until it has returned. */
-static bool cancelled_meanwhile(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
+static bool cancelled_meanwhile(void *arg, tw_job job, int error, uint32_t attempt,
+				int64_t *delay_ns)
 {
 	(void)arg, (void)error, (void)attempt, (void)delay_ns;
 	looks++;
@@ -195,7 +197,7 @@ Test(limiter_slow_user, started_that_takes_long_does_not_delay_the_settle)
 	for (int plain = 0; plain < 2; plain++) {
 		struct tw_limiter_config config = limited_config(1);
 		load = LOAD(1, .answer = -EIO);
-		config.hooks.started = start_slowly;
+		limited_hook(&config, (struct limited_hooks){.started = start_slowly});
 		open_with(config);
 		struct tw_limiter_task task = timed_task();
 		if (plain)
@@ -219,7 +221,7 @@ Test(limiter_slow_user, retried_that_takes_long_does_not_delay_the_settle)
 {
 	struct tw_limiter_config config = limited_config(1);
 	load = LOAD(1, .answer = -EIO);
-	config.hooks.retried = retry_slowly;
+	limited_hook(&config, (struct limited_hooks){.retried = retry_slowly});
 	open_with(config);
 	struct tw_limiter_task task = timed_task();
 	task.retry.delay_ns = (TOTAL - 1) * MS; /* no second attempt before the end */
