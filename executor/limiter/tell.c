@@ -6,6 +6,8 @@
  * times of jobs, and must run no user code. It leaves the callbacks of a job to a piece of work on
  * the executor, one for each job, so that a callback which blocks holds up those of its own job
  * only. The executor has room for it: it holds more runs than there are permits.
+ *
+ * Model: test/model/retry.pml.
  */
 
 #include "executor/limiter/tell.h"
