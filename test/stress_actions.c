@@ -6,7 +6,7 @@
  *   - the actions of one scheduler never overlap, nor do they overlap with `failed`;
  *   - no action runs after a close has answered that none of its runs is left;
  *   - an action that is armed and left alone runs;
- *   - each captured context is released once, and each action that frees itself has one release;
+ *   - each action that frees itself has one release;
  *   - schedulers and service can be destroyed when the actions are gone.
  */
 #include <errno.h>
@@ -46,38 +46,9 @@ static tw_service *service;
 static tw_action_scheduler *schedulers[SCHEDULERS];
 static atomic_int inside[SCHEDULERS];
 static _Atomic(struct life *) lives;
-static atomic_ulong captured, released, runs, failures, immediates, immediates_ran,
-    immediates_cleared, made;
+static atomic_ulong runs, failures, immediates, immediates_ran, immediates_cleared, made;
 static atomic_ulong selves, selves_released;
 static atomic_bool calm; /* runs do no more than run */
-
-/* -------------------------------------------------------------------- contexts */
-
-static _Thread_local void *ambient;
-
-static void *capture(void)
-{
-	atomic_fetch_add(&captured, 1);
-	return malloc(1);
-}
-
-static void *install(void *context)
-{
-	void *former = ambient;
-	ambient = context;
-	return former;
-}
-
-static void restore(void *former)
-{
-	ambient = former;
-}
-
-static void release(void *context)
-{
-	atomic_fetch_add(&released, 1);
-	free(context);
-}
 
 /* ------------------------------------------------------------------------ runs */
 
@@ -380,9 +351,6 @@ static void close_round(void)
 	}
 	if (atomic_load(&selves) != atomic_load(&selves_released))
 		violation("releases that were not called", (long long)(selves - selves_released));
-	if (atomic_load(&captured) != atomic_load(&released))
-		violation("contexts not released",
-			  (long long)(atomic_load(&captured) - atomic_load(&released)));
 }
 
 static void round_of(uint64_t *seed)
@@ -405,11 +373,7 @@ static void round_of(uint64_t *seed)
 
 int main(int argc, char **argv)
 {
-	static const struct tw_context_hooks hooks = {sizeof(hooks), capture, install, restore,
-						      release};
 	uint64_t seed = stress_begin(argc, argv);
-	if (tw_context_hooks_set(&hooks))
-		violation("hooks", 0);
 	for (int i = 0; i < SLOTS; i++)
 		pthread_rwlock_init(&slots[i].lock, NULL);
 	do {
@@ -417,10 +381,10 @@ int main(int argc, char **argv)
 	} while (stress_goes_on());
 	printf("stress_actions: %lu rounds, %lu actions, %lu runs, %lu failures told, %lu "
 	       "immediates (%lu cleared), "
-	       "%lu contexts, %lu released: ok\n",
+	       "%lu released: ok\n",
 	       atomic_load(&stress_rounds), atomic_load(&made), atomic_load(&runs),
 	       atomic_load(&failures), atomic_load(&immediates), atomic_load(&immediates_cleared),
-	       atomic_load(&captured), atomic_load(&selves_released));
+	       atomic_load(&selves_released));
 	if (atomic_load(&immediates_ran) + atomic_load(&immediates_cleared) >
 	    atomic_load(&immediates))
 		violation("immediates that ran though cleared, or twice", 0);

@@ -119,8 +119,8 @@ static uint64_t next_due(struct tw_action *action, uint64_t delay_ns)
 	return due_ns;
 }
 
-/* *context: of the arming. Afterwards it is what the caller releases, without the mutex. */
-static int action_arm(struct tw_action *action, void *state, uint64_t delay_ns, void **context)
+/* context: of the arming. */
+static int action_arm(struct tw_action *action, void *state, uint64_t delay_ns, void *context)
 {
 	if (action->closed)
 		return -ECANCELED;
@@ -133,9 +133,7 @@ static int action_arm(struct tw_action *action, void *state, uint64_t delay_ns, 
 	action->state = state;
 	action->armed.delay_ns = delay_ns;
 	action->armed.due_ns = due_ns;
-	void *former = action->context;
-	action->context = *context;
-	*context = former;
+	action->context = context;
 	return 0;
 }
 
@@ -176,12 +174,11 @@ static int arm_and_drive(const char *call, struct tw_action *action, void *state
 	tw_action_scheduler *scheduler = action->scheduler;
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
-	r = action_arm(action, state, delay_ns, &context);
+	r = action_arm(action, state, delay_ns, context);
 	scheduler->stats.refused += r && r != -EINVAL;
 	if (!r)
 		*failure = drive_queue(scheduler);
 	tw__actions_unlock(scheduler);
-	tw__context_release(context);
 	return action_arm_tell(call, r, delay_ns);
 }
 

@@ -2,7 +2,7 @@
  * Ends of actions: close, release, wait.
  *
  * An open action ends once: in the call that closes it, or if it runs then, when its run has
- * returned. The thread that ends it calls its release, and that of its context, without the mutex.
+ * returned. The thread that ends it calls its release, without the mutex.
  * From the end until the release has returned the action is referenced and counts as running. So no
  * other thread gets the answer that nothing of it runs any more.
  */
@@ -36,13 +36,9 @@ void tw__action_release(struct tw_action *action)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
-	void *context = action->context;
-	action->context = NULL;
-	if (action->release || context) {
+	if (action->release) {
 		pthread_mutex_unlock(&scheduler->lock);
-		if (action->release)
-			call_release(action);
-		tw__context_release(context);
+		call_release(action);
 		tw__actions_lock(scheduler);
 	}
 	action->releasing = false;

@@ -18,7 +18,7 @@ bool tw__action_close(struct tw_action *action, enum tw_fate fate);
 void tw__action_ended(struct tw_action *action);
 
 /*
- * Calls the release of an action that has ended, and that of its context. The mutex is unlocked
+ * Calls the release of an action that has ended. The mutex is unlocked
  * meanwhile. The action may be gone afterwards.
  */
 void tw__action_release(struct tw_action *action);

@@ -22,19 +22,18 @@ void tw__actions_begin(tw_action_scheduler *scheduler)
 
 static int action_call(struct tw_action *action, void *state, void *context)
 {
-	struct tw__context_saved saved;
 	int failure = 0;
 	tw_service *service = action->scheduler->base.service;
 	if (service)
 		tw__running_hide(service);
 	tw_fn *fn = action->fn ? TW__NAMED_BY(action->fn) : action->immediate;
 	struct tw__run_level *level = tw__user_begin(service, TW_RUN_KIND_ACTION, fn, 0);
-	tw__context_enter(context, &saved);
+	void *former = tw__context_enter(context);
 	if (action->fn)
 		failure = action->fn(action, state);
 	else
 		action->immediate(state);
-	tw__context_leave(&saved);
+	tw__context_leave(former);
 	tw__user_end(level);
 	return failure;
 }
@@ -56,7 +55,7 @@ static bool end_run(struct tw_action *action, int failure)
 }
 
 /*
- * Runs a detached action, on the flusher. Releases `context`. Returns what the work returned. The
+ * Runs a detached action, on the flusher. Returns what the work returned. The
  * run's reference is the caller's afterwards. *ended: it has ended, and the caller calls
  * tw__action_release.
  */
@@ -71,7 +70,6 @@ static int action_run(struct tw_action *action, void *state, void *context, bool
 	scheduler->stats.runs++;
 	pthread_mutex_unlock(&scheduler->lock);
 	int failure = action_call(action, state, context);
-	tw__context_release(context);
 	tw__actions_lock(scheduler);
 	*ended = end_run(action, failure);
 	return failure;
@@ -81,16 +79,14 @@ static int action_run(struct tw_action *action, void *state, void *context, bool
 
 /*
  * Calls `failed` for a failure that no call returns, or for an action that is refused. action NULL:
- * an immediate. context: of an action that does not run. The mutex is held; it is released
- * meanwhile.
+ * an immediate. The mutex is held; it is released meanwhile.
  */
 static void action_flush_tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure,
-			      size_t closed, void *context)
+			      size_t closed)
 {
 	tw_action_failed_fn *failed = scheduler->config.failed;
 	scheduler->stats.untold += !failed;
 	pthread_mutex_unlock(&scheduler->lock);
-	tw__context_release(context);
 	if (failed) {
 		struct tw__run_level *level = tw__user_begin(
 		    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(failed), 0);
@@ -154,12 +150,12 @@ static size_t close_rest(tw_action_scheduler *scheduler, uint64_t batch)
 static void tell_refusal(tw_action_scheduler *scheduler, struct tw_action *action)
 {
 	int refusal = action->refusal;
-	void *context = action_take(&scheduler->due, action);
+	action_take(&scheduler->due, action);
 	action->refusal = 0;
 	action->references++;
 	if (!action->fn)
 		tw__immediate_gone(action);
-	action_flush_tell(scheduler, action->fn ? action : NULL, refusal, 0, context);
+	action_flush_tell(scheduler, action->fn ? action : NULL, refusal, 0);
 	tw__action_put(action);
 }
 
@@ -171,7 +167,7 @@ static void after_failure(struct tw_action *action, uint64_t batch, int failure,
 	if (tw__actions_cancel_batch(scheduler))
 		closed = close_rest(scheduler, batch);
 	if (told)
-		action_flush_tell(scheduler, action, failure, closed, NULL);
+		action_flush_tell(scheduler, action, failure, closed);
 }
 
 /* Runs the first of a batch (0: of `due`). told: `failed` is called for a failure. */
@@ -283,10 +279,10 @@ void tw__actions_turn(tw_action_scheduler *scheduler)
 /* ----------------------------------------------------------------- driven by calls */
 
 /*
- * The mutex is held. A run that is armed gives its context; it gets *context instead, which the
- * caller releases.
+ * The mutex is held. An armed action runs under the context of its arming, any other under
+ * `context`.
  */
-static int run_here(struct tw_action *action, void *state, void **context)
+static int run_here(struct tw_action *action, void *state, void *context)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	bool nested = tw__actions_mine(scheduler), ended;
@@ -295,13 +291,12 @@ static int run_here(struct tw_action *action, void *state, void **context)
 	if (action->running || (scheduler->flushing && !nested))
 		return -EBUSY;
 	bool armed = action->location != TW__ACTION_NOWHERE;
-	void **source = armed ? &action->context : context, *taken = *source;
-	*source = NULL;
+	context = armed ? action->context : context;
 	if (!nested)
 		tw__actions_begin(scheduler);
 	tw__action_detach(action);
 	action->armed.due_ns = tw__actions_now(scheduler);
-	int failure = action_run(action, state, taken, &ended);
+	int failure = action_run(action, state, context, &ended);
 	if (ended)
 		tw__action_release(action);
 	tw__action_put(action);
@@ -318,9 +313,8 @@ int tw_action_run(tw_action *action, void *state)
 	tw_action_scheduler *scheduler = action->scheduler;
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
-	r = run_here(action, state, &context);
+	r = run_here(action, state, context);
 	tw__actions_unlock(scheduler);
-	tw__context_release(context);
 	return r;
 }
 

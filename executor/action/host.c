@@ -299,7 +299,6 @@ int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw
 	tw__actions_unlock(scheduler);
 	if (id > 0)
 		return 0;
-	tw__context_release(context);
 	if (id == -ERANGE)
 		return tw__refuse(-ERANGE, __func__, "the clock is at the end of its range");
 	return (int)id;

@@ -50,15 +50,13 @@ static void tell_one(struct tw_limiter *l, struct tw__listener *listener)
 {
 	struct tw__limiter_call call;
 	struct tw__results *results = listener->results;
-	struct tw__context_saved saved;
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, NULL);
-	tw__context_enter(listener->context, &saved);
+	void *former = tw__context_enter(listener->context);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(listener->fn), 0);
 	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
-	tw__context_leave(&saved);
+	tw__context_leave(former);
 	tw__limiter_call_end(&call);
-	tw__context_release(listener->context);
 	free(listener);
 	tw__limiter_relock(l);
 	tw__results_put(results);

@@ -119,16 +119,11 @@ static int limiter_make(struct tw_limiter *l, const struct tw_limiter_task *task
 	return 0;
 }
 
-/*
- * The lock is held. Returns the context, which the caller releases after the unlock: that may call
- * user code.
- */
-static void *unmake(struct tw_limiter *l, struct tw__job *job)
+/* The lock is held. */
+static void unmake(struct tw_limiter *l, struct tw__job *job)
 {
-	void *context = job->context;
 	free(job->options);
 	tw__node_put(&l->nodes, &job->node);
-	return context;
 }
 
 /* ------------------------------------------------------------------- accept */
@@ -248,10 +243,10 @@ static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *ta
 		tw__dispatch(l, now_ns, &deferred);
 	}
 	uint64_t limit = l->permits.limit;
-	void *context = r ? unmake(l, job) : NULL;
+	if (r)
+		unmake(l, job);
 	l->counters.rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
 	tw__limiter_unlock(l, &deferred); /* the limiter may be gone */
-	tw__context_release(context);
 	return r == -EINVAL
 		   ? tw__misuse(r,
 				"tw_limiter_submit_task: permits %u is above max_concurrency %llu",

@@ -36,7 +36,7 @@ void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l,
 	call->outer = innermost;
 	innermost = call;
 	call->shown = NULL;
-	tw__context_enter(job ? job->context : NULL, &call->saved);
+	call->former = tw__context_enter(job ? job->context : NULL);
 }
 
 void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn,
@@ -56,7 +56,7 @@ void tw__limiter_call_event(struct tw__limiter_call *call, const struct tw_limit
 
 void tw__limiter_call_end(struct tw__limiter_call *call)
 {
-	tw__context_leave(&call->saved);
+	tw__context_leave(call->former);
 	tw__user_end(call->shown);
 	innermost = call->outer;
 }
@@ -313,7 +313,6 @@ static void do_release(struct tw_limiter *l, struct tw__job *job,
 		release(job->arg);
 	}
 	tw__limiter_call_end(&call);
-	tw__context_release(job->context);
 	job->context = NULL;
 	tw__limiter_relock(l);
 	tw__job_finish(l, job, deferred);

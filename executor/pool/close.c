@@ -51,7 +51,6 @@ static void pool_drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_
 		tw_add_relaxed(&pool->counters.dropped, 1);
 		if (told)
 			told(told_arg, task.fn, task.arg);
-		tw__context_release(task.context);
 	}
 	tw__within_end(&within);
 }

@@ -91,8 +91,6 @@ int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns
 	if (tw_unlikely(r))
 		r = enqueue_later(pool, &task, timeout_ns, r);
 	tw__bringing_ends(pool, bringer);
-	if (tw_unlikely(r))
-		tw__context_release(task.context);
 	return r;
 }
 

@@ -217,15 +217,13 @@ static void count_changes(struct tw__worker *self, uint64_t changes)
 
 static void run_in_context(const struct tw__pool_task *task)
 {
-	struct tw__context_saved saved;
-	tw__context_enter(task->context, &saved);
+	void *former = tw__context_enter(task->context);
 	/*
 	 * NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one without fn is a batch, and never
 	 * comes here
 	 */
 	task->fn(task->arg);
-	tw__context_leave(&saved);
-	tw__context_release(task->context);
+	tw__context_leave(former);
 }
 
 /* Shows what runs. Tells whether services look at it. */

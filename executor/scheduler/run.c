@@ -140,17 +140,15 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__deferred_done 
 {
 	if (deferred.done) {
 		struct tw__within within;
-		struct tw__context_saved saved;
 		tw__within_begin(&within, &scheduler->nodes);
 		struct tw__run_level *level = tw__user_begin(
 		    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(deferred.done), 0);
-		tw__context_enter(deferred.context, &saved);
+		void *former = tw__context_enter(deferred.context);
 		deferred.done(deferred.arg, fate, result);
-		tw__context_leave(&saved);
+		tw__context_leave(former);
 		tw__user_end(level);
 		tw__within_end(&within);
 	}
-	tw__context_release(deferred.context);
 }
 
 /*
@@ -162,9 +160,8 @@ static int scheduler_call(struct tw__task *task, struct tw_turn *turn, int64_t n
 	tw_service *service = turn->scheduler->base.service;
 	struct tw__within within;
 	tw__within_begin(&within, turn->scheduler);
-	enum tw_priority former = priority_swap(turn->priority);
-	struct tw__context_saved saved;
-	tw__context_enter(task->context, &saved);
+	enum tw_priority former_priority = priority_swap(turn->priority);
+	void *former = tw__context_enter(task->context);
 	struct tw__run_level *level =
 	    tw__user_begin_named(service, TW_RUN_KIND_SCHEDULER_TASK, TW__NAMED_BY(turn->next),
 				 task->name, (uint64_t)now_ns);
@@ -179,11 +176,9 @@ static int scheduler_call(struct tw__task *task, struct tw_turn *turn, int64_t n
 		task->done(task->arg, TW_FATE_FIRED, result);
 		tw__user_end(level);
 	}
-	tw__context_leave(&saved);
-	if (ended)
-		tw__context_release(task->context);
+	tw__context_leave(former);
 	/* planted: priority_stays */
-	priority_swap(former);
+	priority_swap(former_priority);
 	tw__within_end(&within);
 	return result;
 }

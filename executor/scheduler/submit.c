@@ -231,8 +231,6 @@ static int submit_checked(tw_scheduler *scheduler, const struct tw_scheduler_tas
 	}
 	scheduler->stats.rejected += r != 0;
 	tw__scheduler_unlock(scheduler);
-	if (r)
-		tw__context_release(request.context);
 	return r;
 }
 

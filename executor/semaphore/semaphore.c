@@ -94,18 +94,16 @@ static void semaphore_run(struct tw__work *work)
 	if (runs)
 		function->state = RUNNING;
 	else
-		put(s, function); /* the cancel has released its context */
+		put(s, function);
 	pthread_mutex_unlock(&s->lock);
 	if (!runs)
 		return;
-	struct tw__context_saved saved;
 	struct tw__run_level *level =
 	    tw__user_begin(s->base.service, TW_RUN_KIND_SEMAPHORE, function->fn, 0);
-	tw__context_enter(context, &saved);
+	void *former = tw__context_enter(context);
 	function->fn(function->arg);
-	tw__context_leave(&saved);
+	tw__context_leave(former);
 	tw__user_end(level);
-	tw__context_release(context);
 	pthread_mutex_lock(&s->lock);
 	put(s, function);
 	pthread_mutex_unlock(&s->lock);
@@ -146,21 +144,18 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 	return 0;
 }
 
-/* The lock is held. *next: who gets permits now; *context: to be released. */
-static int semaphore_cancel(tw_semaphore *s, struct function *function, struct waiter **next,
-			    void **context)
+/* The lock is held. *next: who gets permits now. */
+static int semaphore_cancel(tw_semaphore *s, struct function *function, struct waiter **next)
 {
 	switch (function->state) {
 	case WAITING:
 		tw__waiter_leave(s, &function->waiter);
-		*context = function->context;
 		s->out++; /* put takes it down */
 		put(s, function);
 		*next = tw__waiters_start(s);
 		return TW_CANCELLED;
 	case HANDED:
 		function->state = CANCELLED;
-		*context = function->context;
 		tw__base_leave_work(&s->base, &function->work);
 		(void)tw__permits_pass_on(s, function->waiter.n, next);
 		return TW_CANCELLED;
@@ -180,13 +175,11 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 	if (!node)
 		return TW_GONE;
 	struct waiter *next = NULL;
-	void *context = NULL;
 	pthread_mutex_lock(&s->lock);
 	int outcome = tw__node_is(node, waiter.id)
-			  ? semaphore_cancel(s, (struct function *)(void *)node, &next, &context)
+			  ? semaphore_cancel(s, (struct function *)(void *)node, &next)
 			  : TW_GONE;
 	pthread_mutex_unlock(&s->lock);
-	tw__context_release(context);
 	tw__permits_grant(s, next);
 	return outcome;
 }

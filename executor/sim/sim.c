@@ -78,8 +78,6 @@ int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
 	if (!r)
 		tw__sim_event_locked(sim, TW_SIM_HANDED, UINT32_MAX, 1);
 	pthread_mutex_unlock(&sim->lock);
-	if (r)
-		tw__context_release(task.context);
 	return r;
 }
 
@@ -213,8 +211,6 @@ static void sim_drop_tasks(tw_sim *sim)
 		bool keep = item.batch != NULL;
 		if (keep)
 			tasks->items[(tasks->first + kept++) & (tasks->room - 1)] = item;
-		else
-			tw__context_release(item.context);
 		tasks->count -= !keep;
 		tw_sub_seq_cst(&sim->waiting, !keep);
 	}
@@ -223,7 +219,6 @@ static void sim_drop_tasks(tw_sim *sim)
 		if (!worker->holds || worker->held.item.batch)
 			continue;
 		worker->holds = false;
-		tw__context_release(worker->held.item.context);
 	}
 }
 

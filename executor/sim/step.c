@@ -185,11 +185,9 @@ static bool carry_out_timer(const struct tw__sim_run *run, struct tw__local *loc
 
 static void carry_out_task(const struct tw__sim_item *task)
 {
-	struct tw__context_saved saved;
-	tw__context_enter(task->context, &saved);
+	void *former = tw__context_enter(task->context);
 	task->fn(task->arg);
-	tw__context_leave(&saved);
-	tw__context_release(task->context);
+	tw__context_leave(former);
 }
 
 static bool carry_out(const struct tw__sim_run *run, struct tw__local *local)

@@ -90,27 +90,24 @@ static void strand_call_release(tw_strand *strand, struct tw__task_node *task, e
 {
 	struct tw__strand_run run = {
 	    .strand = strand, .task = task, .releasing = true, .outer = tw__strand_runs};
-	struct tw__context_saved saved;
 	struct tw__run_level *level =
 	    tw__user_begin_named(tw__strand_service(strand), TW_RUN_KIND_RELEASE,
 				 TW__NAMED_BY(task->release), task->name, 0);
 	tw__strand_runs = &run;
-	tw__context_enter(task->context, &saved);
+	void *former = tw__context_enter(task->context);
 	task->release(task->arg, fate);
-	tw__context_leave(&saved);
+	tw__context_leave(former);
 	tw__user_end(level);
 	tw__strand_runs = run.outer;
 }
 
-/* Calls its release, and its context's, with the lock released. */
+/* Calls its release, with the lock released. */
 static void strand_release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
 	task->state = TW__TASK_RELEASING;
 	strand->releasing++;
 	tw__tiny_unlock(&strand->lock);
-	if (task->release)
-		strand_call_release(strand, task, fate);
-	tw__context_release(task->context);
+	strand_call_release(strand, task, fate);
 	tw__tiny_lock(&strand->lock);
 	strand->releasing--;
 }
@@ -122,7 +119,7 @@ void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate 
 	struct tw__nodes *nodes = &tw__strands_of(tw__strand_service(strand))->tasks;
 	tw__strand_forget_series(strand, task);
 	strand->cancelled += fate == TW_FATE_CANCELLED;
-	if (task->release || tw_unlikely(task->context && tw__context_has_release(task->context)))
+	if (task->release)
 		strand_release(strand, task, fate);
 	if (tw_unlikely(task->series)) {
 		free(task->series);
@@ -141,10 +138,9 @@ void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate 
 
 static void strand_call(struct tw__task_node *task)
 {
-	struct tw__context_saved saved;
-	tw__context_enter(task->context, &saved);
+	void *former = tw__context_enter(task->context);
 	task->fn(task->arg);
-	tw__context_leave(&saved);
+	tw__context_leave(former);
 }
 
 /* tw_current tells the run what the series has missed. */

@@ -93,11 +93,8 @@ static int strand_enter(tw_strand *strand, struct tw__task_node *task, bool *wor
 	return 0;
 }
 
-static int give_up(struct tw__nodes *nodes, struct tw__task_node *task,
-		   const struct request *request, int error)
+static int give_up(struct tw__nodes *nodes, struct tw__task_node *task, int error)
 {
-	if (!names_context(request)) /* else it still belongs to the caller */
-		tw__context_release(task->context);
 	free(task->series);
 	task->series = NULL;
 	tw_store_relaxed(&task->strand, NULL);
@@ -121,14 +118,14 @@ static int strand_submit(tw_strand *strand, const struct request *request, tw_st
 	if (!r)
 		r = set_instant(service, task, request);
 	if (tw_unlikely(r))
-		return give_up(nodes, task, request, r);
+		return give_up(nodes, task, r);
 	tw__tiny_lock(&strand->lock); /* planted: strand_unlocked */
 	if (out)
 		out->id = tw__node_handle(node); /* before a runner can see it */
 	r = strand_enter(strand, task, &work);
 	tw__tiny_unlock(&strand->lock);
 	if (tw_unlikely(r))
-		return give_up(nodes, task, request, r);
+		return give_up(nodes, task, r);
 	if (work) /* the strand is ACTIVE until its work has run */
 		tw__work_submit(&strand->work);
 	return 0;

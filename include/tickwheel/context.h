@@ -39,41 +39,6 @@ TW_API void *tw_context_get(void);
  */
 TW_API void tw_context_set(void *context);
 
-/*
- * Hooks for systems that keep a context of their own, such as tracing. They replace the pointer in
- * the whole process; tw_context_get and tw_context_set then are a plain variable of the thread.
- *
- * A hook runs on any thread, also inside calls of the library. It must be short, must not wait for
- * other threads, and may call nothing of the library except tw_context_get and tw_context_set.
- *
- *   capture   when something is scheduled, on that thread: returns what it shall carry; NULL:
- *             nothing
- *   install   before a callback or release, on its thread, with the captured value, or NULL; its
- *             result is given to restore
- *   restore   after it, on the same thread; pairs nest
- *   release   once for each captured value that is not NULL: when its timer or task has ended, or
- *             was refused; after the timer's own release. May be NULL. Not called in a forked child
- */
-struct tw_context_hooks {
-	size_t size; /* sizeof(struct tw_context_hooks) */
-	void *(*capture)(void);
-	void *(*install)(void *captured);
-	void (*restore)(void *former);
-	void (*release)(void *captured);
-};
-
-/*
- * Sets the hooks, once in a process, before contexts are used. The struct is copied.
- *
- * Threads: any.
- * Returns:
- *   0         set
- *   -EINVAL   NULL; a size too small; capture, install or restore is NULL
- *   -E2BIG    non-zero bytes beyond the known struct
- *   -EBUSY    hooks were set before, or a context is in use; nothing changed: set them first
- */
-TW_API int tw_context_hooks_set(const struct tw_context_hooks *hooks);
-
 #ifdef __cplusplus
 }
 #endif

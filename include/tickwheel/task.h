@@ -155,8 +155,7 @@ struct tw_task {
 	tw_group group; /* the timer becomes a member; {0}: of none */
 
 	/*
-	 * With TW_TASK_CONTEXT: the context of callback and release; NULL: none. If hooks are set
-	 * (context.h), it must come from their capture. After a success it belongs to the timer.
+	 * With TW_TASK_CONTEXT: the context of callback and release; NULL: none.
 	 */
 	void *context;
 

@@ -99,14 +99,13 @@ static bool completion_take(tw_service *service, struct tw__group *group, uint32
 static void completion_call(tw_service *service, const struct tw__completion *completion)
 {
 	struct tw__run run = {.outer = tw__current_run, .service = service};
-	struct tw__context_saved saved;
 	tw__current_run = &run;
-	tw__context_enter(NULL, &saved);
+	void *former = tw__context_enter(NULL);
 	struct tw__run_level *level =
 	    tw__user_begin(service, TW_RUN_KIND_COMPLETION, completion->fn, 0);
 	completion->fn(completion->arg);
 	tw__user_end(level);
-	tw__context_leave(&saved);
+	tw__context_leave(former);
 	tw__current_run = run.outer;
 	count_down(&service->groups);
 }

@@ -271,14 +271,13 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	struct tw__histogram *latencies = tw_load_relaxed(&local->latencies);
 	tw__histogram_add(&latencies[TW__LATENCY_WAIT],
 			  begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
-	struct tw__context_saved saved;
 	TW_PROBE5(run, service, run.slot, run.generation, fn, begun_ns - of->due_ns);
 	tw__current_run = &run;
 	run.level = tw__user_begin_timer(service, tw__handle_of(&service->slots, entry), fn, name,
 					 begun_ns);
-	tw__context_enter(run.context, &saved);
+	void *former = tw__context_enter(run.context);
 	fn(arg);
-	tw__context_leave(&saved);
+	tw__context_leave(former);
 	tw__user_end(run.level);
 	tw__current_run = run.outer;
 	TW_ASSERT(!tw__forked(service)); /* a child ends inside the callback (tickwheel.h) */

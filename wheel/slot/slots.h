@@ -65,7 +65,7 @@ struct tw__location {
 
 /* What an extension record is for; tells how its timer is to be ended and moved. */
 enum tw__trait {
-	/* there is a release, or a context that has one: the timer passes through RELEASING */
+	/* there is a release: the timer passes through RELEASING */
 	TW__TRAIT_RELEASE = 1,
 	TW__TRAIT_BACKGROUND = 4, /* TW_TASK_BACKGROUND: a drain does not wait for it */
 	/*
@@ -98,7 +98,7 @@ struct tw__ext {
 	_Atomic(const char *) name; /* of the timer, or NULL; see tw__name_of */
 
 	tw_release_fn *release; /* from here on zeroed for each timer */
-	/* what its runs are under, or NULL (context.h); the timer's until its end */
+	/* what its runs are under, or NULL (context.h) */
 	void *context;
 	uint64_t nominal_ns;      /* the instant at which the next run is due */
 	uint64_t period_ns;       /* 0: no series */
@@ -106,9 +106,8 @@ struct tw__ext {
 	uint64_t overruns;        /* to be reported to the next run */
 	uint64_t max_lateness_ns; /* 0: no limit */
 	uint8_t fixed_delay;
-	uint8_t missed;             /* enum tw_missed_policy */
-	uint8_t late_drop;          /* beyond max_lateness_ns it does not run */
-	uint8_t context_is_callers; /* as long as the call that schedules it can fail */
+	uint8_t missed;    /* enum tw_missed_policy */
+	uint8_t late_drop; /* beyond max_lateness_ns it does not run */
 };
 
 /* Slots, or extension records, whose memory is given back together: 1 << this (depot.h). */

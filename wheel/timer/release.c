@@ -23,21 +23,17 @@ void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, u
 		tw__ring_finish(service);
 }
 
-/* The timer's release under its context, then the context's own. */
+/* The timer's release under its context. */
 static void release_call_release(tw_service *service, const struct tw__ext *ext, void *arg,
 				 enum tw_fate fate)
 {
-	struct tw__context_saved saved;
-	if (ext->release) {
-		struct tw__run_level *level =
-		    tw__user_begin_named(service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(ext->release),
-					 tw_load_relaxed(&ext->name), 0);
-		tw__context_enter(ext->context, &saved);
-		ext->release(arg, fate);
-		tw__context_leave(&saved);
-		tw__user_end(level);
-	}
-	tw__context_release(ext->context);
+	struct tw__run_level *level =
+	    tw__user_begin_named(service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(ext->release),
+				 tw_load_relaxed(&ext->name), 0);
+	void *former = tw__context_enter(ext->context);
+	ext->release(arg, fate);
+	tw__context_leave(former);
+	tw__user_end(level);
 }
 
 bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,

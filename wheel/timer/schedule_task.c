@@ -123,10 +123,10 @@ static bool wants_instant(const struct tw_task *task)
 	return task->period || task->max_lateness_ns;
 }
 
-static uint32_t traits_of(const struct tw_task *task, const void *context)
+static uint32_t traits_of(const struct tw_task *task)
 {
-	bool releases = task->release || tw__context_has_release(context);
-	return (releases ? TW__TRAIT_RELEASE : 0u) | (wants_instant(task) ? TW__TRAIT_MOVES : 0u) |
+	return (task->release ? TW__TRAIT_RELEASE : 0u) |
+	       (wants_instant(task) ? TW__TRAIT_MOVES : 0u) |
 	       (task->flags & TW_TASK_BACKGROUND ? TW__TRAIT_BACKGROUND : 0u);
 }
 
@@ -141,13 +141,12 @@ static void name_executor(tw_service *service, struct tw__ext *ext, tw_executor 
 static void fill_option(tw_service *service, struct tw__ext *ext, const struct tw_task *task,
 			const struct tw_period *period, void *context)
 {
-	if (tw_likely(!tw_load_acquire(&ext->linked)))            /* GROUP12 */
-		tw_store_relaxed(&ext->tag, task->group.id);      /* until it has entered */
-	tw_store_release(&ext->traits, traits_of(task, context)); /* WORD5 */
-	tw_store_release(&ext->name, task->name);                 /* WORD5 */
+	if (tw_likely(!tw_load_acquire(&ext->linked)))       /* GROUP12 */
+		tw_store_relaxed(&ext->tag, task->group.id); /* until it has entered */
+	tw_store_release(&ext->traits, traits_of(task));     /* WORD5 */
+	tw_store_release(&ext->name, task->name);            /* WORD5 */
 	ext->release = task->release;
 	ext->context = context;
-	ext->context_is_callers = (task->flags & TW_TASK_CONTEXT) != 0;
 	ext->max_lateness_ns = task->max_lateness_ns;
 	ext->late_drop = task->late == TW_LATE_DROP;
 	ext->is_short = tw__task_is_short(task) && !context;
@@ -167,8 +166,6 @@ void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t ind
 	if (tw_load_relaxed(&service->slots.exts[index].traits) & TW__TRAIT_MOVES)
 		tw__ext_await_all_resets(&service->slots);
 	struct tw__ext *ext = &service->slots.exts[index];
-	if (!ext->context_is_callers)
-		tw__context_release(ext->context);
 	if (!tw_load_acquire(&ext->linked))     /* GROUP12 */
 		tw_store_relaxed(&ext->tag, 0); /* it has not entered its group */
 	tw__ext_give_back(service, local, index, false);
@@ -204,13 +201,6 @@ static void *task_context_of(const struct tw_task *task)
 	return task->context;
 }
 
-static int task_refused(const struct tw_task *task, void *context, int error)
-{
-	if (!(task->flags & TW_TASK_CONTEXT))
-		tw__context_release(context);
-	return error;
-}
-
 int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
 		     const struct tw_period *period, uint64_t *now_ns, struct tw__arming *arming)
 {
@@ -223,13 +213,13 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 		return 0;
 	if (!arming->ext && task->group.id && !tw__group_of(&service->groups, task->group.id))
 		/* before it becomes a tag, which others index by */
-		return task_refused(task, context, -ENOENT);
+		return -ENOENT;
 	if (!arming->ext)
 		arming->ext = tw__ext_get(&service->slots, &local->exts);
 	else
 		tw__ext_wipe(&service->slots.exts[arming->ext]);
 	if (!arming->ext)
-		return task_refused(task, context, -ENOMEM);
+		return -ENOMEM;
 	struct tw__ext *ext = &service->slots.exts[arming->ext];
 	fill_option(service, ext, task, period, context);
 	set_instants(service, ext, task, now_ns, arming);

@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "executor/limiter/internal.h"
+#include "test/support/faults.h"
 #include "test/support/shot.h"
 
 TestSuite(limiter_real_ends, .timeout = 60);
@@ -128,40 +129,18 @@ Test(limiter_real_ends, a_wait_for_the_last_job_holds_the_limiter)
 /* ------------------------------------------------------------------ submit */
 
 static tw_limiter *refusing;
-static int captured, released, destroyed;
+static int destroyed;
 
-static void *capture(void)
+static void destroy_refusing(void *unused)
 {
-	captured++;
-	return &captured;
+	(void)unused;
+	faults_at_unlocks(NULL, NULL); /* once */
+	destroyed += tw_limiter_destroy(refusing) == 0;
 }
 
-static void *install(void *context)
-{
-	return context;
-}
-
-static void restore(void *former)
-{
-	(void)former;
-}
-
-static void destroy_refusing(void *context)
-{
-	(void)context;
-	released++;
-	destroyed += refusing && tw_limiter_destroy(refusing) == 0;
-}
-
-/*
- * The release of the context is the last that a refused submit does; the limiter may be gone by
- * then.
- */
+/* The unlock is the last that a refused submit does; the limiter may be gone by then. */
 Test(limiter_real_ends, a_refused_submit_does_not_touch_the_limiter_after_its_unlock)
 {
-	static const struct tw_context_hooks hooks = {sizeof hooks, capture, install, restore,
-						      destroy_refusing};
-	expect_eq(tw_context_hooks_set(&hooks), 0);
 	tw_service *service = open_service(1);
 	tw_limiter *limiter;
 	struct tw_limiter_config config = {.size = sizeof config,
@@ -171,9 +150,8 @@ Test(limiter_real_ends, a_refused_submit_does_not_touch_the_limiter_after_its_un
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_limiter_pause(limiter), 0);
 	refusing = limiter;
+	faults_at_unlocks(destroy_refusing, NULL);
 	expect_eq(tw_limiter_submit(limiter, succeed, NULL, NULL), -EBUSY);
-	expect_eq(captured, 1);
-	expect_eq(released, 1);
 	expect_eq(destroyed, 1);
 	close_service(service);
 }

