@@ -90,7 +90,8 @@ function begin_histogram() {
 		else bad("a histogram's sample without a suffix")
 	} else if (le != "") bad("le without a histogram")
 	if (name == "tickwheel_timers_scheduled_total") scheduled += value
-	if (name == "tickwheel_timers_ended_total" || name == "tickwheel_timers_pending") accounted += value
+	if (name ~ /^tickwheel_timers_(ended_total|pending|disarmed)$/) accounted += value
+	if (name == "tickwheel_running_by_name" && index(labels, "kind=\"timer\"")) accounted += value
 	samples++
 }
 END {

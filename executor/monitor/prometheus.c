@@ -1,28 +1,146 @@
-/* The figures of services in Prometheus' text format. */
-#include "executor/monitor/prometheus.h"
-
+/*
+ * Writes a service's figures in Prometheus' text format, version 0.0.4. Reads them all first, by
+ * the public calls and tw__runs_visit.
+ *
+ * Times are seconds. They are written from integers, since printf would write the decimal point of
+ * the process's locale.
+ */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpsc/base/cancel.h"
+#include "tickwheel/pool.h"
 #include "tickwheel/version.h"
 #include "wheel/base/text.h"
+#include "wheel/run/watchdog.h"
 
 /* The bounds of the histograms are powers of two: 2^10 ns (about 1 us) to 2^36 ns (about 69 s). */
 enum { FIRST_BOUND = 10, LAST_BOUND = 36 };
 
-#define EACH(page, reading)                                   \
-	const struct tw__reading *reading = (page)->readings; \
-	reading < (page)->readings + (page)->count;           \
-	reading++
+#define NANOSECONDS UINT64_C(1000000000)
 
-static uint64_t at(const struct tw__reading *reading, size_t offset)
+/* All that a page shows, read before anything is written. */
+struct page {
+	FILE *out;
+	const char *service; /* value of the label; NULL: none */
+	bool in_labels, no_memory;
+	struct tw_service_stats stats;
+	struct tw_service_histograms histograms;
+	struct tw_service_liveness liveness;
+	struct tw_pool_stats pool; /* size 0: the service has none */
+	uint64_t pool_max_workers, pool_at_max;
+	struct tw__seen_run *runs; /* sorted by kind and name */
+	size_t run_count, run_room;
+};
+
+/* ------------------------------------------------------------------- reading */
+
+static void keep_run(void *context, const struct tw__seen_run *run)
 {
-	return *(const uint64_t *)(const void *)((const char *)reading + offset);
+	struct page *page = context;
+	if (page->run_count == page->run_room) {
+		size_t room = page->run_room ? 2 * page->run_room : 64;
+		struct tw__seen_run *runs = realloc(page->runs, room * sizeof *runs);
+		page->no_memory |= !runs;
+		if (!runs)
+			return;
+		page->runs = runs;
+		page->run_room = room;
+	}
+	page->runs[page->run_count++] = *run;
 }
 
-/* A member of each reading. */
-#define OF(member) offsetof(struct tw__reading, member)
+/* Different names have different labels (tw__text_put), so equal runs are those of one sample. */
+static int compare_runs(const void *a, const void *b)
+{
+	const struct tw__seen_run *x = a, *y = b;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return strcmp(x->name ? x->name : "", y->name ? y->name : "");
+}
+
+static int read_pool(tw_service *service, struct tw_pool_stats *pool)
+{
+	pool->size = sizeof *pool;
+	int r = tw_service_pool_stats(service, pool);
+	if (r == -ENOENT)
+		pool->size = 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+static int read_figures(tw_service *service, struct page *page)
+{
+	page->service = service->config.name;
+	page->stats.size = sizeof page->stats;
+	page->histograms.size = sizeof page->histograms;
+	page->liveness.size = sizeof page->liveness;
+	int r = tw_service_stats(service, &page->stats);
+	if (!r)
+		r = tw_service_histograms(service, &page->histograms);
+	if (!r)
+		r = tw_service_liveness(service, &page->liveness);
+	if (!r)
+		r = read_pool(service, &page->pool);
+	if (r)
+		return r;
+	page->pool_max_workers = page->liveness.pool_max_workers;
+	page->pool_at_max = page->liveness.pool_at_max;
+	tw__runs_visit(service, page->liveness.now_ns, keep_run, page);
+	if (page->run_count)
+		qsort(page->runs, page->run_count, sizeof *page->runs, compare_runs);
+	return page->no_memory ? -ENOMEM : 0;
+}
+
+/* ------------------------------------------------------------------- samples */
+
+static void write_head(const struct page *page, const char *name, const char *type,
+		       const char *help)
+{
+	fprintf(page->out, "# HELP tickwheel_%s %s\n# TYPE tickwheel_%s %s\n", name, help, name,
+		type);
+}
+
+static void write_seconds(FILE *out, uint64_t ns)
+{
+	fprintf(out, "%" PRIu64 ".%09" PRIu64, ns / NANOSECONDS, ns % NANOSECONDS);
+}
+
+/* A label's name and first quote. */
+static void begin_label(struct page *page, const char *name)
+{
+	fprintf(page->out, "%c%s=\"", page->in_labels ? ',' : '{', name);
+	page->in_labels = true;
+}
+
+static void write_label(struct page *page, const char *name, const char *value)
+{
+	begin_label(page, name);
+	tw__text_put(page->out, value ? value : "", TW__TEXT_LABEL);
+	fputc('"', page->out);
+}
+
+/* A sample: its name, then labels, then its value. The first label is the service's. */
+static void begin_sample(struct page *page, const char *name)
+{
+	fprintf(page->out, "tickwheel_%s", name);
+	page->in_labels = false;
+	if (page->service)
+		write_label(page, "service", page->service);
+}
+
+static void end_sample(const struct page *page, uint64_t value)
+{
+	fprintf(page->out, "%s%" PRIu64 "\n", page->in_labels ? "} " : " ", value);
+}
+
+static void end_sample_time(const struct page *page, uint64_t ns)
+{
+	fputs(page->in_labels ? "} " : " ", page->out);
+	write_seconds(page->out, ns);
+	fputc('\n', page->out);
+}
+
+/* ------------------------------------------------------------------- figures */
 
 /*
  * A figure whose name has "seconds" is a time. One whose name ends in "_total" is a counter, any
@@ -33,70 +151,62 @@ struct figure {
 	size_t offset;
 };
 
+#define OF(member) offsetof(struct page, member)
+
+static uint64_t at(const struct page *page, size_t offset)
+{
+	return *(const uint64_t *)(const void *)((const char *)page + offset);
+}
+
 static bool is_counter(const char *name)
 {
 	size_t length = strlen(name), end = sizeof "_total" - 1;
 	return length > end && strcmp(name + length - end, "_total") == 0;
 }
 
-static void write_figure(struct tw__page *page, const struct figure *figure)
+static void write_figure(struct page *page, const struct figure *figure)
 {
 	const char *name = figure->name;
-	bool of_pool = strncmp(name, "pool_", 5) == 0, begun = false;
+	if (strncmp(name, "pool_", 5) == 0 && !page->pool.size)
+		return;
+	write_head(page, name, is_counter(name) ? "counter" : "gauge", figure->help);
+	begin_sample(page, name);
 	bool is_time = strstr(name, "seconds") != NULL;
-	for (EACH(page, reading)) {
-		if (of_pool && !reading->pool.size)
-			continue;
-		if (!begun)
-			tw__page_head(page, name, is_counter(name) ? "counter" : "gauge",
-				      figure->help);
-		begun = true;
-		tw__page_begin(page, reading, name);
-		(is_time ? tw__page_time : tw__page_count)(page, at(reading, figure->offset));
-	}
+	(is_time ? end_sample_time : end_sample)(page, at(page, figure->offset));
 }
 
-static void write_figures(struct tw__page *page, const struct figure *figures, size_t count)
+static void write_figures(struct page *page, const struct figure *figures, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		write_figure(page, &figures[i]);
 }
 
-static void histogram_of(struct tw__page *page, const struct tw__reading *reading, const char *name,
-			 const struct tw_histogram *histogram)
+static void write_histogram(struct page *page, const char *name, const char *help, size_t offset)
 {
+	const struct tw_histogram *histogram = (const void *)((const char *)page + offset);
 	char part[64];
+	write_head(page, name, "histogram", help);
 	snprintf(part, sizeof part, "%s_bucket", name);
 	for (unsigned i = FIRST_BOUND; i <= LAST_BOUND; i++) {
 		uint64_t bound_ns = UINT64_C(1) << i;
-		tw__page_begin(page, reading, part);
-		tw__page_begin_label(page, "le");
-		tw__page_seconds(page->out, bound_ns);
+		begin_sample(page, part);
+		begin_label(page, "le");
+		write_seconds(page->out, bound_ns);
 		fputc('"', page->out);
-		tw__page_count(page, tw__histogram_count_upto(histogram, bound_ns));
+		end_sample(page, tw__histogram_count_upto(histogram, bound_ns));
 	}
-	tw__page_begin(page, reading, part);
-	tw__page_label(page, "le", "+Inf");
-	tw__page_count(page, histogram->count);
+	begin_sample(page, part);
+	write_label(page, "le", "+Inf");
+	end_sample(page, histogram->count);
 	snprintf(part, sizeof part, "%s_sum", name);
-	tw__page_begin(page, reading, part);
-	tw__page_time(page, histogram->sum_ns);
+	begin_sample(page, part);
+	end_sample_time(page, histogram->sum_ns);
 	snprintf(part, sizeof part, "%s_count", name);
-	tw__page_begin(page, reading, part);
-	tw__page_count(page, histogram->count);
-}
-
-static void histogram(struct tw__page *page, const char *name, const char *help, size_t offset)
-{
-	char most[64];
-	tw__page_head(page, name, "histogram", help);
-	for (EACH(page, reading))
-		histogram_of(
-		    page, reading, name,
-		    (const struct tw_histogram *)(const void *)((const char *)reading + offset));
-	snprintf(most, sizeof most, "max_%s", name);
+	begin_sample(page, part);
+	end_sample(page, histogram->count);
+	snprintf(part, sizeof part, "max_%s", name);
 	write_figure(page,
-		     &(struct figure){most, "The longest of these since the service was created.",
+		     &(struct figure){part, "The longest of these since the service was created.",
 				      offset + offsetof(struct tw_histogram, max_ns)});
 }
 
@@ -143,7 +253,7 @@ static const struct figure states[] = {
     {"pool_start_failures_total", "Threads that could not be started.", OF(pool.start_failures)},
 };
 
-static void write_ends(struct tw__page *page)
+static void write_ends(struct page *page)
 {
 	static const struct {
 		const char *fate;
@@ -152,130 +262,70 @@ static void write_ends(struct tw__page *page)
 		    {"cancelled", OF(stats.cancelled)},
 		    {"dropped", OF(stats.dropped)},
 		    {"late", OF(stats.late_dropped)}};
-	tw__page_head(page, "timers_ended_total", "counter", "Timers that have ended, by fate.");
-	for (EACH(page, reading))
-		for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-			tw__page_begin(page, reading, "timers_ended_total");
-			tw__page_label(page, "fate", ends[i].fate);
-			tw__page_count(page, at(reading, ends[i].offset));
-		}
+	write_head(page, "timers_ended_total", "counter", "Timers that have ended, by fate.");
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		begin_sample(page, "timers_ended_total");
+		write_label(page, "fate", ends[i].fate);
+		end_sample(page, at(page, ends[i].offset));
+	}
 }
 
 /* Runs under way, counted by kind and name: one line for each name, however many runs there are. */
-static void write_runs_of(struct tw__page *page, const struct tw__reading *reading)
+static void write_runs(struct page *page)
 {
-	const struct tw__seen_run *runs = reading->runs;
-	for (size_t i = 0, end; i < reading->run_count; i = end) {
-		for (end = i + 1;
-		     end < reading->run_count && !tw__runs_compare(&runs[i], &runs[end]); end++)
-			continue;
-		tw__page_begin(page, reading, "running_by_name");
-		tw__page_label(page, "kind", tw__run_kind_name(runs[i].kind));
-		tw__page_label(page, "name", runs[i].name);
-		tw__page_count(page, end - i);
+	const struct tw__seen_run *runs = page->runs, *end = runs + page->run_count;
+	if (runs == end)
+		return;
+	write_head(page, "running_by_name", "gauge", "User functions under way, by kind and name.");
+	while (runs < end) {
+		const struct tw__seen_run *first = runs;
+		while (runs < end && compare_runs(first, runs) == 0)
+			runs++;
+		begin_sample(page, "running_by_name");
+		write_label(page, "kind", tw__run_kind_name(first->kind));
+		write_label(page, "name", first->name);
+		end_sample(page, (uint64_t)(runs - first));
 	}
 }
 
-static void write_runs(struct tw__page *page)
+static void write_version(struct page *page)
 {
-	bool any = false;
-	for (EACH(page, reading))
-		any |= reading->run_count != 0;
-	if (any)
-		tw__page_head(page, "running_by_name", "gauge",
-			      "User functions under way, by kind and name.");
-	for (EACH(page, reading))
-		write_runs_of(page, reading);
-}
-
-/* ---------------------------------------------------------------------- all */
-
-void tw__prometheus_figures(struct tw__page *page)
-{
-	tw__page_head(page, "build_info", "gauge", "The version of the library.");
 	char version[32];
 	snprintf(version, sizeof version, "%d.%d.%d", TW_VERSION_MAJOR, TW_VERSION_MINOR,
 		 TW_VERSION_PATCH);
-	for (EACH(page, reading)) {
-		tw__page_begin(page, reading, "build_info");
-		tw__page_label(page, "version", version);
-		tw__page_count(page, 1);
-	}
+	write_head(page, "build_info", "gauge", "The version of the library.");
+	begin_sample(page, "build_info");
+	write_label(page, "version", version);
+	end_sample(page, 1);
+}
+
+static void write_page(struct page *page)
+{
+	write_version(page);
 	write_ends(page);
 	write_figures(page, counts, sizeof counts / sizeof *counts);
-	histogram(page, "lateness_seconds", "From a timer's tick to its hand-over.",
-		  OF(histograms.lateness));
-	histogram(page, "wait_seconds", "From hand-over to the start of the callback.",
-		  OF(histograms.wait));
-	histogram(page, "run_seconds", "Duration of callbacks.", OF(histograms.run));
+	write_histogram(page, "lateness_seconds", "From a timer's tick to its hand-over.",
+			OF(histograms.lateness));
+	write_histogram(page, "wait_seconds", "From hand-over to the start of the callback.",
+			OF(histograms.wait));
+	write_histogram(page, "run_seconds", "Duration of callbacks.", OF(histograms.run));
 	write_figures(page, states, sizeof states / sizeof *states);
 	write_runs(page);
-}
-
-/* One service has a label if it has a name. Each of several has one: its name, or its number. */
-static void set_label(const tw_service *service, size_t i, size_t count,
-		      struct tw__reading *reading)
-{
-	reading->service = service->config.name;
-	if (reading->service || count == 1)
-		return;
-	snprintf(reading->number, sizeof reading->number, "%zu", i);
-	reading->service = reading->number;
-}
-
-/* Else two samples of the page would be the same. */
-static int check_labels(const struct tw__reading *readings, size_t count)
-{
-	for (size_t i = 1; i < count; i++)
-		for (size_t k = 0; k < i; k++)
-			if (strcmp(readings[i].service, readings[k].service) == 0)
-				return tw__misuse(
-				    -EINVAL,
-				    "tw_service_stats_prometheus_all: services %zu and %zu "
-				    "have the same name",
-				    k, i);
-	return 0;
-}
-
-static int write_services(tw_service *const *services, struct tw__reading *readings, size_t count,
-			  FILE *out)
-{
-	int r = 0;
-	for (size_t i = 0; i < count; i++)
-		set_label(services[i], i, count, &readings[i]);
-	r = check_labels(readings, count);
-	for (size_t i = 0; i < count && !r; i++)
-		r = tw__reading_take(services[i], &readings[i]);
-	struct tw__page page = {.out = out, .readings = readings, .count = count};
-	if (!r)
-		tw__prometheus_figures(&page);
-	return r ? r : ferror(out) ? -EIO : 0;
-}
-
-int tw_service_stats_prometheus_all(tw_service *const *services, size_t count, FILE *out)
-{
-	TW__UNCANCELLED;
-	if (!services || !out)
-		return tw__invalid("%s is NULL", services ? "out" : "services");
-	if (!count)
-		return tw__invalid("count is 0");
-	for (size_t i = 0; i < count; i++) {
-		int r = tw__service_check(services[i]);
-		if (r)
-			return r;
-	}
-	struct tw__reading *readings = calloc(count, sizeof *readings);
-	if (!readings)
-		return -ENOMEM;
-	int r = write_services(services, readings, count, out);
-	for (size_t i = 0; i < count; i++)
-		tw__reading_free(&readings[i]);
-	free(readings);
-	return r;
 }
 
 int tw_service_stats_prometheus(tw_service *service, FILE *out)
 {
 	int r = out ? tw__service_check(service) : tw__invalid("out is NULL");
-	return r ? r : tw_service_stats_prometheus_all(&service, 1, out);
+	if (r)
+		return r;
+	struct page *page = calloc(1, sizeof *page);
+	if (!page)
+		return -ENOMEM;
+	page->out = out;
+	r = read_figures(service, page);
+	if (!r)
+		write_page(page);
+	free(page->runs);
+	free(page);
+	return r ? r : ferror(out) ? -EIO : 0;
 }

@@ -111,7 +111,7 @@ TW_API int tw_service_stats_print(const struct tw_service_stats *stats, FILE *ou
  * backslash before xHH as \x5c. So different names have different labels.
  *
  * The text is a whole page. A service with a name (tw_service_config.name) has it as the label
- * `service` of each sample. For several services on one page, see tw_service_stats_prometheus_all.
+ * `service` of each sample. Several services are several pages, each at an address of its own.
  * The decimal point does not depend on the locale.
  *
  * Threads: any. Takes what tw_service_stats, _histograms, _liveness and _pool_stats take.
@@ -124,21 +124,6 @@ TW_API int tw_service_stats_print(const struct tw_service_stats *stats, FILE *ou
  */
 TW_API int tw_service_stats_prometheus(tw_service *service, FILE *out);
 
-/*
- * Writes the figures of several services as one page of Prometheus' text format.
- *
- *     tickwheel_timers_pending{service="http"} 12
- *     tickwheel_timers_pending{service="db"} 3
- *
- * The label `service` is the service's name. A service without a name gets its place in the array:
- * "0", "1" and so on.
- *
- * Threads: any. Takes what tw_service_stats_prometheus takes, for each service.
- * Returns: as tw_service_stats_prometheus, and
- *   -EINVAL   services or one of them is NULL; count is 0; two services have the same name
- */
-TW_API int tw_service_stats_prometheus_all(tw_service *const *services, size_t count, FILE *out);
-
 /* ------------------------------------------------------------ distributions */
 
 enum { TW_HISTOGRAM_BUCKETS = 496 };
@@ -147,7 +132,8 @@ enum { TW_HISTOGRAM_BUCKETS = 496 };
  * A distribution of durations in buckets.
  *
  * There are eight buckets to each power of two, and each power of two is a bound. The bounds are
- * the same in every process and every version, so distributions of several processes can be added.
+ * the same in every process and every version. So the distributions of several processes can be
+ * added, and an earlier reading of a distribution can be subtracted, bucket by bucket.
  * Bucket i counts durations up to, in nanoseconds:
  *
  *   i < 8    i + 1
@@ -174,36 +160,6 @@ struct tw_histogram {
  */
 TW_API uint64_t tw_histogram_percentile(const struct tw_histogram *histogram, double share);
 
-/*
- * Adds another distribution to *sum: of another service, or of another process.
- *
- * Threads: any. Never blocks.
- * Returns:
- *   0         added
- *   -EINVAL   an argument is NULL
- */
-TW_API int tw_histogram_add(struct tw_histogram *sum, const struct tw_histogram *other);
-
-/*
- * Subtracts an earlier reading of the same distribution: what is left is the window between the two
- * readings. Each monitor keeps its own earlier reading, so monitors do not disturb each other.
- *
- *     struct tw_histogram window = now.lateness;
- *     tw_histogram_subtract(&window, &before.lateness);
- *     before = now;
- *     uint64_t p99_ns = tw_histogram_percentile(&window, 0.99);
- *
- * max_ns becomes an upper bound, at most 1/8 too high: when the longest duration came is not known.
- *
- * Threads: any. Never blocks.
- * Returns:
- *   0         *later is the window
- *   -EINVAL   an argument is NULL
- *   -ERANGE   `earlier` has counted more than *later: it is not an earlier reading of it. Nothing
- *             changed
- */
-TW_API int tw_histogram_subtract(struct tw_histogram *later, const struct tw_histogram *earlier);
-
 /* The distributions of a service. 12 KB: think of the stack of small threads. */
 struct tw_service_histograms {
 	size_t size;                  /* in: sizeof(struct tw_service_histograms) */
@@ -213,7 +169,8 @@ struct tw_service_histograms {
 };
 
 /*
- * Reads the distributions of a service since its creation. tw_histogram_subtract makes windows.
+ * Reads the distributions of a service since its creation. An earlier reading, subtracted, leaves
+ * the window between the two.
  *
  * Set out->size. A larger or smaller size than the library's is fine: unknown members are set to 0
  * or left out.

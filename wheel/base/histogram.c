@@ -45,44 +45,6 @@ uint64_t tw_histogram_percentile(const struct tw_histogram *histogram, double sh
 	return at_rank(histogram, rank < histogram->count ? rank : histogram->count);
 }
 
-int tw_histogram_add(struct tw_histogram *sum, const struct tw_histogram *other)
-{
-	if (!sum || !other)
-		return tw__invalid("%s is NULL", sum ? "other" : "sum");
-	sum->count += other->count;
-	sum->sum_ns += other->sum_ns;
-	sum->max_ns = sum->max_ns > other->max_ns ? sum->max_ns : other->max_ns;
-	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++)
-		sum->buckets[i] += other->buckets[i];
-	return 0;
-}
-
-static bool histogram_is_earlier(const struct tw_histogram *earlier,
-				 const struct tw_histogram *later)
-{
-	bool is = earlier->count <= later->count && earlier->sum_ns <= later->sum_ns;
-	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++)
-		is &= earlier->buckets[i] <= later->buckets[i];
-	return is;
-}
-
-int tw_histogram_subtract(struct tw_histogram *later, const struct tw_histogram *earlier)
-{
-	if (!later || !earlier)
-		return tw__invalid("%s is NULL", later ? "earlier" : "later");
-	if (!histogram_is_earlier(earlier, later))
-		return tw__refuse(-ERANGE, __func__, "earlier holds durations that later does not");
-	uint64_t bound = 0;
-	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++) {
-		later->buckets[i] -= earlier->buckets[i];
-		bound = later->buckets[i] ? tw__histogram_bound(i) : bound;
-	}
-	later->count -= earlier->count;
-	later->sum_ns -= earlier->sum_ns;
-	later->max_ns = later->max_ns < bound ? later->max_ns : bound;
-	return 0;
-}
-
 /* ----------------------------------------------------------------- internal */
 
 void tw__histogram_collect(struct tw_histogram *sum, const struct tw__histogram *histogram)

@@ -59,22 +59,6 @@ Test(misuse_timers, null_services)
 	NULL_ROW(tw_group_stats, "service", NULL, group, STRUCT(tw_group_stats));
 }
 
-Test(misuse_timers, services_of_a_page)
-{
-	tw_service *named, *nobody = NULL;
-	expect_eq(
-	    tw_service_create(&named, STRUCT(tw_service_config, .workers = 1, .name = "http")), 0);
-	tw_service *const twins[] = {manual, named, named};
-	NULL_ROW(tw_service_stats_prometheus_all, "services", NULL, 1, stderr);
-	NULL_ROW(tw_service_stats_prometheus_all, "out", twins, 1, NULL);
-	NULL_ROW(tw_service_stats_prometheus_all, "service", &nobody, 1, stderr);
-	ROW(-EINVAL, "tw_service_stats_prometheus_all: count is 0",
-	    tw_service_stats_prometheus_all(twins, 0, stderr));
-	ROW(-EINVAL, "tw_service_stats_prometheus_all: services 1 and 2 have the same name",
-	    tw_service_stats_prometheus_all(twins, 3, stderr));
-	expect_eq(tw_service_destroy(named), 0);
-}
-
 Test(misuse_timers, null_arguments)
 {
 	tw_timer timer = {0};
@@ -370,13 +354,5 @@ Test(misuse_timers, clocks)
 
 Test(misuse_timers, histograms)
 {
-	static struct tw_histogram none, one;
-	one.count = one.buckets[0] = 1;
 	NULL_ROW(tw_service_histograms, "out", manual, NULL);
-	NULL_ROW(tw_histogram_add, "sum", NULL, &none);
-	NULL_ROW(tw_histogram_add, "other", &none, NULL);
-	NULL_ROW(tw_histogram_subtract, "later", NULL, &none);
-	NULL_ROW(tw_histogram_subtract, "earlier", &none, NULL);
-	ROW(-ERANGE, "tw_histogram_subtract: earlier holds durations that later does not",
-	    tw_histogram_subtract(&none, &one));
 }

@@ -168,49 +168,6 @@ Test(service_prometheus, a_name_of_the_service_is_a_label_of_each_sample)
 	rig_close(&rig);
 }
 
-/* test/metrics.sh reads a page of several services strictly. */
-Test(service_prometheus, a_page_of_several_services_has_each_figure_once)
-{
-	struct rig named, nameless;
-	char *text = NULL;
-	size_t length = 0;
-	open_named(&named, "http");
-	rig_open(&nameless, NULL);
-	struct probe probe = PROBE(&nameless, 1);
-	probe_schedule(&probe, SECOND);
-	tw_service *const services[] = {named.service, nameless.service};
-	FILE *out = open_memstream(&text, &length);
-	expect_eq(tw_service_stats_prometheus_all(services, 2, out), 0);
-	expect_eq(fclose(out), 0);
-	expect_line(text, "# TYPE tickwheel_timers_pending gauge\n"
-			  "tickwheel_timers_pending{service=\"http\"} 0\n"
-			  "tickwheel_timers_pending{service=\"1\"} 1");
-	cr_assert(strstr(strstr(text, "# TYPE tickwheel_groups ") + 1,
-			 "# TYPE tickwheel_groups ") == NULL);
-	free(text);
-	rig_close(&named);
-	rig_close(&nameless);
-}
-
-Test(service_prometheus, bad_lists_of_services_are_refused)
-{
-	struct rig rigs[3];
-	open_named(&rigs[0], "http");
-	open_named(&rigs[1], "1"); /* the number that a service without a name has there */
-	open_named(&rigs[2], "http");
-	tw_service *services[] = {rigs[0].service, rigs[1].service, rigs[2].service, NULL};
-	FILE *null = fopen("/dev/null", "w");
-	expect_eq(tw_service_stats_prometheus_all(services, 2, null), 0);
-	fclose(null);
-	expect_eq(tw_service_stats_prometheus_all(services, 3, stderr), -EINVAL);
-	expect_eq(tw_service_stats_prometheus_all(services, 4, stderr), -EINVAL);
-	expect_eq(tw_service_stats_prometheus_all(services, 0, stderr), -EINVAL);
-	expect_eq(tw_service_stats_prometheus_all(NULL, 1, stderr), -EINVAL);
-	expect_eq(tw_service_stats_prometheus_all(services, 1, NULL), -EINVAL);
-	for (int i = 0; i < 3; i++)
-		rig_close(&rigs[i]);
-}
-
 Test(service_prometheus, bad_arguments_and_streams_are_told)
 {
 	struct rig rig;
