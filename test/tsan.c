@@ -86,7 +86,7 @@ static void timers(void)
 static void strand(void)
 {
 	tw_strand *strand;
-	check(tw_strand_create(&strand, service, NULL, NULL));
+	check(tw_strand_create(&strand, service, NULL));
 	for (int i = 0; i < TIMERS; i++)
 		check(tw_strand_submit(strand, count, &shared));
 	await_ended(TIMERS);

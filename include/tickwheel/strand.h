@@ -211,8 +211,9 @@ TW_API int tw_strand_close(tw_strand *strand, uint64_t timeout_ns);
  *
  * On a pool the call waits until what runs on the strand has returned, and the strand is gone then.
  * It does not wait if the caller is one of the pool's workers, or inside a callback or task of the
- * service, or if the executor is not a pool's. Then the strand goes after its last run or hand-over;
- * tw_service_close waits for that, and tw_pool_close of another pool answers -EBUSY until then.
+ * service, or if the executor is not a pool's. Then the strand goes after its last run or
+ * hand-over; tw_service_close waits for that, and tw_pool_close of another pool answers -EBUSY
+ * until then.
  *
  * An executor that refuses without end does not hold up the service: after destroy, the driver does
  * the rest. If tw_strand_executor was called, 128 bytes stay until the service is destroyed.
