@@ -50,12 +50,6 @@
  *       of GATE4 is left out: that thread's pushes are in its own program order. A thread that
  *       attaches after the driver has counted has the word behind it. (one site: the rest is GATE2
  *       of the queue)
- *   GATE6  lane.pinned -> barrier -> word (a call that must be taken as a whole or not at all)
- *       against word -> heavy barrier -> lane.pinned (the thread that closes): the Dekker pair with
- *       "no longer ACCEPTING" in PARKED's place and the pin in the tail's. A call that saw the gate
- *       open is seen pinned, and the thread that closes (never the driver) waits for it: all that
- *       the call publishes comes before its pin falls (store-release -> that thread's load).
- *       Without it close may end one part of a bulk schedule, and the other part is then refused.
  *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline BEYOND_RANGE
  *       too soon, a stale or too new base is an estimate that the driver corrects; a claim needs a
  *       cursor no older than its batch, which the batch brings (batch.h, RUN1).
@@ -115,29 +109,6 @@ static inline uint64_t tw__gate_look_after_push(struct tw__gate *gate)
 	}
 	/* GATE2: the push was published by tw__lane_publish_seq_cst */
 	return tw_load_seq_cst(&gate->word);
-}
-
-/* Pins a lane, then looks (GATE6): if that accepts, close will wait until the pin is taken off. */
-static inline uint64_t tw__gate_pin_and_look(struct tw__gate *gate, _Atomic uint32_t *pinned)
-{
-	if (tw_likely(gate->asymmetric)) {
-		tw_store_relaxed(pinned, 1); /* GATE6: ordered by the driver's heavy barrier */
-		return tw__gate_look_after_push(gate);
-	}
-	tw_store_seq_cst(pinned, 1); /* GATE6 */
-	return tw_load_seq_cst(&gate->word);
-}
-
-static inline void tw__gate_unpin(_Atomic uint32_t *pinned)
-{
-	TW_ASSERT(tw_load_relaxed(pinned) == 1);
-	tw_store_release(pinned, 0); /* GATE6: pairs with is_pinned */
-}
-
-/* For the thread that closes, after the driver has ended ACCEPTING and passed its barrier. */
-static inline bool tw__gate_is_pinned(const _Atomic uint32_t *pinned)
-{
-	return tw_load_seq_cst(pinned) != 0; /* GATE6 */
 }
 
 /* Before or in place of a push: closed, or forked. */

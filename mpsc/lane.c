@@ -274,6 +274,16 @@ static bool lane_pack(struct tw__lane *lane, unsigned n)
 	return tw__lane_has_room(lane, n);
 }
 
+static int lane_extend(struct tw__lane *lane, bool *grew)
+{
+	struct tw__segment *segment = obtain(lane);
+	if (!segment)
+		return -ENOMEM;
+	begin_segment(lane, segment);
+	*grew = true;
+	return 0;
+}
+
 int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 {
 	TW_ASSERT(n <= 8 && !tw__lane_has_room(lane, n) && !lane->unpublished);
@@ -287,36 +297,7 @@ int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 		if (tw__lane_has_room(lane, n))
 			return 0;
 	}
-	return lane_pack(lane, n) ? 0 : tw__lane_extend(lane, grew);
-}
-
-int tw__lane_admit(struct tw__lane *lane, size_t n)
-{
-	TW_ASSERT(!lane->unpublished); /* a compaction publishes */
-	if (n > lane->bound)
-		return -EAGAIN;
-	if (backlog(lane) + n > lane->bound && (!compact(lane) || backlog(lane) + n > lane->bound))
-		return -EAGAIN;
-	return 0;
-}
-
-int tw__lane_extend(struct tw__lane *lane, bool *grew)
-{
-	struct tw__segment *segment = obtain(lane);
-	if (!segment)
-		return -ENOMEM;
-	begin_segment(lane, segment);
-	*grew = true;
-	return 0;
-}
-
-/* The segments behind the marked one were never published: the driver does not know of them. */
-void tw__lane_take_back(struct tw__lane *lane, const struct tw__lane_mark *mark)
-{
-	TW_ASSERT(mark->written == tw_load_relaxed(&lane->tail));
-	free_segments_behind(lane, mark->segment);
-	write_to(lane, mark->segment, (unsigned)(mark->at - mark->segment->entries), mark->written);
-	lane->unpublished = 0;
+	return lane_pack(lane, n) ? 0 : lane_extend(lane, grew);
 }
 
 void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n)

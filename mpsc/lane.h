@@ -84,8 +84,6 @@ struct tw__lane {
 	/* ever chained, less those it freed; read by the purge and by statistics */
 	_Atomic uint32_t segments;
 	uint32_t bound; /* unread entries that user pushes may reach */
-	/* a call is between its look at the gate and its publication: gate.h, GATE6 */
-	_Atomic uint32_t pinned;
 
 	/* Driver's line. */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head;
@@ -120,11 +118,6 @@ static inline struct tw__entry *tw__lane_entry(const struct tw__lane *lane, uint
 	return (struct tw__entry *)(lane->origin + position * sizeof(struct tw__entry));
 }
 
-static inline struct tw__entry *tw__lane_at(const struct tw__lane *lane)
-{
-	return tw__lane_entry(lane, tw__lane_written(lane));
-}
-
 /* Entries that the last segment has room for. */
 static inline uint64_t tw__lane_room(const struct tw__lane *lane)
 {
@@ -136,49 +129,6 @@ static inline uint64_t tw__lane_room(const struct tw__lane *lane)
  * not help; -ENOMEM. Nothing is published or lost. *grew tells whether a new segment was begun.
  */
 int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew);
-
-/*
- * A batch of entries that become visible together, however many segments they fill: admitted
- * against the bound first (dropping the dead if need be; -EAGAIN), then put, with an extension
- * wherever room runs out (-ENOMEM), at last published; or taken back to the mark. Between admission
- * and publication nothing but this may be done with the lane: a compaction would publish.
- */
-int tw__lane_admit(struct tw__lane *lane, size_t n);
-int tw__lane_extend(struct tw__lane *lane, bool *grew);
-
-struct tw__lane_mark {
-	struct tw__segment *segment;
-	struct tw__entry *at;
-	uint64_t written;
-};
-
-static inline struct tw__lane_mark tw__lane_here(const struct tw__lane *lane)
-{
-	return (struct tw__lane_mark){lane->last, tw__lane_at(lane), tw__lane_written(lane)};
-}
-
-/* Takes back what was put since the mark; it must not have been published. */
-void tw__lane_take_back(struct tw__lane *lane, const struct tw__lane_mark *mark);
-
-/*
- * Steps through what was put since the mark: the next entries that lie side by side, up to *end.
- * NULL: that was all.
- */
-static inline const struct tw__entry *tw__lane_stretch(const struct tw__lane *lane,
-						       struct tw__lane_mark *mark,
-						       const struct tw__entry **end)
-{
-	if (mark->at == mark->segment->entries + TW__SEGMENT_ENTRIES &&
-	    mark->segment != lane->last) {
-		mark->segment = mark->segment->next;
-		mark->at = mark->segment->entries;
-	}
-	const struct tw__entry *from = mark->at;
-	*end = mark->at = mark->segment == lane->last
-			      ? tw__lane_at(lane)
-			      : mark->segment->entries + TW__SEGMENT_ENTRIES;
-	return from == *end ? NULL : from;
-}
 
 /* Room that cannot fail, for what must not be lost: from the reserve; bound or not. */
 void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n);
@@ -202,18 +152,11 @@ enum { TW__LANE_FETCH_AHEAD = 1024 };
 static inline void tw__lane_put(struct tw__lane *lane, uint64_t what, uint64_t value)
 {
 	TW_ASSERT(tw__lane_has_room(lane, 1));
-	struct tw__entry *at = tw__lane_at(lane);
+	struct tw__entry *at = tw__lane_entry(lane, tw__lane_written(lane));
 	tw_prefetch_write((const void *)((uintptr_t)at + TW__LANE_FETCH_AHEAD));
 	at->what = what;
 	at->value = value;
 	lane->unpublished++;
-}
-
-/* Entries that the caller wrote at tw__lane_at. */
-static inline void tw__lane_has_put(struct tw__lane *lane, uint64_t n)
-{
-	TW_ASSERT(n <= tw__lane_room(lane));
-	lane->unpublished += n;
 }
 
 /* Whether tw__lane_push has room; nothing is unpublished. */

@@ -2,8 +2,8 @@
  * stress_cached SECONDS [SEED]: members of groups, most of them bare, whose extension records the
  * thread that cancels them keeps (group.h).
  *
- * Some threads schedule members and cancel most of them, have batches refused in which there are
- * some, and schedule timers that belong to no group. Others cancel the groups, wait for them,
+ * Some threads schedule members and cancel most of them, and schedule timers that belong to no
+ * group. Others cancel the groups, wait for them,
  * destroy them and make new ones in their place. Nearly all deadlines are far away: what a group's
  * cancel leaves behind stays. The rules:
  *   - who is in no group, is cancelled by its owner and by nobody else;
@@ -87,20 +87,6 @@ static void come_and_go(uint64_t *seed)
 		violation("a member's cancel", timer.id);
 }
 
-/* Its last task cannot be read. */
-static void be_refused(uint64_t *seed)
-{
-	tw_group group = any_group(seed);
-	struct tw_task tasks[4] = {member_of(group, seed),
-				   member_of(group, seed),
-				   member_of(group, seed),
-				   {.size = sizeof(struct tw_task)}};
-	int answer = tw_schedule_bulk(service, tasks, 4, NULL);
-	/* the lane is full */
-	if (answer != -EINVAL && answer != -ENOENT && answer != -ESHUTDOWN && answer != -EAGAIN)
-		violation("a batch with an unsound task", answer);
-}
-
 static void stay_outside(tw_timer *own, uint64_t *seed)
 {
 	tw_timer *timer = &own[random_below(seed, OWN)];
@@ -119,9 +105,7 @@ static void *keep(void *arg)
 	uint64_t seed = *(uint64_t *)arg;
 	tw_timer own[OWN] = {{0}};
 	while (!atomic_load(&stop)) {
-		if (random_percent(&seed, 5))
-			be_refused(&seed);
-		else if (random_percent(&seed, 20))
+		if (random_percent(&seed, 20))
 			stay_outside(own, &seed);
 		else
 			come_and_go(&seed);

@@ -1,5 +1,5 @@
 /*
- * Timers with options: series, releases, executors, persistent timers, bulk.
+ * Timers with options: series, releases, executors, persistent timers.
  *
  *     struct tw_period period = TW_INIT(tw_period);
  *     period.period_ns = 10 * TW_SECOND;
@@ -175,25 +175,6 @@ struct tw_task {
  *   -ENOENT      the group was destroyed
  */
 TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out);
-
-/*
- * Schedules n timers, all or none, in array order (G6).
- *
- * It reads the clock once at most, and wakes the driver once at most. A plain timer costs about as
- * much as by tw_schedule. The elements are tasks[0].size apart, and all have that size. out is
- * NULL, or has room for n handles, which are written before any timer is published. If another
- * thread closes the service meanwhile, the close covers all n timers, or none is scheduled.
- *
- * Threads: as tw_schedule. A close of the service waits until the call has returned.
- * Returns: as tw_schedule_task. The answer is that of the first bad task it finds.
- * tw_service_stats.rejected grows by n, except after -EINVAL and -E2BIG.
- *   0         all are scheduled; or n is 0
- *   -EINVAL   sizes that differ; TW_TASK_PERSISTENT
- *   -EAGAIN   n is more than max_timers or lane_entries leave room for: schedule fewer, or raise
- *             the knob
- */
-TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n,
-			    tw_timer *out);
 
 /* ------------------------------------------------------------------- disarm */
 

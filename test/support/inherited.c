@@ -47,9 +47,6 @@ static void check_schedules(tw_service *service)
 	out.id = 7;
 	child_eq(tw_schedule_task(service, &task, &out), -EPERM);
 	child_eq(out.id, 0);
-	out.id = 7;
-	child_eq(tw_schedule_bulk(service, &task, 1, &out), -EPERM);
-	child_eq(out.id, 0);
 }
 
 static void check_handles(tw_service *service, tw_timer timer)

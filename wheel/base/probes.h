@@ -7,7 +7,6 @@
  *
  *   probe      arguments                                       on which thread, when
  *   arm        service, slot, generation, deadline_ns          the scheduling thread: published
- *   arm_batch  service, n, earliest deadline_ns                likewise, for tw_schedule_bulk
  *   cancel     service, slot, generation, enum tw_outcome      the calling thread; tw_cancel_wait:
  *                                                              before it waits
  *   reset      service, slot, generation, deadline_ns, result  the calling thread

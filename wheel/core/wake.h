@@ -1,6 +1,6 @@
 /*
- * Waking the driver, and threads that wait for the end of a run, of a group's members, or of a bulk
- * call: they sleep on the finish bell.
+ * Waking the driver, and threads that wait for the end of a run or of a group's members: they sleep
+ * on the finish bell.
  */
 #ifndef TW_WHEEL_WAKE_H
 #define TW_WHEEL_WAKE_H

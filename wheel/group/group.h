@@ -78,10 +78,7 @@
  *       the reap, which walks under the lock after the serial number has moved: a member with a
  *       stale tag is on the list, armed or beyond, for every walk that follows the cancel. (If the
  *       arm came after that walk, it acquires the lock from it, and so reads the new serial
- *       number.) A bulk schedule enters in its first pass, while the words are free: walks skip
- *       them. Its second pass takes the lock again, looks at the tag, and stores ARMED. It acquires
- *       an earlier walk, so that the tag is seen stale, and queues the group for another walk; a
- *       later walk sees the word.
+ *       number.)
  *   GROUP3  re-arm: CAS of the timer's word to ARMED, then running-1 (acq_rel), which reads the
  *       serial number: if it has moved, the thread ends the timer itself. Else the cancel's CAS
  *       (acq_rel) comes later in the word's modification order, acquires from it, and the walk sees
@@ -114,9 +111,8 @@
  *           another group's, while the bias owner arms it.
  *       A group without a bias owner may get one that has not seen the cancel only until the
  *       barrier's side has had the lock. A cached record's `member` must be of a generation that is
- *       over: a bulk schedule that is taken back caches none (schedule_bulk.c). `member` is read
- *       (acquire) before the tag, which was written before it: an old tag is never taken for a new
- *       member's.
+ *       over. `member` is read (acquire) before the tag, which was written before it: an old tag
+ *       is never taken for a new member's.
  *   GROUP9  cache a member: CAS or exchange of the timer's word, then `waiters`, against `waiters`
  *       added to, then the timer's word (cancel_wait), all sequentially consistent: a bias owner
  *       that does not see the waiter has ended the timer before the waiter's look. Without it

@@ -2,8 +2,7 @@
  * Closing: refuse new work, end the pending work, stop.
  *
  *   1. The driver ends ACCEPTING and passes a heavy barrier: each schedule either was pushed before
- *      (the driver finds it) or sees that and takes its timer back (schedule.c). A batch call that
- *      saw it open is waited for (schedule_bulk.c).
+ *      (the driver finds it) or sees that and takes its timer back (schedule.c).
  *   2. DROP: the closing thread ends every armed timer it finds in the control words. RUN: the
  *      driver hands over all it meets, deadline or not. DRAIN: time goes on until none is left but
  *      background timers, or the timeout comes. Both end as DROP.
@@ -36,7 +35,6 @@
 #include "wheel/service/close.h"
 #include "wheel/timer/end.h"
 #include "wheel/run/batch.h"
-#include "wheel/timer/schedule_bulk.h"
 
 enum {
 	PUSH_NS = 20000,
@@ -232,13 +230,10 @@ static bool is_at_rest(const struct tw__close_call *c)
 	       tw__groups_forbid_completions(c->service);
 }
 
-/* Batch calls that saw the gate open have published all (gate.h, GATE6). */
 static int close_finish(const struct tw__close_call *c)
 {
 	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT), done = false;
 	int r = close_poll(c);
-	if (!r && !tw__await_batch_calls(c->service, c->deadline_ns))
-		r = -ETIMEDOUT;
 	while (!r && !done) {
 		r = empty(c);
 		if (!r && waits)

@@ -82,10 +82,9 @@ static void open_short_way(const tw_service *service, struct tw__local *local)
  * The lane's base for delays that follow. While the driver ticks it is the published sequence
  * number, pushed only when it has changed, else a reading of the clock. Returns the instant to
  * count from: that reading, or what the driver has published for this tick, which it will correct
- * if it comes late (drain.c). now_ns: a reading taken within this call, or 0.
+ * if it comes late (drain.c).
  */
-static inline uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t word,
-				uint64_t now_ns)
+static inline uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t word)
 {
 	if (tw_likely(tw__gate_is_open(word))) {
 		uint64_t sequence = tw__gate_sequence(word);
@@ -100,8 +99,7 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 		}
 		return local->counted_ns;
 	}
-	if (!now_ns)
-		now_ns = tw__clock_read(service);
+	uint64_t now_ns = tw__clock_read(service);
 	if (now_ns < local->counted_ns)
 		/* the driver fell asleep in the tick whose end was counted from: G6 */
 		now_ns = local->counted_ns;
@@ -141,17 +139,6 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 		return refused_by_gate(service, out);
 	}
 	return 0;
-}
-
-uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word,
-			   uint64_t *now_ns)
-{
-	if (!tw__gate_is_open(word) && !*now_ns)
-		*now_ns = tw__clock_read(service);
-	uint64_t base_ns = put_base(service, local, word, *now_ns);
-	if (!service->time.published)
-		local->counted_ns = base_ns;
-	return base_ns;
 }
 
 /* Whether a driver that sleeps must hear of a push. */
@@ -227,7 +214,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 
 	uint64_t deadline_ns = value;
 	if (kind == TW__KIND_DELAY && tw_likely(service->time.published)) {
-		deadline_ns += put_base(service, local, word, 0);
+		deadline_ns += put_base(service, local, word);
 	} else if (kind == TW__KIND_DELAY) {
 		kind = TW__KIND_DEADLINE;
 		value = deadline_ns += own_instant(service, local);

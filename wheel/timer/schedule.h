@@ -87,13 +87,6 @@ static inline bool tw__when_is_in_range(const tw_service *service, uint32_t flag
 				  : when_ns <= TW_MAX_DELAY_NS;
 }
 
-/*
- * Puts the lane's base, as of a look at the gate; the instant to count delays from. Needs room for
- * one entry.
- */
-uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word,
-			   uint64_t *now_ns);
-
 /* The gate refuses: why? -EPERM: a forked child. -ESHUTDOWN: closed. */
 int tw__refused_by_gate(tw_service *service);
 

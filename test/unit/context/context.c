@@ -74,13 +74,13 @@ Test(context, goes_with_each_way_to_schedule)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct seer seers[5] = {{0}};
-	tw_timer out[2];
 	tw_context_set(&first);
 	expect_eq(tw_schedule(rig.service, MS, see, &seers[0], NULL), 0);
 	expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + MS, see, &seers[1], NULL), 0);
 	struct tw_task tasks[2] = {task_of(&seers[2]),
 				   {.size = sizeof(struct tw_task), .fn = see, .arg = &seers[3]}};
-	expect_eq(tw_schedule_bulk(rig.service, tasks, 2, out), 0);
+	for (int i = 0; i < 2; i++)
+		expect_eq(tw_schedule_task(rig.service, &tasks[i], NULL), 0);
 	struct tw_period twice = rate_of(MS, MS, 2);
 	expect_eq(tw_schedule_every(rig.service, &twice, see, &seers[4], NULL), 0);
 	tw_context_set(NULL);
@@ -263,7 +263,7 @@ Test(context, named_by_a_task_takes_the_place_of_the_threads)
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	tw_context_set(&first);
 	task.arg = &named;
-	expect_eq(tw_schedule_bulk(rig.service, &task, 1, NULL), 0);
+	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	task.arg = &none;
 	task.context = NULL;
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
@@ -279,13 +279,10 @@ Test(context, named_without_the_flag_is_bad_input)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct tw_service_stats before = stats_of(rig.service);
-	struct tw_task tasks[2] = {{.size = sizeof(struct tw_task), .fn = see}};
-	tasks[1] = tasks[0];
-	tasks[1].context = &first;
-	expect_eq(tw_schedule_task(rig.service, &tasks[1], NULL), -EINVAL);
-	expect_eq(tw_schedule_bulk(rig.service, tasks, 2, NULL), -EINVAL);
+	struct tw_task task = {.size = sizeof task, .fn = see, .context = &first};
+	expect_eq(tw_schedule_task(rig.service, &task, NULL), -EINVAL);
 	tw_context_set(&first);
-	expect_eq(tw_schedule_bulk(rig.service, tasks, 2, NULL), -EINVAL);
+	expect_eq(tw_schedule_task(rig.service, &task, NULL), -EINVAL);
 	expect_untouched(&before, rig.service);
 	rig_close(&rig);
 }

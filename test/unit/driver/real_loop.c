@@ -244,7 +244,7 @@ Test(driver_real_loop, what_is_past_runs_in_the_next_advance)
 		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 		struct tw_task task = {
 		    .size = sizeof task, .fn = nothing, .when_ns = 1, .flags = TW_TASK_AT};
-		expect_eq(tw_schedule_bulk(service, &task, 1, NULL), 0);
+		expect_eq(tw_schedule_task(service, &task, NULL), 0);
 		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 	}
 	expect_eq(tw_service_destroy(service), 0);

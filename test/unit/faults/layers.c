@@ -164,27 +164,6 @@ Test(faults_layers, limiter)
 	refuse_each_in_turn(use_limiter, 3);
 }
 
-static int use_batch(struct rig *rig)
-{
-	static struct tw_task tasks[MANY];
-	static tw_timer timers[MANY];
-	for (int i = 0; i < MANY; i++)
-		tasks[i] = (struct tw_task){.size = sizeof tasks[i],
-					    .fn = count,
-					    .when_ns = MS,
-					    .release = i % 2 ? let_go : NULL};
-	int r = tw_schedule_bulk(rig->service, tasks, MANY, timers);
-	for (int i = 0; i < MANY; i++)
-		cr_assert((r == 0) == (timers[i].id != 0), "timer %d of a batch that answered %d",
-			  i, r);
-	return r;
-}
-
-Test(faults_layers, batches)
-{
-	refuse_each_in_turn(use_batch, 1);
-}
-
 static int use_tasks(struct rig *rig)
 {
 	struct tw_service_stats stats = {.size = sizeof stats};

@@ -210,34 +210,3 @@ Test(group_cached, records_go_back_when_their_thread_ends)
 	expect_eq(group_of(&rig).id & INDEX, group.id & INDEX);
 	rig_close(&rig);
 }
-
-/*
- * A batch that is refused leaves nothing behind: its slots go to other timers as they were, and
- * what the group's list said of them must not be taken for these.
- */
-Test(group_cached, a_batch_taken_back_by_who_keeps_leaves_its_slots_to_others)
-{
-	enum { OTHERS = 1000 };
-	struct rig rig;
-	static struct probe others[OTHERS];
-	rig_open(&rig, NULL);
-	tw_group group = group_of(&rig);
-	keep_one(&rig, group);
-	struct probe never = PROBE(&rig, -1);
-	struct tw_task member = {
-	    .size = sizeof member, .fn = probe_run, .arg = &never, .when_ns = MS, .group = group};
-	struct tw_task tasks[3] = {member, member, {.size = sizeof member}};
-	expect_eq(tw_schedule_bulk(rig.service, tasks, 3, NULL), -EINVAL);
-	expect_eq(gauges(&rig, group).members, 0);
-	for (int i = 0; i < OTHERS; i++) {
-		others[i] = PROBE(&rig, i);
-		probe_schedule(&others[i], SECOND);
-	}
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(tw_group_cancel_wait(rig.service, group, 0), TW_CANCELLED);
-	rig_advance(&rig, 2 * SECOND);
-	for (int i = 0; i < OTHERS; i++)
-		expect_eq(others[i].runs, 1);
-	expect_eq(never.runs, 0);
-	rig_close(&rig);
-}

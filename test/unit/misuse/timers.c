@@ -40,7 +40,6 @@ Test(misuse_timers, null_services)
 	NULL_ROW(tw_schedule_every, "service", NULL, STRUCT(tw_period, .period_ns = 1), misuse_fn,
 		 NULL, NULL);
 	NULL_ROW(tw_schedule_task, "service", NULL, STRUCT(tw_task, .fn = misuse_fn), NULL);
-	NULL_ROW(tw_schedule_bulk, "service", NULL, NULL, 0, NULL);
 	NULL_ROW(tw_reset, "service", NULL, timer, 0);
 	NULL_ROW(tw_reset_at, "service", NULL, timer, 0);
 	NULL_ROW(tw_reset_earlier, "service", NULL, timer, 0);
@@ -83,7 +82,6 @@ Test(misuse_timers, null_arguments)
 	NULL_ROW(tw_schedule_every, "fn", manual, STRUCT(tw_period, .period_ns = 1), NULL, NULL,
 		 NULL);
 	NULL_ROW(tw_schedule_task, "task", manual, NULL, NULL);
-	NULL_ROW(tw_schedule_bulk, "tasks", manual, NULL, 1, NULL);
 	NULL_ROW(tw_remaining, "out_ns", manual, timer, NULL);
 	NULL_ROW(tw_current, "out", NULL);
 	NULL_ROW(tw_group_create, "out", NULL, manual);
@@ -235,9 +233,6 @@ Test(misuse_timers, tasks)
 Test(misuse_timers, persistent_timers)
 {
 	tw_timer timer;
-	ROW(-EINVAL, "tw_schedule_bulk: tasks[0] is TW_TASK_PERSISTENT: schedule it alone",
-	    tw_schedule_bulk(manual, STRUCT(tw_task, .fn = misuse_fn, .flags = TW_TASK_PERSISTENT),
-			     1, &timer));
 	cr_assert(tw_schedule(manual, 0, misuse_fn, NULL, &timer) == 0);
 	ROW(-EINVAL, "tw_disarm: the timer is not persistent: schedule it with TW_TASK_PERSISTENT",
 	    tw_disarm(manual, timer));
@@ -257,25 +252,6 @@ Test(misuse_timers, periods)
 	PERIOD_ROW("missed is not an enum tw_missed_policy", .period_ns = 1,
 		   .missed = (enum tw_missed_policy)3);
 	PERIOD_ROW("reserved must be 0", .period_ns = 1, .reserved = 1);
-}
-
-Test(misuse_timers, bulk)
-{
-	struct tw_task tasks[2] = {{.size = sizeof tasks[0], .fn = misuse_fn},
-				   {.size = sizeof tasks[0]}};
-	char text[128];
-	ROW(-EINVAL, "struct tw_task: fn is NULL", tw_schedule_bulk(manual, tasks, 2, NULL));
-	tasks[1].fn = misuse_fn;
-	tasks[1].when_ns = TOO_LONG;
-	ROW(-ERANGE, "struct tw_task: a time is beyond TW_MAX_DELAY_NS",
-	    tw_schedule_bulk(manual, tasks, 2, NULL));
-	tasks[1].size -= 8;
-	snprintf(text, sizeof text, "tw_schedule_bulk: tasks[1].size %zu: must be that of tasks[0]",
-		 tasks[1].size);
-	ROW(-EINVAL, text, tw_schedule_bulk(manual, tasks, 2, NULL));
-	tasks[0].size = 1;
-	ROW(-EINVAL, "tw_schedule_bulk: tasks[0].size 1: use TW_INIT(tw_task)",
-	    tw_schedule_bulk(manual, tasks, 2, NULL));
 }
 
 Test(misuse_timers, times_beyond_the_range)

@@ -86,7 +86,7 @@ Test(service_names, a_name_does_not_pass_to_the_next_timer_of_the_slot)
 	rig_close(&rig);
 }
 
-Test(service_names, a_bulk_of_named_timers_keeps_each_name)
+Test(service_names, named_timers_keep_each_its_name)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -97,7 +97,8 @@ Test(service_names, a_bulk_of_named_timers_keeps_each_name)
 					    .fn = nothing,
 					    .when_ns = (uint64_t)(i + 1) * SECOND,
 					    .name = names[i]};
-	expect_eq(tw_schedule_bulk(rig.service, tasks, 4, NULL), 0);
+	for (int i = 0; i < 4; i++)
+		expect_eq(tw_schedule_task(rig.service, &tasks[i], NULL), 0);
 	expect_dump_has(rig.service, "due in 1000.000 ms, \"first\"", true);
 	expect_dump_has(rig.service, "due in 2000.000 ms, \"second\"", true);
 	expect_dump_has(rig.service, "due in 3000.000 ms, fn", true);

@@ -322,7 +322,8 @@ Test(service_real_time, what_waits_for_anothers_release_is_late)
 		tasks[i].when_ns = due_ns;
 		tasks[i].flags = TW_TASK_AT;
 	}
-	expect_eq(tw_schedule_bulk(service, tasks, 2, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		expect_eq(tw_schedule_task(service, &tasks[i], NULL), 0);
 	await(&s.ran, 1);
 	close_service(service);
 	expect_eq(s.late, true);

@@ -327,7 +327,6 @@ Test(timer_persistent_ends, that_are_badly_made_are_refused)
 	task.period = &period;
 	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), -EINVAL);
 	task = task_of(&probe, TW_NEVER, true);
-	expect_eq(tw_schedule_bulk(rig.service, &task, 1, &probe.timer), -EINVAL);
 	expect_untouched(&before, rig.service);
 	task.flags = 0;
 	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), -ERANGE);

@@ -89,34 +89,32 @@ static void look_at_far_move(struct probe *probe)
 	probe->answer = tw_reset(probe->rig->service, probe->timer, 30 * HOUR);
 }
 
-Test(timer_remaining, of_series_and_batches_is_exact)
+Test(timer_remaining, of_series_and_tasks_is_exact)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct probe series = PROBE(&rig, 1), again = PROBE(&rig, 2), bulk[3];
+	struct probe series = PROBE(&rig, 1), again = PROBE(&rig, 2), many[3];
 	probe_schedule_every(&series, rate_of(12 * HOUR, 20 * HOUR, 0));
 	expect_left(&series, 12 * HOUR);
 	again.act = look_at_far_move;
 	probe_schedule(&again, 12 * HOUR);
 	struct tw_task tasks[3];
-	tw_timer timers[3];
 	for (int i = 0; i < 3; i++) {
-		bulk[i] = PROBE(&rig, 3 + i);
+		many[i] = PROBE(&rig, 3 + i);
 		tasks[i] =
-		    (struct tw_task){.size = sizeof(*tasks), .fn = probe_run, .arg = &bulk[i]};
+		    (struct tw_task){.size = sizeof(*tasks), .fn = probe_run, .arg = &many[i]};
 		tasks[i].when_ns = 20 * HOUR + (uint64_t)i * MS;
 	}
-	expect_eq(tw_schedule_bulk(rig.service, tasks, 3, timers), 0);
 	for (int i = 0; i < 3; i++) {
-		bulk[i].timer = timers[i];
-		expect_left(&bulk[i], tasks[i].when_ns);
+		expect_eq(tw_schedule_task(rig.service, &tasks[i], &many[i].timer), 0);
+		expect_left(&many[i], tasks[i].when_ns);
 	}
 	rig_advance(&rig, 12 * HOUR);
 	expect_left(&series, 20 * HOUR);
 	expect_eq(again.answer, 0);
 	expect_left(&again, 30 * HOUR);
 	for (int i = 0; i < 3; i++)
-		expect_left(&bulk[i], tasks[i].when_ns - 12 * HOUR);
+		expect_left(&many[i], tasks[i].when_ns - 12 * HOUR);
 	rig_advance(&rig, HOUR);
 	expect_left(&series, 19 * HOUR);
 	expect_left(&again, 29 * HOUR);

@@ -120,34 +120,6 @@ Test(timer_schedule_short, refuses_delays_out_of_range)
 }
 
 /*
- * With a tick thread in open mode, whose base a refused batch has put into the lane and taken back:
- * what follows brings it again.
- */
-Test(timer_schedule_short, brings_the_base_that_a_refused_batch_took_back)
-{
-	tw_service *service;
-	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	struct tw_task tasks[] = {{.size = sizeof *tasks, .fn = never, .when_ns = HOUR},
-				  {.size = sizeof *tasks}};
-	for (int bases = 0; bases < 20;) {
-		be_busy(service);
-		struct tw__local *local = tw__local_of(service);
-		uint64_t before = local->epoch_word, word = tw__gate_look(&service->gate);
-		int r = tw_schedule_bulk(service, tasks, 2, NULL);
-		expect_eq(local->epoch_word, before);
-		/* the driver is behind, and the lane is full: refused before the tasks are read */
-		if (r == -EAGAIN) {
-			sched_yield();
-			continue;
-		}
-		expect_eq(r, -EINVAL);
-		bases += tw__gate_is_open(word) && word != before;
-	}
-	expect_eq(tw_service_destroy(service), 0);
-}
-
-/*
  * A call that is refused for want of a slot, with room for one entry in its segment: the next push
  * finds nothing half done.
  */
