@@ -105,9 +105,10 @@
  *        never allocates.
  *
  * Time. Durations and instants are unsigned 64-bit nanoseconds. Deadlines are on the scale of
- * tw_service_now. A delay is rounded up to ticks. A deadline in the past is due immediately. A time
- * beyond TW_MAX_DELAY_NS is refused with -ERANGE, never shortened. Time in suspend does not count,
- * except on tw_clock_boottime().
+ * tw_service_now. A delay is rounded up to ticks. A deadline in the past is due immediately. A
+ * delay above TW_MAX_DELAY_NS is refused with -ERANGE, never shortened; so is a deadline that is
+ * more than TW_MAX_DELAY_NS after the service's creation. Time in suspend does not count, except on
+ * tw_clock_boottime().
  *
  * Visibility. A callback sees what the thread wrote before it scheduled. What a callback wrote is
  * visible to its release, to its next run, and to a tw_cancel_wait that waited for it.

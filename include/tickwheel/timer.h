@@ -112,8 +112,8 @@ typedef void tw_release_fn(void *arg, enum tw_fate fate);
  * Returns:
  *   0            scheduled
  *   -EINVAL      service or fn is NULL
- *   -ERANGE      the delay or period is above TW_MAX_DELAY_NS, or the deadline is more than that
- *                after the service's creation
+ *   -ERANGE      the delay or period is above TW_MAX_DELAY_NS; or the deadline is more than
+ *                TW_MAX_DELAY_NS after the service's creation
  *   -EAGAIN      max_timers timers exist, or lane_entries entries of this thread wait for the
  *                driver: raise the knob, or try again after the driver has run
  *   -ENOMEM      no memory, or no address space (`ulimit -v`)
@@ -156,8 +156,8 @@ TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, 
  *   -EBUSY       its callback is running on another thread: reset it there, or schedule another.
  *                Never for a persistent timer
  *   -ECANCELED   the callback is running, and the timer was cancelled: it ends
- *   -ERANGE      the delay is above TW_MAX_DELAY_NS, or the deadline is more than that after the
- *                service's creation
+ *   -ERANGE      the delay is above TW_MAX_DELAY_NS; or the deadline is more than TW_MAX_DELAY_NS
+ *                after the service's creation
  *   -EAGAIN, -ENOMEM   no room for an entry, which a move to an earlier time needs, and an arming
  *                may need; nothing changed: try again
  *   -ESHUTDOWN   the service is closed

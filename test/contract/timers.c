@@ -7,7 +7,7 @@ static tw_clock *clock;
 static tw_service *service;                 /* driven by hand, on `clock`, inline */
 static tw_timer timer, persistent, running; /* pending; armed; of the callback that runs */
 static tw_group group;
-static uint64_t ns;
+static uint64_t ns, born_ns; /* born_ns: the service's creation */
 static tw_timer out;
 
 #define PERIOD(...) STRUCT(tw_period, .period_ns = MS, __VA_ARGS__)
@@ -85,7 +85,8 @@ static void bad(void)
 	CALL(tw_schedule(service, TOO_LONG, nothing, NULL, &out));
 	CALL(tw_schedule_at(NULL, MS, nothing, NULL, &out));
 	CALL(tw_schedule_at(service, MS, NULL, NULL, &out));
-	CALL(tw_schedule_at(service, UINT64_MAX, nothing, NULL, &out));
+	CALL(tw_schedule_at(service, born_ns + TW_MAX_DELAY_NS + 1, nothing, NULL, &out));
+	MUST(tw_schedule_at(service, born_ns + TW_MAX_DELAY_NS, nothing, NULL, &out));
 	CALL(tw_schedule_every(NULL, PERIOD(.first_ns = MS), nothing, NULL, &out));
 	CALL(tw_schedule_every(service, NULL, nothing, NULL, &out));
 	CALL(tw_schedule_every(service, SMALL(tw_period), nothing, NULL, &out));
@@ -112,7 +113,7 @@ static void bad(void)
 	CALL(tw_reset(service, timer, TOO_LONG));
 	CALL(tw_reset(service, (tw_timer){0}, MS));
 	CALL(tw_reset_at(NULL, timer, MS));
-	CALL(tw_reset_at(service, timer, UINT64_MAX));
+	CALL(tw_reset_at(service, timer, born_ns + TW_MAX_DELAY_NS + 1));
 	CALL(tw_reset_at(service, (tw_timer){0}, MS));
 	CALL(tw_reset_earlier(NULL, timer, MS));
 	CALL(tw_reset_earlier(service, timer, TOO_LONG));
@@ -237,6 +238,7 @@ static void open_service(void)
 	MUST(tw_service_create(&service,
 			       STRUCT(tw_service_config, .clock = clock, .drive = TW_DRIVE_MANUAL,
 				      .executor = tw_executor_inline())));
+	born_ns = tw_service_now(service);
 	MUST(tw_group_create(&group, service));
 	MUST(tw_schedule(service, 10 * MS, nothing, NULL, &timer));
 	MUST(tw_schedule_task(service, TASK(.flags = TW_TASK_PERSISTENT, .when_ns = MS),
