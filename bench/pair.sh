@@ -6,7 +6,8 @@
 # minima; CPU is that of the whole process. The last column compares them with the gate:
 #   ok      the ratio of medians is not above it
 #   above   both ratios are above it
-#   noise   the ratio of minima is not; or `limit`, the same in both programs, moved as much
+#   noise   the ratio of minima is not; or the control, the same in both programs, moved as much:
+#           `limit`, in W12 `pool-mutex`
 # Where other programs take the processors, look at the CPU rows, and at more pairs.
 # CANDIDATES=name,... replaces our candidates. Status: 0, none above; 1, one is above; 3, only noise.
 set -euo pipefail
@@ -87,7 +88,7 @@ END {
 	unit["bytes_per_timer"] = "bytes"
 	for (i = 1; i <= n; i++) {
 		row = rows[i]; split(row, f, FS)
-		if (f[4] == "limit" && count[row, 0] && count[row, 1])
+		if ((f[4] == "limit" || f[4] == "pool-mutex") && count[row, 0] && count[row, 1])
 			moved[f[1], f[2], f[3], f[5]] = median(row, 1) / median(row, 0)
 	}
 	printf "%-4s %9s %2s %-21s %-8s %9s %9s %7s %7s %5s\n", "", "n", "t", "candidate", "figure",
