@@ -41,9 +41,9 @@
  *     tw_limiter_close, tw_scheduler_close, tw_pool_close
  *   tw_clock_manual_advance_by,  one      yes (4)   yes (4)   yes (4)   no        no       -EPERM
  *     tw_sim_close, tw_sim_step, tw_sim_run_*
- *   tw_action_destroy            yes      yes       yes       yes       yes       no       -EPERM
+ *   tw_action_destroy            yes      yes       yes       yes       yes       no       frees
  *   tw_group_destroy             yes      yes       yes       yes       yes       no       -EPERM
- *   tw_action_scheduler_destroy  yes      yes (4)   yes       yes (4)   yes       no       -EPERM
+ *   tw_action_scheduler_destroy  yes      yes (4)   yes       yes (4)   yes       no       frees
  *   tw_*_destroy                 alone    yes (4)   yes (2)   yes (4)   yes (2)   no       frees
  *   tw_*_create                  yes      yes       yes       yes       yes       no       yes (5)
  *   tw_current, tw_self,         yes      yes       yes       yes       yes       no       yes

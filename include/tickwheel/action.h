@@ -301,8 +301,8 @@ TW_API int tw_action_close(tw_action *action, uint64_t timeout_ns);
  * Returns:
  *   TW_CANCELLED   it was scheduled, and will not run; its release has been called
  *   TW_RUNNING     its work or its release runs now, perhaps on this thread
- *   TW_GONE        it was not scheduled, or closed before; or action is NULL
- *   -EPERM         in a forked child
+ *   TW_GONE        it was not scheduled, or closed before; or action is NULL. In a forked child:
+ *                  freed, and nothing is called
  */
 TW_API int tw_action_destroy(tw_action *action);
 
