@@ -1,5 +1,6 @@
 /* What bounds a turn of the host, and the turn of an expired task. */
 #include <errno.h>
+#include <pthread.h>
 
 #include "test/support/work_suite.h"
 
@@ -87,6 +88,34 @@ Test(scheduler_bounds, more_urgent_task_does_not_end_the_turn_of_an_expired_one)
 	expect_eq(job.answer, 2);
 	run();
 	EXPECT_ORDER(&rig, 1, 2);
+}
+
+static void *close_now(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)tw_scheduler_close(rig.scheduler, 0);
+}
+
+static int ask_after_a_close(struct job *job, struct tw_turn *turn)
+{
+	pthread_t thread;
+	void *closed = NULL;
+	job->answer = tw_scheduler_should_yield(turn->scheduler);
+	pthread_create(&thread, NULL, close_now, NULL);
+	pthread_join(thread, &closed);
+	job->answer |= tw_scheduler_should_yield(turn->scheduler) << 1;
+	job->result = (int)(intptr_t)closed;
+	return TW_TURN_DONE;
+}
+
+Test(scheduler_bounds, close_ends_the_turn_of_an_expired_task)
+{
+	struct job job = JOB(&rig, 1);
+	job.act = ask_after_a_close;
+	job_post_timeout(&job, -1);
+	run();
+	expect_eq(job.answer, 2);
+	expect_eq(job.result, -ETIMEDOUT);
 }
 
 /* ---------------------------------------------------------------- continuations */
