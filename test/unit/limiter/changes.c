@@ -1,4 +1,4 @@
-/* What changes while a limiter runs: rate, priority, the budget of retries. By a manual clock. */
+/* What changes while a limiter runs: rate and priority. By a manual clock. */
 #include <errno.h>
 #include <stdlib.h>
 
