@@ -92,7 +92,7 @@ static int work(tw_action *action, void *state)
 {
 	struct life *life = state;
 	int answer = 0;
-	if (!ambient)
+	if (tw_context_get() != &lives)
 		violation("a run without its context", 0);
 	if (atomic_load(&life->over))
 		violation("a run after its end", 0);
@@ -259,6 +259,7 @@ static void do_one(uint64_t *seed)
 
 static void *hammer(void *arg)
 {
+	tw_context_set(&lives);
 	uint64_t seed = *(uint64_t *)arg;
 	for (int i = 0; i < OPS; i++)
 		do_one(&seed);
@@ -374,6 +375,7 @@ static void round_of(uint64_t *seed)
 int main(int argc, char **argv)
 {
 	uint64_t seed = stress_begin(argc, argv);
+	tw_context_set(&lives);
 	for (int i = 0; i < SLOTS; i++)
 		pthread_rwlock_init(&slots[i].lock, NULL);
 	do {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tickwheel/pool.h"
+#include "mpsc/base/cancel.h"
 #include "tickwheel/version.h"
 #include "wheel/base/text.h"
 #include "wheel/run/watchdog.h"
@@ -315,6 +316,7 @@ static void write_page(struct page *page)
 
 int tw_service_stats_prometheus(tw_service *service, FILE *out)
 {
+	TW__UNCANCELLED;
 	int r = out ? tw__service_check(service) : tw__invalid("out is NULL");
 	if (r)
 		return r;

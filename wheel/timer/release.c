@@ -27,6 +27,8 @@ void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, u
 static void release_call_release(tw_service *service, const struct tw__ext *ext, void *arg,
 				 enum tw_fate fate)
 {
+	if (!ext->release)
+		return;
 	struct tw__run_level *level =
 	    tw__user_begin_named(service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(ext->release),
 				 tw_load_relaxed(&ext->name), 0);

@@ -129,12 +129,14 @@ Test(limiter_real_ends, a_wait_for_the_last_job_holds_the_limiter)
 /* ------------------------------------------------------------------ submit */
 
 static tw_limiter *refusing;
-static int destroyed;
+static int destroyed, unlocks, last_unlock;
 
-static void destroy_refusing(void *unused)
+static void destroy_at_the_last_unlock(void *unused)
 {
 	(void)unused;
-	faults_at_unlocks(NULL, NULL); /* once */
+	if (++unlocks != last_unlock)
+		return;
+	faults_at_unlocks(NULL, NULL);
 	destroyed += tw_limiter_destroy(refusing) == 0;
 }
 
@@ -150,7 +152,12 @@ Test(limiter_real_ends, a_refused_submit_does_not_touch_the_limiter_after_its_un
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_limiter_pause(limiter), 0);
 	refusing = limiter;
-	faults_at_unlocks(destroy_refusing, NULL);
+	expect_eq(tw_limiter_submit(limiter, succeed, NULL, NULL), -EBUSY); /* makes its node */
+	faults_at_unlocks(destroy_at_the_last_unlock, NULL);
+	expect_eq(tw_limiter_submit(limiter, succeed, NULL, NULL), -EBUSY);
+	expect_gt(unlocks, 0);
+	last_unlock = unlocks;
+	unlocks = 0;
 	expect_eq(tw_limiter_submit(limiter, succeed, NULL, NULL), -EBUSY);
 	expect_eq(destroyed, 1);
 	close_service(service);
