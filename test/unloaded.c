@@ -126,7 +126,8 @@ int main(int argc, char **argv)
 	check(after < before + ALLOWED_BYTES, "memory is left behind");
 	load(argv[1]);
 	use();
-	printf("unloaded: ok (a plugin with the static library, %d times, threads that outlive it)\n",
-	       ROUNDS);
+	printf(
+	    "unloaded: ok (a plugin with the static library, %d times, threads that outlive it)\n",
+	    ROUNDS);
 	return 0;
 }

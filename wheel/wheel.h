@@ -131,7 +131,7 @@ struct tw__wheel {
 	void *resolve_context;
 
 	struct tw__chunk *arena;
-	uint32_t arena_chunks; /* of these, that may be taken; the owner may raise it */
+	uint32_t arena_chunks;   /* of these, that may be taken; the owner may raise it */
 	struct tw__depot chunks; /* the free ones */
 	/*
 	 * chunks that the buckets may come to need, beyond what their entries fill, as the wheel

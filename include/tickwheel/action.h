@@ -209,8 +209,8 @@ TW_API uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler);
 /*
  * Creates an action and schedules it.
  *
- * out may be NULL: then only the work can destroy the action. *out is the action, written before its
- * work can run. After an error it is NULL, except after the failure of a queue's work.
+ * out may be NULL: then only the work can destroy the action. *out is the action, written before
+ * its work can run. After an error it is NULL, except after the failure of a queue's work.
  *
  * Threads: any. Never blocks. An idle QUEUE runs work inside this call.
  * Returns:

@@ -23,9 +23,7 @@
  * limiter.
  *
  * A synchronous job ends when its function returns. An asynchronous one (TW_LIMITER_TASK_ASYNC) may
- * return TW_JOB_PENDING: its attempt ends when somebody calls tw_job_complete. If nobody does, the
- * attempt keeps its permit, also after a timeout. So where an answer may be lost, set a timeout, and
- * let `stop` complete the attempt: any thread may.
+ * return TW_JOB_PENDING: its attempt ends when somebody calls tw_job_complete.
  *
  * If the answer to an asynchronous attempt never comes, the attempt keeps its permit for good, also
  * after a timeout or a cancel. Anybody may complete the job: let `stop` do it, with -ECANCELED, and

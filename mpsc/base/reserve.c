@@ -42,8 +42,8 @@ static uint64_t area(void)
 		return at;
 	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
 		random = (uint32_t)((uintptr_t)&random >> 12); /* of the stack, which is random */
-	chosen = AREA_AT +
-		 (uint64_t)(random & ((UINT32_C(1) << RANDOM_BITS) - 1)) * TW__RANGE_ALIGNMENT;
+	chosen =
+	    AREA_AT + (uint64_t)(random & ((UINT32_C(1) << RANDOM_BITS) - 1)) * TW__RANGE_ALIGNMENT;
 	return tw_cas_acq_rel(&area_at, &at, chosen) ? chosen : at;
 }
 

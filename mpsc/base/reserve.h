@@ -38,11 +38,11 @@ struct tw__region {
 /* An array. One thread at a time maps; one at a time, perhaps another, says what is used. */
 struct tw__range {
 	char *at;
-	size_t bytes;           /* it may grow to this */
-	_Atomic size_t mapped;  /* bytes that may be touched; store-release, any thread may read */
-	size_t dumped;          /* of these, bytes that a core dump has, if others are left out */
-	bool is_whole;          /* of a region that is */
-	bool leaves_out;        /* what is mapped is left out of core dumps until tw__range_use */
+	size_t bytes;            /* it may grow to this */
+	_Atomic size_t mapped;   /* bytes that may be touched; store-release, any thread may read */
+	size_t dumped;           /* of these, bytes that a core dump has, if others are left out */
+	bool is_whole;           /* of a region that is */
+	bool leaves_out;         /* what is mapped is left out of core dumps until tw__range_use */
 	bool prefers_huge_pages; /* where it is large */
 };
 

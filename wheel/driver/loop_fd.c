@@ -50,8 +50,7 @@ static uint64_t next_ns(tw_service *service)
 	if (!plan.certain || loop->soon || tw__groups_waiting(&service->groups) ||
 	    tw__wheel_sweeping(&service->driver->wheel))
 		plan.tick = service->driver->wheel.next;
-	uint64_t tick_ns =
-	    plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
+	uint64_t tick_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 	return tw__purge_wake_by(service, tick_ns);
 }
 
@@ -132,8 +131,7 @@ static bool all_is_done(tw_service *service)
 	uint64_t now_ns = tw__driver_now(service);
 	return tw__ticks_down(service, now_ns - service->time.start_ns) <
 		   service->driver->wheel.next &&
-	       !tw__purge_is_due(service) &&
-	       service->driver->wheel.late.count == 0 &&
+	       !tw__purge_is_due(service) && service->driver->wheel.late.count == 0 &&
 	       !tw_load_relaxed(&service->submitted->returned) &&
 	       !tw_load_relaxed(&service->catching_up) && !tw__any_ready(service) &&
 	       !tw__works_waiting(service) && !tw__groups_waiting(&service->groups) &&

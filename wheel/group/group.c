@@ -72,8 +72,7 @@ static int map_groups(struct tw__groups *groups, uint32_t index)
 	r = r ? r : range_grow(&groups->of_table, n * sizeof(struct tw__group));
 	r = r ? r : range_grow(&groups->of_at_end, n * sizeof(struct tw__completion));
 	if (!r && !tw_load_relaxed(&groups->table))
-		tw_store_release(&groups->table,
-				 (struct tw__group *)(void *)groups->of_table.at);
+		tw_store_release(&groups->table, (struct tw__group *)(void *)groups->of_table.at);
 	return r;
 }
 

@@ -160,8 +160,7 @@ enum {
 static int make_arena(tw_service *service, const struct tw__beside *beside)
 {
 	struct tw__wheel_memory *memory = &service->driver->memory;
-	size_t offset = 0,
-	       bytes = beside->first_bytes + service->slots.end * beside->bytes_a_slot;
+	size_t offset = 0, bytes = beside->first_bytes + service->slots.end * beside->bytes_a_slot;
 	if (tw__region_open(&memory->region, tw__range_takes(bytes)))
 		return -ENOMEM;
 	tw__range_init(&memory->arena, &memory->region, &offset, bytes, true, false);

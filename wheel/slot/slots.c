@@ -73,8 +73,8 @@ static int open_ranges(struct tw__slots *slots)
 	} arrays[] = {
 	    {&slots->memory.of_slot[0], sizeof *slots->words, &slots->words, true},
 	    {&slots->memory.of_slot[1], sizeof *slots->records, &slots->records, true},
-	    {&slots->memory.of_slot[2], sizeof *slots->latest_generations, &slots->latest_generations,
-	     true},
+	    {&slots->memory.of_slot[2], sizeof *slots->latest_generations,
+	     &slots->latest_generations, true},
 	    {&slots->memory.of_slot[3], sizeof *slots->locations, &slots->locations, false},
 	    {&slots->memory.of_slot[4], sizeof *slots->far_ticks, &slots->far_ticks, false},
 	    {&slots->memory.of_ext, sizeof *slots->exts, &slots->exts, false},
@@ -87,8 +87,8 @@ static int open_ranges(struct tw__slots *slots)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		struct tw__range *range = arrays[i].range;
-		tw__range_init(range, &slots->memory.region, &offset, n * arrays[i].item_bytes, false,
-			       arrays[i].prefers_huge_pages);
+		tw__range_init(range, &slots->memory.region, &offset, n * arrays[i].item_bytes,
+			       false, arrays[i].prefers_huge_pages);
 		memcpy(arrays[i].pointer, &range->at, sizeof range->at);
 	}
 	return 0;
@@ -137,9 +137,8 @@ static int map_exts(struct tw__slots *slots)
 int tw__slots_map_beside(struct tw__slots *slots, const struct tw__beside *beside)
 {
 	slots->memory.beside = *beside;
-	return tw__range_map(beside->range,
-			     beside->first_bytes +
-				 tw_load_relaxed(&slots->mapped) * beside->bytes_a_slot);
+	return tw__range_map(beside->range, beside->first_bytes + tw_load_relaxed(&slots->mapped) *
+								      beside->bytes_a_slot);
 }
 
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)

@@ -59,8 +59,7 @@ static inline bool tw__task_is_short(const struct tw_task *task)
 	if (tw_unlikely(task->size != sizeof *task))
 		return false;
 	uint64_t numbers = (task->flags & ~(uint32_t)TW_TASK_AT) | task->reserved |
-			   task->max_lateness_ns |
-			   (unsigned)task->late | task->reserved_late;
+			   task->max_lateness_ns | (unsigned)task->late | task->reserved_late;
 	uintptr_t pointers = (uintptr_t)task->period | (uintptr_t)task->release |
 			     (uintptr_t)task->executor | (uintptr_t)task->context |
 			     (uintptr_t)task->name;

@@ -64,7 +64,8 @@ Test(limiter_backoff, predicate_sees_and_changes_the_delay)
 
 Test(limiter_backoff, predicate_is_asked_only_about_retries_that_the_rest_allows)
 {
-	struct load last = LOAD(1, .answer = -EIO), good = LOAD(2), beyond = LOAD(3, .answer = -EIO);
+	struct load last = LOAD(1, .answer = -EIO), good = LOAD(2),
+		    beyond = LOAD(3, .answer = -EIO);
 	open_with_hook();
 	predicate_is(true, -1);
 	submit_with(&last, NULL, (struct tw_retry){.count = 0, .allow = allow});

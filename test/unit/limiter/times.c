@@ -70,10 +70,9 @@ Test(limiter_times, jitter_is_drawn_once_for_each_attempt_from_the_seed)
 	for (int round = 0; round < 2; round++) {
 		struct load load = LOAD(1, .answer = -EIO);
 		open_started(1);
-		submit_with_retry(
-		    &load,
-		    (struct tw_retry){
-			.count = 4, .delay_ns = 40 * MS, .jitter = TW_RETRY_JITTER_FULL});
+		submit_with_retry(&load, (struct tw_retry){.count = 4,
+							   .delay_ns = 40 * MS,
+							   .jitter = TW_RETRY_JITTER_FULL});
 		limited_advance(&home, 400 * MS);
 		expect_eq(load.starts, 5);
 		for (int i = 0; i < 5; i++)

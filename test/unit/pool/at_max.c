@@ -60,7 +60,7 @@ Test(pool_at_max, with_a_timer_of_a_later_tick, .init = open_one, .fini = close_
 	expect_at_max_until_let_go();
 }
 
-/* What waits in the batch of the run that blocks waits for a worker too. */
+/* Runs in the batch of the run that blocks wait for a worker too. */
 Test(pool_at_max, with_a_timer_of_the_same_tick, .init = open_one, .fini = close_one)
 {
 	expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);

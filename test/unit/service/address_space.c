@@ -42,8 +42,7 @@ static int64_t address_space(void)
 static tw_service *create(size_t stack_size)
 {
 	tw_service *service = NULL;
-	struct tw_service_config cfg = {
-	    .size = sizeof cfg, .workers = 2, .stack_size = stack_size};
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .stack_size = stack_size};
 	child_eq(tw_service_create(&service, &cfg), 0);
 	return service;
 }

@@ -209,12 +209,11 @@ static uint64_t draw_delays(uint64_t seed)
 	expect_eq(tw_sim_create(&sim, &cfg), 0);
 	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &config), 0);
 	expect_eq(tw_limiter_resume(limiter), 0);
-	struct tw_limiter_task task = {.size = sizeof task,
-				       .fn = fail_and_note,
-				       .arg = sim,
-				       .retry = {.count = 8,
-						 .delay_ns = SECOND,
-						 .jitter = TW_RETRY_JITTER_FULL}};
+	struct tw_limiter_task task = {
+	    .size = sizeof task,
+	    .fn = fail_and_note,
+	    .arg = sim,
+	    .retry = {.count = 8, .delay_ns = SECOND, .jitter = TW_RETRY_JITTER_FULL}};
 	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 	expect_eq(tw_sim_run_until_idle(sim, 3600 * SECOND), 0);
 	uint64_t trace = trace_with_facts(sim);
