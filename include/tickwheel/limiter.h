@@ -64,6 +64,7 @@ extern "C" {
 /* Called when the limiter is idle, with the results that it collects, valid during the call. */
 typedef void tw_idle_fn(void *idle_arg, const struct tw_job_result *results, size_t n);
 
+/* Kinds of events of a limiter. */
 enum tw_limiter_event_kind {
 	TW_LIMITER_EVENT_STARTED = 1, /* an attempt's function is called next */
 	TW_LIMITER_EVENT_RETRIED = 2, /* an attempt has failed, and the job waits for delay_ns */
@@ -87,6 +88,7 @@ struct tw_limiter_event {
  */
 typedef void tw_limiter_event_fn(void *event_arg, const struct tw_limiter_event *event);
 
+/* Flags of a limiter: tw_limiter_config.flags. */
 enum tw_limiter_flags {
 	TW_LIMITER_COLLECT = 1,        /* collects results for idle listeners; 56 bytes each */
 	TW_LIMITER_PAUSED_REFUSES = 2, /* while paused, submits answer -EBUSY; else jobs wait */
