@@ -133,7 +133,6 @@ static void bad_limiters(void)
 	CALL(tw_limiter_create(&other, service, SMALL(tw_limiter_config)));
 	CALL(tw_limiter_create(&other, service, BIG(tw_limiter_config, .max_concurrency = 1)));
 	CALL(tw_limiter_create(&other, service, STRUCT(tw_limiter_config, .max_concurrency = 99)));
-	CALL(tw_limiter_create(&other, service, CONFIG(0, .reserved = 1)));
 	CALL(tw_limiter_create(&other, service, CONFIG(0, .executor = &unsound)));
 	CALL(tw_limiter_pause(NULL));
 	CALL(tw_limiter_resume(NULL));
