@@ -1,9 +1,9 @@
 /*
  * The limiter's rate: a bucket of tokens, one for each attempt that may begin in an interval.
  *
- * A token is taken when an attempt leaves the queue, and begins to come back when its function is
- * about to be called: what comes between (the event STARTED, the lock)
- * would otherwise let later starts move together. A job leaves the queue a whole interval after the
+ * A token is taken when an attempt leaves the queue. It begins to come back just before the
+ * attempt's function is called. Otherwise the event STARTED, which is called between the two, would
+ * let later starts move together. A job leaves the queue a whole interval after the
  * start of which it has the token. So there are never more than rate_starts starts in an interval,
  * whatever the delay between the queue and the function; and no more calls of the event STARTED,
  * which lie in between.

@@ -28,7 +28,7 @@ void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_
 void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job,
 			  struct tw__limiter_deferred *deferred);
 
-/* Told, and nothing of the job is under way any more: released, and then finished. */
+/* Releases the job, and finishes it, if `done` and all other user code of it have returned. */
 void tw__job_look_for_release(struct tw_limiter *l, struct tw__job *job,
 			      struct tw__limiter_deferred *deferred);
 
