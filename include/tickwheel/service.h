@@ -62,7 +62,7 @@ struct tw_service_config {
 
 	/* Threads of the service. */
 	const char *thread_name; /* prefix, at most 9 bytes; default "tw": "tw-tick" and so on */
-	size_t stack_size;       /* bytes; default: the system's */
+	size_t stack_size;       /* bytes of each thread's stack; default 1 MiB */
 	const void *affinity;    /* a cpu_set_t of affinity_size bytes, copied; NULL: inherited */
 	size_t affinity_size;
 	int sched_policy;   /* of the tick thread: SCHED_OTHER (default), SCHED_FIFO, SCHED_RR */

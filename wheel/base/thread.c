@@ -9,6 +9,9 @@
 #include "wheel/base/misuse.h"
 #include "wheel/base/quota.h"
 
+/* A core dump has stacks in full, so the system's 8 MiB would make most of it. */
+enum { STACK_SIZE_DEFAULT = 1 << 20 };
+
 static void faults_only(sigset_t *mask)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
@@ -21,7 +24,8 @@ static void faults_only(sigset_t *mask)
 static int set_attributes(pthread_attr_t *attr, const struct tw_service_config *config,
 			  bool is_tick_thread)
 {
-	int r = config->stack_size ? pthread_attr_setstacksize(attr, config->stack_size) : 0;
+	size_t stack_size = config->stack_size ? config->stack_size : STACK_SIZE_DEFAULT;
+	int r = pthread_attr_setstacksize(attr, stack_size);
 #ifdef __GLIBC__
 	if (!r && config->affinity)
 		r = pthread_attr_setaffinity_np(attr, config->affinity_size, config->affinity);

@@ -38,11 +38,11 @@ static int64_t address_space(void)
 	return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* With two workers on any machine. Small stacks: a core dump has them in full. */
-static tw_service *create(size_t stack_size)
+/* With two workers on any machine. */
+static tw_service *create(void)
 {
 	tw_service *service = NULL;
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .stack_size = stack_size};
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2};
 	child_eq(tw_service_create(&service, &cfg), 0);
 	return service;
 }
@@ -69,7 +69,7 @@ static void reserve_little(void *arg)
 {
 	(void)arg;
 	int64_t before = address_space();
-	tw_service *service = create(0);
+	tw_service *service = create();
 	use(service);
 	child_eq(address_space() - before <= MOST_RESERVED, true);
 	end(service);
@@ -122,7 +122,7 @@ static void dump_what_is_used(void *arg)
 	(void)arg;
 	written = 1;
 	int64_t before = dumped_in_vain();
-	tw_service *service = create(256 * 1024);
+	tw_service *service = create();
 	use(service);
 	child_eq(dumped_in_vain() - before <= MOST_UNUSED, true);
 	end(service);
@@ -141,7 +141,7 @@ static void die(bool with_service)
 		_exit(1);
 	written = 1;
 	if (with_service)
-		use(create(256 * 1024));
+		use(create());
 	signal(SIGABRT, SIG_DFL);
 	abort();
 }
