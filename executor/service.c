@@ -102,21 +102,6 @@ static int check_options(const char *call, const struct tw_close_options *option
 	return 0;
 }
 
-/*
- * Runs at the executor need a thread. If the only one is the caller's, a close that waits would
- * wait for its own caller. A close that has answered 0 has ended the service's own pool.
- */
-static int check_caller(tw_service *service, const struct tw_close_options *options,
-			const char *call)
-{
-	if (options->flags & TW_CLOSE_FLAG_NO_WAIT || !tw__executor_needs_caller(service->executor))
-		return 0;
-	return tw__misuse(-EDEADLK,
-			  "%s: called by the only thread that runs the service's callbacks; "
-			  "call it from another thread, or raise max_workers",
-			  call);
-}
-
 /* the callback may return later */
 static int say_why(tw_service *service, int r, const char *call)
 {
@@ -136,8 +121,6 @@ static int close_checked(const char *call, tw_service *service,
 			 const struct tw_close_options *options)
 {
 	int r = check_options(call, options);
-	if (!r)
-		r = check_caller(service, options, call);
 	return r ? r : say_why(service, tw__core_close(service, options, end_pool, false), call);
 }
 
@@ -181,10 +164,8 @@ int tw_service_destroy(tw_service *service)
 		return 0;
 	if (tw__forked(service))
 		return service_destroy_forked(service);
-	int r = check_caller(service, &drop, "tw_service_destroy");
-	if (!r)
-		r = say_why(service, tw__core_close(service, &drop, end_pool, true),
-			    "tw_service_destroy");
+	int r =
+	    say_why(service, tw__core_close(service, &drop, end_pool, true), "tw_service_destroy");
 	if (r)
 		return r;
 	struct tw__strands *strands = tw_load_acquire(&service->layers.strands);

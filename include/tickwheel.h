@@ -74,6 +74,21 @@
  *   tw_sim_close, tw_clock_manual_advance_by;
  *   tw_cancel_wait, tw_group_cancel_wait: if the driver runs the callback that they wait for
  *
+ * Waits that you must not do. A call waits for its own caller, and is refused, if a callback, task,
+ * job or release of an object waits for that object. The library looks no further. These waits end
+ * with their timeout or never, and no call notices them:
+ *
+ *   - A wait for a run, if only this thread could carry it out. In a pool with max_workers 1 a task
+ *     waits for a job on that pool. A task of a strand closes a service on that strand. An inline
+ *     callback waits for another one. A thread waits for what it alone would pump.
+ *   - The same on all workers of a pool: each waits for a run that needs one more worker.
+ *   - Two objects whose callbacks wait for each other: each closes the other one's service.
+ *   - A wait for a callback, while you hold a lock that the callback takes.
+ *   - In a `done` that a close of a limiter calls: a wait for a job that the close drops later.
+ *
+ * Such a thread calls with timeout 0, or leaves the wait to another thread, or uses a call that
+ * does not wait (tw_group_close_then, tw_limiter_close_then, tw_strand_destroy).
+ *
  * timer.h has two more tables: after which answer arg may be freed, and how a timer ends.
  *
  * Guarantees:
@@ -89,9 +104,8 @@
  *   G6   Order. Timers that one thread schedules with equal delays, or for one tick, are handed
  *        over in that order. A timer that was reset, or is a series, is ordered when
  *        it is filed.
- *   G7   Callbacks may call anything. Only a call that would wait for its own caller is refused.
- *        The library sees that through one layer. Inside a callback, give a wait for a layer a
- *        timeout if that layer's executor is a strand.
+ *   G7   Callbacks may call anything. A wait from inside the same object is refused. Waits across
+ *        objects are yours: see "Waits that you must not do" below.
  *   G8   A callback that blocks delays other timers by a few milliseconds at most, until
  *        max_workers callbacks block. An inline callback delays all.
  *   G9   Quiet. A service without timers never wakes up. Otherwise it wakes up for the next

@@ -6,7 +6,6 @@
 #include "executor/limiter/retry.h"
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
-#include "executor/strand/internal.h"
 
 /* --------------------------------------------------------------------- find */
 
@@ -197,16 +196,6 @@ static int await_answer(struct tw_limiter *l, struct tw__job *job, uint64_t dead
 	return tw__job_answers(job) ? 0 : -ETIMEDOUT;
 }
 
-/* Only the calling thread could run the job, or tell of its end. */
-static bool needs_caller(const struct tw_limiter *l, const struct tw__job *job)
-{
-	bool is_to_run = job->state == TW_JOB_STATE_QUEUED || job->state == TW_JOB_STATE_RETRYING;
-	bool is_to_be_told = job->state == TW_JOB_STATE_SETTLED && l->out.tellers;
-	bool is_to_be_asked = job->options && job->options->asking == TW__ASKING_SENT;
-	return tw__job_waits_for_caller(job) ||
-	       ((is_to_run || is_to_be_told || is_to_be_asked) && tw__base_needs_caller(&l->base));
-}
-
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
 {
 	struct tw__limiter_deferred deferred;
@@ -218,8 +207,8 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 	struct tw__job *job = limiter_find(l, handle);
 	r = !job || has_no_result(job) ? TW_GONE : 0;
 	bool waits = !r && !tw__job_answers(job);
-	bool inside = waits && tw__limiter_is_inside(l, job);
-	if (inside || (waits && timeout_ns && needs_caller(l, job)))
+	if (waits &&
+	    (tw__limiter_is_inside(l, job) || (timeout_ns && tw__job_waits_for_caller(job))))
 		r = -EDEADLK;
 	if (!r) {
 		job->waiters++;
@@ -232,11 +221,10 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &deferred);
-	if (r != -EDEADLK)
-		return r;
-	return inside ? tw__misuse(r, "tw_job_wait: called by the job itself, or by one of its "
-				      "callbacks")
-		      : tw__limiter_refuse_only_thread(__func__);
+	return r != -EDEADLK
+		   ? r
+		   : tw__misuse(r, "tw_job_wait: called by the job itself, or by the thread "
+				   "that calls its callbacks");
 }
 
 int tw_job_state(tw_limiter *l, tw_job handle)

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "executor/limiter/life.h"
-#include "executor/strand/internal.h"
 #include "wheel/timer/timing.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/job_queue.h"
@@ -14,25 +13,19 @@
 
 #define RETURN_NS UINT64_C(1000000000)
 
-/* How many runs that block the executor holds; 0: unknown. */
-static unsigned capacity_of(tw_executor *executor)
-{
-	return tw__executor_is_strand(executor) ? 1 : tw__executor_capacity(executor);
-}
-
 bool tw__limiter_holds(tw_executor *executor, uint32_t max_concurrency, uint32_t flags)
 {
-	unsigned capacity = capacity_of(executor);
+	unsigned capacity = tw__executor_capacity(executor);
 	return flags & TW_LIMITER_NONBLOCKING || !capacity || max_concurrency < capacity;
 }
 
 int tw__concurrency_refused(const char *call, tw_executor *executor, uint32_t max_concurrency)
 {
 	return tw__refuse(-EINVAL, call,
-			  "max_concurrency %u: the executor runs at most %u at a time, and "
+			  "max_concurrency %u: the pool runs at most %u at a time, and "
 			  "callbacks need one of them; "
 			  "raise max_workers, or set TW_LIMITER_NONBLOCKING",
-			  (unsigned)max_concurrency, capacity_of(executor));
+			  (unsigned)max_concurrency, tw__executor_capacity(executor));
 }
 
 #define refuse(...) tw__refuse(-EINVAL, "tw_limiter_create", __VA_ARGS__)

@@ -2,7 +2,6 @@
  * The limiter as a whole: pause, close, waiting until it is idle.
  */
 
-#include "executor/strand/internal.h"
 #include "wheel/timer/timing.h"
 #include "executor/limiter/idle.h"
 #include "executor/limiter/inbox.h"
@@ -48,16 +47,6 @@ static int limiter_refuse_inside(const char *call)
 			  call);
 }
 
-/*
- * Something has to run (jobs that wait, if they count) or to be called, and only the calling thread
- * could do it. The lock is held.
- */
-static bool limiter_needs_caller(const struct tw_limiter *l, bool queue_counts)
-{
-	bool work = l->out.tellers || (queue_counts && l->pending);
-	return work && tw__base_needs_caller(&l->base);
-}
-
 static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns)
 {
 	tw__limiter_relock(l);
@@ -73,12 +62,7 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 		return r;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return limiter_refuse_inside("tw_limiter_wait_idle");
-	tw__limiter_relock(l);
-	bool stuck = timeout_ns && limiter_needs_caller(l, true);
-	if (!stuck)
-		r = await_idle(l, timeout_ns);
-	pthread_mutex_unlock(&l->lock);
-	return stuck ? tw__limiter_refuse_only_thread(__func__) : r;
+	return await_unlocked(l, timeout_ns);
 }
 
 /* ------------------------------------------------------------- pause, resume */
@@ -153,22 +137,15 @@ static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__limiter_
 	return false;
 }
 
-/*
- * The limiter stays until the call has counted itself off, although it gives up the lock. False: a
- * call that waits would wait for its own thread; nothing has changed.
- */
-static bool begin_close(struct tw_limiter *l, enum tw_close_mode mode, bool waits)
+/* The limiter stays until the call has counted itself off, although it gives up the lock. */
+static void begin_close(struct tw_limiter *l)
 {
 	struct tw__limiter_deferred deferred;
 	tw__limiter_lock(l, &deferred);
-	bool begins = !waits || !limiter_needs_caller(l, mode != TW_CLOSE_DROP);
-	if (begins) {
-		l->out.calls++;
-		l->closed = true;
-		tw__bell_ring(&l->ends.room); /* those who wait for room are refused */
-	}
+	l->out.calls++;
+	l->closed = true;
+	tw__bell_ring(&l->ends.room); /* those who wait for room are refused */
 	tw__limiter_unlock(l, &deferred);
-	return begins;
 }
 
 static void limiter_drop_all(struct tw_limiter *l)
@@ -194,8 +171,7 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 		return tw__invalid("mode %u is not an enum tw_close_mode", (unsigned)mode);
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return limiter_refuse_inside("tw_limiter_close");
-	if (!begin_close(l, mode, timeout_ns != 0))
-		return tw__limiter_refuse_only_thread(__func__);
+	begin_close(l);
 	r = mode == TW_CLOSE_DROP ? -ETIMEDOUT : await_unlocked(l, timeout_ns);
 	if (r == -ETIMEDOUT) {
 		limiter_drop_all(l);
@@ -220,7 +196,7 @@ int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn
 	struct tw__listener *listener = tw__listener_make(fn, arg);
 	if (!listener)
 		return -ENOMEM;
-	(void)begin_close(l, mode, false);
+	begin_close(l);
 	if (mode == TW_CLOSE_DROP)
 		limiter_drop_all(l);
 	tw__limiter_lock(l, &deferred);

@@ -104,14 +104,6 @@ bool tw__job_waits_for_caller(const struct tw__job *job)
 	return false;
 }
 
-int tw__limiter_refuse_only_thread(const char *call)
-{
-	return tw__misuse(-EDEADLK,
-			  "%s: called by the only thread that runs the limiter's jobs; "
-			  "call it from another thread, or raise max_workers",
-			  call);
-}
-
 /* -------------------------------------------------------- to be done on the executor */
 
 enum { TELL_JOB = 1, TELL_IDLE = 2 };

@@ -64,7 +64,4 @@ bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job
  */
 bool tw__job_waits_for_caller(const struct tw__job *job);
 
-/* -EDEADLK, with a text: nobody but the calling thread could do what the call waits for. */
-int tw__limiter_refuse_only_thread(const char *call);
-
 #endif

@@ -168,18 +168,6 @@ unsigned tw__executor_capacity(tw_executor *executor)
 	return pool ? pool->max_workers : 0;
 }
 
-bool tw__pool_needs_caller(const tw_executor *executor)
-{
-	const struct tw__worker *self = tw__this_worker;
-	if (!self)
-		return false;
-	bool is_one_of_its_pool = executor == &self->pool->executor;
-	for (struct tw__source *s = tw_load_acquire(&self->pool->sources); s && !is_one_of_its_pool;
-	     s = s->next)
-		is_one_of_its_pool = executor == &s->executor;
-	return is_one_of_its_pool && self->pool->max_workers == 1;
-}
-
 /* -------------------------------------------------------------------- holders */
 
 int tw__pool_hold(tw_pool *pool)

@@ -22,12 +22,6 @@ tw_batch *tw__sources_take(tw_pool *pool);
 unsigned tw__executor_capacity(tw_executor *executor);
 
 /*
- * Tells whether only the calling thread ever runs what the executor gets: a pool of one
- * worker. Compares addresses only: the executor may have been freed.
- */
-bool tw__pool_needs_caller(const tw_executor *executor);
-
-/*
  * A service begins to use the pool: *out is its source, (tw_executor *)*out its executor. Returns
  * 0, -ENOMEM, or -ESHUTDOWN: the pool is closed.
  */

@@ -4,7 +4,6 @@
 #include "executor/scheduler/host.h"
 #include "executor/scheduler/run.h"
 #include "executor/scheduler/submit.h"
-#include "executor/strand/internal.h"
 
 /* --------------------------------------------------------------------- config */
 
@@ -126,15 +125,6 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 
 /* -------------------------------------------------------------------------- end */
 
-/* The calling thread may be the one that what is out waits for. */
-static bool scheduler_would_wait_for_itself(const tw_scheduler *scheduler)
-{
-	tw_executor *executor = scheduler->base.executor;
-	return scheduler->config.host == TW_HOST_EXECUTOR &&
-	       scheduler->host.state != TW__HOST_IDLE &&
-	       (tw__pool_is_worker(tw__pool_of(executor)) || tw__executor_needs_caller(executor));
-}
-
 /*
  * The lock is held; it is released while done functions are called. The task that runs is not
  * touched.
@@ -201,18 +191,14 @@ int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 	if (tw__scheduler_is_inside(scheduler))
 		return tw__misuse(-EDEADLK, "tw_scheduler_close: called from one of its own tasks");
 	pthread_mutex_lock(&scheduler->lock);
-	r = -EDEADLK;
-	if (!scheduler_would_wait_for_itself(scheduler)) {
-		scheduler_shut(scheduler);
-		uint64_t deadline_ns = tw__deadline_in(timeout_ns);
-		while (!has_returned(scheduler) &&
-		       tw__bell_await(&scheduler->returned, &scheduler->lock, deadline_ns))
-			continue;
-		r = has_returned(scheduler) ? 0 : -ETIMEDOUT;
-	}
+	scheduler_shut(scheduler);
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
+	while (!has_returned(scheduler) &&
+	       tw__bell_await(&scheduler->returned, &scheduler->lock, deadline_ns))
+		continue;
+	r = has_returned(scheduler) ? 0 : -ETIMEDOUT;
 	pthread_mutex_unlock(&scheduler->lock);
-	return r == -EDEADLK ? tw__misuse(r, "tw_scheduler_close: its work waits for this worker")
-			     : r;
+	return r;
 }
 
 static void scheduler_free_all(tw_scheduler *scheduler)

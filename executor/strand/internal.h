@@ -276,21 +276,4 @@ void tw__strand_free(tw_strand *strand);
 /* The service is about to be freed, or has just been. NULL does nothing. */
 void tw__strands_free(struct tw__strands *strands);
 
-/* Tells whether the executor is a strand, which runs one thing at a time. */
-bool tw__executor_is_strand(const tw_executor *executor);
-
-/*
- * Tells whether only the calling thread may run what the executor gets: the only worker of a pool,
- * or a task of the strand that the executor is. A wait for such a run would wait for its own
- * caller. Compares addresses only: the executor may be gone.
- */
-bool tw__executor_needs_caller(const tw_executor *executor);
-
-/* The same of a layer: the driver is the only thread that runs what is for the inline executor. */
-static inline bool tw__base_needs_caller(const struct tw__base *base)
-{
-	return base->executor == &tw__inline_executor ? tw__inside_poll(base->service)
-						      : tw__executor_needs_caller(base->executor);
-}
-
 #endif

@@ -38,17 +38,6 @@ static int submit_batch(tw_executor *self, tw_batch *batch, size_t n);
 
 static const struct tw_executor_ops strand_ops = {sizeof strand_ops, submit_batch};
 
-bool tw__executor_is_strand(const tw_executor *executor)
-{
-	return executor->ops == &strand_ops;
-}
-
-bool tw__executor_needs_caller(const tw_executor *executor)
-{
-	return tw__strand_inside((const tw_strand *)executor, NULL) ||
-	       tw__pool_needs_caller(executor);
-}
-
 static int strand_make(tw_strand **out, const struct tw__base *base)
 {
 	int r = need_strands(base->service);

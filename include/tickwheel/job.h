@@ -316,10 +316,8 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
  *   -ETIMEDOUT   it has not settled
  *   TW_GONE      its `done` had returned before the call, and the result was not kept
  *                (TW_LIMITER_TASK_KEEP); or it never was
- *   -EDEADLK     called by the job itself, or by its `done`, or by the only thread that could run
- *                it or call its `done`, when the wait begins. Not noticed, so give a timeout:
- *                a wait on the tick thread for a job between two attempts; a wait in a `done` that
- *                a close calls, for a job that it drops more than 64 later
+ *   -EDEADLK     called by the job itself or one of its callbacks; or, with a timeout, by the
+ *                thread that calls its `done` next
  *   -EINVAL      limiter is NULL
  *   -EPERM       in a forked child
  */

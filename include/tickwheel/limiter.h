@@ -133,8 +133,8 @@ struct tw_limiter_config {
  * Returns:
  *   0            *out is the limiter; on an error *out is not written
  *   -EINVAL      an argument is NULL; a knob is out of range; an unknown flag; or jobs that block
- *                could occupy the whole executor: a pool needs max_workers above max_concurrency.
- *                Inline, manual and foreign executors are not checked
+ *                could occupy the whole pool: it needs max_workers above max_concurrency.
+ *                Strands, inline, manual and foreign executors are not checked
  *   -E2BIG       non-zero bytes beyond the known struct
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service or the pool is closed
@@ -205,8 +205,8 @@ TW_API int tw_limiter_resume(tw_limiter *limiter);
  * Returns:
  *   0            all jobs have settled, nothing runs, idle listeners were called
  *   -ETIMEDOUT   some jobs still run; call again
- *   -EDEADLK     called from one of its jobs or callbacks, or only the calling thread could run
- *                what is left; and timeout_ns is not 0. Nothing changed: call from another thread
+ *   -EDEADLK     called from one of its jobs or callbacks, and timeout_ns is not 0; nothing
+ *                changed: call from another thread
  *   -EINVAL      limiter is NULL; an unknown mode
  *   -EPERM       in a forked child
  */
@@ -257,8 +257,7 @@ TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
  * Returns:
  *   0            it was idle
  *   -ETIMEDOUT   it was not
- *   -EDEADLK     called from one of its jobs or callbacks, or by the only thread that could run its
- *                jobs; not with timeout 0
+ *   -EDEADLK     called from one of its jobs or callbacks; not with timeout 0
  *   -EINVAL      limiter is NULL
  *   -EPERM       in a forked child
  */

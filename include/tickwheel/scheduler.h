@@ -175,9 +175,7 @@ TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service,
  * Returns:
  *   0            nothing of the scheduler runs, or will
  *   -ETIMEDOUT   a turn or a done function still runs, or work waits at the executor: call again
- *   -EDEADLK     called from one of its tasks or done functions; or, while a turn is under way or
- *                waits at the executor, by any worker of its pool or task of its strand; nothing
- *                changed
+ *   -EDEADLK     called from one of its tasks or done functions; nothing changed
  *   -EINVAL      scheduler is NULL
  *   -EPERM       in a forked child
  */

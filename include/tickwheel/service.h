@@ -182,9 +182,8 @@ enum tw_close_mode {
  *                If work of a destroyed strand or the like is still out, nothing changed
  *   -EBUSY       a strand, scheduler, limiter or the like still uses it: destroy that first;
  *                nothing changed
- *   -EDEADLK     called from inside; or by the only thread that could run what is left (a pool with
- *                max_workers 1, a strand); or a drain with timers pending on a manual clock;
- *                nothing changed
+ *   -EDEADLK     called from inside; or a drain with timers pending on a manual clock; nothing
+ *                changed
  *   -ENOTSUP     the kernel refuses membarrier, which it granted at creation (a sandbox entered
  *                meanwhile): nothing changed; enter the sandbox before you create the service
  *   -EINVAL      service is NULL; an unknown mode
@@ -251,8 +250,7 @@ TW_API int tw_service_close_with(tw_service *service, const struct tw_close_opti
  *   0          freed
  *   -EBUSY     a strand, scheduler, limiter or the like still uses it; nothing changed: destroy
  *              that first
- *   -EDEADLK   called from inside, or by the only thread that could run what is left; nothing
- *              changed
+ *   -EDEADLK   called from inside; nothing changed
  */
 TW_API int tw_service_destroy(tw_service *service);
 

@@ -132,7 +132,9 @@ static bool re_enter(void *arg, tw_job job, int error, uint32_t attempt, int64_t
 {
 	(void)arg, (void)error, (void)attempt, (void)delay_ns;
 	expect_eq(tw_job_wait(home.limiter, job, TW_FOREVER, NULL), -EDEADLK);
-	cr_assert_str_eq(text, "tw_job_wait: called by the job itself, or by one of its callbacks");
+	cr_assert_str_eq(
+	    text,
+	    "tw_job_wait: called by the job itself, or by the thread that calls its callbacks");
 	static const char inside[] = "called from one of the limiter's jobs or callbacks";
 	expect_eq(tw_limiter_wait_idle(home.limiter, TW_FOREVER), -EDEADLK);
 	cr_assert_not_null(strstr(text, inside));

@@ -303,32 +303,3 @@ Test(limiter_ends, done_function_does_not_wait_for_one_that_its_thread_calls_nex
 	expect_eq(answers[1], -EDEADLK);
 	limited_close(&home);
 }
-
-static int waits[3];
-
-static void wait_on_the_driver(void *arg)
-{
-	(void)arg;
-	waits[0] = tw_job_wait(home.limiter, other_job, TW_FOREVER, NULL);
-	waits[1] = tw_limiter_wait_idle(home.limiter, TW_FOREVER);
-	waits[2] = tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, TW_FOREVER);
-}
-
-Test(limiter_ends, callback_on_the_driver_does_not_wait_for_jobs_that_only_the_driver_runs)
-{
-	struct tw_limiter_config config = limited_config(1);
-	config.executor = tw_executor_inline();
-	open_started(config);
-	expect_eq(tw_schedule(home.rig.service, 0, wait_on_the_driver, NULL, NULL), 0);
-	expect_eq(tw_limiter_submit(home.limiter, succeed, NULL, &other_job), 0);
-	expect_eq(tw_limiter_pause(home.limiter), 0); /* the job is there when the timer runs */
-	rig_advance(&home.rig, 2 * MS);
-	for (int i = 0; i < 3; i++)
-		expect_eq(waits[i], -EDEADLK);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	/* the close was refused: it has changed nothing */
-	expect_eq(tw_limiter_submit(home.limiter, succeed, NULL, NULL), 0);
-	rig_advance(&home.rig, 2 * MS);
-	expect_eq(limited_stats(&home).succeeded, 2);
-	limited_close(&home);
-}

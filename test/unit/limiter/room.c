@@ -272,13 +272,11 @@ Test(limiter_room, executor_that_cannot_hold_its_jobs_is_refused_by_a_text_with_
 	expect_eq(create(executor, 1000, 0), -EINVAL);
 	cr_assert(strstr(heard, "max_concurrency 1000") && strstr(heard, "at most 4 at a time"),
 		  "%s", heard);
-	expect_eq(create(&home.queue.base, 1000, 0), 0);
-	expect_eq(create(tw_executor_inline(), 1000, 0), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
 	close_all();
 }
 
-Test(limiter_room, strand_holds_one_job_at_a_time_that_does_not_block)
+Test(limiter_room, executors_that_are_no_pool_are_not_judged)
 {
 	tw_pool *pool;
 	tw_strand *strand;
@@ -286,8 +284,9 @@ Test(limiter_room, strand_holds_one_job_at_a_time_that_does_not_block)
 	open_started(1);
 	expect_eq(tw_pool_create(&pool, &config), 0);
 	expect_eq(tw_strand_create(&strand, home.rig.service, tw_pool_executor(pool)), 0);
-	expect_eq(create(tw_strand_executor(strand), 1, 0), -EINVAL);
-	expect_eq(create(tw_strand_executor(strand), 1, TW_LIMITER_NONBLOCKING), 0);
+	expect_eq(create(tw_strand_executor(strand), 1000, 0), 0);
+	expect_eq(create(&home.queue.base, 1000, 0), 0);
+	expect_eq(create(tw_executor_inline(), 1000, 0), 0);
 	expect_eq(tw_strand_destroy(strand), 0);
 	rig_advance(&home.rig, MS);
 	expect_eq(tw_pool_destroy(pool), 0);

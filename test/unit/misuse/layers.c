@@ -180,7 +180,7 @@ Test(misuse_layers, limiters)
 		    ONE(.rate_starts = (1u << 20) + 1, .rate_interval_ns = 1));
 	LIMITER_ROW("rate_interval_ns is above TW_MAX_DELAY_NS",
 		    ONE(.rate_starts = 1, .rate_interval_ns = TOO_LONG));
-	LIMITER_ROW("max_concurrency 64: the executor runs at most 64 at a time, and callbacks "
+	LIMITER_ROW("max_concurrency 64: the pool runs at most 64 at a time, and callbacks "
 		    "need one of them; "
 		    "raise max_workers, or set TW_LIMITER_NONBLOCKING",
 		    .max_concurrency = 64, .executor = tw_pool_executor(pool));
