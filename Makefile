@@ -172,7 +172,7 @@ $B/test/plugin.so: $B/test/plugin.o $(lib)
 $B/test/unloaded: $B/test/unloaded.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
-wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall \
+wrapped := malloc calloc aligned_alloc free mmap munmap pthread_create syscall \
 	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep read \
 	   pthread_mutex_unlock
 $B/test/unit/run: $(test_o) $(lib)

@@ -152,7 +152,8 @@
  * questions false. A destroy frees memory, in the same order as in the parent: strands and other
  * layers, then services, then pools, executors and clocks. The child may create objects of its own.
  * A callback may fork, too: its child must end inside that callback, by exec or _exit. If the
- * callback returns in the child, the behavior is undefined.
+ * callback returns in the child, the behavior is undefined. A child that was made without the
+ * handlers of pthread_atfork (_Fork, a raw clone) must not call the library.
  *
  * Unloading. A plugin that contains the static library may be unloaded (dlclose) after its services
  * and pools are destroyed. Threads that have used it may live on, and end at any time afterwards. A

@@ -7,15 +7,14 @@
 void tw__gate_init(struct tw__gate *gate)
 {
 	*gate = (struct tw__gate){.asymmetric = tw__membarrier_register(), .bell_fd = -1};
-	tw_store_relaxed(&gate->word, TW__GATE_LIVE | TW__GATE_ACCEPTING);
+	tw_store_relaxed(&gate->word, TW__GATE_ACCEPTING);
 }
 
 uint64_t tw__gate_publish(struct tw__gate *gate, uint64_t flags)
 {
 	TW_ASSERT(!(flags >> TW__GATE_SEQUENCE_SHIFT));
-	TW_ASSERT(tw_load_relaxed(&gate->word) & TW__GATE_LIVE);
 	uint64_t sequence = tw__gate_sequence(tw_load_relaxed(&gate->word)) + 1;
-	uint64_t word = sequence << TW__GATE_SEQUENCE_SHIFT | TW__GATE_LIVE | flags;
+	uint64_t word = sequence << TW__GATE_SEQUENCE_SHIFT | flags;
 	tw_exchange_seq_cst(&gate->word, word); /* GATE1: pairs with look; GATE2 */
 	return word;
 }

@@ -19,10 +19,6 @@
  * it missed is met then, for a store does reach the other cores in time. Close cannot rest on "in
  * time": it answers -ENOTSUP (close.c).
  *
- * The gate is in memory that is zero in a forked child (fork.h): there the word is 0, which no word
- * ever is where it was made, and does not accept; so a thread that looks anyway learns of the fork
- * for nothing. Alone on its page: nothing else may be wiped.
- *
  * Pairing table
  *   GATE1  word: exchange-seq_cst (publish) -> load-acquire (look): plan, and all the driver
  *       published before.
@@ -63,11 +59,10 @@
 #include "mpsc/base/futex.h"
 
 enum {
-	TW__GATE_LIVE = 1,      /* always: the word is not 0 */
-	TW__GATE_OPEN = 2,      /* the driver ticks: the sequence number stands for "about now" */
-	TW__GATE_PARKED = 4,    /* the driver sleeps until plan */
-	TW__GATE_ACCEPTING = 8, /* until close */
-	TW__GATE_SEQUENCE_SHIFT = 4
+	TW__GATE_OPEN = 1,      /* the driver ticks: the sequence number stands for "about now" */
+	TW__GATE_PARKED = 2,    /* the driver sleeps until plan */
+	TW__GATE_ACCEPTING = 4, /* until close */
+	TW__GATE_SEQUENCE_SHIFT = 3
 };
 
 enum {
@@ -81,7 +76,7 @@ struct tw__gate {
 	_Atomic uint64_t plan;
 	_Atomic uint64_t cursor;  /* for the layer above: the last tick turned through */
 	_Atomic uint64_t base_ns; /* likewise: what pushes of this sequence number may count from */
-	/* of the queue (queue.h): constant; in a forked child it is no thread's */
+	/* of the queue (queue.h): constant */
 	uint64_t queue_id;
 	bool asymmetric; /* membarrier works; decided at creation */
 
@@ -111,19 +106,10 @@ static inline uint64_t tw__gate_look_after_push(struct tw__gate *gate)
 	return tw_load_seq_cst(&gate->word);
 }
 
-/* Before or in place of a push: closed, or forked. */
+/* Before or in place of a push: closed. */
 static inline bool tw__gate_refuses(uint64_t word)
 {
 	return !(word & TW__GATE_ACCEPTING);
-}
-
-/*
- * In a child of the process that made the gate. Relaxed: the answer never changes while a process
- * lives.
- */
-static inline bool tw__gate_forked(const struct tw__gate *gate)
-{
-	return tw_load_relaxed(&gate->word) == 0;
 }
 
 static inline bool tw__gate_is_open(uint64_t word)

@@ -54,9 +54,13 @@ static void tie_free(struct tie *tie)
 	free(tie);
 }
 
-/* The list may be half written: it starts anew, without the ties of the thread that has forked. */
+/*
+ * The thread forgets its lane (fork.h). The list may be half written: it starts anew, without the
+ * ties of the thread that has forked.
+ */
 static void queue_after_fork_in_child(void)
 {
+	tw__thread = (struct tw__thread){TW__NO_QUEUE, NULL};
 	all_ties = NULL;
 	for (struct tie *tie = my_ties; tie; tie = tie->next)
 		tie->at = NULL;

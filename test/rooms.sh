@@ -71,7 +71,7 @@ awk '
 # shellcheck disable=SC2046 # a list of files
 for file in $(cat "$work/files"); do
 	gcc -fpreprocessed -dD -E -P "$file" 2>/dev/null |
-		grep -qE 'tw__(forked|gate_forked|origin_inherited|fork_generation)\(|[^{]-EPERM' && echo "$file"
+		grep -qE 'tw__(forked|origin_inherited|fork_generation)\(|[^{]-EPERM' && echo "$file"
 done >"$work/found"
 [ "$(wc -l <"$work/found")" -gt 5 ] || fail "the search for fork checks finds too few"
 [ "$(wc -l <"$work/found")" -le 20 ] || fail "more than 20 files check for a forked child"

@@ -12,26 +12,19 @@ static _Atomic uint32_t holds;     /* objects */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool watching;
-static bool forked; /* this is a child */
 
 static void unload(void)
 {
 	pthread_mutex_lock(&tw__registry);
-	bool free = !tw_load_acquire(&holds) && !forked;
+	bool free = !tw_load_acquire(&holds) && !tw__fork_generation();
 	for (const struct tw__unloader *u = first; u; u = u->next)
 		u->unload(free);
 	pthread_mutex_unlock(&tw__registry);
 }
 
-static void unload_after_fork_in_child(void)
-{
-	forked = true;
-}
-
 static void unload_watch(void)
 {
-	watching =
-	    pthread_atfork(NULL, NULL, unload_after_fork_in_child) == 0 && atexit(unload) == 0;
+	watching = tw__fork_watch() && atexit(unload) == 0;
 }
 
 bool tw__unload_watch(struct tw__unloader *unloader)

@@ -20,7 +20,7 @@ static _Atomic bool all_after, refused_any;
 static _Atomic long outstanding;
 static _Atomic(const char *) refused_what;
 static _Atomic unsigned interrupt_each, sleeps;
-static _Atomic bool no_membarrier, no_wipe;
+static _Atomic bool no_membarrier;
 static _Atomic(const char *) only_what; /* requests of this kind alone are counted; NULL: all */
 static void (*_Atomic call_what)(void *arg);
 static void *call_arg; /* written before call_what and countdown */
@@ -168,11 +168,6 @@ void faults_refuse_membarrier(bool refuse)
 	no_membarrier = refuse;
 }
 
-void faults_refuse_wipe(bool refuse)
-{
-	no_wipe = refuse;
-}
-
 long faults_outstanding(void)
 {
 	return outstanding;
@@ -207,7 +202,6 @@ void *__real_aligned_alloc(size_t alignment, size_t size);
 void __real_free(void *block);
 void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 int __real_munmap(void *at, size_t size);
-int __real_madvise(void *at, size_t size, int advice);
 long __real_syscall(long number, ...);
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *),
 			  void *arg);
@@ -218,7 +212,6 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void __wrap_free(void *block);
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 int __wrap_munmap(void *at, size_t size);
-int __wrap_madvise(void *at, size_t size, int advice);
 long __wrap_syscall(long number, ...);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *),
 			  void *arg);
@@ -292,15 +285,6 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	struct start *start = __real_malloc(sizeof *start);
 	*start = (struct start){main, arg, at_starts};
 	return __real_pthread_create(thread, attr, start_with_hook, start);
-}
-
-int __wrap_madvise(void *at, size_t size, int advice)
-{
-	if (no_wipe && advice == MADV_WIPEONFORK) {
-		errno = EINVAL;
-		return -1;
-	}
-	return __real_madvise(at, size, advice);
 }
 
 /*

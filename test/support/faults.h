@@ -63,9 +63,6 @@ void faults_at_starts(void (*what)(void *arg), void *arg);
  */
 void faults_refuse_membarrier(bool refuse);
 
-/* The kernel knows no MADV_WIPEONFORK. */
-void faults_refuse_wipe(bool refuse);
-
 /* Blocks of memory and mappings taken and not given back. */
 long faults_outstanding(void);
 

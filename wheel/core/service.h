@@ -109,14 +109,14 @@ struct tw__layers {
 };
 
 struct tw_service {
-	/* the line that every push reads; zero in a forked child: all else is not */
-	struct tw__gate gate;
+	struct tw__gate gate;       /* the line that every push reads */
 	struct tw__counter counter; /* for resets, if the clock is the monotonic one */
 
 	/* Constant after creation, except for atomic members. */
 	alignas(TW__CACHE_LINE) struct tw__queue queue;
 	struct tw__slots slots;
 	struct tw__groups groups;
+	struct tw__origin origin;
 	tw_clock *clock;
 	tw_executor *executor;
 	struct tw__time time;
@@ -145,11 +145,12 @@ struct tw_service {
 
 /*
  * In a forked child only the service's constants may be read, and none of its locks taken. Public
- * functions ask before anything else, or learn it from their look at the gate (wheel/base/entry.h).
+ * functions ask before anything else (wheel/base/entry.h), or when they find that their thread has
+ * not used the service last: in a child it never has (mpsc/base/fork.h).
  */
 static inline bool tw__forked(const tw_service *service)
 {
-	return tw_unlikely(tw__gate_forked(&service->gate));
+	return tw__origin_inherited(&service->origin);
 }
 
 /* The entry check of an object of the layers above, which lives on a service. */

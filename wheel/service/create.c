@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#include "mpsc/base/fork.h"
 #include "mpsc/base/reserve.h"
 #include "wheel/driver/poll.h"
 #include "wheel/timer/member.h"
@@ -244,16 +243,17 @@ struct whole {
 	alignas(TW__CACHE_LINE) struct tw__driver driver;
 };
 
-enum { HEAD_BYTES = sizeof(struct tw__gate), REST_BYTES = sizeof(struct whole) - HEAD_BYTES };
-_Static_assert(offsetof(tw_service, gate) == 0 && offsetof(tw_service, counter) == HEAD_BYTES,
-	       "the gate is the head");
-
 int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 {
-	struct whole *whole = tw__wiped_alloc(HEAD_BYTES, REST_BYTES);
+	struct whole *whole = aligned_alloc(TW__CACHE_LINE, sizeof *whole);
 	if (!whole)
 		return -ENOMEM;
+	memset(whole, 0, sizeof *whole);
 	tw_service *service = &whole->service;
+	if (!tw__origin_init(&service->origin)) {
+		free(whole);
+		return -ENOMEM;
+	}
 	service->submitted = &whole->submitted;
 	service->works = &whole->works;
 	service->close_owner = &whole->close_owner;
@@ -262,7 +262,7 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 	tw__gate_init(&service->gate);
 	int r = tw__slots_init(&service->slots, cfg->max_timers);
 	if (r) {
-		tw__wiped_free(service, HEAD_BYTES);
+		free(whole);
 		return r;
 	}
 	tw__groups_init(&service->groups, cfg->max_timers);
@@ -298,7 +298,7 @@ void tw__core_free(tw_service *service)
 	tw__slots_fini(&service->slots);
 	free(service->watch.told.runs);
 	pthread_mutex_destroy(&service->driving);
-	tw__wiped_free(service, HEAD_BYTES);
+	free(service); /* the whole: service.h */
 }
 
 /* Locks may be held and lists half written, so only mappings and descriptors are given back. */
@@ -309,7 +309,7 @@ void tw__core_free_forked(tw_service *service)
 	tw__groups_unmap(&service->groups);
 	tw__alarm_close(&service->driver->loop.alarm);
 	tw__slots_unmap(&service->slots);
-	tw__wiped_free(service, HEAD_BYTES);
+	free(service); /* the whole: service.h */
 }
 
 /* ------------------------------------------------------------------- the rest */

@@ -186,8 +186,10 @@ static inline __attribute__((always_inline)) int reset_by_mode(tw_service *servi
 							       uint64_t deadline_ns, unsigned mode)
 {
 	uint64_t entry;
+	if (tw__forked(service))
+		return -EPERM;
 	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))))
-		return tw__refused_by_gate(service);
+		return -ESHUTDOWN;
 	if (tw_unlikely(!tw__handle_entry(&service->slots, timer, &entry)))
 		return -ENOENT;
 	uint32_t slot = (uint32_t)entry, generation = tw__entry_generation(entry);

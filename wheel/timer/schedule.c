@@ -35,15 +35,12 @@ static int schedule_refused(struct tw__local *local, tw_timer *out, int error)
 	return error;
 }
 
-int tw__refused_by_gate(tw_service *service)
+/* The thread's part of the service, which it has not used last. NULL: *error says why. */
+static __attribute__((noinline)) struct tw__local *find_local(tw_service *service, int *error)
 {
-	return tw__forked(service) ? -EPERM : -ESHUTDOWN;
-}
-
-static __attribute__((noinline)) int refused_by_gate(tw_service *service, tw_timer *out)
-{
-	int error = tw__refused_by_gate(service);
-	return schedule_refused(error == -EPERM ? NULL : tw__local_of(service), out, error);
+	bool forked = tw__forked(service);
+	*error = forked ? -EPERM : -ENOMEM;
+	return forked ? NULL : tw__local_of(service);
 }
 
 static __attribute__((noinline)) int schedule_out_of_range(tw_service *service, tw_timer *out)
@@ -136,7 +133,7 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 			continue;
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
 		tw__magazine_count_scheduled(&local->magazine, -1);
-		return refused_by_gate(service, out);
+		return schedule_refused(local, out, -ESHUTDOWN);
 	}
 	return 0;
 }
@@ -188,11 +185,12 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 						     void *arg, uint64_t persistent, uint32_t ext,
 						     bool cached, tw_timer *out)
 {
+	int error;
+	if (tw_unlikely(!local) && !(local = find_local(service, &error)))
+		return schedule_refused(NULL, out, error);
 	uint64_t word = tw__gate_look(&service->gate);
 	if (tw_unlikely(tw__gate_refuses(word)))
-		return refused_by_gate(service, out);
-	if (tw_unlikely(!local) && !(local = tw__local_of(service)))
-		return schedule_refused(NULL, out, -ENOMEM);
+		return schedule_refused(local, out, -ESHUTDOWN);
 	int grew = 0;
 	if (tw_unlikely(!tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))) {
 		grew = schedule_make_room(&local->lane);

@@ -86,7 +86,4 @@ static inline bool tw__when_is_in_range(const tw_service *service, uint32_t flag
 				  : when_ns <= TW_MAX_DELAY_NS;
 }
 
-/* The gate refuses: why? -EPERM: a forked child. -ESHUTDOWN: closed. */
-int tw__refused_by_gate(tw_service *service);
-
 #endif

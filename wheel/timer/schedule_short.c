@@ -7,8 +7,7 @@
  *
  * Ordinary means:
  *   - the kernel has membarrier;
- *   - this process is the one that made the service: its id in the gate is wiped in a forked child;
- *   - this thread has used this service last;
+ *   - this thread has used this service last: never so in a forked child (mpsc/base/fork.h);
  *   - its magazine and its lane's segment have room;
  *   - the deadline lies within the wheel's reach;
  *   - nobody has to be woken. For a delay: the gate is open, and its word is that of the lane's

@@ -86,29 +86,6 @@ Test(fork_service, child_of_a_pool)
 }
 
 /*
- * Without MADV_WIPEONFORK a handler of fork wipes the page: of each service that lives, and no
- * other.
- */
-Test(fork_service, child_where_the_kernel_wipes_nothing)
-{
-	faults_refuse_wipe(true);
-	struct rig rigs[3];
-	for (int i = 0; i < 3; i++)
-		rig_open(&rigs[i], NULL);
-	rig_close(&rigs[1]);
-	for (int i = 0; i < 3; i += 2) {
-		struct probe probe = PROBE(&rigs[i], 1);
-		probe_schedule(&probe, SECOND);
-		struct inherited in = {&rigs[i], probe.timer};
-		expect_amid_locks(rigs[i].service, use_all, &in);
-		rig_advance(&rigs[i], SECOND);
-		expect_eq(probe.runs, 1);
-	}
-	rig_close(&rigs[2]);
-	rig_close(&rigs[0]);
-}
-
-/*
  * A child that leaves the service as it is, and ends its thread in the ordinary way: the exit hook
  * runs.
  */
