@@ -105,7 +105,7 @@
  *        over in that order. A timer that was reset, or is a series, is ordered when
  *        it is filed.
  *   G7   Callbacks may call anything. A wait from inside the same object is refused. Waits across
- *        objects are yours: see "Waits that you must not do" below.
+ *        objects are yours: see "Waits that you must not do" above.
  *   G8   A callback that blocks delays other timers by a few milliseconds at most, until
  *        max_workers callbacks block. An inline callback delays all.
  *   G9   Quiet. A service without timers never wakes up. Otherwise it wakes up for the next
