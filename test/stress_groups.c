@@ -61,8 +61,7 @@ static void open_service(struct foreign *foreign, uint64_t *seed, bool *by_hand,
 	*by_hand = random_percent(seed, 20);
 	*is_foreign = executor == 1;
 	cfg.drive = *by_hand ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
-	cfg.on_refused = (enum tw_on_refused)random_below(seed, 3);
-	shared.inline_callbacks = executor == 0 || cfg.on_refused == TW_REFUSED_INLINE;
+	shared.inline_callbacks = executor == 0;
 	if (executor == 0) {
 		cfg.executor = tw_executor_inline();
 	} else if (*is_foreign) {

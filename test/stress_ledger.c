@@ -138,9 +138,8 @@ static void choose_make(struct make *make, uint64_t *seed)
 	cfg->max_timers = random_percent(seed, 25) ? 50 + (uint32_t)random_below(seed, 5000) : 0;
 	cfg->lane_entries = random_percent(seed, 25) ? 1024 : 0;
 	cfg->drive = random_percent(seed, 20) ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
-	cfg->on_refused = (enum tw_on_refused)random_below(seed, 3);
 	unsigned executor = (unsigned)random_below(seed, 4);
-	shared.inline_callbacks = executor == 0 || cfg->on_refused == TW_REFUSED_INLINE;
+	shared.inline_callbacks = executor == 0;
 	if (executor == 0) {
 		cfg->executor = tw_executor_inline();
 	} else if (executor == 1) {
@@ -153,7 +152,6 @@ static void choose_make(struct make *make, uint64_t *seed)
 	} else {
 		cfg->workers = 1 + (uint32_t)random_below(seed, 4);
 	}
-	round_now.may_run_inline = cfg->on_refused == TW_REFUSED_INLINE;
 	make->has_other = random_percent(seed, 50);
 	if (make->has_other) {
 		foreign_start(&make->other, random_next(seed), 1 + (unsigned)random_below(seed, 2));
@@ -161,8 +159,6 @@ static void choose_make(struct make *make, uint64_t *seed)
 		make->other.give_back_percent = random_percent(seed, 50) ? 5 : 0;
 	}
 	shared.other = make->has_other ? &make->other.base : NULL;
-	round_now.may_drop = cfg->on_refused == TW_REFUSED_DROP &&
-			     (make->has_other || cfg->executor != tw_executor_inline());
 }
 
 static void start_round(struct make *make, uint64_t *seed)

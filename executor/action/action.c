@@ -285,7 +285,7 @@ void tw__action_detach(struct tw_action *action)
 		break;
 	case TW__ACTION_DUE:
 		tw__action_unlink(&scheduler->due, action);
-		action->refusal = 0;
+		action->refused = false;
 		break;
 	case TW__ACTION_BATCHED:
 		tw__action_leave_batch(action);

@@ -16,12 +16,12 @@ static bool is_current(const struct tw_action *action)
 	return action->location == TW__ACTION_TIMED && action->timer.id == tw_self().id;
 }
 
-void tw__action_join_due(struct tw_action *action, int refusal)
+void tw__action_join_due(struct tw_action *action, bool refused)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw__action_set_location(action, TW__ACTION_DUE);
 	tw__action_append(&action->scheduler->due, action);
-	action->refusal = refusal;
+	action->refused = refused;
 }
 
 static void fired(void *arg)
@@ -30,16 +30,13 @@ static void fired(void *arg)
 	tw_action_scheduler *scheduler = action->scheduler;
 	tw__actions_lock(scheduler);
 	if (is_current(action)) {
-		tw__action_join_due(action, 0);
+		tw__action_join_due(action, false);
 		tw__actions_drive(scheduler);
 	}
 	tw__actions_unlock(scheduler);
 }
 
-/*
- * A timer that ended without a run: an executor dropped it, or a closed strand cancelled it. The
- * flusher calls `failed`.
- */
+/* A closed strand has cancelled the timer. The flusher calls `failed`. */
 static void timer_over(void *arg, enum tw_fate fate)
 {
 	struct tw_action *action = arg;
@@ -47,7 +44,7 @@ static void timer_over(void *arg, enum tw_fate fate)
 	tw__actions_lock(scheduler);
 	if (fate != TW_FATE_FIRED && is_current(action)) {
 		scheduler->stats.refused++;
-		tw__action_join_due(action, fate == TW_FATE_DROPPED ? -EAGAIN : -ESHUTDOWN);
+		tw__action_join_due(action, true);
 		tw__actions_drive(scheduler);
 	}
 	tw__action_put(action);
@@ -99,7 +96,7 @@ static int enlist(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns)
 	if (kind != TW_ACTION_KIND_QUEUE)
 		return tw__action_join_batch(action);
 	tw__action_detach(action);
-	tw__action_join_due(action, 0);
+	tw__action_join_due(action, false);
 	return 0;
 }
 

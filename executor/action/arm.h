@@ -4,10 +4,7 @@
 
 #include "executor/action/internal.h"
 
-/*
- * Puts a detached action into `due`. refusal 0: it will run. Else it will not, and `failed` gets
- * the reason.
- */
-void tw__action_join_due(struct tw_action *action, int refusal);
+/* Puts a detached action into `due`. refused: it will not run, and `failed` gets -ESHUTDOWN. */
+void tw__action_join_due(struct tw_action *action, bool refused);
 
 #endif

@@ -146,16 +146,15 @@ static size_t close_rest(tw_action_scheduler *scheduler, uint64_t batch)
 
 /* ------------------------------------------------------------------------ flushes */
 
-/* It does not run: `failed` gets the reason. */
+/* It does not run: its executor is a closed strand. */
 static void tell_refusal(tw_action_scheduler *scheduler, struct tw_action *action)
 {
-	int refusal = action->refusal;
 	action_take(&scheduler->due, action);
-	action->refusal = 0;
+	action->refused = false;
 	action->references++;
 	if (!action->fn)
 		tw__immediate_gone(action);
-	action_flush_tell(scheduler, action->fn ? action : NULL, refusal, 0);
+	action_flush_tell(scheduler, action->fn ? action : NULL, -ESHUTDOWN, 0);
 	tw__action_put(action);
 }
 
@@ -175,7 +174,7 @@ static int run_first(tw_action_scheduler *scheduler, uint64_t batch, bool told)
 {
 	struct tw_action *action = first_of(scheduler, batch);
 	bool ended = false;
-	if (action->refusal) {
+	if (action->refused) {
 		tell_refusal(scheduler, action);
 		return 0;
 	}

@@ -71,13 +71,11 @@ static void frame_came(void *arg)
 	tw__actions_unlock(scheduler);
 }
 
-static int ask_for_frame(tw_action_scheduler *scheduler);
-
 /*
  * No frame will come for the open batch: its actions go to `due`, where the flusher calls `failed`
  * for each.
  */
-static void refuse_batch(tw_action_scheduler *scheduler, int refusal)
+static void refuse_batch(tw_action_scheduler *scheduler)
 {
 	struct tw_action *action = scheduler->batches.last, *next;
 	TW_ASSERT(scheduler->open_count > 0);
@@ -87,18 +85,14 @@ static void refuse_batch(tw_action_scheduler *scheduler, int refusal)
 	for (; action; action = next) {
 		next = action->next;
 		tw__action_unlink(&scheduler->batches, action);
-		tw__action_join_due(action, refusal);
+		tw__action_join_due(action, true);
 		scheduler->stats.refused++;
 	}
 	scheduler->open_count = 0;
 	tw__actions_drive(scheduler);
 }
 
-/*
- * If an executor refuses a frame's timer (TW_REFUSED_DROP), that frame is left out, and the next
- * one serves its batch. A closed strand cancels the timer, and would cancel all further ones: then
- * the batch is refused.
- */
+/* A closed strand cancels the frame's timer, and would cancel all further ones. */
 static void frame_over(void *arg, enum tw_fate fate)
 {
 	tw_action_scheduler *scheduler = arg;
@@ -106,9 +100,7 @@ static void frame_over(void *arg, enum tw_fate fate)
 	if (fate != TW_FATE_FIRED && scheduler->frame.id == tw_self().id) {
 		scheduler->frame = (tw_timer){0};
 		scheduler->stats.refused++;
-		int r = fate == TW_FATE_DROPPED ? ask_for_frame(scheduler) : -ESHUTDOWN;
-		if (r)
-			refuse_batch(scheduler, r);
+		refuse_batch(scheduler);
 	}
 	scheduler->frames_out--;
 	tw__bell_ring(&scheduler->changed);

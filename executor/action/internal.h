@@ -16,8 +16,8 @@
  *   TIMED    It has one timer of the service. The timer's callback counts only if it is the
  *            timer that the action names (tw_self). So a timer that was claimed just before it
  *            was moved or cancelled does nothing.
- *   DUE      It is in `due`, which the flusher empties. With a refusal it does not run: the flusher
- *            calls `failed` for it.
+ *   DUE      It is in `due`, which the flusher empties. If it is refused it does not run: the
+ *            flusher calls `failed` for it.
  *   BATCHED  It is in `batches`, in order of batch ids. A flush takes those of one id.
  *
  * The flusher is the only thread that runs actions of the scheduler and calls `failed`. If another
@@ -67,7 +67,7 @@ struct tw_action {
 	uint64_t batch;
 	tw_timer timer;
 
-	int refusal; /* DUE: why it does not run; 0: it runs */
+	bool refused; /* DUE: it does not run, since its executor is a closed strand */
 	bool closed, running, owned;
 	bool releasing; /* from its end until its release has returned */
 	pthread_t releaser;

@@ -80,14 +80,8 @@ static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
 			tw__batch_end_one(batch);
 		return 0;
 	}
-	bool never_inline = tw__batch_service(batch)->config.on_refused != TW_REFUSED_INLINE;
 	tw__batch_end_all(batch);
-	int r = executor->ops->submit(executor, batch, n);
-	if (r >= 0 || never_inline)
-		return r;
-	while (n-- > 0) /* a refusal would run them here */
-		tw__batch_end_one(batch);
-	return 0;
+	return executor->ops->submit(executor, batch, n);
 }
 
 static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)

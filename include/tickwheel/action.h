@@ -128,13 +128,9 @@ enum tw_action_flags {
 /*
  * Called for a failure that no call returns. `closed` is how many others of its batch were closed.
  *
- * Also called for an action that was scheduled and cannot run; it stays open:
- *
- *   -EAGAIN      the executor refused its timer, and the service drops refused runs
- *   -ERANGE      the executor refused its frame, and the next one is beyond the clock's range
- *   -ESHUTDOWN   the executor is a closed strand; of FRAME: once for each action of the frame
- *
- * On a closed strand ASAP actions without a delay, and immediates of ASAP, still run.
+ * Also called with -ESHUTDOWN for an action that was scheduled and cannot run, since its executor
+ * is a closed strand. For FRAME it is called once for each action of the frame. The action stays
+ * open. On a closed strand ASAP actions without a delay, and immediates of ASAP, still run.
  *
  * An immediate that cannot run comes with action NULL. Calls are serialized with the scheduler's
  * work and with each other. The action may be destroyed here.

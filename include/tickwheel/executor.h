@@ -9,8 +9,12 @@
  * claimed in order, one for each call. The batch belongs to the service: when the n-th of these
  * calls has begun, do not touch the batch.
  *
- * An executor that keeps its batches gets no more of them after a while. Its further runs wait at
- * the service, in order, and other executors go on.
+ * An executor may refuse a batch. Its runs wait at the service, which offers them again in the next
+ * tick, in order. They can be cancelled and moved meanwhile, and other executors go on. The same
+ * holds for an executor that keeps its batches: after a while it gets no more of them.
+ *
+ * A run that has waited for its executor for 2^26 ticks (18.6 hours at 1 ms) may then wait up to
+ * 2^25 ticks more, and tw_remaining tells that time. The run is late, never early.
  */
 #ifndef TICKWHEEL_EXECUTOR_H
 #define TICKWHEEL_EXECUTOR_H
@@ -33,7 +37,7 @@ struct tw_executor_ops {
 	/*
 	 * Takes n tickets of a batch, n >= 1. Called by the driver, and by calls of strands and
 	 * other layers: it must not block, and must not close the service. 0: taken. A negative
-	 * errno: refused, nothing was taken; the service does as its on_refused says.
+	 * errno: refused, nothing was taken; the service offers the batch again.
 	 */
 	int (*submit)(tw_executor *self, tw_batch *batch, size_t n);
 };

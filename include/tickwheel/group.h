@@ -31,8 +31,7 @@
  * beginning within a tick; with a manual drive, in tw_service_advance. A call that waits
  * (tw_cancel_wait, tw_group_cancel_wait) calls the releases itself that nobody has called yet. So
  * TW_GONE of tw_cancel does not say that a release has returned; the answer of a call that waits
- * does. If the executor refuses, the pieces are offered again; with TW_REFUSED_DROP the driver does
- * the work; a close calls what is left.
+ * does. If the executor refuses, the pieces are offered again; a close calls what is left.
  *
  * Threads: any thread may call anything at any time, also from callbacks and releases. On a closed
  * service tw_group_create and tw_group_close_then answer -ESHUTDOWN; the others work. Only the
@@ -109,9 +108,9 @@ TW_API int tw_group_close(tw_service *service, tw_group group);
  * becomes a member before fn, or answers -ESHUTDOWN.
  *
  * fn runs on the service's executor, also if the group has no members. If the executor refuses, the
- * call is offered again; with TW_REFUSED_DROP the driver calls fn. A close of the service that
- * waits calls fn on its own thread if it is left, and answers 0 only after fn has returned. In fn,
- * tw_self() is "no timer". A group that is destroyed before its completion ran still completes.
+ * call is offered again. A close of the service calls fn on its own thread if it is left, and
+ * answers 0 only after fn has returned. In fn, tw_self() is "no timer". A group that is destroyed
+ * before its completion ran still completes.
  *
  * Threads: any, also a member's own callback or release. Never blocks, allocates nothing, never
  * calls fn inside the call.

@@ -70,7 +70,7 @@ TW_API int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 /*
  * Returns the queue as an executor, for services and for single timers.
  *
- * A full queue refuses with -EAGAIN; the service then does as its on_refused says.
+ * A full queue refuses with -EAGAIN; the service then offers the runs again in its next tick.
  *
  * Threads: any.
  * Returns: the executor; NULL if manual is NULL.

@@ -31,19 +31,6 @@ enum tw_drive {
 	TW_DRIVE_MANUAL = 1  /* the caller, with tw_service_advance */
 };
 
-/*
- * What happens to runs that an executor refuses.
- *
- * tw_service_stats.refused counts each refusal. A run that has waited for its executor for 2^26
- * ticks (18.6 hours at 1 ms) may then wait up to 2^25 ticks more, and tw_remaining tells that time.
- * It is late, never early.
- */
-enum tw_on_refused {
-	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order; cancellable meanwhile */
-	TW_REFUSED_INLINE = 1, /* run by the driver */
-	TW_REFUSED_DROP = 2    /* ended as dropped. The driver calls the release: keep it short */
-};
-
 /* Knobs of a service. 0 picks the default of each. */
 struct tw_service_config {
 	size_t size;           /* sizeof(struct tw_service_config); may be 0 if all else is 0 */
@@ -55,8 +42,10 @@ struct tw_service_config {
 	uint32_t workers;      /* threads that the service's own pool keeps: 1 .. 1024; default: the
 				* processors that the process may use (affinity, and the CPU
 				* quota of its own control group). 0 with an executor */
+	uint32_t max_workers;  /* the most threads of that pool: `workers` .. 1024; default 64. It
+				* starts threads beyond `workers` while callbacks block (pool.h).
+				* Set both to 1 to run callbacks one after the other */
 	enum tw_drive drive;
-	enum tw_on_refused on_refused;
 	tw_clock *clock;       /* NULL: the process's default (clock.h). Outlives the service */
 	tw_executor *executor; /* NULL: a pool of its own. Outlives the service */
 
@@ -88,14 +77,6 @@ struct tw_service_config {
 	 * draws of each limiter depend on the order in which limiters are created.
 	 */
 	uint64_t seed;
-
-	/*
-	 * The most threads of the service's own pool: `workers` .. 1024; default 64. While
-	 * callbacks block, the pool starts threads beyond `workers` (pool.h). Set both to 1 to run
-	 * callbacks one after the other.
-	 */
-	uint32_t max_workers;
-	uint32_t reserved; /* 0 */
 
 	/*
 	 * For people: tw_service_dump shows it, and Prometheus' text has it as the label `service`.

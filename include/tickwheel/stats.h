@@ -33,7 +33,7 @@ struct tw_service_stats {
 	uint64_t scheduled; /* accepted timers; a periodic one counts once */
 	uint64_t fired;     /* ended by having run; a series: after its last run */
 	uint64_t cancelled;
-	uint64_t dropped; /* by a close, or by TW_REFUSED_DROP */
+	uint64_t dropped; /* by a close */
 	uint64_t pending; /* armed, as tw_is_pending says; counted from the timers themselves */
 
 	uint64_t rejected; /* schedules answered with an error other than bad arguments */

@@ -22,7 +22,6 @@
  *   too late (TW_LATE_DROP)            TW_FATE_LATE       the one that claimed it   late_dropped
  *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
  *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
- *   refused (TW_REFUSED_DROP)          TW_FATE_DROPPED    the driver                dropped
  *
  *   (1) A persistent timer ends this way only if the service has closed meanwhile.
  *   (2) A one-shot that is cancelled while it runs, and was not re-armed, ends as TW_FATE_FIRED.
@@ -86,7 +85,7 @@ enum tw_outcome {
 enum tw_fate {
 	TW_FATE_FIRED = 0,
 	TW_FATE_CANCELLED = 1,
-	TW_FATE_DROPPED = 2, /* by a close, or by TW_REFUSED_DROP */
+	TW_FATE_DROPPED = 2, /* by a close */
 	TW_FATE_LATE = 3     /* by TW_LATE_DROP */
 };
 

@@ -80,9 +80,6 @@ static struct {
 	uint64_t seed;
 	uint64_t number;
 	atomic_bool closing; /* close has been called */
-	bool may_drop;       /* the executor may refuse, and the policy is to drop */
-	/* the executor may refuse, and the policy is that the driver runs it */
-	bool may_run_inline;
 	atomic_ullong resets, rejected, overruns_told, operations;
 } round_now;
 
@@ -293,7 +290,7 @@ static void record_enter(struct record *r)
 	r->runs++;
 	if (tw_self().id != r->timer.id)
 		violation(r, "tw_self() is another timer");
-	if (!round_now.may_run_inline && r->named && foreign_here != r->named)
+	if (r->named && foreign_here != r->named)
 		violation(r, "a run by another executor than it named");
 	check_instant(r, now_ns);
 }
@@ -376,7 +373,7 @@ static void account_told(struct account *sum, struct record *r)
 	} else {
 		if (atomic_load(&r->cancelled))
 			violation(r, "dropped, and cancelled");
-		if (atomic_load(&r->released_open) && !round_now.may_drop)
+		if (atomic_load(&r->released_open))
 			violation(r, "dropped before close");
 		sum->dropped++;
 	}

@@ -6,7 +6,6 @@
 #include "wheel/base/probes.h"
 #include "wheel/run/run.h"
 #include "wheel/driver/compact.h"
-#include "wheel/driver/drop.h"
 
 /* ----------------------------------------------------------------- the table */
 
@@ -313,44 +312,36 @@ static bool outbox_offer(tw_service *service, struct tw__outbox *box)
 	return false;
 }
 
-/* Runs the first chunk here. False: some of it is left, for want of budget or memory. */
-static bool run_here(tw_service *service, struct tw__local *local, struct tw__outbox *box,
-		     size_t budget, size_t *done)
+/* The inline executor's: runs here what the budget allows. Some is left if memory is short, too. */
+static size_t run_here(tw_service *service, struct tw__local *local, struct tw__outbox *box,
+		       size_t budget)
 {
-	struct tw__chunk *chunk = box->runs.first;
-	if (chunk->holder_count < chunk->count)
-		*done += tw__run_inline(service, local, chunk, tw__forced(service), budget - *done,
-					tw__driver_now(service));
-	if (chunk->holder_count < chunk->count)
-		return false;
-	tw__chunk_put(&service->driver->wheel, outbox_pop(box));
-	return true;
+	struct tw__chunk *chunk;
+	size_t done = 0;
+	while ((chunk = box->runs.first) && done < budget) {
+		if (chunk->holder_count < chunk->count)
+			done += tw__run_inline(service, local, chunk, tw__forced(service),
+					       budget - done, tw__driver_now(service));
+		if (chunk->holder_count < chunk->count)
+			break;
+		tw__chunk_put(&service->driver->wheel, outbox_pop(box));
+	}
+	return done;
 }
 
 static size_t deliver(tw_service *service, struct tw__local *local, struct tw__outbox *box,
 		      size_t budget)
 {
 	size_t done = 0;
-	bool here = box->executor == &tw__inline_executor;
-	while (box->runs.first && done < budget) {
-		if (here || box->runs.first->holder_count > 0) {
-			if (!run_here(service, local, box, budget, &done))
-				break;
-			continue;
-		}
-		if (!may_submit(&service->driver->outboxes, box))
-			break;
+	if (box->executor == &tw__inline_executor)
+		return run_here(service, local, box, budget);
+	while (box->runs.first && done < budget && may_submit(&service->driver->outboxes, box)) {
 		split(service, &box->runs, budget - done);
 		/* now: once taken over the chunk may be gone */
 		size_t count = box->runs.first->count;
-		if (outbox_offer(service, box))
-			done += count;
-		else if (service->config.on_refused == TW_REFUSED_RETRY)
+		if (!outbox_offer(service, box))
 			break;
-		else if (service->config.on_refused == TW_REFUSED_DROP)
-			tw__outbox_drop(service, local, outbox_pop(box));
-		else if (!run_here(service, local, box, budget, &done))
-			break;
+		done += count;
 	}
 	return done;
 }

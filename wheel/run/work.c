@@ -228,15 +228,13 @@ static void answer_refusal(struct tw__work *work)
 static bool work_offer(tw_service *service, struct tw__work *work)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
-	bool here = executor == &tw__inline_executor;
-	if (!here && work_hand_over(work, executor, false) < 0) {
-		here = service->config.on_refused == TW_REFUSED_INLINE;
-		if (!here)
-			answer_refusal(work);
-	}
-	if (here)
+	if (executor == &tw__inline_executor) {
 		work_run(service, work);
-	return here;
+		return true;
+	}
+	if (work_hand_over(work, executor, false) < 0)
+		answer_refusal(work);
+	return false;
 }
 
 static size_t offer_all(tw_service *service, struct tw__work *work)

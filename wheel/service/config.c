@@ -29,8 +29,6 @@ static int workers_check(const struct tw_service_config *c)
 	if (c->max_workers && (c->max_workers < c->workers || c->max_workers > TW__WORKERS_MAX))
 		return refuse("max_workers %u: must be %u (workers) to %u", c->max_workers,
 			      c->workers ? c->workers : 1, TW__WORKERS_MAX);
-	if (c->reserved)
-		return refuse("reserved %u: must be 0", c->reserved);
 	return 0;
 }
 
@@ -71,9 +69,6 @@ static int config_check(const struct tw_service_config *c)
 		return r;
 	if ((unsigned)c->drive > TW_DRIVE_MANUAL)
 		return refuse("drive %u is not an enum tw_drive", (unsigned)c->drive);
-	if ((unsigned)c->on_refused > TW_REFUSED_DROP)
-		return refuse("on_refused %u is not an enum tw_on_refused",
-			      (unsigned)c->on_refused);
 	if ((c->stuck_ns == 0) != (c->on_stuck == NULL))
 		return refuse("stuck_ns and on_stuck: set both, or neither");
 	if (c->executor && !tw__executor_is_sound(c->executor))

@@ -136,73 +136,85 @@ static int note_overlap(tw_action *action, void *state)
 	return 0;
 }
 
-static tw_action_scheduler *open_refusing(struct rig *rig, struct queue_executor *queue,
-					  enum tw_action_kind kind)
+/*
+ * ASYNC actions on a strand that is closed. The service's executor, a queue, calls the releases of
+ * their timers.
+ */
+struct refusing {
+	struct rig rig;
+	struct queue_executor queue;
+	tw_strand *strand;
+	tw_action_scheduler *scheduler;
+};
+
+static void open_refusing(struct refusing *r)
 {
 	struct tw_service_config cfg = rig_config();
 	memset(&hook, 0, sizeof(hook));
-	queue_executor_open(queue);
-	cfg.executor = &queue->base;
-	cfg.on_refused = TW_REFUSED_DROP;
-	rig_open(rig, &cfg);
-	return scheduler_of(
+	queue_executor_open(&r->queue);
+	cfg.executor = &r->queue.base;
+	rig_open(&r->rig, &cfg);
+	expect_eq(tw_strand_create(&r->strand, r->rig.service, NULL), 0);
+	r->scheduler = scheduler_of(
 	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-						 .kind = kind,
-						 .service = rig->service,
+						 .service = r->rig.service,
+						 .executor = tw_strand_executor(r->strand),
 						 .failed = tell_slowly,
-						 .failed_arg = queue});
+						 .failed_arg = &r->queue});
+	expect_eq(tw_strand_close(r->strand, 0), 0);
 }
 
-static void close_refusing(struct rig *rig, struct queue_executor *queue,
-			   tw_action_scheduler *scheduler)
+static void close_refusing(struct refusing *r)
 {
-	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
-	rig_close(rig);
-	queue_executor_close(queue);
+	expect_eq(tw_action_scheduler_destroy(r->scheduler), 0);
+	expect_eq(tw_strand_destroy(r->strand), 0);
+	rig_close(&r->rig);
+	queue_executor_close(&r->queue);
 }
 
-/*
- * Two refused timers and one that runs: while the hook is inside, the other one's run waits on the
- * same executor.
- */
+/* The releases of all refused timers come while the hook is inside, or an action's run. */
 Test(action_failure, refusals_are_told_one_at_a_time_and_beside_no_work)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	tw_action_scheduler *scheduler = open_refusing(&rig, &queue, TW_ACTION_KIND_ASYNC);
+	struct refusing r;
+	open_refusing(&r);
 	tw_action *actions[3];
-	/* the one that runs is with the executor when the others are refused */
-	for (int i = 2; i >= 0; i--) {
-		tw_action_scheduler_schedule(scheduler, note_overlap, &queue, MS, &actions[i]);
-		queue.refuse = i < 2 ? SIZE_MAX : 0;
-		rig_advance(&rig, 2 * MS);
-	}
-	queue_executor_run_all(&queue);
+	expect_eq(tw_action_create(&actions[2], r.scheduler, note_overlap, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		tw_action_scheduler_schedule(r.scheduler, note_overlap, NULL, MS, &actions[i]);
+	rig_advance(&r.rig, MS);
+	queue_executor_run_next(&r.queue);
 	expect_eq(hook.told, 2);
-	expect_eq(hook.last, -EAGAIN);
+	for (int i = 0; i < 2; i++) {
+		expect_eq(tw_action_state(actions[i]), TW_ACTION_STATE_IDLE);
+		expect_eq(tw_action_schedule(actions[i], NULL, MS), 0);
+	}
+	rig_advance(&r.rig, MS);
+	expect_eq(hook.told, 2);
+	expect_eq(tw_action_run(actions[2], &r.queue), 0);
+	expect_eq(hook.told, 4);
+	expect_eq(hook.last, -ESHUTDOWN);
 	expect_eq(hook.overlaps, 0);
-	expect_eq(action_stats(scheduler).refused, 2);
-	expect_eq(action_stats(scheduler).runs, 1);
+	expect_eq(action_stats(r.scheduler).refused, 4);
+	expect_eq(action_stats(r.scheduler).runs, 1);
 	for (int i = 0; i < 3; i++)
 		expect_eq(tw_action_destroy(actions[i]), TW_GONE);
-	close_refusing(&rig, &queue, scheduler);
+	close_refusing(&r);
 }
 
 Test(action_failure, refused_action_may_be_armed_again_where_it_is_told)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	tw_action_scheduler *scheduler = open_refusing(&rig, &queue, TW_ACTION_KIND_ASYNC);
-	tw_action_scheduler_schedule(scheduler, note_overlap, NULL, MS, &hook.rearm);
-	queue.refuse = 1;
-	rig_advance(&rig, MS);
-	expect_eq(hook.told, 1);
-	expect_eq(tw_action_state(hook.rearm), TW_ACTION_STATE_ARMED);
-	rig_advance(&rig, 2 * MS);
-	queue_executor_run_all(&queue);
-	expect_eq(action_stats(scheduler).runs, 1);
+	struct refusing r;
+	open_refusing(&r);
+	tw_action_scheduler_schedule(r.scheduler, note_overlap, NULL, MS, &hook.rearm);
+	for (int told_before = 0; told_before < 3; told_before++) {
+		expect_eq(tw_action_state(hook.rearm), TW_ACTION_STATE_ARMED);
+		expect_eq(hook.told, told_before);
+		rig_advance(&r.rig, MS);
+		queue_executor_run_all(&r.queue);
+	}
+	expect_eq(hook.told, 3);
 	tw_action_destroy(hook.rearm);
-	close_refusing(&rig, &queue, scheduler);
+	close_refusing(&r);
 }
 
 static void count_run(void *arg)

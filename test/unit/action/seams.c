@@ -87,64 +87,33 @@ Test(action_seams, of_batches_queues_and_immediates)
 
 /* ------------------------------------------------------------------- refusal */
 
-Test(action_seams, timer_that_its_executor_drops_is_told_and_the_action_can_be_armed_again)
+Test(action_seams, timer_or_frame_that_its_executor_refuses_comes_a_tick_later)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	struct told told = {0};
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	cfg.on_refused = TW_REFUSED_DROP;
-	rig_open(&rig, &cfg);
-	struct tw_action_scheduler_config config = {.size = sizeof(config),
-						    .service = rig.service,
-						    .failed = tell_failure,
-						    .failed_arg = &told};
-	tw_action_scheduler *scheduler = scheduler_of(&config);
-	struct work work = {0};
-	work_schedule(&work, scheduler, MS);
-	queue.refuse = 1;
-	rig_advance(&rig, 5 * MS);
-	queue_executor_run_all(&queue);
-	expect_eq(work.runs, 0);
-	expect_eq(told.count, 1);
-	expect_eq(told.failure, -EAGAIN);
-	expect_eq(action_stats(scheduler).refused, 1);
-	expect_eq(tw_action_state(work.action), TW_ACTION_STATE_IDLE);
-	work.error = tw_action_schedule(work.action, &work, MS);
-	rig_advance(&rig, 5 * MS);
-	queue_executor_run_all(&queue);
-	expect_eq(work.runs, 1);
-	tw_action_destroy(work.action);
-	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
-	rig_close(&rig);
-	queue_executor_close(&queue);
-}
-
-Test(action_seams, frame_that_its_executor_drops_comes_again)
-{
-	struct rig rig;
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	cfg.on_refused = TW_REFUSED_DROP;
-	rig_open(&rig, &cfg);
-	tw_action_scheduler *frames = scheduler_on(rig.service, TW_ACTION_KIND_FRAME);
-	struct work work = {0};
-	work_schedule(&work, frames, 0);
-	queue.refuse = 1;
-	rig_advance(&rig, 20 * MS);
-	queue_executor_run_all(&queue);
-	expect_eq(work.runs, 0);
-	rig_advance(&rig, 20 * MS);
-	queue_executor_run_all(&queue);
-	expect_eq(work.runs, 1);
-	tw_action_destroy(work.action);
-	expect_eq(tw_action_scheduler_destroy(frames), 0);
-	rig_close(&rig);
-	queue_executor_close(&queue);
+	static const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_FRAME};
+	for (int k = 0; k < 2; k++) {
+		struct rig rig;
+		struct queue_executor queue;
+		queue_executor_open(&queue);
+		struct tw_service_config cfg = rig_config();
+		cfg.executor = &queue.base;
+		rig_open(&rig, &cfg);
+		tw_action_scheduler *scheduler = scheduler_on(rig.service, kinds[k]);
+		struct work work = {0};
+		work_schedule(&work, scheduler, 0);
+		queue.refuse = SIZE_MAX;
+		rig_advance(&rig, 40 * MS);
+		queue_executor_run_all(&queue);
+		expect_eq(work.runs, 0);
+		queue.refuse = 0;
+		rig_advance(&rig, 2 * MS);
+		queue_executor_run_all(&queue);
+		expect_eq(work.runs, 1);
+		expect_eq(action_stats(scheduler).refused, 0);
+		tw_action_destroy(work.action);
+		expect_eq(tw_action_scheduler_destroy(scheduler), 0);
+		rig_close(&rig);
+		queue_executor_close(&queue);
+	}
 }
 
 /* --------------------------------------------------------------------- forks */
@@ -226,37 +195,4 @@ Test(action_seams, run_that_forks_is_refused_in_its_child)
 	tw_action_destroy(next);
 	expect_eq(tw_action_scheduler_destroy(async), 0);
 	rig_close(&rig);
-}
-
-/* The frame is dropped, and the next one is beyond what the service can express. */
-Test(action_seams, last_frame_of_the_clock_that_its_executor_drops_is_told)
-{
-	struct rig rig;
-	struct queue_executor queue;
-	struct told told = {0};
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	cfg.on_refused = TW_REFUSED_DROP;
-	rig_open(&rig, &cfg);
-	tw_action_scheduler *frames = scheduler_of(
-	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-						 .kind = TW_ACTION_KIND_FRAME,
-						 .service = rig.service,
-						 .failed = tell_failure,
-						 .failed_arg = &told});
-	struct work work = {0};
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + TW_MAX_DELAY_NS - 20 * MS), 0);
-	work_schedule(&work, frames, 0);
-	queue.refuse = 1;
-	rig_advance(&rig, 40 * MS);
-	queue_executor_run_all(&queue);
-	expect_eq(told.count, 1);
-	expect_eq(told.failure, -ERANGE);
-	expect_eq(work.runs, 0);
-	expect_eq(tw_action_state(work.action), TW_ACTION_STATE_IDLE);
-	tw_action_destroy(work.action);
-	expect_eq(tw_action_scheduler_destroy(frames), 0);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }

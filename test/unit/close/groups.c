@@ -94,39 +94,6 @@ Test(close_groups, that_does_not_wait_tells_its_visitor_of_live_members_only)
 	expect_visitor_sees_live_ones_only(TW_CLOSE_FLAG_NO_WAIT);
 }
 
-/* What a refusing executor dropped before the close has ended: the visitor hears of the others. */
-Test(close_groups, tells_its_visitor_of_none_that_a_refusal_has_dropped)
-{
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	queue.refuse = SIZE_MAX;
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	cfg.on_refused = TW_REFUSED_DROP;
-	struct rig rig;
-	rig_open(&rig, &cfg);
-	tw_group group = group_of(&rig), live = group_of(&rig);
-	struct probe with_group = PROBE(&rig, 1), refused = PROBE(&rig, 2), far = PROBE(&rig, 3);
-	expect_eq(schedule_in(&with_group, group, HOUR, true), 0);
-	expect_eq(schedule_in(&refused, live, MS, true), 0);
-	expect_eq(schedule_in(&far, live, HOUR, true), 0);
-	rig_advance(&rig, 3 * MS);
-	expect_released(&refused, TW_FATE_DROPPED);
-	expect_eq(gauges(&rig, live).members, 1);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	struct told told = {0};
-	expect_eq(close_telling(&rig, &told, TW_CLOSE_DROP, 0), 0);
-	expect_eq(told.count, 1);
-	expect_eq(told.ids[0], 3);
-	expect_released(&with_group, TW_FATE_CANCELLED);
-	expect_released(&far, TW_FATE_DROPPED);
-	expect_eq(stats_of(rig.service).cancelled, 1);
-	expect_eq(stats_of(rig.service).dropped, 2);
-	expect_eq(rig.ran, 0);
-	queue_executor_close(&queue);
-	rig_close(&rig);
-}
-
 /*
  * The close drops runs that wait for their executor. Their tickets run nothing, and the group is
  * empty immediately.

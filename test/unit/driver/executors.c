@@ -15,13 +15,12 @@ struct routes {
 	struct queue_executor queues[QUEUES]; /* the first is the service's */
 };
 
-static void open_routes(struct routes *r, enum tw_on_refused on_refused)
+static void open_routes(struct routes *r)
 {
 	struct tw_service_config cfg = rig_config();
 	for (int i = 0; i < QUEUES; i++)
 		queue_executor_open(&r->queues[i]);
 	cfg.executor = &r->queues[0].base;
-	cfg.on_refused = on_refused;
 	rig_open(&r->rig, &cfg);
 }
 
@@ -65,7 +64,7 @@ static void expect_own_in_order(struct routes *r, int queue, size_t count)
 Test(driver_executors, lead_each_timer_to_its_executor_in_order)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	schedule_in_turn(&r, 1500, MS);
 	rig_advance(&r.rig, MS);
 	expect_eq(r.rig.ran, 0);
@@ -79,7 +78,7 @@ Test(driver_executors, lead_each_timer_to_its_executor_in_order)
 Test(driver_executors, share_batches)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	schedule_in_turn(&r, 1500, MS);
 	rig_advance(&r.rig, MS);
 	for (int queue = 1; queue < QUEUES; queue++) {
@@ -93,7 +92,7 @@ Test(driver_executors, share_batches)
 Test(driver_executors, to_the_service_s_own_executor_are_nothing_special)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	struct probe probe = PROBE(&r.rig, 0);
 	struct tw_task task = probe_task(&probe);
 	task.executor = &r.queues[0].base;
@@ -107,7 +106,7 @@ Test(driver_executors, to_the_service_s_own_executor_are_nothing_special)
 Test(driver_executors, are_kept_by_resets_and_series)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	schedule_to(&r, &probes[0], 1, 10 * MS, 1);
 	struct tw_period period = rate_of(MS, MS, 5);
 	struct tw_task task = probe_task(&probes[1]);
@@ -131,7 +130,7 @@ Test(driver_executors, are_kept_by_resets_and_series)
 Test(driver_executors, lead_back_to_the_executor_that_gave_a_run_back)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	schedule_in_turn(&r, 30, MS);
 	rig_advance(&r.rig, MS);
 	while (queue_executor_drop_next(&r.queues[1]) == 0)
@@ -146,7 +145,7 @@ Test(driver_executors, lead_back_to_the_executor_that_gave_a_run_back)
 Test(driver_executors, may_lead_to_the_driver)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	struct probe probe = PROBE(&r.rig, 1);
 	struct tw_task task = probe_task(&probe);
 	task.when_ns = MS;
@@ -182,7 +181,7 @@ Test(driver_executors, lead_away_from_an_inline_service)
 Test(driver_executors, share_the_budget)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	schedule_in_turn(&r, 300, MS);
 	expect_eq(tw_clock_manual_set(r.rig.clock, rig_now(&r.rig) + MS), 0);
 	size_t total = 0;
@@ -210,7 +209,7 @@ Test(driver_executors, share_the_budget)
 Test(driver_executors, that_are_refused_hold_up_nobody_else)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	r.queues[1].refuse = SIZE_MAX;
 	schedule_in_turn(&r, 600, MS);
 	rig_advance(&r.rig, 10 * MS);
@@ -237,7 +236,7 @@ Test(driver_executors, that_are_refused_hold_up_nobody_else)
 Test(driver_executors, that_are_refused_now_and_then_keep_their_order)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	r.queues[1].refuse = 3;
 	r.queues[2].refuse = 1;
 	schedule_in_turn(&r, 1500, MS);
@@ -254,7 +253,7 @@ Test(driver_executors, that_are_refused_now_and_then_keep_their_order)
 Test(driver_executors, that_are_refused_in_parts_keep_their_order)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	r.queues[1].refuse = 1;
 	for (int i = 0; i < 20; i++)
 		schedule_to(&r, &probes[i], 1 + i * QUEUES, MS, 1);
@@ -270,7 +269,7 @@ Test(driver_executors, that_are_refused_in_parts_keep_their_order)
 Test(driver_executors, refused_by_the_service_s_own_executor_hold_up_no_other)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	r.queues[0].refuse = SIZE_MAX;
 	schedule_in_turn(&r, 300, MS);
 	rig_advance(&r.rig, 10 * MS);
@@ -282,47 +281,12 @@ Test(driver_executors, refused_by_the_service_s_own_executor_hold_up_no_other)
 	close_routes(&r);
 }
 
-Test(driver_executors, that_are_refused_run_on_the_driver_by_that_policy)
-{
-	struct routes r;
-	open_routes(&r, TW_REFUSED_INLINE);
-	r.queues[1].refuse = SIZE_MAX;
-	schedule_in_turn(&r, 300, MS);
-	rig_advance(&r.rig, MS);
-	expect_eq(r.rig.ran, 100);
-	for (size_t i = 0; i < r.rig.ran; i++)
-		expect_eq(r.rig.events[i].id, 1 + QUEUES * i);
-	expect_own_in_order(&r, 0, 100);
-	expect_own_in_order(&r, 2, 100);
-	close_routes(&r);
-}
-
-Test(driver_executors, that_are_refused_are_dropped_by_that_policy)
-{
-	struct routes r;
-	open_routes(&r, TW_REFUSED_DROP);
-	r.queues[1].refuse = 1;
-	struct probe untold = PROBE(&r.rig, -1);
-	struct tw_task task = probe_task(&untold);
-	task.when_ns = MS;
-	task.release = NULL;
-	task.executor = &r.queues[1].base;
-	probe_schedule_task(&untold, &task);
-	schedule_to(&r, &probes[0], 1, MS, 1);
-	rig_advance(&r.rig, MS);
-	expect_eq(queue_executor_waiting(&r.queues[1]), 0);
-	expect_released(&probes[0], TW_FATE_DROPPED);
-	expect_eq(probes[0].runs + untold.runs, 0);
-	expect_eq(stats_of(r.rig.service).dropped, 2);
-	close_routes(&r);
-}
-
 /* ------------------------------------------------------------ close */
 
 Test(driver_executors, are_kept_by_a_close_that_runs)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	schedule_in_turn(&r, 90, HOUR);
 	struct closing closing;
 	closing_start(&closing, r.rig.service, TW_CLOSE_RUN, TW_FOREVER);
@@ -338,7 +302,7 @@ Test(driver_executors, are_kept_by_a_close_that_runs)
 Test(driver_executors, that_are_refused_do_not_hold_up_close)
 {
 	struct routes r;
-	open_routes(&r, TW_REFUSED_RETRY);
+	open_routes(&r);
 	r.queues[1].refuse = r.queues[2].refuse = SIZE_MAX;
 	for (int i = 0; i < 100; i++)
 		schedule_to(&r, &probes[i], i, MS, 1 + i % 2);

@@ -377,7 +377,7 @@ Test(driver_held_back, many_executors_that_refused_are_asked_again_with_nothing_
  * An executor keeps refusing. The runs that wait for it are cancelled, and as many new ones follow:
  * the wheel's chunks must suffice for the live ones.
  */
-static void refuse_what_is_cancelled(bool own, enum tw_on_refused on_refused)
+static void refuse_what_is_cancelled(bool own)
 {
 	enum { ROUNDS = 4000, EACH = 64, KEPT = 4 };
 	struct rig rig;
@@ -385,7 +385,6 @@ static void refuse_what_is_cancelled(bool own, enum tw_on_refused on_refused)
 	queue_executor_open(&queue);
 	queue.refuse = SIZE_MAX;
 	struct tw_service_config cfg = rig_config();
-	cfg.on_refused = on_refused;
 	cfg.max_timers = 1024;
 	if (own)
 		cfg.executor = &queue.base;
@@ -421,7 +420,6 @@ static void refuse_what_is_cancelled(bool own, enum tw_on_refused on_refused)
 
 Test(driver_held_back, what_is_refused_and_cancelled_takes_no_room)
 {
-	refuse_what_is_cancelled(false, TW_REFUSED_RETRY);
-	refuse_what_is_cancelled(true, TW_REFUSED_RETRY);
-	refuse_what_is_cancelled(false, TW_REFUSED_DROP);
+	refuse_what_is_cancelled(false);
+	refuse_what_is_cancelled(true);
 }

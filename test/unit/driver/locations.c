@@ -12,13 +12,11 @@
 
 TestSuite(driver_locations, .timeout = 30);
 
-static void open_with(struct rig *rig, struct queue_executor *queue, enum tw_on_refused on_refused,
-		      uint64_t tick_ns)
+static void open_with(struct rig *rig, struct queue_executor *queue, uint64_t tick_ns)
 {
 	queue_executor_open(queue);
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &queue->base;
-	cfg.on_refused = on_refused;
 	cfg.tick_ns = tick_ns;
 	cfg.max_timers = 1024;
 	rig_open(rig, &cfg);
@@ -87,7 +85,7 @@ static void expect_to_go_on(bool series, void (*act)(struct probe *),
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY, MS);
+	open_with(&rig, &queue, MS);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = act;
 	if (series)
@@ -149,7 +147,7 @@ static void move_to_and_fro(size_t refuse, bool persistent)
 	enum { ROUNDS = 5000 };
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY, MS);
+	open_with(&rig, &queue, MS);
 	queue.refuse = refuse;
 	struct probe probe = PROBE(&rig, 1);
 	if (persistent)

@@ -136,13 +136,12 @@ Test(group_end, bad_arguments_are_refused)
  * ------------------------------------------------------------ executors that refuse, or give back
  */
 
-static void cancel_with_executor(enum tw_on_refused on_refused, size_t refuse, int give_back)
+static void cancel_with_executor(size_t refuse, int give_back)
 {
 	struct queue_executor queue;
 	queue_executor_open(&queue);
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &queue.base;
-	cfg.on_refused = on_refused;
 	struct rig rig;
 	rig_open(&rig, &cfg);
 	tw_group group = group_of(&rig);
@@ -166,13 +165,7 @@ static void cancel_with_executor(enum tw_on_refused on_refused, size_t refuse, i
 
 Test(group_end, reaping_that_is_refused_is_offered_again)
 {
-	cancel_with_executor(TW_REFUSED_RETRY, 2, 0);
-}
-
-Test(group_end, reaping_that_is_refused_may_be_done_by_the_driver)
-{
-	cancel_with_executor(TW_REFUSED_INLINE, SIZE_MAX, 0);
-	cancel_with_executor(TW_REFUSED_DROP, SIZE_MAX, 0);
+	cancel_with_executor(2, 0);
 }
 
 /* Members run on their own executors. The service's own executor reaps the cancelled ones. */
@@ -240,7 +233,7 @@ Test(group_end, members_with_lateness_are_moved_until_their_group_is_cancelled)
 
 Test(group_end, reaping_that_is_given_back_is_handed_over_again)
 {
-	cancel_with_executor(TW_REFUSED_RETRY, 0, 2);
+	cancel_with_executor(0, 2);
 }
 
 /* The thread that closes ends the runs that an executor always refuses. */

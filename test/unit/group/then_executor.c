@@ -11,13 +11,11 @@ TestSuite(group_then_executor, .timeout = 60);
 
 /* ------------------------------------------------------------ members that run */
 
-static void open_queued(struct rig *rig, struct queue_executor *queue,
-			enum tw_on_refused on_refused)
+static void open_queued(struct rig *rig, struct queue_executor *queue)
 {
 	queue_executor_open(queue);
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &queue->base;
-	cfg.on_refused = on_refused;
 	rig_open(rig, &cfg);
 }
 
@@ -41,7 +39,7 @@ Test(group_then_executor, waits_for_a_member_that_runs)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_queued(&rig, &queue, TW_REFUSED_RETRY);
+	open_queued(&rig, &queue);
 	nested_queue = &queue;
 	struct ending ending = ending_of(&rig);
 	struct probe members[2];
@@ -150,7 +148,7 @@ static void let_one_timer_end_the_connection_of_another(tw_fn *idle, tw_release_
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_queued(&rig, &queue, TW_REFUSED_RETRY);
+	open_queued(&rig, &queue);
 	nested_queue = &queue;
 	connection_is_freed = seen_freed = seen_poisoned = false;
 	struct connection *c = malloc(sizeof *c);
@@ -185,11 +183,11 @@ Test(group_then_executor, a_release_would_free_it_too_early)
  * ------------------------------------------------------------ executors that refuse, or give back
  */
 
-static void end_with_executor(enum tw_on_refused on_refused, size_t refuse, int give_back)
+static void end_with_executor(size_t refuse, int give_back)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_queued(&rig, &queue, on_refused);
+	open_queued(&rig, &queue);
 	struct ending ending = ending_of(&rig);
 	struct probe members[1];
 	add_members(&ending, members, 1, HOUR);
@@ -210,12 +208,10 @@ static void end_with_executor(enum tw_on_refused on_refused, size_t refuse, int 
 
 Test(group_then_executor, that_is_refused_is_offered_again)
 {
-	end_with_executor(TW_REFUSED_RETRY, 2, 0);
-	end_with_executor(TW_REFUSED_DROP, 2, 0);
-	end_with_executor(TW_REFUSED_INLINE, SIZE_MAX, 0);
+	end_with_executor(2, 0);
 }
 
 Test(group_then_executor, that_is_given_back_is_handed_over_again)
 {
-	end_with_executor(TW_REFUSED_RETRY, 0, 2);
+	end_with_executor(0, 2);
 }

@@ -313,11 +313,8 @@ Test(limiter_notifications, pause_that_refuses_refuses_those_who_wait_for_room)
 
 /* -------------------------------------------------------------------- timers */
 
-/*
- * A service whose executor refuses, and which then drops timers: those of a limiter come all the
- * same.
- */
-Test(limiter_notifications, timers_come_though_the_services_executor_refuses_and_drops)
+/* The service's executor takes nothing: the timers of a limiter come all the same. */
+Test(limiter_notifications, timers_come_though_the_services_executor_refuses)
 {
 	struct load loads[3] = {LOAD(1), LOAD(2, .answer = -EIO, .fails = 1), LOAD(3)};
 	struct queue_executor refusing;
@@ -328,7 +325,6 @@ Test(limiter_notifications, timers_come_though_the_services_executor_refuses_and
 	refusing.refuse = SIZE_MAX;
 	refusing.refuse_with = EAGAIN;
 	service.executor = &refusing.base;
-	service.on_refused = TW_REFUSED_DROP;
 	rig_open(&home.rig, &service);
 	config.executor = &home.queue.base;
 	config.rate_starts = 2;

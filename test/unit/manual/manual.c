@@ -21,7 +21,7 @@ static void tell(void *arg)
 	told += *(int *)arg;
 }
 
-static void open_with(struct tw_manual_config cfg, enum tw_on_refused on_refused)
+static void open_with(struct tw_manual_config cfg)
 {
 	static int one = 1;
 	cfg.size = sizeof cfg;
@@ -30,13 +30,12 @@ static void open_with(struct tw_manual_config cfg, enum tw_on_refused on_refused
 	expect_eq(tw_manual_create(&manual, &cfg), 0);
 	struct tw_service_config config = rig_config();
 	config.executor = tw_manual_executor(manual);
-	config.on_refused = on_refused;
 	rig_open(&rig, &config);
 }
 
 static void open_usual(void)
 {
-	open_with((struct tw_manual_config){0}, TW_REFUSED_RETRY);
+	open_with((struct tw_manual_config){0});
 }
 
 static void close_all(void)
@@ -105,7 +104,7 @@ Test(manual_executor, cancelled_while_it_waits_does_not_run)
 
 Test(manual_executor, full_is_a_refusal_that_is_offered_again)
 {
-	open_with((struct tw_manual_config){.queue = 1}, TW_REFUSED_RETRY);
+	open_with((struct tw_manual_config){.queue = 1});
 	static struct probe probes[150]; /* three hand-overs */
 	schedule_all(probes, 150);
 	rig_advance(&rig, MS);
@@ -119,19 +118,6 @@ Test(manual_executor, full_is_a_refusal_that_is_offered_again)
 	}
 	expect_eq(rig.ran, 150);
 	expect_ids_ascend(&rig);
-	close_all();
-}
-
-Test(manual_executor, full_is_answered_by_the_services_policy)
-{
-	open_with((struct tw_manual_config){.queue = 1}, TW_REFUSED_INLINE);
-	static struct probe probes[150];
-	schedule_all(probes, 150);
-	rig_advance(&rig, MS);
-	expect_gt(rig.ran, 0);
-	expect_lt(rig.ran, 150);
-	tw_manual_pump(manual, TW_NO_LIMIT);
-	expect_eq(rig.ran, 150);
 	close_all();
 }
 

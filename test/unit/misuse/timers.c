@@ -161,15 +161,12 @@ Test(misuse_timers, configs)
 		   .workers = 1);
 	CONFIG_ROW("workers 1025: must be 1 to 1024", .workers = 1025);
 	CONFIG_ROW("max_workers 1: must be 2 (workers) to 1024", .workers = 2, .max_workers = 1);
-	CONFIG_ROW("reserved 1: must be 0", .reserved = 1);
 	CONFIG_ROW("tick_ns 49999: must be 50000 to 1000000000", .tick_ns = 49999);
 	CONFIG_ROW("tick_ns 1000000001: must be 50000 to 1000000000", .tick_ns = 1000000001);
 	CONFIG_ROW("buckets 65: must be a power of two, 64 to 65536", .buckets = 65);
 	CONFIG_ROW("max_timers 268435457: must be 1 to 268435456", .max_timers = (1u << 28) + 1);
 	CONFIG_ROW("lane_entries 1023: must be 1024 to 1073741824", .lane_entries = 1023);
 	CONFIG_ROW("drive 2 is not an enum tw_drive", .drive = (enum tw_drive)2);
-	CONFIG_ROW("on_refused 3 is not an enum tw_on_refused",
-		   .on_refused = (enum tw_on_refused)3);
 	CONFIG_ROW("stuck_ns and on_stuck: set both, or neither", .stuck_ns = 1);
 	CONFIG_ROW("stuck_ns and on_stuck: set both, or neither", .on_stuck = stuck);
 	CONFIG_ROW("executor has no ops, or ops without size or submit", .executor = &unsound);

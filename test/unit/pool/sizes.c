@@ -63,8 +63,6 @@ Test(pool_sizes, a_service_refuses_the_same_with_a_text)
 			       "tw_service_create: max_workers 1025: must be 3 (workers) to 1024");
 	cfg.workers = 1025;
 	expect_service_refused(&cfg, "tw_service_create: workers 1025: must be 1 to 1024");
-	cfg = (struct tw_service_config){.size = sizeof cfg, .reserved = 7};
-	expect_service_refused(&cfg, "tw_service_create: reserved 7: must be 0");
 	cfg = (struct tw_service_config){
 	    .size = sizeof cfg, .max_workers = 4, .executor = tw_executor_inline()};
 	expect_service_refused(

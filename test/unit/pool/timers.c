@@ -116,13 +116,11 @@ static void open_latch(void *latch, tw_fn *fn, void *arg)
  * Batches that wait in a pool as it closes go back to their service, which hears then that the pool
  * is closed.
  */
-static void close_under_batches(enum tw_on_refused on_refused, int runs, enum tw_fate fate)
+Test(pool_timers, wait_for_a_pool_that_has_closed_until_close)
 {
 	struct rig rig;
 	struct latch latch = {0};
-	struct tw_service_config cfg = rig_config();
-	cfg.on_refused = on_refused;
-	rig_open(&rig, &cfg);
+	rig_open(&rig, NULL);
 	pool = pool_of(1, 1024);
 	occupy(&latch);
 	for (int i = 0; i < MANY; i++)
@@ -134,34 +132,17 @@ static void close_under_batches(enum tw_on_refused on_refused, int runs, enum tw
 	expect_eq(tw_pool_close(pool, TW_CLOSE_DROP, open_latch, &latch), 0);
 	expect_eq(rig.ran, 0);
 	rig_advance(&rig, 5 * MS);
-	if (on_refused == TW_REFUSED_RETRY) {
-		expect_eq(stats_of(rig.service).pending, MANY - 2);
-		expect_gt(stats_of(rig.service).refused, 0);
-	}
+	expect_eq(stats_of(rig.service).pending, MANY - 2);
+	expect_gt(stats_of(rig.service).refused, 0);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	for (int i = 0; i < MANY; i++) {
 		bool was_cancelled = i == 7 || i == 8;
-		expect_eq(probes[i].runs, was_cancelled ? 0 : runs);
-		expect_released(&probes[i], was_cancelled ? TW_FATE_CANCELLED : fate);
+		expect_eq(probes[i].runs, 0);
+		expect_released(&probes[i], was_cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
 	}
 	expect_eq(on_workers, 0);
 	rig_close(&rig);
 	expect_eq(tw_pool_destroy(pool), 0);
-}
-
-Test(pool_timers, wait_for_a_pool_that_has_closed_until_close)
-{
-	close_under_batches(TW_REFUSED_RETRY, 0, TW_FATE_DROPPED);
-}
-
-Test(pool_timers, run_on_the_driver_when_their_pool_has_closed)
-{
-	close_under_batches(TW_REFUSED_INLINE, 1, TW_FATE_FIRED);
-}
-
-Test(pool_timers, are_dropped_when_their_pool_has_closed)
-{
-	close_under_batches(TW_REFUSED_DROP, 0, TW_FATE_DROPPED);
 }
 
 /* ------------------------------------------------------------ handing on */

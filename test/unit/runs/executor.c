@@ -11,12 +11,11 @@
 
 TestSuite(runs_executor, .timeout = 30);
 
-static void open_with(struct rig *rig, struct queue_executor *queue, enum tw_on_refused on_refused)
+static void open_with(struct rig *rig, struct queue_executor *queue)
 {
 	queue_executor_open(queue);
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &queue->base;
-	cfg.on_refused = on_refused;
 	rig_open(rig, &cfg);
 }
 
@@ -47,7 +46,7 @@ Test(runs_executor, gets_what_is_due_and_runs_it_when_it_likes)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	open_with(&rig, &queue);
 	schedule_probes(&rig, 3000, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 3000);
@@ -66,7 +65,7 @@ Test(runs_executor, gets_no_more_than_the_budget)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	open_with(&rig, &queue);
 	schedule_probes(&rig, 100, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + SECOND), 0);
 	expect_eq(tw_service_advance(rig.service, 30), 30);
@@ -86,7 +85,7 @@ Test(runs_executor, that_refuses_is_offered_again_in_order)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	open_with(&rig, &queue);
 	queue.refuse = 3;
 	schedule_probes(&rig, 1000, MS);
 	rig_advance(&rig, 100 * MS);
@@ -102,7 +101,7 @@ Test(runs_executor, that_refuses_loses_no_order_to_later_ticks)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	open_with(&rig, &queue);
 	for (int i = 0; i < 20; i++) {
 		probes[i] = PROBE(&rig, i);
 		probe_schedule(&probes[i], (uint64_t)(i + 1) * MS);
@@ -118,7 +117,7 @@ Test(runs_executor, that_refuses_leaves_timers_cancellable_and_movable)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	open_with(&rig, &queue);
 	queue.refuse = SIZE_MAX;
 	schedule_probes(&rig, 3, MS);
 	rig_advance(&rig, 10 * MS);
@@ -140,7 +139,7 @@ Test(runs_executor, that_always_refuses_does_not_hold_up_close)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	open_with(&rig, &queue);
 	queue.refuse = SIZE_MAX;
 	for (int i = 0; i < 100; i++) {
 		probes[i] = PROBE(&rig, i);
@@ -153,70 +152,13 @@ Test(runs_executor, that_always_refuses_does_not_hold_up_close)
 	close_with(&rig, &queue);
 }
 
-Test(runs_executor, that_refuses_leaves_the_run_to_the_driver)
-{
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_INLINE);
-	queue.refuse = SIZE_MAX;
-	schedule_probes(&rig, 500, MS);
-	rig_advance(&rig, 10 * MS);
-	expect_each_ran_once(&rig, 500);
-	expect_ids_ascend(&rig);
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_ge(stats.refused, 1);
-	expect_eq(stats.fired, 500);
-	close_with(&rig, &queue);
-}
-
-Test(runs_executor, that_refuses_drops_where_that_is_the_policy)
-{
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_DROP);
-	schedule_probes(&rig, 500, MS);
-	rig_advance(&rig, MS);
-	expect_eq(queue_executor_run_all(&queue), 500);
-	queue.refuse = SIZE_MAX;
-	schedule_probes(&rig, 500, MS);
-	rig_advance(&rig, 10 * MS);
-	expect_eq(rig.ran, 500);
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_ge(stats.refused, 1);
-	expect_eq(stats.dropped, 500);
-	expect_eq(stats.fired, 500);
-	expect_eq(tw_cancel(rig.service, probes[0].timer), TW_GONE);
-	close_with(&rig, &queue);
-}
-
-/* Due, but not handed over for want of budget, and then moved. */
-Test(runs_executor, that_refuses_drops_nothing_that_was_moved_to_later)
-{
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_DROP);
-	schedule_probes(&rig, 30, MS);
-	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
-	expect_eq(tw_service_advance(rig.service, 10), 10);
-	queue.refuse = SIZE_MAX;
-	expect_eq(tw_reset(rig.service, probes[20].timer, SECOND), 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	expect_eq(stats_of(rig.service).dropped, 19);
-	queue.refuse = 0;
-	expect_eq(queue_executor_run_all(&queue), 10);
-	rig_advance(&rig, SECOND);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(probes[20].runs, 1);
-	close_with(&rig, &queue);
-}
-
 /* ------------------------------------------------------------ giving back */
 
 Test(runs_executor, that_gives_a_run_back_gets_it_again)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	open_with(&rig, &queue);
 	schedule_probes(&rig, 50, MS);
 	rig_advance(&rig, MS);
 	for (int i = 0; i < 50; i++)
@@ -235,7 +177,7 @@ Test(runs_executor, that_gives_back_again_and_again_loses_nothing)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	open_with(&rig, &queue);
 	schedule_probes(&rig, 300, MS);
 	for (int round = 0; round < 20; round++) {
 		rig_advance(&rig, 2 * MS);
@@ -253,7 +195,7 @@ Test(runs_executor, that_gave_back_leaves_the_timer_cancellable_and_movable)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	open_with(&rig, &queue);
 	schedule_probes(&rig, 2, MS);
 	rig_advance(&rig, MS);
 	while (queue_executor_drop_next(&queue) == 0)
@@ -274,7 +216,7 @@ Test(runs_executor, may_give_back_what_was_cancelled)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	open_with(&rig, &queue);
 	schedule_probes(&rig, 10, MS);
 	rig_advance(&rig, MS);
 	for (int i = 0; i < 10; i++)
@@ -340,7 +282,7 @@ Test(runs_executor, may_run_tickets_on_several_threads)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	open_with(&rig, &queue);
 	struct helpers helpers = {.queue = &queue};
 	pthread_t threads[4];
 	for (int i = 0; i < 4; i++)

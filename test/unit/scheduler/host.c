@@ -164,14 +164,12 @@ Test(scheduler_host, executor_that_runs_in_submit_runs_nothing_inside_post_and_p
 /* ------------------------------------------------------------------ the host timer */
 
 /* A service whose executor does nothing, as if callbacks blocked all of its workers. */
-static void open_on_blocked_service(const struct tw_scheduler_config *config,
-				    enum tw_on_refused on_refused)
+static void open_on_blocked_service(const struct tw_scheduler_config *config)
 {
 	struct tw_service_config blocked = rig_config();
 	queue_executor_open(&queue);
 	rig = (struct work_rig){0};
 	blocked.executor = &queue.base;
-	blocked.on_refused = on_refused;
 	rig_open(&rig.rig, &blocked);
 	expect_eq(tw_scheduler_create(&rig.scheduler, rig.rig.service, config), 0);
 }
@@ -180,7 +178,7 @@ Test(scheduler_host, delayed_task_wakes_the_loop_though_no_worker_of_the_service
 {
 	struct job job = JOB(&rig, 1);
 	struct tw_scheduler_config manual = work_rig_config(&rig);
-	open_on_blocked_service(&manual, TW_REFUSED_RETRY);
+	open_on_blocked_service(&manual);
 	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
 	rig_advance(&rig.rig, 2 * MS);
 	expect_eq(rig.wanted, 0);
@@ -198,7 +196,7 @@ Test(scheduler_host, delayed_task_reaches_its_own_executor_though_no_worker_of_t
 	struct queue_executor own;
 	queue_executor_open(&own);
 	struct tw_scheduler_config config = {.size = sizeof config, .executor = &own.base};
-	open_on_blocked_service(&config, TW_REFUSED_RETRY);
+	open_on_blocked_service(&config);
 	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
 	rig_advance(&rig.rig, 3 * MS);
 	expect_eq(queue_executor_run_all(&own), 1);
@@ -208,10 +206,10 @@ Test(scheduler_host, delayed_task_reaches_its_own_executor_though_no_worker_of_t
 	queue_executor_close(&own);
 }
 
-Test(scheduler_host, delayed_task_survives_an_executor_that_refuses_and_drops)
+Test(scheduler_host, delayed_task_survives_an_executor_that_refuses)
 {
 	struct job job = JOB(&rig, 1);
-	open_on_blocked_service(NULL, TW_REFUSED_DROP);
+	open_on_blocked_service(NULL);
 	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
 	queue.refuse = 3;
 	for (int i = 0; i < 10; i++) {

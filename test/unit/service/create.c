@@ -193,11 +193,6 @@ Test(service_create, with_unknown_modes)
 	cfg.drive = (enum tw_drive) - 1;
 	expect_refused(&cfg, -EINVAL);
 	cfg = rig_config();
-	cfg.on_refused = (enum tw_on_refused)3;
-	expect_refused(&cfg, -EINVAL);
-	cfg.on_refused = (enum tw_on_refused) - 1;
-	expect_refused(&cfg, -EINVAL);
-	cfg = rig_config();
 	cfg.sched_policy = 12345;
 	expect_refused(&cfg, -EINVAL);
 }

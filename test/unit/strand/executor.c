@@ -252,26 +252,6 @@ Test(strand_executor, releases_after_the_end_are_told_by_the_services_executor)
 	strand_rig_close(&mine);
 }
 
-Test(strand_executor, timers_of_a_closed_strand_do_not_run_where_refused_ones_run_inline)
-{
-	struct strand_rig mine;
-	struct noted a = NOTED(&mine, 1);
-	struct tw_service_config cfg = rig_config();
-	queue_executor_open(&mine.queue);
-	cfg.executor = &mine.queue.base;
-	cfg.on_refused = TW_REFUSED_INLINE;
-	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL), 0);
-	named(&a, MS, tw_strand_executor(mine.strand));
-	expect_eq(tw_strand_close(mine.strand, 0), 0);
-	mine.queue.refuse = 1;
-	rig_advance(&mine.rig, 5 * MS);
-	expect_eq(a.runs, 0);
-	expect_eq(a.releases, 1);
-	expect_eq(a.fate, TW_FATE_CANCELLED);
-	strand_rig_close(&mine);
-}
-
 /* ------------------------------------------------------------------------ bases */
 
 Test(strand_executor, a_strand_may_stand_on_a_strand, .init = opened, .fini = closed)
@@ -366,10 +346,7 @@ Test(strand_executor, the_driver_runs_a_strand_on_the_inline_executor)
 	strand_rig_close(&mine);
 }
 
-/*
- * A refused hand-over comes a tick later; a refused timer is not lost where the service drops what
- * is refused.
- */
+/* What is refused comes a tick later. */
 Test(strand_executor, refusals_lose_nothing)
 {
 	struct strand_rig mine;
@@ -377,7 +354,6 @@ Test(strand_executor, refusals_lose_nothing)
 	struct tw_service_config cfg = rig_config();
 	queue_executor_open(&mine.queue);
 	cfg.executor = &mine.queue.base;
-	cfg.on_refused = TW_REFUSED_DROP;
 	rig_open(&mine.rig, &cfg);
 	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL), 0);
 	noted_submit(&b, 4 * MS);

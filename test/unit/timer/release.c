@@ -118,51 +118,19 @@ Test(timer_release, of_a_cancelled_series_comes_at_once_between_runs)
 	rig_close(&rig);
 }
 
-/* ------------------------------------------------------------ a refusing executor that drops */
+/* ------------------------------------------------------------ an executor that refuses */
 
-static void open_dropping(struct rig *rig, struct queue_executor *queue)
-{
-	queue_executor_open(queue);
-	queue->refuse = SIZE_MAX;
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue->base;
-	cfg.on_refused = TW_REFUSED_DROP;
-	rig_open(rig, &cfg);
-}
-
-/* The driver ends them, and calls their releases. */
-Test(timer_release, of_what_a_refusing_executor_dropped_is_called_by_the_driver)
-{
-	struct queue_executor queue;
-	struct rig rig;
-	open_dropping(&rig, &queue);
-	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2), untold = PROBE(&rig, 3);
-	probe_schedule_released(&once, MS);
-	probe_schedule_every_released(&series, rate_of(MS, MS, 0));
-	probe_schedule(&untold, MS);
-	rig_advance(&rig, MS);
-	expect_released(&once, TW_FATE_DROPPED);
-	expect_released(&series, TW_FATE_DROPPED);
-	expect_eq(stats_of(rig.service).dropped, 3);
-	expect_eq(tw_cancel(rig.service, once.timer), TW_GONE);
-	expect_eq(tw_reset(rig.service, series.timer, MS), -ENOENT);
-	queue.refuse = 0;
-	rig_advance(&rig, SECOND);
-	expect_eq(queue_executor_run_all(&queue), 0);
-	expect_eq(rig.ran, 0);
-	expect_eq(stats_of(rig.service).refused, 1);
-	expect_sound(rig.service);
-	queue_executor_close(&queue);
-	rig_close(&rig);
-}
-
-Test(timer_release, of_what_a_refusing_executor_dropped_in_a_close_is_called)
+Test(timer_release, of_what_an_executor_refuses_is_called_by_close)
 {
 	static const enum tw_close_mode modes[] = {TW_CLOSE_DROP, TW_CLOSE_RUN};
 	for (int i = 0; i < 2; i++) {
 		struct queue_executor queue;
 		struct rig rig;
-		open_dropping(&rig, &queue);
+		queue_executor_open(&queue);
+		queue.refuse = SIZE_MAX;
+		struct tw_service_config cfg = rig_config();
+		cfg.executor = &queue.base;
+		rig_open(&rig, &cfg);
 		enum { COUNT = 200 };
 		static struct probe probes[COUNT];
 		for (int j = 0; j < COUNT; j++) {
@@ -170,33 +138,15 @@ Test(timer_release, of_what_a_refusing_executor_dropped_in_a_close_is_called)
 			probe_schedule_released(&probes[j], j % 2 ? MS : HOUR);
 		}
 		rig_advance(&rig, 10 * MS);
-		expect_eq(stats_of(rig.service).dropped, COUNT / 2);
-		expect_eq(tw_service_close(rig.service, modes[i], TW_FOREVER), 0);
+		expect_eq(stats_of(rig.service).pending, COUNT);
+		int answer = modes[i] == TW_CLOSE_DROP ? 0 : -ETIMEDOUT;
+		expect_eq(tw_service_close(rig.service, modes[i], 0), answer);
 		for (int j = 0; j < COUNT; j++)
 			expect_released(&probes[j], TW_FATE_DROPPED);
 		expect_eq(rig.ran, 0);
-		queue_executor_close(&queue);
 		rig_close(&rig);
+		queue_executor_close(&queue);
 	}
-}
-
-/* The queue has no thread of its own, so the tick thread is left. */
-Test(timer_release, of_what_was_dropped_is_called_by_the_tick_thread)
-{
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	queue.refuse = SIZE_MAX;
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .executor = &queue.base, .on_refused = TW_REFUSED_DROP};
-	struct rig rig;
-	rig_open(&rig, &cfg);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_released(&probe, MS);
-	rig_advance(&rig, 10 * MS);
-	expect_released(&probe, TW_FATE_DROPPED);
-	expect_eq(rig.ran, 0);
-	queue_executor_close(&queue);
-	rig_close(&rig);
 }
 
 Test(timer_release, of_a_run_that_waits_for_its_executor_follows_a_cancel)
