@@ -55,9 +55,8 @@ static int service_make(tw_service **out, struct tw_service_config *config)
 	}
 	tw_store_relaxed(&service->layers.pool, source);
 	if (source) {
-		tw__pool_watch(source, service);
-		/* The driver is running already. */
-		tw_store_release(&service->watch.pool_busy, tw__source_is_busy);
+		tw_store_relaxed(&service->watch.pool, source->pool);
+		service->watch.pool_look = tw__source_look;
 	}
 	*out = service;
 	return 0;
@@ -82,13 +81,11 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 /* Nothing is left: the pool is idle. Other calls of close wait until its threads have ended. */
 static void end_pool(tw_service *service)
 {
-	tw__pool_unwatch(service);
-	pthread_mutex_lock(&tw__registry); /* tw_service_pool_stats may be reading it */
-	/* watchdog.h, WATCHDOG2. */
-	struct tw__source *source = tw_exchange_seq_cst(&service->layers.pool, NULL);
+	tw_store_relaxed(&service->watch.pool, NULL);
+	pthread_mutex_lock(&tw__registry); /* pool_stats and liveness may be reading it */
+	struct tw__source *source = tw_load_relaxed(&service->layers.pool);
+	tw_store_relaxed(&service->layers.pool, NULL);
 	pthread_mutex_unlock(&tw__registry);
-	while (tw_load_seq_cst(&service->watch.pool_lookers)) /* each for some microseconds */
-		sched_yield();
 	tw__pool_leave(source);
 }
 

@@ -27,8 +27,8 @@
  *
  * Who may call what:
  *
- *   function                     any      callback  inline    release   visitor,  signal   forked
- *                                thread   on pool   callback            on_stuck  handler  child
+ *   function                     any      callback  inline    release   visitor   signal   forked
+ *                                thread   on pool   callback                      handler  child
  *   tw_cancel_wait,              yes      yes (1)   yes (2)   yes (1)   yes (2)   no       -EPERM
  *     tw_group_cancel_wait, tw_strand_cancel_wait, tw_job_wait, tw_limiter_wait_idle,
  *     tw_action_close, tw_semaphore_acquire, tw_pool_submit_wait
@@ -67,8 +67,8 @@
  *
  * Apart from that, any two calls may run at the same time, even on the same timer.
  *
- * These calls wait for the driver. Do not make them in an inline callback, an on_stuck or a
- * visitor. Do not make them while you hold a lock that such a function takes:
+ * These calls wait for the driver. Do not make them in an inline callback or a visitor. Do not make
+ * them while you hold a lock that such a function takes:
  *
  *   tw_service_close, tw_service_close_with, tw_service_destroy, tw_service_validate,
  *   tw_sim_close, tw_clock_manual_advance_by;

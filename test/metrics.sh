@@ -61,9 +61,9 @@ service=$(sed -n 's/^tickwheel_runs_total{service="\(.*\)"} 30$/\1/p' "$work/nam
 [ -n "$service" ] || fail "the service has no label"
 ! grep -v '^#' "$work/names" | grep -Fv "{service=\"$service\"" || fail "a sample without the service's label"
 for line in 'runs_total{%s} 42' 'lateness_seconds_count{%s} 74' 'run_seconds_bucket{%s,le="+Inf"} 42' \
-	'running_by_name{%s,kind="timer",name="\\x01"} 2' 'running_by_name{%s,kind="timer",name="\\x5cx01"} 2' \
-	'running_by_name{%s,kind="timer",name="a\nb"} 2' 'running_by_name{%s,kind="timer",name="a\\nb"} 2' \
-	'running_by_name{%s,kind="timer",name=""} 4' 'running_by_name{%s,kind="timer",name="\\"} 2'; do
+	'running_by_name{%s,name="\\x01"} 2' 'running_by_name{%s,name="\\x5cx01"} 2' \
+	'running_by_name{%s,name="a\nb"} 2' 'running_by_name{%s,name="a\\nb"} 2' \
+	'running_by_name{%s,name=""} 4' 'running_by_name{%s,name="\\"} 2'; do
 	wanted=tickwheel_${line%%\%s*}service=\"$service\"${line#*%s}.000000000
 	grep -Fxq -- "$wanted" "$work/sum" || fail "the sum of two processes has no line $wanted"
 done

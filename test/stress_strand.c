@@ -145,27 +145,19 @@ static void release(void *arg, enum tw_fate fate)
 /* ----------------------------------------------------------------- who looks on */
 
 static void destroy_own(void *arg);
-static void destroy_waited(void *arg);
 
-/* What is seen of a run belongs together: kind and function. */
+/* What is seen of a run belongs together: function and argument. */
 static void check_seen(const struct tw_service_liveness *seen)
 {
 	tw_fn *fn = seen->longest_fn;
-	if (seen->longest_kind == TW_RUN_KIND_STRAND_TASK && fn != run && fn != destroy_own &&
-	    fn != destroy_waited)
-		violation(NULL, "a strand task that is none");
-	if (seen->longest_kind == TW_RUN_KIND_RELEASE && fn != (tw_fn *)(void (*)(void))release)
-		violation(NULL, "a release that is none");
-	if (!seen->running != (seen->longest_kind == TW_RUN_KIND_NONE))
-		violation(NULL, "%d runs of kind %d", (int)seen->running, (int)seen->longest_kind);
-}
-
-static void on_stuck(void *arg, const struct tw_service_liveness *seen)
-{
-	struct tw_service_liveness all = *seen;
-	(void)arg;
-	all.running += !all.running; /* it may have ended before the others were counted */
-	check_seen(&all);
+	uintptr_t arg = (uintptr_t)seen->longest_arg, records = (uintptr_t)now.records;
+	bool of_record = arg >= records && arg - records < sizeof(struct record) * THREADS * EACH;
+	if ((fn == run || fn == (tw_fn *)(void (*)(void))release) != of_record)
+		violation(NULL, "a function with another's argument");
+	if (fn == destroy_own && seen->longest_arg != &now.subjects[0])
+		violation(NULL, "destroy_own with another's argument");
+	if (!seen->running != !fn)
+		violation(NULL, "%d runs, function %d", (int)seen->running, fn != NULL);
 }
 
 static void look_on(void)
@@ -373,10 +365,6 @@ static void open_round(uint64_t *seed)
 {
 	struct tw_service_config cfg = {
 	    .size = sizeof cfg, .workers = 1 + (uint32_t)random_below(seed, 3), .tick_ns = 100000};
-	if (random_percent(seed, 50)) {
-		cfg.stuck_ns = 1 + random_below(seed, 2 * TW_MILLISECOND);
-		cfg.on_stuck = on_stuck;
-	}
 	if (tw_service_create(&now.service, &cfg))
 		violation(NULL, "service");
 	for (int i = 0; i < STRANDS; i++) {

@@ -17,10 +17,10 @@ static void call_release(struct tw_action *action)
 {
 	struct tw__within within;
 	tw__within_begin(&within, action->scheduler);
-	struct tw__run_level *level = tw__user_begin(
-	    action->scheduler->base.service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(action->release), 0);
+	struct tw__run_record *shown = tw__user_begin(
+	    action->scheduler->base.service, TW__NAMED_BY(action->release), action->state, NULL, 0);
 	action->release(action, action->state, action->fate);
-	tw__user_end(level);
+	tw__user_end(shown);
 	tw__within_end(&within);
 }
 

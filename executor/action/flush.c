@@ -6,7 +6,6 @@
  */
 
 #include "executor/action/flush.h"
-#include "wheel/run/watchdog.h"
 #include "executor/action/close.h"
 #include "executor/action/host.h"
 #include "executor/action/arm.h"
@@ -25,16 +24,16 @@ static int action_call(struct tw_action *action, void *state, void *context)
 	int failure = 0;
 	tw_service *service = action->scheduler->base.service;
 	if (service)
-		tw__running_hide(service);
+		tw__user_hide_callback(service);
 	tw_fn *fn = action->fn ? TW__NAMED_BY(action->fn) : action->immediate;
-	struct tw__run_level *level = tw__user_begin(service, TW_RUN_KIND_ACTION, fn, 0);
+	struct tw__run_record *shown = tw__user_begin(service, fn, state, NULL, 0);
 	void *former = tw__context_enter(context);
 	if (action->fn)
 		failure = action->fn(action, state);
 	else
 		action->immediate(state);
 	tw__context_leave(former);
-	tw__user_end(level);
+	tw__user_end(shown);
 	return failure;
 }
 
@@ -88,10 +87,11 @@ static void action_flush_tell(tw_action_scheduler *scheduler, struct tw_action *
 	scheduler->stats.untold += !failed;
 	pthread_mutex_unlock(&scheduler->lock);
 	if (failed) {
-		struct tw__run_level *level = tw__user_begin(
-		    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(failed), 0);
+		struct tw__run_record *shown =
+		    tw__user_begin(scheduler->base.service, TW__NAMED_BY(failed),
+				   scheduler->config.failed_arg, NULL, 0);
 		failed(scheduler->config.failed_arg, action, failure, closed);
-		tw__user_end(level);
+		tw__user_end(shown);
 	}
 	tw__actions_lock(scheduler);
 }

@@ -53,7 +53,7 @@ static void tell_one(struct tw_limiter *l, struct tw__listener *listener)
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, NULL);
 	void *former = tw__context_enter(listener->context);
-	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(listener->fn), 0);
+	tw__limiter_call_show(&call, TW__NAMED_BY(listener->fn), listener->arg, 0);
 	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
 	tw__context_leave(former);
 	tw__limiter_call_end(&call);

@@ -336,8 +336,8 @@ struct tw__limiter_call {
 	const struct tw_limiter *limiter;
 	const struct tw__job *job; /* or NULL */
 	struct tw__limiter_call *outer;
-	struct tw__run_level *shown; /* NULL: nothing yet */
-	void *former;                /* context */
+	struct tw__run_record *shown; /* NULL: nothing yet */
+	void *former;                 /* context */
 };
 
 #endif

@@ -189,7 +189,7 @@ static int limiter_call(struct tw_limiter *l, struct tw__job *job, struct tw_job
 	}
 	if (tw_unlikely(l->config.rate_starts))
 		tw__rate_begin(l);
-	tw__limiter_call_show(&frame, TW_RUN_KIND_JOB, TW__NAMED_BY(job->fn), now_ns);
+	tw__limiter_call_show(&frame, TW__NAMED_BY(job->fn), job->arg, now_ns);
 	int r = job->fn(job->arg, see);
 	tw__limiter_call_end(&frame);
 	return r;

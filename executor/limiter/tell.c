@@ -39,18 +39,17 @@ void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l,
 	call->former = tw__context_enter(job ? job->context : NULL);
 }
 
-void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn,
-			   uint64_t since_ns)
+void tw__limiter_call_show(struct tw__limiter_call *call, tw_fn *fn, void *arg, uint64_t since_ns)
 {
 	tw__user_end(call->shown);
 	const char *name = call->job ? call->job->name : NULL;
-	call->shown = tw__user_begin_named(call->limiter->service, kind, fn, name, since_ns);
+	call->shown = tw__user_begin(call->limiter->service, fn, arg, name, since_ns);
 }
 
 void tw__limiter_call_event(struct tw__limiter_call *call, const struct tw_limiter_event *event)
 {
 	const struct tw_limiter_config *config = &call->limiter->config;
-	tw__limiter_call_show(call, TW_RUN_KIND_HOOK, TW__NAMED_BY(config->event), 0);
+	tw__limiter_call_show(call, TW__NAMED_BY(config->event), config->event_arg, 0);
 	config->event(config->event_arg, event);
 }
 
@@ -66,7 +65,7 @@ void tw__limiter_leave(struct tw_limiter *l, const struct tw__job *job, tw_fn *h
 {
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(call, l, job);
-	tw__limiter_call_show(call, TW_RUN_KIND_HOOK, hook, 0);
+	tw__limiter_call_show(call, hook, job->arg, 0);
 }
 
 void tw__limiter_return(struct tw_limiter *l, struct tw__limiter_call *call)
@@ -197,7 +196,7 @@ static void do_settled(struct tw_limiter *l, struct tw__job *job,
 								  .id = job->id,
 								  .result = &result});
 	if (job->done) {
-		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->done), 0);
+		tw__limiter_call_show(&call, TW__NAMED_BY(job->done), job->arg, 0);
 		job->done(job->arg, &result);
 	}
 	tw__limiter_return(l, &call);
@@ -301,7 +300,7 @@ static void do_release(struct tw_limiter *l, struct tw__job *job,
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, job);
 	if (release) {
-		tw__limiter_call_show(&call, TW_RUN_KIND_RELEASE, TW__NAMED_BY(release), 0);
+		tw__limiter_call_show(&call, TW__NAMED_BY(release), job->arg, 0);
 		release(job->arg);
 	}
 	tw__limiter_call_end(&call);

@@ -37,8 +37,7 @@ void tw__tells_leave(struct tw_limiter *l);
  * What the call runs now: for those who look at what is under way (wheel/core/user_code.h).
  * since_ns as there.
  */
-void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn,
-			   uint64_t since_ns);
+void tw__limiter_call_show(struct tw__limiter_call *call, tw_fn *fn, void *arg, uint64_t since_ns);
 
 /* The same, and calls the limiter's `event`, which is set. */
 void tw__limiter_call_event(struct tw__limiter_call *call, const struct tw_limiter_event *event);

@@ -12,8 +12,9 @@
 #include "tickwheel/pool.h"
 #include "mpsc/base/cancel.h"
 #include "tickwheel/version.h"
+#include "wheel/base/histogram.h"
 #include "wheel/base/text.h"
-#include "wheel/run/watchdog.h"
+#include "wheel/service/liveness.h"
 
 /* The bounds of the histograms are powers of two: 2^10 ns (about 1 us) to 2^36 ns (about 69 s). */
 enum { FIRST_BOUND = 10, LAST_BOUND = 36 };
@@ -30,7 +31,7 @@ struct page {
 	struct tw_service_liveness liveness;
 	struct tw_pool_stats pool; /* size 0: the service has none */
 	uint64_t pool_max_workers, pool_at_max;
-	struct tw__seen_run *runs; /* sorted by kind and name */
+	struct tw__seen_run *runs; /* sorted by name */
 	size_t run_count, run_room;
 };
 
@@ -55,8 +56,6 @@ static void keep_run(void *context, const struct tw__seen_run *run)
 static int compare_runs(const void *a, const void *b)
 {
 	const struct tw__seen_run *x = a, *y = b;
-	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
 	return strcmp(x->name ? x->name : "", y->name ? y->name : "");
 }
 
@@ -271,19 +270,18 @@ static void write_ends(struct page *page)
 	}
 }
 
-/* Runs under way, counted by kind and name: one line for each name, however many runs there are. */
+/* Runs under way, counted by name: one line for each name, however many runs there are. */
 static void write_runs(struct page *page)
 {
 	const struct tw__seen_run *runs = page->runs, *end = runs + page->run_count;
 	if (runs == end)
 		return;
-	write_head(page, "running_by_name", "gauge", "User functions under way, by kind and name.");
+	write_head(page, "running_by_name", "gauge", "User functions under way, by name.");
 	while (runs < end) {
 		const struct tw__seen_run *first = runs;
 		while (runs < end && compare_runs(first, runs) == 0)
 			runs++;
 		begin_sample(page, "running_by_name");
-		write_label(page, "kind", tw__run_kind_name(first->kind));
 		write_label(page, "name", first->name);
 		end_sample(page, (uint64_t)(runs - first));
 	}

@@ -39,9 +39,6 @@ struct tw__source {
 	tw_pool *pool;
 	struct tw__source *next; /* in the pool's list; set once */
 	_Atomic bool in_use;     /* written under the pool's lock */
-	/* The service, if it has on_stuck; written under the pool's lock. */
-	tw_service *watching;
-	_Atomic uint32_t watch_asleep; /* of that service: user_code.h, USER3 */
 	struct tw__batch_ring ring;
 };
 
@@ -57,7 +54,6 @@ struct tw__worker {
 	/* by its thread: odd while inside a run; changes with each */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t runs;
 	_Atomic uint64_t completed;
-	_Atomic uint64_t jobs;  /* that it has begun */
 	struct tw__work *work;  /* that it runs, or NULL */
 	unsigned turn;          /* which of sources, plain tasks and work is looked at first */
 	bool retired;           /* it has been idle for too long, and ends */
@@ -145,12 +141,6 @@ struct tw__pool_jobs {
 	_Atomic uint32_t inside; /* workers inside a job; below max_workers */
 };
 
-/* Services with on_stuck (worker.c, WATCHERS1). */
-struct tw__pool_watchers {
-	_Atomic uint32_t count; /* written under the lock */
-	bool asymmetric;        /* membarrier works; constant */
-};
-
 struct tw_pool {
 	tw_executor executor; /* first: its public face */
 	unsigned permanent;   /* workers that never end before the pool does; constant */
@@ -175,7 +165,6 @@ struct tw_pool {
 	_Atomic uint32_t stopping;
 
 	struct tw__pool_counters counters;
-	struct tw__pool_watchers watchers;
 	_Atomic uint32_t ended; /* the threads are gone */
 	struct tw__origin origin;
 	pthread_mutex_t lock; /* sources, users, closing */

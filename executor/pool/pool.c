@@ -15,7 +15,6 @@
 #include "executor/pool/worker.h"
 #include "executor/pool/jobs.h"
 #include "mpsc/base/cancel.h"
-#include "mpsc/base/membarrier.h"
 #include "mpsc/base/unload.h"
 
 enum { TIMED_ONE_IN = 16 };
@@ -208,7 +207,6 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
 	pool->executor.ops = &pool_ops;
 	pool->jobs.face.ops = &jobs_ops;
 	pool->owned = owned;
-	pool->watchers.asymmetric = tw__membarrier_register();
 	set_sizes(pool, config);
 	pool->times = tw__pool_times;
 	pool->workers =

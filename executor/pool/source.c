@@ -11,7 +11,6 @@
 #include "executor/pool/jobs.h"
 #include "executor/pool/source.h"
 #include "executor/pool/wake.h"
-#include "mpsc/base/membarrier.h"
 
 /* ------------------------------------------------------------------- workers */
 
@@ -95,55 +94,11 @@ void tw__pool_leave(struct tw__source *source)
 	tw_pool *pool = source->pool;
 	pthread_mutex_lock(&pool->lock);
 	tw_store_relaxed(&source->in_use, false);
-	if (source->watching)
-		tw_store_relaxed(&pool->watchers.count, tw_load_relaxed(&pool->watchers.count) - 1);
-	source->watching = NULL;
 	pool->users.users--;
 	bool owned = pool->owned; /* after the unlock another thread may free a shared pool */
 	pthread_mutex_unlock(&pool->lock);
 	if (owned)
 		tw_pool_destroy(pool);
-}
-
-/* ------------------------------------------------------------------ watching */
-
-void tw__sources_wake_watchers(tw_pool *pool)
-{
-	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next) {
-		if (!tw_load_seq_cst(&s->watch_asleep)) /* user_code.h, USER3 */
-			continue;
-		pthread_mutex_lock(&pool->lock); /* the service does not leave meanwhile */
-		tw_store_relaxed(&s->watch_asleep, 0);
-		if (s->watching)
-			tw__gate_ring(&s->watching->gate);
-		pthread_mutex_unlock(&pool->lock);
-	}
-}
-
-void tw__pool_watch(struct tw__source *source, tw_service *service)
-{
-	tw_pool *pool = source->pool;
-	tw_store_release(&service->watch.watched_pool, pool);
-	if (!service->config.on_stuck)
-		return;
-	pthread_mutex_lock(&pool->lock);
-	source->watching = service;
-	tw_store_seq_cst(&pool->watchers.count, tw_load_relaxed(&pool->watchers.count) + 1);
-	pthread_mutex_unlock(&pool->lock);
-	/*
-	 * worker.c, WATCHERS1. If membarrier is refused by now, the look may miss a task that
-	 * begins in this moment.
-	 */
-	if (pool->watchers.asymmetric)
-		(void)tw__membarrier();
-	tw_store_release(&service->watch.watch_asleep, &source->watch_asleep);
-	tw__gate_ring(&service->gate); /* the tick thread may already sleep by the former flag */
-}
-
-void tw__pool_unwatch(tw_service *service)
-{
-	tw_store_relaxed(&service->watch.watch_asleep, &service->watch.own_watch_asleep);
-	tw_store_relaxed(&service->watch.watched_pool, NULL);
 }
 
 void tw__pool_leave_forked(struct tw__source *source)
@@ -189,23 +144,15 @@ void tw__pool_let_go(tw_pool *pool)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-bool tw__source_is_busy(void *source, struct tw_service_liveness *out, uint64_t *progress)
+void tw__source_look(void *source, struct tw_service_liveness *out)
 {
 	tw_pool *pool = ((struct tw__source *)source)->pool;
 	unsigned running = 0;
-	uint64_t all_runs = 0, jobs = 0;
-	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
-		uint64_t runs = tw_load_relaxed(&pool->workers[i].runs);
-		running += runs & 1;
-		all_runs += runs;
-		jobs += tw_load_relaxed(&pool->workers[i].jobs);
-	}
-	out->pool_max_workers = pool->max_workers;
-	bool busy = running == pool->max_workers;
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
+		running += tw_load_relaxed(&pool->workers[i].runs) & 1;
 	/* a pool of one worker has a limit of no jobs, and is at it also while it is idle */
-	bool jobs_full = running > 0 && tw__jobs_at_limit(pool);
-	bool held_back = jobs_full && !tw__work_queue_empty(&pool->jobs.queue);
-	out->pool_at_max = held_back || (busy && tw__pool_runs_wait(pool));
-	*progress = held_back ? jobs : all_runs; /* other runs go on beside jobs that wait */
-	return busy || jobs_full;
+	bool jobs_wait =
+	    running > 0 && tw__jobs_at_limit(pool) && !tw__work_queue_empty(&pool->jobs.queue);
+	out->pool_max_workers = pool->max_workers;
+	out->pool_at_max = jobs_wait || (running == pool->max_workers && tw__pool_runs_wait(pool));
 }

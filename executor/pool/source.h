@@ -7,11 +7,6 @@
 /* Tells whether runs wait that services have handed over. */
 bool tw__sources_empty(tw_pool *pool);
 
-/*
- * A task begins: wakes the tick threads that sleep without an instant at which they look at runs.
- */
-void tw__sources_wake_watchers(tw_pool *pool);
-
 /* The next batch of any source, or NULL. */
 tw_batch *tw__sources_take(tw_pool *pool);
 
@@ -26,13 +21,6 @@ unsigned tw__executor_capacity(tw_executor *executor);
  * 0, -ENOMEM, or -ESHUTDOWN: the pool is closed.
  */
 int tw__pool_join(struct tw__source **out, tw_pool *pool);
-
-/*
- * The service looks at the pool's own tasks from now on, until tw__pool_unwatch, which it calls
- * before it leaves.
- */
-void tw__pool_watch(struct tw__source *source, tw_service *service);
-void tw__pool_unwatch(tw_service *service);
 
 /*
  * Nothing of the service is queued or runs. Destroys the pool if it was the service's own. NULL
@@ -60,10 +48,9 @@ tw_executor *tw__shared_executor(tw_executor *executor);
 void tw__pool_leave_forked(struct tw__source *source);
 
 /*
- * Tells whether the pool of the source is full: all max_workers workers are inside runs, or all
- * except one are inside jobs of limiters. out->pool_at_max: also, runs wait that need such a
- * worker. *progress changes with each run that begins or ends.
+ * For tw_service_liveness. pool_at_max: runs wait, and either all max_workers workers are inside
+ * runs, or jobs wait and all workers that may run jobs are inside one.
  */
-bool tw__source_is_busy(void *source, struct tw_service_liveness *out, uint64_t *progress);
+void tw__source_look(void *source, struct tw_service_liveness *out);
 
 #endif

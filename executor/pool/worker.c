@@ -24,12 +24,6 @@
  *       seq_cst, then load of joiners (the worker that shows the batch): either the joiner sees
  *       that nothing is shown any more, or the worker waits for it.
  *   SHOW2  joiners: sub seq_cst -> load seq_cst (hide): all reads of the batch came before.
- *   WATCHERS1  word (user_code.h): store, then load of watchers (a task begins), against watchers:
- *       store seq_cst, heavy barrier, then the tick thread's look at the words (a service with
- *       on_stuck is created): the task finds the watcher, or the look finds the task. Where the
- *       kernel has no membarrier the task's two steps are seq_cst instead. Without it a task that
- *       begins as the service is created is never found to be stuck. The model is
- *       test/model/watch.pml.
  *   POOL5  room: head moved (seq_cst), then load of waiting_for_room (seq_cst), against its
  *       increment, then load of head (both seq_cst): of a submitter that found the ring full, and a
  *       worker that has made room, one sees the other.
@@ -226,43 +220,16 @@ static void run_in_context(const struct tw__pool_task *task)
 	tw__context_leave(former);
 }
 
-/* Shows what runs. Tells whether services look at it. */
-static bool show_word(tw_pool *pool, struct tw__run_level *level, uint64_t word)
-{
-	if (tw_likely(pool->watchers.asymmetric)) {
-		tw_store_release(&level->word, word); /* user_code.h, USER1; WATCHERS1 */
-		tw_compiler_barrier();
-	} else {
-		tw_store_seq_cst(&level->word, word); /* user_code.h, USER1; WATCHERS1 */
-	}
-	return tw_load_seq_cst(&pool->watchers.count); /* WATCHERS1 */
-}
-
-/* For services that look at what runs (wheel/core/user_code.h). */
-static struct tw__run_level *show_task(tw_pool *pool, tw_fn *fn, uint64_t begun_ns)
-{
-	struct tw__run_level *level = tw__user_enter();
-	if (tw_unlikely(!level))
-		return NULL;
-	bool dates = tw_load_relaxed(&pool->watchers.count) && !begun_ns;
-	uint64_t since_ns = dates ? tw_clock_now(tw_clock_monotonic()) : begun_ns;
-	uint64_t word = tw__user_name(level, TW_RUN_KIND_POOL_TASK, pool, fn, NULL, since_ns);
-	if (tw_likely(!show_word(pool, level, word)))
-		return level;
-	tw_store_seq_cst(&level->word, word); /* again: user_code.h, USER3 */
-	tw__sources_wake_watchers(pool);
-	return level;
-}
-
 static void pool_run_task(struct tw__worker *self, const struct tw__pool_task *task)
 {
 	if (may_need_help(self) && tw__pool_more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
 	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? tw_clock_now(tw_clock_monotonic()) : 0;
 	count_changes(self, 1);
-	struct tw__run_level *level = show_task(self->pool, task->fn, begun_ns);
+	struct tw__run_record *shown =
+	    tw__user_begin(self->pool, task->fn, task->arg, NULL, begun_ns);
 	run_in_context(task);
-	tw__user_end(level);
+	tw__user_end(shown);
 	count_changes(self, 1);
 	if (tw_unlikely(task->queued_ns)) {
 		tw__histogram_add(&self->wait, begun_ns - task->queued_ns, 1);
@@ -276,8 +243,6 @@ static void run_work(struct tw__worker *self, const struct tw__find *find)
 	if (may_need_help(self) && tw__pool_more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
 	self->work = find->work;
-	if (find->job)
-		tw_bump(&self->jobs, 1);
 	count_changes(self, 1);
 	tw__work_run(find->work);
 	count_changes(self, 1);

@@ -124,10 +124,12 @@ void tw__scheduler_unlock(tw_scheduler *scheduler)
 	if (call && config->wanted) {
 		scheduler->host.out++;
 		pthread_mutex_unlock(&scheduler->lock);
-		struct tw__run_level *level = tw__user_begin(
-		    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(config->wanted), 0);
+		tw_service *service = scheduler->base.service;
+		tw__user_hide_callback(service); /* timer_fired */
+		struct tw__run_record *shown = tw__user_begin(service, TW__NAMED_BY(config->wanted),
+							      config->wanted_arg, NULL, 0);
 		config->wanted(config->wanted_arg);
-		tw__user_end(level);
+		tw__user_end(shown);
 		pthread_mutex_lock(&scheduler->lock);
 		scheduler->host.out--;
 	}

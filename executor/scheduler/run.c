@@ -141,12 +141,12 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__deferred_done 
 	if (deferred.done) {
 		struct tw__within within;
 		tw__within_begin(&within, &scheduler->nodes);
-		struct tw__run_level *level = tw__user_begin(
-		    scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(deferred.done), 0);
+		struct tw__run_record *shown = tw__user_begin(
+		    scheduler->base.service, TW__NAMED_BY(deferred.done), deferred.arg, NULL, 0);
 		void *former = tw__context_enter(deferred.context);
 		deferred.done(deferred.arg, fate, result);
 		tw__context_leave(former);
-		tw__user_end(level);
+		tw__user_end(shown);
 		tw__within_end(&within);
 	}
 }
@@ -162,19 +162,17 @@ static int scheduler_call(struct tw__task *task, struct tw_turn *turn, int64_t n
 	tw__within_begin(&within, turn->scheduler);
 	enum tw_priority former_priority = priority_swap(turn->priority);
 	void *former = tw__context_enter(task->context);
-	struct tw__run_level *level =
-	    tw__user_begin_named(service, TW_RUN_KIND_SCHEDULER_TASK, TW__NAMED_BY(turn->next),
-				 task->name, (uint64_t)now_ns);
+	struct tw__run_record *shown = tw__user_begin(service, TW__NAMED_BY(turn->next), task->arg,
+						      task->name, (uint64_t)now_ns);
 	int result = turn->next(turn, task->arg);
-	tw__user_end(level);
+	tw__user_end(shown);
 	if (result == TW_TURN_AGAIN && !turn->next)
 		result = TW_TURN_DONE; /* nothing to go on with: the task is done */
 	bool ended = result != TW_TURN_AGAIN;
 	if (ended && task->done) {
-		level = tw__user_begin_named(service, TW_RUN_KIND_HOOK, TW__NAMED_BY(task->done),
-					     task->name, 0);
+		shown = tw__user_begin(service, TW__NAMED_BY(task->done), task->arg, task->name, 0);
 		task->done(task->arg, TW_FATE_FIRED, result);
-		tw__user_end(level);
+		tw__user_end(shown);
 	}
 	tw__context_leave(former);
 	/* planted: priority_stays */

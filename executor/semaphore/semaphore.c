@@ -98,12 +98,12 @@ static void semaphore_run(struct tw__work *work)
 	pthread_mutex_unlock(&s->lock);
 	if (!runs)
 		return;
-	struct tw__run_level *level =
-	    tw__user_begin(s->base.service, TW_RUN_KIND_SEMAPHORE, function->fn, 0);
+	struct tw__run_record *shown =
+	    tw__user_begin(s->base.service, function->fn, function->arg, NULL, 0);
 	void *former = tw__context_enter(context);
 	function->fn(function->arg);
 	tw__context_leave(former);
-	tw__user_end(level);
+	tw__user_end(shown);
 	pthread_mutex_lock(&s->lock);
 	put(s, function);
 	pthread_mutex_unlock(&s->lock);

@@ -90,14 +90,13 @@ static void strand_call_release(tw_strand *strand, struct tw__task_node *task, e
 {
 	struct tw__strand_run run = {
 	    .strand = strand, .task = task, .releasing = true, .outer = tw__strand_runs};
-	struct tw__run_level *level =
-	    tw__user_begin_named(tw__strand_service(strand), TW_RUN_KIND_RELEASE,
-				 TW__NAMED_BY(task->release), task->name, 0);
+	struct tw__run_record *shown = tw__user_begin(
+	    tw__strand_service(strand), TW__NAMED_BY(task->release), task->arg, task->name, 0);
 	tw__strand_runs = &run;
 	void *former = tw__context_enter(task->context);
 	task->release(task->arg, fate);
 	tw__context_leave(former);
-	tw__user_end(level);
+	tw__user_end(shown);
 	tw__strand_runs = run.outer;
 }
 
@@ -167,13 +166,12 @@ static void strand_run_task(tw_strand *strand, struct tw__strand_run *run,
 	run->task = task;
 	strand->flags |= TW__STRAND_RUNNING;
 	tw__tiny_unlock(&strand->lock);
-	struct tw__run_level *level =
-	    tw__user_begin_named(service, TW_RUN_KIND_STRAND_TASK, task->fn, task->name, 0);
+	struct tw__run_record *shown = tw__user_begin(service, task->fn, task->arg, task->name, 0);
 	if (tw_likely(!task->series))
 		strand_call(task);
 	else
 		call_in_series(service, task);
-	tw__user_end(level);
+	tw__user_end(shown);
 	tw__tiny_lock(&strand->lock);
 	run->task = NULL;
 	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;

@@ -209,7 +209,7 @@ struct tw_limiter_task {
 	tw_job_stop_fn *stop;
 	tw_job_release_fn *release;
 
-	const char *name; /* for tw_service_dump and the watchdog; not copied: a static string */
+	const char *name; /* for tw_service_dump and _liveness; not copied: a static string */
 };
 
 /*

@@ -18,8 +18,9 @@
  * for at most 5 ms or 64 jobs; then other work of the executor gets its turn.
  *
  * Limiters may share a pool, also if their max_concurrency add up to more than its max_workers. The
- * pool keeps one worker free of jobs, so `stop` and timers run even if all jobs block. on_stuck
- * reports jobs that wait for a worker this way (pool_at_max): raise max_workers.
+ * pool keeps one worker free of jobs, so `stop` and timers run even if all jobs block.
+ * tw_service_liveness reports jobs that wait for a worker this way (pool_at_max): raise
+ * max_workers.
  *
  * Time. The driver keeps timeouts, retry delays and the rate, so a job settles as timed out in
  * time also if every worker blocks, in a job or in a callback. tw_job_wait returns then; the job's

@@ -229,7 +229,7 @@ struct tw_scheduler_task {
 	uint64_t delay_ns;  /* 0 .. TW_MAX_DELAY_NS; rounded up to ticks if nothing else runs */
 	int64_t timeout_ns; /* with its flag: start to expiration, -2^62 .. 2^62 */
 	tw_scheduler_done_fn *done;
-	const char *name; /* for tw_service_dump and the watchdog; not copied */
+	const char *name; /* for tw_service_dump and _liveness; not copied */
 };
 
 /*

@@ -21,8 +21,6 @@
 extern "C" {
 #endif
 
-struct tw_service_liveness; /* stats.h */
-
 /* ------------------------------------------------------------------- create */
 
 /* Which thread drives a service. */
@@ -56,21 +54,6 @@ struct tw_service_config {
 	size_t affinity_size;
 	int sched_policy;   /* of the tick thread: SCHED_OTHER (default), SCHED_FIFO, SCHED_RR */
 	int sched_priority; /* not 0 for SCHED_FIFO and SCHED_RR; else 0 */
-
-	/*
-	 * Watchdog: on_stuck is called once for each run of any kind that has lasted stuck_ns. It
-	 * is also called once if runs have waited for the service's pool for stuck_ns
-	 * (seen->pool_at_max): the pool has max_workers workers, and none is free for these runs.
-	 * Set both stuck_ns and on_stuck, or neither.
-	 *
-	 * on_stuck runs on the driver. It must be short, and must not wait for the driver. A tick
-	 * thread wakes up for it. With a manual drive it is called in tw_service_advance. A driver
-	 * that is itself stuck calls nothing: let another thread ask tw_service_liveness. Costs a
-	 * clock read for each run that is no timer.
-	 */
-	uint64_t stuck_ns; /* default 0: no watchdog */
-	void (*on_stuck)(void *stuck_arg, const struct tw_service_liveness *seen);
-	void *stuck_arg;
 
 	/*
 	 * Seed for the jitter of the service's limiters. 0 picks a random one. With a seed, the

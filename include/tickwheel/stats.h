@@ -186,21 +186,6 @@ TW_API int tw_service_histograms(tw_service *service, struct tw_service_histogra
 
 /* ------------------------------------------------------------ what runs now */
 
-/* What kind of user code a run is. */
-enum tw_run_kind {
-	TW_RUN_KIND_NONE = 0,
-	TW_RUN_KIND_TIMER = 1,          /* a timer's callback */
-	TW_RUN_KIND_JOB = 2,            /* a limiter's job */
-	TW_RUN_KIND_STRAND_TASK = 3,    /* a task that was submitted to a strand */
-	TW_RUN_KIND_SCHEDULER_TASK = 4, /* a turn of a scheduler's task */
-	TW_RUN_KIND_ACTION = 5,         /* an action, or an immediate */
-	TW_RUN_KIND_POOL_TASK = 6, /* a pool's task; every service that uses the pool sees it */
-	TW_RUN_KIND_SEMAPHORE = 7, /* a function that waited for a permit */
-	TW_RUN_KIND_RELEASE = 8,   /* a release callback of a timer, job or strand task */
-	TW_RUN_KIND_HOOK = 9, /* done, stop, a hook or a listener of a limiter; done of a task */
-	TW_RUN_KIND_COMPLETION = 10 /* the completion of a group (tw_group_close_then) */
-};
-
 /* What a service does now. Times are on the service's clock. */
 struct tw_service_liveness {
 	size_t size; /* in: sizeof(struct tw_service_liveness) */
@@ -210,22 +195,22 @@ struct tw_service_liveness {
 	    since_turn_ns; /* since the driver's last poll; grows while the tick thread sleeps */
 	uint64_t turn_late_ns; /* how late the tick thread's planned poll is; 0: it is not late */
 
-	/* An on_stuck gets 0 in these three. */
 	uint64_t overdue;       /* timers whose tick has passed and that have not run */
 	uint64_t overdue_ns;    /* the oldest of them: since its tick; 0: none */
 	tw_timer overdue_timer; /* that one */
 
-	uint64_t running;  /* user functions under way, whatever their kind */
-	tw_timer longest;  /* the run that began first: the timer, if it is one */
-	tw_fn *longest_fn; /* its function, cast: to be named, not called; NULL: nothing runs */
+	uint64_t running; /* user functions under way, of whatever kind */
+	/* The one that began first, cast: to be named, not called. NULL: nothing runs. */
+	tw_fn *longest_fn;
+	void *longest_arg;         /* its argument */
 	uint64_t longest_since_ns; /* when it began, or was first seen */
 	uint64_t longest_ns;       /* and how long ago that is */
 	uint32_t longest_thread;   /* its thread, as in ps -L, top -H and gdb */
-	enum tw_run_kind longest_kind;
 
-	/* The service's pool; 0 without one, after a close, and if on_stuck reports a run. */
+	/* The service's pool; 0 without one, and after a close. */
 	uint32_t pool_at_max;      /* 1: runs wait for a worker, and none is free (pool.h) */
 	uint32_t pool_max_workers; /* max_workers of the pool */
+	uint32_t reserved;         /* 0 */
 
 	const char *longest_name; /* `name` of what runs longest; NULL: it has none */
 	const char *overdue_name; /* likewise, of overdue_timer */
@@ -234,12 +219,12 @@ struct tw_service_liveness {
 /*
  * Tells what a service does at this moment. Also answers while the tick thread hangs.
  *
- * It sees timers, jobs, tasks and all other user code of the service and of the layers on it. Of
- * timers that run inside one another on one thread it sees the innermost; of other runs up to four
- * a thread.
+ * It sees timers, jobs, tasks and all other user code of the service and of the layers on it, and
+ * the tasks of its pool: one run a thread. Of runs inside one another on one thread it sees the
+ * outermost, for that run's service.
  *
- * The beginning of a run is known for timers, jobs and scheduler tasks, and for all kinds if the
- * service has on_stuck. Other runs are dated by the first call that sees them: ask twice.
+ * The beginning of a run is known for timers, jobs and scheduler tasks. Other runs are dated by the
+ * first call that sees them: ask twice. tw_service_stats_prometheus asks at each scrape.
  *
  * Threads: any. Never blocks. Costs a look at each slot in use, and at the lines of each thread.
  * Returns:
@@ -269,13 +254,13 @@ TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *vis
  * Lists what runs and what is pending, for people. The format may change.
  *
  *     service "http"
- *     running timer slot 7 generation 9b1f0c21, for 12.041 ms, thread 4711, "flush", fn flush_log
- *     running job, for 3.200 ms, thread 4712, "lookup", fn server+0x1b40
+ *     running for 12.041 ms, thread 4711, "flush", fn flush_log, arg 0x55d0a1c2
+ *     running for 3.200 ms, thread 4712, "lookup", fn server+0x1b40, arg 0x7f21c0
  *     slot 8 generation 9b1f0c22 pending, due in 250.000 ms, fn on_idle, arg 0x55d0a1c2
  *     slot 9 generation 9b1f0c23 disarmed, fn on_idle, arg 0x55d0a2d0
  *
- * First comes the service if it has a name, then the runs of all kinds that tw_service_liveness
- * sees, then the pending timers in slot order, then the disarmed ones. A function that the program
+ * First comes the service if it has a name, then the runs that tw_service_liveness sees,
+ * then the pending timers in slot order, then the disarmed ones. A function that the program
  * does not export is shown as file+offset, for addr2line. Quotes, backslashes and bytes of a name
  * that are not printable UTF-8 are escaped.
  *

@@ -133,7 +133,7 @@ struct tw_strand_task {
 	tw_release_fn *release;
 
 	void *context;    /* with TW_TASK_CONTEXT, as in struct tw_task */
-	const char *name; /* for tw_service_dump and the watchdog; not copied: a static string */
+	const char *name; /* for tw_service_dump and _liveness; not copied: a static string */
 };
 
 /*

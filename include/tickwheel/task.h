@@ -159,7 +159,7 @@ struct tw_task {
 	 */
 	void *context;
 
-	/* For people: tw_service_dump and the watchdog show it. Not copied: a static string. */
+	/* For people: tw_service_dump and _liveness show it. Not copied: a static string. */
 	const char *name;
 };
 

@@ -223,7 +223,6 @@ static void a_service(void)
 	SET(config, tw_service_config, executor, tw_executor_inline());
 	SET(config, tw_service_config, affinity, NULL);
 	SET(config, tw_service_config, thread_name, NULL);
-	SET(config, tw_service_config, on_stuck, NULL);
 	SET(config, tw_service_config, drive, TW_DRIVE_MANUAL);
 	SET(config, tw_service_config, max_timers, (uint32_t)below(5000));
 	/* One that is too short to name this clock and executor would start threads. */

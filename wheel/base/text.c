@@ -72,21 +72,3 @@ void tw__text_function(char text[TW__FUNCTION_ROOM], tw_fn *fn)
 	else
 		snprintf(text, TW__FUNCTION_ROOM, "%p", (void *)address);
 }
-
-const char *tw__run_kind_name(enum tw_run_kind kind)
-{
-	static const char *const names[] = {
-	    [TW_RUN_KIND_NONE] = "none",
-	    [TW_RUN_KIND_TIMER] = "timer",
-	    [TW_RUN_KIND_JOB] = "job",
-	    [TW_RUN_KIND_STRAND_TASK] = "strand task",
-	    [TW_RUN_KIND_SCHEDULER_TASK] = "scheduler task",
-	    [TW_RUN_KIND_ACTION] = "action",
-	    [TW_RUN_KIND_POOL_TASK] = "pool task",
-	    [TW_RUN_KIND_SEMAPHORE] = "semaphore",
-	    [TW_RUN_KIND_RELEASE] = "release",
-	    [TW_RUN_KIND_HOOK] = "hook",
-	    [TW_RUN_KIND_COMPLETION] = "completion",
-	};
-	return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "run";
-}

@@ -1,4 +1,4 @@
-/* Text for people and for monitors: names that users chose, functions, kinds of runs. */
+/* Text for people and for monitors: names that users chose, functions. */
 #ifndef TW_WHEEL_TEXT_H
 #define TW_WHEEL_TEXT_H
 
@@ -30,8 +30,5 @@ enum { TW__FUNCTION_ROOM = 256 };
  * else the address.
  */
 void tw__text_function(char text[TW__FUNCTION_ROOM], tw_fn *fn);
-
-/* "timer", "job" and so on. */
-const char *tw__run_kind_name(enum tw_run_kind kind);
 
 #endif

@@ -54,7 +54,7 @@ int tw_current(struct tw_run_info *out)
 		info.closing = run->closing;
 	}
 	tw__struct_write(out, &info, sizeof info);
-	return run && (run->slot || !run->service); /* not in an on_stuck, completion or visitor */
+	return run && (run->slot || !run->service); /* not in a completion or visitor */
 }
 
 bool tw__clock_in_callback(const tw_clock *clock)

@@ -4,13 +4,13 @@
 
 #include "wheel/core/service.h"
 
-struct tw__run_level;
+struct tw__run_record;
 
 /* A callback under way on this thread; nested if it drives another service. */
 struct tw__run {
 	struct tw__run *outer;
-	tw_service *service;         /* NULL: a run of a strand's series, for tw_current alone */
-	struct tw__run_level *level; /* which shows it (user_code.h), or NULL */
+	tw_service *service;          /* NULL: a run of a strand's series, for tw_current alone */
+	struct tw__run_record *shown; /* which shows it (user_code.h), or NULL */
 	uint32_t slot, generation;
 	uint64_t tag;  /* the group it is a member of (group.h), or 0 */
 	void *context; /* what it is under, or NULL */

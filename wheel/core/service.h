@@ -36,46 +36,16 @@ struct tw__time {
 	bool published; /* may tell its time to producers: a tick thread on a clock that runs */
 };
 
-typedef bool tw__pool_busy_fn(void *pool, struct tw_service_liveness *out, uint64_t *progress);
-
-struct tw__run_level;
-
-/* A run that on_stuck was called for: a level's word, without what changes when the run ends. */
-struct tw__told_run {
-	const struct tw__run_level *level; /* NULL: none */
-	uint64_t number;
-};
-
-/* Those that are no timers' callbacks. Some of them have ended: their places are free. */
-struct tw__told_runs {
-	struct tw__told_run *runs;
-	size_t room;
-};
+typedef void tw__pool_look_fn(void *pool, struct tw_service_liveness *out);
 
 /*
- * For on_stuck and tw_service_liveness (run/watchdog.c). The composition root sets the pool's
- * members for a service on a pool. The full_ members are the driver's.
+ * For tw_service_liveness (service/liveness.c). The composition root sets the pool's members for a
+ * service on a pool.
  */
 struct tw__watch {
-	struct tw__told_runs told; /* run/watchdog.c; the driver's */
-	/* the pool whose own tasks are looked at too, or NULL */
-	_Atomic(const void *) watched_pool;
-	/* the tick thread sleeps without a date to look at runs */
-	_Atomic(_Atomic uint32_t *) watch_asleep;
-	_Atomic uint32_t own_watch_asleep;
-
-	/*
-	 * Whether the pool is at its maximum: each worker is inside a run, or all that may run jobs
-	 * are inside jobs. *progress changes with each run of those that wait. NULL: no pool.
-	 */
-	_Atomic(tw__pool_busy_fn *) pool_busy;
-	_Atomic uint32_t pool_lookers; /* threads that look at the pool */
-
-	_Atomic uint64_t turned_ns; /* when the driver's last poll was */
-	uint64_t full_look_ns;      /* the next look */
-	uint64_t full_since_ns;     /* 0: it was not full at the last look */
-	uint64_t full_progress;
-	bool full_told;
+	_Atomic(const void *) pool;  /* its own tasks are seen, too; NULL: none */
+	tw__pool_look_fn *pool_look; /* sets out's members of the pool; NULL: none */
+	_Atomic uint64_t turned_ns;  /* when the driver's last poll was */
 };
 
 /* How far a close has come. */

@@ -1,5 +1,5 @@
 #include "wheel/core/user_code.h"
-#include "wheel/core/ticks.h"
+#include "wheel/core/frame.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +21,8 @@ static bool unloaded; /* the key is deleted; registry's lock */
 /* The record's thread runs nothing any more. */
 static void user_code_clear(struct tw__run_record *record)
 {
-	for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
-		tw_store_relaxed(&record->levels[i].word, tw_load_relaxed(&record->levels[i].word) &
-							      ~(uint64_t)TW__USER_RUNS);
+	uint64_t word = tw_load_relaxed(&record->word);
+	tw_store_relaxed(&record->word, word + (word & 1));
 	tw_store_relaxed(&record->bringing, NULL);
 }
 
@@ -96,8 +95,6 @@ static struct tw__run_record *user_code_make(void)
 	if (!record)
 		return NULL;
 	memset(record, 0, sizeof *record);
-	for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
-		record->levels[i].record = record;
 	tw_store_relaxed(&record->in_use, 1);
 	struct tw__run_record *first = tw_load_relaxed(&tw__run_records);
 	do
@@ -126,77 +123,11 @@ struct tw__run_record *tw__run_record_make(void)
 	return tw__my_run_record = record;
 }
 
-struct tw__run_level *tw__user_next_level(struct tw__run_record *record)
+void tw__user_hide_callback(const tw_service *service)
 {
-	for (unsigned i = 1; i < TW__RUN_LEVELS; i++)
-		if (!(tw_load_relaxed(&record->levels[i].word) & TW__USER_RUNS))
-			return &record->levels[i];
-	return NULL;
-}
-
-/* ------------------------------------------------------------- with on_stuck */
-
-struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn,
-					     const char *name, uint64_t since_ns)
-{
-	struct tw__run_level *level = tw__user_enter();
-	if (!level)
-		return NULL;
-	uint64_t begun_ns = since_ns ? since_ns : tw__clock_read(service);
-	/* USER1, USER3 */
-	tw_store_seq_cst(&level->word, tw__user_name(level, kind, service, fn, name, begun_ns));
-	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch.watch_asleep);
-	if (tw_load_seq_cst(asleep)) { /* USER3 */
-		tw_store_relaxed(asleep, 0);
-		tw__gate_ring(&service->gate);
-	}
-	return level;
-}
-
-/* ------------------------------------------------------------------ looking */
-
-/*
- * When the run was first looked at: now, if it was not yet. Two threads that look at the same time
- * may both answer now.
- */
-static uint64_t first_seen_ns(struct tw__run_level *level, uint64_t word, uint64_t now_ns)
-{
-	uint64_t version = tw_load_acquire(&level->seen_version); /* USER4 */
-	uint64_t seen_word = tw_load_acquire(&level->seen_word),
-		 seen_ns = tw_load_acquire(&level->seen_ns);
-	if (version & 1 || tw_load_relaxed(&level->seen_version) != version)
-		return now_ns;
-	if (seen_word == word)
-		return seen_ns;
-	if (tw_cas_acq_rel(&level->seen_version, &version, version + 1)) { /* USER4 */
-		tw_store_release(&level->seen_ns, now_ns);
-		tw_store_release(&level->seen_word, word);
-		tw_store_release(&level->seen_version, version + 2);
-	}
-	return now_ns;
-}
-
-bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns,
-		   struct tw__seen_run *run)
-{
-	uint64_t word = tw_load_seq_cst(&level->word); /* USER1, USER3 */
-	if (!(word & TW__USER_RUNS) || tw_load_acquire(&level->owner) != owner)
-		return false;
-	tw_fn *fn = tw_load_acquire(&level->fn);
-	const char *name = tw_load_acquire(&level->name);
-	uint64_t since_ns = tw_load_acquire(&level->since_ns),
-		 timer = tw_load_acquire(&level->timer);
-	if (tw_load_relaxed(&level->word) != word)
-		return false;
-	enum tw_run_kind kind = (enum tw_run_kind)((word & TW__USER_KINDS) >> 1);
-	*run = (struct tw__seen_run){
-	    .word = word,
-	    .kind = kind,
-	    .timer = {kind == TW_RUN_KIND_TIMER ? timer : 0},
-	    .fn = fn,
-	    .name = name,
-	    .since_ns = word & TW__USER_DATED ? since_ns : first_seen_ns(level, word, now_ns),
-	    .thread_id = tw_load_relaxed(&level->record->thread_id),
-	    .level = level};
-	return true;
+	struct tw__run *run = tw__current_run;
+	if (!run || run->service != service)
+		return;
+	tw__user_end(run->shown);
+	run->shown = NULL;
 }

@@ -125,8 +125,7 @@ static bool lanes_want_draining(tw_service *service)
 static bool all_is_done(tw_service *service)
 {
 	const struct tw__loop *loop = &service->driver->loop;
-	if (!service->clock->ops->runs || service->time.steps || service->config.on_stuck ||
-	    loop->at_once || loop->soon)
+	if (!service->clock->ops->runs || service->time.steps || loop->at_once || loop->soon)
 		return false;
 	uint64_t now_ns = tw__driver_now(service);
 	return tw__ticks_down(service, now_ns - service->time.start_ns) <

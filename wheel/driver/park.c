@@ -14,7 +14,6 @@
 #include <sys/prctl.h>
 
 #include "wheel/driver/poll.h"
-#include "wheel/run/watchdog.h"
 #include "wheel/run/run.h"
 #include "wheel/base/thread.h"
 #include "wheel/driver/purge.h"
@@ -135,14 +134,6 @@ static void sleep_until(tw_service *service, uint64_t deadline_ns)
 	service->driver->park.woken = true;
 }
 
-/* Earlier than the deadline where memory or a run that lasts too long wants a look. */
-static uint64_t wake_by(tw_service *service, uint64_t deadline_ns)
-{
-	uint64_t look_ns =
-	    tw__look_for_stuck_by(service, service->driver->last_now_ns, deadline_ns);
-	return tw__purge_wake_by(service, look_ns);
-}
-
 static void *tick_thread(void *arg)
 {
 	tw_service *service = arg;
@@ -170,7 +161,7 @@ static void *tick_thread(void *arg)
 		service->driver->park.slept_a_tick = deadline_ns == next_tick_ns(service);
 		pthread_mutex_unlock(&service->driving);
 		if (deadline_ns)
-			sleep_until(service, wake_by(service, deadline_ns));
+			sleep_until(service, tw__purge_wake_by(service, deadline_ns));
 	}
 	if (local)
 		pthread_mutex_unlock(&service->driving);

@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "wheel/core/frame.h"
-#include "wheel/run/watchdog.h"
 #include "wheel/run/run.h"
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
@@ -202,8 +201,6 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 			  sizeof(struct tw__chunk));
 	tw_store_relaxed(&service->driver->counters.chunks_used,
 			 tw__depot_held(&service->driver->wheel.chunks));
-	if (tw_unlikely(service->config.on_stuck != NULL))
-		tw__tell_stuck(service, service->driver->last_now_ns);
 	if (poll.drained || poll.done)
 		account(service, service->threaded ? cpu_now() - cpu_ns : 0);
 	tw__within_end(&within);

@@ -101,10 +101,10 @@ static void completion_call(tw_service *service, const struct tw__completion *co
 	struct tw__run run = {.outer = tw__current_run, .service = service};
 	tw__current_run = &run;
 	void *former = tw__context_enter(NULL);
-	struct tw__run_level *level =
-	    tw__user_begin(service, TW_RUN_KIND_COMPLETION, completion->fn, 0);
+	struct tw__run_record *shown =
+	    tw__user_begin(service, completion->fn, completion->arg, NULL, 0);
 	completion->fn(completion->arg);
-	tw__user_end(level);
+	tw__user_end(shown);
 	tw__context_leave(former);
 	tw__current_run = run.outer;
 	count_down(&service->groups);

@@ -6,7 +6,6 @@
 
 #include "wheel/core/context.h"
 #include "wheel/run/claim.h"
-#include "wheel/run/watchdog.h"
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
 #include "wheel/timer/timing.h"
@@ -273,12 +272,11 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			  begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
 	TW_PROBE5(run, service, run.slot, run.generation, fn, begun_ns - of->due_ns);
 	tw__current_run = &run;
-	run.level = tw__user_begin_timer(service, tw__handle_of(&service->slots, entry), fn, name,
-					 begun_ns);
+	run.shown = tw__user_begin(service, fn, arg, name, begun_ns);
 	void *former = tw__context_enter(run.context);
 	fn(arg);
 	tw__context_leave(former);
-	tw__user_end(run.level);
+	tw__user_end(run.shown);
 	tw__current_run = run.outer;
 	TW_ASSERT(!tw__forked(service)); /* a child ends inside the callback (tickwheel.h) */
 	uint64_t now_ns = ended_ns(service, clock, &run, marks);

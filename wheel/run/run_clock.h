@@ -5,8 +5,8 @@
  * After a few readings of the clock itself, and where the counter register is what the clock runs
  * on (tsc.h), the register goes on from the last of them, for SPAN_COUNTS at most (some 100 us):
  * what the kernel may steer its clock by makes less than 100 ns of difference in that. So such
- * instants are for statistics, and for the watchdog. Code
- * that decides something reads the clock: tw__run_clock_exact.
+ * instants are for statistics and liveness. Code that decides something reads the clock:
+ * tw__run_clock_exact.
  */
 #ifndef TW_WHEEL_RUN_CLOCK_H
 #define TW_WHEEL_RUN_CLOCK_H

@@ -69,8 +69,6 @@ static int config_check(const struct tw_service_config *c)
 		return r;
 	if ((unsigned)c->drive > TW_DRIVE_MANUAL)
 		return refuse("drive %u is not an enum tw_drive", (unsigned)c->drive);
-	if ((c->stuck_ns == 0) != (c->on_stuck == NULL))
-		return refuse("stuck_ns and on_stuck: set both, or neither");
 	if (c->executor && !tw__executor_is_sound(c->executor))
 		return refuse(TW__UNSOUND);
 	if (!c->clock->ops)

@@ -215,7 +215,6 @@ static uint64_t multiplier_for(uint64_t tick_ns, uint32_t shift)
 static void set_constants(tw_service *service, const struct tw_service_config *cfg)
 {
 	service->config = *cfg;
-	tw_store_relaxed(&service->watch.watch_asleep, &service->watch.own_watch_asleep);
 	service->clock = cfg->clock;
 	service->executor = cfg->executor;
 	service->time.tick_ns = cfg->tick_ns;
@@ -296,7 +295,6 @@ void tw__core_free(tw_service *service)
 	tw__groups_fini(&service->groups);
 	tw__alarm_close(&service->driver->loop.alarm);
 	tw__slots_fini(&service->slots);
-	free(service->watch.told.runs);
 	pthread_mutex_destroy(&service->driving);
 	free(service); /* the whole: service.h */
 }

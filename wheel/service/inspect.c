@@ -12,7 +12,7 @@
 #include "wheel/driver/driver.h"
 #include "wheel/timer/end.h"
 #include "wheel/run/batch.h"
-#include "wheel/run/watchdog.h"
+#include "wheel/service/liveness.h"
 #include "wheel/run/work.h"
 
 /* ---------------------------------------------------------- foreach and dump */
@@ -76,12 +76,13 @@ struct dump {
 	uint64_t now_ns;
 };
 
-static void print_function(FILE *out, tw_fn *fn)
+static void print_function(FILE *out, tw_fn *fn, void *arg)
 {
 	char text[TW__FUNCTION_ROOM];
 	tw__text_function(text, fn);
 	fputs(", fn ", out);
 	tw__text_put(out, text, TW__TEXT_PLAIN);
+	fprintf(out, ", arg %p\n", arg);
 }
 
 static void print_name(FILE *out, const char *name)
@@ -99,28 +100,14 @@ static void print_slot(FILE *out, tw_timer timer)
 		(uint32_t)(timer.id >> 32));
 }
 
-static const char *name_of(const tw_service *service, tw_timer timer)
-{
-	uint64_t entry;
-	const char *name = NULL;
-	if (tw__handle_entry(&service->slots, timer, &entry))
-		(void)tw__callback_of(service, entry, &name);
-	return name;
-}
-
 static void print_run(void *context, const struct tw__seen_run *run)
 {
 	const struct dump *dump = context;
 	uint64_t for_ns = dump->now_ns > run->since_ns ? dump->now_ns - run->since_ns : 0;
-	fprintf(dump->out, "running %s", tw__run_kind_name(run->kind));
-	if (run->timer.id) {
-		fputc(' ', dump->out);
-		print_slot(dump->out, run->timer);
-	}
-	fprintf(dump->out, ", for %.3f ms, thread %" PRIu32, (double)for_ns / 1e6, run->thread_id);
+	fprintf(dump->out, "running for %.3f ms, thread %" PRIu32, (double)for_ns / 1e6,
+		run->thread_id);
 	print_name(dump->out, run->name);
-	print_function(dump->out, run->fn);
-	fputc('\n', dump->out);
+	print_function(dump->out, run->fn, run->arg);
 }
 
 static int print_timer(void *context, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
@@ -131,9 +118,8 @@ static int print_timer(void *context, tw_timer timer, tw_fn *fn, void *arg, uint
 		fputs(" disarmed", dump->out);
 	else
 		fprintf(dump->out, " pending, due in %.3f ms", (double)remaining_ns / 1e6);
-	print_name(dump->out, name_of(dump->service, timer));
-	print_function(dump->out, fn);
-	fprintf(dump->out, ", arg %p\n", arg);
+	print_name(dump->out, tw__name_of_timer(dump->service, timer));
+	print_function(dump->out, fn, arg);
 	return 0;
 }
 

@@ -29,13 +29,12 @@ static void release_call_release(tw_service *service, const struct tw__ext *ext,
 {
 	if (!ext->release)
 		return;
-	struct tw__run_level *level =
-	    tw__user_begin_named(service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(ext->release),
-				 tw_load_relaxed(&ext->name), 0);
+	struct tw__run_record *shown = tw__user_begin(service, TW__NAMED_BY(ext->release), arg,
+						      tw_load_relaxed(&ext->name), 0);
 	void *former = tw__context_enter(ext->context);
 	ext->release(arg, fate);
 	tw__context_leave(former);
-	tw__user_end(level);
+	tw__user_end(shown);
 }
 
 bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,

@@ -146,12 +146,6 @@ Test(misuse_timers, newer_structs)
 	ROW(-EINVAL, "tw_service_create: " text, \
 	    tw_service_create(&other, STRUCT(tw_service_config, __VA_ARGS__)))
 
-static void stuck(void *arg, const struct tw_service_liveness *seen)
-{
-	(void)arg;
-	(void)seen;
-}
-
 Test(misuse_timers, configs)
 {
 	tw_service *other;
@@ -167,8 +161,6 @@ Test(misuse_timers, configs)
 	CONFIG_ROW("max_timers 268435457: must be 1 to 268435456", .max_timers = (1u << 28) + 1);
 	CONFIG_ROW("lane_entries 1023: must be 1024 to 1073741824", .lane_entries = 1023);
 	CONFIG_ROW("drive 2 is not an enum tw_drive", .drive = (enum tw_drive)2);
-	CONFIG_ROW("stuck_ns and on_stuck: set both, or neither", .stuck_ns = 1);
-	CONFIG_ROW("stuck_ns and on_stuck: set both, or neither", .on_stuck = stuck);
 	CONFIG_ROW("executor has no ops, or ops without size or submit", .executor = &unsound);
 	CONFIG_ROW("clock is not a clock", .clock = (tw_clock *)no_clock);
 	CONFIG_ROW("affinity and affinity_size: set both, or neither", .affinity_size = 8);

@@ -209,14 +209,14 @@ static tw_fn *const named = tell;
 
 static void *leave_inside(void *arg)
 {
-	tw__user_begin(arg, TW_RUN_KIND_RELEASE, named, 0);
-	tw__user_begin(arg, TW_RUN_KIND_RELEASE, named, 0);
+	tw__user_begin(arg, named, NULL, NULL, 0);
+	tw__user_begin(arg, named, NULL, NULL, 0);
 	pthread_exit(NULL);
 }
 
 static void *begin_and_end(void *arg)
 {
-	tw__user_end(tw__user_begin(arg, TW_RUN_KIND_RELEASE, named, 0));
+	tw__user_end(tw__user_begin(arg, named, NULL, NULL, 0));
 	return NULL;
 }
 

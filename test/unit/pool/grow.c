@@ -9,6 +9,7 @@
 #include "executor/pool/parts.h"
 #include "gate.h"
 #include "test/support/faults.h"
+#include "test/support/liveness.h"
 #include "test/support/rig.h"
 #include "test/support/threads.h"
 
@@ -299,56 +300,30 @@ Test(pool_grow, a_services_own_pool_shows_its_counters)
 	expect_eq(tw_service_destroy(without), 0);
 }
 
-static atomic_int full_told, stuck_told;
-static uint32_t full_size;
-
-static void on_stuck(void *arg, const struct tw_service_liveness *seen)
-{
-	(void)arg;
-	if (seen->pool_at_max) {
-		full_size = seen->pool_max_workers;
-		atomic_fetch_add(&full_told, 1);
-	} else
-		atomic_fetch_add(&stuck_told, 1);
-}
-
-Test(pool_grow, a_full_pool_is_reported_once_and_runs_what_waited_when_one_returns)
+Test(pool_grow, a_full_pool_is_seen_and_runs_what_waited_when_one_returns)
 {
 	struct gate gate = {0};
 	atomic_int behind = 0;
 	sem_init(&gate.permits, 0, 0);
 	tw_service *service;
-	struct tw_service_config cfg = {
-	    .size = sizeof cfg, .workers = 2, .stuck_ns = 20 * MS, .on_stuck = on_stuck};
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2};
 	expect_eq(tw_service_create(&service, &cfg), 0);
-	for (int i = 0; i < 63; i++)
+	for (int i = 0; i < 64; i++)
 		expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
-	await_value(&gate.inside, 63);
-	while (atomic_load(&stuck_told) < 63)
-		sched_yield();
-	expect_eq(full_told, 0); /* nothing waits */
-	expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
 	await_value(&gate.inside, 64);
+	expect_eq(liveness_of(service).pool_at_max, 0); /* nothing waits */
 	expect_eq(tw_schedule(service, 0, count, &behind, NULL), 0);
-	await_value(&full_told, 1);
-	expect_eq(full_size, 64);
-	expect_eq(behind, 0);
-	uint64_t until_ns = tw_service_now(service) + 100 * MS;
-	while (tw_service_now(service) < until_ns)
+	while (!liveness_of(service).pool_at_max)
 		sched_yield();
-	expect_eq(full_told, 1);
+	expect_eq(liveness_of(service).pool_max_workers, 64);
+	expect_eq(liveness_of(service).running, 64);
+	cr_assert(liveness_of(service).longest_fn == pass);
+	expect_eq(behind, 0);
 	let_go(&gate, 1);
 	await_value(&behind, 1);
+	expect_eq(liveness_of(service).pool_at_max, 0);
 	let_go(&gate, 63);
 	expect_eq(tw_service_destroy(service), 0);
-	expect_eq(full_told, 1);
-}
-
-static struct tw_service_liveness liveness_of(tw_service *service)
-{
-	struct tw_service_liveness seen = {.size = sizeof seen};
-	expect_eq(tw_service_liveness(service, &seen), 0);
-	return seen;
 }
 
 Test(pool_grow, a_full_pool_is_seen_with_a_manual_drive)

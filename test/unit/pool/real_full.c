@@ -1,8 +1,9 @@
-/* on_stuck reports a full pool, whatever kind of run waits for it. */
+/* tw_service_liveness reports a full pool, whatever kind of run waits for it. */
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 
+#include "test/support/liveness.h"
 #include "test/support/rig.h"
 
 TestSuite(pool_real_full, .timeout = 60);
@@ -39,24 +40,19 @@ static void await_value(atomic_int *value, int wanted)
 		sched_yield();
 }
 
-static atomic_int full_told, stuck_told;
-
-static void on_stuck(void *arg, const struct tw_service_liveness *seen)
+static void await_at_max(tw_service *service)
 {
-	(void)arg;
-	atomic_fetch_add(seen->pool_at_max ? &full_told : &stuck_told, 1);
+	while (!liveness_of(service).pool_at_max)
+		sched_yield();
+	expect_eq(liveness_of(service).pool_max_workers, 2);
 }
 
 /* A service whose pool has at most two workers. */
 static tw_service *small_service(enum tw_drive drive)
 {
 	tw_service *service = NULL;
-	struct tw_service_config cfg = {.size = sizeof cfg,
-					.workers = 1,
-					.max_workers = 2,
-					.drive = drive,
-					.stuck_ns = 20 * TW_MILLISECOND,
-					.on_stuck = on_stuck};
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .workers = 1, .max_workers = 2, .drive = drive};
 	sem_init(&gate.permits, 0, 0);
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	return service;
@@ -87,7 +83,7 @@ Test(pool_real_full, is_reported_when_only_jobs_of_limiters_wait)
 {
 	tw_service *service = small_service(TW_DRIVE_THREAD);
 	open_limiters(service);
-	await_value(&full_told, 1);
+	await_at_max(service);
 	expect_eq(atomic_load(&gate.inside), 1); /* of two workers one is kept free of jobs */
 	close_limiters();
 	expect_eq(tw_service_destroy(service), 0);
@@ -105,24 +101,21 @@ Test(pool_real_full, is_reported_when_jobs_wait_beside_a_heartbeat)
 	struct tw_period period = {.size = sizeof period, .period_ns = TW_MILLISECOND};
 	expect_eq(tw_schedule_every(service, &period, beat, NULL, NULL), 0);
 	open_limiters(service);
-	await_value(&full_told, 1);
+	await_at_max(service);
 	close_limiters();
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-Test(pool_real_full, is_reported_by_an_advance_of_a_manual_drive)
+Test(pool_real_full, is_reported_with_a_manual_drive)
 {
 	tw_service *service = small_service(TW_DRIVE_MANUAL);
 	open_limiters(service);
-	while (!atomic_load(&full_told)) {
-		expect_ge(tw_service_advance(service, TW_NO_LIMIT), 0);
-		sched_yield();
-	}
+	await_at_max(service);
 	close_limiters();
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-Test(pool_real_full, is_reported_when_work_comes_long_after_the_runs_that_fill_it)
+Test(pool_real_full, is_reported_when_work_comes_after_the_runs_that_fill_it)
 {
 	tw_service *service = small_service(TW_DRIVE_THREAD);
 	tw_strand *strands[3];
@@ -130,13 +123,13 @@ Test(pool_real_full, is_reported_when_work_comes_long_after_the_runs_that_fill_i
 		expect_eq(tw_strand_create(&strands[i], service, NULL), 0);
 	for (int i = 0; i < 2; i++)
 		expect_eq(tw_strand_submit(strands[i], pass, NULL), 0);
-	await_value(&stuck_told, 2); /* each run is reported, and nothing waits */
-	expect_eq(full_told, 0);
+	await_value(&gate.inside, 2);
+	expect_eq(liveness_of(service).pool_at_max, 0); /* nothing waits */
 	expect_eq(tw_strand_submit(strands[2], pass, NULL), 0);
-	await_value(&full_told, 1);
-	expect_eq(stuck_told, 2);
+	await_at_max(service);
 	let_go(3);
 	await_value(&gate.inside, 3);
+	expect_eq(liveness_of(service).pool_at_max, 0);
 	for (int i = 0; i < 3; i++)
 		expect_eq(tw_strand_destroy(strands[i]), 0);
 	expect_eq(tw_service_destroy(service), 0);

@@ -121,13 +121,12 @@ static void expect_label(const char *name, const char *line)
 
 Test(service_prometheus, names_of_what_runs_are_escaped_labels)
 {
-	expect_label("lookup", "tickwheel_running_by_name{kind=\"timer\",name=\"lookup\"} 1");
-	expect_label(NULL, "tickwheel_running_by_name{kind=\"timer\",name=\"\"} 1");
+	expect_label("lookup", "tickwheel_running_by_name{name=\"lookup\"} 1");
+	expect_label(NULL, "tickwheel_running_by_name{name=\"\"} 1");
 	expect_label("a \"b\" \\ c\nd",
-		     "tickwheel_running_by_name{kind=\"timer\",name=\"a \\\"b\\\" \\\\ c\\nd\"} 1");
-	expect_label(
-	    "caf\xc3\xa9 \xff\x01",
-	    "tickwheel_running_by_name{kind=\"timer\",name=\"caf\xc3\xa9 \\\\xff\\\\x01\"} 1");
+		     "tickwheel_running_by_name{name=\"a \\\"b\\\" \\\\ c\\nd\"} 1");
+	expect_label("caf\xc3\xa9 \xff\x01",
+		     "tickwheel_running_by_name{name=\"caf\xc3\xa9 \\\\xff\\\\x01\"} 1");
 }
 
 Test(service_prometheus, a_service_with_a_pool_shows_its_workers)

@@ -1,7 +1,7 @@
 /*
- * Every kind of user code that blocks is counted by tw_service_liveness, named by kind and
- * function, and told to on_stuck once. The blocked function runs on a pool's worker; the test's
- * thread moves the clock and drives the service, so nothing depends on real time.
+ * Every kind of user code that blocks is counted by tw_service_liveness, with its function, its
+ * argument and its date. The blocked function runs on a pool's worker; the test's thread moves the
+ * clock and drives the service, so nothing depends on real time.
  */
 #include <errno.h>
 #include <semaphore.h>
@@ -10,13 +10,11 @@
 #include "test/support/liveness.h"
 #include "test/support/rig.h"
 
-TestSuite(runs_watchdog_kinds, .timeout = 30);
+TestSuite(service_liveness_kinds, .timeout = 30);
 
 #define NAMED(function) ((tw_fn *)(void (*)(void))(function))
 
 static sem_t begun, go_on;
-static atomic_int told;
-static struct tw_service_liveness told_of;
 
 static void sem_await(sem_t *sem)
 {
@@ -24,24 +22,14 @@ static void sem_await(sem_t *sem)
 		;
 }
 
-static void on_stuck(void *arg, const struct tw_service_liveness *seen)
-{
-	(void)arg;
-	told_of = *seen;
-	told++;
-}
-
 static void open_on_pool(struct rig *rig, tw_pool **pool)
 {
 	struct tw_pool_config config = {.size = sizeof config, .workers = 2};
 	sem_init(&begun, 0, 0);
 	sem_init(&go_on, 0, 0);
-	told = 0;
 	expect_eq(tw_pool_create(pool, &config), 0);
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = tw_pool_executor(*pool);
-	cfg.stuck_ns = SECOND;
-	cfg.on_stuck = on_stuck;
 	rig_open(rig, &cfg);
 }
 
@@ -51,36 +39,27 @@ static void await_running(struct rig *rig, uint64_t running)
 		usleep(100);
 }
 
-/*
- * One user function blocks: liveness shows it immediately, and on_stuck reports it once after a
- * second.
- */
-static void expect_seen_and_told(struct rig *rig, enum tw_run_kind kind, tw_fn *fn)
+/* One user function blocks: liveness shows it immediately, and for as long as it lasts. */
+static void expect_seen(struct rig *rig, tw_fn *fn, void *arg)
 {
 	sem_await(&begun);
 	struct tw_service_liveness seen = liveness_of(rig->service);
 	expect_eq(seen.running, 1);
-	expect_eq(seen.longest_kind, kind);
 	cr_assert(seen.longest_fn == fn);
+	cr_assert(seen.longest_arg == arg);
 	expect_ne(seen.longest_thread, 0);
 	expect_ne(seen.longest_thread, gettid());
-	expect_eq(seen.longest.id != 0, kind == TW_RUN_KIND_TIMER);
 	uint64_t since_ns = seen.longest_since_ns;
-	rig_advance_to(rig, since_ns + SECOND - 1);
-	expect_eq(told, 0);
-	rig_advance(rig, 2 * MS);
-	expect_eq(told, 1);
-	expect_eq(told_of.longest_kind, kind);
-	cr_assert(told_of.longest_fn == fn);
-	expect_eq(told_of.longest_since_ns, since_ns);
+	expect_le(since_ns, rig_now(rig));
 	rig_advance(rig, 10 * SECOND);
-	expect_eq(told, 1);
-	expect_eq(liveness_of(rig->service).longest_ns, rig_now(rig) - since_ns);
+	seen = liveness_of(rig->service);
+	expect_eq(seen.running, 1);
+	expect_eq(seen.longest_since_ns, since_ns);
+	expect_eq(seen.longest_ns, rig_now(rig) - since_ns);
+	cr_assert(seen.longest_fn == fn);
 	sem_post(&go_on);
 	await_running(rig, 0);
-	rig_advance(rig, 10 * SECOND);
-	expect_eq(told, 1);
-	expect_eq(liveness_of(rig->service).longest_kind, TW_RUN_KIND_NONE);
+	cr_assert(!liveness_of(rig->service).longest_fn);
 }
 
 static void shut(struct rig *rig, tw_pool *pool)
@@ -162,39 +141,40 @@ static int action_blocks(tw_action *action, void *state)
 
 /* ---------------------------------------------------------------------- the kinds */
 
-Test(runs_watchdog_kinds, timer)
+Test(service_liveness_kinds, timer)
 {
 	struct rig rig;
 	tw_pool *pool;
 	open_on_pool(&rig, &pool);
-	expect_eq(tw_schedule(rig.service, 0, blocks, NULL, NULL), 0);
+	expect_eq(tw_schedule(rig.service, 0, blocks, &rig, NULL), 0);
 	rig_advance(&rig, MS);
-	expect_seen_and_told(&rig, TW_RUN_KIND_TIMER, blocks);
+	expect_seen(&rig, blocks, &rig);
 	shut(&rig, pool);
 }
 
-Test(runs_watchdog_kinds, release_of_a_timer)
+Test(service_liveness_kinds, release_of_a_timer)
 {
 	struct rig rig;
 	tw_pool *pool;
 	open_on_pool(&rig, &pool);
-	struct tw_task task = {.size = sizeof task, .fn = returns, .release = release_blocks};
+	struct tw_task task = {
+	    .size = sizeof task, .fn = returns, .arg = &rig, .release = release_blocks};
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	rig_advance(&rig, MS);
-	expect_seen_and_told(&rig, TW_RUN_KIND_RELEASE, NAMED(release_blocks));
+	expect_seen(&rig, NAMED(release_blocks), &rig);
 	shut(&rig, pool);
 }
 
-Test(runs_watchdog_kinds, completion_of_a_group)
+Test(service_liveness_kinds, completion_of_a_group)
 {
 	struct rig rig;
 	tw_pool *pool;
 	tw_group group;
 	open_on_pool(&rig, &pool);
 	expect_eq(tw_group_create(&group, rig.service), 0);
-	expect_eq(tw_group_close_then(rig.service, group, blocks, NULL), 0);
+	expect_eq(tw_group_close_then(rig.service, group, blocks, &rig), 0);
 	rig_advance(&rig, MS);
-	expect_seen_and_told(&rig, TW_RUN_KIND_COMPLETION, blocks);
+	expect_seen(&rig, blocks, &rig);
 	expect_eq(tw_group_destroy(rig.service, group), 0);
 	shut(&rig, pool);
 }
@@ -217,27 +197,28 @@ static void end_limiter(tw_limiter *limiter)
 	expect_eq(r, 0);
 }
 
-Test(runs_watchdog_kinds, job)
+Test(service_liveness_kinds, job)
 {
 	struct rig rig;
 	tw_pool *pool;
 	open_on_pool(&rig, &pool);
 	tw_limiter *limiter = limiter_on(&rig);
-	expect_eq(tw_limiter_submit(limiter, job_blocks, NULL, NULL), 0);
-	expect_seen_and_told(&rig, TW_RUN_KIND_JOB, NAMED(job_blocks));
+	expect_eq(tw_limiter_submit(limiter, job_blocks, &rig, NULL), 0);
+	expect_seen(&rig, NAMED(job_blocks), &rig);
 	end_limiter(limiter);
 	shut(&rig, pool);
 }
 
-Test(runs_watchdog_kinds, done_of_a_job)
+Test(service_liveness_kinds, done_of_a_job)
 {
 	struct rig rig;
 	tw_pool *pool;
 	open_on_pool(&rig, &pool);
 	tw_limiter *limiter = limiter_on(&rig);
-	struct tw_limiter_task task = {.size = sizeof task, .fn = job_returns, .done = done_blocks};
+	struct tw_limiter_task task = {
+	    .size = sizeof task, .fn = job_returns, .arg = &rig, .done = done_blocks};
 	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
-	expect_seen_and_told(&rig, TW_RUN_KIND_HOOK, NAMED(done_blocks));
+	expect_seen(&rig, NAMED(done_blocks), &rig);
 	end_limiter(limiter);
 	shut(&rig, pool);
 }
@@ -250,7 +231,7 @@ static void *cancel_job(void *arg)
 	return (void *)(intptr_t)tw_job_cancel(limiter, *job);
 }
 
-Test(runs_watchdog_kinds, stop_of_a_job)
+Test(service_liveness_kinds, stop_of_a_job)
 {
 	struct rig rig;
 	tw_pool *pool;
@@ -270,26 +251,26 @@ Test(runs_watchdog_kinds, stop_of_a_job)
 	sem_await(&begun);
 	await_running(&rig, 1); /* the job sees the cancel and returns; its stop runs on */
 	sem_post(&begun);
-	expect_seen_and_told(&rig, TW_RUN_KIND_HOOK, NAMED(stop_blocks));
+	expect_seen(&rig, NAMED(stop_blocks), cancelled.limiter);
 	pthread_join(canceller, NULL);
 	end_limiter(cancelled.limiter);
 	shut(&rig, pool);
 }
 
-Test(runs_watchdog_kinds, strand_task)
+Test(service_liveness_kinds, strand_task)
 {
 	struct rig rig;
 	tw_pool *pool;
 	tw_strand *strand;
 	open_on_pool(&rig, &pool);
 	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
-	expect_eq(tw_strand_submit(strand, blocks, NULL), 0);
-	expect_seen_and_told(&rig, TW_RUN_KIND_STRAND_TASK, blocks);
+	expect_eq(tw_strand_submit(strand, blocks, &rig), 0);
+	expect_seen(&rig, blocks, &rig);
 	expect_eq(tw_strand_destroy(strand), 0);
 	shut(&rig, pool);
 }
 
-Test(runs_watchdog_kinds, release_of_a_strand_task)
+Test(service_liveness_kinds, release_of_a_strand_task)
 {
 	struct rig rig;
 	tw_pool *pool;
@@ -297,28 +278,28 @@ Test(runs_watchdog_kinds, release_of_a_strand_task)
 	open_on_pool(&rig, &pool);
 	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
 	struct tw_strand_task spec = {
-	    .size = sizeof spec, .fn = returns, .release = release_blocks};
+	    .size = sizeof spec, .fn = returns, .arg = &rig, .release = release_blocks};
 	expect_eq(tw_strand_submit_task(strand, &spec, NULL), 0);
-	expect_seen_and_told(&rig, TW_RUN_KIND_RELEASE, NAMED(release_blocks));
+	expect_seen(&rig, NAMED(release_blocks), &rig);
 	expect_eq(tw_strand_destroy(strand), 0);
 	shut(&rig, pool);
 }
 
-Test(runs_watchdog_kinds, scheduler_task)
+Test(service_liveness_kinds, scheduler_task)
 {
 	struct rig rig;
 	tw_pool *pool;
 	tw_scheduler *scheduler;
 	open_on_pool(&rig, &pool);
 	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
-	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, turn_blocks, NULL, NULL), 0);
-	expect_seen_and_told(&rig, TW_RUN_KIND_SCHEDULER_TASK, NAMED(turn_blocks));
+	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, turn_blocks, &rig, NULL), 0);
+	expect_seen(&rig, NAMED(turn_blocks), &rig);
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
 	shut(&rig, pool);
 }
 
 /* By a timer's callback of the library's own, which is not counted beside the action. */
-Test(runs_watchdog_kinds, action)
+Test(service_liveness_kinds, action)
 {
 	struct rig rig;
 	tw_pool *pool;
@@ -328,9 +309,9 @@ Test(runs_watchdog_kinds, action)
 	tw_action_scheduler *scheduler;
 	expect_eq(tw_action_scheduler_create(&scheduler, &config), 0);
 	tw_action *action;
-	expect_eq(tw_action_scheduler_schedule(scheduler, action_blocks, NULL, MS, &action), 0);
+	expect_eq(tw_action_scheduler_schedule(scheduler, action_blocks, &rig, MS, &action), 0);
 	rig_advance(&rig, 2 * MS);
-	expect_seen_and_told(&rig, TW_RUN_KIND_ACTION, NAMED(action_blocks));
+	expect_seen(&rig, NAMED(action_blocks), &rig);
 	tw_action_close(action, TW_FOREVER);
 	expect_ge(tw_action_destroy(action), 0);
 	rig_advance(&rig, MS);
@@ -341,15 +322,15 @@ Test(runs_watchdog_kinds, action)
 	shut(&rig, pool);
 }
 
-Test(runs_watchdog_kinds, semaphore_function)
+Test(service_liveness_kinds, semaphore_function)
 {
 	struct rig rig;
 	tw_pool *pool;
 	tw_semaphore *semaphore;
 	open_on_pool(&rig, &pool);
 	expect_eq(tw_semaphore_create(&semaphore, rig.service, NULL, 1), 0);
-	expect_ge(tw_semaphore_acquire_async(semaphore, 1, blocks, NULL, NULL), 0);
-	expect_seen_and_told(&rig, TW_RUN_KIND_SEMAPHORE, blocks);
+	expect_ge(tw_semaphore_acquire_async(semaphore, 1, blocks, &rig, NULL), 0);
+	expect_seen(&rig, blocks, &rig);
 	expect_eq(tw_semaphore_release(semaphore, 1), 0);
 	int r;
 	while ((r = tw_semaphore_destroy(semaphore)) == -EBUSY)
@@ -362,7 +343,7 @@ Test(runs_watchdog_kinds, semaphore_function)
  * A task of the pool is nobody's in particular: each service that uses the pool sees it. Its age is
  * that of real time.
  */
-Test(runs_watchdog_kinds, pool_task_is_seen_by_each_service_of_the_pool)
+Test(service_liveness_kinds, pool_task_is_seen_by_each_service_of_the_pool)
 {
 	struct rig rigs[3];
 	tw_pool *pool, *other;
@@ -371,13 +352,13 @@ Test(runs_watchdog_kinds, pool_task_is_seen_by_each_service_of_the_pool)
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = tw_pool_executor(pool);
 	rig_open(&rigs[1], &cfg);
-	expect_eq(tw_pool_submit(pool, blocks, NULL), 0);
+	expect_eq(tw_pool_submit(pool, blocks, pool), 0);
 	sem_await(&begun);
 	for (int i = 0; i < 2; i++) {
 		struct tw_service_liveness seen = liveness_of(rigs[i].service);
 		expect_eq(seen.running, 1);
-		expect_eq(seen.longest_kind, TW_RUN_KIND_POOL_TASK);
 		cr_assert(seen.longest_fn == blocks);
+		cr_assert(seen.longest_arg == pool);
 	}
 	expect_eq(liveness_of(rigs[2].service).running, 0);
 	sem_post(&go_on);
@@ -385,55 +366,4 @@ Test(runs_watchdog_kinds, pool_task_is_seen_by_each_service_of_the_pool)
 	rig_close(&rigs[1]);
 	shut(&rigs[0], pool);
 	shut(&rigs[2], other);
-}
-
-/* ------------------------------------------------------------------------ nothing told */
-
-static atomic_int ran;
-
-static void counts(void *arg)
-{
-	(void)arg;
-	ran++;
-}
-
-static int turn_counts(struct tw_turn *turn, void *arg)
-{
-	(void)turn;
-	counts(arg);
-	return TW_TURN_DONE;
-}
-
-static int job_counts(void *arg, struct tw_job_run *run)
-{
-	(void)run;
-	counts(arg);
-	return 0;
-}
-
-Test(runs_watchdog_kinds, what_returns_in_time_is_not_told)
-{
-	struct rig rig;
-	tw_pool *pool;
-	tw_strand *strand;
-	tw_scheduler *scheduler;
-	open_on_pool(&rig, &pool);
-	tw_limiter *limiter = limiter_on(&rig);
-	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
-	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
-	for (int i = 1; i <= 50; i++) {
-		expect_eq(tw_strand_submit(strand, counts, NULL), 0);
-		expect_eq(
-		    tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, turn_counts, NULL, NULL), 0);
-		expect_eq(tw_limiter_submit(limiter, job_counts, NULL, NULL), 0);
-		expect_eq(tw_pool_submit(pool, counts, NULL), 0);
-		while (ran < 4 * i || liveness_of(rig.service).running)
-			usleep(100);
-		rig_advance(&rig, 10 * SECOND);
-	}
-	expect_eq(told, 0);
-	end_limiter(limiter);
-	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	expect_eq(tw_strand_destroy(strand), 0);
-	shut(&rig, pool);
 }
