@@ -92,10 +92,9 @@ static void end_pool(tw_service *service)
 static int check_options(const char *call, const struct tw_close_options *options)
 {
 	if ((unsigned)options->mode > TW_CLOSE_DRAIN)
-		return tw__refuse(-EINVAL, call, "mode %u is not an enum tw_close_mode",
-				  (unsigned)options->mode);
+		return tw__bad(-EINVAL, call, "mode");
 	if (options->flags & ~(uint32_t)TW_CLOSE_FLAG_NO_WAIT)
-		return tw__refuse(-EINVAL, call, "flags %#x has unknown bits", options->flags);
+		return tw__bad(-EINVAL, call, "flags");
 	return 0;
 }
 
@@ -105,13 +104,10 @@ static int say_why(tw_service *service, int r, const char *call)
 	if (r != -EDEADLK)
 		return r;
 	if (tw__inside(service) || tw__inside_work(service))
-		return tw__misuse(
-		    r, "%s: called from a callback, release or visitor of the service", call);
-	return tw__misuse(
-	    r,
-	    "%s: TW_CLOSE_DRAIN would wait for timers on a clock that only the caller advances; "
-	    "advance it first",
-	    call);
+		return tw__waits_inside(call);
+	return tw__refuse(r, call,
+			  "TW_CLOSE_DRAIN would wait for timers on a clock that only the caller "
+			  "advances; advance it first");
 }
 
 static int close_checked(const char *call, tw_service *service,

@@ -1,9 +1,10 @@
 #!/bin/sh
 # misuse.sh: each refusal of bad input has a text for the misuse hook, and each text has a row in test/unit/misuse.
 #
-#   - an -EINVAL, -E2BIG or -ERANGE in the library is in a call of tw__invalid, tw__refuse, tw__misuse or a file's
-#     refuse(), or its line says who tells ("told", "tells")
+#   - an -EINVAL, -E2BIG or -ERANGE in the library is in a call of tw__invalid, tw__refuse, tw__bad or tw__bad_member,
+#     or its line says who tells ("told", "tells")
 #   - a text matches a text that a row expects, or a test that looks at the texts; "%" matches anything
+#   - a parameter and a member that a check names has a row, or a test that looks at the texts
 #   - each public function whose first parameter is an object answers NULL with a text: it has a row
 set -eu
 cd "$(dirname "$0")/.."
@@ -29,10 +30,10 @@ find mpsc wheel executor -name "*.c" ! -path wheel/base/thread.c ! -path wheel/b
 silent() {
 	awk '
 		FNR == 1 { above = "" }
-		/-(EINVAL|E2BIG|ERANGE)/ && !/(tw__invalid|tw__refuse|tw__misuse|refuse)\(/ &&
+		/-(EINVAL|E2BIG|ERANGE)/ && !/tw__(invalid|refuse|bad|bad_member)\(/ &&
 		!/(==|!=) -(EINVAL|E2BIG|ERANGE)/ &&
 		!/\/\*.*(told|tells)/ && !/^ \*/ && !/^[ \t]*\/\*/ &&
-		above !~ /(tw__invalid|tw__refuse|tw__misuse|refuse)\($/ &&
+		above !~ /tw__(invalid|refuse|bad|bad_member)\($/ &&
 		above !~ /\/\*.*(told|tells)/ { print FILENAME ":" FNR ":" $0 }
 		{ above = $0 }' "$@"
 }
@@ -42,35 +43,70 @@ silent $(cat "$work/files") >"$work/found"
 printf '\treturn -EINVAL;\n' >"$work/planted.c"
 [ -n "$(silent "$work/planted.c" /dev/null)" ] || { echo "misuse: a refusal without a text is not found" >&2; exit 1; }
 
-# The texts of C files, one a line: "CALL: TEXT", in which "*" stands for what printf puts in.
-texts() {
-	cat "$@" | awk '
-		/^#define (TASK|TW__UNSOUND|UNSOUND) "/ { name = $2; value[name] = $0; sub(/^[^"]*/, "", value[name]) }
-		/^[a-z].*\(/ { is_fault = $0 ~ /fault/ }
-		{ gsub(/PRI[udx]64/, "\"u\""); sub(/[ \t]*\/\*.*\*\//, "");
-			gsub(/TW__UNSOUND|UNSOUND/, value["TW__UNSOUND"])
-		  sub(/TASK "/, value["TASK"] " \"") }
-		/(tw__invalid|tw__refuse|tw__misuse|[^a-z_]refuse)\(/ { statement = ""; in_call = 1 }
-		in_call || (is_fault && /return|\?/) {
+# The statements of C files that have a call of one of these functions, one a line.
+statements() { # PATTERN FILE...
+	pattern=$1
+	shift
+	cat "$@" | awk -v pattern="$pattern" '
+		{ gsub(/PRI[udx]64/, "\"u\""); sub(/[ \t]*\/\*.*\*\//, "") }
+		$0 ~ pattern "\\(" { statement = ""; in_call = 1 }
+		in_call {
 			statement = statement $0
 			if ($0 !~ /;[ \t\\]*$/)
 				next
 			in_call = 0
-			sub(/^.*(tw__invalid|tw__refuse|tw__misuse|refuse)\(/, "", statement)
 			gsub(/"[ \t]*"/, "", statement)
-			while (match(statement, /"[^"]*"/)) {
-				text = substr(statement, RSTART + 1, RLENGTH - 2)
-				statement = substr(statement, RSTART + RLENGTH)
+			print statement
+		}'
+}
+
+# The texts of C files, one a line, in which "*" stands for what printf puts in.
+texts() {
+	statements "tw__(invalid|refuse)" "$@" | awk '
+		{
+			sub(/^.*tw__(invalid|refuse)\(/, "")
+			while (match($0, /"[^"]*"/)) {
+				text = substr($0, RSTART + 1, RLENGTH - 2)
+				$0 = substr($0, RSTART + RLENGTH)
 				if (text ~ / /)
 					print text
 			}
-			statement = ""
 		}' | sed 's/%[#0-9]*[zl]*[a-z]/*/g' | sort -u
 }
-sed -n 's/^#define TW__UNSOUND/&/p' wheel/base/struct_read.h >"$work/unsound.c"
+
+# What checks name: ": PARAMETER" of tw__bad, TYPE.MEMBER of tw__need and the tw__bad_member that follows.
+names() {
+	statements "tw__(need|bad|bad_member)" "$@" | awk '
+		{
+			is_need = /tw__need\(/
+			is_member = /tw__bad_member\(/
+			type = last = ""
+			text = $0
+			if (!is_need && !is_member)
+				gsub(/^.*tw__bad\(|\).*/, "", text)
+			for (; match(text, /"[^"]*"/); text = substr(text, RSTART + RLENGTH)) {
+				last = substr(text, RSTART + 1, RLENGTH - 2)
+				if (last ~ /^tw_/)
+					type = last
+				else if (!is_need && !is_member && last !~ /[.]/)
+					print ": " last
+			}
+			if (is_need)
+				names[++n] = last
+			else if (is_member && last != type)
+				print type "." last
+			else if (is_member)
+				while (n > 0)
+					print type "." names[n--]
+		}' | sort -u
+}
 # shellcheck disable=SC2046
-texts "$work/unsound.c" $(cat "$work/files") >"$work/texts"
-[ "$(wc -l <"$work/texts")" -gt 80 ] || { cp "$work/texts" "$work/found"; fail "few texts are found"; }
+texts $(cat "$work/files") >"$work/texts"
+# shellcheck disable=SC2046
+names $(cat "$work/files") >"$work/names"
+[ "$(wc -l <"$work/texts")" -gt 10 ] || { cp "$work/texts" "$work/found"; fail "few texts are found"; }
+[ "$(grep -c '^tw_.*[.]' "$work/names")" -gt 60 ] || { cp "$work/names" "$work/found"; fail "few members are found"; }
+[ "$(grep -c '^: ' "$work/names")" -gt 10 ] || { cp "$work/names" "$work/found"; fail "few parameters are found"; }
 
 # What rows expect, and the other tests that set a hook.
 # shellcheck disable=SC2046
@@ -83,7 +119,6 @@ unmatched() {
 	awk 'NR == FNR { rows[++n] = $0; next }
 		{
 			pattern = $0
-			sub(/^struct [a-z_]*: /, "", pattern) # of a macro around the row
 			gsub(/[][\\.^$+?(){}|]/, "[&]", pattern)
 			gsub(/\[\^\]/, "\\^", pattern)
 			gsub(/\*/, ".*", pattern)
@@ -97,6 +132,15 @@ unmatched <"$work/texts" >"$work/found"
 [ ! -s "$work/found" ] || fail "these texts have no row in test/unit/misuse"
 [ -n "$(echo "a text that no row expects" | unmatched)" ] ||
 	{ echo "misuse: a text without a row is not found" >&2; exit 1; }
+nameless() {
+	while read -r name; do
+		grep -qE "$(echo "$name" | sed 's/[.]/[.]/g')( has a value that|\$)" "$work/rows" || echo "$name"
+	done
+}
+nameless <"$work/names" >"$work/found"
+[ ! -s "$work/found" ] || fail "these parameters and members have no row in test/unit/misuse"
+[ -n "$(echo "tw_pool_config.no_member" | nameless)" ] ||
+	{ echo "misuse: a member without a row is not found" >&2; exit 1; }
 
 # Answers that are no error number, and the functions that allow NULL, have no row.
 sed -n 's/^function int \(tw_[a-z_]*\)(\(const \)\{0,1\}\(tw_[a-z_]*\) \(\*const \)\{0,1\}\*\([a-z]*\).*/\1 \5/p' \
@@ -105,4 +149,5 @@ sed -n 's/^function int \(tw_[a-z_]*\)(\(const \)\{0,1\}\(tw_[a-z_]*\) \(\*const
 	grep -qx "$function: $name is NULL" "$work/rows" || echo "$function: $name is NULL"
 done >"$work/found"
 [ ! -s "$work/found" ] || fail "these calls with NULL have no row in test/unit/misuse"
-echo "misuse: ok ($(wc -l <"$work/texts") texts, $(cat test/unit/misuse/*.c | grep -cE '(ROW|TOLD)\(') rows)"
+rows=$(cat test/unit/misuse/*.c | grep -cE '(ROW|TOLD)\(')
+echo "misuse: ok ($(wc -l <"$work/texts") texts, $(wc -l <"$work/names") names, $rows rows)"

@@ -34,42 +34,22 @@ void tw__actions_unlock(tw_action_scheduler *scheduler)
 
 /* ----------------------------------------------------------------- schedulers */
 
-#define refuse(...) tw__refuse(-EINVAL, "tw_action_scheduler_create", __VA_ARGS__)
-
-static int check_kind(const struct tw_action_scheduler_config *c)
+static int actions_config_check(const struct tw_action_scheduler_config *c)
 {
+	const char *bad = NULL;
 	bool batches = c->kind == TW_ACTION_KIND_ASAP || c->kind == TW_ACTION_KIND_FRAME;
 	bool by_caller = c->flags & TW_ACTION_FLAG_BY_CALLER;
-	if ((unsigned)c->kind > TW_ACTION_KIND_FRAME)
-		return refuse("kind %u is not an enum tw_action_kind", (unsigned)c->kind);
-	if (c->flags & ~(uint32_t)KNOWN_FLAGS)
-		return refuse("flags %#x has unknown bits", c->flags);
-	if (c->reserved)
-		return refuse("reserved %u: must be 0", c->reserved);
-	if (by_caller && !batches)
-		return refuse("TW_ACTION_FLAG_BY_CALLER needs the kind ASAP or FRAME");
-	if (c->wanted && !by_caller)
-		return refuse("wanted without TW_ACTION_FLAG_BY_CALLER");
-	if (c->frames_per_second > 1000)
-		return refuse("frames_per_second %u: must be 1 to 1000", c->frames_per_second);
-	if (c->frames_per_second && c->kind != TW_ACTION_KIND_FRAME)
-		return refuse("frames_per_second is of TW_ACTION_KIND_FRAME");
-	return 0;
-}
-
-static int action_check(const struct tw_action_scheduler_config *c)
-{
-	int r = check_kind(c);
-	if (r)
-		return r;
-	bool needs_none = c->kind == TW_ACTION_KIND_QUEUE || c->flags & TW_ACTION_FLAG_BY_CALLER;
-	if (!c->service && !needs_none)
-		return refuse("service is NULL");
-	if (c->executor && !c->service)
-		return refuse("executor without a service");
-	if (c->executor && !tw__executor_is_sound(c->executor))
-		return refuse(TW__UNSOUND);
-	return 0;
+	uint32_t most_frames = c->kind == TW_ACTION_KIND_FRAME ? 1000 : 0;
+	tw__need(&bad, (unsigned)c->kind <= TW_ACTION_KIND_FRAME, "kind");
+	tw__need(&bad, !(c->flags & ~(uint32_t)KNOWN_FLAGS) && (batches || !by_caller), "flags");
+	tw__need(&bad, !c->reserved, "reserved");
+	tw__need(&bad, by_caller || !c->wanted, "wanted");
+	tw__need(&bad, c->frames_per_second <= most_frames, "frames_per_second");
+	tw__need(&bad, c->service || c->kind == TW_ACTION_KIND_QUEUE || by_caller, "service");
+	tw__need(&bad, !c->executor || (c->service && tw__executor_is_sound(c->executor)),
+		 "executor");
+	return tw__bad_member(-EINVAL, "tw_action_scheduler_create", "tw_action_scheduler_config",
+			      bad);
 }
 
 static void free_memory(tw_action_scheduler *scheduler)
@@ -117,7 +97,7 @@ int tw_action_scheduler_create(tw_action_scheduler **out,
 		return tw__invalid("%s is NULL", out ? "cfg" : "out");
 	int r = TW__STRUCT_READ(tw_action_scheduler_config, &config, service, cfg);
 	if (!r)
-		r = action_check(&config);
+		r = actions_config_check(&config);
 	if (r)
 		return r;
 	if (!config.frames_per_second)
@@ -160,11 +140,7 @@ static int actions_end(tw_action_scheduler *s)
 	pthread_mutex_unlock(&s->lock);
 	if (free_it)
 		tw__actions_free(s);
-	return r != -EDEADLK
-		   ? r
-		   : tw__misuse(r,
-				"tw_action_scheduler_destroy: called from its own work, `failed` "
-				"or a release");
+	return r == -EDEADLK ? tw__waits_inside("tw_action_scheduler_destroy") : r;
 }
 
 int tw_action_scheduler_destroy(tw_action_scheduler *s)

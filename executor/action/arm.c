@@ -154,7 +154,7 @@ static int action_arm_tell(const char *call, int error, uint64_t delay_ns)
 		return error;
 	if (!delay_ns)
 		return tw__refuse(error, call, "the clock is at the end of its range");
-	return tw__refuse(error, call, "delay_ns is above TW_MAX_DELAY_NS, or too far from now");
+	return tw__bad(error, call, "delay_ns");
 }
 
 /*

@@ -55,7 +55,7 @@ int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
 	struct tw__limiter_deferred deferred;
 	int r = TW__CHECK(l, "limiter");
 	if (!r && (error > 0 || error < -4095))
-		r = tw__invalid("error %d: must be 0, or -1 to -4095", error);
+		r = tw__bad(-EINVAL, __func__, "error");
 	if (r)
 		return r;
 	tw__limiter_lock(l, &deferred);
@@ -144,8 +144,7 @@ int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
 	struct tw__limiter_deferred deferred;
 	int r = TW__CHECK(l, "limiter");
 	if (!r && (priority < INT16_MIN || priority > INT16_MAX))
-		r = tw__misuse(-EINVAL, "tw_job_set_priority: priority %d: must be -32768 to 32767",
-			       (int)priority);
+		r = tw__bad(-EINVAL, __func__, "priority");
 	if (r)
 		return r;
 	tw__limiter_lock(l, &deferred);
@@ -221,10 +220,7 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &deferred);
-	return r != -EDEADLK
-		   ? r
-		   : tw__misuse(r, "tw_job_wait: called by the job itself, or by the thread "
-				   "that calls its callbacks");
+	return r == -EDEADLK ? tw__waits_inside(__func__) : r;
 }
 
 int tw_job_state(tw_limiter *l, tw_job handle)

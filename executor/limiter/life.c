@@ -16,56 +16,27 @@
 bool tw__limiter_holds(tw_executor *executor, uint32_t max_concurrency, uint32_t flags)
 {
 	unsigned capacity = tw__executor_capacity(executor);
-	return flags & TW_LIMITER_NONBLOCKING || !capacity || max_concurrency < capacity;
-}
-
-int tw__concurrency_refused(const char *call, tw_executor *executor, uint32_t max_concurrency)
-{
-	return tw__refuse(-EINVAL, call,
-			  "max_concurrency %u: the pool runs at most %u at a time, and "
-			  "callbacks need one of them; "
-			  "raise max_workers, or set TW_LIMITER_NONBLOCKING",
-			  (unsigned)max_concurrency, tw__executor_capacity(executor));
-}
-
-#define refuse(...) tw__refuse(-EINVAL, "tw_limiter_create", __VA_ARGS__)
-
-static int limiter_life_check_rate(const struct tw_limiter_config *c)
-{
-	if ((c->rate_starts == 0) != (c->rate_interval_ns == 0))
-		return refuse("rate_starts and rate_interval_ns: set both, or neither");
-	if (c->rate_starts > TW__MAX_RATE)
-		return refuse("rate_starts %u: must be 1 to %u", c->rate_starts,
-			      (unsigned)TW__MAX_RATE);
-	if (c->rate_interval_ns > TW_MAX_DELAY_NS)
-		return refuse("rate_interval_ns is above TW_MAX_DELAY_NS");
-	return 0;
-}
-
-static int check_waiting(const struct tw_limiter_config *c)
-{
-	if (c->flags & TW_LIMITER_NO_QUEUE && c->max_pending)
-		return refuse("max_pending %u: must be 0 with TW_LIMITER_NO_QUEUE",
-			      (unsigned)c->max_pending);
-	if (c->max_pending > TW__NODES_MAX)
-		return refuse("max_pending %u: must be 1 to %u", c->max_pending,
-			      (unsigned)TW__NODES_MAX);
-	return 0;
+	return max_concurrency > 0 && max_concurrency <= TW__MAX_CONCURRENCY &&
+	       (flags & TW_LIMITER_NONBLOCKING || !capacity || max_concurrency < capacity);
 }
 
 static int limiter_config_check(const struct tw_limiter_config *c)
 {
-	if (c->max_concurrency == 0 || c->max_concurrency > TW__MAX_CONCURRENCY)
-		return refuse("max_concurrency %u: must be 1 to %u", c->max_concurrency,
-			      (unsigned)TW__MAX_CONCURRENCY);
-	if (c->flags &
-	    ~(uint32_t)(TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES | TW_LIMITER_NONBLOCKING |
-			TW_LIMITER_PAUSED | TW_LIMITER_NO_QUEUE))
-		return refuse("flags %#x has unknown bits", c->flags);
-	if (c->executor && !tw__executor_is_sound(c->executor))
-		return refuse(TW__UNSOUND);
-	int r = check_waiting(c);
-	return r ? r : limiter_life_check_rate(c);
+	const char *bad = NULL;
+	const uint32_t flags = TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES |
+			       TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED | TW_LIMITER_NO_QUEUE;
+	tw__need(&bad, !(c->flags & ~flags), "flags");
+	tw__need(&bad, tw__executor_is_sound(c->executor), "executor");
+	tw__need(&bad, c->max_pending <= (c->flags & TW_LIMITER_NO_QUEUE ? 0 : TW__NODES_MAX),
+		 "max_pending");
+	tw__need(&bad, c->rate_starts <= TW__MAX_RATE, "rate_starts");
+	tw__need(&bad,
+		 c->rate_interval_ns <= TW_MAX_DELAY_NS &&
+		     (c->rate_interval_ns == 0) == (c->rate_starts == 0),
+		 "rate_interval_ns");
+	tw__need(&bad, tw__limiter_holds(c->executor, c->max_concurrency, c->flags),
+		 "max_concurrency");
+	return tw__bad_member(-EINVAL, "tw_limiter_create", "tw_limiter_config", bad);
 }
 
 static void limiter_free_all(struct tw_limiter *l)
@@ -114,14 +85,13 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 	if (!out || !service || !cfg)
 		return tw__invalid("%s is NULL", !out ? "out" : service ? "config" : "service");
 	int r = TW__STRUCT_READ(tw_limiter_config, &config, executor, cfg);
-	if (!r)
-		r = limiter_config_check(&config);
 	if (r)
 		return r;
-	tw_executor *executor =
-	    tw__shared_executor(config.executor ? config.executor : service->executor);
-	if (!tw__limiter_holds(executor, config.max_concurrency, config.flags))
-		return tw__concurrency_refused(__func__, executor, config.max_concurrency);
+	if (!config.executor)
+		config.executor = service->executor;
+	r = limiter_config_check(&config);
+	if (r)
+		return r;
 	struct tw_limiter *l = aligned_alloc(_Alignof(struct tw_limiter), sizeof *l);
 	if (!l)
 		return -ENOMEM;
@@ -206,9 +176,7 @@ static bool await_all_returned(struct tw_limiter *l)
 static int limiter_end(tw_limiter *l)
 {
 	if (tw__limiter_is_inside(l, NULL))
-		return tw__misuse(-EDEADLK, "tw_limiter_destroy: called from one of the limiter's "
-					    "jobs or callbacks; call it "
-					    "from another thread");
+		return tw__waits_inside("tw_limiter_destroy");
 	tw__limiter_relock(l);
 	bool over = !l->ends.unfinished && !l->permits.running && !l->ends.quiet.waiters &&
 		    !l->ends.room.waiters && await_all_returned(l);

@@ -4,10 +4,10 @@
 
 #include "executor/limiter/internal.h"
 
-/* Whether the executor has room for n jobs that block, and one run more. */
+/*
+ * Whether the number of permits is valid. A pool must have room for n jobs that block, and one run
+ * more.
+ */
 bool tw__limiter_holds(tw_executor *executor, uint32_t max_concurrency, uint32_t flags);
-
-/* -EINVAL, with a text. */
-int tw__concurrency_refused(const char *call, tw_executor *executor, uint32_t max_concurrency);
 
 #endif

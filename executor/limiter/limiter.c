@@ -39,14 +39,6 @@ static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 	return is_idle(l) || l->idles.told > before ? 0 : -ETIMEDOUT;
 }
 
-static int limiter_refuse_inside(const char *call)
-{
-	return tw__misuse(-EDEADLK,
-			  "%s: called from one of the limiter's jobs or callbacks; pass timeout 0, "
-			  "or call it from another thread",
-			  call);
-}
-
 static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns)
 {
 	tw__limiter_relock(l);
@@ -61,7 +53,7 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 	if (r)
 		return r;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
-		return limiter_refuse_inside("tw_limiter_wait_idle");
+		return tw__waits_inside(__func__);
 	return await_unlocked(l, timeout_ns);
 }
 
@@ -97,13 +89,10 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 {
 	struct tw__limiter_deferred deferred;
 	int r = TW__CHECK(l, "limiter");
-	if (!r && (max_concurrency == 0 || max_concurrency > TW__MAX_CONCURRENCY))
-		r = tw__invalid("max_concurrency %u: must be 1 to %u", max_concurrency,
-				(unsigned)TW__MAX_CONCURRENCY);
+	if (!r && !tw__limiter_holds(l->base.executor, max_concurrency, l->config.flags))
+		r = tw__bad(-EINVAL, __func__, "max_concurrency");
 	if (r)
 		return r;
-	if (!tw__limiter_holds(l->base.executor, max_concurrency, l->config.flags))
-		return tw__concurrency_refused(__func__, l->base.executor, max_concurrency);
 	uint64_t now_ns = tw_service_now(l->service);
 	tw__limiter_lock(l, &deferred);
 	uint64_t before = l->permits.limit;
@@ -168,9 +157,9 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 	if (r)
 		return r;
 	if ((unsigned)mode > TW_CLOSE_DRAIN)
-		return tw__invalid("mode %u is not an enum tw_close_mode", (unsigned)mode);
+		return tw__bad(-EINVAL, __func__, "mode");
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
-		return limiter_refuse_inside("tw_limiter_close");
+		return tw__waits_inside(__func__);
 	begin_close(l);
 	r = mode == TW_CLOSE_DROP ? -ETIMEDOUT : await_unlocked(l, timeout_ns);
 	if (r == -ETIMEDOUT) {
@@ -192,7 +181,7 @@ int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn
 	if (!fn)
 		return tw__invalid("fn is NULL");
 	if ((unsigned)mode > TW_CLOSE_DRAIN)
-		return tw__invalid("mode %u is not an enum tw_close_mode", (unsigned)mode);
+		return tw__bad(-EINVAL, __func__, "mode");
 	struct tw__listener *listener = tw__listener_make(fn, arg);
 	if (!listener)
 		return -ENOMEM;

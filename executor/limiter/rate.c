@@ -73,15 +73,12 @@ static int limiter_rate_check_rate(const struct tw_limiter *l, uint32_t starts,
 				   uint64_t interval_ns)
 {
 	if (!l->config.rate_starts)
-		return tw__misuse(-EINVAL,
-				  "tw_limiter_set_rate: the limiter was created without a rate");
+		return tw__refuse(-EINVAL, "tw_limiter_set_rate",
+				  "the limiter was created without a rate");
 	if (!starts || starts > TW__MAX_RATE)
-		return tw__misuse(-EINVAL, "tw_limiter_set_rate: starts %u: must be 1 to %u",
-				  (unsigned)starts, (unsigned)TW__MAX_RATE);
+		return tw__bad(-EINVAL, "tw_limiter_set_rate", "starts");
 	if (!interval_ns || interval_ns > TW_MAX_DELAY_NS)
-		return tw__misuse(
-		    -EINVAL, "tw_limiter_set_rate: interval_ns %llu: must be 1 to TW_MAX_DELAY_NS",
-		    (unsigned long long)interval_ns);
+		return tw__bad(-EINVAL, "tw_limiter_set_rate", "interval_ns");
 	return 0;
 }
 

@@ -14,45 +14,33 @@
 
 /* -------------------------------------------------------------------- input */
 
-#define TASK "struct tw_limiter_task: "
-#define refuse(...) tw__misuse(-EINVAL, TASK __VA_ARGS__)
-
-static int check_retry(struct tw_retry *retry)
+static int limiter_task_check(struct tw_limiter_task *task)
 {
+	const char *bad = NULL, *beyond = NULL;
+	struct tw_retry *retry = &task->retry;
+	const uint32_t flags =
+	    TW_LIMITER_TASK_ASYNC | TW_LIMITER_TASK_KEEP | TW_LIMITER_TASK_WAIT_UNTIL;
 	if (!retry->factor_x100)
 		retry->factor_x100 = 100;
 	if (!retry->cap_ns)
 		retry->cap_ns = TW_MAX_DELAY_NS;
-	if (retry->count > 1u << 30)
-		return refuse("retry.count %u: must be 0 to 2^30", retry->count);
-	if (retry->factor_x100 < 100 || retry->factor_x100 > 100000)
-		return refuse("retry.factor_x100 %u: must be 100 to 100000", retry->factor_x100);
-	if (retry->jitter > TW_RETRY_JITTER_FULL)
-		return refuse("retry.jitter %u is not an enum tw_retry_jitter",
-			      (unsigned)retry->jitter);
-	if (retry->reserved)
-		return refuse("retry.reserved must be 0");
-	uint64_t most_ns = retry->delay_ns > retry->cap_ns ? retry->delay_ns : retry->cap_ns;
-	if (most_ns > TW_MAX_DELAY_NS || retry->deadline_ns > TW_MAX_DELAY_NS)
-		return tw__misuse(-ERANGE, TASK "a time of retry is above TW_MAX_DELAY_NS");
-	return 0;
-}
-
-static int limiter_check(struct tw_limiter_task *task)
-{
-	if (!task->fn)
-		return refuse("fn is NULL");
-	if (task->flags &
-	    ~(uint32_t)(TW_LIMITER_TASK_ASYNC | TW_LIMITER_TASK_KEEP | TW_LIMITER_TASK_WAIT_UNTIL))
-		return refuse("flags %#x has unknown bits", task->flags);
-	if (task->priority < INT16_MIN || task->priority > INT16_MAX)
-		return refuse("priority %d: must be -32768 to 32767", (int)task->priority);
-	if (task->reserved)
-		return refuse("reserved must be 0");
-	if (task->queue_timeout_ns > TW_MAX_DELAY_NS ||
-	    task->attempt_timeout_ns > TW_MAX_DELAY_NS || task->timeout_ns > TW_MAX_DELAY_NS)
-		return tw__misuse(-ERANGE, TASK "a timeout is above TW_MAX_DELAY_NS");
-	return check_retry(&task->retry);
+	tw__need(&bad, task->fn, "fn");
+	tw__need(&bad, !(task->flags & ~flags), "flags");
+	tw__need(&bad, task->priority >= INT16_MIN && task->priority <= INT16_MAX, "priority");
+	tw__need(&bad, !task->reserved, "reserved");
+	tw__need(&bad, retry->count <= 1u << 30, "retry.count");
+	tw__need(&bad, retry->factor_x100 >= 100 && retry->factor_x100 <= 100000,
+		 "retry.factor_x100");
+	tw__need(&bad, retry->jitter <= TW_RETRY_JITTER_FULL, "retry.jitter");
+	tw__need(&bad, !retry->reserved, "retry.reserved");
+	tw__need(&beyond, task->queue_timeout_ns <= TW_MAX_DELAY_NS, "queue_timeout_ns");
+	tw__need(&beyond, task->attempt_timeout_ns <= TW_MAX_DELAY_NS, "attempt_timeout_ns");
+	tw__need(&beyond, task->timeout_ns <= TW_MAX_DELAY_NS, "timeout_ns");
+	tw__need(&beyond, retry->delay_ns <= TW_MAX_DELAY_NS, "retry.delay_ns");
+	tw__need(&beyond, retry->cap_ns <= TW_MAX_DELAY_NS, "retry.cap_ns");
+	tw__need(&beyond, retry->deadline_ns <= TW_MAX_DELAY_NS, "retry.deadline_ns");
+	return tw__bad_member(bad ? -EINVAL : -ERANGE, "tw_limiter_submit_task", "tw_limiter_task",
+			      bad ? bad : beyond);
 }
 
 static bool wants_options(const struct tw_limiter_task *task)
@@ -242,15 +230,12 @@ static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *ta
 		accept_and_enter(l, job, now_ns);
 		tw__dispatch(l, now_ns, &deferred);
 	}
-	uint64_t limit = l->permits.limit;
 	if (r)
 		unmake(l, job);
 	l->counters.rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
 	tw__limiter_unlock(l, &deferred); /* the limiter may be gone */
 	return r == -EINVAL
-		   ? tw__misuse(r,
-				"tw_limiter_submit_task: permits %u is above max_concurrency %llu",
-				(unsigned)task->permits, (unsigned long long)limit)
+		   ? tw__bad_member(r, "tw_limiter_submit_task", "tw_limiter_task", "permits")
 		   : r;
 }
 
@@ -261,7 +246,7 @@ int tw_limiter_submit_task(tw_limiter *l, const struct tw_limiter_task *task, tw
 	if (!r)
 		r = TW__STRUCT_READ(tw_limiter_task, &known, done, task);
 	if (!r)
-		r = limiter_check(&known);
+		r = limiter_task_check(&known);
 	return r ? r : limiter_submit(l, &known, out);
 }
 

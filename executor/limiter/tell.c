@@ -215,10 +215,7 @@ static bool limiter_ask(struct tw_limiter *l, struct tw__job *job, uint64_t *del
 	    job->options->retry.allow(job->arg, tw__job_handle(job), error, attempt, &chosen_ns);
 	bool is_valid = !wants || tw__delay_is_valid(chosen_ns);
 	if (!is_valid)
-		(void)tw__misuse(
-		    -EINVAL,
-		    "retry.allow of a limiter's job: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
-		    (long long)chosen_ns);
+		(void)tw__bad(-EINVAL, "retry.allow", "delay_ns");
 	tw__limiter_return(l, &call);
 	*delay_ns = (uint64_t)chosen_ns;
 	if (!is_valid && job->state != TW_JOB_STATE_SETTLED) {

@@ -167,12 +167,13 @@ int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 	if (!out)
 		return tw__invalid("out is NULL");
 	int r = TW__CONFIG_READ(tw_manual_config, &config, notify, cfg);
-	if (!r && config.queue > QUEUE_MAX)
-		r = tw__invalid("queue %u: must be 1 to %u", config.queue, (unsigned)QUEUE_MAX);
-	if (!r && config.reserved)
-		r = tw__invalid("reserved %u: must be 0", config.reserved);
 	if (r)
 		return r;
+	const char *bad = NULL;
+	tw__need(&bad, config.queue <= QUEUE_MAX, "queue");
+	tw__need(&bad, !config.reserved, "reserved");
+	if (bad)
+		return tw__bad_member(-EINVAL, __func__, "tw_manual_config", bad);
 	uint32_t room = config.queue ? config.queue : QUEUE_DEFAULT;
 	struct tw_manual *manual = malloc(sizeof *manual);
 	struct hand_over *ring = malloc(room * sizeof *ring);

@@ -82,15 +82,11 @@ static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn
 	TW__UNCANCELLED;
 	int r = TW__ORIGIN_CHECK(call, pool, "pool");
 	if (!r && (unsigned)mode > TW_CLOSE_DRAIN)
-		r = tw__refuse(-EINVAL, call, "mode %u is not an enum tw_close_mode",
-			       (unsigned)mode);
+		r = tw__bad(-EINVAL, call, "mode");
 	if (r)
 		return r;
-	if (tw__pool_is_worker(pool))
-		return tw__misuse(-EDEADLK, "%s: called by one of the pool's workers", call);
-	if (tw__is_within(pool))
-		return tw__misuse(-EDEADLK,
-				  "%s: called from the dropped function of the pool's close", call);
+	if (tw__pool_is_worker(pool) || tw__is_within(pool))
+		return tw__waits_inside(call);
 	r = begin_close(pool);
 	if (r < 0)
 		return r;

@@ -59,11 +59,8 @@ static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64
 			 int r)
 {
 	if (r != -ESHUTDOWN && timeout_ns > 0)
-		r = tw__pool_is_worker(pool)
-			? tw__misuse(
-			      -EDEADLK,
-			      "tw_pool_submit_wait: the queue is full, and a worker would wait")
-			: wait_and_enqueue(pool, task, timeout_ns);
+		r = tw__pool_is_worker(pool) ? tw__waits_inside("tw_pool_submit_wait")
+					     : wait_and_enqueue(pool, task, timeout_ns);
 	if (r && r != -ESHUTDOWN)
 		tw_add_relaxed(&pool->counters.rejected, 1);
 	return r;
@@ -226,22 +223,17 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
 	return 0;
 }
 
-#define refuse(...) tw__refuse(-EINVAL, "tw_pool_create", __VA_ARGS__)
-
 static int pool_config_check(const struct tw_pool_config *c)
 {
-	if (c->workers > TW__WORKERS_MAX)
-		return refuse("workers %u: must be 1 to %u", c->workers, TW__WORKERS_MAX);
-	if (c->max_workers && (c->max_workers < c->workers || c->max_workers > TW__WORKERS_MAX))
-		return refuse("max_workers %u: must be %u (workers) to %u", c->max_workers,
-			      c->workers ? c->workers : 1, TW__WORKERS_MAX);
-	if (c->reserved)
-		return refuse("reserved %u: must be 0", c->reserved);
-	if (c->queue < 16 || c->queue > 1u << 24 || c->queue & (c->queue - 1))
-		return refuse("queue %u: must be a power of two, 16 to %u", c->queue, 1u << 24);
-	if ((c->affinity == NULL) != (c->affinity_size == 0))
-		return refuse("affinity and affinity_size: set both, or neither");
-	return 0;
+	const char *bad = NULL;
+	uint32_t most = c->max_workers ? c->max_workers : TW__WORKERS_MAX;
+	tw__need(&bad, c->workers <= TW__WORKERS_MAX, "workers");
+	tw__need(&bad, c->workers <= most && most <= TW__WORKERS_MAX, "max_workers");
+	tw__need(&bad, !c->reserved, "reserved");
+	tw__need(&bad, c->queue >= 16 && c->queue <= 1u << 24 && !(c->queue & (c->queue - 1)),
+		 "queue");
+	tw__need(&bad, (c->affinity == NULL) == (c->affinity_size == 0), "affinity");
+	return tw__bad_member(-EINVAL, "tw_pool_create", "tw_pool_config", bad);
 }
 
 int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)

@@ -258,7 +258,7 @@ int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 	if (result)
 		return result;
 	if (budget == 0)
-		return tw__invalid("budget is 0");
+		return tw__bad(-EINVAL, __func__, "budget");
 	if (scheduler->config.host != TW_HOST_MANUAL)
 		return tw__invalid("an executor runs the tasks: set host to TW_HOST_MANUAL");
 	int64_t now_ns = tw__scheduler_now(scheduler);

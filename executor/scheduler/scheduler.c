@@ -25,32 +25,17 @@ static bool timeouts_are_good(const struct tw_scheduler_config *config)
 	return config->timeout_ns[TW_PRIORITY_NONE] == 0;
 }
 
-#define refuse(...) tw__refuse(-EINVAL, "tw_scheduler_create", __VA_ARGS__)
-
-static int check_host(const struct tw_scheduler_config *config)
+static int scheduler_config_check(const struct tw_scheduler_config *c)
 {
-	bool is_manual = config->host == TW_HOST_MANUAL;
-	if ((unsigned)config->host > TW_HOST_MANUAL)
-		return refuse("host %u is not an enum tw_scheduler_host", (unsigned)config->host);
-	if (is_manual && config->executor)
-		return refuse("executor must be NULL with TW_HOST_MANUAL");
-	if (config->executor && !tw__executor_is_sound(config->executor))
-		return refuse(TW__UNSOUND);
-	if (!is_manual && (config->wanted || config->wanted_arg))
-		return refuse("wanted must be NULL without TW_HOST_MANUAL");
-	return 0;
-}
-
-static int check_config(const struct tw_scheduler_config *config)
-{
-	if (config->max_tasks > TW__NODES_MAX)
-		return refuse("max_tasks %u: must be 1 to %u", config->max_tasks,
-			      (unsigned)TW__NODES_MAX);
-	if (config->slice_ns > (uint64_t)MOST_NS)
-		return refuse("slice_ns is above 2^62");
-	if (!timeouts_are_good(config))
-		return refuse("timeout_ns: each must be -2^62 to 2^62, and 0 for TW_PRIORITY_NONE");
-	return check_host(config);
+	const char *bad = NULL;
+	bool is_manual = c->host == TW_HOST_MANUAL;
+	tw__need(&bad, c->max_tasks <= TW__NODES_MAX, "max_tasks");
+	tw__need(&bad, c->slice_ns <= (uint64_t)MOST_NS, "slice_ns");
+	tw__need(&bad, timeouts_are_good(c), "timeout_ns");
+	tw__need(&bad, (unsigned)c->host <= TW_HOST_MANUAL, "host");
+	tw__need(&bad, is_manual ? !c->executor : tw__executor_is_sound(c->executor), "executor");
+	tw__need(&bad, is_manual || !(c->wanted || c->wanted_arg), "wanted");
+	return tw__bad_member(-EINVAL, "tw_scheduler_create", "tw_scheduler_config", bad);
 }
 
 /*
@@ -61,7 +46,7 @@ static int read_config(struct tw_scheduler_config *config, const struct tw_sched
 {
 	int r = TW__CONFIG_READ(tw_scheduler_config, config, executor, cfg);
 	if (!r)
-		r = check_config(config);
+		r = scheduler_config_check(config);
 	if (r)
 		return r;
 	if (!config->max_tasks)
@@ -189,7 +174,7 @@ int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 	if (r)
 		return r;
 	if (tw__scheduler_is_inside(scheduler))
-		return tw__misuse(-EDEADLK, "tw_scheduler_close: called from one of its own tasks");
+		return tw__waits_inside(__func__);
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler_shut(scheduler);
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
@@ -263,8 +248,7 @@ static int scheduler_destroy(tw_scheduler *scheduler)
 int tw_scheduler_destroy(tw_scheduler *scheduler)
 {
 	if (scheduler && tw__scheduler_is_inside(scheduler))
-		return tw__misuse(-EDEADLK,
-				  "tw_scheduler_destroy: called from one of its own tasks");
+		return tw__waits_inside(__func__);
 	return TW__BASE_DESTROY(scheduler, scheduler_free_all, scheduler_destroy);
 }
 

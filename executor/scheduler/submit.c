@@ -101,23 +101,18 @@ void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task)
 
 /* -------------------------------------------------------------------- post */
 
-static int scheduler_check(const struct tw_scheduler_task *task)
+static int scheduler_task_check(const struct tw_scheduler_task *task)
 {
-	if (!task->fn)
-		return tw__misuse(-EINVAL, "struct tw_scheduler_task: fn is NULL");
-	if (task->flags & ~(uint32_t)TW_SCHEDULER_TASK_TIMEOUT)
-		return tw__misuse(-EINVAL, "struct tw_scheduler_task: flags %#x has unknown bits",
-				  task->flags);
-	if (!(task->flags & TW_SCHEDULER_TASK_TIMEOUT) && task->timeout_ns)
-		return tw__misuse(-EINVAL, "struct tw_scheduler_task: "
-					   "timeout_ns without TW_SCHEDULER_TASK_TIMEOUT");
-	if (task->delay_ns > TW_MAX_DELAY_NS)
-		return tw__misuse(-ERANGE,
-				  "struct tw_scheduler_task: delay_ns is beyond TW_MAX_DELAY_NS");
-	if (task->timeout_ns > TIMEOUT_MAX_NS || task->timeout_ns < -TIMEOUT_MAX_NS)
-		return tw__misuse(-ERANGE,
-				  "struct tw_scheduler_task: timeout_ns must be -2^62 to 2^62");
-	return 0;
+	const char *bad = NULL, *beyond = NULL;
+	bool has_timeout = task->flags & TW_SCHEDULER_TASK_TIMEOUT;
+	tw__need(&bad, task->fn, "fn");
+	tw__need(&bad, !(task->flags & ~(uint32_t)TW_SCHEDULER_TASK_TIMEOUT), "flags");
+	tw__need(&bad, has_timeout || !task->timeout_ns, "timeout_ns");
+	tw__need(&beyond, task->delay_ns <= TW_MAX_DELAY_NS, "delay_ns");
+	tw__need(&beyond, task->timeout_ns <= TIMEOUT_MAX_NS && task->timeout_ns >= -TIMEOUT_MAX_NS,
+		 "timeout_ns");
+	return tw__bad_member(bad ? -EINVAL : -ERANGE, "tw_scheduler_submit_task",
+			      "tw_scheduler_task", bad ? bad : beyond);
 }
 
 /* Clocks may stand anywhere below 2^63. */
@@ -250,7 +245,7 @@ int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_
 	if (!r)
 		r = TW__STRUCT_READ(tw_scheduler_task, &known, delay_ns, spec);
 	if (!r)
-		r = scheduler_check(&known);
+		r = scheduler_task_check(&known);
 	return r ? r : submit_checked(scheduler, &known, out);
 }
 

@@ -52,14 +52,6 @@
 #include "executor/semaphore/permits.h"
 #include "mpsc/base/tsan.h"
 
-static int semaphore_refuse_n(const char *call, int32_t n, uint64_t capacity)
-{
-	if (n < 1)
-		return tw__refuse(-EINVAL, call, "n %d: must be 1 or more", (int)n);
-	return tw__refuse(-EINVAL, call, "n %d is above the capacity %u", (int)n,
-			  (unsigned)capacity);
-}
-
 /* Checks an acquire. A capacity of 0 may grow, so one permit can always be asked for. */
 static inline int semaphore_check(const char *call, tw_semaphore *s, int32_t n)
 {
@@ -67,7 +59,7 @@ static inline int semaphore_check(const char *call, tw_semaphore *s, int32_t n)
 	if (tw_unlikely(r) || tw_likely(n == 1))
 		return r;
 	uint64_t capacity = capacity_of(tw_load_relaxed(&s->word));
-	return n < 1 || (uint64_t)n > capacity ? semaphore_refuse_n(call, n, capacity) : 0;
+	return n < 1 || (uint64_t)n > capacity ? tw__bad(-EINVAL, call, "n") : 0;
 }
 
 /* ---------------------------------------------------------------- functions */
@@ -264,7 +256,7 @@ int tw_semaphore_release(tw_semaphore *s, int32_t n)
 	if (tw_unlikely(r))
 		return r;
 	if (tw_unlikely(n < 1))
-		return semaphore_refuse_n(__func__, n, 0);
+		return tw__bad(-EINVAL, __func__, "n");
 	tw_tsan_release(s);
 	uint64_t word = tw_load_relaxed(&s->word);
 	do {
@@ -278,8 +270,7 @@ int tw_semaphore_release(tw_semaphore *s, int32_t n)
 
 int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 {
-	int r = capacity < 0 ? tw__invalid("capacity %d is negative", (int)capacity)
-			     : TW__CHECK(s, "semaphore");
+	int r = capacity < 0 ? tw__bad(-EINVAL, __func__, "capacity") : TW__CHECK(s, "semaphore");
 	if (r)
 		return r;
 	pthread_mutex_lock(&s->lock);
@@ -301,10 +292,8 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 {
 	if (!out || !service)
 		return tw__invalid("%s is NULL", out ? "service" : "out");
-	if (capacity < 0)
-		return tw__invalid("capacity %d is negative", (int)capacity);
-	if (executor && !tw__executor_is_sound(executor))
-		return tw__invalid(TW__UNSOUND);
+	if (capacity < 0 || !tw__executor_is_sound(executor))
+		return tw__bad(-EINVAL, __func__, capacity < 0 ? "capacity" : "executor");
 	tw_semaphore *s = aligned_alloc(_Alignof(tw_semaphore), sizeof *s);
 	if (!s)
 		return -ENOMEM;

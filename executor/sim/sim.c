@@ -90,8 +90,7 @@ static int sim_enter(const char *call, tw_sim *sim)
 	if (r)
 		return r;
 	if (sim->stepping)
-		return tw__misuse(-EDEADLK,
-				  "tw_sim: a step, run or close was called from inside one");
+		return tw__waits_inside(call);
 	sim->stepping = true;
 	sim->steps = 0;
 	return 0;
@@ -128,8 +127,7 @@ int tw_sim_run_for(tw_sim *sim, uint64_t ns)
 	bool in_range = ns <= INT64_MAX - now_ns;
 	r = sim_leave(sim, in_range ? run_to(sim, now_ns + ns) : 0);
 	if (!in_range)
-		return tw__refuse(-ERANGE, __func__,
-				  "ns %" PRIu64 ": the clock would be beyond INT64_MAX", ns);
+		return tw__bad(-ERANGE, __func__, "ns");
 	return r;
 }
 
@@ -181,8 +179,7 @@ static int close_service(tw_sim *sim, enum tw_close_mode mode)
 int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
 {
 	if ((unsigned)mode > TW_CLOSE_RUN)
-		return tw__invalid("mode %u: must be TW_CLOSE_DROP or TW_CLOSE_RUN",
-				   (unsigned)mode);
+		return tw__bad(-EINVAL, __func__, "mode");
 	int r = sim_enter(__func__, sim);
 	if (r)
 		return r;
@@ -237,8 +234,7 @@ int tw_sim_destroy(tw_sim *sim)
 	if (tw__origin_inherited(&sim->origin))
 		return sim_destroy_service(sim);
 	if (sim->stepping)
-		return tw__misuse(-EDEADLK,
-				  "tw_sim_destroy: called from inside a step, run or close");
+		return tw__waits_inside(__func__);
 	const struct tw__clock_listener *first = tw__clock_manual_first(sim->clock);
 	if ((first && first->next) || tw__service_is_held(sim->service))
 		return -EBUSY;
@@ -249,24 +245,18 @@ int tw_sim_destroy(tw_sim *sim)
 
 /* ---------------------------------------------------------------------- birth */
 
-#define refuse(...) tw__refuse(-EINVAL, "tw_sim_create", __VA_ARGS__)
-
 static int sim_complete(struct tw_sim_config *config)
 {
 	if (!config->workers)
 		config->workers = 4;
 	if (!config->max_steps)
 		config->max_steps = UINT64_C(1) << 24;
-	if (config->workers > TW__SIM_WORKERS_MAX)
-		return refuse("workers %u: must be 1 to %u", config->workers,
-			      (unsigned)TW__SIM_WORKERS_MAX);
-	if (config->refuse_percent > 90)
-		return refuse("refuse_percent %u: must be 0 to 90", config->refuse_percent);
-	if (config->start_ns > INT64_MAX)
-		return refuse("start_ns is above INT64_MAX");
-	if (config->max_late_ns > TW_MAX_DELAY_NS)
-		return refuse("max_late_ns is above TW_MAX_DELAY_NS");
-	return 0;
+	const char *bad = NULL;
+	tw__need(&bad, config->workers <= TW__SIM_WORKERS_MAX, "workers");
+	tw__need(&bad, config->refuse_percent <= 90, "refuse_percent");
+	tw__need(&bad, config->start_ns <= INT64_MAX, "start_ns");
+	tw__need(&bad, config->max_late_ns <= TW_MAX_DELAY_NS, "max_late_ns");
+	return tw__bad_member(-EINVAL, "tw_sim_create", "tw_sim_config", bad);
 }
 
 static int make_service(tw_sim *sim)
@@ -277,8 +267,7 @@ static int make_service(tw_sim *sim)
 		return r;
 	if (config.clock || config.executor || config.drive || config.workers ||
 	    config.max_workers || config.seed)
-		return refuse(
-		    "service: clock, executor, drive, workers, max_workers and seed must be 0");
+		return tw__bad_member(-EINVAL, "tw_sim_create", "tw_sim_config", "service");
 	config.size = sizeof config;
 	config.clock = sim->clock;
 	config.executor = &sim->executor;

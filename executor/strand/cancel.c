@@ -245,8 +245,7 @@ int tw_strand_close(tw_strand *strand, uint64_t timeout_ns)
 	if (r)
 		return r;
 	if (in_time && tw__strand_inside(strand, NULL))
-		return tw__misuse(-EDEADLK, "tw_strand_close: called with a timeout from one of "
-					    "the strand's tasks or releases");
+		return tw__waits_inside(__func__);
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
 	begin_call(strand);
 	tw__strand_begin_close(strand);

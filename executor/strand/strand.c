@@ -55,8 +55,8 @@ int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor
 	struct tw__base base;
 	if (!out || !service)
 		return tw__invalid("%s is NULL", out ? "service" : "out");
-	if (executor && !tw__executor_is_sound(executor))
-		return tw__invalid(TW__UNSOUND);
+	if (!tw__executor_is_sound(executor))
+		return tw__bad(-EINVAL, __func__, "executor");
 	int r = tw__base_hold(&base, service, executor);
 	if (r)
 		return r;

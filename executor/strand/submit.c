@@ -133,14 +133,6 @@ static int strand_submit(tw_strand *strand, const struct request *request, tw_st
 
 /* -------------------------------------------------------------------- short forms */
 
-/* Tells that a time of the public function `call` is out of range. */
-static int strand_out_of_range(const char *call, tw_strand_task_id *out)
-{
-	if (out)
-		*out = (tw_strand_task_id){0};
-	return tw__refuse(-ERANGE, call, "a time is beyond TW_MAX_DELAY_NS (146 years)");
-}
-
 static int check_and_submit(const char *call, tw_strand *strand, const struct request *request,
 			    tw_strand_task_id *out)
 {
@@ -151,7 +143,7 @@ static int check_and_submit(const char *call, tw_strand *strand, const struct re
 		r = strand_submit(strand, request, out);
 	if (tw_unlikely(r) && out)
 		*out = (tw_strand_task_id){0};
-	return tw_unlikely(r == -ERANGE) ? strand_out_of_range(call, out) : r;
+	return tw_unlikely(r == -ERANGE) ? tw__bad(r, call, "delay_ns") : r;
 }
 
 int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg)
@@ -172,33 +164,18 @@ int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *ar
 
 /* ---------------------------------------------------------------------- full form */
 
-static const char *fault_of(const struct tw_strand_task *spec)
+static int strand_task_check(const char *call, const struct tw_strand_task *spec,
+			     const struct tw_period *period)
 {
+	const char *bad = NULL;
 	bool at = spec->flags & TW_TASK_AT;
-	if (!spec->fn)
-		return "fn is NULL";
-	if (spec->flags & ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT))
-		return "flags has unknown bits";
-	if (spec->period && !at && spec->delay_ns)
-		return "delay_ns beside period: use period->first_ns";
-	if (spec->context && !(spec->flags & TW_TASK_CONTEXT))
-		return "context without TW_TASK_CONTEXT";
-	return spec->reserved ? "reserved must be 0" : NULL;
-}
-
-/* spec->period is not NULL. */
-static int read_period(const struct tw_strand_task *spec, struct tw_period *period)
-{
-	int r = TW__STRUCT_READ(tw_period, period, mode, spec->period);
-	if (r)
-		return r;
-	const char *fault = tw__period_fault(period);
-	if (fault)
-		return tw__misuse(-EINVAL, "struct tw_period: %s", fault);
-	if (spec->flags & TW_TASK_AT && period->first_ns)
-		return tw__misuse(-EINVAL, "struct tw_strand_task: "
-					   "period->first_ns must be 0 with TW_TASK_AT");
-	return 0;
+	tw__need(&bad, spec->fn, "fn");
+	tw__need(&bad, !(spec->flags & ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT)), "flags");
+	tw__need(&bad, !spec->period || at || !spec->delay_ns, "delay_ns");
+	tw__need(&bad, !spec->context || spec->flags & TW_TASK_CONTEXT, "context");
+	tw__need(&bad, !spec->reserved, "reserved");
+	tw__need(&bad, !at || !period->first_ns, "period");
+	return tw__bad_member(-EINVAL, call, "tw_strand_task", bad);
 }
 
 int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in,
@@ -209,16 +186,14 @@ int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in,
 	if (!strand || !in)
 		return tw__invalid("%s is NULL", strand ? "task" : "strand");
 	int r = TW__STRUCT_READ(tw_strand_task, &spec, flags, in);
+	if (!r && spec.period)
+		r = tw__period_read(__func__, &period, spec.period);
+	if (!r)
+		r = strand_task_check(__func__, &spec, &period);
+	if (r == -ERANGE && out)
+		*out = (tw_strand_task_id){0};
 	if (r)
 		return r;
-	const char *fault = fault_of(&spec);
-	if (fault)
-		return tw__misuse(-EINVAL, "struct tw_strand_task: %s", fault);
-	r = spec.period ? read_period(&spec, &period) : 0;
-	if (r)
-		return r;
-	if (period.period_ns > TW_MAX_DELAY_NS || period.first_ns > TW_MAX_DELAY_NS)
-		return strand_out_of_range(__func__, out);
 	bool by_period = spec.period && !(spec.flags & TW_TASK_AT);
 	const struct request request = {.fn = spec.fn,
 					.arg = spec.arg,

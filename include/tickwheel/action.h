@@ -143,7 +143,7 @@ struct tw_action_scheduler_config {
 	enum tw_action_kind kind;
 	uint32_t flags;        /* enum tw_action_flags */
 	tw_service *service;   /* ASYNC needs one, ASAP and FRAME unless by the caller */
-	tw_executor *executor; /* runs its actions; NULL: the service's; outlives the service */
+	tw_executor *executor; /* runs its actions; needs a service, outlives it; NULL: its own */
 	uint32_t frames_per_second; /* FRAME: 1 .. 1000; default 60 */
 	uint32_t reserved;          /* 0 */
 

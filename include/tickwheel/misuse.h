@@ -8,10 +8,11 @@
  *     tw_set_misuse_hook(print);
  *
  * A call that refuses bad input answers with an error number, which cannot say which knob was
- * wrong. The hook gets that sentence, for example "tw_pool_create: max_workers 1: must be 4
- * (workers) to 1024". A call that would wait for its own caller (-EDEADLK) is refused with a
- * sentence, too. If the system refuses threads or memory, the sentence names the limits to look
- * at.
+ * wrong. The hook gets a sentence that names the call and the parameter or member, for example
+ * "tw_pool_create: tw_pool_config.max_workers has a value that the header does not allow". The
+ * member's comment says which values are allowed. A call that would wait for its own caller
+ * (-EDEADLK) is refused with a sentence, too. If the system refuses threads or memory, the sentence
+ * names the limits to look at.
  */
 #ifndef TICKWHEEL_MISUSE_H
 #define TICKWHEEL_MISUSE_H

@@ -138,7 +138,10 @@ struct tw_scheduler_config {
 	tw_executor *executor; /* NULL: the service's. Not for a manual host */
 	uint64_t slice_ns;     /* 1 .. 2^62; default 5 ms */
 
-	/* Timeouts by priority: -2^62 .. 2^62; 0: default; -1: expires at its start. */
+	/*
+	 * Timeouts by priority: -2^62 .. 2^62; 0: default; -1: expires at its start. 0 for
+	 * TW_PRIORITY_NONE.
+	 */
 	int64_t timeout_ns[TW_PRIORITIES];
 
 	/*

@@ -87,11 +87,13 @@ struct tw_sim_config {
 	uint64_t seed;           /* any number */
 	uint32_t workers;        /* 1 .. 1024; default 4 */
 	uint32_t refuse_percent; /* of all hand-overs: 0 .. 90 */
-	uint64_t start_ns;       /* the clock's first reading; default 0 */
-	uint64_t max_late_ns;    /* the most that a worker or the tick thread is late; default 0 */
+	uint64_t start_ns;       /* the clock's first reading: 0 .. INT64_MAX */
+
+	/* The most that a worker or the tick thread is late: 0 .. TW_MAX_DELAY_NS. */
+	uint64_t max_late_ns;
 	uint64_t max_steps; /* at one instant, before a run gives up with -ELOOP; default 16 Mi */
 
-	/* The service's knobs; NULL: defaults. No clock, executor, drive, workers, seed. */
+	/* The service's knobs; NULL: defaults. No clock, executor, drive, (max_)workers, seed. */
 	const struct tw_service_config *service;
 
 	tw_sim_event_fn *on_event; /* may be NULL */

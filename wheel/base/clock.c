@@ -76,7 +76,7 @@ static void lock_process(void)
 int tw_clock_set_default(tw_clock *clock)
 {
 	if (clock && !clock->ops)
-		return tw__invalid("clock is not a clock");
+		return tw__bad(-EINVAL, __func__, "clock");
 	int r = tw__clock_check(clock);
 	if (r)
 		return r;

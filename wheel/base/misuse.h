@@ -1,31 +1,57 @@
-/* Texts for refused calls; the contract is in tickwheel/misuse.h. */
+/*
+ * Texts for refused calls; the contract is in tickwheel/misuse.h.
+ *
+ * Call these without locks held: the hook is user code. test/misuse.sh refuses an -EINVAL, -E2BIG
+ * or -ERANGE of bad input that has no text, and a text or a member that no test expects.
+ */
 #ifndef TW_WHEEL_MISUSE_H
 #define TW_WHEEL_MISUSE_H
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "tickwheel/misuse.h"
 
-/*
- * Tells the misuse hook why a call is refused, and returns `error`, so that a check reads
- *
- *     return tw__misuse(-EINVAL, "tw_pool_create: workers %u is above %u", workers,
- *     TW__WORKERS_MAX);
- *
- * Call it without locks held: the hook is user code. test/misuse.sh refuses an -EINVAL, -E2BIG or
- * -ERANGE of bad input that has no text, and a text that no test expects.
- */
-#define tw__misuse(error, ...) (tw__misuse_tell(__VA_ARGS__), (error))
-
-/* The same for the public function `call`: its name is put before the text. */
+/* Tells the misuse hook why the public function `call` refuses, and returns `error`. */
 #define tw__refuse(error, call, ...) (tw__refuse_tell(call, __VA_ARGS__), (error))
 
 /* In a public function. */
 #define tw__invalid(...) tw__refuse(-EINVAL, __func__, __VA_ARGS__)
 
-/* Macros, so that the compiler and the analyzers see the value of an answer. What they call: */
-__attribute__((format(printf, 1, 2), cold)) void tw__misuse_tell(const char *format, ...);
+/* A macro, so that the compiler and the analyzers see the value of an answer. What it calls: */
 __attribute__((format(printf, 2, 3), cold)) void tw__refuse_tell(const char *call,
 								 const char *format, ...);
+
+#define TW__BAD_VALUE "has a value that the header does not allow"
+
+/* Refuses the value of a parameter. The comment of the function says which values are allowed. */
+#define tw__bad(error, call, parameter) tw__refuse(error, call, "%s " TW__BAD_VALUE, parameter)
+
+/*
+ * The check of a struct from the caller, one rule a line. The comment of a member says the same.
+ *
+ *     const char *bad = NULL;
+ *     tw__need(&bad, c->workers <= TW__WORKERS_MAX, "workers");
+ *     tw__need(&bad, !c->reserved, "reserved");
+ *     return tw__bad_member(-EINVAL, "tw_pool_create", "tw_pool_config", bad);
+ */
+static inline void tw__need(const char **bad, bool holds, const char *member)
+{
+	if (!holds && !*bad)
+		*bad = member;
+}
+
+/* Refuses the struct because of that member; 0 if there is none. */
+static inline int tw__bad_member(int error, const char *call, const char *type, const char *bad)
+{
+	return bad ? tw__refuse(error, call, "%s.%s " TW__BAD_VALUE, type, bad) : 0;
+}
+
+/* Refuses a wait: the caller is inside the object that it would wait for. */
+static inline int tw__waits_inside(const char *call)
+{
+	return tw__refuse(-EDEADLK, call, "called from inside what it would wait for");
+}
 
 #endif

@@ -24,8 +24,7 @@ static size_t size_of(const void *in)
 
 static int too_small(const char *type, size_t size)
 {
-	return tw__misuse(-EINVAL, "struct %s: size %zu is too small: use TW_INIT(%s)", type, size,
-			  type);
+	return tw__refuse(-EINVAL, type, "size %zu is too small: use TW_INIT(%s)", size, type);
 }
 
 int tw__struct_read(const char *type, void *out, size_t known, size_t least, const void *in)
@@ -38,8 +37,7 @@ int tw__struct_read(const char *type, void *out, size_t known, size_t least, con
 	/* planted: last_byte */
 	if (size <= known || all_zero((const char *)in + known, size - known))
 		return 0;
-	return tw__misuse(-E2BIG, "struct %s: bytes beyond the %zu known ones are not 0", type,
-			  known);
+	return tw__refuse(-E2BIG, type, "bytes beyond the %zu known ones are not 0", known);
 }
 
 int tw__out_misuse(const char *call, const char *type, const size_t *size)
@@ -60,8 +58,8 @@ void tw__struct_write(void *out, const void *known, size_t known_size)
 
 bool tw__executor_is_sound(const tw_executor *executor)
 {
-	return executor->ops && executor->ops->size >= sizeof *executor->ops &&
-	       executor->ops->submit;
+	return !executor || (executor->ops && executor->ops->size >= sizeof *executor->ops &&
+			     executor->ops->submit);
 }
 
 int tw__struct_read_config(const char *type, void *out, size_t known, size_t least, const void *in)

@@ -41,8 +41,7 @@ void tw__struct_write(void *out, const void *known, size_t known_size);
 	tw__struct_read_config(#type, out, sizeof *(out), offsetof(struct type, last), in)
 int tw__struct_read_config(const char *type, void *out, size_t known, size_t least, const void *in);
 
-/* Whether a program's executor may be used, and the text for one that may not. */
-#define TW__UNSOUND "executor has no ops, or ops without size or submit"
+/* Whether a program's executor may be used: it has ops with size and submit, or is NULL. */
 bool tw__executor_is_sound(const tw_executor *executor);
 
 #endif

@@ -108,11 +108,11 @@ int tw__refused_by_limits(const char *call, int error)
 	char addresses[32], locked[32];
 	if (error != -EAGAIN && error != -ENOMEM)
 		return error;
-	return tw__misuse(
-	    error,
-	    "%s: the system refuses %s; see ulimit -u, ulimit -v (%s) and, after mlockall, "
+	return tw__refuse(
+	    error, call,
+	    "the system refuses %s; see ulimit -u, ulimit -v (%s) and, after mlockall, "
 	    "ulimit -l (%s)",
-	    call, error == -EAGAIN ? "a thread" : "memory",
+	    error == -EAGAIN ? "a thread" : "memory",
 	    limit_text(addresses, sizeof addresses, RLIMIT_AS),
 	    limit_text(locked, sizeof locked, RLIMIT_MEMLOCK));
 }

@@ -71,9 +71,9 @@ static struct manual *as_manual(tw_clock *clock)
 static int manual_check(const char *call, tw_clock *clock, uint64_t ns)
 {
 	if (!as_manual(clock))
-		return tw__refuse(-EINVAL, call, "clock is not a manual clock");
+		return tw__bad(-EINVAL, call, "clock");
 	if (ns > INT64_MAX)
-		return tw__refuse(-EINVAL, call, "ns %" PRIu64 ": must be at most INT64_MAX", ns);
+		return tw__bad(-EINVAL, call, "ns");
 	return tw__clock_check(clock);
 }
 
@@ -82,7 +82,7 @@ int tw_clock_manual_create(tw_clock **out, uint64_t start_ns)
 	if (!out)
 		return tw__invalid("out is NULL");
 	if (start_ns > INT64_MAX)
-		return tw__invalid("start_ns %" PRIu64 ": must be at most INT64_MAX", start_ns);
+		return tw__bad(-EINVAL, __func__, "start_ns");
 	struct manual *manual = calloc(1, sizeof *manual);
 	if (!manual || !tw__origin_init(&manual->origin)) {
 		free(manual);
@@ -102,7 +102,7 @@ int tw_clock_manual_destroy(tw_clock *clock)
 		return 0;
 	struct manual *manual = as_manual(clock);
 	if (!manual)
-		return tw__invalid("clock is not a manual clock");
+		return tw__bad(-EINVAL, __func__, "clock");
 	if (manual->listeners && !manual_inherited(clock))
 		return -EBUSY;
 	pthread_mutex_destroy(&manual->advancing);
@@ -163,27 +163,20 @@ static void advance(struct manual *manual, uint64_t to_ns)
 	}
 }
 
-static int refuse_inside(const char *call)
-{
-	return tw__misuse(-EDEADLK, "%s: called from a callback of a service on this clock", call);
-}
-
 int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 {
 	TW__UNCANCELLED;
 	struct manual *manual = as_manual(clock);
 	int r = manual_check(__func__, clock, 0);
 	if (r || tw__clock_in_callback(clock))
-		return r ? r : refuse_inside("tw_clock_manual_advance_by");
+		return r ? r : tw__waits_inside("tw_clock_manual_advance_by");
 	pthread_mutex_lock(&manual->advancing);
 	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
 	bool is_beyond = ns > INT64_MAX - now_ns;
 	if (!is_beyond)
 		advance(manual, now_ns + ns);
 	pthread_mutex_unlock(&manual->advancing);
-	if (is_beyond)
-		return tw__invalid("ns %" PRIu64 ": the clock would be beyond INT64_MAX", ns);
-	return 0;
+	return is_beyond ? tw__bad(-EINVAL, __func__, "ns") : 0;
 }
 
 int tw_clock_manual_set(tw_clock *clock, uint64_t ns)

@@ -17,64 +17,29 @@ static bool power_of_two(uint32_t n)
 	return n && !(n & (n - 1));
 }
 
-#define refuse(...) tw__refuse(-EINVAL, "tw_service_create", __VA_ARGS__)
-
-static int workers_check(const struct tw_service_config *c)
-{
-	if (c->executor && (c->workers || c->max_workers))
-		return refuse("workers %u, max_workers %u: must be 0 with an executor", c->workers,
-			      c->max_workers);
-	if (c->workers > TW__WORKERS_MAX)
-		return refuse("workers %u: must be 1 to %u", c->workers, TW__WORKERS_MAX);
-	if (c->max_workers && (c->max_workers < c->workers || c->max_workers > TW__WORKERS_MAX))
-		return refuse("max_workers %u: must be %u (workers) to %u", c->max_workers,
-			      c->workers ? c->workers : 1, TW__WORKERS_MAX);
-	return 0;
-}
-
-static int wheel_check(const struct tw_service_config *c)
-{
-	if (c->tick_ns < 50000 || c->tick_ns > 1000000000)
-		return refuse("tick_ns %" PRIu64 ": must be 50000 to 1000000000", c->tick_ns);
-	if (!power_of_two(c->buckets) || c->buckets < 64 || c->buckets > 65536)
-		return refuse("buckets %u: must be a power of two, 64 to 65536", c->buckets);
-	if (c->max_timers > 1u << TW__SLOT_BITS)
-		return refuse("max_timers %u: must be 1 to %u", c->max_timers, 1u << TW__SLOT_BITS);
-	if (c->lane_entries < 1024 || c->lane_entries > 1u << 30)
-		return refuse("lane_entries %u: must be 1024 to %u", c->lane_entries, 1u << 30);
-	return 0;
-}
-
-static int thread_check(const struct tw_service_config *c)
-{
-	if ((c->affinity == NULL) != (c->affinity_size == 0))
-		return refuse("affinity and affinity_size: set both, or neither");
-	if (c->sched_policy != SCHED_OTHER && c->sched_policy != SCHED_FIFO &&
-	    c->sched_policy != SCHED_RR)
-		return refuse("sched_policy %d: must be SCHED_OTHER, SCHED_FIFO or SCHED_RR",
-			      c->sched_policy);
-	if ((c->sched_policy == SCHED_OTHER) != (c->sched_priority == 0))
-		return refuse("sched_priority %d: must be 0 with SCHED_OTHER, and not 0 otherwise",
-			      c->sched_priority);
-	return 0;
-}
-
 static int config_check(const struct tw_service_config *c)
 {
-	int r = workers_check(c);
-	if (r)
-		return r;
-	r = wheel_check(c);
-	if (r)
-		return r;
-	if ((unsigned)c->drive > TW_DRIVE_MANUAL)
-		return refuse("drive %u is not an enum tw_drive", (unsigned)c->drive);
-	if (c->executor && !tw__executor_is_sound(c->executor))
-		return refuse(TW__UNSOUND);
-	if (!c->clock->ops)
-		return refuse("clock is not a clock");
-	r = tw__clock_check(c->clock);
-	return r ? r : thread_check(c);
+	const char *bad = NULL;
+	uint32_t most = c->max_workers ? c->max_workers : TW__WORKERS_MAX;
+	bool is_plain = c->sched_policy == SCHED_OTHER;
+	tw__need(&bad, c->workers <= (c->executor ? 0 : TW__WORKERS_MAX), "workers");
+	tw__need(&bad,
+		 c->executor ? !c->max_workers : c->workers <= most && most <= TW__WORKERS_MAX,
+		 "max_workers");
+	tw__need(&bad, c->tick_ns >= 50000 && c->tick_ns <= 1000000000, "tick_ns");
+	tw__need(&bad, power_of_two(c->buckets) && c->buckets >= 64 && c->buckets <= 65536,
+		 "buckets");
+	tw__need(&bad, c->max_timers <= 1u << TW__SLOT_BITS, "max_timers");
+	tw__need(&bad, c->lane_entries >= 1024 && c->lane_entries <= 1u << 30, "lane_entries");
+	tw__need(&bad, (unsigned)c->drive <= TW_DRIVE_MANUAL, "drive");
+	tw__need(&bad, tw__executor_is_sound(c->executor), "executor");
+	tw__need(&bad, c->clock->ops, "clock");
+	tw__need(&bad, (c->affinity == NULL) == (c->affinity_size == 0), "affinity");
+	tw__need(&bad, is_plain || c->sched_policy == SCHED_FIFO || c->sched_policy == SCHED_RR,
+		 "sched_policy");
+	tw__need(&bad, is_plain == (c->sched_priority == 0), "sched_priority");
+	int r = tw__bad_member(-EINVAL, "tw_service_create", "tw_service_config", bad);
+	return r ? r : tw__clock_check(c->clock);
 }
 
 static uint64_t random_seed(void)

@@ -320,7 +320,7 @@ uint64_t tw_service_now(const tw_service *service)
 int tw_service_advance(tw_service *service, size_t budget)
 {
 	if (budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT))
-		return tw__invalid("budget %zu: must be 1 to INT_MAX, or TW_NO_LIMIT", budget);
+		return tw__bad(-EINVAL, __func__, "budget");
 	int r = tw__service_check(service);
 	if (r)
 		return r;

@@ -274,11 +274,9 @@ static inline __attribute__((always_inline)) bool move_shortly(tw_service *servi
 }
 
 static __attribute__((noinline)) int reset_out_of_range(const char *call, const tw_service *service,
-							const char *what, uint64_t value)
+							const char *what)
 {
-	if (tw__forked(service))
-		return -EPERM;
-	return tw__refuse(-ERANGE, call, "%s %" PRIu64 " is beyond TW_MAX_DELAY_NS", what, value);
+	return tw__forked(service) ? -EPERM : tw__bad(-ERANGE, call, what);
 }
 
 int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
@@ -288,7 +286,7 @@ int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 	if (tw_likely(move_shortly(service, timer, deadline_ns)))
 		return 0;
 	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return reset_out_of_range(__func__, service, "deadline_ns", deadline_ns);
+		return reset_out_of_range(__func__, service, "deadline_ns");
 	return reset_at(service, timer, deadline_ns);
 }
 
@@ -298,7 +296,7 @@ int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
 	if (tw_unlikely(!service))
 		return tw__invalid("service is NULL");
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return reset_out_of_range(__func__, service, "delay_ns", delay_ns);
+		return reset_out_of_range(__func__, service, "delay_ns");
 	if (tw_likely(tw__handle_entry(&service->slots, timer, &entry)))
 		__builtin_prefetch((const void *)&service->slots.words[(uint32_t)entry],
 				   1); /* while the clock is read */
@@ -313,7 +311,7 @@ int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_n
 	if (tw_unlikely(!service))
 		return tw__invalid("service is NULL");
 	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return reset_out_of_range(__func__, service, "deadline_ns", deadline_ns);
+		return reset_out_of_range(__func__, service, "deadline_ns");
 	return reset_by_mode(service, timer, deadline_ns, RESET_ONLY_EARLIER);
 }
 
@@ -322,7 +320,7 @@ int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
 	if (tw_unlikely(!service))
 		return tw__invalid("service is NULL");
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return reset_out_of_range(__func__, service, "delay_ns", delay_ns);
+		return reset_out_of_range(__func__, service, "delay_ns");
 	return reset_by_mode(service, timer, tw__clock_read_fast(service) + delay_ns,
 			     RESET_ONLY_EARLIER);
 }

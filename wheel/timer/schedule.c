@@ -52,13 +52,10 @@ static __attribute__((noinline)) int schedule_out_of_range(tw_service *service, 
 
 /* Of the public function `call`, whose argument `what` is a time beyond the range. */
 static __attribute__((noinline)) int time_out_of_range(tw_service *service, tw_timer *out,
-						       const char *call, const char *what,
-						       uint64_t value)
+						       const char *call, const char *what)
 {
 	int r = schedule_out_of_range(service, out);
-	return r == -ERANGE
-		   ? tw__refuse(r, call, "%s %" PRIu64 " is beyond TW_MAX_DELAY_NS", what, value)
-		   : r;
+	return r == -ERANGE ? tw__bad(r, call, what) : r;
 }
 
 /*
@@ -313,7 +310,7 @@ int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg
 	if (tw_unlikely(!service || !fn))
 		return tw__refuse(-EINVAL, "tw_schedule", "%s is NULL", service ? "fn" : "service");
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return time_out_of_range(service, out, "tw_schedule", "delay_ns", delay_ns);
+		return time_out_of_range(service, out, "tw_schedule", "delay_ns");
 	if (tw__context_is_on())
 		return arm_with_context(service, 0, delay_ns, fn, arg, out);
 	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, 0,
@@ -326,8 +323,7 @@ int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *
 		return tw__refuse(-EINVAL, "tw_schedule_at", "%s is NULL",
 				  service ? "fn" : "service");
 	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return time_out_of_range(service, out, "tw_schedule_at", "deadline_ns",
-					 deadline_ns);
+		return time_out_of_range(service, out, "tw_schedule_at", "deadline_ns");
 	if (tw__context_is_on())
 		return arm_with_context(service, TW_TASK_AT, deadline_ns, fn, arg, out);
 	return arm(service, tw__local_at_hand(service), TW__KIND_DEADLINE, deadline_ns, fn, arg, 0,
@@ -347,12 +343,13 @@ static inline int arm_member(tw_service *service, struct tw__local *local,
 	return r;
 }
 
-static __attribute__((noinline)) int schedule_task(tw_service *service, const struct tw_task *task,
-						   uint32_t cached, tw_timer *out)
+static __attribute__((noinline)) int schedule_task(const char *call, tw_service *service,
+						   const struct tw_task *task, uint32_t cached,
+						   tw_timer *out)
 {
 	struct tw_task other;
 	struct tw_period period;
-	int r = tw__task_read(service, &task, &other, &period);
+	int r = tw__task_read(call, service, &task, &other, &period);
 	if (r)
 		return r == -ERANGE ? schedule_out_of_range(service, out) : r;
 	struct tw__local *local = tw__local_of(service);
@@ -369,7 +366,7 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 		return schedule_refused(NULL, out, -EPERM);
 	if (!tw__task_is_short(task) ||
 	    !tw__when_is_in_range(service, task->flags, task->when_ns) || tw__context_is_on())
-		return schedule_task(service, task, 0, out);
+		return schedule_task(__func__, service, task, 0, out);
 	if (!task->group.id)
 		return task->flags
 			   ? tw_schedule_at(service, task->when_ns, task->fn, task->arg, out)
@@ -377,7 +374,7 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	struct tw__local *local = tw__local_at_hand(service);
 	uint32_t cached = local ? tw__cached_take(service, local, task->group.id) : 0;
 	if (tw_unlikely(!cached || !service->slots.exts[cached].is_short))
-		return schedule_task(service, task, cached, out);
+		return schedule_task(__func__, service, task, cached, out);
 	return arm_member(service, local, task, cached, out);
 }
 
@@ -387,5 +384,6 @@ int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn
 	if (!service || !period || !fn)
 		return tw__invalid("%s is NULL", !service ? "service" : period ? "fn" : "period");
 	struct tw_task task = {.size = sizeof task, .fn = fn, .arg = arg, .period = period};
-	return tw_schedule_task(service, &task, out);
+	return tw__forked(service) ? schedule_refused(NULL, out, -EPERM)
+				   : schedule_task(__func__, service, &task, 0, out);
 }

@@ -12,36 +12,19 @@
 
 /* -------------------------------------------------------------------- check */
 
-const char *tw__period_fault(const struct tw_period *period)
+int tw__period_read(const char *call, struct tw_period *out, const struct tw_period *in)
 {
-	if (period->period_ns == 0)
-		return "period_ns is 0";
-	if ((unsigned)period->mode > TW_FIXED_DELAY)
-		return "mode is not an enum tw_period_mode";
-	if ((unsigned)period->missed > TW_MISSED_BURST)
-		return "missed is not an enum tw_missed_policy";
-	return period->reserved ? "reserved must be 0" : NULL;
-}
-
-static int refuse_time(void)
-{
-	return tw__misuse(-ERANGE, "struct tw_task: a time is beyond TW_MAX_DELAY_NS");
-}
-
-/*
- * Copies a period as older and newer callers know it, and checks it. 0, -EINVAL, -E2BIG, -ERANGE.
- */
-static int read_period(struct tw_period *period, const struct tw_period *in)
-{
-	int r = TW__STRUCT_READ(tw_period, period, mode, in);
+	const char *bad = NULL, *beyond = NULL;
+	int r = TW__STRUCT_READ(tw_period, out, mode, in);
 	if (r)
 		return r;
-	const char *fault = tw__period_fault(period);
-	if (fault)
-		return tw__misuse(-EINVAL, "struct tw_period: %s", fault);
-	if (period->period_ns > TW_MAX_DELAY_NS || period->first_ns > TW_MAX_DELAY_NS)
-		return refuse_time();
-	return 0;
+	tw__need(&bad, out->period_ns > 0, "period_ns");
+	tw__need(&bad, (unsigned)out->mode <= TW_FIXED_DELAY, "mode");
+	tw__need(&bad, (unsigned)out->missed <= TW_MISSED_BURST, "missed");
+	tw__need(&bad, !out->reserved, "reserved");
+	tw__need(&beyond, out->period_ns <= TW_MAX_DELAY_NS, "period_ns");
+	tw__need(&beyond, out->first_ns <= TW_MAX_DELAY_NS, "first_ns");
+	return tw__bad_member(bad ? -EINVAL : -ERANGE, call, "tw_period", bad ? bad : beyond);
 }
 
 /* The delay or deadline that a task or its period names. */
@@ -66,36 +49,30 @@ static bool has_end_in_background(const struct tw_task *task, const struct tw_pe
 	return period && period->count && task->flags & TW_TASK_BACKGROUND;
 }
 
-static const char *task_fault(const struct tw_task *task, const struct tw_period *period)
+static int task_check(const char *call, const tw_service *service, const struct tw_task *task,
+		      const struct tw_period *period)
 {
-	if (!task->fn)
-		return "fn is NULL";
-	if (task->flags &
-	    ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_BACKGROUND | TW_TASK_PERSISTENT))
-		return "flags has unknown bits";
-	if (task->reserved || task->reserved_late)
-		return "reserved and reserved_late must be 0";
-	if (has_end_in_background(task, period))
-		return "TW_TASK_BACKGROUND with a period.count, which must be 0";
-	if (period && task->flags & TW_TASK_PERSISTENT)
-		return "TW_TASK_PERSISTENT with a period: a persistent timer is no series";
-	if (period && task->flags & TW_TASK_AT && period->first_ns)
-		return "period.first_ns must be 0 with TW_TASK_AT";
-	if (period && !(task->flags & TW_TASK_AT) && task->when_ns)
-		return "when_ns must be 0 with a period: set period.first_ns";
-	if (task->context && !(task->flags & TW_TASK_CONTEXT))
-		return "context without TW_TASK_CONTEXT";
-	if ((unsigned)task->late > TW_LATE_DROP)
-		return "late is not an enum tw_late_policy";
-	if (task->late && !task->max_lateness_ns)
-		return "late without max_lateness_ns";
-	if (task->executor && !tw__executor_is_sound(task->executor))
-		return TW__UNSOUND;
-	return NULL;
+	const char *bad = NULL, *beyond = NULL;
+	bool at = task->flags & TW_TASK_AT, persistent = task->flags & TW_TASK_PERSISTENT;
+	const uint32_t flags =
+	    TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_BACKGROUND | TW_TASK_PERSISTENT;
+	tw__need(&bad, task->fn, "fn");
+	tw__need(&bad, !(task->flags & ~flags), "flags");
+	tw__need(&bad, !task->reserved, "reserved");
+	tw__need(&bad, !task->reserved_late, "reserved_late");
+	tw__need(&bad, !period || !(persistent || (at && period->first_ns)), "period");
+	tw__need(&bad, !has_end_in_background(task, period), "period");
+	tw__need(&bad, !period || at || !task->when_ns, "when_ns");
+	tw__need(&bad, !task->context || task->flags & TW_TASK_CONTEXT, "context");
+	tw__need(&bad, (unsigned)task->late <= TW_LATE_DROP, "late");
+	tw__need(&bad, !task->late || task->max_lateness_ns, "max_lateness_ns");
+	tw__need(&bad, tw__executor_is_sound(task->executor), "executor");
+	tw__need(&beyond, is_in_range(service, task, period), "when_ns");
+	return tw__bad_member(bad ? -EINVAL : -ERANGE, call, "tw_task", bad ? bad : beyond);
 }
 
-int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
-		  struct tw_period *period)
+int tw__task_read(const char *call, const tw_service *service, const struct tw_task **task,
+		  struct tw_task *other, struct tw_period *period)
 {
 	int r = 0;
 	if (tw_unlikely((*task)->size != sizeof **task)) {
@@ -105,14 +82,8 @@ int tw__task_read(const tw_service *service, const struct tw_task **task, struct
 		*task = other;
 	}
 	if ((*task)->period)
-		r = read_period(period, (*task)->period);
-	if (r)
-		return r;
-	const struct tw_period *given = (*task)->period ? period : NULL;
-	const char *fault = task_fault(*task, given);
-	if (fault)
-		return tw__misuse(-EINVAL, "struct tw_task: %s", fault);
-	return is_in_range(service, *task, given) ? 0 : refuse_time();
+		r = tw__period_read(call, period, (*task)->period);
+	return r ? r : task_check(call, service, *task, (*task)->period ? period : NULL);
 }
 
 /* -------------------------------------------------------------- extension records */

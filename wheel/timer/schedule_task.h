@@ -4,15 +4,18 @@
 
 #include "wheel/timer/schedule.h"
 
-/* What is wrong with a period, as a text; NULL: nothing, except perhaps a time out of range. */
-const char *tw__period_fault(const struct tw_period *period);
+/*
+ * Copies a period as older and newer callers know it, and checks it. `call`, for the misuse hook:
+ * the public function. 0, -EINVAL, -E2BIG, -ERANGE.
+ */
+int tw__period_read(const char *call, struct tw_period *out, const struct tw_period *in);
 
 /*
  * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a
  * copy. The misuse hook gets the reason of a refusal. 0, -EINVAL, -E2BIG, -ERANGE.
  */
-int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
-		  struct tw_period *period);
+int tw__task_read(const char *call, const tw_service *service, const struct tw_task **task,
+		  struct tw_task *other, struct tw_period *period);
 
 /*
  * Says how to arm it; makes an extension record if it needs one. *now_ns: a reading of the clock

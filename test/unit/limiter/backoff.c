@@ -105,7 +105,7 @@ Test(limiter_backoff, predicate_decides_about_timed_out_attempts)
 	close_all();
 }
 
-static void expect_bad_choice(int64_t delay_ns, const char *told)
+static void expect_bad_choice(int64_t delay_ns)
 {
 	struct load load = LOAD(1, .answer = -EIO);
 	open_with_hook();
@@ -113,17 +113,14 @@ static void expect_bad_choice(int64_t delay_ns, const char *told)
 	submit_with(&load, NULL, (struct tw_retry){.count = 5, .allow = allow});
 	expect_settled(&load, TW_JOB_STATUS_FAILED, -EINVAL);
 	expect_eq(load.starts, 1);
-	cr_assert_str_eq(text, told);
+	cr_assert_str_eq(text, "retry.allow: delay_ns has a value that the header does not allow");
 	close_all();
 }
 
 Test(limiter_backoff, bad_delay_of_a_predicate_fails_the_job)
 {
-	expect_bad_choice(
-	    -2, "retry.allow of a limiter's job: delay_ns -2: must be 0 to TW_MAX_DELAY_NS");
-	expect_bad_choice(
-	    INT64_MAX, "retry.allow of a limiter's job: delay_ns 9223372036854775807: must be 0 to "
-		       "TW_MAX_DELAY_NS");
+	expect_bad_choice(-2);
+	expect_bad_choice(INT64_MAX);
 }
 
 static struct load inner;
@@ -132,10 +129,9 @@ static bool re_enter(void *arg, tw_job job, int error, uint32_t attempt, int64_t
 {
 	(void)arg, (void)error, (void)attempt, (void)delay_ns;
 	expect_eq(tw_job_wait(home.limiter, job, TW_FOREVER, NULL), -EDEADLK);
-	cr_assert_str_eq(
-	    text,
-	    "tw_job_wait: called by the job itself, or by the thread that calls its callbacks");
-	static const char inside[] = "called from one of the limiter's jobs or callbacks";
+	cr_assert_str_eq(text, "tw_job_wait: called from inside what it would wait for");
+	text[0] = 0;
+	static const char inside[] = "called from inside what it would wait for";
 	expect_eq(tw_limiter_wait_idle(home.limiter, TW_FOREVER), -EDEADLK);
 	cr_assert_not_null(strstr(text, inside));
 	text[0] = 0;

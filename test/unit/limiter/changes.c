@@ -189,10 +189,12 @@ Test(limiter_changes, bad_rates_are_refused_and_change_nothing)
 	open_with(rated(2, 10 * MS));
 	expect_eq(tw_limiter_set_rate(NULL, 1, MS), -EINVAL);
 	expect_eq(tw_limiter_set_rate(home.limiter, 0, MS), -EINVAL);
-	cr_assert_str_eq(text, "tw_limiter_set_rate: starts 0: must be 1 to 1048576");
+	cr_assert_str_eq(text,
+			 "tw_limiter_set_rate: starts has a value that the header does not allow");
 	expect_eq(tw_limiter_set_rate(home.limiter, (1u << 20) + 1, MS), -EINVAL);
 	expect_eq(tw_limiter_set_rate(home.limiter, 1, 0), -EINVAL);
-	cr_assert_str_eq(text, "tw_limiter_set_rate: interval_ns 0: must be 1 to TW_MAX_DELAY_NS");
+	cr_assert_str_eq(
+	    text, "tw_limiter_set_rate: interval_ns has a value that the header does not allow");
 	expect_eq(tw_limiter_set_rate(home.limiter, 1, TW_MAX_DELAY_NS + 1), -EINVAL);
 	submit_all(loads, 4);
 	expect_eq(home.starts, 2);
@@ -303,7 +305,8 @@ Test(limiter_changes, bad_priorities_are_refused)
 	limited_pump(&home);
 	expect_eq(tw_job_set_priority(NULL, load.job, 1), -EINVAL);
 	expect_eq(tw_job_set_priority(home.limiter, load.job, 32768), -EINVAL);
-	cr_assert_str_eq(text, "tw_job_set_priority: priority 32768: must be -32768 to 32767");
+	cr_assert_str_eq(
+	    text, "tw_job_set_priority: priority has a value that the header does not allow");
 	expect_eq(tw_job_set_priority(home.limiter, load.job, -32769), -EINVAL);
 	expect_eq(tw_job_set_priority(home.limiter, (tw_job){0}, 1), TW_GONE);
 	faults_arm(0, true);

@@ -69,8 +69,10 @@ Test(limiter_jitter, bad_policies_are_refused)
 {
 	open_with_hook();
 	expect_refused((struct tw_retry){.jitter = 2},
-		       "struct tw_limiter_task: retry.jitter 2 is not an enum tw_retry_jitter");
+		       "tw_limiter_submit_task: tw_limiter_task.retry.jitter has a value that the "
+		       "header does not allow");
 	expect_refused((struct tw_retry){.reserved = 1},
-		       "struct tw_limiter_task: retry.reserved must be 0");
+		       "tw_limiter_submit_task: tw_limiter_task.retry.reserved has a value that "
+		       "the header does not allow");
 	close_all();
 }

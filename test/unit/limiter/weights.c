@@ -151,7 +151,8 @@ Test(limiter_weights, weight_above_the_limit_is_refused)
 	tw_job job = {.id = 7};
 	task.permits = 5;
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), -EINVAL);
-	cr_assert_str_eq(text, "tw_limiter_submit_task: permits 5 is above max_concurrency 4");
+	cr_assert_str_eq(text, "tw_limiter_submit_task: tw_limiter_task.permits has a value that "
+			       "the header does not allow");
 	task.permits = UINT32_MAX;
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), -EINVAL);
 	task.permits = 4;

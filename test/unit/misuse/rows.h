@@ -43,6 +43,12 @@ void misuse_expect(const char *call, long long is, int answer, const char *text)
 
 #define STRUCT(type, ...) (&(struct type){.size = sizeof(struct type), __VA_ARGS__})
 #define SMALL(type) (&(struct type){.size = 1})
-#define SMALL_TEXT(type) "struct " #type ": size 1 is too small: use TW_INIT(" #type ")"
+#define SMALL_TEXT(type) #type ": size 1 is too small: use TW_INIT(" #type ")"
+
+/* What follows a call and its bad parameter, or the bad member of its struct. */
+#define BAD " has a value that the header does not allow"
+#define SYSTEM_REFUSES \
+	"the system refuses a thread with this stack_size, affinity or sched_priority"
+#define WAITS_INSIDE "called from inside what it would wait for"
 
 #endif

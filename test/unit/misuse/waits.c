@@ -34,7 +34,7 @@ Test(misuse_waits, from_the_only_worker)
 	while (sem_wait(&visit.done) != 0) {
 	}
 	misuse_expect("tw_pool_submit_wait", visit.answer, -EDEADLK,
-		      "tw_pool_submit_wait: the queue is full, and a worker would wait");
+		      "tw_pool_submit_wait: " WAITS_INSIDE);
 	expect_eq(tw_pool_close(visit.pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	expect_eq(tw_pool_destroy(visit.pool), 0);
 }

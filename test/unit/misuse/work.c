@@ -59,12 +59,11 @@ static void close_work(void)
 TestSuite(misuse_work, .init = open_work, .fini = close_work, .timeout = 60);
 
 #define TOO_LONG (TW_MAX_DELAY_NS + 1)
-#define UNSOUND "executor has no ops, or ops without size or submit"
 
 /* ----------------------------------------------------------------- scheduler */
 
-#define SCHEDULER_ROW(text, ...)                   \
-	ROW(-EINVAL, "tw_scheduler_create: " text, \
+#define SCHEDULER_ROW(member, ...)                       \
+	ROW(-EINVAL, "tw_scheduler_create: " member BAD, \
 	    tw_scheduler_create(&other, manual, STRUCT(tw_scheduler_config, __VA_ARGS__)))
 
 Test(misuse_work, schedulers)
@@ -74,15 +73,14 @@ Test(misuse_work, schedulers)
 	NULL_ROW(tw_scheduler_create, "service", &other, NULL, NULL);
 	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_config),
 	    tw_scheduler_create(&other, manual, SMALL(tw_scheduler_config)));
-	SCHEDULER_ROW("host 2 is not an enum tw_scheduler_host", .host = (enum tw_scheduler_host)2);
-	SCHEDULER_ROW("executor must be NULL with TW_HOST_MANUAL", .host = TW_HOST_MANUAL,
+	SCHEDULER_ROW("tw_scheduler_config.host", .host = (enum tw_scheduler_host)2);
+	SCHEDULER_ROW("tw_scheduler_config.executor", .host = TW_HOST_MANUAL,
 		      .executor = tw_pool_executor(pool));
-	SCHEDULER_ROW(UNSOUND, .executor = &unsound);
-	SCHEDULER_ROW("wanted must be NULL without TW_HOST_MANUAL", .wanted = wanted);
-	SCHEDULER_ROW("max_tasks 268435457: must be 1 to 268435456", .max_tasks = (1u << 28) + 1);
-	SCHEDULER_ROW("slice_ns is above 2^62", .slice_ns = TOO_LONG);
-	SCHEDULER_ROW("timeout_ns: each must be -2^62 to 2^62, and 0 for TW_PRIORITY_NONE",
-		      .timeout_ns = {1});
+	SCHEDULER_ROW("tw_scheduler_config.executor", .executor = &unsound);
+	SCHEDULER_ROW("tw_scheduler_config.wanted", .wanted = wanted);
+	SCHEDULER_ROW("tw_scheduler_config.max_tasks", .max_tasks = (1u << 28) + 1);
+	SCHEDULER_ROW("tw_scheduler_config.slice_ns", .slice_ns = TOO_LONG);
+	SCHEDULER_ROW("tw_scheduler_config.timeout_ns", .timeout_ns = {1});
 }
 
 Test(misuse_work, null_schedulers)
@@ -101,32 +99,31 @@ Test(misuse_work, null_schedulers)
 	TOLD("tw_scheduler_should_yield: scheduler is NULL", tw_scheduler_should_yield(NULL));
 	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_stats),
 	    tw_scheduler_stats(scheduler, SMALL(tw_scheduler_stats)));
-	ROW(-EINVAL, "tw_scheduler_run: budget is 0", tw_scheduler_run(hosted, 0));
+	ROW(-EINVAL, "tw_scheduler_run: budget" BAD, tw_scheduler_run(hosted, 0));
 	ROW(-EINVAL, "tw_scheduler_run: an executor runs the tasks: set host to TW_HOST_MANUAL",
 	    tw_scheduler_run(scheduler, 1));
 }
 
-#define TASK_ROW(error, text, ...)                    \
-	ROW(error, "struct tw_scheduler_task: " text, \
+#define TASK_ROW(error, member, ...)                        \
+	ROW(error, "tw_scheduler_submit_task: " member BAD, \
 	    tw_scheduler_submit_task(scheduler, STRUCT(tw_scheduler_task, __VA_ARGS__), NULL))
 
 Test(misuse_work, tasks_of_schedulers)
 {
 	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_task),
 	    tw_scheduler_submit_task(scheduler, SMALL(tw_scheduler_task), NULL));
-	TASK_ROW(-EINVAL, "fn is NULL", .arg = NULL);
-	TASK_ROW(-EINVAL, "flags 0x80 has unknown bits", .fn = turn, .flags = 128);
-	TASK_ROW(-EINVAL, "timeout_ns without TW_SCHEDULER_TASK_TIMEOUT", .fn = turn,
-		 .timeout_ns = 1);
-	TASK_ROW(-ERANGE, "delay_ns is beyond TW_MAX_DELAY_NS", .fn = turn, .delay_ns = TOO_LONG);
-	TASK_ROW(-ERANGE, "timeout_ns must be -2^62 to 2^62", .fn = turn,
+	TASK_ROW(-EINVAL, "tw_scheduler_task.fn", .arg = NULL);
+	TASK_ROW(-EINVAL, "tw_scheduler_task.flags", .fn = turn, .flags = 128);
+	TASK_ROW(-EINVAL, "tw_scheduler_task.timeout_ns", .fn = turn, .timeout_ns = 1);
+	TASK_ROW(-ERANGE, "tw_scheduler_task.delay_ns", .fn = turn, .delay_ns = TOO_LONG);
+	TASK_ROW(-ERANGE, "tw_scheduler_task.timeout_ns", .fn = turn,
 		 .flags = TW_SCHEDULER_TASK_TIMEOUT, .timeout_ns = (int64_t)TOO_LONG);
 }
 
 /* ------------------------------------------------------------------- actions */
 
-#define ACTIONS_ROW(text, ...)                            \
-	ROW(-EINVAL, "tw_action_scheduler_create: " text, \
+#define ACTIONS_ROW(member, ...)                                \
+	ROW(-EINVAL, "tw_action_scheduler_create: " member BAD, \
 	    tw_action_scheduler_create(&other, STRUCT(tw_action_scheduler_config, __VA_ARGS__)))
 #define QUEUE .kind = TW_ACTION_KIND_QUEUE
 
@@ -137,18 +134,18 @@ Test(misuse_work, schedulers_of_actions)
 	NULL_ROW(tw_action_scheduler_create, "cfg", &other, NULL);
 	ROW(-EINVAL, SMALL_TEXT(tw_action_scheduler_config),
 	    tw_action_scheduler_create(&other, SMALL(tw_action_scheduler_config)));
-	ACTIONS_ROW("kind 4 is not an enum tw_action_kind", .kind = (enum tw_action_kind)4);
-	ACTIONS_ROW("flags 0x80 has unknown bits", QUEUE, .flags = 128);
-	ACTIONS_ROW("reserved 1: must be 0", QUEUE, .reserved = 1);
-	ACTIONS_ROW("TW_ACTION_FLAG_BY_CALLER needs the kind ASAP or FRAME", QUEUE,
-		    .flags = TW_ACTION_FLAG_BY_CALLER);
-	ACTIONS_ROW("wanted without TW_ACTION_FLAG_BY_CALLER", QUEUE, .wanted = wanted_or_not);
-	ACTIONS_ROW("frames_per_second 1001: must be 1 to 1000", .kind = TW_ACTION_KIND_FRAME,
+	ACTIONS_ROW("tw_action_scheduler_config.kind", .kind = (enum tw_action_kind)4);
+	ACTIONS_ROW("tw_action_scheduler_config.flags", QUEUE, .flags = 128);
+	ACTIONS_ROW("tw_action_scheduler_config.reserved", QUEUE, .reserved = 1);
+	ACTIONS_ROW("tw_action_scheduler_config.flags", QUEUE, .flags = TW_ACTION_FLAG_BY_CALLER);
+	ACTIONS_ROW("tw_action_scheduler_config.wanted", QUEUE, .wanted = wanted_or_not);
+	ACTIONS_ROW("tw_action_scheduler_config.frames_per_second", .kind = TW_ACTION_KIND_FRAME,
 		    .service = manual, .frames_per_second = 1001);
-	ACTIONS_ROW("frames_per_second is of TW_ACTION_KIND_FRAME", QUEUE, .frames_per_second = 60);
-	ACTIONS_ROW("service is NULL", .kind = TW_ACTION_KIND_ASYNC);
-	ACTIONS_ROW("executor without a service", QUEUE, .executor = tw_pool_executor(pool));
-	ACTIONS_ROW(UNSOUND, .service = manual, .executor = &unsound);
+	ACTIONS_ROW("tw_action_scheduler_config.frames_per_second", QUEUE, .frames_per_second = 60);
+	ACTIONS_ROW("tw_action_scheduler_config.service", .kind = TW_ACTION_KIND_ASYNC);
+	ACTIONS_ROW("tw_action_scheduler_config.executor", QUEUE,
+		    .executor = tw_pool_executor(pool));
+	ACTIONS_ROW("tw_action_scheduler_config.executor", .service = manual, .executor = &unsound);
 }
 
 Test(misuse_work, null_actions)
@@ -178,7 +175,7 @@ Test(misuse_work, actions)
 {
 	ROW(-EINVAL, "tw_action_schedule: a delay needs a scheduler with a service",
 	    tw_action_schedule(action, NULL, 1));
-	ROW(-ERANGE, "tw_action_schedule: delay_ns is above TW_MAX_DELAY_NS, or too far from now",
+	ROW(-ERANGE, "tw_action_schedule: delay_ns" BAD,
 	    tw_action_schedule(action, NULL, TOO_LONG));
 	ROW(-EINVAL,
 	    "tw_action_scheduler_flush: the scheduler's flags must have TW_ACTION_FLAG_BY_CALLER",

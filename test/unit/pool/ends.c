@@ -199,9 +199,9 @@ Test(pool_ends, a_close_inside_the_dropped_function_of_a_close_is_refused)
 	expect_eq(dropping.answers[0], -EDEADLK);
 	expect_eq(dropping.answers[1], -EDEADLK);
 	cr_assert_str_eq(dropping.texts[0],
-			 "tw_pool_close: called from the dropped function of the pool's close");
+			 "tw_pool_close: called from inside what it would wait for");
 	cr_assert_str_eq(dropping.texts[1],
-			 "tw_pool_destroy: called from the dropped function of the pool's close");
+			 "tw_pool_destroy: called from inside what it would wait for");
 	expect_eq(tw_pool_destroy(dropping.pool), 0);
 }
 

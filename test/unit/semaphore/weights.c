@@ -204,14 +204,18 @@ Test(semaphore_weights, bad_numbers_are_refused_and_change_nothing)
 	open_with(3);
 	tw_set_misuse_hook(keep_text);
 	expect_eq(tw_semaphore_acquire(permits, 4, 0), -EINVAL);
-	cr_assert_str_eq(text, "tw_semaphore_acquire: n 4 is above the capacity 3");
+	cr_assert_str_eq(text,
+			 "tw_semaphore_acquire: n has a value that the header does not allow");
 	expect_eq(tw_semaphore_acquire(permits, 0, 1), -EINVAL);
-	cr_assert_str_eq(text, "tw_semaphore_acquire: n 0: must be 1 or more");
+	cr_assert_str_eq(text,
+			 "tw_semaphore_acquire: n has a value that the header does not allow");
 	expect_eq(tw_semaphore_acquire(permits, INT32_MAX, 1), -EINVAL);
 	expect_eq(tw_semaphore_acquire_async(permits, -1, note, NULL, NULL), -EINVAL);
-	cr_assert_str_eq(text, "tw_semaphore_acquire_async: n -1: must be 1 or more");
+	cr_assert_str_eq(
+	    text, "tw_semaphore_acquire_async: n has a value that the header does not allow");
 	expect_eq(tw_semaphore_release(permits, 0), -EINVAL);
-	cr_assert_str_eq(text, "tw_semaphore_release: n 0: must be 1 or more");
+	cr_assert_str_eq(text,
+			 "tw_semaphore_release: n has a value that the header does not allow");
 	expect_eq(tw_semaphore_acquire(NULL, 1, 0), -EINVAL);
 	expect_eq(tw_semaphore_acquire(NULL, 1, 1), -EINVAL);
 	expect_eq(tw_semaphore_acquire_async(NULL, 1, note, NULL, NULL), -EINVAL);

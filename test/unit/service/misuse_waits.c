@@ -36,13 +36,17 @@ static void await_done(int wanted)
 		sched_yield();
 }
 
-static void expect_texts(int n, const char *const *wanted)
+/* Each of n calls was refused, with a text that names it. */
+static void expect_inside(int n, const char *const *names)
 {
+	char wanted[sizeof texts[0]];
 	expect_eq(calls, n);
 	expect_eq(heard, n);
 	for (int i = 0; i < n; i++) {
 		expect_eq(answers[i], -EDEADLK);
-		cr_assert_str_eq(texts[i], wanted[i]);
+		snprintf(wanted, sizeof wanted, "%s: called from inside what it would wait for",
+			 names[i]);
+		cr_assert_str_eq(texts[i], wanted);
 	}
 }
 
@@ -90,15 +94,10 @@ static tw_limiter *open_limiter(tw_service *service, uint32_t flags)
 Test(service_misuse_waits, of_a_limiter_in_its_own_job)
 {
 	static const char *const wanted[] = {
-	    "tw_job_wait: called by the job itself, or by the thread that calls its callbacks",
-	    "tw_limiter_wait_idle: called from one of the limiter's jobs or callbacks; pass "
-	    "timeout 0, or call it from "
-	    "another thread",
-	    "tw_limiter_close: called from one of the limiter's jobs or callbacks; pass timeout 0, "
-	    "or call it from "
-	    "another thread",
-	    ("tw_limiter_destroy: called from one of the limiter's jobs or callbacks; call it from "
-	     "another thread"),
+	    "tw_job_wait",
+	    "tw_limiter_wait_idle",
+	    "tw_limiter_close",
+	    "tw_limiter_destroy",
 	};
 	tw_service *service = open_service();
 	struct tw_limiter_task task = {
@@ -107,7 +106,7 @@ Test(service_misuse_waits, of_a_limiter_in_its_own_job)
 	expect_eq(tw_limiter_submit_task(limiter, &task, &job), 0);
 	expect_eq(tw_limiter_resume(limiter), 0);
 	expect_eq(tw_job_wait(limiter, job, TW_FOREVER, NULL), 0);
-	expect_texts(4, wanted);
+	expect_inside(4, wanted);
 	expect_eq(tw_job_forget(limiter, job), 0);
 	expect_eq(tw_limiter_wait_idle(limiter, TW_FOREVER), 0);
 	expect_eq(tw_limiter_destroy(limiter), 0);
@@ -126,13 +125,13 @@ static void end_service(void *arg)
 Test(service_misuse_waits, of_a_service_in_its_own_callback)
 {
 	static const char *const inside[] = {
-	    "tw_service_close: called from a callback, release or visitor of the service",
-	    "tw_service_destroy: called from a callback, release or visitor of the service",
+	    "tw_service_close",
+	    "tw_service_destroy",
 	};
 	tw_service *service = open_service();
 	expect_eq(tw_schedule(service, 0, end_service, service, NULL), 0);
 	await_done(1);
-	expect_texts(2, inside);
+	expect_inside(2, inside);
 	close_service(service);
 }
 
@@ -144,10 +143,10 @@ Test(service_misuse_waits, of_a_drain_on_a_clock_that_only_the_caller_moves)
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	note(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER));
-	expect_texts(1,
-		     (const char *const[]){
+	expect_eq(answers[0], -EDEADLK);
+	cr_assert_str_eq(texts[0],
 			 "tw_service_close: TW_CLOSE_DRAIN would wait for timers on a clock that "
-			 "only the caller advances; advance it first"});
+			 "only the caller advances; advance it first");
 	tw_set_misuse_hook(NULL);
 	rig_advance(&rig, SECOND);
 	rig_close(&rig);
@@ -186,12 +185,8 @@ static void advance_clock(void *arg)
 Test(service_misuse_waits, of_every_other_object_in_its_own_callback)
 {
 	static const char *const wanted[] = {
-	    "tw_strand_close: called with a timeout from one of the strand's tasks or releases",
-	    "tw_scheduler_close: called from one of its own tasks",
-	    "tw_scheduler_destroy: called from one of its own tasks",
-	    "tw_pool_close: called by one of the pool's workers",
-	    "tw_pool_destroy: called by one of the pool's workers",
-	    "tw_clock_manual_advance_by: called from a callback of a service on this clock",
+	    "tw_strand_close", "tw_scheduler_close", "tw_scheduler_destroy",
+	    "tw_pool_close",   "tw_pool_destroy",    "tw_clock_manual_advance_by",
 	};
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 3};
 	struct rig rig;
@@ -215,7 +210,7 @@ Test(service_misuse_waits, of_every_other_object_in_its_own_callback)
 	expect_eq(tw_schedule(rig.service, 0, advance_clock, rig.clock, NULL), 0);
 	rig_advance(&rig, MS);
 	await_done(4);
-	expect_texts(6, wanted);
+	expect_inside(6, wanted);
 	tw_set_misuse_hook(NULL);
 	rig_close(&rig);
 	expect_eq(tw_strand_destroy(strand), 0);
@@ -242,9 +237,9 @@ static void step_again(void *arg)
 Test(service_misuse_waits, of_objects_that_run_on_their_callers_thread)
 {
 	static const char *const wanted[] = {
-	    "tw_action_scheduler_destroy: called from its own work, `failed` or a release",
-	    "tw_sim: a step, run or close was called from inside one",
-	    "tw_sim_destroy: called from inside a step, run or close",
+	    "tw_action_scheduler_destroy",
+	    "tw_sim_step",
+	    "tw_sim_destroy",
 	};
 	struct tw_action_scheduler_config config = {.size = sizeof config,
 						    .kind = TW_ACTION_KIND_QUEUE};
@@ -257,7 +252,7 @@ Test(service_misuse_waits, of_objects_that_run_on_their_callers_thread)
 	expect_eq(tw_sim_create(&sim, NULL), 0);
 	expect_eq(tw_sim_submit(sim, step_again, sim), 0);
 	expect_eq(tw_sim_run_until_idle(sim, SECOND), 0);
-	expect_texts(3, wanted);
+	expect_inside(3, wanted);
 	tw_set_misuse_hook(NULL);
 	tw_action_destroy(action);
 	expect_eq(tw_action_scheduler_destroy(queue), 0);

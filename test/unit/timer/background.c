@@ -181,8 +181,8 @@ Test(timer_background, a_series_with_a_count_is_refused)
 	task.period = &period;
 	tw_timer timer = {42};
 	expect_eq(tw_schedule_task(rig.service, &task, &timer), -EINVAL);
-	cr_assert_str_eq(heard,
-			 "struct tw_task: TW_TASK_BACKGROUND with a period.count, which must be 0");
+	cr_assert_str_eq(
+	    heard, "tw_schedule_task: tw_task.period has a value that the header does not allow");
 	expect_eq(timer.id, 42);
 	tw_set_misuse_hook(NULL);
 	rig_advance(&rig, SECOND);
