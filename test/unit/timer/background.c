@@ -1,11 +1,10 @@
 /* Background timers: a drain does not wait for them. */
 #include <errno.h>
-#include <string.h>
 
 #include "test/support/members.h"
-#include "test/support/queue_executor.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_background, .timeout = 30);
+TestSuite(timer_background, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 static struct tw_task background_task(struct probe *probe, uint64_t delay_ns)
 {
@@ -31,8 +30,6 @@ static void schedule_background_series(struct probe *probe, uint64_t first_ns, u
 
 Test(timer_background, fires_as_any_other)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2);
 	schedule_background(&once, MS);
 	schedule_background_series(&series, MS, MS);
@@ -44,7 +41,6 @@ Test(timer_background, fires_as_any_other)
 	expect_eq(series.runs, 4);
 	expect_eq(tw_cancel(rig.service, series.timer), TW_CANCELLED);
 	expect_released(&series, TW_FATE_CANCELLED);
-	rig_close(&rig);
 }
 
 struct told {
@@ -65,8 +61,7 @@ static int note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
 /* On a manual clock a drain with timers pending would wait for itself: not with these. */
 static void drain(uint32_t flags)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
+	reopen_rig(NULL);
 	struct probe once = PROBE(&rig, 1), far = PROBE(&rig, 2), series = PROBE(&rig, 3),
 		     due = PROBE(&rig, 4);
 	schedule_background(&once, MS);
@@ -87,7 +82,6 @@ static void drain(uint32_t flags)
 	expect_eq(due.releases, 1); /* as the drain's first turn meets it, or not */
 	expect_eq(told.releases, 0);
 	expect_eq(told.count, 3 + (due.fate == TW_FATE_DROPPED));
-	rig_close(&rig);
 }
 
 Test(timer_background, holds_up_no_drain)
@@ -98,8 +92,6 @@ Test(timer_background, holds_up_no_drain)
 
 Test(timer_background, others_hold_it_up_still)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe other = PROBE(&rig, 1), idle = PROBE(&rig, 2);
 	probe_schedule(&other, SECOND);
 	schedule_background(&idle, MS);
@@ -107,13 +99,10 @@ Test(timer_background, others_hold_it_up_still)
 	expect_eq(tw_cancel(rig.service, other.timer), TW_CANCELLED);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
 	expect_released(&idle, TW_FATE_DROPPED);
-	rig_close(&rig);
 }
 
 Test(timer_background, runs_in_a_close_that_runs_all)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2);
 	schedule_background(&once, HOUR);
 	schedule_background_series(&series, HOUR, MS);
@@ -121,14 +110,11 @@ Test(timer_background, runs_in_a_close_that_runs_all)
 	expect_released(&once, TW_FATE_FIRED);
 	expect_released(&series, TW_FATE_FIRED);
 	expect_eq(rig.ran, 2);
-	rig_close(&rig);
 }
 
 /* A member of a group is one in the background too, in the place of one that was not. */
 Test(timer_background, may_be_a_member_of_a_group)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe before = PROBE(&rig, 0), idle = PROBE(&rig, 1), ended = PROBE(&rig, 2);
 	expect_eq(schedule_in(&before, group, MS, false), 0);
@@ -143,13 +129,10 @@ Test(timer_background, may_be_a_member_of_a_group)
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
 	expect_released(&idle, TW_FATE_DROPPED);
 	expect_released(&ended, TW_FATE_CANCELLED);
-	rig_close(&rig);
 }
 
 Test(timer_background, has_no_need_of_a_release)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_task task = background_task(&probe, HOUR);
 	task.release = NULL;
@@ -158,37 +141,4 @@ Test(timer_background, has_no_need_of_a_release)
 		expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
 	expect_eq(stats_of(rig.service).dropped, 3);
-	rig_close(&rig);
-}
-
-/* ------------------------------------------------------------ bad input */
-
-static char heard[256];
-
-static void hear(const char *text)
-{
-	strncpy(heard, text, sizeof heard - 1);
-}
-
-Test(timer_background, a_series_with_a_count_is_refused)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	tw_set_misuse_hook(hear);
-	struct probe probe = PROBE(&rig, 1);
-	struct tw_period period = rate_of(MS, MS, 3);
-	struct tw_task task = background_task(&probe, 0);
-	task.period = &period;
-	tw_timer timer = {42};
-	expect_eq(tw_schedule_task(rig.service, &task, &timer), -EINVAL);
-	cr_assert_str_eq(
-	    heard, "tw_schedule_task: tw_task.period has a value that the header does not allow");
-	expect_eq(timer.id, 42);
-	tw_set_misuse_hook(NULL);
-	rig_advance(&rig, SECOND);
-	expect_eq(probe.runs + probe.releases, 0);
-	expect_eq(stats_of(rig.service).scheduled, 0);
-	period.count = 0;
-	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
-	rig_close(&rig);
 }

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_handles, .timeout = 30);
+TestSuite(timer_handles, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /* Every call that takes a handle says that it is gone. */
 static void expect_gone(tw_service *service, tw_timer timer)
@@ -14,27 +14,24 @@ static void expect_gone(tw_service *service, tw_timer timer)
 	expect_eq(tw_remaining(service, timer, &left_ns), -ENOENT);
 	expect_eq(tw_reset(service, timer, 0), -ENOENT);
 	expect_eq(tw_reset_at(service, timer, RIG_START_NS), -ENOENT);
+	expect_eq(tw_reset_earlier(service, timer, 0), -ENOENT);
+	expect_eq(tw_disarm(service, timer), TW_GONE);
 	expect_eq(tw_cancel(service, timer), TW_GONE);
 	expect_eq(tw_cancel_wait(service, timer, TW_FOREVER), TW_GONE);
 }
 
 Test(timer_handles, zero_is_no_timer)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	expect_gone(rig.service, (tw_timer){0});
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	expect_ne(probe.timer.id, 0);
 	expect_gone(rig.service, (tw_timer){0});
 	expect_eq(tw_is_pending(rig.service, probe.timer), true);
-	rig_close(&rig);
 }
 
 Test(timer_handles, that_are_random_touch_nothing)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	enum { COUNT = 1000 };
 	static struct probe probes[COUNT];
 	for (int i = 0; i < COUNT; i++) {
@@ -48,32 +45,25 @@ Test(timer_handles, that_are_random_touch_nothing)
 	expect_untouched(&before, rig.service);
 	rig_advance(&rig, 2 * SECOND);
 	expect_eq(rig.ran, COUNT);
-	rig_close(&rig);
 }
 
 /* One bit off, index or generation. */
 Test(timer_handles, that_differ_in_one_bit_touch_nothing)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	for (int bit = 0; bit < 64; bit++)
 		expect_gone(rig.service, (tw_timer){probe.timer.id ^ (UINT64_C(1) << bit)});
 	rig_advance(&rig, SECOND);
 	expect_eq(probe.runs, 1);
-	rig_close(&rig);
 }
 
 Test(timer_handles, with_extreme_values_touch_nothing)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static const uint64_t ids[] = {1,          UINT32_MAX,       UINT64_C(1) << 32,
 				       UINT64_MAX, UINT64_MAX << 32, INT64_MAX};
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
 		expect_gone(rig.service, (tw_timer){ids[i]});
-	rig_close(&rig);
 }
 
 /* Services draw their first generations at random, so that the same slot has different handles. */
@@ -104,8 +94,6 @@ Test(timer_handles, of_another_service_touch_nothing)
 
 Test(timer_handles, that_are_stale_never_reach_a_newer_timer)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	enum { CYCLES = 100000, KEPT = 512 };
 	static tw_timer stale[KEPT];
 	struct probe probe = PROBE(&rig, 1);
@@ -122,13 +110,10 @@ Test(timer_handles, that_are_stale_never_reach_a_newer_timer)
 	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.cancelled, CYCLES);
 	expect_eq(stats.pending, 0);
-	rig_close(&rig);
 }
 
 Test(timer_handles, stay_stale_after_their_timers_ran)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static tw_timer stale[2000];
 	struct probe probe = PROBE(&rig, 1);
 	for (int i = 0; i < 2000; i++) {
@@ -141,13 +126,10 @@ Test(timer_handles, stay_stale_after_their_timers_ran)
 		expect_gone(rig.service, stale[i]);
 	rig_advance(&rig, MS);
 	expect_eq(probe.runs, 2001);
-	rig_close(&rig);
 }
 
 Test(timer_handles, of_live_timers_all_differ)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	enum { COUNT = 5000 };
 	static tw_timer timers[COUNT];
 	struct probe probe = PROBE(&rig, 1);
@@ -157,20 +139,4 @@ Test(timer_handles, of_live_timers_all_differ)
 	}
 	for (int i = 0; i < COUNT; i++)
 		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
-	rig_close(&rig);
-}
-
-Test(timer_handles, outlive_the_close_of_their_service)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, SECOND);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_GONE);
-	expect_eq(tw_cancel_wait(rig.service, probe.timer, TW_FOREVER), TW_GONE);
-	expect_eq(tw_is_pending(rig.service, probe.timer), false);
-	uint64_t left_ns;
-	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), -ENOENT);
-	rig_close(&rig);
 }

@@ -1,8 +1,55 @@
-/* What a fixed-rate series does about instants that are past: skip, coalesce, burst. */
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+/*
+ * What a fixed-rate series does about instants that are past: skip, coalesce, burst; and a series
+ * of fixed delay. A table has stalls of several lengths, of a series with a period of one second
+ * whose first instant is at one second.
+ */
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_missed, .timeout = 30);
+TestSuite(timer_missed, .init = open_rig, .fini = close_rig, .timeout = 30);
+
+enum { SKIP, COALESCE, BURST, DELAY, KINDS };
+
+/* What a series of one kind does at the end of the stall, and when it runs after that. */
+struct expected {
+	size_t runs;       /* at the end of the stall */
+	uint64_t overruns; /* of the first of them */
+	uint64_t next_ms;  /* the first run after the stall */
+	uint64_t next_overruns;
+};
+
+struct row {
+	uint64_t end_ms; /* of the stall */
+	struct expected of[KINDS];
+};
+
+/* The clock stands from 0 on: the first run comes late. */
+static const struct row before_a_run[] = {
+    {1000, {{1, 0, 2000, 0}, {1, 0, 2000, 0}, {1, 0, 2000, 0}, {1, 0, 2000, 0}}},
+    {1001, {{1, 0, 2000, 0}, {1, 0, 2000, 0}, {1, 0, 2000, 0}, {1, 0, 2001, 0}}},
+    {1999, {{1, 0, 2000, 0}, {1, 0, 2000, 0}, {1, 0, 2000, 0}, {1, 0, 2999, 0}}},
+    {2000, {{1, 1, 3000, 0}, {1, 1, 3000, 0}, {2, 0, 3000, 0}, {1, 0, 3000, 0}}},
+    {2999, {{1, 1, 3000, 0}, {1, 1, 3000, 0}, {2, 0, 3000, 0}, {1, 0, 3999, 0}}},
+    {3000, {{1, 2, 4000, 0}, {1, 2, 4000, 0}, {3, 0, 4000, 0}, {1, 0, 4000, 0}}},
+    {10000, {{1, 9, 11000, 0}, {1, 9, 11000, 0}, {10, 0, 11000, 0}, {1, 0, 11000, 0}}},
+    {10500, {{1, 9, 11000, 0}, {1, 9, 11000, 0}, {10, 0, 11000, 0}, {1, 0, 11500, 0}}},
+    {3600500,
+     {{1, 3599, 3601000, 0}, {1, 3599, 3601000, 0}, {3600, 0, 3601000, 0}, {1, 0, 3601500, 0}}},
+};
+
+/* The first run begins at 1000, and returns at the end of the stall. */
+static const struct row in_a_run[] = {
+    {1000, {{0, 0, 2000, 0}, {0, 0, 2000, 0}, {0, 0, 2000, 0}, {0, 0, 2000, 0}}},
+    {1500, {{0, 0, 2000, 0}, {0, 0, 2000, 0}, {0, 0, 2000, 0}, {0, 0, 2500, 0}}},
+    {2000, {{0, 0, 3000, 1}, {1, 0, 3000, 0}, {1, 0, 3000, 0}, {0, 0, 3000, 0}}},
+    {2999, {{0, 0, 3000, 1}, {1, 0, 3000, 0}, {1, 0, 3000, 0}, {0, 0, 3999, 0}}},
+    {3000, {{0, 0, 4000, 2}, {1, 1, 4000, 0}, {2, 0, 4000, 0}, {0, 0, 4000, 0}}},
+    {10000, {{0, 0, 11000, 9}, {1, 8, 11000, 0}, {9, 0, 11000, 0}, {0, 0, 11000, 0}}},
+    {10500, {{0, 0, 11000, 9}, {1, 8, 11000, 0}, {9, 0, 11000, 0}, {0, 0, 11500, 0}}},
+    {3600500,
+     {{0, 0, 3601000, 3599}, {1, 3598, 3601000, 0}, {3599, 0, 3601000, 0}, {0, 0, 3601500, 0}}},
+};
+
+#define ROWS(table) (sizeof(table) / sizeof *(table))
 
 static struct tw_period policy_of(uint64_t first_ns, uint64_t period_ns,
 				  enum tw_missed_policy missed)
@@ -12,99 +59,148 @@ static struct tw_period policy_of(uint64_t first_ns, uint64_t period_ns,
 	return period;
 }
 
-static void jump(struct rig *rig, uint64_t to_ns)
+static struct tw_period period_of(int kind)
 {
-	expect_eq(tw_clock_manual_set(rig->clock, to_ns), 0);
-	while (tw_service_advance(rig->service, TW_NO_LIMIT) > 0)
-		;
+	static const enum tw_missed_policy policies[] = {TW_MISSED_SKIP, TW_MISSED_COALESCE,
+							 TW_MISSED_BURST};
+	return kind == DELAY ? delay_of(SECOND, SECOND, 0)
+			     : policy_of(SECOND, SECOND, policies[kind]);
 }
 
-static void expect_runs(const struct rig *rig, size_t count, const uint64_t *at_ms,
-			const uint64_t *overruns)
+static void set_clock(uint64_t at_ms)
 {
-	expect_eq(rig->ran, count);
-	for (size_t i = 0; i < count; i++) {
-		expect_eq(rig->events[i].at_ns, RIG_START_NS + at_ms[i] * MS);
-		expect_eq(rig->events[i].overruns, overruns[i]);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + at_ms * MS), 0);
+}
+
+static void turn_at(uint64_t at_ms)
+{
+	set_clock(at_ms);
+	for (int idle = 0; idle < 3; idle++)
+		if (tw_service_advance(rig.service, TW_NO_LIMIT) + queue_executor_run_all(&queue) >
+		    0)
+			idle = -1;
+}
+
+/* The stall has ended, and `before` runs had begun by then. */
+static void expect_after(const struct probe *probe, size_t before, uint64_t end_ms,
+			 const struct expected *expected)
+{
+	turn_at(end_ms);
+	size_t after = before + expected->runs;
+	expect_eq(rig.ran, after);
+	for (size_t i = before; i < rig.ran; i++) {
+		expect_eq(rig.events[i].at_ns, RIG_START_NS + end_ms * MS);
+		expect_eq(rig.events[i].overruns, i == before ? expected->overruns : 0);
+	}
+	for (size_t next = 0; next < 3; next++) {
+		uint64_t next_ms = expected->next_ms + next * 1000;
+		turn_at(next_ms - 1);
+		expect_eq(rig.ran, after + next);
+		turn_at(next_ms);
+		expect_eq(rig.ran, after + next + 1);
+		expect_eq(rig.events[after + next].overruns, next ? 0 : expected->next_overruns);
+	}
+	expect_eq(stats_of(rig.service).overruns, probe->overruns);
+}
+
+static uint64_t return_at_ms;
+
+static void return_late_once(struct probe *probe)
+{
+	if (atomic_load(&probe->runs) == 0)
+		tw_clock_manual_set(probe->rig->clock, RIG_START_NS + return_at_ms * MS);
+}
+
+/* Where the stall is: of the driver, inline and with an executor; of the executor; of a run. */
+enum place { DRIVER, DRIVER_OF_A_QUEUE, EXECUTOR, RUN };
+
+static void expect_row(enum place place, const struct row *row, int kind)
+{
+	struct probe probe = PROBE(&rig, 1);
+	cr_log_info("place %d, stall until %llu, kind %d", place, (unsigned long long)row->end_ms,
+		    kind);
+	if (place == DRIVER || place == RUN)
+		reopen_rig(NULL);
+	else
+		reopen_on_queue();
+	probe_schedule_every(&probe, period_of(kind));
+	if (place == RUN) {
+		probe.act = return_late_once;
+		return_at_ms = row->end_ms;
+		set_clock(1000);
+		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
+	}
+	if (place == EXECUTOR) {
+		rig_advance(&rig, SECOND);
+		expect_eq(queue_executor_waiting(&queue), 1);
+	}
+	expect_after(&probe, place == RUN, row->end_ms, &row->of[kind]);
+	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+}
+
+static void expect_table(enum place place, const struct row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		for (int kind = SKIP; kind < KINDS; kind++)
+			expect_row(place, &rows[i], kind);
+}
+
+Test(timer_missed, stalls_before_a_run_follow_the_table)
+{
+	expect_table(DRIVER, before_a_run, ROWS(before_a_run));
+}
+
+Test(timer_missed, stalls_before_a_run_follow_the_table_behind_an_executor)
+{
+	expect_table(DRIVER_OF_A_QUEUE, before_a_run, ROWS(before_a_run));
+}
+
+Test(timer_missed, stalls_of_the_executor_follow_the_table)
+{
+	expect_table(EXECUTOR, before_a_run, ROWS(before_a_run));
+}
+
+Test(timer_missed, stalls_in_a_run_follow_the_table)
+{
+	expect_table(RUN, in_a_run, ROWS(in_a_run));
+}
+
+/* A run that returns at 3500 is followed by one that begins at 5500. */
+Test(timer_missed, stalls_that_follow_each_other_cost_one_run_when_coalesced)
+{
+	struct probe probe = PROBE(&rig, 1);
+	probe.act = return_late_once;
+	return_at_ms = 3500;
+	probe_schedule_every(&probe, period_of(COALESCE));
+	set_clock(1000);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
+	expect_after(&probe, 1, 5500, &(struct expected){1, 3, 6000, 0});
+}
+
+/* What counts is the clock as its own run begins, not as the tick begins. */
+Test(timer_missed, stalls_of_a_callback_before_it_in_the_same_tick_count)
+{
+	static const uint64_t stalls_ms[] = {1500, 2000, 10500};
+	for (int i = 0; i < 3; i++) {
+		reopen_rig(NULL);
+		struct probe other = PROBE(&rig, 1), probe = PROBE(&rig, 2);
+		other.act = return_late_once;
+		return_at_ms = stalls_ms[i];
+		probe_schedule(&other, SECOND);
+		probe_schedule_every(&probe, period_of(COALESCE));
+		turn_at(1000);
+		expect_eq(rig.ran, 2);
+		expect_eq(rig.events[1].id, 2);
+		expect_eq(rig.events[1].overruns, stalls_ms[i] / 1000 - 1);
 	}
 }
 
-/*
- * Each of the policies through one stall: instants 10, 20 .. 80 ms, the clock stands from 10 to 55
- * ms.
- */
-static void expect_through_a_stall(enum tw_missed_policy missed, size_t count,
-				   const uint64_t *at_ms, const uint64_t *overruns)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_every(&probe, policy_of(10 * MS, 10 * MS, missed));
-	rig_advance(&rig, 10 * MS);
-	jump(&rig, RIG_START_NS + 55 * MS);
-	rig_advance_to(&rig, RIG_START_NS + 80 * MS);
-	expect_runs(&rig, count, at_ms, overruns);
-	expect_eq(probe.runs + probe.overruns, 8);
-	expect_eq(stats_of(rig.service).overruns, probe.overruns);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
-}
-
-Test(timer_missed, instants_are_skipped_by_default)
-{
-	static const uint64_t at_ms[] = {10, 55, 60, 70, 80}, overruns[] = {0, 3, 0, 0, 0};
-	expect_through_a_stall(TW_MISSED_SKIP, 5, at_ms, overruns);
-}
-
-Test(timer_missed, instants_are_coalesced_into_one_run_now)
-{
-	static const uint64_t at_ms[] = {10, 55, 60, 70, 80}, overruns[] = {0, 3, 0, 0, 0};
-	expect_through_a_stall(TW_MISSED_COALESCE, 5, at_ms, overruns);
-}
-
-Test(timer_missed, instants_each_get_a_run_in_a_burst)
-{
-	static const uint64_t at_ms[] = {10, 55, 55, 55, 55, 60, 70, 80}, overruns[8] = {0};
-	expect_through_a_stall(TW_MISSED_BURST, 8, at_ms, overruns);
-}
-
-static void take_25_ms_once(struct probe *probe)
-{
-	if (atomic_load(&probe->runs) == 0)
-		tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 25 * MS);
-}
-
-/* The same after a run that took long: instants 20 and 30 ms are past at 35. */
-static void expect_after_a_long_run(enum tw_missed_policy missed, size_t count,
-				    const uint64_t *at_ms, const uint64_t *overruns)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = take_25_ms_once;
-	probe_schedule_every(&probe, policy_of(10 * MS, 10 * MS, missed));
-	jump(&rig, RIG_START_NS + 10 * MS);
-	rig_advance_to(&rig, RIG_START_NS + 50 * MS);
-	expect_runs(&rig, count, at_ms, overruns);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
-}
-
-Test(timer_missed, during_a_long_run_follows_the_policy)
-{
-	static const uint64_t skip_ms[] = {10, 40, 50}, skip[] = {0, 2, 0};
-	expect_after_a_long_run(TW_MISSED_SKIP, 3, skip_ms, skip);
-	static const uint64_t coalesce_ms[] = {10, 35, 40, 50}, coalesce[] = {0, 1, 0, 0};
-	expect_after_a_long_run(TW_MISSED_COALESCE, 4, coalesce_ms, coalesce);
-	static const uint64_t burst_ms[] = {10, 35, 35, 40, 50}, burst[5] = {0};
-	expect_after_a_long_run(TW_MISSED_BURST, 5, burst_ms, burst);
-}
+/* ------------------------------------------------------------ without a table */
 
 Test(timer_missed, policies_cost_nothing_while_the_series_keeps_up)
 {
 	for (int missed = TW_MISSED_SKIP; missed <= TW_MISSED_BURST; missed++) {
-		struct rig rig;
-		rig_open(&rig, NULL);
+		reopen_rig(NULL);
 		struct probe probe = PROBE(&rig, 1);
 		probe_schedule_every(&probe,
 				     policy_of(7 * MS, 10 * MS, (enum tw_missed_policy)missed));
@@ -113,52 +209,49 @@ Test(timer_missed, policies_cost_nothing_while_the_series_keeps_up)
 		expect_eq(probe.overruns, 0);
 		expect_eq(probe.ran_at_ns, RIG_START_NS + 997 * MS);
 		expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-		rig_close(&rig);
 	}
 }
 
-Test(timer_missed, a_period_below_the_tick_loses_no_instant_in_a_burst)
+Test(timer_missed, instants_below_the_tick_are_run_or_counted)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe burst = PROBE(&rig, 1), coalesce = PROBE(&rig, 2);
+	struct probe burst = PROBE(&rig, 1), coalesce = PROBE(&rig, 2), skip = PROBE(&rig, 3);
 	probe_schedule_every(&burst, policy_of(MS, MS / 10, TW_MISSED_BURST));
 	probe_schedule_every(&coalesce, policy_of(MS, MS / 10, TW_MISSED_COALESCE));
+	probe_schedule_every(&skip, policy_of(MS, MS / 10, TW_MISSED_SKIP));
 	rig_advance(&rig, 100 * MS);
+	/* Instants 1.0, 1.1 .. 100.0 ms; a skipping run counts up to ten later. */
 	expect_eq(burst.runs, 991);
 	expect_eq(burst.overruns, 0);
 	expect_eq(coalesce.runs + coalesce.overruns, 991);
 	expect_lt(coalesce.runs, 300);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
-	rig_close(&rig);
+	expect_eq(skip.runs, 100);
+	expect_ge(skip.runs + skip.overruns, 981);
+	expect_le(skip.runs + skip.overruns, 991);
 }
 
-Test(timer_missed, a_stall_of_ten_years_costs_one_run_when_coalesced)
+Test(timer_missed, instants_of_ten_years_cost_one_run)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_every(&probe, policy_of(MS, MS, TW_MISSED_COALESCE));
-	jump(&rig, RIG_START_NS + 3650 * DAY);
-	expect_eq(probe.runs, 1);
-	expect_eq(probe.runs + probe.overruns, 3650 * DAY / MS);
+	struct probe skip = PROBE(&rig, 1), coalesce = PROBE(&rig, 2);
+	probe_schedule_every(&skip, policy_of(MS, MS, TW_MISSED_SKIP));
+	probe_schedule_every(&coalesce, policy_of(MS, MS, TW_MISSED_COALESCE));
+	turn_at(3650 * DAY / MS);
+	expect_eq(skip.runs, 1);
+	expect_eq(coalesce.runs, 1);
+	expect_eq(coalesce.overruns, 3650 * DAY / MS - 1);
 	rig_advance(&rig, MS);
-	expect_eq(probe.runs, 2);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
+	expect_eq(skip.runs + skip.overruns, 3650 * DAY / MS + 1);
+	expect_eq(coalesce.runs, 2);
 }
 
 Test(timer_missed, count_is_of_runs)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe burst = PROBE(&rig, 1), coalesce = PROBE(&rig, 2);
 	struct tw_period period = policy_of(10 * MS, 10 * MS, TW_MISSED_BURST);
 	period.count = 3;
 	probe_schedule_every_released(&burst, period);
 	period.missed = TW_MISSED_COALESCE;
 	probe_schedule_every_released(&coalesce, period);
-	jump(&rig, RIG_START_NS + 95 * MS);
+	turn_at(95);
 	expect_eq(burst.runs, 3);
 	expect_released(&burst, TW_FATE_FIRED);
 	expect_eq(coalesce.runs, 1);
@@ -168,14 +261,11 @@ Test(timer_missed, count_is_of_runs)
 	rig_advance(&rig, 10 * MS);
 	expect_eq(coalesce.runs, 3);
 	expect_released(&coalesce, TW_FATE_FIRED);
-	rig_close(&rig);
 }
 
 /* A series whose first instant lies before the service was made. */
 Test(timer_missed, instants_before_the_service_began_get_their_runs)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_period period = policy_of(0, 10 * MS, TW_MISSED_BURST);
 	struct tw_task task = probe_task(&probe);
@@ -186,7 +276,6 @@ Test(timer_missed, instants_before_the_service_began_get_their_runs)
 	rig_advance(&rig, 5 * MS);
 	expect_eq(probe.runs, 6); /* -45, -35 .. 5 */
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 /*
@@ -195,12 +284,7 @@ Test(timer_missed, instants_before_the_service_began_get_their_runs)
  */
 Test(timer_missed, a_burst_goes_through_the_queue_run_by_run)
 {
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	struct probe burst = PROBE(&rig, 1), other = PROBE(&rig, 2);
 	probe_schedule_every_released(&burst, policy_of(10 * MS, 10 * MS, TW_MISSED_BURST));
 	rig_advance(&rig, 95 * MS);
@@ -218,14 +302,10 @@ Test(timer_missed, a_burst_goes_through_the_queue_run_by_run)
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_eq(other.runs, 1);
 	expect_eq(burst.runs, 4);
-	queue_executor_close(&queue);
-	rig_close(&rig);
 }
 
 Test(timer_missed, a_reset_starts_the_phase_anew_and_nothing_is_caught_up)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_every(&probe, policy_of(10 * MS, 10 * MS, TW_MISSED_BURST));
 	rig_advance(&rig, 5 * MS);
@@ -236,5 +316,4 @@ Test(timer_missed, a_reset_starts_the_phase_anew_and_nothing_is_caught_up)
 	expect_eq(rig.events[0].at_ns, RIG_START_NS + 102 * MS);
 	expect_eq(probe.overruns, 0);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
 }

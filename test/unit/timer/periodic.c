@@ -2,15 +2,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_periodic, .timeout = 30);
+TestSuite(timer_periodic, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 Test(timer_periodic, of_fixed_rate_runs_at_each_instant)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_every(&probe, rate_of(7 * MS, 10 * MS, 0));
 	rig_advance(&rig, SECOND);
@@ -27,13 +24,10 @@ Test(timer_periodic, of_fixed_rate_runs_at_each_instant)
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
 	rig_advance(&rig, SECOND);
 	expect_eq(rig.ran, 100);
-	rig_close(&rig);
 }
 
 Test(timer_periodic, without_a_first_delay_starts_at_once)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe rate = PROBE(&rig, 1), delay = PROBE(&rig, 2);
 	probe_schedule_every(&rate, rate_of(0, 10 * MS, 2));
 	probe_schedule_every(&delay, delay_of(0, 10 * MS, 2));
@@ -42,13 +36,10 @@ Test(timer_periodic, without_a_first_delay_starts_at_once)
 	rig_advance(&rig, 10 * MS);
 	expect_eq(rate.runs, 2);
 	expect_eq(delay.runs, 2);
-	rig_close(&rig);
 }
 
 Test(timer_periodic, ends_after_its_count)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe once = PROBE(&rig, 1), thrice = PROBE(&rig, 2), delayed = PROBE(&rig, 3);
 	probe_schedule_every_released(&once, rate_of(MS, MS, 1));
 	probe_schedule_every_released(&thrice, rate_of(MS, MS, 3));
@@ -68,26 +59,20 @@ Test(timer_periodic, ends_after_its_count)
 	expect_eq(stats.scheduled, 3);
 	expect_eq(stats.fired, 3);
 	expect_eq(stats.runs, 7);
-	rig_close(&rig);
 }
 
 Test(timer_periodic, far_apart_runs_at_each_instant)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_every(&probe, rate_of(3 * HOUR, 90 * DAY, 12));
 	rig_advance(&rig, 1200 * DAY);
 	expect_eq(rig.ran, 12);
 	for (size_t i = 0; i < rig.ran; i++)
 		expect_eq(rig.events[i].at_ns, RIG_START_NS + 3 * HOUR + i * 90 * DAY);
-	rig_close(&rig);
 }
 
 Test(timer_periodic, of_an_odd_period_keeps_its_nominal_instants)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	uint64_t period_ns = 3333333;
 	probe_schedule_every(&probe, rate_of(period_ns, period_ns, 0));
@@ -97,118 +82,12 @@ Test(timer_periodic, of_an_odd_period_keeps_its_nominal_instants)
 		expect_eq(rig.events[i].at_ns,
 			  rig_tick_of(&rig, RIG_START_NS + (i + 1) * period_ns));
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
-}
-
-Test(timer_periodic, below_the_tick_counts_what_it_misses)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_every(&probe, rate_of(MS, MS / 10, 0));
-	rig_advance(&rig, 100 * MS);
-	expect_eq(probe.runs, 100);
-	/* Instants 1.0, 1.1 .. 100.0 ms, less those that the last run has not counted yet. */
-	uint64_t instants = 990 + 1;
-	expect_ge(probe.runs + probe.overruns, instants - 10);
-	expect_le(probe.runs + probe.overruns, instants);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
-}
-
-/* ------------------------------------------------------------ falling behind */
-
-static void jump(struct rig *rig, uint64_t to_ns)
-{
-	expect_eq(tw_clock_manual_set(rig->clock, to_ns), 0);
-	tw_service_advance(rig->service, TW_NO_LIMIT);
-}
-
-Test(timer_periodic, after_a_stall_skips_to_the_next_instant_in_phase)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_every(&probe, rate_of(10 * MS, 10 * MS, 0));
-	rig_advance(&rig, 10 * MS);
-	jump(&rig, RIG_START_NS + 55 * MS);
-	expect_eq(probe.runs, 2);
-	rig_advance_to(&rig, RIG_START_NS + 80 * MS);
-	expect_eq(rig.ran, 5);
-	static const uint64_t instants_ms[] = {10, 55, 60, 70, 80};
-	for (int i = 0; i < 5; i++)
-		expect_eq(rig.events[i].at_ns, RIG_START_NS + instants_ms[i] * MS);
-	expect_eq(probe.overruns, 3);
-	expect_eq(stats_of(rig.service).overruns, 3);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
-}
-
-Test(timer_periodic, a_stall_of_ten_years_costs_one_run)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_every(&probe, rate_of(MS, MS, 0));
-	jump(&rig, RIG_START_NS + 3650 * DAY);
-	expect_eq(probe.runs, 1);
-	rig_advance(&rig, MS);
-	expect_eq(probe.runs, 2);
-	expect_eq(probe.runs + probe.overruns, 3650 * DAY / MS + 1);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
-}
-
-/* A run of 23 ms, as the clock has it. */
-static void take_long(struct probe *probe)
-{
-	if (atomic_load(&probe->runs) == 0)
-		tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 23 * MS);
-}
-
-Test(timer_periodic, of_fixed_rate_keeps_its_phase_over_a_long_run)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = take_long;
-	probe_schedule_every(&probe, rate_of(10 * MS, 10 * MS, 0));
-	jump(&rig, RIG_START_NS + 10 * MS);
-	rig_advance_to(&rig, RIG_START_NS + 50 * MS);
-	expect_eq(rig.ran, 3);
-	expect_eq(rig.events[0].at_ns, RIG_START_NS + 10 * MS);
-	expect_eq(rig.events[1].at_ns, RIG_START_NS + 40 * MS);
-	expect_eq(rig.events[1].overruns, 2);
-	expect_eq(rig.events[2].at_ns, RIG_START_NS + 50 * MS);
-	expect_eq(rig.events[2].overruns, 0);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
-}
-
-Test(timer_periodic, of_fixed_delay_counts_from_the_return_of_the_run)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = take_long;
-	probe_schedule_every(&probe, delay_of(10 * MS, 10 * MS, 0));
-	jump(&rig, RIG_START_NS + 10 * MS);
-	rig_advance_to(&rig, RIG_START_NS + 53 * MS);
-	expect_eq(rig.ran, 3);
-	expect_eq(rig.events[0].at_ns, RIG_START_NS + 10 * MS);
-	expect_eq(rig.events[1].at_ns, RIG_START_NS + 43 * MS);
-	expect_eq(rig.events[2].at_ns, RIG_START_NS + 53 * MS);
-	expect_eq(probe.overruns, 0);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ moving a series */
 
 Test(timer_periodic, a_reset_moves_the_phase)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe later = PROBE(&rig, 1), earlier = PROBE(&rig, 2);
 	probe_schedule_every(&later, rate_of(10 * MS, 10 * MS, 0));
 	probe_schedule_every(&earlier, rate_of(10 * MS, 100 * MS, 0));
@@ -224,7 +103,6 @@ Test(timer_periodic, a_reset_moves_the_phase)
 	expect_eq(earlier.ran_at_ns, RIG_START_NS + 135 * MS);
 	expect_eq(later.overruns + earlier.overruns, 0);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
-	rig_close(&rig);
 }
 
 static void move_own_phase_once(struct probe *probe)
@@ -235,8 +113,6 @@ static void move_own_phase_once(struct probe *probe)
 
 Test(timer_periodic, a_reset_from_inside_moves_the_phase)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = move_own_phase_once;
 	probe.answer = 1;
@@ -247,7 +123,6 @@ Test(timer_periodic, a_reset_from_inside_moves_the_phase)
 	static const uint64_t instants_ms[] = {10, 20, 24, 34, 44};
 	for (int i = 0; i < 5; i++)
 		expect_eq(rig.events[i].at_ns, RIG_START_NS + instants_ms[i] * MS);
-	rig_close(&rig);
 }
 
 static void move_in_the_first_run(struct probe *probe)
@@ -259,8 +134,6 @@ static void move_in_the_first_run(struct probe *probe)
 /* A reset asks for a run: one more, not a series anew. */
 Test(timer_periodic, a_reset_in_the_last_run_asks_for_one_more)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = move_in_the_first_run;
 	probe_schedule_every_released(&probe, rate_of(10 * MS, 10 * MS, 1));
@@ -271,15 +144,12 @@ Test(timer_periodic, a_reset_in_the_last_run_asks_for_one_more)
 	expect_eq(probe.runs, 2);
 	expect_eq(rig.events[1].at_ns, RIG_START_NS + 14 * MS);
 	expect_released(&probe, TW_FATE_FIRED);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ as a task */
 
 Test(timer_periodic, a_task_may_start_at_an_instant)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_period period = rate_of(0, 10 * MS, 0);
 	struct tw_task task = {
@@ -297,18 +167,12 @@ Test(timer_periodic, a_task_may_start_at_an_instant)
 	for (size_t i = 0; i < 3; i++)
 		expect_eq(rig.events[i].at_ns, RIG_START_NS + (42 + 10 * i) * MS);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 /* An executor that is late: the next run is armed only after the last one has returned. */
 Test(timer_periodic, runs_never_overlap)
 {
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_every(&probe, rate_of(10 * MS, 10 * MS, 0));
 	rig_advance(&rig, 95 * MS);
@@ -321,14 +185,10 @@ Test(timer_periodic, runs_never_overlap)
 	/* 20 .. 90 ms; the first run stands for 10, the second for 100 */
 	expect_eq(probe.overruns, 8);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	queue_executor_close(&queue);
-	rig_close(&rig);
 }
 
 Test(timer_periodic, many_series_keep_their_instants)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	enum { COUNT = 300 };
 	static struct probe probes[COUNT];
 	for (int i = 0; i < COUNT; i++) {
@@ -341,5 +201,4 @@ Test(timer_periodic, many_series_keep_their_instants)
 		expect_eq(probes[i].runs, 3000 / (i + 1));
 		expect_eq(tw_cancel(rig.service, probes[i].timer), TW_CANCELLED);
 	}
-	rig_close(&rig);
 }

@@ -5,13 +5,12 @@
 #include <errno.h>
 
 #include "test/support/persistent_suite.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_persistent, .timeout = 60);
+TestSuite(timer_persistent, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 Test(timer_persistent, runs_each_time_it_is_armed)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	create(&probe, TW_NEVER);
 	rig_advance(&rig, HOUR);
@@ -26,50 +25,11 @@ Test(timer_persistent, runs_each_time_it_is_armed)
 	}
 	expect_eq(stats_of(rig.service).scheduled, 1);
 	expect_eq(stats_of(rig.service).fired, 0);
-	rig_close(&rig);
-}
-
-Test(timer_persistent, may_be_armed_as_it_is_created)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1), far = PROBE(&rig, 2);
-	create(&probe, 10 * MS);
-	create(&far, 100 * DAY);
-	rig_advance(&rig, HOUR);
-	expect_ran_at(&probe, RIG_START_NS + 10 * MS);
-	rig_advance(&rig, 200 * DAY);
-	expect_ran_at(&far, RIG_START_NS + 100 * DAY);
-	arm(&far, MS);
-	rig_advance(&rig, MS);
-	expect_eq(far.runs, 2);
-	rig_close(&rig);
-}
-
-Test(timer_persistent, does_not_run_while_it_is_disarmed)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	create(&probe, 10 * MS);
-	expect_disarm(&probe, TW_CANCELLED);
-	expect_disarm(&probe, TW_DISARMED);
-	rig_advance(&rig, HOUR);
-	expect_disarm(&probe, TW_DISARMED);
-	expect_eq(probe.runs, 0);
-	arm(&probe, 10 * MS);
-	rig_advance(&rig, 5 * MS);
-	expect_disarm(&probe, TW_CANCELLED);
-	rig_advance(&rig, HOUR);
-	expect_eq(probe.runs, 0);
-	rig_close(&rig);
 }
 
 /* The entry of the first arming is in the lane, in the wheel, or was met meanwhile. */
 Test(timer_persistent, is_armed_again_at_any_time_for_any_time)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static const uint64_t waits_ns[] = {0, MS, 9 * MS, 10 * MS, 11 * MS, 70 * SECOND, 3 * DAY};
 	static const uint64_t delays_ns[] = {0,          MS,          3 * MS,   10 * MS, 100 * MS,
 					     5 * SECOND, 70 * SECOND, 2 * HOUR, 5 * DAY, 90 * DAY};
@@ -95,13 +55,10 @@ Test(timer_persistent, is_armed_again_at_any_time_for_any_time)
 				expect_eq(probe.ran_at_ns, due_ns);
 				expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
 			}
-	rig_close(&rig);
 }
 
 Test(timer_persistent, is_moved_while_it_is_armed)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	create(&probe, 10 * MS);
 	arm(&probe, SECOND);
@@ -121,30 +78,6 @@ Test(timer_persistent, is_moved_while_it_is_armed)
 	expect_eq(tw_reset_at(rig.service, probe.timer, 0), 0);
 	rig_advance(&rig, MS);
 	expect_eq(probe.runs, 2);
-	rig_close(&rig);
-}
-
-Test(timer_persistent, tells_what_it_is)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	uint64_t left_ns = 1;
-	create(&probe, TW_NEVER);
-	expect_eq(tw_is_pending(rig.service, probe.timer), false);
-	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), -ENOENT);
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.pending, 0);
-	expect_eq(stats.disarmed, 1);
-	arm(&probe, 10 * MS);
-	expect_eq(tw_is_pending(rig.service, probe.timer), true);
-	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
-	expect_eq(left_ns, 10 * MS);
-	stats = stats_of(rig.service);
-	expect_eq(stats.pending, 1);
-	expect_eq(stats.disarmed, 0);
-	expect_eq(stats.resets, 1);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ entries */
@@ -152,8 +85,6 @@ Test(timer_persistent, tells_what_it_is)
 /* A connection whose timeout is armed and disarmed with each request. */
 Test(timer_persistent, that_is_toggled_for_ever_needs_one_entry)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	create(&probe, TW_NEVER);
 	for (int i = 0; i < 300000; i++) {
@@ -172,14 +103,11 @@ Test(timer_persistent, that_is_toggled_for_ever_needs_one_entry)
 	arm(&probe, MINUTE);
 	rig_advance(&rig, MINUTE);
 	expect_eq(probe.runs, 1);
-	rig_close(&rig);
 }
 
 /* With different timeouts: an entry for each arming to earlier, which the driver drops. */
 Test(timer_persistent, that_is_toggled_between_two_timeouts_collects_no_entries)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	create(&probe, TW_NEVER);
 	for (int i = 0; i < 60000; i++) {
@@ -195,7 +123,6 @@ Test(timer_persistent, that_is_toggled_between_two_timeouts_collects_no_entries)
 	uint64_t due_ns = rig_tick_of(&rig, rig_now(&rig) + 5 * SECOND);
 	rig_advance(&rig, HOUR);
 	expect_ran_at(&probe, due_ns);
-	rig_close(&rig);
 }
 
 /* Without a driver: what needs an entry is refused at the lane's bound, and changes nothing. */
@@ -203,8 +130,7 @@ Test(timer_persistent, finds_its_lane_full)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.lane_entries = 1024;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
 	create(&probe, TW_NEVER);
 	int refused = 0;
@@ -219,15 +145,12 @@ Test(timer_persistent, finds_its_lane_full)
 	arm(&probe, 2 * MINUTE);
 	rig_advance(&rig, 2 * MINUTE);
 	expect_ran_at(&probe, RIG_START_NS + 2 * MINUTE);
-	rig_close(&rig);
 }
 
 /* Disarmed for longer than the deadline bits tell apart, and a clock that leaps over all levels. */
 Test(timer_persistent, that_was_disarmed_for_years_is_not_misread)
 {
 	static const uint64_t spans_ns[] = {DAY, 5 * DAY, 37 * DAY, 400 * DAY, 4000 * DAY};
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1), still = PROBE(&rig, 2);
 	create(&probe, TW_NEVER);
 	create(&still, HOUR);
@@ -249,13 +172,10 @@ Test(timer_persistent, that_was_disarmed_for_years_is_not_misread)
 	arm(&still, MS);
 	rig_advance(&rig, MS);
 	expect_eq(still.runs, 1);
-	rig_close(&rig);
 }
 
 Test(timer_persistent, is_armed_up_to_the_end_of_the_range)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	uint64_t left_ns;
 	create(&probe, TW_NEVER);
@@ -269,5 +189,4 @@ Test(timer_persistent, is_armed_up_to_the_end_of_the_range)
 	expect_disarm(&probe, TW_DISARMED);
 	rig_advance(&rig, DAY);
 	expect_eq(probe.runs, 0);
-	rig_close(&rig);
 }

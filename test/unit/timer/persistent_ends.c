@@ -7,13 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/support/child.h"
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
 #include "wheel/core/ticks.h"
 #include "wheel/timer/persistent.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_persistent_ends, .timeout = 60);
+TestSuite(timer_persistent_ends, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 static struct tw_task task_of(struct probe *probe, uint64_t when_ns, bool released)
 {
@@ -29,20 +27,6 @@ static void create(struct probe *probe, uint64_t when_ns, bool released)
 {
 	struct tw_task task = task_of(probe, when_ns, released);
 	expect_eq(tw_schedule_task(probe->rig->service, &task, &probe->timer), 0);
-}
-
-static void expect_gone(struct probe *probe)
-{
-	tw_service *service = probe->rig->service;
-	uint64_t left_ns;
-	expect_eq(tw_reset(service, probe->timer, MS), -ENOENT);
-	expect_eq(tw_reset_at(service, probe->timer, RIG_START_NS), -ENOENT);
-	expect_eq(tw_reset_earlier_at(service, probe->timer, tw_service_now(service) + MS),
-		  -ENOENT);
-	expect_eq(tw_disarm(service, probe->timer), TW_GONE);
-	expect_eq(tw_cancel(service, probe->timer), TW_GONE);
-	expect_eq(tw_cancel_wait(service, probe->timer, TW_FOREVER), TW_GONE);
-	expect_eq(tw_remaining(service, probe->timer, &left_ns), -ENOENT);
 }
 
 /* Never armed; disarmed with an entry; after a run; armed. */
@@ -62,112 +46,6 @@ static void bring_to(struct probe *probe, enum state state, bool released)
 		expect_eq(tw_disarm(service, probe->timer), TW_CANCELLED);
 }
 
-Test(timer_persistent_ends, by_cancel)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	for (int state = NEW; state < STATES; state++)
-		for (int released = 0; released < 2; released++)
-			for (int waits = 0; waits < 2; waits++) {
-				struct probe probe = {.rig = &rig};
-				bring_to(&probe, state, released);
-				expect_eq(waits ? tw_cancel_wait(rig.service, probe.timer, 0)
-						: tw_cancel(rig.service, probe.timer),
-					  TW_CANCELLED);
-				if (released)
-					expect_released(&probe, TW_FATE_CANCELLED);
-				expect_gone(&probe);
-				rig_advance(&rig, SECOND);
-				expect_eq(probe.runs, state == HAS_RUN);
-			}
-	expect_eq(stats_of(rig.service).cancelled, 16);
-	rig_close(&rig);
-}
-
-static void cancel_itself(struct probe *probe)
-{
-	tw_service *service = probe->rig->service;
-	probe->answer = tw_cancel_wait(service, probe->timer, TW_FOREVER) == TW_SELF &&
-			tw_reset(service, probe->timer, MS) == -ECANCELED &&
-			tw_disarm(service, probe->timer) == TW_RUNNING;
-}
-
-Test(timer_persistent_ends, by_itself)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	for (int released = 0; released < 2; released++) {
-		struct probe probe = PROBE(&rig, 1);
-		create(&probe, MS, released);
-		probe.act = cancel_itself;
-		rig_advance(&rig, MS);
-		expect_eq(probe.answer, 1);
-		if (released)
-			expect_released(&probe, TW_FATE_CANCELLED);
-		expect_gone(&probe);
-	}
-	rig_close(&rig);
-}
-
-Test(timer_persistent_ends, with_its_group)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	for (int state = NEW; state < STATES; state++)
-		for (int released = 0; released < 2; released++) {
-			struct probe probe = PROBE(&rig, 1), late = PROBE(&rig, 2);
-			struct tw_task task = task_of(&probe, TW_NEVER, released);
-			expect_eq(tw_group_create(&task.group, rig.service), 0);
-			expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), 0);
-			if (state != NEW)
-				expect_eq(tw_reset(rig.service, probe.timer, MS), 0);
-			if (state == HAS_RUN)
-				rig_advance(&rig, MS);
-			if (state == DISARMED)
-				expect_eq(tw_disarm(rig.service, probe.timer), TW_CANCELLED);
-			expect_eq(stats_of(rig.service).group_members, 1);
-			expect_eq(tw_group_cancel(rig.service, task.group), 0);
-			expect_eq(tw_disarm(rig.service, probe.timer), TW_GONE);
-			expect_eq(tw_reset(rig.service, probe.timer, MS), -ENOENT);
-			rig_advance(&rig, SECOND);
-			if (released)
-				expect_released(&probe, TW_FATE_CANCELLED);
-			expect_gone(&probe);
-			expect_eq(probe.runs, state == HAS_RUN);
-			expect_eq(tw_group_close(rig.service, task.group), 0);
-			task.arg = &late;
-			expect_eq(tw_schedule_task(rig.service, &task, &late.timer), -ESHUTDOWN);
-			expect_eq(tw_group_destroy(rig.service, task.group), 0);
-		}
-	expect_eq(stats_of(rig.service).pending, 0);
-	rig_close(&rig);
-}
-
-/* A group that is cancelled while a member runs: the finish ends the member. */
-static void cancel_group(struct probe *probe)
-{
-	uint64_t id = (uint64_t)(unsigned)probe->answer;
-	(void)id;
-	probe->answer = tw_group_cancel(probe->rig->service, *(tw_group *)(void *)probe->other);
-}
-
-Test(timer_persistent_ends, with_its_group_while_it_runs)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	struct tw_task task = task_of(&probe, MS, true);
-	expect_eq(tw_group_create(&task.group, rig.service), 0);
-	probe.other = (struct probe *)(void *)&task.group;
-	probe.act = cancel_group;
-	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), 0);
-	rig_advance(&rig, SECOND);
-	expect_eq(probe.answer, 0);
-	expect_released(&probe, TW_FATE_CANCELLED);
-	expect_gone(&probe);
-	rig_close(&rig);
-}
-
 static void count_completion(void *arg)
 {
 	++*(int *)arg;
@@ -175,8 +53,6 @@ static void count_completion(void *arg)
 
 Test(timer_persistent_ends, before_the_completion_of_its_group)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_task task = task_of(&probe, TW_NEVER, true);
 	int completions = 0;
@@ -186,17 +62,12 @@ Test(timer_persistent_ends, before_the_completion_of_its_group)
 	rig_advance(&rig, SECOND);
 	expect_eq(completions, 1);
 	expect_released(&probe, TW_FATE_CANCELLED);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ options */
 
 Test(timer_persistent_ends, has_the_options_of_a_task)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	rig_open(&rig, NULL);
-	queue_executor_open(&queue);
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_task task = task_of(&probe, TW_NEVER, true);
 	task.executor = &queue.base;
@@ -220,8 +91,6 @@ Test(timer_persistent_ends, has_the_options_of_a_task)
 	expect_eq(probe.overruns, 3);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
 	expect_released(&probe, TW_FATE_CANCELLED);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 /* ------------------------------------------------------------ close */
@@ -239,8 +108,7 @@ Test(timer_persistent_ends, with_its_service)
 	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++)
 		for (int state = NEW; state < STATES; state++)
 			for (int released = 0; released < 2; released++) {
-				struct rig rig;
-				rig_open(&rig, NULL);
+				reopen_rig(NULL);
 				struct probe probe = {.rig = &rig};
 				int dropped = 0;
 				bring_to(&probe, state, released);
@@ -267,7 +135,6 @@ Test(timer_persistent_ends, with_its_service)
 				expect_eq(tw_reset(rig.service, probe.timer, 0), -ESHUTDOWN);
 				struct tw_service_stats stats = stats_of(rig.service);
 				expect_eq(stats.pending + stats.disarmed, 0);
-				rig_close(&rig);
 			}
 }
 
@@ -280,8 +147,6 @@ static void arm_while_closing(struct probe *probe)
 /* Armed in its last run, after the service has closed: refused. */
 Test(timer_persistent_ends, in_a_run_of_a_close)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	create(&probe, HOUR, true);
 	probe.act = arm_while_closing;
@@ -289,61 +154,16 @@ Test(timer_persistent_ends, in_a_run_of_a_close)
 	expect_eq(probe.runs, 1);
 	expect_eq(probe.answer, -ESHUTDOWN);
 	expect_released(&probe, TW_FATE_FIRED);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ refused */
-
-Test(timer_persistent_ends, of_other_timers_is_refused)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2);
-	probe_schedule(&once, MS);
-	probe_schedule_every(&series, rate_of(MS, MS, 0));
-	struct tw_service_stats before = stats_of(rig.service);
-	expect_eq(tw_disarm(rig.service, once.timer), -EINVAL);
-	expect_eq(tw_disarm(rig.service, series.timer), -EINVAL);
-	expect_eq(tw_disarm(NULL, once.timer), -EINVAL);
-	expect_eq(tw_disarm(rig.service, (tw_timer){0}), TW_GONE);
-	expect_eq(tw_disarm(rig.service, (tw_timer){UINT64_MAX}), TW_GONE);
-	expect_untouched(&before, rig.service);
-	rig_advance(&rig, MS);
-	expect_eq(tw_disarm(rig.service, once.timer), TW_GONE);
-	expect_eq(once.runs, 1);
-	expect_eq(series.runs, 1);
-	expect_eq(tw_cancel(rig.service, series.timer), TW_CANCELLED);
-	rig_close(&rig);
-}
-
-Test(timer_persistent_ends, that_are_badly_made_are_refused)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	struct tw_period period = rate_of(0, MS, 1);
-	struct tw_service_stats before = stats_of(rig.service);
-	struct tw_task task = task_of(&probe, 0, true);
-	task.period = &period;
-	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), -EINVAL);
-	task = task_of(&probe, TW_NEVER, true);
-	expect_untouched(&before, rig.service);
-	task.flags = 0;
-	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), -ERANGE);
-	task.flags = TW_TASK_PERSISTENT;
-	task.when_ns = TW_NEVER - 1;
-	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), -ERANGE);
-	expect_eq(stats_of(rig.service).pending, 0);
-	rig_close(&rig);
-}
 
 /* Disarmed timers take slots, too. */
 Test(timer_persistent_ends, that_fill_the_service_are_refused)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.max_timers = 1000;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
 	static tw_timer timers[2000];
 	struct tw_task task = task_of(&probe, TW_NEVER, false);
@@ -359,28 +179,6 @@ Test(timer_persistent_ends, that_fill_the_service_are_refused)
 	for (int i = 0; i < n; i++)
 		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
 	expect_eq(tw_schedule_task(rig.service, &task, &timers[0]), 0);
-	rig_close(&rig);
-}
-
-Test(timer_persistent_ends, is_seen_by_dump_and_not_by_foreach)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	struct tw_task task = task_of(&probe, TW_NEVER, false);
-	task.name = "idle";
-	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), 0);
-	int seen = 0;
-	expect_eq(tw_service_foreach(rig.service, count_dropped, &seen), 0);
-	expect_eq(seen, 0);
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-	expect_eq(tw_service_dump(rig.service, out), 0);
-	fclose(out);
-	cr_assert(strstr(text, " disarmed, \"idle\", fn "), "%s", text);
-	free(text);
-	rig_close(&rig);
 }
 
 /* As a thread's reset does that has found the service open, and stood still. */
@@ -402,8 +200,7 @@ static void reset_late(struct probe *probe)
 Test(timer_persistent_ends, a_close_that_runs_all_meets_a_reset_that_comes_late)
 {
 	for (int relocated = 0; relocated < 2; relocated++) {
-		struct rig rig;
-		rig_open(&rig, NULL);
+		reopen_rig(NULL);
 		struct probe probe = PROBE(&rig, 1), late = PROBE(&rig, 2);
 		create(&probe, MINUTE, false);
 		rig_advance(&rig, MS);
@@ -418,6 +215,5 @@ Test(timer_persistent_ends, a_close_that_runs_all_meets_a_reset_that_comes_late)
 		expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, 5 * SECOND), 0);
 		expect_eq(late.answer, 0);
 		expect_eq(probe.runs, 1);
-		rig_close(&rig);
 	}
 }

@@ -3,9 +3,9 @@
 #include <pthread.h>
 
 #include "test/support/persistent_suite.h"
-#include "test/support/queue_executor.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_persistent_runs, .timeout = 60);
+TestSuite(timer_persistent_runs, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 /* ------------------------------------------------------------ while it runs */
 
@@ -31,8 +31,6 @@ static void arm_itself_twice(struct probe *probe)
 
 Test(timer_persistent_runs, may_arm_itself)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	create(&probe, 10 * MS);
 	probe.act = arm_itself;
@@ -52,7 +50,6 @@ Test(timer_persistent_runs, may_arm_itself)
 	expect_eq(probe.runs, 12);
 	rig_advance(&rig, MS);
 	expect_eq(probe.runs, 13);
-	rig_close(&rig);
 }
 
 /* What another thread says while the callback runs. The callback waits until it has been said. */
@@ -111,8 +108,6 @@ static void expect_said(struct probe *probe, int (*what)(tw_service *, tw_timer)
 
 Test(timer_persistent_runs, is_armed_by_others_while_it_runs)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	create(&probe, TW_NEVER);
 	expect_said(&probe, say_reset, 0);
@@ -133,19 +128,13 @@ Test(timer_persistent_runs, is_armed_by_others_while_it_runs)
 	expect_eq(probe.runs, 6);
 	expect_disarm(&probe, TW_GONE);
 	expect_eq(stats_of(rig.service).cancelled, 1);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ at its executor */
 
 Test(timer_persistent_runs, is_disarmed_while_it_waits_for_its_executor)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	struct tw_service_config cfg = rig_config();
-	queue_executor_open(&queue);
-	cfg.executor = &queue.base;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	struct probe probe = PROBE(&rig, 1);
 	create(&probe, TW_NEVER);
 	for (int way = 0; way < 6; way++) {
@@ -171,6 +160,4 @@ Test(timer_persistent_runs, is_disarmed_while_it_waits_for_its_executor)
 		expect_eq(probe.runs, 1);
 		probe.runs = 0;
 	}
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }

@@ -1,6 +1,8 @@
 /* tw_remaining of timers that are far away, before and after the driver has met them. */
 #include "test/support/expect.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
+
+TestSuite(timer_remaining, .init = open_rig, .fini = close_rig);
 
 /* To the tick that it is due in. */
 static void expect_left(struct probe *probe, uint64_t ns)
@@ -13,30 +15,12 @@ static void expect_left(struct probe *probe, uint64_t ns)
 
 Test(timer_remaining, of_a_far_timer_counts_down_before_the_driver_turns)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	rig_advance(&rig, 3 * HOUR);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 10 * HOUR);
 	expect_left(&probe, 10 * HOUR);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 6 * HOUR), 0);
 	expect_left(&probe, 7 * HOUR);
-	rig_close(&rig);
-}
-
-Test(timer_remaining, of_any_distance_is_told)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	for (uint64_t delay_ns = MS; delay_ns < TW_MAX_DELAY_NS; delay_ns *= 7) {
-		probe_schedule(&probe, delay_ns);
-		expect_left(&probe, delay_ns);
-		rig_advance(&rig, 0);
-		expect_left(&probe, delay_ns);
-		expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	}
-	rig_close(&rig);
 }
 
 /* Half an hour is far at the finest tick. */
@@ -44,10 +28,9 @@ Test(timer_remaining, is_exact_at_any_tick)
 {
 	static const uint64_t ticks_ns[] = {50000, 1000000, 1000000000};
 	for (int i = 0; i < 3; i++) {
-		struct rig rig;
 		struct tw_service_config cfg = rig_config();
 		cfg.tick_ns = ticks_ns[i];
-		rig_open(&rig, &cfg);
+		reopen_rig(&cfg);
 		struct probe probe = PROBE(&rig, 1);
 		for (uint64_t minutes = 1; minutes < 60 * 24 * 400; minutes *= 6) {
 			probe_schedule(&probe, minutes * MINUTE);
@@ -57,15 +40,12 @@ Test(timer_remaining, is_exact_at_any_tick)
 		}
 		rig_advance(&rig, 0);
 		expect_left(&probe, 279936 * MINUTE);
-		rig_close(&rig);
 	}
 }
 
 /* Moved far, again and again, between two turns of the driver and after them. */
 Test(timer_remaining, of_a_timer_that_was_moved_is_of_the_last_move)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	static const uint64_t moves_ns[] = {20 * HOUR, 3000 * HOUR, 11 * HOUR, SECOND,
@@ -81,7 +61,6 @@ Test(timer_remaining, of_a_timer_that_was_moved_is_of_the_last_move)
 		rig_advance(&rig, HOUR);
 		expect_left(&probe, 9 * HOUR);
 	}
-	rig_close(&rig);
 }
 
 static void look_at_far_move(struct probe *probe)
@@ -91,8 +70,6 @@ static void look_at_far_move(struct probe *probe)
 
 Test(timer_remaining, of_series_and_tasks_is_exact)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe series = PROBE(&rig, 1), again = PROBE(&rig, 2), many[3];
 	probe_schedule_every(&series, rate_of(12 * HOUR, 20 * HOUR, 0));
 	expect_left(&series, 12 * HOUR);
@@ -118,5 +95,4 @@ Test(timer_remaining, of_series_and_tasks_is_exact)
 	rig_advance(&rig, HOUR);
 	expect_left(&series, 19 * HOUR);
 	expect_left(&again, 29 * HOUR);
-	rig_close(&rig);
 }

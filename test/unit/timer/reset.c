@@ -5,113 +5,54 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_reset, .timeout = 30);
+TestSuite(timer_reset, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-Test(timer_reset, to_later_counts_from_the_call)
+/* Each row is one timer: scheduled, moved, and run at its instant. */
+static const struct row {
+	const char *name;
+	uint64_t delay_ns, wait_ns, moves_ns[2];
+	bool at, unseen; /* an instant, from the rig's start; before the driver has met it */
+	uint64_t runs_at_ns;
+	unsigned resets, eager;
+} rows[] = {
+    {"later", 10 * MS, 6 * MS, {10 * MS}, .runs_at_ns = 16 * MS, .resets = 1},
+    {"earlier", SECOND, 6 * MS, {10 * MS}, .runs_at_ns = 16 * MS, .resets = 1, .eager = 1},
+    {"to zero", HOUR, 5 * MS, {0}, .runs_at_ns = 5 * MS, .resets = 1, .eager = 1},
+    {"at later", 10 * MS, 5 * MS, {30 * MS}, true, .runs_at_ns = 30 * MS, .resets = 1},
+    {"at earlier", HOUR, 5 * MS, {20 * MS}, true, .runs_at_ns = 20 * MS, .resets = 1, .eager = 1},
+    {"at the past", HOUR, 5 * MS, {MS}, true, .runs_at_ns = 5 * MS, .resets = 1, .eager = 1},
+    {"to where it was", 10 * MS, 0, {10 * MS, 10 * MS}, .runs_at_ns = 10 * MS, .resets = 2},
+    {"new, later", 10 * MS, 0, {HOUR}, .unseen = true, .runs_at_ns = HOUR, .resets = 1},
+    {"new, earlier", SECOND, 0, {9 * MS}, false, true, 9 * MS, .resets = 1, .eager = 1},
+    {"new, both", 10 * MS, 0, {DAY, 7 * MS}, false, true, 7 * MS, .resets = 2, .eager = 1},
+};
+
+Test(timer_reset, moves_as_the_table_says)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 10 * MS);
-	rig_advance(&rig, 6 * MS);
-	expect_eq(tw_reset(rig.service, probe.timer, 10 * MS), 0);
-	rig_advance(&rig, SECOND);
-	expect_ran_at(&probe, RIG_START_NS + 16 * MS);
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.resets, 1);
-	expect_eq(stats.resets_eager, 0);
-	rig_close(&rig);
-}
-
-Test(timer_reset, to_earlier_counts_from_the_call)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, SECOND);
-	rig_advance(&rig, 6 * MS);
-	expect_eq(tw_reset(rig.service, probe.timer, 10 * MS), 0);
-	rig_advance(&rig, HOUR);
-	expect_ran_at(&probe, RIG_START_NS + 16 * MS);
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.resets, 1);
-	expect_eq(stats.resets_eager, 1);
-	rig_close(&rig);
-}
-
-Test(timer_reset, at_moves_to_an_instant)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe later = PROBE(&rig, 1), earlier = PROBE(&rig, 2), past = PROBE(&rig, 3);
-	probe_schedule(&later, 10 * MS);
-	probe_schedule(&earlier, 10 * SECOND);
-	probe_schedule(&past, 10 * SECOND);
-	rig_advance(&rig, 5 * MS);
-	expect_eq(tw_reset_at(rig.service, later.timer, RIG_START_NS + 30 * MS), 0);
-	expect_eq(tw_reset_at(rig.service, earlier.timer, RIG_START_NS + 20 * MS), 0);
-	expect_eq(tw_reset_at(rig.service, past.timer, RIG_START_NS), 0);
-	rig_advance(&rig, MS);
-	expect_eq(past.runs, 1);
-	rig_advance(&rig, HOUR);
-	expect_ran_at(&later, RIG_START_NS + 30 * MS);
-	expect_ran_at(&earlier, RIG_START_NS + 20 * MS);
-	rig_close(&rig);
-}
-
-Test(timer_reset, to_zero_makes_it_due_at_once)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, HOUR);
-	rig_advance(&rig, 5 * MS);
-	expect_eq(tw_reset(rig.service, probe.timer, 0), 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	expect_ran_at(&probe, RIG_START_NS + 5 * MS);
-	rig_close(&rig);
-}
-
-Test(timer_reset, to_where_it_was_changes_nothing)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 10 * MS);
-	for (int i = 0; i < 100; i++)
-		expect_eq(tw_reset(rig.service, probe.timer, 10 * MS), 0);
-	rig_advance(&rig, SECOND);
-	expect_ran_at(&probe, RIG_START_NS + 10 * MS);
-	rig_close(&rig);
-}
-
-/* Before the driver has looked at it for the first time. */
-Test(timer_reset, of_a_timer_just_scheduled_moves_it_both_ways)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe later = PROBE(&rig, 1), earlier = PROBE(&rig, 2), both = PROBE(&rig, 3);
-	probe_schedule(&later, 10 * MS);
-	probe_schedule(&earlier, 10 * SECOND);
-	probe_schedule(&both, 10 * MS);
-	expect_eq(tw_reset(rig.service, later.timer, 20 * SECOND), 0);
-	expect_eq(tw_reset(rig.service, earlier.timer, 20 * MS), 0);
-	expect_eq(tw_reset(rig.service, both.timer, DAY), 0);
-	expect_eq(tw_reset(rig.service, both.timer, 7 * MS), 0);
-	rig_advance(&rig, HOUR);
-	expect_ran_at(&later, RIG_START_NS + 20 * SECOND);
-	expect_ran_at(&earlier, RIG_START_NS + 20 * MS);
-	expect_ran_at(&both, RIG_START_NS + 7 * MS);
-	rig_close(&rig);
+	for (const struct row *row = rows; row < rows + sizeof rows / sizeof *rows; row++) {
+		reopen_rig(NULL);
+		struct probe probe = PROBE(&rig, 1);
+		probe_schedule(&probe, row->delay_ns);
+		if (!row->unseen)
+			rig_advance(&rig, row->wait_ns);
+		for (unsigned i = 0; i < row->resets; i++)
+			expect_eq(row->at ? tw_reset_at(rig.service, probe.timer,
+							RIG_START_NS + row->moves_ns[i])
+					  : tw_reset(rig.service, probe.timer, row->moves_ns[i]),
+				  0);
+		struct tw_service_stats stats = stats_of(rig.service);
+		cr_assert(stats.resets == row->resets && stats.resets_eager == row->eager,
+			  "%s: %d eager", row->name, (int)stats.resets_eager);
+		rig_advance(&rig, 2 * HOUR);
+		cr_assert(probe.runs == 1 && probe.ran_at_ns == RIG_START_NS + row->runs_at_ns,
+			  "%s: ran at %llu", row->name, (unsigned long long)probe.ran_at_ns);
+	}
 }
 
 Test(timer_reset, of_far_timers_to_near_and_back)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static const uint64_t stations_ns[] = {400 * DAY, 3 * MS,     90 * DAY,  HOUR,
 					       800 * DAY, 2 * SECOND, 20 * DAY,  MS,
 					       DAY,       30 * DAY,   5 * SECOND};
@@ -134,14 +75,11 @@ Test(timer_reset, of_far_timers_to_near_and_back)
 	expect_eq(tw_reset(rig.service, probe.timer, 50 * DAY), 0);
 	rig_advance(&rig, 2000 * DAY);
 	expect_ran_at(&probe, due_ns);
-	rig_close(&rig);
 }
 
 /* A connection's timeout, pushed out with each request: it never fires while they come. */
 Test(timer_reset, again_and_again_holds_the_timer_off)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 30 * SECOND);
 	for (int i = 0; i < 10000; i++) {
@@ -152,13 +90,10 @@ Test(timer_reset, again_and_again_holds_the_timer_off)
 	uint64_t due_ns = rig_now(&rig) + 30 * SECOND;
 	rig_advance(&rig, HOUR);
 	expect_ran_at(&probe, due_ns);
-	rig_close(&rig);
 }
 
 Test(timer_reset, between_two_deadlines_leaves_no_growing_pile_of_entries)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 5 * SECOND);
 	for (int i = 0; i < 60000; i++) {
@@ -174,14 +109,11 @@ Test(timer_reset, between_two_deadlines_leaves_no_growing_pile_of_entries)
 	rig_advance(&rig, HOUR);
 	expect_ran_at(&probe, due_ns);
 	expect_eq(stats_of(rig.service).pending, 0);
-	rig_close(&rig);
 }
 
 /* Where the second one has an entry already: not even one more for each turn. */
 Test(timer_reset, between_two_instants_needs_an_entry_for_each)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	uint64_t near_ns = rig_now(&rig) + 5 * SECOND, far_ns = rig_now(&rig) + MINUTE;
 	probe_schedule_at(&probe, near_ns);
@@ -192,7 +124,6 @@ Test(timer_reset, between_two_instants_needs_an_entry_for_each)
 	expect_le(stats_of(rig.service).entries, 2);
 	rig_advance(&rig, HOUR);
 	expect_ran_at(&probe, near_ns);
-	rig_close(&rig);
 }
 
 /*
@@ -203,8 +134,7 @@ Test(timer_reset, between_two_deadlines_without_a_driver_is_bounded)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.lane_entries = 1024;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 5 * SECOND);
 	rig_advance(&rig, 0);
@@ -219,56 +149,24 @@ Test(timer_reset, between_two_deadlines_without_a_driver_is_bounded)
 	}
 	rig_advance(&rig, HOUR);
 	expect_ran_at(&probe, RIG_START_NS + wanted_ns);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ refused */
 
-Test(timer_reset, of_what_is_gone_says_so)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe fired = PROBE(&rig, 1), cancelled = PROBE(&rig, 2);
-	probe_schedule(&fired, MS);
-	probe_schedule(&cancelled, MS);
-	expect_eq(tw_cancel(rig.service, cancelled.timer), TW_CANCELLED);
-	rig_advance(&rig, MS);
-	expect_eq(tw_reset(rig.service, fired.timer, MS), -ENOENT);
-	expect_eq(tw_reset(rig.service, cancelled.timer, MS), -ENOENT);
-	expect_eq(tw_reset(rig.service, (tw_timer){0}, MS), -ENOENT);
-	expect_eq(tw_reset_at(rig.service, fired.timer, RIG_START_NS + SECOND), -ENOENT);
-	rig_advance(&rig, SECOND);
-	expect_eq(rig.ran, 1);
-	rig_close(&rig);
-}
-
 Test(timer_reset, out_of_range_changes_nothing)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 10 * MS);
 	struct tw_service_stats before = stats_of(rig.service);
 	expect_eq(tw_reset(rig.service, probe.timer, TW_MAX_DELAY_NS + 1), -ERANGE);
 	expect_eq(tw_reset(rig.service, probe.timer, UINT64_MAX), -ERANGE);
 	expect_eq(tw_reset_at(rig.service, probe.timer, UINT64_MAX), -ERANGE);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, TW_MAX_DELAY_NS + 1), -ERANGE);
+	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, UINT64_MAX), -ERANGE);
 	struct tw_service_stats after = stats_of(rig.service);
 	expect_same_state(&before, &after);
 	rig_advance(&rig, SECOND);
 	expect_ran_at(&probe, RIG_START_NS + 10 * MS);
-	rig_close(&rig);
-}
-
-Test(timer_reset, of_a_timer_of_a_closed_service_is_refused)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 10 * MS);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(tw_reset(rig.service, probe.timer, 0), -ESHUTDOWN);
-	expect_eq(tw_reset_at(rig.service, probe.timer, 0), -ESHUTDOWN);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ expired, not yet claimed */
@@ -280,8 +178,6 @@ static void reset_the_other(struct probe *probe)
 
 Test(timer_reset, to_later_of_a_neighbour_due_in_the_same_tick_wins)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
 	first.act = reset_the_other;
 	first.other = &second;
@@ -292,39 +188,16 @@ Test(timer_reset, to_later_of_a_neighbour_due_in_the_same_tick_wins)
 	expect_eq(second.runs, 0);
 	rig_advance(&rig, SECOND);
 	expect_ran_at(&second, RIG_START_NS + 60 * MS);
-	rig_close(&rig);
 }
 
 /* Opens a rig whose executor holds one expired timer. */
-static void open_with_one_waiting(struct rig *rig, struct queue_executor *queue,
-				  struct probe *probe)
+static void open_with_one_waiting(struct probe *probe)
 {
-	queue_executor_open(queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue->base;
-	rig_open(rig, &cfg);
-	*probe = PROBE(rig, 1);
+	reopen_on_queue();
+	*probe = PROBE(&rig, 1);
 	probe_schedule(probe, MS);
-	rig_advance(rig, MS);
-	expect_eq(queue_executor_waiting(queue), 1);
-}
-
-Test(timer_reset, to_later_while_it_waits_for_its_executor_wins)
-{
-	struct rig rig;
-	struct queue_executor queue;
-	struct probe probe;
-	open_with_one_waiting(&rig, &queue, &probe);
-	expect_eq(tw_reset(rig.service, probe.timer, 30 * MS), 0);
-	expect_eq(queue_executor_run_next(&queue), 0);
-	expect_eq(probe.runs, 0);
-	rig_advance(&rig, 29 * MS);
-	expect_eq(queue_executor_waiting(&queue), 0);
 	rig_advance(&rig, MS);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(probe.runs, 1);
-	queue_executor_close(&queue);
-	rig_close(&rig);
+	expect_eq(queue_executor_waiting(&queue), 1);
 }
 
 /*
@@ -333,10 +206,8 @@ Test(timer_reset, to_later_while_it_waits_for_its_executor_wins)
  */
 Test(timer_reset, of_one_that_waits_for_its_executor_runs_once)
 {
-	struct rig rig;
-	struct queue_executor queue;
 	struct probe probe;
-	open_with_one_waiting(&rig, &queue, &probe);
+	open_with_one_waiting(&probe);
 	expect_eq(tw_reset(rig.service, probe.timer, 30 * MS), 0);
 	rig_advance(&rig, 40 * MS);
 	expect_ge(queue_executor_waiting(&queue), 1);
@@ -346,23 +217,4 @@ Test(timer_reset, of_one_that_waits_for_its_executor_runs_once)
 		queue_executor_run_all(&queue);
 	}
 	expect_eq(probe.runs, 1);
-	queue_executor_close(&queue);
-	rig_close(&rig);
-}
-
-Test(timer_reset, to_far_away_of_one_that_waits_for_its_executor)
-{
-	struct rig rig;
-	struct queue_executor queue;
-	struct probe probe;
-	open_with_one_waiting(&rig, &queue, &probe);
-	uint64_t due_ns = rig_now(&rig) + 400 * DAY;
-	expect_eq(tw_reset(rig.service, probe.timer, 400 * DAY), 0);
-	expect_eq(queue_executor_run_next(&queue), 0);
-	rig_advance_to(&rig, due_ns - MS);
-	expect_eq(queue_executor_waiting(&queue), 0);
-	rig_advance_to(&rig, due_ns);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	queue_executor_close(&queue);
-	rig_close(&rig);
 }

@@ -2,15 +2,12 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_reset_earlier, .timeout = 30);
+TestSuite(timer_reset_earlier, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 Test(timer_reset_earlier, moves_to_earlier_and_keeps_what_is_earlier)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	rig_advance(&rig, 5 * MS);
@@ -26,13 +23,10 @@ Test(timer_reset_earlier, moves_to_earlier_and_keeps_what_is_earlier)
 	expect_eq(stats.resets_eager, 2);
 	rig_advance(&rig, HOUR);
 	expect_ran_at(&probe, RIG_START_NS + 50 * MS);
-	rig_close(&rig);
 }
 
 Test(timer_reset_earlier, compares_ticks)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_at(&probe, RIG_START_NS + 10 * MS);
 	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 9 * MS + 1),
@@ -40,14 +34,11 @@ Test(timer_reset_earlier, compares_ticks)
 	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 9 * MS), 0);
 	rig_advance(&rig, SECOND);
 	expect_ran_at(&probe, RIG_START_NS + 9 * MS);
-	rig_close(&rig);
 }
 
 /* In a lane, beyond the wheel's reach, near, and back; each side of each border. */
 Test(timer_reset_earlier, of_far_timers)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static const uint64_t delays_ns[] = {MS,       SECOND,    HOUR,      DAY,
 					     30 * DAY, 400 * DAY, 4000 * DAY};
 	enum { DELAYS = sizeof delays_ns / sizeof delays_ns[0] };
@@ -69,33 +60,10 @@ Test(timer_reset_earlier, of_far_timers)
 				expect_eq(left_ns, delays_ns[to < from ? to : from]);
 				expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
 			}
-	rig_close(&rig);
-}
-
-Test(timer_reset_earlier, of_what_is_gone_out_of_range_or_closed)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1), pending = PROBE(&rig, 2);
-	probe_schedule(&probe, MS);
-	probe_schedule(&pending, SECOND);
-	rig_advance(&rig, 2 * MS);
-	tw_timer none = {0};
-	expect_eq(tw_reset_earlier(NULL, pending.timer, MS), -EINVAL);
-	expect_eq(tw_reset_earlier_at(NULL, pending.timer, MS), -EINVAL);
-	expect_eq(tw_reset_earlier(rig.service, probe.timer, 0), -ENOENT);
-	expect_eq(tw_reset_earlier(rig.service, none, 0), -ENOENT);
-	expect_eq(tw_reset_earlier(rig.service, pending.timer, TW_MAX_DELAY_NS + 1), -ERANGE);
-	expect_eq(tw_reset_earlier_at(rig.service, pending.timer, UINT64_MAX), -ERANGE);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
-	expect_eq(tw_reset_earlier(rig.service, pending.timer, MS), -ESHUTDOWN);
-	rig_close(&rig);
 }
 
 Test(timer_reset_earlier, moves_the_phase_of_a_series)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_every(&probe, rate_of(100 * MS, 100 * MS, 0));
 	expect_eq(tw_reset_earlier(rig.service, probe.timer, 150 * MS), TW_RESET_KEPT);
@@ -106,7 +74,6 @@ Test(timer_reset_earlier, moves_the_phase_of_a_series)
 	expect_eq(probe.runs, 2);
 	expect_eq(probe.ran_at_ns, RIG_START_NS + 130 * MS);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 static void twice_earlier(struct probe *probe)
@@ -122,8 +89,6 @@ static void twice_earlier(struct probe *probe)
 
 Test(timer_reset_earlier, from_its_own_callback_rearms_for_the_earliest)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = twice_earlier;
 	probe_schedule(&probe, 10 * MS);
@@ -131,7 +96,6 @@ Test(timer_reset_earlier, from_its_own_callback_rearms_for_the_earliest)
 	expect_eq(probe.answer, 1);
 	expect_eq(probe.runs, 2);
 	expect_eq(probe.ran_at_ns, RIG_START_NS + 30 * MS);
-	rig_close(&rig);
 }
 
 static void series_later_then_sooner(struct probe *probe)
@@ -143,8 +107,6 @@ static void series_later_then_sooner(struct probe *probe)
 
 Test(timer_reset_earlier, from_the_callback_of_a_series_takes_the_earlier_instant)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = series_later_then_sooner;
 	probe_schedule_every(&probe, rate_of(100 * MS, 100 * MS, 4));
@@ -158,26 +120,6 @@ Test(timer_reset_earlier, from_the_callback_of_a_series_takes_the_earlier_instan
 	expect_eq(probe.runs, 4);
 	expect_eq(probe.ran_at_ns, RIG_START_NS + 340 * MS);
 	expect_eq(probe.answer, 0);
-	rig_close(&rig);
-}
-
-Test(timer_reset_earlier, of_one_that_waits_for_its_executor_keeps_it)
-{
-	struct rig rig;
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	rig_open(&rig, &cfg);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
-	rig_advance(&rig, MS);
-	expect_eq(queue_executor_waiting(&queue), 1);
-	expect_eq(tw_reset_earlier(rig.service, probe.timer, 30 * MS), TW_RESET_KEPT);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(probe.runs, 1);
-	queue_executor_close(&queue);
-	rig_close(&rig);
 }
 
 enum { MOVERS = 4, MOVES = 20000 };
@@ -209,8 +151,6 @@ static void *move_down(void *arg)
 
 Test(timer_reset_earlier, of_several_threads_the_earliest_wins)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 9000 * DAY);
 	struct mover movers[MOVERS];
@@ -230,5 +170,4 @@ Test(timer_reset_earlier, of_several_threads_the_earliest_wins)
 	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
 	expect_eq(left_ns, rig_tick_of(&rig, earliest_ns) - RIG_START_NS);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
 }

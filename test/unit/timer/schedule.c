@@ -5,42 +5,22 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_schedule, .timeout = 30);
-
-Test(timer_schedule, runs_once_at_its_tick)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 5 * MS);
-	rig_advance(&rig, 5 * MS - 1);
-	expect_eq(probe.runs, 0);
-	rig_advance(&rig, 1);
-	expect_ran_at(&probe, RIG_START_NS + 5 * MS);
-	rig_advance(&rig, HOUR);
-	expect_eq(probe.runs, 1);
-	rig_close(&rig);
-}
+TestSuite(timer_schedule, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 Test(timer_schedule, never_runs_inside_the_call)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe now = PROBE(&rig, 1), past = PROBE(&rig, 2);
 	probe_schedule(&now, 0);
 	probe_schedule_at(&past, 0);
 	expect_eq(rig.ran, 0);
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 2);
 	expect_eq(rig.ran, 2);
-	rig_close(&rig);
 }
 
 Test(timer_schedule, what_is_due_at_once_needs_no_time_to_pass)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	rig_advance(&rig, 10 * MS);
 	struct probe now = PROBE(&rig, 1), past = PROBE(&rig, 2), present = PROBE(&rig, 3);
 	probe_schedule(&now, 0);
@@ -50,13 +30,10 @@ Test(timer_schedule, what_is_due_at_once_needs_no_time_to_pass)
 	expect_ran_at(&now, RIG_START_NS + 10 * MS);
 	expect_ran_at(&past, RIG_START_NS + 10 * MS);
 	expect_ran_at(&present, RIG_START_NS + 10 * MS);
-	rig_close(&rig);
 }
 
 Test(timer_schedule, at_past_deadlines_are_due_within_a_tick_between_ticks_too)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	rig_advance(&rig, 3 * MS + MS / 3);
 	struct probe zero = PROBE(&rig, 1), past = PROBE(&rig, 2);
 	probe_schedule(&zero, 0);
@@ -64,7 +41,6 @@ Test(timer_schedule, at_past_deadlines_are_due_within_a_tick_between_ticks_too)
 	rig_advance(&rig, MS);
 	expect_eq(zero.runs, 1);
 	expect_eq(past.runs, 1);
-	rig_close(&rig);
 }
 
 static void compare_handles(struct probe *probe)
@@ -74,8 +50,6 @@ static void compare_handles(struct probe *probe)
 
 Test(timer_schedule, the_callback_may_read_the_handle_it_was_given)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe plain = PROBE(&rig, 1), series = PROBE(&rig, 2), task = PROBE(&rig, 3);
 	plain.act = series.act = task.act = compare_handles;
 	probe_schedule(&plain, 0);
@@ -85,13 +59,10 @@ Test(timer_schedule, the_callback_may_read_the_handle_it_was_given)
 	expect_eq(plain.answer, 1);
 	expect_eq(series.answer, 1);
 	expect_eq(task.answer, 1);
-	rig_close(&rig);
 }
 
 Test(timer_schedule, wants_no_handle_back)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_period once = rate_of(0, MS, 1);
 	struct tw_task task = {.size = sizeof(task), .fn = probe_run, .arg = &probe};
@@ -101,7 +72,6 @@ Test(timer_schedule, wants_no_handle_back)
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	rig_advance(&rig, MS);
 	expect_eq(probe.runs, 4);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ delays of every size */
@@ -112,8 +82,7 @@ static void expect_exact(uint64_t tick_ns, uint32_t buckets, uint64_t delay_ns, 
 	struct tw_service_config cfg = rig_config();
 	cfg.tick_ns = tick_ns;
 	cfg.buckets = buckets;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	rig_advance(&rig, offset_ns);
 	struct probe relative = PROBE(&rig, 1), absolute = PROBE(&rig, 2);
 	uint64_t deadline_ns = rig_now(&rig) + delay_ns;
@@ -128,7 +97,6 @@ static void expect_exact(uint64_t tick_ns, uint32_t buckets, uint64_t delay_ns, 
 	rig_advance_to(&rig, due_ns);
 	expect_ran_at(&relative, due_ns);
 	expect_ran_at(&absolute, due_ns);
-	rig_close(&rig);
 }
 
 static void expect_exact_for_sizes(uint64_t tick_ns, uint32_t buckets)
@@ -184,8 +152,6 @@ Test(timer_schedule, delays_of_every_size_end_at_their_tick_with_the_coarsest_ti
 /* Decades away, across whatever turns over in between, and still exact. */
 Test(timer_schedule, a_timer_decades_away_runs_at_its_tick)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe far = PROBE(&rig, 1), near = PROBE(&rig, 2);
 	uint64_t delay_ns = 100 * 365 * DAY;
 	probe_schedule(&far, delay_ns);
@@ -197,13 +163,10 @@ Test(timer_schedule, a_timer_decades_away_runs_at_its_tick)
 	expect_eq(near.runs, 1);
 	rig_advance(&rig, 365 * DAY);
 	expect_ran_at(&far, RIG_START_NS + delay_ns);
-	rig_close(&rig);
 }
 
 Test(timer_schedule, the_longest_delay_is_accepted_and_one_more_is_refused)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe longest = PROBE(&rig, 1);
 	probe_schedule(&longest, TW_MAX_DELAY_NS);
 	struct tw_service_stats before = stats_of(rig.service);
@@ -222,28 +185,22 @@ Test(timer_schedule, the_longest_delay_is_accepted_and_one_more_is_refused)
 	expect_eq(tw_remaining(rig.service, longest.timer, &left_ns), 0);
 	expect_ge(left_ns, TW_MAX_DELAY_NS);
 	expect_eq(tw_cancel(rig.service, longest.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 Test(timer_schedule, deadlines_are_accepted_up_to_the_longest_delay_from_creation)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe last = PROBE(&rig, 1);
 	probe_schedule_at(&last, RIG_START_NS + TW_MAX_DELAY_NS);
 	tw_timer none = {.id = 1};
 	expect_eq(tw_schedule_at(rig.service, UINT64_MAX, probe_run, &last, &none), -ERANGE);
 	expect_eq(none.id, 0);
 	expect_eq(tw_is_pending(rig.service, last.timer), true);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ tasks */
 
 Test(timer_schedule, a_task_takes_a_delay_or_a_deadline)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe delay = PROBE(&rig, 1), deadline = PROBE(&rig, 2);
 	struct tw_task task = {
 	    .size = sizeof(task), .fn = probe_run, .arg = &delay, .when_ns = 3 * MS};
@@ -255,7 +212,6 @@ Test(timer_schedule, a_task_takes_a_delay_or_a_deadline)
 	rig_advance(&rig, 10 * MS);
 	expect_ran_at(&delay, RIG_START_NS + 3 * MS);
 	expect_ran_at(&deadline, RIG_START_NS + 7 * MS);
-	rig_close(&rig);
 }
 
 static void schedule_the_other(struct probe *probe)
@@ -266,8 +222,6 @@ static void schedule_the_other(struct probe *probe)
 
 Test(timer_schedule, callbacks_may_schedule)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
 	first.act = schedule_the_other;
 	first.other = &second;
@@ -275,17 +229,13 @@ Test(timer_schedule, callbacks_may_schedule)
 	rig_advance(&rig, 10 * MS);
 	expect_eq(first.answer, 0);
 	expect_ran_at(&second, RIG_START_NS + 5 * MS);
-	rig_close(&rig);
 }
 
 Test(timer_schedule, the_same_function_and_argument_may_wait_many_times)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	for (int i = 0; i < 10000; i++)
 		probe_schedule(&probe, (uint64_t)i * MS / 7);
 	rig_advance(&rig, 2 * SECOND);
 	expect_eq(probe.runs, 10000);
-	rig_close(&rig);
 }

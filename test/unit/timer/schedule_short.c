@@ -2,32 +2,32 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "test/support/rig.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/core/local.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_schedule_short, .timeout = 60);
+TestSuite(timer_schedule_short, .init = open_rig, .fini = close_rig, .timeout = 60);
 
-static uint64_t word_of(struct rig *rig, tw_timer timer)
+static uint64_t word_of(tw_timer timer)
 {
 	uint64_t entry;
-	expect_eq(tw__handle_entry(&rig->service->slots, timer, &entry), true);
-	uint64_t word = tw_load_relaxed(&rig->service->slots.words[(uint32_t)entry]);
+	expect_eq(tw__handle_entry(&rig.service->slots, timer, &entry), true);
+	uint64_t word = tw_load_relaxed(&rig.service->slots.words[(uint32_t)entry]);
 	expect_eq(tw__word_generation(word), tw__entry_generation(entry));
 	return word;
 }
 
-static void expect_armed_for(struct rig *rig, struct probe *probe, uint64_t deadline_ns)
+static void expect_armed_for(struct probe *probe, uint64_t deadline_ns)
 {
-	uint64_t cursor = tw_load_relaxed(&rig->service->gate.cursor),
-		 tick = tw__tick_to_write(rig->service, deadline_ns);
+	uint64_t cursor = tw_load_relaxed(&rig.service->gate.cursor),
+		 tick = tw__tick_to_write(rig.service, deadline_ns);
 	uint32_t low = (uint32_t)(TW__ARMED | tw__tick_bits(tick, cursor));
-	expect_eq(tw_schedule_at(rig->service, deadline_ns, probe_run, probe, &probe->timer), 0);
-	expect_eq((uint32_t)word_of(rig, probe->timer), low);
-	expect_eq(tw_cancel(rig->service, probe->timer), TW_CANCELLED);
-	expect_eq(tw__schedule_at(rig->service, deadline_ns, probe_run, probe, &probe->timer), 0);
-	expect_eq((uint32_t)word_of(rig, probe->timer), low);
-	expect_eq(tw_cancel(rig->service, probe->timer), TW_CANCELLED);
+	expect_eq(tw_schedule_at(rig.service, deadline_ns, probe_run, probe, &probe->timer), 0);
+	expect_eq((uint32_t)word_of(probe->timer), low);
+	expect_eq(tw_cancel(rig.service, probe->timer), TW_CANCELLED);
+	expect_eq(tw__schedule_at(rig.service, deadline_ns, probe_run, probe, &probe->timer), 0);
+	expect_eq((uint32_t)word_of(probe->timer), low);
+	expect_eq(tw_cancel(rig.service, probe->timer), TW_CANCELLED);
 }
 
 /*
@@ -36,8 +36,6 @@ static void expect_armed_for(struct rig *rig, struct probe *probe, uint64_t dead
  */
 Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	rig_advance(&rig, SECOND);
 	const uint64_t around[] = {0,
@@ -51,12 +49,10 @@ Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
 	for (size_t i = 0; i < sizeof around / sizeof *around; i++)
 		for (int ticks = i ? -2 : 0; ticks <= 1; ticks++)
 			for (int ns = i ? -1 : 0; ns <= 1; ns++)
-				expect_armed_for(&rig, &probe,
-						 around[i] + (uint64_t)(ticks * (int)MS) +
-						     (uint64_t)ns);
+				expect_armed_for(&probe, around[i] + (uint64_t)(ticks * (int)MS) +
+							     (uint64_t)ns);
 	rig_advance(&rig, SECOND);
 	expect_eq(rig.ran, 0);
-	rig_close(&rig);
 }
 
 /*
@@ -65,8 +61,6 @@ Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
  */
 Test(timer_schedule_short, tells_a_driver_that_is_called_what_is_due_at_once)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	for (int round = 0; round < 3; round++) {
 		rig_advance(&rig, SECOND);
@@ -79,7 +73,6 @@ Test(timer_schedule_short, tells_a_driver_that_is_called_what_is_due_at_once)
 		    tw__tick_ns(rig.service, tw_load_relaxed(&rig.service->gate.cursor) + 1));
 		expect_eq(tw_load_relaxed(&local->urgent), tw__lane_written(&local->lane) - 1);
 	}
-	rig_close(&rig);
 }
 
 static void never(void *arg)
@@ -127,8 +120,7 @@ Test(timer_schedule_short, finds_nothing_unpublished_where_a_call_was_refused)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.max_timers = 1;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct tw__lane *lane = &tw__local_of(rig.service)->lane;
 	tw_timer timer, last = {0};
 	while (tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &timer) == 0)
@@ -149,7 +141,6 @@ Test(timer_schedule_short, finds_nothing_unpublished_where_a_call_was_refused)
 		expect_eq(tw_cancel(rig.service, last), TW_CANCELLED);
 		expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &last), 0);
 	}
-	rig_close(&rig);
 }
 
 /* The same where the group of a timer has closed, after its base was put into the lane. */
