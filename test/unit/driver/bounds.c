@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "test/support/big.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
 /* Slots in a thread's own cache may come on top of max_timers. */
 enum { CACHE_SLACK = 256 };
@@ -19,25 +19,25 @@ static tw_timer *timers; /* MOST */
 static void allocate(void)
 {
 	timers = big_array(MOST, sizeof *timers);
+	open_rig();
 }
 
-TestSuite(driver_bounds, .init = allocate, .timeout = 60);
+TestSuite(driver_bounds, .init = allocate, .fini = close_rig, .timeout = 60);
 
 /* Schedules until it is refused, or `most` are there. */
-static size_t schedule_until_refused(struct rig *rig, struct probe *probe, size_t most,
-				     uint64_t delay_ns)
+static size_t schedule_until_refused(struct probe *probe, size_t most, uint64_t delay_ns)
 {
 	size_t count = 0;
 	tw_timer timer;
-	while (count < most && tw_schedule(rig->service, delay_ns, probe_run, probe, &timer) == 0)
+	while (count < most && tw_schedule(rig.service, delay_ns, probe_run, probe, &timer) == 0)
 		timers[count++] = timer;
 	return count;
 }
 
-static void cancel_all(struct rig *rig, size_t count)
+static void cancel_all(size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		expect_eq(tw_cancel(rig->service, timers[i]), TW_CANCELLED);
+		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
 }
 
 /* ------------------------------------------------------------ max_timers */
@@ -46,11 +46,10 @@ static void expect_max_timers(uint32_t max_timers)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.max_timers = max_timers;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
 	for (int round = 0; round < 3; round++) {
-		size_t count = schedule_until_refused(&rig, &probe, 100000, SECOND);
+		size_t count = schedule_until_refused(&probe, 100000, SECOND);
 		expect_ge(count, max_timers);
 		expect_le(count, max_timers + CACHE_SLACK);
 		struct tw_service_stats before = stats_of(rig.service);
@@ -60,10 +59,9 @@ static void expect_max_timers(uint32_t max_timers)
 		struct tw_service_stats after = stats_of(rig.service);
 		expect_same_state(&before, &after);
 		expect_eq(after.rejected, before.rejected + 1);
-		cancel_all(&rig, count);
+		cancel_all(count);
 		rig_advance(&rig, MS);
 	}
-	rig_close(&rig);
 }
 
 Test(driver_bounds, of_timers_is_kept_and_recovered_from)
@@ -77,17 +75,15 @@ Test(driver_bounds, a_slot_freed_by_a_run_serves_again)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.max_timers = 300;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
-	size_t first = schedule_until_refused(&rig, &probe, 100000, MS);
+	size_t first = schedule_until_refused(&probe, 100000, MS);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, first);
-	size_t second = schedule_until_refused(&rig, &probe, 100000, MS);
+	size_t second = schedule_until_refused(&probe, 100000, MS);
 	expect_ge(second, 300);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, first + second);
-	rig_close(&rig);
 }
 
 struct other_thread {
@@ -99,7 +95,7 @@ struct other_thread {
 static void *schedule_many(void *arg)
 {
 	struct other_thread *other = arg;
-	other->count = schedule_until_refused(other->rig, other->probe, 100000, SECOND);
+	other->count = schedule_until_refused(other->probe, 100000, SECOND);
 	return NULL;
 }
 
@@ -108,8 +104,7 @@ Test(driver_bounds, slots_of_a_thread_that_ended_serve_others)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.max_timers = 1000;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
 	for (int round = 0; round < 20; round++) {
 		struct other_thread other = {.rig = &rig, .probe = &probe};
@@ -117,20 +112,18 @@ Test(driver_bounds, slots_of_a_thread_that_ended_serve_others)
 		expect_eq(pthread_create(&thread, NULL, schedule_many, &other), 0);
 		pthread_join(thread, NULL);
 		expect_ge(other.count, 1000 - CACHE_SLACK);
-		cancel_all(&rig, other.count);
+		cancel_all(other.count);
 		rig_advance(&rig, MS);
 	}
-	rig_close(&rig);
 }
 
 Test(driver_bounds, a_series_and_a_task_are_refused_too)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.max_timers = 1;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
-	size_t count = schedule_until_refused(&rig, &probe, 1000, SECOND);
+	size_t count = schedule_until_refused(&probe, 1000, SECOND);
 	struct tw_period period = rate_of(0, MS, 0);
 	struct tw_task task = {
 	    .size = sizeof(task), .fn = probe_run, .arg = &probe, .release = probe_release};
@@ -141,8 +134,7 @@ Test(driver_bounds, a_series_and_a_task_are_refused_too)
 	expect_eq(tw_schedule_task(rig.service, &task, &none), -EAGAIN);
 	expect_eq(none.id, 0);
 	expect_eq(probe.releases, 0);
-	cancel_all(&rig, count);
-	rig_close(&rig);
+	cancel_all(count);
 }
 
 /* ------------------------------------------------------------ lane_entries */
@@ -155,8 +147,7 @@ Test(driver_bounds, of_undrained_entries_is_kept_and_recovered_from)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.lane_entries = 1024;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
 	for (int round = 0; round < 3; round++) {
 		size_t before = rig.ran, accepted = 0;
@@ -174,15 +165,13 @@ Test(driver_bounds, of_undrained_entries_is_kept_and_recovered_from)
 		rig_advance(&rig, SECOND);
 		expect_eq(rig.ran - before, accepted + 1);
 	}
-	rig_close(&rig);
 }
 
 Test(driver_bounds, dead_entries_make_room_in_a_lane_that_nobody_drains)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.lane_entries = 1024;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe alive = PROBE(&rig, 1), dead = PROBE(&rig, 2);
 	for (int i = 0; i < 2000000; i++) {
 		if (i % 20000 == 0)
@@ -193,7 +182,6 @@ Test(driver_bounds, dead_entries_make_room_in_a_lane_that_nobody_drains)
 	rig_advance(&rig, SECOND);
 	expect_eq(alive.runs, 100);
 	expect_eq(dead.runs, 0);
-	rig_close(&rig);
 }
 
 /* Survivors of a full lane keep their order. */
@@ -201,8 +189,7 @@ Test(driver_bounds, dead_entries_leave_order_when_they_make_room)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.lane_entries = 1024;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	static struct probe probes[400];
 	struct probe dead = PROBE(&rig, 1000);
 	for (int i = 0; i < 400; i++) {
@@ -216,22 +203,19 @@ Test(driver_bounds, dead_entries_leave_order_when_they_make_room)
 	rig_advance(&rig, SECOND);
 	expect_eq(rig.ran, 400);
 	expect_ids_ascend(&rig);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ G11 */
 
 Test(driver_bounds, cancelled_timers_leave_few_entries)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	for (int round = 0; round < 5; round++) {
-		size_t count = schedule_until_refused(&rig, &probe, 100000, 30 * SECOND);
+		size_t count = schedule_until_refused(&probe, 100000, 30 * SECOND);
 		expect_eq(count, 100000);
 		rig_advance(&rig, MS);
 		expect_ge(stats_of(rig.service).entries, 100000);
-		cancel_all(&rig, count);
+		cancel_all(count);
 		rig_advance(&rig, 200 * MS);
 		struct tw_service_stats stats = stats_of(rig.service);
 		expect_eq(stats.pending, 0);
@@ -239,14 +223,11 @@ Test(driver_bounds, cancelled_timers_leave_few_entries)
 	}
 	rig_advance(&rig, HOUR);
 	expect_eq(rig.ran, 0);
-	rig_close(&rig);
 }
 
 /* A server's way: each request arms a timeout far away and cancels it soon after. */
 Test(driver_bounds, a_steady_stream_of_cancelled_timers_leaves_few_entries)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	enum { OPEN = 1000 };
 	for (size_t i = 0; i < 1000000; i++) {
@@ -260,18 +241,15 @@ Test(driver_bounds, a_steady_stream_of_cancelled_timers_leaves_few_entries)
 			expect_le(stats_of(rig.service).entries, 4 * 4096);
 	}
 	expect_eq(stats_of(rig.service).pending, OPEN);
-	rig_close(&rig);
 }
 
 Test(driver_bounds, memory_does_not_grow_with_what_has_passed)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	uint64_t steady_bytes = 0;
 	for (int round = 0; round < 30; round++) {
-		size_t count = schedule_until_refused(&rig, &probe, 20000,
-						      (uint64_t)(round % 7 + 1) * 100 * MS);
+		size_t count =
+		    schedule_until_refused(&probe, 20000, (uint64_t)(round % 7 + 1) * 100 * MS);
 		for (size_t i = 0; i < count; i += 2)
 			expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
 		rig_advance(&rig, SECOND);
@@ -280,14 +258,11 @@ Test(driver_bounds, memory_does_not_grow_with_what_has_passed)
 	}
 	expect_gt(steady_bytes, 0);
 	expect_le(stats_of(rig.service).memory_bytes, steady_bytes + steady_bytes / 4);
-	rig_close(&rig);
 }
 
 /* A million timers that are armed at the same time, spread over the levels. */
 Test(driver_bounds, a_million_timers_all_run)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	uint64_t seed = 3;
 	for (int i = 0; i < 1000000; i++) {
@@ -299,5 +274,4 @@ Test(driver_bounds, a_million_timers_all_run)
 	expect_eq(probe.runs, 1000000);
 	expect_eq(stats_of(rig.service).fired, 1000000);
 	expect_eq(stats_of(rig.service).entries, 0);
-	rig_close(&rig);
 }

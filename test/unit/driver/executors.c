@@ -5,8 +5,6 @@
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
 
-TestSuite(driver_executors, .timeout = 30);
-
 /* A rig whose own executor is a queue, and more queues for timers to name. */
 enum { QUEUES = 3 };
 
@@ -15,84 +13,81 @@ struct routes {
 	struct queue_executor queues[QUEUES]; /* the first is the service's */
 };
 
-static void open_routes(struct routes *r)
+static struct routes r;
+
+static void open_routes(void)
 {
 	struct tw_service_config cfg = rig_config();
 	for (int i = 0; i < QUEUES; i++)
-		queue_executor_open(&r->queues[i]);
-	cfg.executor = &r->queues[0].base;
-	rig_open(&r->rig, &cfg);
+		queue_executor_open(&r.queues[i]);
+	cfg.executor = &r.queues[0].base;
+	rig_open(&r.rig, &cfg);
 }
 
-static void close_routes(struct routes *r)
+static void close_routes(void)
 {
-	rig_close(&r->rig);
+	expect_in_fini();
+	rig_close(&r.rig);
 	for (int i = 0; i < QUEUES; i++)
-		queue_executor_close(&r->queues[i]);
+		queue_executor_close(&r.queues[i]);
 }
+
+TestSuite(driver_executors, .init = open_routes, .fini = close_routes, .timeout = 30);
 
 static struct probe probes[2000];
 
-static void schedule_to(struct routes *r, struct probe *probe, int id, uint64_t delay_ns, int queue)
+static void schedule_to(struct probe *probe, int id, uint64_t delay_ns, int queue)
 {
-	*probe = PROBE(&r->rig, id);
+	*probe = PROBE(&r.rig, id);
 	struct tw_task task = probe_task(probe);
 	task.when_ns = delay_ns;
-	task.executor = queue ? &r->queues[queue].base : NULL;
+	task.executor = queue ? &r.queues[queue].base : NULL;
 	probe_schedule_task(probe, &task);
 }
 
 /* Timer i goes to queue i % QUEUES. */
-static void schedule_in_turn(struct routes *r, int count, uint64_t delay_ns)
+static void schedule_in_turn(int count, uint64_t delay_ns)
 {
 	for (int i = 0; i < count; i++)
-		schedule_to(r, &probes[i], i, delay_ns, i % QUEUES);
+		schedule_to(&probes[i], i, delay_ns, i % QUEUES);
 }
 
 /* Runs what is in a queue. All of it must be that queue's, in order. */
-static void expect_own_in_order(struct routes *r, int queue, size_t count)
+static void expect_own_in_order(int queue, size_t count)
 {
-	size_t before = r->rig.ran;
-	expect_eq(queue_executor_run_all(&r->queues[queue]), count);
-	for (size_t i = before; i < r->rig.ran; i++) {
-		expect_eq(r->rig.events[i].id % QUEUES, queue);
+	size_t before = r.rig.ran;
+	expect_eq(queue_executor_run_all(&r.queues[queue]), count);
+	for (size_t i = before; i < r.rig.ran; i++) {
+		expect_eq(r.rig.events[i].id % QUEUES, queue);
 		if (i > before)
-			expect_gt(r->rig.events[i].id, r->rig.events[i - 1].id);
+			expect_gt(r.rig.events[i].id, r.rig.events[i - 1].id);
 	}
 }
 
 Test(driver_executors, lead_each_timer_to_its_executor_in_order)
 {
-	struct routes r;
-	open_routes(&r);
-	schedule_in_turn(&r, 1500, MS);
+	schedule_in_turn(1500, MS);
 	rig_advance(&r.rig, MS);
 	expect_eq(r.rig.ran, 0);
 	for (int queue = QUEUES - 1; queue >= 0; queue--)
-		expect_own_in_order(&r, queue, 500);
+		expect_own_in_order(queue, 500);
 	for (int i = 0; i < 1500; i++)
 		expect_released(&probes[i], TW_FATE_FIRED);
-	close_routes(&r);
 }
 
 Test(driver_executors, share_batches)
 {
-	struct routes r;
-	open_routes(&r);
-	schedule_in_turn(&r, 1500, MS);
+	schedule_in_turn(1500, MS);
 	rig_advance(&r.rig, MS);
 	for (int queue = 1; queue < QUEUES; queue++) {
 		expect_le(r.queues[queue].submits, 500 / 56 + 1);
-		expect_own_in_order(&r, queue, 500);
+		expect_own_in_order(queue, 500);
 	}
-	expect_own_in_order(&r, 0, 500);
-	close_routes(&r);
+	expect_own_in_order(0, 500);
 }
 
 Test(driver_executors, to_the_service_s_own_executor_are_nothing_special)
 {
-	struct routes r;
-	open_routes(&r);
 	struct probe probe = PROBE(&r.rig, 0);
 	struct tw_task task = probe_task(&probe);
 	task.executor = &r.queues[0].base;
@@ -100,14 +95,11 @@ Test(driver_executors, to_the_service_s_own_executor_are_nothing_special)
 	rig_advance(&r.rig, MS);
 	expect_eq(queue_executor_run_all(&r.queues[0]), 1);
 	expect_released(&probe, TW_FATE_FIRED);
-	close_routes(&r);
 }
 
 Test(driver_executors, are_kept_by_resets_and_series)
 {
-	struct routes r;
-	open_routes(&r);
-	schedule_to(&r, &probes[0], 1, 10 * MS, 1);
+	schedule_to(&probes[0], 1, 10 * MS, 1);
 	struct tw_period period = rate_of(MS, MS, 5);
 	struct tw_task task = probe_task(&probes[1]);
 	probes[1] = PROBE(&r.rig, 2);
@@ -124,28 +116,22 @@ Test(driver_executors, are_kept_by_resets_and_series)
 	expect_ran_at(&probes[0], RIG_START_NS + 2 * MS);
 	expect_eq(probes[1].runs, 5);
 	expect_released(&probes[1], TW_FATE_FIRED);
-	close_routes(&r);
 }
 
 Test(driver_executors, lead_back_to_the_executor_that_gave_a_run_back)
 {
-	struct routes r;
-	open_routes(&r);
-	schedule_in_turn(&r, 30, MS);
+	schedule_in_turn(30, MS);
 	rig_advance(&r.rig, MS);
 	while (queue_executor_drop_next(&r.queues[1]) == 0)
 		;
 	rig_advance(&r.rig, 2 * MS);
-	expect_own_in_order(&r, 0, 10);
-	expect_own_in_order(&r, 2, 10);
+	expect_own_in_order(0, 10);
+	expect_own_in_order(2, 10);
 	expect_eq(queue_executor_run_all(&r.queues[1]), 10);
-	close_routes(&r);
 }
 
 Test(driver_executors, may_lead_to_the_driver)
 {
-	struct routes r;
-	open_routes(&r);
 	struct probe probe = PROBE(&r.rig, 1);
 	struct tw_task task = probe_task(&probe);
 	task.when_ns = MS;
@@ -154,7 +140,6 @@ Test(driver_executors, may_lead_to_the_driver)
 	rig_advance(&r.rig, MS);
 	expect_ran_at(&probe, RIG_START_NS + MS);
 	cr_assert(pthread_equal(r.rig.events[0].thread, pthread_self()));
-	close_routes(&r);
 }
 
 /* An inline service with a timer for a queue. */
@@ -180,9 +165,7 @@ Test(driver_executors, lead_away_from_an_inline_service)
 
 Test(driver_executors, share_the_budget)
 {
-	struct routes r;
-	open_routes(&r);
-	schedule_in_turn(&r, 300, MS);
+	schedule_in_turn(300, MS);
 	expect_eq(tw_clock_manual_set(r.rig.clock, rig_now(&r.rig) + MS), 0);
 	size_t total = 0;
 	for (int calls = 0; total < 300; calls++) {
@@ -200,117 +183,98 @@ Test(driver_executors, share_the_budget)
 	}
 	expect_eq(tw_service_advance(r.rig.service, 7), 0);
 	for (int queue = 0; queue < QUEUES; queue++)
-		expect_own_in_order(&r, queue, 100);
-	close_routes(&r);
+		expect_own_in_order(queue, 100);
 }
 
 /* ------------------------------------------------------------ refusals */
 
 Test(driver_executors, that_are_refused_hold_up_nobody_else)
 {
-	struct routes r;
-	open_routes(&r);
 	r.queues[1].refuse = SIZE_MAX;
-	schedule_in_turn(&r, 600, MS);
+	schedule_in_turn(600, MS);
 	rig_advance(&r.rig, 10 * MS);
-	expect_own_in_order(&r, 0, 200);
-	expect_own_in_order(&r, 2, 200);
+	expect_own_in_order(0, 200);
+	expect_own_in_order(2, 200);
 	expect_eq(queue_executor_waiting(&r.queues[1]), 0);
 	for (int i = 600; i < 900; i++) /* more come due behind those that wait */
-		schedule_to(&r, &probes[i], i, MS, i % QUEUES);
+		schedule_to(&probes[i], i, MS, i % QUEUES);
 	rig_advance(&r.rig, 10 * MS);
-	expect_own_in_order(&r, 2, 100);
+	expect_own_in_order(2, 100);
 	expect_eq(tw_cancel(r.rig.service, probes[1].timer), TW_CANCELLED);
 	expect_eq(tw_reset(r.rig.service, probes[4].timer, HOUR), 0);
 	expect_sound(r.rig.service);
 	r.queues[1].refuse = 0;
 	rig_advance(&r.rig, 2 * MS);
-	expect_own_in_order(&r, 1, 298);
-	expect_own_in_order(&r, 0, 100);
+	expect_own_in_order(1, 298);
+	expect_own_in_order(0, 100);
 	expect_ge(stats_of(r.rig.service).refused, 10);
 	rig_advance(&r.rig, 2 * HOUR);
-	expect_own_in_order(&r, 1, 1);
-	close_routes(&r);
+	expect_own_in_order(1, 1);
 }
 
 Test(driver_executors, that_are_refused_now_and_then_keep_their_order)
 {
-	struct routes r;
-	open_routes(&r);
 	r.queues[1].refuse = 3;
 	r.queues[2].refuse = 1;
-	schedule_in_turn(&r, 1500, MS);
+	schedule_in_turn(1500, MS);
 	for (int i = 1500; i < 1800; i++)
-		schedule_to(&r, &probes[i], i, 2 * MS, i % QUEUES);
+		schedule_to(&probes[i], i, 2 * MS, i % QUEUES);
 	rig_advance(&r.rig, 10 * MS);
 	for (int queue = 0; queue < QUEUES; queue++)
-		expect_own_in_order(&r, queue, 600);
+		expect_own_in_order(queue, 600);
 	expect_eq(stats_of(r.rig.service).refused, 4);
-	close_routes(&r);
 }
 
 /* A part that was split off for the budget, refused, and then more behind it. */
 Test(driver_executors, that_are_refused_in_parts_keep_their_order)
 {
-	struct routes r;
-	open_routes(&r);
 	r.queues[1].refuse = 1;
 	for (int i = 0; i < 20; i++)
-		schedule_to(&r, &probes[i], 1 + i * QUEUES, MS, 1);
+		schedule_to(&probes[i], 1 + i * QUEUES, MS, 1);
 	expect_eq(tw_clock_manual_set(r.rig.clock, rig_now(&r.rig) + MS), 0);
 	tw_service_advance(r.rig.service, 7);
 	for (int i = 20; i < 40; i++)
-		schedule_to(&r, &probes[i], 1 + i * QUEUES, 0, 1);
+		schedule_to(&probes[i], 1 + i * QUEUES, 0, 1);
 	rig_advance(&r.rig, 2 * MS);
-	expect_own_in_order(&r, 1, 40);
-	close_routes(&r);
+	expect_own_in_order(1, 40);
 }
 
 Test(driver_executors, refused_by_the_service_s_own_executor_hold_up_no_other)
 {
-	struct routes r;
-	open_routes(&r);
 	r.queues[0].refuse = SIZE_MAX;
-	schedule_in_turn(&r, 300, MS);
+	schedule_in_turn(300, MS);
 	rig_advance(&r.rig, 10 * MS);
-	expect_own_in_order(&r, 1, 100);
-	expect_own_in_order(&r, 2, 100);
+	expect_own_in_order(1, 100);
+	expect_own_in_order(2, 100);
 	r.queues[0].refuse = 0;
 	rig_advance(&r.rig, 2 * MS);
-	expect_own_in_order(&r, 0, 100);
-	close_routes(&r);
+	expect_own_in_order(0, 100);
 }
 
 /* ------------------------------------------------------------ close */
 
 Test(driver_executors, are_kept_by_a_close_that_runs)
 {
-	struct routes r;
-	open_routes(&r);
-	schedule_in_turn(&r, 90, HOUR);
+	schedule_in_turn(90, HOUR);
 	struct closing closing;
 	closing_start(&closing, r.rig.service, TW_CLOSE_RUN, TW_FOREVER);
 	for (int queue = 0; queue < QUEUES; queue++) {
 		closing_await(&r.queues[queue], 30);
-		expect_own_in_order(&r, queue, 30);
+		expect_own_in_order(queue, 30);
 	}
 	expect_eq(closing_end(&closing), 0);
 	expect_eq(stats_of(r.rig.service).fired, 90);
-	close_routes(&r);
 }
 
 Test(driver_executors, that_are_refused_do_not_hold_up_close)
 {
-	struct routes r;
-	open_routes(&r);
 	r.queues[1].refuse = r.queues[2].refuse = SIZE_MAX;
 	for (int i = 0; i < 100; i++)
-		schedule_to(&r, &probes[i], i, MS, 1 + i % 2);
+		schedule_to(&probes[i], i, MS, 1 + i % 2);
 	rig_advance(&r.rig, 10 * MS);
 	expect_eq(tw_service_close(r.rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	for (int i = 0; i < 100; i++)
 		expect_released(&probes[i], TW_FATE_DROPPED);
-	close_routes(&r);
 }
 
 /* ------------------------------------------------------------ many */

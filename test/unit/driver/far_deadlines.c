@@ -4,47 +4,46 @@
  */
 #include <errno.h>
 
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
 #include "wheel/driver/driver.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(driver_far_deadlines, .timeout = 60);
+TestSuite(driver_far_deadlines, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 #define YEAR (365 * DAY)
 
 /* The first deadline that lies beyond the range, of a timer scheduled at the rig's start. */
 #define BORDER_NS (RIG_START_NS + TW__NEAR_TICKS * MS)
 
-static struct tw_service_stats stats_now(const struct rig *rig)
+static struct tw_service_stats stats_now(void)
 {
 	struct tw_service_stats stats = {.size = sizeof stats};
-	expect_eq(tw_service_stats(rig->service, &stats), 0);
+	expect_eq(tw_service_stats(rig.service, &stats), 0);
 	return stats;
 }
 
 /* One poll of the driver at this instant; no tick on the way is turned to. */
-static void leap_to(struct rig *rig, uint64_t ns)
+static void leap_to(uint64_t ns)
 {
-	expect_eq(tw_clock_manual_set(rig->clock, ns), 0);
-	expect_ge(tw_service_advance(rig->service, TW_NO_LIMIT), 0);
+	expect_eq(tw_clock_manual_set(rig.clock, ns), 0);
+	expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 }
 
-static void expect_remaining(const struct rig *rig, const struct probe *probe, uint64_t deadline_ns)
+static void expect_remaining(const struct probe *probe, uint64_t deadline_ns)
 {
 	uint64_t left_ns;
-	expect_eq(tw_remaining(rig->service, probe->timer, &left_ns), 0);
-	expect_eq(left_ns, deadline_ns - rig_now(rig));
+	expect_eq(tw_remaining(rig.service, probe->timer, &left_ns), 0);
+	expect_eq(left_ns, deadline_ns - rig_now(&rig));
 }
 
 /* Polls whenever the service wants it, until the probe has run. Returns the number of polls. */
-static int poll_until_run(struct rig *rig, const struct probe *probe)
+static int poll_until_run(const struct probe *probe)
 {
 	int polls = 0;
 	uint64_t next_ns;
 	for (; probe->runs == 0 && polls < 1000; polls++) {
-		expect_ge(tw_service_advance(rig->service, TW_NO_LIMIT), 0);
-		expect_eq(tw_service_next_expiry(rig->service, &next_ns), 0);
-		leap_to(rig, next_ns);
+		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
+		leap_to(next_ns);
 	}
 	return polls;
 }
@@ -53,29 +52,23 @@ static int poll_until_run(struct rig *rig, const struct probe *probe)
 
 static int wakes_of(uint64_t tick_ns, uint32_t buckets, uint64_t delay_ns)
 {
-	struct rig rig;
 	struct tw_service_config cfg = rig_config();
 	cfg.tick_ns = tick_ns;
 	cfg.buckets = buckets;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
 	uint64_t deadline_ns = rig_now(&rig) + delay_ns;
 	probe_schedule_at(&probe, deadline_ns);
-	int wakes = poll_until_run(&rig, &probe);
+	int wakes = poll_until_run(&probe);
 	expect_ran_at(&probe, rig_tick_of(&rig, deadline_ns));
-	rig_close(&rig);
 	return wakes;
-}
-
-Test(driver_far_deadlines, a_timer_of_43_days_wakes_the_driver_at_most_ten_times)
-{
-	expect_le(wakes_of(MS, 0, 43 * DAY + 7 * MS), 10);
 }
 
 Test(driver_far_deadlines, no_timer_wakes_the_driver_more_than_ten_times)
 {
-	static const uint64_t delays_ns[] = {HOUR,         10 * HOUR, DAY + 7,        300 * DAY,
-					     3 * YEAR + 1, 50 * YEAR, TW_MAX_DELAY_NS};
+	static const uint64_t delays_ns[] = {43 * DAY + 7 * MS, HOUR,           10 * HOUR,
+					     DAY + 7,           300 * DAY,      3 * YEAR + 1,
+					     50 * YEAR,         TW_MAX_DELAY_NS};
 	for (size_t i = 0; i < sizeof delays_ns / sizeof *delays_ns; i++) {
 		expect_le(wakes_of(50 * TW_MICROSECOND, 64, delays_ns[i]), 10);
 		expect_le(wakes_of(MS, 0, delays_ns[i]), 10);
@@ -89,9 +82,7 @@ Test(driver_far_deadlines, no_timer_wakes_the_driver_more_than_ten_times)
 Test(driver_far_deadlines, deadlines_about_the_border_of_the_range_run_in_their_ticks)
 {
 	enum { AROUND = 5 };
-	struct rig rig;
 	struct probe probes[2 * AROUND], moved[2 * AROUND], earlier[2 * AROUND];
-	rig_open(&rig, NULL);
 	for (int i = 0; i < 2 * AROUND; i++) {
 		uint64_t deadline_ns = BORDER_NS + (uint64_t)i * MS - AROUND * MS;
 		probes[i] = PROBE(&rig, i);
@@ -102,9 +93,9 @@ Test(driver_far_deadlines, deadlines_about_the_border_of_the_range_run_in_their_
 		expect_eq(tw_reset_at(rig.service, moved[i].timer, deadline_ns), 0);
 		probe_schedule_at(&earlier[i], BORDER_NS + DAY);
 		expect_eq(tw_reset_at(rig.service, earlier[i].timer, deadline_ns), 0);
-		expect_remaining(&rig, &probes[i], deadline_ns);
-		expect_remaining(&rig, &moved[i], deadline_ns);
-		expect_remaining(&rig, &earlier[i], deadline_ns);
+		expect_remaining(&probes[i], deadline_ns);
+		expect_remaining(&moved[i], deadline_ns);
+		expect_remaining(&earlier[i], deadline_ns);
 	}
 	rig_advance_to(&rig, BORDER_NS + AROUND * MS);
 	for (int i = 0; i < 2 * AROUND; i++) {
@@ -113,95 +104,42 @@ Test(driver_far_deadlines, deadlines_about_the_border_of_the_range_run_in_their_
 		expect_ran_at(&moved[i], deadline_ns);
 		expect_ran_at(&earlier[i], deadline_ns);
 	}
-	rig_close(&rig);
-}
-
-Test(driver_far_deadlines, the_time_that_remains_is_exact_whatever_the_timer_goes_through)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	static const uint64_t deadlines[] = {43 * DAY + 7 * MS, 44 * DAY,      20 * DAY + MS, HOUR,
-					     30 * DAY,          30 * DAY - MS, 400 * DAY};
-	probe_schedule_at(&probe, RIG_START_NS + 42 * DAY);
-	for (size_t i = 0; i < sizeof deadlines / sizeof *deadlines; i++) {
-		uint64_t deadline_ns = RIG_START_NS + deadlines[i];
-		expect_eq(tw_reset_at(rig.service, probe.timer, deadline_ns), 0);
-		expect_remaining(&rig, &probe, deadline_ns);
-		rig_advance(&rig, MS);
-		expect_remaining(&rig, &probe, deadline_ns);
-		rig_advance(&rig, 3 * MINUTE);
-		expect_remaining(&rig, &probe, deadline_ns);
-	}
-	rig_advance_to(&rig, RIG_START_NS + 399 * DAY);
-	expect_remaining(&rig, &probe, RIG_START_NS + 400 * DAY);
-	rig_advance_to(&rig, RIG_START_NS + 400 * DAY);
-	expect_ran_at(&probe, RIG_START_NS + 400 * DAY);
-	rig_close(&rig);
 }
 
 Test(driver_far_deadlines, a_move_to_a_later_far_deadline_needs_no_entry)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	for (uint64_t days = 1; days <= 1000; days++)
 		expect_eq(tw_reset(rig.service, probe.timer, days * DAY), 0);
-	expect_eq(stats_now(&rig).resets_eager, 0);
+	expect_eq(stats_now().resets_eager, 0);
 	rig_advance(&rig, MS);
 	expect_eq(rig.service->driver->wheel.entries, 1);
 	rig_advance_to(&rig, RIG_START_NS + 1000 * DAY);
 	expect_ran_at(&probe, RIG_START_NS + 1000 * DAY);
-	rig_close(&rig);
 }
 
 /* Two deadlines that lie a multiple of the bits' range apart: the words are alike. */
 Test(driver_far_deadlines, deadlines_a_multiple_of_the_bits_range_apart_are_told_apart)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	const uint64_t range_ns = (TW__DEADLINE_MASK + 1) * MS, near_ns = RIG_START_NS + HOUR;
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_at(&probe, near_ns + 3 * range_ns);
 	for (uint64_t i = 4; i < 20; i++) {
 		uint64_t deadline_ns = near_ns + (i * 7 % 13 + 1) * range_ns;
 		expect_eq(tw_reset_at(rig.service, probe.timer, deadline_ns), 0);
-		expect_remaining(&rig, &probe, deadline_ns);
+		expect_remaining(&probe, deadline_ns);
 	}
 	expect_eq(tw_reset_at(rig.service, probe.timer, near_ns), 0);
-	expect_remaining(&rig, &probe, near_ns);
+	expect_remaining(&probe, near_ns);
 	rig_advance_to(&rig, near_ns - MS);
 	expect_eq(probe.runs, 0);
 	rig_advance_to(&rig, near_ns);
 	expect_ran_at(&probe, near_ns);
-	rig_close(&rig);
-}
-
-Test(driver_far_deadlines, a_reset_that_keeps_the_earlier_compares_whole_deadlines)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 400 * DAY);
-	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 400 * DAY),
-		  TW_RESET_KEPT);
-	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 900 * DAY),
-		  TW_RESET_KEPT);
-	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 400 * DAY - MS), 0);
-	expect_remaining(&rig, &probe, RIG_START_NS + 400 * DAY - MS);
-	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + HOUR), 0);
-	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 400 * DAY),
-		  TW_RESET_KEPT);
-	rig_advance(&rig, HOUR);
-	expect_ran_at(&probe, RIG_START_NS + HOUR);
-	rig_close(&rig);
 }
 
 Test(driver_far_deadlines, the_last_instant_of_the_range_is_reached_by_schedule_and_reset)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	uint64_t last_ns = RIG_START_NS + TW_MAX_DELAY_NS;
 	struct probe scheduled = PROBE(&rig, 1), moved = PROBE(&rig, 2), back = PROBE(&rig, 3);
 	probe_schedule_at(&scheduled, last_ns);
@@ -216,25 +154,22 @@ Test(driver_far_deadlines, the_last_instant_of_the_range_is_reached_by_schedule_
 	expect_eq(scheduled.runs + moved.runs + back.runs, 3);
 	expect_eq(back.ran_at_ns, rig_tick_of(&rig, last_ns - MS));
 	expect_eq(moved.ran_at_ns, rig_tick_of(&rig, last_ns));
-	rig_close(&rig);
 }
 
 /* A delay of the whole range, counted from decades after the service's start. */
 Test(driver_far_deadlines, a_longest_delay_decades_after_the_start_runs_in_its_tick)
 {
-	struct rig rig;
 	struct tw_service_config cfg = rig_config();
 	cfg.tick_ns = 50 * TW_MICROSECOND;
 	cfg.buckets = 64;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
-	leap_to(&rig, RIG_START_NS + 100 * YEAR);
+	leap_to(RIG_START_NS + 100 * YEAR);
 	probe_schedule(&probe, TW_MAX_DELAY_NS);
 	rig_advance(&rig, TW_MAX_DELAY_NS - MS);
 	expect_eq(probe.runs, 0);
 	rig_advance(&rig, 2 * MS);
 	expect_ran_at(&probe, rig_tick_of(&rig, RIG_START_NS + 100 * YEAR + TW_MAX_DELAY_NS));
-	rig_close(&rig);
 }
 
 /* ----------------------------------------------------- callbacks and series */
@@ -250,21 +185,16 @@ static void reset_to_and_fro(struct probe *probe)
 
 Test(driver_far_deadlines, a_callback_moves_its_own_timer_far_and_near)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = reset_to_and_fro;
 	probe_schedule(&probe, 20 * HOUR);
 	rig_advance(&rig, YEAR);
 	expect_eq(probe.answer, 0);
 	expect_eq(probe.runs, 5);
-	rig_close(&rig);
 }
 
 Test(driver_far_deadlines, a_series_with_a_period_of_days_runs_at_its_instants)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_every(&probe, rate_of(MS, 9 * DAY, 0));
 	for (uint64_t run = 0; run < 100; run++) {
@@ -278,16 +208,13 @@ Test(driver_far_deadlines, a_series_with_a_period_of_days_runs_at_its_instants)
 	}
 	expect_le(rig.service->driver->wheel.entries, 1);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 Test(driver_far_deadlines, a_cancelled_group_ends_its_far_timers)
 {
 	enum { TIMERS = 100 };
-	struct rig rig;
 	struct probe probes[TIMERS];
 	tw_group group;
-	rig_open(&rig, NULL);
 	expect_eq(tw_group_create(&group, rig.service), 0);
 	for (int i = 0; i < TIMERS; i++) {
 		probes[i] = PROBE(&rig, i);
@@ -306,32 +233,28 @@ Test(driver_far_deadlines, a_cancelled_group_ends_its_far_timers)
 		expect_released(&probes[i], TW_FATE_CANCELLED);
 	rig_advance(&rig, 600 * DAY);
 	expect_eq(rig.ran, 51);
-	rig_close(&rig);
 }
 
 /* --------------------------------------------------------- in a batch, retried */
 
-static void open_queued(struct rig *rig, struct queue_executor *queue)
+static void open_queued(void)
 {
-	queue_executor_open(queue);
 	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue->base;
+	cfg.executor = &queue.base;
 	cfg.max_timers = 1024;
-	rig_open(rig, &cfg);
+	reopen_rig(&cfg);
 }
 
 static void move_while_it_waits(bool refused, uint64_t to_ns)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_queued(&rig, &queue);
+	open_queued();
 	queue.refuse = refused ? SIZE_MAX : 0;
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 20 * HOUR);
 	rig_advance(&rig, 20 * HOUR);
 	uint64_t deadline_ns = rig_now(&rig) + to_ns;
 	expect_eq(tw_reset_at(rig.service, probe.timer, deadline_ns), 0);
-	expect_remaining(&rig, &probe, deadline_ns);
+	expect_remaining(&probe, deadline_ns);
 	queue.refuse = 0;
 	rig_advance(&rig, MS);
 	queue_executor_run_all(&queue);
@@ -344,8 +267,6 @@ static void move_while_it_waits(bool refused, uint64_t to_ns)
 		left_ns -= step_ns;
 	}
 	expect_ran_at(&probe, deadline_ns);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 Test(driver_far_deadlines, a_timer_that_is_moved_far_in_a_batch_runs_in_its_tick)
@@ -361,9 +282,7 @@ Test(driver_far_deadlines, a_timer_that_is_moved_far_while_it_is_refused_runs_in
 /* Given back by its executor with a far deadline: the driver sleeps, and must hear of it. */
 Test(driver_far_deadlines, a_run_that_is_given_back_with_a_far_deadline_runs_in_its_tick)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_queued(&rig, &queue);
+	open_queued();
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	rig_advance(&rig, MS);
@@ -375,6 +294,4 @@ Test(driver_far_deadlines, a_run_that_is_given_back_with_a_far_deadline_runs_in_
 	rig_advance(&rig, MS);
 	queue_executor_run_all(&queue);
 	expect_ran_at(&probe, RIG_START_NS + 30 * DAY);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }

@@ -5,32 +5,27 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(driver_locations, .timeout = 30);
+TestSuite(driver_locations, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-static void open_with(struct rig *rig, struct queue_executor *queue, uint64_t tick_ns)
+static void open_with(void)
 {
-	queue_executor_open(queue);
 	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue->base;
-	cfg.tick_ns = tick_ns;
+	cfg.executor = &queue.base;
 	cfg.max_timers = 1024;
-	rig_open(rig, &cfg);
+	reopen_rig(&cfg);
 }
 
-static void close_with(struct rig *rig, struct queue_executor *queue)
+static void close_with(void)
 {
-	expect_eq(tw_service_close(rig->service, TW_CLOSE_DROP, 0) == 0 ||
-		      queue_executor_waiting(queue) > 0,
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0) == 0 ||
+		      queue_executor_waiting(&queue) > 0,
 		  true);
-	while (queue_executor_run_next(queue) != -ENOENT) {
+	while (queue_executor_run_next(&queue) != -ENOENT) {
 	}
-	rig_close(rig);
-	queue_executor_close(queue);
 }
 
 /* ------------------------------------------------ met while the timer runs */
@@ -64,28 +59,25 @@ static void look_ahead(struct probe *probe)
  * While its entry is in a batch that nobody has run yet, moves the timer to 10 s, to 5 s, and to
  * due immediately.
  */
-static void move_in_the_wheel(struct rig *rig, struct probe *probe)
+static void move_in_the_wheel(struct probe *probe)
 {
-	expect_eq(tw_reset(rig->service, probe->timer, 10 * SECOND), 0);
-	expect_eq(tw_reset(rig->service, probe->timer, 5 * SECOND), 0);
-	rig_advance(rig, MS);
-	expect_eq(tw_reset_at(rig->service, probe->timer, rig_now(rig)), 0);
+	expect_eq(tw_reset(rig.service, probe->timer, 10 * SECOND), 0);
+	expect_eq(tw_reset(rig.service, probe->timer, 5 * SECOND), 0);
+	rig_advance(&rig, MS);
+	expect_eq(tw_reset_at(rig.service, probe->timer, rig_now(&rig)), 0);
 }
 
-static void move_to_the_past(struct rig *rig, struct probe *probe)
+static void move_to_the_past(struct probe *probe)
 {
-	rig_advance(rig, 20 * MS);
+	rig_advance(&rig, 20 * MS);
 	/* earlier than it was due */
-	expect_eq(tw_reset_at(rig->service, probe->timer, RIG_START_NS + 50 * MS), 0);
+	expect_eq(tw_reset_at(rig.service, probe->timer, RIG_START_NS + 50 * MS), 0);
 	look_ahead(probe);
 }
 
-static void expect_to_go_on(bool series, void (*act)(struct probe *),
-			    void (*move)(struct rig *, struct probe *))
+static void expect_to_go_on(bool series, void (*act)(struct probe *), void (*move)(struct probe *))
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue, MS);
+	open_with();
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = act;
 	if (series)
@@ -93,7 +85,7 @@ static void expect_to_go_on(bool series, void (*act)(struct probe *),
 	else
 		probe_schedule(&probe, 100 * MS);
 	rig_advance(&rig, 100 * MS);
-	move(&rig, &probe);
+	move(&probe);
 	expect_eq(queue_executor_run_next(&queue), 1);
 	probe.act = NULL;
 	for (int second = 0; second < 30; second++) {
@@ -102,7 +94,7 @@ static void expect_to_go_on(bool series, void (*act)(struct probe *),
 	}
 	expect_ge(probe.runs, 2);
 	expect_eq(tw_is_pending(rig.service, probe.timer), series);
-	close_with(&rig, &queue);
+	close_with();
 }
 
 Test(driver_locations, a_series_goes_on_whose_entry_was_met_in_its_bucket_while_it_ran)
@@ -145,9 +137,7 @@ static void probe_persist(struct probe *probe)
 static void move_to_and_fro(size_t refuse, bool persistent)
 {
 	enum { ROUNDS = 5000 };
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue, MS);
+	open_with();
 	queue.refuse = refuse;
 	struct probe probe = PROBE(&rig, 1);
 	if (persistent)
@@ -167,7 +157,7 @@ static void move_to_and_fro(size_t refuse, bool persistent)
 	queue_executor_run_all(&queue);
 	expect_eq(probe.runs, 1);
 	expect_eq(tw_is_pending(rig.service, probe.timer), false);
-	close_with(&rig, &queue);
+	close_with();
 }
 
 Test(driver_locations, a_timer_that_is_moved_in_a_batch_takes_no_more_room)
@@ -204,8 +194,7 @@ static void *move_near(void *arg)
  */
 static void come_back_far_and_be_moved(bool by_another)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
+	reopen_rig(NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_every(&probe, rate_of(MS, 20 * HOUR, 0));
 	for (int i = 1; i <= 50; i++) {
@@ -220,7 +209,6 @@ static void come_back_far_and_be_moved(bool by_another)
 				  0);
 		expect_eq(probe.answer, 0);
 	}
-	rig_close(&rig);
 }
 
 Test(driver_locations, a_timer_that_comes_back_far_and_is_moved_near_runs_in_its_tick)
@@ -240,8 +228,6 @@ Test(driver_locations,
  */
 Test(driver_locations, a_timer_that_is_moved_to_the_past_again_and_again_keeps_one_entry)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, HOUR);
 	rig_advance(&rig, 2 * SECOND);
@@ -253,5 +239,4 @@ Test(driver_locations, a_timer_that_is_moved_to_the_past_again_and_again_keeps_o
 	expect_le(rig.service->driver->wheel.entries, 2);
 	rig_advance(&rig, MS);
 	expect_eq(probe.runs, 1);
-	rig_close(&rig);
 }

@@ -6,15 +6,15 @@
 #include <semaphore.h>
 #include <stdlib.h>
 
-#include "test/support/queue_executor.h"
 #include "test/support/shot.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(driver_loop, .timeout = 30);
+TestSuite(driver_loop, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-static uint64_t next_expiry(struct rig *rig)
+static uint64_t next_expiry(void)
 {
 	uint64_t at_ns = 1;
-	expect_eq(tw_service_next_expiry(rig->service, &at_ns), 0);
+	expect_eq(tw_service_next_expiry(rig.service, &at_ns), 0);
 	return at_ns;
 }
 
@@ -24,54 +24,43 @@ static uint64_t next_expiry(struct rig *rig)
 
 Test(driver_loop, next_expiry_is_never_while_nothing_is_pending)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	expect_eq(next_expiry(&rig), NEVER);
+	expect_eq(next_expiry(), NEVER);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	expect_eq(next_expiry(&rig), NEVER);
-	rig_close(&rig);
+	expect_eq(next_expiry(), NEVER);
 }
 
 Test(driver_loop, next_expiry_knows_of_every_call_before_it)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
 	probe_schedule(&first, 50 * MS);
-	expect_eq(next_expiry(&rig), RIG_START_NS + 50 * MS);
+	expect_eq(next_expiry(), RIG_START_NS + 50 * MS);
 	probe_schedule_at(&second, RIG_START_NS + 30 * MS - 1);
-	expect_eq(next_expiry(&rig), RIG_START_NS + 30 * MS);
+	expect_eq(next_expiry(), RIG_START_NS + 30 * MS);
 	expect_eq(tw_reset(rig.service, first.timer, 10 * MS), 0);
-	expect_eq(next_expiry(&rig), RIG_START_NS + 10 * MS);
+	expect_eq(next_expiry(), RIG_START_NS + 10 * MS);
 	expect_eq(tw_reset(rig.service, first.timer, 20 * MS), 0);
-	expect_eq(next_expiry(&rig), RIG_START_NS + 20 * MS);
+	expect_eq(next_expiry(), RIG_START_NS + 20 * MS);
 	expect_eq(tw_cancel(rig.service, first.timer), TW_CANCELLED);
-	expect_eq(next_expiry(&rig), RIG_START_NS + 30 * MS);
+	expect_eq(next_expiry(), RIG_START_NS + 30 * MS);
 	rig_advance(&rig, 30 * MS);
 	expect_eq(second.runs, 1);
-	expect_eq(next_expiry(&rig), NEVER);
-	rig_close(&rig);
+	expect_eq(next_expiry(), NEVER);
 }
 
 Test(driver_loop, next_expiry_is_not_in_the_future_when_something_is_due)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe past = PROBE(&rig, 1);
 	rig_advance(&rig, SECOND);
 	probe_schedule_at(&past, RIG_START_NS);
-	expect_le(next_expiry(&rig), rig_now(&rig));
+	expect_le(next_expiry(), rig_now(&rig));
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	expect_eq(next_expiry(&rig), NEVER);
-	rig_close(&rig);
+	expect_eq(next_expiry(), NEVER);
 }
 
 Test(driver_loop, next_expiry_is_now_while_a_budget_has_left_something)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static struct probe probes[200];
 	for (int i = 0; i < 200; i++) {
 		probes[i] = PROBE(&rig, i);
@@ -79,51 +68,40 @@ Test(driver_loop, next_expiry_is_now_while_a_budget_has_left_something)
 	}
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + MS), 0);
 	for (int left = 200; left > 0; left -= 25) {
-		expect_le(next_expiry(&rig), rig_now(&rig));
+		expect_le(next_expiry(), rig_now(&rig));
 		expect_eq(tw_service_advance(rig.service, 25), 25);
 	}
-	expect_eq(next_expiry(&rig), NEVER);
+	expect_eq(next_expiry(), NEVER);
 	expect_ids_ascend(&rig);
-	rig_close(&rig);
 }
 
 /* A budget that fits exactly leaves nothing, and the next call finds nothing to do. */
 Test(driver_loop, a_budget_that_fits_leaves_nothing)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe one = PROBE(&rig, 1), two = PROBE(&rig, 2);
 	probe_schedule(&one, MS);
 	probe_schedule(&two, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + MS), 0);
 	expect_eq(tw_service_advance(rig.service, 2), 2);
-	expect_eq(next_expiry(&rig), NEVER);
+	expect_eq(next_expiry(), NEVER);
 	expect_eq(tw_service_advance(rig.service, 2), 0);
-	rig_close(&rig);
 }
 
 Test(driver_loop, next_expiry_is_the_next_tick_for_what_an_executor_has_refused)
 {
-	struct queue_executor queue;
-	queue_executor_open(&queue);
+	reopen_on_queue();
 	queue.refuse = SIZE_MAX;
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 5 * MS), 0);
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	expect_eq(next_expiry(&rig), RIG_START_NS + 6 * MS);
+	expect_eq(next_expiry(), RIG_START_NS + 6 * MS);
 	queue.refuse = 0;
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 6 * MS), 0);
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	expect_eq(next_expiry(&rig), NEVER);
+	expect_eq(next_expiry(), NEVER);
 	queue_executor_run_all(&queue);
 	expect_eq(probe.runs, 1);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 /*
@@ -133,8 +111,6 @@ Test(driver_loop, next_expiry_is_the_next_tick_for_what_an_executor_has_refused)
 Test(driver_loop, next_expiry_alone_drives_every_timer_in_its_tick)
 {
 	enum { COUNT = 1000 };
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static struct probe probes[COUNT];
 	static uint64_t due_ns[COUNT];
 	uint64_t seed = 71;
@@ -145,7 +121,7 @@ Test(driver_loop, next_expiry_alone_drives_every_timer_in_its_tick)
 	}
 	uint64_t at_ns;
 	int idle_turns = 0;
-	while ((at_ns = next_expiry(&rig)) != UINT64_MAX) {
+	while ((at_ns = next_expiry()) != UINT64_MAX) {
 		expect_eq(tw_clock_manual_set(rig.clock, at_ns), 0);
 		idle_turns += tw_service_advance(rig.service, TW_NO_LIMIT) == 0;
 	}
@@ -157,7 +133,6 @@ Test(driver_loop, next_expiry_alone_drives_every_timer_in_its_tick)
 		       * at most
 		       */
 				  COUNT);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ it returns */
@@ -174,19 +149,17 @@ static void schedule_at_once(struct probe *probe)
 
 static void expect_advance_returns(void (*act)(struct probe *))
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
+	reopen_rig(NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = act;
 	probe_schedule(&probe, 0);
 	for (int i = 1; i <= 10; i++) {
-		expect_le(next_expiry(&rig), rig_now(&rig));
+		expect_le(next_expiry(), rig_now(&rig));
 		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 		expect_eq(probe.runs, i);
 	}
 	expect_eq(probe.answer, 0);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 Test(driver_loop, an_advance_returns_though_a_callback_rearms_itself_at_once)
@@ -202,8 +175,7 @@ Test(driver_loop, an_advance_returns_though_a_callback_schedules_at_once)
 /* One run in each tick: the first where the clock stands. */
 static void expect_clock_returns(void (*act)(struct probe *), uint64_t off_ns)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
+	reopen_rig(NULL);
 	rig_advance(&rig, off_ns);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = act;
@@ -220,7 +192,6 @@ static void expect_clock_returns(void (*act)(struct probe *), uint64_t off_ns)
 	expect_le(rig.ran, 22); /* two calls, twenty ticks */
 	expect_eq(probe.answer, 0);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 Test(driver_loop, a_clocks_advance_returns_though_a_callback_rearms_itself_at_once)
@@ -244,8 +215,6 @@ static void schedule_on_the_other(struct probe *probe)
 
 Test(driver_loop, services_on_one_clock_bring_each_other_work)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct tw_service_config cfg = rig_config();
 	cfg.clock = rig.clock;
 	struct rig second = {.clock = rig.clock, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -259,11 +228,9 @@ Test(driver_loop, services_on_one_clock_bring_each_other_work)
 	expect_eq(ping.answer | pong.answer, 0);
 	expect_ge(ping.runs + pong.runs, 100);
 	expect_le(ping.runs + pong.runs, 2 * 102);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(tw_service_destroy(second.service), 0);
 	free(second.events);
-	expect_eq(tw_service_destroy(rig.service), 0);
-	expect_eq(tw_clock_manual_destroy(rig.clock), 0);
-	free(rig.events);
 }
 
 /*
@@ -272,8 +239,6 @@ Test(driver_loop, services_on_one_clock_bring_each_other_work)
  */
 Test(driver_loop, work_for_a_tick_thread_is_handed_over_in_the_same_advance)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct tw_service_config cfg = {
 	    .size = sizeof(cfg), .executor = tw_executor_inline(), .clock = rig.clock};
 	struct rig second = {.clock = rig.clock, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -288,7 +253,6 @@ Test(driver_loop, work_for_a_tick_thread_is_handed_over_in_the_same_advance)
 	}
 	expect_eq(tw_service_destroy(second.service), 0);
 	free(second.events);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ who may */
@@ -304,15 +268,12 @@ static void try_all(struct probe *probe)
 
 Test(driver_loop, a_callback_does_not_drive_its_own_service)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = try_all;
 	probe_schedule(&probe, 0);
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 	expect_eq(probe.answer, -EBUSY);
 	expect_eq(probe.overruns, EBUSY);
-	rig_close(&rig);
 }
 
 static void hold_the_driver(void *arg)
@@ -329,8 +290,6 @@ static void *drive_once(void *service)
 
 Test(driver_loop, one_thread_drives_at_a_time)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	sem_t semaphores[2];
 	sem_init(&semaphores[0], 0, 0);
 	sem_init(&semaphores[1], 0, 0);
@@ -347,38 +306,13 @@ Test(driver_loop, one_thread_drives_at_a_time)
 	pthread_join(other, &ran);
 	expect_eq((intptr_t)ran, 1);
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	rig_close(&rig);
 }
 
 Test(driver_loop, a_closed_service_is_not_driven)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	uint64_t at_ns = 1;
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), -ESHUTDOWN);
 	expect_eq(tw_service_next_expiry(rig.service, &at_ns), -ESHUTDOWN);
 	expect_eq(at_ns, 1);
-	rig_close(&rig);
-}
-
-Test(driver_loop, bad_input)
-{
-	struct tw_service_config threaded = {.size = sizeof(threaded),
-					     .executor = tw_executor_inline()};
-	struct rig rig;
-	uint64_t at_ns = 1;
-	rig_open(&rig, NULL);
-	struct tw_service_stats before = stats_of(rig.service);
-	expect_eq(tw_service_next_expiry(NULL, &at_ns), -EINVAL);
-	expect_eq(tw_service_next_expiry(rig.service, NULL), -EINVAL);
-	expect_eq(tw_service_fd(NULL), -EINVAL);
-	expect_eq(tw_service_fd(rig.service), -EINVAL); /* a manual clock */
-	expect_untouched(&before, rig.service);
-	rig_close(&rig);
-	rig_open(&rig, &threaded);
-	expect_eq(tw_service_next_expiry(rig.service, &at_ns), -EINVAL);
-	expect_eq(tw_service_fd(rig.service), -EINVAL);
-	expect_eq(at_ns, 1);
-	rig_close(&rig);
 }

@@ -2,66 +2,37 @@
  * G6: what one thread schedules with equal delays, or for one tick, is handed over in that order.
  */
 #include <stdlib.h>
+#include "test/support/rig_suite.h"
 
-#include "test/support/rig.h"
+TestSuite(driver_order, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-TestSuite(driver_order, .timeout = 30);
-
-Test(driver_order, of_equal_delays_is_that_of_scheduling)
+static void expect_order_of_scheduling(uint64_t delay_ns)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	enum { COUNT = 5000 };
 	static struct probe probes[COUNT];
 	for (int i = 0; i < COUNT; i++) {
 		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], 40 * MS);
+		probe_schedule(&probes[i], delay_ns);
 		if (i % 700 == 699)
 			rig_advance(&rig, MS / 2);
 	}
 	rig_advance(&rig, SECOND);
 	expect_eq(rig.ran, COUNT);
 	expect_ids_ascend(&rig);
-	rig_close(&rig);
+}
+
+Test(driver_order, of_equal_delays_is_that_of_scheduling)
+{
+	expect_order_of_scheduling(40 * MS);
 }
 
 Test(driver_order, of_delays_of_zero_is_that_of_scheduling)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	static struct probe probes[1000];
-	for (int i = 0; i < 1000; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], 0);
-	}
-	rig_advance(&rig, MS);
-	expect_eq(rig.ran, 1000);
-	expect_ids_ascend(&rig);
-	rig_close(&rig);
-}
-
-/* The first from far away, through the coarse wheels; the second when the tick was near already. */
-Test(driver_order, in_a_tick_holds_across_the_levels_of_the_wheel)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2), third = PROBE(&rig, 3);
-	uint64_t due_ns = RIG_START_NS + 5000 * MS;
-	probe_schedule_at(&first, due_ns);
-	rig_advance(&rig, 3000 * MS);
-	probe_schedule_at(&second, due_ns);
-	rig_advance(&rig, 1999 * MS);
-	probe_schedule_at(&third, due_ns);
-	rig_advance(&rig, MS);
-	expect_eq(rig.ran, 3);
-	expect_ids_ascend(&rig);
-	rig_close(&rig);
+	expect_order_of_scheduling(0);
 }
 
 Test(driver_order, in_a_tick_holds_for_timers_from_all_levels)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	enum { COUNT = 60 };
 	static struct probe probes[COUNT];
 	uint64_t due_ns = RIG_START_NS + 400 * DAY, left_ns = 400 * DAY;
@@ -74,7 +45,6 @@ Test(driver_order, in_a_tick_holds_for_timers_from_all_levels)
 	rig_advance_to(&rig, due_ns);
 	expect_eq(rig.ran, COUNT);
 	expect_ids_ascend(&rig);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ many random cases */
@@ -83,13 +53,13 @@ static struct probe planned[4000]; /* their ids are the turns of scheduling */
 static uint64_t planned_ns[4000];
 
 /* Events must ascend by tick, and in a tick by the turn of scheduling. */
-static void expect_plan_order(const struct rig *rig)
+static void expect_plan_order(void)
 {
-	for (size_t i = 0; i < rig->ran; i++) {
-		uint64_t due_ns = rig_tick_of(rig, planned_ns[rig->events[i].id]);
-		expect_eq(rig->events[i].at_ns, due_ns);
-		if (i > 0 && rig->events[i - 1].at_ns == due_ns)
-			expect_lt(rig->events[i - 1].id, rig->events[i].id);
+	for (size_t i = 0; i < rig.ran; i++) {
+		uint64_t due_ns = rig_tick_of(&rig, planned_ns[rig.events[i].id]);
+		expect_eq(rig.events[i].at_ns, due_ns);
+		if (i > 0 && rig.events[i - 1].at_ns == due_ns)
+			expect_lt(rig.events[i - 1].id, rig.events[i].id);
 	}
 }
 
@@ -98,8 +68,7 @@ static void run_random_plan(uint64_t seed, uint32_t buckets, uint64_t horizon_ns
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.buckets = buckets;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	uint64_t targets_ns[40];
 	for (int i = 0; i < 40; i++)
 		targets_ns[i] = RIG_START_NS + horizon_ns + random_below(&seed, horizon_ns);
@@ -116,8 +85,7 @@ static void run_random_plan(uint64_t seed, uint32_t buckets, uint64_t horizon_ns
 	}
 	rig_advance_to(&rig, RIG_START_NS + 2 * horizon_ns + MS);
 	expect_eq(rig.ran, 4000);
-	expect_plan_order(&rig);
-	rig_close(&rig);
+	expect_plan_order();
 }
 
 Test(driver_order, holds_in_many_random_cases)
@@ -133,8 +101,6 @@ Test(driver_order, holds_in_many_random_cases)
 /* Cancelled neighbors leave gaps, and no disorder. */
 Test(driver_order, holds_among_cancelled_timers)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static struct probe probes[3000];
 	for (int i = 0; i < 3000; i++) {
 		probes[i] = PROBE(&rig, i);
@@ -146,14 +112,11 @@ Test(driver_order, holds_among_cancelled_timers)
 	rig_advance(&rig, 10 * SECOND);
 	expect_eq(rig.ran, 1000);
 	expect_ids_ascend(&rig);
-	rig_close(&rig);
 }
 
 /* A driver that was held up hands over all it missed in the order of the deadlines. */
 Test(driver_order, after_a_stall_is_that_of_the_ticks)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static struct probe probes[2000];
 	for (int i = 0; i < 2000; i++) {
 		int place = (i * 7) % 2000;
@@ -165,14 +128,11 @@ Test(driver_order, after_a_stall_is_that_of_the_ticks)
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 2000);
 	expect_eq(rig.ran, 2000);
 	expect_ids_ascend(&rig);
-	rig_close(&rig);
 }
 
 /* A budget cuts the hand-over short and leaves the rest in order. */
 Test(driver_order, holds_over_advances_with_a_budget)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static struct probe probes[1000];
 	for (int i = 0; i < 1000; i++) {
 		probes[i] = PROBE(&rig, i);
@@ -186,5 +146,4 @@ Test(driver_order, holds_over_advances_with_a_budget)
 	expect_eq(tw_service_advance(rig.service, 7), 0);
 	expect_eq(rig.ran, 1000);
 	expect_ids_ascend(&rig);
-	rig_close(&rig);
 }

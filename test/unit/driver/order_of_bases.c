@@ -2,11 +2,11 @@
  * G6 where the tick thread falls asleep between two schedules of one thread; its publishing is
  * played by hand (schedule.c, drain.c).
  */
-#include "test/support/rig.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(driver_order_of_bases, .timeout = 30);
+TestSuite(driver_order_of_bases, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 static void publish(tw_service *service, uint64_t flags, uint64_t base_ns)
 {
@@ -23,8 +23,6 @@ static void publish(tw_service *service, uint64_t flags, uint64_t base_ns)
  */
 Test(driver_order_of_bases, a_schedule_asleep_is_not_ahead_of_one_that_saw_the_driver_awake)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	rig.service->time.published = true;
 	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
 	rig_advance(&rig, 9 * MS + 900000);
@@ -38,5 +36,4 @@ Test(driver_order_of_bases, a_schedule_asleep_is_not_ahead_of_one_that_saw_the_d
 	rig_advance(&rig, SECOND);
 	expect_eq(rig.ran, 2);
 	expect_ids_ascend(&rig);
-	rig_close(&rig);
 }

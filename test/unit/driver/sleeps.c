@@ -11,8 +11,9 @@
 #include "test/support/limited.h"
 #include "test/support/members.h"
 #include "test/support/strands.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(driver_sleeps, .timeout = 30);
+TestSuite(driver_sleeps, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /* ------------------------------------------------------------------ the limiter */
 
@@ -75,9 +76,7 @@ static void give_back(void *arg)
 
 Test(driver_sleeps, a_permit_that_comes_before_its_waiter_sleeps)
 {
-	struct rig rig;
 	tw_semaphore *permits;
-	rig_open(&rig, NULL);
 	expect_eq(tw_semaphore_create(&permits, rig.service, tw_executor_inline(), 1), 0);
 	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
 	faults_at_sleeps(give_back, permits);
@@ -85,7 +84,6 @@ Test(driver_sleeps, a_permit_that_comes_before_its_waiter_sleeps)
 	faults_at_sleeps(NULL, NULL);
 	give_back(permits);
 	expect_eq(tw_semaphore_destroy(permits), 0);
-	rig_close(&rig);
 }
 
 /* --------------------------------------------------------- runs on another thread */
@@ -112,10 +110,10 @@ static void *run_next(void *arg)
 	return NULL;
 }
 
-static void begin(struct queue_executor *queue)
+static void begin(struct queue_executor *on)
 {
-	runner = (struct runner){.queue = queue};
-	expect_eq(pthread_create(&runner.thread, NULL, run_next, queue), 0);
+	runner = (struct runner){.queue = on};
+	expect_eq(pthread_create(&runner.thread, NULL, run_next, on), 0);
 	while (!atomic_load(&runner.begun))
 		sched_yield();
 }
@@ -129,20 +127,10 @@ static void let_it_end(void *unused)
 	atomic_store(&runner.over, true);
 }
 
-static void open_rig_on(struct rig *rig, struct queue_executor *queue)
-{
-	struct tw_service_config cfg = rig_config();
-	queue_executor_open(queue);
-	cfg.executor = &queue->base;
-	rig_open(rig, &cfg);
-}
-
 Test(driver_sleeps, a_run_that_ends_before_its_canceller_sleeps)
 {
-	struct rig rig;
-	struct queue_executor queue;
 	tw_timer timer;
-	open_rig_on(&rig, &queue);
+	reopen_on_queue();
 	expect_eq(tw_schedule(rig.service, MS, stay, NULL, &timer), 0);
 	rig_advance(&rig, 3 * MS);
 	begin(&queue);
@@ -150,15 +138,11 @@ Test(driver_sleeps, a_run_that_ends_before_its_canceller_sleeps)
 	expect_eq(tw_cancel_wait(rig.service, timer, TW_FOREVER), TW_FINISHED);
 	faults_at_sleeps(NULL, NULL);
 	expect_eq(runner.over, true);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 Test(driver_sleeps, a_member_that_ends_before_its_groups_canceller_sleeps)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_rig_on(&rig, &queue);
+	reopen_on_queue();
 	tw_group group = group_of(&rig);
 	struct tw_task task = {.size = sizeof task, .fn = stay, .when_ns = MS, .group = group};
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
@@ -169,8 +153,6 @@ Test(driver_sleeps, a_member_that_ends_before_its_groups_canceller_sleeps)
 	faults_at_sleeps(NULL, NULL);
 	expect_eq(runner.over, true);
 	queue_executor_run_all(&queue);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 static struct strand_rig strands;

@@ -4,10 +4,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include "test/support/rig_suite.h"
 
-#include "test/support/rig.h"
-
-TestSuite(driver_stall, .timeout = 30);
+TestSuite(driver_stall, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /*
  * A driver that went tick by tick through ten years would not come back within the test's time
@@ -15,8 +14,6 @@ TestSuite(driver_stall, .timeout = 30);
  */
 Test(driver_stall, of_ten_years_costs_what_is_due)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static const uint64_t delays_ns[] = {MS, 5 * SECOND, HOUR, 40 * DAY, 9 * 365 * DAY};
 	enum { COUNT = sizeof(delays_ns) / sizeof(delays_ns[0]) };
 	struct probe probes[COUNT], beyond = PROBE(&rig, COUNT);
@@ -31,7 +28,6 @@ Test(driver_stall, of_ten_years_costs_what_is_due)
 	expect_eq(beyond.runs, 0);
 	rig_advance(&rig, 365 * DAY);
 	expect_eq(beyond.runs, 1);
-	rig_close(&rig);
 }
 
 /*
@@ -40,8 +36,6 @@ Test(driver_stall, of_ten_years_costs_what_is_due)
  */
 Test(driver_stall, of_the_driver_for_ten_years_runs_each_due_timer_once)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static struct probe probes[100];
 	uint64_t seed = 11;
 	for (int i = 0; i < 100; i++) {
@@ -59,14 +53,11 @@ Test(driver_stall, of_the_driver_for_ten_years_runs_each_due_timer_once)
 	rig_advance(&rig, 10 * 365 * DAY);
 	for (int i = 0; i < 100; i++)
 		expect_eq(probes[i].runs, 1);
-	rig_close(&rig);
 }
 
 /* Scheduled while the driver stood still: drained, and due by their own deadlines. */
 Test(driver_stall, of_the_driver_does_not_delay_what_is_scheduled_meanwhile)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe before = PROBE(&rig, 1), due = PROBE(&rig, 2), later = PROBE(&rig, 3);
 	probe_schedule(&before, HOUR);
 	rig_advance(&rig, 0);
@@ -80,13 +71,10 @@ Test(driver_stall, of_the_driver_does_not_delay_what_is_scheduled_meanwhile)
 	expect_eq(later.runs, 0);
 	rig_advance(&rig, 1);
 	expect_ran_at(&later, RIG_START_NS + DAY + 7 * MS);
-	rig_close(&rig);
 }
 
 Test(driver_stall, epochs_of_resets_and_cancels_hold)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe moved = PROBE(&rig, 1), cancelled = PROBE(&rig, 2);
 	probe_schedule(&moved, SECOND);
 	probe_schedule(&cancelled, SECOND);
@@ -98,7 +86,6 @@ Test(driver_stall, epochs_of_resets_and_cancels_hold)
 	rig_advance(&rig, SECOND);
 	expect_ran_at(&moved, RIG_START_NS + 100 * DAY + SECOND);
 	expect_eq(cancelled.runs, 0);
-	rig_close(&rig);
 }
 
 /* Small jumps, sizes that meet every edge of the levels. */
@@ -108,8 +95,7 @@ Test(driver_stall, of_any_length_leaves_timers_exact)
 	for (int round = 0; round < 60; round++) {
 		struct tw_service_config cfg = rig_config();
 		cfg.buckets = round % 2 ? 64 : 4096;
-		struct rig rig;
-		rig_open(&rig, &cfg);
+		reopen_rig(&cfg);
 		static struct probe probes[200];
 		uint64_t scale_ns = MS << random_below(&seed, 36);
 		for (int i = 0; i < 200; i++) {
@@ -125,7 +111,6 @@ Test(driver_stall, of_any_length_leaves_timers_exact)
 		rig_advance(&rig, 2 * scale_ns);
 		for (int i = 0; i < 200; i++)
 			expect_eq(probes[i].runs, 1);
-		rig_close(&rig);
 	}
 }
 
@@ -137,8 +122,6 @@ Test(driver_stall, of_any_length_leaves_timers_exact)
 Test(driver_stall, of_ten_seconds_with_many_timers_is_exact, .timeout = 60)
 {
 	enum { COUNT = 100000 };
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe *probes = calloc(COUNT, sizeof(*probes));
 	uint64_t *due_ns = calloc(COUNT, sizeof(*due_ns)), seed = 61,
 		 leap_ns = RIG_START_NS + 10 * SECOND;
@@ -184,7 +167,6 @@ Test(driver_stall, of_ten_seconds_with_many_timers_is_exact, .timeout = 60)
 	}
 	free(due_ns);
 	free(probes);
-	rig_close(&rig);
 }
 
 struct mover {
@@ -223,8 +205,6 @@ static void count_run(void *runs)
 Test(driver_stall, a_timer_that_is_moved_while_it_is_found_overdue_by_hours_is_not_lost)
 {
 	enum { ROUNDS = 10000 };
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static struct mover mover;
 	mover.service = rig.service;
 	pthread_t thread;
@@ -249,46 +229,12 @@ Test(driver_stall, a_timer_that_is_moved_while_it_is_found_overdue_by_hours_is_n
 	}
 	atomic_store(&mover.round, LAST_ROUND);
 	pthread_join(thread, NULL);
-	rig_close(&rig);
-}
-
-/*
- * A jump forward is a stall to a series: fixed rate skips to the next nominal instant, and the run
- * learns how many instants it missed.
- */
-Test(driver_stall, a_clock_that_jumps_forward_makes_series_miss_instants)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe rate = PROBE(&rig, 1), delay = PROBE(&rig, 2);
-	probe_schedule_every(&rate, rate_of(10 * MS, 10 * MS, 0));
-	probe_schedule_every(&delay, delay_of(10 * MS, 10 * MS, 0));
-	rig_advance(&rig, 10 * MS);
-	uint64_t leap_ns = RIG_START_NS + HOUR + 4 * MS;
-	expect_eq(tw_clock_manual_set(rig.clock, leap_ns), 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 2);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	rig_advance(&rig, 6 * MS);
-	expect_eq(rate.runs, 3);
-	expect_eq(delay.runs, 2);
-	expect_eq(rate.ran_at_ns, RIG_START_NS + HOUR + 10 * MS);
-	expect_eq(rate.overruns,
-		  /* instants up to the hour, but the first and the one that ran late */
-		  HOUR / (10 * MS) - 2);
-	rig_advance(&rig, 4 * MS);
-	expect_eq(delay.runs, 3);
-	expect_eq(delay.ran_at_ns, leap_ns + 10 * MS);
-	expect_eq(tw_cancel(rig.service, rate.timer), TW_CANCELLED);
-	expect_eq(tw_cancel(rig.service, delay.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ backwards */
 
 Test(driver_stall, a_clock_that_steps_back_counts_as_standing_still)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe before = PROBE(&rig, 1), meanwhile = PROBE(&rig, 2);
 	probe_schedule(&before, 10 * SECOND);
 	rig_advance(&rig, 5 * SECOND);
@@ -303,13 +249,10 @@ Test(driver_stall, a_clock_that_steps_back_counts_as_standing_still)
 	expect_eq(before.runs, 0);
 	rig_advance_to(&rig, RIG_START_NS + 10 * SECOND);
 	expect_ran_at(&before, RIG_START_NS + 10 * SECOND);
-	rig_close(&rig);
 }
 
 Test(driver_stall, a_clock_that_steps_back_runs_nothing_twice)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2);
 	probe_schedule(&once, 10 * MS);
 	probe_schedule_every(&series, rate_of(10 * MS, 10 * MS, 0));
@@ -322,13 +265,10 @@ Test(driver_stall, a_clock_that_steps_back_runs_nothing_twice)
 	rig_advance(&rig, 10 * MS);
 	expect_eq(series.runs, 11);
 	expect_eq(tw_cancel(rig.service, series.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 Test(driver_stall, a_clock_that_goes_to_and_fro_ends_every_timer_once)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static struct probe probes[2000];
 	uint64_t seed = 23, farthest_ns = RIG_START_NS;
 	for (int i = 0; i < 2000; i++) {
@@ -343,5 +283,4 @@ Test(driver_stall, a_clock_that_goes_to_and_fro_ends_every_timer_once)
 	rig_advance_to(&rig, farthest_ns + MINUTE);
 	for (int i = 0; i < 2000; i++)
 		expect_eq(probes[i].runs, 1);
-	rig_close(&rig);
 }

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "test/support/big.h"
-#include "test/support/rig.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
+#include "test/support/rig_suite.h"
 
 #ifdef __SANITIZE_ADDRESS__
 enum { ADDRESS_SANITIZER = true };
@@ -37,9 +37,10 @@ static tw_timer *timers; /* MANY */
 static void allocate(void)
 {
 	timers = big_array(MANY, sizeof *timers);
+	open_rig();
 }
 
-TestSuite(driver_storm, .init = allocate, .timeout = 90);
+TestSuite(driver_storm, .init = allocate, .fini = close_rig, .timeout = 90);
 
 static int64_t resident_bytes(void)
 {
@@ -82,28 +83,27 @@ static void cancel_all_but(tw_service *service, size_t nth)
 			expect_eq(tw_cancel(service, timers[i]), TW_CANCELLED);
 }
 
-static void tick(struct rig *rig, int ticks)
+static void tick(int ticks)
 {
 	while (ticks-- > 0)
-		rig_advance(rig, MS);
+		rig_advance(&rig, MS);
 }
 
 /* The arrays of the test itself are touched first, so that they do not count. */
-static void open_touched(struct rig *rig)
+static void open_touched(void)
 {
 	memset(timers, 0xff, MANY * sizeof *timers);
 	struct tw_service_config cfg = rig_config();
 	cfg.lane_entries = 4 << 20; /* a storm that nobody drains */
-	rig_open(rig, &cfg);
+	reopen_rig(&cfg);
 	tw_timer timer;
-	expect_eq(tw_schedule(rig->service, MS, ignore, NULL, &timer), 0);
-	tick(rig, 2);
+	expect_eq(tw_schedule(rig.service, MS, ignore, NULL, &timer), 0);
+	tick(2);
 }
 
 Test(driver_storm, gives_its_memory_back)
 {
-	struct rig rig;
-	open_touched(&rig);
+	open_touched();
 	int64_t base = resident_bytes(), base_counted = counted_bytes(rig.service);
 	storm(rig.service, HOUR);
 	rig_advance(&rig, MS);
@@ -114,7 +114,7 @@ Test(driver_storm, gives_its_memory_back)
 	expect_ge(peak_counted + shadow, peak - 8 * MIB); /* huge pages are touched as a whole */
 	expect_le(peak_counted, peak + 8 * MIB);
 	cancel_all_but(rig.service, 0);
-	tick(&rig, 5000);
+	tick(5000);
 	int64_t after = resident_bytes() - base,
 		after_counted = counted_bytes(rig.service) - base_counted;
 	expect_le(after_counted, 3 * MIB);
@@ -125,14 +125,12 @@ Test(driver_storm, gives_its_memory_back)
 	for (size_t i = 0; i < MANY; i += 997)
 		expect_eq(tw_cancel(rig.service, timers[i]), TW_GONE);
 	expect_sound(rig.service);
-	rig_close(&rig);
 }
 
 /* What is given back is had again: storm after storm, with quiet between them. */
 Test(driver_storm, may_come_again)
 {
-	struct rig rig;
-	open_touched(&rig);
+	open_touched();
 	int64_t quiet_bytes = 0;
 	for (int round = 0; round < 3; round++) {
 		storm(rig.service, SECOND);
@@ -141,26 +139,24 @@ Test(driver_storm, may_come_again)
 		rig_advance(&rig, 5 * SECOND);
 		expect_eq(stats_of(rig.service).fired,
 			  (uint64_t)(round + 1) * ((MANY + 2) / 3) + 1);
-		tick(&rig, 5000);
+		tick(5000);
 		expect_sound(rig.service);
 		if (round == 0)
 			quiet_bytes = counted_bytes(rig.service);
 		expect_le(counted_bytes(rig.service), quiet_bytes + MIB);
 	}
-	rig_close(&rig);
 }
 
 /* Those that live on are where they were, and run. */
 Test(driver_storm, leaves_survivors_alone)
 {
-	struct rig rig;
-	open_touched(&rig);
+	open_touched();
 	storm(rig.service, HOUR);
 	rig_advance(&rig, MS);
 	int64_t peak = counted_bytes(rig.service);
 	enum { NTH = 20000 };
 	cancel_all_but(rig.service, NTH);
-	tick(&rig, 5000);
+	tick(5000);
 	expect_le(counted_bytes(rig.service), peak / 2);
 	expect_sound(rig.service);
 	for (size_t i = 0; i < MANY; i += NTH) {
@@ -169,28 +165,25 @@ Test(driver_storm, leaves_survivors_alone)
 	}
 	rig_advance(&rig, HOUR + SECOND);
 	expect_eq(stats_of(rig.service).fired, MANY / NTH + 1);
-	rig_close(&rig);
 }
 
 /* Not within a second: the next storm may come. */
 Test(driver_storm, keeps_its_memory_for_a_while)
 {
-	struct rig rig;
-	open_touched(&rig);
+	open_touched();
 	storm(rig.service, HOUR);
 	rig_advance(&rig, MS);
 	cancel_all_but(rig.service, 0);
 	int64_t held = counted_bytes(rig.service);
-	tick(&rig, 900);
+	tick(900);
 	expect_ge(counted_bytes(rig.service), held);
 	storm(rig.service, HOUR);
-	tick(&rig, 5000);
+	tick(5000);
 	/* words, records and chunks are in use */
 	expect_ge(counted_bytes(rig.service), MANY * INT64_C(40));
 	cancel_all_but(rig.service, 0);
-	tick(&rig, 5000);
+	tick(5000);
 	expect_le(counted_bytes(rig.service), 8 * MANY + 4 * MIB);
-	rig_close(&rig);
 }
 
 /*
@@ -200,22 +193,20 @@ Test(driver_storm, keeps_its_memory_for_a_while)
 Test(driver_storm, is_cleared_away_later_when_a_burst_breaks_in)
 {
 	enum { BURST = 1000 };
-	struct rig rig;
-	open_touched(&rig);
+	open_touched();
 	storm(rig.service, HOUR);
-	tick(&rig, 1);
+	tick(1);
 	cancel_all_but(rig.service, 0);
 	while (!rig.service->driver->purge.purging)
-		tick(&rig, 1);
+		tick(1);
 	for (int i = 0; i < BURST; i++)
 		expect_eq(tw_schedule(rig.service, MS, ignore, NULL, NULL), 0);
 	while (rig.service->driver->purge.purging)
-		tick(&rig, 1);
+		tick(1);
 	expect_ge(counted_bytes(rig.service), 8 * MANY + 4 * MIB);
 	expect_gt(rig.service->driver->purge.begin_ns, rig_now(&rig));
-	tick(&rig, 5000);
+	tick(5000);
 	expect_le(counted_bytes(rig.service), 8 * MANY + 4 * MIB);
-	rig_close(&rig);
 }
 
 /*

@@ -6,6 +6,7 @@
 
 #include "test/support/big.h"
 #include "test/support/members.h"
+#include "test/support/rig_suite.h"
 
 enum { MANY = 200000, ROUNDS = 2, NTH = 10000 };
 #define MIB INT64_C(1048576)
@@ -21,9 +22,10 @@ static void allocate(void)
 {
 	ends = big_array(MANY, sizeof *ends);
 	timers = big_array(MANY, sizeof *timers);
+	open_rig();
 }
 
-TestSuite(driver_storm_extensions, .init = allocate, .timeout = 120);
+TestSuite(driver_storm_extensions, .init = allocate, .fini = close_rig, .timeout = 120);
 
 static void note_run(void *arg)
 {
@@ -37,13 +39,13 @@ static void note_release(void *arg, enum tw_fate fate)
 	end->fate = (unsigned char)fate;
 }
 
-static int64_t held(struct rig *rig)
+static int64_t held(void)
 {
-	return (int64_t)stats_of(rig->service).memory_bytes;
+	return (int64_t)stats_of(rig.service).memory_bytes;
 }
 
 /* Every NTH is a member of `kept`, all others of `group`. */
-static void storm(struct rig *rig, tw_group group, tw_group kept)
+static void storm(tw_group group, tw_group kept)
 {
 	for (size_t i = 0; i < MANY; i++) {
 		ends[i] = (struct end){0};
@@ -54,7 +56,7 @@ static void storm(struct rig *rig, tw_group group, tw_group kept)
 				       .release = note_release,
 				       .group = i % NTH ? group : kept};
 		task.max_lateness_ns = i % 5 ? 0 : SECOND;
-		expect_eq(tw_schedule_task(rig->service, &task, &timers[i]), 0);
+		expect_eq(tw_schedule_task(rig.service, &task, &timers[i]), 0);
 	}
 }
 
@@ -69,42 +71,41 @@ static void expect_ends(bool kept_have_run)
 	}
 }
 
-static void tick(struct rig *rig, int ticks)
+static void tick(int ticks)
 {
 	while (ticks-- > 0)
-		rig_advance(rig, MS);
+		rig_advance(&rig, MS);
 }
 
 /* By clock and by hand: a manual drive gives memory back in its turns. */
-static void come_and_go(struct rig *rig, bool by_hand)
+static void come_and_go(bool by_hand)
 {
 	for (int i = 0; i < 6000; i++) {
 		if (!by_hand) {
-			rig_advance(rig, MS);
+			rig_advance(&rig, MS);
 			continue;
 		}
-		expect_eq(tw_clock_manual_set(rig->clock, rig_now(rig) + MS), 0);
-		expect_ge(tw_service_advance(rig->service, TW_NO_LIMIT), 0);
+		expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
+		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	}
 }
 
 static void storms(bool by_hand)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
+	reopen_rig(NULL);
 	tw_group group = group_of(&rig), kept = group_of(&rig);
-	tick(&rig, 2);
-	int64_t base = held(&rig);
+	tick(2);
+	int64_t base = held();
 	for (int round = 0; round < ROUNDS; round++) {
-		storm(&rig, group, kept);
-		tick(&rig, 1);
-		int64_t peak = held(&rig) - base;
+		storm(group, kept);
+		tick(1);
+		int64_t peak = held() - base;
 		/* an extension record, a record, a word each */
 		expect_ge(peak, MANY * INT64_C(100));
 		expect_eq(tw_group_cancel(rig.service, group), 0);
-		come_and_go(&rig, by_hand);
+		come_and_go(by_hand);
 		expect_ends(false);
-		expect_le(held(&rig) - base, MANY * INT64_C(8) + 8 * MIB);
+		expect_le(held() - base, MANY * INT64_C(8) + 8 * MIB);
 		expect_eq(gauges(&rig, group).members, 0);
 		expect_eq(gauges(&rig, kept).members, MANY / NTH);
 		for (size_t i = 1; i < MANY; i += 997)
@@ -114,7 +115,6 @@ static void storms(bool by_hand)
 		rig_advance(&rig, 2 * HOUR);
 		expect_ends(true);
 	}
-	rig_close(&rig);
 }
 
 Test(driver_storm_extensions, of_members_gives_side_records_back)

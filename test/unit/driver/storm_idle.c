@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "test/support/big.h"
-#include "test/support/rig.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
+#include "test/support/rig_suite.h"
 
 enum { MANY = 1000000, SOME = 400000 /* of the half that does not fire */ };
 
@@ -19,132 +19,126 @@ static tw_timer *timers; /* MANY / 2 */
 static void allocate(void)
 {
 	timers = big_array(MANY / 2, sizeof *timers);
+	open_rig();
 }
 
-TestSuite(driver_storm_idle, .init = allocate, .timeout = 90);
+TestSuite(driver_storm_idle, .init = allocate, .fini = close_rig, .timeout = 90);
 
 static void ignore(void *arg)
 {
 	(void)arg;
 }
 
-static uint64_t held_bytes(struct rig *rig)
+static uint64_t held_bytes(void)
 {
-	return stats_of(rig->service).memory_bytes;
+	return stats_of(rig.service).memory_bytes;
 }
 
-static uint64_t next_expiry(struct rig *rig)
+static uint64_t next_expiry(void)
 {
 	uint64_t at_ns;
-	expect_eq(tw_service_next_expiry(rig->service, &at_ns), 0);
+	expect_eq(tw_service_next_expiry(rig.service, &at_ns), 0);
 	return at_ns;
 }
 
 /* Drives when it is time, as long as `while_` says so. How often. */
-static int drive(struct rig *rig, bool (*while_)(const struct rig *rig), uint64_t span_ns)
+static int drive(bool (*while_)(void), uint64_t span_ns)
 {
-	uint64_t end_ns = rig_now(rig) + span_ns, at_ns;
+	uint64_t end_ns = rig_now(&rig) + span_ns, at_ns;
 	int turns = 0;
-	for (; while_(rig) && (at_ns = next_expiry(rig)) <= end_ns; turns++)
-		rig_advance(rig, at_ns > rig_now(rig) ? at_ns - rig_now(rig) : 0);
+	for (; while_() && (at_ns = next_expiry()) <= end_ns; turns++)
+		rig_advance(&rig, at_ns > rig_now(&rig) ? at_ns - rig_now(&rig) : 0);
 	return turns;
 }
 
-static bool always(const struct rig *rig)
+static bool always(void)
 {
-	(void)rig;
 	return true;
 }
 
-static bool before_purge(const struct rig *rig)
+static bool before_purge(void)
 {
-	return !rig->service->driver->purge.purging;
+	return !rig.service->driver->purge.purging;
 }
 
-static bool in_purge(const struct rig *rig)
+static bool in_purge(void)
 {
-	return rig->service->driver->purge.purging;
+	return rig.service->driver->purge.purging;
 }
 
-static void cancel(struct rig *rig, size_t from, size_t end)
+static void cancel(size_t from, size_t end)
 {
 	for (size_t i = from; i < end; i++)
-		expect_eq(tw_cancel(rig->service, timers[i]), TW_CANCELLED);
+		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
 }
 
 /* Half have fired, the others are timers[]. Bytes that are held. */
-static uint64_t open_after_half(struct rig *rig)
+static uint64_t open_after_half(void)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.lane_entries = 4 << 20; /* a storm that nobody drains */
-	rig_open(rig, &cfg);
+	reopen_rig(&cfg);
 	for (size_t i = 0; i < MANY / 2; i++) {
-		expect_eq(tw_schedule(rig->service, MS, ignore, NULL, NULL), 0);
-		expect_eq(tw_schedule(rig->service, HOUR, ignore, NULL, &timers[i]), 0);
+		expect_eq(tw_schedule(rig.service, MS, ignore, NULL, NULL), 0);
+		expect_eq(tw_schedule(rig.service, HOUR, ignore, NULL, &timers[i]), 0);
 	}
-	rig_advance(rig, 5 * MS);
-	expect_eq(stats_of(rig->service).fired, MANY / 2);
-	return held_bytes(rig);
+	rig_advance(&rig, 5 * MS);
+	expect_eq(stats_of(rig.service).fired, MANY / 2);
+	return held_bytes();
 }
 
-static void expect_given_back(struct rig *rig, uint64_t held)
+static void expect_given_back(uint64_t held)
 {
-	drive(rig, always, WITHIN_NS);
-	expect_le(held_bytes(rig), held / 10);
-	expect_eq(next_expiry(rig) >= rig_now(rig) + HOUR - MS, true);
-	expect_sound(rig->service);
+	drive(always, WITHIN_NS);
+	expect_le(held_bytes(), held / 10);
+	expect_eq(next_expiry() >= rig_now(&rig) + HOUR - MS, true);
+	expect_sound(rig.service);
 	for (size_t i = 0; i < MANY / 2; i += 997)
-		expect_eq(tw_cancel(rig->service, timers[i]), TW_GONE);
-	rig_close(rig);
+		expect_eq(tw_cancel(rig.service, timers[i]), TW_GONE);
 }
 
 Test(driver_storm_idle, cancelled_before_memory_goes_back)
 {
-	struct rig rig;
-	uint64_t held = open_after_half(&rig);
-	cancel(&rig, 0, MANY / 2);
-	expect_given_back(&rig, held);
+	uint64_t held = open_after_half();
+	cancel(0, MANY / 2);
+	expect_given_back(held);
 }
 
 Test(driver_storm_idle, cancelled_while_memory_goes_back)
 {
-	struct rig rig;
-	uint64_t held = open_after_half(&rig);
-	cancel(&rig, 0, SOME);
-	drive(&rig, before_purge, WITHIN_NS);
-	expect_eq(in_purge(&rig), true);
+	uint64_t held = open_after_half();
+	cancel(0, SOME);
+	drive(before_purge, WITHIN_NS);
+	expect_eq(in_purge(), true);
 	for (int i = 0; i < 50; i++) /* about half of the blocks have been looked at */
-		drive(&rig, in_purge, MS);
-	expect_eq(in_purge(&rig), true);
-	cancel(&rig, SOME, MANY / 2);
-	drive(&rig, in_purge, WITHIN_NS);
-	expect_given_back(&rig, held);
+		drive(in_purge, MS);
+	expect_eq(in_purge(), true);
+	cancel(SOME, MANY / 2);
+	drive(in_purge, WITHIN_NS);
+	expect_given_back(held);
 }
 
 Test(driver_storm_idle, cancelled_after_memory_went_back)
 {
-	struct rig rig;
-	uint64_t held = open_after_half(&rig);
-	cancel(&rig, 0, SOME);
-	drive(&rig, before_purge, WITHIN_NS);
-	drive(&rig, in_purge, WITHIN_NS);
-	expect_eq(in_purge(&rig), false);
-	cancel(&rig, SOME, MANY / 2);
-	expect_given_back(&rig, held);
+	uint64_t held = open_after_half();
+	cancel(0, SOME);
+	drive(before_purge, WITHIN_NS);
+	drive(in_purge, WITHIN_NS);
+	expect_eq(in_purge(), false);
+	cancel(SOME, MANY / 2);
+	expect_given_back(held);
 }
 
 /* In each block of memory a timer lives: nothing can go back, and nobody tries again and again. */
 Test(driver_storm_idle, sleeps_where_nothing_can_go_back)
 {
 	enum { NTH = 400, MOST_TURNS = 3000 /* a pass over all blocks, a step a tick */ };
-	struct rig rig;
-	uint64_t held = open_after_half(&rig);
+	uint64_t held = open_after_half();
 	for (size_t i = 0; i < MANY / 2; i++)
 		if (i % NTH)
-			cancel(&rig, i, i + 1);
-	int turns = drive(&rig, always, 10 * WITHIN_NS);
-	expect_ge(held_bytes(&rig), held / 3);
+			cancel(i, i + 1);
+	int turns = drive(always, 10 * WITHIN_NS);
+	expect_ge(held_bytes(), held / 3);
 	expect_le(turns, MOST_TURNS);
-	expect_eq(drive(&rig, always, 10 * WITHIN_NS) <= 8, true); /* only far timers move (G9) */
-	rig_close(&rig);
+	expect_eq(drive(always, 10 * WITHIN_NS) <= 8, true); /* only far timers move (G9) */
 }

@@ -4,12 +4,11 @@
  */
 #include <stdlib.h>
 
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(driver_sweep, .timeout = 60);
+TestSuite(driver_sweep, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 /* Up to 256k slots in use a sweep counts generations first; beyond, it asks the words. */
 enum { LIVE = 3000, FEW_DEAD = 50000, MANY_DEAD = 400000 };
@@ -20,59 +19,58 @@ static struct probe probes[LIVE];
  * Timers of every kind whose location the driver stores: plain, moved later, moved to and fro, far,
  * far and moved near.
  */
-static uint64_t arm_one_kind(struct rig *rig, struct probe *probe, int kind)
+static uint64_t arm_one_kind(struct probe *probe, int kind)
 {
 	uint64_t delay_ns = 2 * SECOND + (uint64_t)probe->id * MS, far_ns = 20 * HOUR;
 	probe_schedule(probe, kind >= 3 ? far_ns : delay_ns);
 	if (kind == 1 || kind == 2)
-		expect_eq(tw_reset(rig->service, probe->timer, delay_ns + 60 * SECOND), 0);
+		expect_eq(tw_reset(rig.service, probe->timer, delay_ns + 60 * SECOND), 0);
 	if (kind == 2 || kind == 4)
-		expect_eq(tw_reset(rig->service, probe->timer, delay_ns), 0);
-	return rig_now(rig) + (kind == 1 ? delay_ns + 60 * SECOND : kind == 3 ? far_ns : delay_ns);
+		expect_eq(tw_reset(rig.service, probe->timer, delay_ns), 0);
+	return rig_now(&rig) + (kind == 1 ? delay_ns + 60 * SECOND : kind == 3 ? far_ns : delay_ns);
 }
 
 /*
  * One turn of the driver, without the look ahead by which a manual clock's advance finds its next
  * stop: that drops dead entries too.
  */
-static void turn_running(struct rig *rig, int runs)
+static void turn_running(int runs)
 {
-	expect_eq(tw_clock_manual_set(rig->clock, rig_now(rig) + MS), 0);
-	expect_eq(tw_service_advance(rig->service, TW_NO_LIMIT), runs);
+	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), runs);
 }
 
-static void turn(struct rig *rig)
+static void turn(void)
 {
-	turn_running(rig, 0);
+	turn_running(0);
 }
 
-static void churn(struct rig *rig, int dead)
+static void churn(int dead)
 {
-	struct probe never = PROBE(rig, -1);
+	struct probe never = PROBE(&rig, -1);
 	tw_timer *timers = calloc((size_t)dead, sizeof *timers);
 	for (int i = 0; i < dead; i++)
-		expect_eq(tw_schedule(rig->service, HOUR + (uint64_t)i * 1000, probe_run, &never,
+		expect_eq(tw_schedule(rig.service, HOUR + (uint64_t)i * 1000, probe_run, &never,
 				      &timers[i]),
 			  0);
-	turn(rig);
+	turn();
 	for (int i = 0; i < dead; i++)
-		expect_eq(tw_cancel(rig->service, timers[i]), TW_CANCELLED);
+		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
 	for (int turns = 0; turns < 500; turns++)
-		turn(rig);
+		turn();
 	free(timers);
 }
 
 static void sweep_keeps_the_living(int dead)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
+	reopen_rig(NULL);
 	static uint64_t due_ns[LIVE];
-	churn(&rig, 2 * LIVE); /* slots of later generations */
+	churn(2 * LIVE); /* slots of later generations */
 	for (int i = 0; i < LIVE; i++) {
 		probes[i] = PROBE(&rig, i);
-		due_ns[i] = arm_one_kind(&rig, &probes[i], i % 5);
+		due_ns[i] = arm_one_kind(&probes[i], i % 5);
 	}
-	churn(&rig, dead);
+	churn(dead);
 	expect_le(stats_of(rig.service).entries, 2 * LIVE + 4096);
 	for (int i = 0; i < LIVE; i++)
 		expect_eq(tw_is_pending(rig.service, probes[i].timer), true);
@@ -80,7 +78,6 @@ static void sweep_keeps_the_living(int dead)
 	expect_eq(rig.ran, LIVE);
 	for (int i = 0; i < LIVE; i++)
 		expect_ran_at(&probes[i], due_ns[i]);
-	rig_close(&rig);
 }
 
 Test(driver_sweep, keeps_what_lives_among_few_slots)
@@ -96,8 +93,6 @@ Test(driver_sweep, keeps_what_lives_among_many_slots)
 /* Slots that are reused within one drain: the last owner of each lives, and runs. */
 Test(driver_sweep, a_drain_drops_the_superseded_only)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe *last = &probes[0], *never = &probes[1];
 	*last = PROBE(&rig, 1);
 	*never = PROBE(&rig, 0);
@@ -112,7 +107,6 @@ Test(driver_sweep, a_drain_drops_the_superseded_only)
 		expect_eq(atomic_load(&last->runs), round + 1);
 	}
 	expect_eq(atomic_load(&never->runs), 0);
-	rig_close(&rig);
 }
 
 /*
@@ -121,71 +115,52 @@ Test(driver_sweep, a_drain_drops_the_superseded_only)
  */
 enum { CHURNED = 20000, A_TURN = 2000 };
 
-static void arm_all(struct rig *rig, struct probe *churned)
-{
-	for (int i = 0; i < CHURNED; i++) {
-		churned[i] = PROBE(rig, i);
-		probe_schedule(&churned[i], HOUR);
-	}
-	turn(rig);
-}
+static struct probe churned[CHURNED];
 
-static void churn_on(struct rig *rig, struct probe *churned, int turns, bool *by_drained)
+static void churn_on(void)
 {
 	static uint64_t random = 1;
-	for (int t = 0; t < turns; t++) {
+	for (int i = 0; i < CHURNED; i++) {
+		churned[i] = PROBE(&rig, i);
+		probe_schedule(&churned[i], HOUR);
+	}
+	turn();
+	for (int turns = 0; turns < 500; turns++) {
 		for (int i = 0; i < A_TURN; i++) {
 			random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
 			struct probe *probe = &churned[(random >> 33) % CHURNED];
-			expect_eq(tw_cancel(rig->service, probe->timer), TW_CANCELLED);
+			expect_eq(tw_cancel(rig.service, probe->timer), TW_CANCELLED);
 			probe_schedule(probe, HOUR);
 		}
-		turn(rig);
-		*by_drained = rig->service->driver->sweep.by_drained;
-		expect_le(stats_of(rig->service).entries,
+		turn();
+		expect_le(stats_of(rig.service).entries,
 			  2 * CHURNED + 4096 + 16 * 2 * A_TURN); /* looked at each 16th turn */
 	}
-}
-
-static struct probe *open_and_churn(struct rig *rig)
-{
-	rig_open(rig, NULL);
-	struct probe *churned = calloc(CHURNED, sizeof *churned);
-	bool by_drained;
-	arm_all(rig, churned);
-	churn_on(rig, churned, 500, &by_drained);
-	expect_eq(by_drained, true);
-	return churned;
+	expect_eq(rig.service->driver->sweep.by_drained, true);
 }
 
 Test(driver_sweep, goes_by_what_was_drained)
 {
-	struct rig rig;
-	struct probe *churned = open_and_churn(&rig);
+	churn_on();
 	for (int i = 0; i < CHURNED; i++)
 		expect_eq(tw_is_pending(rig.service, churned[i].timer), true);
 	rig_advance(&rig, HOUR);
 	expect_eq(rig.ran, CHURNED);
-	rig_close(&rig);
-	free(churned);
 }
 
 /* What is cancelled, and its slot not used again, drains do not see. */
 Test(driver_sweep, reads_the_words_of_what_was_not_drained)
 {
-	struct rig rig;
-	struct probe *churned = open_and_churn(&rig);
+	churn_on();
 	for (int i = 0; i < CHURNED; i++)
 		if (i % 10)
 			expect_eq(tw_cancel(rig.service, churned[i].timer), TW_CANCELLED);
 	for (int turns = 0; turns < 200; turns++)
-		turn(&rig);
+		turn();
 	expect_eq(rig.service->driver->sweep.by_drained, false);
 	expect_le(stats_of(rig.service).entries, 2 * CHURNED / 10 + 4096);
 	rig_advance(&rig, HOUR);
 	expect_eq(rig.ran, CHURNED / 10);
-	rig_close(&rig);
-	free(churned);
 }
 
 /*
@@ -195,8 +170,6 @@ Test(driver_sweep, reads_the_words_of_what_was_not_drained)
 Test(driver_sweep, has_nothing_to_do_after_moves_within_a_bucket)
 {
 	enum { MOVES = 20000, MOVED = 16 };
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe moved[MOVED];
 	uint64_t last_ns = rig_now(&rig) + 9 * HOUR;
 	for (int k = 0; k < MOVED; k++) {
@@ -217,7 +190,6 @@ Test(driver_sweep, has_nothing_to_do_after_moves_within_a_bucket)
 	expect_eq(rig.ran, MOVED);
 	for (int k = 0; k < MOVED; k++)
 		expect_ran_at(&moved[k], last_ns + (uint64_t)k * MS);
-	rig_close(&rig);
 }
 
 /*
@@ -229,8 +201,6 @@ Test(driver_sweep, leaves_one_entry_of_a_timer_in_a_bucket)
 {
 	enum { SERIES = 3000, CALLS = 5 };
 	static struct probe called[SERIES];
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct tw_period hourly = {
 	    .size = sizeof hourly, .first_ns = 2 * HOUR, .period_ns = 2 * HOUR};
 	for (int i = 0; i < SERIES; i++) {
@@ -239,21 +209,20 @@ Test(driver_sweep, leaves_one_entry_of_a_timer_in_a_bucket)
 					    &called[i].timer),
 			  0);
 	}
-	turn(&rig);
+	turn();
 	for (int calls = 0; calls < CALLS; calls++) {
 		for (int i = 0; i < SERIES; i++)
 			expect_eq(tw_reset_at(rig.service, called[i].timer, rig_now(&rig) + MS), 0);
-		turn_running(&rig, SERIES);
-		turn(&rig);
+		turn_running(SERIES);
+		turn();
 	}
 	for (int i = 0; i < 100; i++)
-		turn(&rig);
+		turn();
 	expect_le(stats_of(rig.service).entries, 2 * SERIES + 4096);
 	expect_eq(tw__wheel_sweeping(&rig.service->driver->wheel), false);
 	rig_advance(&rig, 2 * HOUR);
 	for (int i = 0; i < SERIES; i++)
 		expect_eq(called[i].runs, CALLS + 1);
-	rig_close(&rig);
 }
 
 /*
@@ -265,12 +234,7 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 {
 	enum { MANY = 30000, STAY = 10000 };
 	static tw_timer many[MANY];
-	struct rig rig;
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	struct probe called = PROBE(&rig, 1), never = PROBE(&rig, -1);
 	struct tw_period hourly = {
 	    .size = sizeof hourly, .first_ns = 2 * HOUR, .period_ns = 2 * HOUR};
@@ -279,7 +243,7 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 	expect_eq(tw_reset(rig.service, called.timer, 2 * HOUR - MS), 0);
 	for (int i = 0; i < MANY; i++)
 		expect_eq(tw_schedule(rig.service, 2 * HOUR, probe_run, &never, &many[i]), 0);
-	turn(&rig);
+	turn();
 	for (int i = STAY; i < MANY; i++)
 		expect_eq(tw_cancel(rig.service, many[i]), TW_CANCELLED);
 
@@ -287,27 +251,25 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 	const struct tw__location *location = &rig.service->slots.locations[1]; /* the first slot */
 	for (int turns = 0;
 	     turns < 100 && !(wheel->sweep_at && location->pass == wheel->sweep_pass); turns++)
-		turn(&rig);
+		turn();
 	uint64_t pass = location->pass, unused;
 	expect_eq(tw_reset_at(rig.service, called.timer, rig_now(&rig) + MS), 0);
-	turn_running(&rig, 1);
+	turn_running(1);
 	uint64_t entries = wheel->entries;
 	expect_eq(tw_service_next_expiry(rig.service, &unused), 0);
 	expect_eq(wheel->entries, entries - 1); /* the old one */
 	expect_eq(queue_executor_run_next(&queue), 1);
-	turn(&rig);
+	turn();
 	expect_eq(wheel->sweep_at != NULL, true);
 	expect_eq(wheel->sweep_pass, pass); /* else the sweep was through, or began again */
 
 	while (tw__wheel_sweeping(&rig.service->driver->wheel))
-		turn(&rig);
+		turn();
 	for (int i = 0; i < STAY; i++)
 		expect_eq(tw_cancel(rig.service, many[i]), TW_CANCELLED);
 	rig_advance(&rig, 2 * HOUR);
 	queue_executor_run_all(&queue);
 	expect_eq(called.runs, 2);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 /*
@@ -320,17 +282,17 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 enum { SEGMENT = 254, ALIVE = 16, SEGMENTS = 8 * 64 };
 enum { LAG = 2 * SEGMENT };
 
-static void fill_a_turn(struct rig *rig, struct probe *survivor)
+static void fill_a_turn(struct probe *survivor)
 {
 	static tw_timer alive[SEGMENTS * ALIVE];
-	struct probe dead = PROBE(rig, -1);
+	struct probe dead = PROBE(&rig, -1);
 	static tw_timer late[LAG];
 	int living = 0;
 	memset(late, 0, sizeof late);
 	probe_schedule(survivor, SECOND);
 	for (int i = 1; i < SEGMENTS * SEGMENT + LAG; i++) {
 		if (late[i % LAG].id)
-			expect_eq(tw_cancel(rig->service, late[i % LAG]), TW_CANCELLED);
+			expect_eq(tw_cancel(rig.service, late[i % LAG]), TW_CANCELLED);
 		late[i % LAG].id = 0;
 		if (i >= SEGMENTS * SEGMENT)
 			continue;
@@ -340,9 +302,9 @@ static void fill_a_turn(struct rig *rig, struct probe *survivor)
 		else
 			late[i % LAG] = dead.timer;
 	}
-	turn(rig);
+	turn();
 	while (living > 0)
-		expect_eq(tw_cancel(rig->service, alive[--living]), TW_CANCELLED);
+		expect_eq(tw_cancel(rig.service, alive[--living]), TW_CANCELLED);
 }
 
 Test(driver_sweep, a_wheel_full_of_dead_entries_is_swept_at_once)
@@ -351,12 +313,11 @@ Test(driver_sweep, a_wheel_full_of_dead_entries_is_swept_at_once)
 	struct tw_service_config cfg = rig_config();
 	cfg.max_timers = SEGMENTS * ALIVE + TURNS + LAG;
 	cfg.buckets = 64;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	uint64_t most = 0, before = 0, gone = 0;
 	for (int turns = 0; turns < TURNS; turns++) {
 		probes[turns] = PROBE(&rig, turns);
-		fill_a_turn(&rig, &probes[turns]);
+		fill_a_turn(&probes[turns]);
 		uint64_t entries = stats_of(rig.service).entries;
 		most = entries > most ? entries : most;
 		gone = before > entries && before - entries > gone ? before - entries : gone;
@@ -367,5 +328,4 @@ Test(driver_sweep, a_wheel_full_of_dead_entries_is_swept_at_once)
 	rig_advance(&rig, 2 * SECOND);
 	expect_eq(rig.ran, TURNS);
 	expect_ids_ascend(&rig);
-	rig_close(&rig);
 }

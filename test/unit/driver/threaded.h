@@ -4,13 +4,14 @@
 
 #include <sched.h>
 
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
 /* With a tick thread that runs the callbacks. */
-static inline void open_threaded(struct rig *rig)
+static inline void open_threaded(void)
 {
 	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};
-	rig_open(rig, &cfg);
+	queue_executor_open(&queue);
+	rig_open(&rig, &cfg);
 }
 
 /* Gives way until as many callbacks have returned; the test's time limit guards it. */

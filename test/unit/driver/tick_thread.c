@@ -1,15 +1,12 @@
 /* A service with a tick thread, on a clock that the test moves: what the thread does. */
 #include <errno.h>
 
-#include "test/support/rig.h"
 #include "threaded.h"
 
-TestSuite(driver_tick_thread, .timeout = 30);
+TestSuite(driver_tick_thread, .init = open_threaded, .fini = close_rig, .timeout = 30);
 
 Test(driver_tick_thread, has_handed_over_what_is_due_when_an_advance_returns)
 {
-	struct rig rig;
-	open_threaded(&rig);
 	static struct probe probes[1000];
 	for (int i = 0; i < 1000; i++) {
 		probes[i] = PROBE(&rig, i);
@@ -22,13 +19,10 @@ Test(driver_tick_thread, has_handed_over_what_is_due_when_an_advance_returns)
 	expect_ids_ascend(&rig);
 	for (size_t i = 0; i < rig.ran; i++)
 		cr_assert(!pthread_equal(rig.events[i].thread, pthread_self()));
-	rig_close(&rig);
 }
 
 Test(driver_tick_thread, hands_over_what_is_due_at_once)
 {
-	struct rig rig;
-	open_threaded(&rig);
 	struct probe zero = PROBE(&rig, 1), past = PROBE(&rig, 2);
 	for (int i = 0; i < 500; i++) {
 		probe_schedule(&zero, 0);
@@ -37,13 +31,10 @@ Test(driver_tick_thread, hands_over_what_is_due_at_once)
 		expect_eq(zero.runs, i + 1);
 		expect_eq(past.runs, i + 1);
 	}
-	rig_close(&rig);
 }
 
 Test(driver_tick_thread, runs_nothing_early)
 {
-	struct rig rig;
-	open_threaded(&rig);
 	static struct probe probes[2000];
 	static uint64_t due_ns[2000];
 	uint64_t seed = 41;
@@ -59,13 +50,10 @@ Test(driver_tick_thread, runs_nothing_early)
 		expect_eq(probes[i].runs, 1);
 		expect_ge(probes[i].ran_at_ns, due_ns[i]);
 	}
-	rig_close(&rig);
 }
 
 Test(driver_tick_thread, honours_cancels_and_resets)
 {
-	struct rig rig;
-	open_threaded(&rig);
 	struct probe cancelled = PROBE(&rig, 1), later = PROBE(&rig, 2), earlier = PROBE(&rig, 3);
 	probe_schedule_released(&cancelled, 10 * MS);
 	probe_schedule(&later, 10 * MS);
@@ -82,13 +70,10 @@ Test(driver_tick_thread, honours_cancels_and_resets)
 	expect_eq(later.runs, 1);
 	expect_eq(cancelled.runs, 0);
 	expect_released(&cancelled, TW_FATE_CANCELLED);
-	rig_close(&rig);
 }
 
 Test(driver_tick_thread, catches_up_after_ten_years)
 {
-	struct rig rig;
-	open_threaded(&rig);
 	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2), beyond = PROBE(&rig, 3);
 	probe_schedule(&once, 3 * 365 * DAY);
 	probe_schedule_every(&series, rate_of(MS, MS, 0));
@@ -104,13 +89,10 @@ Test(driver_tick_thread, catches_up_after_ten_years)
 	expect_le(series.runs + series.overruns, instants);
 	expect_ge(series.runs + series.overruns, instants - 5);
 	expect_eq(tw_cancel(rig.service, series.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 Test(driver_tick_thread, takes_a_clock_that_steps_back)
 {
-	struct rig rig;
-	open_threaded(&rig);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 10 * SECOND);
 	rig_advance(&rig, 5 * SECOND);
@@ -120,7 +102,6 @@ Test(driver_tick_thread, takes_a_clock_that_steps_back)
 	rig_advance(&rig, 6 * SECOND);
 	expect_eq(probe.runs, 1);
 	expect_ge(stats_of(rig.service).clock_steps, 1);
-	rig_close(&rig);
 }
 
 static void advance_the_clock(struct probe *probe)
@@ -138,8 +119,6 @@ static void validate_and_close(struct probe *probe)
 
 Test(driver_tick_thread, refuses_callbacks_what_would_wait_for_them)
 {
-	struct rig rig;
-	open_threaded(&rig);
 	struct probe clock = PROBE(&rig, 1), service = PROBE(&rig, 2);
 	clock.act = advance_the_clock;
 	service.act = validate_and_close;
@@ -148,13 +127,10 @@ Test(driver_tick_thread, refuses_callbacks_what_would_wait_for_them)
 	rig_advance(&rig, MS);
 	expect_eq(clock.answer, -EDEADLK);
 	expect_eq(service.answer, 1);
-	rig_close(&rig);
 }
 
 Test(driver_tick_thread, can_be_asked_for_everything_while_it_sleeps)
 {
-	struct rig rig;
-	open_threaded(&rig);
 	struct probe probe = PROBE(&rig, 1);
 	for (int i = 0; i < 200; i++) {
 		probe_schedule(&probe, MS);
@@ -163,7 +139,6 @@ Test(driver_tick_thread, can_be_asked_for_everything_while_it_sleeps)
 		expect_sound(rig.service);
 	}
 	expect_eq(probe.runs, 200);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ a pool on the manual clock */
@@ -171,8 +146,7 @@ Test(driver_tick_thread, can_be_asked_for_everything_while_it_sleeps)
 Test(driver_tick_thread, feeds_a_pool)
 {
 	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 3};
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	static struct probe probes[5000];
 	for (int i = 0; i < 5000; i++) {
 		probes[i] = PROBE(&rig, i);
@@ -185,14 +159,12 @@ Test(driver_tick_thread, feeds_a_pool)
 		expect_eq(probes[i].runs, 1);
 		expect_released(&probes[i], TW_FATE_FIRED);
 	}
-	rig_close(&rig);
 }
 
 Test(driver_tick_thread, feeds_one_worker_in_order)
 {
 	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 1, .max_workers = 1};
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	static struct probe probes[3000];
 	for (int i = 0; i < 3000; i++) {
 		probes[i] = PROBE(&rig, i);
@@ -203,15 +175,13 @@ Test(driver_tick_thread, feeds_one_worker_in_order)
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(rig.ran, 3000);
 	expect_ids_ascend(&rig);
-	rig_close(&rig);
 }
 
 Test(driver_tick_thread, is_not_needed_to_feed_a_pool)
 {
 	struct tw_service_config cfg = {
 	    .size = sizeof(cfg), .workers = 2, .drive = TW_DRIVE_MANUAL};
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	static struct probe probes[1000]; /* one each: two workers run them side by side */
 	for (int i = 0; i < 1000; i++) {
 		probes[i] = PROBE(&rig, i);
@@ -224,5 +194,4 @@ Test(driver_tick_thread, is_not_needed_to_feed_a_pool)
 	expect_eq(rig.ran, 1000);
 	for (int i = 0; i < 1000; i++)
 		expect_eq(probes[i].runs, 1);
-	rig_close(&rig);
 }

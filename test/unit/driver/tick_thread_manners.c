@@ -83,7 +83,6 @@ static void await_begun(pid_t id)
 Test(driver_tick_thread_manners, and_workers_carry_names)
 {
 	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 3};
-	struct rig rig;
 	rig_open(&rig, &cfg);
 	struct seen_thread threads[10];
 	expect_eq(find_threads("tw-tick", threads, 10), 1);
@@ -96,7 +95,6 @@ Test(driver_tick_thread_manners, and_workers_carry_the_prefix_of_the_config)
 {
 	struct tw_service_config cfg = {
 	    .size = sizeof(cfg), .workers = 2, .thread_name = "abcdefghijklmnop"};
-	struct rig rig;
 	rig_open(&rig, &cfg);
 	struct seen_thread threads[10];
 	expect_eq(find_threads("abcdefghi-", threads, 10), 4);
@@ -108,7 +106,6 @@ Test(driver_tick_thread_manners, and_workers_carry_the_prefix_of_the_config)
 Test(driver_tick_thread_manners, and_workers_block_all_signals_but_their_own_faults)
 {
 	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2};
-	struct rig rig;
 	rig_open(&rig, &cfg);
 	struct seen_thread threads[10];
 	size_t count = find_threads("tw-", threads, 10);
@@ -136,8 +133,8 @@ Test(driver_tick_thread_manners, and_workers_leave_the_callers_signals_as_they_w
 {
 	sigset_t before, after;
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
-	struct rig rig;
-	open_threaded(&rig);
+	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 1};
+	rig_open(&rig, &cfg);
 	pthread_sigmask(SIG_SETMASK, NULL, &after);
 	for (int number = 1; number < 32; number++)
 		expect_eq(sigismember(&after, number), sigismember(&before, number));
@@ -158,7 +155,6 @@ Test(driver_tick_thread_manners, and_workers_take_their_affinity_from_the_config
 	    .affinity = &wanted,
 	    .affinity_size = sizeof(wanted),
 	};
-	struct rig rig;
 	rig_open(&rig, &cfg);
 	struct seen_thread threads[10];
 	size_t count = find_threads("tw-", threads, 10);
@@ -195,7 +191,6 @@ Test(driver_tick_thread_manners, and_workers_take_their_stack_size_from_the_conf
 		struct tw_service_config cfg = {.size = sizeof(cfg),
 						.stack_size = rows[i / 2].given};
 		cfg.executor = i % 2 ? NULL : tw_executor_inline();
-		struct rig rig;
 		rig_open(&rig, &cfg);
 		struct probe probe = PROBE(&rig, 1);
 		probe.act = note_stack_size;
@@ -243,7 +238,6 @@ Test(driver_tick_thread_manners, and_workers_are_gone_after_destroy)
 {
 	for (int i = 0; i < 20; i++) {
 		struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 4};
-		struct rig rig;
 		rig_open(&rig, &cfg);
 		rig_close(&rig);
 	}

@@ -61,16 +61,6 @@ Test(timer_periodic, ends_after_its_count)
 	expect_eq(stats.runs, 7);
 }
 
-Test(timer_periodic, far_apart_runs_at_each_instant)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_every(&probe, rate_of(3 * HOUR, 90 * DAY, 12));
-	rig_advance(&rig, 1200 * DAY);
-	expect_eq(rig.ran, 12);
-	for (size_t i = 0; i < rig.ran; i++)
-		expect_eq(rig.events[i].at_ns, RIG_START_NS + 3 * HOUR + i * 90 * DAY);
-}
-
 Test(timer_periodic, of_an_odd_period_keeps_its_nominal_instants)
 {
 	struct probe probe = PROBE(&rig, 1);

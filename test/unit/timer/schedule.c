@@ -187,16 +187,6 @@ Test(timer_schedule, the_longest_delay_is_accepted_and_one_more_is_refused)
 	expect_eq(tw_cancel(rig.service, longest.timer), TW_CANCELLED);
 }
 
-Test(timer_schedule, deadlines_are_accepted_up_to_the_longest_delay_from_creation)
-{
-	struct probe last = PROBE(&rig, 1);
-	probe_schedule_at(&last, RIG_START_NS + TW_MAX_DELAY_NS);
-	tw_timer none = {.id = 1};
-	expect_eq(tw_schedule_at(rig.service, UINT64_MAX, probe_run, &last, &none), -ERANGE);
-	expect_eq(none.id, 0);
-	expect_eq(tw_is_pending(rig.service, last.timer), true);
-}
-
 /* ------------------------------------------------------------ tasks */
 
 Test(timer_schedule, a_task_takes_a_delay_or_a_deadline)
