@@ -234,7 +234,7 @@ int main(int argc, char **argv)
 {
 	uint64_t seed = stress_begin(argc, argv);
 	tw__pool_times.look_ns = 100000;
-	tw__pool_times.on_cpu_ns = 500000;
+	tw__pool_times.blocked_ns = 500000;
 	tw__pool_times.idle_ns = 200000;
 	while (stress_goes_on()) {
 		if (atomic_load(&stress_rounds) % 100 == 0) {

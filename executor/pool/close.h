@@ -5,7 +5,7 @@
 #include "executor/pool/parts.h"
 
 /*
- * Ends the threads, and waits for them. The reserve ends first: while runs wait behind blocked
+ * Ends the threads, and waits for them. The starter ends first: while runs wait behind blocked
  * workers it is still needed, and then no thread is started any more.
  */
 void tw__pool_stop(tw_pool *pool);

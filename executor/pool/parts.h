@@ -6,7 +6,7 @@
  *   worker.c  the threads: how they find and run work
  *   jobs.c    work that may block, of which one worker is kept free
  *   wake.c    who wakes whom, how a worker sleeps and ends; POOL2, POOL3, POOL6
- *   grow.c    the reserve thread, which starts workers while others block
+ *   grow.c    the starter thread, which starts workers while others block
  *   stats.c   counters
  */
 #ifndef TW_EXECUTOR_POOL_PARTS_H
@@ -58,14 +58,10 @@ struct tw__worker {
 	unsigned turn;          /* which of sources, plain tasks and work is looked at first */
 	bool retired;           /* it has been idle for too long, and ends */
 	uint64_t idle_until_ns; /* while it sleeps; UINT64_MAX: without limit */
-	_Atomic uint32_t thread_id;
 
 	_Atomic uint32_t state; /* enum tw__worker_state; of slots beyond `permanent` */
-	/* by the reserve: `runs` at its last look, and since when it has that value */
+	/* by the starter: `runs` at a look that found it inside a run, and since when */
 	uint64_t seen_runs, seen_ns;
-	uint64_t first_runs; /* by the reserve: `runs` when its thread was started */
-	/* by the reserve: the value of `runs` for which the worker was found blocked */
-	uint64_t blocked_runs;
 	pthread_t thread;
 	struct tw__histogram wait, run;
 };
@@ -78,39 +74,29 @@ enum tw__worker_state {
 
 /* Spans of time that tests change before they create a pool. */
 struct tw__pool_times {
-	uint64_t look_ns; /* between two looks of the reserve; a run that lasts longer blocks */
-	/* The same for a run whose thread is runnable: it computes, or is preempted. */
-	uint64_t on_cpu_ns;
-	uint64_t idle_ns;  /* after which a worker beyond the permanent ones ends */
-	uint64_t retry_ns; /* after a thread could not be created; doubles with each failure */
-	uint64_t max_retry_ns;
+	uint64_t look_ns;    /* between two looks of the starter */
+	uint64_t blocked_ns; /* a run that lasts longer blocks, whatever the other workers do */
+	uint64_t idle_ns;    /* after which a worker beyond the permanent ones ends */
 };
 
 extern struct tw__pool_times tw__pool_times;
 
-/* Bits of tw__reserve.calls. PAUSED: it looks less often; a submitter clears that to hurry it. */
-enum { TW__CALL_ARMED = 1, TW__CALL_STOP = 2, TW__CALL_PAUSED = 4 };
+/* Bits of tw__starter.calls. */
+enum { TW__CALL_ARMED = 1, TW__CALL_STOP = 2 };
 
 /*
  * One thread, which sleeps while no run waits for a busy pool. All is its own except `calls` and
  * the counters.
  */
-struct tw__reserve {
+struct tw__starter {
 	alignas(TW__CACHE_LINE) _Atomic uint32_t calls; /* what it is to do; a futex */
-	_Atomic uint32_t
-	    /* its last look found runs that wait, and a worker inside the same run as before */
-	    runs_last;
+	/* its last look found a worker inside the same run as the look before */
+	_Atomic uint32_t runs_last;
 	_Atomic uint64_t grown, at_max, start_failures;
 	bool started;
-	bool crowded; /* runs wait for a pool at its maximum, all workers blocked: counted */
-	/* Looks in a row that have found need: each starts four times as many workers. */
-	unsigned steps;
-	unsigned looks_without_need; /* in a row */
-	bool paused;                 /* it has set PAUSED since its last look */
-	uint64_t looked_ns;          /* its last look */
-	unsigned looks_since_growth; /* since one found need, or a worker that starts */
-	uint64_t look_at_ns;         /* the next look; UINT64_MAX: none */
-	uint64_t retry_wait_ns;
+	bool full;            /* runs wait for a pool at its maximum, all blocked: counted */
+	bool growing;         /* it has started workers since the pool became short */
+	unsigned quiet_looks; /* in a row that found the pool not short */
 	pthread_t thread;
 	struct tw_service_config threads; /* how to start workers */
 	char name[16];
@@ -147,7 +133,7 @@ struct tw_pool {
 	unsigned max_workers; /* permanent .. TW__WORKERS_MAX; constant */
 	/* max_workers slots; those from `slots` on were never touched */
 	struct tw__worker *workers;
-	_Atomic uint32_t slots; /* slots that have had a worker; grows only, by the reserve */
+	_Atomic uint32_t slots; /* slots that have had a worker; grows only, by the starter */
 	_Atomic uint32_t alive; /* workers */
 	struct tw__pool_times times;
 	_Atomic(struct tw__source *) sources; /* grows only, under the lock */
@@ -170,7 +156,7 @@ struct tw_pool {
 	pthread_mutex_t lock; /* sources, users, closing */
 	struct tw__pool_users users;
 	bool owned; /* a service made it for itself; constant */
-	struct tw__reserve reserve;
+	struct tw__starter starter;
 };
 
 /* The worker that the calling thread is, or NULL. */
@@ -187,19 +173,18 @@ struct tw__find {
 	struct tw__pool_task task;
 };
 
-static inline bool tw__reserve_is_armed(tw_pool *pool)
+static inline bool tw__starter_is_armed(tw_pool *pool)
 {
-	return tw_load_seq_cst(&pool->reserve.calls) & TW__CALL_ARMED; /* wake.c, POOL7 */
+	return tw_load_seq_cst(&pool->starter.calls) & TW__CALL_ARMED; /* wake.c, POOL7 */
 }
 
 /*
  * Tells whether something may wait for the calling worker: a hint for those that run many things in
- * a row, which then look at the time. True if the reserve has found runs waiting behind runs that
- * last.
+ * a row, which then look at the time. True if the starter has found a run that lasts.
  */
 static inline bool tw__worker_is_awaited(struct tw__worker *self)
 {
-	return tw_load_relaxed(&self->pool->reserve.runs_last); /* grow.c, GROW2 */
+	return tw_load_relaxed(&self->pool->starter.runs_last); /* grow.c, GROW2 */
 }
 
 /* A slot's first worker is about to start. */

@@ -173,7 +173,7 @@ static int pool_start(tw_pool *pool, const struct tw_service_config *config)
 	for (unsigned i = 0; i < pool->permanent && !r; i++)
 		r = tw__worker_start(&pool->workers[i], config);
 	if (!r)
-		r = tw__reserve_start(pool, config);
+		r = tw__starter_start(pool, config);
 	if (r)
 		tw__pool_stop(pool);
 	return r;

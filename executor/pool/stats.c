@@ -39,9 +39,9 @@ int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 	struct tw_pool_stats stats = {.workers = tw_load_relaxed(&pool->alive)};
 	stats.rejected = tw_load_relaxed(&pool->counters.rejected);
 	stats.dropped = tw_load_relaxed(&pool->counters.dropped);
-	stats.grown = tw_load_relaxed(&pool->reserve.grown);
-	stats.at_max = tw_load_relaxed(&pool->reserve.at_max);
-	stats.start_failures = tw_load_relaxed(&pool->reserve.start_failures);
+	stats.grown = tw_load_relaxed(&pool->starter.grown);
+	stats.at_max = tw_load_relaxed(&pool->starter.at_max);
+	stats.start_failures = tw_load_relaxed(&pool->starter.start_failures);
 	sum_workers(pool, &stats, sums);
 	sum_sources(pool, &stats);
 	free(sums);

@@ -6,7 +6,7 @@
  *   to run something and leaves work behind.
  * - A searcher that finds work stops searching, and wakes the next one by the same rule if there is
  *   more.
- * - If no worker searches and none sleeps, the reserve is armed: it is the last sleeper (grow.c).
+ * - If no worker searches and none sleeps, the starter is armed: it is the last sleeper (grow.c).
  * - A worker that submits again the work it has just run wakes nobody: it looks for work next
  *   (pool.c). If it then takes something else, it leaves that work behind, and wakes a sleeper by
  *   the rule above.
@@ -32,10 +32,9 @@
  *       bit set (seq_cst), then the worker's look at stopping: one of the two sees the other.
  *       Without it a worker sleeps on when the pool is closed.
  *   POOL7  "work is there" -> load of calls (seq_cst) against ARMED cleared (seq_cst) -> look for
- *       work (the reserve): of a submitter that finds the reserve armed, and a reserve about to
+ *       work (the starter): of a submitter that finds the starter armed, and a starter about to
  *       sleep, one sees the other. Without it runs wait behind blocked workers until the next
- *       submit. The same with PAUSED set in place of ARMED cleared: a submitter that hurries
- *       nobody, and a reserve about to pause.
+ *       submit.
  */
 #include <time.h>
 
@@ -135,7 +134,7 @@ void tw__pool_call_for_help(tw_pool *pool)
 	if (tw_load_seq_cst(&pool->asleep.searching) != 0) /* POOL2 */
 		return;
 	if (tw_load_seq_cst(&pool->asleep.sleepers) == 0 || !wake_one(pool)) /* POOL2 */
-		tw__reserve_arm(pool);
+		tw__starter_arm(pool);
 }
 
 /*
@@ -158,7 +157,7 @@ static void call_worker(tw_pool *pool, unsigned worker)
 }
 
 /*
- * Each as by any other call. If a worker woke uncounted, the reserve would take it for one that
+ * Each as by any other call. If a worker woke uncounted, the starter would take it for one that
  * searches or sleeps, and would not grow.
  */
 void tw__pool_wake_all(tw_pool *pool)

@@ -5,7 +5,7 @@
 #include "executor/pool/parts.h"
 
 /*
- * Work has been put where workers find it (the first half of POOL2): wakes one, or arms the reserve
+ * Work has been put where workers find it (the first half of POOL2): wakes one, or arms the starter
  * if all are busy.
  */
 void tw__pool_call_for_help(tw_pool *pool);

@@ -12,7 +12,7 @@
  * 2. It finishes the batch only when the batch is hidden again, and no joiner is reading it.
  * 3. A joiner that no longer reads has a claimed run, or nothing.
  *
- * `runs` of a worker is odd while it is inside a run, and changes with each run. By it the reserve
+ * `runs` of a worker is odd while it is inside a run, and changes with each run. By it the starter
  * tells which workers are blocked (grow.c).
  *
  * Pairing table
@@ -20,7 +20,7 @@
  *       acquire would do; they are seq_cst for POOL2. A batch's contents: batch.h, RUN1.
  *   POOL4  open_sequence: store-release before open; a joiner that mixes two batches' words claims
  *       nothing (run.h: the cursor holds the sequence).
- *   SHOW1  joiners: add seq_cst, then load of open (a joiner, the reserve), against open := NULL
+ *   SHOW1  joiners: add seq_cst, then load of open (a joiner, the starter), against open := NULL
  *       seq_cst, then load of joiners (the worker that shows the batch): either the joiner sees
  *       that nothing is shown any more, or the worker waits for it.
  *   SHOW2  joiners: sub seq_cst -> load seq_cst (hide): all reads of the batch came before.
@@ -31,8 +31,6 @@
  * Weak at: very many workers on one service, since each looks at the others' open batches. Fine for
  * tens.
  */
-#include <unistd.h>
-
 #include "executor/pool/worker.h"
 #include "wheel/core/context.h"
 #include "executor/pool/grow.h"
@@ -185,13 +183,13 @@ static bool is_the_only_one(const struct tw__worker *self)
 
 /*
  * Tells whether to look for what is left behind, and to call a worker for it. A worker without
- * others has none to call: once the reserve is armed there is nothing to do.
+ * others has none to call: once the starter is armed there is nothing to do.
  */
 static bool may_need_help(struct tw__worker *self)
 {
 	tw_pool *pool = self->pool;
 	return pool->max_workers > 1 &&
-	       (tw_load_relaxed(&pool->slots) > 1 || !tw__reserve_is_armed(pool));
+	       (tw_load_relaxed(&pool->slots) > 1 || !tw__starter_is_armed(pool));
 }
 
 struct tw__worker *tw__worker_that_knows(tw_executor *executor)
@@ -340,7 +338,6 @@ void *tw__worker_main(void *arg)
 	struct tw__worker *self = tw__this_worker = arg;
 	tw_pool *pool = self->pool;
 	struct tw__find find;
-	tw_store_relaxed(&self->thread_id, (uint32_t)gettid());
 	tw_add_seq_cst(&pool->asleep.searching, 1);
 	for (;;) {
 		/* first: what was there before the stop is found */
@@ -351,7 +348,7 @@ void *tw__worker_main(void *arg)
 			if (!tw__worker_sleep(self, &find)) {
 				if (!self->retired)
 					continue;
-				tw__reserve_retired(self);
+				tw__worker_retired(self);
 				return NULL;
 			}
 		}

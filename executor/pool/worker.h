@@ -13,7 +13,7 @@ bool tw__pool_more_waits(tw_pool *pool);
 
 /*
  * The calling worker, if it is one of the pool behind the executor and tw__worker_is_awaited can
- * answer for it: the pool has a reserve. Else NULL.
+ * answer for it: the pool may grow. Else NULL.
  */
 struct tw__worker *tw__worker_that_knows(tw_executor *executor);
 

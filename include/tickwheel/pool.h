@@ -9,13 +9,13 @@
  * one service hands over, and the tasks that one thread submits, begin in order. Timers and tasks
  * take turns.
  *
- * Callbacks and tasks may block. A run that has lasted 2 ms counts as blocked (20 ms if it
- * computes). While runs wait, the pool keeps `workers` workers that are not blocked: it starts more
- * threads, at most `max_workers` in all.
+ * Callbacks and tasks may block. If runs wait and no worker has begun one for 2 ms, all workers
+ * count as blocked; a run that has lasted 20 ms counts as blocked in any case. While runs wait, the
+ * pool keeps `workers` workers that are not blocked: it starts more threads, at most `max_workers`
+ * in all.
  *
- *   - A run that waits behind blocked callbacks starts about 2 ms late; behind 63 of them, about 8
- *     ms. A pool that has been busy may take 16 ms more, unless a thread that is not one of its
- *     workers submits something meanwhile.
+ *   - A run that waits behind blocked callbacks starts 2 to 5 ms late; behind 63 of them, about 10
+ *     ms.
  *   - A thread beyond `workers` ends after 10 s without a run.
  *   - At the maximum, runs wait until a callback returns. tw_pool_stats.at_max counts that.
  *   - If the system refuses a thread, the pool goes on, and tries again while runs wait.

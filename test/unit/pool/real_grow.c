@@ -350,7 +350,7 @@ static long settled_sleeps_of(const char *wanted)
 	return sleeps;
 }
 
-Test(pool_real_grow, the_reserve_of_an_idle_service_never_wakes)
+Test(pool_real_grow, the_starter_of_an_idle_service_never_wakes)
 {
 	struct scene scene = {0};
 	tw_service *service = open_service();

@@ -147,7 +147,7 @@ static void *let_on(void *arg)
 }
 
 /*
- * Else the reserve takes workers that a close has woken for sleepers, and does not grow while jobs
+ * Else the starter takes workers that a close has woken for sleepers, and does not grow while jobs
  * wait for each other.
  */
 Test(pool_shrink, close_leaves_no_worker_counted_as_asleep_or_searching)
