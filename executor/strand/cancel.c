@@ -182,7 +182,6 @@ static bool drop_queue(tw_strand *strand)
 	unsigned piece = 0;
 	bool work = false;
 	tw__link link;
-	tw__strand_gather(strand);
 	uint8_t tickets = strand->head_left;
 	strand->dropped = strand->first;
 	strand->first = strand->last = 0;
@@ -198,7 +197,11 @@ static bool drop_queue(tw_strand *strand)
 		}
 		breathe(strand, &piece);
 	}
-	return work;
+	/* else its task has destroyed it meanwhile: the inbox is empty */
+	if ((tw_load_relaxed(&strand->word) & TW__STRAND_BITS) != TW__STRAND_GONE)
+		tw__strand_gather(strand);
+	/* the runner may have gone idle meanwhile */
+	return work | (strand->first && tw__strand_activate(strand));
 }
 
 static void drop_delayed(tw_strand *strand)

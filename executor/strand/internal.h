@@ -58,8 +58,10 @@
  * A cancelled task leaves the heap or the queue immediately. A task in the queue knows the link
  * before it. A batch does not: it leaves at the head alone.
  *
- * The lock is held for a bounded time: close, and the move of due tasks to the queue, work in
- * pieces.
+ * The lock is held for a bounded time. Close, and the move of due tasks to the queue, work in
+ * pieces. An inbox that was taken belongs to its taker alone, the runner or a close. The taker
+ * reverses it with the lock free, looks at CLOSED under the lock, and then appends it or ends its
+ * timers.
  *
  * Weak at: a strand that thousands of threads submit to at the same time. They contend for its
  * lock.
@@ -216,14 +218,20 @@ static inline tw__link *tw__strand_link(tw__link link)
 	return &((struct tw__task_node *)link)->next;
 }
 
+/* Links from first to last; the link of the last is 0. */
+static inline void tw__strand_append_all(tw_strand *strand, tw__link first, tw__link last)
+{
+	if (strand->first)
+		*tw__strand_link(strand->last) = first;
+	else
+		strand->first = first;
+	strand->last = last;
+}
+
 static inline void tw__strand_append(tw_strand *strand, tw__link link)
 {
 	*tw__strand_link(link) = 0;
-	if (strand->first)
-		*tw__strand_link(strand->last) = link;
-	else
-		strand->first = link;
-	strand->last = link;
+	tw__strand_append_all(strand, link, link);
 }
 
 static inline void tw__strand_queue_task(tw_strand *strand, struct tw__task_node *task)

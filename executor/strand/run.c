@@ -25,20 +25,59 @@ tw_strand *tw_strand_current(void)
 
 /* ----------------------------------------------------------------- the queue */
 
-/* The inbox is linked with the newest first: reversed, and appended. */
-static void append_inbox(tw_strand *strand, tw__link inbox)
+/* The inbox is linked with the newest first. */
+static tw__link reverse(tw__link inbox)
 {
 	tw__link oldest = 0;
-	while (inbox) {
-		tw__link next = *tw__strand_link(inbox | TW__LINK_BATCH);
-		*tw__strand_link(inbox | TW__LINK_BATCH) = oldest;
-		oldest = inbox;
-		inbox = next;
+	for (tw__link next; inbox; inbox = next) {
+		tw__link link = inbox | TW__LINK_BATCH;
+		next = *tw__strand_link(link);
+		*tw__strand_link(link) = oldest;
+		oldest = link;
 	}
-	for (tw__link next; oldest; oldest = next) {
-		next = *tw__strand_link(oldest | TW__LINK_BATCH);
-		tw__strand_append(strand, oldest | TW__LINK_BATCH);
+	return oldest;
+}
+
+/* Ends the timers among these batches. What is left is work of other layers, up to *last. */
+static tw__link end_timers(tw__link link, tw__link *last)
+{
+	tw__link first = 0;
+	*last = 0;
+	for (tw__link next; link; link = next) {
+		tw_batch *batch = (tw_batch *)(link - TW__LINK_BATCH);
+		next = *tw__strand_link(link);
+		if (!tw__batch_is_work(batch)) {
+			for (uint32_t n = tw__batch_chunk(batch)->count; n > 0; n--)
+				tw__batch_end_one(batch);
+			continue;
+		}
+		*tw__strand_link(link) = 0;
+		*(*last ? tw__strand_link(*last) : &first) = link;
+		*last = link;
 	}
+	return first;
+}
+
+/*
+ * Moves what was in the inbox to the end of the queue. Nobody else has it, and it may be long. So
+ * the lock is free meanwhile, and a close waits for `releasing`. On a closed strand timers end.
+ */
+static void append_inbox(tw_strand *strand, tw__link inbox)
+{
+	tw__link last = inbox | TW__LINK_BATCH;
+	strand->releasing++;
+	tw__tiny_unlock(&strand->lock);
+	tw__link first = reverse(inbox);
+	tw__tiny_lock(&strand->lock);
+	if (tw_unlikely(tw__strand_closed(strand))) {
+		tw__tiny_unlock(&strand->lock);
+		first = end_timers(first, &last);
+		tw__tiny_lock(&strand->lock);
+	}
+	if (first)
+		tw__strand_append_all(strand, first, last);
+	strand->releasing--;
+	tw__strand_ring(strand);
 }
 
 void tw__strand_gather(tw_strand *strand)
@@ -52,7 +91,9 @@ void tw__strand_gather(tw_strand *strand)
 		!(tw_load_relaxed(&strand->word) & ~stay)))
 		return;
 	uint64_t word = tw_and_seq_cst(&strand->word, stay); /* STRAND1 */
-	append_inbox(strand, (tw__link)(word & ~(uint64_t)TW__STRAND_BITS));
+	tw__link inbox = (tw__link)(word & ~(uint64_t)TW__STRAND_BITS);
+	if (inbox)
+		append_inbox(strand, inbox);
 	if (word & TW__STRAND_DUE && strand->delays) { /* else: it was gone */
 		strand->delays->timer = (tw_timer){0};
 		tw__strand_move_due(strand);
@@ -201,8 +242,8 @@ static void run_ticket(tw_strand *strand, tw_batch *batch)
 }
 
 /*
- * A close takes all tasks and timers out of the queue under the hold that closes. So only work
- * comes here afterwards.
+ * A close takes all tasks and timers out of the queue under the hold that closes, and timers of the
+ * inbox end. So only work comes here afterwards.
  */
 static void perform(tw_strand *strand, struct tw__strand_run *run, tw__link link)
 {

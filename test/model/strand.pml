@@ -35,8 +35,13 @@
  *                                    the heap
  *   mutant: LIVE SUBMIT_UNLOCKED     a submitter looks whether the strand is active before it takes
  *                                    the lock
- *   mutant: CLOSE RUN_ON           the runner does not ask whether the strand is closed, neither of
- *                                  what is due nor before a run
+ *   mutant: CLOSE RUN_ON             the runner does not ask whether the strand is closed before it
+ *                                    moves what is due
+ *   mutant: CLOSE APPEND_ALL         the runner does not ask whether the strand is closed after it
+ *                                    has reversed the inbox
+ *   mutant: CLOSE NOT_TAKEN          close leaves the queue to the runner
+ *   mutant: DESTROY APPEND_ASLEEP    close appends work of a layer, and the runner has gone idle
+ *                                    while close reversed the inbox
  *   mutant: DESTROY INBOX_AFTER_END   the driver looks whether the strand is closed, and then
  *                                     pushes
  *   mutant: DESTROY IDLE_ONLY        who makes it go leaves it idle, as if it were to be used again
@@ -198,7 +203,7 @@ proctype timer()
 	atomic { over++; wakes = false }
 }
 
-/* The lock is held. Moves the inbox and what is due. */
+/* The lock is held, and free while the inbox is reversed. Moves the inbox and what is due. */
 inline gather()
 {
 #ifdef GATHER_LATE
@@ -209,13 +214,27 @@ inline gather()
 	atomic { had_mail = inbox; had_work = work_inbox; had_due = due; inbox = false;
 		work_inbox = false; due = false };
 #endif
+	if
+	:: had_mail || had_work -> unlock(); lock()
+	:: else
+	fi;
 	atomic {
 		if
+#ifdef APPEND_ALL
 		:: had_mail -> queued[BATCH] = true
+#else
+		:: had_mail && !closed -> queued[BATCH] = true
+		:: had_mail && closed -> cancelled[BATCH]++
+#endif
 		:: else
 		fi;
 		if
+#ifdef WORK_ENDED
+		:: had_work && closed -> cancelled[1]++
+		:: had_work && !closed -> queued[1] = true
+#else
 		:: had_work -> queued[1] = true
+#endif
 		:: else
 		fi;
 		if
@@ -254,7 +273,7 @@ inline take(thing)
 proctype runner()
 {
 	byte thing, budget;
-	bool had_mail, had_work, had_due, idle, end, last;
+	bool had_mail, had_work, had_due, idle, last;
 loop:	do
 	:: atomic { out > 0 -> out--; runners++; assert(runners == 1) };
 		budget = 2;
@@ -268,21 +287,9 @@ loop:	do
 			:: thing == THINGS -> break
 			:: else
 			fi;
-#ifdef RUN_ON
-			end = false;
-#else
-#ifdef WORK_ENDED
-			end = closed;
-#else
-			end = closed && !IS_WORK(thing);
-#endif
-#endif
-			assert(end || !closed || IS_WORK(thing));
+			assert(!closed || IS_WORK(thing));
 			unlock();
-			if
-			:: end -> cancelled[thing]++
-			:: else -> ran[thing]++
-			fi;
+			ran[thing]++;
 			lock()
 		:: budget == 0 -> break
 		od;
@@ -328,7 +335,7 @@ loop:	do
 		:: idle && last -> assert(!freed); freed = true
 		:: idle && !last
 		fi;
-		atomic { thing = 0; budget = 0; idle = false; end = false; last = false }
+		atomic { thing = 0; budget = 0; idle = false; last = false }
 	:: over == BRINGERS && out == 0 && runners == 0 -> break
 	od
 }
@@ -339,7 +346,7 @@ inline close_strand()
 	closed = true;
 	overdue = false;
 	atomic { timer_set = timer_set && timer_claimed }; /* a cancel */
-	gather();
+#ifndef NOT_TAKEN
 	atomic {
 		t = 0;
 		do
@@ -353,14 +360,23 @@ inline close_strand()
 		od;
 		t = 0
 	};
+#endif
 	unlock();
 	lock();
+	gather();
+#ifndef APPEND_ASLEEP
+	atomic { wakes = queued[1] && !is_active; is_active = is_active || wakes };
+#endif
 	atomic {
 		if
 		:: in_heap -> in_heap = false; cancelled[DELAYED]++
 		:: else
 		fi
-	}
+	};
+	if
+	:: wakes -> unlock(); submit_work(); lock()
+	:: !wakes
+	fi
 }
 
 /* Work is left in the queue only if the strand is active: it came by the inbox. */
@@ -389,7 +405,7 @@ inline go()
 
 proctype closing_thread()
 {
-	bool had_mail, had_work, had_due, goes;
+	bool had_mail, had_work, had_due, goes, wakes;
 	byte t;
 #ifdef DESTROY
 	submitted;
