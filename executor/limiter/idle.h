@@ -10,7 +10,10 @@
  */
 void tw__idle_reached(struct tw_limiter *l);
 
-/* Tells idle listeners, with the lock given up meanwhile. */
+/* At birth, when the limiter has its base. */
+void tw__idle_init(struct tw_limiter *l);
+
+/* Tells idle listeners, with the lock given up meanwhile. The caller counts in out.calls. */
 void tw__idle_tell(struct tw_limiter *l);
 
 /* One that listens, under this thread's context; NULL: no memory. */

@@ -217,13 +217,15 @@ struct tw__ends {
 
 struct tw__idles {
 	uint64_t count, told; /* times the limiter was idle; whose listeners have returned */
-	bool telling;         /* a thread tells the listeners that are due */
+	uint64_t begun;       /* times whose event was called */
+	bool telling;         /* a thread, or `work`, tells the listeners that are due */
+	struct tw__work work;
 	struct tw__listener *first, **end; /* in order: those that are due come first */
 };
 
 /* What destroy waits for. */
 struct tw__limiter_out {
-	uint64_t tellers; /* works `tell` with the executor */
+	uint64_t tellers; /* works `tell`, and that of idles, with the executor */
 	struct tw__links telling;
 	uint64_t calls;  /* that use the limiter after an unlock */
 	bool destroying; /* destroy waits until nothing is out */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "executor/limiter/life.h"
+#include "executor/limiter/idle.h"
 #include "wheel/timer/timing.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/job_queue.h"
@@ -71,7 +72,6 @@ static void set_up(struct tw_limiter *l, tw_service *service,
 	l->permits.limit = config->max_concurrency;
 	l->rate.starts = l->rate.room = config->rate_starts;
 	l->rate.interval_ns = config->rate_interval_ns;
-	l->idles.end = &l->idles.first;
 	l->out.telling = (struct tw__links){&l->out.telling, &l->out.telling};
 	pthread_mutex_init(&l->lock, NULL);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job));
@@ -108,6 +108,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		limiter_free_all(l);
 		return r;
 	}
+	tw__idle_init(l);
 	l->random = config.seed ? tw__random_mix(config.seed) : tw__service_draw_seed(service);
 	bool may_block = !(config.flags & TW_LIMITER_NONBLOCKING);
 	l->jobs_executor = may_block ? tw__pool_jobs_face(l->base.executor) : l->base.executor;

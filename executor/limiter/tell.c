@@ -143,6 +143,7 @@ static struct tw__work *tell_out(struct tw_limiter *l, struct tw__job *job, uint
 void tw__tells_leave(struct tw_limiter *l)
 {
 	TW_ASSERT_LOCKED(&l->lock);
+	tw__base_leave_work(&l->base, &l->idles.work);
 	for (struct tw__links *link = l->out.telling.next; link != &l->out.telling;
 	     link = link->next)
 		tw__base_leave_work(&l->base,
@@ -353,6 +354,11 @@ void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__limiter_deferred *
 		tw__inbox_look(l);
 }
 
+/*
+ * The loop ends. A step of a job defers the same job again, four times at most. tw__idle_tell is
+ * bounded, and defers nothing. Runners follow only if this thread has found permits free: whoever
+ * gives permits back shuts the inbox, and dispatches, in the same hold of the lock.
+ */
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {
 	tw__inbox_attend(l, deferred);

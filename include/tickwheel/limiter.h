@@ -238,7 +238,8 @@ TW_API int tw_limiter_close_then(tw_limiter *limiter, enum tw_close_mode mode, t
  *
  * If the limiter is idle already, fn is called inside this call. If a thread is calling listeners,
  * that thread calls fn after them. So a listener that listens again is not called inside itself,
- * but again and again while the limiter is idle.
+ * but again and again while the limiter is idle. After 64 calls in a row the executor calls the
+ * rest.
  * Otherwise the thread that ends the last job calls fn. Listeners are called in the order in which
  * they came.
  *

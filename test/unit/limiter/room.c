@@ -172,7 +172,9 @@ Test(limiter_room, whoever_waits_for_room_is_woken_by_a_permit_a_higher_limit_an
 
 /* ----------------------------------------------------------------- idle listeners */
 
-static int told[4], tolds;
+enum { AGAIN = 100000, IN_A_ROW = 64 };
+
+static int tolds;
 static bool inside;
 
 static void listen_again(void *arg, const struct tw_job_result *results, size_t n)
@@ -181,19 +183,76 @@ static void listen_again(void *arg, const struct tw_job_result *results, size_t 
 	(void)n;
 	expect_eq(inside, false);
 	inside = true;
-	told[tolds++ % 4] = *(int *)arg;
-	if (tolds < 100000)
+	if (++tolds < AGAIN)
 		expect_eq(tw_limiter_on_idle(home.limiter, listen_again, arg), 0);
 	inside = false;
 }
 
+/* The executor calls the rest, a bounded number in each turn. */
+static void run_in_turns(void)
+{
+	while (tolds < AGAIN) {
+		int before = tolds;
+		expect_ne(queue_executor_run_next(&home.queue), -ENOENT);
+		expect_le(tolds, before + IN_A_ROW);
+		expect_gt(tolds, before);
+	}
+}
+
 Test(limiter_room, listener_that_listens_again_is_told_again_after_it_returns)
 {
-	static int one = 1;
 	open_started(1);
-	expect_eq(tw_limiter_on_idle(home.limiter, listen_again, &one), 0);
-	expect_eq(tolds, 100000); /* all inside the first call */
+	expect_eq(tw_limiter_on_idle(home.limiter, listen_again, NULL), 0);
+	expect_eq(tolds, IN_A_ROW); /* inside the first call */
+	expect_eq(tw_limiter_wait_idle(home.limiter, 0), -ETIMEDOUT);
+	expect_eq(tw_limiter_destroy(home.limiter), -EBUSY);
+	run_in_turns();
+	expect_eq(tw_limiter_wait_idle(home.limiter, 0), 0);
 	close_all();
+}
+
+/* The executor refuses, and the limiter has ended: the driver calls the rest. */
+Test(limiter_room, listeners_that_the_executor_refuses_are_told_after_a_close)
+{
+	open_started(1);
+	tolds = AGAIN - 10 * IN_A_ROW;
+	home.queue.refuse = SIZE_MAX;
+	expect_eq(tw_limiter_on_idle(home.limiter, listen_again, NULL), 0);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	rig_advance(&home.rig, 20 * MS);
+	expect_eq(tolds, AGAIN);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
+	home.queue.refuse = 0;
+	close_all();
+}
+
+static int plain(void *arg, struct tw_job_run *run)
+{
+	(void)arg, (void)run;
+	return 0;
+}
+
+static void bring_a_job(void *arg)
+{
+	(void)arg;
+	if (++tolds >= AGAIN)
+		return;
+	expect_eq(tw_limiter_submit(home.limiter, plain, NULL, NULL), 0);
+	queue_executor_run_all(&home.queue); /* idle again, before this returns */
+}
+
+Test(limiter_room, event_that_brings_a_job_keeps_no_thread)
+{
+	tw_job job;
+	struct tw_limiter_config config = limited_config(1);
+	limited_hook(&config, (struct limited_hooks){.idle = bring_a_job});
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	expect_eq(tw_limiter_submit(home.limiter, plain, NULL, &job), 0);
+	expect_eq(tw_job_cancel(home.limiter, job), TW_CANCELLED);
+	expect_eq(tolds, IN_A_ROW);
+	run_in_turns();
+	limited_close(&home);
 }
 
 /* -------------------------------------------------- an executor that runs in submit */
