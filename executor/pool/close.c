@@ -27,10 +27,13 @@ void tw__pool_stop(tw_pool *pool)
 	tw_store_seq_cst(&pool->stopping, 1);
 	tw__pool_wake_all(pool);
 	tw__starter_stop(pool);
-	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
-		if (tw_load_relaxed(&pool->workers[i].state) != TW__WORKER_NONE)
-			pthread_join(pool->workers[i].thread, NULL);
-	tw_store_relaxed(&pool->alive, 0); /* statistics still read it */
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
+		struct tw__worker *worker = &pool->workers[i];
+		if (tw_load_relaxed(&worker->state) == TW__WORKER_NONE)
+			continue;
+		pthread_join(worker->thread, NULL);
+		tw_store_relaxed(&worker->state, TW__WORKER_NONE); /* statistics still read it */
+	}
 }
 
 static void pool_drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
@@ -115,7 +118,6 @@ void tw__pool_free(tw_pool *pool)
 	if (tw__pool_is_worker(pool)) /* of the parent: this is a forked child */
 		tw__this_worker = NULL;
 	pthread_mutex_destroy(&pool->lock);
-	free((void *)(uintptr_t)pool->starter.threads.affinity);
 	free(pool->workers);
 	free(pool->tasks.cells);
 	free(pool);

@@ -36,8 +36,6 @@
  *       thing later. Without it a run waits until the worker has run its 64 things, however long
  *       each takes.
  */
-#include <string.h>
-
 #include "executor/pool/grow.h"
 #include "executor/pool/worker.h"
 
@@ -56,12 +54,6 @@ void tw__starter_arm(tw_pool *pool)
 {
 	if (!tw__starter_is_armed(pool) && pool->max_workers > pool->permanent)
 		starter_call(pool, TW__CALL_ARMED);
-}
-
-void tw__worker_retired(struct tw__worker *self)
-{
-	tw_add_seq_cst(&self->pool->alive, (uint32_t)-1);
-	tw_store_release(&self->state, TW__WORKER_RETIRED); /* GROW1 */
 }
 
 /* -------------------------------------------------------------------- looking */
@@ -225,30 +217,16 @@ static void *starter_main(void *arg)
 	}
 }
 
-static int copy_settings(struct tw__starter *starter, const struct tw_service_config *config)
-{
-	starter->threads = (struct tw_service_config){.stack_size = config->stack_size,
-						      .affinity_size = config->affinity_size};
-	snprintf(starter->name, sizeof starter->name, "%.9s", config->thread_name);
-	starter->threads.thread_name = starter->name;
-	if (!config->affinity)
-		return 0;
-	void *affinity = malloc(config->affinity_size);
-	if (!affinity)
-		return -ENOMEM;
-	memcpy(affinity, config->affinity, config->affinity_size);
-	starter->threads.affinity = affinity;
-	return 0;
-}
-
 int tw__starter_start(tw_pool *pool, const struct tw_service_config *config)
 {
 	struct tw__starter *starter = &pool->starter;
 	if (pool->max_workers == pool->permanent)
 		return 0;
-	int r = copy_settings(starter, config);
-	if (!r)
-		r = tw__spawn(&starter->thread, config, "-grow", false, starter_main, pool);
+	/* threads have the affinity of the one that creates them */
+	starter->threads.stack_size = config->stack_size;
+	starter->threads.thread_name = starter->name;
+	snprintf(starter->name, sizeof starter->name, "%.9s", config->thread_name);
+	int r = tw__spawn(&starter->thread, config, "-grow", false, starter_main, pool);
 	starter->started = r == 0;
 	return r;
 }

@@ -13,9 +13,6 @@ void tw__starter_stop(tw_pool *pool);
 /* A run waits, and no worker is idle. */
 void tw__starter_arm(tw_pool *pool);
 
-/* The worker's thread ends. */
-void tw__worker_retired(struct tw__worker *self);
-
 /*
  * Tells whether runs wait that any worker may take. Counts as a joiner of open batches while it
  * looks.

@@ -134,7 +134,6 @@ struct tw_pool {
 	/* max_workers slots; those from `slots` on were never touched */
 	struct tw__worker *workers;
 	_Atomic uint32_t slots; /* slots that have had a worker; grows only, by the starter */
-	_Atomic uint32_t alive; /* workers */
 	struct tw__pool_times times;
 	_Atomic(struct tw__source *) sources; /* grows only, under the lock */
 

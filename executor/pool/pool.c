@@ -155,12 +155,9 @@ int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *
 	char suffix[16];
 	snprintf(suffix, sizeof suffix, "-%u", worker->index);
 	tw_store_relaxed(&worker->state, TW__WORKER_ALIVE);
-	tw_add_seq_cst(&worker->pool->alive, 1);
 	int r = tw__spawn(&worker->thread, config, suffix, false, tw__worker_main, worker);
-	if (r) {
+	if (r)
 		tw_store_relaxed(&worker->state, TW__WORKER_NONE);
-		tw_sub_seq_cst(&worker->pool->alive, 1);
-	}
 	return r;
 }
 

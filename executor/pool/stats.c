@@ -7,6 +7,7 @@ static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_hi
 {
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
 		struct tw__worker *worker = &pool->workers[i];
+		stats->workers += tw_load_relaxed(&worker->state) == TW__WORKER_ALIVE;
 		stats->running += tw_load_relaxed(&worker->runs) & 1;
 		stats->completed += tw_load_relaxed(&worker->completed);
 		tw__histogram_collect(&sums[0], &worker->wait);
@@ -36,7 +37,7 @@ int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 	struct tw_histogram *sums = calloc(2, sizeof *sums);
 	if (!sums)
 		return -ENOMEM;
-	struct tw_pool_stats stats = {.workers = tw_load_relaxed(&pool->alive)};
+	struct tw_pool_stats stats = {0};
 	stats.rejected = tw_load_relaxed(&pool->counters.rejected);
 	stats.dropped = tw_load_relaxed(&pool->counters.dropped);
 	stats.grown = tw_load_relaxed(&pool->starter.grown);

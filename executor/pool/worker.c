@@ -348,7 +348,7 @@ void *tw__worker_main(void *arg)
 			if (!tw__worker_sleep(self, &find)) {
 				if (!self->retired)
 					continue;
-				tw__worker_retired(self);
+				tw_store_release(&self->state, TW__WORKER_RETIRED); /* GROW1 */
 				return NULL;
 			}
 		}

@@ -202,6 +202,46 @@ Test(pool_grow, timers_behind_blocked_callbacks_of_their_own_batch_run)
 	tw_clock_manual_destroy(clock);
 }
 
+struct noted {
+	cpu_set_t cpus;
+	atomic_int done;
+};
+
+static void note_affinity(void *arg)
+{
+	struct noted *noted = arg;
+	expect_eq(sched_getaffinity(0, sizeof noted->cpus, &noted->cpus), 0);
+	atomic_store(&noted->done, 1);
+}
+
+Test(pool_grow, a_new_worker_has_the_affinity_of_the_config)
+{
+	struct gate gate = {0};
+	struct noted mine, noted = {0};
+	cpu_set_t wanted;
+	sem_init(&gate.permits, 0, 0);
+	note_affinity(&mine);
+	CPU_ZERO(&wanted);
+	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&wanted) == 0; cpu++)
+		if (CPU_ISSET(cpu, &mine.cpus))
+			CPU_SET(cpu, &wanted);
+	struct tw_pool_config config = {.size = sizeof config,
+					.workers = 1,
+					.max_workers = 2,
+					.affinity = &wanted,
+					.affinity_size = sizeof wanted};
+	tw_pool *pool;
+	expect_eq(tw_pool_create(&pool, &config), 0);
+	block(pool, &gate, 1);
+	await_value(&gate.inside, 1);
+	expect_eq(tw_pool_submit(pool, note_affinity, &noted), 0);
+	await_value(&noted.done, 1);
+	expect_eq(pool_stats(pool).grown, 1);
+	cr_assert(CPU_EQUAL(&noted.cpus, &wanted));
+	let_go(&gate, 1);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
 /* ------------------------------------------------------- threads that are refused */
 
 Test(pool_grow, goes_on_while_no_thread_can_be_started_and_grows_later)
