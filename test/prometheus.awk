@@ -91,7 +91,7 @@ function begin_histogram() {
 	} else if (le != "") bad("le without a histogram")
 	if (name == "tickwheel_timers_scheduled_total") scheduled += value
 	if (name ~ /^tickwheel_timers_(ended_total|pending|disarmed)$/) accounted += value
-	if (name == "tickwheel_running_by_name" && index(labels, "kind=\"timer\"")) accounted += value
+	if (name == "tickwheel_running") running += value # callbacks of timers are neither pending nor ended
 	samples++
 }
 END {
@@ -100,8 +100,9 @@ END {
 	if (failed) exit 1
 	for (name in helped) if (type[name] == "") { print name ": HELP without TYPE"; exit 1 }
 	if (samples < 20) { print "only " samples + 0 " samples"; exit 1 }
-	if (scheduled == 0 || scheduled != accounted) {
-		print "the ledger does not balance: " scheduled + 0 " scheduled, " accounted + 0 " accounted for"
+	if (scheduled == 0 || scheduled < accounted || scheduled > accounted + running) {
+		print "the ledger does not balance: " scheduled + 0 " scheduled, " accounted + 0 " accounted for, " \
+			running + 0 " running"
 		exit 1
 	}
 	print samples " samples"
