@@ -224,10 +224,9 @@ static void check_ledger(const struct account *sum)
 	struct tw_service_stats stats = {.size = sizeof(stats)};
 	tw_service_stats(shared.service, &stats);
 	if (stats.scheduled != sum->scheduled ||
-	    stats.cancelled + stats.fired + stats.dropped + stats.late_dropped != sum->scheduled ||
-	    stats.late_dropped != sum->late_dropped || stats.fired < sum->fired ||
-	    stats.fired > sum->fired + sum->either || stats.dropped != sum->dropped ||
-	    stats.pending != 0 || stats.runs != sum->runs ||
+	    stats.cancelled + stats.fired + stats.dropped != sum->scheduled ||
+	    stats.fired < sum->fired || stats.fired > sum->fired + sum->either ||
+	    stats.dropped != sum->dropped || stats.pending != 0 || stats.runs != sum->runs ||
 	    stats.rejected != atomic_load(&round_now.rejected) ||
 	    stats.resets != atomic_load(&round_now.resets) ||
 	    stats.overruns < atomic_load(&round_now.overruns_told)) {
@@ -293,16 +292,15 @@ static void run_round(uint64_t seed, struct account *total)
 	total->scheduled += sum.scheduled;
 	total->cancelled += sum.cancelled;
 	total->dropped += sum.dropped;
-	total->late_dropped += sum.late_dropped;
 	total->runs += sum.runs;
 }
 
 static void report(const char *word, uint64_t rounds, const struct account *total)
 {
 	printf("%s %" PRIu64 " rounds, %llu operations: %" PRIu64 " timers, %" PRIu64
-	       " runs, %" PRIu64 " cancelled, %" PRIu64 " dropped, %" PRIu64 " too late\n",
+	       " runs, %" PRIu64 " cancelled, %" PRIu64 " dropped\n",
 	       word, rounds, atomic_load(&round_now.operations), total->scheduled, total->runs,
-	       total->cancelled, total->dropped, total->late_dropped);
+	       total->cancelled, total->dropped);
 	fflush(stdout);
 }
 

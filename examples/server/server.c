@@ -191,8 +191,7 @@ static bool ledger_balances(tw_service *service)
 	struct tw_service_stats s = {.size = sizeof(s)};
 	char why[160] = "";
 	tw_service_stats(service, &s);
-	bool balanced =
-	    s.pending == 0 && s.scheduled == s.fired + s.cancelled + s.dropped + s.late_dropped;
+	bool balanced = s.pending == 0 && s.scheduled == s.fired + s.cancelled + s.dropped;
 	bool valid = tw_service_validate(service, why, sizeof(why)) == 0;
 	printf("ledger: %" PRIu64 " scheduled, %" PRIu64 " fired, %" PRIu64 " cancelled, %" PRIu64
 	       " dropped, %" PRIu64 " pending: %s%s\n",

@@ -260,8 +260,7 @@ static void write_ends(struct page *page)
 		size_t offset;
 	} ends[] = {{"fired", OF(stats.fired)},
 		    {"cancelled", OF(stats.cancelled)},
-		    {"dropped", OF(stats.dropped)},
-		    {"late", OF(stats.late_dropped)}};
+		    {"dropped", OF(stats.dropped)}};
 	write_head(page, "timers_ended_total", "counter", "Timers that have ended, by fate.");
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
 		begin_sample(page, "timers_ended_total");

@@ -145,8 +145,8 @@ static void choose_next(struct tw__task_node *task, uint64_t now_ns)
 	task->due_ns += series->period_ns;
 	if (task->due_ns > now_ns)
 		return;
-	uint64_t missed = tw__instants_missed(series->missed, series->period_ns,
-					      now_ns - task->due_ns, UINT64_MAX);
+	uint64_t missed =
+	    tw__instants_missed(series->missed, series->period_ns, now_ns - task->due_ns);
 	task->due_ns += missed * series->period_ns;
 	series->overruns += missed;
 }

@@ -22,10 +22,10 @@ struct tw_latency {
 /*
  * Counters and gauges of a service.
  *
- * While the service is quiet, scheduled == fired + cancelled + dropped + late_dropped + pending +
- * disarmed (G3). A timer whose callback or release runs is in none of these until it has ended, or
- * is armed or disarmed again. A snapshot that is taken while other threads work may differ by what
- * is in flight.
+ * While the service is quiet, scheduled == fired + cancelled + dropped + pending + disarmed (G3). A
+ * timer whose callback or release runs is in none of these until it has ended, or is armed or
+ * disarmed again. A snapshot that is taken while other threads work may differ by what is in
+ * flight.
  */
 struct tw_service_stats {
 	size_t size; /* in: sizeof(struct tw_service_stats) */
@@ -38,8 +38,7 @@ struct tw_service_stats {
 
 	uint64_t rejected; /* schedules answered with an error other than bad arguments */
 	uint64_t runs;     /* callbacks that have returned */
-	uint64_t
-	    overruns; /* nominal instants that periodic timers missed, or dropped as too late */
+	uint64_t overruns; /* nominal instants that periodic timers missed */
 	/*
 	 * Successful tw_reset, tw_reset_at, tw_reset_earlier and tw_reset_earlier_at. An answer
 	 * TW_RESET_KEPT does not count.
@@ -62,8 +61,6 @@ struct tw_service_stats {
 	struct tw_latency lateness; /* tick due to hand-over */
 	struct tw_latency wait;     /* hand-over to start of the callback */
 	struct tw_latency run;      /* duration of callbacks */
-
-	uint64_t late_dropped; /* ended with TW_FATE_LATE */
 
 	uint64_t groups;        /* groups that exist */
 	uint64_t group_members; /* timers that are members of a group, and have not ended */

@@ -58,8 +58,8 @@ enum tw_period_mode {
  * An instant has passed when the clock has reached it. TW_FIXED_DELAY misses nothing: after a stall
  * there is one run, and the next one is due a period after its return.
  *
- * With BURST a series whose runs take longer than its period falls behind without limit, unless
- * max_lateness_ns and TW_LATE_DROP bound it.
+ * With BURST a series whose runs take longer than its period falls behind without limit. late_ns of
+ * tw_current says how far.
  */
 enum tw_missed_policy { TW_MISSED_SKIP = 0, TW_MISSED_COALESCE = 1, TW_MISSED_BURST = 2 };
 
@@ -107,12 +107,6 @@ enum tw_task_flags {
 	TW_TASK_PERSISTENT = 8
 };
 
-/* What happens to a run that would start more than max_lateness_ns late. */
-enum tw_late_policy {
-	TW_LATE_RUN = 0, /* it runs; tw_current says `late` in it */
-	TW_LATE_DROP = 1 /* it does not run. A one-shot ends with TW_FATE_LATE; a series goes on */
-};
-
 /*
  * A timer in full. Members that are 0 are not used. The struct is read during the call, so it may
  * be a local variable.
@@ -141,16 +135,6 @@ struct tw_task {
 
 	/* Runs this timer in place of the service's executor. It must outlive the service. */
 	tw_executor *executor;
-
-	/*
-	 * How long after its deadline a run may start; 0: no limit. Rounding to ticks and the
-	 * hand-over count, so a limit below three ticks is seldom kept. In a series the limit holds
-	 * for each run.
-	 */
-	uint64_t max_lateness_ns;
-
-	enum tw_late_policy late; /* 0 without max_lateness_ns */
-	uint32_t reserved_late;   /* 0 */
 
 	tw_group group; /* the timer becomes a member; {0}: of none */
 

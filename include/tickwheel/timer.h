@@ -19,7 +19,6 @@
  *   cancelled before a claim           TW_FATE_CANCELLED  the canceller             cancelled
  *   cancelled while it ran             TW_FATE_CANCELLED  the one that ran it       cancelled (2)
  *   its group was cancelled            TW_FATE_CANCELLED  see (3)                   cancelled (2)
- *   too late (TW_LATE_DROP)            TW_FATE_LATE       the one that claimed it   late_dropped
  *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
  *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
  *
@@ -85,8 +84,7 @@ enum tw_outcome {
 enum tw_fate {
 	TW_FATE_FIRED = 0,
 	TW_FATE_CANCELLED = 1,
-	TW_FATE_DROPPED = 2, /* by a close */
-	TW_FATE_LATE = 3     /* by TW_LATE_DROP */
+	TW_FATE_DROPPED = 2 /* by a close */
 };
 
 /*
@@ -276,9 +274,13 @@ TW_API tw_timer tw_self(void);
 struct tw_run_info {
 	size_t size;    /* in: sizeof(struct tw_run_info) */
 	tw_timer timer; /* as tw_self; "no timer" in a task of a strand */
-	uint64_t
-	    overruns; /* instants that the series missed since its last run; 0 for a one-shot */
-	bool late;    /* the run started later than max_lateness_ns allows */
+	/* instants that the series missed since its last run; 0 for a one-shot */
+	uint64_t overruns;
+	/*
+	 * How late the run began: after the instant of the series that the run stands for, or else
+	 * after the tick of the deadline. 0 in a release, and in a task of a strand.
+	 */
+	uint64_t late_ns;
 	bool closing; /* TW_CLOSE_RUN runs the timer, perhaps before its time */
 };
 

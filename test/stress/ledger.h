@@ -54,11 +54,6 @@ static void add_options(struct tw_task *task, struct record *r, uint64_t *seed)
 {
 	if (random_percent(seed, 30))
 		task->executor = r->named = shared.other;
-	if (random_percent(seed, 30))
-		task->max_lateness_ns = 1 + random_below(seed, 5 * TW_MILLISECOND);
-	r->late_drop = task->max_lateness_ns && random_percent(seed, 50);
-	if (r->late_drop)
-		task->late = TW_LATE_DROP;
 }
 
 static int schedule_series(struct record *r, uint64_t delay_ns, bool absolute, uint64_t *seed)

@@ -41,7 +41,7 @@ struct record {
 	/* Written before the timer is scheduled. */
 	tw_service *service;
 	enum record_kind kind;
-	bool has_release, late_drop;
+	bool has_release;
 	tw_group
 	    /*
 	     * {0}: none. A member has a release: its end may come with the group's, which nobody
@@ -271,7 +271,7 @@ static void check_instant(struct record *r, uint64_t now_ns)
 			  overruns);
 	if (r->kind == FIXED_RATE)
 		atomic_store(&r->floor_ns, floor_ns + r->period_ns);
-	else if (overruns != 0 && !r->late_drop)
+	else if (overruns != 0)
 		violation(r, "overruns of what is no fixed-rate series");
 	r->reset_calls_at_last_run = reset_calls;
 	atomic_fetch_add(&round_now.overruns_told, overruns);
@@ -323,7 +323,7 @@ static void record_released(void *arg, enum tw_fate fate)
 /* ------------------------------------------------------------ the account */
 
 struct account {
-	uint64_t scheduled, fired, cancelled, dropped, late_dropped, runs;
+	uint64_t scheduled, fired, cancelled, dropped, runs;
 	uint64_t either; /* one-shots without release that ran and were cancelled in their run */
 };
 
@@ -366,10 +366,6 @@ static void account_told(struct account *sum, struct record *r)
 		if (!atomic_load(&r->cancelled) && !atomic_load(&r->running_seen) && !r->group.id)
 			violation(r, "cancelled by nobody");
 		sum->cancelled++;
-	} else if (fate == TW_FATE_LATE) {
-		if (atomic_load(&r->cancelled) || !r->late_drop)
-			violation(r, "dropped as too late, and cancelled, or not meant to be");
-		sum->late_dropped++;
 	} else {
 		if (atomic_load(&r->cancelled))
 			violation(r, "dropped, and cancelled");

@@ -75,7 +75,7 @@ void probe_run(void *arg)
 	    .overruns = current_run().overruns,
 	    .self = tw_self().id,
 	    .closing = current_run().closing,
-	    .late = current_run().late,
+	    .late_ns = current_run().late_ns,
 	    .thread = pthread_self(),
 	};
 	note_event(probe->rig, event);

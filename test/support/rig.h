@@ -35,7 +35,7 @@ struct event {
 	uint64_t overruns;
 	uint64_t self; /* tw_self().id */
 	bool closing;
-	bool late;
+	uint64_t late_ns;
 	pthread_t thread;
 };
 

@@ -50,7 +50,7 @@ int tw_current(struct tw_run_info *out)
 	struct tw_run_info info = {.timer = tw_self()};
 	if (run) {
 		info.overruns = run->overruns;
-		info.late = run->late;
+		info.late_ns = run->begun_ns > run->due_ns ? run->begun_ns - run->due_ns : 0;
 		info.closing = run->closing;
 	}
 	tw__struct_write(out, &info, sizeof info);

@@ -15,12 +15,11 @@ struct tw__run {
 	uint64_t tag;  /* the group it is a member of (group.h), or 0 */
 	void *context; /* what it is under, or NULL */
 	uint64_t overruns;
-	uint64_t nominal_ns; /* the instant that it was claimed with, if resets move it (MOVES) */
-	uint64_t rearm_ns;   /* the deadline it has asked for */
+	uint64_t due_ns;   /* when it was due: a series' nominal instant, or else a tick */
+	uint64_t begun_ns; /* 0: no run, but a release */
+	uint64_t rearm_ns; /* the deadline it has asked for */
 	bool rearm, closing, releasing;
 	bool rearm_if_earlier; /* a series keeps its next instant if that is not later */
-	bool late;             /* beyond its max_lateness_ns */
-	bool passed_over;      /* claimed, but not to be run: too late */
 };
 
 extern _Thread_local struct tw__run *tw__current_run;

@@ -34,7 +34,7 @@ struct tw__local {
 	_Atomic uint64_t urgent;
 
 	/* Written by its thread, read by statistics. */
-	_Atomic uint64_t fired, dropped, late_dropped; /* scheduled and cancelled: see magazine */
+	_Atomic uint64_t fired, dropped; /* scheduled and cancelled: see magazine */
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
 	/* [TW__LATENCIES]; made when the thread first runs a callback */
 	_Atomic(struct tw__histogram *) latencies;

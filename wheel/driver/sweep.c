@@ -30,10 +30,9 @@ uint64_t tw__live_timers(tw_service *service, uint64_t *producers)
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		struct tw__local *local = (struct tw__local *)lane;
 		count += !tw_load_relaxed(&local->of_service);
-		live += tw_load_relaxed(&local->magazine.scheduled) -
-			tw_load_relaxed(&local->fired) -
-			tw_load_relaxed(&local->magazine.cancelled) -
-			tw_load_relaxed(&local->dropped) - tw_load_relaxed(&local->late_dropped);
+		live +=
+		    tw_load_relaxed(&local->magazine.scheduled) - tw_load_relaxed(&local->fired) -
+		    tw_load_relaxed(&local->magazine.cancelled) - tw_load_relaxed(&local->dropped);
 	}
 	if (producers)
 		*producers = count;

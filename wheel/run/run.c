@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "wheel/core/context.h"
-#include "wheel/run/claim.h"
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
 #include "wheel/timer/timing.h"
@@ -100,18 +99,6 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 	tw__set_free(service, local, run->slot, run->generation);
 }
 
-/*
- * Claimed, but not run: a series or a persistent timer goes on after a run that was too late, all
- * else ends by this fate.
- */
-static void finish_without_run(tw_service *service, struct tw__local *local, struct tw__run *run,
-			       enum tw_fate fate, struct tw__run_clock *clock)
-{
-	run->passed_over = true;
-	if (fate != TW_FATE_LATE || !goes_on(service, local, run, clock))
-		end_ext(service, local, run, fate, clock);
-}
-
 /* --------------------------------------------------------------------- run */
 
 /* An entry that is alive but not due: back to the driver, who alone files. */
@@ -147,9 +134,15 @@ static bool end_stale(tw_service *service, struct tw__local *local, uint64_t ent
 	return tw__end(service, local, tw__entry_slot(entry), word, TW_FATE_CANCELLED);
 }
 
+/* What a claim learns. */
+struct claimed {
+	uint64_t marks;  /* of the running word */
+	uint64_t due_ns; /* the end of its tick; UINT64_MAX: it is far ahead */
+};
+
 /* The claim. False: gone, or not due. */
 static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
-		  const struct batch_of *of, struct tw__claimed *claimed)
+		  const struct batch_of *of, struct claimed *claimed)
 {
 	_Atomic uint64_t *at = &service->slots.words[tw__entry_slot(entry)];
 	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
@@ -183,48 +176,25 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 				 (word & TW__EXT ? TW__HAS_EXT : 0) |
 				 (word & TW__PERSISTENT ? TW__HAS_PERSISTENT : 0);
 		uint64_t running = tw__word_make(generation, TW__RUNNING, claimed->marks);
-		if (tw_likely(
-			tw__claim_word(service, tw__entry_slot(entry), &word, running, claimed)))
+		bool is_far = word & TW__BEYOND_RANGE;
+		if (tw_likely(tw__word_cas_acq_rel(at, &word, running))) {
+			claimed->due_ns = is_far ? UINT64_MAX : tw__tick_ns(service, tick);
 			return true;
+		}
 	}
 }
 
-/*
- * What the instant of a claimed run says: the fate that keeps it from running, or TW_FATE_FIRED. A
- * series learns what it missed. No lock: what is read here is constant, or this run's.
- */
-static enum tw_fate look_at_instants(tw_service *service, struct tw__local *local,
-				     struct tw__run *run, struct tw__ext *ext,
-				     struct tw__run_clock *clock)
-{
-	/* Since the last reading releases may have been called, and taken any time. */
-	uint64_t now_ns =
-	    ext->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
-	if (ext->period_ns)
-		tw__series_begins(local, run, ext, now_ns);
-	/* planted: next_instant */
-	uint64_t due_ns = run->nominal_ns;
-	run->late =
-	    ext->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > ext->max_lateness_ns;
-	if (run->late && ext->late_drop)
-		return TW_FATE_LATE;
-	run->overruns = ext->overruns;
-	ext->overruns = 0;
-	return TW_FATE_FIRED;
-}
-
-/* The same for any extension record; a member of a group is counted. */
-static enum tw_fate begin_ext(tw_service *service, struct tw__local *local, struct tw__run *run,
-			      struct tw__run_clock *clock)
+/* What a run needs of its extension record. A member of a group is counted. */
+static void begin_ext(tw_service *service, struct tw__local *local, struct tw__run *run,
+		      uint64_t now_ns)
 {
 	struct tw__ext *ext = tw__ext_of(&service->slots, run->slot);
 	run->tag = tw_load_relaxed(&ext->tag);
 	run->context = ext->context;
 	if (run->tag)
 		tw__group_run_begins(&service->groups, run->tag);
-	if (!(tw_load_relaxed(&ext->traits) & TW__TRAIT_MOVES))
-		return TW_FATE_FIRED;
-	return look_at_instants(service, local, run, ext, clock);
+	if (tw_load_relaxed(&ext->traits) & TW__TRAIT_SERIES)
+		tw__series_begins(service, local, run, ext, now_ns);
 }
 
 /* When a run has ended. What an extension record stands for is decided by it. */
@@ -239,7 +209,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 		      const struct batch_of *of)
 {
 	struct tw__run_clock *clock = of->clock;
-	struct tw__claimed claimed = {0};
+	struct claimed claimed;
 	if (!claim(service, local, entry, of, &claimed))
 		return false;
 	uint64_t marks = claimed.marks;
@@ -247,21 +217,18 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			      .service = service,
 			      .slot = tw__entry_slot(entry),
 			      .generation = (uint32_t)(entry >> TW__GENERATION_SHIFT),
-			      .nominal_ns = claimed.nominal_ns,
+			      .due_ns = claimed.due_ns,
 			      .closing = of->forced};
 	uint64_t begun_ns = clock->now_ns ? clock->now_ns : tw__run_clock_read(clock, service);
 	const char *name = NULL;
 	if (tw_unlikely(marks & TW__HAS_EXT)) {
 		if (clock->estimated)
 			tw__run_clock_exact(clock, service);
-		enum tw_fate fate = begin_ext(service, local, &run, clock);
 		begun_ns = clock->now_ns;
+		begin_ext(service, local, &run, begun_ns);
 		name = tw_load_relaxed(&tw__ext_of(&service->slots, run.slot)->name);
-		if (tw_unlikely(fate != TW_FATE_FIRED)) {
-			finish_without_run(service, local, &run, fate, clock);
-			return false;
-		}
 	}
+	run.begun_ns = begun_ns;
 	struct tw__record *record = &service->slots.records[run.slot];
 	tw_fn *fn = tw_load_relaxed(&record->fn); /* WORD1 */
 	void *arg = tw_load_relaxed(&record->arg);

@@ -2,11 +2,10 @@
  * What follows on a run that was more than a plain one-shot's: the next run of a series, a re-arm
  * that the callback asked for, or a persistent timer that is disarmed.
  *
- * The nominal instants of a fixed-rate series are first + n * period whatever happens. Each has one
- * of three ends: a run, a run that was dropped as too late, or to be missed; the latter two are
- * overruns. The missed policy says which instants that have passed still get a run. It is applied
- * twice: when a run begins, and when it has returned. Runs of one series never overlap, since the
- * next is armed when one has returned.
+ * The nominal instants of a fixed-rate series are first + n * period whatever happens. Each gets a
+ * run, or is missed and counts as an overrun. The missed policy says which instants that have
+ * passed still get a run. It is applied twice: when a run begins, and when it has returned. Runs of
+ * one series never overlap, since the next is armed when one has returned.
  */
 #include "wheel/timer/reset.h"
 #include "wheel/timer/schedule.h"
@@ -20,29 +19,31 @@ static void count_missed(struct tw__local *local, struct tw__ext *ext, uint64_t 
 	tw_bump(&local->overruns, missed);
 }
 
-void tw__series_begins(struct tw__local *local, struct tw__run *run, struct tw__ext *ext,
-		       uint64_t now_ns)
+static void begin_late(struct tw__local *local, struct tw__ext *ext, uint64_t now_ns)
 {
 	if (ext->fixed_delay || ext->missed == TW_MISSED_BURST || now_ns <= ext->nominal_ns)
 		return;
 	uint64_t missed = (now_ns - ext->nominal_ns) / ext->period_ns;
-	run->nominal_ns = ext->nominal_ns += missed * ext->period_ns; /* planted: begins_early */
+	ext->nominal_ns += missed * ext->period_ns; /* planted: begins_early */
 	count_missed(local, ext, missed);
 }
 
-/* How late a run may begin: no limit unless late ones are dropped. */
-static uint64_t lateness_allowed(const struct tw__ext *ext)
+void tw__series_begins(tw_service *service, struct tw__local *local, struct tw__run *run,
+		       struct tw__ext *ext, uint64_t now_ns)
 {
-	return ext->late_drop ? ext->max_lateness_ns : UINT64_MAX;
+	/* RUN6 */
+	tw__ext_await_reset(&service->slots, run->slot);
+	begin_late(local, ext, now_ns);
+	run->due_ns = ext->nominal_ns;
+	run->overruns = ext->overruns;
+	ext->overruns = 0;
 }
 
 /* When a series runs next. False: it is at its end. */
-static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__run *run,
-			   struct tw__ext *ext, uint64_t now_ns)
+static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__ext *ext,
+			   uint64_t now_ns)
 {
-	if (run->passed_over)
-		count_missed(local, ext, 1);
-	else if (ext->runs_left && --ext->runs_left == 0)
+	if (ext->runs_left && --ext->runs_left == 0)
 		return false;
 	if (ext->fixed_delay) {
 		/* planted: delay_from_instant */
@@ -50,9 +51,8 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 	} else {
 		ext->nominal_ns += ext->period_ns;
 		if (ext->nominal_ns <= now_ns) {
-			uint64_t missed =
-			    tw__instants_missed(ext->missed, ext->period_ns,
-						now_ns - ext->nominal_ns, lateness_allowed(ext));
+			uint64_t missed = tw__instants_missed(ext->missed, ext->period_ns,
+							      now_ns - ext->nominal_ns);
 			ext->nominal_ns += missed * ext->period_ns;
 			count_missed(local, ext, missed);
 		}
@@ -141,8 +141,6 @@ static bool arm_rearmed(tw_service *service, struct tw__local *local, const stru
 static bool persist(tw_service *service, struct tw__local *local, struct tw__run *run,
 		    uint64_t word)
 {
-	if (run->passed_over)
-		count_missed(local, tw__ext_of(&service->slots, run->slot), 1);
 	for (;;) {
 		if (word & (TW__ENDED | TW__BARRED))
 			return false;
@@ -167,7 +165,7 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 	if (!(word & TW__HAS_EXT))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
 	struct tw__ext *ext = tw__ext_of(&service->slots, run->slot);
-	bool more = ext->period_ns && next_of_series(service, local, run, ext, now_ns);
+	bool more = ext->period_ns && next_of_series(service, local, ext, now_ns);
 	if (!more && !run->rearm)
 		return false;
 	if (!more && ext->period_ns)

@@ -256,7 +256,7 @@ static void check_totals(tw_service *service, struct complaint *c, uint64_t pend
 	struct tw_service_stats stats = {.size = sizeof stats};
 	if (tw_service_stats(service, &stats))
 		return;
-	uint64_t ended = stats.fired + stats.cancelled + stats.dropped + stats.late_dropped;
+	uint64_t ended = stats.fired + stats.cancelled + stats.dropped;
 	if (stats.scheduled != ended + pending)
 		complain(c, "ledger: scheduled %" PRIu64 ", ended %" PRIu64 ", pending %" PRIu64,
 			 stats.scheduled, ended, pending);

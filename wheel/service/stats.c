@@ -51,7 +51,6 @@ static void sum_lanes(tw_service *service, struct tw_service_stats *stats)
 		stats->fired += tw_load_relaxed(&local->fired);
 		stats->cancelled += tw_load_relaxed(&local->magazine.cancelled);
 		stats->dropped += tw_load_relaxed(&local->dropped);
-		stats->late_dropped += tw_load_relaxed(&local->late_dropped);
 		stats->rejected += tw_load_relaxed(&local->rejected);
 		stats->runs += tw_load_relaxed(&local->runs);
 		stats->overruns += tw_load_relaxed(&local->overruns);
@@ -177,7 +176,6 @@ static void print_table(const struct tw_service_stats *s, FILE *out)
 	    {"fired", s->fired},
 	    {"cancelled", s->cancelled},
 	    {"dropped", s->dropped},
-	    {"dropped, late", s->late_dropped},
 	    {"pending", s->pending},
 	    {"disarmed", s->disarmed},
 	    {"groups", s->groups},

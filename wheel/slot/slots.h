@@ -68,10 +68,7 @@ enum tw__trait {
 	/* there is a release: the timer passes through RELEASING */
 	TW__TRAIT_RELEASE = 1,
 	TW__TRAIT_BACKGROUND = 4, /* TW_TASK_BACKGROUND: a drain does not wait for it */
-	/*
-	 * a reset writes to the extension record too (a series, lateness): see tw__ext_lock
-	 */
-	TW__TRAIT_MOVES = 2
+	TW__TRAIT_SERIES = 2      /* a reset writes to the extension record too: see tw__ext_lock */
 };
 
 /*
@@ -100,14 +97,12 @@ struct tw__ext {
 	tw_release_fn *release; /* from here on zeroed for each timer */
 	/* what its runs are under, or NULL (context.h) */
 	void *context;
-	uint64_t nominal_ns;      /* the instant at which the next run is due */
-	uint64_t period_ns;       /* 0: no series */
-	uint64_t runs_left;       /* 0: no end */
-	uint64_t overruns;        /* to be reported to the next run */
-	uint64_t max_lateness_ns; /* 0: no limit */
+	uint64_t nominal_ns; /* the instant at which the next run is due */
+	uint64_t period_ns;  /* 0: no series */
+	uint64_t runs_left;  /* 0: no end */
+	uint64_t overruns;   /* to be reported to the next run */
 	uint8_t fixed_delay;
-	uint8_t missed;    /* enum tw_missed_policy */
-	uint8_t late_drop; /* beyond max_lateness_ns it does not run */
+	uint8_t missed; /* enum tw_missed_policy */
 };
 
 /* Slots, or extension records, whose memory is given back together: 1 << this (depot.h). */
@@ -340,10 +335,10 @@ static inline const char *tw__name_of(const struct tw__slots *slots, uint32_t sl
 }
 
 /*
- * Keeps the extension record of a slot's timer from being freed, and its instant from being read
- * half moved. Taken by resets and claims around compare-and-swap and instant, and by the end. A run
- * keeps the instant that it was claimed with: a reset during the run writes another one. Timers
- * without an extension record know no lock.
+ * Keeps the extension record of a slot's series from being freed, and its instant from being read
+ * before it is moved. A reset holds the lock around the word's compare-and-swap and the instant. A
+ * run that was claimed, and an end, wait until a reset that came before them has let go
+ * (tw__ext_await_reset). No other timer knows a lock.
  */
 static inline pthread_mutex_t *tw__ext_lock(struct tw__slots *slots, uint32_t slot)
 {
@@ -352,7 +347,7 @@ static inline pthread_mutex_t *tw__ext_lock(struct tw__slots *slots, uint32_t sl
 	return lock;
 }
 
-/* Waits for a reset that is writing to the extension record of the slot's timer. */
+/* Waits for a reset that is writing to the extension record of the slot's series. */
 static inline void tw__ext_await_reset(struct tw__slots *slots, uint32_t slot)
 {
 	pthread_mutex_unlock(tw__ext_lock(slots, slot));

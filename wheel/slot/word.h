@@ -50,11 +50,10 @@
  *                                    (WAITED)               (ENDED)
  *   RUNNING         RUNNING+BARRED   close without a wait   CAS
  *   RUNNING         ARMED G          finish, re-arm         CAS; fails if ENDED or BARRED came;
- *                                                           then a lane entry. Also after a
- *                                                           series' run that was claimed too late
+ *                                                           then a lane entry
  *   RUNNING         FREE G+1         finish, no EXT         exchange; wakes the waiters if WAITED
  *                                                           was set
- *   RUNNING EXT     RELEASING        finish, before release CAS; also of what was claimed too late
+ *   RUNNING EXT     RELEASING        finish, before release CAS
  *                     G+marks
  *   ARMED           DISARMED FILED   disarm                 CAS; the entry stays, and so do the
  *     PERSISTENT                                            deadline bits. Far: RELOCATED, and

@@ -20,10 +20,7 @@ void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fa
 	else if (tw_unlikely(!local))
 		tw_add_relaxed(&service->without_lane.dropped, 1);
 	else
-		tw_bump(fate == TW_FATE_DROPPED ? &local->dropped
-			: fate == TW_FATE_LATE  ? &local->late_dropped
-						: &local->fired,
-			1);
+		tw_bump(fate == TW_FATE_DROPPED ? &local->dropped : &local->fired, 1);
 }
 
 bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
@@ -48,7 +45,7 @@ void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, u
 		(void)tw__release(service, local, slot, generation, fate);
 		return;
 	}
-	if (traits & TW__TRAIT_MOVES)
+	if (traits & TW__TRAIT_SERIES)
 		tw__ext_await_reset(&service->slots, slot);
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
 	tw__ext_give_back(service, local, index, fate == TW_FATE_CANCELLED);

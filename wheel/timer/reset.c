@@ -160,7 +160,7 @@ static int reset_instants(tw_service *service, uint32_t slot, uint32_t generatio
 	pthread_mutex_t *lock = tw__ext_lock(&service->slots, slot);
 	int r = reset_looked(service, slot, generation, deadline_ns, mode);
 	if (r == 0)
-		tw__ext_of(&service->slots, slot)->nominal_ns = deadline_ns;
+		tw__ext_of(&service->slots, slot)->nominal_ns = deadline_ns; /* RUN6 */
 	pthread_mutex_unlock(lock);
 	return r;
 }
@@ -177,7 +177,7 @@ static __attribute__((noinline)) int reset_with_option(tw_service *service, uint
 	while (tw__word_generation(word) == generation && tw__is_cancelled(service, slot, word))
 		if (tw__cancel_ext(service, slot, &word, false) == TW_GONE)
 			return -ENOENT;
-	if (tw__traits_of(&service->slots, slot) & TW__TRAIT_MOVES)
+	if (tw__traits_of(&service->slots, slot) & TW__TRAIT_SERIES)
 		return reset_instants(service, slot, generation, deadline_ns, mode);
 	return reset_looked(service, slot, generation, deadline_ns, mode);
 }

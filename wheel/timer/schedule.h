@@ -45,7 +45,7 @@ struct tw__arming {
 static inline bool tw__task_needs_option(const tw_service *service, const struct tw_task *task)
 {
 	return task->release || task->period || task->flags & TW_TASK_BACKGROUND ||
-	       task->group.id || task->max_lateness_ns || task->name ||
+	       task->group.id || task->name ||
 	       (task->executor && task->executor != service->executor);
 }
 
@@ -58,8 +58,7 @@ static inline bool tw__task_is_short(const struct tw_task *task)
 	/* first: an older caller's may end before the fields below */
 	if (tw_unlikely(task->size != sizeof *task))
 		return false;
-	uint64_t numbers = (task->flags & ~(uint32_t)TW_TASK_AT) | task->reserved |
-			   task->max_lateness_ns | (unsigned)task->late | task->reserved_late;
+	uint32_t numbers = (task->flags & ~(uint32_t)TW_TASK_AT) | task->reserved;
 	uintptr_t pointers = (uintptr_t)task->period | (uintptr_t)task->release |
 			     (uintptr_t)task->executor | (uintptr_t)task->context |
 			     (uintptr_t)task->name;

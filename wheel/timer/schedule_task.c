@@ -59,13 +59,10 @@ static int task_check(const char *call, const tw_service *service, const struct 
 	tw__need(&bad, task->fn, "fn");
 	tw__need(&bad, !(task->flags & ~flags), "flags");
 	tw__need(&bad, !task->reserved, "reserved");
-	tw__need(&bad, !task->reserved_late, "reserved_late");
 	tw__need(&bad, !period || !(persistent || (at && period->first_ns)), "period");
 	tw__need(&bad, !has_end_in_background(task, period), "period");
 	tw__need(&bad, !period || at || !task->when_ns, "when_ns");
 	tw__need(&bad, !task->context || task->flags & TW_TASK_CONTEXT, "context");
-	tw__need(&bad, (unsigned)task->late <= TW_LATE_DROP, "late");
-	tw__need(&bad, !task->late || task->max_lateness_ns, "max_lateness_ns");
 	tw__need(&bad, tw__executor_is_sound(task->executor), "executor");
 	tw__need(&beyond, is_in_range(service, task, period), "when_ns");
 	return tw__bad_member(bad ? -EINVAL : -ERANGE, call, "tw_task", bad ? bad : beyond);
@@ -88,16 +85,9 @@ int tw__task_read(const char *call, const tw_service *service, const struct tw_t
 
 /* -------------------------------------------------------------- extension records */
 
-/* Whether the instant itself is wanted, and not only what the lane's base makes of a delay. */
-static bool wants_instant(const struct tw_task *task)
-{
-	return task->period || task->max_lateness_ns;
-}
-
 static uint32_t traits_of(const struct tw_task *task)
 {
-	return (task->release ? TW__TRAIT_RELEASE : 0u) |
-	       (wants_instant(task) ? TW__TRAIT_MOVES : 0u) |
+	return (task->release ? TW__TRAIT_RELEASE : 0u) | (task->period ? TW__TRAIT_SERIES : 0u) |
 	       (task->flags & TW_TASK_BACKGROUND ? TW__TRAIT_BACKGROUND : 0u);
 }
 
@@ -118,8 +108,6 @@ static void fill_option(tw_service *service, struct tw__ext *ext, const struct t
 	tw_store_release(&ext->name, task->name);            /* WORD5 */
 	ext->release = task->release;
 	ext->context = context;
-	ext->max_lateness_ns = task->max_lateness_ns;
-	ext->late_drop = task->late == TW_LATE_DROP;
 	ext->is_short = tw__task_is_short(task) && !context;
 	if (task->executor && task->executor != service->executor)
 		name_executor(service, ext, task->executor);
@@ -134,7 +122,7 @@ static void fill_option(tw_service *service, struct tw__ext *ext, const struct t
 /* The timer was refused, perhaps after others could see it (retract). */
 void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t index)
 {
-	if (tw_load_relaxed(&service->slots.exts[index].traits) & TW__TRAIT_MOVES)
+	if (tw_load_relaxed(&service->slots.exts[index].traits) & TW__TRAIT_SERIES)
 		tw__ext_await_all_resets(&service->slots);
 	struct tw__ext *ext = &service->slots.exts[index];
 	if (!tw_load_acquire(&ext->linked))     /* GROUP12 */
@@ -142,24 +130,16 @@ void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t ind
 	tw__ext_give_back(service, local, index, false);
 }
 
-/*
- * Where its instant is wanted the clock is read: nominal instants are exact from the first on. It
- * is armed for that instant only if it is a series, or else takes its place by its delay, as a
- * plain one does (G6).
- */
-static void set_instants(tw_service *service, struct tw__ext *ext, const struct tw_task *task,
-			 uint64_t *now_ns, struct tw__arming *arming)
+/* The first instant of a series, exact: the clock is read. */
+static void set_first_instant(tw_service *service, struct tw__ext *ext, uint64_t *now_ns,
+			      struct tw__arming *arming)
 {
-	if (!wants_instant(task) || tw__task_is_disarmed(task))
-		return;
 	if (arming->kind == TW__KIND_DELAY && !*now_ns)
 		*now_ns = tw__clock_read(service);
-	ext->nominal_ns =
-	    arming->kind == TW__KIND_DEADLINE ? arming->value : *now_ns + arming->value;
-	if (!task->period)
-		return;
+	if (arming->kind == TW__KIND_DELAY)
+		arming->value += *now_ns;
 	arming->kind = TW__KIND_DEADLINE;
-	arming->value = ext->nominal_ns;
+	ext->nominal_ns = arming->value;
 }
 
 /* The context it names, or else the thread's. */
@@ -193,6 +173,7 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 		return -ENOMEM;
 	struct tw__ext *ext = &service->slots.exts[arming->ext];
 	fill_option(service, ext, task, period, context);
-	set_instants(service, ext, task, now_ns, arming);
+	if (period)
+		set_first_instant(service, ext, now_ns, arming);
 	return 0;
 }

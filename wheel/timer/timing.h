@@ -7,20 +7,15 @@
 
 /*
  * How many instants of a fixed-rate series get no run, of those that are past: the first of them
- * was behind_ns ago. A burst leaves out those that would be dropped one by one: they are more than
- * allowed_ns late (UINT64_MAX: no limit).
+ * was behind_ns ago.
  */
 static inline uint64_t tw__instants_missed(enum tw_missed_policy missed, uint64_t period_ns,
-					   uint64_t behind_ns, uint64_t allowed_ns)
+					   uint64_t behind_ns)
 {
-	uint64_t past = behind_ns / period_ns + 1;
-	if (missed == TW_MISSED_SKIP)
-		return past;
-	if (missed == TW_MISSED_COALESCE)
-		return past - 1; /* planted: one_instant_more */
-	if (behind_ns <= allowed_ns)
+	if (missed == TW_MISSED_BURST)
 		return 0; /* planted: burst_skips */
-	return (behind_ns - allowed_ns - 1) / period_ns + 1;
+	uint64_t past = behind_ns / period_ns + 1;
+	return missed == TW_MISSED_SKIP ? past : past - 1; /* planted: one_instant_more */
 }
 
 /*

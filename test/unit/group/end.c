@@ -206,31 +206,6 @@ Test(group_end, members_of_other_executors_are_reaped_by_the_services)
 	rig_close(&rig);
 }
 
-/* Lateness of members: a reset writes to their extension records. */
-Test(group_end, members_with_lateness_are_moved_until_their_group_is_cancelled)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	tw_group group = group_of(&rig);
-	struct probe member = PROBE(&rig, 1);
-	struct tw_task task = probe_task(&member);
-	task.when_ns = 10 * MS;
-	task.max_lateness_ns = SECOND;
-	task.late = TW_LATE_DROP;
-	task.group = group;
-	probe_schedule_task(&member, &task);
-	expect_eq(tw_reset(rig.service, member.timer, 2 * SECOND), 0);
-	rig_advance(&rig, SECOND);
-	expect_eq(member.runs, 0);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(tw_reset(rig.service, member.timer, SECOND), -ENOENT);
-	rig_advance(&rig, 10 * SECOND);
-	expect_eq(member.runs, 0);
-	expect_released(&member, TW_FATE_CANCELLED);
-	expect_eq(stats_of(rig.service).late_dropped, 0);
-	rig_close(&rig);
-}
-
 Test(group_end, reaping_that_is_given_back_is_handed_over_again)
 {
 	cancel_with_executor(0, 2);

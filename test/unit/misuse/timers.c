@@ -194,14 +194,11 @@ Test(misuse_timers, tasks)
 	TASK_ROW(-EINVAL, "tw_task.fn", .arg = NULL);
 	TASK_ROW(-EINVAL, "tw_task.flags", OF(.flags = 128));
 	TASK_ROW(-EINVAL, "tw_task.reserved", OF(.reserved = 1));
-	TASK_ROW(-EINVAL, "tw_task.reserved_late", OF(.reserved_late = 1));
 	TASK_ROW(-EINVAL, "tw_task.period", OF(.flags = TW_TASK_BACKGROUND, .period = &period));
 	TASK_ROW(-EINVAL, "tw_task.period", OF(.flags = TW_TASK_PERSISTENT, .period = &period));
 	TASK_ROW(-EINVAL, "tw_task.period", OF(.flags = TW_TASK_AT, .period = &first));
 	TASK_ROW(-EINVAL, "tw_task.when_ns", OF(.when_ns = 1, .period = &period));
 	TASK_ROW(-EINVAL, "tw_task.context", OF(.context = &context));
-	TASK_ROW(-EINVAL, "tw_task.late", OF(.late = (enum tw_late_policy)2, .max_lateness_ns = 1));
-	TASK_ROW(-EINVAL, "tw_task.max_lateness_ns", OF(.late = TW_LATE_DROP));
 	TASK_ROW(-EINVAL, "tw_task.executor", OF(.executor = &unsound));
 	TASK_ROW(-ERANGE, "tw_task.when_ns", OF(.when_ns = TOO_LONG));
 	period.period_ns = TOO_LONG;

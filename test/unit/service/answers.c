@@ -43,12 +43,12 @@ Test(service_answers, an_initialized_struct_is_accepted_as_its_default)
 Test(service_answers, current_outside_of_callbacks)
 {
 	struct tw_run_info info = {
-	    .size = sizeof(info), .timer = {7}, .overruns = 7, .late = true, .closing = true};
+	    .size = sizeof(info), .timer = {7}, .overruns = 7, .late_ns = 7, .closing = true};
 	expect_eq(tw_current(&info), 0);
 	expect_eq(info.size, sizeof(info));
 	expect_eq(info.timer.id, 0);
 	expect_eq(info.overruns, 0);
-	cr_assert(!info.late && !info.closing);
+	cr_assert(!info.late_ns && !info.closing);
 }
 
 Test(service_answers, current_with_bad_sizes)

@@ -66,22 +66,15 @@ static struct twin *free_twin(void)
 
 static struct tw_task task_of(struct twin *t)
 {
+	t->has_release = true;
 	return (struct tw_task){
 	    .size = sizeof(struct tw_task), .fn = run_twin, .arg = t, .release = release_twin};
-}
-
-/* What a task may have beside its deadline. */
-static void add_options(struct twin *t, struct tw_task *task)
-{
-	if (below(2))
-		t->max_lateness_ns = task->max_lateness_ns = below(40 * m.rig.tick_ns);
 }
 
 static int schedule_series(struct twin *t, uint64_t *deadline_ns)
 {
 	uint64_t tick_ns = m.rig.tick_ns;
 	struct tw_period period = rate_of(random_span(), 1 + below(300 * tick_ns), 1 + below(40));
-	struct tw_task task = task_of(t);
 	t->on_ticks = below(2);
 	if (t->on_ticks) {
 		period.period_ns = (1 + below(300)) * tick_ns;
@@ -97,7 +90,7 @@ static int schedule_series(struct twin *t, uint64_t *deadline_ns)
 	t->runs_left = period.count;
 	if (below(2))
 		return tw_schedule_every(m.rig.service, &period, run_twin, t, &t->timer);
-	add_options(t, &task);
+	struct tw_task task = task_of(t);
 	task.period = &period;
 	return tw_schedule_task(m.rig.service, &task, &t->timer);
 }
@@ -106,16 +99,11 @@ static int schedule_series(struct twin *t, uint64_t *deadline_ns)
 static int schedule_with_options(struct twin *t, uint64_t span_ns, uint64_t *deadline_ns)
 {
 	struct tw_task task = task_of(t);
-	add_options(t, &task);
 	bool at = below(3) == 0;
 	task.when_ns = at ? *deadline_ns : span_ns;
 	task.flags = at ? TW_TASK_AT : 0;
 	t->delay_ns = at ? UINT64_MAX : span_ns;
 	t->untouched = true;
-	if (t->max_lateness_ns && below(2)) {
-		task.late = TW_LATE_DROP;
-		t->late_drop = true;
-	}
 	return tw_schedule_task(m.rig.service, &task, &t->timer);
 }
 
@@ -305,12 +293,14 @@ static void check_ledger(void)
 {
 	struct tw_service_stats stats = stats_of(m.rig.service);
 	uint64_t pending = 0;
-	for (int i = 0; i < TWINS; i++)
-		pending += m.twins[i].alive;
+	for (int i = 0; i < TWINS; i++) {
+		const struct twin *t = &m.twins[i];
+		pending += t->alive;
+		timer_assert(t, t->released == (t->has_release && !t->alive), "not released");
+	}
 	model_assert(stats.scheduled == m.wanted.scheduled, "scheduled");
 	model_assert(stats.fired == m.wanted.fired, "fired");
 	model_assert(stats.cancelled == m.wanted.cancelled, "cancelled");
-	model_assert(stats.late_dropped == m.wanted.late_dropped, "dropped as too late");
 	model_assert(stats.pending == pending, "pending");
 	model_assert(stats.runs == m.wanted.runs, "runs");
 	model_assert(stats.overruns >= m.wanted.overruns, "overruns");

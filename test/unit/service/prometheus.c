@@ -157,7 +157,7 @@ Test(service_prometheus, a_name_of_the_service_is_a_label_of_each_sample)
 	expect_line(page, "tickwheel_timers_pending{service=\"say \\\"hi\\\"\\\\xff\"} 0");
 	expect_line(
 	    page,
-	    "tickwheel_timers_ended_total{service=\"say \\\"hi\\\"\\\\xff\",fate=\"late\"} 0");
+	    "tickwheel_timers_ended_total{service=\"say \\\"hi\\\"\\\\xff\",fate=\"dropped\"} 0");
 	expect_line(
 	    page, "tickwheel_run_seconds_bucket{service=\"say \\\"hi\\\"\\\\xff\",le=\"+Inf\"} 0");
 	expect_line(page, "# TYPE tickwheel_timers_pending gauge");

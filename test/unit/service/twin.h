@@ -22,11 +22,12 @@ struct twin {
 	uint64_t period_ns; /* 0: a one-shot */
 	bool fixed_delay;
 	enum tw_missed_policy missed_policy;
-	uint64_t max_lateness_ns;
-	bool late_drop;
 	bool on_ticks;      /* nominal instants fall on ticks, and resets keep it so */
 	uint64_t runs_left; /* 0: no end */
 	uint64_t missed;    /* that the next run must report */
+
+	bool has_release, released;
+	enum tw_fate fate; /* once it is not alive */
 
 	bool cancelled, re_armed; /* in its run */
 	uint64_t re_armed_ns;
@@ -109,12 +110,6 @@ static inline void check_order(const struct twin *t)
 	}
 }
 
-static inline bool is_late(const struct twin *t)
-{
-	uint64_t due_ns = t->nominal_ns, now_ns = rig_now(&m.rig);
-	return t->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > t->max_lateness_ns;
-}
-
 /* A run that begins late stands for the latest instant that has passed. */
 static inline void twin_begin(struct twin *t)
 {
@@ -137,8 +132,6 @@ static inline void check_run(const struct twin *t)
 	timer_assert(t, current_run().overruns == t->missed, "missed instants");
 	timer_assert(t, tw_self().id == t->timer.id, "self");
 	timer_assert(t, !current_run().closing, "closing");
-	timer_assert(t, current_run().late == is_late(t), "told to be late");
-	timer_assert(t, !t->late_drop || !is_late(t), "run though too late");
 	check_order(t);
 }
 
@@ -147,18 +140,18 @@ static inline void check_run(const struct twin *t)
 static inline void twin_end(struct twin *t, uint64_t *wanted)
 {
 	t->alive = false;
+	t->fate = wanted == &m.wanted.fired ? TW_FATE_FIRED : TW_FATE_CANCELLED;
 	m.stale[below(STALE)] = t->timer;
 	++*wanted;
 }
 
+/* A timer that the driver does not run is released by its cancel, or by the close at the end. */
 static inline void release_twin(void *arg, enum tw_fate fate)
 {
 	struct twin *t = arg;
-	if (fate != TW_FATE_LATE)
-		return;
-	timer_assert(t, t->alive && !t->running && t->late_drop && is_late(t),
-		     "dropped, but not too late");
-	twin_end(t, &m.wanted.late_dropped);
+	timer_assert(t, t->has_release && !t->released && !t->running, "released");
+	timer_assert(t, t->alive ? fate != TW_FATE_FIRED : fate == t->fate, "fate");
+	t->released = true;
 }
 
 /* Of `past` instants in the past, the number that get no run. */

@@ -71,24 +71,16 @@ Test(timer_persistent_ends, has_the_options_of_a_task)
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_task task = task_of(&probe, TW_NEVER, true);
 	task.executor = &queue.base;
-	task.max_lateness_ns = 10 * MS;
-	task.late = TW_LATE_DROP;
 	task.name = "idle";
 	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), 0);
 	for (int i = 1; i <= 3; i++) {
 		expect_eq(tw_reset(rig.service, probe.timer, SECOND), 0);
 		rig_advance(&rig, 1100 * MS);
-		expect_eq(queue_executor_run_next(&queue), 0); /* too late: it does not run */
-		expect_eq(probe.runs, i - 1);
-		expect_eq(tw_disarm(rig.service, probe.timer), TW_DISARMED);
-		expect_eq(tw_reset_at(rig.service, probe.timer, rig_now(&rig)), 0);
-		rig_advance(&rig, 0);
-		while (queue_executor_waiting(&queue) == 0)
-			rig_advance(&rig, MS);
 		expect_eq(queue_executor_run_next(&queue), 1);
 		expect_eq(probe.runs, i);
+		expect_eq(rig.events[i - 1].late_ns, 100 * MS);
+		expect_eq(tw_disarm(rig.service, probe.timer), TW_DISARMED);
 	}
-	expect_eq(probe.overruns, 3);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
 	expect_released(&probe, TW_FATE_CANCELLED);
 }
