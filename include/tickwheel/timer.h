@@ -138,7 +138,7 @@ TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, 
  * A move to a later time is one compare-and-swap. A move to an earlier time also queues an entry.
  * If the timer is already due in the tick of the new deadline, the call stores nothing. Then the
  * callback may not see what the caller wrote before. A reset of a fixed-rate series moves its
- * phase.
+ * phase: the tick of the new deadline is the instant of the next run.
  *
  * Called from the timer's own callback, it re-arms the timer, a one-shot too. The timer is armed
  * when the callback has returned. The delay counts from the call.

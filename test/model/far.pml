@@ -8,8 +8,9 @@
  * far_tick. The lock of the slot is taken to move to or from a far deadline, and to read one. A
  * move to later brings no entry, also from a near to a far tick and back; one to earlier does. The
  * driver drains, turns through the ticks 0 .. LAST, and files each entry that it meets by the
- * deadline; a due word becomes near before it is handed over. A worker that finds the timer not due
- * gives its entry back.
+ * deadline; a near word that is due may become far when it is handed over, as one that is long past
+ * does (once). A worker that finds the timer not due gives its entry back. It claims a far word as
+ * it would move it: under the lock, if far_tick is what it has read.
  *
  * Left out: near deadlines modulo the range (a near one is written in full), locations
  * (location.pml: here each entry counts), generations (word.pml), weak memory: all that is ordered
@@ -27,7 +28,9 @@
  *   mutant: NEAR_FIRST READ_APART  far_tick is read without the lock
  *   mutant: NEAR_FIRST LATER_HAS_ENTRY  the entry of a near timer that was moved far is not filed
  *                                       again
- *   mutant: FAR_FIRST STAYS_FAR  a due word stays far when it is handed over
+ *   mutant: FAR_FIRST CLAIM_UNLOCKED  a claim of a far word takes no lock
+ *   mutant: NEAR_FIRST OTHER_DEADLINE  a word that is handed over becomes far, and far_tick stays
+ *                                      what it was
  */
 #define FREE 9
 #define FAR 8
@@ -54,6 +57,7 @@ byte bucket[7];
 byte next;   /* the first tick not turned through; a tick beyond it is far */
 byte submitted; /* entries with the executor */
 byte resets = 2, at_work = RESETTERS, busy, moving;
+bool may_leap = true; /* once */
 
 init {
 	bucket[FIRST] = 1
@@ -170,19 +174,44 @@ active proctype worker()
 	bool known;
 end:	do
 	:: atomic { submitted > 0 -> submitted--; busy++ };
-again:		seen = word;
+again:		atomic {
+			seen = word;
+			if
+			:: seen < next -> word = FREE; assert(promised < next) /* G1 */
+			:: seen >= next && seen < FAR -> lane_n++ /* push_back */
+			:: seen == FREE
+			:: seen == FAR
+			fi
+		};
 		if
-		:: seen == FREE
-		:: seen != FREE && seen != FAR && seen < next ->
-			atomic {
+		:: seen != FAR
+		:: seen == FAR ->
+			read_deadline();
+			if
+			:: !known -> goto again
+			:: known && was >= next -> lane_n++
+			:: known && was < next ->
+				atomic {
+					if
+#ifndef CLAIM_UNLOCKED
+					:: !lock -> known = far_tick == was
+#else
+					:: true
+#endif
+					fi;
+					if
+					:: known && word == FAR ->
+						word = FREE; assert(promised < next) /* G1 */
+					:: else -> known = false
+					fi
+				};
 				if
-				:: word == seen -> word = FREE; assert(promised < next) /* G1 */
-				:: else -> goto again
+				:: !known -> goto again
+				:: else
 				fi
-			}
-		:: else -> lane_n++ /* push_back */
+			fi
 		fi;
-		atomic { seen = 0; was = 0; busy-- }
+		atomic { seen = 0; was = 0; known = false; busy-- }
 	od
 }
 
@@ -225,18 +254,21 @@ inline resolve(tick)
 			:: known && was > tick && seen == FAR && tick == FIRST -> break
 #endif
 			:: known && was > tick -> bucket[was]++; break
-#ifdef STAYS_FAR
 			:: known && was <= tick -> submitted++; break
+			:: known && was <= tick && seen != FAR && may_leap ->
+				atomic { to = was; moved = FAR; may_leap = false };
+#ifdef OTHER_DEADLINE
+				atomic {
+					known = word == seen;
+					word = (known -> FAR : word)
+				};
 #else
-			:: known && was <= tick && seen != FAR -> submitted++; break
-			:: known && was <= tick && seen == FAR ->
-				atomic { to = was; moved = was };
 				write_deadline(0);
+#endif
 				if
 				:: known -> submitted++; break
 				:: else
 				fi
-#endif
 			fi
 		fi
 	od;

@@ -152,13 +152,9 @@ pid_t fork_amid_locks(tw_service *service)
 	bool driving = pthread_mutex_trylock(&service->driving) == 0;
 	pthread_mutex_lock(&tw__registry);
 	pthread_mutex_lock(&slots->lock);
-	for (int i = 0; i < TW__EXT_LOCKS; i++)
-		pthread_mutex_lock(&slots->option_locks[i]);
 	pid_t child = child_fork();
 	if (child == 0)
 		return 0;
-	for (int i = 0; i < TW__EXT_LOCKS; i++)
-		pthread_mutex_unlock(&slots->option_locks[i]);
 	pthread_mutex_unlock(&slots->lock);
 	pthread_mutex_unlock(&tw__registry);
 	if (driving)

@@ -65,15 +65,4 @@ static inline uint64_t tw__clock_read_fast(tw_service *service)
 	return tw__clock_read(service);
 }
 
-/*
- * The tick to write into a word: one long past is as good as the cursor's, and cannot be taken for
- * the future.
- */
-static inline uint64_t tw__tick_to_write(const tw_service *service, uint64_t deadline_ns)
-{
-	uint64_t tick = tw__tick_of(service, deadline_ns),
-		 cursor = tw_load_relaxed(&service->gate.cursor);
-	return tick + TW__NEAR_TICKS < cursor ? cursor : tick;
-}
-
 #endif

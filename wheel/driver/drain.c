@@ -91,8 +91,8 @@ static bool asked_tick(tw_service *service, uint32_t slot, uint64_t *word, uint6
 
 /*
  * Files an entry, and first writes the word where it must say something else: a new timer's
- * estimate came out too early (at_least), or a near deadline lies so far back that it could be read
- * as the future, when it becomes the last tick that is past.
+ * estimate came out too early (at_least), or the bits hold a deadline so far back that it could be
+ * read as the future.
  */
 static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least,
 		 bool back)
@@ -105,12 +105,11 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 			continue;
 		/* RELOCATED: a reset has moved it to earlier */
 		asked = at_least && was < tick && !(word & TW__RELOCATED) ? tick : was;
-		if (asked + TW__NEAR_TICKS < next)
-			asked = next - 1;
-		uint64_t filed = tw__word_move(word, tw__tick_bits(asked, next - 1));
-		if (tw_likely(asked == was))
-			filed = word;
-		else if (!tw__deadline_move(&service->slots, slot, &word, was, filed, asked))
+		uint64_t filed = word;
+		if (asked != was || !(tw__word_is_far(word) || tw__tick_is_near(asked, next - 1)))
+			filed = tw__word_move(word, tw__tick_bits(asked, next - 1));
+		if ((asked != was || filed != word) &&
+		    !tw__deadline_move(&service->slots, slot, &word, was, filed, asked))
 			continue;
 		tw__file(service, slot, filed, asked, back);
 		return;

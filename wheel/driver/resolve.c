@@ -25,15 +25,15 @@
  * sweep leaves one there.
  *
  * Each entry is in the wheel for its whole tick, however far. A BEYOND_RANGE word is read with
- * its deadline in far_ticks (slots.h), and becomes near when it is handed over. A move to a later
- * deadline, far or near, needs no entry: the old one is met before, and is filed again.
+ * its deadline in far_ticks (slots.h). A move to a later deadline, far or near, needs no entry: the
+ * old one is met before, and is filed again.
  *
  * A FILED timer (disarmed) is treated as an armed one, except that it is not handed over: when its
  * tick has come the promise is taken back, and the entry dropped. The next arming brings another.
  *
- * A due word whose deadline lies so far back that it could soon be read as the future (the driver
- * stood still for hours, or the clock leapt) is **refreshed** when it is handed over: its deadline
- * becomes the tick that is being turned to.
+ * A due word whose deadline lies so far back that its bits could soon be read as the future becomes
+ * BEYOND_RANGE when it is handed over. That happens if the driver stood still for hours, or the
+ * clock leapt. The claim then reads the deadline in far_ticks.
  *
  * Rejected: looking for the old entry to remove it (a search in a bucket for each reset).
  */
@@ -115,7 +115,7 @@ static bool is_left_behind(const struct tw__location *location, uint32_t generat
 }
 
 /*
- * The due tick of a word in this place; what is handed over gets a near word, of a recent tick.
+ * The due tick of a word in this place; what is handed over says a deadline long past in far_ticks.
  * False: the word has changed; *word is what it is now.
  */
 static bool due_tick_of(tw_service *service, enum tw__resolve_for what_for,
@@ -126,14 +126,11 @@ static bool due_tick_of(tw_service *service, enum tw__resolve_for what_for,
 	if (!tw__deadline_read(&service->slots, slot, word, service->driver->wheel.next, &tick))
 		return false;
 	*due_tick = at_least(tick, place->low);
-	if (tw_likely(what_for != TW__RESOLVE_EXPIRE || tick >= place->high))
+	if (what_for != TW__RESOLVE_EXPIRE || tick >= place->high || tw__word_is_far(*word) ||
+	    tw_likely(tw__tick_is_near(tick, target))) /* planted: stays_near */
 		return true;
-	bool is_long_past = tick + TW__NEAR_TICKS <= target;
-	if (tw_likely(!is_long_past && !tw__word_is_far(*word))) /* planted: stays_far */
-		return true;
-	uint64_t recent = is_long_past ? target : tick;
 	return tw__deadline_move(&service->slots, slot, word, tick,
-				 tw__word_move(*word, recent & TW__DEADLINE_MASK), recent);
+				 tw__word_move(*word, TW__BEYOND_RANGE), tick);
 }
 
 /* The due tick for an entry of a RELOCATED timer, by the rule above. Returns as due_tick_of. */
@@ -213,7 +210,7 @@ static inline uint64_t resolve_entry(tw_service *service, enum tw__resolve_for w
 	if (tw_likely((word & (TW__ARMED | TW__BEYOND_RANGE | TW__RELOCATED)) == TW__ARMED)) {
 		uint64_t tick = tw__word_deadline(word, service->driver->wheel.next);
 		if (tw_likely(what_for != TW__RESOLVE_EXPIRE || tick >= place->high ||
-			      tick + TW__NEAR_TICKS > service->driver->turning_to))
+			      tw__tick_is_near(tick, service->driver->turning_to)))
 			return at_least(tick, place->low);
 	}
 	return resolve_slowly(service, what_for, place, entry, word);

@@ -21,12 +21,6 @@
  *   RUN5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the
  *       bell before its look at the word (both acquire), then futex on the value: either the waiter
  *       sees the word moved, or the bell differs.
- *   RUN6  nominal_ns of a series' record: by a reset, with the word's compare-and-swap, under the
- *       record's lock -> claim's compare-and-swap, then lock and unlock (tw__ext_await_reset), then
- *       nominal_ns. A reset that came before the claim has taken the lock before it changed the
- *       word, so the run waits for its instant. One that comes after it finds the word RUNNING, and
- *       writes nothing. Without the wait a run would count what it missed from an instant that was
- *       moved.
  */
 #ifndef TW_WHEEL_BATCH_H
 #define TW_WHEEL_BATCH_H

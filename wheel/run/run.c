@@ -136,27 +136,26 @@ static bool end_stale(tw_service *service, struct tw__local *local, uint64_t ent
 
 /* What a claim learns. */
 struct claimed {
-	uint64_t marks;  /* of the running word */
-	uint64_t due_ns; /* the end of its tick; UINT64_MAX: it is far ahead */
+	uint64_t marks; /* of the running word */
+	uint64_t tick;  /* the deadline */
 };
 
 /* The claim. False: gone, or not due. */
 static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 		  const struct batch_of *of, struct claimed *claimed)
 {
-	_Atomic uint64_t *at = &service->slots.words[tw__entry_slot(entry)];
-	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
-	uint64_t word = tw_load_acquire(at); /* WORD1, WORD4 */
+	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1, WORD4 */
 	for (;;) {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word)) {
-			if (!tw__entry_slot(entry))
+			if (!slot)
 				return reap_group(service, local, generation, of->clock);
 			if (!tw__entry_is_armed(&service->slots, entry, &word))
 				return false;
 			continue;
 		}
 		if (tw_unlikely(word & TW__EXT) &&
-		    tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
+		    tw_unlikely(tw__member_is_stale(service, slot))) {
 			if (end_stale(service, local, entry, &word, of->clock))
 				return false;
 			continue;
@@ -165,10 +164,10 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 		    /* not behind the batch's, which came after it */
 		    tw_load_relaxed(&service->gate.cursor);
 		uint64_t tick = tw__deadline_in_batch(word, of->tick, cursor);
-		if (tw_unlikely(!of->forced && (word & TW__BEYOND_RANGE || tick > cursor))) {
-			if (word & TW__BEYOND_RANGE &&
-			    !tw__far_read(&service->slots, tw__entry_slot(entry), &word, &tick))
-				continue;
+		if (tw_unlikely(word & TW__BEYOND_RANGE) &&
+		    !tw__far_read(&service->slots, slot, &word, &tick))
+			continue;
+		if (tw_unlikely(tick > cursor && !of->forced)) {
 			push_back(service, local, entry, tick);
 			return false;
 		}
@@ -176,11 +175,10 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 				 (word & TW__EXT ? TW__HAS_EXT : 0) |
 				 (word & TW__PERSISTENT ? TW__HAS_PERSISTENT : 0);
 		uint64_t running = tw__word_make(generation, TW__RUNNING, claimed->marks);
-		bool is_far = word & TW__BEYOND_RANGE;
-		if (tw_likely(tw__word_cas_acq_rel(at, &word, running))) {
-			claimed->due_ns = is_far ? UINT64_MAX : tw__tick_ns(service, tick);
+		claimed->tick = tick;
+		/* planted: far_claim_blind */
+		if (tw_likely(tw__deadline_move(&service->slots, slot, &word, tick, running, 0)))
 			return true;
-		}
 	}
 }
 
@@ -193,8 +191,8 @@ static void begin_ext(tw_service *service, struct tw__local *local, struct tw__r
 	run->context = ext->context;
 	if (run->tag)
 		tw__group_run_begins(&service->groups, run->tag);
-	if (tw_load_relaxed(&ext->traits) & TW__TRAIT_SERIES)
-		tw__series_begins(service, local, run, ext, now_ns);
+	if (ext->period_ns)
+		tw__series_begins(local, run, ext, now_ns);
 }
 
 /* When a run has ended. What an extension record stands for is decided by it. */
@@ -217,7 +215,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			      .service = service,
 			      .slot = tw__entry_slot(entry),
 			      .generation = (uint32_t)(entry >> TW__GENERATION_SHIFT),
-			      .due_ns = claimed.due_ns,
+			      .due_ns = tw__tick_ns(service, claimed.tick),
 			      .closing = of->forced};
 	uint64_t begun_ns = clock->now_ns ? clock->now_ns : tw__run_clock_read(clock, service);
 	const char *name = NULL;

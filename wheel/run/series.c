@@ -28,11 +28,14 @@ static void begin_late(struct tw__local *local, struct tw__ext *ext, uint64_t no
 	count_missed(local, ext, missed);
 }
 
-void tw__series_begins(tw_service *service, struct tw__local *local, struct tw__run *run,
-		       struct tw__ext *ext, uint64_t now_ns)
+void tw__series_begins(struct tw__local *local, struct tw__run *run, struct tw__ext *ext,
+		       uint64_t now_ns)
 {
-	/* RUN6 */
-	tw__ext_await_reset(&service->slots, run->slot);
+	/* WORD8 */
+	if (tw_load_relaxed(&ext->is_moved)) { /* planted: phase_kept */
+		ext->nominal_ns = run->due_ns;
+		tw_store_relaxed(&ext->is_moved, 0);
+	}
 	begin_late(local, ext, now_ns);
 	run->due_ns = ext->nominal_ns;
 	run->overruns = ext->overruns;
@@ -77,7 +80,7 @@ static void push_again(tw_service *service, struct tw__local *local, const struc
 static bool arm_again(tw_service *service, struct tw__local *local, struct tw__run *run,
 		      uint64_t word, uint64_t deadline_ns)
 {
-	uint64_t tick = tw__tick_to_write(service, deadline_ns);
+	uint64_t tick = tw__tick_of(service, deadline_ns);
 	uint64_t state = TW__ARMED | (word & TW__HAS_EXT ? TW__EXT : 0) |
 			 (word & TW__HAS_RELOCATED ? TW__RELOCATED : 0) |
 			 tw__tick_bits(tick, tw_load_relaxed(&service->gate.cursor));
@@ -126,8 +129,6 @@ static bool arm_rearmed(tw_service *service, struct tw__local *local, const stru
 {
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor),
 		 tick = tw__far_hold(&service->slots, run->slot);
-	if (tick + TW__NEAR_TICKS < cursor)
-		tick = cursor;
 	uint64_t armed = tw__word_arm(*word, tw__tick_bits(tick, cursor));
 	bool done = tw__word_cas_acq_rel(&service->slots.words[run->slot], word, armed);
 	tw__far_let(&service->slots, run->slot);

@@ -9,8 +9,8 @@
  * The run of a series begins. It stands for the latest instant that has passed. The instants before
  * that one are missed, except in a burst. They are overruns of this run.
  */
-void tw__series_begins(tw_service *service, struct tw__local *local, struct tw__run *run,
-		       struct tw__ext *ext, uint64_t now_ns);
+void tw__series_begins(struct tw__local *local, struct tw__run *run, struct tw__ext *ext,
+		       uint64_t now_ns);
 
 /*
  * Decides what follows on a run that was more than a plain one-shot's; word: what its control word

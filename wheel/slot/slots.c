@@ -150,8 +150,6 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	slots->memory.tables_bytes = tables_bytes(slots, &depot_bytes);
 	char *tables = slots->memory.tables = tw__map(slots->memory.tables_bytes);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
-	for (int i = 0; i < TW__EXT_LOCKS; i++)
-		pthread_mutex_init(&slots->option_locks[i], NULL);
 	if (!tables || open_ranges(slots) || map_slots(slots) || map_exts(slots)) {
 		tw__slots_fini(slots);
 		return -ENOMEM;
@@ -176,8 +174,6 @@ void tw__slots_unmap(struct tw__slots *slots)
 void tw__slots_fini(struct tw__slots *slots)
 {
 	pthread_mutex_destroy(&slots->lock);
-	for (int i = 0; i < TW__EXT_LOCKS; i++)
-		pthread_mutex_destroy(&slots->option_locks[i]);
 	tw__slots_unmap(slots);
 }
 
@@ -418,12 +414,6 @@ void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t 
 	if (tw_unlikely(cache->count == TW__EXTS_CACHED))
 		unload_exts(slots, cache, TW__EXTS_CACHED / 2);
 	cache->exts[cache->count++] = ext;
-}
-
-void tw__ext_await_all_resets(struct tw__slots *slots)
-{
-	for (uint32_t slot = 0; slot < TW__EXT_LOCKS; slot++)
-		tw__ext_await_reset(slots, slot);
 }
 
 void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache)

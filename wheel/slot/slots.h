@@ -31,7 +31,7 @@
 #include "tickwheel/service.h"
 #include "wheel/slot/word.h"
 
-enum { TW__EXT_LOCKS = 16, TW__FAR_LOCKS = 16 };
+enum { TW__FAR_LOCKS = 16 };
 
 /*
  * Written by the slot's owner before the word is published (WORD1), read by whoever won a
@@ -67,13 +67,13 @@ struct tw__location {
 enum tw__trait {
 	/* there is a release: the timer passes through RELEASING */
 	TW__TRAIT_RELEASE = 1,
-	TW__TRAIT_BACKGROUND = 4, /* TW_TASK_BACKGROUND: a drain does not wait for it */
-	TW__TRAIT_SERIES = 2      /* a reset writes to the extension record too: see tw__ext_lock */
+	TW__TRAIT_SERIES = 2,
+	TW__TRAIT_BACKGROUND = 4 /* TW_TASK_BACKGROUND: a drain does not wait for it */
 };
 
 /*
  * Extension record of a timer with more than fn and arg; written by the timer's owner of the
- * moment, or under the lock of extension records.
+ * moment. Of a series a reset writes is_moved, too.
  *
  * The members before `release` are never wiped: others may still look at it when the record has
  * gone to the next timer. executor: the driver's, see outbox.c. Tag and traits may be read by
@@ -89,7 +89,8 @@ struct tw__ext {
 	/* Place in the group's list, under its lock. */
 	uint32_t next_member, previous_member; /* extension records; written on entering */
 	_Atomic uint32_t linked;               /* it is in that list */
-	uint32_t is_short; /* the owner's: set up for a short task without a context */
+	uint32_t is_short;         /* the owner's: set up for a short task without a context */
+	_Atomic uint32_t is_moved; /* of a series: a reset has moved the next run (word.h, WORD8) */
 	/* entry of the timer that is, or was, the member (group.h, GROUP8) */
 	_Atomic uint64_t member;
 	_Atomic(const char *) name; /* of the timer, or NULL; see tw__name_of */
@@ -97,7 +98,7 @@ struct tw__ext {
 	tw_release_fn *release; /* from here on zeroed for each timer */
 	/* what its runs are under, or NULL (context.h) */
 	void *context;
-	uint64_t nominal_ns; /* the instant at which the next run is due */
+	uint64_t nominal_ns; /* the instant at which the next run is due, unless it is_moved */
 	uint64_t period_ns;  /* 0: no series */
 	uint64_t runs_left;  /* 0: no end */
 	uint64_t overruns;   /* to be reported to the next run */
@@ -169,9 +170,8 @@ struct tw__slots {
 	struct tw__depot depot; /* free slots that are in no magazine */
 	struct tw__depot ext_depot;
 	struct tw__slots_written written;
-	pthread_mutex_t option_locks[TW__EXT_LOCKS]; /* by slot; see tw__ext_lock */
-	_Atomic uint32_t far_locks[TW__FAR_LOCKS];   /* of far_ticks, by slot */
-	uint32_t mapped_exts;                        /* as `mapped`; under the lock */
+	_Atomic uint32_t far_locks[TW__FAR_LOCKS]; /* of far_ticks, by slot */
+	uint32_t mapped_exts;                      /* as `mapped`; under the lock */
 	struct tw__slots_memory memory;
 };
 
@@ -218,9 +218,6 @@ void tw__ext_wipe(struct tw__ext *ext);
  * writes by any more. cache may be NULL.
  */
 void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext);
-
-/* As tw__ext_await_reset, where the slot is not known any more. */
-void tw__ext_await_all_resets(struct tw__slots *slots);
 
 /* Gives all to the depot. */
 void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache);
@@ -332,25 +329,6 @@ static inline const char *tw__name_of(const struct tw__slots *slots, uint32_t sl
 		return NULL;
 	/* WORD5 */
 	return tw_load_acquire(&slots->exts[tw_load_acquire(&slots->records[slot].ext)].name);
-}
-
-/*
- * Keeps the extension record of a slot's series from being freed, and its instant from being read
- * before it is moved. A reset holds the lock around the word's compare-and-swap and the instant. A
- * run that was claimed, and an end, wait until a reset that came before them has let go
- * (tw__ext_await_reset). No other timer knows a lock.
- */
-static inline pthread_mutex_t *tw__ext_lock(struct tw__slots *slots, uint32_t slot)
-{
-	pthread_mutex_t *lock = &slots->option_locks[slot % TW__EXT_LOCKS];
-	pthread_mutex_lock(lock);
-	return lock;
-}
-
-/* Waits for a reset that is writing to the extension record of the slot's series. */
-static inline void tw__ext_await_reset(struct tw__slots *slots, uint32_t slot)
-{
-	pthread_mutex_unlock(tw__ext_lock(slots, slot));
 }
 
 /*

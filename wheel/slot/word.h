@@ -7,8 +7,8 @@
  *
  * States of the 5 bits: FREE, RUNNING, RELEASING, CANCEL_PENDING (the timer's group was cancelled,
  * and a caller has the answer), or ARMED with four flags:
- *   BEYOND_RANGE  the deadline was TW__NEAR_TICKS or more ahead when it was written: far_ticks
- *                 (slots.h) holds it. The deadline bits are 0.
+ *   BEYOND_RANGE  the deadline was TW__NEAR_TICKS or more ahead, or more than that behind, when the
+ *                 word was written: far_ticks (slots.h) holds it. The deadline bits are 0.
  *   RELOCATED     more than one entry may exist; the driver's locations say which counts
  *   EXT           an extension record exists (release, period, group, and what else struct tw_task
  *                 has)
@@ -25,8 +25,8 @@
  *   FREE G          ARMED G          schedule, slot's owner store-release: no other thread writes
  *                                                           a free word
  *   ARMED           ARMED later      drain (driver)         CAS, if the estimate was too early
- *   ARMED long due  ARMED due        drain, resolve         CAS: a deadline hours back becomes a
- *                                    (driver)               recent one
+ *   ARMED long due  ARMED BEYOND_    drain, resolve         CAS: the deadline stays what it is, and
+ *                     RANGE            (driver)             leaves the bits before they wrap
  *   ARMED           FREE G+1         schedule, after close  CAS: it takes its timer back; no
  *                                                           release, EXT or not
  *   ARMED, CANCEL_  FREE G+1         schedule, group closed CAS: likewise (group.h, GROUP8)
@@ -34,8 +34,6 @@
  *   ARMED           ARMED later      reset                  CAS; the entry finds out when its
  *                                                           bucket comes
  *   ARMED           ARMED RELOCATED  reset to earlier       CAS, then a lane entry
- *   ARMED BEYOND_   ARMED due        resolve (driver)       CAS, before it is handed over
- *     RANGE
  *   ARMED           FREE G+1         cancel, drop; no       CAS; the winner owns the slot
  *                                    release
  *   ARMED EXT       RELEASING G      cancel, drop; release  CAS; the winner calls release
@@ -51,10 +49,8 @@
  *   RUNNING         RUNNING+BARRED   close without a wait   CAS
  *   RUNNING         ARMED G          finish, re-arm         CAS; fails if ENDED or BARRED came;
  *                                                           then a lane entry
- *   RUNNING         FREE G+1         finish, no EXT         exchange; wakes the waiters if WAITED
- *                                                           was set
- *   RUNNING EXT     RELEASING        finish, before release CAS
- *                     G+marks
+ *   RUNNING         FREE G+1         finish, no EXT         exchange; wakes the waiters (WAITED)
+ *   RUNNING EXT     RELEASING+marks  finish, before release CAS
  *   ARMED           DISARMED FILED   disarm                 CAS; the entry stays, and so do the
  *     PERSISTENT                                            deadline bits. Far: RELOCATED, and
  *                                                           not FILED
@@ -67,22 +63,19 @@
  *   FREE G          DISARMED         schedule, TW_NEVER     store-release
  *   FREE            FREE later       slot's owner           store (slots.c, tw__slot_entry)
  *   DISARMED        as ARMED         cancel, drop, group    as there
- *   RUNNING         RUNNING+REARMED  reset, of a persistent CAS; the deadline is in far_ticks
- *                                    timer
+ *   RUNNING         RUNNING+REARMED  reset, persistent      CAS; the deadline is in far_ticks
  *   RUNNING         RUNNING          disarm                 CAS
  *     +REARMED
- *   RUNNING         DISARMED         finish, of a           CAS; fails if a mark came
- *                                    persistent timer
- *   RUNNING         ARMED            finish, of a           CAS, with the deadline in far_ticks;
- *     +REARMED        PERSISTENT       persistent timer       then a lane entry
+ *   RUNNING         DISARMED         finish, persistent     CAS; fails if a mark came
+ *   RUNNING         ARMED            finish, persistent     CAS, with the deadline in far_ticks;
+ *     +REARMED        PERSISTENT                            then a lane entry
  *   RELEASING       RELEASING+marks  cancel (ENDED), wait   CAS; ENDED means nothing
  *                                    (WAITED)
- *   RELEASING       FREE G+1         after release          exchange; wakes the waiters if WAITED
- *                                                           was set
- * Each CAS to or from ARMED BEYOND_RANGE that sets a deadline is made under the slot's far lock
- * (WORD6): reset, drain, re-arm and resolve. Claim, cancel and drop set none, and take no lock.
- * A slot whose generation is used up stays FREE at the last one (retired). A free slot in
- * a magazine or depot has one owner, so schedule may store.
+ *   RELEASING       FREE G+1         after release          exchange; wakes the waiters (WAITED)
+ * Each CAS to or from ARMED BEYOND_RANGE that sets a deadline, or relies on one, is made under the
+ * slot's far lock (WORD6): reset, drain, re-arm, resolve and claim. Cancel and drop do neither.
+ * A slot whose generation is used up stays FREE at the last one (retired). A free slot in a
+ * magazine or depot has one owner, so schedule may store.
  *
  * Pairing table (word w of one slot)
  *   WORD1  schedule: record fields, then w release -> claim, cancel, drain: w acquire. Publishes
@@ -96,9 +89,8 @@
  *   WORD5  record's ext, and the extension record's executor and traits: store-release (schedule)
  *       -> load-acquire (route, reset, close), then w, relaxed or stronger. All go to their
  *       next owner after w has left ARMED for good: a thread that reads what the next owner wrote
- *       finds w no longer armed. Without it runs of one timer might go to another's executor, or an
- *       extension record be written without its lock. (Before a compare-and-swap of w relaxed loads
- *       do: slots.h.)
+ *       finds w no longer armed. Without it runs of one timer might go to another's executor.
+ *       (Before a compare-and-swap of w relaxed loads do: slots.h.)
  *   WORD6  far_ticks of the slot: with w's compare-and-swap to BEYOND_RANGE, or before the store of
  *       a new timer's w, under the slot's far lock -> w BEYOND_RANGE, then far_ticks, both under
  *       the lock: that w's deadline, since w cannot become BEYOND_RANGE while the lock is held. Two
@@ -109,6 +101,11 @@
  *       far lock -> finish: far_ticks and w's compare-and-swap to ARMED, under the lock. Two resets
  *       in one run give one word: without the lock the finish could take the deadline of the first,
  *       and succeed after the second.
+ *   WORD8  is_moved of a series' extension record: store by a reset, then w acq_rel, also within
+ *       the tick -> claim: w acquire, then is_moved. The instant of the run is then the tick of w,
+ *       which is not before the reset's deadline. The owner clears is_moved while the series runs,
+ *       or is new. A reset that loses to the claim, or whose record has gone to another series, at
+ *       worst rounds an instant up to its tick. The model is test/model/series.pml.
  *   All else about a word follows from its being one atomic variable (modification order): no two
  *   transitions from one value.
  *
@@ -130,8 +127,8 @@
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the
  * published one, which never runs ahead of it. A writer makes a deadline that lies TW__NEAR_TICKS
- * (a quarter of the bits' range) or more beyond the published cursor BEYOND_RANGE, so that 2^27
- * never wraps between the two. See tw__word_deadline.
+ * (a quarter of the bits' range) or more beyond the published cursor, or more than that behind it,
+ * BEYOND_RANGE, so that 2^27 never wraps between the two. See tw__word_deadline.
  */
 #ifndef TW_WHEEL_WORD_H
 #define TW_WHEEL_WORD_H
@@ -234,10 +231,16 @@ static inline uint64_t tw__word_deadline(uint64_t word, uint64_t base)
 	return tw_likely(ahead >= 0 || base > (uint64_t)-ahead) ? base + (uint64_t)ahead : 0;
 }
 
+/* Whether a word that is written at the published cursor can say this tick itself. */
+static inline bool tw__tick_is_near(uint64_t tick, uint64_t cursor)
+{
+	return tick - cursor + TW__NEAR_TICKS < 2 * TW__NEAR_TICKS;
+}
+
 /* What a word says of a deadline, written at the published cursor: the tick, or that it is far. */
 static inline uint64_t tw__tick_bits(uint64_t tick, uint64_t cursor)
 {
-	return tw_likely(tick < cursor + TW__NEAR_TICKS) ? tick & TW__DEADLINE_MASK
+	return tw_likely(tw__tick_is_near(tick, cursor)) ? tick & TW__DEADLINE_MASK
 							 : TW__BEYOND_RANGE;
 }
 

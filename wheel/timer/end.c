@@ -45,8 +45,6 @@ void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, u
 		(void)tw__release(service, local, slot, generation, fate);
 		return;
 	}
-	if (traits & TW__TRAIT_SERIES)
-		tw__ext_await_reset(&service->slots, slot);
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
 	tw__ext_give_back(service, local, index, fate == TW_FATE_CANCELLED);
 }

@@ -58,8 +58,6 @@ bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 		tw__current_run = run.outer;
 		TW_ASSERT(!tw__forked(service)); /* a child ends inside the release (tickwheel.h) */
 	}
-	if (tw_load_relaxed(&ext->traits) & TW__TRAIT_SERIES)
-		tw__ext_await_reset(&service->slots, slot); /* before the slot has another owner */
 	tw__set_free(service, local, slot, generation);
 	tw__ext_give_back(service, local, index, fate == TW_FATE_CANCELLED);
 	return calls;

@@ -19,13 +19,6 @@
 #include "wheel/timer/persistent.h"
 #include "wheel/timer/reset.h"
 
-/* How a reset goes about it. */
-enum reset_mode {
-	/* an extension record has been looked at, and is locked if it must be */
-	RESET_LOOKED = 1,
-	RESET_ONLY_EARLIER = 2 /* the timer stays where it is if its deadline is not later */
-};
-
 int tw__count_reset(tw_service *service, bool eager)
 {
 	struct tw__local *local = tw__local_of(service);
@@ -38,37 +31,45 @@ int tw__count_reset(tw_service *service, bool eager)
 }
 
 /* From inside its own callback: noted, and done when the callback has returned. */
-static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns, unsigned mode)
+static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns, bool only_earlier)
 {
 	if (word & TW__ENDED || tw__tag_is_stale(&run->service->groups, run->tag))
 		return -ECANCELED;
-	if (mode & RESET_ONLY_EARLIER && run->rearm && deadline_ns >= run->rearm_ns)
+	if (only_earlier && run->rearm && deadline_ns >= run->rearm_ns)
 		return TW_RESET_KEPT;
-	run->rearm_if_earlier = mode & RESET_ONLY_EARLIER && (!run->rearm || run->rearm_if_earlier);
+	run->rearm_if_earlier = only_earlier && (!run->rearm || run->rearm_if_earlier);
 	run->rearm = true;
 	run->rearm_ns = deadline_ns;
 	return tw__count_reset(run->service, false);
 }
 
-static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word,
-			     uint64_t deadline_ns, unsigned mode);
-
 /* What tw__persistent_reset answers. */
-static int not_armed(tw_service *service, uint32_t slot, uint64_t *at, uint64_t deadline_ns,
-		     uint64_t tick, unsigned mode)
+static int not_armed(tw_service *service, uint32_t slot, uint64_t *word, uint64_t deadline_ns,
+		     uint64_t tick, bool only_earlier)
 {
-	uint64_t word = *at;
-	if (tw__word_disarmed(word) || tw__word_runs_persistent(word)) {
-		if (tw__word_has_record(word) && !(mode & RESET_LOOKED))
-			return reset_with_option(service, slot, word, deadline_ns, mode);
-		return tw__persistent_reset(service, slot, at, tick, mode & RESET_ONLY_EARLIER);
-	}
-	if (tw__word_state(word) != TW__RUNNING)
+	if (tw__word_disarmed(*word) || tw__word_runs_persistent(*word))
+		return tw__persistent_reset(service, slot, word, tick, only_earlier);
+	if (tw__word_state(*word) != TW__RUNNING)
 		return -ENOENT;
 	for (struct tw__run *run = tw__current_run; run; run = run->outer)
 		if (run->service == service && run->slot == slot && !run->releasing)
-			return rearm(run, word, deadline_ns, mode);
+			return rearm(run, *word, deadline_ns, only_earlier);
 	return -EBUSY;
+}
+
+static inline bool is_series(const tw_service *service, uint32_t slot, uint64_t word)
+{
+	return tw_unlikely(word & TW__EXT) &&
+	       tw__traits_of(&service->slots, slot) & TW__TRAIT_SERIES;
+}
+
+/* The compare-and-swap of a move. The run of a series learns of it from the extension record. */
+static inline bool move(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
+			uint64_t moved, uint64_t tick)
+{
+	if (is_series(service, slot, *word))
+		tw_store_relaxed(&tw__ext_of(&service->slots, slot)->is_moved, 1); /* WORD8 */
+	return tw__deadline_move(&service->slots, slot, word, was, moved, tick);
 }
 
 int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
@@ -84,7 +85,7 @@ int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint
 		if (r)
 			return r;
 	}
-	if (!tw__deadline_move(&service->slots, slot, word, was, moved, tick))
+	if (!move(service, slot, word, was, moved, tick))
 		return 0;
 	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
 	if (has_entry)
@@ -98,40 +99,45 @@ int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint
 	return 1;
 }
 
-static inline __attribute__((always_inline)) int reset_word(tw_service *service, uint32_t slot,
-							    uint32_t generation,
-							    uint64_t deadline_ns, unsigned mode)
+/*
+ * The slow way, which knows all cases. A member of a cancelled group is gone; but that may be said
+ * only when no claim can win any more (group.h, GROUP1).
+ */
+static int reset_slot(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns,
+		      bool only_earlier)
 {
-	uint64_t tick = tw__tick_to_write(service, deadline_ns);
+	uint64_t tick = tw__tick_of(service, deadline_ns);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	for (;;) {
 		if (tw_unlikely(tw__word_generation(word) != generation))
 			return -ENOENT;
+		if (tw_unlikely(tw__is_cancelled(service, slot, word))) {
+			if (tw__cancel_ext(service, slot, &word, false) == TW_GONE)
+				return -ENOENT;
+			continue;
+		}
 		if (tw_unlikely(!tw__word_armed(word))) {
-			int r = not_armed(service, slot, &word, deadline_ns, tick, mode);
+			int r = not_armed(service, slot, &word, deadline_ns, tick, only_earlier);
 			if (r == TW__RESET_AGAIN)
 				continue;
 			return r;
 		}
-		if (tw_unlikely(!(mode & RESET_LOOKED) && word & TW__EXT))
-			return reset_with_option(service, slot, word, deadline_ns, mode);
 		/* any past value will do: it only grows */
 		uint64_t cursor = tw_load_relaxed(&service->gate.cursor), filed_for;
 		if (!tw__deadline_read(&service->slots, slot, &word, cursor, &filed_for))
 			continue;
-		if (mode & RESET_ONLY_EARLIER && tick >= filed_for) {
+		if (only_earlier && tick >= filed_for) {
 			uint64_t seen = word;
 			word = tw_load_acquire(&service->slots.words[slot]);
 			if (word == seen)
 				return TW_RESET_KEPT;
 			continue;
 		}
-		if (tick == filed_for)
+		if (tick == filed_for && !is_series(service, slot, word))
 			return tw__count_reset(service, false);
 		uint64_t moved = tw__word_move(word, tw__tick_bits(tick, cursor));
-		if (tw_likely(tick > filed_for)) {
-			if (tw_likely(tw__deadline_move(&service->slots, slot, &word, filed_for,
-							moved, tick)))
+		if (tw_likely(tick >= filed_for)) {
+			if (tw_likely(move(service, slot, &word, filed_for, moved, tick)))
 				return tw__count_reset(service, false);
 			continue;
 		}
@@ -146,44 +152,8 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 	}
 }
 
-static __attribute__((noinline)) int reset_looked(tw_service *service, uint32_t slot,
-						  uint32_t generation, uint64_t deadline_ns,
-						  unsigned mode)
-{
-	return reset_word(service, slot, generation, deadline_ns, mode | RESET_LOOKED);
-}
-
-/* The phase of a series moves with the timer: word and instant under one lock (slots.h). */
-static int reset_instants(tw_service *service, uint32_t slot, uint32_t generation,
-			  uint64_t deadline_ns, unsigned mode)
-{
-	pthread_mutex_t *lock = tw__ext_lock(&service->slots, slot);
-	int r = reset_looked(service, slot, generation, deadline_ns, mode);
-	if (r == 0)
-		tw__ext_of(&service->slots, slot)->nominal_ns = deadline_ns; /* RUN6 */
-	pthread_mutex_unlock(lock);
-	return r;
-}
-
-/*
- * A member of a cancelled group is gone; but that may be said only when no claim can win any more
- * (group.h, GROUP1).
- */
-static __attribute__((noinline)) int reset_with_option(tw_service *service, uint32_t slot,
-						       uint64_t word, uint64_t deadline_ns,
-						       unsigned mode)
-{
-	uint32_t generation = tw__word_generation(word);
-	while (tw__word_generation(word) == generation && tw__is_cancelled(service, slot, word))
-		if (tw__cancel_ext(service, slot, &word, false) == TW_GONE)
-			return -ENOENT;
-	if (tw__traits_of(&service->slots, slot) & TW__TRAIT_SERIES)
-		return reset_instants(service, slot, generation, deadline_ns, mode);
-	return reset_looked(service, slot, generation, deadline_ns, mode);
-}
-
-static inline __attribute__((always_inline)) int reset_by_mode(tw_service *service, tw_timer timer,
-							       uint64_t deadline_ns, unsigned mode)
+static __attribute__((noinline)) int reset_slowly(tw_service *service, tw_timer timer,
+						  uint64_t deadline_ns, bool only_earlier)
 {
 	uint64_t entry;
 	if (tw__forked(service))
@@ -193,15 +163,9 @@ static inline __attribute__((always_inline)) int reset_by_mode(tw_service *servi
 	if (tw_unlikely(!tw__handle_entry(&service->slots, timer, &entry)))
 		return -ENOENT;
 	uint32_t slot = (uint32_t)entry, generation = tw__entry_generation(entry);
-	int r = reset_word(service, slot, generation, deadline_ns, mode);
+	int r = reset_slot(service, slot, generation, deadline_ns, only_earlier);
 	TW_PROBE5(reset, service, slot, generation, deadline_ns, r);
 	return r;
-}
-
-static __attribute__((noinline)) int reset_at(tw_service *service, tw_timer timer,
-					      uint64_t deadline_ns)
-{
-	return reset_by_mode(service, timer, deadline_ns, 0);
 }
 
 /* The short way of arming a disarmed timer: its entry is promised, and is not too late. */
@@ -287,7 +251,7 @@ int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 		return 0;
 	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
 		return reset_out_of_range(__func__, service, "deadline_ns");
-	return reset_at(service, timer, deadline_ns);
+	return reset_slowly(service, timer, deadline_ns, false);
 }
 
 int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
@@ -303,7 +267,7 @@ int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
 	uint64_t deadline_ns = tw__clock_read_fast(service) + delay_ns;
 	if (tw_likely(move_shortly(service, timer, deadline_ns)))
 		return 0;
-	return reset_at(service, timer, deadline_ns);
+	return reset_slowly(service, timer, deadline_ns, false);
 }
 
 int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
@@ -312,7 +276,7 @@ int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_n
 		return tw__invalid("service is NULL");
 	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
 		return reset_out_of_range(__func__, service, "deadline_ns");
-	return reset_by_mode(service, timer, deadline_ns, RESET_ONLY_EARLIER);
+	return reset_slowly(service, timer, deadline_ns, true);
 }
 
 int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
@@ -321,6 +285,5 @@ int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
 		return tw__invalid("service is NULL");
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
 		return reset_out_of_range(__func__, service, "delay_ns");
-	return reset_by_mode(service, timer, tw__clock_read_fast(service) + delay_ns,
-			     RESET_ONLY_EARLIER);
+	return reset_slowly(service, timer, tw__clock_read_fast(service) + delay_ns, true);
 }

@@ -214,7 +214,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		kind = TW__KIND_DEADLINE;
 		value = deadline_ns += own_instant(service, local);
 	}
-	uint64_t tick = tw__tick_to_write(service, deadline_ns);
+	uint64_t tick = tw__tick_of(service, deadline_ns);
 	bool disarmed = kind == TW__KIND_PADDING;
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 	uint64_t state =

@@ -106,6 +106,7 @@ static void fill_option(tw_service *service, struct tw__ext *ext, const struct t
 		tw_store_relaxed(&ext->tag, task->group.id); /* until it has entered */
 	tw_store_release(&ext->traits, traits_of(task));     /* WORD5 */
 	tw_store_release(&ext->name, task->name);            /* WORD5 */
+	tw_store_relaxed(&ext->is_moved, 0);                 /* WORD8 */
 	ext->release = task->release;
 	ext->context = context;
 	ext->is_short = tw__task_is_short(task) && !context;
@@ -122,8 +123,6 @@ static void fill_option(tw_service *service, struct tw__ext *ext, const struct t
 /* The timer was refused, perhaps after others could see it (retract). */
 void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t index)
 {
-	if (tw_load_relaxed(&service->slots.exts[index].traits) & TW__TRAIT_SERIES)
-		tw__ext_await_all_resets(&service->slots);
 	struct tw__ext *ext = &service->slots.exts[index];
 	if (!tw_load_acquire(&ext->linked))     /* GROUP12 */
 		tw_store_relaxed(&ext->tag, 0); /* it has not entered its group */

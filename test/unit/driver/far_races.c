@@ -170,6 +170,30 @@ static void arm(void *arg)
 	far.answer = tw_reset(far.rig.service, far.probe.timer, OLD_NS);
 }
 
+/* The driver stood still: the timer is handed over with its far deadline, which is long past. */
+Test(driver_far_races, a_run_that_is_long_due_is_claimed_or_moved)
+{
+	unsigned moved = 0, ran = 0;
+	open_queued();
+	for (unsigned nth = 1, stopped = true; stopped; nth++) {
+		far.probe = PROBE(&far.rig, 1);
+		probe_schedule(&far.probe, OLD_NS);
+		rig_advance(&far.rig, 0);
+		uint64_t now_ns = rig_now(&far.rig) + 2 * OLD_NS;
+		expect_eq(tw_clock_manual_set(far.rig.clock, now_ns), 0);
+		rig_advance(&far.rig, 0);
+		stopped = interleave(nth, run_ticket, NULL, move_far, &now_ns);
+		expect_eq(far.probe.runs, far.answer == 0 ? 0 : 1);
+		*(far.answer == 0 ? &moved : &ran) += 1;
+		rig_advance_to(&far.rig, now_ns + NEW_NS);
+		queue_executor_run_all(&far.queue);
+		expect_eq(far.probe.runs, 1);
+	}
+	if (INTERLEAVES)
+		expect_eq(moved > 0 && ran > 0, true);
+	close_queued();
+}
+
 /* The callback arms its timer. An arming that comes after that one is the one that counts. */
 Test(driver_far_races, the_last_arming_during_a_run_counts)
 {

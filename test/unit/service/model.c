@@ -75,8 +75,7 @@ static int schedule_series(struct twin *t, uint64_t *deadline_ns)
 {
 	uint64_t tick_ns = m.rig.tick_ns;
 	struct tw_period period = rate_of(random_span(), 1 + below(300 * tick_ns), 1 + below(40));
-	t->on_ticks = below(2);
-	if (t->on_ticks) {
+	if (below(2)) {
 		period.period_ns = (1 + below(300)) * tick_ns;
 		*deadline_ns = rig_tick_of(&m.rig, *deadline_ns + period.first_ns);
 		period.first_ns = *deadline_ns - rig_now(&m.rig);
@@ -153,14 +152,17 @@ static void step_cancel(struct twin *t)
 	}
 }
 
-/* Moves of a series keep it on ticks, or its phase would be known up to a tick only. */
+/* The instant of a series is the tick that it is moved to. */
+static void move(struct twin *t, uint64_t deadline_ns)
+{
+	twin_arm(t, t->period_ns ? rig_tick_of(&m.rig, deadline_ns) : deadline_ns);
+}
+
 static void step_reset(struct twin *t)
 {
 	uint64_t now_ns = rig_now(&m.rig), deadline_ns = now_ns + random_span();
-	if (t->period_ns && (!t->on_ticks || (t->running && t->runs_left == 1)))
+	if (t->period_ns && t->running && t->runs_left == 1)
 		return;
-	if (t->period_ns)
-		deadline_ns = rig_tick_of(&m.rig, deadline_ns);
 	int answer = below(2) ? tw_reset(m.rig.service, t->timer, deadline_ns - now_ns)
 			      : tw_reset_at(m.rig.service, t->timer, deadline_ns);
 	if (!t->alive) {
@@ -178,7 +180,7 @@ static void step_reset(struct twin *t)
 		t->re_armed = true;
 		t->re_armed_ns = deadline_ns;
 	} else {
-		twin_arm(t, deadline_ns);
+		move(t, deadline_ns);
 	}
 }
 

@@ -22,7 +22,6 @@ struct twin {
 	uint64_t period_ns; /* 0: a one-shot */
 	bool fixed_delay;
 	enum tw_missed_policy missed_policy;
-	bool on_ticks;      /* nominal instants fall on ticks, and resets keep it so */
 	uint64_t runs_left; /* 0: no end */
 	uint64_t missed;    /* that the next run must report */
 
@@ -110,6 +109,16 @@ static inline void check_order(const struct twin *t)
 	}
 }
 
+/* A one-shot counts from its tick, and a series from its instant. The first tick is 0. */
+static inline uint64_t lateness(const struct twin *t)
+{
+	uint64_t now_ns = rig_now(&m.rig);
+	uint64_t due_ns = t->period_ns ? t->nominal_ns : rig_tick_of(&m.rig, t->nominal_ns);
+	if (due_ns < RIG_START_NS)
+		due_ns = RIG_START_NS;
+	return now_ns > due_ns ? now_ns - due_ns : 0;
+}
+
 /* A run that begins late stands for the latest instant that has passed. */
 static inline void twin_begin(struct twin *t)
 {
@@ -132,6 +141,7 @@ static inline void check_run(const struct twin *t)
 	timer_assert(t, current_run().overruns == t->missed, "missed instants");
 	timer_assert(t, tw_self().id == t->timer.id, "self");
 	timer_assert(t, !current_run().closing, "closing");
+	timer_assert(t, current_run().late_ns == lateness(t), "told to be late");
 	check_order(t);
 }
 

@@ -66,6 +66,25 @@ Test(timer_lateness, counts_from_where_a_timer_was_moved_to)
 	rig_close(&rig);
 }
 
+/* Beyond what the bits of a word can tell, at 1 ms a tick. */
+Test(timer_lateness, counts_from_a_deadline_long_past)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe waiting = PROBE(&rig, 1), moved = PROBE(&rig, 2), past = PROBE(&rig, 3);
+	probe_schedule(&waiting, 10 * MS);
+	probe_schedule_every(&moved, delay_of(10 * MS, 10 * MS, 1));
+	expect_eq(tw_reset(rig.service, moved.timer, 20 * MS), 0);
+	set_clock(&rig, 30 * DAY);
+	expect_eq(rig.ran, 2);
+	for (size_t i = 0; i < 2; i++)
+		expect_late(&rig, i, 30 * DAY - (rig.events[i].id == 1 ? 10 : 20) * MS);
+	probe_schedule_at(&past, RIG_START_NS + 5 * MS);
+	set_clock(&rig, 30 * DAY + MS);
+	expect_late(&rig, 2, 30 * DAY - 4 * MS);
+	rig_close(&rig);
+}
+
 Test(timer_lateness, of_a_series_counts_from_the_instant_that_its_run_stands_for)
 {
 	static const uint64_t late_ms[] = {5, 5, 35}; /* skip, coalesce, burst: 40, 40, 10 ms */

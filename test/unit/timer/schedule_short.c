@@ -20,7 +20,7 @@ static uint64_t word_of(tw_timer timer)
 static void expect_armed_for(struct probe *probe, uint64_t deadline_ns)
 {
 	uint64_t cursor = tw_load_relaxed(&rig.service->gate.cursor),
-		 tick = tw__tick_to_write(rig.service, deadline_ns);
+		 tick = tw__tick_of(rig.service, deadline_ns);
 	uint32_t low = (uint32_t)(TW__ARMED | tw__tick_bits(tick, cursor));
 	expect_eq(tw_schedule_at(rig.service, deadline_ns, probe_run, probe, &probe->timer), 0);
 	expect_eq((uint32_t)word_of(probe->timer), low);
