@@ -307,8 +307,6 @@ Test(timer_missed, a_burst_goes_through_the_queue_run_by_run)
 /* Else the second run would come less than a period after the deadline of the reset. */
 Test(timer_missed, a_reset_within_the_tick_moves_the_phase_too)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	const uint64_t tenth = MS / 10, deadline_ns = RIG_START_NS + 109 * tenth;
 	probe_schedule_every(&probe, rate_of(102 * tenth, 97 * tenth, 0));
@@ -319,7 +317,6 @@ Test(timer_missed, a_reset_within_the_tick_moves_the_phase_too)
 	expect_ge(rig.events[1].at_ns, deadline_ns + 97 * tenth);
 	expect_eq(rig.events[1].at_ns, RIG_START_NS + 21 * MS);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 Test(timer_missed, a_reset_starts_the_phase_anew_and_nothing_is_caught_up)
