@@ -1,5 +1,5 @@
-// Reads differences.md: each listed difference has a heading, and code blocks "script", "ours" and
-// "theirs".
+// Reads differences.md: each listed difference has a heading, and code blocks "script" and "trace".
+// A line of the trace with "-" is of our side only, one with "+" of the other side only.
 
 import {readFileSync} from 'node:fs';
 
@@ -17,11 +17,17 @@ export function readPage(url) {
 					);
 				return found[1].trim();
 			};
+			const lines = block('trace').split('\n');
+			const side = (mark, others) =>
+				lines
+					.filter((line) => !line.startsWith(others))
+					.map((line) => (line.startsWith(mark) ? line.slice(1) : line))
+					.join('\n');
 			return {
 				title: section.split('\n')[0],
 				script: block('script'),
-				mine: block('ours'),
-				other: block('theirs'),
+				mine: side('-', '+'),
+				other: side('+', '-'),
 			};
 		});
 }

@@ -26,15 +26,9 @@ Test(clock_real, tell_the_kernels_time)
 	expect_ge(now_ns, before_ns);
 	expect_le(now_ns, kernel_ns(CLOCK_MONOTONIC));
 	cr_assert(tw_clock_boottime() == tw_clock_boottime());
+	cr_assert(tw_clock_monotonic() == tw_clock_monotonic());
 	cr_assert(tw_clock_boottime() != tw_clock_monotonic());
 	expect_eq(tw_clock_now(NULL), 0);
-}
-
-Test(clock_real, only_a_manual_one_is_moved)
-{
-	expect_eq(tw_clock_manual_advance_by(tw_clock_boottime(), 1), -EINVAL);
-	expect_eq(tw_clock_manual_set(tw_clock_boottime(), 1), -EINVAL);
-	expect_eq(tw_clock_manual_destroy(tw_clock_boottime()), -EINVAL);
 }
 
 /* ------------------------------------------------------------ boottime */

@@ -1,10 +1,10 @@
 /*
  * The instants of runs in a row: close to the clock's, and the clock's own where it moves by hand.
  */
-#include "test/support/rig.h"
 #include "wheel/run/run_clock.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(clock_run, .timeout = 60);
+TestSuite(clock_run, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 /*
  * The reading is between two readings of the clock around it, except for the time between the
@@ -36,12 +36,9 @@ Test(clock_run, is_the_clock_to_within_two_microseconds)
 
 Test(clock_run, is_exact_on_a_clock_that_moves_by_hand)
 {
-	struct rig rig;
 	struct tw__run_clock clock = {0};
-	rig_open(&rig, NULL);
 	for (int i = 0; i < 100; i++) {
 		expect_eq(tw__run_clock_read(&clock, rig.service), rig_now(&rig));
 		rig_advance(&rig, 7);
 	}
-	rig_close(&rig);
 }

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #include "test/support/members.h"
-#include "test/support/queue_executor.h"
 #include "wheel/core/service.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(context, .timeout = 30);
+TestSuite(context, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 static int first, second, drivers;
 
@@ -71,8 +71,6 @@ Test(context, is_a_threads_own)
 
 Test(context, goes_with_each_way_to_schedule)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer seers[5] = {{0}};
 	tw_context_set(&first);
 	expect_eq(tw_schedule(rig.service, MS, see, &seers[0], NULL), 0);
@@ -90,13 +88,10 @@ Test(context, goes_with_each_way_to_schedule)
 	expect_saw(&seers[4], 1, &first);
 	cr_assert_eq(seers[2].seen_in_release, &first);
 	cr_assert_null(tw_context_get());
-	rig_close(&rig);
 }
 
 Test(context, is_that_of_scheduling_not_of_firing)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer one = {0}, two = {0};
 	tw_context_set(&first);
 	expect_eq(tw_schedule(rig.service, MS, see, &one, NULL), 0);
@@ -107,13 +102,10 @@ Test(context, is_that_of_scheduling_not_of_firing)
 	expect_saw(&one, 0, &first);
 	expect_saw(&two, 0, &second);
 	cr_assert_eq(tw_context_get(), &drivers, "the driver's own context is not back");
-	rig_close(&rig);
 }
 
 Test(context, of_the_driver_is_not_lent_to_what_has_none)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer plain = {0}, released = {0};
 	expect_eq(tw_schedule(rig.service, MS, see, &plain, NULL), 0);
 	struct tw_task task = task_of(&released);
@@ -124,7 +116,6 @@ Test(context, of_the_driver_is_not_lent_to_what_has_none)
 	expect_saw(&released, 0, NULL);
 	cr_assert_null(released.seen_in_release);
 	cr_assert_eq(tw_context_get(), &drivers);
-	rig_close(&rig);
 }
 
 static void set_another(struct seer *seer)
@@ -135,8 +126,6 @@ static void set_another(struct seer *seer)
 
 Test(context, set_by_a_callback_ends_with_it)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer setter = {.act = set_another}, next = {0};
 	tw_context_set(&first);
 	expect_eq(tw_schedule(rig.service, MS, see, &setter, NULL), 0);
@@ -146,19 +135,15 @@ Test(context, set_by_a_callback_ends_with_it)
 	expect_saw(&setter, 0, &first);
 	expect_saw(&next, 0, NULL);
 	cr_assert_null(tw_context_get());
-	rig_close(&rig);
 }
 
 Test(context, set_for_the_first_time_by_a_callback_ends_with_it)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer setter = {.act = set_another};
 	expect_eq(tw_schedule(rig.service, MS, see, &setter, NULL), 0);
 	rig_advance(&rig, SECOND);
 	expect_eq(setter.runs, 1);
 	cr_assert_null(tw_context_get());
-	rig_close(&rig);
 }
 
 static void schedule_child(struct seer *seer)
@@ -174,8 +159,6 @@ static void set_another_and_schedule_child(struct seer *seer)
 
 Test(context, is_inherited_by_what_a_callback_schedules)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer child = {0}, of_other = {0};
 	struct seer parent = {.service = rig.service, .act = schedule_child, .child = &child};
 	struct seer other = {
@@ -188,13 +171,10 @@ Test(context, is_inherited_by_what_a_callback_schedules)
 	expect_saw(&child, 0, &first);
 	expect_saw(&of_other, 0, &second);
 	cr_assert_eq(tw_context_get(), &drivers);
-	rig_close(&rig);
 }
 
 Test(context, of_a_series_is_that_of_its_scheduling_in_each_run)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer series = {.act = set_another};
 	struct tw_task task = task_of(&series);
 	struct tw_period period = rate_of(MS, MS, 4);
@@ -208,7 +188,6 @@ Test(context, of_a_series_is_that_of_its_scheduling_in_each_run)
 		expect_saw(&series, i, &first);
 	expect_eq(series.releases, 1);
 	cr_assert_eq(series.seen_in_release, &first);
-	rig_close(&rig);
 }
 
 static void rearm_once(struct seer *seer)
@@ -220,8 +199,6 @@ static void rearm_once(struct seer *seer)
 
 Test(context, is_not_changed_by_a_reset_from_outside_or_inside)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer seer = {.service = rig.service, .act = rearm_once};
 	tw_timer timer;
 	tw_context_set(&first);
@@ -232,13 +209,10 @@ Test(context, is_not_changed_by_a_reset_from_outside_or_inside)
 	expect_eq(seer.runs, 2);
 	expect_saw(&seer, 0, &first);
 	expect_saw(&seer, 1, &first);
-	rig_close(&rig);
 }
 
 Test(context, surrounds_a_release_on_the_thread_that_cancels)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer seer = {0};
 	struct tw_task task = task_of(&seer);
 	tw_timer timer;
@@ -249,13 +223,10 @@ Test(context, surrounds_a_release_on_the_thread_that_cancels)
 	expect_eq(seer.releases, 1);
 	cr_assert_eq(seer.seen_in_release, &first);
 	cr_assert_eq(tw_context_get(), &drivers);
-	rig_close(&rig);
 }
 
 Test(context, named_by_a_task_takes_the_place_of_the_threads)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer named = {0}, none = {0}, early = {0};
 	struct tw_task task = task_of(&early);
 	task.flags = TW_TASK_CONTEXT; /* before anybody has set one */
@@ -271,26 +242,10 @@ Test(context, named_by_a_task_takes_the_place_of_the_threads)
 	expect_saw(&early, 0, &second);
 	expect_saw(&named, 0, &second);
 	expect_saw(&none, 0, NULL);
-	rig_close(&rig);
-}
-
-Test(context, named_without_the_flag_is_bad_input)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct tw_service_stats before = stats_of(rig.service);
-	struct tw_task task = {.size = sizeof task, .fn = see, .context = &first};
-	expect_eq(tw_schedule_task(rig.service, &task, NULL), -EINVAL);
-	tw_context_set(&first);
-	expect_eq(tw_schedule_task(rig.service, &task, NULL), -EINVAL);
-	expect_untouched(&before, rig.service);
-	rig_close(&rig);
 }
 
 Test(context, task_of_an_older_program_carries_it_too)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer seer = {0};
 	struct tw_task task = task_of(&seer);
 	task.size = offsetof(struct tw_task, context);
@@ -300,13 +255,10 @@ Test(context, task_of_an_older_program_carries_it_too)
 	tw_context_set(NULL);
 	rig_advance(&rig, SECOND);
 	expect_saw(&seer, 0, &first);
-	rig_close(&rig);
 }
 
 Test(context, costs_no_side_record_where_there_is_none)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct seer seer = {0};
 	tw_context_set(&first);
 	tw_context_set(NULL);
@@ -316,24 +268,18 @@ Test(context, costs_no_side_record_where_there_is_none)
 	expect_eq(tw_schedule(rig.service, MS, see, &seer, NULL), 0);
 	expect_gt(rig.service->slots.ext_depot.fresh, 1);
 	rig_advance(&rig, SECOND);
-	rig_close(&rig);
 }
 
-static void *run_all(void *queue)
+static void *run_all(void *arg)
 {
 	tw_context_set(&drivers);
-	queue_executor_run_all(queue);
+	queue_executor_run_all(arg);
 	return tw_context_get();
 }
 
 Test(context, is_restored_on_a_foreign_executors_thread)
 {
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct rig rig;
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	struct seer one = {.act = set_another}, two = {0};
 	tw_context_set(&first);
 	expect_eq(tw_schedule(rig.service, MS, see, &one, NULL), 0);
@@ -347,8 +293,6 @@ Test(context, is_restored_on_a_foreign_executors_thread)
 	expect_saw(&one, 0, &first);
 	expect_saw(&two, 0, NULL);
 	cr_assert_eq(afterwards, &drivers);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 /* ------------------------------------------------------------------ pool tasks */

@@ -9,10 +9,10 @@
 
 #include "test/support/child.h"
 #include "test/support/inherited.h"
-#include "test/support/rig.h"
 #include "test/support/current.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(fork_inside, .timeout = 60);
+TestSuite(fork_inside, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 static _Atomic pid_t forked_child;
 
@@ -52,8 +52,7 @@ static void fork_in_threads(bool pool, bool in_release)
 	struct tw_service_config cfg = with_tick_thread;
 	cfg.executor = pool ? NULL : tw_executor_inline();
 	cfg.workers = pool ? 2 : 0;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1), behind[50];
 	*(in_release ? &probe.act_in_release : &probe.act) = fork_and_exit;
 	probe_schedule_released(&probe, MS);
@@ -66,7 +65,6 @@ static void fork_in_threads(bool pool, bool in_release)
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
 	expect_eq(rig.ran, 51);
 	expect_released(&probe, TW_FATE_FIRED);
-	rig_close(&rig);
 }
 
 Test(fork_inside, from_a_callback_in_the_pool)
@@ -84,43 +82,43 @@ Test(fork_inside, from_a_release)
 	fork_in_threads(true, true);
 }
 
-static void fork_inside_of(int (*call)(struct rig *, struct probe *), bool in_release)
+static void fork_inside_of(int (*call)(struct probe *), bool in_release)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1), behind = PROBE(&rig, 2);
+	reopen_rig(NULL);
+	static struct probe probe, behind; /* which the close of the rig may release */
+	probe = PROBE(&rig, 1);
+	behind = PROBE(&rig, 2);
 	*(in_release ? &probe.act_in_release : &probe.act) = fork_and_exit;
 	probe_schedule_released(&probe, MS);
 	probe_schedule_released(&behind, MS);
-	cr_assert(call(&rig, &probe) >= 0);
+	cr_assert(call(&probe) >= 0);
 	expect_child_well(await_child());
 	expect_eq(probe.releases, 1);
-	rig_close(&rig);
 }
 
-static int by_advance(struct rig *rig, struct probe *probe)
+static int by_advance(struct probe *probe)
 {
 	(void)probe;
-	expect_eq(tw_clock_manual_set(rig->clock, RIG_START_NS + SECOND), 0);
-	return tw_service_advance(rig->service, TW_NO_LIMIT);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
+	return tw_service_advance(rig.service, TW_NO_LIMIT);
 }
 
-static int by_the_clock(struct rig *rig, struct probe *probe)
+static int by_the_clock(struct probe *probe)
 {
 	(void)probe;
-	return tw_clock_manual_advance_by(rig->clock, SECOND);
+	return tw_clock_manual_advance_by(rig.clock, SECOND);
 }
 
-static int by_close(struct rig *rig, struct probe *probe)
+static int by_close(struct probe *probe)
 {
 	(void)probe;
-	return tw_service_close(rig->service, TW_CLOSE_RUN, TW_FOREVER);
+	return tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER);
 }
 
-static int by_dropping_close(struct rig *rig, struct probe *probe)
+static int by_dropping_close(struct probe *probe)
 {
 	(void)probe;
-	return tw_service_close(rig->service, TW_CLOSE_DROP, TW_FOREVER);
+	return tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER);
 }
 
 Test(fork_inside, from_a_callback_on_the_callers_own_thread)
@@ -149,8 +147,6 @@ static int fork_in_visitor(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg
 
 Test(fork_inside, from_a_visitor_of_close)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probes[4];
 	for (int i = 0; i < 4; i++) {
 		probes[i] = PROBE(&rig, i);
@@ -164,7 +160,6 @@ Test(fork_inside, from_a_visitor_of_close)
 	expect_child_well(await_child());
 	for (int i = 0; i < 4; i++)
 		expect_released(&probes[i], TW_FATE_DROPPED);
-	rig_close(&rig);
 }
 
 static int fork_in_foreach(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
@@ -183,18 +178,15 @@ static int fork_in_foreach(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg
 
 Test(fork_inside, from_a_visitor_of_foreach)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	expect_eq(tw_service_foreach(rig.service, fork_in_foreach, &probe), 0);
 	expect_child_well(await_child());
-	rig_close(&rig);
 }
 
-static int by_cancel(struct rig *rig, struct probe *probe)
+static int by_cancel(struct probe *probe)
 {
-	return tw_cancel(rig->service, probe->timer);
+	return tw_cancel(rig.service, probe->timer);
 }
 
 Test(fork_inside, from_a_release_in_a_cancel)
@@ -215,13 +207,10 @@ static void fork_in_task(void *arg)
 
 Test(fork_inside, from_a_task_of_a_strand)
 {
-	struct rig rig;
 	tw_strand *strand;
-	rig_open(&rig, NULL);
 	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
 	expect_eq(tw_strand_submit(strand, fork_in_task, rig.service), 0);
 	rig_advance(&rig, MS);
 	expect_child_well(await_child());
 	expect_eq(tw_strand_destroy(strand), 0);
-	rig_close(&rig);
 }

@@ -12,10 +12,9 @@
 #include "test/support/child.h"
 #include "test/support/faults.h"
 #include "test/support/inherited.h"
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(fork_service, .timeout = 60);
+TestSuite(fork_service, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 static void count(void *arg)
 {
@@ -51,8 +50,7 @@ static void use_all(void *arg)
 
 static void fork_beside(const struct tw_service_config *cfg)
 {
-	struct rig rig;
-	rig_open(&rig, cfg);
+	reopen_rig(cfg);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_released(&probe, SECOND);
 	struct inherited in = {&rig, probe.timer};
@@ -65,7 +63,6 @@ static void fork_beside(const struct tw_service_config *cfg)
 	rig_advance(&rig, SECOND);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
 	expect_released(&probe, TW_FATE_FIRED);
-	rig_close(&rig);
 }
 
 Test(fork_service, child_of_a_manual_drive)
@@ -105,13 +102,11 @@ static void leave_by_pthread_exit(void *arg)
 
 Test(fork_service, child_that_ends_its_thread)
 {
-	struct rig rig;
-	rig_open(&rig, &(struct tw_service_config){.size = sizeof(struct tw_service_config),
-						   .workers = 2});
+	reopen_rig(
+	    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 2});
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	expect_amid_locks(rig.service, leave_by_pthread_exit, NULL);
-	rig_close(&rig);
 }
 
 static void fork_again(void *arg)
@@ -132,13 +127,10 @@ static void fork_again(void *arg)
 
 Test(fork_service, grandchild)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	struct inherited in = {&rig, probe.timer};
 	expect_in_child(fork_again, &in);
-	rig_close(&rig);
 }
 
 static void exec_something(void *arg)
@@ -178,12 +170,7 @@ static void use_tickets(void *arg)
 
 Test(fork_service, child_that_holds_tickets)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	rig_advance(&rig, MS);
@@ -191,8 +178,6 @@ Test(fork_service, child_that_holds_tickets)
 	expect_in_child(use_tickets, queue.tickets[0]);
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_eq(probe.runs, 1);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 /*

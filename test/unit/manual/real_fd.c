@@ -5,14 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "test/support/child.h"
 #include "test/support/faults.h"
 #include "test/support/rig.h"
-
-TestSuite(manual_real_fd, .timeout = 60);
 
 static tw_manual *manual;
 static struct rig rig;
@@ -34,6 +31,14 @@ static void close_all(void)
 	expect_eq(tw_manual_destroy(manual), 0);
 }
 
+static void end_all(void)
+{
+	expect_in_fini();
+	close_all();
+}
+
+TestSuite(manual_real_fd, .init = open_all, .fini = end_all, .timeout = 60);
+
 /* So many runs are handed over now. */
 static void hand_over(int count)
 {
@@ -50,7 +55,7 @@ static bool is_readable(int fd)
 	return poll(&at, 1, 0) == 1 && at.revents == POLLIN;
 }
 
-Test(manual_real_fd, is_readable_while_runs_wait, .init = open_all, .fini = close_all)
+Test(manual_real_fd, is_readable_while_runs_wait)
 {
 	int fd = tw_manual_fd(manual);
 	expect_ge(fd, 0);
@@ -66,7 +71,7 @@ Test(manual_real_fd, is_readable_while_runs_wait, .init = open_all, .fini = clos
 	}
 }
 
-Test(manual_real_fd, that_is_asked_for_late_knows_what_waits, .init = open_all, .fini = close_all)
+Test(manual_real_fd, that_is_asked_for_late_knows_what_waits)
 {
 	hand_over(3);
 	int fd = tw_manual_fd(manual);
@@ -77,19 +82,19 @@ Test(manual_real_fd, that_is_asked_for_late_knows_what_waits, .init = open_all, 
 
 Test(manual_real_fd, is_made_once_and_closed_with_the_queue)
 {
-	open_all();
 	int fd = tw_manual_fd(manual);
 	expect_eq(tw_manual_fd(manual), fd);
 	expect_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	close_all();
 	expect_eq(fcntl(fd, F_GETFD), -1);
+	open_all();
 }
 
 /*
  * Its counter says how often it was written; whoever reads it breaks the rule, and loses that
  * wake-up, but none after it.
  */
-Test(manual_real_fd, is_written_once_however_many_runs_come, .init = open_all, .fini = close_all)
+Test(manual_real_fd, is_written_once_however_many_runs_come)
 {
 	int fd = tw_manual_fd(manual);
 	uint64_t writes = 0;
@@ -107,7 +112,7 @@ static void pump_the_rest(struct probe *probe)
 	probe->answer = (int)tw_manual_pump(manual, TW_NO_LIMIT);
 }
 
-Test(manual_real_fd, callback_that_pumps_leaves_it_right, .init = open_all, .fini = close_all)
+Test(manual_real_fd, callback_that_pumps_leaves_it_right)
 {
 	int fd = tw_manual_fd(manual);
 	for (int i = 0; i < 2; i++) {
@@ -123,23 +128,7 @@ Test(manual_real_fd, callback_that_pumps_leaves_it_right, .init = open_all, .fin
 
 /* -------------------------------------------------------------------- refusals */
 
-static char heard[256];
-
-static void hear(const char *text)
-{
-	strncpy(heard, text, sizeof heard - 1);
-}
-
-Test(manual_real_fd, of_no_queue_is_refused)
-{
-	tw_set_misuse_hook(hear);
-	expect_eq(tw_manual_fd(NULL), -EINVAL);
-	cr_assert_str_eq(heard, "tw_manual_fd: manual is NULL");
-	tw_set_misuse_hook(NULL);
-}
-
-Test(manual_real_fd, that_the_system_refuses_can_be_asked_for_again, .init = open_all,
-     .fini = close_all)
+Test(manual_real_fd, that_the_system_refuses_can_be_asked_for_again)
 {
 	hand_over(1);
 	faults_arm(0, false);
@@ -155,8 +144,7 @@ static void check_in_child(void *arg)
 	child_eq(fcntl(*(int *)arg, F_GETFD), -1);
 }
 
-Test(manual_real_fd, is_refused_in_a_forked_child_and_the_parents_goes_on, .init = open_all,
-     .fini = close_all)
+Test(manual_real_fd, is_refused_in_a_forked_child_and_the_parents_goes_on)
 {
 	int fd = tw_manual_fd(manual);
 	hand_over(1);
@@ -216,7 +204,6 @@ Test(manual_real_fd, wakes_a_loop_for_each_run_that_other_threads_bring)
 {
 	tw_service *service;
 	pthread_t schedulers[SCHEDULERS], beside;
-	expect_eq(tw_manual_create(&manual, NULL), 0);
 	struct tw_service_config config = {.size = sizeof config,
 					   .executor = tw_manual_executor(manual)};
 	expect_eq(tw_service_create(&service, &config), 0);
@@ -232,5 +219,4 @@ Test(manual_real_fd, wakes_a_loop_for_each_run_that_other_threads_bring)
 	expect_eq(is_readable(fd), false);
 	expect_eq(runs, SCHEDULERS * RUNS);
 	expect_eq(tw_service_destroy(service), 0);
-	expect_eq(tw_manual_destroy(manual), 0);
 }
