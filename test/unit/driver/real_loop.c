@@ -9,15 +9,36 @@
 #include "by_hand.h"
 #include "test/support/shot.h"
 
-TestSuite(driver_real_loop, .timeout = 60);
+/* A service that the test drives, on the default clock. */
+static tw_service *service;
+
+static void open_default(void)
+{
+	service = open_by_hand(NULL);
+}
+
+static void close_it(void)
+{
+	expect_in_fini();
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+TestSuite(driver_real_loop, .init = open_default, .fini = close_it, .timeout = 60);
 
 enum { NOT_LONG_MS = 150 };
 
 /* ------------------------------------------------------------ when readable */
 
+/* In the place of the one that is open. */
+static void reopen_on(tw_clock *clock)
+{
+	expect_eq(tw_service_destroy(service), 0);
+	service = open_by_hand(clock);
+}
+
 static void expect_readable_when_due(tw_clock *clock)
 {
-	tw_service *service = open_by_hand(clock);
+	reopen_on(clock);
 	static struct shot shots[50];
 	int fd = tw_service_fd(service);
 	expect_ge(fd, 0);
@@ -33,7 +54,6 @@ static void expect_readable_when_due(tw_clock *clock)
 		expect_eq(shots[i].early, 0);
 	}
 	expect_eq(readable(fd, 0), false);
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 Test(driver_real_loop, is_readable_when_it_is_time)
@@ -49,7 +69,6 @@ Test(driver_real_loop, is_readable_when_it_is_time_on_boottime)
 /* G9: in an empty service, and in one whose timers are far, nobody wakes up. */
 Test(driver_real_loop, is_quiet_while_nothing_is_due)
 {
-	tw_service *service = open_by_hand(NULL);
 	int fd = tw_service_fd(service);
 	expect_eq(readable(fd, NOT_LONG_MS), false);
 	for (int i = 0; i < 1000; i++)
@@ -60,25 +79,21 @@ Test(driver_real_loop, is_quiet_while_nothing_is_due)
 	expect_eq(readable(fd, NOT_LONG_MS), false);
 	expect_eq(tw_schedule(service, 2 * HOUR, nothing, NULL, NULL), 0);
 	expect_eq(readable(fd, NOT_LONG_MS), false);
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 /* What was scheduled before the first call counts, too. */
 Test(driver_real_loop, knows_what_came_before_it)
 {
-	tw_service *service = open_by_hand(NULL);
 	expect_eq(tw_schedule(service, 5 * MS, nothing, NULL, NULL), 0);
 	int fd = tw_service_fd(service);
 	turn_until(service, fd, 1);
 	expect_eq(tw_schedule(service, 0, nothing, NULL, NULL), 0);
 	turn_until(service, fd, 1);
 	expect_eq(readable(fd, 0), false);
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 Test(driver_real_loop, stays_readable_after_a_budget_is_used_up)
 {
-	tw_service *service = open_by_hand(NULL);
 	int fd = tw_service_fd(service);
 	for (int i = 0; i < 100; i++)
 		expect_eq(tw_schedule_at(service, 0, nothing, NULL, NULL), 0);
@@ -87,7 +102,6 @@ Test(driver_real_loop, stays_readable_after_a_budget_is_used_up)
 		expect_eq(tw_service_advance(service, 10), 10);
 	}
 	expect_eq(readable(fd, 0), false);
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 struct again {
@@ -105,19 +119,16 @@ static void again(void *arg)
 /* Each call ends, and the descriptor says that there is more. */
 Test(driver_real_loop, goes_on_with_what_rearms_itself_at_once)
 {
-	tw_service *service = open_by_hand(NULL);
 	struct again self = {service, 0};
 	int fd = tw_service_fd(service);
 	expect_eq(tw_schedule(service, 0, again, &self, NULL), 0);
 	turn_until(service, fd, 20);
 	expect_eq(self.runs, 20);
 	expect_eq(readable(fd, 2), false);
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 Test(driver_real_loop, can_be_watched_by_epoll)
 {
-	tw_service *service = open_by_hand(NULL);
 	int outer = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event event = {.events = EPOLLIN};
 	expect_eq(epoll_ctl(outer, EPOLL_CTL_ADD, tw_service_fd(service), &event), 0);
@@ -131,7 +142,6 @@ Test(driver_real_loop, can_be_watched_by_epoll)
 		expect_eq(epoll_wait(outer, &event, 1, 0), 0);
 	}
 	close(outer);
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 /* ------------------------------------------------------------ whose it is */
@@ -149,19 +159,16 @@ static int open_descriptors(void)
 Test(driver_real_loop, is_the_services)
 {
 	int before = open_descriptors();
-	tw_service *service = open_by_hand(NULL);
-	expect_eq(open_descriptors(), before);
 	tw_service_fd(service);
 	expect_eq(open_descriptors(), before + 3);
 	tw_service_fd(service);
 	expect_eq(open_descriptors(), before + 3);
-	expect_eq(tw_service_destroy(service), 0);
+	reopen_on(NULL);
 	expect_eq(open_descriptors(), before);
 }
 
 Test(driver_real_loop, tells_of_close)
 {
-	tw_service *service = open_by_hand(NULL);
 	int fd = tw_service_fd(service);
 	expect_eq(tw_schedule(service, HOUR, nothing, NULL, NULL), 0);
 	expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
@@ -172,17 +179,14 @@ Test(driver_real_loop, tells_of_close)
 		expect_eq(tw_service_advance(service, TW_NO_LIMIT), -ESHUTDOWN);
 	}
 	expect_eq(tw_service_fd(service), fd);
-	expect_eq(tw_service_destroy(service), 0);
-	service = open_by_hand(NULL);
+	reopen_on(NULL);
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(tw_service_fd(service), -ESHUTDOWN);
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 /* The system refuses each of the three descriptors, one after the other. */
 Test(driver_real_loop, without_descriptors_nothing_is_changed)
 {
-	tw_service *service = open_by_hand(NULL);
 	struct rlimit limit, few;
 	expect_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	int before = open_descriptors(), next = open("/dev/null", O_RDONLY);
@@ -199,7 +203,6 @@ Test(driver_real_loop, without_descriptors_nothing_is_changed)
 	expect_ge(fd, 0);
 	expect_eq(tw_schedule(service, 0, nothing, NULL, NULL), 0);
 	turn_until(service, fd, 1);
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 struct opening {
@@ -215,15 +218,14 @@ static void try_to_open(void *arg)
 
 Test(driver_real_loop, is_not_made_by_a_callback)
 {
-	struct opening opening = {.service = open_by_hand(NULL)};
-	expect_eq(tw_schedule_at(opening.service, 0, try_to_open, &opening, NULL), 0);
-	expect_eq(tw_service_advance(opening.service, TW_NO_LIMIT), 1);
+	struct opening opening = {.service = service};
+	expect_eq(tw_schedule_at(service, 0, try_to_open, &opening, NULL), 0);
+	expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 	expect_eq(opening.answer, -EBUSY);
-	int fd = tw_service_fd(opening.service);
-	expect_eq(tw_schedule_at(opening.service, 0, try_to_open, &opening, NULL), 0);
-	expect_eq(tw_service_advance(opening.service, TW_NO_LIMIT), 1);
+	int fd = tw_service_fd(service);
+	expect_eq(tw_schedule_at(service, 0, try_to_open, &opening, NULL), 0);
+	expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 	expect_eq(opening.answer, fd);
-	expect_eq(tw_service_destroy(opening.service), 0);
 }
 
 /* -------------------------------------------------- many turns in one tick */
@@ -231,7 +233,6 @@ Test(driver_real_loop, is_not_made_by_a_callback)
 /* Many times over, so that most of it happens within a tick that was turned through already. */
 Test(driver_real_loop, what_is_past_runs_in_the_next_advance)
 {
-	tw_service *service = open_by_hand(NULL);
 	for (int i = 0; i < 1000; i++) {
 		tw_timer timer;
 		expect_eq(
@@ -247,13 +248,11 @@ Test(driver_real_loop, what_is_past_runs_in_the_next_advance)
 		expect_eq(tw_schedule_task(service, &task, NULL), 0);
 		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 	}
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 /* A loop that turns many times in a tick drains once, whatever it schedules for later. */
 Test(driver_real_loop, what_comes_later_is_drained_once_a_tick)
 {
-	tw_service *service = open_by_hand(NULL);
 	struct tw_service_stats stats = {.size = sizeof stats};
 	expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 	uint64_t begun_ns = tw_service_now(service);
@@ -264,7 +263,6 @@ Test(driver_real_loop, what_comes_later_is_drained_once_a_tick)
 	uint64_t took_ticks = (tw_service_now(service) - begun_ns) / MS + 2;
 	expect_eq(tw_service_stats(service, &stats), 0);
 	expect_le(stats.ticks, took_ticks);
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 /* ------------------------------------------------------------ many calls a tick */
@@ -277,11 +275,10 @@ Test(driver_real_loop, a_driver_that_is_called_often_keeps_short_lanes_from_fill
 					.executor = tw_executor_inline(),
 					.tick_ns = TW_SECOND,
 					.lane_entries = 1024};
-	tw_service *service;
+	expect_eq(tw_service_destroy(service), 0);
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	for (int i = 0; i < 20000; i++) {
 		expect_eq(tw_schedule(service, 600 * TW_SECOND, nothing, NULL, NULL), 0);
 		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 	}
-	expect_eq(tw_service_destroy(service), 0);
 }

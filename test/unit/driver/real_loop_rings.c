@@ -5,23 +5,20 @@
 #include "by_hand.h"
 #include "test/support/shot.h"
 
-TestSuite(driver_real_loop_rings, .timeout = 60);
-
 enum { TURNS = 100000, MOST_RINGS = TURNS / 1000 };
 
-struct loop {
+static struct {
 	tw_service *service;
 	int fd;
 	uint64_t plan_ns; /* the end of a tick, half a minute ahead */
-};
+} loop;
 
 /* Ticks so long that the wheel plans for a timer's own tick, and that tests do not last one. */
 #define TICK_NS SECOND
 
 /* A loop that has planned for the tick of one timer. */
-static struct loop open_planned(tw_clock *clock)
+static void open_planned_on(tw_clock *clock)
 {
-	struct loop loop;
 	struct tw_service_config cfg = {.size = sizeof cfg,
 					.drive = TW_DRIVE_MANUAL,
 					.executor = tw_executor_inline(),
@@ -34,67 +31,70 @@ static struct loop open_planned(tw_clock *clock)
 	expect_eq(tw_service_next_expiry(loop.service, &loop.plan_ns), 0);
 	expect_eq(tw_service_advance(loop.service, TW_NO_LIMIT), 0);
 	expect_eq(readable(loop.fd, 0), false);
-	return loop;
+}
+
+static void open_planned(void)
+{
+	open_planned_on(NULL);
 }
 
 /* Whether it was rung for since the last call; it plans anew. */
-static bool rung(const struct loop *loop)
+static bool rung(void)
 {
-	bool is_readable = readable(loop->fd, 0);
-	expect_eq(tw_service_advance(loop->service, TW_NO_LIMIT), 0);
-	expect_eq(readable(loop->fd, 0), false);
+	bool is_readable = readable(loop.fd, 0);
+	expect_eq(tw_service_advance(loop.service, TW_NO_LIMIT), 0);
+	expect_eq(readable(loop.fd, 0), false);
 	return is_readable;
 }
 
-static void close_loop(struct loop *loop)
+static void close_loop(void)
 {
-	expect_eq(tw_service_destroy(loop->service), 0);
+	expect_in_fini();
+	expect_eq(tw_service_destroy(loop.service), 0);
 }
+
+TestSuite(driver_real_loop_rings, .init = open_planned, .fini = close_loop, .timeout = 60);
 
 Test(driver_real_loop_rings, schedule_rings_for_an_earlier_tick_only)
 {
-	struct loop loop = open_planned(NULL);
 	expect_eq(tw_schedule_at(loop.service, loop.plan_ns, nothing, NULL, NULL), 0);
-	expect_eq(rung(&loop), false);
+	expect_eq(rung(), false);
 	expect_eq(tw_schedule_at(loop.service, loop.plan_ns - 1, nothing, NULL, NULL), 0);
-	expect_eq(rung(&loop), false);
+	expect_eq(rung(), false);
 	uint64_t first_ns = loop.plan_ns - TICK_NS + 1;
 	expect_eq(tw_schedule_at(loop.service, first_ns, nothing, NULL, NULL), 0);
-	expect_eq(rung(&loop), false);
+	expect_eq(rung(), false);
 	expect_eq(tw_schedule_at(loop.service, first_ns - 1, nothing, NULL, NULL), 0);
-	expect_eq(rung(&loop), true);
-	close_loop(&loop);
+	expect_eq(rung(), true);
 }
 
 Test(driver_real_loop_rings, task_rings_for_an_earlier_tick_only)
 {
-	struct loop loop = open_planned(tw_clock_boottime());
+	expect_eq(tw_service_destroy(loop.service), 0);
+	open_planned_on(tw_clock_boottime());
 	struct tw_task task = {
 	    .size = sizeof task, .fn = nothing, .flags = TW_TASK_AT, .name = "ring"};
 	task.when_ns = loop.plan_ns - TICK_NS + 1;
 	expect_eq(tw_schedule_task(loop.service, &task, NULL), 0);
-	expect_eq(rung(&loop), false);
+	expect_eq(rung(), false);
 	task.when_ns--;
 	expect_eq(tw_schedule_task(loop.service, &task, NULL), 0);
-	expect_eq(rung(&loop), true);
-	close_loop(&loop);
+	expect_eq(rung(), true);
 }
 
 /* Of a timer that waits for a later tick, with or without an extension record. */
 static void expect_reset_rings(const char *name)
 {
-	struct loop loop = open_planned(NULL);
 	tw_timer timer;
 	struct tw_task task = {
 	    .size = sizeof task, .fn = nothing, .when_ns = 60 * SECOND, .name = name};
 	expect_eq(tw_schedule_task(loop.service, &task, &timer), 0);
-	expect_eq(rung(&loop), false);
+	expect_eq(rung(), false);
 	uint64_t first_ns = loop.plan_ns - TICK_NS + 1;
 	expect_eq(tw_reset_at(loop.service, timer, first_ns), 0);
-	expect_eq(rung(&loop), false);
+	expect_eq(rung(), false);
 	expect_eq(tw_reset_at(loop.service, timer, first_ns - 1), 0);
-	expect_eq(rung(&loop), true);
-	close_loop(&loop);
+	expect_eq(rung(), true);
 }
 
 Test(driver_real_loop_rings, reset_rings_for_an_earlier_tick_only)
@@ -113,7 +113,6 @@ Test(driver_real_loop_rings, reset_of_a_named_timer_rings_for_an_earlier_tick_on
  */
 Test(driver_real_loop_rings, request_timeouts_hardly_ring)
 {
-	struct loop loop = open_planned(NULL);
 	tw_timer timer = {0};
 	int rings = 0;
 	for (int i = 0; i < TURNS; i++) {
@@ -127,5 +126,4 @@ Test(driver_real_loop_rings, request_timeouts_hardly_ring)
 		}
 	}
 	expect_le(rings, MOST_RINGS);
-	close_loop(&loop);
 }

@@ -10,8 +10,6 @@
 #include "test/support/faults.h"
 #include "test/support/shot.h"
 
-TestSuite(driver_real_loop_threads, .timeout = 60);
-
 /* One errand of another thread, after which the loop is wanted. */
 struct errand {
 	tw_service *service;
@@ -19,74 +17,81 @@ struct errand {
 	int answer;
 };
 
-static void in_a_thread(void *(*run)(void *), struct errand *errand)
+static void in_a_thread(void *(*run)(void *), struct errand *mine)
 {
 	pthread_t thread;
-	expect_eq(pthread_create(&thread, NULL, run, errand), 0);
+	expect_eq(pthread_create(&thread, NULL, run, mine), 0);
 	pthread_join(thread, NULL);
-	expect_eq(errand->answer, 0);
+	expect_eq(mine->answer, 0);
 }
 
 static void *schedule_earlier(void *arg)
 {
-	struct errand *errand = arg;
-	errand->answer = tw_schedule(errand->service, 0, nothing, NULL, NULL);
+	struct errand *mine = arg;
+	mine->answer = tw_schedule(mine->service, 0, nothing, NULL, NULL);
 	return NULL;
 }
 
 static void *reset_to_earlier(void *arg)
 {
-	struct errand *errand = arg;
-	errand->answer = tw_reset(errand->service, errand->far, MS);
+	struct errand *mine = arg;
+	mine->answer = tw_reset(mine->service, mine->far, MS);
 	return NULL;
 }
 
 static void *schedule_many(void *arg)
 {
-	struct errand *errand = arg;
+	struct errand *mine = arg;
 	/* later than the plan, but more than a segment */
-	for (int i = 0; i < 256 && !errand->answer; i++)
-		errand->answer = tw_schedule(errand->service, 2 * HOUR, nothing, NULL, NULL);
+	for (int i = 0; i < 256 && !mine->answer; i++)
+		mine->answer = tw_schedule(mine->service, 2 * HOUR, nothing, NULL, NULL);
 	return NULL;
 }
 
 static void *cancel_many(void *arg)
 {
-	struct errand *errand = arg;
+	struct errand *mine = arg;
 	tw_timer timers[100];
-	for (int i = 0; i < 100 && !errand->answer; i++)
-		errand->answer = tw_schedule(errand->service, 2 * HOUR, nothing, NULL, &timers[i]);
-	for (int i = 0; i < 100 && !errand->answer; i++)
-		errand->answer = tw_cancel(errand->service, timers[i]);
+	for (int i = 0; i < 100 && !mine->answer; i++)
+		mine->answer = tw_schedule(mine->service, 2 * HOUR, nothing, NULL, &timers[i]);
+	for (int i = 0; i < 100 && !mine->answer; i++)
+		mine->answer = tw_cancel(mine->service, timers[i]);
 	return NULL;
 }
 
 /* A service at rest with one far timer, whose descriptor is not readable. */
-static int open_at_rest(struct errand *errand)
+static struct errand errand;
+static int fd;
+
+static void open_at_rest(void)
 {
-	*errand = (struct errand){.service = open_by_hand(NULL)};
-	expect_eq(tw_schedule(errand->service, HOUR, nothing, NULL, &errand->far), 0);
-	int fd = tw_service_fd(errand->service);
+	errand.service = open_by_hand(NULL);
+	expect_eq(tw_schedule(errand.service, HOUR, nothing, NULL, &errand.far), 0);
+	fd = tw_service_fd(errand.service);
 	expect_eq(readable(fd, 0), false);
-	return fd;
 }
+
+static void close_at_rest(void)
+{
+	expect_in_fini();
+	expect_eq(tw_service_destroy(errand.service), 0);
+}
+
+TestSuite(driver_real_loop_threads, .init = open_at_rest, .fini = close_at_rest, .timeout = 60);
 
 Test(driver_real_loop_threads, wakes_for_what_another_thread_schedules)
 {
-	struct errand errand;
-	int fd = open_at_rest(&errand);
 	for (int i = 0; i < 20; i++) {
 		in_a_thread(schedule_earlier, &errand);
 		turn_until(errand.service, fd, 1);
 		expect_eq(readable(fd, 0), false);
 	}
-	expect_eq(tw_service_destroy(errand.service), 0);
 }
 
 static void *schedule_past(void *arg)
 {
-	struct errand *errand = arg;
-	errand->answer = tw_schedule_at(errand->service, 0, nothing, NULL, NULL);
+	struct errand *mine = arg;
+	mine->answer = tw_schedule_at(mine->service, 0, nothing, NULL, NULL);
 	return NULL;
 }
 
@@ -102,43 +107,33 @@ static void schedule_from_another_thread(void *arg)
  */
 Test(driver_real_loop_threads, wakes_up_after_a_ring_that_came_while_the_last_one_was_cleared)
 {
-	struct errand errand;
-	int fd = open_at_rest(&errand);
 	in_a_thread(schedule_past, &errand);
 	faults_at_reads(schedule_from_another_thread, &errand);
 	expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 2);
 	in_a_thread(schedule_past, &errand);
 	turn_until(errand.service, fd, 1); /* which a loop that sleeps through it never does */
 	expect_eq(readable(fd, 0), false);
-	expect_eq(tw_service_destroy(errand.service), 0);
 }
 
 Test(driver_real_loop_threads, wakes_for_what_another_thread_moves_to_earlier)
 {
-	struct errand errand;
-	int fd = open_at_rest(&errand);
 	in_a_thread(reset_to_earlier, &errand);
 	turn_until(errand.service, fd, 1);
 	expect_eq(readable(fd, 0), false);
-	expect_eq(tw_service_destroy(errand.service), 0);
 }
 
 Test(driver_real_loop_threads, wakes_for_a_full_segment)
 {
-	struct errand errand;
-	int fd = open_at_rest(&errand);
 	in_a_thread(schedule_many, &errand);
 	expect_eq(readable(fd, 0), true);
 	expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 0);
 	expect_eq(readable(fd, 0), false);
-	expect_eq(tw_service_destroy(errand.service), 0);
 }
 
 /* G11: every 4096th cancel of a thread. The same lane all the time, since its thread has ended. */
 Test(driver_real_loop_threads, wakes_for_many_cancels)
 {
-	struct errand errand;
-	int fd = open_at_rest(&errand), rung = 0;
+	int rung = 0;
 	for (int i = 0; i < 41; i++) {
 		in_a_thread(cancel_many, &errand);
 		rung += readable(fd, 0);
@@ -146,7 +141,6 @@ Test(driver_real_loop_threads, wakes_for_many_cancels)
 			expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 0);
 	}
 	expect_ge(rung, 1);
-	expect_eq(tw_service_destroy(errand.service), 0);
 }
 
 /*
@@ -183,8 +177,6 @@ static void *push(void *arg)
 Test(driver_real_loop_threads, sleeps_through_no_push)
 {
 	static struct shot shots[PUSHERS][PUSHES];
-	struct errand errand;
-	int fd = open_at_rest(&errand);
 	struct pusher pushers[PUSHERS];
 	for (int i = 0; i < PUSHERS; i++) {
 		pushers[i] = (struct pusher){.service = errand.service, .shots = shots[i]};
@@ -197,5 +189,4 @@ Test(driver_real_loop_threads, sleeps_through_no_push)
 		for (int j = 0; j < PUSHES; j++)
 			expect_eq(shots[i][j].early, 0);
 	}
-	expect_eq(tw_service_destroy(errand.service), 0);
 }

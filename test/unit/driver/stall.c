@@ -9,28 +9,6 @@
 TestSuite(driver_stall, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /*
- * A driver that went tick by tick through ten years would not come back within the test's time
- * limit.
- */
-Test(driver_stall, of_ten_years_costs_what_is_due)
-{
-	static const uint64_t delays_ns[] = {MS, 5 * SECOND, HOUR, 40 * DAY, 9 * 365 * DAY};
-	enum { COUNT = sizeof(delays_ns) / sizeof(delays_ns[0]) };
-	struct probe probes[COUNT], beyond = PROBE(&rig, COUNT);
-	for (int i = 0; i < COUNT; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], delays_ns[i]);
-	}
-	probe_schedule(&beyond, 11 * 365 * DAY);
-	rig_advance(&rig, 10 * 365 * DAY);
-	for (int i = 0; i < COUNT; i++)
-		expect_ran_at(&probes[i], RIG_START_NS + delays_ns[i]);
-	expect_eq(beyond.runs, 0);
-	rig_advance(&rig, 365 * DAY);
-	expect_eq(beyond.runs, 1);
-}
-
-/*
  * The same, as a driver sees it that was held up: the clock has moved, and all that was missed is
  * due now.
  */
