@@ -1,8 +1,8 @@
 /*
  * Teardown: frees what a timer uses while its callback may be running. If tw_cancel answers
  * TW_RUNNING, the memory is still in use. After tw_cancel_wait it is the caller's, and all that the
- * callback wrote is visible. A visitor sees the timers that are still pending when the service
- * closes.
+ * callback wrote is visible. What a timer uses that is still pending when the service closes, its
+ * release frees.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 
@@ -41,23 +41,31 @@ static bool tear_down(tw_service *service, tw_timer timer, struct session *s)
 
 static int left_over;
 
-static int on_dropped(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg,
+static void on_released(void *arg, enum tw_fate fate)
+{
+	left_over += fate == TW_FATE_DROPPED;
+	free(arg);
+}
+
+static int on_pending(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg,
 		      uint64_t remaining_ns)
 {
-	(void)visitor_arg, (void)timer, (void)fn;
+	(void)visitor_arg, (void)timer, (void)fn, (void)arg;
 	printf("dropped %d s before its time\n", (int)((remaining_ns + TW_SECOND / 2) / TW_SECOND));
-	left_over++;
-	free(arg);
 	return 0;
 }
 
 static bool shut_down(tw_service *service)
 {
-	struct tw_close_options options = {.size = sizeof(options),
-					   .mode = TW_CLOSE_DROP,
-					   .timeout_ns = TW_FOREVER,
-					   .dropped = on_dropped};
-	return tw_service_close_with(service, &options) == 0 && left_over == 1;
+	struct tw_task task = {.size = sizeof(task),
+			       .fn = on_save,
+			       .arg = calloc(1, sizeof(struct session)),
+			       .when_ns = 60 * TW_SECOND,
+			       .release = on_released};
+	if (tw_schedule_task(service, &task, NULL) != 0)
+		return false;
+	tw_service_foreach(service, on_pending, NULL);
+	return tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) == 0 && left_over == 1;
 }
 
 int main(void)
@@ -77,8 +85,6 @@ int main(void)
 		;
 	ok = ok && tear_down(service, in_an_hour, waiting) && tear_down(service, now, running);
 
-	ok = ok &&
-	     tw_schedule(service, 60 * TW_SECOND, on_save, calloc(1, sizeof(*waiting)), NULL) == 0;
 	ok = ok && shut_down(service);
 	tw_service_destroy(service);
 	return ok ? 0 : 1;

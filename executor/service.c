@@ -89,18 +89,10 @@ static void end_pool(tw_service *service)
 	tw__pool_leave(source);
 }
 
-static int check_options(const char *call, const struct tw_close_options *options)
+static int service_end(const char *call, tw_service *service, enum tw_close_mode mode,
+		       uint64_t timeout_ns, bool alone)
 {
-	if ((unsigned)options->mode > TW_CLOSE_DRAIN)
-		return tw__bad(-EINVAL, call, "mode");
-	if (options->flags & ~(uint32_t)TW_CLOSE_FLAG_NO_WAIT)
-		return tw__bad(-EINVAL, call, "flags");
-	return 0;
-}
-
-/* the callback may return later */
-static int say_why(tw_service *service, int r, const char *call)
-{
+	int r = tw__core_close(service, mode, timeout_ns, end_pool, alone);
 	if (r != -EDEADLK)
 		return r;
 	if (tw__inside(service) || tw__inside_work(service))
@@ -110,30 +102,15 @@ static int say_why(tw_service *service, int r, const char *call)
 			  "advances; advance it first");
 }
 
-static int close_checked(const char *call, tw_service *service,
-			 const struct tw_close_options *options)
-{
-	int r = check_options(call, options);
-	return r ? r : say_why(service, tw__core_close(service, options, end_pool, false), call);
-}
-
-int tw_service_close_with(tw_service *service, const struct tw_close_options *options)
-{
-	TW__UNCANCELLED;
-	struct tw_close_options known;
-	int r = options ? tw__service_check(service) : tw__invalid("options is NULL");
-	if (!r)
-		r = TW__STRUCT_READ(tw_close_options, &known, flags, options);
-	return r ? r : close_checked(__func__, service, &known);
-}
-
 int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
 {
 	TW__UNCANCELLED;
-	const struct tw_close_options options = {
-	    .size = sizeof options, .mode = mode, .timeout_ns = timeout_ns};
 	int r = tw__service_check(service);
-	return r ? r : close_checked(__func__, service, &options);
+	if (r)
+		return r;
+	if ((unsigned)mode > TW_CLOSE_DRAIN)
+		return tw__bad(-EINVAL, __func__, "mode");
+	return service_end(__func__, service, mode, timeout_ns, false);
 }
 
 static int service_destroy_forked(tw_service *service)
@@ -152,13 +129,11 @@ static int service_destroy_forked(tw_service *service)
 int tw_service_destroy(tw_service *service)
 {
 	TW__UNCANCELLED;
-	static const struct tw_close_options drop = {.size = sizeof drop, .timeout_ns = TW_FOREVER};
 	if (!service)
 		return 0;
 	if (tw__forked(service))
 		return service_destroy_forked(service);
-	int r =
-	    say_why(service, tw__core_close(service, &drop, end_pool, true), "tw_service_destroy");
+	int r = service_end(__func__, service, TW_CLOSE_DROP, TW_FOREVER, true);
 	if (r)
 		return r;
 	struct tw__strands *strands = tw_load_acquire(&service->layers.strands);

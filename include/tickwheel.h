@@ -32,7 +32,7 @@
  *   tw_cancel_wait,              yes      yes (1)   yes (2)   yes (1)   yes (2)   no       -EPERM
  *     tw_group_cancel_wait, tw_strand_cancel_wait, tw_job_wait, tw_limiter_wait_idle,
  *     tw_action_close, tw_semaphore_acquire, tw_pool_submit_wait
- *   tw_service_close*            yes      -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       -EPERM
+ *   tw_service_close             yes      -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       -EPERM
  *   tw_service_advance,          driver   driver    -EBUSY    driver    -EBUSY(3) no       -EPERM
  *     tw_service_next_expiry, tw_service_fd (its first call)
  *   tw_service_destroy           alone    -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       frees
@@ -70,8 +70,8 @@
  * These calls wait for the driver. Do not make them in an inline callback or a visitor. Do not make
  * them while you hold a lock that such a function takes:
  *
- *   tw_service_close, tw_service_close_with, tw_service_destroy, tw_service_validate,
- *   tw_sim_close, tw_clock_manual_advance_by;
+ *   tw_service_close, tw_service_destroy, tw_service_validate, tw_sim_close,
+ *   tw_clock_manual_advance_by;
  *   tw_cancel_wait, tw_group_cancel_wait: if the driver runs the callback that they wait for
  *
  * Waits that you must not do. A call waits for its own caller, and is refused, if a callback, task,

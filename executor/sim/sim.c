@@ -5,6 +5,7 @@
 #include "wheel/timer/timing.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/service/clock_manual.h"
+#include "wheel/service/close.h"
 #include "executor/sim/step.h"
 
 /* ---------------------------------------------------------------------- trace */
@@ -160,20 +161,14 @@ static int drain_workers(tw_sim *sim)
 	return r;
 }
 
-/*
- * Close is called again and again without waiting; between the calls the workers do what it would
- * wait for.
- */
-static int close_service(tw_sim *sim, enum tw_close_mode mode)
+/* A close in steps that do not wait. Between them the workers do what it would wait for. */
+static int close_in_steps(tw_sim *sim, enum tw_close_mode mode)
 {
-	const struct tw_close_options options = {
-	    .size = sizeof options, .mode = mode, .flags = TW_CLOSE_FLAG_NO_WAIT};
-	int r, workers = 0;
-	while ((r = tw_service_close_with(sim->service, &options)) == -ETIMEDOUT && !workers)
-		workers = drain_workers(sim);
-	if (!r && !workers)
-		workers = drain_workers(sim);
-	return r && r != -ETIMEDOUT ? r : workers;
+	int r;
+	while ((r = tw__core_close(sim->service, mode, 0, NULL, false)) == -ETIMEDOUT)
+		if ((r = drain_workers(sim)))
+			return r;
+	return r ? r : drain_workers(sim); /* plain tasks */
 }
 
 int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
@@ -183,7 +178,7 @@ int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
 	int r = sim_enter(__func__, sim);
 	if (r)
 		return r;
-	r = close_service(sim, mode);
+	r = close_in_steps(sim, mode);
 	if (!r)
 		r = tw_service_close(sim->service, TW_CLOSE_DROP, TW_FOREVER);
 	return sim_leave(sim, r);

@@ -14,7 +14,7 @@
  * closing thread is the one that pumps:
  *
  *   1. destroy strands and schedulers; close limiters with timeout 0, pump, and destroy them
- *   2. close the service with TW_CLOSE_FLAG_NO_WAIT
+ *   2. close the service with TW_CLOSE_DROP and timeout 0
  *   3. pump until nothing waits
  *   4. destroy the service, then the queue
  *

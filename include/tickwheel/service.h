@@ -88,7 +88,7 @@ TW_API int tw_service_create(tw_service **out, const struct tw_service_config *c
 
 /* -------------------------------------------------------------------- close */
 
-/* What a close does with what is pending. */
+/* What a close does with what is pending. The lower the number, the lower the mode. */
 enum tw_close_mode {
 	TW_CLOSE_DROP = 0, /* ends it as dropped */
 	TW_CLOSE_RUN = 1,  /* runs it once, now; tw_current says `closing` in it */
@@ -116,8 +116,9 @@ enum tw_close_mode {
  *
  * So no callback starts after the answer, except one that an executor had claimed.
  *
- * Two closes at a time. Thread A drains without a timeout, then thread B closes with TW_CLOSE_DROP:
- * B drops what A waits for, and both answer 0.
+ * Several closes at a time have one mode, which only falls. A close with a lower mode lowers it,
+ * any other close joins, and at its timeout each close lowers it to DROP. Thread A drains without a
+ * timeout, then thread B closes with TW_CLOSE_DROP: B drops what A waits for, and both answer 0.
  *
  *   - A background timer goes on during a drain, and is dropped when the last other timer has
  *     ended.
@@ -125,20 +126,19 @@ enum tw_close_mode {
  *     timer runs once more at most, and ends.
  *   - A member of a cancelled group ends as cancelled. Completions of groups have been called when
  *     the answer is 0.
- *   - Of several closes the strictest mode holds for all: DROP before RUN before DRAIN. The latest
- *     call does the work, the others wait for it. A drain that times out drops nothing that another
- *     close runs.
  *   - Any close may wait 0.1 s for the tick thread. So TW_CLOSE_DROP with timeout 0 answers 0 if no
  *     callback runs, and no executor but a pool holds a run.
  *   - While an inline callback holds the tick thread, a close cannot refuse new timers yet. They do
  *     not run, and the next close drops them.
  *   - The handles stay valid; tw_cancel answers TW_GONE.
+ *   - A release gets the fate of its timer (timer.h). Call tw_service_foreach before the close for
+ *     a list of what is pending.
  *
  * Threads: any, but no callback, release or visitor of the service. Blocks at most timeout_ns, or
  * 0.1 s if that is longer; a drain 1 s more. An inline callback that does not return holds up the
  * call, and so does an exit handler (pthread_key_create) of a service's thread.
- * Calls: releases and visitors of dropped timers, on this thread. With a manual drive this thread
- * becomes the driver, and calls inline callbacks too.
+ * Calls: releases of dropped timers, on this thread. With a manual drive this thread becomes the
+ * driver, and calls inline callbacks too.
  * Returns:
  *   0            closed: nothing is pending, no callback runs, the threads have ended
  *   -ETIMEDOUT   callbacks still run, or an executor still holds their hand-overs; the service
@@ -154,54 +154,6 @@ enum tw_close_mode {
  *   -EPERM       in a forked child
  */
 TW_API int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns);
-
-/* Flags of struct tw_close_options. */
-enum tw_close_flags {
-	/*
-	 * Does not wait for runs on other threads, nor for the service's threads. The answer 0 then
-	 * means: nothing is pending, and no further run is claimed. Each worker may still start or
-	 * finish the one run that it had claimed, followed by its release. A later close without
-	 * this flag, or tw_service_destroy, waits for them.
-	 */
-	TW_CLOSE_FLAG_NO_WAIT = 1
-};
-
-/*
- * A visitor of timers: tw_service_foreach calls it for each pending timer, a close for each timer
- * that it drops.
- *
- * fn and arg are what the timer would have called. remaining_ns is the time until it is due (0:
- * due; UINT64_MAX: disarmed), a hint. A visitor that returns non-zero is not called again by the
- * same call.
- */
-typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg,
-			uint64_t remaining_ns);
-
-/* A close in full. */
-struct tw_close_options {
-	size_t size; /* sizeof(struct tw_close_options) */
-	enum tw_close_mode mode;
-	uint32_t flags; /* enum tw_close_flags */
-	uint64_t timeout_ns;
-
-	/*
-	 * Called for each timer that this call drops, before the timer's release, on the same
-	 * thread. NULL: not wanted. tw_self() is the timer. The visitor may call what a release
-	 * may.
-	 */
-	tw_visit_fn *dropped;
-	void *visitor_arg;
-};
-
-/*
- * Closes the service as `options` say.
- *
- * Threads, blocks, calls: as tw_service_close.
- * Returns: as tw_service_close, and
- *   -EINVAL   options is NULL; unknown flags
- *   -E2BIG    non-zero bytes beyond the known struct
- */
-TW_API int tw_service_close_with(tw_service *service, const struct tw_close_options *options);
 
 /*
  * Frees the service. NULL is allowed. A service that is still open is closed with TW_CLOSE_DROP.

@@ -234,6 +234,13 @@ TW_API int tw_service_liveness(tw_service *service, struct tw_service_liveness *
 /* ------------------------------------------------------- listing and checks */
 
 /*
+ * A visitor of pending timers. fn and arg are what the timer would call. remaining_ns is the time
+ * until it is due (0: due), a hint.
+ */
+typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg,
+			uint64_t remaining_ns);
+
+/*
  * Calls visit for each pending timer, in slot order, until it returns non-zero. Disarmed timers are
  * not pending.
  *

@@ -1,46 +1,72 @@
 /*
- * Close against schedule: wheel/service/close.c (close_finish and its steps); arm, after_push and
- * retract in wheel/timer/schedule.c; continues in wheel/run/run.c.
+ * Close against schedule, and against other closes: wheel/service/close.c (tw__core_close and its
+ * rounds); arm, after_push and retract in wheel/timer/schedule.c; tw__continues in
+ * wheel/run/series.c; tw__poll.
  *
- * Modelled: two threads schedule a timer each; a run under way may arm its timer again; the driver
- * turns and hands over; a closing thread ends all with DROP or RUN. A thread's store of its word
+ * Modelled: threads schedule a timer each; a run in progress may arm its timer again; the driver
+ * polls and hands over; a thread closes with DROP or RUN. With OTHER a second thread closes too,
+ * with DROP or RUN as well, and may run out of time wherever it waits. A thread's store of its word
  * and then of its lane's tail may stay in its store buffer (`visible` follows `stored`, in order)
  * until memory takes them, membarrier comes, or the thread does a locked operation.
  *
- * Left out: DRAIN (RUN whose polls come by themselves), timeouts, several calls of close, a close
- * that does not wait, membarrier refused late, releases (word.pml), the executor (batch.pml): a
- * claim is one step by the driver; and who wakes the driver (gate.pml).
+ * Left out: DRAIN (RUN whose polls come by themselves), membarrier refused late, releases
+ * (word.pml), the executor (batch.pml): a claim is one step by the driver; the end of the threads;
+ * and who wakes the driver (gate.pml).
  *
  * Holds:
- *   G3  what was accepted (0) ends once, and before close returns; none is left behind
+ *   G3  what was accepted (0) ends once, and before a close answers 0; none is left behind
  *   1.7  -ESHUTDOWN: as if it had never been; never lost, never both (gate.h, GATE2)
+ *   LAST  after -ETIMEDOUT no run starts, and no run in progress arms its timer
  *
- *   run: DROP MEMBARRIER   G3 1.7
- *   run: DROP SEQ_CST      G3 1.7
- *   run: RUN MEMBARRIER    G3 1.7
+ *   run: DROP MEMBARRIER         G3 1.7
+ *   run: DROP SEQ_CST            G3 1.7
+ *   run: RUN MEMBARRIER          G3 1.7
+ *   run: RUN MEMBARRIER OTHER    G3 1.7 LAST
  *   mutant: DROP MEMBARRIER NO_BARRIER         the end of ACCEPTING is published without the heavy
  *                                              barrier
  *   mutant: DROP SEQ_CST LIGHT_PUSH            the push is a mere release store
  *   mutant: DROP MEMBARRIER NO_SECOND_LOOK     a schedule does not look at the gate after its push
  *   mutant: RUN MEMBARRIER RETRACT_BY_STORE    a schedule takes its timer back without a
  *                                              compare-and-swap
- *   mutant: DROP MEMBARRIER DROP_ONCE          close does not look again after the runs under way
+ *   mutant: DROP MEMBARRIER DROP_ONCE          close does not look again after the runs in progress
  *                                              are over
  *   mutant: RUN MEMBARRIER HAND_OVER_TO_THE_LAST  the driver hands over until it is stopped
  *   mutant: RUN MEMBARRIER KEEP_ON_CLOSED      a schedule that sees the gate closed leaves its
  *                                              timer, and refuses
+ *   mutant: RUN MEMBARRIER OTHER RAISE         a close sets its mode, which may be the higher one
+ *   mutant: RUN MEMBARRIER OTHER DROPS_LATE    the driver learns of DROP with its next poll only
+ *   mutant: RUN MEMBARRIER OTHER NO_BAR        a close that is out of time bars no run in progress
+ *   mutant: RUN MEMBARRIER OTHER DROPS_BESIDE_END  a close drops though another has found nothing
+ *                                              left
+ *   mutant: RUN MEMBARRIER OTHER LEAVES_ARMED  a close that is out of time only lowers the mode
  */
+#ifdef OTHER
+#define THREADS 1
+#define CLOSERS 2
+#define SELF_ARMED 1 /* the timer whose run is in progress */
+#else
 #define THREADS 2
-#define SELF_ARMED 2 /* the timer whose run is under way */
-#define TIMERS 3
+#define CLOSERS 1
+#define SELF_ARMED 2
+#endif
+#define TIMERS (THREADS + 1)
+#define FIRST_CLOSER (THREADS + 3) /* its process */
+
+#define CLOSING_DROP 1
+#define CLOSING_RUN 2
 
 mtype = { FREE, ARMED, RUNNING, OVER };
 mtype word[TIMERS] = FREE;
 byte stored[TIMERS], visible[TIMERS]; /* 1: the word; 2: the lane's tail as well */
 bool met[TIMERS];                     /* by the driver, in the lane */
 byte fates[TIMERS];
-bool closing, closed, close_ended, turn_wanted;
-bool running_out; /* closing == RUN, and not yet DROP */
+byte closing, closed;    /* 0, or a mode: asked for; published */
+bool close_ended;        /* a close has answered 0 */
+bool timed_out;          /* a close has answered -ETIMEDOUT */
+bool poll_wanted[CLOSERS];
+bool barred;             /* SELF_ARMED's word */
+byte droppers;           /* calls in drop_all */
+bool ending;             /* a call has found nothing left */
 byte batches_out = 1;
 
 mtype = { UNDECIDED, ACCEPTED, REFUSED };
@@ -61,7 +87,9 @@ active proctype memory()
 {
 end:	do
 	:: atomic { !IN_MEMORY(0) -> take_in(0) }
+#ifndef OTHER
 	:: atomic { !IN_MEMORY(1) -> take_in(1) }
+#endif
 	od
 }
 
@@ -95,7 +123,7 @@ active [THREADS] proctype scheduler()
 	IN_MEMORY(t);
 #endif
 #ifndef NO_SECOND_LOOK
-	sees_closed = closed; /* GATE2 */
+	sees_closed = (closed != 0); /* GATE2 */
 #endif
 	if
 	:: sees_closed ->
@@ -131,62 +159,89 @@ active proctype worker() /* of a series: continues, arm_again, finish */
 	word[t] = RUNNING;
 	if
 	:: !closed ->
-		word[t] = ARMED; /* a locked operation */
-		visible[t] = 2
+		if
+		:: atomic { !barred -> /* a locked operation */
+			assert(!timed_out); /* LAST */
+			word[t] = ARMED;
+			visible[t] = 2
+		}
+		:: atomic { barred -> end_timer(t) }
+		fi
 	:: closed -> atomic { end_timer(t) }
 	fi;
 	batches_out--
 }
 
-inline meet(t) /* drain, and perhaps hand over and claim */
+inline drain(t)
 {
 	if
 	:: visible[t] == 2 -> met[t] = true
 	:: else
-	fi;
+	fi
+}
+
+inline hand_over(t) /* and claim, if it is due, or RUN's flag is set */
+{
 	atomic {
 		if
-		/* due, or RUN's flag */
-		:: met[t] && word[t] == ARMED && (!closed || forced) -> end_timer(t)
-		:: !forced || !met[t] || word[t] != ARMED
+		:: hands_over && met[t] && word[t] == ARMED ->
+			assert(!timed_out); /* LAST */
+			end_timer(t)
+		:: !hands_over || closed != CLOSING_RUN || !met[t] || word[t] != ARMED
 		fi
 	}
 }
 
 active proctype driver()
 {
-	bool forced, asked;
+	bool hands_over, first, wanted, wanted_too;
 end:	do
-	:: atomic { !close_ended -> asked = turn_wanted };
+	:: atomic { !close_ended ->
+			wanted = poll_wanted[0];
+#ifdef OTHER
+			wanted_too = poll_wanted[1];
+#endif
+			first = !closed
+		};
 		if
-		:: closing && !closed -> /* tw__driver_publish_closed */
-			closed = true;
+		:: atomic { closing != closed -> closed = closing }; /* tw__driver_publish_closed */
 #if defined(MEMBARRIER) && !defined(NO_BARRIER)
 			atomic {
 				do
-				:: !IN_MEMORY(0) -> take_in(0)
-				:: !IN_MEMORY(1) -> take_in(1)
-				:: IN_MEMORY(0) && IN_MEMORY(1) -> break
+				:: first && !IN_MEMORY(0) -> take_in(0)
+#ifndef OTHER
+				:: first && !IN_MEMORY(1) -> take_in(1)
+#endif
+				:: else -> break
 				od
-			};
+			}
 #endif
 		:: else
 		fi;
-		forced = closed && running_out;
-		meet(0);
-		meet(1);
-		meet(2);
-		if
-		:: asked -> turn_wanted = false
-		:: else
-		fi
+		drain(0);
+		drain(1);
+#ifndef OTHER
+		drain(2);
+#endif
+#ifdef DROPS_LATE
+		hands_over = (closed != CLOSING_DROP); /* tw__dropping */
+#else
+		hands_over = (closing != CLOSING_DROP);
+#endif
+		hand_over(0);
+		hand_over(1);
+#ifndef OTHER
+		hand_over(2);
+#endif
+		atomic {
+			poll_wanted[0] = poll_wanted[0] && !wanted;
+#ifdef OTHER
+			poll_wanted[1] = poll_wanted[1] && !wanted_too;
+#endif
+			wanted = false;
+			wanted_too = false
+		}
 	od
-}
-
-inline turn()
-{
-	turn_wanted = true;
-	!turn_wanted
 }
 
 inline drop(t)
@@ -199,45 +254,143 @@ inline drop(t)
 	}
 }
 
-#define ANY_ARMED (word[0] == ARMED || word[1] == ARMED || word[2] == ARMED)
-
-active proctype closing_thread()
+inline drop_all()
 {
-#ifdef RUN
-	running_out = true;
+	drop(0);
+	drop(1);
+#ifndef OTHER
+	drop(2)
 #endif
-	closing = true;
-	turn();
+}
+
+inline lower(to)
+{
+	atomic {
+		if
+		:: !closing || to < closing -> closing = to
+		:: else
+		fi
+	}
+}
+
+#ifdef OTHER
+#define ANY_ARMED (word[0] == ARMED || word[1] == ARMED)
+#else
+#define ANY_ARMED (word[0] == ARMED || word[1] == ARMED || word[2] == ARMED)
+#endif
+
+active [CLOSERS] proctype closing_thread()
+{
+	byte me, mode;
+	me = _pid - FIRST_CLOSER;
+	word[SELF_ARMED] != FREE; /* the run is in progress */
+	mode = CLOSING_DROP;
+	if
 #ifdef RUN
-	do /* run_the_last */
-	:: ANY_ARMED -> turn()
-	:: !ANY_ARMED -> break
+	:: mode = CLOSING_RUN
+#endif
+#if !defined(RUN) || defined(OTHER)
+	:: skip
+#endif
+	fi;
+#ifdef RAISE
+	closing = mode;
+#else
+	lower(mode);
+#endif
+again:	mode = closing;
+	poll_wanted[me] = true;
+	do
+	:: atomic { !poll_wanted[me] || close_ended -> break }
+	:: me == 1 -> goto out_of_time
 	od;
-#ifndef HAND_OVER_TO_THE_LAST
-	running_out = false;
-	turn();
+	if
+	:: mode == CLOSING_RUN ->
+		do /* run_out */
+		:: atomic { closing == mode && ANY_ARMED -> skip };
+			poll_wanted[me] = true;
+			do
+			:: atomic { !poll_wanted[me] || close_ended -> break }
+			:: me == 1 -> goto out_of_time
+			od
+		:: atomic { closing != mode || !ANY_ARMED -> break }
+		:: me == 1 -> goto out_of_time
+		od;
+#ifdef HAND_OVER_TO_THE_LAST
+		goto dropping;
 #endif
+		atomic {
+			if
+			:: closing == mode -> closing = CLOSING_DROP
+			:: else
+			fi
+		};
+		goto again
+	:: else
+	fi;
+dropping:
+#ifndef DROPS_BESIDE_END
+	atomic {
+		if
+		:: ending -> goto done /* await_end */
+		:: else -> droppers++
+		fi
+	};
+#endif
+	drop_all();
+#ifndef DROPS_BESIDE_END
+	droppers--;
 #endif
 	do
-	:: drop(0);
-		drop(1);
-		drop(2);
-		batches_out == 0;
-		turn();
-		if
-#ifndef DROP_ONCE
-		:: ANY_ARMED
-#endif
-		:: !ANY_ARMED -> break
-#ifdef DROP_ONCE
-		:: else -> break
-#endif
-		fi
+	:: batches_out == 0 -> break
+	:: me == 1 -> goto out_of_time
 	od;
+#ifndef DROP_ONCE
+	if
+	:: ANY_ARMED -> goto again
+	:: else
+	fi;
+#endif
+	if
+	:: atomic { !droppers && !ending -> ending = true }
+	:: droppers -> goto again
+	:: ending -> goto done
+	fi;
 	atomic {
 		close_ended = true;
 		assert(answer[0] != ACCEPTED || fates[0] == 1); /* G3 */
+#ifndef OTHER
 		assert(answer[1] != ACCEPTED || fates[1] == 1);
+#endif
 		assert(fates[SELF_ARMED] == 1)
 	}
+	goto done;
+out_of_time:
+	lower(CLOSING_DROP);
+#ifndef LEAVES_ARMED
+#ifndef DROPS_BESIDE_END
+	atomic {
+		if
+		:: ending -> goto answers
+		:: else -> droppers++
+		fi
+	};
+#endif
+	drop_all();
+#ifndef NO_BAR
+	atomic { /* drop_or_bar */
+		drop(SELF_ARMED);
+		if
+		:: word[SELF_ARMED] == RUNNING -> barred = true
+		:: else
+		fi
+	};
+#endif
+#ifndef DROPS_BESIDE_END
+	droppers--;
+#endif
+#endif
+answers:
+	timed_out = true;
+done:	skip
 }

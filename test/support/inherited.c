@@ -98,10 +98,8 @@ static void check_groups(tw_service *service)
 
 static void check_closes(tw_service *service)
 {
-	struct tw_close_options options = {.size = sizeof(options), .timeout_ns = TW_FOREVER};
 	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++)
 		child_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER), -EPERM);
-	child_eq(tw_service_close_with(service, &options), -EPERM);
 }
 
 void check_calls(tw_service *service, tw_timer timer)

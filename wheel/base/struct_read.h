@@ -12,7 +12,7 @@
  * the last member that the oldest caller has not. The misuse hook gets the reason of a refusal.
  * -EINVAL: the struct ends before `last`; -E2BIG: what the library does not know is not zero.
  *
- *     r = TW__STRUCT_READ(tw_close_options, &known, flags, options);
+ *     r = TW__STRUCT_READ(tw_limiter_task, &known, done, task);
  */
 #define TW__STRUCT_READ(type, out, last, in) \
 	tw__struct_read(#type, out, sizeof *(out), offsetof(struct type, last), in)

@@ -19,7 +19,6 @@
 #include "wheel/slot/magazine.h"
 #include "wheel/slot/tag.h"
 
-struct tw__close_owner;
 struct tw__driver;
 struct tw__submitted;
 struct tw__strands;
@@ -50,14 +49,17 @@ struct tw__watch {
 
 /* How far a close has come. */
 struct tw__phase {
-	/* 0, or TW__CLOSING_*: what the driver is asked to do; only falls, once set */
+	/* 0, or TW__CLOSING_*: the mode of all calls of close; only falls, once set */
 	_Atomic uint32_t closing;
 	/* the same, once the driver has published that the gate accepts nothing more */
 	_Atomic uint32_t closed;
 	_Atomic uint32_t stopped; /* the tick thread has ended */
+	_Atomic uint32_t end;     /* calls that are dropping; or BEGUN, DONE: the threads end */
 };
 
-/* The modes of a close, the strictest first. */
+enum { TW__END_BEGUN = 1 << 29, TW__END_DONE };
+
+/* The modes of a close, the lowest first. */
 enum {
 	TW__CLOSING_DROP = 1 + TW_CLOSE_DROP,
 	TW__CLOSING_RUN = 1 + TW_CLOSE_RUN,
@@ -93,10 +95,9 @@ struct tw_service {
 	bool threaded;              /* has a tick thread */
 	_Atomic bool named_another; /* a timer has named another executor; never cleared */
 	struct tw_service_config config;
-	struct tw__driver *driver;           /* driver/driver.h */
-	struct tw__submitted *submitted;     /* run/batch.h */
-	struct tw__works *works;             /* run/work.h */
-	struct tw__close_owner *close_owner; /* service/close_owner.h */
+	struct tw__driver *driver;       /* driver/driver.h */
+	struct tw__submitted *submitted; /* run/batch.h */
+	struct tw__works *works;         /* run/work.h */
 	struct tw__watch watch;
 
 	/* The thread that holds it is the driver. */

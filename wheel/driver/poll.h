@@ -28,10 +28,14 @@ void tw__refile(tw_service *service, uint64_t entry);
 /* TW_CLOSE_RUN: what is handed over runs whatever its deadline. */
 bool tw__forced(const tw_service *service);
 
-/* TW_CLOSE_DROP: the thread that closes ends all pending timers; ready runs stay where they are. */
+/*
+ * TW_CLOSE_DROP: threads that close end all pending timers, and ready runs stay where they are. So
+ * from the moment that a close asks for it: what a schedule pushes after that close has answered,
+ * and the gate is open still, does not run.
+ */
 static inline bool tw__dropping(const tw_service *service)
 {
-	return tw_load_relaxed(&service->phase.closed) == TW__CLOSING_DROP;
+	return tw_load_acquire(&service->phase.closing) == TW__CLOSING_DROP;
 }
 
 /* Groups wait for their reap, and there are chunks to submit them in; else they wait for a tick. */

@@ -1,40 +1,52 @@
 /*
- * Closing: refuse new work, end the pending work, stop.
+ * Closing: refuses new work, ends the pending work, stops.
+ *
+ * A call works in rounds, until one finds nothing left:
  *
  *   1. The driver ends ACCEPTING and passes a heavy barrier: each schedule either was pushed before
  *      (the driver finds it) or sees that and takes its timer back (schedule.c).
- *   2. DROP: the closing thread ends every armed timer it finds in the control words. RUN: the
- *      driver hands over all it meets, deadline or not. DRAIN: time goes on until none is left but
- *      background timers, or the timeout comes. Both end as DROP.
- *   3. Wait until executors have used up all tickets and no release is under way; stop the tick
- *      thread, then the pool.
+ *   2. RUN: the driver hands over all it meets, deadline or not. DRAIN: time goes on until none is
+ *      left but background timers. Then the mode is DROP, in the next round.
+ *   3. DROP: this thread ends every armed timer that it finds in the control words.
+ *   4. This thread waits until executors have used up all tickets, and no release is in progress.
+ *
+ * Then one call stops the tick thread and the pool.
  *
  * The control words are the truth throughout: "nothing pending" is counted from them. With a manual
  * drive the thread that closes is the driver.
  *
- * Of several calls of close one at a time works (close_owner.h). Each call may begin any step
- * again.
+ * The mode only falls: DRAIN, RUN, DROP. It is one for all calls. Several calls work at the same
+ * time, each on its own thread until its own timeout. Each step may be done twice. A call that
+ * finds a lower mode than the one that its round began with begins another round.
  *
- * A close that does not wait leaves callbacks behind. Lest one of them arm its timer again after
- * the answer (it had looked at the gate before), its word is BARRED. The mode is DROP from then on,
- * so the driver hands nothing over.
+ * At its timeout each call lowers the mode to DROP. A drain has a second more, for its callbacks. A
+ * call that is out of time leaves callbacks behind. One of them may have looked at the gate before
+ * it was closed, and may arm its timer after the answer. So its word is BARRED.
  *
  * Membarrier that was granted at creation and is refused now: close answers -ENOTSUP before it
  * changes anything. tw_service_destroy needs no barrier: its caller has seen to it that all other
  * calls happened before.
+ *
+ * Pairing table
+ *   CLOSE1  phase.end: CAS acq_rel (a call begins to drop), sub release (it has dropped) -> CAS
+ *       acq_rel 0 to BEGUN: the releases of what calls drop come before any answer 0, and none
+ *       comes later. Store release (DONE) -> load acquire: the threads have ended before another
+ *       call answers 0.
+ *   CLOSE2  phase.closing: CAS seq_cst, then finish_bell moves -> bell, then the mode, then sleep
+ *       on the bell's value: no sleep misses a lower mode.
  */
+#include "wheel/service/close.h"
+
+#include <limits.h>
 #include <time.h>
 
-#include "wheel/service/close_owner.h"
-#include "wheel/service/close_words.h"
-#include "wheel/driver/poll.h"
-#include "wheel/timer/schedule.h"
-#include "wheel/run/work.h"
 #include "wheel/core/frame.h"
+#include "wheel/core/wake.h"
+#include "wheel/driver/poll.h"
 #include "wheel/group/completion.h"
-#include "wheel/service/close.h"
-#include "wheel/timer/end.h"
 #include "wheel/run/batch.h"
+#include "wheel/run/work.h"
+#include "wheel/timer/end.h"
 
 enum {
 	PUSH_NS = 20000,
@@ -45,8 +57,17 @@ enum {
 	OWN_GRACE_NS = 100000000
 };
 
-/* What a step of a close comes to, beside 0 (done) and an error. */
-enum { STEP_ASIDE = 1 };
+/* What a round comes to, beside 0 (nothing is left; this call ends the threads) and an error. */
+enum { ROUND_AGAIN = 1, ROUND_CLOSED };
+
+/* One call of close. */
+struct close_call {
+	tw_service *service;
+	bool drains;
+	uint64_t until_ns;     /* the timeout */
+	uint64_t deadline_ns;  /* no wait for callbacks goes on after it */
+	uint64_t own_until_ns; /* nor one for the tick thread after this */
+};
 
 static uint64_t now(void)
 {
@@ -58,34 +79,143 @@ static uint64_t after(uint64_t instant_ns, uint64_t span_ns)
 	return span_ns < UINT64_MAX - instant_ns ? instant_ns + span_ns : UINT64_MAX;
 }
 
-/* --------------------------------------------------------------------- turns */
+/* 0: no call has asked for a mode yet. */
+static uint32_t close_mode(const tw_service *service)
+{
+	return tw_load_acquire(&service->phase.closing); /* CLOSE2 */
+}
+
+/* Moves the mode from *seen to a lower one. False: *seen is what it is now. */
+static bool lower(tw_service *service, uint32_t *seen, uint32_t mode)
+{
+	if (!tw_cas_seq_cst(&service->phase.closing, seen, mode)) /* CLOSE2 */
+		return false;
+	tw__ring_finish(service); /* CLOSE2 */
+	if (service->threaded)
+		tw__gate_ring(&service->gate);
+	return true;
+}
+
+static void ask(tw_service *service, uint32_t mode)
+{
+	uint32_t seen = close_mode(service);
+	while ((!seen || mode < seen) && !lower(service, &seen, mode)) {
+	}
+}
+
+/* ---------------------------------------------------------- the control words */
+
+/* A question or a step. `word` was read from the slot, which was in use. */
+typedef bool close_word_fn(tw_service *service, uint32_t slot, uint64_t word);
+
+/* Calls what() for each slot in use. True as soon as one call answers true. */
+static bool any(tw_service *service, close_word_fn *what)
+{
+	struct tw__slots *slots = &service->slots;
+	uint32_t end = tw_load_acquire(&slots->depot.fresh);
+	for (uint32_t slot = 1; slot < end; slot++) {
+		uint64_t word = tw_load_acquire(&slots->words[slot]);
+		if (tw__word_state(word) != TW__FREE && what(service, slot, word))
+			return true;
+	}
+	return false;
+}
+
+/* CANCEL_PENDING ones too: polls end them like the rest of their group. */
+static bool is_armed(tw_service *service, uint32_t slot, uint64_t word)
+{
+	(void)service, (void)slot;
+	return tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING;
+}
+
+/* What a close ends. No mode waits for a disarmed one. */
+static bool is_left(tw_service *service, uint32_t slot, uint64_t word)
+{
+	return tw__word_disarmed(word) || is_armed(service, slot, word);
+}
+
+static bool is_releasing(tw_service *service, uint32_t slot, uint64_t word)
+{
+	(void)service, (void)slot;
+	return tw__word_state(word) == TW__RELEASING;
+}
+
+/* A background timer, of whose word `word` was read. False also if it has just ended. */
+static bool is_background(const tw_service *service, uint32_t slot, uint64_t word)
+{
+	const struct tw__slots *slots = &service->slots;
+	if (!tw__word_has_record(word) || !(tw__traits_of(slots, slot) & TW__TRAIT_BACKGROUND))
+		return false;
+	/* WORD5 */
+	return tw__word_generation(tw_load_relaxed(&slots->words[slot])) ==
+	       tw__word_generation(word);
+}
+
+/* A drain waits for it. So background timers are dropped only when no other callback runs. */
+static bool holds_up(tw_service *service, uint32_t slot, uint64_t word)
+{
+	bool runs = tw__word_state(word) == TW__RUNNING || is_releasing(service, slot, word);
+	return (runs || is_armed(service, slot, word)) && !is_background(service, slot, word);
+}
+
+/* It will run if nothing happens, and a drain waits for it. */
+static bool is_pending(tw_service *service, uint32_t slot, uint64_t word)
+{
+	return tw__word_armed(word) && !tw__is_cancelled(service, slot, word) &&
+	       !is_background(service, slot, word);
+}
+
+/* False. */
+static bool drop(tw_service *service, uint32_t slot, uint64_t word)
+{
+	while (is_left(service, slot, word) && !tw__drop(service, slot, &word)) {
+	}
+	return false;
+}
+
+/* The same. A callback that runs does not arm its timer again. */
+static bool drop_or_bar(tw_service *service, uint32_t slot, uint64_t word)
+{
+	_Atomic uint64_t *at = &service->slots.words[slot];
+	do {
+		drop(service, slot, word);
+		word = tw_load_acquire(at);
+	} while (tw__word_state(word) == TW__RUNNING &&
+		 !tw__word_cas_acq_rel(at, &word, word | TW__BARRED));
+	return false;
+}
 
 /*
- * The driver's lock of a manual drive, in which another thread may be. Tried again and again where
- * there is a deadline: that is rare, and ThreadSanitizer (of gcc 12 and clang 14) does not see the
- * timed lock on the monotonic clock.
+ * Drops all. False: another call has found nothing left, and ends the threads. A schedule that is
+ * late then takes its timer back by itself, as if it had never been.
  */
-static bool lock_driving(tw_service *service, uint64_t deadline_ns)
+static bool drop_all(tw_service *service, close_word_fn *what)
 {
-	if (deadline_ns == UINT64_MAX)
-		return pthread_mutex_lock(&service->driving) == 0;
+	uint32_t seen = tw_load_relaxed(&service->phase.end);
+	do {
+		if (seen >= TW__END_BEGUN)
+			return false;
+	} while (!tw_cas_acq_rel(&service->phase.end, &seen, seen + 1)); /* CLOSE1 */
+	any(service, what);
+	tw_add_release(&service->phase.end, (uint32_t)-1); /* CLOSE1 */
+	return true;
+}
+
+/* --------------------------------------------------------------------- polls */
+
+/*
+ * A poll by the thread that closes, in a manual drive. False: another thread drives, and did not
+ * stop by the deadline. That is rare, so the lock is tried again and again: ThreadSanitizer (of gcc
+ * 12 and clang 14) does not see the timed lock on the monotonic clock.
+ */
+static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
+{
 	while (pthread_mutex_trylock(&service->driving)) {
 		if (now() >= deadline_ns)
 			return false;
 		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
 	}
-	return true;
-}
-
-/*
- * A poll by the thread that closes, in a manual drive. False: another thread drives, and did not
- * stop by the deadline.
- */
-static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
-{
-	if (!lock_driving(service, deadline_ns))
-		return false;
-	uint32_t mode = tw_load_acquire(&service->phase.closing);
+	uint32_t mode = close_mode(service);
 	if (tw_load_relaxed(&service->phase.closed) != mode)
 		tw__driver_publish_closed(service, mode);
 	struct tw__local *local = tw__local_of(service);
@@ -95,50 +225,43 @@ static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
 	return true;
 }
 
-/* A whole turn in the mode that is asked for now, or a stricter one. */
-static int close_poll(const struct tw__close_call *c)
+/* A whole poll in the mode that is asked for now, or a lower one. */
+static int close_poll(const struct close_call *c)
 {
 	bool done = c->service->threaded ? tw__driver_await_poll(c->service, c->own_until_ns)
 					 : drive_by_hand(c->service, c->deadline_ns);
 	return done ? 0 : -ETIMEDOUT;
 }
 
-/* -------------------------------------------------------------------- waits */
+/* --------------------------------------------------------------------- waits */
 
 /*
- * Waits a moment: for a run that someone waits for, a waiter, or time to pass. Looking at all words
- * costs; the more it costs, the less often it is done.
+ * Waits a moment: for a run that someone waits for, a lower mode, or time to pass. The bell was
+ * read before the look at the words. That look costs; the more it costs, the less often it is done.
  */
-static int wait_a_moment(const struct tw__close_call *c, uint64_t looking_ns, uint64_t deadline_ns)
+static int wait_a_moment(tw_service *service, uint32_t bell, uint64_t looking_ns,
+			 uint64_t deadline_ns)
 {
-	tw_service *service = c->service;
 	uint64_t now_ns = now();
 	if (now_ns >= deadline_ns)
 		return -ETIMEDOUT;
-	uint32_t bell = tw_load_acquire(&service->finish_bell); /* RUN5, CLOSE2 */
-	if (tw__close_must_yield(c))
-		return STEP_ASIDE;
 	tw__futex_wait(&service->finish_bell, bell,
 		       tw__earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
 	return 0;
 }
 
-/*
- * RUN and DRAIN: polls until nothing is armed. Another call may have asked for a stricter mode and
- * timed out. That mode holds, and the driver submits nothing any more, so this call begins again.
- */
-static int run_out(const struct tw__close_call *c, uint32_t mode, uint64_t deadline_ns)
+/* RUN and DRAIN: polls until nothing is left that the mode waits for, or the mode is lower. */
+static int run_out(const struct close_call *c, uint32_t mode)
 {
+	bool drains = mode == TW__CLOSING_DRAIN;
+	bool by_itself = drains && c->service->threaded;
 	for (;;) {
-		if (tw__close_mode(c) != mode)
-			return STEP_ASIDE;
-		uint64_t before_ns = now();
-		bool any = mode == TW__CLOSING_DRAIN ? tw__close_any(c, tw__close_holds_up)
-						     : tw__close_any(c, tw__close_armed);
-		if (!any)
+		uint32_t bell = tw_load_acquire(&c->service->finish_bell); /* RUN5, CLOSE2 */
+		uint64_t begun_ns = now();
+		if (close_mode(c->service) != mode ||
+		    !any(c->service, drains ? holds_up : is_armed))
 			return 0;
-		int r = wait_a_moment(c, now() - before_ns, deadline_ns);
-		bool by_itself = mode == TW__CLOSING_DRAIN && c->service->threaded;
+		int r = wait_a_moment(c->service, bell, now() - begun_ns, c->until_ns);
 		if (!r && !by_itself)
 			r = close_poll(c);
 		if (r)
@@ -146,7 +269,7 @@ static int run_out(const struct tw__close_call *c, uint32_t mode, uint64_t deadl
 	}
 }
 
-static int await_batches(const struct tw__close_call *c)
+static int await_batches(const struct close_call *c)
 {
 	_Atomic uint32_t *at = &c->service->submitted->batches_out;
 	uint32_t out = tw_or_seq_cst(at, TW__CLOSE_WAITS) | TW__CLOSE_WAITS; /* RUN4 */
@@ -155,15 +278,77 @@ static int await_batches(const struct tw__close_call *c)
 		uint64_t now_ns = now();
 		if (now_ns >= c->deadline_ns)
 			return -ETIMEDOUT;
-		if (tw__close_must_yield(c))
-			return STEP_ASIDE;
 		tw__futex_wait(at, out, tw__earlier(now_ns + SLICE_NS, c->deadline_ns));
 		out = tw_load_acquire(at); /* RUN4 */
 	}
 	return 0;
 }
 
-/* ------------------------------------------------------------- the end of all */
+/*
+ * Callbacks, releases and completions have returned. Releases that run on threads which cancelled
+ * are rare and short: looked at now and then. Completions that the executor has not called are
+ * called here.
+ */
+static int come_to_rest(const struct close_call *c)
+{
+	int r = await_batches(c);
+	while (!r) {
+		uint32_t bell = tw_load_acquire(&c->service->finish_bell); /* RUN5 */
+		if (!any(c->service, is_releasing) && tw__groups_complete(c->service))
+			break;
+		r = wait_a_moment(c->service, bell, 0, c->deadline_ns);
+	}
+	return r;
+}
+
+/*
+ * A run that was in progress may have armed its timer again, if it looked at the gate before it was
+ * closed. True: this call ends the threads.
+ */
+static bool is_at_rest(tw_service *service)
+{
+	uint32_t none = 0;
+	return !any(service, is_left) &&
+	       tw_load_acquire(&service->submitted->batches_out) == TW__CLOSE_WAITS &&
+	       tw__groups_forbid_completions(service) &&
+	       tw_cas_acq_rel(&service->phase.end, &none, TW__END_BEGUN); /* CLOSE1 */
+}
+
+/* Another call ends the threads. */
+static int await_end(const struct close_call *c)
+{
+	_Atomic uint32_t *end = &c->service->phase.end;
+	uint32_t seen;
+	while ((seen = tw_load_acquire(end)) == TW__END_BEGUN) /* CLOSE1 */
+		if (!tw__futex_wait(end, seen, c->own_until_ns))
+			return -ETIMEDOUT;
+	return seen == TW__END_DONE ? ROUND_CLOSED : ROUND_AGAIN;
+}
+
+/*
+ * Strands and the like that have been destroyed while their work is out (work.h). They need the
+ * driver as before, so nothing is closed yet; with a manual drive their work may wait for it. 0,
+ * -EBUSY, -ETIMEDOUT; -EDEADLK: this thread is in the work of one of them.
+ */
+static int await_layers(const struct close_call *c)
+{
+	tw_service *service = c->service;
+	int r;
+	while ((r = tw__service_forbid_holds(service)) == -EAGAIN) {
+		if (tw__inside_work(service))
+			return -EDEADLK;
+		if (!service->threaded && !pthread_mutex_trylock(&service->driving)) {
+			tw__works_offer(service);
+			pthread_mutex_unlock(&service->driving);
+		}
+		if (tw__service_forbid_holds(service) == -EAGAIN && now() >= c->deadline_ns)
+			return -ETIMEDOUT;
+		nanosleep(&(struct timespec){.tv_nsec = LEAVE_NS}, NULL);
+	}
+	return r;
+}
+
+/* -------------------------------------------------------------------- rounds */
 
 /*
  * RUN and DRAIN: all have started, but what a drain whose time is up leaves. From then on the
@@ -171,80 +356,31 @@ static int await_batches(const struct tw__close_call *c)
  * its timer back only later; if that were handed over between close's last looks, at the words and
  * at the batches, its run would begin after the answer.
  */
-static int run_the_last(const struct tw__close_call *c, uint32_t mode)
+static int run_round(const struct close_call *c, uint32_t mode)
 {
-	int r = run_out(c, mode, mode == TW__CLOSING_DRAIN ? c->drain_until_ns : c->deadline_ns);
-	if (mode == TW__CLOSING_DRAIN && r == -ETIMEDOUT)
-		r = 0;
+	int r = run_out(c, mode);
+	if (r && !c->drains)
+		return r;
+	lower(c->service, &mode, TW__CLOSING_DROP);
+	return ROUND_AGAIN;
+}
+
+static int close_round(const struct close_call *c)
+{
+	uint32_t mode = close_mode(c->service);
+	int r = close_poll(c);
 	if (r)
 		return r;
-	tw__close_demand(c->service, TW__CLOSING_DROP);
-	return close_poll(c);
-}
-
-/* Nothing is armed any more; what was, has started or is dropped. */
-static int empty(const struct tw__close_call *c)
-{
-	int r = 0;
-	uint32_t mode = tw__close_mode(c);
-	if (tw__close_must_yield(c))
-		return STEP_ASIDE; /* the mode may be theirs: it is for them to carry out */
 	if (mode != TW__CLOSING_DROP)
-		r = run_the_last(c, mode);
-	if (!r)
-		tw__close_any(c, tw__close_drop);
-	return r;
-}
-
-/* The end of a close that does not wait. */
-static int close_leave(const struct tw__close_call *c)
-{
-	tw__close_demand(c->service, TW__CLOSING_DROP);
-	int r = close_poll(c);
-	if (!r)
-		tw__close_any(c, tw__close_drop_or_bar);
-	return r;
-}
-
-/*
- * Callbacks, releases and completions have returned, and left nothing behind. Releases that run on
- * threads which cancelled are rare and short: looked at now and then. Completions that the executor
- * has not called are called here.
- */
-static int come_to_rest(const struct tw__close_call *c)
-{
-	int r = await_batches(c);
-	while (!r && (tw__close_any(c, tw__close_releasing) || !tw__groups_complete(c->service)))
-		r = wait_a_moment(c, 0, c->deadline_ns);
-	return r ? r : close_poll(c);
-}
-
-/*
- * A run that was under way may have armed its timer again, if it looked at the gate before it was
- * closed.
- */
-static bool is_at_rest(const struct tw__close_call *c)
-{
-	return !tw__close_any(c, tw__close_waits) &&
-	       tw_load_acquire(&c->service->submitted->batches_out) == TW__CLOSE_WAITS &&
-	       tw__groups_forbid_completions(c->service);
-}
-
-static int close_finish(const struct tw__close_call *c)
-{
-	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT), done = false;
-	int r = close_poll(c);
-	while (!r && !done) {
-		r = empty(c);
-		if (!r && waits)
-			r = come_to_rest(c);
-		done = !r && (!waits || is_at_rest(c));
-	}
-	return r || waits ? r : close_leave(c);
+		return run_round(c, mode);
+	if (!drop_all(c->service, drop))
+		return await_end(c);
+	r = come_to_rest(c);
+	return r || is_at_rest(c->service) ? r : ROUND_AGAIN;
 }
 
 /* Work has run whose pusher is still looking whether to ring (work.h, WORK4): a moment. */
-static bool await_pushers(const struct tw__close_call *c)
+static bool await_pushers(const struct close_call *c)
 {
 	while (!tw__works_are_pushed(c->service)) {
 		if (now() >= c->own_until_ns)
@@ -254,108 +390,52 @@ static bool await_pushers(const struct tw__close_call *c)
 	return true;
 }
 
-static int close_stop(const struct tw__close_call *c, void (*quiet)(tw_service *))
+static int end_threads(const struct close_call *c, void (*quiet)(tw_service *))
 {
 	tw_service *service = c->service;
-	if (!await_pushers(c))
-		return -ETIMEDOUT;
-	if (service->threaded && !tw__driver_stop(service, c->own_until_ns))
-		return -ETIMEDOUT;
-	quiet(service);
-	service->close_owner->closed = true;
-	return 0;
+	bool ended = quiet && await_pushers(c) &&
+		     (!service->threaded || tw__driver_stop(service, c->own_until_ns));
+	if (ended)
+		quiet(service);
+	tw_store_release(&service->phase.end, ended ? TW__END_DONE : 0); /* CLOSE1 */
+	tw__futex_wake(&service->phase.end, INT_MAX);
+	return ended || !quiet ? 0 : -ETIMEDOUT;
 }
 
-/*
- * The time is up, and the driver may be inside a callback: what may not run any more ends without
- * it. A run that another call asked for goes on beyond the timeout of a drain.
- */
-static void drop_in_time(const struct tw__close_call *c)
+static struct close_call call_of(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
 {
-	bool runs =
-	    c->options->mode == TW_CLOSE_RUN && !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT);
-	if (runs || tw__close_mode(c) == TW__CLOSING_DRAIN)
-		tw__close_demand(c->service, TW__CLOSING_DROP);
-	if (tw__close_mode(c) == TW__CLOSING_DROP)
-		tw__close_any(c, tw__close_drop_or_bar);
+	struct close_call c = {.service = service, .drains = mode == TW_CLOSE_DRAIN};
+	uint64_t now_ns = now(), own_ns = after(now_ns, OWN_GRACE_NS);
+	c.until_ns = after(now_ns, timeout_ns);
+	c.deadline_ns = c.drains ? after(c.until_ns, DRAIN_GRACE_NS) : c.until_ns;
+	c.own_until_ns = own_ns > c.deadline_ns ? own_ns : c.deadline_ns;
+	return c;
 }
 
-/* With the lock. */
-static int work(const struct tw__close_call *c, void (*quiet)(tw_service *))
-{
-	if (c->service->close_owner->closed)
-		return 0;
-	int r = close_finish(c);
-	if (!r && !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT))
-		r = close_stop(c, quiet);
-	return r;
-}
-
-/*
- * Strands and the like that have been destroyed while their work is out (work.h). They need the
- * driver as before, so nothing is closed yet; with a manual drive their work may wait for it. 0,
- * -EBUSY, -ETIMEDOUT; -EDEADLK: this thread is in the work of one of them.
- */
-static int await_layers(const struct tw__close_call *c)
-{
-	tw_service *service = c->service;
-	uint64_t until_ns = c->options->flags & TW_CLOSE_FLAG_NO_WAIT ? 0 : c->deadline_ns;
-	int r;
-	while ((r = tw__service_forbid_holds(service)) == -EAGAIN) {
-		if (tw__inside_work(service))
-			return -EDEADLK;
-		if (!service->threaded && !pthread_mutex_trylock(&service->driving)) {
-			tw__works_offer(service);
-			pthread_mutex_unlock(&service->driving);
-		}
-		if (tw__service_forbid_holds(service) == -EAGAIN && now() >= until_ns)
-			return -ETIMEDOUT;
-		nanosleep(&(struct timespec){.tv_nsec = LEAVE_NS}, NULL);
-	}
-	return r;
-}
-
-/* Whom would a drain wait for, on a clock that only the caller could advance? */
-static bool close_would_wait_for_itself(const struct tw__close_call *c)
-{
-	uint32_t asked = tw__close_mode(c);
-	return c->options->mode == TW_CLOSE_DRAIN && (asked == 0 || asked == TW__CLOSING_DRAIN) &&
-	       !c->service->clock->ops->runs && tw__close_any(c, tw__close_pending);
-}
-
-static void set_deadlines(struct tw__close_call *c)
-{
-	c->drain_until_ns = c->deadline_ns = after(now(), c->options->timeout_ns);
-	if (c->options->mode == TW_CLOSE_DRAIN)
-		c->deadline_ns = after(c->deadline_ns, DRAIN_GRACE_NS);
-	if (c->options->mode == TW_CLOSE_DRAIN && !c->service->clock->ops->runs)
-		c->drain_until_ns = 0; /* nobody need advance the clock */
-	uint64_t own_ns = after(now(), OWN_GRACE_NS);
-	c->own_until_ns = own_ns > c->deadline_ns ? own_ns : c->deadline_ns;
-}
-
-int tw__core_close(tw_service *service, const struct tw_close_options *options,
+int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns,
 		   void (*quiet)(tw_service *), bool alone)
 {
-	struct tw__close_call c = {.service = service, .options = options, .alone = alone};
-	if (tw__inside(service) || close_would_wait_for_itself(&c))
+	struct close_call c = call_of(service, mode, timeout_ns);
+	if (tw__inside(service))
 		return -EDEADLK;
+	if (c.drains && !service->clock->ops->runs && !close_mode(service)) {
+		if (any(service, is_pending))
+			return -EDEADLK;
+		mode = TW_CLOSE_DROP; /* time does not pass: there is nothing to wait for */
+	}
 	if (!alone && !tw_load_acquire(&service->phase.closed) && !tw__gate_barrier(&service->gate))
 		return -ENOTSUP;
-	set_deadlines(&c);
 	int r = await_layers(&c);
-	if (r)
+	if (r || tw_load_acquire(&service->phase.end) == TW__END_DONE) /* CLOSE1 */
 		return r;
-	r = STEP_ASIDE;
-	for (bool first = true; r == STEP_ASIDE; first = false) {
-		if (tw__close_enter(&c, first)) {
-			r = -ETIMEDOUT;
-			break;
-		}
-		r = work(&c, quiet);
-		tw__close_leave(&c);
+	ask(service, 1 + (uint32_t)mode);
+	while ((r = close_round(&c)) == ROUND_AGAIN) {
 	}
-	if (r == -ETIMEDOUT)
-		drop_in_time(&c);
-	return r;
+	if (!r)
+		r = end_threads(&c, quiet);
+	if (r == -ETIMEDOUT && quiet) {
+		ask(service, TW__CLOSING_DROP);
+		drop_all(service, drop_or_bar);
+	}
+	return r == ROUND_CLOSED ? 0 : r;
 }

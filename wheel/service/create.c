@@ -15,7 +15,6 @@
 #include "wheel/driver/resolve.h"
 #include "wheel/group/group.h"
 #include "wheel/run/work.h"
-#include "wheel/service/close_owner.h"
 #include "wheel/base/misuse.h"
 #include "wheel/base/thread.h"
 
@@ -238,7 +237,6 @@ struct whole {
 	tw_service service;
 	alignas(TW__CACHE_LINE) struct tw__submitted submitted;
 	alignas(TW__CACHE_LINE) struct tw__works works;
-	struct tw__close_owner close_owner;
 	alignas(TW__CACHE_LINE) struct tw__driver driver;
 };
 
@@ -255,7 +253,6 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 	}
 	service->submitted = &whole->submitted;
 	service->works = &whole->works;
-	service->close_owner = &whole->close_owner;
 	service->driver = &whole->driver;
 	set_constants(service, cfg);
 	tw__gate_init(&service->gate);

@@ -83,37 +83,17 @@ int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool end_
 	return tw__word_cas_acq_rel(&service->slots.words[slot], word, pending) ? TW_GONE : -1;
 }
 
-/* As if inside the release. */
-static void tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__tell_fn *tell,
-			void *context)
-{
-	struct tw__run run = {.outer = tw__current_run,
-			      .service = service,
-			      .slot = slot,
-			      .generation = tw__word_generation(word),
-			      .releasing = true};
-	tw__current_run = &run;
-	tell(context, slot, word);
-	tw__current_run = run.outer;
-}
-
-bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
-	      tw__tell_fn *tell, void *context)
+bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word)
 {
 	uint64_t armed = *word;
-	bool has_ext = tw__word_has_record(armed),
-	     cancelled = tw__is_cancelled(service, slot, armed);
-	if (has_ext ? !tw__end_word(service, slot, word)
-		    : !tw__word_cas_acq_rel(&service->slots.words[slot], word,
-					    tw__word_next_free(armed)))
-		return false;
-	if (tell && !cancelled)
-		tell_inside(service, slot, armed, tell, context);
-	if (has_ext) {
-		tw__end_rest(service, local, slot, tw__word_generation(armed),
-			     cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
-		return true;
+	struct tw__local *local = tw__local_of(service);
+	if (tw__word_has_record(armed)) {
+		bool cancelled = tw__is_cancelled(service, slot, armed);
+		return tw__end(service, local, slot, word,
+			       cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
 	}
+	if (!tw__word_cas_acq_rel(&service->slots.words[slot], word, tw__word_next_free(armed)))
+		return false;
 	tw__count_end(service, local, TW_FATE_DROPPED);
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot,
 		     tw__word_generation(armed) + 1);

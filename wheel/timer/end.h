@@ -63,12 +63,9 @@ static inline void tw__count_cancel(tw_service *service, struct tw__local *local
 void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fate);
 
 /*
- * Ends an armed or disarmed timer as dropped (as cancelled, if its group was), unless someone else
- * is faster. tell(context, slot, word), which may be NULL, comes before the release, as if inside
- * it.
+ * Ends an armed or disarmed timer as dropped (as cancelled, if its group was). False: *word has
+ * changed.
  */
-typedef void tw__tell_fn(void *context, uint32_t slot, uint64_t word);
-bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
-	      tw__tell_fn *tell, void *context);
+bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word);
 
 #endif

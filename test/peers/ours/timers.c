@@ -103,7 +103,7 @@ static void stall(int64_t ticks)
 	}
 }
 
-static int dropped(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
+static int note_left(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
 {
 	bool *left = visitor_arg;
 	(void)timer;
@@ -117,12 +117,11 @@ static int dropped(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint
 static void stop(void)
 {
 	bool left[IDS] = {false};
-	const struct tw_close_options options = {
-	    .size = sizeof options, .mode = TW_CLOSE_DROP, .dropped = dropped, .visitor_arg = left};
 	if (player.closed)
 		return;
 	player.closed = true;
-	MUST(tw_service_close_with(player.fixture.service, &options));
+	tw_service_foreach(player.fixture.service, note_left, left);
+	MUST(tw_service_close(player.fixture.service, TW_CLOSE_DROP, 0));
 	for (int id = 0; id < IDS; id++)
 		if (left[id])
 			say("left %d", id);

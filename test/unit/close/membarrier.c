@@ -77,8 +77,7 @@ Test(close_membarrier, refused_after_a_close_has_begun_does_not_matter)
 {
 	tw_service *service = open_either(0);
 	schedule_counted(service);
-	struct tw_close_options options = {.size = sizeof(options), .flags = TW_CLOSE_FLAG_NO_WAIT};
-	expect_eq(tw_service_close_with(service, &options), 0);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 0), 0);
 	faults_refuse_membarrier(true);
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	faults_refuse_membarrier(false);

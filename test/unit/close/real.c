@@ -16,12 +16,12 @@ static struct shot shots[5000];
  * at least. An answer that they did not come must have taken that long: they had no processor, and
  * are asked again.
  */
-static void close_on_threads_alone(tw_service *service, const struct tw_close_options *options,
-				   uint64_t given_ns)
+static void close_on_threads_alone(tw_service *service, enum tw_close_mode mode,
+				   uint64_t timeout_ns, uint64_t given_ns)
 {
 	uint64_t begun_ns = tw_service_now(service);
 	int answer;
-	while ((answer = tw_service_close_with(service, options)) != 0) {
+	while ((answer = tw_service_close(service, mode, timeout_ns)) != 0) {
 		expect_eq(answer, -ETIMEDOUT);
 		expect_ge(tw_service_now(service) - begun_ns, given_ns);
 		begun_ns = tw_service_now(service);
@@ -68,9 +68,7 @@ Test(close_real, that_drains_drops_what_is_left_at_its_timeout)
 	schedule_shot(&shots[1], HOUR);
 	await(&done, 1); /* a slow machine may take longer for it than the close gives */
 	uint64_t before_ns = tw_service_now(service);
-	const struct tw_close_options drain = {
-	    .size = sizeof drain, .mode = TW_CLOSE_DRAIN, .timeout_ns = 300 * MS};
-	close_on_threads_alone(service, &drain, 300 * MS + SECOND);
+	close_on_threads_alone(service, TW_CLOSE_DRAIN, 300 * MS, 300 * MS + SECOND);
 	expect_ge(tw_service_now(service), before_ns + 300 * MS);
 	expect_eq(shots[0].runs, 1);
 	expect_eq(shots[1].runs, 0);
@@ -199,9 +197,7 @@ Test(close_real, drop_needs_no_patience)
 		expect_eq(tw_service_create(&service, &cfg), 0);
 		for (int i = 0; i < 3; i++)
 			expect_eq(tw_schedule(service, HOUR, count_run, &unused, &timer), 0);
-		struct tw_close_options options = {.size = sizeof(options),
-						   .flags = round % 2 ? TW_CLOSE_FLAG_NO_WAIT : 0};
-		close_on_threads_alone(service, &options, 100 * MS);
+		close_on_threads_alone(service, TW_CLOSE_DROP, 0, 100 * MS);
 		expect_eq(stats_of(service).pending, 0);
 		expect_eq(tw_service_destroy(service), 0);
 	}

@@ -119,8 +119,8 @@ Test(close_real_blocked, a_run_that_has_timed_out_is_a_drop)
 	expect_eq(runs, runs_then);
 }
 
-/* The stricter mode holds: what was to run now is not dropped by a drain whose time is up. */
-Test(close_real_blocked, drain_whose_time_is_up_leaves_what_another_close_runs)
+/* The mode is one for all: after the answer of any close nothing starts. */
+Test(close_real_blocked, drain_whose_time_is_up_drops_what_another_close_would_run)
 {
 	open_gates();
 	tw_service *service = open_inline();
@@ -134,10 +134,13 @@ Test(close_real_blocked, drain_whose_time_is_up_leaves_what_another_close_runs)
 	while (tw_load_acquire(&service->phase.closing) == 0)
 		sched_yield();
 	expect_eq(tw_service_close(service, TW_CLOSE_DRAIN, 20 * MS), -ETIMEDOUT);
-	expect_eq(tw_is_pending(service, later), true);
+	expect_eq(tw_is_pending(service, later), false);
+	/* the gate is open still: the tick thread could not close it */
+	expect_eq(tw_schedule(service, 0, count, &runs, NULL), 0);
 	sem_post(&go_on);
 	expect_eq(closing_end(&run), 0);
-	expect_eq(runs, 1);
+	expect_eq(runs, 0);
+	expect_eq(stats_of(service).dropped, 2);
 	expect_eq(tw_service_destroy(service), 0);
 }
 
@@ -163,4 +166,71 @@ Test(close_real_blocked, are_not_held_up_by_a_callback_in_an_advance)
 	sem_post(&go_on);
 	pthread_join(driver, NULL);
 	close_service(service);
+}
+
+/* Nobody could close the gate, so it accepts. What it accepts does not run. */
+Test(close_real_blocked, what_is_scheduled_after_the_answer_does_not_run)
+{
+	open_gates();
+	tw_service *service;
+	pthread_t driver;
+	atomic_int stood = 0, runs = 0;
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	expect_eq(tw_schedule_at(service, 0, stand_still, &stood, NULL), 0);
+	expect_eq(pthread_create(&driver, NULL, advance, service), 0);
+	await(&entered, 1);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	expect_eq(tw_schedule_at(service, 0, count, &runs, NULL), 0);
+	sem_post(&go_on);
+	pthread_join(driver, NULL);
+	tw_service_advance(service, TW_NO_LIMIT);
+	close_service(service);
+	expect_eq(stood, 1);
+	expect_eq(runs, 0);
+}
+
+/* ------------------------------------------------------------ arming again */
+
+static tw_service *own_service;
+static atomic_int begun, released;
+
+static void rearm_and_stand_still(void *arg)
+{
+	tw_reset(own_service, tw_self(), 0);
+	stand_still(arg);
+}
+
+static void note_release(void *arg, enum tw_fate fate)
+{
+	(void)arg, (void)fate;
+	released++;
+}
+
+static void expect_last_run(struct tw_task task)
+{
+	open_gates();
+	own_service = open_inline();
+	begun = released = 0;
+	task.size = sizeof task;
+	task.arg = &begun;
+	task.release = note_release;
+	expect_eq(tw_schedule_task(own_service, &task, NULL), 0);
+	await(&entered, 1);
+	expect_eq(tw_service_close(own_service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	sem_post(&go_on);
+	while (!released)
+		sched_yield();
+	expect_eq(begun, 1);
+	close_service(own_service);
+}
+
+/* The callback is left, and sees the gate open: its release follows all the same. */
+Test(close_real_blocked, a_callback_that_is_left_does_not_arm_its_timer_again)
+{
+	const struct tw_period period = {.size = sizeof period, .period_ns = MS};
+	expect_last_run((struct tw_task){.fn = rearm_and_stand_still});
+	expect_last_run((struct tw_task){.fn = stand_still, .period = &period});
+	expect_last_run((struct tw_task){.fn = rearm_and_stand_still, .flags = TW_TASK_PERSISTENT});
 }

@@ -135,33 +135,6 @@ Test(fork_inside, from_a_release_on_the_callers_own_thread)
 	fork_inside_of(by_dropping_close, true);
 }
 
-static int fork_in_visitor(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
-			   uint64_t remaining_ns)
-{
-	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
-	struct probe *probes = arg;
-	if (!forked_child)
-		fork_and_exit(&probes[0]);
-	return 0;
-}
-
-Test(fork_inside, from_a_visitor_of_close)
-{
-	struct probe probes[4];
-	for (int i = 0; i < 4; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule_released(&probes[i], MS);
-	}
-	struct tw_close_options options = {.size = sizeof(options),
-					   .timeout_ns = TW_FOREVER,
-					   .dropped = fork_in_visitor,
-					   .visitor_arg = probes};
-	expect_eq(tw_service_close_with(rig.service, &options), 0);
-	expect_child_well(await_child());
-	for (int i = 0; i < 4; i++)
-		expect_released(&probes[i], TW_FATE_DROPPED);
-}
-
 static int fork_in_foreach(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
 			   uint64_t remaining_ns)
 {

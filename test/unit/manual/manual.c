@@ -244,13 +244,13 @@ Test(manual_executor, destroy_is_refused_while_something_waits)
 
 Test(manual_executor, one_thread_closes_and_pumps_as_the_header_says)
 {
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_released(&probe, MS);
+	struct probe queued = PROBE(&rig, 1), later = PROBE(&rig, 2);
+	probe_schedule_released(&queued, MS);
+	probe_schedule_released(&later, HOUR);
 	rig_advance(&rig, MS);
-	const struct tw_close_options options = {
-	    .size = sizeof options, .flags = TW_CLOSE_FLAG_NO_WAIT, .timeout_ns = TW_FOREVER};
-	expect_eq(tw_service_close_with(rig.service, &options), 0);
-	expect_released(&probe, TW_FATE_DROPPED);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	expect_released(&queued, TW_FATE_DROPPED);
+	expect_released(&later, TW_FATE_DROPPED);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
 	expect_eq(rig.ran, 0);
 }

@@ -21,7 +21,6 @@ Test(misuse_timers, null_services)
 	tw_group group = {0};
 	uint64_t ns;
 	NULL_ROW(tw_service_close, "service", NULL, TW_CLOSE_DROP, 0);
-	NULL_ROW(tw_service_close_with, "service", NULL, STRUCT(tw_close_options));
 	NULL_ROW(tw_service_advance, "service", NULL, 1);
 	NULL_ROW(tw_service_next_expiry, "service", NULL, &ns);
 	NULL_ROW(tw_service_fd, "service", NULL);
@@ -63,7 +62,6 @@ Test(misuse_timers, null_arguments)
 	tw_group group = {0};
 	struct tw_service_stats stats = {.size = sizeof stats};
 	NULL_ROW(tw_service_create, "out", NULL, NULL);
-	NULL_ROW(tw_service_close_with, "options", manual, NULL);
 	NULL_ROW(tw_service_next_expiry, "out_ns", manual, NULL);
 	NULL_ROW(tw_service_stats, "out", manual, NULL);
 	NULL_ROW(tw_service_stats_print, "stats", NULL, stderr);
@@ -97,8 +95,6 @@ Test(misuse_timers, small_structs)
 	tw_service *other;
 	ROW(-EINVAL, SMALL_TEXT(tw_service_config),
 	    tw_service_create(&other, SMALL(tw_service_config)));
-	ROW(-EINVAL, SMALL_TEXT(tw_close_options),
-	    tw_service_close_with(manual, SMALL(tw_close_options)));
 	ROW(-EINVAL, SMALL_TEXT(tw_service_stats),
 	    tw_service_stats(manual, SMALL(tw_service_stats)));
 	ROW(-EINVAL, SMALL_TEXT(tw_service_histograms),
@@ -262,8 +258,6 @@ Test(misuse_timers, drives_and_closes)
 	    tw_service_fd(manual));
 	ROW(-EINVAL, "tw_service_close: mode" BAD,
 	    tw_service_close(manual, (enum tw_close_mode)3, 0));
-	ROW(-EINVAL, "tw_service_close_with: flags" BAD,
-	    tw_service_close_with(manual, STRUCT(tw_close_options, .flags = 2)));
 }
 
 Test(misuse_timers, completions)

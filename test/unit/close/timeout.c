@@ -1,0 +1,156 @@
+/* What a close leaves whose time is up; and what releases do in a close. */
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/shot.h"
+
+TestSuite(close_timeout, .timeout = 30);
+
+static struct queue_executor queue;
+static sem_t entered, go_on;
+
+static void stand_still(struct probe *probe)
+{
+	if (probe->other) /* asks for more before, which close must see to */
+		probe->answer = tw_reset(probe->rig->service, tw_self(), MS);
+	sem_post(&entered);
+	await(&go_on, 1);
+}
+
+static void *run_next(void *arg)
+{
+	(void)arg;
+	queue_executor_run_next(&queue);
+	return NULL;
+}
+
+static void open_with_queue(struct rig *rig)
+{
+	sem_init(&entered, 0, 0);
+	sem_init(&go_on, 0, 0);
+	queue_executor_open(&queue);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue.base;
+	rig_open(rig, &cfg);
+}
+
+/* One runs, one waits in the executor, one in the wheel: only the first goes on. */
+Test(close_timeout, leaves_a_running_callback_behind_and_nothing_else)
+{
+	struct rig rig;
+	open_with_queue(&rig);
+	struct probe running = PROBE(&rig, 1), handed = PROBE(&rig, 2), waiting = PROBE(&rig, 3);
+	running.act = stand_still;
+	running.other = &running;
+	probe_schedule_released(&running, MS);
+	probe_schedule_released(&handed, MS);
+	probe_schedule_released(&waiting, SECOND);
+	rig_advance(&rig, MS);
+	pthread_t runner;
+	expect_eq(pthread_create(&runner, NULL, run_next, NULL), 0);
+	await(&entered, 1);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	expect_released(&handed, TW_FATE_DROPPED);
+	expect_released(&waiting, TW_FATE_DROPPED);
+	expect_eq(running.releases, 0);
+	expect_eq(tw_schedule(rig.service, 0, probe_run, &running, NULL), -ESHUTDOWN);
+	expect_eq(tw_cancel(rig.service, handed.timer), TW_GONE);
+	expect_eq(tw_cancel_wait(rig.service, running.timer, MS), TW_RUNNING);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	expect_eq(queue_executor_run_next(&queue), 0); /* a ticket for nothing */
+	sem_post(&go_on);
+	pthread_join(runner, NULL);
+	expect_eq(running.answer, 0);
+	expect_eq(running.runs, 1);
+	expect_eq(handed.runs, 0);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	expect_eq(running.releases, 1);
+	expect_eq(running.runs, 1);
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
+
+/* The runs that it leaves are waited for by those who ask. */
+Test(close_timeout, leaves_waiting_to_others)
+{
+	sem_init(&entered, 0, 0);
+	sem_init(&go_on, 0, 0);
+	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++) {
+		tw_service *service = open_service(2);
+		struct rig rig = {.service = service, .lock = PTHREAD_MUTEX_INITIALIZER};
+		struct probe probes[2];
+		for (int i = 0; i < 2; i++) {
+			probes[i] = PROBE(&rig, i);
+			probes[i].act = stand_still;
+			probe_schedule_released(&probes[i], 0);
+		}
+		await(&entered, 2);
+		expect_eq(tw_service_close(service, (enum tw_close_mode)mode, 0), -ETIMEDOUT);
+		expect_eq(stats_of(service).pending + stats_of(service).fired, 0);
+		expect_eq(probes[0].releases + probes[1].releases, 0);
+		sem_post(&go_on);
+		sem_post(&go_on);
+		expect_ne(tw_cancel_wait(service, probes[0].timer, TW_FOREVER), TW_RUNNING);
+		expect_eq(probes[0].releases, 1);
+		expect_eq(tw_service_destroy(service), 0); /* waits for the other */
+		expect_eq(probes[1].releases, 1);
+		free(rig.events);
+	}
+}
+
+/* ------------------------------------------------------------ releases in a close */
+
+static void try_everything(struct probe *probe)
+{
+	tw_service *service = probe->rig->service;
+	tw_timer self = probe->timer;
+	struct tw_service_stats stats = {.size = sizeof(stats)};
+	probe->answer = tw_schedule(service, 0, probe_run, NULL, NULL) == -ESHUTDOWN &&
+			tw_cancel(service, self) == TW_RUNNING &&
+			tw_cancel_wait(service, self, TW_FOREVER) == TW_SELF &&
+			tw_reset(service, self, 0) == -ESHUTDOWN && !tw_is_pending(service, self) &&
+			tw_service_close(service, TW_CLOSE_DROP, 0) == -EDEADLK &&
+			tw_service_destroy(service) == -EDEADLK &&
+			tw_service_stats(service, &stats) == 0;
+}
+
+Test(close_timeout, a_release_may_call_what_any_release_may)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe.act_in_release = try_everything;
+	probe_schedule_released(&probe, SECOND);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	expect_eq(probe.answer, 1);
+	expect_released(&probe, TW_FATE_DROPPED);
+	rig_close(&rig);
+}
+
+static void cancel_the_others(struct probe *probe)
+{
+	while ((probe = probe->other))
+		probe->answer = tw_cancel(probe->rig->service, probe->timer);
+}
+
+/* One fate each, whichever thread is faster. */
+Test(close_timeout, a_release_may_cancel_the_others)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probes[3];
+	for (int i = 2; i >= 0; i--) {
+		probes[i] = PROBE(&rig, i);
+		probes[i].other = i < 2 ? &probes[i + 1] : NULL;
+	}
+	probes[0].act_in_release = cancel_the_others;
+	for (int i = 0; i < 3; i++)
+		probe_schedule_released(&probes[i], SECOND);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	expect_released(&probes[0], TW_FATE_DROPPED);
+	expect_released(&probes[1], TW_FATE_CANCELLED);
+	expect_released(&probes[2], TW_FATE_CANCELLED);
+	rig_close(&rig);
+}
