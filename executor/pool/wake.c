@@ -138,32 +138,17 @@ void tw__pool_call_for_help(tw_pool *pool)
 }
 
 /*
- * If the worker sleeps it is called as any searcher is, so `searching` is raised for it first. If
- * it has woken by itself meanwhile, a submitter may have relied on the raised `searching`: then
- * wake one, as in wake_one.
- */
-static void call_worker(tw_pool *pool, unsigned worker)
-{
-	/* POOL6 */
-	if (!(tw_load_seq_cst(&pool->asleep.idle[worker / 64]) & UINT64_C(1) << worker % 64))
-		return;
-	tw_add_seq_cst(&pool->asleep.searching, 1);
-	if (take_idle(pool, worker)) {
-		ck_ec32_inc(&pool->workers[worker].wakes, &ec_mode); /* POOL3 */
-		return;
-	}
-	tw_sub_seq_cst(&pool->asleep.searching, 1);
-	tw__pool_call_for_help(pool);
-}
-
-/*
  * Each as by any other call. If a worker woke uncounted, the starter would take it for one that
  * searches or sleeps, and would not grow.
  */
 void tw__pool_wake_all(tw_pool *pool)
 {
-	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
-		call_worker(pool, i);
+	do {
+		tw_add_seq_cst(&pool->asleep.searching, 1);
+		while (call_one(pool))
+			tw_add_seq_cst(&pool->asleep.searching, 1);
+		tw_sub_seq_cst(&pool->asleep.searching, 1);
+	} while (any_idle(pool)); /* POOL6 */
 }
 
 /* ------------------------------------------------------------------- sleeping */
