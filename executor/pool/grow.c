@@ -8,7 +8,7 @@
  * 2. A worker that has been inside one run for 20 ms is **blocked**. If no worker has begun a run
  *    since the last look, all are.
  * 3. While the pool is short it needs `permanent` workers that are not blocked. The starter starts
- *    those that are missing, and if all are blocked twice as many as there are. A new worker
+ *    those that are missing, or, if all are blocked, twice as many as there are. A new worker
  *    counts as inside its first run from its start on: else each round would take two looks. Until
  *    the pool is not short any more, looks are 1 ms apart.
  * 4. If a run has lasted since the last look, it sets runs_last. Workers that run many things in a
@@ -186,11 +186,11 @@ static uint64_t look(tw_pool *pool, uint64_t now_ns)
 	bool was_short = is_short(pool);
 	unsigned alive, able = count_able(pool, was_short, now_ns, &alive);
 	bool need = was_short && able < pool->permanent;
-	if (need && !pool_grow(pool, able, alive, now_ns))
-		return now_ns + RARE_LOOKS * look_ns;
 	starter->full &= need;
 	starter->growing = need || (was_short && starter->growing);
 	starter->quiet_looks = was_short ? 0 : starter->quiet_looks + 1;
+	if (need && !pool_grow(pool, able, alive, now_ns))
+		return now_ns + RARE_LOOKS * look_ns;
 	if (starter->quiet_looks >= QUIET_LOOKS)
 		starter_disarm(pool);
 	return now_ns + (starter->growing ? look_ns / 2 : look_ns);
