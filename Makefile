@@ -226,7 +226,7 @@ demo: installed-build+demo ## an HTTP server under load whose timeouts are tickw
 
 test: installed-build+test ## headers, examples, README, unit, model and service tests; two minutes
 	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $B/test/metrics \
-		$B/test/contract/answers $B/test/unloaded $B/test/plugin.so
+		$B/test/contract/answers $B/plain/misuses $B/test/unloaded $B/test/plugin.so
 	$(again) build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
@@ -238,7 +238,7 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 	$(Q)CC="$(CC)" PROBES=$(PROBES) test/probes.sh $B/libtickwheel.so
 	$(Q)$B/test/opened $B/libtickwheel.so
 	$(Q)test/comments.sh
-	$(Q)test/answers.sh $B/test/contract/answers
+	$(Q)test/answers.sh $B/test/contract/answers $B/plain/misuses
 	$(Q)$B/test/unloaded $B/test/plugin.so
 	$(again) test-cpp
 	$(again) test-cache

@@ -1,5 +1,6 @@
 #!/bin/sh
-# answers.sh PROGRAM: the list of errors in each function's comment, against what calls really answer (test/contract).
+# answers.sh PROGRAM MISUSES: the list of errors in each function's comment, against what calls really answer
+# (test/contract, and test/unit/misuse, which the second program runs).
 #
 #   - an answer that a call of the tables gives is in the list of its function
 #   - an error in a list is the answer of some call; or a line of test/contract/elsewhere names the unit test that has
@@ -12,7 +13,7 @@ cd "$(dirname "$0")/.."
 
 LC_ALL=C
 export LC_ALL
-[ $# -eq 1 ] || { echo "usage: answers.sh PROGRAM" >&2; exit 2; }
+[ $# -eq 2 ] || { echo "usage: answers.sh PROGRAM MISUSES" >&2; exit 2; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -103,7 +104,10 @@ printf 'tw_x -ELOOP file test\n' >"$work/planted_elsewhere"
 
 # ---- the checks
 
-"$1" >"$work/answers" || fail "the program failed"
+TW_ANSWERS=$work/misuses "$2" --jobs 2 >"$work/found" 2>&1 || fail "test/unit/misuse failed"
+"$1" "$work/misuses" >"$work/all" || fail "the program failed"
+sed 's/$/(/' "$work/leaving" >"$work/leaving_calls"
+grep -vF -f "$work/leaving_calls" "$work/all" >"$work/answers"
 undocumented "$work/answers" "$work/list" >"$work/found"
 [ ! -s "$work/found" ] || fail "calls answer what the headers do not say"
 unproduced "$work/answers" "$work/list" "$work/elsewhere" >"$work/found"

@@ -16,6 +16,11 @@ $B/plain/run: $$(plain_o) $$(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped) $(if $(filter cover,$(MODE)),_exit)) \
 		$(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
+# The rows of bad calls, for test/answers.sh.
+$B/plain/misuses: $(patsubst %.c,$B/plain/%.o,$(wildcard test/unit/misuse/*.c) test/support/expect.c test/plain/run.c) \
+		$(lib)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+
 # ------------------------------------------------------------------ check
 
 .PHONY: check check-parts check-cheap check-words check-misuse check-functions check-pairs check-answers \
@@ -75,9 +80,9 @@ check-functions: ## at most 144 public functions, each of them used in an exampl
 	$(Q)test/functions.sh
 
 check-answers: deps-build ## each list of errors in a header is what calls really answer (test/contract)
-	$(again) $B/test/contract/answers
+	$(again) $B/test/contract/answers $B/plain/misuses
 	$(Q)test/comments.sh
-	$(Q)test/answers.sh $B/test/contract/answers
+	$(Q)test/answers.sh $B/test/contract/answers $B/plain/misuses
 
 check-static: deps-static ## clang-tidy and cppcheck; test/static.sh has the exceptions and their reasons
 	$(Q)test/static.sh

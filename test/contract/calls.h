@@ -1,7 +1,8 @@
 /*
  * What calls really answer. Each room has tables of calls, a row each, and puts them into
  * situations: with good and with bad arguments, on closed objects, from inside a callback, in a
- * forked child, and without memory. The program prints a line for each answer; test/answers.sh
+ * forked child, and without memory. A bad argument that the misuse hook hears of has its row in
+ * test/unit/misuse alone. The program prints a line for each answer; test/answers.sh
  * compares the lines with the lists of the headers.
  *
  * To delete a public function: delete its rows.

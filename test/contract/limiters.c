@@ -127,31 +127,14 @@ static void bad_limiters(void)
 {
 	tw_limiter *other;
 	situation("with bad arguments");
-	CALL(tw_limiter_create(NULL, service, CONFIG(0, .max_pending = 1)));
-	CALL(tw_limiter_create(&other, NULL, CONFIG(0, .max_pending = 1)));
-	CALL(tw_limiter_create(&other, service, NULL));
-	CALL(tw_limiter_create(&other, service, SMALL(tw_limiter_config)));
 	CALL(tw_limiter_create(&other, service, BIG(tw_limiter_config, .max_concurrency = 1)));
 	CALL(tw_limiter_create(&other, service, STRUCT(tw_limiter_config, .max_concurrency = 99)));
 	CALL(tw_limiter_create(&other, service, CONFIG(0, .executor = &unsound)));
-	CALL(tw_limiter_pause(NULL));
-	CALL(tw_limiter_resume(NULL));
-	CALL(tw_limiter_close(NULL, TW_CLOSE_DROP, 0));
-	CALL(tw_limiter_close(limiter, (enum tw_close_mode)7, 0));
-	CALL(tw_limiter_close_then(NULL, TW_CLOSE_DROP, idle, NULL));
 	CALL(tw_limiter_close_then(limiter, TW_CLOSE_DROP, NULL, NULL));
 	CALL(tw_limiter_close_then(limiter, (enum tw_close_mode)7, idle, NULL));
 	CALL(tw_limiter_destroy(NULL));
-	CALL(tw_limiter_on_idle(NULL, idle, NULL));
-	CALL(tw_limiter_on_idle(limiter, NULL, NULL));
-	CALL(tw_limiter_wait_idle(NULL, 0));
-	CALL(tw_limiter_set_max_concurrency(NULL, 1));
 	CALL(tw_limiter_set_max_concurrency(limiter, 0));
-	CALL(tw_limiter_set_rate(NULL, 1, 1));
 	CALL(tw_limiter_set_rate(limiter, 0, 1));
-	CALL(tw_limiter_stats(NULL, PLAIN(tw_limiter_stats)));
-	CALL(tw_limiter_stats(limiter, NULL));
-	CALL(tw_limiter_stats(limiter, SMALL(tw_limiter_stats)));
 }
 
 static void bad_jobs(void)
@@ -159,26 +142,15 @@ static void bad_jobs(void)
 	tw_job out;
 	struct tw_job_result result;
 	situation("with bad arguments");
-	CALL(tw_limiter_submit(NULL, succeed, NULL, &out));
-	CALL(tw_limiter_submit(limiter, NULL, NULL, &out));
-	CALL(tw_limiter_submit_task(NULL, TASK(.wait_ns = 0), &out));
-	CALL(tw_limiter_submit_task(limiter, NULL, &out));
-	CALL(tw_limiter_submit_task(limiter, SMALL(tw_limiter_task), &out));
 	CALL(tw_limiter_submit_task(limiter, BIG(tw_limiter_task, .fn = succeed), &out));
 	CALL(tw_limiter_submit_task(limiter, TASK(.flags = 1u << 30), &out));
 	CALL(tw_limiter_submit_task(limiter, TASK(.permits = 99), &out));
 	CALL(tw_limiter_submit_task(limiter, TASK(.timeout_ns = TOO_LONG), &out));
-	CALL(tw_job_complete(NULL, job, 0, NULL));
 	CALL(tw_job_complete(limiter, job, 7, NULL));
 	CALL(tw_job_complete(limiter, (tw_job){0}, 0, NULL));
-	CALL(tw_job_cancel(NULL, job));
 	CALL(tw_job_cancel(limiter, (tw_job){0}));
-	CALL(tw_job_wait(NULL, job, 0, &result));
 	CALL(tw_job_wait(limiter, (tw_job){0}, 0, &result));
-	CALL(tw_job_state(NULL, job));
 	CALL(tw_job_state(limiter, (tw_job){0}));
-	CALL(tw_job_forget(NULL, job));
-	CALL(tw_job_set_priority(NULL, job, 0));
 	CALL(tw_job_set_priority(limiter, job, 99999));
 }
 

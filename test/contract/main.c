@@ -1,4 +1,7 @@
-/* answers: prints "CALL, tab, ANSWER, tab, SITUATION" for each row (test/answers.sh). */
+/*
+ * answers MISUSES: prints "CALL, tab, ANSWER, tab, SITUATION" for each row (test/answers.sh), and
+ * for each row of test/unit/misuse, which are in the file as "NUMBER, tab, CALL".
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -197,10 +200,26 @@ static void values(void)
 	VALUE(TW_SCHEDULER_RUN_MORE);
 }
 
-int main(void)
+/* Calls that answer no number have rows with 0. */
+static void misuses(const char *name)
+{
+	FILE *rows = fopen(name, "r");
+	char call[4096];
+	long long answer;
+	must(name, rows ? 0 : -1);
+	situation("with bad arguments");
+	while (fscanf(rows, "%lld\t%4095[^\n]", &answer, call) == 2)
+		if (answer)
+			row_ends(call, answer);
+	fclose(rows);
+}
+
+int main(int argc, char **argv)
 {
 	alarm(120);
 	values();
+	must("usage: answers MISUSES", argc == 2 ? 0 : -1);
+	misuses(argv[1]);
 	timers();
 	groups();
 	services();

@@ -58,19 +58,10 @@ static void bad_pools(void)
 {
 	tw_pool *other;
 	situation("with bad arguments");
-	CALL(tw_pool_create(NULL, NULL));
-	CALL(tw_pool_create(&other, SMALL(tw_pool_config)));
 	CALL(tw_pool_create(&other, BIG(tw_pool_config, .workers = 1)));
 	CALL(tw_pool_create(&other, STRUCT(tw_pool_config, .workers = 5000)));
 	CALL(tw_pool_create(&other, STRUCT(tw_pool_config, .reserved = 1)));
-	CALL(tw_pool_submit(NULL, nothing, NULL));
-	CALL(tw_pool_submit(pool, NULL, NULL));
-	CALL(tw_pool_submit_wait(NULL, nothing, NULL, 0));
-	CALL(tw_pool_submit_wait(pool, NULL, NULL, 0));
-	CALL(tw_pool_stats(NULL, PLAIN(tw_pool_stats)));
-	CALL(tw_pool_stats(pool, NULL));
 	CALL(tw_pool_stats(pool, SMALL(tw_pool_stats)));
-	CALL(tw_pool_close(NULL, TW_CLOSE_DROP, NULL, NULL));
 	CALL(tw_pool_close(pool, (enum tw_close_mode)7, NULL, NULL));
 	CALL(tw_pool_destroy(NULL));
 }

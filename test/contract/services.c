@@ -81,54 +81,17 @@ static void creates(void)
 static void bad(void)
 {
 	tw_service *other;
-	uint64_t next_ns;
 	situation("with bad arguments");
-	CALL(tw_service_create(NULL, NULL));
-	CALL(tw_service_create(&other, SMALL(tw_service_config)));
 	CALL(tw_service_create(&other, BIG(tw_service_config, .workers = 1)));
-	CALL(tw_service_create(&other, STRUCT(tw_service_config, .tick_ns = 1)));
-	CALL(tw_service_create(&other, STRUCT(tw_service_config, .drive = (enum tw_drive)7)));
-	CALL(tw_service_create(&other, STRUCT(tw_service_config, .executor = &unsound)));
-	CALL(tw_service_close(NULL, TW_CLOSE_DROP, 0));
-	CALL(tw_service_close(service, (enum tw_close_mode)7, 0));
 	CALL(tw_service_destroy(NULL));
-	CALL(tw_service_advance(NULL, 1));
-	CALL(tw_service_advance(by_hand, 0));
-	CALL(tw_service_advance(service, 1));
-	CALL(tw_service_next_expiry(NULL, &next_ns));
-	CALL(tw_service_next_expiry(by_hand, NULL));
-	CALL(tw_service_next_expiry(service, &next_ns));
-	CALL(tw_service_fd(NULL));
-	CALL(tw_service_fd(service));
 }
 
 static void bad_looks(void)
 {
 	situation("with bad arguments");
-	CALL(tw_service_stats(NULL, PLAIN(tw_service_stats)));
-	CALL(tw_service_stats(service, NULL));
-	CALL(tw_service_stats(service, SMALL(tw_service_stats)));
-	CALL(tw_service_stats_print(NULL, sink));
-	CALL(tw_service_stats_print(PLAIN(tw_service_stats), NULL));
-	CALL(tw_service_stats_print(SMALL(tw_service_stats), sink));
-	CALL(tw_service_stats_prometheus(NULL, sink));
-	CALL(tw_service_stats_prometheus(service, NULL));
 	CALL(tw_service_stats_prometheus(service, full));
-	CALL(tw_service_histograms(NULL, &(struct tw_service_histograms){.size = 1}));
-	CALL(tw_service_histograms(service, NULL));
 	CALL(tw_service_histograms(service, &(struct tw_service_histograms){.size = 1}));
-	CALL(tw_service_liveness(NULL, PLAIN(tw_service_liveness)));
-	CALL(tw_service_liveness(service, NULL));
-	CALL(tw_service_liveness(service, SMALL(tw_service_liveness)));
-	CALL(tw_service_pool_stats(NULL, PLAIN(tw_pool_stats)));
-	CALL(tw_service_pool_stats(service, NULL));
-	CALL(tw_service_pool_stats(service, SMALL(tw_pool_stats)));
 	CALL(tw_service_pool_stats(by_hand, PLAIN(tw_pool_stats)));
-	CALL(tw_service_foreach(NULL, visit, NULL));
-	CALL(tw_service_foreach(service, NULL, NULL));
-	CALL(tw_service_dump(NULL, sink));
-	CALL(tw_service_dump(service, NULL));
-	CALL(tw_service_validate(NULL, NULL, 0));
 }
 
 /* -------------------------------------------------------------------- inside */

@@ -1,5 +1,6 @@
 #include "rows.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 tw_service *manual, *threaded;
@@ -49,8 +50,20 @@ void misuse_begin(void)
 	times = 0;
 }
 
+/* For test/answers.sh: the row goes to the file that TW_ANSWERS names. */
+static void tell(const char *call, long long is)
+{
+	const char *name = getenv("TW_ANSWERS");
+	FILE *out = name ? fopen(name, "a") : NULL;
+	if (!out)
+		return;
+	fprintf(out, "%lld\t%s\n", is, call);
+	fclose(out);
+}
+
 void misuse_expect(const char *call, long long is, int answer, const char *text)
 {
+	tell(call, is);
 	cr_assert(is == answer, "%s answered %lld, not %d", call, is, answer);
 	cr_assert(strcmp(heard, text) == 0, "%s\n  told: %s\n  not:  %s", call, heard, text);
 	cr_assert(times == 1, "%s told %d times", call, times);
