@@ -79,41 +79,51 @@ static void set_up(struct tw_limiter *l, tw_service *service,
 	tw__times_init(l);
 }
 
-int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *cfg)
+/* The service is held, and so is its pool. */
+static int create_held(tw_limiter **out, tw_service *service, struct tw_limiter_config *config)
 {
-	struct tw_limiter_config config;
-	if (!out || !service || !cfg)
-		return tw__invalid("%s is NULL", !out ? "out" : service ? "config" : "service");
-	int r = TW__STRUCT_READ(tw_limiter_config, &config, executor, cfg);
-	if (r)
-		return r;
-	if (!config.executor)
-		config.executor = service->executor;
-	r = limiter_config_check(&config);
+	if (!config->executor)
+		config->executor = service->executor;
+	int r = limiter_config_check(config);
 	if (r)
 		return r;
 	struct tw_limiter *l = aligned_alloc(_Alignof(struct tw_limiter), sizeof *l);
 	if (!l)
 		return -ENOMEM;
 	memset(l, 0, sizeof *l);
-	set_up(l, service, &config);
+	set_up(l, service, config);
 	if (l->rate.starts &&
-	    !(l->rate.tokens = calloc(config.rate_starts, sizeof *l->rate.tokens)))
+	    !(l->rate.tokens = calloc(config->rate_starts, sizeof *l->rate.tokens)))
 		r = -ENOMEM;
 	if (!r)
 		r = tw__job_queue_reserve(&l->queue, 0); /* for the inbox */
 	if (!r)
-		r = tw__base_hold(&l->base, service, config.executor);
+		r = tw__base_hold(&l->base, service, config->executor);
 	if (r) {
 		limiter_free_all(l);
 		return r;
 	}
 	tw__idle_init(l);
-	l->random = config.seed ? tw__random_mix(config.seed) : tw__service_draw_seed(service);
-	bool may_block = !(config.flags & TW_LIMITER_NONBLOCKING);
+	l->random = config->seed ? tw__random_mix(config->seed) : tw__service_draw_seed(service);
+	bool may_block = !(config->flags & TW_LIMITER_NONBLOCKING);
 	l->jobs_executor = may_block ? tw__pool_jobs_face(l->base.executor) : l->base.executor;
 	*out = l;
 	return 0;
+}
+
+int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *cfg)
+{
+	struct tw_limiter_config config;
+	if (!out || !service || !cfg)
+		return tw__invalid("%s is NULL", !out ? "out" : service ? "config" : "service");
+	int r = TW__STRUCT_READ(tw_limiter_config, &config, executor, cfg);
+	if (!r)
+		r = tw__service_hold(service);
+	if (r)
+		return r;
+	r = create_held(out, service, &config);
+	tw__service_let_go(service);
+	return r;
 }
 
 static bool all_returned(const struct tw_limiter *l)
