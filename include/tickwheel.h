@@ -142,10 +142,11 @@
  * exception. What a call was given, such as arg, stays yours.
  *
  * Cancellation. No call is a cancellation point of pthread_cancel: a pending request acts after the
- * call. A callback, release, hook or visitor must not be cancelled, nor end its thread otherwise. A
- * thread that may be cancelled and calls such functions (tw_service_advance, tw_manual_pump,
- * tw_run_one, a cancel with a release) disables cancellation in them. A close, a destroy and
- * tw_clock_manual_advance_by do that themselves.
+ * call. The calls that are there to run callbacks disable cancellation meanwhile:
+ * tw_service_advance, tw_manual_pump, tw_run_one, tw_scheduler_run, tw_action_scheduler_flush. A
+ * close, a destroy and tw_clock_manual_advance_by do so, too. In other calls a release, hook or
+ * visitor must not be cancelled: a thread that may be cancelled disables cancellation there. No
+ * such function may end its thread otherwise.
  *
  * Fork. In the child no thread of the parent's services lives. There a call on an object of the
  * parent answers -EPERM; tw_service_now and other times answer 0, and tw_is_pending and other

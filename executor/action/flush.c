@@ -5,6 +5,7 @@
  * the rest of the batch.
  */
 
+#include "mpsc/base/cancel.h"
 #include "executor/action/flush.h"
 #include "executor/action/close.h"
 #include "executor/action/host.h"
@@ -335,6 +336,7 @@ static int flush_turn(tw_action_scheduler *scheduler)
 
 int tw_action_scheduler_flush(tw_action_scheduler *scheduler)
 {
+	TW__UNCANCELLED;
 	int r = tw__actions_check(scheduler);
 	if (r)
 		return r;

@@ -123,6 +123,7 @@ static size_t manual_waiting(tw_manual *manual)
 
 int tw_manual_pump(tw_manual *manual, size_t budget)
 {
+	TW__UNCANCELLED;
 	int r = manual_check(manual);
 	if (r)
 		return r;

@@ -1,5 +1,6 @@
 /* The loop, and what a turn may ask. */
 
+#include "mpsc/base/cancel.h"
 #include "executor/scheduler/host.h"
 #include "executor/scheduler/run.h"
 #include "wheel/core/frame.h"
@@ -254,6 +255,7 @@ static int end_of_run(tw_scheduler *scheduler)
 
 int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 {
+	TW__UNCANCELLED;
 	int result = TW__CHECK(scheduler, "scheduler");
 	if (result)
 		return result;

@@ -233,7 +233,7 @@ static void run_ticket(tw_strand *strand, tw_batch *batch)
 	if (!work)
 		strand->flags |= TW__STRAND_RUNNING;
 	tw__tiny_unlock(&strand->lock);
-	int r = tw_run_one(batch);
+	int r = tw__run_one(batch);
 	if (r == -ENOMEM)
 		tw_run_return(batch);
 	tw__tiny_lock(&strand->lock);

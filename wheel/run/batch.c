@@ -131,7 +131,7 @@ static int inline_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	(void)self;
 	while (n-- > 0)
-		if (tw_run_one(batch) < 0)
+		if (tw__run_one(batch) < 0)
 			tw_run_return(batch);
 	return 0;
 }

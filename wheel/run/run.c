@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "mpsc/base/cancel.h"
 #include "wheel/core/context.h"
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
@@ -351,11 +352,8 @@ static int check_ticket(const char *call, tw_batch *batch)
 	return tw__forked(service) ? -EPERM : 0;
 }
 
-int tw_run_one(tw_batch *batch)
+int tw__run_one(tw_batch *batch)
 {
-	int r = check_ticket(__func__, batch);
-	if (tw_unlikely(r))
-		return r;
 	if (tw_unlikely(tw__batch_is_work(batch)))
 		return tw__work_run((struct tw__work *)(void *)batch);
 	tw_service *service = tw__batch_service(batch);
@@ -367,6 +365,13 @@ int tw_run_one(tw_batch *batch)
 	bool ran = index >= 0 && tw__batch_run(batch, local, (unsigned)index, &clock);
 	tw__batch_finish(batch, 1);
 	return ran;
+}
+
+int tw_run_one(tw_batch *batch)
+{
+	TW__UNCANCELLED;
+	int r = check_ticket(__func__, batch);
+	return tw_unlikely(r) ? r : tw__run_one(batch);
 }
 
 void tw__batch_end_one(tw_batch *batch)

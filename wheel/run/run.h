@@ -27,6 +27,9 @@ static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick,
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
 		   struct tw__run_clock *clock);
 
+/* tw_run_one of a ticket that is sound, on a thread that is not cancelled meanwhile. */
+int tw__run_one(tw_batch *batch);
+
 /*
  * As tw_run_one and tw_run_return, but ends the timer as cancelled, release included: its executor
  * runs nothing any more.

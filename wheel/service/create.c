@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include "mpsc/base/cancel.h"
 #include "mpsc/base/reserve.h"
 #include "wheel/driver/poll.h"
 #include "wheel/timer/member.h"
@@ -316,6 +317,7 @@ uint64_t tw_service_now(const tw_service *service)
 
 int tw_service_advance(tw_service *service, size_t budget)
 {
+	TW__UNCANCELLED;
 	if (budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT))
 		return tw__bad(-EINVAL, __func__, "budget");
 	int r = tw__service_check(service);
