@@ -1,6 +1,9 @@
 #include "limited.h"
 
 #include <errno.h>
+#include <sched.h>
+
+#include "executor/limiter/internal.h"
 
 struct tw_limiter_config limited_config(uint32_t max_concurrency)
 {
@@ -46,10 +49,16 @@ void limited_hook(struct tw_limiter_config *config, struct limited_hooks hooks)
 
 void limited_open(struct limited *home, const struct tw_limiter_config *config)
 {
+	limited_open_in(home, NULL, config);
+}
+
+void limited_open_in(struct limited *home, const struct tw_service_config *service,
+		     const struct tw_limiter_config *config)
+{
 	struct tw_limiter_config mine = *config;
 	mine.flags |= TW_LIMITER_PAUSED;
 	*home = (struct limited){.starts = 0};
-	rig_open(&home->rig, NULL);
+	rig_open(&home->rig, service);
 	queue_executor_open(&home->queue);
 	if (!mine.executor)
 		mine.executor = &home->queue.base;
@@ -67,6 +76,7 @@ void limited_close(struct limited *home)
 	expect_eq(stats_of(home->rig.service).pending, 0);
 	queue_executor_close(&home->queue);
 	rig_close(&home->rig);
+	home->limiter = NULL;
 }
 
 void limited_pump(struct limited *home)
@@ -81,6 +91,11 @@ void limited_advance(struct limited *home, uint64_t ns)
 		rig_advance(&home->rig, MS);
 		limited_pump(home);
 	}
+}
+
+void limited_pass(struct limited *home, uint64_t ns)
+{
+	expect_eq(tw_clock_manual_set(home->rig.clock, rig_now(&home->rig) + ns), 0);
 }
 
 uint64_t limited_now(const struct limited *home)
@@ -185,4 +200,55 @@ void expect_started_in_order(const struct limited *home, unsigned n, const int *
 	expect_eq(home->starts, n);
 	for (unsigned i = 0; i < n; i++)
 		expect_eq(home->started[i], numbers[i]);
+}
+
+int job_succeeds(void *arg, struct tw_job_run *run)
+{
+	(void)arg, (void)run;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ threads */
+
+static void await_waiter(struct tw_limiter *limiter, const struct tw__bell *bell)
+{
+	for (bool waits = false; !waits; sched_yield()) {
+		pthread_mutex_lock(&limiter->lock);
+		waits = bell->waiters;
+		pthread_mutex_unlock(&limiter->lock);
+	}
+}
+
+void limited_await_room_waiter(struct limited *home)
+{
+	await_waiter(home->limiter, &home->limiter->ends.room);
+}
+
+void limited_await_end_waiter(struct limited *home)
+{
+	await_waiter(home->limiter, &home->limiter->ends.quiet);
+}
+
+static void *submit_when_there_is_room(void *arg)
+{
+	struct submitter *self = arg;
+	self->answer =
+	    tw_limiter_submit_task(self->load->home->limiter, &self->task, &self->load->job);
+	return NULL;
+}
+
+void submitter_begin(struct submitter *submitter, struct load *load, struct tw_limiter_task task)
+{
+	*submitter = (struct submitter){.load = load, .task = task, .answer = 1};
+	if (!task.wait_ns)
+		submitter->task.wait_ns = TW_FOREVER;
+	expect_eq(pthread_create(&submitter->thread, NULL, submit_when_there_is_room, submitter),
+		  0);
+	limited_await_room_waiter(load->home);
+}
+
+int submitter_end(struct submitter *submitter)
+{
+	expect_eq(pthread_join(submitter->thread, NULL), 0);
+	return submitter->answer;
 }

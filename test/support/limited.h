@@ -57,6 +57,10 @@ struct tw_limiter_config limited_config(uint32_t max_concurrency);
 /* Made; not started. */
 void limited_open(struct limited *home, const struct tw_limiter_config *config);
 
+/* The same, on a service with this config. */
+void limited_open_in(struct limited *home, const struct tw_service_config *service,
+		     const struct tw_limiter_config *config);
+
 /* Nothing may be left. */
 void limited_close(struct limited *home);
 
@@ -65,6 +69,9 @@ void limited_pump(struct limited *home);
 
 /* Tick by tick, each with a pump. */
 void limited_advance(struct limited *home, uint64_t ns);
+
+/* Time passes and nobody looks: neither the driver nor the executor. */
+void limited_pass(struct limited *home, uint64_t ns);
 
 /* Since the limiter was made. */
 uint64_t limited_now(const struct limited *home);
@@ -75,6 +82,27 @@ struct tw_limiter_stats limited_stats(struct limited *home);
 struct tw_limiter_task load_task(struct load *load);
 void load_submit_task(struct load *load, const struct tw_limiter_task *task);
 void load_submit(struct load *load);
+
+/* A job's function that returns 0. */
+int job_succeeds(void *arg, struct tw_job_run *run);
+
+/* Return when a thread waits for room in the line, or for the limiter's jobs to end. */
+void limited_await_room_waiter(struct limited *home);
+void limited_await_end_waiter(struct limited *home);
+
+/* A thread that submits a load as soon as there is room for it. */
+struct submitter {
+	struct load *load;
+	struct tw_limiter_task task;
+	int answer;
+	pthread_t thread;
+};
+
+/* The task's wait_ns is TW_FOREVER if it is 0. Returns when the thread waits. */
+void submitter_begin(struct submitter *submitter, struct load *load, struct tw_limiter_task task);
+
+/* Waits for its end. Returns what the submit answered. */
+int submitter_end(struct submitter *submitter);
 
 /* It has settled once, so. */
 void expect_settled(const struct load *load, enum tw_job_status status, int error);

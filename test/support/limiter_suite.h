@@ -6,16 +6,33 @@
 
 static struct limited home;
 
-static inline void open_started(uint32_t max_concurrency)
+static inline void open_with(struct tw_limiter_config config)
 {
-	struct tw_limiter_config config = limited_config(max_concurrency);
 	limited_open(&home, &config);
 	expect_eq(tw_limiter_resume(home.limiter), 0);
+}
+
+static inline void open_in(const struct tw_service_config *service, struct tw_limiter_config config)
+{
+	limited_open_in(&home, service, &config);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+}
+
+static inline void open_started(uint32_t max_concurrency)
+{
+	open_with(limited_config(max_concurrency));
 }
 
 static inline void close_all(void)
 {
 	limited_close(&home);
+}
+
+/* A suite's .fini: closes what a test has left open. */
+static inline void close_left(void)
+{
+	if (home.limiter)
+		close_all();
 }
 
 #define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})

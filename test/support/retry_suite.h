@@ -29,8 +29,7 @@ static inline void open_with_hook(void)
 	retries = 0;
 	text[0] = 0;
 	tw_set_misuse_hook(keep_text);
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	open_with(config);
 }
 
 static inline void submit_with(struct load *load, tw_job_fn *fn, struct tw_retry retry)

@@ -3,7 +3,7 @@
 
 #include "test/support/limiter_suite.h"
 
-TestSuite(limiter_attempts, .timeout = 60);
+TestSuite(limiter_attempts, .fini = close_left, .timeout = 60);
 
 enum { ATTEMPTS = 40 };
 
@@ -47,7 +47,6 @@ Test(limiter_attempts, answer_to_another_attempt_never_counts_however_many_there
 	expect_eq(tw_job_complete(home.limiter, seen[ATTEMPTS], 0, &load), 0);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(load.result.attempts, ATTEMPTS);
-	close_all();
 }
 
 static tw_job stopped;
@@ -75,7 +74,6 @@ Test(limiter_attempts, stop_names_the_attempt_that_it_stops)
 	expect_eq(tw_job_complete(home.limiter, first, -ECANCELED, NULL), -EALREADY);
 	expect_eq(tw_job_complete(home.limiter, seen[2], 0, NULL), 0);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	close_all();
 }
 
 /* Of one attempt as of the other: what names the job. */
@@ -93,5 +91,4 @@ Test(limiter_attempts, handle_of_an_attempt_names_its_job)
 	expect_eq(tw_job_is_cancelled(home.limiter, seen[2]), true);
 	expect_eq(tw_job_complete(home.limiter, load.job, -EINTR, NULL), 0);
 	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -EINTR);
-	close_all();
 }

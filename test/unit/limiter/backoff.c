@@ -4,6 +4,8 @@
 
 #include "test/support/retry_suite.h"
 
+TestSuite(limiter_backoff, .fini = close_left);
+
 static struct {
 	unsigned asked;
 	uint32_t attempt;
@@ -42,7 +44,6 @@ Test(limiter_backoff, predicate_refuses_a_retry)
 	expect_eq(predicate.error, -ENOENT);
 	expect_eq(predicate.given_ns, 3 * MS);
 	expect_eq(retries, 0);
-	close_all();
 }
 
 Test(limiter_backoff, predicate_sees_and_changes_the_delay)
@@ -59,7 +60,6 @@ Test(limiter_backoff, predicate_sees_and_changes_the_delay)
 	expect_eq(predicate.given_ns, 9 * MS);
 	expect_eq(load.started_ns[2], 80 * MS);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	close_all();
 }
 
 Test(limiter_backoff, predicate_is_asked_only_about_retries_that_the_rest_allows)
@@ -79,7 +79,6 @@ Test(limiter_backoff, predicate_is_asked_only_about_retries_that_the_rest_allows
 	expect_eq(predicate.asked, 1);
 	expect_settled(&beyond, TW_JOB_STATUS_FAILED, -EIO);
 	expect_eq(retries, 0);
-	close_all();
 }
 
 Test(limiter_backoff, predicate_decides_about_timed_out_attempts)
@@ -102,7 +101,6 @@ Test(limiter_backoff, predicate_decides_about_timed_out_attempts)
 	expect_eq(predicate.error, -ETIMEDOUT);
 	expect_eq(predicate.given_ns, 0);
 	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	close_all();
 }
 
 static void expect_bad_choice(int64_t delay_ns)
@@ -155,5 +153,4 @@ Test(limiter_backoff, predicate_may_call_the_limiter_but_not_wait_for_it)
 	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -EIO); /* by the predicate */
 	expect_settled(&inner, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(retries, 0);
-	close_all();
 }

@@ -7,19 +7,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "test/support/limited.h"
+#include "test/support/limiter_suite.h"
 
-TestSuite(limiter_beside, .timeout = 60);
-
-static struct limited home;
-
-#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
-
-static void open_started(struct tw_limiter_config config)
-{
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-}
+TestSuite(limiter_beside, .fini = close_left, .timeout = 60);
 
 /* -------------------------------------------------------------------- cancel */
 
@@ -68,7 +58,7 @@ Test(limiter_beside, second_cancel_does_not_wait_for_a_stop_under_way_and_the_jo
 {
 	struct load load = LOAD(1, .held = true);
 	pthread_t thread;
-	open_started(limited_config(1));
+	open_started(1);
 	submit_with_stop(&load, long_stop);
 	struct canceller first = {.job = load.job};
 	expect_eq(pthread_create(&thread, NULL, cancel, &first), 0);
@@ -89,7 +79,6 @@ Test(limiter_beside, second_cancel_does_not_wait_for_a_stop_under_way_and_the_jo
 	expect_eq(atomic_load(&stops_begun), 1);
 	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -EINTR);
 	expect_eq(load.releases, 1);
-	limited_close(&home);
 }
 
 static struct load siblings[2];
@@ -112,7 +101,7 @@ Test(limiter_beside, stops_may_cancel_each_others_jobs)
 {
 	struct canceller cancellers[2];
 	pthread_t threads[2];
-	open_started(limited_config(2));
+	open_started(2);
 	for (int i = 0; i < 2; i++) {
 		siblings[i] = LOAD(i, .held = true);
 		submit_with_stop(&siblings[i], stop_siblings);
@@ -130,7 +119,6 @@ Test(limiter_beside, stops_may_cancel_each_others_jobs)
 		expect_eq(tw_job_complete(home.limiter, siblings[i].attempt, 0, NULL), 0);
 		expect_settled(&siblings[i], TW_JOB_STATUS_SUCCEEDED, 0);
 	}
-	limited_close(&home);
 }
 
 /* --------------------------------------------------------------------- pause */
@@ -149,7 +137,7 @@ Test(limiter_beside, one_that_has_left_the_line_is_running_and_no_other_starts_a
 	struct load loads[3];
 	struct tw_limiter_config config = limited_config(3);
 	limited_hook(&config, (struct limited_hooks){.started = pause_inside});
-	open_started(config);
+	open_with(config);
 	for (int i = 0; i < 3; i++) {
 		loads[i] = LOAD(i);
 		load_submit(&loads[i]);
@@ -161,7 +149,6 @@ Test(limiter_beside, one_that_has_left_the_line_is_running_and_no_other_starts_a
 	expect_eq(tw_limiter_resume(home.limiter), 0);
 	limited_pump(&home);
 	expect_eq(home.starts, 3);
-	limited_close(&home);
 }
 
 enum { ROOM = 1000 };
@@ -241,26 +228,20 @@ Test(limiter_beside, no_job_starts_after_a_pause_has_returned_however_many_threa
 static struct load again;
 static int again_answer;
 
-static int plain(void *arg, struct tw_job_run *run)
-{
-	(void)arg, (void)run;
-	return 0;
-}
-
 static void submit_again(void *arg, const struct tw_job_result *result)
 {
 	struct load *load = arg;
 	load->dones++;
 	load->result = *result;
 	if (result->status == TW_JOB_STATUS_DROPPED)
-		again_answer = tw_limiter_submit(home.limiter, plain, &again, NULL);
+		again_answer = tw_limiter_submit(home.limiter, job_succeeds, &again, NULL);
 }
 
 Test(limiter_beside, submit_from_a_dropped_jobs_done_is_refused)
 {
 	struct load load = LOAD(1);
 	again = LOAD(2);
-	open_started(limited_config(1));
+	open_started(1);
 	struct tw_limiter_task task = load_task(&load);
 	task.done = submit_again;
 	load_submit_task(&load, &task);
@@ -268,5 +249,4 @@ Test(limiter_beside, submit_from_a_dropped_jobs_done_is_refused)
 	expect_settled(&load, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_eq(again_answer, -ESHUTDOWN);
 	limited_pump(&home); /* takes back what the executor was given */
-	limited_close(&home);
 }

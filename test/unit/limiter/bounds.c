@@ -3,6 +3,8 @@
 
 #include "test/support/limiter_suite.h"
 
+TestSuite(limiter_bounds, .fini = close_left);
+
 static int submit(struct load *load)
 {
 	struct tw_limiter_task task = load_task(load);
@@ -16,8 +18,7 @@ Test(limiter_bounds, more_than_may_wait_are_refused)
 	struct load loads[4];
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = 2;
-	limited_open(&home, &config);
-	tw_limiter_resume(home.limiter);
+	open_with(config);
 	for (int i = 0; i < 4; i++)
 		loads[i] = LOAD(i, .held = true);
 	load_submit(&loads[0]);
@@ -38,7 +39,6 @@ Test(limiter_bounds, more_than_may_wait_are_refused)
 	for (int i = 1; i < 4; i++)
 		complete(&loads[i], 0);
 	expect_eq(loads[3].result.id, 4);
-	close_all();
 }
 
 Test(limiter_bounds, retries_find_their_place_though_the_line_is_full)
@@ -47,8 +47,7 @@ Test(limiter_bounds, retries_find_their_place_though_the_line_is_full)
 		    late = LOAD(3);
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = 1;
-	limited_open(&home, &config);
-	tw_limiter_resume(home.limiter);
+	open_with(config);
 	struct tw_limiter_task task = load_task(&load);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
 	load_submit_task(&load, &task);
@@ -60,7 +59,6 @@ Test(limiter_bounds, retries_find_their_place_though_the_line_is_full)
 	load_submit(&late);
 	limited_pump(&home);
 	expect_eq(late.dones, 1);
-	close_all();
 }
 
 Test(limiter_bounds, paused_one_refuses_or_queues_as_chosen)
@@ -68,8 +66,7 @@ Test(limiter_bounds, paused_one_refuses_or_queues_as_chosen)
 	struct load load = LOAD(1);
 	struct tw_limiter_config config = limited_config(1);
 	config.flags = TW_LIMITER_PAUSED_REFUSES;
-	limited_open(&home, &config);
-	tw_limiter_resume(home.limiter);
+	open_with(config);
 	tw_limiter_pause(home.limiter);
 	expect_eq(submit(&load), -EBUSY);
 	expect_eq(limited_stats(&home).rejected, 1);
@@ -77,7 +74,6 @@ Test(limiter_bounds, paused_one_refuses_or_queues_as_chosen)
 	load_submit(&load);
 	limited_pump(&home);
 	expect_eq(load.dones, 1);
-	close_all();
 }
 
 /* --------------------------------------------------------------- wait and ask */
@@ -110,7 +106,6 @@ Test(limiter_bounds, kept_result_can_be_asked_for_until_it_is_forgotten)
 	expect_eq(tw_job_forget(home.limiter, other.job), -EINVAL);
 	limited_pump(&home);
 	expect_eq(tw_job_wait(home.limiter, other.job, TW_FOREVER, NULL), TW_GONE); /* not kept */
-	close_all();
 }
 
 Test(limiter_bounds, forgotten_before_it_has_settled_is_gone_then)
@@ -124,7 +119,6 @@ Test(limiter_bounds, forgotten_before_it_has_settled_is_gone_then)
 	limited_pump(&home);
 	complete(&load, 0);
 	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_GONE);
-	close_all();
 }
 
 Test(limiter_bounds, kept_results_end_with_the_limiter)
@@ -138,7 +132,6 @@ Test(limiter_bounds, kept_results_end_with_the_limiter)
 	limited_pump(&home);
 	expect_eq(load.dones, 1);
 	expect_eq(load.releases, 1);
-	close_all();
 }
 
 static int wait_for_self[3];
@@ -163,7 +156,6 @@ Test(limiter_bounds, waits_that_would_wait_for_their_caller_are_refused)
 	expect_eq(wait_for_self[0], -EDEADLK);
 	expect_eq(wait_for_self[1], -EDEADLK);
 	expect_eq(wait_for_self[2], -EDEADLK);
-	close_all();
 }
 
 Test(limiter_bounds, stale_and_random_handles_are_harmless)
@@ -184,7 +176,6 @@ Test(limiter_bounds, stale_and_random_handles_are_harmless)
 	}
 	limited_pump(&home);
 	complete(&next, 0);
-	close_all();
 }
 
 /* -------------------------------------------------------------------- events */
@@ -248,7 +239,6 @@ Test(limiter_bounds, events_tell_the_story)
 	tw_limiter_resume(home.limiter);
 	limited_advance(&home, 10 * MS);
 	cr_assert_str_eq(story, "e3 s1 e1 s2 r2 S2 e2 i9 ");
-	close_all();
 }
 
 static void submit_in_done(void *arg, const struct tw_job_result *result)
@@ -272,7 +262,6 @@ Test(limiter_bounds, callbacks_may_call_anything)
 	load_submit_task(&load, &task);
 	limited_pump(&home);
 	expect_eq(load.dones, 5);
-	close_all();
 }
 
 /* ------------------------------------------------------------------- context */
@@ -325,5 +314,4 @@ Test(limiter_bounds, context_of_the_submit_goes_with_the_job)
 	tw_context_set(NULL);
 	for (int i = 0; i < 4; i++)
 		cr_assert_eq(contexts[i], &mine);
-	close_all();
 }

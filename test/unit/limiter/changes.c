@@ -4,15 +4,9 @@
 
 #include "test/support/faults.h"
 #include "test/support/limiter_suite.h"
-#include "test/support/misuse_text.h"
 #include "test/support/random.h"
 
-static void open_with(struct tw_limiter_config config)
-{
-	tw_set_misuse_hook(keep_text);
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-}
+TestSuite(limiter_changes, .fini = close_left);
 
 /* ---------------------------------------------------------------------- rate */
 
@@ -33,81 +27,77 @@ static void submit_all(struct load *loads, int n)
 	limited_pump(&home);
 }
 
-Test(limiter_changes, higher_rate_starts_jobs_now)
-{
-	struct load loads[8];
-	open_with(rated(2, 100 * MS));
-	submit_all(loads, 8);
-	expect_eq(home.starts, 2);
-	limited_advance(&home, 10 * MS);
-	expect_eq(tw_limiter_set_rate(home.limiter, 5, 100 * MS), 0);
-	limited_pump(&home);
-	expect_eq(home.starts, 5);
-	limited_advance(&home, 89 * MS);
-	expect_eq(home.starts, 5);
-	limited_advance(&home, MS);
-	expect_eq(home.starts, 7); /* two tokens are back at 100 ms */
-	limited_advance(&home, 10 * MS);
-	expect_eq(home.starts, 8);
-	close_all();
-}
+enum { STEPS = 8, JOBS = 12 };
 
-Test(limiter_changes, shorter_interval_returns_tokens_earlier)
-{
-	struct load loads[4];
-	open_with(rated(2, 1000 * MS));
-	submit_all(loads, 4);
-	limited_advance(&home, 20 * MS);
-	expect_eq(tw_limiter_set_rate(home.limiter, 2, 50 * MS), 0);
-	limited_advance(&home, 29 * MS);
-	expect_eq(home.starts, 2);
-	limited_advance(&home, MS);
-	expect_eq(home.starts, 4);
-	close_all();
-}
+/* At an instant: jobs that come, and the rate that is set (0: none); how many have started then. */
+struct rate_step {
+	uint64_t at_ms;
+	int jobs;
+	uint32_t starts;
+	uint64_t interval_ms;
+	unsigned wanted;
+};
 
-Test(limiter_changes, lower_rate_counts_the_starts_before_it)
+static const struct rate_row {
+	const char *name;
+	uint32_t starts;
+	uint64_t interval_ms;
+	struct rate_step steps[STEPS];
+} rate_rows[] = {
+    {"a higher rate starts jobs now; tokens come back when they would have",
+     2,
+     100,
+     {{0, 8, 0, 0, 2}, {10, 0, 5, 100, 5}, {99, 0, 0, 0, 5}, {100, 0, 0, 0, 7}, {110, 0, 0, 0, 8}}},
+    {"a shorter interval returns tokens earlier",
+     2,
+     1000,
+     {{0, 4, 0, 0, 2}, {20, 0, 2, 50, 2}, {49, 0, 0, 0, 2}, {50, 0, 0, 0, 4}}},
+    {"a lower rate counts the starts before it",
+     4,
+     40,
+     {{0, 3, 0, 0, 3},
+      {10, 5, 0, 0, 4},
+      {10, 0, 2, 60, 4},
+      {59, 0, 0, 0, 4},
+      {60, 0, 0, 0, 5}, /* the last but one is an interval ago */
+      {70, 0, 0, 0, 6},
+      {130, 0, 0, 0, 8}}},
+    {"a rate that was lower for a moment counts all starts before it",
+     4,
+     100,
+     {{0, 12, 0, 0, 4},
+      {10, 0, 1, 100, 4},
+      {20, 0, 4, 100, 4},
+      {99, 0, 0, 0, 4},
+      {100, 0, 0, 0, 8},
+      {200, 0, 0, 0, 12}}},
+};
+
+static void check_rate(const struct rate_row *row)
 {
-	struct load loads[8];
-	open_with(rated(4, 40 * MS));
-	submit_all(loads, 3);
-	limited_advance(&home, 10 * MS);
-	for (int i = 3; i < 8; i++) {
-		loads[i] = LOAD(i);
-		load_submit(&loads[i]);
+	struct load loads[JOBS];
+	int came = 0;
+	open_with(rated(row->starts, row->interval_ms * MS));
+	for (const struct rate_step *step = row->steps; step < row->steps + STEPS && step->wanted;
+	     step++) {
+		limited_advance(&home, step->at_ms * MS - limited_now(&home));
+		submit_all(&loads[came], step->jobs);
+		came += step->jobs;
+		if (step->starts)
+			expect_eq(
+			    tw_limiter_set_rate(home.limiter, step->starts, step->interval_ms * MS),
+			    0);
+		limited_pump(&home);
+		cr_assert(home.starts == step->wanted, "%s: %u at %d ms", row->name, home.starts,
+			  (int)step->at_ms);
 	}
-	limited_pump(&home);
-	expect_eq(home.starts, 4); /* at 0: three; at 10: one */
-	expect_eq(tw_limiter_set_rate(home.limiter, 2, 60 * MS), 0);
-	limited_advance(&home, 49 * MS);
-	expect_eq(home.starts, 4);
-	limited_advance(&home, MS); /* 60: the last but one is an interval ago */
-	expect_eq(home.starts, 5);
-	limited_advance(&home, 10 * MS);
-	expect_eq(home.starts, 6);
-	limited_advance(&home, 60 * MS);
-	expect_eq(home.starts, 8);
 	close_all();
 }
 
-/* As a controller does that halves the rate on an error, and then raises it again. */
-Test(limiter_changes, rate_that_was_lower_for_a_moment_counts_all_starts_before_it)
+Test(limiter_changes, rates)
 {
-	struct load loads[12];
-	open_with(rated(4, 100 * MS));
-	submit_all(loads, 12);
-	expect_eq(home.starts, 4);
-	limited_advance(&home, 10 * MS);
-	expect_eq(tw_limiter_set_rate(home.limiter, 1, 100 * MS), 0);
-	limited_advance(&home, 10 * MS);
-	expect_eq(tw_limiter_set_rate(home.limiter, 4, 100 * MS), 0);
-	limited_advance(&home, 79 * MS);
-	expect_eq(home.starts, 4);
-	limited_advance(&home, MS);
-	expect_eq(home.starts, 8);
-	limited_advance(&home, 100 * MS);
-	expect_eq(home.starts, 12);
-	close_all();
+	for (size_t i = 0; i < sizeof rate_rows / sizeof *rate_rows; i++)
+		check_rate(&rate_rows[i]);
 }
 
 static void lower_the_rate(void *arg, tw_job job, uint64_t id, uint32_t attempt)
@@ -133,7 +123,6 @@ Test(limiter_changes, rate_that_sinks_between_a_token_and_its_start_counts_both)
 	expect_eq(home.starts, 4);
 	limited_advance(&home, MS);
 	expect_eq(home.starts, 8);
-	close_all();
 }
 
 /* Starts of the latest rates: after each change at most `starts` in a span of the interval. */
@@ -175,32 +164,6 @@ Test(limiter_changes, random_rates_are_kept_from_each_change_on, .timeout = 60)
 	}
 	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
 	limited_pump(&home);
-	close_all();
-}
-
-Test(limiter_changes, bad_rates_are_refused_and_change_nothing)
-{
-	struct load loads[4];
-	open_started(1);
-	tw_set_misuse_hook(keep_text);
-	expect_eq(tw_limiter_set_rate(home.limiter, 1, MS), -EINVAL);
-	cr_assert_str_eq(text, "tw_limiter_set_rate: the limiter was created without a rate");
-	close_all();
-	open_with(rated(2, 10 * MS));
-	expect_eq(tw_limiter_set_rate(NULL, 1, MS), -EINVAL);
-	expect_eq(tw_limiter_set_rate(home.limiter, 0, MS), -EINVAL);
-	cr_assert_str_eq(text,
-			 "tw_limiter_set_rate: starts has a value that the header does not allow");
-	expect_eq(tw_limiter_set_rate(home.limiter, (1u << 20) + 1, MS), -EINVAL);
-	expect_eq(tw_limiter_set_rate(home.limiter, 1, 0), -EINVAL);
-	cr_assert_str_eq(
-	    text, "tw_limiter_set_rate: interval_ns has a value that the header does not allow");
-	expect_eq(tw_limiter_set_rate(home.limiter, 1, TW_MAX_DELAY_NS + 1), -EINVAL);
-	submit_all(loads, 4);
-	expect_eq(home.starts, 2);
-	limited_advance(&home, 10 * MS);
-	expect_eq(home.starts, 4);
-	close_all();
 }
 
 /* ------------------------------------------------------------------ priority */
@@ -229,7 +192,6 @@ Test(limiter_changes, job_in_line_moves_behind_the_others_of_its_new_priority)
 	complete(&loads[0], 0);
 	expect_started_in_order(&home, 6, (int[]){0, 5, 3, 2, 4, 1});
 	expect_eq(tw_job_set_priority(home.limiter, loads[3].job, 1), TW_GONE);
-	close_all();
 }
 
 Test(limiter_changes, time_in_line_counts_through_a_change_of_priority)
@@ -249,7 +211,6 @@ Test(limiter_changes, time_in_line_counts_through_a_change_of_priority)
 	expect_eq(timed.done_ns, 30 * MS);
 	complete(&holder, 0);
 	expect_eq(load.result.queued_ns, 40 * MS);
-	close_all();
 }
 
 Test(limiter_changes, running_or_retrying_job_uses_its_priority_in_its_next_stay)
@@ -273,7 +234,6 @@ Test(limiter_changes, running_or_retrying_job_uses_its_priority_in_its_next_stay
 	load_submit(&last);
 	limited_pump(&home);
 	complete(&last, 0);
-	close_all();
 }
 
 Test(limiter_changes, light_job_that_moves_before_a_heavy_one_starts)
@@ -292,28 +252,19 @@ Test(limiter_changes, light_job_that_moves_before_a_heavy_one_starts)
 	expect_eq(light.dones, 1);
 	complete(&holder, 0);
 	complete(&heavy, 0);
-	close_all();
 }
 
-Test(limiter_changes, bad_priorities_are_refused)
+Test(limiter_changes, without_memory_a_job_stays_where_it_is)
 {
 	struct load holder = LOAD(0, .held = true), load = LOAD(1);
 	open_started(1);
-	tw_set_misuse_hook(keep_text);
 	load_submit(&holder);
 	load_submit(&load);
 	limited_pump(&home);
-	expect_eq(tw_job_set_priority(NULL, load.job, 1), -EINVAL);
-	expect_eq(tw_job_set_priority(home.limiter, load.job, 32768), -EINVAL);
-	cr_assert_str_eq(
-	    text, "tw_job_set_priority: priority has a value that the header does not allow");
-	expect_eq(tw_job_set_priority(home.limiter, load.job, -32769), -EINVAL);
-	expect_eq(tw_job_set_priority(home.limiter, (tw_job){0}, 1), TW_GONE);
 	faults_arm(0, true);
 	expect_eq(tw_job_set_priority(home.limiter, load.job, 17), -ENOMEM);
 	expect_eq(faults_disarm(), true);
 	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_QUEUED);
 	complete(&holder, 0);
 	expect_eq(load.dones, 1);
-	close_all();
 }

@@ -3,25 +3,10 @@
  * clock moved by hand.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 
-#include "executor/limiter/internal.h"
 #include "test/support/limiter_suite.h"
 
-TestSuite(limiter_clock, .timeout = 60);
-
-static void open_with(struct tw_limiter_config config)
-{
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-}
-
-/* The clock moves, nobody looks. */
-static void pass(uint64_t ns)
-{
-	expect_eq(tw_clock_manual_set(home.rig.clock, rig_now(&home.rig) + ns), 0);
-}
+TestSuite(limiter_clock, .fini = close_left, .timeout = 60);
 
 /* ---------------------------------------------------------- an executor that is stuck */
 
@@ -30,17 +15,12 @@ static struct queue_executor stuck;
 /*
  * All callbacks of the service, but not the limiter's jobs, are for an executor that runs nothing.
  */
-static void open_stuck(uint32_t max_concurrency)
+static void open_stuck(struct tw_limiter_config config)
 {
 	struct tw_service_config service = rig_config();
-	struct tw_limiter_config config = limited_config(max_concurrency);
 	queue_executor_open(&stuck);
-	queue_executor_open(&home.queue);
 	service.executor = &stuck.base;
-	rig_open(&home.rig, &service);
-	config.executor = &home.queue.base;
-	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	open_in(&service, config);
 }
 
 static void close_stuck(void)
@@ -52,7 +32,7 @@ static void close_stuck(void)
 Test(limiter_clock, times_are_kept_while_the_executor_runs_nothing)
 {
 	struct load runs = LOAD(1, .held = true), waits = LOAD(2), fails = LOAD(3, .answer = -EIO);
-	open_stuck(2);
+	open_stuck(limited_config(2));
 	struct tw_limiter_task task = load_task(&runs);
 	task.attempt_timeout_ns = 5 * MS;
 	load_submit_task(&runs, &task);
@@ -89,18 +69,10 @@ Test(limiter_clock, times_are_kept_while_the_executor_runs_nothing)
 Test(limiter_clock, retry_delays_and_tokens_are_kept_while_the_services_executor_runs_nothing)
 {
 	struct load loads[2] = {LOAD(1, .answer = -EIO, .fails = 1), LOAD(2)};
-	open_stuck(2);
-	limited_close(&home);
-	struct tw_service_config service = rig_config();
 	struct tw_limiter_config config = limited_config(2);
-	queue_executor_open(&home.queue);
-	service.executor = &stuck.base;
-	rig_open(&home.rig, &service);
-	config.executor = &home.queue.base;
 	config.rate_starts = 2;
 	config.rate_interval_ns = 10 * MS;
-	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	open_stuck(config);
 	struct tw_limiter_task task = load_task(&loads[0]);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
 	load_submit_task(&loads[0], &task);
@@ -115,11 +87,6 @@ Test(limiter_clock, retry_delays_and_tokens_are_kept_while_the_services_executor
 }
 
 static int idles;
-
-static void nothing(void *arg)
-{
-	(void)arg;
-}
 
 static void count_idle(void *arg, const struct tw_job_result *results, size_t n)
 {
@@ -148,46 +115,6 @@ Test(limiter_clock, idle_of_a_timeout_is_told_on_the_executor)
 	limited_pump(&home);
 	expect_eq(idles, 1);
 	expect_eq(tw_limiter_wait_idle(home.limiter, 0), 0);
-	close_all();
-}
-
-/* The service is short of timers, so the driver looks after the jobs in each tick. */
-Test(limiter_clock, untimed_jobs_are_told_on_the_executor_too)
-{
-	struct load loads[2] = {LOAD(1, .held = true), LOAD(2, .held = true)};
-	struct tw_service_config small = rig_config();
-	struct tw_limiter_config config = limited_config(2);
-	tw_timer timers[300];
-	int taken = 0;
-	queue_executor_open(&home.queue);
-	small.max_timers = 1;
-	rig_open(&home.rig, &small);
-	while (taken < 300 &&
-	       tw_schedule(home.rig.service, HOUR, (tw_fn *)nothing, NULL, &timers[taken]) == 0)
-		taken++;
-	config.executor = &home.queue.base;
-	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	for (int i = 0; i < 2; i++) {
-		struct tw_limiter_task task = load_task(&loads[i]);
-		task.attempt_timeout_ns = 5 * MS;
-		if (i == 1)
-			task.done = NULL, task.stop = NULL, task.release = NULL;
-		load_submit_task(&loads[i], &task);
-	}
-	limited_pump(&home);
-	rig_advance(&home.rig, 7 * MS);
-	expect_eq(limited_stats(&home).timed_out, 2);
-	expect_eq(loads[0].stops + loads[0].dones, 0);
-	limited_pump(&home);
-	expect_eq(loads[0].stops, 1);
-	expect_settled(&loads[0], TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	for (int i = 0; i < 2; i++)
-		expect_eq(tw_job_complete(home.limiter, loads[i].attempt, 0, NULL), TW_JOB_LATE);
-	while (taken > 0)
-		expect_eq(tw_cancel(home.rig.service, timers[--taken]), TW_CANCELLED);
-	rig_advance(&home.rig, 20 * MS);
-	close_all();
 }
 
 /* ---------------------------------------------------------------- late is timed out */
@@ -200,7 +127,7 @@ static int succeed_after_a_while(void *arg, struct tw_job_run *run)
 	struct load *load = arg;
 	load->starts++;
 	was_cancelled[0] = asks && tw_job_is_cancelled(run->limiter, run->job);
-	pass(takes_ns);
+	limited_pass(&home, takes_ns);
 	was_cancelled[1] = asks && tw_job_is_cancelled(run->limiter, run->job);
 	takes_ns = 0;
 	return 0;
@@ -240,7 +167,6 @@ Test(limiter_clock, attempt_that_ends_in_time_succeeds)
 	load_submit_task(&load, &task);
 	limited_pump(&home);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	close_all();
 }
 
 Test(limiter_clock, attempt_that_ends_after_its_time_is_tried_again)
@@ -256,7 +182,6 @@ Test(limiter_clock, attempt_that_ends_after_its_time_is_tried_again)
 	limited_advance(&home, 2 * MS);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(load.result.attempts, 2);
-	close_all();
 }
 
 Test(limiter_clock, completed_after_its_time_is_timed_out_and_so_answered)
@@ -267,13 +192,12 @@ Test(limiter_clock, completed_after_its_time_is_timed_out_and_so_answered)
 	task.attempt_timeout_ns = 50 * MS;
 	load_submit_task(&load, &task);
 	limited_pump(&home);
-	pass(60 * MS);
+	limited_pass(&home, 60 * MS);
 	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, &load), TW_JOB_LATE);
 	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), -EALREADY);
 	expect_eq(load.stops, 0);
 	expect_eq(load.releases, 1);
-	close_all();
 }
 
 Test(limiter_clock, job_whose_time_in_line_has_passed_is_not_started)
@@ -290,7 +214,7 @@ Test(limiter_clock, job_whose_time_in_line_has_passed_is_not_started)
 			load_submit_task(&loads[i], &task);
 		}
 		load_submit(&last);
-		pass(60 * MS);
+		limited_pass(&home, 60 * MS);
 		complete(&first, 0);
 		for (int i = 0; i < 40; i++) {
 			expect_eq(loads[i].starts, 0);
@@ -313,68 +237,45 @@ Test(limiter_clock, job_learns_from_the_clock_that_it_is_past_its_time)
 	limited_pump(&home);
 	expect_eq(was_cancelled[0], false);
 	expect_eq(was_cancelled[1], true);
-	close_all();
-}
-
-static int answer = 1;
-
-static void *submit_when_there_is_room(void *arg)
-{
-	struct load *load = arg;
-	struct tw_limiter_task task = load_task(load);
-	task.wait_ns = TW_FOREVER;
-	task.timeout_ns = 50 * MS;
-	answer = tw_limiter_submit_task(home.limiter, &task, &load->job);
-	return NULL;
-}
-
-static bool somebody_waits_for_room(void)
-{
-	pthread_mutex_lock(&home.limiter->lock);
-	bool waits = home.limiter->ends.room.waiters;
-	pthread_mutex_unlock(&home.limiter->lock);
-	return waits;
 }
 
 /* A thread waits for room for the load behind the two others, until its time has passed. */
-static pthread_t submit_to_full_line(struct load *first, struct load *second, struct load *load)
+static void submit_to_full_line(struct load *first, struct load *second, struct load *load,
+				struct submitter *submitter)
 {
 	struct tw_limiter_config config = limited_config(1);
-	pthread_t thread;
+	struct tw_limiter_task task = load_task(load);
+	task.timeout_ns = 50 * MS;
 	config.max_pending = 1;
 	open_with(config);
 	load_submit(first);
 	limited_pump(&home);
 	load_submit(second);
-	expect_eq(pthread_create(&thread, NULL, submit_when_there_is_room, load), 0);
-	while (!somebody_waits_for_room())
-		sched_yield();
-	pass(60 * MS);
-	return thread;
+	submitter_begin(submitter, load, task);
+	limited_pass(&home, 60 * MS);
 }
 
 Test(limiter_clock, job_whose_time_passes_while_submit_waits_for_room_is_timed_out)
 {
 	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true), load = LOAD(3);
-	pthread_t thread = submit_to_full_line(&first, &second, &load);
+	struct submitter submitter;
+	submit_to_full_line(&first, &second, &load, &submitter);
 	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);
 	limited_pump(&home);
-	expect_eq(pthread_join(thread, NULL), 0);
-	expect_eq(answer, 0);
+	expect_eq(submitter_end(&submitter), 0);
 	expect_eq(tw_job_complete(home.limiter, second.job, 0, NULL), 0);
 	limited_pump(&home);
 	expect_eq(load.starts, 0);
 	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	close_all();
 }
 
 /* No permit comes back meanwhile. */
 Test(limiter_clock, submit_does_not_wait_for_room_beyond_the_jobs_timeout)
 {
 	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true), load = LOAD(3);
-	pthread_t thread = submit_to_full_line(&first, &second, &load);
-	expect_eq(pthread_join(thread, NULL), 0);
-	expect_eq(answer, 0);
+	struct submitter submitter;
+	submit_to_full_line(&first, &second, &load, &submitter);
+	expect_eq(submitter_end(&submitter), 0);
 	limited_advance(&home, MS);
 	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_eq(load.starts, 0);
@@ -383,7 +284,6 @@ Test(limiter_clock, submit_does_not_wait_for_room_beyond_the_jobs_timeout)
 	limited_pump(&home);
 	expect_eq(tw_job_complete(home.limiter, second.job, 0, NULL), 0);
 	limited_pump(&home);
-	close_all();
 }
 
 /* -------------------------------------------------------------------------- slices */
@@ -392,7 +292,7 @@ static int take_10_ms(void *arg, struct tw_job_run *run)
 {
 	(void)run;
 	((struct load *)arg)->starts++;
-	pass(10 * MS);
+	limited_pass(&home, 10 * MS);
 	return 0;
 }
 
@@ -400,7 +300,7 @@ static int take_2_ms(void *arg, struct tw_job_run *run)
 {
 	(void)run;
 	((struct load *)arg)->starts++;
-	pass(2 * MS);
+	limited_pass(&home, 2 * MS);
 	return 0;
 }
 

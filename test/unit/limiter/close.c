@@ -11,6 +11,8 @@
 #include "test/support/limiter_suite.h"
 #include "test/support/misuse_text.h"
 
+TestSuite(limiter_close, .fini = close_left);
+
 /* ------------------------------------------------------------ pause and close */
 
 Test(limiter_close, one_that_is_created_paused_runs_nothing_until_resume)
@@ -25,7 +27,6 @@ Test(limiter_close, one_that_is_created_paused_runs_nothing_until_resume)
 	expect_eq(tw_limiter_resume(home.limiter), 0);
 	limited_pump(&home);
 	expect_eq(load.starts, 1);
-	close_all();
 }
 
 Test(limiter_close, pause_lets_the_running_finish_and_starts_none)
@@ -44,7 +45,6 @@ Test(limiter_close, pause_lets_the_running_finish_and_starts_none)
 	expect_eq(home.starts, 2);
 	complete(&loads[1], 0);
 	complete(&loads[2], 0);
-	close_all();
 }
 
 Test(limiter_close, pause_holds_back_what_the_executor_was_given_already)
@@ -59,7 +59,6 @@ Test(limiter_close, pause_holds_back_what_the_executor_was_given_already)
 	expect_eq(tw_limiter_resume(home.limiter), 0);
 	limited_pump(&home);
 	expect_eq(load.starts, 1);
-	close_all();
 }
 
 static int try_submit(struct load *load)
@@ -95,7 +94,6 @@ Test(limiter_close, close_drops_the_line_waits_for_the_running_and_refuses_jobs)
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, TW_FOREVER), 0); /* again */
 	expect_eq(try_submit(&loads[3]), -ESHUTDOWN);
 	expect_eq(limited_stats(&home).added, 3);
-	close_all();
 }
 
 Test(limiter_close, drain_runs_what_waits_and_retries_it)
@@ -122,7 +120,6 @@ Test(limiter_close, drain_runs_what_waits_and_retries_it)
 	expect_eq(loads[2].starts, 2);
 	expect_eq(pthread_join(thread, NULL), 0);
 	expect_eq(drained, 0);
-	close_all();
 }
 
 Test(limiter_close, drain_drops_what_waits_when_its_timeout_has_passed)
@@ -134,18 +131,11 @@ Test(limiter_close, drain_drops_what_waits_when_its_timeout_has_passed)
 	expect_settled(&loads[1], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	complete(&loads[0], 0);
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, 0), 0);
-	close_all();
 }
 
 static void note_queued(void *arg, const struct tw_job_result *result)
 {
 	*(uint64_t *)arg = result->queued_ns;
-}
-
-static int never(void *arg, struct tw_job_run *run)
-{
-	(void)arg, (void)run;
-	return 0;
 }
 
 /* On the system's clock: the drain waits by it. */
@@ -156,7 +146,7 @@ Test(limiter_close, job_that_a_drain_drops_was_queued_for_as_long_as_the_drain_w
 	uint64_t queued_ns = 0;
 	struct tw_limiter_config config = limited_config(1);
 	struct tw_limiter_task task = {
-	    .size = sizeof task, .fn = never, .arg = &queued_ns, .done = note_queued};
+	    .size = sizeof task, .fn = job_succeeds, .arg = &queued_ns, .done = note_queued};
 	config.flags = TW_LIMITER_PAUSED;
 	expect_eq(tw_service_create(&service, NULL), 0);
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
@@ -203,59 +193,50 @@ Test(limiter_close, idle_listeners_are_told_once_each_in_order)
 	held(loads, 1);
 	complete(&loads[0], 0);
 	expect_eq(idles, 4);
-	close_all();
-}
-
-Test(limiter_close, stop_tells_idle_listeners)
-{
-	struct load loads[2];
-	int number = 7;
-	open_started(1);
-	held(loads, 2);
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
-	expect_eq(idles, 0);
-	complete(&loads[0], 0);
-	expect_eq(idles, 1);
-	close_all();
 }
 
 Test(limiter_close, results_are_collected_in_the_order_of_settling)
 {
-	struct load loads[3];
+	struct load loads[4];
 	int number = 1;
 	struct tw_limiter_config config = limited_config(3);
 	config.flags = TW_LIMITER_COLLECT;
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	open_with(config);
 	/* idle already: nothing collected */
 	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
 	expect_eq(idles, 1);
 	expect_eq(idle_n, 0);
-	held(loads, 3);
+	held(loads, 4);
 	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
+	expect_eq(tw_job_cancel(home.limiter, loads[3].job), TW_CANCELLED); /* it never runs */
 	complete(&loads[2], 0);
 	complete(&loads[0], -EIO);
 	expect_eq(tw_job_cancel(home.limiter, loads[1].job), TW_RUNNING);
 	complete(&loads[1], -ECANCELED);
 	expect_eq(idles, 2);
-	expect_eq(idle_n, 3);
-	expect_eq(idle_results[0].id, 3);
-	expect_eq(idle_results[1].id, 1);
-	expect_eq(idle_results[1].error, -EIO);
-	expect_eq(idle_results[2].id, 2);
-	expect_eq(idle_results[2].status, TW_JOB_STATUS_CANCELLED);
+	static const struct tw_job_result wanted[] = {
+	    {.id = 4, .status = TW_JOB_STATUS_CANCELLED, .error = -ECANCELED, .attempts = 0},
+	    {.id = 3, .status = TW_JOB_STATUS_SUCCEEDED, .error = 0, .attempts = 1},
+	    {.id = 1, .status = TW_JOB_STATUS_FAILED, .error = -EIO, .attempts = 1},
+	    {.id = 2, .status = TW_JOB_STATUS_CANCELLED, .error = -ECANCELED, .attempts = 1}};
+	expect_eq(idle_n, 4);
+	for (int i = 0; i < 4; i++) {
+		expect_eq(idle_results[i].id, wanted[i].id);
+		expect_eq(idle_results[i].status, wanted[i].status);
+		expect_eq(idle_results[i].error, wanted[i].error);
+		expect_eq(idle_results[i].attempts, wanted[i].attempts);
+		cr_assert_eq(idle_results[i].value, i ? &loads[wanted[i].id - 1] : NULL);
+	}
 	idle_n = 0;
 	/* a later listener gets them too */
 	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	expect_eq(idle_n, 3);
-	expect_eq(idle_results[0].id, 3);
+	expect_eq(idle_n, 4);
+	expect_eq(idle_results[0].id, 4);
 	held(loads, 1);
 	complete(&loads[0], 0);
 	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
 	expect_eq(idle_n, 1); /* a new collection */
-	expect_eq(idle_results[0].id, 4);
-	close_all();
+	expect_eq(idle_results[0].id, 5);
 }
 
 /* --------------------------------------------------- close without waiting */
@@ -296,7 +277,6 @@ Test(limiter_close, drain_from_a_job_lets_the_old_run_and_refuses_the_new)
 	expect_settled(&first, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_settled(&second, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_settled(&third, TW_JOB_STATUS_SUCCEEDED, 0);
-	close_all();
 }
 
 Test(limiter_close, drop_without_waiting_tells_when_the_running_have_ended)
@@ -313,7 +293,6 @@ Test(limiter_close, drop_without_waiting_tells_when_the_running_have_ended)
 	expect_eq(ends, 1);
 	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DRAIN, on_end, NULL), 0);
 	expect_eq(ends, 2); /* nothing is left */
-	close_all();
 }
 
 /* ---------------------------------------------------------- refused for good */
@@ -339,29 +318,4 @@ Test(limiter_close, executor_that_refuses_for_good_does_not_keep_it_from_its_end
 	limited_advance(&home, 2 * MS);
 	expect_eq(load.starts, 0);
 	expect_eq(timed.starts, 0);
-	close_all();
-}
-
-/* ------------------------------------------------------------------ bad input */
-
-Test(limiter_close, bad_closes_are_refused_and_change_nothing)
-{
-	struct load load = LOAD(1);
-	open_started(1);
-	tw_set_misuse_hook(keep_text);
-	expect_eq(tw_limiter_close_then(NULL, TW_CLOSE_DROP, on_end, NULL), -EINVAL);
-	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DROP, NULL, NULL), -EINVAL);
-	cr_assert_str_eq(text, "tw_limiter_close_then: fn is NULL");
-	expect_eq(tw_limiter_close_then(home.limiter, (enum tw_close_mode)9, on_end, NULL),
-		  -EINVAL);
-	cr_assert_str_eq(text,
-			 "tw_limiter_close_then: mode has a value that the header does not allow");
-	faults_arm(0, true);
-	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DROP, on_end, NULL), -ENOMEM);
-	expect_eq(faults_disarm(), true);
-	load_submit(&load);
-	limited_pump(&home);
-	expect_eq(load.dones, 1);
-	expect_eq(ends, 0);
-	close_all();
 }

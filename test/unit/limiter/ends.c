@@ -4,29 +4,10 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 
-#include "executor/limiter/internal.h"
-#include "test/support/limited.h"
+#include "test/support/limiter_suite.h"
 
-TestSuite(limiter_ends, .timeout = 60);
-
-static struct limited home;
-
-#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
-
-static void open_started(struct tw_limiter_config config)
-{
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-}
-
-static void complete(struct load *load, int error)
-{
-	expect_eq(tw_job_complete(home.limiter, load->attempt, error, load), 0);
-	limited_pump(&home);
-}
+TestSuite(limiter_ends, .fini = close_left, .timeout = 60);
 
 /* --------------------------------------------------------------------- order */
 
@@ -62,7 +43,7 @@ Test(limiter_ends,
 	watching.ops = &watching_ops;
 	config.executor = &watching;
 	limited_hook(&config, (struct limited_hooks){.idle = look_when_idle});
-	open_started(config);
+	open_with(config);
 	load_submit(&loads[0]);
 	limited_pump(&home);
 	load_submit(&loads[1]);
@@ -79,7 +60,6 @@ Test(limiter_ends,
 	expect_eq(at_idle.running, 0);
 	expect_eq(at_idle.succeeded, 1);
 	expect_eq(at_idle.added, 2);
-	limited_close(&home);
 }
 
 /* --------------------------------------------------------------------- times */
@@ -94,7 +74,7 @@ static void expect_about(uint64_t is_ns, uint64_t should_ns)
 Test(limiter_ends, mean_and_percentiles_of_queue_and_run_time)
 {
 	static struct load loads[100];
-	open_started(limited_config(1));
+	open_started(1);
 	for (int i = 0; i < 100; i++) { /* run 1 .. 100 ms, one after the other */
 		loads[i] = LOAD(i, .takes_ns = (uint64_t)(i + 1) * MS);
 		load_submit(&loads[i]);
@@ -112,24 +92,6 @@ Test(limiter_ends, mean_and_percentiles_of_queue_and_run_time)
 	expect_about(stats.queue.p50_ns, 1225 * MS);
 	expect_about(stats.queue.p99_ns, 4851 * MS);
 	expect_eq(stats.queue.max_ns, 4950 * MS);
-	limited_close(&home);
-}
-
-Test(limiter_ends, wait_for_a_retry_is_one_timer_of_the_service)
-{
-	struct load load = LOAD(1, .answer = -EIO, .fails = 1);
-	open_started(limited_config(1));
-	struct tw_limiter_task task = load_task(&load);
-	task.retry = (struct tw_retry){.count = 1, .delay_ns = 20 * MS};
-	load_submit_task(&load, &task);
-	expect_eq(stats_of(home.rig.service).pending, 0);
-	limited_pump(&home);
-	expect_eq(stats_of(home.rig.service).pending, 1);
-	expect_eq(limited_stats(&home).running, 0);
-	limited_advance(&home, 20 * MS);
-	expect_eq(stats_of(home.rig.service).pending, 0);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	limited_close(&home);
 }
 
 /* ------------------------------------------------------------------- results */
@@ -145,31 +107,6 @@ static void collect(void *arg, const struct tw_job_result *results, size_t n)
 	collected_n = n;
 	for (size_t i = 0; i < n && i < 4; i++)
 		collected[i] = results[i];
-}
-
-Test(limiter_ends, collected_results_have_id_status_value_and_those_that_never_ran_are_among_them)
-{
-	struct load loads[3] = {LOAD(0, .held = true), LOAD(1), LOAD(2)};
-	struct tw_limiter_config config = limited_config(1);
-	config.flags = TW_LIMITER_COLLECT;
-	open_started(config);
-	for (int i = 0; i < 3; i++)
-		load_submit(&loads[i]);
-	limited_pump(&home);
-	expect_eq(tw_limiter_on_idle(home.limiter, collect, NULL), 0);
-	expect_eq(tw_job_cancel(home.limiter, loads[2].job), TW_CANCELLED);
-	complete(&loads[0], 0);
-	static const uint64_t ids[] = {3, 1, 2};
-	expect_eq(idles, 1);
-	expect_eq(collected_n, 3);
-	for (int i = 0; i < 3; i++) {
-		expect_eq(collected[i].id, ids[i]);
-		expect_eq(collected[i].status,
-			  i ? TW_JOB_STATUS_SUCCEEDED : TW_JOB_STATUS_CANCELLED);
-		cr_assert_eq(collected[i].value, i ? (void *)&loads[ids[i] - 1] : NULL);
-		expect_eq(collected[i].attempts, i ? 1 : 0);
-	}
-	limited_close(&home);
 }
 
 /* ------------------------------------------------------------------- waiting */
@@ -188,27 +125,18 @@ static void *stop(void *arg)
 	return NULL;
 }
 
-static bool somebody_waits(void)
-{
-	pthread_mutex_lock(&home.limiter->lock);
-	bool waits = home.limiter->ends.quiet.waiters;
-	pthread_mutex_unlock(&home.limiter->lock);
-	return waits;
-}
-
 Test(limiter_ends, stop_waits_for_the_running_and_for_the_idle_listeners)
 {
 	struct load loads[2] = {LOAD(0, .held = true), LOAD(1)};
 	struct stopper stopper = {.timeout_ns = TW_FOREVER};
 	pthread_t thread;
-	open_started(limited_config(1));
+	open_started(1);
 	load_submit(&loads[0]);
 	limited_pump(&home);
 	load_submit(&loads[1]);
 	expect_eq(tw_limiter_on_idle(home.limiter, collect, NULL), 0);
 	expect_eq(pthread_create(&thread, NULL, stop, &stopper), 0);
-	while (!somebody_waits())
-		sched_yield();
+	limited_await_end_waiter(&home);
 	expect_settled(&loads[1], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_eq(loads[0].dones, 0);
 	complete(&loads[0], 0);
@@ -216,13 +144,12 @@ Test(limiter_ends, stop_waits_for_the_running_and_for_the_idle_listeners)
 	expect_eq(stopper.answer, 0);
 	expect_eq(stopper.idles, 1);
 	expect_settled(&loads[0], TW_JOB_STATUS_SUCCEEDED, 0);
-	limited_close(&home);
 }
 
 Test(limiter_ends, stop_waits_no_longer_than_asked)
 {
 	struct load load = LOAD(0, .held = true);
-	open_started(limited_config(1));
+	open_started(1);
 	load_submit(&load);
 	limited_pump(&home);
 	uint64_t begin_ns = tw_clock_now(tw_clock_monotonic());
@@ -230,55 +157,12 @@ Test(limiter_ends, stop_waits_no_longer_than_asked)
 	expect_ge(tw_clock_now(tw_clock_monotonic()) - begin_ns, 2 * MS);
 	complete(&load, 0);
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
-	limited_close(&home);
-}
-
-static int submitted;
-
-static void *submit_until(void *arg)
-{
-	struct load *load = arg;
-	struct tw_limiter_task task = load_task(load);
-	task.wait_ns = tw_clock_now(tw_clock_monotonic()) + 50 * SECOND;
-	task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
-	submitted = tw_limiter_submit_task(home.limiter, &task, &load->job);
-	return NULL;
-}
-
-Test(limiter_ends, submit_waits_for_room_until_an_instant)
-{
-	struct load loads[3] = {LOAD(0, .held = true), LOAD(1), LOAD(2)};
-	struct tw_limiter_config config = limited_config(1);
-	pthread_t thread;
-	config.max_pending = 1;
-	open_started(config);
-	load_submit(&loads[0]);
-	limited_pump(&home);
-	load_submit(&loads[1]);
-	expect_eq(pthread_create(&thread, NULL, submit_until, &loads[2]), 0);
-	for (bool waits = false; !waits; sched_yield()) {
-		pthread_mutex_lock(&home.limiter->lock);
-		waits = home.limiter->ends.room.waiters;
-		pthread_mutex_unlock(&home.limiter->lock);
-	}
-	expect_eq(tw_job_cancel(home.limiter, loads[1].job), TW_CANCELLED); /* room immediately */
-	expect_eq(pthread_join(thread, NULL), 0);
-	expect_eq(submitted, 0);
-	complete(&loads[0], 0);
-	expect_settled(&loads[2], TW_JOB_STATUS_SUCCEEDED, 0);
-	limited_close(&home);
 }
 
 /* ------------------------------------------------ waits that only the caller could end */
 
 static tw_job other_job;
 static int answers[2];
-
-static int succeed(void *arg, struct tw_job_run *run)
-{
-	(void)arg, (void)run;
-	return 0;
-}
 
 static void wait_for_other(void *arg, const struct tw_job_result *result)
 {
@@ -293,7 +177,8 @@ static void wait_for_other(void *arg, const struct tw_job_result *result)
 Test(limiter_ends, done_function_does_not_wait_for_one_that_its_thread_calls_next)
 {
 	struct tw_limiter_config config = limited_config(1);
-	struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .done = wait_for_other};
+	struct tw_limiter_task task = {
+	    .size = sizeof task, .fn = job_succeeds, .done = wait_for_other};
 	limited_open(&home, &config);
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
 	task.arg = &other_job;
@@ -301,5 +186,4 @@ Test(limiter_ends, done_function_does_not_wait_for_one_that_its_thread_calls_nex
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
 	expect_eq(answers[0], -ETIMEDOUT);
 	expect_eq(answers[1], -EDEADLK);
-	limited_close(&home);
 }

@@ -6,15 +6,12 @@
 #include <stdlib.h>
 
 #include "executor/limiter/internal.h"
-#include "test/support/limited.h"
+#include "test/support/limiter_suite.h"
 
 enum { ROOM = 300 };
 
-static struct limited home;
 static tw_timer fillers[ROOM];
 static int filled;
-
-#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
 
 static void nothing(void *arg)
 {
@@ -38,19 +35,14 @@ static void empty_service(void)
 static void open_small(struct tw_limiter_config config)
 {
 	struct tw_service_config small = rig_config();
-	home = (struct limited){.starts = 0};
-	queue_executor_open(&home.queue);
 	small.max_timers = 1; /* rounded up to what a service has at least */
-	rig_open(&home.rig, &small);
-	config.executor = &home.queue.base;
-	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	open_in(&small, config);
 }
 
 static void close_small(void)
 {
 	empty_service();
-	limited_close(&home);
+	close_all();
 }
 
 /* The service has none to give, and the driver looks in each tick. */
@@ -59,73 +51,18 @@ static void expect_no_timer(void)
 	expect_eq(home.limiter->times.armed_ns, 0);
 }
 
+/* It may be past its time. */
+static void end_attempt(struct load *load)
+{
+	expect_ge(tw_job_complete(home.limiter, load->attempt, 0, NULL), 0);
+	limited_pump(&home);
+}
+
 /* A tick later at most. */
 static void expect_at(uint64_t is_ns, uint64_t should_ns)
 {
 	expect_ge(is_ns, should_ns);
 	expect_le(is_ns, should_ns + MS);
-}
-
-static void complete(struct load *load, int error)
-{
-	expect_ge(tw_job_complete(home.limiter, load->attempt, error, NULL), 0);
-	limited_pump(&home);
-}
-
-Test(limiter_full, attempt_times_out_though_its_timer_could_not_be_had)
-{
-	struct load load = LOAD(1, .held = true);
-	open_small(limited_config(1));
-	struct tw_limiter_task task = load_task(&load);
-	task.attempt_timeout_ns = 10 * MS;
-	load_submit_task(&load, &task);
-	fill_service();
-	limited_advance(&home, 9 * MS);
-	expect_eq(load.starts, 1);
-	expect_eq(load.dones, 0);
-	expect_eq(home.limiter->times.heap.count, 1);
-	expect_no_timer();
-	limited_advance(&home, 3 * MS);
-	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	expect_at(load.done_ns, 10 * MS);
-	complete(&load, 0);
-	expect_eq(load.releases, 1);
-	close_small();
-}
-
-Test(limiter_full, retry_waits_though_its_timer_could_not_be_had)
-{
-	struct load load = LOAD(1, .answer = -EIO, .fails = 2);
-	open_small(limited_config(1));
-	struct tw_limiter_task task = load_task(&load);
-	task.retry = (struct tw_retry){.count = 2, .delay_ns = 20 * MS};
-	load_submit_task(&load, &task);
-	fill_service();
-	limited_advance(&home, 60 * MS);
-	expect_eq(load.starts, 3);
-	expect_at(load.started_ns[1], 20 * MS);
-	expect_at(load.started_ns[2], load.started_ns[1] + 20 * MS);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	close_small();
-}
-
-Test(limiter_full, queue_timeout_of_a_later_stay_in_line_is_kept)
-{
-	struct load load = LOAD(1, .answer = -EIO), other = LOAD(2, .held = true);
-	open_small(limited_config(1));
-	struct tw_limiter_task task = load_task(&load);
-	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
-	load_submit_task(&load, &task);
-	fill_service();
-	limited_pump(&home);
-	expect_eq(load.starts, 1);
-	load_submit(&other);
-	limited_pump(&home);
-	limited_advance(&home, 8 * MS);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_QUEUED);
-	complete(&other, 0);
-	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
-	close_small();
 }
 
 Test(limiter_full, a_job_keeps_its_times)
@@ -143,7 +80,7 @@ Test(limiter_full, a_job_keeps_its_times)
 	limited_advance(&home, 12 * MS);
 	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_at(load.done_ns, 10 * MS);
-	complete(&first, 0);
+	end_attempt(&first);
 	expect_eq(home.limiter->times.timed, 0);
 	close_small();
 }
@@ -171,7 +108,7 @@ Test(limiter_full, timers_are_used_again_when_they_can_be_had)
 	for (int i = 0; i < 20; i++) {
 		expect_settled(&loads[i], TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 		expect_eq(loads[i].done_ns, (uint64_t)(10 + (i * 7) % 20) * MS);
-		complete(&loads[i], 0);
+		end_attempt(&loads[i]);
 	}
 	close_small();
 }
@@ -198,32 +135,6 @@ Test(limiter_full, cancelled_and_stopped_ones_are_looked_for_no_more)
 	close_small(); /* which takes it back */
 }
 
-/*
- * An attempt that is past its time, and was completed, but whose function has not returned: nothing
- * is looked for.
- */
-static int complete_and_stay(void *arg, struct tw_job_run *run)
-{
-	expect_eq(tw_job_complete(run->limiter, run->job, 0, arg), 0);
-	fill_service();
-	rig_advance(&home.rig, 20 * MS);
-	return TW_JOB_PENDING;
-}
-
-Test(limiter_full, completed_attempt_has_no_time_to_keep)
-{
-	struct load load = LOAD(1, .held = true);
-	open_small(limited_config(1));
-	struct tw_limiter_task task = load_task(&load);
-	task.fn = complete_and_stay;
-	task.attempt_timeout_ns = 10 * MS;
-	task.timeout_ns = 15 * MS;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	close_small();
-}
-
 /* It waited in line with a time to keep and no timer for it; then it runs, with none to keep. */
 Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked_for_no_more)
 {
@@ -236,12 +147,12 @@ Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked
 	task.queue_timeout_ns = 10 * MS;
 	load_submit_task(&load, &task);
 	expect_eq(home.limiter->times.heap.count, 1);
-	complete(&first, 0);
+	end_attempt(&first);
 	expect_eq(load.starts, 1);
 	expect_eq(home.limiter->times.heap.count, 0);
 	limited_advance(&home, 20 * MS);
 	expect_eq(load.dones, 0);
-	complete(&load, 0);
+	end_attempt(&load);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	close_small();
 }
@@ -269,6 +180,55 @@ Test(limiter_full, one_that_is_completed_is_looked_for_no_more)
 	close_small();
 }
 
+Test(limiter_full, tokens_come_back)
+{
+	struct load loads[2] = {LOAD(1), LOAD(2)};
+	struct tw_limiter_config config = limited_config(1);
+	config.rate_starts = 1;
+	config.rate_interval_ns = 10 * MS;
+	open_small(config);
+	fill_service();
+	for (int i = 0; i < 2; i++)
+		load_submit(&loads[i]);
+	limited_advance(&home, 8 * MS);
+	expect_eq(loads[1].starts, 0);
+	limited_advance(&home, 4 * MS);
+	expect_settled(&loads[1], TW_JOB_STATUS_SUCCEEDED, 0);
+	struct tw_limiter_task task = load_task(&loads[0]);
+	task.timeout_ns = MS;
+	load_submit_task(&loads[0], &task);
+	limited_advance(&home, 3 * MS);
+	expect_eq(loads[0].starts, 1);
+	expect_eq(loads[0].dones, 2);
+	expect_eq(loads[0].result.status, TW_JOB_STATUS_TIMED_OUT);
+	close_small();
+}
+
+/* The driver calls no user code when it times a job out. */
+Test(limiter_full, callbacks_of_timed_out_jobs_are_for_the_executor)
+{
+	struct load loads[2] = {LOAD(1, .held = true), LOAD(2, .held = true)};
+	open_small(limited_config(2));
+	fill_service();
+	for (int i = 0; i < 2; i++) {
+		struct tw_limiter_task task = load_task(&loads[i]);
+		task.attempt_timeout_ns = 5 * MS;
+		if (i == 1)
+			task.done = NULL, task.stop = NULL, task.release = NULL;
+		load_submit_task(&loads[i], &task);
+	}
+	limited_pump(&home);
+	rig_advance(&home.rig, 7 * MS);
+	expect_eq(limited_stats(&home).timed_out, 2);
+	expect_eq(loads[0].stops + loads[0].dones, 0);
+	limited_pump(&home);
+	expect_eq(loads[0].stops, 1);
+	expect_settled(&loads[0], TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
+	for (int i = 0; i < 2; i++)
+		end_attempt(&loads[i]);
+	close_small();
+}
+
 /* --------------------------------------------------------------- in general */
 
 enum { LOADS = 60 };
@@ -288,9 +248,12 @@ static void play(uint64_t seed, bool full, struct tw_job_result *results, uint64
 					       .delay_ns = (3 + 4 * random_below(&seed, 5)) * MS};
 		load_submit_task(&randoms[i], &task);
 	}
-	if (full)
+	if (full) {
 		fill_service();
-	for (int ms = 0; ms < 200; ms++) {
+		limited_advance(&home, MS);
+		expect_no_timer();
+	}
+	for (int ms = full; ms < 200; ms++) {
 		limited_advance(&home, MS);
 		for (int i = 0; i < LOADS; i++) /* they obey, an instant later */
 			if (randoms[i].held && randoms[i].stops == randoms[i].starts)

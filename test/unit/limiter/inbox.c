@@ -6,16 +6,13 @@
 
 #include "executor/limiter/internal.h"
 #include "test/support/faults.h"
-#include "test/support/limited.h"
+#include "test/support/limiter_suite.h"
 #include "wheel/base/clock.h"
 #include "executor/limiter/inbox.h"
 
-TestSuite(limiter_inbox, .timeout = 60);
+TestSuite(limiter_inbox, .fini = close_left, .timeout = 60);
 
-static struct limited home;
 static struct load first;
-
-#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
 
 static bool is_in_inbox(void)
 {
@@ -43,8 +40,7 @@ static void submit_plain(struct load *load)
 
 static void open_and_fill(struct tw_limiter_config config)
 {
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	open_with(config);
 	first = LOAD(0, .held = true);
 	load_submit(&first);
 	limited_pump(&home);
@@ -95,7 +91,6 @@ Test(limiter_inbox, all_who_ask_know_of_a_job_that_came_without_the_lock)
 		expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_GONE);
 	}
 	complete_first();
-	limited_close(&home);
 }
 
 Test(limiter_inbox, numbers_and_turns_are_in_the_order_of_submits)
@@ -119,7 +114,6 @@ Test(limiter_inbox, numbers_and_turns_are_in_the_order_of_submits)
 	for (int i = 1; i < 6; i++)
 		expect_eq(loads[i].result.id, ids[i]);
 	expect_eq(urgent.result.id, 5);
-	limited_close(&home);
 }
 
 Test(limiter_inbox, time_in_line_begins_with_the_submit)
@@ -132,29 +126,6 @@ Test(limiter_inbox, time_in_line_begins_with_the_submit)
 	complete_first();
 	expect_eq(load.starts, 1);
 	expect_eq(limited_stats(&home).queue_mean_ns, 15 * MS); /* of two */
-	limited_close(&home);
-}
-
-Test(limiter_inbox, growth_of_the_limit_starts_those_that_came_without_the_lock)
-{
-	struct load loads[5];
-	open_and_fill(limited_config(1));
-	for (int i = 1; i < 5; i++) {
-		loads[i] = LOAD(i, .held = true);
-		struct tw_limiter_task task = load_task(&loads[i]);
-		task.release = NULL;
-		task.stop = NULL;
-		load_submit_task(&loads[i], &task);
-	}
-	expect_eq(is_in_inbox(), true);
-	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 4), 0);
-	limited_pump(&home);
-	expect_started_in_order(&home, 4, (int[]){0, 1, 2, 3});
-	expect_eq(home.limiter->permits.runners, 4);
-	complete_first();
-	for (int i = 1; i < 5; i++)
-		expect_eq(tw_job_complete(home.limiter, loads[i].attempt, 0, NULL), 0);
-	limited_close(&home);
 }
 
 Test(limiter_inbox, closed_while_paused_or_stopped_or_a_permit_is_free)
@@ -179,7 +150,6 @@ Test(limiter_inbox, closed_while_paused_or_stopped_or_a_permit_is_free)
 	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
 	limited_pump(&home);
 	expect_eq(load.starts, 1);
-	limited_close(&home);
 }
 
 static unsigned idles;
@@ -213,8 +183,7 @@ Test(limiter_inbox, not_idle_while_one_is_there)
 	struct load load = LOAD(1);
 	struct tw_limiter_config config = limited_config(1);
 	third = LOAD(3);
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	open_with(config);
 	struct tw_limiter_task task = load_task(&load);
 	task.done = change_the_line;
 	load_submit_task(&load, &task);
@@ -225,7 +194,6 @@ Test(limiter_inbox, not_idle_while_one_is_there)
 	limited_pump(&home);
 	expect_eq(third.starts, 1);
 	expect_eq(idles, 1);
-	limited_close(&home);
 }
 
 Test(limiter_inbox, used_by_plain_jobs_of_simple_limiters_only)
@@ -240,7 +208,7 @@ Test(limiter_inbox, used_by_plain_jobs_of_simple_limiters_only)
 	expect_eq(tw_limiter_submit_task(home.limiter, &low, NULL), 0);
 	expect_eq(is_in_inbox(), false);
 	complete_first();
-	limited_close(&home);
+	close_all();
 	struct tw_limiter_config configs[4];
 	for (int i = 0; i < 4; i++)
 		configs[i] = limited_config(1);
@@ -254,7 +222,7 @@ Test(limiter_inbox, used_by_plain_jobs_of_simple_limiters_only)
 		submit_plain(&load);
 		expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
 		complete_first();
-		limited_close(&home);
+		close_all();
 	}
 }
 
@@ -282,8 +250,7 @@ static int submit_inside(void *arg, struct tw_job_run *run)
 static void open_and_submit_inside(struct tw_limiter_config config, int priority)
 {
 	static struct load load;
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	open_with(config);
 	load = LOAD(0, .answer = priority);
 	expect_eq(tw_limiter_submit(home.limiter, submit_inside, &load, NULL), 0);
 	limited_pump(&home);
@@ -293,10 +260,9 @@ Test(limiter_inbox, go_before_lower_ones_in_line_and_after_higher_ones)
 {
 	open_and_submit_inside(limited_config(1), -1);
 	expect_started_in_order(&home, 8, (int[]){3, 4, 5, 6, 7, 8, 1, 2});
-	limited_close(&home);
+	close_all();
 	open_and_submit_inside(limited_config(1), 1);
 	expect_started_in_order(&home, 8, (int[]){1, 2, 3, 4, 5, 6, 7, 8});
-	limited_close(&home);
 }
 
 /* ----------------------------------------- while somebody else has the lock */
@@ -337,7 +303,6 @@ Test(limiter_inbox, growth_of_the_limit_has_a_runner_for_one_that_comes_meanwhil
 	expect_eq(late.starts, 1);
 	complete_first();
 	expect_eq(tw_job_complete(home.limiter, waiting.attempt, 0, NULL), 0);
-	limited_close(&home);
 }
 
 /* A clock whose next reading is a moment in the middle of a call. */
@@ -375,5 +340,4 @@ Test(limiter_inbox, one_that_comes_while_the_last_permit_is_given_back_is_run)
 	expect_eq(late.starts, 1);
 	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
 	expect_eq(limited_stats(&home).pending, 0);
-	limited_close(&home);
 }

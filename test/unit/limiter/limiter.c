@@ -3,11 +3,7 @@
 
 #include "test/support/limiter_suite.h"
 
-static void open_with(uint32_t max_concurrency)
-{
-	struct tw_limiter_config config = limited_config(max_concurrency);
-	limited_open(&home, &config);
-}
+TestSuite(limiter, .fini = close_left);
 
 /* -------------------------------------------------------------- worked check */
 
@@ -45,7 +41,6 @@ Test(limiter, worked_example_to_the_millisecond)
 	check_worked_example(loads);
 	expect_eq(limited_stats(&home).run_mean_ns, 1600 * MS);
 	expect_eq(limited_stats(&home).queue_mean_ns, 600 * MS);
-	close_all();
 }
 
 /* Each start is the next turn of the driver, a tick later: ticks of 50 us. */
@@ -54,38 +49,15 @@ Test(limiter, worked_example_with_jobs_on_the_driving_thread)
 	struct load loads[5];
 	struct tw_service_config fine = rig_config();
 	struct tw_limiter_config config = limited_config(3);
-	home = (struct limited){.starts = 0};
 	fine.tick_ns = 50000;
-	rig_open(&home.rig, &fine);
-	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	config.executor = tw_executor_inline();
+	open_in(&fine, config);
 	submit_worked_example(loads);
 	rig_advance(&home.rig, 4000 * MS);
 	check_worked_example(loads);
-	expect_eq(tw_limiter_destroy(home.limiter), 0);
-	rig_close(&home.rig);
 }
 
 /* --------------------------------------------------------------- basic rules */
-
-Test(limiter, runs_at_most_as_many_as_its_limit)
-{
-	struct load loads[5];
-	open_started(2);
-	held(loads, 5);
-	expect_started_in_order(&home, 2, (int[]){0, 1});
-	expect_eq(limited_stats(&home).running, 2);
-	expect_eq(limited_stats(&home).pending, 3);
-	complete(&loads[1], 0);
-	expect_started_in_order(&home, 3, (int[]){0, 1, 2});
-	complete(&loads[0], 0);
-	complete(&loads[2], 0);
-	expect_eq(home.starts, 5);
-	complete(&loads[3], 0);
-	complete(&loads[4], 0);
-	expect_eq(limited_stats(&home).succeeded, 5);
-	close_all();
-}
 
 Test(limiter, synchronous_jobs_run_on_the_executor_never_inside_submit)
 {
@@ -101,22 +73,6 @@ Test(limiter, synchronous_jobs_run_on_the_executor_never_inside_submit)
 	expect_eq(load.releases, 1);
 	expect_settled(&failing, TW_JOB_STATUS_FAILED, -EIO);
 	expect_eq(failing.result.id, 2);
-	close_all();
-}
-
-Test(limiter, a_failing_job_stops_nobody_and_its_permit_comes_back)
-{
-	struct load loads[4];
-	open_started(1);
-	for (int i = 0; i < 4; i++) {
-		loads[i] = LOAD(i, .answer = i % 2 ? 0 : -EIO);
-		load_submit(&loads[i]);
-	}
-	limited_pump(&home);
-	expect_eq(limited_stats(&home).failed, 2);
-	expect_eq(limited_stats(&home).succeeded, 2);
-	expect_eq(limited_stats(&home).running, 0);
-	close_all();
 }
 
 static int odd_answer(void *arg, struct tw_job_run *run)
@@ -133,23 +89,36 @@ static void note_result(void *arg, const struct tw_job_result *result)
 	seen = *result;
 }
 
-Test(limiter, undefined_result_fails_with_EINVAL_and_gives_the_permit_back)
+/* A result that is not defined fails the job, and its permit comes back. */
+Test(limiter, results_of_a_function)
 {
-	int odd[] = {TW_JOB_PENDING, 2, 1000, -4096, INT32_MIN, INT32_MAX};
+	static struct {
+		int result, error;
+		bool async;
+	} rows[] = {
+	    {-ECONNREFUSED, -ECONNREFUSED, true},
+	    {TW_JOB_PENDING, -EINVAL, false},
+	    {2, -EINVAL, false},
+	    {2, -EINVAL, true},
+	    {1000, -EINVAL, true},
+	    {-4096, -EINVAL, false},
+	    {-4096, -EINVAL, true},
+	    {INT32_MIN, -EINVAL, true},
+	    {INT32_MAX, -EINVAL, false},
+	};
 	open_started(1);
-	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
-		struct tw_limiter_task task = {
-		    .size = sizeof(task), .fn = odd_answer, .arg = &odd[i], .done = note_result};
-		for (int async = i == 0 ? 0 : 1; async >= 0; async--) {
-			task.flags = async ? TW_LIMITER_TASK_ASYNC : 0;
-			expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
-			limited_pump(&home);
-			expect_eq(seen.status, TW_JOB_STATUS_FAILED);
-			expect_eq(seen.error, -EINVAL);
-			expect_eq(limited_stats(&home).running, 0);
-		}
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct tw_limiter_task task = {.size = sizeof(task),
+					       .fn = odd_answer,
+					       .arg = &rows[i].result,
+					       .done = note_result,
+					       .flags = rows[i].async ? TW_LIMITER_TASK_ASYNC : 0};
+		expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
+		limited_pump(&home);
+		expect_eq(seen.status, TW_JOB_STATUS_FAILED);
+		cr_assert(seen.error == rows[i].error, "row %zu: error %d", i, seen.error);
+		expect_eq(limited_stats(&home).running, 0);
 	}
-	close_all();
 }
 
 /* ------------------------------------------------------------------ complete */
@@ -167,7 +136,6 @@ Test(limiter, completed_once_and_a_second_time_refused_and_counted)
 	expect_eq(loads[0].dones, 1);
 	complete(&loads[1], 0);
 	expect_eq(loads[1].dones, 1);
-	close_all();
 }
 
 static int complete_inside(void *arg, struct tw_job_run *run)
@@ -198,23 +166,6 @@ Test(limiter, completed_before_its_function_returns)
 	limited_pump(&home);
 	expect_eq(seen.status, TW_JOB_STATUS_SUCCEEDED);
 	expect_eq(limited_stats(&home).refused_completions, 3);
-	close_all();
-}
-
-Test(limiter, asynchronous_job_may_end_by_returning)
-{
-	int answer = -ECONNREFUSED;
-	struct tw_limiter_task task = {.size = sizeof(task),
-				       .fn = odd_answer,
-				       .arg = &answer,
-				       .done = note_result,
-				       .flags = TW_LIMITER_TASK_ASYNC};
-	open_started(1);
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
-	limited_pump(&home);
-	expect_eq(seen.status, TW_JOB_STATUS_FAILED);
-	expect_eq(seen.error, -ECONNREFUSED);
-	close_all();
 }
 
 Test(limiter, completing_a_synchronous_job_is_refused_and_counted)
@@ -231,7 +182,6 @@ Test(limiter, completing_a_synchronous_job_is_refused_and_counted)
 	expect_eq(answers[1], -EINVAL);
 	expect_eq(seen.status, TW_JOB_STATUS_SUCCEEDED);
 	expect_eq(limited_stats(&home).refused_completions, 3);
-	close_all();
 }
 
 Test(limiter, completing_one_that_waits_is_refused)
@@ -247,70 +197,4 @@ Test(limiter, completing_one_that_waits_is_refused)
 	expect_eq(limited_stats(&home).running, 1);
 	complete(&loads[0], 0);
 	complete(&loads[1], 0);
-	close_all();
-}
-
-/* --------------------------------------------------------------------- limit */
-
-Test(limiter, permit_for_an_empty_line_goes_back_at_once)
-{
-	struct load load = LOAD(1), next = LOAD(2);
-	open_started(1);
-	load_submit(&load);
-	expect_eq(queue_executor_waiting(&home.queue), 1);
-	expect_eq(tw_job_cancel(home.limiter, load.job), TW_CANCELLED);
-	limited_pump(&home); /* finds nobody */
-	expect_eq(limited_stats(&home).running, 0);
-	load_submit(&next);
-	limited_pump(&home);
-	expect_settled(&next, TW_JOB_STATUS_SUCCEEDED, 0);
-	close_all();
-}
-
-Test(limiter, growth_starts_jobs_and_shrinking_is_a_debt)
-{
-	struct load loads[6];
-	open_started(1);
-	held(loads, 6);
-	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 4), 0);
-	limited_pump(&home);
-	expect_started_in_order(&home, 4, (int[]){0, 1, 2, 3});
-	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 2), 0);
-	expect_eq(limited_stats(&home).debt, 2);
-	complete(&loads[0], 0);
-	complete(&loads[1], 0);
-	expect_eq(home.starts, 4);
-	expect_eq(limited_stats(&home).debt, 0);
-	complete(&loads[2], 0);
-	expect_eq(home.starts, 5);
-	complete(&loads[3], 0);
-	complete(&loads[4], 0);
-	complete(&loads[5], 0);
-	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 0), -EINVAL);
-	expect_eq(tw_limiter_set_max_concurrency(home.limiter, (1u << 30) + 1), -EINVAL);
-	expect_eq(limited_stats(&home).max_concurrency, 2);
-	close_all();
-}
-
-/* ------------------------------------------------------------------ priority */
-
-static void submit_with_priority(struct load *load, int number, int priority)
-{
-	*load = LOAD(number);
-	struct tw_limiter_task task = load_task(load);
-	task.priority = priority;
-	load_submit_task(load, &task);
-}
-
-Test(limiter, highest_priority_first_and_in_turn_within)
-{
-	struct load loads[7];
-	static const int priorities[] = {0, 5, 0, -3, 5, 32767, -32768};
-	open_with(1);
-	for (int i = 0; i < 7; i++)
-		submit_with_priority(&loads[i], i, priorities[i]);
-	tw_limiter_resume(home.limiter);
-	limited_pump(&home);
-	expect_started_in_order(&home, 7, (int[]){5, 1, 4, 0, 2, 3, 6});
-	close_all();
 }

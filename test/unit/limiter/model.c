@@ -5,11 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "test/support/limited.h"
+#include "test/support/limiter_suite.h"
 
 enum { LOADS = 120, STEPS = 400, ROUNDS = 40 };
 
-static struct limited home;
 static struct load loads[LOADS];
 static unsigned submitted;
 static uint64_t limit;
@@ -48,7 +47,7 @@ static void submit(uint64_t *seed)
 	submitted++;
 }
 
-static void complete(struct load *load, uint64_t *seed)
+static void complete_any(struct load *load, uint64_t *seed)
 {
 	int r = tw_job_complete(home.limiter, load->attempt.id ? load->attempt : load->job,
 				random_percent(seed, 40) ? -EIO : 0, NULL);
@@ -96,7 +95,7 @@ static void step(uint64_t *seed)
 		break;
 	case 4 ... 6:
 		if (load)
-			complete(load, seed);
+			complete_any(load, seed);
 		break;
 	case 7:
 		if (load)
@@ -159,7 +158,7 @@ static void end(uint64_t *seed)
 	expect_eq(tw_limiter_resume(home.limiter), 0);
 	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
 	for (unsigned i = 0; i < submitted; i++)
-		complete(&loads[i], seed);
+		complete_any(&loads[i], seed);
 	limited_pump(&home);
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
 	for (unsigned i = 0; i < submitted; i++) {
@@ -188,6 +187,6 @@ Test(limiter_model, random_programs_keep_the_books, .timeout = 120)
 			check();
 		}
 		end(&seed);
-		limited_close(&home);
+		close_all();
 	}
 }

@@ -4,22 +4,10 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
-#include "executor/limiter/internal.h"
-#include "test/support/limited.h"
+#include "test/support/limiter_suite.h"
 
-TestSuite(limiter_notifications, .timeout = 60);
-
-static struct limited home;
-
-#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
-
-static void open_started(struct tw_limiter_config config)
-{
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-}
+TestSuite(limiter_notifications, .fini = close_left, .timeout = 60);
 
 /* At limit 1 nobody else could start the second. */
 static struct load second;
@@ -37,14 +25,13 @@ Test(limiter_notifications, done_that_takes_long_keeps_no_permit)
 {
 	struct load first = LOAD(1);
 	second = LOAD(2);
-	open_started(limited_config(1));
+	open_started(1);
 	struct tw_limiter_task task = load_task(&first);
 	task.done = start_the_second;
 	load_submit_task(&first, &task);
 	load_submit(&second);
 	limited_pump(&home);
 	expect_eq(first.dones, 1);
-	limited_close(&home);
 }
 
 static void submit_and_start_the_second(void *arg, const struct tw_job_result *result)
@@ -57,13 +44,12 @@ Test(limiter_notifications, done_that_takes_long_keeps_no_job_waiting_that_comes
 {
 	struct load first = LOAD(1);
 	second = LOAD(2);
-	open_started(limited_config(1));
+	open_started(1);
 	struct tw_limiter_task task = load_task(&first);
 	task.done = submit_and_start_the_second;
 	load_submit_task(&first, &task);
 	limited_pump(&home);
 	expect_eq(first.dones, 1);
-	limited_close(&home);
 }
 
 /* ---------------------------------------------------------------------- idle */
@@ -96,21 +82,13 @@ Test(limiter_notifications,
 	limited_hook(&config,
 		     (struct limited_hooks){.idle = submit_later}); /* called before listeners */
 	later = LOAD(2, .held = true);
-	open_started(config);
+	open_with(config);
 	load_submit(&load);
 	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, NULL), 0);
 	limited_pump(&home);
 	expect_eq(idles, 1);
 	expect_eq(idle_n, 1);
 	expect_eq(tw_job_complete(home.limiter, later.job, 0, NULL), 0);
-	limited_close(&home);
-}
-
-static int plain(void *arg, struct tw_job_run *run)
-{
-	(void)arg;
-	(void)run;
-	return 0;
 }
 
 static void submit_and_listen(void *arg)
@@ -129,7 +107,7 @@ Test(limiter_notifications, listener_of_after_a_submit_is_not_told_of_the_idle_b
 	later = LOAD(2, .held = true);
 	limited_open(&home, &config);
 	tw_job only;
-	expect_eq(tw_limiter_submit(home.limiter, plain, NULL, &only), 0);
+	expect_eq(tw_limiter_submit(home.limiter, job_succeeds, NULL, &only), 0);
 	expect_eq(tw_job_cancel(home.limiter, only), TW_CANCELLED);
 	expect_eq(later.starts, 0);
 	expect_eq(idles, 0); /* it has been submitted, and waits */
@@ -138,7 +116,6 @@ Test(limiter_notifications, listener_of_after_a_submit_is_not_told_of_the_idle_b
 	expect_eq(idles, 0);
 	expect_eq(tw_job_complete(home.limiter, later.job, 0, NULL), 0);
 	expect_eq(idles, 1);
-	limited_close(&home);
 }
 
 static pthread_t waiter;
@@ -147,17 +124,9 @@ static int waited = 1;
 static void *submit_and_wait(void *arg)
 {
 	(void)arg;
-	if (tw_limiter_submit(home.limiter, plain, NULL, NULL) == 0)
+	if (tw_limiter_submit(home.limiter, job_succeeds, NULL, NULL) == 0)
 		waited = tw_limiter_wait_idle(home.limiter, 50 * MS);
 	return NULL;
-}
-
-static bool somebody_waits(void)
-{
-	pthread_mutex_lock(&home.limiter->lock);
-	bool waits = home.limiter->ends.quiet.waiters;
-	pthread_mutex_unlock(&home.limiter->lock);
-	return waits;
 }
 
 /*
@@ -169,14 +138,13 @@ static void let_another_wait(void *arg, const struct tw_job_result *results, siz
 	on_idle(arg, results, n);
 	expect_eq(tw_limiter_pause(home.limiter), 0);
 	expect_eq(pthread_create(&waiter, NULL, submit_and_wait, NULL), 0);
-	while (!somebody_waits() && waited == 1)
-		sched_yield();
+	limited_await_end_waiter(&home);
 }
 
 Test(limiter_notifications, who_waits_after_a_submit_does_not_wait_for_the_idle_before)
 {
 	struct load load = LOAD(1);
-	open_started(limited_config(1));
+	open_started(1);
 	load_submit(&load);
 	expect_eq(tw_limiter_on_idle(home.limiter, let_another_wait, NULL), 0);
 	limited_pump(&home);
@@ -185,7 +153,6 @@ Test(limiter_notifications, who_waits_after_a_submit_does_not_wait_for_the_idle_
 	expect_eq(waited, -ETIMEDOUT);
 	expect_eq(tw_limiter_resume(home.limiter), 0);
 	limited_pump(&home);
-	limited_close(&home);
 }
 
 /* --------------------------------------------------------------------- stats */
@@ -210,14 +177,13 @@ Test(limiter_notifications, job_between_two_attempts_is_in_the_stats)
 	struct load load = LOAD(1, .answer = -EIO, .fails = 1);
 	struct tw_limiter_config config = limited_config(1);
 	limited_hook(&config, (struct limited_hooks){.retried = look});
-	open_started(config);
+	open_with(config);
 	struct tw_limiter_task task = load_task(&load);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = MS};
 	load_submit_task(&load, &task);
 	limited_advance(&home, 3 * MS);
 	expect_eq(looks, 1);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	limited_close(&home);
 }
 
 static int complete_and_stay(void *arg, struct tw_job_run *run)
@@ -230,7 +196,7 @@ static int complete_and_stay(void *arg, struct tw_job_run *run)
 Test(limiter_notifications, completed_attempt_is_not_timed_out_before_its_function_returns)
 {
 	struct load load = LOAD(1, .held = true);
-	open_started(limited_config(1));
+	open_started(1);
 	struct tw_limiter_task task = load_task(&load);
 	task.fn = complete_and_stay;
 	task.attempt_timeout_ns = 10 * MS;
@@ -239,76 +205,53 @@ Test(limiter_notifications, completed_attempt_is_not_timed_out_before_its_functi
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	cr_assert_eq(load.result.value, &load);
 	expect_eq(load.stops, 0);
-	limited_close(&home);
 }
 
 /* ---------------------------------------------------------------------- room */
-
-static int answer = 1;
-static tw_job job_of_the_waiter;
-
-static void *submit_when_there_is_room(void *arg)
-{
-	struct tw_limiter_task task = load_task(arg);
-	task.wait_ns = TW_FOREVER;
-	task.queue_timeout_ns = 10 * MS;
-	answer = tw_limiter_submit_task(home.limiter, &task, &job_of_the_waiter);
-	return NULL;
-}
-
-static void let_another_wait_for_room(struct load *load)
-{
-	expect_eq(pthread_create(&waiter, NULL, submit_when_there_is_room, load), 0);
-	for (bool waits = false; !waits; sched_yield()) {
-		pthread_mutex_lock(&home.limiter->lock);
-		waits = home.limiter->ends.room.waiters;
-		pthread_mutex_unlock(&home.limiter->lock);
-	}
-}
 
 Test(limiter_notifications, wait_for_room_is_no_stay_in_line)
 {
 	struct load first = LOAD(1, .held = true), line = LOAD(2, .held = true),
 		    load = LOAD(3, .held = true);
+	struct submitter submitter;
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = 1;
-	open_started(config);
+	open_with(config);
 	load_submit(&first);
 	limited_pump(&home);
 	load_submit(&line);
-	let_another_wait_for_room(&load);
+	struct tw_limiter_task task = load_task(&load);
+	task.queue_timeout_ns = 10 * MS;
+	submitter_begin(&submitter, &load, task);
 	rig_advance(&home.rig, 50 * MS);
 	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);
 	limited_pump(&home);
-	expect_eq(pthread_join(waiter, NULL), 0);
-	expect_eq(answer, 0);
+	expect_eq(submitter_end(&submitter), 0);
 	limited_advance(&home, 5 * MS); /* its time in line is 10 ms */
 	expect_eq(load.dones, 0);
 	expect_eq(tw_job_complete(home.limiter, line.job, 0, NULL), 0);
 	limited_pump(&home);
-	expect_eq(tw_job_complete(home.limiter, job_of_the_waiter, 0, NULL), 0);
+	expect_eq(tw_job_complete(home.limiter, load.job, 0, NULL), 0);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(load.result.queued_ns, 5 * MS);
-	limited_close(&home);
 }
 
 Test(limiter_notifications, pause_that_refuses_refuses_those_who_wait_for_room)
 {
 	struct load first = LOAD(1, .held = true), line = LOAD(2), load = LOAD(3);
+	struct submitter submitter;
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = 1;
 	config.flags = TW_LIMITER_PAUSED_REFUSES;
-	open_started(config);
+	open_with(config);
 	load_submit(&first);
 	limited_pump(&home);
 	load_submit(&line);
-	let_another_wait_for_room(&load);
+	submitter_begin(&submitter, &load, load_task(&load));
 	expect_eq(tw_limiter_pause(home.limiter), 0);
-	expect_eq(pthread_join(waiter, NULL), 0);
-	expect_eq(answer, -EBUSY);
+	expect_eq(submitter_end(&submitter), -EBUSY);
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT);
 	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);
-	limited_close(&home);
 }
 
 /* -------------------------------------------------------------------- timers */
@@ -339,44 +282,6 @@ Test(limiter_notifications, timers_come_though_the_services_executor_refuses)
 	limited_advance(&home, 30 * MS);
 	for (int i = 0; i < 3; i++)
 		expect_settled(&loads[i], TW_JOB_STATUS_SUCCEEDED, 0);
-	limited_close(&home);
+	close_all();
 	queue_executor_close(&refusing);
-}
-
-/* The service has no room for a timer: the driver's next ticks try again. */
-Test(limiter_notifications, tokens_come_back_though_no_timer_could_be_had)
-{
-	struct load loads[2] = {LOAD(1), LOAD(2)};
-	struct tw_service_config small = rig_config();
-	struct tw_limiter_config config = limited_config(1);
-	tw_timer timers[300];
-	int taken = 0;
-	queue_executor_open(&home.queue);
-	small.max_timers = 1;
-	rig_open(&home.rig, &small);
-	while (taken < 300 &&
-	       tw_schedule(home.rig.service, HOUR, submit_later, NULL, &timers[taken]) == 0)
-		taken++;
-	config.executor = &home.queue.base;
-	config.rate_starts = 1;
-	config.rate_interval_ns = 10 * MS;
-	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	for (int i = 0; i < 2; i++)
-		load_submit(&loads[i]);
-	limited_advance(&home, 8 * MS);
-	expect_eq(loads[1].starts, 0);
-	limited_advance(&home, 4 * MS);
-	expect_settled(&loads[1], TW_JOB_STATUS_SUCCEEDED, 0);
-	struct tw_limiter_task task = load_task(&loads[0]);
-	task.timeout_ns = MS;
-	load_submit_task(&loads[0], &task);
-	limited_advance(&home, 3 * MS);
-	expect_eq(loads[0].starts, 1);
-	expect_eq(loads[0].dones, 2);
-	expect_eq(loads[0].result.status, TW_JOB_STATUS_TIMED_OUT);
-	while (taken > 0)
-		expect_eq(tw_cancel(home.rig.service, timers[--taken]), TW_CANCELLED);
-	rig_advance(&home.rig, 20 * MS);
-	limited_close(&home);
 }

@@ -5,11 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "test/support/limited.h"
+#include "test/support/limiter_suite.h"
 
-static struct limited home;
-
-#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
+TestSuite(limiter_rate, .fini = close_left);
 
 enum { LOADS = 60 };
 
@@ -21,12 +19,6 @@ static struct tw_limiter_config rated(uint32_t starts, uint64_t interval_ns)
 	config.rate_starts = starts;
 	config.rate_interval_ns = interval_ns;
 	return config;
-}
-
-static void open_started(struct tw_limiter_config config)
-{
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 /* Time passes while a callback runs; nothing else happens meanwhile. */
@@ -50,7 +42,7 @@ static void expect_rate_held(int n, uint32_t starts, uint64_t interval_ns)
 
 Test(limiter_rate, at_most_so_many_starts_in_any_interval)
 {
-	open_started(rated(3, 10 * MS));
+	open_with(rated(3, 10 * MS));
 	for (int i = 0; i < 2; i++) {
 		loads[i] = LOAD(i);
 		load_submit(&loads[i]);
@@ -69,23 +61,6 @@ Test(limiter_rate, at_most_so_many_starts_in_any_interval)
 		expect_eq(loads[i].starts, 1);
 		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
 	}
-	limited_close(&home);
-}
-
-Test(limiter_rate, rate_and_limit_hold_together)
-{
-	struct tw_limiter_config config = rated(2, 10 * MS);
-	config.max_concurrency = 1;
-	open_started(config);
-	for (int i = 0; i < 4; i++) {
-		loads[i] = LOAD(i, .takes_ns = 2 * MS);
-		load_submit(&loads[i]);
-	}
-	limited_advance(&home, 50 * MS);
-	static const uint64_t starts_ms[] = {0, 2, 10, 12};
-	for (int i = 0; i < 4; i++)
-		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
-	limited_close(&home);
 }
 
 static void slow_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
@@ -101,7 +76,7 @@ Test(limiter_rate, a_start_counts_from_when_its_function_is_called_not_from_when
 {
 	struct tw_limiter_config config = rated(3, 10 * MS);
 	limited_hook(&config, (struct limited_hooks){.started = slow_started});
-	open_started(config);
+	open_with(config);
 	for (int i = 0; i < 6; i++) {
 		loads[i] = LOAD(i);
 		load_submit(&loads[i]);
@@ -110,7 +85,6 @@ Test(limiter_rate, a_start_counts_from_when_its_function_is_called_not_from_when
 	static const uint64_t starts_ms[] = {9, 9, 9, 19, 19, 19};
 	for (int i = 0; i < 6; i++)
 		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
-	limited_close(&home);
 }
 
 static uint64_t seed;
@@ -131,7 +105,7 @@ static void try_random(void)
 	struct tw_limiter_config config = rated(starts, interval_ns);
 	config.max_concurrency = 1 + (uint32_t)random_below(&seed, 8);
 	limited_hook(&config, (struct limited_hooks){.started = random_started});
-	open_started(config);
+	open_with(config);
 	for (int i = 0; i < LOADS; i++) {
 		loads[i] = LOAD(i, .takes_ns = random_percent(&seed, 30) ? MS : 0);
 		load_submit(&loads[i]);
@@ -140,7 +114,7 @@ static void try_random(void)
 	}
 	limited_advance(&home, 2 * LOADS * interval_ns);
 	expect_rate_held(LOADS, starts, interval_ns);
-	limited_close(&home);
+	close_all();
 }
 
 Test(limiter_rate, no_interval_holds_more_starts_whatever_delays_them, .timeout = 120)
@@ -174,7 +148,7 @@ Test(limiter_rate, one_that_comes_between_the_line_and_the_function_waits_for_no
 {
 	struct tw_limiter_config config = rated(1, 10 * MS);
 	limited_hook(&config, (struct limited_hooks){.started = submit_second});
-	open_started(config);
+	open_with(config);
 	loads[0] = LOAD(0);
 	loads[1] = LOAD(1);
 	struct tw_limiter_task task = load_task(&loads[0]);
@@ -182,7 +156,6 @@ Test(limiter_rate, one_that_comes_between_the_line_and_the_function_waits_for_no
 	load_submit_task(&loads[0], &task);
 	limited_pump(&home);
 	expect_eq(loads[1].started_ns[0], 10 * MS);
-	limited_close(&home);
 }
 
 /* The first submits one, the second two, each after a while; nobody else runs meanwhile. */
@@ -208,7 +181,7 @@ static int submit_more(void *arg, struct tw_job_run *run)
  */
 Test(limiter_rate, no_token_comes_back_unseen)
 {
-	open_started(rated(2, 100 * MS));
+	open_with(rated(2, 100 * MS));
 	for (int i = 0; i < 4; i++)
 		loads[i] = LOAD(i);
 	struct tw_limiter_task task = load_task(&loads[0]);
@@ -217,13 +190,12 @@ Test(limiter_rate, no_token_comes_back_unseen)
 	limited_advance(&home, 200 * MS);
 	expect_eq(loads[2].started_ns[0], 100 * MS);
 	expect_eq(loads[3].started_ns[0], 110 * MS);
-	limited_close(&home);
 }
 
 /* Retries are starts like others. */
 Test(limiter_rate, retries_take_tokens_too)
 {
-	open_started(rated(2, 10 * MS));
+	open_with(rated(2, 10 * MS));
 	loads[0] = LOAD(0, .answer = -EIO);
 	struct tw_limiter_task task = load_task(&loads[0]);
 	task.retry = (struct tw_retry){.count = 4, .delay_ns = MS};
@@ -233,12 +205,11 @@ Test(limiter_rate, retries_take_tokens_too)
 	expect_eq(loads[0].starts, 5);
 	for (int i = 0; i < 5; i++)
 		expect_eq(loads[0].started_ns[i], starts_ms[i] * MS);
-	limited_close(&home);
 }
 
 Test(limiter_rate, a_token_whose_job_was_cancelled_before_it_started_is_not_lost)
 {
-	open_started(rated(1, 10 * MS));
+	open_with(rated(1, 10 * MS));
 	for (int i = 0; i < 3; i++) {
 		loads[i] = LOAD(i);
 		load_submit(&loads[i]);
@@ -249,5 +220,4 @@ Test(limiter_rate, a_token_whose_job_was_cancelled_before_it_started_is_not_lost
 	expect_eq(loads[1].starts, 1);
 	limited_advance(&home, 10 * MS);
 	expect_eq(loads[2].started_ns[0], 10 * MS);
-	limited_close(&home);
 }

@@ -363,13 +363,6 @@ static void block(void *arg)
 		nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
 }
 
-static int succeed(void *arg, struct tw_job_run *run)
-{
-	(void)arg;
-	(void)run;
-	return 0;
-}
-
 /*
  * All workers are inside callbacks: a job in line settles on time all the same, as those who ask
  * see; done comes later.
@@ -382,7 +375,7 @@ static bool job_in_line_settles_in_time(void)
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .max_workers = 2};
 	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
 	struct tw_limiter_task task = {.size = sizeof task,
-				       .fn = succeed,
+				       .fn = job_succeeds,
 				       .flags = TW_LIMITER_TASK_KEEP,
 				       .queue_timeout_ns = 20 * MS};
 	struct tw_job_result result;

@@ -8,18 +8,12 @@
 
 #include "executor/limiter/internal.h"
 #include "test/support/faults.h"
+#include "test/support/limited.h"
 #include "test/support/shot.h"
 
 TestSuite(limiter_real_ends, .timeout = 60);
 
 enum { ROUNDS = 500 };
-
-static int succeed(void *arg, struct tw_job_run *run)
-{
-	(void)arg;
-	(void)run;
-	return 0;
-}
 
 static tw_limiter *open_limiter(tw_service *service)
 {
@@ -75,7 +69,7 @@ Test(limiter_real_ends, a_close_that_has_dropped_the_last_job_holds_the_limiter)
 		pthread_t thread;
 		struct caller caller = {.limiter = open_limiter(service), .answer = 1};
 		struct tw_limiter_task task = {
-		    .size = sizeof task, .fn = succeed, .arg = &caller, .done = note_begun};
+		    .size = sizeof task, .fn = job_succeeds, .arg = &caller, .done = note_begun};
 		expect_eq(tw_limiter_submit_task(caller.limiter, &task, NULL), 0);
 		begin(&thread, drop_all, &caller);
 		destroy_when_over(caller.limiter);
@@ -110,7 +104,7 @@ Test(limiter_real_ends, a_wait_for_the_last_job_holds_the_limiter)
 		pthread_t thread;
 		struct caller caller = {.limiter = open_limiter(service), .answer = 1};
 		struct tw_limiter_task task = {
-		    .size = sizeof task, .fn = succeed, .flags = TW_LIMITER_TASK_KEEP};
+		    .size = sizeof task, .fn = job_succeeds, .flags = TW_LIMITER_TASK_KEEP};
 		expect_eq(tw_limiter_submit_task(caller.limiter, &task, &caller.job), 0);
 		expect_eq(pthread_create(&thread, NULL, wait_for, &caller), 0);
 		while (!is_waited_for(&caller))
@@ -152,13 +146,14 @@ Test(limiter_real_ends, a_refused_submit_does_not_touch_the_limiter_after_its_un
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_limiter_pause(limiter), 0);
 	refusing = limiter;
-	expect_eq(tw_limiter_submit(limiter, succeed, NULL, NULL), -EBUSY); /* makes its node */
+	expect_eq(tw_limiter_submit(limiter, job_succeeds, NULL, NULL),
+		  -EBUSY); /* makes its node */
 	faults_at_unlocks(destroy_at_the_last_unlock, NULL);
-	expect_eq(tw_limiter_submit(limiter, succeed, NULL, NULL), -EBUSY);
+	expect_eq(tw_limiter_submit(limiter, job_succeeds, NULL, NULL), -EBUSY);
 	expect_gt(unlocks, 0);
 	last_unlock = unlocks;
 	unlocks = 0;
-	expect_eq(tw_limiter_submit(limiter, succeed, NULL, NULL), -EBUSY);
+	expect_eq(tw_limiter_submit(limiter, job_succeeds, NULL, NULL), -EBUSY);
 	expect_eq(destroyed, 1);
 	close_service(service);
 }
@@ -175,7 +170,7 @@ Test(limiter_real_ends, destroy_waits_for_what_workers_bring_home)
 		expect_eq(tw_limiter_resume(limiter), 0);
 		for (int j = 0; j < 8; j++) {
 			struct tw_limiter_task task = {
-			    .size = sizeof task, .fn = succeed, .timeout_ns = MS};
+			    .size = sizeof task, .fn = job_succeeds, .timeout_ns = MS};
 			expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 		}
 		expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, TW_FOREVER), 0);

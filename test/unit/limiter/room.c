@@ -3,21 +3,12 @@
  * hold its jobs.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
-#include "executor/limiter/internal.h"
 #include "test/support/eager_executor.h"
 #include "test/support/limiter_suite.h"
 
-TestSuite(limiter_room, .timeout = 60);
-
-static void open_with(struct tw_limiter_config config)
-{
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-}
+TestSuite(limiter_room, .fini = close_left, .timeout = 60);
 
 static int submit(struct load *load)
 {
@@ -45,7 +36,6 @@ Test(limiter_room, job_for_which_a_permit_is_free_does_not_count_as_pending)
 	expect_eq(submit(&loads[9]), 0);
 	for (int i = 1; i < 10; i++)
 		complete(&loads[i], 0);
-	close_all();
 }
 
 Test(limiter_room, all_count_while_nothing_may_start)
@@ -60,7 +50,6 @@ Test(limiter_room, all_count_while_nothing_may_start)
 	expect_eq(tw_limiter_resume(home.limiter), 0);
 	expect_eq(submit(&loads[1]), 0);
 	limited_pump(&home);
-	close_all();
 }
 
 Test(limiter_room, job_without_a_token_counts_as_pending)
@@ -77,7 +66,6 @@ Test(limiter_room, job_without_a_token_counts_as_pending)
 	expect_eq(submit(&loads[3]), 0);
 	limited_pump(&home);
 	expect_eq(limited_stats(&home).succeeded, 4);
-	close_all();
 }
 
 static struct tw_limiter_config without_queue(uint32_t max_concurrency)
@@ -104,50 +92,20 @@ Test(limiter_room, without_a_queue_a_job_is_refused_unless_a_permit_is_free)
 	complete(&loads[2], 0);
 	expect_eq(tw_limiter_pause(home.limiter), 0);
 	expect_eq(submit(&loads[0]), -EAGAIN);
-	close_all();
 }
 
-static int answer = 1;
+/* ------------------------------------------------------------- waiting for room */
 
-static void *submit_when_there_is_room(void *arg)
+static struct load running, in_line;
+
+static void end_an_attempt(void)
 {
-	struct load *load = arg;
-	struct tw_limiter_task task = load_task(load);
-	task.wait_ns = TW_FOREVER;
-	answer = tw_limiter_submit_task(home.limiter, &task, &load->job);
-	return NULL;
+	complete(&running, 0);
 }
 
-static bool somebody_waits_for_room(void)
+static void cancel_one_in_line(void)
 {
-	pthread_mutex_lock(&home.limiter->lock);
-	bool waits = home.limiter->ends.room.waiters;
-	pthread_mutex_unlock(&home.limiter->lock);
-	return waits;
-}
-
-static void expect_accepted_by(void (*make_room)(void), struct tw_limiter_config config)
-{
-	struct load first = LOAD(1, .held = true), second = LOAD(2);
-	pthread_t thread;
-	open_with(config);
-	expect_eq(submit(&first), 0);
-	limited_pump(&home);
-	answer = 1;
-	expect_eq(pthread_create(&thread, NULL, submit_when_there_is_room, &second), 0);
-	while (!somebody_waits_for_room())
-		sched_yield();
-	if (make_room)
-		make_room();
-	else
-		complete(&first, 0);
-	expect_eq(pthread_join(thread, NULL), 0);
-	expect_eq(answer, 0);
-	limited_pump(&home);
-	expect_settled(&second, TW_JOB_STATUS_SUCCEEDED, 0);
-	if (make_room)
-		complete(&first, 0);
-	close_all();
+	expect_eq(tw_job_cancel(home.limiter, in_line.job), TW_CANCELLED);
 }
 
 static void raise_the_limit(void)
@@ -160,14 +118,55 @@ static void give_a_token(void)
 	rig_advance(&home.rig, 10 * MS);
 }
 
-Test(limiter_room, whoever_waits_for_room_is_woken_by_a_permit_a_higher_limit_and_a_token)
+/*
+ * One runs, and one is in line if there is a line. A thread waits, until an instant or without
+ * limit.
+ */
+Test(limiter_room, whoever_waits_for_room_is_woken)
 {
-	expect_accepted_by(NULL, without_queue(1));
-	expect_accepted_by(raise_the_limit, without_queue(1));
-	struct tw_limiter_config config = without_queue(2);
-	config.rate_starts = 1;
-	config.rate_interval_ns = 10 * MS;
-	expect_accepted_by(give_a_token, config);
+	static const struct {
+		const char *name;
+		void (*make_room)(void);
+		uint32_t permits, max_pending, rate_starts, flags;
+		bool until;
+	} rows[] = {
+	    {"a permit", end_an_attempt, 1, 0, 0, TW_LIMITER_NO_QUEUE, false},
+	    {"a higher limit", raise_the_limit, 1, 0, 0, TW_LIMITER_NO_QUEUE, false},
+	    {"a token", give_a_token, 2, 0, 1, TW_LIMITER_NO_QUEUE, false},
+	    {"a job that leaves the line for a permit", end_an_attempt, 1, 1, 0, 0, false},
+	    {"a cancelled job in line", cancel_one_in_line, 1, 1, 0, 0, true},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct load waits = LOAD(3);
+		struct submitter submitter;
+		struct tw_limiter_config config = limited_config(rows[i].permits);
+		config.max_pending = rows[i].max_pending;
+		config.flags = rows[i].flags;
+		config.rate_starts = rows[i].rate_starts;
+		config.rate_interval_ns = rows[i].rate_starts ? 10 * MS : 0;
+		running = LOAD(1, .held = true);
+		in_line = LOAD(2);
+		open_with(config);
+		load_submit(&running);
+		limited_pump(&home);
+		if (rows[i].max_pending)
+			load_submit(&in_line);
+		struct tw_limiter_task task = load_task(&waits);
+		if (rows[i].until) {
+			task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
+			task.wait_ns = tw_clock_now(tw_clock_monotonic()) + 50 * SECOND;
+		}
+		submitter_begin(&submitter, &waits, task);
+		expect_eq(limited_stats(&home).added, rows[i].max_pending + 1);
+		rows[i].make_room();
+		int answer = submitter_end(&submitter);
+		cr_assert(answer == 0, "%s: %d", rows[i].name, answer);
+		limited_pump(&home);
+		if (!running.dones)
+			complete(&running, 0);
+		expect_settled(&waits, TW_JOB_STATUS_SUCCEEDED, 0);
+		close_all();
+	}
 }
 
 /* ----------------------------------------------------------------- idle listeners */
@@ -290,7 +289,6 @@ Test(limiter_room, no_job_runs_inside_submit_and_a_chain_needs_no_stack)
 	expect_eq(ran_inside, false);
 	expect_le(deepest, 4096);
 	rig_advance(&home.rig, MS);
-	close_all();
 }
 
 /* ------------------------------------------------------------------------ capacity */
@@ -330,7 +328,6 @@ Test(limiter_room, executor_that_cannot_hold_its_jobs_is_refused)
 	expect_eq(create(executor, 1000, 0), -EINVAL);
 	cr_assert(strstr(heard, "tw_limiter_config.max_concurrency"), "%s", heard);
 	expect_eq(tw_pool_destroy(pool), 0);
-	close_all();
 }
 
 Test(limiter_room, executors_that_are_no_pool_are_not_judged)
@@ -347,7 +344,6 @@ Test(limiter_room, executors_that_are_no_pool_are_not_judged)
 	expect_eq(tw_strand_destroy(strand), 0);
 	rig_advance(&home.rig, MS);
 	expect_eq(tw_pool_destroy(pool), 0);
-	close_all();
 }
 
 Test(limiter_room, limit_is_not_raised_beyond_what_the_executor_holds)
@@ -369,20 +365,6 @@ Test(limiter_room, limit_is_not_raised_beyond_what_the_executor_holds)
 	expect_eq(stats.max_concurrency, 3);
 	expect_eq(tw_limiter_destroy(limiter), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
-	close_all();
-}
-
-Test(limiter_room, bound_on_what_waits_contradicts_no_queue)
-{
-	struct tw_limiter_config config = without_queue(1);
-	tw_limiter *limiter = NULL;
-	tw_set_misuse_hook(hear);
-	config.max_pending = 3;
-	open_started(1);
-	expect_eq(tw_limiter_create(&limiter, home.rig.service, &config), -EINVAL);
-	cr_assert(strstr(heard, "tw_limiter_config.max_pending"), "%s", heard);
-	cr_assert_null(limiter);
-	close_all();
 }
 
 /* ------------------------------------------------------------------------- seeds */

@@ -6,7 +6,7 @@
 
 #include "test/support/limiter_suite.h"
 
-TestSuite(limiter_slow_user, .timeout = 60);
+TestSuite(limiter_slow_user, .fini = close_left, .timeout = 60);
 
 enum { TOTAL = 10 };
 
@@ -27,12 +27,6 @@ static void let_its_time_pass(void)
 	expect_eq(limited_stats(&home).timed_out, 1);
 	expect_eq(limited_stats(&home).pending, 0);
 	expect_eq(load.releases, 0); /* it may still use what is the job's */
-}
-
-static void open_with(struct tw_limiter_config config)
-{
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 static struct tw_limiter_task timed_task(void)
@@ -156,7 +150,6 @@ Test(limiter_slow_user, predicate_runs_on_the_executor)
 	expect_eq(load.starts, 2);
 	complete(&load, 0); /* the handle of the submit: the attempt that runs */
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	close_all();
 }
 
 /* What the predicate may use is the job's until it has returned. */
@@ -181,7 +174,6 @@ Test(limiter_slow_user, cancel_waits_for_the_predicate)
 	limited_pump(&home);
 	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -EIO);
 	expect_eq(load.releases, 1);
-	close_all();
 }
 
 /* ------------------------------------------------------------------ hooks, `stop` */
@@ -231,7 +223,6 @@ Test(limiter_slow_user, retried_that_takes_long_does_not_delay_the_settle)
 	expect_eq(looks, 1);
 	expect_eq(load.dones, 1);
 	expect_eq(load.result.status, TW_JOB_STATUS_TIMED_OUT);
-	close_all();
 }
 
 /* The attempt ends meanwhile, and would be retried. */
@@ -276,4 +267,75 @@ Test(limiter_slow_user, function_that_stays_after_its_completion_does_not_delay_
 	load_submit_task(&load, &task);
 	expect_timed_out_once(1);
 	expect_eq(load.stops, 0); /* it had ended */
+}
+
+/* ---------------------------------------------------------------- started */
+
+static int settled_hooks;
+
+static void take_long(void *arg, tw_job job, uint64_t id, uint32_t attempt)
+{
+	(void)arg, (void)job, (void)id, (void)attempt;
+	limited_advance(&home, 20 * MS);
+	expect_eq(settled_hooks, 0);
+}
+
+static void count_settled(void *arg, tw_job job, const struct tw_job_result *result)
+{
+	(void)arg, (void)job, (void)result;
+	settled_hooks++;
+}
+
+Test(limiter_slow_user, settled_is_not_called_before_started_has_returned)
+{
+	for (int total = 0; total < 2; total++) {
+		load = LOAD(1, .held = true);
+		struct tw_limiter_config config = limited_config(1);
+		limited_hook(&config, (struct limited_hooks){.started = take_long,
+							     .settled = count_settled});
+		settled_hooks = 0;
+		open_with(config);
+		struct tw_limiter_task task = load_task(&load);
+		*(total ? &task.timeout_ns : &task.attempt_timeout_ns) = 10 * MS;
+		load_submit_task(&load, &task);
+		limited_pump(&home);
+		expect_eq(load.starts, 1);
+		limited_advance(&home, MS); /* the driver looks in the next tick */
+		expect_eq(settled_hooks, 1);
+		expect_eq(load.stops, 1);
+		expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
+		expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), TW_JOB_LATE);
+		close_all();
+	}
+}
+
+static struct load waiting;
+static struct submitter submitter;
+
+static void begin_to_wait(void *arg, tw_job job, uint64_t id, uint32_t attempt)
+{
+	(void)arg, (void)job, (void)attempt;
+	if (id != 1)
+		return;
+	submitter_begin(&submitter, &waiting, load_task(&waiting));
+}
+
+/* When it began to wait, nobody knew when the token would be back. */
+Test(limiter_slow_user, who_waits_for_room_during_started_is_woken_by_the_token)
+{
+	struct load first = LOAD(1);
+	struct tw_limiter_config config = limited_config(2);
+	config.flags = TW_LIMITER_NO_QUEUE;
+	config.rate_starts = 1;
+	config.rate_interval_ns = 10 * MS;
+	limited_hook(&config, (struct limited_hooks){.started = begin_to_wait});
+	waiting = LOAD(2);
+	open_with(config);
+	load_submit(&first);
+	limited_pump(&home);
+	rig_advance(&home.rig, 10 * MS);
+	expect_eq(submitter_end(&submitter), 0);
+	limited_pump(&home);
+	expect_settled(&waiting, TW_JOB_STATUS_SUCCEEDED, 0);
+	expect_eq(waiting.started_ns[0], 10 * MS);
 }

@@ -2,19 +2,9 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "test/support/limited.h"
+#include "test/support/limiter_suite.h"
 
 TestSuite(limiter_threads, .timeout = 60);
-
-static struct limited home;
-
-#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
-
-static void complete(struct load *load)
-{
-	expect_eq(tw_job_complete(home.limiter, load->job, 0, load), 0);
-	limited_pump(&home);
-}
 
 struct waiter {
 	struct load *load;
@@ -22,16 +12,6 @@ struct waiter {
 	int answer;
 	struct tw_job_result result;
 };
-
-static void *submit_waiting(void *arg)
-{
-	struct waiter *self = arg;
-	struct tw_limiter_task task = load_task(self->load);
-	task.wait_ns = TW_FOREVER;
-	atomic_store(&self->begun, true);
-	self->answer = tw_limiter_submit_task(home.limiter, &task, &self->load->job);
-	return NULL;
-}
 
 static void *wait_for_job(void *arg)
 {
@@ -56,30 +36,6 @@ static void start(pthread_t *thread, void *(*body)(void *), struct waiter *waite
 		sched_yield();
 }
 
-Test(limiter_threads, submit_waits_for_room)
-{
-	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true),
-		    third = LOAD(3, .held = true);
-	struct tw_limiter_config config = limited_config(1);
-	config.max_pending = 1;
-	limited_open(&home, &config);
-	tw_limiter_resume(home.limiter);
-	load_submit(&first);
-	limited_pump(&home);
-	load_submit(&second);
-	struct waiter waiter = {.load = &third};
-	pthread_t thread;
-	start(&thread, submit_waiting, &waiter);
-	expect_eq(limited_stats(&home).added, 2);
-	complete(&first); /* the second runs: there is room */
-	pthread_join(thread, NULL);
-	expect_eq(waiter.answer, 0);
-	limited_pump(&home);
-	complete(&second);
-	complete(&third);
-	limited_close(&home);
-}
-
 Test(limiter_threads, submit_waits_no_longer_than_asked)
 {
 	struct load first = LOAD(1), second = LOAD(2);
@@ -93,29 +49,27 @@ Test(limiter_threads, submit_waits_no_longer_than_asked)
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -ETIMEDOUT);
 	expect_ge(tw_clock_now(tw_clock_monotonic()) - start_ns, 2 * MS);
 	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
-	limited_close(&home);
+	close_all();
 }
 
 Test(limiter_threads, waits_for_a_job_and_for_idle_return_with_it)
 {
 	struct load load = LOAD(1, .held = true);
-	struct tw_limiter_config config = limited_config(1);
-	limited_open(&home, &config);
-	tw_limiter_resume(home.limiter);
+	open_started(1);
 	load_submit(&load);
 	limited_pump(&home);
 	struct waiter waiters[2] = {{.load = &load}, {.load = &load}};
 	pthread_t threads[2];
 	start(&threads[0], wait_for_job, &waiters[0]);
 	start(&threads[1], wait_idle, &waiters[1]);
-	complete(&load);
+	complete(&load, 0);
 	pthread_join(threads[0], NULL);
 	pthread_join(threads[1], NULL);
 	cr_assert(waiters[0].answer == 0 || waiters[0].answer == TW_GONE); /* if it came too late */
 	if (waiters[0].answer == 0)
 		expect_eq(waiters[0].result.value, &load);
 	expect_eq(waiters[1].answer, 0);
-	limited_close(&home);
+	close_all();
 }
 
 static int count_up(void *arg, struct tw_job_run *run)
@@ -147,13 +101,6 @@ Test(limiter_threads, on_the_services_own_pool_and_on_its_tick_thread)
 	}
 }
 
-static int succeed(void *arg, struct tw_job_run *run)
-{
-	(void)arg;
-	(void)run;
-	return 0;
-}
-
 /* A worker may still have to do with it for a moment. */
 Test(limiter_threads, a_kept_job_that_is_forgotten_is_gone_at_once)
 {
@@ -165,7 +112,7 @@ Test(limiter_threads, a_kept_job_that_is_forgotten_is_gone_at_once)
 	expect_eq(tw_limiter_resume(limiter), 0);
 	for (int i = 0; i < 2000; i++) {
 		struct tw_limiter_task task = {
-		    .size = sizeof(task), .fn = succeed, .flags = TW_LIMITER_TASK_KEEP};
+		    .size = sizeof(task), .fn = job_succeeds, .flags = TW_LIMITER_TASK_KEEP};
 		tw_job job;
 		expect_eq(tw_limiter_submit_task(limiter, &task, &job), 0);
 		expect_eq(tw_job_wait(limiter, job, TW_FOREVER, NULL), 0);

@@ -3,6 +3,8 @@
 
 #include "test/support/limiter_suite.h"
 
+TestSuite(limiter_times, .fini = close_left);
+
 static void submit_with_retry(struct load *load, struct tw_retry retry)
 {
 	struct tw_limiter_task task = load_task(load);
@@ -28,20 +30,6 @@ Test(limiter_times, retried_after_delays_that_grow_to_a_cap)
 	expect_eq(load.result.attempts, 6);
 	expect_eq(limited_stats(&home).retried, 5);
 	expect_eq(limited_stats(&home).succeeded, 1);
-	close_all();
-}
-
-Test(limiter_times, fails_with_its_last_error_when_no_retries_are_left)
-{
-	struct load load = LOAD(1, .answer = -EIO);
-	open_started(1);
-	submit_with_retry(&load, (struct tw_retry){.count = 2, .delay_ns = 5 * MS});
-	limited_advance(&home, 50 * MS);
-	expect_eq(load.starts, 3);
-	expect_eq(load.started_ns[2], 10 * MS); /* factor 1 by default */
-	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
-	expect_eq(load.releases, 1);
-	close_all();
 }
 
 Test(limiter_times, no_permit_is_held_while_waiting_for_a_retry)
@@ -61,31 +49,6 @@ Test(limiter_times, no_permit_is_held_while_waiting_for_a_retry)
 	expect_eq(limited_stats(&home).pending, 1);
 	limited_advance(&home, 20 * MS);
 	expect_eq(load.started_ns[1], 20 * MS);
-	close_all();
-}
-
-Test(limiter_times, jitter_is_drawn_once_for_each_attempt_from_the_seed)
-{
-	uint64_t starts[2][5];
-	for (int round = 0; round < 2; round++) {
-		struct load load = LOAD(1, .answer = -EIO);
-		open_started(1);
-		submit_with_retry(&load, (struct tw_retry){.count = 4,
-							   .delay_ns = 40 * MS,
-							   .jitter = TW_RETRY_JITTER_FULL});
-		limited_advance(&home, 400 * MS);
-		expect_eq(load.starts, 5);
-		for (int i = 0; i < 5; i++)
-			starts[round][i] = load.started_ns[i];
-		close_all();
-	}
-	uint64_t delays[4];
-	for (int i = 0; i < 4; i++) {
-		expect_eq(starts[0][i + 1], starts[1][i + 1]); /* the same seed */
-		delays[i] = starts[0][i + 1] - starts[0][i];
-		expect_le(delays[i], 41 * MS); /* rounded up to a tick */
-	}
-	cr_assert(delays[0] != delays[1] || delays[1] != delays[2], "each attempt draws its own");
 }
 
 Test(limiter_times, no_retry_begins_beyond_the_total_deadline)
@@ -98,7 +61,6 @@ Test(limiter_times, no_retry_begins_beyond_the_total_deadline)
 	expect_eq(load.starts, 4); /* 0, 10, 20, 30 */
 	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
 	expect_eq(load.done_ns, 30 * MS);
-	close_all();
 }
 
 /* Its delay has passed in time, but no permit is free until its deadline is over. */
@@ -130,7 +92,6 @@ Test(limiter_times, retry_that_is_in_line_at_the_deadline_does_not_start)
 	complete(&filler, 0);
 	limited_advance(&home, 50 * MS);
 	expect_eq(failed.starts + late.starts, 2);
-	close_all();
 }
 
 /* The clock has gone beyond the deadline, and the driver has not looked yet. */
@@ -146,7 +107,6 @@ Test(limiter_times, retry_whose_turn_comes_after_the_deadline_does_not_start)
 	complete(&filler, 0);
 	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
 	expect_eq(load.starts, 1);
-	close_all();
 }
 
 /* The delay after the next one would be longer than the clock has run, and the timeout to come. */
@@ -168,25 +128,6 @@ Test(limiter_times, retry_is_waited_for_though_the_one_after_it_could_not_be)
 	}
 }
 
-Test(limiter_times, completion_of_an_attempt_of_before_does_not_end_the_next)
-{
-	struct load load = LOAD(1, .held = true);
-	open_started(1);
-	submit_with_retry(&load, (struct tw_retry){.count = 1, .delay_ns = MS});
-	limited_pump(&home);
-	tw_job first = load.attempt;
-	expect_eq(tw_job_complete(home.limiter, first, -EIO, NULL), 0);
-	expect_eq(tw_job_complete(home.limiter, first, -EIO, NULL), -EALREADY); /* it waits */
-	limited_advance(&home, 2 * MS);
-	expect_eq(load.starts, 2);
-	/* the next one runs */
-	expect_eq(tw_job_complete(home.limiter, first, -EIO, NULL), -EALREADY);
-	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), 0);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(limited_stats(&home).refused_completions, 2);
-	close_all();
-}
-
 Test(limiter_times, stop_drops_those_that_wait_for_a_retry_and_no_more_are_made)
 {
 	struct load load = LOAD(1, .answer = -EIO), running = LOAD(2, .held = true);
@@ -201,7 +142,6 @@ Test(limiter_times, stop_drops_those_that_wait_for_a_retry_and_no_more_are_made)
 	expect_settled(&running, TW_JOB_STATUS_FAILED, -EIO);
 	limited_advance(&home, 50 * MS);
 	expect_eq(load.starts, 1);
-	close_all();
 }
 
 Test(limiter_times, pause_holds_back_retries)
@@ -218,7 +158,6 @@ Test(limiter_times, pause_holds_back_retries)
 	limited_pump(&home);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(load.result.queued_ns, 15 * MS);
-	close_all();
 }
 
 /* ------------------------------------------------------------------- cancel */
@@ -239,7 +178,6 @@ Test(limiter_times, cancelled_in_line_settles_at_once)
 	expect_eq(tw_job_state(home.limiter, second.job), TW_JOB_STATE_GONE);
 	complete(&first, 0);
 	expect_eq(second.starts, 0);
-	close_all();
 }
 
 Test(limiter_times, cancelled_while_waiting_for_a_retry_settles_at_once)
@@ -253,7 +191,6 @@ Test(limiter_times, cancelled_while_waiting_for_a_retry_settles_at_once)
 	expect_eq(load.result.attempts, 1);
 	limited_advance(&home, 20 * MS);
 	expect_eq(load.starts, 1);
-	close_all();
 }
 
 Test(limiter_times, running_one_is_told_and_settles_when_it_ends)
@@ -278,7 +215,6 @@ Test(limiter_times, running_one_is_told_and_settles_when_it_ends)
 	complete(&insists, 0);
 	expect_settled(&insists, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(limited_stats(&home).cancelled, 1);
-	close_all();
 }
 
 static tw_job ending;
@@ -307,7 +243,6 @@ Test(limiter_times, attempt_that_ends_inside_of_its_stop_settles_after_it)
 	expect_eq(load.fails, 0);
 	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -EINTR);
 	expect_eq(load.releases, 1);
-	close_all();
 }
 
 /* ------------------------------------------------------------------ timeouts */
@@ -330,7 +265,6 @@ Test(limiter_times, timed_out_in_line_settles_at_once)
 	expect_eq(limited_stats(&home).timed_out, 1);
 	complete(&first, 0);
 	expect_eq(second.starts, 0);
-	close_all();
 }
 
 Test(limiter_times, queue_timeout_does_not_count_the_run)
@@ -343,7 +277,6 @@ Test(limiter_times, queue_timeout_does_not_count_the_run)
 	limited_advance(&home, 100 * MS);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(load.stops, 0);
-	close_all();
 }
 
 Test(limiter_times, attempt_past_its_time_settles_at_once_and_keeps_its_permit_to_its_end)
@@ -375,7 +308,6 @@ Test(limiter_times, attempt_past_its_time_settles_at_once_and_keeps_its_permit_t
 	limited_pump(&home);
 	expect_eq(next.dones, 1);
 	expect_eq(slow.dones, 1);
-	close_all();
 }
 
 Test(limiter_times, attempt_past_its_time_is_tried_again_when_it_has_ended)
@@ -399,7 +331,6 @@ Test(limiter_times, attempt_past_its_time_is_tried_again_when_it_has_ended)
 	expect_eq(load.stops, 2);
 	expect_eq(load.done_ns, 27 * MS);
 	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), TW_JOB_LATE);
-	close_all();
 }
 
 Test(limiter_times, total_timeout_holds_in_line_in_a_run_and_in_a_wait)
@@ -431,7 +362,6 @@ Test(limiter_times, total_timeout_holds_in_line_in_a_run_and_in_a_wait)
 	}
 	expect_eq(tw_job_complete(home.limiter, running.attempt, 0, NULL), TW_JOB_LATE);
 	complete(&filler, 0);
-	close_all();
 }
 
 Test(limiter_times, retry_that_cannot_begin_in_time_is_not_waited_for)
@@ -444,5 +374,4 @@ Test(limiter_times, retry_that_cannot_begin_in_time_is_not_waited_for)
 	load_submit_task(&load, &task);
 	limited_pump(&home);
 	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
-	close_all();
 }

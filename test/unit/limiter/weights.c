@@ -6,58 +6,14 @@
 #include "test/support/misuse_text.h"
 #include "test/support/random.h"
 
+TestSuite(limiter_weights, .fini = close_left);
+
 static void submit_heavy(struct load *load, uint32_t n)
 {
 	struct tw_limiter_task task = load_task(load);
 	task.permits = n;
 	load_submit_task(load, &task);
 	limited_pump(&home);
-}
-
-Test(limiter_weights, job_takes_and_returns_all_its_permits)
-{
-	struct load heavy = LOAD(1, .held = true), light = LOAD(2, .held = true),
-		    last = LOAD(3, .held = true);
-	open_started(4);
-	submit_heavy(&heavy, 3);
-	submit_heavy(&light, 1);
-	submit_heavy(&last, 1);
-	expect_eq(heavy.starts + light.starts, 2);
-	expect_eq(last.starts, 0);
-	struct tw_limiter_stats stats = limited_stats(&home);
-	expect_eq(stats.running, 2);
-	expect_eq(stats.permits, 4);
-	expect_eq(stats.pending, 1);
-	complete(&heavy, 0);
-	expect_eq(last.starts, 1);
-	expect_eq(limited_stats(&home).permits, 2);
-	complete(&light, 0);
-	complete(&last, 0);
-	close_all();
-}
-
-Test(limiter_weights, heavy_job_is_not_overtaken_by_light_ones)
-{
-	struct load light[4], heavy = LOAD(9, .held = true);
-	open_started(2);
-	for (int i = 0; i < 2; i++) {
-		light[i] = LOAD(i, .held = true);
-		submit_heavy(&light[i], 0);
-	}
-	submit_heavy(&heavy, 2);
-	for (int i = 2; i < 4; i++) {
-		light[i] = LOAD(i, .held = true);
-		submit_heavy(&light[i], 1);
-	}
-	complete(&light[0], 0);
-	expect_eq(light[2].starts, 0); /* a permit is free, but not its turn */
-	complete(&light[1], 0);
-	expect_eq(heavy.starts, 1);
-	complete(&heavy, 0);
-	expect_started_in_order(&home, 5, (int[]){0, 1, 9, 2, 3});
-	complete(&light[2], 0);
-	complete(&light[3], 0);
-	close_all();
 }
 
 Test(limiter_weights, light_jobs_start_when_the_heavy_one_before_them_leaves_the_line)
@@ -83,28 +39,6 @@ Test(limiter_weights, light_jobs_start_when_the_heavy_one_before_them_leaves_the
 	expect_settled(&late, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_settled(&next, TW_JOB_STATUS_SUCCEEDED, 0);
 	complete(&holder, 0);
-	close_all();
-}
-
-Test(limiter_weights, smaller_limit_gives_a_heavy_job_all_permits)
-{
-	struct load holder = LOAD(1, .held = true), heavy = LOAD(2, .held = true), light = LOAD(3);
-	open_started(4);
-	submit_heavy(&holder, 4);
-	submit_heavy(&heavy, 4);
-	submit_heavy(&light, 1);
-	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 2), 0);
-	expect_eq(limited_stats(&home).debt, 2);
-	complete(&holder, 0);
-	expect_eq(heavy.starts, 1);
-	expect_eq(limited_stats(&home).permits, 2);
-	expect_eq(limited_stats(&home).debt, 0);
-	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 8), 0);
-	limited_pump(&home);
-	expect_eq(light.dones, 1);
-	complete(&heavy, 0); /* gives back what it took */
-	expect_eq(limited_stats(&home).permits, 0);
-	close_all();
 }
 
 Test(limiter_weights, retries_take_the_permits_again)
@@ -121,7 +55,6 @@ Test(limiter_weights, retries_take_the_permits_again)
 	limited_advance(&home, 3 * MS);
 	expect_eq(limited_stats(&home).permits, 3);
 	complete(&load, 0);
-	close_all();
 }
 
 Test(limiter_weights, heavy_job_without_a_queue_is_refused_while_it_does_not_fit)
@@ -129,8 +62,7 @@ Test(limiter_weights, heavy_job_without_a_queue_is_refused_while_it_does_not_fit
 	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true);
 	struct tw_limiter_config config = limited_config(4);
 	config.flags = TW_LIMITER_NO_QUEUE;
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	open_with(config);
 	submit_heavy(&first, 2);
 	struct tw_limiter_task task = load_task(&second);
 	task.permits = 3;
@@ -139,7 +71,6 @@ Test(limiter_weights, heavy_job_without_a_queue_is_refused_while_it_does_not_fit
 	expect_eq(second.starts, 1);
 	complete(&first, 0);
 	complete(&second, 0);
-	close_all();
 }
 
 Test(limiter_weights, weight_above_the_limit_is_refused)
@@ -164,7 +95,6 @@ Test(limiter_weights, weight_above_the_limit_is_refused)
 	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 5), 0);
 	submit_heavy(&load, 5);
 	expect_eq(load.dones, 1);
-	close_all();
 }
 
 /* ---------------------------------------------------------------- naive model */
@@ -180,6 +110,7 @@ static struct naive {
 static struct load loads[LOADS];
 static unsigned submitted;
 static uint32_t limit, used;
+static uint64_t priorities; /* as many as a program uses */
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
@@ -227,7 +158,7 @@ static void submit_random(uint64_t *seed, uint64_t *takes_ms, int step)
 	*load = (struct load){
 	    .home = &home, .number = (int)submitted, .takes_ns = takes_ms[submitted] * MS};
 	*job = (struct naive){.n = 1 + (uint32_t)random_below(seed, limit),
-			      .priority = (int)random_below(seed, 2),
+			      .priority = (int)random_below(seed, priorities),
 			      .queued_at = step,
 			      .ends_at = NEVER};
 	struct tw_limiter_task task = load_task(load);
@@ -266,6 +197,7 @@ static void run_random(uint64_t seed)
 	uint64_t takes_ms[LOADS];
 	submitted = used = 0;
 	limit = 1 + (uint32_t)random_below(&seed, 6);
+	priorities = random_percent(&seed, 50) ? 2 : 200;
 	open_started(limit);
 	for (int ms = 0; ms < MILLISECONDS; ms++) {
 		switch (random_below(&seed, 8)) {
