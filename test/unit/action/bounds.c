@@ -1,27 +1,7 @@
 /* What bounds the flush of a thread that the scheduler's host has lent. */
-#include "test/support/actions.h"
-#include "test/support/queue_executor.h"
+#include "test/support/action_suite.h"
 
-static struct rig rig;
-static struct queue_executor queue;
-static struct log notes;
-
-static void open_rig(void)
-{
-	struct tw_service_config cfg = rig_config();
-	queue_executor_open(&queue);
-	cfg.executor = &queue.base;
-	rig_open(&rig, &cfg);
-	notes = (struct log){.count = 0};
-}
-
-static void close_rig(void)
-{
-	rig_close(&rig);
-	queue_executor_close(&queue);
-}
-
-TestSuite(action_bounds, .init = open_rig, .fini = close_rig, .timeout = 60);
+TestSuite(action_bounds, .init = open_queue, .fini = close_left, .timeout = 60);
 
 enum { MANY = 1000, MOST = 64 };
 
@@ -29,14 +9,14 @@ enum { MANY = 1000, MOST = 64 };
 static void bring_next(struct work *work)
 {
 	(void)work;
-	queue_executor_run_next(&queue);
+	queue_executor_run_next(&tickets);
 }
 
-static void schedule_many(struct work *works, tw_action_scheduler *scheduler)
+static void arm_many(struct work *works)
 {
 	for (int i = 0; i < MANY; i++) {
 		works[i] = (struct work){.log = &notes, .id = i, .act = bring_next};
-		work_schedule(&works[i], scheduler, MS);
+		arm(&works[i], MS);
 	}
 	rig_advance(&rig, 2 * MS);
 }
@@ -52,17 +32,16 @@ static void expect_all_in_order(void)
 Test(action_bounds, timers_flush_gives_its_worker_back)
 {
 	static struct work works[MANY];
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
-	schedule_many(works, scheduler);
-	expect_eq(queue_executor_run_next(&queue), 1);
+	scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
+	arm_many(works);
+	expect_eq(queue_executor_run_next(&tickets), 1);
 	expect_eq(notes.count, MOST);
 	int rounds = 0;
 	for (; notes.count < MANY; rounds++)
-		expect_eq(queue_executor_run_next(&queue), 1);
+		expect_eq(queue_executor_run_next(&tickets), 1);
 	expect_ge(rounds, MANY / MOST - 1);
-	queue_executor_run_all(&queue);
+	queue_executor_run_all(&tickets);
 	expect_all_in_order();
-	works_destroy(works, MANY, scheduler);
 }
 
 /* tw_action_run is asked for one run. What others bring meanwhile is not its caller's. */
@@ -70,20 +49,18 @@ Test(action_bounds, call_that_runs_an_action_gives_its_thread_back)
 {
 	static struct work works[MANY];
 	struct work mine = {.log = &notes, .id = -1, .act = bring_next};
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
-	schedule_many(works, scheduler);
+	scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
+	arm_many(works);
 	expect_eq(tw_action_create(&mine.action, scheduler, work_run, NULL), 0);
 	expect_eq(tw_action_run(mine.action, &mine), 0);
 	expect_eq(notes.count, 1 + MOST);
-	queue_executor_run_all(&queue);
+	queue_executor_run_all(&tickets);
 	expect_eq(notes.count, 1 + MANY);
 	tw_action_destroy(mine.action);
-	works_destroy(works, MANY, scheduler);
 }
 
 /* ------------------------------------------------------------------------ turns */
 
-static tw_action_scheduler *asap;
 static int turns, endless;
 
 /* A chain of immediates, on a host whose threads come as soon as they are asked for. */
@@ -91,20 +68,19 @@ static void submit_next(void *arg)
 {
 	turns++;
 	if (turns < endless)
-		expect_eq(tw_immediate_submit(asap, submit_next, arg, NULL), 0);
-	queue_executor_run_next(&queue);
+		expect_eq(tw_immediate_submit(scheduler, submit_next, arg, NULL), 0);
+	queue_executor_run_next(&tickets);
 }
 
 Test(action_bounds, chain_of_immediates_gives_its_worker_back)
 {
-	asap = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
+	scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
 	turns = 0, endless = MANY;
-	expect_eq(tw_immediate_submit(asap, submit_next, NULL, NULL), 0);
-	expect_eq(queue_executor_run_next(&queue), 1);
+	expect_eq(tw_immediate_submit(scheduler, submit_next, NULL, NULL), 0);
+	expect_eq(queue_executor_run_next(&tickets), 1);
 	expect_le(turns, MOST);
-	queue_executor_run_all(&queue);
+	queue_executor_run_all(&tickets);
 	expect_eq(turns, MANY);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
 }
 
 /* ----------------------------------------------------------------------- frames */
@@ -112,7 +88,7 @@ Test(action_bounds, chain_of_immediates_gives_its_worker_back)
 static void bring_frames(struct work *work)
 {
 	(void)work;
-	while (queue_executor_run_next(&queue) >= 0)
+	while (queue_executor_run_next(&tickets) >= 0)
 		;
 }
 
@@ -121,14 +97,12 @@ Test(action_bounds, frame_comes_at_its_time_though_work_was_handed_over)
 {
 	static struct work works[MANY];
 	struct work drawing = {.log = &notes, .id = MANY, .act = bring_frames};
-	tw_action_scheduler *frames = scheduler_on(rig.service, TW_ACTION_KIND_FRAME);
-	schedule_many(works, frames);
-	work_schedule(&drawing, frames, 0);
-	queue_executor_run_all(&queue);
+	scheduler = scheduler_on(rig.service, TW_ACTION_KIND_FRAME);
+	arm_many(works);
+	arm(&drawing, 0);
+	queue_executor_run_all(&tickets);
 	expect_all_in_order();
 	rig_advance(&rig, 20 * MS);
-	queue_executor_run_all(&queue);
+	queue_executor_run_all(&tickets);
 	expect_eq(notes.count, MANY + 1);
-	tw_action_destroy(drawing.action);
-	works_destroy(works, MANY, frames);
 }

@@ -2,17 +2,9 @@
 #include <malloc.h>
 
 #include "executor/action/internal.h"
-#include "test/support/actions.h"
+#include "test/support/action_suite.h"
 
-TestSuite(action_immediate, .timeout = 30);
-
-static tw_action_scheduler *open_asap(void)
-{
-	return scheduler_of(
-	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-						 .kind = TW_ACTION_KIND_ASAP,
-						 .flags = TW_ACTION_FLAG_BY_CALLER});
-}
+TestSuite(action_immediate, .fini = close_left, .timeout = 30);
 
 static void count(void *arg)
 {
@@ -21,37 +13,35 @@ static void count(void *arg)
 
 Test(action_immediate, runs_once_in_the_next_turn_and_is_numbered_from_one)
 {
-	tw_action_scheduler *asap = open_asap();
+	open_by_caller(TW_ACTION_KIND_ASAP, 0);
 	int runs = 0;
-	expect_eq(submit_immediate(asap, count, &runs), 1);
-	expect_eq(submit_immediate(asap, count, &runs), 2);
+	expect_eq(submit_immediate(scheduler, count, &runs), 1);
+	expect_eq(submit_immediate(scheduler, count, &runs), 2);
 	expect_eq(runs, 0);
-	expect_eq(tw_action_scheduler_flush(asap), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_eq(runs, 2);
-	expect_eq(tw_action_scheduler_flush(asap), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_eq(runs, 2);
-	expect_eq(submit_immediate(asap, count, &runs), 3);
-	expect_eq(cancel_immediate(asap, 3), TW_CANCELLED);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
+	expect_eq(submit_immediate(scheduler, count, &runs), 3);
+	expect_eq(cancel_immediate(scheduler, 3), TW_CANCELLED);
 }
 
 Test(action_immediate, cleared_does_not_run_and_clearing_again_or_afterwards_is_harmless)
 {
-	tw_action_scheduler *asap = open_asap();
+	open_by_caller(TW_ACTION_KIND_ASAP, 0);
 	int runs = 0;
-	int64_t first = submit_immediate(asap, count, &runs),
-		second = submit_immediate(asap, count, &runs);
-	expect_eq(cancel_immediate(asap, first), TW_CANCELLED);
-	expect_eq(cancel_immediate(asap, first), TW_GONE);
-	expect_eq(tw_action_scheduler_flush(asap), 0);
+	int64_t first = submit_immediate(scheduler, count, &runs),
+		second = submit_immediate(scheduler, count, &runs);
+	expect_eq(cancel_immediate(scheduler, first), TW_CANCELLED);
+	expect_eq(cancel_immediate(scheduler, first), TW_GONE);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_eq(runs, 1);
-	expect_eq(cancel_immediate(asap, second), TW_GONE);
-	expect_eq(cancel_immediate(asap, second), TW_GONE);
-	expect_eq(cancel_immediate(asap, 0), TW_GONE);
-	expect_eq(cancel_immediate(asap, -1), TW_GONE);
-	expect_eq(cancel_immediate(asap, INT64_MAX), TW_GONE);
-	expect_eq(cancel_immediate(asap, INT64_MIN), TW_GONE);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
+	expect_eq(cancel_immediate(scheduler, second), TW_GONE);
+	expect_eq(cancel_immediate(scheduler, second), TW_GONE);
+	expect_eq(cancel_immediate(scheduler, 0), TW_GONE);
+	expect_eq(cancel_immediate(scheduler, -1), TW_GONE);
+	expect_eq(cancel_immediate(scheduler, INT64_MAX), TW_GONE);
+	expect_eq(cancel_immediate(scheduler, INT64_MIN), TW_GONE);
 }
 
 struct clearer {
@@ -72,45 +62,39 @@ static void clear_both(void *arg)
 
 Test(action_immediate, cleared_inside_a_turn_pulls_no_later_one_in)
 {
-	tw_action_scheduler *asap = open_asap();
-	struct clearer clearer = {.asap = asap};
+	open_by_caller(TW_ACTION_KIND_ASAP, 0);
+	struct clearer clearer = {.asap = scheduler};
 	int runs = 0;
-	clearer.self = submit_immediate(asap, clear_both, &clearer);
-	clearer.other = submit_immediate(asap, count, &runs);
-	expect_eq(tw_action_scheduler_flush(asap), 0);
+	clearer.self = submit_immediate(scheduler, clear_both, &clearer);
+	clearer.other = submit_immediate(scheduler, count, &runs);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_eq(clearer.runs, 1);
 	expect_eq(clearer.answer_self, TW_GONE);
 	expect_eq(clearer.answer_other, TW_CANCELLED);
 	expect_eq(runs, 0);
 	expect_eq(clearer.set, 3);
-	expect_eq(tw_action_scheduler_flush(asap), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_eq(clearer.runs, 2);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
 }
 
 Test(action_immediate, takes_its_turn_among_actions_and_is_closed_by_their_failure)
 {
-	tw_action_scheduler *asap = scheduler_of(&(struct tw_action_scheduler_config){
-	    .size = sizeof(struct tw_action_scheduler_config),
-	    .kind = TW_ACTION_KIND_ASAP,
-	    .flags = TW_ACTION_FLAG_BY_CALLER | TW_ACTION_FLAG_CANCEL_BATCH});
+	open_by_caller(TW_ACTION_KIND_ASAP, TW_ACTION_FLAG_CANCEL_BATCH);
 	struct work fails = {.answer = 1};
 	int before = 0, after = 0;
-	submit_immediate(asap, count, &before);
-	work_schedule(&fails, asap, 0);
-	int64_t id = submit_immediate(asap, count, &after);
-	expect_eq(tw_action_scheduler_flush(asap), 1);
+	submit_immediate(scheduler, count, &before);
+	arm(&fails, 0);
+	int64_t id = submit_immediate(scheduler, count, &after);
+	expect_eq(tw_action_scheduler_flush(scheduler), 1);
 	expect_eq(before, 1);
 	expect_eq(after, 0);
-	expect_eq(cancel_immediate(asap, id), TW_GONE);
-	expect_eq(action_stats(asap).actions, 1);
-	tw_action_destroy(fails.action);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
+	expect_eq(cancel_immediate(scheduler, id), TW_GONE);
+	expect_eq(action_stats(scheduler).actions, 1);
 }
 
 Test(action_immediate, many_are_set_and_cleared_in_any_order)
 {
-	tw_action_scheduler *asap = open_asap();
+	open_by_caller(TW_ACTION_KIND_ASAP, 0);
 	enum { MANY = 1000 };
 	static int64_t ids[MANY];
 	static int runs[MANY];
@@ -118,46 +102,30 @@ Test(action_immediate, many_are_set_and_cleared_in_any_order)
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < MANY; i++) {
 			runs[i] = 0;
-			ids[i] = submit_immediate(asap, count, &runs[i]);
+			ids[i] = submit_immediate(scheduler, count, &runs[i]);
 			expect_eq(ids[i], round * MANY + i + 1);
 		}
 		bool cleared[MANY] = {false};
 		for (int i = 0; i < MANY / 2; i++) {
 			int which = (int)random_below(&seed, MANY);
-			expect_eq(cancel_immediate(asap, ids[which]),
+			expect_eq(cancel_immediate(scheduler, ids[which]),
 				  cleared[which] ? TW_GONE : TW_CANCELLED);
 			cleared[which] = true;
 		}
-		expect_eq(tw_action_scheduler_flush(asap), 0);
+		expect_eq(tw_action_scheduler_flush(scheduler), 0);
 		for (int i = 0; i < MANY; i++)
 			expect_eq(runs[i], !cleared[i]);
 	}
-	expect_eq(action_stats(asap).actions, 0);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
+	expect_eq(action_stats(scheduler).actions, 0);
 }
 
 Test(action_immediate, scheduler_with_one_waiting_is_busy)
 {
-	tw_action_scheduler *asap = open_asap();
+	open_by_caller(TW_ACTION_KIND_ASAP, 0);
 	int runs = 0;
-	int64_t id = submit_immediate(asap, count, &runs);
-	expect_eq(tw_action_scheduler_destroy(asap), -EBUSY);
-	expect_eq(cancel_immediate(asap, id), TW_CANCELLED);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
-}
-
-Test(action_immediate, bad_input)
-{
-	tw_action_scheduler *asap = open_asap();
-	tw_action_scheduler *queue = scheduler_of(&(struct tw_action_scheduler_config){
-	    .size = sizeof(struct tw_action_scheduler_config), .kind = TW_ACTION_KIND_QUEUE});
-	expect_eq(submit_immediate(NULL, count, NULL), -EINVAL);
-	expect_eq(submit_immediate(asap, NULL, NULL), -EINVAL);
-	expect_eq(submit_immediate(queue, count, NULL), -EINVAL);
-	expect_eq(cancel_immediate(NULL, 1), -EINVAL);
-	expect_eq(cancel_immediate(queue, 1), -EINVAL);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
-	expect_eq(tw_action_scheduler_destroy(queue), 0);
+	int64_t id = submit_immediate(scheduler, count, &runs);
+	expect_eq(tw_action_scheduler_destroy(scheduler), -EBUSY);
+	expect_eq(cancel_immediate(scheduler, id), TW_CANCELLED);
 }
 
 /* ------------------------------------------------------------------- memory */
@@ -165,7 +133,7 @@ Test(action_immediate, bad_input)
 enum { LOOPS = 200000 };
 
 /* Whether setting and clearing in a loop, while one old immediate waits, takes memory. */
-static void expect_constant_memory(tw_action_scheduler *scheduler)
+static void expect_constant_memory(void)
 {
 	int runs = 0;
 	int64_t oldest = submit_immediate(scheduler, count, &runs);
@@ -185,9 +153,8 @@ static void expect_constant_memory(tw_action_scheduler *scheduler)
 
 Test(action_immediate, set_and_cleared_in_a_loop_holds_constant_memory)
 {
-	tw_action_scheduler *asap = open_asap();
-	expect_constant_memory(asap);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
+	open_by_caller(TW_ACTION_KIND_ASAP, 0);
+	expect_constant_memory();
 }
 
 /*
@@ -195,13 +162,11 @@ Test(action_immediate, set_and_cleared_in_a_loop_holds_constant_memory)
  */
 Test(action_immediate, frames_asked_for_and_called_off_in_a_loop_hold_constant_memory)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	tw_action_scheduler *frames = scheduler_on(rig.service, TW_ACTION_KIND_FRAME);
-	expect_constant_memory(frames);
+	open_on(TW_ACTION_KIND_FRAME);
+	expect_constant_memory();
 	size_t before = 0;
 	for (int i = 0; i < LOOPS; i++) {
-		expect_eq(cancel_immediate(frames, submit_immediate(frames, count, NULL)),
+		expect_eq(cancel_immediate(scheduler, submit_immediate(scheduler, count, NULL)),
 			  TW_CANCELLED);
 		if (i % 1000 == 0)
 			rig_advance(&rig, MS);
@@ -209,6 +174,4 @@ Test(action_immediate, frames_asked_for_and_called_off_in_a_loop_hold_constant_m
 			before = mallinfo2().uordblks;
 	}
 	expect_lt(mallinfo2().uordblks, before + 64 * 1024);
-	expect_eq(tw_action_scheduler_destroy(frames), 0);
-	rig_close(&rig);
 }

@@ -76,28 +76,6 @@ Test(action_queue, keeps_the_order_in_which_things_were_armed)
 
 static char *lowest, *highest;
 
-static void note_stack(struct work *work)
-{
-	char here;
-	char *volatile at = &here;
-	lowest = !lowest || at < lowest ? at : lowest;
-	highest = !highest || at > highest ? at : highest;
-	if (work->rearms == 0 && work->other)
-		tw_action_schedule(work->other->action, work->other, 0);
-}
-
-Test(action_queue, nests_a_million_times_in_constant_stack)
-{
-	tw_action_scheduler *queue = open_queue();
-	struct work work = {.act = note_stack, .rearms = 1000000};
-	work_schedule(&work, queue, 0);
-	expect_eq(work.runs, 1000001);
-	cr_assert_not(work.overlapped);
-	expect_lt(highest - lowest, 1024);
-	expect_eq(tw_action_destroy(work.action), TW_GONE);
-	expect_eq(tw_action_scheduler_destroy(queue), 0);
-}
-
 /* Each schedules the next, a new one. */
 static tw_action_scheduler *chain_queue;
 static int chain_left;

@@ -1,8 +1,6 @@
 /* Actions and contexts, executors that refuse, and forks. */
-#include <unistd.h>
 
 #include "test/support/actions.h"
-#include "test/support/child.h"
 #include "test/support/queue_executor.h"
 
 TestSuite(action_seams, .timeout = 60);
@@ -114,85 +112,4 @@ Test(action_seams, timer_or_frame_that_its_executor_refuses_comes_a_tick_later)
 		rig_close(&rig);
 		queue_executor_close(&queue);
 	}
-}
-
-/* --------------------------------------------------------------------- forks */
-
-struct inherited {
-	tw_action_scheduler *scheduler;
-	tw_action *action;
-};
-
-static void check_inherited(void *arg)
-{
-	struct inherited *inherited = arg;
-	tw_action_scheduler *scheduler = inherited->scheduler;
-	struct tw_action_scheduler_stats stats = {.size = sizeof(stats)};
-	tw_action *out = NULL;
-	int value = 0;
-	child_eq(tw_action_create(&out, scheduler, see, NULL), -EPERM);
-	child_eq(tw_action_scheduler_schedule(scheduler, see, NULL, 0, &out), -EPERM);
-	child_eq(out == NULL, true);
-	child_eq(tw_action_schedule(inherited->action, NULL, 0), -EPERM);
-	child_eq(tw_action_run(inherited->action, NULL), -EPERM);
-	child_eq(tw_action_close(inherited->action, 0), -EPERM);
-	child_eq(tw_action_state(inherited->action), -EPERM);
-	child_eq(tw_action_scheduler_flush(scheduler), -EPERM);
-	child_eq(tw_action_scheduler_now(scheduler), 0);
-	child_eq(submit_immediate(scheduler, see_immediate, NULL), -EPERM);
-	child_eq(cancel_immediate(scheduler, 1), -EPERM);
-	child_eq(tw_action_scheduler_stats(scheduler, &stats), -EPERM);
-	child_eq(tw_action_scheduler_destroy(scheduler), -EBUSY);
-	child_eq(tw_action_destroy(inherited->action), TW_GONE);
-	child_eq(tw_action_scheduler_destroy(scheduler), 0);
-	tw_context_set(&value); /* a thread's own, there as here */
-	child_eq(tw_context_get() == &value, true);
-}
-
-Test(action_seams, inherited_ones_answer_eperm_in_a_forked_child)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct inherited of[2] = {{scheduler_on(rig.service, TW_ACTION_KIND_ASAP), NULL},
-				  {scheduler_on(rig.service, TW_ACTION_KIND_QUEUE), NULL}};
-	for (int i = 0; i < 2; i++) {
-		struct seer seer = {0};
-		tw_action_scheduler_schedule(of[i].scheduler, see, &seer, HOUR, &of[i].action);
-		expect_in_child(check_inherited, &of[i]);
-		expect_eq(tw_action_state(of[i].action), TW_ACTION_STATE_ARMED);
-		tw_action_destroy(of[i].action);
-		expect_eq(tw_action_scheduler_destroy(of[i].scheduler), 0);
-	}
-	rig_close(&rig);
-}
-
-static int forking(tw_action *action, void *state)
-{
-	pid_t child = child_fork();
-	if (child == 0) {
-		child_eq(tw_action_close(action, 0), -EPERM);
-		_exit(0);
-	}
-	*(pid_t *)state = child;
-	return 0;
-}
-
-Test(action_seams, run_that_forks_is_refused_in_its_child)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	tw_action_scheduler *async = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
-	pid_t child = -1;
-	struct seer after = {0};
-	tw_action *action;
-	tw_action_scheduler_schedule(async, forking, &child, MS, &action);
-	tw_action *next;
-	tw_action_scheduler_schedule(async, see, &after, 2 * MS, &next);
-	rig_advance(&rig, SECOND);
-	expect_eq(after.runs, 1);
-	expect_child_well(child);
-	tw_action_destroy(action);
-	tw_action_destroy(next);
-	expect_eq(tw_action_scheduler_destroy(async), 0);
-	rig_close(&rig);
 }
