@@ -141,11 +141,14 @@ Test(misuse_work, schedulers_of_actions)
 	ACTIONS_ROW("tw_action_scheduler_config.wanted", QUEUE, .wanted = wanted_or_not);
 	ACTIONS_ROW("tw_action_scheduler_config.frames_per_second", .kind = TW_ACTION_KIND_FRAME,
 		    .service = manual, .frames_per_second = 1001);
-	ACTIONS_ROW("tw_action_scheduler_config.frames_per_second", QUEUE, .frames_per_second = 60);
-	ACTIONS_ROW("tw_action_scheduler_config.service", .kind = TW_ACTION_KIND_ASYNC);
-	ACTIONS_ROW("tw_action_scheduler_config.executor", QUEUE,
-		    .executor = tw_pool_executor(pool));
-	ACTIONS_ROW("tw_action_scheduler_config.executor", .service = manual, .executor = &unsound);
+	ACTIONS_ROW("frames_per_second is of TW_ACTION_KIND_FRAME", QUEUE, .frames_per_second = 60);
+	ACTIONS_ROW("wanted without TW_ACTION_FLAG_BY_CALLER", .kind = TW_ACTION_KIND_ASAP,
+		    .service = manual, .wanted = wanted_or_not);
+	ACTIONS_ROW("service is NULL", .kind = TW_ACTION_KIND_ASYNC);
+	ACTIONS_ROW("service is NULL", .kind = TW_ACTION_KIND_ASAP);
+	ACTIONS_ROW("service is NULL", .kind = TW_ACTION_KIND_FRAME);
+	ACTIONS_ROW("executor without a service", QUEUE, .executor = tw_pool_executor(pool));
+	ACTIONS_ROW(UNSOUND, .service = manual, .executor = &unsound);
 }
 
 Test(misuse_work, null_actions)

@@ -5,21 +5,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "test/support/strands.h"
+#include "test/support/eager_executor.h"
+#include "test/support/strand_suite.h"
 
-TestSuite(strand_bounds, .timeout = 60);
-
-static struct strand_rig rig;
-
-static void opened(void)
-{
-	strand_rig_open(&rig);
-}
-
-static void closed(void)
-{
-	strand_rig_close(&rig);
-}
+TestSuite(strand_bounds, .init = opened, .fini = closed, .timeout = 60);
 
 /* ---------------------------------------------------------------------- slices */
 
@@ -28,8 +17,7 @@ static void take_two_ms(struct noted *noted)
 	rig_advance(&noted->rig->rig, 2 * MS);
 }
 
-Test(strand_bounds, a_strand_gives_its_worker_back_after_five_milliseconds, .init = opened,
-     .fini = closed)
+Test(strand_bounds, a_strand_gives_its_worker_back_after_five_milliseconds)
 {
 	struct noted tasks[8];
 	for (int i = 0; i < 8; i++) {
@@ -52,8 +40,7 @@ static void take_ten_ms(struct noted *noted)
 	rig_advance(&noted->rig->rig, 10 * MS);
 }
 
-Test(strand_bounds, a_task_longer_than_the_slice_is_the_only_one_of_its_turn, .init = opened,
-     .fini = closed)
+Test(strand_bounds, a_task_longer_than_the_slice_is_the_only_one_of_its_turn)
 {
 	struct noted tasks[3];
 	for (int i = 0; i < 3; i++) {
@@ -98,7 +85,6 @@ Test(strand_bounds, delayed_tasks_do_not_wait_for_the_services_executor)
 Test(strand_bounds, a_refusing_executor_does_not_keep_the_service_from_closing)
 {
 	struct noted now = NOTED(&rig, 1), later = NOTED(&rig, 2), series = NOTED(&rig, 3);
-	strand_rig_open(&rig);
 	rig.queue.refuse = SIZE_MAX;
 	noted_submit_released(&now, 0);
 	noted_submit_released(&later, MS);
@@ -114,14 +100,12 @@ Test(strand_bounds, a_refusing_executor_does_not_keep_the_service_from_closing)
 	}
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, SECOND), 0);
 	expect_eq(rig.rig.ran, 0);
-	strand_rig_close(&rig);
 }
 
 Test(strand_bounds, a_refusing_executor_below_two_strands_does_not_keep_the_service_from_closing)
 {
 	struct noted now = NOTED(&rig, 1), below = NOTED(&rig, 2);
 	tw_strand *upper;
-	strand_rig_open(&rig);
 	rig.queue.refuse = SIZE_MAX;
 	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand)), 0);
 	expect_eq(tw_strand_submit(upper, note_run, &now), 0);
@@ -133,21 +117,9 @@ Test(strand_bounds, a_refusing_executor_below_two_strands_does_not_keep_the_serv
 	expect_eq(below.releases, 1);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, SECOND), 0);
 	expect_eq(rig.rig.ran, 0);
-	strand_rig_close(&rig);
 }
 
 /* ------------------------------------------- the executor runs tickets inside submit */
-
-static int run_inside(tw_executor *self, tw_batch *batch, size_t n)
-{
-	(void)self;
-	while (n-- > 0)
-		tw_run_one(batch);
-	return 0;
-}
-
-static const struct tw_executor_ops eager_ops = {sizeof eager_ops, run_inside};
-static tw_executor eager = {&eager_ops};
 
 enum { LINKS = 100000 };
 
@@ -182,12 +154,11 @@ static void run_link(void *arg)
 		submit_link(number + 1);
 }
 
-Test(strand_bounds, nothing_runs_inside_submit_and_a_chain_over_strands_keeps_the_stack,
-     .init = opened, .fini = closed)
+Test(strand_bounds, nothing_runs_inside_submit_and_a_chain_over_strands_keeps_the_stack)
 {
 	chain = (struct chain){.rig = &rig, .lowest = UINTPTR_MAX};
 	for (int i = 0; i < 3; i++)
-		expect_eq(tw_strand_create(&chain.strands[i], rig.rig.service, &eager), 0);
+		expect_eq(tw_strand_create(&chain.strands[i], rig.rig.service, &eager_executor), 0);
 	submit_link(0);
 	expect_eq(chain.links, 0);
 	for (int advances = 0; chain.links < LINKS && advances < 2 * LINKS; advances++)
@@ -205,12 +176,11 @@ static void submit_delayed_link(struct noted *noted)
 	noted->answer = tw_strand_submit(noted->rig->strand, note_run, noted->other);
 }
 
-Test(strand_bounds, delayed_tasks_run_on_an_executor_that_runs_tickets_inside_submit,
-     .init = opened, .fini = closed)
+Test(strand_bounds, delayed_tasks_run_on_an_executor_that_runs_tickets_inside_submit)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
 	struct strand_rig mine = rig;
-	expect_eq(tw_strand_create(&mine.strand, rig.rig.service, &eager), 0);
+	expect_eq(tw_strand_create(&mine.strand, rig.rig.service, &eager_executor), 0);
 	first.rig = &mine;
 	first.act = submit_delayed_link;
 	first.other = &second;

@@ -3,12 +3,11 @@
 
 #include "test/support/strand_suite.h"
 
-TestSuite(strand_close, .timeout = 30);
+TestSuite(strand_close, .init = opened, .fini = closed, .timeout = 30);
 
 /* -------------------------------------------------------------------- close -- */
 
-Test(strand_close, cancels_all_that_has_not_run_and_refuses_what_comes, .init = opened,
-     .fini = closed)
+Test(strand_close, cancels_all_that_has_not_run_and_refuses_what_comes)
 {
 	struct noted now = NOTED(&rig, 1), later = NOTED(&rig, 2), series = NOTED(&rig, 3),
 		     cut = NOTED(&rig, 4);
@@ -44,7 +43,7 @@ static void close_own(struct noted *noted)
 	noted->answer = tw_strand_close(noted->rig->strand, 0);
 }
 
-Test(strand_close, from_a_task_nothing_follows, .init = opened, .fini = closed)
+Test(strand_close, from_a_task_nothing_follows)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
 	first.act = close_own;
@@ -58,7 +57,7 @@ Test(strand_close, from_a_task_nothing_follows, .init = opened, .fini = closed)
 	expect_eq(second.releases, 1);
 }
 
-Test(strand_close, a_series_that_closes_ends_as_cancelled, .init = opened, .fini = closed)
+Test(strand_close, a_series_that_closes_ends_as_cancelled)
 {
 	struct noted series = NOTED(&rig, 1);
 	series.act = close_own;
@@ -74,8 +73,7 @@ static void close_and_wait(struct noted *noted)
 	noted->answer = tw_strand_close(noted->rig->strand, TW_FOREVER);
 }
 
-Test(strand_close, waiting_for_oneself_is_refused_and_changes_nothing, .init = opened,
-     .fini = closed)
+Test(strand_close, waiting_for_oneself_is_refused_and_changes_nothing)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
 	first.act = close_and_wait;
@@ -86,7 +84,7 @@ Test(strand_close, waiting_for_oneself_is_refused_and_changes_nothing, .init = o
 	expect_order(&rig, 1, 2);
 }
 
-Test(strand_close, touches_no_other_strand, .init = opened, .fini = closed)
+Test(strand_close, touches_no_other_strand)
 {
 	tw_strand *other;
 	struct noted task = NOTED(&rig, 1);
@@ -104,7 +102,7 @@ static void submit_to_own(struct noted *noted)
 	noted->answer = tw_strand_schedule(noted->rig->strand, 0, note_run, noted, &out);
 }
 
-Test(strand_close, a_release_cannot_submit_any_more, .init = opened, .fini = closed)
+Test(strand_close, a_release_cannot_submit_any_more)
 {
 	struct noted task = NOTED(&rig, 1);
 	task.act_in_release = submit_to_own;
@@ -123,7 +121,6 @@ static void destroy_own(struct noted *noted)
 Test(strand_close, a_task_may_destroy_its_strand)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2), third = NOTED(&rig, 3);
-	strand_rig_open(&rig);
 	first.act = destroy_own;
 	noted_submit_released(&first, 0);
 	noted_submit_released(&second, 0);
@@ -135,7 +132,6 @@ Test(strand_close, a_task_may_destroy_its_strand)
 	expect_eq(second.fate, TW_FATE_CANCELLED);
 	expect_eq(third.fate, TW_FATE_CANCELLED);
 	expect_order(&rig, 1);
-	strand_rig_close(&rig); /* the service is free to close */
 }
 
 static void destroy_own_and_close(struct noted *noted)
@@ -153,7 +149,6 @@ Test(strand_close, a_task_that_has_destroyed_its_strand_cannot_close_the_service
 	for (int inlined = 0; inlined < 2; inlined++) {
 		struct noted task = NOTED(&rig, 1);
 		tw_strand *strand;
-		strand_rig_open(&rig);
 		expect_eq(tw_strand_destroy(rig.strand), 0);
 		rig.strand = NULL;
 		task.act = destroy_own_and_close;
@@ -163,14 +158,12 @@ Test(strand_close, a_task_that_has_destroyed_its_strand_cannot_close_the_service
 		strand_rig_advance(&rig, MS);
 		expect_eq(task.answer, -EDEADLK);
 		expect_eq(task.runs, 1);
-		strand_rig_close(&rig);
 	}
 }
 
 Test(strand_close, what_is_handed_over_keeps_the_strand_and_its_service_until_it_has_been)
 {
 	struct noted task = NOTED(&rig, 1);
-	strand_rig_open(&rig);
 	noted_submit(&task, 0);
 	expect_eq(tw_strand_destroy(rig.strand), 0);
 	rig.strand = NULL;
@@ -181,7 +174,6 @@ Test(strand_close, what_is_handed_over_keeps_the_strand_and_its_service_until_it
 	strand_rig_pump(&rig);
 	expect_eq(rig.rig.ran, 0);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), 0);
-	strand_rig_close(&rig);
 }
 
 /* Its work waits for the driver, which is whoever closes. */
@@ -189,7 +181,6 @@ Test(strand_close, close_with_a_manual_drive_gets_through_with_what_a_destroyed_
 {
 	struct noted task = NOTED(&rig, 1);
 	tw_strand *strand;
-	strand_rig_open(&rig);
 	expect_eq(tw_strand_create(&strand, rig.rig.service, tw_executor_inline()), 0);
 	expect_eq(tw_strand_submit(strand, note_run, &task), 0);
 	expect_eq(tw_strand_destroy(strand), 0);
@@ -197,19 +188,16 @@ Test(strand_close, close_with_a_manual_drive_gets_through_with_what_a_destroyed_
 	rig.strand = NULL;
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(rig.rig.ran, 0);
-	strand_rig_close(&rig);
 }
 
 Test(strand_close, the_timer_of_a_destroyed_strand_is_gone)
 {
 	struct noted task = NOTED(&rig, 1);
-	strand_rig_open(&rig);
 	noted_submit(&task, MS);
 	expect_eq(tw_strand_destroy(rig.strand), 0);
 	rig.strand = NULL;
 	strand_rig_advance(&rig, 5 * MS);
 	expect_eq(rig.rig.ran, 0);
-	strand_rig_close(&rig);
 }
 
 /*
@@ -219,7 +207,6 @@ Test(strand_close, the_timer_of_a_destroyed_strand_is_gone)
 Test(strand_close, leaves_no_timer_behind_when_some_tasks_have_come_due)
 {
 	struct noted due = NOTED(&rig, 1), later = NOTED(&rig, 2);
-	strand_rig_open(&rig);
 	noted_submit_released(&due, MS);
 	noted_submit_released(&later, HOUR);
 	rig_advance(&rig.rig, 3 * MS);
@@ -229,15 +216,12 @@ Test(strand_close, leaves_no_timer_behind_when_some_tasks_have_come_due)
 	expect_eq(later.fate, TW_FATE_CANCELLED);
 	expect_eq(due.releases + later.releases, 2);
 	strand_rig_pump(&rig);
-	strand_rig_close(&rig); /* the service is free to close */
 }
 
 Test(strand_close, service_is_busy_while_strands_live)
 {
-	strand_rig_open(&rig);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), -EBUSY);
 	expect_eq(tw_service_destroy(rig.rig.service), -EBUSY);
 	expect_eq(tw_strand_close(rig.strand, 0), 0);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), -EBUSY);
-	strand_rig_close(&rig);
 }

@@ -6,22 +6,10 @@
 #include <stdlib.h>
 
 #include "executor/strand/internal.h"
-#include "test/support/strands.h"
+#include "test/support/strand_suite.h"
 #include "executor/strand/run.h"
 
-TestSuite(strand_executor, .timeout = 30);
-
-static struct strand_rig rig;
-
-static void opened(void)
-{
-	strand_rig_open(&rig);
-}
-
-static void closed(void)
-{
-	strand_rig_close(&rig);
-}
+TestSuite(strand_executor, .init = opened, .fini = closed, .timeout = 30);
 
 /* A timer of the rig's service, its callback note_run, that names an executor. */
 static tw_timer named(struct noted *noted, uint64_t delay_ns, tw_executor *executor)
@@ -42,7 +30,7 @@ static void note_strand(struct noted *noted)
 	noted->answer = tw_strand_current() == noted->rig->strand;
 }
 
-Test(strand_executor, timers_that_name_it_run_on_it_in_order, .init = opened, .fini = closed)
+Test(strand_executor, timers_that_name_it_run_on_it_in_order)
 {
 	struct noted timers[300];
 	for (int i = 0; i < 300; i++) {
@@ -60,7 +48,7 @@ Test(strand_executor, timers_that_name_it_run_on_it_in_order, .init = opened, .f
 	expect_eq(strand_stats(rig.strand).runs, 300);
 }
 
-Test(strand_executor, timers_and_tasks_share_the_queue, .init = opened, .fini = closed)
+Test(strand_executor, timers_and_tasks_share_the_queue)
 {
 	struct noted timer = NOTED(&rig, 2), before = NOTED(&rig, 1), after = NOTED(&rig, 3);
 	named(&timer, MS, tw_strand_executor(rig.strand));
@@ -72,8 +60,7 @@ Test(strand_executor, timers_and_tasks_share_the_queue, .init = opened, .fini = 
 	expect_order(&rig, 1, 2, 3);
 }
 
-Test(strand_executor, more_tickets_than_the_budget_go_to_the_back_and_are_kept, .init = opened,
-     .fini = closed)
+Test(strand_executor, more_tickets_than_the_budget_go_to_the_back_and_are_kept)
 {
 	struct noted timers[100];
 	for (int i = 0; i < 100; i++) {
@@ -88,7 +75,7 @@ Test(strand_executor, more_tickets_than_the_budget_go_to_the_back_and_are_kept, 
 	expect_ids_ascend(&rig.rig);
 }
 
-Test(strand_executor, cancelled_timers_do_not_run, .init = opened, .fini = closed)
+Test(strand_executor, cancelled_timers_do_not_run)
 {
 	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2);
 	tw_timer timer = named(&a, MS, tw_strand_executor(rig.strand));
@@ -101,7 +88,7 @@ Test(strand_executor, cancelled_timers_do_not_run, .init = opened, .fini = close
 
 /* ------------------------------------------------------------------ after the end */
 
-Test(strand_executor, close_ends_the_timers_that_wait_in_it, .init = opened, .fini = closed)
+Test(strand_executor, close_ends_the_timers_that_wait_in_it)
 {
 	struct noted timers[100];
 	for (int i = 0; i < 100; i++) {
@@ -169,20 +156,17 @@ static void closed_in_the_middle(int by_itself)
 	expect_sound(rig.rig.service);
 }
 
-Test(strand_executor, close_in_the_middle_of_a_batch_ends_its_rest_and_what_is_behind,
-     .init = opened, .fini = closed)
+Test(strand_executor, close_in_the_middle_of_a_batch_ends_its_rest_and_what_is_behind)
 {
 	closed_in_the_middle(-1);
 }
 
-Test(strand_executor, a_timer_that_closes_is_the_last_of_its_batch_to_run, .init = opened,
-     .fini = closed)
+Test(strand_executor, a_timer_that_closes_is_the_last_of_its_batch_to_run)
 {
 	closed_in_the_middle(60);
 }
 
-Test(strand_executor, close_in_the_middle_of_a_batch_leaves_work_behind_it_alone, .init = opened,
-     .fini = closed)
+Test(strand_executor, close_in_the_middle_of_a_batch_leaves_work_behind_it_alone)
 {
 	tw_strand *upper;
 	struct noted timers[100], task = NOTED(&rig, 100);
@@ -202,7 +186,7 @@ Test(strand_executor, close_in_the_middle_of_a_batch_leaves_work_behind_it_alone
 	expect_eq(tw_strand_destroy(upper), 0);
 }
 
-Test(strand_executor, timers_that_come_due_later_end_as_cancelled, .init = opened, .fini = closed)
+Test(strand_executor, timers_that_come_due_later_end_as_cancelled)
 {
 	struct noted a = NOTED(&rig, 1);
 	named(&a, 5 * MS, tw_strand_executor(rig.strand));
@@ -214,7 +198,7 @@ Test(strand_executor, timers_that_come_due_later_end_as_cancelled, .init = opene
 	expect_eq(a.runs, 0);
 }
 
-Test(strand_executor, timers_may_outlive_a_destroyed_strand, .init = opened, .fini = closed)
+Test(strand_executor, timers_may_outlive_a_destroyed_strand)
 {
 	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2);
 	tw_executor *executor = tw_strand_executor(rig.strand);
@@ -254,7 +238,7 @@ Test(strand_executor, releases_after_the_end_are_told_by_the_services_executor)
 
 /* ------------------------------------------------------------------------ bases */
 
-Test(strand_executor, a_strand_may_stand_on_a_strand, .init = opened, .fini = closed)
+Test(strand_executor, a_strand_may_stand_on_a_strand)
 {
 	tw_strand *upper;
 	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2), c = NOTED(&rig, 3);
@@ -313,7 +297,7 @@ Test(strand_executor, one_that_stood_on_another_may_come_home_when_that_has_gone
 	strand_rig_close(&mine); /* the service is free to close */
 }
 
-Test(strand_executor, a_strand_may_serve_a_whole_service, .init = opened, .fini = closed)
+Test(strand_executor, a_strand_may_serve_a_whole_service)
 {
 	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2);
 	tw_service *other;

@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "test/support/strands.h"
+#include "test/support/strand_suite.h"
 #include "test/support/current.h"
 
-TestSuite(strand_series, .timeout = 60);
+TestSuite(strand_series, .init = opened, .fini = closed, .timeout = 60);
 
 enum { RUNS = 200 };
 
@@ -42,6 +42,7 @@ static void released(void *arg, enum tw_fate fate)
 
 /* What the series is like. */
 struct shape {
+	const char *name;
 	struct tw_period period;
 	uint64_t longest_ns, deadline_ns;
 	uint64_t stall_ns; /* the clock leaps by up to this much now and then */
@@ -113,23 +114,6 @@ static void trace_strand(struct trace *trace, const struct shape *shape, uint64_
 	strand_rig_close(&trace->rig);
 }
 
-static void expect_same(const struct shape *shape)
-{
-	static struct trace timer, strand;
-	for (uint64_t seed = 1; seed <= 20; seed++) {
-		trace_timer(&timer, shape, seed);
-		trace_strand(&strand, shape, seed);
-		expect_gt(timer.runs, 2);
-		expect_eq(strand.runs, timer.runs);
-		expect_eq(strand.releases, 1);
-		expect_eq(strand.fate, timer.fate);
-		for (int i = 0; i < timer.runs && i < RUNS; i++) {
-			expect_eq(strand.seen[i].at_ns, timer.seen[i].at_ns);
-			expect_eq(strand.seen[i].overruns, timer.seen[i].overruns);
-		}
-	}
-}
-
 static struct tw_period period_of(enum tw_missed_policy missed, enum tw_period_mode mode,
 				  uint64_t count)
 {
@@ -141,69 +125,53 @@ static struct tw_period period_of(enum tw_missed_policy missed, enum tw_period_m
 				  .missed = missed};
 }
 
-Test(strand_series, skips_as_timers_do)
+static void expect_same(const struct shape *shape)
 {
-	expect_same(&(struct shape){.period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 0),
-				    .longest_ns = 35 * MS});
+	static struct trace timer, strand;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		trace_timer(&timer, shape, seed);
+		trace_strand(&strand, shape, seed);
+		expect_gt(timer.runs, 2);
+		cr_assert(strand.runs == timer.runs, "%s: %d runs, not %d", shape->name,
+			  strand.runs, timer.runs);
+		expect_eq(strand.releases, 1);
+		expect_eq(strand.fate, timer.fate);
+		for (int i = 0; i < timer.runs && i < RUNS; i++) {
+			expect_eq(strand.seen[i].at_ns, timer.seen[i].at_ns);
+			expect_eq(strand.seen[i].overruns, timer.seen[i].overruns);
+		}
+	}
 }
 
-Test(strand_series, coalesces_as_timers_do)
+Test(strand_series, does_as_timers_do)
 {
-	expect_same(&(struct shape){.period = period_of(TW_MISSED_COALESCE, TW_FIXED_RATE, 0),
-				    .longest_ns = 18 * MS});
-}
-
-Test(strand_series, bursts_as_timers_do)
-{
-	expect_same(&(struct shape){.period = period_of(TW_MISSED_BURST, TW_FIXED_RATE, 0),
-				    .longest_ns = 15 * MS});
-}
-
-Test(strand_series, keeps_a_fixed_delay_as_timers_do)
-{
-	expect_same(&(struct shape){.period = period_of(TW_MISSED_SKIP, TW_FIXED_DELAY, 0),
-				    .longest_ns = 35 * MS});
-}
-
-Test(strand_series, ends_after_its_count_as_timers_do)
-{
-	expect_same(&(struct shape){.period = period_of(TW_MISSED_COALESCE, TW_FIXED_RATE, 5),
-				    .longest_ns = 15 * MS});
-}
-
-Test(strand_series, looks_at_the_clock_when_a_run_begins_as_timers_do)
-{
-	for (int missed = TW_MISSED_SKIP; missed <= TW_MISSED_BURST; missed++)
-		for (int mode = TW_FIXED_RATE; mode <= TW_FIXED_DELAY; mode++)
-			expect_same(
-			    &(struct shape){.period = period_of((enum tw_missed_policy)missed,
-								(enum tw_period_mode)mode, 0),
-					    .longest_ns = 5 * MS,
-					    .stall_ns = 105 * MS});
-}
-
-Test(strand_series, begins_at_a_deadline_as_timers_do)
-{
-	struct shape shape = {.period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 0),
-			      .longest_ns = 15 * MS};
-	shape.period.first_ns = 0;
-	shape.deadline_ns = RIG_START_NS + 33 * MS;
-	expect_same(&shape);
+	const enum tw_period_mode rate = TW_FIXED_RATE, delay = TW_FIXED_DELAY;
+	struct shape shapes[] = {
+	    {"skips", period_of(TW_MISSED_SKIP, rate, 0), 35 * MS, 0, 0},
+	    {"coalesces", period_of(TW_MISSED_COALESCE, rate, 0), 18 * MS, 0, 0},
+	    {"bursts", period_of(TW_MISSED_BURST, rate, 0), 15 * MS, 0, 0},
+	    {"keeps a fixed delay", period_of(TW_MISSED_SKIP, delay, 0), 35 * MS, 0, 0},
+	    {"ends after its count", period_of(TW_MISSED_COALESCE, rate, 5), 15 * MS, 0, 0},
+	    {"begins at a deadline", period_of(TW_MISSED_SKIP, rate, 0), 15 * MS,
+	     RIG_START_NS + 33 * MS, 0},
+	    {"skips after stalls", period_of(TW_MISSED_SKIP, rate, 0), 5 * MS, 0, 105 * MS},
+	    {"coalesces after stalls", period_of(TW_MISSED_COALESCE, rate, 0), 5 * MS, 0, 105 * MS},
+	    {"bursts after stalls", period_of(TW_MISSED_BURST, rate, 0), 5 * MS, 0, 105 * MS},
+	    {"skips after stalls, at a delay", period_of(TW_MISSED_SKIP, delay, 0), 5 * MS, 0,
+	     105 * MS},
+	    {"coalesces after stalls, at a delay", period_of(TW_MISSED_COALESCE, delay, 0), 5 * MS,
+	     0, 105 * MS},
+	    {"bursts after stalls, at a delay", period_of(TW_MISSED_BURST, delay, 0), 5 * MS, 0,
+	     105 * MS},
+	};
+	for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+		if (shapes[i].deadline_ns)
+			shapes[i].period.first_ns = 0;
+		expect_same(&shapes[i]);
+	}
 }
 
 /* ----------------------------------------------------------------- tasks that run once */
-
-static struct strand_rig rig;
-
-static void opened(void)
-{
-	strand_rig_open(&rig);
-}
-
-static void closed(void)
-{
-	strand_rig_close(&rig);
-}
 
 static struct tw_strand_task spec_of(struct noted *noted)
 {
@@ -213,7 +181,7 @@ static struct tw_strand_task spec_of(struct noted *noted)
 				       .release = note_release};
 }
 
-Test(strand_series, a_deadline_in_the_past_is_due_immediately, .init = opened, .fini = closed)
+Test(strand_series, a_deadline_in_the_past_is_due_immediately)
 {
 	struct noted task = NOTED(&rig, 1);
 	struct tw_strand_task spec = spec_of(&task);
@@ -224,8 +192,7 @@ Test(strand_series, a_deadline_in_the_past_is_due_immediately, .init = opened, .
 	expect_eq(task.runs, 1);
 }
 
-Test(strand_series, a_series_that_begins_in_the_past_may_make_up_for_its_runs, .init = opened,
-     .fini = closed)
+Test(strand_series, a_series_that_begins_in_the_past_may_make_up_for_its_runs)
 {
 	struct noted series = NOTED(&rig, 1);
 	struct tw_strand_task spec = spec_of(&series);
@@ -249,8 +216,7 @@ static void look_at_context(struct noted *noted)
 	noted->answer = tw_context_get() == noted;
 }
 
-Test(strand_series, a_series_runs_under_the_context_that_its_spec_names, .init = opened,
-     .fini = closed)
+Test(strand_series, a_series_runs_under_the_context_that_its_spec_names)
 {
 	struct noted series = NOTED(&rig, 1);
 	struct tw_period period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 3);
@@ -269,56 +235,4 @@ Test(strand_series, a_series_runs_under_the_context_that_its_spec_names, .init =
 	expect_eq(series.releases, 1);
 	expect_eq(series.fate, TW_FATE_FIRED);
 	cr_assert_null(tw_context_get());
-}
-
-/* ------------------------------------------------------------------------- bad input */
-
-static char heard[256];
-
-static void hear(const char *text)
-{
-	strncpy(heard, text, sizeof heard - 1);
-}
-
-static void expect_refused(const struct tw_strand_task *spec, int error, const char *text)
-{
-	struct tw_strand_stats before = strand_stats(rig.strand);
-	heard[0] = '\0';
-	tw_set_misuse_hook(hear);
-	expect_eq(tw_strand_submit_task(rig.strand, spec, NULL), error);
-	tw_set_misuse_hook(NULL);
-	cr_assert(strstr(heard, text), "\"%s\" says nothing of \"%s\"", heard, text);
-	struct tw_strand_stats after = strand_stats(rig.strand);
-	cr_assert_eq(memcmp(&before, &after, sizeof before), 0);
-}
-
-Test(strand_series, bad_specs_are_refused_with_a_text, .init = opened, .fini = closed)
-{
-	struct noted noted = NOTED(&rig, 1);
-	struct tw_period good = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 0), bad = good;
-	struct tw_strand_task spec = spec_of(&noted);
-	spec.period = &good;
-	spec.delay_ns = MS;
-	expect_refused(&spec, -EINVAL, "tw_strand_task.delay_ns");
-	spec.flags = TW_TASK_AT;
-	expect_refused(&spec, -EINVAL, "tw_strand_task.period");
-	spec.delay_ns = 0;
-	spec.flags = 1u << 31;
-	expect_refused(&spec, -EINVAL, "tw_strand_task.flags");
-	spec.flags = 0;
-	spec.context = &noted;
-	expect_refused(&spec, -EINVAL, "tw_strand_task.context");
-	spec.context = NULL;
-	spec.reserved = 1;
-	expect_refused(&spec, -EINVAL, "tw_strand_task.reserved");
-	spec.reserved = 0;
-	spec.period = &bad;
-	bad.period_ns = 0;
-	expect_refused(&spec, -EINVAL, "tw_period.period_ns");
-	bad = good;
-	bad.missed = (enum tw_missed_policy)9;
-	expect_refused(&spec, -EINVAL, "tw_period.missed");
-	bad = good;
-	bad.period_ns = TW_MAX_DELAY_NS + 1;
-	expect_refused(&spec, -ERANGE, "tw_period.period_ns");
 }

@@ -2,30 +2,16 @@
  * Strands: order, one at a time, delays, series, handles. One thread, exact: the test pumps the
  * executor and moves the clock.
  */
-#include "tickwheel/strand.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
-#include "test/support/strands.h"
+#include "test/support/strand_suite.h"
 
-TestSuite(strand, .timeout = 30);
-
-static struct strand_rig rig;
-
-static void opened(void)
-{
-	strand_rig_open(&rig);
-}
-
-static void closed(void)
-{
-	strand_rig_close(&rig);
-}
+TestSuite(strand, .init = opened, .fini = closed, .timeout = 30);
 
 /* ---------------------------------------------------------------------- order */
 
-Test(strand, immediate_tasks_run_in_the_order_of_submission, .init = opened, .fini = closed)
+Test(strand, immediate_tasks_run_in_the_order_of_submission)
 {
 	struct noted tasks[1000];
 	for (int i = 0; i < 1000; i++) {
@@ -41,7 +27,7 @@ Test(strand, immediate_tasks_run_in_the_order_of_submission, .init = opened, .fi
 	expect_eq(strand_stats(rig.strand).runs, 1000);
 }
 
-Test(strand, one_hand_over_serves_all_that_waits, .init = opened, .fini = closed)
+Test(strand, one_hand_over_serves_all_that_waits)
 {
 	struct noted tasks[10];
 	for (int i = 0; i < 10; i++) {
@@ -54,7 +40,7 @@ Test(strand, one_hand_over_serves_all_that_waits, .init = opened, .fini = closed
 	expect_eq(queue_executor_waiting(&rig.queue), 0);
 }
 
-Test(strand, goes_to_the_back_of_the_queue_after_64_runs, .init = opened, .fini = closed)
+Test(strand, goes_to_the_back_of_the_queue_after_64_runs)
 {
 	struct noted tasks[130];
 	for (int i = 0; i < 130; i++) {
@@ -71,7 +57,7 @@ Test(strand, goes_to_the_back_of_the_queue_after_64_runs, .init = opened, .fini 
 	expect_eq(queue_executor_waiting(&rig.queue), 0);
 }
 
-Test(strand, a_delayed_task_runs_when_it_is_due_and_not_before, .init = opened, .fini = closed)
+Test(strand, a_delayed_task_runs_when_it_is_due_and_not_before)
 {
 	struct noted task = NOTED(&rig, 1);
 	uint64_t from_ns = rig_now(&rig.rig);
@@ -86,7 +72,7 @@ Test(strand, a_delayed_task_runs_when_it_is_due_and_not_before, .init = opened, 
 	expect_eq(strand_stats(rig.strand).delayed, 0);
 }
 
-Test(strand, equal_delays_run_in_the_order_of_submission, .init = opened, .fini = closed)
+Test(strand, equal_delays_run_in_the_order_of_submission)
 {
 	struct noted tasks[500];
 	for (int i = 0; i < 500; i++) {
@@ -98,7 +84,7 @@ Test(strand, equal_delays_run_in_the_order_of_submission, .init = opened, .fini 
 	expect_ids_ascend(&rig.rig);
 }
 
-Test(strand, delays_run_in_the_order_of_their_instants, .init = opened, .fini = closed)
+Test(strand, delays_run_in_the_order_of_their_instants)
 {
 	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2), c = NOTED(&rig, 3), d = NOTED(&rig, 4);
 	noted_submit(&d, 40 * MS);
@@ -110,29 +96,12 @@ Test(strand, delays_run_in_the_order_of_their_instants, .init = opened, .fini = 
 	expect_le(b.ran_at_ns, RIG_START_NS + 22 * MS);
 }
 
-/*
- * Two immediate ones and one after 500 ms: in order, on one thread. With contexts:
- * strand_context.c.
- */
-Test(strand, the_worked_check_without_context, .init = opened, .fini = closed)
-{
-	struct noted one = NOTED(&rig, 1), two = NOTED(&rig, 2), three = NOTED(&rig, 3);
-	noted_submit(&three, 500 * MS);
-	noted_submit(&one, 0);
-	noted_submit(&two, 0);
-	strand_rig_pump(&rig);
-	expect_order(&rig, 1, 2);
-	strand_rig_advance(&rig, 503 * MS);
-	expect_order(&rig, 1, 2, 3);
-	expect_ge(three.ran_at_ns, RIG_START_NS + 500 * MS);
-}
-
 static void submit_other(struct noted *noted)
 {
 	noted_submit(noted->other, 0);
 }
 
-Test(strand, what_a_task_submits_runs_after_it_and_after_what_waits, .init = opened, .fini = closed)
+Test(strand, what_a_task_submits_runs_after_it_and_after_what_waits)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2), nested = NOTED(&rig, 3);
 	first.act = submit_other;
@@ -155,7 +124,7 @@ static void again(void *arg)
 		tw_strand_submit(arg, again, arg);
 }
 
-Test(strand, a_task_may_submit_itself_for_ever_in_constant_stack, .init = opened, .fini = closed)
+Test(strand, a_task_may_submit_itself_for_ever_in_constant_stack)
 {
 	rounds = 1000000;
 	expect_eq(tw_strand_submit(rig.strand, again, rig.strand), 0);
@@ -169,7 +138,7 @@ static void note_current(struct noted *noted)
 	noted->answer = tw_strand_current() == noted->rig->strand;
 }
 
-Test(strand, a_task_is_told_its_strand, .init = opened, .fini = closed)
+Test(strand, a_task_is_told_its_strand)
 {
 	struct noted task = NOTED(&rig, 1);
 	task.act = note_current;
@@ -182,24 +151,7 @@ Test(strand, a_task_is_told_its_strand, .init = opened, .fini = closed)
 
 /* --------------------------------------------------------------------- series */
 
-Test(strand, a_series_keeps_its_nominal_instants, .init = opened, .fini = closed)
-{
-	struct noted series = NOTED(&rig, 1);
-	noted_submit_every(&series, 10 * MS, 7 * MS);
-	for (int n = 0; n < 20; n++) {
-		strand_rig_advance(&rig, RIG_START_NS + 10 * MS + (uint64_t)n * 7 * MS -
-					     rig_now(&rig.rig) + 2 * MS);
-		expect_eq(series.runs, n + 1);
-		expect_ge(series.ran_at_ns, RIG_START_NS + 10 * MS + (uint64_t)n * 7 * MS);
-	}
-	expect_eq(tw_strand_cancel(rig.strand, series.task), TW_CANCELLED);
-	expect_eq(series.releases, 1);
-	expect_eq(series.fate, TW_FATE_CANCELLED);
-	strand_rig_advance(&rig, 30 * MS);
-	expect_eq(series.runs, 20);
-}
-
-Test(strand, a_series_may_begin_at_once, .init = opened, .fini = closed)
+Test(strand, a_series_may_begin_at_once)
 {
 	struct noted series = NOTED(&rig, 1);
 	noted_submit_every(&series, 0, 10 * MS);
@@ -210,7 +162,7 @@ Test(strand, a_series_may_begin_at_once, .init = opened, .fini = closed)
 	expect_eq(tw_strand_cancel(rig.strand, series.task), TW_CANCELLED);
 }
 
-Test(strand, runs_of_a_series_that_were_missed_follow_in_the_queue, .init = opened, .fini = closed)
+Test(strand, runs_of_a_series_that_were_missed_follow_in_the_queue)
 {
 	struct noted series = NOTED(&rig, 1), other = NOTED(&rig, 2);
 	noted_submit_every(&series, 10 * MS, 10 * MS);
@@ -228,7 +180,7 @@ static void cancel_self(struct noted *noted)
 	noted->answer = tw_strand_cancel(noted->rig->strand, noted->task);
 }
 
-Test(strand, a_series_ends_after_the_run_that_cancels_it, .init = opened, .fini = closed)
+Test(strand, a_series_ends_after_the_run_that_cancels_it)
 {
 	struct noted series = NOTED(&rig, 1);
 	series.act = cancel_self;
@@ -241,33 +193,9 @@ Test(strand, a_series_ends_after_the_run_that_cancels_it, .init = opened, .fini 
 	expect_eq(tw_strand_cancel(rig.strand, series.task), TW_GONE);
 }
 
-Test(strand, after_a_stall_a_series_skips_unless_it_asks_to_make_up_for_what_it_missed,
-     .init = opened, .fini = closed)
-{
-	static const int runs[] = {
-	    [TW_MISSED_SKIP] = 1, [TW_MISSED_COALESCE] = 1, [TW_MISSED_BURST] = 600};
-	for (int missed = TW_MISSED_SKIP; missed <= TW_MISSED_BURST; missed++) {
-		struct noted series = NOTED(&rig, 1);
-		struct tw_period period = {.size = sizeof period,
-					   .first_ns = SECOND,
-					   .period_ns = SECOND,
-					   .missed = (enum tw_missed_policy)missed};
-		struct tw_strand_task spec = {
-		    .size = sizeof spec, .fn = note_run, .arg = &series, .period = &period};
-		expect_eq(tw_strand_submit_task(rig.strand, &spec, &series.task), 0);
-		rig_advance(&rig.rig, 600 * SECOND + 10 * MS); /* nobody runs the queue */
-		strand_rig_pump(&rig);
-		expect_eq(series.runs, runs[missed]);
-		strand_rig_advance(&rig, SECOND);
-		expect_eq(series.runs, runs[missed] + 1);
-		expect_eq(tw_strand_cancel(rig.strand, series.task), TW_CANCELLED);
-		rig.rig.ran = 0;
-	}
-}
-
 /* -------------------------------------------------------------------- handles */
 
-Test(strand, cancel_takes_a_task_alone, .init = opened, .fini = closed)
+Test(strand, cancel_takes_a_task_alone)
 {
 	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2), c = NOTED(&rig, 3), d = NOTED(&rig, 4);
 	noted_submit(&a, 0);
@@ -284,7 +212,7 @@ Test(strand, cancel_takes_a_task_alone, .init = opened, .fini = closed)
 	expect_eq(strand_stats(rig.strand).cancelled, 2);
 }
 
-Test(strand, release_is_told_once_with_the_fate, .init = opened, .fini = closed)
+Test(strand, release_is_told_once_with_the_fate)
 {
 	struct noted ran = NOTED(&rig, 1), cut = NOTED(&rig, 2), later = NOTED(&rig, 3);
 	noted_submit_released(&ran, 0);
@@ -306,7 +234,7 @@ static void cancel_self_in_release(struct noted *noted)
 	noted->answer = tw_strand_cancel_wait(noted->rig->strand, noted->task, TW_FOREVER);
 }
 
-Test(strand, waiting_for_oneself_is_refused, .init = opened, .fini = closed)
+Test(strand, waiting_for_oneself_is_refused)
 {
 	struct noted task = NOTED(&rig, 1), cut = NOTED(&rig, 2);
 	task.act = cancel_self_in_release;
@@ -324,7 +252,7 @@ static void cancel_other(struct noted *noted)
 	noted->answer = tw_strand_cancel(noted->rig->strand, noted->other->task);
 }
 
-Test(strand, cancel_from_the_strand_is_final, .init = opened, .fini = closed)
+Test(strand, cancel_from_the_strand_is_final)
 {
 	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
 	first.act = cancel_other;
@@ -336,7 +264,7 @@ Test(strand, cancel_from_the_strand_is_final, .init = opened, .fini = closed)
 	expect_order(&rig, 1);
 }
 
-Test(strand, foreign_and_random_handles_are_gone, .init = opened, .fini = closed)
+Test(strand, foreign_and_random_handles_are_gone)
 {
 	tw_strand *other;
 	struct noted task = NOTED(&rig, 1);
@@ -355,7 +283,7 @@ Test(strand, foreign_and_random_handles_are_gone, .init = opened, .fini = closed
 }
 
 /* Submitted and cancelled while the strand stands still: no growth. */
-Test(strand, cancelled_tasks_leave_the_queue, .init = opened, .fini = closed)
+Test(strand, cancelled_tasks_leave_the_queue)
 {
 	struct noted first = NOTED(&rig, 1), task = NOTED(&rig, 2);
 	noted_submit(&first, 0);
@@ -392,8 +320,7 @@ static void pump_in_release(struct noted *noted)
  * The runner meets the place of a task whose release is being called. The node of its handle goes
  * back once, when the release has returned.
  */
-Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs, .init = opened,
-     .fini = closed)
+Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs)
 {
 	struct noted cancelled = NOTED(&rig, 1), a = NOTED(&rig, 2), b = NOTED(&rig, 3);
 	cancelled.act_in_release = pump_in_release;
