@@ -22,8 +22,16 @@ static inline void open_with(int32_t capacity)
 static inline void close_all(void)
 {
 	expect_eq(tw_semaphore_destroy(permits), 0);
+	permits = NULL;
 	queue_executor_close(&queue);
 	rig_close(&rig);
+}
+
+/* A suite's .fini: closes what a test has left open. */
+static inline void close_left(void)
+{
+	if (permits)
+		close_all();
 }
 
 static inline struct tw_semaphore_stats gauges(void)

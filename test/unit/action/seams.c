@@ -1,5 +1,4 @@
-/* Actions and contexts, executors that refuse, and forks. */
-
+/* Actions and contexts, and executors that refuse. */
 #include "test/support/actions.h"
 #include "test/support/queue_executor.h"
 

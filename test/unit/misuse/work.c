@@ -76,11 +76,16 @@ Test(misuse_work, schedulers)
 	SCHEDULER_ROW("tw_scheduler_config.host", .host = (enum tw_scheduler_host)2);
 	SCHEDULER_ROW("tw_scheduler_config.executor", .host = TW_HOST_MANUAL,
 		      .executor = tw_pool_executor(pool));
-	SCHEDULER_ROW("tw_scheduler_config.executor", .executor = &unsound);
-	SCHEDULER_ROW("tw_scheduler_config.wanted", .wanted = wanted);
-	SCHEDULER_ROW("tw_scheduler_config.max_tasks", .max_tasks = (1u << 28) + 1);
-	SCHEDULER_ROW("tw_scheduler_config.slice_ns", .slice_ns = TOO_LONG);
-	SCHEDULER_ROW("tw_scheduler_config.timeout_ns", .timeout_ns = {1});
+	SCHEDULER_ROW(UNSOUND, .executor = &unsound);
+	SCHEDULER_ROW("wanted must be NULL without TW_HOST_MANUAL", .wanted = wanted);
+	SCHEDULER_ROW("max_tasks 268435457: must be 1 to 268435456", .max_tasks = (1u << 28) + 1);
+	SCHEDULER_ROW("slice_ns is above 2^62", .slice_ns = TOO_LONG);
+	SCHEDULER_ROW("timeout_ns: each must be -2^62 to 2^62, and 0 for TW_PRIORITY_NONE",
+		      .timeout_ns = {1});
+	SCHEDULER_ROW("timeout_ns: each must be -2^62 to 2^62, and 0 for TW_PRIORITY_NONE",
+		      .timeout_ns = {[TW_PRIORITY_LOW] = INT64_MAX});
+	SCHEDULER_ROW("timeout_ns: each must be -2^62 to 2^62, and 0 for TW_PRIORITY_NONE",
+		      .timeout_ns = {[TW_PRIORITY_LOW] = INT64_MIN});
 }
 
 Test(misuse_work, null_schedulers)
@@ -118,6 +123,8 @@ Test(misuse_work, tasks_of_schedulers)
 	TASK_ROW(-ERANGE, "tw_scheduler_task.delay_ns", .fn = turn, .delay_ns = TOO_LONG);
 	TASK_ROW(-ERANGE, "tw_scheduler_task.timeout_ns", .fn = turn,
 		 .flags = TW_SCHEDULER_TASK_TIMEOUT, .timeout_ns = (int64_t)TOO_LONG);
+	TASK_ROW(-ERANGE, "timeout_ns must be -2^62 to 2^62", .fn = turn,
+		 .flags = TW_SCHEDULER_TASK_TIMEOUT, .timeout_ns = INT64_MIN);
 }
 
 /* ------------------------------------------------------------------- actions */

@@ -40,56 +40,6 @@ static int spend_and_end(struct job *job, struct tw_turn *turn)
 	return TW_TURN_DONE;
 }
 
-Test(scheduler_bounds, slice_of_an_expired_task_begins_with_its_turn)
-{
-	struct job first = JOB(&rig, 1), job = JOB(&rig, 2);
-	first.act = spend_and_end, first.unit_ns = 7 * MS;
-	job.act = work_until_yield, job.units = 9, job.unit_ns = MS;
-	job_post_timeout(&first, -2);
-	job_post_timeout(&job, -1);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	EXPECT_ORDER(&rig, 1, 2);
-	expect_eq(job.units, 4);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-}
-
-/* An answer that turns from true to false would be of no use to the task. */
-Test(scheduler_bounds, task_that_expires_during_its_turn_is_asked_by_the_hosts_slice)
-{
-	struct job first = JOB(&rig, 1), job = JOB(&rig, 2);
-	first.act = spend_and_end, first.unit_ns = 4 * MS;
-	job.act = work_until_yield, job.units = 9, job.unit_ns = MS;
-	job_post_timeout(&first, -1);
-	job_post_timeout(&job, (int64_t)(4 * MS) + 1);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(job.timed_out, 0);
-	expect_eq(job.units, 8);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(job.timed_out, 1);
-	expect_eq(job.units, 3);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-}
-
-static int post_urgent_and_ask(struct job *job, struct tw_turn *turn)
-{
-	job_post_timeout(job->other, -10);
-	job->answer = tw_scheduler_should_yield(turn->scheduler);
-	work_rig_spend(job->rig, 5 * MS);
-	job->answer |= tw_scheduler_should_yield(turn->scheduler) << 1;
-	return TW_TURN_DONE;
-}
-
-Test(scheduler_bounds, more_urgent_task_does_not_end_the_turn_of_an_expired_one)
-{
-	struct job job = JOB(&rig, 1), urgent = JOB(&rig, 2);
-	job.act = post_urgent_and_ask, job.other = &urgent;
-	job_post_timeout(&job, -1);
-	run();
-	expect_eq(job.answer, 2);
-	run();
-	EXPECT_ORDER(&rig, 1, 2);
-}
-
 static void *close_now(void *arg)
 {
 	(void)arg;
@@ -116,32 +66,6 @@ Test(scheduler_bounds, close_ends_the_turn_of_an_expired_task)
 	run();
 	expect_eq(job.answer, 2);
 	expect_eq(job.result, -ETIMEDOUT);
-}
-
-/* ---------------------------------------------------------------- continuations */
-
-static int go_on(struct job *job, struct tw_turn *turn)
-{
-	(void)turn;
-	return job->turns < 3 ? TW_TURN_AGAIN : TW_TURN_DONE;
-}
-
-static void expect_host_after_each_turn(struct job *job)
-{
-	for (unsigned turn = 1; turn <= 3; turn++) {
-		expect_eq(run(), turn < 3 ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE);
-		expect_eq(job->turns, turn);
-	}
-}
-
-Test(scheduler_bounds, host_gets_its_thread_back_after_a_continuation)
-{
-	struct job expired = JOB(&rig, 1), other = JOB(&rig, 2);
-	expired.act = other.act = go_on;
-	job_post_timeout(&expired, -1);
-	expect_host_after_each_turn(&expired);
-	job_post(&other, TW_PRIORITY_NORMAL);
-	expect_host_after_each_turn(&other);
 }
 
 /* ------------------------------------------------------ many tasks, without an end */

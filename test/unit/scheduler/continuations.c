@@ -26,19 +26,6 @@ Test(scheduler_continuations, continuation_keeps_its_handle_and_its_place)
 	expect_eq(work_rig_stats(&rig).continued, 2);
 }
 
-Test(scheduler_continuations, continuation_keeps_its_expiration)
-{
-	struct job job = JOB(&rig, 1);
-	job.units = 3, job.unit_ns = 100 * MS;
-	job_post(&job, TW_PRIORITY_USER_BLOCKING);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(job.timed_out, 0);
-	work_rig_spend(&rig, 50 * MS);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(job.timed_out, 1);
-}
-
 static int other_function(struct tw_turn *turn, void *arg)
 {
 	(void)turn;
@@ -65,23 +52,6 @@ Test(scheduler_continuations, continuation_may_be_another_function)
 	expect_told(&job, TW_FATE_FIRED, 0);
 }
 
-static int spend_six_and_go_on(struct job *job, struct tw_turn *turn)
-{
-	(void)turn;
-	work_rig_spend(job->rig, 6 * MS);
-	return job->turns < 2 ? TW_TURN_AGAIN : TW_TURN_DONE;
-}
-
-Test(scheduler_continuations, slice_is_checked_after_a_continuation_like_before_any_task)
-{
-	struct job job = JOB(&rig, 1);
-	job.act = spend_six_and_go_on;
-	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(job.turns, 1);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-}
-
 /* --------------------------------------------------------------- urgent tasks */
 
 static int post_other(struct job *job, struct tw_turn *turn)
@@ -91,28 +61,6 @@ static int post_other(struct job *job, struct tw_turn *turn)
 		job->answer = tw_scheduler_should_yield(turn->scheduler);
 	}
 	return job->turns == 1 && job->result == TW_TURN_AGAIN ? TW_TURN_AGAIN : TW_TURN_DONE;
-}
-
-Test(scheduler_continuations, urgent_work_overtakes_between_tasks)
-{
-	struct job first = JOB(&rig, 1), second = JOB(&rig, 2), urgent = JOB(&rig, 3);
-	first.act = post_other, first.other = &urgent;
-	job_post(&first, TW_PRIORITY_NORMAL);
-	job_post(&second, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 1, 3, 2);
-	expect_eq(first.answer, 1);
-}
-
-Test(scheduler_continuations, urgent_work_overtakes_a_continuation)
-{
-	struct job first = JOB(&rig, 1), urgent = JOB(&rig, 3);
-	first.act = post_other, first.other = &urgent, first.result = TW_TURN_AGAIN;
-	job_post(&first, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 1, 3, 1);
-	expect_told(&first, TW_FATE_FIRED, 0);
 }
 
 static int look_at_cleared(struct job *job, struct tw_turn *turn)

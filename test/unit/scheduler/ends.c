@@ -114,25 +114,6 @@ Test(scheduler_ends, cancel_of_a_running_task_ends_it_if_it_wants_to_go_on)
 	expect_eq(work_rig_stats(&rig).cancelled, 1);
 }
 
-static int again(struct job *job, struct tw_turn *turn)
-{
-	(void)turn;
-	work_rig_spend(job->rig, 10 * MS);
-	return TW_TURN_AGAIN;
-}
-
-Test(scheduler_ends, cancel_between_two_turns_wins)
-{
-	struct job job = JOB(&rig, 1);
-	job.act = again;
-	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(tw_scheduler_cancel(rig.scheduler, job.task), TW_CANCELLED);
-	expect_told(&job, TW_FATE_CANCELLED, -ECANCELED);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(job.turns, 1);
-}
-
 Test(scheduler_ends, cleared_tasks_fall_out_at_the_head_and_are_swept_when_they_outnumber_the_live)
 {
 	enum { MANY = 10 };
@@ -249,18 +230,6 @@ Test(scheduler_ends, service_cannot_be_closed_under_a_scheduler)
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), -EBUSY);
 	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
 	expect_eq(tw_service_destroy(rig.rig.service), -EBUSY);
-}
-
-Test(scheduler_ends, closed_service_refuses_a_scheduler)
-{
-	tw_service *service;
-	tw_scheduler *none = NULL;
-	struct tw_service_config config = rig_config();
-	expect_eq(tw_service_create(&service, &config), 0);
-	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 0), 0);
-	expect_eq(tw_scheduler_create(&none, service, NULL), -ESHUTDOWN);
-	expect_eq(none == NULL, 1);
-	expect_eq(tw_service_destroy(service), 0);
 }
 
 /* ------------------------------------------------------------------- max_tasks */

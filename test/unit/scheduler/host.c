@@ -3,9 +3,10 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+#include "test/support/eager_executor.h"
 #include "test/support/host_suite.h"
 
-TestSuite(scheduler_host, .timeout = 60);
+TestSuite(scheduler_host, .fini = close_left, .timeout = 60);
 
 Test(scheduler_host, executor_gets_one_piece_of_work_and_another_for_each_slice)
 {
@@ -30,7 +31,6 @@ Test(scheduler_host, executor_gets_one_piece_of_work_and_another_for_each_slice)
 	expect_eq(stats.host_requests, slices);
 	expect_eq(stats.slices, slices);
 	expect_eq(stats.host_requested, 0);
-	close_all();
 }
 
 static int post_from_inside(struct job *job, struct tw_turn *turn)
@@ -52,7 +52,6 @@ Test(scheduler_host, nothing_is_requested_while_the_loop_runs)
 	expect_eq(first.answer, 0);
 	EXPECT_ORDER(&rig, 1, 2);
 	expect_eq(work_rig_stats(&rig).host_requests, 1);
-	close_all();
 }
 
 Test(scheduler_host, host_timer_requests_the_host)
@@ -64,7 +63,6 @@ Test(scheduler_host, host_timer_requests_the_host)
 	rig_advance(&rig.rig, 3 * MS);
 	expect_eq(queue_executor_run_all(&queue), 1);
 	EXPECT_ORDER(&rig, 1);
-	close_all();
 }
 
 /* It was set for an instant that had passed, and so fired in each tick. */
@@ -80,7 +78,6 @@ Test(scheduler_host, host_timer_waits_for_a_far_task_however_old_the_service_is)
 	rig_advance(&rig.rig, SECOND);
 	expect_eq(queue_executor_run_all(&queue), 1);
 	EXPECT_ORDER(&rig, 1);
-	close_all();
 }
 
 Test(scheduler_host, refused_work_is_offered_again)
@@ -95,14 +92,6 @@ Test(scheduler_host, refused_work_is_offered_again)
 	}
 	expect_eq(queue_executor_run_all(&queue), 1);
 	EXPECT_ORDER(&rig, 1);
-	close_all();
-}
-
-Test(scheduler_host, manual_run_is_for_manual_hosts)
-{
-	open_on(&queue.base);
-	expect_eq(tw_scheduler_run(rig.scheduler, TW_NO_LIMIT), -EINVAL);
-	close_all();
 }
 
 Test(scheduler_host, inline_host_runs_a_slice_in_each_of_the_drivers_turns)
@@ -118,21 +107,8 @@ Test(scheduler_host, inline_host_runs_a_slice_in_each_of_the_drivers_turns)
 	}
 	tw_service_advance(rig.rig.service, TW_NO_LIMIT);
 	expect_told(&job, TW_FATE_FIRED, 0);
-	close_all();
 }
 
-/* Runs tickets within submit. */
-static int run_at_once(tw_executor *self, tw_batch *batch, size_t n)
-{
-	(void)self;
-	while (n--)
-		tw_run_one(batch);
-	return 0;
-}
-
-static const struct tw_executor_ops at_once_ops = {.size = sizeof at_once_ops,
-						   .submit = run_at_once};
-static tw_executor at_once = {&at_once_ops};
 static char *lowest;
 
 static int many_slices(struct job *job, struct tw_turn *turn)
@@ -148,7 +124,7 @@ static int many_slices(struct job *job, struct tw_turn *turn)
 Test(scheduler_host, executor_that_runs_in_submit_runs_nothing_inside_post_and_piles_up_no_stack)
 {
 	struct job job = JOB(&rig, 1);
-	open_on(&at_once);
+	open_on(&eager_executor);
 	job = JOB(&rig, 1), job.act = many_slices;
 	job_post(&job, TW_PRIORITY_NORMAL); /* low: its expiration comes meanwhile */
 	expect_eq(job.turns, 0);
@@ -158,7 +134,6 @@ Test(scheduler_host, executor_that_runs_in_submit_runs_nothing_inside_post_and_p
 	expect_eq(job.turns, 2000);
 	expect_lt(job.answer, 1000);
 	expect_gt(work_rig_stats(&rig).slices, 500);
-	close_all();
 }
 
 /* ------------------------------------------------------------------ the host timer */
@@ -187,7 +162,6 @@ Test(scheduler_host, delayed_task_wakes_the_loop_though_no_worker_of_the_service
 	expect_eq(tw_scheduler_run(rig.scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1);
 	expect_eq(queue.submits, 0);
-	close_all();
 }
 
 Test(scheduler_host, delayed_task_reaches_its_own_executor_though_no_worker_of_the_service_is_free)
@@ -218,7 +192,6 @@ Test(scheduler_host, delayed_task_survives_an_executor_that_refuses)
 	}
 	expect_eq(queue.refuse, 0);
 	EXPECT_ORDER(&rig, 1);
-	close_all();
 }
 
 /* The driver promotes a few of them, the slice the rest, in order. */
@@ -238,7 +211,6 @@ Test(scheduler_host, many_delayed_tasks_of_one_instant_run_in_one_slice)
 		expect_eq(rig.order[i], i);
 	expect_eq(work_rig_stats(&rig).completed, MANY);
 	expect_eq(work_rig_stats(&rig).slices, 1);
-	close_all();
 }
 
 /* ---------------------------------------------------------------- on real threads */

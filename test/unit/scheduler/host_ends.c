@@ -10,7 +10,7 @@
 
 #include "test/support/host_suite.h"
 
-TestSuite(scheduler_host_ends, .timeout = 60);
+TestSuite(scheduler_host_ends, .fini = close_left, .timeout = 60);
 
 struct closing {
 	tw_scheduler *scheduler;
@@ -52,7 +52,6 @@ Test(scheduler_host_ends, close_waits_for_work_that_its_executor_holds)
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_eq(job.turns, 0);
 	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
-	close_all();
 }
 
 /* The calling thread is the one that pumps: it is not made to wait for itself. */
@@ -69,7 +68,6 @@ Test(scheduler_host_ends,
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_eq(job.turns, 0);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), 0);
-	close_all();
 }
 
 static void destroy_in_callback(struct probe *probe)
@@ -97,7 +95,6 @@ Test(scheduler_host_ends, executor_that_refuses_for_good_does_not_hold_up_the_se
 	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), 0);
 	expect_eq(job.turns, 0);
-	close_all();
 }
 
 /* ------------------------------------------------------- the only thread that could run it */
@@ -126,7 +123,6 @@ Test(scheduler_host_ends, close_on_the_driver_takes_back_what_it_would_run_next)
 	expect_told(&second, TW_FATE_DROPPED, -ESHUTDOWN);
 	expect_eq(second.turns, 0);
 	expect_eq(tw_scheduler_destroy(telling.scheduler), 0);
-	close_all();
 }
 
 static void post_and_close_on_strand(void *arg)
@@ -151,7 +147,6 @@ Test(scheduler_host_ends, close_by_the_task_of_a_strand_that_its_work_waits_behi
 	expect_eq(tw_scheduler_close(closing.scheduler, 0), 0);
 	expect_eq(tw_scheduler_destroy(closing.scheduler), 0);
 	expect_eq(tw_strand_destroy(strand), 0);
-	close_all();
 }
 
 /* ------------------------------------------------------------- workers of a pool */
@@ -163,9 +158,8 @@ Test(scheduler_host_ends, worker_is_not_made_to_wait_for_itself)
 	expect_eq(tw_pool_create(&pool, &config), 0);
 	open_on(tw_pool_executor(pool));
 	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
-	work_rig_close(&rig);
+	close_all();
 	expect_eq(tw_pool_destroy(pool), 0);
-	queue_executor_close(&queue);
 }
 
 static void post_and_close(void *arg)
@@ -188,9 +182,8 @@ Test(scheduler_host_ends, close_by_the_only_worker_that_could_run_its_work_ends_
 	while (!atomic_load(&closing.over))
 		sched_yield();
 	expect_eq(atomic_load(&closing.answer), -ETIMEDOUT);
-	work_rig_close(&rig);
+	close_all();
 	expect_eq(tw_pool_destroy(pool), 0);
-	queue_executor_close(&queue);
 }
 
 static void post_and_destroy(void *arg)
@@ -216,9 +209,8 @@ Test(scheduler_host_ends,
 	while (!atomic_load(&closing.over))
 		sched_yield();
 	expect_eq(atomic_load(&closing.answer), 0);
-	work_rig_close(&rig);
+	close_all();
 	expect_eq(tw_pool_destroy(pool), 0);
-	queue_executor_close(&queue);
 }
 
 /* ------------------------------------------------------------------------ `wanted` */

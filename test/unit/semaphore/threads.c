@@ -5,37 +5,12 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/semaphore_suite.h"
 
-TestSuite(semaphore_threads, .timeout = 60);
+TestSuite(semaphore_threads, .fini = close_left, .timeout = 60);
 
-static struct rig rig;
-static struct queue_executor queue;
-static tw_semaphore *permits;
 static _Atomic unsigned served;
-static int order[16]; /* the threads in the order of service: there is one permit */
-
-static void open_with(int32_t capacity)
-{
-	rig_open(&rig, NULL);
-	queue_executor_open(&queue);
-	expect_eq(tw_semaphore_create(&permits, rig.service, &queue.base, capacity), 0);
-}
-
-static void close_all(void)
-{
-	expect_eq(tw_semaphore_destroy(permits), 0);
-	queue_executor_close(&queue);
-	rig_close(&rig);
-}
-
-static struct tw_semaphore_stats gauges(void)
-{
-	struct tw_semaphore_stats stats = {.size = sizeof(stats)};
-	expect_eq(tw_semaphore_stats(permits, &stats), 0);
-	return stats;
-}
+static int served_order[16]; /* the threads in the order of service: there is one permit */
 
 struct thread {
 	int number;
@@ -44,10 +19,10 @@ struct thread {
 	int answer;
 };
 
-static void note(int number)
+static void serve(int number)
 {
 	static atomic_uint taken; /* two threads may be served at the same time */
-	order[atomic_fetch_add(&taken, 1)] = number;
+	served_order[atomic_fetch_add(&taken, 1)] = number;
 	atomic_fetch_add(&served, 1);
 }
 
@@ -56,7 +31,7 @@ static void *wait_for_permit(void *arg)
 	struct thread *self = arg;
 	self->answer = tw_semaphore_acquire(permits, 1, self->timeout_ns);
 	if (self->answer == 0)
-		note(self->number);
+		serve(self->number);
 	return NULL;
 }
 
@@ -72,12 +47,7 @@ static void start(struct thread *thread, int number)
 
 static void note_function(void *arg)
 {
-	note(*(int *)arg);
-}
-
-static void release(void)
-{
-	expect_eq(tw_semaphore_release(permits, 1), 0);
+	serve(*(int *)arg);
 }
 
 static void await_served(unsigned n)
@@ -90,9 +60,8 @@ static void await_served(unsigned n)
 Test(semaphore_threads, both_kinds_are_served_in_the_order_they_came)
 {
 	struct thread threads[3];
-	int numbers[] = {0, 1, 2, 3, 4, 5};
 	open_with(1);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	acquire(1);
 	start(&threads[0], 0);
 	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[1], NULL), 0);
 	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[2], NULL), 0);
@@ -102,64 +71,60 @@ Test(semaphore_threads, both_kinds_are_served_in_the_order_they_came)
 	expect_eq(gauges().waiters, 6);
 	expect_eq(gauges().waiting_threads, 3);
 	for (unsigned n = 1; n <= 6; n++) {
-		release();
+		release(1);
 		expect_eq(gauges().waiters, 6 - n); /* one for each release */
 		queue_executor_run_all(&queue);
 		await_served(n);
-		expect_eq(order[n - 1], (int)n - 1);
+		expect_eq(served_order[n - 1], (int)n - 1);
 		expect_eq(gauges().available, 0);
 	}
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i].thread, NULL);
-	release();
-	close_all();
+	release(1);
 }
 
 Test(semaphore_threads, nobody_overtakes_a_thread_that_waits)
 {
 	struct thread thread;
 	open_with(1);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	acquire(1);
 	start(&thread, 1);
-	release();
+	release(1);
 	expect_eq(tw_semaphore_acquire(permits, 1, 0),
 		  -EAGAIN); /* whether it has woken up or not */
 	pthread_join(thread.thread, NULL);
 	expect_eq(thread.answer, 0);
-	release();
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
-	close_all();
+	release(1);
+	acquire(1);
 }
 
 Test(semaphore_threads, refused_function_lets_a_thread_go_first_and_stays_first_itself)
 {
 	struct thread threads[2];
-	int numbers[] = {0, 1, 2, 3, 4};
 	open_with(1);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	acquire(1);
 	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[1], NULL), 0);
 	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[2], NULL), 0);
 	start(&threads[0], 3);
 	start(&threads[1], 4);
 	queue.refuse = 1;
-	release();
+	release(1);
 	await_served(1);
-	expect_eq(order[0], 3);
+	expect_eq(served_order[0], 3);
 	expect_eq(gauges().refused, 1);
 	expect_eq(gauges().waiters, 3);
 	for (unsigned n = 2; n <= 4; n++) {
-		release();
+		release(1);
 		queue_executor_run_all(&queue);
 		await_served(n);
 	}
-	expect_eq(order[1], 1);
-	expect_eq(order[2], 2);
-	expect_eq(order[3], 4);
+	expect_eq(served_order[1], 1);
+	expect_eq(served_order[2], 2);
+	expect_eq(served_order[3], 4);
 	pthread_join(threads[0].thread, NULL);
 	pthread_join(threads[1].thread, NULL);
-	release();
+	release(1);
 	expect_eq(gauges().available, 1);
-	close_all();
 }
 
 /* The function has the only permit when the thread comes. The next refusal finds the thread. */
@@ -181,13 +146,13 @@ static void expect_thread_goes_before(bool given_back)
 	expect_eq(gauges().refused, given_back ? 1 : 2);
 	queue.refuse = 0;
 	await_served(1);
-	expect_eq(order[0], 2);
-	release();
+	expect_eq(served_order[0], 2);
+	release(1);
 	queue_executor_run_all(&queue);
 	await_served(2);
-	expect_eq(order[1], 1);
+	expect_eq(served_order[1], 1);
 	pthread_join(thread.thread, NULL);
-	release();
+	release(1);
 	close_all();
 }
 
@@ -210,21 +175,20 @@ Test(semaphore_threads, refused_function_stays_in_line_when_the_last_thread_has_
 	struct thread thread;
 	int number = 1;
 	open_with(1);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	acquire(1);
 	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &number, NULL), 0);
 	start(&thread, 2);
 	queue.refuse = 1;
-	release();
+	release(1);
 	await_served(1);
-	expect_eq(order[0], 2);
+	expect_eq(served_order[0], 2);
 	pthread_join(thread.thread, NULL);
 	expect_eq(gauges().waiters, 1);
-	release();
+	release(1);
 	expect_eq(queue_executor_run_all(&queue), 1);
 	await_served(2);
-	release();
+	release(1);
 	expect_eq(gauges().available, 1);
-	close_all();
 }
 
 static tw_waiter cancelled_in_submit;
@@ -244,40 +208,38 @@ Test(semaphore_threads, a_function_that_is_cancelled_while_it_is_refused_does_no
 	tw_executor executor = {&ops};
 	struct thread threads[2];
 	int number = 1;
-	rig_open(&rig, NULL);
-	queue_executor_open(&queue);
+	open_with(1);
+	expect_eq(tw_semaphore_destroy(permits), 0);
 	expect_eq(tw_semaphore_create(&permits, rig.service, &executor, 1), 0);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	acquire(1);
 	expect_eq(
 	    tw_semaphore_acquire_async(permits, 1, note_function, &number, &cancelled_in_submit),
 	    0);
 	start(&threads[0], 2);
 	start(&threads[1], 3);
-	release(); /* to the function; cancelled on its way, it passes it on to the first thread */
+	release(1); /* to the function; cancelled on its way, it passes it on to the first thread */
 	await_served(1);
-	expect_eq(order[0], 2);
+	expect_eq(served_order[0], 2);
 	expect_eq(gauges().waiting_threads, 1);
 	expect_eq(gauges().waiters, 1);
 	expect_eq(gauges().handed, 1); /* its work is still to be heard of */
-	release();
+	release(1);
 	await_served(2);
-	expect_eq(order[1], 3);
+	expect_eq(served_order[1], 3);
 	pthread_join(threads[0].thread, NULL);
 	pthread_join(threads[1].thread, NULL);
-	release();
+	release(1);
 	rig_advance(&rig, 2 * MS);
 	queue_executor_run_all(&queue);
 	expect_eq(atomic_load(&served), 2);
-	close_all();
 }
 
 Test(semaphore_threads, functions_refused_together_keep_their_order)
 {
 	struct thread threads[2];
-	int numbers[] = {0, 1, 2};
 	open_with(2);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	acquire(1);
+	acquire(1);
 	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[1], NULL), 0);
 	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[2], NULL), 0);
 	start(&threads[0], 3);
@@ -289,16 +251,15 @@ Test(semaphore_threads, functions_refused_together_keep_their_order)
 	pthread_join(threads[1].thread, NULL);
 	expect_eq(gauges().waiters, 2);
 	unsigned before = atomic_load(&served);
-	release();
+	release(1);
 	queue_executor_run_all(&queue);
-	release();
+	release(1);
 	queue_executor_run_all(&queue);
-	expect_eq(order[before], 1);
-	expect_eq(order[before + 1], 2);
-	release();
-	release();
+	expect_eq(served_order[before], 1);
+	expect_eq(served_order[before + 1], 2);
+	release(1);
+	release(1);
 	expect_eq(gauges().held, 2);
-	close_all();
 }
 
 Test(semaphore_threads, growth_starts_threads)
@@ -309,16 +270,15 @@ Test(semaphore_threads, growth_starts_threads)
 		start(&threads[i], i);
 	expect_eq(tw_semaphore_set_capacity(permits, 1), 0);
 	await_served(1);
-	expect_eq(order[0], 0);
+	expect_eq(served_order[0], 0);
 	expect_eq(gauges().waiters, 2);
 	expect_eq(tw_semaphore_set_capacity(permits, 2), 0);
 	await_served(2);
-	expect_eq(order[1], 1);
-	release();
+	expect_eq(served_order[1], 1);
+	release(1);
 	await_served(3);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i].thread, NULL);
-	close_all();
 }
 
 Test(semaphore_threads, destroy_is_refused_while_a_thread_waits)
@@ -329,20 +289,18 @@ Test(semaphore_threads, destroy_is_refused_while_a_thread_waits)
 	expect_eq(tw_semaphore_destroy(permits), -EBUSY);
 	expect_eq(tw_semaphore_set_capacity(permits, 1), 0);
 	pthread_join(thread.thread, NULL);
-	close_all();
 }
 
 /* Real time, bounded from below. */
 Test(semaphore_threads, too_late_is_told_not_before_the_timeout_and_leaves_the_line)
 {
 	open_with(1);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
+	acquire(1);
 	tw_clock *clock = tw_clock_monotonic();
 	uint64_t start_ns = tw_clock_now(clock);
 	expect_eq(tw_semaphore_acquire(permits, 1, 2 * MS), -ETIMEDOUT);
 	expect_ge(tw_clock_now(clock) - start_ns, 2 * MS);
 	expect_eq(gauges().waiters, 0);
-	release();
+	release(1);
 	expect_eq(gauges().available, 1);
-	close_all();
 }
