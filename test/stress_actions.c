@@ -170,9 +170,8 @@ static void make_self(uint64_t *seed)
 	self->seed = random_next(seed);
 	self->scheduler = (int)random_below(seed, SCHEDULERS);
 	uint64_t delay_ns = random_percent(seed, 40) ? 0 : random_below(seed, 400000);
-	int r = tw_action_create(&action, schedulers[self->scheduler], run_self, release_self);
-	if (r)
-		violation("create with a release", r);
+	wanted("create with a release",
+	       tw_action_create(&action, schedulers[self->scheduler], run_self, release_self), 0);
 	atomic_fetch_add(&selves, 1);
 	error = tw_action_schedule(action, self, delay_ns);
 	if (error && error != 77)
@@ -195,9 +194,8 @@ static void make(struct slot *slot, uint64_t *seed)
 	life->next = atomic_load(&lives);
 	while (!atomic_compare_exchange_weak(&lives, &life->next, life)) {
 	}
-	int r = tw_action_create(&slot->action, schedulers[life->scheduler], work, NULL);
-	if (r)
-		violation("create", r);
+	wanted("create", tw_action_create(&slot->action, schedulers[life->scheduler], work, NULL),
+	       0);
 	slot->life = life;
 	atomic_fetch_add(&made, 1);
 }
@@ -220,9 +218,8 @@ static void set_and_clear(uint64_t *seed)
 {
 	tw_action_scheduler *scheduler = schedulers[1 + random_below(seed, 2)];
 	tw_immediate immediate;
-	int r = tw_immediate_submit(scheduler, run_immediate, NULL, &immediate);
-	if (r)
-		violation("tw_immediate_submit", r);
+	wanted("tw_immediate_submit",
+	       tw_immediate_submit(scheduler, run_immediate, NULL, &immediate), 0);
 	atomic_fetch_add(&immediates, 1);
 	if (random_percent(seed, 50) && tw_immediate_cancel(scheduler, immediate) == TW_CANCELLED)
 		atomic_fetch_add(&immediates_cleared, 1);
@@ -319,9 +316,7 @@ static void open_round(uint64_t *seed)
 		    .failed_arg = &inside[i],
 		    .frames_per_second = kinds[i] == TW_ACTION_KIND_FRAME ? 1000 : 0,
 		    .failed = count_failure};
-		r = tw_action_scheduler_create(&schedulers[i], &config);
-		if (r)
-			violation("scheduler", r);
+		wanted("scheduler", tw_action_scheduler_create(&schedulers[i], &config), 0);
 	}
 	for (int i = 0; i < SLOTS; i++)
 		make(&slots[i], seed);

@@ -136,9 +136,7 @@ static void *look(void *arg)
 	uint64_t seed = *(uint64_t *)arg;
 	while (!atomic_load(&over)) {
 		struct tw_scheduler_stats stats = {.size = sizeof stats};
-		int r = tw_scheduler_stats(scheduler, &stats);
-		if (r)
-			violation("stats", r);
+		wanted("stats", tw_scheduler_stats(scheduler, &stats), 0);
 		usleep((useconds_t)random_below(&seed, 500));
 	}
 	return NULL;
@@ -258,9 +256,10 @@ static void round_on(uint64_t *seed, tw_service *service, tw_executor *executor,
 		if (!outright)
 			await_all_ended();
 	}
-	r = outright ? tw_scheduler_destroy(scheduler) : tw_scheduler_close(scheduler, TW_FOREVER);
-	if (r)
-		violation("close", r);
+	wanted("close",
+	       outright ? tw_scheduler_destroy(scheduler)
+			: tw_scheduler_close(scheduler, TW_FOREVER),
+	       0);
 	atomic_store(&over, true);
 	for (int i = 0; i < POSTERS + 1 && !quietly; i++)
 		pthread_join(threads[i], NULL);
@@ -342,8 +341,7 @@ static void end_on(uint64_t *seed, tw_service *service, tw_executor *executor, b
 		if (!manual ||
 		    tw_scheduler_run(last.scheduler, TW_NO_LIMIT) == TW_SCHEDULER_RUN_IDLE)
 			sched_yield();
-	if ((r = tw_scheduler_destroy(last.scheduler)))
-		violation("the last destroy", r);
+	wanted("the last destroy", tw_scheduler_destroy(last.scheduler), 0);
 	pthread_join(thread, NULL);
 }
 

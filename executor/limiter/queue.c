@@ -4,8 +4,6 @@
  * Bounded wait. Only the first job in the queue starts, and only when all its permits are free.
  * Jobs that come, from the inbox or back from a retry, go to the end of their priority. So a job
  * that takes many permits waits for those before it, and for no more.
- *
- * Model: test/model/limiter.pml.
  */
 
 #include "executor/limiter/queue.h"

@@ -15,7 +15,7 @@ static tw_action *armed_actions[1024]; /* actions that close_left destroys */
 static int armed_count;
 static struct log notes;                 /* of all works */
 static struct told failed;               /* of all failures */
-static int turns_wanted, turns_unwanted; /* what a caller was told */
+static int turns_wanted, turns_unwanted; /* calls of `wanted` */
 
 static inline void note_wanted(void *arg, bool is_wanted)
 {
@@ -61,7 +61,7 @@ static inline void open_queued(enum tw_action_kind kind)
 	open_scheduler((struct tw_action_scheduler_config){.kind = kind});
 }
 
-/* Without a service. The test flushes it, and is told when to. */
+/* Without a service. The test flushes it. Calls of `wanted` are counted. */
 static inline void open_by_caller(enum tw_action_kind kind, uint32_t flags)
 {
 	turns_wanted = turns_unwanted = 0;

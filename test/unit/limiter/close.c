@@ -286,6 +286,10 @@ Test(limiter_close, drop_without_waiting_tells_when_the_running_have_ended)
 	load_submit(&runs);
 	load_submit(&waits);
 	limited_pump(&home);
+	faults_arm(0, true);
+	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DROP, on_end, NULL), -ENOMEM);
+	expect_eq(faults_disarm(), true);
+	expect_eq(waits.dones, 0); /* nothing has changed */
 	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DROP, on_end, NULL), 0);
 	expect_settled(&waits, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_eq(ends, 0);
