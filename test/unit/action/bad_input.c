@@ -14,6 +14,19 @@ static void nothing(void *arg)
 	(void)arg;
 }
 
+Test(action_bad_input, of_a_service_that_is_closed)
+{
+	tw_action_scheduler *none = NULL;
+	rig_open(&rig, NULL);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
+	expect_eq(tw_action_scheduler_create(&none,
+					     &(struct tw_action_scheduler_config){
+						 .size = sizeof(struct tw_action_scheduler_config),
+						 .service = rig.service}),
+		  -ESHUTDOWN);
+	cr_assert_null(none);
+}
+
 Test(action_bad_input, of_delays_leaves_the_action_as_it_was)
 {
 	open_on(TW_ACTION_KIND_ASYNC);
@@ -22,6 +35,12 @@ Test(action_bad_input, of_delays_leaves_the_action_as_it_was)
 	expect_eq(tw_action_schedule(work.action, &other, TW_MAX_DELAY_NS + 1), -ERANGE);
 	expect_eq(tw_action_schedule(work.action, &other, UINT64_MAX), -ERANGE);
 	expect_eq(action_stats(scheduler).refused, 2);
+	tw_action *none = work.action;
+	expect_eq(
+	    tw_action_scheduler_schedule(scheduler, work_run, &other, TW_MAX_DELAY_NS + 1, &none),
+	    -ERANGE);
+	cr_assert_null(none);
+	expect_eq(action_stats(scheduler).actions, 1);
 	rig_advance(&rig, 5 * MS);
 	expect_log(&notes, 1);
 	rig_advance(&rig, SECOND);

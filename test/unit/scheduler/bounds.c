@@ -55,7 +55,7 @@ static int ask_after_a_close(struct job *job, struct tw_turn *turn)
 	pthread_join(thread, &closed);
 	job->answer |= tw_scheduler_should_yield(turn->scheduler) << 1;
 	job->result = (int)(intptr_t)closed;
-	return TW_TURN_DONE;
+	return TW_TURN_AGAIN;
 }
 
 Test(scheduler_bounds, close_ends_the_turn_of_an_expired_task)
@@ -66,6 +66,7 @@ Test(scheduler_bounds, close_ends_the_turn_of_an_expired_task)
 	run();
 	expect_eq(job.answer, 2);
 	expect_eq(job.result, -ETIMEDOUT);
+	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN); /* it wanted to go on */
 }
 
 /* ------------------------------------------------------ many tasks, without an end */
