@@ -5,7 +5,7 @@
 #include "rows.h"
 
 static tw_strand *strand;
-static tw_limiter *limiter;
+static tw_limiter *limiter, *rated;
 static tw_semaphore *permits;
 static tw_sim *sim;
 
@@ -16,6 +16,10 @@ static void open_layers(void)
 	expect_eq(
 	    tw_limiter_create(&limiter, manual, STRUCT(tw_limiter_config, .max_concurrency = 1)),
 	    0);
+	expect_eq(tw_limiter_create(&rated, manual,
+				    STRUCT(tw_limiter_config, .max_concurrency = 1,
+					   .rate_starts = 1, .rate_interval_ns = 1)),
+		  0);
 	expect_eq(tw_semaphore_create(&permits, manual, NULL, 1), 0);
 	expect_eq(tw_sim_create(&sim, NULL), 0);
 }
@@ -25,6 +29,7 @@ static void close_layers(void)
 	expect_eq(tw_sim_destroy(sim), 0);
 	expect_eq(tw_semaphore_destroy(permits), 0);
 	expect_eq(tw_limiter_destroy(limiter), 0);
+	expect_eq(tw_limiter_destroy(rated), 0);
 	expect_eq(tw_strand_destroy(strand), 0);
 	misuse_close();
 }
@@ -113,6 +118,8 @@ Test(misuse_layers, strands)
 	NULL_ROW(tw_strand_close, "strand", NULL, 0);
 	NULL_ROW(tw_strand_stats, "strand", NULL, STRUCT(tw_strand_stats));
 	NULL_ROW(tw_strand_stats, "out", strand, NULL);
+	ROW(-EINVAL, SMALL_TEXT(tw_strand_stats), tw_strand_stats(strand, SMALL(tw_strand_stats)));
+	cr_assert_null(tw_strand_executor(NULL));
 	ROW(-EINVAL, "tw_strand_create: executor" BAD, tw_strand_create(&other, manual, &unsound));
 }
 
@@ -147,7 +154,9 @@ Test(misuse_layers, tasks_of_strands)
 Test(misuse_layers, times_of_strands)
 {
 	struct tw_period period = {.size = sizeof period, .period_ns = TOO_LONG};
-	RANGE_ROW(tw_strand_schedule, "delay_ns", TOO_LONG, misuse_fn, NULL, NULL);
+	tw_strand_task_id id = {7};
+	RANGE_ROW(tw_strand_schedule, "delay_ns", TOO_LONG, misuse_fn, NULL, &id);
+	expect_eq(id.id, 0);
 	RANGE_ROW(tw_strand_submit_task, "delay_ns",
 		  STRUCT(tw_strand_task, OF(.delay_ns = TOO_LONG)), NULL);
 	RANGE_ROW(tw_strand_submit_task, "delay_ns",
@@ -167,12 +176,14 @@ Test(misuse_layers, limiters)
 {
 	tw_limiter *other;
 	LIMITER_ROW("tw_limiter_config.max_concurrency", .flags = 0);
+	LIMITER_ROW("tw_limiter_config.max_concurrency", .max_concurrency = (1u << 30) + 1);
 	LIMITER_ROW("tw_limiter_config.flags", ONE(.flags = 4));
 	LIMITER_ROW("tw_limiter_config.executor", ONE(.executor = &unsound));
 	LIMITER_ROW("tw_limiter_config.max_pending",
 		    ONE(.flags = TW_LIMITER_NO_QUEUE, .max_pending = 1));
 	LIMITER_ROW("tw_limiter_config.max_pending", ONE(.max_pending = (1u << 28) + 1));
 	LIMITER_ROW("tw_limiter_config.rate_interval_ns", ONE(.rate_starts = 1));
+	LIMITER_ROW("tw_limiter_config.rate_interval_ns", ONE(.rate_interval_ns = 1));
 	LIMITER_ROW("tw_limiter_config.rate_starts",
 		    ONE(.rate_starts = (1u << 20) + 1, .rate_interval_ns = 1));
 	LIMITER_ROW("tw_limiter_config.rate_interval_ns",
@@ -186,8 +197,25 @@ Test(misuse_layers, limiters)
 	NULL_ROW(tw_limiter_create, "config", &other, manual, NULL);
 	ROW(-EINVAL, "tw_limiter_set_max_concurrency: max_concurrency" BAD,
 	    tw_limiter_set_max_concurrency(limiter, 0));
+	ROW(-EINVAL, "tw_limiter_set_max_concurrency: max_concurrency" BAD,
+	    tw_limiter_set_max_concurrency(limiter, (1u << 30) + 1));
 	ROW(-EINVAL, "tw_limiter_close: mode" BAD,
 	    tw_limiter_close(limiter, (enum tw_close_mode)3, 0));
+	ROW(-EINVAL, "tw_limiter_close_then: mode" BAD,
+	    tw_limiter_close_then(limiter, (enum tw_close_mode)3, idle, NULL));
+	NULL_ROW(tw_limiter_close_then, "fn", limiter, TW_CLOSE_DROP, NULL, NULL);
+}
+
+Test(misuse_layers, rates)
+{
+	ROW(-EINVAL, "tw_limiter_set_rate: the limiter was created without a rate",
+	    tw_limiter_set_rate(limiter, 1, 1));
+	ROW(-EINVAL, "tw_limiter_set_rate: starts" BAD, tw_limiter_set_rate(rated, 0, 1));
+	ROW(-EINVAL, "tw_limiter_set_rate: starts" BAD,
+	    tw_limiter_set_rate(rated, (1u << 20) + 1, 1));
+	ROW(-EINVAL, "tw_limiter_set_rate: interval_ns" BAD, tw_limiter_set_rate(rated, 1, 0));
+	ROW(-EINVAL, "tw_limiter_set_rate: interval_ns" BAD,
+	    tw_limiter_set_rate(rated, 1, TOO_LONG));
 }
 
 Test(misuse_layers, null_limiters)
@@ -230,8 +258,10 @@ Test(misuse_layers, jobs)
 	JOB_ROW(-EINVAL, "tw_limiter_task.fn", .arg = NULL);
 	JOB_ROW(-EINVAL, "tw_limiter_task.flags", DO(.flags = 128));
 	JOB_ROW(-EINVAL, "tw_limiter_task.priority", DO(.priority = 32768));
+	JOB_ROW(-EINVAL, "tw_limiter_task.priority", DO(.priority = -32769));
 	JOB_ROW(-EINVAL, "tw_limiter_task.retry.count", DO(.retry.count = (1u << 30) + 1));
 	JOB_ROW(-EINVAL, "tw_limiter_task.retry.factor_x100", DO(.retry.factor_x100 = 99));
+	JOB_ROW(-EINVAL, "tw_limiter_task.retry.factor_x100", DO(.retry.factor_x100 = 100001));
 	JOB_ROW(-EINVAL, "tw_limiter_task.retry.jitter", DO(.retry.jitter = 2));
 	JOB_ROW(-EINVAL, "tw_limiter_task.retry.reserved", DO(.retry.reserved = 1));
 	JOB_ROW(-EINVAL, "tw_limiter_task.reserved", DO(.reserved = 1));
@@ -245,6 +275,10 @@ Test(misuse_layers, jobs)
 	    tw_limiter_submit_task(limiter, SMALL(tw_limiter_task), NULL));
 	expect_eq(tw_limiter_pause(limiter), 0);
 	expect_eq(tw_limiter_submit(limiter, job, NULL, &waiting), 0);
+	ROW(-EINVAL, "tw_job_set_priority: priority" BAD,
+	    tw_job_set_priority(limiter, waiting, 32768));
+	ROW(-EINVAL, "tw_job_set_priority: priority" BAD,
+	    tw_job_set_priority(limiter, waiting, -32769));
 	ROW(-EINVAL, "tw_job_complete: error" BAD, tw_job_complete(limiter, waiting, 1, NULL));
 	ROW(-EINVAL, "tw_job_complete: the job is synchronous: set TW_LIMITER_TASK_ASYNC",
 	    tw_job_complete(limiter, waiting, 0, NULL));
@@ -295,7 +329,11 @@ Test(misuse_layers, semaphores)
 Test(misuse_layers, simulations)
 {
 	tw_sim *other;
-	struct tw_service_config with_workers = {.size = sizeof with_workers, .workers = 1};
+#define IN_SERVICE(...) STRUCT(tw_service_config, __VA_ARGS__)
+	struct tw_service_config *const services[] = {
+	    IN_SERVICE(.clock = manual_clock),    IN_SERVICE(.executor = tw_executor_inline()),
+	    IN_SERVICE(.drive = TW_DRIVE_MANUAL), IN_SERVICE(.workers = 1),
+	    IN_SERVICE(.max_workers = 1),         IN_SERVICE(.seed = 1)};
 	struct tw_service_config bad_tick = {.size = sizeof bad_tick, .tick_ns = 1};
 	NULL_ROW(tw_sim_create, "out", NULL, NULL);
 	NULL_ROW(tw_sim_close, "sim", NULL, TW_CLOSE_DROP);
@@ -308,10 +346,27 @@ Test(misuse_layers, simulations)
 	SIM_ROW("tw_sim_config.refuse_percent", .refuse_percent = 91);
 	SIM_ROW("tw_sim_config.start_ns", .start_ns = UINT64_MAX);
 	SIM_ROW("tw_sim_config.max_late_ns", .max_late_ns = TOO_LONG);
-	SIM_ROW("tw_sim_config.service", .service = &with_workers);
+	for (size_t i = 0; i < sizeof services / sizeof *services; i++)
+		SIM_ROW("tw_sim_config.service", .service = services[i]);
 	ROW(-EINVAL, SMALL_TEXT(tw_sim_config), tw_sim_create(&other, SMALL(tw_sim_config)));
 	ROW(-EINVAL, "tw_service_create: tw_service_config.tick_ns" BAD,
 	    tw_sim_create(&other, STRUCT(tw_sim_config, .service = &bad_tick)));
 	ROW(-EINVAL, "tw_sim_close: mode" BAD, tw_sim_close(sim, TW_CLOSE_DRAIN));
 	ROW(-ERANGE, "tw_sim_run_for: ns" BAD, tw_sim_run_for(sim, UINT64_MAX));
+}
+
+/* ------------------------------------------------------------------- destroy */
+
+Test(misuse_layers, null_may_be_destroyed)
+{
+	expect_eq(tw_strand_destroy(NULL), 0);
+	expect_eq(tw_limiter_destroy(NULL), 0);
+	expect_eq(tw_semaphore_destroy(NULL), 0);
+	expect_eq(tw_sim_destroy(NULL), 0);
+	expect_eq(tw_scheduler_destroy(NULL), 0);
+	expect_eq(tw_action_scheduler_destroy(NULL), 0);
+	expect_eq(tw_action_destroy(NULL), TW_GONE);
+	expect_eq(tw_manual_destroy(NULL), 0);
+	expect_eq(tw_clock_manual_destroy(NULL), 0);
+	cr_assert_null(tw_manual_executor(NULL));
 }
