@@ -1,11 +1,12 @@
 /* Nodes, their handles, and their memory. */
 #include "executor/base/handles.h"
 
-#include <criterion/criterion.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+
+#include "test/support/expect.h"
 
 struct task {
 	struct tw__node node;
@@ -23,6 +24,7 @@ static void open_nodes(void)
 
 static void close_nodes(void)
 {
+	expect_in_fini();
 	tw__nodes_fini(&nodes);
 }
 
@@ -66,17 +68,6 @@ static size_t resident_bytes(void)
 	return resident;
 }
 
-Test(base_handles, handle_finds_its_node_until_it_is_put)
-{
-	struct tw__node *node = get();
-	uint64_t handle = tw__node_handle(node);
-	cr_assert_neq(handle, 0);
-	cr_assert_eq(tw__node_find(&nodes, handle), node);
-	tw__node_put(&nodes, node);
-	cr_assert_null(tw__node_find(&nodes, handle));
-	cr_assert_not(tw__node_is(node, handle));
-}
-
 Test(base_handles, nodes_that_are_put_in_batches_end_and_are_used_again)
 {
 	enum { N = 1000 };
@@ -102,11 +93,15 @@ Test(base_handles, nodes_that_are_put_in_batches_end_and_are_used_again)
 	free(again);
 }
 
-Test(base_handles, node_is_used_again_under_another_handle)
+Test(base_handles, handle_finds_its_node_until_it_is_put_and_used_again)
 {
 	struct tw__node *node = get();
 	uint64_t old = tw__node_handle(node);
+	cr_assert_neq(old, 0);
+	cr_assert_eq(tw__node_find(&nodes, old), node);
 	tw__node_put(&nodes, node);
+	cr_assert_null(tw__node_find(&nodes, old));
+	cr_assert_not(tw__node_is(node, old));
 	cr_assert_eq(get(), node);
 	cr_assert_neq(tw__node_handle(node), old);
 	cr_assert_null(tw__node_find(&nodes, old));
@@ -175,29 +170,16 @@ Test(base_handles, generation_0_is_left_out)
 
 /* ----------------------------------------------------------------------- memory */
 
-static void put_in_order(struct tw__node **all, bool backwards)
+Test(base_handles, memory_goes_back_when_all_are_put_in_either_order)
 {
-	for (size_t i = 0; i < MANY; i++)
-		tw__node_put(&nodes, all[backwards ? MANY - 1 - i : i]);
-}
-
-static void expect_memory_goes_back(bool backwards)
-{
-	struct tw__node **all = get_many(MANY);
-	cr_assert_geq(resident_bytes(), MANY * sizeof(struct task) * 9 / 10);
-	put_in_order(all, backwards);
-	cr_assert_leq(resident_bytes(), (TW__NODE_IDLE_SLABS + 2) * nodes.slab_bytes);
-	free(all);
-}
-
-Test(base_handles, memory_goes_back_when_all_are_put)
-{
-	expect_memory_goes_back(false);
-}
-
-Test(base_handles, memory_goes_back_when_all_are_put_the_other_way_round)
-{
-	expect_memory_goes_back(true);
+	for (int backwards = 0; backwards < 2; backwards++) {
+		struct tw__node **all = get_many(MANY);
+		cr_assert_geq(resident_bytes(), MANY * sizeof(struct task) * 9 / 10);
+		for (size_t i = 0; i < MANY; i++)
+			tw__node_put(&nodes, all[backwards ? MANY - 1 - i : i]);
+		cr_assert_leq(resident_bytes(), (TW__NODE_IDLE_SLABS + 2) * nodes.slab_bytes);
+		free(all);
+	}
 }
 
 Test(base_handles, memory_goes_back_though_some_stay_and_these_are_still_found)

@@ -6,15 +6,12 @@
 #include <pthread.h>
 
 #include "test/support/faults.h"
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(faults_no_memory, .timeout = 30);
+TestSuite(faults_no_memory, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 struct job {
 	void (*work)(struct job *job);
-	struct rig *rig;
-	struct queue_executor *queue;
 	struct probe *probe;
 	int answer;
 };
@@ -39,50 +36,45 @@ static int in_a_poor_thread(struct job job)
 
 static void schedule(struct job *job)
 {
-	job->answer = tw_schedule(job->rig->service, MS, probe_run, job->probe, &job->probe->timer);
+	job->answer = tw_schedule(rig.service, MS, probe_run, job->probe, &job->probe->timer);
 }
 
 static void cancel(struct job *job)
 {
-	job->answer = tw_cancel(job->rig->service, job->probe->timer);
+	job->answer = tw_cancel(rig.service, job->probe->timer);
 }
 
 static void run_next(struct job *job)
 {
-	job->answer = queue_executor_run_next(job->queue);
+	job->answer = queue_executor_run_next(&queue);
 }
 
 /* As an executor that received -ENOMEM: the ticket is not used up. */
 static void drop_next(struct job *job)
 {
-	job->answer = queue_executor_drop_next(job->queue);
+	job->answer = queue_executor_drop_next(&queue);
 }
 
 static void close_service(struct job *job)
 {
-	job->answer = tw_service_close(job->rig->service, TW_CLOSE_DROP, TW_FOREVER);
+	job->answer = tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER);
 }
 
 Test(faults_no_memory, a_cancel_works_and_is_counted)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe plain = PROBE(&rig, 1), released = PROBE(&rig, 2), own = PROBE(&rig, 3);
 	probe_schedule(&plain, MS);
 	probe_schedule_released(&released, MS);
-	expect_eq(in_a_poor_thread((struct job){schedule, .rig = &rig, .probe = &own}), -ENOMEM);
-	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &plain}),
-		  TW_CANCELLED);
-	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &plain}), TW_GONE);
-	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &released}),
-		  TW_CANCELLED);
+	expect_eq(in_a_poor_thread((struct job){schedule, .probe = &own}), -ENOMEM);
+	expect_eq(in_a_poor_thread((struct job){cancel, .probe = &plain}), TW_CANCELLED);
+	expect_eq(in_a_poor_thread((struct job){cancel, .probe = &plain}), TW_GONE);
+	expect_eq(in_a_poor_thread((struct job){cancel, .probe = &released}), TW_CANCELLED);
 	expect_released(&released, TW_FATE_CANCELLED);
 	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.cancelled, 2);
 	expect_eq(stats.pending, 0);
 	rig_advance(&rig, 2 * MS);
 	expect_eq(rig.ran, 0);
-	rig_close(&rig);
 }
 
 enum { MANY = 4096 };
@@ -92,7 +84,7 @@ static struct probe probes[MANY];
 static void cancel_all(struct job *job)
 {
 	for (int i = 0; i < MANY; i++)
-		job->answer += tw_cancel(job->rig->service, probes[i].timer) == TW_CANCELLED;
+		job->answer += tw_cancel(rig.service, probes[i].timer) == TW_CANCELLED;
 }
 
 /*
@@ -104,94 +96,67 @@ Test(faults_no_memory, slots_that_such_threads_free_serve_again)
 	enum { ROUNDS = (1 << 18) / MANY + 6 };
 	struct tw_service_config cfg = rig_config();
 	cfg.max_timers = MANY;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < MANY; i++) {
 			probes[i] = PROBE(&rig, i);
 			probe_schedule(&probes[i], MS);
 		}
-		expect_eq(in_a_poor_thread((struct job){cancel_all, .rig = &rig}), MANY);
+		expect_eq(in_a_poor_thread((struct job){.work = cancel_all}), MANY);
 	}
 	expect_eq(stats_of(rig.service).cancelled, ROUNDS * MANY);
-	rig_close(&rig);
 }
 
 Test(faults_no_memory, a_run_that_such_a_thread_gives_back_is_offered_again)
 {
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
 	probe_schedule(&first, MS);
 	probe_schedule(&second, MS);
 	rig_advance(&rig, MS);
 	expect_eq(queue_executor_waiting(&queue), 2);
-	expect_eq(in_a_poor_thread((struct job){drop_next, .queue = &queue}), 0);
-	expect_eq(in_a_poor_thread((struct job){drop_next, .queue = &queue}), 0);
+	expect_eq(in_a_poor_thread((struct job){.work = drop_next}), 0);
+	expect_eq(in_a_poor_thread((struct job){.work = drop_next}), 0);
 	expect_eq(rig.ran, 0);
 	rig_advance(&rig, 2 * MS);
 	expect_eq(queue_executor_waiting(&queue), 2);
 	expect_eq(queue_executor_run_all(&queue), 2);
 	expect_eq(first.runs, 1);
 	expect_eq(second.runs, 1);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 /* The batch is used up by a cancel meanwhile; nothing is offered again. */
 Test(faults_no_memory, a_cancelled_run_that_is_given_back_is_gone)
 {
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	rig_advance(&rig, MS);
-	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &probe}),
-		  TW_CANCELLED);
-	expect_eq(in_a_poor_thread((struct job){drop_next, .queue = &queue}), 0);
+	expect_eq(in_a_poor_thread((struct job){cancel, .probe = &probe}), TW_CANCELLED);
+	expect_eq(in_a_poor_thread((struct job){.work = drop_next}), 0);
 	rig_advance(&rig, 3 * MS);
 	expect_eq(queue_executor_waiting(&queue), 0);
 	expect_eq(probe.runs, 0);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 Test(faults_no_memory, a_thread_that_cannot_run_is_told_and_the_ticket_stays)
 {
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	rig_advance(&rig, MS);
-	expect_eq(in_a_poor_thread((struct job){run_next, .queue = &queue}), -ENOMEM);
+	expect_eq(in_a_poor_thread((struct job){.work = run_next}), -ENOMEM);
 	queue.head--; /* the ticket is not used up: the executor has it still */
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_eq(probe.runs, 1);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 Test(faults_no_memory, a_close_drops_and_counts)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe plain = PROBE(&rig, 1), released = PROBE(&rig, 2);
 	probe_schedule(&plain, MS);
 	probe_schedule_released(&released, MS);
-	expect_eq(in_a_poor_thread((struct job){close_service, .rig = &rig}), 0);
+	expect_eq(in_a_poor_thread((struct job){.work = close_service}), 0);
 	expect_released(&released, TW_FATE_DROPPED);
 	expect_eq(stats_of(rig.service).dropped, 2);
-	rig_close(&rig);
 }

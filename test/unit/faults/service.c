@@ -2,7 +2,6 @@
  * Each request for memory, address space or a thread fails, one after the other. The call fails
  * with its documented error, nothing is left behind, and all timers keep their fate.
  */
-#include <criterion/criterion.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -11,7 +10,13 @@
 #include <string.h>
 
 #include "test/support/faults.h"
-#include "tickwheel.h"
+#include "test/support/rig_suite.h"
+
+TestSuite(faults_service, .init = open_rig, .fini = close_rig, .timeout = 60);
+
+#define CONFIG(...) \
+	(&(struct tw_service_config){.size = sizeof(struct tw_service_config), __VA_ARGS__})
+#define BY_HAND CONFIG(.drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline())
 
 static _Atomic unsigned runs;
 
@@ -36,8 +41,8 @@ static void refuse_each_in_turn(const char *where, const struct tw_service_confi
 {
 	/* a thread's record of what it runs is the process's: the first tick thread makes it */
 	tw_service *first;
-	cr_assert_eq(tw_service_create(&first, config), 0);
-	cr_assert_eq(tw_service_destroy(first), 0);
+	expect_eq(tw_service_create(&first, config), 0);
+	expect_eq(tw_service_destroy(first), 0);
 	for (long nth = 0;; nth++) {
 		tw_service *service = NULL;
 		long before = faults_outstanding();
@@ -45,9 +50,9 @@ static void refuse_each_in_turn(const char *where, const struct tw_service_confi
 		int r = tw_service_create(&service, config);
 		bool refused = faults_disarm();
 		if (!refused) {
-			cr_assert_eq(r, 0);
+			expect_eq(r, 0);
 			cr_assert(nth > 3, "only %ld requests were made", nth);
-			cr_assert_eq(tw_service_destroy(service), 0);
+			expect_eq(tw_service_destroy(service), 0);
 			cr_assert_eq(faults_outstanding(), before, "destroy left %ld behind",
 				     faults_outstanding() - before);
 			return;
@@ -70,40 +75,18 @@ static void meet_a_service(void)
 {
 	tw_service *service;
 	tw_timer timer;
-	cr_assert_eq(
-	    tw_service_create(&service,
-			      &(struct tw_service_config){.size = sizeof(struct tw_service_config),
-							  .drive = TW_DRIVE_MANUAL,
-							  .executor = tw_executor_inline()}),
-	    0);
-	cr_assert_eq(tw_schedule(service, 0, count_run, NULL, &timer), 0);
-	cr_assert_eq(tw_service_destroy(service), 0);
+	expect_eq(tw_service_create(&service, BY_HAND), 0);
+	expect_eq(tw_schedule(service, 0, count_run, NULL, &timer), 0);
+	expect_eq(tw_service_destroy(service), 0);
 }
 
-Test(faults_service, create_with_a_tick_thread_and_a_pool)
+Test(faults_service, creates)
 {
 	meet_a_service();
-	refuse_each_in_turn(
-	    "create with a tick thread",
-	    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 3});
-}
-
-Test(faults_service, create_with_manual_drive)
-{
-	meet_a_service();
-	refuse_each_in_turn("create with manual drive",
-			    &(struct tw_service_config){.size = sizeof(struct tw_service_config),
-							.drive = TW_DRIVE_MANUAL,
-							.executor = tw_executor_inline()});
-}
-
-Test(faults_service, create_with_a_tick_thread_that_sleeps_on_a_descriptor)
-{
-	meet_a_service();
-	refuse_each_in_turn("create on boottime",
-			    &(struct tw_service_config){.size = sizeof(struct tw_service_config),
-							.workers = 1,
-							.clock = tw_clock_boottime()});
+	refuse_each_in_turn("create with a tick thread and a pool", CONFIG(.workers = 3));
+	refuse_each_in_turn("create with manual drive", BY_HAND);
+	refuse_each_in_turn("create on a clock with a descriptor",
+			    CONFIG(.workers = 1, .clock = tw_clock_boottime()));
 }
 
 Test(faults_service, create_of_a_pool)
@@ -115,10 +98,10 @@ Test(faults_service, create_of_a_pool)
 		faults_arm(nth, false);
 		int r = tw_pool_create(&pool, &config);
 		if (!faults_disarm()) {
-			cr_assert_eq(r, 0);
+			expect_eq(r, 0);
 			cr_assert(nth > 3);
-			cr_assert_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
-			cr_assert_eq(tw_pool_destroy(pool), 0);
+			expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
+			expect_eq(tw_pool_destroy(pool), 0);
 			return;
 		}
 		tell("create of a pool", nth, r);
@@ -132,10 +115,8 @@ Test(faults_service, create_of_a_pool)
 Test(faults_service, descriptor_of_a_loop)
 {
 	meet_a_service();
-	struct tw_service_config config = {
-	    .size = sizeof config, .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
 	tw_service *service;
-	cr_assert_eq(tw_service_create(&service, &config), 0);
+	expect_eq(tw_service_create(&service, BY_HAND), 0);
 	long nth = 0;
 	for (;; nth++) {
 		faults_arm(nth, false);
@@ -148,43 +129,16 @@ Test(faults_service, descriptor_of_a_loop)
 		cr_assert(r == -EMFILE || r == -ENOSPC || r == -ENOMEM, "%s", strerror(-r));
 	}
 	cr_assert(nth >= 5, "epoll, timer, event, and two that are watched: %ld", nth);
-	cr_assert_eq(tw_service_destroy(service), 0);
+	expect_eq(tw_service_destroy(service), 0);
 }
 
 Test(faults_service, create_of_a_manual_clock)
 {
 	tw_clock *clock = NULL;
 	faults_arm(0, false);
-	cr_assert_eq(tw_clock_manual_create(&clock, 0), -ENOMEM);
+	expect_eq(tw_clock_manual_create(&clock, 0), -ENOMEM);
 	faults_disarm();
 	cr_assert_null(clock);
-}
-
-static tw_service *driven_by_hand(tw_clock **clock)
-{
-	tw_service *service;
-	cr_assert_eq(tw_clock_manual_create(clock, 0), 0);
-	cr_assert_eq(
-	    tw_service_create(&service,
-			      &(struct tw_service_config){.size = sizeof(struct tw_service_config),
-							  .drive = TW_DRIVE_MANUAL,
-							  .clock = *clock,
-							  .executor = tw_executor_inline()}),
-	    0);
-	return service;
-}
-
-static struct tw_service_stats stats_of(tw_service *service)
-{
-	struct tw_service_stats stats = {.size = sizeof stats};
-	cr_assert_eq(tw_service_stats(service, &stats), 0);
-	return stats;
-}
-
-static void check_valid(tw_service *service)
-{
-	char why[128] = "";
-	cr_assert_eq(tw_service_validate(service, why, sizeof why), 0, "%s", why);
 }
 
 /*
@@ -192,26 +146,22 @@ static void check_valid(tw_service *service)
  */
 Test(faults_service, first_schedule_of_a_thread)
 {
-	tw_clock *clock;
-	tw_service *service = driven_by_hand(&clock);
 	tw_timer timer;
 	long nth = 0;
 	for (;; nth++) {
 		faults_arm(nth, false);
-		int r = tw_schedule(service, 1, count_run, NULL, &timer);
+		int r = tw_schedule(rig.service, 1, count_run, NULL, &timer);
 		if (!faults_disarm()) {
-			cr_assert_eq(r, 0);
+			expect_eq(r, 0);
 			break;
 		}
-		cr_assert_eq(r, -ENOMEM);
-		cr_assert_eq(timer.id, 0);
-		cr_assert_eq(stats_of(service).pending, 0u);
+		expect_eq(r, -ENOMEM);
+		expect_eq(timer.id, 0);
+		expect_eq(stats_of(rig.service).pending, 0u);
 	}
 	cr_assert(nth >= 3);
-	cr_assert_eq(tw_clock_manual_advance_by(clock, TW_MILLISECOND), 0);
-	cr_assert_eq(runs, 1u);
-	tw_service_destroy(service);
-	tw_clock_manual_destroy(clock);
+	rig_advance(&rig, MS);
+	expect_eq(runs, 1u);
 }
 
 /*
@@ -220,78 +170,63 @@ Test(faults_service, first_schedule_of_a_thread)
  */
 Test(faults_service, schedule_when_its_lane_cannot_grow)
 {
-	tw_clock *clock;
-	tw_service *service = driven_by_hand(&clock);
 	unsigned accepted = 0;
 	int r;
-	cr_assert_eq(tw_schedule(service, TW_MILLISECOND, count_run, NULL, NULL), 0);
+	expect_eq(tw_schedule(rig.service, MS, count_run, NULL, NULL), 0);
 	faults_arm(0, true);
-	while ((r = tw_schedule(service, TW_MILLISECOND, count_run, NULL, NULL)) == 0)
+	while ((r = tw_schedule(rig.service, MS, count_run, NULL, NULL)) == 0)
 		accepted++;
-	cr_assert_eq(r, -ENOMEM);
-	cr_assert_eq(tw_schedule(service, TW_MILLISECOND, count_run, NULL, NULL), -ENOMEM,
-		     "refused again");
+	expect_eq(r, -ENOMEM);
+	expect_eq(tw_schedule(rig.service, MS, count_run, NULL, NULL), -ENOMEM);
 	faults_disarm();
-	check_valid(service);
-	cr_assert_eq(stats_of(service).pending, accepted + 1);
-	cr_assert_eq(tw_clock_manual_advance_by(clock, 2 * TW_MILLISECOND), 0);
-	cr_assert_eq(runs, accepted + 1);
-	cr_assert_eq(tw_schedule(service, TW_MILLISECOND, count_run, NULL, NULL), 0);
-	check_valid(service);
-	tw_service_destroy(service);
-	tw_clock_manual_destroy(clock);
+	expect_sound(rig.service);
+	expect_eq(stats_of(rig.service).pending, accepted + 1);
+	rig_advance(&rig, 2 * MS);
+	expect_eq(runs, accepted + 1);
+	expect_eq(tw_schedule(rig.service, MS, count_run, NULL, NULL), 0);
+	expect_sound(rig.service);
 }
 
 /* A reset to earlier needs room for an entry: refused, the timer stays where it was. */
 Test(faults_service, reset_to_earlier_when_its_lane_cannot_grow)
 {
-	tw_clock *clock;
-	tw_service *service = driven_by_hand(&clock);
 	tw_timer timer;
-	cr_assert_eq(tw_schedule(service, TW_SECOND, count_run, NULL, &timer), 0);
-	cr_assert_eq(tw_clock_manual_advance_by(clock, 0), 0);
+	expect_eq(tw_schedule(rig.service, SECOND, count_run, NULL, &timer), 0);
+	rig_advance(&rig, 0);
 	faults_arm(0, true);
-	while (tw_schedule(service, TW_SECOND * 9, count_run, NULL, NULL) == 0)
+	while (tw_schedule(rig.service, SECOND * 9, count_run, NULL, NULL) == 0)
 		;
 	int r;
-	uint64_t delay_ns = TW_SECOND / 2; /* what room is left in the segment is used up first */
-	while ((r = tw_reset(service, timer, delay_ns)) == 0)
-		delay_ns -= TW_MILLISECOND;
+	uint64_t delay_ns = SECOND / 2; /* what room is left in the segment is used up first */
+	while ((r = tw_reset(rig.service, timer, delay_ns)) == 0)
+		delay_ns -= MS;
 	faults_disarm();
-	cr_assert_eq(r, -ENOMEM);
+	expect_eq(r, -ENOMEM);
 	uint64_t left_ns;
-	cr_assert_eq(tw_remaining(service, timer, &left_ns), 0);
-	cr_assert_eq(left_ns, delay_ns + TW_MILLISECOND);
-	cr_assert_eq(tw_cancel(service, timer), TW_CANCELLED);
-	check_valid(service);
-	tw_service_destroy(service);
-	tw_clock_manual_destroy(clock);
+	expect_eq(tw_remaining(rig.service, timer, &left_ns), 0);
+	expect_eq(left_ns, delay_ns + MS);
+	expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
+	expect_sound(rig.service);
 }
 
 static void again(void *arg)
 {
-	tw_service *service = arg;
-	runs++;
-	cr_assert_eq(tw_reset(service, tw_self(), TW_MILLISECOND), 0);
+	count_run(arg);
+	expect_eq(tw_reset(rig.service, tw_self(), MS), 0);
 }
 
 /* Re-arming, and a series, need no memory that was not there before the run was claimed. */
 Test(faults_service, rearming_without_memory)
 {
-	tw_clock *clock;
-	tw_service *service = driven_by_hand(&clock);
-	struct tw_period period = {
-	    .size = sizeof period, .first_ns = TW_MILLISECOND, .period_ns = TW_MILLISECOND};
-	cr_assert_eq(tw_schedule(service, TW_MILLISECOND, again, service, NULL), 0);
-	cr_assert_eq(tw_schedule_every(service, &period, count_run, NULL, NULL), 0);
-	cr_assert_eq(tw_clock_manual_advance_by(clock, TW_MILLISECOND), 0);
+	struct tw_period period = {.size = sizeof period, .first_ns = MS, .period_ns = MS};
+	expect_eq(tw_schedule(rig.service, MS, again, NULL, NULL), 0);
+	expect_eq(tw_schedule_every(rig.service, &period, count_run, NULL, NULL), 0);
+	rig_advance(&rig, MS);
 	faults_arm(0, true);
-	cr_assert_eq(tw_clock_manual_advance_by(clock, 5 * TW_SECOND), 0);
+	rig_advance(&rig, 5 * SECOND);
 	faults_disarm();
-	cr_assert_eq(runs, 2 * 5001u);
-	check_valid(service);
-	tw_service_destroy(service);
-	tw_clock_manual_destroy(clock);
+	expect_eq(runs, 2 * 5001u);
+	expect_sound(rig.service);
 }
 
 /*
@@ -300,36 +235,31 @@ Test(faults_service, rearming_without_memory)
  */
 Test(faults_service, groups)
 {
-	tw_clock *clock;
-	tw_service *service = driven_by_hand(&clock);
 	tw_group group = {7}, second;
-	cr_assert_eq(tw_schedule(service, 0, count_run, NULL, NULL), 0);
-	cr_assert_eq(tw_clock_manual_advance_by(clock, TW_MILLISECOND),
-		     0); /* this thread has all that it needs to run callbacks */
-	cr_assert_eq(runs, 1u);
+	expect_eq(tw_schedule(rig.service, 0, count_run, NULL, NULL), 0);
+	rig_advance(&rig, MS); /* this thread has all that it needs to run callbacks */
+	expect_eq(runs, 1u);
 	long before = faults_outstanding();
 	faults_arm(0, false);
-	cr_assert_eq(tw_group_create(&group, service), -ENOMEM);
+	expect_eq(tw_group_create(&group, rig.service), -ENOMEM);
 	cr_assert(faults_disarm());
-	cr_assert_eq(group.id, 7u);
-	cr_assert_eq(faults_outstanding(), before);
-	cr_assert_eq(tw_group_create(&group, service), 0);
+	expect_eq(group.id, 7u);
+	expect_eq(faults_outstanding(), before);
+	expect_eq(tw_group_create(&group, rig.service), 0);
 	faults_arm(0, true);
-	cr_assert_eq(tw_group_create(&second, service), 0);
+	expect_eq(tw_group_create(&second, rig.service), 0);
 	for (int i = 0; i < 50; i++) {
 		struct tw_task task = {.size = sizeof task,
 				       .fn = count_run,
-				       .when_ns = TW_MILLISECOND,
+				       .when_ns = MS,
 				       .group = i % 2 ? group : second};
-		cr_assert_eq(tw_schedule_task(service, &task, NULL), 0);
+		expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	}
-	cr_assert_eq(tw_group_cancel(service, group), 0);
-	cr_assert_eq(tw_group_destroy(service, second), 0);
-	cr_assert_eq(tw_clock_manual_advance_by(clock, 2 * TW_MILLISECOND), 0);
+	expect_eq(tw_group_cancel(rig.service, group), 0);
+	expect_eq(tw_group_destroy(rig.service, second), 0);
+	rig_advance(&rig, 2 * MS);
 	cr_assert_not(faults_disarm(), "groups asked for memory");
-	cr_assert_eq(runs, 1u);
-	cr_assert_eq(stats_of(service).cancelled, 50u);
-	check_valid(service);
-	cr_assert_eq(tw_service_destroy(service), 0);
-	tw_clock_manual_destroy(clock);
+	expect_eq(runs, 1u);
+	expect_eq(stats_of(rig.service).cancelled, 50u);
+	expect_sound(rig.service);
 }

@@ -21,6 +21,7 @@ static void opened(void)
 
 static void closed(void)
 {
+	expect_in_fini();
 	tw_context_set(NULL);
 	expect_eq(tw_sim_destroy(sim), 0);
 }

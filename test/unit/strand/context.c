@@ -18,6 +18,7 @@ static void opened(void)
 
 static void closed(void)
 {
+	expect_in_fini();
 	tw_context_set(NULL);
 	strand_rig_close(&rig);
 }
