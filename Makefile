@@ -53,6 +53,8 @@ opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 common := -std=c11 -D_GNU_SOURCE $(warn) -g1 -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
+# Callbacks of tests leave most of what they are given.
+test_warn := -Wno-unused-parameter
 hash := \#
 # Static probes for tracers, if their header is installed (wheel/base/probes.h).
 has_probes = $(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES)
@@ -133,7 +135,7 @@ $B/flags: FORCE
 
 $B/%.o: %.c $B/flags
 	@mkdir -p $(@D)
-	$(call say,cc)$(CC) $(common) $(flags_$*) $(CFLAGS) -c -o $@ $<
+	$(call say,cc)$(CC) $(common) $(flags_$*) $(if $(filter test/%,$*),$(test_warn)) $(CFLAGS) -c -o $@ $<
 
 $(lib): $(lib_o)
 	$(call say,ar)rm -f $@ && ar qcs $@ $^

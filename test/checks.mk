@@ -9,7 +9,7 @@ plain_o  = $(plain_c:%.c=$B/plain/%.o)
 
 $B/plain/%.o: %.c $B/flags
 	@mkdir -p $(@D)
-	$(call say,cc)$(CC) -Itest/plain $(common) $(flags_$*) $(CFLAGS) -c -o $@ $<
+	$(call say,cc)$(CC) -Itest/plain $(common) $(flags_$*) $(test_warn) $(CFLAGS) -c -o $@ $<
 
 .SECONDEXPANSION:
 $B/plain/run: $$(plain_o) $$(lib)

@@ -116,8 +116,6 @@ static int work(tw_action *action, void *state)
 static void count_failure(void *arg, tw_action *action, int failure, size_t closed)
 {
 	atomic_int *of_scheduler = arg;
-	(void)action;
-	(void)closed;
 	if (failure != 77)
 		violation("another failure", failure);
 	if (atomic_fetch_add(of_scheduler, 1))
@@ -154,7 +152,6 @@ static int run_self(tw_action *action, void *state)
 static void release_self(tw_action *action, void *state, enum tw_fate fate)
 {
 	struct self *self = state;
-	(void)fate;
 	if (atomic_fetch_add(&self->releases, 1))
 		violation("a second release", 0);
 	tw_action_destroy(action);
@@ -180,7 +177,6 @@ static void make_self(uint64_t *seed)
 
 static void run_immediate(void *arg)
 {
-	(void)arg;
 	atomic_fetch_add(&immediates_ran, 1);
 }
 

@@ -40,13 +40,10 @@ static atomic_ullong to_release, released;
 
 static void run(void *arg)
 {
-	(void)arg;
 }
 
 static void count_release(void *arg, enum tw_fate fate)
 {
-	(void)arg;
-	(void)fate;
 	atomic_fetch_add(&released, 1);
 }
 

@@ -32,7 +32,6 @@ static unsigned producer_count;
 
 static int visit_some(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
-	(void)timer, (void)timer_arg, (void)remaining_ns;
 	if (fn != fire)
 		violation(NULL, "tw_service_foreach shows a function that is nobody's");
 	return --*(int *)arg == 0;

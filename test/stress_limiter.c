@@ -83,7 +83,6 @@ static void attempt_ends(struct job *job)
 /* Between the line and the function: of a rate's starts in any interval no more can be here. */
 static void on_event(void *arg, const struct tw_limiter_event *event)
 {
-	(void)arg;
 	if (event->kind != TW_LIMITER_EVENT_STARTED)
 		return;
 	pthread_mutex_lock(&starts.lock);
@@ -102,7 +101,6 @@ static int answer(uint64_t random)
 static int run_sync(void *arg, struct tw_job_run *run)
 {
 	struct job *job = arg;
-	(void)run;
 	attempt_begins(job);
 	uint64_t random = draw(job);
 	if (random % 16 == 0)
@@ -162,8 +160,6 @@ static void release(void *arg)
 static void stop(void *arg, tw_job handle, enum tw_job_status why)
 {
 	struct job *job = arg;
-	(void)handle;
-	(void)why;
 	wanted("stopped after the release", atomic_load(&job->releases), 0);
 }
 
@@ -172,7 +168,6 @@ static bool allow(void *arg, tw_job handle, int error, uint32_t attempt, int64_t
 {
 	struct job *job = arg;
 	uint64_t random = draw(job);
-	(void)handle, (void)attempt;
 	if (error != -EIO && error != -ETIMEDOUT)
 		violation("error of a predicate", error);
 	if (random % 3 == 1)

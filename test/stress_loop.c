@@ -42,7 +42,6 @@ static void ran(void *arg)
 
 static void never(void *arg)
 {
-	(void)arg;
 	abort();
 }
 

@@ -55,13 +55,11 @@ static long resident_kib(void)
 
 static void run(void *arg)
 {
-	(void)arg;
 	atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
 }
 
 static void release(void *arg, enum tw_fate fate)
 {
-	(void)arg, (void)fate;
 	atomic_fetch_add_explicit(&released, 1, memory_order_relaxed);
 }
 

@@ -70,7 +70,6 @@ static void expect(bool holds, const char *what, const struct subject *s, long l
 static void released(void *arg, enum tw_fate fate)
 {
 	struct subject *s = arg;
-	(void)fate;
 	expect(atomic_load(&s->inside) == 0, "a release beside a run", s, 0);
 	atomic_fetch_add(&releases, 1);
 }

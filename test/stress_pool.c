@@ -39,7 +39,6 @@ static atomic_bool enough;
 
 static void run_task(void *arg)
 {
-	(void)arg;
 	atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
 }
 
@@ -58,8 +57,6 @@ static void run_timer(void *arg)
 
 static void tell(void *arg, tw_fn *fn, void *task_arg)
 {
-	(void)arg;
-	(void)task_arg;
 	if (fn != run_task && fn != run_blocking_task)
 		violation("a dropped task that nobody submitted", 0);
 	atomic_fetch_add(&told, 1);

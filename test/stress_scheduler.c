@@ -61,7 +61,6 @@ static void cancel_one(uint64_t *seed)
 static void told(void *arg, enum tw_fate fate, int result)
 {
 	struct item *item = arg;
-	(void)result;
 	if (atomic_load(&item->inside))
 		violation("told while a turn of it runs", 0);
 	atomic_store(&item->fate, (int)fate);
@@ -145,13 +144,11 @@ static void *look(void *arg)
 /* A manual host: runs when it is wanted, and now and then when it is not. */
 static void want(void *arg)
 {
-	(void)arg;
 	atomic_fetch_add(&host_calls, 1);
 }
 
 static void *host(void *arg)
 {
-	(void)arg;
 	int r;
 	unsigned seen = 0;
 	for (;;) {
@@ -287,15 +284,11 @@ struct last {
 
 static int run_last(struct tw_turn *turn, void *arg)
 {
-	(void)turn;
-	(void)arg;
 	return TW_TURN_DONE;
 }
 
 static void last_ended(void *arg, enum tw_fate fate, int result)
 {
-	(void)fate;
-	(void)result;
 	atomic_store(&((struct last *)arg)->ended, true);
 }
 

@@ -59,7 +59,6 @@ static void run(void *arg)
 static void release(void *arg, enum tw_fate fate)
 {
 	struct owned *owned = arg;
-	(void)fate;
 	if (owned->self != owned)
 		violation("a release with an argument that is nobody's", (long long)(uintptr_t)arg);
 	atomic_fetch_add(&owned->releases, 1);

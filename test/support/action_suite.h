@@ -19,7 +19,6 @@ static int turns_wanted, turns_unwanted; /* calls of `wanted` */
 
 static inline void note_wanted(void *arg, bool is_wanted)
 {
-	(void)arg;
 	turns_wanted += is_wanted;
 	turns_unwanted += !is_wanted;
 }

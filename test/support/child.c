@@ -30,7 +30,6 @@ void child_compare(const char *what, long long is, long long wanted, const char 
  */
 static void leave(int status, void *unused)
 {
-	(void)unused;
 	_exit(status);
 }
 
@@ -38,7 +37,6 @@ static void leave(int status, void *unused)
 
 static void end(void *unused)
 {
-	(void)unused;
 	_exit(0);
 }
 

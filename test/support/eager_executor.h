@@ -6,7 +6,6 @@
 
 static int eager_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
-	(void)self;
 	while (n-- > 0)
 		tw_run_one(batch);
 	return 0;

@@ -12,19 +12,16 @@
 static int visit_nothing(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
 			 uint64_t remaining_ns)
 {
-	(void)arg, (void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
 	_exit(2);
 }
 
 static void run_nothing(void *arg)
 {
-	(void)arg;
 	_exit(3);
 }
 
 static void release_nothing(void *arg, enum tw_fate fate)
 {
-	(void)arg, (void)fate;
 	_exit(4);
 }
 

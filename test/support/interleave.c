@@ -123,7 +123,6 @@ static void stop(ucontext_t *context)
 /* Before the instruction that is next. */
 static void step(int signal, siginfo_t *info, void *of)
 {
-	(void)signal, (void)info;
 	ucontext_t *context = of;
 	bool was_locked = stepping.in_locked;
 	stepping.in_locked = is_locked((const uint8_t *)context->uc_mcontext.gregs[REG_RIP]);

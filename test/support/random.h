@@ -53,14 +53,11 @@ static inline bool random_runs_out(void)
 #else
 static inline bool random_fed(uint64_t *number)
 {
-	(void)number;
 	return false;
 }
 
 static inline bool random_fed_below(uint64_t *number, uint64_t bound)
 {
-	(void)number;
-	(void)bound;
 	return false;
 }
 

@@ -15,9 +15,6 @@ static unsigned retries;
 static inline void on_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt,
 			      uint64_t delay_ns)
 {
-	(void)job;
-	(void)arg;
-	(void)id;
 	expect_eq(attempt, retries + 1);
 	delays_ns[retries++] = delay_ns;
 }

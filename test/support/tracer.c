@@ -80,8 +80,6 @@ static void trapped(int number, siginfo_t *info, void *of)
 {
 	const ucontext_t *context = of;
 	uintptr_t at = (uintptr_t)context->uc_mcontext.gregs[REG_RIP] - 1;
-	(void)number;
-	(void)info;
 	for (unsigned i = 0; i < site_count; i++)
 		if (sites[i].at == at && hit_count < HITS) {
 			struct traced *hit = &hits[hit_count++];
@@ -100,7 +98,6 @@ static void trapped(int number, siginfo_t *info, void *of)
 
 static int first_object(struct dl_phdr_info *info, size_t size, void *base)
 {
-	(void)size;
 	*(uintptr_t *)base = info->dlpi_addr;
 	return 1;
 }
@@ -196,13 +193,11 @@ bool tracer_open(void)
 
 unsigned tracer_count(const char *name)
 {
-	(void)name;
 	return 0;
 }
 
 const struct traced *tracer_last(const char *name)
 {
-	(void)name;
 	return NULL;
 }
 

@@ -11,7 +11,6 @@ TestSuite(action_bad_input, .fini = close_left, .timeout = 30);
 
 static void nothing(void *arg)
 {
-	(void)arg;
 }
 
 Test(action_bad_input, of_a_service_that_is_closed)

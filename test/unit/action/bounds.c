@@ -8,7 +8,6 @@ enum { MANY = 1000, MOST = 64 };
 /* As another worker would: the next ticket, while the flusher is inside this work. */
 static void bring_next(struct work *work)
 {
-	(void)work;
 	queue_executor_run_next(&tickets);
 }
 
@@ -87,7 +86,6 @@ Test(action_bounds, chain_of_immediates_gives_its_worker_back)
 
 static void bring_frames(struct work *work)
 {
-	(void)work;
 	while (queue_executor_run_next(&tickets) >= 0)
 		;
 }

@@ -115,7 +115,6 @@ static struct {
 
 static void tell_slowly(void *arg, tw_action *action, int failure, size_t closed)
 {
-	(void)closed;
 	hook.overlaps += hook.inside++ != 0;
 	hook.told++;
 	hook.last = failure;
@@ -128,7 +127,6 @@ static void tell_slowly(void *arg, tw_action *action, int failure, size_t closed
 
 static int note_overlap(tw_action *action, void *state)
 {
-	(void)action;
 	hook.overlaps += hook.inside++ != 0;
 	if (state)
 		queue_executor_run_all(state);

@@ -32,8 +32,6 @@ static int destroy_self(tw_action *action, void *state)
 static void count_release(tw_action *action, void *state, enum tw_fate fate)
 {
 	struct self *self = state;
-	(void)action;
-	(void)fate;
 	for (int i = 0; i < 100; i++)
 		sched_yield();
 	self->releases++;
@@ -61,15 +59,12 @@ Test(action_real_ends, close_waits_for_work_that_destroys_its_action_and_for_the
 
 static int run_once(tw_action *action, void *state)
 {
-	(void)state;
 	tw_action_destroy(action);
 	return 0;
 }
 
 static int rest(tw_action *action, void *state)
 {
-	(void)action;
-	(void)state;
 	return 0;
 }
 

@@ -20,7 +20,6 @@ struct slow {
 static int run_slowly(tw_action *action, void *state)
 {
 	struct slow *slow = state;
-	(void)action;
 	slow->begun = true;
 	while (!slow->go_on)
 		sched_yield();
@@ -221,13 +220,11 @@ static struct rig moved_rig;
 
 static void move_it(void *unused)
 {
-	(void)unused;
 	moved.error = tw_action_schedule(moved.action, &moved, HOUR);
 }
 
 static void reach_its_time(void *unused)
 {
-	(void)unused;
 	rig_advance(&moved_rig, SECOND);
 }
 

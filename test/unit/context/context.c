@@ -38,7 +38,6 @@ static void see(void *arg)
 static void see_release(void *arg, enum tw_fate fate)
 {
 	struct seer *seer = arg;
-	(void)fate;
 	seer->releases++;
 	seer->seen_in_release = tw_context_get();
 }
@@ -120,7 +119,6 @@ Test(context, of_the_driver_is_not_lent_to_what_has_none)
 
 static void set_another(struct seer *seer)
 {
-	(void)seer;
 	tw_context_set(&second);
 }
 

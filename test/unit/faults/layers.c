@@ -17,13 +17,11 @@ static atomic_int runs;
 
 static void count(void *arg)
 {
-	(void)arg;
 	runs++;
 }
 
 static void let_go(void *arg, enum tw_fate fate)
 {
-	(void)arg, (void)fate;
 }
 
 /*
@@ -95,7 +93,6 @@ Test(faults_layers, strands)
 
 static int one_turn(struct tw_turn *turn, void *arg)
 {
-	(void)turn;
 	count(arg);
 	return TW_TURN_DONE;
 }
@@ -130,7 +127,6 @@ Test(faults_layers, scheduler)
 
 static int a_job(void *arg, struct tw_job_run *run)
 {
-	(void)run;
 	count(arg);
 	return 0;
 }
@@ -187,7 +183,6 @@ Test(faults_layers, tasks_with_side_records_and_statistics)
 
 static int use_sim(struct rig *rig)
 {
-	(void)rig;
 	tw_sim *sim = NULL;
 	int r = tw_sim_create(&sim, NULL);
 	cr_assert((r == 0) == (sim != NULL));
@@ -229,7 +224,6 @@ Test(faults_layers, immediates)
 
 static int use_pool_stats(struct rig *rig)
 {
-	(void)rig;
 	tw_pool *pool = NULL;
 	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
 	struct tw_pool_stats stats = {.size = sizeof stats, .workers = 77};

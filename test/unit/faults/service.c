@@ -22,7 +22,6 @@ static _Atomic unsigned runs;
 
 static void count_run(void *arg)
 {
-	(void)arg;
 	runs++;
 }
 

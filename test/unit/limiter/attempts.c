@@ -13,7 +13,6 @@ static unsigned last;
 
 static int keep_handle(void *arg, struct tw_job_run *run)
 {
-	(void)arg;
 	expect_le(run->attempt, ATTEMPTS);
 	seen[run->attempt] = run->job;
 	last = run->attempt;
@@ -53,7 +52,6 @@ static tw_job stopped;
 
 static void keep_stopped(void *arg, tw_job job, enum tw_job_status why)
 {
-	(void)arg, (void)why;
 	stopped = job;
 }
 

@@ -125,7 +125,6 @@ static struct load inner;
 
 static bool re_enter(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	(void)arg, (void)error, (void)attempt, (void)delay_ns;
 	expect_eq(tw_job_wait(home.limiter, job, TW_FOREVER, NULL), -EDEADLK);
 	cr_assert_str_eq(text, "tw_job_wait: called from inside what it would wait for");
 	text[0] = 0;

@@ -79,7 +79,6 @@ static pid_t forked;
 
 static int fork_inside(void *arg, struct tw_job_run *run)
 {
-	(void)arg;
 	forked = child_fork();
 	if (forked)
 		return 0;

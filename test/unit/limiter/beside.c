@@ -17,9 +17,6 @@ static atomic_int stops_begun, stops_ended, stops_may_end;
 
 static void long_stop(void *arg, tw_job job, enum tw_job_status why)
 {
-	(void)arg;
-	(void)job;
-	(void)why;
 	atomic_fetch_add(&stops_begun, 1);
 	while (!atomic_load(&stops_may_end))
 		sched_yield();
@@ -88,8 +85,6 @@ static int answers[2][2];
 static void stop_siblings(void *arg, tw_job job, enum tw_job_status why)
 {
 	struct load *load = arg;
-	(void)job;
-	(void)why;
 	load->stops++;
 	atomic_fetch_add(&stops_begun, 1);
 	await(&stops_begun, 2);
@@ -125,9 +120,6 @@ Test(limiter_beside, stops_may_cancel_each_others_jobs)
 
 static void pause_inside(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
-	(void)job;
-	(void)arg;
-	(void)attempt;
 	if (id == 1)
 		expect_eq(tw_limiter_pause(home.limiter), 0);
 }
@@ -159,15 +151,12 @@ static tw_limiter *threaded;
 
 static int enter(void *arg, struct tw_job_run *run)
 {
-	(void)arg;
-	(void)run;
 	atomic_fetch_add(&entered, 1);
 	return 0;
 }
 
 static void *submit_all_the_time(void *arg)
 {
-	(void)arg;
 	while (!atomic_load(&over))
 		if (tw_limiter_submit(threaded, enter, NULL, NULL))
 			sched_yield();

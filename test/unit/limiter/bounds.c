@@ -139,7 +139,6 @@ static int wait_for_self[3];
 static void wait_in_done(void *arg, const struct tw_job_result *result)
 {
 	struct load *load = arg;
-	(void)result;
 	wait_for_self[0] = tw_job_wait(home.limiter, load->job, TW_FOREVER, NULL);
 	wait_for_self[1] = tw_limiter_wait_idle(home.limiter, TW_FOREVER);
 	wait_for_self[2] = tw_limiter_close(home.limiter, TW_CLOSE_DROP, TW_FOREVER);
@@ -196,21 +195,18 @@ static void on_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
 	expect_eq(job.id, handles[id].id);
 	tell(attempt == 1 ? "s" : "S", id);
-	(void)arg;
 }
 
 static void on_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
 {
 	expect_eq(job.id, handles[id].id);
 	tell(attempt == 1 && delay_ns == 5 * MS ? "r" : "?", id);
-	(void)arg;
 }
 
 static void on_settled(void *arg, tw_job job, const struct tw_job_result *result)
 {
 	expect_eq(job.id, handles[result->id].id);
 	tell("e", result->id);
-	(void)arg;
 }
 
 static void on_idle(void *arg)
@@ -244,7 +240,6 @@ Test(limiter_bounds, events_tell_the_story)
 static void submit_in_done(void *arg, const struct tw_job_result *result)
 {
 	struct load *load = arg;
-	(void)result;
 	load->dones++;
 	if (load->dones < 5) {
 		struct tw_limiter_task task = load_task(load);
@@ -270,30 +265,22 @@ static void *contexts[4];
 
 static int see_context(void *arg, struct tw_job_run *run)
 {
-	(void)arg;
-	(void)run;
 	contexts[0] = tw_context_get();
 	return 0;
 }
 
 static void see_context_in_done(void *arg, const struct tw_job_result *result)
 {
-	(void)arg;
-	(void)result;
 	contexts[1] = tw_context_get();
 }
 
 static void see_context_in_release(void *arg)
 {
-	(void)arg;
 	contexts[2] = tw_context_get();
 }
 
 static void see_context_in_idle(void *arg, const struct tw_job_result *results, size_t n)
 {
-	(void)arg;
-	(void)results;
-	(void)n;
 	contexts[3] = tw_context_get();
 }
 

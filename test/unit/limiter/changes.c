@@ -102,9 +102,6 @@ Test(limiter_changes, rates)
 
 static void lower_the_rate(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
-	(void)arg;
-	(void)job;
-	(void)attempt;
 	if (id == 4)
 		expect_eq(tw_limiter_set_rate(home.limiter, 1, 100 * MS), 0);
 }

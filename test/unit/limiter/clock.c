@@ -90,9 +90,6 @@ static int idles;
 
 static void count_idle(void *arg, const struct tw_job_result *results, size_t n)
 {
-	(void)arg;
-	(void)results;
-	(void)n;
 	idles++;
 }
 
@@ -290,7 +287,6 @@ Test(limiter_clock, submit_does_not_wait_for_room_beyond_the_jobs_timeout)
 
 static int take_10_ms(void *arg, struct tw_job_run *run)
 {
-	(void)run;
 	((struct load *)arg)->starts++;
 	limited_pass(&home, 10 * MS);
 	return 0;
@@ -298,7 +294,6 @@ static int take_10_ms(void *arg, struct tw_job_run *run)
 
 static int take_2_ms(void *arg, struct tw_job_run *run)
 {
-	(void)run;
 	((struct load *)arg)->starts++;
 	limited_pass(&home, 2 * MS);
 	return 0;

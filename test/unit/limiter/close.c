@@ -245,9 +245,6 @@ static unsigned ends;
 
 static void on_end(void *arg, const struct tw_job_result *results, size_t n)
 {
-	(void)arg;
-	(void)results;
-	(void)n;
 	ends++;
 }
 

@@ -18,7 +18,6 @@ static unsigned starts_seen, idles_seen;
 
 static int look_and_pass(tw_executor *self, tw_batch *batch, size_t n)
 {
-	(void)self;
 	at_start = limited_stats(&home);
 	starts_seen++;
 	expect_eq(idles_seen, 0);
@@ -30,7 +29,6 @@ static const struct tw_executor_ops watching_ops = {.size = sizeof(watching_ops)
 
 static void look_when_idle(void *arg)
 {
-	(void)arg;
 	at_idle = limited_stats(&home);
 	idles_seen++;
 }
@@ -102,7 +100,6 @@ static unsigned idles;
 
 static void collect(void *arg, const struct tw_job_result *results, size_t n)
 {
-	(void)arg;
 	idles++;
 	collected_n = n;
 	for (size_t i = 0; i < n && i < 4; i++)
@@ -166,7 +163,6 @@ static int answers[2];
 
 static void wait_for_other(void *arg, const struct tw_job_result *result)
 {
-	(void)result;
 	if (arg)
 		return; /* the other one's */
 	answers[0] = tw_job_wait(home.limiter, other_job, 0, NULL);

@@ -15,7 +15,6 @@ static int filled;
 
 static void nothing(void *arg)
 {
-	(void)arg;
 }
 
 static void fill_service(void)

@@ -156,9 +156,6 @@ static unsigned idles;
 
 static void on_idle(void *arg, const struct tw_job_result *results, size_t n)
 {
-	(void)arg;
-	(void)results;
-	(void)n;
 	idles++;
 }
 
@@ -170,8 +167,6 @@ static struct load second, third;
  */
 static void change_the_line(void *arg, const struct tw_job_result *result)
 {
-	(void)arg;
-	(void)result;
 	submit_plain(&second);
 	expect_eq(tw_job_cancel(home.limiter, second.job), TW_CANCELLED);
 	submit_plain(&third);
@@ -232,7 +227,6 @@ static struct load inner[8];
 static int submit_inside(void *arg, struct tw_job_run *run)
 {
 	struct load *load = arg;
-	(void)run;
 	for (int i = 0; i < 2; i++) {
 		inner[i] = LOAD(i + 1);
 		struct tw_limiter_task task = {

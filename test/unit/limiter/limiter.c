@@ -77,7 +77,6 @@ Test(limiter, synchronous_jobs_run_on_the_executor_never_inside_submit)
 
 static int odd_answer(void *arg, struct tw_job_run *run)
 {
-	(void)run;
 	return *(int *)arg;
 }
 
@@ -85,7 +84,6 @@ static struct tw_job_result seen;
 
 static void note_result(void *arg, const struct tw_job_result *result)
 {
-	(void)arg;
 	seen = *result;
 }
 

@@ -15,7 +15,6 @@ static struct load second;
 static void start_the_second(void *arg, const struct tw_job_result *result)
 {
 	struct load *first = arg;
-	(void)result;
 	limited_pump(&home);
 	first->dones++;
 	expect_eq(second.dones, 1);
@@ -60,15 +59,12 @@ static struct load later;
 
 static void on_idle(void *arg, const struct tw_job_result *results, size_t n)
 {
-	(void)arg;
-	(void)results;
 	idles++;
 	idle_n = n;
 }
 
 static void submit_later(void *arg)
 {
-	(void)arg;
 	if (!later.job.id)
 		load_submit(&later);
 }
@@ -123,7 +119,6 @@ static int waited = 1;
 
 static void *submit_and_wait(void *arg)
 {
-	(void)arg;
 	if (tw_limiter_submit(home.limiter, job_succeeds, NULL, NULL) == 0)
 		waited = tw_limiter_wait_idle(home.limiter, 50 * MS);
 	return NULL;
@@ -161,12 +156,7 @@ static unsigned looks;
 
 static void look(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
 {
-	(void)job;
 	struct tw_limiter_stats stats = limited_stats(&home);
-	(void)arg;
-	(void)id;
-	(void)attempt;
-	(void)delay_ns;
 	looks++;
 	expect_eq(stats.running, 0);
 	expect_eq(stats.added, stats.pending);

@@ -65,9 +65,6 @@ Test(limiter_rate, at_most_so_many_starts_in_any_interval)
 
 static void slow_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
-	(void)job;
-	(void)arg;
-	(void)attempt;
 	if (id == 1)
 		spend(9 * MS);
 }
@@ -91,10 +88,6 @@ static uint64_t seed;
 
 static void random_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
-	(void)job;
-	(void)arg;
-	(void)id;
-	(void)attempt;
 	spend(random_below(&seed, 4) * MS / 2);
 }
 
@@ -128,17 +121,12 @@ Test(limiter_rate, no_interval_holds_more_starts_whatever_delays_them, .timeout 
 
 static void submit_second(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
-	(void)job;
-	(void)arg;
-	(void)attempt;
 	if (id == 1)
 		load_submit(&loads[1]);
 }
 
 static int stay_long(void *arg, struct tw_job_run *run)
 {
-	(void)arg;
-	(void)run;
 	limited_advance(&home, 15 * MS);
 	return 0;
 }

@@ -37,7 +37,6 @@ static pthread_t control;
 
 static void *sleep_and_measure(void *arg)
 {
-	(void)arg;
 	while (!atomic_load(&control_ends)) {
 		uint64_t begun_ns = now_ns();
 		nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
@@ -113,8 +112,6 @@ static int read_from_silence(void *arg, struct tw_job_run *run)
 static void shut_down(void *arg, tw_job job, enum tw_job_status why)
 {
 	struct peer *peer = arg;
-	(void)job;
-	(void)why;
 	atomic_store(&peer->stopped_ns[atomic_fetch_add(&peer->stops, 1)], now_ns());
 	pthread_mutex_lock(&peer->lock);
 	if (peer->fd >= 0)
@@ -134,7 +131,6 @@ static _Atomic unsigned beats;
 
 static void beat(void *arg)
 {
-	(void)arg;
 	atomic_fetch_add(&beats, 1);
 }
 
@@ -239,7 +235,6 @@ struct waiter {
 static int wait_for_stop(void *arg, struct tw_job_run *run)
 {
 	struct waiter *waiter = arg;
-	(void)run;
 	while (sem_wait(&waiter->stopped) != 0) {
 	}
 	return -ECANCELED;
@@ -248,8 +243,6 @@ static int wait_for_stop(void *arg, struct tw_job_run *run)
 static void end_wait(void *arg, tw_job job, enum tw_job_status why)
 {
 	struct waiter *waiter = arg;
-	(void)job;
-	(void)why;
 	sem_post(&waiter->stopped);
 }
 
@@ -311,8 +304,6 @@ static _Atomic unsigned asleep, most_asleep;
 
 static int sleep_200_ms(void *arg, struct tw_job_run *run)
 {
-	(void)arg;
-	(void)run;
 	unsigned now = atomic_fetch_add(&asleep, 1) + 1, most = atomic_load(&most_asleep);
 	while (now > most && !atomic_compare_exchange_weak(&most_asleep, &most, now)) {
 	}
@@ -357,7 +348,6 @@ static _Atomic unsigned blocked;
 
 static void block(void *arg)
 {
-	(void)arg;
 	atomic_fetch_add(&blocked, 1);
 	while (!atomic_load(&released))
 		nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);

@@ -51,7 +51,6 @@ static void begin(pthread_t *thread, void *(*body)(void *), struct caller *calle
 
 static void note_begun(void *arg, const struct tw_job_result *result)
 {
-	(void)result;
 	atomic_store(&((struct caller *)arg)->begun, true);
 }
 
@@ -127,7 +126,6 @@ static int destroyed, unlocks, last_unlock;
 
 static void destroy_at_the_last_unlock(void *unused)
 {
-	(void)unused;
 	if (++unlocks != last_unlock)
 		return;
 	faults_at_unlocks(NULL, NULL);

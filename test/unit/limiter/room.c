@@ -178,8 +178,6 @@ static bool inside;
 
 static void listen_again(void *arg, const struct tw_job_result *results, size_t n)
 {
-	(void)results;
-	(void)n;
 	expect_eq(inside, false);
 	inside = true;
 	if (++tolds < AGAIN)

@@ -53,7 +53,6 @@ static void expect_timed_out_once(unsigned starts)
 
 static bool allow_slowly(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	(void)arg, (void)job, (void)error, (void)attempt, (void)delay_ns;
 	let_its_time_pass();
 	return true;
 }
@@ -91,7 +90,6 @@ Test(limiter_slow_user, late_answer_of_a_predicate_is_ignored)
 
 static bool never_asked(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	(void)arg, (void)job, (void)error, (void)attempt, (void)delay_ns;
 	cr_assert_fail("asked about a job that has settled");
 	return true;
 }
@@ -128,7 +126,6 @@ static unsigned asked;
 
 static bool count_asked(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	(void)arg, (void)job, (void)error, (void)attempt, (void)delay_ns;
 	asked++;
 	return true;
 }
@@ -156,7 +153,6 @@ Test(limiter_slow_user, predicate_runs_on_the_executor)
 static bool cancelled_meanwhile(void *arg, tw_job job, int error, uint32_t attempt,
 				int64_t *delay_ns)
 {
-	(void)arg, (void)error, (void)attempt, (void)delay_ns;
 	looks++;
 	expect_eq(tw_job_cancel(home.limiter, job), TW_RUNNING);
 	limited_pump(&home);
@@ -180,7 +176,6 @@ Test(limiter_slow_user, cancel_waits_for_the_predicate)
 
 static void start_slowly(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
-	(void)arg, (void)job, (void)id, (void)attempt;
 	let_its_time_pass();
 }
 
@@ -201,7 +196,6 @@ Test(limiter_slow_user, started_that_takes_long_does_not_delay_the_settle)
 
 static void retry_slowly(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
 {
-	(void)arg, (void)job, (void)id, (void)attempt, (void)delay_ns;
 	looks++;
 	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_RETRYING);
 	rig_advance(&home.rig, (TOTAL + 5) * MS);
@@ -228,7 +222,6 @@ Test(limiter_slow_user, retried_that_takes_long_does_not_delay_the_settle)
 /* The attempt ends meanwhile, and would be retried. */
 static void stop_slowly(void *arg, tw_job job, enum tw_job_status why)
 {
-	(void)arg, (void)why;
 	expect_ge(tw_job_complete(home.limiter, job, -EIO, NULL), 0);
 	let_its_time_pass();
 	expect_eq(load.dones, 0); /* `done` comes after it */
@@ -250,7 +243,6 @@ Test(limiter_slow_user, stop_that_takes_long_does_not_delay_the_settle)
 
 static int fail_and_stay(void *arg, struct tw_job_run *run)
 {
-	(void)arg;
 	load.starts++;
 	expect_eq(tw_job_complete(home.limiter, run->job, -EIO, NULL), 0);
 	let_its_time_pass();
@@ -275,14 +267,12 @@ static int settled_hooks;
 
 static void take_long(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
-	(void)arg, (void)job, (void)id, (void)attempt;
 	limited_advance(&home, 20 * MS);
 	expect_eq(settled_hooks, 0);
 }
 
 static void count_settled(void *arg, tw_job job, const struct tw_job_result *result)
 {
-	(void)arg, (void)job, (void)result;
 	settled_hooks++;
 }
 
@@ -314,7 +304,6 @@ static struct submitter submitter;
 
 static void begin_to_wait(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
-	(void)arg, (void)job, (void)attempt;
 	if (id != 1)
 		return;
 	submitter_begin(&submitter, &waiting, load_task(&waiting));

@@ -74,7 +74,6 @@ Test(limiter_threads, waits_for_a_job_and_for_idle_return_with_it)
 
 static int count_up(void *arg, struct tw_job_run *run)
 {
-	(void)run;
 	atomic_fetch_add((atomic_int *)arg, 1);
 	return 0;
 }
@@ -134,8 +133,6 @@ static atomic_int ran, inside, most;
 
 static int count(void *arg, struct tw_job_run *run)
 {
-	(void)arg;
-	(void)run;
 	int now = atomic_fetch_add(&inside, 1) + 1, seen = atomic_load(&most);
 	while (now > seen && !atomic_compare_exchange_weak(&most, &seen, now)) {
 	}

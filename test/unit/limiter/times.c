@@ -222,7 +222,6 @@ static tw_job ending;
 static void complete_in_stop(void *arg, tw_job job, enum tw_job_status why)
 {
 	struct load *load = arg;
-	(void)job;
 	load->stops++;
 	load->why = why;
 	tw_job_complete(home.limiter, ending, -EINTR, NULL);

@@ -169,7 +169,6 @@ static tw_timer self_of_work = {1};
 static void note_self(struct tw__work *w)
 {
 	struct tw_run_info run = TW_INIT(tw_run_info);
-	(void)w;
 	expect_eq(tw_current(&run), 0);
 	self_of_work = tw_self();
 }
@@ -209,7 +208,6 @@ static void mark(void *arg)
 
 static void *pump_until_done(void *arg)
 {
-	(void)arg;
 	while (atomic_load(&left) > 0)
 		tw_manual_pump(manual, 7);
 	return NULL;

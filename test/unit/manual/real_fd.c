@@ -161,7 +161,6 @@ static atomic_int runs;
 
 static void count_run(void *arg)
 {
-	(void)arg;
 	runs++;
 }
 

@@ -39,13 +39,11 @@ TestSuite(misuse_layers, .init = open_layers, .fini = close_layers, .timeout = 6
 
 static int job(void *arg, struct tw_job_run *run)
 {
-	(void)arg, (void)run;
 	return 0;
 }
 
 static void idle(void *arg, const struct tw_job_result *results, size_t n)
 {
-	(void)arg, (void)results, (void)n;
 }
 
 #define TOO_LONG (TW_MAX_DELAY_NS + 1)

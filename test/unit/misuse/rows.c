@@ -19,7 +19,6 @@ static void hear(const char *text)
 
 void misuse_fn(void *arg)
 {
-	(void)arg;
 }
 
 void misuse_open(void)

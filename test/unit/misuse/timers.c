@@ -11,7 +11,6 @@ TestSuite(misuse_timers, .init = misuse_open, .fini = misuse_close, .timeout = 6
 
 static int visit(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
 {
-	(void)visitor_arg, (void)timer, (void)fn, (void)arg, (void)remaining_ns;
 	return 0;
 }
 

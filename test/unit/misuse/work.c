@@ -9,24 +9,20 @@ static tw_action *action;
 
 static int turn(struct tw_turn *now, void *arg)
 {
-	(void)now, (void)arg;
 	return TW_TURN_DONE;
 }
 
 static int act(tw_action *self, void *state)
 {
-	(void)self, (void)state;
 	return 0;
 }
 
 static void wanted(void *arg)
 {
-	(void)arg;
 }
 
 static void wanted_or_not(void *arg, bool is_wanted)
 {
-	(void)arg, (void)is_wanted;
 }
 
 static void open_work(void)

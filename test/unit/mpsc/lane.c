@@ -16,7 +16,6 @@ static bool odd_have_died;
 static void odd_die_later(void *context, const struct tw__entry *entries, unsigned n,
 			  unsigned char *uses)
 {
-	(void)context;
 	for (unsigned i = 0; i < n; i++)
 		uses[i] = odd_have_died && entries[i].value & 1 ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
 }
@@ -24,8 +23,6 @@ static void odd_die_later(void *context, const struct tw__entry *entries, unsign
 static void nothing_is_dead(void *context, const struct tw__entry *entries, unsigned n,
 			    unsigned char *uses)
 {
-	(void)context;
-	(void)entries;
 	for (unsigned i = 0; i < n; i++)
 		uses[i] = TW__ENTRY_LIVE;
 }
@@ -155,7 +152,6 @@ static bool values_have_died;
 static void values_are_dead(void *context, const struct tw__entry *entries, unsigned n,
 			    unsigned char *uses)
 {
-	(void)context;
 	for (unsigned i = 0; i < n; i++)
 		uses[i] = entries[i].what == BASE                      ? TW__ENTRY_BASE
 			  : values_have_died && entries[i].value >= 10 ? TW__ENTRY_DEAD

@@ -12,7 +12,6 @@
 static void all_are_dead(void *context, const struct tw__entry *entries, unsigned n,
 			 unsigned char *uses)
 {
-	(void)context;
 	for (unsigned i = 0; i < n; i++)
 		uses[i] = entries[i].value == UINT64_MAX ? TW__ENTRY_BASE : TW__ENTRY_DEAD;
 }
@@ -22,7 +21,6 @@ static uint64_t oldest_alive;
 static void old_are_dead(void *context, const struct tw__entry *entries, unsigned n,
 			 unsigned char *uses)
 {
-	(void)context;
 	for (unsigned i = 0; i < n; i++)
 		uses[i] = entries[i].value < oldest_alive ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
 }
@@ -86,7 +84,6 @@ static volatile sig_atomic_t is_taking, has_met;
 
 static void end_of_packing(int signal)
 {
-	(void)signal;
 	if (!is_taking || !tw_load_relaxed(&packed->wanted))
 		return;
 	has_met = 1;

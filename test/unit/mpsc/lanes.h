@@ -10,7 +10,6 @@
 static inline void odd_is_dead(void *context, const struct tw__entry *entries, unsigned n,
 			       unsigned char *uses)
 {
-	(void)context;
 	for (unsigned i = 0; i < n; i++)
 		uses[i] = entries[i].value & 1 ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
 }

@@ -35,14 +35,12 @@ Test(scheduler_bounds, expired_task_that_yields_works_for_a_slice_in_each_turn)
 
 static int spend_and_end(struct job *job, struct tw_turn *turn)
 {
-	(void)turn;
 	work_rig_spend(job->rig, job->unit_ns);
 	return TW_TURN_DONE;
 }
 
 static void *close_now(void *arg)
 {
-	(void)arg;
 	return (void *)(intptr_t)tw_scheduler_close(rig.scheduler, 0);
 }
 
@@ -76,7 +74,6 @@ enum { ENDLESS = 100000 };
 /* Each of a chain submits the next one. */
 static int submit_next(struct job *job, struct tw_turn *turn)
 {
-	(void)turn;
 	work_rig_spend(job->rig, job->unit_ns);
 	if (job->turns < ENDLESS)
 		job_post_timeout(job, job->answer);

@@ -28,14 +28,12 @@ Test(scheduler_continuations, continuation_keeps_its_handle_and_its_place)
 
 static int other_function(struct tw_turn *turn, void *arg)
 {
-	(void)turn;
 	((struct job *)arg)->answer++;
 	return TW_TURN_DONE;
 }
 
 static int go_on_elsewhere(struct job *job, struct tw_turn *turn)
 {
-	(void)job;
 	turn->next = other_function;
 	return TW_TURN_AGAIN;
 }
@@ -65,7 +63,6 @@ static int post_other(struct job *job, struct tw_turn *turn)
 
 static int look_at_cleared(struct job *job, struct tw_turn *turn)
 {
-	(void)turn;
 	job->answer = (int)work_rig_stats(job->rig).cleared;
 	return TW_TURN_DONE;
 }

@@ -9,7 +9,6 @@ TestSuite(scheduler_ends, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 static int fail(struct job *job, struct tw_turn *turn)
 {
-	(void)turn;
 	job->answer = tw_priority_current();
 	return -EBADMSG;
 }
@@ -186,7 +185,6 @@ static int close_answer;
 
 static void close_in_done(void *arg, enum tw_fate fate, int result)
 {
-	(void)fate, (void)result;
 	close_answer = tw_scheduler_destroy(((struct job *)arg)->rig->scheduler);
 }
 

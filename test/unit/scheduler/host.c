@@ -35,7 +35,6 @@ Test(scheduler_host, executor_gets_one_piece_of_work_and_another_for_each_slice)
 
 static int post_from_inside(struct job *job, struct tw_turn *turn)
 {
-	(void)turn;
 	job_post(job->other, TW_PRIORITY_NORMAL);
 	job->answer = (int)queue_executor_waiting(&queue);
 	return TW_TURN_DONE;
@@ -114,7 +113,6 @@ static char *lowest;
 static int many_slices(struct job *job, struct tw_turn *turn)
 {
 	char here;
-	(void)turn;
 	lowest = !lowest || &here < lowest ? &here : lowest;
 	job->answer = job->answer > (int)(&here - lowest) ? job->answer : (int)(&here - lowest);
 	work_rig_spend(job->rig, 6 * MS);
@@ -219,7 +217,6 @@ static atomic_uint ran;
 
 static int count(struct tw_turn *turn, void *arg)
 {
-	(void)turn, (void)arg;
 	atomic_fetch_add(&ran, 1);
 	return TW_TURN_DONE;
 }

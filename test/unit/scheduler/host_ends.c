@@ -20,7 +20,6 @@ struct closing {
 
 static int nothing(struct tw_turn *turn, void *arg)
 {
-	(void)turn, (void)arg;
 	return TW_TURN_DONE;
 }
 
@@ -101,7 +100,6 @@ Test(scheduler_host_ends, executor_that_refuses_for_good_does_not_hold_up_the_se
 
 static int close_other(struct job *job, struct tw_turn *turn)
 {
-	(void)turn;
 	job->answer = tw_scheduler_close(telling.scheduler, TW_FOREVER);
 	return TW_TURN_DONE;
 }
@@ -221,7 +219,6 @@ static struct {
 
 static void want_slowly(void *arg)
 {
-	(void)arg;
 	atomic_store(&wish.begun, true);
 	while (!atomic_load(&wish.go_on))
 		sched_yield();
@@ -230,7 +227,6 @@ static void want_slowly(void *arg)
 
 static void *let_go_on(void *arg)
 {
-	(void)arg;
 	for (int i = 0; i < 2000; i++)
 		sched_yield();
 	atomic_store(&wish.go_on, true);
@@ -297,7 +293,6 @@ Test(scheduler_host_ends, destroy_waits_for_the_wanted_that_a_post_calls)
 
 static void tell_slowly(void *arg, enum tw_fate fate, int result)
 {
-	(void)arg, (void)fate, (void)result;
 	atomic_store(&telling.begun, true);
 	while (!atomic_load(&telling.go_on))
 		sched_yield();
@@ -306,21 +301,18 @@ static void tell_slowly(void *arg, enum tw_fate fate, int result)
 
 static void *cancel_the_task(void *arg)
 {
-	(void)arg;
 	tw_scheduler_cancel(telling.scheduler, telling.task);
 	return NULL;
 }
 
 static void *close_it(void *arg)
 {
-	(void)arg;
 	tw_scheduler_close(telling.scheduler, TW_FOREVER);
 	return NULL;
 }
 
 static void *let_tell(void *arg)
 {
-	(void)arg;
 	for (int i = 0; i < 2000; i++)
 		sched_yield();
 	atomic_store(&telling.go_on, true);
@@ -364,13 +356,11 @@ Test(scheduler_host_ends, close_waits_for_the_done_function_that_another_close_c
 
 static int refuse(tw_executor *self, tw_batch *batch, size_t n)
 {
-	(void)self, (void)batch, (void)n;
 	return -EAGAIN;
 }
 
 static void hold_the_driver(void *arg)
 {
-	(void)arg;
 	tell_slowly(NULL, TW_FATE_FIRED, 0);
 }
 

@@ -48,7 +48,6 @@ static void schedule_beat(void)
 
 static void beat(void *arg)
 {
-	(void)arg;
 	late_ns[beats++] = now() - due_ns;
 	if (beats < BEATS)
 		schedule_beat();
@@ -58,7 +57,6 @@ static void beat(void *arg)
 
 static int work_until_yield(struct tw_turn *turn, void *arg)
 {
-	(void)arg;
 	while (!atomic_load(&over) && !tw_scheduler_should_yield(turn->scheduler))
 		spin(MS / 10);
 	return atomic_load(&over) ? TW_TURN_DONE : TW_TURN_AGAIN;
@@ -66,8 +64,6 @@ static int work_until_yield(struct tw_turn *turn, void *arg)
 
 static int go_on(struct tw_turn *turn, void *arg)
 {
-	(void)turn;
-	(void)arg;
 	return atomic_load(&over) ? TW_TURN_DONE : TW_TURN_AGAIN;
 }
 

@@ -11,7 +11,6 @@ TestSuite(scheduler_refusals, .init = open_rig, .fini = close_rig, .timeout = 30
 
 static void nothing(void *arg)
 {
-	(void)arg;
 }
 
 /* -------------------------------------------------------------------- bad arguments */

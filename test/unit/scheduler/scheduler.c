@@ -63,7 +63,6 @@ static enum tw_priority seen_priority;
 
 static int see_priority(struct job *job, struct tw_turn *turn)
 {
-	(void)job;
 	seen_priority = tw_priority_current();
 	return turn->priority == seen_priority ? TW_TURN_DONE : -EFAULT;
 }
@@ -85,7 +84,6 @@ Test(scheduler, unknown_priority_is_normal)
 
 static int spend_two_ms(struct job *job, struct tw_turn *turn)
 {
-	(void)turn;
 	work_rig_spend(job->rig, 2 * MS);
 	return TW_TURN_DONE;
 }

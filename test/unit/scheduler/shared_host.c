@@ -13,7 +13,6 @@ static atomic_bool over;
 
 static void beat(void *arg)
 {
-	(void)arg;
 	turns_at_beat = turns;
 	beats++;
 }
@@ -23,8 +22,6 @@ static void beat(void *arg)
 /* A turn that ends when the test lets it. */
 static int go_on_when_allowed(struct tw_turn *turn, void *arg)
 {
-	(void)turn;
-	(void)arg;
 	unsigned mine = ++turns;
 	while (allowed < mine && !over)
 		sched_yield();
@@ -71,7 +68,6 @@ Test(scheduler_shared_host, due_timer_runs_between_two_turns_of_the_host)
 /* Each turn schedules a beat that is due within it. */
 static int beat_and_spend_slice(struct job *job, struct tw_turn *turn)
 {
-	(void)turn;
 	job->answer += beats != turns;
 	turns++;
 	tw_schedule(job->rig->rig.service, MS, beat, NULL, NULL);

@@ -11,7 +11,6 @@ static unsigned turns;
 
 static int note(struct tw_turn *turn, void *arg)
 {
-	(void)arg;
 	timed_out = turn->did_timeout;
 	turns++;
 	return TW_TURN_DONE;
@@ -62,7 +61,6 @@ static unsigned readings;
 
 static uint64_t count_reading(const tw_clock *clock)
 {
-	(void)clock;
 	return 1000 + readings++;
 }
 

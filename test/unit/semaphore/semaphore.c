@@ -143,7 +143,6 @@ static int own_answer;
 
 static void cancel_self(void *arg)
 {
-	(void)arg;
 	own_answer = tw_semaphore_cancel(permits, own);
 }
 
@@ -242,7 +241,6 @@ static void *seen_context;
 
 static void see_context(void *arg)
 {
-	(void)arg;
 	seen_context = tw_context_get();
 }
 

@@ -195,7 +195,6 @@ static tw_waiter cancelled_in_submit;
 
 static int cancel_and_refuse(tw_executor *self, tw_batch *batch, size_t n)
 {
-	(void)self;
 	if (tw_semaphore_cancel(permits, cancelled_in_submit) == TW_CANCELLED)
 		return -EAGAIN;
 	return queue.base.ops->submit(&queue.base, batch, n); /* what is offered again */

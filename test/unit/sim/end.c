@@ -15,14 +15,12 @@ static int ran, closing, dropped;
 
 static void count(void *arg)
 {
-	(void)arg;
 	ran++;
 	closing += current_run().closing;
 }
 
 static void release(void *arg, enum tw_fate fate)
 {
-	(void)arg;
 	dropped += fate == TW_FATE_DROPPED;
 }
 
@@ -62,14 +60,12 @@ Test(sim_end, close_drops_what_is_pending_and_what_waits)
 
 static int count_job(void *arg, struct tw_job_run *run)
 {
-	(void)run;
 	count(arg);
 	return 0;
 }
 
 static int count_turn(struct tw_turn *turn, void *arg)
 {
-	(void)turn;
 	count(arg);
 	return TW_TURN_DONE;
 }
@@ -167,7 +163,6 @@ static int answers[8];
 
 static void try_all(void *arg)
 {
-	(void)arg;
 	answers[0] = tw_sim_step(sim);
 	answers[1] = tw_sim_run_for(sim, MS);
 	answers[2] = tw_sim_run_until_idle(sim, TW_FOREVER);
@@ -270,7 +265,6 @@ Test(sim_end, run_without_memory_goes_on_when_there_is_some)
 
 static void check_in_child(void *arg)
 {
-	(void)arg;
 	child_eq(tw_schedule(tw_sim_service(sim), 0, count, NULL, NULL), -EPERM);
 	child_eq(tw_sim_destroy(sim), 0);
 	open_sim();
@@ -296,7 +290,6 @@ static pid_t forked;
 
 static void fork_inside(void *arg)
 {
-	(void)arg;
 	forked = child_fork();
 	if (forked)
 		return;

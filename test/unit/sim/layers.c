@@ -82,7 +82,6 @@ static void submit_job(struct item *item)
 static int run_turn(struct tw_turn *turn, void *arg)
 {
 	struct item *item = arg;
-	(void)turn;
 	sim_assert(++p.in_turn == 1, "two turns at once");
 	item->runs++;
 	tell_fact(1000 + (uint64_t)(item - p.tasks));

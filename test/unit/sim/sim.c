@@ -203,7 +203,6 @@ static uint64_t taken_runs, out_of_turn;
 /* Runs are numbered in the order of handing over. */
 static void check_turn(void *arg, const struct tw_sim_event *event)
 {
-	(void)arg;
 	if (event->kind == TW_SIM_TAKEN)
 		out_of_turn += event->value != taken_runs++;
 }

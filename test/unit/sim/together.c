@@ -69,7 +69,6 @@ static void come_to(struct request *r, enum stage stage)
 static int write_log(struct tw_turn *turn, void *arg)
 {
 	struct request *r = arg;
-	(void)turn;
 	sim_assert(!p.logging, "two turns at once");
 	sim_assert(r->stage >= ANSWERED, "logged before its end");
 	if (below(3) == 0)

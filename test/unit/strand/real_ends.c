@@ -46,7 +46,6 @@ static void destroy_own_when_released(void *arg)
 static void let_the_task_destroy(void *arg, enum tw_fate fate)
 {
 	struct ending *ending = arg;
-	(void)fate;
 	atomic_store(&ending->released, 1);
 	for (int i = 0; i < 100; i++)
 		sched_yield();
@@ -136,7 +135,6 @@ Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_cancels_a
 
 static void no_task(void *arg)
 {
-	(void)arg;
 }
 
 /*

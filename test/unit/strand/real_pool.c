@@ -249,7 +249,6 @@ struct pair {
 
 static void pass_release_gate(void *arg, enum tw_fate fate)
 {
-	(void)fate;
 	pass_gate(&((struct pair *)arg)->release);
 }
 

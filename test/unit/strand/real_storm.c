@@ -19,7 +19,6 @@ static tw_strand_task_id *tasks; /* MANY */
 
 static void never(void *arg)
 {
-	(void)arg;
 }
 
 static void opened(void)

@@ -61,13 +61,10 @@ struct on_driver {
 
 static void never(void *arg)
 {
-	(void)arg;
 }
 
 static int never_turn(struct tw_turn *turn, void *arg)
 {
-	(void)turn;
-	(void)arg;
 	return TW_TURN_DONE;
 }
 
