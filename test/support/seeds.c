@@ -38,3 +38,30 @@ void for_each_seed(unsigned count, void (*program)(uint64_t seed))
 		run(new_seed + i, program);
 	}
 }
+
+static uint64_t (*program_of_twice)(uint64_t seed);
+
+static void run_twice(uint64_t seed)
+{
+	sim_assert(program_of_twice(seed) == program_of_twice(seed),
+		   "the same seed took another way");
+}
+
+void for_each_seed_twice(unsigned count, uint64_t (*program)(uint64_t seed))
+{
+	program_of_twice = program;
+	for_each_seed(count, run_twice);
+}
+
+void sim_go_on(tw_sim *sim)
+{
+	static const uint64_t spans_ns[] = {0, TW_MILLISECOND, 5 * TW_MILLISECOND,
+					    100 * TW_MILLISECOND};
+	if (!tw_sim_random(sim, 2)) {
+		sim_eq(tw_sim_run_for(sim, tw_sim_random(sim, spans_ns[tw_sim_random(sim, 4)] + 1)),
+		       0);
+		return;
+	}
+	for (uint64_t i = tw_sim_random(sim, 10); i > 0; i--)
+		sim_assert(tw_sim_step(sim) >= 0, "step");
+}

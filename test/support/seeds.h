@@ -18,6 +18,12 @@
  */
 void for_each_seed(unsigned count, void (*program)(uint64_t seed));
 
+/* Each twice: the traces that it returns must be equal. */
+void for_each_seed_twice(unsigned count, uint64_t (*program)(uint64_t seed));
+
+/* A few steps, or a drawn span of time. */
+void sim_go_on(tw_sim *sim);
+
 /*
  * A number computed from all events of a simulation and all facts that the program has told, in
  * order. It begins anew after each look.

@@ -262,17 +262,6 @@ static void act(void)
 	}
 }
 
-static void go_on(void)
-{
-	static const uint64_t spans_ns[] = {0, MS, 5 * MS, 60 * MS};
-	if (below(2)) {
-		for (uint64_t i = below(10); i > 0; i--)
-			sim_assert(tw_sim_step(p.sim) >= 0, "step");
-		return;
-	}
-	sim_eq(tw_sim_run_for(p.sim, below(spans_ns[below(4)] + 1)), 0);
-}
-
 /* ------------------------------------------------------------------ a program */
 
 static void open_program(uint64_t seed)
@@ -313,7 +302,7 @@ static uint64_t run_program(uint64_t seed)
 		if (below(3))
 			act();
 		else
-			go_on();
+			sim_go_on(p.sim);
 	}
 	end_program();
 	uint64_t trace = trace_with_facts(p.sim);
@@ -321,12 +310,7 @@ static uint64_t run_program(uint64_t seed)
 	return trace;
 }
 
-static void run_twice(uint64_t seed)
-{
-	sim_assert(run_program(seed) == run_program(seed), "the same seed took another way");
-}
-
 Test(sim_strand, keeps_its_promises_in_any_order_and_the_same_seed_goes_the_same_way)
 {
-	for_each_seed(200, run_twice);
+	for_each_seed_twice(200, run_program);
 }

@@ -1,8 +1,8 @@
 /*
  * All layers on one virtual clock: a small server. The workers accept requests, each connection's
  * strand handles them in order, and a limiter calls the backend. Timeouts are timers on the strand,
- * a scheduler writes the log when there is time, and connections are closed in the middle of it
- * all.
+ * a scheduler writes the log when there is time, a semaphore bounds what is archived at a time, and
+ * connections are closed in the middle of it all.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct request {
 	tw_timer timeout;
 	tw_job job;
 	bool at_backend, settled;
-	int logged;
+	int turns, logged, archived, freed;
 };
 
 static struct {
@@ -39,9 +39,10 @@ static struct {
 	tw_service *service;
 	tw_limiter *limiter;
 	tw_scheduler *scheduler;
+	tw_semaphore *archive;
 	struct connection connections[CONNECTIONS];
 	struct request requests[REQUESTS];
-	int at_backend, ends[LOST + 1];
+	int at_backend, archiving, ends[LOST + 1];
 	bool logging;
 } p;
 
@@ -66,24 +67,55 @@ static void come_to(struct request *r, enum stage stage)
 
 /* ------------------------------------------------------------------- the log */
 
+static void free_archive(void *arg)
+{
+	struct request *r = arg;
+	r->freed++;
+	p.archiving--;
+	sim_eq(tw_semaphore_release(p.archive, 1), 0);
+}
+
+static void archive(void *arg)
+{
+	struct request *r = arg;
+	r->archived++;
+	sim_assert(++p.archiving <= PERMITS, "more holders than permits");
+	note('a', r);
+	sim_eq(tw_schedule(p.service, below(5 * MS), free_archive, r, NULL), 0);
+}
+
 static int write_log(struct tw_turn *turn, void *arg)
 {
 	struct request *r = arg;
 	sim_assert(!p.logging, "two turns at once");
+	p.logging = true;
 	sim_assert(r->stage >= ANSWERED, "logged before its end");
 	if (below(3) == 0)
 		tw_sim_spend(p.sim, below(2 * MS));
-	r->logged++;
+	r->turns++;
 	note('l', r);
-	return TW_TURN_DONE;
+	p.logging = false;
+	return below(3) ? TW_TURN_DONE : TW_TURN_AGAIN;
+}
+
+static void log_done(void *arg, enum tw_fate fate, int result)
+{
+	struct request *r = arg;
+	sim_assert(fate == TW_FATE_FIRED && result == 0 && r->turns > 0, "fate of a task");
+	sim_assert(++r->logged == 1, "a task ended twice");
+	sim_eq(tw_semaphore_acquire_async(p.archive, 1, archive, r, NULL), 0);
 }
 
 static void end_request(struct request *r, enum stage stage)
 {
 	come_to(r, stage);
-	sim_eq(
-	    tw_scheduler_submit(p.scheduler, (enum tw_priority)(1 + below(5)), write_log, r, NULL),
-	    0);
+	struct tw_scheduler_task task = {.size = sizeof task,
+					 .fn = write_log,
+					 .arg = r,
+					 .done = log_done,
+					 .priority = (enum tw_priority)(1 + below(5)),
+					 .delay_ns = below(2) * below(30 * MS)};
+	sim_eq(tw_scheduler_submit_task(p.scheduler, &task, NULL), 0);
 }
 
 /* --------------------------------------------------------------- the backend */
@@ -93,7 +125,7 @@ static void backend_answers(void *arg)
 	struct request *r = arg;
 	p.at_backend--;
 	r->at_backend = false;
-	int answer = tw_job_complete(p.limiter, r->job, 0, NULL);
+	int answer = tw_job_complete(p.limiter, r->job, below(6) ? 0 : -EIO, NULL);
 	sim_assert(answer == 0 || answer == TW_JOB_LATE, "an attempt was completed already");
 }
 
@@ -101,6 +133,7 @@ static int call_backend(void *arg, struct tw_job_run *run)
 {
 	struct request *r = arg;
 	sim_assert(++p.at_backend <= PERMITS, "more calls at once than permits");
+	sim_assert(!r->at_backend, "an attempt beside another");
 	r->at_backend = true;
 	r->job = run->job;
 	sim_eq(tw_schedule(p.service, below(20 * MS), backend_answers, r, NULL), 0);
@@ -163,12 +196,14 @@ static void handle(void *arg)
 				  .when_ns = TIMEOUT_MS * MS,
 				  .executor = tw_strand_executor(r->connection->strand)};
 	sim_eq(tw_schedule_task(p.service, &timeout, &r->timeout), 0);
-	struct tw_limiter_task job = {.size = sizeof job,
-				      .fn = call_backend,
-				      .arg = r,
-				      .done = job_settled,
-				      .flags = TW_LIMITER_TASK_ASYNC,
-				      .priority = (int32_t)below(3)};
+	struct tw_limiter_task job = {
+	    .size = sizeof job,
+	    .fn = call_backend,
+	    .arg = r,
+	    .done = job_settled,
+	    .flags = TW_LIMITER_TASK_ASYNC,
+	    .priority = (int32_t)below(3),
+	    .retry = {.count = (uint32_t)below(3), .delay_ns = below(10 * MS)}};
 	sim_eq(tw_limiter_submit_task(p.limiter, &job, &r->job), 0);
 }
 
@@ -224,6 +259,7 @@ static void open_program(uint64_t seed)
 	sim_eq(tw_limiter_create(&p.limiter, p.service, &limiter), 0);
 	sim_eq(tw_limiter_resume(p.limiter), 0);
 	sim_eq(tw_scheduler_create(&p.scheduler, p.service, NULL), 0);
+	sim_eq(tw_semaphore_create(&p.archive, p.service, NULL, PERMITS), 0);
 	for (struct connection *c = p.connections; c < p.connections + CONNECTIONS; c++) {
 		sim_eq(tw_strand_create(&c->strand, p.service, NULL), 0);
 		c->open = true;
@@ -234,7 +270,7 @@ static void check_ends(void)
 {
 	for (const struct request *r = p.requests; r < p.requests + REQUESTS; r++) {
 		sim_assert(r->stage >= ANSWERED, "a request has not come to its end");
-		sim_eq(r->logged, 1);
+		sim_assert(r->logged == 1 && r->archived == 1 && r->freed == 1, "not archived");
 		sim_assert(!r->at_backend, "the backend still works for it");
 	}
 	sim_eq(p.ends[ANSWERED] + p.ends[TIMED_OUT] + p.ends[LOST], REQUESTS);
@@ -246,6 +282,7 @@ static void close_program(void)
 		sim_eq(tw_strand_destroy(c->strand), 0);
 	sim_eq(tw_limiter_destroy(p.limiter), 0);
 	sim_eq(tw_scheduler_destroy(p.scheduler), 0);
+	sim_eq(tw_semaphore_destroy(p.archive), 0);
 	sim_eq(tw_sim_destroy(p.sim), 0);
 }
 
