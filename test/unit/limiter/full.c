@@ -165,18 +165,23 @@ static int complete_and_tick(void *arg, struct tw_job_run *run)
 	return TW_JOB_PENDING;
 }
 
-Test(limiter_full, one_that_is_completed_is_looked_for_no_more)
+Test(limiter_full, one_that_is_completed_is_looked_for_no_more_with_timers_and_without)
 {
-	struct load load = LOAD(1, .held = true);
-	open_small(limited_config(1));
-	struct tw_limiter_task task = load_task(&load);
-	task.fn = complete_and_tick;
-	task.attempt_timeout_ns = 10 * MS;
-	load_submit_task(&load, &task);
-	fill_service();
-	limited_pump(&home);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	close_small();
+	for (int full = 0; full < 2; full++) {
+		struct load load = LOAD(1, .held = true);
+		open_small(limited_config(1));
+		struct tw_limiter_task task = load_task(&load);
+		task.fn = complete_and_tick;
+		task.attempt_timeout_ns = 10 * MS;
+		load_submit_task(&load, &task);
+		if (full)
+			fill_service();
+		limited_pump(&home);
+		expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
+		cr_assert_eq(load.result.value, &load);
+		expect_eq(load.stops, 0);
+		close_small();
+	}
 }
 
 Test(limiter_full, tokens_come_back)

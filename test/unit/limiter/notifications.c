@@ -20,35 +20,28 @@ static void start_the_second(void *arg, const struct tw_job_result *result)
 	expect_eq(second.dones, 1);
 }
 
-Test(limiter_notifications, done_that_takes_long_keeps_no_permit)
-{
-	struct load first = LOAD(1);
-	second = LOAD(2);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&first);
-	task.done = start_the_second;
-	load_submit_task(&first, &task);
-	load_submit(&second);
-	limited_pump(&home);
-	expect_eq(first.dones, 1);
-}
-
 static void submit_and_start_the_second(void *arg, const struct tw_job_result *result)
 {
 	load_submit(&second);
 	start_the_second(arg, result);
 }
 
-Test(limiter_notifications, done_that_takes_long_keeps_no_job_waiting_that_comes_meanwhile)
+/* The other job waits, or comes meanwhile. */
+Test(limiter_notifications, done_that_takes_long_keeps_no_permit_and_no_job_waiting)
 {
-	struct load first = LOAD(1);
-	second = LOAD(2);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&first);
-	task.done = submit_and_start_the_second;
-	load_submit_task(&first, &task);
-	limited_pump(&home);
-	expect_eq(first.dones, 1);
+	for (int meanwhile = 0; meanwhile < 2; meanwhile++) {
+		struct load first = LOAD(1);
+		second = LOAD(2);
+		open_started(1);
+		struct tw_limiter_task task = load_task(&first);
+		task.done = meanwhile ? submit_and_start_the_second : start_the_second;
+		load_submit_task(&first, &task);
+		if (!meanwhile)
+			load_submit(&second);
+		limited_pump(&home);
+		expect_eq(first.dones, 1);
+		close_all();
+	}
 }
 
 /* ---------------------------------------------------------------------- idle */
@@ -174,27 +167,6 @@ Test(limiter_notifications, job_between_two_attempts_is_in_the_stats)
 	limited_advance(&home, 3 * MS);
 	expect_eq(looks, 1);
 	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-}
-
-static int complete_and_stay(void *arg, struct tw_job_run *run)
-{
-	expect_eq(tw_job_complete(run->limiter, run->job, 0, arg), 0);
-	rig_advance(&home.rig, 20 * MS);
-	return TW_JOB_PENDING;
-}
-
-Test(limiter_notifications, completed_attempt_is_not_timed_out_before_its_function_returns)
-{
-	struct load load = LOAD(1, .held = true);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
-	task.fn = complete_and_stay;
-	task.attempt_timeout_ns = 10 * MS;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	cr_assert_eq(load.result.value, &load);
-	expect_eq(load.stops, 0);
 }
 
 /* ---------------------------------------------------------------------- room */

