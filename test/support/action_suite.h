@@ -74,6 +74,14 @@ static inline void arm(struct work *work, uint64_t delay_ns)
 	armed_actions[armed_count++] = work->action;
 }
 
+/* Made; not armed. */
+static inline void create(struct work *work)
+{
+	work->scheduler = scheduler;
+	expect_eq(tw_action_create(&work->action, scheduler, work_run, NULL), 0);
+	armed_actions[armed_count++] = work->action;
+}
+
 static inline void close_scheduler(void)
 {
 	while (armed_count)

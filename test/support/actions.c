@@ -57,13 +57,6 @@ void expect_log_is(const struct log *log, const int *ids, int count)
 	expect_eq(log->count, count);
 }
 
-void works_destroy(struct work *works, int n, tw_action_scheduler *scheduler)
-{
-	for (int i = 0; i < n; i++)
-		tw_action_destroy(works[i].action);
-	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
-}
-
 void tell_failure(void *arg, tw_action *action, int failure, size_t closed)
 {
 	struct told *told = arg;

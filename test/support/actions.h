@@ -39,9 +39,6 @@ int work_run(tw_action *action, void *state);
 /* Made and armed, which must succeed. */
 void work_schedule(struct work *work, tw_action_scheduler *scheduler, uint64_t delay_ns);
 
-/* Destroys the actions, and their scheduler, which must succeed. */
-void works_destroy(struct work *works, int n, tw_action_scheduler *scheduler);
-
 /* The last call of a scheduler's `failed`. */
 struct told {
 	int count, failure;
