@@ -105,11 +105,11 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 			continue;
 		/* RELOCATED: a reset has moved it to earlier */
 		asked = at_least && was < tick && !(word & TW__RELOCATED) ? tick : was;
-		uint64_t filed = word;
-		if (asked != was || !(tw__word_is_far(word) || tw__tick_is_near(asked, next - 1)))
-			filed = tw__word_move(word, tw__tick_bits(asked, next - 1));
-		if ((asked != was || filed != word) &&
-		    !tw__deadline_move(&service->slots, slot, &word, was, filed, asked))
+		bool stays =
+		    tw_likely(asked == was) &&
+		    (tw_likely(tw__tick_is_near(asked, next - 1)) || tw__word_is_far(word));
+		uint64_t filed = stays ? word : tw__word_move(word, tw__tick_bits(asked, next - 1));
+		if (!stays && !tw__deadline_move(&service->slots, slot, &word, was, filed, asked))
 			continue;
 		tw__file(service, slot, filed, asked, back);
 		return;

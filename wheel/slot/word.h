@@ -104,7 +104,7 @@
  *   WORD8  is_moved of a series' extension record: store by a reset, then w acq_rel, also within
  *       the tick -> claim: w acquire, then is_moved. The instant of the run is then the tick of w,
  *       which is not before the reset's deadline. The owner clears is_moved while the series runs,
- *       or is new. A reset that loses to the claim, or whose record has gone to another series, at
+ *       or is new. A reset that fails, or whose record has gone to another series, at
  *       worst rounds an instant up to its tick. The model is test/model/series.pml.
  *   All else about a word follows from its being one atomic variable (modification order): no two
  *   transitions from one value.

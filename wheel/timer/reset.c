@@ -63,15 +63,6 @@ static inline bool is_series(const tw_service *service, uint32_t slot, uint64_t 
 	       tw__traits_of(&service->slots, slot) & TW__TRAIT_SERIES;
 }
 
-/* The compare-and-swap of a move. The run of a series learns of it from the extension record. */
-static inline bool move(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
-			uint64_t moved, uint64_t tick)
-{
-	if (is_series(service, slot, *word))
-		tw_store_relaxed(&tw__ext_of(&service->slots, slot)->is_moved, 1); /* WORD8 */
-	return tw__deadline_move(&service->slots, slot, word, was, moved, tick);
-}
-
 int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
 			uint64_t moved, uint64_t tick)
 {
@@ -85,7 +76,7 @@ int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint
 		if (r)
 			return r;
 	}
-	if (!move(service, slot, word, was, moved, tick))
+	if (!tw__deadline_move(&service->slots, slot, word, was, moved, tick))
 		return 0;
 	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
 	if (has_entry)
@@ -133,11 +124,17 @@ static int reset_slot(tw_service *service, uint32_t slot, uint32_t generation, u
 				return TW_RESET_KEPT;
 			continue;
 		}
-		if (tick == filed_for && !is_series(service, slot, word))
+		/* the run of a series learns from its record that it was moved, within the tick too */
+		bool series = is_series(service, slot, word);
+		if (tick == filed_for && !series)
 			return tw__count_reset(service, false);
+		if (tw_unlikely(series))
+			tw_store_relaxed(&tw__ext_of(&service->slots, slot)->is_moved,
+					 1); /* WORD8 */
 		uint64_t moved = tw__word_move(word, tw__tick_bits(tick, cursor));
 		if (tw_likely(tick >= filed_for)) {
-			if (tw_likely(move(service, slot, &word, filed_for, moved, tick)))
+			if (tw_likely(tw__deadline_move(&service->slots, slot, &word, filed_for,
+							moved, tick)))
 				return tw__count_reset(service, false);
 			continue;
 		}
