@@ -129,10 +129,10 @@
  *
  * Memory. A service maps its arrays in steps as timers need them. A default service takes 45 MB of
  * address space, beside its threads' stacks. It touches about 50 bytes for each pending timer, and
- * maps about 105; one with a release, a group or other options takes 130 more, a group 80. A
- * schedule returns -ENOMEM where no more can be mapped, for instance under `ulimit -v`. A core dump
- * has what is in use. After a storm of timers 90 % of the memory goes back to the system within 15
- * seconds.
+ * maps about 120. A member of a group takes 16 more, a timer with a release or other options 90. A
+ * group takes 64. A schedule returns -ENOMEM where no more can be mapped, for instance under
+ * `ulimit -v`. A core dump has what is in use. After a storm of timers 90 % of the memory goes back
+ * to the system within 15 seconds.
  *
  * Structs that begin with `size` must have it set: use TW_INIT. A size of 0 is -EINVAL, except in a
  * config whose other members are all 0. Non-zero bytes beyond what the library knows are -E2BIG.

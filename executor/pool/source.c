@@ -37,7 +37,9 @@ tw_batch *tw__sources_take(tw_pool *pool)
 static int source_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	struct tw__source *source = (struct tw__source *)self;
-	(void)n;
+	if (tw_unlikely(tw__batch_is_work(batch))) /* a group's completion */
+		return tw_pool_executor(source->pool)
+		    ->ops->submit(tw_pool_executor(source->pool), batch, n);
 	if (!tw__batch_ring_push(&source->ring, batch)) /* POOL1, POOL2 */
 		return -EAGAIN;
 	tw__pool_call_for_help(source->pool);

@@ -18,20 +18,23 @@
  * A timer becomes a member when it is scheduled with tw_task.group, and is one until its end. A
  * member can be cancelled and moved by itself.
  *
- * When tw_group_cancel has returned, no member's run is claimed any more:
+ * tw_group_cancel ends the members that wait, one after the other, before it returns. Then no
+ * member's run is claimed any more:
  *
  *   member that                then         tw_cancel    tw_reset   its release
- *   was not running            cancelled    TW_GONE      -ENOENT    called later
+ *   was not running            cancelled    TW_GONE      -ENOENT    called, on the canceling thread
  *   is running                 last run     TW_RUNNING   -EBUSY     after the run, on its thread
  *
  * tw_reset in the member's own callback answers -ECANCELED, and for a persistent member on any
- * thread.
+ * thread. Before the call has returned, a tw_cancel of a member may answer TW_CANCELLED if the call
+ * has not reached the member. It answers TW_RUNNING if the member's release is still to come.
  *
- * The releases of members that were not running are called on the executor, in small pieces,
- * beginning within a tick; with a manual drive, in tw_service_advance. A call that waits
- * (tw_cancel_wait, tw_group_cancel_wait) calls the releases itself that nobody has called yet. So
- * TW_GONE of tw_cancel does not say that a release has returned; the answer of a call that waits
- * does. If the executor refuses, the pieces are offered again; a close calls what is left.
+ * The releases are called when all members have ended, in the order in which the members entered.
+ * So a release that cancels its own group finds nothing left to end. A release that waits with
+ * tw_cancel_wait for a member whose release comes after it on the same thread gets -EDEADLK.
+ *
+ * A cancel costs 10 to 20 ns for each member: a group for each connection is the intended use.
+ * Members of one group that many threads schedule and cancel wait for the group's lock.
  *
  * Threads: any thread may call anything at any time, also from callbacks and releases. On a closed
  * service tw_group_create and tw_group_close_then answer -ESHUTDOWN; the others work. Only the
@@ -49,7 +52,7 @@ extern "C" {
 #endif
 
 /*
- * Creates a group without members. It takes 64 bytes, and 16 for a completion.
+ * Creates a group without members. It takes 64 bytes, and 56 for a completion.
  *
  * Threads: any. Never blocks.
  * Returns:
@@ -63,11 +66,10 @@ extern "C" {
 TW_API int tw_group_create(tw_group *out, tw_service *service);
 
 /*
- * Cancels all members, in a time that does not depend on their number.
+ * Cancels all members. Timers that are scheduled with the group afterwards are not affected.
  *
- * Timers that are scheduled with the group afterwards are not affected.
- *
- * Threads: any. Never blocks.
+ * Threads: any. Never blocks, unless a release does. Takes 10 to 20 ns for each member.
+ * Calls: the releases of members that were not running, on this thread.
  * Returns:
  *   0         cancelled
  *   -ENOENT   the group was destroyed, or never was
@@ -87,7 +89,7 @@ TW_API int tw_group_cancel(tw_service *service, tw_group group);
  * Calls: releases of members, on this thread.
  * Returns:
  *   TW_CANCELLED   all members have ended
- *   TW_RUNNING     some have not after timeout_ns; with timeout 0 no release is called here
+ *   TW_RUNNING     some have not after timeout_ns
  *   TW_SELF        called from a callback or release of a member: cancelled, not waited for
  *   -ENOENT, -EINVAL, -EPERM   as tw_group_cancel
  */
@@ -96,7 +98,7 @@ TW_API int tw_group_cancel_wait(tw_service *service, tw_group group, uint64_t ti
 /*
  * Cancels all members, and refuses new ones: scheduling with the group answers -ESHUTDOWN.
  *
- * Threads, returns: as tw_group_cancel. A closed group stays closed.
+ * Threads, calls, returns: as tw_group_cancel. A closed group stays closed.
  */
 TW_API int tw_group_close(tw_service *service, tw_group group);
 
@@ -112,8 +114,9 @@ TW_API int tw_group_close(tw_service *service, tw_group group);
  * answers 0 only after fn has returned. In fn, tw_self() is "no timer". A group that is destroyed
  * before its completion ran still completes.
  *
- * Threads: any, also a member's own callback or release. Never blocks, allocates nothing, never
- * calls fn inside the call.
+ * Threads: any, also a member's own callback or release. Never blocks, unless a release does.
+ * Allocates nothing, never calls fn inside the call.
+ * Calls: releases, as tw_group_cancel.
  * Returns:
  *   0            fn will be called
  *   -EALREADY    the group has a completion already; nothing changed
@@ -130,7 +133,7 @@ TW_API int tw_group_close_then(tw_service *service, tw_group group, tw_fn *fn, v
  * The call does not wait for members: to free what they use, see tw_group_close_then. The group's
  * storage is reused when its last member has ended and its completion was called.
  *
- * Threads, returns: as tw_group_cancel.
+ * Threads, calls, returns: as tw_group_cancel.
  */
 TW_API int tw_group_destroy(tw_service *service, tw_group group);
 
@@ -138,7 +141,7 @@ TW_API int tw_group_destroy(tw_service *service, tw_group group);
 struct tw_group_stats {
 	size_t size;      /* in: sizeof(struct tw_group_stats) */
 	uint64_t members; /* timers that have not ended */
-	uint64_t running; /* of these: callbacks and the releases that follow them */
+	uint64_t running; /* callbacks and releases of members that run now */
 };
 
 /*

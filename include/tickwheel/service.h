@@ -124,8 +124,7 @@ enum tw_close_mode {
  *     ended.
  *   - A disarmed timer holds up no close. It is dropped with the last others. An armed persistent
  *     timer runs once more at most, and ends.
- *   - A member of a cancelled group ends as cancelled. Completions of groups have been called when
- *     the answer is 0.
+ *   - Completions of groups have been called when the answer is 0.
  *   - Any close may wait 0.1 s for the tick thread. So TW_CLOSE_DROP with timeout 0 answers 0 if no
  *     callback runs, and no executor but a pool holds a run.
  *   - While an inline callback holds the tick thread, a close cannot refuse new timers yet. They do
@@ -204,9 +203,8 @@ TW_API uint64_t tw_service_now(const tw_service *service);
  *
  * At most `budget` callbacks run (TW_NO_LIMIT: all that are due); with an executor other than
  * tw_executor_inline() they are handed over. A piece of work of a strand or scheduler counts as
- * one, and up to 256 releases of cancelled groups come on top. Timers that these callbacks schedule
- * run in a later call, so each call returns. A second call in the same tick, with nothing new,
- * costs a clock read.
+ * one, and completions of groups come on top. Timers that these callbacks schedule run in a later
+ * call, so each call returns. A second call in the same tick, with nothing new, costs a clock read.
  *
  * Threads: one at a time; that thread is the driver. Blocks only if a callback does.
  * Returns:
@@ -247,8 +245,8 @@ TW_API int tw_service_next_expiry(tw_service *service, uint64_t *out_ns);
  *
  * Watch it for reading, level-triggered. Never read or close it: it belongs to the service. After
  * tw_service_advance it is no longer readable, unless something is left to do now. That is so if
- * the budget was used up, a callback has scheduled for the past, a series catches up, or releases
- * of a cancelled group are left. After a close it stays readable: take it out of the loop. The
+ * the budget was used up, a callback has scheduled for the past, a series catches up, or the
+ * completion of a group is left. After a close it stays readable: take it out of the loop. The
  * first call makes it (three descriptors, close-on-exec). From then on an advance costs a system
  * call when the next expiry has changed.
  *

@@ -6,9 +6,8 @@
  *   answer            timer without a release            timer with a release
  *   TW_CANCELLED      yes                                the release has been called: it owns arg
  *   TW_FINISHED       yes                                the release has been called
- *   TW_GONE           yes: the callback has returned,    tw_cancel: the release has been called;
- *                     or never runs                      after a group's cancel it may follow
- *                                                        tw_cancel_wait: it has been called
+ *   TW_GONE           yes: the callback has returned,    the release has been called
+ *                     or never runs
  *   TW_RUNNING        no                                 no
  *   TW_SELF           as the callback's last step        no: the release follows
  *
@@ -18,15 +17,12 @@
  *   its last run has returned (1)      TW_FATE_FIRED      the one that ran it       fired
  *   cancelled before a claim           TW_FATE_CANCELLED  the canceller             cancelled
  *   cancelled while it ran             TW_FATE_CANCELLED  the one that ran it       cancelled (2)
- *   its group was cancelled            TW_FATE_CANCELLED  see (3)                   cancelled (2)
+ *   its group was cancelled            TW_FATE_CANCELLED  as above                  cancelled (2)
  *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
  *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
  *
  *   (1) A persistent timer ends this way only if the service has closed meanwhile.
  *   (2) A one-shot that is cancelled while it runs, and was not re-armed, ends as TW_FATE_FIRED.
- *   (3) If it ran, the thread that ran it. Else the executor; or before it the thread of a call
- *       that waits (tw_cancel_wait of the member, tw_group_cancel_wait) or closes; or the driver,
- *       if the executor is the inline one.
  *
  * See also:
  *
@@ -73,7 +69,7 @@ enum tw_outcome {
 	 * timer runs. A disarm and the cancel that follows it both get it.
 	 */
 	TW_CANCELLED = 0,
-	TW_GONE = 1,     /* the timer has ended, or never was; or its group was cancelled */
+	TW_GONE = 1,     /* the timer has ended, or never was */
 	TW_RUNNING = 2,  /* its callback or its release is running */
 	TW_FINISHED = 3, /* tw_cancel_wait: one of them was running, and has returned */
 	TW_SELF = 4,     /* tw_cancel_wait: called from the timer's own callback or release */
@@ -212,8 +208,7 @@ TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t dea
  *   TW_CANCELLED   the callback will not run (again)
  *   TW_RUNNING     the callback or the release runs now, perhaps on this thread. The timer ends
  *                  after this run: its callback can no longer re-arm it
- *   TW_GONE        the timer has ended, or never was; or its group was cancelled, and its release
- *                  may still follow
+ *   TW_GONE        the timer has ended, or never was
  *   -EINVAL        service is NULL
  *   -EPERM         in a forked child
  */
@@ -228,13 +223,13 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
  * timeouts.
  *
  * Threads: any. Blocks at most timeout_ns (TW_FOREVER: without limit).
- * Calls: the release, on this thread, if the answer is TW_CANCELLED. If the timer's group was
- * cancelled, and no thread has called the release yet, then this thread calls it too: the answer is
- * TW_GONE. So hold no lock that the release takes.
+ * Calls: the release, on this thread, if the answer is TW_CANCELLED.
  * Returns: as tw_cancel, and
  *   TW_FINISHED    the callback or the release was running, and has returned
  *   TW_RUNNING     the callback or the release still runs after timeout_ns
  *   TW_SELF        called from the timer's own callback or release; it will not run again
+ *   -EDEADLK       called from a release that a cancel of the timer's group calls: this thread
+ *                  calls the timer's release afterwards
  */
 TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns);
 

@@ -1,413 +1,285 @@
 /*
- * A group's cancel against arm, claim, re-arm, reap and wait: wheel/group/group.h, group.c, reap.c;
- * wheel/timer/member.h.
+ * A group's list against arm, claim, re-arm, cancels, waits, completion and destroy:
+ * wheel/group/group.h, group.c; wheel/timer/member.h; wheel/run/completion.c.
  *
- * Modelled: one group of two members; both are armed by somebody, the second step by step. The
- * group is cancelled (CANCEL) or cancelled and waited for (WAIT), while somebody cancels the first
- * member alone. A worker claims what is armed; the callback of the first may re-arm itself once.
- * The cancel raises `queued`, pushes the group onto the stack and looks at the gate; the driver
- * takes the stack, says that it sleeps, and looks again; a reaper lowers `queued` and walks the
- * list under the lock.
+ * Modelled: one group. The first member is armed, the second is armed step by step. A worker claims
+ * what is armed; the callback of the first may re-arm itself once. With RELEASED the first has a
+ * release. A walk ends one member a hold. A slot that is given back is lost: only the list must not
+ * name it. What a process does besides:
+ *   CANCEL      two cancels of the group, with DESTROY one; somebody cancels the first member
+ *               alone
+ *   WAIT        a cancel that waits, beside one that does not
+ *   COMPLETE    the group is closed with a completion. The driver brings its work to somebody
+ *   CLOSE       a close of the service calls the completion if it is due
+ *   DESTROY     the group is destroyed, and another one is born at its index, with a member
  *
- * With CACHED the second member's record was cached: its bias owner arms it without the lock, and
- * the store waits in a buffer until the processor empties it, the bias owner's next atomic
- * operation, or somebody's barrier. With CACHE it is the first member's cancel that caches it, if
- * nobody waits.
- *
- * With COMPLETE the cancel closes the group and leaves a completion: whoever leaves the list last
- * queues the group again, and the reaper calls the completion when it finds nobody left. CLOSE is a
- * close of the service, which calls it too. CACHE then caches a member that has run. With EARLIER a
- * reap for an earlier cancel is under way, which came from the bias owner: it passes no barrier of
- * its own.
- *
- * Left out: pieces of a walk (one walk takes all), birth and end of the group (GROUP7), releases,
- * the word's generations (word.pml), store buffers at the gate (gate.pml).
+ * Left out: far serial numbers; the word's generations and marks (word.pml); the stack of works and
+ * the gate (works.pml, gate.pml).
  *
  * Holds:
- *   GROUP1  a member whose cancel answered "gone" is not run afterwards (G4)
- *   GROUP2 GROUP3 GROUP4 GROUP5  at rest no member of a cancelled group is left: each has ended,
- *                                once (G3)
- *   GROUP10 the completion of a group is called once, when no member is armed or runs; none runs or
- *   ends afterwards GROUP6  when the wait returns no callback of an older member is under way or
- *   comes, and it does return (1.3)
+ *   GROUP1  after a cancel has returned no member that had entered before it is claimed, and its
+ *           release has returned if the cancel ended it (1.6)
+ *   GROUP2  when a wait returns, no callback or release of an older member is under way or comes,
+ *           and each of their words is free; it does return
+ *   GROUP4  the completion is called once, when no member is left; its work comes back
+ *           Each member ends once (G3), and has left the list when its slot goes back. The index
+ *           goes to another group once, when it is dead and empty and no work is out. No cancel of
+ *           an earlier group ends a member of a later one.
  *
- *   run: CANCEL         GROUP2 GROUP4 GROUP5, with an arm and two cancels
- *   run: CANCEL REARM   GROUP3 GROUP4 GROUP5, with a worker and one cancel
- *   run: WAIT     GROUP1 GROUP2 GROUP3 GROUP6
- *   run: CANCEL CACHED    GROUP4 GROUP5 GROUP8, with two cancels by another thread
- *   run: WAIT CACHED      GROUP1 GROUP6 GROUP8
- *   run: WAIT CACHE      GROUP1 GROUP6 GROUP9
- *   run: CANCEL COMPLETE   GROUP4 GROUP5 GROUP10, with an arm
- *   run: CANCEL REARM COMPLETE CLOSE   GROUP3 GROUP4 GROUP5 GROUP10, with a worker
- *   run: CANCEL REARM CACHE COMPLETE   GROUP9 GROUP10, with a worker that caches
- *   run: CANCEL CACHED COMPLETE   GROUP8 GROUP10
- *   run: CANCEL CACHED COMPLETE EARLIER   GROUP8 GROUP10, with a reap under way
- *   mutant: CANCEL REARM COMPLETE FORGET_LAST   the last to leave does not queue the group
- *   mutant: CANCEL REARM COMPLETE CLOSE TAKE_UNLOCKED   the completion is taken without the lock
- *   mutant: CANCEL REARM COMPLETE IGNORE_RUNNING   a member that runs does not hold the completion
- *                                                  up
- *   mutant: CANCEL REARM CACHE COMPLETE WAITERS_FIRST   the bias owner looks before it ends the
- *                                                       timer
- *   mutant: CANCEL CACHED COMPLETE NO_RETRACT   the bias owner's timer ends as a member, though the
- *                                               group has closed
- *   mutant: CANCEL CACHED COMPLETE NO_BARRIER   the reaper passes no barrier
- *   mutant: CANCEL CACHED COMPLETE EARLIER LOOK_LATE   the reaper looks for a completion after its
- *                                                      walk, not before its barrier
- *   mutant: CANCEL CACHED NO_BARRIER    the reaper passes no barrier
- *   mutant: CANCEL CACHED NO_LOOK       the bias owner does not look at the serial number again
- *   mutant: WAIT CACHED NO_BARRIER      the waiting thread passes no barrier
- *   mutant: WAIT CACHE WAITERS_FIRST   the bias owner looks for waiters before it ends the timer
- *   mutant: WAIT GONE_ARMED      a cancel of a stale member says "gone" and leaves it armed
- *   mutant: CANCEL TAG_UNLOCKED     an arm reads the serial number before it has the lock
- *   mutant: CANCEL REARM FORGET_MOVED     a re-arm does not look at the serial number
- *   mutant: WAIT REAP_ONCE       a re-arm that ends its timer gives up when a cancel has made it
- *                                CANCEL_PENDING meanwhile
- *   mutant: CANCEL LOWER_LATE       the reaper lowers `queued` after its walk
- *   mutant: CANCEL LOOK_BEFORE_PARK  the driver looks at the stack before it says that it sleeps
- *   mutant: WAIT FORGET_MOVED       a re-arm does not look at the serial number
- *   mutant: WAIT BELL_LATE          the bell is read after the list, without its lock
+ *   run: CANCEL           GROUP1
+ *   run: CANCEL RELEASED  GROUP1
+ *   run: WAIT             GROUP1 GROUP2
+ *   run: WAIT RELEASED    GROUP1 GROUP2
+ *   run: COMPLETE         GROUP4
+ *   run: COMPLETE RELEASED CLOSE   GROUP4
+ *   run: COMPLETE CLOSE DESTROY    GROUP4, and births
+ *   run: CANCEL RELEASED DESTROY   GROUP1, and births
+ *   mutant: CANCEL ENTER_UNLOCKED  the word is stored after the lock was given up
+ *   mutant: CANCEL SERIAL_EARLY    an entering reads the serial number before it has the lock
+ *   mutant: CANCEL FORGET_RUNNING  a walk does not mark a member that runs
+ *   mutant: CANCEL LOOK_ONCE       a walk whose compare-and-swap fails goes on to the next member
+ *   mutant: CANCEL LEAVE_LATE      the slot is given back before it leaves the list
+ *   mutant: CANCEL RELEASED WALK_LATER   a member with a release stays in the first list while it
+ *                                        is owed, and the next cancel takes it for one of its own
+ *   mutant: WAIT LEAVE_EARLY       a member leaves before its word is free
+ *   mutant: WAIT RELEASED OWED_LEAVES   a member whose release is owed has left the group
+ *   mutant: WAIT BELL_LATE         the bell is read without the lock
+ *   mutant: COMPLETE FORGET_LAST   the member that leaves last does not look for a completion
+ *   mutant: COMPLETE OPEN          close_then does not close the group
+ *   mutant: COMPLETE CLOSE TAKE_UNLOCKED   the work's run and a close look without the lock
+ *   mutant: COMPLETE CLOSE DESTROY WORK_OUT   the index goes back though the work is out
+ *   mutant: CANCEL DESTROY ANY_LEFT   the index goes back though members are left
+ *   mutant: CANCEL RELEASED DESTROY SET_BACK   a group's birth sets the serial number back
  */
-#define UNBORN 0
+#define FREE 0
 #define ARMED 1
 #define RUNNING 2
-#define CANCEL_PENDING 3
-#define ENDED 4
-#if defined(CANCEL) && !defined(REARM) && !defined(COMPLETE)
-#define CANCELS 2
-#else
-#define CANCELS 1
-#endif
+#define RUNNING_ENDED 3
+#define RELEASING 4
 
-byte word[2], tag[2];
-bool linked[2], gone[2], inside[2];
-byte ends[2];
-byte serial, waited_for; /* the wait for members older than this is over */
-bool accepted; /* the bias owner has armed it, and saw no cancel */
-bool buffered; /* the bias owner's store of ARMED is on its way */
-bool remote, waiters;
-bool closed, pending, completed; /* the group's completion */
-bool lock, on_stack, parked, bell, asleep;
-#ifdef EARLIER
-bool queued = true, reap_entry = true;
-#else
-bool queued, reap_entry;
-#endif
-byte finish_bell;
-#if defined(REARM) && defined(CLOSE)
-byte at_work = 3;
-#elif defined(REARM)
-byte at_work = 2;
-#elif defined(CANCEL)
-byte at_work = 3;
-#else
-byte at_work = 4;
-#endif
-byte busy;
+#define NONE 0
+#define GIVEN 1
+#define DUE 2
+#define CALLED 3
+#define OVER 4
 
-#define FLUSH if :: buffered -> buffered = false; word[1] = ARMED :: else fi
-#ifdef NO_BARRIER
-#define BARRIER skip
-#else
-#define BARRIER atomic { FLUSH }
-#endif
-#define OLDER(m) (linked[m] && tag[m] < mine && word[m] != ENDED)
-#define STALE(m) (tag[m] != serial)
+#define UNLISTED 0
+#define LISTED 1
+#define ENDING 2
+
+/* The third is a member of the next group. */
+byte word[3], listed[3], tag[3], ends[3];
+bool inside[3]; /* its callback or release is under way */
+byte serial = 1, cancelled_upto, waited_for;
+byte completion, calls, births, waiters, bell;
+bool lock, closed, dead, out;
+byte at_work = 3;
+
 #define LOCK atomic { !lock -> lock = true }
 #define UNLOCK lock = false
-
-#define LEFT(m) (linked[m] && word[m] != ENDED)
-#ifdef IGNORE_RUNNING
-#define IS_COMPLETE (pending && !(LEFT(0) && word[0] != RUNNING) && \
-	!(LEFT(1) && word[1] != RUNNING))
+#define LEFT_UPTO(s) ((listed[0] && tag[0] <= s) || (listed[1] && tag[1] <= s) || \
+	(listed[2] && tag[2] <= s))
+#define EMPTY (!listed[0] && !listed[1] && !listed[2])
+#ifdef RELEASED
+#define RELEASES(m) (m == 0)
 #else
-#define IS_COMPLETE (pending && !LEFT(0) && !LEFT(1))
+#define RELEASES(m) false
 #endif
 
-/* tw__group_reap_soon */
-inline queue_group()
+/* tw__group_left_slowly: gives the lock up */
+inline left(s)
 {
-	atomic { was = queued; queued = true }; /* GROUP4 */
-	if
-	:: !was ->
-		on_stack = true; /* GROUP5 */
+	atomic {
+		assert(lock);
+		tells = (waiters > 0 && !LEFT_UPTO(s));
+		completes = (EMPTY && completion == GIVEN);
+#ifdef FORGET_LAST
+		completes = completes && tag[0] == 0;
+#endif
 		if
-		:: parked -> atomic { was = bell; bell = true;
-			if :: !was -> asleep = false :: else fi }
-		:: else
-		fi
-	:: else
-	fi
-}
-
-inline leave(m)
-{
-	LOCK;
-	linked[m] = false;
-	last = IS_COMPLETE; /* GROUP10 */
-	UNLOCK;
-	finish_bell++; /* GROUP6 */
-#ifndef FORGET_LAST
-	if
-	:: last -> queue_group()
-	:: else
-	fi;
-#endif
-	atomic { last = false; was = false }
-}
-
-/* tw__group_complete */
-inline complete()
-{
-#ifdef TAKE_UNLOCKED
-	last = IS_COMPLETE;
-	if
-	:: last -> pending = false
-	:: else
-	fi;
-#else
-	LOCK; /* GROUP10 */
-	last = IS_COMPLETE;
-	if
-	:: last -> atomic { pending = false; waiters = false }
-	:: else
-	fi;
-	UNLOCK;
-#endif
-	if
-	:: last ->
-		atomic {
-			assert(!completed && !inside[0] && !inside[1]); /* GROUP10 */
-			assert(!(linked[0] && word[0] == ARMED) &&
-				!(linked[1] && word[1] == ARMED && !STALE(1)));
-			assert(!(accepted && buffered));
-			completed = true
-		}
-	:: else
-	fi;
-	last = false
-}
-
-inline cas(m, from, to)
-{
-	if
-	:: atomic { word[m] == from -> word[m] = to; won = true }
-	:: atomic { word[m] != from -> won = false }
-	fi
-}
-
-/* end_rest, which comes to tw__group_leave */
-inline end_rest(m)
-{
-	atomic { ends[m]++; assert(ends[m] == 1) }; /* G3 */
-	leave(m)
-}
-
-/* take_some: those found are ended after the lock has been given up */
-inline walk()
-{
-	LOCK; /* GROUP2 */
-	m = 0;
-	do
-	:: m < 2 ->
-		taken[m] = false;
-		if
-		:: linked[m] && STALE(m) ->
-			if
-			:: atomic { word[m] == ARMED || word[m] == CANCEL_PENDING ->
-				word[m] = ENDED; taken[m] = true }
-			:: atomic { word[m] != ARMED && word[m] != CANCEL_PENDING }
-			fi
+		:: completes -> completion = DUE
 		:: else
 		fi;
-		m++
+#if defined(ANY_LEFT)
+		vacates = (dead && (completion == NONE || completion == OVER));
+#elif defined(WORK_OUT)
+		vacates = (dead && EMPTY && completion != GIVEN && completion != DUE);
+#else
+		vacates = (dead && EMPTY && (completion == NONE || completion == OVER));
+#endif
+		UNLOCK
+	};
+	if
+	:: tells -> bell++ /* GROUP2 */
+	:: else
+	fi;
+	if
+	:: vacates -> atomic { births++; assert(births == 1) }
+	:: else
+	fi;
+	if
+	:: completes -> atomic { assert(!out); out = true }
+	:: else
+	fi;
+	atomic { tells = false; completes = false; vacates = false }
+}
+
+inline give_back(m)
+{
+	atomic { ends[m]++; assert(ends[m] == 1); assert(!listed[m]) }
+}
+
+/* tw__group_leave, of a member whose word the process has made free, or makes free here */
+inline leave(m)
+{
+#ifdef LEAVE_LATE
+	give_back(m);
+#endif
+	LOCK;
+	listed[m] = UNLISTED;
+	left(tag[m]);
+#ifndef LEAVE_LATE
+	give_back(m)
+#endif
+}
+
+/* tw__release */
+inline release(m)
+{
+	atomic { assert(!inside[m]); inside[m] = true };
+	inside[m] = false;
+#ifdef LEAVE_EARLY
+	leave(m);
+	word[m] = FREE
+#else
+	word[m] = FREE;
+	leave(m)
+#endif
+}
+
+/* One member of a hold. */
+inline look(m)
+{
+	if
+	:: !ended && listed[m] && (listed[m] == LISTED) && tag[m] <= mine ->
+		seen = word[m];
+		do
+		:: seen == ARMED ->
+			if
+			:: atomic { word[m] == ARMED && !RELEASES(m) -> word[m] = FREE };
+				atomic { listed[m] = UNLISTED; ended = true; freed = m + 1 }; break
+			:: atomic { word[m] == ARMED && RELEASES(m) -> word[m] = RELEASING };
+#ifdef OWED_LEAVES
+				atomic { listed[m] = UNLISTED; ended = true; owed = true }; break
+#elif defined(WALK_LATER)
+				atomic { ended = true; owed = true }; break
+#else
+				atomic { listed[m] = ENDING; ended = true; owed = true }; break
+#endif
+			:: atomic { word[m] != ARMED -> seen = word[m] };
+#ifdef LOOK_ONCE
+				break
+#endif
+			fi
+#ifdef WALK_LATER
+		:: seen == RELEASING -> atomic { ended = !owed; owed = true }; break
+#endif
+#ifndef FORGET_RUNNING
+		:: seen == RUNNING ->
+			if
+			:: atomic { word[m] == RUNNING -> word[m] = RUNNING_ENDED }; break
+			:: atomic { word[m] != RUNNING -> seen = word[m] }
+			fi
+#endif
+		:: else -> break
+		od
+	:: else
+	fi
+}
+
+/* tw__group_cancel_rest, from after its first step */
+inline walk()
+{
+	more = true;
+	do
+	:: more ->
+		LOCK; /* GROUP1 */
+		look(0);
+		look(1);
+		look(2);
+		more = ended;
+		if
+		:: freed -> left(tag[freed - 1])
+		:: else -> UNLOCK
+		fi;
+		if
+		:: freed -> give_back(freed - 1)
+		:: else
+		fi;
+		atomic { ended = false; freed = 0; seen = 0 }
 	:: else -> break
 	od;
-	UNLOCK;
 	if
-	:: taken[0] -> end_rest(0)
+	:: owed -> release(0); owed = false
 	:: else
-	fi;
-	if
-	:: taken[1] -> end_rest(1)
-	:: else
-	fi;
-	atomic { m = 0; taken[0] = false; taken[1] = false }
+	fi
 }
+
+/* tw__group_cancel_begin and what follows */
+inline cancel_group(dies)
+{
+	LOCK;
+	atomic {
+		alive = (!dead && births == 0);
+		if
+		:: alive ->
+			mine = serial; serial++; closed = closed || dies; dead = dies
+		:: else -> UNLOCK
+		fi
+	};
+	if
+	:: alive ->
+		left(mine);
+		walk();
+		atomic {
+			if
+			:: mine > cancelled_upto -> cancelled_upto = mine
+			:: else
+			fi;
+			assert(word[0] != ARMED || tag[0] > mine); /* GROUP1 */
+			assert(word[1] != ARMED || tag[1] > mine)
+		}
+	:: else
+	fi
+}
+
+#define LOCALS bool tells, completes, vacates, more, ended, owed, alive; byte freed, seen, mine
 
 init
 {
-	atomic {
-		!lock ->
-		if
-		:: closed
-		:: !closed -> word[0] = ARMED; linked[0] = true; tag[0] = serial
-		fi;
-		at_work--
-	}
+	atomic { word[0] = ARMED; listed[0] = LISTED; tag[0] = serial; }
 }
 
-#ifdef CACHED
-/* arms the second member, whose record it has cached from before the first cancel */
-active proctype bias_owner()
-{
-	bool stale, last, was;
-	atomic { !lock -> if :: closed -> goto over :: else fi; linked[1] = true; tag[1] = serial;
-		word[1] = ENDED };
-	if
-	:: serial == tag[1] ->
-		buffered = true;
-#ifndef NO_LOOK
-		atomic { stale = STALE(1); accepted = !stale }; /* GROUP8 */
-		if
-		:: stale ->
-#if defined(COMPLETE) && !defined(NO_RETRACT)
-			do
-			:: atomic { buffered || word[1] == ARMED -> buffered = false;
-				word[1] = ENDED }; leave(1); break
-			:: atomic { !buffered && word[1] != ARMED -> break }
-			od
-#else
-			do
-			:: atomic { buffered || word[1] == ARMED -> buffered = false;
-				word[1] = ENDED; assert(!completed) };
-			   end_rest(1); break
-			:: atomic { !buffered && word[1] == CANCEL_PENDING -> word[1] = ENDED };
-				end_rest(1); break
-			:: atomic { !buffered && (word[1] == ENDED || word[1] == RUNNING) -> break }
-			od
-#endif
-		:: else
-		fi
-#endif
-	:: serial != tag[1]
-	fi;
-over:	at_work--
-}
-
-active proctype processor()
-{
-end:	do
-	:: atomic { buffered -> FLUSH }
-	od
-}
-#elif !defined(REARM)
 active proctype armer() /* of the second member */
 {
-	byte read;
-#ifdef TAG_UNLOCKED
-	read = serial;
+	byte read = serial;
+	tag[0] > 0;
 	LOCK;
-#else
-	LOCK;
-	read = serial; /* GROUP2 */
+#ifndef SERIAL_EARLY
+	read = serial; /* GROUP1 */
 #endif
 	if
-	:: !closed -> atomic { tag[1] = read; linked[1] = true }; word[1] = ARMED
-	:: else
-	fi;
-	UNLOCK;
-	at_work--
-}
-#endif
-
-#ifndef CANCEL
-active proctype alone() /* tw_cancel of the first */
-{
-	bool stale, won, last, was;
-	if
-	:: word[0] == ARMED ->
-		stale = STALE(0); /* GROUP1 */
-		if
-		:: stale ->
-#ifdef GONE_ARMED
-			gone[0] = true
-#else
-			cas(0, ARMED, CANCEL_PENDING);
-			if
-			:: won -> gone[0] = true
-			:: else
-			fi
-#endif
-		:: else ->
-#ifdef WAITERS_FIRST
-			stale = waiters;
-#endif
-			cas(0, ARMED, ENDED);
-			if
-			:: won ->
-				gone[0] = true;
-#ifdef CACHE
-#ifndef WAITERS_FIRST
-				stale = waiters; /* GROUP9 */
-#endif
-				if
-				:: stale -> end_rest(0)
-				:: else -> ends[0]++ /* stays on the list */
-				fi
-#else
-				end_rest(0)
-#endif
-			:: else
-			fi
-		fi
-	:: word[0] != ARMED
-	fi;
-	at_work--
-}
-#endif
-
-active proctype canceller()
-{
-	byte m, n, mine, heard;
-	bool taken[2], was, older, won, last;
-#ifdef COMPLETE
-	LOCK;
-	serial++;
-	closed = true;
-	remote = true; /* GROUP8 */
-	pending = true; /* GROUP10 */
-	waiters = true; /* GROUP9 */
-	UNLOCK;
-	queue_group();
-#elif defined(CANCEL)
-	do
-	:: n < CANCELS ->
-		n++;
-		serial++; /* GROUP1, GROUP2, GROUP3 */
-		remote = true; /* GROUP8 */
-		queue_group()
-	:: else -> break
-	od;
-#else
-	atomic { serial++; mine = serial };
-	waiters = true; /* GROUP9 */
-	BARRIER;        /* GROUP8 */
-	do
-	:: true ->
-		LOCK;
-		older = OLDER(0);
-		older = older || OLDER(1); /* GROUP9 */
-#ifdef BELL_LATE
+	:: !closed && births == 0 ->
+		atomic { assert(!listed[1]); listed[1] = LISTED; tag[1] = read };
+#ifdef ENTER_UNLOCKED
 		UNLOCK;
-		walk();
-		heard = finish_bell;
+		word[1] = ARMED
 #else
-		heard = finish_bell; /* GROUP6 */
-		UNLOCK;
+		word[1] = ARMED;
+		UNLOCK
 #endif
-		if
-		:: !older -> break
-		:: else
-		fi;
-#ifndef BELL_LATE
-		walk();
-#endif
-		finish_bell != heard
-	od;
-	assert(!(inside[0] && tag[0] < mine) && !(inside[1] && tag[1] < mine)); /* GROUP6 */
-	assert(!(accepted && tag[1] < mine && (buffered || word[1] == ARMED))); /* GROUP8 */
-	waited_for = mine;
-#endif
+	:: else -> UNLOCK
+	fi;
 	at_work--
 }
 
@@ -415,172 +287,229 @@ active proctype canceller()
 inline run_entry(w)
 {
 	if
-	:: word[w] == ARMED ->
-		stale = STALE(w); /* GROUP1 */
+	:: atomic { word[w] == ARMED -> word[w] = RUNNING;
+		assert(tag[w] > cancelled_upto);   /* GROUP1 */
+		assert(calls == 0 && ends[w] == 0); /* GROUP4 */
+		inside[w] = true };
+		inside[w] = false;
 		if
-		:: stale ->
-			cas(w, ARMED, ENDED);
+		:: w == 0 && !rearmed ->
+			rearmed = true;
 			if
-			:: won -> end_rest(w)
-			:: else
+			:: atomic { word[w] == RUNNING -> word[w] = ARMED }; goto again
+			:: atomic { word[w] != RUNNING }
 			fi
+		:: true
+		fi;
+		if
+		:: RELEASES(w) -> word[w] = RELEASING; release(w)
 		:: else ->
-			cas(w, ARMED, RUNNING);
-			if
-			:: won ->
-				atomic {
-					assert(!gone[w] && ends[w] == 0); /* GROUP1 */
-					assert(!completed);               /* GROUP10 */
-					assert(tag[w] >= waited_for);     /* GROUP6 */
-					inside[w] = true
-				};
-				again = false;
-				if
-				/* tw_reset of its own */
-				:: w == 0 && !rearmed && !STALE(w) -> again = true; rearmed = true
-				:: skip
-				fi;
-				inside[w] = false;
-				if
-				:: again ->
-					word[w] = ARMED;
-#ifndef FORGET_MOVED
-					if
-					:: STALE(w) -> /* GROUP3: leave_armed */
-						do
-						:: atomic { word[w] == ARMED -> word[w] = ENDED };
-							end_rest(w); break
-#ifndef REAP_ONCE
-						:: atomic { word[w] == CANCEL_PENDING ->
-							word[w] = ENDED }; end_rest(w); break
-						:: word[w] == ENDED -> break
+#ifdef LEAVE_EARLY
+			leave(w); word[w] = FREE
 #else
-						:: word[w] != ARMED -> break
+			word[w] = FREE; leave(w)
 #endif
-						od
-					:: else
-					fi
-#endif
-				:: else ->
-#if defined(CACHE) && defined(COMPLETE)
-#ifdef WAITERS_FIRST
-					again = !STALE(w) && !waiters;
-					word[w] = ENDED;
-#else
-					word[w] = ENDED;
-					again = !STALE(w) && !waiters; /* GROUP9 */
-#endif
-					if
-					:: again -> atomic { again = false; ends[w]++;
-						assert(ends[w] == 1) }
-					:: else -> end_rest(w)
-					fi
-#else
-					word[w] = ENDED; end_rest(w)
-#endif
-				fi
-			:: else
-			fi
 		fi
-	:: word[w] != ARMED
-	fi;
-	atomic { won = false; again = false; stale = false }
+	:: atomic { word[w] != ARMED }
+	fi
 }
 
-#if defined(WAIT) || defined(REARM)
 /* Their time comes at any moment, or never. */
 active proctype worker()
 {
-	bool stale, won, again, rearmed, last, was;
+	bool rearmed;
+	LOCALS;
+again:
 end:	do
-	:: atomic { word[0] == ARMED -> busy++ }; run_entry(0); busy--
-	:: atomic { word[1] == ARMED -> busy++ }; run_entry(1); busy--
+	:: word[0] == ARMED -> run_entry(0)
+	:: word[1] == ARMED -> run_entry(1)
 	od
 }
-
-#endif
 
 #ifdef CANCEL
-active proctype reaper()
+active proctype alone() /* tw_cancel of the first */
 {
-	byte m;
-	bool taken[2], won, was, last, completes;
-end:	do
-	:: atomic { reap_entry -> reap_entry = false; busy++ };
-#ifdef LOWER_LATE
-		walk();
-		queued = false;
-#else
-		queued = false; /* GROUP4 */
-#if defined(COMPLETE) && !defined(LOOK_LATE)
-		completes = pending; /* GROUP10 */
-#endif
-		atomic { was = remote; remote = false }; /* GROUP8 */
-		if
-		:: was || completes -> BARRIER
-		:: else
-		fi;
-		walk();
-#endif
-#ifdef COMPLETE
-#if defined(LOOK_LATE) || defined(LOWER_LATE)
-		completes = true;
-#endif
-		if
-		:: completes -> complete()
-		:: else
-		fi;
-		completes = false;
-#endif
-		busy--
-	od
+	LOCALS;
+	if
+	:: atomic { word[0] == ARMED && !RELEASES(0) -> word[0] = FREE }; leave(0)
+	:: atomic { word[0] == ARMED && RELEASES(0) -> word[0] = RELEASING }; release(0)
+	:: true
+	fi;
+	at_work--
 }
 
-#ifdef CLOSE
-active proctype closing() /* tw__groups_complete, at any moment */
+#ifdef DESTROY
+active proctype canceller()
+#else
+active [2] proctype canceller()
+#endif
 {
-	bool last;
-	complete();
+	LOCALS;
+	tag[0] > 0;
+	cancel_group(false);
 	at_work--
 }
 #endif
 
-active proctype driver()
+#ifdef WAIT
+active proctype canceller()
 {
-	bool more;
-turn:	parked = false;
+	LOCALS;
+	tag[0] > 0;
+	cancel_group(false);
+	at_work--
+}
+
+active proctype waiter()
+{
+	byte heard;
+	LOCALS;
+	tag[0] > 0;
+	cancel_group(false);
+	LOCK;
+	waiters++;
+	do
+	:: LEFT_UPTO(mine) ->
+#ifdef BELL_LATE
+		UNLOCK;
+		heard = bell;
+#else
+		heard = bell; /* GROUP2 */
+		UNLOCK;
+#endif
+		bell != heard;
+		LOCK
+	:: else -> break
+	od;
+	waiters--;
+	UNLOCK;
 	atomic {
+		assert(!(tag[0] <= mine && inside[0]) && !(tag[1] <= mine && inside[1]));
+		assert(!(tag[0] <= mine && word[0] != FREE)); /* GROUP2 */
+		assert(!(tag[1] && tag[1] <= mine && word[1] != FREE))
+	};
+	at_work--
+}
+#endif
+
+#ifdef COMPLETE
+inline call()
+{
+	atomic {
+		calls++;
+		assert(calls == 1); /* GROUP4 */
+		assert(word[0] == FREE && word[1] == FREE && !inside[0] && !inside[1])
+	}
+}
+
+active proctype closer() /* tw_group_close_then */
+{
+	LOCALS;
+	tag[0] > 0;
+	LOCK;
+	atomic {
+		alive = (!dead && births == 0);
 		if
-		/* GROUP5; lent with the next batch */
-		:: on_stack -> on_stack = false; reap_entry = true
-		:: else
+		:: alive -> completion = GIVEN; mine = serial; serial++;
+#ifndef OPEN
+			closed = true
+#endif
+		:: else -> UNLOCK
 		fi
 	};
-	bell = false;
-#ifdef LOOK_BEFORE_PARK
-	more = on_stack;
-	parked = true;
-#else
-	parked = true;
-	more = on_stack; /* GROUP5 */
-#endif
 	if
-	:: more -> goto turn
+	:: alive -> left(mine); walk()
 	:: else
 	fi;
+	at_work--
+}
+
+active proctype executor() /* completion_run */
+{
+	bool was_called;
+	LOCALS;
+end:	out;
+#ifdef TAKE_UNLOCKED
+	was_called = (completion == CALLED);
+	LOCK;
+#else
+	LOCK; /* GROUP4 */
+	was_called = (completion == CALLED);
+#endif
+	atomic { assert(completion == DUE || completion == CALLED);
+		completion = OVER; out = false };
+	left(serial);
 	if
-	:: atomic { !bell -> asleep = true }
-	:: bell -> goto turn
+	:: was_called
+	:: else -> call()
+	fi
+}
+
+#ifdef CLOSE
+active proctype close() /* complete_here, at any moment */
+{
+	bool due;
+#ifdef TAKE_UNLOCKED
+	due = (completion == DUE);
+	LOCK;
+#else
+	LOCK; /* GROUP4 */
+	due = (completion == DUE);
+#endif
+	if
+	:: due -> completion = CALLED
+	:: else
 	fi;
+	UNLOCK;
 	if
-	:: !asleep -> goto turn
-	:: atomic {
-		asleep && at_work == 0 && busy == 0 && !reap_entry && !buffered ->
-		/* GROUP2 GROUP3 GROUP4 GROUP5 GROUP8 */
-		assert(!(linked[0] && STALE(0) && word[0] != ENDED) &&
-			!(linked[1] && STALE(1) && word[1] != ENDED));
-		assert(completed == closed) /* GROUP10 */
-	   }
+	:: due -> call()
+	:: else
 	fi
 }
 #endif
+#endif
+
+#ifdef DESTROY
+active proctype destroyer()
+{
+	LOCALS;
+	tag[0] > 0;
+	cancel_group(true)
+}
+
+active proctype next_group()
+{
+end:	births == 1;
+	LOCK;
+	atomic {
+		assert(EMPTY && !out && dead && (completion == NONE || completion == OVER));
+#ifdef SET_BACK
+		serial = 1;
+#else
+		serial++;
+#endif
+		dead = false; closed = false; completion = NONE
+	};
+	atomic { listed[2] = LISTED; tag[2] = serial };
+	word[2] = ARMED;
+	UNLOCK;
+	/* no cancel of its own comes: the others' handles are void */
+}
+#endif
+
+active proctype rest()
+{
+end:	timeout;
+	assert(EMPTY || listed[2] == LISTED || word[0] == ARMED || word[1] == ARMED);
+	assert(ends[0] <= 1 && ends[1] <= 1 && ends[2] == 0);
+	assert(!listed[0] || word[0] == ARMED);
+	assert(!listed[1] || word[1] == ARMED);
+	assert(!(listed[0] && tag[0] <= cancelled_upto));
+	assert(!(listed[1] && tag[1] <= cancelled_upto));
+#ifdef COMPLETE
+	assert(!out && (calls == 1 || completion == NONE)) /* GROUP4 */
+#endif
+#ifdef DESTROY
+	assert(births == 1 && word[2] == ARMED)
+#endif
+}

@@ -49,7 +49,7 @@ static void pause_ns(uint64_t ns)
 	nanosleep(&span, NULL);
 }
 
-/* Sometimes so long that only the reap can end it. */
+/* Sometimes so long that only a cancel can end it. */
 static uint64_t random_span(uint64_t *seed)
 {
 	return random_below(seed, random_percent(seed, 20) ? 1000 * TW_SECOND : 2 * TW_MILLISECOND);

@@ -12,7 +12,8 @@ struct tw__run {
 	tw_service *service;          /* NULL: a run of a strand's series, for tw_current alone */
 	struct tw__run_record *shown; /* which shows it (user_code.h), or NULL */
 	uint32_t slot, generation;
-	uint64_t tag;  /* the group it is a member of (group.h), or 0 */
+	/* indices of the member's group (group.h), and of the next slot whose release is owed */
+	uint32_t group, owed;
 	void *context; /* what it is under, or NULL */
 	uint64_t overruns;
 	uint64_t due_ns;   /* when it was due: a series' nominal instant, or else a tick */

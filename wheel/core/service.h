@@ -17,7 +17,7 @@
 #include "wheel/base/entry.h"
 #include "wheel/base/tsc.h"
 #include "wheel/slot/magazine.h"
-#include "wheel/slot/tag.h"
+#include "wheel/slot/groups.h"
 
 struct tw__driver;
 struct tw__submitted;

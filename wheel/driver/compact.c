@@ -11,7 +11,7 @@
 
 /*
  * An entry whose timer is not armed is removed: if the timer is armed again, that brings another
- * entry. Entries of groups stay.
+ * entry.
  */
 static void remove_ended(tw_service *service, struct tw__chunk *chunk)
 {
@@ -19,7 +19,7 @@ static void remove_ended(tw_service *service, struct tw__chunk *chunk)
 	uint64_t word;
 	for (unsigned i = 0; i < chunk->count; i++) {
 		tw__wheel_entry entry = chunk->entries[i];
-		if (!tw__entry_slot(entry) || tw__entry_is_armed(&service->slots, entry, &word))
+		if (tw__entry_is_armed(&service->slots, entry, &word))
 			chunk->entries[left++] = entry;
 	}
 	chunk->count = left;

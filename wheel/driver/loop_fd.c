@@ -24,7 +24,7 @@ static void loop_remember(tw_service *service, const struct tw__poll *poll, size
 	bool catching_up = tw_exchange_acquire(&service->catching_up, 0);
 	loop->at_once = stopped || catching_up || poll->behind || (poll->again && poll->drained);
 	loop->soon = poll->again || tw__any_ready(service) || service->driver->purge.purging ||
-		     service->works->deferred || tw__groups_waiting(&service->groups);
+		     service->works->deferred;
 }
 
 /* Collects the batches that executors have returned, and drains the lanes. */
@@ -47,8 +47,7 @@ static uint64_t next_ns(tw_service *service)
 	if (loop->at_once || late || tw__works_waiting(service))
 		return 0;
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, PLAN_BUDGET);
-	if (!plan.certain || loop->soon || tw__groups_waiting(&service->groups) ||
-	    tw__wheel_sweeping(&service->driver->wheel))
+	if (!plan.certain || loop->soon || tw__wheel_sweeping(&service->driver->wheel))
 		plan.tick = service->driver->wheel.next;
 	uint64_t tick_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 	return tw__purge_wake_by(service, tick_ns);
@@ -73,10 +72,8 @@ static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 	uint64_t wake_ns =
 	    sure ? plan_ns
 		 : tw__earlier(plan_ns, tw__tick_ns(service, service->driver->wheel.next));
-	bool asked =
-	    /* group.h, GROUP5; work.h, WORK2 */
-	    tw__groups_waiting(&service->groups) || tw__works_waiting(service);
-	if (tw__driver_any_unread(service) || asked) { /* GATE2, GATE4 */
+	/* GATE2, GATE4; work.h, WORK2 */
+	if (tw__driver_any_unread(service) || tw__works_waiting(service)) {
 		gather(service);
 		wake_ns = tw__earlier(wake_ns, next_ns(service));
 	}
@@ -133,8 +130,7 @@ static bool all_is_done(tw_service *service)
 	       !tw__purge_is_due(service) && service->driver->wheel.late.count == 0 &&
 	       !tw_load_relaxed(&service->submitted->returned) &&
 	       !tw_load_relaxed(&service->catching_up) && !tw__any_ready(service) &&
-	       !tw__works_waiting(service) && !tw__groups_waiting(&service->groups) &&
-	       !lanes_want_draining(service);
+	       !tw__works_waiting(service) && !lanes_want_draining(service);
 }
 
 size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget)
@@ -162,8 +158,8 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 	do {
 		plan = tw__wheel_plan(&service->driver->wheel, UINT32_MAX);
 	} while (!plan.certain);
-	if (service->driver->loop.soon || tw__groups_waiting(&service->groups) ||
-	    tw__works_waiting(service) || plan.tick < service->driver->wheel.next)
+	if (service->driver->loop.soon || tw__works_waiting(service) ||
+	    plan.tick < service->driver->wheel.next)
 		plan.tick = service->driver->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }

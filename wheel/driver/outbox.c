@@ -160,12 +160,6 @@ static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, ui
 	return chunk;
 }
 
-struct tw__chunk *tw__outbox_room_in_own(tw_service *service)
-{
-	TW_ASSERT_DRIVER(service);
-	return room_in(service, &service->driver->outboxes.own, service->driver->wheel.next - 1);
-}
-
 /* False: there is no room for it, nor for later runs of this executor in this poll. */
 static bool outbox_append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
 {

@@ -81,12 +81,6 @@ struct tw__local;
 void tw__outbox_add(tw_service *service, struct tw__chunk *chunk);
 
 /*
- * A chunk of the service's executor with room for one more entry, which the caller writes. NULL:
- * chunks are short.
- */
-struct tw__chunk *tw__outbox_room_in_own(tw_service *service);
-
-/*
  * Submits the runs that wait, or runs them if the executor is the inline one. Returns the number of
  * runs submitted or run, at most budget.
  */

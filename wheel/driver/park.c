@@ -40,7 +40,7 @@ static bool requested(tw_service *service)
 	       tw_load_seq_cst(&service->driver->tick_thread.stopping) ||
 	       tw_load_seq_cst(&service->driver->tick_thread.polls_wanted) !=
 		   tw_load_relaxed(&service->driver->tick_thread.polls_done) ||
-	       tw__groups_ready(service) || tw__works_waiting(service);
+	       tw__works_waiting(service);
 }
 
 /*
@@ -58,11 +58,7 @@ static uint64_t park(tw_service *service)
 	tw_store_relaxed(&service->gate.plan, plan_ns);
 	tw__driver_publish(service, TW__GATE_PARKED);
 	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
-	bool groups =
-	    /* GROUP5, also where chunks are short */
-	    !tw__dropping(service) && tw__groups_waiting(&service->groups);
-	if (tw__driver_any_unread(service) || tw__driver_collect(service) || requested(service) ||
-	    groups)
+	if (tw__driver_any_unread(service) || tw__driver_collect(service) || requested(service))
 		return 0;
 	/*
 	 * Cancels since the last look, which did not ring: what they counted and their look at the
@@ -91,10 +87,9 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__poll *poll)
 		    poll->done && service->driver->park.slept_a_tick;
 	if (poll->behind || (poll->again && poll->drained))
 		return 0;
-	bool due = tw__any_ready(service) || tw__groups_waiting(&service->groups);
-	bool unfinished = poll->again || (due && !tw__dropping(service)) ||
-			  service->driver->purge.purging || service->works->deferred ||
-			  tw__wheel_sweeping(&service->driver->wheel);
+	bool due = tw__any_ready(service) && !tw__dropping(service);
+	bool unfinished = poll->again || due || service->driver->purge.purging ||
+			  service->works->deferred || tw__wheel_sweeping(&service->driver->wheel);
 	service->driver->park.unfinished = unfinished;
 	bool quiet = service->driver->park.quiet_polls > QUIET_POLLS &&
 		     !service->driver->park.fires_each_tick;

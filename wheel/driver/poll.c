@@ -18,7 +18,6 @@
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
 #include "wheel/driver/resolve.h"
-#include "wheel/timer/reap_queue.h"
 
 enum { POLLS_PER_LOOK = 16 }; /* polls between two looks at whether to sweep */
 
@@ -74,43 +73,12 @@ static void empty_wheel(tw_service *service)
 	}
 }
 
-/* --------------------------------------------------------- groups to be reaped */
-
-/* where the driver itself reaps: this many pieces make no long tick */
-enum { GROUPS_A_POLL = 4 };
-
-/*
- * Appends waiting groups to what is ready for the executor, as many as a chunk holds at most. The
- * rules: wheel/group/group.h.
- */
-static void groups_collect(tw_service *service)
-{
-	struct tw__groups *groups = &service->groups;
-	struct tw__chunk *chunk;
-	int most = service->executor == &tw__inline_executor ? GROUPS_A_POLL : TW__CHUNK_ENTRIES;
-	/* one that is missed here is seen before sleeping */
-	if (!groups->waiting && tw_load_relaxed(&groups->stack))
-		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* GROUP5 */
-	for (int n = 0; groups->waiting && n < most && (chunk = tw__outbox_room_in_own(service));
-	     n++) {
-		uint32_t index = groups->waiting;
-		groups->waiting =
-		    /* first: once handed over it may be pushed again */
-		    tw__group_at(groups, index)->next;
-		chunk->entries[chunk->count++] = tw__entry_make(0, index);
-	}
-}
-
 /* ---------------------------------------------------------------------- refile */
 
 void tw__refile(tw_service *service, uint64_t entry)
 {
 	TW_ASSERT_DRIVER(service);
 	uint32_t slot = tw__entry_slot(entry);
-	if (!slot) {
-		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
-		return;
-	}
 	uint64_t word, tick;
 	do {
 		if (!tw__entry_is_armed(&service->slots, entry, &word))
@@ -182,14 +150,12 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);
-	if (tw_likely(!tw__dropping(service))) {
-		groups_collect(service);
+	if (tw_likely(!tw__dropping(service)))
 		poll.done = tw__outbox_deliver(service, local, budget);
-	}
 	/* last: inline work may take its time, and what was due before it must not wait for it */
 	poll.done += tw__works_offer(service);
 	poll.elapsed = service->driver->wheel.next - service->driver->moved_tick;
-	poll.behind = tw__wheel_move_nearer(&service->driver->wheel) || tw__groups_ready(service);
+	poll.behind = tw__wheel_move_nearer(&service->driver->wheel);
 	service->driver->moved_tick = service->driver->wheel.next;
 	bool look = ++service->driver->polls % POLLS_PER_LOOK == 0 || service->driver->park.woken;
 	tw__sweep(service, poll.drained, look);

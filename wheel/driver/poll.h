@@ -12,8 +12,7 @@ struct tw__poll {
 	uint64_t elapsed; /* ticks since the poll before */
 	size_t done;      /* callbacks run or handed over */
 	bool again;       /* a lane was left with entries */
-	/* the cascade of far timers is behind, or groups wait for their reap */
-	bool behind;
+	bool behind;      /* the cascade of far timers */
 };
 
 /* A poll that drains this many entries for each tick since the last one is no quiet one. */
@@ -36,13 +35,6 @@ bool tw__forced(const tw_service *service);
 static inline bool tw__dropping(const tw_service *service)
 {
 	return tw_load_acquire(&service->phase.closing) == TW__CLOSING_DROP;
-}
-
-/* Groups wait for their reap, and there are chunks to submit them in; else they wait for a tick. */
-static inline bool tw__groups_ready(const tw_service *service)
-{
-	return !tw__dropping(service) && tw__groups_waiting(&service->groups) &&
-	       !tw__short_of_chunks(service);
 }
 
 /*

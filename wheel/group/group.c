@@ -1,9 +1,8 @@
 /*
- * Groups: creation, cancel, close and destroy. Membership: wheel/timer/member.h. Reap: reap.c. The
- * rules: group.h.
+ * Groups: creation, cancel, close and destroy. Membership: wheel/timer/member.h. The rules:
+ * group.h.
  *
- * Progress: cancel, close: lock-free; enter, leave and statistics take the group's lock for a few
- * stores.
+ * Progress: each call holds the group's lock for a few stores, or for A_HOLD compare-and-swaps.
  */
 #include "wheel/group/group.h"
 
@@ -11,11 +10,18 @@
 
 #include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
-#include "wheel/group/reap.h"
+#include "wheel/timer/end.h"
 #include "wheel/timer/member.h"
-#include "wheel/timer/reap_queue.h"
+#include "wheel/timer/release.h"
 
-enum { LEAST_GROUPS = 65536 };
+enum {
+	LEAST_GROUPS = 65536,
+	A_HOLD = 32,   /* members that a walk ends under one hold of the lock */
+	GIVES_WAY = 64 /* how long it waits, between two, for a thread to take the lock */
+};
+
+/* The farthest that a serial number moves on from that of the oldest member. */
+#define FARTHEST_BACK (UINT32_C(1) << 30)
 
 void tw__groups_init(struct tw__groups *groups, uint32_t max_timers)
 {
@@ -76,41 +82,44 @@ static int map_groups(struct tw__groups *groups, uint32_t index)
 	return r;
 }
 
-/* A free index: 0 or -EAGAIN: none is left, or -ENOMEM. */
-static int take_index(struct tw__groups *groups, uint32_t base_generation, uint32_t *out)
+/* An index that was never used: 0 or -EAGAIN: none is left, or -ENOMEM. The lock is held. */
+static int take_fresh(struct tw__groups *groups, uint32_t base_generation, uint32_t *out)
 {
-	uint32_t index = groups->free, fresh = tw_load_relaxed(&groups->fresh);
-	if (index) {
-		groups->free = tw__group_at(groups, index)->next_free;
-		*out = index;
-		return 0;
-	}
+	uint32_t fresh = tw_load_relaxed(&groups->fresh);
 	if (fresh == groups->end)
 		return -EAGAIN;
 	int r = map_groups(groups, fresh);
 	if (r)
 		return r;
 	struct tw__group *group = tw__group_at(groups, fresh);
-	tw_store_relaxed(&group->word,
-			 (uint64_t)base_generation << 32 | TW__GROUP_CLOSED | TW__GROUP_DEAD);
-	group->vacant = true;
+	tw_store_relaxed(&group->handle, (uint64_t)base_generation << 32 | fresh);
+	tw_store_relaxed(&group->dead, true);
 	tw_store_release(&groups->fresh, fresh + 1);
 	*out = fresh;
 	return 0;
 }
 
-static uint64_t give_birth(struct tw__group *group, uint32_t index)
+/* The index of a group that has ended, or 0. */
+static uint32_t take_free(struct tw__groups *groups)
 {
-	uint64_t word = tw_load_relaxed(&group->word), born, handle; /* the CAS checks it */
+	tw__tiny_lock(&groups->free_lock);
+	uint32_t index = groups->free;
+	if (index)
+		groups->free = tw__group_at(groups, index)->next_free;
+	tw__tiny_unlock(&groups->free_lock);
+	return index;
+}
+
+/* Handles of one index are numbered, and begin at a random number for each service. */
+static uint64_t give_birth(struct tw__group *group)
+{
 	tw__group_lock(group);
-	do {
-		born =
-		    (word + TW__GROUP_SERIAL_ONE) & ~(uint64_t)(TW__GROUP_CLOSED | TW__GROUP_DEAD);
-		handle = (born & ~(uint64_t)TW__GROUP_INDEX_MASK) | index;
-		tw_store_relaxed(&group->handle, handle); /* GROUP7: published by the CAS */
-	} while (!tw_cas_acq_rel(&group->word, &word, born));
-	group->vacant = false;
-	tw_store_relaxed(&group->completion, TW__COMPLETION_NONE);
+	uint64_t handle = tw_load_relaxed(&group->handle) + TW__GROUP_INDEX_MASK + 1;
+	tw_store_relaxed(&group->handle, handle);
+	tw_store_relaxed(&group->dead, false);
+	group->serial++; /* a walk for the last group may still be about to look */
+	group->closed = false;
+	group->completion = TW__COMPLETION_NONE;
 	tw__group_unlock(group);
 	return handle;
 }
@@ -123,179 +132,254 @@ int tw_group_create(tw_group *out, tw_service *service)
 	if (tw__gate_refuses(tw__gate_look(&service->gate)))
 		return -ESHUTDOWN;
 	struct tw__groups *groups = &service->groups;
-	pthread_mutex_lock(&groups->lock);
-	uint32_t index = 0;
-	r = take_index(groups, (uint32_t)(service->slots.base >> 32), &index);
-	pthread_mutex_unlock(&groups->lock);
+	uint32_t index = take_free(groups);
+	if (tw_unlikely(!index)) {
+		pthread_mutex_lock(&groups->lock);
+		r = take_fresh(groups, (uint32_t)(service->slots.base >> 32), &index);
+		pthread_mutex_unlock(&groups->lock);
+	}
 	if (r)
 		return r;
-	out->id = give_birth(tw__group_at(groups, index), index);
+	if (tw_unlikely(!tw_load_relaxed(&service->slots.written.links)))
+		tw_store_relaxed(&service->slots.written.links, true);
+	out->id = give_birth(tw__group_at(groups, index));
 	return 0;
 }
 
 /* ---------------------------------------------------------------- cancelling */
 
-/*
- * Whether the cancel needs the bias owner's barrier (GROUP8). Without a bias owner it does too:
- * there may soon be one that has not seen the cancel.
- */
-static bool is_remote(const tw_service *service, const struct tw__group *group)
+struct tw__group *tw__group_find(tw_service *service, tw_group handle)
 {
-	const struct tw__local *local = tw__local_at_hand(service);
-	return !local || tw_load_relaxed(&group->bias_owner) != local;
-}
-
-uint64_t tw__group_shift(const tw_service *service, struct tw__group *group, uint64_t handle,
-			 uint64_t flags)
-{
-	uint64_t word = tw_load_acquire(&group->word), shifted; /* GROUP7 */
-	do {
-		if (!tw__group_is(group, word, handle))
-			return 0;
-		shifted = (word + TW__GROUP_SERIAL_ONE) | flags;
-	} while (
-	    !tw_cas_acq_rel(&group->word, &word, shifted)); /* GROUP2, GROUP3, GROUP4, GROUP8 */
-	if (is_remote(service, group))
-		tw_store_release(&group->remote, true); /* GROUP8: after the serial number */
-	return shifted;
-}
-
-/*
- * A group without members need not wake anyone. If another thread has its lock, nobody waits for
- * it, and the reap looks. All members being cached counts as none, but only the bias owner knows
- * that this stays so.
- */
-static bool seen_empty(const tw_service *service, struct tw__group *group, uint64_t word)
-{
-	if (!tw__tiny_try_lock(&group->lock))
-		return false;
-	bool empty = !group->first || (!is_remote(service, group) &&
-				       !tw__group_has_before(group, &service->slots, word));
+	struct tw__group *group = tw__group_of(&service->groups, handle.id);
+	if (!group)
+		return NULL;
+	tw__group_lock(group);
+	if (tw__group_is(group, handle.id))
+		return group;
 	tw__group_unlock(group);
-	return empty;
+	return NULL;
 }
 
-static int cancel_with(const char *call, tw_service *service, tw_group handle, uint64_t flags)
+struct tw__cancel_of tw__group_cancel_begin(tw_service *service, struct tw__group *group,
+					    uint32_t index, unsigned flags)
+{
+	TW_ASSERT_TINY_LOCKED(&group->lock);
+	struct tw__cancel_of of = {service, group, index, group->serial};
+	group->closed |= flags != 0;
+	if (flags & TW__GROUP_DIES)
+		tw_store_relaxed(&group->dead, true);
+	if (tw_likely(!tw__group_has_upto(group, service->slots.links, of.serial - FARTHEST_BACK)))
+		group->serial++;
+	return of;
+}
+
+/* The releases that a walk has left to do, in order. */
+struct owed {
+	uint32_t first, last;
+};
+
+/* It is RELEASING, off its list, and this call's to end. */
+static void owe(struct tw__group *group, struct tw__link *links, uint32_t slot, struct owed *owed)
+{
+	tw__member_append(links, &group->ending_first, &group->ending_last, slot);
+	links[slot].owed = 0;
+	*(owed->last ? &links[owed->last].owed : &owed->first) = slot;
+	owed->last = slot;
+}
+
+enum met { SKIPPED, FREED, OWED };
+
+/* Ends a member that waits, marks one that runs. The lock is held. */
+static enum met end_member(tw_service *service, uint32_t slot)
+{
+	_Atomic uint64_t *at = &service->slots.words[slot];
+	uint64_t word = tw_load_acquire(at);
+	for (;;) {
+		if (tw_likely(tw__word_waits(word))) {
+			if (tw_unlikely(!tw__end_word(service, slot, &word)))
+				continue;
+			word = tw_load_relaxed(at); /* by now this call's */
+			return tw__word_state(word) == TW__RELEASING ? OWED : FREED;
+		}
+		if (tw__word_state(word) != TW__RUNNING || word & TW__ENDED ||
+		    tw__word_cas_acq_rel(at, &word, word | TW__ENDED))
+			return SKIPPED;
+	}
+}
+
+/* Two members that stay become neighbors; 0: the list's end. */
+static void join(struct tw__group *group, struct tw__link *links, uint32_t slot, uint32_t next)
+{
+	*(slot ? &links[slot].next : &group->first) = next;
+	*(next ? &links[next].previous : &group->last) = slot;
+}
+
+/*
+ * One hold of the lock, which the caller has taken, and which is given up. first: the hold in which
+ * the cancel has begun. Members that have left are the caller's to give back: *left of them. False:
+ * the walk is over.
+ */
+static bool end_some(const struct tw__cancel_of *of, bool first, uint32_t *freed, unsigned *left,
+		     struct owed *owed)
+{
+	struct tw__link *links = of->service->slots.links;
+	struct tw__group *group = of->group;
+	uint32_t slot = group->first, stays = 0;
+	unsigned n = 0, ended = 0;
+	TW_ASSERT_TINY_LOCKED(&group->lock);
+	while (slot && ended < A_HOLD && !tw__serial_is_after(links[slot].serial, of->serial)) {
+		uint32_t next = links[slot].next;
+		tw_prefetch_write(&links[next]);
+		tw_prefetch_write((const void *)&of->service->slots.words[next]);
+		enum met met = end_member(of->service, slot);
+		if (tw_likely(met == FREED)) {
+			freed[n++] = slot;
+		} else if (met == OWED) {
+			owe(group, links, slot, owed);
+		} else {
+			join(group, links, stays, slot);
+			stays = slot;
+		}
+		ended += met != SKIPPED;
+		slot = next;
+	}
+	join(group, links, stays, slot);
+	group->members -= n;
+	*left = n;
+	if (n)
+		tw__group_left(of->service, group, of->index, links[freed[0]].serial);
+	else if (first)
+		tw__group_left(of->service, group, of->index, of->serial);
+	else
+		tw__group_unlock(group); /* perhaps another group's by now */
+	return ended == A_HOLD;
+}
+
+/*
+ * A thread that wants the lock spins by now. Without this the walk would take the lock again
+ * first.
+ */
+static void give_way(struct tw__group *group)
+{
+	for (unsigned i = 0;
+	     i < GIVES_WAY && tw_load_relaxed(&group->wanted) && !tw_load_relaxed(&group->lock);
+	     i++)
+		tw_cpu_relax();
+}
+
+/* The frame says which releases this thread still owes, for those who would wait for one. */
+static void call_releases(tw_service *service, struct tw__local *local, uint32_t slot)
+{
+	struct tw__run frame = {.outer = tw__current_run, .service = service};
+	tw__current_run = &frame;
+	for (; slot; slot = frame.owed) {
+		/* first: then the slot is another's */
+		frame.owed = service->slots.links[slot].owed;
+		uint64_t word = tw_load_relaxed(&service->slots.words[slot]);
+		tw__count_end(service, local, TW_FATE_CANCELLED);
+		(void)tw__release(service, local, slot, tw__word_generation(word),
+				  TW_FATE_CANCELLED);
+	}
+	tw__current_run = frame.outer;
+}
+
+void tw__group_cancel_rest(const struct tw__cancel_of *of)
+{
+	struct tw__local *local = NULL;
+	struct owed owed = {0};
+	uint32_t freed[A_HOLD];
+	unsigned left;
+	for (bool first = true, more = true; more; first = false) {
+		if (!first)
+			tw__group_lock(of->group); /* GROUP1 */
+		more = end_some(of, first, freed, &left, &owed);
+		if (first && (left || owed.first))
+			local = tw__local_of(of->service);
+		for (unsigned i = 0; i < left; i++)
+			tw__end_left(of->service, local, freed[i]);
+		if (more)
+			give_way(of->group);
+	}
+	if (owed.first)
+		call_releases(of->service, local, owed.first);
+}
+
+/* The serial number that was moved on, or an errno. */
+static int64_t cancel_with(const char *call, tw_service *service, tw_group handle, unsigned flags)
 {
 	int r = tw__service_check_in(call, service);
 	if (r)
 		return r;
-	struct tw__group *group = tw__group_of(&service->groups, handle.id);
-	uint64_t word = group ? tw__group_shift(service, group, handle.id, flags) : 0;
-	if (!word)
+	struct tw__group *group = tw__group_find(service, handle);
+	if (!group)
 		return -ENOENT;
-	if (!seen_empty(service, group, word))
-		tw__group_reap_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
-	return 0;
+	struct tw__cancel_of of =
+	    tw__group_cancel_begin(service, group, handle.id & TW__GROUP_INDEX_MASK, flags);
+	tw__group_cancel_rest(&of);
+	return of.serial;
+}
+
+static int cancel(const char *call, tw_service *service, tw_group group, unsigned flags)
+{
+	int64_t r = cancel_with(call, service, group, flags);
+	return r < 0 ? (int)r : 0;
 }
 
 int tw_group_cancel(tw_service *service, tw_group group)
 {
-	return cancel_with(__func__, service, group, 0);
+	return cancel(__func__, service, group, 0);
 }
 
 int tw_group_close(tw_service *service, tw_group group)
 {
-	return cancel_with(__func__, service, group, TW__GROUP_CLOSED);
+	return cancel(__func__, service, group, TW__GROUP_CLOSES);
 }
 
-int tw_group_destroy(tw_service *service, tw_group handle)
+int tw_group_destroy(tw_service *service, tw_group group)
 {
-	int r = cancel_with(__func__, service, handle, TW__GROUP_CLOSED | TW__GROUP_DEAD);
-	if (r)
-		return r;
-	uint32_t index = handle.id & TW__GROUP_INDEX_MASK;
-	struct tw__group *group = tw__group_at(&service->groups, index);
-	struct tw__local *local = tw__local_at_hand(service);
-	if (local)
-		tw__cached_flush(service, local, index);
-	tw__group_lock(group);
-	tw__group_unlock_and_vacate(&service->groups, group, index);
-	return 0;
+	return cancel(__func__, service, group, TW__GROUP_CLOSES | TW__GROUP_DIES);
 }
 
 /* In a callback or release of a member, however deep. */
-static bool inside_member(const tw_service *service, tw_group group)
+static bool inside_member(const tw_service *service, uint32_t index)
 {
 	for (const struct tw__run *run = tw__current_run; run; run = run->outer)
-		if (run->service == service && run->tag &&
-		    !((run->tag ^ group.id) & TW__GROUP_INDEX_MASK))
+		if (run->service == service && run->group == index)
 			return true;
 	return false;
 }
 
 /*
- * Whether no member from before the serial number of `word` is left; if not, *bell has not rung for
- * it (GROUP6).
+ * Until all members up to that serial number have left. The index may be another group's by then.
  */
-static bool none_older(tw_service *service, struct tw__group *group, uint64_t word, uint32_t *bell)
-{
-	tw__group_lock(group);
-	bool none = !tw__group_has_before(group, &service->slots, word); /* GROUP9 */
-	*bell = tw_load_acquire(&service->finish_bell);                  /* GROUP6 */
-	tw__group_unlock(group);
-	return none;
-}
-
-static int await_older(tw_service *service, struct tw__group *group, uint64_t word,
+static int await_older(tw_service *service, struct tw__group *group, uint32_t serial,
 		       uint64_t deadline_ns)
 {
-	uint32_t bell;
-	tw__group_make_certain(service, group); /* GROUP8 */
-	while (!none_older(service, group, word, &bell)) {
-		if (tw_clock_now(tw_clock_monotonic()) >= deadline_ns)
-			return TW_RUNNING;
-		if (!tw__group_reap(service, tw__local_of(service), group))
-			tw__futex_wait(&service->finish_bell, bell, deadline_ns);
-	}
-	return TW_CANCELLED;
-}
-
-/* Under the lock, for threads that leave; sequentially consistent, for the bias owner (GROUP9). */
-static void count_waiter(struct tw__group *group, uint32_t by)
-{
+	bool in_time = true, waits;
 	tw__group_lock(group);
-	tw_add_seq_cst(&group->waiters, by);
+	group->waiters++;
+	while ((waits = tw__group_has_upto(group, service->slots.links, serial)) && in_time) {
+		uint32_t bell = tw_load_acquire(&service->finish_bell); /* GROUP2 */
+		tw__group_unlock(group);
+		in_time = tw__futex_wait(&service->finish_bell, bell, deadline_ns);
+		tw__group_lock(group);
+	}
+	group->waiters--;
 	tw__group_unlock(group);
+	return waits ? TW_RUNNING : TW_CANCELLED;
 }
 
 int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_ns)
 {
-	int r = tw__service_check(service);
-	if (r)
-		return r;
-	struct tw__group *group = tw__group_of(&service->groups, handle.id);
-	uint64_t word = group ? tw__group_shift(service, group, handle.id, 0) : 0;
-	if (!word)
-		return -ENOENT;
-	int outcome = TW_SELF;
-	if (!inside_member(service, handle)) {
-		uint64_t deadline_ns = tw__deadline_in(timeout_ns);
-		count_waiter(group, 1);
-		outcome = await_older(service, group, word, deadline_ns);
-		count_waiter(group, (uint32_t)-1);
-	}
-	if (outcome != TW_CANCELLED)
-		tw__group_reap_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
-	return outcome;
-}
-
-/*
- * How many members of the group's list are cached. By any thread, a hint. The group's lock is held.
- */
-static uint32_t count_cached(tw_service *service, uint32_t index)
-{
-	uint32_t cached = 0;
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		struct tw__cached_members *by = &((struct tw__local *)lane)->cached;
-		uint32_t count = tw_load_relaxed(&by->count);
-		for (uint32_t i = 0; i < count; i++) {
-			uint64_t item = tw_load_relaxed(&by->items[i]);
-			cached += tw__cached_group(item) == index &&
-				  tw_load_relaxed(&service->slots.exts[(uint32_t)item].linked);
-		}
-	}
-	return cached;
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
+	int64_t serial = cancel_with(__func__, service, handle, 0);
+	if (serial < 0)
+		return (int)serial;
+	uint32_t index = handle.id & TW__GROUP_INDEX_MASK;
+	if (inside_member(service, index))
+		return TW_SELF;
+	return await_older(service, tw__group_at(&service->groups, index), (uint32_t)serial,
+			   deadline_ns);
 }
 
 int tw_group_stats(tw_service *service, tw_group handle, struct tw_group_stats *out)
@@ -305,19 +389,12 @@ int tw_group_stats(tw_service *service, tw_group handle, struct tw_group_stats *
 		r = tw__service_check(service);
 	if (r)
 		return r;
-	struct tw__group *group = tw__group_of(&service->groups, handle.id);
+	struct tw__group *group = tw__group_find(service, handle);
 	if (!group)
 		return -ENOENT;
-	struct tw_group_stats stats = {0};
-	tw__group_lock(group);
-	uint64_t word = tw_load_acquire(&group->word);
-	bool is_it = tw__group_is(group, word, handle.id);
-	uint32_t cached = count_cached(service, handle.id & TW__GROUP_INDEX_MASK);
-	stats.members = group->members > cached ? group->members - cached : 0;
+	struct tw_group_stats stats = {.members = group->members,
+				       .running = tw_load_relaxed(&group->running)};
 	tw__group_unlock(group);
-	if (!is_it)
-		return -ENOENT;
-	stats.running = word & TW__GROUP_RUNNING_MASK;
 	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

@@ -10,11 +10,9 @@
 #include "wheel/base/probes.h"
 #include "wheel/timer/timing.h"
 #include "wheel/run/work.h"
-#include "wheel/group/reap.h"
 #include "wheel/run/series.h"
 #include "wheel/timer/cancel.h"
 #include "wheel/timer/end.h"
-#include "wheel/timer/reap_queue.h"
 #include "wheel/timer/release.h"
 #include "wheel/core/user_code.h"
 
@@ -23,17 +21,6 @@ enum { PREFETCH_AHEAD = 6 };
 
 /* --------------------------------------------------------------------- end */
 
-/* The running word; marked as if it had been cancelled itself if its group was. */
-static uint64_t read_ended(tw_service *service, const struct tw__run *run)
-{
-	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
-	bool stale = tw__tag_is_stale(&service->groups, run->tag);
-	while (stale && !(word & TW__ENDED))
-		if (tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, word | TW__ENDED))
-			word |= TW__ENDED;
-	return word;
-}
-
 /*
  * The end of a claimed timer with an extension record. A release may take any time, so the next run
  * reads the clock.
@@ -41,7 +28,7 @@ static uint64_t read_ended(tw_service *service, const struct tw__run *run)
 static void end_ext(tw_service *service, struct tw__local *local, struct tw__run *run,
 		    enum tw_fate fate, struct tw__run_clock *clock)
 {
-	uint64_t word = read_ended(service, run), releasing;
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]), releasing;
 	if (tw__ended_as_cancelled(service, run, word))
 		fate = TW_FATE_CANCELLED;
 	tw__count_end(service, local, fate);
@@ -51,32 +38,14 @@ static void end_ext(tw_service *service, struct tw__local *local, struct tw__run
 	} while (!tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, releasing));
 	if (tw__release(service, local, run->slot, run->generation, fate))
 		clock->now_ns = 0;
-	if (run->tag)
-		tw__group_run_is_over(&service->groups, run->tag);
-}
-
-/*
- * A member that has armed itself again is no longer running. If its group was cancelled meanwhile,
- * nobody else may know (GROUP3).
- */
-static void leave_armed(tw_service *service, struct tw__local *local, const struct tw__run *run,
-			struct tw__run_clock *clock)
-{
-	if (!tw__group_run_is_over(&service->groups, run->tag))
-		return;
-	tw__end_cancelled(service, local, run->slot, run->generation);
-	clock->now_ns = 0; /* as in end_ext */
 }
 
 /* Whether the timer is armed again, or disarmed, and so no longer this thread's. */
 static bool goes_on(tw_service *service, struct tw__local *local, struct tw__run *run,
 		    struct tw__run_clock *clock)
 {
-	if (!tw__continues(service, local, run, read_ended(service, run), clock->now_ns))
-		return false;
-	if (run->tag)
-		leave_armed(service, local, run, clock);
-	return true;
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
+	return tw__continues(service, local, run, word, clock->now_ns);
 }
 
 static void run_finish(tw_service *service, struct tw__local *local, struct tw__run *run,
@@ -85,7 +54,7 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 	tw_bump(&local->runs, 1);
 	if (tw_likely(!run->rearm && !(claimed & (TW__HAS_EXT | TW__HAS_PERSISTENT)))) {
 		tw_bump(&local->fired, 1);
-		tw__set_free(service, local, run->slot, run->generation);
+		tw__set_free(service, local, run->slot, run->generation, 0);
 		return;
 	}
 	if (goes_on(service, local, run, clock))
@@ -97,7 +66,7 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
 	bool cancelled = tw__ended_as_cancelled(service, run, word);
 	tw__count_end(service, local, cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED);
-	tw__set_free(service, local, run->slot, run->generation);
+	tw__set_free(service, local, run->slot, run->generation, 0);
 }
 
 /* --------------------------------------------------------------------- run */
@@ -118,23 +87,6 @@ struct batch_of {
 	struct tw__run_clock *clock;
 };
 
-/* No entry of a timer: a group wants to be reaped (group.h), which calls releases. */
-static bool reap_group(tw_service *service, struct tw__local *local, uint32_t index,
-		       struct tw__run_clock *clock)
-{
-	tw__group_reap_entry(service, local, index);
-	clock->now_ns = 0;
-	return false;
-}
-
-/* A cancelled member, found by its claim. False: its word has changed. */
-static bool end_stale(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t *word,
-		      struct tw__run_clock *clock)
-{
-	clock->now_ns = 0;
-	return tw__end(service, local, tw__entry_slot(entry), word, TW_FATE_CANCELLED);
-}
-
 /* What a claim learns. */
 struct claimed {
 	uint64_t marks; /* of the running word */
@@ -149,15 +101,7 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1, WORD4 */
 	for (;;) {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word)) {
-			if (!slot)
-				return reap_group(service, local, generation, of->clock);
 			if (!tw__entry_is_armed(&service->slots, entry, &word))
-				return false;
-			continue;
-		}
-		if (tw_unlikely(word & TW__EXT) &&
-		    tw_unlikely(tw__member_is_stale(service, slot))) {
-			if (end_stale(service, local, entry, &word, of->clock))
 				return false;
 			continue;
 		}
@@ -183,15 +127,13 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 	}
 }
 
-/* What a run needs of its extension record. A member of a group is counted. */
+/* What a run needs of its extension record, and of its record. */
 static void begin_ext(tw_service *service, struct tw__local *local, struct tw__run *run,
 		      uint64_t now_ns)
 {
 	struct tw__ext *ext = tw__ext_of(&service->slots, run->slot);
-	run->tag = tw_load_relaxed(&ext->tag);
+	run->group = tw_load_relaxed(&service->slots.records[run->slot].group);
 	run->context = ext->context;
-	if (run->tag)
-		tw__group_run_begins(&service->groups, run->tag);
 	if (ext->period_ns)
 		tw__series_begins(local, run, ext, now_ns);
 }
@@ -240,7 +182,9 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__current_run = &run;
 	run.shown = tw__user_begin(service, fn, arg, name, begun_ns);
 	void *former = tw__context_enter(run.context);
+	tw__group_count_run(service, run.group, 1);
 	fn(arg);
+	tw__group_count_run(service, run.group, -1);
 	tw__context_leave(former);
 	tw__user_end(run.shown);
 	tw__current_run = run.outer;
@@ -276,18 +220,6 @@ static void prefetch_entry(tw_service *service, uint64_t entry)
 	__builtin_prefetch(&service->slots.records[slot]);
 }
 
-/* No run: the timer ends here, unless it is disarmed. A group to be reaped is no timer. */
-static void end_entry(tw_service *service, struct tw__local *local, uint64_t entry)
-{
-	uint32_t group = (uint32_t)(entry >> TW__GENERATION_SHIFT);
-	if (tw__entry_slot(entry))
-		tw__cancel_entry(service, entry);
-	else if (local)
-		tw__group_reap_entry(service, local, group);
-	else
-		tw__group_offer_again(service, group);
-}
-
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
 		   struct tw__run_clock *clock)
 {
@@ -298,7 +230,7 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
 	if (index + PREFETCH_AHEAD < chunk->count)
 		prefetch_entry(service, chunk->entries[index + PREFETCH_AHEAD]);
 	if (tw_unlikely(chunk->holder_count & TW__BATCH_ENDED)) {
-		end_entry(service, local, chunk->entries[index]);
+		tw__cancel_entry(service, chunk->entries[index]);
 		return false;
 	}
 	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_SUBMITTED_NS],
@@ -328,10 +260,6 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 static void run_give_back(tw_service *service, struct tw__local *local,
 			  const struct tw__chunk *chunk, uint64_t entry)
 {
-	if (!tw__entry_slot(entry)) {
-		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
-		return;
-	}
 	uint32_t slot = tw__entry_slot(entry);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]), tick;
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
@@ -379,7 +307,7 @@ void tw__batch_end_one(tw_batch *batch)
 	tw_service *service = tw__batch_service(batch);
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	if (index >= 0)
-		end_entry(service, tw__local_of(service), tw__batch_chunk(batch)->entries[index]);
+		tw__cancel_entry(service, tw__batch_chunk(batch)->entries[index]);
 	tw__batch_finish(batch, 1);
 }
 

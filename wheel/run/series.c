@@ -163,7 +163,7 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 		return false;
 	if (word & TW__HAS_PERSISTENT)
 		return persist(service, local, run, word);
-	if (!(word & TW__HAS_EXT))
+	if (!(word & TW__HAS_EXT) || !tw_load_relaxed(&service->slots.records[run->slot].ext))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
 	struct tw__ext *ext = tw__ext_of(&service->slots, run->slot);
 	bool more = ext->period_ns && next_of_series(service, local, ext, now_ns);

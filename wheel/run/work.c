@@ -13,13 +13,6 @@ void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *exec
 	tw_store_relaxed(&work->service_and_mark, (uintptr_t)service + 1);
 }
 
-static void work_push(tw_service *service, struct tw__work *work)
-{
-	work->next = tw_load_relaxed(&service->works->stack);
-	while (!tw_cas_seq_cst(&service->works->stack, &work->next, work)) { /* WORK1, WORK2 */
-	}
-}
-
 /*
  * This thread is the driver, in tw__works_offer. rest: what it has not offered yet. first, end: the
  * works deferred to the next tick, and their last link.
@@ -38,16 +31,6 @@ static void work_defer(struct offering *list, struct tw__work *work)
 	list->end = &work->next;
 }
 
-static void push_and_ring(tw_service *service, struct tw__work *work)
-{
-	tw_add_relaxed(&service->works->pushers, 1); /* WORK4: comes before, by WORK1 and WORK3 */
-	work_push(service, work);
-	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* WORK2 */
-		tw__gate_ring(&service->gate);
-	/* WORK4; the last look at the service */
-	tw_add_release(&service->works->pushers, (uint32_t)-1);
-}
-
 /*
  * What the driver runs here, and comes again and again, would keep it from sleeping if it were on
  * the stack.
@@ -59,7 +42,7 @@ void tw__work_submit_later(struct tw__work *work)
 	if (offering && offering->service == service)
 		work_defer(offering, work);
 	else
-		push_and_ring(service, work);
+		tw__work_push_and_ring(service, work);
 }
 
 /* This thread is inside an executor's submit that tw__work_submit has called. */
@@ -81,7 +64,7 @@ int tw__work_try_submit(struct tw__work *work)
 	tw_executor *executor = tw_load_relaxed(&work->executor);
 	if (executor != &tw__inline_executor)
 		return work_hand_over(work, executor, true);
-	push_and_ring(tw__work_service(work), work);
+	tw__work_push_and_ring(tw__work_service(work), work);
 	return 0;
 }
 
@@ -128,7 +111,7 @@ int tw__work_run(struct tw__work *work)
 {
 	tw_service *service = tw__work_service(work);
 	if (tw_unlikely(submitting)) {
-		push_and_ring(service, work);
+		tw__work_push_and_ring(service, work);
 		return 0;
 	}
 	work_run(service, work);
@@ -196,7 +179,7 @@ bool tw__work_recall(struct tw__work *work)
 			found = true;
 			continue;
 		}
-		work_push(service, others);
+		tw__work_push(service, others);
 		pushed = true;
 	}
 	tw__tiny_unlock(&service->works->recall);
@@ -224,17 +207,21 @@ static void answer_refusal(struct tw__work *work)
 	}
 }
 
-/* True: it was run here. Else the executor has it, or it is deferred, or its owner has it. */
+/*
+ * True: it was run here, and counts. Else the executor has it, or it is deferred, or its owner
+ * has it.
+ */
 static bool work_offer(tw_service *service, struct tw__work *work)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
-	if (executor == &tw__inline_executor) {
-		work_run(service, work);
-		return true;
+	if (executor != &tw__inline_executor) {
+		if (work_hand_over(work, executor, false) < 0)
+			answer_refusal(work);
+		return false;
 	}
-	if (work_hand_over(work, executor, false) < 0)
-		answer_refusal(work);
-	return false;
+	bool counts = !work->uncounted; /* first: it may be gone */
+	work_run(service, work);
+	return counts;
 }
 
 static size_t offer_all(tw_service *service, struct tw__work *work)

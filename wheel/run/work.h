@@ -31,7 +31,7 @@
  *       stack, CAS release (push) -> exchange acquire (the driver).
  *   WORK2  push onto the stack (seq_cst), then load of the gate's word, against the driver's
  *       publishing of PARKED, then its load of the stack (all seq_cst): one of the two sees the
- *       other, as for groups (group.h, GROUP5).
+ *       other.
  *   WORK3  service.holders: CAS acq_rel (hold), sub seq_cst (let go, leave) -> CAS acq_rel (close):
  *       all that holders did came before.
  *   WORK4  service.works_pushers: add relaxed before the push, sub release when the bell was rung
@@ -41,38 +41,9 @@
 #ifndef TW_WHEEL_WORK_H
 #define TW_WHEEL_WORK_H
 
-#include "wheel/core/service.h"
+#include "wheel/core/works.h"
 #include "wheel/run/batch.h"
 #include "wheel/run/run.h"
-
-/* The layers' part of a service. */
-struct tw__works {
-	_Atomic(struct tw__work *) stack; /* for the driver to offer, or to run */
-	/* threads that are pushing, or look whether to wake the driver */
-	_Atomic uint32_t pushers;
-	_Atomic uint32_t recall; /* a lock: of those who take some back */
-	/* the driver's: refused, to be offered again in the next tick; in order */
-	struct tw__work *deferred;
-	_Atomic uint64_t
-	    /* layers that use the service; LEAVING: of those destroyed, CLOSED: no more of them */
-	    holders;
-};
-
-#define TW__HOLDERS_LEAVING (UINT64_C(1) << 32)
-#define TW__HOLDERS_CLOSED (UINT64_C(1) << 63)
-
-typedef void tw__work_fn(struct tw__work *work);
-
-struct tw__work {
-	struct tw__work *next; /* on the stack; the thread that holds the work writes it */
-	uint32_t tickets;      /* 1, where a batch has its count */
-	uint16_t spare;        /* its owner's, for whatever */
-	bool hears_refusals;   /* tw__work_was_refused */
-	tw__work_fn *run;
-	_Atomic uint64_t service_and_mark; /* where a batch has its service; odd: it is work */
-	/* moves to the inline executor once, when the work's owner has ended */
-	_Atomic(tw_executor *) executor;
-};
 
 _Static_assert(offsetof(struct tw__work, tickets) == offsetof(struct tw__chunk, count),
 	       "seen as a batch");
@@ -141,11 +112,6 @@ static inline void tw__work_leave_executor(struct tw__work *work)
 static inline bool tw__batch_is_work(tw_batch *batch)
 {
 	return (uintptr_t)tw__batch_service(batch) & 1;
-}
-
-static inline tw_service *tw__work_service(struct tw__work *work)
-{
-	return (tw_service *)(uintptr_t)(tw_load_relaxed(&work->service_and_mark) - 1);
 }
 
 /* tw_run_one of it: 1; 0: inside tw__work_submit, so the driver got it. */

@@ -43,8 +43,8 @@
 #include "wheel/core/frame.h"
 #include "wheel/core/wake.h"
 #include "wheel/driver/poll.h"
-#include "wheel/group/completion.h"
 #include "wheel/run/batch.h"
+#include "wheel/run/completion.h"
 #include "wheel/run/work.h"
 #include "wheel/timer/end.h"
 
@@ -121,11 +121,10 @@ static bool any(tw_service *service, close_word_fn *what)
 	return false;
 }
 
-/* CANCEL_PENDING ones too: polls end them like the rest of their group. */
 static bool is_armed(tw_service *service, uint32_t slot, uint64_t word)
 {
 	(void)service, (void)slot;
-	return tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING;
+	return tw__word_armed(word);
 }
 
 /* What a close ends. No mode waits for a disarmed one. */
@@ -161,8 +160,7 @@ static bool holds_up(tw_service *service, uint32_t slot, uint64_t word)
 /* It will run if nothing happens, and a drain waits for it. */
 static bool is_pending(tw_service *service, uint32_t slot, uint64_t word)
 {
-	return tw__word_armed(word) && !tw__is_cancelled(service, slot, word) &&
-	       !is_background(service, slot, word);
+	return tw__word_armed(word) && !is_background(service, slot, word);
 }
 
 /* False. */
@@ -287,7 +285,7 @@ static int await_batches(const struct close_call *c)
 /*
  * Callbacks, releases and completions have returned. Releases that run on threads which cancelled
  * are rare and short: looked at now and then. Completions that the executor has not called are
- * called here.
+ * called here, and polls bring their work back.
  */
 static int come_to_rest(const struct close_call *c)
 {
@@ -297,6 +295,8 @@ static int come_to_rest(const struct close_call *c)
 		if (!any(c->service, is_releasing) && tw__groups_complete(c->service))
 			break;
 		r = wait_a_moment(c->service, bell, 0, c->deadline_ns);
+		if (!r)
+			r = close_poll(c);
 	}
 	return r;
 }

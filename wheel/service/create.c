@@ -37,7 +37,6 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 		return;
 	tw_store_relaxed(&local->of_service, 0);
 	tw__magazine_flush(&service->slots, &local->magazine);
-	tw__cached_flush(service, local, 0);
 	tw__ext_cache_flush(&service->slots, &local->exts);
 }
 

@@ -45,9 +45,8 @@ static int each_timer(tw_service *service, bool disarmed, tw_visit_fn *visit, vo
 		if (!read_record(service, slot, &word, &fn, &arg))
 			continue;
 		tw_timer timer = tw__handle_make(&service->slots, slot, tw__word_generation(word));
-		bool is_one =
-		    disarmed ? tw__word_disarmed(word) && !tw__is_cancelled(service, slot, word)
-			     : tw_remaining(service, timer, &left_ns) == 0;
+		bool is_one = disarmed ? tw__word_disarmed(word)
+				       : tw_remaining(service, timer, &left_ns) == 0;
 		int r = is_one ? visit(visitor_arg, timer, fn, arg, left_ns) : 0;
 		if (r)
 			return r;
@@ -206,9 +205,8 @@ static void check_words(tw_service *service, struct complaint *c, uint64_t *pend
 			 state = tw__word_state(word);
 		if (state == TW__FREE)
 			continue;
-		*pending += !tw__is_cancelled(service, slot, word);
-		if (!tw__word_waits(word) && state != TW__RUNNING && state != TW__RELEASING &&
-		    state != TW__CANCEL_PENDING)
+		++*pending;
+		if (!tw__word_waits(word) && state != TW__RUNNING && state != TW__RELEASING)
 			complain(c, "slot %" PRIu32 " is in no known state", slot);
 		*filed += is_filed(word);
 	}
@@ -232,8 +230,7 @@ static bool is_inside(const tw_service *service)
 
 /*
  * Whether nothing of the service is out. The driver is held: nothing follows a batch that returns
- * now. Behind a thread that runs an empty batch, the reap of a cancelled group may still follow: a
- * piece of it takes a moment.
+ * now.
  */
 static bool comes_to_rest(tw_service *service)
 {

@@ -10,12 +10,9 @@
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 #include "wheel/run/batch.h"
-#include "wheel/timer/end.h"
+#include "wheel/timer/member.h"
 
-/*
- * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the
- * cancel on, although each is counted only when it is reaped.
- */
+/* The timers themselves: every slot in use. */
 static void count_words(tw_service *service, struct tw_service_stats *stats)
 {
 	uint32_t end = tw_load_acquire(&service->slots.depot.fresh);
@@ -23,14 +20,10 @@ static void count_words(tw_service *service, struct tw_service_stats *stats)
 		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 		if (tw__word_state(word) == TW__FREE)
 			continue;
-		if (tw_unlikely(tw__is_cancelled(service, slot, word))) {
-			stats->cancelled++;
-			continue;
-		}
 		stats->pending += tw__word_armed(word);
 		stats->disarmed += tw__word_disarmed(word);
 		if (tw__word_has_record(word) &&
-		    tw_load_relaxed(&tw__ext_of(&service->slots, slot)->tag))
+		    tw_load_relaxed(&service->slots.records[slot].group))
 			stats->group_members++;
 	}
 }
@@ -40,7 +33,7 @@ static void count_groups(tw_service *service, struct tw_service_stats *stats)
 	const struct tw__group *table = tw_load_acquire(&service->groups.table);
 	uint32_t end = table ? tw_load_acquire(&service->groups.fresh) : 0;
 	for (uint32_t index = 1; index < end; index++)
-		stats->groups += !(tw_load_relaxed(&table[index].word) & TW__GROUP_DEAD);
+		stats->groups += !tw_load_relaxed(&table[index].dead);
 }
 
 static void sum_lanes(tw_service *service, struct tw_service_stats *stats)

@@ -40,6 +40,7 @@ static void set_arrays(struct tw__slots *slots)
 	    {slots->locations, sizeof *slots->locations},
 	    {slots->far_ticks, sizeof *slots->far_ticks},
 	    {slots->latest_generations, sizeof *slots->latest_generations},
+	    {slots->links, sizeof *slots->links},
 	};
 	_Static_assert(sizeof of_slot == sizeof slots->depot.arrays, "all of them");
 	memcpy(slots->depot.arrays, of_slot, sizeof of_slot);
@@ -77,6 +78,7 @@ static int open_ranges(struct tw__slots *slots)
 	     &slots->latest_generations, true},
 	    {&slots->memory.of_slot[3], sizeof *slots->locations, &slots->locations, false},
 	    {&slots->memory.of_slot[4], sizeof *slots->far_ticks, &slots->far_ticks, false},
+	    {&slots->memory.of_slot[5], sizeof *slots->links, &slots->links, false},
 	    {&slots->memory.of_ext, sizeof *slots->exts, &slots->exts, false},
 	};
 	const size_t count = sizeof arrays / sizeof *arrays, n = slots->end;
@@ -109,8 +111,8 @@ static int range_grow(struct tw__range *range, size_t bytes)
 static int map_slots(struct tw__slots *slots)
 {
 	static const size_t item_bytes[TW__SLOT_ARRAYS] = {
-	    sizeof *slots->words, sizeof *slots->records, sizeof *slots->latest_generations,
-	    sizeof *slots->locations, sizeof *slots->far_ticks};
+	    sizeof *slots->words,     sizeof *slots->records,   sizeof *slots->latest_generations,
+	    sizeof *slots->locations, sizeof *slots->far_ticks, sizeof *slots->links};
 	uint64_t more = (uint64_t)tw_load_relaxed(&slots->mapped) + STEP_SLOTS;
 	size_t n = more < slots->end ? more : slots->end;
 	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
@@ -348,7 +350,8 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 	    (tw_load_relaxed(&slots->written.locations) ? sizeof *slots->locations : 0) +
 	    (tw_load_relaxed(&slots->written.far_ticks) ? sizeof *slots->far_ticks : 0) +
 	    (tw_load_relaxed(&slots->written.latest_generations) ? sizeof *slots->latest_generations
-								 : 0);
+								 : 0) +
+	    (tw_load_relaxed(&slots->written.links) ? sizeof *slots->links : 0);
 	return tw__depot_held(&slots->depot) * per_held +
 	       tw__depot_held(&slots->ext_depot) * sizeof *slots->exts;
 }
@@ -385,7 +388,7 @@ static void unload_exts(struct tw__slots *slots, struct tw__ext_cache *cache, ui
 	memmove(cache->exts, cache->exts + n, cache->count * sizeof *cache->exts);
 }
 
-void tw__ext_wipe(struct tw__ext *ext)
+static void ext_wipe(struct tw__ext *ext)
 {
 	size_t rest = offsetof(struct tw__ext, release); /* before it: others may still look */
 	tw_store_release(&ext->executor, NULL);          /* WORD5 */
@@ -399,8 +402,7 @@ uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache)
 	if (tw_unlikely(cache->count == 0))
 		return 0;
 	uint32_t index = cache->exts[--cache->count];
-	struct tw__ext *ext = &slots->exts[index];
-	tw__ext_wipe(ext);
+	ext_wipe(&slots->exts[index]);
 	return index;
 }
 

@@ -40,7 +40,8 @@ enum { TW__FAR_LOCKS = 16 };
 struct tw__record {
 	_Atomic(tw_fn *) fn;
 	_Atomic(void *) arg;
-	_Atomic uint32_t ext; /* index of the extension record, or 0 */
+	/* if the word says EXT: indices of the extension record and of the group; 0: none */
+	_Atomic uint32_t ext, group;
 };
 
 /* The driver's own knowledge of a RELOCATED timer: where the entry is that counts. */
@@ -63,6 +64,17 @@ struct tw__location {
 	uint64_t pass;
 };
 
+/*
+ * A member's place in its group's list, by slots; 0: none. Under the group's lock (group.h). Only
+ * members touch it.
+ */
+struct tw__link {
+	uint32_t next, previous;
+	uint32_t serial; /* the group's when the member entered */
+	/* the next one whose release the same cancel calls; that cancel's */
+	uint32_t owed;
+};
+
 /* What an extension record is for; tells how its timer is to be ended and moved. */
 enum tw__trait {
 	/* there is a release: the timer passes through RELEASING */
@@ -76,23 +88,17 @@ enum tw__trait {
  * moment. Of a series a reset writes is_moved, too.
  *
  * The members before `release` are never wiped: others may still look at it when the record has
- * gone to the next timer. executor: the driver's, see outbox.c. Tag and traits may be read by
- * whoever has seen the timer's word, before a compare-and-swap of that word: if the extension
- * record was another's, the word has changed too, and the compare-and-swap fails. So relaxed
- * accesses do. Who reads further without a compare-and-swap: tw__traits_of.
+ * gone to the next timer. executor: the driver's, see outbox.c. Traits may be read by whoever has
+ * seen the timer's word, before a compare-and-swap of that word: if the extension record was
+ * another's, the word has changed too, and the compare-and-swap fails. So relaxed accesses do. Who
+ * reads further without a compare-and-swap: tw__traits_of.
+ *
+ * Index 0 is never given out. It is that of timers without an extension record, and stays zero.
  */
 struct tw__ext {
 	_Atomic(tw_executor *) executor; /* NULL: the service's */
-	_Atomic uint64_t tag;            /* group.h; 0: no group */
 	_Atomic uint32_t traits;         /* enum tw__trait */
-
-	/* Place in the group's list, under its lock. */
-	uint32_t next_member, previous_member; /* extension records; written on entering */
-	_Atomic uint32_t linked;               /* it is in that list */
-	uint32_t is_short;         /* the owner's: set up for a short task without a context */
 	_Atomic uint32_t is_moved; /* of a series: a reset has moved the next run (word.h, WORD8) */
-	/* entry of the timer that is, or was, the member (group.h, GROUP8) */
-	_Atomic uint64_t member;
 	_Atomic(const char *) name; /* of the timer, or NULL; see tw__name_of */
 
 	tw_release_fn *release; /* from here on zeroed for each timer */
@@ -119,11 +125,11 @@ struct tw__ext_cache {
 
 /* The arrays that are not of use to all services: whether they have been written. */
 struct tw__slots_written {
-	_Atomic bool locations, far_ticks, latest_generations;
+	_Atomic bool locations, far_ticks, latest_generations, links;
 };
 
-/* words, records, latest_generations, locations, far_ticks */
-enum { TW__SLOT_ARRAYS = 5 };
+/* words, records, latest_generations, locations, far_ticks, links */
+enum { TW__SLOT_ARRAYS = 6 };
 
 /* An array of another room that needs some bytes for each slot. */
 struct tw__beside {
@@ -148,6 +154,7 @@ struct tw__slots {
 	_Atomic uint64_t *far_ticks;
 	/* the driver's: the latest generation it has seen of a slot; earlier ones are dead */
 	uint32_t *latest_generations;
+	struct tw__link *links;
 	/*
 	 * by block: what generations go on from (tw__slot_entry); written under the lock, while
 	 * nothing of the block is in use
@@ -205,13 +212,10 @@ bool tw__slots_purge(struct tw__slots *slots, uint32_t block);
 uint64_t tw__slots_bytes(const struct tw__slots *slots);
 
 /*
- * Extension records: `release` and what follows it zero, the rest as it was; in no list. 0: there
- * is none to be had.
+ * Extension records: `release` and what follows it zero, the rest as it was. 0: there is none to be
+ * had.
  */
 uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache);
-
-/* What get does to it. */
-void tw__ext_wipe(struct tw__ext *ext);
 
 /*
  * Gives back the extension record of a timer that this thread has ended, and whose slot nobody
@@ -310,7 +314,7 @@ static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slo
 	return tw_load_acquire(&slots->exts[tw_load_acquire(&slots->records[slot].ext)].traits);
 }
 
-/* Whether a word that is in use belongs to a timer with an extension record. */
+/* Whether a word that is in use belongs to a timer with an extension record, or to a member. */
 static inline bool tw__word_has_record(uint64_t word)
 {
 	uint64_t state = tw__word_state(word);

@@ -20,7 +20,6 @@ static bool armed_may_become(uint64_t from, uint64_t to)
 			(from & TW__RELOCATED ? TW__HAS_RELOCATED : 0) |
 			(from & TW__PERSISTENT ? TW__HAS_PERSISTENT : 0));
 	case TW__RELEASING:
-	case TW__CANCEL_PENDING:
 		return has_ext && !(to & TW__DEADLINE_MASK);
 	default:
 		return false;
@@ -36,8 +35,7 @@ static bool disarmed_may_become(uint64_t from, uint64_t to)
 		       (to & TW__RELOCATED) >= (from & TW__RELOCATED);
 	if (tw__word_disarmed(to))
 		return to == tw__word_unfiled(from);
-	return has_ext && !(to & TW__DEADLINE_MASK) &&
-	       (tw__word_state(to) == TW__RELEASING || tw__word_state(to) == TW__CANCEL_PENDING);
+	return has_ext && !(to & TW__DEADLINE_MASK) && tw__word_state(to) == TW__RELEASING;
 }
 
 static bool running_may_become(uint64_t from, uint64_t to)
@@ -90,8 +88,6 @@ bool tw__word_may_become(uint64_t from, uint64_t to)
 		return running_may_become(from, to);
 	case TW__RELEASING:
 		return releasing_may_become(from, to);
-	case TW__CANCEL_PENDING:
-		return tw__word_state(to) == TW__RELEASING;
 	default:
 		return false;
 	}

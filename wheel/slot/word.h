@@ -5,20 +5,19 @@
  *     63 ......... 32 | 31 ... 27 | 26 ............ 0
  *     generation      | state     | armed: deadline, in ticks modulo 2^27; running: marks
  *
- * States of the 5 bits: FREE, RUNNING, RELEASING, CANCEL_PENDING (the timer's group was cancelled,
- * and a caller has the answer), or ARMED with four flags:
+ * States of the 5 bits: FREE, RUNNING, RELEASING, or ARMED with four flags:
  *   BEYOND_RANGE  the deadline was TW__NEAR_TICKS or more ahead, or more than that behind, when the
  *                 word was written: far_ticks (slots.h) holds it. The deadline bits are 0.
  *   RELOCATED     more than one entry may exist; the driver's locations say which counts
- *   EXT           an extension record exists (release, period, group, and what else struct tw_task
- *                 has)
+ *   EXT           there is more to the timer than fn and arg: its record names an extension record
+ *                 (release, period, and what else struct tw_task has), its group, or both
  *   PERSISTENT    after a run the timer is disarmed, not ended
  * A persistent timer that is not armed and does not run is DISARMED, with three flags:
  *   RELOCATED     as above
  *   FILED         an entry is promised: it is in a lane, in the wheel or in a batch, and is met no
  *                 later than the tick in the deadline bits. Without it no entry is promised, and
  *                 the bits are 0
- *   DISARMED_EXT  an extension record exists
+ *   DISARMED_EXT  as EXT
  *
  * Transition table (G: generation)
  *   from            to               by                     with
@@ -29,23 +28,17 @@
  *                     RANGE            (driver)             leaves the bits before they wrap
  *   ARMED           FREE G+1         schedule, after close  CAS: it takes its timer back; no
  *                                                           release, EXT or not
- *   ARMED, CANCEL_  FREE G+1         schedule, group closed CAS: likewise (group.h, GROUP8)
- *     PENDING
  *   ARMED           ARMED later      reset                  CAS; the entry finds out when its
  *                                                           bucket comes
  *   ARMED           ARMED RELOCATED  reset to earlier       CAS, then a lane entry
  *   ARMED           FREE G+1         cancel, drop; no       CAS; the winner owns the slot
  *                                    release
  *   ARMED EXT       RELEASING G      cancel, drop; release  CAS; the winner calls release
- *   ARMED EXT       CANCEL_PENDING G cancel, reset: its     CAS, so that a claim that looked at the
- *                                    group was cancelled    group before cannot win any more. Only
- *                                                           then "gone" may be answered
- *   ARMED EXT       as by cancel     reaping of its group;  CAS; group cancelled: counts as
- *                                    claim                  cancelled
- *   CANCEL_PENDING  as by cancel     reaping of its group   CAS
+ *   ARMED EXT       as by cancel     cancel of its group    CAS, under the group's lock
  *   ARMED due       RUNNING G        claim (worker)         CAS
- *   RUNNING         RUNNING+marks    cancel (ENDED), wait   CAS; finish, if its group was cancelled
- *                                    (WAITED)               (ENDED)
+ *   RUNNING         RUNNING+marks    cancel, of its group   CAS
+ *                                    too (ENDED), wait
+ *                                    (WAITED)
  *   RUNNING         RUNNING+BARRED   close without a wait   CAS
  *   RUNNING         ARMED G          finish, re-arm         CAS; fails if ENDED or BARRED came;
  *                                                           then a lane entry
@@ -86,10 +79,10 @@
  *       lock): w.
  *   WORD4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes
  *       nothing and orders nothing.
- *   WORD5  record's ext, and the extension record's executor and traits: store-release (schedule)
- *       -> load-acquire (route, reset, close), then w, relaxed or stronger. All go to their
- *       next owner after w has left ARMED for good: a thread that reads what the next owner wrote
- *       finds w no longer armed. Without it runs of one timer might go to another's executor.
+ *   WORD5  record's ext and group, and the extension record's executor and traits: store-release
+ *       (schedule) -> load-acquire (route, reset, close), then w, relaxed or stronger. All go to
+ *       their next owner after w has left ARMED for good: a thread that reads what the next owner
+ *       wrote finds w no longer armed. Without it runs of one timer might go to another's executor.
  *       (Before a compare-and-swap of w relaxed loads do: slots.h.)
  *   WORD6  far_ticks of the slot: with w's compare-and-swap to BEYOND_RANGE, or before the store of
  *       a new timer's w, under the slot's far lock -> w BEYOND_RANGE, then far_ticks, both under
@@ -150,7 +143,6 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__FREE UINT64_C(0)
 #define TW__RUNNING (UINT64_C(1) << TW__DEADLINE_BITS)
 #define TW__RELEASING (UINT64_C(2) << TW__DEADLINE_BITS)
-#define TW__CANCEL_PENDING (UINT64_C(3) << TW__DEADLINE_BITS)
 #define TW__ARMED (UINT64_C(16) << TW__DEADLINE_BITS)
 #define TW__BEYOND_RANGE (UINT64_C(2) << TW__DEADLINE_BITS)
 #define TW__RELOCATED (UINT64_C(4) << TW__DEADLINE_BITS)
@@ -187,8 +179,8 @@ static inline bool tw__word_armed(uint64_t word)
 }
 
 /*
- * Armed, and without an extension record, of the generation in the upper half of `generation_bits`,
- * whose lower half is 0.
+ * Armed, and nothing but fn and arg (no EXT), of the generation in the upper half of
+ * `generation_bits`, whose lower half is 0.
  */
 static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
 {
@@ -366,14 +358,6 @@ static inline bool tw__word_cas_acq_rel(_Atomic uint64_t *at, uint64_t *word, ui
 {
 	uint64_t from = *word;
 	bool changed = tw_cas_acq_rel(at, word, to);
-	TW_ASSERT(!changed || tw__word_may_become(from, to));
-	return changed;
-}
-
-static inline bool tw__word_cas_seq_cst(_Atomic uint64_t *at, uint64_t *word, uint64_t to)
-{
-	uint64_t from = *word;
-	bool changed = tw_cas_seq_cst(at, word, to);
 	TW_ASSERT(!changed || tw__word_may_become(from, to));
 	return changed;
 }

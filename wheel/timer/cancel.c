@@ -17,36 +17,6 @@
 #include "wheel/timer/end.h"
 
 /*
- * What follows on the end of an armed timer whose word was this, however rare. local may be NULL.
- */
-static __attribute__((noinline)) int cancelled_slowly(tw_service *service, struct tw__local *local,
-						      uint32_t slot, uint64_t word)
-{
-	tw__count_cancel(service, local);
-	if (local)
-		tw__magazine_make_room(&service->slots, &local->magazine);
-	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot,
-		     tw__word_generation(word) + 1);
-	return TW_CANCELLED;
-}
-
-/*
- * The same for the timer of this entry, in few steps if there is nothing to it: the next
- * compare-and-swap of this thread waits for each. The call to what is rare is at the end, so that
- * no register is saved across it.
- */
-static inline __attribute__((always_inline)) int cancelled(tw_service *service,
-							   struct tw__local *local, uint64_t entry)
-{
-	if (tw_unlikely(!tw__magazine_has_room(&local->magazine) ||
-			tw__entry_generation(entry) == TW__LAST_GENERATION - 1))
-		return cancelled_slowly(service, local, (uint32_t)entry, entry);
-	tw__debug_poison(&service->slots, (uint32_t)entry);
-	tw__magazine_cancel(&local->magazine, entry + TW__NEXT_GENERATION); /* planted: slot_lost */
-	return TW_CANCELLED;
-}
-
-/*
  * Sets marks on the word of a running or releasing timer. False: it has moved on; *word is what it
  * is now.
  */
@@ -83,10 +53,12 @@ static inline int cancel_or_mark_seen(tw_service *service, uint32_t slot, uint64
 		if (!tw__word_cas_acq_rel(&service->slots.words[slot], word,
 					  tw__word_next_free(seen))) /* WORD2, WORD3 */
 			return -1;
-		return cancelled_slowly(service, tw__local_of(service), slot, seen);
+		return tw__cancelled_slowly(service, tw__local_of(service), slot, seen);
 	}
-	if (tw__word_waits(seen) || tw__word_state(seen) == TW__CANCEL_PENDING)
-		return tw__cancel_ext(service, slot, word, marks & TW__WAITED);
+	if (tw__word_waits(seen))
+		return tw__end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED)
+			   ? TW_CANCELLED
+			   : -1;
 	return mark(service, slot, word, marks) ? TW_RUNNING : -1;
 }
 
@@ -147,38 +119,25 @@ bool tw__cancel_silently(tw_service *service, tw_timer timer)
 }
 
 /*
- * Ends an armed timer whose extension record says nothing but that it is a member, of a group that
- * was not cancelled: what tw__cancel_ext comes to, made short for who cancels members again and
+ * Ends an armed member without an extension record: made short for who cancels members again and
  * again. False: it is not such a one, or has just changed.
  */
 static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t word)
 {
-	uint32_t index = tw_load_relaxed(&service->slots.records[slot].ext);
-	const struct tw__ext *ext = &service->slots.exts[index];
-	uint64_t tag = tw_load_relaxed(&ext->tag);
+	const struct tw__record *record = &service->slots.records[slot];
 	/* now, while few values are alive: it may be a call */
 	struct tw__local *local = tw__local_at_hand(service);
-	if (tw_unlikely(tw_load_relaxed(&ext->traits) || !tag ||
-			tw__tag_is_stale(&service->groups, tag)))
-		return false;
-	if (tw_unlikely(!tw__word_cas_seq_cst(&service->slots.words[slot], &word,
-					      /* WORD2, WORD3; group.h, GROUP9 */
+	if (tw_unlikely(!local || tw_load_relaxed(&record->ext)) ||
+	    tw_unlikely(!tw__word_cas_acq_rel(&service->slots.words[slot], &word,
+					      /* WORD2, WORD3 */
 					      tw__word_next_free(word))))
 		return false;
-	if (tw_likely(local)) {
-		cancelled(service, local, tw__entry_make(slot, tw__word_generation(word)));
-	} else {
-		local = tw__local_of(service);
-		cancelled_slowly(service, local, slot, word);
-	}
-	if (tw_likely(tw__caches(service, local, tag)))
-		tw__cache_member(service, local, index, tag & TW__GROUP_INDEX_MASK);
-	else
-		tw__ext_give_back(service, local, index, true);
+	tw__group_leave(service, tw_load_relaxed(&record->group), slot);
+	tw__cancelled(service, local, tw__entry_make(slot, tw__word_generation(word)));
 	return true;
 }
 
-/* A timer that has an extension record, or is not armed; or not any more. */
+/* A timer with an extension record, a member, or one that is not armed; or not any more. */
 static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, uint32_t slot,
 							   uint32_t generation, uint64_t marks)
 {
@@ -205,7 +164,7 @@ cancel_or_mark(tw_service *service, struct tw__local *local, uint64_t entry, uin
 	    /* planted: same_generation */
 	    tw_likely(tw__word_cas_acq_rel(at, &word, generation_bits + TW__NEXT_GENERATION))) {
 		TW_PROBE4(cancel, service, slot, tw__entry_generation(entry), TW_CANCELLED);
-		return cancelled(service, local, entry);
+		return tw__cancelled(service, local, entry);
 	}
 	return cancel_or_mark_slowly(service, (uint32_t)slot, tw__entry_generation(entry), marks);
 }
@@ -229,6 +188,17 @@ static bool is_own(const tw_service *service, uint32_t slot, uint32_t generation
 	for (struct tw__run *run = tw__current_run; run; run = run->outer)
 		if (run->service == service && run->slot == slot && run->generation == generation)
 			return true;
+	return false;
+}
+
+/* The timer's release is one that this thread will call when the innermost one has returned. */
+static bool is_owed_here(const tw_service *service, uint32_t slot)
+{
+	for (const struct tw__run *run = tw__current_run; run; run = run->outer)
+		for (uint32_t owed = run->service == service ? run->owed : 0; owed;
+		     owed = service->slots.links[owed].owed)
+			if (owed == slot)
+				return true;
 	return false;
 }
 
@@ -263,7 +233,11 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 				     own ? TW__ENDED : TW__ENDED | TW__WAITED);
 	if (outcome != TW_RUNNING)
 		return outcome;
-	return own ? TW_SELF : wait_for_end(service, slot, generation, tw__deadline_in(timeout_ns));
+	if (own)
+		return TW_SELF;
+	if (tw_unlikely(is_owed_here(service, slot)))
+		return tw__waits_inside(__func__);
+	return wait_for_end(service, slot, generation, tw__deadline_in(timeout_ns));
 }
 
 bool tw__remaining_of(tw_service *service, uint32_t slot, uint64_t *word, uint64_t *left_ns)
@@ -287,8 +261,7 @@ static int remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 	uint32_t slot = (uint32_t)entry;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]), left_ns;
 	do {
-		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word) ||
-		    tw__is_cancelled(service, slot, word))
+		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
 			return -ENOENT;
 	} while (!tw__remaining_of(service, slot, &word, &left_ns));
 	*out_ns = left_ns;

@@ -1,7 +1,6 @@
 /*
- * Membership: how a timer enters its group's list, leaves it or is cached there, and is counted
- * while it runs. Inlined, since each schedule and cancel of a member pays for it. The rules:
- * wheel/group/group.h.
+ * Membership: how a timer enters its group's list, and leaves it. Inlined, since each schedule and
+ * cancel of a member pays for it. The rules: wheel/group/group.h.
  */
 #ifndef TW_WHEEL_MEMBER_H
 #define TW_WHEEL_MEMBER_H
@@ -9,9 +8,17 @@
 #include <errno.h>
 
 #include "wheel/core/local.h"
+#include "wheel/core/works.h"
+
+/* What a group calls when its last member has left; touched by groups that have one. */
+struct tw__completion {
+	struct tw__work work;
+	tw_fn *fn;
+	void *arg;
+};
 
 /*
- * The group that a handle may mean: whether it does is for the caller to check (GROUP7). NULL:
+ * The group that a handle may mean: whether it does is known under the lock (tw__group_is). NULL:
  * none.
  */
 static inline struct tw__group *tw__group_of(struct tw__groups *groups, uint64_t handle)
@@ -22,258 +29,125 @@ static inline struct tw__group *tw__group_of(struct tw__groups *groups, uint64_t
 	return tw__group_at(groups, index);
 }
 
-static inline bool tw__group_is(const struct tw__group *group, uint64_t word, uint64_t handle)
+static inline bool tw__group_is(const struct tw__group *group, uint64_t handle)
 {
-	/* GROUP7: after the word */
-	return !(word & TW__GROUP_DEAD) && tw_load_relaxed(&group->handle) == handle;
+	TW_ASSERT_TINY_LOCKED(&group->lock);
+	return tw_load_relaxed(&group->handle) == handle && !tw_load_relaxed(&group->dead);
 }
-
-/*
- * The n-th from the top of what a thread keeps leaves its group, and is free; all that it keeps of
- * a group (0: of any).
- */
-void tw__cached_let_go(tw_service *service, struct tw__local *local, uint32_t n);
-void tw__cached_flush(tw_service *service, struct tw__local *local, uint32_t group);
 
 /* ----------------------------------------------------------------- the list */
 
-static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *slots,
-				     struct tw__ext *member)
+static inline void tw__member_append(struct tw__link *links, uint32_t *first, uint32_t *last,
+				     uint32_t slot)
+{
+	links[slot].next = 0;
+	links[slot].previous = *last;
+	*(*last ? &links[*last].next : first) = slot;
+	*last = slot;
+}
+
+/* From whichever of the two lists it is in. */
+static inline void tw__member_unlink(struct tw__group *group, struct tw__link *links, uint32_t slot)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
-	if (!tw_load_relaxed(&member->linked))
-		return; /* thrown out (reap.c) */
-	if (member->previous_member)
-		slots->exts[member->previous_member].next_member = member->next_member;
+	const struct tw__link *link = &links[slot];
+	uint32_t *before = link->previous         ? &links[link->previous].next
+			   : group->first == slot ? &group->first
+						  : &group->ending_first;
+	uint32_t *behind = link->next            ? &links[link->next].previous
+			   : group->last == slot ? &group->last
+						 : &group->ending_last;
+	TW_ASSERT(*before == slot && *behind == slot);
+	*before = link->next;
+	*behind = link->previous;
+}
+
+/*
+ * The timer that its caller is about to arm in the slot becomes a member. 0: and the group's lock
+ * is held, for the store of the timer's word; then tw__group_entered. Or -ENOENT, -ESHUTDOWN.
+ */
+static inline int tw__group_enter(tw_service *service, uint32_t slot, uint64_t handle)
+{
+	struct tw__group *group = tw__group_of(&service->groups, handle);
+	if (tw_unlikely(!group))
+		return -ENOENT;
+	/* planted: member_unlocked */
+	tw__group_lock(group); /* GROUP1 */
+	/* one that is dead is closed too */
+	if (tw_unlikely(tw_load_relaxed(&group->handle) != handle || group->closed)) {
+		bool is_it = tw__group_is(group, handle);
+		tw__group_unlock(group);
+		return is_it ? -ESHUTDOWN : -ENOENT;
+	}
+	struct tw__link *links = service->slots.links;
+	tw__member_append(links, &group->first, &group->last, slot);
+	links[slot].serial = group->serial;
+	group->members++;
+	return 0;
+}
+
+static inline void tw__group_entered(tw_service *service, uint64_t handle)
+{
+	tw__group_unlock(tw__group_at(&service->groups, handle & TW__GROUP_INDEX_MASK));
+}
+
+/* What follows where somebody waits, or where the group is closed. */
+void tw__group_left_slowly(tw_service *service, struct tw__group *group, uint32_t index,
+			   uint32_t serial);
+
+/*
+ * Members have left, or the group has closed. The lock is held, and given up. serial: not above
+ * that of any member that has left under this hold.
+ */
+static inline void tw__group_left(tw_service *service, struct tw__group *group, uint32_t index,
+				  uint32_t serial)
+{
+	if (tw_unlikely(group->waiters || group->closed))
+		tw__group_left_slowly(service, group, index, serial);
 	else
-		group->first = member->next_member;
-	if (member->next_member)
-		slots->exts[member->next_member].previous_member = member->previous_member;
-	else
-		group->last = member->previous_member;
+		tw__group_unlock(group);
+}
+
+/*
+ * The caller has made a member's word free. The member leaves its group, before its slot is anybody
+ * else's. index: the group's, or 0.
+ */
+static inline void tw__group_leave(tw_service *service, uint32_t index, uint32_t slot)
+{
+	if (tw_likely(!index))
+		return;
+	struct tw__group *group = tw__group_at(&service->groups, index);
+	tw__group_lock(group);
+	tw__member_unlink(group, service->slots.links, slot);
 	group->members--;
-	tw_store_release(&member->linked, 0); /* GROUP12 */
-}
-
-/* Whether a tag is of a time before the serial number of `word`. */
-static inline bool tw__tag_is_before(uint64_t tag, uint64_t word)
-{
-	return (int64_t)((tag | TW__GROUP_INDEX_MASK) - (word | TW__GROUP_INDEX_MASK)) < 0;
+	tw__group_left(service, group, index, service->slots.links[slot].serial);
 }
 
 /*
- * The timer has come to its end, release included: the record is cached, or about to leave. The
- * group's lock is held.
+ * Whether a serial number comes after another. They differ by less than half the range (group.c).
  */
-static inline bool tw__member_is_over(const struct tw__slots *slots, const struct tw__ext *member)
+static inline bool tw__serial_is_after(uint32_t serial, uint32_t other)
 {
-	uint64_t entry = tw_load_acquire(&member->member);
-	/* GROUP9 */
-	return (tw_load_seq_cst(&slots->words[tw__entry_slot(entry)]) ^ entry) >>
-	       TW__GENERATION_SHIFT;
+	return (int32_t)(serial - other) > 0;
 }
 
-/*
- * Whether a member is left from before the serial number of `word`. Looks at cached ones, at those
- * that are about to leave, and at one more. The group's lock is held.
- */
-static inline bool tw__group_has_before(const struct tw__group *group,
-					const struct tw__slots *slots, uint64_t word)
+/* Whether a member is left that entered under that serial number or an earlier one. */
+static inline bool tw__group_has_upto(const struct tw__group *group, const struct tw__link *links,
+				      uint32_t serial)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
-	for (uint32_t i = group->first; i; i = slots->exts[i].next_member) {
-		if (!tw__tag_is_before(tw_load_relaxed(&slots->exts[i].tag), word))
-			return false;
-		if (!tw__member_is_over(slots, &slots->exts[i]))
-			return true;
-	}
-	return false;
-}
-
-/* Under the lock: whether the member that has just left leaves the completion to be called. */
-static inline bool tw__group_is_complete(const tw_service *service, const struct tw__group *group)
-{
-	return tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING &&
-	       !tw__group_has_before(group, &service->slots, tw_load_relaxed(&group->word));
-}
-
-/* Gives the index of a dead and empty group back. The lock is held, and given up. */
-void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group,
-				 uint32_t index);
-
-/* How a timer became a member; negative: an errno, it did not. */
-enum tw__entered {
-	TW__NO_MEMBER,
-	TW__ENTERED_LOCKED, /* the group's lock is held */
-	TW__ENTERED_CACHED  /* its record was on the list already */
-};
-
-/*
- * tw__group_enter for an extension record that is on no list; the group's lock is held afterwards.
- */
-int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t ext,
-			   uint64_t entry);
-
-/* A cached extension record becomes the slot's timer's. */
-static inline int tw__group_enter_cached(struct tw__ext *member, uint64_t entry)
-{
-	tw_store_release(&member->member, entry); /* GROUP8 */
-	return TW__ENTERED_CACHED;
-}
-
-/*
- * Makes the timer in the slot a member of the group whose handle is in its extension record's tag,
- * or, if the record was cached, of the group whose list it is on. Followed by tw__group_entered;
- * between the two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
- */
-static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots, uint32_t ext,
-				  uint64_t entry)
-{
-	struct tw__ext *member = &slots->exts[ext];
-	if (tw_unlikely(!tw_load_acquire(&member->linked))) /* GROUP12 */
-		return tw__group_enter_slowly(groups, slots, ext, entry);
-	return tw__group_enter_cached(member, entry);
-}
-
-/*
- * The group was cancelled while its bias owner armed the timer. True: it was closed too, and the
- * timer is taken back, as if it had never been: the slot is free, the extension record is still the
- * caller's. False: the timer was a member, and has ended.
- */
-bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t tag, uint64_t entry);
-
-/*
- * The timer's word has been stored: `entry` is its. True: the group has closed meanwhile, and the
- * timer was taken back.
- */
-static inline bool tw__group_entered(tw_service *service, struct tw__local *local, uint32_t ext,
-				     uint64_t entry, int entered)
-{
-	if (entered == TW__NO_MEMBER)
-		return false;
-	uint64_t tag = tw_load_relaxed(&service->slots.exts[ext].tag);
-	if (entered == TW__ENTERED_LOCKED) {
-		tw__group_unlock(tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK));
-		return false;
-	}
-	tw_compiler_barrier(); /* GROUP8 */
-	return tw_unlikely(tw__tag_is_stale(&service->groups, tag)) &&
-	       tw__group_retract(service, local, tag, entry);
-}
-
-/*
- * The extension record leaves its group's list, if it is on it still. cancelled: by a call, not
- * with its group. True: it is cached.
- */
-bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t ext,
-			    bool cancelled);
-
-static inline _Atomic uint64_t *tw__cached_at(struct tw__cached_members *cached, uint32_t n)
-{
-	TW_ASSERT(n < tw_load_relaxed(&cached->count) &&
-		  tw_load_relaxed(&cached->count) <= TW__CACHED_MEMBERS);
-	return &cached->items[tw_load_relaxed(&cached->count) - 1 - n];
-}
-
-/* Caches an extension record; group: the index. */
-static inline void tw__cache_member(tw_service *service, struct tw__local *local, uint32_t ext,
-				    uint32_t group)
-{
-	struct tw__cached_members *cached = &local->cached;
-	if (tw_unlikely(tw_load_relaxed(&cached->count) == TW__CACHED_MEMBERS))
-		tw__cached_let_go(service, local, TW__CACHED_MEMBERS - 1);
-	uint32_t count = tw_load_relaxed(&cached->count);
-	tw_store_relaxed(&cached->items[count], (uint64_t)group << 32 | ext);
-	tw_store_relaxed(&cached->count, count + 1);
-}
-
-/* Takes out the n-th from the top: the extension record. The top comes in its place. */
-static inline uint32_t tw__cached_remove(struct tw__cached_members *cached, uint32_t n)
-{
-	_Atomic uint64_t *at = tw__cached_at(cached, n);
-	uint64_t item = tw_load_relaxed(at);
-	if (n)
-		tw_store_relaxed(at, tw_load_relaxed(tw__cached_at(cached, 0)));
-	tw_store_relaxed(&cached->count, tw_load_relaxed(&cached->count) - 1);
-	return (uint32_t)item;
-}
-
-/*
- * Whether the thread caches the extension record of a member that it has just ended: as the group's
- * bias owner, unless a caller waits for the member's end, or the group was cancelled.
- */
-static inline bool tw__caches(const tw_service *service, const struct tw__local *local,
-			      uint64_t tag)
-{
-	const struct tw__group *group =
-	    &tw_load_acquire(&service->groups.table)[tag & TW__GROUP_INDEX_MASK];
-	return local && tw_load_relaxed(&group->bias_owner) == local &&
-	       !((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS) &&
-	       tw_load_seq_cst(&group->waiters) == 0; /* GROUP9 */
-}
-
-/*
- * A timer with an extension record has come to its end; its slot is free. The group's bias owner
- * caches the record where it is. cancelled: it was cancelled. local may be NULL.
- */
-static inline void tw__ext_give_back(tw_service *service, struct tw__local *local, uint32_t ext,
-				     bool cancelled)
-{
-	uint64_t tag = tw_load_relaxed(&service->slots.exts[ext].tag);
-	if (tag) {
-		if (tw_likely(tw__caches(service, local, tag))) {
-			tw__cache_member(service, local, ext, tag & TW__GROUP_INDEX_MASK);
-			return;
-		}
-		if (tw__group_leave_slowly(service, local, ext, cancelled))
-			return;
-	}
-	tw__ext_put(&service->slots, local ? &local->exts : NULL, ext);
-}
-
-/*
- * A cached extension record that can be a member of the group again without leaving its list: since
- * it was one, no serial number has passed. 0: there is none.
- */
-static inline uint32_t tw__cached_take(tw_service *service, struct tw__local *local,
-				       uint64_t handle)
-{
-	struct tw__cached_members *cached = &local->cached;
-	uint32_t index = handle & TW__GROUP_INDEX_MASK, n = 0,
-		 count = tw_load_relaxed(&cached->count);
-	while (n < count && tw__cached_group(tw_load_relaxed(tw__cached_at(cached, n))) != index)
-		n++;
-	if (n == count)
-		return 0;
-	const struct tw__ext *member =
-	    &service->slots.exts[(uint32_t)tw_load_relaxed(tw__cached_at(cached, n))];
-	const struct tw__group *group = tw__group_at(&service->groups, index);
-	uint64_t word = tw_load_acquire(&group->word); /* GROUP7 */
-	bool open = tw__group_is(group, word, handle) && !(word & TW__GROUP_CLOSED);
-	bool same = !((word ^ tw_load_relaxed(&member->tag)) >> TW__GROUP_INDEX_BITS);
-	if (tw_unlikely(!open || !same || !tw_load_relaxed(&member->linked))) {
-		tw__cached_let_go(service, local, n);
-		return 0;
-	}
-	return tw__cached_remove(cached, n);
+	uint32_t first = group->first, ending = group->ending_first;
+	return (first && !tw__serial_is_after(links[first].serial, serial)) ||
+	       (ending && !tw__serial_is_after(links[ending].serial, serial));
 }
 
 /* -------------------------------------------------------------------- the run */
 
-/* Relaxed: a gauge. The timer is the caller's already, and holds the group. */
-static inline void tw__group_run_begins(struct tw__groups *groups, uint64_t tag)
+/* A callback or release of a member begins, or is over. Relaxed: a gauge. index: or 0. */
+static inline void tw__group_count_run(tw_service *service, uint32_t index, int by)
 {
-	tw_add_relaxed(&tw__group_at(groups, tag & TW__GROUP_INDEX_MASK)->word, 1);
-}
-
-/*
- * True: the group has been cancelled since; the caller ends the timer, if it has armed it (GROUP3).
- * The index may be another group's by now, which for a moment counted one run more than it had.
- */
-static inline bool tw__group_run_is_over(struct tw__groups *groups, uint64_t tag)
-{
-	struct tw__group *group = tw__group_at(groups, tag & TW__GROUP_INDEX_MASK);
-	return (tw_add_acq_rel(&group->word, (uint64_t)-1) ^ tag) >> TW__GROUP_INDEX_BITS;
+	if (tw_unlikely(index))
+		tw_add_relaxed(&tw__group_at(&service->groups, index)->running, (uint32_t)by);
 }
 
 #endif

@@ -48,7 +48,7 @@ static int rearm(tw_service *service, uint32_t slot, uint64_t *word, uint64_t ti
 		 bool only_earlier)
 {
 	bool kept;
-	if (*word & TW__ENDED || (tw__word_has_record(*word) && tw__member_is_stale(service, slot)))
+	if (*word & TW__ENDED)
 		return -ECANCELED;
 	if (*word & TW__BARRED)
 		return -ESHUTDOWN;
@@ -72,12 +72,9 @@ static int not_persistent(void)
 			  "the timer is not persistent: schedule it with TW_TASK_PERSISTENT");
 }
 
-/* Armed, disarmed, or CANCEL_PENDING. An outcome, an errno, or TW__RESET_AGAIN. */
+/* Armed or disarmed. An outcome, an errno, or TW__RESET_AGAIN. */
 static int disarm_waiting(tw_service *service, uint32_t slot, uint64_t *word)
 {
-	if (tw__is_cancelled(service, slot, *word))
-		return tw__cancel_ext(service, slot, word, false) == TW_GONE ? TW_GONE
-									     : TW__RESET_AGAIN;
 	if (tw__word_disarmed(*word))
 		return TW_DISARMED;
 	if (!(*word & TW__PERSISTENT))
@@ -96,7 +93,7 @@ static __attribute__((noinline)) int disarm_by_state(tw_service *service, uint64
 	for (;;) {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT || tw__word_state(word) == TW__FREE)
 			return TW_GONE;
-		if (tw__word_waits(word) || tw__word_state(word) == TW__CANCEL_PENDING) {
+		if (tw__word_waits(word)) {
 			int r = disarm_waiting(service, slot, &word);
 			if (r != TW__RESET_AGAIN)
 				return r;

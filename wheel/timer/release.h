@@ -5,10 +5,11 @@
 #include "wheel/core/local.h"
 
 /*
- * Frees the word of a timer that this thread owns, wakes its waiters, and gives the slot back.
- * local may be NULL.
+ * Frees the word of a timer that this thread owns, takes it off its group's list, gives the slot
+ * back, and wakes waiters. local may be NULL. group: the index, or 0.
  */
-void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation);
+void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+		  uint32_t group);
 
 /*
  * Calls the release of a releasing timer (if it has one), then frees it. local may be NULL. True:

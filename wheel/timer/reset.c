@@ -33,7 +33,7 @@ int tw__count_reset(tw_service *service, bool eager)
 /* From inside its own callback: noted, and done when the callback has returned. */
 static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns, bool only_earlier)
 {
-	if (word & TW__ENDED || tw__tag_is_stale(&run->service->groups, run->tag))
+	if (word & TW__ENDED)
 		return -ECANCELED;
 	if (only_earlier && run->rearm && deadline_ns >= run->rearm_ns)
 		return TW_RESET_KEPT;
@@ -90,10 +90,7 @@ int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint
 	return 1;
 }
 
-/*
- * The slow way, which knows all cases. A member of a cancelled group is gone; but that may be said
- * only when no claim can win any more (group.h, GROUP1).
- */
+/* The slow way, which knows all cases. */
 static int reset_slot(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns,
 		      bool only_earlier)
 {
@@ -102,11 +99,6 @@ static int reset_slot(tw_service *service, uint32_t slot, uint32_t generation, u
 	for (;;) {
 		if (tw_unlikely(tw__word_generation(word) != generation))
 			return -ENOENT;
-		if (tw_unlikely(tw__is_cancelled(service, slot, word))) {
-			if (tw__cancel_ext(service, slot, &word, false) == TW_GONE)
-				return -ENOENT;
-			continue;
-		}
 		if (tw_unlikely(!tw__word_armed(word))) {
 			int r = not_armed(service, slot, &word, deadline_ns, tick, only_earlier);
 			if (r == TW__RESET_AGAIN)

@@ -18,6 +18,7 @@
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
 #include "wheel/core/wake.h"
+#include "wheel/timer/schedule_short.h"
 #include "wheel/timer/schedule_task.h"
 
 /* Longest push of a schedule: a base and the entry. */
@@ -125,9 +126,12 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation && tw__word_waits(word)) {
-		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word,
-					  tw__word_next_free(word))) /* group.h, GROUP9 */
+		bool has_record = tw__word_has_record(word);
+		if (!tw__word_cas_acq_rel(&service->slots.words[slot], &word,
+					  tw__word_next_free(word)))
 			continue;
+		const struct tw__record *record = &service->slots.records[slot];
+		tw__group_leave(service, has_record ? tw_load_relaxed(&record->group) : 0, slot);
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
 		tw__magazine_count_scheduled(&local->magazine, -1);
 		return schedule_refused(local, out, -ESHUTDOWN);
@@ -173,14 +177,14 @@ static __attribute__((noinline)) int schedule_make_room(struct tw__lane *lane)
 }
 
 /*
- * Inlined into each of the short calls, where `kind`, `persistent`, `ext` and `cached` are
+ * Inlined into each of the short calls, where `kind`, `persistent`, `ext` and perhaps `group` are
  * constants. local: NULL if it is not known yet. KIND_PADDING: not armed, without an entry.
- * persistent: TW__PERSISTENT, or 0. cached: the extension record is on its group's list.
+ * persistent: TW__PERSISTENT, or 0. group: a handle, or 0.
  */
 static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local,
 						     enum tw__kind kind, uint64_t value, tw_fn *fn,
 						     void *arg, uint64_t persistent, uint32_t ext,
-						     bool cached, tw_timer *out)
+						     uint64_t group, tw_timer *out)
 {
 	int error;
 	if (tw_unlikely(!local) && !(local = find_local(service, &error)))
@@ -204,8 +208,11 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	struct tw__record *record = &service->slots.records[slot];
 	tw_store_relaxed(&record->fn, fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, arg);
-	if (ext)
+	bool more = ext || group;
+	if (more) {
 		tw_store_release(&record->ext, ext); /* WORD5 */
+		tw_store_release(&record->group, (uint32_t)group & TW__GROUP_INDEX_MASK);
+	}
 
 	uint64_t deadline_ns = value;
 	if (kind == TW__KIND_DELAY && tw_likely(service->time.published)) {
@@ -218,27 +225,20 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	bool disarmed = kind == TW__KIND_PADDING;
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 	uint64_t state =
-	    disarmed ? TW__DISARMED | (ext ? TW__DISARMED_EXT : 0)
-		     : TW__ARMED | persistent | (ext ? TW__EXT : 0) | tw__tick_bits(tick, cursor);
+	    disarmed ? TW__DISARMED | (more ? TW__DISARMED_EXT : 0)
+		     : TW__ARMED | persistent | (more ? TW__EXT : 0) | tw__tick_bits(tick, cursor);
 	if (!disarmed && tw_unlikely(state & TW__BEYOND_RANGE))
 		tw__far_set(&service->slots, slot, tick); /* WORD6 */
-	int entered = TW__NO_MEMBER;
-	if (cached) {
-		entered = tw__group_enter_cached(&service->slots.exts[ext], entry);
-	} else if (ext) {
-		entered = tw__group_enter(&service->groups, &service->slots, ext, entry);
-		if (tw_unlikely(entered < 0)) {
-			tw__slot_put(&service->slots, &local->magazine, slot, generation);
-			return schedule_refused(local, out, entered);
-		}
+	int entered = group ? tw__group_enter(service, slot, group) : 0;
+	if (tw_unlikely(entered)) {
+		tw__slot_put(&service->slots, &local->magazine, slot, generation);
+		return schedule_refused(local, out, entered);
 	}
 	tw__magazine_count_scheduled(&local->magazine, 1);
 	tw__word_arm_release(&service->slots.words[slot],
 			     tw__word_make(generation, state, 0)); /* WORD1: pairs with claim */
-	if (ext && tw_unlikely(tw__group_entered(service, local, ext, entry, entered))) {
-		tw__magazine_count_scheduled(&local->magazine, -1);
-		return schedule_refused(local, out, -ESHUTDOWN);
-	}
+	if (group)
+		tw__group_entered(service, group);
 	if (!disarmed)
 		tw__lane_put(&local->lane, tw__what_make(kind, entry), value);
 	if (tw_likely(service->time.published || comes_later(service, tick)))
@@ -259,21 +259,18 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	return after_push(service, local, word, slot, generation, out);
 }
 
-/*
- * A timer in full.
- * cached: an extension record from the cache of its group, or 0.
- */
+/* A timer in full. */
 static int arm_task(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		    const struct tw_period *period, uint32_t cached, tw_timer *out)
+		    const struct tw_period *period, tw_timer *out)
 {
-	struct tw__arming arming = {.ext = cached};
+	struct tw__arming arming = {.ext = 0};
 	uint64_t now_ns = 0;
 	int r = tw__task_prepare(service, local, task, period, &now_ns, &arming);
 	if (r)
 		return schedule_refused(local, out, r);
 	uint64_t persistent = task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
 	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, persistent,
-		arming.ext, false, out);
+		arming.ext, task->group.id, out);
 	if (tw_unlikely(r) && arming.ext)
 		tw__task_discard(service, local, arming.ext);
 	return r;
@@ -289,7 +286,7 @@ static __attribute__((noinline)) int arm_with_context(tw_service *service, uint3
 	if (tw__forked(service))
 		return schedule_refused(NULL, out, -EPERM);
 	struct tw__local *local = tw__local_of(service);
-	return local ? arm_task(service, local, &task, NULL, 0, out)
+	return local ? arm_task(service, local, &task, NULL, out)
 		     : schedule_refused(NULL, out, -ENOMEM);
 }
 
@@ -313,8 +310,8 @@ int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg
 		return time_out_of_range(service, out, "tw_schedule", "delay_ns");
 	if (tw__context_is_on())
 		return arm_with_context(service, 0, delay_ns, fn, arg, out);
-	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, 0,
-		   false, out);
+	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, 0, 0,
+		   out);
 }
 
 int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
@@ -327,25 +324,21 @@ int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *
 	if (tw__context_is_on())
 		return arm_with_context(service, TW_TASK_AT, deadline_ns, fn, arg, out);
 	return arm(service, tw__local_at_hand(service), TW__KIND_DEADLINE, deadline_ns, fn, arg, 0,
-		   0, false, out);
+		   0, 0, out);
 }
 
-/* An extension record that says nothing but whose member its timer is, as it did before. */
-static inline int arm_member(tw_service *service, struct tw__local *local,
-			     const struct tw_task *task, uint32_t ext, tw_timer *out)
+/* A member that is nothing else. */
+static inline int arm_member(tw_service *service, const struct tw_task *task, tw_timer *out)
 {
-	int r = task->flags & TW_TASK_AT ? arm(service, local, TW__KIND_DEADLINE, task->when_ns,
-					       task->fn, task->arg, 0, ext, true, out)
-					 : arm(service, local, TW__KIND_DELAY, task->when_ns,
-					       task->fn, task->arg, 0, ext, true, out);
-	if (tw_unlikely(r))
-		tw__task_discard(service, local, ext);
-	return r;
+	struct tw__local *local = tw__local_at_hand(service);
+	return task->flags & TW_TASK_AT ? arm(service, local, TW__KIND_DEADLINE, task->when_ns,
+					      task->fn, task->arg, 0, 0, task->group.id, out)
+					: arm(service, local, TW__KIND_DELAY, task->when_ns,
+					      task->fn, task->arg, 0, 0, task->group.id, out);
 }
 
 static __attribute__((noinline)) int schedule_task(const char *call, tw_service *service,
-						   const struct tw_task *task, uint32_t cached,
-						   tw_timer *out)
+						   const struct tw_task *task, tw_timer *out)
 {
 	struct tw_task other;
 	struct tw_period period;
@@ -355,27 +348,27 @@ static __attribute__((noinline)) int schedule_task(const char *call, tw_service 
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
 		return schedule_refused(NULL, out, -ENOMEM);
-	return arm_task(service, local, task, task->period ? &period : NULL, cached, out);
+	return arm_task(service, local, task, task->period ? &period : NULL, out);
 }
 
 int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
 {
 	if (tw_unlikely(!service || !task))
 		return tw__invalid("%s is NULL", service ? "task" : "service");
+	int r;
+	bool is_short = tw__task_is_short(task) && !tw__context_is_on();
+	if (tw_likely(is_short && task->group.id && !task->flags) &&
+	    tw_likely(tw__schedule_member_shortly(service, task->group.id, task->when_ns, task->fn,
+						  task->arg, out, &r)))
+		return r;
 	if (tw__forked(service))
 		return schedule_refused(NULL, out, -EPERM);
-	if (!tw__task_is_short(task) ||
-	    !tw__when_is_in_range(service, task->flags, task->when_ns) || tw__context_is_on())
-		return schedule_task(__func__, service, task, 0, out);
-	if (!task->group.id)
-		return task->flags
-			   ? tw_schedule_at(service, task->when_ns, task->fn, task->arg, out)
+	if (!is_short || !tw__when_is_in_range(service, task->flags, task->when_ns))
+		return schedule_task(__func__, service, task, out);
+	if (task->group.id)
+		return arm_member(service, task, out);
+	return task->flags ? tw_schedule_at(service, task->when_ns, task->fn, task->arg, out)
 			   : tw_schedule(service, task->when_ns, task->fn, task->arg, out);
-	struct tw__local *local = tw__local_at_hand(service);
-	uint32_t cached = local ? tw__cached_take(service, local, task->group.id) : 0;
-	if (tw_unlikely(!cached || !service->slots.exts[cached].is_short))
-		return schedule_task(__func__, service, task, cached, out);
-	return arm_member(service, local, task, cached, out);
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg,
@@ -385,5 +378,5 @@ int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn
 		return tw__invalid("%s is NULL", !service ? "service" : period ? "fn" : "period");
 	struct tw_task task = {.size = sizeof task, .fn = fn, .arg = arg, .period = period};
 	return tw__forked(service) ? schedule_refused(NULL, out, -EPERM)
-				   : schedule_task(__func__, service, &task, 0, out);
+				   : schedule_task(__func__, service, &task, out);
 }

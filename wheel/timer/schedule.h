@@ -5,6 +5,7 @@
 #include "wheel/core/service.h"
 #include "wheel/core/ticks.h"
 #include "wheel/core/context.h"
+#include "wheel/core/local.h"
 
 /* No word of an open gate. */
 #define TW__NO_SHORT_WORD UINT64_MAX
@@ -34,8 +35,7 @@ int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t 
 struct tw__arming {
 	enum tw__kind kind; /* KIND_PADDING: it is not armed */
 	uint64_t value;
-	/* extension record; 0: a plain timer. Before: a cached one of its group, or 0 */
-	uint32_t ext;
+	uint32_t ext; /* extension record, or 0 */
 };
 
 /*
@@ -44,8 +44,7 @@ struct tw__arming {
  */
 static inline bool tw__task_needs_option(const tw_service *service, const struct tw_task *task)
 {
-	return task->release || task->period || task->flags & TW_TASK_BACKGROUND ||
-	       task->group.id || task->name ||
+	return task->release || task->period || task->flags & TW_TASK_BACKGROUND || task->name ||
 	       (task->executor && task->executor != service->executor);
 }
 

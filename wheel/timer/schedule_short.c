@@ -16,7 +16,9 @@
  */
 #include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
+#include "wheel/timer/schedule_short.h"
 #include "wheel/core/local.h"
+#include "wheel/timer/member.h"
 
 static inline bool has_room(const struct tw__local *local)
 {
@@ -34,10 +36,13 @@ static inline uint64_t ticks_ahead(const tw_service *service, uint64_t tick)
 	return tick - tw_load_relaxed(&service->gate.cursor);
 }
 
-/* Arms the timer and pushes its entry. Returns the entry, without the kind. */
+/*
+ * Arms the timer and pushes its entry. Returns the entry, without the kind. group: a handle, which
+ * the timer has entered; or 0.
+ */
 static inline __attribute__((always_inline)) uint64_t
 push(tw_service *service, struct tw__local *local, enum tw__kind kind, uint64_t value,
-     uint64_t tick, tw_fn *fn, void *arg, tw_timer *out)
+     uint64_t tick, tw_fn *fn, void *arg, uint64_t group, tw_timer *out)
 {
 	const struct tw__slots *slots = &service->slots;
 	uint64_t entry = tw__magazine_schedule(slots, &local->magazine), slot = (uint32_t)entry;
@@ -46,8 +51,14 @@ push(tw_service *service, struct tw__local *local, enum tw__kind kind, uint64_t 
 	struct tw__record *record = &slots->records[slot];
 	tw_store_relaxed(&record->fn, fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, arg);
-	uint32_t low = (uint32_t)(TW__ARMED | (tick & TW__DEADLINE_MASK));
+	uint32_t low = (uint32_t)(TW__ARMED | (group ? TW__EXT : 0) | (tick & TW__DEADLINE_MASK));
+	if (group) {
+		tw_store_release(&record->ext, 0); /* WORD5 */
+		tw_store_release(&record->group, (uint32_t)group & TW__GROUP_INDEX_MASK);
+	}
 	tw__word_arm_release(&slots->words[slot], (entry - slot) | low); /* WORD1 */
+	if (group)
+		tw__group_entered(service, group);
 	tw__lane_push(&local->lane, tw__what_make(kind, entry), value);
 	tw_compiler_barrier(); /* gate.h, GATE2, where there is membarrier */
 	return entry;
@@ -64,7 +75,7 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 		tick = tw__ticks_in_range(service, span_ns);
 		if (tw_likely(ticks_ahead(service, tick) < TW__NEAR_TICKS && has_room(local))) {
 			uint64_t entry =
-			    push(service, local, TW__KIND_DELAY, delay_ns, tick, fn, arg, out);
+			    push(service, local, TW__KIND_DELAY, delay_ns, tick, fn, arg, 0, out);
 			TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
 				  local->counted_ns + delay_ns);
 			/* GATE2 */
@@ -74,6 +85,30 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 		}
 	}
 	return tw__schedule_in(service, delay_ns, fn, arg, out);
+}
+
+/* The magazine's first slot enters before it is taken: a group may refuse. */
+bool tw__schedule_member_shortly(tw_service *service, uint64_t group, uint64_t delay_ns, tw_fn *fn,
+				 void *arg, tw_timer *out, int *r)
+{
+	struct tw__local *local = tw__local_at_hand(service);
+	uint64_t span_ns;
+	if (tw_unlikely(!local || tw__gate_look(&service->gate) != local->short_word ||
+			__builtin_add_overflow(local->short_base_ns, delay_ns, &span_ns)))
+		return false;
+	uint64_t tick = tw__ticks_in_range(service, span_ns);
+	if (tw_unlikely(ticks_ahead(service, tick) >= TW__NEAR_TICKS || !has_room(local)))
+		return false;
+	uint32_t slot = (uint32_t)tw__magazine_peek(&local->magazine, 0);
+	if (tw_unlikely(tw__group_enter(service, slot, group)))
+		return false;
+	uint64_t entry = push(service, local, TW__KIND_DELAY, delay_ns, tick, fn, arg, group, out);
+	TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
+		  local->counted_ns + delay_ns);
+	*r = tw_likely(tw__gate_look(&service->gate) == local->short_word) /* GATE2 */
+		 ? 0
+		 : tw__after_short_push(service, local, entry, out);
+	return true;
 }
 
 int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
@@ -90,7 +125,7 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 			      ticks_ahead(service, tick) - 1 < TW__NEAR_TICKS - 1 &&
 			      has_room(local))) {
 			uint64_t entry = push(service, local, TW__KIND_DEADLINE, deadline_ns, tick,
-					      fn, arg, out);
+					      fn, arg, 0, out);
 			TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
 				  deadline_ns);
 			if (tw_likely(nobody_sleeps(tw__gate_look(&service->gate)))) /* GATE2 */

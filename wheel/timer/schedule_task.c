@@ -102,14 +102,11 @@ static void name_executor(tw_service *service, struct tw__ext *ext, tw_executor 
 static void fill_option(tw_service *service, struct tw__ext *ext, const struct tw_task *task,
 			const struct tw_period *period, void *context)
 {
-	if (tw_likely(!tw_load_acquire(&ext->linked)))       /* GROUP12 */
-		tw_store_relaxed(&ext->tag, task->group.id); /* until it has entered */
-	tw_store_release(&ext->traits, traits_of(task));     /* WORD5 */
-	tw_store_release(&ext->name, task->name);            /* WORD5 */
-	tw_store_relaxed(&ext->is_moved, 0);                 /* WORD8 */
+	tw_store_release(&ext->traits, traits_of(task)); /* WORD5 */
+	tw_store_release(&ext->name, task->name);        /* WORD5 */
+	tw_store_relaxed(&ext->is_moved, 0);             /* WORD8 */
 	ext->release = task->release;
 	ext->context = context;
-	ext->is_short = tw__task_is_short(task) && !context;
 	if (task->executor && task->executor != service->executor)
 		name_executor(service, ext, task->executor);
 	if (period) {
@@ -123,10 +120,7 @@ static void fill_option(tw_service *service, struct tw__ext *ext, const struct t
 /* The timer was refused, perhaps after others could see it (retract). */
 void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t index)
 {
-	struct tw__ext *ext = &service->slots.exts[index];
-	if (!tw_load_acquire(&ext->linked))     /* GROUP12 */
-		tw_store_relaxed(&ext->tag, 0); /* it has not entered its group */
-	tw__ext_give_back(service, local, index, false);
+	tw__ext_put(&service->slots, &local->exts, index);
 }
 
 /* The first instant of a series, exact: the clock is read. */
@@ -161,13 +155,7 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 	void *context = task_context_of(task);
 	if (!context && !tw__task_needs_option(service, task))
 		return 0;
-	if (!arming->ext && task->group.id && !tw__group_of(&service->groups, task->group.id))
-		/* before it becomes a tag, which others index by */
-		return -ENOENT;
-	if (!arming->ext)
-		arming->ext = tw__ext_get(&service->slots, &local->exts);
-	else
-		tw__ext_wipe(&service->slots.exts[arming->ext]);
+	arming->ext = tw__ext_get(&service->slots, &local->exts);
 	if (!arming->ext)
 		return -ENOMEM;
 	struct tw__ext *ext = &service->slots.exts[arming->ext];

@@ -20,7 +20,7 @@ int tw__task_read(const char *call, const tw_service *service, const struct tw_t
 /*
  * Says how to arm it; makes an extension record if it needs one. *now_ns: a reading of the clock
  * taken within this call, or 0; read if needed. Captures the thread's context, if there is one. 0,
- * -ENOMEM, -ENOENT.
+ * -ENOMEM.
  */
 int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
 		     const struct tw_period *period, uint64_t *now_ns, struct tw__arming *arming);

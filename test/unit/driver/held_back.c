@@ -209,63 +209,35 @@ Test(driver_held_back, what_waits_is_packed)
 	close_keeper(&k);
 }
 
-static atomic_int reaped;
+static atomic_int completed;
 
-static void count_reaped(void *arg, enum tw_fate fate)
+static void count_completion(void *arg)
 {
 	(void)arg;
-	reaped += fate == TW_FATE_CANCELLED;
+	completed++;
 }
 
-/*
- * The reap goes to the service's own executor: if that is over its quota, it waits like a timer
- * that is due; else it does not wait.
- */
-static void expect_reaped(bool names_another)
+/* The quota is of runs. A completion is no run. */
+Test(driver_held_back, a_groups_completion_is_handed_over_to_an_executor_over_its_quota)
 {
 	struct keeper k;
 	tw_group group;
-	reaped = 0;
-	open_keeper(&k, names_another);
+	completed = 0;
+	open_keeper(&k, false);
 	expect_eq(tw_group_create(&group, k.rig.service), 0);
-	struct tw_task task = {.size = sizeof task,
-			       .fn = probe_run,
-			       .when_ns = DAY,
-			       .release = count_reaped,
-			       .group = group};
-	expect_eq(tw_schedule_task(k.rig.service, &task, NULL), 0);
 	while (k.scheduled < MANY)
 		add(&k);
 	turn_until_held_back(&k);
 	size_t lent = queue_executor_waiting(&k.own);
-	expect_eq(tw_group_cancel(k.rig.service, group), 0);
+	expect_eq(tw_group_close_then(k.rig.service, group, count_completion, NULL), 0);
 	rig_advance(&k.rig, MS);
-	if (names_another) {
-		expect_eq(queue_executor_waiting(&k.own), 1);
-		queue_executor_run_all(&k.own);
-		expect_eq(reaped, 1);
-	} else {
-		expect_eq(queue_executor_waiting(&k.own), lent);
-	}
-	expect_eq(reaped, names_another);
+	expect_eq(queue_executor_waiting(&k.own), lent + 1);
 	run_all(&k);
-	expect_eq(reaped, 1);
+	expect_eq(completed, 1);
 	rig_advance(&k.rig, MANY * MS);
 	run_all(&k);
 	expect_eq(tw_group_destroy(k.rig.service, group), 0);
 	close_keeper(&k);
-}
-
-Test(driver_held_back,
-     a_group_that_was_cancelled_is_reaped_afterwards_by_an_executor_over_its_quota)
-{
-	expect_reaped(false);
-}
-
-Test(driver_held_back,
-     a_group_that_was_cancelled_is_reaped_though_another_executor_is_over_its_quota)
-{
-	expect_reaped(true);
 }
 
 /* What is ready, and what is out, both end: each timer has its fate. */

@@ -1,8 +1,10 @@
 /*
- * Groups: handles, limits, executors that refuse, close of the service, and how many members one
- * call finishes.
+ * Groups: handles, limits, executors that refuse, close of the service, and releases that end other
+ * members.
  */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "test/support/members.h"
 #include "test/support/queue_executor.h"
@@ -38,19 +40,29 @@ Test(group_end, stale_and_foreign_handles_are_harmless)
 	rig_close(&rig);
 }
 
+static tw_group made_inside;
+
+static void destroy_and_make_another(struct probe *probe)
+{
+	probe->answer = tw_group_destroy(probe->rig->service, (tw_group){probe->other->timer.id});
+	made_inside = group_of(probe->rig);
+}
+
 /* The index of a destroyed group is used again, but only when its last member has ended. */
-Test(group_end, storage_lives_until_the_last_member_is_reaped)
+Test(group_end, storage_lives_until_the_last_member_has_ended)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	struct probe member = PROBE(&rig, 1), later = PROBE(&rig, 2);
+	struct probe carrier = {.timer = {group.id}}, member = PROBE(&rig, 1),
+		     later = PROBE(&rig, 2);
+	member.act = destroy_and_make_another;
+	member.other = &carrier;
 	expect_eq(schedule_in(&member, group, MS, true), 0);
-	expect_eq(tw_group_destroy(rig.service, group), 0);
-	tw_group second = group_of(&rig);
-	expect_ne(second.id & 0xffffff, group.id & 0xffffff);
 	rig_advance(&rig, MS);
-	expect_released(&member, TW_FATE_CANCELLED);
+	expect_eq(member.answer, 0);
+	expect_released(&member, TW_FATE_FIRED);
+	expect_ne(made_inside.id & 0xffffff, group.id & 0xffffff);
 	tw_group third = group_of(&rig);
 	expect_eq(third.id & 0xffffff, group.id & 0xffffff);
 	expect_ne(third.id, group.id);
@@ -132,44 +144,10 @@ Test(group_end, bad_arguments_are_refused)
 	rig_close(&rig);
 }
 
-/*
- * ------------------------------------------------------------ executors that refuse, or give back
- */
+/* ------------------------------------------------------------ executors */
 
-static void cancel_with_executor(size_t refuse, int give_back)
-{
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
-	tw_group group = group_of(&rig);
-	struct probe member = PROBE(&rig, 1);
-	expect_eq(schedule_in(&member, group, HOUR, true), 0);
-	rig_advance(&rig, MS);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	queue.refuse = refuse;
-	for (int i = 0; i < 5 && !member.releases; i++) {
-		rig_advance(&rig, MS);
-		if (give_back-- > 0)
-			queue_executor_drop_next(&queue);
-		else
-			queue_executor_run_all(&queue);
-	}
-	expect_released(&member, TW_FATE_CANCELLED);
-	expect_eq(stats_of(rig.service).cancelled, 1);
-	queue_executor_close(&queue);
-	rig_close(&rig);
-}
-
-Test(group_end, reaping_that_is_refused_is_offered_again)
-{
-	cancel_with_executor(2, 0);
-}
-
-/* Members run on their own executors. The service's own executor reaps the cancelled ones. */
-Test(group_end, members_of_other_executors_are_reaped_by_the_services)
+/* Members run on their own executors. Their releases are called by the thread that cancels. */
+Test(group_end, members_of_other_executors_are_released_by_the_canceling_thread)
 {
 	struct queue_executor own, other;
 	queue_executor_open(&own);
@@ -194,25 +172,18 @@ Test(group_end, members_of_other_executors_are_reaped_by_the_services)
 	expect_released(&runs, TW_FATE_FIRED);
 	rig_advance(&rig, 10 * MS);
 	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(queue_executor_run_all(&other), 0); /* handed over before, and met by its claim */
 	expect_released(&met, TW_FATE_CANCELLED);
-	rig_advance(&rig, MS);
-	expect_eq(queue_executor_waiting(&other), 0);
-	expect_eq(later.releases, 0);
-	expect_eq(queue_executor_run_all(&own), 0);
 	expect_released(&later, TW_FATE_CANCELLED);
+	expect_eq(queue_executor_run_all(&other), 0); /* handed over before */
+	rig_advance(&rig, SECOND);
+	expect_eq(queue_executor_waiting(&other) + queue_executor_waiting(&own), 0);
 	queue_executor_close(&own);
 	queue_executor_close(&other);
 	rig_close(&rig);
 }
 
-Test(group_end, reaping_that_is_given_back_is_handed_over_again)
-{
-	cancel_with_executor(0, 2);
-}
-
-/* The thread that closes ends the runs that an executor always refuses. */
-Test(group_end, close_reaps_what_the_executor_refuses)
+/* A cancel needs no executor. */
+Test(group_end, cancel_ends_members_where_the_executor_refuses)
 {
 	struct queue_executor queue;
 	queue_executor_open(&queue);
@@ -228,11 +199,10 @@ Test(group_end, close_reaps_what_the_executor_refuses)
 	probe_schedule_released(&other, HOUR);
 	expect_eq(tw_group_cancel(rig.service, group), 0);
 	expect_eq(tw_cancel(rig.service, doomed.timer), TW_GONE);
-	rig_advance(&rig, SECOND);
-	expect_eq(member.releases, 0);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_released(&member, TW_FATE_CANCELLED);
 	expect_released(&doomed, TW_FATE_CANCELLED);
+	rig_advance(&rig, SECOND);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_released(&other, TW_FATE_DROPPED);
 	expect_eq(stats_of(rig.service).cancelled, 2);
 	expect_eq(stats_of(rig.service).dropped, 1);
@@ -272,75 +242,20 @@ static void close_with_groups(enum tw_close_mode mode, bool pending_too)
 	rig_close(&rig);
 }
 
-Test(group_end, is_reaped_by_close_that_drops)
+Test(group_end, a_close_that_drops_ends_the_others)
 {
 	close_with_groups(TW_CLOSE_DROP, true);
 }
 
-Test(group_end, is_reaped_by_close_that_runs)
+Test(group_end, a_close_that_runs_runs_the_others)
 {
 	close_with_groups(TW_CLOSE_RUN, true);
 }
 
 /* Cancelled members need no clock: nobody would wait for itself. */
-Test(group_end, is_reaped_by_close_that_drains)
+Test(group_end, a_close_that_drains_waits_for_none_that_is_cancelled)
 {
 	close_with_groups(TW_CLOSE_DRAIN, false);
-}
-
-/* ------------------------------------------------------------ in pieces */
-
-/* One tw_service_advance reaps a bounded piece; the rest follows, and nothing is due meanwhile. */
-Test(group_end, is_reaped_in_pieces)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	tw_group group = group_of(&rig);
-	enum { COUNT = 5000, PIECE = 256 };
-	for (int i = 0; i < COUNT; i++) {
-		struct tw_task task = {
-		    .size = sizeof(task), .fn = probe_run, .when_ns = HOUR, .group = group};
-		expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
-	}
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	int turns = 0;
-	for (uint64_t left = COUNT, before; left; turns++) {
-		before = left;
-		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-		left = gauges(&rig, group).members;
-		expect_lt(left, before);
-		expect_le(before - left, PIECE);
-	}
-	expect_ge(turns, COUNT / PIECE);
-	expect_sound(rig.service);
-	rig_close(&rig);
-}
-
-/* Many small groups: what one poll reaps is bounded too. */
-Test(group_end, many_groups_are_reaped_over_turns)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	enum { COUNT = 500, A_TURN = 64 };
-	static tw_group groups[COUNT];
-	static struct probe probes[COUNT];
-	for (int i = 0; i < COUNT; i++) {
-		probes[i] = PROBE(&rig, i);
-		groups[i] = group_of(&rig);
-		expect_eq(schedule_in(&probes[i], groups[i], HOUR, true), 0);
-	}
-	for (int i = 0; i < COUNT; i++)
-		expect_eq(tw_group_destroy(rig.service, groups[i]), 0);
-	expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	int reaped = 0;
-	for (int i = 0; i < COUNT; i++)
-		reaped += probes[i].releases;
-	expect_gt(reaped, 0);
-	expect_le(reaped, A_TURN);
-	rig_advance(&rig, MS); /* to the end, in one tick */
-	for (int i = 0; i < COUNT; i++)
-		expect_released(&probes[i], TW_FATE_CANCELLED);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------- releases that end other members */
@@ -355,10 +270,19 @@ static void cancel_other_and_wait(struct probe *probe)
 	probe->answer = tw_cancel_wait(probe->rig->service, probe->other->timer, TW_FOREVER);
 }
 
-/* The other member is this thread's to end later. It is not running, and can be ended now. */
-Test(group_end, release_can_cancel_another_member_of_the_same_reap)
+static char heard[256];
+
+static void hear(const char *text)
+{
+	strncpy(heard, text, sizeof heard - 1);
+}
+
+/* The other member has ended, and this thread calls its release next: nobody may wait for that. */
+Test(group_end, release_can_cancel_another_member_and_cannot_wait_for_it)
 {
 	void (*const acts[])(struct probe * probe) = {cancel_other, cancel_other_and_wait};
+	const int answers[] = {TW_RUNNING, -EDEADLK};
+	tw_set_misuse_hook(hear);
 	for (int i = 0; i < 2; i++) {
 		struct rig rig;
 		rig_open(&rig, NULL);
@@ -369,11 +293,125 @@ Test(group_end, release_can_cancel_another_member_of_the_same_reap)
 		expect_eq(schedule_in(&first, group, HOUR, true), 0);
 		expect_eq(schedule_in(&second, group, HOUR, true), 0);
 		expect_eq(tw_group_cancel(rig.service, group), 0);
-		rig_advance(&rig, MS);
-		expect_eq(first.answer, TW_GONE);
+		expect_eq(first.answer, answers[i]);
 		expect_released(&first, TW_FATE_CANCELLED);
 		expect_released(&second, TW_FATE_CANCELLED);
 		expect_eq(tw_group_destroy(rig.service, group), 0);
 		rig_close(&rig);
 	}
+	cr_assert_str_eq(heard, "tw_cancel_wait: called from inside what it would wait for");
+	tw_set_misuse_hook(NULL);
+}
+
+/* In the other order that member is gone. */
+Test(group_end, release_may_wait_for_a_member_that_has_ended)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_group group = group_of(&rig);
+	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
+	second.act_in_release = cancel_other_and_wait;
+	second.other = &first;
+	expect_eq(schedule_in(&first, group, HOUR, true), 0);
+	expect_eq(schedule_in(&second, group, HOUR, true), 0);
+	expect_eq(tw_group_cancel(rig.service, group), 0);
+	expect_eq(second.answer, TW_GONE);
+	rig_close(&rig);
+}
+
+static int nested, deepest, left_to_run;
+
+/* No member runs any more when the first release is called, and a cancel finds none to end. */
+static void cancel_group_again(struct probe *probe)
+{
+	struct rig *rig = probe->rig;
+	tw_group group = {probe->other->timer.id};
+	nested++;
+	deepest = nested > deepest ? nested : deepest;
+	left_to_run += tw_is_pending(rig->service, probe[1].timer);
+	probe->answer = tw_group_cancel(rig->service, group);
+	if (probe->answer == 0)
+		probe->answer = tw_group_cancel_wait(rig->service, group, TW_FOREVER);
+	nested--;
+}
+
+Test(group_end, release_that_cancels_its_group_finds_nothing_left_to_end)
+{
+	enum { COUNT = 100000 };
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_group group = group_of(&rig);
+	struct probe carrier = {.timer = {group.id}};
+	struct probe *probes = calloc(COUNT + 1, sizeof *probes);
+	nested = deepest = left_to_run = 0;
+	for (int i = 0; i < COUNT; i++) {
+		probes[i] = PROBE(&rig, i);
+		probes[i].act_in_release = cancel_group_again;
+		probes[i].other = &carrier;
+		expect_eq(schedule_in(&probes[i], group, HOUR, true), 0);
+	}
+	expect_eq(tw_group_cancel(rig.service, group), 0);
+	for (int i = 0; i < COUNT; i++) {
+		expect_released(&probes[i], TW_FATE_CANCELLED);
+		expect_eq(probes[i].answer, TW_SELF);
+	}
+	expect_eq(deepest, 1);
+	expect_eq(left_to_run, 0);
+	rig_close(&rig);
+	free(probes);
+}
+
+static void schedule_other(struct probe *probe)
+{
+	probe->answer = schedule_in(probe->other, made_inside, HOUR, true);
+}
+
+static void schedule_other_and_cancel(struct probe *probe)
+{
+	schedule_other(probe);
+	if (probe->answer == 0)
+		probe->answer = tw_group_cancel(probe->rig->service, made_inside);
+}
+
+/* What a release schedules is a later member: the cancel that calls the release leaves it. */
+Test(group_end, release_may_schedule_into_its_group_and_cancel_it)
+{
+	for (int cancels = 0; cancels < 2; cancels++) {
+		struct rig rig;
+		rig_open(&rig, NULL);
+		made_inside = group_of(&rig);
+		struct probe member = PROBE(&rig, 1), later = PROBE(&rig, 2);
+		member.act_in_release = cancels ? schedule_other_and_cancel : schedule_other;
+		member.other = &later;
+		expect_eq(schedule_in(&member, made_inside, HOUR, true), 0);
+		expect_eq(tw_group_cancel(rig.service, made_inside), 0);
+		expect_eq(member.answer, 0);
+		expect_eq(later.releases, cancels);
+		expect_eq(tw_is_pending(rig.service, later.timer), !cancels);
+		expect_eq(tw_group_cancel(rig.service, made_inside), 0);
+		expect_released(&later, TW_FATE_CANCELLED);
+		rig_close(&rig);
+	}
+}
+
+/* ------------------------------------------------------------ many */
+
+Test(group_end, a_million_members_end_in_one_call)
+{
+	enum { COUNT = 1000000 };
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_group group = group_of(&rig);
+	struct tw_task task = {
+	    .size = sizeof(task), .fn = probe_run, .when_ns = HOUR, .group = group};
+	tw_timer last = {0};
+	for (int i = 0; i < COUNT; i++)
+		expect_eq(tw_schedule_task(rig.service, &task, &last), 0);
+	expect_eq(gauges(&rig, group).members, COUNT);
+	expect_eq(tw_group_cancel(rig.service, group), 0);
+	expect_eq(gauges(&rig, group).members, 0);
+	expect_eq(tw_cancel(rig.service, last), TW_GONE);
+	expect_eq(stats_of(rig.service).cancelled, COUNT);
+	expect_sound(rig.service);
+	rig_close(&rig);
 }

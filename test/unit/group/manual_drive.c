@@ -1,6 +1,6 @@
 /*
- * A manual drive beside groups, executors of single timers, and bursts: each call ends, and what is
- * cancelled is reaped by polls.
+ * A manual drive beside groups, executors of single timers, and bursts: each call ends, and polls
+ * call completions.
  */
 #include <errno.h>
 #include <poll.h>
@@ -31,14 +31,20 @@ static void open_by_hand(struct rig *rig)
 struct ending {
 	tw_service *service;
 	tw_group group;
-	int (*end)(tw_service *service, tw_group group);
+	atomic_int calls;
 	int answer;
 };
+
+static void complete(void *arg)
+{
+	struct ending *ending = arg;
+	ending->calls++;
+}
 
 static void *end_group(void *arg)
 {
 	struct ending *ending = arg;
-	ending->answer = ending->end(ending->service, ending->group);
+	ending->answer = tw_group_close_then(ending->service, ending->group, complete, ending);
 	return NULL;
 }
 
@@ -50,13 +56,13 @@ static void end_from_another_thread(struct ending *ending)
 	expect_eq(ending->answer, 0);
 }
 
-/* The loop learns of it from its descriptor alone, also when there is more than one poll reaps. */
-static void end_wakes_loop(int (*end)(tw_service *, tw_group), int members)
+/* The members end inside the call. The loop learns of the completion from its descriptor alone. */
+static void end_wakes_loop(int members)
 {
 	struct rig rig;
 	open_by_hand(&rig);
-	struct ending ending = {.service = rig.service, .group = group_of(&rig), .end = end};
-	struct probe *probes = calloc((size_t)members, sizeof(*probes));
+	struct ending ending = {.service = rig.service, .group = group_of(&rig)};
+	struct probe *probes = calloc((size_t)members + 1, sizeof(*probes));
 	for (int i = 0; i < members; i++) {
 		probes[i] = PROBE(&rig, i);
 		expect_eq(schedule_in(&probes[i], ending.group, HOUR, true), 0);
@@ -66,37 +72,31 @@ static void end_wakes_loop(int (*end)(tw_service *, tw_group), int members)
 	while (readable(fd, 0))
 		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	end_from_another_thread(&ending);
-	while (!atomic_load(&probes[members - 1].releases)) {
+	for (int i = 0; i < members; i++)
+		expect_released(&probes[i], TW_FATE_CANCELLED);
+	while (!ending.calls) {
 		expect_eq(readable(fd, FOR_EVER), true);
 		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	}
-	for (int i = 0; i < members; i++)
-		expect_released(&probes[i], TW_FATE_CANCELLED);
 	expect_eq(rig.ran, 0);
 	expect_sound(rig.service);
 	expect_eq(tw_service_destroy(rig.service), 0);
 	free(probes);
 }
 
-Test(group_manual_drive, a_cancel_elsewhere_makes_the_descriptor_readable)
+Test(group_manual_drive, a_completion_makes_the_descriptor_readable)
 {
-	end_wakes_loop(tw_group_cancel, 1);
-	end_wakes_loop(tw_group_cancel, 3000);
-}
-
-Test(group_manual_drive, a_close_or_a_destroy_elsewhere_makes_the_descriptor_readable)
-{
-	end_wakes_loop(tw_group_close, 1);
-	end_wakes_loop(tw_group_destroy, 1000);
+	end_wakes_loop(0);
+	end_wakes_loop(1);
+	end_wakes_loop(3000);
 }
 
 /* After that the loop may sleep. */
-Test(group_manual_drive, the_descriptor_is_quiet_again_when_all_is_reaped)
+Test(group_manual_drive, the_descriptor_is_quiet_again_when_the_completion_was_called)
 {
 	struct rig rig;
 	open_by_hand(&rig);
-	struct ending ending = {
-	    .service = rig.service, .group = group_of(&rig), .end = tw_group_cancel};
+	struct ending ending = {.service = rig.service, .group = group_of(&rig)};
 	struct probe member = PROBE(&rig, 1);
 	expect_eq(schedule_in(&member, ending.group, HOUR, true), 0);
 	int fd = tw_service_fd(rig.service);
@@ -104,40 +104,11 @@ Test(group_manual_drive, the_descriptor_is_quiet_again_when_all_is_reaped)
 	for (int turns = 0; turns < 100 && readable(fd, 20); turns++)
 		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	expect_released(&member, TW_FATE_CANCELLED);
+	expect_eq(ending.calls, 1);
 	expect_eq(readable(fd, 100), false);
 	uint64_t next_ns;
 	expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
 	expect_eq(tw_service_destroy(rig.service), 0);
-}
-
-/* ------------------------------------------------------------ when next */
-
-Test(group_manual_drive, next_expiry_is_within_a_tick_while_members_are_to_be_reaped)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	tw_group group = group_of(&rig);
-	enum { COUNT = 2000 };
-	static struct probe probes[COUNT];
-	for (int i = 0; i < COUNT; i++) {
-		probes[i] = PROBE(&rig, i);
-		expect_eq(schedule_in(&probes[i], group, HOUR, true), 0);
-	}
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	for (int turns = 0; gauges(&rig, group).members; turns++) {
-		uint64_t next_ns = 0;
-		expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
-		expect_le(next_ns, rig_now(&rig) + rig.tick_ns);
-		expect_eq(tw_clock_manual_set(rig.clock,
-					      next_ns > rig_now(&rig) ? next_ns : rig_now(&rig)),
-			  0);
-		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-		expect_lt(turns, COUNT);
-	}
-	for (int i = 0; i < COUNT; i++)
-		expect_released(&probes[i], TW_FATE_CANCELLED);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ executors that refuse */

@@ -1,8 +1,9 @@
 /*
- * Groups on real time and threads: reaped also while the service sleeps, and waited for while
- * members run.
+ * Groups on real time and threads: cancelled also while the service sleeps, by several threads, and
+ * beside a close; and waited for while members run.
  */
 #include <errno.h>
+#include <sched.h>
 
 #include "test/support/shot.h"
 
@@ -68,10 +69,8 @@ static tw_group make_group(tw_service *service)
 	return group;
 }
 
-/*
- * Nobody drives the service or waits for its timers: the cancel itself must bring the reap about.
- */
-Test(group_real, is_reaped_on_the_executor_also_while_the_service_sleeps)
+/* Nobody drives the service or waits for its timers. */
+Test(group_real, members_end_on_the_canceling_thread_also_while_the_service_sleeps)
 {
 	tw_service *service = open_service(1);
 	tw_group group = make_group(service);
@@ -85,42 +84,157 @@ Test(group_real, is_reaped_on_the_executor_also_while_the_service_sleeps)
 	nanosleep(&long_enough_to_sleep, NULL);
 	expect_eq(tw_group_cancel(service, group), 0);
 	for (int i = 0; i < COUNT; i++) {
-		await(&members[i].released, 1);
-		cr_assert(!pthread_equal(members[i].released_on, pthread_self()));
+		expect_eq(members[i].releases, 1);
+		cr_assert(pthread_equal(members[i].released_on, pthread_self()));
 		expect_eq(members[i].runs, 0);
 	}
 	close_service(service);
 }
 
-static void run_nothing(void *arg)
+/* ------------------------------------------------------------ several threads */
+
+enum { CANCELERS = 3, MEMBERS = 300, ROUNDS = 200 };
+
+struct shared_group {
+	tw_service *service;
+	tw_group group;
+	pthread_barrier_t start;
+	int (*end)(struct shared_group *shared);
+	int answer;
+};
+
+static atomic_int runs_of, releases_of;
+
+static void count_run(void *arg)
 {
 	(void)arg;
+	atomic_fetch_add(&runs_of, 1);
 }
 
-/*
- * The reap that a cancel left behind, which nobody can see from outside, is no reason to find fault
- * with the service.
- */
-Test(group_real, may_be_validated_while_it_is_reaped)
+static void count_release(void *arg, enum tw_fate fate)
 {
-	enum { COUNT = 5000, ROUNDS = 20, LOOKS = 20 };
-	tw_service *service = open_service(1);
-	char why[256];
-	for (int round = 0; round < ROUNDS; round++) {
-		tw_group group = make_group(service);
-		struct tw_task task = {
-		    .size = sizeof task, .fn = run_nothing, .when_ns = HOUR, .group = group};
-		for (int i = 0; i < COUNT; i++)
-			cr_assert(tw_schedule_task(service, &task, NULL) == 0);
-		expect_eq(tw_group_destroy(service, group), 0);
-		for (int look = 0; look < LOOKS; look++) {
-			/* the driver comes between */
-			nanosleep(&(struct timespec){.tv_nsec = 1000 * look}, NULL);
-			cr_assert(tw_service_validate(service, why, sizeof why) == 0, "%s", why);
-		}
-	}
-	close_service(service);
+	(void)arg;
+	(void)fate;
+	atomic_fetch_add(&releases_of, 1);
 }
+
+static void *cancel_many_times(void *arg)
+{
+	struct shared_group *shared = arg;
+	for (int round = 0; round < ROUNDS; round++) {
+		pthread_barrier_wait(&shared->start);
+		int r = shared->end(shared);
+		if (r && r != -ENOENT && r != TW_RUNNING)
+			shared->answer = r;
+		pthread_barrier_wait(&shared->start);
+	}
+	return NULL;
+}
+
+/* Some members run, some are due, some are far. Each has one end. */
+static void end_by_many(int (*end)(struct shared_group *shared))
+{
+	struct shared_group shared = {.service = open_service(2), .end = end};
+	pthread_t threads[CANCELERS];
+	pthread_barrier_init(&shared.start, NULL, CANCELERS + 1);
+	for (int i = 0; i < CANCELERS; i++)
+		expect_eq(pthread_create(&threads[i], NULL, cancel_many_times, &shared), 0);
+	for (int round = 0; round < ROUNDS; round++) {
+		shared.group = make_group(shared.service);
+		atomic_store(&runs_of, 0);
+		atomic_store(&releases_of, 0);
+		struct tw_task task = {.size = sizeof(task),
+				       .fn = count_run,
+				       .release = count_release,
+				       .group = shared.group};
+		for (uint64_t i = 0; i < MEMBERS; i++) {
+			task.when_ns = i % 3 ? HOUR : i * 10000;
+			cr_assert(tw_schedule_task(shared.service, &task, NULL) == 0);
+		}
+		pthread_barrier_wait(&shared.start);
+		int r = tw_group_cancel_wait(shared.service, shared.group, TW_FOREVER);
+		bool settled = atomic_load(&releases_of) == MEMBERS;
+		pthread_barrier_wait(&shared.start);
+		if (r == TW_CANCELLED)
+			expect_eq(settled, true);
+		else
+			expect_eq(r, -ENOENT);
+		(void)tw_group_destroy(shared.service, shared.group);
+		while (atomic_load(&releases_of) < MEMBERS) /* of what ran */
+			sched_yield();
+		expect_le(atomic_load(&runs_of), MEMBERS / 3 + 1);
+	}
+	for (int i = 0; i < CANCELERS; i++)
+		pthread_join(threads[i], NULL);
+	expect_eq(shared.answer, 0);
+	expect_eq(atomic_load(&releases_of), MEMBERS);
+	pthread_barrier_destroy(&shared.start);
+	close_service(shared.service);
+}
+
+static int cancel_shared(struct shared_group *shared)
+{
+	return tw_group_cancel(shared->service, shared->group);
+}
+
+static int wait_for_shared(struct shared_group *shared)
+{
+	return tw_group_cancel_wait(shared->service, shared->group, 10000);
+}
+
+static int destroy_shared(struct shared_group *shared)
+{
+	return tw_group_destroy(shared->service, shared->group);
+}
+
+Test(group_real, may_be_cancelled_by_several_threads)
+{
+	end_by_many(cancel_shared);
+	end_by_many(wait_for_shared);
+}
+
+Test(group_real, may_be_cancelled_while_others_destroy_it)
+{
+	end_by_many(destroy_shared);
+}
+
+static void *cancel_until_gone(void *arg)
+{
+	struct shared_group *shared = arg;
+	pthread_barrier_wait(&shared->start);
+	for (int i = 0; i < 20; i++)
+		shared->answer |= tw_group_cancel(shared->service, shared->group);
+	return NULL;
+}
+
+/* A close of the service ends members beside a cancel: each has one release. */
+Test(group_real, may_be_cancelled_while_the_service_closes)
+{
+	for (int round = 0; round < 50; round++) {
+		struct shared_group shared = {.service = open_service(1)};
+		shared.group = make_group(shared.service);
+		atomic_store(&releases_of, 0);
+		struct tw_task task = {.size = sizeof(task),
+				       .fn = count_run,
+				       .when_ns = HOUR,
+				       .release = count_release,
+				       .group = shared.group};
+		for (int i = 0; i < MEMBERS; i++)
+			cr_assert(tw_schedule_task(shared.service, &task, NULL) == 0);
+		pthread_t thread;
+		pthread_barrier_init(&shared.start, NULL, 2);
+		expect_eq(pthread_create(&thread, NULL, cancel_until_gone, &shared), 0);
+		pthread_barrier_wait(&shared.start);
+		expect_eq(tw_service_close(shared.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+		expect_eq(atomic_load(&releases_of), MEMBERS);
+		pthread_join(thread, NULL);
+		expect_eq(shared.answer, 0);
+		pthread_barrier_destroy(&shared.start);
+		expect_eq(tw_service_destroy(shared.service), 0);
+	}
+}
+
+/* ------------------------------------------------------------ waiting */
 
 static void *wait_for_group(void *arg)
 {
@@ -193,9 +307,7 @@ Test(group_real, does_not_wait_for_members_that_came_after_the_cancel)
 	close_service(service);
 }
 
-/*
- * A callback that is no member's waits for a group whose reap only its own, sole worker could do.
- */
+/* A callback that is no member's waits for a group on the only worker. */
 struct sole {
 	tw_service *service;
 	tw_group group;

@@ -24,7 +24,7 @@ Test(group_then, is_called_for_a_group_without_members)
 
 Test(group_then, is_called_after_the_releases_of_pending_members)
 {
-	enum { COUNT = 1000 }; /* more than one piece of the reap */
+	enum { COUNT = 1000 }; /* more than one hold of the lock */
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct ending ending = ending_of(&rig);
@@ -33,10 +33,10 @@ Test(group_then, is_called_after_the_releases_of_pending_members)
 	rig_advance(&rig, MS);
 	expect_eq(end(&ending), 0);
 	for (int i = 0; i < COUNT; i++)
-		expect_eq(members[i].releases, 0);
+		expect_released(&members[i], TW_FATE_CANCELLED);
+	expect_eq(ending.calls, 0); /* not inside the call */
 	rig_advance(&rig, MS);
 	expect_complete(&ending);
-	expect_released(&members[0], TW_FATE_CANCELLED);
 	struct probe late = PROBE(&rig, COUNT);
 	expect_eq(schedule_in(&late, ending.group, MS, true), -ESHUTDOWN);
 	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
@@ -237,7 +237,7 @@ Test(group_then, is_given_once)
 	rig_close(&rig);
 }
 
-/* ------------------------------------------------------------ records that are kept */
+/* ------------------------------------------------------------ members of the past */
 
 struct closing {
 	struct ending *ending;
@@ -251,8 +251,8 @@ static void *end_elsewhere(void *arg)
 	return NULL;
 }
 
-/* The list of a group has records of members that ended long ago: they hold nothing up. */
-static void end_with_kept_records(bool elsewhere)
+/* Members that ended long ago hold nothing up. */
+static void end_after_others(bool elsewhere)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -280,10 +280,10 @@ static void end_with_kept_records(bool elsewhere)
 	rig_close(&rig);
 }
 
-Test(group_then, does_not_wait_for_records_that_are_kept)
+Test(group_then, does_not_wait_for_members_that_have_ended)
 {
-	end_with_kept_records(false);
-	end_with_kept_records(true);
+	end_after_others(false);
+	end_after_others(true);
 }
 
 /* ------------------------------------------------------------ a simulation */

@@ -1,6 +1,6 @@
 /*
- * What is met by chance alone, or only in the long run: groups at their end, groups whose reap
- * comes back, threads that outlive services.
+ * What is met by chance alone, or only in the long run: groups at their end, completions that come
+ * back, threads that outlive services.
  */
 #include <errno.h>
 #include <sched.h>
@@ -10,9 +10,10 @@
 #include "test/support/queue_executor.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/poll.h"
-#include "wheel/group/group.h"
 
 TestSuite(service_seams, .timeout = 60);
+
+enum { INDEX = 0xffffff };
 
 static tw_service *ticking_on(tw_executor *executor)
 {
@@ -37,56 +38,56 @@ static void await_sleep(tw_service *service)
 /* ------------------------------------------------------------------- groups */
 
 struct leaver {
-	tw_service *service;
-	struct tw__group *group;
-	bool met;
+	struct rig *rig;
+	tw_timer member;
+	atomic_int turn, done;
 };
 
-static void await_vacancy(void *arg)
+enum { ROUNDS = 20000 };
+
+static void *cancel_members(void *arg)
 {
 	struct leaver *leaver = arg;
-	for (bool vacant = false; !vacant; sched_yield()) {
-		tw__group_lock(leaver->group);
-		vacant = leaver->group->vacant;
-		tw__group_unlock(leaver->group);
+	for (int i = 1; i <= ROUNDS; i++) {
+		while (atomic_load(&leaver->turn) != i)
+			sched_yield();
+		(void)tw_cancel(leaver->rig->service, leaver->member);
+		atomic_store(&leaver->done, i);
 	}
-	leaver->met = true;
+	return NULL;
 }
 
-/*
- * Its last member leaves while the call that destroys it is still waking the tick thread: its
- * storage goes back once.
- */
+/* Its last member leaves while another thread destroys it: its storage goes back once. */
 Test(service_seams, a_group_that_is_left_while_it_is_destroyed_goes_back_once)
 {
 	struct rig rig = {.service = ticking_on(tw_executor_inline())};
 	struct probe member = PROBE(&rig, 1);
-	struct leaver leaver = {.service = rig.service};
-	while (!leaver.met) {
-		tw_group group = group_of(&rig);
-		leaver.group = tw__group_at(&rig.service->groups, group.id & TW__GROUP_INDEX_MASK);
+	struct leaver leaver = {.rig = &rig};
+	pthread_t thread;
+	expect_eq(pthread_create(&thread, NULL, cancel_members, &leaver), 0);
+	for (int i = 1; i <= ROUNDS; i++) {
+		tw_group group = group_of(&rig), other = group_of(&rig);
+		expect_ne(group.id & INDEX, other.id & INDEX);
+		expect_le(other.id & INDEX, 2);
+		expect_le(group.id & INDEX, 2);
 		expect_eq(schedule_in(&member, group, HOUR, false), 0);
-		await_sleep(rig.service);
-		faults_at_wakes(NULL, await_vacancy, &leaver);
+		leaver.member = member.timer;
+		atomic_store(&leaver.turn, i);
 		expect_eq(tw_group_destroy(rig.service, group), 0);
-		faults_at_wakes(NULL, NULL, NULL);
+		while (atomic_load(&leaver.done) != i)
+			sched_yield();
+		expect_eq(tw_group_destroy(rig.service, other), 0);
 	}
-	tw_group a = group_of(&rig), b = group_of(&rig);
-	expect_ne(a.id & TW__GROUP_INDEX_MASK, b.id & TW__GROUP_INDEX_MASK);
+	pthread_join(thread, NULL);
 	expect_eq(tw_service_destroy(rig.service), 0);
 }
 
-static atomic_int released;
+static atomic_int completed;
 
-static void count_release(void *arg, enum tw_fate fate)
+static void count_completion(void *arg)
 {
 	(void)arg;
-	atomic_fetch_add(&released, fate == TW_FATE_CANCELLED);
-}
-
-static void nothing(void *arg)
-{
-	(void)arg;
+	atomic_fetch_add(&completed, 1);
 }
 
 static void await_ticket(struct queue_executor *queue)
@@ -96,19 +97,15 @@ static void await_ticket(struct queue_executor *queue)
 }
 
 /* Nothing else would wake the tick thread for an hour. */
-Test(service_seams, settling_that_is_given_back_to_a_sleeping_tick_thread_comes_again)
+Test(service_seams, a_completion_that_is_given_back_to_a_sleeping_tick_thread_comes_again)
 {
 	struct queue_executor queue;
 	queue_executor_open(&queue);
 	struct rig rig = {.service = ticking_on(&queue.base)};
 	tw_group group = group_of(&rig);
-	struct tw_task task = {.size = sizeof task,
-			       .fn = nothing,
-			       .when_ns = HOUR,
-			       .release = count_release,
-			       .group = group};
-	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
+	struct probe member = PROBE(&rig, 1);
+	expect_eq(schedule_in(&member, group, HOUR, false), 0);
+	expect_eq(tw_group_close_then(rig.service, group, count_completion, NULL), 0);
 	for (int i = 0; i < 3; i++) {
 		await_ticket(&queue);
 		await_sleep(rig.service);
@@ -116,7 +113,7 @@ Test(service_seams, settling_that_is_given_back_to_a_sleeping_tick_thread_comes_
 	}
 	await_ticket(&queue);
 	queue_executor_run_all(&queue);
-	expect_eq(atomic_load(&released), 1);
+	expect_eq(atomic_load(&completed), 1);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(tw_service_destroy(rig.service), 0);
 	queue_executor_close(&queue);
@@ -128,11 +125,8 @@ static void cancel_and_wait_inside(struct probe *probe)
 	    tw_group_cancel_wait(probe->rig->service, (tw_group){probe->other->timer.id}, 0);
 }
 
-/*
- * The wait does not wait for its own member, but members that are not due for long end soon all the
- * same.
- */
-Test(service_seams, a_wait_for_ones_own_group_settles_the_others)
+/* The wait does not wait for its own member. The others have ended all the same. */
+Test(service_seams, a_wait_for_ones_own_group_ends_the_others)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);

@@ -1,15 +1,12 @@
-/*
- * Groups whose members one thread cancels by itself again and again: their extension records are
- * kept, and nobody can tell.
- */
+/* Members that are cancelled one by one, and others in their place. */
 #include <errno.h>
 #include <pthread.h>
 
 #include "test/support/members.h"
 
-TestSuite(group_cached, .timeout = 30);
+TestSuite(group_again, .timeout = 30);
 
-enum { INDEX = 0xffffff, MORE_THAN_KEPT = 20 };
+enum { INDEX = 0xffffff, MANY = 20 };
 
 static void cancel_alone(struct probe *probe)
 {
@@ -17,8 +14,7 @@ static void cancel_alone(struct probe *probe)
 	expect_eq(tw_cancel(probe->rig->service, probe->timer), TW_GONE);
 }
 
-/* The second of two successive members takes the first one's record. */
-static void keep_one(struct rig *rig, tw_group group)
+static void come_and_go(struct rig *rig, tw_group group)
 {
 	struct probe probe = PROBE(rig, 0);
 	expect_eq(schedule_in(&probe, group, MS, false), 0);
@@ -29,12 +25,12 @@ static void keep_one(struct rig *rig, tw_group group)
 	expect_eq(gauges(rig, group).members, 0);
 }
 
-Test(group_cached, a_member_in_the_place_of_a_cancelled_one_runs)
+Test(group_again, a_member_in_the_place_of_a_cancelled_one_runs)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	keep_one(&rig, group);
+	come_and_go(&rig, group);
 	struct probe runs = PROBE(&rig, 1);
 	expect_eq(schedule_in(&runs, group, MS, false), 0);
 	expect_eq(gauges(&rig, group).members, 1);
@@ -45,18 +41,18 @@ Test(group_cached, a_member_in_the_place_of_a_cancelled_one_runs)
 	rig_close(&rig);
 }
 
-Test(group_cached, it_is_cancelled_with_its_group_and_the_next_one_is_not)
+Test(group_again, it_is_cancelled_with_its_group_and_the_next_one_is_not)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	keep_one(&rig, group);
+	come_and_go(&rig, group);
 	struct probe cancelled = PROBE(&rig, 1), next = PROBE(&rig, 2);
 	expect_eq(schedule_in(&cancelled, group, MS, false), 0);
 	expect_eq(tw_group_cancel(rig.service, group), 0);
 	expect_eq(tw_cancel(rig.service, cancelled.timer), TW_GONE);
 	expect_eq(schedule_in(&next, group, MS, false), 0);
-	expect_eq(gauges(&rig, group).members, 2);
+	expect_eq(gauges(&rig, group).members, 1);
 	rig_advance(&rig, SECOND);
 	expect_eq(cancelled.runs, 0);
 	expect_eq(next.runs, 1);
@@ -65,13 +61,12 @@ Test(group_cached, it_is_cancelled_with_its_group_and_the_next_one_is_not)
 	rig_close(&rig);
 }
 
-/* What was kept before the group's cancel is not taken after it. */
-Test(group_cached, no_record_is_taken_over_a_cancel_of_the_group)
+Test(group_again, a_member_after_a_cancel_of_the_group_runs)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	keep_one(&rig, group);
+	come_and_go(&rig, group);
 	expect_eq(tw_group_cancel(rig.service, group), 0);
 	struct probe next = PROBE(&rig, 1);
 	expect_eq(schedule_in(&next, group, MS, false), 0);
@@ -81,12 +76,12 @@ Test(group_cached, no_record_is_taken_over_a_cancel_of_the_group)
 	rig_close(&rig);
 }
 
-Test(group_cached, a_record_brings_nothing_of_its_last_timer_with_it)
+Test(group_again, a_member_has_nothing_of_the_last_one_in_its_place)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	keep_one(&rig, group);
+	come_and_go(&rig, group);
 	struct probe released = PROBE(&rig, 1), plain = PROBE(&rig, 2), series = PROBE(&rig, 3),
 		     last = PROBE(&rig, 4);
 	expect_eq(schedule_in(&released, group, MS, true), 0);
@@ -106,12 +101,12 @@ Test(group_cached, a_record_brings_nothing_of_its_last_timer_with_it)
 	rig_close(&rig);
 }
 
-Test(group_cached, a_closed_group_takes_none)
+Test(group_again, a_closed_group_takes_none)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	keep_one(&rig, group);
+	come_and_go(&rig, group);
 	expect_eq(tw_group_close(rig.service, group), 0);
 	struct probe late = PROBE(&rig, 1);
 	expect_eq(schedule_in(&late, group, MS, false), -ESHUTDOWN);
@@ -120,26 +115,23 @@ Test(group_cached, a_closed_group_takes_none)
 	rig_close(&rig);
 }
 
-/*
- * More groups than a thread keeps records: all are empty, and a cancel_wait of each has nothing to
- * wait for.
- */
-Test(group_cached, many_groups_in_turn)
+/* All are empty, and a cancel_wait of each has nothing to wait for. */
+Test(group_again, many_groups_in_turn)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	tw_group groups[MORE_THAN_KEPT];
-	for (int i = 0; i < MORE_THAN_KEPT; i++)
+	tw_group groups[MANY];
+	for (int i = 0; i < MANY; i++)
 		groups[i] = group_of(&rig);
 	for (int round = 0; round < 3; round++)
-		for (int i = 0; i < MORE_THAN_KEPT; i++)
-			keep_one(&rig, groups[i]);
-	for (int i = 0; i < MORE_THAN_KEPT; i++) {
+		for (int i = 0; i < MANY; i++)
+			come_and_go(&rig, groups[i]);
+	for (int i = 0; i < MANY; i++) {
 		expect_eq(gauges(&rig, groups[i]).members, 0);
 		expect_eq(tw_group_cancel_wait(rig.service, groups[i], TW_FOREVER), TW_CANCELLED);
 		expect_eq(tw_group_destroy(rig.service, groups[i]), 0);
 	}
-	for (int i = MORE_THAN_KEPT; i-- > 0;) /* last in, first out */
+	for (int i = MANY; i-- > 0;) /* last in, first out */
 		expect_eq(group_of(&rig).id & INDEX, groups[i].id & INDEX);
 	rig_close(&rig);
 }
@@ -157,13 +149,12 @@ static void *destroy_elsewhere(void *me)
 	return NULL;
 }
 
-/* Destroyed by a thread that keeps nothing of it, the group's index is used again all the same. */
-Test(group_cached, storage_goes_back_when_another_thread_destroys)
+Test(group_again, storage_goes_back_when_another_thread_destroys)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	keep_one(&rig, group);
+	come_and_go(&rig, group);
 	struct destroying destroying = {.service = rig.service, .group = group};
 	pthread_t thread;
 	cr_assert(!pthread_create(&thread, NULL, destroy_elsewhere, &destroying));
@@ -172,7 +163,7 @@ Test(group_cached, storage_goes_back_when_another_thread_destroys)
 	rig_advance(&rig, MS);
 	tw_group next = group_of(&rig);
 	expect_eq(next.id & INDEX, group.id & INDEX);
-	keep_one(&rig, next);
+	come_and_go(&rig, next);
 	struct probe gone = PROBE(&rig, 1), member = PROBE(&rig, 2);
 	expect_eq(schedule_in(&gone, group, MS, false), -ENOENT);
 	expect_eq(schedule_in(&member, next, MS, false), 0);
@@ -181,7 +172,7 @@ Test(group_cached, storage_goes_back_when_another_thread_destroys)
 	rig_close(&rig);
 }
 
-static void *keep_elsewhere(void *me)
+static void *come_and_go_elsewhere(void *me)
 {
 	struct destroying *self = me;
 	struct tw_task task = {
@@ -193,19 +184,18 @@ static void *keep_elsewhere(void *me)
 	return NULL;
 }
 
-/* A thread that keeps records ends: its groups are as empty as they look. */
-Test(group_cached, records_go_back_when_their_thread_ends)
+Test(group_again, a_thread_may_end_before_the_groups_that_it_has_used)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
-	struct destroying keeping = {.service = rig.service, .group = group};
+	struct destroying other = {.service = rig.service, .group = group};
 	pthread_t thread;
-	cr_assert(!pthread_create(&thread, NULL, keep_elsewhere, &keeping));
+	cr_assert(!pthread_create(&thread, NULL, come_and_go_elsewhere, &other));
 	pthread_join(thread, NULL);
-	expect_eq(keeping.answer, 0);
+	expect_eq(other.answer, 0);
 	expect_eq(gauges(&rig, group).members, 0);
-	keep_one(&rig, group);
+	come_and_go(&rig, group);
 	expect_eq(tw_group_destroy(rig.service, group), 0);
 	expect_eq(group_of(&rig).id & INDEX, group.id & INDEX);
 	rig_close(&rig);

@@ -1,0 +1,50 @@
+/*
+ * A piece of work, and the service's stack of them, for the rooms below wheel/run. The rules and
+ * the pairs: run/work.h.
+ */
+#ifndef TW_WHEEL_WORKS_H
+#define TW_WHEEL_WORKS_H
+
+#include "wheel/core/service.h"
+
+/* The layers' part of a service. */
+struct tw__works {
+	_Atomic(struct tw__work *) stack; /* for the driver to offer, or to run */
+	/* threads that are pushing, or look whether to wake the driver */
+	_Atomic uint32_t pushers;
+	_Atomic uint32_t recall; /* a lock: of those who take some back */
+	/* the driver's: refused, to be offered again in the next tick; in order */
+	struct tw__work *deferred;
+	_Atomic uint64_t
+	    /* layers that use the service; LEAVING: of those destroyed, CLOSED: no more of them */
+	    holders;
+};
+
+#define TW__HOLDERS_LEAVING (UINT64_C(1) << 32)
+#define TW__HOLDERS_CLOSED (UINT64_C(1) << 63)
+
+typedef void tw__work_fn(struct tw__work *work);
+
+struct tw__work {
+	struct tw__work *next; /* on the stack; the thread that holds the work writes it */
+	uint32_t tickets;      /* 1, where a batch has its count */
+	uint16_t spare;        /* its owner's, for whatever */
+	bool hears_refusals;   /* tw__work_was_refused */
+	bool uncounted;        /* tw_service_advance does not count its run */
+	tw__work_fn *run;
+	_Atomic uint64_t service_and_mark; /* where a batch has its service; odd: it is work */
+	/* moves to the inline executor once, when the work's owner has ended */
+	_Atomic(tw_executor *) executor;
+};
+
+/* For the driver to offer to the work's executor. Any thread. Cannot fail, never blocks. */
+void tw__work_push_and_ring(tw_service *service, struct tw__work *work);
+
+void tw__work_push(tw_service *service, struct tw__work *work); /* without a look at the gate */
+
+static inline tw_service *tw__work_service(struct tw__work *work)
+{
+	return (tw_service *)(uintptr_t)(tw_load_relaxed(&work->service_and_mark) - 1);
+}
+
+#endif

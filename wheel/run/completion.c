@@ -1,0 +1,144 @@
+/*
+ * Completion: what a closed group calls when its last member has left. The rule and the pairs:
+ * wheel/group/group.h.
+ *
+ * The completion is a piece of work (work.h) beside the group. It goes to the service's executor
+ * by way of the driver.
+ */
+#include <errno.h>
+
+#include "wheel/base/misuse.h"
+#include "wheel/core/context.h"
+#include "wheel/core/frame.h"
+#include "wheel/core/user_code.h"
+#include "wheel/group/group.h"
+#include "wheel/run/completion.h"
+#include "wheel/run/work.h"
+#include "wheel/timer/member.h"
+
+/*
+ * One more completion, and the call that gives it: once given it may be called, and a thread that
+ * learns of that may end the service, while the call still wakes the driver. False: a close has
+ * answered, or is about to.
+ */
+static bool count_in(struct tw__groups *groups)
+{
+	uint32_t count = tw_load_relaxed(&groups->completions);
+	do {
+		if (count & TW__COMPLETIONS_CLOSED)
+			return false;
+	} while (!tw_cas_acq_rel(&groups->completions, &count, count + 2)); /* GROUP3 */
+	return true;
+}
+
+static void count_down(struct tw__groups *groups)
+{
+	/* GROUP3; the last access to the service */
+	tw_add_release(&groups->completions, (uint32_t)-1);
+}
+
+/* As a callback that is no timer's. */
+static void completion_call(tw_service *service, tw_fn *fn, void *arg)
+{
+	struct tw__run run = {.outer = tw__current_run, .service = service};
+	tw__current_run = &run;
+	void *former = tw__context_enter(NULL);
+	struct tw__run_record *shown = tw__user_begin(service, fn, arg, NULL, 0);
+	fn(arg);
+	tw__user_end(shown);
+	tw__context_leave(former);
+	tw__current_run = run.outer;
+	count_down(&service->groups);
+}
+
+/* The work has come. The index may be another group's as soon as the lock is free. */
+static void completion_run(struct tw__work *work)
+{
+	tw_service *service = tw__work_service(work);
+	const struct tw__completion *completion = (struct tw__completion *)(void *)work;
+	uint32_t index = (uint32_t)(completion - service->groups.at_end);
+	struct tw__group *group = tw__group_at(&service->groups, index);
+	tw_fn *fn = completion->fn;
+	void *arg = completion->arg;
+	tw__group_lock(group); /* GROUP4 */
+	bool called = group->completion == TW__COMPLETION_CALLED;
+	group->completion = TW__COMPLETION_OVER;
+	tw__group_left(service, group, index, group->serial);
+	if (called)
+		count_down(&service->groups);
+	else
+		completion_call(service, fn, arg);
+}
+
+int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *arg)
+{
+	if (!service || !fn)
+		return tw__invalid("%s is NULL", service ? "fn" : "service");
+	int r = tw__service_check(service);
+	if (r)
+		return r;
+	if (!count_in(&service->groups))
+		return -ESHUTDOWN;
+	uint32_t index = handle.id & TW__GROUP_INDEX_MASK;
+	struct tw__group *group = tw__group_find(service, handle);
+	if (group && group->completion == TW__COMPLETION_NONE) { /* GROUP4 */
+		struct tw__completion *completion = &service->groups.at_end[index];
+		tw__work_init(&completion->work, service, service->executor, completion_run);
+		completion->work.uncounted = true;
+		completion->fn = fn;
+		completion->arg = arg;
+		group->completion = TW__COMPLETION_GIVEN;
+		struct tw__cancel_of of =
+		    tw__group_cancel_begin(service, group, index, TW__GROUP_CLOSES);
+		tw__group_cancel_rest(&of);
+	} else {
+		if (group)
+			tw__group_unlock(group);
+		r = group ? -EALREADY : -ENOENT;
+		count_down(&service->groups);
+	}
+	count_down(&service->groups); /* the call's own */
+	return r == -EALREADY ? tw__refuse(r, __func__, "the group has a completion already") : r;
+}
+
+/* If it is due, this thread calls it. Its work comes later, wherever it is. */
+static void complete_here(tw_service *service, uint32_t index)
+{
+	struct tw__group *group = tw__group_at(&service->groups, index);
+	struct tw__completion *completion = &service->groups.at_end[index];
+	tw__group_lock(group); /* GROUP4 */
+	bool due = group->completion == TW__COMPLETION_DUE;
+	tw_fn *fn = completion->fn;
+	void *arg = completion->arg;
+	if (due) {
+		group->completion = TW__COMPLETION_CALLED;
+		tw_add_relaxed(&service->groups.completions, 1); /* the work has one of its own */
+		tw__work_leave_executor(&completion->work);
+	}
+	tw__group_unlock(group);
+	if (due)
+		completion_call(service, fn, arg);
+}
+
+static bool none_left(struct tw__groups *groups)
+{
+	return !(tw_load_acquire(&groups->completions) & ~TW__COMPLETIONS_CLOSED); /* GROUP3 */
+}
+
+bool tw__groups_complete(tw_service *service)
+{
+	if (none_left(&service->groups))
+		return true;
+	uint32_t end = tw_load_acquire(&service->groups.fresh);
+	for (uint32_t index = 1; index < end; index++)
+		complete_here(service, index);
+	return none_left(&service->groups);
+}
+
+bool tw__groups_forbid_completions(tw_service *service)
+{
+	uint32_t none = 0;
+	return tw_cas_acq_rel(&service->groups.completions, &none,
+			      TW__COMPLETIONS_CLOSED) || /* GROUP3 */
+	       none == TW__COMPLETIONS_CLOSED;
+}

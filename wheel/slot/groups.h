@@ -1,0 +1,98 @@
+/*
+ * The table of groups. It is here because a thread that runs, arms or ends a member reaches the
+ * member's group. The rules: wheel/group/group.h.
+ */
+#ifndef TW_WHEEL_GROUPS_H
+#define TW_WHEEL_GROUPS_H
+
+#include <pthread.h>
+#include <stdalign.h>
+
+#include "mpsc/base/spinlock.h"
+#include "tickwheel/group.h"
+
+#include "wheel/slot/slots.h"
+
+enum { TW__GROUP_INDEX_BITS = 24 };
+#define TW__GROUP_INDEX_MASK ((UINT32_C(1) << TW__GROUP_INDEX_BITS) - 1)
+
+/* Members are named by their slots; 0: none. */
+struct tw__group {
+	/* of all else but the atomic members; a leaf: nothing is called under it */
+	alignas(TW__CACHE_LINE) _Atomic uint32_t lock;
+	_Atomic uint32_t wanted;            /* threads that wait for the lock */
+	uint32_t first, last;               /* members, in the order in which they entered */
+	uint32_t ending_first, ending_last; /* those whose releases a cancel is about to call */
+	uint32_t members;                   /* in both lists */
+	uint32_t serial;                    /* moves on with each cancel; never set back */
+	_Atomic uint64_t handle;            /* of the group that lives here, or lived here last */
+	_Atomic uint32_t running;           /* callbacks and releases of members under way */
+	uint32_t waiters;                   /* threads in tw_group_cancel_wait */
+	uint32_t next_free;
+	bool closed;        /* no member enters any more */
+	_Atomic bool dead;  /* nobody's: the handle is void */
+	uint8_t completion; /* enum tw__completion_state */
+};
+
+/*
+ * NONE -> GIVEN (close_then) -> DUE (the group is empty; the work is queued) -> OVER (the work has
+ * come back). A close of the service that calls a function which is DUE makes it CALLED first.
+ */
+enum tw__completion_state {
+	TW__COMPLETION_NONE,
+	TW__COMPLETION_GIVEN,
+	TW__COMPLETION_DUE,
+	TW__COMPLETION_CALLED,
+	TW__COMPLETION_OVER
+};
+
+struct tw__completion;
+
+/* The groups of a service. */
+struct tw__groups {
+	/* NULL until the first group; mapped up to `fresh` */
+	_Atomic(struct tw__group *) table;
+	_Atomic uint32_t fresh; /* the first index never used; 0 is none */
+	_Atomic uint32_t
+	    /* given and not over; TW__COMPLETIONS_CLOSED: no more are accepted (GROUP3) */
+	    completions;
+	/* by index of the group; mapped with the table */
+	struct tw__completion *at_end;
+
+	_Atomic uint32_t free_lock; /* of `free`, and of the list that begins there */
+	uint32_t free;
+	pthread_mutex_t lock; /* of what follows, and of `fresh` */
+	uint32_t end;
+	struct tw__region region; /* of the two arrays, mapped as groups are born */
+	struct tw__range of_table, of_at_end;
+};
+
+#define TW__COMPLETIONS_CLOSED (UINT32_C(1) << 31)
+
+static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t index)
+{
+	TW_ASSERT(index > 0 && index < groups->end);
+	/*
+	 * Acquire, for who has the index from a record that was published by a timer's word, not by
+	 * create.
+	 */
+	return &tw_load_acquire(&groups->table)[index];
+}
+
+/* ------------------------------------------------------------------- the lock */
+
+static inline void tw__group_lock(struct tw__group *group)
+{
+	if (tw_likely(tw__tiny_try_lock(&group->lock)))
+		return;
+	tw_add_relaxed(&group->wanted, 1);
+	tw__tiny_lock(&group->lock);
+	tw_sub_relaxed(&group->wanted, 1);
+}
+
+static inline void tw__group_unlock(struct tw__group *group)
+{
+	tw__tiny_unlock(&group->lock);
+}
+
+#endif
