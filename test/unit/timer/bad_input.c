@@ -160,6 +160,16 @@ Test(timer_bad_input, of_a_task_with_options_that_the_library_does_not_know)
 /* test/unit/misuse has a row for each call with a bad argument; here are more values. */
 Test(timer_bad_input, of_other_calls)
 {
+	struct tw_period period = PERIOD(.count = 1);
+	struct tw_task task = TASK(.when_ns = MS);
+	REFUSED(tw_schedule(NULL, MS, probe_run, &refused, &out));
+	REFUSED(tw_schedule_at(rig.service, 0, NULL, &refused, &out));
+	REFUSED(tw_schedule_every(NULL, &period, probe_run, &refused, &out));
+	REFUSED(tw_schedule_task(NULL, &task, &out));
+	REFUSED(tw_reset(NULL, pending.timer, MS));
+	REFUSED(tw_reset_at(NULL, pending.timer, MS));
+	REFUSED(tw_reset_earlier(NULL, pending.timer, MS));
+	REFUSED(tw_reset_earlier_at(NULL, pending.timer, MS));
 	REFUSED(tw_disarm(rig.service, pending.timer)); /* which is not persistent */
 	REFUSED(tw_cancel(NULL, pending.timer));
 	REFUSED(tw_service_advance(rig.service, (size_t)INT32_MAX + 1));

@@ -177,9 +177,12 @@ Test(timer_schedule, the_longest_delay_is_accepted_and_one_more_is_refused)
 	none.id = 1;
 	expect_eq(tw_schedule(rig.service, UINT64_MAX, probe_run, &longest, &none), -ERANGE);
 	expect_eq(none.id, 0);
+	none.id = 1;
+	expect_eq(tw_schedule_at(rig.service, UINT64_MAX, probe_run, &longest, &none), -ERANGE);
+	expect_eq(none.id, 0);
 	struct tw_service_stats after = stats_of(rig.service);
 	expect_same_state(&before, &after);
-	expect_eq(after.rejected, before.rejected + 2);
+	expect_eq(after.rejected, before.rejected + 3);
 	uint64_t left_ns = 0;
 	rig_advance(&rig, 0);
 	expect_eq(tw_remaining(rig.service, longest.timer, &left_ns), 0);
