@@ -205,7 +205,6 @@ Test(limiter_room, listener_that_listens_again_is_told_again_after_it_returns)
 	expect_eq(tw_limiter_destroy(home.limiter), -EBUSY);
 	run_in_turns();
 	expect_eq(tw_limiter_wait_idle(home.limiter, 0), 0);
-	close_all();
 }
 
 /* The executor refuses, and the limiter has ended: the driver calls the rest. */
@@ -220,21 +219,13 @@ Test(limiter_room, listeners_that_the_executor_refuses_are_told_after_a_close)
 	expect_eq(tolds, AGAIN);
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
 	home.queue.refuse = 0;
-	close_all();
-}
-
-static int plain(void *arg, struct tw_job_run *run)
-{
-	(void)arg, (void)run;
-	return 0;
 }
 
 static void bring_a_job(void *arg)
 {
-	(void)arg;
 	if (++tolds >= AGAIN)
 		return;
-	expect_eq(tw_limiter_submit(home.limiter, plain, NULL, NULL), 0);
+	expect_eq(tw_limiter_submit(home.limiter, job_succeeds, NULL, NULL), 0);
 	queue_executor_run_all(&home.queue); /* idle again, before this returns */
 }
 
@@ -243,13 +234,11 @@ Test(limiter_room, event_that_brings_a_job_keeps_no_thread)
 	tw_job job;
 	struct tw_limiter_config config = limited_config(1);
 	limited_hook(&config, (struct limited_hooks){.idle = bring_a_job});
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	expect_eq(tw_limiter_submit(home.limiter, plain, NULL, &job), 0);
+	open_with(config);
+	expect_eq(tw_limiter_submit(home.limiter, job_succeeds, NULL, &job), 0);
 	expect_eq(tw_job_cancel(home.limiter, job), TW_CANCELLED);
 	expect_eq(tolds, IN_A_ROW);
 	run_in_turns();
-	limited_close(&home);
 }
 
 /* -------------------------------------------------- an executor that runs in submit */
