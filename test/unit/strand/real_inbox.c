@@ -34,7 +34,6 @@ static void *look(void *arg)
 
 static void count_looked(void *arg)
 {
-	(void)arg;
 	atomic_fetch_add(&looking.runs, 1);
 }
 
@@ -89,7 +88,6 @@ static struct {
 
 static void hold(void *arg)
 {
-	(void)arg;
 	atomic_store(&ending.held, 1);
 	while (!atomic_load(&ending.go_on))
 		sched_yield();
@@ -97,19 +95,16 @@ static void hold(void *arg)
 
 static void count_run(void *arg)
 {
-	(void)arg;
 	atomic_fetch_add(&ending.runs, 1);
 }
 
 static void count_release(void *arg, enum tw_fate fate)
 {
-	(void)arg, (void)fate;
 	atomic_fetch_add(&ending.releases, 1);
 }
 
 static void count_work(void *arg)
 {
-	(void)arg;
 	atomic_fetch_add(&ending.works, 1);
 }
 
