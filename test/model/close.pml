@@ -60,7 +60,8 @@ mtype word[TIMERS] = FREE;
 byte stored[TIMERS], visible[TIMERS]; /* 1: the word; 2: the lane's tail as well */
 bool met[TIMERS];                     /* by the driver, in the lane */
 byte fates[TIMERS];
-byte closing, closed;    /* 0, or a mode: asked for; published */
+byte closing;            /* 0, or a mode */
+bool closed;             /* the gate accepts nothing more */
 bool close_ended;        /* a close has answered 0 */
 bool timed_out;          /* a close has answered -ETIMEDOUT */
 bool poll_wanted[CLOSERS];
@@ -123,7 +124,7 @@ active [THREADS] proctype scheduler()
 	IN_MEMORY(t);
 #endif
 #ifndef NO_SECOND_LOOK
-	sees_closed = (closed != 0); /* GATE2 */
+	sees_closed = closed; /* GATE2 */
 #endif
 	if
 	:: sees_closed ->
@@ -187,30 +188,34 @@ inline hand_over(t) /* and claim, if it is due, or RUN's flag is set */
 		:: hands_over && met[t] && word[t] == ARMED ->
 			assert(!timed_out); /* LAST */
 			end_timer(t)
-		:: !hands_over || closed != CLOSING_RUN || !met[t] || word[t] != ARMED
+		:: !hands_over || !closed || closing != CLOSING_RUN || !met[t] || word[t] != ARMED
 		fi
 	}
 }
 
 active proctype driver()
 {
-	bool hands_over, first, wanted, wanted_too;
+	bool hands_over, wanted, wanted_too;
 end:	do
 	:: atomic { !close_ended ->
 			wanted = poll_wanted[0];
 #ifdef OTHER
 			wanted_too = poll_wanted[1];
 #endif
-			first = !closed
+#ifdef DROPS_LATE
+			hands_over = (closing != CLOSING_DROP)
+#else
+			skip
+#endif
 		};
 		if
-		:: atomic { closing != closed -> closed = closing }; /* tw__driver_publish_closed */
+		:: atomic { closing && !closed -> closed = true }; /* tw__driver_publish_closed */
 #if defined(MEMBARRIER) && !defined(NO_BARRIER)
 			atomic {
 				do
-				:: first && !IN_MEMORY(0) -> take_in(0)
+				:: !IN_MEMORY(0) -> take_in(0)
 #ifndef OTHER
-				:: first && !IN_MEMORY(1) -> take_in(1)
+				:: !IN_MEMORY(1) -> take_in(1)
 #endif
 				:: else -> break
 				od
@@ -223,10 +228,8 @@ end:	do
 #ifndef OTHER
 		drain(2);
 #endif
-#ifdef DROPS_LATE
-		hands_over = (closed != CLOSING_DROP); /* tw__dropping */
-#else
-		hands_over = (closing != CLOSING_DROP);
+#ifndef DROPS_LATE
+		hands_over = (closing != CLOSING_DROP); /* tw__dropping */
 #endif
 		hand_over(0);
 		hand_over(1);

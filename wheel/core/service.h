@@ -51,8 +51,7 @@ struct tw__watch {
 struct tw__phase {
 	/* 0, or TW__CLOSING_*: the mode of all calls of close; only falls, once set */
 	_Atomic uint32_t closing;
-	/* the same, once the driver has published that the gate accepts nothing more */
-	_Atomic uint32_t closed;
+	_Atomic bool closed;      /* the driver has published that the gate accepts nothing more */
 	_Atomic uint32_t stopped; /* the tick thread has ended */
 	_Atomic uint32_t end;     /* calls that are dropping; or BEGUN, DONE: the threads end */
 };

@@ -35,8 +35,8 @@ static uint64_t next_tick_ns(const tw_service *service)
  */
 static bool requested(tw_service *service)
 {
-	return tw_load_seq_cst(&service->phase.closing) !=
-		   tw_load_relaxed(&service->phase.closed) ||
+	return (tw_load_seq_cst(&service->phase.closing) &&
+		!tw_load_relaxed(&service->phase.closed)) ||
 	       tw_load_seq_cst(&service->driver->tick_thread.stopping) ||
 	       tw_load_seq_cst(&service->driver->tick_thread.polls_wanted) !=
 		   tw_load_relaxed(&service->driver->tick_thread.polls_done) ||
@@ -145,9 +145,8 @@ static void *tick_thread(void *arg)
 		if (tw_load_acquire(&service->driver->tick_thread.stopping))
 			break;
 		uint32_t wanted = tw_load_seq_cst(&service->driver->tick_thread.polls_wanted);
-		uint32_t closing = tw_load_acquire(&service->phase.closing);
-		if (closing != tw_load_relaxed(&service->phase.closed))
-			tw__driver_publish_closed(service, closing);
+		if (tw_load_acquire(&service->phase.closing))
+			tw__driver_publish_closed(service);
 		tw__driver_publish(service, service->time.published ? TW__GATE_OPEN : 0);
 		struct tw__poll poll = tw__poll(service, local, SIZE_MAX);
 		if (!(poll.again && poll.drained))

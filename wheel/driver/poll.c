@@ -108,7 +108,8 @@ unsigned tw__driver_collect(tw_service *service)
 
 bool tw__forced(const tw_service *service)
 {
-	return tw_load_relaxed(&service->phase.closed) == TW__CLOSING_RUN;
+	return tw_load_relaxed(&service->phase.closed) &&
+	       tw_load_acquire(&service->phase.closing) == TW__CLOSING_RUN;
 }
 
 /* ---------------------------------------------------------------------- poll */
@@ -188,18 +189,17 @@ void tw__driver_publish(tw_service *service, uint64_t flags)
 	service->driver->bases.replaced_ns[replaced % TW__EPOCHS] = tw__driver_now(service);
 }
 
-void tw__driver_publish_closed(tw_service *service, uint32_t mode)
+void tw__driver_publish_closed(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	bool first = tw_load_relaxed(&service->phase.closed) == 0;
-	tw_store_release(&service->phase.closed, mode);
-	if (first) {
-		tw__driver_publish(service, 0);
-		tw__gate_barrier(&service->gate); /* close.c has seen that it works, or is alone */
-		/* the descriptor is readable from now on: nobody arms the bell again */
-		if (tw_load_relaxed(&service->driver->loop.open))
-			tw__gate_ring(&service->gate);
-	}
+	if (tw_load_relaxed(&service->phase.closed))
+		return;
+	tw_store_release(&service->phase.closed, true);
+	tw__driver_publish(service, 0);
+	tw__gate_barrier(&service->gate); /* close.c has seen that it works, or is alone */
+	/* the descriptor is readable from now on: nobody arms the bell again */
+	if (tw_load_relaxed(&service->driver->loop.open))
+		tw__gate_ring(&service->gate);
 }
 
 bool tw__driver_any_unread(tw_service *service)

@@ -66,6 +66,6 @@ void tw__driver_publish(tw_service *service, uint64_t flags);
  * Refuses new timers from here on: each push that no later drain sees, sees the gate closed.
  * `driving` held.
  */
-void tw__driver_publish_closed(tw_service *service, uint32_t mode);
+void tw__driver_publish_closed(tw_service *service);
 
 #endif

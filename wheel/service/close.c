@@ -213,9 +213,7 @@ static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
 			return false;
 		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
 	}
-	uint32_t mode = close_mode(service);
-	if (tw_load_relaxed(&service->phase.closed) != mode)
-		tw__driver_publish_closed(service, mode);
+	tw__driver_publish_closed(service);
 	struct tw__local *local = tw__local_of(service);
 	if (local)
 		tw__poll(service, local, SIZE_MAX);

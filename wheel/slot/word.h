@@ -39,7 +39,7 @@
  *   RUNNING         RUNNING+marks    cancel, of its group   CAS
  *                                    too (ENDED), wait
  *                                    (WAITED)
- *   RUNNING         RUNNING+BARRED   close without a wait   CAS
+ *   RUNNING         RUNNING+BARRED   close, out of time     CAS
  *   RUNNING         ARMED G          finish, re-arm         CAS; fails if ENDED or BARRED came;
  *                                                           then a lane entry
  *   RUNNING         FREE G+1         finish, no EXT         exchange; wakes the waiters (WAITED)
