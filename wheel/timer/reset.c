@@ -116,7 +116,7 @@ static int reset_slot(tw_service *service, uint32_t slot, uint32_t generation, u
 				return TW_RESET_KEPT;
 			continue;
 		}
-		/* the run of a series learns from its record that it was moved, within the tick too */
+		/* the run of a series learns from its record that it was moved */
 		bool series = is_series(service, slot, word);
 		if (tick == filed_for && !series)
 			return tw__count_reset(service, false);
