@@ -83,6 +83,7 @@ Test(pool_real_full, is_reported_when_only_jobs_of_limiters_wait)
 {
 	tw_service *service = small_service(TW_DRIVE_THREAD);
 	open_limiters(service);
+	await_value(&gate.inside, 1); /* its worker counts as full before it calls the job */
 	await_at_max(service);
 	expect_eq(atomic_load(&gate.inside), 1); /* of two workers one is kept free of jobs */
 	close_limiters();
