@@ -198,8 +198,8 @@ Test(driver_tick_thread_manners, and_workers_take_their_stack_size_from_the_conf
 		rig_advance(&rig, MS);
 		await_runs(rig.service, 1);
 		expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-		expect_ge(probe.answer, wanted_kib); /* rounded up to pages */
-		expect_le(probe.answer, wanted_kib + 64);
+		expect_ge(probe.answer, wanted_kib);
+		expect_lt(probe.answer, wanted_kib + 192); /* ThreadSanitizer adds 130 */
 		rig_close(&rig);
 	}
 }
