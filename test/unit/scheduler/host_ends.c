@@ -378,7 +378,7 @@ Test(scheduler_host_ends, close_on_another_thread_leaves_work_that_is_refused_to
 	expect_eq(tw_service_create(&service, NULL), 0);
 	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
 	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL), 0);
-	while (stats_of(service).refused < 2) /* first this thread is refused, and then the driver */
+	while (stats_of(service).refused < 2) /* this thread is refused, then the driver */
 		sched_yield();
 	expect_eq(tw_schedule_task(service, &task, NULL), 0);
 	while (!atomic_load(&telling.begun))
