@@ -170,6 +170,7 @@ Test(clock_manual, may_start_between_ticks)
 		expect_ge(probes[i].ran_at_ns, due_ns[i]);
 		expect_le(probes[i].ran_at_ns, due_ns[i] + MS);
 	}
+	rig_close(&odd);
 }
 
 Test(clock_manual, may_start_at_zero)
@@ -188,4 +189,5 @@ Test(clock_manual, may_start_at_zero)
 	expect_eq(one.runs, 0);
 	rig_advance(&odd, MS);
 	expect_ran_at(&one, MS);
+	rig_close(&odd);
 }
