@@ -149,9 +149,10 @@
  * such function may end its thread otherwise.
  *
  * Fork. In the child no thread of the parent's services lives. There a call on an object of the
- * parent answers -EPERM; tw_service_now and other times answer 0, and tw_is_pending and other
- * questions false. A destroy frees memory, in the same order as in the parent: strands and other
- * layers, then services, then pools, executors and clocks. The child may create objects of its own.
+ * parent answers -EPERM. A call that returns a time, such as tw_service_now, answers 0. A call that
+ * returns a bool, such as tw_is_pending, answers false. A destroy frees memory, in the same order
+ * as in the parent: strands and other layers, then services, then pools, executors and clocks. The
+ * child may create objects of its own.
  * A callback may fork, too: its child must end inside that callback, by exec or _exit. If the
  * callback returns in the child, the behavior is undefined. A child that was made without the
  * handlers of pthread_atfork (_Fork, a raw clone) must not call the library.

@@ -28,7 +28,7 @@
  *              on. TOLD, not INSIDE, and neither a stop callback nor retry.allow under way:
  *              released (once), then FINISHED: counted off `unfinished`.
  *
- * The total timeout settles a job in any state, whatever user code is under way for it.
+ * The total timeout settles a job in any state, also while user code of the job runs.
  *
  * The node goes back when the job is FINISHED, not kept, and held by nobody: by no thread that
  * waits, no look of the driver, and no work `tell`.

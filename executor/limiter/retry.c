@@ -193,7 +193,7 @@ static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint
 	if (due_of(job) == UINT64_MAX)
 		return;
 	if (job->flags & TW__JOB_COMPLETED)
-		job->flags |= TW__JOB_STOPPED; /* no `stop` is called for what has ended */
+		job->flags |= TW__JOB_STOPPED; /* the attempt has ended: `stop` is not called */
 	bool wholly = o->total_until_ns <= now_ns;
 	if (wholly || (o->until_ns <= now_ns && !tw__job_may_retry(l, job, now_ns))) {
 		/* not so if it began after this reading of the clock */

@@ -356,8 +356,8 @@ void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__limiter_deferred *
 
 /*
  * The loop ends. A step of a job defers the same job again, four times at most. tw__idle_tell is
- * bounded, and defers nothing. Runners follow only if this thread has found permits free: whoever
- * gives permits back shuts the inbox, and dispatches, in the same hold of the lock.
+ * bounded, and defers nothing. This thread starts runners only if it has found free permits. A
+ * thread that gives permits back shuts the inbox and dispatches under one hold of the lock.
  */
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
 {

@@ -59,8 +59,9 @@ static tw__link end_timers(tw__link link, tw__link *last)
 }
 
 /*
- * Moves what was in the inbox to the end of the queue. Nobody else has it, and it may be long. So
- * the lock is free meanwhile, and a close waits for `releasing`. On a closed strand timers end.
+ * Appends the inbox that this thread has taken to the queue. No other thread has the inbox. This
+ * thread reverses it without the lock, because it may be long. A close waits for `releasing`
+ * meanwhile. If the strand is closed, the timers in the inbox end.
  */
 static void append_inbox(tw_strand *strand, tw__link inbox)
 {

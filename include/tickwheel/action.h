@@ -42,8 +42,9 @@
  *   TW_ACTION_KIND_ASYNC     runs as soon as the service runs it. Batch: what came due for one
  *                            flush
  *   TW_ACTION_KIND_QUEUE     runs inside tw_action_schedule if the scheduler is idle; otherwise
- *                            after what runs, in order, on that thread. Batch: all that waits. The
- *                            call returns when the queue is empty: never, if each run adds another
+ *                            after the action that runs, in order, on that thread. Batch: all
+ *                            that waits. The call returns when the queue is empty. It does not
+ *                            return if each run adds another action
  *   TW_ACTION_KIND_ASAP      runs in the next turn of an executor, or of your loop. Batch: all that
  *                            was scheduled before the turn
  *   TW_ACTION_KIND_FRAME     the same with frames of a clock that the service drives, or of your
@@ -60,8 +61,8 @@
  *   ASAP and FRAME of a service                       the service's executor, or the config's
  *   ASAP and FRAME by the caller                      the thread that flushes or runs it
  *
- * In a forked child each call answers -EPERM (time: 0), and destroy frees memory: of the actions,
- * then of the scheduler.
+ * In a forked child each call answers -EPERM, and tw_action_scheduler_now answers 0. A destroy
+ * frees memory. Destroy the actions first, and then the scheduler.
  *
  * Memory. An action lives until tw_action_destroy, which any thread calls once, also its own work
  * or release. The library frees it when its work and release have returned, and never looks at

@@ -26,8 +26,9 @@
  *   is running                 last run     TW_RUNNING   -EBUSY     after the run, on its thread
  *
  * tw_reset in the member's own callback answers -ECANCELED, and for a persistent member on any
- * thread. Before the call has returned, a tw_cancel of a member may answer TW_CANCELLED if the call
- * has not reached the member. It answers TW_RUNNING if the member's release is still to come.
+ * thread. While a cancel of the group runs, tw_cancel of a member may answer TW_CANCELLED or
+ * TW_RUNNING. It answers TW_CANCELLED if the cancel has not reached the member yet. It answers
+ * TW_RUNNING if the cancel has ended the member and has not called its release yet.
  *
  * The releases are called when all members have ended, in the order in which the members entered.
  * So a release that cancels its own group finds nothing left to end. A release that waits with
@@ -110,9 +111,9 @@ TW_API int tw_group_close(tw_service *service, tw_group group);
  * becomes a member before fn, or answers -ESHUTDOWN.
  *
  * fn runs on the service's executor, also if the group has no members. If the executor refuses, the
- * call is offered again. A close of the service calls fn on its own thread if it is left, and
- * answers 0 only after fn has returned. In fn, tw_self() is "no timer". A group that is destroyed
- * before its completion ran still completes.
+ * call is offered again. If the executor has not called fn, a close of the service calls it on the
+ * closing thread. The close answers 0 only after fn has returned. In fn, tw_self() is "no timer".
+ * If the group is destroyed before fn runs, fn still runs.
  *
  * Threads: any, also a member's own callback or release. Never blocks, unless a release does.
  * Allocates nothing, never calls fn inside the call.
