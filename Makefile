@@ -56,7 +56,7 @@ common := -std=c11 -D_GNU_SOURCE $(warn) -g1 -fPIC -fvisibility=hidden -Iinclude
 # Callbacks of tests leave most of what they are given.
 test_warn := -Wno-unused-parameter
 hash := \#
-# Static probes for tracers, if their header is installed (wheel/base/probes.h).
+# Static probes for tracers, if their header is installed (mpsc/base/probes.h).
 has_probes = $(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES)
 common += $(if $(filter 1,$(PROBES)),$(has_probes))
 # The three files on every timer's path find their thread's block by a TLS descriptor (x86-64's GNU2 dialect;

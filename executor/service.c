@@ -13,7 +13,7 @@
 #include "wheel/service/config.h"
 #include "wheel/service/create.h"
 #include "executor/pool/source.h"
-#include "wheel/base/thread.h"
+#include "mpsc/base/thread.h"
 #include "wheel/run/work.h"
 
 /* No plain task can get into a pool that a service has created for itself. */

@@ -21,9 +21,9 @@ fail() {
 }
 
 # Not thread.c, whose text is of a refusal by the system (test/unit/service/locked_memory.c).
-find mpsc wheel executor -name "*.c" ! -path wheel/base/thread.c ! -path wheel/base/misuse.c \
-	! -path wheel/base/strerror.c \
-	! -path wheel/base/struct_read.c | sort >"$work/files"
+find mpsc wheel executor -name "*.c" ! -path mpsc/base/thread.c ! -path mpsc/base/misuse.c \
+	! -path mpsc/base/strerror.c \
+	! -path mpsc/base/struct_read.c | sort >"$work/files"
 
 # FILE:LINE:TEXT of refusals without a text. A call may break the line behind its parenthesis, and the comment that says
 # who tells may stand above.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# probes.sh LIBRARY: where sys/sdt.h is found, LIBRARY holds each static probe that wheel/base/probes.h lists, under the
+# probes.sh LIBRARY: where sys/sdt.h is found, LIBRARY holds each static probe that mpsc/base/probes.h lists, under the
 # provider tickwheel, with as many arguments; where it is not, or with PROBES=0, none. Knobs: CC, PROBES.
 set -eu
 cd "$(dirname "$0")/.."
@@ -13,8 +13,8 @@ fail() { echo "probes: $1" >&2; [ ! -s "$work/found" ] || sed 's/^/  /' "$work/f
 awk '/^ \*   probe /{ on = 1; next } on && /^ \*          / { next } on && !/^ \*   [a-z_]+ +service/ { exit }
 	on { sub(/^ \*   /, ""); name = $1; sub(/^[a-z_]+ +/, "");
 		sub(/   .*/, ""); print name, split($0, unused, ", ") }' \
-	wheel/base/probes.h | sort -u >"$work/listed"
-[ -s "$work/listed" ] || fail "the table in wheel/base/probes.h was not understood"
+	mpsc/base/probes.h | sort -u >"$work/listed"
+[ -s "$work/listed" ] || fail "the table in mpsc/base/probes.h was not understood"
 readelf -n "$1" 2>/dev/null | awk '$1 == "Provider:" { ours = $2 == "tickwheel" } $1 == "Name:" { name = $2 }
 	$1 == "Arguments:" && ours { print name, NF - 1 }' | sort -u >"$work/present"
 
@@ -24,5 +24,5 @@ if [ "${PROBES:-1}" != 1 ] || ! echo '#include <sys/sdt.h>' | ${CC:-cc} -E -x c 
 	exit 0
 fi
 # An argument with brackets holds no space in readelf's words, so fields are arguments.
-diff "$work/listed" "$work/present" >"$work/found" || fail "the library's (>) are not those of wheel/base/probes.h (<)"
+diff "$work/listed" "$work/present" >"$work/found" || fail "the library's (>) are not those of mpsc/base/probes.h (<)"
 echo "probes: ok ($(wc -l <"$work/listed"))"

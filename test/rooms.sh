@@ -5,7 +5,7 @@
 #     tools, examples. Only build/ is left out. The search needs no git, so it works in a tarball too.
 #   - no folder of the library has more than 16 source files, no struct more than 25 members
 #   - at most 20 files ask whether this is a forked child; all other functions leave it to the entry check
-#     (wheel/base/entry.h)
+#     (mpsc/base/entry.h)
 #   - a function that several files share is declared by the header of the file that defines it; a layer's main file,
 #     which has its folder's name, declares its functions in internal.h, and the bare wheel in wheel.h
 set -eu

@@ -112,7 +112,7 @@ struct tw_action_scheduler {
 	struct tw_action_scheduler_stats stats;
 };
 
-/* The entry checks of each call (wheel/base/entry.h). */
+/* The entry checks of each call (mpsc/base/entry.h). */
 #define tw__actions_check(scheduler) TW__ORIGIN_CHECK(__func__, scheduler, "scheduler")
 #define TW__ACTION_CHECK(call, action) \
 	TW__ORIGIN_CHECK(call, (action) ? (action)->scheduler : NULL, "action")

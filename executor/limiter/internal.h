@@ -46,7 +46,7 @@
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"
 #include "tickwheel/limiter.h"
-#include "wheel/base/histogram.h"
+#include "mpsc/base/histogram.h"
 
 enum {
 	TW__JOB_INSIDE = 1,

@@ -20,7 +20,7 @@
 
 #include "mpsc/base/cancel.h"
 #include "tickwheel/manual.h"
-#include "wheel/base/struct_read.h"
+#include "mpsc/base/struct_read.h"
 #include "wheel/core/service.h"
 
 enum { QUEUE_MAX = 1 << 24, QUEUE_DEFAULT = 4096 };
@@ -44,7 +44,7 @@ struct tw_manual {
 	struct hand_over *ring;
 };
 
-/* The entry check of each call (wheel/base/entry.h). */
+/* The entry check of each call (mpsc/base/entry.h). */
 #define manual_check(manual) TW__ORIGIN_CHECK(__func__, manual, "manual")
 
 /*

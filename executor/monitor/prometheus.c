@@ -12,8 +12,8 @@
 #include "tickwheel/pool.h"
 #include "mpsc/base/cancel.h"
 #include "tickwheel/version.h"
-#include "wheel/base/histogram.h"
-#include "wheel/base/text.h"
+#include "mpsc/base/histogram.h"
+#include "mpsc/base/text.h"
 #include "wheel/service/liveness.h"
 
 /* The bounds of the histograms are powers of two: 2^10 ns (about 1 us) to 2^36 ns (about 69 s). */

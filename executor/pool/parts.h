@@ -24,9 +24,9 @@
 #include "executor/pool/internal.h"
 #include "executor/pool/task_ring.h"
 #include "mpsc/base/futex.h"
-#include "wheel/base/histogram.h"
-#include "wheel/base/misuse.h"
-#include "wheel/base/thread.h"
+#include "mpsc/base/histogram.h"
+#include "mpsc/base/misuse.h"
+#include "mpsc/base/thread.h"
 #include "wheel/core/user_code.h"
 #include "wheel/run/work.h"
 
@@ -192,7 +192,7 @@ void tw__pool_slot_init(tw_pool *pool, unsigned index);
 /* Starts the thread of a slot that has none. */
 int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *config);
 
-/* The entry check of each call (wheel/base/entry.h). */
+/* The entry check of each call (mpsc/base/entry.h). */
 #define tw__pool_check(pool) TW__ORIGIN_CHECK(__func__, pool, "pool")
 
 #endif

@@ -1,6 +1,6 @@
 /* Statistics of a pool. */
 
-#include "wheel/base/struct_read.h"
+#include "mpsc/base/struct_read.h"
 #include "executor/pool/parts.h"
 
 static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_histogram *sums)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "tickwheel/sim.h"
-#include "wheel/base/misuse.h"
+#include "mpsc/base/misuse.h"
 
 #include "wheel/core/context.h"
 #include "wheel/core/service.h"
@@ -70,7 +70,7 @@ struct tw_sim {
 	uint64_t trace;
 };
 
-/* The entry check of each call (wheel/base/entry.h). */
+/* The entry check of each call (mpsc/base/entry.h). */
 #define tw__sim_check(sim) TW__ORIGIN_CHECK(__func__, sim, "sim")
 
 /* Adds an event to the trace and calls the event function: with the lock held, and without. */

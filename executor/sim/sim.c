@@ -3,7 +3,7 @@
 
 #include "wheel/run/work.h"
 #include "wheel/timer/timing.h"
-#include "wheel/base/struct_read.h"
+#include "mpsc/base/struct_read.h"
 #include "wheel/service/clock_manual.h"
 #include "wheel/service/close.h"
 #include "executor/sim/step.h"

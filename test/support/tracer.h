@@ -1,5 +1,5 @@
 /*
- * A tracer of this program: puts a trap in place of each static probe's nop (wheel/base/probes.h),
+ * A tracer of this program: puts a trap in place of each static probe's nop (mpsc/base/probes.h),
  * and records the probes that fire. One thread at a time; x86-64 alone, where the probes were built
  * in.
  */

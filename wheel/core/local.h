@@ -3,7 +3,7 @@
 #define TW_WHEEL_LOCAL_H
 
 #include "wheel/core/service.h"
-#include "wheel/base/histogram.h"
+#include "mpsc/base/histogram.h"
 
 enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
 

@@ -13,9 +13,9 @@
 #include "mpsc/queue.h"
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
-#include "wheel/base/clock.h"
-#include "wheel/base/entry.h"
-#include "wheel/base/tsc.h"
+#include "mpsc/clock.h"
+#include "mpsc/base/entry.h"
+#include "mpsc/tsc.h"
 #include "wheel/slot/magazine.h"
 #include "wheel/slot/groups.h"
 
@@ -115,7 +115,7 @@ struct tw_service {
 
 /*
  * In a forked child only the service's constants may be read, and none of its locks taken. Public
- * functions ask before anything else (wheel/base/entry.h), or when they find that their thread has
+ * functions ask before anything else (mpsc/base/entry.h), or when they find that their thread has
  * not used the service last: in a child it never has (mpsc/base/fork.h).
  */
 static inline bool tw__forked(const tw_service *service)

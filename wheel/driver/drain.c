@@ -30,7 +30,7 @@
  * and delay are added in nanoseconds and rounded up once.
  */
 #include "wheel/core/service.h"
-#include "wheel/base/probes.h"
+#include "mpsc/base/probes.h"
 #include "wheel/core/local.h"
 #include "wheel/core/ticks.h"
 #include "wheel/driver/driver.h"

@@ -6,7 +6,7 @@
 #ifndef TW_WHEEL_DRIVER_H
 #define TW_WHEEL_DRIVER_H
 
-#include "wheel/base/histogram.h"
+#include "mpsc/base/histogram.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/drain.h"
 #include "wheel/driver/loop_fd.h"

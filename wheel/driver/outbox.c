@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "wheel/driver/poll.h"
-#include "wheel/base/probes.h"
+#include "mpsc/base/probes.h"
 #include "wheel/run/run.h"
 #include "wheel/driver/compact.h"
 

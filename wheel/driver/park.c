@@ -15,7 +15,7 @@
 
 #include "wheel/driver/poll.h"
 #include "wheel/run/run.h"
-#include "wheel/base/thread.h"
+#include "mpsc/base/thread.h"
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
 

@@ -38,7 +38,7 @@
  * Rejected: looking for the old entry to remove it (a search in a bucket for each reset).
  */
 #include "wheel/core/service.h"
-#include "wheel/base/probes.h"
+#include "mpsc/base/probes.h"
 #include "wheel/driver/driver.h"
 #include "wheel/driver/resolve.h"
 

@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-#include "wheel/base/struct_read.h"
+#include "mpsc/base/struct_read.h"
 #include "wheel/core/frame.h"
 #include "wheel/timer/end.h"
 #include "wheel/timer/member.h"

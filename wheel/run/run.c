@@ -7,7 +7,7 @@
 #include "mpsc/base/cancel.h"
 #include "wheel/core/context.h"
 #include "wheel/timer/member.h"
-#include "wheel/base/probes.h"
+#include "mpsc/base/probes.h"
 #include "wheel/timer/timing.h"
 #include "wheel/run/work.h"
 #include "wheel/run/series.h"

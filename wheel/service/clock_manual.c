@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "mpsc/base/cancel.h"
-#include "wheel/base/entry.h"
+#include "mpsc/base/entry.h"
 #include "wheel/core/frame.h"
 
 struct manual {

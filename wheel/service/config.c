@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "wheel/base/clock.h"
-#include "wheel/base/struct_read.h"
-#include "wheel/base/thread.h"
+#include "mpsc/clock.h"
+#include "mpsc/base/struct_read.h"
+#include "mpsc/base/thread.h"
 #include "wheel/timer/timing.h"
-#include "wheel/base/misuse.h"
+#include "mpsc/base/misuse.h"
 
 static bool power_of_two(uint32_t n)
 {

@@ -16,8 +16,8 @@
 #include "wheel/driver/resolve.h"
 #include "wheel/group/group.h"
 #include "wheel/run/work.h"
-#include "wheel/base/misuse.h"
-#include "wheel/base/thread.h"
+#include "mpsc/base/misuse.h"
+#include "mpsc/base/thread.h"
 
 /* ----------------------------------------------------------------- the lanes */
 

@@ -6,7 +6,7 @@
 
 #include "mpsc/base/cancel.h"
 #include "wheel/core/service.h"
-#include "wheel/base/text.h"
+#include "mpsc/base/text.h"
 #include "wheel/core/frame.h"
 #include "wheel/core/ticks.h"
 #include "wheel/driver/driver.h"

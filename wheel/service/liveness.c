@@ -2,7 +2,7 @@
 #include "wheel/service/liveness.h"
 
 #include "mpsc/base/fork.h"
-#include "wheel/base/struct_read.h"
+#include "mpsc/base/struct_read.h"
 #include "wheel/core/local.h"
 #include "wheel/core/ticks.h"
 

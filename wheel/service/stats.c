@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "mpsc/base/cancel.h"
-#include "wheel/base/struct_read.h"
+#include "mpsc/base/struct_read.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 #include "wheel/run/batch.h"

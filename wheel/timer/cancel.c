@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "wheel/timer/member.h"
-#include "wheel/base/probes.h"
+#include "mpsc/base/probes.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/core/frame.h"
 #include "wheel/timer/cancel.h"

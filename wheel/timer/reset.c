@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "wheel/base/probes.h"
+#include "mpsc/base/probes.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/core/frame.h"
 #include "wheel/timer/end.h"

@@ -16,7 +16,7 @@
 #include <inttypes.h>
 
 #include "wheel/timer/member.h"
-#include "wheel/base/probes.h"
+#include "mpsc/base/probes.h"
 #include "wheel/core/wake.h"
 #include "wheel/timer/schedule_short.h"
 #include "wheel/timer/schedule_task.h"

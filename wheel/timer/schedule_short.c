@@ -14,7 +14,7 @@
  *     epoch (open_short_way of schedule.c). For a deadline: the deadline lies ahead, and the gate
  *     accepts and says nothing of a sleeping driver.
  */
-#include "wheel/base/probes.h"
+#include "mpsc/base/probes.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/timer/schedule_short.h"
 #include "wheel/core/local.h"

@@ -7,8 +7,8 @@
 
 #include "wheel/timer/member.h"
 #include "wheel/timer/schedule_task.h"
-#include "wheel/base/struct_read.h"
-#include "wheel/base/misuse.h"
+#include "mpsc/base/struct_read.h"
+#include "mpsc/base/misuse.h"
 
 /* -------------------------------------------------------------------- check */
 

@@ -1,5 +1,5 @@
 /* Names in quotes: a reader gets each byte back, so no two names look the same. */
-#include "wheel/base/text.h"
+#include "mpsc/base/text.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

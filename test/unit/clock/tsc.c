@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <time.h>
 
-#include "wheel/base/tsc.h"
+#include "mpsc/tsc.h"
 
 static uint64_t clock_now(void)
 {

@@ -7,7 +7,7 @@
 #include "executor/limiter/internal.h"
 #include "test/support/faults.h"
 #include "test/support/limiter_suite.h"
-#include "wheel/base/clock.h"
+#include "mpsc/clock.h"
 #include "executor/limiter/inbox.h"
 
 TestSuite(limiter_inbox, .fini = close_left, .timeout = 60);

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "test/support/expect.h"
-#include "wheel/base/quota.h"
-#include "wheel/base/thread.h"
+#include "mpsc/base/thread.h"
 
 static char root[64];
 

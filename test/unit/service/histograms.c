@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "test/support/rig.h"
-#include "wheel/base/histogram.h"
+#include "mpsc/base/histogram.h"
 
 TestSuite(service_histograms, .timeout = 60);
 

@@ -4,8 +4,8 @@
  * Call these without locks held: the hook is user code. test/misuse.sh refuses an -EINVAL, -E2BIG
  * or -ERANGE of bad input that has no text, and a text or a member that no test expects.
  */
-#ifndef TW_WHEEL_MISUSE_H
-#define TW_WHEEL_MISUSE_H
+#ifndef TW_MPSC_MISUSE_H
+#define TW_MPSC_MISUSE_H
 
 #include <errno.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
  * Threads that the library makes: named, deaf to signals except for those that report their own
  * faults (G13), with the stack, processors and policy that the config asks for.
  */
-#ifndef TW_WHEEL_SPAWN_H
-#define TW_WHEEL_SPAWN_H
+#ifndef TW_MPSC_THREAD_H
+#define TW_MPSC_THREAD_H
 
 #include <pthread.h>
 
@@ -35,6 +35,15 @@ enum { TW__WORKERS_MAX = 1024, TW__MAX_WORKERS_DEFAULT = 64 };
  * groups. 1 .. 1024.
  */
 unsigned tw__usable_cpus(void);
+
+/*
+ * The CPU quota of the process's own control group (v2, cpu.max), in whole processors, rounded up,
+ * at least 1. 0: no quota, or the system does not say. A quota of a group above it does not count.
+ *
+ * Reads files under `root`, which is "" except in tests: /proc/self/cgroup, and cpu.max of the
+ * group under /sys/fs/cgroup.
+ */
+unsigned tw__quota_cpus(const char *root);
 
 /* So many processors, within a quota (0: none). */
 unsigned tw__cpus_within(unsigned cpus, unsigned quota);

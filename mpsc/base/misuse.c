@@ -1,4 +1,4 @@
-#include "wheel/base/misuse.h"
+#include "mpsc/base/misuse.h"
 
 #include <stdarg.h>
 #include <stddef.h>

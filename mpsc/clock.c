@@ -1,10 +1,10 @@
-#include "wheel/base/clock.h"
+#include "mpsc/clock.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>
 
-#include "wheel/base/entry.h"
+#include "mpsc/base/entry.h"
 
 uint64_t tw_clock_now(const tw_clock *clock)
 {

@@ -1,9 +1,9 @@
-#include "wheel/base/struct_read.h"
+#include "mpsc/base/struct_read.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "wheel/base/misuse.h"
+#include "mpsc/base/misuse.h"
 
 static bool all_zero(const void *at, size_t n)
 {

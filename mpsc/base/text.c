@@ -1,4 +1,4 @@
-#include "wheel/base/text.h"
+#include "mpsc/base/text.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* Text for people and for monitors: names that users chose, functions. */
-#ifndef TW_WHEEL_TEXT_H
-#define TW_WHEEL_TEXT_H
+#ifndef TW_MPSC_TEXT_H
+#define TW_MPSC_TEXT_H
 
 #include <stdio.h>
 

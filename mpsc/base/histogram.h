@@ -3,8 +3,8 @@
  * is at most 1/8 too high. One thread adds, any thread reads. What a reader gets is a struct
  * tw_histogram (tickwheel/stats.h), which has the same buckets.
  */
-#ifndef TW_WHEEL_HISTOGRAM_H
-#define TW_WHEEL_HISTOGRAM_H
+#ifndef TW_MPSC_HISTOGRAM_H
+#define TW_MPSC_HISTOGRAM_H
 
 #include "mpsc/base/atomics.h"
 #include "tickwheel/stats.h"

@@ -20,8 +20,8 @@
  *       reader goes to the clock. (H.-J. Boehm, "Can seqlocks get along with programming language
  *       memory models?", MSPC 2012.)
  */
-#ifndef TW_WHEEL_COUNTER_H
-#define TW_WHEEL_COUNTER_H
+#ifndef TW_MPSC_TSC_H
+#define TW_MPSC_TSC_H
 
 #include <stdalign.h>
 

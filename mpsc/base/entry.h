@@ -3,12 +3,12 @@
  * made it (mpsc/base/fork.h). Each layer has one check of this kind, and each public function
  * begins with it. Nothing deeper asks: the child of a callback that forks never returns from it.
  */
-#ifndef TW_WHEEL_ENTRY_H
-#define TW_WHEEL_ENTRY_H
+#ifndef TW_MPSC_ENTRY_H
+#define TW_MPSC_ENTRY_H
 
 #include "mpsc/base/assert.h"
 #include "mpsc/base/fork.h"
-#include "wheel/base/misuse.h"
+#include "mpsc/base/misuse.h"
 
 /* In an object without a service: the process that made it. */
 struct tw__origin {

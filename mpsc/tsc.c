@@ -1,4 +1,4 @@
-#include "wheel/base/tsc.h"
+#include "mpsc/tsc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include <cpuid.h>
 #endif
 
-#include "wheel/base/clock.h"
+#include "mpsc/clock.h"
 
 #define MAX_AGE_NS UINT64_C(50000000)
 #define RATE_SPAN_NS UINT64_C(10000000) /* a rate is measured over no less */

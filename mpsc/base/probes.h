@@ -20,8 +20,8 @@
  * Slot and generation together name a timer, as tw_service_dump lists it. docs/tracing.md has
  * recipes.
  */
-#ifndef TW_WHEEL_PROBES_H
-#define TW_WHEEL_PROBES_H
+#ifndef TW_MPSC_PROBES_H
+#define TW_MPSC_PROBES_H
 
 #ifdef TW_PROBES
 #include <sys/sdt.h>

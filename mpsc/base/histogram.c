@@ -1,8 +1,8 @@
-#include "wheel/base/histogram.h"
+#include "mpsc/base/histogram.h"
 
 #include <errno.h>
 
-#include "wheel/base/misuse.h"
+#include "mpsc/base/misuse.h"
 
 /* ------------------------------------------------------------------ buckets */
 

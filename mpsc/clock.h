@@ -1,8 +1,8 @@
 /*
  * Inside of clocks: a const table of operations behind each clock, so that tests own the time.
  */
-#ifndef TW_WHEEL_CLOCK_H
-#define TW_WHEEL_CLOCK_H
+#ifndef TW_MPSC_CLOCK_H
+#define TW_MPSC_CLOCK_H
 
 #include "mpsc/alarm.h"
 #include "tickwheel/clock.h"
