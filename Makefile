@@ -33,7 +33,7 @@ opt_tsan    := -O1 -g -DTW_DEBUG -fsanitize=thread -fno-omit-frame-pointer
 opt_asan    += -DCK_USE_CC_BUILTINS=1
 opt_tsan    += -DCK_USE_CC_BUILTINS=1
 
-# Hardening of the library; test/hardened.sh checks the result.
+# Hardening of the library; test/package/hardened.sh checks the result.
 machine := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 hard_x86_64  := -fcf-protection
 hard_aarch64 := -mbranch-protection=standard
@@ -93,7 +93,7 @@ example_c    = $(filter-out $(loop_lacks:%=examples/loop_%.c),$(wildcard example
 example_bins = $(patsubst examples/%.c,$B/bin/%,$(example_c)) \
                $(patsubst examples/%/,$B/bin/%,$(filter-out examples/cache/ examples/durable/,$(wildcard examples/*/)))
 test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c))
-stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
+stress_bins := $(patsubst %.c,$B/%,$(filter-out test/stress/soak.c,$(wildcard test/stress/*.c)))
 
 .PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench pair lars check-bench check-includes
 .PHONY: check-format figures picture format clean
@@ -156,22 +156,22 @@ $B/bin/%: $$(call program_o,examples/%) $(lib)
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) $(libs_$(*:loop_%=%)) -lm
 
-# A service and callbacks whose names need escapes, for test/metrics.sh.
-$B/test/metrics: $B/test/metrics.o $(lib)
+# A service and callbacks whose names need escapes, for test/examples/metrics.sh.
+$B/test/examples/metrics: $B/test/examples/metrics.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
 
-$B/test/stress%: $B/test/stress%.o $(lib)
+$B/test/stress/%: $B/test/stress/%.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
 # Opens the shared library at run time instead of linking with it.
-$B/test/opened: $B/test/opened.o
+$B/test/package/opened: $B/test/package/opened.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
 # A plugin that contains the static library, and a program that loads and unloads it.
-$B/test/plugin.so: $B/test/plugin.o $(lib)
+$B/test/package/plugin.so: $B/test/package/plugin.o $(lib)
 	$(call say,ld)$(CC) $(links) -shared $(CFLAGS) -o $@ $^ $(ck_libs)
 
-$B/test/unloaded: $B/test/unloaded.o
+$B/test/package/unloaded: $B/test/package/unloaded.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
 wrapped := malloc calloc aligned_alloc free mmap munmap pthread_create syscall \
@@ -181,7 +181,7 @@ $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ \
 		-lcriterion $(ck_libs) -lm
 
-# Prints what calls really answer, for test/answers.sh.
+# Prints what calls really answer, for test/contract/answers.sh.
 $B/test/contract/answers: $(patsubst %.c,$B/%.o,$(wildcard test/contract/*.c) test/support/faults.c) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
@@ -227,21 +227,22 @@ demo: installed-build+demo ## an HTTP server under load whose timeouts are tickw
 	$(Q)$B/bin/demo $B/bin/server
 
 test: installed-build+test ## headers, examples, README, unit, model and service tests; two minutes
-	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $B/test/metrics \
-		$B/test/contract/answers $B/plain/misuses $B/test/unloaded $B/test/plugin.so
+	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/package/opened \
+		$B/test/examples/metrics $B/test/contract/answers $B/plain/misuses $B/test/package/unloaded \
+		$B/test/package/plugin.so
 	$(again) build/recipes/libtickwheel.a MODE=recipes
-	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
-	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
-	$(Q)CC="$(CC)" CXX="$(CXX)" test/docs.sh $(lib) "$(ck_libs)" $B
-	$(Q)CC="$(CC)" test/recipes.sh build/recipes/libtickwheel.a "$(ck_libs)" $B
+	$(Q)CC="$(CC)" CXX="$(CXX)" test/lint/headers.sh
+	$(Q)CC="$(CC)" test/examples/readme.sh $(lib) "$(ck_libs)" $B
+	$(Q)CC="$(CC)" CXX="$(CXX)" test/examples/docs.sh $(lib) "$(ck_libs)" $B
+	$(Q)CC="$(CC)" test/examples/recipes.sh build/recipes/libtickwheel.a "$(ck_libs)" $B
 	$(if $(loop_lacks),@echo "examples: not found$(comma) and left out: $(loop_lacks)")
-	$(Q)test/examples.sh $B/bin
-	$(Q)test/metrics.sh $B/bin/server $B/test/metrics
-	$(Q)CC="$(CC)" PROBES=$(PROBES) test/probes.sh $B/libtickwheel.so
-	$(Q)$B/test/opened $B/libtickwheel.so
-	$(Q)test/comments.sh
-	$(Q)test/answers.sh $B/test/contract/answers $B/plain/misuses
-	$(Q)$B/test/unloaded $B/test/plugin.so
+	$(Q)test/examples/run.sh $B/bin
+	$(Q)test/examples/metrics.sh $B/bin/server $B/test/examples/metrics
+	$(Q)CC="$(CC)" PROBES=$(PROBES) test/package/probes.sh $B/libtickwheel.so
+	$(Q)$B/test/package/opened $B/libtickwheel.so
+	$(Q)test/contract/comments.sh
+	$(Q)test/contract/answers.sh $B/test/contract/answers $B/plain/misuses
+	$(Q)$B/test/package/unloaded $B/test/package/plugin.so
 	$(again) test-cpp
 	$(again) test-cache
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
@@ -250,7 +251,7 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 
 stress: deps-build ## every stress program, SECONDS=n each
 	$(again) $(stress_bins)
-	$(Q)test/stress.sh $(SECONDS) $(AT_ONCE) $(stress_bins)
+	$(Q)test/stress/run.sh $(SECONDS) $(AT_ONCE) $(stress_bins)
 
 tsan: ## the stress under ThreadSanitizer
 	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
@@ -262,10 +263,10 @@ asan: ## stress and unit tests under AddressSanitizer and UndefinedBehaviorSanit
 	$(Q)LSAN_OPTIONS="suppressions=$(CURDIR)/test/lsan.supp" build/asan/test/unit/run --jobs 2
 
 models: deps-models ## checks the protocols' models with spin; a minute
-	$(Q)test/models.sh build/models
+	$(Q)test/model/run.sh build/models
 
 models-mutants: deps-models ## the same models, each with one rule removed: each must fail
-	$(Q)test/models.sh --mutants build/models
+	$(Q)test/model/run.sh --mutants build/models
 
 ##@ Bench
 
@@ -288,8 +289,8 @@ lars: deps-build+bench+rivals+lars ## docs/lars.md: the hashed wheel against the
 
 check-bench: deps-build+bench ## tests of the bench: options, files, comparison, page; half a minute
 	$(again) $B/bench/bench
-	$(Q)test/bench.sh $B/bench/bench
-	$(Q)test/rivals.sh $B/bench/bench
+	$(Q)test/bench/bench.sh $B/bench/bench
+	$(Q)test/bench/rivals.sh $B/bench/bench
 
 include test/checks.mk
 include test/cpp/cpp.mk
@@ -301,8 +302,8 @@ include test/peers/peers.mk
 
 check-includes: deps-build ## includes and calls point down the list of folders; sizes of files, folders and structs
 	$(again) $(lib_o)
-	$(Q)test/includes.sh $B
-	$(Q)test/rooms.sh $B
+	$(Q)test/lint/includes.sh $B
+	$(Q)test/lint/rooms.sh $B
 
 check-format: deps-check ## the code has the form that clang-format gives it
 	$(Q)clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp') && echo "format: ok"

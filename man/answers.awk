@@ -1,5 +1,5 @@
 # Prints "FUNCTION ANSWER" for each answer that the header of a function lists, from model.awk and parse.awk; and
-# "FUNCTION" alone for a function without a list. For test/answers.sh.
+# "FUNCTION" alone for a function without a list. For test/contract/answers.sh.
 
 END {
 	if (failed)

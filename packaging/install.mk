@@ -46,24 +46,24 @@ deb: deps-deb ## Debian packages of this tree, source and binary, in build/deb
 
 check-install: deps-build+test+install ## installs, builds programs and examples against it, moves the tree, uninstalls
 	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
-	$(Q)test/deps.sh
-	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/install.sh $B
-	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/moved.sh $B
-	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/tsan.sh $B
+	$(Q)test/package/deps.sh
+	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/package/install.sh $B
+	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/package/moved.sh $B
+	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/package/tsan.sh $B
 
 check-man: deps-build+man ## the manual has every function, and mandoc finds no fault
 	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
-	$(Q)CC='$(CC)' test/man.sh build/man $B/libtickwheel.so
+	$(Q)CC='$(CC)' test/lint/man.sh build/man $B/libtickwheel.so
 
 check-musl: deps-musl ## the static library and examples, with musl
-	$(Q)MAKE='$(MAKE)' test/musl.sh build/musl
+	$(Q)MAKE='$(MAKE)' test/system/musl.sh build/musl
 
 check-meson: deps-build+meson ## meson builds, tests and installs the library, and takes this tree as a subproject
 	$(again) $B/libtickwheel.so MODE=$(MODE)
-	$(Q)CC='$(CC)' test/meson.sh $B
+	$(Q)CC='$(CC)' test/package/meson.sh $B
 
 check-ports: deps-build+meson ## vcpkg's portfile and Conan's recipe, run by stand-ins
-	$(Q)CC='$(CC)' test/ports.sh
+	$(Q)CC='$(CC)' test/package/ports.sh
 
 check-packages: ## check-install, check-man, check-musl, check-meson, check-ports and check-deb, one after the other
 	$(again) check-install
@@ -75,4 +75,4 @@ check-packages: ## check-install, check-man, check-musl, check-meson, check-port
 	@echo "packages: ok"
 
 check-deb: deb deps-man ## lintian, and the Debian packages in a separate root, where an example is built and run
-	$(Q)CC='$(CC)' test/deb.sh build/deb $(VERSION)
+	$(Q)CC='$(CC)' test/package/deb.sh build/deb $(VERSION)

@@ -16,7 +16,7 @@ $B/plain/run: $$(plain_o) $$(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped) $(if $(filter cover,$(MODE)),_exit)) \
 		$(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
-# The rows of bad calls, for test/answers.sh.
+# The rows of bad calls, for test/contract/answers.sh.
 $B/plain/misuses: $(patsubst %.c,$B/plain/%.o,$(wildcard test/unit/misuse/*.c) test/support/expect.c test/plain/run.c) \
 		$(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
@@ -68,54 +68,54 @@ part-check-memcheck part-check-sandbox: part-check-compilers
 ##@ Parts of `make check`
 
 check-pairs: ## each pair of a pairing table is cited at its sites, and each cited pair is in a table
-	$(Q)test/pairs.sh
+	$(Q)test/lint/pairs.sh
 
-check-words: ## columns, banned patterns, length of sentences, reading ease; test/words.sh --figures shows numbers
-	$(Q)test/words.sh
+check-words: ## columns, banned patterns, length of sentences, reading ease; test/lint/words.sh --figures shows numbers
+	$(Q)test/lint/words.sh
 
 check-misuse: ## each refusal of bad input has a text for the misuse hook, and a test of the text
-	$(Q)test/misuse.sh
+	$(Q)test/lint/misuse.sh
 
 check-functions: ## at most 144 public functions, each of them used in an example or in the guide
-	$(Q)test/functions.sh
+	$(Q)test/lint/functions.sh
 
 check-answers: deps-build ## each list of errors in a header is what calls really answer (test/contract)
 	$(again) $B/test/contract/answers $B/plain/misuses
-	$(Q)test/comments.sh
-	$(Q)test/answers.sh $B/test/contract/answers $B/plain/misuses
+	$(Q)test/contract/comments.sh
+	$(Q)test/contract/answers.sh $B/test/contract/answers $B/plain/misuses
 
-check-static: deps-static ## clang-tidy and cppcheck; test/static.sh has the exceptions and their reasons
-	$(Q)test/static.sh
+check-static: deps-static ## clang-tidy and cppcheck; test/lint/static.sh has the exceptions and their reasons
+	$(Q)test/lint/static.sh
 
 check-hardened: deps-build+abi ## the shared library is hardened and reads no environment variable
 	$(again) $B/libtickwheel.so $(lib)
-	$(Q)test/hardened.sh $B/libtickwheel.so $(lib)
+	$(Q)test/package/hardened.sh $B/libtickwheel.so $(lib)
 
-abi: deps-build+abi ## exported symbols and public structs equal test/abi.golden
+abi: deps-build+abi ## exported symbols and public structs equal test/package/abi.golden
 	$(again) $B/libtickwheel.so
-	$(Q)CC="$(CC)" test/abi.sh $B/libtickwheel.so
+	$(Q)CC="$(CC)" test/package/abi.sh $B/libtickwheel.so
 
-abi-accept: deps-build+abi ## writes the present symbols and structs to test/abi.golden
+abi-accept: deps-build+abi ## writes the present symbols and structs to test/package/abi.golden
 	$(again) $B/libtickwheel.so
-	$(Q)CC="$(CC)" test/abi.sh --accept $B/libtickwheel.so
+	$(Q)CC="$(CC)" test/package/abi.sh --accept $B/libtickwheel.so
 
 check-compilers: deps-build+clang ## library, tests and headers build with gcc and clang, without a warning
 	$(again) all build/gcc/plain/run MODE=gcc CC=gcc CXX=g++
-	$(Q)CC=gcc CXX=g++ test/headers.sh
+	$(Q)CC=gcc CXX=g++ test/lint/headers.sh
 	$(again) all build/clang/plain/run MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
-	$(Q)CC=clang CXX=clang++ test/headers.sh
+	$(Q)CC=clang CXX=clang++ test/lint/headers.sh
 
 sandboxed := loop ledger close groups
 # Runs clang's build of the unit tests, so that one run checks both: another compiler, and the gate that takes
 # membarrier's place.
 check-sandbox: deps-build+clang ## unit tests built by clang, and short stress, on a system without membarrier
-	$(again) build/clang/plain/run build/clang/test/sandbox $(sandboxed:%=build/clang/test/stress_%) \
+	$(again) build/clang/plain/run build/clang/test/system/sandbox $(sandboxed:%=build/clang/test/stress/%) \
 		MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
-	$(Q)build/clang/test/sandbox build/clang/plain/run --jobs 2 --patience 5 --without test/plain/not_sandboxed
-	$(Q)build/clang/test/sandbox $(CURDIR)/test/stress.sh $(SHORT) 2 $(sandboxed:%=build/clang/test/stress_%)
+	$(Q)build/clang/test/system/sandbox build/clang/plain/run --jobs 2 --patience 5 \
+		--without test/plain/not_sandboxed
+	$(Q)build/clang/test/system/sandbox test/stress/run.sh $(SHORT) 2 $(sandboxed:%=build/clang/test/stress/%)
 
-
-$B/test/sandbox: $B/test/sandbox.o
+$B/test/system/sandbox: $B/test/system/sandbox.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^
 
 check-asan: deps-build ## unit tests and short stress under the address, undefined and leak sanitizers
@@ -183,20 +183,20 @@ build/fuzz/test/fuzz/%: build/fuzz/plain/test/fuzz/%.o $(fuzz_support) $$(lib)
 
 fuzz: deps-build+fuzz ## libFuzzer on wheel, service and structs, SECONDS=n each; finds go to build/fuzz/found
 	$(again) $(fuzz_bins) MODE=fuzz CC=clang
-	$(Q)test/fuzz.sh $(SECONDS) $(fuzz_bins)
+	$(Q)test/fuzz/run.sh $(SECONDS) $(fuzz_bins)
 
 check-planted: deps-build+fuzz ## plants bugs in a copy of the sources; fuzz, soak, stress and unit tests must find each
-	$(Q)test/planted.sh
+	$(Q)test/planted/run.sh
 
 soak: deps-build ## a busy service for SECONDS=n: memory, lateness, descriptors and threads stay flat
-	$(again) $B/test/soak
-	$(Q)$B/test/soak $(SECONDS)
+	$(again) $B/test/stress/soak
+	$(Q)$B/test/stress/soak $(SECONDS)
 
 check-clocks: deps-build+faults ## odd real clocks: time namespaces, leaps, steps of the time of day
-	$(again) $B/test/clocks
-	$(Q)test/clocks.sh $B/test/clocks
+	$(again) $B/test/system/clocks
+	$(Q)test/system/clocks.sh $B/test/system/clocks
 
-$B/test/soak $B/test/clocks: $$@.o $$(lib)
+$B/test/system/clocks: $$@.o $$(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
 coverage: deps-build+coverage ## lines and branches that tests run; report in build/cover/report
@@ -204,7 +204,7 @@ coverage: deps-build+coverage ## lines and branches that tests run; report in bu
 	$(again) build/cover/plain/run MODE=cover
 	$(Q)build/cover/plain/run --jobs 2 --patience 10 --without test/plain/not_asan
 	$(again) stress MODE=cover SECONDS=$(SHORT) AT_ONCE=2
-	$(Q)test/coverage.sh build/cover
+	$(Q)test/plain/coverage.sh build/cover
 
 faults: deps-build ## refuses each request to the system, one after the other, and lists the outcomes
 	$(again) build/release/plain/run
@@ -212,7 +212,7 @@ faults: deps-build ## refuses each request to the system, one after the other, a
 	$(Q)build/release/plain/run --filter 'real_faults/*'
 
 check-analyzer: deps-build ## gcc -fanalyzer over the library
-	$(Q)test/analyzer.sh
+	$(Q)test/lint/analyzer.sh
 
 check-arm64: deps-build+arm64 ## library and tests for arm64 under qemu, which does not show weak ordering
-	$(Q)test/arm64.sh
+	$(Q)test/system/arm64.sh

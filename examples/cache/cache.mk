@@ -2,7 +2,7 @@
 
 cache_o   := $(patsubst %.c,$B/%.o,$(wildcard examples/cache/*.c))
 tickcache := $B/cache/tickcache
-cache_tests := $(patsubst test/cache/%.c,$B/cache/%,$(wildcard test/cache/*.c))
+cache_tests := $(patsubst test/examples/cache/%.c,$B/cache/%,$(wildcard test/examples/cache/*.c))
 
 $(tickcache): $(cache_o) $(lib)
 	@mkdir -p $(@D)
@@ -29,16 +29,16 @@ EXPIRIES ?= 10000000
 test-cache: deps-build
 	$(again) $(tickcache) $(cache_tests)
 	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
-		test/cache/run.sh $B/cache $(if $(filter release,$(MODE)),100000,30000)
+		test/examples/cache/run.sh $B/cache $(if $(filter release,$(MODE)),100000,30000)
 
 stress-cache: deps-build ## EXPIRIES=n keys of the cache expire under eight clients; none early, late or lost
 	$(again) $(tickcache) $(cache_tests)
-	$(Q)test/cache/stress.sh $B/cache $(EXPIRIES)
+	$(Q)test/examples/cache/stress.sh $B/cache $(EXPIRIES)
 
 check-cache: deps-build+cache ## the cache's tests with sanitizers, and its table of commands against a redis-server
 	$(again) $(tickcache) $(cache_tests)
-	$(Q)test/cache/replay.sh $(tickcache) $B/cache/replay both
-	$(Q)test/cache/cli.sh $(tickcache)
+	$(Q)test/examples/cache/replay.sh $(tickcache) $B/cache/replay both
+	$(Q)test/examples/cache/cli.sh $(tickcache)
 	$(again) test-cache MODE=asan
 	$(again) test-cache MODE=tsan
 

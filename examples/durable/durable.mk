@@ -15,4 +15,4 @@ durable: deps-build+durable ## timers in Redis: nodes die, Redis dies, 100,000 j
 
 check-durable: deps-build+durable+faults ## timers in Redis under faults of nodes and of Redis; a minute
 	$(again) $(durable)
-	$(Q)test/durable.sh $(durable)
+	$(Q)test/examples/durable.sh $(durable)

@@ -1,8 +1,8 @@
 /*
  * Texts for refused calls; the contract is in tickwheel/misuse.h.
  *
- * Call these without locks held: the hook is user code. test/misuse.sh refuses an -EINVAL, -E2BIG
- * or -ERANGE of bad input that has no text, and a text or a member that no test expects.
+ * Call these without locks held: the hook is user code. test/lint/misuse.sh refuses an -EINVAL,
+ * -E2BIG or -ERANGE of bad input that has no text, and a text or a member that no test expects.
  */
 #ifndef TW_MPSC_MISUSE_H
 #define TW_MPSC_MISUSE_H

@@ -2,7 +2,7 @@
  * What calls really answer. Each room has tables of calls, a row each, and puts them into
  * situations: with good and with bad arguments, on closed objects, from inside a callback, in a
  * forked child, and without memory. A bad argument that the misuse hook hears of has its row in
- * test/unit/misuse alone. The program prints a line for each answer; test/answers.sh
+ * test/unit/misuse alone. The program prints a line for each answer; test/contract/answers.sh
  * compares the lines with the lists of the headers.
  *
  * To delete a public function: delete its rows.

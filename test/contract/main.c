@@ -1,6 +1,6 @@
 /*
- * answers MISUSES: prints "CALL, tab, ANSWER, tab, SITUATION" for each row (test/answers.sh), and
- * for each row of test/unit/misuse, which are in the file as "NUMBER, tab, CALL".
+ * answers MISUSES: prints "CALL, tab, ANSWER, tab, SITUATION" for each row, and for each row of
+ * test/unit/misuse, which are in the file as "NUMBER, tab, CALL". answers.sh reads them.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -56,12 +56,12 @@ $(example_cpp:examples/%.cpp=$B/bin/%): $B/bin/%: examples/%.cpp $(lib) $B/flags
 # A part of `make test`.
 test-cpp: deps-build+test
 	$(again) $(cpp_bins) $(asio_bins)
-	$(Q)test/cpp.sh $B
+	$(Q)test/cpp/run.sh $B
 
 ##@ C++
 
 check-cpp: deps-build+test+clang ## C++ tests under the sanitizers; headers with gcc and clang
-	$(Q)test/cpp_headers.sh
+	$(Q)test/cpp/headers.sh
 	$(again) test-cpp MODE=asan
 	$(again) test-cpp MODE=tsan
 

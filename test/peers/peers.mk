@@ -17,4 +17,4 @@ check-peers: deps-build+peers ## random scripts beside RxJS, React, p-limit, p-q
 
 check-peers-planted: deps-build+peers ## plants bugs in a copy of the sources; check-peers must find each
 	$(Q)test/peers/install.sh
-	$(Q)test/planted.sh --list test/peers/planted
+	$(Q)test/planted/run.sh --list test/peers/planted

@@ -1,6 +1,6 @@
 /*
  * What stress_groups does to groups and their members: members are scheduled, cancelled, moved and
- * waited for; groups are cancelled, closed, destroyed and made again. stress_groups.c has the rules
+ * waited for; groups are cancelled, closed, destroyed and made again. groups.c has the rules
  * and the rounds.
  */
 #ifndef TEST_STRESS_GROUPS_H

@@ -1,6 +1,6 @@
 /*
  * What the ledger stress does to timers and groups: it schedules them, cancels, waits, moves and
- * looks at them, and their callbacks do the same. stress_ledger.c has the threads and the rounds.
+ * looks at them, and their callbacks do the same. ledger.c has the threads and the rounds.
  */
 #ifndef TEST_STRESS_LEDGER_H
 #define TEST_STRESS_LEDGER_H

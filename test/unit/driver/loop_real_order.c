@@ -1,7 +1,7 @@
 /*
  * Sockets first: a timer that closes a peer, and the peer's socket, are ready in one epoll batch,
- * the timer first. test/recipes/sockets_first.c does the same with memory that is freed, under
- * AddressSanitizer; here a flag stands for that.
+ * the timer first. test/examples/recipes/sockets_first.c does the same with memory that is freed,
+ * under AddressSanitizer; here a flag stands for that.
  */
 #include <poll.h>
 #include <sys/epoll.h>

@@ -50,7 +50,7 @@ void misuse_begin(void)
 	times = 0;
 }
 
-/* For test/answers.sh: the row goes to the file that TW_ANSWERS names. */
+/* For test/contract/answers.sh: the row goes to the file that TW_ANSWERS names. */
 static void tell(const char *call, long long is)
 {
 	const char *name = getenv("TW_ANSWERS");

@@ -1,6 +1,6 @@
 /*
  * A table of misuses: a row is a call with bad input, the error that it answers, and the text that
- * the misuse hook gets. test/misuse.sh checks that each text of the library has a row.
+ * the misuse hook gets. test/lint/misuse.sh checks that each text of the library has a row.
  */
 #ifndef TEST_UNIT_MISUSE_ROWS_H
 #define TEST_UNIT_MISUSE_ROWS_H

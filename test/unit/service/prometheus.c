@@ -1,5 +1,6 @@
 /*
- * The page for Prometheus: figures, buckets and names. test/metrics.sh reads a whole page strictly.
+ * The page for Prometheus: figures, buckets and names. test/examples/metrics.sh reads a whole page
+ * strictly.
  */
 #include <errno.h>
 #include <stdio.h>

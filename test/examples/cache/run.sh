@@ -1,0 +1,29 @@
+#!/bin/sh
+# run.sh DIR EXPIRIES: all tests of the cache that need no redis-server, with the programs in DIR.
+set -eu
+cd "$(dirname "$0")/../../.."
+. test/examples/cache/server.sh
+
+dir=$1
+say() {
+	"$@" >"$cache_work/out" 2>&1 || { cat "$cache_work/out" "$cache_work/errors" >&2; exit 1; }
+	sed 's/^/cache: /' "$cache_work/out"
+}
+
+: >"$cache_work/errors"
+say "$dir/parts"
+test/examples/cache/replay.sh "$dir/tickcache" "$dir/replay"
+test/examples/cache/metrics.sh "$dir/tickcache"
+test/examples/cache/process.sh "$dir/tickcache"
+
+for drive in thread pool loop; do
+	start_tickcache "$dir/tickcache" --threads 2 --drive "$drive"
+	say "$dir/stress" "$port" "$2"
+	stop_tickcache
+done
+
+# Descriptors are limited for the server alone.
+# shellcheck disable=SC2016 # for the inner shell
+start_tickcache sh -c 'ulimit -n 1024; exec "$@"' sh "$dir/tickcache" --threads 2
+say "$dir/hostile" "$port" killed half deaf slow crowd garbage memory
+stop_tickcache

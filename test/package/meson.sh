@@ -1,0 +1,103 @@
+#!/bin/sh
+# meson.sh BUILD_DIR: meson builds the library, runs its smoke test and installs it. The installed tree has the headers
+# and exports of `make install`, works after it is moved, and a project may have this tree as a subproject. Knob: CC.
+set -eu
+cd "$(dirname "$0")/../.."
+
+[ $# -eq 1 ] || { echo "usage: meson.sh BUILD_DIR" >&2; exit 2; }
+build=$1
+tree=$PWD
+CC=${CC:-cc}
+export CC
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+	echo "meson: $1" >&2
+	[ ! -s "$work/out" ] || tail -n 20 "$work/out" | sed 's/^/  /' >&2
+	exit 1
+}
+quietly() { "$@" >"$work/out" 2>&1; }
+exports() { nm -D --defined-only "$1" | sed 's/^[^ ]* //' | sort; }
+
+if ! command -v meson >/dev/null 2>&1; then
+	echo "meson: not found, left out"
+	exit 0
+fi
+
+quietly meson setup --fatal-meson-warnings "$work/build" --prefix "$work/first" --libdir lib \
+	-Ddefault_library=both || fail "setup"
+quietly meson compile -C "$work/build" || fail "compile"
+! grep -q 'warning:' "$work/out" || fail "the compiler warns"
+quietly meson test -C "$work/build" || fail "test"
+quietly meson install -C "$work/build" || fail "install"
+
+mkdir "$work/elsewhere"
+mv "$work/first" "$work/elsewhere/second"
+prefix=$work/elsewhere/second
+(cd include && find . -name '*.h*' | sort) >"$work/wanted"
+(cd "$prefix/include" && find . -type f | sort) | diff "$work/wanted" - >"$work/out" ||
+	fail "installs (>) other headers than there are (<)"
+exports "$build/libtickwheel.so" >"$work/wanted"
+exports "$prefix/lib/libtickwheel.so" | diff "$work/wanted" - >"$work/out" ||
+	fail "exports (>) other symbols than make's library (<)"
+test/package/hardened.sh "$prefix/lib/libtickwheel.so" "$prefix/lib/libtickwheel.a" >"$work/out" 2>&1 ||
+	fail "not hardened"
+
+program=examples/request_timeout.c
+export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
+# shellcheck disable=SC2046,SC2086 # lists
+quietly $CC -o "$work/program" "$program" $(pkg-config --cflags --libs tickwheel) || fail "pkg-config"
+LD_LIBRARY_PATH=$prefix/lib quietly timeout 60 "$work/program" || fail "a program by pkg-config"
+# shellcheck disable=SC2046,SC2086
+quietly $CC -static -o "$work/program" "$program" $(pkg-config --cflags --libs --static tickwheel) ||
+	fail "pkg-config --static"
+quietly timeout 60 "$work/program" || fail "a static program by pkg-config"
+if command -v cmake >/dev/null 2>&1; then
+	mkdir "$work/project"
+	cp "$program" "$work/project/program.c"
+	cat >"$work/project/CMakeLists.txt" <<'LISTS'
+cmake_minimum_required(VERSION 3.13)
+project(program C)
+find_package(tickwheel 0.1 REQUIRED)
+add_executable(program program.c)
+target_link_libraries(program tickwheel::tickwheel)
+LISTS
+	quietly cmake -S "$work/project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" \
+		-DCMAKE_PREFIX_PATH="$prefix" &&
+		quietly cmake --build "$work/cmake" || fail "CMake"
+	quietly timeout 60 "$work/cmake/program" || fail "a program by CMake"
+fi
+
+# As a subproject, which is what a wrap makes of it: the library of the kind that the parent asks for is built, and
+# nothing else. No test of it runs.
+unset PKG_CONFIG_PATH
+mkdir -p "$work/parent/subprojects"
+cp "$program" "$work/parent/program.c"
+ln -s "$tree" "$work/parent/subprojects/tickwheel"
+cat >"$work/parent/meson.build" <<'BUILD'
+project('parent', 'c')
+executable('program', 'program.c', dependencies: dependency('tickwheel', fallback: 'tickwheel'))
+BUILD
+objects=$(find mpsc wheel executor -name '*.c' | wc -l)
+version=$(packaging/version.sh)
+# What a plain `meson compile` of the parent makes of the subproject, but for object files.
+made() {
+	ninja -C "$1" -n | sed 's/^\[[0-9/]*\] //' >"$work/out" || fail "ninja -n"
+	[ "$(grep -c '^Compiling C object subprojects/tickwheel/' "$work/out")" -eq "$objects" ] ||
+		fail "not $objects objects"
+	sed -n '/^Compiling/d; s|.* subprojects/tickwheel/||p' "$work/out" | grep -v '\.symbols$' | sort | paste -sd' '
+}
+for kind in shared static; do
+	parent=$work/parent-$kind
+	quietly meson setup "$parent" "$work/parent" "-Ddefault_library=$kind" || fail "setup as a subproject"
+	grep -q 'tickwheel' "$work/out" || fail "the subproject was not used"
+	case $kind in shared) wanted=libtickwheel.so.$version ;; static) wanted=libtickwheel.a ;; esac
+	found=$(made "$parent")
+	[ "$found" = "$wanted" ] || fail "as a $kind subproject builds: $found"
+	[ "$(meson introspect --tests "$parent")" = '[]' ] || fail "the subproject has tests"
+done
+quietly meson compile -C "$work/parent-static" || fail "compile as a subproject"
+quietly timeout 60 "$work/parent-static/program" || fail "a program of the parent project"
+! ldd "$work/parent-static/program" | grep -q tickwheel || fail "a static subproject is linked as a shared one"
+echo "meson: ok (built, tested, installed, moved; as a subproject)"
