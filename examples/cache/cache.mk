@@ -8,7 +8,7 @@ $(tickcache): $(cache_o) $(lib)
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
-$(cache_tests): $B/cache/%: $B/test/cache/%.o
+$(cache_tests): $B/cache/%: $B/test/examples/cache/%.o
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
 
