@@ -103,8 +103,7 @@ enum tw_close_mode {
  *   mode    pending                   queued at its executor    claimed, or running
  *   DROP    dropped, on this thread   dropped, on this thread   its run is the last
  *   RUN     runs once, now            runs                      its run is the last
- *   DRAIN   runs in its time; a       runs                      its run is the last
- *           series ends after it
+ *   DRAIN   runs in its time          runs                      goes on
  *
  * At the timeout a RUN and a DRAIN become a DROP. The answer is -ETIMEDOUT; 0 if a drain had only
  * timers to drop. After that answer:
@@ -116,14 +115,24 @@ enum tw_close_mode {
  *
  * So no callback starts after the answer, except one that an executor had claimed.
  *
+ * A drain is a phase, which ends when nothing is pending:
+ *
+ *   new timers             -ESHUTDOWN
+ *   tw_reset               moves pending timers, and arms a timer again from its own callback
+ *   series with a count    make all their runs
+ *   series without one     end after one more run, unless their callback resets them
+ *   persistent timers      are disarmed by their run, and stay so: to arm one is new work. A reset
+ *                          during the run arms it
+ *   background timers      go on, hold up nothing, and are dropped at the end
+ *
+ * A timer that arms itself again without end holds the drain up until its timeout.
+ *
  * Several closes at a time have one mode, which only falls. A close with a lower mode lowers it,
  * any other close joins, and at its timeout each close lowers it to DROP. Thread A drains without a
  * timeout, then thread B closes with TW_CLOSE_DROP: B drops what A waits for, and both answer 0.
  *
- *   - A background timer goes on during a drain, and is dropped when the last other timer has
- *     ended.
- *   - A disarmed timer holds up no close. It is dropped with the last others. An armed persistent
- *     timer runs once more at most, and ends.
+ *   - A disarmed timer holds up no close. It is dropped with the last others. TW_CLOSE_RUN runs an
+ *     armed persistent timer, and ends it.
  *   - Completions of groups have been called when the answer is 0.
  *   - Any close may wait 0.1 s for the tick thread. So TW_CLOSE_DROP with timeout 0 answers 0 if no
  *     callback runs, and no executor but a pool holds a run.

@@ -21,7 +21,7 @@
  *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
  *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
  *
- *   (1) A persistent timer ends this way only if the service has closed meanwhile.
+ *   (1) A persistent timer ends this way only if TW_CLOSE_RUN or TW_CLOSE_DROP has begun meanwhile.
  *   (2) A one-shot that is cancelled while it runs, and was not re-armed, ends as TW_FATE_FIRED.
  *
  * See also:
@@ -153,7 +153,7 @@ TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, 
  *                after the service's creation
  *   -EAGAIN, -ENOMEM   no room for an entry, which a move to an earlier time needs, and an arming
  *                may need; nothing changed: try again
- *   -ESHUTDOWN   the service is closed
+ *   -ESHUTDOWN   the service is closed. In a drain, only for a disarmed timer (service.h)
  *   -EINVAL      service is NULL
  *   -EPERM       in a forked child
  */

@@ -4,24 +4,28 @@
  * wheel/run/series.c; tw__poll.
  *
  * Modelled: threads schedule a timer each; a run in progress may arm its timer again; the driver
- * polls and hands over; a thread closes with DROP or RUN. With OTHER a second thread closes too,
- * with DROP or RUN as well, and may run out of time wherever it waits. A thread's store of its word
+ * polls and hands over; a thread closes with DROP, RUN or DRAIN. With OTHER a second thread closes
+ * too, with DROP or that mode, and may run out of time wherever it waits. In a drain a run in
+ * progress goes on arming its timer, and deadlines pass at any time. A thread's store of its word
  * and then of its lane's tail may stay in its store buffer (`visible` follows `stored`, in order)
  * until memory takes them, membarrier comes, or the thread does a locked operation.
  *
- * Left out: DRAIN (RUN whose polls come by themselves), membarrier refused late, releases
- * (word.pml), the executor (batch.pml): a claim is one step by the driver; the end of the threads;
- * and who wakes the driver (gate.pml).
+ * Left out: resets of armed timers (word.pml: they stay armed), background timers, membarrier
+ * refused late, releases (word.pml), the executor (batch.pml): a claim is one step by the driver;
+ * the end of the threads; and who wakes the driver (gate.pml).
  *
  * Holds:
  *   G3  what was accepted (0) ends once, and before a close answers 0; none is left behind
  *   1.7  -ESHUTDOWN: as if it had never been; never lost, never both (gate.h, GATE2)
  *   LAST  after -ETIMEDOUT no run starts, and no run in progress arms its timer
+ *   PHASE  a drain that no other close ends, and no timeout, drops nothing that a run has armed
  *
  *   run: DROP MEMBARRIER         G3 1.7
  *   run: DROP SEQ_CST            G3 1.7
  *   run: RUN MEMBARRIER          G3 1.7
  *   run: RUN MEMBARRIER OTHER    G3 1.7 LAST
+ *   run: DRAIN MEMBARRIER        G3 1.7 PHASE
+ *   run: DRAIN MEMBARRIER OTHER  G3 1.7 LAST PHASE
  *   mutant: DROP MEMBARRIER NO_BARRIER         the end of ACCEPTING is published without the heavy
  *                                              barrier
  *   mutant: DROP SEQ_CST LIGHT_PUSH            the push is a mere release store
@@ -39,6 +43,10 @@
  *   mutant: RUN MEMBARRIER OTHER DROPS_BESIDE_END  a close drops though another has found nothing
  *                                              left
  *   mutant: RUN MEMBARRIER OTHER LEAVES_ARMED  a close that is out of time only lowers the mode
+ *   mutant: DRAIN MEMBARRIER WAITS_FOR_ARMED   a drain does not wait for runs in progress
+ *   mutant: DRAIN MEMBARRIER OTHER DROP_ONCE   close does not look again after the runs in progress
+ *                                              are over, and one of them has seen the drain
+ *   mutant: DRAIN MEMBARRIER OTHER NO_BAR      a close that is out of time bars no run in progress
  */
 #ifdef OTHER
 #define THREADS 1
@@ -54,6 +62,12 @@
 
 #define CLOSING_DROP 1
 #define CLOSING_RUN 2
+#define CLOSING_DRAIN 3
+#ifdef DRAIN
+#define HIGHER CLOSING_DRAIN
+#else
+#define HIGHER CLOSING_RUN
+#endif
 
 mtype = { FREE, ARMED, RUNNING, OVER };
 mtype word[TIMERS] = FREE;
@@ -64,6 +78,7 @@ byte closing;            /* 0, or a mode */
 bool closed;             /* the gate accepts nothing more */
 bool close_ended;        /* a close has answered 0 */
 bool timed_out;          /* a close has answered -ETIMEDOUT */
+bool cut;                /* a drain has not come to its own end */
 bool poll_wanted[CLOSERS];
 bool barred;             /* SELF_ARMED's word */
 byte droppers;           /* calls in drop_all */
@@ -159,7 +174,7 @@ active proctype worker() /* of a series: continues, arm_again, finish */
 	answer[t] = ACCEPTED;
 	word[t] = RUNNING;
 	if
-	:: !closed ->
+	:: !closed || closing == CLOSING_DRAIN -> /* tw__draining */
 		if
 		:: atomic { !barred -> /* a locked operation */
 			assert(!timed_out); /* LAST */
@@ -168,7 +183,7 @@ active proctype worker() /* of a series: continues, arm_again, finish */
 		}
 		:: atomic { barred -> end_timer(t) }
 		fi
-	:: closed -> atomic { end_timer(t) }
+	:: closed && closing != CLOSING_DRAIN -> atomic { end_timer(t) }
 	fi;
 	batches_out--
 }
@@ -251,7 +266,9 @@ inline drop(t)
 {
 	atomic {
 		if
-		:: word[t] == ARMED -> end_timer(t)
+		:: word[t] == ARMED ->
+			assert(t != SELF_ARMED || cut); /* PHASE */
+			end_timer(t)
 		:: else
 		fi
 	}
@@ -270,7 +287,7 @@ inline lower(to)
 {
 	atomic {
 		if
-		:: !closing || to < closing -> closing = to
+		:: !closing || to < closing -> closing = to; cut = (to != CLOSING_DRAIN)
 		:: else
 		fi
 	}
@@ -281,6 +298,11 @@ inline lower(to)
 #else
 #define ANY_ARMED (word[0] == ARMED || word[1] == ARMED || word[2] == ARMED)
 #endif
+#if defined(DRAIN) && !defined(WAITS_FOR_ARMED)
+#define HELD_UP (ANY_ARMED || word[SELF_ARMED] == RUNNING)
+#else
+#define HELD_UP ANY_ARMED
+#endif
 
 active [CLOSERS] proctype closing_thread()
 {
@@ -289,10 +311,10 @@ active [CLOSERS] proctype closing_thread()
 	word[SELF_ARMED] != FREE; /* the run is in progress */
 	mode = CLOSING_DROP;
 	if
-#ifdef RUN
-	:: mode = CLOSING_RUN
+#if defined(RUN) || defined(DRAIN)
+	:: mode = HIGHER
 #endif
-#if !defined(RUN) || defined(OTHER)
+#if !(defined(RUN) || defined(DRAIN)) || defined(OTHER)
 	:: skip
 #endif
 	fi;
@@ -308,15 +330,17 @@ again:	mode = closing;
 	:: me == 1 -> goto out_of_time
 	od;
 	if
-	:: mode == CLOSING_RUN ->
+	:: mode != CLOSING_DROP ->
 		do /* run_out */
-		:: atomic { closing == mode && ANY_ARMED -> skip };
+#ifndef DRAIN
+		:: atomic { closing == mode && HELD_UP -> skip };
 			poll_wanted[me] = true;
 			do
 			:: atomic { !poll_wanted[me] || close_ended -> break }
 			:: me == 1 -> goto out_of_time
 			od
-		:: atomic { closing != mode || !ANY_ARMED -> break }
+#endif
+		:: atomic { closing != mode || !HELD_UP -> break }
 		:: me == 1 -> goto out_of_time
 		od;
 #ifdef HAND_OVER_TO_THE_LAST

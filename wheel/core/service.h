@@ -136,6 +136,15 @@ static inline int tw__service_check_in(const char *call, const tw_service *servi
 }
 #define tw__service_check(service) tw__service_check_in(__func__, service)
 
+/*
+ * A drain is under way: it refuses what is new, and lets what is pending be moved and armed again.
+ * When it is over, the mode is a lower one.
+ */
+static inline bool tw__draining(const tw_service *service)
+{
+	return tw_load_acquire(&service->phase.closing) == TW__CLOSING_DRAIN;
+}
+
 /* The calling thread is the driver, or at least there is one. */
 #define TW_ASSERT_DRIVER(service) \
 	TW_ASSERT_LOCKED((pthread_mutex_t *)(uintptr_t) & (service)->driving)

@@ -112,15 +112,11 @@ static bool arm_ext_again(tw_service *service, struct tw__local *local, struct t
 	return true;
 }
 
-/*
- * A background series goes on in a drain, which waits for the others. When the drain is over the
- * mode is another.
- */
-static bool goes_on_in_drain(tw_service *service, const struct tw__run *run, uint64_t word)
+/* In a drain a series without a count ends, except in the background: the drain drops that. */
+static bool ends_in_drain(tw_service *service, const struct tw__run *run, const struct tw__ext *ext)
 {
-	return word & TW__HAS_EXT && !run->rearm &&
-	       tw_load_acquire(&service->phase.closing) == TW__CLOSING_DRAIN &&
-	       tw__traits_of(&service->slots, run->slot) & TW__TRAIT_BACKGROUND;
+	return !ext->runs_left &&
+	       !(tw__traits_of(&service->slots, run->slot) & TW__TRAIT_BACKGROUND);
 }
 
 /* A persistent timer that was armed during its run. False: its word has changed. */
@@ -158,15 +154,16 @@ static bool persist(tw_service *service, struct tw__local *local, struct tw__run
 bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
 		   uint64_t now_ns)
 {
-	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))) &&
-	    !goes_on_in_drain(service, run, word))
+	bool closed = tw__gate_refuses(tw__gate_look(&service->gate));
+	if (tw_unlikely(closed) && !tw__draining(service))
 		return false;
 	if (word & TW__HAS_PERSISTENT)
 		return persist(service, local, run, word);
 	if (!(word & TW__HAS_EXT) || !tw_load_relaxed(&service->slots.records[run->slot].ext))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
 	struct tw__ext *ext = tw__ext_of(&service->slots, run->slot);
-	bool more = ext->period_ns && next_of_series(service, local, ext, now_ns);
+	bool more = ext->period_ns && !(closed && ends_in_drain(service, run, ext)) &&
+		    next_of_series(service, local, ext, now_ns);
 	if (!more && !run->rearm)
 		return false;
 	if (!more && ext->period_ns)

@@ -47,6 +47,8 @@ static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns, bool 
 static int not_armed(tw_service *service, uint32_t slot, uint64_t *word, uint64_t deadline_ns,
 		     uint64_t tick, bool only_earlier)
 {
+	if (tw__word_disarmed(*word) && tw__gate_refuses(tw__gate_look(&service->gate)))
+		return -ESHUTDOWN;
 	if (tw__word_disarmed(*word) || tw__word_runs_persistent(*word))
 		return tw__persistent_reset(service, slot, word, tick, only_earlier);
 	if (tw__word_state(*word) != TW__RUNNING)
@@ -147,7 +149,7 @@ static __attribute__((noinline)) int reset_slowly(tw_service *service, tw_timer 
 	uint64_t entry;
 	if (tw__forked(service))
 		return -EPERM;
-	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))))
+	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))) && !tw__draining(service))
 		return -ESHUTDOWN;
 	if (tw_unlikely(!tw__handle_entry(&service->slots, timer, &entry)))
 		return -ENOENT;
