@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include "executor/limiter/internal.h"
+#include "script.h"
 
 struct tw_limiter_config limited_config(uint32_t max_concurrency)
 {
@@ -110,6 +111,19 @@ struct tw_limiter_stats limited_stats(struct limited *home)
 	return stats;
 }
 
+static const char *const status_words[] = {"ok", "failed", "cancelled", "timed out", "dropped"};
+static const int status_errors[] = {0, 0, -ECANCELED, -ETIMEDOUT, -ESHUTDOWN};
+
+const char *load_status(const struct tw_job_result *result)
+{
+	static char words[32];
+	const char *status = status_words[result->status];
+	if (result->error == status_errors[result->status])
+		return status;
+	snprintf(words, sizeof words, "%s %s", status, error_name(result->error));
+	return words;
+}
+
 static int answer_of(const struct load *load)
 {
 	return load->fails && load->starts > load->fails ? 0 : load->answer;
@@ -126,11 +140,15 @@ static int run(void *arg, struct tw_job_run *run)
 	struct load *load = arg;
 	struct limited *home = load->home;
 	load->attempt = run->job;
+	load->result.id = run->id;
 	if (load->starts < LOAD_ATTEMPTS)
 		load->started_ns[load->starts] = limited_now(home);
 	load->starts++;
+	say("start %d", load->number);
 	if (home->starts < 64)
 		home->started[home->starts++] = load->number;
+	limited_pass(home, load->stays_ns);
+	load->stays_ns = 0;
 	if (load->held)
 		return TW_JOB_PENDING;
 	if (load->takes_ns) {
@@ -147,6 +165,8 @@ static void done(void *arg, const struct tw_job_result *result)
 	load->dones++;
 	load->done_ns = limited_now(load->home);
 	load->result = *result;
+	say("%d %s", load->number, load_status(result));
+	load->settled_in = current_step();
 	if (load->home->settles < 64)
 		load->home->settled[load->home->settles++] = load->number;
 }
@@ -156,11 +176,15 @@ static void stop(void *arg, tw_job job, enum tw_job_status why)
 	struct load *load = arg;
 	load->stops++;
 	load->why = why;
+	say("stop %d %s", load->number, status_words[why]);
 }
 
 static void release(void *arg)
 {
-	((struct load *)arg)->releases++;
+	struct load *load = arg;
+	load->releases++;
+	if (current_step() != load->settled_in)
+		say("release %d", load->number);
 }
 
 struct tw_limiter_task load_task(struct load *load)

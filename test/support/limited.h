@@ -30,7 +30,8 @@ struct load {
 	    takes_ns;
 	int answer; /* 0, or an error; with `fails`, of that number of first attempts */
 	unsigned fails;
-	bool held; /* asynchronous, and ended by the test */
+	bool held;         /* asynchronous, and ended by the test */
+	uint64_t stays_ns; /* time that passes in its first attempt, while nobody looks */
 
 	tw_job job, attempt; /* of submit; what the last attempt saw */
 	unsigned starts, dones, releases, stops;
@@ -38,6 +39,7 @@ struct load {
 	uint64_t done_ns;
 	enum tw_job_status why; /* of the last stop */
 	struct tw_job_result result;
+	unsigned settled_in; /* the script's step */
 };
 
 /* Functions for the kinds of events; each may be NULL. */
@@ -103,6 +105,9 @@ void submitter_begin(struct submitter *submitter, struct load *load, struct tw_l
 
 /* Waits for its end. Returns what the submit answered. */
 int submitter_end(struct submitter *submitter);
+
+/* "ok", "failed EIO", "cancelled", "timed out", "dropped"; with an error that is not the usual. */
+const char *load_status(const struct tw_job_result *result);
 
 /* It has settled once, so. */
 void expect_settled(const struct load *load, enum tw_job_status status, int error);

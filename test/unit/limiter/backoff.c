@@ -2,123 +2,86 @@
 #include <errno.h>
 #include <string.h>
 
+#include "test/support/limiter_script.h"
 #include "test/support/retry_suite.h"
 
 TestSuite(limiter_backoff, .fini = close_left);
 
-static struct {
-	unsigned asked;
-	uint32_t attempt;
-	int error;
-	int64_t given_ns, chosen_ns; /* chosen: -1: as given */
-	bool answer;
-} predicate;
+static bool refuses;
+static int64_t chosen_ns; /* INT64_MIN: as given */
 
 static bool allow(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
-	expect_eq(((struct load *)arg)->job.id, job.id);
-	predicate.asked++;
-	predicate.attempt = attempt;
-	predicate.error = error;
-	predicate.given_ns = *delay_ns;
-	if (predicate.chosen_ns != -1)
-		*delay_ns = predicate.chosen_ns;
-	return predicate.answer;
+	struct load *load = arg;
+	expect_eq(load->job.id, job.id);
+	expect_eq(load->dones, 0);
+	say("asked about %s of %u, %d", error_name(error), attempt, (int)(*delay_ns / (int64_t)MS));
+	if (chosen_ns != INT64_MIN)
+		*delay_ns = chosen_ns;
+	return !refuses;
 }
 
-static void predicate_is(bool answer, int64_t chosen_ns)
+/* refuse, or chosen=MS (-1, -2: ns) */
+static void submit_asking(const struct words *words)
 {
-	memset(&predicate, 0, sizeof(predicate));
-	predicate.answer = answer;
-	predicate.chosen_ns = chosen_ns;
+	struct tw_limiter_task task = script_task(words->number[0], words);
+	int64_t ms = option_of(words, "chosen", INT64_MIN);
+	refuses = has_word(words, "refuse");
+	chosen_ns = ms > 0 && ms != INT64_MAX ? ms * (int64_t)MS : ms;
+	task.retry.allow = allow;
+	text[0] = 0;
+	tw_set_misuse_hook(keep_text);
+	script_submit(words->number[0], &task);
 }
 
-Test(limiter_backoff, predicate_refuses_a_retry)
+static void say_misuse(const struct words *words)
 {
-	struct load load = LOAD(1, .answer = -ENOENT);
-	open_with_hook();
-	predicate_is(false, -7); /* of no matter */
-	submit_with(&load, NULL, (struct tw_retry){.count = 5, .delay_ns = 3 * MS, .allow = allow});
-	expect_settled(&load, TW_JOB_STATUS_FAILED, -ENOENT);
-	expect_eq(predicate.asked, 1);
-	expect_eq(predicate.error, -ENOENT);
-	expect_eq(predicate.given_ns, 3 * MS);
-	expect_eq(retries, 0);
+	say("%s", text);
 }
 
-Test(limiter_backoff, predicate_sees_and_changes_the_delay)
-{
-	struct load load = LOAD(1, .answer = -EIO, .fails = 2);
-	open_with_hook();
-	predicate_is(true, 40 * MS);
-	submit_with(
-	    &load, NULL,
-	    (struct tw_retry){.count = 2, .delay_ns = 3 * MS, .factor_x100 = 300, .allow = allow});
-	limited_advance(&home, 100 * MS);
-	expect_eq(predicate.asked, 2);
-	expect_eq(predicate.attempt, 2);
-	expect_eq(predicate.given_ns, 9 * MS);
-	expect_eq(load.started_ns[2], 80 * MS);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-}
+static const struct verb verbs[] = {
+    {"submit_asking", submit_asking}, {"misuse", say_misuse}, {NULL, NULL}};
 
-Test(limiter_backoff, predicate_is_asked_only_about_retries_that_the_rest_allows)
-{
-	struct load last = LOAD(1, .answer = -EIO), good = LOAD(2),
-		    beyond = LOAD(3, .answer = -EIO);
-	open_with_hook();
-	predicate_is(true, -1);
-	submit_with(&last, NULL, (struct tw_retry){.count = 0, .allow = allow});
-	submit_with(&good, NULL, (struct tw_retry){.count = 3, .allow = allow});
-	expect_eq(predicate.asked, 0);
-	expect_settled(&last, TW_JOB_STATUS_FAILED, -EIO);
-	/* what it chooses is bound by the rest, too */
-	predicate.chosen_ns = 20 * MS;
-	submit_with(&beyond, NULL,
-		    (struct tw_retry){.count = 9, .deadline_ns = 19 * MS, .allow = allow});
-	expect_eq(predicate.asked, 1);
-	expect_settled(&beyond, TW_JOB_STATUS_FAILED, -EIO);
-	expect_eq(retries, 0);
-}
+static const struct script predicates[] = {
+    {"refuses a retry; its delay is of no matter",
+     "",
+     {{"submit_asking 0 error=ENOENT retries=5 delay=3 refuse chosen=-7",
+       "start 0, asked about ENOENT of 1, 3, 0 failed ENOENT"}}},
+    {"sees and changes the delay",
+     "hooks",
+     {{"submit_asking 0 error=EIO fails=2 retries=2 delay=3 factor=300 chosen=40",
+       "started 0, start 0, asked about EIO of 1, 3, retried 0 after 40"},
+      {"advance 100",
+       "@40 started 0, start 0, asked about EIO of 2, 9, retried 0 after 40, @80 started 0, "
+       "start 0, settled 0, 0 ok, idle"}}},
+    {"is asked only about retries that the rest allows",
+     "",
+     {{"submit_asking 0 error=EIO retries=0", "start 0, 0 failed EIO"},
+      {"submit_asking 1 retries=3", "start 1, 1 ok"},
+      {"submit_asking 2 error=EIO retries=9 deadline=19 chosen=20", /* the deadline binds it */
+       "start 2, asked about EIO of 1, 0, 2 failed EIO"}}},
+    {"decides about timed-out attempts, whose error and value are ignored",
+     "",
+     {{"submit_asking 0 held attempt=10 retries=3 refuse", "start 0"},
+      {"advance 15", "@10 stop 0 timed out"},
+      {"complete 0 EIO; -", "@15 LATE, -, asked about ETIMEDOUT of 1, 0, 0 timed out"}}},
+    {"a negative delay fails the job",
+     "",
+     {{"submit_asking 0 error=EIO retries=5 chosen=-2",
+       "start 0, asked about EIO of 1, 0, 0 failed EINVAL"},
+      {"misuse; stats retried",
+       "retry.allow: delay_ns has a value that the header does not allow, retried=0"}}},
+    {"a delay that is too long fails the job",
+     "",
+     {{"submit_asking 0 error=EIO retries=5 chosen=9223372036854775807",
+       "start 0, asked about EIO of 1, 0, 0 failed EINVAL"},
+      {"misuse; stats retried",
+       "retry.allow: delay_ns has a value that the header does not allow, retried=0"}}},
+};
 
-Test(limiter_backoff, predicate_decides_about_timed_out_attempts)
+Test(limiter_backoff, predicates)
 {
-	struct load load = LOAD(1, .held = true);
-	open_with_hook();
-	predicate_is(false, -1);
-	struct tw_limiter_task task = load_task(&load);
-	task.attempt_timeout_ns = 10 * MS;
-	task.retry = (struct tw_retry){.count = 3, .allow = allow};
-	load_submit_task(&load, &task);
-	limited_advance(&home, 15 * MS);
-	expect_eq(load.stops, 1);
-	expect_eq(load.dones, 0); /* its attempt may be retried, and has not ended */
-	/* its error is ignored, and its value stays the caller's: the answer says so */
-	expect_eq(tw_job_complete(home.limiter, load.job, -EIO, &load), TW_JOB_LATE);
-	limited_pump(&home); /* the executor asks */
-	expect_eq(load.result.value, NULL);
-	expect_eq(predicate.asked, 1);
-	expect_eq(predicate.error, -ETIMEDOUT);
-	expect_eq(predicate.given_ns, 0);
-	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-}
-
-static void expect_bad_choice(int64_t delay_ns)
-{
-	struct load load = LOAD(1, .answer = -EIO);
-	open_with_hook();
-	predicate_is(true, delay_ns);
-	submit_with(&load, NULL, (struct tw_retry){.count = 5, .allow = allow});
-	expect_settled(&load, TW_JOB_STATUS_FAILED, -EINVAL);
-	expect_eq(load.starts, 1);
-	cr_assert_str_eq(text, "retry.allow: delay_ns has a value that the header does not allow");
-	close_all();
-}
-
-Test(limiter_backoff, bad_delay_of_a_predicate_fails_the_job)
-{
-	expect_bad_choice(-2);
-	expect_bad_choice(INT64_MAX);
+	PLAY(&limiter_stage, verbs, predicates);
 }
 
 static struct load inner;

@@ -1,137 +1,86 @@
-/* The limiter's bounds: queued jobs, queries, notifications. On a clock moved by hand. */
+/* The limiter's bounds: queued jobs, queries, events. On a clock moved by hand. */
 #include <errno.h>
 
+#include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
 
 TestSuite(limiter_bounds, .fini = close_left);
 
-static int submit(struct load *load)
+static const struct script lines[] = {
+    {"more than may wait are refused",
+     "pending=2",
+     {{"submit 0 held; hold", ""},
+      {"submit 1 2 held; submit 3 held; submit 4 too_late", "EAGAIN, ETIMEDOUT, start 0"},
+      {"stats rejected added", "rejected=2, added=3"},
+      {"end 0; submit 3 held", "0 ok, start 1"},
+      {"end 1", "1 ok, start 2"},
+      {"end 2", "2 ok, start 3"},
+      {"end 3; result 3 id", "3 ok, id=4"}}},
+    {"retries find their place though the line is full, and count",
+     "pending=1",
+     {{"submit 0 error=EIO fails=1 retries=1 delay=5", "start 0"},
+      {"stats retrying; submit 1", "retrying=1, EAGAIN"},
+      {"advance 5; submit 2", "@5 start 0, 0 ok, start 2, 2 ok"}}},
+    {"a job for which a permit is free does not count as pending",
+     "limit=8 pending=1",
+     {{"submit 0..9 held",
+       "EAGAIN, start 0, start 1, start 2, start 3, start 4, start 5, start 6, start 7"},
+      {"stats running pending rejected", "running=8, pending=1, rejected=1"},
+      {"end 0; submit 9 held", "0 ok, start 8"},
+      {"end 1; end 2; end 3; end 4; end 5; end 6; end 7; end 8",
+       "1 ok, 2 ok, 3 ok, 4 ok, 5 ok, 6 ok, 7 ok, 8 ok, start 9"},
+      {"end 9", "9 ok"}}},
+    {"all count while nothing may start",
+     "limit=8 pending=1",
+     {{"pause; submit 0 1", "EAGAIN"}, {"resume; submit 1", "start 0, 0 ok, start 1, 1 ok"}}},
+    {"a job without a token counts as pending",
+     "limit=8 pending=1 rate=2 interval=10",
+     {{"submit 0..3", "EAGAIN, start 0, 0 ok, start 1, 1 ok"},
+      {"advance 10; submit 3", "@10 start 2, 2 ok, start 3, 3 ok"}}},
+    {"without a queue a job is refused unless a permit is free",
+     "limit=2 no_queue",
+     {{"submit 0 1 2 held", "EAGAIN, start 0, start 1"},
+      {"submit 2 held", "EAGAIN"},
+      {"end 0; submit 2 held", "0 ok, start 2"},
+      {"end 1; end 2; pause; submit 0", "1 ok, 2 ok, EAGAIN"}}},
+    {"without a queue a job is refused while its permits are not free",
+     "limit=4 no_queue",
+     {{"submit 0 held permits=2; submit 1 held permits=3", "EAGAIN, start 0"},
+      {"submit 1 held permits=2", "start 1"},
+      {"end 0; end 1", "0 ok, 1 ok"}}},
+};
+
+Test(limiter_bounds, lines)
 {
-	struct tw_limiter_task task = load_task(load);
-	return tw_limiter_submit_task(home.limiter, &task, &load->job);
+	PLAY(&limiter_stage, NULL, lines);
 }
 
-/* -------------------------------------------------------------- backpressure */
+static const struct script queries[] = {
+    {"a kept result can be asked for until it is forgotten",
+     "",
+     {{"submit 0 held keep", "start 0"},
+      {"state 0; wait 0", "RUNNING, ETIMEDOUT"},
+      {"end 0 EIO; wait 0; wait 0", "0 failed EIO, was failed EIO, was failed EIO"},
+      {"state 0; cancel 0; forget 0", "SETTLED, GONE"},
+      {"forget 0; wait 0", "GONE, GONE"},
+      {"submit 1; forget 1", "EINVAL, start 1, 1 ok"}, /* not kept */
+      {"wait 1", "GONE"}}},
+    {"forgotten before it has settled, it is gone then",
+     "",
+     {{"submit 0 held keep; forget 0", "start 0"}, {"end 0; state 0", "0 ok, GONE"}}},
+    {"kept results end with the limiter", "", {{"submit 0 keep total=1000", "start 0, 0 ok"}}},
+    {"events tell the story",
+     "paused hooks",
+     {{"submit 0; submit 1 error=EIO fails=1 retries=1 delay=5; submit 2", ""},
+      {"cancel 2", "settled 2, 2 cancelled, CANCELLED"},
+      {"resume; advance 10",
+       "started 0, start 0, settled 0, 0 ok, started 1, start 1, retried 1 after 5, @5 started "
+       "1, start 1, settled 1, 1 ok, idle"}}},
+};
 
-Test(limiter_bounds, more_than_may_wait_are_refused)
+Test(limiter_bounds, queries)
 {
-	struct load loads[4];
-	struct tw_limiter_config config = limited_config(1);
-	config.max_pending = 2;
-	open_with(config);
-	for (int i = 0; i < 4; i++)
-		loads[i] = LOAD(i, .held = true);
-	load_submit(&loads[0]);
-	limited_pump(&home);
-	load_submit(&loads[1]);
-	load_submit(&loads[2]);
-	expect_eq(submit(&loads[3]), -EAGAIN);
-	expect_eq(loads[3].job.id, 0);
-	struct tw_limiter_task task = load_task(&loads[3]);
-	task.wait_ns = 1; /* an instant long past */
-	task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -ETIMEDOUT);
-	expect_eq(limited_stats(&home).rejected, 2);
-	expect_eq(limited_stats(&home).added, 3);
-	complete(&loads[0], 0);
-	load_submit(&loads[3]);
-	expect_eq(loads[3].dones + loads[3].releases, 0);
-	for (int i = 1; i < 4; i++)
-		complete(&loads[i], 0);
-	expect_eq(loads[3].result.id, 4);
-}
-
-Test(limiter_bounds, retries_find_their_place_though_the_line_is_full)
-{
-	struct load load = LOAD(1, .answer = -EIO, .fails = 1), other = LOAD(2, .held = true),
-		    late = LOAD(3);
-	struct tw_limiter_config config = limited_config(1);
-	config.max_pending = 1;
-	open_with(config);
-	struct tw_limiter_task task = load_task(&load);
-	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_eq(limited_stats(&home).retrying, 1);
-	expect_eq(submit(&other), -EAGAIN); /* one that waits for a retry counts */
-	limited_advance(&home, 5 * MS);
-	expect_eq(load.dones, 1);
-	load_submit(&late);
-	limited_pump(&home);
-	expect_eq(late.dones, 1);
-}
-
-Test(limiter_bounds, paused_one_refuses_or_queues_as_chosen)
-{
-	struct load load = LOAD(1);
-	struct tw_limiter_config config = limited_config(1);
-	config.flags = TW_LIMITER_PAUSED_REFUSES;
-	open_with(config);
-	tw_limiter_pause(home.limiter);
-	expect_eq(submit(&load), -EBUSY);
-	expect_eq(limited_stats(&home).rejected, 1);
-	tw_limiter_resume(home.limiter);
-	load_submit(&load);
-	limited_pump(&home);
-	expect_eq(load.dones, 1);
-}
-
-/* --------------------------------------------------------------- wait and ask */
-
-Test(limiter_bounds, kept_result_can_be_asked_for_until_it_is_forgotten)
-{
-	struct load load = LOAD(1, .held = true), other = LOAD(2);
-	struct tw_job_result result;
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
-	task.flags |= TW_LIMITER_TASK_KEEP;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_RUNNING);
-	expect_eq(tw_job_wait(home.limiter, load.job, 0, &result), -ETIMEDOUT);
-	complete(&load, -EIO);
-	for (int i = 0; i < 2; i++) {
-		expect_eq(tw_job_wait(home.limiter, load.job, i ? TW_FOREVER : 0, &result), 0);
-		expect_eq(result.id, 1);
-		expect_eq(result.status, TW_JOB_STATUS_FAILED);
-		expect_eq(result.error, -EIO);
-		expect_eq(result.value, &load);
-	}
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_SETTLED);
-	expect_eq(tw_job_cancel(home.limiter, load.job), TW_GONE);
-	expect_eq(tw_job_forget(home.limiter, load.job), 0);
-	expect_eq(tw_job_forget(home.limiter, load.job), TW_GONE);
-	expect_eq(tw_job_wait(home.limiter, load.job, 0, &result), TW_GONE);
-	load_submit(&other);
-	expect_eq(tw_job_forget(home.limiter, other.job), -EINVAL);
-	limited_pump(&home);
-	expect_eq(tw_job_wait(home.limiter, other.job, TW_FOREVER, NULL), TW_GONE); /* not kept */
-}
-
-Test(limiter_bounds, forgotten_before_it_has_settled_is_gone_then)
-{
-	struct load load = LOAD(1, .held = true);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
-	task.flags |= TW_LIMITER_TASK_KEEP;
-	load_submit_task(&load, &task);
-	expect_eq(tw_job_forget(home.limiter, load.job), 0);
-	limited_pump(&home);
-	complete(&load, 0);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_GONE);
-}
-
-Test(limiter_bounds, kept_results_end_with_the_limiter)
-{
-	struct load load = LOAD(1);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
-	task.flags |= TW_LIMITER_TASK_KEEP;
-	task.timeout_ns = SECOND;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_eq(load.dones, 1);
-	expect_eq(load.releases, 1);
+	PLAY(&limiter_stage, NULL, queries);
 }
 
 static int wait_for_self[3];
@@ -175,66 +124,6 @@ Test(limiter_bounds, stale_and_random_handles_are_harmless)
 	}
 	limited_pump(&home);
 	complete(&next, 0);
-}
-
-/* -------------------------------------------------------------------- events */
-
-static char story[256];
-static size_t told;
-
-static void tell(const char *what, uint64_t id)
-{
-	if (told < sizeof(story) - 16)
-		told += (size_t)snprintf(story + told, sizeof(story) - told, "%s%llu ", what,
-					 (unsigned long long)id);
-}
-
-static tw_job handles[64]; /* by id */
-
-static void on_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
-{
-	expect_eq(job.id, handles[id].id);
-	tell(attempt == 1 ? "s" : "S", id);
-}
-
-static void on_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
-{
-	expect_eq(job.id, handles[id].id);
-	tell(attempt == 1 && delay_ns == 5 * MS ? "r" : "?", id);
-}
-
-static void on_settled(void *arg, tw_job job, const struct tw_job_result *result)
-{
-	expect_eq(job.id, handles[result->id].id);
-	tell("e", result->id);
-}
-
-static void on_idle(void *arg)
-{
-	tell("i", *(int *)arg);
-}
-
-Test(limiter_bounds, events_tell_the_story)
-{
-	struct load loads[3] = {LOAD(1), LOAD(2, .answer = -EIO, .fails = 1), LOAD(3)};
-	int number = 9;
-	struct tw_limiter_config config = limited_config(1);
-	limited_hook(&config, (struct limited_hooks){.started = on_started,
-						     .retried = on_retried,
-						     .settled = on_settled,
-						     .idle = on_idle,
-						     .arg = &number});
-	limited_open(&home, &config);
-	for (int i = 0; i < 3; i++) {
-		struct tw_limiter_task task = load_task(&loads[i]);
-		task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
-		load_submit_task(&loads[i], &task);
-		handles[i + 1] = loads[i].job;
-	}
-	expect_eq(tw_job_cancel(home.limiter, loads[2].job), TW_CANCELLED);
-	tw_limiter_resume(home.limiter);
-	limited_advance(&home, 10 * MS);
-	cr_assert_str_eq(story, "e3 s1 e1 s2 r2 S2 e2 i9 ");
 }
 
 static void submit_in_done(void *arg, const struct tw_job_result *result)

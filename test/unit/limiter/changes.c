@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "test/support/faults.h"
+#include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
 #include "test/support/random.h"
 
@@ -165,103 +165,42 @@ Test(limiter_changes, random_rates_are_kept_from_each_change_on, .timeout = 60)
 
 /* ------------------------------------------------------------------ priority */
 
-static void submit_at(struct load *load, int32_t priority)
-{
-	struct tw_limiter_task task = load_task(load);
-	task.priority = priority;
-	load_submit_task(load, &task);
-	limited_pump(&home);
-}
+static const struct script priorities[] = {
+    {"a job in line moves behind the others of its new priority, unless it has it already",
+     "",
+     {{"submit 0 held", "start 0"},
+      {"submit 1..4; submit 5 priority=7", ""},
+      {"priority 3 7; priority 1 -4; priority 2 0", ""},
+      {"end 0", "0 ok, start 5, 5 ok, start 3, 3 ok, start 2, 2 ok, start 4, 4 ok, start 1, 1 ok"},
+      {"priority 3 1", "GONE"}}},
+    {"the time in line counts through a change",
+     "",
+     {{"submit 0 held; submit 1; submit 2 queue=30", "start 0"},
+      {"advance 20; priority 1 3; priority 2 2; advance 20", "@30 2 timed out"},
+      {"end 0", "@40 0 ok, start 1, 1 ok"},
+      {"result 1 queued", "queued=40"}}},
+    {"a running or retrying job uses it in its next stay",
+     "",
+     {{"submit 1 error=EIO fails=1 retries=1 delay=5", "start 1"},
+      {"state 1; priority 1 9; submit 0 held", "RETRYING, start 0"},
+      {"priority 0 -9; submit 2; advance 10", ""},
+      {"end 0", "@10 0 ok, start 1, 1 ok, start 2, 2 ok"},
+      {"submit 3 held", "start 3"},
+      {"end 3", "3 ok"}}},
+    {"a light job that moves before a heavy one starts",
+     "limit=2",
+     {{"submit 0 held; submit 1 held permits=2; submit 2", "start 0"},
+      {"priority 2 1", "start 2, 2 ok"},
+      {"end 0", "0 ok, start 1"},
+      {"end 1", "1 ok"}}},
+    {"without memory a job stays where it is",
+     "",
+     {{"submit 0 held; submit 1", "start 0"},
+      {"no_memory; priority 1 17; memory; state 1", "ENOMEM, QUEUED"},
+      {"end 0", "0 ok, start 1, 1 ok"}}},
+};
 
-Test(limiter_changes, job_in_line_moves_behind_the_others_of_its_new_priority)
+Test(limiter_changes, priorities)
 {
-	struct load loads[6] = {LOAD(0, .held = true)};
-	open_started(1);
-	load_submit(&loads[0]);
-	for (int i = 1; i < 6; i++) {
-		loads[i] = LOAD(i);
-		submit_at(&loads[i], i == 5 ? 7 : 0);
-	}
-	expect_eq(tw_job_set_priority(home.limiter, loads[3].job, 7), 0);
-	expect_eq(tw_job_set_priority(home.limiter, loads[1].job, -4), 0);
-	/* as it was: it keeps its place */
-	expect_eq(tw_job_set_priority(home.limiter, loads[2].job, 0), 0);
-	complete(&loads[0], 0);
-	expect_started_in_order(&home, 6, (int[]){0, 5, 3, 2, 4, 1});
-	expect_eq(tw_job_set_priority(home.limiter, loads[3].job, 1), TW_GONE);
-}
-
-Test(limiter_changes, time_in_line_counts_through_a_change_of_priority)
-{
-	struct load holder = LOAD(0, .held = true), load = LOAD(1), timed = LOAD(2);
-	open_started(1);
-	load_submit(&holder);
-	load_submit(&load);
-	struct tw_limiter_task task = load_task(&timed);
-	task.queue_timeout_ns = 30 * MS;
-	load_submit_task(&timed, &task);
-	limited_advance(&home, 20 * MS);
-	expect_eq(tw_job_set_priority(home.limiter, load.job, 3), 0);
-	expect_eq(tw_job_set_priority(home.limiter, timed.job, 2), 0);
-	limited_advance(&home, 20 * MS);
-	expect_settled(&timed, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT); /* 30 ms after the submit */
-	expect_eq(timed.done_ns, 30 * MS);
-	complete(&holder, 0);
-	expect_eq(load.result.queued_ns, 40 * MS);
-}
-
-Test(limiter_changes, running_or_retrying_job_uses_its_priority_in_its_next_stay)
-{
-	struct load runs = LOAD(0, .held = true), waits = LOAD(1, .answer = -EIO, .fails = 1),
-		    other = LOAD(2), last = LOAD(3, .held = true);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&waits);
-	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
-	load_submit_task(&waits, &task);
-	limited_pump(&home);
-	expect_eq(tw_job_state(home.limiter, waits.job), TW_JOB_STATE_RETRYING);
-	expect_eq(tw_job_set_priority(home.limiter, waits.job, 9), 0);
-	load_submit(&runs);
-	limited_pump(&home);
-	expect_eq(tw_job_set_priority(home.limiter, runs.job, -9), 0);
-	load_submit(&other);
-	limited_advance(&home, 10 * MS);
-	complete(&runs, 0);
-	expect_started_in_order(&home, 4, (int[]){1, 0, 1, 2});
-	load_submit(&last);
-	limited_pump(&home);
-	complete(&last, 0);
-}
-
-Test(limiter_changes, light_job_that_moves_before_a_heavy_one_starts)
-{
-	struct load holder = LOAD(0, .held = true), heavy = LOAD(1, .held = true), light = LOAD(2);
-	open_started(2);
-	load_submit(&holder);
-	struct tw_limiter_task task = load_task(&heavy);
-	task.permits = 2;
-	load_submit_task(&heavy, &task);
-	load_submit(&light);
-	limited_pump(&home);
-	expect_eq(light.starts, 0);
-	expect_eq(tw_job_set_priority(home.limiter, light.job, 1), 0);
-	limited_pump(&home);
-	expect_eq(light.dones, 1);
-	complete(&holder, 0);
-	complete(&heavy, 0);
-}
-
-Test(limiter_changes, without_memory_a_job_stays_where_it_is)
-{
-	struct load holder = LOAD(0, .held = true), load = LOAD(1);
-	open_started(1);
-	load_submit(&holder);
-	load_submit(&load);
-	limited_pump(&home);
-	faults_arm(0, true);
-	expect_eq(tw_job_set_priority(home.limiter, load.job, 17), -ENOMEM);
-	expect_eq(faults_disarm(), true);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_QUEUED);
-	complete(&holder, 0);
-	expect_eq(load.dones, 1);
+	PLAY(&limiter_stage, NULL, priorities);
 }

@@ -1,70 +1,97 @@
 /*
- * Pause, close and idle of a limiter: what still runs, what is dropped, and who is notified. On a
- * clock moved by hand.
+ * Pause, close and idle of a limiter: what still runs, what is dropped, and who is notified.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include "executor/limiter/internal.h"
-#include "test/support/faults.h"
+#include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
-#include "test/support/misuse_text.h"
 
 TestSuite(limiter_close, .fini = close_left);
 
-/* ------------------------------------------------------------ pause and close */
+static const struct script pauses[] = {
+    {"one that is created paused runs nothing until resume",
+     "paused",
+     {{"submit 0; advance 10", ""}, {"resume; resume", "@10 start 0, 0 ok"}}},
+    {"the running finish, and none starts",
+     "",
+     {{"submit 0..2 held", "start 0"},
+      {"pause; end 0; advance 5; pause", "0 ok"},
+      {"resume", "@5 start 1"},
+      {"end 1", "1 ok, start 2"},
+      {"end 2", "2 ok"}}},
+    {"what the executor was given already is held back",
+     "",
+     {{"submit 0; pause", ""}, {"resume", "start 0, 0 ok"}}},
+    {"one that refuses jobs while it is paused",
+     "paused_refuses",
+     {{"pause; submit 0; stats rejected", "EBUSY, rejected=1"},
+      {"resume; submit 0", "start 0, 0 ok"}}},
+};
 
-Test(limiter_close, one_that_is_created_paused_runs_nothing_until_resume)
+Test(limiter_close, pauses)
 {
-	struct load load = LOAD(1);
-	struct tw_limiter_config config = limited_config(1);
-	limited_open(&home, &config);
-	load_submit(&load);
-	limited_advance(&home, 10 * MS);
-	expect_eq(load.starts, 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	limited_pump(&home);
-	expect_eq(load.starts, 1);
+	PLAY(&limiter_stage, NULL, pauses);
 }
 
-Test(limiter_close, pause_lets_the_running_finish_and_starts_none)
+static int close_inside(void *arg, struct tw_job_run *run)
 {
-	struct load loads[3];
-	open_started(1);
-	held(loads, 3);
-	expect_eq(tw_limiter_pause(home.limiter), 0);
-	complete(&loads[0], 0);
-	limited_advance(&home, 5 * MS);
-	expect_eq(loads[0].dones, 1);
-	expect_eq(home.starts, 1);
-	expect_eq(tw_limiter_pause(home.limiter), 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	limited_pump(&home);
-	expect_eq(home.starts, 2);
-	complete(&loads[1], 0);
-	complete(&loads[2], 0);
+	say("closes");
+	script_close_then(TW_CLOSE_DRAIN);
+	expect_eq(tw_limiter_submit(run->limiter, close_inside, arg, NULL), -ESHUTDOWN);
+	return 0;
 }
 
-Test(limiter_close, pause_holds_back_what_the_executor_was_given_already)
+static void submit_closing(const struct words *words)
 {
-	struct load load = LOAD(1);
-	open_started(1);
-	load_submit(&load);
-	expect_eq(queue_executor_waiting(&home.queue), 1);
-	expect_eq(tw_limiter_pause(home.limiter), 0);
-	limited_pump(&home);
-	expect_eq(load.starts, 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	limited_pump(&home);
-	expect_eq(load.starts, 1);
+	struct tw_limiter_task task = script_task(0, words);
+	task.fn = close_inside;
+	script_submit(0, &task);
 }
 
-static int try_submit(struct load *load)
+static const struct verb closing_verbs[] = {{"submit_closing", submit_closing}, {NULL, NULL}};
+
+static const struct script closes[] = {
+    {"a drop drops the line, waits for the running and refuses jobs",
+     "",
+     {{"submit 0..2 held", "start 0"},
+      {"close drop; submit 3; stats dropped",
+       "1 dropped, 2 dropped, ETIMEDOUT, ESHUTDOWN, dropped=2"},
+      {"end 0", "0 ok"},
+      {"close drop; close drain 1000; submit 3; stats added", "ESHUTDOWN, added=3"}}},
+    {"a drain drops what waits when its timeout has passed",
+     "",
+     {{"submit 0 1 held", "start 0"},
+      {"close drain 1", "1 dropped, ETIMEDOUT"},
+      {"end 0; close drain", "0 ok"}}},
+    {"a drain from a job lets the old run and refuses the new",
+     "",
+     {{"submit_closing 0; submit 1 error=EIO fails=1 retries=1 delay=3; submit 2 takes=7; "
+       "submit 3",
+       "closes, 0 ok, start 1, start 2"},
+      {"advance 5", ""},
+      {"advance 10", "@7 2 ok, start 3, 3 ok, start 1, 1 ok, listener 99"}}},
+    {"a drop without waiting tells when the running have ended",
+     "",
+     {{"submit 0 held; submit 1", "start 0"},
+      {"no_memory; close_then drop; memory", "ENOMEM"},
+      {"submit 2", ""}, /* nothing has changed */
+      {"close_then drop", "1 dropped, 2 dropped"},
+      {"end 0", "0 ok, listener 99"},
+      {"close_then drain", "listener 99"}}},
+    {"an executor that refuses for good does not keep it from its end: the driver does the rest",
+     "limit=2",
+     {{"refuse -1; submit 0; submit 1 queue=5; advance 10", ""},
+      {"close drop", "@10 0 dropped, ETIMEDOUT"},
+      {"advance 2; close drop", "1 timed out"},
+      {"destroy; advance 2", "@12 EBUSY"}}}, /* its runners are out */
+};
+
+Test(limiter_close, closes)
 {
-	struct tw_limiter_task task = load_task(load);
-	return tw_limiter_submit_task(home.limiter, &task, NULL);
+	PLAY(&limiter_stage, closing_verbs, closes);
 }
 
 static int drained = 1;
@@ -73,27 +100,6 @@ static void *drain(void *arg)
 {
 	drained = tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, TW_FOREVER);
 	return arg;
-}
-
-Test(limiter_close, close_drops_the_line_waits_for_the_running_and_refuses_jobs)
-{
-	struct load loads[4];
-	open_started(1);
-	held(loads, 3);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT); /* one runs */
-	expect_settled(&loads[1], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	expect_settled(&loads[2], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	expect_eq(loads[1].releases, 1);
-	expect_eq(limited_stats(&home).dropped, 2);
-	expect_eq(loads[0].dones, 0);
-	loads[3] = LOAD(3);
-	expect_eq(try_submit(&loads[3]), -ESHUTDOWN);
-	complete(&loads[0], 0);
-	expect_settled(&loads[0], TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, TW_FOREVER), 0); /* again */
-	expect_eq(try_submit(&loads[3]), -ESHUTDOWN);
-	expect_eq(limited_stats(&home).added, 3);
 }
 
 Test(limiter_close, drain_runs_what_waits_and_retries_it)
@@ -122,17 +128,6 @@ Test(limiter_close, drain_runs_what_waits_and_retries_it)
 	expect_eq(drained, 0);
 }
 
-Test(limiter_close, drain_drops_what_waits_when_its_timeout_has_passed)
-{
-	struct load loads[2];
-	open_started(1);
-	held(loads, 2);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, MS), -ETIMEDOUT);
-	expect_settled(&loads[1], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	complete(&loads[0], 0);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, 0), 0);
-}
-
 static void note_queued(void *arg, const struct tw_job_result *result)
 {
 	*(uint64_t *)arg = result->queued_ns;
@@ -157,166 +152,29 @@ Test(limiter_close, job_that_a_drain_drops_was_queued_for_as_long_as_the_drain_w
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-/* ---------------------------------------------------------------------- idle */
+static const struct script idles[] = {
+    {"listeners are told once each, in order",
+     "",
+     {{"submit 0 1 held; on_idle 1..3", "start 0"},
+      {"end 0; wait_idle", "0 ok, ETIMEDOUT, start 1"},
+      {"end 1 EIO; wait_idle", "1 failed EIO, listener 1, listener 2, listener 3"},
+      {"on_idle 4", "listener 4"}, /* immediately */
+      {"submit 2", "start 2, 2 ok"}}},
+    {"results are collected in the order of settling",
+     "limit=3 collect",
+     {{"on_idle 1", "listener 1"},
+      {"submit 0..3 held; on_idle 1", "start 0, start 1, start 2"},
+      {"cancel 3; end 2; end 0 EIO", "3 cancelled, CANCELLED, 2 ok, 0 failed EIO"},
+      {"cancel 1; end 1 ECANCELED",
+       "stop 1 cancelled, RUNNING, 1 cancelled, listener 1, result 3 cancelled, result 2 ok, "
+       "result 0 failed EIO, result 1 cancelled"},
+      {"on_idle 2", /* a later listener gets them too */
+       "listener 2, result 3 cancelled, result 2 ok, result 0 failed EIO, result 1 cancelled"},
+      {"submit 4 held", "start 4"},
+      {"end 4; on_idle 3", "4 ok, listener 3, result 4 ok"}}}, /* a new collection */
+};
 
-static int idle_order[8];
-static unsigned idles;
-static size_t idle_n;
-static struct tw_job_result idle_results[8];
-
-static void on_idle(void *arg, const struct tw_job_result *results, size_t n)
+Test(limiter_close, idles)
 {
-	idle_order[idles++] = *(int *)arg;
-	idle_n = n;
-	for (size_t i = 0; i < n && i < 8; i++)
-		idle_results[i] = results[i];
-}
-
-Test(limiter_close, idle_listeners_are_told_once_each_in_order)
-{
-	struct load loads[2];
-	int numbers[] = {0, 1, 2, 3};
-	open_started(1);
-	held(loads, 2);
-	for (int i = 0; i < 3; i++)
-		expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &numbers[i]), 0);
-	complete(&loads[0], 0);
-	expect_eq(idles, 0);
-	expect_eq(tw_limiter_wait_idle(home.limiter, 0), -ETIMEDOUT);
-	complete(&loads[1], -EIO);
-	expect_eq(idles, 3);
-	for (int i = 0; i < 3; i++)
-		expect_eq(idle_order[i], i);
-	expect_eq(tw_limiter_wait_idle(home.limiter, 0), 0);
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &numbers[3]), 0); /* immediately */
-	expect_eq(idles, 4);
-	held(loads, 1);
-	complete(&loads[0], 0);
-	expect_eq(idles, 4);
-}
-
-Test(limiter_close, results_are_collected_in_the_order_of_settling)
-{
-	struct load loads[4];
-	int number = 1;
-	struct tw_limiter_config config = limited_config(3);
-	config.flags = TW_LIMITER_COLLECT;
-	open_with(config);
-	/* idle already: nothing collected */
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	expect_eq(idles, 1);
-	expect_eq(idle_n, 0);
-	held(loads, 4);
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	expect_eq(tw_job_cancel(home.limiter, loads[3].job), TW_CANCELLED); /* it never runs */
-	complete(&loads[2], 0);
-	complete(&loads[0], -EIO);
-	expect_eq(tw_job_cancel(home.limiter, loads[1].job), TW_RUNNING);
-	complete(&loads[1], -ECANCELED);
-	expect_eq(idles, 2);
-	static const struct tw_job_result wanted[] = {
-	    {.id = 4, .status = TW_JOB_STATUS_CANCELLED, .error = -ECANCELED, .attempts = 0},
-	    {.id = 3, .status = TW_JOB_STATUS_SUCCEEDED, .error = 0, .attempts = 1},
-	    {.id = 1, .status = TW_JOB_STATUS_FAILED, .error = -EIO, .attempts = 1},
-	    {.id = 2, .status = TW_JOB_STATUS_CANCELLED, .error = -ECANCELED, .attempts = 1}};
-	expect_eq(idle_n, 4);
-	for (int i = 0; i < 4; i++) {
-		expect_eq(idle_results[i].id, wanted[i].id);
-		expect_eq(idle_results[i].status, wanted[i].status);
-		expect_eq(idle_results[i].error, wanted[i].error);
-		expect_eq(idle_results[i].attempts, wanted[i].attempts);
-		cr_assert_eq(idle_results[i].value, i ? &loads[wanted[i].id - 1] : NULL);
-	}
-	idle_n = 0;
-	/* a later listener gets them too */
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	expect_eq(idle_n, 4);
-	expect_eq(idle_results[0].id, 4);
-	held(loads, 1);
-	complete(&loads[0], 0);
-	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	expect_eq(idle_n, 1); /* a new collection */
-	expect_eq(idle_results[0].id, 5);
-}
-
-/* --------------------------------------------------- close without waiting */
-
-static unsigned ends;
-
-static void on_end(void *arg, const struct tw_job_result *results, size_t n)
-{
-	ends++;
-}
-
-static int close_inside(void *arg, struct tw_job_run *run)
-{
-	expect_eq(tw_limiter_close_then(run->limiter, TW_CLOSE_DRAIN, on_end, arg), 0);
-	expect_eq(tw_limiter_submit(run->limiter, close_inside, arg, NULL), -ESHUTDOWN);
-	return 0;
-}
-
-Test(limiter_close, drain_from_a_job_lets_the_old_run_and_refuses_the_new)
-{
-	struct load first = LOAD(1), second = LOAD(2, .answer = -EIO, .fails = 1),
-		    third = LOAD(3, .takes_ns = 7 * MS);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&first);
-	task.fn = close_inside;
-	load_submit_task(&first, &task);
-	task = load_task(&second);
-	task.retry = (struct tw_retry){.count = 1, .delay_ns = 3 * MS};
-	load_submit_task(&second, &task);
-	load_submit(&third);
-	limited_advance(&home, 5 * MS);
-	expect_eq(ends, 0);
-	limited_advance(&home, 10 * MS);
-	expect_eq(ends, 1);
-	expect_settled(&first, TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_settled(&second, TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_settled(&third, TW_JOB_STATUS_SUCCEEDED, 0);
-}
-
-Test(limiter_close, drop_without_waiting_tells_when_the_running_have_ended)
-{
-	struct load runs = LOAD(1, .held = true), waits = LOAD(2);
-	open_started(1);
-	load_submit(&runs);
-	load_submit(&waits);
-	limited_pump(&home);
-	faults_arm(0, true);
-	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DROP, on_end, NULL), -ENOMEM);
-	expect_eq(faults_disarm(), true);
-	expect_eq(waits.dones, 0); /* nothing has changed */
-	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DROP, on_end, NULL), 0);
-	expect_settled(&waits, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	expect_eq(ends, 0);
-	complete(&runs, 0);
-	expect_eq(ends, 1);
-	expect_eq(tw_limiter_close_then(home.limiter, TW_CLOSE_DRAIN, on_end, NULL), 0);
-	expect_eq(ends, 2); /* nothing is left */
-}
-
-/* ---------------------------------------------------------- refused for good */
-
-/* The driver does the rest: what the executor will never take. */
-Test(limiter_close, executor_that_refuses_for_good_does_not_keep_it_from_its_end)
-{
-	struct load load = LOAD(1), timed = LOAD(2);
-	open_started(2);
-	home.queue.refuse = SIZE_MAX;
-	load_submit(&load);
-	struct tw_limiter_task task = load_task(&timed);
-	task.queue_timeout_ns = 5 * MS;
-	load_submit_task(&timed, &task);
-	limited_advance(&home, 10 * MS);
-	expect_eq(timed.dones, 0); /* nobody has called it yet */
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	expect_settled(&load, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	limited_advance(&home, 2 * MS);
-	expect_settled(&timed, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
-	expect_eq(tw_limiter_destroy(home.limiter), -EBUSY); /* its runners are out */
-	limited_advance(&home, 2 * MS);
-	expect_eq(load.starts, 0);
-	expect_eq(timed.starts, 0);
+	PLAY(&limiter_stage, NULL, idles);
 }

@@ -6,6 +6,7 @@
 
 #include "executor/limiter/internal.h"
 #include "test/support/faults.h"
+#include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
 #include "mpsc/clock.h"
 #include "executor/limiter/inbox.h"
@@ -53,103 +54,120 @@ static void complete_first(void)
 	limited_pump(&home);
 }
 
-Test(limiter_inbox, all_who_ask_know_of_a_job_that_came_without_the_lock)
+static void say_inbox(const struct words *words)
 {
-	struct load load = LOAD(1);
-	open_and_fill(limited_config(1));
-	for (int what = 0; what < 9; what++) {
-		submit_plain(&load);
-		expect_eq(is_in_inbox(), true);
-		switch (what) {
-		case 0:
-			expect_eq(limited_stats(&home).pending, 1);
-			expect_eq(limited_stats(&home).added, 2);
-			break;
-		case 1:
-			expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_QUEUED);
-			break;
-		case 2:
-			expect_eq(tw_job_is_cancelled(home.limiter, load.job), false);
-			break;
-		case 3:
-			expect_eq(tw_job_wait(home.limiter, load.job, 0, NULL), -ETIMEDOUT);
-			break;
-		case 4:
-			expect_eq(tw_limiter_destroy(home.limiter), -EBUSY);
-			break;
-		case 5:
-			expect_eq(tw_job_forget(home.limiter, load.job), -EINVAL);
-			break;
-		case 6:
-			expect_eq(tw_limiter_wait_idle(home.limiter, 0), -ETIMEDOUT);
-			break;
-		default:
-			break;
-		}
-		expect_eq(is_in_inbox(), what > 6);
-		expect_eq(tw_job_cancel(home.limiter, load.job), TW_CANCELLED);
-		expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_GONE);
+	uintptr_t inbox = tw_load_relaxed(&script_home.limiter->inbox);
+	say("%s", inbox > TW__INBOX_OPEN ? "in inbox" : inbox ? "open" : "closed");
+}
+
+/* Submits from inside of a job, with all permits taken. */
+static int submit_inside(void *arg, struct tw_job_run *run)
+{
+	struct load *load = arg;
+	int n = 1;
+	for (; n < 9; n++) {
+		script_loads[n] = (struct load){.home = &script_home, .number = n};
+		struct tw_limiter_task task = load_task(&script_loads[n]);
+		task.done = NULL, task.stop = NULL, task.release = NULL;
+		task.priority = n < 3 ? load->answer : 0;
+		script_submit(n, &task);
 	}
-	complete_first();
+	say_inbox(NULL);
+	return 0;
 }
 
-Test(limiter_inbox, numbers_and_turns_are_in_the_order_of_submits)
+static void submit_submitting(const struct words *words)
 {
-	struct load loads[6], urgent = LOAD(9);
-	open_and_fill(limited_config(1));
-	for (int i = 1; i < 6; i++) {
-		loads[i] = LOAD(i);
-		submit_plain(&loads[i]);
-		if (i == 3) {
-			expect_eq(is_in_inbox(), true);
-			struct tw_limiter_task task = {
-			    .size = sizeof task, .fn = plain, .arg = &urgent, .priority = 1};
-			expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
-			expect_eq(is_in_inbox(), false);
-		}
-	}
-	complete_first();
-	expect_started_in_order(&home, 7, (int[]){0, 9, 1, 2, 3, 4, 5});
-	static const uint64_t ids[] = {0, 2, 3, 4, 6, 7};
-	for (int i = 1; i < 6; i++)
-		expect_eq(loads[i].result.id, ids[i]);
-	expect_eq(urgent.result.id, 5);
+	struct tw_limiter_task task = script_task(0, words);
+	task.fn = submit_inside;
+	task.done = NULL, task.stop = NULL, task.release = NULL;
+	script_loads[0].answer = (int)words->number[1];
+	script_submit(0, &task);
 }
 
-Test(limiter_inbox, time_in_line_begins_with_the_submit)
-{
-	struct load load = LOAD(1);
-	open_and_fill(limited_config(1));
-	submit_plain(&load);
-	rig_advance(&home.rig, 30 * MS);
-	expect_eq(is_in_inbox(), true);
-	complete_first();
-	expect_eq(load.starts, 1);
-	expect_eq(limited_stats(&home).queue_mean_ns, 15 * MS); /* of two */
-}
+static const struct verb verbs[] = {
+    {"inbox", say_inbox}, {"submit_submitting", submit_submitting}, {NULL, NULL}};
 
-Test(limiter_inbox, closed_while_paused_or_stopped_or_a_permit_is_free)
+static const struct script plain_ones[] = {
+    {"all who ask know of a job that came without the lock",
+     "",
+     {{"submit 0 held", "start 0"},
+      {"submit 1 bare; inbox; stats pending added; inbox; cancel 1; state 1",
+       "in inbox, pending=1, added=2, open, CANCELLED, GONE"},
+      {"submit 1 bare; inbox; state 1; inbox; cancel 1", "in inbox, QUEUED, open, CANCELLED"},
+      {"submit 1 bare; inbox; is_cancelled 1; inbox; cancel 1",
+       "in inbox, goes on, open, CANCELLED"},
+      {"submit 1 bare; inbox; wait 1; inbox; cancel 1", "in inbox, ETIMEDOUT, open, CANCELLED"},
+      {"submit 1 bare; inbox; destroy; inbox; cancel 1", "in inbox, EBUSY, open, CANCELLED"},
+      {"submit 1 bare; inbox; forget 1; inbox; cancel 1", "in inbox, EINVAL, open, CANCELLED"},
+      {"submit 1 bare; inbox; wait_idle; inbox; cancel 1", "in inbox, ETIMEDOUT, open, CANCELLED"},
+      {"submit 1 bare; inbox; cancel 1; inbox; state 1", "in inbox, CANCELLED, open, GONE"},
+      {"end 0", "0 ok"}}},
+    {"numbers and turns are in the order of submits",
+     "",
+     {{"submit 0 held", "start 0"},
+      {"submit 1..3 bare; inbox; submit 9 bare priority=1; inbox; submit 4 5 bare",
+       "in inbox, open"},
+      {"end 0", "0 ok, start 9, start 1, start 2, start 3, start 4, start 5"},
+      {"result 1 id; result 2 id; result 3 id; result 9 id; result 4 id; result 5 id",
+       "id=2, id=3, id=4, id=5, id=6, id=7"}}},
+    {"time in line begins with the submit",
+     "",
+     {{"submit 0 held", "start 0"},
+      {"submit 1 bare; drive 30; inbox", "@30 in inbox"},
+      {"end 0", "0 ok, start 1"},
+      {"stats queue_mean_ns", "queue_mean_ns=15000000"}}}, /* of two */
+    {"closed while paused or stopped or a permit is free",
+     "",
+     {{"submit 0 held", "start 0"},
+      {"submit 1 bare; pause; inbox", "closed"},
+      {"end 0", "0 ok"},
+      {"resume", "start 1"},
+      {"inbox; submit 2 bare; inbox; submit 3 bare; inbox",
+       "closed, open, in inbox, start 2, start 3"},
+      {"close drop", ""}}},
+    {"closed by a drop, which drops what is in it",
+     "",
+     {{"submit 0 bare; inbox; submit 1 bare; inbox; close drop; stats dropped; inbox",
+       "open, in inbox, dropped=2, closed"}}},
+    {"not used by jobs with callbacks or a priority",
+     "",
+     {{"submit 0 held", "start 0"},
+      {"submit 1; inbox; submit 2 bare priority=-1; inbox", "open, open"},
+      {"end 0", "0 ok, start 1, 1 ok, start 2"}}},
+    {"go before lower ones in line",
+     "",
+     {{"submit_submitting 0 -1",
+       "in inbox, start 3, start 4, start 5, start 6, start 7, start 8, start 1, start 2"}}},
+    {"go after higher ones in line",
+     "",
+     {{"submit_submitting 0 1",
+       "in inbox, start 1, start 2, start 3, start 4, start 5, start 6, start 7, start 8"}}},
+    {"not used with max_pending",
+     "pending=1000",
+     {{"submit 0 held", "start 0"},
+      {"submit 1 bare; inbox", "closed"},
+      {"end 0", "0 ok, start 1"}}},
+    {"not used with collected results",
+     "collect",
+     {{"submit 0 held", "start 0"},
+      {"submit 1 bare; inbox", "closed"},
+      {"end 0", "0 ok, start 1"}}},
+    {"not used if a pause refuses",
+     "paused_refuses",
+     {{"submit 0 held", "start 0"},
+      {"submit 1 bare; inbox", "closed"},
+      {"end 0", "0 ok, start 1"}}},
+    {"not used with a rate",
+     "rate=5 interval=1",
+     {{"submit 0 held", "start 0"},
+      {"submit 1 bare; inbox", "closed"},
+      {"end 0", "0 ok, start 1"}}},
+};
+
+Test(limiter_inbox, plain_ones)
 {
-	struct load load = LOAD(1);
-	open_and_fill(limited_config(1));
-	submit_plain(&load);
-	expect_eq(tw_limiter_pause(home.limiter), 0);
-	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
-	complete_first();
-	expect_eq(load.starts, 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	limited_pump(&home);
-	expect_eq(load.starts, 1);
-	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
-	submit_plain(&load); /* a runner is on its way */
-	expect_eq(tw_load_relaxed(&home.limiter->inbox), TW__INBOX_OPEN);
-	submit_plain(&load);
-	expect_eq(is_in_inbox(), true);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
-	expect_eq(limited_stats(&home).dropped, 2);
-	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
-	limited_pump(&home);
-	expect_eq(load.starts, 1);
+	PLAY(&limiter_stage, verbs, plain_ones);
 }
 
 static unsigned idles;
@@ -189,74 +207,6 @@ Test(limiter_inbox, not_idle_while_one_is_there)
 	limited_pump(&home);
 	expect_eq(third.starts, 1);
 	expect_eq(idles, 1);
-}
-
-Test(limiter_inbox, used_by_plain_jobs_of_simple_limiters_only)
-{
-	struct load load = LOAD(1);
-	open_and_fill(limited_config(1));
-	struct tw_limiter_task task = load_task(&load); /* with callbacks of its own */
-	load_submit_task(&load, &task);
-	expect_eq(is_in_inbox(), false);
-	struct tw_limiter_task low = {
-	    .size = sizeof low, .fn = plain, .arg = &load, .priority = -1};
-	expect_eq(tw_limiter_submit_task(home.limiter, &low, NULL), 0);
-	expect_eq(is_in_inbox(), false);
-	complete_first();
-	close_all();
-	struct tw_limiter_config configs[4];
-	for (int i = 0; i < 4; i++)
-		configs[i] = limited_config(1);
-	configs[0].max_pending = 1000;
-	configs[1].flags = TW_LIMITER_COLLECT;
-	configs[2].flags = TW_LIMITER_PAUSED_REFUSES;
-	configs[3].rate_starts = 5;
-	configs[3].rate_interval_ns = MS;
-	for (int i = 0; i < 4; i++) {
-		open_and_fill(configs[i]);
-		submit_plain(&load);
-		expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
-		complete_first();
-		close_all();
-	}
-}
-
-static struct load inner[8];
-
-/* Once. */
-static int submit_inside(void *arg, struct tw_job_run *run)
-{
-	struct load *load = arg;
-	for (int i = 0; i < 2; i++) {
-		inner[i] = LOAD(i + 1);
-		struct tw_limiter_task task = {
-		    .size = sizeof task, .fn = plain, .arg = &inner[i], .priority = load->answer};
-		expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
-	}
-	for (int i = 2; i < 8; i++) {
-		inner[i] = LOAD(i + 1);
-		submit_plain(&inner[i]);
-	}
-	expect_eq(is_in_inbox(), true);
-	return 0;
-}
-
-static void open_and_submit_inside(struct tw_limiter_config config, int priority)
-{
-	static struct load load;
-	open_with(config);
-	load = LOAD(0, .answer = priority);
-	expect_eq(tw_limiter_submit(home.limiter, submit_inside, &load, NULL), 0);
-	limited_pump(&home);
-}
-
-Test(limiter_inbox, go_before_lower_ones_in_line_and_after_higher_ones)
-{
-	open_and_submit_inside(limited_config(1), -1);
-	expect_started_in_order(&home, 8, (int[]){3, 4, 5, 6, 7, 8, 1, 2});
-	close_all();
-	open_and_submit_inside(limited_config(1), 1);
-	expect_started_in_order(&home, 8, (int[]){1, 2, 3, 4, 5, 6, 7, 8});
 }
 
 /* ----------------------------------------- while somebody else has the lock */

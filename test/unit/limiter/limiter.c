@@ -1,78 +1,50 @@
-/* The limiter: its permits, its line, completions, priority. On a clock moved by hand. */
+/* The limiter: its permits, its results, completions. */
 #include <errno.h>
 
+#include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
 
 TestSuite(limiter, .fini = close_left);
 
-/* -------------------------------------------------------------- worked check */
+static const struct script basics[] = {
+    {"the worked example",
+     "limit=3",
+     {{"submit 0 takes=2000; submit 1 takes=1000; submit 2 takes=3000",
+       "start 0, start 1, start 2"},
+      {"submit 3 takes=1500; submit 4 takes=500", ""},
+      {"advance 4000", "@1000 1 ok, start 3, @2000 0 ok, start 4, @2500 3 ok, 4 ok, @3000 2 ok"},
+      {"result 3 id queued run; result 4 id queued run",
+       "@4000 id=4, queued=1000, run=1500, id=5, queued=2000, run=500"},
+      {"stats run_mean_ns queue_mean_ns", "run_mean_ns=1600000000, queue_mean_ns=600000000"}}},
+    {"the worked example with jobs on the driving thread",
+     "limit=3 inline",
+     {{"submit 0 takes=2000; submit 1 takes=1000; submit 2 takes=3000", ""},
+      {"submit 3 takes=1500; submit 4 takes=500", ""},
+      {"drive 4000",
+       "start 0, start 1, start 2, @1000 1 ok, start 3, @2000 0 ok, start 4, @2500 3 ok, 4 ok, "
+       "@3000 2 ok"}}},
+    {"jobs run on the executor, never inside submit",
+     "",
+     {{"submit 0; submit 1 error=EIO; -", "-, start 0, 0 ok, start 1, 1 failed EIO"},
+      {"result 0 id attempts; result 1 id", "id=1, attempts=1, id=2"}}},
+    {"a job is completed once; a second time is refused and counted",
+     "limit=2",
+     {{"submit 0 1 held", "start 0, start 1"},
+      {"end 0 EIO; complete 0; end 0", "0 failed EIO, EALREADY, EALREADY"},
+      {"end 1; stats refused_completions", "1 ok, refused_completions=2"}}},
+    {"completing one that waits, with a bad error, and one that is not there",
+     "",
+     {{"submit 0 1 held", "start 0"},
+      {"complete 1; complete 0 1; complete 0 -4096; complete 9",
+       "EALREADY, EINVAL, EINVAL, EALREADY"},
+      {"stats refused_completions running", "refused_completions=2, running=1"},
+      {"end 0", "0 ok, start 1"},
+      {"end 1", "1 ok"}}},
+};
 
-static const uint64_t takes_ms[] = {2000, 1000, 3000, 1500, 500};
-static const uint64_t starts_ms[] = {0, 0, 0, 1000, 2000};
-static const uint64_t ends_ms[] = {2000, 1000, 3000, 2500, 2500};
-
-static void check_worked_example(struct load *loads)
+Test(limiter, basics)
 {
-	for (int i = 0; i < 5; i++) {
-		expect_settled(&loads[i], TW_JOB_STATUS_SUCCEEDED, 0);
-		expect_eq(loads[i].starts, 1);
-		expect_eq(loads[i].started_ns[0] / MS, starts_ms[i]);
-		expect_eq(loads[i].done_ns / MS, ends_ms[i]);
-		expect_eq(loads[i].result.id, i + 1);
-		expect_eq(loads[i].result.queued_ns / MS, starts_ms[i]);
-		expect_eq(loads[i].result.run_ns / MS, takes_ms[i]);
-	}
-}
-
-static void submit_worked_example(struct load *loads)
-{
-	for (int i = 0; i < 5; i++) {
-		loads[i] = LOAD(i + 1, .takes_ns = takes_ms[i] * MS);
-		load_submit(&loads[i]);
-	}
-}
-
-Test(limiter, worked_example_to_the_millisecond)
-{
-	struct load loads[5];
-	open_started(3);
-	submit_worked_example(loads);
-	limited_advance(&home, 4000 * MS);
-	check_worked_example(loads);
-	expect_eq(limited_stats(&home).run_mean_ns, 1600 * MS);
-	expect_eq(limited_stats(&home).queue_mean_ns, 600 * MS);
-}
-
-/* Each start is the next turn of the driver, a tick later: ticks of 50 us. */
-Test(limiter, worked_example_with_jobs_on_the_driving_thread)
-{
-	struct load loads[5];
-	struct tw_service_config fine = rig_config();
-	struct tw_limiter_config config = limited_config(3);
-	fine.tick_ns = 50000;
-	config.executor = tw_executor_inline();
-	open_in(&fine, config);
-	submit_worked_example(loads);
-	rig_advance(&home.rig, 4000 * MS);
-	check_worked_example(loads);
-}
-
-/* --------------------------------------------------------------- basic rules */
-
-Test(limiter, synchronous_jobs_run_on_the_executor_never_inside_submit)
-{
-	struct load load = LOAD(1), failing = LOAD(2, .answer = -EIO);
-	open_started(1);
-	load_submit(&load);
-	load_submit(&failing);
-	expect_eq(load.starts, 0);
-	limited_pump(&home);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(load.result.value, &load);
-	expect_eq(load.result.attempts, 1);
-	expect_eq(load.releases, 1);
-	expect_settled(&failing, TW_JOB_STATUS_FAILED, -EIO);
-	expect_eq(failing.result.id, 2);
+	PLAY(&limiter_stage, NULL, basics);
 }
 
 static int odd_answer(void *arg, struct tw_job_run *run)
@@ -121,21 +93,6 @@ Test(limiter, results_of_a_function)
 
 /* ------------------------------------------------------------------ complete */
 
-Test(limiter, completed_once_and_a_second_time_refused_and_counted)
-{
-	struct load loads[2];
-	open_started(2);
-	held(loads, 2);
-	complete(&loads[0], -EIO);
-	expect_settled(&loads[0], TW_JOB_STATUS_FAILED, -EIO);
-	expect_eq(tw_job_complete(home.limiter, loads[0].job, 0, NULL), -EALREADY);
-	expect_eq(tw_job_complete(home.limiter, loads[0].attempt, 0, NULL), -EALREADY);
-	expect_eq(limited_stats(&home).refused_completions, 2);
-	expect_eq(loads[0].dones, 1);
-	complete(&loads[1], 0);
-	expect_eq(loads[1].dones, 1);
-}
-
 static int complete_inside(void *arg, struct tw_job_run *run)
 {
 	int *answers = arg;
@@ -180,19 +137,4 @@ Test(limiter, completing_a_synchronous_job_is_refused_and_counted)
 	expect_eq(answers[1], -EINVAL);
 	expect_eq(seen.status, TW_JOB_STATUS_SUCCEEDED);
 	expect_eq(limited_stats(&home).refused_completions, 3);
-}
-
-Test(limiter, completing_one_that_waits_is_refused)
-{
-	struct load loads[2];
-	open_started(1);
-	held(loads, 2);
-	expect_eq(tw_job_complete(home.limiter, loads[1].job, 0, NULL), -EALREADY);
-	expect_eq(tw_job_complete(home.limiter, loads[0].job, 1, NULL), -EINVAL);
-	expect_eq(tw_job_complete(home.limiter, loads[0].job, -4096, NULL), -EINVAL);
-	expect_eq(tw_job_complete(home.limiter, (tw_job){0}, 0, NULL), -EALREADY);
-	expect_eq(limited_stats(&home).refused_completions, 2);
-	expect_eq(limited_stats(&home).running, 1);
-	complete(&loads[0], 0);
-	complete(&loads[1], 0);
 }

@@ -215,35 +215,3 @@ Test(limiter_notifications, pause_that_refuses_refuses_those_who_wait_for_room)
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT);
 	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);
 }
-
-/* -------------------------------------------------------------------- timers */
-
-/* The service's executor takes nothing: the timers of a limiter come all the same. */
-Test(limiter_notifications, timers_come_though_the_services_executor_refuses)
-{
-	struct load loads[3] = {LOAD(1), LOAD(2, .answer = -EIO, .fails = 1), LOAD(3)};
-	struct queue_executor refusing;
-	struct tw_service_config service = rig_config();
-	struct tw_limiter_config config = limited_config(3);
-	queue_executor_open(&refusing);
-	queue_executor_open(&home.queue);
-	refusing.refuse = SIZE_MAX;
-	refusing.refuse_with = EAGAIN;
-	service.executor = &refusing.base;
-	rig_open(&home.rig, &service);
-	config.executor = &home.queue.base;
-	config.rate_starts = 2;
-	config.rate_interval_ns = 10 * MS;
-	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	for (int i = 0; i < 3; i++) {
-		struct tw_limiter_task task = load_task(&loads[i]);
-		task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
-		load_submit_task(&loads[i], &task);
-	}
-	limited_advance(&home, 30 * MS);
-	for (int i = 0; i < 3; i++)
-		expect_settled(&loads[i], TW_JOB_STATUS_SUCCEEDED, 0);
-	close_all();
-	queue_executor_close(&refusing);
-}

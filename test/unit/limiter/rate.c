@@ -5,9 +5,38 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
 
 TestSuite(limiter_rate, .fini = close_left);
+
+static const struct script tokens[] = {
+    {"at most three starts in any interval",
+     "limit=100 rate=3 interval=10",
+     {{"submit 0 1", "start 0, 0 ok, start 1, 1 ok"},
+      {"advance 4; submit 2..7", "@4 start 2, 2 ok"},
+      {"advance 5; submit 8", ""}, /* a look at the bucket, just before tokens come back */
+      {"advance 50",
+       "@10 start 3, 3 ok, start 4, 4 ok, @14 start 5, 5 ok, @20 start 6, 6 ok, start 7, 7 ok, "
+       "@24 start 8, 8 ok"}}},
+    {"retries take tokens too",
+     "limit=100 rate=2 interval=10",
+     {{"submit 0 error=EIO retries=4 delay=1", "start 0"},
+      {"advance 60", "@1 start 0, @10 start 0, @11 start 0, @20 start 0, 0 failed EIO"}}},
+    {"a token whose job was cancelled before it started is not lost",
+     "limit=100 rate=1 interval=10",
+     {{"submit 0..2; cancel 0", "0 cancelled, CANCELLED, start 1, 1 ok"}, /* a runner is out */
+      {"advance 10", "@10 start 2, 2 ok"}}},
+    {"tokens and retries come though the service's executor refuses",
+     "limit=3 rate=2 interval=10 refused",
+     {{"submit 0 2; submit 1 error=EIO fails=1 retries=1 delay=5", "start 0, 0 ok, start 2, 2 ok"},
+      {"advance 30", "@10 start 1, @15 start 1, 1 ok"}}},
+};
+
+Test(limiter_rate, tokens)
+{
+	PLAY(&limiter_stage, NULL, tokens);
+}
 
 enum { LOADS = 60 };
 
@@ -37,29 +66,6 @@ static void expect_rate_held(int n, uint32_t starts, uint64_t interval_ns)
 		if (i >= (int)starts)
 			expect_ge(loads[i].started_ns[0] - loads[i - (int)starts].started_ns[0],
 				  interval_ns);
-	}
-}
-
-Test(limiter_rate, at_most_so_many_starts_in_any_interval)
-{
-	open_with(rated(3, 10 * MS));
-	for (int i = 0; i < 2; i++) {
-		loads[i] = LOAD(i);
-		load_submit(&loads[i]);
-	}
-	limited_advance(&home, 4 * MS);
-	for (int i = 2; i < 8; i++) {
-		loads[i] = LOAD(i);
-		load_submit(&loads[i]);
-	}
-	limited_advance(&home, 5 * MS);
-	loads[8] = LOAD(8); /* a look at the bucket, just before tokens come back */
-	load_submit(&loads[8]);
-	limited_advance(&home, 50 * MS);
-	static const uint64_t starts_ms[] = {0, 0, 4, 10, 10, 14, 20, 20, 24};
-	for (int i = 0; i < 9; i++) {
-		expect_eq(loads[i].starts, 1);
-		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
 	}
 }
 
@@ -158,34 +164,4 @@ Test(limiter_rate, no_token_comes_back_unseen)
 	limited_advance(&home, 200 * MS);
 	expect_eq(loads[2].started_ns[0], 100 * MS);
 	expect_eq(loads[3].started_ns[0], 110 * MS);
-}
-
-/* Retries are starts like others. */
-Test(limiter_rate, retries_take_tokens_too)
-{
-	open_with(rated(2, 10 * MS));
-	loads[0] = LOAD(0, .answer = -EIO);
-	struct tw_limiter_task task = load_task(&loads[0]);
-	task.retry = (struct tw_retry){.count = 4, .delay_ns = MS};
-	load_submit_task(&loads[0], &task);
-	limited_advance(&home, 60 * MS);
-	static const uint64_t starts_ms[] = {0, 1, 10, 11, 20};
-	expect_eq(loads[0].starts, 5);
-	for (int i = 0; i < 5; i++)
-		expect_eq(loads[0].started_ns[i], starts_ms[i] * MS);
-}
-
-Test(limiter_rate, a_token_whose_job_was_cancelled_before_it_started_is_not_lost)
-{
-	open_with(rated(1, 10 * MS));
-	for (int i = 0; i < 3; i++) {
-		loads[i] = LOAD(i);
-		load_submit(&loads[i]);
-	}
-	/* a runner is on its way */
-	expect_eq(tw_job_cancel(home.limiter, loads[0].job), TW_CANCELLED);
-	limited_pump(&home);
-	expect_eq(loads[1].starts, 1);
-	limited_advance(&home, 10 * MS);
-	expect_eq(loads[2].started_ns[0], 10 * MS);
 }

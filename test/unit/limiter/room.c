@@ -1,6 +1,6 @@
 /*
- * What a limiter accepts: jobs for which a permit is free, none that must wait, executors that can
- * hold its jobs.
+ * Waits for room; idle listeners that come again and again; executors that can hold a limiter's
+ * jobs.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,90 +9,6 @@
 #include "test/support/limiter_suite.h"
 
 TestSuite(limiter_room, .fini = close_left, .timeout = 60);
-
-static int submit(struct load *load)
-{
-	struct tw_limiter_task task = load_task(load);
-	return tw_limiter_submit_task(home.limiter, &task, &load->job);
-}
-
-/* --------------------------------------------------------------------- what waits */
-
-Test(limiter_room, job_for_which_a_permit_is_free_does_not_count_as_pending)
-{
-	struct load loads[10];
-	struct tw_limiter_config config = limited_config(8);
-	config.max_pending = 1;
-	open_with(config);
-	for (int i = 0; i < 10; i++) {
-		loads[i] = LOAD(i, .held = true);
-		expect_eq(submit(&loads[i]), i < 9 ? 0 : -EAGAIN);
-	}
-	limited_pump(&home);
-	expect_eq(limited_stats(&home).running, 8);
-	expect_eq(limited_stats(&home).pending, 1);
-	expect_eq(limited_stats(&home).rejected, 1);
-	complete(&loads[0], 0);
-	expect_eq(submit(&loads[9]), 0);
-	for (int i = 1; i < 10; i++)
-		complete(&loads[i], 0);
-}
-
-Test(limiter_room, all_count_while_nothing_may_start)
-{
-	struct load loads[2] = {LOAD(1), LOAD(2)};
-	struct tw_limiter_config config = limited_config(8);
-	config.max_pending = 1;
-	open_with(config);
-	expect_eq(tw_limiter_pause(home.limiter), 0);
-	expect_eq(submit(&loads[0]), 0);
-	expect_eq(submit(&loads[1]), -EAGAIN);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
-	expect_eq(submit(&loads[1]), 0);
-	limited_pump(&home);
-}
-
-Test(limiter_room, job_without_a_token_counts_as_pending)
-{
-	struct load loads[4] = {LOAD(0), LOAD(1), LOAD(2), LOAD(3)};
-	struct tw_limiter_config config = limited_config(8);
-	config.max_pending = 1;
-	config.rate_starts = 2;
-	config.rate_interval_ns = 10 * MS;
-	open_with(config);
-	for (int i = 0; i < 4; i++)
-		expect_eq(submit(&loads[i]), i < 3 ? 0 : -EAGAIN);
-	limited_advance(&home, 10 * MS);
-	expect_eq(submit(&loads[3]), 0);
-	limited_pump(&home);
-	expect_eq(limited_stats(&home).succeeded, 4);
-}
-
-static struct tw_limiter_config without_queue(uint32_t max_concurrency)
-{
-	struct tw_limiter_config config = limited_config(max_concurrency);
-	config.flags = TW_LIMITER_NO_QUEUE;
-	return config;
-}
-
-Test(limiter_room, without_a_queue_a_job_is_refused_unless_a_permit_is_free)
-{
-	struct load loads[3] = {LOAD(0, .held = true), LOAD(1, .held = true),
-				LOAD(2, .held = true)};
-	open_with(without_queue(2));
-	expect_eq(submit(&loads[0]), 0);
-	expect_eq(submit(&loads[1]), 0);
-	expect_eq(submit(&loads[2]), -EAGAIN);
-	limited_pump(&home);
-	expect_eq(submit(&loads[2]), -EAGAIN);
-	complete(&loads[0], 0);
-	expect_eq(submit(&loads[2]), 0);
-	limited_pump(&home);
-	complete(&loads[1], 0);
-	complete(&loads[2], 0);
-	expect_eq(tw_limiter_pause(home.limiter), 0);
-	expect_eq(submit(&loads[0]), -EAGAIN);
-}
 
 /* ------------------------------------------------------------- waiting for room */
 

@@ -49,22 +49,10 @@ static void expect_timed_out_once(unsigned starts)
 	close_all();
 }
 
-/* ------------------------------------------------------------------ the predicate */
-
 static bool allow_slowly(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
 {
 	let_its_time_pass();
 	return true;
-}
-
-Test(limiter_slow_user, predicate_that_takes_long_does_not_delay_the_settle)
-{
-	load = LOAD(1, .answer = -EIO);
-	open_started(1);
-	struct tw_limiter_task task = timed_task();
-	task.retry.allow = allow_slowly;
-	load_submit_task(&load, &task);
-	expect_timed_out_once(1);
 }
 
 static bool allow_with_a_bad_delay(void *arg, tw_job job, int error, uint32_t attempt,
@@ -78,14 +66,59 @@ static bool allow_with_a_bad_delay(void *arg, tw_job job, int error, uint32_t at
 	return true;
 }
 
-Test(limiter_slow_user, late_answer_of_a_predicate_is_ignored)
+static void start_slowly(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
-	load = LOAD(1, .answer = -EIO);
-	open_started(1);
-	struct tw_limiter_task task = timed_task();
-	task.retry.allow = allow_with_a_bad_delay;
-	load_submit_task(&load, &task);
-	expect_timed_out_once(1);
+	let_its_time_pass();
+}
+
+/* The attempt ends meanwhile, and would be retried. */
+static void stop_slowly(void *arg, tw_job job, enum tw_job_status why)
+{
+	expect_ge(tw_job_complete(home.limiter, job, -EIO, NULL), 0);
+	let_its_time_pass();
+	expect_eq(load.dones, 0); /* `done` comes after it */
+}
+
+static int fail_and_stay(void *arg, struct tw_job_run *run)
+{
+	load.starts++;
+	expect_eq(tw_job_complete(home.limiter, run->job, -EIO, NULL), 0);
+	let_its_time_pass();
+	expect_eq(load.stops, 0);
+	return TW_JOB_PENDING;
+}
+
+Test(limiter_slow_user, user_code_that_takes_long_does_not_delay_the_settle)
+{
+	static const struct {
+		tw_retry_fn *allow;
+		void (*started)(void *arg, tw_job job, uint64_t id, uint32_t attempt);
+		tw_job_stop_fn *stop;
+		tw_job_fn *fn;
+		bool held, plain; /* asynchronous; without `stop` */
+	} rows[] = {
+	    {.allow = allow_slowly},
+	    {.allow = allow_with_a_bad_delay}, /* an answer that comes late is ignored */
+	    {.started = start_slowly},
+	    {.started = start_slowly, .plain = true},
+	    {.stop = stop_slowly, .held = true},
+	    {.fn = fail_and_stay, .held = true},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct tw_limiter_config config = limited_config(1);
+		load = LOAD((int)i, .answer = -EIO, .held = rows[i].held);
+		limited_hook(&config, (struct limited_hooks){.started = rows[i].started});
+		open_with(config);
+		struct tw_limiter_task task = timed_task();
+		task.retry.allow = rows[i].allow;
+		task.fn = rows[i].fn ? rows[i].fn : task.fn;
+		if (rows[i].stop || rows[i].plain)
+			task.stop = rows[i].stop;
+		task.attempt_timeout_ns = rows[i].stop ? 5 * MS : 0;
+		load_submit_task(&load, &task);
+		limited_advance(&home, 6 * MS);
+		expect_timed_out_once(1);
+	}
 }
 
 static bool never_asked(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
@@ -172,28 +205,6 @@ Test(limiter_slow_user, cancel_waits_for_the_predicate)
 	expect_eq(load.releases, 1);
 }
 
-/* ------------------------------------------------------------------ hooks, `stop` */
-
-static void start_slowly(void *arg, tw_job job, uint64_t id, uint32_t attempt)
-{
-	let_its_time_pass();
-}
-
-Test(limiter_slow_user, started_that_takes_long_does_not_delay_the_settle)
-{
-	for (int plain = 0; plain < 2; plain++) {
-		struct tw_limiter_config config = limited_config(1);
-		load = LOAD(1, .answer = -EIO);
-		limited_hook(&config, (struct limited_hooks){.started = start_slowly});
-		open_with(config);
-		struct tw_limiter_task task = timed_task();
-		if (plain)
-			task.stop = NULL;
-		load_submit_task(&load, &task);
-		expect_timed_out_once(1);
-	}
-}
-
 static void retry_slowly(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
 {
 	looks++;
@@ -217,48 +228,6 @@ Test(limiter_slow_user, retried_that_takes_long_does_not_delay_the_settle)
 	expect_eq(looks, 1);
 	expect_eq(load.dones, 1);
 	expect_eq(load.result.status, TW_JOB_STATUS_TIMED_OUT);
-}
-
-/* The attempt ends meanwhile, and would be retried. */
-static void stop_slowly(void *arg, tw_job job, enum tw_job_status why)
-{
-	expect_ge(tw_job_complete(home.limiter, job, -EIO, NULL), 0);
-	let_its_time_pass();
-	expect_eq(load.dones, 0); /* `done` comes after it */
-}
-
-Test(limiter_slow_user, stop_that_takes_long_does_not_delay_the_settle)
-{
-	load = LOAD(1, .held = true);
-	open_started(1);
-	struct tw_limiter_task task = timed_task();
-	task.attempt_timeout_ns = 5 * MS;
-	task.stop = stop_slowly;
-	load_submit_task(&load, &task);
-	limited_advance(&home, 6 * MS);
-	expect_timed_out_once(1);
-}
-
-/* -------------------------------------------------------------- the job's function */
-
-static int fail_and_stay(void *arg, struct tw_job_run *run)
-{
-	load.starts++;
-	expect_eq(tw_job_complete(home.limiter, run->job, -EIO, NULL), 0);
-	let_its_time_pass();
-	expect_eq(load.stops, 0);
-	return TW_JOB_PENDING;
-}
-
-Test(limiter_slow_user, function_that_stays_after_its_completion_does_not_delay_the_settle)
-{
-	load = LOAD(1, .held = true);
-	open_started(1);
-	struct tw_limiter_task task = timed_task();
-	task.fn = fail_and_stay;
-	load_submit_task(&load, &task);
-	expect_timed_out_once(1);
-	expect_eq(load.stops, 0); /* it had ended */
 }
 
 /* ---------------------------------------------------------------- started */

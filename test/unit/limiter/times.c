@@ -1,376 +1,154 @@
-/* The limiter's times: retries, timeouts, cancels. On a clock moved by hand. */
+/* The limiter's times: retries, cancels, timeouts. */
 #include <errno.h>
 
-#include "test/support/limiter_suite.h"
+#include "test/support/limiter_script.h"
 
-TestSuite(limiter_times, .fini = close_left);
+static const struct script retries[] = {
+    {"delays grow to a cap",
+     "",
+     {{"submit 0 error=EIO fails=5 retries=5 delay=10 factor=200 cap=50", "start 0"},
+      {"advance 300", "@10 start 0, @30 start 0, @70 start 0, @120 start 0, @170 start 0, 0 ok"},
+      {"result 0 attempts; stats retried succeeded", "@300 attempts=6, retried=5, succeeded=1"}}},
+    {"no permit is held while waiting",
+     "",
+     {{"submit 0 error=EIO fails=1 retries=1 delay=20; submit 1 takes=5", "start 0, start 1"},
+      {"state 0; stats retrying", "RETRYING, retrying=1"},
+      {"advance 10", "@5 1 ok"},
+      {"stats running pending", "@10 running=0, pending=1"},
+      {"advance 20", "@20 start 0, 0 ok"}}},
+    {"none begins beyond the deadline",
+     "",
+     {{"submit 0 error=EIO retries=100 delay=10 deadline=35", "start 0"},
+      {"advance 100", "@10 start 0, @20 start 0, @30 start 0, 0 failed EIO"}}},
+    {"one that is in line at the deadline does not start",
+     "limit=2",
+     {{"submit 0 error=EIO attempt=5 retries=9 delay=10 deadline=25", "start 0"},
+      {"submit 1 held attempt=5 retries=9 delay=10 deadline=25", "start 1"},
+      {"advance 6", "@5 stop 1 timed out"},
+      {"limit 1; complete 1; submit 2 held", "@6 LATE, start 2"},
+      {"advance 19", ""},
+      {"state 0 1", "@25 QUEUED, QUEUED"},
+      {"advance 1", "@26 0 failed EIO, 1 timed out"},
+      {"end 2; advance 50", "2 ok"}}},
+    {"one whose turn comes after the deadline does not start, though the driver has not looked",
+     "",
+     {{"submit 0 error=EIO retries=9 delay=10 deadline=25; submit 1 held", "start 0, start 1"},
+      {"advance 20", ""},
+      {"pass 20; end 1", "@40 1 ok, 0 failed EIO"}}},
+    {"one is waited for, though by the deadline the one after it could not be",
+     "",
+     {{"submit 0 error=EIO retries=9 delay=2000 factor=100000 deadline=500000", "start 0"},
+      {"advance 3000", "@2000 start 0, 0 failed EIO"}}},
+    {"one is waited for, though by the total timeout the one after it could not be",
+     "",
+     {{"submit 0 error=EIO retries=9 delay=2000 factor=100000 total=500000", "start 0"},
+      {"advance 3000", "@2000 start 0, 0 failed EIO"}}},
+    {"one that cannot begin before the total timeout is not waited for",
+     "",
+     {{"submit 0 error=EIO retries=9 delay=20 total=10", "start 0, 0 failed EIO"}}},
+    {"a close drops those that wait, and no more are made",
+     "limit=2",
+     {{"submit 0 error=EIO retries=1 delay=20; submit 1 held retries=9 delay=20",
+       "start 0, start 1"},
+      {"close drop; result 0 attempts", "0 dropped, ETIMEDOUT, attempts=1"},
+      {"end 1 EIO", "1 failed EIO"},
+      {"advance 50", ""}}},
+    {"a pause holds them back",
+     "",
+     {{"submit 0 error=EIO fails=1 retries=1 delay=5", "start 0"},
+      {"pause; advance 20; state 0", "@20 QUEUED"},
+      {"resume", "start 0, 0 ok"},
+      {"result 0 queued", "queued=15"}}},
+};
 
-static void submit_with_retry(struct load *load, struct tw_retry retry)
+Test(limiter_times, retries)
 {
-	struct tw_limiter_task task = load_task(load);
-	task.retry = retry;
-	load_submit_task(load, &task);
+	PLAY(&limiter_stage, NULL, retries);
 }
-
-/* ------------------------------------------------------------------- retries */
-
-Test(limiter_times, retried_after_delays_that_grow_to_a_cap)
-{
-	struct load load = LOAD(1, .answer = -EIO, .fails = 5);
-	open_started(1);
-	submit_with_retry(
-	    &load, (struct tw_retry){
-		       .count = 5, .delay_ns = 10 * MS, .factor_x100 = 200, .cap_ns = 50 * MS});
-	limited_advance(&home, 300 * MS);
-	static const uint64_t starts_ms[] = {0, 10, 30, 70, 120, 170};
-	expect_eq(load.starts, 6);
-	for (int i = 0; i < 6; i++)
-		expect_eq(load.started_ns[i], starts_ms[i] * MS);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(load.result.attempts, 6);
-	expect_eq(limited_stats(&home).retried, 5);
-	expect_eq(limited_stats(&home).succeeded, 1);
-}
-
-Test(limiter_times, no_permit_is_held_while_waiting_for_a_retry)
-{
-	struct load load = LOAD(1, .answer = -EIO, .fails = 1), other = LOAD(2, .takes_ns = 5 * MS);
-	open_started(1);
-	submit_with_retry(&load, (struct tw_retry){.count = 1, .delay_ns = 20 * MS});
-	load_submit(&other);
-	limited_pump(&home);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_RETRYING);
-	expect_eq(limited_stats(&home).retrying, 1);
-	expect_eq(other.started_ns[0], 0);
-	expect_eq(other.starts, 1);
-	limited_advance(&home, 10 * MS);
-	expect_eq(other.dones, 1);
-	expect_eq(limited_stats(&home).running, 0);
-	expect_eq(limited_stats(&home).pending, 1);
-	limited_advance(&home, 20 * MS);
-	expect_eq(load.started_ns[1], 20 * MS);
-}
-
-Test(limiter_times, no_retry_begins_beyond_the_total_deadline)
-{
-	struct load load = LOAD(1, .answer = -EIO);
-	open_started(1);
-	submit_with_retry(
-	    &load, (struct tw_retry){.count = 100, .delay_ns = 10 * MS, .deadline_ns = 35 * MS});
-	limited_advance(&home, 100 * MS);
-	expect_eq(load.starts, 4); /* 0, 10, 20, 30 */
-	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
-	expect_eq(load.done_ns, 30 * MS);
-}
-
-/* Its delay has passed in time, but no permit is free until its deadline is over. */
-Test(limiter_times, retry_that_is_in_line_at_the_deadline_does_not_start)
-{
-	struct load failed = LOAD(1, .answer = -EIO), late = LOAD(2, .held = true),
-		    filler = LOAD(3, .held = true);
-	struct load *loads[] = {&failed, &late};
-	open_started(2);
-	for (int i = 0; i < 2; i++) {
-		struct tw_limiter_task task = load_task(loads[i]);
-		task.attempt_timeout_ns = 5 * MS;
-		task.retry =
-		    (struct tw_retry){.count = 9, .delay_ns = 10 * MS, .deadline_ns = 25 * MS};
-		load_submit_task(loads[i], &task);
-		limited_pump(&home);
-	}
-	limited_advance(&home, 6 * MS);
-	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 1), 0);
-	expect_eq(tw_job_complete(home.limiter, late.job, 0, NULL), TW_JOB_LATE); /* tried again */
-	load_submit(&filler);
-	limited_advance(&home, 19 * MS);
-	for (int i = 0; i < 2; i++)
-		expect_eq(tw_job_state(home.limiter, loads[i]->job), TW_JOB_STATE_QUEUED);
-	limited_advance(&home, 1 * MS);
-	expect_settled(&failed, TW_JOB_STATUS_FAILED, -EIO);
-	expect_settled(&late, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	expect_eq(failed.done_ns, 26 * MS);
-	complete(&filler, 0);
-	limited_advance(&home, 50 * MS);
-	expect_eq(failed.starts + late.starts, 2);
-}
-
-/* The clock has gone beyond the deadline, and the driver has not looked yet. */
-Test(limiter_times, retry_whose_turn_comes_after_the_deadline_does_not_start)
-{
-	struct load load = LOAD(1, .answer = -EIO), filler = LOAD(2, .held = true);
-	open_started(1);
-	submit_with_retry(
-	    &load, (struct tw_retry){.count = 9, .delay_ns = 10 * MS, .deadline_ns = 25 * MS});
-	load_submit(&filler);
-	limited_advance(&home, 20 * MS);
-	tw_clock_manual_set(home.rig.clock, rig_now(&home.rig) + 20 * MS);
-	complete(&filler, 0);
-	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
-	expect_eq(load.starts, 1);
-}
-
-/* The delay after the next one would be longer than the clock has run, and the timeout to come. */
-Test(limiter_times, retry_is_waited_for_though_the_one_after_it_could_not_be)
-{
-	for (int total = 0; total < 2; total++) {
-		struct load load = LOAD(1, .answer = -EIO);
-		open_started(1);
-		struct tw_limiter_task task = load_task(&load);
-		task.retry =
-		    (struct tw_retry){.count = 9, .delay_ns = 2 * SECOND, .factor_x100 = 100000};
-		*(total ? &task.timeout_ns : &task.retry.deadline_ns) = 500 * SECOND;
-		load_submit_task(&load, &task);
-		limited_advance(&home, 3 * SECOND);
-		expect_eq(load.starts, 2);
-		expect_eq(load.started_ns[1], 2 * SECOND);
-		expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
-		close_all();
-	}
-}
-
-Test(limiter_times, stop_drops_those_that_wait_for_a_retry_and_no_more_are_made)
-{
-	struct load load = LOAD(1, .answer = -EIO), running = LOAD(2, .held = true);
-	open_started(2);
-	submit_with_retry(&load, (struct tw_retry){.count = 1, .delay_ns = 20 * MS});
-	submit_with_retry(&running, (struct tw_retry){.count = 9, .delay_ns = 20 * MS});
-	limited_pump(&home);
-	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
-	expect_settled(&load, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	expect_eq(load.result.attempts, 1);
-	complete(&running, -EIO);
-	expect_settled(&running, TW_JOB_STATUS_FAILED, -EIO);
-	limited_advance(&home, 50 * MS);
-	expect_eq(load.starts, 1);
-}
-
-Test(limiter_times, pause_holds_back_retries)
-{
-	struct load load = LOAD(1, .answer = -EIO, .fails = 1);
-	open_started(1);
-	submit_with_retry(&load, (struct tw_retry){.count = 1, .delay_ns = 5 * MS});
-	limited_pump(&home);
-	tw_limiter_pause(home.limiter);
-	limited_advance(&home, 20 * MS);
-	expect_eq(load.starts, 1);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_QUEUED);
-	tw_limiter_resume(home.limiter);
-	limited_pump(&home);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(load.result.queued_ns, 15 * MS);
-}
-
-/* ------------------------------------------------------------------- cancel */
-
-Test(limiter_times, cancelled_in_line_settles_at_once)
-{
-	struct load first = LOAD(1, .held = true), second = LOAD(2);
-	open_started(1);
-	load_submit(&first);
-	load_submit(&second);
-	limited_pump(&home);
-	expect_eq(tw_job_state(home.limiter, second.job), TW_JOB_STATE_QUEUED);
-	expect_eq(tw_job_cancel(home.limiter, second.job), TW_CANCELLED);
-	expect_settled(&second, TW_JOB_STATUS_CANCELLED, -ECANCELED);
-	expect_eq(second.releases, 1);
-	expect_eq(second.stops, 0);
-	expect_eq(tw_job_cancel(home.limiter, second.job), TW_GONE);
-	expect_eq(tw_job_state(home.limiter, second.job), TW_JOB_STATE_GONE);
-	complete(&first, 0);
-	expect_eq(second.starts, 0);
-}
-
-Test(limiter_times, cancelled_while_waiting_for_a_retry_settles_at_once)
-{
-	struct load load = LOAD(1, .answer = -EIO);
-	open_started(1);
-	submit_with_retry(&load, (struct tw_retry){.count = 3, .delay_ns = 5 * MS});
-	limited_pump(&home);
-	expect_eq(tw_job_cancel(home.limiter, load.job), TW_CANCELLED);
-	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -ECANCELED);
-	expect_eq(load.result.attempts, 1);
-	limited_advance(&home, 20 * MS);
-	expect_eq(load.starts, 1);
-}
-
-Test(limiter_times, running_one_is_told_and_settles_when_it_ends)
-{
-	struct load obeys = LOAD(1, .held = true), insists = LOAD(2, .held = true);
-	open_started(2);
-	submit_with_retry(&obeys, (struct tw_retry){.count = 3});
-	load_submit(&insists);
-	limited_pump(&home);
-	expect_eq(tw_job_is_cancelled(home.limiter, obeys.job), false);
-	expect_eq(tw_job_cancel(home.limiter, obeys.job), TW_RUNNING);
-	expect_eq(obeys.stops, 1);
-	expect_eq(obeys.why, TW_JOB_STATUS_CANCELLED);
-	expect_eq(obeys.dones, 0);
-	expect_eq(tw_job_is_cancelled(home.limiter, obeys.job), true);
-	expect_eq(tw_job_is_cancelled(home.limiter, obeys.attempt), true);
-	expect_eq(tw_job_cancel(home.limiter, obeys.job), TW_RUNNING);
-	expect_eq(obeys.stops, 1); /* once */
-	complete(&obeys, -EINTR);
-	expect_settled(&obeys, TW_JOB_STATUS_CANCELLED, -EINTR); /* and not tried again */
-	expect_eq(tw_job_cancel(home.limiter, insists.job), TW_RUNNING);
-	complete(&insists, 0);
-	expect_settled(&insists, TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(limited_stats(&home).cancelled, 1);
-}
-
-static tw_job ending;
 
 static void complete_in_stop(void *arg, tw_job job, enum tw_job_status why)
 {
 	struct load *load = arg;
-	load->stops++;
-	load->why = why;
-	tw_job_complete(home.limiter, ending, -EINTR, NULL);
-	load->fails = load->dones; /* 0: done comes after this has returned */
+	say("stop");
+	expect_eq(tw_job_complete(script_home.limiter, load->attempt, -EINTR, NULL), 0);
+	say("completed");
 }
 
-Test(limiter_times, attempt_that_ends_inside_of_its_stop_settles_after_it)
+static void submit_ending_in_stop(const struct words *words)
 {
-	struct load load = LOAD(1, .held = true, .fails = 7);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
+	struct tw_limiter_task task = script_task(0, words);
 	task.stop = complete_in_stop;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	ending = load.attempt;
-	expect_eq(tw_job_cancel(home.limiter, load.job), TW_RUNNING);
-	expect_eq(load.stops, 1);
-	expect_eq(load.fails, 0);
-	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -EINTR);
-	expect_eq(load.releases, 1);
+	script_submit(0, &task);
 }
 
-/* ------------------------------------------------------------------ timeouts */
+static const struct verb cancel_verbs[] = {{"submit_ending_in_stop", submit_ending_in_stop},
+					   {NULL, NULL}};
 
-Test(limiter_times, timed_out_in_line_settles_at_once)
+static const struct script cancels[] = {
+    {"in line: settles",
+     "",
+     {{"submit 0 held; submit 1", "start 0"},
+      {"state 1; cancel 1; cancel 1; state 1", "QUEUED, 1 cancelled, CANCELLED, GONE, GONE"},
+      {"end 0", "0 ok"}}},
+    {"waiting for a retry: settles",
+     "",
+     {{"submit 0 error=EIO retries=3 delay=5", "start 0"},
+      {"cancel 0; result 0 attempts", "0 cancelled, CANCELLED, attempts=1"},
+      {"advance 20", ""}}},
+    {"running: is told once, settles when it ends, and is not retried",
+     "limit=2",
+     {{"submit 0 held retries=3; submit 1 held", "start 0, start 1"},
+      {"is_cancelled 0", "goes on"},
+      {"cancel 0; cancel 0; is_cancelled 0", "stop 0 cancelled, RUNNING, RUNNING, is cancelled"},
+      {"end 0 EINTR", "0 cancelled EINTR"},
+      {"cancel 1", "stop 1 cancelled, RUNNING"},
+      {"end 1", "1 ok"},
+      {"stats cancelled", "cancelled=1"}}},
+    {"an attempt that ends inside of its stop settles after it",
+     "",
+     {{"submit_ending_in_stop 0 held", "start 0"},
+      {"cancel 0", "stop, completed, 0 cancelled EINTR, RUNNING"}}},
+};
+
+Test(limiter_times, cancels)
 {
-	struct load first = LOAD(1, .held = true), second = LOAD(2);
-	open_started(1);
-	load_submit(&first);
-	limited_pump(&home);
-	struct tw_limiter_task task = load_task(&second);
-	task.queue_timeout_ns = 10 * MS;
-	load_submit_task(&second, &task);
-	limited_advance(&home, 9 * MS);
-	expect_eq(second.dones, 0);
-	limited_advance(&home, 1 * MS);
-	expect_settled(&second, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	expect_eq(second.done_ns, 10 * MS);
-	expect_eq(second.releases, 1);
-	expect_eq(limited_stats(&home).timed_out, 1);
-	complete(&first, 0);
-	expect_eq(second.starts, 0);
+	PLAY(&limiter_stage, cancel_verbs, cancels);
 }
 
-Test(limiter_times, queue_timeout_does_not_count_the_run)
-{
-	struct load load = LOAD(1, .takes_ns = 50 * MS);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
-	task.queue_timeout_ns = 10 * MS;
-	load_submit_task(&load, &task);
-	limited_advance(&home, 100 * MS);
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(load.stops, 0);
-}
+static const struct script timeouts[] = {
+    {"in line: settles",
+     "",
+     {{"submit 0 held; submit 1 queue=10", "start 0"},
+      {"advance 9", ""},
+      {"advance 1; stats timed_out", "@10 1 timed out, timed_out=1"},
+      {"end 0", "0 ok"}}},
+    {"in line: does not count the run",
+     "",
+     {{"submit 0 takes=50 queue=10", "start 0"}, {"advance 100", "@50 0 ok"}}},
+    {"of an attempt: settles, and keeps its permit to its end",
+     "",
+     {{"submit 0 held attempt=10; submit 1", "start 0"},
+      {"advance 10", "@10 stop 0 timed out, 0 timed out"},
+      {"result 0 run; state 0; cancel 0; is_cancelled 0", "run=10, SETTLED, GONE, is cancelled"},
+      {"advance 10; stats running late; wait_idle", "@20 running=1, late=1, ETIMEDOUT"},
+      {"end 0; end 0", "release 0, LATE, EALREADY, start 1, 1 ok"}}},
+    {"of an attempt with retries left: is tried again when it has ended",
+     "",
+     {{"submit 0 held attempt=10 retries=1 delay=5", "start 0"},
+      {"advance 12", "@10 stop 0 timed out"},
+      {"end 0; advance 5", "@12 LATE, @17 start 0"},
+      {"advance 10; end 0", "@27 stop 0 timed out, 0 timed out, LATE"}}},
+    {"in all: in line, in a run and in a wait",
+     "limit=2",
+     {{"submit 0 error=EIO retries=9 delay=8 total=10; submit 1 held total=10", "start 0, start 1"},
+      {"submit 3 held; submit 2 total=10", "start 3"},
+      {"advance 9", ""},
+      {"state 0 2", "@9 QUEUED, QUEUED"},
+      {"advance 1", "@10 0 timed out, stop 1 timed out, 1 timed out, 2 timed out"},
+      {"end 1; end 3", "release 1, LATE, 3 ok"}}},
+};
 
-Test(limiter_times, attempt_past_its_time_settles_at_once_and_keeps_its_permit_to_its_end)
+Test(limiter_times, timeouts)
 {
-	struct load slow = LOAD(1, .held = true), next = LOAD(2);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&slow);
-	task.attempt_timeout_ns = 10 * MS;
-	load_submit_task(&slow, &task);
-	load_submit(&next);
-	limited_advance(&home, 10 * MS);
-	expect_settled(&slow, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	expect_eq(slow.done_ns, 10 * MS);
-	expect_eq(slow.result.run_ns, 10 * MS);
-	expect_eq(slow.stops, 1);
-	expect_eq(slow.why, TW_JOB_STATUS_TIMED_OUT);
-	expect_eq(slow.releases, 0); /* it still runs */
-	expect_eq(tw_job_state(home.limiter, slow.job), TW_JOB_STATE_SETTLED);
-	expect_eq(tw_job_cancel(home.limiter, slow.job), TW_GONE);
-	expect_eq(tw_job_is_cancelled(home.limiter, slow.attempt), true);
-	limited_advance(&home, 10 * MS);
-	expect_eq(next.starts, 0);
-	expect_eq(limited_stats(&home).running, 1);
-	expect_eq(limited_stats(&home).late, 1);
-	expect_eq(tw_limiter_wait_idle(home.limiter, 0), -ETIMEDOUT);
-	expect_eq(tw_job_complete(home.limiter, slow.attempt, 0, NULL), TW_JOB_LATE);
-	expect_eq(slow.releases, 1);
-	expect_eq(tw_job_complete(home.limiter, slow.attempt, 0, NULL), -EALREADY);
-	limited_pump(&home);
-	expect_eq(next.dones, 1);
-	expect_eq(slow.dones, 1);
-}
-
-Test(limiter_times, attempt_past_its_time_is_tried_again_when_it_has_ended)
-{
-	struct load load = LOAD(1, .held = true);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
-	task.attempt_timeout_ns = 10 * MS;
-	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
-	load_submit_task(&load, &task);
-	limited_advance(&home, 12 * MS);
-	expect_eq(load.stops, 1);
-	expect_eq(load.dones, 0);
-	expect_eq(load.starts, 1);
-	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, &load), TW_JOB_LATE);
-	limited_advance(&home, 5 * MS);
-	expect_eq(load.starts, 2);
-	expect_eq(load.started_ns[1], 17 * MS);
-	limited_advance(&home, 10 * MS);
-	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	expect_eq(load.stops, 2);
-	expect_eq(load.done_ns, 27 * MS);
-	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), TW_JOB_LATE);
-}
-
-Test(limiter_times, total_timeout_holds_in_line_in_a_run_and_in_a_wait)
-{
-	struct load running = LOAD(1, .held = true), waiting = LOAD(2),
-		    retrying = LOAD(3, .answer = -EIO);
-	open_started(2);
-	struct load *loads[] = {&retrying, &running, &waiting};
-	struct load filler = LOAD(4, .held = true);
-	for (int i = 0; i < 3; i++) {
-		struct tw_limiter_task task = load_task(loads[i]);
-		task.timeout_ns = 10 * MS;
-		if (i == 0)
-			task.retry = (struct tw_retry){.count = 9, .delay_ns = 8 * MS};
-		load_submit_task(loads[i], &task);
-		if (i == 1)
-			load_submit(&filler);
-		limited_pump(&home);
-	}
-	expect_eq(retrying.starts, 1);
-	expect_eq(running.starts, 1);
-	expect_eq(waiting.starts, 0);
-	limited_advance(&home, 9 * MS); /* the retry is in line */
-	expect_eq(retrying.dones + running.dones + waiting.dones, 0);
-	limited_advance(&home, 1 * MS);
-	for (int i = 0; i < 3; i++) {
-		expect_settled(loads[i], TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-		expect_eq(loads[i]->done_ns, 10 * MS);
-	}
-	expect_eq(tw_job_complete(home.limiter, running.attempt, 0, NULL), TW_JOB_LATE);
-	complete(&filler, 0);
-}
-
-Test(limiter_times, retry_that_cannot_begin_in_time_is_not_waited_for)
-{
-	struct load load = LOAD(1, .answer = -EIO);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
-	task.timeout_ns = 10 * MS;
-	task.retry = (struct tw_retry){.count = 9, .delay_ns = 20 * MS};
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
+	PLAY(&limiter_stage, NULL, timeouts);
 }

@@ -2,75 +2,32 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
 #include "test/support/misuse_text.h"
 #include "test/support/random.h"
 
 TestSuite(limiter_weights, .fini = close_left);
 
-static void submit_heavy(struct load *load, uint32_t n)
-{
-	struct tw_limiter_task task = load_task(load);
-	task.permits = n;
-	load_submit_task(load, &task);
-	limited_pump(&home);
-}
+static const struct script heavy_ones[] = {
+    {"light jobs start when the heavy one before them leaves the line",
+     "limit=3",
+     {{"submit 0 held permits=2; submit 1 permits=2; submit 2", "start 0"},
+      {"cancel 1", "1 cancelled, CANCELLED, start 2, 2 ok"},
+      {"submit 3 permits=3 queue=5; submit 4; advance 4", ""},
+      {"advance 2", "@5 start 4, 4 ok, 3 timed out"},
+      {"end 0", "@6 0 ok"}}},
+    {"retries take the permits again",
+     "limit=5",
+     {{"submit 0 held permits=3 retries=1 delay=2", "start 0"},
+      {"end 0 EIO", ""},
+      {"stats permits; advance 3; stats permits", "permits=0, @2 start 0, @3 permits=3"},
+      {"end 0", "0 ok"}}},
+};
 
-Test(limiter_weights, light_jobs_start_when_the_heavy_one_before_them_leaves_the_line)
+Test(limiter_weights, heavy_ones)
 {
-	struct load holder = LOAD(1, .held = true), heavy = LOAD(2), late = LOAD(3),
-		    light = LOAD(4), next = LOAD(5);
-	open_started(3);
-	submit_heavy(&holder, 2);
-	submit_heavy(&heavy, 2);
-	submit_heavy(&light, 1);
-	expect_eq(light.starts, 0);
-	expect_eq(tw_job_cancel(home.limiter, heavy.job), TW_CANCELLED);
-	limited_pump(&home);
-	expect_settled(&light, TW_JOB_STATUS_SUCCEEDED, 0);
-	struct tw_limiter_task task = load_task(&late);
-	task.permits = 3;
-	task.queue_timeout_ns = 5 * MS;
-	load_submit_task(&late, &task);
-	submit_heavy(&next, 1);
-	limited_advance(&home, 4 * MS);
-	expect_eq(next.starts, 0);
-	limited_advance(&home, 2 * MS);
-	expect_settled(&late, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	expect_settled(&next, TW_JOB_STATUS_SUCCEEDED, 0);
-	complete(&holder, 0);
-}
-
-Test(limiter_weights, retries_take_the_permits_again)
-{
-	struct load load = LOAD(1, .held = true);
-	open_started(5);
-	struct tw_limiter_task task = load_task(&load);
-	task.permits = 3;
-	task.retry = (struct tw_retry){.count = 1, .delay_ns = 2 * MS};
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	complete(&load, -EIO);
-	expect_eq(limited_stats(&home).permits, 0);
-	limited_advance(&home, 3 * MS);
-	expect_eq(limited_stats(&home).permits, 3);
-	complete(&load, 0);
-}
-
-Test(limiter_weights, heavy_job_without_a_queue_is_refused_while_it_does_not_fit)
-{
-	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true);
-	struct tw_limiter_config config = limited_config(4);
-	config.flags = TW_LIMITER_NO_QUEUE;
-	open_with(config);
-	submit_heavy(&first, 2);
-	struct tw_limiter_task task = load_task(&second);
-	task.permits = 3;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
-	submit_heavy(&second, 2);
-	expect_eq(second.starts, 1);
-	complete(&first, 0);
-	complete(&second, 0);
+	PLAY(&limiter_stage, NULL, heavy_ones);
 }
 
 Test(limiter_weights, weight_above_the_limit_is_refused)
@@ -93,7 +50,10 @@ Test(limiter_weights, weight_above_the_limit_is_refused)
 	expect_eq(limited_stats(&home).added, 0);
 	expect_eq(load.releases, 0);
 	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 5), 0);
-	submit_heavy(&load, 5);
+	task.reserved = 0;
+	task.permits = 5;
+	load_submit_task(&load, &task);
+	limited_pump(&home);
 	expect_eq(load.dones, 1);
 }
 

@@ -1,0 +1,63 @@
+/* Figures that limiters' scripts say. */
+#include <string.h>
+
+#include "executor/limiter/internal.h"
+#include "limiter_script.h"
+
+#define GAUGE(name)                                            \
+	{                                                      \
+#name, offsetof(struct tw_limiter_stats, name) \
+	}
+
+static const struct gauge stats_gauges[] = {
+    GAUGE(max_concurrency),
+    GAUGE(running),
+    GAUGE(late),
+    GAUGE(permits),
+    GAUGE(debt),
+    GAUGE(pending),
+    GAUGE(retrying),
+    GAUGE(added),
+    GAUGE(succeeded),
+    GAUGE(failed),
+    GAUGE(cancelled),
+    GAUGE(timed_out),
+    GAUGE(dropped),
+    GAUGE(retried),
+    GAUGE(rejected),
+    GAUGE(refused_completions),
+    GAUGE(run_mean_ns),
+    GAUGE(queue_mean_ns),
+    {NULL, 0},
+};
+
+void limiter_say_stats(const struct words *words)
+{
+	struct tw_limiter_stats stats = limited_stats(&script_home);
+	say_gauges(words, stats_gauges, &stats);
+}
+
+struct figures {
+	uint64_t id, attempts, queued, run;
+};
+
+void limiter_say_result(const struct words *words)
+{
+	static const struct gauge gauges[] = {{"id", offsetof(struct figures, id)},
+					      {"attempts", offsetof(struct figures, attempts)},
+					      {"queued", offsetof(struct figures, queued)},
+					      {"run", offsetof(struct figures, run)},
+					      {NULL, 0}};
+	const struct tw_job_result *result = &script_loads[words->number[0]].result;
+	struct figures figures = {result->id, result->attempts, result->queued_ns / MS,
+				  result->run_ns / MS};
+	struct words names = {.n = words->n - 1};
+	memcpy(&names.word[1], &words->word[2], sizeof names.word - 2 * sizeof names.word[0]);
+	say_gauges(&names, gauges, &figures);
+}
+
+void limiter_say_times(const struct words *words)
+{
+	const struct tw__times *times = &script_home.limiter->times;
+	say("times=%u %s", (unsigned)times->heap.count, times->armed_ns ? "armed" : "no timer");
+}

@@ -1,0 +1,435 @@
+/* The verbs of limiters' scripts. */
+#include "limiter_script.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "executor/limiter/internal.h"
+#include "test/support/faults.h"
+
+struct limited script_home;
+struct load script_loads[64];
+
+static bool is_accepted[64], holds;
+
+static const char *const states[] = {"QUEUED", "RUNNING", "RETRYING", "SETTLED", "GONE"};
+
+/* ------------------------------------------------------------------- the service */
+
+enum { FILLERS = 300 };
+
+static struct queue_executor stuck;
+static tw_timer fillers[FILLERS];
+static int filled;
+
+static void nothing(void *arg)
+{
+}
+
+static void fill_service(void)
+{
+	while (filled < FILLERS &&
+	       tw_schedule(script_home.rig.service, DAY, nothing, NULL, &fillers[filled]) == 0)
+		filled++;
+	expect_lt(filled, FILLERS);
+}
+
+static void empty_service(const struct words *words)
+{
+	while (filled > 0)
+		expect_eq(tw_cancel(script_home.rig.service, fillers[--filled]), TW_CANCELLED);
+}
+
+/* ------------------------------------------------------------------- open, close */
+
+static void expect_job(tw_job job, uint64_t id)
+{
+	expect_eq(job.id, script_loads[id - 1].job.id);
+}
+
+static void say_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
+{
+	expect_job(job, id);
+	expect_eq(attempt, script_loads[id - 1].starts + 1);
+	say("started %d", (int)id - 1);
+}
+
+static void say_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
+{
+	expect_job(job, id);
+	expect_eq(attempt, script_loads[id - 1].starts);
+	say("retried %d after %d", (int)id - 1, (int)(delay_ns / MS));
+}
+
+static void say_settled(void *arg, tw_job job, const struct tw_job_result *result)
+{
+	expect_job(job, result->id);
+	say("settled %d", (int)result->id - 1);
+}
+
+static void say_idle(void *arg)
+{
+	cr_assert_eq(arg, script_loads);
+	say("idle");
+}
+
+static void open_limiter(const struct words *given)
+{
+	struct tw_service_config service = rig_config();
+	struct tw_limiter_config config = limited_config((uint32_t)option_of(given, "limit", 1));
+	config.max_pending = (uint32_t)option_of(given, "pending", 0);
+	config.rate_starts = (uint32_t)option_of(given, "rate", 0);
+	config.rate_interval_ns = (uint64_t)option_of(given, "interval", 0) * MS;
+	config.flags = (has_word(given, "collect") ? TW_LIMITER_COLLECT : 0) |
+		       (has_word(given, "paused_refuses") ? TW_LIMITER_PAUSED_REFUSES : 0) |
+		       (has_word(given, "no_queue") ? TW_LIMITER_NO_QUEUE : 0);
+	if (has_word(given, "hooks"))
+		limited_hook(&config, (struct limited_hooks){.started = say_started,
+							     .retried = say_retried,
+							     .settled = say_settled,
+							     .idle = say_idle,
+							     .arg = script_loads});
+	if (has_word(given, "inline")) {
+		config.executor = tw_executor_inline();
+		service.tick_ns = 50000;
+	}
+	queue_executor_open(&stuck);
+	stuck.refuse = has_word(given, "refused") ? SIZE_MAX : 0;
+	if (has_word(given, "stuck") || has_word(given, "refused"))
+		service.executor = &stuck.base;
+	if (has_word(given, "full"))
+		service.max_timers = 1; /* rounded up to what a service has at least */
+	memset(is_accepted, 0, sizeof is_accepted);
+	memset(script_loads, 0, sizeof script_loads);
+	limited_open_in(&script_home, &service, &config);
+	if (has_word(given, "full"))
+		fill_service();
+	if (!has_word(given, "paused"))
+		expect_eq(tw_limiter_resume(script_home.limiter), 0);
+}
+
+static void close_limiter(void)
+{
+	empty_service(NULL);
+	expect_eq(script_home.limiter->times.timed, 0);
+	limited_close(&script_home);
+	queue_executor_close(&stuck);
+	for (int n = 0; n < 64; n++) {
+		expect_eq(script_loads[n].dones, is_accepted[n]);
+		expect_eq(script_loads[n].releases, is_accepted[n]);
+	}
+}
+
+static void pump(void)
+{
+	if (!holds)
+		limited_pump(&script_home);
+	holds = false;
+}
+
+static uint64_t now_ms(void)
+{
+	return limited_now(&script_home) / MS;
+}
+
+/* ----------------------------------------------------------------------- jobs */
+
+static uint64_t ms_of(const struct words *words, const char *name)
+{
+	return (uint64_t)option_of(words, name, 0) * MS;
+}
+
+struct tw_limiter_task script_task(int64_t n, const struct words *words)
+{
+	struct load *load = &script_loads[n];
+	*load = (struct load){.home = &script_home,
+			      .number = (int)n,
+			      .takes_ns = ms_of(words, "takes"),
+			      .answer = (int)option_of(words, "error", 0),
+			      .fails = (unsigned)option_of(words, "fails", 0),
+			      .stays_ns = ms_of(words, "stays"),
+			      .held = has_word(words, "held")};
+	struct tw_limiter_task task = load_task(load);
+	task.flags |= has_word(words, "keep") ? TW_LIMITER_TASK_KEEP : 0;
+	task.priority = (int32_t)option_of(words, "priority", 0);
+	task.permits = (uint32_t)option_of(words, "permits", 0);
+	task.queue_timeout_ns = ms_of(words, "queue");
+	task.attempt_timeout_ns = ms_of(words, "attempt");
+	task.timeout_ns = ms_of(words, "total");
+	if (has_word(words, "too_late")) {
+		task.wait_ns = 1;
+		task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
+	}
+	if (has_word(words, "bare"))
+		task.done = NULL, task.stop = NULL, task.release = NULL;
+	task.retry = (struct tw_retry){.count = (uint32_t)option_of(words, "retries", 0),
+				       .delay_ns = ms_of(words, "delay"),
+				       .factor_x100 = (uint32_t)option_of(words, "factor", 0),
+				       .cap_ns = ms_of(words, "cap"),
+				       .deadline_ns = ms_of(words, "deadline")};
+	return task;
+}
+
+void script_submit(int64_t n, const struct tw_limiter_task *task)
+{
+	struct load *load = &script_loads[n];
+	int r = tw_limiter_submit_task(script_home.limiter, task, &load->job);
+	is_accepted[n] = r == 0 && task->release;
+	expect_eq(load->job.id != 0, r == 0);
+	say_answer(r);
+}
+
+static void submit(const struct words *words)
+{
+	EACH_NUMBER(words, n)
+	{
+		struct tw_limiter_task task = script_task(n, words);
+		script_submit(n, &task);
+	}
+}
+
+static struct load *load_of(const struct words *words)
+{
+	expect_gt(words->numbers, 0);
+	return &script_loads[words->number[0]];
+}
+
+static void complete_by(const struct words *words, tw_job job)
+{
+	int error = words->numbers > 1 ? (int)words->number[1] : 0;
+	int r = tw_job_complete(script_home.limiter, job, error, load_of(words));
+	if (r == TW_JOB_LATE)
+		say("LATE");
+	else
+		say_answer(r);
+}
+
+static void end(const struct words *words)
+{
+	complete_by(words, load_of(words)->attempt);
+}
+
+static void complete(const struct words *words)
+{
+	complete_by(words, load_of(words)->job);
+}
+
+static void cancel(const struct words *words)
+{
+	EACH_NUMBER(words, n)
+	{
+		int r = tw_job_cancel(script_home.limiter, script_loads[n].job);
+		say("%s", r == TW_CANCELLED ? "CANCELLED" : r == TW_RUNNING ? "RUNNING" : "GONE");
+	}
+}
+
+static void say_state(const struct words *words)
+{
+	EACH_NUMBER(words, n)
+	say("%s", states[tw_job_state(script_home.limiter, script_loads[n].job)]);
+}
+
+static void set_priority(const struct words *words)
+{
+	int r = tw_job_set_priority(script_home.limiter, load_of(words)->job,
+				    (int32_t)words->number[1]);
+	if (r == TW_GONE)
+		say("GONE");
+	else
+		say_answer(r);
+}
+
+static void wait_job(const struct words *words)
+{
+	struct tw_job_result result = {.id = 0};
+	struct load *load = load_of(words);
+	int r = tw_job_wait(script_home.limiter, load->job, 0, &result);
+	if (r == TW_GONE)
+		say("GONE");
+	else if (r)
+		say_answer(r);
+	else
+		say("was %s", load_status(&result));
+	if (r == 0)
+		cr_assert_eq(result.value, load->result.value);
+}
+
+static void forget(const struct words *words)
+{
+	int r = tw_job_forget(script_home.limiter, load_of(words)->job);
+	if (r == TW_GONE)
+		say("GONE");
+	else
+		say_answer(r);
+}
+
+/* By the handle, and if there was an attempt, by that too. */
+static void ask_cancelled(const struct words *words)
+{
+	EACH_NUMBER(words, n)
+	{
+		const struct load *load = &script_loads[n];
+		bool is = tw_job_is_cancelled(script_home.limiter, load->job);
+		if (load->attempt.id)
+			expect_eq(tw_job_is_cancelled(script_home.limiter, load->attempt), is);
+		say("%s", is ? "is cancelled" : "goes on");
+	}
+}
+
+/* ----------------------------------------------------------------- the limiter */
+
+static void pause_it(const struct words *words)
+{
+	say_answer(tw_limiter_pause(script_home.limiter));
+}
+
+static void resume_it(const struct words *words)
+{
+	say_answer(tw_limiter_resume(script_home.limiter));
+}
+
+static void close_it(const struct words *words)
+{
+	uint64_t timeout_ns = words->numbers ? (uint64_t)words->number[0] * MS : 0;
+	say_answer(tw_limiter_close(script_home.limiter,
+				    has_word(words, "drain") ? TW_CLOSE_DRAIN : TW_CLOSE_DROP,
+				    timeout_ns));
+}
+
+static void listener(void *arg, const struct tw_job_result *results, size_t n)
+{
+	say("listener %d", *(int *)arg);
+	for (size_t i = 0; i < n; i++) {
+		struct load *load = &script_loads[results[i].id - 1];
+		say("result %d %s", (int)results[i].id - 1, load_status(&results[i]));
+		expect_eq(results[i].attempts, load->starts);
+		cr_assert_eq(results[i].value, load->starts ? load : NULL);
+	}
+}
+
+void script_close_then(enum tw_close_mode mode)
+{
+	static int number = 99;
+	say_answer(tw_limiter_close_then(script_home.limiter, mode, listener, &number));
+}
+
+static void close_then(const struct words *words)
+{
+	script_close_then(has_word(words, "drain") ? TW_CLOSE_DRAIN : TW_CLOSE_DROP);
+}
+
+static void destroy_it(const struct words *words)
+{
+	expect_eq(tw_limiter_destroy(script_home.limiter), -EBUSY);
+	say("EBUSY");
+}
+
+static void set_limit(const struct words *words)
+{
+	say_answer(tw_limiter_set_max_concurrency(script_home.limiter, (uint32_t)words->number[0]));
+}
+
+static void set_rate(const struct words *words)
+{
+	say_answer(tw_limiter_set_rate(script_home.limiter, (uint32_t)words->number[0],
+				       (uint64_t)words->number[1] * MS));
+}
+
+static void wait_idle(const struct words *words)
+{
+	say_answer(tw_limiter_wait_idle(script_home.limiter, 0));
+}
+
+static void listen_idle(const struct words *words)
+{
+	static int numbers[64];
+	EACH_NUMBER(words, n)
+	{
+		numbers[n] = n;
+		say_answer(tw_limiter_on_idle(script_home.limiter, listener, &numbers[n]));
+	}
+}
+
+/* --------------------------------------------------------------- time, executor */
+
+static void advance(const struct words *words)
+{
+	limited_advance(&script_home, (uint64_t)words->number[0] * MS);
+}
+
+static void drive(const struct words *words)
+{
+	rig_advance(&script_home.rig, (uint64_t)words->number[0] * MS);
+}
+
+static void pass(const struct words *words)
+{
+	limited_pass(&script_home, (uint64_t)words->number[0] * MS);
+}
+
+static void refuse(const struct words *words)
+{
+	script_home.queue.refuse = (size_t)words->number[0];
+}
+
+static void arm_faults(const struct words *words)
+{
+	faults_arm(0, true);
+}
+
+static void disarm_faults(const struct words *words)
+{
+	expect_eq(faults_disarm(), true);
+}
+
+static void mark(const struct words *words)
+{
+	say("-");
+}
+
+static void hold(const struct words *words)
+{
+	holds = true;
+}
+
+static const struct verb verbs[] = {
+    {"submit", submit},
+    {"end", end},
+    {"complete", complete},
+    {"cancel", cancel},
+    {"state", say_state},
+    {"priority", set_priority},
+    {"wait", wait_job},
+    {"forget", forget},
+    {"is_cancelled", ask_cancelled},
+    {"pause", pause_it},
+    {"resume", resume_it},
+    {"close", close_it},
+    {"close_then", close_then},
+    {"destroy", destroy_it},
+    {"limit", set_limit},
+    {"rate", set_rate},
+    {"wait_idle", wait_idle},
+    {"on_idle", listen_idle},
+    {"advance", advance},
+    {"drive", drive},
+    {"pass", pass},
+    {"refuse", refuse},
+    {"no_memory", arm_faults},
+    {"memory", disarm_faults},
+    {"empty", empty_service},
+    {"times", limiter_say_times},
+    {"-", mark},
+    {"hold", hold},
+    {"stats", limiter_say_stats},
+    {"result", limiter_say_result},
+    {NULL, NULL},
+};
+
+const struct stage limiter_stage = {
+    .open = open_limiter,
+    .close = close_limiter,
+    .end_step = pump,
+    .now_ms = now_ms,
+    .verbs = verbs,
+};

@@ -1,0 +1,67 @@
+/*
+ * Scripts (script.h) of one limiter, on a clock that they move. Its executor is the queueing one,
+ * which is emptied at the end of each step.
+ *
+ * Given: limit=1 pending=N rate=STARTS interval=MS, collect, paused, paused_refuses, no_queue;
+ * hooks: says "started 0", "retried 0 after 5", "settled 0" and "idle"; inline: on the driving
+ * thread, by ticks of 50 us; stuck: the service's executor runs nothing;
+ * refused: it takes nothing; full: the service has no
+ * timer left, until `empty`. All times are in ms. The limiter runs, unless it is `paused`.
+ *
+ *   submit N.. OPTION..   jobs. Each says "start 0" for an attempt, "stop 0 cancelled", and how it
+ *                         settled: "0 ok", "0 failed EIO", "0 cancelled", "0 cancelled EINTR",
+ *                         "0 timed out", "0 dropped"; and "release 0" if that does not follow.
+ *       held              asynchronous, ended by `end`; takes=MS: asynchronous
+ *       stays=MS          nobody looks while its first attempt runs
+ *       error=EIO         of all attempts, or of the first fails=N
+ *       retries=N delay=MS factor=PERCENT cap=MS deadline=MS
+ *       queue=MS attempt=MS total=MS (timeouts) priority=N permits=N keep
+ *       too_late          waits for room until an instant that has passed
+ *       bare              without callbacks
+ *   end N [EIO]           completes the attempt that N began last; complete N: by its handle
+ *   cancel, state, wait, forget, is_cancelled N; priority N P
+ *   pause, resume, close drop|drain [MS], close_then drop|drain, destroy (it answers EBUSY),
+ *   limit N, rate STARTS MS, wait_idle, on_idle N
+ *   advance MS            tick by tick, all run; drive MS: the executor does not; pass MS: nor the
+ *                         driver
+ *   refuse N              the executor refuses N submits; -1: all
+ *   no_memory, memory     from here on, to here: there was a request
+ *   empty                 the service has timers again
+ *   stats NAME..          gauges and counters; result N NAME..: id, attempts, queued, run; times:
+ *                         how many jobs have a time to keep, and whether a timer is armed for them
+ *   -                     says "-", between what was said before and after
+ *   hold                  the executor is not emptied at the end of this step
+ *
+ * At the end each accepted job has settled once and was released once.
+ */
+#ifndef TEST_SUPPORT_LIMITER_SCRIPT_H
+#define TEST_SUPPORT_LIMITER_SCRIPT_H
+
+#include "limited.h"
+#include "script.h"
+
+extern const struct stage limiter_stage;
+
+/* What the script that plays has. */
+extern struct limited script_home;
+extern struct load script_loads[64];
+
+/* Replaces N by a new load, whose number and behavior the words say; and a task for it. */
+struct tw_limiter_task script_task(int64_t n, const struct words *words);
+
+/* Submits it. Says the answer if it is not 0, and expects the job to settle if it is. */
+void script_submit(int64_t n, const struct tw_limiter_task *task);
+
+/* tw_limiter_close_then, whose listener says "listener 99". */
+void script_close_then(enum tw_close_mode mode);
+
+/* Verbs. */
+void limiter_say_stats(const struct words *words);
+void limiter_say_result(const struct words *words);
+void limiter_say_times(const struct words *words);
+
+/* For tables of verbs: of all numbers of a call. */
+#define EACH_NUMBER(words, n) \
+	for (int i_ = 0, n; i_ < (words)->numbers && (n = (int)(words)->number[i_], true); i_++)
+
+#endif

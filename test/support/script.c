@@ -1,0 +1,224 @@
+/* Scripts: their calls, taken apart and made; and what is said. */
+#include "script.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "expect.h"
+
+enum { STORY = 8192 };
+
+static struct {
+	const struct stage *stage; /* NULL: no script plays */
+	char story[STORY];
+	size_t told;
+	uint64_t told_ms;
+	unsigned step;
+} now;
+
+static const struct {
+	const char *name;
+	int error;
+} errors[] = {
+    {"EAGAIN", EAGAIN},       {"EALREADY", EALREADY},
+    {"EBUSY", EBUSY},         {"ECANCELED", ECANCELED},
+    {"EDEADLK", EDEADLK},     {"EINTR", EINTR},
+    {"EINVAL", EINVAL},       {"EIO", EIO},
+    {"ENOENT", ENOENT},       {"ENOMEM", ENOMEM},
+    {"EOVERFLOW", EOVERFLOW}, {"EPERM", EPERM},
+    {"ESHUTDOWN", ESHUTDOWN}, {"ETIMEDOUT", ETIMEDOUT},
+};
+
+enum { ERRORS = sizeof errors / sizeof *errors };
+
+const char *error_name(int error)
+{
+	static char number[16];
+	for (int i = 0; i < ERRORS; i++)
+		if (errors[i].error == -error)
+			return errors[i].name;
+	snprintf(number, sizeof number, "%d", error);
+	return number;
+}
+
+/* ---------------------------------------------------------------------- say */
+
+static void append(const char *format, va_list arguments)
+{
+	int n = vsnprintf(now.story + now.told, STORY - now.told, format, arguments);
+	if (n < 0 || now.told + (size_t)n >= STORY)
+		abort();
+	now.told += (size_t)n;
+}
+
+static void append_text(const char *format, ...)
+{
+	va_list arguments;
+	va_start(arguments, format);
+	append(format, arguments);
+	va_end(arguments);
+}
+
+void say(const char *format, ...)
+{
+	if (!now.stage)
+		return;
+	if (now.told)
+		append_text(", ");
+	uint64_t ms = now.stage->now_ms();
+	if (ms != now.told_ms)
+		append_text("@%llu ", (unsigned long long)ms);
+	now.told_ms = ms;
+	va_list arguments;
+	va_start(arguments, format);
+	append(format, arguments);
+	va_end(arguments);
+}
+
+unsigned current_step(void)
+{
+	return now.step;
+}
+
+void say_answer(int answer)
+{
+	if (answer)
+		say("%s", error_name(answer));
+}
+
+void say_gauges(const struct words *words, const struct gauge *gauges, const void *from)
+{
+	for (int i = 1; i < words->n; i++) {
+		const struct gauge *gauge = gauges;
+		while (gauge->name && strcmp(gauge->name, words->word[i]) != 0)
+			gauge++;
+		cr_assert_not_null(gauge->name, "no gauge %s", words->word[i]);
+		uint64_t value;
+		memcpy(&value, (const char *)from + gauge->offset, sizeof value);
+		say("%s=%llu", gauge->name, (unsigned long long)value);
+	}
+}
+
+/* -------------------------------------------------------------------- words */
+
+bool has_word(const struct words *words, const char *word)
+{
+	for (int i = 0; i < words->n; i++)
+		if (strcmp(words->word[i], word) == 0)
+			return true;
+	return false;
+}
+
+/* A number, or an error's name. False: neither. */
+static bool parse_number(const char *text, int64_t *number, char **end)
+{
+	for (int i = 0; i < ERRORS; i++)
+		if (strcmp(errors[i].name, text) == 0) {
+			*number = -errors[i].error;
+			*end = strchr(text, 0);
+			return true;
+		}
+	*number = strtoll(text, end, 10);
+	return *end != text;
+}
+
+int64_t option_of(const struct words *words, const char *name, int64_t otherwise)
+{
+	size_t length = strlen(name);
+	for (int i = 0; i < words->n; i++) {
+		const char *word = words->word[i];
+		int64_t number;
+		char *end;
+		if (strncmp(word, name, length) != 0 || word[length] != '=')
+			continue;
+		cr_assert(parse_number(word + length + 1, &number, &end) && !*end, "%s", word);
+		return number;
+	}
+	return otherwise;
+}
+
+static void add_numbers(struct words *words, const char *word)
+{
+	int64_t first, last;
+	char *end;
+	if (!parse_number(word, &first, &end))
+		return;
+	last = first;
+	if (strncmp(end, "..", 2) == 0)
+		cr_assert(parse_number(end + 2, &last, &end), "%s", word);
+	cr_assert(!*end && last - first < SCRIPT_NUMBERS - words->numbers, "%s", word);
+	for (int64_t number = first; number <= last; number++)
+		words->number[words->numbers++] = number;
+}
+
+/* The words lie in the text, which is changed. */
+static struct words words_of(char *text)
+{
+	struct words words = {0};
+	char *rest = NULL;
+	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		expect_lt(words.n, SCRIPT_WORDS);
+		words.word[words.n++] = word;
+		add_numbers(&words, word);
+	}
+	return words;
+}
+
+/* --------------------------------------------------------------------- play */
+
+static const struct verb *find_verb(const struct verb *verbs, const char *name)
+{
+	for (; verbs && verbs->name; verbs++)
+		if (strcmp(verbs->name, name) == 0)
+			return verbs;
+	return NULL;
+}
+
+static void call_words(const struct stage *stage, const struct verb *more, char *text)
+{
+	struct words words = words_of(text);
+	const struct verb *verb = find_verb(more, words.word[0]);
+	verb = verb ? verb : find_verb(stage->verbs, words.word[0]);
+	cr_assert_not_null(verb, "no verb %s", words.word[0]);
+	verb->call(&words);
+}
+
+static void play_step(const struct stage *stage, const struct verb *more,
+		      const struct script *script, const struct step *step)
+{
+	char text[512], *rest = NULL;
+	expect_lt(snprintf(text, sizeof text, "%s", step->call), sizeof text);
+	now.step++;
+	now.told = 0;
+	now.story[0] = 0;
+	for (char *call = strtok_r(text, ";", &rest); call; call = strtok_r(NULL, ";", &rest))
+		call_words(stage, more, call);
+	if (stage->end_step)
+		stage->end_step();
+	cr_expect_str_eq(now.story, step->wanted, "%s, step %d (%s):\n  said:   %s\n  wanted: %s",
+			 script->name, (int)(step - script->steps) + 1, step->call, now.story,
+			 step->wanted);
+}
+
+void play(const struct stage *stage, const struct verb *more, const struct script *scripts,
+	  size_t n)
+{
+	for (const struct script *script = scripts; script < scripts + n; script++) {
+		char given[128];
+		snprintf(given, sizeof given, "%s", script->given);
+		struct words words = words_of(given);
+		now.stage = stage;
+		now.told_ms = 0;
+		now.told = 0;
+		stage->open(&words);
+		for (const struct step *step = script->steps; step->call; step++)
+			play_step(stage, more, script, step);
+		now.told = 0;
+		stage->close();
+		cr_expect(now.told == 0, "%s, at its end: %s", script->name, now.story);
+		now.stage = NULL;
+	}
+}
