@@ -1,5 +1,5 @@
 /*
- * stress_actions SECONDS [SEED]: actions of all kinds on a service. Several threads arm, re-arm,
+ * actions SECONDS [SEED]: actions of all kinds on a service. Several threads arm, re-arm,
  * run, close and destroy them at the same time, under contexts. Other actions free themselves.
  *
  * The rules:
@@ -9,18 +9,7 @@
  *   - each action that frees itself has one release;
  *   - schedulers and service can be destroyed when the actions are gone.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "test/support/random.h"
 #include "test/stress/stress.h"
-#include "tickwheel.h"
 
 enum { THREADS = 3, SLOTS = 24, SCHEDULERS = 4, OPS = 3000 };
 
@@ -250,42 +239,29 @@ static void do_one(uint64_t *seed)
 	pthread_rwlock_unlock(&slot->lock);
 }
 
-static void *hammer(void *arg)
+static void hammer(unsigned number, uint64_t seed)
 {
 	tw_context_set(&lives);
-	uint64_t seed = *(uint64_t *)arg;
 	for (int i = 0; i < OPS; i++)
 		do_one(&seed);
-	return NULL;
 }
 
 /* ---------------------------------------------------------------------- rounds */
 
-static void await(bool done(void *arg), void *arg, const char *what)
+static bool rests(const struct slot *slot)
 {
-	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + 30 * TW_SECOND;
-	while (!done(arg)) {
-		if (tw_clock_now(tw_clock_monotonic()) > end_ns)
-			violation(what, 0);
-		usleep(100);
-	}
+	return tw_action_state(slot->action) != TW_ACTION_STATE_ARMED;
 }
 
-static bool rests(void *arg)
-{
-	return tw_action_state(((struct slot *)arg)->action) != TW_ACTION_STATE_ARMED;
-}
-
-/* arg: how many actions there are in all. */
-static bool immediates_are_over(void *arg)
+static uint64_t actions_left(void)
 {
 	struct tw_action_scheduler_stats stats = {.size = sizeof(stats)};
-	uint64_t waiting = 0;
+	uint64_t left = 0;
 	for (int i = 0; i < SCHEDULERS; i++) {
 		tw_action_scheduler_stats(schedulers[i], &stats);
-		waiting += stats.actions;
+		left += stats.actions;
 	}
-	return waiting == *(const uint64_t *)arg;
+	return left;
 }
 
 /* Left alone, all that is armed runs. */
@@ -293,16 +269,13 @@ static void settle(void)
 {
 	atomic_store(&calm, true);
 	for (int i = 0; i < SLOTS; i++)
-		await(rests, &slots[i], "an armed action does not run");
+		AWAIT(rests(&slots[i]), "an armed action does not run");
 }
 
 static void open_round(uint64_t *seed)
 {
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .tick_ns = 50000, .workers = 1 + (uint32_t)random_below(seed, 3)};
-	int r = tw_service_create(&service, &cfg);
-	if (r)
-		violation("service", r);
+	service = open_service((struct tw_service_config){
+	    .tick_ns = 50000, .workers = 1 + (uint32_t)random_below(seed, 3)});
 	for (int i = 0; i < SCHEDULERS; i++) {
 		struct tw_action_scheduler_config config = {
 		    .size = sizeof(config),
@@ -320,7 +293,6 @@ static void open_round(uint64_t *seed)
 
 static void close_round(void)
 {
-	uint64_t none = 0;
 	for (int i = 0; i < SLOTS; i++) {
 		pthread_rwlock_wrlock(&slots[i].lock); /* runs of others may be at it */
 		if (tw_action_destroy(slots[i].action) < 0)
@@ -328,15 +300,10 @@ static void close_round(void)
 		slots[i].action = NULL;
 		pthread_rwlock_unlock(&slots[i].lock);
 	}
-	await(immediates_are_over, &none, "immediates or actions that free themselves are left");
-	for (int i = 0; i < SCHEDULERS; i++) {
-		int r = tw_action_scheduler_destroy(schedulers[i]);
-		if (r)
-			violation("scheduler destroy", r);
-	}
-	int r = tw_service_destroy(service);
-	if (r)
-		violation("service destroy", r);
+	AWAIT(actions_left() == 0, "immediates or actions that free themselves are left");
+	for (int i = 0; i < SCHEDULERS; i++)
+		wanted("scheduler destroy", tw_action_scheduler_destroy(schedulers[i]), 0);
+	wanted("service destroy", tw_service_destroy(service), 0);
 	for (struct life *life = atomic_exchange(&lives, NULL), *next; life; life = next) {
 		next = life->next;
 		free(life);
@@ -347,39 +314,30 @@ static void close_round(void)
 
 static void round_of(uint64_t *seed)
 {
-	pthread_t threads[THREADS];
-	uint64_t seeds[THREADS];
+	tw_context_set(&lives);
 	atomic_store(&calm, false);
 	open_round(seed);
-	for (int i = 0; i < THREADS; i++) {
-		seeds[i] = random_next(seed);
-		pthread_create(&threads[i], NULL, hammer, &seeds[i]);
-	}
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	start_threads(THREADS, hammer, seed);
+	join_all_threads();
 	if (random_percent(seed, 50))
 		settle();
 	close_round();
-	atomic_fetch_add(&stress_rounds, 1);
+	if (atomic_load(&immediates_ran) + atomic_load(&immediates_cleared) >
+	    atomic_load(&immediates))
+		violation("immediates that ran though cleared, or twice", 0);
+}
+
+static void report(const char *word)
+{
+	printf("%s %lu rounds, %lu actions, %lu runs, %lu failures told, %lu immediates (%lu "
+	       "cleared), %lu released\n",
+	       word, stress_rounds, made, runs, failures, immediates, immediates_cleared,
+	       selves_released);
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = stress_begin(argc, argv);
-	tw_context_set(&lives);
 	for (int i = 0; i < SLOTS; i++)
 		pthread_rwlock_init(&slots[i].lock, NULL);
-	do {
-		round_of(&seed);
-	} while (stress_goes_on());
-	printf("stress_actions: %lu rounds, %lu actions, %lu runs, %lu failures told, %lu "
-	       "immediates (%lu cleared), "
-	       "%lu released: ok\n",
-	       atomic_load(&stress_rounds), atomic_load(&made), atomic_load(&runs),
-	       atomic_load(&failures), atomic_load(&immediates), atomic_load(&immediates_cleared),
-	       atomic_load(&selves_released));
-	if (atomic_load(&immediates_ran) + atomic_load(&immediates_cleared) >
-	    atomic_load(&immediates))
-		violation("immediates that ran though cleared, or twice", 0);
-	return 0;
+	return stress_play(argc, argv, round_of, report);
 }

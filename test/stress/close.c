@@ -1,5 +1,5 @@
 /*
- * stress_close SECONDS [SEED]: close against schedule, against other closes, and against fork, many
+ * close SECONDS [SEED]: close against schedule, against other closes, and against fork, many
  * times a second.
  *
  * Producers schedule on the present service until it refuses. The main thread closes it at a random
@@ -11,7 +11,7 @@
  * -ETIMEDOUT only claimed runs are left. Sometimes the main thread forks during a close, and the
  * child checks its copy.
  *
- * Not good at: other races. stress_ledger covers them.
+ * Not good at: other races. ledger covers them.
  */
 #include <sys/wait.h>
 
@@ -204,7 +204,7 @@ static uint64_t run_round(unsigned long number, uint64_t *seed)
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = begin_rounds("stress_close", argc, argv), accepted;
+	uint64_t seed = begin_rounds("close", argc, argv), accepted;
 	unsigned long number = play_rounds(argv, &seed, run_round, &accepted);
 	printf("ok: %lu rounds, %" PRIu64 " timers, each accepted or refused\n", number, accepted);
 	return 0;

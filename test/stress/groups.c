@@ -1,5 +1,5 @@
 /*
- * stress_groups SECONDS [SEED]: groups under stress.
+ * groups SECONDS [SEED]: groups under stress.
  *
  * Threads schedule members of a few groups, cancel, move and wait for them, while they cancel, wait
  * for, close, destroy and make again the groups themselves, until the service is closed at a random
@@ -13,12 +13,8 @@
  *     that the members touch, and may destroy the group;
  *   - each accepted member is released exactly once, after its last run; runs do not overlap; the
  *     ledger balances.
- *
- * A seed repeats what is tried, not how the threads interleave.
  */
 #include <pthread.h>
-#include <time.h>
-
 #include "test/stress/foreign.h"
 #include "test/stress/groups.h"
 
@@ -37,7 +33,7 @@ static void *produce(void *arg)
 			meddle_with_group(&seed, true);
 		else
 			/* it may go to sleep */
-			pause_ns(random_below(&seed, dice < 999 ? 300000 : 10000000));
+			stress_sleep(random_below(&seed, dice < 999 ? 300000 : 10000000));
 		atomic_fetch_add_explicit(&round_now.operations, 1, memory_order_relaxed);
 	}
 	return NULL;
@@ -48,12 +44,12 @@ static void *drive(void *arg)
 	int answer = 0;
 	while (answer >= 0 || answer == -EBUSY) {
 		answer = tw_service_advance(arg, TW_NO_LIMIT);
-		pause_ns(200000);
+		stress_sleep(200000);
 	}
 	return NULL;
 }
 
-static void open_service(struct foreign *foreign, uint64_t *seed, bool *by_hand, bool *is_foreign)
+static void open_drawn(struct foreign *foreign, uint64_t *seed, bool *by_hand, bool *is_foreign)
 {
 	struct tw_service_config cfg = {.size = sizeof(cfg),
 					.tick_ns = random_percent(seed, 50) ? 0 : 100000};
@@ -74,11 +70,11 @@ static void open_service(struct foreign *foreign, uint64_t *seed, bool *by_hand,
 		cfg.workers = 1 + (uint32_t)random_below(seed, 3);
 	}
 	if (tw_service_create(&shared.service, &cfg) != 0)
-		violation(NULL, "no service");
+		violation_by(NULL, "no service");
 	for (int i = 0; i < GROUPS; i++) {
 		struct life *life = give_birth();
 		if (!life)
-			violation(NULL, "no group");
+			violation_by(NULL, "no group");
 		atomic_store(&shared.groups[i], life);
 	}
 }
@@ -89,21 +85,21 @@ static void check_member(struct member *m, struct account *sum)
 	unsigned releases = atomic_load(&r->releases), ran = atomic_load(&r->started);
 	if (!atomic_load(&r->accepted)) {
 		if (ran || releases)
-			violation(r, "a refused member lives");
+			violation_by(r, "a refused member lives");
 		return;
 	}
 	sum->scheduled++;
 	sum->runs += ran;
 	if (atomic_load(&r->inside) || releases != r->has_release)
-		violation(r, "not at its end");
+		violation_by(r, "not at its end");
 	if (r->has_release && atomic_load(&r->fate) == TW_FATE_CANCELLED)
 		sum->cancelled++;
 	if (r->kind == ONE_SHOT && r->has_release &&
 	    ran == (atomic_load(&r->fate) != TW_FATE_FIRED))
-		violation(r, "a one-shot with another fate than it was told");
+		violation_by(r, "a one-shot with another fate than it was told");
 	if (atomic_load(&m->running_told) && !r->has_release && !ran)
-		violation(r,
-			  "told TW_RUNNING after its group's cancel, and nothing of it ever ran");
+		violation_by(
+		    r, "told TW_RUNNING after its group's cancel, and nothing of it ever ran");
 }
 
 static uint64_t round_completions;
@@ -114,8 +110,8 @@ static void check_lives(void)
 	for (size_t i = 0; i < born && i < LIVES; i++) {
 		struct life *life = &shared.lives[i];
 		if (atomic_load(&life->calls) != atomic_load(&life->given))
-			violation(NULL, "%d completions are accepted, %d are called",
-				  atomic_load(&life->given), atomic_load(&life->calls));
+			violation_by(NULL, "%d completions are accepted, %d are called",
+				     atomic_load(&life->given), atomic_load(&life->calls));
 		round_completions += (uint64_t)atomic_load(&life->calls);
 		if (!atomic_load(&life->calls))
 			free(life->touched);
@@ -133,27 +129,30 @@ static void check_all(struct account *total)
 	if (stats.scheduled != sum.scheduled || stats.pending || stats.runs != sum.runs ||
 	    stats.fired + stats.cancelled + stats.dropped != sum.scheduled ||
 	    stats.cancelled < sum.cancelled || stats.rejected != atomic_load(&round_now.rejected))
-		violation(NULL, "the ledger does not balance");
+		violation_by(NULL, "the ledger does not balance");
 	for (int i = 0; i < GROUPS; i++) {
 		struct tw_group_stats gauges = {.size = sizeof(gauges)};
 		int answer =
 		    tw_group_stats(shared.service, atomic_load(&shared.groups[i])->group, &gauges);
 		if (answer != -ENOENT && (answer || gauges.members || gauges.running))
-			violation(NULL,
-				  "a group has %" PRIu64 " members, %" PRIu64
-				  " running, after close",
-				  gauges.members, gauges.running);
+			violation_by(NULL,
+				     "a group has %" PRIu64 " members, %" PRIu64
+				     " running, after close",
+				     gauges.members, gauges.running);
 	}
 	char why[256] = "";
 	if (tw_service_validate(shared.service, why, sizeof(why)) != 0)
-		violation(NULL, "tw_service_validate: %s", why);
+		violation_by(NULL, "tw_service_validate: %s", why);
 	total->scheduled += sum.scheduled;
 	total->cancelled += stats.cancelled;
 	total->runs += sum.runs;
 }
 
-static void run_round(uint64_t seed, struct account *total)
+static struct account total;
+
+static void round_of(uint64_t *seed_of_all)
 {
+	uint64_t seed = random_next(seed_of_all);
 	struct foreign foreign;
 	bool by_hand, is_foreign;
 	pthread_t threads[THREADS], driver;
@@ -163,14 +162,14 @@ static void run_round(uint64_t seed, struct account *total)
 	atomic_store(&shared.used, 0);
 	atomic_store(&shared.stop, false);
 	atomic_store(&round_now.rejected, 0);
-	open_service(&foreign, &seed, &by_hand, &is_foreign);
+	open_drawn(&foreign, &seed, &by_hand, &is_foreign);
 	for (int i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], NULL, produce,
 				   (void *)(uintptr_t)random_next(&seed)))
 			abort();
 	if (by_hand && pthread_create(&driver, NULL, drive, shared.service))
 		abort();
-	pause_ns(random_below(&seed, 300 * TW_MILLISECOND));
+	stress_sleep(random_below(&seed, 300 * TW_MILLISECOND));
 	enum tw_close_mode mode = (enum tw_close_mode)random_below(&seed, 3);
 	int answer = tw_service_close(shared.service, mode,
 				      mode == TW_CLOSE_DRAIN ? TW_MILLISECOND : TW_FOREVER);
@@ -181,44 +180,33 @@ static void run_round(uint64_t seed, struct account *total)
 	if (answer == -ETIMEDOUT && mode == TW_CLOSE_DRAIN)
 		answer = tw_service_close(shared.service, TW_CLOSE_DROP, TW_FOREVER);
 	if (answer != 0)
-		violation(NULL, "close answers %d", answer);
+		violation_by(NULL, "close answers %d", answer);
 	atomic_store(&shared.stop, true);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	if (by_hand)
 		pthread_join(driver, NULL);
-	check_all(total);
+	check_all(&total);
 	check_lives();
 	if (tw_service_destroy(shared.service) != 0)
-		violation(NULL, "tw_service_destroy fails");
+		violation_by(NULL, "tw_service_destroy fails");
 	if (is_foreign)
 		foreign_stop(&foreign);
 }
 
+static void report(const char *word)
+{
+	printf("%s %lu rounds, %llu operations: %" PRIu64 " timers, %" PRIu64 " runs, %" PRIu64
+	       " cancelled, %" PRIu64 " completions\n",
+	       word, stress_rounds, round_now.operations, total.scheduled, total.runs,
+	       total.cancelled, round_completions);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_groups SECONDS [SEED]\n");
-		return 2;
-	}
-	uint64_t start_ns = tw_clock_now(tw_clock_monotonic());
-	round_now.seed = argc == 3 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) ^ start_ns;
-	printf("stress_groups: seed %" PRIu64 "\n", round_now.seed);
 	shared.members = calloc(RECORDS, sizeof(struct member));
 	shared.lives = calloc(LIVES, sizeof(struct life));
 	if (!shared.members || !shared.lives)
 		abort();
-	uint64_t seed = round_now.seed, span_ns = (uint64_t)(atof(argv[1]) * 1e9);
-	struct account total = {0};
-	while (tw_clock_now(tw_clock_monotonic()) - start_ns < span_ns) {
-		round_now.number++;
-		run_round(random_next(&seed), &total);
-	}
-	printf("ok: %" PRIu64 " rounds, %llu operations: %" PRIu64 " timers, %" PRIu64
-	       " runs, %" PRIu64 " cancelled, %" PRIu64 " completions\n",
-	       round_now.number, atomic_load(&round_now.operations), total.scheduled, total.runs,
-	       total.cancelled, round_completions);
-	free(shared.members);
-	free(shared.lives);
-	return 0;
+	return stress_play(argc, argv, round_of, report);
 }

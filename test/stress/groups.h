@@ -1,12 +1,10 @@
 /*
- * What stress_groups does to groups and their members: members are scheduled, cancelled, moved and
- * waited for; groups are cancelled, closed, destroyed and made again. groups.c has the rules
- * and the rounds.
+ * What the groups stress does to groups and their members: members are scheduled, cancelled,
+ * moved and waited for; groups are cancelled, closed, destroyed and made again. groups.c has the
+ * rules and the rounds.
  */
 #ifndef TEST_STRESS_GROUPS_H
 #define TEST_STRESS_GROUPS_H
-
-#include <time.h>
 
 #pragma GCC diagnostic ignored "-Wunused-function" /* not all of the ledger's rules are used */
 #include "test/stress/record.h"
@@ -43,12 +41,6 @@ static struct {
 	bool inline_callbacks;
 } shared;
 
-static void pause_ns(uint64_t ns)
-{
-	const struct timespec span = {.tv_nsec = (long)ns};
-	nanosleep(&span, NULL);
-}
-
 /* Sometimes so long that only a cancel can end it. */
 static uint64_t random_span(uint64_t *seed)
 {
@@ -64,7 +56,7 @@ static void touch(struct member *m, int by)
 {
 	struct life *life = m->life;
 	if (atomic_load(&life->calls))
-		violation(&m->record, "a callback or release after its group's completion");
+		violation_by(&m->record, "a callback or release after its group's completion");
 	atomic_fetch_add(&life->inside, by);
 	atomic_fetch_add_explicit(life->touched, 1, memory_order_relaxed);
 }
@@ -73,12 +65,12 @@ static void complete(void *arg)
 {
 	struct life *life = arg;
 	if (atomic_fetch_add(&life->calls, 1) != 0)
-		violation(NULL, "a completion is called twice");
+		violation_by(NULL, "a completion is called twice");
 	if (atomic_load(&life->inside) != 0)
-		violation(NULL, "a completion while %d callbacks or releases run",
-			  atomic_load(&life->inside));
+		violation_by(NULL, "a completion while %d callbacks or releases run",
+			     atomic_load(&life->inside));
 	if (life->destroys && tw_group_destroy(shared.service, life->group) != 0)
-		violation(NULL, "a completion cannot destroy its group");
+		violation_by(NULL, "a completion cannot destroy its group");
 	free(life->touched);
 }
 
@@ -88,20 +80,20 @@ static void fire(void *arg)
 	struct record *r = &m->record;
 	touch(m, 1);
 	if (atomic_load(&r->ended))
-		violation(r, "a run after the member's end");
+		violation_by(r, "a run after the member's end");
 	if (atomic_fetch_add(&r->started, 1) + 1 > atomic_load(&r->limit))
-		violation(r, "a further run after its group was cancelled");
+		violation_by(r, "a further run after its group was cancelled");
 	if (atomic_fetch_add(&r->inside, 1) != 0)
-		violation(r, "two runs of one member overlap");
+		violation_by(r, "two runs of one member overlap");
 	uint64_t seed = r->seed + ++r->runs;
 	if (random_percent(&seed, 2))
-		pause_ns(random_below(&seed, shared.inline_callbacks ? 100000 : 1000000));
+		stress_sleep(random_below(&seed, shared.inline_callbacks ? 100000 : 1000000));
 	if (random_percent(&seed, 2))
 		meddle_with_group(&seed, false);
 	if (r->kind == RE_ARMING && r->runs < r->runs_wanted) {
 		int answer = tw_reset(r->service, r->timer, random_span(&seed));
 		if (answer && answer != -ESHUTDOWN && answer != -ECANCELED)
-			violation(r, "a re-arm answers %d", answer);
+			violation_by(r, "a re-arm answers %d", answer);
 	}
 	atomic_fetch_sub(&r->inside, 1);
 	touch(m, -1);
@@ -113,14 +105,14 @@ static void released(void *arg, enum tw_fate fate)
 	struct record *r = &m->record;
 	touch(m, 1);
 	if (atomic_load(&r->inside) != 0)
-		violation(r, "released while its callback runs");
+		violation_by(r, "released while its callback runs");
 	atomic_store(&r->ended, true);
 	atomic_store(&r->fate, fate);
 	uint64_t seed = r->seed;
 	if (random_percent(&seed, 2))
 		meddle_with_group(&seed, false);
 	if (atomic_fetch_add(&r->releases, 1) != 0)
-		violation(r, "a second release");
+		violation_by(r, "a second release");
 	touch(m, -1);
 }
 
@@ -159,7 +151,7 @@ static void schedule(uint64_t *seed)
 	if (answer == 0)
 		atomic_store(&r->accepted, true);
 	else if (answer != -ESHUTDOWN && answer != -ENOENT && answer != -EAGAIN)
-		violation(r, "scheduling answers %d", answer);
+		violation_by(r, "scheduling answers %d", answer);
 	else
 		atomic_fetch_add(&round_now.rejected, 1);
 }
@@ -168,7 +160,7 @@ static void note_gone(struct record *r)
 {
 	atomic_store(&r->ended, true);
 	if (atomic_load(&r->inside) != 0)
-		violation(r, "gone while its callback runs");
+		violation_by(r, "gone while its callback runs");
 }
 
 static void cancel(struct member *m, bool wait, uint64_t timeout_ns)
@@ -178,15 +170,15 @@ static void cancel(struct member *m, bool wait, uint64_t timeout_ns)
 	int answer = wait ? tw_cancel_wait(r->service, r->timer, timeout_ns)
 			  : tw_cancel(r->service, r->timer);
 	if (answer == TW_CANCELLED && was_cancelled)
-		violation(r, "TW_CANCELLED after its group's cancel");
+		violation_by(r, "TW_CANCELLED after its group's cancel");
 	if (answer == TW_RUNNING && wait && timeout_ns == TW_FOREVER)
-		violation(r, "waiting without bound answers TW_RUNNING");
+		violation_by(r, "waiting without bound answers TW_RUNNING");
 	if (answer == TW_RUNNING && was_cancelled)
 		atomic_store(&m->running_told, true);
 	if (answer == TW_CANCELLED || answer == TW_GONE || answer == TW_FINISHED)
 		note_gone(r);
 	if (wait && answer != TW_RUNNING && r->has_release && atomic_load(&r->releases) != 1)
-		violation(r, "cancel_wait answers %d before its release has returned", answer);
+		violation_by(r, "cancel_wait answers %d before its release has returned", answer);
 }
 
 static void move(struct member *m, uint64_t *seed)
@@ -195,7 +187,7 @@ static void move(struct member *m, uint64_t *seed)
 	bool was_cancelled = atomic_load(&m->cancelled_with_group);
 	int answer = tw_reset(r->service, r->timer, random_below(seed, 5 * TW_MILLISECOND));
 	if (answer == 0 && was_cancelled)
-		violation(r, "moved after its group's cancel");
+		violation_by(r, "moved after its group's cancel");
 	if (answer == -ENOENT)
 		atomic_store(&r->ended, true);
 }
@@ -248,16 +240,16 @@ static void expect_settled(struct member **met, size_t n)
 		struct record *r = &met[i]->record;
 		note_gone(r);
 		if (r->has_release && atomic_load(&r->releases) != 1)
-			violation(r, "its group was waited for, and it is not released");
+			violation_by(r, "its group was waited for, and it is not released");
 		if (tw_cancel(r->service, r->timer) != TW_GONE)
-			violation(r, "its group was waited for, and it is not gone");
+			violation_by(r, "its group was waited for, and it is not gone");
 	}
 }
 
 static void expect_answer(int answer, int other)
 {
 	if (answer != 0 && answer != -ENOENT && answer != other)
-		violation(NULL, "a group call answers %d", answer);
+		violation_by(NULL, "a group call answers %d", answer);
 }
 
 /* A group with memory that its members touch. NULL: there is none to be had. */
@@ -278,7 +270,7 @@ static void close_then(struct life *life)
 	int answer = tw_group_close_then(shared.service, life->group, complete, life);
 	expect_answer(answer == -EALREADY || answer == -ESHUTDOWN ? 0 : answer, 0);
 	if (answer == 0 && atomic_fetch_add(&life->given, 1) != 0)
-		violation(NULL, "a second completion is accepted");
+		violation_by(NULL, "a second completion is accepted");
 }
 
 enum ending { DESTROY, CLOSE_AND_DESTROY, CLOSE_THEN, CLOSE_THEN_AND_DESTROY, ENDINGS };

@@ -1,23 +1,12 @@
 /*
- * stress_handles SECONDS [SEED]: several threads use stale, foreign and random handles beside real
+ * handles SECONDS [SEED]: several threads use stale, foreign and random handles beside real
  * traffic (G5). Each call must answer that the timer is gone. Each timer of the traffic either runs
  * once or is cancelled by its owner.
  *
  * Only numbers that are wrong for good are tried. A handle with a chosen generation could become
  * right later.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "test/support/random.h"
-#include "tickwheel.h"
+#include "test/stress/stress.h"
 
 enum { OWNERS = 2, LOADERS = 2, WINDOW = 512, STALE = 4096 };
 
@@ -26,19 +15,9 @@ struct owned {
 	atomic_uint runs;
 };
 
-static uint64_t first_seed;
 static tw_service *service, *stranger;
-static atomic_bool stop;
 static atomic_ullong scheduled, cancelled, ran, tried;
 static _Atomic uint64_t stale[STALE];
-
-static _Noreturn void violation(const char *what, uint64_t id, long long answer)
-{
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 "): %s: handle %#" PRIx64 ", answer %lld\n",
-		first_seed, what, id, answer);
-	_exit(1);
-}
 
 /* ------------------------------------------------------------ traffic */
 
@@ -55,9 +34,9 @@ static void end_owned(struct owned *owned, uint64_t *seed)
 	int answer = tw_cancel_wait(service, owned->timer, TW_FOREVER);
 	unsigned runs = atomic_load(&owned->runs);
 	if (answer != TW_CANCELLED && answer != TW_GONE && answer != TW_FINISHED)
-		violation("an owner's cancel", owned->timer.id, answer);
+		violation_of("an owner's cancel", owned->timer.id, answer);
 	if (runs != (answer != TW_CANCELLED))
-		violation("a timer suffered: its runs", owned->timer.id, runs);
+		violation_of("a timer suffered: its runs", owned->timer.id, runs);
 	if (answer == TW_CANCELLED)
 		atomic_fetch_add_explicit(&cancelled, 1, memory_order_relaxed);
 	atomic_store(&stale[random_below(seed, STALE)], owned->timer.id);
@@ -76,26 +55,24 @@ static int schedule(struct owned *owned, uint64_t delay_ns)
 	return answer;
 }
 
-static void *own(void *arg)
+static void own(unsigned number, uint64_t seed)
 {
-	uint64_t seed = *(uint64_t *)arg;
 	static struct owned windows[OWNERS][WINDOW];
-	static atomic_uint next_window;
-	struct owned *window = windows[atomic_fetch_add(&next_window, 1)];
-	for (size_t i = 0; !atomic_load(&stop); i++) {
+	struct owned *window = windows[number];
+	memset(windows[number], 0, sizeof windows[number]);
+	for (size_t i = 0; !atomic_load(&stress_stop); i++) {
 		struct owned *owned = &window[i % WINDOW];
 		if (i >= WINDOW)
 			end_owned(owned, &seed);
 		atomic_store(&owned->runs, 0);
 		int answer = schedule(owned, random_below(&seed, TW_MILLISECOND));
 		if (answer != 0)
-			violation("a schedule", owned->timer.id, answer);
+			violation_of("a schedule", owned->timer.id, answer);
 		atomic_fetch_add_explicit(&scheduled, 1, memory_order_relaxed);
 	}
 	for (size_t i = 0; i < WINDOW; i++)
 		if (window[i].timer.id)
 			end_owned(&window[i], &seed);
-	return NULL;
 }
 
 /* ------------------------------------------------------------ load --- */
@@ -132,20 +109,18 @@ static void expect_gone(tw_timer timer, uint64_t *seed)
 		break;
 	}
 	if (answer != wanted)
-		violation("a handle that is gone", timer.id, answer);
+		violation_of("a handle that is gone", timer.id, answer);
 	atomic_fetch_add_explicit(&tried, 1, memory_order_relaxed);
 }
 
-static void *load(void *arg)
+static void load(unsigned number, uint64_t seed)
 {
-	uint64_t seed = *(uint64_t *)arg;
-	while (!atomic_load(&stop)) {
+	while (!atomic_load(&stress_stop)) {
 		expect_gone((tw_timer){random_next(&seed)}, &seed);
 		for (int i = 0; i < 8; i++)
 			expect_gone((tw_timer){atomic_load(&stale[random_below(&seed, STALE)])},
 				    &seed);
 	}
-	return NULL;
 }
 
 /* ------------------------------------------------------------ main */
@@ -156,79 +131,36 @@ static void fill_with_foreign_handles(void)
 	static struct owned nobody;
 	for (size_t i = 0; i < STALE; i++) {
 		tw_timer timer;
-		int answer = tw_schedule(stranger, 3600 * TW_SECOND, run, &nobody, &timer);
-		if (answer != 0)
-			violation("a schedule on the other service", 0, answer);
+		wanted("a schedule on the other service",
+		       tw_schedule(stranger, 3600 * TW_SECOND, run, &nobody, &timer), 0);
 		atomic_store(&stale[i], timer.id);
 	}
 }
 
-static void check_ledger(void)
+static void round_of(uint64_t *seed)
 {
-	struct tw_service_stats stats = {.size = sizeof(stats)};
-	char why[256] = "";
-	tw_service_stats(service, &stats);
-	if (stats.scheduled != scheduled || stats.cancelled != cancelled || stats.fired != ran ||
-	    stats.pending != 0 || scheduled != cancelled + ran) {
-		tw_service_stats_print(&stats, stderr);
-		violation("the ledger does not balance", 0, (long long)scheduled);
-	}
-	if (tw_service_validate(service, why, sizeof(why)) != 0)
-		violation(why, 0, 0);
-}
-
-static void open_services(void)
-{
-	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2, .max_timers = 20000};
-	if (tw_service_create(&service, &cfg) != 0 || tw_service_create(&stranger, &cfg) != 0)
-		violation("no service", 0, 0);
+	const struct tw_service_config config = {.workers = 2, .max_timers = 20000};
+	service = open_service(config);
+	stranger = open_service(config);
 	fill_with_foreign_handles();
+	start_threads(OWNERS, own, seed);
+	start_threads(LOADERS, load, seed);
+	watch_threads(NULL);
+	close_service(service);
+	wanted("runs", (long long)ran, (long long)(scheduled - cancelled));
+	end_service(service,
+		    (struct stress_ledger){
+			.scheduled = scheduled, .fired = ran, .cancelled = cancelled, .runs = ran});
+	wanted("destroy", tw_service_destroy(stranger), 0);
 }
 
 static void report(const char *word)
 {
 	printf("%s %llu timers: %llu ran, %llu cancelled; %llu wrong handles tried\n", word,
-	       atomic_load(&scheduled), atomic_load(&ran), atomic_load(&cancelled),
-	       atomic_load(&tried));
-	fflush(stdout);
-}
-
-static void let_pass(double seconds)
-{
-	for (; seconds > 0; seconds--) {
-		double part = seconds < 1 ? seconds : 1;
-		const struct timespec span = {.tv_sec = part >= 1,
-					      .tv_nsec = part >= 1 ? 0 : (long)(part * 1e9)};
-		nanosleep(&span, NULL);
-		report("  ...");
-	}
+	       scheduled, ran, cancelled, tried);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_handles SECONDS [SEED]\n");
-		return 2;
-	}
-	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : tw_clock_now(tw_clock_monotonic());
-	printf("stress_handles: seed %" PRIu64 "\n", first_seed);
-	open_services();
-	pthread_t threads[OWNERS + LOADERS];
-	uint64_t seeds[OWNERS + LOADERS], seed = first_seed;
-	for (int i = 0; i < OWNERS + LOADERS; i++) {
-		seeds[i] = random_next(&seed);
-		if (pthread_create(&threads[i], NULL, i < OWNERS ? own : load, &seeds[i]) != 0)
-			violation("no thread", 0, 0);
-	}
-	let_pass(atof(argv[1]));
-	atomic_store(&stop, true);
-	for (int i = 0; i < OWNERS + LOADERS; i++)
-		pthread_join(threads[i], NULL);
-	if (tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) != 0)
-		violation("a close", 0, 0);
-	check_ledger();
-	tw_service_destroy(service);
-	tw_service_destroy(stranger);
-	report("ok:");
-	return 0;
+	return stress_play(argc, argv, round_of, report);
 }

@@ -1,17 +1,14 @@
 /*
- * stress_ledger SECONDS [SEED]: the ledger stress.
+ * ledger SECONDS [SEED]: the ledger stress.
  *
  * Round after round threads that come and go load a service with a random configuration: they
  * schedule, cancel, wait, move and look at their own and each other's timers, whose callbacks do
  * the same, until the service is closed at a random moment in a random mode. Then each timer is
  * accounted for, one by one. The rules stand in stress/record.h.
  *
- * A seed repeats what is tried, not how the threads interleave. Not good at: finding out how fast
- * anything is.
+ * Not good at: finding out how fast anything is.
  */
 #include <pthread.h>
-#include <time.h>
-
 #include "test/stress/ledger.h"
 
 enum { PRODUCERS_MOST = 6, RECORDS_EACH = 30000 /* a producer's share */ };
@@ -33,7 +30,7 @@ static unsigned producer_count;
 static int visit_some(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
 	if (fn != fire)
-		violation(NULL, "tw_service_foreach shows a function that is nobody's");
+		violation_by(NULL, "tw_service_foreach shows a function that is nobody's");
 	return --*(int *)arg == 0;
 }
 
@@ -61,10 +58,10 @@ static void operate(struct producer *p)
 	} else if (dice < 992) {
 		meddle_with_group(&p->seed, random_percent(&p->seed, 20));
 	} else if (dice < 998) {
-		pause_ns(random_below(&p->seed, 1000000));
+		stress_sleep(random_below(&p->seed, 1000000));
 	} else {
 		/* long enough for the service to go to sleep */
-		pause_ns(random_below(&p->seed, 10000000));
+		stress_sleep(random_below(&p->seed, 10000000));
 	}
 	atomic_fetch_add_explicit(&round_now.operations, 1, memory_order_relaxed);
 }
@@ -84,7 +81,7 @@ static void producer_start(struct producer *p)
 	    200 + (unsigned)random_below(&p->seed, random_percent(&p->seed, 20) ? 2000 : 50000);
 	atomic_store(&p->ended, false);
 	if (pthread_create(&p->thread, NULL, produce, p) != 0)
-		violation(NULL, "no thread for a producer");
+		violation_by(NULL, "no thread for a producer");
 }
 
 static void replace_ended_producers(void)
@@ -121,7 +118,7 @@ static void *drive(void *arg)
 	while (answer >= 0 || answer == -EBUSY) {
 		answer = tw_service_advance(
 		    arg, random_percent(&seed, 50) ? TW_NO_LIMIT : 1 + random_below(&seed, 20));
-		pause_ns(random_below(&seed, 1000000));
+		stress_sleep(random_below(&seed, 1000000));
 	}
 	return NULL;
 }
@@ -169,10 +166,10 @@ static void start_round(struct make *make, uint64_t *seed)
 	choose_make(make, seed);
 	int answer = tw_service_create(&shared.service, &make->cfg);
 	if (answer != 0)
-		violation(NULL, "tw_service_create answers %d", answer);
+		violation_by(NULL, "tw_service_create answers %d", answer);
 	if (make->cfg.drive == TW_DRIVE_MANUAL &&
 	    pthread_create(&make->driver, NULL, drive, shared.service) != 0)
-		violation(NULL, "no thread for the driver");
+		violation_by(NULL, "no thread for the driver");
 	shared.delay_most_ns = (random_percent(seed, 50) ? 20 : 200) * TW_MILLISECOND;
 	memset(shared.shared_records, 0, SHARED_RECORDS * sizeof(struct record));
 	atomic_store(&shared.shared_used, 0);
@@ -191,7 +188,7 @@ static void start_round(struct make *make, uint64_t *seed)
 	}
 }
 
-static void close_service(uint64_t *seed)
+static void close_somehow(uint64_t *seed)
 {
 	enum tw_close_mode mode = (enum tw_close_mode)random_below(seed, 3);
 	uint64_t timeout_ns = TW_FOREVER;
@@ -207,7 +204,7 @@ static void close_service(uint64_t *seed)
 		answer = tw_service_close(
 		    shared.service, mode == TW_CLOSE_DRAIN ? TW_CLOSE_DROP : mode, TW_FOREVER);
 	if (answer != 0)
-		violation(NULL, "tw_service_close in mode %d answers %d", mode, answer);
+		violation_by(NULL, "tw_service_close in mode %d answers %d", mode, answer);
 }
 
 /* No callback runs, although producers may still schedule. */
@@ -215,7 +212,7 @@ static void expect_quiet(struct record *records, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (atomic_load(&records[i].inside) != 0)
-			violation(&records[i], "a callback runs after close has ended");
+			violation_by(&records[i], "a callback runs after close has ended");
 }
 
 static void check_ledger(const struct account *sum)
@@ -230,18 +227,18 @@ static void check_ledger(const struct account *sum)
 	    stats.resets != atomic_load(&round_now.resets) ||
 	    stats.overruns < atomic_load(&round_now.overruns_told)) {
 		tw_service_stats_print(&stats, stderr);
-		violation(NULL,
-			  "the ledger does not balance: scheduled %" PRIu64 ", fired %" PRIu64
-			  " to %" PRIu64 ", cancelled %" PRIu64 ", dropped %" PRIu64
-			  ", runs %" PRIu64 ", rejected %llu, resets %llu"
-			  ", overruns %llu",
-			  sum->scheduled, sum->fired, sum->fired + sum->either, sum->cancelled,
-			  sum->dropped, sum->runs, atomic_load(&round_now.rejected),
-			  atomic_load(&round_now.resets), atomic_load(&round_now.overruns_told));
+		violation_by(NULL,
+			     "the ledger does not balance: scheduled %" PRIu64 ", fired %" PRIu64
+			     " to %" PRIu64 ", cancelled %" PRIu64 ", dropped %" PRIu64
+			     ", runs %" PRIu64 ", rejected %llu, resets %llu"
+			     ", overruns %llu",
+			     sum->scheduled, sum->fired, sum->fired + sum->either, sum->cancelled,
+			     sum->dropped, sum->runs, atomic_load(&round_now.rejected),
+			     atomic_load(&round_now.resets), atomic_load(&round_now.overruns_told));
 	}
 	char why[256] = "";
 	if (tw_service_validate(shared.service, why, sizeof(why)) != 0)
-		violation(NULL, "tw_service_validate: %s", why);
+		violation_by(NULL, "tw_service_validate: %s", why);
 }
 
 static size_t shared_used(void)
@@ -259,19 +256,22 @@ static void account_all(struct account *sum)
 		account_record(sum, &shared.shared_records[i]);
 }
 
-static void run_round(uint64_t seed, struct account *total)
+static struct account total;
+
+static void round_of(uint64_t *seed_of_all)
 {
+	uint64_t seed = random_next(seed_of_all);
 	struct make make;
 	start_round(&make, &seed);
 	uint64_t span_ns = random_below(&seed, 400 * TW_MILLISECOND);
 	for (uint64_t passed_ns = 0; passed_ns < span_ns; passed_ns += 2 * TW_MILLISECOND) {
-		pause_ns(2 * TW_MILLISECOND);
+		stress_sleep(2 * TW_MILLISECOND);
 		replace_ended_producers();
 	}
 	bool producers_first = random_percent(&seed, 30);
 	if (producers_first)
 		stop_producers();
-	close_service(&seed);
+	close_somehow(&seed);
 	expect_quiet(shared.shared_records, shared_used());
 	for (unsigned i = 0; i < producer_count; i++)
 		expect_quiet(producers[i].records, RECORDS_EACH);
@@ -283,24 +283,23 @@ static void run_round(uint64_t seed, struct account *total)
 	account_all(&sum);
 	check_ledger(&sum);
 	if (tw_service_destroy(shared.service) != 0)
-		violation(NULL, "tw_service_destroy fails");
+		violation_by(NULL, "tw_service_destroy fails");
 	if (make.has_foreign)
 		foreign_stop(&make.foreign);
 	if (make.has_other)
 		foreign_stop(&make.other);
-	total->scheduled += sum.scheduled;
-	total->cancelled += sum.cancelled;
-	total->dropped += sum.dropped;
-	total->runs += sum.runs;
+	total.scheduled += sum.scheduled;
+	total.cancelled += sum.cancelled;
+	total.dropped += sum.dropped;
+	total.runs += sum.runs;
 }
 
-static void report(const char *word, uint64_t rounds, const struct account *total)
+static void report(const char *word)
 {
-	printf("%s %" PRIu64 " rounds, %llu operations: %" PRIu64 " timers, %" PRIu64
-	       " runs, %" PRIu64 " cancelled, %" PRIu64 " dropped\n",
-	       word, rounds, atomic_load(&round_now.operations), total->scheduled, total->runs,
-	       total->cancelled, total->dropped);
-	fflush(stdout);
+	printf("%s %lu rounds, %llu operations: %" PRIu64 " timers, %" PRIu64 " runs, %" PRIu64
+	       " cancelled, %" PRIu64 " dropped\n",
+	       word, stress_rounds, round_now.operations, total.scheduled, total.runs,
+	       total.cancelled, total.dropped);
 }
 
 static struct record *records_of(size_t count)
@@ -313,31 +312,8 @@ static struct record *records_of(size_t count)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_ledger SECONDS [SEED]\n");
-		return 2;
-	}
-	uint64_t start_ns = tw_clock_now(tw_clock_monotonic());
-	round_now.seed = argc == 3 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) ^ start_ns;
-	printf("stress_ledger: seed %" PRIu64 "\n", round_now.seed);
 	for (unsigned i = 0; i < PRODUCERS_MOST; i++)
 		producers[i].records = records_of(RECORDS_EACH);
 	shared.shared_records = records_of(SHARED_RECORDS);
-
-	uint64_t seed = round_now.seed, span_ns = (uint64_t)(atof(argv[1]) * 1e9), passed_ns = 0,
-		 reported_ns = 0;
-	struct account total = {0};
-	for (; passed_ns < span_ns; passed_ns = tw_clock_now(tw_clock_monotonic()) - start_ns) {
-		round_now.number++;
-		run_round(random_next(&seed), &total);
-		if (passed_ns - reported_ns >= TW_SECOND) {
-			report("  ...", round_now.number, &total);
-			reported_ns = passed_ns;
-		}
-	}
-	report("ok:", round_now.number, &total);
-	for (unsigned i = 0; i < PRODUCERS_MOST; i++)
-		free(producers[i].records);
-	free(shared.shared_records);
-	return 0;
+	return stress_play(argc, argv, round_of, report);
 }

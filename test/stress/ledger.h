@@ -5,8 +5,6 @@
 #ifndef TEST_STRESS_LEDGER_H
 #define TEST_STRESS_LEDGER_H
 
-#include <time.h>
-
 #include "test/stress/record.h"
 
 enum {
@@ -27,12 +25,6 @@ static struct {
 	_Atomic uint64_t groups[GROUPS];            /* their handles; 0 at first */
 	atomic_bool stop;
 } shared;
-
-static void pause_ns(uint64_t ns)
-{
-	const struct timespec span = {.tv_nsec = (long)ns};
-	nanosleep(&span, NULL);
-}
 
 /* ------------------------------------------------------------ scheduling */
 
@@ -127,9 +119,9 @@ static void schedule(struct record *r, uint64_t *seed)
 	atomic_fetch_add(&round_now.rejected, 1);
 	if (answer != -EAGAIN && (answer != -ENOENT || !r->group.id) &&
 	    (answer != -ESHUTDOWN || !(r->group.id || atomic_load(&round_now.closing))))
-		violation(r, "scheduling answers %d", answer);
+		violation_by(r, "scheduling answers %d", answer);
 	if (r->timer.id != 0)
-		violation(r, "a refused schedule left a handle");
+		violation_by(r, "a refused schedule left a handle");
 }
 
 /* ------------------------------------------------------------ meddling */
@@ -186,7 +178,7 @@ static void meddle_with_group(uint64_t *seed, bool may_wait)
 				: tw_group_destroy(shared.service, group);
 	if (answer != 0 && answer != -ENOENT &&
 	    (may_wait || (answer != TW_RUNNING && answer != TW_SELF)))
-		violation(NULL, "a group call answers %d", answer);
+		violation_by(NULL, "a group call answers %d", answer);
 	if (dice < 6 && group.id)
 		return;
 	tw_group_create(&fresh, shared.service);
@@ -207,11 +199,11 @@ static void cancel_self(struct record *r, bool wait)
 	int answer = wait ? tw_cancel_wait(r->service, r->timer, TW_FOREVER)
 			  : tw_cancel(r->service, r->timer);
 	if (answer != (wait ? TW_SELF : TW_RUNNING))
-		violation(r, "a cancel from its own callback answers %d", answer);
+		violation_by(r, "a cancel from its own callback answers %d", answer);
 	note_running(r);
 	answer = tw_reset(r->service, r->timer, 0);
 	if (answer != -ECANCELED && answer != -ESHUTDOWN)
-		violation(r, "a re-arm after a cancel answers %d", answer);
+		violation_by(r, "a re-arm after a cancel answers %d", answer);
 }
 
 static void fire(void *arg)
@@ -221,7 +213,7 @@ static void fire(void *arg)
 	uint64_t seed = r->seed + r->runs;
 	unsigned dice = (unsigned)random_below(&seed, 100);
 	if (dice < 2)
-		pause_ns(random_below(&seed, shared.inline_callbacks ? 200000 : 3000000));
+		stress_sleep(random_below(&seed, shared.inline_callbacks ? 200000 : 3000000));
 	else if (dice < 5)
 		cancel_self(r, dice == 2);
 	else if (dice < 15)

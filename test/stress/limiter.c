@@ -1,5 +1,5 @@
 /*
- * stress_limiter SECONDS [SEED]: jobs that succeed, fail, are retried, cancelled, time out and are
+ * limiter SECONDS [SEED]: jobs that succeed, fail, are retried, cancelled, time out and are
  * dropped, on real threads.
  *
  * Threads submit, cancel, resize, change rates and priorities, pause, resume and close, while
@@ -8,19 +8,7 @@
  * sees more starts. In all rounds each accepted job settles once, is released once after that, with
  * no attempt of it under way, and the counters balance.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "test/support/random.h"
 #include "test/stress/stress.h"
-#include "tickwheel.h"
 
 enum { THREADS = 3, JOBS = 600, LOT = 64 };
 
@@ -268,10 +256,9 @@ static void meddle(uint64_t *seed)
 	}
 }
 
-static void *work(void *arg)
+static void work(unsigned number, uint64_t seed)
 {
-	struct job *mine = arg;
-	uint64_t seed = atomic_load(&mine->seed);
+	struct job *mine = jobs[number];
 	for (int i = 0; i < JOBS; i++) {
 		submit(&mine[i], &seed);
 		if (random_percent(&seed, 20)) {
@@ -296,16 +283,13 @@ static void *work(void *arg)
 		meddle(&seed);
 		complete_one(&seed);
 	}
-	return NULL;
 }
 
-static void *finish(void *arg)
+static void finish(unsigned number, uint64_t seed)
 {
-	uint64_t seed = *(uint64_t *)arg;
 	while (!atomic_load(&over))
 		if (!complete_one(&seed))
 			sched_yield();
-	return NULL;
 }
 
 static void check_jobs(void)
@@ -335,7 +319,6 @@ static void check_jobs(void)
 
 static void round_of(uint64_t *seed)
 {
-	pthread_t threads[THREADS], finisher;
 	bool bounded = random_percent(seed, 60); /* else plain jobs come in without the lock */
 	struct tw_limiter_config config = {.size = sizeof config, .max_pending = bounded ? 200 : 0};
 	bound = 1 + (long)random_below(seed, 6);
@@ -354,35 +337,29 @@ static void round_of(uint64_t *seed)
 	atomic_store(&over, false);
 	atomic_store(&closed, false);
 	wanted("create", tw_limiter_create(&limiter, service, &config), 0);
-	for (int i = 0; i < THREADS; i++) {
-		atomic_store(&jobs[i][0].seed, random_next(seed));
-		pthread_create(&threads[i], NULL, work, jobs[i]);
-	}
-	uint64_t finishers = random_next(seed);
-	pthread_create(&finisher, NULL, finish, &finishers);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	start_threads(THREADS, work, seed);
+	start_threads(1, finish, seed);
+	join_threads(THREADS);
 	wanted("wait_idle: jobs that never settle", tw_limiter_wait_idle(limiter, 20 * TW_SECOND),
 	       0);
 	atomic_store(&over, true);
-	pthread_join(finisher, NULL);
+	join_all_threads();
 	check_jobs();
 	wanted("destroy", tw_limiter_destroy(limiter), 0);
-	atomic_fetch_add(&stress_rounds, 1);
+}
+
+static void report(const char *word)
+{
+	printf("%s %lu rounds, %lu jobs: %lu succeeded, %lu failed, %lu cancelled, %lu timed out, "
+	       "%lu dropped\n",
+	       word, stress_rounds, accepted_all, statuses[0], statuses[1], statuses[2],
+	       statuses[3], statuses[4]);
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = stress_begin(argc, argv);
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .tick_ns = 100000};
-	wanted("service", tw_service_create(&service, &cfg), 0);
-	while (stress_goes_on())
-		round_of(&seed);
+	service = open_service((struct tw_service_config){.workers = 2, .tick_ns = 100000});
+	stress_play(argc, argv, round_of, report);
 	wanted("service destroy", tw_service_destroy(service), 0);
-	printf("ok: %lu rounds, %lu jobs: %lu succeeded, %lu failed, %lu cancelled, %lu timed out, "
-	       "%lu dropped\n",
-	       atomic_load(&stress_rounds), accepted_all, atomic_load(&statuses[0]),
-	       atomic_load(&statuses[1]), atomic_load(&statuses[2]), atomic_load(&statuses[3]),
-	       atomic_load(&statuses[4]));
 	return 0;
 }

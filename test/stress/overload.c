@@ -1,5 +1,5 @@
 /*
- * stress_overload SECONDS [SEED]: four times as many producers as processors, each as fast as it
+ * overload SECONDS [SEED]: four times as many producers as processors, each as fast as it
  * can, with short lanes and few timers.
  *
  * The bounds must hold: no more timers than max_timers and the magazines hold, and no more memory
@@ -8,50 +8,24 @@
  * immediately, or after the next poll of the tick thread. Nothing accepted is lost: the ledger
  * balances at the end. The program prints and checks how far the resident memory grew.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "test/support/random.h"
 #include "test/stress/stress.h"
-#include "tickwheel.h"
 
 enum { PRODUCERS_MOST = 256, WINDOW = 4096, MAX_TIMERS = 200000, LANE_ENTRIES = 16384 };
 
 /* The workers, as many as the pool may grow to; the tick thread; the main one. */
 enum { WORKERS_MOST = 8, OTHER_THREADS = WORKERS_MOST + 2 };
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define SANITIZED true
-#else
-#define SANITIZED false
-#endif
-
 struct producer {
 	uint64_t seed;
 	tw_timer window[WINDOW];
 	uint64_t scheduled, cancelled, refused;
-	pthread_t thread;
 };
 
 static tw_service *service;
-static atomic_bool stop;
+static struct producer *producers;
+static unsigned count;
+static long base_kib, peak_kib;
 static atomic_ullong ran, released;
-
-static long resident_kib(void)
-{
-	long unused, pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-	if (!file || fscanf(file, "%ld %ld", &unused, &pages) != 2)
-		violation("no /proc/self/statm", 0);
-	fclose(file);
-	return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
 
 static void run(void *arg)
 {
@@ -88,7 +62,7 @@ static void be_refused(struct producer *p, int answer)
 			break;
 		if (tries == 5000)
 			violation("refused for ever, with nothing of its own pending", tries);
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		stress_sleep(TW_MILLISECOND);
 	}
 	p->scheduled++;
 }
@@ -115,10 +89,11 @@ static int schedule_some(struct producer *p, size_t i)
 	return answer;
 }
 
-static void *produce(void *arg)
+static void produce(unsigned number, uint64_t seed)
 {
-	struct producer *p = arg;
-	for (size_t i = 0; !atomic_load_explicit(&stop, memory_order_relaxed); i++) {
+	struct producer *p = &producers[number];
+	p->seed = seed;
+	for (size_t i = 0; !atomic_load_explicit(&stress_stop, memory_order_relaxed); i++) {
 		tw_timer *old = &p->window[i % WINDOW];
 		if (old->id && random_percent(&p->seed, 50))
 			p->cancelled += tw_cancel(service, *old) == TW_CANCELLED;
@@ -127,99 +102,72 @@ static void *produce(void *arg)
 		if (answer != 0)
 			be_refused(p, answer);
 	}
-	return NULL;
 }
 
 /*
  * Words, records, locations and extension records of the slots there may be; full lanes; chunks for
  * what is live, dead and on its way; workers.
  */
-static long bound_kib(unsigned producers)
+static long bound_kib(void)
 {
-	long slots = MAX_TIMERS + (long)(producers + OTHER_THREADS) * 256,
+	long slots = MAX_TIMERS + (long)(count + OTHER_THREADS) * 256,
 	     lane = LANE_ENTRIES + 2 * 255;
 	long per_slot = 8 + 24 + 24 + 128, chunks = 3L * slots * 8 * 2;
-	return (slots * per_slot + chunks + (long)producers * lane * 16) / 1024 + 32 * 1024;
+	return (slots * per_slot + chunks + (long)count * lane * 16) / 1024 + 32 * 1024;
 }
 
-static void check_now(unsigned producers, long base_kib, long *peak_kib)
+static void check_now(void)
 {
 	struct tw_service_stats stats = {.size = sizeof(stats)};
-	if (tw_service_stats(service, &stats) != 0)
-		violation("no stats", 0);
-	if (stats.pending > MAX_TIMERS + (producers + OTHER_THREADS) * 256)
+	wanted("stats", tw_service_stats(service, &stats), 0);
+	if (stats.pending > MAX_TIMERS + (count + OTHER_THREADS) * 256)
 		violation("pending timers", (long long)stats.pending);
 	long grown = resident_kib() - base_kib;
-	if (grown > *peak_kib)
-		*peak_kib = grown;
-	if (grown > bound_kib(producers) && !SANITIZED) /* whose shadows are resident too */
+	peak_kib = grown > peak_kib ? grown : peak_kib;
+	if (grown > bound_kib() && !STRESS_SANITIZED) /* whose shadows are resident too */
 		violation("KiB resident", grown);
 }
 
-static void check_ledger(struct producer *producers, unsigned n)
+static void check_ledger(void)
 {
 	struct tw_service_stats stats = {.size = sizeof(stats)};
-	char why[256] = "";
-	uint64_t scheduled = 0, cancelled = 0, refused = 0;
-	for (unsigned i = 0; i < n; i++) {
-		scheduled += producers[i].scheduled;
-		cancelled += producers[i].cancelled;
+	uint64_t refused = 0;
+	struct stress_ledger ledger = {.fired = ran, .runs = ran};
+	for (unsigned i = 0; i < count; i++) {
+		ledger.scheduled += producers[i].scheduled;
+		ledger.cancelled += producers[i].cancelled;
 		refused += producers[i].refused;
 	}
 	tw_service_stats(service, &stats);
-	if (stats.scheduled != scheduled || stats.cancelled != cancelled || stats.fired != ran ||
-	    stats.pending != 0 ||
-	    stats.scheduled != stats.fired + stats.cancelled + stats.dropped) {
-		tw_service_stats_print(&stats, stderr);
-		violation("the ledger does not balance", (long long)scheduled);
-	}
 	if (stats.rejected < refused)
 		violation("refusals counted", (long long)stats.rejected);
-	if (tw_service_validate(service, why, sizeof(why)) != 0)
-		violation(why, 0);
-	printf("ok: %" PRIu64 " timers, %" PRIu64 " cancelled, %llu ran, %" PRIu64
-	       " times refused\n",
-	       scheduled, cancelled, atomic_load(&ran), refused);
+	end_service(service, ledger);
+}
+
+static void round_of(uint64_t *seed)
+{
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+	count = cores * 4 < PRODUCERS_MOST ? (unsigned)cores * 4 : PRODUCERS_MOST;
+	producers = calloc(count, sizeof(*producers));
+	service = open_service((struct tw_service_config){.max_timers = MAX_TIMERS,
+							  .lane_entries = LANE_ENTRIES,
+							  .workers = 2,
+							  .max_workers = WORKERS_MOST});
+	base_kib = resident_kib();
+	start_threads(count, produce, seed);
+	watch_threads(check_now);
+	close_service(service);
+	check_ledger();
+	free(producers);
+}
+
+static void report(const char *word)
+{
+	printf("%s %u producers, %llu runs; %ld KiB resident at most, %ld allowed\n", word, count,
+	       ran, peak_kib, bound_kib());
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = stress_begin(argc, argv);
-	long cores = sysconf(_SC_NPROCESSORS_ONLN), base_kib, peak_kib = 0;
-	unsigned n = cores * 4 < PRODUCERS_MOST ? (unsigned)cores * 4 : PRODUCERS_MOST;
-	printf("%u producers\n", n);
-	struct tw_service_config cfg = {.size = sizeof(cfg),
-					.max_timers = MAX_TIMERS,
-					.lane_entries = LANE_ENTRIES,
-					.workers = 2,
-					.max_workers = WORKERS_MOST};
-	struct producer *producers = calloc(n, sizeof(*producers));
-	if (!producers || tw_service_create(&service, &cfg) != 0)
-		violation("no service", 0);
-	base_kib = resident_kib();
-	for (unsigned i = 0; i < n; i++) {
-		producers[i].seed = random_next(&seed);
-		if (pthread_create(&producers[i].thread, NULL, produce, &producers[i]) != 0)
-			violation("no thread", i);
-	}
-	for (unsigned looks = 1; stress_goes_on(); looks++) {
-		nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-		check_now(n, base_kib, &peak_kib);
-		if (looks % 20 == 0) {
-			printf("  ... %ld KiB resident at most, %ld allowed\n", peak_kib,
-			       bound_kib(n));
-			fflush(stdout);
-		}
-	}
-	atomic_store(&stop, true);
-	for (unsigned i = 0; i < n; i++)
-		pthread_join(producers[i].thread, NULL);
-	if (tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) != 0)
-		violation("a close", 0);
-	check_ledger(producers, n);
-	printf("resident memory grew by %ld KiB at most; %ld were allowed\n", peak_kib,
-	       bound_kib(n));
-	tw_service_destroy(service);
-	free(producers);
-	return 0;
+	return stress_play(argc, argv, round_of, report);
 }

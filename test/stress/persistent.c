@@ -1,5 +1,5 @@
 /*
- * stress_persistent SECONDS [SEED]: persistent timers that several threads arm, move, disarm and
+ * persistent SECONDS [SEED]: persistent timers that several threads arm, move, disarm and
  * cancel beside each other, with and without an extension record.
  *
  * Two kinds of timers. An owned one has one thread, which arms and disarms it and knows from the
@@ -7,22 +7,10 @@
  * and make it anew, and its callback does so, too. At times all threads stop: then each shared
  * timer that was disarmed must not run, and each that is armed must run once, or once more if it is
  * armed again in its run.
- *
- * A seed repeats what is tried, not how the threads interleave.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
+#include "test/stress/stress.h"
 
-#include "test/support/random.h"
-#include "tickwheel.h"
-
-enum { THREADS = 4, OWNED = 64, SHARED = 64, BURST = 20000, PATIENCE = 200000 };
+enum { THREADS = 4, OWNED = 64, SHARED = 64, BURST = 20000 };
 
 /* What a run does while the threads stand still. */
 enum in_run { DOES_NOTHING, ARMS, ARMS_AND_DISARMS, IN_RUN };
@@ -37,22 +25,11 @@ struct subject {
 	uint64_t seed;
 };
 
-static uint64_t first_seed;
 static tw_service *service;
 static struct subject owned[THREADS][OWNED], shared[SHARED];
 static pthread_barrier_t barrier;
-static atomic_bool stop, ended, quiet;
+static atomic_bool ended, quiet;
 static atomic_ullong created, cancelled, armed, disarmed, ran, releases, with_release;
-
-static _Noreturn void violation(const char *what, const struct subject *s, long long answer)
-{
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 "): %s: handle %#" PRIx64 ", answer %lld\n",
-		first_seed, what, s ? atomic_load(&s->timer) : 0, answer);
-	if (service)
-		tw_service_dump(service, stderr);
-	_exit(1);
-}
 
 static tw_timer handle(struct subject *s)
 {
@@ -62,7 +39,7 @@ static tw_timer handle(struct subject *s)
 static void expect(bool holds, const char *what, const struct subject *s, long long answer)
 {
 	if (!holds)
-		violation(what, s, answer);
+		violation_of(what, s ? atomic_load(&s->timer) : 0, answer);
 }
 
 /* ------------------------------------------------------------ what is done to one */
@@ -146,7 +123,7 @@ static void run(void *arg)
 	atomic_fetch_add(&s->runs, 1);
 	atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
 	if (s->owned && tw_service_now(service) < atomic_load(&s->floor_ns))
-		violation("a run before its time", s, 0);
+		expect(false, "a run before its time", s, 0);
 	if (!s->owned && !atomic_load(&quiet)) {
 		uint64_t seed = s->seed += atomic_load(&s->runs);
 		unsigned dice = (unsigned)random_below(&seed, 100);
@@ -166,11 +143,8 @@ static void run(void *arg)
 
 static void await_runs(struct subject *s)
 {
-	for (int tries = 0; atomic_load(&s->runs) < s->wanted || atomic_load(&s->inside); tries++) {
-		if (tries > PATIENCE)
-			violation("a run that does not come", s, atomic_load(&s->runs));
-		usleep(100);
-	}
+	AWAIT(atomic_load(&s->runs) >= s->wanted && !atomic_load(&s->inside),
+	      "a run that does not come");
 	expect(atomic_load(&s->runs) == s->wanted, "runs too many", s, atomic_load(&s->runs));
 }
 
@@ -235,9 +209,8 @@ static void operate_shared(struct subject *s, uint64_t *seed)
 static void check_quiet(uint64_t *seed)
 {
 	const uint64_t delay_ns = 2 * TW_MILLISECOND;
-	struct timespec longer = {.tv_nsec = 20000000};
 	bool is_armed[SHARED];
-	unsigned wanted[SHARED];
+	unsigned runs_wanted[SHARED];
 	atomic_store(&quiet, true);
 	for (int i = 0; i < SHARED; i++)
 		while (tw_disarm(service, handle(&shared[i])) == TW_RUNNING)
@@ -252,37 +225,31 @@ static void check_quiet(uint64_t *seed)
 		enum in_run in_run =
 		    is_armed[i] ? (enum in_run)random_below(seed, IN_RUN) : DOES_NOTHING;
 		atomic_store(&shared[i].in_run, in_run);
-		wanted[i] = is_armed[i] + (in_run == ARMS);
+		runs_wanted[i] = is_armed[i] + (in_run == ARMS);
 		if (is_armed[i])
 			expect(tw_reset(service, handle(&shared[i]), delay_ns) == 0,
 			       "an arming in quiet", &shared[i], 0);
 	}
-	nanosleep(&longer, NULL);
+	stress_sleep(20 * TW_MILLISECOND);
 	for (int i = 0; i < SHARED; i++) {
-		for (int tries = 0; atomic_load(&shared[i].runs) < wanted[i]; tries++) {
-			if (tries > PATIENCE)
-				violation("an armed timer is lost", &shared[i], 0);
-			usleep(100);
-		}
+		AWAIT(atomic_load(&shared[i].runs) >= runs_wanted[i], "an armed timer is lost");
 		while (is_armed[i] && tw_disarm(service, handle(&shared[i])) == TW_RUNNING)
 			usleep(50);
 		unsigned runs = atomic_load(&shared[i].runs);
-		expect(runs == wanted[i], "runs in quiet", &shared[i], runs);
+		expect(runs == runs_wanted[i], "runs in quiet", &shared[i], runs);
 		int answer = tw_disarm(service, handle(&shared[i]));
 		expect(answer == TW_DISARMED, "a timer that has run is armed", &shared[i], answer);
 	}
 	char why[256] = "";
-	if (tw_service_validate(service, why, sizeof why) != 0)
-		violation(why, NULL, 0);
+	expect(tw_service_validate(service, why, sizeof why) == 0, why, NULL, 0);
 	atomic_store(&quiet, false);
 }
 
 /* ------------------------------------------------------------ main */
 
-static void *work(void *arg)
+static void work(unsigned number, uint64_t seed)
 {
-	struct subject *mine = arg;
-	uint64_t seed = mine->seed;
+	struct subject *mine = owned[number];
 	while (!atomic_load(&ended)) {
 		for (int i = 0; i < BURST; i++) {
 			if (random_percent(&seed, 3))
@@ -294,11 +261,10 @@ static void *work(void *arg)
 		}
 		if (pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
 			check_quiet(&seed);
-			atomic_store(&ended, atomic_load(&stop));
+			atomic_store(&ended, atomic_load(&stress_stop));
 		}
 		pthread_barrier_wait(&barrier);
 	}
-	return NULL;
 }
 
 static void create_all(uint64_t *seed)
@@ -317,49 +283,32 @@ static void create_all(uint64_t *seed)
 	}
 }
 
-static void check_ledger(void)
+static void round_of(uint64_t *seed)
 {
-	struct tw_service_stats stats = {.size = sizeof stats};
-	tw_service_stats(service, &stats);
-	if (stats.pending || stats.disarmed || stats.scheduled != created || stats.runs != ran ||
-	    stats.scheduled != stats.cancelled + stats.dropped || stats.cancelled != cancelled) {
-		tw_service_stats_print(&stats, stderr);
-		violation("the ledger does not balance", NULL, (long long)cancelled);
-	}
-	if (atomic_load(&releases) != atomic_load(&with_release))
-		violation("releases", NULL, (long long)atomic_load(&releases));
+	service = open_service(
+	    (struct tw_service_config){.workers = 2,
+				       .max_timers = 100000,
+				       .tick_ns = random_percent(seed, 50) ? 0 : 100000,
+				       .buckets = random_percent(seed, 50) ? 64 : 0});
+	stress_dumped = service;
+	create_all(seed);
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	start_threads(THREADS, work, seed);
+	watch_threads(NULL);
+	close_service(service);
+	end_service(service, (struct stress_ledger){
+				 .scheduled = created, .cancelled = cancelled, .runs = ran});
+	wanted("releases", (long long)releases, (long long)with_release);
+	pthread_barrier_destroy(&barrier);
+}
+
+static void report(const char *word)
+{
+	printf("%s %llu timers, %llu armed, %llu disarmed, %llu runs, %llu cancelled\n", word,
+	       created, armed, disarmed, ran, cancelled);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_persistent SECONDS [SEED]\n");
-		return 2;
-	}
-	uint64_t start_ns = tw_clock_now(tw_clock_monotonic());
-	uint64_t seed = argc == 3 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) ^ start_ns;
-	first_seed = seed;
-	printf("stress_persistent: seed %" PRIu64 "\n", seed);
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .max_timers = 100000};
-	cfg.tick_ns = random_percent(&seed, 50) ? 0 : 100000;
-	cfg.buckets = random_percent(&seed, 50) ? 64 : 0;
-	expect(tw_service_create(&service, &cfg) == 0, "no service", NULL, 0);
-	create_all(&seed);
-	pthread_barrier_init(&barrier, NULL, THREADS);
-	pthread_t threads[THREADS];
-	for (int i = 0; i < THREADS; i++)
-		expect(pthread_create(&threads[i], NULL, work, owned[i]) == 0, "no thread", NULL,
-		       0);
-	while (tw_clock_now(tw_clock_monotonic()) - start_ns < (uint64_t)(atof(argv[1]) * 1e9))
-		usleep(10000);
-	atomic_store(&stop, true);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	expect(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) == 0, "the close", NULL, 0);
-	check_ledger();
-	printf("ok: %llu timers, %llu armed, %llu disarmed, %llu runs, %llu cancelled\n", created,
-	       armed, disarmed, ran, cancelled);
-	expect(tw_service_destroy(service) == 0, "the destroy", NULL, 0);
-	pthread_barrier_destroy(&barrier);
-	return 0;
+	return stress_play(argc, argv, round_of, report);
 }

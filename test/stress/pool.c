@@ -1,5 +1,5 @@
 /*
- * stress_pool SECONDS [SEED]: a shared pool under fire.
+ * pool SECONDS [SEED]: a shared pool under fire.
  *
  * Threads submit plain tasks, with and without waiting for room, while others make services on the
  * same pool, let their timers run, and destroy them; in the middle of it the main thread closes the

@@ -21,18 +21,10 @@
 #ifndef TEST_STRESS_RECORD_H
 #define TEST_STRESS_RECORD_H
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "test/stress/foreign.h"
-#include "test/support/random.h"
-#include "tickwheel.h"
+#include "test/stress/stress.h"
 #include "test/support/current.h"
 
 enum record_kind { ONE_SHOT, RE_ARMING, FIXED_RATE, FIXED_DELAY };
@@ -77,19 +69,15 @@ struct record {
 
 /* What of the round the rules need. */
 static struct {
-	uint64_t seed;
-	uint64_t number;
 	atomic_bool closing; /* close has been called */
 	atomic_ullong resets, rejected, overruns_told, operations;
 } round_now;
 
-__attribute__((format(printf, 2, 3), noreturn)) static void violation(const struct record *r,
-								      const char *format, ...)
+__attribute__((format(printf, 2, 3), noreturn)) static void violation_by(const struct record *r,
+									 const char *format, ...)
 {
 	va_list args;
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %" PRIu64 "): ", round_now.seed,
-		round_now.number);
+	violation_begins();
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
@@ -125,9 +113,9 @@ static void expect_over(struct record *r, const char *what)
 {
 	atomic_store(&r->ended, true);
 	if (atomic_load(&r->inside) != 0)
-		violation(r, "%s while its callback runs", what);
+		violation_by(r, "%s while its callback runs", what);
 	if (r->has_release && atomic_load(&r->releases) != 1)
-		violation(r, "%s before its release has returned", what);
+		violation_by(r, "%s before its release has returned", what);
 }
 
 static void lower_limit(struct record *r, uint32_t limit)
@@ -155,7 +143,7 @@ static void note_cancel(struct record *r, int answer)
 	switch (answer) {
 	case TW_CANCELLED:
 		if (atomic_fetch_add(&r->cancelled, 1) != 0)
-			violation(r, "two cancels were told TW_CANCELLED");
+			violation_by(r, "two cancels were told TW_CANCELLED");
 		expect_over(r, "TW_CANCELLED");
 		break;
 	case TW_GONE:
@@ -168,7 +156,7 @@ static void note_cancel(struct record *r, int answer)
 		note_running(r);
 		break;
 	default:
-		violation(r, "tw_cancel answers %d", answer);
+		violation_by(r, "tw_cancel answers %d", answer);
 	}
 }
 
@@ -188,12 +176,12 @@ static void record_cancel_wait(struct record *r, uint64_t timeout_ns)
 		note_cancel(r, answer);
 	}
 	if (answer == TW_RUNNING && timeout_ns == TW_FOREVER)
-		violation(r, "waiting without bound answers TW_RUNNING");
+		violation_by(r, "waiting without bound answers TW_RUNNING");
 	if (answer == TW_GONE)
 		expect_over(r, "TW_GONE from a wait");
 	if (answer != TW_RUNNING && r->runs != atomic_load(&r->started))
-		violation(r, "what the callback wrote is not visible after a wait: %u runs",
-			  r->runs);
+		violation_by(r, "what the callback wrote is not visible after a wait: %u runs",
+			     r->runs);
 }
 
 /* ------------------------------------------------------------ resets */
@@ -229,7 +217,7 @@ static void record_reset(struct record *r, uint64_t delay_ns, bool absolute)
 	} else if (answer == -ENOENT) {
 		atomic_store(&r->ended, true);
 	} else if (answer != -EBUSY && answer != -ESHUTDOWN && answer != -EAGAIN) {
-		violation(r, "tw_reset answers %d", answer);
+		violation_by(r, "tw_reset answers %d", answer);
 	}
 	atomic_store(&r->candidate_ns, UINT64_MAX);
 	atomic_fetch_add(&r->reset_calls, 1);
@@ -245,7 +233,7 @@ static void record_re_arm(struct record *r, uint64_t delay_ns)
 		atomic_store(&r->floor_ns, due_ns);
 		atomic_fetch_add(&round_now.resets, 1);
 	} else if (answer != -ESHUTDOWN && answer != -ECANCELED) {
-		violation(r, "tw_reset from its own callback answers %d", answer);
+		violation_by(r, "tw_reset from its own callback answers %d", answer);
 	}
 }
 
@@ -267,12 +255,12 @@ static void check_instant(struct record *r, uint64_t now_ns)
 	if (in_phase)
 		floor_ns += overruns * r->period_ns;
 	if (now_ns < floor_ns && !current_run().closing)
-		violation(r, "a run %" PRIu64 " ns early, %" PRIu64 " overruns", floor_ns - now_ns,
-			  overruns);
+		violation_by(r, "a run %" PRIu64 " ns early, %" PRIu64 " overruns",
+			     floor_ns - now_ns, overruns);
 	if (r->kind == FIXED_RATE)
 		atomic_store(&r->floor_ns, floor_ns + r->period_ns);
 	else if (overruns != 0)
-		violation(r, "overruns of what is no fixed-rate series");
+		violation_by(r, "overruns of what is no fixed-rate series");
 	r->reset_calls_at_last_run = reset_calls;
 	atomic_fetch_add(&round_now.overruns_told, overruns);
 }
@@ -282,16 +270,16 @@ static void record_enter(struct record *r)
 {
 	uint64_t now_ns = tw_service_now(r->service);
 	if (atomic_load(&r->ended))
-		violation(r, "a run after the timer's end");
+		violation_by(r, "a run after the timer's end");
 	if (atomic_fetch_add(&r->started, 1) + 1 > atomic_load(&r->limit))
-		violation(r, "a further run after TW_RUNNING");
+		violation_by(r, "a further run after TW_RUNNING");
 	if (atomic_fetch_add(&r->inside, 1) != 0) /* after `started`: see note_running */
-		violation(r, "two runs of one timer overlap");
+		violation_by(r, "two runs of one timer overlap");
 	r->runs++;
 	if (tw_self().id != r->timer.id)
-		violation(r, "tw_self() is another timer");
+		violation_by(r, "tw_self() is another timer");
 	if (r->named && foreign_here != r->named)
-		violation(r, "a run by another executor than it named");
+		violation_by(r, "a run by another executor than it named");
 	check_instant(r, now_ns);
 }
 
@@ -301,7 +289,7 @@ static void record_leave(struct record *r)
 	if (r->kind == FIXED_DELAY)
 		atomic_store(&r->floor_ns, tw_service_now(r->service) + r->period_ns);
 	if (atomic_fetch_sub(&r->inside, 1) != 1)
-		violation(r, "two runs of one timer overlapped");
+		violation_by(r, "two runs of one timer overlapped");
 }
 
 static void record_released(void *arg, enum tw_fate fate)
@@ -309,15 +297,15 @@ static void record_released(void *arg, enum tw_fate fate)
 	struct record *r = arg;
 	atomic_store(&r->ended, true);
 	if (atomic_load(&r->inside) != 0)
-		violation(r, "released while its callback runs");
+		violation_by(r, "released while its callback runs");
 	if (tw_self().id != r->timer.id)
-		violation(r, "tw_self() in a release is another timer");
+		violation_by(r, "tw_self() in a release is another timer");
 	if (tw_cancel(r->service, r->timer) != TW_RUNNING)
-		violation(r, "a cancel from its own release is not told TW_RUNNING");
+		violation_by(r, "a cancel from its own release is not told TW_RUNNING");
 	atomic_store(&r->fate, fate);
 	atomic_store(&r->released_open, !atomic_load(&round_now.closing));
 	if (atomic_fetch_add(&r->releases, 1) != 0)
-		violation(r, "a second release");
+		violation_by(r, "a second release");
 }
 
 /* ------------------------------------------------------------ the account */
@@ -331,7 +319,7 @@ static void account_untold(struct account *sum, struct record *r)
 {
 	unsigned ran = atomic_load(&r->started), cancelled = atomic_load(&r->cancelled);
 	if (ran + cancelled > 1)
-		violation(r, "a one-shot with two fates");
+		violation_by(r, "a one-shot with two fates");
 	if (ran && atomic_load(&r->running_seen))
 		sum->either++;
 	else if (ran)
@@ -346,36 +334,36 @@ static void account_fired(struct record *r)
 {
 	unsigned ran = atomic_load(&r->started);
 	if (ran == 0 || ran > r->runs_wanted)
-		violation(r, "fired after %u runs of %u", ran, r->runs_wanted);
+		violation_by(r, "fired after %u runs of %u", ran, r->runs_wanted);
 	if (atomic_load(&r->cancelled))
-		violation(r, "fired, and cancelled");
+		violation_by(r, "fired, and cancelled");
 	if (atomic_load(&r->released_open) && !atomic_load(&r->running_seen) && !r->group.id &&
 	    ran != r->runs_wanted)
-		violation(r, "ended as fired after %u runs of %u", ran, r->runs_wanted);
+		violation_by(r, "ended as fired after %u runs of %u", ran, r->runs_wanted);
 }
 
 static void account_told(struct account *sum, struct record *r)
 {
 	unsigned ran = atomic_load(&r->started), fate = atomic_load(&r->fate);
 	if (atomic_load(&r->releases) != 1)
-		violation(r, "%u releases", atomic_load(&r->releases));
+		violation_by(r, "%u releases", atomic_load(&r->releases));
 	if (fate == TW_FATE_FIRED) {
 		account_fired(r);
 		sum->fired++;
 	} else if (fate == TW_FATE_CANCELLED) {
 		if (!atomic_load(&r->cancelled) && !atomic_load(&r->running_seen) && !r->group.id)
-			violation(r, "cancelled by nobody");
+			violation_by(r, "cancelled by nobody");
 		sum->cancelled++;
 	} else {
 		if (atomic_load(&r->cancelled))
-			violation(r, "dropped, and cancelled");
+			violation_by(r, "dropped, and cancelled");
 		if (atomic_load(&r->released_open))
-			violation(r, "dropped before close");
+			violation_by(r, "dropped before close");
 		sum->dropped++;
 	}
 	if (r->kind == ONE_SHOT && ran + (fate != TW_FATE_FIRED) != 1 &&
 	    !atomic_load(&r->running_seen) && !r->group.id)
-		violation(r, "a one-shot with two fates");
+		violation_by(r, "a one-shot with two fates");
 }
 
 static void account_record(struct account *sum, struct record *r)
@@ -385,13 +373,13 @@ static void account_record(struct account *sum, struct record *r)
 		return; /* never used */
 	if (!atomic_load(&r->accepted)) {
 		if (ran || atomic_load(&r->releases) || atomic_load(&r->cancelled))
-			violation(r, "a refused timer lives");
+			violation_by(r, "a refused timer lives");
 		return;
 	}
 	if (ran > atomic_load(&r->limit))
-		violation(r, "a further run after TW_RUNNING");
+		violation_by(r, "a further run after TW_RUNNING");
 	if (ran > r->runs_wanted)
-		violation(r, "%u runs of %u", ran, r->runs_wanted);
+		violation_by(r, "%u runs of %u", ran, r->runs_wanted);
 	sum->scheduled++;
 	sum->runs += ran;
 	if (r->has_release)

@@ -1,5 +1,5 @@
 /*
- * stress_scheduler SECONDS [SEED]: a scheduler under fire.
+ * scheduler SECONDS [SEED]: a scheduler under fire.
  *
  * Threads submit and cancel tasks, ready and delayed, that go on for several slices, and submit and
  * cancel themselves; another thread reads the statistics; the host is a pool, the
@@ -11,18 +11,7 @@
  * Between the rounds schedulers are destroyed while the call that submitted or cancelled their last
  * task is returning.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "test/support/random.h"
 #include "test/stress/stress.h"
-#include "tickwheel.h"
 
 enum { POSTERS = 3, ITEMS = 2000, HOSTS = 4 };
 
@@ -113,32 +102,23 @@ static bool post_one(uint64_t *seed, struct item *item)
 	return true;
 }
 
-struct poster {
-	uint64_t seed;
-	struct item *mine;
-};
-
-static void *post_many(void *arg)
+static void post_many(unsigned number, uint64_t seed)
 {
-	struct poster *poster = arg;
 	for (int i = 0; i < ITEMS; i++) {
-		if (!post_one(&poster->seed, &poster->mine[i]))
-			return NULL;
-		while (random_percent(&poster->seed, 40))
-			cancel_one(&poster->seed);
+		if (!post_one(&seed, &items[number][i]))
+			return;
+		while (random_percent(&seed, 40))
+			cancel_one(&seed);
 	}
-	return NULL;
 }
 
-static void *look(void *arg)
+static void look(unsigned number, uint64_t seed)
 {
-	uint64_t seed = *(uint64_t *)arg;
 	while (!atomic_load(&over)) {
 		struct tw_scheduler_stats stats = {.size = sizeof stats};
 		wanted("stats", tw_scheduler_stats(scheduler, &stats), 0);
 		usleep((useconds_t)random_below(&seed, 500));
 	}
-	return NULL;
 }
 
 /* A manual host: runs when it is wanted, and now and then when it is not. */
@@ -147,7 +127,7 @@ static void want(void *arg)
 	atomic_fetch_add(&host_calls, 1);
 }
 
-static void *host(void *arg)
+static void host(unsigned number, uint64_t of_host)
 {
 	int r;
 	unsigned seen = 0;
@@ -158,7 +138,7 @@ static void *host(void *arg)
 		while ((r = tw_scheduler_run(scheduler, 50)) == TW_SCHEDULER_RUN_MORE)
 			;
 		if (r == -ESHUTDOWN)
-			return NULL;
+			return;
 		if (r < 0)
 			violation("run", r);
 	}
@@ -204,24 +184,15 @@ static void clear_items(void)
 			items[p][i] = (struct item){.turns_wanted = 0};
 }
 
-/* Without further help all that was posted comes to its end. */
-static void await_all_ended(void)
+static bool all_ended(void)
 {
 	struct tw_scheduler_stats s = {.size = sizeof s};
-	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + 30 * TW_SECOND;
-	do {
-		sched_yield();
-		tw_scheduler_stats(scheduler, &s);
-		if (tw_clock_now(tw_clock_monotonic()) > end_ns)
-			violation("tasks wait, and nobody comes", (long long)(s.ready + s.delayed));
-	} while (s.ready + s.delayed);
+	tw_scheduler_stats(scheduler, &s);
+	return s.ready + s.delayed == 0;
 }
 
 static void round_on(uint64_t *seed, tw_service *service, tw_executor *executor, bool manual)
 {
-	pthread_t threads[POSTERS + 2];
-	struct poster posters[POSTERS];
-	uint64_t looker = random_next(seed);
 	struct tw_scheduler_config cfg = {.size = sizeof cfg,
 					  .host = manual ? TW_HOST_MANUAL : TW_HOST_EXECUTOR,
 					  .executor = executor,
@@ -229,43 +200,32 @@ static void round_on(uint64_t *seed, tw_service *service, tw_executor *executor,
 					  .wanted = manual ? want : NULL};
 	clear_items();
 	atomic_store(&over, false);
-	int r = tw_scheduler_create(&scheduler, service, &cfg);
-	if (r)
-		violation("create", r);
-	for (int i = 0; i < POSTERS; i++) {
-		posters[i] = (struct poster){random_next(seed), items[i]};
-		pthread_create(&threads[i], NULL, post_many, &posters[i]);
-	}
-	pthread_create(&threads[POSTERS], NULL, look, &looker);
+	wanted("create", tw_scheduler_create(&scheduler, service, &cfg), 0);
+	start_threads(POSTERS, post_many, seed);
+	start_threads(1, look, seed);
 	if (manual)
-		pthread_create(&threads[POSTERS + 1], NULL, host, NULL);
+		start_threads(1, host, seed);
 	bool quietly = random_percent(seed, 50);
-	if (!quietly)
-		usleep((useconds_t)random_below(seed, 5000));
-	for (int i = 0; quietly && i < POSTERS; i++)
-		pthread_join(threads[i], NULL);
-	bool outright =
-	    /* destroyed with tasks, timers and work still out */
-	    quietly && !manual && random_percent(seed, 50);
+	/* destroyed with tasks, timers and work still out */
+	bool outright = quietly && !manual && random_percent(seed, 50);
 	if (quietly) {
+		join_threads(POSTERS);
 		atomic_store(&over, true);
-		pthread_join(threads[POSTERS], NULL);
+		join_threads(1);
 		if (!outright)
-			await_all_ended();
+			AWAIT(all_ended(), "tasks wait, and nobody comes");
+	} else {
+		usleep((useconds_t)random_below(seed, 5000));
 	}
 	wanted("close",
 	       outright ? tw_scheduler_destroy(scheduler)
 			: tw_scheduler_close(scheduler, TW_FOREVER),
 	       0);
 	atomic_store(&over, true);
-	for (int i = 0; i < POSTERS + 1 && !quietly; i++)
-		pthread_join(threads[i], NULL);
-	if (manual)
-		pthread_join(threads[POSTERS + 1], NULL);
+	join_all_threads();
 	check_all(outright);
-	if (!outright && (r = tw_scheduler_destroy(scheduler)))
-		violation("destroy", r);
-	atomic_fetch_add(&stress_rounds, 1);
+	if (!outright)
+		wanted("destroy", tw_scheduler_destroy(scheduler), 0);
 }
 
 /* ------------------------------------------------------------------ lifetimes */
@@ -341,14 +301,12 @@ static void end_on(uint64_t *seed, tw_service *service, tw_executor *executor, b
 static void round_of(uint64_t *seed)
 {
 	unsigned which = (unsigned)random_below(seed, HOSTS);
-	tw_service *service;
 	tw_pool *pool = NULL;
 	struct tw_pool_config pool_cfg = {.size = sizeof pool_cfg, .workers = 2};
-	struct tw_service_config cfg = {.size = sizeof cfg, .tick_ns = 50000, .workers = 2};
-	if (which == 1 && tw_pool_create(&pool, &pool_cfg))
-		violation("pool", 0);
-	if (tw_service_create(&service, &cfg))
-		violation("service", 0);
+	if (which == 1)
+		wanted("pool", tw_pool_create(&pool, &pool_cfg), 0);
+	tw_service *service =
+	    open_service((struct tw_service_config){.tick_ns = 50000, .workers = 2});
 	tw_executor *executor = which == 1   ? tw_pool_executor(pool)
 				: which == 2 ? tw_executor_inline()
 					     : NULL;
@@ -360,12 +318,13 @@ static void round_of(uint64_t *seed)
 		violation("the scheduler has kept something", 0);
 }
 
+static void report(const char *word)
+{
+	printf("%s %lu rounds, %lu tasks, %lu turns, %lu cancels\n", word, stress_rounds, tasks,
+	       turns, cancels);
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t seed = stress_begin(argc, argv);
-	while (stress_goes_on())
-		round_of(&seed);
-	printf("ok: %lu rounds, %lu tasks, %lu turns, %lu cancels\n", atomic_load(&stress_rounds),
-	       atomic_load(&tasks), atomic_load(&turns), atomic_load(&cancels));
-	return 0;
+	return stress_play(argc, argv, round_of, report);
 }

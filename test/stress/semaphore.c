@@ -1,5 +1,5 @@
 /*
- * stress_semaphore SECONDS [SEED]: threads and functions share permits, one or several at a time.
+ * semaphore SECONDS [SEED]: threads and functions share permits, one or several at a time.
  *
  * Threads try to take permits with and without a timeout, and give them back whole or in parts.
  * Functions wait for permits, and some are cancelled while they wait or while they are handed over.
@@ -7,10 +7,6 @@
  * capacity. In all rounds the ledger balances at the end: each permit that was taken was given
  * back, each function ran or was cancelled, and exactly the capacity is available again.
  */
-#include <errno.h>
-#include <pthread.h>
-
-#include "test/support/random.h"
 #include "test/stress/stress.h"
 
 enum { THREADS = 4, STEPS = 2000, MOST = 8, FUNCTIONS = 8 };
@@ -76,9 +72,8 @@ static void use_thread(uint64_t *seed, int32_t n)
 		violation("acquire", r);
 }
 
-static void *work(void *arg)
+static void work(unsigned number, uint64_t seed)
 {
-	uint64_t seed = *(uint64_t *)arg;
 	for (int i = 0; i < STEPS; i++) {
 		int32_t n = by_one ? 1 : 1 + (int32_t)random_below(&seed, (uint64_t)capacity);
 		if (resizing && random_percent(&seed, 5))
@@ -92,22 +87,21 @@ static void *work(void *arg)
 			use_thread(&seed, n);
 	}
 	atomic_fetch_add(&operations, STEPS);
-	return NULL;
+}
+
+static bool nobody_waits(struct tw_semaphore_stats *stats)
+{
+	wanted("stats", tw_semaphore_stats(permits, stats), 0);
+	wanted("the ledger", (long long)(stats->capacity + stats->debt),
+	       (long long)(stats->available + stats->held));
+	return !stats->waiters && !stats->handed;
 }
 
 static void await_functions(void)
 {
-	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + 20 * TW_SECOND;
 	struct tw_semaphore_stats stats = {.size = sizeof stats};
 	wanted("set_capacity at the end", tw_semaphore_set_capacity(permits, capacity), 0);
-	do {
-		if (tw_clock_now(tw_clock_monotonic()) > end_ns)
-			violation("functions wait forever", (long long)stats.waiters);
-		usleep(50);
-		wanted("stats", tw_semaphore_stats(permits, &stats), 0);
-		wanted("the ledger", (long long)(stats.capacity + stats.debt),
-		       (long long)(stats.available + stats.held));
-	} while (stats.waiters || stats.handed);
+	AWAIT(nobody_waits(&stats), "functions wait forever");
 	wanted("held at the end", (long long)stats.held, 0);
 	wanted("available at the end", (long long)stats.available, capacity);
 	wanted("over-releases", (long long)stats.over_releases, 0);
@@ -118,33 +112,26 @@ static void await_functions(void)
 
 static void round_of(uint64_t *seed)
 {
-	pthread_t threads[THREADS];
-	uint64_t seeds[THREADS];
 	capacity = 1 + (int32_t)random_below(seed, MOST);
 	resizing = random_percent(seed, 30);
 	by_one = random_percent(seed, 50);
 	wanted("create", tw_semaphore_create(&permits, service, NULL, capacity), 0);
-	for (int i = 0; i < THREADS; i++) {
-		seeds[i] = random_next(seed);
-		pthread_create(&threads[i], NULL, work, &seeds[i]);
-	}
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+	start_threads(THREADS, work, seed);
+	join_all_threads();
 	await_functions();
 	wanted("destroy", tw_semaphore_destroy(permits), 0);
-	atomic_fetch_add(&stress_rounds, 1);
+}
+
+static void report(const char *word)
+{
+	printf("%s %lu rounds, %ld acquires, %ld functions, %ld of them cancelled\n", word,
+	       stress_rounds, operations, started, cancelled);
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = stress_begin(argc, argv);
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2};
-	wanted("service", tw_service_create(&service, &cfg), 0);
-	while (stress_goes_on())
-		round_of(&seed);
+	service = open_service((struct tw_service_config){.workers = 2});
+	stress_play(argc, argv, round_of, report);
 	wanted("service destroy", tw_service_destroy(service), 0);
-	printf("ok: %lu rounds, %ld acquires, %ld functions, %ld of them cancelled\n",
-	       atomic_load(&stress_rounds), atomic_load(&operations), atomic_load(&started),
-	       atomic_load(&cancelled));
 	return 0;
 }

@@ -1,26 +1,18 @@
 /*
- * soak SECONDS: a service at steady work. Producers schedule, cancel and reset; series beat; groups
- * come and go; threads end and are replaced. Resident memory, lateness of callbacks, open
+ * soak SECONDS [SEED]: a service at steady work. Producers schedule, cancel and reset; series beat;
+ * groups come and go; threads end and are replaced. Resident memory, lateness of callbacks, open
  * descriptors and threads are looked at again and again: the second half of the run must be like
  * its first half.
  *
- * The verdict is one line. Memory may grow by 4 MiB and an eighth between the halves, lateness (the
- * median of the samples' p99) to twice and 20 ms more: other load on the machine may do as much.
+ * Memory may grow by 4 MiB and an eighth between the halves, lateness (the median of the samples'
+ * worst) to one and a half times and 20 ms more: other load on the machine may do as much.
  * Descriptors and threads may not grow at all.
  */
 #include <dirent.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "test/support/random.h"
-#include "tickwheel.h"
+#include "test/stress/stress.h"
 
-enum { PRODUCERS = 2, SAMPLES_MOST = 4096, HELD = 512, WARM_UP_PERCENT = 20 };
+enum { PRODUCERS = 2, SAMPLES = 200, HELD = 512, WARM_UP_PERCENT = 20 };
 
 struct sample {
 	double rss_mib, late_ms;
@@ -29,24 +21,11 @@ struct sample {
 
 static struct {
 	tw_service *service;
-	atomic_bool stop;
 	atomic_ullong operations, runs, worst_ns;
-	struct sample samples[SAMPLES_MOST];
+	struct sample samples[SAMPLES];
 	unsigned count;
+	uint64_t next_ns, step_ns; /* of the samples */
 } soak;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "soak: FAILED: %s\n", what);
-	exit(1);
-}
-
-static void nap(uint64_t ns)
-{
-	const struct timespec span = {.tv_sec = (time_t)(ns / TW_SECOND),
-				      .tv_nsec = (long)(ns % TW_SECOND)};
-	nanosleep(&span, NULL);
-}
 
 static void on_timer(void *arg)
 {
@@ -60,7 +39,7 @@ static void on_measured(void *arg)
 	uint64_t due_ns = (uint64_t)(uintptr_t)arg, now_ns = tw_service_now(soak.service);
 	uint64_t late_ns = now_ns > due_ns ? now_ns - due_ns : 0, worst_ns = soak.worst_ns;
 	if (now_ns < due_ns)
-		die("a callback came early");
+		violation("a callback came early, ns", (long long)(due_ns - now_ns));
 	while (late_ns > worst_ns &&
 	       !atomic_compare_exchange_weak(&soak.worst_ns, &worst_ns, late_ns))
 		;
@@ -70,18 +49,15 @@ static void on_measured(void *arg)
 static void work_on_group(uint64_t *seed)
 {
 	tw_group group;
-	if (tw_group_create(&group, soak.service) != 0)
-		die("a group");
+	wanted("a group", tw_group_create(&group, soak.service), 0);
 	for (int i = 0; i < 20; i++) {
 		struct tw_task task = {.size = sizeof task,
 				       .fn = on_timer,
 				       .when_ns = random_below(seed, TW_SECOND),
 				       .group = group};
-		if (tw_schedule_task(soak.service, &task, NULL) != 0)
-			die("a member");
+		wanted("a member", tw_schedule_task(soak.service, &task, NULL), 0);
 	}
-	if (tw_group_destroy(soak.service, group) != 0)
-		die("the end of a group");
+	wanted("the end of a group", tw_group_destroy(soak.service, group), 0);
 }
 
 static void work(uint64_t *seed, tw_timer held[HELD])
@@ -90,16 +66,18 @@ static void work(uint64_t *seed, tw_timer held[HELD])
 	uint64_t dice = random_below(seed, 1000);
 	if (dice < 600) {
 		tw_cancel(soak.service, *timer);
-		if (tw_schedule(soak.service, random_below(seed, 30 * TW_SECOND), on_timer, NULL,
-				timer) != 0)
-			die("a schedule");
+		wanted("a schedule",
+		       tw_schedule(soak.service, random_below(seed, 30 * TW_SECOND), on_timer, NULL,
+				   timer),
+		       0);
 	} else if (dice < 900) {
 		tw_reset(soak.service, *timer, random_below(seed, 60 * TW_SECOND));
 	} else if (dice < 998) {
 		uint64_t due_ns = tw_service_now(soak.service) + random_below(seed, 2 * TW_SECOND);
-		if (tw_schedule_at(soak.service, due_ns, on_measured, (void *)(uintptr_t)due_ns,
-				   NULL) != 0)
-			die("a deadline");
+		wanted("a deadline",
+		       tw_schedule_at(soak.service, due_ns, on_measured, (void *)(uintptr_t)due_ns,
+				      NULL),
+		       0);
 	} else {
 		work_on_group(seed);
 	}
@@ -111,28 +89,27 @@ static void *produce(void *arg)
 	uint64_t seed = (uint64_t)(uintptr_t)arg,
 		 until_ns = tw_service_now(soak.service) + 3 * TW_SECOND;
 	tw_timer held[HELD] = {{0}};
-	while (!soak.stop && tw_service_now(soak.service) < until_ns) {
+	while (!atomic_load(&stress_stop) && tw_service_now(soak.service) < until_ns) {
 		for (int i = 0; i < 200; i++)
 			work(&seed, held);
 		soak.operations += 200;
-		nap(2 * TW_MILLISECOND);
+		stress_sleep(2 * TW_MILLISECOND);
 	}
 	for (int i = 0; i < HELD; i++)
 		tw_cancel(soak.service, held[i]);
 	return NULL;
 }
 
-static void *keep_producing(void *arg)
+static void keep_producing(unsigned number, uint64_t seed)
 {
-	uint64_t seed = (uint64_t)(uintptr_t)arg;
-	while (!soak.stop) {
+	while (!atomic_load(&stress_stop)) {
 		pthread_t thread;
-		if (pthread_create(&thread, NULL, produce, (void *)(uintptr_t)random_next(&seed)) !=
-		    0)
-			die("a thread");
+		wanted(
+		    "a thread",
+		    pthread_create(&thread, NULL, produce, (void *)(uintptr_t)random_next(&seed)),
+		    0);
 		pthread_join(thread, NULL);
 	}
-	return NULL;
 }
 
 static unsigned entries_of(const char *folder)
@@ -146,22 +123,13 @@ static unsigned entries_of(const char *folder)
 	return n;
 }
 
-static double resident_mib(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-	if (!file || fscanf(file, "%*s %lu", &pages) != 1)
-		die("/proc/self/statm");
-	fclose(file);
-	return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
-}
-
 static void take_sample(void)
 {
-	if (soak.count == SAMPLES_MOST)
+	if (soak.count == SAMPLES || stress_now_ns() < soak.next_ns)
 		return;
+	soak.next_ns += soak.step_ns;
 	struct sample *s = &soak.samples[soak.count++];
-	s->rss_mib = resident_mib();
+	s->rss_mib = (double)resident_kib() / 1024;
 	s->late_ms = (double)atomic_exchange(&soak.worst_ns, 0) / 1e6;
 	s->descriptors = entries_of("/proc/self/fd");
 	s->threads = entries_of("/proc/self/task");
@@ -180,7 +148,7 @@ struct half {
 
 static struct half sum(unsigned from, unsigned to)
 {
-	static double rss[SAMPLES_MOST], late[SAMPLES_MOST];
+	static double rss[SAMPLES], late[SAMPLES];
 	struct half half = {0};
 	for (unsigned i = from; i < to; i++) {
 		const struct sample *s = &soak.samples[i];
@@ -197,57 +165,50 @@ static struct half sum(unsigned from, unsigned to)
 	return half;
 }
 
-static int verdict(double seconds)
+static void verdict(void)
 {
 	unsigned from = soak.count * WARM_UP_PERCENT / 100, middle = (from + soak.count) / 2;
 	if (middle == from)
-		die("too short to say anything: give it ten seconds");
+		violation("too short to say anything: give it ten seconds", 0);
 	struct half a = sum(from, middle), b = sum(middle, soak.count);
 	const char *grew = b.rss_mib > a.rss_mib * 1.125 + 4  ? "memory grew"
 			   : b.late_ms > 1.5 * a.late_ms + 20 ? "lateness grew"
 			   : b.descriptors > a.descriptors    ? "descriptors grew"
 			   : b.threads > a.threads            ? "threads grew"
 							      : NULL;
-	printf("soak: %s: %.0f s, %.1f M operations, %.1f M runs; first and second half: memory "
-	       "%.1f, %.1f MiB; latest "
-	       "callback of a sample %.2f, %.2f ms;"
-	       " descriptors %u, %u; threads %u, %u\n",
-	       grew ? grew : "ok, flat", seconds, (double)soak.operations / 1e6,
-	       (double)soak.runs / 1e6, a.rss_mib, b.rss_mib, a.late_ms, b.late_ms, a.descriptors,
-	       b.descriptors, a.threads, b.threads);
-	return grew != NULL;
+	printf("first and second half: memory %.1f, %.1f MiB; latest callback of a sample %.2f, "
+	       "%.2f ms; descriptors %u, %u; threads %u, %u\n",
+	       a.rss_mib, b.rss_mib, a.late_ms, b.late_ms, a.descriptors, b.descriptors, a.threads,
+	       b.threads);
+	if (grew)
+		violation(grew, 0);
+}
+
+static void round_of(uint64_t *seed)
+{
+	struct tw_period beat = {
+	    .size = sizeof beat, .period_ns = 10 * TW_MILLISECOND, .first_ns = TW_MILLISECOND};
+	char why[128] = "";
+	soak.service = open_service((struct tw_service_config){.workers = 2});
+	for (int i = 0; i < 20; i++)
+		wanted("a series", tw_schedule_every(soak.service, &beat, on_timer, NULL, NULL), 0);
+	start_threads(PRODUCERS, keep_producing, seed);
+	soak.next_ns = stress_now_ns();
+	soak.step_ns = (stress_until_ns - soak.next_ns) / SAMPLES;
+	watch_threads(take_sample);
+	verdict();
+	close_service(soak.service);
+	wanted(why, tw_service_validate(soak.service, why, sizeof why), 0);
+	wanted("the end", tw_service_destroy(soak.service), 0);
+}
+
+static void report(const char *word)
+{
+	printf("%s %.1f M operations, %.1f M runs\n", word, (double)soak.operations / 1e6,
+	       (double)soak.runs / 1e6);
 }
 
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? atof(argv[1]) : 60;
-	struct tw_service_config config = {.size = sizeof config, .workers = 2};
-	struct tw_period beat = {
-	    .size = sizeof beat, .period_ns = 10 * TW_MILLISECOND, .first_ns = TW_MILLISECOND};
-	pthread_t producers[PRODUCERS];
-	if (seconds <= 0 || tw_service_create(&soak.service, &config) != 0)
-		die("usage: soak SECONDS");
-	for (int i = 0; i < 20; i++)
-		if (tw_schedule_every(soak.service, &beat, on_timer, NULL, NULL) != 0)
-			die("a series");
-	for (uintptr_t i = 0; i < PRODUCERS; i++)
-		if (pthread_create(&producers[i], NULL, keep_producing, (void *)(i + 1)) != 0)
-			die("a producer");
-	uint64_t step_ns = (uint64_t)(seconds * 1e9 / (seconds < 400 ? 100 : 2000));
-	for (uint64_t until_ns = tw_service_now(soak.service) + (uint64_t)(seconds * 1e9);
-	     tw_service_now(soak.service) < until_ns;) {
-		nap(step_ns);
-		take_sample();
-	}
-	soak.stop = true;
-	for (int i = 0; i < PRODUCERS; i++)
-		pthread_join(producers[i], NULL);
-	int failed = verdict(seconds);
-	char why[128] = "";
-	if (tw_service_close(soak.service, TW_CLOSE_DROP, TW_FOREVER) != 0 ||
-	    tw_service_validate(soak.service, why, sizeof why) != 0)
-		die(why);
-	if (tw_service_destroy(soak.service) != 0)
-		die("the end");
-	return failed;
+	return stress_play(argc, argv, round_of, report);
 }

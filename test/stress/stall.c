@@ -1,6 +1,5 @@
 /*
- * stress_stall SECONDS [SEED [STOPPED_S]]: a process that is stopped (SIGSTOP) in the middle of its
- * work, for 2 s or STOPPED_S, with
+ * stall SECONDS [SEED]: a process that is stopped (SIGSTOP) for 2 s in the middle of its work, with
  * 100 000 timers, 10 000 of them series.
  *
  * Afterwards nothing is early, each one-shot runs once, each series keeps its phase and counts what
@@ -8,22 +7,14 @@
  * without a stop. That cost is measured in the same process; it is noisy, so it fails only if three
  * rounds in a row are above. Not good at: lateness, which a stop makes meaningless.
  */
-#include <inttypes.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "test/support/random.h"
-#include "tickwheel.h"
+#include "test/stress/stress.h"
 #include "test/support/current.h"
 
 enum { ONCE = 90000, SERIES = 10000, MS = 1000000, COST_MOST = 3, TRIES = 3 };
-#define WATCHDOG_NS (20 * TW_SECOND)
+#define STOPPED_NS (2 * TW_SECOND)
 enum { EXIT_GOOD, EXIT_WRONG, EXIT_COSTLY };
 
 /* Its service's clock is the monotonic one. */
@@ -37,30 +28,17 @@ static tw_service *service;
 static struct timer timers[ONCE + SERIES];
 static atomic_uint_fast64_t runs, early;
 
-static uint64_t now_ns(clockid_t id)
+static uint64_t cpu_time_ns(clockid_t id)
 {
 	struct timespec now;
 	clock_gettime(id, &now);
 	return (uint64_t)now.tv_sec * TW_SECOND + (uint64_t)now.tv_nsec;
 }
 
-static void pause_ns(uint64_t ns)
-{
-	const struct timespec span = {.tv_sec = (time_t)(ns / TW_SECOND),
-				      .tv_nsec = (long)(ns % TW_SECOND)};
-	nanosleep(&span, NULL);
-}
-
 /* What the service has cost: of all threads but this one, which watches. */
 static uint64_t cpu_ns(void)
 {
-	return now_ns(CLOCK_PROCESS_CPUTIME_ID) - now_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
-static void must(int answer)
-{
-	if (answer != 0)
-		abort();
+	return cpu_time_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_time_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void ran(void *arg)
@@ -68,7 +46,7 @@ static void ran(void *arg)
 	struct timer *t = arg;
 	uint64_t instant = atomic_fetch_add(&t->missed, current_run().overruns) +
 			   current_run().overruns + atomic_fetch_add(&t->runs, 1);
-	if (now_ns(CLOCK_MONOTONIC) < t->due_ns + instant * t->period_ns)
+	if (stress_now_ns() < t->due_ns + instant * t->period_ns)
 		atomic_fetch_add(&early, 1);
 	atomic_fetch_add(&runs, 1);
 }
@@ -83,7 +61,7 @@ static void arm(struct timer *t, uint64_t due_ns, uint64_t period_ns)
 			       .flags = TW_TASK_AT,
 			       .period = period_ns ? &period : NULL};
 	*t = (struct timer){.due_ns = due_ns, .period_ns = period_ns};
-	must(tw_schedule_task(service, &task, &t->timer));
+	wanted("a schedule", tw_schedule_task(service, &task, &t->timer), 0);
 }
 
 static void cancel_all(void)
@@ -112,16 +90,16 @@ static void shuffle(unsigned *order, unsigned count, uint64_t *seed)
 static bool arm_together(unsigned once, uint64_t lead_ns, uint64_t *seed)
 {
 	static unsigned order[SERIES + ONCE];
-	uint64_t due_ns = now_ns(CLOCK_MONOTONIC) + lead_ns;
+	uint64_t due_ns = stress_now_ns() + lead_ns;
 	shuffle(order, SERIES + once, seed);
 	for (unsigned i = 0; i < SERIES + once; i++)
 		arm(&timers[order[i]], due_ns, order[i] < SERIES ? 3600 * TW_SECOND : 0);
-	uint64_t armed_ns = now_ns(CLOCK_MONOTONIC);
+	uint64_t armed_ns = stress_now_ns();
 	if (armed_ns >= due_ns - 20 * MS) {
 		cancel_all();
 		return false;
 	}
-	pause_ns(due_ns - 20 * MS - armed_ns);
+	stress_sleep(due_ns - 20 * MS - armed_ns);
 	return true;
 }
 
@@ -134,7 +112,7 @@ static double cost_of_firing(unsigned once, uint64_t *seed)
 		lead_ns *= 2;
 	uint64_t before_ns = cpu_ns();
 	while (runs - ran_before < SERIES + once)
-		pause_ns(MS);
+		stress_sleep(MS);
 	uint64_t cost_ns = cpu_ns() - before_ns;
 	cancel_all();
 	return (double)cost_ns / (SERIES + once);
@@ -162,80 +140,64 @@ static unsigned wrong_counts(uint64_t instant_ns)
 	return wrong;
 }
 
-/*
- * All is right in a moment, or when the service gets its processors; a count that is wrong for good
- * stays so.
- */
-static unsigned await_right_counts(uint64_t instant_ns)
-{
-	uint64_t until_ns = now_ns(CLOCK_MONOTONIC) + WATCHDOG_NS;
-	unsigned wrong;
-	while ((wrong = wrong_counts(instant_ns) + !past_has_run(instant_ns)) &&
-	       now_ns(CLOCK_MONOTONIC) < until_ns)
-		pause_ns(MS);
-	return wrong;
-}
-
 /* The stopped process. It announces that it is ready, and reads when it may go on. */
-static int stopped_process(int ready, int go_on, uint64_t seed, uint64_t stop_ns)
+static int stopped_process(int ready, int go_on, uint64_t seed)
 {
-	struct tw_service_config cfg = {.size = sizeof cfg};
-	char byte = 0;
-	must(tw_service_create(&service, &cfg));
+	char byte = 0, why[200] = "";
+	stress_seed = seed;
+	service = open_service((struct tw_service_config){0});
 	cost_of_firing(ONCE, &seed); /* memory is touched, threads are there */
 	double cost_ns = cost_of_firing(ONCE * 2 / 3, &seed);
 
-	uint64_t start_ns = now_ns(CLOCK_MONOTONIC) + 300 * MS;
+	uint64_t start_ns = stress_now_ns() + 300 * MS;
 	for (unsigned i = 0; i < ONCE + SERIES; i++) {
 		bool is_series = i % 10 == 0;
-		uint64_t within_ns = is_series ? TW_SECOND / 10 : stop_ns * 3 / 2;
+		uint64_t within_ns = is_series ? TW_SECOND / 10 : STOPPED_NS * 3 / 2;
 		arm(&timers[i], start_ns + random_below(&seed, within_ns),
 		    is_series ? 50 * MS + random_below(&seed, 450 * MS) : 0);
 	}
-	pause_ns(500 * MS);
+	stress_sleep(500 * MS);
 	uint64_t before_ns = cpu_ns(), ran_before = runs;
 	if (write(ready, &byte, 1) != 1 || read(go_on, &byte, 1) != 1)
 		return EXIT_WRONG;
-	uint64_t resumed_ns = now_ns(CLOCK_MONOTONIC);
+	uint64_t resumed_ns = stress_now_ns();
 	while (!past_has_run(resumed_ns))
-		pause_ns(MS);
-	uint64_t caught_up_ns = now_ns(CLOCK_MONOTONIC);
+		stress_sleep(MS);
+	uint64_t caught_up_ns = stress_now_ns();
 	double ratio = (double)(cpu_ns() - before_ns) / (double)(runs - ran_before) / cost_ns;
 	uint64_t ran_since = runs - ran_before;
 
-	pause_ns(stop_ns / 2 + 100 * MS);
-	unsigned wrong = await_right_counts(now_ns(CLOCK_MONOTONIC));
+	stress_sleep(STOPPED_NS / 2 + 100 * MS);
+	/* All is right in a moment, or when the service gets its processors. */
+	uint64_t instant_ns = stress_now_ns();
+	AWAIT(past_has_run(instant_ns) && !wrong_counts(instant_ns), "runs of a timer");
 	cancel_all();
-	char why[200] = "";
-	int invalid = tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) ||
-		      tw_service_validate(service, why, sizeof why);
+	wanted("early runs", (long long)early, 0);
+	close_service(service);
+	wanted(why, tw_service_validate(service, why, sizeof why), 0);
 	tw_service_destroy(service);
-	printf("stress_stall: stopped %.1f s; %" PRIu64
-	       " runs to catch up took %.0f ms, %.2f times the CPU of firing them "
-	       "(%.0f ns each); early %" PRIuFAST64 ", wrong %u%s%s\n",
-	       (double)stop_ns / 1e9, ran_since, (double)(caught_up_ns - resumed_ns) / 1e6, ratio,
-	       cost_ns, early, wrong, invalid ? ", invalid: " : "", why);
+	printf("  ... %" PRIu64 " runs to catch up took %.0f ms, %.2f times the CPU of firing them "
+	       "(%.0f ns each)\n",
+	       ran_since, (double)(caught_up_ns - resumed_ns) / 1e6, ratio, cost_ns);
 	fflush(stdout);
-	return early || wrong || invalid ? EXIT_WRONG : ratio > COST_MOST ? EXIT_COSTLY : EXIT_GOOD;
+	return ratio > COST_MOST ? EXIT_COSTLY : EXIT_GOOD;
 }
 
 /*
  * A program of its own: a sanitizer's runtime does not bear threads in a child that was only
  * forked.
  */
-static _Noreturn void become_stopped(int ready, int go_on, uint64_t seed, uint64_t stop_ns)
+static _Noreturn void become_stopped(int ready, int go_on, uint64_t seed)
 {
-	char words[4][24];
+	char words[3][24];
 	snprintf(words[0], sizeof words[0], "%d", ready);
 	snprintf(words[1], sizeof words[1], "%d", go_on);
 	snprintf(words[2], sizeof words[2], "%" PRIu64, seed);
-	snprintf(words[3], sizeof words[3], "%" PRIu64, stop_ns);
-	execl("/proc/self/exe", "stress_stall", "--stopped", words[0], words[1], words[2], words[3],
-	      (char *)NULL);
+	execl("/proc/self/exe", "stall", "--stopped", words[0], words[1], words[2], (char *)NULL);
 	abort();
 }
 
-static int round_of(uint64_t seed, uint64_t stop_ns)
+static int stop_one(uint64_t seed)
 {
 	int ready[2], go_on[2], status;
 	char byte = 0;
@@ -243,11 +205,11 @@ static int round_of(uint64_t seed, uint64_t stop_ns)
 		abort();
 	pid_t child = fork();
 	if (child == 0)
-		become_stopped(ready[1], go_on[0], seed, stop_ns);
+		become_stopped(ready[1], go_on[0], seed);
 	close(ready[1]), close(go_on[0]); /* else the read waits for a child that has died */
 	bool is_ready = child > 0 && read(ready[0], &byte, 1) == 1;
 	if (is_ready && kill(child, SIGSTOP) == 0) {
-		pause_ns(stop_ns);
+		stress_sleep(STOPPED_NS);
 		is_ready = write(go_on[1], &byte, 1) == 1;
 		kill(child, SIGCONT);
 	}
@@ -257,27 +219,25 @@ static int round_of(uint64_t seed, uint64_t stop_ns)
 	return is_ready && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_WRONG;
 }
 
+static void round_of(uint64_t *seed)
+{
+	for (int tries = 1;; tries++) {
+		int outcome = stop_one(random_next(seed));
+		if (outcome == EXIT_GOOD)
+			return;
+		if (outcome != EXIT_COSTLY || tries == TRIES)
+			violation("the stopped process ends with", outcome);
+	}
+}
+
+static void report(const char *word)
+{
+	printf("%s %lu processes were stopped\n", word, stress_rounds);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc == 6 && strcmp(argv[1], "--stopped") == 0)
-		return stopped_process(atoi(argv[2]), atoi(argv[3]), strtoull(argv[4], NULL, 10),
-				       strtoull(argv[5], NULL, 10));
-	uint64_t seconds = argc > 1 ? strtoull(argv[1], NULL, 10) : 20;
-	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : now_ns(CLOCK_MONOTONIC);
-	uint64_t stop_ns = (argc > 3 ? strtoull(argv[3], NULL, 10) : 2) * TW_SECOND;
-	uint64_t end_ns = now_ns(CLOCK_MONOTONIC) + seconds * TW_SECOND;
-	int costly = 0;
-	printf("stress_stall: seed %" PRIu64 "\n", seed);
-	fflush(stdout);
-	do {
-		uint64_t of_round = seed;
-		int outcome = round_of(random_next(&seed), stop_ns);
-		costly = outcome == EXIT_COSTLY ? costly + 1 : 0;
-		if (outcome == EXIT_WRONG || costly == TRIES) {
-			fprintf(stderr, "stress_stall: FAILED, round's seed %" PRIu64 "\n",
-				of_round);
-			return 1;
-		}
-	} while (costly || now_ns(CLOCK_MONOTONIC) < end_ns);
-	return 0;
+	if (argc == 5 && strcmp(argv[1], "--stopped") == 0)
+		return stopped_process(atoi(argv[2]), atoi(argv[3]), strtoull(argv[4], NULL, 10));
+	return stress_play(argc, argv, round_of, report);
 }

@@ -1,5 +1,5 @@
 /*
- * stress_storm SECONDS [SEED]: storms, and a trickle between them while memory goes back.
+ * storm SECONDS [SEED]: storms, and a trickle between them while memory goes back.
  *
  * Each thread arms a great many timers, cancels most, then goes on a little at a time: slow enough
  * for the tick thread to take this for quiet, and to give back what the storm has left (after a
@@ -7,26 +7,14 @@
  * that goes while its slot is in use would call a wrong function, or none: each run says whose it
  * is.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "test/support/random.h"
 #include "test/stress/stress.h"
-#include "tickwheel.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { STORM = 20000 }; /* all is slower there */
-#else
-enum { STORM = 100000 };
-#endif
-
-enum { THREADS = 3, TRICKLE_MS = 2500, KEEP_EVERY = 5000 };
+enum {
+	STORM = STRESS_SANITIZED ? 20000 : 100000, /* all is slower there */
+	THREADS = 3,
+	TRICKLE_MS = 2500,
+	KEEP_EVERY = 5000
+};
 
 struct owned {
 	tw_timer timer;
@@ -35,15 +23,12 @@ struct owned {
 	bool with_release;
 };
 
-struct storm {
-	uint64_t seed;
+static struct storm {
+	uint64_t seed, scheduled, cancelled;
 	struct owned *owned;
-	uint64_t scheduled;
-	pthread_t thread;
-};
+} storms[THREADS];
 
 static tw_service *service;
-static atomic_bool stop;
 static atomic_ullong ran;
 static uint64_t least_bytes = UINT64_MAX, most_bytes;
 
@@ -76,17 +61,16 @@ static void arm(struct storm *storm, size_t i, uint64_t delay_ns)
 			       .arg = owned,
 			       .when_ns = delay_ns,
 			       .release = owned->with_release ? release : NULL};
-	int answer = tw_schedule_task(service, &task, &owned->timer);
-	if (answer != 0)
-		violation("a schedule", answer);
+	wanted("a schedule", tw_schedule_task(service, &task, &owned->timer), 0);
 	storm->scheduled++;
 }
 
-static void end_owned(struct owned *owned)
+static void end_owned(struct storm *storm, struct owned *owned)
 {
 	if (!owned->timer.id)
 		return;
 	int answer = tw_cancel_wait(service, owned->timer, TW_FOREVER);
+	storm->cancelled += answer == TW_CANCELLED;
 	if (atomic_load(&owned->runs) != (answer != TW_CANCELLED))
 		violation("runs of a timer", atomic_load(&owned->runs));
 	if (atomic_load(&owned->releases) != owned->with_release)
@@ -98,32 +82,33 @@ static void end_owned(struct owned *owned)
 
 static void trickle(struct storm *storm)
 {
-	for (int ms = 0; ms < TRICKLE_MS && !atomic_load(&stop); ms++) {
+	for (int ms = 0; ms < TRICKLE_MS && !atomic_load(&stress_stop); ms++) {
 		for (int k = 0; k < 4; k++) {
 			size_t i = random_below(&storm->seed, STORM);
-			end_owned(&storm->owned[i]);
+			end_owned(storm, &storm->owned[i]);
 			arm(storm, i, random_below(&storm->seed, 50 * TW_MILLISECOND));
 		}
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+		stress_sleep(TW_MILLISECOND);
 	}
 }
 
-static void *weather(void *arg)
+static void weather(unsigned number, uint64_t seed)
 {
-	struct storm *storm = arg;
-	while (!atomic_load(&stop)) {
+	struct storm *storm = &storms[number];
+	*storm = (struct storm){.seed = seed, .owned = calloc(STORM, sizeof(struct owned))};
+	while (!atomic_load(&stress_stop)) {
 		for (size_t i = 0; i < STORM; i++) {
-			end_owned(&storm->owned[i]);
+			end_owned(storm, &storm->owned[i]);
 			arm(storm, i, 20 * TW_SECOND + random_below(&storm->seed, 60 * TW_SECOND));
 		}
 		for (size_t i = 0; i < STORM; i++)
 			if (i % KEEP_EVERY)
-				end_owned(&storm->owned[i]);
+				end_owned(storm, &storm->owned[i]);
 		trickle(storm);
 	}
 	for (size_t i = 0; i < STORM; i++)
-		end_owned(&storm->owned[i]);
-	return NULL;
+		end_owned(storm, &storm->owned[i]);
+	free(storm->owned);
 }
 
 static void look(void)
@@ -138,48 +123,29 @@ static void look(void)
 		least_bytes = stats.memory_bytes;
 }
 
+static void round_of(uint64_t *seed)
+{
+	struct stress_ledger ledger = {0};
+	service = open_service((struct tw_service_config){.workers = 2, .max_timers = 1000000});
+	start_threads(THREADS, weather, seed);
+	watch_threads(look);
+	for (int i = 0; i < THREADS; i++) {
+		ledger.scheduled += storms[i].scheduled;
+		ledger.cancelled += storms[i].cancelled;
+	}
+	close_service(service);
+	ledger.fired = ledger.runs = ran;
+	wanted("runs", (long long)ran, (long long)(ledger.scheduled - ledger.cancelled));
+	end_service(service, ledger);
+}
+
+static void report(const char *word)
+{
+	printf("%s %llu runs, %" PRIu64 " KiB at most, %" PRIu64 " KiB since then\n", word, ran,
+	       most_bytes / 1024, least_bytes / 1024);
+}
+
 int main(int argc, char **argv)
 {
-	uint64_t seed = stress_begin(argc, argv), scheduled = 0;
-	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2, .max_timers = 1000000};
-	struct storm storms[THREADS] = {{0}};
-	if (tw_service_create(&service, &cfg) != 0)
-		violation("no service", 0);
-	for (int i = 0; i < THREADS; i++) {
-		storms[i].seed = random_next(&seed);
-		storms[i].owned = calloc(STORM, sizeof(*storms[i].owned));
-		if (!storms[i].owned ||
-		    pthread_create(&storms[i].thread, NULL, weather, &storms[i]) != 0)
-			violation("no thread", i);
-	}
-	for (unsigned looks = 1; stress_goes_on(); looks++) {
-		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-		look();
-		if (looks % 50)
-			continue;
-		printf("  ... %llu runs, %" PRIu64 " KiB at most, %" PRIu64 " KiB since then\n",
-		       atomic_load(&ran), most_bytes / 1024, least_bytes / 1024);
-		fflush(stdout);
-	}
-	atomic_store(&stop, true);
-	for (int i = 0; i < THREADS; i++) {
-		pthread_join(storms[i].thread, NULL);
-		scheduled += storms[i].scheduled;
-	}
-	struct tw_service_stats stats = {.size = sizeof(stats)};
-	char why[256] = "";
-	tw_service_stats(service, &stats);
-	if (stats.scheduled != scheduled || stats.fired != ran ||
-	    stats.fired + stats.cancelled != scheduled)
-		violation("the ledger does not balance", (long long)scheduled);
-	if (tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) != 0 ||
-	    tw_service_validate(service, why, sizeof(why)) != 0)
-		violation(why, 0);
-	tw_service_destroy(service);
-	for (int i = 0; i < THREADS; i++)
-		free(storms[i].owned);
-	printf("ok: %" PRIu64 " timers; %" PRIu64 " KiB held at most, %" PRIu64
-	       " KiB at least after that\n",
-	       scheduled, most_bytes / 1024, least_bytes / 1024);
-	return 0;
+	return stress_play(argc, argv, round_of, report);
 }

@@ -1,5 +1,5 @@
 /*
- * stress_strand SECONDS [SEED]: strands under fire.
+ * strand SECONDS [SEED]: strands under fire.
  *
  * Threads submit tasks with and without delays, series, and timers that name the strands as their
  * executors; they cancel, wait, and close, and tasks do so themselves. In the end of a round each
@@ -9,21 +9,11 @@
  * what one thread submits to one strand without a delay runs in that order; nothing runs after a
  * close has returned to a task of the strand.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "test/stress/stress.h"
 
 #include "executor/strand/internal.h"
-#include "test/support/random.h"
-#include "tickwheel.h"
 
 enum { THREADS = 3, STRANDS = 4, EACH = 3000, WAITED = 20 };
 
@@ -51,29 +41,23 @@ struct record {
 	_Atomic int accepted, started, cancelled, releases, fate;
 };
 
-static struct {
-	uint64_t seed, number;
-	tw_service *service;
-	struct subject subjects[STRANDS];
-	struct record *records; /* [THREADS][EACH] */
-} now;
+static tw_service *service;
+static struct subject subjects[STRANDS];
+static struct record records[THREADS][EACH];
 
 static atomic_ullong accepted, ran, cut;
 
-__attribute__((format(printf, 2, 3), noreturn)) static void violation(const struct record *r,
-								      const char *format, ...)
+__attribute__((format(printf, 2, 3), noreturn)) static void violation_by(const struct record *r,
+									 const char *format, ...)
 {
 	va_list args;
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %" PRIu64 "): ", now.seed, now.number);
+	violation_begins();
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	if (r)
-		fprintf(stderr,
-			"\n  kind %d, accepted %d, started %d, cancelled %d, releases %d, fate %d",
-			(int)r->kind, r->accepted, r->started, r->cancelled, r->releases, r->fate);
-	fprintf(stderr, "\n");
+	fprintf(stderr,
+		"\n  kind %d, accepted %d, started %d, cancelled %d, releases %d, fate %d\n",
+		(int)r->kind, r->accepted, r->started, r->cancelled, r->releases, r->fate);
 	_exit(1);
 }
 
@@ -85,13 +69,13 @@ static void close_here(struct record *r)
 	if (s->ends_itself && atomic_load(&s->closed) == 0) {
 		atomic_store(&s->closed, 1);
 		if (tw_strand_destroy(s->strand))
-			violation(r, "a task cannot destroy its strand");
+			violation_by(r, "a task cannot destroy its strand");
 		return;
 	}
 	if (s->ends_itself)
 		return;
 	if (tw_strand_close(s->strand, 0) != -ETIMEDOUT) /* this task runs */
-		violation(r, "a task cannot close its strand");
+		violation_by(r, "a task cannot close its strand");
 	atomic_store(&s->closed, 1);
 }
 
@@ -99,15 +83,15 @@ static void enter(struct record *r)
 {
 	struct subject *s = r->subject;
 	if (atomic_fetch_add(&s->inside, 1) != 0)
-		violation(r, "two runs of one strand overlap");
+		violation_by(r, "two runs of one strand overlap");
 	if (atomic_load(&s->closed))
-		violation(r, "a run after close has returned on the strand itself");
+		violation_by(r, "a run after close has returned on the strand itself");
 	if (atomic_load(&r->cancelled) || atomic_load(&r->releases))
-		violation(r, "a run after the end");
-	if (r->not_before_ns && tw_service_now(now.service) < r->not_before_ns)
-		violation(r, "a run before its time");
+		violation_by(r, "a run after the end");
+	if (r->not_before_ns && tw_service_now(service) < r->not_before_ns)
+		violation_by(r, "a run before its time");
 	if (tw_strand_current() != s->strand)
-		violation(r, "tw_strand_current() is another strand");
+		violation_by(r, "tw_strand_current() is another strand");
 	s->runs++;
 }
 
@@ -117,16 +101,16 @@ static void run(void *arg)
 	struct subject *s = r->subject;
 	enter(r);
 	if (atomic_fetch_add(&r->started, 1) && r->kind != SERIES)
-		violation(r, "a second run");
+		violation_by(r, "a second run");
 	if (r->kind == NOW && s->last[r->thread] >= r->number)
-		violation(r, "out of order");
+		violation_by(r, "out of order");
 	if (r->kind == NOW)
 		s->last[r->thread] = r->number;
 	if (random_below(&r->seed, 4000) == 0)
 		close_here(r);
 	atomic_fetch_add(&ran, 1);
 	if (atomic_fetch_sub(&s->inside, 1) != 1)
-		violation(r, "two runs of one strand overlapped");
+		violation_by(r, "two runs of one strand overlapped");
 }
 
 static void release(void *arg, enum tw_fate fate)
@@ -134,11 +118,11 @@ static void release(void *arg, enum tw_fate fate)
 	struct record *r = arg;
 	atomic_store(&r->fate, (int)fate);
 	if (atomic_fetch_add(&r->releases, 1) != 0)
-		violation(r, "a second release");
+		violation_by(r, "a second release");
 	if (fate == TW_FATE_FIRED && !atomic_load(&r->started))
-		violation(r, "fired without a run");
+		violation_by(r, "fired without a run");
 	if (fate == TW_FATE_CANCELLED && r->kind != SERIES && atomic_load(&r->started))
-		violation(r, "cancelled after its run");
+		violation_by(r, "cancelled after its run");
 	atomic_fetch_add(&cut, fate != TW_FATE_FIRED);
 }
 
@@ -150,31 +134,30 @@ static void destroy_own(void *arg);
 static void check_seen(const struct tw_service_liveness *seen)
 {
 	tw_fn *fn = seen->longest_fn;
-	uintptr_t arg = (uintptr_t)seen->longest_arg, records = (uintptr_t)now.records;
-	bool of_record = arg >= records && arg - records < sizeof(struct record) * THREADS * EACH;
+	uintptr_t arg = (uintptr_t)seen->longest_arg, first = (uintptr_t)records;
+	bool of_record = arg >= first && arg - first < sizeof records;
 	if ((fn == run || fn == (tw_fn *)(void (*)(void))release) != of_record)
-		violation(NULL, "a function with another's argument");
-	if (fn == destroy_own && seen->longest_arg != &now.subjects[0])
-		violation(NULL, "destroy_own with another's argument");
+		violation("a function with another's argument", 0);
+	if (fn == destroy_own && seen->longest_arg != &subjects[0])
+		violation("destroy_own with another's argument", 0);
 	if (!seen->running != !fn)
-		violation(NULL, "%d runs, function %d", (int)seen->running, fn != NULL);
+		violation("runs without a function, or the reverse", (long long)seen->running);
 }
 
 static void look_on(void)
 {
 	struct tw_service_liveness seen = {.size = sizeof seen};
-	if (tw_service_liveness(now.service, &seen))
-		violation(NULL, "liveness");
+	if (tw_service_liveness(service, &seen))
+		violation("liveness", 0);
 	check_seen(&seen);
 }
 
 /* --------------------------------------------------------------- what threads do */
 
 struct caller {
-	int number;
+	unsigned number;
 	uint64_t seed;
 	long numbers[STRANDS];
-	pthread_t thread;
 };
 
 static int submit_timer(struct record *r, uint64_t delay_ns)
@@ -185,7 +168,7 @@ static int submit_timer(struct record *r, uint64_t delay_ns)
 			       .when_ns = delay_ns,
 			       .release = release,
 			       .executor = r->subject->executor};
-	return tw_schedule_task(now.service, &task, NULL);
+	return tw_schedule_task(service, &task, NULL);
 }
 
 static int submit_task(struct record *r, uint64_t delay_ns, uint64_t period_ns)
@@ -202,7 +185,7 @@ static int submit_task(struct record *r, uint64_t delay_ns, uint64_t period_ns)
 				      .release = release};
 	int answer = tw_strand_submit_task(r->subject->strand, &spec, &r->task);
 	if (answer && r->task.id)
-		violation(r, "a refused task has a handle");
+		violation_by(r, "a refused task has a handle");
 	return answer;
 }
 
@@ -211,15 +194,15 @@ static void submit(struct caller *c, struct record *r)
 	static const unsigned char kinds[] = {NOW, NOW, NOW, NOW, LATER, LATER, SERIES, TIMER};
 	unsigned which = (unsigned)random_below(&c->seed, STRANDS);
 	uint64_t delay_ns = random_below(&c->seed, 3 * TW_MILLISECOND);
-	*r = (struct record){.subject = &now.subjects[which],
+	*r = (struct record){.subject = &subjects[which],
 			     .kind = (enum kind)kinds[random_below(&c->seed, sizeof kinds)],
-			     .thread = c->number,
+			     .thread = (int)c->number,
 			     .number = ++c->numbers[which],
 			     .seed = random_next(&c->seed)};
 	if (r->subject->ends_itself && r->kind != TIMER)
 		r->kind = TIMER; /* other calls must not race with destroy */
 	if (r->kind != NOW)
-		r->not_before_ns = tw_service_now(now.service) + delay_ns;
+		r->not_before_ns = tw_service_now(service) + delay_ns;
 	atomic_store(&r->accepted, 1); /* first: it may run before the answer is here */
 	int answer =
 	    r->kind == TIMER
@@ -232,7 +215,7 @@ static void submit(struct caller *c, struct record *r)
 	}
 	atomic_store(&r->accepted, 0);
 	if (answer != -ESHUTDOWN && answer != -EAGAIN)
-		violation(r, "submit answers %d", answer);
+		violation_by(r, "submit answers %d", answer);
 }
 
 static void cancel(struct caller *c, struct record *r)
@@ -243,36 +226,35 @@ static void cancel(struct caller *c, struct record *r)
 	int answer = wait ? tw_strand_cancel_wait(r->subject->strand, r->task, TW_FOREVER)
 			  : tw_strand_cancel(r->subject->strand, r->task);
 	if (answer < 0 || answer == TW_SELF || (wait && answer == TW_RUNNING))
-		violation(r, "cancel answers %d", answer);
+		violation_by(r, "cancel answers %d", answer);
 	if (answer == TW_CANCELLED && r->kind != SERIES && atomic_load(&r->started))
-		violation(r, "cancelled, and ran");
+		violation_by(r, "cancelled, and ran");
 	if (answer == TW_CANCELLED && atomic_exchange(&r->cancelled, 1))
-		violation(r, "two cancels won");
+		violation_by(r, "two cancels won");
 	if ((answer == TW_CANCELLED || answer == TW_GONE || answer == TW_FINISHED) &&
 	    atomic_load(&r->releases) != 1)
-		violation(r, "answer %d before its release has returned", answer);
+		violation_by(r, "answer %d before its release has returned", answer);
 }
 
-static void *call(void *arg)
+static void call(unsigned number, uint64_t seed)
 {
-	struct caller *c = arg;
-	struct record *mine = now.records + (size_t)c->number * EACH;
+	struct caller caller = {.number = number, .seed = seed}, *c = &caller;
+	struct record *mine = records[number];
 	for (long i = 0; i < EACH; i++) {
 		submit(c, &mine[i]);
 		if (random_percent(&c->seed, 30))
 			cancel(c, &mine[i]);
 		if (random_percent(&c->seed, 20))
 			cancel(c, &mine[random_below(&c->seed, (uint64_t)i + 1)]);
-		struct subject *s = &now.subjects[random_below(&c->seed, STRANDS)];
+		struct subject *s = &subjects[random_below(&c->seed, STRANDS)];
 		if (random_below(&c->seed, 3000) == 0 && !s->ends_itself &&
 		    tw_strand_close(s->strand, TW_FOREVER))
-			violation(NULL, "close and wait");
+			violation("close and wait", 0);
 		if (random_percent(&c->seed, 5))
 			look_on();
 		if (random_percent(&c->seed, 1))
 			usleep((useconds_t)random_below(&c->seed, 1000));
 	}
-	return NULL;
 }
 
 /* ---------------------------------------------- destroyed while others wait for it */
@@ -300,7 +282,7 @@ static void destroy_waited(void *arg)
 	while (calls_on(w->strand) < 2)
 		sched_yield();
 	if (tw_strand_destroy(w->strand))
-		violation(NULL, "a task cannot destroy its strand");
+		violation("a task cannot destroy its strand", 0);
 }
 
 static void *wait_for(void *arg)
@@ -310,7 +292,7 @@ static void *wait_for(void *arg)
 	int r = w->cancels ? tw_strand_cancel_wait(w->strand, w->task, TW_FOREVER)
 			   : tw_strand_close(w->strand, TW_FOREVER);
 	if (r != wanted)
-		violation(NULL, "a wait for a task that destroys its strand answers %d", r);
+		violation("a wait for a task that destroys its strand", r);
 	return NULL;
 }
 
@@ -318,17 +300,16 @@ static void destroy_while_waited_for(uint64_t *seed)
 {
 	pthread_t thread;
 	struct waited w = {.cancels = random_percent(seed, 50)};
-	if (tw_strand_create(&w.strand, now.service, NULL) ||
+	if (tw_strand_create(&w.strand, service, NULL) ||
 	    tw_strand_schedule(w.strand, 0, destroy_waited, &w, &w.task))
-		violation(NULL, "strand");
+		violation("strand", 0);
 	if (random_percent(seed, 50))
 		(void)tw_strand_executor(w.strand);
 	while (!atomic_load(&w.running))
 		sched_yield();
 	pthread_create(&thread, NULL, wait_for, &w);
-	int r = tw_strand_close(w.strand, TW_FOREVER);
-	if (r)
-		violation(NULL, "close of a strand that its task destroys answers %d", r);
+	wanted("close of a strand that its task destroys", tw_strand_close(w.strand, TW_FOREVER),
+	       0);
 	pthread_join(thread, NULL);
 }
 
@@ -337,20 +318,20 @@ static void destroy_while_waited_for(uint64_t *seed)
 static void end_subject(struct subject *s)
 {
 	if (!s->ends_itself && tw_strand_destroy(s->strand))
-		violation(NULL, "destroy");
+		violation("destroy", 0);
 }
 
 static void check_records(void)
 {
 	for (long i = 0; i < (long)THREADS * EACH; i++) {
-		struct record *r = &now.records[i];
+		struct record *r = &records[i / EACH][i % EACH];
 		if (!r->accepted && (r->started || r->releases))
-			violation(r, "a refused task lives");
+			violation_by(r, "a refused task lives");
 		if (r->accepted && r->releases != 1)
-			violation(r, "%d releases", r->releases);
+			violation_by(r, "%d releases", r->releases);
 		if (r->kind != SERIES && r->accepted &&
 		    r->started + (r->fate != TW_FATE_FIRED) != 1)
-			violation(r, "not one fate");
+			violation_by(r, "not one fate");
 	}
 }
 
@@ -358,20 +339,19 @@ static void destroy_own(void *arg)
 {
 	struct subject *s = arg;
 	if (atomic_exchange(&s->closed, 1) == 0 && tw_strand_destroy(s->strand))
-		violation(NULL, "a task cannot destroy its strand");
+		violation("a task cannot destroy its strand", 0);
 }
 
 static void open_round(uint64_t *seed)
 {
-	struct tw_service_config cfg = {
-	    .size = sizeof cfg, .workers = 1 + (uint32_t)random_below(seed, 3), .tick_ns = 100000};
-	if (tw_service_create(&now.service, &cfg))
-		violation(NULL, "service");
+	memset(records, 0, sizeof records);
+	service = open_service((struct tw_service_config){
+	    .workers = 1 + (uint32_t)random_below(seed, 3), .tick_ns = 100000});
 	for (int i = 0; i < STRANDS; i++) {
-		struct subject *s = &now.subjects[i];
+		struct subject *s = &subjects[i];
 		memset(s, 0, sizeof *s);
-		if (tw_strand_create(&s->strand, now.service, NULL))
-			violation(NULL, "strand");
+		if (tw_strand_create(&s->strand, service, NULL))
+			violation("strand", 0);
 		s->executor = tw_strand_executor(s->strand);
 		s->ends_itself = i == 0;
 	}
@@ -379,50 +359,31 @@ static void open_round(uint64_t *seed)
 
 static void round_of(uint64_t *seed)
 {
-	struct caller callers[THREADS];
 	open_round(seed);
-	if (tw_strand_schedule(now.subjects[0].strand, random_below(seed, 20) * TW_MILLISECOND,
-			       destroy_own, &now.subjects[0], NULL))
-		violation(NULL, "submit");
-	for (int i = 0; i < THREADS; i++) {
-		callers[i] = (struct caller){.number = i, .seed = random_next(seed)};
-		pthread_create(&callers[i].thread, NULL, call, &callers[i]);
-	}
+	wanted("submit",
+	       tw_strand_schedule(subjects[0].strand, random_below(seed, 20) * TW_MILLISECOND,
+				  destroy_own, &subjects[0], NULL),
+	       0);
+	start_threads(THREADS, call, seed);
 	for (int i = 0; i < WAITED; i++)
 		destroy_while_waited_for(seed);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(callers[i].thread, NULL);
+	join_all_threads();
 	for (int i = 0; i < STRANDS; i++)
-		end_subject(&now.subjects[i]);
+		end_subject(&subjects[i]);
 	int r;
-	while ((r = tw_service_destroy(now.service)) == -EBUSY)
+	while ((r = tw_service_destroy(service)) == -EBUSY)
 		usleep(100); /* the strand that ends itself */
-	if (r)
-		violation(NULL, "service destroy answers %d", r);
+	wanted("service destroy", r, 0);
 	check_records();
+}
+
+static void report(const char *word)
+{
+	printf("%s %lu rounds, %llu accepted, %llu runs, %llu cancelled\n", word, stress_rounds,
+	       accepted, ran, cut);
 }
 
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? atof(argv[1]) : 5;
-	struct timespec begun, at;
-	now.seed = argc > 2 ? strtoull(argv[2], NULL, 0)
-			    : (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
-	uint64_t seed = now.seed;
-	now.records = calloc((size_t)THREADS * EACH, sizeof *now.records);
-	alarm((unsigned)seconds + 120); /* a round that stands still */
-	clock_gettime(CLOCK_MONOTONIC, &begun);
-	do {
-		memset(now.records, 0, (size_t)THREADS * EACH * sizeof *now.records);
-		round_of(&seed);
-		now.number++;
-		clock_gettime(CLOCK_MONOTONIC, &at);
-	} while ((double)(at.tv_sec - begun.tv_sec) + (double)(at.tv_nsec - begun.tv_nsec) * 1e-9 <
-		 seconds);
-	printf("stress_strand: ok, seed %" PRIu64 ", %" PRIu64
-	       " rounds, %llu accepted, %llu runs, %llu cancelled\n",
-	       now.seed, now.number, (unsigned long long)accepted, (unsigned long long)ran,
-	       (unsigned long long)cut);
-	free(now.records);
-	return 0;
+	return stress_play(argc, argv, round_of, report);
 }
