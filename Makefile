@@ -52,6 +52,8 @@ opt_cover    := -O0 -g -DTW_DEBUG --coverage -DCOVERAGE -DCK_USE_CC_BUILTINS=1
 opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
+# Who links the archive with -Wl,--gc-sections gets the functions alone that the program needs.
+sections := -ffunction-sections
 common := -std=c11 -D_GNU_SOURCE $(warn) -g1 -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
 # Callbacks of tests leave most of what they are given.
 test_warn := -Wno-unused-parameter
@@ -135,7 +137,8 @@ $B/flags: FORCE
 
 $B/%.o: %.c $B/flags
 	@mkdir -p $(@D)
-	$(call say,cc)$(CC) $(common) $(flags_$*) $(if $(filter test/%,$*),$(test_warn)) $(CFLAGS) -c -o $@ $<
+	$(call say,cc)$(CC) $(common) $(flags_$*) $(if $(filter test/%,$*),$(test_warn),$(sections)) $(CFLAGS) \
+		-c -o $@ $<
 
 $(lib): $(lib_o)
 	$(call say,ar)rm -f $@ && ar qcs $@ $^

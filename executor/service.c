@@ -4,7 +4,6 @@
  * Only this file knows both.
  */
 
-#include "executor/strand/internal.h"
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/fork.h"
 #include "executor/pool/parts.h"
@@ -113,16 +112,22 @@ int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t time
 	return service_end(__func__, service, mode, timeout_ns, false);
 }
 
+static void free_kept(struct tw__kept *kept)
+{
+	if (kept)
+		kept->free(kept);
+}
+
 static int service_destroy_forked(tw_service *service)
 {
 	if (tw__inside(service) || tw__inside_work(service))
 		return -EDEADLK; /* the callback or task may yet return */
 	if (tw__service_is_held(service))
 		return -EBUSY;
-	struct tw__strands *strands = tw_load_relaxed(&service->layers.strands);
+	struct tw__kept *strands = tw_load_relaxed(&service->layers.strands);
 	tw__pool_leave_forked(tw_load_relaxed(&service->layers.pool));
 	tw__core_free_forked(service);
-	tw__strands_free(strands);
+	free_kept(strands);
 	return 0;
 }
 
@@ -136,8 +141,8 @@ int tw_service_destroy(tw_service *service)
 	int r = service_end(__func__, service, TW_CLOSE_DROP, TW_FOREVER, true);
 	if (r)
 		return r;
-	struct tw__strands *strands = tw_load_acquire(&service->layers.strands);
+	struct tw__kept *strands = tw_load_acquire(&service->layers.strands);
 	tw__core_free(service);
-	tw__strands_free(strands);
+	free_kept(strands);
 	return 0;
 }

@@ -87,9 +87,10 @@ check-answers: deps-build ## each list of errors in a header is what calls reall
 check-static: deps-static ## clang-tidy and cppcheck; test/lint/static.sh has the exceptions and their reasons
 	$(Q)test/lint/static.sh
 
-check-hardened: deps-build+abi ## the shared library is hardened and reads no environment variable
+check-hardened: deps-build+abi ## the shared library is hardened and reads no environment; the static one is lean
 	$(again) $B/libtickwheel.so $(lib)
 	$(Q)test/package/hardened.sh $B/libtickwheel.so $(lib)
+	$(Q)CC="$(CC)" test/package/lean.sh $(lib) $(ck_libs)
 
 abi: deps-build+abi ## exported symbols and public structs equal test/package/abi.golden
 	$(again) $B/libtickwheel.so

@@ -172,6 +172,7 @@ _Static_assert(TW__CHUNK_ENTRIES <= UINT8_MAX, "head_left");
 
 /* The strands of a service: what outlives each of them. */
 struct tw__strands {
+	struct tw__kept kept; /* first: the service knows them by this */
 	struct tw__nodes tasks;
 	_Atomic(tw_strand *) retired; /* linked by `first`; were handed out as executors */
 };
@@ -200,7 +201,8 @@ static inline int tw__strand_check_in(const char *call, tw_strand *strand)
 
 static inline struct tw__strands *tw__strands_of(tw_service *service)
 {
-	return tw_load_acquire(&service->layers.strands); /* pairs with create */
+	/* pairs with create */
+	return (struct tw__strands *)tw_load_acquire(&service->layers.strands);
 }
 
 static inline bool tw__strand_closed(tw_strand *strand)
@@ -280,8 +282,5 @@ static inline void tw__strand_forget_series(tw_strand *strand, const struct tw__
 
 /* Only the driver may still read it. */
 void tw__strand_free(tw_strand *strand);
-
-/* The service is about to be freed, or has just been. NULL does nothing. */
-void tw__strands_free(struct tw__strands *strands);
 
 #endif

@@ -7,31 +7,32 @@
 
 /* ---------------------------------------------------------------------- birth */
 
-/* The service's table of tasks, created with its first strand. */
-static int need_strands(tw_service *service)
+/* The service is about to be freed, or has just been. */
+static void strands_free(struct tw__kept *kept)
 {
-	struct tw__strands *made, *none = NULL;
-	if (tw__strands_of(service))
-		return 0;
-	made = calloc(1, sizeof *made);
-	if (!made)
-		return -ENOMEM;
-	tw__nodes_init(&made->tasks, sizeof(struct tw__task_node));
-	if (!tw_cas_acq_rel(&service->layers.strands, &none, made))
-		tw__strands_free(made);
-	return 0;
-}
-
-void tw__strands_free(struct tw__strands *strands)
-{
-	if (!strands)
-		return;
+	struct tw__strands *strands = (struct tw__strands *)kept;
 	for (tw_strand *strand = tw_load_acquire(&strands->retired), *next; strand; strand = next) {
 		next = (tw_strand *)strand->first;
 		free(strand);
 	}
 	tw__nodes_fini(&strands->tasks);
 	free(strands);
+}
+
+/* The service's table of tasks, created with its first strand. */
+static int need_strands(tw_service *service)
+{
+	struct tw__kept *none = NULL;
+	if (tw__strands_of(service))
+		return 0;
+	struct tw__strands *made = calloc(1, sizeof *made);
+	if (!made)
+		return -ENOMEM;
+	made->kept.free = strands_free;
+	tw__nodes_init(&made->tasks, sizeof(struct tw__task_node));
+	if (!tw_cas_acq_rel(&service->layers.strands, &none, &made->kept))
+		strands_free(&made->kept);
+	return 0;
 }
 
 static int submit_batch(tw_executor *self, tw_batch *batch, size_t n);

@@ -21,7 +21,6 @@
 
 struct tw__driver;
 struct tw__submitted;
-struct tw__strands;
 struct tw__works;
 
 /* Ticks and the clock (ticks.h). Constant after creation. */
@@ -70,12 +69,17 @@ struct tw__without_lane {
 	_Atomic uint64_t cancelled, dropped;
 };
 
+/* What a layer keeps with the service, and is freed when the service has been. */
+struct tw__kept {
+	void (*free)(struct tw__kept *kept);
+};
+
 /* The layers' above. */
 struct tw__layers {
 	/* the composition root's (executor/service.c); NULL: the executor is the user's */
 	_Atomic(void *) pool;
-	/* made with the first of them; ended by the composition root */
-	_Atomic(struct tw__strands *) strands;
+	/* made with the first of them; freed by the composition root */
+	_Atomic(struct tw__kept *) strands;
 	_Atomic uint64_t seeds_drawn; /* timer/timing.h */
 };
 
