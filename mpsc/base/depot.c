@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+enum { LOOKS_A_CALL = 256 /* at blocks */ };
+
 static uint32_t block_count(uint32_t count, unsigned block_shift)
 {
 	return (count >> block_shift) + 1;
@@ -39,6 +41,11 @@ static void count_free(struct tw__depot *depot, uint32_t change)
 	tw_store_relaxed(&depot->free, tw_load_relaxed(&depot->free) + change);
 }
 
+static void count_idle(struct tw__depot *depot, int change)
+{
+	tw_store_relaxed(&depot->idle, tw_load_relaxed(&depot->idle) + (uint32_t)change);
+}
+
 static uint32_t depot_take_from(struct tw__depot *depot, uint32_t index, uint32_t want,
 				uint32_t *out)
 {
@@ -54,6 +61,8 @@ static uint32_t depot_take_from(struct tw__depot *depot, uint32_t index, uint32_
 	TW_ASSERT(n > 0);
 	if (!left)
 		depot->room[index / 64] &= ~(UINT64_C(1) << index % 64);
+	if (tw__depot_is_idle(depot, index))
+		count_idle(depot, -1);
 	block->used += (uint16_t)n;
 	if (tw_unlikely(block->purged))
 		tw_store_relaxed(&depot->purged, tw_load_relaxed(&depot->purged) - 1);
@@ -93,20 +102,36 @@ void tw__depot_put(struct tw__depot *depot, const uint32_t *indices, uint32_t n)
 		depot->room[block / 64] |= UINT64_C(1) << block % 64;
 		depot->low = block / 64 < depot->low ? block / 64 : depot->low;
 		depot->blocks[block].used--;
+		if (tw__depot_is_idle(depot, block))
+			count_idle(depot, 1);
 	}
 	count_free(depot, n);
 }
 
-bool tw__depot_purge(struct tw__depot *depot, uint32_t index)
+bool tw__depot_next_idle(struct tw__depot *depot, uint32_t *block)
 {
-	if (!tw__depot_is_idle(depot, index))
-		return false;
-	depot->blocks[index].purged = true;
+	uint32_t end = tw_load_relaxed(&depot->fresh) >> depot->block_shift;
+	uint32_t at = depot->last_idle < end ? depot->last_idle : end;
+	for (int looks = 0; looks < LOOKS_A_CALL && end > 0; looks++) {
+		at = (at ? at : end) - 1;
+		if (!tw__depot_is_idle(depot, at))
+			continue;
+		*block = depot->last_idle = at;
+		return true;
+	}
+	depot->last_idle = at;
+	return false;
+}
+
+void tw__depot_purge(struct tw__depot *depot, uint32_t block)
+{
+	TW_ASSERT(tw__depot_is_idle(depot, block));
+	count_idle(depot, -1);
+	depot->blocks[block].purged = true;
 	tw_store_relaxed(&depot->purged, tw_load_relaxed(&depot->purged) + 1);
 	for (int i = 0; i < TW__DEPOT_ARRAYS && depot->arrays[i].at; i++) {
 		size_t bytes = depot->arrays[i].item_bytes << depot->block_shift;
 		/* advice that fails leaves things as they are */
-		madvise((char *)depot->arrays[i].at + index * bytes, bytes, MADV_DONTNEED);
+		madvise((char *)depot->arrays[i].at + block * bytes, bytes, MADV_DONTNEED);
 	}
-	return true;
 }

@@ -42,6 +42,8 @@ struct tw__depot {
 	_Atomic uint32_t fresh;
 	_Atomic uint32_t free;                           /* free indices below `fresh` */
 	_Atomic uint32_t purged;                         /* blocks whose memory is given back */
+	_Atomic uint32_t idle;                           /* blocks that tw__depot_is_idle */
+	uint32_t last_idle;                              /* that tw__depot_next_idle has found */
 	struct tw__depot_array arrays[TW__DEPOT_ARRAYS]; /* what is given back of a block */
 };
 
@@ -57,18 +59,18 @@ uint32_t tw__depot_take(struct tw__depot *depot, uint32_t want, uint32_t limit, 
 
 void tw__depot_put(struct tw__depot *depot, const uint32_t *indices, uint32_t n);
 
-/* Nothing in the block is in use, and its memory is there. All its indices are below `fresh`. */
+/* Nothing in the block is in use, its memory is there, and all its indices are below `fresh`. */
 static inline bool tw__depot_is_idle(const struct tw__depot *depot, uint32_t block)
 {
-	TW_ASSERT(block < tw_load_relaxed(&depot->fresh) >> depot->block_shift);
-	return !depot->blocks[block].used && !depot->blocks[block].purged;
+	return block < tw_load_relaxed(&depot->fresh) >> depot->block_shift &&
+	       !depot->blocks[block].used && !depot->blocks[block].purged;
 }
 
-/*
- * Gives the memory of a block back if nothing in it is in use. All its indices are below `fresh`.
- * Returns whether it did.
- */
-bool tw__depot_purge(struct tw__depot *depot, uint32_t block);
+/* Looks for an idle block from the last one found down, then from the top. Stops after a while. */
+bool tw__depot_next_idle(struct tw__depot *depot, uint32_t *block);
+
+/* Gives the memory of an idle block back. */
+void tw__depot_purge(struct tw__depot *depot, uint32_t block);
 
 /* Indices that are taken. */
 static inline uint64_t tw__depot_used(const struct tw__depot *depot)

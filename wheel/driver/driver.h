@@ -12,7 +12,6 @@
 #include "wheel/driver/loop_fd.h"
 #include "wheel/driver/outbox.h"
 #include "wheel/driver/park.h"
-#include "wheel/driver/purge.h"
 #include "wheel/driver/sweep.h"
 #include "wheel/wheel.h"
 
@@ -47,7 +46,8 @@ struct tw__driver {
 	struct tw__bases bases;
 	struct tw__park park;
 	struct tw__sweep sweep;
-	struct tw__purge purge;
+	/* when memory begins to go back, if things stay as they are; 0: there is little to give */
+	uint64_t purge_ns;
 	struct tw__loop loop;
 	struct tw__driver_counters counters;
 	struct tw__wheel_memory memory;

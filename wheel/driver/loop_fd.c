@@ -1,6 +1,7 @@
 #include "wheel/driver/loop_fd.h"
 
 #include "wheel/driver/poll.h"
+#include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
 
 enum {
@@ -23,7 +24,7 @@ static void loop_remember(tw_service *service, const struct tw__poll *poll, size
 	    tw__any_ready(service) && (poll->done >= budget || (inline_runs && poll->done > 0));
 	bool catching_up = tw_exchange_acquire(&service->catching_up, 0);
 	loop->at_once = stopped || catching_up || poll->behind || (poll->again && poll->drained);
-	loop->soon = poll->again || tw__any_ready(service) || service->driver->purge.purging ||
+	loop->soon = poll->again || tw__any_ready(service) || tw__purging(service) ||
 		     service->works->deferred;
 }
 
@@ -127,7 +128,7 @@ static bool all_is_done(tw_service *service)
 	uint64_t now_ns = tw__driver_now(service);
 	return tw__ticks_down(service, now_ns - service->time.start_ns) <
 		   service->driver->wheel.next &&
-	       !tw__purge_is_due(service) && service->driver->wheel.late.count == 0 &&
+	       !tw__purging(service) && service->driver->wheel.late.count == 0 &&
 	       !tw_load_relaxed(&service->submitted->returned) &&
 	       !tw_load_relaxed(&service->catching_up) && !tw__any_ready(service) &&
 	       !tw__works_waiting(service) && !lanes_want_draining(service);

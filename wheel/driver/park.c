@@ -88,8 +88,8 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__poll *poll)
 	if (poll->behind || (poll->again && poll->drained))
 		return 0;
 	bool due = tw__any_ready(service) && !tw__dropping(service);
-	bool unfinished = poll->again || due || service->driver->purge.purging ||
-			  service->works->deferred || tw__wheel_sweeping(&service->driver->wheel);
+	bool unfinished = poll->again || due || tw__purging(service) || service->works->deferred ||
+			  tw__wheel_sweeping(&service->driver->wheel);
 	service->driver->park.unfinished = unfinished;
 	bool quiet = service->driver->park.quiet_polls > QUIET_POLLS &&
 		     !service->driver->park.fires_each_tick;

@@ -160,7 +160,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	service->driver->moved_tick = service->driver->wheel.next;
 	bool look = ++service->driver->polls % POLLS_PER_LOOK == 0 || service->driver->park.woken;
 	tw__sweep(service, poll.drained, look);
-	tw__purge_step(service, look, poll.drained + poll.done > 8 * TW__BUSY_ENTRIES);
+	tw__purge(service, look, poll.drained + poll.done > 8 * TW__BUSY_ENTRIES);
 	service->driver->park.woken = false;
 	tw_store_relaxed(&service->driver->counters.entries, service->driver->wheel.entries);
 	tw__range_use(&service->driver->memory.arena,

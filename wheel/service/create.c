@@ -192,7 +192,6 @@ static int make_wheel(tw_service *service)
 		       service);
 	driver->wheel.arena_chunks =
 	    (uint32_t)(tw_load_relaxed(&arena->mapped) / sizeof(struct tw__chunk));
-	tw__purge_init(service);
 	return 0;
 }
 

@@ -321,13 +321,11 @@ static uint32_t first_generation(const struct tw__slots *slots, uint32_t block)
 	return first;
 }
 
-bool tw__slots_purge(struct tw__slots *slots, uint32_t block)
+void tw__slots_purge(struct tw__slots *slots, uint32_t block)
 {
 	TW_ASSERT_LOCKED(&slots->lock);
-	if (!tw__depot_is_idle(&slots->depot, block))
-		return false;
 	slots->first_generations[block] = first_generation(slots, block);
-	return tw__depot_purge(&slots->depot, block);
+	tw__depot_purge(&slots->depot, block);
 }
 
 uint64_t tw__slot_entry(const struct tw__slots *slots, uint32_t slot)

@@ -8,6 +8,7 @@
 #include "test/support/big.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
+#include "wheel/driver/purge.h"
 #include "test/support/rig_suite.h"
 
 enum { MANY = 1000000, SOME = 400000 /* of the half that does not fire */ };
@@ -58,12 +59,12 @@ static bool always(void)
 
 static bool before_purge(void)
 {
-	return !rig.service->driver->purge.purging;
+	return !tw__purging(rig.service);
 }
 
 static bool in_purge(void)
 {
-	return rig.service->driver->purge.purging;
+	return tw__purging(rig.service);
 }
 
 static void cancel(size_t from, size_t end)
