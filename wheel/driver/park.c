@@ -17,6 +17,7 @@
 #include "wheel/run/run.h"
 #include "mpsc/base/thread.h"
 #include "wheel/driver/purge.h"
+#include "wheel/driver/sweep.h"
 #include "wheel/run/work.h"
 
 enum {

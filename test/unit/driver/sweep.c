@@ -1,7 +1,4 @@
-/*
- * Sweeps: entries of cancelled timers go, entries of live timers stay, by either way to find the
- * dead ones.
- */
+/* Sweeps: entries of cancelled timers go, entries of live timers stay. */
 #include <stdlib.h>
 
 #include "wheel/core/service.h"
@@ -10,8 +7,7 @@
 
 TestSuite(driver_sweep, .init = open_rig, .fini = close_rig, .timeout = 60);
 
-/* Up to 256k slots in use a sweep counts generations first; beyond, it asks the words. */
-enum { LIVE = 3000, FEW_DEAD = 50000, MANY_DEAD = 400000 };
+enum { LIVE = 3000, DEAD = 50000 };
 
 static struct probe probes[LIVE];
 
@@ -61,16 +57,15 @@ static void churn(int dead)
 	free(timers);
 }
 
-static void sweep_keeps_the_living(int dead)
+Test(driver_sweep, keeps_what_lives)
 {
-	reopen_rig(NULL);
 	static uint64_t due_ns[LIVE];
 	churn(2 * LIVE); /* slots of later generations */
 	for (int i = 0; i < LIVE; i++) {
 		probes[i] = PROBE(&rig, i);
 		due_ns[i] = arm_one_kind(&probes[i], i % 5);
 	}
-	churn(dead);
+	churn(DEAD);
 	expect_le(stats_of(rig.service).entries, 2 * LIVE + 4096);
 	for (int i = 0; i < LIVE; i++)
 		expect_eq(tw_is_pending(rig.service, probes[i].timer), true);
@@ -80,18 +75,8 @@ static void sweep_keeps_the_living(int dead)
 		expect_ran_at(&probes[i], due_ns[i]);
 }
 
-Test(driver_sweep, keeps_what_lives_among_few_slots)
-{
-	sweep_keeps_the_living(FEW_DEAD);
-}
-
-Test(driver_sweep, keeps_what_lives_among_many_slots)
-{
-	sweep_keeps_the_living(MANY_DEAD);
-}
-
 /* Slots that are reused within one drain: the last owner of each lives, and runs. */
-Test(driver_sweep, a_drain_drops_the_superseded_only)
+Test(driver_sweep, keeps_the_last_owner_of_a_slot_that_one_drain_meets_often)
 {
 	struct probe *last = &probes[0], *never = &probes[1];
 	*last = PROBE(&rig, 1);
@@ -110,8 +95,7 @@ Test(driver_sweep, a_drain_drops_the_superseded_only)
 }
 
 /*
- * A server's load: some of many timers are cancelled, and scheduled anew, between two turns. Sweeps
- * go by what drains see of that.
+ * A server's load: some of many timers are cancelled, and scheduled anew, between two turns.
  */
 enum { CHURNED = 20000, A_TURN = 2000 };
 
@@ -136,28 +120,18 @@ static void churn_on(void)
 		expect_le(stats_of(rig.service).entries,
 			  2 * CHURNED + 4096 + 16 * 2 * A_TURN); /* looked at each 16th turn */
 	}
-	expect_eq(rig.service->driver->sweep.by_drained, true);
 }
 
-Test(driver_sweep, goes_by_what_was_drained)
+Test(driver_sweep, keeps_up_with_a_servers_load)
 {
 	churn_on();
 	for (int i = 0; i < CHURNED; i++)
 		expect_eq(tw_is_pending(rig.service, churned[i].timer), true);
-	rig_advance(&rig, HOUR);
-	expect_eq(rig.ran, CHURNED);
-}
-
-/* What is cancelled, and its slot not used again, drains do not see. */
-Test(driver_sweep, reads_the_words_of_what_was_not_drained)
-{
-	churn_on();
 	for (int i = 0; i < CHURNED; i++)
 		if (i % 10)
 			expect_eq(tw_cancel(rig.service, churned[i].timer), TW_CANCELLED);
 	for (int turns = 0; turns < 200; turns++)
 		turn();
-	expect_eq(rig.service->driver->sweep.by_drained, false);
 	expect_le(stats_of(rig.service).entries, 2 * CHURNED / 10 + 4096);
 	rig_advance(&rig, HOUR);
 	expect_eq(rig.ran, CHURNED / 10);
@@ -274,44 +248,27 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 
 /*
  * The last resort, between two looks at whether to sweep: a driver that finds no room in the wheel
- * for what lanes hold sweeps all of it, there and then. The first timers of each segment of the
- * lane live as it is drained, so that the rest is filed without a look at their words. The others
- * are cancelled when their segment is not the last one any more, in which they would be dropped.
+ * for what lanes hold sweeps all of it, there and then.
  */
-/* as pushes see it; what a turn drains of a lane */
-enum { SEGMENT = 254, ALIVE = 16, SEGMENTS = 8 * 64 };
-enum { LAG = 2 * SEGMENT };
+enum { FILL = 120000 /* timers of a turn, each of a slot of its own */ };
 
 static void fill_a_turn(struct probe *survivor)
 {
-	static tw_timer alive[SEGMENTS * ALIVE];
-	struct probe dead = PROBE(&rig, -1);
-	static tw_timer late[LAG];
-	int living = 0;
-	memset(late, 0, sizeof late);
+	static tw_timer timers[FILL];
+	struct probe never = PROBE(&rig, -1);
 	probe_schedule(survivor, SECOND);
-	for (int i = 1; i < SEGMENTS * SEGMENT + LAG; i++) {
-		if (late[i % LAG].id)
-			expect_eq(tw_cancel(rig.service, late[i % LAG]), TW_CANCELLED);
-		late[i % LAG].id = 0;
-		if (i >= SEGMENTS * SEGMENT)
-			continue;
-		probe_schedule(&dead, SECOND);
-		if (i % SEGMENT < ALIVE)
-			alive[living++] = dead.timer;
-		else
-			late[i % LAG] = dead.timer;
-	}
+	for (int i = 0; i < FILL; i++)
+		expect_eq(tw_schedule(rig.service, SECOND, probe_run, &never, &timers[i]), 0);
 	turn();
-	while (living > 0)
-		expect_eq(tw_cancel(rig.service, alive[--living]), TW_CANCELLED);
+	for (int i = 0; i < FILL; i++)
+		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
 }
 
 Test(driver_sweep, a_wheel_full_of_dead_entries_is_swept_at_once)
 {
-	enum { TURNS = 14 };
+	enum { TURNS = 15 };
 	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = SEGMENTS * ALIVE + TURNS + LAG;
+	cfg.max_timers = FILL + TURNS;
 	cfg.buckets = 64;
 	reopen_rig(&cfg);
 	uint64_t most = 0, before = 0, gone = 0;
