@@ -97,8 +97,8 @@ example_bins = $(patsubst examples/%.c,$B/bin/%,$(example_c)) \
 test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c))
 stress_bins := $(patsubst %.c,$B/%,$(filter-out test/stress/soak.c,$(wildcard test/stress/*.c)))
 
-.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench pair lars check-bench check-includes
-.PHONY: check-format figures picture format clean
+.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench pair check-bench check-includes
+.PHONY: check-format figures format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
 
@@ -202,26 +202,25 @@ loop_lacks = $(strip $(foreach l,$(loop_names),$(if $(libs_$l),,$l)))
 # Libraries to compare with, each only if it is installed: bench/candidate_NAME*.c, and BENCH_HAS_NAME.
 bench_peers := libevent libev libuv
 upper = $(shell echo $(1) | tr a-z A-Z)
-include bench/rivals/rivals.mk
 ifneq ($(filter %/bench/bench bench,$(MAKECMDGOALS)),)
 bench_has   := $(foreach p,$(bench_peers),$(if $(libs_$p),$p))
 bench_libs  := $(foreach p,$(bench_has),$(libs_$p))
 bench_lacks := $(filter-out $(bench_has),$(bench_peers))
-flags_bench/candidate := $(foreach p,$(bench_has),-DBENCH_HAS_$(call upper,$p)) $(rival_flags)
+flags_bench/candidate := $(foreach p,$(bench_has),-DBENCH_HAS_$(call upper,$p))
 endif
 bench_c := $(filter-out $(foreach p,$(bench_lacks),bench/candidate_$p.c bench/candidate_$p_%.c), \
 	$(wildcard bench/*.c))
-bench_o := $(bench_c:%.c=$B/%.o) $(rival_o)
+bench_o := $(bench_c:%.c=$B/%.o)
 
 $B/bench/peers: FORCE
-	@mkdir -p $(@D); echo '$(bench_has) $(rivals)' | cmp -s - $@ || echo '$(bench_has) $(rivals)' >$@
+	@mkdir -p $(@D); echo '$(bench_has)' | cmp -s - $@ || echo '$(bench_has)' >$@
 
 $B/bench/candidate.o: $B/bench/peers
 
-$B/bench/bench: $(bench_o) $(lib) $B/bench/peers $(rival_programs)
+$B/bench/bench: $(bench_o) $(lib) $B/bench/peers
 	$(if $(bench_lacks),@echo "bench: not found$(comma) and left out: $(bench_lacks)")
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(lib) $(ck_libs) \
-		$(bench_libs) $(rival_libs) -ljansson -lm
+		$(bench_libs) -lm
 
 # ------------------------------------------------------------------ to run
 
@@ -273,27 +272,19 @@ models-mutants: deps-models ## the same models, each with one rule removed: each
 
 ##@ Bench
 
-bench: deps-build+bench+rivals ## figures beside heaps, wheels, event loops, asio, Java, Netty, Go; BENCH="--quick"
+bench: deps-build+bench ## figures beside heaps, wheels and event loops; BENCH="--quick" for a first look
 	$(again) $B/bench/bench
-	$(Q)$B/bench/bench --out build/bench/results.json $(BENCH)
+	$(Q)bench/bench.py $B/bench/bench --out build/bench/results.json $(BENCH)
 
 pair: deps-build+bench+pair ## ratios of this tree to REV, in interleaved pairs, with the gates; REV=c43d86c PAIR=W1,W3
 	$(Q)$(if $(REV),,echo "pair: REV=commit is missing" >&2; exit 2;) bench/pair.sh $(REV) $(PAIR)
 
-figures: bench ## docs/figures.md and the table of README.md, from a run of the bench
-	$(Q)bench/figures.sh build/bench/results.json docs/figures.md README.md
-
-picture: ## docs/bench.svg and its line in README.md, from the last run of the bench
-	$(Q)bench/picture.sh build/bench/results.json docs/bench.svg README.md
-
-lars: deps-build+bench+rivals+lars ## docs/lars.md: the hashed wheel against the heap executor; some minutes
-	$(again) $B/bench/bench
-	$(Q)bench/rivals/lars.sh $B/bench/bench docs/lars.md
+figures: bench ## docs/figures.md, the table of README.md and docs/bench.svg, from a run of the bench
+	$(Q)bench/figures.py build/bench/results.json
 
 check-bench: deps-build+bench ## tests of the bench: options, files, comparison, page; half a minute
 	$(again) $B/bench/bench
 	$(Q)test/bench/bench.sh $B/bench/bench
-	$(Q)test/bench/rivals.sh $B/bench/bench
 
 include test/checks.mk
 include test/cpp/cpp.mk

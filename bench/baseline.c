@@ -68,7 +68,7 @@ enum { PARTS = sizeof parts / sizeof *parts };
 
 static void set_figure(struct outcome *outcome, const char *prefix, const char *part, double value)
 {
-	char name[FIGURE_NAME_SIZE];
+	char name[32];
 	snprintf(name, sizeof name, "%s_%s_ns", prefix, part);
 	outcome_set(outcome, name, value);
 }

@@ -9,14 +9,13 @@
 const struct candidate *const all_candidates[] = {&candidate_tickwheel,
 						  &candidate_tickwheel_at,
 						  &candidate_tickwheel_manual,
-						  &candidate_tickwheel_manual_at,
 						  &candidate_tickwheel_group,
+						  &candidate_tickwheel_named,
 						  &candidate_tickwheel_persistent,
 						  &candidate_heap_mutex,
 						  &candidate_heap_bare,
-						  &candidate_heap4_mutex,
-						  &candidate_heap4_bare,
 						  &candidate_wheel_bare,
+						  &candidate_wheel_mutex,
 #ifdef BENCH_HAS_LIBEVENT
 						  &candidate_libevent,
 						  &candidate_libevent_mt,
@@ -30,27 +29,6 @@ const struct candidate *const all_candidates[] = {&candidate_tickwheel,
 						  &candidate_libuv_mt,
 #endif
 						  &candidate_timerfd,
-						  &candidate_posix,
-#ifdef BENCH_HAS_JAVA
-						  &candidate_java_stpe,
-#endif
-#ifdef BENCH_HAS_NETTY
-						  &candidate_netty,
-#endif
-#ifdef BENCH_HAS_GO
-						  &candidate_go,
-#endif
-#ifdef BENCH_HAS_ASIO
-						  &candidate_asio,
-						  &candidate_asio_mt,
-#endif
-#ifdef BENCH_HAS_GLIB
-						  &candidate_glib,
-						  &candidate_glib_mt,
-#endif
-#ifdef BENCH_HAS_DPDK
-						  &candidate_dpdk,
-#endif
 						  &candidate_limit,
 						  &candidate_batch,
 						  &candidate_pool,

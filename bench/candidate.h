@@ -31,10 +31,10 @@ enum workload_bit {
 	ON_PERIODIC = 1 << 10,
 	ON_POOL = 1 << 11,
 	ON_LAYERS = 1 << 12,
-	ON_APART = 1 << 13,
+	ON_PACED = 1 << 13,
 	/* All that timers do; pools and layers are candidates of their own. */
 	ON_ALL = ON_CHURN | ON_REQUEST | ON_TOUCH | ON_FIRE | ON_IDLE | ON_MEMORY | ON_RETENTION |
-		 ON_STORM | ON_SERVER | ON_PERIODIC | ON_APART
+		 ON_STORM | ON_SERVER | ON_PERIODIC | ON_PACED
 };
 
 struct candidate_setup {
@@ -57,10 +57,6 @@ struct candidate_view {
 	size_t user_bytes; /* what the user of a timer keeps for it: handle or record */
 };
 
-struct workload;
-struct order;
-struct outcome;
-
 struct candidate {
 	const char *name;
 	const char *what;
@@ -70,15 +66,6 @@ struct candidate {
 	unsigned workloads; /* those that make sense */
 	/* of these, those in which another candidate tells as much: as for peers */
 	unsigned spared;
-
-	bool rival; /* of rivals/: left out of --quick unless it is named */
-
-	/*
-	 * Runs the workload by a program of the rival's own language. All below is unused then.
-	 * NULL: not a program.
-	 */
-	void (*run)(const struct workload *workload, const struct order *order,
-		    struct outcome *outcome);
 
 	/*
 	 * The largest number of slots that the system's limits allow, which it raises as far as it
@@ -156,10 +143,9 @@ struct candidate {
 };
 
 extern const struct candidate candidate_tickwheel, candidate_tickwheel_at,
-    candidate_tickwheel_manual, candidate_tickwheel_manual_at, candidate_tickwheel_group,
-    candidate_tickwheel_persistent, candidate_heap_mutex, candidate_heap_bare,
-    candidate_heap4_mutex, candidate_heap4_bare, candidate_wheel_bare, candidate_timerfd,
-    candidate_posix, candidate_limit;
+    candidate_tickwheel_manual, candidate_tickwheel_group, candidate_tickwheel_named,
+    candidate_tickwheel_persistent, candidate_heap_mutex, candidate_heap_bare, candidate_wheel_bare,
+    candidate_wheel_mutex, candidate_timerfd, candidate_limit;
 
 /* Of W11 and W12. */
 extern const struct candidate candidate_batch, candidate_pool, candidate_strand,
@@ -169,10 +155,6 @@ extern const struct candidate candidate_batch, candidate_pool, candidate_strand,
 /* Each only where its library was found when this was compiled. */
 extern const struct candidate candidate_libevent, candidate_libevent_mt, candidate_libev,
     candidate_libev_mt, candidate_libuv, candidate_libuv_mt;
-
-/* Rivals, each only where it was found when this was compiled: rivals/rivals.mk. */
-extern const struct candidate candidate_java_stpe, candidate_netty, candidate_go, candidate_asio,
-    candidate_asio_mt, candidate_glib, candidate_glib_mt, candidate_dpdk;
 
 /* In the order of the tables; NULL at the end. */
 extern const struct candidate *const all_candidates[];

@@ -1,6 +1,5 @@
 /*
  * A heap as a loop would use it: no lock, deadlines from the loop's cached time, one turn per loop.
- * Compiled once for each arity: two here, four by candidate_heap4_bare.c.
  */
 #include <stdlib.h>
 
@@ -8,24 +7,16 @@
 #include "bench/measure.h"
 #include "bench/candidate.h"
 
-#ifndef HEAP_ARITY
-#define HEAP_ARITY 2
-#define HEAP_CANDIDATE candidate_heap_bare
-#define HEAP_NAME "heap-bare"
-#define HEAP_WHAT "binary heap with indices, no lock, one thread, time cached"
-#define HEAP_PEER false
-#endif
-
 struct heap_bare {
 	uint64_t loop_ns;
-	struct tw__heap heap;
+	struct heap heap;
 	struct heap_timer *timers;
 };
 
 static void destroy(void *me)
 {
 	struct heap_bare *self = me;
-	tw__heap_free(&self->heap);
+	free(self->heap.nodes);
 	free(self->timers);
 	free(self);
 }
@@ -36,14 +27,10 @@ static void *create(const struct candidate_setup *setup)
 	if (!self)
 		return NULL;
 	self->loop_ns = now_ns();
-	self->timers = touched_array(setup->slots, sizeof *self->timers);
-	if (!heap_init(&self->heap, setup->slots, HEAP_ARITY) || !self->timers) {
-		destroy(self);
-		return NULL;
-	}
-	for (uint32_t slot = 0; slot < setup->slots; slot++)
-		self->timers[slot].entry.index = TW__HEAP_NOWHERE;
-	return self;
+	if (heap_init(&self->heap, &self->timers, setup->slots))
+		return self;
+	destroy(self);
+	return NULL;
 }
 
 static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
@@ -54,14 +41,14 @@ static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
 	struct heap_timer *timer = &self->timers[slot];
 	timer->fn = fn;
 	timer->arg = arg;
-	heap_add(&self->heap, timer, self->loop_ns + delay_ns, HEAP_ARITY);
+	heap_add(&self->heap, timer, self->loop_ns + delay_ns);
 	return 0;
 }
 
 static int every(void *me, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg)
 {
 	struct heap_bare *self = me;
-	self->timers[slot].entry.spare = (uint32_t)(period_ns / TICK_NS);
+	self->timers[slot].period_ms = (uint32_t)(period_ns / TICK_NS);
 	return schedule(me, 0, slot, period_ns, fn, arg);
 }
 
@@ -71,7 +58,7 @@ static bool cancel(void *me, uint32_t slot)
 	struct heap_timer *timer = &self->timers[slot];
 	if (!heap_has(timer))
 		return false;
-	heap_remove(&self->heap, timer, HEAP_ARITY);
+	heap_remove(&self->heap, timer);
 	return true;
 }
 
@@ -82,7 +69,7 @@ static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 	struct heap_timer *timer = &self->timers[slot];
 	if (!heap_has(timer))
 		return false;
-	heap_retime(&self->heap, timer, self->loop_ns + delay_ns, HEAP_ARITY);
+	heap_retime(&self->heap, timer, self->loop_ns + delay_ns);
 	return true;
 }
 
@@ -92,7 +79,7 @@ static void turn(void *me, unsigned thread, uint64_t at_ns)
 	struct heap_bare *self = me;
 	self->loop_ns = at_ns;
 	while (heap_first_ns(&self->heap) <= at_ns) {
-		struct heap_timer *timer = heap_take(&self->heap, HEAP_ARITY);
+		struct heap_timer *timer = heap_take(&self->heap);
 		timer->fn(timer->arg);
 	}
 }
@@ -110,14 +97,12 @@ static void view(void *me, struct candidate_view *out)
 				       .user_bytes = sizeof(struct heap_timer)};
 }
 
-const struct candidate HEAP_CANDIDATE = {
-    .name = HEAP_NAME,
-    .what = HEAP_WHAT,
+const struct candidate candidate_heap_bare = {
+    .name = "heap-bare",
+    .what = "binary heap with indices, no lock, one thread, time cached",
     .bare = true,
-    .peer = HEAP_PEER,
     .workloads = ON_ALL,
-    .spared = ON_IDLE | ON_RETENTION | ON_STORM | ON_SERVER | ON_PERIODIC |
-	      (HEAP_PEER ? ON_FIRE | ON_MEMORY : 0),
+    .spared = ON_IDLE | ON_RETENTION | ON_STORM | ON_SERVER | ON_PERIODIC,
     .create = create,
     .destroy = destroy,
     .schedule = schedule,

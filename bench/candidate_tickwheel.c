@@ -1,9 +1,10 @@
 /*
  * Ours, with all defaults: tick thread, pool. "tickwheel" gives delays; "tickwheel-at" gives
  * deadlines counted from the caller's loop time, as a server that keeps one would.
- * "tickwheel-manual" and "tickwheel-manual-at" are the same without a thread: the one caller drives
- * the service between its operations (TW_DRIVE_MANUAL), and callbacks run inline. "tickwheel-group"
- * is the first with each timer a member of a group: sixteen slots side by side share one.
+ * "tickwheel-manual" is the same without a thread: the one caller drives the service between its
+ * operations (TW_DRIVE_MANUAL), and callbacks run inline. "tickwheel-group" is the first with each
+ * timer a member of a group: sixteen slots side by side share one. "tickwheel-named" is the first
+ * with a name for each timer.
  * "tickwheel-persistent" has a persistent timer for each slot, made beforehand, which is armed and
  * disarmed; deadlines as "tickwheel-at".
  */
@@ -160,6 +161,16 @@ static int schedule_member(void *me, unsigned thread, uint32_t slot, uint64_t de
 	return tw_schedule_task(self->service, &task, &self->timers[slot]);
 }
 
+static int schedule_named(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
+			  expiry_fn *fn, void *arg)
+{
+	(void)thread;
+	struct ours *self = me;
+	struct tw_task task = {
+	    .size = sizeof task, .fn = fn, .arg = arg, .when_ns = delay_ns, .name = "request"};
+	return tw_schedule_task(self->service, &task, &self->timers[slot]);
+}
+
 static int arm_persistent(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
 			  expiry_fn *fn, void *arg)
 {
@@ -297,6 +308,18 @@ const struct candidate candidate_tickwheel_group = {
     .view = view,
 };
 
+const struct candidate candidate_tickwheel_named = {
+    .name = "tickwheel-named",
+    .what = "this library, tick thread and pool, delays, a name for each timer",
+    .peer = true,
+    .workloads = ON_REQUEST,
+    .create = create,
+    .destroy = destroy,
+    .schedule = schedule_named,
+    .cancel = cancel,
+    .view = view,
+};
+
 /* Idle, memory and series are the same as with delays. */
 const struct candidate candidate_tickwheel_at = {
     .name = "tickwheel-at",
@@ -340,23 +363,6 @@ const struct candidate candidate_tickwheel_manual = {
     .exact_series = true,
     .cancel = cancel,
     .touch = touch,
-    .turn = turn_manual,
-    .next_turn_ns = next_turn_manual,
-    .view = view,
-};
-
-const struct candidate candidate_tickwheel_manual_at = {
-    .name = "tickwheel-manual-at",
-    .what = "this library, driven by its one caller, deadlines from a cached time",
-    .bare = true,
-    .peer = true,
-    .workloads = ON_ALL & ~(ON_IDLE | ON_MEMORY | ON_PERIODIC),
-    .spared = ON_FIRE | ON_STORM | ON_SERVER,
-    .create = create_manual,
-    .destroy = destroy,
-    .schedule = schedule_at,
-    .cancel = cancel,
-    .touch = touch_at,
     .turn = turn_manual,
     .next_turn_ns = next_turn_manual,
     .view = view,

@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench/measure.h"
@@ -123,13 +124,74 @@ static void destroy(void *me)
 	free(self);
 }
 
-#include "bench/kernel_timers.h"
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
+				 .tv_nsec = (long)(ns % 1000000000)};
+}
 
+/* Sets or, with 0, stops the timer. 0 or negative errno. */
 static int set(const struct timer *timer, uint64_t deadline_ns, uint64_t period_ns)
 {
 	struct itimerspec spec = {.it_value = timespec_of(deadline_ns),
 				  .it_interval = timespec_of(period_ns)};
 	return timerfd_settime(timer->fd, TFD_TIMER_ABSTIME, &spec, NULL) ? -errno : 0;
+}
+
+static int arm(struct kernel_timers *self, uint32_t slot, uint64_t delay_ns, uint64_t period_ns,
+	       expiry_fn *fn, void *arg)
+{
+	struct timer *timer = &self->timers[slot];
+	uint64_t deadline_ns = now_ns() + delay_ns;
+	timer->fn = fn;
+	timer->arg = arg;
+	timer->series = period_ns != 0;
+	atomic_store_explicit(&timer->deadline_ns, deadline_ns, memory_order_release);
+	return set(timer, deadline_ns, period_ns);
+}
+
+static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn,
+		    void *arg)
+{
+	(void)thread;
+	return arm(me, slot, delay_ns, 0, fn, arg);
+}
+
+static int every(void *me, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg)
+{
+	return arm(me, slot, period_ns, period_ns, fn, arg);
+}
+
+static bool cancel(void *me, uint32_t slot)
+{
+	struct kernel_timers *self = me;
+	struct timer *timer = &self->timers[slot];
+	if (atomic_exchange(&timer->deadline_ns, 0) == 0)
+		return false;
+	set(timer, 0, 0);
+	return true;
+}
+
+static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
+{
+	(void)thread;
+	struct kernel_timers *self = me;
+	struct timer *timer = &self->timers[slot];
+	uint64_t before_ns = atomic_load(&timer->deadline_ns), deadline_ns = now_ns() + delay_ns;
+	if (before_ns == 0 ||
+	    !atomic_compare_exchange_strong(&timer->deadline_ns, &before_ns, deadline_ns))
+		return false;
+	set(timer, deadline_ns, 0);
+	return true;
+}
+
+static void view(void *me, struct candidate_view *out)
+{
+	struct kernel_timers *self = me;
+	*out =
+	    (struct candidate_view){.wakeups = self->wakeups, .user_bytes = sizeof(struct timer)};
+	for (uint32_t slot = 0; slot < self->slots; slot++)
+		out->pending += atomic_load(&self->timers[slot].deadline_ns) != 0;
 }
 
 const struct candidate candidate_timerfd = {

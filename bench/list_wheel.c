@@ -39,7 +39,10 @@ static void run_slot(struct list_wheel *wheel, unsigned slot)
 	struct wheel_timer *list;
 	take_slot(wheel, slot, &list);
 	for (struct wheel_timer *timer; (timer = pop(&list));)
-		timer->fn(timer->arg);
+		if (wheel->due)
+			due_add(wheel->due, timer->fn, timer->arg);
+		else
+			timer->fn(timer->arg);
 }
 
 static void move_nearer(struct list_wheel *wheel, unsigned slot)

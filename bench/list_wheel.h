@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "bench/candidate.h"
+#include "bench/due.h"
 
 enum {
 	WHEEL_LEVELS = 4,
@@ -40,6 +41,8 @@ struct list_wheel {
 	uint64_t occupied[WHEEL_SLOTS / 64];
 	/* the levels one behind the other, the finest first */
 	struct wheel_timer *slots[WHEEL_SLOTS];
+	/* NULL: timers run in the turn; else they are added here */
+	struct due_batch *due;
 };
 
 void list_wheel_init(struct list_wheel *wheel, uint64_t now_tick);

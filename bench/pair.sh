@@ -39,13 +39,24 @@ for tree in "$old" .; do
 	${MAKE:-make} --no-print-directory -s -j"$(nproc)" -C "$tree" B=$now $now/bench/bench bench_has= rivals= \
 		rival_java= rival_go= rival_asio= rival_glib= rival_dpdk= >/dev/null
 done
-programs=("$old/$now/bench/bench" "$now/bench/bench")
+
+# bench 0|1 OPTION...: the bench of REV, or this tree's. Before bench.py, the program was all of it.
+bench() {
+	local tree=$old
+	[ "$1" = 0 ] || tree=.
+	shift
+	if [ -e "$tree/bench/bench.py" ]; then
+		"$tree/bench/bench.py" "$tree/$now/bench/bench" "$@"
+	else
+		"$tree/$now/bench/bench" "$@"
+	fi
+}
 
 # ---- run
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for program in "${programs[@]}"; do "$program" --help; done >"$work/help"
+for which in 0 1; do bench $which --help; done >"$work/help"
 both() { [ "$(grep -c "^  $1 " "$work/help")" -eq 2 ]; }
 candidates=
 for name in ${wanted//,/ }; do both "$name" && candidates+=${candidates:+,}$name; done
@@ -54,7 +65,7 @@ for workload in ${workloads//,/ }; do
 	for ((pair = 0; pair < pairs; pair++)); do
 		for which in $((pair % 2)) $((1 - pair % 2)); do
 			[ ! -t 2 ] || printf '\rpair: %-4s %d of %d ' "$workload" $((pair + 1)) "$pairs" >&2
-			"${programs[which]}" --only "$workload" --candidate "$candidates" --reps 1 \
+			bench $which --only "$workload" --candidate "$candidates" --reps 1 \
 				--out "$work/$workload-$pair-$which.json" "$@" >"$work/log" 2>&1 ||
 				{ tail -n 5 "$work/log" >&2; exit 2; }
 		done

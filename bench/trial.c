@@ -126,10 +126,6 @@ static void run(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_trial = {
     .name = "trial",
-    .title = "every timer of a small crowd is looked after, one by one",
     .bit = ON_FIRE,
     .run = run,
-    .quick_s = 0.5,
-    .s = 0.5,
-    .columns = {{"early", "early", 1, 0}},
 };

@@ -1,12 +1,12 @@
-/* The workloads, and the parameters of one run. */
+/* The workloads, and the parameters of one run. bench.py knows their sizes and columns. */
 #ifndef BENCH_WORKLOAD_H
 #define BENCH_WORKLOAD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bench/outcome.h"
 #include "bench/candidate.h"
+#include "bench/outcome.h"
 
 struct order {
 	const struct candidate *candidate;
@@ -16,49 +16,17 @@ struct order {
 	uint64_t ops; /* fixed work per thread; 0: to be found out */
 };
 
-/*
- * A column of the table: a figure, in which unit. The first of a workload is the one that ratios
- * are made of.
- */
-struct column {
-	const char *figure, *heading;
-	double unit;
-	int decimals;
-};
-
-enum { MAX_COLUMNS = 8, MAX_SIZES = 8 };
-
 struct workload {
-	const char *name, *title;
+	const char *name;
 	unsigned bit; /* enum workload_bit */
 	void (*run)(const struct order *order, struct outcome *outcome);
-	const char *(*size_label)(uint32_t n); /* NULL: the number */
-	bool many_threads;                     /* else run with one */
-	bool fixed_sizes;                      /* --n does not apply */
-	bool named_only;                       /* runs only if --only names it */
-	/* --growth: also as curves over n, and over threads if many */
-	bool grows;
-	uint32_t curve_n; /* the n of the curve over threads */
-	unsigned quick_reps, reps;
-	/* about how long a run takes besides what grows with n: for the time left, and the limit */
-	double quick_s, s;
-	double s_per_timer; /* what grows with n; 0: as usual, to create and fill the candidate */
-	/* Those for peers only where they are among the others. Each ended by NO_MORE_SIZES. */
-	uint32_t quick_sizes[MAX_SIZES], sizes[MAX_SIZES], quick_peer_sizes[MAX_SIZES],
-	    peer_sizes[MAX_SIZES];
-	struct column columns[MAX_COLUMNS]; /* ended by NULL */
 };
 
-#define NO_MORE_SIZES UINT32_MAX
+extern const struct workload workload_trial, workload_churn, workload_request, workload_touch,
+    workload_fire, workload_idle, workload_memory, workload_retention, workload_storm,
+    workload_server, workload_periodic, workload_pool, workload_layers, workload_paced;
 
-extern const struct workload workload_churn, workload_request, workload_touch, workload_fire,
-    workload_idle, workload_memory, workload_retention, workload_storm, workload_server,
-    workload_periodic, workload_pool, workload_layers, workload_apart;
-
-/* No measurement: see trial.c. */
-extern const struct workload workload_trial;
-
-/* W1 .. ; NULL at the end. */
+/* In the order of their names; NULL at the end. */
 extern const struct workload *const all_workloads[];
 const struct workload *workload_find(const char *name);
 

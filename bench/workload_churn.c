@@ -32,20 +32,6 @@ static void run(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_churn = {
     .name = "W1",
-    .title =
-	"churn: n pending, timeouts 1 .. 60 s; one op cancels a random one and schedules another",
     .bit = ON_CHURN,
     .run = run,
-    .many_threads = true,
-    .grows = true,
-    .curve_n = 100000,
-    .quick_reps = 3,
-    .reps = 3,
-    .quick_s = 0.2,
-    .s = 0.4,
-    .quick_sizes = {1000, 100000, 1000000, NO_MORE_SIZES},
-    .sizes = {1000, 100000, 1000000, 10000000, NO_MORE_SIZES},
-    .quick_peer_sizes = {1000, NO_MORE_SIZES},
-    .peer_sizes = {1000, 1000000, NO_MORE_SIZES},
-    .columns = {{"ns_per_op", "ns/op", 1, 1}, {"cpu_ns_per_op", "cpu ns/op", 1, 1}},
 };

@@ -114,7 +114,7 @@ static struct wanted schedule_all(const struct order *order, void *self, uint32_
 {
 	struct wanted wanted = {slots, 0};
 	struct random random = {.state = 1};
-	first_ns = now_ns() + 200 * MILLISECOND_NS + 2 * expected_ns;
+	first_ns = now_ns() + 500 * MILLISECOND_NS + 3 * expected_ns;
 	for (uint32_t slot = 0; slot < slots; slot++) {
 		uint64_t deadline = first_ns + random_between(random_next(&random), 0, WINDOW_NS);
 		schedule(order, self, slot, deadline, fire, outcome);
@@ -187,24 +187,6 @@ static void run(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_fire = {
     .name = "W4",
-    .title = "fire: n timers due over 2 s; CPU per timer, lateness of callbacks, CPU of ticks ",
     .bit = ON_FIRE,
     .run = run,
-    .grows = true,
-    .quick_reps = 1,
-    .reps = 2,
-    .quick_s = 2.6,
-    .s = 2.6,
-    .s_per_timer = 15e-7,
-    .quick_sizes = {1000000, NO_MORE_SIZES},
-    .sizes = {100000, 1000000, 4000000, NO_MORE_SIZES},
-    .quick_peer_sizes = {NO_MORE_SIZES},
-    .peer_sizes = {100000, NO_MORE_SIZES},
-    .columns = {{"cpu_ns_per_op", "cpu ns", 1, 1},
-		{"lateness_p50_ns", "p50 us", 1e3, 0},
-		{"lateness_p99_ns", "p99 us", 1e3, 0},
-		{"lateness_p999_ns", "p99.9 us", 1e3, 0},
-		{"lateness_max_ns", "max us", 1e3, 0},
-		{"tick_cpu_mean_ns", "tick us", 1e3, 1},
-		{"tick_cpu_max_ns", "longest", 1e3, 1}},
 };

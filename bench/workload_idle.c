@@ -75,28 +75,8 @@ static void run(const struct order *order, struct outcome *outcome)
 	order->candidate->destroy(self);
 }
 
-static const char *size_label(uint32_t n)
-{
-	return n == EMPTY ? "empty" : n == TRICKLE ? "100 req/s" : "hour out";
-}
-
 const struct workload workload_idle = {
     .name = "W5",
-    .title = "idle: empty (n 0), 100 requests a second (n 1), 100k timers an hour out; for 5 s "
-	     "(1.2 s with --quick)",
     .bit = ON_IDLE,
     .run = run,
-    .size_label = size_label,
-    .fixed_sizes = true,
-    .quick_reps = 1,
-    .reps = 1,
-    .quick_s = 2,
-    .s = 6.5,
-    .quick_sizes = {TRICKLE, 100000, NO_MORE_SIZES},
-    .sizes = {EMPTY, TRICKLE, 100000, NO_MORE_SIZES},
-    .quick_peer_sizes = {NO_MORE_SIZES},
-    .peer_sizes = {100000, NO_MORE_SIZES},
-    .columns = {{"cpu_ms", "cpu ms", 1, 2},
-		{"wakeups_per_s", "wake-ups/s", 1, 1},
-		{"thread_sleeps_per_s", "sleeps/s", 1, 1}},
 };

@@ -39,28 +39,8 @@ static void run(const struct order *order, struct outcome *outcome)
 				  (unsigned long long)recorded_fired(), (unsigned long long)posted);
 }
 
-static const char *size_label(uint32_t n)
-{
-	(void)n;
-	return "pipelined";
-}
-
 const struct workload workload_layers = {
     .name = "W12",
-    .title = "layers: post + run of an empty task, pipelined, one producer, one worker",
     .bit = ON_LAYERS,
     .run = run,
-    .size_label = size_label,
-    .fixed_sizes = true,
-    .quick_reps = 3,
-    .reps = 3,
-    .quick_s = 0.2,
-    .s = 0.5,
-    .quick_sizes = {1, NO_MORE_SIZES},
-    .sizes = {1, NO_MORE_SIZES},
-    .quick_peer_sizes = {1, NO_MORE_SIZES},
-    .peer_sizes = {1, NO_MORE_SIZES},
-    .columns = {{"ns_per_op", "ns/op", 1, 1},
-		{"cpu_ns_per_op", "cpu ns/op", 1, 1},
-		{"runs_per_s", "ops/s", 1, 0}},
 };

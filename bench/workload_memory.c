@@ -27,18 +27,6 @@ static void run(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_memory = {
     .name = "W6",
-    .title = "memory: n pending; bytes per timer, of these kept by the timer's user",
     .bit = ON_MEMORY,
     .run = run,
-    .quick_reps = 1,
-    .reps = 3,
-    .quick_s = 0.6,
-    .s = 0.6,
-    .quick_sizes = {1000000, NO_MORE_SIZES},
-    .sizes = {1000000, 10000000, NO_MORE_SIZES},
-    .quick_peer_sizes = {NO_MORE_SIZES},
-    .peer_sizes = {1000000, NO_MORE_SIZES},
-    .columns = {{"bytes_per_timer", "bytes/timer", 1, 1},
-		{"user_bytes_per_timer", "of these user's", 1, 0},
-		{"rss_growth_bytes", "RSS MB", 1e6, 1}},
 };

@@ -155,22 +155,6 @@ static void run(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_periodic = {
     .name = "W10",
-    .title = "periodic: n series of 10 ms .. 1 s; CPU per run, drift after 10 s (1 s with "
-	     "--quick), lateness",
     .bit = ON_PERIODIC,
     .run = run,
-    .quick_reps = 1,
-    .reps = 1,
-    .quick_s = 2.4,
-    .s = 11.4,
-    .quick_sizes = {100000, NO_MORE_SIZES},
-    .sizes = {100000, NO_MORE_SIZES},
-    .peer_sizes = {100000, NO_MORE_SIZES},
-    .quick_peer_sizes = {NO_MORE_SIZES},
-    .columns = {{"cpu_ns_per_op", "cpu ns/run", 1, 1},
-		{"drift_mean_ns", "drift us", 1e3, 1},
-		{"drift_max_ns", "largest us", 1e3, 0},
-		{"runs_per_s", "runs/s", 1, 0},
-		{"lateness_p50_ns", "p50 us", 1e3, 0},
-		{"lateness_p99_ns", "p99 us", 1e3, 0}},
 };

@@ -124,32 +124,8 @@ static void run(const struct order *order, struct outcome *outcome)
 	order->candidate->destroy(self);
 }
 
-static const char *size_label(uint32_t n)
-{
-	return n == EMPTY ? "empty" : "1 % slow";
-}
-
 const struct workload workload_pool = {
     .name = "W11",
-    .title = "pool: the cost of an empty callback by number of workers (threads), and the wait of "
-	     "callbacks while 1 % of them sleep 1 ms",
     .bit = ON_POOL,
     .run = run,
-    .size_label = size_label,
-    .many_threads = true,
-    .fixed_sizes = true,
-    .quick_reps = 3,
-    .reps = 2,
-    .quick_s = 0.5,
-    .s = 1,
-    .quick_sizes = {EMPTY, SLOW, NO_MORE_SIZES},
-    .sizes = {EMPTY, SLOW, NO_MORE_SIZES},
-    .quick_peer_sizes = {EMPTY, SLOW, NO_MORE_SIZES},
-    .peer_sizes = {EMPTY, SLOW, NO_MORE_SIZES},
-    .columns = {{"ns_per_op", "ns/run", 1, 1},
-		{"cpu_ns_per_op", "cpu ns/run", 1, 1},
-		{"runs_per_s", "runs/s", 1, 0},
-		{"wait_p50_ns", "wait p50 us", 1e3, 1},
-		{"wait_p99_ns", "wait p99 us", 1e3, 1},
-		{"wait_max_ns", "max us", 1e3, 0}},
 };

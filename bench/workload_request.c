@@ -66,39 +66,12 @@ static void run_retention(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_request = {
     .name = "W2",
-    .title = "request: 64 outstanding per thread, timeout 1 s; one op cancels the oldest and "
-	     "schedules another",
     .bit = ON_REQUEST,
     .run = run_request,
-    .many_threads = true,
-    .fixed_sizes = true,
-    .quick_reps = 3,
-    .reps = 3,
-    .quick_s = 0.2,
-    .s = 0.4,
-    .quick_sizes = {OUTSTANDING, NO_MORE_SIZES},
-    .sizes = {OUTSTANDING, NO_MORE_SIZES},
-    .quick_peer_sizes = {NO_MORE_SIZES},
-    .peer_sizes = {OUTSTANDING, NO_MORE_SIZES},
-    .columns = {{"ns_per_op", "ns/op", 1, 1}, {"cpu_ns_per_op", "cpu ns/op", 1, 1}},
 };
 
 const struct workload workload_retention = {
     .name = "W7",
-    .title = "retention: as W2 with timeouts of 60 s, flat out for 10 s (2 s with --quick)",
     .bit = ON_RETENTION,
     .run = run_retention,
-    .fixed_sizes = true,
-    .quick_reps = 1,
-    .reps = 1,
-    .quick_s = 2.1,
-    .s = 10.1,
-    .quick_sizes = {OUTSTANDING, NO_MORE_SIZES},
-    .sizes = {OUTSTANDING, NO_MORE_SIZES},
-    .quick_peer_sizes = {NO_MORE_SIZES},
-    .peer_sizes = {NO_MORE_SIZES},
-    .columns = {{"ns_per_op", "ns/op", 1, 1},
-		{"cpu_ns_per_op", "cpu ns/op", 1, 1},
-		{"ops_per_s", "Mops/s", 1e6, 1},
-		{"rss_growth_bytes", "RSS growth MB", 1e6, 1}},
 };

@@ -171,23 +171,6 @@ static void run(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_server = {
     .name = "W9",
-    .title = "server: 100k requests/s on n connections for 2 s (1 s with --quick), 1 % time out; "
-	     "CPU per request, lateness",
     .bit = ON_SERVER,
     .run = run,
-    .quick_reps = 1,
-    .reps = 2,
-    .quick_s = 1.1,
-    .s = 2.1,
-    .quick_sizes = {20000, NO_MORE_SIZES},
-    .sizes = {20000, NO_MORE_SIZES},
-    .peer_sizes = {20000, NO_MORE_SIZES},
-    .quick_peer_sizes = {NO_MORE_SIZES},
-    .columns = {{"cpu_ns_per_op", "cpu ns/req", 1, 1},
-		{"lateness_p50_ns", "p50 us", 1e3, 0},
-		{"lateness_p99_ns", "p99 us", 1e3, 0},
-		{"lateness_p999_ns", "p99.9 us", 1e3, 0},
-		{"lateness_max_ns", "max us", 1e3, 0},
-		{"timed_out", "timed out", 1, 0},
-		{"reopened", "reopened", 1, 0}},
 };

@@ -97,21 +97,6 @@ static void run(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_storm = {
     .name = "W8",
-    .title = "storm: n timers armed flat out and due in one tick; time to the last one's start, "
-	     "CPU per timer, longest tick",
     .bit = ON_STORM,
     .run = run,
-    .quick_reps = 1,
-    .reps = 3,
-    .quick_s = 0.9,
-    .s = 0.9,
-    .quick_sizes = {1000000, NO_MORE_SIZES},
-    .sizes = {1000000, NO_MORE_SIZES},
-    .peer_sizes = {1000000, NO_MORE_SIZES},
-    .quick_peer_sizes = {NO_MORE_SIZES},
-    .columns = {{"hand_over_ns", "all ms", 1e6, 1},
-		{"cpu_ns_per_op", "cpu ns", 1, 1},
-		{"arm_ns_per_op", "arming ns", 1, 1},
-		{"tick_cpu_max_ns", "tick ms", 1e6, 2},
-		{"lateness_p50_ns", "p50 ms", 1e6, 1}},
 };

@@ -31,19 +31,6 @@ static void run(const struct order *order, struct outcome *outcome)
 
 const struct workload workload_touch = {
     .name = "W3",
-    .title = "touch: n connections, one op pushes a random one's deadline to now + 30 s",
     .bit = ON_TOUCH,
     .run = run,
-    .many_threads = true,
-    .grows = true,
-    .curve_n = 10000,
-    .quick_reps = 3,
-    .reps = 3,
-    .quick_s = 0.2,
-    .s = 0.4,
-    .quick_sizes = {10000, 1000000, NO_MORE_SIZES},
-    .sizes = {10000, 1000000, NO_MORE_SIZES},
-    .quick_peer_sizes = {NO_MORE_SIZES},
-    .peer_sizes = {10000, NO_MORE_SIZES},
-    .columns = {{"ns_per_op", "ns/op", 1, 1}, {"cpu_ns_per_op", "cpu ns/op", 1, 1}},
 };

@@ -25,7 +25,7 @@ make=${MAKE:-make}
 
 # A file that has not changed keeps its time, so that little is built again.
 mkdir -p "$copy"
-find ./Makefile ./.ci ./include ./mpsc ./wheel ./executor ./test ./packaging ./examples/*/*.mk ./bench/*/*.mk -type f |
+find ./Makefile ./.ci ./include ./mpsc ./wheel ./executor ./test ./packaging ./examples/*/*.mk -type f |
 	while read -r f; do
 	cmp -s "$f" "$copy/$f" || { mkdir -p "$copy/${f%/*}" && cp "$f" "$copy/$f"; }
 done

@@ -1,3 +1,0 @@
-module tickwheel/bench/rivals/go
-
-go 1.19
