@@ -194,7 +194,6 @@ libs_libev    = $(shell printf '$(hash)include <ev.h>\n' | $(CC) -E -x c - >/dev
 libs_libuv    = $(shell pkg-config --libs libuv 2>/dev/null)
 libs_glib     = $(shell pkg-config --libs glib-2.0 2>/dev/null)
 libs_liburing = $(shell pkg-config --libs liburing 2>/dev/null)
-libs_curl     = $(shell pkg-config --libs libcurl 2>/dev/null)
 flags_examples/loop_glib = $(shell pkg-config --cflags glib-2.0)
 loop_names = $(patsubst examples/loop_%.c,%,$(wildcard examples/loop_*.c))
 loop_lacks = $(strip $(foreach l,$(loop_names),$(if $(libs_$l),,$l)))
