@@ -224,8 +224,8 @@ $B/bench/bench: $(bench_o) $(lib) $B/bench/peers
 # ------------------------------------------------------------------ to run
 
 demo: installed-build+demo ## an HTTP server under load whose timeouts are tickwheel timers; ends with a verdict
-	$(again) $B/bin/server $B/bin/demo
-	$(Q)$B/bin/demo $B/bin/server
+	$(again) $B/bin/server
+	$(Q)examples/server/demo.py $B/bin/server
 
 test: installed-build+test ## headers, examples, README, unit, model and service tests; two minutes
 	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/package/opened \
