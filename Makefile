@@ -71,7 +71,6 @@ short_tls := $(if $(filter release debug gcc,$(MODE)),$(shell echo '$(tls_sample
 flags_wheel/timer/schedule_short := $(short_tls)
 flags_wheel/timer/cancel         := $(short_tls)
 flags_wheel/timer/reset          := $(short_tls)
-flags_wheel/timer/persistent     := $(short_tls)
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
 links  := $(filter -fsanitize% --coverage,$(opt_$(MODE))) -pthread
 

@@ -1,5 +1,5 @@
 /*
- * Persistent timers: wheel/slot/word.h ("Persistent timers", WORD7); wheel/timer/persistent.c;
+ * Persistent timers: wheel/slot/word.h ("Persistent timers", WORD7); wheel/timer/reset.c;
  * persist in wheel/run/series.c; tw__unfile, tw__entry_is_armed in wheel/slot/slots.h.
  *
  * Modelled: one timer that two threads arm for any of two ticks, and one disarms, while the driver

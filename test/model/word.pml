@@ -39,8 +39,8 @@
 #define RELEASING 24
 #define STATE(w) ((w) & 24)
 #define LATER 1 /* of ARMED: in the place of the deadline */
-#define ENDED 1 /* of RUNNING and RELEASING */
-#define WAITED 2
+#define ENDED 1  /* of RUNNING */
+#define WAITED 2 /* and of RELEASING */
 #define GENERATION(w) ((w) >> 5)
 #define WORD(g, state) ((g) << 5 | (state))
 #ifdef EXT
@@ -151,8 +151,12 @@ inline cancel_or_mark(marks)
 			break
 		:: else
 		fi
-	:: GENERATION(w) == g && (STATE(w) == RUNNING || STATE(w) == RELEASING) ->
-		cas(w, w | marks);
+	:: GENERATION(w) == g && STATE(w) == RELEASING && !(marks & WAITED) ->
+		outcome = IS_RUNNING;
+		break
+	:: GENERATION(w) == g &&
+	   (STATE(w) == RUNNING || (STATE(w) == RELEASING && marks & WAITED)) ->
+		cas(w, w | (STATE(w) == RELEASING -> marks & WAITED : marks));
 		if
 		:: won -> outcome = IS_RUNNING; break
 		:: else
@@ -257,9 +261,9 @@ inline finish()
 		w = word;
 		do
 #ifdef RELEASE_BY_STORE
-		:: word = WORD(g, RELEASING | (w & (ENDED | WAITED))); won = true
+		:: word = WORD(g, RELEASING | (w & WAITED)); won = true
 #else
-		:: !won -> cas(w, WORD(g, RELEASING | (w & (ENDED | WAITED))))
+		:: !won -> cas(w, WORD(g, RELEASING | (w & WAITED)))
 #endif
 		:: won -> break
 		od;

@@ -9,13 +9,6 @@ void tw__wake(tw_service *service)
 		tw__gate_ring(&service->gate);
 }
 
-void tw__wake_for(tw_service *service, uint64_t tick)
-{
-	uint64_t word = tw__gate_look_after_push(&service->gate);
-	if (tw_unlikely(word & TW__GATE_PARKED) && tw__is_before_plan(service, tick))
-		tw__gate_ring(&service->gate);
-}
-
 /*
  * The earlier one of `tick` and the deadline of the entry's timer, if that is armed. A driver that
  * has dropped the entry of a move, and has not seen the caller's push, has published a word and
@@ -32,11 +25,9 @@ static uint64_t earliest_tick(tw_service *service, uint64_t entry, uint64_t tick
 	return tick;
 }
 
-void tw__wake_for_back(tw_service *service, uint64_t entry, uint64_t tick)
+void tw__wake_if_before_plan(tw_service *service, uint64_t entry, uint64_t tick)
 {
-	uint64_t word = tw__gate_look_after_push(&service->gate);
-	if (tw_unlikely(word & TW__GATE_PARKED) &&
-	    tw__is_before_plan(service, earliest_tick(service, entry, tick)))
+	if (tw__is_before_plan(service, earliest_tick(service, entry, tick)))
 		tw__gate_ring(&service->gate);
 }
 

@@ -18,15 +18,19 @@ static inline bool tw__is_before_plan(const tw_service *service, uint64_t tick)
 	return tw__tick_ns(service, tick) < tw_load_relaxed(&service->gate.plan); /* GATE1 */
 }
 
-/* After a push for a known tick: wakes the driver if it sleeps longer than until that. */
-void tw__wake_for(tw_service *service, uint64_t tick);
-
 /*
- * After the push of the entry of a timer that is armed again, or was not due, for the tick in it.
- * If the timer was moved to earlier between its compare-and-swap and this push, the driver may have
- * dropped the entry of that move (resolve.c): so what the word says by now counts, too.
+ * After the push of an entry for this tick, of a timer that was moved, is armed again, or was not
+ * due: wakes the driver if it sleeps longer than until that. If the timer was moved to earlier
+ * between its compare-and-swap and this push, the driver may have dropped the entry of that move
+ * (resolve.c): so what the word says by now counts, too.
  */
-void tw__wake_for_back(tw_service *service, uint64_t entry, uint64_t tick);
+void tw__wake_if_before_plan(tw_service *service, uint64_t entry, uint64_t tick);
+
+static inline void tw__wake_for_back(tw_service *service, uint64_t entry, uint64_t tick)
+{
+	if (tw_unlikely(tw__gate_look_after_push(&service->gate) & TW__GATE_PARKED))
+		tw__wake_if_before_plan(service, entry, tick);
+}
 
 /* Wakes the driver if it sleeps. */
 void tw__wake(tw_service *service);

@@ -33,8 +33,7 @@ static void end_ext(tw_service *service, struct tw__local *local, struct tw__run
 		fate = TW_FATE_CANCELLED;
 	tw__count_end(service, local, fate);
 	do {
-		releasing =
-		    tw__word_make(run->generation, TW__RELEASING, word & (TW__ENDED | TW__WAITED));
+		releasing = tw__word_make(run->generation, TW__RELEASING, word & TW__WAITED);
 	} while (!tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, releasing));
 	if (tw__release(service, local, run->slot, run->generation, fate))
 		clock->now_ns = 0;
@@ -116,10 +115,8 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 			push_back(service, local, entry, tick);
 			return false;
 		}
-		claimed->marks = (word & TW__RELOCATED ? TW__HAS_RELOCATED : 0) |
-				 (word & TW__EXT ? TW__HAS_EXT : 0) |
-				 (word & TW__PERSISTENT ? TW__HAS_PERSISTENT : 0);
-		uint64_t running = tw__word_make(generation, TW__RUNNING, claimed->marks);
+		uint64_t running = tw__word_run(word);
+		claimed->marks = running & TW__DEADLINE_MASK;
 		claimed->tick = tick;
 		/* planted: far_claim_blind */
 		if (tw_likely(tw__deadline_move(&service->slots, slot, &word, tick, running, 0)))

@@ -81,10 +81,8 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 		      uint64_t word, uint64_t deadline_ns)
 {
 	uint64_t tick = tw__tick_of(service, deadline_ns);
-	uint64_t state = TW__ARMED | (word & TW__HAS_EXT ? TW__EXT : 0) |
-			 (word & TW__HAS_RELOCATED ? TW__RELOCATED : 0) |
-			 tw__tick_bits(tick, tw_load_relaxed(&service->gate.cursor));
-	uint64_t armed = tw__word_make(run->generation, state, 0);
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
+	uint64_t armed = tw__word_arm(tw__word_after_run(word), tw__tick_bits(tick, cursor));
 	do {
 		if (word & (TW__ENDED | TW__BARRED))
 			return false;
@@ -125,7 +123,7 @@ static bool arm_rearmed(tw_service *service, struct tw__local *local, const stru
 {
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor),
 		 tick = tw__far_hold(&service->slots, run->slot);
-	uint64_t armed = tw__word_arm(*word, tw__tick_bits(tick, cursor));
+	uint64_t armed = tw__word_arm(tw__word_after_run(*word), tw__tick_bits(tick, cursor));
 	bool done = tw__word_cas_acq_rel(&service->slots.words[run->slot], word, armed);
 	tw__far_let(&service->slots, run->slot);
 	if (!done)
@@ -145,7 +143,7 @@ static bool persist(tw_service *service, struct tw__local *local, struct tw__run
 			if (arm_rearmed(service, local, run, &word))
 				return true;
 		} else if (tw__word_cas_acq_rel(&service->slots.words[run->slot], &word,
-						tw__word_disarm_after_run(word))) {
+						tw__word_after_run(word))) {
 			return true;
 		}
 	}

@@ -316,9 +316,8 @@ static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slo
 static inline bool tw__word_has_record(uint64_t word)
 {
 	uint64_t state = tw__word_state(word);
-	if (tw__word_waits(word))
-		return tw__word_waits_with_ext(word);
-	return state == TW__RUNNING ? word & TW__HAS_EXT : state != TW__FREE;
+	return word & TW__EXT || state == TW__RELEASING ||
+	       (state == TW__RUNNING && word & TW__HAS_EXT);
 }
 
 /*

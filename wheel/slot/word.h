@@ -5,37 +5,36 @@
  *     63 ......... 32 | 31 ... 27 | 26 ............ 0
  *     generation      | state     | armed: deadline, in ticks modulo 2^27; running: marks
  *
- * States of the 5 bits: FREE, RUNNING, RELEASING, or ARMED with four flags:
- *   BEYOND_RANGE  the deadline was TW__NEAR_TICKS or more ahead, or more than that behind, when the
- *                 word was written: far_ticks (slots.h) holds it. The deadline bits are 0.
- *   RELOCATED     more than one entry may exist; the driver's locations say which counts
+ * States of the 5 bits: FREE, RUNNING, RELEASING; or ARMED, or DISARMED, with flags:
+ *   PERSISTENT    after a run the timer is disarmed, not ended. Alone, without ARMED: DISARMED
  *   EXT           there is more to the timer than fn and arg: its record names an extension record
  *                 (release, period, and what else struct tw_task has), its group, or both
- *   PERSISTENT    after a run the timer is disarmed, not ended
- * A persistent timer that is not armed and does not run is DISARMED, with three flags:
- *   RELOCATED     as above
- *   FILED         an entry is promised: it is in a lane, in the wheel or in a batch, and is met no
- *                 later than the tick in the deadline bits. Without it no entry is promised, and
- *                 the bits are 0
- *   DISARMED_EXT  as EXT
+ *   RELOCATED     more than one entry may exist; the driver's locations say which counts
+ *   BEYOND_RANGE  of ARMED: the deadline was TW__NEAR_TICKS or more ahead, or more than that
+ *                 behind, when the word was written. far_ticks (slots.h) holds it; the bits are 0
+ *   UNFILED       of DISARMED, the same bit: no entry is promised; the bits are 0. Without it, the
+ *                 timer is FILED: an entry is in a lane, in the wheel or in a batch, and is met no
+ *                 later than the tick in the deadline bits
  *
  * Transition table (G: generation)
  *   from            to               by                     with
  *   FREE G          ARMED G          schedule, slot's owner store-release: no other thread writes
  *                                                           a free word
+ *   FREE G          DISARMED UNFILED schedule, TW_NEVER     store-release
+ *   FREE            FREE later       slot's owner           store (slots.c, tw__slot_entry)
  *   ARMED           ARMED later      drain (driver)         CAS, if the estimate was too early
  *   ARMED long due  ARMED BEYOND_    drain, resolve         CAS: the deadline stays what it is, and
  *                     RANGE            (driver)             leaves the bits before they wrap
- *   ARMED           FREE G+1         schedule, after close  CAS: it takes its timer back; no
- *                                                           release, EXT or not
  *   ARMED           ARMED later      reset                  CAS; the entry finds out when its
  *                                                           bucket comes
  *   ARMED           ARMED RELOCATED  reset to earlier       CAS, then a lane entry
- *   ARMED           FREE G+1         cancel, drop; no       CAS; the winner owns the slot
- *                                    release
- *   ARMED EXT       RELEASING G      cancel, drop; release  CAS; the winner calls release
- *   ARMED EXT       as by cancel     cancel of its group    CAS, under the group's lock
- *   ARMED due       RUNNING G        claim (worker)         CAS
+ *   ARMED           FREE G+1         cancel, drop, cancel   CAS; the winner owns the slot. No
+ *                                    of its group           release
+ *   ARMED EXT       RELEASING G      the same               CAS; the winner calls the release
+ *   ARMED           FREE G+1         schedule, after close  CAS: it takes its timer back; no
+ *                                                           release is called
+ *   ARMED due       RUNNING G        claim (worker)         CAS; what the flags were is in the
+ *                                                           marks
  *   RUNNING         RUNNING+marks    cancel, of its group   CAS
  *                                    too (ENDED), wait
  *                                    (WAITED)
@@ -43,28 +42,23 @@
  *   RUNNING         ARMED G          finish, re-arm         CAS; fails if ENDED or BARRED came;
  *                                                           then a lane entry
  *   RUNNING         FREE G+1         finish, no EXT         exchange; wakes the waiters (WAITED)
- *   RUNNING EXT     RELEASING+marks  finish, before release CAS
- *   ARMED           DISARMED FILED   disarm                 CAS; the entry stays, and so do the
- *     PERSISTENT                                            deadline bits. Far: RELOCATED, and
- *                                                           not FILED
- *   DISARMED FILED  ARMED            reset, not earlier     CAS; no entry: the promised one does
- *                     PERSISTENT       than the bits
- *   DISARMED FILED  ARMED RELOCATED  reset to earlier, far  CAS, then a lane entry
- *   DISARMED FILED  DISARMED         driver or worker that  CAS, before the entry is dropped
- *                                    meets the entry
- *   DISARMED        ARMED            reset                  CAS, then a lane entry
- *   FREE G          DISARMED         schedule, TW_NEVER     store-release
- *   FREE            FREE later       slot's owner           store (slots.c, tw__slot_entry)
- *   DISARMED        as ARMED         cancel, drop, group    as there
- *   RUNNING         RUNNING+REARMED  reset, persistent      CAS; the deadline is in far_ticks
- *   RUNNING         RUNNING          disarm                 CAS
- *     +REARMED
- *   RUNNING         DISARMED         finish, persistent     CAS; fails if a mark came
- *   RUNNING         ARMED            finish, persistent     CAS, with the deadline in far_ticks;
- *     +REARMED        PERSISTENT                            then a lane entry
- *   RELEASING       RELEASING+marks  cancel (ENDED), wait   CAS; ENDED means nothing
- *                                    (WAITED)
+ *   RUNNING EXT     RELEASING        finish, before release CAS; WAITED stays
+ *   RELEASING       RELEASING+WAITED wait                   CAS
  *   RELEASING       FREE G+1         after release          exchange; wakes the waiters (WAITED)
+ * and of persistent timers
+ *   ARMED           DISARMED         disarm                 CAS; the entry stays, and so do the
+ *                                                           bits. Far: UNFILED and RELOCATED
+ *   DISARMED        ARMED            reset                  CAS. FILED, and not earlier than the
+ *                                                           bits: no entry. Else a lane entry;
+ *                                                           FILED: and RELOCATED
+ *   DISARMED        DISARMED UNFILED driver or worker that  CAS, before the entry is dropped
+ *                                    meets the entry
+ *   DISARMED        as ARMED         cancel, drop, group    as there
+ *   RUNNING         RUNNING+REARMED  reset                  CAS; the deadline is in far_ticks
+ *   RUNNING+REARMED RUNNING          disarm                 CAS
+ *   RUNNING         DISARMED UNFILED finish                 CAS; fails if a mark came
+ *   RUNNING+REARMED ARMED            finish                 CAS, with the deadline in far_ticks;
+ *                                                           then a lane entry
  * Each CAS to or from ARMED BEYOND_RANGE that sets a deadline, or relies on one, is made under the
  * slot's far lock (WORD6): reset, drain, re-arm, resolve and claim. Cancel and drop do neither.
  * A slot whose generation is used up stays FREE at the last one (retired). A free slot in a
@@ -112,7 +106,7 @@
  * its cursor. Only a batch that waits for its executor holds an entry longer. A deadline is then
  * read too late at worst, as that of an ARMED word is, and the entry is still promised.
  *
- * RUNNING, and DISARMED without FILED, promise nothing. So what arms a timer then, a series too,
+ * RUNNING and UNFILED promise nothing. So what arms a timer then, a series too,
  * brings an entry. A timer that is not RELOCATED has one entry if it is ARMED or FILED, none
  * otherwise, and no location. So its next entry is like that of a new timer (KIND_DEADLINE): the
  * driver looks at nothing before it files it. The entry of a RELOCATED timer counts whatever the
@@ -141,27 +135,25 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 	(UINT64_C(1) << TW__GENERATION_SHIFT) /* added to a free word or an entry */
 
 #define TW__FREE UINT64_C(0)
-#define TW__RUNNING (UINT64_C(1) << TW__DEADLINE_BITS)
-#define TW__RELEASING (UINT64_C(2) << TW__DEADLINE_BITS)
+#define TW__RUNNING (UINT64_C(2) << TW__DEADLINE_BITS)
+#define TW__RELEASING (UINT64_C(4) << TW__DEADLINE_BITS)
 #define TW__ARMED (UINT64_C(16) << TW__DEADLINE_BITS)
+
+/* Flags of ARMED and DISARMED. RUNNING and RELEASING have neither ARMED nor PERSISTENT. */
+#define TW__PERSISTENT (UINT64_C(1) << TW__DEADLINE_BITS)
 #define TW__BEYOND_RANGE (UINT64_C(2) << TW__DEADLINE_BITS)
+#define TW__UNFILED TW__BEYOND_RANGE
 #define TW__RELOCATED (UINT64_C(4) << TW__DEADLINE_BITS)
 #define TW__EXT (UINT64_C(8) << TW__DEADLINE_BITS)
-#define TW__PERSISTENT (UINT64_C(1) << TW__DEADLINE_BITS)
 
-/* The state with its flags, beside RELOCATED. */
-#define TW__DISARMED (UINT64_C(8) << TW__DEADLINE_BITS)
-#define TW__FILED (UINT64_C(2) << TW__DEADLINE_BITS)
-#define TW__DISARMED_EXT (UINT64_C(1) << TW__DEADLINE_BITS)
-
-/* Marks of RUNNING and RELEASING, in the deadline bits. */
-#define TW__ENDED UINT64_C(1)         /* cancelled during the run: no further one */
-#define TW__WAITED UINT64_C(2)        /* someone sleeps until the generation moves on */
-#define TW__HAS_RELOCATED UINT64_C(4) /* what the flags were, for a re-arm */
-#define TW__HAS_EXT UINT64_C(8)
-#define TW__HAS_PERSISTENT UINT64_C(16)
-#define TW__REARMED UINT64_C(32) /* persistent: armed during the run, for the tick in far_ticks */
-#define TW__BARRED UINT64_C(256) /* closed during the run: no further one, which is no cancel */
+/* Marks of RUNNING, in the deadline bits. RELEASING has WAITED. */
+#define TW__HAS_PERSISTENT (TW__PERSISTENT >> TW__DEADLINE_BITS) /* what the flags were */
+#define TW__HAS_RELOCATED (TW__RELOCATED >> TW__DEADLINE_BITS)
+#define TW__HAS_EXT (TW__EXT >> TW__DEADLINE_BITS)
+#define TW__ENDED UINT64_C(16)    /* cancelled during the run: no further one */
+#define TW__BARRED UINT64_C(32)   /* closed during the run: no further one, which is no cancel */
+#define TW__WAITED UINT64_C(64)   /* someone sleeps until the generation moves on */
+#define TW__REARMED UINT64_C(128) /* persistent: armed during the run, for the tick in far_ticks */
 
 static inline uint32_t tw__word_generation(uint64_t word)
 {
@@ -192,13 +184,6 @@ static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
 static inline bool tw__word_is_far(uint64_t word)
 {
 	return (word & (TW__ARMED | TW__BEYOND_RANGE)) == (TW__ARMED | TW__BEYOND_RANGE);
-}
-
-/* Armed, plain, of the entry's generation, and with a deadline in its bits. */
-static inline bool tw__word_is_plain_and_near(uint64_t word, uint64_t entry)
-{
-	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__EXT | TW__BEYOND_RANGE;
-	return ((word ^ (entry & ~(uint64_t)UINT32_MAX)) & looked_at) == TW__ARMED;
 }
 
 static inline uint64_t tw__word_state(uint64_t word)
@@ -242,6 +227,12 @@ static inline uint64_t tw__word_move(uint64_t word, uint64_t tick_bits)
 	return (word & ~(TW__DEADLINE_MASK | TW__BEYOND_RANGE)) | tick_bits;
 }
 
+/* The same, armed; of a timer that is armed, or disarmed, or has run. */
+static inline uint64_t tw__word_arm(uint64_t word, uint64_t tick_bits)
+{
+	return tw__word_move(word, tick_bits) | TW__ARMED;
+}
+
 /* The next owner's word: the generation moves on, and with it every handle and entry goes stale. */
 static inline uint64_t tw__word_next_free(uint64_t word)
 {
@@ -252,26 +243,29 @@ static inline uint64_t tw__word_next_free(uint64_t word)
 
 static inline bool tw__word_disarmed(uint64_t word)
 {
-	return (word & (TW__ARMED | TW__DISARMED)) == TW__DISARMED;
+	return (word & (TW__ARMED | TW__PERSISTENT)) == TW__PERSISTENT;
 }
 
 /* Armed or disarmed: it neither runs nor ends. */
 static inline bool tw__word_waits(uint64_t word)
 {
-	return word & (TW__ARMED | TW__DISARMED);
-}
-
-/* The same, with an extension record. */
-static inline bool tw__word_waits_with_ext(uint64_t word)
-{
-	uint64_t armed = TW__ARMED | TW__EXT, disarmed = TW__DISARMED | TW__DISARMED_EXT;
-	return (word & armed) == armed || (word & (TW__ARMED | disarmed)) == disarmed;
+	return word & (TW__ARMED | TW__PERSISTENT);
 }
 
 /* Disarmed, and an entry is promised. */
 static inline bool tw__word_filed(uint64_t word)
 {
-	return (word & (TW__ARMED | TW__DISARMED | TW__FILED)) == (TW__DISARMED | TW__FILED);
+	return (word & (TW__ARMED | TW__PERSISTENT | TW__UNFILED)) == TW__PERSISTENT;
+}
+
+/*
+ * Armed or disarmed, without EXT, of the entry's generation; and its deadline bits say when its
+ * entry is met at the latest.
+ */
+static inline bool tw__word_is_plain_and_filed(uint64_t word, uint64_t entry)
+{
+	uint64_t none_of = ~(uint64_t)UINT32_MAX | TW__EXT | TW__BEYOND_RANGE;
+	return !((word ^ (entry & ~(uint64_t)UINT32_MAX)) & none_of) && tw__word_waits(word);
 }
 
 /* A persistent timer that runs. */
@@ -280,69 +274,34 @@ static inline bool tw__word_runs_persistent(uint64_t word)
 	return tw__word_state(word) == TW__RUNNING && word & TW__HAS_PERSISTENT;
 }
 
-/* The same, without an extension record, of the entry's generation. */
-static inline bool tw__word_is_plain_and_filed(uint64_t word, uint64_t entry)
-{
-	uint64_t looked_at =
-	    ~(uint64_t)UINT32_MAX | TW__ARMED | TW__DISARMED | TW__FILED | TW__DISARMED_EXT;
-	uint64_t generation_bits = entry & ~(uint64_t)UINT32_MAX;
-	return ((word ^ generation_bits) & looked_at) == (TW__DISARMED | TW__FILED);
-}
-
-/* Armed, persistent, without an extension record, near, of the entry's generation. */
-static inline bool tw__word_is_plain_and_persistent(uint64_t word, uint64_t entry)
-{
-	uint64_t looked_at =
-	    ~(uint64_t)UINT32_MAX | TW__ARMED | TW__PERSISTENT | TW__EXT | TW__BEYOND_RANGE;
-	uint64_t generation_bits = entry & ~(uint64_t)UINT32_MAX;
-	return ((word ^ generation_bits) & looked_at) == (TW__ARMED | TW__PERSISTENT);
-}
-
 static inline uint64_t tw__word_unfiled(uint64_t word)
 {
-	return word & ~(TW__FILED | TW__DEADLINE_MASK);
+	return (word & ~TW__DEADLINE_MASK) | TW__UNFILED;
 }
 
 /* Of an armed persistent word. A far one gives no bits, and its entry may meet the next one's. */
 static inline uint64_t tw__word_disarm(uint64_t word)
 {
-	uint64_t kept =
-	    word & TW__BEYOND_RANGE ? TW__RELOCATED : TW__FILED | (word & TW__DEADLINE_MASK);
-	return tw__word_make(tw__word_generation(word), TW__DISARMED, 0) | kept |
-	       (word & TW__RELOCATED) | (word & TW__EXT ? TW__DISARMED_EXT : 0);
+	return (word & ~TW__ARMED) | (word & TW__BEYOND_RANGE ? TW__RELOCATED : 0);
 }
 
-/*
- * The same of a word without an extension record, and near; and back, with another deadline, of one
- * that is FILED.
- */
-static inline uint64_t tw__word_disarm_plain(uint64_t word)
+/* ----------------------------------------------------------------- the run */
+
+/* The flags that a run leaves as they are. */
+#define TW__KEPT (TW__PERSISTENT | TW__RELOCATED | TW__EXT)
+
+/* The word of an armed timer while it runs. */
+static inline uint64_t tw__word_run(uint64_t word)
 {
-	return word ^ (TW__ARMED | TW__PERSISTENT | TW__DISARMED | TW__FILED);
+	return tw__word_make(tw__word_generation(word), TW__RUNNING,
+			     (word & TW__KEPT) >> TW__DEADLINE_BITS);
 }
 
-static inline uint64_t tw__word_arm_plain(uint64_t word, uint64_t tick)
+/* And after its run: disarmed, if it is persistent; else only to be armed again. */
+static inline uint64_t tw__word_after_run(uint64_t word)
 {
-	return (tw__word_disarm_plain(word) & ~TW__DEADLINE_MASK) | (tick & TW__DEADLINE_MASK);
-}
-
-/* The armed word of a persistent timer that is disarmed, or runs. */
-static inline uint64_t tw__word_arm(uint64_t word, uint64_t tick_bits)
-{
-	bool disarmed = tw__word_disarmed(word);
-	bool relocated = word & (disarmed ? TW__RELOCATED : TW__HAS_RELOCATED),
-	     has_ext = word & (disarmed ? TW__DISARMED_EXT : TW__HAS_EXT);
-	uint64_t kept = (relocated ? TW__RELOCATED : 0) | (has_ext ? TW__EXT : 0);
-	uint64_t state = TW__ARMED | TW__PERSISTENT | kept | tick_bits;
-	return tw__word_make(tw__word_generation(word), state, 0);
-}
-
-/* The word of a persistent timer after its run. */
-static inline uint64_t tw__word_disarm_after_run(uint64_t word)
-{
-	uint64_t kept = (word & TW__HAS_RELOCATED ? TW__RELOCATED : 0) |
-			(word & TW__HAS_EXT ? TW__DISARMED_EXT : 0);
-	return tw__word_make(tw__word_generation(word), TW__DISARMED | kept, 0);
+	return tw__word_make(tw__word_generation(word),
+			     (word << TW__DEADLINE_BITS & TW__KEPT) | TW__UNFILED, 0);
 }
 
 /* ------------------------------------------------------------------- changes */

@@ -22,6 +22,8 @@
  */
 static bool mark(tw_service *service, uint32_t slot, uint64_t *word, uint64_t marks)
 {
+	if (tw__word_state(*word) == TW__RELEASING)
+		marks &= TW__WAITED; /* it ends already */
 	if ((*word & marks) == marks)
 		return true;
 	uint64_t marked = *word | marks;
@@ -49,7 +51,7 @@ static inline int cancel_or_mark_seen(tw_service *service, uint32_t slot, uint64
 				      uint64_t marks)
 {
 	uint64_t seen = *word;
-	if (tw__word_waits(seen) && !tw__word_waits_with_ext(seen)) {
+	if (tw__word_waits(seen) && !(seen & TW__EXT)) {
 		if (!tw__word_cas_acq_rel(&service->slots.words[slot], word,
 					  tw__word_next_free(seen))) /* WORD2, WORD3 */
 			return -1;
@@ -150,8 +152,8 @@ static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, 
 }
 
 /*
- * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing
- * to a word that is RELEASING already. local: NULL if it is not known yet.
+ * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. local: NULL if not
+ * known yet.
  */
 static inline __attribute__((always_inline)) int
 cancel_or_mark(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t marks)

@@ -20,14 +20,14 @@ static inline void tw__put_armed_again(const tw_service *service, struct tw__loc
 		     relocated ? tick : tw__tick_ns(service, tick));
 }
 
-/*
- * Writes a deadline together with an entry. 1: done; 0: the word has changed, look again; negative:
- * refused. was, moved: as for tw__deadline_move.
- */
-int tw__move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t was,
-			uint64_t moved, uint64_t tick);
+/* The word has changed: look at it again. No errno and no outcome. */
+enum { TW__RESET_AGAIN = 4096 };
 
-/* Counts a reset of this thread. eager: it needed an entry. 0. */
-int tw__count_reset(tw_service *service, bool eager);
+/*
+ * The reset of the entry's timer, which had this word: what tw_reset returns, or TW__RESET_AGAIN
+ * with *word as it is now. closed: the service was, before; it drains.
+ */
+int tw__reset_seen(tw_service *service, uint64_t entry, uint64_t *word, uint64_t deadline_ns,
+		   bool only_earlier, bool closed);
 
 #endif

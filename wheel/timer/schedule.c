@@ -224,9 +224,8 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	uint64_t tick = tw__tick_of(service, deadline_ns);
 	bool disarmed = kind == TW__KIND_PADDING;
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	uint64_t state =
-	    disarmed ? TW__DISARMED | (more ? TW__DISARMED_EXT : 0)
-		     : TW__ARMED | persistent | (more ? TW__EXT : 0) | tw__tick_bits(tick, cursor);
+	uint64_t state = (more ? TW__EXT : 0) | persistent |
+			 (disarmed ? TW__UNFILED : TW__ARMED | tw__tick_bits(tick, cursor));
 	if (!disarmed && tw_unlikely(state & TW__BEYOND_RANGE))
 		tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	int entered = group ? tw__group_enter(service, slot, group) : 0;

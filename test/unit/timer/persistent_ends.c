@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "wheel/core/ticks.h"
-#include "wheel/timer/persistent.h"
+#include "wheel/timer/reset.h"
 #include "test/support/rig_suite.h"
 
 TestSuite(timer_persistent_ends, .init = open_rig, .fini = close_rig, .timeout = 60);
@@ -166,10 +166,9 @@ static void reset_late(struct probe *probe)
 	tw_service *service = probe->rig->service;
 	uint64_t entry;
 	expect_eq(tw__handle_entry(&service->slots, probe->other->timer, &entry), true);
-	uint32_t slot = (uint32_t)entry;
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]),
-		 tick = tw__tick_of(service, rig_now(probe->rig) + 40 * SECOND);
-	probe->answer = tw__persistent_reset(service, slot, &word, tick, false);
+	uint64_t word = tw_load_acquire(&service->slots.words[(uint32_t)entry]);
+	probe->answer = tw__reset_seen(service, entry, &word, rig_now(probe->rig) + 40 * SECOND,
+				       false, false);
 }
 
 /*
