@@ -68,7 +68,7 @@ short_tls := -mtls-dialect=gnu2 -mgeneral-regs-only
 tls_sample := extern _Thread_local int x; int f(void); int f(void) { return x; }
 short_tls := $(if $(filter release debug gcc,$(MODE)),$(shell echo '$(tls_sample)' | \
 	$(CC) $(short_tls) -fPIC -x c -c -o /dev/null - 2>/dev/null && echo $(short_tls)))
-flags_wheel/timer/schedule_short := $(short_tls)
+flags_wheel/timer/schedule       := $(short_tls)
 flags_wheel/timer/cancel         := $(short_tls)
 flags_wheel/timer/reset          := $(short_tls)
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)

@@ -16,7 +16,7 @@ struct tw__local {
 	struct tw__ext_cache exts;
 	/* the base its lane carries is that of this word of the gate, which was open; or 0 */
 	uint64_t epoch_word;
-	/* while the gate says this, a delay may go the short way (schedule_short.c) */
+	/* while the gate says this, a delay may go the short way (timer/schedule.c) */
 	uint64_t short_word;
 	/* then this and the delay make a span whose ticks, rounded down, are the deadline */
 	uint64_t short_base_ns;

@@ -20,7 +20,7 @@
 
 #include "wheel/slot/slots.h"
 
-enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256 };
+enum { TW__MAGAZINE_MIN = 64, TW__MAGAZINE_MAX = 256 };
 
 /*
  * How many wakes a sleeping driver should get for cancels that leave dead entries: one for this
@@ -153,17 +153,6 @@ static inline void tw__magazine_count_cancelled(struct tw__magazine *magazine)
 	magazine->tail_shift--;
 	magazine->cancel_limit += !tw__magazine_has_room(magazine);
 	tw_bump(&magazine->cancelled, 1);
-}
-
-/* A free slot, the caller's own, as an entry; not counted. 0: max_timers are in use. */
-static inline uint64_t tw__slot_get(struct tw__slots *slots, struct tw__magazine *magazine)
-{
-	if (tw_unlikely(!tw__magazine_has_one(magazine)) && !tw__magazine_look(slots, magazine))
-		return 0;
-	uint64_t entry = tw__magazine_peek(magazine, 0);
-	tw__magazine_take(magazine, 1);
-	tw__slot_fetch(slots, (uint32_t)tw__magazine_peek(magazine, TW__SLOT_FETCH_AHEAD - 1));
-	return entry;
 }
 
 /* tw__slot_put where it takes more than a store. */

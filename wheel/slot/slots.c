@@ -357,13 +357,14 @@ static uint32_t take_mapped_exts(struct tw__slots *slots, uint32_t *out)
 	return tw__depot_take(&slots->ext_depot, TW__EXTS_CACHED / 2, slots->mapped_exts, out);
 }
 
-static void refill_exts(struct tw__slots *slots, struct tw__ext_cache *cache)
+uint32_t tw__ext_get_slowly(struct tw__slots *slots, struct tw__ext_cache *cache)
 {
 	pthread_mutex_lock(&slots->lock);
 	cache->count = take_mapped_exts(slots, cache->exts);
 	if (!cache->count && slots->mapped_exts < slots->end && !map_exts(slots))
 		cache->count = take_mapped_exts(slots, cache->exts);
 	pthread_mutex_unlock(&slots->lock);
+	return cache->count ? cache->exts[--cache->count] : 0;
 }
 
 static void exts_put(struct tw__slots *slots, const uint32_t *exts, uint32_t n)
@@ -381,33 +382,13 @@ static void unload_exts(struct tw__slots *slots, struct tw__ext_cache *cache, ui
 	memmove(cache->exts, cache->exts + n, cache->count * sizeof *cache->exts);
 }
 
-static void ext_wipe(struct tw__ext *ext)
+void tw__ext_put_slowly(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext)
 {
-	size_t rest = offsetof(struct tw__ext, release); /* before it: others may still look */
-	tw_store_release(&ext->executor, NULL);          /* WORD5 */
-	memset((char *)ext + rest, 0, sizeof *ext - rest);
-}
-
-uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache)
-{
-	if (tw_unlikely(cache->count == 0))
-		refill_exts(slots, cache);
-	if (tw_unlikely(cache->count == 0))
-		return 0;
-	uint32_t index = cache->exts[--cache->count];
-	ext_wipe(&slots->exts[index]);
-	return index;
-}
-
-void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext)
-{
-	TW_ASSERT(ext > 0 && ext < slots->end);
-	if (tw_unlikely(!cache)) {
+	if (!cache) {
 		exts_put(slots, &ext, 1);
 		return;
 	}
-	if (tw_unlikely(cache->count == TW__EXTS_CACHED))
-		unload_exts(slots, cache, TW__EXTS_CACHED / 2);
+	unload_exts(slots, cache, TW__EXTS_CACHED / 2);
 	cache->exts[cache->count++] = ext;
 }
 

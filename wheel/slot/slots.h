@@ -87,11 +87,11 @@ enum tw__trait {
  * Extension record of a timer with more than fn and arg; written by the timer's owner of the
  * moment. Of a series a reset writes is_moved, too.
  *
- * The members before `release` are never wiped: others may still look at it when the record has
- * gone to the next timer. executor: the driver's, see outbox.c. Traits may be read by whoever has
- * seen the timer's word, before a compare-and-swap of that word: if the extension record was
- * another's, the word has changed too, and the compare-and-swap fails. So relaxed accesses do. Who
- * reads further without a compare-and-swap: tw__traits_of.
+ * Others may still look at the atomic members when the record has gone to the next timer.
+ * executor: the driver's, see outbox.c. Traits may be read by whoever has seen the timer's word,
+ * before a compare-and-swap of that word: if the extension record was another's, the word has
+ * changed too, and the compare-and-swap fails. So relaxed accesses do. Who reads further without a
+ * compare-and-swap: tw__traits_of.
  *
  * Index 0 is never given out. It is that of timers without an extension record, and stays zero.
  */
@@ -101,11 +101,11 @@ struct tw__ext {
 	_Atomic uint32_t is_moved; /* of a series: a reset has moved the next run (word.h, WORD8) */
 	_Atomic(const char *) name; /* of the timer, or NULL; see tw__name_of */
 
-	tw_release_fn *release; /* from here on zeroed for each timer */
+	tw_release_fn *release;
 	/* what its runs are under, or NULL (context.h) */
 	void *context;
+	uint64_t period_ns;  /* 0: no series; then what follows means nothing */
 	uint64_t nominal_ns; /* the instant at which the next run is due, unless it is_moved */
-	uint64_t period_ns;  /* 0: no series */
 	uint64_t runs_left;  /* 0: no end */
 	uint64_t overruns;   /* to be reported to the next run */
 	uint8_t fixed_delay;
@@ -209,20 +209,36 @@ void tw__slots_purge(struct tw__slots *slots, uint32_t block);
 /* Bytes that hold slots and extension records, an upper bound. */
 uint64_t tw__slots_bytes(const struct tw__slots *slots);
 
+/* Gives all to the depot. */
+void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache);
+
 /*
- * Extension records: `release` and what follows it zero, the rest as it was. 0: there is none to be
- * had.
+ * As tw__ext_get and tw__ext_put, where the cache is empty or full. put: cache is NULL for a thread
+ * without one.
  */
-uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache);
+uint32_t tw__ext_get_slowly(struct tw__slots *slots, struct tw__ext_cache *cache);
+void tw__ext_put_slowly(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext);
+
+/* An extension record as the last timer left it. 0: there is none to be had. */
+static inline uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache)
+{
+	if (tw_unlikely(cache->count == 0))
+		return tw__ext_get_slowly(slots, cache);
+	return cache->exts[--cache->count];
+}
 
 /*
  * Gives back the extension record of a timer that this thread has ended, and whose slot nobody
- * writes by any more. cache may be NULL.
+ * writes by any more.
  */
-void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext);
-
-/* Gives all to the depot. */
-void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache);
+static inline void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext)
+{
+	TW_ASSERT(ext > 0 && ext < slots->end);
+	if (tw_unlikely(!cache || cache->count == TW__EXTS_CACHED))
+		tw__ext_put_slowly(slots, cache, ext);
+	else
+		cache->exts[cache->count++] = ext;
+}
 
 /*
  * Far deadlines: of words that are BEYOND_RANGE. Written and read together with the word, under a

@@ -66,7 +66,8 @@ static inline void tw__member_unlink(struct tw__group *group, struct tw__link *l
  * The timer that its caller is about to arm in the slot becomes a member. 0: and the group's lock
  * is held, for the store of the timer's word; then tw__group_entered. Or -ENOENT, -ESHUTDOWN.
  */
-static inline int tw__group_enter(tw_service *service, uint32_t slot, uint64_t handle)
+static inline __attribute__((always_inline)) int tw__group_enter(tw_service *service, uint32_t slot,
+								 uint64_t handle)
 {
 	struct tw__group *group = tw__group_of(&service->groups, handle);
 	if (tw_unlikely(!group))

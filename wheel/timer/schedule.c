@@ -1,7 +1,18 @@
 /*
- * Scheduling, the long way, which knows all cases (schedule_short.c is for the usual one): a slot,
- * a record, a word, an entry in this thread's lane, a look at the gate. Wait-free, except for
- * growing.
+ * Scheduling: a slot, a record, a word, an entry in this thread's lane, a look at the gate. Calls
+ * the magazine, the lane and the gate; for a task schedule_task.c, for a member member.h.
+ *
+ * There are two ways. The short one knows what is usual, in as few steps as possible. All its
+ * checks happen before the first store. If one fails, the slow one handles the call from the start,
+ * and knows all cases. Usual means:
+ *   - the kernel has membarrier;
+ *   - this thread has used this service last: never so in a forked child (mpsc/base/fork.h);
+ *   - its magazine and its lane's segment have room;
+ *   - the deadline lies within the wheel's reach;
+ *   - nobody has to be woken. For a delay: the gate is open, and its word is that of the lane's
+ *     epoch (open_short_way). For a deadline: the deadline lies ahead, and the gate accepts and
+ *     says nothing of a sleeping driver.
+ * Both are wait-free, except for growing, and for the lock of a group.
  *
  * Linearisation: the store of the control word. From then on a cancel through *out works, though
  * the entry that makes it fire is published a moment later, by the same thread.
@@ -15,49 +26,171 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "wheel/timer/member.h"
 #include "mpsc/base/probes.h"
+#include "wheel/core/context.h"
 #include "wheel/core/wake.h"
-#include "wheel/timer/schedule_short.h"
+#include "wheel/timer/member.h"
 #include "wheel/timer/schedule_task.h"
 
-/* Longest push of a schedule: a base and the entry. */
+/* The longest push: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };
 
-/* A base or padding that the call has put is published: the next push needs nothing unpublished. */
-static int schedule_refused(struct tw__local *local, tw_timer *out, int error)
+/* No word of an open gate. */
+#define NO_SHORT_WORD UINT64_MAX
+
+/*
+ * Bases of the short way are below this, and so far from 2^62 that no delay within the wheel's
+ * reach leads there.
+ */
+#define SHORT_BASES_NS (UINT64_C(1) << 61)
+
+/* ---------------------------------------------------------------- the timer */
+
+/*
+ * The magazine's first slot becomes a timer, whose group it has entered. state: of the word, beside
+ * EXT. Returns the entry, without the kind.
+ */
+static inline __attribute__((always_inline)) uint64_t
+make_timer(tw_service *service, struct tw__local *local, uint64_t state, tw_fn *fn, void *arg,
+	   uint32_t ext, uint64_t group, tw_timer *out)
 {
-	if (local && local->lane.unpublished)
-		tw__lane_publish(&local->lane);
-	if (local)
+	const struct tw__slots *slots = &service->slots;
+	uint64_t entry = tw__magazine_schedule(slots, &local->magazine), slot = (uint32_t)entry;
+	if (out)
+		*out = tw__handle_of(slots, entry);
+	struct tw__record *record = &slots->records[slot];
+	tw_store_relaxed(&record->fn, fn); /* published by WORD1 */
+	tw_store_relaxed(&record->arg, arg);
+	if (ext || group) {
+		state |= TW__EXT;
+		tw_store_release(&record->ext, ext); /* WORD5 */
+		tw_store_release(&record->group, (uint32_t)group & TW__GROUP_INDEX_MASK);
+	}
+	/* WORD1: pairs with claim */
+	tw__word_arm_release(&slots->words[slot], (entry - slot) | (uint32_t)state);
+	if (group)
+		tw__group_entered(service, group);
+	return entry;
+}
+
+/* Counted, and *out is no timer. ext: the extension record that the timer would have had, or 0. */
+static int refused(tw_service *service, struct tw__local *local, uint32_t ext, tw_timer *out,
+		   int error)
+{
+	if (local) {
+		/* a base or padding: the next push needs nothing unpublished */
+		if (local->lane.unpublished)
+			tw__lane_publish(&local->lane);
 		tw_bump(&local->rejected, 1);
+	}
+	if (ext)
+		tw__ext_put(&service->slots, &local->exts, ext);
 	if (out)
 		*out = (tw_timer){0};
 	return error;
 }
 
-/* The thread's part of the service, which it has not used last. NULL: *error says why. */
-static __attribute__((noinline)) struct tw__local *find_local(tw_service *service, int *error)
+/*
+ * Takes back a timer that was pushed into a service that has closed. 0: it has ended otherwise, or
+ * is close's.
+ */
+static int retract(tw_service *service, struct tw__local *local, uint64_t entry, tw_timer *out)
 {
-	bool forked = tw__forked(service);
-	*error = forked ? -EPERM : -ENOMEM;
-	return forked ? NULL : tw__local_of(service);
+	uint32_t slot = (uint32_t)entry, ext = 0;
+	_Atomic uint64_t *at = &service->slots.words[slot];
+	uint64_t word = tw_load_acquire(at), seen = word;
+	do {
+		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_waits(word))
+			return 0;
+		seen = word;
+	} while (!tw__word_cas_acq_rel(at, &word, tw__word_next_free(seen)));
+	if (seen & TW__EXT) {
+		const struct tw__record *record = &service->slots.records[slot];
+		ext = tw_load_relaxed(&record->ext);
+		tw__group_leave(service, tw_load_relaxed(&record->group), slot);
+	}
+	tw__slot_put(&service->slots, &local->magazine, slot, tw__entry_generation(entry) + 1);
+	tw__magazine_count_scheduled(&local->magazine, -1);
+	return refused(service, local, ext, out, -ESHUTDOWN);
 }
 
-static __attribute__((noinline)) int schedule_out_of_range(tw_service *service, tw_timer *out)
+/* A push that found the driver asleep, or the service closed. What the call returns. */
+static __attribute__((noinline)) int after_push(tw_service *service, struct tw__local *local,
+						uint64_t entry, tw_timer *out)
 {
-	if (tw__forked(service))
-		return schedule_refused(NULL, out, -EPERM);
-	return schedule_refused(tw__local_of(service), out, -ERANGE); /* the caller tells */
+	bool closed = tw__gate_refuses(tw__gate_look_after_push(&service->gate));
+	int r = closed ? retract(service, local, entry, out) : 0;
+	/* also if closed: the lane holds an entry, which must be met if the timer is close's */
+	tw__wake(service);
+	return r;
 }
 
-/* Of the public function `call`, whose argument `what` is a time beyond the range. */
-static __attribute__((noinline)) int time_out_of_range(tw_service *service, tw_timer *out,
-						       const char *call, const char *what)
+/* ------------------------------------------------------------- the short way */
+
+static inline bool nobody_sleeps(uint64_t gate_word)
 {
-	int r = schedule_out_of_range(service, out);
-	return r == -ERANGE ? tw__bad(r, call, what) : r;
+	return (gate_word & (TW__GATE_ACCEPTING | TW__GATE_PARKED)) == TW__GATE_ACCEPTING;
 }
+
+/*
+ * kind: DELAY or DEADLINE, of `value`. task: NULL: fn and arg are all there is to it; else these do
+ * not count. False: it is
+ * out of the ordinary, or its group refuses; nothing was written. Else *r is what the call returns.
+ */
+static inline __attribute__((always_inline)) bool
+schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn, void *arg,
+		 const struct tw_task *task, tw_timer *out, int *r)
+{
+	struct tw__local *local = tw__local_at_hand(service);
+	uint64_t span_ns, gate_word;
+	if (tw_unlikely(tw__context_is_on() || !local))
+		return false;
+	gate_word = tw__gate_look(&service->gate);
+	if (kind == TW__KIND_DELAY) {
+		if (tw_unlikely(gate_word != local->short_word ||
+				__builtin_add_overflow(local->short_base_ns, value, &span_ns)))
+			return false;
+	} else {
+		span_ns =
+		    value + service->time.round_up_ns; /* one in the past is a very long one */
+		if (tw_unlikely(!service->gate.asymmetric || !nobody_sleeps(gate_word) ||
+				!tw__is_in_range(span_ns)))
+			return false;
+	}
+	uint64_t tick = tw__ticks_in_range(service, span_ns);
+	uint64_t ahead = tick - tw_load_relaxed(&service->gate.cursor);
+	if (tw_unlikely(ahead >= TW__NEAR_TICKS || (kind != TW__KIND_DELAY && !ahead) ||
+			!tw__magazine_has_one(&local->magazine) ||
+			!tw__lane_can_push(&local->lane)))
+		return false;
+	uint64_t state = TW__ARMED | (tick & TW__DEADLINE_MASK), group = 0;
+	uint32_t ext = 0;
+	if (task) {
+		group = task->group.id;
+		state |= task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
+		if (tw__task_needs_ext(service, task) &&
+		    !(ext = tw__task_ext(service, local, task)))
+			return false;
+		uint32_t slot = (uint32_t)tw__magazine_peek(&local->magazine, 0);
+		if (group && tw_unlikely(tw__group_enter(service, slot, group))) {
+			if (ext)
+				tw__ext_put(&service->slots, &local->exts, ext);
+			return false;
+		}
+	}
+	uint64_t entry = make_timer(service, local, state, task ? task->fn : fn,
+				    task ? task->arg : arg, ext, group, out);
+	tw__lane_push(&local->lane, tw__what_make(kind, entry), value);
+	TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
+		  kind == TW__KIND_DELAY ? local->counted_ns + value : value);
+	tw_compiler_barrier(); /* GATE2, where there is membarrier */
+	*r = tw_likely(nobody_sleeps(tw__gate_look(&service->gate)))
+		 ? 0
+		 : after_push(service, local, entry, out);
+	return true;
+}
+
+/* -------------------------------------------------------------- the slow way */
 
 /*
  * Delays may go the short way while the gate's word is the one of this epoch. Not so far from the
@@ -67,10 +200,9 @@ static __attribute__((noinline)) int time_out_of_range(tw_service *service, tw_t
 static void open_short_way(const tw_service *service, struct tw__local *local)
 {
 	uint64_t base_ns = local->counted_ns - service->time.start_ns + (service->time.tick_ns - 1);
-	bool is_near = base_ns < TW__SHORT_BASES_NS && local->counted_ns > service->time.start_ns;
+	bool is_near = base_ns < SHORT_BASES_NS && local->counted_ns > service->time.start_ns;
 	local->short_base_ns = base_ns;
-	local->short_word =
-	    service->gate.asymmetric && is_near ? local->epoch_word : TW__NO_SHORT_WORD;
+	local->short_word = service->gate.asymmetric && is_near ? local->epoch_word : NO_SHORT_WORD;
 }
 
 /*
@@ -79,17 +211,16 @@ static void open_short_way(const tw_service *service, struct tw__local *local)
  * count from: that reading, or what the driver has published for this tick, which it will correct
  * if it comes late (drain.c).
  */
-static inline uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t word)
+static uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t gate_word)
 {
-	if (tw_likely(tw__gate_is_open(word))) {
-		uint64_t sequence = tw__gate_sequence(word);
-		if (tw_unlikely(local->epoch_word != word)) {
-			local->epoch_word = word;
+	if (tw_likely(tw__gate_is_open(gate_word))) {
+		if (local->epoch_word != gate_word) {
+			local->epoch_word = gate_word;
 			/* its own or a later one's */
 			local->counted_ns = tw_load_relaxed(&service->gate.base_ns);
 			uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
 			tw__lane_put(&local->lane, tw__what_make(TW__KIND_EPOCH, counted),
-				     sequence);
+				     tw__gate_sequence(gate_word));
 			open_short_way(service, local);
 		}
 		return local->counted_ns;
@@ -99,7 +230,7 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 		/* the driver fell asleep in the tick whose end was counted from: G6 */
 		now_ns = local->counted_ns;
 	local->epoch_word = 0;
-	local->short_word = TW__NO_SHORT_WORD;
+	local->short_word = NO_SHORT_WORD;
 	tw__lane_put(&local->lane, tw__what_make(TW__KIND_NOW, 0), now_ns);
 	return now_ns;
 }
@@ -109,7 +240,7 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
  * hand. Such a lane's entries all bring deadlines, and need no base; as with a base, the instant
  * never falls within a lane (G6).
  */
-static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
+static uint64_t own_instant(tw_service *service, struct tw__local *local)
 {
 	uint64_t now_ns = tw__clock_read_fast(service);
 	if (tw_unlikely(now_ns < local->counted_ns))
@@ -117,223 +248,122 @@ static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
 	return local->counted_ns = now_ns;
 }
 
-/*
- * Takes back a timer that was pushed into a service that has closed; its extension record stays the
- * caller's.
- */
-static int retract(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
-		   tw_timer *out)
+static __attribute__((noinline)) int schedule_slowly(tw_service *service,
+						     const struct tw__arming *a, tw_timer *out)
 {
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	while (tw__word_generation(word) == generation && tw__word_waits(word)) {
-		bool has_record = tw__word_has_record(word);
-		if (!tw__word_cas_acq_rel(&service->slots.words[slot], &word,
-					  tw__word_next_free(word)))
-			continue;
-		const struct tw__record *record = &service->slots.records[slot];
-		tw__group_leave(service, has_record ? tw_load_relaxed(&record->group) : 0, slot);
-		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
-		tw__magazine_count_scheduled(&local->magazine, -1);
-		return schedule_refused(local, out, -ESHUTDOWN);
-	}
-	return 0;
-}
-
-/* Whether a driver that sleeps must hear of a push. */
-static inline bool wanted_now(tw_service *service, uint64_t tick, bool grew)
-{
-	return grew || tw__is_before_plan(service, tick);
-}
-
-/* The rare ends of a push: the driver sleeps, and is wanted, or has closed. */
-static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint32_t slot,
-		      uint32_t generation, tw_timer *out)
-{
-	if (tw__gate_refuses(word)) {
-		int r = retract(service, local, slot, generation, out);
-		/* the lane holds an entry: if the timer is close's, it must be met */
-		tw__wake(service);
-		return r;
-	}
-	tw__gate_ring(&service->gate);
-	return 0;
-}
-
-/*
- * A tick that has not been turned through. Of interest to a driver that is called, perhaps many
- * times a tick.
- */
-static inline bool comes_later(const tw_service *service, uint64_t tick)
-{
-	return tick > tw_load_relaxed(&service->gate.cursor);
-}
-
-/* Negative: refused. Else whether a new segment was begun. */
-static __attribute__((noinline)) int schedule_make_room(struct tw__lane *lane)
-{
+	enum tw__kind kind = a->kind;
+	struct tw__local *local = tw__local_of(service);
+	uint64_t word = tw__gate_look(&service->gate), deadline_ns = a->value;
 	bool grew = false;
-	int r = tw__lane_grow(lane, SCHEDULE_ENTRIES, &grew);
-	return r ? r : grew;
-}
+	int r = tw__gate_refuses(word) ? -ESHUTDOWN : 0;
+	if (!local)
+		return refused(service, NULL, 0, out, -ENOMEM);
+	if (!r && !tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))
+		r = tw__lane_grow(&local->lane, SCHEDULE_ENTRIES, &grew);
+	if (!r && !tw__magazine_has_one(&local->magazine) &&
+	    !tw__magazine_look(&service->slots, &local->magazine))
+		r = tw__slots_refusal(&service->slots);
+	if (tw_unlikely(r))
+		return refused(service, local, a->ext, out, r);
 
-/*
- * Inlined into each of the short calls, where `kind`, `persistent`, `ext` and perhaps `group` are
- * constants. local: NULL if it is not known yet. KIND_PADDING: not armed, without an entry.
- * persistent: TW__PERSISTENT, or 0. group: a handle, or 0.
- */
-static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local,
-						     enum tw__kind kind, uint64_t value, tw_fn *fn,
-						     void *arg, uint64_t persistent, uint32_t ext,
-						     uint64_t group, tw_timer *out)
-{
-	int error;
-	if (tw_unlikely(!local) && !(local = find_local(service, &error)))
-		return schedule_refused(NULL, out, error);
-	uint64_t word = tw__gate_look(&service->gate);
-	if (tw_unlikely(tw__gate_refuses(word)))
-		return schedule_refused(local, out, -ESHUTDOWN);
-	int grew = 0;
-	if (tw_unlikely(!tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))) {
-		grew = schedule_make_room(&local->lane);
-		if (grew < 0)
-			return schedule_refused(local, out, grew);
-	}
-	uint64_t entry = tw__slot_get(&service->slots, &local->magazine);
-	if (tw_unlikely(!entry))
-		return schedule_refused(local, out, tw__slots_refusal(&service->slots));
-
-	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
-	if (out)
-		*out = tw__handle_make(&service->slots, slot, generation);
-	struct tw__record *record = &service->slots.records[slot];
-	tw_store_relaxed(&record->fn, fn); /* published by WORD1 */
-	tw_store_relaxed(&record->arg, arg);
-	bool more = ext || group;
-	if (more) {
-		tw_store_release(&record->ext, ext); /* WORD5 */
-		tw_store_release(&record->group, (uint32_t)group & TW__GROUP_INDEX_MASK);
-	}
-
-	uint64_t deadline_ns = value;
-	if (kind == TW__KIND_DELAY && tw_likely(service->time.published)) {
+	if (kind == TW__KIND_DELAY && service->time.published) {
 		deadline_ns += put_base(service, local, word);
 	} else if (kind == TW__KIND_DELAY) {
 		kind = TW__KIND_DEADLINE;
-		value = deadline_ns += own_instant(service, local);
+		deadline_ns += own_instant(service, local);
 	}
-	uint64_t tick = tw__tick_of(service, deadline_ns);
-	bool disarmed = kind == TW__KIND_PADDING;
+	uint64_t tick = tw__tick_of(service, deadline_ns), state = a->persistent | TW__UNFILED;
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	uint64_t state = (more ? TW__EXT : 0) | persistent |
-			 (disarmed ? TW__UNFILED : TW__ARMED | tw__tick_bits(tick, cursor));
-	if (!disarmed && tw_unlikely(state & TW__BEYOND_RANGE))
-		tw__far_set(&service->slots, slot, tick); /* WORD6 */
-	int entered = group ? tw__group_enter(service, slot, group) : 0;
-	if (tw_unlikely(entered)) {
-		tw__slot_put(&service->slots, &local->magazine, slot, generation);
-		return schedule_refused(local, out, entered);
+	uint32_t slot = tw__entry_slot(tw__magazine_peek(&local->magazine, 0));
+	if (kind != TW__KIND_PADDING) {
+		state = a->persistent | TW__ARMED | tw__tick_bits(tick, cursor);
+		if (tw_unlikely(state & TW__BEYOND_RANGE))
+			tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	}
-	tw__magazine_count_scheduled(&local->magazine, 1);
-	tw__word_arm_release(&service->slots.words[slot],
-			     tw__word_make(generation, state, 0)); /* WORD1: pairs with claim */
-	if (group)
-		tw__group_entered(service, group);
-	if (!disarmed)
-		tw__lane_put(&local->lane, tw__what_make(kind, entry), value);
-	if (tw_likely(service->time.published || comes_later(service, tick)))
+	r = a->group ? tw__group_enter(service, slot, a->group) : 0;
+	if (tw_unlikely(r))
+		return refused(service, local, a->ext, out, r);
+	uint64_t entry = make_timer(service, local, state, a->fn, a->arg, a->ext, a->group, out);
+	if (kind != TW__KIND_PADDING)
+		tw__lane_put(&local->lane, tw__what_make(kind, entry),
+			     kind == TW__KIND_DELAY ? a->value : deadline_ns);
+	/* a driver that is called, perhaps many times a tick, needs to know of what is due now */
+	if (tw_likely(service->time.published || tick > cursor))
 		tw__publish_later(service, local);
 	else
 		tw__publish(service, local);
-	TW_PROBE4(arm, service, slot, generation, deadline_ns);
+	TW_PROBE4(arm, service, slot, tw__entry_generation(entry), deadline_ns);
 
-	uint64_t before = word;
-	word = tw__gate_look_after_push(&service->gate);
-	if (tw_likely(tw__gate_is_open(word)))
-		return 0;
-	if (tw__gate_is_open(before))
-		tick = 0; /* the driver fell asleep meanwhile, and knows nothing of this */
-	if (tw_likely(!tw__gate_refuses(word) &&
-		      !(word & TW__GATE_PARKED && wanted_now(service, tick, grew))))
-		return 0;
-	return after_push(service, local, word, slot, generation, out);
+	uint64_t now = tw__gate_look_after_push(&service->gate);
+	/* a driver that fell asleep since the first look knows nothing of this */
+	bool wanted = tw__gate_is_open(word) || grew || tw__is_before_plan(service, tick);
+	if (tw__gate_refuses(now) || (now & TW__GATE_PARKED && wanted))
+		return after_push(service, local, entry, out);
+	return 0;
 }
 
-/* A timer in full. */
-static int arm_task(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		    const struct tw_period *period, tw_timer *out)
-{
-	struct tw__arming arming = {.ext = 0};
-	uint64_t now_ns = 0;
-	int r = tw__task_prepare(service, local, task, period, &now_ns, &arming);
-	if (r)
-		return schedule_refused(local, out, r);
-	uint64_t persistent = task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
-	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, persistent,
-		arming.ext, task->group.id, out);
-	if (tw_unlikely(r) && arming.ext)
-		tw__task_discard(service, local, arming.ext);
-	return r;
-}
+/* ------------------------------------------------------------------ the calls */
 
-/* The short calls where contexts are in use: the thread may have one. */
-static __attribute__((noinline)) int arm_with_context(tw_service *service, uint32_t flags,
-						      uint64_t when_ns, tw_fn *fn, void *arg,
-						      tw_timer *out)
+/* what: the argument of `call` that is a time beyond the range; NULL: the hook knows already. */
+static __attribute__((noinline)) int out_of_range(tw_service *service, tw_timer *out,
+						  const char *call, const char *what)
 {
-	struct tw_task task = {
-	    .size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
 	if (tw__forked(service))
-		return schedule_refused(NULL, out, -EPERM);
+		return refused(service, NULL, 0, out, -EPERM);
+	int r = refused(service, tw__local_of(service), 0, out, -ERANGE); /* told, or below */
+	return what ? tw__bad(r, call, what) : r;
+}
+
+/* A timer in full, which was checked. */
+static int schedule_full(tw_service *service, const struct tw_task *task,
+			 const struct tw_period *period, tw_timer *out)
+{
+	struct tw__arming arming;
 	struct tw__local *local = tw__local_of(service);
-	return local ? arm_task(service, local, &task, NULL, out)
-		     : schedule_refused(NULL, out, -ENOMEM);
+	int r = local ? tw__task_prepare(service, local, task, period, &arming) : -ENOMEM;
+	return r ? refused(service, local, 0, out, r) : schedule_slowly(service, &arming, out);
 }
 
-int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t entry,
-			 tw_timer *out)
+/* tw_schedule and, with TW_TASK_AT, tw_schedule_at, whatever there is to them. */
+static __attribute__((noinline)) int schedule_any(tw_service *service, uint64_t when_ns, tw_fn *fn,
+						  void *arg, tw_timer *out, uint32_t flags)
 {
-	uint64_t word = tw__gate_look_after_push(&service->gate);
-	if (tw__gate_is_open(word))
-		return 0;
-	if (tw_likely(!tw__gate_refuses(word) && !(word & TW__GATE_PARKED)))
-		return 0;
-	return after_push(service, local, word, tw__entry_slot(entry), tw__entry_generation(entry),
-			  out);
-}
-
-int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
-{
+	const char *call = flags ? "tw_schedule_at" : "tw_schedule";
 	if (tw_unlikely(!service || !fn))
-		return tw__refuse(-EINVAL, "tw_schedule", "%s is NULL", service ? "fn" : "service");
-	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return time_out_of_range(service, out, "tw_schedule", "delay_ns");
-	if (tw__context_is_on())
-		return arm_with_context(service, 0, delay_ns, fn, arg, out);
-	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, 0, 0,
-		   out);
+		return tw__refuse(-EINVAL, call, "%s is NULL", service ? "fn" : "service");
+	if (tw_unlikely(!tw__when_is_in_range(service, flags, when_ns)))
+		return out_of_range(service, out, call, flags ? "deadline_ns" : "delay_ns");
+	if (tw__forked(service))
+		return refused(service, NULL, 0, out, -EPERM);
+	if (tw__context_is_on()) { /* the thread may have one */
+		struct tw_task task = {
+		    .size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
+		return schedule_full(service, &task, NULL, out);
+	}
+	struct tw__arming arming = {.kind = flags ? TW__KIND_DEADLINE : TW__KIND_DELAY,
+				    .value = when_ns,
+				    .fn = fn,
+				    .arg = arg};
+	return schedule_slowly(service, &arming, out);
 }
 
-int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
+int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
-	if (tw_unlikely(!service || !fn))
-		return tw__refuse(-EINVAL, "tw_schedule_at", "%s is NULL",
-				  service ? "fn" : "service");
-	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return time_out_of_range(service, out, "tw_schedule_at", "deadline_ns");
-	if (tw__context_is_on())
-		return arm_with_context(service, TW_TASK_AT, deadline_ns, fn, arg, out);
-	return arm(service, tw__local_at_hand(service), TW__KIND_DEADLINE, deadline_ns, fn, arg, 0,
-		   0, 0, out);
+	int r;
+	if (tw_likely(service && fn) &&
+	    tw_likely(schedule_shortly(service, TW__KIND_DELAY, delay_ns, fn, arg, NULL, out, &r)))
+		return r;
+	return schedule_any(service, delay_ns, fn, arg, out, 0);
 }
 
-/* A member that is nothing else. */
-static inline int arm_member(tw_service *service, const struct tw_task *task, tw_timer *out)
+int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
-	struct tw__local *local = tw__local_at_hand(service);
-	return task->flags & TW_TASK_AT ? arm(service, local, TW__KIND_DEADLINE, task->when_ns,
-					      task->fn, task->arg, 0, 0, task->group.id, out)
-					: arm(service, local, TW__KIND_DELAY, task->when_ns,
-					      task->fn, task->arg, 0, 0, task->group.id, out);
+	int r;
+	if (tw_likely(service && fn) &&
+	    tw_likely(
+		schedule_shortly(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, NULL, out, &r)))
+		return r;
+	return schedule_any(service, deadline_ns, fn, arg, out, TW_TASK_AT);
 }
 
 static __attribute__((noinline)) int schedule_task(const char *call, tw_service *service,
@@ -341,33 +371,25 @@ static __attribute__((noinline)) int schedule_task(const char *call, tw_service 
 {
 	struct tw_task other;
 	struct tw_period period;
+	if (tw__forked(service))
+		return refused(service, NULL, 0, out, -EPERM);
 	int r = tw__task_read(call, service, &task, &other, &period);
 	if (r)
-		return r == -ERANGE ? schedule_out_of_range(service, out) : r;
-	struct tw__local *local = tw__local_of(service);
-	if (!local)
-		return schedule_refused(NULL, out, -ENOMEM);
-	return arm_task(service, local, task, task->period ? &period : NULL, out);
+		return r == -ERANGE ? out_of_range(service, out, call, NULL) : r;
+	return schedule_full(service, task, task->period ? &period : NULL, out);
 }
 
 int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
 {
+	int r;
 	if (tw_unlikely(!service || !task))
 		return tw__invalid("%s is NULL", service ? "task" : "service");
-	int r;
-	bool is_short = tw__task_is_short(task) && !tw__context_is_on();
-	if (tw_likely(is_short && task->group.id && !task->flags) &&
-	    tw_likely(tw__schedule_member_shortly(service, task->group.id, task->when_ns, task->fn,
-						  task->arg, out, &r)))
+	if (tw_likely(tw__task_is_usual(task)) &&
+	    tw_likely(schedule_shortly(
+		service, task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY,
+		task->when_ns, NULL, NULL, task, out, &r)))
 		return r;
-	if (tw__forked(service))
-		return schedule_refused(NULL, out, -EPERM);
-	if (!is_short || !tw__when_is_in_range(service, task->flags, task->when_ns))
-		return schedule_task(__func__, service, task, out);
-	if (task->group.id)
-		return arm_member(service, task, out);
-	return task->flags ? tw_schedule_at(service, task->when_ns, task->fn, task->arg, out)
-			   : tw_schedule(service, task->when_ns, task->fn, task->arg, out);
+	return schedule_task(__func__, service, task, out);
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg,
@@ -376,6 +398,5 @@ int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn
 	if (!service || !period || !fn)
 		return tw__invalid("%s is NULL", !service ? "service" : period ? "fn" : "period");
 	struct tw_task task = {.size = sizeof task, .fn = fn, .arg = arg, .period = period};
-	return tw__forked(service) ? schedule_refused(NULL, out, -EPERM)
-				   : schedule_task(__func__, service, &task, out);
+	return schedule_task(__func__, service, &task, out);
 }

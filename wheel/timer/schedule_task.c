@@ -1,14 +1,14 @@
 /*
  * Tasks: the full form of what is to be scheduled. Reading them from older and newer callers,
- * checking them, making their extension records.
+ * checking them, making their extension records. Calls the slots.
  */
-#include <errno.h>
-#include <inttypes.h>
-
-#include "wheel/timer/member.h"
 #include "wheel/timer/schedule_task.h"
-#include "mpsc/base/struct_read.h"
+
+#include <errno.h>
+
 #include "mpsc/base/misuse.h"
+#include "wheel/core/context.h"
+#include "wheel/timer/schedule.h"
 
 /* -------------------------------------------------------------------- check */
 
@@ -33,10 +33,16 @@ static uint64_t task_first_of(const struct tw_task *task, const struct tw_period
 	return period && !(task->flags & TW_TASK_AT) ? period->first_ns : task->when_ns;
 }
 
+/* A persistent timer that is not armed yet. */
+static bool is_disarmed(const struct tw_task *task)
+{
+	return task->flags & TW_TASK_PERSISTENT && task->when_ns == TW_NEVER;
+}
+
 static bool is_in_range(const tw_service *service, const struct tw_task *task,
 			const struct tw_period *period)
 {
-	if (tw__task_is_disarmed(task))
+	if (is_disarmed(task))
 		return true;
 	return tw__when_is_in_range(service, task->flags, task_first_of(task, period));
 }
@@ -85,54 +91,38 @@ int tw__task_read(const char *call, const tw_service *service, const struct tw_t
 
 /* -------------------------------------------------------------- extension records */
 
-static uint32_t traits_of(const struct tw_task *task)
+uint32_t tw__task_ext(tw_service *service, struct tw__local *local, const struct tw_task *task)
 {
-	return (task->release ? TW__TRAIT_RELEASE : 0u) | (task->period ? TW__TRAIT_SERIES : 0u) |
-	       (task->flags & TW_TASK_BACKGROUND ? TW__TRAIT_BACKGROUND : 0u);
-}
-
-static void name_executor(tw_service *service, struct tw__ext *ext, tw_executor *executor)
-{
-	tw_store_release(&ext->executor, executor);    /* WORD5: pairs with outbox.c */
-	if (!tw_load_relaxed(&service->named_another)) /* else its line stays unwritten */
-		tw_store_relaxed(&service->named_another,
-				 true); /* published with the word: WORD1 */
-}
-
-static void fill_option(tw_service *service, struct tw__ext *ext, const struct tw_task *task,
-			const struct tw_period *period, void *context)
-{
-	tw_store_release(&ext->traits, traits_of(task)); /* WORD5 */
-	tw_store_release(&ext->name, task->name);        /* WORD5 */
-	tw_store_relaxed(&ext->is_moved, 0);             /* WORD8 */
+	uint32_t index = tw__ext_get(&service->slots, &local->exts);
+	struct tw__ext *ext = &service->slots.exts[index];
+	if (tw_unlikely(!index))
+		return 0;
+	uint32_t traits = (task->release ? TW__TRAIT_RELEASE : 0u) |
+			  (task->period ? TW__TRAIT_SERIES : 0u) |
+			  (task->flags & TW_TASK_BACKGROUND ? TW__TRAIT_BACKGROUND : 0u);
+	bool names_another = task->executor && task->executor != service->executor;
+	/* WORD5: pairs with outbox.c */
+	tw_store_release(&ext->executor, names_another ? task->executor : NULL);
+	/* published with the word: WORD1. Else its line stays unwritten */
+	if (names_another && !tw_load_relaxed(&service->named_another))
+		tw_store_relaxed(&service->named_another, true);
+	tw_store_release(&ext->traits, traits);   /* WORD5 */
+	tw_store_release(&ext->name, task->name); /* WORD5 */
 	ext->release = task->release;
-	ext->context = context;
-	if (task->executor && task->executor != service->executor)
-		name_executor(service, ext, task->executor);
-	if (period) {
-		ext->period_ns = period->period_ns;
-		ext->runs_left = period->count;
-		ext->fixed_delay = period->mode == TW_FIXED_DELAY;
-		ext->missed = (uint8_t)period->missed;
-	}
+	ext->context = NULL;
+	ext->period_ns = 0;
+	return index;
 }
 
-/* The timer was refused, perhaps after others could see it (retract). */
-void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t index)
+static void make_series(struct tw__ext *ext, const struct tw_period *period, uint64_t first_ns)
 {
-	tw__ext_put(&service->slots, &local->exts, index);
-}
-
-/* The first instant of a series, exact: the clock is read. */
-static void set_first_instant(tw_service *service, struct tw__ext *ext, uint64_t *now_ns,
-			      struct tw__arming *arming)
-{
-	if (arming->kind == TW__KIND_DELAY && !*now_ns)
-		*now_ns = tw__clock_read(service);
-	if (arming->kind == TW__KIND_DELAY)
-		arming->value += *now_ns;
-	arming->kind = TW__KIND_DEADLINE;
-	ext->nominal_ns = arming->value;
+	tw_store_relaxed(&ext->is_moved, 0); /* WORD8 */
+	ext->nominal_ns = first_ns;
+	ext->period_ns = period->period_ns;
+	ext->runs_left = period->count;
+	ext->overruns = 0;
+	ext->fixed_delay = period->mode == TW_FIXED_DELAY;
+	ext->missed = (uint8_t)period->missed;
 }
 
 /* The context it names, or else the thread's. */
@@ -146,21 +136,30 @@ static void *task_context_of(const struct tw_task *task)
 }
 
 int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		     const struct tw_period *period, uint64_t *now_ns, struct tw__arming *arming)
+		     const struct tw_period *period, struct tw__arming *arming)
 {
-	arming->kind = tw__task_is_disarmed(task) ? TW__KIND_PADDING
-		       : task->flags & TW_TASK_AT ? TW__KIND_DEADLINE
-						  : TW__KIND_DELAY;
-	arming->value = task_first_of(task, period);
 	void *context = task_context_of(task);
-	if (!context && !tw__task_needs_option(service, task))
+	*arming = (struct tw__arming){.kind = is_disarmed(task)          ? TW__KIND_PADDING
+					      : task->flags & TW_TASK_AT ? TW__KIND_DEADLINE
+									 : TW__KIND_DELAY,
+				      .value = task_first_of(task, period),
+				      .fn = task->fn,
+				      .arg = task->arg,
+				      .group = task->group.id};
+	if (task->flags & TW_TASK_PERSISTENT)
+		arming->persistent = TW__PERSISTENT;
+	if (!context && !period && !tw__task_needs_ext(service, task))
 		return 0;
-	arming->ext = tw__ext_get(&service->slots, &local->exts);
+	arming->ext = tw__task_ext(service, local, task);
 	if (!arming->ext)
 		return -ENOMEM;
 	struct tw__ext *ext = &service->slots.exts[arming->ext];
-	fill_option(service, ext, task, period, context);
-	if (period)
-		set_first_instant(service, ext, now_ns, arming);
+	ext->context = context;
+	if (!period)
+		return 0;
+	if (arming->kind == TW__KIND_DELAY) /* the first instant is exact */
+		arming->value += tw__clock_read(service);
+	arming->kind = TW__KIND_DEADLINE;
+	make_series(ext, period, arming->value);
 	return 0;
 }

@@ -2,7 +2,48 @@
 #ifndef TW_WHEEL_TIMER_SCHEDULE_TASK_H
 #define TW_WHEEL_TIMER_SCHEDULE_TASK_H
 
-#include "wheel/timer/schedule.h"
+#include "mpsc/base/struct_read.h"
+#include "wheel/core/local.h"
+
+/* A timer to be. */
+struct tw__arming {
+	enum tw__kind kind; /* DELAY or DEADLINE, of `value`; PADDING: it is not armed */
+	uint32_t ext;       /* extension record, or 0 */
+	uint64_t value;
+	tw_fn *fn;
+	void *arg;
+	uint64_t persistent; /* TW__PERSISTENT, or 0 */
+	uint64_t group;      /* a handle, or 0 */
+};
+
+/*
+ * A task in the struct that we know, without series or context, in which all but the range is as it
+ * should be.
+ */
+static inline bool tw__task_is_usual(const struct tw_task *task)
+{
+	const uint32_t flags = TW_TASK_AT | TW_TASK_BACKGROUND | TW_TASK_PERSISTENT;
+	/* first: an older caller's may end before the fields below */
+	if (tw_unlikely(task->size != sizeof *task))
+		return false;
+	uint32_t numbers = (task->flags & ~flags) | task->reserved;
+	uintptr_t pointers = (uintptr_t)task->period | (uintptr_t)task->context;
+	return task->fn && !(numbers | pointers) &&
+	       (!task->executor || tw__executor_is_sound(task->executor));
+}
+
+/*
+ * Whether there is more to it than fn, arg, one instant and a group. A field of struct tw_task that
+ * needs an extension record is named here; a series and a context need one, too.
+ */
+static inline bool tw__task_needs_ext(const tw_service *service, const struct tw_task *task)
+{
+	return task->release || task->name || task->flags & TW_TASK_BACKGROUND ||
+	       (task->executor && task->executor != service->executor);
+}
+
+/* A new extension record of a task; as yet without context, and no series. 0: there is none. */
+uint32_t tw__task_ext(tw_service *service, struct tw__local *local, const struct tw_task *task);
 
 /*
  * Copies a period as older and newer callers know it, and checks it. `call`, for the misuse hook:
@@ -18,17 +59,10 @@ int tw__task_read(const char *call, const tw_service *service, const struct tw_t
 		  struct tw_task *other, struct tw_period *period);
 
 /*
- * Says how to arm it; makes an extension record if it needs one. *now_ns: a reading of the clock
- * taken within this call, or 0; read if needed. Captures the thread's context, if there is one. 0,
- * -ENOMEM.
+ * Says how to arm it; makes an extension record if it needs one. Captures the thread's context, if
+ * there is one. 0, -ENOMEM.
  */
 int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		     const struct tw_period *period, uint64_t *now_ns, struct tw__arming *arming);
-
-/*
- * The extension record of a task that is not scheduled after all, perhaps after others could see
- * its timer (retract).
- */
-void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t ext);
+		     const struct tw_period *period, struct tw__arming *arming);
 
 #endif

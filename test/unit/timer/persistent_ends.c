@@ -167,8 +167,8 @@ static void reset_late(struct probe *probe)
 	uint64_t entry;
 	expect_eq(tw__handle_entry(&service->slots, probe->other->timer, &entry), true);
 	uint64_t word = tw_load_acquire(&service->slots.words[(uint32_t)entry]);
-	probe->answer = tw__reset_seen(service, entry, &word, rig_now(probe->rig) + 40 * SECOND,
-				       false, false);
+	probe->answer =
+	    tw__reset_seen(service, entry, &word, rig_now(probe->rig) + 40 * SECOND, false, false);
 }
 
 /*

@@ -17,7 +17,21 @@ static uint64_t word_of(tw_timer timer)
 	return word;
 }
 
-static void expect_armed_for(struct probe *probe, uint64_t deadline_ns)
+static void never(void *arg)
+{
+	(void)arg;
+}
+
+/* A thread that has used another service last goes the long way. */
+static void use_another(tw_service *other)
+{
+	tw_timer timer;
+	expect_eq(tw_schedule(other, HOUR, never, NULL, &timer), 0);
+	expect_eq(tw_cancel(other, timer), TW_CANCELLED);
+	expect_eq(tw__local_at_hand(rig.service) == NULL, true);
+}
+
+static void expect_armed_for(struct probe *probe, uint64_t deadline_ns, tw_service *other)
 {
 	uint64_t cursor = tw_load_relaxed(&rig.service->gate.cursor),
 		 tick = tw__tick_of(rig.service, deadline_ns);
@@ -25,7 +39,8 @@ static void expect_armed_for(struct probe *probe, uint64_t deadline_ns)
 	expect_eq(tw_schedule_at(rig.service, deadline_ns, probe_run, probe, &probe->timer), 0);
 	expect_eq((uint32_t)word_of(probe->timer), low);
 	expect_eq(tw_cancel(rig.service, probe->timer), TW_CANCELLED);
-	expect_eq(tw__schedule_at(rig.service, deadline_ns, probe_run, probe, &probe->timer), 0);
+	use_another(other);
+	expect_eq(tw_schedule_at(rig.service, deadline_ns, probe_run, probe, &probe->timer), 0);
 	expect_eq((uint32_t)word_of(probe->timer), low);
 	expect_eq(tw_cancel(rig.service, probe->timer), TW_CANCELLED);
 }
@@ -37,6 +52,9 @@ static void expect_armed_for(struct probe *probe, uint64_t deadline_ns)
 Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
 {
 	struct probe probe = PROBE(&rig, 1);
+	tw_service *other;
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	expect_eq(tw_service_create(&other, &cfg), 0);
 	rig_advance(&rig, SECOND);
 	const uint64_t around[] = {0,
 				   RIG_START_NS,
@@ -49,10 +67,12 @@ Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
 	for (size_t i = 0; i < sizeof around / sizeof *around; i++)
 		for (int ticks = i ? -2 : 0; ticks <= 1; ticks++)
 			for (int ns = i ? -1 : 0; ns <= 1; ns++)
-				expect_armed_for(&probe, around[i] + (uint64_t)(ticks * (int)MS) +
-							     (uint64_t)ns);
+				expect_armed_for(
+				    &probe, around[i] + (uint64_t)(ticks * (int)MS) + (uint64_t)ns,
+				    other);
 	rig_advance(&rig, SECOND);
 	expect_eq(rig.ran, 0);
+	expect_eq(tw_service_destroy(other), 0);
 }
 
 /*
@@ -73,11 +93,6 @@ Test(timer_schedule_short, tells_a_driver_that_is_called_what_is_due_at_once)
 		    tw__tick_ns(rig.service, tw_load_relaxed(&rig.service->gate.cursor) + 1));
 		expect_eq(tw_load_relaxed(&local->urgent), tw__lane_written(&local->lane) - 1);
 	}
-}
-
-static void never(void *arg)
-{
-	(void)arg;
 }
 
 /*
