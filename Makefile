@@ -8,7 +8,7 @@
 #   PROBES=0           builds without static probes
 #   NO_INSTALL=1       make demo and make test install nothing
 #
-# test/checks.mk has the checks (make check and its parts), packaging/install.mk the packages.
+# test/*/*.mk have the tests and checks of their folders, packaging/install.mk the packages.
 
 MODE    ?= release
 SECONDS ?= 20
@@ -93,8 +93,6 @@ shared  := $B/libtickwheel.so.$(SOVERSION)
 example_c    = $(filter-out $(loop_lacks:%=examples/loop_%.c),$(wildcard examples/*.c))
 example_bins = $(patsubst examples/%.c,$B/bin/%,$(example_c)) \
                $(patsubst examples/%/,$B/bin/%,$(filter-out examples/cache/ examples/durable/,$(wildcard examples/*/)))
-test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c))
-stress_bins := $(patsubst %.c,$B/%,$(filter-out test/stress/soak.c,$(wildcard test/stress/*.c)))
 
 .PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench pair check-bench check-includes
 .PHONY: check-format figures format clean
@@ -162,31 +160,6 @@ $B/bin/%: $$(call program_o,examples/%) $(lib)
 $B/test/examples/metrics: $B/test/examples/metrics.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
 
-$B/test/stress/%: $B/test/stress/%.o $(lib)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
-
-# Opens the shared library at run time instead of linking with it.
-$B/test/package/opened: $B/test/package/opened.o
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
-
-# A plugin that contains the static library, and a program that loads and unloads it.
-$B/test/package/plugin.so: $B/test/package/plugin.o $(lib)
-	$(call say,ld)$(CC) $(links) -shared $(CFLAGS) -o $@ $^ $(ck_libs)
-
-$B/test/package/unloaded: $B/test/package/unloaded.o
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
-
-wrapped := malloc calloc aligned_alloc free mmap munmap pthread_create syscall \
-	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep read \
-	   pthread_mutex_unlock
-$B/test/unit/run: $(test_o) $(lib)
-	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ \
-		-lcriterion $(ck_libs) -lm
-
-# Prints what calls really answer, for test/contract/answers.sh.
-$B/test/contract/answers: $(patsubst %.c,$B/%.o,$(wildcard test/contract/*.c) test/support/faults.c) $(lib)
-	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
-
 # Event loops of other libraries: examples/loop_NAME.c is built if library NAME is installed.
 libs_libevent = $(shell pkg-config --libs libevent_pthreads 2>/dev/null)
 libs_libev    = $(shell printf '$(hash)include <ev.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -lev)
@@ -247,27 +220,6 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 	$(again) test-cache
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
-##@ Stress and models
-
-stress: deps-build ## every stress program, SECONDS=n each
-	$(again) $(stress_bins)
-	$(Q)test/stress/run.sh $(SECONDS) $(AT_ONCE) $(stress_bins)
-
-tsan: ## the stress under ThreadSanitizer
-	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
-		$(MAKE) --no-print-directory stress MODE=tsan
-
-asan: ## stress and unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	$(again) stress MODE=asan
-	$(again) deps-build+test build/asan/test/unit/run MODE=asan
-	$(Q)LSAN_OPTIONS="suppressions=$(CURDIR)/test/lsan.supp" build/asan/test/unit/run --jobs 2
-
-models: deps-models ## checks the protocols' models with spin; a minute
-	$(Q)test/model/run.sh build/models
-
-models-mutants: deps-models ## the same models, each with one rule removed: each must fail
-	$(Q)test/model/run.sh --mutants build/models
-
 ##@ Bench
 
 bench: deps-build+bench ## figures beside heaps, wheels and event loops; BENCH="--quick" for a first look
@@ -284,25 +236,60 @@ check-bench: deps-build+bench ## tests of the bench: options, files, comparison,
 	$(again) $B/bench/bench
 	$(Q)test/bench/bench.sh $B/bench/bench
 
-include test/checks.mk
-include test/cpp/cpp.mk
-include examples/cache/cache.mk
-include examples/durable/durable.mk
-include test/peers/peers.mk
+# ------------------------------------------------------------------ checks
 
-##@ Rules of the sources
+.PHONY: check check-parts check-full
 
-check-includes: deps-build ## includes and calls point down the list of folders; sizes of files, folders and structs
-	$(again) $(lib_o)
-	$(Q)test/lint/includes.sh $B
-	$(Q)test/lint/rooms.sh $B
+# Seconds of a stress program in `make check`, and in `make check-full`.
+SHORT ?= 3
+LONG  ?= 60
 
-check-format: deps-check ## the code has the form that clang-format gives it
-	$(Q)clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp') && echo "format: ok"
+# The parts of `make check` run side by side, as many as make has jobs, each in a make of its own (.ci/part).
+# They start in this order: long ones first, short ones last. Parts that build in the same folder run one after
+# the other, as the lines below say. `make -j1 check` runs all parts one after the other.
+parts := check-asan check-static check-includes check-hardened abi test check-compilers models check-tsan \
+	check-memcheck check-sandbox check-install check-musl check-man check-clocks check-format check-pairs \
+	check-words check-misuse check-functions check-cache check-durable check-cpp
 
-format: deps-check ## formats the code
-	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
+check_deps := deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults+cache+durable
 
+##@ All checks
+
+check: $(check_deps) ## all checks in a short form, side by side; build/check has the output of each
+	$(Q)rm -rf build/check
+	$(again) check-parts
+	@echo "check: ok"
+
+check-parts: $(parts:%=part-%)
+
+part-%: FORCE
+	+$(Q).ci/part $* $(MAKE) --no-print-directory NO_INSTALL=1 $*
+
+# In build/release:
+part-check-hardened: part-check-includes
+part-abi: part-check-hardened
+part-test: part-abi
+part-check-install: part-test
+part-check-man: part-check-install
+part-check-clocks: part-check-man
+part-check-cache: part-check-clocks
+part-check-durable: part-check-cache
+# In build/asan and build/tsan:
+part-check-cpp: part-check-asan part-check-tsan
+# In build/gcc and build/clang:
+part-check-memcheck part-check-sandbox: part-check-compilers
+
+full := check check-memcheck-debug check-tsan-units models-mutants check-planted check-analyzer check-arm64
+
+check-full: $(full) ## make check, and the checks in depth, each for a minute; more than an hour
+	$(again) stress SECONDS=$(LONG)
+	$(again) tsan SECONDS=$(LONG)
+	$(again) fuzz SECONDS=$(LONG)
+	$(again) soak SECONDS=$(LONG)
+	@echo "check-full: ok"
+
+# Each folder has the rules of its own.
+include $(sort $(wildcard test/*/*.mk)) examples/cache/cache.mk examples/durable/durable.mk
 include packaging/install.mk
 
 # Only this mode's: parts of `make check` build other modes at the same time.

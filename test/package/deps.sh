@@ -45,7 +45,7 @@ refused() {
 }
 
 # All targets that need something: their rules say so.
-targets=$(sed -n 's/^\([a-z-]*\):.* deps-.*/\1/p' Makefile test/*.mk test/*/*.mk examples/*/*.mk packaging/*.mk |
+targets=$(sed -n 's/^\([a-z-]*\):.* deps-.*/\1/p' Makefile test/*/*.mk examples/*/*.mk packaging/*.mk |
 	sort -u)
 count=0
 for target in $targets; do

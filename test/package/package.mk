@@ -1,0 +1,29 @@
+# What is built, and how it is loaded.
+
+# Opens the shared library at run time instead of linking with it.
+$B/test/package/opened: $B/test/package/opened.o
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
+
+# A plugin that contains the static library, and a program that loads and unloads it.
+$B/test/package/plugin.so: $B/test/package/plugin.o $(lib)
+	$(call say,ld)$(CC) $(links) -shared $(CFLAGS) -o $@ $^ $(ck_libs)
+
+$B/test/package/unloaded: $B/test/package/unloaded.o
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
+
+.PHONY: check-hardened abi abi-accept
+
+##@ The built library
+
+check-hardened: deps-build+abi ## the shared library is hardened and reads no environment; the static one is lean
+	$(again) $B/libtickwheel.so $(lib)
+	$(Q)test/package/hardened.sh $B/libtickwheel.so $(lib)
+	$(Q)CC="$(CC)" test/package/lean.sh $(lib) $(ck_libs)
+
+abi: deps-build+abi ## exported symbols and public structs equal test/package/abi.golden
+	$(again) $B/libtickwheel.so
+	$(Q)CC="$(CC)" test/package/abi.sh $B/libtickwheel.so
+
+abi-accept: deps-build+abi ## writes the present symbols and structs to test/package/abi.golden
+	$(again) $B/libtickwheel.so
+	$(Q)CC="$(CC)" test/package/abi.sh --accept $B/libtickwheel.so
