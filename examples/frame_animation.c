@@ -70,8 +70,9 @@ static int play(tw_service *service, struct animation *a)
 		return r;
 	/* A moment after the frame clock's own start. */
 	a->start_ns = tw_action_scheduler_now(a->frames);
-	tw_action *action;
-	r = tw_action_scheduler_schedule(a->frames, next_frame, a, 0, &action);
+	tw_action *action = NULL;
+	r = tw_action_create(&action, a->frames, next_frame, NULL);
+	r = r ? r : tw_action_schedule(action, a, 0);
 	while (!r && sem_wait(&a->done) != 0)
 		;
 	uint64_t passed_ns = tw_action_scheduler_now(a->frames) - a->start_ns;

@@ -146,8 +146,9 @@ static int drive_queue(tw_action_scheduler *scheduler)
 }
 
 /* Without the lock. */
-static int action_arm_tell(const char *call, int error, uint64_t delay_ns)
+static int action_arm_tell(int error, uint64_t delay_ns)
 {
+	static const char call[] = "tw_action_schedule";
 	if (error == -EINVAL)
 		return tw__refuse(error, call, "a delay needs a scheduler with a service");
 	if (error != -ERANGE)
@@ -157,15 +158,9 @@ static int action_arm_tell(const char *call, int error, uint64_t delay_ns)
 	return tw__bad(error, call, "delay_ns");
 }
 
-/*
- * Returns 0, or why the call was refused. *failure: of the flush of a queue that this call has
- * driven.
- */
-static int arm_and_drive(const char *call, struct tw_action *action, void *state, uint64_t delay_ns,
-			 int *failure)
+int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
 {
-	int r = TW__ACTION_CHECK(call, action);
-	*failure = 0;
+	int r = tw__action_check(action);
 	if (r)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
@@ -173,34 +168,7 @@ static int arm_and_drive(const char *call, struct tw_action *action, void *state
 	tw__actions_lock(scheduler);
 	r = action_arm(action, state, delay_ns, context);
 	scheduler->stats.refused += r && r != -EINVAL;
-	if (!r)
-		*failure = drive_queue(scheduler);
+	int failure = r ? 0 : drive_queue(scheduler);
 	tw__actions_unlock(scheduler);
-	return action_arm_tell(call, r, delay_ns);
-}
-
-int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
-{
-	int failure, r = arm_and_drive(__func__, action, state, delay_ns, &failure);
-	return r ? r : failure;
-}
-
-int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *fn, void *state,
-				 uint64_t delay_ns, tw_action **out)
-{
-	tw_action *action = NULL, *unwanted = NULL;
-	out = out ? out : &unwanted;
-	*out = NULL;
-	if (!scheduler || !fn)
-		return tw__invalid("%s is NULL", scheduler ? "fn" : "scheduler");
-	int failure, r = tw_action_create(&action, scheduler, fn, NULL);
-	if (r)
-		return r;
-	*out = action; /* before its work can run */
-	r = arm_and_drive(__func__, action, state, delay_ns, &failure);
-	if (!r)
-		return failure;
-	*out = NULL;
-	tw_action_destroy(action);
-	return r;
+	return r ? action_arm_tell(r, delay_ns) : failure;
 }

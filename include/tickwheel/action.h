@@ -13,7 +13,8 @@
  *             return 0;
  *     }
  *     tw_action *action;
- *     tw_action_scheduler_schedule(scheduler, blink, lamp, 500 * TW_MILLISECOND, &action);
+ *     tw_action_create(&action, scheduler, blink, NULL);
+ *     tw_action_schedule(action, lamp, 500 * TW_MILLISECOND);
  *     ...
  *     tw_action_destroy(action);
  *
@@ -202,27 +203,6 @@ TW_API int tw_action_scheduler_destroy(tw_action_scheduler *scheduler);
 TW_API uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler);
 
 /* ------------------------------------------------------------------- actions */
-
-/*
- * Creates an action and schedules it.
- *
- * out may be NULL: then only the work can destroy the action. *out is the action, written before
- * its work can run. After an error it is NULL, except after the failure of a queue's work.
- *
- * Threads: any. Never blocks. An idle QUEUE runs work inside this call.
- * Returns:
- *   0             scheduled
- *   -EINVAL       scheduler or fn is NULL; a delay, and no service to count it
- *   -ERANGE       delay_ns is above TW_MAX_DELAY_NS, or the instant or the next frame is beyond the
- *                 clock's range
- *   -EAGAIN       the service has no room for another timer: raise max_timers, or try again
- *   -ENOMEM       no memory
- *   -EPERM        in a forked child
- *   any other     of an idle queue: the first failure of the flush that this call drove. *out is
- *                 the action
- */
-TW_API int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *fn,
-					void *state, uint64_t delay_ns, tw_action **out);
 
 /*
  * Creates an action that is not scheduled. release may be NULL: none is called.

@@ -137,7 +137,6 @@ static void action_calls(void)
 {
 	tw_action *other;
 	CALL(tw_action_create(&other, asyncs, succeed, NULL));
-	CALL(tw_action_scheduler_schedule(asyncs, succeed, NULL, 100 * TW_SECOND, &other));
 	CALL(tw_action_schedule(action, NULL, 100 * TW_SECOND));
 	CALL(tw_action_state(action));
 	CALL(tw_action_run(action, NULL));
@@ -172,7 +171,6 @@ static void action_grows(void)
 	CALL(tw_action_scheduler_create(&other, OF(ASYNC, .service = service)));
 	MUST(tw_action_scheduler_create(&other, OF(ASYNC, .service = service)));
 	CALL(tw_action_create(&made, other, succeed, NULL));
-	CALL(tw_action_scheduler_schedule(other, succeed, NULL, TW_SECOND, &made));
 	MUST(tw_action_create(&made, other, succeed, NULL));
 	CALL(tw_action_schedule(made, NULL, TW_SECOND));
 	MUST(tw_action_scheduler_create(&other, OF(ASAP, .service = service)));
@@ -191,9 +189,10 @@ static void bad_actions(void)
 	CALL(tw_action_scheduler_create(&other, OF(ASYNC, .service = NULL)));
 	CALL(tw_action_scheduler_create(&other, OF(ASYNC, .service = service, .flags = 1u << 30)));
 	CALL(tw_action_scheduler_destroy(NULL));
-	CALL(tw_action_scheduler_schedule(asyncs, succeed, NULL, TOO_LONG, &made));
-	CALL(tw_action_scheduler_schedule(asaps, succeed, NULL, TW_SECOND, &made));
-	CALL(tw_action_scheduler_schedule(asaps, succeed, NULL, 0, NULL));
+	MUST(tw_action_create(&made, asaps, succeed, NULL));
+	CALL(tw_action_schedule(made, NULL, TOO_LONG));
+	CALL(tw_action_schedule(made, NULL, TW_SECOND));
+	CALL(tw_action_destroy(made));
 	CALL(tw_action_destroy(NULL));
 	CALL(tw_action_scheduler_flush(asyncs));
 	CALL(tw_immediate_submit(asyncs, nothing, NULL, &immediate));
@@ -225,7 +224,6 @@ static void in_a_full_service(void)
 	situation("full");
 	CALL(tw_action_schedule(made, NULL, TW_SECOND));
 	CALL(tw_action_destroy(made));
-	CALL(tw_action_scheduler_schedule(other, succeed, NULL, TW_SECOND, NULL));
 	CALL(tw_immediate_submit(frames, nothing, NULL, &immediate));
 }
 

@@ -36,6 +36,14 @@ struct work {
 
 int work_run(tw_action *action, void *state);
 
+/* Creates an action without a release, and schedules it. */
+static inline int schedule_new(tw_action_scheduler *scheduler, tw_action_fn *fn, void *state,
+			       uint64_t delay_ns, tw_action **out)
+{
+	int r = tw_action_create(out, scheduler, fn, NULL);
+	return r ? r : tw_action_schedule(*out, state, delay_ns);
+}
+
 /* Made and armed, which must succeed. */
 void work_schedule(struct work *work, tw_action_scheduler *scheduler, uint64_t delay_ns);
 

@@ -136,7 +136,7 @@ Test(action_failure, refusals_are_told_one_at_a_time_and_beside_no_work)
 	tw_action *actions[3];
 	expect_eq(tw_action_create(&actions[2], scheduler, note_overlap, NULL), 0);
 	for (int i = 0; i < 2; i++)
-		tw_action_scheduler_schedule(scheduler, note_overlap, NULL, MS, &actions[i]);
+		schedule_new(scheduler, note_overlap, NULL, MS, &actions[i]);
 	rig_advance(&rig, MS);
 	queue_executor_run_next(&tickets);
 	expect_eq(hook.told, 2);
@@ -160,7 +160,7 @@ Test(action_failure, refusals_are_told_one_at_a_time_and_beside_no_work)
 Test(action_failure, refused_action_may_be_armed_again_where_it_is_told)
 {
 	open_refusing();
-	tw_action_scheduler_schedule(scheduler, note_overlap, NULL, MS, &hook.rearm);
+	schedule_new(scheduler, note_overlap, NULL, MS, &hook.rearm);
 	for (int told_before = 0; told_before < 3; told_before++) {
 		expect_eq(tw_action_state(hook.rearm), TW_ACTION_STATE_ARMED);
 		expect_eq(hook.told, told_before);
@@ -194,7 +194,7 @@ Test(action_failure, closed_strand_ends_the_frame_with_a_notification)
 						 .failed = tell_slowly});
 	tw_action *actions[2];
 	for (int i = 0; i < 2; i++)
-		tw_action_scheduler_schedule(scheduler, note_overlap, NULL, 0, &actions[i]);
+		schedule_new(scheduler, note_overlap, NULL, 0, &actions[i]);
 	expect_eq(submit_immediate(scheduler, count_run, &runs), 1);
 	expect_eq(tw_strand_close(strand, 0), 0);
 	rig_advance(&rig, 50 * MS);

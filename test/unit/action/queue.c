@@ -64,18 +64,20 @@ static int chain(tw_action *action, void *state)
 {
 	char here;
 	char *volatile at = &here;
+	tw_action *next;
 	lowest = !lowest || at < lowest ? at : lowest;
 	highest = !highest || at > highest ? at : highest;
 	if (chain_left-- > 0)
-		tw_action_scheduler_schedule(scheduler, chain, state, 0, NULL);
+		schedule_new(scheduler, chain, state, 0, &next);
 	tw_action_destroy(action);
 	return 0;
 }
 
 Test(action_queue, chains_a_million_actions_in_constant_stack)
 {
+	tw_action *first;
 	chain_left = 1000000;
-	expect_eq(tw_action_scheduler_schedule(scheduler, chain, NULL, 0, NULL), 0);
+	expect_eq(schedule_new(scheduler, chain, NULL, 0, &first), 0);
 	expect_eq(chain_left, -1);
 	expect_lt(highest - lowest, 1024);
 	expect_eq(action_stats(scheduler).runs, 1000001);
@@ -102,8 +104,7 @@ Test(action_queue, returns_a_failure_to_the_call_that_drove_it_closes_what_waits
 			      .scheduler = scheduler};
 	create(&others[0]);
 	create(&others[1]);
-	parent.error =
-	    tw_action_scheduler_schedule(scheduler, work_run, &parent, 0, &parent.action);
+	parent.error = schedule_new(scheduler, work_run, &parent, 0, &parent.action);
 	cr_assert_not_null(parent.action);
 	armed_actions[armed_count++] = parent.action;
 	expect_eq(parent.error, 9);

@@ -42,7 +42,7 @@ static int close_and_wait_while_it_runs(tw_action_scheduler *scheduler)
 	struct slow slow = {0};
 	pthread_t thread;
 	tw_action *action;
-	tw_action_scheduler_schedule(scheduler, run_slowly, &slow, 0, &action);
+	schedule_new(scheduler, run_slowly, &slow, 0, &action);
 	while (!slow.begun)
 		sched_yield();
 	expect_eq(tw_action_run(action, &slow), -EBUSY);
@@ -78,7 +78,7 @@ Test(action_real_threads, destroying_a_scheduler_waits_for_the_last_run_and_free
 		struct slow slow = {0};
 		pthread_t thread;
 		tw_action *action;
-		tw_action_scheduler_schedule(scheduler, run_slowly, &slow, 0, &action);
+		schedule_new(scheduler, run_slowly, &slow, 0, &action);
 		while (!slow.begun)
 			sched_yield();
 		expect_eq(tw_action_destroy(action), TW_RUNNING);
@@ -125,7 +125,7 @@ Test(action_real_threads, flush_waits_for_the_flush_of_another_thread)
 		struct flush first, second;
 		struct slow slow = {0};
 		tw_action *action;
-		tw_action_scheduler_schedule(scheduler, run_slowly, &slow, 0, &action);
+		schedule_new(scheduler, run_slowly, &slow, 0, &action);
 		start_flush(&first, scheduler);
 		while (!slow.begun)
 			sched_yield();
@@ -153,7 +153,7 @@ static void end_scheduler(void *arg)
 {
 	struct ending *ending = arg;
 	tw_action *action;
-	tw_action_scheduler_schedule(ending->scheduler, run_slowly, &ending->slow, 0, &action);
+	schedule_new(ending->scheduler, run_slowly, &ending->slow, 0, &action);
 	ending->action_result = tw_action_destroy(action);
 	ending->result = tw_action_scheduler_destroy(ending->scheduler);
 	ending->over = true;

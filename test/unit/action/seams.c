@@ -36,10 +36,10 @@ Test(action_seams, each_run_is_under_that_of_its_arming)
 	struct seer seer = {.rearms = true, .delay_ns = MS}, other = {0};
 	tw_context_set(&first);
 	tw_action *action;
-	tw_action_scheduler_schedule(async, see, &seer, MS, &action);
+	schedule_new(async, see, &seer, MS, &action);
 	tw_context_set(NULL);
 	tw_action *none;
-	tw_action_scheduler_schedule(async, see, &other, MS, &none);
+	schedule_new(async, see, &other, MS, &none);
 	tw_context_set(&mine);
 	rig_advance(&rig, SECOND);
 	for (int i = 0; i < 3; i++)
@@ -65,7 +65,7 @@ Test(action_seams, of_batches_queues_and_immediates)
 		struct seer seer = {0}, immediate = {0};
 		tw_context_set(&first);
 		tw_action *action;
-		tw_action_scheduler_schedule(scheduler, see, &seer, 0, &action);
+		schedule_new(scheduler, see, &seer, 0, &action);
 		if (kinds[k] == TW_ACTION_KIND_ASAP)
 			submit_immediate(scheduler, see_immediate, &immediate);
 		if (kinds[k] != TW_ACTION_KIND_QUEUE) {

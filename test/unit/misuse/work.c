@@ -165,8 +165,6 @@ Test(misuse_work, null_actions)
 	NULL_ROW(tw_action_run, "action", NULL, NULL);
 	NULL_ROW(tw_action_close, "action", NULL, 0);
 	NULL_ROW(tw_action_state, "action", NULL);
-	NULL_ROW(tw_action_scheduler_schedule, "scheduler", NULL, act, NULL, 0, NULL);
-	NULL_ROW(tw_action_scheduler_schedule, "fn", queue, NULL, NULL, 0, NULL);
 	NULL_ROW(tw_action_scheduler_flush, "scheduler", NULL);
 	NULL_ROW(tw_action_scheduler_stats, "scheduler", NULL, STRUCT(tw_action_scheduler_stats));
 	NULL_ROW(tw_action_scheduler_stats, "out", queue, NULL);

@@ -66,7 +66,7 @@ Test(runs_eager_layers, actions_and_immediates_do_not_run_inside_the_call_that_a
 	tw_action_scheduler *asap = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
 	inside = true;
 	tw_action *action;
-	tw_action_scheduler_schedule(asap, arm_again, NULL, 0, &action);
+	schedule_new(asap, arm_again, NULL, 0, &action);
 	inside = false;
 	expect_eq(runs, 0);
 	drive_until(LINKS);

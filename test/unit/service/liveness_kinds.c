@@ -309,7 +309,8 @@ Test(service_liveness_kinds, action)
 	tw_action_scheduler *scheduler;
 	expect_eq(tw_action_scheduler_create(&scheduler, &config), 0);
 	tw_action *action;
-	expect_eq(tw_action_scheduler_schedule(scheduler, action_blocks, &rig, MS, &action), 0);
+	expect_eq(tw_action_create(&action, scheduler, action_blocks, NULL), 0);
+	expect_eq(tw_action_schedule(action, &rig, MS), 0);
 	rig_advance(&rig, 2 * MS);
 	expect_seen(&rig, NAMED(action_blocks), &rig);
 	tw_action_close(action, TW_FOREVER);

@@ -248,7 +248,8 @@ Test(service_misuse_waits, of_objects_that_run_on_their_callers_thread)
 	tw_sim *sim;
 	tw_set_misuse_hook(hear);
 	expect_eq(tw_action_scheduler_create(&queue, &config), 0);
-	expect_eq(tw_action_scheduler_schedule(queue, end_actions, queue, 0, &action), 0);
+	expect_eq(tw_action_create(&action, queue, end_actions, NULL), 0);
+	expect_eq(tw_action_schedule(action, queue, 0), 0);
 	expect_eq(tw_sim_create(&sim, NULL), 0);
 	expect_eq(tw_sim_submit(sim, step_again, sim), 0);
 	expect_eq(tw_sim_run_until_idle(sim, SECOND), 0);

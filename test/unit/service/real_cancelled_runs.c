@@ -136,7 +136,8 @@ Test(service_real_cancelled_runs, no_action_of_a_flush)
 	config.flags = TW_ACTION_FLAG_BY_CALLER;
 	ran = 0;
 	expect_eq(tw_action_scheduler_create(&actions, &config), 0);
-	expect_eq(tw_action_scheduler_schedule(actions, act_testcancel, &ran, 0, &action), 0);
+	expect_eq(tw_action_create(&action, actions, act_testcancel, NULL), 0);
+	expect_eq(tw_action_schedule(action, &ran, 0), 0);
 	expect_eq(cancelled_in(flush), 0);
 	expect_eq(ran, 1);
 	tw_action_destroy(action);
