@@ -169,7 +169,7 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 /* --------------------------------------------------------------- wait, and ask */
 
 /*
- * Told of, and not kept, or forgotten: there is no result to ask for, even if the limiter is not
+ * Told of, and not kept, or no longer: there is no result to ask for, even if the limiter is not
  * yet done with the job. The lock is held.
  */
 static bool has_no_result(const struct tw__job *job)
@@ -217,6 +217,8 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		l->out.calls--;
 		if (!r && out)
 			tw__result_of(job, out);
+		if (!r)
+			job->flags &= (uint16_t)~TW__JOB_KEEP;
 		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &deferred);
@@ -235,22 +237,4 @@ int tw_job_state(tw_limiter *l, tw_job handle)
 		state = TW_JOB_STATE_RETRYING;
 	pthread_mutex_unlock(&l->lock);
 	return state;
-}
-
-int tw_job_forget(tw_limiter *l, tw_job handle)
-{
-	struct tw__limiter_deferred deferred;
-	int r = TW__CHECK(l, "limiter");
-	if (r)
-		return r;
-	tw__limiter_lock(l, &deferred);
-	struct tw__job *job = limiter_find(l, handle);
-	/* told below */
-	r = !job || is_over(job) ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
-	if (!r) {
-		job->flags &= (uint16_t)~TW__JOB_KEEP;
-		tw__job_look_for_end(l, job);
-	}
-	tw__limiter_unlock(l, &deferred);
-	return r == -EINVAL ? tw__invalid("the result is not kept: set TW_LIMITER_TASK_KEEP") : r;
 }

@@ -57,12 +57,12 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 	return await_unlocked(l, timeout_ns);
 }
 
-/* ------------------------------------------------------------- pause, resume */
+/* -------------------------------------------------------------------- change */
 
-static int set_paused(const char *call, tw_limiter *l, bool paused)
+int tw_limiter_set_paused(tw_limiter *l, bool paused)
 {
 	struct tw__limiter_deferred deferred;
-	int r = tw__base_check(call, l ? &l->base : NULL, "limiter");
+	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
 	uint64_t now_ns = tw_service_now(l->service);
@@ -73,16 +73,6 @@ static int set_paused(const char *call, tw_limiter *l, bool paused)
 	tw__dispatch(l, now_ns, &deferred);
 	tw__limiter_unlock(l, &deferred);
 	return 0;
-}
-
-int tw_limiter_pause(tw_limiter *l)
-{
-	return set_paused(__func__, l, true);
-}
-
-int tw_limiter_resume(tw_limiter *l)
-{
-	return set_paused(__func__, l, false);
 }
 
 int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)

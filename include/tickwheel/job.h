@@ -123,7 +123,7 @@ typedef void tw_job_release_fn(void *arg);
 /* Flags of struct tw_limiter_task. */
 enum tw_limiter_task_flags {
 	TW_LIMITER_TASK_ASYNC = 1,     /* asynchronous */
-	TW_LIMITER_TASK_KEEP = 2,      /* its result is kept until tw_job_forget */
+	TW_LIMITER_TASK_KEEP = 2,      /* its result is kept until tw_job_wait answers 0 */
 	TW_LIMITER_TASK_WAIT_UNTIL = 4 /* wait_ns is an instant of tw_clock_monotonic() */
 };
 
@@ -221,7 +221,7 @@ struct tw_limiter_task {
  *   0            submitted; on an error nothing of the job is called, and arg stays yours
  *   -EINVAL      limiter or fn is NULL
  *   -EAGAIN      max_pending jobs wait that cannot start now: try again later
- *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again after tw_limiter_resume
+ *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again when it is resumed
  *   -ESHUTDOWN   closed
  *   -ENOMEM      no memory
  *   -EPERM       in a forked child
@@ -242,7 +242,7 @@ TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_j
  *   -EAGAIN      max_pending jobs wait that cannot start now, and wait_ns is 0: try again later, or
  *                set wait_ns
  *   -ETIMEDOUT   still no room after wait_ns
- *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again after tw_limiter_resume
+ *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again when it is resumed
  *   -ESHUTDOWN   closed
  *   -ENOMEM      no memory
  *   -EPERM       in a forked child
@@ -306,7 +306,8 @@ TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
 TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 
 /*
- * Waits until the job has settled and its `done` has returned. *out (may be NULL) gets its result.
+ * Waits until the job has settled and its `done` has returned. *out (may be NULL) gets its result,
+ * which is not kept any longer.
  * With TW_JOB_STATUS_TIMED_OUT the call does not wait for `done`: the attempt, `stop` and `done`
  * may still run.
  *
@@ -315,7 +316,7 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
  *   0            *out is the result
  *   -ETIMEDOUT   it has not settled
  *   TW_GONE      its `done` had returned before the call, and the result was not kept
- *                (TW_LIMITER_TASK_KEEP); or it never was
+ *                (TW_LIMITER_TASK_KEEP), or an earlier wait has got it; or it never was
  *   -EDEADLK     called by the job itself or one of its callbacks; or, with a timeout, by the
  *                thread that calls its `done` next
  *   -EINVAL      limiter is NULL
@@ -343,18 +344,6 @@ enum tw_job_state {
  *   -EPERM    in a forked child
  */
 TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
-
-/*
- * Gives up the kept result of a job, now or when it settles.
- *
- * Threads: any.
- * Returns:
- *   0         its result is not kept any more
- *   TW_GONE   there is no such job
- *   -EINVAL   limiter is NULL, or the result is not kept (TW_LIMITER_TASK_KEEP)
- *   -EPERM    in a forked child
- */
-TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
 
 /*
  * Changes the priority of a job. A job in line goes behind the others of that priority; its

@@ -95,7 +95,7 @@ enum tw_limiter_flags {
 	TW_LIMITER_PAUSED_REFUSES = 2, /* while paused, submits answer -EBUSY; else jobs wait */
 	TW_LIMITER_NONBLOCKING =
 	    8, /* no job blocks: max_concurrency may exceed the executor's threads */
-	TW_LIMITER_PAUSED = 32,  /* created paused: call tw_limiter_resume */
+	TW_LIMITER_PAUSED = 32,  /* created paused: see tw_limiter_set_paused */
 	TW_LIMITER_NO_QUEUE = 16 /* -EAGAIN if a job cannot start now; max_pending is 0 */
 };
 
@@ -165,30 +165,19 @@ TW_API int tw_limiter_destroy(tw_limiter *limiter);
 /* ------------------------------------------------------------- pause, close */
 
 /*
- * Pauses the limiter: after the call no attempt starts until tw_limiter_resume. Running jobs
- * finish.
+ * Pauses the limiter, or resumes it. After a pause no attempt starts until the limiter is resumed.
+ * Running jobs finish.
  *
  * The function of a job that had left the line before may be entered a moment later. To be sure
  * that no job runs, wait until tw_limiter_stats shows `running` as 0.
  *
  * Threads: any. Never blocks.
  * Returns:
- *   0         paused
+ *   0         paused or resumed
  *   -EINVAL   limiter is NULL
  *   -EPERM    in a forked child
  */
-TW_API int tw_limiter_pause(tw_limiter *limiter);
-
-/*
- * Resumes a paused limiter.
- *
- * Threads: any. Never blocks.
- * Returns:
- *   0         resumed
- *   -EINVAL   limiter is NULL
- *   -EPERM    in a forked child
- */
-TW_API int tw_limiter_resume(tw_limiter *limiter);
+TW_API int tw_limiter_set_paused(tw_limiter *limiter, bool paused);
 
 /*
  * Refuses new jobs, ends those that it has, and waits for them.
@@ -197,7 +186,7 @@ TW_API int tw_limiter_resume(tw_limiter *limiter);
  *   TW_CLOSE_DROP              settle as dropped, on this thread      finish; no retry follows
  *   TW_CLOSE_DRAIN, _RUN       run, and are retried                   finish, and are retried
  * When the timeout of a drain has passed, the jobs that still wait are dropped. A paused limiter
- * drains nothing until tw_limiter_resume. Several closes may be under way; TW_CLOSE_DROP ends a
+ * drains nothing until it is resumed. Several closes may be under way; TW_CLOSE_DROP ends a
  * drain. When jobs are dropped, the driver calls those callbacks of timed-out jobs that the
  * executor has refused.
  *

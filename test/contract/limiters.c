@@ -40,9 +40,7 @@ static void job_calls(void)
 	CALL(tw_job_set_priority(limiter, waiting, 1));
 	CALL(tw_job_wait(limiter, job, 0, &result));
 	CALL(tw_job_wait(limiter, kept, 0, &result));
-	CALL(tw_job_forget(limiter, job));
-	CALL(tw_job_forget(limiter, kept));
-	CALL(tw_job_forget(limiter, kept));
+	CALL(tw_job_wait(limiter, kept, 0, &result));
 	CALL(tw_job_cancel(limiter, waiting));
 	CALL(tw_job_cancel(limiter, waiting));
 	CALL(tw_job_set_priority(limiter, waiting, 1));
@@ -62,8 +60,8 @@ static void submits(void)
 static void limiter_calls(void)
 {
 	CALL(tw_limiter_stats(limiter, PLAIN(tw_limiter_stats)));
-	CALL(tw_limiter_pause(limiter));
-	CALL(tw_limiter_resume(limiter));
+	CALL(tw_limiter_set_paused(limiter, true));
+	CALL(tw_limiter_set_paused(limiter, false));
 	CALL(tw_limiter_set_max_concurrency(limiter, 1));
 	CALL(tw_limiter_set_rate(limiter, 1000, MS));
 	CALL(tw_limiter_on_idle(limiter, idle, NULL));

@@ -232,8 +232,8 @@ static void meddle(uint64_t *seed)
 {
 	switch (random_below(seed, 60)) {
 	case 0:
-		wanted("pause", tw_limiter_pause(limiter), 0);
-		wanted("resume", tw_limiter_resume(limiter), 0);
+		wanted("pause", tw_limiter_set_paused(limiter, true), 0);
+		wanted("resume", tw_limiter_set_paused(limiter, false), 0);
 		break;
 	case 1:
 		if (random_percent(seed, 2))

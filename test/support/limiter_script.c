@@ -105,7 +105,7 @@ static void open_limiter(const struct words *given)
 	if (has_word(given, "full"))
 		fill_service();
 	if (!has_word(given, "paused"))
-		expect_eq(tw_limiter_resume(script_home.limiter), 0);
+		expect_eq(tw_limiter_set_paused(script_home.limiter, false), 0);
 }
 
 static void close_limiter(void)
@@ -254,15 +254,6 @@ static void wait_job(const struct words *words)
 		cr_assert_eq(result.value, load->result.value);
 }
 
-static void forget(const struct words *words)
-{
-	int r = tw_job_forget(script_home.limiter, load_of(words)->job);
-	if (r == TW_GONE)
-		say("GONE");
-	else
-		say_answer(r);
-}
-
 /* By the handle, and if there was an attempt, by that too. */
 static void ask_cancelled(const struct words *words)
 {
@@ -280,12 +271,12 @@ static void ask_cancelled(const struct words *words)
 
 static void pause_it(const struct words *words)
 {
-	say_answer(tw_limiter_pause(script_home.limiter));
+	say_answer(tw_limiter_set_paused(script_home.limiter, true));
 }
 
 static void resume_it(const struct words *words)
 {
-	say_answer(tw_limiter_resume(script_home.limiter));
+	say_answer(tw_limiter_set_paused(script_home.limiter, false));
 }
 
 static void close_it(const struct words *words)
@@ -400,7 +391,6 @@ static const struct verb verbs[] = {
     {"state", say_state},
     {"priority", set_priority},
     {"wait", wait_job},
-    {"forget", forget},
     {"is_cancelled", ask_cancelled},
     {"pause", pause_it},
     {"resume", resume_it},

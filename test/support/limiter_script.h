@@ -19,7 +19,7 @@
  *       too_late          waits for room until an instant that has passed
  *       bare              without callbacks
  *   end N [EIO]           completes the attempt that N began last; complete N: by its handle
- *   cancel, state, wait, forget, is_cancelled N; priority N P
+ *   cancel, state, wait, is_cancelled N; priority N P
  *   pause, resume, close drop|drain [MS], close_then drop|drain, destroy (it answers EBUSY),
  *   limit N, rate STARTS MS, wait_idle, on_idle N
  *   advance MS            tick by tick, all run; drive MS: the executor does not; pass MS: nor the

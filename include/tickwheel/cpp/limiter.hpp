@@ -115,11 +115,11 @@ class limiter
 	}
 	void pause() noexcept
 	{
-		static_cast<void>(tw_limiter_pause(get()));
+		static_cast<void>(tw_limiter_set_paused(get(), true));
 	}
 	void resume() noexcept
 	{
-		static_cast<void>(tw_limiter_resume(get()));
+		static_cast<void>(tw_limiter_set_paused(get(), false));
 	}
 	/* As tw_limiter_close: ETIMEDOUT, EDEADLK. */
 	template <class Rep, class Period>

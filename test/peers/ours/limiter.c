@@ -176,9 +176,9 @@ static void act(void *arg, const struct step *step, bool inside)
 	else if (step_is(step, "limit"))
 		limit(step->args[0]);
 	else if (step_is(step, "pause"))
-		MUST(tw_limiter_pause(player.limiter));
+		MUST(tw_limiter_set_paused(player.limiter, true));
 	else if (step_is(step, "resume"))
-		MUST(tw_limiter_resume(player.limiter));
+		MUST(tw_limiter_set_paused(player.limiter, false));
 	else if (step_is(step, "idle"))
 		MUST(tw_limiter_on_idle(player.limiter, idle, NULL));
 	else if (step_is(step, "advance") && !inside)
@@ -202,14 +202,14 @@ static void open_limiter(const struct script *script)
 		config.max_pending = (uint32_t)script->knobs[2];
 	}
 	MUST(tw_limiter_create(&player.limiter, player.fixture.service, &config));
-	MUST(tw_limiter_resume(player.limiter));
+	MUST(tw_limiter_set_paused(player.limiter, false));
 }
 
 /* What is left of the jobs ends without a word. */
 static void end_limiter(void)
 {
 	int r;
-	tw_limiter_pause(player.limiter);
+	tw_limiter_set_paused(player.limiter, true);
 	clear();
 	for (int id = 0; id < IDS; id++)
 		if (player.jobs[id].started && !player.jobs[id].ended)

@@ -30,7 +30,7 @@ static void open_loaded(uint32_t max_pending)
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = max_pending;
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	expect_eq(tw_limiter_set_paused(home.limiter, false), 0);
 	load_submit(&load);
 	faults_at_sleeps(pump, &home);
 }

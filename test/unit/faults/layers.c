@@ -144,7 +144,7 @@ static int use_limiter(struct rig *rig)
 		r = tw_limiter_submit(limiter, a_job, NULL, &job);
 		cr_assert((r == 0) == (job.id != 0));
 	}
-	r = r ? r : tw_limiter_resume(limiter);
+	r = r ? r : tw_limiter_set_paused(limiter, false);
 	r = r ? r : tw_limiter_stats(limiter, &stats);
 	rig_advance(rig, 20 * MS);
 	if (limiter && r)

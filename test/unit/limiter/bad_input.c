@@ -70,7 +70,7 @@ Test(limiter_bad_input, without_memory_nothing_is_accepted_and_nothing_left)
 		refusals++;
 	}
 	expect_ge(refusals, 4); /* options, nodes, the line, a runner, results */
-	tw_limiter_resume(home.limiter);
+	tw_limiter_set_paused(home.limiter, false);
 	limited_pump(&home);
 	expect_eq(load.dones, 1);
 }

@@ -121,7 +121,7 @@ Test(limiter_beside, stops_may_cancel_each_others_jobs)
 static void pause_inside(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
 	if (id == 1)
-		expect_eq(tw_limiter_pause(home.limiter), 0);
+		expect_eq(tw_limiter_set_paused(home.limiter, true), 0);
 }
 
 Test(limiter_beside, one_that_has_left_the_line_is_running_and_no_other_starts_after_a_pause)
@@ -138,7 +138,7 @@ Test(limiter_beside, one_that_has_left_the_line_is_running_and_no_other_starts_a
 	expect_eq(loads[0].dones, 1);
 	expect_eq(home.starts, 1);
 	expect_eq(limited_stats(&home).running, 0);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	expect_eq(tw_limiter_set_paused(home.limiter, false), 0);
 	limited_pump(&home);
 	expect_eq(home.starts, 3);
 }
@@ -173,7 +173,7 @@ static struct tw_limiter_stats stats_now(void)
 /* Starts so far; all of them are counted, and each is either running or has been entered. */
 static void check_a_pause(void)
 {
-	expect_eq(tw_limiter_pause(threaded), 0);
+	expect_eq(tw_limiter_set_paused(threaded, true), 0);
 	struct tw_limiter_stats paused = stats_now(), later = paused;
 	expect_le((uint64_t)atomic_load(&entered), paused.queue.count);
 	while (later.running || (later.added < paused.added + 20 && later.pending < ROOM)) {
@@ -182,7 +182,7 @@ static void check_a_pause(void)
 	}
 	expect_eq(later.queue.count, paused.queue.count);
 	expect_eq((uint64_t)atomic_load(&entered), paused.queue.count);
-	expect_eq(tw_limiter_resume(threaded), 0);
+	expect_eq(tw_limiter_set_paused(threaded, false), 0);
 	while (stats_now().queue.count < paused.queue.count + 20)
 		sched_yield();
 }
@@ -196,7 +196,7 @@ Test(limiter_beside, no_job_starts_after_a_pause_has_returned_however_many_threa
 	config.max_pending = ROOM;
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(tw_limiter_create(&threaded, service, &config), 0);
-	expect_eq(tw_limiter_resume(threaded), 0);
+	expect_eq(tw_limiter_set_paused(threaded, false), 0);
 	expect_eq(pthread_create(&submitter, NULL, submit_all_the_time, NULL), 0);
 	for (int i = 0; i < 200; i++) {
 		while (stats_now().pending >

@@ -56,18 +56,14 @@ Test(limiter_bounds, lines)
 }
 
 static const struct script queries[] = {
-    {"a kept result can be asked for until it is forgotten",
+    {"a kept result is there until a wait has taken it",
      "",
      {{"submit 0 held keep", "start 0"},
       {"state 0; wait 0", "RUNNING, ETIMEDOUT"},
-      {"end 0 EIO; wait 0; wait 0", "0 failed EIO, was failed EIO, was failed EIO"},
-      {"state 0; cancel 0; forget 0", "SETTLED, GONE"},
-      {"forget 0; wait 0", "GONE, GONE"},
-      {"submit 1; forget 1", "EINVAL, start 1, 1 ok"}, /* not kept */
+      {"end 0 EIO; state 0; cancel 0", "0 failed EIO, SETTLED, GONE"},
+      {"wait 0; state 0; wait 0", "was failed EIO, GONE, GONE"},
+      {"submit 1", "start 1, 1 ok"}, /* not kept */
       {"wait 1", "GONE"}}},
-    {"forgotten before it has settled, it is gone then",
-     "",
-     {{"submit 0 held keep; forget 0", "start 0"}, {"end 0; state 0", "0 ok, GONE"}}},
     {"kept results end with the limiter", "", {{"submit 0 keep total=1000", "start 0, 0 ok"}}},
     {"events tell the story",
      "paused hooks",
@@ -119,7 +115,6 @@ Test(limiter_bounds, stale_and_random_handles_are_harmless)
 		expect_eq(tw_job_state(home.limiter, job), TW_JOB_STATE_GONE);
 		expect_eq(tw_job_cancel(home.limiter, job), TW_GONE);
 		expect_eq(tw_job_wait(home.limiter, job, TW_FOREVER, NULL), TW_GONE);
-		expect_eq(tw_job_forget(home.limiter, job), TW_GONE);
 		expect_eq(tw_job_is_cancelled(home.limiter, job), false);
 	}
 	limited_pump(&home);

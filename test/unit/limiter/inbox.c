@@ -99,7 +99,6 @@ static const struct script plain_ones[] = {
        "in inbox, goes on, open, CANCELLED"},
       {"submit 1 bare; inbox; wait 1; inbox; cancel 1", "in inbox, ETIMEDOUT, open, CANCELLED"},
       {"submit 1 bare; inbox; destroy; inbox; cancel 1", "in inbox, EBUSY, open, CANCELLED"},
-      {"submit 1 bare; inbox; forget 1; inbox; cancel 1", "in inbox, EINVAL, open, CANCELLED"},
       {"submit 1 bare; inbox; wait_idle; inbox; cancel 1", "in inbox, ETIMEDOUT, open, CANCELLED"},
       {"submit 1 bare; inbox; cancel 1; inbox; state 1", "in inbox, CANCELLED, open, GONE"},
       {"end 0", "0 ok"}}},

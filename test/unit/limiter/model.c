@@ -109,7 +109,8 @@ static void step(uint64_t *seed)
 		break;
 	case 10:
 		paused = !paused;
-		expect_eq(paused ? tw_limiter_pause(home.limiter) : tw_limiter_resume(home.limiter),
+		expect_eq(paused ? tw_limiter_set_paused(home.limiter, true)
+				 : tw_limiter_set_paused(home.limiter, false),
 			  0);
 		starts = home.starts;
 		limited_pump(&home);
@@ -155,7 +156,7 @@ static void check(void)
 
 static void end(uint64_t *seed)
 {
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	expect_eq(tw_limiter_set_paused(home.limiter, false), 0);
 	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
 	for (unsigned i = 0; i < submitted; i++)
 		complete_any(&loads[i], seed);
@@ -181,7 +182,7 @@ Test(limiter_model, random_programs_keep_the_books, .timeout = 120)
 		paused = shrunk = false;
 		closed = false;
 		limited_open(&home, &config);
-		tw_limiter_resume(home.limiter);
+		tw_limiter_set_paused(home.limiter, false);
 		for (int i = 0; i < STEPS; i++) {
 			step(&seed);
 			check();

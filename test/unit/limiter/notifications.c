@@ -100,7 +100,7 @@ Test(limiter_notifications, listener_of_after_a_submit_is_not_told_of_the_idle_b
 	expect_eq(tw_job_cancel(home.limiter, only), TW_CANCELLED);
 	expect_eq(later.starts, 0);
 	expect_eq(idles, 0); /* it has been submitted, and waits */
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	expect_eq(tw_limiter_set_paused(home.limiter, false), 0);
 	limited_pump(&home);
 	expect_eq(idles, 0);
 	expect_eq(tw_job_complete(home.limiter, later.job, 0, NULL), 0);
@@ -124,7 +124,7 @@ static void *submit_and_wait(void *arg)
 static void let_another_wait(void *arg, const struct tw_job_result *results, size_t n)
 {
 	on_idle(arg, results, n);
-	expect_eq(tw_limiter_pause(home.limiter), 0);
+	expect_eq(tw_limiter_set_paused(home.limiter, true), 0);
 	expect_eq(pthread_create(&waiter, NULL, submit_and_wait, NULL), 0);
 	limited_await_end_waiter(&home);
 }
@@ -139,7 +139,7 @@ Test(limiter_notifications, who_waits_after_a_submit_does_not_wait_for_the_idle_
 	expect_eq(idles, 1);
 	expect_eq(pthread_join(waiter, NULL), 0);
 	expect_eq(waited, -ETIMEDOUT);
-	expect_eq(tw_limiter_resume(home.limiter), 0);
+	expect_eq(tw_limiter_set_paused(home.limiter, false), 0);
 	limited_pump(&home);
 }
 
@@ -210,7 +210,7 @@ Test(limiter_notifications, pause_that_refuses_refuses_those_who_wait_for_room)
 	limited_pump(&home);
 	load_submit(&line);
 	submitter_begin(&submitter, &load, load_task(&load));
-	expect_eq(tw_limiter_pause(home.limiter), 0);
+	expect_eq(tw_limiter_set_paused(home.limiter, true), 0);
 	expect_eq(submitter_end(&submitter), -EBUSY);
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT);
 	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);

@@ -109,7 +109,7 @@ Test(limiter_real_ends, a_wait_for_the_last_job_holds_the_limiter)
 		while (!is_waited_for(&caller))
 			sched_yield();
 		if (round % 2)
-			expect_eq(tw_limiter_resume(caller.limiter), 0);
+			expect_eq(tw_limiter_set_paused(caller.limiter, false), 0);
 		else
 			expect_eq(tw_limiter_close(caller.limiter, TW_CLOSE_DROP, TW_FOREVER), 0);
 		destroy_when_over(caller.limiter);
@@ -142,7 +142,7 @@ Test(limiter_real_ends, a_refused_submit_does_not_touch_the_limiter_after_its_un
 					   .flags =
 					       TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED_REFUSES};
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-	expect_eq(tw_limiter_pause(limiter), 0);
+	expect_eq(tw_limiter_set_paused(limiter, true), 0);
 	refusing = limiter;
 	expect_eq(tw_limiter_submit(limiter, job_succeeds, NULL, NULL),
 		  -EBUSY); /* makes its node */
@@ -165,7 +165,7 @@ Test(limiter_real_ends, destroy_waits_for_what_workers_bring_home)
 	for (int i = 0; i < 300; i++) {
 		tw_limiter *limiter;
 		expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-		expect_eq(tw_limiter_resume(limiter), 0);
+		expect_eq(tw_limiter_set_paused(limiter, false), 0);
 		for (int j = 0; j < 8; j++) {
 			struct tw_limiter_task task = {
 			    .size = sizeof task, .fn = job_succeeds, .timeout_ns = MS};

@@ -282,7 +282,7 @@ static uint64_t replay(uint64_t seed, uint64_t delays_ns[4])
 	expect_eq(tw_sim_create(&sim, &config), 0);
 	home = (struct limited){.rig.clock = tw_sim_clock(sim), .rig.service = tw_sim_service(sim)};
 	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &limited), 0);
-	expect_eq(tw_limiter_resume(limiter), 0);
+	expect_eq(tw_limiter_set_paused(limiter, false), 0);
 	struct tw_limiter_task task = load_task(&load);
 	task.retry =
 	    (struct tw_retry){.count = 4, .delay_ns = HOUR, .jitter = TW_RETRY_JITTER_FULL};

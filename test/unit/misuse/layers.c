@@ -224,8 +224,7 @@ Test(misuse_layers, null_limiters)
 	NULL_ROW(tw_limiter_submit, "fn", limiter, NULL, NULL, NULL);
 	NULL_ROW(tw_limiter_submit_task, "limiter", NULL, STRUCT(tw_limiter_task, .fn = job), NULL);
 	NULL_ROW(tw_limiter_submit_task, "task", limiter, NULL, NULL);
-	NULL_ROW(tw_limiter_pause, "limiter", NULL);
-	NULL_ROW(tw_limiter_resume, "limiter", NULL);
+	NULL_ROW(tw_limiter_set_paused, "limiter", NULL, true);
 	NULL_ROW(tw_limiter_close, "limiter", NULL, TW_CLOSE_DROP, 0);
 	NULL_ROW(tw_limiter_on_idle, "limiter", NULL, idle, NULL);
 	NULL_ROW(tw_limiter_on_idle, "fn", limiter, NULL, NULL);
@@ -240,7 +239,6 @@ Test(misuse_layers, null_limiters)
 	NULL_ROW(tw_job_cancel, "limiter", NULL, none);
 	NULL_ROW(tw_job_wait, "limiter", NULL, none, 0, NULL);
 	NULL_ROW(tw_job_state, "limiter", NULL, none);
-	NULL_ROW(tw_job_forget, "limiter", NULL, none);
 	TOLD("tw_job_is_cancelled: limiter is NULL", tw_job_is_cancelled(NULL, none));
 	ROW(-EINVAL, SMALL_TEXT(tw_limiter_stats),
 	    tw_limiter_stats(limiter, SMALL(tw_limiter_stats)));
@@ -272,7 +270,7 @@ Test(misuse_layers, jobs)
 	JOB_ROW(-ERANGE, "tw_limiter_task.retry.deadline_ns", DO(.retry.deadline_ns = TOO_LONG));
 	ROW(-EINVAL, SMALL_TEXT(tw_limiter_task),
 	    tw_limiter_submit_task(limiter, SMALL(tw_limiter_task), NULL));
-	expect_eq(tw_limiter_pause(limiter), 0);
+	expect_eq(tw_limiter_set_paused(limiter, true), 0);
 	expect_eq(tw_limiter_submit(limiter, job, NULL, &waiting), 0);
 	ROW(-EINVAL, "tw_job_set_priority: priority" BAD,
 	    tw_job_set_priority(limiter, waiting, 32768));
@@ -281,8 +279,6 @@ Test(misuse_layers, jobs)
 	ROW(-EINVAL, "tw_job_complete: error" BAD, tw_job_complete(limiter, waiting, 1, NULL));
 	ROW(-EINVAL, "tw_job_complete: the job is synchronous: set TW_LIMITER_TASK_ASYNC",
 	    tw_job_complete(limiter, waiting, 0, NULL));
-	ROW(-EINVAL, "tw_job_forget: the result is not kept: set TW_LIMITER_TASK_KEEP",
-	    tw_job_forget(limiter, waiting));
 	expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, 0), 0);
 }
 

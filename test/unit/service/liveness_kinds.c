@@ -184,7 +184,7 @@ static tw_limiter *limiter_on(struct rig *rig)
 	tw_limiter *limiter;
 	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
 	expect_eq(tw_limiter_create(&limiter, rig->service, &config), 0);
-	expect_eq(tw_limiter_resume(limiter), 0);
+	expect_eq(tw_limiter_set_paused(limiter, false), 0);
 	return limiter;
 }
 

@@ -85,7 +85,7 @@ Test(sim_end, layers_end_in_the_middle_once_the_workers_have_moved)
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_semaphore_create(&semaphore, service, NULL, 1), 0);
 	expect_eq(tw_strand_create(&strand, service, NULL), 0);
-	expect_eq(tw_limiter_resume(limiter), 0);
+	expect_eq(tw_limiter_set_paused(limiter, false), 0);
 	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, count_turn, NULL, NULL), 0);
 	expect_eq(tw_limiter_submit(limiter, count_job, NULL, NULL), 0);
 	expect_eq(tw_semaphore_acquire_async(semaphore, 1, count, NULL, &waiter), 0);

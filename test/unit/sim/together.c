@@ -257,7 +257,7 @@ static void open_program(uint64_t seed)
 	struct tw_limiter_config limiter = {
 	    .size = sizeof limiter, .max_concurrency = PERMITS, .seed = seed + 1};
 	sim_eq(tw_limiter_create(&p.limiter, p.service, &limiter), 0);
-	sim_eq(tw_limiter_resume(p.limiter), 0);
+	sim_eq(tw_limiter_set_paused(p.limiter, false), 0);
 	sim_eq(tw_scheduler_create(&p.scheduler, p.service, NULL), 0);
 	sim_eq(tw_semaphore_create(&p.archive, p.service, NULL, PERMITS), 0);
 	for (struct connection *c = p.connections; c < p.connections + CONNECTIONS; c++) {
