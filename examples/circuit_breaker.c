@@ -84,8 +84,8 @@ static uint64_t now(void)
 {
 	static uint64_t begun_ns;
 	if (!begun_ns)
-		begun_ns = tw_clock_now(tw_sim_clock(sim));
-	return tw_clock_now(tw_sim_clock(sim)) - begun_ns;
+		begun_ns = tw_service_now(tw_sim_service(sim));
+	return tw_service_now(tw_sim_service(sim)) - begun_ns;
 }
 
 static int ask_backend(void *arg, struct tw_job_run *run)

@@ -14,11 +14,8 @@
 #include "wheel/core/context.h"
 #include "wheel/core/service.h"
 
-/*
- * Queues: plain tasks and works share the first. Each service has one of the others; the last
- * serves all further ones.
- */
-enum { TW__SIM_QUEUES = 8, TW__SIM_WORKERS_MAX = 1024 };
+/* Queues: of plain tasks and works, and of timers. */
+enum { TW__SIM_TASKS, TW__SIM_TIMERS, TW__SIM_QUEUES, TW__SIM_WORKERS_MAX = 1024 };
 
 /* A hand-over: the tickets of a batch that are left, a work, or a plain task. */
 struct tw__sim_item {
@@ -31,7 +28,6 @@ struct tw__sim_item {
 };
 
 struct tw__sim_queue {
-	tw_service *service;
 	struct tw__sim_item *items; /* a ring; room is 0 or a power of two */
 	size_t room, first, count;
 };

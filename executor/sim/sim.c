@@ -51,16 +51,6 @@ tw_service *tw_sim_service(tw_sim *sim)
 	return sim ? sim->service : NULL;
 }
 
-tw_executor *tw_sim_executor(tw_sim *sim)
-{
-	return sim ? &sim->executor : NULL;
-}
-
-tw_clock *tw_sim_clock(tw_sim *sim)
-{
-	return sim ? sim->clock : NULL;
-}
-
 void tw_sim_spend(tw_sim *sim, uint64_t ns)
 {
 	if (sim && sim->current >= 0)
@@ -197,7 +187,7 @@ static void sim_free_all(tw_sim *sim)
 /* Plain tasks that no worker has begun. All else belongs to services that are closed. */
 static void sim_drop_tasks(tw_sim *sim)
 {
-	struct tw__sim_queue *tasks = &sim->queues[0];
+	struct tw__sim_queue *tasks = &sim->queues[TW__SIM_TASKS];
 	for (size_t i = 0, kept = 0, count = tasks->count; i < count; i++) {
 		struct tw__sim_item item = tasks->items[(tasks->first + i) & (tasks->room - 1)];
 		bool keep = item.batch != NULL;
@@ -230,8 +220,7 @@ int tw_sim_destroy(tw_sim *sim)
 		return sim_destroy_service(sim);
 	if (sim->stepping)
 		return tw__waits_inside(__func__);
-	const struct tw__clock_listener *first = tw__clock_manual_first(sim->clock);
-	if ((first && first->next) || tw__service_is_held(sim->service))
+	if (tw__service_is_held(sim->service))
 		return -EBUSY;
 	sim_drop_tasks(sim);
 	int r = tw_sim_close(sim, TW_CLOSE_DROP);

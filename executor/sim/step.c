@@ -1,6 +1,6 @@
 /*
- * What happens next. At each instant the services are driven, in a drawn order. Then the workers
- * move, one drawn step at a time, until none can. Then the clock moves to the next instant at which
+ * What happens next. At each instant the service is driven. Then the workers move, one drawn step
+ * at a time, until none can. Then the clock moves to the next instant at which
  * something happens.
  *
  * A worker moves in two steps, as in the pool: it takes a run (of a batch: it claims the next
@@ -12,24 +12,6 @@
 #include "wheel/run/work.h"
 #include "wheel/timer/timing.h"
 #include "wheel/service/clock_manual.h"
-
-/*
- * Hand-overs that wait for the simulated workers: a queue for each service, as in a pool, and one
- * for works and plain tasks.
- */
-
-/* In the order in which services first hand something over, so addresses have no influence. */
-static struct tw__sim_queue *queue_of(tw_sim *sim, tw_service *service)
-{
-	if (!service)
-		return &sim->queues[0];
-	unsigned i = 1;
-	while (i < TW__SIM_QUEUES - 1 && sim->queues[i].service &&
-	       sim->queues[i].service != service)
-		i++;
-	sim->queues[i].service = service;
-	return &sim->queues[i];
-}
 
 static int sim_make_room(struct tw__sim_queue *queue)
 {
@@ -48,15 +30,15 @@ static int sim_make_room(struct tw__sim_queue *queue)
 	return 0;
 }
 
-static tw_service *service_of(const struct tw__sim_item *item)
+static bool is_of_timers(const struct tw__sim_item *item)
 {
-	return item->batch && !tw__batch_is_work(item->batch) ? tw__batch_service(item->batch)
-							      : NULL;
+	return item->batch && !tw__batch_is_work(item->batch);
 }
 
 int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item)
 {
-	struct tw__sim_queue *queue = queue_of(sim, service_of(item));
+	struct tw__sim_queue *queue =
+	    &sim->queues[is_of_timers(item) ? TW__SIM_TIMERS : TW__SIM_TASKS];
 	int r = sim_make_room(queue);
 	if (r)
 		return r;
@@ -166,7 +148,7 @@ static int sim_take(tw_sim *sim, unsigned index)
 	struct tw__sim_run *run = &worker->held;
 	if (!take_ticket(sim, run))
 		return 0;
-	if (run->item.batch && !tw__batch_is_work(run->item.batch))
+	if (is_of_timers(&run->item))
 		run->index = tw__batch_claim(run->item.batch, tw__batch_sequence(run->item.batch));
 	worker->holds = true;
 	worker->ready_ns = tw_clock_now(sim->clock) + draw_lateness(sim);
@@ -252,29 +234,16 @@ int tw__sim_move_worker(tw_sim *sim, uint64_t now_ns)
 
 /* ---------------------------------------------------------------------- clock */
 
-/* Begins with a drawn one: so of two services each comes first at times. */
-static void drive_services(tw_sim *sim)
+/* NULL: the service is closed. */
+static struct tw__clock_listener *driver_of(const tw_sim *sim)
 {
-	unsigned count = 0;
-	for (struct tw__clock_listener *l = tw__clock_manual_first(sim->clock); l; l = l->next)
-		count++;
-	struct tw__clock_listener *l = tw__clock_manual_first(sim->clock);
-	for (uint64_t skip = draw_locked(sim, count); skip > 0; skip--)
-		l = l->next;
-	for (; count > 0; count--) {
-		struct tw__clock_listener *next = l->next;
-		l->moved(l);
-		l = next ? next : tw__clock_manual_first(sim->clock);
-	}
+	return tw__clock_manual_first(sim->clock);
 }
 
-static uint64_t next_turn_ns(tw_sim *sim)
+static uint64_t next_turn_ns(const tw_sim *sim)
 {
-	uint64_t next_ns = UINT64_MAX;
-	for (struct tw__clock_listener *l = tw__clock_manual_first(sim->clock); l; l = l->next) {
-		uint64_t ns = l->next_ns(l);
-		next_ns = ns < next_ns ? ns : next_ns;
-	}
+	struct tw__clock_listener *driver = driver_of(sim);
+	uint64_t next_ns = driver ? driver->next_ns(driver) : UINT64_MAX;
 	return next_ns < UINT64_MAX - sim->turn_late_ns ? next_ns + sim->turn_late_ns : next_ns;
 }
 
@@ -307,7 +276,8 @@ static int go_on(tw_sim *sim, uint64_t limit_ns)
 	}
 	if (turn_ns > next_ns)
 		return tw__sim_move_worker(sim, next_ns);
-	drive_services(sim);
+	struct tw__clock_listener *driver = driver_of(sim);
+	driver->moved(driver);
 	sim->turn_late_ns = draw_lateness(sim);
 	tw__sim_event(sim, TW_SIM_TURN, UINT32_MAX, 0);
 	return 1;

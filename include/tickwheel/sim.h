@@ -18,8 +18,7 @@
  *
  * Drawn from the seed:
  *
- *   - which worker moves next, and which service's queue it takes from
- *   - in which order the services on the clock are driven
+ *   - which worker moves next, and whether it takes a timer's run or a task
  *   - with max_late_ns: how late workers and tick thread are
  *   - with refuse_percent: which hand-overs are refused
  *
@@ -29,9 +28,9 @@
  * virtual time except by tw_sim_spend. Call nothing that blocks in a simulated callback or between
  * the runs: nobody would end the wait.
  *
- * tw_sim_executor may run more services, and tw_sim_clock be their clock (with TW_DRIVE_MANUAL).
- * All layers work on it. To end a limiter or a semaphore in the middle: close it with timeout 0,
- * let the simulation run on, then destroy it.
+ * The service's clock is virtual: tw_service_now reads it, and only the simulation moves it. All
+ * layers work on the service. To end a limiter or a semaphore in the middle: close it with timeout
+ * 0, let the simulation run on, then destroy it.
  *
  * Threads: one at a time. The executor takes submits from any thread, but then the order is chance.
  * In a forked child each call answers -EPERM, and destroy frees the memory. A trace may change with
@@ -58,7 +57,7 @@ typedef struct tw_sim tw_sim;
 
 /* Kinds of events, and what their value is. */
 enum tw_sim_event_kind {
-	TW_SIM_TURN = 0,    /* the services were driven; value: 0 */
+	TW_SIM_TURN = 0,    /* the service was driven; value: 0 */
 	TW_SIM_HANDED = 1,  /* runs came into the queue; value: how many */
 	TW_SIM_REFUSED = 2, /* runs were refused (refuse_percent); value: how many */
 	TW_SIM_TAKEN =
@@ -120,8 +119,7 @@ TW_API int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg);
  * Returns:
  *   0          freed
  *   -EDEADLK   called from inside
- *   -EBUSY     another service uses the clock, or layers use the service; nothing changed: destroy
- *              them first
+ *   -EBUSY     layers use the service; nothing changed: destroy them first
  */
 TW_API int tw_sim_destroy(tw_sim *sim);
 
@@ -151,22 +149,6 @@ TW_API int tw_sim_close(tw_sim *sim, enum tw_close_mode mode);
  * Returns: the service; NULL if sim is NULL.
  */
 TW_API tw_service *tw_sim_service(tw_sim *sim);
-
-/*
- * Returns the executor that the simulated workers take runs from.
- *
- * Threads: any.
- * Returns: the executor; NULL if sim is NULL.
- */
-TW_API tw_executor *tw_sim_executor(tw_sim *sim);
-
-/*
- * Returns the virtual clock, which only the simulation moves. tw_clock_now reads it.
- *
- * Threads: any.
- * Returns: the clock; NULL if sim is NULL.
- */
-TW_API tw_clock *tw_sim_clock(tw_sim *sim);
 
 /* ------------------------------------------------------------------- running */
 

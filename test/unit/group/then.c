@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "test/support/ending.h"
+#include "wheel/core/service.h"
 
 TestSuite(group_then, .timeout = 60);
 
@@ -294,7 +295,7 @@ Test(group_then, is_called_in_a_simulation)
 	struct tw_sim_config cfg = {.size = sizeof(cfg), .seed = 7, .workers = 3};
 	expect_eq(tw_sim_create(&sim, &cfg), 0);
 	struct rig rig = {.service = tw_sim_service(sim),
-			  .clock = tw_sim_clock(sim),
+			  .clock = tw_sim_service(sim)->clock,
 			  .lock = PTHREAD_MUTEX_INITIALIZER};
 	struct ending ending = ending_of(&rig);
 	struct probe members[20];

@@ -7,6 +7,7 @@
 
 #include "test/support/eager_executor.h"
 #include "test/support/limiter_suite.h"
+#include "wheel/core/service.h"
 
 TestSuite(limiter_room, .fini = close_left, .timeout = 60);
 
@@ -280,7 +281,8 @@ static uint64_t replay(uint64_t seed, uint64_t delays_ns[4])
 	struct tw_limiter_config limited = {.size = sizeof limited, .max_concurrency = 1};
 	struct load load = LOAD(1, .answer = -EIO);
 	expect_eq(tw_sim_create(&sim, &config), 0);
-	home = (struct limited){.rig.clock = tw_sim_clock(sim), .rig.service = tw_sim_service(sim)};
+	home = (struct limited){.rig.clock = tw_sim_service(sim)->clock,
+				.rig.service = tw_sim_service(sim)};
 	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &limited), 0);
 	expect_eq(tw_limiter_set_paused(limiter, false), 0);
 	struct tw_limiter_task task = load_task(&load);

@@ -63,7 +63,7 @@ static void check_order(const struct entry *e)
 
 static void check_run(const struct entry *e)
 {
-	uint64_t now_ns = tw_clock_now(tw_sim_clock(p.sim));
+	uint64_t now_ns = tw_service_now(tw_sim_service(p.sim));
 	sim_assert(e->alive && !e->running, "ran after its end, or beside itself");
 	sim_assert(!e->barred, "ran though it was cancelled (G4)");
 	sim_assert(!current_run().closing || p.closing, "tw_closing");
@@ -130,7 +130,7 @@ static void schedule_one(void)
 	}
 	if (e->group >= 0)
 		task.group = p.groups[e->group];
-	e->due_ns = tw_clock_now(tw_sim_clock(p.sim)) + delay_ns;
+	e->due_ns = tw_service_now(tw_sim_service(p.sim)) + delay_ns;
 	int r = tw_schedule_task(p.service, &task, &e->timer);
 	if (p.closing) {
 		sim_eq(r, -ESHUTDOWN);
@@ -161,7 +161,8 @@ static void reset_one(struct entry *e)
 {
 	if (p.closing || (e->running && e->period_ns))
 		return;
-	uint64_t delay_ns = below(40 * MS), due_ns = tw_clock_now(tw_sim_clock(p.sim)) + delay_ns;
+	uint64_t delay_ns = below(40 * MS),
+		 due_ns = tw_service_now(tw_sim_service(p.sim)) + delay_ns;
 	int r = tw_reset(p.service, e->timer, delay_ns);
 	if (!e->alive || (e->barred && !e->running)) {
 		sim_eq(r, -ENOENT);

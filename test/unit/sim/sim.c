@@ -24,7 +24,7 @@ static void log_run(void *arg)
 {
 	if (log_.ran < MANY) {
 		log_.ids[log_.ran] = (int)(intptr_t)arg;
-		log_.at_ns[log_.ran] = tw_clock_now(tw_sim_clock(log_.sim));
+		log_.at_ns[log_.ran] = tw_service_now(tw_sim_service(log_.sim));
 	}
 	log_.ran++;
 }
@@ -82,10 +82,10 @@ Test(sim, runs_up_to_an_instant_that_included_and_stands_there)
 	schedule_ids(1, 10 * MS);
 	expect_eq(tw_sim_run_for(log_.sim, 10 * MS - 1), 0);
 	expect_eq(log_.ran, 0);
-	expect_eq(tw_clock_now(tw_sim_clock(log_.sim)), 5 * SECOND + 10 * MS - 1);
+	expect_eq(tw_service_now(tw_sim_service(log_.sim)), 5 * SECOND + 10 * MS - 1);
 	expect_eq(tw_sim_run_for(log_.sim, 1), 0);
 	expect_eq(log_.ran, 1);
-	expect_eq(tw_clock_now(tw_sim_clock(log_.sim)), 5 * SECOND + 10 * MS);
+	expect_eq(tw_service_now(tw_sim_service(log_.sim)), 5 * SECOND + 10 * MS);
 	close_sim();
 }
 
@@ -94,13 +94,13 @@ Test(sim, idle_comes_when_nothing_is_left_and_an_endless_series_runs_into_the_li
 	open_sim(1, 2);
 	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
 	expect_eq(tw_sim_step(log_.sim), 0);
-	expect_eq(tw_clock_now(tw_sim_clock(log_.sim)), 0);
+	expect_eq(tw_service_now(tw_sim_service(log_.sim)), 0);
 	struct tw_period period = rate_of(MS, MS, 0);
 	tw_timer series;
 	expect_eq(tw_schedule_every(tw_sim_service(log_.sim), &period, log_run, NULL, &series), 0);
 	expect_eq(tw_sim_run_until_idle(log_.sim, 100 * MS), -ETIMEDOUT);
 	expect_eq(log_.ran, 100);
-	expect_eq(tw_clock_now(tw_sim_clock(log_.sim)), 100 * MS);
+	expect_eq(tw_service_now(tw_sim_service(log_.sim)), 100 * MS);
 	expect_eq(tw_cancel(tw_sim_service(log_.sim), series), TW_CANCELLED);
 	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
 	expect_eq(log_.ran, 100);
@@ -207,44 +207,37 @@ static void check_turn(void *arg, const struct tw_sim_event *event)
 		out_of_turn += event->value != taken_runs++;
 }
 
-/* Two services on one clock, both due at the same instants. */
-static void run_two_services(uint64_t seed, uint32_t workers)
+/* Ten timers are handed over, and then ten tasks. */
+static void run_both_queues(uint64_t seed, uint32_t workers)
 {
-	tw_service *other;
 	out_of_turn = taken_runs = 0;
 	open_config(
 	    (struct tw_sim_config){.seed = seed, .workers = workers, .on_event = check_turn});
-	struct tw_service_config config = {.size = sizeof config,
-					   .clock = tw_sim_clock(log_.sim),
-					   .executor = tw_sim_executor(log_.sim),
-					   .drive = TW_DRIVE_MANUAL};
-	expect_eq(tw_service_create(&other, &config), 0);
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < 10; i++)
 		expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, log_run, id(i), NULL), 0);
-		expect_eq(tw_schedule(other, MS, log_run, id(100 + i), NULL), 0);
-	}
-	expect_eq(tw_sim_destroy(log_.sim), -EBUSY);
+	expect_eq(tw_sim_step(log_.sim), 1);
+	for (int i = 0; i < 10; i++)
+		expect_eq(tw_sim_submit(log_.sim, log_run, id(100 + i)), 0);
 	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
 	expect_eq(log_.ran, 20);
-	expect_eq(tw_service_destroy(other), 0);
 }
 
-Test(sim, several_services_stand_on_it_and_each_comes_first_now_and_then)
+Test(sim, workers_take_timers_and_tasks_and_each_comes_first_now_and_then)
 {
-	int other_first = 0;
+	int tasks_first = 0;
 	for (uint64_t seed = 0; seed < 40; seed++) {
-		run_two_services(seed, 2);
-		other_first += log_.ids[0] >= 100;
+		run_both_queues(seed, 2);
+		tasks_first += log_.ids[0] >= 100;
 		close_sim();
 	}
-	expect_gt(other_first, 5);
-	expect_lt(other_first, 35);
+	expect_gt(tasks_first, 5);
+	expect_lt(tasks_first, 35);
 }
 
-Test(sim, one_worker_takes_from_all_queues_in_the_order_of_handing_over)
+Test(sim, one_worker_takes_from_both_queues_in_the_order_of_handing_over)
 {
 	for (uint64_t seed = 0; seed < 20; seed++) {
-		run_two_services(seed, 1);
+		run_both_queues(seed, 1);
 		expect_eq(taken_runs, 20);
 		expect_eq(out_of_turn, 0);
 		for (int i = 1; i < 20; i++)
@@ -416,7 +409,7 @@ Test(sim, works_run_and_may_submit_themselves_again)
 	open_config((struct tw_sim_config){.seed = 4, .refuse_percent = 50});
 	tw_service *service = tw_sim_service(log_.sim);
 	expect_eq(tw__service_hold(service), 0);
-	tw__work_init(&work, service, tw_sim_executor(log_.sim), run_work);
+	tw__work_init(&work, service, service->executor, run_work);
 	tw__work_submit(&work);
 	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
 	expect_eq(log_.ran, 3);
@@ -439,6 +432,6 @@ Test(sim, what_never_ends_at_one_instant_is_given_up)
 	expect_eq(tw_sim_run_for(log_.sim, MS), -ELOOP);
 	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), -ELOOP);
 	expect_gt(log_.ran, 900);
-	expect_eq(tw_clock_now(tw_sim_clock(log_.sim)), 0);
+	expect_eq(tw_service_now(tw_sim_service(log_.sim)), 0);
 	close_sim(); /* the task is dropped */
 }

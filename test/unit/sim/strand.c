@@ -85,7 +85,7 @@ static void check_order(const struct entry *e)
 
 static void check_run(const struct entry *e)
 {
-	uint64_t now_ns = tw_clock_now(tw_sim_clock(p.sim));
+	uint64_t now_ns = tw_service_now(tw_sim_service(p.sim));
 	sim_assert(e->alive && !e->running, "ran after its end, or beside itself");
 	sim_assert(!e->barred && !e->ends_unrun, "ran though it was cancelled");
 	sim_assert(now_ns >= e->due_ns, "ran early");
@@ -174,7 +174,7 @@ static void submit_one(void)
 		e->delay_ns = 1 + below(2) * below(50 * MS) + (1 + below(4)) * 2 * MS;
 	if (e->kind == SERIES)
 		e->period_ns = 1 + below(20 * MS);
-	e->submitted_ns = tw_clock_now(tw_sim_clock(p.sim));
+	e->submitted_ns = tw_service_now(tw_sim_service(p.sim));
 	e->due_ns = e->submitted_ns + e->delay_ns;
 	bool refused = e->life->closed;
 	if (e->kind == TIMER) {

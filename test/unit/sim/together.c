@@ -154,7 +154,8 @@ static void answer(void *arg)
 	check_strand(r);
 	if (r->stage != HANDLED)
 		return; /* it has timed out */
-	sim_assert(tw_clock_now(tw_sim_clock(p.sim)) >= r->handled_ns, "an answer from the future");
+	sim_assert(tw_service_now(tw_sim_service(p.sim)) >= r->handled_ns,
+		   "an answer from the future");
 	int outcome = tw_cancel(p.service, r->timeout);
 	sim_assert(outcome == TW_CANCELLED,
 		   "the timeout of a request that has not timed out is there");
@@ -166,7 +167,7 @@ static void time_out(void *arg)
 	struct request *r = arg;
 	check_strand(r);
 	sim_assert(r->stage == HANDLED, "timed out after its end");
-	sim_assert(tw_clock_now(tw_sim_clock(p.sim)) >= r->handled_ns + TIMEOUT_MS * MS,
+	sim_assert(tw_service_now(tw_sim_service(p.sim)) >= r->handled_ns + TIMEOUT_MS * MS,
 		   "timed out early");
 	tw_job_cancel(p.limiter, r->job);
 	end_request(r, TIMED_OUT);
@@ -188,7 +189,7 @@ static void handle(void *arg)
 	struct request *r = arg;
 	check_strand(r);
 	sim_eq(r->turn, r->connection->handled++);
-	r->handled_ns = tw_clock_now(tw_sim_clock(p.sim));
+	r->handled_ns = tw_service_now(tw_sim_service(p.sim));
 	come_to(r, HANDLED);
 	struct tw_task timeout = {.size = sizeof timeout,
 				  .fn = time_out,
