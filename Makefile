@@ -213,6 +213,7 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 	$(Q)test/examples/metrics.sh $B/bin/server $B/test/examples/metrics
 	$(Q)CC="$(CC)" PROBES=$(PROBES) test/package/probes.sh $B/libtickwheel.so
 	$(Q)$B/test/package/opened $B/libtickwheel.so
+	$(Q)test/lint/trust.sh
 	$(Q)test/contract/comments.sh
 	$(Q)test/contract/answers.sh $B/test/contract/answers $B/plain/misuses
 	$(Q)$B/test/package/unloaded $B/test/package/plugin.so
@@ -249,7 +250,7 @@ LONG  ?= 60
 # the other, as the lines below say. `make -j1 check` runs all parts one after the other.
 parts := check-asan check-static check-includes check-hardened abi test check-compilers models check-tsan \
 	check-memcheck check-sandbox check-install check-musl check-man check-clocks check-format check-pairs \
-	check-words check-misuse check-functions check-cache check-durable check-cpp
+	check-words check-misuse check-functions check-trust check-cache check-durable check-cpp
 
 check_deps := deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults+cache+durable
 

@@ -95,12 +95,6 @@ done <"$dir/functions"
 [ "$(wc -l <"$dir/functions")" -ge 20 ] || echo "docs/design.md names fewer than twenty functions" >>"$dir/out"
 [ ! -s "$dir/out" ] || fail "names that lead nowhere"
 
-# docs/trust.md: the third column of its table of promises names each model, and nothing else.
-sed -n '/^| promise/,/^$/p' docs/trust.md | sed '1,2d' | cut -d '|' -f 4 | tr -d ' ' | tr , '\n' | sed '/^$/d' |
-	sort -u >"$dir/named"
-(cd test/model && ls ./*.pml | sed 's|^\./||; s/\.pml$//') >"$dir/there"
-diff "$dir/named" "$dir/there" >"$dir/out" || fail "docs/trust.md names (<) not the models that there are (>)"
-
 (cd examples && ls -d *.c *.cpp */ | sed 's/\.cp*$//; s|/$||' | sort) >"$dir/there"
 sed -n 's/^| *\[`\([a-z0-9_]*\)\/*`\].*/\1/p' examples/README.md | sort >"$dir/named"
 diff "$dir/named" "$dir/there" >"$dir/out" || fail "examples/README.md names (<) not what there is (>)"

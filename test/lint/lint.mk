@@ -1,12 +1,12 @@
 # Rules of the sources and texts, and static analysis.
 
 .PHONY: check-cheap check-includes check-format format check-pairs check-words check-misuse check-functions
-.PHONY: check-static check-analyzer
+.PHONY: check-static check-analyzer check-trust trust
 
 ##@ Rules of the sources
 
 check-cheap: check-includes check-format check-pairs check-words ## these, and static analysis
-check-cheap: check-misuse check-functions check-static check-hardened abi
+check-cheap: check-misuse check-functions check-trust check-static check-hardened abi
 
 check-includes: deps-build ## includes and calls point down the list of folders; sizes of files, folders and structs
 	$(again) $(lib_o)
@@ -30,6 +30,14 @@ check-misuse: ## each refusal of bad input has a text for the misuse hook, and a
 
 check-functions: ## no more public functions than there are, each of them used in an example or in the guide
 	$(Q)test/lint/functions.sh
+
+check-trust: ## each guarantee has a test, and each model, stress program and folder of unit tests a promise
+	$(Q)test/lint/trust.sh
+
+trust: deps-build ## build/trust.md: guarantees, models and documented errors, each with what holds it
+	$(again) $B/test/contract/answers $B/plain/misuses
+	$(Q)test/contract/answers.sh $B/test/contract/answers $B/plain/misuses build/errors
+	$(Q)test/lint/trust.sh --page build/errors >build/trust.md && rm build/errors && echo "trust: build/trust.md"
 
 check-static: deps-static ## clang-tidy and cppcheck; test/lint/static.sh has the exceptions and their reasons
 	$(Q)test/lint/static.sh
