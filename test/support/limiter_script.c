@@ -5,40 +5,13 @@
 #include <string.h>
 
 #include "executor/limiter/internal.h"
-#include "test/support/faults.h"
 
 struct limited script_home;
 struct load script_loads[64];
 
-static bool is_accepted[64], holds;
+static bool is_accepted[64];
 
 static const char *const states[] = {"QUEUED", "RUNNING", "RETRYING", "SETTLED", "GONE"};
-
-/* ------------------------------------------------------------------- the service */
-
-enum { FILLERS = 300 };
-
-static struct queue_executor stuck;
-static tw_timer fillers[FILLERS];
-static int filled;
-
-static void nothing(void *arg)
-{
-}
-
-static void fill_service(void)
-{
-	while (filled < FILLERS &&
-	       tw_schedule(script_home.rig.service, DAY, nothing, NULL, &fillers[filled]) == 0)
-		filled++;
-	expect_lt(filled, FILLERS);
-}
-
-static void empty_service(const struct words *words)
-{
-	while (filled > 0)
-		expect_eq(tw_cancel(script_home.rig.service, fillers[--filled]), TW_CANCELLED);
-}
 
 /* ------------------------------------------------------------------- open, close */
 
@@ -75,7 +48,7 @@ static void say_idle(void *arg)
 
 static void open_limiter(const struct words *given)
 {
-	struct tw_service_config service = rig_config();
+	struct tw_service_config service = script_service(given);
 	struct tw_limiter_config config = limited_config((uint32_t)option_of(given, "limit", 1));
 	config.max_pending = (uint32_t)option_of(given, "pending", 0);
 	config.rate_starts = (uint32_t)option_of(given, "rate", 0);
@@ -93,43 +66,21 @@ static void open_limiter(const struct words *given)
 		config.executor = tw_executor_inline();
 		service.tick_ns = 50000;
 	}
-	queue_executor_open(&stuck);
-	stuck.refuse = has_word(given, "refused") ? SIZE_MAX : 0;
-	if (has_word(given, "stuck") || has_word(given, "refused"))
-		service.executor = &stuck.base;
-	if (has_word(given, "full"))
-		service.max_timers = 1; /* rounded up to what a service has at least */
 	memset(is_accepted, 0, sizeof is_accepted);
 	memset(script_loads, 0, sizeof script_loads);
 	limited_open_in(&script_home, &service, &config);
-	if (has_word(given, "full"))
-		fill_service();
 	if (!has_word(given, "paused"))
 		expect_eq(tw_limiter_set_paused(script_home.limiter, false), 0);
 }
 
 static void close_limiter(void)
 {
-	empty_service(NULL);
 	expect_eq(script_home.limiter->times.timed, 0);
 	limited_close(&script_home);
-	queue_executor_close(&stuck);
 	for (int n = 0; n < 64; n++) {
 		expect_eq(script_loads[n].dones, is_accepted[n]);
 		expect_eq(script_loads[n].releases, is_accepted[n]);
 	}
-}
-
-static void pump(void)
-{
-	if (!holds)
-		limited_pump(&script_home);
-	holds = false;
-}
-
-static uint64_t now_ms(void)
-{
-	return limited_now(&script_home) / MS;
 }
 
 /* ----------------------------------------------------------------------- jobs */
@@ -341,48 +292,6 @@ static void listen_idle(const struct words *words)
 	}
 }
 
-/* --------------------------------------------------------------- time, executor */
-
-static void advance(const struct words *words)
-{
-	limited_advance(&script_home, (uint64_t)words->number[0] * MS);
-}
-
-static void drive(const struct words *words)
-{
-	rig_advance(&script_home.rig, (uint64_t)words->number[0] * MS);
-}
-
-static void pass(const struct words *words)
-{
-	limited_pass(&script_home, (uint64_t)words->number[0] * MS);
-}
-
-static void refuse(const struct words *words)
-{
-	script_home.queue.refuse = (size_t)words->number[0];
-}
-
-static void arm_faults(const struct words *words)
-{
-	faults_arm(0, true);
-}
-
-static void disarm_faults(const struct words *words)
-{
-	expect_eq(faults_disarm(), true);
-}
-
-static void mark(const struct words *words)
-{
-	say("-");
-}
-
-static void hold(const struct words *words)
-{
-	holds = true;
-}
-
 static const struct verb verbs[] = {
     {"submit", submit},
     {"end", end},
@@ -401,16 +310,7 @@ static const struct verb verbs[] = {
     {"rate", set_rate},
     {"wait_idle", wait_idle},
     {"on_idle", listen_idle},
-    {"advance", advance},
-    {"drive", drive},
-    {"pass", pass},
-    {"refuse", refuse},
-    {"no_memory", arm_faults},
-    {"memory", disarm_faults},
-    {"empty", empty_service},
     {"times", limiter_say_times},
-    {"-", mark},
-    {"hold", hold},
     {"stats", limiter_say_stats},
     {"result", limiter_say_result},
     {NULL, NULL},
@@ -419,7 +319,7 @@ static const struct verb verbs[] = {
 const struct stage limiter_stage = {
     .open = open_limiter,
     .close = close_limiter,
-    .end_step = pump,
-    .now_ms = now_ms,
+    .rig = &script_home.rig,
+    .queue = &script_home.queue,
     .verbs = verbs,
 };

@@ -4,9 +4,7 @@
  *
  * Given: limit=1 pending=N rate=STARTS interval=MS, collect, paused, paused_refuses, no_queue;
  * hooks: says "started 0", "retried 0 after 5", "settled 0" and "idle"; inline: on the driving
- * thread, by ticks of 50 us; stuck: the service's executor runs nothing;
- * refused: it takes nothing; full: the service has no
- * timer left, until `empty`. All times are in ms. The limiter runs, unless it is `paused`.
+ * thread, by ticks of 50 us. The limiter runs, unless it is `paused`.
  *
  *   submit N.. OPTION..   jobs. Each says "start 0" for an attempt, "stop 0 cancelled", and how it
  *                         settled: "0 ok", "0 failed EIO", "0 cancelled", "0 cancelled EINTR",
@@ -22,15 +20,8 @@
  *   cancel, state, wait, is_cancelled N; priority N P
  *   pause, resume, close drop|drain [MS], close_then drop|drain, destroy (it answers EBUSY),
  *   limit N, rate STARTS MS, wait_idle, on_idle N
- *   advance MS            tick by tick, all run; drive MS: the executor does not; pass MS: nor the
- *                         driver
- *   refuse N              the executor refuses N submits; -1: all
- *   no_memory, memory     from here on, to here: there was a request
- *   empty                 the service has timers again
  *   stats NAME..          gauges and counters; result N NAME..: id, attempts, queued, run; times:
  *                         how many jobs have a time to keep, and whether a timer is armed for them
- *   -                     says "-", between what was said before and after
- *   hold                  the executor is not emptied at the end of this step
  *
  * At the end each accepted job has settled once and was released once.
  */
@@ -59,9 +50,5 @@ void script_close_then(enum tw_close_mode mode);
 void limiter_say_stats(const struct words *words);
 void limiter_say_result(const struct words *words);
 void limiter_say_times(const struct words *words);
-
-/* For tables of verbs: of all numbers of a call. */
-#define EACH_NUMBER(words, n) \
-	for (int i_ = 0, n; i_ < (words)->numbers && (n = (int)(words)->number[i_], true); i_++)
 
 #endif

@@ -1,5 +1,6 @@
 /* Scripts: their calls, taken apart and made; and what is said. */
 #include "script.h"
+#include "script_verbs.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -13,6 +14,9 @@ enum { STORY = 8192 };
 
 static struct {
 	const struct stage *stage; /* NULL: no script plays */
+	const struct verb *more;
+	char text[SCRIPT_TEXT]; /* of all its calls */
+	size_t used;
 	char story[STORY];
 	size_t told;
 	uint64_t told_ms;
@@ -68,7 +72,7 @@ void say(const char *format, ...)
 		return;
 	if (now.told)
 		append_text(", ");
-	uint64_t ms = now.stage->now_ms();
+	uint64_t ms = (rig_now(now.stage->rig) - RIG_START_NS) / MS;
 	if (ms != now.told_ms)
 		append_text("@%llu ", (unsigned long long)ms);
 	now.told_ms = ms;
@@ -154,17 +158,50 @@ static void add_numbers(struct words *words, const char *word)
 		words->number[words->numbers++] = number;
 }
 
+/* Where the text from `from` on has this character outside of braces and brackets; or its end. */
+static char *find_outside(char *from, char wanted)
+{
+	int depth = 0;
+	for (; *from && (depth || *from != wanted); from++)
+		depth += strchr("{[", *from) ? 1 : strchr("}]", *from) ? -1 : 0;
+	return from;
+}
+
+static void add_word(struct words *words, char *word, char *end)
+{
+	bool is_run = *word == '{', is_release = *word == '[';
+	if (is_run || is_release) {
+		end[-1] = 0;
+		*(is_run ? &words->in_run : &words->in_release) = word + 1;
+		return;
+	}
+	expect_lt(words->n, SCRIPT_WORDS);
+	words->word[words->n++] = word;
+	add_numbers(words, word);
+}
+
 /* The words lie in the text, which is changed. */
 static struct words words_of(char *text)
 {
 	struct words words = {0};
-	char *rest = NULL;
-	for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-		expect_lt(words.n, SCRIPT_WORDS);
-		words.word[words.n++] = word;
-		add_numbers(&words, word);
+	while (*text) {
+		char *end = find_outside(text, ' ');
+		bool is_last = !*end;
+		*end = 0;
+		if (end > text)
+			add_word(&words, text, end);
+		text = is_last ? end : end + 1;
 	}
 	return words;
+}
+
+static char *copy_text(const char *text)
+{
+	char *copy = now.text + now.used;
+	size_t size = strlen(text) + 1;
+	expect_le(now.used + size, SCRIPT_TEXT);
+	now.used += size;
+	return memcpy(copy, text, size);
 }
 
 /* --------------------------------------------------------------------- play */
@@ -177,48 +214,68 @@ static const struct verb *find_verb(const struct verb *verbs, const char *name)
 	return NULL;
 }
 
-static void call_words(const struct stage *stage, const struct verb *more, char *text)
+static void call_words(char *text)
 {
 	struct words words = words_of(text);
-	const struct verb *verb = find_verb(more, words.word[0]);
-	verb = verb ? verb : find_verb(stage->verbs, words.word[0]);
+	const struct verb *verb = find_verb(now.more, words.word[0]);
+	verb = verb ? verb : find_verb(now.stage->verbs, words.word[0]);
+	verb = verb ? verb : find_verb(script_verbs, words.word[0]);
 	cr_assert_not_null(verb, "no verb %s", words.word[0]);
 	verb->call(&words);
 }
 
-static void play_step(const struct stage *stage, const struct verb *more,
-		      const struct script *script, const struct step *step)
+void play_calls(const char *calls)
 {
-	char text[512], *rest = NULL;
-	expect_lt(snprintf(text, sizeof text, "%s", step->call), sizeof text);
+	for (char *call = copy_text(calls), *end; *call; call = end) {
+		end = find_outside(call, ';');
+		if (*end)
+			*end++ = 0;
+		call_words(call);
+	}
+}
+
+static void play_step(const struct script *script, const struct step *step)
+{
 	now.step++;
 	now.told = 0;
 	now.story[0] = 0;
-	for (char *call = strtok_r(text, ";", &rest); call; call = strtok_r(NULL, ";", &rest))
-		call_words(stage, more, call);
-	if (stage->end_step)
-		stage->end_step();
+	play_calls(step->call);
+	script_end_step();
 	cr_expect_str_eq(now.story, step->wanted, "%s, step %d (%s):\n  said:   %s\n  wanted: %s",
 			 script->name, (int)(step - script->steps) + 1, step->call, now.story,
 			 step->wanted);
 }
 
+void open_stage(const struct stage *stage, const char *given)
+{
+	now.stage = stage;
+	now.used = 0;
+	now.told_ms = 0;
+	now.told = 0;
+	struct words words = words_of(copy_text(given));
+	script_begin(stage);
+	stage->open(&words);
+	script_opened(&words);
+}
+
+void close_stage(void)
+{
+	now.told = 0;
+	script_end();
+	now.stage->close();
+	script_closed();
+	now.stage = NULL;
+}
+
 void play(const struct stage *stage, const struct verb *more, const struct script *scripts,
 	  size_t n)
 {
+	now.more = more;
 	for (const struct script *script = scripts; script < scripts + n; script++) {
-		char given[128];
-		snprintf(given, sizeof given, "%s", script->given);
-		struct words words = words_of(given);
-		now.stage = stage;
-		now.told_ms = 0;
-		now.told = 0;
-		stage->open(&words);
+		open_stage(stage, script->given);
 		for (const struct step *step = script->steps; step->call; step++)
-			play_step(stage, more, script, step);
-		now.told = 0;
-		stage->close();
+			play_step(script, step);
+		close_stage();
 		cr_expect(now.told == 0, "%s, at its end: %s", script->name, now.story);
-		now.stage = NULL;
 	}
 }

@@ -7,16 +7,34 @@
  *
  * What is said at another instant than what was said before begins with it: "@30 " is 30 ms after
  * the start. The first word of a call is its verb. Numbers follow ("3", or "3..5" for three of
- * them, or an error as EIO), flags ("held"), and options ("queue=30").
+ * them, or an error as EIO), flags ("held"), and options ("queue=30"). Calls in braces are made
+ * inside of a callback, and those in brackets inside of a release: "submit 0 {cancel 1; submit 2}".
+ *
+ * Given, for each stage with a service: queued: the service's executor is the stage's queue;
+ * stuck: it runs nothing; refused: it takes nothing; small: the service has few timers; full: it has
+ * none left, until `empty`.
+ *
+ * Verbs of each stage (times are in ms):
+ *
+ *   -                     says "-", between what was said before and after
+ *   context               says which of the contexts 1 .. 9 the thread has, or 0; set_context N
+ *   advance MS            tick by tick, and the queue runs; drive MS: the queue does not run; pass MS:
+ *                         nobody looks
+ *   next, pump            runs the queue's next ticket; all
+ *   waiting               says how many tickets wait
+ *   hold                  the queue is not pumped at the end of this step
+ *   refuse N              the queue refuses N submits; -1: all
+ *   fill, empty           takes all timers that the service has left; gives them back
+ *   schedule              a timer of the service; close_service MS; pending: its pending timers
+ *   no_memory, memory     from here on, to here; there was a request
  */
 #ifndef TEST_SUPPORT_SCRIPT_H
 #define TEST_SUPPORT_SCRIPT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "queue_executor.h"
+#include "rig.h"
 
-enum { SCRIPT_STEPS = 24, SCRIPT_NUMBERS = 64, SCRIPT_WORDS = 32 };
+enum { SCRIPT_STEPS = 24, SCRIPT_NUMBERS = 64, SCRIPT_WORDS = 32, SCRIPT_TEXT = 4096 };
 
 struct step {
 	const char *call, *wanted;
@@ -32,7 +50,8 @@ struct words {
 	int n;
 	const char *word[SCRIPT_WORDS];
 	int numbers;
-	int64_t number[SCRIPT_NUMBERS]; /* the plain ones */
+	int64_t number[SCRIPT_NUMBERS];  /* the plain ones */
+	const char *in_run, *in_release; /* calls; until the script's end */
 };
 
 bool has_word(const struct words *words, const char *word);
@@ -46,16 +65,29 @@ struct verb {
 struct stage {
 	void (*open)(const struct words *given);
 	void (*close)(void);
-	void (*end_step)(void); /* what follows each step's calls; or NULL */
-	uint64_t (*now_ms)(void);
+	struct rig *rig;
+	struct queue_executor *queue; /* pumped at the end of each step; or NULL */
 	const struct verb *verbs;
 };
+
+/* For open: what is given of the service. */
+struct tw_service_config script_service(const struct words *given);
 
 /* `more` has verbs of the file's own, or is NULL. */
 void play(const struct stage *stage, const struct verb *more, const struct script *scripts,
 	  size_t n);
 
 #define PLAY(stage, more, scripts) play(stage, more, scripts, sizeof(scripts) / sizeof *(scripts))
+
+/* For a test that is no table: what a script does at its begin, and at its end. */
+void open_stage(const struct stage *stage, const char *given);
+void close_stage(void);
+
+/* Makes these calls of the script that plays. */
+void play_calls(const char *calls);
+
+/* The context of this number; NULL for 0. */
+void *script_context(int64_t n);
 
 /* Writes down that something has happened. Outside of scripts it is ignored. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -77,5 +109,9 @@ struct gauge {
 
 /* Says "name=value" for each of the call's words that the table has. */
 void say_gauges(const struct words *words, const struct gauge *gauges, const void *from);
+
+/* Repeats the statement for all plain numbers of a call. */
+#define EACH_NUMBER(words, n) \
+	for (int i_ = 0, n; i_ < (words)->numbers && (n = (int)(words)->number[i_], true); i_++)
 
 #endif

@@ -87,7 +87,7 @@ static struct load randoms[LOADS];
 static void play_random(uint64_t seed, bool full, struct tw_job_result *results, uint64_t *done_ns)
 {
 	/* nobody waits for another: what comes a tick late moves nobody else */
-	limiter_stage.open(&(struct words){.n = 2, .word = {"limit=60", full ? "full" : "-"}});
+	open_stage(&limiter_stage, full ? "limit=60 full" : "limit=60");
 	for (int i = 0; i < LOADS; i++) {
 		randoms[i] = (struct load){.home = &script_home,
 					   .number = i,
@@ -114,7 +114,7 @@ static void play_random(uint64_t seed, bool full, struct tw_job_result *results,
 		results[i] = randoms[i].result;
 		done_ns[i] = randoms[i].done_ns;
 	}
-	limiter_stage.close();
+	close_stage();
 }
 
 Test(limiter_full, all_ends_as_with_timers, .timeout = 120)

@@ -6,117 +6,39 @@
 #include <stdlib.h>
 
 #include "test/support/eager_executor.h"
+#include "test/support/strand_script.h"
 #include "test/support/strand_suite.h"
 
 TestSuite(strand_bounds, .init = opened, .fini = closed, .timeout = 60);
 
-/* ---------------------------------------------------------------------- slices */
+static const struct script bounds[] = {
+    {"a strand gives its worker back after five milliseconds",
+     "",
+     {{"submit 0..7 stays=2; next; waiting; hold", "run 0, @2 run 1, @4 run 2, @6 1 wait"},
+      {"next; hold", "run 3, @8 run 4, @10 run 5"},
+      {"pump", "@12 run 6, @14 run 7"}}},
+    {"a task longer than the slice is the only one of its turn",
+     "",
+     {{"submit 0..2 stays=10; next; hold", "run 0"},
+      {"next; hold", "@10 run 1"},
+      {"next; waiting", "@20 run 2, @30 0 wait"}}},
+    {"delayed tasks do not wait for the service's executor",
+     "stuck",
+     {{"submit 1 delay=10; submit 2 every=10 first=10; advance 32; cancel 2",
+       "@10 run 1, run 2, @20 run 2, @30 run 2, @32 2 cancelled, CANCELLED"}}},
+    {"a refusing executor does not keep the service from closing",
+     "",
+     {{"refuse -1; submit 1; submit 2 delay=1; submit 3 every=1; advance 5", ""},
+      {"destroy; close_service 1000", "@5 1 cancelled, 3 cancelled, 2 cancelled"}}},
+    {"a refusing executor below two strands does not either",
+     "",
+     {{"refuse -1; upper 1; submit 2; advance 5", ""},
+      {"destroy_others; destroy; close_service 1000", "@5 1 cancelled, 2 cancelled"}}},
+};
 
-static void take_two_ms(struct noted *noted)
+Test(strand_bounds, bounds)
 {
-	rig_advance(&noted->rig->rig, 2 * MS);
-}
-
-Test(strand_bounds, a_strand_gives_its_worker_back_after_five_milliseconds)
-{
-	struct noted tasks[8];
-	for (int i = 0; i < 8; i++) {
-		tasks[i] = NOTED(&rig, i);
-		tasks[i].act = take_two_ms;
-		noted_submit(&tasks[i], 0);
-	}
-	queue_executor_run_next(&rig.queue);
-	expect_eq(rig.rig.ran, 3); /* 2, 4, 6 ms */
-	expect_eq(queue_executor_waiting(&rig.queue), 1);
-	queue_executor_run_next(&rig.queue);
-	expect_eq(rig.rig.ran, 6);
-	strand_rig_pump(&rig);
-	expect_eq(rig.rig.ran, 8);
-	expect_ids_ascend(&rig.rig);
-}
-
-static void take_ten_ms(struct noted *noted)
-{
-	rig_advance(&noted->rig->rig, 10 * MS);
-}
-
-Test(strand_bounds, a_task_longer_than_the_slice_is_the_only_one_of_its_turn)
-{
-	struct noted tasks[3];
-	for (int i = 0; i < 3; i++) {
-		tasks[i] = NOTED(&rig, i);
-		tasks[i].act = take_ten_ms;
-		noted_submit(&tasks[i], 0);
-	}
-	for (size_t turn = 1; turn <= 3; turn++) {
-		queue_executor_run_next(&rig.queue);
-		expect_eq(rig.rig.ran, turn);
-	}
-	expect_eq(queue_executor_waiting(&rig.queue), 0);
-}
-
-/* ------------------------------------------------- the service's executor is busy */
-
-Test(strand_bounds, delayed_tasks_do_not_wait_for_the_services_executor)
-{
-	struct strand_rig mine;
-	struct queue_executor busy;
-	struct noted task = NOTED(&mine, 1), series = NOTED(&mine, 2);
-	struct tw_service_config cfg = rig_config();
-	queue_executor_open(&busy);
-	queue_executor_open(&mine.queue);
-	cfg.executor = &busy.base;
-	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base), 0);
-	noted_submit(&task, 10 * MS);
-	noted_submit_every(&series, 10 * MS, 10 * MS);
-	/* nobody runs the queue `busy` */
-	strand_rig_advance(&mine, 30 * MS + 2 * mine.rig.tick_ns);
-	expect_eq(queue_executor_waiting(&busy), 0);
-	expect_eq(task.runs, 1);
-	expect_eq(series.runs, 3);
-	expect_le(task.ran_at_ns, RIG_START_NS + 10 * MS + 2 * mine.rig.tick_ns);
-	strand_rig_close(&mine);
-	queue_executor_close(&busy);
-}
-
-/* ------------------------------------------------------- the executor refuses */
-
-Test(strand_bounds, a_refusing_executor_does_not_keep_the_service_from_closing)
-{
-	struct noted now = NOTED(&rig, 1), later = NOTED(&rig, 2), series = NOTED(&rig, 3);
-	rig.queue.refuse = SIZE_MAX;
-	noted_submit_released(&now, 0);
-	noted_submit_released(&later, MS);
-	noted_submit_every(&series, 0, MS);
-	strand_rig_advance(&rig, 5 * MS);
-	expect_eq(rig.rig.ran, 0);
-	expect_eq(tw_strand_destroy(rig.strand), 0);
-	rig.strand = NULL;
-	struct noted *all[] = {&now, &later, &series};
-	for (int i = 0; i < 3; i++) {
-		expect_eq(all[i]->releases, 1);
-		expect_eq(all[i]->fate, TW_FATE_CANCELLED);
-	}
-	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, SECOND), 0);
-	expect_eq(rig.rig.ran, 0);
-}
-
-Test(strand_bounds, a_refusing_executor_below_two_strands_does_not_keep_the_service_from_closing)
-{
-	struct noted now = NOTED(&rig, 1), below = NOTED(&rig, 2);
-	tw_strand *upper;
-	rig.queue.refuse = SIZE_MAX;
-	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand)), 0);
-	expect_eq(tw_strand_submit(upper, note_run, &now), 0);
-	noted_submit_released(&below, 0);
-	strand_rig_advance(&rig, 5 * MS);
-	expect_eq(tw_strand_destroy(upper), 0);
-	expect_eq(tw_strand_destroy(rig.strand), 0);
-	rig.strand = NULL;
-	expect_eq(below.releases, 1);
-	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, SECOND), 0);
-	expect_eq(rig.rig.ran, 0);
+	PLAY(&strand_stage, NULL, bounds);
 }
 
 /* ------------------------------------------- the executor runs tickets inside submit */

@@ -6,10 +6,51 @@
 #include <stdlib.h>
 
 #include "executor/strand/internal.h"
+#include "test/support/strand_script.h"
 #include "test/support/strand_suite.h"
 #include "executor/strand/run.h"
 
 TestSuite(strand_executor, .init = opened, .fini = closed, .timeout = 30);
+
+static const struct script executors[] = {
+    {"timers that name it run on it in order",
+     "",
+     {{"timer 0..3 delay=1 {where}; timer 4 5 delay=2 {where}; advance 6; stats runs",
+       "@1 run 0, on it, run 1, on it, run 2, on it, run 3, on it, @2 run 4, on it, run 5, on "
+       "it, @6 runs=6"}}},
+    {"timers and tasks share the queue",
+     "",
+     {{"timer 2 delay=1; submit 1; drive 3; next; submit 3", "@3 run 1, run 2, run 3"}}},
+    {"cancelled timers do not run",
+     "",
+     {{"timer 1 2 delay=1; drive 3; cancel_timer 1", "@3 1 cancelled, CANCELLED, run 2"}}},
+    {"timers that come due after a close end as cancelled",
+     "",
+     {{"timer 1 delay=5; close", ""}, {"advance 8", "@5 1 cancelled"}}},
+    {"timers may outlive a destroyed strand",
+     "",
+     {{"timer 1 delay=5; drive 1; destroy; timer 2 delay=5; advance 10",
+       "@5 1 cancelled, @6 2 cancelled"}}},
+    {"releases after the end are told by the service's executor, in its own time",
+     "queued",
+     {{"timer 1 delay=1; close; refuse 1; drive 5; waiting", "@5 1 wait, 1 cancelled"}}},
+    {"a strand may stand on a strand, also on a closed one",
+     "",
+     {{"submit 1; upper 2; submit 3", "run 1, run 3, run 2"},
+      {"upper 4 5; close", "run 4, run 5"}}},
+    {"the driver runs a strand on the inline executor",
+     "inline",
+     {{"submit 2 delay=2; submit 1; -; drive 5", "-, run 1, @2 run 2"}}},
+    {"refusals lose nothing: what is refused comes a tick later",
+     "queued",
+     {{"submit 2 delay=4; refuse 2; submit 1; advance 3; refuse 3; advance 10",
+       "@1 run 1, @5 run 2"}}},
+};
+
+Test(strand_executor, executors)
+{
+	PLAY(&strand_stage, NULL, executors);
+}
 
 /* A timer of the rig's service, its callback note_run, that names an executor. */
 static tw_timer named(struct noted *noted, uint64_t delay_ns, tw_executor *executor)
@@ -25,41 +66,6 @@ static tw_timer named(struct noted *noted, uint64_t delay_ns, tw_executor *execu
 	return timer;
 }
 
-static void note_strand(struct noted *noted)
-{
-	noted->answer = tw_strand_current() == noted->rig->strand;
-}
-
-Test(strand_executor, timers_that_name_it_run_on_it_in_order)
-{
-	struct noted timers[300];
-	for (int i = 0; i < 300; i++) {
-		timers[i] = NOTED(&rig, i);
-		timers[i].act = note_strand;
-		named(&timers[i], (uint64_t)(1 + i / 100) * MS, tw_strand_executor(rig.strand));
-	}
-	strand_rig_advance(&rig, 6 * MS);
-	expect_eq(rig.rig.ran, 300);
-	expect_ids_ascend(&rig.rig);
-	for (int i = 0; i < 300; i++) {
-		expect_eq(timers[i].answer, 1);
-		expect_eq(timers[i].fate, TW_FATE_FIRED);
-	}
-	expect_eq(strand_stats(rig.strand).runs, 300);
-}
-
-Test(strand_executor, timers_and_tasks_share_the_queue)
-{
-	struct noted timer = NOTED(&rig, 2), before = NOTED(&rig, 1), after = NOTED(&rig, 3);
-	named(&timer, MS, tw_strand_executor(rig.strand));
-	noted_submit(&before, 0);
-	rig_advance(&rig.rig, 3 * MS); /* the timer has come to the strand */
-	queue_executor_run_next(&rig.queue);
-	noted_submit(&after, 0);
-	strand_rig_pump(&rig);
-	expect_order(&rig, 1, 2, 3);
-}
-
 Test(strand_executor, more_tickets_than_the_budget_go_to_the_back_and_are_kept)
 {
 	struct noted timers[100];
@@ -73,17 +79,6 @@ Test(strand_executor, more_tickets_than_the_budget_go_to_the_back_and_are_kept)
 	strand_rig_pump(&rig);
 	expect_eq(rig.rig.ran, 100);
 	expect_ids_ascend(&rig.rig);
-}
-
-Test(strand_executor, cancelled_timers_do_not_run)
-{
-	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2);
-	tw_timer timer = named(&a, MS, tw_strand_executor(rig.strand));
-	named(&b, MS, tw_strand_executor(rig.strand));
-	rig_advance(&rig.rig, 3 * MS); /* both wait in the strand */
-	expect_eq(tw_cancel(rig.rig.service, timer), TW_CANCELLED);
-	strand_rig_pump(&rig);
-	expect_order(&rig, 2);
 }
 
 /* ------------------------------------------------------------------ after the end */
@@ -186,76 +181,7 @@ Test(strand_executor, close_in_the_middle_of_a_batch_leaves_work_behind_it_alone
 	expect_eq(tw_strand_destroy(upper), 0);
 }
 
-Test(strand_executor, timers_that_come_due_later_end_as_cancelled)
-{
-	struct noted a = NOTED(&rig, 1);
-	named(&a, 5 * MS, tw_strand_executor(rig.strand));
-	expect_eq(tw_strand_close(rig.strand, 0), 0);
-	expect_eq(a.releases, 0);
-	strand_rig_advance(&rig, 8 * MS);
-	expect_eq(a.releases, 1);
-	expect_eq(a.fate, TW_FATE_CANCELLED);
-	expect_eq(a.runs, 0);
-}
-
-Test(strand_executor, timers_may_outlive_a_destroyed_strand)
-{
-	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2);
-	tw_executor *executor = tw_strand_executor(rig.strand);
-	named(&a, 5 * MS, executor);
-	rig_advance(&rig.rig, MS);
-	expect_eq(tw_strand_destroy(rig.strand), 0);
-	rig.strand = NULL;
-	named(&b, 5 * MS, executor);
-	strand_rig_advance(&rig, 10 * MS);
-	expect_eq(a.fate, TW_FATE_CANCELLED);
-	expect_eq(b.fate, TW_FATE_CANCELLED);
-	expect_eq(a.releases + b.releases, 2);
-	expect_eq(rig.rig.ran, 0);
-}
-
-/* The service's executor is another: it calls the releases, in its own time. */
-Test(strand_executor, releases_after_the_end_are_told_by_the_services_executor)
-{
-	struct strand_rig mine;
-	struct noted a = NOTED(&mine, 1);
-	struct tw_service_config cfg = rig_config();
-	queue_executor_open(&mine.queue);
-	cfg.executor = &mine.queue.base;
-	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL), 0);
-	named(&a, MS, tw_strand_executor(mine.strand));
-	expect_eq(tw_strand_close(mine.strand, 0), 0);
-	mine.queue.refuse = 1;
-	rig_advance(&mine.rig, 5 * MS);
-	expect_eq(a.releases, 0);
-	expect_eq(queue_executor_waiting(&mine.queue), 1);
-	expect_eq(queue_executor_run_next(&mine.queue), 0);
-	expect_eq(a.fate, TW_FATE_CANCELLED);
-	expect_eq(a.releases, 1);
-	strand_rig_close(&mine);
-}
-
 /* ------------------------------------------------------------------------ bases */
-
-Test(strand_executor, a_strand_may_stand_on_a_strand)
-{
-	tw_strand *upper;
-	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2), c = NOTED(&rig, 3);
-	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand)), 0);
-	noted_submit(&a, 0);
-	expect_eq(tw_strand_submit(upper, note_run, &b), 0);
-	noted_submit(&c, 0);
-	strand_rig_pump(&rig);
-	expect_eq(rig.rig.ran, 3);
-	expect_eq(tw_strand_submit(upper, note_run, &b), 0);
-	expect_eq(tw_strand_submit(upper, note_run, &b), 0);
-	expect_eq(tw_strand_close(rig.strand, 0), 0); /* it is still an executor */
-	strand_rig_pump(&rig);
-	expect_eq(rig.rig.ran, 5);
-	expect_eq(tw_strand_destroy(upper), 0);
-	strand_rig_pump(&rig);
-}
 
 /*
  * The upper one could not set its timer, and comes again in a tick; both are destroyed before, and
@@ -313,39 +239,4 @@ Test(strand_executor, a_strand_may_serve_a_whole_service)
 	strand_rig_advance(&rig, 3 * MS);
 	expect_order(&rig, 1);
 	expect_eq(tw_service_destroy(other), 0);
-}
-
-Test(strand_executor, the_driver_runs_a_strand_on_the_inline_executor)
-{
-	struct strand_rig mine;
-	struct noted a = NOTED(&mine, 1), b = NOTED(&mine, 2);
-	queue_executor_open(&mine.queue);
-	rig_open(&mine.rig, NULL);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL), 0);
-	noted_submit(&b, 2 * MS);
-	noted_submit(&a, 0);
-	expect_eq(mine.rig.ran, 0);
-	rig_advance(&mine.rig, 5 * MS);
-	expect_order(&mine, 1, 2);
-	strand_rig_close(&mine);
-}
-
-/* What is refused comes a tick later. */
-Test(strand_executor, refusals_lose_nothing)
-{
-	struct strand_rig mine;
-	struct noted a = NOTED(&mine, 1), b = NOTED(&mine, 2);
-	struct tw_service_config cfg = rig_config();
-	queue_executor_open(&mine.queue);
-	cfg.executor = &mine.queue.base;
-	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL), 0);
-	noted_submit(&b, 4 * MS);
-	mine.queue.refuse = 2;
-	noted_submit(&a, 0);
-	strand_rig_advance(&mine, 2 * MS + 1);
-	mine.queue.refuse = 3;
-	strand_rig_advance(&mine, 10 * MS);
-	expect_order(&mine, 1, 2);
-	strand_rig_close(&mine);
 }

@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "test/support/strand_suite.h"
+#include "test/support/strand_script.h"
 #include "test/support/current.h"
 
-TestSuite(strand_series, .init = opened, .fini = closed, .timeout = 60);
+TestSuite(strand_series, .timeout = 60);
 
 enum { RUNS = 200 };
 
@@ -171,68 +171,18 @@ Test(strand_series, does_as_timers_do)
 	}
 }
 
-/* ----------------------------------------------------------------- tasks that run once */
+static const struct script pasts[] = {
+    {"a deadline in the past is due immediately",
+     "",
+     {{"submit 1 at=-1000; advance 2", "@1 run 1"}}},
+    {"a series that begins in the past may make up for its runs",
+     "",
+     {{"drive 3600000; submit 1 at=0 every=600000; advance 2",
+       "@3600001 run 1, run 1, run 1, run 1, run 1, run 1, run 1"},
+      {"advance 600000; cancel 1", "@4200000 run 1, @4200002 1 cancelled, CANCELLED"}}},
+};
 
-static struct tw_strand_task spec_of(struct noted *noted)
+Test(strand_series, pasts)
 {
-	return (struct tw_strand_task){.size = sizeof(struct tw_strand_task),
-				       .fn = note_run,
-				       .arg = noted,
-				       .release = note_release};
-}
-
-Test(strand_series, a_deadline_in_the_past_is_due_immediately)
-{
-	struct noted task = NOTED(&rig, 1);
-	struct tw_strand_task spec = spec_of(&task);
-	spec.flags = TW_TASK_AT;
-	spec.delay_ns = RIG_START_NS - SECOND;
-	expect_eq(tw_strand_submit_task(rig.strand, &spec, NULL), 0);
-	strand_rig_advance(&rig, 2 * rig.rig.tick_ns);
-	expect_eq(task.runs, 1);
-}
-
-Test(strand_series, a_series_that_begins_in_the_past_may_make_up_for_its_runs)
-{
-	struct noted series = NOTED(&rig, 1);
-	struct tw_strand_task spec = spec_of(&series);
-	struct tw_period period = {
-	    .size = sizeof period, .period_ns = 600 * SECOND, .missed = TW_MISSED_BURST};
-	rig_advance(&rig.rig, 3600 * SECOND);
-	spec.flags = TW_TASK_AT;
-	spec.delay_ns = rig_now(&rig.rig) - 3600 * SECOND;
-	spec.period = &period;
-	tw_strand_task_id id;
-	expect_eq(tw_strand_submit_task(rig.strand, &spec, &id), 0);
-	strand_rig_advance(&rig, 2 * rig.rig.tick_ns);
-	expect_eq(series.runs, 7);
-	strand_rig_advance(&rig, 600 * SECOND);
-	expect_eq(series.runs, 8);
-	expect_eq(tw_strand_cancel(rig.strand, id), TW_CANCELLED);
-}
-
-static void look_at_context(struct noted *noted)
-{
-	noted->answer = tw_context_get() == noted;
-}
-
-Test(strand_series, a_series_runs_under_the_context_that_its_spec_names)
-{
-	struct noted series = NOTED(&rig, 1);
-	struct tw_period period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 3);
-	struct tw_strand_task spec = spec_of(&series);
-	spec.period = &period;
-	spec.flags = TW_TASK_CONTEXT;
-	spec.context = &series;
-	series.act = series.act_in_release = look_at_context;
-	expect_eq(tw_strand_submit_task(rig.strand, &spec, NULL), 0);
-	for (int i = 0; i < 3; i++) {
-		series.answer = 0;
-		strand_rig_advance(&rig, 10 * MS);
-		expect_eq(series.answer, 1);
-		expect_eq(series.runs, i + 1);
-	}
-	expect_eq(series.releases, 1);
-	expect_eq(series.fate, TW_FATE_FIRED);
-	cr_assert_null(tw_context_get());
+	PLAY(&strand_stage, NULL, pasts);
 }

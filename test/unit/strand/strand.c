@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "test/support/strand_script.h"
 #include "test/support/strand_suite.h"
 
 TestSuite(strand, .init = opened, .fini = closed, .timeout = 30);
@@ -57,21 +58,6 @@ Test(strand, goes_to_the_back_of_the_queue_after_64_runs)
 	expect_eq(queue_executor_waiting(&rig.queue), 0);
 }
 
-Test(strand, a_delayed_task_runs_when_it_is_due_and_not_before)
-{
-	struct noted task = NOTED(&rig, 1);
-	uint64_t from_ns = rig_now(&rig.rig);
-	noted_submit(&task, 5 * MS);
-	expect_eq(strand_stats(rig.strand).delayed, 1);
-	strand_rig_advance(&rig, 5 * MS - 1);
-	expect_eq(task.runs, 0);
-	strand_rig_advance(&rig, 3 * MS);
-	expect_eq(task.runs, 1);
-	expect_ge(task.ran_at_ns, from_ns + 5 * MS);
-	expect_le(task.ran_at_ns, from_ns + 7 * MS);
-	expect_eq(strand_stats(rig.strand).delayed, 0);
-}
-
 Test(strand, equal_delays_run_in_the_order_of_submission)
 {
 	struct noted tasks[500];
@@ -84,32 +70,35 @@ Test(strand, equal_delays_run_in_the_order_of_submission)
 	expect_ids_ascend(&rig.rig);
 }
 
-Test(strand, delays_run_in_the_order_of_their_instants)
-{
-	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2), c = NOTED(&rig, 3), d = NOTED(&rig, 4);
-	noted_submit(&d, 40 * MS);
-	noted_submit(&b, 20 * MS); /* earlier than what the timer is set to */
-	noted_submit(&c, 30 * MS);
-	noted_submit(&a, 0);
-	strand_rig_advance(&rig, 45 * MS);
-	expect_order(&rig, 1, 2, 3, 4);
-	expect_le(b.ran_at_ns, RIG_START_NS + 22 * MS);
-}
+static const struct script orders[] = {
+    {"delayed tasks run when they are due and not before, in the order of their instants",
+     "",
+     {{"submit 4 delay=40; submit 2 delay=20; submit 3 delay=30; submit 1; stats delayed",
+       "delayed=3, run 1"},
+      {"advance 19", ""},
+      {"advance 26; stats delayed", "@20 run 2, @30 run 3, @40 run 4, @45 delayed=0"}}},
+    {"what a task submits runs after it and after what waits",
+     "",
+     {{"submit 1 {submit 3; where}; submit 2; where", "on none, run 1, on it, run 2, run 3"}}},
+    {"a series may begin at once",
+     "",
+     {{"submit 1 every=10", "run 1"},
+      {"advance 12", "@10 run 1"},
+      {"cancel 1", "@12 1 cancelled, CANCELLED"}}},
+    {"runs of a series that were missed follow in the queue",
+     "",
+     {{"submit 1 every=10 first=10; drive 45; submit 2", "@45 run 2, run 1, run 1, run 1, run 1"},
+      {"advance 7", "@50 run 1"},
+      {"cancel 1", "@52 1 cancelled, CANCELLED"}}},
+    {"a series ends after the run that cancels it",
+     "",
+     {{"submit 1 every=1 first=1 {cancel 1}; advance 10", "@1 run 1, RUNNING, 1 cancelled"},
+      {"cancel 1", "@10 GONE"}}},
+};
 
-static void submit_other(struct noted *noted)
+Test(strand, orders)
 {
-	noted_submit(noted->other, 0);
-}
-
-Test(strand, what_a_task_submits_runs_after_it_and_after_what_waits)
-{
-	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2), nested = NOTED(&rig, 3);
-	first.act = submit_other;
-	first.other = &nested;
-	noted_submit(&first, 0);
-	noted_submit(&second, 0);
-	strand_rig_pump(&rig);
-	expect_order(&rig, 1, 2, 3);
+	PLAY(&strand_stage, NULL, orders);
 }
 
 static char *lowest, *highest;
@@ -133,135 +122,29 @@ Test(strand, a_task_may_submit_itself_for_ever_in_constant_stack)
 	expect_eq(highest - lowest, 0);
 }
 
-static void note_current(struct noted *noted)
-{
-	noted->answer = tw_strand_current() == noted->rig->strand;
-}
-
-Test(strand, a_task_is_told_its_strand)
-{
-	struct noted task = NOTED(&rig, 1);
-	task.act = note_current;
-	cr_assert_null(tw_strand_current());
-	noted_submit(&task, 0);
-	strand_rig_pump(&rig);
-	expect_eq(task.answer, 1);
-	cr_assert_null(tw_strand_current());
-}
-
-/* --------------------------------------------------------------------- series */
-
-Test(strand, a_series_may_begin_at_once)
-{
-	struct noted series = NOTED(&rig, 1);
-	noted_submit_every(&series, 0, 10 * MS);
-	strand_rig_pump(&rig);
-	expect_eq(series.runs, 1);
-	strand_rig_advance(&rig, 12 * MS);
-	expect_eq(series.runs, 2);
-	expect_eq(tw_strand_cancel(rig.strand, series.task), TW_CANCELLED);
-}
-
-Test(strand, runs_of_a_series_that_were_missed_follow_in_the_queue)
-{
-	struct noted series = NOTED(&rig, 1), other = NOTED(&rig, 2);
-	noted_submit_every(&series, 10 * MS, 10 * MS);
-	rig_advance(&rig.rig, 45 * MS); /* nobody pumps */
-	noted_submit(&other, 0);
-	strand_rig_pump(&rig);
-	expect_order(&rig, 2, 1, 1, 1, 1);
-	strand_rig_advance(&rig, 7 * MS);
-	expect_eq(series.runs, 5);
-	expect_eq(tw_strand_cancel(rig.strand, series.task), TW_CANCELLED);
-}
-
-static void cancel_self(struct noted *noted)
-{
-	noted->answer = tw_strand_cancel(noted->rig->strand, noted->task);
-}
-
-Test(strand, a_series_ends_after_the_run_that_cancels_it)
-{
-	struct noted series = NOTED(&rig, 1);
-	series.act = cancel_self;
-	noted_submit_every(&series, MS, MS);
-	strand_rig_advance(&rig, 10 * MS);
-	expect_eq(series.runs, 1);
-	expect_eq(series.answer, TW_RUNNING);
-	expect_eq(series.releases, 1);
-	expect_eq(series.fate, TW_FATE_CANCELLED);
-	expect_eq(tw_strand_cancel(rig.strand, series.task), TW_GONE);
-}
-
 /* -------------------------------------------------------------------- handles */
 
-Test(strand, cancel_takes_a_task_alone)
-{
-	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2), c = NOTED(&rig, 3), d = NOTED(&rig, 4);
-	noted_submit(&a, 0);
-	noted_submit(&b, 0);
-	noted_submit(&c, 10 * MS);
-	noted_submit(&d, 10 * MS);
-	expect_eq(tw_strand_cancel(rig.strand, a.task), TW_CANCELLED);
-	expect_eq(tw_strand_cancel(rig.strand, c.task), TW_CANCELLED);
-	expect_eq(tw_strand_cancel(rig.strand, a.task), TW_GONE);
-	strand_rig_advance(&rig, 15 * MS);
-	expect_order(&rig, 2, 4);
-	expect_eq(tw_strand_cancel(rig.strand, b.task), TW_GONE);
-	expect_eq(tw_strand_cancel(rig.strand, d.task), TW_GONE);
-	expect_eq(strand_stats(rig.strand).cancelled, 2);
-}
+static const struct script cancels[] = {
+    {"cancel takes a task alone",
+     "",
+     {{"submit 1 2; submit 3 4 delay=10; cancel 1 3 1",
+       "1 cancelled, CANCELLED, 3 cancelled, CANCELLED, GONE, run 2"},
+      {"advance 15; cancel 2 4; stats cancelled", "@10 run 4, @15 GONE, GONE, cancelled=2"}}},
+    {"waiting for oneself is refused",
+     "",
+     {{"submit 1 {cancel_wait 1}", "run 1, SELF"},
+      {"submit 2 [cancel_wait 2]; cancel 2", "2 cancelled, SELF, CANCELLED"}}},
+    {"cancel from the strand is final",
+     "",
+     {{"submit 1 {cancel 2}; submit 2", "run 1, 2 cancelled, CANCELLED"}}},
+    {"a handle of another strand is gone",
+     "",
+     {{"submit 1; other 2; cancel_foreign 1; cancel 2", "GONE, GONE, run 1, run 2"}}},
+};
 
-Test(strand, release_is_told_once_with_the_fate)
+Test(strand, cancels)
 {
-	struct noted ran = NOTED(&rig, 1), cut = NOTED(&rig, 2), later = NOTED(&rig, 3);
-	noted_submit_released(&ran, 0);
-	noted_submit_released(&cut, 0);
-	noted_submit_released(&later, MS);
-	expect_eq(tw_strand_cancel(rig.strand, cut.task), TW_CANCELLED);
-	expect_eq(cut.releases, 1);
-	expect_eq(cut.fate, TW_FATE_CANCELLED);
-	expect_eq(tw_strand_cancel(rig.strand, later.task), TW_CANCELLED);
-	expect_eq(later.releases, 1);
-	strand_rig_advance(&rig, 3 * MS);
-	expect_order(&rig, 1);
-	expect_eq(ran.releases, 1);
-	expect_eq(ran.fate, TW_FATE_FIRED);
-}
-
-static void cancel_self_in_release(struct noted *noted)
-{
-	noted->answer = tw_strand_cancel_wait(noted->rig->strand, noted->task, TW_FOREVER);
-}
-
-Test(strand, waiting_for_oneself_is_refused)
-{
-	struct noted task = NOTED(&rig, 1), cut = NOTED(&rig, 2);
-	task.act = cancel_self_in_release;
-	noted_submit(&task, 0);
-	strand_rig_pump(&rig);
-	expect_eq(task.answer, TW_SELF);
-	cut.act_in_release = cancel_self_in_release;
-	noted_submit_released(&cut, 0);
-	expect_eq(tw_strand_cancel(rig.strand, cut.task), TW_CANCELLED);
-	expect_eq(cut.answer, TW_SELF);
-}
-
-static void cancel_other(struct noted *noted)
-{
-	noted->answer = tw_strand_cancel(noted->rig->strand, noted->other->task);
-}
-
-Test(strand, cancel_from_the_strand_is_final)
-{
-	struct noted first = NOTED(&rig, 1), second = NOTED(&rig, 2);
-	first.act = cancel_other;
-	first.other = &second;
-	noted_submit(&first, 0);
-	noted_submit(&second, 0);
-	strand_rig_pump(&rig);
-	expect_eq(first.answer, TW_CANCELLED);
-	expect_order(&rig, 1);
+	PLAY(&strand_stage, NULL, cancels);
 }
 
 Test(strand, foreign_and_random_handles_are_gone)
@@ -300,17 +183,6 @@ Test(strand, cancelled_tasks_leave_the_queue)
 	expect_order(&rig, 1, 2);
 }
 
-/* ------------------------------------------------------------- want of timers */
-
-/* Takes all timers that the service has left. */
-static int fill(tw_service *service, tw_timer *timers, int n, struct noted *noted)
-{
-	int filled = 0;
-	while (filled < n && tw_schedule(service, HOUR, note_run, noted, &timers[filled]) == 0)
-		filled++;
-	return filled;
-}
-
 static void pump_in_release(struct noted *noted)
 {
 	noted->answer = queue_executor_run_next(&noted->rig->queue);
@@ -333,6 +205,15 @@ Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs)
 	expect_ne((uint32_t)a.task.id, (uint32_t)b.task.id);
 	strand_rig_pump(&rig);
 	expect_order(&rig, 2, 3);
+}
+
+/* Takes all timers that the service has left. */
+static int fill(tw_service *service, tw_timer *timers, int n, struct noted *noted)
+{
+	int filled = 0;
+	while (filled < n && tw_schedule(service, HOUR, note_run, noted, &timers[filled]) == 0)
+		filled++;
+	return filled;
 }
 
 /*

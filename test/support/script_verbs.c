@@ -1,0 +1,199 @@
+/* Verbs of all stages: time, the queue, the service, memory, contexts. */
+#include "script_verbs.h"
+
+#include <errno.h>
+
+#include "faults.h"
+
+enum { FILLERS = 1 << 16 };
+
+static const struct stage *stage;
+static struct queue_executor stuck;
+static tw_timer fillers[FILLERS];
+static int filled;
+static bool holds;
+static char contexts[10];
+
+/* -------------------------------------------------------------------- the service */
+
+static void nothing(void *arg)
+{
+}
+
+static void fill(const struct words *words)
+{
+	tw_service *service = stage->rig->service;
+	while (filled < FILLERS && tw_schedule(service, DAY, nothing, NULL, &fillers[filled]) == 0)
+		filled++;
+	expect_gt(filled, 0);
+	expect_lt(filled, FILLERS);
+}
+
+static void empty(const struct words *words)
+{
+	while (filled > 0)
+		expect_eq(tw_cancel(stage->rig->service, fillers[--filled]), TW_CANCELLED);
+}
+
+struct tw_service_config script_service(const struct words *given)
+{
+	struct tw_service_config config = rig_config();
+	bool is_refused = has_word(given, "refused");
+	stuck.refuse = is_refused ? SIZE_MAX : 0;
+	if (has_word(given, "queued"))
+		config.executor = &stage->queue->base;
+	if (has_word(given, "stuck") || is_refused)
+		config.executor = &stuck.base;
+	if (has_word(given, "small") || has_word(given, "full"))
+		config.max_timers = 1; /* rounded up to what a service has at least */
+	return config;
+}
+
+void script_begin(const struct stage *next)
+{
+	stage = next;
+	queue_executor_open(&stuck);
+}
+
+void script_opened(const struct words *given)
+{
+	if (has_word(given, "full"))
+		fill(given);
+}
+
+void script_end(void)
+{
+	tw_context_set(NULL);
+	empty(NULL);
+}
+
+void script_closed(void)
+{
+	queue_executor_close(&stuck);
+}
+
+static void schedule(const struct words *words)
+{
+	say_answer(tw_schedule(stage->rig->service, MS, nothing, NULL, NULL));
+}
+
+static void close_service(const struct words *words)
+{
+	uint64_t timeout_ns = words->numbers ? (uint64_t)words->number[0] * MS : TW_FOREVER;
+	say_answer(tw_service_close(stage->rig->service, TW_CLOSE_DROP, timeout_ns));
+}
+
+static void say_pending(const struct words *words)
+{
+	say("%d pending", (int)stats_of(stage->rig->service).pending - filled);
+}
+
+/* ---------------------------------------------------------------- time, the queue */
+
+static void pump(const struct words *words)
+{
+	if (stage->queue)
+		queue_executor_run_all(stage->queue);
+}
+
+void script_end_step(void)
+{
+	if (!holds)
+		pump(NULL);
+	holds = false;
+}
+
+static void advance(const struct words *words)
+{
+	pump(NULL);
+	for (int64_t ms = 0; ms < words->number[0]; ms++) {
+		rig_advance(stage->rig, MS);
+		pump(NULL);
+	}
+}
+
+static void drive(const struct words *words)
+{
+	rig_advance(stage->rig, (uint64_t)words->number[0] * MS);
+}
+
+static void pass(const struct words *words)
+{
+	uint64_t now_ns = rig_now(stage->rig) + (uint64_t)words->number[0] * MS;
+	expect_eq(tw_clock_manual_set(stage->rig->clock, now_ns), 0);
+}
+
+static void run_next(const struct words *words)
+{
+	expect_ne(queue_executor_run_next(stage->queue), -ENOENT);
+}
+
+static void say_waiting(const struct words *words)
+{
+	say("%zu wait", queue_executor_waiting(stage->queue));
+}
+
+static void hold(const struct words *words)
+{
+	holds = true;
+}
+
+static void refuse(const struct words *words)
+{
+	stage->queue->refuse = (size_t)words->number[0];
+}
+
+/* --------------------------------------------------------------- memory, contexts */
+
+static void arm_faults(const struct words *words)
+{
+	faults_arm(0, true);
+}
+
+static void disarm_faults(const struct words *words)
+{
+	expect_eq(faults_disarm(), true);
+}
+
+void *script_context(int64_t n)
+{
+	return n ? &contexts[n] : NULL;
+}
+
+static void set_context(const struct words *words)
+{
+	tw_context_set(script_context(words->number[0]));
+}
+
+static void say_context(const struct words *words)
+{
+	char *context = tw_context_get();
+	say("context %d", context ? (int)(context - contexts) : 0);
+}
+
+static void say_mark(const struct words *words)
+{
+	say("-");
+}
+
+const struct verb script_verbs[] = {
+    {"-", say_mark},
+    {"context", say_context},
+    {"set_context", set_context},
+    {"advance", advance},
+    {"drive", drive},
+    {"pass", pass},
+    {"next", run_next},
+    {"pump", pump},
+    {"waiting", say_waiting},
+    {"hold", hold},
+    {"refuse", refuse},
+    {"fill", fill},
+    {"empty", empty},
+    {"schedule", schedule},
+    {"close_service", close_service},
+    {"pending", say_pending},
+    {"no_memory", arm_faults},
+    {"memory", disarm_faults},
+    {NULL, NULL},
+};
