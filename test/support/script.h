@@ -25,7 +25,8 @@
  *   hold                  the queue is not pumped at the end of this step
  *   refuse N              the queue refuses N submits; -1: all
  *   fill, empty           takes all timers that the service has left; gives them back
- *   schedule              a timer of the service; close_service MS; pending: its pending timers
+ *   schedule              a timer of the service; close_service MS; destroy_service (it
+ *                         answers EBUSY); pending: how many timers it has
  *   no_memory, memory     from here on, to here; there was a request
  */
 #ifndef TEST_SUPPORT_SCRIPT_H

@@ -83,6 +83,13 @@ static void close_service(const struct words *words)
 	say_answer(tw_service_close(stage->rig->service, TW_CLOSE_DROP, timeout_ns));
 }
 
+/* It lives on, so it must not be destroyed. */
+static void destroy_service(const struct words *words)
+{
+	expect_eq(tw_service_destroy(stage->rig->service), -EBUSY);
+	say("EBUSY");
+}
+
 static void say_pending(const struct words *words)
 {
 	say("%d pending", (int)stats_of(stage->rig->service).pending - filled);
@@ -192,6 +199,7 @@ const struct verb script_verbs[] = {
     {"empty", empty},
     {"schedule", schedule},
     {"close_service", close_service},
+    {"destroy_service", destroy_service},
     {"pending", say_pending},
     {"no_memory", arm_faults},
     {"memory", disarm_faults},

@@ -2,35 +2,22 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "test/support/scheduler_script.h"
 #include "test/support/work_suite.h"
 
 TestSuite(scheduler_bounds, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-/* ------------------------------------------------------- expired tasks that yield */
+static const struct script expired[] = {
+    {"an expired task that yields works for a slice in each turn",
+     "",
+     {{"submit 1 timeout=-1 eager units=13 each=1; run", "wanted, late 1, @5 left 8, MORE"},
+      {"run", "late 1, @10 left 3, MORE"},
+      {"run", "late 1, @13 left 0, 1 done, IDLE"}}},
+};
 
-/* Works until it should yield, also if it has expired. */
-static int work_until_yield(struct job *job, struct tw_turn *turn)
+Test(scheduler_bounds, expired)
 {
-	while (job->units && !tw_scheduler_should_yield(turn->scheduler)) {
-		work_rig_spend(job->rig, job->unit_ns);
-		job->units--;
-	}
-	return job->units ? TW_TURN_AGAIN : TW_TURN_DONE;
-}
-
-Test(scheduler_bounds, expired_task_that_yields_works_for_a_slice_in_each_turn)
-{
-	struct job job = JOB(&rig, 1);
-	job.act = work_until_yield, job.units = 13, job.unit_ns = MS;
-	job_post_timeout(&job, -1);
-	const unsigned left[] = {8, 3, 0};
-	for (unsigned call = 0; call < 3; call++) {
-		expect_eq(run(), call < 2 ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE);
-		expect_eq(job.turns, call + 1);
-		expect_eq(job.left[call], left[call]);
-	}
-	expect_eq(job.timed_out, 3);
-	expect_told(&job, TW_FATE_FIRED, 0);
+	PLAY(&scheduler_stage, NULL, expired);
 }
 
 static int spend_and_end(struct job *job, struct tw_turn *turn)

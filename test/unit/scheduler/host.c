@@ -5,63 +5,48 @@
 
 #include "test/support/eager_executor.h"
 #include "test/support/host_suite.h"
+#include "test/support/scheduler_script.h"
 
 TestSuite(scheduler_host, .fini = close_left, .timeout = 60);
 
-Test(scheduler_host, executor_gets_one_piece_of_work_and_another_for_each_slice)
-{
-	struct job jobs[2];
-	open_on(&queue.base);
-	for (int i = 0; i < 2; i++) {
-		jobs[i] = JOB(&rig, i);
-		jobs[i].units = 4, jobs[i].unit_ns = 2 * MS;
-		job_post(&jobs[i], TW_PRIORITY_NORMAL);
-		expect_eq(queue_executor_waiting(&queue), 1);
-	}
-	expect_eq(work_rig_stats(&rig).host_requested, 1);
-	unsigned slices = 0;
-	while (queue_executor_run_next(&queue) == 1) {
-		slices++;
-		expect_le(queue_executor_waiting(&queue), 1);
-	}
-	/* 6 ms of the first; its last unit and two of the second; two of the second */
-	expect_eq(slices, 3);
-	EXPECT_ORDER(&rig, 0, 0, 1, 1);
-	struct tw_scheduler_stats stats = work_rig_stats(&rig);
-	expect_eq(stats.host_requests, slices);
-	expect_eq(stats.slices, slices);
-	expect_eq(stats.host_requested, 0);
-}
+static const struct script hosts[] = {
+    {"the executor gets one piece of work, and another for each slice",
+     "host",
+     {{"submit 0 1 units=4 each=2; waiting; stats host_requested; next; waiting; hold",
+       "1 wait, host_requested=1, turn 0, @6 left 1, 1 wait"},
+      {"next; waiting; hold", "turn 0, @8 left 0, 0 done, turn 1, @12 left 2, 1 wait"},
+      {"next; waiting; stats host_requests slices host_requested",
+       "turn 1, @16 left 0, 1 done, 0 wait, host_requests=3, slices=3, host_requested=0"}}},
+    {"nothing is requested while the loop runs",
+     "host",
+     {{"submit 1 {submit 2; waiting}; next; waiting; stats host_requests",
+       "turn 1, 0 wait, 1 done, turn 2, 2 done, 0 wait, host_requests=1"}}},
+    {"the host timer requests the host",
+     "host",
+     {{"submit 1 delay=3; waiting; drive 3; waiting", "0 wait, @3 1 wait, turn 1, 1 done"}}},
+    {"refused work is offered again in each of the driver's turns",
+     "host",
+     {{"refuse 3; submit 1; drive 0; drive 0; waiting; drive 0; waiting",
+       "0 wait, 1 wait, turn 1, 1 done"}}},
+    {"an inline host runs a slice in each of the driver's turns",
+     "inline",
+     {{"submit 1 units=6 each=2; drive 0", "turn 1, @6 left 3"},
+      {"drive 0", "turn 1, @12 left 0, 1 done"},
+      {"drive 0", ""}}},
+    {"a delayed task wakes the loop though no worker of the service is free",
+     "stuck",
+     {{"submit 1 delay=3; drive 2", ""}, {"drive 1; run", "@3 wanted, turn 1, 1 done, IDLE"}}},
+    {"a delayed task reaches its own executor though no worker of the service is free",
+     "host stuck",
+     {{"submit 1 delay=3; drive 3", "@3 turn 1, 1 done"}}},
+    {"a delayed task survives an executor that refuses",
+     "default queued",
+     {{"submit 1 delay=3; refuse 3; advance 10", "@4 turn 1, 1 done"}}},
+};
 
-static int post_from_inside(struct job *job, struct tw_turn *turn)
+Test(scheduler_host, hosts)
 {
-	job_post(job->other, TW_PRIORITY_NORMAL);
-	job->answer = (int)queue_executor_waiting(&queue);
-	return TW_TURN_DONE;
-}
-
-Test(scheduler_host, nothing_is_requested_while_the_loop_runs)
-{
-	struct job first = JOB(&rig, 1), second = JOB(&rig, 2);
-	open_on(&queue.base);
-	first = JOB(&rig, 1), first.act = post_from_inside, first.other = &second,
-	first.answer = -1;
-	job_post(&first, TW_PRIORITY_NORMAL);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(first.answer, 0);
-	EXPECT_ORDER(&rig, 1, 2);
-	expect_eq(work_rig_stats(&rig).host_requests, 1);
-}
-
-Test(scheduler_host, host_timer_requests_the_host)
-{
-	struct job job = JOB(&rig, 1);
-	open_on(&queue.base);
-	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
-	expect_eq(queue_executor_waiting(&queue), 0);
-	rig_advance(&rig.rig, 3 * MS);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	EXPECT_ORDER(&rig, 1);
+	PLAY(&scheduler_stage, NULL, hosts);
 }
 
 /* It was set for an instant that had passed, and so fired in each tick. */
@@ -77,35 +62,6 @@ Test(scheduler_host, host_timer_waits_for_a_far_task_however_old_the_service_is)
 	rig_advance(&rig.rig, SECOND);
 	expect_eq(queue_executor_run_all(&queue), 1);
 	EXPECT_ORDER(&rig, 1);
-}
-
-Test(scheduler_host, refused_work_is_offered_again)
-{
-	struct job job = JOB(&rig, 1);
-	open_on(&queue.base);
-	queue.refuse = 3;
-	job_post(&job, TW_PRIORITY_NORMAL);
-	for (int i = 0; i < 3; i++) {
-		expect_eq(queue_executor_waiting(&queue), 0);
-		tw_service_advance(rig.rig.service, TW_NO_LIMIT);
-	}
-	expect_eq(queue_executor_run_all(&queue), 1);
-	EXPECT_ORDER(&rig, 1);
-}
-
-Test(scheduler_host, inline_host_runs_a_slice_in_each_of_the_drivers_turns)
-{
-	struct job job = JOB(&rig, 1);
-	open_on(tw_executor_inline());
-	job = JOB(&rig, 1), job.units = 6, job.unit_ns = 2 * MS;
-	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_eq(job.turns, 0);
-	for (unsigned turn = 1; turn <= 2; turn++) {
-		tw_service_advance(rig.rig.service, TW_NO_LIMIT);
-		expect_ge(job.turns, turn);
-	}
-	tw_service_advance(rig.rig.service, TW_NO_LIMIT);
-	expect_told(&job, TW_FATE_FIRED, 0);
 }
 
 static char *lowest;
@@ -132,64 +88,6 @@ Test(scheduler_host, executor_that_runs_in_submit_runs_nothing_inside_post_and_p
 	expect_eq(job.turns, 2000);
 	expect_lt(job.answer, 1000);
 	expect_gt(work_rig_stats(&rig).slices, 500);
-}
-
-/* ------------------------------------------------------------------ the host timer */
-
-/* A service whose executor does nothing, as if callbacks blocked all of its workers. */
-static void open_on_blocked_service(const struct tw_scheduler_config *config)
-{
-	struct tw_service_config blocked = rig_config();
-	queue_executor_open(&queue);
-	rig = (struct work_rig){0};
-	blocked.executor = &queue.base;
-	rig_open(&rig.rig, &blocked);
-	expect_eq(tw_scheduler_create(&rig.scheduler, rig.rig.service, config), 0);
-}
-
-Test(scheduler_host, delayed_task_wakes_the_loop_though_no_worker_of_the_service_is_free)
-{
-	struct job job = JOB(&rig, 1);
-	struct tw_scheduler_config manual = work_rig_config(&rig);
-	open_on_blocked_service(&manual);
-	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
-	rig_advance(&rig.rig, 2 * MS);
-	expect_eq(rig.wanted, 0);
-	rig_advance(&rig.rig, 1 * MS);
-	expect_eq(rig.wanted, 1);
-	expect_eq(tw_scheduler_run(rig.scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 1);
-	expect_eq(queue.submits, 0);
-}
-
-Test(scheduler_host, delayed_task_reaches_its_own_executor_though_no_worker_of_the_service_is_free)
-{
-	struct job job = JOB(&rig, 1);
-	struct queue_executor own;
-	queue_executor_open(&own);
-	struct tw_scheduler_config config = {.size = sizeof config, .executor = &own.base};
-	open_on_blocked_service(&config);
-	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
-	rig_advance(&rig.rig, 3 * MS);
-	expect_eq(queue_executor_run_all(&own), 1);
-	EXPECT_ORDER(&rig, 1);
-	expect_eq(queue.submits, 0);
-	close_all();
-	queue_executor_close(&own);
-}
-
-Test(scheduler_host, delayed_task_survives_an_executor_that_refuses)
-{
-	struct job job = JOB(&rig, 1);
-	open_on_blocked_service(NULL);
-	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
-	queue.refuse = 3;
-	for (int i = 0; i < 10; i++) {
-		rig_advance(&rig.rig, MS);
-		queue_executor_run_all(&queue);
-	}
-	expect_eq(queue.refuse, 0);
-	EXPECT_ORDER(&rig, 1);
 }
 
 /* The driver promotes a few of them, the slice the rest, in order. */

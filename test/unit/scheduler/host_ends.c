@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "test/support/host_suite.h"
+#include "test/support/scheduler_script.h"
 
 TestSuite(scheduler_host_ends, .fini = close_left, .timeout = 60);
 
@@ -31,42 +32,22 @@ static struct {
 
 /* --------------------------------------------------------- work that the executor holds */
 
-Test(scheduler_host_ends, scheduler_with_an_inline_host_ends_on_the_drivers_own_thread)
-{
-	struct job job = JOB(&rig, 1);
-	open_on(tw_executor_inline());
-	/* its work waits for a turn of the driver that does not come */
-	job_post(&job, TW_PRIORITY_NORMAL);
-	close_all();
-	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
-}
+static const struct script holders[] = {
+    {"a scheduler with an inline host ends on the driver's own thread",
+     "inline",
+     {{"submit 1; destroy",
+       "1 dropped"}}}, /* its work waits for a turn of the driver that does not come */
+    {"close waits for work that its executor holds",
+     "host",
+     {{"submit 1; close", "1 dropped, ETIMEDOUT"}, {"close", ""}}},
+    {"destroy leaves such work behind, and the service waits for it",
+     "host",
+     {{"submit 1; destroy; close_service 1", "1 dropped, ETIMEDOUT"}, {"close_service 0", ""}}},
+};
 
-Test(scheduler_host_ends, close_waits_for_work_that_its_executor_holds)
+Test(scheduler_host_ends, holders)
 {
-	struct job job = JOB(&rig, 1);
-	open_on(&queue.base);
-	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_eq(tw_scheduler_close(rig.scheduler, 0), -ETIMEDOUT);
-	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(job.turns, 0);
-	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
-}
-
-/* The calling thread is the one that pumps: it is not made to wait for itself. */
-Test(scheduler_host_ends,
-     destroy_leaves_work_that_its_executor_holds_behind_and_the_service_waits_for_it)
-{
-	struct job job = JOB(&rig, 1);
-	open_on(&queue.base);
-	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_eq(tw_scheduler_destroy(rig.scheduler), 0);
-	rig.scheduler = NULL;
-	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
-	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, MS), -ETIMEDOUT);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(job.turns, 0);
-	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), 0);
+	PLAY(&scheduler_stage, NULL, holders);
 }
 
 static void destroy_in_callback(struct probe *probe)

@@ -9,10 +9,6 @@
 
 TestSuite(scheduler_refusals, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-static void nothing(void *arg)
-{
-}
-
 /* -------------------------------------------------------------------- bad arguments */
 
 Test(scheduler_refusals, farthest_delay_is_accepted)
@@ -72,32 +68,4 @@ Test(scheduler_refusals, creation_without_memory_leaves_nothing_behind)
 	faults_disarm();
 	expect_eq(none == NULL, 1);
 	expect_eq(faults_outstanding(), before);
-}
-
-/* The service has no room for the host timer: the driver's next ticks try again. */
-Test(scheduler_refusals, delayed_task_runs_though_no_timer_could_be_had)
-{
-	static struct job job; /* told as the suite closes the scheduler */
-	job = JOB(&rig, 1);
-	struct tw_scheduler_config config = work_rig_config(&rig);
-	work_rig_close(&rig);
-	struct tw_service_config small = rig_config();
-	small.max_timers = 1;
-	rig = (struct work_rig){0};
-	rig_open(&rig.rig, &small);
-	tw_timer timers[300];
-	int taken = 0;
-	while (taken < 300 &&
-	       tw_schedule(rig.rig.service, HOUR, nothing, NULL, &timers[taken]) == 0)
-		taken++;
-	expect_eq(tw_scheduler_create(&rig.scheduler, rig.rig.service, &config), 0);
-	job_post_delayed(&job, TW_PRIORITY_NORMAL, 5 * MS);
-	expect_eq(work_rig_stats(&rig).host_timer, 0);
-	rig_advance(&rig.rig, 3 * MS);
-	expect_eq(rig.wanted, 0);
-	rig_advance(&rig.rig, 3 * MS);
-	expect_eq(rig.wanted, 1);
-	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
-	EXPECT_ORDER(&rig, 1);
-	job_post_delayed(&job, TW_PRIORITY_NORMAL, 5 * MS); /* closed while it is being tried */
 }
