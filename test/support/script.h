@@ -8,18 +8,19 @@
  * What is said at another instant than what was said before begins with it: "@30 " is 30 ms after
  * the start. The first word of a call is its verb. Numbers follow ("3", or "3..5" for three of
  * them, or an error as EIO), flags ("held"), and options ("queue=30"). Calls in braces are made
- * inside of a callback, and those in brackets inside of a release: "submit 0 {cancel 1; submit 2}".
+ * inside of a callback, and those in brackets inside of a release:
+ * "submit 0 {cancel 1; submit 2}".
  *
  * Given, for each stage with a service: queued: the service's executor is the stage's queue;
- * stuck: it runs nothing; refused: it takes nothing; small: the service has few timers; full: it has
- * none left, until `empty`.
+ * stuck: it runs nothing; refused: it takes nothing; small: the service has few timers; full: it
+ * has none left, until `empty`.
  *
  * Verbs of each stage (times are in ms):
  *
  *   -                     says "-", between what was said before and after
  *   context               says which of the contexts 1 .. 9 the thread has, or 0; set_context N
- *   advance MS            tick by tick, and the queue runs; drive MS: the queue does not run; pass MS:
- *                         nobody looks
+ *   advance MS            tick by tick, and the queue runs; drive MS: the queue does not run;
+ *                         pass MS: nobody looks
  *   next, pump            runs the queue's next ticket; all
  *   waiting               says how many tickets wait
  *   hold                  the queue is not pumped at the end of this step

@@ -6,7 +6,8 @@
  * the service's executor is the queue.
  *
  *   submit N.. OPTION..   tasks, each of which says "run 0". delay=MS; at=MS, since the start;
- *                         every=MS first=MS: a series with bursts, or skip; plain: without handle and release;
+ *                         every=MS first=MS: a series with bursts, or skip;
+ *                         plain: without handle and release;
  *                         stays=MS: nobody looks while it runs; named=N: under this context;
  *                         {CALLS}, [CALLS]
  *   timer N.. OPTION..    a timer of the service that names the strand as its executor

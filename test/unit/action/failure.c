@@ -2,78 +2,34 @@
  * What a failure does: it closes its action, and the others only if the scheduler is configured to.
  * Each failure is reported once.
  */
+#include "test/support/action_script.h"
 #include "test/support/action_suite.h"
 
 TestSuite(action_failure, .fini = close_left, .timeout = 30);
 
-/* Five actions, of which the second and the fourth fail. */
-static void arm_five(struct work works[5])
-{
-	for (int i = 0; i < 5; i++) {
-		works[i] = (struct work){.log = &notes, .id = i, .answer = i % 2 ? 10 + i : 0};
-		arm(&works[i], 0);
-	}
-}
+static const struct script failures[] = {
+    {"a failure spares its batch, and the flush of asap returns the first",
+     "asap caller",
+     {{"arm 0; arm 1 fails=11; arm 2; arm 3 fails=13; arm 4; flush",
+       "wanted, run 0, run 1, run 2, run 3, failed 13 of 3, run 4, 11"},
+      {"state 0..4; stats failures closed_by_failure untold",
+       "IDLE, CLOSED, IDLE, CLOSED, IDLE, failures=2, closed_by_failure=0, untold=0"}}},
+    {"a failure spares its batch, and the flush of frame returns the first",
+     "frame caller",
+     {{"arm 0; arm 1 fails=11; arm 2; arm 3 fails=13; arm 4; flush",
+       "wanted, run 0, run 1, run 2, run 3, failed 13 of 3, run 4, 11"},
+      {"state 0..4; stats failures closed_by_failure untold",
+       "IDLE, CLOSED, IDLE, CLOSED, IDLE, failures=2, closed_by_failure=0, untold=0"}}},
+    {"one that no call returns is told each time",
+     "frame",
+     {{"arm 0; arm 1 fails=11; arm 2; arm 3 fails=13; arm 4; drive 1000; state 0..4",
+       "@17 run 0, run 1, failed 11 of 1, run 2, run 3, failed 13 of 3, run 4, @1000 IDLE, "
+       "CLOSED, IDLE, CLOSED, IDLE"}}},
+};
 
-static void expect_only_failed_ones_are_closed(struct work works[5])
+Test(action_failure, failures)
 {
-	for (int i = 0; i < 5; i++)
-		expect_eq(tw_action_state(works[i].action) == TW_ACTION_STATE_CLOSED, i % 2);
-}
-
-Test(action_failure, spares_its_batch_and_the_flush_returns_the_first)
-{
-	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME};
-	for (int k = 0; k < 2; k++) {
-		struct work works[5];
-		failed = (struct told){0};
-		open_by_caller(kinds[k], 0);
-		arm_five(works);
-		expect_eq(tw_action_scheduler_flush(scheduler), 11);
-		expect_log(&notes, 0, 1, 2, 3, 4);
-		expect_only_failed_ones_are_closed(works);
-		expect_eq(failed.count, 1); /* the other one */
-		expect_eq(failed.failure, 13);
-		expect_eq(failed.closed, 0);
-		struct tw_action_scheduler_stats stats = action_stats(scheduler);
-		expect_eq(stats.failures, 2);
-		expect_eq(stats.closed_by_failure, 0);
-		expect_eq(stats.untold, 0);
-		close_scheduler();
-	}
-}
-
-static void arm_the_others(struct work *work)
-{
-	for (int i = 1; i < 5; i++)
-		arm(&work->other[i], 0);
-	work->answer = 10;
-}
-
-Test(action_failure, in_a_queue_goes_to_the_call_that_drives_it)
-{
-	struct work works[5] = {{0}};
-	open_scheduler((struct tw_action_scheduler_config){.kind = TW_ACTION_KIND_QUEUE});
-	for (int i = 1; i < 5; i++)
-		works[i] = (struct work){.log = &notes, .id = i, .answer = i == 3 ? 13 : 0};
-	works[0] = (struct work){.log = &notes, .act = arm_the_others, .other = works};
-	create(&works[0]);
-	works[0].error = tw_action_schedule(works[0].action, &works[0], 0);
-	expect_eq(works[0].error, 10);
-	expect_log(&notes, 0, 1, 2, 3, 4);
-	expect_eq(failed.count, 1);
-	expect_eq(failed.failure, 13);
-}
-
-Test(action_failure, that_no_call_returns_is_told_each_time)
-{
-	struct work works[5];
-	open_on(TW_ACTION_KIND_FRAME);
-	arm_five(works);
-	rig_advance(&rig, SECOND);
-	expect_log(&notes, 0, 1, 2, 3, 4);
-	expect_eq(failed.count, 2);
-	expect_only_failed_ones_are_closed(works);
+	PLAY(&action_stage, NULL, failures);
 }
 
 /* ------------------------------------------------------------------ refusals */

@@ -2,6 +2,7 @@
 #include <malloc.h>
 
 #include "executor/action/internal.h"
+#include "test/support/action_script.h"
 #include "test/support/action_suite.h"
 
 TestSuite(action_immediate, .fini = close_left, .timeout = 30);
@@ -11,85 +12,40 @@ static void count(void *arg)
 	++*(int *)arg;
 }
 
-Test(action_immediate, runs_once_in_the_next_turn_and_is_numbered_from_one)
-{
-	open_by_caller(TW_ACTION_KIND_ASAP, 0);
-	int runs = 0;
-	expect_eq(submit_immediate(scheduler, count, &runs), 1);
-	expect_eq(submit_immediate(scheduler, count, &runs), 2);
-	expect_eq(runs, 0);
-	expect_eq(tw_action_scheduler_flush(scheduler), 0);
-	expect_eq(runs, 2);
-	expect_eq(tw_action_scheduler_flush(scheduler), 0);
-	expect_eq(runs, 2);
-	expect_eq(submit_immediate(scheduler, count, &runs), 3);
-	expect_eq(cancel_immediate(scheduler, 3), TW_CANCELLED);
-}
-
-Test(action_immediate, cleared_does_not_run_and_clearing_again_or_afterwards_is_harmless)
-{
-	open_by_caller(TW_ACTION_KIND_ASAP, 0);
-	int runs = 0;
-	int64_t first = submit_immediate(scheduler, count, &runs),
-		second = submit_immediate(scheduler, count, &runs);
-	expect_eq(cancel_immediate(scheduler, first), TW_CANCELLED);
-	expect_eq(cancel_immediate(scheduler, first), TW_GONE);
-	expect_eq(tw_action_scheduler_flush(scheduler), 0);
-	expect_eq(runs, 1);
-	expect_eq(cancel_immediate(scheduler, second), TW_GONE);
-	expect_eq(cancel_immediate(scheduler, second), TW_GONE);
-	expect_eq(cancel_immediate(scheduler, 0), TW_GONE);
-	expect_eq(cancel_immediate(scheduler, -1), TW_GONE);
-	expect_eq(cancel_immediate(scheduler, INT64_MAX), TW_GONE);
-	expect_eq(cancel_immediate(scheduler, INT64_MIN), TW_GONE);
-}
-
-struct clearer {
-	tw_action_scheduler *asap;
-	int64_t self, other;
-	int answer_self, answer_other, runs;
-	int64_t set;
+static const struct script immediates[] = {
+    {"runs once in the next turn and is numbered from one",
+     "asap caller",
+     {{"immediate 1 2; -; flush", "wanted, number 1, number 2, -, run 1, run 2"},
+      {"flush; immediate 3; clear 3", "wanted, number 3, unwanted, CANCELLED"}}},
+    {"cleared, it does not run; to clear it again or afterwards is harmless",
+     "asap caller",
+     {{"immediate 1 2; clear 1; clear 1; flush; clear 2; clear 2",
+       "wanted, number 1, number 2, CANCELLED, GONE, run 2, GONE, GONE"}}},
+    {"cleared inside a turn, it pulls no later one in",
+     "asap caller",
+     {{"immediate 1 {clear 1 2; immediate 3}; immediate 2; flush",
+       "wanted, number 1, number 2, run 1, GONE, CANCELLED, wanted, number 3"},
+      {"flush", "run 3"}}},
+    {"it takes its turn among actions and is closed by their failure",
+     "asap caller cancel_batch",
+     {{"immediate 1; arm 2 fails=1; immediate 3; flush; clear 3; stats actions",
+       "wanted, number 1, number 2, run 1, run 2, 1, GONE, actions=1"}}},
+    {"a scheduler with one waiting is busy",
+     "asap caller",
+     {{"immediate 1; destroy_scheduler; clear 1", "wanted, number 1, EBUSY, unwanted, CANCELLED"}}},
 };
 
-static void clear_both(void *arg)
+Test(action_immediate, immediates)
 {
-	struct clearer *clearer = arg;
-	clearer->runs++;
-	clearer->answer_self = cancel_immediate(clearer->asap, clearer->self);
-	clearer->answer_other = cancel_immediate(clearer->asap, clearer->other);
-	clearer->set = submit_immediate(clearer->asap, count, &clearer->runs);
+	PLAY(&action_stage, NULL, immediates);
 }
 
-Test(action_immediate, cleared_inside_a_turn_pulls_no_later_one_in)
+Test(action_immediate, numbers_that_never_were_are_gone)
 {
+	static const int64_t numbers[] = {0, 1, -1, INT64_MAX, INT64_MIN};
 	open_by_caller(TW_ACTION_KIND_ASAP, 0);
-	struct clearer clearer = {.asap = scheduler};
-	int runs = 0;
-	clearer.self = submit_immediate(scheduler, clear_both, &clearer);
-	clearer.other = submit_immediate(scheduler, count, &runs);
-	expect_eq(tw_action_scheduler_flush(scheduler), 0);
-	expect_eq(clearer.runs, 1);
-	expect_eq(clearer.answer_self, TW_GONE);
-	expect_eq(clearer.answer_other, TW_CANCELLED);
-	expect_eq(runs, 0);
-	expect_eq(clearer.set, 3);
-	expect_eq(tw_action_scheduler_flush(scheduler), 0);
-	expect_eq(clearer.runs, 2);
-}
-
-Test(action_immediate, takes_its_turn_among_actions_and_is_closed_by_their_failure)
-{
-	open_by_caller(TW_ACTION_KIND_ASAP, TW_ACTION_FLAG_CANCEL_BATCH);
-	struct work fails = {.answer = 1};
-	int before = 0, after = 0;
-	submit_immediate(scheduler, count, &before);
-	arm(&fails, 0);
-	int64_t id = submit_immediate(scheduler, count, &after);
-	expect_eq(tw_action_scheduler_flush(scheduler), 1);
-	expect_eq(before, 1);
-	expect_eq(after, 0);
-	expect_eq(cancel_immediate(scheduler, id), TW_GONE);
-	expect_eq(action_stats(scheduler).actions, 1);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		expect_eq(cancel_immediate(scheduler, numbers[i]), TW_GONE);
 }
 
 Test(action_immediate, many_are_set_and_cleared_in_any_order)
@@ -117,15 +73,6 @@ Test(action_immediate, many_are_set_and_cleared_in_any_order)
 			expect_eq(runs[i], !cleared[i]);
 	}
 	expect_eq(action_stats(scheduler).actions, 0);
-}
-
-Test(action_immediate, scheduler_with_one_waiting_is_busy)
-{
-	open_by_caller(TW_ACTION_KIND_ASAP, 0);
-	int runs = 0;
-	int64_t id = submit_immediate(scheduler, count, &runs);
-	expect_eq(tw_action_scheduler_destroy(scheduler), -EBUSY);
-	expect_eq(cancel_immediate(scheduler, id), TW_CANCELLED);
 }
 
 /* ------------------------------------------------------------------- memory */

@@ -1,4 +1,5 @@
 /* The trampoline: now if idle, else after what runs, without recursion. */
+#include "test/support/action_script.h"
 #include "test/support/action_suite.h"
 
 static void open_trampoline(void)
@@ -8,51 +9,33 @@ static void open_trampoline(void)
 
 TestSuite(action_queue, .init = open_trampoline, .fini = close_left, .timeout = 30);
 
-Test(action_queue, runs_at_once_while_idle)
-{
-	struct work work = {.log = &notes, .id = 1};
-	arm(&work, 0);
-	expect_log(&notes, 1);
-	tw_action_schedule(work.action, &work, 0);
-	expect_log(&notes, 1, 1);
-}
+static const struct script trampolines[] = {
+    {"runs at once while idle", "queue alone", {{"arm 1; again 1", "run 1, run 1"}}},
+    {"finishes the parent before the child begins",
+     "queue alone",
+     {{"create 3; create 2 {again 3; -}; arm 1 {again 2; -}", "run 1, -, run 2, -, run 3"}}},
+    {"keeps the order in which things were armed",
+     "queue alone",
+     {{"create 2 3; arm 1 rearms=1 {again 2 3}",
+       "run 1, run 1, run 2, run 3"}}}, /* the others again, to the end */
+    {"returns a failure to the call that drove it, closes what waits, and goes on",
+     "queue alone cancel_batch",
+     {{"create 2 3; arm 1 fails=9 {again 2 3}", "run 1, 9"},
+      {"state 2 3; arm 4; stats closed_by_failure untold",
+       "CLOSED, CLOSED, run 4, closed_by_failure=2, untold=0"}}},
+    {"a failure spares what waits; the later ones are told",
+     "queue alone",
+     {{"create 1 2 4; create 3 fails=13; arm 0 fails=10 {again 1..4}",
+       "run 0, run 1, run 2, run 3, failed 13 of 3, run 4, 10"}}},
+    {"with a delay it does as async",
+     "queue",
+     {{"arm 1 delay=5 rearms=2 every=5; arm 2; advance 100",
+       "run 2, @5 run 1, @10 run 1, @15 run 1"}}},
+};
 
-static void arm_other_and_note(struct work *work)
+Test(action_queue, trampolines)
 {
-	if (!work->other)
-		return;
-	work->error = tw_action_schedule(work->other->action, work->other, 0);
-	work->log->ids[work->log->count++] = 100 + work->id; /* the end of the parent */
-}
-
-Test(action_queue, finishes_the_parent_before_the_child_begins)
-{
-	struct work grandchild = {.log = &notes, .id = 3};
-	struct work child = {
-	    .log = &notes, .id = 2, .act = arm_other_and_note, .other = &grandchild};
-	struct work parent = {.log = &notes, .id = 1, .act = arm_other_and_note, .other = &child};
-	create(&grandchild);
-	create(&child);
-	arm(&parent, 0);
-	expect_log(&notes, 1, 101, 2, 102, 3);
-}
-
-static void arm_two_others(struct work *work)
-{
-	tw_action_schedule(work->other[0].action, &work->other[0], 0);
-	tw_action_schedule(work->other[1].action, &work->other[1], 0);
-}
-
-Test(action_queue, keeps_the_order_in_which_things_were_armed)
-{
-	struct work others[2] = {{.log = &notes, .id = 2}, {.log = &notes, .id = 3}};
-	struct work parent = {
-	    .log = &notes, .id = 1, .act = arm_two_others, .other = others, .rearms = 1};
-	create(&others[0]);
-	create(&others[1]);
-	arm(&parent, 0);
-	/* it has armed itself first, and the others again, which moves them to the end */
-	expect_log(&notes, 1, 1, 2, 3);
+	PLAY(&action_stage, NULL, trampolines);
 }
 
 static char *lowest, *highest;
@@ -82,51 +65,4 @@ Test(action_queue, chains_a_million_actions_in_constant_stack)
 	expect_lt(highest - lowest, 1024);
 	expect_eq(action_stats(scheduler).runs, 1000001);
 	expect_eq(action_stats(scheduler).actions, 0);
-}
-
-static void arm_others_and_fail(struct work *work)
-{
-	arm_two_others(work);
-	work->answer = 9;
-}
-
-Test(action_queue, returns_a_failure_to_the_call_that_drove_it_closes_what_waits_and_goes_on)
-{
-	close_scheduler();
-	open_scheduler((struct tw_action_scheduler_config){.kind = TW_ACTION_KIND_QUEUE,
-							   .flags = TW_ACTION_FLAG_CANCEL_BATCH});
-	struct work others[2] = {{.log = &notes, .id = 2}, {.log = &notes, .id = 3}},
-		    next = {.log = &notes, .id = 4};
-	struct work parent = {.log = &notes,
-			      .id = 1,
-			      .act = arm_others_and_fail,
-			      .other = others,
-			      .scheduler = scheduler};
-	create(&others[0]);
-	create(&others[1]);
-	parent.error = schedule_new(scheduler, work_run, &parent, 0, &parent.action);
-	cr_assert_not_null(parent.action);
-	armed_actions[armed_count++] = parent.action;
-	expect_eq(parent.error, 9);
-	expect_log(&notes, 1);
-	expect_eq(tw_action_state(others[0].action), TW_ACTION_STATE_CLOSED);
-	expect_eq(tw_action_state(others[1].action), TW_ACTION_STATE_CLOSED);
-	arm(&next, 0);
-	expect_log(&notes, 1, 4);
-	expect_eq(action_stats(scheduler).closed_by_failure, 2);
-	expect_eq(action_stats(scheduler).untold, 0);
-}
-
-Test(action_queue, with_a_delay_does_as_async)
-{
-	close_scheduler();
-	open_on(TW_ACTION_KIND_QUEUE);
-	struct work late = {.log = &notes, .id = 1, .rearms = 2, .delay_ns = 5 * MS},
-		    now = {.log = &notes, .id = 2};
-	arm(&late, 5 * MS);
-	arm(&now, 0);
-	expect_log(&notes, 2);
-	rig_advance(&rig, SECOND);
-	expect_log(&notes, 2, 1, 1, 1);
-	expect_eq(notes.at_ns[3], RIG_START_NS + 15 * MS);
 }

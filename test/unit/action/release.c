@@ -1,6 +1,7 @@
 /* Releases of actions: called exactly once when an action has ended, whatever ends it. */
 #include <string.h>
 
+#include "test/support/action_script.h"
 #include "test/support/actions.h"
 
 TestSuite(action_release, .timeout = 30);
@@ -57,122 +58,51 @@ static tw_action *make(tw_action_scheduler *scheduler, struct end *end)
 	return action;
 }
 
-static tw_action_scheduler *open_asap(uint32_t flags)
-{
-	return scheduler_of(
-	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-						 .kind = TW_ACTION_KIND_ASAP,
-						 .flags = TW_ACTION_FLAG_BY_CALLER | flags});
-}
+static const struct script releases[] = {
+    {"follows a close or a destroy at once, and may not wait for the action or end its scheduler",
+     "asap caller",
+     {{"arm 1 release [close_wait 1; destroy_scheduler]; close 1",
+       "wanted, unwanted, 1 released cancelled, SELF, EDEADLK, CANCELLED"},
+      {"arm 2 release [close 2; destroy_scheduler]; close_wait 2",
+       "wanted, unwanted, 2 released cancelled, SELF, EDEADLK, CANCELLED"},
+      {"arm 3 release [close 3; destroy_scheduler]; destroy 3; destroy 1 2",
+       "wanted, unwanted, 3 released cancelled, SELF, EDEADLK, CANCELLED, GONE, GONE"}}},
+    {"waits for the run that ends its own action",
+     "asap caller",
+     {{"arm 1 release {close 1; -}; flush; destroy 1",
+       "wanted, run 1, SELF, -, 1 released cancelled, GONE"},
+      {"arm 2 release {destroy 2; -}; flush", "wanted, run 2, RUNNING, -, 2 released cancelled"},
+      {"arm 3 release fails=3 {close 3; destroy 3; -}; flush",
+       "wanted, run 3, SELF, RUNNING, -, 3 released cancelled, 3"}}},
+    {"is not called for an action that rests",
+     "asap caller",
+     {{"arm 1 release; flush", "wanted, run 1"}, {"destroy 1", "1 released cancelled, GONE"}}},
+    {"tells of a failure",
+     "asap caller",
+     {{"arm 1 release fails=5; arm 2 release fails=6; run 2; flush; destroy 1 2",
+       "wanted, run 2, 2 released fired, 6, run 1, 1 released fired, 5, GONE, GONE"}}},
+    {"lets actions go that another one's failure closes",
+     "asap caller cancel_batch",
+     {{"arm 1 release {destroy 1} [destroy 1]; arm 2 fails=9 release {destroy 2} [destroy 2]",
+       "wanted"},
+      {"arm 3 release [destroy 3]; arm 4 release [destroy 4]; flush",
+       "run 1, RUNNING, 1 released cancelled, RUNNING, run 2, RUNNING, 3 released dropped, "
+       "RUNNING, 4 released dropped, RUNNING, 2 released cancelled, RUNNING, 9"},
+      {"stats actions", "actions=0"}}},
+    {"the same of a frame",
+     "frame caller cancel_batch",
+     {{"arm 1 release {destroy 1} [destroy 1]; arm 2 fails=9 release {destroy 2} [destroy 2]",
+       "wanted"},
+      {"arm 3 release [destroy 3]; arm 4 release [destroy 4]; flush",
+       "run 1, RUNNING, 1 released cancelled, RUNNING, run 2, RUNNING, 3 released dropped, "
+       "RUNNING, 4 released dropped, RUNNING, 2 released cancelled, RUNNING, 9"},
+      {"stats actions", "actions=0"}}},
+    {"none is wanted", "asap caller", {{"create 1; destroy 1", "GONE"}}},
+};
 
-static void expect_end(const struct end *end, enum tw_fate fate)
+Test(action_release, releases)
 {
-	expect_eq(end->releases, 1);
-	expect_eq(end->fate, fate);
-	expect_eq(end->waited, TW_SELF);
-	expect_eq(end->ended, -EDEADLK);
-	cr_assert_eq(end->state, end);
-	cr_assert_not(end->released_too_early);
-}
-
-Test(action_release, follows_a_close_or_a_destroy_at_once)
-{
-	tw_action_scheduler *asap = open_asap(0);
-	struct end ends[3] = {{0}};
-	tw_action *actions[3];
-	for (int i = 0; i < 3; i++)
-		actions[i] = make(asap, &ends[i]);
-	expect_eq(tw_action_close(actions[0], 0), TW_CANCELLED);
-	expect_end(&ends[0], TW_FATE_CANCELLED);
-	expect_eq(tw_action_close(actions[1], TW_FOREVER), TW_CANCELLED);
-	expect_end(&ends[1], TW_FATE_CANCELLED);
-	for (int i = 0; i < 3; i++)
-		expect_eq(tw_action_destroy(actions[i]), i < 2 ? TW_GONE : TW_CANCELLED);
-	for (int i = 0; i < 3; i++)
-		expect_end(&ends[i], TW_FATE_CANCELLED);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
-}
-
-Test(action_release, waits_for_the_run_that_ends_its_own_action)
-{
-	tw_action_scheduler *asap = open_asap(0);
-	struct end ends[3] = {
-	    {.closes = true}, {.destroys = true}, {.closes = true, .destroys = true, .answer = 3}};
-	tw_action *actions[3];
-	for (int i = 0; i < 3; i++)
-		actions[i] = make(asap, &ends[i]);
-	expect_eq(tw_action_scheduler_flush(asap), 3);
-	for (int i = 0; i < 3; i++)
-		expect_end(&ends[i], TW_FATE_CANCELLED);
-	tw_action_destroy(actions[0]);
-	expect_eq(ends[0].releases, 1);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
-}
-
-Test(action_release, is_not_called_for_an_action_that_rests)
-{
-	tw_action_scheduler *asap = open_asap(0);
-	struct end end = {0};
-	tw_action *action = make(asap, &end);
-	expect_eq(tw_action_scheduler_flush(asap), 0);
-	expect_eq(end.runs, 1);
-	expect_eq(end.releases, 0);
-	expect_eq(tw_action_destroy(action), TW_GONE);
-	expect_end(&end, TW_FATE_CANCELLED);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
-}
-
-Test(action_release, tells_of_a_failure)
-{
-	tw_action_scheduler *asap = open_asap(0);
-	struct end fails = {.answer = 5}, by_hand = {.answer = 6};
-	tw_action *first = make(asap, &fails), *second = make(asap, &by_hand);
-	expect_eq(tw_action_run(second, &by_hand), 6);
-	expect_end(&by_hand, TW_FATE_FIRED);
-	expect_eq(tw_action_scheduler_flush(asap), 5);
-	expect_end(&fails, TW_FATE_FIRED);
-	expect_eq(tw_action_destroy(first), TW_GONE);
-	expect_eq(tw_action_destroy(second), TW_GONE);
-	expect_eq(fails.releases + by_hand.releases, 2);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
-}
-
-/*
- * Actions that free themselves: without the release those of the batch would be lost, and their
- * scheduler with them.
- */
-Test(action_release, lets_actions_go_that_another_one_s_failure_closes)
-{
-	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME};
-	for (int k = 0; k < 2; k++) {
-		struct end ends[4] = {
-		    {.destroys = true}, {.destroys = true, .answer = 9}, {0}, {0}};
-		tw_action_scheduler *scheduler = scheduler_of(&(struct tw_action_scheduler_config){
-		    .size = sizeof(struct tw_action_scheduler_config),
-		    .kind = kinds[k],
-		    .flags = TW_ACTION_FLAG_BY_CALLER | TW_ACTION_FLAG_CANCEL_BATCH});
-		for (int i = 0; i < 4; i++) {
-			ends[i].destroys_in_release = true;
-			ends[i].destroyed = 77;
-			make(scheduler, &ends[i]);
-		}
-		expect_eq(tw_action_scheduler_flush(scheduler), 9);
-		for (int i = 0; i < 4; i++) {
-			expect_end(&ends[i], i < 2 ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
-			expect_eq(ends[i].runs, i < 2);
-			expect_eq(ends[i].destroyed, TW_RUNNING);
-		}
-		expect_eq(tw_action_scheduler_destroy(scheduler), 0);
-	}
-}
-
-Test(action_release, of_an_action_that_was_never_armed_gets_no_state)
-{
-	tw_action_scheduler *asap = open_asap(0);
-	tw_action *action;
-	expect_eq(tw_action_create(&action, asap, run_end, NULL), 0); /* none wanted */
-	expect_eq(tw_action_destroy(action), TW_GONE);
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
+	PLAY(&action_stage, NULL, releases);
 }
 
 /* -------------------------------------------------------------- in a simulation */
