@@ -167,30 +167,19 @@ static void cascade_fill(struct tw__chunk *to, struct tw__chunk *from)
 	memmove(from->entries, from->entries + n, from->count * sizeof *from->entries);
 }
 
-/*
- * Packs the live entries of a bucket together, in order, from where the sweep stands. False: it has
- * reached the end.
- */
-static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint64_t index,
-			 uint64_t *budget)
+bool tw__wheel_pack(struct tw__wheel *wheel, struct tw__chunk_list *list, struct tw__chunk **at,
+		    tw__resolve_fn *resolve, const struct tw__place *place, uint64_t *budget,
+		    uint64_t *dropped)
 {
-	struct tw__bucket *bucket = &level->buckets[index];
-	uint64_t first = wheel->next >> level->shift;
-	struct tw__place place =
-	    tw__place_of(wheel, level, first + ((index - first) & level->mask));
-	uint64_t due_ticks[TW__CHUNK_ENTRIES], dropped = 0;
-	struct tw__chunk *out = wheel->sweep_at, *chunk = out ? out->next : bucket->list.first,
-			 *next;
-	if (!out)
-		wheel->sweep_pass++;
-	place.pass = wheel->sweep_pass;
+	uint64_t due_ticks[TW__CHUNK_ENTRIES];
+	struct tw__chunk *out = *at, *chunk = out ? out->next : list->first, *next;
 	for (; chunk && *budget > 0; chunk = next) {
 		unsigned n = chunk->count;
 		next = chunk->next;
 		*budget -= *budget < n ? *budget : n;
-		wheel->resolve(wheel->resolve_context, TW__RESOLVE_SWEEP, &place, chunk->entries, n,
-			       due_ticks);
-		dropped += n - cascade_pack(chunk, due_ticks);
+		resolve(wheel->resolve_context, TW__RESOLVE_SWEEP, place, chunk->entries, n,
+			due_ticks);
+		*dropped += n - cascade_pack(chunk, due_ticks);
 		if (out)
 			cascade_fill(out, chunk);
 		if (chunk->count > 0) {
@@ -200,15 +189,29 @@ static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint6
 		if (out)
 			out->next = next;
 		else
-			bucket->list.first = next;
+			list->first = next;
 		tw__chunk_put(wheel, chunk);
 	}
-	wheel->sweep_at = out;
+	*at = chunk ? out : NULL;
 	if (!chunk) /* planted: bucket_end */
-		bucket->list.last = out;
+		list->last = out;
 	TW_ASSERT(!out || out->count > 0);
-	tw__level_remove(wheel, level, bucket, dropped);
 	return chunk != NULL;
+}
+
+/* A part of the bucket at which the sweep stands. False: it has reached the bucket's end. */
+static bool sweep_bucket(struct tw__wheel *wheel, uint64_t *budget)
+{
+	struct tw__level *level = &wheel->levels[wheel->sweep_level];
+	struct tw__bucket *bucket = &level->buckets[wheel->sweep_bucket];
+	uint64_t first = wheel->next >> level->shift, dropped = 0,
+		 number = first + ((wheel->sweep_bucket - first) & level->mask);
+	struct tw__place place = tw__place_of(wheel, level, number);
+	place.pass = wheel->sweep_at ? wheel->sweep_pass : ++wheel->sweep_pass;
+	bool more = tw__wheel_pack(wheel, &bucket->list, &wheel->sweep_at, wheel->resolve, &place,
+				   budget, &dropped);
+	tw__level_remove(wheel, level, bucket, dropped);
+	return more;
 }
 
 bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget)
@@ -222,10 +225,8 @@ bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget)
 			continue;
 		}
 		TW_ASSERT(wheel->sweep_bucket <= level->mask);
-		if (!sweep_bucket(wheel, level, wheel->sweep_bucket, &budget)) {
-			wheel->sweep_at = NULL;
+		if (!sweep_bucket(wheel, &budget))
 			wheel->sweep_bucket++;
-		}
 	}
 	return tw__wheel_sweeping(wheel);
 }

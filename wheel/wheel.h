@@ -246,6 +246,15 @@ static inline struct tw__chunk *tw__chunk_pop(struct tw__chunk_list *list)
 	return chunk;
 }
 
+/*
+ * Drops the dead of a list of chunks and packs the others together, in order, about *budget
+ * entries. It goes on from *at, the chunk filled last, or from the first if that is NULL. False: it
+ * has reached the end. Adds what it has dropped to *dropped.
+ */
+bool tw__wheel_pack(struct tw__wheel *wheel, struct tw__chunk_list *list, struct tw__chunk **at,
+		    tw__resolve_fn *resolve, const struct tw__place *place, uint64_t *budget,
+		    uint64_t *dropped);
+
 /* Takes every chunk with entries out, nearest buckets first; the wheel is empty then. For close. */
 void tw__wheel_empty(struct tw__wheel *wheel, struct tw__chunk_list *out);
 

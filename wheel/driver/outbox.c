@@ -5,7 +5,7 @@
 #include "wheel/driver/poll.h"
 #include "mpsc/base/probes.h"
 #include "wheel/run/run.h"
-#include "wheel/driver/compact.h"
+#include "wheel/driver/sweep.h"
 
 /* ----------------------------------------------------------------- the table */
 

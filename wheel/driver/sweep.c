@@ -3,6 +3,9 @@
  *
  * When the dead may outnumber the live, a sweep goes through all buckets, a part in each turn
  * (G12), and asks the words.
+ *
+ * Entries of ended timers also leave the chunks that wait in outboxes, so that those need no more
+ * chunks than the timers that live.
  */
 #include "wheel/core/service.h"
 #include "wheel/core/local.h"
@@ -69,4 +72,31 @@ void tw__sweep_all(tw_service *service)
 	TW_ASSERT_DRIVER(service);
 	tw__wheel_sweep_start(&service->driver->wheel);
 	tw__wheel_sweep(&service->driver->wheel, UINT64_MAX);
+}
+
+/*
+ * An entry whose timer is not armed is dead: if the timer is armed again, that brings another
+ * entry.
+ */
+static void resolve_waiting(void *context, enum tw__resolve_for what_for,
+			    const struct tw__place *place, const tw__wheel_entry *entries,
+			    unsigned n, uint64_t *due_ticks)
+{
+	tw_service *service = context;
+	uint64_t word;
+	(void)what_for, (void)place;
+	for (unsigned i = 0; i < n; i++)
+		due_ticks[i] =
+		    tw__entry_is_armed(&service->slots, entries[i], &word) ? 0 : TW__TICK_DEAD;
+}
+
+unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n)
+{
+	TW_ASSERT_DRIVER(service);
+	uint64_t budget = (uint64_t)n * TW__CHUNK_ENTRIES, dropped = 0;
+	if (!box->compacted && box->runs.first && box->runs.first->holder_count > 0)
+		box->compacted = box->runs.first; /* inline runs have begun: it stays as it is */
+	tw__wheel_pack(&service->driver->wheel, &box->runs, &box->compacted, resolve_waiting, NULL,
+		       &budget, &dropped);
+	return (unsigned)(budget / TW__CHUNK_ENTRIES);
 }

@@ -1,7 +1,8 @@
-/* Sweeping dead entries out of the wheel. */
+/* Sweeping dead entries out of the wheel and out of outboxes. */
 #ifndef TW_WHEEL_SWEEP_H
 #define TW_WHEEL_SWEEP_H
 
+#include "wheel/driver/outbox.h"
 #include "wheel/core/service.h"
 
 /*
@@ -18,5 +19,8 @@ bool tw__sweep_wanted(tw_service *service);
 
 /* A whole sweep in one call. */
 void tw__sweep_all(tw_service *service);
+
+/* Goes on through about n chunks of an outbox. Returns how many it has not used. */
+unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n);
 
 #endif
