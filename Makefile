@@ -200,9 +200,8 @@ demo: installed-build+demo ## an HTTP server under load whose timeouts are tickw
 	$(Q)examples/server/demo.py $B/bin/server
 
 test: installed-build+test ## headers, examples, README, unit, model and service tests; two minutes
-	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/package/opened \
-		$B/test/examples/metrics $B/test/contract/answers $B/plain/misuses $B/test/package/unloaded \
-		$B/test/package/plugin.so
+	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/package/loaded \
+		$B/test/package/plugin.so $B/test/examples/metrics $B/test/contract/answers $B/plain/misuses
 	$(again) build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/lint/headers.sh
 	$(Q)CC="$(CC)" test/examples/readme.sh $(lib) "$(ck_libs)" $B
@@ -212,11 +211,10 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 	$(Q)test/examples/run.sh $B/bin
 	$(Q)test/examples/metrics.sh $B/bin/server $B/test/examples/metrics
 	$(Q)CC="$(CC)" PROBES=$(PROBES) test/package/probes.sh $B/libtickwheel.so
-	$(Q)$B/test/package/opened $B/libtickwheel.so
+	$(Q)$B/test/package/loaded $B/libtickwheel.so $B/test/package/plugin.so
 	$(Q)test/lint/trust.sh
 	$(Q)test/contract/comments.sh
 	$(Q)test/contract/answers.sh $B/test/contract/answers $B/plain/misuses
-	$(Q)$B/test/package/unloaded $B/test/package/plugin.so
 	$(again) test-cpp
 	$(again) test-cache
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)

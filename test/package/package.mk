@@ -1,14 +1,10 @@
 # What is built, and how it is loaded.
 
-# Opens the shared library at run time instead of linking with it.
-$B/test/package/opened: $B/test/package/opened.o
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
-
-# A plugin that contains the static library, and a program that loads and unloads it.
+# A plugin that contains the static library, and a program that loads it, and the shared library, at run time.
 $B/test/package/plugin.so: $B/test/package/plugin.o $(lib)
 	$(call say,ld)$(CC) $(links) -shared $(CFLAGS) -o $@ $^ $(ck_libs)
 
-$B/test/package/unloaded: $B/test/package/unloaded.o
+$B/test/package/loaded: $B/test/package/loaded.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
 .PHONY: check-hardened abi abi-accept

@@ -1,4 +1,4 @@
-/* A plugin that contains the static library: one service, made at the first use. For unloaded.c. */
+/* A plugin that contains the static library: one service, made at the first use. For loaded.c. */
 #include <pthread.h>
 #include <stdlib.h>
 
