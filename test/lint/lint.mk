@@ -33,6 +33,8 @@ check-functions: ## no more public functions than there are, each of them used i
 
 check-trust: ## each guarantee has a test, and each model, stress program and folder of unit tests a promise
 	$(Q)test/lint/trust.sh
+	$(Q)test/planted/run.sh --marks
+	$(Q)test/planted/run.sh --list test/peers/planted --marks
 
 trust: deps-build ## build/trust.md: guarantees, models and documented errors, each with what holds it
 	$(again) $B/test/contract/answers $B/plain/misuses

@@ -1,20 +1,24 @@
 #!/bin/sh
-# planted.sh [--list FILE] [PATTERN]: plants the bugs of a list whose lines match the pattern, one after the other, in a
-# copy of the sources in build/planted. The list is test/planted/list by default. The bug's target must find it:
+# run.sh [--list FILE] [--marks] [PATTERN]: plants the bugs of a list whose lines match the pattern, each by itself, in
+# a copy of the sources in build/planted. The list is test/planted/list by default. The target of a bug must find it:
 #   a fuzz target, or the soak
 #   stress_NAME    the stress program fails
 #   test_SUITE     a unit test fails, debug build
 #   unit_FOLDER    an assertion of the library fails in the unit tests of that folder, debug build
 #   peers_ROW      test/peers finds it, and shows it in a script of at most 15 steps
 # Without a bug each target must find nothing. The last line is the sum. FUZZ_SECONDS, SOAK_SECONDS (soak and stress):
-# how long to look for a bug.
+# how long to look for a bug. With --marks nothing is built: each bug must have one place where it can be planted.
 set -eu
 cd "$(dirname "$0")/../.."
 
-list=$PWD/test/planted/list
+list=$PWD/test/planted/list marks=
 if [ "${1:-}" = --list ]; then
 	list=$PWD/$2
 	shift 2
+fi
+if [ "${1:-}" = --marks ]; then
+	marks=only
+	shift
 fi
 pattern=${1:-.}
 fuzz_seconds=${FUZZ_SECONDS:-120}
@@ -22,6 +26,38 @@ soak_seconds=${SOAK_SECONDS:-12}
 peers=$PWD/build/peers
 copy=build/planted
 make=${MAKE:-make}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# plant NAME COMMAND: prints the file that has the mark; $work/planted is that file with the bug.
+plant() {
+	at=$(grep -rn "/\* planted: $1 \*/" mpsc wheel executor) || return 1
+	[ "$(printf '%s\n' "$at" | wc -l)" = 1 ] || return 1
+	file=${at%%:*} line=${at#*:}
+	line=${line%%:*}
+	sed -n "${line}p" "$file" | grep -q '^[[:space:]]*/\*' && line=$((line + 1))
+	sed -e "$line$2" "$file" >"$work/planted"
+	! cmp -s "$work/planted" "$file" || return 1
+	echo "$file"
+}
+
+awk -v OFS='\t' '
+	/^[a-z_]+ [a-z_]+  / { target = $1; name = $2; what = $0; sub(/^[^ ]+ +[^ ]+ +/, "", what); next }
+	name { print target, name, what, $0; name = "" }' "$list" |
+	grep -e "$pattern" >"$work/bugs" || { echo "planted: no bug is called $pattern" >&2; exit 1; }
+
+# ---- the marks
+
+while IFS='	' read -r target name what command; do
+	plant "$name" "$command" >/dev/null ||
+		{
+			echo "planted: no single place is marked \"planted: $name\"," \
+				"or \"$command\" changes nothing there" >&2
+			exit 1
+		}
+done <"$work/bugs"
+[ -z "$marks" ] || { echo "planted: $(wc -l <"$work/bugs") bugs of ${list##*test/} can be planted" && exit; }
 
 # A file that has not changed keeps its time, so that little is built again.
 mkdir -p "$copy"
@@ -87,24 +123,7 @@ is_short() {
 	[ "${steps:-16}" -le 15 ] && echo ", shown in $steps steps"
 }
 
-# plant NAME COMMAND: prints the file that has the mark; `planted` is that file with the bug.
-plant() {
-	at=$(grep -rn "/\* planted: $1 \*/" mpsc wheel executor) || return 1
-	[ "$(printf '%s\n' "$at" | wc -l)" = 1 ] || return 1
-	file=${at%%:*} line=${at#*:}
-	line=${line%%:*}
-	sed -n "${line}p" "$file" | grep -q '^[[:space:]]*/\*' && line=$((line + 1))
-	sed -e "$line$2" "$file" >planted
-	! cmp -s planted "$file" || return 1
-	echo "$file"
-}
-
-awk -v OFS='\t' '
-	/^[a-z_]+ [a-z_]+  / { target = $1; name = $2; what = $0; sub(/^[^ ]+ +[^ ]+ +/, "", what); next }
-	name { print target, name, what, $0; name = "" }' "$list" |
-	grep -e "$pattern" >bugs || { echo "planted: no bug is called $pattern" >&2; exit 1; }
-
-for target in $(cut -f 1 bugs | sort -u); do
+for target in $(cut -f 1 "$work/bugs" | sort -u); do
 	build "$target"
 	case $target in soak | stress_*) seconds=$soak_seconds ;; *) seconds=5 ;; esac
 	look "$target" "$seconds" ||
@@ -114,14 +133,9 @@ done
 
 missed=0 count=0
 while IFS='	' read -r target name what command <&3; do
-	file=$(plant "$name" "$command") ||
-		{
-			echo "planted: no single place is marked \"planted: $name\"," \
-				"or \"$command\" changes nothing there" >&2
-			exit 1
-		}
+	file=$(plant "$name" "$command")
 	cp "$file" original
-	cp planted "$file"
+	cp "$work/planted" "$file"
 	build "$target"
 	begun=$(date +%s)
 	case $target in soak | stress_*) seconds=$soak_seconds ;; *) seconds=$fuzz_seconds ;; esac
@@ -137,6 +151,6 @@ while IFS='	' read -r target name what command <&3; do
 		echo "planted: $target finds in $(($(date +%s) - begun)) s$shown: $what"
 	fi
 	cp original "$file"
-done 3<bugs
+done 3<"$work/bugs"
 [ "$missed" = 0 ] || { echo "planted: $missed of $count bugs were NOT FOUND"; exit 1; }
 echo "planted: all $count bugs were found"
