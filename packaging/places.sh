@@ -55,7 +55,7 @@ movable() {
 # The documents and examples that are installed, as paths of this tree. Makefiles that lean on this tree are left out.
 documents() {
 	ls README.md CHANGELOG.md LICENSE docs/*
-	find examples -path examples/cache/measure -prune -o -type f ! -name '*.mk' -print | LC_ALL=C sort
+	find examples -type f ! -name '*.mk' -print | LC_ALL=C sort
 }
 
 # Removes the documents of whatever version is installed.

@@ -8,6 +8,8 @@
 
 #include "tickwheel.h"
 
+#define REDIS_VERSION "7.0.15" /* clients choose features by it */
+
 struct loop;
 
 struct cache {
@@ -17,14 +19,11 @@ struct cache {
 	struct loop *loops;
 	unsigned loop_count;
 
-	/* Settings that CONFIG SET changes. */
-	_Atomic uint64_t maxmemory; /* bytes; 0: no limit */
-	_Atomic unsigned notify;    /* enum notify_flags */
+	_Atomic unsigned notify; /* enum notify_flags; CONFIG SET changes it */
 
 	/* Settings of the command line. */
 	unsigned port;
 	unsigned max_clients;
-	uint64_t max_bulk;
 	const char *bind, *unix_path;
 
 	_Atomic unsigned clients; /* connected now */

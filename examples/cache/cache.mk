@@ -42,21 +42,7 @@ check-cache: deps-build+cache ## the cache's tests with sanitizers, and its tabl
 	$(again) test-cache MODE=asan
 	$(again) test-cache MODE=tsan
 
-# ------------------------------------------------------------------ to measure
-
-$B/cache/lateness: $B/examples/cache/measure/lateness.o
-	@mkdir -p $(@D)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
-
-$B/cache/null_server: $B/examples/cache/measure/null_server.o
-	@mkdir -p $(@D)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^
-
 .PHONY: cache
-cache: deps-build+cache ## a Redis-protocol cache beside a real redis-server: lateness, throughput, memory; report
-	$(again) $(tickcache) $B/cache/lateness $B/cache/null_server
-	$(Q)examples/cache/measure/run.sh $(tickcache) $B/cache/lateness $B/cache/null_server build/cache
-
-.PHONY: cache-figures
-cache-figures: ## puts the figures of the last run of make cache into the cache's README.md
-	$(Q)examples/cache/measure/readme.sh $(CURDIR)/build/cache
+cache: deps-build+cache ## a Redis-protocol cache beside a real redis-server: lateness of expiry, throughput
+	$(again) $(tickcache)
+	$(Q)examples/cache/measure.py $(tickcache)

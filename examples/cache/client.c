@@ -1,5 +1,7 @@
+/* Clients, the registry of them, and the commands about the connection itself. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,26 +16,23 @@
 #include "examples/cache/loop.h"
 #include "examples/cache/pubsub.h"
 #include "examples/cache/reply.h"
-#include "examples/cache/table.h"
 
-#define READ_SIZE (16 * 1024)
 #define READ_MOST (1024 * 1024)
-#define SHORT_REQUEST 6 /* arguments */
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct client *registry;
 
 /* ------------------------------------------------------------------ life */
 
-struct client *client_open(struct loop *loop, int fd, const char *peer)
+struct client *client_open(struct loop *loop, int fd, const char *peer, const char *own)
 {
 	struct client *c = allocate(sizeof(*c));
 	*c = (struct client){.loop = loop, .fd = fd, .made_ns = tw_service_now(cache.service)};
 	c->id = atomic_fetch_add_explicit(&cache.next_client_id, 1, memory_order_relaxed) + 1;
 	atomic_init(&c->seen_ns, c->made_ns);
 	snprintf(c->peer, sizeof(c->peer), "%s", peer);
+	snprintf(c->own, sizeof(c->own), "%s", own);
 	resp_init(&c->parser);
-	c->parser.max_bulk = (int64_t)cache.max_bulk;
 	pthread_mutex_lock(&registry_lock);
 	c->next = registry;
 	if (registry != NULL)
@@ -63,100 +62,40 @@ void client_close(struct client *c)
 	free(c);
 }
 
-/* ------------------------------------------------------------------ output */
+/* ------------------------------------------------------------------ input and output */
 
-/* Sends what the peer takes, and counts that in *sent. False: the peer is gone. */
-static bool send_bytes(struct client *c, struct slice bytes, size_t *sent)
+/* Sends what the peer takes. False: the peer is gone. */
+static bool send_some(struct client *c)
 {
-	*sent = 0;
-	while (*sent < bytes.length) {
-		ssize_t n = send(c->fd, bytes.data + *sent, bytes.length - *sent, MSG_NOSIGNAL);
+	while (buffer_length(&c->out) > 0) {
+		ssize_t n =
+		    send(c->fd, c->out.data + c->out.start, buffer_length(&c->out), MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN || errno == EWOULDBLOCK;
 		figure_add(&c->loop->figures.output_bytes, (uint64_t)n);
-		*sent += (size_t)n;
+		buffer_take(&c->out, (size_t)n);
 	}
-	return true;
-}
-
-/* Sends what it can of the client's own output. False: the peer is gone. */
-static bool send_some(struct client *c)
-{
-	size_t sent;
-	bool alive = send_bytes(c, buffer_part(&c->out, 0, buffer_length(&c->out)), &sent);
-	buffer_take(&c->out, sent);
-	return alive;
-}
-
-/* Sends replies; what the peer does not take waits in the client's own output. */
-static bool send_replies(struct client *c, struct slice replies)
-{
-	size_t sent;
-	bool alive = send_bytes(c, replies, &sent);
-	if (alive)
-		buffer_add(&c->out, replies.data + sent, replies.length - sent);
-	return alive;
-}
-
-/* Sends the replies that wait, and then the mail. */
-static bool send_waiting(struct client *c)
-{
-	do {
-		if (!send_some(c))
-			return false;
-		if (buffer_length(&c->out) > 0)
-			return true;
-	} while (pubsub_collect(c) && buffer_length(&c->out) > 0);
 	buffer_rest(&c->out);
 	return true;
 }
 
-/* ------------------------------------------------------------------ input */
-
-/*
- * Begins to load the keys of the requests at the start of the bytes, so that the requests wait for
- * memory together. How many bytes they are. Nothing depends on what is found here.
- */
-static size_t look_ahead(struct loop *l, const char *data, size_t length)
-{
-	struct slice keys[KEYS_PREFETCHED];
-	size_t count = 0, used = 0;
-	while (count < KEYS_PREFETCHED &&
-	       resp_parse(&l->ahead, data + used, length - used) == RESP_READY) {
-		used += l->ahead.used;
-		if (l->ahead.argc > 1 && !l->ahead.inlined)
-			keys[count++] = l->ahead.argv[1];
-		resp_next(&l->ahead);
-	}
-	resp_next(&l->ahead);
-	keys_prefetch_unlocked(keys, count);
-	return used;
-}
-
-/*
- * Runs the whole requests at the start of the bytes, while their replies are short. How many bytes
- * they were.
- */
+/* Runs the whole requests at the start of the bytes. How many bytes they were. */
 static size_t run_requests(struct client *c, const char *data, size_t length)
 {
-	size_t used = 0, ahead = 0;
-	bool is_short = false; /* the request before: after a long one, to look ahead costs more */
-	while (!c->closing && buffer_length(c->reply) - c->reply_start < CLIENT_PAUSE_OUTPUT) {
-		if (is_short && used >= ahead && used < length)
-			ahead = used + look_ahead(c->loop, data + used, length - used);
+	size_t used = 0;
+	while (!c->closing && buffer_length(&c->out) <= CLIENT_MAX_OUTPUT) {
 		enum resp_answer answer = resp_parse(&c->parser, data + used, length - used);
 		if (answer == RESP_MORE)
 			break;
 		if (answer == RESP_ERROR) {
 			figure_add(&c->loop->figures.protocol_errors, 1);
-			reply_error(c->reply, "ERR %s", c->parser.error);
+			reply_error(&c->out, "ERR %s", c->parser.error);
 			c->closing = true;
 			break;
 		}
 		used += c->parser.used;
-		is_short = c->parser.argc <= SHORT_REQUEST;
 		if (c->parser.argc > 0)
 			command_run(c, c->parser.argv, c->parser.argc);
 		resp_next(&c->parser);
@@ -164,133 +103,78 @@ static size_t run_requests(struct client *c, const char *data, size_t length)
 	return used;
 }
 
-/* Runs what can be run of the client's own input. */
-static void run_waiting_input(struct client *c)
-{
-	if (buffer_length(&c->in) == 0)
-		return;
-	buffer_take(&c->in, run_requests(c, c->in.data + c->in.start, buffer_length(&c->in)));
-	buffer_rest(&c->in);
-}
-
-/* Reads into the loop's buffer; only what is no whole request is copied to the client's own. */
-static ssize_t read_fresh(struct client *c)
-{
-	char *input = c->loop->input;
-	ssize_t n = recv(c->fd, input, LOOP_INPUT, 0);
-	if (n > 0) {
-		size_t used = run_requests(c, input, (size_t)n);
-		buffer_add(&c->in, input + used, (size_t)n - used);
-	}
-	return n;
-}
-
-static ssize_t read_more(struct client *c)
-{
-	size_t size = resp_expected(&c->parser, buffer_length(&c->in));
-	size = size < READ_SIZE ? READ_SIZE : size < READ_MOST ? size : READ_MOST;
-	ssize_t n = recv(c->fd, buffer_reserve(&c->in, size), size, 0);
-	if (n > 0) {
-		c->in.end += (size_t)n;
-		run_waiting_input(c);
-	}
-	return n;
-}
-
-/* False: the client must go. */
+/*
+ * Reads and runs. Into the loop's buffer, if nothing waits: only what is no whole request is copied
+ * to the client's own. False: the client must go.
+ */
 static bool read_some(struct client *c)
 {
-	ssize_t n = buffer_length(&c->in) == 0 ? read_fresh(c) : read_more(c);
-	if (n > 0)
-		figure_add(&c->loop->figures.input_bytes, (uint64_t)n);
-	if (n == 0 || buffer_length(&c->in) > CLIENT_MAX_INPUT)
-		return false;
-	return n > 0 || errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-}
-
-/* Replies that nothing waits ahead of go to the loop's output. */
-static void begin_replies(struct client *c)
-{
-	bool waits = buffer_length(&c->out) > 0;
-	c->reply = waits ? &c->out : &c->loop->output;
-	c->reply_start = waits ? 0 : buffer_length(c->reply);
+	bool fresh = buffer_length(&c->in) == 0;
+	size_t size = LOOP_INPUT;
+	if (!fresh) {
+		size_t missing = resp_expected(&c->parser, buffer_length(&c->in));
+		size = missing < LOOP_INPUT  ? LOOP_INPUT
+		       : missing < READ_MOST ? missing
+					     : READ_MOST;
+	}
+	char *to = fresh ? c->loop->input : buffer_reserve(&c->in, size);
+	ssize_t n = recv(c->fd, to, size, 0);
+	if (n <= 0)
+		return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+	figure_add(&c->loop->figures.input_bytes, (uint64_t)n);
+	if (fresh) {
+		size_t used = run_requests(c, to, (size_t)n);
+		buffer_add(&c->in, to + used, (size_t)n - used);
+	} else {
+		c->in.end += (size_t)n;
+		buffer_take(&c->in,
+			    run_requests(c, c->in.data + c->in.start, buffer_length(&c->in)));
+		buffer_rest(&c->in);
+	}
+	return buffer_length(&c->in) <= CLIENT_MAX_INPUT;
 }
 
 /* ------------------------------------------------------------------ events */
 
-/* Requests may wait in the input because the output was long: no event will tell of them. */
-static bool resume(struct client *c)
-{
-	while (buffer_length(&c->out) == 0 && buffer_length(&c->in) > 0 && !c->closing) {
-		size_t before = buffer_length(&c->in);
-		c->reply = &c->out;
-		c->reply_start = 0;
-		run_waiting_input(c);
-		if (!send_some(c))
-			return false;
-		if (buffer_length(&c->in) == before)
-			break;
-	}
-	return true;
-}
-
-/* Ends an event: asks epoll for what comes next, or closes. */
+/* Sends, then asks epoll for what comes next, or closes. */
 static void settle(struct client *c, bool alive)
 {
+	alive = alive && send_some(c);
 	size_t waiting = buffer_length(&c->out);
-	if (!alive || (c->closing && waiting == 0)) {
+	if (waiting > CLIENT_MAX_OUTPUT)
+		figure_add(&c->loop->figures.slow_clients, 1);
+	if (!alive || waiting > CLIENT_MAX_OUTPUT || (c->closing && waiting == 0))
 		client_close(c);
-		return;
-	}
-	bool reads = waiting < CLIENT_PAUSE_OUTPUT && !c->closing;
-	loop_watch(c, (reads ? EPOLLIN : 0) | (waiting > 0 ? EPOLLOUT : 0));
+	else
+		loop_watch(c, (c->closing ? 0 : EPOLLIN) | (waiting > 0 ? EPOLLOUT : 0));
 }
 
-bool client_event(struct client *c, uint32_t events)
+void client_event(struct client *c, uint32_t events)
 {
-	bool alive = true;
+	bool alive = (events & (EPOLLERR | EPOLLHUP)) == 0; /* else no reply can be sent */
 	atomic_store_explicit(&c->seen_ns, c->loop->now_ns, memory_order_relaxed);
-	if (events & EPOLLOUT)
-		alive = send_waiting(c) && resume(c);
-	if (alive && (events & EPOLLIN) && buffer_length(&c->out) < CLIENT_PAUSE_OUTPUT) {
-		begin_replies(c);
+	if (alive && (events & EPOLLIN) && !c->closing)
 		alive = read_some(c);
-	}
-	/* The peer is gone: the replies that wait cannot be sent. */
-	return alive && (events & (EPOLLERR | EPOLLHUP)) == 0;
-}
-
-void client_answer(struct client *c, struct slice replies, bool stays)
-{
-	bool alive = send_replies(c, replies);
-	settle(c, alive && stays && resume(c));
+	settle(c, alive);
 }
 
 void client_mail(struct client *c)
 {
 	bool in_bounds = pubsub_collect(c);
 	if (!in_bounds)
-		figure_add(&c->loop->figures.slow_subscribers, 1);
-	settle(c, in_bounds && send_waiting(c) && resume(c));
+		figure_add(&c->loop->figures.slow_clients, 1);
+	settle(c, in_bounds);
 }
 
 void client_finish(struct client *c)
 {
-	if (!send_waiting(c) || buffer_length(&c->out) == 0)
+	if (!pubsub_collect(c) || !send_some(c) || buffer_length(&c->out) == 0)
 		client_close(c);
 	else
 		loop_watch(c, EPOLLOUT);
 }
 
 /* ------------------------------------------------------------------ registry */
-
-void clients_each(client_visit *visit, void *arg)
-{
-	pthread_mutex_lock(&registry_lock);
-	for (struct client *c = registry; c != NULL; c = c->next)
-		visit(arg, c);
-	pthread_mutex_unlock(&registry_lock);
-}
 
 /* Only the loop's thread frees its clients, so the list outlives the lock. */
 void clients_of_loop(struct loop *loop, void (*end)(struct client *c))
@@ -319,7 +203,9 @@ bool clients_left(struct loop *loop)
 	return c != NULL;
 }
 
-void client_set_name(char **name, struct slice value)
+/* ------------------------------------------------------------------ CLIENT */
+
+static void set_text(char **name, struct slice value)
 {
 	char *text = NULL;
 	if (value.length > 0) {
@@ -333,22 +219,215 @@ void client_set_name(char **name, struct slice value)
 	pthread_mutex_unlock(&registry_lock);
 }
 
-void client_describe(struct client *c, struct buffer *out)
+/* The line of CLIENT INFO and CLIENT LIST. What only a client's own loop knows is 0 for others. */
+static void describe(struct client *c, bool own, struct buffer *out)
 {
-	char head[160], tail[160];
+	char text[512];
 	uint64_t now = tw_service_now(cache.service);
 	uint64_t seen = atomic_load_explicit(&c->seen_ns, memory_order_relaxed);
 	const char *command = atomic_load_explicit(&c->last_command, memory_order_relaxed);
-	snprintf(head, sizeof(head), "id=%" PRIu64 " addr=%s fd=%d name=", c->id, c->peer, c->fd);
-	snprintf(tail, sizeof(tail),
-		 " age=%" PRIu64 " idle=%" PRIu64 " flags=N db=0 cmd=%s io-thread=%d lib-name=",
-		 (now - c->made_ns) / TW_SECOND, (now > seen ? now - seen : 0) / TW_SECOND,
-		 command != NULL ? command : "NULL", (int)(c->loop - cache.loops));
-	reply_raw(out, head);
+	snprintf(text, sizeof(text), "id=%" PRIu64 " addr=%s laddr=%s fd=%d name=", c->id, c->peer,
+		 c->own, c->fd);
+	reply_raw(out, text);
 	reply_raw(out, c->name != NULL ? c->name : "");
-	reply_raw(out, tail);
+	snprintf(text, sizeof(text),
+		 " age=%" PRIu64 " idle=%" PRIu64 " flags=N db=0 sub=%zu psub=%zu ssub=0 multi=-1 "
+		 "qbuf=%zu qbuf-free=0 obl=0 oll=0 omem=%zu tot-mem=%zu events=r cmd=%s "
+		 "user=default redir=-1 resp=%d io-thread=%d lib-name=",
+		 (now - c->made_ns) / TW_SECOND, (now > seen ? now - seen : 0) / TW_SECOND,
+		 own ? pubsub_count(c, false) : 0, own ? pubsub_count(c, true) : 0,
+		 own ? buffer_length(&c->in) : 0, own ? buffer_length(&c->out) : 0,
+		 sizeof(*c) + (own ? c->in.room + c->out.room : 0),
+		 command != NULL ? command : "NULL", own && c->resp3 ? 3 : 2,
+		 (int)(c->loop - cache.loops));
+	reply_raw(out, text);
 	reply_raw(out, c->library != NULL ? c->library : "");
 	reply_raw(out, " lib-ver=");
 	reply_raw(out, c->library_version != NULL ? c->library_version : "");
 	reply_raw(out, "\n");
+}
+
+static void reply_clients(struct call *c, bool all)
+{
+	struct buffer text = {0};
+	pthread_mutex_lock(&registry_lock);
+	for (struct client *each = registry; each != NULL; each = each->next)
+		if (all || each == c->client)
+			describe(each, each->loop == c->client->loop, &text);
+	pthread_mutex_unlock(&registry_lock);
+	reply_verbatim(c->out, text.data, buffer_length(&text), c->resp3);
+	buffer_free(&text);
+}
+
+static bool take_name(struct call *c, struct slice value, const char *what)
+{
+	for (size_t i = 0; i < value.length; i++) {
+		if (value.data[i] >= '!' && value.data[i] <= '~')
+			continue;
+		reply_error(c->out, "ERR %s cannot contain spaces, newlines or special characters.",
+			    what);
+		return false;
+	}
+	return true;
+}
+
+static void set_info(struct call *c, struct slice which, struct slice value)
+{
+	char **name = slice_is(which, "lib-name")  ? &c->client->library
+		      : slice_is(which, "lib-ver") ? &c->client->library_version
+						   : NULL;
+	if (name == NULL) {
+		reply_error(c->out, "ERR Unrecognized option '%.*s'", (int)which.length,
+			    which.data);
+	} else if (take_name(c, value, name == &c->client->library ? "lib-name" : "lib-ver")) {
+		set_text(name, value);
+		reply_ok(c->out);
+	}
+}
+
+void cmd_client(struct call *c)
+{
+	enum { ID, GETNAME, SETNAME, INFO, LIST, SETINFO, COUNT };
+	static const struct {
+		const char *name;
+		size_t argc;
+	} known[COUNT] = {{"id", 2},   {"getname", 2}, {"setname", 3},
+			  {"info", 2}, {"list", 2},    {"setinfo", 4}};
+	size_t which = 0;
+	while (which < COUNT && !slice_is(c->argv[1], known[which].name))
+		which++;
+	if (which == COUNT) {
+		reply_unknown_subcommand(c);
+	} else if (c->argc != known[which].argc && which == LIST) {
+		reply_syntax_error(c);
+	} else if (c->argc != known[which].argc) {
+		reply_bad_arity(c, known[which].name);
+	} else if (which == ID) {
+		reply_integer(c->out, (int64_t)c->client->id);
+	} else if (which == GETNAME && c->client->name != NULL) {
+		reply_text(c->out, c->client->name);
+	} else if (which == GETNAME) {
+		reply_null(c->out, c->resp3);
+	} else if (which == SETINFO) {
+		set_info(c, c->argv[2], c->argv[3]);
+	} else if (which != SETNAME) {
+		reply_clients(c, which == LIST);
+	} else if (take_name(c, c->argv[2], "Client names")) {
+		set_text(&c->client->name, c->argv[2]);
+		reply_ok(c->out);
+	}
+}
+
+/* ------------------------------------------------------------------ the connection */
+
+void cmd_ping(struct call *c)
+{
+	if (c->argc > 2) {
+		reply_bad_arity(c, NULL);
+	} else if (!c->resp3 && pubsub_total(c->client) > 0) {
+		reply_array(c->out, 2);
+		reply_text(c->out, "pong");
+		reply_slice(c->out, c->argc == 2 ? c->argv[1] : SLICE(""));
+	} else if (c->argc == 2) {
+		reply_slice(c->out, c->argv[1]);
+	} else {
+		reply_status(c->out, "PONG");
+	}
+}
+
+void cmd_echo(struct call *c)
+{
+	reply_slice(c->out, c->argv[1]);
+}
+
+void cmd_select(struct call *c)
+{
+	int64_t index;
+	if (!take_integer(c, c->argv[1], &index))
+		return;
+	if (index < INT_MIN || index > INT_MAX)
+		reply_error(c->out, "ERR value is out of range, value must between %d and %d",
+			    INT_MIN, INT_MAX);
+	else if (index != 0)
+		reply_error(c->out, "ERR DB index is out of range");
+	else
+		reply_ok(c->out);
+}
+
+void cmd_quit(struct call *c)
+{
+	reply_ok(c->out);
+	c->client->closing = true;
+}
+
+static void set_protocol(struct call *c, bool resp3)
+{
+	c->client->resp3 = c->resp3 = resp3;
+	pubsub_set_resp3(c->client, resp3);
+}
+
+void cmd_reset(struct call *c)
+{
+	pubsub_leave(c->client);
+	set_text(&c->client->name, SLICE(""));
+	set_protocol(c, false);
+	reply_status(c->out, "RESET");
+}
+
+/* Options of HELLO. There are no passwords, so AUTH accepts any for the user "default". */
+static bool take_hello_options(struct call *c, const struct slice **name)
+{
+	for (size_t i = 2; i < c->argc; i++) {
+		size_t left = c->argc - i - 1;
+		if (slice_is(c->argv[i], "auth") && left >= 2) {
+			if (!slice_is(c->argv[i + 1], "default")) {
+				reply_error(c->out, "WRONGPASS invalid username-password pair or "
+						    "user is disabled.");
+				return false;
+			}
+			i += 2;
+		} else if (slice_is(c->argv[i], "setname") && left >= 1) {
+			*name = &c->argv[++i];
+			if (!take_name(c, **name, "Client names"))
+				return false;
+		} else {
+			reply_error(c->out, "ERR Syntax error in HELLO option '%.*s'",
+				    (int)c->argv[i].length, c->argv[i].data);
+			return false;
+		}
+	}
+	return true;
+}
+
+void cmd_hello(struct call *c)
+{
+	static const char *const words[] = {"server", "redis", "version", REDIS_VERSION};
+	int64_t version = c->resp3 ? 3 : 2;
+	const struct slice *name = NULL;
+	if (c->argc >= 2 && !slice_integer(c->argv[1], &version)) {
+		reply_error(c->out, "ERR Protocol version is not an integer or out of range");
+		return;
+	}
+	if (version < 2 || version > 3) {
+		reply_error(c->out, "NOPROTO unsupported protocol version");
+		return;
+	}
+	if (!take_hello_options(c, &name))
+		return;
+	if (name != NULL)
+		set_text(&c->client->name, *name);
+	set_protocol(c, version == 3);
+	reply_map(c->out, 7, c->resp3);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		reply_text(c->out, words[i]);
+	reply_text(c->out, "proto");
+	reply_integer(c->out, version);
+	reply_text(c->out, "id");
+	reply_integer(c->out, (int64_t)c->client->id);
+	reply_text(c->out, "mode");
+	reply_text(c->out, "standalone");
+	reply_text(c->out, "role");
+	reply_text(c->out, "master");
+	reply_text(c->out, "modules");
+	reply_array(c->out, 0);
 }

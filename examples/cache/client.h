@@ -4,8 +4,9 @@
  * It belongs to its loop's thread. Other threads see it in CLIENT LIST only, under the registry's
  * lock, and by its subscriber (pubsub.h).
  *
- * Memory is bounded. A client whose output waits gets no further command run, and nothing is read
- * from it, until it has taken that. One that sends no whole request holds what it has sent, at
+ * Memory is bounded. The server reads and runs what a client sends whether it takes the replies or
+ * not, so a client may send a long pipeline before it reads. One whose replies wait beyond
+ * CLIENT_MAX_OUTPUT is disconnected. One that sends no whole request holds what it has sent, at
  * most CLIENT_MAX_INPUT.
  */
 #ifndef EXAMPLES_CACHE_CLIENT_H
@@ -18,7 +19,7 @@
 #include "examples/cache/buffer.h"
 #include "examples/cache/resp.h"
 
-#define CLIENT_PAUSE_OUTPUT (1024 * 1024)
+#define CLIENT_MAX_OUTPUT (128u * 1024 * 1024)
 #define CLIENT_MAX_INPUT (1024u * 1024 * 1024)
 
 struct loop;
@@ -31,11 +32,9 @@ struct client {
 	uint64_t id, made_ns;
 	struct resp_parser parser;
 	struct buffer in, out;
-	struct buffer *reply;          /* where commands write: the loop's buffer, or `out` */
-	size_t reply_start;            /* length of that buffer before the client's replies */
 	bool resp3, closing;           /* closing: when the output has been sent */
 	struct subscriber *subscriber; /* NULL: has never subscribed */
-	char peer[64];
+	char peer[64], own[64];        /* the two addresses of the connection */
 
 	/* For CLIENT LIST. The names change under the registry's lock. */
 	char *name, *library, *library_version;
@@ -45,16 +44,11 @@ struct client {
 };
 
 /* Takes the descriptor over. */
-struct client *client_open(struct loop *loop, int fd, const char *peer);
+struct client *client_open(struct loop *loop, int fd, const char *peer, const char *own);
 void client_close(struct client *c);
 
-/*
- * Handles an event in two halves, so that the loop can send the replies of several clients in one
- * go. client_event runs requests and adds their replies to the loop's output; false: the client
- * must go. client_answer sends these replies, and may free the client.
- */
-bool client_event(struct client *c, uint32_t events);
-void client_answer(struct client *c, struct slice replies, bool stays);
+/* Handles an event of epoll, and may free the client. */
+void client_event(struct client *c, uint32_t events);
 
 /* Sends what has been published for the client, and may free the client. */
 void client_mail(struct client *c);
@@ -62,18 +56,8 @@ void client_mail(struct client *c);
 /* At the end of its loop: sends the replies that wait. Closes the client that has taken all. */
 void client_finish(struct client *c);
 
-/* All clients, any thread. The visitor runs under the registry's lock. */
-typedef void client_visit(void *arg, struct client *c);
-void clients_each(client_visit *visit, void *arg);
-
 /* The loop's own thread: calls `end`, which may close the client, for each client of the loop. */
 void clients_of_loop(struct loop *loop, void (*end)(struct client *c));
 bool clients_left(struct loop *loop);
-
-/* Replaces a name of the client, which may be NULL. */
-void client_set_name(char **name, struct slice value);
-
-/* The line of CLIENT INFO and CLIENT LIST. */
-void client_describe(struct client *c, struct buffer *out);
 
 #endif

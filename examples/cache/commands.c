@@ -7,7 +7,6 @@
 #include "examples/cache/cache.h"
 #include "examples/cache/client.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/evict.h"
 #include "examples/cache/loop.h"
 #include "examples/cache/pubsub.h"
 #include "examples/cache/reply.h"
@@ -16,70 +15,70 @@
 #define MAX_SHOWN 128
 #define BUCKETS 512
 
-enum { G = COMMAND_GROWS, S = COMMAND_SUBSCRIBED, F = COMMAND_FAST };
+enum { S = COMMAND_SUBSCRIBED, F = COMMAND_FAST };
 
 static const struct command commands[] = {
-    {"get", cmd_get, 2, F, 1, 1, 1},
-    {"set", cmd_set, -3, G, 1, 1, 1},
-    {"setex", cmd_setex, 4, G, 1, 1, 1},
-    {"psetex", cmd_psetex, 4, G, 1, 1, 1},
-    {"setnx", cmd_setnx, 3, G | F, 1, 1, 1},
-    {"getset", cmd_getset, 3, G | F, 1, 1, 1},
-    {"getex", cmd_getex, -2, F, 1, 1, 1},
-    {"getdel", cmd_getdel, 2, F, 1, 1, 1},
-    {"mget", cmd_mget, -2, F, 1, -1, 1},
-    {"mset", cmd_mset, -3, G, 1, -1, 2},
-    {"msetnx", cmd_msetnx, -3, G, 1, -1, 2},
-    {"append", cmd_append, 3, G | F, 1, 1, 1},
-    {"strlen", cmd_strlen, 2, F, 1, 1, 1},
-    {"incr", cmd_incr, 2, G | F, 1, 1, 1},
-    {"decr", cmd_decr, 2, G | F, 1, 1, 1},
-    {"incrby", cmd_incrby, 3, G | F, 1, 1, 1},
-    {"decrby", cmd_decrby, 3, G | F, 1, 1, 1},
-    {"incrbyfloat", cmd_incrbyfloat, 3, G | F, 1, 1, 1},
-    {"getrange", cmd_getrange, 4, 0, 1, 1, 1},
-    {"setrange", cmd_setrange, 4, G, 1, 1, 1},
-    {"del", cmd_del, -2, 0, 1, -1, 1},
-    {"unlink", cmd_del, -2, F, 1, -1, 1},
-    {"exists", cmd_exists, -2, F, 1, -1, 1},
-    {"touch", cmd_exists, -2, F, 1, -1, 1},
-    {"type", cmd_type, 2, F, 1, 1, 1},
-    {"rename", cmd_rename, 3, 0, 1, 2, 1},
-    {"renamenx", cmd_renamenx, 3, F, 1, 2, 1},
-    {"randomkey", cmd_randomkey, 1, 0, 0, 0, 0},
-    {"keys", cmd_keys, 2, 0, 0, 0, 0},
-    {"scan", cmd_scan, -2, 0, 0, 0, 0},
-    {"dbsize", cmd_dbsize, 1, F, 0, 0, 0},
-    {"flushall", cmd_flush, -1, 0, 0, 0, 0},
-    {"flushdb", cmd_flush, -1, 0, 0, 0, 0},
-    {"expire", cmd_expire, -3, F, 1, 1, 1},
-    {"pexpire", cmd_pexpire, -3, F, 1, 1, 1},
-    {"expireat", cmd_expireat, -3, F, 1, 1, 1},
-    {"pexpireat", cmd_pexpireat, -3, F, 1, 1, 1},
-    {"ttl", cmd_ttl, 2, F, 1, 1, 1},
-    {"pttl", cmd_pttl, 2, F, 1, 1, 1},
-    {"expiretime", cmd_expiretime, 2, F, 1, 1, 1},
-    {"pexpiretime", cmd_pexpiretime, 2, F, 1, 1, 1},
-    {"persist", cmd_persist, 2, F, 1, 1, 1},
-    {"subscribe", cmd_subscribe, -2, S, 0, 0, 0},
-    {"unsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0},
-    {"psubscribe", cmd_psubscribe, -2, S, 0, 0, 0},
-    {"punsubscribe", cmd_punsubscribe, -1, S, 0, 0, 0},
-    {"publish", cmd_publish, 3, F, 0, 0, 0},
-    {"pubsub", cmd_pubsub, -2, 0, 0, 0, 0},
-    {"ping", cmd_ping, -1, F | S, 0, 0, 0},
-    {"echo", cmd_echo, 2, F, 0, 0, 0},
-    {"hello", cmd_hello, -1, F, 0, 0, 0},
-    {"select", cmd_select, 2, F, 0, 0, 0},
-    {"quit", cmd_quit, -1, F | S, 0, 0, 0},
-    {"reset", cmd_reset, 1, F | S, 0, 0, 0},
-    {"client", cmd_client, -2, 0, 0, 0, 0},
-    {"command", cmd_command, -1, 0, 0, 0, 0},
-    {"config", cmd_config, -2, 0, 0, 0, 0},
-    {"info", cmd_info, -1, 0, 0, 0, 0},
-    {"time", cmd_time, 1, F, 0, 0, 0},
-    {"debug", cmd_debug, -2, 0, 0, 0, 0},
-    {"shutdown", cmd_shutdown, -1, 0, 0, 0, 0},
+    {"get", cmd_get, 2, F, 1, 1, 1, 0},
+    {"set", cmd_set, -3, 0, 1, 1, 1, 0},
+    {"setex", cmd_setex, 4, 0, 1, 1, 1, IN_SECONDS},
+    {"psetex", cmd_setex, 4, 0, 1, 1, 1, IN_MS},
+    {"setnx", cmd_setnx, 3, F, 1, 1, 1, 0},
+    {"getset", cmd_getset, 3, F, 1, 1, 1, 0},
+    {"getex", cmd_getex, -2, F, 1, 1, 1, 0},
+    {"getdel", cmd_getdel, 2, F, 1, 1, 1, 0},
+    {"mget", cmd_mget, -2, F, 1, -1, 1, 0},
+    {"mset", cmd_mset, -3, 0, 1, -1, 2, false},
+    {"msetnx", cmd_mset, -3, 0, 1, -1, 2, true},
+    {"append", cmd_append, 3, F, 1, 1, 1, 0},
+    {"strlen", cmd_strlen, 2, F, 1, 1, 1, 0},
+    {"incr", cmd_incr, 2, F, 1, 1, 1, 1},
+    {"decr", cmd_incr, 2, F, 1, 1, 1, -1},
+    {"incrby", cmd_incrby, 3, F, 1, 1, 1, 1},
+    {"decrby", cmd_incrby, 3, F, 1, 1, 1, -1},
+    {"incrbyfloat", cmd_incrbyfloat, 3, F, 1, 1, 1, 0},
+    {"getrange", cmd_getrange, 4, 0, 1, 1, 1, 0},
+    {"setrange", cmd_setrange, 4, 0, 1, 1, 1, 0},
+    {"del", cmd_del, -2, 0, 1, -1, 1, 0},
+    {"unlink", cmd_del, -2, F, 1, -1, 1, 0},
+    {"exists", cmd_exists, -2, F, 1, -1, 1, 0},
+    {"touch", cmd_exists, -2, F, 1, -1, 1, 0},
+    {"type", cmd_type, 2, F, 1, 1, 1, 0},
+    {"rename", cmd_rename, 3, 0, 1, 2, 1, false},
+    {"renamenx", cmd_rename, 3, F, 1, 2, 1, true},
+    {"randomkey", cmd_randomkey, 1, 0, 0, 0, 0, 0},
+    {"keys", cmd_keys, 2, 0, 0, 0, 0, 0},
+    {"scan", cmd_scan, -2, 0, 0, 0, 0, 0},
+    {"dbsize", cmd_dbsize, 1, F, 0, 0, 0, 0},
+    {"flushall", cmd_flush, -1, 0, 0, 0, 0, 0},
+    {"flushdb", cmd_flush, -1, 0, 0, 0, 0, 0},
+    {"expire", cmd_expire, -3, F, 1, 1, 1, IN_SECONDS},
+    {"pexpire", cmd_expire, -3, F, 1, 1, 1, IN_MS},
+    {"expireat", cmd_expire, -3, F, 1, 1, 1, ABSOLUTE},
+    {"pexpireat", cmd_expire, -3, F, 1, 1, 1, IN_MS | ABSOLUTE},
+    {"ttl", cmd_ttl, 2, F, 1, 1, 1, IN_SECONDS},
+    {"pttl", cmd_ttl, 2, F, 1, 1, 1, IN_MS},
+    {"expiretime", cmd_ttl, 2, F, 1, 1, 1, ABSOLUTE},
+    {"pexpiretime", cmd_ttl, 2, F, 1, 1, 1, IN_MS | ABSOLUTE},
+    {"persist", cmd_persist, 2, F, 1, 1, 1, 0},
+    {"subscribe", cmd_subscribe, -2, S, 0, 0, 0, false},
+    {"psubscribe", cmd_subscribe, -2, S, 0, 0, 0, true},
+    {"unsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0, false},
+    {"punsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0, true},
+    {"publish", cmd_publish, 3, F, 0, 0, 0, 0},
+    {"pubsub", cmd_pubsub, -2, 0, 0, 0, 0, 0},
+    {"ping", cmd_ping, -1, F | S, 0, 0, 0, 0},
+    {"echo", cmd_echo, 2, F, 0, 0, 0, 0},
+    {"hello", cmd_hello, -1, F, 0, 0, 0, 0},
+    {"select", cmd_select, 2, F, 0, 0, 0, 0},
+    {"quit", cmd_quit, -1, F | S, 0, 0, 0, 0},
+    {"reset", cmd_reset, 1, F | S, 0, 0, 0, 0},
+    {"client", cmd_client, -2, 0, 0, 0, 0, 0},
+    {"command", cmd_command, -1, 0, 0, 0, 0, 0},
+    {"config", cmd_config, -2, 0, 0, 0, 0, 0},
+    {"info", cmd_info, -1, 0, 0, 0, 0, 0},
+    {"time", cmd_time, 1, F, 0, 0, 0, 0},
+    {"debug", cmd_debug, -2, 0, 0, 0, 0, 0},
+    {"shutdown", cmd_shutdown, -1, 0, 0, 0, 0, 0},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -111,7 +110,7 @@ const struct command *commands_list(size_t *count)
 	return commands;
 }
 
-const struct command *command_find(struct slice name)
+static const struct command *command_find(struct slice name)
 {
 	char lower[LONGEST_NAME];
 	if (name.length >= LONGEST_NAME)
@@ -146,19 +145,25 @@ static void reply_unknown(struct call *c)
 static bool is_subscribed_only(const struct call *c)
 {
 	return !c->resp3 && !(c->command->flags & COMMAND_SUBSCRIBED) &&
-	       pubsub_count(c->client) > 0;
+	       pubsub_total(c->client) > 0;
+}
+
+/* What a browser sends when a web page makes it talk to this port: nothing after it is run. */
+static bool is_attack(struct slice name)
+{
+	return slice_is(name, "post") || slice_is(name, "host:");
 }
 
 static void run(struct call *c)
 {
 	const struct command *command = c->command;
-	if (command == NULL)
+	if (command == NULL && is_attack(c->argv[0]))
+		c->client->closing = true;
+	else if (command == NULL)
 		reply_unknown(c);
 	else if (command->arity > 0 ? c->argc != (size_t)command->arity
 				    : c->argc < (size_t)-command->arity)
 		reply_bad_arity(c, NULL);
-	else if ((command->flags & COMMAND_GROWS) && !evict_make_room())
-		reply_error(c->out, "OOM command not allowed when used memory > 'maxmemory'.");
 	else if (is_subscribed_only(c))
 		reply_error(c->out,
 			    "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING "
@@ -169,13 +174,20 @@ static void run(struct call *c)
 		command->run(c);
 }
 
+/*
+ * What a command publishes reaches its own client before the reply, as with Redis: the reply waits
+ * in a buffer of its own if the client is subscribed. (In RESP2 a subscribed client runs no command
+ * that publishes.)
+ */
 void command_run(struct client *client, struct slice *argv, size_t argc)
 {
+	struct buffer apart = {0};
+	bool waits = client->resp3 && pubsub_total(client) > 0;
 	struct call c = {.client = client,
 			 .command = command_find(argv[0]),
 			 .argv = argv,
 			 .argc = argc,
-			 .out = client->reply,
+			 .out = waits ? &apart : &client->out,
 			 .resp3 = client->resp3};
 	size_t before = buffer_length(c.out);
 	figure_add(&client->loop->figures.commands, 1);
@@ -184,6 +196,11 @@ void command_run(struct client *client, struct slice *argv, size_t argc)
 	run(&c);
 	if (buffer_length(c.out) > before && c.out->data[c.out->start + before] == '-')
 		figure_add(&client->loop->figures.errors, 1);
+	if (waits) {
+		pubsub_collect(client);
+		buffer_add(&client->out, apart.data, buffer_length(&apart));
+		buffer_free(&apart);
+	}
 }
 
 /* ------------------------------------------------------------------ arguments */
@@ -212,6 +229,15 @@ void reply_bad_arity(struct call *c, const char *subcommand)
 		    subcommand != NULL ? "|" : "", subcommand != NULL ? subcommand : "");
 }
 
+void reply_unknown_subcommand(struct call *c)
+{
+	char name[LONGEST_NAME] = "";
+	for (size_t i = 0; c->command->name[i] != 0; i++)
+		name[i] = (char)toupper((unsigned char)c->command->name[i]);
+	reply_error(c->out, "ERR unknown subcommand '%.*s'. Try %s HELP.", (int)c->argv[1].length,
+		    c->argv[1].data, name);
+}
+
 void reply_no_room(struct call *c)
 {
 	reply_error(c->out, "OOM no room for another timer");
@@ -222,11 +248,10 @@ void reply_bad_expire(struct call *c)
 	reply_error(c->out, "ERR invalid expire time in '%s' command", c->command->name);
 }
 
-bool take_deadline(struct call *c, int64_t value, enum time_unit unit, bool is_absolute,
-		   int64_t *out_ms)
+bool take_deadline(struct call *c, int64_t value, unsigned form, int64_t *out_ms)
 {
-	int64_t base = is_absolute ? 0 : (int64_t)unix_ms_up();
-	if ((unit == UNIT_SECONDS && __builtin_mul_overflow(value, 1000, &value)) ||
+	int64_t base = form & ABSOLUTE ? 0 : (int64_t)unix_ms_up();
+	if ((!(form & IN_MS) && __builtin_mul_overflow(value, 1000, &value)) ||
 	    value > INT64_MAX - base) {
 		reply_bad_expire(c);
 		return false;

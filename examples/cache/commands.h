@@ -24,9 +24,8 @@ struct call {
 typedef void command_fn(struct call *c);
 
 enum command_flags {
-	COMMAND_GROWS = 1,      /* may need memory: refused over maxmemory */
-	COMMAND_SUBSCRIBED = 2, /* allowed while a RESP2 client is subscribed */
-	COMMAND_FAST = 4
+	COMMAND_SUBSCRIBED = 1, /* allowed while a RESP2 client is subscribed */
+	COMMAND_FAST = 2
 };
 
 struct command {
@@ -35,12 +34,12 @@ struct command {
 	int arity; /* arguments with the name; negative: at least -n */
 	unsigned flags;
 	int first_key, last_key, key_step;
+	int variant; /* what `run` does differently from others with the same function */
 };
 
 /* Runs a request, and writes its reply to the client. */
 void command_run(struct client *client, struct slice *argv, size_t argc);
 void commands_init(void);
-const struct command *command_find(struct slice name);
 const struct command *commands_list(size_t *count);
 
 /* ------------------------------------------------------------------ arguments */
@@ -52,16 +51,17 @@ bool slice_is(struct slice s, const char *word);
 bool take_integer(struct call *c, struct slice s, int64_t *out);
 void reply_syntax_error(struct call *c);
 void reply_bad_arity(struct call *c, const char *subcommand);
+void reply_unknown_subcommand(struct call *c);
 void reply_no_room(struct call *c);
 
-enum time_unit { UNIT_SECONDS, UNIT_MS };
+/* How a command tells a time: variants of the commands for times to live. */
+enum time_form { IN_SECONDS = 0, IN_MS = 1, ABSOLUTE = 2 };
 
 /*
  * A point in time, from a number of the request: Unix time in milliseconds. Checks for overflow
  * only. False: the error has been replied.
  */
-bool take_deadline(struct call *c, int64_t value, enum time_unit unit, bool is_absolute,
-		   int64_t *out_ms);
+bool take_deadline(struct call *c, int64_t value, unsigned form, int64_t *out_ms);
 void reply_bad_expire(struct call *c);
 
 /* ------------------------------------------------------------------ keys */
@@ -89,14 +89,6 @@ void keys_unlock(uint64_t set);
 /* The same as place_lock with the lock held already. */
 struct place place_find(struct slice key);
 
-/*
- * Begins to load the entries of some keys, KEYS_PREFETCHED at most, with their locks held. The
- * call then waits for memory once, not once a key.
- */
-#define KEYS_PREFETCHED 16
-void keys_prefetch(struct slice *keys, size_t count, size_t step);
-void keys_prefetch_unlocked(struct slice *keys, size_t count); /* with no lock held */
-
 /* What becomes of the deadline when a value is stored. */
 #define DEADLINE_NONE INT64_C(0)
 #define DEADLINE_KEEP INT64_C(-1)
@@ -110,21 +102,30 @@ void keys_prefetch_unlocked(struct slice *keys, size_t count); /* with no lock h
 bool store(struct place *p, size_t length, size_t keep, int64_t deadline_ms);
 bool store_value(struct place *p, struct slice value, int64_t deadline_ms);
 
-/* Deletes the key of a place. */
+/* Deletes the key of a place, and publishes "del". */
 void place_delete(struct place *p);
+
+/* ------------------------------------------------------------------ figures: info.c */
+
+/* Of all shards. */
+struct shard_figures info_shards(uint64_t *keys, uint64_t *volatile_keys);
+
+/* One thread, about once a second: for instantaneous_ops_per_sec. */
+void info_sample(void);
+
+/* What CONFIG RESETSTAT sets to zero; the ledgers go on. */
+void info_reset(void);
 
 /* ------------------------------------------------------------------ families */
 
-command_fn cmd_get, cmd_set, cmd_setex, cmd_psetex, cmd_setnx, cmd_getset, cmd_getex, cmd_getdel,
-    cmd_mget, cmd_mset, cmd_msetnx;
-command_fn cmd_append, cmd_strlen, cmd_incr, cmd_decr, cmd_incrby, cmd_decrby, cmd_incrbyfloat,
-    cmd_getrange, cmd_setrange;
-command_fn cmd_del, cmd_exists, cmd_type, cmd_rename, cmd_renamenx, cmd_randomkey, cmd_keys,
-    cmd_scan, cmd_dbsize, cmd_flush;
-command_fn cmd_expire, cmd_pexpire, cmd_expireat, cmd_pexpireat, cmd_ttl, cmd_pttl, cmd_expiretime,
-    cmd_pexpiretime, cmd_persist;
-command_fn cmd_subscribe, cmd_unsubscribe, cmd_psubscribe, cmd_punsubscribe, cmd_publish,
-    cmd_pubsub;
+command_fn cmd_get, cmd_set, cmd_setex, cmd_setnx, cmd_getset, cmd_getex, cmd_getdel, cmd_mget,
+    cmd_mset;
+command_fn cmd_append, cmd_strlen, cmd_incr, cmd_incrby, cmd_incrbyfloat, cmd_getrange,
+    cmd_setrange;
+command_fn cmd_del, cmd_exists, cmd_type, cmd_rename, cmd_randomkey, cmd_keys, cmd_scan, cmd_dbsize,
+    cmd_flush;
+command_fn cmd_expire, cmd_ttl, cmd_persist;
+command_fn cmd_subscribe, cmd_unsubscribe, cmd_publish, cmd_pubsub;
 command_fn cmd_ping, cmd_echo, cmd_hello, cmd_select, cmd_quit, cmd_reset, cmd_client;
 command_fn cmd_command, cmd_config, cmd_info, cmd_time, cmd_debug, cmd_shutdown;
 

@@ -54,9 +54,8 @@
 #include <stdlib.h>
 
 #include "examples/cache/cache.h"
-#include "examples/cache/evict.h"
 #include "examples/cache/expiry.h"
-#include "examples/cache/notify.h"
+#include "examples/cache/pubsub.h"
 
 static void expire(void *arg);
 
@@ -188,7 +187,6 @@ bool expiry_set(struct shard *s, struct entry *e, uint64_t deadline_ms)
 		figure_add(&s->figures.volatile_made, 1);
 	}
 	e->deadline_ms = deadline_ms & INT64_MAX;
-	evict_consider(s, e);
 	return true;
 }
 
@@ -201,17 +199,5 @@ void expiry_clear(struct shard *s, struct entry *e)
 void expiry_retire(struct shard *s, struct entry *e)
 {
 	end_volatile(s, e, &s->figures.volatile_ended);
-	give_back(s, e);
-}
-
-void expiry_evict(struct shard *s, uint64_t hash, struct entry *e)
-{
-	if (!expiry_visible(e)) {
-		remove_expired(s, hash, e);
-	} else {
-		table_unlink(s, hash, e);
-		end_volatile(s, e, &s->figures.evicted);
-		notify(NOTIFY_EVICTED, "evicted", entry_key(e));
-	}
 	give_back(s, e);
 }

@@ -33,7 +33,4 @@ void expiry_clear(struct shard *s, struct entry *e);
  */
 void expiry_retire(struct shard *s, struct entry *e);
 
-/* Evicts an entry of the table: unlinks, counts, publishes and retires it. */
-void expiry_evict(struct shard *s, uint64_t hash, struct entry *e);
-
 #endif

@@ -42,6 +42,8 @@ bool glob_matches(struct slice pattern, struct slice text)
 	const char *p = pattern.data, *p_end = p + pattern.length, *t = text.data,
 		   *t_end = t + text.length;
 	const char *star = NULL, *star_text = NULL, *next;
+	if (text.length == 0) /* as in Redis: no star matches the empty text */
+		return pattern.length == 0;
 	while (t < t_end) {
 		if (p < p_end && *p == '*') {
 			star = ++p;

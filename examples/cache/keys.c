@@ -6,7 +6,7 @@
 #include "examples/cache/commands.h"
 #include "examples/cache/expiry.h"
 #include "examples/cache/loop.h"
-#include "examples/cache/notify.h"
+#include "examples/cache/pubsub.h"
 #include "examples/cache/reply.h"
 
 /* ------------------------------------------------------------------ places */
@@ -31,6 +31,8 @@ struct place place_read(struct call *c, struct slice key)
 	struct place p = place_lock(key);
 	struct loop_figures *figures = &c->client->loop->figures;
 	figure_add(p.entry != NULL ? &figures->hits : &figures->misses, 1);
+	if (p.entry == NULL)
+		notify(NOTIFY_MISS, "keymiss", key);
 	return p;
 }
 
@@ -53,35 +55,6 @@ uint64_t keys_lock(struct slice *keys, size_t count, size_t step)
 	for (uint64_t set = all; set != 0; set &= set - 1)
 		pthread_mutex_lock(&shards[__builtin_ctzll(set)].lock);
 	return all;
-}
-
-void keys_prefetch(struct slice *keys, size_t count, size_t step)
-{
-	uint64_t hashes[KEYS_PREFETCHED];
-	for (size_t i = 0; i < count; i++) {
-		hashes[i] = table_hash(keys[i * step]);
-		table_prefetch_bucket(table_shard(hashes[i]), hashes[i]);
-	}
-	for (size_t i = 0; i < count; i++)
-		table_prefetch_entry(table_shard(hashes[i]), hashes[i]);
-}
-
-void keys_prefetch_unlocked(struct slice *keys, size_t count)
-{
-	uint64_t hashes[KEYS_PREFETCHED];
-	for (size_t i = 0; i < count; i++) {
-		hashes[i] = table_hash(keys[i]);
-		struct shard *s = table_shard(hashes[i]);
-		pthread_mutex_lock(&s->lock);
-		table_prefetch_bucket(s, hashes[i]);
-		pthread_mutex_unlock(&s->lock);
-	}
-	for (size_t i = 0; i < count; i++) {
-		struct shard *s = table_shard(hashes[i]);
-		pthread_mutex_lock(&s->lock);
-		table_prefetch_entry(s, hashes[i]);
-		pthread_mutex_unlock(&s->lock);
-	}
 }
 
 void keys_unlock(uint64_t set)
@@ -131,6 +104,7 @@ bool store(struct place *p, size_t length, size_t keep, int64_t deadline_ms)
 		expiry_retire(p->shard, old);
 	} else {
 		table_link(p->shard, p->hash, e);
+		notify(NOTIFY_NEW, "new", p->key);
 	}
 	p->entry = e;
 	return true;
@@ -145,11 +119,17 @@ bool store_value(struct place *p, struct slice value, int64_t deadline_ms)
 	return true;
 }
 
-void place_delete(struct place *p)
+static void place_remove(struct place *p)
 {
 	table_unlink(p->shard, p->hash, p->entry);
 	expiry_retire(p->shard, p->entry);
 	p->entry = NULL;
+}
+
+void place_delete(struct place *p)
+{
+	place_remove(p);
+	notify(NOTIFY_GENERIC, "del", p->key);
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -161,7 +141,6 @@ void cmd_del(struct call *c)
 		struct place p = place_lock(c->argv[i]);
 		if (p.entry != NULL) {
 			place_delete(&p);
-			notify(NOTIFY_GENERIC, "del", p.key);
 			deleted++;
 		}
 		place_unlock(&p);
@@ -193,7 +172,7 @@ static bool move(struct place *from, struct place *to)
 	uint64_t deadline_ms = from->entry->deadline_ms;
 	if (!store_value(to, entry_value(from->entry), (int64_t)deadline_ms))
 		return false;
-	place_delete(from);
+	place_remove(from);
 	notify(NOTIFY_GENERIC, "rename_from", from->key);
 	notify(NOTIFY_GENERIC, "rename_to", to->key);
 	return true;
@@ -204,8 +183,9 @@ static bool same(struct slice a, struct slice b)
 	return a.length == b.length && memcmp(a.data, b.data, a.length) == 0;
 }
 
-static void rename_key(struct call *c, bool only_new)
+void cmd_rename(struct call *c)
 {
+	bool only_new = c->command->variant;
 	uint64_t locked = keys_lock(&c->argv[1], 2, 1);
 	struct place from = place_find(c->argv[1]), to = place_find(c->argv[2]);
 	if (from.entry == NULL)
@@ -221,27 +201,12 @@ static void rename_key(struct call *c, bool only_new)
 	keys_unlock(locked);
 }
 
-void cmd_rename(struct call *c)
-{
-	rename_key(c, false);
-}
-
-void cmd_renamenx(struct call *c)
-{
-	rename_key(c, true);
-}
-
-static size_t count_keys(void)
+void cmd_dbsize(struct call *c)
 {
 	size_t keys = 0;
 	for (size_t i = 0; i < SHARDS; i++)
 		keys += atomic_load_explicit(&shards[i].keys, memory_order_relaxed);
-	return keys;
-}
-
-void cmd_dbsize(struct call *c)
-{
-	reply_integer(c->out, (int64_t)count_keys());
+	reply_integer(c->out, (int64_t)keys);
 }
 
 static void retire(void *arg, struct shard *s, struct entry *e)

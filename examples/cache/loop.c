@@ -1,14 +1,12 @@
 /*
- * A turn: wait, serve the clients, then the mail of subscribers, then the timers if this loop
- * drives them, then accept. A client is freed only by its own event, or after all events of the
- * turn.
+ * A turn: wait, serve the clients, then the mail of subscribers, then accept. A client is freed
+ * only by its own event, or after all events of the turn.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -21,16 +19,14 @@
 #include "examples/cache/cache.h"
 #include "examples/cache/client.h"
 #include "examples/cache/loop.h"
+#include "examples/cache/pubsub.h"
 #include "examples/cache/table.h"
 
 #define ACCEPTS_PER_TURN 256
 #define BACKLOG 511
 #define KEEPALIVE_S 300
-#define ANSWER_INPUT 4096
-#define ANSWER_OUTPUT (64 * 1024)
-#define MOST_POLLS 32 /* about 5 us */
 #define FINISH_MS 1000
-#define KEPT_OUTPUT (256 * 1024)
+#define LOOP_EVENTS 512 /* at most, in one turn */
 
 /* ------------------------------------------------------------------ sockets */
 
@@ -153,7 +149,7 @@ static void refuse(struct loop *l, int fd)
 
 static void admit(struct loop *l, int fd, const struct sockaddr_in *peer)
 {
-	char name[64] = "unix:0";
+	char name[64] = "unix:0", own[64] = "unix:0", text[INET_ADDRSTRLEN];
 	if (atomic_fetch_add_explicit(&cache.clients, 1, memory_order_relaxed) >=
 	    cache.max_clients) {
 		atomic_fetch_sub_explicit(&cache.clients, 1, memory_order_relaxed);
@@ -161,14 +157,14 @@ static void admit(struct loop *l, int fd, const struct sockaddr_in *peer)
 		return;
 	}
 	if (peer->sin_family == AF_INET) {
-		char text[INET_ADDRSTRLEN];
 		set_options(fd);
 		snprintf(name, sizeof(name), "%s:%u",
 			 inet_ntop(AF_INET, &peer->sin_addr, text, sizeof(text)),
 			 ntohs(peer->sin_port));
+		snprintf(own, sizeof(own), "%s:%u", cache.bind, cache.port);
 	}
 	figure_add(&l->figures.connections, 1);
-	client_open(l, fd, name);
+	client_open(l, fd, name, own);
 }
 
 /* Descriptors are used up, though clients are counted: another part of the process holds them. */
@@ -209,93 +205,35 @@ static void read_mail(struct loop *l)
 		client_mail(c);
 }
 
-/* Sends the replies that are ready, in the order of their events. */
-static void answer_all(struct loop *l)
-{
-	size_t at = 0;
-	for (size_t i = 0; i < l->answer_count; i++) {
-		struct loop_answer *a = &l->answers[i];
-		client_answer(a->client, buffer_part(&l->output, at, a->end), a->stays);
-		at = a->end;
-	}
-	l->answer_count = l->unanswered_bytes = 0;
-	buffer_take(&l->output, buffer_length(&l->output));
-	if (l->output.room > KEPT_OUTPUT)
-		buffer_free(&l->output);
-}
-
-/*
- * Runs a client's requests. Replies are sent for several clients in one go: the peer then wakes up
- * once for all of them. They wait for ANSWER_INPUT bytes of requests at most, so that the peer can
- * work meanwhile.
- */
-static void serve(struct loop *l, struct client *c, uint32_t events)
-{
-	uint64_t before = figure_read(&l->figures.input_bytes);
-	bool stays = client_event(c, events);
-	l->answers[l->answer_count++] =
-	    (struct loop_answer){.client = c, .end = buffer_length(&l->output), .stays = stays};
-	l->unanswered_bytes += figure_read(&l->figures.input_bytes) - before;
-	if (l->unanswered_bytes >= ANSWER_INPUT || buffer_length(&l->output) >= ANSWER_OUTPUT)
-		answer_all(l);
-}
-
-/*
- * Waits for events. A peer on the same machine pays for waking a loop that sleeps, more than for
- * sending a short request. So the loop polls before it sleeps, as long as polling pays: the number
- * of polls doubles when one of them found an event, and halves when none did. Between two polls
- * any other thread that can run takes the processor.
- */
-static int wait_for_events(struct loop *l, struct epoll_event *events)
-{
-	int n = 0;
-	for (unsigned i = 0; n == 0 && i < l->polls; i++) {
-		if (i > 0)
-			sched_yield();
-		n = epoll_wait(l->epoll_fd, events, LOOP_EVENTS, 0);
-	}
-	if (n > 0) {
-		l->polls = l->polls < MOST_POLLS ? 2 * l->polls : MOST_POLLS;
-		return n;
-	}
-	l->polls = l->polls > 1 ? l->polls / 2 : 1;
-	return epoll_wait(l->epoll_fd, events, LOOP_EVENTS, -1);
-}
-
 static void turn(struct loop *l)
 {
 	struct epoll_event events[LOOP_EVENTS];
-	bool has_mail = false, has_timers = false, callers = false, unix_callers = false;
-	int n = wait_for_events(l, events);
+	bool has_mail = false, callers = false, unix_callers = false;
+	int n = epoll_wait(l->epoll_fd, events, LOOP_EVENTS, -1);
 	l->now_ns = tw_service_now(cache.service);
 	for (int i = 0; i < n; i++) {
 		void *who = events[i].data.ptr;
 		if (who == &l->event_fd)
 			has_mail = true;
-		else if (who == &l->service_fd)
-			has_timers = true;
 		else if (who == &l->listen_fd)
 			callers = true;
 		else if (who == &l->unix_fd)
 			unix_callers = true;
 		else
-			serve(l, who, events[i].events);
+			client_event(who, events[i].events);
 	}
-	answer_all(l);
 	if (has_mail)
 		read_mail(l);
 	if (callers)
 		accept_some(l, l->listen_fd);
 	if (unix_callers)
 		accept_some(l, l->unix_fd);
-	if (has_timers) /* last: after all sockets of this turn */
-		tw_service_advance(cache.service, TW_NO_LIMIT);
 }
 
-/* Watches clients only: the listening sockets, the mail and the timers are left alone. */
+/* Watches clients only: the listening sockets and the mail are left alone. */
 static void stop_listening(struct loop *l)
 {
-	const int others[] = {l->listen_fd, l->unix_fd, l->event_fd, l->service_fd};
+	const int others[] = {l->listen_fd, l->unix_fd, l->event_fd};
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (others[i] >= 0)
 			epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, others[i], NULL);
@@ -348,19 +286,16 @@ void loop_watch(struct client *c, uint32_t events)
 	c->watched = events;
 }
 
-bool loop_init(struct loop *l, int listen_fd, int unix_fd, int service_fd)
+bool loop_init(struct loop *l, int listen_fd, int unix_fd)
 {
 	l->listen_fd = listen_fd;
 	l->unix_fd = unix_fd;
-	l->service_fd = service_fd;
-	l->polls = 1;
-	resp_init(&l->ahead);
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	l->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return l->epoll_fd >= 0 && l->event_fd >= 0 && l->spare_fd >= 0 &&
 	       watch(l, &l->event_fd, EPOLLIN) && watch(l, &l->listen_fd, EPOLLIN) &&
-	       watch(l, &l->unix_fd, EPOLLIN | EPOLLEXCLUSIVE) && watch(l, &l->service_fd, EPOLLIN);
+	       watch(l, &l->unix_fd, EPOLLIN | EPOLLEXCLUSIVE);
 }
 
 bool loop_start(struct loop *l, unsigned number)
@@ -393,9 +328,7 @@ void loop_join(struct loop *l)
 
 void loop_free(struct loop *l)
 {
-	resp_free(&l->ahead);
 	close(l->epoll_fd);
 	close(l->event_fd);
 	close(l->spare_fd);
-	buffer_free(&l->output);
 }

@@ -9,7 +9,7 @@
 
 #include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/notify.h"
+#include "examples/cache/pubsub.h"
 #include "examples/cache/reply.h"
 
 #define MAX_DECIMAL 5120 /* characters of the largest long double without exponent */
@@ -43,30 +43,18 @@ static void add_to(struct call *c, int64_t by)
 
 void cmd_incr(struct call *c)
 {
-	add_to(c, 1);
-}
-
-void cmd_decr(struct call *c)
-{
-	add_to(c, -1);
+	add_to(c, c->command->variant);
 }
 
 void cmd_incrby(struct call *c)
 {
 	int64_t by;
-	if (take_integer(c, c->argv[2], &by))
-		add_to(c, by);
-}
-
-void cmd_decrby(struct call *c)
-{
-	int64_t by;
 	if (!take_integer(c, c->argv[2], &by))
 		return;
-	if (by == INT64_MIN)
+	if (c->command->variant < 0 && by == INT64_MIN)
 		reply_error(c->out, "ERR decrement would overflow");
 	else
-		add_to(c, -by);
+		add_to(c, by * c->command->variant);
 }
 
 /* ------------------------------------------------------------------ INCRBYFLOAT */
@@ -120,7 +108,7 @@ void cmd_incrbyfloat(struct call *c)
 
 static bool is_too_long(struct call *c, size_t length)
 {
-	if (length <= cache.max_bulk && length <= MAX_STRING)
+	if (length <= MAX_STRING)
 		return false;
 	reply_error(c->out, "ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 	return true;

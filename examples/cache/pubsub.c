@@ -1,178 +1,125 @@
 #include <pthread.h>
-#include <search.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/cache/cache.h"
 #include "examples/cache/client.h"
+#include "examples/cache/commands.h"
 #include "examples/cache/glob.h"
 #include "examples/cache/loop.h"
 #include "examples/cache/pubsub.h"
 #include "examples/cache/reply.h"
 
+#define CHAINS 1024
+
 /* A channel, or a pattern. It exists while it has subscribers. */
 struct topic {
-	struct slice name; /* first: trees compare it */
+	struct topic *next; /* in its chain */
+	struct slice name;
 	struct subscriber **subscribers;
 	size_t count, room;
-	struct topic *next, *previous; /* of all patterns, or all channels */
 	char bytes[];
-};
-
-struct topics {
-	void *tree;
-	struct topic *first;
-	size_t count;
 };
 
 struct subscriber {
 	struct client *client;
-	void *trees[2]; /* its topics: channels, patterns */
-	size_t counts[2];
+	struct topic **topics[2]; /* channels, patterns */
+	size_t counts[2], rooms[2];
 	struct buffer mail;
-	bool resp3, in_list, overflowed;
+	bool resp3, queued, overflowed;
 	struct subscriber *next_ready;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct topics all[2]; /* channels, patterns */
+static struct topic *chains[2][CHAINS]; /* of channels, of patterns */
+static size_t topic_counts[2];
 static _Atomic size_t subscriptions;
 
-static int compare(const void *a, const void *b)
+static bool same(struct slice a, struct slice b)
 {
-	const struct slice *x = a, *y = b;
-	size_t length = x->length < y->length ? x->length : y->length;
-	int order = length > 0 ? memcmp(x->data, y->data, length) : 0;
-	return order != 0 ? order : (x->length > y->length) - (x->length < y->length);
+	return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
 }
 
-static struct topic *find(void *const *tree, struct slice name)
+/* The link that points to the topic, or to the end of its chain. */
+static struct topic **topic_link(struct slice name, bool pattern)
 {
-	struct topic **node = tfind(&name, tree, compare);
-	return node != NULL ? *node : NULL;
+	struct topic **link = &chains[pattern][table_hash(name) % CHAINS];
+	while (*link != NULL && !same((*link)->name, name))
+		link = &(*link)->next;
+	return link;
 }
 
-static void put(void **tree, struct topic *t)
+static void add_pointer(void *list, size_t *count, size_t *room, void *pointer)
 {
-	if (tsearch(t, tree, compare) == NULL)
-		abort();
-}
-
-bool pubsub_has_subscribers(void)
-{
-	return atomic_load_explicit(&subscriptions, memory_order_relaxed) > 0;
-}
-
-/* ------------------------------------------------------------------ topics */
-
-static struct topic *topic_make(struct topics *topics, struct slice name)
-{
-	struct topic *t = allocate(sizeof(*t) + name.length + 1);
-	*t = (struct topic){.name = {t->bytes, name.length}, .next = topics->first};
-	memcpy(t->bytes, name.data, name.length);
-	if (t->next != NULL)
-		t->next->previous = t;
-	topics->first = t;
-	topics->count++;
-	put(&topics->tree, t);
-	return t;
-}
-
-static void topic_free(struct topics *topics, struct topic *t)
-{
-	tdelete(t, &topics->tree, compare);
-	*(t->previous != NULL ? &t->previous->next : &topics->first) = t->next;
-	if (t->next != NULL)
-		t->next->previous = t->previous;
-	topics->count--;
-	free(t->subscribers);
-	free(t);
-}
-
-static void topic_add(struct topic *t, struct subscriber *s)
-{
-	if (t->count == t->room) {
-		t->room = t->room == 0 ? 1 : 2 * t->room;
-		t->subscribers = reallocate(t->subscribers, t->room * sizeof(struct subscriber *));
+	void **pointers = *(void ***)list;
+	if (*count == *room) {
+		*room = *room == 0 ? 1 : 2 * *room;
+		pointers = reallocate(pointers, *room * sizeof(*pointers));
+		memcpy(list, &pointers, sizeof(pointers));
 	}
-	t->subscribers[t->count++] = s;
-	atomic_fetch_add_explicit(&subscriptions, 1, memory_order_relaxed);
-}
-
-static void topic_remove(struct topics *topics, struct topic *t, struct subscriber *s)
-{
-	size_t at = 0;
-	while (t->subscribers[at] != s)
-		at++;
-	t->subscribers[at] = t->subscribers[--t->count];
-	if (t->count == 0)
-		topic_free(topics, t);
-	atomic_fetch_sub_explicit(&subscriptions, 1, memory_order_relaxed);
+	pointers[(*count)++] = pointer;
 }
 
 /* ------------------------------------------------------------------ subscriptions */
 
-static size_t count_of(const struct subscriber *s)
+static size_t index_of(const struct subscriber *s, struct slice name, bool pattern)
 {
-	return s->counts[0] + s->counts[1];
+	size_t i = 0;
+	while (i < s->counts[pattern] && !same(s->topics[pattern][i]->name, name))
+		i++;
+	return i;
 }
 
-size_t pubsub_subscribe(struct client *c, struct slice name, bool is_pattern)
+static void subscribe(struct client *c, struct slice name, bool pattern)
 {
-	pthread_mutex_lock(&lock);
 	struct subscriber *s = c->subscriber;
 	if (s == NULL) {
 		s = c->subscriber = allocate(sizeof(*s));
 		*s = (struct subscriber){.client = c, .resp3 = c->resp3};
 	}
-	if (find(&s->trees[is_pattern], name) == NULL) {
-		struct topic *t = find(&all[is_pattern].tree, name);
-		if (t == NULL)
-			t = topic_make(&all[is_pattern], name);
-		topic_add(t, s);
-		put(&s->trees[is_pattern], t);
-		s->counts[is_pattern]++;
+	if (index_of(s, name, pattern) < s->counts[pattern])
+		return;
+	struct topic **link = topic_link(name, pattern), *t = *link;
+	if (t == NULL) {
+		t = *link = allocate(sizeof(*t) + name.length + 1);
+		*t = (struct topic){.name = {t->bytes, name.length}};
+		memcpy(t->bytes, name.data, name.length);
+		topic_counts[pattern]++;
 	}
-	size_t count = count_of(s);
-	pthread_mutex_unlock(&lock);
-	return count;
+	add_pointer(&t->subscribers, &t->count, &t->room, s);
+	add_pointer(&s->topics[pattern], &s->counts[pattern], &s->rooms[pattern], t);
+	atomic_fetch_add_explicit(&subscriptions, 1, memory_order_relaxed);
 }
 
-static void unsubscribe(struct subscriber *s, struct topic *t, bool is_pattern)
+static void unsubscribe(struct subscriber *s, size_t index, bool pattern)
 {
-	tdelete(t, &s->trees[is_pattern], compare);
-	s->counts[is_pattern]--;
-	topic_remove(&all[is_pattern], t, s);
+	struct topic *t = s->topics[pattern][index];
+	size_t at = 0;
+	while (t->subscribers[at] != s)
+		at++;
+	t->subscribers[at] = t->subscribers[--t->count];
+	s->topics[pattern][index] = s->topics[pattern][--s->counts[pattern]];
+	atomic_fetch_sub_explicit(&subscriptions, 1, memory_order_relaxed);
+	if (t->count > 0)
+		return;
+	*topic_link(t->name, pattern) = t->next;
+	topic_counts[pattern]--;
+	free(t->subscribers);
+	free(t);
 }
 
-size_t pubsub_unsubscribe(struct client *c, struct slice name, bool is_pattern)
+size_t pubsub_count(const struct client *c, bool patterns)
 {
-	struct subscriber *s = c->subscriber;
-	if (s == NULL)
-		return 0;
+	return c->subscriber != NULL ? c->subscriber->counts[patterns] : 0;
+}
+
+size_t pubsub_topics(bool patterns)
+{
 	pthread_mutex_lock(&lock);
-	struct topic *t = find(&s->trees[is_pattern], name);
-	if (t != NULL)
-		unsubscribe(s, t, is_pattern);
-	size_t count = count_of(s);
+	size_t count = topic_counts[patterns];
 	pthread_mutex_unlock(&lock);
 	return count;
-}
-
-bool pubsub_any(struct client *c, bool is_pattern, struct buffer *name)
-{
-	struct subscriber *s = c->subscriber;
-	if (s == NULL || s->counts[is_pattern] == 0)
-		return false;
-	/* The root of a tree is a node, which begins with the pointer to its topic. */
-	const struct topic *t = *(struct topic **)s->trees[is_pattern];
-	buffer_add(name, t->name.data, t->name.length);
-	return true;
-}
-
-size_t pubsub_count(struct client *c)
-{
-	return c->subscriber != NULL ? count_of(c->subscriber) : 0;
 }
 
 void pubsub_set_resp3(struct client *c, bool resp3)
@@ -183,27 +130,23 @@ void pubsub_set_resp3(struct client *c, bool resp3)
 	pthread_mutex_unlock(&lock);
 }
 
-static void leave_list(struct pubsub_ready *ready, struct subscriber *s)
-{
-	struct subscriber **link = &ready->first;
-	while (*link != s)
-		link = &(*link)->next_ready;
-	*link = s->next_ready;
-	s->in_list = false;
-}
-
 void pubsub_leave(struct client *c)
 {
 	struct subscriber *s = c->subscriber;
 	if (s == NULL)
 		return;
 	pthread_mutex_lock(&lock);
-	for (int is_pattern = 0; is_pattern < 2; is_pattern++)
-		while (s->counts[is_pattern] > 0)
-			unsubscribe(s, *(struct topic **)s->trees[is_pattern], is_pattern != 0);
-	if (s->in_list)
-		leave_list(&c->loop->ready, s);
+	for (int pattern = 0; pattern < 2; pattern++)
+		while (s->counts[pattern] > 0)
+			unsubscribe(s, 0, pattern);
+	struct subscriber **link = &c->loop->ready;
+	while (s->queued && *link != s)
+		link = &(*link)->next_ready;
+	if (s->queued)
+		*link = s->next_ready;
 	pthread_mutex_unlock(&lock);
+	free(s->topics[0]);
+	free(s->topics[1]);
 	buffer_free(&s->mail);
 	free(s);
 	c->subscriber = NULL;
@@ -211,54 +154,42 @@ void pubsub_leave(struct client *c)
 
 /* ------------------------------------------------------------------ mail */
 
-static void enlist(struct subscriber *s)
-{
-	struct loop *loop = s->client->loop;
-	if (s->in_list)
-		return;
-	bool was_empty = loop->ready.first == NULL;
-	s->next_ready = loop->ready.first;
-	loop->ready.first = s;
-	s->in_list = true;
-	if (was_empty)
-		loop_wake(loop);
-}
-
 static void mail_add(struct subscriber *s, const struct topic *pattern, struct slice channel,
 		     struct slice message)
 {
+	struct loop *loop = s->client->loop;
 	if (s->overflowed)
 		return;
-	bool was_empty = buffer_length(&s->mail) == 0;
 	reply_push(&s->mail, pattern != NULL ? 4 : 3, s->resp3);
 	reply_text(&s->mail, pattern != NULL ? "pmessage" : "message");
 	if (pattern != NULL)
 		reply_slice(&s->mail, pattern->name);
 	reply_slice(&s->mail, channel);
 	reply_slice(&s->mail, message);
-	if (buffer_length(&s->mail) > PUBSUB_MAX_MAIL) {
-		s->overflowed = true;
-		buffer_free(&s->mail);
-	}
-	if (was_empty || s->overflowed)
-		enlist(s);
+	s->overflowed = buffer_length(&s->mail) > PUBSUB_MAX_MAIL;
+	if (s->queued)
+		return;
+	s->queued = true;
+	s->next_ready = loop->ready;
+	loop->ready = s;
+	if (s->next_ready == NULL)
+		loop_wake(loop);
 }
 
 size_t pubsub_publish(struct slice channel, struct slice message)
 {
-	if (!pubsub_has_subscribers())
-		return 0;
 	size_t receivers = 0;
+	if (atomic_load_explicit(&subscriptions, memory_order_relaxed) == 0)
+		return 0;
 	pthread_mutex_lock(&lock);
-	const struct topic *t = find(&all[0].tree, channel);
+	const struct topic *t = *topic_link(channel, false);
 	for (size_t i = 0; t != NULL && i < t->count; i++, receivers++)
 		mail_add(t->subscribers[i], NULL, channel, message);
-	for (t = all[1].first; t != NULL; t = t->next) {
-		if (!glob_matches(t->name, channel))
-			continue;
-		for (size_t i = 0; i < t->count; i++, receivers++)
-			mail_add(t->subscribers[i], t, channel, message);
-	}
+	for (size_t chain = 0; topic_counts[1] > 0 && chain < CHAINS; chain++)
+		for (t = chains[1][chain]; t != NULL; t = t->next)
+			for (size_t i = 0; glob_matches(t->name, channel) && i < t->count;
+			     i++, receivers++)
+				mail_add(t->subscribers[i], t, channel, message);
 	pthread_mutex_unlock(&lock);
 	return receivers;
 }
@@ -269,70 +200,188 @@ bool pubsub_collect(struct client *c)
 	if (s == NULL)
 		return true;
 	pthread_mutex_lock(&lock);
-	bool overflowed = s->overflowed;
-	if (buffer_length(&c->out) == 0) {
-		struct buffer empty = c->out;
-		c->out = s->mail;
-		s->mail = empty;
-	}
+	struct buffer mail = s->mail;
+	bool in_bounds =
+	    !s->overflowed && buffer_length(&mail) + buffer_length(&c->out) <= PUBSUB_MAX_MAIL;
+	s->mail = (struct buffer){0};
 	pthread_mutex_unlock(&lock);
-	return !overflowed;
+	buffer_add(&c->out, mail.data, buffer_length(&mail));
+	buffer_free(&mail);
+	return in_bounds;
 }
 
 struct client *pubsub_next_ready(struct loop *loop)
 {
 	pthread_mutex_lock(&lock);
-	struct subscriber *s = loop->ready.first;
+	struct subscriber *s = loop->ready;
 	if (s != NULL) {
-		loop->ready.first = s->next_ready;
-		s->in_list = false;
+		loop->ready = s->next_ready;
+		s->queued = false;
 	}
 	pthread_mutex_unlock(&lock);
 	return s != NULL ? s->client : NULL;
 }
 
-/* ------------------------------------------------------------------ PUBSUB */
+/* ------------------------------------------------------------------ commands */
 
-void pubsub_list(struct slice pattern, struct buffer *out)
+static void reply_change(struct call *c, const char *what, const struct slice *name)
+{
+	reply_push(c->out, 3, c->resp3);
+	reply_text(c->out, what);
+	if (name != NULL)
+		reply_slice(c->out, *name);
+	else
+		reply_null(c->out, c->resp3);
+	reply_integer(c->out, (int64_t)pubsub_total(c->client));
+}
+
+void cmd_subscribe(struct call *c)
+{
+	for (size_t i = 1; i < c->argc; i++) {
+		pthread_mutex_lock(&lock);
+		subscribe(c->client, c->argv[i], c->command->variant);
+		pthread_mutex_unlock(&lock);
+		reply_change(c, c->command->name, &c->argv[i]);
+	}
+}
+
+void cmd_unsubscribe(struct call *c)
+{
+	bool pattern = c->command->variant;
+	struct subscriber *s = c->client->subscriber;
+	if (c->argc == 1 && pubsub_count(c->client, pattern) == 0)
+		reply_change(c, c->command->name, NULL);
+	while (c->argc == 1 && pubsub_count(c->client, pattern) > 0) {
+		struct slice name = s->topics[pattern][0]->name;
+		struct buffer copy = {0};
+		buffer_add(&copy, name.data, name.length);
+		name.data = name.length > 0 ? copy.data : "";
+		pthread_mutex_lock(&lock);
+		unsubscribe(s, 0, pattern);
+		pthread_mutex_unlock(&lock);
+		reply_change(c, c->command->name, &name);
+		buffer_free(&copy);
+	}
+	for (size_t i = 1; i < c->argc; i++) {
+		pthread_mutex_lock(&lock);
+		size_t index = s != NULL ? index_of(s, c->argv[i], pattern) : 0;
+		if (s != NULL && index < s->counts[pattern])
+			unsubscribe(s, index, pattern);
+		pthread_mutex_unlock(&lock);
+		reply_change(c, c->command->name, &c->argv[i]);
+	}
+}
+
+void cmd_publish(struct call *c)
+{
+	reply_integer(c->out, (int64_t)pubsub_publish(c->argv[1], c->argv[2]));
+}
+
+static void reply_channels(struct call *c)
 {
 	struct buffer names = {0};
 	size_t count = 0;
 	pthread_mutex_lock(&lock);
-	for (const struct topic *t = all[0].first; t != NULL; t = t->next) {
-		if (!glob_matches(pattern, t->name))
-			continue;
-		reply_slice(&names, t->name);
-		count++;
-	}
+	for (size_t chain = 0; chain < CHAINS; chain++)
+		for (const struct topic *t = chains[0][chain]; t != NULL; t = t->next)
+			if (c->argc == 2 || glob_matches(c->argv[2], t->name)) {
+				reply_slice(&names, t->name);
+				count++;
+			}
 	pthread_mutex_unlock(&lock);
-	reply_array(out, count);
-	buffer_add(out, names.data, buffer_length(&names));
+	reply_array(c->out, count);
+	buffer_add(c->out, names.data, buffer_length(&names));
 	buffer_free(&names);
 }
 
-size_t pubsub_subscribers(struct slice channel)
+void cmd_pubsub(struct call *c)
 {
-	pthread_mutex_lock(&lock);
-	const struct topic *t = find(&all[0].tree, channel);
-	size_t count = t != NULL ? t->count : 0;
-	pthread_mutex_unlock(&lock);
-	return count;
+	struct slice which = c->argv[1];
+	if (slice_is(which, "channels") && c->argc <= 3) {
+		reply_channels(c);
+	} else if (slice_is(which, "channels")) {
+		reply_error(c->out,
+			    "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "
+			    "PUBSUB HELP.",
+			    (int)which.length, which.data);
+	} else if (slice_is(which, "numsub")) {
+		reply_array(c->out, 2 * (c->argc - 2));
+		for (size_t i = 2; i < c->argc; i++) {
+			pthread_mutex_lock(&lock);
+			const struct topic *t = *topic_link(c->argv[i], false);
+			size_t count = t != NULL ? t->count : 0;
+			pthread_mutex_unlock(&lock);
+			reply_slice(c->out, c->argv[i]);
+			reply_integer(c->out, (int64_t)count);
+		}
+	} else if (!slice_is(which, "numpat")) {
+		reply_unknown_subcommand(c);
+	} else if (c->argc != 2) {
+		reply_bad_arity(c, "numpat");
+	} else {
+		reply_integer(c->out, (int64_t)pubsub_topics(true));
+	}
 }
 
-static size_t topics_count(int is_pattern)
+/* ------------------------------------------------------------------ what happens to keys */
+
+static const struct {
+	char letter;
+	unsigned flag;
+} letters[] = {
+    {'g', NOTIFY_GENERIC},      {'$', NOTIFY_STRING},       {'l', 1 << NOTIFY_OTHERS},
+    {'s', 2 << NOTIFY_OTHERS},  {'h', 4 << NOTIFY_OTHERS},  {'z', 8 << NOTIFY_OTHERS},
+    {'x', NOTIFY_EXPIRED},      {'e', 16 << NOTIFY_OTHERS}, {'t', 32 << NOTIFY_OTHERS},
+    {'d', 64 << NOTIFY_OTHERS}, {'n', NOTIFY_NEW},          {'A', NOTIFY_ALL},
+    {'K', NOTIFY_KEYSPACE},     {'E', NOTIFY_KEYEVENT},     {'m', NOTIFY_MISS},
+};
+
+#define LETTERS (sizeof(letters) / sizeof(letters[0]))
+
+bool notify_parse(struct slice text, unsigned *flags)
 {
-	pthread_mutex_lock(&lock);
-	size_t count = all[is_pattern].count;
-	pthread_mutex_unlock(&lock);
-	return count;
+	*flags = 0;
+	for (size_t i = 0; i < text.length; i++) {
+		size_t at = 0;
+		while (at < LETTERS && letters[at].letter != text.data[i])
+			at++;
+		if (at == LETTERS)
+			return false;
+		*flags |= letters[at].flag;
+	}
+	return true;
 }
 
-size_t pubsub_patterns(void)
+/* "A" takes the place of all letters before it, as with Redis: "n", too, which it does not mean. */
+void notify_letters(unsigned flags, char *out)
 {
-	return topics_count(1);
+	bool all = (flags & NOTIFY_ALL) == NOTIFY_ALL, before_all = true;
+	for (size_t i = 0; i < LETTERS; i++) {
+		bool is_all = letters[i].flag == NOTIFY_ALL;
+		before_all = before_all && !is_all;
+		if (is_all ? all : (flags & letters[i].flag) != 0 && !(all && before_all))
+			*out++ = letters[i].letter;
+	}
+	*out = 0;
 }
 
-size_t pubsub_channels(void)
+static void publish(const char *prefix, struct slice name, struct slice message)
 {
-	return topics_count(0);
+	struct buffer channel = {0};
+	buffer_add(&channel, prefix, strlen(prefix));
+	buffer_add(&channel, name.data, name.length);
+	pubsub_publish((struct slice){channel.data, buffer_length(&channel)}, message);
+	buffer_free(&channel);
+}
+
+void notify(unsigned kind, const char *event, struct slice key)
+{
+	unsigned flags = atomic_load_explicit(&cache.notify, memory_order_relaxed);
+	struct slice name = {event, strlen(event)};
+	if ((flags & kind) == 0 || atomic_load_explicit(&subscriptions, memory_order_relaxed) == 0)
+		return;
+	if (flags & NOTIFY_KEYSPACE)
+		publish("__keyspace@0__:", key, name);
+	if (flags & NOTIFY_KEYEVENT)
+		publish("__keyevent@0__:", name, key);
 }

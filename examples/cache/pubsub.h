@@ -1,10 +1,9 @@
 /*
- * Channels, patterns, and the mail of subscribers.
+ * Channels, patterns, the mail of subscribers, and keyspace notifications.
  *
  * A publisher, which may be the timer service's thread, never waits for a client: it adds the
- * message to the subscriber's mail and wakes its loop. The loop moves mail to the client's output
- * when the client has taken what was there before. A subscriber whose mail grows beyond
- * PUBSUB_MAX_MAIL is disconnected.
+ * message to the subscriber's mail and wakes its loop, which moves the mail to the client's output.
+ * A subscriber whose mail and output grow beyond PUBSUB_MAX_MAIL is disconnected.
  *
  * One lock guards all of it. It is the innermost lock of the program.
  */
@@ -22,25 +21,18 @@ struct client;
 struct loop;
 struct subscriber;
 
-/* What a loop has to look at; empty for a start. */
-struct pubsub_ready {
-	struct subscriber *first;
-};
-
-bool pubsub_has_subscribers(void);
-
 /* How many clients get it. Any thread, under a shard's lock too. */
 size_t pubsub_publish(struct slice channel, struct slice message);
 
 /* By the client's own loop: */
 
-/* Adds or removes a subscription, and tells how many the client has now. */
-size_t pubsub_subscribe(struct client *c, struct slice name, bool is_pattern);
-size_t pubsub_unsubscribe(struct client *c, struct slice name, bool is_pattern);
+/* Channels and patterns of the client. */
+size_t pubsub_count(const struct client *c, bool patterns);
 
-/* One of the client's channels or patterns, copied to `name`. False: it has none. */
-bool pubsub_any(struct client *c, bool is_pattern, struct buffer *name);
-size_t pubsub_count(struct client *c);
+static inline size_t pubsub_total(const struct client *c)
+{
+	return pubsub_count(c, false) + pubsub_count(c, true);
+}
 
 /* RESP2 or RESP3 for what is published from now on. */
 void pubsub_set_resp3(struct client *c, bool resp3);
@@ -48,19 +40,37 @@ void pubsub_set_resp3(struct client *c, bool resp3);
 /* Ends all subscriptions of a client that goes. */
 void pubsub_leave(struct client *c);
 
-/*
- * Moves mail to the client's output. False: the client has let too much mail come up, and must
- * go.
- */
+/* Moves mail to the client's output. False: it has let too much mail come up, and must go. */
 bool pubsub_collect(struct client *c);
 
 /* A client of this loop that has got mail; NULL: none. */
 struct client *pubsub_next_ready(struct loop *loop);
 
-/* For PUBSUB: */
-void pubsub_list(struct slice pattern, struct buffer *out);
-size_t pubsub_subscribers(struct slice channel);
-size_t pubsub_patterns(void);
-size_t pubsub_channels(void);
+/* How many channels, or patterns, have subscribers. */
+size_t pubsub_topics(bool patterns);
+
+/* ------------------------------------------------------------------ what happens to keys */
+
+enum notify_flags {
+	NOTIFY_KEYSPACE = 1 << 0, /* K */
+	NOTIFY_KEYEVENT = 1 << 1, /* E */
+	NOTIFY_GENERIC = 1 << 2,  /* g */
+	NOTIFY_STRING = 1 << 3,   /* $ */
+	NOTIFY_EXPIRED = 1 << 4,  /* x */
+	NOTIFY_MISS = 1 << 5,     /* m */
+	NOTIFY_NEW = 1 << 6,      /* n */
+	NOTIFY_OTHERS = 7,        /* shift of l s h z e t d: types and events that are not here */
+	NOTIFY_ALL = NOTIFY_GENERIC | NOTIFY_STRING | NOTIFY_EXPIRED | 0x7f << NOTIFY_OTHERS
+};
+
+/* Publishes an event of a key. Any thread, also under a shard's lock. */
+void notify(unsigned kind, const char *event, struct slice key);
+
+/*
+ * The letters of notify-keyspace-events. False: an unknown letter. `out` has room for 24
+ * characters.
+ */
+bool notify_parse(struct slice letters, unsigned *flags);
+void notify_letters(unsigned flags, char *out);
 
 #endif

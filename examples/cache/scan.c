@@ -44,7 +44,7 @@ static void reply_found(struct call *c, struct found *f)
 
 void cmd_keys(struct call *c)
 {
-	struct found f = {.pattern = c->argv[1], .has_pattern = true};
+	struct found f = {.pattern = c->argv[1], .has_pattern = !slice_is(c->argv[1], "*")};
 	for (size_t i = 0; i < SHARDS; i++) {
 		pthread_mutex_lock(&shards[i].lock);
 		table_each(&shards[i], collect, &f);
@@ -78,7 +78,7 @@ static bool take_scan_options(struct call *c, struct found *f, int64_t *count)
 				return false;
 		} else if (has_value && slice_is(c->argv[i], "match")) {
 			f->pattern = c->argv[i + 1];
-			f->has_pattern = true;
+			f->has_pattern = !slice_is(f->pattern, "*");
 		} else if (has_value && slice_is(c->argv[i], "type")) {
 			f->none = !slice_is(c->argv[i + 1], "string");
 		} else {

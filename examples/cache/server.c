@@ -22,9 +22,7 @@
 
 #include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/evict.h"
 #include "examples/cache/expiry.h"
-#include "examples/cache/info.h"
 #include "examples/cache/loop.h"
 #include "examples/cache/resp.h"
 #include "examples/cache/table.h"
@@ -34,17 +32,11 @@
 #define SPARE_DESCRIPTORS 32
 #define MAX_TIMERS (1u << 26)
 #define LEAST_TRIM (1u << 20)
-#define NO_METRICS ULONG_MAX
-
-enum drive { DRIVE_THREAD, DRIVE_POOL, DRIVE_LOOP };
 
 struct options {
 	unsigned long port, threads, max_clients;
-	unsigned long metrics_port; /* NO_METRICS, or 0: any free port */
 	const char *bind, *unix_path;
 	bool owns_unix_path;
-	uint64_t maxmemory;
-	enum drive drive;
 };
 
 struct cache cache;
@@ -55,10 +47,7 @@ static const char usage[] =
     "  --bind ADDR        IPv4 address to listen on; default 127.0.0.1\n"
     "  --unixsocket PATH  listen on this socket, too\n"
     "  --threads N        event loops; default 1, at most 64\n"
-    "  --maxmemory BYTES  evict the keys closest to their deadline beyond it; default 0: no limit\n"
     "  --maxclients N     refuse further clients; default 10000, less if descriptors are limited\n"
-    "  --metrics PORT     answer GET /metrics with Prometheus text; 0: on any free port\n"
-    "  --drive HOW        who runs the timers: thread (default: the tick thread), pool, loop\n"
     "  --help             print this\n";
 
 static unsigned long number(const char *text, unsigned long most)
@@ -69,16 +58,6 @@ static unsigned long number(const char *text, unsigned long most)
 	if (errno == 0 && *text >= '0' && *text <= '9' && *end == 0 && n <= most)
 		return n;
 	fprintf(stderr, "tickcache: '%s' is not a number up to %lu\n", text, most);
-	exit(2);
-}
-
-static enum drive drive_of(const char *text)
-{
-	static const char *const names[] = {"thread", "pool", "loop"};
-	for (int i = 0; i < 3; i++)
-		if (strcmp(text, names[i]) == 0)
-			return (enum drive)i;
-	fprintf(stderr, "tickcache: '%s' is none of thread, pool, loop\n", text);
 	exit(2);
 }
 
@@ -97,17 +76,8 @@ static void take_option(struct options *o, int option, const char *value)
 	case 't':
 		o->threads = number(value, MAX_THREADS);
 		break;
-	case 'm':
-		o->maxmemory = number(value, ULONG_MAX);
-		break;
 	case 'c':
 		o->max_clients = number(value, 1000000);
-		break;
-	case 'M':
-		o->metrics_port = number(value, UINT16_MAX);
-		break;
-	case 'd':
-		o->drive = drive_of(value);
 		break;
 	case 'h':
 		fputs(usage, stdout);
@@ -125,18 +95,12 @@ static struct options take_options(int argc, char **argv)
 	    {"bind", required_argument, NULL, 'b'},
 	    {"unixsocket", required_argument, NULL, 'u'},
 	    {"threads", required_argument, NULL, 't'},
-	    {"maxmemory", required_argument, NULL, 'm'},
 	    {"maxclients", required_argument, NULL, 'c'},
-	    {"metrics", required_argument, NULL, 'M'},
-	    {"drive", required_argument, NULL, 'd'},
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
-	struct options o = {.port = 6379,
-			    .threads = 1,
-			    .max_clients = WANTED_CLIENTS,
-			    .bind = "127.0.0.1",
-			    .metrics_port = NO_METRICS};
+	struct options o = {
+	    .port = 6379, .threads = 1, .max_clients = WANTED_CLIENTS, .bind = "127.0.0.1"};
 	int option;
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
 		take_option(&o, option, optarg);
@@ -171,15 +135,13 @@ static unsigned fit_clients(unsigned long wanted, unsigned long threads)
 	return (unsigned)usable;
 }
 
-static int make_service(enum drive drive)
+/* Callbacks are short, and run on the tick thread. */
+static int make_service(void)
 {
 	struct tw_service_config config = {
 	    .size = sizeof(config), .max_timers = MAX_TIMERS, .thread_name = "cache"};
 	struct timespec now;
-	if (drive != DRIVE_POOL)
-		config.executor = tw_executor_inline();
-	if (drive == DRIVE_LOOP)
-		config.drive = TW_DRIVE_MANUAL;
+	config.executor = tw_executor_inline();
 	int error = tw_service_create(&cache.service, &config);
 	if (error != 0)
 		return error;
@@ -218,12 +180,9 @@ static int open_loops(struct options *o)
 	if (o->unix_path != NULL && (unix_fd = loop_listen_unix(o->unix_path)) < 0)
 		return unix_fd;
 	o->owns_unix_path = unix_fd >= 0;
-	for (unsigned i = 0; i < cache.loop_count; i++) {
-		int service_fd =
-		    o->drive == DRIVE_LOOP && i == 0 ? tw_service_fd(cache.service) : -1;
-		if (!loop_init(&cache.loops[i], fds[i], unix_fd, service_fd))
+	for (unsigned i = 0; i < cache.loop_count; i++)
+		if (!loop_init(&cache.loops[i], fds[i], unix_fd))
 			return fail("no event loop", errno);
-	}
 	return 0;
 }
 
@@ -233,16 +192,6 @@ static int start_loops(void)
 		if (!loop_start(&cache.loops[i], i))
 			return fail("no thread", EAGAIN);
 	return 0;
-}
-
-static int start_metrics(const struct options *o)
-{
-	int fd = loop_listen(o->bind, (unsigned)o->metrics_port);
-	if (fd < 0)
-		return fd;
-	printf("metrics on %s:%u\n", o->bind, port_of(fd));
-	int error = metrics_start(fd);
-	return error != 0 ? fail("no thread", -error) : 0;
 }
 
 /* Before any thread is made: they inherit the mask, so that the signals wait for main. */
@@ -262,7 +211,9 @@ static void block_signals(sigset_t *end)
  */
 static void give_memory_back(size_t *peak)
 {
-	size_t bytes = evict_used();
+	size_t bytes = 0;
+	for (size_t i = 0; i < SHARDS; i++)
+		bytes += atomic_load_explicit(&shards[i].bytes, memory_order_relaxed);
 	*peak = bytes > *peak ? bytes : *peak;
 	if (*peak >= LEAST_TRIM && bytes < *peak / 2) {
 		malloc_trim(0);
@@ -275,7 +226,7 @@ static void wait_for_end(const sigset_t *end)
 	const struct timespec second = {.tv_sec = 1};
 	size_t peak = 0;
 	while (sigtimedwait(end, NULL, &second) < 0) {
-		totals_sample();
+		info_sample();
 		give_memory_back(&peak);
 	}
 }
@@ -289,22 +240,22 @@ void cache_shut_down(void)
 static bool ledgers_balance(void)
 {
 	struct tw_service_stats s = {.size = sizeof(s)};
-	struct totals t;
 	char why[160] = "";
+	uint64_t keys, present;
 	tw_service_stats(cache.service, &s);
-	totals_get(&t);
+	struct shard_figures t = info_shards(&keys, &present);
 	bool timers = s.pending == 0 && s.scheduled == s.fired + s.cancelled + s.dropped &&
 		      tw_service_validate(cache.service, why, sizeof(why)) == 0;
-	bool keys = t.volatile_made == t.expired + t.evicted + t.volatile_ended + t.volatile_keys;
+	bool right = t.volatile_made == t.expired + t.volatile_ended + present;
 	printf("timers: %" PRIu64 " scheduled, %" PRIu64 " fired, %" PRIu64 " cancelled, %" PRIu64
 	       " dropped: %s%s\n",
 	       s.scheduled, s.fired, s.cancelled, s.dropped, timers ? "balanced" : "NOT BALANCED ",
 	       why);
-	printf("deadlines: %" PRIu64 " made, %" PRIu64 " expired, %" PRIu64 " evicted, %" PRIu64
+	printf("deadlines: %" PRIu64 " made, %" PRIu64 " expired, %" PRIu64
 	       " ended otherwise, %" PRIu64 " present: %s\n",
-	       t.volatile_made, t.expired, t.evicted, t.volatile_ended, t.volatile_keys,
-	       keys ? "balanced" : "NOT BALANCED");
-	return timers && keys;
+	       t.volatile_made, t.expired, t.volatile_ended, present,
+	       right ? "balanced" : "NOT BALANCED");
+	return timers && right;
 }
 
 static void free_entry(void *arg, struct shard *s, struct entry *e)
@@ -323,7 +274,6 @@ static void remove_unix_path(const struct options *o)
 /* Loops first: their clients use the table. Then the timers: their callbacks do. Then the table. */
 static bool stop(const struct options *o)
 {
-	metrics_stop();
 	for (unsigned i = 0; i < cache.loop_count; i++)
 		loop_stop(&cache.loops[i]);
 	for (unsigned i = 0; i < cache.loop_count; i++)
@@ -347,13 +297,11 @@ int main(int argc, char **argv)
 	sigset_t end;
 	block_signals(&end);
 	cache.max_clients = fit_clients(o.max_clients, o.threads);
-	cache.maxmemory = o.maxmemory;
-	cache.max_bulk = RESP_MAX_BULK;
 	cache.port = (unsigned)o.port;
 	cache.bind = o.bind;
 	cache.unix_path = o.unix_path;
 	cache.loop_count = (unsigned)o.threads;
-	int error = make_service(o.drive);
+	int error = make_service();
 	if (error != 0)
 		return fail("no timer service", -error);
 	table_init();
@@ -363,8 +311,6 @@ int main(int argc, char **argv)
 		return fail("no loops", ENOMEM);
 	memset(cache.loops, 0, o.threads * sizeof(struct loop));
 	error = open_loops(&o);
-	if (error == 0 && o.metrics_port != NO_METRICS)
-		error = start_metrics(&o);
 	if (error == 0)
 		error = start_loops();
 	if (error != 0) {

@@ -4,7 +4,7 @@
 #include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
 #include "examples/cache/expiry.h"
-#include "examples/cache/notify.h"
+#include "examples/cache/pubsub.h"
 #include "examples/cache/reply.h"
 
 enum set_flags {
@@ -67,14 +67,15 @@ static bool take_positive_deadline(struct call *c, struct slice when, unsigned f
 				   int64_t *out_ms)
 {
 	int64_t value;
-	enum time_unit unit = flags & (RELATIVE_S | ABSOLUTE_S) ? UNIT_SECONDS : UNIT_MS;
+	unsigned form = (flags & (RELATIVE_MS | ABSOLUTE_MS) ? IN_MS : IN_SECONDS) |
+			(flags & (ABSOLUTE_S | ABSOLUTE_MS) ? ABSOLUTE : 0);
 	if (!take_integer(c, when, &value))
 		return false;
 	if (value <= 0) {
 		reply_bad_expire(c);
 		return false;
 	}
-	return take_deadline(c, value, unit, (flags & (ABSOLUTE_S | ABSOLUTE_MS)) != 0, out_ms);
+	return take_deadline(c, value, form, out_ms);
 }
 
 static void reply_value(struct call *c, const struct place *p)
@@ -132,24 +133,15 @@ void cmd_set(struct call *c)
 	place_unlock(&p);
 }
 
-static void set_for(struct call *c, unsigned flags)
+void cmd_setex(struct call *c)
 {
 	int64_t deadline_ms;
+	unsigned flags = c->command->variant == IN_MS ? RELATIVE_MS : RELATIVE_S;
 	if (!take_positive_deadline(c, c->argv[2], flags, &deadline_ms))
 		return;
 	struct place p = place_lock(c->argv[1]);
 	set_and_tell(c, &p, c->argv[3], deadline_ms, true);
 	place_unlock(&p);
-}
-
-void cmd_setex(struct call *c)
-{
-	set_for(c, RELATIVE_S);
-}
-
-void cmd_psetex(struct call *c)
-{
-	set_for(c, RELATIVE_MS);
 }
 
 void cmd_setnx(struct call *c)
@@ -176,7 +168,6 @@ static void apply_getex(struct call *c, struct place *p, unsigned flags, int64_t
 	if (is_absolute && deadline_ms <= (int64_t)unix_ms()) {
 		reply_value(c, p);
 		place_delete(p);
-		notify(NOTIFY_GENERIC, "del", p->key);
 	} else if (deadline_ms > 0 && !expiry_set(p->shard, p->entry, (uint64_t)deadline_ms)) {
 		reply_no_room(c);
 	} else if (deadline_ms > 0) {
@@ -210,10 +201,8 @@ void cmd_getdel(struct call *c)
 {
 	struct place p = place_read(c, c->argv[1]);
 	reply_value(c, &p);
-	if (p.entry != NULL) {
+	if (p.entry != NULL)
 		place_delete(&p);
-		notify(NOTIFY_GENERIC, "del", p.key);
-	}
 	place_unlock(&p);
 }
 
@@ -228,10 +217,10 @@ void cmd_mget(struct call *c)
 }
 
 /* All keys in one step: their shards stay locked until the last one is set. */
-static void set_many(struct call *c, bool only_new)
+void cmd_mset(struct call *c)
 {
 	size_t pairs = (c->argc - 1) / 2;
-	bool may = true;
+	bool may = true, only_new = c->command->variant;
 	if (c->argc % 2 == 0) {
 		reply_bad_arity(c, NULL);
 		return;
@@ -240,10 +229,6 @@ static void set_many(struct call *c, bool only_new)
 	for (size_t i = 0; only_new && may && i < pairs; i++)
 		may = place_find(c->argv[1 + 2 * i]).entry == NULL;
 	for (size_t i = 0; may && i < pairs; i++) {
-		size_t left = pairs - i;
-		if (i % KEYS_PREFETCHED == 0)
-			keys_prefetch(&c->argv[1 + 2 * i],
-				      left < KEYS_PREFETCHED ? left : KEYS_PREFETCHED, 2);
 		struct place p = place_find(c->argv[1 + 2 * i]);
 		set_and_tell(c, &p, c->argv[2 + 2 * i], DEADLINE_NONE, false);
 	}
@@ -252,14 +237,4 @@ static void set_many(struct call *c, bool only_new)
 		reply_integer(c->out, may);
 	else
 		reply_ok(c->out);
-}
-
-void cmd_mset(struct call *c)
-{
-	set_many(c, false);
-}
-
-void cmd_msetnx(struct call *c)
-{
-	set_many(c, true);
 }

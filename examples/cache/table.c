@@ -38,7 +38,6 @@ void table_init(void)
 		s->buckets = allocate(s->room * sizeof(*s->buckets));
 		memset(s->buckets, 0, s->room * sizeof(*s->buckets));
 		atomic_init(&s->bytes, s->room * sizeof(*s->buckets));
-		atomic_init(&s->earliest_ms, UINT64_MAX);
 	}
 	pthread_mutexattr_destroy(&spins);
 }
@@ -48,7 +47,6 @@ void table_free(void)
 	for (size_t i = 0; i < SHARDS; i++) {
 		pthread_mutex_destroy(&shards[i].lock);
 		free(shards[i].buckets);
-		free(shards[i].candidates.heap);
 	}
 }
 
@@ -141,26 +139,6 @@ struct entry *table_find(struct shard *s, uint64_t hash, struct slice key)
 	struct entry *e = s->buckets[bucket_of(s, hash)];
 	while (e != NULL &&
 	       (e->key_length != key.length || memcmp(e->bytes, key.data, key.length) != 0))
-		e = e->next;
-	return e;
-}
-
-void table_prefetch_bucket(struct shard *s, uint64_t hash)
-{
-	__builtin_prefetch(&s->buckets[bucket_of(s, hash)]);
-}
-
-void table_prefetch_entry(struct shard *s, uint64_t hash)
-{
-	const struct entry *e = s->buckets[bucket_of(s, hash)];
-	__builtin_prefetch(e);
-	__builtin_prefetch(e + 1); /* key and value, if they are in the next cache line */
-}
-
-struct entry *table_find_deadline(struct shard *s, uint64_t hash, uint64_t deadline_ms)
-{
-	struct entry *e = s->buckets[bucket_of(s, hash)];
-	while (e != NULL && (e->deadline_ms != deadline_ms || table_hash(entry_key(e)) != hash))
 		e = e->next;
 	return e;
 }

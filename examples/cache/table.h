@@ -22,7 +22,7 @@
 #include "tickwheel.h"
 
 #define SHARDS 64
-#define MAX_STRING ((1u << 29) - 1)
+#define MAX_STRING (1u << 29)
 
 struct entry {
 	struct entry *next;        /* in its bucket */
@@ -35,21 +35,10 @@ struct entry {
 	char bytes[]; /* the key, then the value */
 };
 
-/* A key that will be evicted before others of its shard; evict.c. */
-struct candidate {
-	uint64_t deadline_ms, hash;
-};
-
-struct candidates {
-	struct candidate *heap; /* the earliest deadline first */
-	size_t count, room;
-	uint64_t below_ms; /* each key with an earlier deadline is in the heap */
-};
-
 /* What has happened to keys with a deadline. Written under the lock, read by anyone. */
 struct shard_figures {
 	_Atomic uint64_t volatile_made; /* deadlines given to keys that had none */
-	_Atomic uint64_t expired, evicted;
+	_Atomic uint64_t expired;
 	_Atomic uint64_t volatile_ended; /* by DEL, overwrite, PERSIST and so on */
 	_Atomic uint64_t met_in_flight;  /* changes to a key whose timer had been claimed */
 	_Atomic uint64_t timers_refused;
@@ -62,8 +51,6 @@ struct shard {
 	size_t base;        /* power of two, base <= count < 2 * base */
 	_Atomic size_t keys, volatile_keys;
 	_Atomic size_t bytes; /* of entries and buckets, as the allocator counts them */
-	struct candidates candidates;
-	_Atomic uint64_t earliest_ms; /* of the first candidate; UINT64_MAX: none */
 	struct shard_figures figures;
 };
 
@@ -112,11 +99,6 @@ size_t entry_capacity(struct entry *e);
 
 struct entry *table_find(struct shard *s, uint64_t hash, struct slice key);
 
-/* Begin to load what table_find will read: the bucket, and then its first entry. */
-void table_prefetch_bucket(struct shard *s, uint64_t hash);
-void table_prefetch_entry(struct shard *s, uint64_t hash);
-
-struct entry *table_find_deadline(struct shard *s, uint64_t hash, uint64_t deadline_ms);
 void table_link(struct shard *s, uint64_t hash, struct entry *e);
 void table_unlink(struct shard *s, uint64_t hash, struct entry *e);
 

@@ -2,7 +2,7 @@
 #include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
 #include "examples/cache/expiry.h"
-#include "examples/cache/notify.h"
+#include "examples/cache/pubsub.h"
 #include "examples/cache/reply.h"
 
 struct conditions {
@@ -46,19 +46,19 @@ static bool allows(const struct conditions *o, uint64_t now_ms, int64_t new_ms)
 	return !(o->lt && has && new_ms >= (int64_t)now_ms);
 }
 
-static void expire(struct call *c, enum time_unit unit, bool is_absolute)
+void cmd_expire(struct call *c)
 {
 	struct conditions o;
+	unsigned form = (unsigned)c->command->variant;
 	int64_t value, deadline_ms;
 	if (!take_conditions(c, &o) || !take_integer(c, c->argv[2], &value) ||
-	    !take_deadline(c, value, unit, is_absolute, &deadline_ms))
+	    !take_deadline(c, value, form, &deadline_ms))
 		return;
 	struct place p = place_lock(c->argv[1]);
 	if (p.entry == NULL || !allows(&o, p.entry->deadline_ms, deadline_ms)) {
 		reply_integer(c->out, 0);
-	} else if (deadline_ms <= (int64_t)unix_ms() || (value <= 0 && !is_absolute)) {
+	} else if (deadline_ms <= (int64_t)unix_ms() || (value <= 0 && !(form & ABSOLUTE))) {
 		place_delete(&p);
-		notify(NOTIFY_GENERIC, "del", p.key);
 		reply_integer(c->out, 1);
 	} else if (!expiry_set(p.shard, p.entry, (uint64_t)deadline_ms)) {
 		reply_no_room(c);
@@ -69,60 +69,21 @@ static void expire(struct call *c, enum time_unit unit, bool is_absolute)
 	place_unlock(&p);
 }
 
-void cmd_expire(struct call *c)
-{
-	expire(c, UNIT_SECONDS, false);
-}
-
-void cmd_pexpire(struct call *c)
-{
-	expire(c, UNIT_MS, false);
-}
-
-void cmd_expireat(struct call *c)
-{
-	expire(c, UNIT_SECONDS, true);
-}
-
-void cmd_pexpireat(struct call *c)
-{
-	expire(c, UNIT_MS, true);
-}
-
 /* -2: no such key. -1: it has no deadline. Seconds are rounded to the nearest. */
-static void reply_time(struct call *c, enum time_unit unit, bool is_absolute)
+void cmd_ttl(struct call *c)
 {
 	int64_t answer = -2;
+	unsigned form = (unsigned)c->command->variant;
 	struct place p = place_read(c, c->argv[1]);
 	if (p.entry != NULL)
 		answer = p.entry->deadline_ms != 0 ? (int64_t)p.entry->deadline_ms : -1;
 	place_unlock(&p);
 	if (answer > 0) {
-		int64_t left = answer - (is_absolute ? 0 : (int64_t)unix_ms_up());
+		int64_t left = answer - (form & ABSOLUTE ? 0 : (int64_t)unix_ms_up());
 		left = left < 0 ? 0 : left;
-		answer = unit == UNIT_MS ? left : left / 1000 + (left % 1000 >= 500);
+		answer = form & IN_MS ? left : left / 1000 + (left % 1000 >= 500);
 	}
 	reply_integer(c->out, answer);
-}
-
-void cmd_ttl(struct call *c)
-{
-	reply_time(c, UNIT_SECONDS, false);
-}
-
-void cmd_pttl(struct call *c)
-{
-	reply_time(c, UNIT_MS, false);
-}
-
-void cmd_expiretime(struct call *c)
-{
-	reply_time(c, UNIT_SECONDS, true);
-}
-
-void cmd_pexpiretime(struct call *c)
-{
-	reply_time(c, UNIT_MS, true);
 }
 
 void cmd_persist(struct call *c)

@@ -24,7 +24,6 @@ start_tickcache "$tickcache" --threads 3 --unixsocket "$cache_work/socket"
 taken="Could not create server TCP listening socket 127.0.0.1:$port: bind: Address already in use"
 refused "$taken" --port "$port"
 refused "$taken" --port "$port" --threads 3
-refused "$taken" --port 0 --metrics "$port"
 refused "Failed opening Unix socket: bind: Address already in use" --port 0 --unixsocket "$cache_work/socket"
 [ -S "$cache_work/socket" ] || fail "a refused server removed the socket of another"
 echo precious >"$cache_work/file"

@@ -13,17 +13,14 @@ say() {
 : >"$cache_work/errors"
 say "$dir/parts"
 test/examples/cache/replay.sh "$dir/tickcache" "$dir/replay"
-test/examples/cache/metrics.sh "$dir/tickcache"
 test/examples/cache/process.sh "$dir/tickcache"
 
-for drive in thread pool loop; do
-	start_tickcache "$dir/tickcache" --threads 2 --drive "$drive"
-	say "$dir/stress" "$port" "$2"
-	stop_tickcache
-done
+start_tickcache "$dir/tickcache" --threads 2
+say "$dir/stress" "$port" "$2"
+stop_tickcache
 
 # Descriptors are limited for the server alone.
 # shellcheck disable=SC2016 # for the inner shell
 start_tickcache sh -c 'ulimit -n 1024; exec "$@"' sh "$dir/tickcache" --threads 2
-say "$dir/hostile" "$port" killed half deaf slow crowd garbage memory
+say "$dir/hostile" "$port" killed half deaf long slow crowd garbage page
 stop_tickcache

@@ -2,8 +2,8 @@
  * A client of the tests and measurements: one connection, pipelined requests, replies read one by
  * one.
  */
-#ifndef EXAMPLES_CACHE_MEASURE_WIRE_H
-#define EXAMPLES_CACHE_MEASURE_WIRE_H
+#ifndef TEST_EXAMPLES_CACHE_WIRE_H
+#define TEST_EXAMPLES_CACHE_WIRE_H
 
 #include <arpa/inet.h>
 #include <errno.h>
