@@ -25,10 +25,12 @@ build/fuzz/test/fuzz/fuzz_resp: $(patsubst %,build/fuzz/plain/%.o,test/fuzz/fuzz
 
 EXPIRIES ?= 10000000
 
-# The part that needs no redis-server; a part of `make test`.
+# The part that needs no redis-server; a part of `make test`. AddressSanitizer keeps little of what is freed, because a
+# test looks whether memory goes back.
 test-cache: deps-build
 	$(again) $(tickcache) $(cache_tests)
 	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
+		ASAN_OPTIONS="quarantine_size_mb=16 $$ASAN_OPTIONS" \
 		test/examples/cache/run.sh $B/cache $(if $(filter release,$(MODE)),100000,30000)
 
 stress-cache: deps-build ## EXPIRIES=n keys of the cache expire under eight clients; none early, late or lost
