@@ -21,51 +21,32 @@ enum { PREFETCH_AHEAD = 6 };
 
 /* --------------------------------------------------------------------- end */
 
-/*
- * The end of a claimed timer with an extension record. A release may take any time, so the next run
- * reads the clock.
- */
-static void end_ext(tw_service *service, struct tw__local *local, struct tw__run *run,
-		    enum tw_fate fate, struct tw__run_clock *clock)
-{
-	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]), releasing;
-	if (tw__ended_as_cancelled(service, run, word))
-		fate = TW_FATE_CANCELLED;
-	tw__count_end(service, local, fate);
-	do {
-		releasing = tw__word_make(run->generation, TW__RELEASING, word & TW__WAITED);
-	} while (!tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, releasing));
-	if (tw__release(service, local, run->slot, run->generation, fate))
-		clock->now_ns = 0;
-}
-
-/* Whether the timer is armed again, or disarmed, and so no longer this thread's. */
-static bool goes_on(tw_service *service, struct tw__local *local, struct tw__run *run,
-		    struct tw__run_clock *clock)
-{
-	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
-	return tw__continues(service, local, run, word, clock->now_ns);
-}
-
 static void run_finish(tw_service *service, struct tw__local *local, struct tw__run *run,
 		       uint64_t claimed, struct tw__run_clock *clock)
 {
+	_Atomic uint64_t *at = &service->slots.words[run->slot];
 	tw_bump(&local->runs, 1);
 	if (tw_likely(!run->rearm && !(claimed & (TW__HAS_EXT | TW__HAS_PERSISTENT)))) {
 		tw_bump(&local->fired, 1);
 		tw__set_free(service, local, run->slot, run->generation, 0);
 		return;
 	}
-	if (goes_on(service, local, run, clock))
+	if (tw__continues(service, local, run, tw_load_acquire(at), clock->now_ns))
 		return;
-	if (claimed & TW__HAS_EXT) {
-		end_ext(service, local, run, TW_FATE_FIRED, clock);
+	uint64_t word = tw_load_acquire(at), releasing;
+	bool cancelled = tw__ended_as_cancelled(service, run, word);
+	enum tw_fate fate = cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED;
+	tw__count_end(service, local, fate);
+	if (!(claimed & TW__HAS_EXT)) {
+		tw__set_free(service, local, run->slot, run->generation, 0);
 		return;
 	}
-	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
-	bool cancelled = tw__ended_as_cancelled(service, run, word);
-	tw__count_end(service, local, cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED);
-	tw__set_free(service, local, run->slot, run->generation, 0);
+	do {
+		releasing = tw__word_make(run->generation, TW__RELEASING, word & TW__WAITED);
+	} while (!tw__word_cas_acq_rel(at, &word, releasing));
+	/* a release may take any time, so the next run reads the clock */
+	if (tw__release(service, local, run->slot, run->generation, fate))
+		clock->now_ns = 0;
 }
 
 /* --------------------------------------------------------------------- run */
@@ -124,25 +105,6 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry,
 	}
 }
 
-/* What a run needs of its extension record, and of its record. */
-static void begin_ext(tw_service *service, struct tw__local *local, struct tw__run *run,
-		      uint64_t now_ns)
-{
-	struct tw__ext *ext = tw__ext_of(&service->slots, run->slot);
-	run->group = tw_load_relaxed(&service->slots.records[run->slot].group);
-	run->context = ext->context;
-	if (ext->period_ns)
-		tw__series_begins(local, run, ext, now_ns);
-}
-
-/* When a run has ended. What an extension record stands for is decided by it. */
-static uint64_t ended_ns(tw_service *service, struct tw__run_clock *clock,
-			 const struct tw__run *run, uint64_t marks)
-{
-	bool plain = tw_likely(!run->rearm && !(marks & TW__HAS_EXT));
-	return plain ? tw__run_clock_read(clock, service) : tw__run_clock_exact(clock, service);
-}
-
 static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry,
 		      const struct batch_of *of)
 {
@@ -163,8 +125,12 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 		if (clock->estimated)
 			tw__run_clock_exact(clock, service);
 		begun_ns = clock->now_ns;
-		begin_ext(service, local, &run, begun_ns);
-		name = tw_load_relaxed(&tw__ext_of(&service->slots, run.slot)->name);
+		struct tw__ext *ext = tw__ext_of(&service->slots, run.slot);
+		run.group = tw_load_relaxed(&service->slots.records[run.slot].group);
+		run.context = ext->context;
+		name = tw_load_relaxed(&ext->name);
+		if (ext->period_ns)
+			tw__series_begins(local, &run, ext, begun_ns);
 	}
 	run.begun_ns = begun_ns;
 	struct tw__record *record = &service->slots.records[run.slot];
@@ -186,7 +152,10 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__user_end(run.shown);
 	tw__current_run = run.outer;
 	TW_ASSERT(!tw__forked(service)); /* a child ends inside the callback (tickwheel.h) */
-	uint64_t now_ns = ended_ns(service, clock, &run, marks);
+	/* what an extension record stands for is decided by when the run has ended */
+	bool plain = tw_likely(!run.rearm && !(marks & TW__HAS_EXT));
+	uint64_t now_ns =
+	    plain ? tw__run_clock_read(clock, service) : tw__run_clock_exact(clock, service);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], now_ns > begun_ns ? now_ns - begun_ns : 0,
 			  1);
 	TW_PROBE4(done, service, run.slot, run.generation,
@@ -254,18 +223,6 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 
 /* ------------------------------------------------- for executors of others */
 
-static void run_give_back(tw_service *service, struct tw__local *local,
-			  const struct tw__chunk *chunk, uint64_t entry)
-{
-	uint32_t slot = tw__entry_slot(entry);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]), tick;
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	do {
-		tick = tw__deadline_in_batch(word, chunk->tick, cursor);
-	} while (tw__word_is_far(word) && !tw__far_read(&service->slots, slot, &word, &tick));
-	push_back(service, local, entry, tick);
-}
-
 /* What a call with a ticket begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
 static int check_ticket(const char *call, tw_batch *batch)
 {
@@ -325,8 +282,9 @@ void tw_run_return(tw_batch *batch)
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	if (index >= 0) {
 		if (local && tw__local_ready_to_run(local))
-			run_give_back(service, local, tw__batch_chunk(batch),
-				      tw__batch_chunk(batch)->entries[index]);
+			/* the driver reads the word for when it is due */
+			push_back(service, local, tw__batch_chunk(batch)->entries[index],
+				  tw_load_relaxed(&service->gate.cursor));
 		else
 			tw_or_seq_cst(tw__batch_word(batch, HOLDER_GIVEN_BACK), UINT64_C(1)
 										    << index);

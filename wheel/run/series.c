@@ -19,15 +19,6 @@ static void count_missed(struct tw__local *local, struct tw__ext *ext, uint64_t 
 	tw_bump(&local->overruns, missed);
 }
 
-static void begin_late(struct tw__local *local, struct tw__ext *ext, uint64_t now_ns)
-{
-	if (ext->fixed_delay || ext->missed == TW_MISSED_BURST || now_ns <= ext->nominal_ns)
-		return;
-	uint64_t missed = (now_ns - ext->nominal_ns) / ext->period_ns;
-	ext->nominal_ns += missed * ext->period_ns; /* planted: begins_early */
-	count_missed(local, ext, missed);
-}
-
 void tw__series_begins(struct tw__local *local, struct tw__run *run, struct tw__ext *ext,
 		       uint64_t now_ns)
 {
@@ -36,7 +27,11 @@ void tw__series_begins(struct tw__local *local, struct tw__run *run, struct tw__
 		ext->nominal_ns = run->due_ns;
 		tw_store_relaxed(&ext->is_moved, 0);
 	}
-	begin_late(local, ext, now_ns);
+	if (!ext->fixed_delay && ext->missed != TW_MISSED_BURST && now_ns > ext->nominal_ns) {
+		uint64_t missed = (now_ns - ext->nominal_ns) / ext->period_ns;
+		ext->nominal_ns += missed * ext->period_ns; /* planted: begins_early */
+		count_missed(local, ext, missed);
+	}
 	run->due_ns = ext->nominal_ns;
 	run->overruns = ext->overruns;
 	ext->overruns = 0;
@@ -91,32 +86,6 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 	return true;
 }
 
-/*
- * The same for a timer with an extension record. What is due already, to catch up, is not to wait
- * for the next tick.
- */
-static bool arm_ext_again(tw_service *service, struct tw__local *local, struct tw__run *run,
-			  uint64_t word, struct tw__ext *ext, uint64_t now_ns)
-{
-	uint64_t deadline_ns = ext->nominal_ns;
-	/* read while it is still ours */
-	bool catches_up = ext->period_ns && !run->rearm && deadline_ns <= now_ns;
-	if (!arm_again(service, local, run, word, deadline_ns))
-		return false;
-	if (catches_up) {
-		tw_store_relaxed(&service->catching_up, 1); /* read by the driver after the lane */
-		tw__gate_ring(&service->gate);
-	}
-	return true;
-}
-
-/* In a drain a series without a count ends, except in the background: the drain drops that. */
-static bool ends_in_drain(tw_service *service, const struct tw__run *run, const struct tw__ext *ext)
-{
-	return !ext->runs_left &&
-	       !(tw__traits_of(&service->slots, run->slot) & TW__TRAIT_BACKGROUND);
-}
-
 /* A persistent timer that was armed during its run. False: its word has changed. */
 static bool arm_rearmed(tw_service *service, struct tw__local *local, const struct tw__run *run,
 			uint64_t *word)
@@ -160,8 +129,12 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 	if (!(word & TW__HAS_EXT) || !tw_load_relaxed(&service->slots.records[run->slot].ext))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
 	struct tw__ext *ext = tw__ext_of(&service->slots, run->slot);
-	bool more = ext->period_ns && !(closed && ends_in_drain(service, run, ext)) &&
-		    next_of_series(service, local, ext, now_ns);
+	/*
+	 * In a drain a series without a count ends, except in the background: the drain drops that.
+	 */
+	bool ends = closed && !ext->runs_left &&
+		    !(tw__traits_of(&service->slots, run->slot) & TW__TRAIT_BACKGROUND);
+	bool more = ext->period_ns && !ends && next_of_series(service, local, ext, now_ns);
 	if (!more && !run->rearm)
 		return false;
 	if (!more && ext->period_ns)
@@ -170,7 +143,15 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 		run->rearm = false;
 	if (run->rearm)
 		ext->nominal_ns = run->rearm_ns;
-	return arm_ext_again(service, local, run, word, ext, now_ns);
+	/* due already, to catch up: not to wait for the next tick. Read while it is still ours */
+	bool catches_up = ext->period_ns && !run->rearm && ext->nominal_ns <= now_ns;
+	if (!arm_again(service, local, run, word, ext->nominal_ns))
+		return false;
+	if (catches_up) {
+		tw_store_relaxed(&service->catching_up, 1); /* read by the driver after the lane */
+		tw__gate_ring(&service->gate);
+	}
+	return true;
 }
 
 bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t word)
