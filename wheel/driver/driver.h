@@ -8,6 +8,7 @@
 
 #include "mpsc/base/histogram.h"
 #include "wheel/core/service.h"
+#include "wheel/core/ticks.h"
 #include "wheel/driver/drain.h"
 #include "wheel/driver/loop_fd.h"
 #include "wheel/driver/outbox.h"
@@ -84,5 +85,31 @@ static inline bool tw__any_ready(const tw_service *service)
 {
 	return service->driver->outboxes.first || service->driver->outboxes.refiled;
 }
+
+/* TW_CLOSE_RUN: what is handed over runs whatever its deadline. */
+static inline bool tw__forced(const tw_service *service)
+{
+	return tw_load_relaxed(&service->phase.closed) &&
+	       tw_load_acquire(&service->phase.closing) == TW__CLOSING_RUN;
+}
+
+/*
+ * TW_CLOSE_DROP: threads that close end all pending timers, and ready runs stay where they are. So
+ * from the moment that a close asks for it: what a schedule pushes after that close has answered,
+ * and the gate is open still, does not run.
+ */
+static inline bool tw__dropping(const tw_service *service)
+{
+	return tw_load_acquire(&service->phase.closing) == TW__CLOSING_DROP;
+}
+
+/* The end of a tick; UINT64_MAX, for no tick, is no instant either. */
+static inline uint64_t tw__plan_ns(const tw_service *service, uint64_t tick)
+{
+	return tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, tick);
+}
+
+/* Entries looked at for a plan before it is put off until the next tick. */
+enum { TW__PLAN_BUDGET = 8192 };
 
 #endif

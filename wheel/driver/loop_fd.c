@@ -4,12 +4,8 @@
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
 
-enum {
-	/* entries looked at for a plan before it is put off until the next tick */
-	PLAN_BUDGET = 8192,
-	/* entries that a lane may hold until the next tick, if that is not half of its bound */
-	MOST_UNREAD = 2048
-};
+/* Entries that a lane may hold until the next tick, if that is not half of its bound. */
+enum { MOST_UNREAD = 2048 };
 
 /*
  * What a poll has left undone. Due now: what its budget stopped, series that catch up, or want of
@@ -23,9 +19,8 @@ static void loop_remember(tw_service *service, const struct tw__poll *poll, size
 	bool stopped =
 	    tw__any_ready(service) && (poll->done >= budget || (inline_runs && poll->done > 0));
 	bool catching_up = tw_exchange_acquire(&service->catching_up, 0);
-	loop->at_once = stopped || catching_up || poll->behind || (poll->again && poll->drained);
-	loop->soon = poll->again || tw__any_ready(service) || tw__purging(service) ||
-		     service->works->deferred;
+	loop->at_once = stopped || catching_up || poll->now;
+	loop->soon = poll->soon;
 }
 
 /* Collects the batches that executors have returned, and drains the lanes. */
@@ -47,11 +42,10 @@ static uint64_t next_ns(tw_service *service)
 	    service->driver->wheel.late.count && !service->driver->outboxes.refiled;
 	if (loop->at_once || late || tw__works_waiting(service))
 		return 0;
-	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, PLAN_BUDGET);
+	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, TW__PLAN_BUDGET);
 	if (!plan.certain || loop->soon || tw__wheel_sweeping(&service->driver->wheel))
 		plan.tick = service->driver->wheel.next;
-	uint64_t tick_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
-	return tw__purge_wake_by(service, tick_ns);
+	return tw__purge_wake_by(service, tw__plan_ns(service, plan.tick));
 }
 
 /* No other thread has a lane: this one's pushes are all there are (gate.h, GATE5). */
@@ -162,7 +156,7 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 	if (service->driver->loop.soon || tw__works_waiting(service) ||
 	    plan.tick < service->driver->wheel.next)
 		plan.tick = service->driver->wheel.next;
-	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
+	return tw__plan_ns(service, plan.tick);
 }
 
 /* ------------------------------------------------------------------- public */

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-#include "wheel/driver/poll.h"
+#include "wheel/driver/driver.h"
+#include "wheel/driver/resolve.h"
 #include "mpsc/base/probes.h"
 #include "wheel/run/run.h"
 #include "wheel/driver/sweep.h"

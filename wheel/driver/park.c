@@ -20,10 +20,7 @@
 #include "wheel/driver/sweep.h"
 #include "wheel/run/work.h"
 
-enum {
-	QUIET_POLLS = 8,   /* after this many quiet polls in a row it parks */
-	PLAN_BUDGET = 8192 /* entries looked at for a plan before it gives up until the next tick */
-};
+enum { QUIET_POLLS = 8 }; /* after this many quiet polls in a row it parks */
 
 static uint64_t next_tick_ns(const tw_service *service)
 {
@@ -45,15 +42,15 @@ static bool requested(tw_service *service)
 }
 
 /*
- * Gets ready to sleep until the next live timer. The deadline; 0: something has come up, poll
- * again.
+ * Gets ready to sleep until the next live timer, or until memory is to go back. The deadline; 0:
+ * something has come up, poll again. A clock that stands still is waited for until it is moved.
  */
 static uint64_t park(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
 	tw__purge_look(service);
-	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, PLAN_BUDGET);
-	uint64_t plan_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
+	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, TW__PLAN_BUDGET);
+	uint64_t plan_ns = tw__purge_wake_by(service, tw__plan_ns(service, plan.tick));
 	tw__gate_arm_bell(&service->gate);
 	/* published with the word (gate.h, GATE1) */
 	tw_store_relaxed(&service->gate.plan, plan_ns);
@@ -70,31 +67,25 @@ static uint64_t park(tw_service *service)
 		service->driver->park.woken = true;
 		return 0;
 	}
-	service->driver->park.unfinished = !sure;
-	if (!sure && next_tick_ns(service) < plan_ns)
-		return next_tick_ns(service);
-	return plan_ns;
+	if (!sure)
+		return tw__earlier(next_tick_ns(service), plan_ns);
+	return service->clock->ops->runs ? plan_ns : UINT64_MAX;
 }
 
 /* When to poll next, and the gate is set accordingly. 0: immediately. */
 static uint64_t choose_sleep(tw_service *service, const struct tw__poll *poll)
 {
 	TW_ASSERT_DRIVER(service);
+	struct tw__park *park_of = &service->driver->park;
 	uint64_t busy = TW__BUSY_ENTRIES * (poll->elapsed ? poll->elapsed : 1);
-	service->driver->park.quiet_polls =
-	    poll->drained >= busy ? 0 : service->driver->park.quiet_polls + 1;
+	park_of->quiet_polls = poll->drained >= busy ? 0 : park_of->quiet_polls + 1;
 	if (poll->elapsed)
-		service->driver->park.fires_each_tick =
-		    poll->done && service->driver->park.slept_a_tick;
-	if (poll->behind || (poll->again && poll->drained))
+		park_of->fires_each_tick = poll->done && park_of->slept_a_tick;
+	if (poll->now)
 		return 0;
-	bool due = tw__any_ready(service) && !tw__dropping(service);
-	bool unfinished = poll->again || due || tw__purging(service) || service->works->deferred ||
-			  tw__wheel_sweeping(&service->driver->wheel);
-	service->driver->park.unfinished = unfinished;
-	bool quiet = service->driver->park.quiet_polls > QUIET_POLLS &&
-		     !service->driver->park.fires_each_tick;
-	if (!unfinished && (quiet || !service->time.published))
+	bool quiet = park_of->quiet_polls > QUIET_POLLS && !park_of->fires_each_tick;
+	if (!poll->soon && !tw__wheel_sweeping(&service->driver->wheel) &&
+	    (quiet || !service->time.published))
 		return park(service);
 	tw__gate_arm_bell(&service->gate);
 	return requested(service) ? 0 : next_tick_ns(service);
@@ -111,15 +102,9 @@ static void tell_polled(tw_service *service, uint32_t wanted)
 
 static void sleep_until(tw_service *service, uint64_t deadline_ns)
 {
-	if (!service->clock->ops->runs && deadline_ns != UINT64_MAX) {
-		/*
-		 * A clock that stands still: wait for it to be moved, or try again in a tick of
-		 * real time.
-		 */
-		deadline_ns = !service->driver->park.unfinished
-				  ? UINT64_MAX
-				  : tw_clock_now(tw_clock_monotonic()) + service->time.tick_ns;
-	}
+	/* a clock that stands still: try again in a tick of real time */
+	if (!service->clock->ops->runs && deadline_ns != UINT64_MAX)
+		deadline_ns = tw_clock_now(tw_clock_monotonic()) + service->time.tick_ns;
 	if (service->clock->ops->by_alarm) {
 		tw__alarm_set(&service->driver->loop.alarm, deadline_ns);
 		tw__alarm_wait(&service->driver->loop.alarm);
@@ -150,13 +135,13 @@ static void *tick_thread(void *arg)
 			tw__driver_publish_closed(service);
 		tw__driver_publish(service, service->time.published ? TW__GATE_OPEN : 0);
 		struct tw__poll poll = tw__poll(service, local, SIZE_MAX);
-		if (!(poll.again && poll.drained))
+		if (!poll.now)
 			tell_polled(service, wanted);
 		uint64_t deadline_ns = choose_sleep(service, &poll);
 		service->driver->park.slept_a_tick = deadline_ns == next_tick_ns(service);
 		pthread_mutex_unlock(&service->driving);
 		if (deadline_ns)
-			sleep_until(service, tw__purge_wake_by(service, deadline_ns));
+			sleep_until(service, deadline_ns);
 	}
 	if (local)
 		pthread_mutex_unlock(&service->driving);

@@ -9,7 +9,6 @@
 /* When the tick thread sleeps, and how long; the driver's. */
 struct tw__park {
 	uint32_t quiet_polls; /* in a row, with little traffic */
-	bool unfinished;      /* something is left to do soon, whatever the clock says */
 	bool woken;           /* slept since the last poll */
 	bool slept_a_tick;    /* and no longer than planned */
 	bool fires_each_tick; /* so it stays awake */

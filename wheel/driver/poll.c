@@ -74,20 +74,7 @@ static void empty_wheel(tw_service *service)
 	}
 }
 
-/* ---------------------------------------------------------------------- refile */
-
-void tw__refile(tw_service *service, uint64_t entry)
-{
-	TW_ASSERT_DRIVER(service);
-	uint32_t slot = tw__entry_slot(entry);
-	uint64_t word, tick;
-	do {
-		if (!tw__entry_is_armed(&service->slots, entry, &word))
-			return;
-	} while (
-	    !tw__deadline_read(&service->slots, slot, &word, service->driver->wheel.next, &tick));
-	tw__file(service, slot, word, tick, true);
-}
+/* -------------------------------------------------------------------- returned */
 
 unsigned tw__driver_collect(tw_service *service)
 {
@@ -105,12 +92,6 @@ unsigned tw__driver_collect(tw_service *service)
 		tw__chunk_put(&service->driver->wheel, chunk);
 	}
 	return given_back;
-}
-
-bool tw__forced(const tw_service *service)
-{
-	return tw_load_relaxed(&service->phase.closed) &&
-	       tw_load_acquire(&service->phase.closing) == TW__CLOSING_RUN;
 }
 
 /* ---------------------------------------------------------------------- poll */
@@ -148,7 +129,8 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	tw__driver_collect(service);
 	service->driver->outboxes.refiled = service->driver->outboxes.short_of_chunks = false;
 	/* first: what lanes hold is read against the old cursor */
-	poll.drained = tw__drain(service, &poll.again);
+	bool again = false;
+	poll.drained = tw__drain(service, &again);
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);
@@ -157,11 +139,13 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 	/* last: inline work may take its time, and what was due before it must not wait for it */
 	poll.done += tw__works_offer(service);
 	poll.elapsed = service->driver->wheel.next - service->driver->moved_tick;
-	poll.behind = tw__wheel_move_nearer(&service->driver->wheel);
+	poll.now = tw__wheel_move_nearer(&service->driver->wheel) || (again && poll.drained);
 	service->driver->moved_tick = service->driver->wheel.next;
 	bool look = ++service->driver->polls % POLLS_PER_LOOK == 0 || service->driver->park.woken;
 	tw__sweep(service, poll.drained, look);
 	tw__purge(service, look, poll.drained + poll.done > 8 * TW__BUSY_ENTRIES);
+	poll.soon = again || tw__purging(service) || service->works->deferred ||
+		    (tw__any_ready(service) && !tw__dropping(service));
 	service->driver->park.woken = false;
 	tw_store_relaxed(&service->driver->counters.entries, service->driver->wheel.entries);
 	tw__range_use(&service->driver->memory.arena,

@@ -11,8 +11,8 @@ struct tw__poll {
 	uint64_t drained; /* lane entries */
 	uint64_t elapsed; /* ticks since the poll before */
 	size_t done;      /* callbacks run or handed over */
-	bool again;       /* a lane was left with entries */
-	bool behind;      /* the cascade of far timers */
+	bool now;         /* more is due, in a lane or in the cascade of far timers */
+	bool soon;        /* something is left for the next tick */
 };
 
 /* A poll that drains this many entries for each tick since the last one is no quiet one. */
@@ -20,22 +20,6 @@ enum { TW__BUSY_ENTRIES = 32 };
 
 /* One whole poll, `driving` held. budget: callbacks to run or hand over. */
 struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t budget);
-
-/* Files an entry that did not get its run, if its timer is alive. The driver's. */
-void tw__refile(tw_service *service, uint64_t entry);
-
-/* TW_CLOSE_RUN: what is handed over runs whatever its deadline. */
-bool tw__forced(const tw_service *service);
-
-/*
- * TW_CLOSE_DROP: threads that close end all pending timers, and ready runs stay where they are. So
- * from the moment that a close asks for it: what a schedule pushes after that close has answered,
- * and the gate is open still, does not run.
- */
-static inline bool tw__dropping(const tw_service *service)
-{
-	return tw_load_acquire(&service->phase.closing) == TW__CLOSING_DROP;
-}
 
 /*
  * Takes in the chunks of batches that are over. The number of runs that were given back with them.

@@ -292,3 +292,16 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, 
 		      tw__entry_make(slot, tw__word_generation(word)));
 	TW_PROBE4(file, service, slot, tw__word_generation(word), tick);
 }
+
+void tw__refile(tw_service *service, uint64_t entry)
+{
+	TW_ASSERT_DRIVER(service);
+	uint32_t slot = tw__entry_slot(entry);
+	uint64_t word, tick;
+	do {
+		if (!tw__entry_is_armed(&service->slots, entry, &word))
+			return;
+	} while (
+	    !tw__deadline_read(&service->slots, slot, &word, service->driver->wheel.next, &tick));
+	tw__file(service, slot, word, tick, true);
+}

@@ -23,4 +23,7 @@ void tw__location_in_batch(tw_service *service, tw__wheel_entry entry);
  */
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back);
 
+/* Files an entry that did not get its run, if its timer is alive. */
+void tw__refile(tw_service *service, uint64_t entry);
+
 #endif
