@@ -24,6 +24,15 @@ static void allocate(void)
 
 TestSuite(driver_bounds, .init = allocate, .fini = close_rig, .timeout = 60);
 
+/* 0: no bound of the test's own. */
+static void reopen_bounded(uint32_t max_timers, uint32_t lane_entries)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = max_timers ? max_timers : cfg.max_timers;
+	cfg.lane_entries = lane_entries;
+	reopen_rig(&cfg);
+}
+
 /* Schedules until it is refused, or `most` are there. */
 static size_t schedule_until_refused(struct probe *probe, size_t most, uint64_t delay_ns)
 {
@@ -44,9 +53,7 @@ static void cancel_all(size_t count)
 
 static void expect_max_timers(uint32_t max_timers)
 {
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = max_timers;
-	reopen_rig(&cfg);
+	reopen_bounded(max_timers, 0);
 	struct probe probe = PROBE(&rig, 1);
 	for (int round = 0; round < 3; round++) {
 		size_t count = schedule_until_refused(&probe, 100000, SECOND);
@@ -73,9 +80,7 @@ Test(driver_bounds, of_timers_is_kept_and_recovered_from)
 
 Test(driver_bounds, a_slot_freed_by_a_run_serves_again)
 {
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 300;
-	reopen_rig(&cfg);
+	reopen_bounded(300, 0);
 	struct probe probe = PROBE(&rig, 1);
 	size_t first = schedule_until_refused(&probe, 100000, MS);
 	rig_advance(&rig, MS);
@@ -102,9 +107,7 @@ static void *schedule_many(void *arg)
 /* What a thread kept in its cache is there for others when it has ended. */
 Test(driver_bounds, slots_of_a_thread_that_ended_serve_others)
 {
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 1000;
-	reopen_rig(&cfg);
+	reopen_bounded(1000, 0);
 	struct probe probe = PROBE(&rig, 1);
 	for (int round = 0; round < 20; round++) {
 		struct other_thread other = {.rig = &rig, .probe = &probe};
@@ -119,9 +122,7 @@ Test(driver_bounds, slots_of_a_thread_that_ended_serve_others)
 
 Test(driver_bounds, a_series_and_a_task_are_refused_too)
 {
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 1;
-	reopen_rig(&cfg);
+	reopen_bounded(1, 0);
 	struct probe probe = PROBE(&rig, 1);
 	size_t count = schedule_until_refused(&probe, 1000, SECOND);
 	struct tw_period period = rate_of(0, MS, 0);
@@ -145,9 +146,7 @@ Test(driver_bounds, a_series_and_a_task_are_refused_too)
  */
 Test(driver_bounds, of_undrained_entries_is_kept_and_recovered_from)
 {
-	struct tw_service_config cfg = rig_config();
-	cfg.lane_entries = 1024;
-	reopen_rig(&cfg);
+	reopen_bounded(0, 1024);
 	struct probe probe = PROBE(&rig, 1);
 	for (int round = 0; round < 3; round++) {
 		size_t before = rig.ran, accepted = 0;
@@ -169,9 +168,7 @@ Test(driver_bounds, of_undrained_entries_is_kept_and_recovered_from)
 
 Test(driver_bounds, dead_entries_make_room_in_a_lane_that_nobody_drains)
 {
-	struct tw_service_config cfg = rig_config();
-	cfg.lane_entries = 1024;
-	reopen_rig(&cfg);
+	reopen_bounded(0, 1024);
 	struct probe alive = PROBE(&rig, 1), dead = PROBE(&rig, 2);
 	for (int i = 0; i < 2000000; i++) {
 		if (i % 20000 == 0)
@@ -187,9 +184,7 @@ Test(driver_bounds, dead_entries_make_room_in_a_lane_that_nobody_drains)
 /* Survivors of a full lane keep their order. */
 Test(driver_bounds, dead_entries_leave_order_when_they_make_room)
 {
-	struct tw_service_config cfg = rig_config();
-	cfg.lane_entries = 1024;
-	reopen_rig(&cfg);
+	reopen_bounded(0, 1024);
 	static struct probe probes[400];
 	struct probe dead = PROBE(&rig, 1000);
 	for (int i = 0; i < 400; i++) {

@@ -14,13 +14,6 @@ TestSuite(driver_far_deadlines, .init = open_rig, .fini = close_rig, .timeout = 
 /* The first deadline that lies beyond the range, of a timer scheduled at the rig's start. */
 #define BORDER_NS (RIG_START_NS + TW__NEAR_TICKS * MS)
 
-static struct tw_service_stats stats_now(void)
-{
-	struct tw_service_stats stats = {.size = sizeof stats};
-	expect_eq(tw_service_stats(rig.service, &stats), 0);
-	return stats;
-}
-
 /* One poll of the driver at this instant; no tick on the way is turned to. */
 static void leap_to(uint64_t ns)
 {
@@ -112,7 +105,7 @@ Test(driver_far_deadlines, a_move_to_a_later_far_deadline_needs_no_entry)
 	probe_schedule(&probe, SECOND);
 	for (uint64_t days = 1; days <= 1000; days++)
 		expect_eq(tw_reset(rig.service, probe.timer, days * DAY), 0);
-	expect_eq(stats_now().resets_eager, 0);
+	expect_eq(stats_of(rig.service).resets_eager, 0);
 	rig_advance(&rig, MS);
 	expect_eq(rig.service->driver->wheel.entries, 1);
 	rig_advance_to(&rig, RIG_START_NS + 1000 * DAY);
@@ -237,17 +230,9 @@ Test(driver_far_deadlines, a_cancelled_group_ends_its_far_timers)
 
 /* --------------------------------------------------------- in a batch, retried */
 
-static void open_queued(void)
-{
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	cfg.max_timers = 1024;
-	reopen_rig(&cfg);
-}
-
 static void move_while_it_waits(bool refused, uint64_t to_ns)
 {
-	open_queued();
+	reopen_on_queue();
 	queue.refuse = refused ? SIZE_MAX : 0;
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 20 * HOUR);
@@ -269,20 +254,16 @@ static void move_while_it_waits(bool refused, uint64_t to_ns)
 	expect_ran_at(&probe, deadline_ns);
 }
 
-Test(driver_far_deadlines, a_timer_that_is_moved_far_in_a_batch_runs_in_its_tick)
+Test(driver_far_deadlines, a_timer_that_is_moved_far_while_it_waits_runs_in_its_tick)
 {
 	move_while_it_waits(false, 30 * DAY);
-}
-
-Test(driver_far_deadlines, a_timer_that_is_moved_far_while_it_is_refused_runs_in_its_tick)
-{
 	move_while_it_waits(true, 30 * DAY);
 }
 
 /* Given back by its executor with a far deadline: the driver sleeps, and must hear of it. */
 Test(driver_far_deadlines, a_run_that_is_given_back_with_a_far_deadline_runs_in_its_tick)
 {
-	open_queued();
+	reopen_on_queue();
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	rig_advance(&rig, MS);

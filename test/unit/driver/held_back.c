@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "test/support/big.h"
 #include "test/support/closing.h"
@@ -21,49 +22,56 @@
 enum { MANY = 80000, MOST = 2 * MANY };
 
 /* A rig whose executor keeps its batches; timers may name another one that does. */
-struct keeper {
+static struct {
 	struct rig rig;
 	struct queue_executor own, named;
 	struct queue_executor *used;
 	int scheduled;
-};
+} k;
 
 static struct probe *probes; /* MOST */
 
-static void allocate(void)
-{
-	probes = big_array(MOST, sizeof *probes);
-}
-
-TestSuite(driver_held_back, .init = allocate, .timeout = 60);
-
-static void open_keeper_with(struct keeper *k, bool names_another, struct tw_service_config cfg)
-{
-	*k = (struct keeper){.used = names_another ? &k->named : &k->own};
-	queue_executor_open(&k->own);
-	queue_executor_open(&k->named);
-	cfg.executor = &k->own.base;
-	rig_open(&k->rig, &cfg);
-}
-
-static void open_keeper(struct keeper *k, bool names_another)
+static void open_keeper_with(bool names_another, uint32_t max_timers, uint32_t buckets)
 {
 	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = MANY;
-	open_keeper_with(k, names_another, cfg);
+	memset(&k, 0, sizeof k);
+	k.used = names_another ? &k.named : &k.own;
+	queue_executor_open(&k.own);
+	queue_executor_open(&k.named);
+	cfg.max_timers = max_timers;
+	cfg.buckets = buckets; /* 64: what is set aside for the wheel is little */
+	cfg.executor = &k.own.base;
+	rig_open(&k.rig, &cfg);
 }
 
-static void close_keeper(struct keeper *k)
+static void close_keeper(void)
 {
-	rig_close(&k->rig);
-	queue_executor_close(&k->own);
-	queue_executor_close(&k->named);
+	expect_in_fini();
+	rig_close(&k.rig);
+	queue_executor_close(&k.own);
+	queue_executor_close(&k.named);
 }
 
-static struct probe *add_for(struct keeper *k, int ticks, tw_executor *executor)
+static void reopen_keeper_with(bool names_another, uint32_t max_timers, uint32_t buckets)
 {
-	struct probe *probe = &probes[k->scheduled];
-	*probe = PROBE(&k->rig, k->scheduled++);
+	rig_close(&k.rig);
+	queue_executor_close(&k.own);
+	queue_executor_close(&k.named);
+	open_keeper_with(names_another, max_timers, buckets);
+}
+
+static void open_keeper(void)
+{
+	probes = big_array(MOST, sizeof *probes);
+	open_keeper_with(false, MANY, 0);
+}
+
+TestSuite(driver_held_back, .init = open_keeper, .fini = close_keeper, .timeout = 60);
+
+static struct probe *add_for(int ticks, tw_executor *executor)
+{
+	struct probe *probe = &probes[k.scheduled];
+	*probe = PROBE(&k.rig, k.scheduled++);
 	struct tw_task task = probe_task(probe);
 	task.release = NULL;
 	task.when_ns = (uint64_t)ticks * MS;
@@ -72,44 +80,43 @@ static struct probe *add_for(struct keeper *k, int ticks, tw_executor *executor)
 	return probe;
 }
 
-static struct probe *add_in(struct keeper *k, int ticks)
+static struct probe *add_in(int ticks)
 {
-	return add_for(k, ticks, k->used == &k->named ? &k->named.base : NULL);
+	return add_for(ticks, k.used == &k.named ? &k.named.base : NULL);
 }
 
-/* The next tick that has no timer yet gets one. */
-static struct probe *add(struct keeper *k)
+/* The next tick that has no timer yet gets one; until there are `count`. */
+static void add_up_to(int count)
 {
-	return add_in(k, k->scheduled + 1);
+	while (k.scheduled < count)
+		add_in(k.scheduled + 1);
 }
 
 /* Turns tick by tick until the timer that has come due is not handed over. */
-static void turn_until_held_back(struct keeper *k)
+static void turn_until_held_back(void)
 {
 	size_t ticks = 0;
 	do {
-		rig_advance(&k->rig, MS);
+		rig_advance(&k.rig, MS);
 		ticks++;
-	} while (queue_executor_waiting(k->used) == ticks && ticks < MANY);
+	} while (queue_executor_waiting(k.used) == ticks && ticks < MANY);
 	expect_lt(ticks, MANY);
-	expect_eq(queue_executor_waiting(k->used), ticks - 1);
+	expect_eq(queue_executor_waiting(k.used), ticks - 1);
 }
 
 /* Batches return as they are run, and the driver submits the runs that it held back. */
-static void run_all(struct keeper *k)
+static void run_all(void)
 {
-	while (queue_executor_run_all(k->used) > 0)
-		rig_advance(&k->rig, MS);
+	while (queue_executor_run_all(k.used) > 0)
+		rig_advance(&k.rig, MS);
 }
 
 static void expect_what_is_due_to_wait(bool names_another)
 {
-	struct keeper k;
 	uint64_t next_ns;
-	open_keeper(&k, names_another);
-	while (k.scheduled < MANY)
-		add(&k);
-	turn_until_held_back(&k);
+	reopen_keeper_with(names_another, MANY, 0);
+	add_up_to(MANY);
+	turn_until_held_back();
 	size_t lent = k.used->submits;
 	for (int i = 0; i < 20; i++)
 		rig_advance(&k.rig, MS);
@@ -120,71 +127,51 @@ static void expect_what_is_due_to_wait(bool names_another)
 	expect_eq(k.rig.ran, 0);
 	expect_eq(stats_of(k.rig.service).pending, MANY);
 	expect_eq(stats_of(k.rig.service).refused, 0);
-	run_all(&k);
+	run_all();
 	expect_eq(k.rig.ran, MANY);
 	expect_ids_ascend(&k.rig);
-	close_keeper(&k);
 }
 
 Test(driver_held_back, what_is_due_waits_until_batches_come_home_and_keeps_its_order)
 {
 	expect_what_is_due_to_wait(false);
-}
-
-Test(driver_held_back, so_does_what_names_another_executor)
-{
 	expect_what_is_due_to_wait(true);
 }
 
 Test(driver_held_back, timers_are_cancelled_moved_and_scheduled_meanwhile)
 {
-	struct keeper k;
-	open_keeper(&k, false);
-	while (k.scheduled < MANY - 2)
-		add(&k);
-	struct probe *cancelled = add(&k), *moved = add(&k), fresh = PROBE(&k.rig, MANY);
-	turn_until_held_back(&k);
+	add_up_to(MANY - 2);
+	struct probe *cancelled = add_in(MANY - 1), *moved = add_in(MANY),
+		     fresh = PROBE(&k.rig, MANY);
+	turn_until_held_back();
 	expect_eq(tw_cancel(k.rig.service, cancelled->timer), TW_CANCELLED);
 	expect_eq(tw_reset(k.rig.service, moved->timer, 2 * MANY * MS), 0);
 	probe_schedule(&fresh, MS);
 	rig_advance(&k.rig, MANY * MS);
-	run_all(&k);
+	run_all();
 	expect_eq(fresh.runs, 1);
 	expect_eq(k.rig.ran, MANY - 1);
 	rig_advance(&k.rig, 2 * MANY * MS);
-	run_all(&k);
+	run_all();
 	expect_eq(moved->runs, 1);
 	expect_eq(cancelled->runs, 0);
-	close_keeper(&k);
-}
-
-static struct tw_service_config small_wheel(void)
-{
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = MOST;
-	cfg.buckets = 64; /* so that what is set aside for the wheel is little */
-	return cfg;
 }
 
 /* They are not filed, which would take chunks. */
 Test(driver_held_back, what_is_scheduled_meanwhile_stays_in_its_lane)
 {
 	enum { AT_FIRST = 50000 };
-	struct keeper k;
-	open_keeper_with(&k, false, small_wheel());
-	while (k.scheduled < AT_FIRST)
-		add(&k);
-	turn_until_held_back(&k);
-	while (k.scheduled < MOST)
-		add(&k);
+	reopen_keeper_with(false, MOST, 64);
+	add_up_to(AT_FIRST);
+	turn_until_held_back();
+	add_up_to(MOST);
 	for (int i = 0; i < 20; i++)
 		rig_advance(&k.rig, MS);
-	run_all(&k);
+	run_all();
 	rig_advance(&k.rig, MOST * MS);
-	run_all(&k);
+	run_all();
 	expect_eq(k.rig.ran, MOST);
 	expect_ids_ascend(&k.rig);
-	close_keeper(&k);
 }
 
 /*
@@ -194,19 +181,16 @@ Test(driver_held_back, what_is_scheduled_meanwhile_stays_in_its_lane)
 Test(driver_held_back, what_waits_is_packed)
 {
 	enum { SINGLE = 48000, IN_A_TICK = 29, TICKS = (MOST - SINGLE) / IN_A_TICK };
-	struct keeper k;
-	open_keeper_with(&k, false, small_wheel());
-	while (k.scheduled < SINGLE)
-		add(&k);
+	reopen_keeper_with(false, MOST, 64);
+	add_up_to(SINGLE);
 	for (int tick = 0; tick < TICKS; tick++)
 		for (int i = 0; i < IN_A_TICK; i++)
-			add_in(&k, SINGLE + 1 + tick);
-	turn_until_held_back(&k);
+			add_in(SINGLE + 1 + tick);
+	turn_until_held_back();
 	rig_advance(&k.rig, MOST * MS);
-	run_all(&k);
+	run_all();
 	expect_eq(k.rig.ran, k.scheduled);
 	expect_ids_ascend(&k.rig);
-	close_keeper(&k);
 }
 
 static atomic_int completed;
@@ -220,39 +204,31 @@ static void count_completion(void *arg)
 /* The quota is of runs. A completion is no run. */
 Test(driver_held_back, a_groups_completion_is_handed_over_to_an_executor_over_its_quota)
 {
-	struct keeper k;
 	tw_group group;
 	completed = 0;
-	open_keeper(&k, false);
 	expect_eq(tw_group_create(&group, k.rig.service), 0);
-	while (k.scheduled < MANY)
-		add(&k);
-	turn_until_held_back(&k);
+	add_up_to(MANY);
+	turn_until_held_back();
 	size_t lent = queue_executor_waiting(&k.own);
 	expect_eq(tw_group_close_then(k.rig.service, group, count_completion, NULL), 0);
 	rig_advance(&k.rig, MS);
 	expect_eq(queue_executor_waiting(&k.own), lent + 1);
-	run_all(&k);
+	run_all();
 	expect_eq(completed, 1);
 	rig_advance(&k.rig, MANY * MS);
-	run_all(&k);
+	run_all();
 	expect_eq(tw_group_destroy(k.rig.service, group), 0);
-	close_keeper(&k);
 }
 
 /* What is ready, and what is out, both end: each timer has its fate. */
 Test(driver_held_back, a_close_that_runs_all_gets_to_the_end)
 {
-	struct keeper k;
-	open_keeper(&k, false);
-	while (k.scheduled < MANY)
-		add(&k);
-	turn_until_held_back(&k);
+	add_up_to(MANY);
+	turn_until_held_back();
 	struct closing closing;
 	closing_start(&closing, k.rig.service, TW_CLOSE_RUN, TW_FOREVER);
 	expect_eq(closing_run(&closing, &k.own), 0);
 	expect_eq(k.rig.ran, MANY);
-	close_keeper(&k);
 }
 
 /*
@@ -260,24 +236,20 @@ Test(driver_held_back, a_close_that_runs_all_gets_to_the_end)
  */
 Test(driver_held_back, not_by_a_turn_over_more_ticks_than_there_are_chunks)
 {
-	struct keeper k;
-	open_keeper(&k, false);
-	while (k.scheduled < MANY)
-		add(&k);
+	add_up_to(MANY);
 	rig_advance(&k.rig, MS);
 	expect_eq(tw_clock_manual_set(k.rig.clock, RIG_START_NS + MANY * MS), 0);
 	expect_eq(tw_service_advance(k.rig.service, SIZE_MAX), MANY - 1);
 	expect_eq(queue_executor_waiting(&k.own), MANY);
-	run_all(&k);
+	run_all();
 	expect_eq(k.rig.ran, MANY);
 	expect_ids_ascend(&k.rig);
-	close_keeper(&k);
 }
 
-static void turn_over(struct keeper *k, uint64_t ticks)
+static void turn_over(uint64_t ticks)
 {
-	expect_eq(tw_clock_manual_set(k->rig.clock, rig_now(&k->rig) + ticks * MS), 0);
-	tw_service_advance(k->rig.service, SIZE_MAX);
+	expect_eq(tw_clock_manual_set(k.rig.clock, rig_now(&k.rig) + ticks * MS), 0);
+	tw_service_advance(k.rig.service, SIZE_MAX);
 }
 
 /*
@@ -286,21 +258,15 @@ static void turn_over(struct keeper *k, uint64_t ticks)
  */
 Test(driver_held_back, what_names_another_executor_keeps_its_order_in_long_turns)
 {
-	struct keeper k;
 	uint64_t seed = 1;
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = MANY;
-	cfg.buckets = 64;
-	open_keeper_with(&k, true, cfg);
-	while (k.scheduled < MANY)
-		add(&k);
-	turn_until_held_back(&k);
+	reopen_keeper_with(true, MANY, 64);
+	add_up_to(MANY);
+	turn_until_held_back();
 	while (rig_now(&k.rig) < RIG_START_NS + (MANY + 1) * MS)
-		turn_over(&k, 1 + random_below(&seed, 10));
-	run_all(&k);
+		turn_over(1 + random_below(&seed, 10));
+	run_all();
 	expect_eq(k.rig.ran, MANY);
 	expect_ids_ascend(&k.rig);
-	close_keeper(&k);
 }
 
 /*
@@ -311,18 +277,13 @@ static void expect_all_to_run_when_accepted_again(int count)
 {
 	enum { EXECUTORS = 200 };
 	static struct queue_executor executors[EXECUTORS];
-	struct keeper k;
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = (uint32_t)count;
-	cfg.buckets = 64;
-	open_keeper_with(&k, true, cfg);
+	reopen_keeper_with(true, (uint32_t)count, 64);
 	for (int i = 0; i < EXECUTORS; i++) {
 		queue_executor_open(&executors[i]);
 		executors[i].refuse = SIZE_MAX;
 	}
-	while (k.scheduled < count) {
-		add_for(&k, 1 + k.scheduled / EXECUTORS, &executors[k.scheduled % EXECUTORS].base);
-	}
+	while (k.scheduled < count)
+		add_for(1 + k.scheduled / EXECUTORS, &executors[k.scheduled % EXECUTORS].base);
 	for (int i = 0; i < count / EXECUTORS + 10; i++)
 		rig_advance(&k.rig, MS);
 
@@ -334,7 +295,7 @@ static void expect_all_to_run_when_accepted_again(int count)
 			queue_executor_run_all(&executors[i]);
 	}
 	expect_eq(k.rig.ran, (size_t)count);
-	close_keeper(&k);
+	reopen_keeper_with(true, (uint32_t)count, 64); /* it has left the executors */
 	for (int i = 0; i < EXECUTORS; i++)
 		queue_executor_close(&executors[i]);
 }
@@ -349,45 +310,34 @@ Test(driver_held_back, many_executors_that_refused_are_asked_again_with_nothing_
  * An executor keeps refusing. The runs that wait for it are cancelled, and as many new ones follow:
  * the wheel's chunks must suffice for the live ones.
  */
-static void refuse_what_is_cancelled(bool own)
+static void refuse_what_is_cancelled(bool named)
 {
 	enum { ROUNDS = 4000, EACH = 64, KEPT = 4 };
-	struct rig rig;
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	queue.refuse = SIZE_MAX;
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 1024;
-	if (own)
-		cfg.executor = &queue.base;
-	rig_open(&rig, &cfg);
-	struct probe refused = PROBE(&rig, 1), stays = PROBE(&rig, 2);
+	static tw_timer timers[KEPT][EACH];
+	reopen_keeper_with(named, 1024, 0);
+	k.used->refuse = SIZE_MAX;
+	struct probe refused = PROBE(&k.rig, 1), stays = PROBE(&k.rig, 2);
 	struct tw_task task = probe_task(&stays);
 	task.when_ns = MS;
-	task.executor = own ? NULL : &queue.base;
+	task.executor = named ? &k.named.base : NULL;
 	probe_schedule_task(&stays, &task);
-	static tw_timer timers[KEPT][EACH];
+	task.arg = &refused;
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < EACH; i++) {
 			tw_timer *timer = &timers[round % KEPT][i];
 			if (round >= KEPT)
-				tw_cancel(rig.service, *timer);
-			task = probe_task(&refused);
-			task.when_ns = MS;
-			task.executor = own ? NULL : &queue.base;
-			expect_eq(tw_schedule_task(rig.service, &task, timer), 0);
+				tw_cancel(k.rig.service, *timer);
+			expect_eq(tw_schedule_task(k.rig.service, &task, timer), 0);
 		}
-		rig_advance(&rig, MS);
-		const struct tw__wheel *wheel = &rig.service->driver->wheel;
+		rig_advance(&k.rig, MS);
+		const struct tw__wheel *wheel = &k.rig.service->driver->wheel;
 		expect_le(wheel->arena_chunks - tw__wheel_chunks_left(wheel), 400);
 	}
-	queue.refuse = 0;
-	rig_advance(&rig, 10 * MS);
-	queue_executor_run_all(&queue);
+	k.used->refuse = 0;
+	rig_advance(&k.rig, 10 * MS);
+	queue_executor_run_all(k.used);
 	expect_eq(stays.runs + stays.releases >= 1, true);
 	expect_eq(refused.runs + refused.releases >= KEPT * EACH, true);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 Test(driver_held_back, what_is_refused_and_cancelled_takes_no_room)

@@ -97,23 +97,11 @@ static void expect_to_go_on(bool series, void (*act)(struct probe *), void (*mov
 	close_with();
 }
 
-Test(driver_locations, a_series_goes_on_whose_entry_was_met_in_its_bucket_while_it_ran)
+Test(driver_locations, a_timer_goes_on_whose_entry_was_met_while_it_ran)
 {
-	expect_to_go_on(true, turn_by_6_s, move_in_the_wheel);
-}
-
-Test(driver_locations, a_series_goes_on_whose_entry_was_met_among_the_late_while_it_ran)
-{
-	expect_to_go_on(true, turn_by_a_tick, move_to_the_past);
-}
-
-Test(driver_locations, a_series_goes_on_whose_entry_was_met_by_a_look_ahead_while_it_ran)
-{
+	expect_to_go_on(true, turn_by_6_s, move_in_the_wheel);   /* in its bucket */
+	expect_to_go_on(true, turn_by_a_tick, move_to_the_past); /* among the late */
 	expect_to_go_on(true, look_ahead, move_in_the_wheel);
-}
-
-Test(driver_locations, a_timer_that_resets_itself_goes_on_whose_entry_was_met_while_it_ran)
-{
 	expect_to_go_on(false, turn_by_6_s_and_reset, move_in_the_wheel);
 }
 
@@ -160,24 +148,10 @@ static void move_to_and_fro(size_t refuse, bool persistent)
 	close_with();
 }
 
-Test(driver_locations, a_timer_that_is_moved_in_a_batch_takes_no_more_room)
+Test(driver_locations, a_timer_that_is_moved_while_it_waits_takes_no_more_room)
 {
-	move_to_and_fro(0, false);
-}
-
-Test(driver_locations, a_timer_that_is_moved_while_it_is_refused_takes_no_more_room)
-{
-	move_to_and_fro(SIZE_MAX, false);
-}
-
-Test(driver_locations, a_persistent_timer_that_is_moved_in_a_batch_takes_no_more_room)
-{
-	move_to_and_fro(0, true);
-}
-
-Test(driver_locations, a_persistent_timer_that_is_moved_while_it_is_refused_takes_no_more_room)
-{
-	move_to_and_fro(SIZE_MAX, true);
+	for (int i = 0; i < 4; i++)
+		move_to_and_fro(i % 2 ? SIZE_MAX : 0, i / 2);
 }
 
 static void *move_near(void *arg)
@@ -214,11 +188,6 @@ static void come_back_far_and_be_moved(bool by_another)
 Test(driver_locations, a_timer_that_comes_back_far_and_is_moved_near_runs_in_its_tick)
 {
 	come_back_far_and_be_moved(false);
-}
-
-Test(driver_locations,
-     a_timer_that_comes_back_far_and_is_moved_near_by_another_thread_runs_in_its_tick)
-{
 	come_back_far_and_be_moved(true);
 }
 
