@@ -89,10 +89,10 @@ Test(scheduler_bounds, chain_of_immediate_tasks_ends_with_the_slice)
 
 Test(scheduler_bounds, chain_ends_on_a_clock_that_stands_still)
 {
-	struct job expired = JOB(&rig, 1), normal = JOB(&rig, 2);
-	run_chain(&expired, -1);
-	expect_eq(expired.turns, 1024);
-	expect_eq(tw_scheduler_cancel(rig.scheduler, expired.task), TW_CANCELLED);
+	struct job late = JOB(&rig, 1), normal = JOB(&rig, 2);
+	run_chain(&late, -1);
+	expect_eq(late.turns, 1024);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, late.task), TW_CANCELLED);
 	run_chain(&normal, 1);
 	expect_eq(normal.turns, 1024);
 	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
