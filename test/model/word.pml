@@ -1,6 +1,6 @@
 /*
  * The control word of one timer: wheel/slot/word.h; claim, finish, arm_again in wheel/run/run.c;
- * tw__set_free, tw__release in wheel/timer/release.c; wheel/timer/cancel.c; wheel/timer/reset.c.
+ * wheel/timer/cancel.c; wheel/timer/reset.c.
  *
  * Modelled: a slot that is scheduled twice in turn; of the first timer (generation 0) two entries
  * are about, as after a reset to earlier. One thread cancels it, one waits for its end

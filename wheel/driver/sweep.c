@@ -11,7 +11,7 @@
 #include "wheel/core/local.h"
 #include "wheel/driver/driver.h"
 #include "wheel/driver/sweep.h"
-#include "wheel/timer/end.h"
+#include "wheel/timer/cancel.h"
 
 enum {
 	SWEEP_STEP = 4096, /* entries swept in a turn, at least */

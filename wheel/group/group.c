@@ -10,9 +10,8 @@
 
 #include "mpsc/base/struct_read.h"
 #include "wheel/core/frame.h"
-#include "wheel/timer/end.h"
+#include "wheel/timer/cancel.h"
 #include "wheel/timer/member.h"
-#include "wheel/timer/release.h"
 
 enum {
 	LEAST_GROUPS = 65536,
@@ -196,10 +195,10 @@ static enum met end_member(tw_service *service, uint32_t slot)
 	uint64_t word = tw_load_acquire(at);
 	for (;;) {
 		if (tw_likely(tw__word_waits(word))) {
-			if (tw_unlikely(!tw__end_word(service, slot, &word)))
+			uint64_t ended = tw__word_ended(&service->slots, slot, word);
+			if (tw_unlikely(!tw__word_cas_acq_rel(at, &word, ended))) /* WORD2, WORD3 */
 				continue;
-			word = tw_load_relaxed(at); /* by now this call's */
-			return tw__word_state(word) == TW__RELEASING ? OWED : FREED;
+			return tw__word_state(ended) == TW__RELEASING ? OWED : FREED;
 		}
 		if (tw__word_state(word) != TW__RUNNING || word & TW__ENDED ||
 		    tw__word_cas_acq_rel(at, &word, word | TW__ENDED))
@@ -283,6 +282,17 @@ static void call_releases(tw_service *service, struct tw__local *local, uint32_t
 	tw__current_run = frame.outer;
 }
 
+/* A member without a release that has left. */
+static void give_back(tw_service *service, struct tw__local *local, uint32_t slot)
+{
+	uint64_t word = tw_load_relaxed(&service->slots.words[slot]);
+	uint32_t ext = tw_load_relaxed(&service->slots.records[slot].ext);
+	TW_ASSERT(tw__word_state(word) == TW__FREE);
+	tw__cancelled(service, local, word - TW__NEXT_GENERATION + slot);
+	if (ext)
+		tw__ext_put(&service->slots, local ? &local->exts : NULL, ext);
+}
+
 void tw__group_cancel_rest(const struct tw__cancel_of *of)
 {
 	struct tw__local *local = NULL;
@@ -296,7 +306,7 @@ void tw__group_cancel_rest(const struct tw__cancel_of *of)
 		if (first && (left || owed.first))
 			local = tw__local_of(of->service);
 		for (unsigned i = 0; i < left; i++)
-			tw__end_left(of->service, local, freed[i]);
+			give_back(of->service, local, freed[i]);
 		if (more)
 			give_way(of->group);
 	}

@@ -12,8 +12,6 @@
 #include "wheel/run/work.h"
 #include "wheel/run/series.h"
 #include "wheel/timer/cancel.h"
-#include "wheel/timer/end.h"
-#include "wheel/timer/release.h"
 #include "wheel/core/user_code.h"
 
 /* Entries whose word and record are fetched ahead of their run. */

@@ -46,7 +46,7 @@
 #include "wheel/run/batch.h"
 #include "wheel/run/completion.h"
 #include "wheel/run/work.h"
-#include "wheel/timer/end.h"
+#include "wheel/timer/cancel.h"
 
 enum {
 	PUSH_NS = 20000,

@@ -10,7 +10,7 @@
 #include "wheel/core/frame.h"
 #include "wheel/core/ticks.h"
 #include "wheel/driver/driver.h"
-#include "wheel/timer/end.h"
+#include "wheel/timer/cancel.h"
 #include "wheel/run/batch.h"
 #include "wheel/service/liveness.h"
 #include "wheel/run/work.h"

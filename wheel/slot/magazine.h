@@ -20,7 +20,7 @@
 
 #include "wheel/slot/slots.h"
 
-enum { TW__MAGAZINE_MIN = 64, TW__MAGAZINE_MAX = 256 };
+enum { TW__MAGAZINE_MIN = 128, TW__MAGAZINE_MAX = 256 };
 
 /*
  * How many wakes a sleeping driver should get for cancels that leave dead entries: one for this

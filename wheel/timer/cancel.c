@@ -1,162 +1,201 @@
 /*
- * Cancelling: one compare-and-swap on the control word, anywhere between schedule and claim. The
- * winner owns the slot immediately; entries left behind carry a generation that no longer matches.
- * Nothing is unlinked.
+ * The ends of timers that do not come from their own run: cancelled, dropped; and the last step of
+ * every timer, its release. Calls the slots, the group's list, the finish bell and user code.
  *
- * The compare-and-swap fails only if another thread changed the timer. A slot goes back to the
- * thread's magazine; of every 128th or so, the depot's lock is taken for a moment. Timers with a
- * extension record: end.c.
+ * An end is one compare-and-swap on the control word, anywhere between schedule and claim. It fails
+ * only if another thread changed the timer. The winner does all that follows, and no other thread
+ * does. Entries left behind carry a generation that no longer matches. Nothing is unlinked, except
+ * from the list of a group. A slot goes back to the thread's magazine; of every 128th or so, the
+ * depot's lock is taken for a moment.
+ *
+ * A timer with a release passes through RELEASING: the generation moves only after the release has
+ * returned, so that no caller gets "gone" while it runs. Without one the word is free immediately.
  */
+#include "wheel/timer/cancel.h"
+
 #include <errno.h>
 
-#include "wheel/timer/member.h"
 #include "mpsc/base/probes.h"
-#include "wheel/timer/schedule.h"
+#include "wheel/core/context.h"
 #include "wheel/core/frame.h"
-#include "wheel/timer/cancel.h"
-#include "wheel/timer/end.h"
+#include "wheel/core/user_code.h"
+#include "wheel/timer/member.h"
 
-/*
- * Sets marks on the word of a running or releasing timer. False: it has moved on; *word is what it
- * is now.
- */
-static bool mark(tw_service *service, uint32_t slot, uint64_t *word, uint64_t marks)
+/* ------------------------------------------------------------------ the end */
+
+void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fate)
 {
-	if (tw__word_state(*word) == TW__RELEASING)
-		marks &= TW__WAITED; /* it ends already */
-	if ((*word & marks) == marks)
-		return true;
-	uint64_t marked = *word | marks;
-	if (!tw__word_cas_acq_rel(&service->slots.words[slot], word, marked))
-		return false;
-	*word = marked;
-	return true;
+	bool cancelled = fate == TW_FATE_CANCELLED;
+	if (tw_unlikely(!local)) {
+		tw_add_relaxed(cancelled ? &service->without_lane.cancelled
+					 : &service->without_lane.dropped,
+			       1);
+		return;
+	}
+	if (!cancelled) {
+		tw_bump(fate == TW_FATE_DROPPED ? &local->dropped : &local->fired, 1);
+		return;
+	}
+	tw__magazine_count_cancelled(&local->magazine);
+	if (tw_unlikely(tw_load_relaxed(&local->magazine.cancelled) % TW__CANCELS_PER_WAKE == 0))
+		tw__wake(service); /* to sweep what cancels leave behind (G11) */
+}
+
+static void give_slot_back(tw_service *service, struct tw__local *local, uint32_t slot,
+			   uint32_t generation)
+{
+	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation);
+}
+
+__attribute__((noinline)) int tw__cancelled_slowly(tw_service *service, struct tw__local *local,
+						   uint32_t slot, uint64_t word)
+{
+	tw__count_end(service, local, TW_FATE_CANCELLED);
+	if (local)
+		tw__magazine_make_room(&service->slots, &local->magazine);
+	give_slot_back(service, local, slot, tw__word_generation(word) + 1);
+	return TW_CANCELLED;
+}
+
+void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+		  uint32_t group)
+{
+	TW_ASSERT(slot > 0 && slot < service->slots.end);
+	/* planted: generation_stays */
+	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);
+	/* WORD2, RUN5 */
+	uint64_t word = tw__word_free_seq_cst(&service->slots.words[slot], free_word);
+	tw__group_leave(service, group, slot);
+	give_slot_back(service, local, slot, generation + 1);
+	if (tw_unlikely(word & TW__WAITED))
+		tw__ring_finish(service);
+}
+
+bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+		 enum tw_fate fate)
+{
+	TW_ASSERT(tw__word_state(tw_load_relaxed(&service->slots.words[slot])) == TW__RELEASING);
+	TW_ASSERT(tw__word_generation(tw_load_relaxed(&service->slots.words[slot])) == generation);
+	struct tw__record *record = &service->slots.records[slot];
+	uint32_t index = tw_load_relaxed(&record->ext), group = tw_load_relaxed(&record->group);
+	const struct tw__ext *ext = &service->slots.exts[index];
+	tw_release_fn *release = ext->release;
+	if (release) {
+		void *arg = tw_load_relaxed(&record->arg);
+		struct tw__run run = {.outer = tw__current_run,
+				      .service = service,
+				      .slot = slot,
+				      .generation = generation,
+				      .group = group,
+				      .releasing = true};
+		tw__current_run = &run;
+		tw__group_count_run(service, group, 1);
+		struct tw__run_record *shown = tw__user_begin(service, TW__NAMED_BY(release), arg,
+							      tw_load_relaxed(&ext->name), 0);
+		void *former = tw__context_enter(ext->context);
+		release(arg, fate);
+		tw__context_leave(former);
+		tw__user_end(shown);
+		tw__group_count_run(service, group, -1);
+		tw__current_run = run.outer;
+		TW_ASSERT(!tw__forked(service)); /* a child ends inside the release (tickwheel.h) */
+	}
+	tw__set_free(service, local, slot, generation, group);
+	if (index)
+		tw__ext_put(&service->slots, local ? &local->exts : NULL, index);
+	return release;
 }
 
 /*
- * Each end has its own probe, where the arguments are in registers:
- * one probe for all ends would keep them alive past the end.
+ * Ends a timer that waits. silently: its release is not called. False: the word has changed; *word
+ * is what it is now.
  */
-static inline int told(const tw_service *service, uint32_t slot, uint32_t generation, int outcome)
+static inline __attribute__((always_inline)) bool end(tw_service *service, struct tw__local *local,
+						      uint32_t slot, uint64_t *word,
+						      enum tw_fate fate, bool silently)
 {
-	TW_PROBE4(cancel, service, slot, generation, outcome);
+	struct tw__slots *slots = &service->slots;
+	uint64_t was = *word, entry = tw__entry_make(slot, tw__word_generation(was)),
+		 ended = silently ? tw__word_next_free(was) : tw__word_ended(slots, slot, was);
+	uint32_t ext = 0;
+	TW_ASSERT(slot > 0 && slot < slots->end);
+	/* WORD2, WORD3 */
+	if (tw_unlikely(!tw__word_cas_acq_rel(&slots->words[slot], word, ended)))
+		return false;
+	if (tw_unlikely(tw__word_state(ended) == TW__RELEASING)) {
+		tw__count_end(service, local, fate);
+		(void)tw__release(service, local, slot, tw__word_generation(was), fate);
+		return true;
+	}
+	if (was & TW__EXT) {
+		const struct tw__record *record = &slots->records[slot];
+		ext = tw_load_relaxed(&record->ext);
+		tw__group_leave(service, tw_load_relaxed(&record->group), slot);
+	}
+	if (fate == TW_FATE_CANCELLED) {
+		tw__cancelled(service, local, entry);
+	} else {
+		tw__count_end(service, local, fate);
+		give_slot_back(service, local, slot, tw__word_generation(was) + 1);
+	}
+	if (ext)
+		tw__ext_put(slots, local ? &local->exts : NULL, ext);
+	return true;
+}
+
+bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word)
+{
+	return end(service, tw__local_of(service), slot, word, TW_FATE_DROPPED, false);
+}
+
+/* ------------------------------------------------------------------- cancel */
+
+/* The word has changed: look at it again. No outcome. */
+enum { CANCEL_AGAIN = -1 };
+
+/*
+ * Ends the entry's timer, which had this word, or puts the marks on it: TW_CANCELLED, TW_GONE,
+ * TW_RUNNING, or CANCEL_AGAIN with *word as it is now.
+ */
+static inline __attribute__((always_inline)) int cancel_seen(tw_service *service,
+							     struct tw__local *local,
+							     uint64_t entry, uint64_t *word,
+							     uint64_t marks)
+{
+	uint32_t slot = (uint32_t)entry;
+	if ((*word ^ entry) >> TW__GENERATION_SHIFT || tw__word_state(*word) == TW__FREE)
+		return TW_GONE;
+	if (tw_likely(tw__word_waits(*word)))
+		return end(service, local, slot, word, TW_FATE_CANCELLED, false) ? TW_CANCELLED
+										 : CANCEL_AGAIN;
+	if (tw__word_state(*word) == TW__RELEASING)
+		marks &= TW__WAITED; /* it ends already */
+	bool done = (*word & marks) == marks ||
+		    tw__word_cas_acq_rel(&service->slots.words[slot], word, *word | marks);
+	return done ? TW_RUNNING : CANCEL_AGAIN;
+}
+
+/* A timer that is more than fn and arg, or not armed; or not any more. */
+static __attribute__((noinline)) int cancel_slowly(tw_service *service, struct tw__local *local,
+						   uint64_t entry, uint64_t marks)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[(uint32_t)entry]);
+	int outcome;
+	if (tw_unlikely(!local))
+		local = tw__local_of(service);
+	do {
+		outcome = cancel_seen(service, local, entry, &word, marks);
+	} while (tw_unlikely(outcome == CANCEL_AGAIN));
+	TW_PROBE4(cancel, service, (uint32_t)entry, tw__entry_generation(entry), outcome);
 	return outcome;
 }
 
 /*
- * One compare-and-swap of *word, of a timer that has not ended: an enum tw_outcome, or -1: the word
- * has changed; *word is what it is now.
- */
-static inline int cancel_or_mark_seen(tw_service *service, uint32_t slot, uint64_t *word,
-				      uint64_t marks)
-{
-	uint64_t seen = *word;
-	if (tw__word_waits(seen) && !(seen & TW__EXT)) {
-		if (!tw__word_cas_acq_rel(&service->slots.words[slot], word,
-					  tw__word_next_free(seen))) /* WORD2, WORD3 */
-			return -1;
-		return tw__cancelled_slowly(service, tw__local_of(service), slot, seen);
-	}
-	if (tw__word_waits(seen))
-		return tw__end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED)
-			   ? TW_CANCELLED
-			   : -1;
-	return mark(service, slot, word, marks) ? TW_RUNNING : -1;
-}
-
-/* The timer of this generation has ended, or never was. */
-static inline bool has_ended(uint64_t word, uint32_t generation)
-{
-	return tw__word_generation(word) != generation || tw__word_state(word) == TW__FREE;
-}
-
-/* By what the word says by now. */
-static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service, uint32_t slot,
-							     uint32_t generation, uint64_t marks)
-{
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	while (!has_ended(word, generation)) {
-		int outcome = cancel_or_mark_seen(service, slot, &word, marks);
-		if (outcome >= 0)
-			return told(service, slot, generation, outcome);
-	}
-	return told(service, slot, generation, TW_GONE);
-}
-
-void tw__cancel_entry(tw_service *service, uint64_t entry)
-{
-	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1, WORD4 */
-	while (!has_ended(word, generation)) {
-		if (tw__word_filed(word)) {
-			tw__unfile(&service->slots, slot, &word);
-			continue;
-		}
-		if (tw__word_disarmed(word)) /* planted: disarmed_ended */
-			return;
-		int outcome = cancel_or_mark_seen(service, slot, &word, TW__ENDED);
-		if (outcome >= 0) {
-			told(service, slot, generation, outcome);
-			return;
-		}
-	}
-}
-
-bool tw__cancel_silently(tw_service *service, tw_timer timer)
-{
-	uint64_t entry;
-	if (!tw__handle_entry(&service->slots, timer, &entry))
-		return false;
-	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1, WORD4 */
-	while (tw__word_generation(word) == generation && tw__word_waits(word)) {
-		if (!tw__end_word(service, slot, &word))
-			continue;
-		tw__ext_of(&service->slots, slot)->release = NULL; /* RELEASING: it is ours */
-		tw__end_rest(service, tw__local_of(service), slot, generation, TW_FATE_CANCELLED);
-		told(service, slot, generation, TW_CANCELLED);
-		return true;
-	}
-	return false;
-}
-
-/*
- * Ends an armed member without an extension record: made short for who cancels members again and
- * again. False: it is not such a one, or has just changed.
- */
-static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t word)
-{
-	const struct tw__record *record = &service->slots.records[slot];
-	/* now, while few values are alive: it may be a call */
-	struct tw__local *local = tw__local_at_hand(service);
-	if (tw_unlikely(!local || tw_load_relaxed(&record->ext)) ||
-	    tw_unlikely(!tw__word_cas_acq_rel(&service->slots.words[slot], &word,
-					      /* WORD2, WORD3 */
-					      tw__word_next_free(word))))
-		return false;
-	tw__group_leave(service, tw_load_relaxed(&record->group), slot);
-	tw__cancelled(service, local, tw__entry_make(slot, tw__word_generation(word)));
-	return true;
-}
-
-/* A timer with an extension record, a member, or one that is not armed; or not any more. */
-static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, uint32_t slot,
-							   uint32_t generation, uint64_t marks)
-{
-	const uint64_t member = TW__ARMED | TW__EXT;
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw_likely((word & member) == member && tw__word_generation(word) == generation) &&
-	    cancel_member(service, slot, word))
-		return told(service, slot, generation, TW_CANCELLED);
-	return cancel_or_mark_by_state(service, slot, generation, marks);
-}
-
-/*
- * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. local: NULL if not
- * known yet.
+ * Ends the timer, or puts the marks on it. local: NULL if not known yet. Each way has its own
+ * probe, where the arguments are in registers: one probe would keep them alive past the end.
  */
 static inline __attribute__((always_inline)) int
-cancel_or_mark(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t marks)
+cancel(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t marks)
 {
 	uint64_t slot = (uint32_t)entry, generation_bits = entry - slot, word;
 	_Atomic uint64_t *at = &service->slots.words[slot];
@@ -168,7 +207,7 @@ cancel_or_mark(tw_service *service, struct tw__local *local, uint64_t entry, uin
 		TW_PROBE4(cancel, service, slot, tw__entry_generation(entry), TW_CANCELLED);
 		return tw__cancelled(service, local, entry);
 	}
-	return cancel_or_mark_slowly(service, (uint32_t)slot, tw__entry_generation(entry), marks);
+	return cancel_slowly(service, local, entry, marks);
 }
 
 int tw_cancel(tw_service *service, tw_timer timer)
@@ -181,14 +220,46 @@ int tw_cancel(tw_service *service, tw_timer timer)
 		return -EPERM;
 	if (tw_unlikely(!tw__handle_entry(&service->slots, timer, &entry)))
 		return TW_GONE;
-	return cancel_or_mark(service, local, entry, TW__ENDED);
+	return cancel(service, local, entry, TW__ENDED);
 }
 
+void tw__cancel_entry(tw_service *service, uint64_t entry)
+{
+	uint64_t word;
+	int outcome;
+	do {
+		/* a promise is taken back */
+		(void)tw__entry_is_armed(&service->slots, entry, &word);
+		if (tw__word_disarmed(word)) /* planted: disarmed_ended */
+			return;
+		outcome = cancel_seen(service, tw__local_of(service), entry, &word, TW__ENDED);
+	} while (outcome == CANCEL_AGAIN);
+	TW_PROBE4(cancel, service, (uint32_t)entry, tw__entry_generation(entry), outcome);
+}
+
+bool tw__cancel_silently(tw_service *service, tw_timer timer)
+{
+	uint64_t entry;
+	if (!tw__handle_entry(&service->slots, timer, &entry))
+		return false;
+	uint32_t slot = (uint32_t)entry;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1, WORD4 */
+	do {
+		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_waits(word))
+			return false;
+	} while (!end(service, tw__local_of(service), slot, &word, TW_FATE_CANCELLED, true));
+	TW_PROBE4(cancel, service, slot, tw__entry_generation(entry), TW_CANCELLED);
+	return true;
+}
+
+/* ------------------------------------------------------------- cancel and wait */
+
 /* In its own callback or release, however deep. */
-static bool is_own(const tw_service *service, uint32_t slot, uint32_t generation)
+static bool is_own(const tw_service *service, uint64_t entry)
 {
 	for (struct tw__run *run = tw__current_run; run; run = run->outer)
-		if (run->service == service && run->slot == slot && run->generation == generation)
+		if (run->service == service && run->slot == (uint32_t)entry &&
+		    run->generation == tw__entry_generation(entry))
 			return true;
 	return false;
 }
@@ -208,13 +279,13 @@ static bool is_owed_here(const tw_service *service, uint32_t slot)
  * Sleeps until the generation has moved on. The word was marked WAITED, so the thread that ends it
  * rings.
  */
-static int wait_for_end(tw_service *service, uint32_t slot, uint32_t generation,
-			uint64_t deadline_ns)
+static int wait_for_end(tw_service *service, uint64_t entry, uint64_t deadline_ns)
 {
 	for (;;) {
-		uint32_t bell = tw_load_acquire(&service->finish_bell);       /* RUN5 */
-		uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD2, RUN5 */
-		if (tw__word_generation(word) != generation)
+		uint32_t bell = tw_load_acquire(&service->finish_bell); /* RUN5 */
+		/* WORD2, RUN5 */
+		uint64_t word = tw_load_acquire(&service->slots.words[(uint32_t)entry]);
+		if ((word ^ entry) >> TW__GENERATION_SHIFT)
 			return TW_FINISHED;
 		if (!tw__futex_wait(&service->finish_bell, bell, deadline_ns))
 			return TW_RUNNING;
@@ -229,44 +300,33 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 		return r;
 	if (!tw__handle_entry(&service->slots, timer, &entry))
 		return TW_GONE;
-	uint32_t slot = (uint32_t)entry, generation = tw__entry_generation(entry);
-	bool own = is_own(service, slot, generation);
-	int outcome = cancel_or_mark(service, tw__local_at_hand(service), entry,
-				     own ? TW__ENDED : TW__ENDED | TW__WAITED);
+	bool own = is_own(service, entry);
+	int outcome = cancel(service, tw__local_at_hand(service), entry,
+			     own ? TW__ENDED : TW__ENDED | TW__WAITED);
 	if (outcome != TW_RUNNING)
 		return outcome;
 	if (own)
 		return TW_SELF;
-	if (tw_unlikely(is_owed_here(service, slot)))
+	if (tw_unlikely(is_owed_here(service, (uint32_t)entry)))
 		return tw__waits_inside(__func__);
-	return wait_for_end(service, slot, generation, tw__deadline_in(timeout_ns));
+	return wait_for_end(service, entry, tw__deadline_in(timeout_ns));
 }
 
-bool tw__remaining_of(tw_service *service, uint32_t slot, uint64_t *word, uint64_t *left_ns)
-{
-	if (tw__word_disarmed(*word)) {
-		*left_ns = UINT64_MAX;
-		return true;
-	}
-	uint64_t tick, cursor = tw_load_relaxed(&service->gate.cursor);
-	bool known = tw__deadline_read(&service->slots, slot, word, cursor, &tick);
-	uint64_t due_ns = tw__tick_ns(service, tick), now_ns = tw__clock_read(service);
-	*left_ns = due_ns > now_ns ? due_ns - now_ns : 0;
-	return known;
-}
+/* ------------------------------------------------------------------- a look */
 
 static int remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 {
-	uint64_t entry;
+	uint64_t entry, tick, cursor;
 	if (!tw__handle_entry(&service->slots, timer, &entry))
 		return -ENOENT;
-	uint32_t slot = (uint32_t)entry;
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]), left_ns;
+	uint64_t word = tw_load_acquire(&service->slots.words[(uint32_t)entry]);
 	do {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
 			return -ENOENT;
-	} while (!tw__remaining_of(service, slot, &word, &left_ns));
-	*out_ns = left_ns;
+		cursor = tw_load_relaxed(&service->gate.cursor);
+	} while (!tw__deadline_read(&service->slots, (uint32_t)entry, &word, cursor, &tick));
+	uint64_t due_ns = tw__tick_ns(service, tick), now_ns = tw__clock_read(service);
+	*out_ns = due_ns > now_ns ? due_ns - now_ns : 0;
 	return 0;
 }
 

@@ -1,8 +1,67 @@
-/* What cancelling and looking at a timer share with runs and close. */
+/* The ends of timers, and what is to be seen of one that has not ended. */
 #ifndef TW_WHEEL_CANCEL_H
 #define TW_WHEEL_CANCEL_H
 
-#include "wheel/core/service.h"
+#include "tickwheel/service.h"
+#include "wheel/core/local.h"
+#include "wheel/core/wake.h"
+
+/*
+ * What the end of a timer that waits makes of its word: RELEASING, if it has a release. Then the
+ * thread that wins the compare-and-swap calls tw__release. Else it is free (WORD2, WORD3).
+ */
+static inline uint64_t tw__word_ended(const struct tw__slots *slots, uint32_t slot, uint64_t word)
+{
+	return tw_unlikely(word & TW__EXT) &&
+		       tw_load_relaxed(&tw__ext_of(slots, slot)->traits) & TW__TRAIT_RELEASE
+		   /* planted: released_while_running */
+		   ? tw__word_make(tw__word_generation(word), TW__RELEASING, 0)
+		   : tw__word_next_free(word);
+}
+
+/* Counts a timer that has ended. local may be NULL if it was not claimed. */
+void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fate);
+
+/*
+ * The rest for a timer that this thread has cancelled without a release, and that has left its
+ * group, however rare: it is counted, and its slot goes back. local may be NULL. word: a word that
+ * it had. TW_CANCELLED.
+ */
+int tw__cancelled_slowly(tw_service *service, struct tw__local *local, uint32_t slot,
+			 uint64_t word);
+
+/*
+ * The same, in few steps if there is nothing to it: the next compare-and-swap of this thread waits
+ * for each. The call to what is rare is at the end, so that no register is saved across it.
+ */
+static inline __attribute__((always_inline)) int
+tw__cancelled(tw_service *service, struct tw__local *local, uint64_t entry)
+{
+	if (tw_unlikely(!local || !tw__magazine_has_room(&local->magazine) ||
+			tw__entry_generation(entry) == TW__LAST_GENERATION - 1))
+		return tw__cancelled_slowly(service, local, (uint32_t)entry, entry);
+	tw__debug_poison(&service->slots, (uint32_t)entry);
+	tw__magazine_cancel(&local->magazine, entry + TW__NEXT_GENERATION); /* planted: slot_lost */
+	return TW_CANCELLED;
+}
+
+/*
+ * Frees the word of a timer that this thread owns, takes it off its group's list, gives the slot
+ * back, and wakes waiters. local may be NULL. group: the index, or 0.
+ */
+void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+		  uint32_t group);
+
+/*
+ * The last step of a timer that is RELEASING: calls its release, if it has one, then sets it free.
+ * The thread that ended the timer does it, and nobody else. local may be NULL. True: user code has
+ * run.
+ */
+bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+		 enum tw_fate fate);
+
+/* Ends an armed or disarmed timer as dropped. False: *word has changed. */
+bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word);
 
 /*
  * A batch whose executor is gone drops this entry: its timer is cancelled, unless it is disarmed. A
@@ -13,16 +72,9 @@
 void tw__cancel_entry(tw_service *service, uint64_t entry);
 
 /*
- * Cancels a timer that has a release, without calling the release: for layers whose release takes
- * a lock that the caller holds. True: cancelled. False: its release was called, or will be.
+ * Cancels a timer without calling its release: for layers whose release takes a lock that the
+ * caller holds. True: cancelled. False: its release was called, or will be.
  */
 bool tw__cancel_silently(tw_service *service, tw_timer timer);
-
-/*
- * How long an armed timer still has; UINT64_MAX: it is disarmed. False: the word has changed; *word
- * is what it is now. Then *left_ns is right only for the timer's owner, since nobody else writes
- * the slot's far deadline.
- */
-bool tw__remaining_of(tw_service *service, uint32_t slot, uint64_t *word, uint64_t *left_ns);
 
 #endif

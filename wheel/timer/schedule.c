@@ -134,12 +134,12 @@ static inline bool nobody_sleeps(uint64_t gate_word)
 
 /*
  * kind: DELAY or DEADLINE, of `value`. task: NULL: fn and arg are all there is to it; else these do
- * not count. False: it is
- * out of the ordinary, or its group refuses; nothing was written. Else *r is what the call returns.
+ * not count, and `plain` says that it needs no extension record. False: it is out of the ordinary,
+ * or its group refuses; nothing was written. Else *r is what the call returns.
  */
 static inline __attribute__((always_inline)) bool
 schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn, void *arg,
-		 const struct tw_task *task, tw_timer *out, int *r)
+		 const struct tw_task *task, bool plain, tw_timer *out, int *r)
 {
 	struct tw__local *local = tw__local_at_hand(service);
 	uint64_t span_ns, gate_word;
@@ -168,8 +168,7 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 	if (task) {
 		group = task->group.id;
 		state |= task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
-		if (tw__task_needs_ext(service, task) &&
-		    !(ext = tw__task_ext(service, local, task)))
+		if (!plain && !(ext = tw__task_ext(service, local, task)))
 			return false;
 		uint32_t slot = (uint32_t)tw__magazine_peek(&local->magazine, 0);
 		if (group && tw_unlikely(tw__group_enter(service, slot, group))) {
@@ -351,7 +350,8 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 {
 	int r;
 	if (tw_likely(service && fn) &&
-	    tw_likely(schedule_shortly(service, TW__KIND_DELAY, delay_ns, fn, arg, NULL, out, &r)))
+	    tw_likely(
+		schedule_shortly(service, TW__KIND_DELAY, delay_ns, fn, arg, NULL, true, out, &r)))
 		return r;
 	return schedule_any(service, delay_ns, fn, arg, out, 0);
 }
@@ -360,8 +360,8 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 {
 	int r;
 	if (tw_likely(service && fn) &&
-	    tw_likely(
-		schedule_shortly(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, NULL, out, &r)))
+	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, NULL, true,
+				       out, &r)))
 		return r;
 	return schedule_any(service, deadline_ns, fn, arg, out, TW_TASK_AT);
 }
@@ -384,10 +384,12 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	int r;
 	if (tw_unlikely(!service || !task))
 		return tw__invalid("%s is NULL", service ? "task" : "service");
-	if (tw_likely(tw__task_is_usual(task)) &&
+	/* the size first: an older caller's struct may end before the other members */
+	bool is_known = task->size == sizeof *task, plain = is_known && tw__task_is_plain(task);
+	if (tw_likely(is_known && (plain ? task->fn != NULL : tw__task_is_usual(task))) &&
 	    tw_likely(schedule_shortly(
 		service, task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY,
-		task->when_ns, NULL, NULL, task, out, &r)))
+		task->when_ns, NULL, NULL, task, plain, out, &r)))
 		return r;
 	return schedule_task(__func__, service, task, out);
 }

@@ -148,7 +148,7 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 				      .group = task->group.id};
 	if (task->flags & TW_TASK_PERSISTENT)
 		arming->persistent = TW__PERSISTENT;
-	if (!context && !period && !tw__task_needs_ext(service, task))
+	if (!context && tw__task_is_plain(task))
 		return 0;
 	arming->ext = tw__task_ext(service, local, task);
 	if (!arming->ext)

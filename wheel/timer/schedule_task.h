@@ -17,29 +17,26 @@ struct tw__arming {
 };
 
 /*
- * A task in the struct that we know, without series or context, in which all but the range is as it
- * should be.
+ * A task that is no more than fn, arg, one instant, perhaps a group, and perhaps persistent. A
+ * member of struct tw_task that needs an extension record is named here; a context needs one, too.
  */
-static inline bool tw__task_is_usual(const struct tw_task *task)
+static inline bool tw__task_is_plain(const struct tw_task *task)
 {
-	const uint32_t flags = TW_TASK_AT | TW_TASK_BACKGROUND | TW_TASK_PERSISTENT;
-	/* first: an older caller's may end before the fields below */
-	if (tw_unlikely(task->size != sizeof *task))
-		return false;
+	const uint32_t flags = TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_PERSISTENT;
 	uint32_t numbers = (task->flags & ~flags) | task->reserved;
-	uintptr_t pointers = (uintptr_t)task->period | (uintptr_t)task->context;
-	return task->fn && !(numbers | pointers) &&
-	       (!task->executor || tw__executor_is_sound(task->executor));
+	uintptr_t pointers = (uintptr_t)task->period | (uintptr_t)task->release |
+			     (uintptr_t)task->executor | (uintptr_t)task->context |
+			     (uintptr_t)task->name;
+	return !(numbers | pointers);
 }
 
-/*
- * Whether there is more to it than fn, arg, one instant and a group. A field of struct tw_task that
- * needs an extension record is named here; a series and a context need one, too.
- */
-static inline bool tw__task_needs_ext(const tw_service *service, const struct tw_task *task)
+/* A task without series or context, in which all but the range is as it should be. */
+static inline bool tw__task_is_usual(const struct tw_task *task)
 {
-	return task->release || task->name || task->flags & TW_TASK_BACKGROUND ||
-	       (task->executor && task->executor != service->executor);
+	const uint32_t flags =
+	    TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_BACKGROUND | TW_TASK_PERSISTENT;
+	return task->fn && !((task->flags & ~flags) | task->reserved) && !task->period &&
+	       !task->context && tw__executor_is_sound(task->executor);
 }
 
 /* A new extension record of a task; as yet without context, and no series. 0: there is none. */
