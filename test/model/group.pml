@@ -49,7 +49,7 @@
  *   mutant: COMPLETE CLOSE TAKE_UNLOCKED   the work's run and a close look without the lock
  *   mutant: COMPLETE CLOSE DESTROY WORK_OUT   the index goes back though the work is out
  *   mutant: CANCEL DESTROY ANY_LEFT   the index goes back though members are left
- *   mutant: CANCEL RELEASED DESTROY SET_BACK   a group's birth sets the serial number back
+ *   mutant: CANCEL RELEASED DESTROY SET_BACK   the serial number is set back for the next group
  */
 #define FREE 0
 #define ARMED 1
@@ -107,6 +107,12 @@ inline left(s)
 #else
 		vacates = (dead && EMPTY && (completion == NONE || completion == OVER));
 #endif
+#ifdef SET_BACK
+		serial = (vacates -> 1 : serial);
+#else
+		serial = (vacates -> serial + 1 : serial);
+#endif
+		completion = (vacates -> NONE : completion);
 		UNLOCK
 	};
 	if
@@ -197,7 +203,7 @@ inline look(m)
 	fi
 }
 
-/* tw__group_cancel_rest, from after its first step */
+/* the holds of tw__group_cancel */
 inline walk()
 {
 	more = true;
@@ -225,7 +231,7 @@ inline walk()
 	fi
 }
 
-/* tw__group_cancel_begin and what follows */
+/* tw__group_cancel */
 inline cancel_group(dies)
 {
 	LOCK;
@@ -480,16 +486,11 @@ active proctype destroyer()
 active proctype next_group()
 {
 end:	births == 1;
-	LOCK;
 	atomic {
-		assert(EMPTY && !out && dead && (completion == NONE || completion == OVER));
-#ifdef SET_BACK
-		serial = 1;
-#else
-		serial++;
-#endif
-		dead = false; closed = false; completion = NONE
+		assert(EMPTY && !out && dead && completion == NONE);
+		dead = false; closed = false
 	};
+	LOCK;
 	atomic { listed[2] = LISTED; tag[2] = serial };
 	word[2] = ARMED;
 	UNLOCK;

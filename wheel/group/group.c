@@ -28,7 +28,6 @@ void tw__groups_init(struct tw__groups *groups, uint32_t max_timers)
 	*groups =
 	    (struct tw__groups){.end = end < TW__GROUP_INDEX_MASK ? end + 1 : TW__GROUP_INDEX_MASK};
 	tw_store_relaxed(&groups->fresh, 1);
-	pthread_mutex_init(&groups->lock, NULL); /* cannot fail with default attributes */
 }
 
 void tw__groups_unmap(struct tw__groups *groups)
@@ -38,13 +37,7 @@ void tw__groups_unmap(struct tw__groups *groups)
 	tw__region_close(&groups->region);
 }
 
-void tw__groups_fini(struct tw__groups *groups)
-{
-	tw__groups_unmap(groups);
-	pthread_mutex_destroy(&groups->lock);
-}
-
-/* --------------------------------------------------------------- birth and end */
+/* ------------------------------------------------------------------- birth */
 
 /* Addresses for all groups. */
 static int make_table(struct tw__groups *groups)
@@ -61,66 +54,27 @@ static int make_table(struct tw__groups *groups)
 	return 0;
 }
 
-static int range_grow(struct tw__range *range, size_t bytes)
-{
-	int r = tw__range_map(range, bytes);
-	if (!r)
-		tw__range_use(range, bytes);
-	return r;
-}
-
-/* The group of this index, and all before it, may be touched. 0 or -ENOMEM. The lock is held. */
-static int map_groups(struct tw__groups *groups, uint32_t index)
-{
-	size_t n = (size_t)index + 1;
-	int r = make_table(groups);
-	r = r ? r : range_grow(&groups->of_table, n * sizeof(struct tw__group));
-	r = r ? r : range_grow(&groups->of_at_end, n * sizeof(struct tw__completion));
-	if (!r && !tw_load_relaxed(&groups->table))
-		tw_store_release(&groups->table, (struct tw__group *)(void *)groups->of_table.at);
-	return r;
-}
-
-/* An index that was never used: 0 or -EAGAIN: none is left, or -ENOMEM. The lock is held. */
+/*
+ * An index that was never used: 0 or -EAGAIN: none is left, or -ENOMEM. The lock is held. Handles
+ * of one index are numbered, and begin at a random number for each service.
+ */
 static int take_fresh(struct tw__groups *groups, uint32_t base_generation, uint32_t *out)
 {
 	uint32_t fresh = tw_load_relaxed(&groups->fresh);
+	size_t n = (size_t)fresh + 1;
 	if (fresh == groups->end)
 		return -EAGAIN;
-	int r = map_groups(groups, fresh);
-	if (r)
-		return r;
-	struct tw__group *group = tw__group_at(groups, fresh);
-	tw_store_relaxed(&group->handle, (uint64_t)base_generation << 32 | fresh);
-	tw_store_relaxed(&group->dead, true);
+	if (make_table(groups) || tw__range_grow(&groups->of_table, n * sizeof(struct tw__group)) ||
+	    tw__range_grow(&groups->of_at_end, n * sizeof(struct tw__completion)))
+		return -ENOMEM;
+	struct tw__group *table = (struct tw__group *)(void *)groups->of_table.at;
+	tw_store_relaxed(&table[fresh].handle, (uint64_t)base_generation << 32 | fresh);
+	tw_store_relaxed(&table[fresh].dead, true);
+	if (!tw_load_relaxed(&groups->table))
+		tw_store_release(&groups->table, table);
 	tw_store_release(&groups->fresh, fresh + 1);
 	*out = fresh;
 	return 0;
-}
-
-/* The index of a group that has ended, or 0. */
-static uint32_t take_free(struct tw__groups *groups)
-{
-	tw__tiny_lock(&groups->free_lock);
-	uint32_t index = groups->free;
-	if (index)
-		groups->free = tw__group_at(groups, index)->next_free;
-	tw__tiny_unlock(&groups->free_lock);
-	return index;
-}
-
-/* Handles of one index are numbered, and begin at a random number for each service. */
-static uint64_t give_birth(struct tw__group *group)
-{
-	tw__group_lock(group);
-	uint64_t handle = tw_load_relaxed(&group->handle) + TW__GROUP_INDEX_MASK + 1;
-	tw_store_relaxed(&group->handle, handle);
-	tw_store_relaxed(&group->dead, false);
-	group->serial++; /* a walk for the last group may still be about to look */
-	group->closed = false;
-	group->completion = TW__COMPLETION_NONE;
-	tw__group_unlock(group);
-	return handle;
 }
 
 int tw_group_create(tw_group *out, tw_service *service)
@@ -131,23 +85,28 @@ int tw_group_create(tw_group *out, tw_service *service)
 	if (tw__gate_refuses(tw__gate_look(&service->gate)))
 		return -ESHUTDOWN;
 	struct tw__groups *groups = &service->groups;
-	uint32_t index = take_free(groups);
-	if (tw_unlikely(!index)) {
-		pthread_mutex_lock(&groups->lock);
+	tw__tiny_lock(&groups->lock);
+	uint32_t index = groups->free;
+	if (tw_likely(index))
+		groups->free = tw__group_at(groups, index)->next_free;
+	else
 		r = take_fresh(groups, (uint32_t)(service->slots.base >> 32), &index);
-		pthread_mutex_unlock(&groups->lock);
-	}
-	if (r)
+	tw__tiny_unlock(&groups->lock);
+	if (tw_unlikely(r))
 		return r;
 	if (tw_unlikely(!tw_load_relaxed(&service->slots.written.links)))
 		tw_store_relaxed(&service->slots.written.links, true);
-	out->id = give_birth(tw__group_at(groups, index));
+	struct tw__group *group = tw__group_at(groups, index); /* nobody has its handle yet */
+	group->closed = false;
+	out->id = tw_load_relaxed(&group->handle);
+	tw_store_release(&group->dead, false);
 	return 0;
 }
 
-/* ---------------------------------------------------------------- cancelling */
+/* ------------------------------------------------------------------- cancel */
 
-struct tw__group *tw__group_find(tw_service *service, tw_group handle)
+/* Takes the lock if the handle is a group's. NULL: it is none's. */
+static struct tw__group *find(tw_service *service, tw_group handle)
 {
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	if (!group)
@@ -159,50 +118,42 @@ struct tw__group *tw__group_find(tw_service *service, tw_group handle)
 	return NULL;
 }
 
-struct tw__cancel_of tw__group_cancel_begin(tw_service *service, struct tw__group *group,
-					    uint32_t index, unsigned flags)
-{
-	TW_ASSERT_TINY_LOCKED(&group->lock);
-	struct tw__cancel_of of = {service, group, index, group->serial};
-	group->closed |= flags != 0;
-	if (flags & TW__GROUP_DIES)
-		tw_store_relaxed(&group->dead, true);
-	if (tw_likely(!tw__group_has_upto(group, service->slots.links, of.serial - FARTHEST_BACK)))
-		group->serial++;
-	return of;
-}
-
-/* The releases that a walk has left to do, in order. */
-struct owed {
-	uint32_t first, last;
+/* What a walk has ended: members that have left, and the releases that are owed, in order. */
+struct ended {
+	uint32_t freed[A_HOLD];
+	unsigned n;
+	uint32_t owed_first, owed_last;
 };
 
-/* It is RELEASING, off its list, and this call's to end. */
-static void owe(struct tw__group *group, struct tw__link *links, uint32_t slot, struct owed *owed)
+/* It is RELEASING, and this call's to end: off its list, to the other one. */
+static void owe(struct tw__group *group, struct tw__link *links, uint32_t slot, struct ended *ended)
 {
 	tw__member_append(links, &group->ending_first, &group->ending_last, slot);
 	links[slot].owed = 0;
-	*(owed->last ? &links[owed->last].owed : &owed->first) = slot;
-	owed->last = slot;
+	*(ended->owed_last ? &links[ended->owed_last].owed : &ended->owed_first) = slot;
+	ended->owed_last = slot;
 }
 
-enum met { SKIPPED, FREED, OWED };
-
-/* Ends a member that waits, marks one that runs. The lock is held. */
-static enum met end_member(tw_service *service, uint32_t slot)
+/* Ends a member that waits, and marks one that runs. False: it stays in its list. */
+static bool end_member(tw_service *service, struct tw__group *group, uint32_t slot,
+		       struct ended *ended)
 {
 	_Atomic uint64_t *at = &service->slots.words[slot];
 	uint64_t word = tw_load_acquire(at);
 	for (;;) {
 		if (tw_likely(tw__word_waits(word))) {
-			uint64_t ended = tw__word_ended(&service->slots, slot, word);
-			if (tw_unlikely(!tw__word_cas_acq_rel(at, &word, ended))) /* WORD2, WORD3 */
+			uint64_t end = tw__word_ended(&service->slots, slot, word);
+			if (tw_unlikely(!tw__word_cas_acq_rel(at, &word, end))) /* WORD2, WORD3 */
 				continue;
-			return tw__word_state(ended) == TW__RELEASING ? OWED : FREED;
+			if (tw__word_state(end) == TW__RELEASING)
+				owe(group, service->slots.links, slot, ended);
+			else
+				ended->freed[ended->n++] = slot;
+			return true;
 		}
 		if (tw__word_state(word) != TW__RUNNING || word & TW__ENDED ||
 		    tw__word_cas_acq_rel(at, &word, word | TW__ENDED))
-			return SKIPPED;
+			return false;
 	}
 }
 
@@ -213,45 +164,43 @@ static void join(struct tw__group *group, struct tw__link *links, uint32_t slot,
 	*(next ? &links[next].previous : &group->last) = slot;
 }
 
-/*
- * One hold of the lock, which the caller has taken, and which is given up. first: the hold in which
- * the cancel has begun. Members that have left are the caller's to give back: *left of them. False:
- * the walk is over.
- */
-static bool end_some(const struct tw__cancel_of *of, bool first, uint32_t *freed, unsigned *left,
-		     struct owed *owed)
+/* One hold of the lock, up to the members of that serial number. False: the walk is over. */
+static bool end_some(tw_service *service, struct tw__group *group, uint32_t serial,
+		     struct ended *ended)
 {
-	struct tw__link *links = of->service->slots.links;
-	struct tw__group *group = of->group;
-	uint32_t slot = group->first, stays = 0;
-	unsigned n = 0, ended = 0;
+	struct tw__link *links = service->slots.links;
+	uint32_t slot = group->first, stays = 0, ends = 0;
 	TW_ASSERT_TINY_LOCKED(&group->lock);
-	while (slot && ended < A_HOLD && !tw__serial_is_after(links[slot].serial, of->serial)) {
+	ended->n = 0;
+	while (slot && ends < A_HOLD && !tw__serial_is_after(links[slot].serial, serial)) {
 		uint32_t next = links[slot].next;
 		tw_prefetch_write(&links[next]);
-		tw_prefetch_write((const void *)&of->service->slots.words[next]);
-		enum met met = end_member(of->service, slot);
-		if (tw_likely(met == FREED)) {
-			freed[n++] = slot;
-		} else if (met == OWED) {
-			owe(group, links, slot, owed);
+		tw_prefetch_write((const void *)&service->slots.words[next]);
+		if (tw_likely(end_member(service, group, slot, ended))) {
+			ends++;
 		} else {
 			join(group, links, stays, slot);
 			stays = slot;
 		}
-		ended += met != SKIPPED;
 		slot = next;
 	}
 	join(group, links, stays, slot);
-	group->members -= n;
-	*left = n;
-	if (n)
-		tw__group_left(of->service, group, of->index, links[freed[0]].serial);
-	else if (first)
-		tw__group_left(of->service, group, of->index, of->serial);
-	else
-		tw__group_unlock(group); /* perhaps another group's by now */
-	return ended == A_HOLD;
+	group->members -= ended->n;
+	return ends == A_HOLD;
+}
+
+/* Members without a release, which have left. */
+static void give_back(tw_service *service, struct tw__local *local, const struct ended *ended)
+{
+	for (unsigned i = 0; i < ended->n; i++) {
+		uint32_t slot = ended->freed[i];
+		uint64_t word = tw_load_relaxed(&service->slots.words[slot]);
+		uint32_t ext = tw_load_relaxed(&service->slots.records[slot].ext);
+		TW_ASSERT(tw__word_state(word) == TW__FREE);
+		tw__cancelled(service, local, word - TW__NEXT_GENERATION + slot);
+		if (ext)
+			tw__ext_put(&service->slots, local ? &local->exts : NULL, ext);
+	}
 }
 
 /*
@@ -282,62 +231,59 @@ static void call_releases(tw_service *service, struct tw__local *local, uint32_t
 	tw__current_run = frame.outer;
 }
 
-/* A member without a release that has left. */
-static void give_back(tw_service *service, struct tw__local *local, uint32_t slot)
-{
-	uint64_t word = tw_load_relaxed(&service->slots.words[slot]);
-	uint32_t ext = tw_load_relaxed(&service->slots.records[slot].ext);
-	TW_ASSERT(tw__word_state(word) == TW__FREE);
-	tw__cancelled(service, local, word - TW__NEXT_GENERATION + slot);
-	if (ext)
-		tw__ext_put(&service->slots, local ? &local->exts : NULL, ext);
-}
-
-void tw__group_cancel_rest(const struct tw__cancel_of *of)
-{
-	struct tw__local *local = NULL;
-	struct owed owed = {0};
-	uint32_t freed[A_HOLD];
-	unsigned left;
-	for (bool first = true, more = true; more; first = false) {
-		if (!first)
-			tw__group_lock(of->group); /* GROUP1 */
-		more = end_some(of, first, freed, &left, &owed);
-		if (first && (left || owed.first))
-			local = tw__local_of(of->service);
-		for (unsigned i = 0; i < left; i++)
-			give_back(of->service, local, freed[i]);
-		if (more)
-			give_way(of->group);
-	}
-	if (owed.first)
-		call_releases(of->service, local, owed.first);
-}
-
-/* The serial number that was moved on, or an errno. */
-static int64_t cancel_with(const char *call, tw_service *service, tw_group handle, unsigned flags)
+int64_t tw__group_cancel(const char *call, tw_service *service, tw_group handle,
+			 enum tw__group_end end, const struct tw__completion *then)
 {
 	int r = tw__service_check_in(call, service);
-	if (r)
-		return r;
-	struct tw__group *group = tw__group_find(service, handle);
+	struct tw__group *group = r ? NULL : find(service, handle);
 	if (!group)
-		return -ENOENT;
-	struct tw__cancel_of of =
-	    tw__group_cancel_begin(service, group, handle.id & TW__GROUP_INDEX_MASK, flags);
-	tw__group_cancel_rest(&of);
-	return of.serial;
+		return r ? r : -ENOENT;
+	uint32_t index = handle.id & TW__GROUP_INDEX_MASK, serial = group->serial;
+	struct tw__link *links = service->slots.links;
+	if (then && group->completion != TW__COMPLETION_NONE) {
+		tw__group_unlock(group);
+		return -EALREADY;
+	}
+	if (then) {
+		service->groups.at_end[index] = *then;
+		group->completion = TW__COMPLETION_GIVEN; /* GROUP4 */
+	}
+	group->closed |= end != TW__GROUP_STAYS;
+	if (end == TW__GROUP_DIES)
+		tw_store_relaxed(&group->dead, true);
+	if (tw_likely(!tw__group_has_upto(group, links, serial - FARTHEST_BACK)))
+		group->serial++;
+
+	struct ended ended = {.owed_first = 0};
+	bool more = end_some(service, group, serial, &ended);
+	tw__group_left(service, group, index, ended.n ? links[ended.freed[0]].serial : serial);
+	/* if the first hold has ended none, there are no more */
+	struct tw__local *local = ended.n || ended.owed_first ? tw__local_of(service) : NULL;
+	give_back(service, local, &ended);
+	while (tw_unlikely(more)) {
+		give_way(group);
+		tw__group_lock(group); /* GROUP1 */
+		more = end_some(service, group, serial, &ended);
+		if (ended.n)
+			tw__group_left(service, group, index, links[ended.freed[0]].serial);
+		else
+			tw__group_unlock(group); /* perhaps another group's by now */
+		give_back(service, local, &ended);
+	}
+	if (ended.owed_first)
+		call_releases(service, local, ended.owed_first);
+	return serial;
 }
 
-static int cancel(const char *call, tw_service *service, tw_group group, unsigned flags)
+static int cancel(const char *call, tw_service *service, tw_group group, enum tw__group_end end)
 {
-	int64_t r = cancel_with(call, service, group, flags);
+	int64_t r = tw__group_cancel(call, service, group, end, NULL);
 	return r < 0 ? (int)r : 0;
 }
 
 int tw_group_cancel(tw_service *service, tw_group group)
 {
-	return cancel(__func__, service, group, 0);
+	return cancel(__func__, service, group, TW__GROUP_STAYS);
 }
 
 int tw_group_close(tw_service *service, tw_group group)
@@ -347,7 +293,7 @@ int tw_group_close(tw_service *service, tw_group group)
 
 int tw_group_destroy(tw_service *service, tw_group group)
 {
-	return cancel(__func__, service, group, TW__GROUP_CLOSES | TW__GROUP_DIES);
+	return cancel(__func__, service, group, TW__GROUP_DIES);
 }
 
 /* In a callback or release of a member, however deep. */
@@ -382,7 +328,7 @@ static int await_older(tw_service *service, struct tw__group *group, uint32_t se
 int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_ns)
 {
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
-	int64_t serial = cancel_with(__func__, service, handle, 0);
+	int64_t serial = tw__group_cancel(__func__, service, handle, TW__GROUP_STAYS, NULL);
 	if (serial < 0)
 		return (int)serial;
 	uint32_t index = handle.id & TW__GROUP_INDEX_MASK;
@@ -399,7 +345,7 @@ int tw_group_stats(tw_service *service, tw_group handle, struct tw_group_stats *
 		r = tw__service_check(service);
 	if (r)
 		return r;
-	struct tw__group *group = tw__group_find(service, handle);
+	struct tw__group *group = find(service, handle);
 	if (!group)
 		return -ENOENT;
 	struct tw_group_stats stats = {.members = group->members,

@@ -27,7 +27,8 @@
  *   7. The thread that empties a closed group queues its completion (run/completion.c).
  *   8. Destroy makes the handle void. The index goes to another group when the group is dead and
  *      empty, and its completion is over. One thread sees that, under the lock: no member enters a
- *      closed group, and a completion is over once. The next group goes on with the serial number.
+ *      closed group, and a completion is over once. That thread also makes the next group's handle,
+ *      and moves the serial number on, which is never set back. So create needs no lock of a group.
  *
  * Serial numbers wrap. If the oldest member is 2^30 numbers back, which takes as many cancels while
  * it runs, cancel does not move the number on: it then also ends members that enter during the
@@ -62,28 +63,17 @@
 #include "wheel/core/service.h"
 
 void tw__groups_init(struct tw__groups *groups, uint32_t max_timers);
-void tw__groups_fini(struct tw__groups *groups);
 
-/* Gives back the addresses and nothing else, in a forked child, where the lock may be held. */
+/* Gives back the addresses. Takes no lock: also in a forked child. */
 void tw__groups_unmap(struct tw__groups *groups);
 
-/* A cancel: of what its walk ends. */
-struct tw__cancel_of {
-	tw_service *service;
-	struct tw__group *group;
-	uint32_t index, serial;
-};
-
 /*
- * The first step of a cancel, under the lock, and the second, which gives the lock up, walks, and
- * calls releases. flags: enum tw__group_end.
+ * A cancel in full, of the public function `call`. then: what is called when the group has emptied,
+ * or NULL; -EALREADY: there is one. The serial number of the last members that it has ended, or an
+ * errno.
  */
-enum tw__group_end { TW__GROUP_CLOSES = 1, TW__GROUP_DIES = 2 };
-struct tw__cancel_of tw__group_cancel_begin(tw_service *service, struct tw__group *group,
-					    uint32_t index, unsigned flags);
-void tw__group_cancel_rest(const struct tw__cancel_of *of);
-
-/* Takes the lock if the handle is a group's. NULL: it is none's. */
-struct tw__group *tw__group_find(tw_service *service, tw_group handle);
+enum tw__group_end { TW__GROUP_STAYS, TW__GROUP_CLOSES, TW__GROUP_DIES };
+int64_t tw__group_cancel(const char *call, tw_service *service, tw_group handle,
+			 enum tw__group_end end, const struct tw__completion *then);
 
 #endif

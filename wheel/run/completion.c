@@ -79,26 +79,16 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 		return r;
 	if (!count_in(&service->groups))
 		return -ESHUTDOWN;
-	uint32_t index = handle.id & TW__GROUP_INDEX_MASK;
-	struct tw__group *group = tw__group_find(service, handle);
-	if (group && group->completion == TW__COMPLETION_NONE) { /* GROUP4 */
-		struct tw__completion *completion = &service->groups.at_end[index];
-		tw__work_init(&completion->work, service, service->executor, completion_run);
-		completion->work.uncounted = true;
-		completion->fn = fn;
-		completion->arg = arg;
-		group->completion = TW__COMPLETION_GIVEN;
-		struct tw__cancel_of of =
-		    tw__group_cancel_begin(service, group, index, TW__GROUP_CLOSES);
-		tw__group_cancel_rest(&of);
-	} else {
-		if (group)
-			tw__group_unlock(group);
-		r = group ? -EALREADY : -ENOENT;
+	struct tw__completion then = {.fn = fn, .arg = arg};
+	tw__work_init(&then.work, service, service->executor, completion_run);
+	then.work.uncounted = true;
+	int64_t serial = tw__group_cancel(__func__, service, handle, TW__GROUP_CLOSES, &then);
+	if (serial < 0)
 		count_down(&service->groups);
-	}
 	count_down(&service->groups); /* the call's own */
-	return r == -EALREADY ? tw__refuse(r, __func__, "the group has a completion already") : r;
+	if (serial == -EALREADY)
+		return tw__refuse(-EALREADY, __func__, "the group has a completion already");
+	return serial < 0 ? (int)serial : 0;
 }
 
 /* If it is due, this thread calls it. Its work comes later, wherever it is. */

@@ -288,7 +288,7 @@ void tw__core_free(tw_service *service)
 		free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
 	tw__queue_fini(&service->queue);
 	free_wheel(service);
-	tw__groups_fini(&service->groups);
+	tw__groups_unmap(&service->groups);
 	tw__alarm_close(&service->driver->loop.alarm);
 	tw__slots_fini(&service->slots);
 	pthread_mutex_destroy(&service->driving);

@@ -5,7 +5,6 @@
 #ifndef TW_WHEEL_GROUPS_H
 #define TW_WHEEL_GROUPS_H
 
-#include <pthread.h>
 #include <stdalign.h>
 
 #include "mpsc/base/spinlock.h"
@@ -59,9 +58,8 @@ struct tw__groups {
 	/* by index of the group; mapped with the table */
 	struct tw__completion *at_end;
 
-	_Atomic uint32_t free_lock; /* of `free`, and of the list that begins there */
-	uint32_t free;
-	pthread_mutex_t lock; /* of what follows, and of `fresh` */
+	_Atomic uint32_t lock; /* of what follows, and of `fresh` */
+	uint32_t free;         /* the list of indices that are vacant begins there */
 	uint32_t end;
 	struct tw__region region; /* of the two arrays, mapped as groups are born */
 	struct tw__range of_table, of_at_end;

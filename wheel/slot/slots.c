@@ -93,7 +93,7 @@ static int open_ranges(struct tw__slots *slots)
 	return 0;
 }
 
-static int range_grow(struct tw__range *range, size_t bytes)
+int tw__range_grow(struct tw__range *range, size_t bytes)
 {
 	int r = tw__range_map(range, bytes);
 	if (!r)
@@ -113,7 +113,7 @@ static int map_slots(struct tw__slots *slots)
 	uint64_t more = (uint64_t)tw_load_relaxed(&slots->mapped) + STEP_SLOTS;
 	size_t n = more < slots->end ? more : slots->end;
 	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
-		if (range_grow(&slots->memory.of_slot[i], n * item_bytes[i]))
+		if (tw__range_grow(&slots->memory.of_slot[i], n * item_bytes[i]))
 			return -ENOMEM;
 	if (slots->memory.beside.range &&
 	    tw__range_map(slots->memory.beside.range,
@@ -127,7 +127,7 @@ static int map_exts(struct tw__slots *slots)
 {
 	uint64_t more = (uint64_t)slots->mapped_exts + STEP_EXTS;
 	size_t n = more < slots->end ? more : slots->end;
-	if (range_grow(&slots->memory.of_ext, n * sizeof *slots->exts))
+	if (tw__range_grow(&slots->memory.of_ext, n * sizeof *slots->exts))
 		return -ENOMEM;
 	slots->mapped_exts = (uint32_t)n;
 	return 0;

@@ -180,6 +180,9 @@ struct tw__slots {
 	struct tw__slots_memory memory;
 };
 
+/* The first bytes of a range may be touched. 0 or -ENOMEM. */
+int tw__range_grow(struct tw__range *range, size_t bytes);
+
 /* 0 or -ENOMEM. */
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers);
 void tw__slots_fini(struct tw__slots *slots);

@@ -6,15 +6,6 @@
 
 #include "wheel/core/wake.h"
 
-/* The index goes to another group. */
-static void vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index)
-{
-	tw__tiny_lock(&groups->free_lock);
-	group->next_free = groups->free;
-	groups->free = index;
-	tw__tiny_unlock(&groups->free_lock);
-}
-
 void tw__group_left_slowly(tw_service *service, struct tw__group *group, uint32_t index,
 			   uint32_t serial)
 {
@@ -26,12 +17,22 @@ void tw__group_left_slowly(tw_service *service, struct tw__group *group, uint32_
 	bool settled =
 	    group->completion == TW__COMPLETION_NONE || group->completion == TW__COMPLETION_OVER;
 	bool vacates = tw_load_relaxed(&group->dead) && !group->members && settled;
+	if (vacates) { /* for the index's next group; a walk for this one may be about to look */
+		tw_store_relaxed(&group->handle,
+				 tw_load_relaxed(&group->handle) + TW__GROUP_INDEX_MASK + 1);
+		group->serial++;
+		group->completion = TW__COMPLETION_NONE;
+	}
 	struct tw__work *work = completes ? &service->groups.at_end[index].work : NULL;
 	tw__group_unlock(group);
 	if (tells)
 		tw__ring_finish(service); /* GROUP2 */
-	if (vacates)
-		vacate(&service->groups, group, index);
+	if (vacates) {
+		tw__tiny_lock(&service->groups.lock);
+		group->next_free = service->groups.free;
+		service->groups.free = index;
+		tw__tiny_unlock(&service->groups.lock);
+	}
 	if (completes)
 		tw__work_push_and_ring(service, work);
 }
