@@ -15,14 +15,22 @@
  */
 #include <sys/wait.h>
 
-#define ROUNDS_PRODUCERS 3
-#define ROUNDS_MOST 4000
-
+#include "test/stress/stress.h"
 #include "test/support/child.h"
-#include "test/support/closing_rounds.h"
 
-enum { CLOSERS = 2, WORKERS = 2, MOST_REARMS = 300 };
+enum { PRODUCERS = 3, MOST = 4000, CLOSERS = 2, WORKERS = 2, MOST_REARMS = 300 };
 
+static struct producer {
+	uint64_t seed;
+	atomic_uint releases[MOST];
+	unsigned accepted; /* the first n; the rest was refused, or not tried */
+	atomic_ulong round_done;
+} producers[PRODUCERS];
+
+static _Atomic(tw_service *) service;
+static atomic_ulong round_number; /* 0: not begun; ULONG_MAX: stop */
+static atomic_bool closing;
+static uint64_t accepted_all;
 static atomic_bool settled; /* a close has answered 0: nothing runs any more */
 /* one has answered -ETIMEDOUT: a worker may begin what it has claimed, no more */
 static atomic_bool left;
@@ -84,6 +92,45 @@ static void schedule_until_refused(struct producer *p, tw_service *s)
 	}
 	if (answer != 0 && (answer != -ESHUTDOWN || !atomic_load(&closing)))
 		violation("a schedule answers", answer);
+}
+
+/* The threads outlive the services: what they keep of one must not be used on the next. */
+static void produce(unsigned number, uint64_t seed)
+{
+	struct producer *p = &producers[number];
+	unsigned long now = 0, done = 0;
+	p->seed = seed;
+	for (;; done = now, atomic_store(&p->round_done, done)) {
+		while ((now = atomic_load(&round_number)) == done)
+			sched_yield();
+		if (now == (unsigned long)-1)
+			return;
+		schedule_until_refused(p, atomic_load(&service));
+	}
+}
+
+static uint64_t check_producer(struct producer *p)
+{
+	for (unsigned i = 0; i < MOST && i <= p->accepted; i++) {
+		unsigned releases = atomic_exchange(&p->releases[i], 0);
+		if (releases != (i < p->accepted))
+			violation(i < p->accepted ? "releases of an accepted timer"
+						  : "releases of a refused timer",
+				  releases);
+	}
+	return p->accepted;
+}
+
+/* Waits for the producers of this round; how many timers they had accepted. */
+static uint64_t end_round(void)
+{
+	uint64_t accepted = 0;
+	for (int i = 0; i < PRODUCERS; i++) {
+		while (atomic_load(&producers[i].round_done) != atomic_load(&round_number))
+			sched_yield();
+		accepted += check_producer(&producers[i]);
+	}
+	return accepted;
 }
 
 /* ------------------------------------------------------------ other calls of close, and forks */
@@ -184,8 +231,10 @@ static void close_at_some_moment(tw_service *s, uint64_t *seed)
 }
 
 /* One service from create to destroy. */
-static uint64_t run_round(unsigned long number, uint64_t *seed)
+static void round_of(uint64_t *seed)
 {
+	if (stress_threads_begun == 0)
+		start_threads(PRODUCERS, produce, seed);
 	tw_service *s = open_one(seed);
 	atomic_store(&closing, false);
 	atomic_store(&settled, false);
@@ -193,19 +242,26 @@ static uint64_t run_round(unsigned long number, uint64_t *seed)
 	atomic_store(&begun_late, 0);
 	atomic_store(&dropped, 0);
 	atomic_store(&rearms_left, MOST_REARMS);
-	begin_round(number, s);
+	atomic_store(&service, s);
+	atomic_fetch_add(&round_number, 1);
 	close_at_some_moment(s, seed);
-	uint64_t accepted = end_round(number, 0);
+	uint64_t accepted = end_round();
 	check_ledger(s, accepted);
 	if (tw_service_destroy(s) != 0)
 		violation("tw_service_destroy", 0);
-	return accepted;
+	accepted_all += accepted;
+}
+
+static void report(const char *word)
+{
+	printf("%s %lu rounds, %" PRIu64 " timers, each accepted or refused\n", word, stress_rounds,
+	       accepted_all);
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = begin_rounds("close", argc, argv), accepted;
-	unsigned long number = play_rounds(argv, &seed, run_round, &accepted);
-	printf("ok: %lu rounds, %" PRIu64 " timers, each accepted or refused\n", number, accepted);
+	stress_play(argc, argv, round_of, report);
+	atomic_store(&round_number, (unsigned long)-1);
+	join_all_threads();
 	return 0;
 }
