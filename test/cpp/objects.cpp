@@ -246,6 +246,7 @@ void a_scheduler_runs_by_priority()
 		scheduler.submit(TW_PRIORITY_LOW, [&, c = counted()] { order += 'l'; });
 		scheduler.submit(TW_PRIORITY_USER_BLOCKING, [&, turns = 0](tw_turn &turn) mutable {
 			CHECK(turn.scheduler == scheduler.get() && !scheduler.should_yield());
+			CHECK(tw_priority_current() == TW_PRIORITY_USER_BLOCKING);
 			order += 'u';
 			return ++turns < 3 ? TW_TURN_AGAIN : TW_TURN_DONE;
 		});
@@ -255,6 +256,7 @@ void a_scheduler_runs_by_priority()
 		while (scheduler.run())
 			;
 		CHECK(order == "uuul" && counted::alive == 1);
+		CHECK(tw_priority_current() == TW_PRIORITY_NORMAL);
 		CHECK(scheduler.cancel(never) == tickwheel::outcome::cancelled &&
 		      counted::alive == 0);
 		scheduler.submit(TW_PRIORITY_NORMAL, [c = counted()] { CHECK(false); });

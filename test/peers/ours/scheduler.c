@@ -131,6 +131,8 @@ static void run(void)
 		player.slice_begin_ms = now_ms();
 		r = tw_scheduler_run(player.scheduler, TW_NO_LIMIT);
 	} while (r == TW_SCHEDULER_RUN_MORE);
+	if (tw_priority_current() != TW_PRIORITY_NORMAL) /* theirs never has another one here */
+		say("prio %d stays", (int)tw_priority_current());
 }
 
 static void act(void *arg, const struct step *step, bool inside)
