@@ -329,15 +329,17 @@ TERMINAL = "set terminal svg size {},{} font 'sans-serif,12' background rgb 'whi
 STYLE = "set border 3\nset tics nomirror\nset grid y\nset key outside right\n"
 
 
-def lines_plot(title, axis, curves, scale):
+def lines_plot(title, axis, curves):
     """Curves of (x, y) points by name, on logarithmic axes."""
-    script = TERMINAL.format(820, 360) + STYLE + f"set logscale {scale}\nset title '{title}'\n"
-    script += f"set xlabel '{axis}'\nset format x '%.0s%c'\n"
+    curves = {name: points for name, points in curves.items() if len(points) > 1}
+    script = TERMINAL.format(820, max(360, 60 + 20 * len(curves))) + STYLE
+    script += f"set logscale xy\nset title '{title}'\n"
+    script += f"set xlabel '{axis} (logarithmic axes)'\nset format x '%.0s%c'\n"
     blocks, parts = "", []
     for i, (name, points) in enumerate(curves.items()):
         blocks += f"$d{i} << EOD\n" + "".join(f"{x} {y}\n" for x, y in sorted(points)) + "EOD\n"
         parts.append(f"$d{i} using 1:2 with linespoints lw 2 title '{name}'")
-    return gnuplot(script + blocks + "plot " + ", ".join(parts) + "\n") if parts else None
+    return gnuplot(script + blocks + "plot " + ", ".join(parts) + "\n")
 
 
 def bars_plot(title, bars):
@@ -348,7 +350,8 @@ def bars_plot(title, bars):
     script += "set ytics ({})\n".format(", ".join(f"'{b[0]}' {i}" for i, b in enumerate(bars)))
     script += "$d << EOD\n" + "".join(f"{b[1]} {i}\n" for i, b in enumerate(bars)) + "EOD\n"
     script += "plot $d using (0):2:(0):1:($2-0.35):($2+0.35) with boxxyerror lc rgb '#1f6fd6', "
-    return gnuplot(script + "$d using 1:2:(sprintf(' %.3g', $1)) with labels left\n")
+    number = "sprintf($1 < 100 ? ' %.3g' : ' %.0f', $1)"
+    return gnuplot(script + f"$d using 1:2:({number}) with labels left\n")
 
 
 def plots_of(results, workload):
@@ -365,8 +368,9 @@ def plots_of(results, workload):
             curves = {}
             for c in here:
                 curves.setdefault(c["candidate"], []).append((c["n"], middle(c, figure) / unit))
-            svgs.append(lines_plot(title, "timers", curves, "xy"))
-            continue
+            if any(len(points) > 1 for points in curves.values()):
+                svgs.append(lines_plot(title, "timers", curves))
+                continue
         for n in sizes:
             bars = [(c["candidate"], middle(c, figure) / unit) for c in here if c["n"] == n]
             svgs.append(bars_plot(f"{title}, {size_label(workload, n)}", bars))
@@ -377,15 +381,16 @@ def plots_of(results, workload):
                 value = middle(c, f"lateness_{part}_ns")
                 if value is not None:
                     curves.setdefault(c["candidate"], []).append((one_in, max(value, 1) / 1e3))
-        if curves:
+        if any(len(points) > 1 for points in curves.values()):
             svgs.append(lines_plot(f"{workload}, {size_label(workload, n)}: microseconds late",
-                                   "one in ... is later than", curves, "xy"))
+                                   "one in ... is later than", curves))
     return svgs
 
 
 CSS = """body { font: 15px sans-serif; max-width: 1000px; margin: 2em auto; padding: 0 1em }
 table { border-collapse: collapse; font-size: 13px } th, td { text-align: right; padding: 1px 8px }
-th:nth-child(-n+3), td:nth-child(-n+3) { text-align: left } tr.group td { border-top: 1px solid #ccc }
+th:nth-child(-n+3), td:nth-child(-n+3) { text-align: left }
+tr.group td { border-top: 1px solid #ccc }
 div { overflow-x: auto } svg { max-width: 100%; height: auto }"""
 
 
