@@ -136,10 +136,13 @@ static bool read_some(struct client *c)
 
 /* ------------------------------------------------------------------ events */
 
-/* Sends, then asks epoll for what comes next, or closes. */
+/* Sends the output, then the mail; then asks epoll for what comes next, or closes. */
 static void settle(struct client *c, bool alive)
 {
-	alive = alive && send_some(c);
+	do
+		alive = alive && send_some(c);
+	while (alive && buffer_length(&c->out) == 0 && pubsub_collect(c, false) &&
+	       buffer_length(&c->out) > 0);
 	size_t waiting = buffer_length(&c->out);
 	if (waiting > CLIENT_MAX_OUTPUT)
 		figure_add(&c->loop->figures.slow_clients, 1);
@@ -160,7 +163,7 @@ void client_event(struct client *c, uint32_t events)
 
 void client_mail(struct client *c)
 {
-	bool in_bounds = pubsub_collect(c);
+	bool in_bounds = pubsub_collect(c, false);
 	if (!in_bounds)
 		figure_add(&c->loop->figures.slow_clients, 1);
 	settle(c, in_bounds);
@@ -168,7 +171,7 @@ void client_mail(struct client *c)
 
 void client_finish(struct client *c)
 {
-	if (!pubsub_collect(c) || !send_some(c) || buffer_length(&c->out) == 0)
+	if (!pubsub_collect(c, true) || !send_some(c) || buffer_length(&c->out) == 0)
 		client_close(c);
 	else
 		loop_watch(c, EPOLLOUT);

@@ -197,7 +197,7 @@ void command_run(struct client *client, struct slice *argv, size_t argc)
 	if (buffer_length(c.out) > before && c.out->data[c.out->start + before] == '-')
 		figure_add(&client->loop->figures.errors, 1);
 	if (waits) {
-		pubsub_collect(client);
+		pubsub_collect(client, true);
 		buffer_add(&client->out, apart.data, buffer_length(&apart));
 		buffer_free(&apart);
 	}

@@ -194,19 +194,23 @@ size_t pubsub_publish(struct slice channel, struct slice message)
 	return receivers;
 }
 
-bool pubsub_collect(struct client *c)
+bool pubsub_collect(struct client *c, bool behind)
 {
 	struct subscriber *s = c->subscriber;
 	if (s == NULL)
 		return true;
 	pthread_mutex_lock(&lock);
+	bool in_bounds = !s->overflowed;
 	struct buffer mail = s->mail;
-	bool in_bounds =
-	    !s->overflowed && buffer_length(&mail) + buffer_length(&c->out) <= PUBSUB_MAX_MAIL;
-	s->mail = (struct buffer){0};
+	if (buffer_length(&c->out) == 0) {
+		s->mail = c->out;
+		c->out = mail;
+	} else if (behind) {
+		buffer_add(&c->out, mail.data + mail.start, buffer_length(&mail));
+		buffer_take(&s->mail, buffer_length(&mail));
+		buffer_rest(&s->mail);
+	}
 	pthread_mutex_unlock(&lock);
-	buffer_add(&c->out, mail.data, buffer_length(&mail));
-	buffer_free(&mail);
 	return in_bounds;
 }
 

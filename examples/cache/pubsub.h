@@ -2,8 +2,9 @@
  * Channels, patterns, the mail of subscribers, and keyspace notifications.
  *
  * A publisher, which may be the timer service's thread, never waits for a client: it adds the
- * message to the subscriber's mail and wakes its loop, which moves the mail to the client's output.
- * A subscriber whose mail and output grow beyond PUBSUB_MAX_MAIL is disconnected.
+ * message to the subscriber's mail and wakes its loop. The loop moves mail to the client's output
+ * when the client has taken what was there before. A subscriber whose mail grows beyond
+ * PUBSUB_MAX_MAIL is disconnected.
  *
  * One lock guards all of it. It is the innermost lock of the program.
  */
@@ -40,8 +41,11 @@ void pubsub_set_resp3(struct client *c, bool resp3);
 /* Ends all subscriptions of a client that goes. */
 void pubsub_leave(struct client *c);
 
-/* Moves mail to the client's output. False: it has let too much mail come up, and must go. */
-bool pubsub_collect(struct client *c);
+/*
+ * Moves mail to the client's output if that is empty, or `behind` its bytes. False: the client has
+ * let too much mail come up, and must go.
+ */
+bool pubsub_collect(struct client *c, bool behind);
 
 /* A client of this loop that has got mail; NULL: none. */
 struct client *pubsub_next_ready(struct loop *loop);
