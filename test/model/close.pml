@@ -1,6 +1,6 @@
 /*
  * Close against schedule, and against other closes: wheel/service/close.c (tw__core_close and its
- * rounds); arm, after_push and retract in wheel/timer/schedule.c; tw__continues in
+ * looks); arm, after_push and retract in wheel/timer/schedule.c; tw__continues in
  * wheel/run/series.c; tw__poll.
  *
  * Modelled: threads schedule a timer each; a run in progress may arm its timer again; the driver
@@ -32,21 +32,19 @@
  *   mutant: DROP MEMBARRIER NO_SECOND_LOOK     a schedule does not look at the gate after its push
  *   mutant: RUN MEMBARRIER RETRACT_BY_STORE    a schedule takes its timer back without a
  *                                              compare-and-swap
- *   mutant: DROP MEMBARRIER DROP_ONCE          close does not look again after the runs in progress
- *                                              are over
+ *   mutant: DROP MEMBARRIER NO_BAR             close bars no run in progress
  *   mutant: RUN MEMBARRIER HAND_OVER_TO_THE_LAST  the driver hands over until it is stopped
  *   mutant: RUN MEMBARRIER KEEP_ON_CLOSED      a schedule that sees the gate closed leaves its
  *                                              timer, and refuses
  *   mutant: RUN MEMBARRIER OTHER RAISE         a close sets its mode, which may be the higher one
  *   mutant: RUN MEMBARRIER OTHER DROPS_LATE    the driver learns of DROP with its next poll only
- *   mutant: RUN MEMBARRIER OTHER NO_BAR        a close that is out of time bars no run in progress
+ *   mutant: RUN MEMBARRIER OTHER NO_BAR        a close bars no run in progress
  *   mutant: RUN MEMBARRIER OTHER DROPS_BESIDE_END  a close drops though another has found nothing
  *                                              left
  *   mutant: RUN MEMBARRIER OTHER LEAVES_ARMED  a close that is out of time only lowers the mode
  *   mutant: DRAIN MEMBARRIER WAITS_FOR_ARMED   a drain does not wait for runs in progress
- *   mutant: DRAIN MEMBARRIER OTHER DROP_ONCE   close does not look again after the runs in progress
- *                                              are over, and one of them has seen the drain
- *   mutant: DRAIN MEMBARRIER OTHER NO_BAR      a close that is out of time bars no run in progress
+ *   mutant: DRAIN MEMBARRIER OTHER NO_BAR      a close bars no run in progress that has seen the
+ *                                              drain
  */
 #ifdef OTHER
 #define THREADS 1
@@ -267,8 +265,22 @@ inline drop(t)
 	atomic {
 		if
 		:: word[t] == ARMED ->
-			assert(t != SELF_ARMED || cut); /* PHASE */
 			end_timer(t)
+		:: else
+		fi
+	}
+}
+
+inline drop_or_bar()
+{
+	atomic {
+		if
+		:: word[SELF_ARMED] == ARMED ->
+			assert(cut); /* PHASE */
+			end_timer(SELF_ARMED)
+#ifndef NO_BAR
+		:: word[SELF_ARMED] == RUNNING -> barred = true
+#endif
 		:: else
 		fi
 	}
@@ -277,10 +289,10 @@ inline drop(t)
 inline drop_all()
 {
 	drop(0);
-	drop(1);
 #ifndef OTHER
-	drop(2)
+	drop(1);
 #endif
+	drop_or_bar()
 }
 
 inline lower(to)
@@ -372,12 +384,6 @@ dropping:
 	:: batches_out == 0 -> break
 	:: me == 1 -> goto out_of_time
 	od;
-#ifndef DROP_ONCE
-	if
-	:: ANY_ARMED -> goto again
-	:: else
-	fi;
-#endif
 	if
 	:: atomic { !droppers && !ending -> ending = true }
 	:: droppers -> goto again
@@ -404,15 +410,6 @@ out_of_time:
 	};
 #endif
 	drop_all();
-#ifndef NO_BAR
-	atomic { /* drop_or_bar */
-		drop(SELF_ARMED);
-		if
-		:: word[SELF_ARMED] == RUNNING -> barred = true
-		:: else
-		fi
-	};
-#endif
 #ifndef DROPS_BESIDE_END
 	droppers--;
 #endif

@@ -3,7 +3,6 @@
  * and returned by the last to finish. The cursor and the pairs: batch.h. What a claimed entry
  * becomes: run.c.
  */
-#include <limits.h>
 
 #include "wheel/run/run.h"
 
@@ -38,18 +37,17 @@ tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool fo
 	return batch;
 }
 
-/* After the subtraction the service may be destroyed: only the word's address is used. */
-static void one_batch_less(_Atomic uint32_t *out)
+/* The last access: the service may be destroyed now. */
+static void one_batch_less(tw_service *service)
 {
-	if (tw_unlikely(tw_add_release(out, (uint32_t)-1) == (TW__CLOSE_WAITS | 1))) /* RUN4 */
-		tw__futex_wake(out, INT_MAX);
+	tw_add_release(&service->submitted->batches_out, (uint32_t)-1); /* RUN4 */
 }
 
 void tw__batch_retract(tw_service *service, tw_batch *batch)
 {
 	TW_ASSERT_DRIVER(service);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_CURSOR), 0);
-	one_batch_less(&service->submitted->batches_out);
+	one_batch_less(service);
 }
 
 int tw__batch_claim(tw_batch *batch, uint64_t sequence)
@@ -118,7 +116,7 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 				    * (gate.h, GATE3)
 				    */
 				   ->gate);
-	one_batch_less(&service->submitted->batches_out);
+	one_batch_less(service);
 }
 
 /* ------------------------------------------------------- the inline executor */

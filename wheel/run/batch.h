@@ -36,11 +36,8 @@ struct tw__submitted {
 
 	/* Batches that executors have finished with; any thread pushes, the driver takes all. */
 	alignas(TW__CACHE_LINE) _Atomic(struct tw__chunk *) returned;
-	/* submitted and not yet returned; TW__CLOSE_WAITS: wake the thread that closes */
-	_Atomic uint32_t batches_out;
+	_Atomic uint32_t batches_out; /* submitted and not yet returned */
 };
-
-#define TW__CLOSE_WAITS (UINT32_C(1) << 31)
 
 enum tw__batch_flags {
 	TW__BATCH_FORCED = 1, /* close runs all: no look at deadlines */

@@ -235,7 +235,7 @@ static bool is_inside(const tw_service *service)
 static bool comes_to_rest(tw_service *service)
 {
 	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + LONGEST_WAIT_NS;
-	while (tw_load_acquire(&service->submitted->batches_out) & ~TW__CLOSE_WAITS) { /* RUN4 */
+	while (tw_load_acquire(&service->submitted->batches_out)) { /* RUN4 */
 		const struct timespec moment = {.tv_nsec = MOMENT_NS};
 		if (is_inside(service) || tw_clock_now(tw_clock_monotonic()) >= until_ns)
 			return false;
