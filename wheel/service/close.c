@@ -178,7 +178,7 @@ static bool drop_or_bar(tw_service *service, uint32_t slot, uint64_t word)
 		else
 			done = tw__word_state(word) != TW__RUNNING || word & TW__BARRED ||
 			       tw__word_cas_acq_rel(&service->slots.words[slot], &word,
-						    word | TW__BARRED);
+						    word | TW__BARRED); /* planted: not_barred */
 	} while (!done);
 	return false;
 }
@@ -229,6 +229,7 @@ static bool is_at_rest(tw_service *service)
 	uint32_t none = 0;
 	return tw__groups_complete(service) && /* a callback may wait for one */
 	       !tw_load_acquire(&service->submitted->batches_out) && /* RUN4 */
+	       /* planted: release_not_awaited */
 	       !any(service, is_releasing) && tw__groups_forbid_completions(service) &&
 	       tw_cas_acq_rel(&service->phase.end, &none, TW__END_BEGUN); /* CLOSE1 */
 }
