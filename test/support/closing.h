@@ -15,13 +15,16 @@ struct closing {
 	uint64_t timeout_ns;
 	atomic_bool ended;
 	int answer;
+	uint64_t took_ns;
 	pthread_t thread;
 };
 
 static inline void *closing_main(void *arg)
 {
 	struct closing *closing = arg;
+	uint64_t begun_ns = tw_clock_now(tw_clock_monotonic());
 	closing->answer = tw_service_close(closing->service, closing->mode, closing->timeout_ns);
+	closing->took_ns = tw_clock_now(tw_clock_monotonic()) - begun_ns;
 	closing->ended = true;
 	return NULL;
 }

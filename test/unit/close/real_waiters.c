@@ -5,54 +5,22 @@
 #include <errno.h>
 #include <semaphore.h>
 
+#include "test/support/closing.h"
 #include "test/support/gates.h"
-#include "test/support/queue_executor.h"
 #include "wheel/core/service.h"
 #include "wheel/core/local.h"
 
 TestSuite(close_real_waiters, .timeout = 60);
 
-/* A close on a thread of its own. */
-struct closer {
-	tw_service *service;
-	enum tw_close_mode mode;
-	uint64_t timeout_ns;
-	int answer;
-	uint64_t took_ns;
-	pthread_t thread;
-};
-
-static void *do_close(void *arg)
-{
-	struct closer *c = arg;
-	uint64_t begun_ns = tw_clock_now(tw_clock_monotonic());
-	c->answer = tw_service_close(c->service, c->mode, c->timeout_ns);
-	c->took_ns = tw_clock_now(tw_clock_monotonic()) - begun_ns;
-	return NULL;
-}
-
-static void start_close(struct closer *c, tw_service *service, enum tw_close_mode mode,
-			uint64_t timeout_ns)
-{
-	*c = (struct closer){.service = service, .mode = mode, .timeout_ns = timeout_ns};
-	expect_eq(pthread_create(&c->thread, NULL, do_close, c), 0);
-}
-
-static int end_close(struct closer *c)
-{
-	pthread_join(c->thread, NULL);
-	return c->answer;
-}
-
 /*
  * Of a drain that nothing but the tick thread can hold up, which has a second beyond the drain's
  * timeout: one that had no processor for longer is waited for again.
  */
-static void expect_drain_ends(struct closer *c)
+static void expect_drain_ends(struct closing *c)
 {
-	while (end_close(c) == -ETIMEDOUT) {
+	while (closing_end(c) == -ETIMEDOUT) {
 		expect_ge(c->took_ns, c->timeout_ns + SECOND);
-		start_close(c, c->service, c->mode, c->timeout_ns);
+		closing_start(c, c->service, c->mode, c->timeout_ns);
 	}
 	expect_eq(c->answer, 0);
 }
@@ -74,17 +42,17 @@ Test(close_real_waiters, drop_ends_a_drain_under_way)
 {
 	for (int round = 0; round < 10; round++) {
 		tw_service *service = open_service(1);
-		struct closer drain, drop;
+		struct closing drain, drop;
 		atomic_int runs = 0;
 		for (int i = 0; i < 100; i++)
 			expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-		start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
+		closing_start(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
 		if (round % 2)
 			await_closed(service);
-		start_close(&drop, service, TW_CLOSE_DROP, TW_FOREVER);
-		expect_eq(end_close(&drop), 0);
+		closing_start(&drop, service, TW_CLOSE_DROP, TW_FOREVER);
+		expect_eq(closing_end(&drop), 0);
 		expect_eq(stats_of(service).dropped, 100);
-		expect_eq(end_close(&drain), 0);
+		expect_eq(closing_end(&drain), 0);
 		expect_eq(runs, 0);
 		close_service(service);
 	}
@@ -95,15 +63,15 @@ Test(close_real_waiters, a_drop_that_did_not_wait_ends_a_drain_under_way)
 {
 	for (int round = 0; round < 50; round++) {
 		tw_service *service = open_service(1);
-		struct closer drain;
+		struct closing drain;
 		atomic_int runs = 0;
 		for (int i = 0; i < 1000; i++)
 			expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-		start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
+		closing_start(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
 		await_closed(service);
 		int answer = tw_service_close(service, TW_CLOSE_DROP, 1);
 		expect_eq(answer == 0 || answer == -ETIMEDOUT, true);
-		expect_eq(end_close(&drain), 0);
+		expect_eq(closing_end(&drain), 0);
 		expect_eq(stats_of(service).dropped, 1000);
 		expect_eq(runs, 0);
 		close_service(service);
@@ -113,15 +81,15 @@ Test(close_real_waiters, a_drop_that_did_not_wait_ends_a_drain_under_way)
 Test(close_real_waiters, run_ends_a_drain_under_way)
 {
 	tw_service *service = open_service(1);
-	struct closer drain, run;
+	struct closing drain, run;
 	atomic_int runs = 0;
 	for (int i = 0; i < 100; i++)
 		expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-	start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
+	closing_start(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
 	await_closed(service);
-	start_close(&run, service, TW_CLOSE_RUN, TW_FOREVER);
-	expect_eq(end_close(&run), 0);
-	expect_eq(end_close(&drain), 0);
+	closing_start(&run, service, TW_CLOSE_RUN, TW_FOREVER);
+	expect_eq(closing_end(&run), 0);
+	expect_eq(closing_end(&drain), 0);
 	expect_eq(runs, 100);
 	expect_eq(stats_of(service).dropped, 0);
 	close_service(service);
@@ -132,13 +100,13 @@ Test(close_real_waiters, drop_ends_a_run_under_way)
 {
 	open_gates();
 	tw_service *service = open_service(1);
-	struct closer run;
+	struct closing run;
 	atomic_int stood = 0, runs = 0;
 	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
 	await(&entered, 1);
 	for (int i = 0; i < 300; i++)
 		expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-	start_close(&run, service, TW_CLOSE_RUN, TW_FOREVER);
+	closing_start(&run, service, TW_CLOSE_RUN, TW_FOREVER);
 	await_closed(service);
 	while (tw_service_close(service, TW_CLOSE_DROP, 10 * MS) == -ETIMEDOUT &&
 	       stats_of(service).dropped < 300)
@@ -146,7 +114,7 @@ Test(close_real_waiters, drop_ends_a_run_under_way)
 	expect_eq(stats_of(service).dropped, 300);
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, MS), -ETIMEDOUT);
 	sem_post(&go_on);
-	expect_eq(end_close(&run), 0);
+	expect_eq(closing_end(&run), 0);
 	expect_eq(stood, 1);
 	expect_eq(runs, 0);
 	close_service(service);
@@ -161,13 +129,13 @@ Test(close_real_waiters, a_higher_mode_joins_a_lower_one)
 	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
 	await(&entered, 1);
 	expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-	struct closer run, drain;
-	start_close(&run, service, TW_CLOSE_RUN, TW_FOREVER);
+	struct closing run, drain;
+	closing_start(&run, service, TW_CLOSE_RUN, TW_FOREVER);
 	await_closed(service);
-	start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER); /* would last an hour */
+	closing_start(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER); /* would last an hour */
 	sem_post(&go_on);
-	expect_eq(end_close(&drain), 0);
-	expect_eq(end_close(&run), 0);
+	expect_eq(closing_end(&drain), 0);
+	expect_eq(closing_end(&run), 0);
 	expect_eq(runs, 1);
 	close_service(service);
 }
@@ -175,24 +143,24 @@ Test(close_real_waiters, a_higher_mode_joins_a_lower_one)
 Test(close_real_waiters, a_drain_beside_another_drops_at_its_own_timeout)
 {
 	tw_service *service = open_service(1);
-	struct closer longer, shorter;
+	struct closing longer, shorter;
 	atomic_int runs = 0;
 	expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-	start_close(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
+	closing_start(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
 	await_closed(service);
-	start_close(&shorter, service, TW_CLOSE_DRAIN, 20 * MS);
+	closing_start(&shorter, service, TW_CLOSE_DRAIN, 20 * MS);
 	expect_drain_ends(&shorter);
-	expect_eq(end_close(&longer), 0);
+	expect_eq(closing_end(&longer), 0);
 	expect_eq(runs, 0);
 	close_service(service);
 	/* The other way about: the short one is interrupted by the long one first. */
 	service = open_service(1);
 	expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-	start_close(&shorter, service, TW_CLOSE_DRAIN, 200 * MS);
+	closing_start(&shorter, service, TW_CLOSE_DRAIN, 200 * MS);
 	await_closed(service);
-	start_close(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
+	closing_start(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
 	expect_drain_ends(&shorter);
-	expect_eq(end_close(&longer), 0);
+	expect_eq(closing_end(&longer), 0);
 	expect_eq(runs, 0);
 	close_service(service);
 }
@@ -202,18 +170,18 @@ Test(close_real_waiters, each_keeps_its_own_timeout)
 {
 	open_gates();
 	tw_service *service = open_service(1);
-	struct closer patient, hasty;
+	struct closing patient, hasty;
 	atomic_int stood = 0;
 	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
 	await(&entered, 1);
-	start_close(&patient, service, TW_CLOSE_DROP, TW_FOREVER);
+	closing_start(&patient, service, TW_CLOSE_DROP, TW_FOREVER);
 	await_closed(service);
 	for (int i = 0; i < 5; i++) {
-		start_close(&hasty, service, (enum tw_close_mode)(i % 2), 5 * MS);
-		expect_eq(end_close(&hasty), -ETIMEDOUT);
+		closing_start(&hasty, service, (enum tw_close_mode)(i % 2), 5 * MS);
+		expect_eq(closing_end(&hasty), -ETIMEDOUT);
 	}
 	sem_post(&go_on);
-	expect_eq(end_close(&patient), 0);
+	expect_eq(closing_end(&patient), 0);
 	close_service(service);
 }
 
@@ -241,19 +209,19 @@ Test(close_real_waiters, none_answers_0_while_another_still_joins_the_pool)
 {
 	open_gates();
 	tw_service *service = open_service(1);
-	struct closer first, second;
+	struct closing first, second;
 	atomic_int runs = 0;
 	expect_eq(pthread_key_create(&key, end_slowly), 0);
 	expect_eq(tw_schedule(service, 0, set_key, &runs, NULL), 0);
-	start_close(&first, service, TW_CLOSE_DRAIN, TW_FOREVER);
+	closing_start(&first, service, TW_CLOSE_DRAIN, TW_FOREVER);
 	await(&entered, 1);
-	start_close(&second, service, TW_CLOSE_DROP, 20 * MS);
-	expect_eq(end_close(&second), -ETIMEDOUT);
-	start_close(&second, service, TW_CLOSE_DROP, TW_FOREVER);
+	closing_start(&second, service, TW_CLOSE_DROP, 20 * MS);
+	expect_eq(closing_end(&second), -ETIMEDOUT);
+	closing_start(&second, service, TW_CLOSE_DROP, TW_FOREVER);
 	sem_post(&go_on);
-	expect_eq(end_close(&second), 0);
+	expect_eq(closing_end(&second), 0);
 	expect_eq(ended, 1);
-	expect_eq(end_close(&first), 0);
+	expect_eq(closing_end(&first), 0);
 	close_service(service);
 }
 
@@ -261,17 +229,17 @@ Test(close_real_waiters, many_at_once_in_all_modes_agree)
 {
 	for (int round = 0; round < 30; round++) {
 		tw_service *service = open_service(2);
-		struct closer closers[4];
+		struct closing closers[4];
 		atomic_int runs = 0;
 		for (int i = 0; i < 400; i++)
 			expect_eq(
 			    tw_schedule(service, (uint64_t)(i % 4) * 5 * MS, count, &runs, NULL),
 			    0);
 		for (int i = 0; i < 4; i++)
-			start_close(&closers[i], service, (enum tw_close_mode)((round + i) % 3),
-				    i == 0 ? MS : TW_FOREVER);
+			closing_start(&closers[i], service, (enum tw_close_mode)((round + i) % 3),
+				      i == 0 ? MS : TW_FOREVER);
 		for (int i = 0; i < 4; i++) {
-			int answer = end_close(&closers[i]);
+			int answer = closing_end(&closers[i]);
 			cr_assert(answer == 0 || (i == 0 && answer == -ETIMEDOUT));
 		}
 		expect_eq((uint64_t)runs + stats_of(service).dropped, 400);
@@ -309,20 +277,20 @@ Test(close_real_waiters, hand_over_again_what_is_given_back_in_a_drain)
 	queue_executor_open(&queue);
 	for (int threaded = 0; threaded <= 1; threaded++) {
 		tw_service *service;
-		struct closer drain;
+		struct closing drain;
 		atomic_int runs = 0;
 		struct tw_service_config cfg = {.size = sizeof(cfg), .executor = &queue.base};
 		cfg.drive = threaded ? TW_DRIVE_THREAD : TW_DRIVE_MANUAL;
 		expect_eq(tw_service_create(&service, &cfg), 0);
 		for (int i = 0; i < 30; i++)
 			expect_eq(tw_schedule(service, (uint64_t)i * MS, count, &runs, NULL), 0);
-		start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
+		closing_start(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
 		for (int given_back = 0; given_back < 100;)
 			given_back += queue_executor_drop_next(&queue) == 0;
 		expect_eq(runs, 0);
 		while (runs < 30)
 			queue_executor_run_all(&queue);
-		expect_eq(end_close(&drain), 0);
+		expect_eq(closing_end(&drain), 0);
 		expect_eq(stats_of(service).dropped, 0);
 		close_service(service);
 	}
