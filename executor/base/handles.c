@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "mpsc/base/cancel.h"
+#include "mpsc/base/random.h"
 #include "mpsc/base/reserve.h"
 
 enum { PAGE = 4096, FIELD_BITS = 8, FIELD = (1 << FIELD_BITS) - 1 };
@@ -73,9 +72,7 @@ static uint32_t age_of(const struct tw__nodes *nodes, uint32_t generation)
 static uint32_t random_generation(void)
 {
 	TW__UNCANCELLED;
-	uint32_t generation;
-	if (getrandom(&generation, sizeof generation, 0) < 0)
-		generation = (uint32_t)getpid() * UINT32_C(2654435761);
+	uint32_t generation = (uint32_t)tw__random_bits();
 	/* not 0, and not 1: the last one would be just before it */
 	return generation < 2 ? 2 : generation;
 }

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdint.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 
 #include "mpsc/base/assert.h"
+#include "mpsc/base/random.h"
 
 /*
  * The area: below where mappings begin on x86-64 and arm64 in any of their layouts, above the heaps
@@ -37,13 +37,9 @@ void *tw__map(size_t bytes)
 static uint64_t area(void)
 {
 	uint64_t at = tw_load_relaxed(&area_at), chosen;
-	uint32_t random = 0;
 	if (at)
 		return at;
-	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
-		random = (uint32_t)((uintptr_t)&random >> 12); /* of the stack, which is random */
-	chosen =
-	    AREA_AT + (uint64_t)(random & ((UINT32_C(1) << RANDOM_BITS) - 1)) * TW__RANGE_ALIGNMENT;
+	chosen = AREA_AT + (tw__random_bits() >> (64 - RANDOM_BITS)) * TW__RANGE_ALIGNMENT;
 	return tw_cas_acq_rel(&area_at, &at, chosen) ? chosen : at;
 }
 

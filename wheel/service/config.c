@@ -1,16 +1,14 @@
 /* The config of a service: defaults and checks. */
 #include "wheel/service/config.h"
 
-#include <inttypes.h>
 #include <sched.h>
-#include <string.h>
-#include <sys/random.h>
 
 #include "mpsc/clock.h"
+#include "mpsc/base/random.h"
 #include "mpsc/base/struct_read.h"
 #include "mpsc/base/thread.h"
-#include "wheel/timer/timing.h"
 #include "mpsc/base/misuse.h"
+#include "wheel/slot/slots.h"
 
 static bool power_of_two(uint32_t n)
 {
@@ -42,14 +40,6 @@ static int config_check(const struct tw_service_config *c)
 	return r ? r : tw__clock_check(c->clock);
 }
 
-static uint64_t random_seed(void)
-{
-	uint64_t seed;
-	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
-		return seed;
-	return tw__random_mix(tw_clock_now(tw_clock_monotonic()));
-}
-
 int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg)
 {
 	int r = TW__CONFIG_READ(tw_service_config, out, buckets, cfg);
@@ -68,6 +58,6 @@ int tw__config_read(struct tw_service_config *out, const struct tw_service_confi
 	if (!out->thread_name)
 		out->thread_name = "tw";
 	while (!out->seed)
-		out->seed = random_seed();
+		out->seed = tw__random_bits();
 	return config_check(out);
 }

@@ -5,19 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/reserve.h"
 #include "wheel/driver/poll.h"
 #include "wheel/timer/member.h"
 #include "wheel/run/run.h"
-#include "wheel/timer/timing.h"
 #include "wheel/driver/resolve.h"
 #include "wheel/group/group.h"
-#include "wheel/run/work.h"
 #include "mpsc/base/misuse.h"
-#include "mpsc/base/thread.h"
 
 /* ----------------------------------------------------------------- the lanes */
 

@@ -3,9 +3,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <time.h>
 
+#include "mpsc/base/random.h"
 #include "mpsc/base/spinlock.h"
 #include "wheel/slot/magazine.h"
 
@@ -17,16 +16,6 @@ enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_
 
 /* Slots, and extension records, that are mapped in one step. */
 enum { STEP_SLOTS = 16384, STEP_EXTS = 4096 };
-
-static uint64_t random_base(void)
-{
-	uint32_t value;
-	if (getrandom(&value, sizeof value, GRND_NONBLOCK) == (ssize_t)sizeof value)
-		return tw__entry_make(0, value);
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return tw__entry_make(0, (uint32_t)now.tv_nsec * 2654435761u);
-}
 
 /*
  * What goes back with a block of free slots. Words of 0 match no handle: generations begin at 1
@@ -142,7 +131,8 @@ int tw__slots_map_beside(struct tw__slots *slots, const struct tw__beside *besid
 
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 {
-	*slots = (struct tw__slots){.max_timers = max_timers, .base = random_base()};
+	*slots = (struct tw__slots){.max_timers = max_timers,
+				    .base = tw__entry_make(0, (uint32_t)tw__random_bits())};
 	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + 1;
 	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
 	size_t depot_bytes;
