@@ -280,3 +280,26 @@ const char *tw__wheel_check(const struct tw__wheel *wheel)
 	}
 	return total == wheel->entries ? NULL : "the wheel's count is wrong";
 }
+
+/* -------------------------------------------------------------------- empty */
+
+void tw__wheel_empty(struct tw__wheel *wheel, struct tw__chunk_list *out)
+{
+	TW_ASSERT(!tw__wheel_check(wheel));
+	struct tw__chunk *chunk;
+	while ((chunk = tw__bucket_pop(wheel, &wheel->late)))
+		tw__chunk_append(out, chunk);
+	wheel->entries -= wheel->late.count;
+	wheel->late.count = 0;
+	TW_ASSERT(!wheel->late.list.first);
+	for (unsigned i = 0; i < wheel->level_count; i++) {
+		struct tw__level *level = &wheel->levels[i];
+		uint64_t from = wheel->next >> level->shift, at = from;
+		while (tw__level_next(level, at, from + level->mask + 1, &at)) {
+			struct tw__bucket *bucket = &level->buckets[at & level->mask];
+			while ((chunk = tw__bucket_pop(wheel, bucket)))
+				tw__chunk_append(out, chunk);
+			tw__level_remove(wheel, level, bucket, bucket->count);
+		}
+	}
+}

@@ -1,7 +1,5 @@
 #include "wheel/wheel_parts.h"
 
-#include <string.h>
-
 #include "mpsc/base/assert.h"
 
 enum { STEPS_A_CALL = 64 /* of a turn: ticks with entries, or jumps */ };
@@ -401,25 +399,4 @@ bool tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list 
 		enter_window(wheel, target);
 	}
 	return false;
-}
-
-void tw__wheel_empty(struct tw__wheel *wheel, struct tw__chunk_list *out)
-{
-	TW_ASSERT(!tw__wheel_check(wheel));
-	struct tw__chunk *chunk;
-	while ((chunk = tw__bucket_pop(wheel, &wheel->late)))
-		tw__chunk_append(out, chunk);
-	wheel->entries -= wheel->late.count;
-	wheel->late.count = 0;
-	TW_ASSERT(!wheel->late.list.first);
-	for (unsigned i = 0; i < wheel->level_count; i++) {
-		struct tw__level *level = &wheel->levels[i];
-		uint64_t from = wheel->next >> level->shift, at = from;
-		while (tw__level_next(level, at, from + level->mask + 1, &at)) {
-			struct tw__bucket *bucket = &level->buckets[at & level->mask];
-			while ((chunk = tw__bucket_pop(wheel, bucket)))
-				tw__chunk_append(out, chunk);
-			tw__level_remove(wheel, level, bucket, bucket->count);
-		}
-	}
 }

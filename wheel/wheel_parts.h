@@ -1,6 +1,6 @@
 /*
  * What the wheel's two halves share: wheel.c goes forward (add, turn), cascade.c looks forward
- * (plan, cascade, sweep, check).
+ * (plan, cascade, sweep, check, empty), and calls wheel.c.
  */
 #ifndef TW_WHEEL_WHEEL_PARTS_H
 #define TW_WHEEL_WHEEL_PARTS_H
