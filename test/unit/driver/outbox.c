@@ -116,10 +116,6 @@ static void expect_a_hung_executor_to_stop_nobody(bool hung_is_own)
 Test(driver_outbox, of_an_executor_that_hangs_takes_a_bounded_part_of_the_chunks)
 {
 	expect_a_hung_executor_to_stop_nobody(false);
-}
-
-Test(driver_outbox, of_the_services_own_executor_that_hangs_takes_a_bounded_part_of_the_chunks)
-{
 	expect_a_hung_executor_to_stop_nobody(true);
 }
 

@@ -59,10 +59,6 @@ static void expect_readable_when_due(tw_clock *clock)
 Test(driver_real_loop, is_readable_when_it_is_time)
 {
 	expect_readable_when_due(tw_clock_monotonic());
-}
-
-Test(driver_real_loop, is_readable_when_it_is_time_on_boottime)
-{
 	expect_readable_when_due(tw_clock_boottime());
 }
 

@@ -100,10 +100,8 @@ static void expect_reset_rings(const char *name)
 Test(driver_real_loop_rings, reset_rings_for_an_earlier_tick_only)
 {
 	expect_reset_rings(NULL);
-}
-
-Test(driver_real_loop_rings, reset_of_a_named_timer_rings_for_an_earlier_tick_only)
-{
+	expect_eq(tw_service_destroy(loop.service), 0);
+	open_planned();
 	expect_reset_rings("ring");
 }
 

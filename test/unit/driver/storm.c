@@ -8,11 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "test/support/big.h"
-#include "wheel/core/service.h"
-#include "wheel/driver/driver.h"
-#include "wheel/driver/purge.h"
-#include "test/support/rig_suite.h"
+#include "storm.h"
 
 #ifdef __SANITIZE_ADDRESS__
 enum { ADDRESS_SANITIZER = true };
@@ -31,8 +27,6 @@ static int64_t shadow_of(int64_t bytes)
 
 enum { MANY = 1000000, WITH_RELEASE = 4 /* one in four */ };
 
-#define MIB (INT64_C(1) << 20)
-
 static tw_timer *timers; /* MANY */
 
 static void allocate(void)
@@ -50,16 +44,6 @@ static int64_t resident_bytes(void)
 	cr_assert(file && fscanf(file, "%ld %ld", &unused, &pages) == 2);
 	fclose(file);
 	return pages * sysconf(_SC_PAGESIZE);
-}
-
-static int64_t counted_bytes(tw_service *service)
-{
-	return (int64_t)stats_of(service).memory_bytes;
-}
-
-static void ignore(void *arg)
-{
-	(void)arg;
 }
 
 static void ignore_release(void *arg, enum tw_fate fate)
@@ -101,12 +85,6 @@ static void expect_counted(void)
 	expect_sound(rig.service);
 }
 
-static void tick(int ticks)
-{
-	while (ticks-- > 0)
-		rig_advance(&rig, MS);
-}
-
 /* The arrays of the test itself are touched first, so that they do not count. */
 static void open_touched(void)
 {
@@ -122,11 +100,11 @@ static void open_touched(void)
 Test(driver_storm, gives_its_memory_back)
 {
 	open_touched();
-	int64_t base = resident_bytes(), base_counted = counted_bytes(rig.service);
+	int64_t base = resident_bytes(), base_counted = held_bytes(rig.service);
 	storm(rig.service, HOUR);
 	rig_advance(&rig, MS);
 	int64_t peak = resident_bytes() - base,
-		peak_counted = counted_bytes(rig.service) - base_counted;
+		peak_counted = held_bytes(rig.service) - base_counted;
 	int64_t shadow = shadow_of(peak_counted + MANY * (int64_t)sizeof *timers);
 	expect_ge(peak, 50 * MIB);
 	expect_ge(peak_counted + shadow, peak - 8 * MIB); /* huge pages are touched as a whole */
@@ -134,14 +112,12 @@ Test(driver_storm, gives_its_memory_back)
 	cancel_all_but(rig.service, 0);
 	tick(5000);
 	int64_t after = resident_bytes() - base,
-		after_counted = counted_bytes(rig.service) - base_counted;
+		after_counted = held_bytes(rig.service) - base_counted;
 	expect_le(after_counted, 3 * MIB);
 	expect_ge(after_counted + shadow,
 		  after - 4 * MIB); /* tables of its own, the allocator's rest */
 	expect_le(after, shadow + 6 * MIB);
-	/* the words are 0: each handle is known to be stale */
-	for (size_t i = 0; i < MANY; i += 997)
-		expect_eq(tw_cancel(rig.service, timers[i]), TW_GONE);
+	expect_all_gone(timers, MANY);
 	expect_counted();
 }
 
@@ -160,8 +136,8 @@ Test(driver_storm, may_come_again)
 		tick(5000);
 		expect_counted();
 		if (round == 0)
-			quiet_bytes = counted_bytes(rig.service);
-		expect_le(counted_bytes(rig.service), quiet_bytes + MIB);
+			quiet_bytes = held_bytes(rig.service);
+		expect_le(held_bytes(rig.service), quiet_bytes + MIB);
 	}
 }
 
@@ -171,11 +147,11 @@ Test(driver_storm, leaves_survivors_alone)
 	open_touched();
 	storm(rig.service, HOUR);
 	rig_advance(&rig, MS);
-	int64_t peak = counted_bytes(rig.service);
+	int64_t peak = held_bytes(rig.service);
 	enum { NTH = 20000 };
 	cancel_all_but(rig.service, NTH);
 	tick(5000);
-	expect_le(counted_bytes(rig.service), peak / 2);
+	expect_le(held_bytes(rig.service), peak / 2);
 	expect_counted();
 	for (size_t i = 0; i < MANY; i += NTH) {
 		uint64_t left_ns;
@@ -192,16 +168,16 @@ Test(driver_storm, keeps_its_memory_for_a_while)
 	storm(rig.service, HOUR);
 	rig_advance(&rig, MS);
 	cancel_all_but(rig.service, 0);
-	int64_t held = counted_bytes(rig.service);
+	int64_t held = held_bytes(rig.service);
 	tick(900);
-	expect_ge(counted_bytes(rig.service), held);
+	expect_ge(held_bytes(rig.service), held);
 	storm(rig.service, HOUR);
 	tick(5000);
 	/* words, records and chunks are in use */
-	expect_ge(counted_bytes(rig.service), MANY * INT64_C(40));
+	expect_ge(held_bytes(rig.service), MANY * INT64_C(40));
 	cancel_all_but(rig.service, 0);
 	tick(5000);
-	expect_le(counted_bytes(rig.service), 8 * MANY + 4 * MIB);
+	expect_le(held_bytes(rig.service), 8 * MANY + 4 * MIB);
 }
 
 /*
@@ -221,10 +197,10 @@ Test(driver_storm, is_cleared_away_later_when_a_burst_breaks_in)
 		expect_eq(tw_schedule(rig.service, MS, ignore, NULL, NULL), 0);
 	while (tw__purging(rig.service))
 		tick(1);
-	expect_ge(counted_bytes(rig.service), 8 * MANY + 4 * MIB);
+	expect_ge(held_bytes(rig.service), 8 * MANY + 4 * MIB);
 	expect_gt(rig.service->driver->purge_ns, rig_now(&rig));
 	tick(5000);
-	expect_le(counted_bytes(rig.service), 8 * MANY + 4 * MIB);
+	expect_le(held_bytes(rig.service), 8 * MANY + 4 * MIB);
 }
 
 /*
@@ -244,10 +220,10 @@ Test(driver_storm, is_cleared_away_by_a_tick_thread_that_then_sleeps)
 	int64_t base = resident_bytes();
 	storm(service, HOUR);
 	/* records at the least: the rest may be in the lane */
-	expect_ge(counted_bytes(service), in_use / 2);
+	expect_ge(held_bytes(service), in_use / 2);
 	cancel_all_but(service, 0);
 	const struct timespec moment = {.tv_nsec = 10 * MS}, while_ = {.tv_nsec = 100 * MS};
-	while (counted_bytes(service) > words + 4 * MIB)
+	while (held_bytes(service) > words + 4 * MIB)
 		nanosleep(&moment, NULL);
 	/* AddressSanitizer keeps what is freed, so the process does not shrink */
 	while (!ADDRESS_SANITIZER && resident_bytes() - base > in_use / 2)

@@ -3,13 +3,7 @@
  * then (G9). Half of the timers fire, the rest is cancelled: before the memory goes back, while it
  * does, or when it has. The service is driven when tw_service_next_expiry says so, and not else.
  */
-#include <string.h>
-
-#include "test/support/big.h"
-#include "wheel/core/service.h"
-#include "wheel/driver/driver.h"
-#include "wheel/driver/purge.h"
-#include "test/support/rig_suite.h"
+#include "storm.h"
 
 enum { MANY = 1000000, SOME = 400000 /* of the half that does not fire */ };
 
@@ -24,16 +18,6 @@ static void allocate(void)
 }
 
 TestSuite(driver_storm_idle, .init = allocate, .fini = close_rig, .timeout = 90);
-
-static void ignore(void *arg)
-{
-	(void)arg;
-}
-
-static uint64_t held_bytes(void)
-{
-	return stats_of(rig.service).memory_bytes;
-}
 
 static uint64_t next_expiry(void)
 {
@@ -67,14 +51,8 @@ static bool in_purge(void)
 	return tw__purging(rig.service);
 }
 
-static void cancel(size_t from, size_t end)
-{
-	for (size_t i = from; i < end; i++)
-		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
-}
-
 /* Half have fired, the others are timers[]. Bytes that are held. */
-static uint64_t open_after_half(void)
+static int64_t open_after_half(void)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.lane_entries = 4 << 20; /* a storm that nobody drains */
@@ -85,48 +63,47 @@ static uint64_t open_after_half(void)
 	}
 	rig_advance(&rig, 5 * MS);
 	expect_eq(stats_of(rig.service).fired, MANY / 2);
-	return held_bytes();
+	return held_bytes(rig.service);
 }
 
-static void expect_given_back(uint64_t held)
+static void expect_given_back(int64_t held)
 {
 	drive(always, WITHIN_NS);
-	expect_le(held_bytes(), held / 10);
+	expect_le(held_bytes(rig.service), held / 10);
 	expect_eq(next_expiry() >= rig_now(&rig) + HOUR - MS, true);
 	expect_sound(rig.service);
-	for (size_t i = 0; i < MANY / 2; i += 997)
-		expect_eq(tw_cancel(rig.service, timers[i]), TW_GONE);
+	expect_all_gone(timers, MANY / 2);
 }
 
 Test(driver_storm_idle, cancelled_before_memory_goes_back)
 {
-	uint64_t held = open_after_half();
-	cancel(0, MANY / 2);
+	int64_t held = open_after_half();
+	cancel_between(rig.service, timers, 0, MANY / 2);
 	expect_given_back(held);
 }
 
 Test(driver_storm_idle, cancelled_while_memory_goes_back)
 {
-	uint64_t held = open_after_half();
-	cancel(0, SOME);
+	int64_t held = open_after_half();
+	cancel_between(rig.service, timers, 0, SOME);
 	drive(before_purge, WITHIN_NS);
 	expect_eq(in_purge(), true);
 	for (int i = 0; i < 50; i++) /* about half of the blocks have been looked at */
 		drive(in_purge, MS);
 	expect_eq(in_purge(), true);
-	cancel(SOME, MANY / 2);
+	cancel_between(rig.service, timers, SOME, MANY / 2);
 	drive(in_purge, WITHIN_NS);
 	expect_given_back(held);
 }
 
 Test(driver_storm_idle, cancelled_after_memory_went_back)
 {
-	uint64_t held = open_after_half();
-	cancel(0, SOME);
+	int64_t held = open_after_half();
+	cancel_between(rig.service, timers, 0, SOME);
 	drive(before_purge, WITHIN_NS);
 	drive(in_purge, WITHIN_NS);
 	expect_eq(in_purge(), false);
-	cancel(SOME, MANY / 2);
+	cancel_between(rig.service, timers, SOME, MANY / 2);
 	expect_given_back(held);
 }
 
@@ -134,12 +111,12 @@ Test(driver_storm_idle, cancelled_after_memory_went_back)
 Test(driver_storm_idle, sleeps_where_nothing_can_go_back)
 {
 	enum { NTH = 400, MOST_TURNS = 3000 /* a pass over all blocks, a step a tick */ };
-	uint64_t held = open_after_half();
+	int64_t held = open_after_half();
 	for (size_t i = 0; i < MANY / 2; i++)
 		if (i % NTH)
-			cancel(i, i + 1);
+			cancel_between(rig.service, timers, i, i + 1);
 	int turns = drive(always, 10 * WITHIN_NS);
-	expect_ge(held_bytes(), held / 3);
+	expect_ge(held_bytes(rig.service), held / 3);
 	expect_le(turns, MOST_TURNS);
 	expect_eq(drive(always, 10 * WITHIN_NS) <= 8, true); /* only far timers move (G9) */
 }
