@@ -9,30 +9,6 @@ TestSuite(semaphore_bad_input, .fini = close_left);
 
 /* ---------------------------------------------------------------------- life */
 
-Test(semaphore_bad_input, destroy_is_refused_while_somebody_waits)
-{
-	open_with(1);
-	acquire(1);
-	tw_waiter waiter = wait_as(1);
-	expect_eq(tw_semaphore_destroy(permits), -EBUSY);
-	expect_eq(tw_semaphore_cancel(permits, waiter), TW_CANCELLED);
-}
-
-/* The executor never takes the cancelled function, so the driver does the rest. */
-Test(semaphore_bad_input, executor_that_refuses_for_good_does_not_keep_it_from_its_end)
-{
-	open_with(1);
-	queue.refuse = SIZE_MAX;
-	tw_waiter early = wait_as(1);
-	expect_eq(tw_semaphore_cancel(permits, early), TW_CANCELLED);
-	tw_waiter late = wait_as(2);
-	rig_advance(&rig, 2 * MS); /* it has been offered again, and refused */
-	expect_eq(tw_semaphore_cancel(permits, late), TW_CANCELLED);
-	rig_advance(&rig, 2 * MS);
-	expect_eq(gauges().handed, 0);
-	expect_eq(called, 0);
-}
-
 Test(semaphore_bad_input, service_and_pool_stay_open_while_it_lives)
 {
 	tw_pool *pool;

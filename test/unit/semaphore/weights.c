@@ -40,17 +40,6 @@ Test(semaphore_weights, light_ones_start_when_a_heavy_thread_gives_up)
 	release(3);
 }
 
-Test(semaphore_weights, cancelled_hand_over_returns_all_its_permits)
-{
-	open_with(4);
-	tw_waiter handed = wait_for(4, 1);
-	wait_for(2, 2);
-	wait_for(2, 3);
-	expect_eq(tw_semaphore_cancel(permits, handed), TW_CANCELLED);
-	expect_called(2, (int[]){2, 3});
-	expect_eq(tw_semaphore_release(permits, 4), 0);
-}
-
 static void *acquire_two(void *arg)
 {
 	*(int *)arg = tw_semaphore_acquire(permits, 2, TW_FOREVER);
