@@ -13,23 +13,13 @@ static struct queue_executor tickets;
 static tw_action_scheduler *scheduler;
 static tw_action *armed_actions[1024]; /* actions that close_left destroys */
 static int armed_count;
-static struct log notes;                 /* of all works */
-static struct told failed;               /* of all failures */
-static int turns_wanted, turns_unwanted; /* calls of `wanted` */
-
-static inline void note_wanted(void *arg, bool is_wanted)
-{
-	turns_wanted += is_wanted;
-	turns_unwanted += !is_wanted;
-}
+static struct log notes; /* of all works */
 
 static inline void open_scheduler(struct tw_action_scheduler_config config)
 {
 	notes.count = 0;
 	config.size = sizeof config;
 	config.service = rig.service;
-	config.failed = tell_failure;
-	config.failed_arg = &failed;
 	scheduler = scheduler_of(&config);
 }
 
@@ -54,31 +44,16 @@ static inline void open_queue(void)
 	rig_open(&rig, &cfg);
 }
 
-static inline void open_queued(enum tw_action_kind kind)
-{
-	open_queue();
-	open_scheduler((struct tw_action_scheduler_config){.kind = kind});
-}
-
-/* Without a service. The test flushes it. Calls of `wanted` are counted. */
+/* Without a service. The test flushes it. */
 static inline void open_by_caller(enum tw_action_kind kind, uint32_t flags)
 {
-	turns_wanted = turns_unwanted = 0;
 	open_scheduler((struct tw_action_scheduler_config){
-	    .kind = kind, .flags = TW_ACTION_FLAG_BY_CALLER | flags, .wanted = note_wanted});
+	    .kind = kind, .flags = TW_ACTION_FLAG_BY_CALLER | flags});
 }
 
 static inline void arm(struct work *work, uint64_t delay_ns)
 {
 	work_schedule(work, scheduler, delay_ns);
-	armed_actions[armed_count++] = work->action;
-}
-
-/* Made; not armed. */
-static inline void create(struct work *work)
-{
-	work->scheduler = scheduler;
-	expect_eq(tw_action_create(&work->action, scheduler, work_run, NULL), 0);
 	armed_actions[armed_count++] = work->action;
 }
 

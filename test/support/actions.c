@@ -3,22 +3,17 @@
 int work_run(tw_action *action, void *state)
 {
 	struct work *work = state;
-	work->overlapped |= work->inside;
-	work->inside = true;
 	if (work->log && work->log->count < LOG_MOST) {
 		work->log->ids[work->log->count] = work->id;
 		work->log->at_ns[work->log->count++] = tw_action_scheduler_now(work->scheduler);
 	}
 	work->runs++;
-	if (work->slow_ns)
-		tw_clock_manual_set(work->rig->clock, rig_now(work->rig) + work->slow_ns);
 	if (work->rearms > 0) {
 		work->rearms--;
-		work->error = tw_action_schedule(action, work, work->delay_ns);
+		work->error = tw_action_schedule(action, work, 0);
 	}
 	if (work->act)
 		work->act(work);
-	work->inside = false;
 	return work->answer;
 }
 
@@ -55,15 +50,4 @@ void expect_log_is(const struct log *log, const int *ids, int count)
 		cr_assert_eq(log->ids[i], ids[i], "run %d is of %d, not %d", i, log->ids[i],
 			     ids[i]);
 	expect_eq(log->count, count);
-}
-
-void tell_failure(void *arg, tw_action *action, int failure, size_t closed)
-{
-	struct told *told = arg;
-	told->count++;
-	told->failure = failure;
-	told->closed = closed;
-	told->action = action;
-	if (told->destroys)
-		tw_action_destroy(action);
 }

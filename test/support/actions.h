@@ -21,17 +21,10 @@ struct work {
 	tw_action *action;
 	int id;
 	int runs;
-	int rearms;        /* further re-arms */
-	uint64_t delay_ns; /* of these */
-	int answer;        /* what it returns */
-	int error;         /* of the last arm */
-	bool inside;
-	bool overlapped;
+	int rearms; /* further re-arms */
+	int answer; /* what it returns */
+	int error;  /* of the last arm */
 	void (*act)(struct work *work);
-	struct work *other;
-	int other_answer;
-	uint64_t slow_ns; /* so long it takes, on the rig's clock */
-	struct rig *rig;
 };
 
 int work_run(tw_action *action, void *state);
@@ -46,17 +39,6 @@ static inline int schedule_new(tw_action_scheduler *scheduler, tw_action_fn *fn,
 
 /* Made and armed, which must succeed. */
 void work_schedule(struct work *work, tw_action_scheduler *scheduler, uint64_t delay_ns);
-
-/* The last call of a scheduler's `failed`. */
-struct told {
-	int count, failure;
-	size_t closed;
-	tw_action *action;
-	bool destroys; /* it destroys the action */
-};
-
-/* For its config: failed, with a struct told as failed_arg. */
-void tell_failure(void *told, tw_action *action, int failure, size_t closed);
 
 tw_action_scheduler *scheduler_of(const struct tw_action_scheduler_config *config);
 tw_action_scheduler *scheduler_on(tw_service *service, enum tw_action_kind kind);

@@ -15,8 +15,7 @@ struct limited {
 	struct rig rig;
 	struct queue_executor queue;
 	tw_limiter *limiter;
-	int started[64], settled[64]; /* numbers of loads, in order */
-	unsigned starts, settles;
+	unsigned starts; /* of all loads */
 };
 
 struct load {
@@ -111,7 +110,5 @@ const char *load_status(const struct tw_job_result *result);
 
 /* It has settled once, so. */
 void expect_settled(const struct load *load, enum tw_job_status status, int error);
-
-void expect_started_in_order(const struct limited *home, unsigned n, const int *numbers);
 
 #endif

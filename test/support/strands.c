@@ -60,23 +60,6 @@ void note_release(void *arg, enum tw_fate fate)
 	noted->releases++;
 }
 
-static void submit(struct noted *noted, uint64_t delay_ns, uint64_t period_ns,
-		   tw_release_fn *release)
-{
-	struct tw_period period = {.size = sizeof period,
-				   .first_ns = delay_ns,
-				   .period_ns = period_ns,
-				   .missed = TW_MISSED_BURST};
-	struct tw_strand_task spec = {.size = sizeof spec,
-				      .fn = note_run,
-				      .arg = noted,
-				      .delay_ns = period_ns ? 0 : delay_ns,
-				      .period = period_ns ? &period : NULL,
-				      .release = release};
-	expect_eq(tw_strand_submit_task(noted->rig->strand, &spec, &noted->task), 0);
-	expect_ne(noted->task.id, 0);
-}
-
 void noted_submit(struct noted *noted, uint64_t delay_ns)
 {
 	expect_eq(tw_strand_schedule(noted->rig->strand, delay_ns, note_run, noted, &noted->task),
@@ -86,12 +69,13 @@ void noted_submit(struct noted *noted, uint64_t delay_ns)
 
 void noted_submit_released(struct noted *noted, uint64_t delay_ns)
 {
-	submit(noted, delay_ns, 0, note_release);
-}
-
-void noted_submit_every(struct noted *noted, uint64_t first_ns, uint64_t period_ns)
-{
-	submit(noted, first_ns, period_ns, note_release);
+	struct tw_strand_task spec = {.size = sizeof spec,
+				      .fn = note_run,
+				      .arg = noted,
+				      .delay_ns = delay_ns,
+				      .release = note_release};
+	expect_eq(tw_strand_submit_task(noted->rig->strand, &spec, &noted->task), 0);
+	expect_ne(noted->task.id, 0);
 }
 
 struct tw_strand_stats strand_stats(tw_strand *strand)

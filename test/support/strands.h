@@ -45,7 +45,6 @@ void note_release(void *arg, enum tw_fate fate);
 /* Must succeed. */
 void noted_submit(struct noted *noted, uint64_t delay_ns);
 void noted_submit_released(struct noted *noted, uint64_t delay_ns);
-void noted_submit_every(struct noted *noted, uint64_t first_ns, uint64_t period_ns);
 
 struct tw_strand_stats strand_stats(tw_strand *strand);
 

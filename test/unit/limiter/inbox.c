@@ -24,8 +24,6 @@ static int plain(void *arg, struct tw_job_run *run)
 {
 	struct load *load = arg;
 	load->starts++;
-	if (home.starts < 64)
-		home.started[home.starts++] = load->number;
 	load->result.id = run->id;
 	return 0;
 }

@@ -7,7 +7,7 @@
 
 TestSuite(scheduler_bounds, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-static const struct script expired[] = {
+static const struct script expired_ones[] = {
     {"an expired task that yields works for a slice in each turn",
      "",
      {{"submit 1 timeout=-1 eager units=13 each=1; run", "wanted, late 1, @5 left 8, MORE"},
@@ -17,7 +17,7 @@ static const struct script expired[] = {
 
 Test(scheduler_bounds, expired)
 {
-	PLAY(&scheduler_stage, NULL, expired);
+	PLAY(&scheduler_stage, NULL, expired_ones);
 }
 
 static int spend_and_end(struct job *job, struct tw_turn *turn)
