@@ -9,7 +9,18 @@
 struct limited script_home;
 struct load script_loads[64];
 
-static bool is_accepted[64];
+static bool is_accepted[64], has_done[64];
+
+/* Calls that a job's callbacks make, and where. */
+static struct made {
+	const char *in_run, *in_started, *in_retried, *in_stop, *in_done, *in_release, *in_asked;
+	bool refuses;
+	int64_t chosen_ns;
+} made[64];
+
+static const int64_t as_given = INT64_MIN;
+
+static const char *in_idle; /* calls of the next listeners */
 
 static const char *const states[] = {"QUEUED", "RUNNING", "RETRYING", "SETTLED", "GONE"};
 
@@ -20,11 +31,18 @@ static void expect_job(tw_job job, uint64_t id)
 	expect_eq(job.id, script_loads[id - 1].job.id);
 }
 
+static void play_made(const char *calls)
+{
+	if (calls)
+		play_calls(calls);
+}
+
 static void say_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
 	expect_job(job, id);
 	expect_eq(attempt, script_loads[id - 1].starts + 1);
 	say("started %d", (int)id - 1);
+	play_made(made[id - 1].in_started);
 }
 
 static void say_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
@@ -32,6 +50,7 @@ static void say_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, ui
 	expect_job(job, id);
 	expect_eq(attempt, script_loads[id - 1].starts);
 	say("retried %d after %d", (int)id - 1, (int)(delay_ns / MS));
+	play_made(made[id - 1].in_retried);
 }
 
 static void say_settled(void *arg, tw_job job, const struct tw_job_result *result)
@@ -67,7 +86,10 @@ static void open_limiter(const struct words *given)
 		service.tick_ns = 50000;
 	}
 	memset(is_accepted, 0, sizeof is_accepted);
+	memset(has_done, 0, sizeof has_done);
 	memset(script_loads, 0, sizeof script_loads);
+	memset(made, 0, sizeof made);
+	in_idle = NULL;
 	limited_open_in(&script_home, &service, &config);
 	if (!has_word(given, "paused"))
 		expect_eq(tw_limiter_set_paused(script_home.limiter, false), 0);
@@ -78,7 +100,7 @@ static void close_limiter(void)
 	expect_eq(script_home.limiter->times.timed, 0);
 	limited_close(&script_home);
 	for (int n = 0; n < 64; n++) {
-		expect_eq(script_loads[n].dones, is_accepted[n]);
+		expect_eq(script_loads[n].dones, has_done[n]);
 		expect_eq(script_loads[n].releases, is_accepted[n]);
 	}
 }
@@ -88,6 +110,72 @@ static void close_limiter(void)
 static uint64_t ms_of(const struct words *words, const char *name)
 {
 	return (uint64_t)option_of(words, name, 0) * MS;
+}
+
+/* The callbacks of load_task, wrapped. */
+static struct tw_limiter_task inner;
+
+static struct made *made_of(const void *load)
+{
+	return &made[((const struct load *)load)->number];
+}
+
+static int run_and_call(void *arg, struct tw_job_run *run)
+{
+	int r = inner.fn(arg, run);
+	play_made(made_of(arg)->in_run);
+	return r;
+}
+
+static void stop_and_call(void *arg, tw_job job, enum tw_job_status why)
+{
+	inner.stop(arg, job, why);
+	play_made(made_of(arg)->in_stop);
+}
+
+static void done_and_call(void *arg, const struct tw_job_result *result)
+{
+	inner.done(arg, result);
+	play_made(made_of(arg)->in_done);
+}
+
+static void release_and_call(void *arg)
+{
+	inner.release(arg);
+	play_made(made_of(arg)->in_release);
+}
+
+static bool ask(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
+{
+	const struct load *load = arg;
+	expect_eq(load->job.id, job.id);
+	say("asked about %s of %u, %d", error_name(error), attempt, (int)(*delay_ns / (int64_t)MS));
+	play_made(made_of(load)->in_asked);
+	if (made_of(load)->chosen_ns != as_given)
+		*delay_ns = made_of(load)->chosen_ns;
+	return !made_of(load)->refuses;
+}
+
+/* A choice that is none is in ns. */
+static struct made make(const struct words *words)
+{
+	int64_t chosen = option_of(words, "chosen", as_given);
+	struct made calls = {.in_release = words->in_release,
+			     .refuses = has_word(words, "refuse"),
+			     .chosen_ns =
+				 chosen > 0 && chosen != INT64_MAX ? chosen * (int64_t)MS : chosen};
+	const struct {
+		const char *word, **calls;
+	} places[] = {
+	    {"asks", &calls.in_asked},         {"in_started", &calls.in_started},
+	    {"in_retried", &calls.in_retried}, {"in_stop", &calls.in_stop},
+	    {"in_done", &calls.in_done},       {"submit", &calls.in_run},
+	};
+	size_t i = 0;
+	while (i < sizeof places / sizeof *places - 1 && !has_word(words, places[i].word))
+		i++;
+	*places[i].calls = words->in_run;
+	return calls;
 }
 
 struct tw_limiter_task script_task(int64_t n, const struct words *words)
@@ -100,7 +188,12 @@ struct tw_limiter_task script_task(int64_t n, const struct words *words)
 			      .fails = (unsigned)option_of(words, "fails", 0),
 			      .stays_ns = ms_of(words, "stays"),
 			      .held = has_word(words, "held")};
-	struct tw_limiter_task task = load_task(load);
+	struct tw_limiter_task task = inner = load_task(load);
+	task.fn = run_and_call;
+	task.stop = stop_and_call;
+	task.done = done_and_call;
+	task.release = release_and_call;
+	made[n] = make(words);
 	task.flags |= has_word(words, "keep") ? TW_LIMITER_TASK_KEEP : 0;
 	task.priority = (int32_t)option_of(words, "priority", 0);
 	task.permits = (uint32_t)option_of(words, "permits", 0);
@@ -111,13 +204,18 @@ struct tw_limiter_task script_task(int64_t n, const struct words *words)
 		task.wait_ns = 1;
 		task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
 	}
+	if (has_word(words, "no_stop"))
+		task.stop = NULL;
+	if (has_word(words, "no_done"))
+		task.done = NULL;
 	if (has_word(words, "bare"))
 		task.done = NULL, task.stop = NULL, task.release = NULL;
 	task.retry = (struct tw_retry){.count = (uint32_t)option_of(words, "retries", 0),
 				       .delay_ns = ms_of(words, "delay"),
 				       .factor_x100 = (uint32_t)option_of(words, "factor", 0),
 				       .cap_ns = ms_of(words, "cap"),
-				       .deadline_ns = ms_of(words, "deadline")};
+				       .deadline_ns = ms_of(words, "deadline"),
+				       .allow = has_word(words, "asks") ? ask : NULL};
 	return task;
 }
 
@@ -126,6 +224,7 @@ void script_submit(int64_t n, const struct tw_limiter_task *task)
 	struct load *load = &script_loads[n];
 	int r = tw_limiter_submit_task(script_home.limiter, task, &load->job);
 	is_accepted[n] = r == 0 && task->release;
+	has_done[n] = r == 0 && task->done;
 	expect_eq(load->job.id != 0, r == 0);
 	say_answer(r);
 }
@@ -201,7 +300,7 @@ static void wait_job(const struct words *words)
 		say_answer(r);
 	else
 		say("was %s", load_status(&result));
-	if (r == 0)
+	if (r == 0 && load->dones)
 		cr_assert_eq(result.value, load->result.value);
 }
 
@@ -216,6 +315,12 @@ static void ask_cancelled(const struct words *words)
 			expect_eq(tw_job_is_cancelled(script_home.limiter, load->attempt), is);
 		say("%s", is ? "is cancelled" : "goes on");
 	}
+}
+
+static void say_released(const struct words *words)
+{
+	EACH_NUMBER(words, n)
+	say("%s", script_loads[n].releases ? "released" : "not released");
 }
 
 /* ----------------------------------------------------------------- the limiter */
@@ -241,6 +346,7 @@ static void close_it(const struct words *words)
 static void listener(void *arg, const struct tw_job_result *results, size_t n)
 {
 	say("listener %d", *(int *)arg);
+	play_made(in_idle);
 	for (size_t i = 0; i < n; i++) {
 		struct load *load = &script_loads[results[i].id - 1];
 		say("result %d %s", (int)results[i].id - 1, load_status(&results[i]));
@@ -285,6 +391,7 @@ static void wait_idle(const struct words *words)
 static void listen_idle(const struct words *words)
 {
 	static int numbers[64];
+	in_idle = words->in_run;
 	EACH_NUMBER(words, n)
 	{
 		numbers[n] = n;
@@ -301,6 +408,7 @@ static const struct verb verbs[] = {
     {"priority", set_priority},
     {"wait", wait_job},
     {"is_cancelled", ask_cancelled},
+    {"released", say_released},
     {"pause", pause_it},
     {"resume", resume_it},
     {"close", close_it},

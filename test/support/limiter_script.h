@@ -15,11 +15,15 @@
  *       retries=N delay=MS factor=PERCENT cap=MS deadline=MS
  *       queue=MS attempt=MS total=MS (timeouts) priority=N permits=N keep
  *       too_late          waits for room until an instant that has passed
- *       bare              without callbacks
+ *       bare              without callbacks; no_stop, no_done
+ *       asks              retry.allow says "asked about EIO of 1, 5", the attempt and the delay;
+ *                         refuse: it refuses; chosen=MS: the delay; 0 or less is in ns
+ *       {CALLS}           made in its function; or by asks, in_started, in_retried, in_stop, in_done
+ *       [CALLS]           made in its release
  *   end N [EIO]           completes the attempt that N began last; complete N: by its handle
- *   cancel, state, wait, is_cancelled N; priority N P
+ *   cancel, state, wait, is_cancelled, released N; priority N P
  *   pause, resume, close drop|drain [MS], close_then drop|drain, destroy (it answers EBUSY),
- *   limit N, rate STARTS MS, wait_idle, on_idle N
+ *   limit N, rate STARTS MS, wait_idle, on_idle N [{CALLS}]
  *   stats NAME..          gauges and counters; result N NAME..: id, attempts, queued, run; times:
  *                         how many jobs have a time to keep, and whether a timer is armed for them
  *

@@ -7,73 +7,45 @@
 
 TestSuite(limiter_backoff, .fini = close_left);
 
-static bool refuses;
-static int64_t chosen_ns; /* INT64_MIN: as given */
-
-static bool allow(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
-{
-	struct load *load = arg;
-	expect_eq(load->job.id, job.id);
-	expect_eq(load->dones, 0);
-	say("asked about %s of %u, %d", error_name(error), attempt, (int)(*delay_ns / (int64_t)MS));
-	if (chosen_ns != INT64_MIN)
-		*delay_ns = chosen_ns;
-	return !refuses;
-}
-
-/* refuse, or chosen=MS (-1, -2: ns) */
-static void submit_asking(const struct words *words)
-{
-	struct tw_limiter_task task = script_task(words->number[0], words);
-	int64_t ms = option_of(words, "chosen", INT64_MIN);
-	refuses = has_word(words, "refuse");
-	chosen_ns = ms > 0 && ms != INT64_MAX ? ms * (int64_t)MS : ms;
-	task.retry.allow = allow;
-	text[0] = 0;
-	tw_set_misuse_hook(keep_text);
-	script_submit(words->number[0], &task);
-}
-
 static void say_misuse(const struct words *words)
 {
 	say("%s", text);
 }
 
-static const struct verb verbs[] = {
-    {"submit_asking", submit_asking}, {"misuse", say_misuse}, {NULL, NULL}};
+static const struct verb verbs[] = {{"misuse", say_misuse}, {NULL, NULL}};
 
 static const struct script predicates[] = {
     {"refuses a retry; its delay is of no matter",
      "",
-     {{"submit_asking 0 error=ENOENT retries=5 delay=3 refuse chosen=-7",
+     {{"submit asks 0 error=ENOENT retries=5 delay=3 refuse chosen=-7",
        "start 0, asked about ENOENT of 1, 3, 0 failed ENOENT"}}},
     {"sees and changes the delay",
      "hooks",
-     {{"submit_asking 0 error=EIO fails=2 retries=2 delay=3 factor=300 chosen=40",
+     {{"submit asks 0 error=EIO fails=2 retries=2 delay=3 factor=300 chosen=40",
        "started 0, start 0, asked about EIO of 1, 3, retried 0 after 40"},
       {"advance 100",
        "@40 started 0, start 0, asked about EIO of 2, 9, retried 0 after 40, @80 started 0, "
        "start 0, settled 0, 0 ok, idle"}}},
     {"is asked only about retries that the rest allows",
      "",
-     {{"submit_asking 0 error=EIO retries=0", "start 0, 0 failed EIO"},
-      {"submit_asking 1 retries=3", "start 1, 1 ok"},
-      {"submit_asking 2 error=EIO retries=9 deadline=19 chosen=20", /* the deadline binds it */
+     {{"submit asks 0 error=EIO retries=0", "start 0, 0 failed EIO"},
+      {"submit asks 1 retries=3", "start 1, 1 ok"},
+      {"submit asks 2 error=EIO retries=9 deadline=19 chosen=20", /* the deadline binds it */
        "start 2, asked about EIO of 1, 0, 2 failed EIO"}}},
     {"decides about timed-out attempts, whose error and value are ignored",
      "",
-     {{"submit_asking 0 held attempt=10 retries=3 refuse", "start 0"},
+     {{"submit asks 0 held attempt=10 retries=3 refuse", "start 0"},
       {"advance 15", "@10 stop 0 timed out"},
       {"complete 0 EIO; -", "@15 LATE, -, asked about ETIMEDOUT of 1, 0, 0 timed out"}}},
     {"a negative delay fails the job",
      "",
-     {{"submit_asking 0 error=EIO retries=5 chosen=-2",
+     {{"submit asks 0 error=EIO retries=5 chosen=-2",
        "start 0, asked about EIO of 1, 0, 0 failed EINVAL"},
       {"misuse; stats retried",
        "retry.allow: delay_ns has a value that the header does not allow, retried=0"}}},
     {"a delay that is too long fails the job",
      "",
-     {{"submit_asking 0 error=EIO retries=5 chosen=9223372036854775807",
+     {{"submit asks 0 error=EIO retries=5 chosen=9223372036854775807",
        "start 0, asked about EIO of 1, 0, 0 failed EINVAL"},
       {"misuse; stats retried",
        "retry.allow: delay_ns has a value that the header does not allow, retried=0"}}},
@@ -81,6 +53,7 @@ static const struct script predicates[] = {
 
 Test(limiter_backoff, predicates)
 {
+	tw_set_misuse_hook(keep_text);
 	PLAY(&limiter_stage, verbs, predicates);
 }
 

@@ -211,31 +211,3 @@ Test(limiter_beside, no_job_starts_after_a_pause_has_returned_however_many_threa
 	expect_eq(tw_limiter_destroy(threaded), 0);
 	expect_eq(tw_service_destroy(service), 0);
 }
-
-/* --------------------------------------------------------------------- close */
-
-static struct load again;
-static int again_answer;
-
-static void submit_again(void *arg, const struct tw_job_result *result)
-{
-	struct load *load = arg;
-	load->dones++;
-	load->result = *result;
-	if (result->status == TW_JOB_STATUS_DROPPED)
-		again_answer = tw_limiter_submit(home.limiter, job_succeeds, &again, NULL);
-}
-
-Test(limiter_beside, submit_from_a_dropped_jobs_done_is_refused)
-{
-	struct load load = LOAD(1);
-	again = LOAD(2);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
-	task.done = submit_again;
-	load_submit_task(&load, &task);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_settled(&load, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	expect_eq(again_answer, -ESHUTDOWN);
-	limited_pump(&home); /* takes back what the executor was given */
-}

@@ -55,6 +55,29 @@ Test(limiter_bounds, lines)
 	PLAY(&limiter_stage, NULL, lines);
 }
 
+static const struct script callbacks[] = {
+    {"a callback may call anything",
+     "",
+     {{"submit 0 {submit 1}; submit 2 in_done {submit 3}; submit 4 [submit 5]",
+       "start 0, 0 ok, start 2, 2 ok, start 4, 4 ok, start 1, 1 ok, start 3, 3 ok, start 5, 5 "
+       "ok"}}},
+    {"the context of the submit goes with the job: its function, release and the listener",
+     "",
+     {{"set_context 1; submit 0 {context} [context]; on_idle 1 {context}; set_context 2",
+       "start 0, context 1, 0 ok, context 1, listener 1, context 1"},
+      {"context", "context 2"}}},
+    {"its done function, and a retry's predicate",
+     "",
+     {{"set_context 1; submit 0 in_done {context}; submit 1 error=EIO retries=1 asks {context}",
+       "start 0, 0 ok, context 1, start 1, asked about EIO of 1, 0, context 1"},
+      {"advance 1", "@1 start 1, 1 failed EIO"}}},
+};
+
+Test(limiter_bounds, callbacks)
+{
+	PLAY(&limiter_stage, NULL, callbacks);
+}
+
 static const struct script queries[] = {
     {"a kept result is there until a wait has taken it",
      "",
@@ -119,70 +142,4 @@ Test(limiter_bounds, stale_and_random_handles_are_harmless)
 	}
 	limited_pump(&home);
 	complete(&next, 0);
-}
-
-static void submit_in_done(void *arg, const struct tw_job_result *result)
-{
-	struct load *load = arg;
-	load->dones++;
-	if (load->dones < 5) {
-		struct tw_limiter_task task = load_task(load);
-		task.done = submit_in_done;
-		tw_limiter_submit_task(home.limiter, &task, NULL);
-	}
-}
-
-Test(limiter_bounds, callbacks_may_call_anything)
-{
-	struct load load = LOAD(1);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
-	task.done = submit_in_done;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_eq(load.dones, 5);
-}
-
-/* ------------------------------------------------------------------- context */
-
-static void *contexts[4];
-
-static int see_context(void *arg, struct tw_job_run *run)
-{
-	contexts[0] = tw_context_get();
-	return 0;
-}
-
-static void see_context_in_done(void *arg, const struct tw_job_result *result)
-{
-	contexts[1] = tw_context_get();
-}
-
-static void see_context_in_release(void *arg)
-{
-	contexts[2] = tw_context_get();
-}
-
-static void see_context_in_idle(void *arg, const struct tw_job_result *results, size_t n)
-{
-	contexts[3] = tw_context_get();
-}
-
-Test(limiter_bounds, context_of_the_submit_goes_with_the_job)
-{
-	int mine = 1, other = 2;
-	struct tw_limiter_task task = {.size = sizeof(task),
-				       .fn = see_context,
-				       .done = see_context_in_done,
-				       .release = see_context_in_release};
-	open_started(1);
-	tw_context_set(&mine);
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
-	expect_eq(tw_limiter_on_idle(home.limiter, see_context_in_idle, NULL), 0);
-	tw_context_set(&other);
-	limited_pump(&home);
-	cr_assert_eq(tw_context_get(), &other);
-	tw_context_set(NULL);
-	for (int i = 0; i < 4; i++)
-		cr_assert_eq(contexts[i], &mine);
 }

@@ -51,6 +51,10 @@ static const struct script late_ones[] = {
      {{"submit 0 stays=400 attempt=50 retries=1 delay=1", "start 0"},
       {"state 0; advance 2; result 0 attempts",
        "@400 RETRYING, @401 start 0, 0 ok, @402 attempts=2"}}},
+    {"a job learns from the clock that it is past its time",
+     "",
+     {{"submit 0 attempt=50 {is_cancelled 0; pass 60; is_cancelled 0}",
+       "start 0, goes on, @60 is cancelled, 0 timed out"}}},
     {"completed after its time, an attempt is timed out, and so it is answered",
      "",
      {{"submit 0 held attempt=50", "start 0"},
@@ -86,29 +90,6 @@ Test(limiter_clock, job_whose_time_in_line_has_passed_is_not_started)
 		expect_settled(&last, TW_JOB_STATUS_SUCCEEDED, 0);
 		close_all();
 	}
-}
-
-static bool was_cancelled[2];
-
-static int ask_twice(void *arg, struct tw_job_run *run)
-{
-	was_cancelled[0] = tw_job_is_cancelled(run->limiter, run->job);
-	limited_pass(&home, 60 * MS);
-	was_cancelled[1] = tw_job_is_cancelled(run->limiter, run->job);
-	return 0;
-}
-
-Test(limiter_clock, job_learns_from_the_clock_that_it_is_past_its_time)
-{
-	struct load load = LOAD(1);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
-	task.fn = ask_twice;
-	task.attempt_timeout_ns = 50 * MS;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_eq(was_cancelled[0], false);
-	expect_eq(was_cancelled[1], true);
 }
 
 /* A thread waits for room for the load behind the two others, until its time has passed. */

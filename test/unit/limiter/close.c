@@ -36,23 +36,6 @@ Test(limiter_close, pauses)
 	PLAY(&limiter_stage, NULL, pauses);
 }
 
-static int close_inside(void *arg, struct tw_job_run *run)
-{
-	say("closes");
-	script_close_then(TW_CLOSE_DRAIN);
-	expect_eq(tw_limiter_submit(run->limiter, close_inside, arg, NULL), -ESHUTDOWN);
-	return 0;
-}
-
-static void submit_closing(const struct words *words)
-{
-	struct tw_limiter_task task = script_task(0, words);
-	task.fn = close_inside;
-	script_submit(0, &task);
-}
-
-static const struct verb closing_verbs[] = {{"submit_closing", submit_closing}, {NULL, NULL}};
-
 static const struct script closes[] = {
     {"a drop drops the line, waits for the running and refuses jobs",
      "",
@@ -68,11 +51,14 @@ static const struct script closes[] = {
       {"end 0; close drain", "0 ok"}}},
     {"a drain from a job lets the old run and refuses the new",
      "",
-     {{"submit_closing 0; submit 1 error=EIO fails=1 retries=1 delay=3; submit 2 takes=7; "
-       "submit 3",
-       "closes, 0 ok, start 1, start 2"},
+     {{"submit 0 {close_then drain; submit 9}; submit 1 error=EIO fails=1 retries=1 delay=3; "
+       "submit 2 takes=7; submit 3",
+       "start 0, ESHUTDOWN, 0 ok, start 1, start 2"},
       {"advance 5", ""},
       {"advance 10", "@7 2 ok, start 3, 3 ok, start 1, 1 ok, listener 99"}}},
+    {"a dropped job's done function cannot submit any more",
+     "",
+     {{"submit 0 in_done {submit 1}; close drop", "0 dropped, ESHUTDOWN"}}},
     {"a drop without waiting tells when the running have ended",
      "",
      {{"submit 0 held; submit 1", "start 0"},
@@ -91,7 +77,7 @@ static const struct script closes[] = {
 
 Test(limiter_close, closes)
 {
-	PLAY(&limiter_stage, closing_verbs, closes);
+	PLAY(&limiter_stage, NULL, closes);
 }
 
 static int drained = 1;

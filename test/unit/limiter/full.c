@@ -8,27 +8,6 @@
 #include "executor/limiter/internal.h"
 #include "test/support/limiter_script.h"
 
-/* The attempt of an asynchronous job is completed, and its function stays. */
-static int complete_and_tick(void *arg, struct tw_job_run *run)
-{
-	struct load *load = arg;
-	load->starts++;
-	load->attempt = run->job;
-	expect_eq(tw_job_complete(run->limiter, run->job, 0, arg), 0);
-	say("completed");
-	rig_advance(&script_home.rig, 20 * MS);
-	return TW_JOB_PENDING;
-}
-
-static void submit_staying(const struct words *words)
-{
-	struct tw_limiter_task task = script_task(0, words);
-	task.fn = complete_and_tick;
-	script_submit(0, &task);
-}
-
-static const struct verb full_verbs[] = {{"submit_staying", submit_staying}, {NULL, NULL}};
-
 static const struct script without_timers[] = {
     {"a job keeps its times",
      "full",
@@ -58,8 +37,10 @@ static const struct script without_timers[] = {
       {"end 1", "@20 1 ok"}}},
     {"one that is completed is looked for no more",
      "full",
-     {{"submit_staying 0 held attempt=10", "completed, @20 0 ok"}}},
-    {"the same with timers", "", {{"submit_staying 0 held attempt=10", "completed, @20 0 ok"}}},
+     {{"submit 0 held attempt=10 {end 0; -; drive 20}", "start 0, -, @20 0 ok"}}},
+    {"the same with timers",
+     "",
+     {{"submit 0 held attempt=10 {end 0; -; drive 20}", "start 0, -, @20 0 ok"}}},
     {"tokens come back",
      "full rate=1 interval=10",
      {{"submit 0 1", "start 0, 0 ok"},
@@ -75,7 +56,7 @@ static const struct script without_timers[] = {
 
 Test(limiter_full, without_timers)
 {
-	PLAY(&limiter_stage, full_verbs, without_timers);
+	PLAY(&limiter_stage, NULL, without_timers);
 }
 
 /* --------------------------------------------------------------- in general */

@@ -4,268 +4,90 @@
  */
 #include <errno.h>
 
+#include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
 
 TestSuite(limiter_slow_user, .fini = close_left, .timeout = 60);
 
-enum { TOTAL = 10 };
+/* The driver gets to run, and no thread of the executor does. The release comes last of all. */
+static const struct script slow_ones[] = {
+    {"a predicate",
+     "",
+     {{"submit 0 error=EIO total=10 retries=3 delay=1 asks {drive 15; state 0; wait 0; released "
+       "0}",
+       "start 0, asked about EIO of 1, 1, @15 SETTLED, was timed out, not released, 0 timed out"},
+      {"stats timed_out pending; advance 50", "timed_out=1, pending=0"}}},
+    {"a predicate whose bad answer comes late, and is ignored; `done` does not wait for it",
+     "",
+     {{"submit 0 error=EIO total=10 retries=3 delay=1 chosen=-1 asks {drive 15; pump; released "
+       "0}",
+       "start 0, asked about EIO of 1, 1, @15 0 timed out, not released"},
+      {"advance 50; stats timed_out", "@65 timed_out=1"}}},
+    {"a predicate whose turn comes after the timeout is not called",
+     "",
+     {{"submit 0 held total=10 retries=3 delay=1 asks", "start 0"},
+      {"complete 0 EIO; state 0; stats pending running; drive 15; state 0; wait 0; hold",
+       "RETRYING, pending=1, running=0, @15 SETTLED, was timed out"},
+      {"advance 50", "0 timed out"}}},
+    {"the same of a job whose result is kept",
+     "",
+     {{"submit 0 held keep no_done total=10 retries=3 delay=1 asks", "start 0"},
+      {"complete 0 EIO; state 0; drive 15; state 0; released 0; hold",
+       "RETRYING, @15 SETTLED, not released"},
+      {"advance 50; released 0; wait 0", "release 0, @65 released, was timed out"}}},
+    {"a predicate runs on the executor: who completes a job may be one that must not block",
+     "",
+     {{"submit 0 held total=10 retries=3 delay=1 asks", "start 0"},
+      {"end 0 EIO; -", "-, asked about EIO of 1, 1"},
+      {"advance 2; complete 0", "@1 start 0, @2 0 ok"}}},
+    {"a cancel waits for the predicate: what it may use is the job's",
+     "",
+     {{"submit 0 error=EIO total=10 retries=3 delay=1 asks {cancel 0; pump; released 0}",
+       "start 0, asked about EIO of 1, 1, RUNNING, not released, 0 cancelled EIO"}}},
+    {"started",
+     "hooks",
+     {{"submit 0 error=EIO total=10 retries=3 delay=1 in_started {drive 15; state 0; released 0}",
+       "started 0, @15 SETTLED, not released, start 0, stop 0 timed out, settled 0, 0 timed "
+       "out, idle"},
+      {"advance 50; stats timed_out", "@65 timed_out=1"}}},
+    {"started, of a job without `stop`",
+     "hooks",
+     {{"submit 0 no_stop error=EIO total=10 retries=3 delay=1 in_started {drive 15; released 0}",
+       "started 0, @15 not released, start 0, settled 0, 0 timed out, idle"},
+      {"advance 50; stats timed_out", "@65 timed_out=1"}}},
+    {"started, and settled is not called before it has returned: of the total time",
+     "hooks",
+     {{"submit 0 held total=10 in_started {advance 20; -}; advance 1",
+       "started 0, @10 stop 0 timed out, @20 -, start 0, settled 0, 0 timed out"},
+      {"end 0", "@21 release 0, idle, LATE"}}},
+    {"started, and settled is not called before it has returned: of an attempt's",
+     "hooks",
+     {{"submit 0 held attempt=10 in_started {advance 20; -}; advance 1",
+       "started 0, @10 stop 0 timed out, @20 -, start 0, settled 0, 0 timed out"},
+      {"end 0", "@21 release 0, idle, LATE"}}},
+    {"retried",
+     "hooks",
+     {{"submit 0 error=EIO total=10 retries=3 delay=9 in_retried {state 0; drive 15; state 0}",
+       "started 0, start 0, retried 0 after 9, RETRYING, @15 SETTLED, settled 0, 0 timed out, "
+       "idle"},
+      {"advance 1; stats timed_out", "@16 timed_out=1"}}},
+    {"stop, while the attempt ends and would be retried; `done` comes after it",
+     "",
+     {{"submit 0 held attempt=5 total=10 retries=3 delay=1 in_stop {complete 0 EIO; drive 15; "
+       "state 0}",
+       "start 0"},
+      {"advance 6; state 0", "@5 stop 0 timed out, LATE, @20 SETTLED, 0 timed out, @21 GONE"},
+      {"advance 50", ""}}},
+    {"a function that stays after its completion; it is not stopped",
+     "",
+     {{"submit 0 held total=10 retries=3 delay=1 {end 0 EIO; drive 15; state 0; released 0}",
+       "start 0, @15 SETTLED, not released, 0 timed out"},
+      {"advance 50; stats timed_out", "@65 timed_out=1"}}},
+};
 
-static struct load load;
-static unsigned looks, retried;
-
-/* Its time passes here. The driver gets to run, and no thread of the executor does. */
-static void let_its_time_pass(void)
+Test(limiter_slow_user, slow_ones)
 {
-	struct tw_job_result result = {0};
-	looks++;
-	expect_eq(limited_stats(&home).timed_out, 0);
-	rig_advance(&home.rig, (TOTAL + 5) * MS);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_SETTLED);
-	expect_eq(tw_job_wait(home.limiter, load.job, 0, &result), 0);
-	expect_eq(result.status, TW_JOB_STATUS_TIMED_OUT);
-	expect_eq(result.error, -ETIMEDOUT);
-	expect_eq(limited_stats(&home).timed_out, 1);
-	expect_eq(limited_stats(&home).pending, 0);
-	expect_eq(load.releases, 0); /* it may still use what is the job's */
-}
-
-static struct tw_limiter_task timed_task(void)
-{
-	looks = retried = 0;
-	struct tw_limiter_task task = load_task(&load);
-	task.timeout_ns = TOTAL * MS;
-	task.retry = (struct tw_retry){.count = 3, .delay_ns = MS};
-	return task;
-}
-
-static void expect_timed_out_once(unsigned starts)
-{
-	limited_advance(&home, 50 * MS);
-	expect_eq(looks, 1);
-	expect_eq(load.starts, starts);
-	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	expect_eq(load.releases, 1);
-	expect_eq(limited_stats(&home).timed_out, 1);
-	close_all();
-}
-
-static bool allow_slowly(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
-{
-	let_its_time_pass();
-	return true;
-}
-
-static bool allow_with_a_bad_delay(void *arg, tw_job job, int error, uint32_t attempt,
-				   int64_t *delay_ns)
-{
-	allow_slowly(arg, job, error, attempt, delay_ns);
-	limited_pump(&home); /* `done` need not wait for it */
-	expect_eq(load.dones, 1);
-	expect_eq(load.releases, 0);
-	*delay_ns = -1;
-	return true;
-}
-
-static void start_slowly(void *arg, tw_job job, uint64_t id, uint32_t attempt)
-{
-	let_its_time_pass();
-}
-
-/* The attempt ends meanwhile, and would be retried. */
-static void stop_slowly(void *arg, tw_job job, enum tw_job_status why)
-{
-	expect_ge(tw_job_complete(home.limiter, job, -EIO, NULL), 0);
-	let_its_time_pass();
-	expect_eq(load.dones, 0); /* `done` comes after it */
-}
-
-static int fail_and_stay(void *arg, struct tw_job_run *run)
-{
-	load.starts++;
-	expect_eq(tw_job_complete(home.limiter, run->job, -EIO, NULL), 0);
-	let_its_time_pass();
-	expect_eq(load.stops, 0);
-	return TW_JOB_PENDING;
-}
-
-Test(limiter_slow_user, user_code_that_takes_long_does_not_delay_the_settle)
-{
-	static const struct {
-		tw_retry_fn *allow;
-		void (*started)(void *arg, tw_job job, uint64_t id, uint32_t attempt);
-		tw_job_stop_fn *stop;
-		tw_job_fn *fn;
-		bool held, plain; /* asynchronous; without `stop` */
-	} rows[] = {
-	    {.allow = allow_slowly},
-	    {.allow = allow_with_a_bad_delay}, /* an answer that comes late is ignored */
-	    {.started = start_slowly},
-	    {.started = start_slowly, .plain = true},
-	    {.stop = stop_slowly, .held = true},
-	    {.fn = fail_and_stay, .held = true},
-	};
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct tw_limiter_config config = limited_config(1);
-		load = LOAD((int)i, .answer = -EIO, .held = rows[i].held);
-		limited_hook(&config, (struct limited_hooks){.started = rows[i].started});
-		open_with(config);
-		struct tw_limiter_task task = timed_task();
-		task.retry.allow = rows[i].allow;
-		task.fn = rows[i].fn ? rows[i].fn : task.fn;
-		if (rows[i].stop || rows[i].plain)
-			task.stop = rows[i].stop;
-		task.attempt_timeout_ns = rows[i].stop ? 5 * MS : 0;
-		load_submit_task(&load, &task);
-		limited_advance(&home, 6 * MS);
-		expect_timed_out_once(1);
-	}
-}
-
-static bool never_asked(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
-{
-	cr_assert_fail("asked about a job that has settled");
-	return true;
-}
-
-/* Every thread of the executor is busy. The predicate's turn comes after the timeout. */
-Test(limiter_slow_user, predicate_that_is_not_called_in_time_is_not_called)
-{
-	for (int plain = 0; plain < 2; plain++) {
-		load = LOAD(1, .held = true);
-		open_started(1);
-		struct tw_limiter_task task = timed_task();
-		task.retry.allow = never_asked;
-		if (plain) {
-			task.done = NULL;
-			task.flags |= TW_LIMITER_TASK_KEEP;
-		}
-		load_submit_task(&load, &task);
-		limited_pump(&home);
-		expect_eq(tw_job_complete(home.limiter, load.attempt, -EIO, NULL), 0);
-		expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_RETRYING);
-		expect_eq(limited_stats(&home).pending, 1);
-		expect_eq(limited_stats(&home).running, 0);
-		let_its_time_pass();
-		expect_eq(load.dones, 0);
-		limited_advance(&home, 50 * MS);
-		expect_eq(load.dones, plain ? 0 : 1);
-		expect_eq(load.releases, 1);
-		expect_eq(load.starts, 1);
-		close_all();
-	}
-}
-
-static unsigned asked;
-
-static bool count_asked(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns)
-{
-	asked++;
-	return true;
-}
-
-/* The thread that completes a job may be one that must not block. */
-Test(limiter_slow_user, predicate_runs_on_the_executor)
-{
-	load = LOAD(1, .held = true);
-	open_started(1);
-	struct tw_limiter_task task = timed_task();
-	task.retry.allow = count_asked;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_eq(tw_job_complete(home.limiter, load.attempt, -EIO, NULL), 0);
-	expect_eq(asked, 0);
-	limited_pump(&home);
-	expect_eq(asked, 1);
-	limited_advance(&home, 2 * MS);
-	expect_eq(load.starts, 2);
-	complete(&load, 0); /* the handle of the submit: the attempt that runs */
-	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
-}
-
-/* What the predicate may use is the job's until it has returned. */
-static bool cancelled_meanwhile(void *arg, tw_job job, int error, uint32_t attempt,
-				int64_t *delay_ns)
-{
-	looks++;
-	expect_eq(tw_job_cancel(home.limiter, job), TW_RUNNING);
-	limited_pump(&home);
-	expect_eq(load.dones + load.releases, 0);
-	return true;
-}
-
-Test(limiter_slow_user, cancel_waits_for_the_predicate)
-{
-	load = LOAD(1, .answer = -EIO);
-	open_started(1);
-	struct tw_limiter_task task = timed_task();
-	task.retry.allow = cancelled_meanwhile;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -EIO);
-	expect_eq(load.releases, 1);
-}
-
-static void retry_slowly(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
-{
-	looks++;
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_RETRYING);
-	rig_advance(&home.rig, (TOTAL + 5) * MS);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_SETTLED);
-	expect_eq(limited_stats(&home).timed_out, 1);
-}
-
-Test(limiter_slow_user, retried_that_takes_long_does_not_delay_the_settle)
-{
-	struct tw_limiter_config config = limited_config(1);
-	load = LOAD(1, .answer = -EIO);
-	limited_hook(&config, (struct limited_hooks){.retried = retry_slowly});
-	open_with(config);
-	struct tw_limiter_task task = timed_task();
-	task.retry.delay_ns = (TOTAL - 1) * MS; /* no second attempt before the end */
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	limited_advance(&home, MS);
-	expect_eq(looks, 1);
-	expect_eq(load.dones, 1);
-	expect_eq(load.result.status, TW_JOB_STATUS_TIMED_OUT);
-}
-
-/* ---------------------------------------------------------------- started */
-
-static int settled_hooks;
-
-static void take_long(void *arg, tw_job job, uint64_t id, uint32_t attempt)
-{
-	limited_advance(&home, 20 * MS);
-	expect_eq(settled_hooks, 0);
-}
-
-static void count_settled(void *arg, tw_job job, const struct tw_job_result *result)
-{
-	settled_hooks++;
-}
-
-Test(limiter_slow_user, settled_is_not_called_before_started_has_returned)
-{
-	for (int total = 0; total < 2; total++) {
-		load = LOAD(1, .held = true);
-		struct tw_limiter_config config = limited_config(1);
-		limited_hook(&config, (struct limited_hooks){.started = take_long,
-							     .settled = count_settled});
-		settled_hooks = 0;
-		open_with(config);
-		struct tw_limiter_task task = load_task(&load);
-		*(total ? &task.timeout_ns : &task.attempt_timeout_ns) = 10 * MS;
-		load_submit_task(&load, &task);
-		limited_pump(&home);
-		expect_eq(load.starts, 1);
-		limited_advance(&home, MS); /* the driver looks in the next tick */
-		expect_eq(settled_hooks, 1);
-		expect_eq(load.stops, 1);
-		expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-		expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), TW_JOB_LATE);
-		close_all();
-	}
+	PLAY(&limiter_stage, NULL, slow_ones);
 }
 
 static struct load waiting;
