@@ -1,8 +1,50 @@
-/* Figures that limiters' scripts say. */
+/* Verbs of limiters' scripts that ask. */
 #include <string.h>
 
 #include "executor/limiter/internal.h"
 #include "limiter_script.h"
+
+static const char *const states[] = {"QUEUED", "RUNNING", "RETRYING", "SETTLED", "GONE"};
+
+void limiter_say_state(const struct words *words)
+{
+	EACH_NUMBER(words, n)
+	say("%s", states[tw_job_state(script_home.limiter, script_loads[n].job)]);
+}
+
+void limiter_say_wait(const struct words *words)
+{
+	struct tw_job_result result = {.id = 0};
+	struct load *load = &script_loads[words->number[0]];
+	int r = tw_job_wait(script_home.limiter, load->job, 0, &result);
+	if (r == TW_GONE)
+		say("GONE");
+	else if (r)
+		say_answer(r);
+	else
+		say("was %s", load_status(&result));
+	if (r == 0 && load->dones)
+		cr_assert_eq(result.value, load->result.value);
+}
+
+/* By the handle, and if there was an attempt, by that too. */
+void limiter_say_cancelled(const struct words *words)
+{
+	EACH_NUMBER(words, n)
+	{
+		const struct load *load = &script_loads[n];
+		bool is = tw_job_is_cancelled(script_home.limiter, load->job);
+		if (load->attempt.id)
+			expect_eq(tw_job_is_cancelled(script_home.limiter, load->attempt), is);
+		say("%s", is ? "is cancelled" : "goes on");
+	}
+}
+
+void limiter_say_released(const struct words *words)
+{
+	EACH_NUMBER(words, n)
+	say("%s", script_loads[n].releases ? "released" : "not released");
+}
 
 #define GAUGE(name)                                            \
 	{                                                      \

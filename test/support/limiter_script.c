@@ -20,9 +20,8 @@ static struct made {
 
 static const int64_t as_given = INT64_MIN;
 
-static const char *in_idle; /* calls of the next listeners */
-
-static const char *const states[] = {"QUEUED", "RUNNING", "RETRYING", "SETTLED", "GONE"};
+static const char *in_idle;       /* calls of the next listeners */
+static const char *in_idle_event; /* of the next event */
 
 /* ------------------------------------------------------------------- open, close */
 
@@ -63,6 +62,9 @@ static void say_idle(void *arg)
 {
 	cr_assert_eq(arg, script_loads);
 	say("idle");
+	const char *calls = in_idle_event;
+	in_idle_event = NULL;
+	play_made(calls);
 }
 
 static void open_limiter(const struct words *given)
@@ -90,6 +92,7 @@ static void open_limiter(const struct words *given)
 	memset(script_loads, 0, sizeof script_loads);
 	memset(made, 0, sizeof made);
 	in_idle = NULL;
+	in_idle_event = given->in_release;
 	limited_open_in(&script_home, &service, &config);
 	if (!has_word(given, "paused"))
 		expect_eq(tw_limiter_set_paused(script_home.limiter, false), 0);
@@ -178,7 +181,7 @@ static struct made make(const struct words *words)
 	return calls;
 }
 
-struct tw_limiter_task script_task(int64_t n, const struct words *words)
+static struct tw_limiter_task script_task(int64_t n, const struct words *words)
 {
 	struct load *load = &script_loads[n];
 	*load = (struct load){.home = &script_home,
@@ -219,13 +222,11 @@ struct tw_limiter_task script_task(int64_t n, const struct words *words)
 	return task;
 }
 
-void script_submit(int64_t n, const struct tw_limiter_task *task)
+static void note_answer(int64_t n, const struct tw_limiter_task *task, int r)
 {
-	struct load *load = &script_loads[n];
-	int r = tw_limiter_submit_task(script_home.limiter, task, &load->job);
 	is_accepted[n] = r == 0 && task->release;
 	has_done[n] = r == 0 && task->done;
-	expect_eq(load->job.id != 0, r == 0);
+	expect_eq(script_loads[n].job.id != 0, r == 0);
 	say_answer(r);
 }
 
@@ -234,8 +235,29 @@ static void submit(const struct words *words)
 	EACH_NUMBER(words, n)
 	{
 		struct tw_limiter_task task = script_task(n, words);
-		script_submit(n, &task);
+		note_answer(
+		    n, &task,
+		    tw_limiter_submit_task(script_home.limiter, &task, &script_loads[n].job));
 	}
+}
+
+static struct submitter submitter;
+
+static void submit_waiting(const struct words *words)
+{
+	int64_t n = words->number[0];
+	struct tw_limiter_task task = script_task(n, words);
+	if (has_word(words, "until")) {
+		task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
+		task.wait_ns = tw_clock_now(tw_clock_monotonic()) + 50 * SECOND;
+	}
+	submitter_begin(&submitter, &script_loads[n], task);
+}
+
+static void await_submitted(const struct words *words)
+{
+	int r = submitter_end(&submitter);
+	note_answer(submitter.load->number, &submitter.task, r);
 }
 
 static struct load *load_of(const struct words *words)
@@ -273,12 +295,6 @@ static void cancel(const struct words *words)
 	}
 }
 
-static void say_state(const struct words *words)
-{
-	EACH_NUMBER(words, n)
-	say("%s", states[tw_job_state(script_home.limiter, script_loads[n].job)]);
-}
-
 static void set_priority(const struct words *words)
 {
 	int r = tw_job_set_priority(script_home.limiter, load_of(words)->job,
@@ -287,40 +303,6 @@ static void set_priority(const struct words *words)
 		say("GONE");
 	else
 		say_answer(r);
-}
-
-static void wait_job(const struct words *words)
-{
-	struct tw_job_result result = {.id = 0};
-	struct load *load = load_of(words);
-	int r = tw_job_wait(script_home.limiter, load->job, 0, &result);
-	if (r == TW_GONE)
-		say("GONE");
-	else if (r)
-		say_answer(r);
-	else
-		say("was %s", load_status(&result));
-	if (r == 0 && load->dones)
-		cr_assert_eq(result.value, load->result.value);
-}
-
-/* By the handle, and if there was an attempt, by that too. */
-static void ask_cancelled(const struct words *words)
-{
-	EACH_NUMBER(words, n)
-	{
-		const struct load *load = &script_loads[n];
-		bool is = tw_job_is_cancelled(script_home.limiter, load->job);
-		if (load->attempt.id)
-			expect_eq(tw_job_is_cancelled(script_home.limiter, load->attempt), is);
-		say("%s", is ? "is cancelled" : "goes on");
-	}
-}
-
-static void say_released(const struct words *words)
-{
-	EACH_NUMBER(words, n)
-	say("%s", script_loads[n].releases ? "released" : "not released");
 }
 
 /* ----------------------------------------------------------------- the limiter */
@@ -355,15 +337,11 @@ static void listener(void *arg, const struct tw_job_result *results, size_t n)
 	}
 }
 
-void script_close_then(enum tw_close_mode mode)
-{
-	static int number = 99;
-	say_answer(tw_limiter_close_then(script_home.limiter, mode, listener, &number));
-}
-
 static void close_then(const struct words *words)
 {
-	script_close_then(has_word(words, "drain") ? TW_CLOSE_DRAIN : TW_CLOSE_DROP);
+	static int number = 99;
+	enum tw_close_mode mode = has_word(words, "drain") ? TW_CLOSE_DRAIN : TW_CLOSE_DROP;
+	say_answer(tw_limiter_close_then(script_home.limiter, mode, listener, &number));
 }
 
 static void destroy_it(const struct words *words)
@@ -401,14 +379,16 @@ static void listen_idle(const struct words *words)
 
 static const struct verb verbs[] = {
     {"submit", submit},
+    {"submit_waiting", submit_waiting},
+    {"submitted", await_submitted},
     {"end", end},
     {"complete", complete},
     {"cancel", cancel},
-    {"state", say_state},
+    {"state", limiter_say_state},
     {"priority", set_priority},
-    {"wait", wait_job},
-    {"is_cancelled", ask_cancelled},
-    {"released", say_released},
+    {"wait", limiter_say_wait},
+    {"is_cancelled", limiter_say_cancelled},
+    {"released", limiter_say_released},
     {"pause", pause_it},
     {"resume", resume_it},
     {"close", close_it},

@@ -3,7 +3,8 @@
  * which is emptied at the end of each step.
  *
  * Given: limit=1 pending=N rate=STARTS interval=MS, collect, paused, paused_refuses, no_queue;
- * hooks: says "started 0", "retried 0 after 5", "settled 0" and "idle"; inline: on the driving
+ * hooks: says "started 0", "retried 0 after 5", "settled 0" and "idle"; [CALLS]
+ * are made in the first idle event; inline: on the driving
  * thread, by ticks of 50 us. The limiter runs, unless it is `paused`.
  *
  *   submit N.. OPTION..   jobs. Each says "start 0" for an attempt, "stop 0 cancelled", and how it
@@ -18,8 +19,11 @@
  *       bare              without callbacks; no_stop, no_done
  *       asks              retry.allow says "asked about EIO of 1, 5", the attempt and the delay;
  *                         refuse: it refuses; chosen=MS: the delay; 0 or less is in ns
- *       {CALLS}           made in its function; or by asks, in_started, in_retried, in_stop, in_done
+ *       {CALLS}           made in its function; or by asks, in_started, in_retried, in_stop,
+ *                         in_done
  *       [CALLS]           made in its release
+ *   submit_waiting N ..   one, by a thread that waits for room; until: for 50 s, by an instant.
+ *                         submitted: the thread has returned
  *   end N [EIO]           completes the attempt that N began last; complete N: by its handle
  *   cancel, state, wait, is_cancelled, released N; priority N P
  *   pause, resume, close drop|drain [MS], close_then drop|drain, destroy (it answers EBUSY),
@@ -41,16 +45,11 @@ extern const struct stage limiter_stage;
 extern struct limited script_home;
 extern struct load script_loads[64];
 
-/* Replaces N by a new load, whose number and behavior the words say; and a task for it. */
-struct tw_limiter_task script_task(int64_t n, const struct words *words);
-
-/* Submits it. Says the answer if it is not 0, and expects the job to settle if it is. */
-void script_submit(int64_t n, const struct tw_limiter_task *task);
-
-/* tw_limiter_close_then, whose listener says "listener 99". */
-void script_close_then(enum tw_close_mode mode);
-
 /* Verbs. */
+void limiter_say_state(const struct words *words);
+void limiter_say_wait(const struct words *words);
+void limiter_say_cancelled(const struct words *words);
+void limiter_say_released(const struct words *words);
 void limiter_say_stats(const struct words *words);
 void limiter_say_result(const struct words *words);
 void limiter_say_times(const struct words *words);

@@ -55,6 +55,18 @@ static const struct script late_ones[] = {
      "",
      {{"submit 0 attempt=50 {is_cancelled 0; pass 60; is_cancelled 0}",
        "start 0, goes on, @60 is cancelled, 0 timed out"}}},
+    {"a job whose time passes while its submit waits for room is timed out",
+     "pending=1",
+     {{"submit 0 held", "start 0"},
+      {"submit 1 held; submit_waiting 2 total=50; pass 60; complete 0", "@60 0 ok, start 1"},
+      {"submitted; complete 1", "1 ok, 2 timed out"}}},
+    {"its submit does not wait for room beyond that time, though no permit comes back",
+     "pending=1",
+     {{"submit 0 held", "start 0"},
+      {"submit 1 held; submit_waiting 2 total=50; pass 60; submitted; advance 1",
+       "@61 2 timed out"},
+      {"stats pending; complete 0", "pending=1, 0 ok, start 1"},
+      {"complete 1", "1 ok"}}},
     {"completed after its time, an attempt is timed out, and so it is answered",
      "",
      {{"submit 0 held attempt=50", "start 0"},
@@ -90,53 +102,6 @@ Test(limiter_clock, job_whose_time_in_line_has_passed_is_not_started)
 		expect_settled(&last, TW_JOB_STATUS_SUCCEEDED, 0);
 		close_all();
 	}
-}
-
-/* A thread waits for room for the load behind the two others, until its time has passed. */
-static void submit_to_full_line(struct load *first, struct load *second, struct load *load,
-				struct submitter *submitter)
-{
-	struct tw_limiter_config config = limited_config(1);
-	struct tw_limiter_task task = load_task(load);
-	task.timeout_ns = 50 * MS;
-	config.max_pending = 1;
-	open_with(config);
-	load_submit(first);
-	limited_pump(&home);
-	load_submit(second);
-	submitter_begin(submitter, load, task);
-	limited_pass(&home, 60 * MS);
-}
-
-Test(limiter_clock, job_whose_time_passes_while_submit_waits_for_room_is_timed_out)
-{
-	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true), load = LOAD(3);
-	struct submitter submitter;
-	submit_to_full_line(&first, &second, &load, &submitter);
-	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);
-	limited_pump(&home);
-	expect_eq(submitter_end(&submitter), 0);
-	expect_eq(tw_job_complete(home.limiter, second.job, 0, NULL), 0);
-	limited_pump(&home);
-	expect_eq(load.starts, 0);
-	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-}
-
-/* No permit comes back meanwhile. */
-Test(limiter_clock, submit_does_not_wait_for_room_beyond_the_jobs_timeout)
-{
-	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true), load = LOAD(3);
-	struct submitter submitter;
-	submit_to_full_line(&first, &second, &load, &submitter);
-	expect_eq(submitter_end(&submitter), 0);
-	limited_advance(&home, MS);
-	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	expect_eq(load.starts, 0);
-	expect_eq(limited_stats(&home).pending, 1);
-	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);
-	limited_pump(&home);
-	expect_eq(tw_job_complete(home.limiter, second.job, 0, NULL), 0);
-	limited_pump(&home);
 }
 
 /* -------------------------------------------------------------------------- slices */

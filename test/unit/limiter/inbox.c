@@ -58,33 +58,7 @@ static void say_inbox(const struct words *words)
 	say("%s", inbox > TW__INBOX_OPEN ? "in inbox" : inbox ? "open" : "closed");
 }
 
-/* Submits from inside of a job, with all permits taken. */
-static int submit_inside(void *arg, struct tw_job_run *run)
-{
-	struct load *load = arg;
-	int n = 1;
-	for (; n < 9; n++) {
-		script_loads[n] = (struct load){.home = &script_home, .number = n};
-		struct tw_limiter_task task = load_task(&script_loads[n]);
-		task.done = NULL, task.stop = NULL, task.release = NULL;
-		task.priority = n < 3 ? load->answer : 0;
-		script_submit(n, &task);
-	}
-	say_inbox(NULL);
-	return 0;
-}
-
-static void submit_submitting(const struct words *words)
-{
-	struct tw_limiter_task task = script_task(0, words);
-	task.fn = submit_inside;
-	task.done = NULL, task.stop = NULL, task.release = NULL;
-	script_loads[0].answer = (int)words->number[1];
-	script_submit(0, &task);
-}
-
-static const struct verb verbs[] = {
-    {"inbox", say_inbox}, {"submit_submitting", submit_submitting}, {NULL, NULL}};
+static const struct verb verbs[] = {{"inbox", say_inbox}, {NULL, NULL}};
 
 static const struct script plain_ones[] = {
     {"all who ask know of a job that came without the lock",
@@ -134,12 +108,14 @@ static const struct script plain_ones[] = {
       {"end 0", "0 ok, start 1, 1 ok, start 2"}}},
     {"go before lower ones in line",
      "",
-     {{"submit_submitting 0 -1",
-       "in inbox, start 3, start 4, start 5, start 6, start 7, start 8, start 1, start 2"}}},
+     {{"submit 0 bare {submit 1 2 bare priority=-1; submit 3..8 bare; inbox}",
+       "start 0, in inbox, start 3, start 4, start 5, start 6, start 7, start 8, start 1, start "
+       "2"}}},
     {"go after higher ones in line",
      "",
-     {{"submit_submitting 0 1",
-       "in inbox, start 1, start 2, start 3, start 4, start 5, start 6, start 7, start 8"}}},
+     {{"submit 0 bare {submit 1 2 bare priority=1; submit 3..8 bare; inbox}",
+       "start 0, in inbox, start 1, start 2, start 3, start 4, start 5, start 6, start 7, start "
+       "8"}}},
     {"not used with max_pending",
      "pending=1000",
      {{"submit 0 held", "start 0"},

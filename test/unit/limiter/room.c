@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "test/support/eager_executor.h"
+#include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
 #include "wheel/core/service.h"
 
@@ -13,77 +14,41 @@ TestSuite(limiter_room, .fini = close_left, .timeout = 60);
 
 /* ------------------------------------------------------------- waiting for room */
 
-static struct load running, in_line;
+static const struct script rooms[] = {
+    {"a permit",
+     "no_queue",
+     {{"submit 0 held", "start 0"},
+      {"submit_waiting 1; complete 0; submitted", "0 ok, start 1, 1 ok"}}},
+    {"a higher limit",
+     "no_queue",
+     {{"submit 0 held", "start 0"},
+      {"submit_waiting 1; limit 2; submitted", "start 1, 1 ok"},
+      {"end 0", "0 ok"}}},
+    {"a token",
+     "limit=2 no_queue rate=1 interval=10",
+     {{"submit 0 held", "start 0"},
+      {"submit_waiting 1; drive 10; submitted", "@10 start 1, 1 ok"},
+      {"end 0", "0 ok"}}},
+    {"a job that leaves the line for a permit",
+     "pending=1",
+     {{"submit 0 held", "start 0"},
+      {"submit 1; submit_waiting 2; stats added; complete 0; pump; submitted",
+       "added=2, 0 ok, start 1, 1 ok, start 2, 2 ok"}}},
+    {"a cancelled job in line, for one who waits until an instant",
+     "pending=1",
+     {{"submit 0 held", "start 0"},
+      {"submit 1; submit_waiting 2 until; stats added; cancel 1; submitted",
+       "added=2, 1 cancelled, CANCELLED"},
+      {"end 0", "0 ok, start 2, 2 ok"}}},
+    {"a token, for one who began to wait when nobody knew when it would be back",
+     "limit=2 no_queue rate=1 interval=10 hooks",
+     {{"submit 0 in_started {submit_waiting 1}", "started 0, start 0, settled 0, 0 ok, idle"},
+      {"drive 10; submitted", "@10 started 1, start 1, settled 1, 1 ok, idle"}}},
+};
 
-static void end_an_attempt(void)
+Test(limiter_room, whoever_waits_for_room_is_woken_by)
 {
-	complete(&running, 0);
-}
-
-static void cancel_one_in_line(void)
-{
-	expect_eq(tw_job_cancel(home.limiter, in_line.job), TW_CANCELLED);
-}
-
-static void raise_the_limit(void)
-{
-	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 2), 0);
-}
-
-static void give_a_token(void)
-{
-	rig_advance(&home.rig, 10 * MS);
-}
-
-/*
- * One runs, and one is in line if there is a line. A thread waits, until an instant or without
- * limit.
- */
-Test(limiter_room, whoever_waits_for_room_is_woken)
-{
-	static const struct {
-		const char *name;
-		void (*make_room)(void);
-		uint32_t permits, max_pending, rate_starts, flags;
-		bool until;
-	} rows[] = {
-	    {"a permit", end_an_attempt, 1, 0, 0, TW_LIMITER_NO_QUEUE, false},
-	    {"a higher limit", raise_the_limit, 1, 0, 0, TW_LIMITER_NO_QUEUE, false},
-	    {"a token", give_a_token, 2, 0, 1, TW_LIMITER_NO_QUEUE, false},
-	    {"a job that leaves the line for a permit", end_an_attempt, 1, 1, 0, 0, false},
-	    {"a cancelled job in line", cancel_one_in_line, 1, 1, 0, 0, true},
-	};
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct load waits = LOAD(3);
-		struct submitter submitter;
-		struct tw_limiter_config config = limited_config(rows[i].permits);
-		config.max_pending = rows[i].max_pending;
-		config.flags = rows[i].flags;
-		config.rate_starts = rows[i].rate_starts;
-		config.rate_interval_ns = rows[i].rate_starts ? 10 * MS : 0;
-		running = LOAD(1, .held = true);
-		in_line = LOAD(2);
-		open_with(config);
-		load_submit(&running);
-		limited_pump(&home);
-		if (rows[i].max_pending)
-			load_submit(&in_line);
-		struct tw_limiter_task task = load_task(&waits);
-		if (rows[i].until) {
-			task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
-			task.wait_ns = tw_clock_now(tw_clock_monotonic()) + 50 * SECOND;
-		}
-		submitter_begin(&submitter, &waits, task);
-		expect_eq(limited_stats(&home).added, rows[i].max_pending + 1);
-		rows[i].make_room();
-		int answer = submitter_end(&submitter);
-		cr_assert(answer == 0, "%s: %d", rows[i].name, answer);
-		limited_pump(&home);
-		if (!running.dones)
-			complete(&running, 0);
-		expect_settled(&waits, TW_JOB_STATUS_SUCCEEDED, 0);
-		close_all();
-	}
+	PLAY(&limiter_stage, NULL, rooms);
 }
 
 /* ----------------------------------------------------------------- idle listeners */

@@ -2,12 +2,9 @@
  * User code that takes long delays no settle: a job whose total timeout passes meanwhile has
  * settled, and threads that wait for it are answered. On a clock moved by hand.
  */
-#include <errno.h>
-
 #include "test/support/limiter_script.h"
-#include "test/support/limiter_suite.h"
 
-TestSuite(limiter_slow_user, .fini = close_left, .timeout = 60);
+TestSuite(limiter_slow_user, .timeout = 60);
 
 /* The driver gets to run, and no thread of the executor does. The release comes last of all. */
 static const struct script slow_ones[] = {
@@ -88,34 +85,4 @@ static const struct script slow_ones[] = {
 Test(limiter_slow_user, slow_ones)
 {
 	PLAY(&limiter_stage, NULL, slow_ones);
-}
-
-static struct load waiting;
-static struct submitter submitter;
-
-static void begin_to_wait(void *arg, tw_job job, uint64_t id, uint32_t attempt)
-{
-	if (id != 1)
-		return;
-	submitter_begin(&submitter, &waiting, load_task(&waiting));
-}
-
-/* When it began to wait, nobody knew when the token would be back. */
-Test(limiter_slow_user, who_waits_for_room_during_started_is_woken_by_the_token)
-{
-	struct load first = LOAD(1);
-	struct tw_limiter_config config = limited_config(2);
-	config.flags = TW_LIMITER_NO_QUEUE;
-	config.rate_starts = 1;
-	config.rate_interval_ns = 10 * MS;
-	limited_hook(&config, (struct limited_hooks){.started = begin_to_wait});
-	waiting = LOAD(2);
-	open_with(config);
-	load_submit(&first);
-	limited_pump(&home);
-	rig_advance(&home.rig, 10 * MS);
-	expect_eq(submitter_end(&submitter), 0);
-	limited_pump(&home);
-	expect_settled(&waiting, TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(waiting.started_ns[0], 10 * MS);
 }
