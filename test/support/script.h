@@ -21,7 +21,7 @@
  *   context               says which of the contexts 1 .. 9 the thread has, or 0; set_context N
  *   advance MS            tick by tick, and the queue runs; drive MS: the queue does not run;
  *                         pass MS: nobody looks
- *   next, pump            runs the queue's next ticket; all
+ *   next, pump            runs the queue's next ticket; all; give_back: returns the next one
  *   waiting               says how many tickets wait
  *   hold                  the queue is not pumped at the end of this step
  *   refuse N              the queue refuses N submits; -1: all

@@ -135,6 +135,11 @@ static void run_next(const struct words *words)
 	expect_ne(queue_executor_run_next(stage->queue), -ENOENT);
 }
 
+static void give_back(const struct words *words)
+{
+	expect_eq(queue_executor_drop_next(stage->queue), 0);
+}
+
 static void say_waiting(const struct words *words)
 {
 	say("%zu wait", queue_executor_waiting(stage->queue));
@@ -191,6 +196,7 @@ const struct verb script_verbs[] = {
     {"drive", drive},
     {"pass", pass},
     {"next", run_next},
+    {"give_back", give_back},
     {"pump", pump},
     {"waiting", say_waiting},
     {"hold", hold},

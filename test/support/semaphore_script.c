@@ -2,6 +2,7 @@
 #include "semaphore_script.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 enum { FUNCTIONS = 64 };
@@ -9,6 +10,9 @@ enum { FUNCTIONS = 64 };
 struct function {
 	tw_waiter waiter;
 	const char *in_run;
+	pthread_t thread;
+	int32_t permits; /* of the thread */
+	int answer;
 };
 
 static struct {
@@ -69,6 +73,41 @@ static void wait_async(const struct words *words)
 	}
 }
 
+static struct tw_semaphore_stats stats_now(void)
+{
+	struct tw_semaphore_stats stats = {.size = sizeof stats};
+	expect_eq(tw_semaphore_stats(stage.permits, &stats), 0);
+	expect_eq(stats.capacity + stats.debt, stats.available + stats.held);
+	return stats;
+}
+
+static void *acquire_in_thread(void *arg)
+{
+	struct function *self = arg;
+	self->answer = tw_semaphore_acquire(stage.permits, self->permits, 50 * SECOND);
+	return NULL;
+}
+
+/* Returns when the thread is in line. */
+static void start_thread(const struct words *words)
+{
+	struct function *self = &stage.functions[words->number[0]];
+	uint64_t before = stats_now().waiters;
+	*self = (struct function){.permits = (int32_t)option_of(words, "permits", 1)};
+	expect_eq(pthread_create(&self->thread, NULL, acquire_in_thread, self), 0);
+	while (stats_now().waiters == before)
+		sched_yield();
+}
+
+static void join_thread(const struct words *words)
+{
+	struct function *self = &stage.functions[words->number[0]];
+	expect_eq(pthread_join(self->thread, NULL), 0);
+	say_answer(self->answer);
+	if (self->answer == 0)
+		say("%d has it", (int)words->number[0]);
+}
+
 static void cancel(const struct words *words)
 {
 	EACH_NUMBER(words, n)
@@ -95,21 +134,22 @@ static void destroy(const struct words *words)
 	}
 
 static const struct gauge gauges[] = {
-    GAUGE(available), GAUGE(capacity), GAUGE(waiters), GAUGE(debt),
-    GAUGE(held),      GAUGE(handed),   GAUGE(refused), {NULL, 0},
+    GAUGE(available), GAUGE(capacity), GAUGE(waiters),         GAUGE(debt), GAUGE(held),
+    GAUGE(handed),    GAUGE(refused),  GAUGE(waiting_threads), {NULL, 0},
 };
 
 static void say_stats(const struct words *words)
 {
-	struct tw_semaphore_stats stats = {.size = sizeof stats};
-	expect_eq(tw_semaphore_stats(stage.permits, &stats), 0);
-	expect_eq(stats.capacity + stats.debt, stats.available + stats.held);
+	struct tw_semaphore_stats stats = stats_now();
 	say_gauges(words, gauges, &stats);
 }
 
 static const struct verb verbs[] = {
-    {"acquire", acquire},       {"release", release}, {"wait", wait_async}, {"cancel", cancel},
-    {"capacity", set_capacity}, {"destroy", destroy}, {"stats", say_stats}, {NULL, NULL},
+    {"acquire", acquire},       {"release", release},
+    {"wait", wait_async},       {"thread", start_thread},
+    {"joined", join_thread},    {"cancel", cancel},
+    {"capacity", set_capacity}, {"destroy", destroy},
+    {"stats", say_stats},       {NULL, NULL},
 };
 
 const struct stage semaphore_stage = {

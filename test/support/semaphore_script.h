@@ -6,6 +6,7 @@
  *
  *   acquire N, release N  permits, without waiting
  *   wait N.. [permits=P]  functions, which say "run 0" when they have their permits; {CALLS}
+ *   thread N [permits=P]  a thread that waits for permits; joined N: it says "0 has it"
  *   cancel N.., capacity N, destroy (it answers EBUSY)
  *   stats NAME..
  */

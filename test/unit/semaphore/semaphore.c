@@ -31,6 +31,9 @@ static const struct script owners[] = {
     {"inline functions run in the next turn",
      "inline",
      {{"wait 1; -; drive 0; release 1", "-, run 1"}}},
+    {"a function that the executor gives back is offered again",
+     "",
+     {{"wait 1; give_back; drive 1", "@1 run 1"}, {"release 1", ""}}},
     {"a function may release, and wait again",
      "",
      {{"wait 0..4 {release 1}", "run 0, run 1, run 2, run 3, run 4"},
@@ -121,17 +124,6 @@ Test(semaphore, refused_function_is_offered_again_each_tick)
 	expect_ge(gauges().refused, 3);
 	expect_eq(gauges().refused, stats_of(rig.service).refused);
 	queue.refuse = 0;
-	rig_advance(&rig, MS);
-	queue_executor_run_all(&queue);
-	expect_order(1, (int[]){1});
-	release(1);
-}
-
-Test(semaphore, function_given_back_by_the_executor_is_offered_again)
-{
-	open_with(1);
-	wait_as(1);
-	expect_eq(queue_executor_drop_next(&queue), 0);
 	rig_advance(&rig, MS);
 	queue_executor_run_all(&queue);
 	expect_order(1, (int[]){1});

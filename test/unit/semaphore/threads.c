@@ -5,9 +5,91 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "test/support/semaphore_script.h"
 #include "test/support/semaphore_suite.h"
 
 TestSuite(semaphore_threads, .fini = close_left, .timeout = 60);
+
+static const struct script waiting[] = {
+    {"both kinds are served in the order they came, one for each release",
+     "",
+     {{"acquire 1; thread 0; wait 1 2; thread 3; wait 4; thread 5", ""},
+      {"stats waiters waiting_threads; release 1; joined 0; stats waiters available",
+       "waiters=6, waiting_threads=3, 0 has it, waiters=5, available=0"},
+      {"release 1; stats waiters", "waiters=4, run 1"},
+      {"release 1; stats waiters", "waiters=3, run 2"},
+      {"release 1; joined 3; stats waiters available", "3 has it, waiters=2, available=0"},
+      {"release 1; stats waiters", "waiters=1, run 4"},
+      {"release 1; joined 5; release 1; stats available", "5 has it, available=1"}}},
+    {"nobody overtakes a thread that waits, whether it has woken up or not",
+     "",
+     {{"acquire 1; thread 1; release 1; acquire 1; joined 1; release 1; acquire 1",
+       "EAGAIN, 1 has it"}}},
+    {"growth starts threads",
+     "capacity=0",
+     {{"thread 0; thread 1; thread 2; capacity 1; joined 0; stats waiters", "0 has it, waiters=2"},
+      {"capacity 2; joined 1; release 1; joined 2", "1 has it, 2 has it"}}},
+    {"destroy is refused while a thread waits",
+     "capacity=0",
+     {{"thread 1; destroy; capacity 1; joined 1", "EBUSY, 1 has it"}}},
+};
+
+Test(semaphore_threads, threads)
+{
+	PLAY(&semaphore_stage, NULL, waiting);
+}
+
+static const struct script refused[] = {
+    {"a refused function lets a thread go first, and stays first itself",
+     "",
+     {{"acquire 1; wait 1 2; thread 3; thread 4; refuse 1; release 1; joined 3", "3 has it"},
+      {"stats refused waiters; release 1", "refused=1, waiters=3, run 1"},
+      {"release 1", "run 2"},
+      {"release 1; joined 4; release 1; stats available", "4 has it, available=1"}}},
+    {"a thread that comes after the refusal goes before the function",
+     "",
+     {{"refuse 1; wait 1; stats held; thread 2; refuse -1; drive 2; joined 2",
+       "held=1, @2 2 has it"},
+      {"stats waiting_threads waiters refused; refuse 0; release 1",
+       "waiting_threads=0, waiters=1, refused=2, run 1"},
+      {"release 1", ""}}},
+    {"a thread goes before a function that was given back and then refused",
+     "",
+     {{"wait 1; give_back; stats held; thread 2; refuse -1; drive 2; joined 2",
+       "held=1, @2 2 has it"},
+      {"stats waiting_threads waiters refused; refuse 0; release 1",
+       "waiting_threads=0, waiters=1, refused=1, run 1"},
+      {"release 1", ""}}},
+    {"a refused function stays in line when the last thread has left it",
+     "",
+     {{"acquire 1; wait 1; thread 2; refuse 1; release 1; joined 2; stats waiters",
+       "2 has it, waiters=1"},
+      {"release 1", "run 1"},
+      {"release 1; stats available", "available=1"}}},
+    {"functions that are refused together keep their order",
+     "capacity=2",
+     {{"acquire 2; wait 1 2; thread 3; thread 4; refuse 2; capacity 4; joined 3; joined 4",
+       "3 has it, 4 has it"},
+      {"stats waiters; release 1", "waiters=2, run 1"},
+      {"release 1", "run 2"},
+      {"release 2; stats held", "held=2"}}},
+    {"a refused function gives its permits to threads",
+     "capacity=4",
+     {{"acquire 4; wait 1 permits=4; thread 2 permits=2; thread 3 permits=2; refuse -1", ""},
+      {"release 4; joined 2; joined 3; stats waiters; refuse 0; release 4",
+       "2 has it, 3 has it, waiters=1, run 1"},
+      {"release 4", ""}}},
+    {"a refused function keeps permits that do for no thread",
+     "capacity=3",
+     {{"acquire 3; wait 1; thread 2 permits=2; refuse 1; release 1; stats handed; drive 2",
+       "handed=1, @2 run 1"},
+      {"release 3; joined 2; release 2", "2 has it"}}},
+};
+
+Test(semaphore_threads, refused)
+{
+	PLAY(&semaphore_stage, NULL, refused);
+}
 
 static _Atomic unsigned served;
 static int served_order[16]; /* the threads in the order of service: there is one permit */
@@ -57,140 +139,6 @@ static void await_served(unsigned n)
 	expect_eq(atomic_load(&served), n);
 }
 
-Test(semaphore_threads, both_kinds_are_served_in_the_order_they_came)
-{
-	struct thread threads[3];
-	open_with(1);
-	acquire(1);
-	start(&threads[0], 0);
-	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[1], NULL), 0);
-	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[2], NULL), 0);
-	start(&threads[1], 3);
-	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[4], NULL), 0);
-	start(&threads[2], 5);
-	expect_eq(gauges().waiters, 6);
-	expect_eq(gauges().waiting_threads, 3);
-	for (unsigned n = 1; n <= 6; n++) {
-		release(1);
-		expect_eq(gauges().waiters, 6 - n); /* one for each release */
-		queue_executor_run_all(&queue);
-		await_served(n);
-		expect_eq(served_order[n - 1], (int)n - 1);
-		expect_eq(gauges().available, 0);
-	}
-	for (int i = 0; i < 3; i++)
-		pthread_join(threads[i].thread, NULL);
-	release(1);
-}
-
-Test(semaphore_threads, nobody_overtakes_a_thread_that_waits)
-{
-	struct thread thread;
-	open_with(1);
-	acquire(1);
-	start(&thread, 1);
-	release(1);
-	expect_eq(tw_semaphore_acquire(permits, 1, 0),
-		  -EAGAIN); /* whether it has woken up or not */
-	pthread_join(thread.thread, NULL);
-	expect_eq(thread.answer, 0);
-	release(1);
-	acquire(1);
-}
-
-Test(semaphore_threads, refused_function_lets_a_thread_go_first_and_stays_first_itself)
-{
-	struct thread threads[2];
-	open_with(1);
-	acquire(1);
-	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[1], NULL), 0);
-	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[2], NULL), 0);
-	start(&threads[0], 3);
-	start(&threads[1], 4);
-	queue.refuse = 1;
-	release(1);
-	await_served(1);
-	expect_eq(served_order[0], 3);
-	expect_eq(gauges().refused, 1);
-	expect_eq(gauges().waiters, 3);
-	for (unsigned n = 2; n <= 4; n++) {
-		release(1);
-		queue_executor_run_all(&queue);
-		await_served(n);
-	}
-	expect_eq(served_order[1], 1);
-	expect_eq(served_order[2], 2);
-	expect_eq(served_order[3], 4);
-	pthread_join(threads[0].thread, NULL);
-	pthread_join(threads[1].thread, NULL);
-	release(1);
-	expect_eq(gauges().available, 1);
-}
-
-/* The function has the only permit when the thread comes. The next refusal finds the thread. */
-static void expect_thread_goes_before(bool given_back)
-{
-	struct thread thread;
-	int number = 1;
-	open_with(1);
-	queue.refuse = given_back ? 0 : 1;
-	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &number, NULL), 0);
-	if (given_back)
-		expect_eq(queue_executor_drop_next(&queue), 0);
-	expect_eq(gauges().held, 1);
-	start(&thread, 2);
-	queue.refuse = SIZE_MAX;
-	rig_advance(&rig, 2 * MS);
-	expect_eq(gauges().waiting_threads, 0);
-	expect_eq(gauges().waiters, 1);
-	expect_eq(gauges().refused, given_back ? 1 : 2);
-	queue.refuse = 0;
-	await_served(1);
-	expect_eq(served_order[0], 2);
-	release(1);
-	queue_executor_run_all(&queue);
-	await_served(2);
-	expect_eq(served_order[1], 1);
-	pthread_join(thread.thread, NULL);
-	release(1);
-	close_all();
-}
-
-Test(semaphore_threads, thread_that_comes_after_the_refusal_goes_before_the_function)
-{
-	expect_thread_goes_before(false);
-}
-
-Test(semaphore_threads, thread_goes_before_a_function_given_back_and_then_refused)
-{
-	expect_thread_goes_before(true);
-}
-
-/*
- * The only thread in line goes before it: the line is not empty for all that, and a release finds
- * the function.
- */
-Test(semaphore_threads, refused_function_stays_in_line_when_the_last_thread_has_left_it)
-{
-	struct thread thread;
-	int number = 1;
-	open_with(1);
-	acquire(1);
-	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &number, NULL), 0);
-	start(&thread, 2);
-	queue.refuse = 1;
-	release(1);
-	await_served(1);
-	expect_eq(served_order[0], 2);
-	pthread_join(thread.thread, NULL);
-	expect_eq(gauges().waiters, 1);
-	release(1);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	await_served(2);
-	release(1);
-	expect_eq(gauges().available, 1);
-}
-
 static tw_waiter cancelled_in_submit;
 
 static int cancel_and_refuse(tw_executor *self, tw_batch *batch, size_t n)
@@ -231,63 +179,6 @@ Test(semaphore_threads, a_function_that_is_cancelled_while_it_is_refused_does_no
 	rig_advance(&rig, 2 * MS);
 	queue_executor_run_all(&queue);
 	expect_eq(atomic_load(&served), 2);
-}
-
-Test(semaphore_threads, functions_refused_together_keep_their_order)
-{
-	struct thread threads[2];
-	open_with(2);
-	acquire(1);
-	acquire(1);
-	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[1], NULL), 0);
-	expect_eq(tw_semaphore_acquire_async(permits, 1, note_function, &numbers[2], NULL), 0);
-	start(&threads[0], 3);
-	start(&threads[1], 4);
-	queue.refuse = 2;
-	/* both are chosen, then both refused */
-	expect_eq(tw_semaphore_set_capacity(permits, 4), 0);
-	pthread_join(threads[0].thread, NULL);
-	pthread_join(threads[1].thread, NULL);
-	expect_eq(gauges().waiters, 2);
-	unsigned before = atomic_load(&served);
-	release(1);
-	queue_executor_run_all(&queue);
-	release(1);
-	queue_executor_run_all(&queue);
-	expect_eq(served_order[before], 1);
-	expect_eq(served_order[before + 1], 2);
-	release(1);
-	release(1);
-	expect_eq(gauges().held, 2);
-}
-
-Test(semaphore_threads, growth_starts_threads)
-{
-	struct thread threads[3];
-	open_with(0);
-	for (int i = 0; i < 3; i++)
-		start(&threads[i], i);
-	expect_eq(tw_semaphore_set_capacity(permits, 1), 0);
-	await_served(1);
-	expect_eq(served_order[0], 0);
-	expect_eq(gauges().waiters, 2);
-	expect_eq(tw_semaphore_set_capacity(permits, 2), 0);
-	await_served(2);
-	expect_eq(served_order[1], 1);
-	release(1);
-	await_served(3);
-	for (int i = 0; i < 3; i++)
-		pthread_join(threads[i].thread, NULL);
-}
-
-Test(semaphore_threads, destroy_is_refused_while_a_thread_waits)
-{
-	struct thread thread;
-	open_with(0);
-	start(&thread, 1);
-	expect_eq(tw_semaphore_destroy(permits), -EBUSY);
-	expect_eq(tw_semaphore_set_capacity(permits, 1), 0);
-	pthread_join(thread.thread, NULL);
 }
 
 /* Real time, bounded from below. */

@@ -40,62 +40,6 @@ Test(semaphore_weights, light_ones_start_when_a_heavy_thread_gives_up)
 	release(3);
 }
 
-static void *acquire_two(void *arg)
-{
-	*(int *)arg = tw_semaphore_acquire(permits, 2, TW_FOREVER);
-	return NULL;
-}
-
-static pthread_t start_thread(int *answer)
-{
-	pthread_t thread;
-	uint64_t before = gauges().waiters;
-	expect_eq(pthread_create(&thread, NULL, acquire_two, answer), 0);
-	while (gauges().waiters == before)
-		sched_yield();
-	return thread;
-}
-
-Test(semaphore_weights, refused_function_gives_its_permits_to_threads, .timeout = 30)
-{
-	open_with(4);
-	int answers[2] = {1, 1};
-	pthread_t threads[2];
-	acquire(4);
-	wait_for(4, 1);
-	for (int i = 0; i < 2; i++)
-		threads[i] = start_thread(&answers[i]);
-	queue.refuse = SIZE_MAX;
-	expect_eq(tw_semaphore_release(permits, 4), 0);
-	for (int i = 0; i < 2; i++)
-		expect_eq(pthread_join(threads[i], NULL), 0);
-	expect_eq(answers[0], 0);
-	expect_eq(answers[1], 0);
-	expect_eq(gauges().waiters, 1);
-	queue.refuse = 0;
-	expect_eq(tw_semaphore_release(permits, 4), 0);
-	expect_called(1, (int[]){1});
-	expect_eq(tw_semaphore_release(permits, 4), 0);
-}
-
-Test(semaphore_weights, refused_function_keeps_permits_that_do_for_no_thread, .timeout = 30)
-{
-	open_with(3);
-	int answer = 1;
-	acquire(3);
-	wait_for(1, 1);
-	pthread_t thread = start_thread(&answer);
-	queue.refuse = 1;
-	release(1); /* to the function, for which the thread has no use */
-	expect_eq(gauges().handed, 1);
-	rig_advance(&rig, 2 * MS); /* offered again */
-	expect_called(1, (int[]){1});
-	release(3);
-	expect_eq(pthread_join(thread, NULL), 0);
-	expect_eq(answer, 0);
-	release(2);
-}
-
 /* ---------------------------------------------------------------- naive model */
 
 enum { STEPS = 600, ROUNDS = 30, MOST = 6 };
