@@ -58,7 +58,7 @@ Test(limiter_bounds, lines)
 static const struct script callbacks[] = {
     {"a callback may call anything",
      "",
-     {{"submit 0 {submit 1}; submit 2 in_done {submit 3}; submit 4 [submit 5]",
+     {{"submit 0 {submit 1}; submit 2 in_done {submit 3}; submit 4 no_stop [submit 5]",
        "start 0, 0 ok, start 2, 2 ok, start 4, 4 ok, start 1, 1 ok, start 3, 3 ok, start 5, 5 "
        "ok"}}},
     {"the context of the submit goes with the job: its function, release and the listener",
