@@ -120,8 +120,8 @@ static void create(const struct words *words)
 	{
 		struct task *task = &stage.tasks[n];
 		*task = (struct task){.rearms = option_of(words, "rearms", 0),
-				      .every_ns = (uint64_t)option_of(words, "every", 0) * MS,
-				      .stays_ns = (uint64_t)option_of(words, "stays", 0) * MS,
+				      .every_ns = ms_of(words, "every"),
+				      .stays_ns = ms_of(words, "stays"),
 				      .failure = (int)option_of(words, "fails", 0),
 				      .in_run = words->in_run,
 				      .in_release = words->in_release};
@@ -133,7 +133,7 @@ static void create(const struct words *words)
 
 static void schedule(const struct words *words, struct task *task, struct task *state)
 {
-	uint64_t delay_ns = (uint64_t)option_of(words, "delay", 0) * MS;
+	uint64_t delay_ns = ms_of(words, "delay");
 	say_answer(tw_action_schedule(task->action, state, delay_ns));
 }
 
@@ -159,16 +159,6 @@ static void run_by_hand(const struct words *words)
 {
 	struct task *task = &stage.tasks[words->number[0]];
 	say_answer(tw_action_run(task->action, task));
-}
-
-static void say_outcome(int outcome)
-{
-	static const char *const words[] = {[TW_CANCELLED] = "CANCELLED",
-					    [TW_RUNNING] = "RUNNING",
-					    [TW_GONE] = "GONE",
-					    [TW_FINISHED] = "FINISHED",
-					    [TW_SELF] = "SELF"};
-	say("%s", words[outcome]);
 }
 
 static void close_now(const struct words *words)

@@ -73,7 +73,7 @@ static void open_limiter(const struct words *given)
 	struct tw_limiter_config config = limited_config((uint32_t)option_of(given, "limit", 1));
 	config.max_pending = (uint32_t)option_of(given, "pending", 0);
 	config.rate_starts = (uint32_t)option_of(given, "rate", 0);
-	config.rate_interval_ns = (uint64_t)option_of(given, "interval", 0) * MS;
+	config.rate_interval_ns = ms_of(given, "interval");
 	config.flags = (has_word(given, "collect") ? TW_LIMITER_COLLECT : 0) |
 		       (has_word(given, "paused_refuses") ? TW_LIMITER_PAUSED_REFUSES : 0) |
 		       (has_word(given, "no_queue") ? TW_LIMITER_NO_QUEUE : 0);
@@ -109,11 +109,6 @@ static void close_limiter(void)
 }
 
 /* ----------------------------------------------------------------------- jobs */
-
-static uint64_t ms_of(const struct words *words, const char *name)
-{
-	return (uint64_t)option_of(words, name, 0) * MS;
-}
 
 /* The callbacks of load_task, wrapped. */
 static struct tw_limiter_task inner;
@@ -289,10 +284,7 @@ static void complete(const struct words *words)
 static void cancel(const struct words *words)
 {
 	EACH_NUMBER(words, n)
-	{
-		int r = tw_job_cancel(script_home.limiter, script_loads[n].job);
-		say("%s", r == TW_CANCELLED ? "CANCELLED" : r == TW_RUNNING ? "RUNNING" : "GONE");
-	}
+	say_outcome(tw_job_cancel(script_home.limiter, script_loads[n].job));
 }
 
 static void set_priority(const struct words *words)

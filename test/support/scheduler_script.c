@@ -42,8 +42,7 @@ static void open_scheduler(const struct words *given)
 	struct tw_service_config service = script_service(given);
 	rig_open(&stage.rig, &service);
 	struct tw_scheduler_config config = {.size = sizeof config,
-					     .slice_ns =
-						 (uint64_t)option_of(given, "slice", 0) * MS,
+					     .slice_ns = ms_of(given, "slice"),
 					     .max_tasks = (uint32_t)option_of(given, "max", 0)};
 	if (has_word(given, "host"))
 		config.executor = &stage.queue.base;
@@ -114,8 +113,8 @@ static void submit(const struct words *words)
 	EACH_NUMBER(words, n)
 	{
 		struct task *task = &stage.tasks[n];
-		*task = (struct task){.each_ns = (uint64_t)option_of(words, "each", 0) * MS,
-				      .stays_ns = (uint64_t)option_of(words, "stays", 0) * MS,
+		*task = (struct task){.each_ns = ms_of(words, "each"),
+				      .stays_ns = ms_of(words, "stays"),
 				      .units = option_of(words, "units", 0),
 				      .turns_left = option_of(words, "turns", 1),
 				      .error = (int)option_of(words, "error", 0),
@@ -130,7 +129,7 @@ static void submit(const struct words *words)
 		    .arg = task,
 		    .done = has_word(words, "bare") ? NULL : tell_end,
 		    .priority = (enum tw_priority)option_of(words, "priority", TW_PRIORITY_NORMAL),
-		    .delay_ns = (uint64_t)option_of(words, "delay", 0) * MS,
+		    .delay_ns = ms_of(words, "delay"),
 		    .flags = has_timeout ? TW_SCHEDULER_TASK_TIMEOUT : 0,
 		    .timeout_ns = has_timeout ? timeout_ms * (int64_t)MS : 0};
 		int r = tw_scheduler_submit_task(stage.scheduler, &spec, &task->id);
@@ -142,10 +141,7 @@ static void submit(const struct words *words)
 static void cancel(const struct words *words)
 {
 	EACH_NUMBER(words, n)
-	{
-		int r = tw_scheduler_cancel(stage.scheduler, stage.tasks[n].id);
-		say("%s", r == TW_CANCELLED ? "CANCELLED" : r == TW_RUNNING ? "RUNNING" : "GONE");
-	}
+	say_outcome(tw_scheduler_cancel(stage.scheduler, stage.tasks[n].id));
 }
 
 /* -------------------------------------------------------------- the scheduler */

@@ -93,6 +93,16 @@ void say_answer(int answer)
 		say("%s", error_name(answer));
 }
 
+void say_outcome(int outcome)
+{
+	static const char *const words[] = {[TW_CANCELLED] = "CANCELLED",
+					    [TW_RUNNING] = "RUNNING",
+					    [TW_GONE] = "GONE",
+					    [TW_FINISHED] = "FINISHED",
+					    [TW_SELF] = "SELF"};
+	say("%s", outcome < 0 ? error_name(outcome) : words[outcome]);
+}
+
 void say_gauges(const struct words *words, const struct gauge *gauges, const void *from)
 {
 	for (int i = 1; i < words->n; i++) {
@@ -142,6 +152,11 @@ int64_t option_of(const struct words *words, const char *name, int64_t otherwise
 		return number;
 	}
 	return otherwise;
+}
+
+uint64_t ms_of(const struct words *words, const char *name)
+{
+	return (uint64_t)option_of(words, name, 0) * MS;
 }
 
 static void add_numbers(struct words *words, const char *word)

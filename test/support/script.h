@@ -59,6 +59,8 @@ struct words {
 bool has_word(const struct words *words, const char *word);
 int64_t option_of(const struct words *words, const char *name, int64_t otherwise);
 
+uint64_t ms_of(const struct words *words, const char *name); /* an option in ms, as ns; or 0 */
+
 struct verb {
 	const char *name; /* NULL: the end of the table */
 	void (*call)(const struct words *words);
@@ -99,6 +101,9 @@ unsigned current_step(void);
 
 /* Says an answer, unless it is 0: "EIO" for -EIO, else the number. */
 void say_answer(int answer);
+
+/* Says what a cancel or a close answered: "CANCELLED", "RUNNING", "GONE", "FINISHED", "SELF". */
+void say_outcome(int outcome);
 
 /* "EIO" for -EIO; or a number. Valid until the next call. */
 const char *error_name(int error);

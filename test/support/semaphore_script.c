@@ -111,10 +111,7 @@ static void join_thread(const struct words *words)
 static void cancel(const struct words *words)
 {
 	EACH_NUMBER(words, n)
-	{
-		int r = tw_semaphore_cancel(stage.permits, stage.functions[n].waiter);
-		say("%s", r == TW_CANCELLED ? "CANCELLED" : r == TW_RUNNING ? "RUNNING" : "GONE");
-	}
+	say_outcome(tw_semaphore_cancel(stage.permits, stage.functions[n].waiter));
 }
 
 static void set_capacity(const struct words *words)

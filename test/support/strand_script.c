@@ -73,11 +73,6 @@ static void release(void *arg, enum tw_fate fate)
 		play_calls(task->in_release);
 }
 
-static uint64_t ms_of(const struct words *words, const char *name)
-{
-	return (uint64_t)option_of(words, name, 0) * MS;
-}
-
 static struct task *task_of(const struct words *words, int n)
 {
 	rig.tasks[n] = (struct task){.stays_ns = ms_of(words, "stays"),
@@ -166,16 +161,6 @@ static void submit_other(const struct words *words)
 static void submit_upper(const struct words *words)
 {
 	submit_to(&rig.upper, tw_strand_executor(rig.strand.strand), words);
-}
-
-static void say_outcome(int r)
-{
-	static const char *const words[] = {[TW_CANCELLED] = "CANCELLED",
-					    [TW_RUNNING] = "RUNNING",
-					    [TW_GONE] = "GONE",
-					    [TW_FINISHED] = "FINISHED",
-					    [TW_SELF] = "SELF"};
-	say("%s", r < 0 ? error_name(r) : words[r]);
 }
 
 static void cancel(const struct words *words)
