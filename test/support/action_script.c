@@ -116,8 +116,7 @@ static void release(tw_action *action, void *state, enum tw_fate fate)
 
 static void create(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		struct task *task = &stage.tasks[n];
 		*task = (struct task){.rearms = option_of(words, "rearms", 0),
 				      .every_ns = ms_of(words, "every"),
@@ -139,8 +138,7 @@ static void schedule(const struct words *words, struct task *task, struct task *
 
 static void arm(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		struct words one = *words;
 		one.numbers = 1;
 		one.number[0] = n;
@@ -151,8 +149,8 @@ static void arm(const struct words *words)
 
 static void arm_again(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	schedule(words, &stage.tasks[n], &stage.tasks[option_of(words, "state", n)]);
+	EACH_NUMBER (words, n)
+		schedule(words, &stage.tasks[n], &stage.tasks[option_of(words, "state", n)]);
 }
 
 static void run_by_hand(const struct words *words)
@@ -163,20 +161,19 @@ static void run_by_hand(const struct words *words)
 
 static void close_now(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say_outcome(tw_action_close(stage.tasks[n].action, 0));
+	EACH_NUMBER (words, n)
+		say_outcome(tw_action_close(stage.tasks[n].action, 0));
 }
 
 static void close_wait(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say_outcome(tw_action_close(stage.tasks[n].action, TW_FOREVER));
+	EACH_NUMBER (words, n)
+		say_outcome(tw_action_close(stage.tasks[n].action, TW_FOREVER));
 }
 
 static void destroy(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		stage.tasks[n].is_destroyed = true;
 		say_outcome(tw_action_destroy(stage.tasks[n].action));
 	}
@@ -184,8 +181,7 @@ static void destroy(const struct words *words)
 
 static void say_state(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		enum tw_action_state state = tw_action_state(stage.tasks[n].action);
 		say("%s", state == TW_ACTION_STATE_IDLE     ? "IDLE"
 			  : state == TW_ACTION_STATE_ARMED  ? "ARMED"
@@ -207,8 +203,7 @@ static void run_immediate(void *arg)
 /* Their numbers are from 1, in the order of the submits. */
 static void submit_immediate_of(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		struct task *task = &stage.tasks[n];
 		*task = (struct task){.in_run = words->in_run};
 		say_answer(
@@ -219,8 +214,8 @@ static void submit_immediate_of(const struct words *words)
 
 static void clear_immediate(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say_outcome(tw_immediate_cancel(stage.scheduler, stage.tasks[n].immediate));
+	EACH_NUMBER (words, n)
+		say_outcome(tw_immediate_cancel(stage.scheduler, stage.tasks[n].immediate));
 }
 
 /* --------------------------------------------------------------- the scheduler */

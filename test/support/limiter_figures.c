@@ -8,8 +8,8 @@ static const char *const states[] = {"QUEUED", "RUNNING", "RETRYING", "SETTLED",
 
 void limiter_say_state(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say("%s", states[tw_job_state(script_home.limiter, script_loads[n].job)]);
+	EACH_NUMBER (words, n)
+		say("%s", states[tw_job_state(script_home.limiter, script_loads[n].job)]);
 }
 
 void limiter_say_wait(const struct words *words)
@@ -30,8 +30,7 @@ void limiter_say_wait(const struct words *words)
 /* By the handle, and if there was an attempt, by that too. */
 void limiter_say_cancelled(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		const struct load *load = &script_loads[n];
 		bool is = tw_job_is_cancelled(script_home.limiter, load->job);
 		if (load->attempt.id)
@@ -42,8 +41,8 @@ void limiter_say_cancelled(const struct words *words)
 
 void limiter_say_released(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say("%s", script_loads[n].releases ? "released" : "not released");
+	EACH_NUMBER (words, n)
+		say("%s", script_loads[n].releases ? "released" : "not released");
 }
 
 #define GAUGE(name)                                            \

@@ -227,8 +227,7 @@ static void note_answer(int64_t n, const struct tw_limiter_task *task, int r)
 
 static void submit(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		struct tw_limiter_task task = script_task(n, words);
 		note_answer(
 		    n, &task,
@@ -283,8 +282,8 @@ static void complete(const struct words *words)
 
 static void cancel(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say_outcome(tw_job_cancel(script_home.limiter, script_loads[n].job));
+	EACH_NUMBER (words, n)
+		say_outcome(tw_job_cancel(script_home.limiter, script_loads[n].job));
 }
 
 static void set_priority(const struct words *words)
@@ -362,8 +361,7 @@ static void listen_idle(const struct words *words)
 {
 	static int numbers[64];
 	in_idle = words->in_run;
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		numbers[n] = n;
 		say_answer(tw_limiter_on_idle(script_home.limiter, listener, &numbers[n]));
 	}

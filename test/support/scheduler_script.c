@@ -110,8 +110,7 @@ static void tell_end(void *arg, enum tw_fate fate, int result)
 
 static void submit(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		struct task *task = &stage.tasks[n];
 		*task = (struct task){.each_ns = ms_of(words, "each"),
 				      .stays_ns = ms_of(words, "stays"),
@@ -140,8 +139,8 @@ static void submit(const struct words *words)
 
 static void cancel(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say_outcome(tw_scheduler_cancel(stage.scheduler, stage.tasks[n].id));
+	EACH_NUMBER (words, n)
+		say_outcome(tw_scheduler_cancel(stage.scheduler, stage.tasks[n].id));
 }
 
 /* -------------------------------------------------------------- the scheduler */

@@ -61,8 +61,7 @@ static void release(const struct words *words)
 
 static void wait_async(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		struct function *function = &stage.functions[n];
 		*function = (struct function){.in_run = words->in_run};
 		int r = tw_semaphore_acquire_async(stage.permits,
@@ -110,8 +109,8 @@ static void join_thread(const struct words *words)
 
 static void cancel(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say_outcome(tw_semaphore_cancel(stage.permits, stage.functions[n].waiter));
+	EACH_NUMBER (words, n)
+		say_outcome(tw_semaphore_cancel(stage.permits, stage.functions[n].waiter));
 }
 
 static void set_capacity(const struct words *words)

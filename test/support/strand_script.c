@@ -111,16 +111,15 @@ static int submit_one(const struct words *words, struct task *task)
 
 static void submit(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say_answer(submit_one(words, task_of(words, n)));
+	EACH_NUMBER (words, n)
+		say_answer(submit_one(words, task_of(words, n)));
 }
 
 static void name_timer(const struct words *words)
 {
 	if (!rig.executor)
 		rig.executor = tw_strand_executor(rig.strand.strand);
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		struct task *task = task_of(words, n);
 		struct tw_task timer = {.size = sizeof timer,
 					.fn = run,
@@ -139,8 +138,7 @@ static void submit_to(tw_strand **strand, tw_executor *executor, const struct wo
 {
 	if (!*strand)
 		expect_eq(tw_strand_create(strand, rig.strand.rig.service, executor), 0);
-	EACH_NUMBER(words, n)
-	{
+	EACH_NUMBER (words, n) {
 		struct task *task = task_of(words, n);
 		struct tw_strand_task spec = {.size = sizeof spec,
 					      .fn = run,
@@ -165,27 +163,27 @@ static void submit_upper(const struct words *words)
 
 static void cancel(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say_outcome(tw_strand_cancel(rig.strand.strand, rig.tasks[n].id));
+	EACH_NUMBER (words, n)
+		say_outcome(tw_strand_cancel(rig.strand.strand, rig.tasks[n].id));
 }
 
 static void cancel_wait(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say_outcome(tw_strand_cancel_wait(rig.strand.strand, rig.tasks[n].id, TW_FOREVER));
+	EACH_NUMBER (words, n)
+		say_outcome(tw_strand_cancel_wait(rig.strand.strand, rig.tasks[n].id, TW_FOREVER));
 }
 
 /* By the other strand, whose task it is not. */
 static void cancel_foreign(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say_outcome(tw_strand_cancel(rig.other, rig.tasks[n].id));
+	EACH_NUMBER (words, n)
+		say_outcome(tw_strand_cancel(rig.other, rig.tasks[n].id));
 }
 
 static void cancel_timer(const struct words *words)
 {
-	EACH_NUMBER(words, n)
-	say_outcome(tw_cancel(rig.strand.rig.service, rig.tasks[n].timer));
+	EACH_NUMBER (words, n)
+		say_outcome(tw_cancel(rig.strand.rig.service, rig.tasks[n].timer));
 }
 
 /* ----------------------------------------------------------------- the strand */
