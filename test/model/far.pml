@@ -1,6 +1,6 @@
 /*
  * Far deadlines: far_ticks beside the control word (wheel/slot/word.h, WORD6): tw__far_read,
- * tw__far_move in wheel/slot/slots.c; reset_word in wheel/timer/reset.c; due_tick_of in
+ * tw__far_move in wheel/slot/slots.c; reset_waiting in wheel/timer/reset.c; due_tick_of in
  * wheel/driver/resolve.c; claim in wheel/run/run.c.
  *
  * Modelled: one timer, armed for a near or a far tick, and two threads that reset it to a near

@@ -1,5 +1,5 @@
 /*
- * The refile rule for timers that were moved to earlier: wheel/driver/resolve.c; reset_word,
+ * The refile rule for timers that were moved to earlier: wheel/driver/resolve.c; reset_waiting,
  * move_with_entry in wheel/timer/reset.c; file in wheel/driver/drain.c.
  *
  * Modelled: one timer, armed for tick 2, or with COARSE for tick 4, with its entry in the wheel;
