@@ -13,9 +13,9 @@
 #include "mpsc/queue.h"
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
-#include "mpsc/clock.h"
+#include "mpsc/base/clock.h"
 #include "mpsc/base/entry.h"
-#include "mpsc/tsc.h"
+#include "mpsc/base/tsc.h"
 #include "wheel/slot/magazine.h"
 #include "wheel/slot/groups.h"
 

@@ -4,7 +4,7 @@
 
 #include "wheel/core/service.h"
 #include "wheel/wheel.h"
-#include "mpsc/clock.h"
+#include "mpsc/base/clock.h"
 
 /*
  * Ticks in a span, rounded down: n / d for n < 2^62, by a multiplication whose high half is

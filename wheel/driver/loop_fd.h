@@ -7,7 +7,7 @@
 #ifndef TW_WHEEL_LOOP_H
 #define TW_WHEEL_LOOP_H
 
-#include "mpsc/alarm.h"
+#include "wheel/driver/alarm.h"
 #include "tickwheel/service.h"
 
 struct tw__local;

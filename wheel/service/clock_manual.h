@@ -2,7 +2,7 @@
 #ifndef TW_WHEEL_CLOCK_MANUAL_H
 #define TW_WHEEL_CLOCK_MANUAL_H
 
-#include "mpsc/clock.h"
+#include "mpsc/base/clock.h"
 
 /*
  * The first service that listens to a manual clock, for a simulation, which sets the clock and

@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-#include "mpsc/clock.h"
+#include "mpsc/base/clock.h"
 #include "mpsc/base/random.h"
 #include "mpsc/base/struct_read.h"
 #include "mpsc/base/thread.h"

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <time.h>
 
-#include "mpsc/tsc.h"
+#include "mpsc/base/tsc.h"
 
 static uint64_t clock_now(void)
 {

@@ -8,7 +8,7 @@
 #include "test/support/faults.h"
 #include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
-#include "mpsc/clock.h"
+#include "mpsc/base/clock.h"
 #include "executor/limiter/inbox.h"
 
 TestSuite(limiter_inbox, .fini = close_left, .timeout = 60);

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "test/support/work_rig.h"
-#include "mpsc/clock.h"
+#include "mpsc/base/clock.h"
 
 TestSuite(scheduler_zero, .timeout = 30);
 

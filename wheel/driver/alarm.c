@@ -1,4 +1,4 @@
-#include "mpsc/alarm.h"
+#include "wheel/driver/alarm.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

@@ -1,4 +1,4 @@
-#include "mpsc/tsc.h"
+#include "mpsc/base/tsc.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include <cpuid.h>
 #endif
 
-#include "mpsc/clock.h"
+#include "mpsc/base/clock.h"
 
 #define MAX_AGE_NS UINT64_C(50000000)
 #define RATE_SPAN_NS UINT64_C(10000000) /* a rate is measured over no less */

@@ -8,8 +8,8 @@
  *
  * Rejected: one timerfd that producers set, too (two that set it together overwrite each other).
  */
-#ifndef TW_MPSC_ALARM_H
-#define TW_MPSC_ALARM_H
+#ifndef TW_DRIVER_ALARM_H
+#define TW_DRIVER_ALARM_H
 
 #include "mpsc/gate.h"
 

@@ -1,4 +1,4 @@
-#include "mpsc/clock.h"
+#include "mpsc/base/clock.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #ifndef TW_MPSC_CLOCK_H
 #define TW_MPSC_CLOCK_H
 
-#include "mpsc/alarm.h"
+#include "mpsc/base/atomics.h"
 #include "tickwheel/clock.h"
 
 /* A service on a clock that moves by hand. */
