@@ -5,7 +5,7 @@
  */
 
 #include "mpsc/base/cancel.h"
-#include "mpsc/base/fork.h"
+#include "mpsc/base/process.h"
 #include "executor/pool/parts.h"
 #include "wheel/core/frame.h"
 #include "wheel/service/close.h"

@@ -3,9 +3,8 @@
 #include <stdlib.h>
 
 #include "mpsc/base/assert.h"
-#include "mpsc/base/fork.h"
 #include "mpsc/base/locked.h"
-#include "mpsc/base/unload.h"
+#include "mpsc/base/process.h"
 
 _Thread_local struct tw__thread tw__thread = {TW__NO_QUEUE, NULL};
 
@@ -25,11 +24,6 @@ struct tie {
 static _Thread_local struct tie *my_ties;
 
 static uint64_t last_queue_id; /* registry's lock */
-
-static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
-static pthread_key_t exit_key;
-static bool exit_key_made;
-static bool unloaded; /* the key is deleted; registry's lock */
 
 /* For the unload alone: all that this process has made. Registry's lock. */
 static struct tie *all_ties;
@@ -55,8 +49,8 @@ static void tie_free(struct tie *tie)
 }
 
 /*
- * The thread forgets its lane (fork.h). The list may be half written: it starts anew, without the
- * ties of the thread that has forked.
+ * The thread forgets its lane. The list may be half written: it starts anew, without the ties of
+ * the thread that has forked.
  */
 static void queue_after_fork_in_child(void)
 {
@@ -76,14 +70,9 @@ static void disown(struct tie *tie)
 	tie->queue->ops->orphaned(tie->lane, tie->queue->context);
 }
 
-/*
- * Runs when a thread ends; if a later exit handler uses a queue again, it attaches anew and this
- * runs once more.
- */
-static void queue_thread_exits(void *unused)
+static void queue_thread_ends(void)
 {
-	(void)unused;
-	pthread_mutex_lock(&tw__registry);
+	TW_ASSERT_LOCKED(&tw__registry);
 	tw__thread = (struct tw__thread){TW__NO_QUEUE, NULL};
 	for (struct tie *tie = my_ties, *next; tie; tie = next) {
 		next = tie->next;
@@ -91,33 +80,26 @@ static void queue_thread_exits(void *unused)
 		tie_free(tie);
 	}
 	my_ties = NULL;
-	pthread_mutex_unlock(&tw__registry);
 }
 
-/* The threads of all ties live: a thread that ends frees its ties under this lock. */
-static void queue_unload(bool free_all)
+static void queue_unload(void)
 {
 	TW_ASSERT_LOCKED(&tw__registry);
-	unloaded = pthread_key_delete(exit_key) == 0;
-	while (free_all && all_ties) {
+	while (all_ties) {
 		*all_ties->mine = NULL;
 		tie_free(all_ties);
 	}
 }
 
-static void make_exit_key(void)
-{
-	static struct tw__unloader unloader = {.unload = queue_unload};
-	exit_key_made = pthread_key_create(&exit_key, queue_thread_exits) == 0 &&
-			pthread_atfork(NULL, NULL, queue_after_fork_in_child) == 0 &&
-			tw__unload_watch(&unloader);
-}
+static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
+static bool watched;
 
-static bool watch_thread_exit(void)
+static void watch(void)
 {
-	TW_ASSERT_LOCKED(&tw__registry);
-	/* planted: descriptor_lost */
-	return unloaded || pthread_setspecific(exit_key, &my_ties) == 0;
+	static struct tw__keeper keeper = {.thread_ends = queue_thread_ends,
+					   .unload = queue_unload,
+					   .after_fork_in_child = queue_after_fork_in_child};
+	watched = tw__keeper_add(&keeper);
 }
 
 void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__queue_ops *ops,
@@ -199,15 +181,15 @@ static void drop_stale_ties(void)
 
 static struct tie *new_tie(struct tw__queue *queue)
 {
-	pthread_once(&exit_key_once, make_exit_key);
-	struct tie *tie = exit_key_made ? malloc(sizeof *tie) : NULL;
+	pthread_once(&watch_once, watch);
+	struct tie *tie = watched ? malloc(sizeof *tie) : NULL;
 	if (!tie)
 		return NULL;
 	pthread_mutex_lock(&tw__registry);
 	drop_stale_ties();
-	bool watched = watch_thread_exit();
-	struct tw__lane *lane = watched ? adopt(queue) : NULL;
-	if (watched && !lane)
+	bool ready = tw__thread_watch();
+	struct tw__lane *lane = ready ? adopt(queue) : NULL;
+	if (ready && !lane)
 		lane = queue_make(queue);
 	if (lane) {
 		*tie = (struct tie){.next = my_ties,

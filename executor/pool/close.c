@@ -20,7 +20,7 @@
 #include "executor/pool/grow.h"
 #include "executor/pool/wake.h"
 #include "mpsc/base/cancel.h"
-#include "mpsc/base/unload.h"
+#include "mpsc/base/process.h"
 
 void tw__pool_stop(tw_pool *pool)
 {

@@ -15,7 +15,7 @@
 #include "executor/pool/worker.h"
 #include "executor/pool/jobs.h"
 #include "mpsc/base/cancel.h"
-#include "mpsc/base/unload.h"
+#include "mpsc/base/process.h"
 
 enum { TIMED_ONE_IN = 16 };
 

@@ -50,7 +50,7 @@ int tw__clock_check(const tw_clock *clock)
 
 /* ------------------------------------------------------------------ default */
 
-/* Under the registry's lock, which a forked child can take, whatever was going on (fork.h). */
+/* Under the registry's lock, which a forked child can take, whatever was going on (process.h). */
 static struct {
 	tw_clock *clock; /* NULL: monotonic */
 	/* it is a manual one; asked of the parent's in a child, where it may be gone */
@@ -62,7 +62,7 @@ static struct {
 /* A forked child has made no service yet, and cannot use a clock that its parent moves. */
 static void lock_process(void)
 {
-	tw__fork_watch(); /* if it fails, no service can be created */
+	tw__process_watch(); /* if it fails, no service can be created */
 	pthread_mutex_lock(&tw__registry);
 	if (!tw__origin_inherited(&process.origin))
 		return;

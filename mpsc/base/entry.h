@@ -1,13 +1,13 @@
 /*
  * The entry of a public function: its object is not NULL, and no parent of this forked process has
- * made it (mpsc/base/fork.h). Each layer has one check of this kind, and each public function
+ * made it (mpsc/base/process.h). Each layer has one check of this kind, and each public function
  * begins with it. Nothing deeper asks: the child of a callback that forks never returns from it.
  */
 #ifndef TW_MPSC_ENTRY_H
 #define TW_MPSC_ENTRY_H
 
 #include "mpsc/base/assert.h"
-#include "mpsc/base/fork.h"
+#include "mpsc/base/process.h"
 #include "mpsc/base/misuse.h"
 
 /* In an object without a service: the process that made it. */
@@ -18,7 +18,7 @@ struct tw__origin {
 /* Set when the object is made. False: out of memory. */
 static inline bool tw__origin_init(struct tw__origin *origin)
 {
-	bool watched = tw__fork_watch();
+	bool watched = tw__process_watch();
 	origin->generation = tw__fork_generation();
 	return watched;
 }

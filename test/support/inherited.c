@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "mpsc/base/fork.h"
+#include "mpsc/base/process.h"
 #include "test/support/child.h"
 #include "test/support/rig.h"
 #include "wheel/core/service.h"

@@ -120,7 +120,7 @@ struct tw_service {
 /*
  * In a forked child only the service's constants may be read, and none of its locks taken. Public
  * functions ask before anything else (mpsc/base/entry.h), or when they find that their thread has
- * not used the service last: in a child it never has (mpsc/base/fork.h).
+ * not used the service last: in a child it never has (mpsc/base/process.h).
  */
 static inline bool tw__forked(const tw_service *service)
 {

@@ -5,16 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "mpsc/base/fork.h"
-#include "mpsc/base/unload.h"
+#include "mpsc/base/process.h"
 
 _Atomic(struct tw__run_record *) tw__run_records;
 _Thread_local struct tw__run_record *tw__my_run_record;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t exit_key;
 static bool ready;
-static bool unloaded; /* the key is deleted; registry's lock */
 
 /* ------------------------------------------------------------------ records */
 
@@ -30,31 +27,26 @@ static void user_code_clear(struct tw__run_record *record)
  * A user's function may have ended the thread from inside (pthread_exit), so runs may still be
  * shown. A later exit handler of the thread that runs something takes a record anew.
  */
-static void user_code_thread_exits(void *arg)
+static void user_code_thread_ends(void)
 {
-	struct tw__run_record *record = arg;
-	pthread_mutex_lock(&tw__registry);
-	if (tw__my_run_record) { /* else it has just been freed */
-		tw__my_run_record = NULL;
-		user_code_clear(record);
-		tw_store_release(&record->in_use, 0); /* pairs with take_free */
-	}
-	pthread_mutex_unlock(&tw__registry);
+	struct tw__run_record *record = tw__my_run_record;
+	if (!record)
+		return;
+	tw__my_run_record = NULL;
+	user_code_clear(record);
+	tw_store_release(&record->in_use, 0); /* pairs with take_free */
 }
 
-/* The thread of a record in use lives: it takes this lock before it ends. */
-static void user_code_unload(bool free_all)
+static void user_code_unload(void)
 {
-	unloaded = pthread_key_delete(exit_key) == 0;
 	struct tw__run_record *record = tw_load_relaxed(&tw__run_records);
-	for (struct tw__run_record *next; free_all && record; record = next) {
+	for (struct tw__run_record *next; record; record = next) {
 		next = tw_load_relaxed(&record->next);
 		if (tw_load_relaxed(&record->in_use))
 			*record->mine = NULL;
 		free(record);
 	}
-	if (free_all)
-		tw_store_relaxed(&tw__run_records, NULL);
+	tw_store_relaxed(&tw__run_records, NULL);
 }
 
 /* Only the thread that has forked goes on. What the others ran does not run here. */
@@ -71,10 +63,10 @@ static void user_code_after_fork_in_child(void)
 
 static void get_ready(void)
 {
-	static struct tw__unloader unloader = {.unload = user_code_unload};
-	ready = pthread_key_create(&exit_key, user_code_thread_exits) == 0 &&
-		pthread_atfork(NULL, NULL, user_code_after_fork_in_child) == 0 &&
-		tw__unload_watch(&unloader);
+	static struct tw__keeper keeper = {.thread_ends = user_code_thread_ends,
+					   .unload = user_code_unload,
+					   .after_fork_in_child = user_code_after_fork_in_child};
+	ready = tw__keeper_add(&keeper);
 }
 
 static struct tw__run_record *take_free(void)
@@ -112,7 +104,7 @@ struct tw__run_record *tw__run_record_make(void)
 	if (!record)
 		return NULL;
 	pthread_mutex_lock(&tw__registry);
-	bool watched = unloaded || pthread_setspecific(exit_key, record) == 0;
+	bool watched = tw__thread_watch();
 	pthread_mutex_unlock(&tw__registry);
 	if (!watched) {
 		tw_store_release(&record->in_use, 0);

@@ -9,7 +9,7 @@
  * A run costs stores to the thread's own line, and no clock is read. The first look at a run
  * without a date dates it, so such a run may look younger than it is, never older.
  *
- * Records are freed when the library is unloaded (mpsc/base/unload.h); the record of a thread that
+ * Records are freed when the library is unloaded (mpsc/base/process.h); the record of a thread that
  * has ended serves the next thread.
  *
  * Pairing table

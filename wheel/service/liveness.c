@@ -1,7 +1,7 @@
 /* tw_service_liveness: what runs and since when, what is overdue, whether the driver polls. */
 #include "wheel/service/liveness.h"
 
-#include "mpsc/base/fork.h"
+#include "mpsc/base/process.h"
 #include "mpsc/base/struct_read.h"
 #include "wheel/core/local.h"
 #include "wheel/core/ticks.h"

@@ -6,7 +6,7 @@
  * checks happen before the first store. If one fails, the slow one handles the call from the start,
  * and knows all cases. Usual means:
  *   - the kernel has membarrier;
- *   - this thread has used this service last: never so in a forked child (mpsc/base/fork.h);
+ *   - this thread has used this service last: never so in a forked child (mpsc/base/process.h);
  *   - its magazine and its lane's segment have room;
  *   - the deadline lies within the wheel's reach;
  *   - nobody has to be woken. For a delay: the gate is open, and its word is that of the lane's
