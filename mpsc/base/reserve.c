@@ -13,7 +13,7 @@
  */
 #define AREA_AT (UINT64_C(32) << 40)
 #define PLACE_BYTES (UINT64_C(8) << 30)
-enum { PLACES = 1024, PLACE_TRIES = 4, RANDOM_BITS = 20 };
+enum { PLACE_BITS = 10, PLACE_TRIES = 16, RANDOM_BITS = 20, MARK_BYTES = 4096 };
 
 /*
  * Steps. Those of the first MiB are small, for services with few timers. From there on a step ends
@@ -21,7 +21,7 @@ enum { PLACES = 1024, PLACE_TRIES = 4, RANDOM_BITS = 20 };
  */
 enum { SMALL_BYTES = 1 << 20, SMALL_STEP = 128 << 10 };
 
-static _Atomic uint64_t taken[PLACES / 64];
+static _Atomic uint64_t places_tried;
 static _Atomic uint64_t area_at; /* 0: not chosen yet */
 
 void *tw__map(size_t bytes)
@@ -43,55 +43,46 @@ static uint64_t area(void)
 	return tw_cas_acq_rel(&area_at, &at, chosen) ? chosen : at;
 }
 
-static bool place_take(unsigned *place)
+/* Maps addresses that have no access, there or elsewhere. */
+static void *map_nothing(char *at, size_t bytes)
 {
-	for (unsigned i = 0; i < PLACES / 64; i++) {
-		uint64_t seen = tw_load_relaxed(&taken[i]);
-		while (~seen) {
-			unsigned bit = (unsigned)__builtin_ctzll(~seen);
-			if (tw_cas_acq_rel(&taken[i], &seen, seen | UINT64_C(1) << bit)) {
-				*place = i * 64 + bit;
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
-static void place_give(unsigned place)
-{
-	_Atomic uint64_t *word = &taken[place / 64];
-	uint64_t seen = tw_load_relaxed(word);
-	while (!tw_cas_acq_rel(word, &seen, seen & ~(UINT64_C(1) << place % 64)))
-		;
+	return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
 /* Whether nothing is mapped there, and the kernel gives such addresses. */
 static bool is_vacant(char *at, size_t bytes)
 {
-	void *got = mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *got = map_nothing(at, bytes);
 	if (got == MAP_FAILED) /* a limit that the ranges may stay below */
 		return true;
 	munmap(got, bytes);
 	return got == at;
 }
 
-/* Places that are not vacant stay taken until the region has one, or is mapped as a whole. */
+/* Multiples of the golden ratio: far apart, so that few tries meet places that are taken. */
+static uint64_t next_place(void)
+{
+	uint64_t n = tw_add_relaxed(&places_tried, 1);
+	return n * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACE_BITS);
+}
+
+/* The mark stays mapped while the region is open, so no two regions have one place. */
 static bool find_place(struct tw__region *region)
 {
-	unsigned tried[PLACE_TRIES], tries = 0;
-	bool found = false;
 	if (sizeof(void *) < sizeof(uint64_t) || region->bytes > PLACE_BYTES)
 		return false;
-	while (!found && tries < PLACE_TRIES && place_take(&region->place)) {
-		region->at = (char *)(uintptr_t)(area() + region->place * PLACE_BYTES);
-		found = is_vacant(region->at, region->bytes);
-		if (!found)
-			tried[tries++] = region->place;
+	for (int tries = 0; tries < PLACE_TRIES; tries++) {
+		uint64_t place = next_place(),
+			 at = area() + place * (PLACE_BYTES + TW__RANGE_ALIGNMENT);
+		region->mark = (char *)(uintptr_t)at;
+		region->at = region->mark + TW__RANGE_ALIGNMENT;
+		void *got = map_nothing(region->mark, MARK_BYTES);
+		if (got == region->mark && is_vacant(region->at, region->bytes))
+			return true;
+		if (got != MAP_FAILED)
+			munmap(got, MARK_BYTES);
 	}
-	while (tries)
-		place_give(tried[--tries]);
-	return found;
+	return false;
 }
 
 int tw__region_open(struct tw__region *region, size_t bytes)
@@ -112,7 +103,7 @@ void tw__region_close(struct tw__region *region)
 	if (region->at && region->is_whole)
 		munmap(region->at, region->bytes);
 	else if (region->at)
-		place_give(region->place);
+		munmap(region->mark, MARK_BYTES);
 	region->at = NULL;
 }
 

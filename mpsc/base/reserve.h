@@ -8,11 +8,12 @@
  * Regions lie in an area of addresses that no system and no allocator that we know uses, as the
  * arenas of Go and of mimalloc do. The area begins at a random address for each process, and is
  * divided into places of one size. The kernel is asked for these addresses without force: if
- * something else is mapped there, it gives others.
+ * something else is mapped there, it gives others. A page in front of a region marks its place as
+ * taken, so the kernel alone keeps account.
  *
  * Where the kernel does not give such addresses (a small address space, a sanitizer), or the region
- * is larger than a place, or no place is left, the region is mapped as a whole. Then its pages are
- * left out of core dumps until they are used.
+ * is larger than a place, or sixteen places are found taken, the region is mapped as a whole. Then
+ * its pages are left out of core dumps until they are used.
  *
  * Rejected: mapping the whole region without access, which counts as address space (`ulimit -v`);
  * arrays of pointers to steps, which cost each schedule and cancel a load.
@@ -31,7 +32,7 @@ enum { TW__RANGE_ALIGNMENT = 2 << 20 };
 struct tw__region {
 	char *at; /* NULL: not open */
 	size_t bytes;
-	unsigned place;
+	char *mark;    /* in front of it: the place is taken */
 	bool is_whole; /* it was mapped as a whole */
 };
 

@@ -65,8 +65,11 @@ static int take_fresh(struct tw__groups *groups, uint32_t base_generation, uint3
 	if (fresh == groups->end)
 		return -EAGAIN;
 	if (make_table(groups) || tw__range_grow(&groups->of_table, n * sizeof(struct tw__group)) ||
-	    tw__range_grow(&groups->of_at_end, n * sizeof(struct tw__completion)))
+	    tw__range_grow(&groups->of_at_end, n * sizeof(struct tw__completion))) {
+		if (!tw_load_relaxed(&groups->table))
+			tw__groups_unmap(groups); /* a refused call leaves nothing mapped */
 		return -ENOMEM;
+	}
 	struct tw__group *table = (struct tw__group *)(void *)groups->of_table.at;
 	tw_store_relaxed(&table[fresh].handle, (uint64_t)base_generation << 32 | fresh);
 	tw_store_relaxed(&table[fresh].dead, true);

@@ -116,18 +116,23 @@ Test(base_reserve, regions_do_not_meet)
 			expect_ne(others[k].at, others[i].at);
 		expect_ne(others[i].at, region.at);
 	}
-	char *freed = others[7].at;
 	for (int i = 0; i < 20; i++)
 		tw__region_close(&others[i]);
 	close_one();
-	bool again = false;
-	for (int i = 0; i < 20; i++) {
-		expect_eq(tw__region_open(&others[i], MIB * 2), 0);
-		again |= others[i].at == freed;
+}
+
+/* More than there are places: those of regions that are closed are taken again. */
+Test(base_reserve, open_region_keeps_its_place_while_others_come_and_go)
+{
+	struct tw__region other;
+	open_one(GIB, false);
+	for (int i = 0; i < 3000; i++) {
+		expect_eq(tw__region_open(&other, GIB), 0);
+		expect_eq(other.is_whole, false);
+		expect_ne(other.at, region.at);
+		tw__region_close(&other);
 	}
-	expect_eq(again, true);
-	for (int i = 0; i < 20; i++)
-		tw__region_close(&others[i]);
+	close_one();
 }
 
 static void *occupy(char *at)
@@ -137,19 +142,39 @@ static void *occupy(char *at)
 	return got;
 }
 
-/* The next place, where something else is mapped: the region goes elsewhere. */
-Test(base_reserve, region_avoids_what_is_mapped)
+/* A place where something else is mapped later: the regions go elsewhere. */
+Test(base_reserve, regions_avoid_what_is_mapped)
 {
-	open_one(GIB, false);
 	struct tw__region next;
-	char *taken = region.at + PLACE + GIB / 2;
-	occupy(taken);
-	expect_eq(tw__region_open(&next, GIB), 0);
-	expect_ne(next.at, region.at + PLACE);
-	expect_eq(next.is_whole, false);
-	tw__region_close(&next);
-	expect_eq(munmap(taken, STEP), 0);
+	open_one(GIB, false);
 	close_one();
+	char *taken = range.at + GIB / 2;
+	occupy(taken);
+	for (int i = 0; i < 3000; i++) {
+		expect_eq(tw__region_open(&next, GIB), 0);
+		expect_eq(next.is_whole, false);
+		cr_assert(next.at > taken || next.at + GIB <= taken);
+		tw__region_close(&next);
+	}
+	expect_eq(munmap(taken, STEP), 0);
+}
+
+/* Two thirds of the places are taken. */
+Test(base_reserve, many_regions_leave_places_for_others)
+{
+	static struct tw__region regions[680];
+	for (int i = 0; i < 680; i++)
+		expect_eq(tw__region_open(&regions[i], GIB), 0);
+	int whole = 0;
+	for (int i = 0; i < 3000; i++) {
+		struct tw__region other;
+		expect_eq(tw__region_open(&other, GIB), 0);
+		whole += other.is_whole;
+		tw__region_close(&other);
+	}
+	expect_lt(whole, 60);
+	for (int i = 0; i < 680; i++)
+		tw__region_close(&regions[i]);
 }
 
 /* Somebody maps addresses behind a range later: it grows up to there. What is there stays. */
