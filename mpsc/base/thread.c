@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/misuse.h"
@@ -96,27 +95,14 @@ int tw__thread_refused(const char *call, int error)
 			  "sched_priority");
 }
 
-static const char *limit_text(char *text, size_t size, int resource)
-{
-	struct rlimit limit;
-	if (getrlimit(resource, &limit) || limit.rlim_cur == RLIM_INFINITY)
-		return "unlimited";
-	snprintf(text, size, "%llu KiB", (unsigned long long)limit.rlim_cur / 1024);
-	return text;
-}
-
 int tw__refused_by_limits(const char *call, int error)
 {
-	char addresses[32], locked[32];
 	if (error != -EAGAIN && error != -ENOMEM)
 		return error;
-	return tw__refuse(
-	    error, call,
-	    "the system refuses %s; see ulimit -u, ulimit -v (%s) and, after mlockall, "
-	    "ulimit -l (%s)",
-	    error == -EAGAIN ? "a thread" : "memory",
-	    limit_text(addresses, sizeof addresses, RLIMIT_AS),
-	    limit_text(locked, sizeof locked, RLIMIT_MEMLOCK));
+	return tw__refuse(error, call,
+			  "the system refuses %s; see ulimit -u, ulimit -v and, after mlockall, "
+			  "ulimit -l",
+			  error == -EAGAIN ? "a thread" : "memory");
 }
 
 /* The first line of a file, without its end; "" if there is none, or if it is too long. */

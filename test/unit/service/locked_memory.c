@@ -43,7 +43,7 @@ static void be_refused(void *arg)
 	child_eq(tw_service_create(&service, NULL), -EAGAIN);
 	child_eq(service == NULL, true);
 	child_eq(strstr(heard, "tw_service_create: the system refuses a thread") != NULL, true);
-	child_eq(strstr(heard, "ulimit -l (1024 KiB)") != NULL, true);
+	child_eq(strstr(heard, "after mlockall, ulimit -l") != NULL, true);
 	child_eq(tw_pool_create(&pool, &small), -EAGAIN);
 	child_eq(strstr(heard, "tw_pool_create: ") != NULL, true);
 	child_eq(munlockall(), 0);
