@@ -224,13 +224,6 @@ static inline bool tw__heap_has(const struct tw__heap_item *item)
 	return item->entry.index != TW__HEAP_NOWHERE;
 }
 
-/* The key of an item that is in the heap, which is not loose. */
-static inline int64_t tw__heap_key(const struct tw__heap *heap, const struct tw__heap_item *item)
-{
-	TW_ASSERT(item->entry.index < heap->count);
-	return heap->nodes[item->entry.index].key;
-}
-
 /* The key of the first to leave, in a heap that is not empty. */
 static inline int64_t tw__heap_first_key(const struct tw__heap *heap)
 {
@@ -253,15 +246,6 @@ static inline void tw__heap_push_reserved(struct tw__heap *heap, struct tw__heap
 					  int64_t key)
 {
 	tw__heap_push_reserved_as(heap, &item->entry, key, TW__HEAP_USUAL);
-}
-
-/* 0, or -ENOMEM. */
-static inline int tw__heap_push(struct tw__heap *heap, struct tw__heap_item *item, int64_t key)
-{
-	int r = tw__heap_reserve(heap, heap->count + 1);
-	if (!r)
-		tw__heap_push_reserved(heap, item, key);
-	return r;
 }
 
 static inline void tw__heap_remove(struct tw__heap *heap, struct tw__heap_item *item)
