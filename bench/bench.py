@@ -269,7 +269,7 @@ def parse(arguments, candidates):
     add("--out", metavar="FILE", help="write results as JSON, also when interrupted; and the page, "
         "report.html in its folder")
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--quick", action="store_true", help="a first look, under two minutes")
+    length.add_argument("--quick", action="store_true", help="a first look, about two minutes")
     length.add_argument("--full", action="store_true", help="all repetitions and curves")
     add("--growth", action="store_true", help="only the curves over n and threads: W1, W3, W4")
     add("--only", type=listed(WORKLOADS, "workload"), metavar="W1,W2", help="these workloads")

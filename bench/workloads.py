@@ -32,14 +32,14 @@ WORKLOADS = {
     "W1": Workload(
         "churn: n pending, timeouts 1 .. 60 s; one op cancels a random one and schedules another",
         PER_OP, [1000, 100000, 1000000, 10000000], [1000, 100000, 1000000],
-        [1000, 1000000], [1000], 3, 3, 0.4, 0.2, many_threads=True, curve_n=100000),
+        [1000, 1000000], [1000], 3, 2, 0.4, 0.2, many_threads=True, curve_n=100000),
     "W2": Workload(
         "request: 64 outstanding per thread, timeout 1 s; one op cancels the oldest and schedules "
-        "another", PER_OP, [64], [64], [64], [], 3, 3, 0.4, 0.2, many_threads=True,
+        "another", PER_OP, [64], [64], [64], [], 3, 2, 0.4, 0.2, many_threads=True,
         fixed_sizes=True),
     "W3": Workload(
         "touch: n connections, one op pushes a random one's deadline to now + 30 s",
-        PER_OP, [10000, 1000000], [10000, 1000000], [10000], [], 3, 3, 0.4, 0.2,
+        PER_OP, [10000, 1000000], [10000, 1000000], [10000], [], 3, 2, 0.4, 0.2,
         many_threads=True, curve_n=10000),
     "W4": Workload(
         "fire: n timers due over 2 s; CPU per timer, lateness of callbacks, CPU of ticks",
@@ -51,7 +51,7 @@ WORKLOADS = {
         "with --quick)",
         [("cpu_ms", "cpu ms", NS, 2), ("wakeups_per_s", "wake-ups/s", NS, 1),
          ("thread_sleeps_per_s", "sleeps/s", NS, 1)],
-        [0, 1, 100000], [1, 100000], [100000], [], 1, 1, 6.5, 2, fixed_sizes=True,
+        [0, 1, 100000], [1], [], [], 1, 1, 6.5, 2, fixed_sizes=True,
         labels={0: "empty", 1: "100 req/s", 100000: "hour out"}),
     "W6": Workload(
         "memory: n pending; bytes per timer, of these kept by the timer's user",
@@ -87,7 +87,7 @@ WORKLOADS = {
         [("ns_per_op", "ns/run", NS, 1), ("cpu_ns_per_op", "cpu ns/run", NS, 1),
          ("runs_per_s", "runs/s", NS, 0), ("wait_p50_ns", "wait p50 us", US, 1),
          ("wait_p99_ns", "wait p99 us", US, 1), ("wait_max_ns", "max us", US, 0)],
-        [1, 2], [1, 2], [1, 2], [1, 2], 2, 3, 1, 0.5, many_threads=True, fixed_sizes=True,
+        [1, 2], [1], [], [], 2, 2, 1, 0.5, many_threads=True, fixed_sizes=True,
         labels={1: "empty", 2: "1 % slow"}),
     "W12": Workload(
         "layers: post + run of an empty task, pipelined, one producer, one worker",
@@ -98,7 +98,7 @@ WORKLOADS = {
         "of it that of all threads but the caller's",
         [("cpu_ns_per_op", "cpu ns/req", NS, 1),
          ("background_ns_per_op", "background", NS, 1), ("wakeups_per_s", "wake-ups/s", NS, 0)],
-        [50000, 200000], [50000], [50000], [], 1, 1, 7.6, 1.1),
+        [50000, 200000], [50000], [], [], 1, 1, 7.6, 1.1),
     "trial": Workload("each timer of a small crowd is watched", [("early", "early", NS, 0)],
                       [0], [0], seconds=0.5, quick_seconds=0.5),
 }
