@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 
+sys.dont_write_bytecode = True  # the tree stays as it is
 import report
 from plan import CORES, Group, make_plan, read_candidates, say
 from workloads import WITH_BASELINE, WORKLOADS

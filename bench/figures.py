@@ -6,6 +6,7 @@ import re
 import sys
 from statistics import median
 
+sys.dont_write_bytecode = True  # the tree stays as it is
 import report
 from workloads import size_label
 

@@ -21,6 +21,7 @@ import subprocess
 import sys
 from time import monotonic_ns, sleep
 
+sys.dont_write_bytecode = True  # the tree stays as it is
 import clients
 from clients import ACTIVE, ANSWER, DUE, END, MS, S
 
