@@ -294,9 +294,9 @@ Test(pool_seams, a_service_outlasts_one_who_still_wakes_its_tick_thread)
 	tw__work_init(&bringer.work, service, tw_executor_inline(), run_brought);
 	bring_until_inside(&bringer, driver_sleeps, service);
 	tw__service_let_go(service);
-	faults_at_pauses(let_on, &bringer);
+	faults_at_sleeps(let_on, &bringer);
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	faults_at_pauses(NULL, NULL);
+	faults_at_sleeps(NULL, NULL);
 	bool waited = atomic_load(&bringer.go);
 	let_on(&bringer);
 	pthread_join(bringer.thread, NULL);
