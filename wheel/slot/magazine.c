@@ -4,6 +4,8 @@
  */
 #include "wheel/slot/magazine.h"
 
+enum { FEW_SLOTS = 16 };
+
 static void set_limits(struct tw__magazine *magazine)
 {
 	uint64_t cancelled = tw_load_relaxed(&magazine->cancelled),
@@ -20,8 +22,7 @@ void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine)
 	tw_add_relaxed(&slots->threads, 1);
 }
 
-/* False: there is none to be had. */
-static bool refill(struct tw__slots *slots, struct tw__magazine *magazine)
+static void refill(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	uint32_t out[TW__MAGAZINE_MAX / 2];
 	uint32_t n = tw__slots_take(slots, magazine->capacity / 2, out);
@@ -29,14 +30,18 @@ static bool refill(struct tw__slots *slots, struct tw__magazine *magazine)
 		tw__magazine_append(magazine, tw__slot_entry(slots, out[i]));
 	if (magazine->capacity < TW__MAGAZINE_MAX)
 		magazine->capacity *= 2;
-	return n > 0;
 }
 
+/*
+ * A thread whose timers use up all its slots but a few would have to look at each schedule. So more
+ * come before the last one has gone.
+ */
 bool tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
 {
-	bool has_one = tw__magazine_count(magazine) || refill(slots, magazine);
+	if (tw__magazine_count(magazine) < FEW_SLOTS)
+		refill(slots, magazine);
 	set_limits(magazine);
-	return has_one;
+	return tw__magazine_count(magazine) > 0;
 }
 
 /* The oldest n. */

@@ -346,6 +346,21 @@ static __attribute__((noinline)) int schedule_any(tw_service *service, uint64_t 
 	return schedule_slowly(service, &arming, out);
 }
 
+/* A delay where nobody publishes an instant to count from: the short way of deadlines. */
+static __attribute__((noinline)) int schedule_counted(tw_service *service, uint64_t delay_ns,
+						      tw_fn *fn, void *arg, tw_timer *out)
+{
+	struct tw__local *local = tw__local_at_hand(service);
+	uint64_t at_ns;
+	int r;
+	if (tw_likely(local &&
+		      !__builtin_add_overflow(own_instant(service, local), delay_ns, &at_ns)) &&
+	    tw_likely(
+		schedule_shortly(service, TW__KIND_DEADLINE, at_ns, fn, arg, NULL, true, out, &r)))
+		return r;
+	return schedule_any(service, delay_ns, fn, arg, out, 0);
+}
+
 int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
 	int r;
@@ -353,6 +368,8 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 	    tw_likely(
 		schedule_shortly(service, TW__KIND_DELAY, delay_ns, fn, arg, NULL, true, out, &r)))
 		return r;
+	if (service && fn && !service->time.published)
+		return schedule_counted(service, delay_ns, fn, arg, out);
 	return schedule_any(service, delay_ns, fn, arg, out, 0);
 }
 

@@ -196,14 +196,14 @@ Test(faults_service, reset_to_earlier_when_its_lane_cannot_grow)
 	while (tw_schedule(rig.service, SECOND * 9, count_run, NULL, NULL) == 0)
 		;
 	int r;
-	uint64_t delay_ns = SECOND / 2; /* what room is left in the segment is used up first */
-	while ((r = tw_reset(rig.service, timer, delay_ns)) == 0)
+	uint64_t delay_ns = SECOND; /* what room is left in the segment is used up first */
+	while ((r = tw_reset(rig.service, timer, delay_ns - MS)) == 0)
 		delay_ns -= MS;
 	faults_disarm();
 	expect_eq(r, -ENOMEM);
 	uint64_t left_ns;
 	expect_eq(tw_remaining(rig.service, timer, &left_ns), 0);
-	expect_eq(left_ns, delay_ns + MS);
+	expect_eq(left_ns, delay_ns);
 	expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
 	expect_sound(rig.service);
 }
