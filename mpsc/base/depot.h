@@ -62,8 +62,8 @@ void tw__depot_put(struct tw__depot *depot, const uint32_t *indices, uint32_t n)
 /* Nothing in the block is in use, its memory is there, and all its indices are below `fresh`. */
 static inline bool tw__depot_is_idle(const struct tw__depot *depot, uint32_t block)
 {
-	return !depot->blocks[block].used && !depot->blocks[block].purged &&
-	       block < tw_load_relaxed(&depot->fresh) >> depot->block_shift;
+	return block < tw_load_relaxed(&depot->fresh) >> depot->block_shift &&
+	       !depot->blocks[block].used && !depot->blocks[block].purged;
 }
 
 /* Looks for an idle block from the last one found down, then from the top. Stops after a while. */

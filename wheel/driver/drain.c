@@ -40,7 +40,7 @@
 #include "wheel/driver/sweep.h"
 #include "wheel/driver/resolve.h"
 
-enum { PREFETCH_AHEAD = 12, FEW = 1024, BLOCKS_PER_TURN = 8 };
+enum { PREFETCH_AHEAD = 12, BLOCKS_PER_TURN = 8 };
 
 /* Of the last numbers, it is known what they stood for. */
 static bool remembered(const tw_service *service, uint64_t sequence)
@@ -238,15 +238,14 @@ static inline bool superseded(const tw_service *service, const struct tw__entry 
 	return tw__entry_slot(latest) == tw__entry_slot(own) && latest > own;
 }
 
-/* Files the entries of a block that are not superseded. Of few entries, few are. */
+/* Files the entries of a block that are not superseded. */
 static void drain_block(tw_service *service, struct tw__local *local,
 			const struct tw__entry *entries, int n)
 {
 	/* the clock: for epochs alone */
 	uint64_t now_ns = service->time.published ? tw__driver_now(service) : 0;
 	raise_to_epoch(service, local, now_ns);
-	bool drops = n > FEW;
-	for (int i = 0; drops && i < n; i++)
+	for (int i = 0; i < n; i++)
 		service->driver->latest[tw__entry_slot(entries[i].what) % TW__LATEST_ENTRIES] =
 		    tw__what_entry(entries[i].what);
 	for (int i = 0; i < n; i++) {
@@ -254,7 +253,7 @@ static void drain_block(tw_service *service, struct tw__local *local,
 			prefetch_look(service, &entries[i + PREFETCH_AHEAD]);
 		if (tw_unlikely(is_base(&entries[i])))
 			take_base(service, local, &entries[i], now_ns);
-		else if (!(drops && superseded(service, &entries[i])) &&
+		else if (!superseded(service, &entries[i]) &&
 			 tw_unlikely(!drain_blindly(service, local, &entries[i])))
 			drain_entry(service, local, &entries[i]);
 	}
