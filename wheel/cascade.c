@@ -135,6 +135,9 @@ struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget)
 
 void tw__wheel_sweep_start(struct tw__wheel *wheel)
 {
+	if (tw__wheel_sweeping(wheel))
+		return;
+	TW_ASSERT(!wheel->sweep_at);
 	wheel->sweep_level = 0;
 	wheel->sweep_bucket = 0;
 	wheel->sweep_at = NULL;

@@ -204,8 +204,8 @@ struct tw__wheel_plan {
 struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget);
 
 /*
- * Starts a sweep of all buckets, anew if one is under way; carries it on for about `budget`
- * entries. False: it has ended.
+ * Starts a sweep of all buckets, if none is under way; carries it on for about `budget` entries.
+ * False: it has ended.
  */
 void tw__wheel_sweep_start(struct tw__wheel *wheel);
 bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget);

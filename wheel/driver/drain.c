@@ -1,9 +1,6 @@
 /*
- * Draining: what the lanes hold goes into the wheel.
- *
- * No word of a new timer is looked at: that would take the word's line from the core that will
- * cancel or move the timer. An entry is dropped if a later one of the same slot has come. The rest
- * is filed, whatever has become of the timer.
+ * Draining: what the lanes hold goes into the wheel, or is dropped if it is dead already, as most
+ * request timeouts are.
  *
  * The base rule. A producer does not read the clock while the driver ticks; it puts the published
  * sequence number S, the lane's epoch, into its lane. The driver turns that into an instant U(S)
@@ -37,10 +34,9 @@
 #include "wheel/core/local.h"
 #include "wheel/core/ticks.h"
 #include "wheel/driver/driver.h"
-#include "wheel/driver/sweep.h"
 #include "wheel/driver/resolve.h"
 
-enum { PREFETCH_AHEAD = 12, BLOCKS_PER_TURN = 8 };
+enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
 
 /* Of the last numbers, it is known what they stood for. */
 static bool remembered(const tw_service *service, uint64_t sequence)
@@ -213,6 +209,46 @@ static bool drain_blindly(tw_service *service, struct tw__local *local,
 }
 
 /*
+ * Whether many timers of a block are dead already, as those of quick requests are. Its oldest
+ * entries tell.
+ */
+static bool drain_many_are_dead(const tw_service *service, const struct tw__entry *entries, int n)
+{
+	int dead = 0, sample = n < SAMPLE ? n : SAMPLE;
+	for (int i = 0; i < sample; i++) {
+		uint32_t slot = tw__entry_slot(entries[i].what); /* 0: a base */
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+		dead += slot && (word ^ entries[i].what) >> TW__GENERATION_SHIFT != 0;
+	}
+	return dead * 4 >= sample;
+}
+
+/*
+ * Writes down the latest generation of each slot: for the next sweep (sweep.c), and because where
+ * slots are reused quickly, most entries of a block are superseded within it. Whose slot has a
+ * later entry needs no look at its word, whose line is the producer's.
+ */
+static void write_generations_down(tw_service *service, const struct tw__entry *entries, int n)
+{
+	uint32_t *latest = service->slots.latest_generations;
+	tw_store_relaxed(&service->slots.written.latest_generations, true);
+	for (int i = 0; i < n; i++) {
+		uint32_t slot = tw__entry_slot(entries[i].what),
+			 generation = (uint32_t)(entries[i].what >> TW__GENERATION_SHIFT);
+		if (i + PREFETCH_AHEAD < n)
+			tw_prefetch_write(
+			    &latest[tw__entry_slot(entries[i + PREFETCH_AHEAD].what)]);
+		latest[slot] = generation > latest[slot] ? generation : latest[slot];
+	}
+}
+
+static bool superseded(const tw_service *service, const struct tw__entry *entry)
+{
+	return (uint32_t)(entry->what >> TW__GENERATION_SHIFT) <
+	       service->slots.latest_generations[tw__entry_slot(entry->what)];
+}
+
+/*
  * What filing an entry of a timer that was moved, or armed again, needs: its location first, then
  * word and bucket, unless it is covered.
  */
@@ -228,32 +264,23 @@ static inline void prefetch_look(const tw_service *service, const struct tw__ent
 }
 
 /*
- * Whether a later entry of the same slot has come. Where slots are used again soon, most entries of
- * a block are superseded within it. An entry that another slot has taken the place of is filed.
+ * Drops what a later entry of the same slot supersedes, if there may be much of that, and files the
+ * rest. No word is looked at for it: a look takes the word's line from the core that will cancel or
+ * move the timer.
  */
-static inline bool superseded(const tw_service *service, const struct tw__entry *entry)
-{
-	uint64_t own = tw__what_entry(entry->what),
-		 latest = service->driver->latest[tw__entry_slot(own) % TW__LATEST_ENTRIES];
-	return tw__entry_slot(latest) == tw__entry_slot(own) && latest > own;
-}
-
-/* Files the entries of a block that are not superseded. */
 static void drain_block(tw_service *service, struct tw__local *local,
-			const struct tw__entry *entries, int n)
+			const struct tw__entry *entries, int n, uint64_t now_ns)
 {
-	/* the clock: for epochs alone */
-	uint64_t now_ns = service->time.published ? tw__driver_now(service) : 0;
 	raise_to_epoch(service, local, now_ns);
-	for (int i = 0; i < n; i++)
-		service->driver->latest[tw__entry_slot(entries[i].what) % TW__LATEST_ENTRIES] =
-		    tw__what_entry(entries[i].what);
+	bool drops = service->driver->sweep.writes_down || drain_many_are_dead(service, entries, n);
+	if (drops)
+		write_generations_down(service, entries, n);
 	for (int i = 0; i < n; i++) {
 		if (i + PREFETCH_AHEAD < n)
 			prefetch_look(service, &entries[i + PREFETCH_AHEAD]);
 		if (tw_unlikely(is_base(&entries[i])))
 			take_base(service, local, &entries[i], now_ns);
-		else if (!superseded(service, &entries[i]) &&
+		else if ((!drops || !superseded(service, &entries[i])) &&
 			 tw_unlikely(!drain_blindly(service, local, &entries[i])))
 			drain_entry(service, local, &entries[i]);
 	}
@@ -281,17 +308,17 @@ static bool wheel_has_room(tw_service *service)
 }
 
 /*
- * Takes as much of a lane as a block holds. The number of entries; *more: there is, or may be,
+ * Takes as much of a lane as a block holds. The number of entries; *again: there is, or may be,
  * more.
  */
-static int take_block(tw_service *service, struct tw__lane *lane, bool *more)
+static int take_block(tw_service *service, struct tw__lane *lane, bool *again)
 {
 	int n = 0, taken;
 	do {
 		taken = tw__lane_take(lane, service->driver->block + n);
 		n += taken > 0 ? taken : 0;
 	} while (taken > 0 && n + TW__SEGMENT_ENTRIES <= TW__BLOCK_ENTRIES);
-	*more = taken != 0;
+	*again = taken != 0;
 	return n;
 }
 
@@ -309,7 +336,10 @@ uint64_t tw__drain(tw_service *service, bool *again)
 			int n = take_block(service, lane, &more);
 			if (n == 0)
 				break;
-			drain_block(service, (struct tw__local *)lane, service->driver->block, n);
+			/* for epochs alone */
+			uint64_t now_ns = service->time.published ? tw__driver_now(service) : 0;
+			drain_block(service, (struct tw__local *)lane, service->driver->block, n,
+				    now_ns);
 			drained += (uint64_t)n;
 		}
 		*again |= more;

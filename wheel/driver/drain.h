@@ -5,10 +5,10 @@
 #include "wheel/core/service.h"
 
 /*
- * A block: what is drained of a lane in one step. Long, so that most entries are superseded within
- * it where slots are used again soon.
+ * A block: what is drained of a lane in one step. Long, so that most words are superseded within it
+ * and not looked at.
  */
-enum { TW__EPOCHS = 64, TW__BLOCK_ENTRIES = 64 * TW__SEGMENT_ENTRIES, TW__LATEST_ENTRIES = 16384 };
+enum { TW__EPOCHS = 64, TW__BLOCK_ENTRIES = 64 * TW__SEGMENT_ENTRIES };
 
 /* By sequence number of the gate's word; the driver's. */
 struct tw__bases {

@@ -13,6 +13,7 @@
 #include "wheel/driver/loop_fd.h"
 #include "wheel/driver/outbox.h"
 #include "wheel/driver/park.h"
+#include "wheel/driver/sweep.h"
 #include "wheel/wheel.h"
 
 /*
@@ -45,6 +46,7 @@ struct tw__driver {
 	uint32_t polls;
 	struct tw__bases bases;
 	struct tw__park park;
+	struct tw__sweep sweep;
 	/* when memory begins to go back, if things stay as they are; 0: there is little to give */
 	uint64_t purge_ns;
 	struct tw__loop loop;
@@ -52,7 +54,6 @@ struct tw__driver {
 	struct tw__wheel_memory memory;
 	struct tw__tick_thread tick_thread;
 	struct tw__entry block[TW__BLOCK_ENTRIES]; /* entries copied out of a lane */
-	uint64_t latest[TW__LATEST_ENTRIES]; /* wheel entries, by slot: the last one drained */
 };
 
 /*

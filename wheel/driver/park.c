@@ -17,7 +17,6 @@
 #include "wheel/run/run.h"
 #include "mpsc/base/thread.h"
 #include "wheel/driver/purge.h"
-#include "wheel/driver/sweep.h"
 #include "wheel/run/work.h"
 
 enum { QUIET_POLLS = 8 }; /* after this many quiet polls in a row it parks */

@@ -16,7 +16,6 @@
 #include "wheel/core/frame.h"
 #include "wheel/run/run.h"
 #include "wheel/driver/purge.h"
-#include "wheel/driver/sweep.h"
 #include "wheel/run/work.h"
 #include "wheel/driver/resolve.h"
 

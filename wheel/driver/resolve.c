@@ -217,6 +217,41 @@ static inline uint64_t resolve_entry(tw_service *service, enum tw__resolve_for w
 }
 
 /*
+ * In such a sweep words are not read: the latest generations and the locations are the
+ * driver's own, and say enough. A timer whose location is of this generation is RELOCATED.
+ */
+static bool is_superfluous(const tw_service *service, const struct tw__place *place,
+			   tw__wheel_entry entry)
+{
+	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	struct tw__location *location = &service->slots.locations[tw__entry_slot(entry)];
+	return is_left_behind(location, generation, place) ||
+	       (location_state(location, generation) == TW__IN_BUCKET &&
+		is_met_again(location, place));
+}
+
+static void resolve_sweep(const tw_service *service, const struct tw__place *place,
+			  const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
+{
+	const uint32_t *latest = service->slots.latest_generations;
+	for (unsigned i = 0; i < n; i++)
+		__builtin_prefetch(&latest[tw__entry_slot(entries[i])]);
+	bool relocated = tw_load_relaxed(&service->slots.written.locations);
+	for (unsigned i = 0; relocated && i < n; i++)
+		tw_prefetch_write(&service->slots.locations[tw__entry_slot(entries[i])]);
+	for (unsigned i = 0; i < n; i++) {
+		bool dead = (uint32_t)(entries[i] >> TW__GENERATION_SHIFT) <
+			    latest[tw__entry_slot(entries[i])];
+		due_ticks[i] = dead ? TW__TICK_DEAD : place->low;
+	}
+	if (tw_unlikely(relocated))
+		for (unsigned i = 0; i < n; i++)
+			if (due_ticks[i] != TW__TICK_DEAD &&
+			    is_superfluous(service, place, entries[i]))
+				due_ticks[i] = TW__TICK_DEAD;
+}
+
+/*
  * The locations that these entries need: those of RELOCATED timers. Any other entry fetches a line
  * that is needed anyway: a branch would be mispredicted half of the time.
  */
@@ -236,6 +271,10 @@ void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__
 		 const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
 {
 	tw_service *service = context;
+	if (what_for == TW__RESOLVE_SWEEP && service->driver->sweep.by_drained) {
+		resolve_sweep(service, place, entries, n, due_ticks);
+		return;
+	}
 	const _Atomic uint64_t *words = service->slots.words;
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch((const void *)&words[tw__entry_slot(entries[i])]);

@@ -2,7 +2,12 @@
  * Sweeping: getting rid of the entries that cancelled timers leave in the wheel (G11).
  *
  * When the dead may outnumber the live, a sweep goes through all buckets, a part in each turn
- * (G12), and asks the words.
+ * (G12). To read the control word of each entry would be dear: the words' lines belong to the
+ * cores that cancel and schedule, and each look takes one away. Where slots are used again and
+ * again, as under load, the entry of a slot's next timer tells that the last one is gone. So while
+ * enough are dead for a sweep to come, drains write the latest generation of each slot down, in an
+ * array of the driver's own (drain.c), and the sweep drops the entries of earlier generations. If
+ * that has left too much, since slots were not used again, the next sweep reads the words.
  *
  * Entries of ended timers also leave the chunks that wait in outboxes, so that those need no more
  * chunks than the timers that live.
@@ -38,40 +43,72 @@ uint64_t tw__live_timers(tw_service *service, uint64_t *producers)
 	return (int64_t)live > 0 ? live : 0;
 }
 
+/*
+ * Entries beyond one for each live timer: about right while others work. *live, *allowed: this many
+ * dead entries beside the live ones need no sweep.
+ */
+static uint64_t count_dead(tw_service *service, uint64_t *live, uint64_t *allowed)
+{
+	uint64_t entries = service->driver->wheel.entries, producers;
+	*live = tw__live_timers(service, &producers);
+	*allowed = ALLOWANCE * producers;
+	return entries > *live ? entries - *live : 0;
+}
+
 bool tw__sweep_wanted(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	uint64_t entries = service->driver->wheel.entries, producers;
-	if (entries <= ALLOWANCE)
-		return false;
-	uint64_t live = tw__live_timers(service, &producers);
-	return entries > 2 * live + ALLOWANCE * producers;
+	uint64_t live = 0, allowed = 0, dead = 0;
+	if (service->driver->wheel.entries > ALLOWANCE)
+		dead = count_dead(service, &live, &allowed);
+	service->driver->sweep.writes_down = dead > live / 4 + allowed;
+	return dead > live + allowed;
+}
+
+static void sweep_start(tw_service *service, bool by_drained)
+{
+	service->driver->sweep.by_drained = by_drained;
+	service->driver->sweep.drained_suffices = true;
+	tw__wheel_sweep_start(&service->driver->wheel);
+}
+
+/*
+ * Looks again: cancels wake only a driver that sleeps,
+ * and only one cancel of many does.
+ */
+static void sweep_end(tw_service *service)
+{
+	uint64_t live, allowed, dead = count_dead(service, &live, &allowed);
+	if (service->driver->sweep.by_drained)
+		service->driver->sweep.drained_suffices = dead <= live / 2 + allowed;
+	if (tw__sweep_wanted(service))
+		sweep_start(service, service->driver->sweep.drained_suffices);
 }
 
 void tw__sweep(tw_service *service, uint64_t drained, bool look)
 {
 	TW_ASSERT_DRIVER(service);
-	struct tw__wheel *wheel = &service->driver->wheel;
-	if (!tw__wheel_sweeping(wheel)) {
+	if (!tw__wheel_sweeping(&service->driver->wheel)) {
 		if (!look || !tw__sweep_wanted(service))
 			return;
-		tw__wheel_sweep_start(wheel);
+		sweep_start(service, service->driver->sweep.drained_suffices);
 	}
-	/* more where more comes in, to get ahead of the cancels */
-	uint64_t budget = SWEEP_STEP + wheel->entries / 256 + 2 * drained;
-	/*
-	 * Looks again at its end: cancels wake only a driver that sleeps, and only one cancel of
-	 * many does.
-	 */
-	if (!tw__wheel_sweep(wheel, budget) && tw__sweep_wanted(service))
-		tw__wheel_sweep_start(wheel);
+	if (!tw__wheel_sweep(&service->driver->wheel,
+			     /* more where more comes in, to get ahead of the cancels */
+			     SWEEP_STEP + service->driver->wheel.entries / 256 + 2 * drained))
+		sweep_end(service);
 }
 
 void tw__sweep_all(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	tw__wheel_sweep_start(&service->driver->wheel);
-	tw__wheel_sweep(&service->driver->wheel, UINT64_MAX);
+	struct tw__wheel *wheel = &service->driver->wheel;
+	if (service->driver->sweep.by_drained && tw__wheel_sweeping(wheel))
+		tw__wheel_sweep(wheel, UINT64_MAX);
+	if (!tw__wheel_sweeping(wheel))
+		sweep_start(service, false);
+	tw__wheel_sweep(wheel, UINT64_MAX);
+	service->driver->sweep.drained_suffices = false;
 }
 
 /*

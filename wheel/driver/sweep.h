@@ -5,6 +5,13 @@
 #include "wheel/driver/outbox.h"
 #include "wheel/core/service.h"
 
+/* The driver's. */
+struct tw__sweep {
+	bool by_drained;  /* the sweep under way, or the last one, goes by latest generations */
+	bool writes_down; /* drains write down what generations slots have reached */
+	bool drained_suffices; /* the next sweep can go by that */
+};
+
 /*
  * The number of live timers, by the lanes' counters; about right while other threads work.
  * *producers, which may be NULL: the number of lanes, without those of the service's own threads.

@@ -134,8 +134,8 @@ static size_t whole_pages(size_t bytes)
  *              for each outbox
  *   batches    submit_limit, and one for each outbox whose executor holds none (outbox.c,
  *       may_submit)
- *   lanes      a block is drained only while there is a chunk for each of its entries, beside
- *              what outboxes and batches may still need (drain.c)
+ *   lanes      a block is drained only while there is a chunk for each of its entries, beside what
+ *              outboxes and batches may still need (drain.c)
  *   spare      what a step of a poll brings before it is packed, and chunks that were split for a
  *              budget
  */

@@ -19,7 +19,7 @@ enum { STEP_SLOTS = 16384, STEP_EXTS = 4096 };
 
 /*
  * What goes back with a block of free slots. Words of 0 match no handle: generations begin at 1
- * (slots.h).
+ * (slots.h). Latest generations of 0: nothing is known, which is true.
  */
 static void set_arrays(struct tw__slots *slots)
 {
@@ -28,6 +28,7 @@ static void set_arrays(struct tw__slots *slots)
 	    {slots->records, sizeof *slots->records},
 	    {slots->locations, sizeof *slots->locations},
 	    {slots->far_ticks, sizeof *slots->far_ticks},
+	    {slots->latest_generations, sizeof *slots->latest_generations},
 	    {slots->links, sizeof *slots->links},
 	};
 	_Static_assert(sizeof of_slot == sizeof slots->depot.arrays, "all of them");
@@ -35,7 +36,7 @@ static void set_arrays(struct tw__slots *slots)
 	slots->ext_depot.arrays[0] = (struct tw__depot_array){slots->exts, sizeof *slots->exts};
 }
 
-_Static_assert((sizeof(uint64_t) << TW__BLOCK_SHIFT) % 4096 == 0, "blocks are whole pages");
+_Static_assert((sizeof(uint32_t) << TW__BLOCK_SHIFT) % 4096 == 0, "blocks are whole pages");
 
 /* ------------------------------------------------------------------------ ranges */
 
@@ -62,9 +63,11 @@ static int open_ranges(struct tw__slots *slots)
 	} arrays[] = {
 	    {&slots->memory.of_slot[0], sizeof *slots->words, &slots->words, true},
 	    {&slots->memory.of_slot[1], sizeof *slots->records, &slots->records, true},
-	    {&slots->memory.of_slot[2], sizeof *slots->locations, &slots->locations, false},
-	    {&slots->memory.of_slot[3], sizeof *slots->far_ticks, &slots->far_ticks, false},
-	    {&slots->memory.of_slot[4], sizeof *slots->links, &slots->links, false},
+	    {&slots->memory.of_slot[2], sizeof *slots->latest_generations,
+	     &slots->latest_generations, true},
+	    {&slots->memory.of_slot[3], sizeof *slots->locations, &slots->locations, false},
+	    {&slots->memory.of_slot[4], sizeof *slots->far_ticks, &slots->far_ticks, false},
+	    {&slots->memory.of_slot[5], sizeof *slots->links, &slots->links, false},
 	    {&slots->memory.of_ext, sizeof *slots->exts, &slots->exts, false},
 	};
 	const size_t count = sizeof arrays / sizeof *arrays, n = slots->end;
@@ -97,8 +100,8 @@ int tw__range_grow(struct tw__range *range, size_t bytes)
 static int map_slots(struct tw__slots *slots)
 {
 	static const size_t item_bytes[TW__SLOT_ARRAYS] = {
-	    sizeof *slots->words, sizeof *slots->records, sizeof *slots->locations,
-	    sizeof *slots->far_ticks, sizeof *slots->links};
+	    sizeof *slots->words,     sizeof *slots->records,   sizeof *slots->latest_generations,
+	    sizeof *slots->locations, sizeof *slots->far_ticks, sizeof *slots->links};
 	uint64_t more = (uint64_t)tw_load_relaxed(&slots->mapped) + STEP_SLOTS;
 	size_t n = more < slots->end ? more : slots->end;
 	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
@@ -334,6 +337,8 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 	    sizeof *slots->words + sizeof *slots->records +
 	    (tw_load_relaxed(&slots->written.locations) ? sizeof *slots->locations : 0) +
 	    (tw_load_relaxed(&slots->written.far_ticks) ? sizeof *slots->far_ticks : 0) +
+	    (tw_load_relaxed(&slots->written.latest_generations) ? sizeof *slots->latest_generations
+								 : 0) +
 	    (tw_load_relaxed(&slots->written.links) ? sizeof *slots->links : 0);
 	return tw__depot_held(&slots->depot) * per_held +
 	       tw__depot_held(&slots->ext_depot) * sizeof *slots->exts;

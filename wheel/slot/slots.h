@@ -125,11 +125,11 @@ struct tw__ext_cache {
 
 /* The arrays that are not of use to all services: whether they have been written. */
 struct tw__slots_written {
-	_Atomic bool locations, far_ticks, links;
+	_Atomic bool locations, far_ticks, latest_generations, links;
 };
 
-/* words, records, locations, far_ticks, links */
-enum { TW__SLOT_ARRAYS = 5 };
+/* words, records, latest_generations, locations, far_ticks, links */
+enum { TW__SLOT_ARRAYS = 6 };
 
 /* An array of another room that needs some bytes for each slot. */
 struct tw__beside {
@@ -152,6 +152,8 @@ struct tw__slots {
 	struct tw__location *locations;
 	/* deadlines that words do not hold: BEYOND_RANGE; see tw__far_move */
 	_Atomic uint64_t *far_ticks;
+	/* the driver's: the latest generation it has seen of a slot; earlier ones are dead */
+	uint32_t *latest_generations;
 	struct tw__link *links;
 	/*
 	 * by block: what generations go on from (tw__slot_entry); written under the lock, while

@@ -1,4 +1,7 @@
-/* Sweeps: entries of cancelled timers go, entries of live timers stay. */
+/*
+ * Sweeps: entries of cancelled timers go, entries of live timers stay, by either way to find the
+ * dead ones.
+ */
 #include <stdlib.h>
 
 #include "wheel/core/service.h"
@@ -7,7 +10,8 @@
 
 TestSuite(driver_sweep, .init = open_rig, .fini = close_rig, .timeout = 60);
 
-enum { LIVE = 3000, DEAD = 50000 };
+/* Up to 256k slots in use a sweep counts generations first; beyond, it asks the words. */
+enum { LIVE = 3000, FEW_DEAD = 50000, MANY_DEAD = 400000 };
 
 static struct probe probes[LIVE];
 
@@ -57,15 +61,16 @@ static void churn(int dead)
 	free(timers);
 }
 
-Test(driver_sweep, keeps_what_lives)
+static void sweep_keeps_the_living(int dead)
 {
+	reopen_rig(NULL);
 	static uint64_t due_ns[LIVE];
 	churn(2 * LIVE); /* slots of later generations */
 	for (int i = 0; i < LIVE; i++) {
 		probes[i] = PROBE(&rig, i);
 		due_ns[i] = arm_one_kind(&probes[i], i % 5);
 	}
-	churn(DEAD);
+	churn(dead);
 	expect_le(stats_of(rig.service).entries, 2 * LIVE + 4096);
 	for (int i = 0; i < LIVE; i++)
 		expect_eq(tw_is_pending(rig.service, probes[i].timer), true);
@@ -75,8 +80,18 @@ Test(driver_sweep, keeps_what_lives)
 		expect_ran_at(&probes[i], due_ns[i]);
 }
 
+Test(driver_sweep, keeps_what_lives_among_few_slots)
+{
+	sweep_keeps_the_living(FEW_DEAD);
+}
+
+Test(driver_sweep, keeps_what_lives_among_many_slots)
+{
+	sweep_keeps_the_living(MANY_DEAD);
+}
+
 /* Slots that are reused within one drain: the last owner of each lives, and runs. */
-Test(driver_sweep, keeps_the_last_owner_of_a_slot_that_one_drain_meets_often)
+Test(driver_sweep, a_drain_drops_the_superseded_only)
 {
 	struct probe *last = &probes[0], *never = &probes[1];
 	*last = PROBE(&rig, 1);
@@ -95,7 +110,8 @@ Test(driver_sweep, keeps_the_last_owner_of_a_slot_that_one_drain_meets_often)
 }
 
 /*
- * A server's load: some of many timers are cancelled, and scheduled anew, between two turns.
+ * A server's load: some of many timers are cancelled, and scheduled anew, between two turns. Sweeps
+ * go by what drains see of that.
  */
 enum { CHURNED = 20000, A_TURN = 2000 };
 
@@ -120,18 +136,28 @@ static void churn_on(void)
 		expect_le(stats_of(rig.service).entries,
 			  2 * CHURNED + 4096 + 16 * 2 * A_TURN); /* looked at each 16th turn */
 	}
+	expect_eq(rig.service->driver->sweep.by_drained, true);
 }
 
-Test(driver_sweep, keeps_up_with_a_servers_load)
+Test(driver_sweep, goes_by_what_was_drained)
 {
 	churn_on();
 	for (int i = 0; i < CHURNED; i++)
 		expect_eq(tw_is_pending(rig.service, churned[i].timer), true);
+	rig_advance(&rig, HOUR);
+	expect_eq(rig.ran, CHURNED);
+}
+
+/* What is cancelled, and its slot not used again, drains do not see. */
+Test(driver_sweep, reads_the_words_of_what_was_not_drained)
+{
+	churn_on();
 	for (int i = 0; i < CHURNED; i++)
 		if (i % 10)
 			expect_eq(tw_cancel(rig.service, churned[i].timer), TW_CANCELLED);
 	for (int turns = 0; turns < 200; turns++)
 		turn();
+	expect_eq(rig.service->driver->sweep.by_drained, false);
 	expect_le(stats_of(rig.service).entries, 2 * CHURNED / 10 + 4096);
 	rig_advance(&rig, HOUR);
 	expect_eq(rig.ran, CHURNED / 10);
