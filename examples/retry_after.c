@@ -87,6 +87,8 @@ int main(void)
 			return 1;
 	}
 	tw_limiter_wait_idle(limiter, TW_FOREVER);
+	struct tw_limiter_stats stats = TW_INIT(tw_limiter_stats);
+	tw_limiter_stats(limiter, &stats);
 	tw_limiter_destroy(limiter);
 	tw_service_destroy(service);
 
@@ -94,8 +96,10 @@ int main(void)
 		printf("%-6s %s after %u attempts\n", clients[i].path,
 		       clients[i].result.status == TW_JOB_STATUS_SUCCEEDED ? "succeeded" : "failed",
 		       (unsigned)clients[i].result.attempts);
-	bool as_told = clients[0].result.attempts == 1 && clients[1].result.attempts == 1 &&
-		       clients[2].result.attempts == 2 && clients[3].result.attempts == 4;
+	printf("%u retries in all\n", (unsigned)stats.retried);
+	bool as_told = stats.retried == 4 && clients[0].result.attempts == 1 &&
+		       clients[1].result.attempts == 1 && clients[2].result.attempts == 2 &&
+		       clients[3].result.attempts == 4;
 	bool in_time = clients[2].waited_ns >= (uint64_t)RETRY_AFTER_NS;
 	return as_told && in_time && clients[1].result.status == TW_JOB_STATUS_FAILED ? 0 : 1;
 }
