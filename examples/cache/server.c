@@ -205,6 +205,12 @@ static void block_signals(sigset_t *end)
 }
 
 /*
+ * A large block has pages of its own, which the system gets back when the block is freed. Left to
+ * itself the allocator raises this limit to the size of what was freed, up to 32 MiB.
+ */
+enum { OWN_PAGES = 256 * 1024 };
+
+/*
  * The allocator keeps what is freed in the middle of its heap. When the keys have shrunk to half
  * of their former size, a call gives pages back to the system. It takes some milliseconds, so it
  * does not run on a thread that serves.
@@ -295,6 +301,7 @@ int main(int argc, char **argv)
 {
 	struct options o = take_options(argc, argv);
 	sigset_t end;
+	mallopt(M_MMAP_THRESHOLD, OWN_PAGES);
 	block_signals(&end);
 	cache.max_clients = fit_clients(o.max_clients, o.threads);
 	cache.port = (unsigned)o.port;
