@@ -11,7 +11,9 @@
  *   - the deadline lies within the wheel's reach;
  *   - nobody has to be woken. For a delay: the gate is open, and its word is that of the lane's
  *     epoch (open_short_way). For a deadline: the deadline lies ahead, and the gate accepts and
- *     says nothing of a sleeping driver.
+ *     says nothing of a sleeping driver. For a delay where nobody publishes an instant to count
+ *     from (schedule_counted), which is a deadline: a loop of the user's own sleeps all the time
+ *     (gate.h, GATE4), and is woken if its plan is later.
  * Both are wait-free, except for growing, and for the lock of a group.
  *
  * Linearisation: the store of the control word. From then on a cancel through *out works, though
@@ -133,13 +135,15 @@ static inline bool nobody_sleeps(uint64_t gate_word)
 }
 
 /*
- * kind: DELAY or DEADLINE, of `value`. task: NULL: fn and arg are all there is to it; else these do
- * not count, and `plain` says that it needs no extension record. False: it is out of the ordinary,
- * or its group refuses; nothing was written. Else *r is what the call returns.
+ * kind: DELAY or DEADLINE, of `value`. by_plan: a driver that sleeps is woken only for what comes
+ * before its plan; without it, a driver that sleeps puts the call out of the ordinary. task: NULL:
+ * fn and arg are all there is to it; else these do not count, and `plain` says that it needs no
+ * extension record. False: it is out of the ordinary, or its group refuses; nothing was written.
+ * Else *r is what the call returns.
  */
 static inline __attribute__((always_inline)) bool
-schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn, void *arg,
-		 const struct tw_task *task, bool plain, tw_timer *out, int *r)
+schedule_shortly(tw_service *service, enum tw__kind kind, bool by_plan, uint64_t value, tw_fn *fn,
+		 void *arg, const struct tw_task *task, bool plain, tw_timer *out, int *r)
 {
 	struct tw__local *local = tw__local_at_hand(service);
 	uint64_t span_ns, gate_word;
@@ -153,8 +157,8 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 	} else {
 		span_ns =
 		    value + service->time.round_up_ns; /* one in the past is a very long one */
-		if (tw_unlikely(!service->gate.asymmetric || !nobody_sleeps(gate_word) ||
-				!tw__is_in_range(span_ns)))
+		bool accepts = by_plan ? !tw__gate_refuses(gate_word) : nobody_sleeps(gate_word);
+		if (tw_unlikely(!service->gate.asymmetric || !accepts || !tw__is_in_range(span_ns)))
 			return false;
 	}
 	uint64_t tick = tw__ticks_in_range(service, span_ns);
@@ -183,7 +187,10 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 	TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
 		  kind == TW__KIND_DELAY ? local->counted_ns + value : value);
 	tw_compiler_barrier(); /* GATE2, where there is membarrier */
-	*r = tw_likely(nobody_sleeps(tw__gate_look(&service->gate)))
+	gate_word = tw__gate_look(&service->gate);
+	bool sleeps_on =
+	    by_plan && !tw__gate_refuses(gate_word) && !tw__is_before_plan(service, tick);
+	*r = tw_likely(sleeps_on || nobody_sleeps(gate_word))
 		 ? 0
 		 : after_push(service, local, entry, out);
 	return true;
@@ -355,8 +362,8 @@ static __attribute__((noinline)) int schedule_counted(tw_service *service, uint6
 	int r;
 	if (tw_likely(local &&
 		      !__builtin_add_overflow(own_instant(service, local), delay_ns, &at_ns)) &&
-	    tw_likely(
-		schedule_shortly(service, TW__KIND_DEADLINE, at_ns, fn, arg, NULL, true, out, &r)))
+	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, true, at_ns, fn, arg, NULL, true,
+				       out, &r)))
 		return r;
 	return schedule_any(service, delay_ns, fn, arg, out, 0);
 }
@@ -364,12 +371,13 @@ static __attribute__((noinline)) int schedule_counted(tw_service *service, uint6
 int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
 	int r;
-	if (tw_likely(service && fn) &&
-	    tw_likely(
-		schedule_shortly(service, TW__KIND_DELAY, delay_ns, fn, arg, NULL, true, out, &r)))
-		return r;
-	if (service && fn && !service->time.published)
+	if (tw_unlikely(!service || !fn))
+		return schedule_any(service, delay_ns, fn, arg, out, 0);
+	if (tw_unlikely(!service->time.published))
 		return schedule_counted(service, delay_ns, fn, arg, out);
+	if (tw_likely(schedule_shortly(service, TW__KIND_DELAY, false, delay_ns, fn, arg, NULL,
+				       true, out, &r)))
+		return r;
 	return schedule_any(service, delay_ns, fn, arg, out, 0);
 }
 
@@ -377,8 +385,8 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 {
 	int r;
 	if (tw_likely(service && fn) &&
-	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, NULL, true,
-				       out, &r)))
+	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, false, deadline_ns, fn, arg,
+				       NULL, true, out, &r)))
 		return r;
 	return schedule_any(service, deadline_ns, fn, arg, out, TW_TASK_AT);
 }
@@ -405,7 +413,7 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	bool is_known = task->size == sizeof *task, plain = is_known && tw__task_is_plain(task);
 	if (tw_likely(is_known && (plain ? task->fn != NULL : tw__task_is_usual(task))) &&
 	    tw_likely(schedule_shortly(
-		service, task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY,
+		service, task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY, false,
 		task->when_ns, NULL, NULL, task, plain, out, &r)))
 		return r;
 	return schedule_task(__func__, service, task, out);
