@@ -1,6 +1,7 @@
 /*
- * Persistent timers: wheel/slot/word.h ("Persistent timers", WORD7); wheel/timer/reset.c;
- * persist in wheel/run/series.c; tw__unfile, tw__entry_is_armed in wheel/slot/slots.h.
+ * Persistent timers: wheel/slot/word.h ("Persistent timers", WORD6); wheel/timer/reset.c;
+ * persist in wheel/run/series.c; tw__unfile, tw__entry_is_armed in wheel/slot/slots.h;
+ * tw__far_read, tw__far_move in wheel/slot/slots.c.
  *
  * Modelled: one timer that two threads arm for any of two ticks, and one disarms, while the driver
  * passes the ticks, meets entries and runs the callback. The word is one byte: state, mark,
@@ -16,12 +17,13 @@
  *       armed
  *   G4  a run only of a timer that is armed and due; none of an arming that a disarming has taken
  *       back
- *   WORD7  a timer that is armed during its run is armed for the deadline of the last such call
+ *   WORD6  a timer that is armed during its run is armed for the deadline of the last such call
  *
- *   run: ALL   G3 G4 WORD7
+ *   run: ALL   G3 G4 WORD6
  *   mutant: ALL DROP_PROMISED    an entry of a FILED timer is dropped, and the promise stays
  *   mutant: ALL RUN_PROMISES     after a run the timer is FILED
- *   mutant: ALL FINISH_UNLOCKED  the finish reads the deadline without the lock
+ *   mutant: ALL FINISH_BLIND     the finish does not look whether the deadline is what it has read
+ *   mutant: ALL REARM_UNLOCKED   an arming during the run takes no lock
  *   mutant: ALL REARM_STAYS      a disarming during the run leaves REARMED
  */
 #define UNFILED 0
@@ -55,16 +57,61 @@ inline lock()
 	atomic { !far_lock -> far_lock = true }
 }
 
-/* tw__far_rearm */
-inline rearm()
+/* tw__far_read of a REARMED word: won, and was */
+inline far_read()
 {
 	lock();
-	cas(w, w | REARMED, tick);
+	atomic { won = word == w; w = word };
+	was = far_tick;
+	far_lock = false
+}
+
+/* tw__far_move */
+inline far_move(new, then)
+{
+#ifdef REARM_UNLOCKED
 	if
-	:: won -> far_tick = tick
+	:: new & REARMED
+	:: else -> lock()
+	fi;
+#else
+	lock();
+#endif
+#ifdef FINISH_BLIND
+	won = true;
+#else
+	won = !(w & REARMED) || far_tick == was;
+#endif
+	if
+	:: won -> cas(w, new, then)
+	:: else -> w = word
+	fi;
+	if
+	:: won && (new & REARMED) -> far_tick = tick
 	:: else
 	fi;
+#ifdef REARM_UNLOCKED
+	if
+	:: new & REARMED
+	:: else -> far_lock = false
+	fi
+#else
 	far_lock = false
+#endif
+}
+
+/* rearm_persistent */
+inline rearm()
+{
+	won = true;
+	if
+	:: w & REARMED -> far_read()
+	:: else
+	fi;
+	if
+	:: won -> far_move(w | REARMED, tick)
+	:: else
+	fi
 }
 
 #define NEEDS_ENTRY(w) (STATE(w) == UNFILED || tick < BITS(w))
@@ -88,7 +135,7 @@ inline arm()
 
 proctype armer(byte times)
 {
-	byte w, tick, n;
+	byte w, tick, was, n;
 	bool won;
 	do
 	:: n == times -> break
@@ -135,15 +182,11 @@ inline finish()
 	do
 	:: won -> break
 	:: !won && (w & REARMED) ->
-#ifdef FINISH_UNLOCKED
-		tick = far_tick;
-		cas(w, WORD(ARMED, tick), wanted);
-#else
-		lock();
-		tick = far_tick;
-		cas(w, WORD(ARMED, tick), wanted);
-		far_lock = false;
-#endif
+		far_read();
+		if
+		:: won -> tick = was; far_move(WORD(ARMED, tick), wanted)
+		:: else
+		fi;
 		if
 		:: won -> entries[tick]++
 		:: else
@@ -167,7 +210,7 @@ inline meet()
 		atomic {
 			if
 			:: word == w ->
-				/* G4, WORD7 */
+				/* G4, WORD6 */
 				assert(wanted != 0 && wanted == BITS(w) && wanted <= now);
 				word = RUNNING;
 				wanted = 0;
@@ -195,7 +238,7 @@ inline meet()
 
 proctype driver()
 {
-	byte w, tick;
+	byte w, tick, was;
 	bool won;
 end:	do
 	:: now < LAST_TICK -> now++

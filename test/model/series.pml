@@ -1,5 +1,5 @@
 /*
- * A reset of a series: wheel/slot/word.h, WORD8; move in wheel/timer/reset.c; tw__series_begins in
+ * A reset of a series: wheel/slot/word.h, WORD7; move in wheel/timer/reset.c; tw__series_begins in
  * wheel/run/series.c.
  *
  * Modelled: a series that runs RUNS times, and two threads that reset it, three times in all.

@@ -22,7 +22,7 @@ static void count_missed(struct tw__local *local, struct tw__ext *ext, uint64_t 
 void tw__series_begins(struct tw__local *local, struct tw__run *run, struct tw__ext *ext,
 		       uint64_t now_ns)
 {
-	/* WORD8 */
+	/* WORD7 */
 	if (tw_load_relaxed(&ext->is_moved)) { /* planted: phase_kept */
 		ext->nominal_ns = run->due_ns;
 		tw_store_relaxed(&ext->is_moved, 0);
@@ -86,35 +86,30 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 	return true;
 }
 
-/* A persistent timer that was armed during its run. False: its word has changed. */
-static bool arm_rearmed(tw_service *service, struct tw__local *local, const struct tw__run *run,
-			uint64_t *word)
-{
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor),
-		 tick = tw__far_hold(&service->slots, run->slot);
-	uint64_t armed = tw__word_arm(tw__word_after_run(*word), tw__tick_bits(tick, cursor));
-	bool done = tw__word_cas_acq_rel(&service->slots.words[run->slot], word, armed);
-	tw__far_let(&service->slots, run->slot);
-	if (!done)
-		return false;
-	push_again(service, local, run, armed, tick);
-	return true;
-}
-
-/* After the run of a persistent timer. False: it was cancelled meanwhile, or its service closed. */
+/*
+ * After the run of a persistent timer: disarmed, or armed for what it was armed for during the run.
+ * False: it was cancelled meanwhile, or its service closed.
+ */
 static bool persist(tw_service *service, struct tw__local *local, struct tw__run *run,
 		    uint64_t word)
 {
+	struct tw__slots *slots = &service->slots;
 	for (;;) {
+		bool rearmed = word & TW__REARMED; /* planted: rearm_lost */
+		uint64_t after = tw__word_after_run(word), tick = 0;
 		if (word & (TW__ENDED | TW__BARRED))
 			return false;
-		if (word & TW__REARMED) { /* planted: rearm_lost */
-			if (arm_rearmed(service, local, run, &word))
-				return true;
-		} else if (tw__word_cas_acq_rel(&service->slots.words[run->slot], &word,
-						tw__word_after_run(word))) {
-			return true;
-		}
+		if (rearmed && !tw__far_read(slots, run->slot, &word, &tick))
+			continue;
+		if (rearmed)
+			after = tw__word_arm(
+			    after, tw__tick_bits(tick, tw_load_relaxed(&service->gate.cursor)));
+		/* planted: rearm_blind */
+		if (!tw__deadline_move(slots, run->slot, &word, tick, after, tick))
+			continue;
+		if (rearmed)
+			push_again(service, local, run, after, tick);
+		return true;
 	}
 }
 

@@ -229,32 +229,6 @@ bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 	return done;
 }
 
-bool tw__far_rearm(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t tick,
-		   bool only_earlier, bool *kept)
-{
-	TW_ASSERT(tw__word_runs_persistent(*word));
-	_Atomic uint32_t *lock = lock_far(slots, slot); /* planted: far_rearm_unlocked */
-	*kept =
-	    only_earlier && *word & TW__REARMED && tick >= tw_load_relaxed(&slots->far_ticks[slot]);
-	uint64_t marked = *word | TW__REARMED;
-	bool done = tw__word_cas_acq_rel(&slots->words[slot], word, marked); /* WORD4 */
-	if (done && !*kept)
-		far_store(slots, slot, tick); /* WORD7 */
-	tw__tiny_unlock(lock);
-	return done;
-}
-
-uint64_t tw__far_hold(struct tw__slots *slots, uint32_t slot)
-{
-	lock_far(slots, slot);                           /* planted: far_hold_unlocked */
-	return tw_load_relaxed(&slots->far_ticks[slot]); /* WORD7 */
-}
-
-void tw__far_let(struct tw__slots *slots, uint32_t slot)
-{
-	tw__tiny_unlock(&slots->far_locks[slot % TW__FAR_LOCKS]);
-}
-
 /* ------------------------------------------------------------------- depot */
 
 /* One past the last slot that may be in use: what magazines hold back is no timer's. */

@@ -98,7 +98,7 @@ enum tw__trait {
 struct tw__ext {
 	_Atomic(tw_executor *) executor; /* NULL: the service's */
 	_Atomic uint32_t traits;         /* enum tw__trait */
-	_Atomic uint32_t is_moved; /* of a series: a reset has moved the next run (word.h, WORD8) */
+	_Atomic uint32_t is_moved; /* of a series: a reset has moved the next run (word.h, WORD7) */
 	_Atomic(const char *) name; /* of the timer, or NULL; see tw__name_of */
 
 	tw_release_fn *release;
@@ -246,11 +246,11 @@ static inline void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *ca
 }
 
 /*
- * Far deadlines: of words that are BEYOND_RANGE. Written and read together with the word, under a
- * lock that only far timers know (word.h, WORD6). Where one of the last two returns false, the word
+ * Far deadlines: of words that are BEYOND_RANGE or REARMED. Written and read together with the
+ * word, under a lock that only such timers know (word.h, WORD6). Where one of the last two returns false, the word
  * or its deadline has changed: *word is what it is now, and the caller looks again.
  *   set   before the word of a new timer is stored
- *   read  the deadline of *word, which is BEYOND_RANGE
+ *   read  the deadline of *word, which is far
  *   move  the compare-and-swap of *word, whose deadline is `was`, to `moved`, for `tick`
  */
 void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick);
@@ -258,7 +258,7 @@ bool tw__far_read(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t was,
 		  uint64_t moved, uint64_t tick);
 
-/* The deadline of an armed word, near ones as read from `base`. Returns as tw__far_read. */
+/* The deadline of an armed or REARMED word, near ones as read from `base`. Returns as tw__far_read. */
 static inline bool tw__deadline_read(struct tw__slots *slots, uint32_t slot, uint64_t *word,
 				     uint64_t base, uint64_t *tick)
 {
@@ -276,17 +276,6 @@ static inline bool tw__deadline_move(struct tw__slots *slots, uint32_t slot, uin
 		return tw__far_move(slots, slot, word, was, moved, tick);
 	return tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* WORD4 */
 }
-
-/*
- * The deadline of a persistent timer that is armed while it runs (WORD7).
- *   rearm   marks the running word REARMED for `tick`, if only_earlier only if that is earlier
- *           than what it is armed for. False: the word has changed, look again. *kept: not earlier
- *   hold    what it is armed for; the lock is held until `let`
- */
-bool tw__far_rearm(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t tick,
-		   bool only_earlier, bool *kept);
-uint64_t tw__far_hold(struct tw__slots *slots, uint32_t slot);
-void tw__far_let(struct tw__slots *slots, uint32_t slot);
 
 /*
  * An entry of a FILED timer was met, and will be dropped: takes the promise back (word.h). False:

@@ -59,8 +59,9 @@
  *   RUNNING         DISARMED UNFILED finish                 CAS; fails if a mark came
  *   RUNNING+REARMED ARMED            finish                 CAS, with the deadline in far_ticks;
  *                                                           then a lane entry
- * Each CAS to or from ARMED BEYOND_RANGE that sets a deadline, or relies on one, is made under the
- * slot's far lock (WORD6): reset, drain, re-arm, resolve and claim. Cancel and drop do neither.
+ * Each CAS to or from ARMED BEYOND_RANGE or RUNNING+REARMED that sets a deadline, or relies on one,
+ * is made under the slot's far lock (WORD6): reset, drain, finish, resolve and claim. Cancel, drop
+ * and disarm do neither.
  * A slot whose generation is used up stays FREE at the last one (retired). A free slot in a
  * magazine or depot has one owner, so schedule may store.
  *
@@ -78,17 +79,14 @@
  *       their next owner after w has left ARMED for good: a thread that reads what the next owner
  *       wrote finds w no longer armed. Without it runs of one timer might go to another's executor.
  *       (Before a compare-and-swap of w relaxed loads do: slots.h.)
- *   WORD6  far_ticks of the slot: with w's compare-and-swap to BEYOND_RANGE, or before the store of
- *       a new timer's w, under the slot's far lock -> w BEYOND_RANGE, then far_ticks, both under
- *       the lock: that w's deadline, since w cannot become BEYOND_RANGE while the lock is held. Two
+ *   WORD6  far_ticks of the slot: with w's compare-and-swap to BEYOND_RANGE or REARMED, or before
+ *       the store of a new timer's w, under the slot's far lock -> such a w, then far_ticks, both
+ *       under the lock: that w's deadline, since w cannot become far while the lock is held. Two
  *       far deadlines give one word, so a compare-and-swap that relies on one of them is made under
  *       the lock too, after a look at far_ticks (tw__far_move). Without the lock two resets could
- *       leave the word of one with the deadline of the other.
- *   WORD7  far_ticks of the slot: with w's compare-and-swap to RUNNING+REARMED, under the slot's
- *       far lock -> finish: far_ticks and w's compare-and-swap to ARMED, under the lock. Two resets
- *       in one run give one word: without the lock the finish could take the deadline of the first,
- *       and succeed after the second.
- *   WORD8  is_moved of a series' extension record: store by a reset, then w acq_rel, also within
+ *       leave the word of one with the deadline of the other, and the end of a run could take the
+ *       deadline of the first, and succeed after the second.
+ *   WORD7  is_moved of a series' extension record: store by a reset, then w acq_rel, also within
  *       the tick -> claim: w acquire, then is_moved. The instant of the run is then the tick of w,
  *       which is not before the reset's deadline. The owner clears is_moved while the series runs,
  *       or is new. A reset that fails, or whose record has gone to another series, at
@@ -180,11 +178,16 @@ static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
 	return ((word ^ generation_bits) & looked_at) == TW__ARMED;
 }
 
-/* Armed, with a deadline that is in far_ticks. */
+/*
+ * The deadline is in far_ticks: armed BEYOND_RANGE, or REARMED. RUNNING has the bit of
+ * BEYOND_RANGE.
+ */
 static inline bool tw__word_is_far(uint64_t word)
 {
-	return (word & (TW__ARMED | TW__BEYOND_RANGE)) == (TW__ARMED | TW__BEYOND_RANGE);
+	return word & TW__BEYOND_RANGE && word & (TW__ARMED | TW__REARMED);
 }
+
+_Static_assert(TW__RUNNING & TW__BEYOND_RANGE, "tw__word_is_far");
 
 static inline uint64_t tw__word_state(uint64_t word)
 {

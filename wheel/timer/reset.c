@@ -120,7 +120,7 @@ static int reset_waiting(tw_service *service, uint64_t entry, uint64_t *word, ui
 		return TW_RESET_KEPT;
 	/* the run of a series learns from its record that it was moved */
 	if (tw_unlikely(*word & TW__EXT) && tw__traits_of(slots, slot) & TW__TRAIT_SERIES)
-		tw_store_relaxed(&tw__ext_of(slots, slot)->is_moved, 1); /* WORD8 */
+		tw_store_relaxed(&tw__ext_of(slots, slot)->is_moved, 1); /* WORD7 */
 	else if (armed && tick == met)
 		return count_reset(service, false);
 	uint64_t moved = tw__word_arm(*word, tw__tick_bits(tick, cursor));
@@ -134,14 +134,19 @@ static int reset_waiting(tw_service *service, uint64_t entry, uint64_t *word, ui
 static int rearm_persistent(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick,
 			    bool only_earlier)
 {
-	bool kept;
+	struct tw__slots *slots = &service->slots;
+	uint64_t was = UINT64_MAX;
 	if (*word & TW__ENDED)
 		return -ECANCELED;
 	if (*word & TW__BARRED)
 		return -ESHUTDOWN;
-	if (!tw__far_rearm(&service->slots, slot, word, tick, only_earlier, &kept))
+	if (*word & TW__REARMED && !tw__far_read(slots, slot, word, &was))
 		return TW__RESET_AGAIN;
-	return kept ? TW_RESET_KEPT : count_reset(service, false);
+	if (only_earlier && tick >= was)
+		return TW_RESET_KEPT;
+	return tw__far_move(slots, slot, word, was, *word | TW__REARMED, tick)
+		   ? count_reset(service, false)
+		   : TW__RESET_AGAIN;
 }
 
 /* From inside its own callback: noted, and done when the callback has returned. */

@@ -116,7 +116,7 @@ uint32_t tw__task_ext(tw_service *service, struct tw__local *local, const struct
 
 static void make_series(struct tw__ext *ext, const struct tw_period *period, uint64_t first_ns)
 {
-	tw_store_relaxed(&ext->is_moved, 0); /* WORD8 */
+	tw_store_relaxed(&ext->is_moved, 0); /* WORD7 */
 	ext->nominal_ns = first_ns;
 	ext->period_ns = period->period_ns;
 	ext->runs_left = period->count;

@@ -1,6 +1,6 @@
 /*
- * Far deadlines are written beside the word, under the slot's far lock (wheel/slot/word.h, WORD6
- * and WORD7). Here another thread's call comes at each point of a call that writes one: both see
+ * Far deadlines are written beside the word, under the slot's far lock (wheel/slot/word.h, WORD6).
+ * Here another thread's call comes at each point of a call that writes one: both see
  * whole deadlines.
  */
 #include <errno.h>
