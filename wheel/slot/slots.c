@@ -18,24 +18,26 @@ enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_
 enum { STEP_SLOTS = 16384, STEP_EXTS = 4096 };
 
 /*
- * What goes back with a block of free slots. Words of 0 match no handle: generations begin at 1
- * (slots.h). Latest generations of 0: nothing is known, which is true.
+ * Words and records of many timers are met at random: with small pages most of that time is spent
+ * on translating addresses. A service with few timers keeps small pages, and a small footprint.
+ *
+ * All but the last go back with a block of free slots. Words of 0 match no handle: generations
+ * begin at 1 (slots.h). Latest generations of 0: nothing is known, which is true.
  */
-static void set_arrays(struct tw__slots *slots)
-{
-	const struct tw__depot_array of_slot[] = {
-	    {(void *)slots->words, sizeof *slots->words},
-	    {slots->records, sizeof *slots->records},
-	    {slots->locations, sizeof *slots->locations},
-	    {slots->far_ticks, sizeof *slots->far_ticks},
-	    {slots->latest_generations, sizeof *slots->latest_generations},
-	    {slots->links, sizeof *slots->links},
-	};
-	_Static_assert(sizeof of_slot == sizeof slots->depot.arrays, "all of them");
-	memcpy(slots->depot.arrays, of_slot, sizeof of_slot);
-	slots->ext_depot.arrays[0] = (struct tw__depot_array){slots->exts, sizeof *slots->exts};
-}
+#define ARRAY(member, huge)                                                                       \
+	{                                                                                         \
+		offsetof(struct tw__slots, member), sizeof *((struct tw__slots *)0)->member, huge \
+	}
+static const struct {
+	size_t pointer, item_bytes;
+	bool prefers_huge_pages;
+} arrays[TW__SLOT_ARRAYS + 1] = {
+    ARRAY(words, true),      ARRAY(records, true),    ARRAY(latest_generations, true),
+    ARRAY(locations, false), ARRAY(far_ticks, false), ARRAY(links, false),
+    ARRAY(exts, false), /* of extension records */
+};
 
+_Static_assert(TW__SLOT_ARRAYS <= (int)TW__DEPOT_ARRAYS, "all go back");
 _Static_assert((sizeof(uint32_t) << TW__BLOCK_SHIFT) % 4096 == 0, "blocks are whole pages");
 
 /* ------------------------------------------------------------------------ ranges */
@@ -49,38 +51,21 @@ static size_t tables_bytes(const struct tw__slots *slots, size_t *depot_bytes)
 	       ((slots->end >> TW__BLOCK_SHIFT) + 1) * sizeof *slots->first_generations;
 }
 
-/*
- * Words and records of many timers are met at random: with small pages most of that time is spent
- * on translating addresses. A service with few timers keeps small pages, and a small footprint.
- */
 static int open_ranges(struct tw__slots *slots)
 {
-	const struct {
-		struct tw__range *range;
-		size_t item_bytes;
-		void *pointer;
-		bool prefers_huge_pages;
-	} arrays[] = {
-	    {&slots->memory.of_slot[0], sizeof *slots->words, &slots->words, true},
-	    {&slots->memory.of_slot[1], sizeof *slots->records, &slots->records, true},
-	    {&slots->memory.of_slot[2], sizeof *slots->latest_generations,
-	     &slots->latest_generations, true},
-	    {&slots->memory.of_slot[3], sizeof *slots->locations, &slots->locations, false},
-	    {&slots->memory.of_slot[4], sizeof *slots->far_ticks, &slots->far_ticks, false},
-	    {&slots->memory.of_slot[5], sizeof *slots->links, &slots->links, false},
-	    {&slots->memory.of_ext, sizeof *slots->exts, &slots->exts, false},
-	};
-	const size_t count = sizeof arrays / sizeof *arrays, n = slots->end;
 	size_t bytes = 0, offset = 0;
-	for (size_t i = 0; i < count; i++)
-		bytes += tw__range_takes(n * arrays[i].item_bytes);
+	for (int i = 0; i <= TW__SLOT_ARRAYS; i++)
+		bytes += tw__range_takes(slots->end * arrays[i].item_bytes);
 	if (tw__region_open(&slots->memory.region, bytes))
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		struct tw__range *range = arrays[i].range;
-		tw__range_init(range, &slots->memory.region, &offset, n * arrays[i].item_bytes,
-			       false, arrays[i].prefers_huge_pages);
-		memcpy(arrays[i].pointer, &range->at, sizeof range->at);
+	for (int i = 0; i <= TW__SLOT_ARRAYS; i++) {
+		struct tw__range *range = &slots->memory.ranges[i];
+		tw__range_init(range, &slots->memory.region, &offset,
+			       slots->end * arrays[i].item_bytes, false,
+			       arrays[i].prefers_huge_pages);
+		memcpy((char *)slots + arrays[i].pointer, &range->at, sizeof range->at);
+		*(i < TW__SLOT_ARRAYS ? &slots->depot.arrays[i] : slots->ext_depot.arrays) =
+		    (struct tw__depot_array){range->at, arrays[i].item_bytes};
 	}
 	return 0;
 }
@@ -94,35 +79,37 @@ int tw__range_grow(struct tw__range *range, size_t bytes)
 }
 
 /*
- * More slots may be touched, and what belongs to them. The lock is held. If that fails, what was
- * mapped is there for the next time.
+ * `step` more items of the arrays from `first` up to `end` may be touched, after *n of them: the
+ * new *n. If that fails, what was mapped is there for the next time.
  */
+static int map_items(struct tw__slots *slots, int first, int end, uint32_t step, uint32_t *n)
+{
+	uint64_t more = (uint64_t)*n + step;
+	uint32_t items = more < slots->end ? (uint32_t)more : slots->end;
+	for (int i = first; i < end; i++)
+		if (tw__range_grow(&slots->memory.ranges[i], items * arrays[i].item_bytes))
+			return -ENOMEM;
+	*n = items;
+	return 0;
+}
+
+/* More slots may be touched, and what belongs to them. The lock is held. */
 static int map_slots(struct tw__slots *slots)
 {
-	static const size_t item_bytes[TW__SLOT_ARRAYS] = {
-	    sizeof *slots->words,     sizeof *slots->records,   sizeof *slots->latest_generations,
-	    sizeof *slots->locations, sizeof *slots->far_ticks, sizeof *slots->links};
-	uint64_t more = (uint64_t)tw_load_relaxed(&slots->mapped) + STEP_SLOTS;
-	size_t n = more < slots->end ? more : slots->end;
-	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
-		if (tw__range_grow(&slots->memory.of_slot[i], n * item_bytes[i]))
-			return -ENOMEM;
-	if (slots->memory.beside.range &&
-	    tw__range_map(slots->memory.beside.range,
-			  slots->memory.beside.first_bytes + n * slots->memory.beside.bytes_a_slot))
+	const struct tw__beside *beside = &slots->memory.beside;
+	uint32_t n = tw_load_relaxed(&slots->mapped);
+	if (map_items(slots, 0, TW__SLOT_ARRAYS, STEP_SLOTS, &n) ||
+	    (beside->range &&
+	     tw__range_map(beside->range, beside->first_bytes + n * beside->bytes_a_slot)))
 		return -ENOMEM;
-	tw_store_release(&slots->mapped, (uint32_t)n); /* SLOT1 */
+	tw_store_release(&slots->mapped, n); /* SLOT1 */
 	return 0;
 }
 
 static int map_exts(struct tw__slots *slots)
 {
-	uint64_t more = (uint64_t)slots->mapped_exts + STEP_EXTS;
-	size_t n = more < slots->end ? more : slots->end;
-	if (tw__range_grow(&slots->memory.of_ext, n * sizeof *slots->exts))
-		return -ENOMEM;
-	slots->mapped_exts = (uint32_t)n;
-	return 0;
+	return map_items(slots, TW__SLOT_ARRAYS, TW__SLOT_ARRAYS + 1, STEP_EXTS,
+			 &slots->mapped_exts);
 }
 
 int tw__slots_map_beside(struct tw__slots *slots, const struct tw__beside *beside)
@@ -142,22 +129,23 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	slots->memory.tables_bytes = tables_bytes(slots, &depot_bytes);
 	char *tables = slots->memory.tables = tw__map(slots->memory.tables_bytes);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
+	if (tables) {
+		tw__depot_init(&slots->depot, slots->end, TW__BLOCK_SHIFT, 1, tables);
+		tw__depot_init(&slots->ext_depot, slots->end, TW__BLOCK_SHIFT, 1,
+			       tables + depot_bytes);
+		slots->first_generations = (uint32_t *)(void *)(tables + 2 * depot_bytes);
+	}
 	if (!tables || open_ranges(slots) || map_slots(slots) || map_exts(slots)) {
 		tw__slots_fini(slots);
 		return -ENOMEM;
 	}
-	tw__depot_init(&slots->depot, slots->end, TW__BLOCK_SHIFT, 1, tables);
-	tw__depot_init(&slots->ext_depot, slots->end, TW__BLOCK_SHIFT, 1, tables + depot_bytes);
-	slots->first_generations = (uint32_t *)(void *)(tables + 2 * depot_bytes);
-	set_arrays(slots);
 	return 0;
 }
 
 void tw__slots_unmap(struct tw__slots *slots)
 {
-	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
-		tw__range_unmap(&slots->memory.of_slot[i]);
-	tw__range_unmap(&slots->memory.of_ext);
+	for (int i = 0; i <= TW__SLOT_ARRAYS; i++)
+		tw__range_unmap(&slots->memory.ranges[i]);
 	tw__region_close(&slots->memory.region);
 	if (slots->memory.tables)
 		munmap(slots->memory.tables, slots->memory.tables_bytes);

@@ -140,7 +140,7 @@ struct tw__beside {
 /* Where the arrays are. */
 struct tw__slots_memory {
 	struct tw__region region;
-	struct tw__range of_slot[TW__SLOT_ARRAYS], of_ext;
+	struct tw__range ranges[TW__SLOT_ARRAYS + 1]; /* the last: of extension records */
 	struct tw__beside beside;
 	void *tables; /* of the depots, and first_generations; one mapping */
 	size_t tables_bytes;
@@ -247,8 +247,8 @@ static inline void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *ca
 
 /*
  * Far deadlines: of words that are BEYOND_RANGE or REARMED. Written and read together with the
- * word, under a lock that only such timers know (word.h, WORD6). Where one of the last two returns false, the word
- * or its deadline has changed: *word is what it is now, and the caller looks again.
+ * word, under a lock that only such timers know (word.h, WORD6). Where one of the last two returns
+ * false, the word or its deadline has changed: *word is what it is now, and the caller looks again.
  *   set   before the word of a new timer is stored
  *   read  the deadline of *word, which is far
  *   move  the compare-and-swap of *word, whose deadline is `was`, to `moved`, for `tick`
@@ -258,7 +258,7 @@ bool tw__far_read(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t was,
 		  uint64_t moved, uint64_t tick);
 
-/* The deadline of an armed or REARMED word, near ones as read from `base`. Returns as tw__far_read. */
+/* The deadline of an armed word, near ones as read from `base`. Returns as tw__far_read. */
 static inline bool tw__deadline_read(struct tw__slots *slots, uint32_t slot, uint64_t *word,
 				     uint64_t base, uint64_t *tick)
 {

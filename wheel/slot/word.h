@@ -187,7 +187,7 @@ static inline bool tw__word_is_far(uint64_t word)
 	return word & TW__BEYOND_RANGE && word & (TW__ARMED | TW__REARMED);
 }
 
-_Static_assert(TW__RUNNING & TW__BEYOND_RANGE, "tw__word_is_far");
+_Static_assert((TW__RUNNING & TW__BEYOND_RANGE) != 0, "tw__word_is_far");
 
 static inline uint64_t tw__word_state(uint64_t word)
 {
