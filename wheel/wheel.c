@@ -2,7 +2,10 @@
 
 #include "mpsc/base/assert.h"
 
-enum { STEPS_A_CALL = 64 /* of a turn: ticks with entries, or jumps */ };
+enum {
+	STEPS_A_CALL = 64, /* of a turn: ticks with entries, or jumps */
+	CHUNKS_KEPT = 1024 /* whose memory stays after a storm */
+};
 
 /* ------------------------------------------------------------------- chunks */
 
@@ -106,6 +109,7 @@ void tw__wheel_init(struct tw__wheel *wheel, struct tw__wheel_size size, void *t
 	wheel->slack = tw__wheel_slack(size);
 	tw__depot_init(&wheel->chunks, arena_chunks, TW__CHUNK_BLOCK_SHIFT, 0, depot);
 	wheel->chunks.arrays[0] = (struct tw__depot_array){arena, sizeof *arena};
+	wheel->chunks.kept = CHUNKS_KEPT;
 	struct tw__bucket *buckets = table;
 	uint64_t *bits = (uint64_t *)(buckets + all_buckets(size));
 	unsigned shift = 0, window_log2, levels = upper_levels(size, &window_log2) + 1;

@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-enum { LOOKS_A_CALL = 256 /* at blocks */ };
+enum { LOOKS_A_CALL = 256 /* at blocks */, BLOCKS_A_CALL = 4 /* are purged */ };
 
 static uint32_t block_count(uint32_t count, unsigned block_shift)
 {
@@ -108,7 +108,8 @@ void tw__depot_put(struct tw__depot *depot, const uint32_t *indices, uint32_t n)
 	count_free(depot, n);
 }
 
-bool tw__depot_next_idle(struct tw__depot *depot, uint32_t *block)
+/* Looks for an idle block from the last one found down, then from the top. Stops after a while. */
+static bool next_idle(struct tw__depot *depot, uint32_t *block)
 {
 	uint32_t end = tw_load_relaxed(&depot->fresh) >> depot->block_shift;
 	uint32_t at = depot->last_idle < end ? depot->last_idle : end;
@@ -123,15 +124,29 @@ bool tw__depot_next_idle(struct tw__depot *depot, uint32_t *block)
 	return false;
 }
 
-void tw__depot_purge(struct tw__depot *depot, uint32_t block)
+bool tw__depot_has_surplus(const struct tw__depot *depot, unsigned times)
 {
-	TW_ASSERT(tw__depot_is_idle(depot, block));
-	count_idle(depot, -1);
-	depot->blocks[block].purged = true;
-	tw_store_relaxed(&depot->purged, tw_load_relaxed(&depot->purged) + 1);
-	for (int i = 0; i < TW__DEPOT_ARRAYS && depot->arrays[i].at; i++) {
-		size_t bytes = depot->arrays[i].item_bytes << depot->block_shift;
-		/* advice that fails leaves things as they are */
-		madvise((char *)depot->arrays[i].at + block * bytes, bytes, MADV_DONTNEED);
+	uint64_t used = tw__depot_used(depot);
+	return tw_load_relaxed(&depot->idle) &&
+	       tw__depot_held(depot) > times * (used + used / 2 + depot->kept);
+}
+
+bool tw__depot_purge(struct tw__depot *depot)
+{
+	uint32_t block;
+	for (int n = 0;
+	     n < BLOCKS_A_CALL && tw__depot_has_surplus(depot, 1) && next_idle(depot, &block);
+	     n++) {
+		if (depot->leaves)
+			depot->leaves(depot, block);
+		count_idle(depot, -1);
+		depot->blocks[block].purged = true;
+		tw_store_relaxed(&depot->purged, tw_load_relaxed(&depot->purged) + 1);
+		for (int i = 0; i < TW__DEPOT_ARRAYS && depot->arrays[i].at; i++) {
+			size_t bytes = depot->arrays[i].item_bytes << depot->block_shift;
+			/* advice that fails leaves things as they are */
+			madvise((char *)depot->arrays[i].at + block * bytes, bytes, MADV_DONTNEED);
+		}
 	}
+	return tw__depot_has_surplus(depot, 1);
 }

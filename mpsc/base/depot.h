@@ -40,11 +40,15 @@ struct tw__depot {
 	unsigned block_shift; /* log2 of the indices of a block; at least 6 */
 	uint32_t low;         /* words of `room` below it are 0 */
 	_Atomic uint32_t fresh;
-	_Atomic uint32_t free;                           /* free indices below `fresh` */
-	_Atomic uint32_t purged;                         /* blocks whose memory is given back */
-	_Atomic uint32_t idle;                           /* blocks that tw__depot_is_idle */
-	uint32_t last_idle;                              /* that tw__depot_next_idle has found */
+	_Atomic uint32_t free;   /* free indices below `fresh` */
+	_Atomic uint32_t purged; /* blocks whose memory is given back */
+	_Atomic uint32_t idle;   /* blocks that tw__depot_is_idle */
+	uint32_t last_idle;      /* block that a purge has found */
+
+	/* Set by the owner after init. */
 	struct tw__depot_array arrays[TW__DEPOT_ARRAYS]; /* what is given back of a block */
+	uint32_t kept; /* indices whose memory stays, whatever is used */
+	void (*leaves)(struct tw__depot *depot, uint32_t block); /* is given back next; or NULL */
 };
 
 /* The bytes that a depot of `count` indices needs; at init they are zeroed. */
@@ -66,11 +70,14 @@ static inline bool tw__depot_is_idle(const struct tw__depot *depot, uint32_t blo
 	       !depot->blocks[block].used && !depot->blocks[block].purged;
 }
 
-/* Looks for an idle block from the last one found down, then from the top. Stops after a while. */
-bool tw__depot_next_idle(struct tw__depot *depot, uint32_t *block);
+/* Some memory can go back, and more is held than `times` times what is enough. */
+bool tw__depot_has_surplus(const struct tw__depot *depot, unsigned times);
 
-/* Gives the memory of an idle block back. */
-void tw__depot_purge(struct tw__depot *depot, uint32_t block);
+/*
+ * Gives the memory of some idle blocks back, if there is a surplus of once what is enough. A few
+ * microseconds. True: there is more.
+ */
+bool tw__depot_purge(struct tw__depot *depot);
 
 /* Indices that are taken. */
 static inline uint64_t tw__depot_used(const struct tw__depot *depot)

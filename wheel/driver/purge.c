@@ -17,14 +17,7 @@
 
 #include "wheel/driver/driver.h"
 
-enum {
-	BLOCKS_A_STEP = 4,
-	SEGMENTS_A_STEP = 16,
-	SLOTS_KEPT = 16384,
-	EXTS_KEPT = 4096,
-	CHUNKS_KEPT = 1024,
-	SEGMENTS_KEPT = 64
-};
+enum { SEGMENTS_A_STEP = 16, SEGMENTS_KEPT = 64 };
 
 /* How long so much must have been held without need. */
 #define PATIENCE_NS UINT64_C(1000000000)
@@ -35,45 +28,14 @@ enum {
  */
 #define PURGE_ASLEEP_NS UINT64_C(10000000000)
 
-/* Some of it can go back, and more is held than `times` times what is enough. */
-static bool has_surplus(const struct tw__depot *depot, uint32_t kept, unsigned times)
-{
-	uint64_t used = tw__depot_used(depot);
-	return tw_load_relaxed(&depot->idle) &&
-	       tw__depot_held(depot) > times * (used + used / 2 + kept);
-}
-
 static bool much_is_held(tw_service *service)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
 		if (tw__lane_segments(lane) > 2 * tw__lane_needs(lane) + SEGMENTS_KEPT)
 			return true;
-	return has_surplus(&service->slots.depot, SLOTS_KEPT, 2) ||
-	       has_surplus(&service->slots.ext_depot, EXTS_KEPT, 2) ||
-	       has_surplus(&service->driver->wheel.chunks, CHUNKS_KEPT, 2);
-}
-
-/*
- * The lock of slots and extension records is only tried. The system calls are made under it, so
- * that no thread takes an index while its memory goes. A few microseconds. True: there is more.
- */
-static bool purge_depot(tw_service *service, struct tw__depot *depot, uint32_t kept)
-{
-	uint32_t block;
-	if (!has_surplus(depot, kept, 1))
-		return false;
-	if (pthread_mutex_trylock(&service->slots.lock))
-		return true;
-	for (int i = 0;
-	     i < BLOCKS_A_STEP && has_surplus(depot, kept, 1) && tw__depot_next_idle(depot, &block);
-	     i++) {
-		if (depot == &service->slots.depot)
-			tw__slots_purge(&service->slots, block);
-		else
-			tw__depot_purge(depot, block);
-	}
-	pthread_mutex_unlock(&service->slots.lock);
-	return has_surplus(depot, kept, 1);
+	return tw__depot_has_surplus(&service->slots.depot, 2) ||
+	       tw__depot_has_surplus(&service->slots.ext_depot, 2) ||
+	       tw__depot_has_surplus(&service->driver->wheel.chunks, 2);
 }
 
 /* True: there is more. */
@@ -84,9 +46,8 @@ static bool purge_step(tw_service *service)
 	     lane = lane->next)
 		left -= tw__lane_purge(lane, left);
 	bool more = left == 0;
-	more |= purge_depot(service, &service->slots.depot, SLOTS_KEPT);
-	more |= purge_depot(service, &service->slots.ext_depot, EXTS_KEPT);
-	more |= purge_depot(service, &service->driver->wheel.chunks, CHUNKS_KEPT);
+	more |= tw__slots_purge(&service->slots);
+	more |= tw__depot_purge(&service->driver->wheel.chunks);
 	return more;
 }
 

@@ -14,8 +14,26 @@
  */
 enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_MAX };
 
-/* Slots, and extension records, that are mapped in one step. */
+/* Slots, and extension records, that are mapped in one step, and that stay after a storm. */
 enum { STEP_SLOTS = 16384, STEP_EXTS = 4096 };
+
+/* The first generation of a slot of this block that no handle has had. The lock is held. */
+static uint32_t first_generation(const struct tw__slots *slots, uint32_t block)
+{
+	uint32_t first = slots->first_generations[block], begin = block << TW__BLOCK_SHIFT;
+	for (uint32_t i = 0; i < UINT32_C(1) << TW__BLOCK_SHIFT; i++) {
+		uint32_t generation =
+		    tw__word_generation(tw_load_relaxed(&slots->words[begin + i]));
+		first = generation > first ? generation : first;
+	}
+	return first;
+}
+
+static void block_leaves(struct tw__depot *depot, uint32_t block)
+{
+	struct tw__slots *slots = (void *)((char *)depot - offsetof(struct tw__slots, depot));
+	slots->first_generations[block] = first_generation(slots, block);
+}
 
 /*
  * Words and records of many timers are met at random: with small pages most of that time is spent
@@ -134,6 +152,9 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 		tw__depot_init(&slots->ext_depot, slots->end, TW__BLOCK_SHIFT, 1,
 			       tables + depot_bytes);
 		slots->first_generations = (uint32_t *)(void *)(tables + 2 * depot_bytes);
+		slots->depot.kept = STEP_SLOTS;
+		slots->depot.leaves = block_leaves;
+		slots->ext_depot.kept = STEP_EXTS;
 	}
 	if (!tables || open_ranges(slots) || map_slots(slots) || map_exts(slots)) {
 		tw__slots_fini(slots);
@@ -261,23 +282,18 @@ void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n)
 	pthread_mutex_unlock(&slots->lock);
 }
 
-/* The first generation of a slot of this block that no handle has had. The lock is held. */
-static uint32_t first_generation(const struct tw__slots *slots, uint32_t block)
+/* The system calls are made under the lock, so that no thread takes an index while memory goes. */
+bool tw__slots_purge(struct tw__slots *slots)
 {
-	uint32_t first = slots->first_generations[block], begin = block << TW__BLOCK_SHIFT;
-	for (uint32_t i = 0; i < UINT32_C(1) << TW__BLOCK_SHIFT; i++) {
-		uint32_t generation =
-		    tw__word_generation(tw_load_relaxed(&slots->words[begin + i]));
-		first = generation > first ? generation : first;
-	}
-	return first;
-}
-
-void tw__slots_purge(struct tw__slots *slots, uint32_t block)
-{
-	TW_ASSERT_LOCKED(&slots->lock);
-	slots->first_generations[block] = first_generation(slots, block);
-	tw__depot_purge(&slots->depot, block);
+	if (!tw__depot_has_surplus(&slots->depot, 1) &&
+	    !tw__depot_has_surplus(&slots->ext_depot, 1))
+		return false;
+	if (pthread_mutex_trylock(&slots->lock))
+		return true;
+	bool more = tw__depot_purge(&slots->depot);
+	more |= tw__depot_purge(&slots->ext_depot);
+	pthread_mutex_unlock(&slots->lock);
+	return more;
 }
 
 uint64_t tw__slot_entry(const struct tw__slots *slots, uint32_t slot)

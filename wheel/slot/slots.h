@@ -208,8 +208,8 @@ int tw__slots_refusal(struct tw__slots *slots);
  */
 uint64_t tw__slot_entry(const struct tw__slots *slots, uint32_t slot);
 
-/* As tw__depot_purge, of a block of slots. The lock is held. */
-void tw__slots_purge(struct tw__slots *slots, uint32_t block);
+/* As tw__depot_purge, of both depots. The lock is only tried. */
+bool tw__slots_purge(struct tw__slots *slots);
 
 /* Bytes that hold slots and extension records, an upper bound. */
 uint64_t tw__slots_bytes(const struct tw__slots *slots);
