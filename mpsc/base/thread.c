@@ -86,23 +86,17 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 	return -r;
 }
 
-int tw__thread_refused(const char *call, int error)
+int tw__system_refused(const char *call, int error)
 {
-	if (error != -EINVAL)
-		return error;
-	return tw__refuse(error, call,
-			  "the system refuses a thread with this stack_size, affinity or "
-			  "sched_priority");
-}
-
-int tw__refused_by_limits(const char *call, int error)
-{
-	if (error != -EAGAIN && error != -ENOMEM)
-		return error;
-	return tw__refuse(error, call,
-			  "the system refuses %s; see ulimit -u, ulimit -v and, after mlockall, "
-			  "ulimit -l",
-			  error == -EAGAIN ? "a thread" : "memory");
+	if (error == -EINVAL)
+		tw__refuse_tell(call, "the system refuses a thread with this stack_size, "
+				      "affinity or sched_priority");
+	else if (error == -EAGAIN || error == -ENOMEM)
+		tw__refuse_tell(call,
+				"the system refuses %s; see ulimit -u, ulimit -v and, after "
+				"mlockall, ulimit -l",
+				error == -EAGAIN ? "a thread" : "memory");
+	return error;
 }
 
 /* The first line of a file, without its end; "" if there is none, or if it is too long. */

@@ -17,16 +17,11 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 	      bool is_tick_thread, void *(*main)(void *), void *arg);
 
 /*
- * Tells the misuse hook which knobs the system can have refused, if `error` is -EINVAL. Returns
- * `error`. Call it without locks held: the hook is user code.
+ * The system's answer to a create whose arguments were sound. Tells the misuse hook which knobs of
+ * threads it can have refused (-EINVAL), or which limits (-EAGAIN, -ENOMEM). Returns `error`,
+ * whatever it is. Call it without locks held: the hook is user code.
  */
-int tw__thread_refused(const char *call, int error);
-
-/*
- * Tells the misuse hook which limits can have refused a thread (-EAGAIN) or memory (-ENOMEM).
- * Returns `error`, whatever it is. Call it without locks held: the hook is user code.
- */
-int tw__refused_by_limits(const char *call, int error);
+int tw__system_refused(const char *call, int error);
 
 enum { TW__WORKERS_MAX = 1024, TW__MAX_WORKERS_DEFAULT = 64 };
 

@@ -1,7 +1,5 @@
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <string.h>
 #include <time.h>
 
 #include "mpsc/base/cancel.h"
@@ -93,12 +91,6 @@ static void print_name(FILE *out, const char *name)
 	fputc('"', out);
 }
 
-static void print_slot(FILE *out, tw_timer timer)
-{
-	fprintf(out, "slot %" PRIu32 " generation %08" PRIx32, (uint32_t)timer.id,
-		(uint32_t)(timer.id >> 32));
-}
-
 static void print_run(void *context, const struct tw__seen_run *run)
 {
 	const struct dump *dump = context;
@@ -112,7 +104,8 @@ static void print_run(void *context, const struct tw__seen_run *run)
 static int print_timer(void *context, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
 {
 	const struct dump *dump = context;
-	print_slot(dump->out, timer);
+	fprintf(dump->out, "slot %" PRIu32 " generation %08" PRIx32, (uint32_t)timer.id,
+		(uint32_t)(timer.id >> 32));
 	if (remaining_ns == UINT64_MAX)
 		fputs(" disarmed", dump->out);
 	else
@@ -142,42 +135,22 @@ int tw_service_dump(tw_service *service, FILE *out)
 
 /* ------------------------------------------------------------------ validate */
 
-struct complaint {
-	char *why;
-	size_t size;
-	bool any;
-};
-
-__attribute__((format(printf, 2, 3))) static void complain(struct complaint *c, const char *format,
-							   ...)
-{
-	va_list args;
-	if (!c->any && c->why) {
-		va_start(args, format);
-		vsnprintf(c->why, c->size, format, args);
-		va_end(args);
-	}
-	c->any = true;
-}
-
 /* Just one entry stands for it. A RELOCATED one may be covered by the driver's location instead. */
 static bool is_filed(uint64_t word)
 {
 	return (tw__word_armed(word) || tw__word_filed(word)) && !(word & TW__RELOCATED);
 }
 
-static bool entry_counts(tw_service *service, uint64_t entry)
-{
-	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
-	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && is_filed(word);
-}
-
 static uint64_t count_chunks(tw_service *service, const struct tw__chunk *chunk, bool ready)
 {
 	uint64_t covered = 0;
 	for (; chunk; chunk = chunk->next)
-		for (unsigned i = ready ? chunk->holder_count : 0; i < chunk->count; i++)
-			covered += entry_counts(service, chunk->entries[i]);
+		for (unsigned i = ready ? chunk->holder_count : 0; i < chunk->count; i++) {
+			uint64_t entry = chunk->entries[i];
+			uint64_t word =
+			    tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
+			covered += (word ^ entry) >> TW__GENERATION_SHIFT == 0 && is_filed(word);
+		}
 	return covered;
 }
 
@@ -196,23 +169,7 @@ static uint64_t count_entries(tw_service *service)
 	return covered;
 }
 
-static void check_words(tw_service *service, struct complaint *c, uint64_t *pending,
-			uint64_t *filed)
-{
-	uint32_t end = tw_load_acquire(&service->slots.depot.fresh);
-	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word = tw_load_acquire(&service->slots.words[slot]),
-			 state = tw__word_state(word);
-		if (state == TW__FREE)
-			continue;
-		++*pending;
-		if (!tw__word_waits(word) && state != TW__RUNNING && state != TW__RELEASING)
-			complain(c, "slot %" PRIu32 " is in no known state", slot);
-		*filed += is_filed(word);
-	}
-}
-
-enum { MOMENT_NS = 50000, LONGEST_WAIT_NS = 100000000 };
+enum { MOMENT_NS = 50000, MOMENTS = 2000 };
 
 static bool lanes_empty(tw_service *service)
 {
@@ -234,41 +191,50 @@ static bool is_inside(const tw_service *service)
  */
 static bool comes_to_rest(tw_service *service)
 {
-	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + LONGEST_WAIT_NS;
+	const struct timespec moment = {.tv_nsec = MOMENT_NS};
+	int left = is_inside(service) ? 0 : MOMENTS;
 	while (tw_load_acquire(&service->submitted->batches_out)) { /* RUN4 */
-		const struct timespec moment = {.tv_nsec = MOMENT_NS};
-		if (is_inside(service) || tw_clock_now(tw_clock_monotonic()) >= until_ns)
+		if (left-- == 0)
 			return false;
 		nanosleep(&moment, NULL);
 	}
 	return true;
 }
 
-static void check_totals(tw_service *service, struct complaint *c, uint64_t pending, uint64_t filed,
-			 uint64_t covered)
-{
-	if (lanes_empty(service) && covered != filed)
-		complain(c, "%" PRIu64 " timers are filed, %" PRIu64 " entries stand for them",
-			 filed, covered);
-	struct tw_service_stats stats = {.size = sizeof stats};
-	if (tw_service_stats(service, &stats))
-		return;
-	uint64_t ended = stats.fired + stats.cancelled + stats.dropped;
-	if (stats.scheduled != ended + pending)
-		complain(c, "ledger: scheduled %" PRIu64 ", ended %" PRIu64 ", pending %" PRIu64,
-			 stats.scheduled, ended, pending);
-}
-
-static void inspect_check(tw_service *service, struct complaint *c)
+/* 0, or -EFAULT: the reason is written. */
+static int inspect_check(tw_service *service, char *why, size_t why_size)
 {
 	bool at_rest = comes_to_rest(service);
 	const char *wrong = tw__wheel_check(&service->driver->wheel);
+	uint64_t in_use = 0, filed = 0, covered = count_entries(service);
+	uint32_t end = tw_load_acquire(&service->slots.depot.fresh), strange = 0;
+	for (uint32_t slot = 1; slot < end; slot++) {
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]),
+			 state = tw__word_state(word);
+		in_use += state != TW__FREE;
+		filed += state != TW__FREE && is_filed(word);
+		if (state != TW__FREE && !tw__word_waits(word) && state != TW__RUNNING &&
+		    state != TW__RELEASING)
+			strange = slot;
+	}
+	struct tw_service_stats stats = {.size = sizeof stats};
+	bool has_ledger = at_rest && tw_service_stats(service, &stats) == 0;
+	uint64_t ended = stats.fired + stats.cancelled + stats.dropped;
 	if (wrong)
-		complain(c, "%s", wrong);
-	uint64_t pending = 0, filed = 0, covered = count_entries(service);
-	check_words(service, c, &pending, &filed);
-	if (at_rest)
-		check_totals(service, c, pending, filed, covered);
+		snprintf(why, why_size, "%s", wrong);
+	else if (strange)
+		snprintf(why, why_size, "slot %" PRIu32 " is in no known state", strange);
+	else if (at_rest && lanes_empty(service) && covered != filed)
+		snprintf(why, why_size,
+			 "%" PRIu64 " timers are filed, %" PRIu64 " entries stand for them", filed,
+			 covered);
+	else if (has_ledger && stats.scheduled != ended + in_use)
+		snprintf(why, why_size,
+			 "ledger: scheduled %" PRIu64 ", ended %" PRIu64 ", pending %" PRIu64,
+			 stats.scheduled, ended, in_use);
+	else
+		return 0;
+	return -EFAULT;
 }
 
 int tw_service_validate(tw_service *service, char *why, size_t why_size)
@@ -277,12 +243,11 @@ int tw_service_validate(tw_service *service, char *why, size_t why_size)
 	int r = tw__service_check(service);
 	if (r)
 		return r;
-	struct complaint c = {why, why_size, false};
 	if (!is_inside(service))
 		pthread_mutex_lock(&service->driving);
 	else if (pthread_mutex_trylock(&service->driving)) /* driven here */
 		return -EBUSY;
-	inspect_check(service, &c);
+	r = inspect_check(service, why, why ? why_size : 0);
 	pthread_mutex_unlock(&service->driving);
-	return c.any ? -EFAULT : 0;
+	return r;
 }
