@@ -67,14 +67,12 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 	struct tw_service_config config;
 	if (!out)
 		return tw__invalid("out is NULL");
-	tw__clock_default_hold(true);
 	int r = tw__config_read(&config, cfg);
 	if (!r)
-		r = tw__thread_refused("tw_service_create", service_make(out, &config));
+		r = tw__system_refused("tw_service_create", service_make(out, &config));
 	if (!r)
-		return 0;
-	tw__clock_default_hold(false);
-	return tw__refused_by_limits("tw_service_create", r);
+		tw__clock_default_fix();
+	return r;
 }
 
 /* Nothing is left: the pool is idle. Other calls of close wait until its threads have ended. */

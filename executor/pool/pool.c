@@ -252,8 +252,7 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 					    .stack_size = config.stack_size,
 					    .affinity = config.affinity,
 					    .affinity_size = config.affinity_size};
-	if (!r)
-		r = tw__thread_refused("tw_pool_create",
-				       tw__pool_create(out, config.queue, false, &threads));
-	return tw__refused_by_limits("tw_pool_create", r);
+	return r ? r
+		 : tw__system_refused("tw_pool_create",
+				      tw__pool_create(out, config.queue, false, &threads));
 }

@@ -1,7 +1,6 @@
 #include "mpsc/base/clock.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <time.h>
 
 #include "mpsc/base/entry.h"
@@ -50,27 +49,14 @@ int tw__clock_check(const tw_clock *clock)
 
 /* ------------------------------------------------------------------ default */
 
-/* Under the registry's lock, which a forked child can take, whatever was going on (process.h). */
-static struct {
-	tw_clock *clock; /* NULL: monotonic */
-	/* it is a manual one; asked of the parent's in a child, where it may be gone */
-	bool by_hand;
-	uint64_t made; /* services that were made, or are being made */
-	struct tw__origin origin;
-} process;
+/* Generations are those of a process (process.h) and 1; 0: none. */
+static _Atomic(tw_clock *) default_clock; /* NULL: the monotonic one */
+static _Atomic uint32_t moved_in;         /* that moves it; 0: it runs by itself */
+static _Atomic uint32_t fixed_in;         /* that has made a service */
 
-/* A forked child has made no service yet, and cannot use a clock that its parent moves. */
-static void lock_process(void)
+static uint32_t generation_now(void)
 {
-	tw__process_watch(); /* if it fails, no service can be created */
-	pthread_mutex_lock(&tw__registry);
-	if (!tw__origin_inherited(&process.origin))
-		return;
-	tw__origin_init(&process.origin);
-	process.made = 0;
-	if (process.by_hand)
-		process.clock = NULL;
-	process.by_hand = false;
+	return tw__fork_generation() + 1;
 }
 
 int tw_clock_set_default(tw_clock *clock)
@@ -80,27 +66,22 @@ int tw_clock_set_default(tw_clock *clock)
 	int r = tw__clock_check(clock);
 	if (r)
 		return r;
-	lock_process();
-	r = process.made ? -EBUSY : 0;
-	if (!r) {
-		process.clock = clock;
-		process.by_hand = clock && !clock->ops->runs;
-	}
-	pthread_mutex_unlock(&tw__registry);
-	return r;
+	if (tw_load_relaxed(&fixed_in) == generation_now())
+		return -EBUSY;
+	tw_store_relaxed(&moved_in, clock && !clock->ops->runs ? generation_now() : 0);
+	tw_store_release(&default_clock, clock);
+	return 0;
 }
 
+/* A forked child cannot use a clock that its parent moves, which may be gone. */
 tw_clock *tw__clock_default(void)
 {
-	lock_process();
-	tw_clock *clock = process.clock;
-	pthread_mutex_unlock(&tw__registry);
-	return clock ? clock : tw_clock_monotonic();
+	tw_clock *clock = tw_load_acquire(&default_clock);
+	uint32_t in = tw_load_relaxed(&moved_in);
+	return clock && (!in || in == generation_now()) ? clock : tw_clock_monotonic();
 }
 
-void tw__clock_default_hold(bool hold)
+void tw__clock_default_fix(void)
 {
-	lock_process();
-	process.made += hold ? 1 : (uint64_t)-1;
-	pthread_mutex_unlock(&tw__registry);
+	tw_store_relaxed(&fixed_in, generation_now());
 }

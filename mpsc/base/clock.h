@@ -68,7 +68,7 @@ static inline uint64_t tw__deadline_in(uint64_t timeout_ns)
 /* The clock of services that name none. */
 tw_clock *tw__clock_default(void);
 
-/* A service is being made: the default stays what it is. With false: it came to nothing. */
-void tw__clock_default_hold(bool hold);
+/* A service has been made: the default stays what it is. */
+void tw__clock_default_fix(void);
 
 #endif

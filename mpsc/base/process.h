@@ -33,7 +33,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The one process-wide lock: threads' ties to queues (queue.h), and the default clock. */
+/* The one process-wide lock: threads' ties to queues (queue.h). */
 extern pthread_mutex_t tw__registry;
 
 /* One who keeps something for threads. Static. */
