@@ -35,6 +35,7 @@
 #ifndef TW_EXECUTOR_ACTION_H
 #define TW_EXECUTOR_ACTION_H
 
+#include "executor/base/bell.h"
 #include "executor/pool/layer.h"
 #include "tickwheel/action.h"
 

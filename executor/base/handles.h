@@ -75,7 +75,8 @@ struct tw__node {
 	_Atomic uint32_t generation;
 	_Atomic uint32_t next_free; /* its place in the slab + 1; 0: none */
 	uint32_t index;             /* constant while the slab has memory */
-	uint32_t spare;             /* its owner's */
+	/* Its owner's, for whatever; these names suit items (item.h). */
+	uint8_t state, flags, mode, missed;
 };
 
 enum tw__slab_state {

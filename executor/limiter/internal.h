@@ -42,6 +42,7 @@
 #ifndef TW_EXECUTOR_LIMITER_PARTS_H
 #define TW_EXECUTOR_LIMITER_PARTS_H
 
+#include "executor/base/bell.h"
 #include "executor/pool/layer.h"
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"

@@ -10,8 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "executor/base/bell.h"
-#include "executor/base/owner.h"
+#include "mpsc/base/owner.h"
 #include "executor/pool/internal.h"
 #include "mpsc/base/futex.h"
 #include "mpsc/base/locked.h"

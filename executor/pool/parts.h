@@ -18,8 +18,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "executor/base/owner.h"
-#include "executor/base/work_queue.h"
+#include "mpsc/base/owner.h"
+#include "executor/pool/work_queue.h"
 #include "executor/pool/batch_ring.h"
 #include "executor/pool/internal.h"
 #include "executor/pool/task_ring.h"

@@ -23,6 +23,7 @@
 #ifndef TW_EXECUTOR_SCHEDULER_H
 #define TW_EXECUTOR_SCHEDULER_H
 
+#include "executor/base/bell.h"
 #include "executor/pool/layer.h"
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"

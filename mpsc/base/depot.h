@@ -54,7 +54,7 @@ struct tw__depot {
 /* The bytes that a depot of `count` indices needs; at init they are zeroed. */
 size_t tw__depot_bytes(uint32_t count, unsigned block_shift);
 
-/* first: the lowest index that is ever taken, 0 or 1. */
+/* first: the lowest index that is ever taken, below 64. */
 void tw__depot_init(struct tw__depot *depot, uint32_t count, unsigned block_shift, uint32_t first,
 		    void *memory);
 

@@ -24,7 +24,7 @@ fail() {
 # Lowest first. A file may include and call what is in its own folder and in the folders that this list names before it.
 folders='mpsc/base mpsc
 	wheel wheel/slot wheel/core wheel/timer wheel/group wheel/run wheel/driver wheel/service
-	executor/base executor/pool executor/strand executor/limiter executor/scheduler executor/action
+	executor/pool executor/base executor/strand executor/limiter executor/scheduler executor/action
 	executor/semaphore executor/manual executor/monitor executor executor/sim'
 
 find mpsc wheel executor -name '*.[ch]' | sort >"$work/files"

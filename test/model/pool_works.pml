@@ -1,5 +1,5 @@
 /*
- * Work of the layers above in the pool (executor/base/work_queue.h), and the end of a pool whose
+ * Work of the layers above in the pool (executor/pool/work_queue.h), and the end of a pool whose
  * work has run while its bringer still looks for somebody to wake (POOLEND1, POOLEND2 in close.c).
  *
  * Modelled: two bringers with a piece of work each, two workers. The first piece that is run is

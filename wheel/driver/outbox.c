@@ -126,7 +126,9 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 		return true;
 	/* WORD5: before the second look */
 	uint32_t ext = tw_load_acquire(&slots->records[slot].ext);
-	*executor = tw_load_acquire(&slots->exts[ext].executor); /* WORD5: likewise */
+	*executor = ext == TW__EXT_INLINE
+			? &tw__inline_executor
+			: tw_load_acquire(&slots->exts[ext].executor); /* WORD5: likewise */
 	return tw__entry_is_armed(slots, entry, &word);
 }
 

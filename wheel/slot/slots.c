@@ -149,7 +149,7 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
 	if (tables) {
 		tw__depot_init(&slots->depot, slots->end, TW__BLOCK_SHIFT, 1, tables);
-		tw__depot_init(&slots->ext_depot, slots->end, TW__BLOCK_SHIFT, 1,
+		tw__depot_init(&slots->ext_depot, slots->end, TW__BLOCK_SHIFT, TW__EXT_FIRST,
 			       tables + depot_bytes);
 		slots->first_generations = (uint32_t *)(void *)(tables + 2 * depot_bytes);
 		slots->depot.kept = STEP_SLOTS;

@@ -83,6 +83,9 @@ enum tw__trait {
 	TW__TRAIT_BACKGROUND = 4 /* TW_TASK_BACKGROUND: a drain does not wait for it */
 };
 
+/* Indices that are never given out, and the first one that is. */
+enum { TW__EXT_NONE, TW__EXT_INLINE, TW__EXT_FIRST };
+
 /*
  * Extension record of a timer with more than fn and arg; written by the timer's owner of the
  * moment. Of a series a reset writes is_moved, too.
@@ -93,8 +96,11 @@ enum tw__trait {
  * changed too, and the compare-and-swap fails. So relaxed accesses do. Who reads further without a
  * compare-and-swap: tw__traits_of.
  *
- * Index 0 is never given out. It is that of timers without an extension record, and stays zero.
+ * Two indices are never given out, and their records stay zero:
+ *   NONE    of timers without an extension record
+ *   INLINE  of all timers that have nothing but fn and arg, and that the driver runs (outbox.c)
  */
+
 struct tw__ext {
 	_Atomic(tw_executor *) executor; /* NULL: the service's */
 	_Atomic uint32_t traits;         /* enum tw__trait */
@@ -239,6 +245,8 @@ static inline uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache
 static inline void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext)
 {
 	TW_ASSERT(ext > 0 && ext < slots->end);
+	if (ext == TW__EXT_INLINE) /* shared */
+		return;
 	if (tw_unlikely(!cache || cache->count == TW__EXTS_CACHED))
 		tw__ext_put_slowly(slots, cache, ext);
 	else

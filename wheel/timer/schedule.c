@@ -9,11 +9,10 @@
  *   - this thread has used this service last: never so in a forked child (mpsc/base/process.h);
  *   - its magazine and its lane's segment have room;
  *   - the deadline lies within the wheel's reach;
- *   - nobody has to be woken. For a delay: the gate is open, and its word is that of the lane's
- *     epoch (open_short_way). For a deadline: the deadline lies ahead, and the gate accepts and
- *     says nothing of a sleeping driver. For a delay where nobody publishes an instant to count
- *     from (schedule_counted), which is a deadline: a loop of the user's own sleeps all the time
- *     (gate.h, GATE4), and is woken if its plan is later.
+ *   - a delay: the gate is open, and its word is that of the lane's epoch (open_short_way). Where
+ *     nobody publishes an instant to count from, a delay is a deadline (schedule_counted);
+ *   - a deadline: it lies ahead, and the gate accepts. A driver that sleeps, as a loop of the user's
+ *     own does nearly always (gate.h, GATE4), is woken if its plan is later.
  * Both are wait-free, except for growing, and for the lock of a group.
  *
  * Linearisation: the store of the control word. From then on a cancel through *out works, though
@@ -135,19 +134,17 @@ static inline bool nobody_sleeps(uint64_t gate_word)
 }
 
 /*
- * kind: DELAY or DEADLINE, of `value`. by_plan: a driver that sleeps is woken only for what comes
- * before its plan; without it, a driver that sleeps puts the call out of the ordinary. task: NULL:
- * fn and arg are all there is to it; else these do not count, and `plain` says that it needs no
- * extension record. False: it is out of the ordinary, or its group refuses; nothing was written.
- * Else *r is what the call returns.
+ * kind: DELAY or DEADLINE, of `value`. ext: 0, or INLINE. task: NULL: fn and arg are all there is
+ * to it; else these do not count, and `plain` says that it needs no extension record. False: it is
+ * out of the ordinary, or its group refuses; nothing was written. Else *r is what the call returns.
  */
 static inline __attribute__((always_inline)) bool
-schedule_shortly(tw_service *service, enum tw__kind kind, bool by_plan, uint64_t value, tw_fn *fn,
-		 void *arg, const struct tw_task *task, bool plain, tw_timer *out, int *r)
+schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn, void *arg,
+		 uint32_t ext, const struct tw_task *task, bool plain, tw_timer *out, int *r)
 {
 	struct tw__local *local = tw__local_at_hand(service);
 	uint64_t span_ns, gate_word;
-	if (tw_unlikely(tw__context_is_on() || !local))
+	if (tw_unlikely((!ext && tw__context_is_on()) || !local))
 		return false;
 	gate_word = tw__gate_look(&service->gate);
 	if (kind == TW__KIND_DELAY) {
@@ -157,8 +154,8 @@ schedule_shortly(tw_service *service, enum tw__kind kind, bool by_plan, uint64_t
 	} else {
 		span_ns =
 		    value + service->time.round_up_ns; /* one in the past is a very long one */
-		bool accepts = by_plan ? !tw__gate_refuses(gate_word) : nobody_sleeps(gate_word);
-		if (tw_unlikely(!service->gate.asymmetric || !accepts || !tw__is_in_range(span_ns)))
+		if (tw_unlikely(!service->gate.asymmetric || tw__gate_refuses(gate_word) ||
+				!tw__is_in_range(span_ns)))
 			return false;
 	}
 	uint64_t tick = tw__ticks_in_range(service, span_ns);
@@ -168,7 +165,6 @@ schedule_shortly(tw_service *service, enum tw__kind kind, bool by_plan, uint64_t
 			!tw__lane_can_push(&local->lane)))
 		return false;
 	uint64_t state = TW__ARMED | (tick & TW__DEADLINE_MASK), group = 0;
-	uint32_t ext = 0;
 	if (task) {
 		group = task->group.id;
 		state |= task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
@@ -188,11 +184,10 @@ schedule_shortly(tw_service *service, enum tw__kind kind, bool by_plan, uint64_t
 		  kind == TW__KIND_DELAY ? local->counted_ns + value : value);
 	tw_compiler_barrier(); /* GATE2, where there is membarrier */
 	gate_word = tw__gate_look(&service->gate);
-	bool sleeps_on =
-	    by_plan && !tw__gate_refuses(gate_word) && !tw__is_before_plan(service, tick);
-	*r = tw_likely(sleeps_on || nobody_sleeps(gate_word))
-		 ? 0
-		 : after_push(service, local, entry, out);
+	bool is_met = tw_likely(nobody_sleeps(gate_word)) ||
+		      (kind != TW__KIND_DELAY && !tw__gate_refuses(gate_word) &&
+		       !tw__is_before_plan(service, tick));
+	*r = is_met ? 0 : after_push(service, local, entry, out);
 	return true;
 }
 
@@ -310,6 +305,28 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 
 /* ------------------------------------------------------------------ the calls */
 
+int tw__schedule_inline(tw_service *service, uint32_t flags, uint64_t when_ns, tw_fn *fn, void *arg,
+			tw_timer *out)
+{
+	const uint32_t ext = TW__EXT_INLINE;
+	struct tw__arming arming = {
+	    .kind = TW__KIND_DEADLINE, .ext = ext, .value = when_ns, .fn = fn, .arg = arg};
+	int r;
+	/* written once: its line is read by all that schedule */
+	if (tw_unlikely(!tw_load_relaxed(&service->named_another)))
+		tw_store_relaxed(&service->named_another, true);
+	if (!(flags & TW_TASK_AT)) {
+		if (schedule_shortly(service, TW__KIND_DELAY, when_ns, fn, arg, ext, NULL, true,
+				     out, &r))
+			return r;
+		arming.kind = TW__KIND_DELAY;
+	} else if (schedule_shortly(service, TW__KIND_DEADLINE, when_ns, fn, arg, ext, NULL, true,
+				    out, &r)) {
+		return r;
+	}
+	return schedule_slowly(service, &arming, out);
+}
+
 /* what: the argument of `call` that is a time beyond the range; NULL: the hook knows already. */
 static __attribute__((noinline)) int out_of_range(tw_service *service, tw_timer *out,
 						  const char *call, const char *what)
@@ -362,7 +379,7 @@ static __attribute__((noinline)) int schedule_counted(tw_service *service, uint6
 	int r;
 	if (tw_likely(local &&
 		      !__builtin_add_overflow(own_instant(service, local), delay_ns, &at_ns)) &&
-	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, true, at_ns, fn, arg, NULL, true,
+	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, at_ns, fn, arg, 0, NULL, true,
 				       out, &r)))
 		return r;
 	return schedule_any(service, delay_ns, fn, arg, out, 0);
@@ -375,8 +392,8 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 		return schedule_any(service, delay_ns, fn, arg, out, 0);
 	if (tw_unlikely(!service->time.published))
 		return schedule_counted(service, delay_ns, fn, arg, out);
-	if (tw_likely(schedule_shortly(service, TW__KIND_DELAY, false, delay_ns, fn, arg, NULL,
-				       true, out, &r)))
+	if (tw_likely(schedule_shortly(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, NULL, true,
+				       out, &r)))
 		return r;
 	return schedule_any(service, delay_ns, fn, arg, out, 0);
 }
@@ -385,8 +402,8 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 {
 	int r;
 	if (tw_likely(service && fn) &&
-	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, false, deadline_ns, fn, arg,
-				       NULL, true, out, &r)))
+	    tw_likely(schedule_shortly(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, NULL,
+				       true, out, &r)))
 		return r;
 	return schedule_any(service, deadline_ns, fn, arg, out, TW_TASK_AT);
 }
@@ -413,8 +430,8 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	bool is_known = task->size == sizeof *task, plain = is_known && tw__task_is_plain(task);
 	if (tw_likely(is_known && (plain ? task->fn != NULL : tw__task_is_usual(task))) &&
 	    tw_likely(schedule_shortly(
-		service, task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY, false,
-		task->when_ns, NULL, NULL, task, plain, out, &r)))
+		service, task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY,
+		task->when_ns, NULL, NULL, 0, task, plain, out, &r)))
 		return r;
 	return schedule_task(__func__, service, task, out);
 }

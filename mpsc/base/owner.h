@@ -1,6 +1,6 @@
 /* The struct of this type that has `member` at this address. */
-#ifndef TW_EXECUTOR_OWNER_H
-#define TW_EXECUTOR_OWNER_H
+#ifndef TW_MPSC_OWNER_H
+#define TW_MPSC_OWNER_H
 
 #include <stddef.h>
 

@@ -1,0 +1,100 @@
+/*
+ * A line: first in, first out, and out of the middle too. Its owner's lock guards it.
+ *
+ * Items and waiters have a place in a line, and leave it wherever they are. Batches and works of
+ * others have nothing but a first word for the link. They leave at the head alone.
+ *
+ * A link is the address of the next one's link, with FOREIGN for a batch or a work; 0: the end.
+ */
+#ifndef TW_EXECUTOR_LINE_H
+#define TW_EXECUTOR_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mpsc/base/assert.h"
+
+typedef uintptr_t __attribute__((may_alias)) tw__link;
+
+enum { TW__FOREIGN = 4 };
+
+struct tw__in_line {
+	tw__link next;
+	tw__link *where; /* the link that leads here; NULL: in no line (after leave) */
+};
+
+struct tw__line {
+	tw__link first;
+	tw__link *end; /* the last link, which is 0 */
+};
+
+static inline tw__link *tw__link_at(tw__link link)
+{
+	return (tw__link *)(link & ~(tw__link)TW__FOREIGN);
+}
+
+static inline tw__link tw__in_line_link(struct tw__in_line *place)
+{
+	return (tw__link)place;
+}
+
+static inline void tw__link_set(tw__link *where, tw__link link)
+{
+	*where = link;
+	if (link && !(link & TW__FOREIGN))
+		((struct tw__in_line *)link)->where = where;
+}
+
+static inline void tw__line_init(struct tw__line *line)
+{
+	line->first = 0;
+	line->end = &line->first;
+}
+
+static inline void tw__line_append(struct tw__line *line, tw__link link)
+{
+	tw__link_set(line->end, link);
+	line->end = tw__link_at(link);
+	*line->end = 0;
+}
+
+static inline void tw__line_prepend(struct tw__line *line, tw__link link)
+{
+	if (!line->first)
+		line->end = tw__link_at(link);
+	tw__link_set(tw__link_at(link), line->first);
+	tw__link_set(&line->first, link);
+}
+
+/* Takes the first out. The line is not empty. */
+static inline tw__link tw__line_pop(struct tw__line *line)
+{
+	tw__link first = line->first, next = *tw__link_at(first);
+	if (!next)
+		line->end = &line->first;
+	tw__link_set(&line->first, next);
+	return first;
+}
+
+/* Leaves the line that it is in; if that is another one, its end must be elsewhere. */
+static inline void tw__line_leave(struct tw__line *line, struct tw__in_line *place)
+{
+	TW_ASSERT(*place->where == tw__in_line_link(place));
+	if (line->end == &place->next)
+		line->end = place->where;
+	tw__link_set(place->where, place->next);
+	place->where = NULL;
+}
+
+/* Moves all of it to the end of another one. */
+static inline void tw__line_move(struct tw__line *line, struct tw__line *to)
+{
+	if (!line->first)
+		return;
+	tw__link_set(to->end, line->first);
+	to->end = line->end;
+	tw__line_init(line);
+}
+
+#endif

@@ -1,0 +1,118 @@
+/* The slow parts of objects: birth, waits, the end. Calls the base's holds and the timers. */
+#include "executor/base/object.h"
+
+#include <sched.h>
+
+#include "wheel/timer/schedule.h"
+
+_Thread_local struct tw__inside *tw__innermost_inside;
+
+bool tw__inside_object(const struct tw__object *object, const void *item)
+{
+	for (const struct tw__inside *in = tw__innermost_inside; in; in = in->outer)
+		if (in->object == object && (!item || in->item == item))
+			return true;
+	return false;
+}
+
+int tw__object_init(struct tw__object *object, tw_service *service, tw_executor *executor,
+		    tw__work_fn *run, void free(struct tw__object *object))
+{
+	struct tw__base base = {0};
+	int r = service ? tw__base_hold(&base, service, executor) : 0;
+	if (r)
+		return r;
+	*object = (struct tw__object){.users = 1, .free = free};
+	tw__line_init(&object->delayed);
+	tw__work_init(&object->work, service, base.executor, run);
+	return 0;
+}
+
+void tw__object_free(struct tw__object *object)
+{
+	struct tw__base base = tw__object_base(object);
+	object->free(object);
+	if (base.service)
+		tw__base_let_go(&base); /* last: the service may be closed from here on */
+}
+
+bool tw__object_await(struct tw__object *object, uint64_t deadline_ns)
+{
+	TW_ASSERT_TINY_LOCKED(&object->lock);
+	uint32_t rings = tw_load_relaxed(&object->rings); /* OBJECT3 */
+	object->sleepers++;
+	tw__object_unlock(object);
+	bool in_time = tw__futex_wait(&object->rings, rings, deadline_ns);
+	tw__object_lock(object);
+	object->sleepers--;
+	return in_time;
+}
+
+void tw__object_breathe(struct tw__object *object, unsigned *steps)
+{
+	enum { PIECE = 64 };
+	if (++*steps % PIECE)
+		return;
+	tw__object_unlock(object);
+	sched_yield();
+	tw__object_lock(object);
+}
+
+bool tw__object_close(struct tw__object *object)
+{
+	TW_ASSERT_TINY_LOCKED(&object->lock);
+	if (tw_load_relaxed(&object->closed))
+		return false;
+	tw_store_relaxed(&object->closed, true);
+	tw_or_seq_cst(&object->word, TW__CLOSED);
+	return true;
+}
+
+/* Besides its creator, and those above it. */
+static bool object_is_used(struct tw__object *object)
+{
+	return object->users - object->uppers > 1 || tw_load_relaxed(&object->word) & TW__ACTIVE;
+}
+
+void tw__object_destroy(struct tw__object *object)
+{
+	TW_ASSERT_TINY_LOCKED(&object->lock);
+	struct tw__base base = tw__object_base(object);
+	bool may_wait = base.service && tw__pool_of(base.executor) && tw__base_may_wait(&base) &&
+			!tw__innermost_inside;
+	while (may_wait && object_is_used(object))
+		tw__object_await(object, UINT64_MAX);
+	if (base.service && (object->users > 1 || object_is_used(object))) {
+		tw__base_leave_work(&base, &object->work);
+		tw__base_leave(&base);
+		object->left = true;
+	}
+	tw__object_drop(object, 1);
+}
+
+bool tw__object_destroy_forked(struct tw__object *object)
+{
+	struct tw__base base = tw__object_base(object);
+	if (!tw__forked(base.service))
+		return false;
+	object->free(object);
+	tw__base_let_go_forked(&base);
+	return true;
+}
+
+int tw__object_delay(struct tw__object *object, uint32_t flags, uint64_t when_ns, tw_fn *fn,
+		     void *arg, tw_timer *out)
+{
+	TW_ASSERT_TINY_LOCKED(&object->lock);
+	int r = tw__schedule_inline(tw__object_service(object), flags, when_ns, fn, arg, out);
+	object->users += r == 0;
+	return r;
+}
+
+bool tw__object_undelay(struct tw__object *object, tw_timer timer)
+{
+	TW_ASSERT_TINY_LOCKED(&object->lock);
+	bool taken_back = tw_cancel(tw__object_service(object), timer) == TW_CANCELLED;
+	object->users -= taken_back;
+	return taken_back;
+}

@@ -1,0 +1,25 @@
+/* Waiters: sleeping, and waking what was chosen. Calls the futex, and submits works. */
+#include "executor/base/waiter.h"
+
+void tw__waiters_grant(struct tw__line *chosen)
+{
+	for (tw__link link = chosen->first, next; link; link = next) {
+		struct tw__waiter *waiter = tw__waiter_of(link);
+		next = waiter->place.next; /* first: it may be gone */
+		if (waiter->work) {
+			tw__work_submit(waiter->work);
+			continue;
+		}
+		_Atomic uint32_t *granted = &waiter->granted;
+		tw_store_release(granted, 1); /* WAITER1: the thread may be gone from here on */
+		tw__futex_wake(granted, 1);
+	}
+}
+
+bool tw__waiter_sleep(struct tw__waiter *waiter, uint64_t deadline_ns)
+{
+	bool in_time = true;
+	while (!tw_load_acquire(&waiter->granted) && in_time) /* WAITER1 */
+		in_time = tw__futex_wait(&waiter->granted, 0, deadline_ns);
+	return in_time || tw_load_acquire(&waiter->granted);
+}
