@@ -1,108 +1,87 @@
 /*
  * The inside of schedulers (contract: tickwheel/scheduler.h).
  *
- *     scheduler.c   config, creation, end, statistics
- *     host.c        the host timer; requests of turns
- *     submit.c      submit and cancel; the two heaps
- *     run.c         the loop, what a turn may ask, a thread's current priority
+ *     run.c         the host: a slice, a turn, what a turn may ask
+ *     scheduler.c   config, creation, submit, delays, ends, statistics
  *
- * One mutex guards all. No user function and no hand-over to an executor happens under it. The
- * service's timers are scheduled, moved and cancelled under it, which never runs anything.
+ * A task is
  *
- * Host: IDLE -> REQUESTED (by the thread that brings work; the work goes to the executor, once) ->
- * RUNNING (the executor's thread, or tw_scheduler_run) -> REQUESTED ("more work") or IDLE.
+ *   READY     in the heap, by its expiration and its number;
+ *   DELAYED   in the object's line; its timer runs on the tick thread, and makes it READY;
+ *   RUNNING   `current`. If it goes on it is READY again, in its old place: neither its expiration
+ *             nor its number has changed;
+ *   ENDED     by a cancel or a close that came while its timer's callback was on its way: the
+ *             callback gives the node back.
+ *
+ * One lock guards all. No user's function is called, and no work is submitted, under it. Timers are
+ * scheduled and cancelled under it, which never runs anything.
+ *
+ * Host: IDLE -> REQUESTED (by the thread that brings a task; the work goes to the executor, once)
+ * -> RUNNING (the executor's thread, or tw_scheduler_run) -> REQUESTED ("more work") or IDLE.
+ *
+ * Users of the object: its creator, work that is out, and each DELAYED or ENDED task. The creator
+ * leaves when no turn runs, and no thread is `releasing`: inside of `wanted`, or of the done
+ * function of a task that a cancel or a close ends.
  *
  * Invariants, whenever the lock is free:
  *
- *   SCHEDULER1  The task heap holds something, not closed: REQUESTED or RUNNING.
- *   SCHEDULER2  IDLE, the task heap empty and the timer heap not: the host timer is set for its
- *       head, or `retry` is out, or the timer's callback is about to take the lock.
- *   SCHEDULER3  The host timer is set only while the task heap is empty.
- *   SCHEDULER4  The task heap has room for all that are delayed: promotion cannot fail.
+ *   SCHEDULER1  The heap holds something, not closed: REQUESTED or RUNNING.
+ *   SCHEDULER2  The heap has room for all tasks: neither a timer nor a turn that goes on can fail.
  */
 #ifndef TW_EXECUTOR_SCHEDULER_H
 #define TW_EXECUTOR_SCHEDULER_H
 
-#include "executor/base/bell.h"
-#include "executor/pool/layer.h"
-#include "executor/base/heap.h"
 #include "executor/base/handles.h"
+#include "executor/base/heap.h"
+#include "executor/base/object.h"
 #include "tickwheel/scheduler.h"
-#include "wheel/core/ticks.h"
+
+enum tw__task_state { TW__TASK_READY, TW__TASK_DELAYED, TW__TASK_RUNNING, TW__TASK_ENDED };
 
 struct tw__task {
-	struct tw__node node;
+	struct tw__node node;      /* state; flags: cancelled while it runs; mode: priority */
 	struct tw__heap_item item; /* id: its number */
-	tw_turn_fn *fn;            /* NULL: running, or cleared */
+	tw_turn_fn *fn;
 	void *arg;
-	tw_scheduler_done_fn *done;
-	void *context; /* of the submitter (wheel/core/context.h) */
-	const char *name;
 	int64_t expiration_ns;
-	uint8_t priority;
-	bool running;
-	bool cancelled; /* while running */
-	bool delayed;   /* in the timer heap */
+	tw_scheduler_done_fn *done;
+	void *context; /* of the submitter */
+	const char *name;
+	tw_scheduler *scheduler;
+	tw_timer timer;
+	struct tw__in_line place; /* of a DELAYED one */
 };
 
-/* Which done function to call when the lock is free. All zero: none. */
-struct tw__deferred_done {
+/* Whom to tell of a task's end: a copy, since the node may be gone by then. */
+struct tw__told {
 	tw_scheduler_done_fn *done;
 	void *arg, *context;
 };
 
-enum { TW__SCHEDULER_SPARES = 2048 };
-
 enum tw__host_state { TW__HOST_IDLE, TW__HOST_REQUESTED, TW__HOST_RUNNING };
 
-struct tw__host {
-	enum tw__host_state state;
-	bool retrying;
-	bool timer_set;
-	tw_timer timer;
-	int64_t timer_ns;
-	uint32_t
-	    /*
-	     * timers whose callbacks will come or run, stale ones too; a retry that runs; calls of
-	     * `wanted`; done functions that a cancel or a close calls
-	     */
-	    out;
-};
-
 struct tw_scheduler {
-	struct tw__base base;
-	struct tw__nodes nodes;
+	struct tw__object object;
 	struct tw_scheduler_config config; /* constant, complete */
-	struct tw__work work;              /* the host callback; not used with a manual host */
-	/* through the driver, when the host timer could not be set */
-	struct tw__work retry;
+	struct tw__nodes nodes;
 
 	/* Under the lock. */
-	pthread_mutex_t lock;
-	/* closed, and something has returned: host, timer or retry */
-	struct tw__bell returned;
-	struct tw__heap tasks, timers; /* loose */
-	/* nodes for later tasks, linked by arg: at most TW__SCHEDULER_SPARES */
-	struct tw__task *spare;
-	uint32_t spares;
+	struct tw__heap tasks;
 	uint64_t last_number;
-	struct tw__host host;
-	bool closed;
-	uint32_t timers_cleared; /* of stats.cleared, those in the timer heap */
+	enum tw__host_state host;
 	struct tw__task *current;
 	int64_t slice_begin_ns, turn_begin_ns;
-	uint64_t slice_last_number;      /* last_number when the slice began */
-	struct tw_scheduler_stats stats; /* ready: not kept here; delayed: neither; cleared: is */
+	struct tw_scheduler_stats stats; /* without its gauges */
 };
 
-static inline struct tw__deferred_done tw__deferred_done_of(const struct tw__task *task)
+static inline int64_t tw__scheduler_now(tw_scheduler *scheduler)
 {
-	return (struct tw__deferred_done){task->done, task->arg, task->context};
+	return (int64_t)tw__clock_read(tw__object_service(&scheduler->object));
 }
 
-static inline int64_t tw__scheduler_now(const tw_scheduler *scheduler)
+static inline bool tw__scheduler_closed(const tw_scheduler *scheduler)
 {
-	return (int64_t)tw__clock_read(scheduler->base.service);
+	return tw_load_relaxed(&scheduler->object.closed);
 }
 
 static inline struct tw__task *tw__task_of(struct tw__heap_item *item)
@@ -110,24 +89,12 @@ static inline struct tw__task *tw__task_of(struct tw__heap_item *item)
 	return item ? TW__OWNER(struct tw__task, item, item) : NULL;
 }
 
-static inline enum tw_priority tw__priority_known(enum tw_priority priority)
+/* Ready again, or for the first time. The lock is held. */
+static inline void tw__task_ready(tw_scheduler *scheduler, struct tw__task *task)
 {
-	unsigned number = (unsigned)priority;
-	return number >= TW_PRIORITY_IMMEDIATE && number <= TW_PRIORITY_IDLE ? priority
-									     : TW_PRIORITY_NORMAL;
+	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
+	task->node.state = TW__TASK_READY;
+	tw__heap_push_reserved(&scheduler->tasks, &task->item, task->expiration_ns);
 }
-
-static inline bool tw__task_is_cleared(const struct tw__task *task)
-{
-	return !task->fn && !task->running;
-}
-
-/* ----------------------------------------------------- scheduler.c, under the lock */
-
-/*
- * Something may have returned: wakes threads that wait in close, and releases the lock. A destroyed
- * scheduler may be gone afterwards.
- */
-void tw__scheduler_unlock_returned(tw_scheduler *scheduler);
 
 #endif

@@ -1,11 +1,10 @@
-/* Creation, end and statistics of schedulers. */
+/* From a task's submit to its turn, or to its end without one. Calls run.c and executor/base. */
 
-#include "wheel/core/frame.h"
-#include "executor/scheduler/host.h"
 #include "executor/scheduler/run.h"
-#include "executor/scheduler/submit.h"
 
-/* --------------------------------------------------------------------- config */
+#define MOST_NS (INT64_C(1) << 62)
+
+/* -------------------------------------------------------------------- creation */
 
 static const int64_t usual_timeout_ns[TW_PRIORITIES] = {
     [TW_PRIORITY_IMMEDIATE] = -INT64_C(1000000),
@@ -15,8 +14,6 @@ static const int64_t usual_timeout_ns[TW_PRIORITIES] = {
     [TW_PRIORITY_IDLE] = INT64_C(1073741823000000),
 };
 
-#define MOST_NS (INT64_C(1) << 62)
-
 static bool timeouts_are_good(const struct tw_scheduler_config *config)
 {
 	for (int i = 0; i < TW_PRIORITIES; i++)
@@ -25,30 +22,21 @@ static bool timeouts_are_good(const struct tw_scheduler_config *config)
 	return config->timeout_ns[TW_PRIORITY_NONE] == 0;
 }
 
-static int scheduler_config_check(const struct tw_scheduler_config *c)
-{
-	const char *bad = NULL;
-	bool is_manual = c->host == TW_HOST_MANUAL;
-	tw__need(&bad, c->max_tasks <= TW__NODES_MAX, "max_tasks");
-	tw__need(&bad, c->slice_ns <= (uint64_t)MOST_NS, "slice_ns");
-	tw__need(&bad, timeouts_are_good(c), "timeout_ns");
-	tw__need(&bad, (unsigned)c->host <= TW_HOST_MANUAL, "host");
-	tw__need(&bad, is_manual ? !c->executor : tw__executor_is_sound(c->executor), "executor");
-	tw__need(&bad, is_manual || !(c->wanted || c->wanted_arg), "wanted");
-	return tw__bad_member(-EINVAL, "tw_scheduler_create", "tw_scheduler_config", bad);
-}
-
-/*
- * Copies a caller's config, checks it and fills in the defaults. cfg may be NULL.
- * 0, or -EINVAL and -E2BIG with a text.
- */
+/* Copies a caller's config, checks it and fills in the defaults. cfg may be NULL. */
 static int read_config(struct tw_scheduler_config *config, const struct tw_scheduler_config *cfg)
 {
 	int r = TW__CONFIG_READ(tw_scheduler_config, config, executor, cfg);
-	if (!r)
-		r = scheduler_config_check(config);
 	if (r)
 		return r;
+	const char *bad = NULL;
+	bool is_manual = config->host == TW_HOST_MANUAL;
+	tw__need(&bad, config->max_tasks <= TW__NODES_MAX, "max_tasks");
+	tw__need(&bad, config->slice_ns <= (uint64_t)MOST_NS, "slice_ns");
+	tw__need(&bad, timeouts_are_good(config), "timeout_ns");
+	tw__need(&bad, (unsigned)config->host <= TW_HOST_MANUAL, "host");
+	tw__need(&bad, is_manual ? !config->executor : tw__executor_is_sound(config->executor),
+		 "executor");
+	tw__need(&bad, is_manual || !(config->wanted || config->wanted_arg), "wanted");
 	if (!config->max_tasks)
 		config->max_tasks = 1 << 20;
 	if (!config->slice_ns)
@@ -56,35 +44,15 @@ static int read_config(struct tw_scheduler_config *config, const struct tw_sched
 	for (int i = 0; i < TW_PRIORITIES; i++)
 		if (!config->timeout_ns[i])
 			config->timeout_ns[i] = usual_timeout_ns[i];
-	return 0;
+	return tw__bad_member(-EINVAL, "tw_scheduler_create", "tw_scheduler_config", bad);
 }
 
-/* ------------------------------------------------------------------------ birth */
-
-/*
- * Submitters and host hold the lock for some 50 ns in alternation. Therefore a mutex that spins
- * for a moment before it sleeps, if the system has one.
- */
-static void init_lock(pthread_mutex_t *lock)
+static void free_scheduler(struct tw__object *object)
 {
-	pthread_mutexattr_t attr;
-	pthread_mutexattr_init(&attr);
-#ifdef __GLIBC__
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-#endif
-	pthread_mutex_init(lock, &attr);
-	pthread_mutexattr_destroy(&attr);
-}
-
-static void init(tw_scheduler *scheduler)
-{
-	/* As many again may be cleared. */
-	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task));
-	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor,
-		      tw__scheduler_host_called);
-	tw__work_init(&scheduler->retry, scheduler->base.service, &tw__inline_executor,
-		      tw__scheduler_retry);
-	init_lock(&scheduler->lock);
+	tw_scheduler *scheduler = TW__OWNER(tw_scheduler, object, object);
+	tw__nodes_fini(&scheduler->nodes);
+	tw__heap_free(&scheduler->tasks);
+	free(scheduler);
 }
 
 int tw_scheduler_create(tw_scheduler **out, tw_service *service,
@@ -97,181 +65,274 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service,
 	if (r)
 		return r;
 	tw_scheduler *scheduler = calloc(1, sizeof *scheduler);
-	r = scheduler ? tw__base_hold(&scheduler->base, service, config.executor) : -ENOMEM;
+	if (!scheduler)
+		return -ENOMEM;
+	r = tw__object_init(&scheduler->object, service, config.executor, tw__scheduler_host_called,
+			    free_scheduler);
 	if (r) {
 		free(scheduler);
 		return r;
 	}
 	scheduler->config = config;
-	init(scheduler);
+	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task));
 	*out = scheduler;
 	return 0;
 }
 
-/* -------------------------------------------------------------------------- end */
+/* ---------------------------------------------------------------------- submit */
 
-/*
- * The lock is held; it is released while done functions are called. The task that runs is not
- * touched.
- */
-static void scheduler_drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
+/* Clocks may stand anywhere below 2^63. */
+static int64_t add(int64_t instant_ns, int64_t span_ns)
 {
-	struct tw__task *task;
-	while ((task = tw__task_of(tw__heap_pop_loose(heap)))) {
-		if (task == scheduler->current)
-			continue; /* out of its heap; its turn ends the rest */
-		if (tw__task_is_cleared(task)) {
-			tw__scheduler_forget(scheduler, task);
-			continue;
-		}
-		struct tw__deferred_done deferred = tw__deferred_done_of(task);
-		scheduler->stats.dropped++;
-		tw__scheduler_give_back(scheduler, task);
-		scheduler->host.out++; /* another close waits for the done function */
-		pthread_mutex_unlock(&scheduler->lock);
-		tw__scheduler_tell(scheduler, deferred, TW_FATE_DROPPED, -ESHUTDOWN);
-		pthread_mutex_lock(&scheduler->lock);
-		scheduler->host.out--;
-		tw__bell_ring(&scheduler->returned);
+	int64_t sum;
+	return __builtin_add_overflow(instant_ns, span_ns, &sum) ? INT64_MAX : sum;
+}
+
+/* On the tick thread. */
+static void on_due(void *arg)
+{
+	struct tw__task *task = arg;
+	tw_scheduler *scheduler = task->scheduler;
+	tw__object_lock(&scheduler->object);
+	TW_ASSERT(task->node.state == TW__TASK_DELAYED || task->node.state == TW__TASK_ENDED);
+	if (task->node.state == TW__TASK_ENDED) {
+		tw__node_put(&scheduler->nodes, &task->node);
+	} else {
+		tw__line_leave(&scheduler->object.delayed, &task->place);
+		scheduler->object.delays--;
+		/* planted: delayed_by_start */
+		tw__task_ready(scheduler, task);
 	}
+	tw__scheduler_unlock(scheduler, 1);
 }
 
-/*
- * Takes back what is out, if possible: no other thread might ever call it. If the driver has it in
- * this moment, and the executor refuses it, the driver runs it.
- */
-static void recall_host(tw_scheduler *scheduler)
+/* Tasks that have not ended. */
+static uint32_t living(const tw_scheduler *scheduler)
 {
-	bool requested = scheduler->host.state == TW__HOST_REQUESTED;
-	tw__scheduler_put_timer_away(scheduler);
-	if (requested &&
-	    (scheduler->config.host == TW_HOST_MANUAL || tw__work_recall(&scheduler->work)))
-		scheduler->host.state = TW__HOST_IDLE;
-	else if (requested)
-		tw__base_leave_work(&scheduler->base, &scheduler->work);
-	if (scheduler->host.retrying && tw__work_recall(&scheduler->retry))
-		scheduler->host.retrying = false;
-}
-
-static bool has_returned(const tw_scheduler *scheduler)
-{
-	return scheduler->host.state == TW__HOST_IDLE && !scheduler->host.out &&
-	       !scheduler->host.retrying;
+	return scheduler->tasks.count + (uint32_t)scheduler->object.delays +
+	       (scheduler->current != NULL);
 }
 
 /* The lock is held. */
-static void scheduler_shut(tw_scheduler *scheduler)
+static int accept(tw_scheduler *scheduler, struct tw__task *task, uint64_t start_ns, bool delayed)
 {
-	scheduler->closed = true;
-	recall_host(scheduler);
-	scheduler_drop_all(scheduler, &scheduler->timers);
-	scheduler_drop_all(scheduler, &scheduler->tasks);
+	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
+	if (tw__scheduler_closed(scheduler))
+		return -ESHUTDOWN;
+	if (living(scheduler) >= scheduler->config.max_tasks)
+		return -EAGAIN;
+	int r = tw__heap_reserve(&scheduler->tasks, living(scheduler) + 1); /* SCHEDULER2 */
+	if (!r && delayed)
+		r = tw__object_delay(&scheduler->object, TW_TASK_AT, start_ns, on_due, task,
+				     &task->timer);
+	if (r)
+		return r;
+	tw__heap_item_init(&task->item, ++scheduler->last_number);
+	scheduler->stats.submitted++;
+	if (delayed) {
+		task->node.state = TW__TASK_DELAYED;
+		tw__line_append(&scheduler->object.delayed, tw__in_line_link(&task->place));
+		scheduler->object.delays++;
+		scheduler->stats.timers_armed++;
+	} else {
+		tw__task_ready(scheduler, task);
+	}
+	return 0;
+}
+
+static int submit(tw_scheduler *scheduler, const struct tw_scheduler_task *spec,
+		  tw_scheduler_task_id *out)
+{
+	struct tw__node *node;
+	enum tw_priority priority = spec->priority;
+	if ((unsigned)priority < TW_PRIORITY_IMMEDIATE || (unsigned)priority > TW_PRIORITY_IDLE)
+		priority = TW_PRIORITY_NORMAL;
+	int64_t start_ns = add(tw__scheduler_now(scheduler), (int64_t)spec->delay_ns);
+	int64_t timeout_ns = spec->flags & TW_SCHEDULER_TASK_TIMEOUT
+				 ? spec->timeout_ns
+				 : scheduler->config.timeout_ns[priority];
+	int r = tw__node_get(&scheduler->nodes, &node);
+	struct tw__task *task = (struct tw__task *)node;
+	if (!r) {
+		task->fn = spec->fn;
+		task->arg = spec->arg;
+		task->done = spec->done;
+		task->context = tw__context_capture();
+		task->name = spec->name;
+		task->scheduler = scheduler;
+		task->expiration_ns = add(start_ns, timeout_ns);
+		task->node.mode = (uint8_t)priority;
+		task->node.flags = false;
+	}
+	tw__object_lock(&scheduler->object); /* planted: submit_unlocked */
+	if (!r) {
+		r = accept(scheduler, task, (uint64_t)start_ns, spec->delay_ns != 0);
+		if (r)
+			tw__node_put(&scheduler->nodes, node);
+		else if (out)
+			*out = (tw_scheduler_task_id){tw__node_handle(node)};
+	}
+	scheduler->stats.rejected += r != 0;
+	tw__scheduler_unlock(scheduler, 0);
+	return r;
+}
+
+int tw_scheduler_submit(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn,
+			void *arg, tw_scheduler_task_id *out)
+{
+	const struct tw_scheduler_task spec = {.fn = fn, .arg = arg, .priority = priority};
+	int r = fn ? TW__OBJECT_CHECK(scheduler, "scheduler") : tw__invalid("fn is NULL");
+	return r ? r : submit(scheduler, &spec, out);
+}
+
+int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_task *spec,
+			     tw_scheduler_task_id *out)
+{
+	struct tw_scheduler_task known;
+	const char *bad = NULL, *beyond = NULL;
+	int r = spec ? TW__OBJECT_CHECK(scheduler, "scheduler") : tw__invalid("task is NULL");
+	if (!r)
+		r = TW__STRUCT_READ(tw_scheduler_task, &known, delay_ns, spec);
+	if (r)
+		return r;
+	tw__need(&bad, known.fn, "fn");
+	tw__need(&bad, !(known.flags & ~(uint32_t)TW_SCHEDULER_TASK_TIMEOUT), "flags");
+	tw__need(&bad, known.flags & TW_SCHEDULER_TASK_TIMEOUT || !known.timeout_ns, "timeout_ns");
+	tw__need(&beyond, known.delay_ns <= TW_MAX_DELAY_NS, "delay_ns");
+	tw__need(&beyond, known.timeout_ns <= MOST_NS && known.timeout_ns >= -MOST_NS,
+		 "timeout_ns");
+	r = tw__bad_member(bad ? -EINVAL : -ERANGE, "tw_scheduler_submit_task", "tw_scheduler_task",
+			   bad ? bad : beyond);
+	return r ? r : submit(scheduler, &known, out);
+}
+
+/* ------------------------------------------------------------------------ ends */
+
+/* Ends a task that waits. The lock is held; it is released while the done function is called. */
+static void end_waiting(tw_scheduler *scheduler, struct tw__task *task, enum tw_fate fate)
+{
+	struct tw__object *object = &scheduler->object;
+	struct tw__told told = {task->done, task->arg, task->context};
+	bool comes = false; /* its timer's callback */
+	TW_ASSERT_TINY_LOCKED(&object->lock);
+	TW_ASSERT(task->node.state == TW__TASK_READY || task->node.state == TW__TASK_DELAYED);
+	if (task->node.state == TW__TASK_READY) {
+		tw__heap_remove(&scheduler->tasks, &task->item);
+	} else {
+		tw__line_leave(&scheduler->object.delayed, &task->place);
+		scheduler->object.delays--;
+		comes = !tw__object_undelay(object, task->timer);
+	}
+	*(fate == TW_FATE_CANCELLED ? &scheduler->stats.cancelled : &scheduler->stats.dropped) += 1;
+	task->node.state = TW__TASK_ENDED;
+	if (!comes)
+		tw__node_put(&scheduler->nodes, &task->node);
+	if (!told.done)
+		return;
+	object->releasing++;
+	tw__object_unlock(object);
+	tw__scheduler_tell(scheduler, told, fate);
+	tw__object_lock(object);
+	object->releasing--;
+	tw__object_ring(object);
+}
+
+int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id handle)
+{
+	int r = TW__OBJECT_CHECK(scheduler, "scheduler");
+	struct tw__node *node = r ? NULL : tw__node_find(&scheduler->nodes, handle.id);
+	if (!node)
+		return r ? r : TW_GONE;
+	struct tw__task *task = (struct tw__task *)node;
+	r = TW_GONE;
+	tw__object_lock(&scheduler->object);
+	if (tw__node_is(node, handle.id) && task->node.state == TW__TASK_RUNNING) {
+		task->node.flags = true;
+		r = TW_RUNNING;
+	} else if (tw__node_is(node, handle.id) && task->node.state != TW__TASK_ENDED) {
+		end_waiting(scheduler, task, TW_FATE_CANCELLED);
+		r = TW_CANCELLED;
+	}
+	tw__object_unlock(&scheduler->object);
+	return r;
+}
+
+/*
+ * The lock is held; it is released while done functions are called. Work that is out runs nothing
+ * from now on. The loop of a manual host need not come for it, nor the driver, which may be this
+ * thread. Another executor's work is waited for. If the executor refuses it, the driver runs it.
+ */
+static void shut(tw_scheduler *scheduler)
+{
+	struct tw__object *object = &scheduler->object;
+	struct tw__base base = tw__object_base(object);
+	struct tw__task *task;
+	tw__object_close(object);
+	if (scheduler->host == TW__HOST_REQUESTED &&
+	    (scheduler->config.host == TW_HOST_MANUAL || base.executor == tw_executor_inline()))
+		scheduler->host = TW__HOST_IDLE;
+	else
+		tw__base_leave_work(&base, &object->work);
+	while ((task = object->delayed.first
+			   ? TW__OWNER(struct tw__task, place, object->delayed.first)
+			   : tw__task_of(tw__heap_peek(&scheduler->tasks))))
+		end_waiting(scheduler, task, TW_FATE_DROPPED);
+}
+
+static bool is_busy(const tw_scheduler *scheduler)
+{
+	return scheduler->host != TW__HOST_IDLE || scheduler->object.releasing;
 }
 
 int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 {
-	int r = TW__CHECK(scheduler, "scheduler");
+	int r = TW__OBJECT_CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
-	if (tw__scheduler_is_inside(scheduler))
+	if (tw__inside_object(&scheduler->object, NULL))
 		return tw__waits_inside(__func__);
-	pthread_mutex_lock(&scheduler->lock);
-	scheduler_shut(scheduler);
+	tw__object_lock(&scheduler->object);
+	shut(scheduler);
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
-	while (!has_returned(scheduler) &&
-	       tw__bell_await(&scheduler->returned, &scheduler->lock, deadline_ns))
+	while (is_busy(scheduler) && tw__object_await(&scheduler->object, deadline_ns))
 		continue;
-	r = has_returned(scheduler) ? 0 : -ETIMEDOUT;
-	pthread_mutex_unlock(&scheduler->lock);
+	r = is_busy(scheduler) ? -ETIMEDOUT : 0;
+	tw__object_unlock(&scheduler->object);
 	return r;
-}
-
-static void scheduler_free_all(tw_scheduler *scheduler)
-{
-	tw__nodes_fini(&scheduler->nodes);
-	tw__heap_free(&scheduler->tasks);
-	tw__heap_free(&scheduler->timers);
-	free(scheduler);
-}
-
-/* It has returned, and no other thread uses it. */
-static void scheduler_end(tw_scheduler *scheduler)
-{
-	struct tw__base base = scheduler->base;
-	pthread_mutex_destroy(&scheduler->lock);
-	scheduler_free_all(scheduler);
-	tw__base_let_go(&base);
-}
-
-void tw__scheduler_unlock_returned(tw_scheduler *scheduler)
-{
-	TW_ASSERT_LOCKED(&scheduler->lock);
-	/* destroyed: the last thing that returns frees all */
-	bool last = scheduler->base.left && has_returned(scheduler);
-	tw__bell_ring(&scheduler->returned);
-	pthread_mutex_unlock(&scheduler->lock);
-	if (tw_unlikely(last))
-		scheduler_end(scheduler);
-}
-
-/*
- * Tells whether other threads finish what is out without the calling thread. A turn that runs, runs
- * elsewhere. The scheduler's own pool runs the host callback; the service's tick thread runs timers
- * and retries. Another executor may be a queue that this very thread pumps.
- */
-static bool others_return_it(const tw_scheduler *scheduler)
-{
-	const struct tw__base *base = &scheduler->base;
-	if (scheduler->host.state == TW__HOST_RUNNING)
-		return true;
-	if (scheduler->host.state == TW__HOST_REQUESTED && !tw__pool_of(base->executor))
-		return false;
-	return tw__base_may_wait(base) &&
-	       (base->service->threaded || (!scheduler->host.out && !scheduler->host.retrying));
-}
-
-static int scheduler_destroy(tw_scheduler *scheduler)
-{
-	pthread_mutex_lock(&scheduler->lock);
-	scheduler_shut(scheduler);
-	while (!has_returned(scheduler) && others_return_it(scheduler))
-		tw__bell_await(&scheduler->returned, &scheduler->lock, UINT64_MAX);
-	bool returned = has_returned(scheduler);
-	if (!returned)
-		tw__base_leave(&scheduler->base);
-	pthread_mutex_unlock(&scheduler->lock);
-	if (returned)
-		scheduler_end(scheduler);
-	return 0;
 }
 
 int tw_scheduler_destroy(tw_scheduler *scheduler)
 {
-	if (scheduler && tw__scheduler_is_inside(scheduler))
+	if (!scheduler)
+		return 0;
+	if (tw__inside_object(&scheduler->object, NULL))
 		return tw__waits_inside(__func__);
-	return TW__BASE_DESTROY(scheduler, scheduler_free_all, scheduler_destroy);
+	if (tw__object_destroy_forked(&scheduler->object))
+		return 0;
+	tw__object_lock(&scheduler->object);
+	shut(scheduler);
+	while (scheduler->host == TW__HOST_RUNNING || scheduler->object.releasing)
+		tw__object_await(&scheduler->object, UINT64_MAX);
+	tw__object_destroy(&scheduler->object);
+	return 0;
 }
 
-/* ------------------------------------------------------------------- statistics */
+/* ------------------------------------------------------------------ statistics */
 
 int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats *out)
 {
 	int r = TW__OUT_CHECK(tw_scheduler_stats, out, completed);
 	if (!r)
-		r = TW__CHECK(scheduler, "scheduler");
+		r = TW__OBJECT_CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
-	pthread_mutex_lock(&scheduler->lock);
+	tw__object_lock(&scheduler->object);
 	struct tw_scheduler_stats stats = scheduler->stats;
-	uint64_t held = scheduler->tasks.count + (uint64_t)scheduler->timers.count;
-	struct tw__task *current = scheduler->current;
-	/* Close has taken it out of the heap. */
-	held += current && !tw__heap_has(&current->item) && current->running;
-	stats.host_requested = scheduler->host.state == TW__HOST_REQUESTED;
-	stats.host_timer = scheduler->host.timer_set;
-	stats.delayed = scheduler->timers.count - scheduler->timers_cleared;
-	pthread_mutex_unlock(&scheduler->lock);
-	stats.ready = held - stats.cleared - stats.delayed;
+	stats.delayed = scheduler->object.delays;
+	stats.host_timer = stats.delayed != 0;
+	stats.ready = living(scheduler) - stats.delayed;
+	stats.host_requested = scheduler->host == TW__HOST_REQUESTED;
+	tw__object_unlock(&scheduler->object);
 	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

@@ -15,14 +15,14 @@
  *     tw_scheduler_submit(scheduler, TW_PRIORITY_LOW, compact, table, NULL);
  *
  * Order. A task starts at its submit plus its delay, and expires at its start plus a timeout: its
- * own, or that of its priority. Delayed tasks wait in the order of their starts, ready ones in the
- * order of their expirations, equals in the order of their submits. So a low task that has waited
- * long enough goes before a fresh normal one. An expired task sees did_timeout. It may finish in
- * one turn, or ask tw_scheduler_should_yield and go on in turns of a slice each.
+ * own, or that of its priority. Ready tasks wait in the order of their expirations, equals in the
+ * order of their submits. So a low task that has waited long enough goes before a fresh normal one.
+ * An expired task sees did_timeout. It may finish in one turn, or ask tw_scheduler_should_yield and
+ * go on in turns of a slice each.
  *
  * Host. An executor (by default the service's) gets one piece of work for each slice; or a loop of
- * yours calls tw_scheduler_run. While no task is ready, one timer waits for the earliest delayed
- * task, and the driver runs that timer itself. Time is the service's clock.
+ * yours calls tw_scheduler_run. A delayed task is one timer of the service, which makes the task
+ * ready on the driver: blocked workers do not delay it. Time is the service's clock.
  *
  * A turn of the host is one slice. It ends
  *
@@ -229,7 +229,7 @@ struct tw_scheduler_task {
 	void *arg;
 	enum tw_priority priority;
 	uint32_t flags;     /* enum tw_scheduler_task_flags */
-	uint64_t delay_ns;  /* 0 .. TW_MAX_DELAY_NS; rounded up to ticks if nothing else runs */
+	uint64_t delay_ns;  /* 0 .. TW_MAX_DELAY_NS; rounded up to ticks of the service */
 	int64_t timeout_ns; /* with its flag: start to expiration, -2^62 .. 2^62 */
 	tw_scheduler_done_fn *done;
 	const char *name; /* for tw_service_dump and _liveness; not copied */
@@ -247,9 +247,10 @@ struct tw_scheduler_task {
  *   -EINVAL      scheduler, task or fn is NULL; unknown flags; a timeout without its flag
  *   -E2BIG       non-zero bytes beyond the known struct
  *   -ERANGE      the delay or timeout is out of range
- *   -EAGAIN      max_tasks tasks have not ended: try again, or raise max_tasks
+ *   -EAGAIN      max_tasks tasks have not ended, or the service has no room for another timer: try
+ *                again, or raise max_tasks or max_timers
  *   -ENOMEM      no memory
- *   -ESHUTDOWN   the scheduler is closed
+ *   -ESHUTDOWN   the scheduler is closed; with a delay: the service closes
  *   -EPERM       in a forked child
  */
 TW_API int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_task *post,
@@ -336,14 +337,14 @@ struct tw_scheduler_stats {
 	uint64_t continued; /* turns that ended with TW_TURN_AGAIN, and were followed by another */
 	uint64_t slices;    /* calls of the host */
 	uint64_t host_requests;     /* requests to the host */
-	uint64_t timers_armed;      /* times that the host timer was set or moved */
-	uint64_t cleared;           /* cancelled tasks that are still in a heap */
-	uint64_t sweeps;            /* times that these were removed */
+	uint64_t timers_armed;      /* timers of delayed tasks that were set */
+	uint64_t cleared;           /* cancelled tasks that are still in the heap: 0 */
+	uint64_t sweeps;            /* times that these were removed: 0 */
 	uint64_t rejected;          /* submits answered -EAGAIN, -ENOMEM or -ESHUTDOWN */
 	uint64_t last_failure_task; /* the handle's id; 0: none */
 	int64_t last_failure;       /* its result */
 	uint64_t host_requested;    /* 1: a request is under way */
-	uint64_t host_timer;        /* 1: it is set */
+	uint64_t host_timer;        /* 1: a delayed task's timer is set */
 };
 
 /*

@@ -199,8 +199,7 @@ static const struct gauge gauges[] = {
     GAUGE(submitted), GAUGE(completed),     GAUGE(failed),         GAUGE(cancelled),
     GAUGE(dropped),   GAUGE(ready),         GAUGE(delayed),        GAUGE(continued),
     GAUGE(slices),    GAUGE(host_requests), GAUGE(timers_armed),   GAUGE(cleared),
-    GAUGE(sweeps),    GAUGE(rejected),      GAUGE(host_requested), GAUGE(host_timer),
-    {NULL, 0},
+    GAUGE(rejected),  GAUGE(host_timer),    GAUGE(host_requested), {NULL, 0},
 };
 
 static void say_stats(const struct words *words)

@@ -23,31 +23,15 @@ static const struct script ends[] = {
      "",
      {{"submit 1 turns=2 {cancel 1}; submit 2 {cancel 2}; run; stats cancelled",
        "wanted, turn 1, RUNNING, 1 cancelled, turn 2, RUNNING, 2 done, IDLE, cancelled=1"}}},
-    {"cleared tasks fall out at the head, and are swept when they outnumber the live",
+    {"cancelled tasks, ready and delayed, are gone, and the others keep their order",
      "",
      {{"submit 0 delay=1; submit 1; submit 2 delay=3; submit 3; submit 4 delay=5", "wanted"},
-      {"submit 5; submit 6 delay=7; submit 7; submit 8 delay=9; submit 9", ""},
-      {"cancel 9 8 7 6 5; stats cleared sweeps ready delayed",
-       "9 cancelled, CANCELLED, 8 cancelled, CANCELLED, 7 cancelled, CANCELLED, 6 cancelled, "
-       "CANCELLED, 5 cancelled, CANCELLED, cleared=5, sweeps=0, ready=2, delayed=3"},
-      {"cancel 0; stats cleared sweeps", "0 cancelled, CANCELLED, cleared=0, sweeps=1"},
-      {"cancel 1; stats cleared",
-       "1 cancelled, CANCELLED, cleared=1"}, /* the head: it stays until it is met */
-      {"drive 20; run; stats cleared",
-       "@20 turn 3, 3 done, turn 2, 2 done, turn 4, 4 done, IDLE, cleared=0"}}},
-    {"cleared tasks are swept too when the live come to their ends",
-     "",
-     {{"submit 60 delay=3600000; submit 0..9; submit 10..19 delay=7200000", "wanted"},
-      {"cancel 10..19; stats cleared",
-       "10 cancelled, CANCELLED, 11 cancelled, CANCELLED, 12 cancelled, CANCELLED, 13 "
-       "cancelled, CANCELLED, 14 cancelled, CANCELLED, 15 cancelled, CANCELLED, 16 cancelled, "
-       "CANCELLED, 17 cancelled, CANCELLED, 18 cancelled, CANCELLED, 19 cancelled, CANCELLED, "
-       "cleared=10"},
-      {"run; stats completed cleared sweeps delayed",
-       "turn 0, 0 done, turn 1, 1 done, turn 2, 2 done, turn 3, 3 done, turn 4, 4 done, turn 5, "
-       "5 done, turn 6, 6 done, turn 7, 7 done, turn 8, 8 done, turn 9, 9 done, IDLE, "
-       "completed=10, cleared=0, sweeps=1, delayed=1"},
-      {"cancel 60", "60 cancelled, CANCELLED"}}},
+      {"submit 5; submit 6 delay=7; pending", "4 pending"},
+      {"cancel 6 5 0 1; stats ready delayed; pending",
+       "6 cancelled, CANCELLED, 5 cancelled, CANCELLED, 0 cancelled, CANCELLED, 1 cancelled, "
+       "CANCELLED, ready=1, delayed=2, 2 pending"},
+      {"drive 20; run; stats cancelled completed",
+       "@20 turn 3, 3 done, turn 2, 2 done, turn 4, 4 done, IDLE, cancelled=4, completed=3"}}},
     {"a turn may neither close, destroy nor run",
      "",
      {{"submit 1 {close; destroy; run}; run",
@@ -59,8 +43,8 @@ static const struct script ends[] = {
      "",
      {{"submit 1; submit 2 delay=1; submit 3; cancel 3; close",
        "wanted, 3 cancelled, CANCELLED, 2 dropped, 1 dropped"},
-      {"submit 4; run; cancel 1; close; stats dropped rejected ready delayed cleared",
-       "ESHUTDOWN, ESHUTDOWN, GONE, dropped=2, rejected=1, ready=0, delayed=0, cleared=0"},
+      {"submit 4; run; cancel 1; close; stats dropped rejected ready delayed",
+       "ESHUTDOWN, ESHUTDOWN, GONE, dropped=2, rejected=1, ready=0, delayed=0"},
       {"drive 10", ""}}},
     {"the service cannot be closed under a scheduler",
      "",
@@ -106,7 +90,6 @@ Test(scheduler_ends, task_that_goes_on_without_a_continuation_is_done)
 		struct tw_scheduler_stats stats = work_rig_stats(&rig);
 		expect_eq(stats.completed, 2u * (unsigned)(cancelled + 1));
 		expect_eq(stats.continued, 0);
-		expect_eq(stats.cleared, 0);
 		expect_eq(stats.ready, 0);
 	}
 }

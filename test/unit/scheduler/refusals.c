@@ -16,7 +16,7 @@ Test(scheduler_refusals, farthest_delay_is_accepted)
 	static struct job job; /* told of its end when the rig is closed */
 	job = JOB(&rig, 1);
 	job_post_delayed(&job, TW_PRIORITY_IDLE, TW_MAX_DELAY_NS);
-	expect_eq(work_rig_stats(&rig).host_timer, 1);
+	expect_eq(work_rig_stats(&rig).delayed, 1);
 }
 
 /* ------------------------------------------------------- no memory, or no timer */

@@ -69,24 +69,17 @@ static const struct script delays[] = {
      {{"submit 1 2 priority=2 delay=100; run; drive 99; run", "IDLE, @99 IDLE"},
       {"drive 1; pass 249; run 1", "@100 wanted, @349 turn 1, 1 done, MORE"},
       {"pass 1; run", "@350 late 2, 2 done, IDLE"}}},
-    {"one host timer is for the earliest, and a newer earliest one moves it",
+    {"each delayed task has its timer, and what comes due while the host is asked joins",
      "",
-     {{"submit 0 delay=300; pending; submit 1 delay=400; submit 2 delay=200; submit 3 delay=100",
-       "1 pending"},
-      {"pending; stats timers_armed; drive 99", "1 pending, timers_armed=3"}, /* none for 400 */
-      {"drive 1; run; pending", "@100 wanted, turn 3, 3 done, IDLE, 1 pending"},
+     {{"submit 0 delay=300; submit 1 delay=400; submit 2 delay=200; submit 3 delay=100; pending",
+       "4 pending"},
+      {"drive 99; drive 1; run; pending", "@100 wanted, turn 3, 3 done, IDLE, 3 pending"},
       {"drive 300; run; pending", "@200 wanted, @400 turn 2, 2 done, turn 0, 0 done, turn 1, 1 "
 				  "done, IDLE, 0 pending"}}}, /* wanted once, until it is run */
-    {"the host timer is set only while nothing is ready",
-     "",
-     {{"submit 1 delay=100; pending; submit 2; pending", "1 pending, wanted, 0 pending"},
-      {"submit 3 delay=50; pending; stats host_timer; run; pending",
-       "0 pending, host_timer=0, turn 2, 2 done, IDLE, 1 pending"},
-      {"drive 50; run; close", "@50 wanted, turn 3, 3 done, IDLE, 1 dropped"}}},
-    {"a delayed task runs though the service has no timer for it: the driver tries again",
+    {"a delayed task for which the service has no timer is refused",
      "full",
-     {{"submit 1 delay=5; stats host_timer; drive 3", "host_timer=0"},
-      {"drive 3; run; submit 2 delay=5; close", "@5 wanted, @6 turn 1, 1 done, IDLE, 2 dropped"}}},
+     {{"submit 1 delay=5; submit 2; stats submitted rejected; run",
+       "EAGAIN, wanted, submitted=1, rejected=1, turn 2, 2 done, IDLE"}}},
 };
 
 Test(scheduler, delays)
