@@ -4,26 +4,15 @@
 #include <stdlib.h>
 
 #include "test/support/closing.h"
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 #include "test/support/current.h"
 
-TestSuite(close, .timeout = 30);
-
-static void open_with_queue(struct rig *rig, struct queue_executor *queue)
-{
-	queue_executor_open(queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue->base;
-	rig_open(rig, &cfg);
-}
+TestSuite(close, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /* ------------------------------------------------------------ drop */
 
 Test(close, that_drops_runs_nothing)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1), due = PROBE(&rig, 2);
 	probe_schedule(&probe, SECOND);
 	probe_schedule(&due, 0);
@@ -32,13 +21,10 @@ Test(close, that_drops_runs_nothing)
 	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.dropped, 2);
 	expect_eq(stats.pending, 0);
-	rig_close(&rig);
 }
 
 Test(close, refuses_everything_new)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
 	struct tw_service_stats before = stats_of(rig.service);
@@ -62,25 +48,20 @@ Test(close, refuses_everything_new)
 	expect_same_state(&before, &after);
 	expect_eq(after.rejected, before.rejected + 4);
 	expect_eq(probe.releases, 0);
-	rig_close(&rig);
+	reopen_rig(NULL);
 	expect_eq(probe.releases, 0);
 }
 
 Test(close, of_a_closed_service_answers_the_same)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++)
 		expect_eq(tw_service_close(rig.service, (enum tw_close_mode)mode, TW_FOREVER), 0);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ run */
 
 Test(close, that_runs_runs_each_pending_timer_once)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static const uint64_t delays_ns[] = {0, MS, 3 * SECOND, HOUR, 100 * DAY, 4000 * DAY};
 	enum { COUNT = sizeof(delays_ns) / sizeof(delays_ns[0]) };
 	struct probe probes[COUNT], series = PROBE(&rig, COUNT), ran = PROBE(&rig, COUNT + 1);
@@ -101,7 +82,6 @@ Test(close, that_runs_runs_each_pending_timer_once)
 		expect_eq(rig.events[i].closing, true);
 	expect_eq(stats_of(rig.service).dropped, 0);
 	expect_eq(current_run().closing, false);
-	rig_close(&rig);
 }
 
 static void try_to_go_on(struct probe *probe)
@@ -113,8 +93,6 @@ static void try_to_go_on(struct probe *probe)
 
 Test(close, that_runs_lets_nothing_re_arm)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = try_to_go_on;
 	probe_schedule_released(&probe, HOUR);
@@ -122,7 +100,6 @@ Test(close, that_runs_lets_nothing_re_arm)
 	expect_eq(probe.answer, 1);
 	expect_eq(probe.runs, 1);
 	expect_released(&probe, TW_FATE_FIRED);
-	rig_close(&rig);
 }
 
 static void cancel_the_other(struct probe *probe)
@@ -133,8 +110,6 @@ static void cancel_the_other(struct probe *probe)
 /* Each of two cancels the other: one runs, whichever comes first. */
 Test(close, that_runs_still_honours_cancels)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe one = PROBE(&rig, 1), two = PROBE(&rig, 2);
 	one.act = two.act = cancel_the_other;
 	one.other = &two;
@@ -144,28 +119,12 @@ Test(close, that_runs_still_honours_cancels)
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
 	expect_eq(one.runs + two.runs, 1);
 	expect_eq(stats_of(rig.service).cancelled, 1);
-	rig_close(&rig);
-}
-
-Test(close, that_runs_runs_many)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	uint64_t seed = 9;
-	for (int i = 0; i < 50000; i++)
-		probe_schedule(&probe, random_below(&seed, 100 * DAY));
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	expect_eq(probe.runs, 50000);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ drain */
 
 Test(close, that_drains_would_wait_for_ever_on_a_clock_that_nobody_moves)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1), after = PROBE(&rig, 2);
 	probe_schedule(&probe, SECOND);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), -EDEADLK);
@@ -173,29 +132,24 @@ Test(close, that_drains_would_wait_for_ever_on_a_clock_that_nobody_moves)
 	rig_advance(&rig, SECOND);
 	expect_eq(rig.ran, 2);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
-	rig_close(&rig);
 }
 
 Test(close, that_drains_would_wait_for_ever_with_a_tick_thread_too)
 {
 	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, 0), -EDEADLK);
 	rig_advance(&rig, SECOND);
 	expect_eq(probe.runs, 1);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ refused */
 
 Test(close, of_an_unknown_mode_changes_nothing)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	struct tw_service_stats before = stats_of(rig.service);
@@ -204,16 +158,13 @@ Test(close, of_an_unknown_mode_changes_nothing)
 	expect_untouched(&before, rig.service);
 	rig_advance(&rig, MS);
 	expect_eq(probe.runs, 1);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ runs that have been handed over */
 
 Test(close, waits_for_tickets_that_the_executor_holds)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with_queue(&rig, &queue);
+	reopen_on_queue();
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule_released(&probe, MS);
 	rig_advance(&rig, MS);
@@ -224,15 +175,11 @@ Test(close, waits_for_tickets_that_the_executor_holds)
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(probe.releases, 1);
 	expect_eq(probe.runs, probe.fate == TW_FATE_FIRED);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 Test(close, takes_back_tickets_that_the_executor_gives_up)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with_queue(&rig, &queue);
+	reopen_on_queue();
 	static struct probe probes[100];
 	for (int i = 0; i < 100; i++) {
 		probes[i] = PROBE(&rig, i);
@@ -247,16 +194,12 @@ Test(close, takes_back_tickets_that_the_executor_gives_up)
 	for (int i = 0; i < 100; i++)
 		expect_released(&probes[i], TW_FATE_DROPPED);
 	expect_eq(rig.ran, 0);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 /* Near, far, and moved to earlier: each kind of timer comes again, since close is to run it. */
 Test(close, that_runs_hands_over_again_what_the_executor_gives_up)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with_queue(&rig, &queue);
+	reopen_on_queue();
 	struct probe near = PROBE(&rig, 1), far = PROBE(&rig, 2), earlier = PROBE(&rig, 3);
 	probe_schedule_released(&near, MS);
 	probe_schedule_released(&far, 400 * DAY);
@@ -275,13 +218,10 @@ Test(close, that_runs_hands_over_again_what_the_executor_gives_up)
 	expect_released(&near, TW_FATE_FIRED);
 	expect_released(&far, TW_FATE_FIRED);
 	expect_released(&earlier, TW_FATE_FIRED);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 /* ------------------------------------------------------------ callbacks that still run */
 
-static struct queue_executor stage_queue;
 static sem_t entered, go_on;
 
 static void stand_still(struct probe *probe)
@@ -295,7 +235,7 @@ static void stand_still(struct probe *probe)
 static void *run_next(void *arg)
 {
 	(void)arg;
-	queue_executor_run_next(&stage_queue);
+	queue_executor_run_next(&queue);
 	return NULL;
 }
 
@@ -303,8 +243,7 @@ Test(close, waits_for_a_callback_that_runs)
 {
 	sem_init(&entered, 0, 0);
 	sem_init(&go_on, 0, 0);
-	struct rig rig;
-	open_with_queue(&rig, &stage_queue);
+	reopen_on_queue();
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = stand_still;
 	probe_schedule_every_released(&probe, rate_of(MS, MS, 0));
@@ -320,8 +259,6 @@ Test(close, waits_for_a_callback_that_runs)
 	expect_eq(probe.runs, 1);
 	expect_eq(probe.releases, 1);
 	pthread_join(runner, NULL);
-	rig_close(&rig);
-	queue_executor_close(&stage_queue);
 }
 
 /* ------------------------------------------------------------ destroy */
@@ -331,23 +268,14 @@ Test(close, destroy_takes_null)
 	expect_eq(tw_service_destroy(NULL), 0);
 }
 
-Test(close, destroy_of_a_fresh_service)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	rig_close(&rig);
-}
-
 Test(close, many_services_come_and_go)
 {
 	for (int i = 0; i < 300; i++) {
-		struct rig rig;
-		rig_open(&rig, NULL);
+		reopen_rig(NULL);
 		struct probe probe = PROBE(&rig, 1);
 		probe_schedule(&probe, i % 2 ? MS : DAY);
 		if (i % 3)
 			rig_advance(&rig, MS);
-		rig_close(&rig);
 	}
 }
 
@@ -385,14 +313,11 @@ static int try_to_end(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uin
 
 Test(close, visitor_of_a_listing_does_not_end_its_service)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	expect_eq(tw_service_foreach(rig.service, try_to_end, rig.service), 1);
 	rig_advance(&rig, 2 * MS);
 	expect_eq(probe.runs, 1);
-	rig_close(&rig);
 }
 
 static int note_self(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t left_ns)
@@ -411,13 +336,10 @@ static void list(struct probe *probe)
 
 Test(close, callback_that_lists_stays_the_current_one)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe lists = PROBE(&rig, 1), other = PROBE(&rig, 2);
 	lists.act = list;
 	probe_schedule(&lists, MS);
 	probe_schedule(&other, HOUR);
 	rig_advance(&rig, 3 * MS);
 	expect_eq(lists.answer, 1);
-	rig_close(&rig);
 }

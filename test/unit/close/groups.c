@@ -2,17 +2,15 @@
 #include <errno.h>
 
 #include "test/support/members.h"
-#include "test/support/queue_executor.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(close_groups, .timeout = 30);
+TestSuite(close_groups, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /*
  * Members of cancelled groups are not dropped timers, whether a call has met them as gone or not.
  */
 Test(close_groups, drops_live_members_only)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group cancelled = group_of(&rig), destroyed = group_of(&rig), live = group_of(&rig);
 	struct probe stale = PROBE(&rig, 1), doomed = PROBE(&rig, 2), series = PROBE(&rig, 3),
 		     orphan = PROBE(&rig, 4);
@@ -39,7 +37,11 @@ Test(close_groups, drops_live_members_only)
 	expect_eq(stats_of(rig.service).dropped, 3);
 	expect_eq(gauges(&rig, live).members + gauges(&rig, cancelled).members, 0);
 	expect_eq(rig.ran, 0);
-	rig_close(&rig);
+	expect_eq(schedule_in(&member, live, MS, true), -ESHUTDOWN);
+	expect_eq(tw_group_create(&live, rig.service), -ESHUTDOWN);
+	expect_eq(tw_group_cancel(rig.service, live), 0);
+	expect_eq(tw_group_cancel_wait(rig.service, live, TW_FOREVER), 0);
+	expect_eq(tw_group_destroy(rig.service, live), 0);
 }
 
 /*
@@ -48,12 +50,7 @@ Test(close_groups, drops_live_members_only)
  */
 Test(close_groups, with_timeout_0_empties_groups_whose_members_wait_for_their_executor)
 {
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	tw_group group = group_of(&rig), cancelled = group_of(&rig);
 	struct probe member = PROBE(&rig, 1), series = PROBE(&rig, 2), stale = PROBE(&rig, 3);
 	expect_eq(schedule_in(&member, group, MS, true), 0);
@@ -71,15 +68,11 @@ Test(close_groups, with_timeout_0_empties_groups_whose_members_wait_for_their_ex
 	expect_eq(queue_executor_run_all(&queue), 0);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(rig.ran, 0);
-	queue_executor_close(&queue);
-	rig_close(&rig);
 }
 
 /* Each pending member runs once, a series ends with that run; cancelled ones do not. */
 Test(close_groups, that_runs_runs_live_members_once)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig), cancelled = group_of(&rig);
 	struct probe member = PROBE(&rig, 1), series = PROBE(&rig, 2), stale = PROBE(&rig, 3);
 	expect_eq(schedule_in(&member, group, HOUR, true), 0);
@@ -93,5 +86,15 @@ Test(close_groups, that_runs_runs_live_members_once)
 	expect_eq(member.releases + series.releases, 2);
 	expect_released(&stale, TW_FATE_CANCELLED);
 	expect_eq(gauges(&rig, group).members, 0);
-	rig_close(&rig);
+}
+
+/* Cancelled members need no clock: nobody would wait for itself. */
+Test(close_groups, that_drains_waits_for_none_that_is_cancelled)
+{
+	tw_group group = group_of(&rig);
+	struct probe stale = PROBE(&rig, 1);
+	expect_eq(schedule_in(&stale, group, HOUR, true), 0);
+	expect_eq(tw_group_cancel(rig.service, group), 0);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
+	expect_released(&stale, TW_FATE_CANCELLED);
 }

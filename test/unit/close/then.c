@@ -6,12 +6,11 @@
 #include <semaphore.h>
 
 #include "test/support/members.h"
-#include "test/support/queue_executor.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(close_then, .timeout = 60);
+TestSuite(close_then, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 struct ending {
-	struct rig *rig;
 	tw_group group;
 	sem_t called;
 	atomic_int calls;
@@ -28,9 +27,9 @@ static void complete(void *arg)
 	sem_post(&ending->called);
 }
 
-static void ending_open(struct ending *ending, struct rig *rig)
+static void ending_open(struct ending *ending)
 {
-	*ending = (struct ending){.rig = rig, .group = group_of(rig), .answer = -1};
+	*ending = (struct ending){.group = group_of(&rig), .answer = -1};
 	sem_init(&ending->called, 0, 0);
 	sem_init(&ending->begun, 0, 0);
 	sem_init(&ending->go_on, 0, 0);
@@ -38,7 +37,7 @@ static void ending_open(struct ending *ending, struct rig *rig)
 
 static int end(struct ending *ending)
 {
-	int answer = tw_group_close_then(ending->rig->service, ending->group, complete, ending);
+	int answer = tw_group_close_then(rig.service, ending->group, complete, ending);
 	ending->answer = answer;
 	return answer;
 }
@@ -46,19 +45,16 @@ static int end(struct ending *ending)
 /* Nobody has driven the service since: close calls what it finds. */
 static void close_with_completions(enum tw_close_mode mode, bool refuses)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	queue.refuse = SIZE_MAX;
-	struct tw_service_config cfg = rig_config();
 	if (refuses)
-		cfg.executor = &queue.base;
-	rig_open(&rig, &cfg);
+		reopen_on_queue();
+	else
+		reopen_rig(NULL);
+	queue.refuse = SIZE_MAX;
 	struct ending empty, pending, destroyed, open;
-	ending_open(&empty, &rig);
-	ending_open(&pending, &rig);
-	ending_open(&destroyed, &rig);
-	ending_open(&open, &rig);
+	ending_open(&empty);
+	ending_open(&pending);
+	ending_open(&destroyed);
+	ending_open(&open);
 	struct probe members[2] = {PROBE(&rig, 1), PROBE(&rig, 2)};
 	expect_eq(schedule_in(&members[0], pending.group, HOUR, true), 0);
 	expect_eq(schedule_in(&members[1], destroyed.group, HOUR, true), 0);
@@ -75,8 +71,7 @@ static void close_with_completions(enum tw_close_mode mode, bool refuses)
 	expect_eq(end(&open), -ESHUTDOWN);
 	expect_eq(open.calls, 0);
 	expect_eq(tw_group_destroy(rig.service, open.group), 0);
-	queue_executor_close(&queue);
-	rig_close(&rig);
+	reopen_rig(NULL);
 	expect_eq(empty.calls + pending.calls + destroyed.calls, 3);
 }
 
@@ -100,10 +95,8 @@ static void end_in_callback(struct probe *probe)
 /* TW_CLOSE_RUN runs the member, which ends its group. */
 Test(close_then, a_member_may_end_its_group_while_close_runs_it)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct ending ending;
-	ending_open(&ending, &rig);
+	ending_open(&ending);
 	struct probe member = PROBE(&rig, 1), other = PROBE(&rig, 2);
 	member.act = end_in_callback;
 	member.other = (struct probe *)(void *)&ending;
@@ -113,7 +106,6 @@ Test(close_then, a_member_may_end_its_group_while_close_runs_it)
 	expect_eq(ending.answer, 0);
 	expect_eq(ending.calls, 1);
 	expect_eq(member.releases + other.releases, 2);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ with a worker */
@@ -127,19 +119,19 @@ static void hold_then_end(struct probe *probe)
 	end(ending);
 }
 
-static void open_with_worker(struct rig *rig, struct ending *ending, struct probe *member,
+static void open_with_worker(struct ending *ending, struct probe *member,
 			     void (*act)(struct probe *))
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = NULL;
 	cfg.workers = 1;
-	rig_open(rig, &cfg);
-	ending_open(ending, rig);
-	*member = PROBE(rig, 1);
+	reopen_rig(&cfg);
+	ending_open(ending);
+	*member = PROBE(&rig, 1);
 	member->act = act;
 	member->other = (struct probe *)(void *)ending;
 	expect_eq(schedule_in(member, ending->group, MS, true), 0);
-	rig_advance(rig, MS);
+	rig_advance(&rig, MS);
 	while (sem_wait(&ending->begun)) {
 	}
 }
@@ -147,10 +139,9 @@ static void open_with_worker(struct rig *rig, struct ending *ending, struct prob
 /* A close whose time is up has called nothing, and the next one does. */
 Test(close_then, a_close_that_times_out_leaves_it_pending)
 {
-	struct rig rig;
 	struct ending ending;
 	struct probe member;
-	open_with_worker(&rig, &ending, &member, hold_then_end);
+	open_with_worker(&ending, &member, hold_then_end);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
 	expect_eq(ending.calls, 0);
 	sem_post(&ending.go_on);
@@ -158,7 +149,6 @@ Test(close_then, a_close_that_times_out_leaves_it_pending)
 	expect_eq(ending.answer, 0);
 	expect_eq(ending.calls, 1);
 	expect_eq(member.releases, 1);
-	rig_close(&rig);
 }
 
 /*
@@ -169,7 +159,7 @@ static void end_another_and_await(struct probe *probe)
 {
 	struct ending *ending = (struct ending *)(void *)probe->other;
 	struct ending another;
-	ending_open(&another, probe->rig);
+	ending_open(&another);
 	ending->answer = end(&another);
 	sem_post(&ending->begun);
 	while (sem_wait(&another.called)) {
@@ -180,13 +170,11 @@ static void end_another_and_await(struct probe *probe)
 
 Test(close_then, close_does_not_wait_for_a_callback_that_waits_for_a_completion)
 {
-	struct rig rig;
 	struct ending ending;
 	struct probe member;
-	open_with_worker(&rig, &ending, &member, end_another_and_await);
+	open_with_worker(&ending, &member, end_another_and_await);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(ending.answer, 0);
 	expect_eq(ending.calls, 1);
 	cr_assert(pthread_equal(ending.called_on, pthread_self()));
-	rig_close(&rig);
 }

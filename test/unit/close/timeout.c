@@ -3,12 +3,11 @@
 #include <semaphore.h>
 #include <stdlib.h>
 
-#include "test/support/queue_executor.h"
+#include "test/support/rig_suite.h"
 #include "test/support/shot.h"
 
-TestSuite(close_timeout, .timeout = 30);
+TestSuite(close_timeout, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-static struct queue_executor queue;
 static sem_t entered, go_on;
 
 static void stand_still(struct probe *probe)
@@ -26,21 +25,12 @@ static void *run_next(void *arg)
 	return NULL;
 }
 
-static void open_with_queue(struct rig *rig)
-{
-	sem_init(&entered, 0, 0);
-	sem_init(&go_on, 0, 0);
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	rig_open(rig, &cfg);
-}
-
 /* One runs, one waits in the executor, one in the wheel: only the first goes on. */
 Test(close_timeout, leaves_a_running_callback_behind_and_nothing_else)
 {
-	struct rig rig;
-	open_with_queue(&rig);
+	sem_init(&entered, 0, 0);
+	sem_init(&go_on, 0, 0);
+	reopen_on_queue();
 	struct probe running = PROBE(&rig, 1), handed = PROBE(&rig, 2), waiting = PROBE(&rig, 3);
 	running.act = stand_still;
 	running.other = &running;
@@ -68,8 +58,6 @@ Test(close_timeout, leaves_a_running_callback_behind_and_nothing_else)
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(running.releases, 1);
 	expect_eq(running.runs, 1);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 }
 
 /* The runs that it leaves are waited for by those who ask. */
@@ -79,10 +67,10 @@ Test(close_timeout, leaves_waiting_to_others)
 	sem_init(&go_on, 0, 0);
 	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++) {
 		tw_service *service = open_service(2);
-		struct rig rig = {.service = service, .lock = PTHREAD_MUTEX_INITIALIZER};
+		struct rig real = {.service = service, .lock = PTHREAD_MUTEX_INITIALIZER};
 		struct probe probes[2];
 		for (int i = 0; i < 2; i++) {
-			probes[i] = PROBE(&rig, i);
+			probes[i] = PROBE(&real, i);
 			probes[i].act = stand_still;
 			probe_schedule_released(&probes[i], 0);
 		}
@@ -96,7 +84,7 @@ Test(close_timeout, leaves_waiting_to_others)
 		expect_eq(probes[0].releases, 1);
 		expect_eq(tw_service_destroy(service), 0); /* waits for the other */
 		expect_eq(probes[1].releases, 1);
-		free(rig.events);
+		free(real.events);
 	}
 }
 
@@ -118,15 +106,12 @@ static void try_everything(struct probe *probe)
 
 Test(close_timeout, a_release_may_call_what_any_release_may)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act_in_release = try_everything;
 	probe_schedule_released(&probe, SECOND);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(probe.answer, 1);
 	expect_released(&probe, TW_FATE_DROPPED);
-	rig_close(&rig);
 }
 
 static void cancel_the_others(struct probe *probe)
@@ -138,8 +123,6 @@ static void cancel_the_others(struct probe *probe)
 /* One fate each, whichever thread is faster. */
 Test(close_timeout, a_release_may_cancel_the_others)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probes[3];
 	for (int i = 2; i >= 0; i--) {
 		probes[i] = PROBE(&rig, i);
@@ -152,5 +135,4 @@ Test(close_timeout, a_release_may_cancel_the_others)
 	expect_released(&probes[0], TW_FATE_DROPPED);
 	expect_released(&probes[1], TW_FATE_CANCELLED);
 	expect_released(&probes[2], TW_FATE_CANCELLED);
-	rig_close(&rig);
 }

@@ -1,22 +1,19 @@
 /*
- * Groups: handles, limits, executors that refuse, close of the service, and releases that end other
- * members.
+ * Groups: handles, limits, executors that refuse, and releases that end other members.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "test/support/members.h"
-#include "test/support/queue_executor.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(group_end, .timeout = 30);
+TestSuite(group_end, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /* ------------------------------------------------------------ handles */
 
 Test(group_end, stale_and_foreign_handles_are_harmless)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group none = {0}, group = group_of(&rig);
 	struct probe member = PROBE(&rig, 1), late = PROBE(&rig, 2);
 	expect_eq(schedule_in(&member, group, MS, true), 0);
@@ -37,7 +34,6 @@ Test(group_end, stale_and_foreign_handles_are_harmless)
 	expect_eq(rig.ran, 0);
 	expect_released(&member, TW_FATE_CANCELLED);
 	expect_eq(late.releases, 0);
-	rig_close(&rig);
 }
 
 static tw_group made_inside;
@@ -51,8 +47,6 @@ static void destroy_and_make_another(struct probe *probe)
 /* The index of a destroyed group is used again, but only when its last member has ended. */
 Test(group_end, storage_lives_until_the_last_member_has_ended)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe carrier = {.timer = {group.id}}, member = PROBE(&rig, 1),
 		     later = PROBE(&rig, 2);
@@ -70,13 +64,10 @@ Test(group_end, storage_lives_until_the_last_member_has_ended)
 	expect_eq(tw_group_cancel(rig.service, group), -ENOENT);
 	rig_advance(&rig, SECOND);
 	expect_released(&later, TW_FATE_FIRED);
-	rig_close(&rig);
 }
 
 Test(group_end, an_empty_group_stays_its_owners)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
 	expect_eq(schedule_in(&first, group, MS, true), 0);
@@ -88,28 +79,23 @@ Test(group_end, an_empty_group_stays_its_owners)
 	expect_eq(tw_group_cancel(rig.service, other), 0);
 	rig_advance(&rig, MS);
 	expect_released(&second, TW_FATE_FIRED);
-	rig_close(&rig);
 }
 
 Test(group_end, groups_can_be_made_and_destroyed_without_end)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group first = group_of(&rig);
 	for (int i = 0; i < 200000; i++) {
 		tw_group group = group_of(&rig);
 		expect_ne(group.id, first.id);
 		expect_eq(tw_group_destroy(rig.service, group), 0);
 	}
-	rig_close(&rig);
 }
 
 Test(group_end, there_are_at_most_so_many)
 {
-	struct rig rig;
 	struct tw_service_config cfg = rig_config();
 	cfg.max_timers = 10;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	tw_group group = {0}, none = {7};
 	for (int i = 0; i < 65536; i++)
 		expect_eq(tw_group_create(&group, rig.service), 0);
@@ -117,13 +103,10 @@ Test(group_end, there_are_at_most_so_many)
 	expect_eq(none.id, 7);
 	expect_eq(tw_group_destroy(rig.service, group), 0);
 	expect_eq(tw_group_create(&none, rig.service), 0);
-	rig_close(&rig);
 }
 
 Test(group_end, bad_arguments_are_refused)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct tw_group_stats stats = {.size = sizeof(stats)}, small = {.size = sizeof(size_t)};
 	expect_eq(tw_group_create(&group, NULL), -EINVAL);
@@ -141,7 +124,6 @@ Test(group_end, bad_arguments_are_refused)
 	} newer = {{.size = sizeof(newer), .members = 9, .running = 9}, 9};
 	expect_eq(tw_group_stats(rig.service, group, &newer.known), 0);
 	expect_eq(newer.known.members + newer.known.running + newer.beyond, 0);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ executors */
@@ -154,8 +136,7 @@ Test(group_end, members_of_other_executors_are_released_by_the_canceling_thread)
 	queue_executor_open(&other);
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &own.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_rig(&cfg);
 	tw_group group = group_of(&rig);
 	struct probe runs = PROBE(&rig, 1), met = PROBE(&rig, 2), later = PROBE(&rig, 3);
 	struct probe *members[] = {&runs, &met, &later};
@@ -179,19 +160,13 @@ Test(group_end, members_of_other_executors_are_released_by_the_canceling_thread)
 	expect_eq(queue_executor_waiting(&other) + queue_executor_waiting(&own), 0);
 	queue_executor_close(&own);
 	queue_executor_close(&other);
-	rig_close(&rig);
 }
 
 /* A cancel needs no executor. */
 Test(group_end, cancel_ends_members_where_the_executor_refuses)
 {
-	struct queue_executor queue;
-	queue_executor_open(&queue);
+	reopen_on_queue();
 	queue.refuse = SIZE_MAX;
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
 	tw_group group = group_of(&rig);
 	struct probe member = PROBE(&rig, 1), doomed = PROBE(&rig, 2), other = PROBE(&rig, 3);
 	expect_eq(schedule_in(&member, group, HOUR, true), 0);
@@ -206,56 +181,6 @@ Test(group_end, cancel_ends_members_where_the_executor_refuses)
 	expect_released(&other, TW_FATE_DROPPED);
 	expect_eq(stats_of(rig.service).cancelled, 2);
 	expect_eq(stats_of(rig.service).dropped, 1);
-	queue_executor_close(&queue);
-	rig_close(&rig);
-}
-
-/* ------------------------------------------------------------ close of the service */
-
-static void close_with_groups(enum tw_close_mode mode, bool pending_too)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	tw_group group = group_of(&rig), live = group_of(&rig);
-	struct probe stale = PROBE(&rig, 1), doomed = PROBE(&rig, 2), series = PROBE(&rig, 3),
-		     pending = PROBE(&rig, 4);
-	expect_eq(schedule_in(&stale, group, HOUR, true), 0);
-	expect_eq(schedule_in(&doomed, group, HOUR, true), 0);
-	expect_eq(schedule_series_in(&series, group, rate_of(MS, MS, 0)), 0);
-	if (pending_too)
-		expect_eq(schedule_in(&pending, live, HOUR, true), 0);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(tw_cancel(rig.service, doomed.timer), TW_GONE);
-	expect_eq(tw_service_close(rig.service, mode, TW_FOREVER), 0);
-	expect_released(&stale, TW_FATE_CANCELLED);
-	expect_released(&doomed, TW_FATE_CANCELLED);
-	expect_released(&series, TW_FATE_CANCELLED);
-	expect_eq(stats_of(rig.service).cancelled, 3);
-	expect_eq(rig.ran, mode == TW_CLOSE_RUN);
-	if (pending_too)
-		expect_released(&pending, mode == TW_CLOSE_RUN ? TW_FATE_FIRED : TW_FATE_DROPPED);
-	expect_eq(schedule_in(&pending, live, MS, true), -ESHUTDOWN);
-	expect_eq(tw_group_create(&group, rig.service), -ESHUTDOWN);
-	expect_eq(tw_group_cancel(rig.service, live), 0);
-	expect_eq(tw_group_cancel_wait(rig.service, live, TW_FOREVER), 0);
-	expect_eq(tw_group_destroy(rig.service, live), 0);
-	rig_close(&rig);
-}
-
-Test(group_end, a_close_that_drops_ends_the_others)
-{
-	close_with_groups(TW_CLOSE_DROP, true);
-}
-
-Test(group_end, a_close_that_runs_runs_the_others)
-{
-	close_with_groups(TW_CLOSE_RUN, true);
-}
-
-/* Cancelled members need no clock: nobody would wait for itself. */
-Test(group_end, a_close_that_drains_waits_for_none_that_is_cancelled)
-{
-	close_with_groups(TW_CLOSE_DRAIN, false);
 }
 
 /* ------------------------------------------------- releases that end other members */
@@ -284,8 +209,7 @@ Test(group_end, release_can_cancel_another_member_and_cannot_wait_for_it)
 	const int answers[] = {TW_RUNNING, -EDEADLK};
 	tw_set_misuse_hook(hear);
 	for (int i = 0; i < 2; i++) {
-		struct rig rig;
-		rig_open(&rig, NULL);
+		reopen_rig(NULL);
 		tw_group group = group_of(&rig);
 		struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
 		first.act_in_release = acts[i];
@@ -297,7 +221,6 @@ Test(group_end, release_can_cancel_another_member_and_cannot_wait_for_it)
 		expect_released(&first, TW_FATE_CANCELLED);
 		expect_released(&second, TW_FATE_CANCELLED);
 		expect_eq(tw_group_destroy(rig.service, group), 0);
-		rig_close(&rig);
 	}
 	cr_assert_str_eq(heard, "tw_cancel_wait: called from inside what it would wait for");
 	tw_set_misuse_hook(NULL);
@@ -306,8 +229,6 @@ Test(group_end, release_can_cancel_another_member_and_cannot_wait_for_it)
 /* In the other order that member is gone. */
 Test(group_end, release_may_wait_for_a_member_that_has_ended)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
 	second.act_in_release = cancel_other_and_wait;
@@ -316,7 +237,6 @@ Test(group_end, release_may_wait_for_a_member_that_has_ended)
 	expect_eq(schedule_in(&second, group, HOUR, true), 0);
 	expect_eq(tw_group_cancel(rig.service, group), 0);
 	expect_eq(second.answer, TW_GONE);
-	rig_close(&rig);
 }
 
 static int nested, deepest, left_to_run;
@@ -324,22 +244,19 @@ static int nested, deepest, left_to_run;
 /* No member runs any more when the first release is called, and a cancel finds none to end. */
 static void cancel_group_again(struct probe *probe)
 {
-	struct rig *rig = probe->rig;
 	tw_group group = {probe->other->timer.id};
 	nested++;
 	deepest = nested > deepest ? nested : deepest;
-	left_to_run += tw_is_pending(rig->service, probe[1].timer);
-	probe->answer = tw_group_cancel(rig->service, group);
+	left_to_run += tw_is_pending(rig.service, probe[1].timer);
+	probe->answer = tw_group_cancel(rig.service, group);
 	if (probe->answer == 0)
-		probe->answer = tw_group_cancel_wait(rig->service, group, TW_FOREVER);
+		probe->answer = tw_group_cancel_wait(rig.service, group, TW_FOREVER);
 	nested--;
 }
 
 Test(group_end, release_that_cancels_its_group_finds_nothing_left_to_end)
 {
 	enum { COUNT = 100000 };
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe carrier = {.timer = {group.id}};
 	struct probe *probes = calloc(COUNT + 1, sizeof *probes);
@@ -357,7 +274,6 @@ Test(group_end, release_that_cancels_its_group_finds_nothing_left_to_end)
 	}
 	expect_eq(deepest, 1);
 	expect_eq(left_to_run, 0);
-	rig_close(&rig);
 	free(probes);
 }
 
@@ -377,8 +293,7 @@ static void schedule_other_and_cancel(struct probe *probe)
 Test(group_end, release_may_schedule_into_its_group_and_cancel_it)
 {
 	for (int cancels = 0; cancels < 2; cancels++) {
-		struct rig rig;
-		rig_open(&rig, NULL);
+		reopen_rig(NULL);
 		made_inside = group_of(&rig);
 		struct probe member = PROBE(&rig, 1), later = PROBE(&rig, 2);
 		member.act_in_release = cancels ? schedule_other_and_cancel : schedule_other;
@@ -390,7 +305,6 @@ Test(group_end, release_may_schedule_into_its_group_and_cancel_it)
 		expect_eq(tw_is_pending(rig.service, later.timer), !cancels);
 		expect_eq(tw_group_cancel(rig.service, made_inside), 0);
 		expect_released(&later, TW_FATE_CANCELLED);
-		rig_close(&rig);
 	}
 }
 
@@ -399,8 +313,6 @@ Test(group_end, release_may_schedule_into_its_group_and_cancel_it)
 Test(group_end, a_million_members_end_in_one_call)
 {
 	enum { COUNT = 1000000 };
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct tw_task task = {
 	    .size = sizeof(task), .fn = probe_run, .when_ns = HOUR, .group = group};
@@ -413,5 +325,4 @@ Test(group_end, a_million_members_end_in_one_call)
 	expect_eq(tw_cancel(rig.service, last), TW_GONE);
 	expect_eq(stats_of(rig.service).cancelled, COUNT);
 	expect_sound(rig.service);
-	rig_close(&rig);
 }

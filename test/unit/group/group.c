@@ -4,17 +4,15 @@
  */
 #include <errno.h>
 
-#include "test/support/queue_executor.h"
 #include "test/support/members.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(group, .timeout = 30);
+TestSuite(group, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /* ------------------------------------------------------------ members that do not run */
 
 Test(group, members_fire_like_other_timers)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe plain = PROBE(&rig, 1), released = PROBE(&rig, 2), series = PROBE(&rig, 3);
 	expect_eq(schedule_in(&plain, group, MS, false), 0);
@@ -29,13 +27,10 @@ Test(group, members_fire_like_other_timers)
 	expect_released(&series, TW_FATE_FIRED);
 	expect_eq(gauges(&rig, group).members, 0);
 	expect_eq(gauges(&rig, group).running, 0);
-	rig_close(&rig);
 }
 
 Test(group, a_member_can_be_cancelled_and_moved_by_itself)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe moved = PROBE(&rig, 1), cancelled = PROBE(&rig, 2), released = PROBE(&rig, 3);
 	expect_eq(schedule_in(&moved, group, MS, false), 0);
@@ -51,39 +46,6 @@ Test(group, a_member_can_be_cancelled_and_moved_by_itself)
 	expect_ran_at(&moved, RIG_START_NS + 5 * MS);
 	expect_eq(rig.ran, 1);
 	expect_eq(stats_of(rig.service).cancelled, 2);
-	rig_close(&rig);
-}
-
-Test(group, after_its_cancel_members_are_gone)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	tw_group group = group_of(&rig);
-	struct probe plain = PROBE(&rig, 1), released = PROBE(&rig, 2), series = PROBE(&rig, 3),
-		     other = PROBE(&rig, 4);
-	expect_eq(schedule_in(&plain, group, MS, false), 0);
-	expect_eq(schedule_in(&released, group, MS, true), 0);
-	expect_eq(schedule_series_in(&series, group, rate_of(MS, MS, 0)), 0);
-	probe_schedule(&other, MS);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	struct probe *members[] = {&plain, &released, &series};
-	for (int i = 0; i < 3; i++) {
-		uint64_t left_ns;
-		cr_assert(!tw_is_pending(rig.service, members[i]->timer));
-		expect_eq(tw_remaining(rig.service, members[i]->timer, &left_ns), -ENOENT);
-		expect_eq(tw_reset(rig.service, members[i]->timer, SECOND), -ENOENT);
-		expect_eq(tw_cancel(rig.service, members[i]->timer), TW_GONE);
-		expect_eq(tw_cancel(rig.service, members[i]->timer), TW_GONE);
-		expect_eq(tw_reset(rig.service, members[i]->timer, 0), -ENOENT);
-		expect_eq(members[i]->releases, i > 0); /* one that has a release */
-	}
-	expect_sound(rig.service);
-	rig_advance(&rig, SECOND);
-	expect_eq(rig.ran, 1);
-	expect_eq(other.runs, 1);
-	expect_released(&released, TW_FATE_CANCELLED);
-	expect_released(&series, TW_FATE_CANCELLED);
-	rig_close(&rig);
 }
 
 static int count_visits(void *count, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
@@ -95,8 +57,6 @@ static int count_visits(void *count, tw_timer timer, tw_fn *fn, void *arg, uint6
 
 Test(group, cancelled_members_count_as_cancelled_once_from_the_cancel_on)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	enum { COUNT = 1000 };
 	static struct probe probes[COUNT];
@@ -121,32 +81,11 @@ Test(group, cancelled_members_count_as_cancelled_once_from_the_cancel_on)
 	expect_eq(gauges(&rig, group).members, 0);
 	for (int i = 1; i < COUNT; i += 2)
 		expect_released(&probes[i], TW_FATE_CANCELLED);
-	rig_close(&rig);
-}
-
-Test(group, is_usable_after_a_cancel)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	tw_group group = group_of(&rig);
-	struct probe before = PROBE(&rig, 1), after = PROBE(&rig, 2);
-	expect_eq(schedule_in(&before, group, MS, true), 0);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_released(&before, TW_FATE_CANCELLED);
-	expect_eq(schedule_in(&after, group, MS, true), 0);
-	expect_eq(gauges(&rig, group).members, 1);
-	rig_advance(&rig, SECOND);
-	expect_released(&before, TW_FATE_CANCELLED);
-	expect_ran_at(&after, RIG_START_NS + MS);
-	expect_released(&after, TW_FATE_FIRED);
-	rig_close(&rig);
 }
 
 /* Far timers, and those moved to earlier, have entries in more places. */
 Test(group, leaves_nothing_behind_in_the_wheel)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe near = PROBE(&rig, 1), far = PROBE(&rig, 2), earlier = PROBE(&rig, 3);
 	expect_eq(schedule_in(&near, group, 20 * MS, false), 0);
@@ -160,38 +99,9 @@ Test(group, leaves_nothing_behind_in_the_wheel)
 	rig_advance(&rig, 401 * DAY);
 	expect_eq(rig.ran, 0);
 	expect_eq(stats_of(rig.service).entries, 0);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ members that are due, or run */
-
-Test(group, cancel_wins_over_runs_that_wait_for_their_executor)
-{
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
-	tw_group group = group_of(&rig);
-	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2), doomed = PROBE(&rig, 3);
-	expect_eq(schedule_in(&first, group, MS, true), 0);
-	expect_eq(schedule_in(&second, group, MS, false), 0);
-	expect_eq(schedule_in(&doomed, group, MS, true), 0);
-	rig_advance(&rig, MS);
-	expect_eq(queue_executor_waiting(&queue), 3);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(tw_cancel(rig.service, doomed.timer), TW_GONE);
-	expect_released(&first, TW_FATE_CANCELLED);
-	expect_released(&doomed, TW_FATE_CANCELLED);
-	expect_eq(gauges(&rig, group).members, 0);
-	expect_eq(queue_executor_run_all(&queue), 0);
-	expect_sound(rig.service);
-	rig_advance(&rig, SECOND);
-	expect_eq(rig.ran, 0);
-	queue_executor_close(&queue);
-	rig_close(&rig);
-}
 
 static void cancel_group_inside(struct probe *probe)
 {
@@ -208,8 +118,6 @@ static void cancel_group_inside(struct probe *probe)
 
 Test(group, cancelled_from_a_members_callback)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe carrier = {.timer = {group.id}}; /* the group's handle for the callback */
 	struct probe inside = PROBE(&rig, 1), other = PROBE(&rig, 2);
@@ -222,7 +130,6 @@ Test(group, cancelled_from_a_members_callback)
 	expect_eq(rig.ran, 1);
 	expect_eq(inside.releases, 1);
 	expect_released(&other, TW_FATE_CANCELLED);
-	rig_close(&rig);
 }
 
 /* Re-arms, then cancels the group: the re-arm was before the cancel, and goes with it. */
@@ -236,8 +143,6 @@ static void re_arm_then_cancel_group(struct probe *probe)
 
 Test(group, a_run_under_way_is_the_last)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe carrier = {.timer = {group.id}};
 	struct probe re_armed = PROBE(&rig, 1), series = PROBE(&rig, 2);
@@ -255,7 +160,6 @@ Test(group, a_run_under_way_is_the_last)
 	expect_eq(series.runs, 1);
 	expect_released(&series, TW_FATE_CANCELLED);
 	expect_eq(stats_of(rig.service).cancelled, 2);
-	rig_close(&rig);
 }
 
 /*
@@ -264,8 +168,6 @@ Test(group, a_run_under_way_is_the_last)
  */
 Test(group, cancelled_in_the_last_run_of_a_series)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe carrier = {.timer = {group.id}}, series = PROBE(&rig, 1),
 		     once = PROBE(&rig, 2);
@@ -277,7 +179,6 @@ Test(group, cancelled_in_the_last_run_of_a_series)
 	expect_eq(schedule_in(&once, group, MS, true), 0);
 	rig_advance(&rig, SECOND);
 	expect_released(&once, TW_FATE_FIRED);
-	rig_close(&rig);
 }
 
 static void re_arm_now(struct probe *probe)
@@ -292,8 +193,6 @@ static void close_group(struct probe *probe)
 
 Test(group, close_ends_re_arms_and_series_and_refuses_later_arms)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe re_arming = PROBE(&rig, 1), series = PROBE(&rig, 2), closer = PROBE(&rig, 3),
 		     late = PROBE(&rig, 4);
@@ -324,15 +223,12 @@ Test(group, close_ends_re_arms_and_series_and_refuses_later_arms)
 	rig_advance(&rig, SECOND);
 	expect_eq(late.runs, 0);
 	expect_eq(late.releases, 0);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ waiting */
 
 Test(group, cancel_calls_all_releases_before_it_returns)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	enum { COUNT = 1000 };
 	static struct probe probes[COUNT];
@@ -353,7 +249,6 @@ Test(group, cancel_calls_all_releases_before_it_returns)
 		}
 	}
 	expect_eq(stats_of(rig.service).cancelled, 2 * COUNT);
-	rig_close(&rig);
 }
 
 /*
@@ -368,8 +263,6 @@ static void wait_for_group(struct probe *probe)
 
 Test(group, cancel_wait_may_be_called_from_others_callbacks)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe carrier = {.timer = {group.id}}, waiter = PROBE(&rig, 1),
 		     member = PROBE(&rig, 2);
@@ -381,7 +274,6 @@ Test(group, cancel_wait_may_be_called_from_others_callbacks)
 	rig_advance(&rig, MS);
 	expect_eq(waiter.answer, TW_CANCELLED);
 	expect_released(&member, TW_FATE_CANCELLED);
-	rig_close(&rig);
 }
 
 static void wait_in_release(struct probe *probe)
@@ -392,8 +284,6 @@ static void wait_in_release(struct probe *probe)
 
 Test(group, cancel_wait_in_a_members_release_waits_for_nobody)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe carrier = {.timer = {group.id}}, member = PROBE(&rig, 1);
 	member.act_in_release = wait_in_release;
@@ -403,5 +293,4 @@ Test(group, cancel_wait_in_a_members_release_waits_for_nobody)
 	rig_advance(&rig, MS);
 	expect_eq(member.answer, TW_SELF);
 	expect_released(&member, TW_FATE_CANCELLED);
-	rig_close(&rig);
 }

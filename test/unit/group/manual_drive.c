@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "test/support/members.h"
-#include "test/support/queue_executor.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(group_manual_drive, .timeout = 60);
+TestSuite(group_manual_drive, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 enum { FOR_EVER = -1 };
 
@@ -20,12 +20,12 @@ static bool readable(int fd, int timeout_ms)
 }
 
 /* By hand, on the real clock. */
-static void open_by_hand(struct rig *rig)
+static void open_by_hand(struct rig *hand)
 {
 	struct tw_service_config cfg = {
 	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
-	*rig = (struct rig){.lock = PTHREAD_MUTEX_INITIALIZER, .clock = tw_clock_monotonic()};
-	expect_eq(tw_service_create(&rig->service, &cfg), 0);
+	*hand = (struct rig){.lock = PTHREAD_MUTEX_INITIALIZER, .clock = tw_clock_monotonic()};
+	expect_eq(tw_service_create(&hand->service, &cfg), 0);
 }
 
 struct ending {
@@ -59,28 +59,28 @@ static void end_from_another_thread(struct ending *ending)
 /* The members end inside the call. The loop learns of the completion from its descriptor alone. */
 static void end_wakes_loop(int members)
 {
-	struct rig rig;
-	open_by_hand(&rig);
-	struct ending ending = {.service = rig.service, .group = group_of(&rig)};
+	struct rig hand;
+	open_by_hand(&hand);
+	struct ending ending = {.service = hand.service, .group = group_of(&hand)};
 	struct probe *probes = calloc((size_t)members + 1, sizeof(*probes));
 	for (int i = 0; i < members; i++) {
-		probes[i] = PROBE(&rig, i);
+		probes[i] = PROBE(&hand, i);
 		expect_eq(schedule_in(&probes[i], ending.group, HOUR, true), 0);
 	}
-	int fd = tw_service_fd(rig.service);
+	int fd = tw_service_fd(hand.service);
 	expect_ge(fd, 0);
 	while (readable(fd, 0))
-		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_eq(tw_service_advance(hand.service, TW_NO_LIMIT), 0);
 	end_from_another_thread(&ending);
 	for (int i = 0; i < members; i++)
 		expect_released(&probes[i], TW_FATE_CANCELLED);
 	while (!ending.calls) {
 		expect_eq(readable(fd, FOR_EVER), true);
-		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_ge(tw_service_advance(hand.service, TW_NO_LIMIT), 0);
 	}
-	expect_eq(rig.ran, 0);
-	expect_sound(rig.service);
-	expect_eq(tw_service_destroy(rig.service), 0);
+	expect_eq(hand.ran, 0);
+	expect_sound(hand.service);
+	expect_eq(tw_service_destroy(hand.service), 0);
 	free(probes);
 }
 
@@ -94,21 +94,21 @@ Test(group_manual_drive, a_completion_makes_the_descriptor_readable)
 /* After that the loop may sleep. */
 Test(group_manual_drive, the_descriptor_is_quiet_again_when_the_completion_was_called)
 {
-	struct rig rig;
-	open_by_hand(&rig);
-	struct ending ending = {.service = rig.service, .group = group_of(&rig)};
-	struct probe member = PROBE(&rig, 1);
+	struct rig hand;
+	open_by_hand(&hand);
+	struct ending ending = {.service = hand.service, .group = group_of(&hand)};
+	struct probe member = PROBE(&hand, 1);
 	expect_eq(schedule_in(&member, ending.group, HOUR, true), 0);
-	int fd = tw_service_fd(rig.service);
+	int fd = tw_service_fd(hand.service);
 	end_from_another_thread(&ending);
 	for (int turns = 0; turns < 100 && readable(fd, 20); turns++)
-		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_ge(tw_service_advance(hand.service, TW_NO_LIMIT), 0);
 	expect_released(&member, TW_FATE_CANCELLED);
 	expect_eq(ending.calls, 1);
 	expect_eq(readable(fd, 100), false);
 	uint64_t next_ns;
-	expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
-	expect_eq(tw_service_destroy(rig.service), 0);
+	expect_eq(tw_service_next_expiry(hand.service, &next_ns), 0);
+	expect_eq(tw_service_destroy(hand.service), 0);
 }
 
 /* ------------------------------------------------------------ executors that refuse */
@@ -119,17 +119,13 @@ Test(group_manual_drive, the_descriptor_is_quiet_again_when_the_completion_was_c
  */
 Test(group_manual_drive, a_members_own_executor_may_refuse_until_its_group_is_cancelled)
 {
-	struct queue_executor other;
-	queue_executor_open(&other);
-	other.refuse = SIZE_MAX;
-	struct rig rig;
-	rig_open(&rig, NULL);
+	queue.refuse = SIZE_MAX;
 	tw_group group = group_of(&rig);
 	struct probe refused = PROBE(&rig, 1), series = PROBE(&rig, 2), here = PROBE(&rig, 3);
 	struct tw_period burst = rate_of(MS, MS, 0);
 	burst.missed = TW_MISSED_BURST;
 	struct tw_task task = probe_task(&refused);
-	task.executor = &other.base;
+	task.executor = &queue.base;
 	task.group = group;
 	task.when_ns = MS;
 	probe_schedule_task(&refused, &task);
@@ -149,10 +145,8 @@ Test(group_manual_drive, a_members_own_executor_may_refuse_until_its_group_is_ca
 	rig_advance(&rig, 2 * MS);
 	expect_released(&refused, TW_FATE_CANCELLED);
 	expect_released(&series, TW_FATE_CANCELLED);
-	expect_eq(queue_executor_waiting(&other), 0);
+	expect_eq(queue_executor_waiting(&queue), 0);
 	expect_eq(refused.runs + series.runs, 0);
-	queue_executor_close(&other);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ bursts */
@@ -165,8 +159,6 @@ static void fall_behind(struct probe *probe)
 /* A series falls ever further behind: each call still ends. */
 Test(group_manual_drive, an_advance_ends_though_a_burst_falls_behind)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe series = PROBE(&rig, 1);
 	struct tw_period burst = rate_of(MS, MS, 0);
@@ -182,7 +174,6 @@ Test(group_manual_drive, an_advance_ends_though_a_burst_falls_behind)
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	expect_eq(series.runs, 20);
 	expect_released(&series, TW_FATE_CANCELLED);
-	rig_close(&rig);
 }
 
 /*
@@ -190,8 +181,6 @@ Test(group_manual_drive, an_advance_ends_though_a_burst_falls_behind)
  */
 Test(group_manual_drive, a_clocks_advance_ends_with_a_burst_of_a_tiny_period)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe series = PROBE(&rig, 1);
 	struct tw_period burst = rate_of(MS, 100, 0); /* ten thousand instants a tick */
@@ -204,5 +193,4 @@ Test(group_manual_drive, a_clocks_advance_ends_with_a_burst_of_a_tiny_period)
 	rig_advance(&rig, MS);
 	expect_eq(series.runs, runs);
 	expect_released(&series, TW_FATE_CANCELLED);
-	rig_close(&rig);
 }

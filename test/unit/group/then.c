@@ -4,15 +4,14 @@
 
 #include "test/support/ending.h"
 #include "wheel/core/service.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(group_then, .timeout = 60);
+TestSuite(group_then, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 /* ------------------------------------------------------------ when it is called */
 
 Test(group_then, is_called_for_a_group_without_members)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct ending ending = ending_of(&rig);
 	expect_eq(end(&ending), 0);
 	expect_eq(ending.calls, 0);
@@ -20,14 +19,11 @@ Test(group_then, is_called_for_a_group_without_members)
 	expect_complete(&ending);
 	rig_advance(&rig, SECOND);
 	expect_complete(&ending);
-	rig_close(&rig);
 }
 
 Test(group_then, is_called_after_the_releases_of_pending_members)
 {
 	enum { COUNT = 1000 }; /* more than one hold of the lock */
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct ending ending = ending_of(&rig);
 	static struct probe members[COUNT];
 	add_members(&ending, members, COUNT, HOUR);
@@ -41,13 +37,10 @@ Test(group_then, is_called_after_the_releases_of_pending_members)
 	struct probe late = PROBE(&rig, COUNT);
 	expect_eq(schedule_in(&late, ending.group, MS, true), -ESHUTDOWN);
 	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
-	rig_close(&rig);
 }
 
 Test(group_then, needs_no_turn_of_the_clock)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct ending ending = ending_of(&rig);
 	expect_eq(end(&ending), 0);
 	uint64_t next_ns = UINT64_MAX;
@@ -56,13 +49,10 @@ Test(group_then, needs_no_turn_of_the_clock)
 	/* a completion is no callback of a timer */
 	expect_eq(tw_service_advance(rig.service, 1), 0);
 	expect_complete(&ending);
-	rig_close(&rig);
 }
 
 static void end_from(void (*set)(struct probe *), uint64_t delay_ns)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct ending ending = ending_of(&rig);
 	struct probe members[3];
 	add_members(&ending, members, 3, delay_ns);
@@ -75,7 +65,6 @@ static void end_from(void (*set)(struct probe *), uint64_t delay_ns)
 	expect_eq(members[1].answer, 0);
 	expect_eq(ending.answer, 0);
 	expect_complete(&ending);
-	rig_close(&rig);
 }
 
 static void in_callback(struct probe *probe)
@@ -108,8 +97,6 @@ static void rearm_and_end(struct probe *probe)
 
 Test(group_then, a_member_that_has_armed_itself_again_ends_first)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct ending ending = ending_of(&rig);
 	struct probe members[1];
 	add_members(&ending, members, 1, MS);
@@ -118,7 +105,6 @@ Test(group_then, a_member_that_has_armed_itself_again_ends_first)
 	rig_advance(&rig, SECOND);
 	expect_eq(members[0].runs, 1);
 	expect_complete(&ending);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ what it may do */
@@ -137,8 +123,6 @@ static void do_much(struct ending *ending)
 
 Test(group_then, may_destroy_its_group_and_make_another)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct ending ending = ending_of(&rig);
 	tw_group first = ending.group;
 	struct probe members[2];
@@ -158,13 +142,10 @@ Test(group_then, may_destroy_its_group_and_make_another)
 	rig_advance(&rig, MS);
 	expect_released(&next, TW_FATE_FIRED);
 	expect_eq(ending.calls, 1);
-	rig_close(&rig);
 }
 
 Test(group_then, is_called_though_the_group_is_destroyed_before)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct ending ending = ending_of(&rig), empty = ending_of(&rig);
 	struct probe members[2];
 	add_members(&ending, members, 2, HOUR);
@@ -181,7 +162,6 @@ Test(group_then, is_called_though_the_group_is_destroyed_before)
 	tw_group again[2] = {group_of(&rig), group_of(&rig)};
 	expect_lt(again[0].id & 0xffffff, other.id & 0xffffff);
 	expect_lt(again[1].id & 0xffffff, other.id & 0xffffff);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ bad input */
@@ -195,8 +175,6 @@ static void hear(const char *text)
 
 Test(group_then, bad_input_changes_nothing)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_set_misuse_hook(hear);
 	struct ending ending = ending_of(&rig);
 	expect_eq(tw_group_close_then(NULL, ending.group, complete, &ending), -EINVAL);
@@ -214,13 +192,10 @@ Test(group_then, bad_input_changes_nothing)
 	rig_advance(&rig, MS);
 	expect_eq(ending.calls, 0);
 	tw_set_misuse_hook(NULL);
-	rig_close(&rig);
 }
 
 Test(group_then, is_given_once)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_set_misuse_hook(hear);
 	struct ending ending = ending_of(&rig), other = ending;
 	/* a closed group still takes one */
@@ -235,7 +210,6 @@ Test(group_then, is_given_once)
 	expect_eq(ending.calls, 1);
 	expect_eq(other.calls, 0);
 	tw_set_misuse_hook(NULL);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ members of the past */
@@ -255,8 +229,6 @@ static void *end_elsewhere(void *arg)
 /* Members that ended long ago hold nothing up. */
 static void end_after_others(bool elsewhere)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct ending ending = ending_of(&rig);
 	struct probe gone[3] = {PROBE(&rig, 1), PROBE(&rig, 2), PROBE(&rig, 3)};
 	for (int round = 0; round < 2; round++) {
@@ -278,7 +250,6 @@ static void end_after_others(bool elsewhere)
 	expect_complete(&ending);
 	expect_eq(schedule_in(&gone[0], ending.group, MS, false), -ESHUTDOWN);
 	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
-	rig_close(&rig);
 }
 
 Test(group_then, does_not_wait_for_members_that_have_ended)
@@ -294,10 +265,10 @@ Test(group_then, is_called_in_a_simulation)
 	tw_sim *sim;
 	struct tw_sim_config cfg = {.size = sizeof(cfg), .seed = 7, .workers = 3};
 	expect_eq(tw_sim_create(&sim, &cfg), 0);
-	struct rig rig = {.service = tw_sim_service(sim),
-			  .clock = tw_sim_service(sim)->clock,
-			  .lock = PTHREAD_MUTEX_INITIALIZER};
-	struct ending ending = ending_of(&rig);
+	struct rig simulated = {.service = tw_sim_service(sim),
+				.clock = tw_sim_service(sim)->clock,
+				.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct ending ending = ending_of(&simulated);
 	struct probe members[20];
 	add_members(&ending, members, 20, HOUR);
 	expect_eq(tw_sim_run_for(sim, SECOND), 0);

@@ -5,21 +5,11 @@
 #include <stdlib.h>
 
 #include "test/support/ending.h"
-#include "test/support/queue_executor.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(group_then_executor, .timeout = 60);
+TestSuite(group_then_executor, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 /* ------------------------------------------------------------ members that run */
-
-static void open_queued(struct rig *rig, struct queue_executor *queue)
-{
-	queue_executor_open(queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue->base;
-	rig_open(rig, &cfg);
-}
-
-static struct queue_executor *nested_queue;
 
 /*
  * Everything else that the executor has runs inside this callback; also what the driver hands over
@@ -29,7 +19,7 @@ static void run_all_inside(struct probe *probe)
 {
 	struct ending *ending = (struct ending *)(void *)probe->other;
 	for (int i = 0; i < 3; i++) {
-		queue_executor_run_all(nested_queue);
+		queue_executor_run_all(&queue);
 		tw_service_advance(probe->rig->service, TW_NO_LIMIT);
 	}
 	probe->answer = ending->calls;
@@ -37,10 +27,7 @@ static void run_all_inside(struct probe *probe)
 
 Test(group_then_executor, waits_for_a_member_that_runs)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_queued(&rig, &queue);
-	nested_queue = &queue;
+	reopen_on_queue();
 	struct ending ending = ending_of(&rig);
 	struct probe members[2];
 	add_members(&ending, members, 2, MS);
@@ -56,8 +43,6 @@ Test(group_then_executor, waits_for_a_member_that_runs)
 	rig_advance(&rig, MS);
 	queue_executor_run_all(&queue);
 	expect_complete(&ending);
-	queue_executor_close(&queue);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ the connection that is freed */
@@ -104,7 +89,7 @@ static void read_from_peer(void *arg)
 	tw_service *service = c->service;
 	c->touched++;
 	for (int i = 0; i < 3; i++) { /* meanwhile, on other threads */
-		queue_executor_run_all(nested_queue);
+		queue_executor_run_all(&queue);
 		tw_service_advance(service, TW_NO_LIMIT);
 	}
 	look_at(c);
@@ -146,10 +131,7 @@ static void add_timer(struct connection *c, tw_fn *fn, tw_release_fn *release)
 
 static void let_one_timer_end_the_connection_of_another(tw_fn *idle, tw_release_fn *idle_release)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_queued(&rig, &queue);
-	nested_queue = &queue;
+	reopen_on_queue();
 	connection_is_freed = seen_freed = seen_poisoned = false;
 	struct connection *c = malloc(sizeof *c);
 	*c = (struct connection){.service = rig.service, .timers = group_of(&rig)};
@@ -160,8 +142,6 @@ static void let_one_timer_end_the_connection_of_another(tw_fn *idle, tw_release_
 	rig_advance(&rig, MS);
 	queue_executor_run_all(&queue);
 	expect_eq(connection_is_freed, true);
-	queue_executor_close(&queue);
-	rig_close(&rig);
 }
 
 Test(group_then_executor, frees_a_connection_that_another_members_callback_still_uses)
@@ -185,9 +165,7 @@ Test(group_then_executor, a_release_would_free_it_too_early)
 
 static void end_with_executor(size_t refuse, int give_back)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_queued(&rig, &queue);
+	reopen_on_queue();
 	struct ending ending = ending_of(&rig);
 	struct probe members[1];
 	add_members(&ending, members, 1, HOUR);
@@ -202,8 +180,6 @@ static void end_with_executor(size_t refuse, int give_back)
 			queue_executor_run_all(&queue);
 	}
 	expect_complete(&ending);
-	queue_executor_close(&queue);
-	rig_close(&rig);
 }
 
 Test(group_then_executor, that_is_refused_is_offered_again)

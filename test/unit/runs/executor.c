@@ -6,48 +6,31 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(runs_executor, .timeout = 30);
-
-static void open_with(struct rig *rig, struct queue_executor *queue)
-{
-	queue_executor_open(queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue->base;
-	rig_open(rig, &cfg);
-}
-
-static void close_with(struct rig *rig, struct queue_executor *queue)
-{
-	rig_close(rig);
-	queue_executor_close(queue);
-}
+TestSuite(runs_executor, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 static struct probe probes[5000];
 
-static void schedule_probes(struct rig *rig, int count, uint64_t delay_ns)
+static void schedule_probes(int count, uint64_t delay_ns)
 {
 	for (int i = 0; i < count; i++) {
-		probes[i] = PROBE(rig, i);
+		probes[i] = PROBE(&rig, i);
 		probe_schedule(&probes[i], delay_ns);
 	}
 }
 
-static void expect_each_ran_once(const struct rig *rig, int count)
+static void expect_each_ran_once(int count)
 {
-	expect_eq(rig->ran, count);
+	expect_eq(rig.ran, count);
 	for (int i = 0; i < count; i++)
 		expect_eq(probes[i].runs, 1);
 }
 
 Test(runs_executor, gets_what_is_due_and_runs_it_when_it_likes)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
-	schedule_probes(&rig, 3000, MS);
+	reopen_on_queue();
+	schedule_probes(3000, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 3000);
 	expect_eq(queue_executor_waiting(&queue), 3000);
@@ -56,17 +39,14 @@ Test(runs_executor, gets_what_is_due_and_runs_it_when_it_likes)
 	rig_advance(&rig, HOUR);
 	expect_eq(queue_executor_waiting(&queue), 3000);
 	expect_eq(queue_executor_run_all(&queue), 3000);
-	expect_each_ran_once(&rig, 3000);
+	expect_each_ran_once(3000);
 	expect_ids_ascend(&rig);
-	close_with(&rig, &queue);
 }
 
 Test(runs_executor, gets_no_more_than_the_budget)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
-	schedule_probes(&rig, 100, MS);
+	reopen_on_queue();
+	schedule_probes(100, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + SECOND), 0);
 	expect_eq(tw_service_advance(rig.service, 30), 30);
 	expect_eq(queue_executor_waiting(&queue), 30);
@@ -74,34 +54,28 @@ Test(runs_executor, gets_no_more_than_the_budget)
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 40);
 	expect_eq(tw_service_advance(rig.service, 1), 0);
 	expect_eq(queue_executor_run_all(&queue), 100);
-	expect_each_ran_once(&rig, 100);
+	expect_each_ran_once(100);
 	expect_ids_ascend(&rig);
-	close_with(&rig, &queue);
 }
 
 /* ------------------------------------------------------------ refusing */
 
 Test(runs_executor, that_refuses_is_offered_again_in_order)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
+	reopen_on_queue();
 	queue.refuse = 3;
-	schedule_probes(&rig, 1000, MS);
+	schedule_probes(1000, MS);
 	rig_advance(&rig, 100 * MS);
 	expect_eq(queue_executor_waiting(&queue), 1000);
 	expect_eq(queue_executor_run_all(&queue), 1000);
-	expect_each_ran_once(&rig, 1000);
+	expect_each_ran_once(1000);
 	expect_ids_ascend(&rig);
 	expect_ge(stats_of(rig.service).refused, 3);
-	close_with(&rig, &queue);
 }
 
 Test(runs_executor, that_refuses_loses_no_order_to_later_ticks)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
+	reopen_on_queue();
 	for (int i = 0; i < 20; i++) {
 		probes[i] = PROBE(&rig, i);
 		probe_schedule(&probes[i], (uint64_t)(i + 1) * MS);
@@ -109,17 +83,14 @@ Test(runs_executor, that_refuses_loses_no_order_to_later_ticks)
 	queue.refuse = 10;
 	rig_advance(&rig, 100 * MS);
 	queue_executor_run_all(&queue);
-	expect_each_ran_once(&rig, 20);
-	close_with(&rig, &queue);
+	expect_each_ran_once(20);
 }
 
 Test(runs_executor, that_refuses_leaves_timers_cancellable_and_movable)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
+	reopen_on_queue();
 	queue.refuse = SIZE_MAX;
-	schedule_probes(&rig, 3, MS);
+	schedule_probes(3, MS);
 	rig_advance(&rig, 10 * MS);
 	expect_eq(stats_of(rig.service).pending, 3);
 	expect_eq(tw_cancel(rig.service, probes[0].timer), TW_CANCELLED);
@@ -132,34 +103,14 @@ Test(runs_executor, that_refuses_leaves_timers_cancellable_and_movable)
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_eq(probes[1].runs, 1);
 	expect_eq(probes[0].runs, 0);
-	close_with(&rig, &queue);
-}
-
-Test(runs_executor, that_always_refuses_does_not_hold_up_close)
-{
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
-	queue.refuse = SIZE_MAX;
-	for (int i = 0; i < 100; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule_released(&probes[i], MS);
-	}
-	rig_advance(&rig, 10 * MS);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	for (int i = 0; i < 100; i++)
-		expect_released(&probes[i], TW_FATE_DROPPED);
-	close_with(&rig, &queue);
 }
 
 /* ------------------------------------------------------------ giving back */
 
 Test(runs_executor, that_gives_a_run_back_gets_it_again)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
-	schedule_probes(&rig, 50, MS);
+	reopen_on_queue();
+	schedule_probes(50, MS);
 	rig_advance(&rig, MS);
 	for (int i = 0; i < 50; i++)
 		expect_eq(i % 2 ? queue_executor_drop_next(&queue)
@@ -169,16 +120,13 @@ Test(runs_executor, that_gives_a_run_back_gets_it_again)
 	expect_eq(stats_of(rig.service).pending, 25);
 	rig_advance(&rig, 2 * MS);
 	expect_eq(queue_executor_run_all(&queue), 25);
-	expect_each_ran_once(&rig, 50);
-	close_with(&rig, &queue);
+	expect_each_ran_once(50);
 }
 
 Test(runs_executor, that_gives_back_again_and_again_loses_nothing)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
-	schedule_probes(&rig, 300, MS);
+	reopen_on_queue();
+	schedule_probes(300, MS);
 	for (int round = 0; round < 20; round++) {
 		rig_advance(&rig, 2 * MS);
 		expect_ge(queue_executor_waiting(&queue), 300);
@@ -187,16 +135,13 @@ Test(runs_executor, that_gives_back_again_and_again_loses_nothing)
 	}
 	rig_advance(&rig, 2 * MS);
 	expect_eq(queue_executor_run_all(&queue), 300);
-	expect_each_ran_once(&rig, 300);
-	close_with(&rig, &queue);
+	expect_each_ran_once(300);
 }
 
 Test(runs_executor, that_gave_back_leaves_the_timer_cancellable_and_movable)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
-	schedule_probes(&rig, 2, MS);
+	reopen_on_queue();
+	schedule_probes(2, MS);
 	rig_advance(&rig, MS);
 	while (queue_executor_drop_next(&queue) == 0)
 		;
@@ -208,16 +153,13 @@ Test(runs_executor, that_gave_back_leaves_the_timer_cancellable_and_movable)
 	rig_advance(&rig, 50 * MS);
 	expect_eq(queue_executor_run_all(&queue), 1);
 	expect_eq(probes[1].runs, 1);
-	close_with(&rig, &queue);
 }
 
 /* A cancelled run's ticket is used up by giving it back too. */
 Test(runs_executor, may_give_back_what_was_cancelled)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
-	schedule_probes(&rig, 10, MS);
+	reopen_on_queue();
+	schedule_probes(10, MS);
 	rig_advance(&rig, MS);
 	for (int i = 0; i < 10; i++)
 		expect_eq(tw_cancel(rig.service, probes[i].timer), TW_CANCELLED);
@@ -226,7 +168,6 @@ Test(runs_executor, may_give_back_what_was_cancelled)
 	rig_advance(&rig, SECOND);
 	expect_eq(queue_executor_run_all(&queue), 0);
 	expect_eq(rig.ran, 0);
-	close_with(&rig, &queue);
 }
 
 /* ------------------------------------------------------------ inside submit */
@@ -245,16 +186,14 @@ Test(runs_executor, may_run_tickets_during_submit)
 	tw_executor direct = {.ops = &ops};
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &direct;
-	struct rig rig;
-	rig_open(&rig, &cfg);
-	schedule_probes(&rig, 2000, 5 * MS);
+	reopen_rig(&cfg);
+	schedule_probes(2000, 5 * MS);
 	struct probe series = PROBE(&rig, -1);
 	probe_schedule_every(&series, rate_of(MS, MS, 100));
 	rig_advance(&rig, SECOND);
 	expect_eq(rig.ran, 2100);
 	expect_eq(series.runs, 100);
 	expect_eq(stats_of(rig.service).fired, 2001);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ several threads */
@@ -280,15 +219,13 @@ static void *help(void *arg)
 
 Test(runs_executor, may_run_tickets_on_several_threads)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
+	reopen_on_queue();
 	struct helpers helpers = {.queue = &queue};
 	pthread_t threads[4];
 	for (int i = 0; i < 4; i++)
 		expect_eq(pthread_create(&threads[i], NULL, help, &helpers), 0);
 	for (int round = 0; round < 20; round++) {
-		schedule_probes(&rig, 1000, MS);
+		schedule_probes(1000, MS);
 		rig_advance(&rig, MS);
 		while (atomic_load(&helpers.ran) < (size_t)(round + 1) * 1000)
 			sched_yield();
@@ -299,7 +236,6 @@ Test(runs_executor, may_run_tickets_on_several_threads)
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	expect_eq(stats_of(rig.service).fired, 20000);
-	close_with(&rig, &queue);
 }
 
 /* ------------------------------------------------------------ the inline one */
@@ -312,11 +248,8 @@ Test(runs_executor, inline_is_one_and_the_same)
 
 Test(runs_executor, inline_runs_on_the_thread_that_drives)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	rig_advance(&rig, MS);
 	cr_assert(pthread_equal(rig.events[0].thread, pthread_self()));
-	rig_close(&rig);
 }

@@ -1,9 +1,9 @@
 /* A callback re-arms its own one-shot timer: how often, until when, and beside a cancel. */
 #include <errno.h>
 
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(runs_rearm, .timeout = 30);
+TestSuite(runs_rearm, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 static void reset_self_twice_more(struct probe *probe)
 {
@@ -13,8 +13,6 @@ static void reset_self_twice_more(struct probe *probe)
 
 Test(runs_rearm, a_one_shot_re_arms_itself_under_the_same_handle)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = reset_self_twice_more;
 	probe_schedule_released(&probe, 5 * MS);
@@ -33,27 +31,12 @@ Test(runs_rearm, a_one_shot_re_arms_itself_under_the_same_handle)
 	expect_eq(stats.scheduled, 1);
 	expect_eq(stats.fired, 1);
 	expect_eq(stats.runs, 3);
-	rig_close(&rig);
 }
 
 static void reset_self_at(struct probe *probe)
 {
 	if (atomic_load(&probe->runs) == 0)
 		probe->answer = tw_reset_at(probe->rig->service, tw_self(), RIG_START_NS + 77 * MS);
-}
-
-Test(runs_rearm, a_one_shot_re_arms_itself_to_an_instant)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = reset_self_at;
-	probe_schedule(&probe, 5 * MS);
-	rig_advance(&rig, SECOND);
-	expect_eq(probe.answer, 0);
-	expect_eq(probe.runs, 2);
-	expect_eq(probe.ran_at_ns, RIG_START_NS + 77 * MS);
-	rig_close(&rig);
 }
 
 /* The last of several resets in one run is the one that counts; far away is as good as near. */
@@ -68,20 +51,40 @@ static void reset_self_many_times(struct probe *probe)
 	probe->answer |= tw_reset(probe->rig->service, tw_self(), 100 * DAY);
 }
 
-Test(runs_rearm, the_last_of_several_re_arms_counts)
+static void reset_then_cancel_self(struct probe *probe)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = reset_self_many_times;
-	probe_schedule(&probe, 5 * MS);
-	rig_advance(&rig, 99 * DAY);
-	expect_eq(probe.answer, 0);
-	expect_eq(probe.runs, 1);
-	rig_advance(&rig, 2 * DAY);
-	expect_eq(probe.runs, 2);
-	expect_eq(probe.ran_at_ns, RIG_START_NS + 5 * MS + 100 * DAY);
-	rig_close(&rig);
+	probe->answer = tw_reset(probe->rig->service, tw_self(), MS);
+	tw_cancel(probe->rig->service, tw_self());
+}
+
+static void reset_self_out_of_range(struct probe *probe)
+{
+	probe->answer = tw_reset(probe->rig->service, tw_self(), UINT64_MAX);
+}
+
+/* What the callback of a one-shot asks for in its run at 5 ms, and what comes of it. */
+Test(runs_rearm, comes_to_what_the_table_says)
+{
+	static const struct {
+		void (*act)(struct probe *probe);
+		int answer, runs;
+		uint64_t last_ns;
+		enum tw_fate fate;
+	} rows[] = {{reset_self_at, 0, 2, 77 * MS, TW_FATE_FIRED},
+		    {reset_self_many_times, 0, 2, 5 * MS + 100 * DAY, TW_FATE_FIRED},
+		    {reset_then_cancel_self, 0, 1, 5 * MS, TW_FATE_CANCELLED},
+		    {reset_self_out_of_range, -ERANGE, 1, 5 * MS, TW_FATE_FIRED}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		reopen_rig(NULL);
+		struct probe probe = PROBE(&rig, 1);
+		probe.act = rows[i].act;
+		probe_schedule_released(&probe, 5 * MS);
+		rig_advance(&rig, 500 * DAY);
+		expect_eq(probe.answer, rows[i].answer);
+		expect_eq(probe.runs, rows[i].runs);
+		expect_eq(probe.ran_at_ns, RIG_START_NS + rows[i].last_ns);
+		expect_released(&probe, rows[i].fate);
+	}
 }
 
 static void reset_self_forever(struct probe *probe)
@@ -91,8 +94,6 @@ static void reset_self_forever(struct probe *probe)
 
 Test(runs_rearm, re_arming_costs_no_memory)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = reset_self_forever;
 	probe_schedule(&probe, 0);
@@ -104,75 +105,11 @@ Test(runs_rearm, re_arming_costs_no_memory)
 	expect_eq(stats.pending, 1);
 	expect_gt(stats.runs, 10000);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
-}
-
-static void cancel_then_reset_self(struct probe *probe)
-{
-	tw_cancel(probe->rig->service, tw_self());
-	probe->answer = tw_reset(probe->rig->service, tw_self(), MS);
-}
-
-Test(runs_rearm, after_a_cancel_it_cannot_re_arm_itself)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2);
-	once.act = series.act = cancel_then_reset_self;
-	probe_schedule(&once, MS);
-	probe_schedule_every(&series, rate_of(MS, MS, 0));
-	rig_advance(&rig, SECOND);
-	expect_eq(once.answer, -ECANCELED);
-	expect_eq(series.answer, -ECANCELED);
-	expect_eq(rig.ran, 2);
-	rig_close(&rig);
-}
-
-static void reset_then_cancel_self(struct probe *probe)
-{
-	probe->answer = tw_reset(probe->rig->service, tw_self(), MS);
-	tw_cancel(probe->rig->service, tw_self());
-}
-
-Test(runs_rearm, a_cancel_takes_back_a_re_arm)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = reset_then_cancel_self;
-	probe_schedule_released(&probe, MS);
-	rig_advance(&rig, SECOND);
-	expect_eq(probe.answer, 0);
-	expect_eq(probe.runs, 1);
-	expect_eq(probe.releases, 1);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_GONE);
-	rig_close(&rig);
-}
-
-static void reset_self_out_of_range(struct probe *probe)
-{
-	probe->answer = tw_reset(probe->rig->service, tw_self(), UINT64_MAX);
-}
-
-Test(runs_rearm, a_re_arm_out_of_range_is_refused_and_the_timer_ends)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = reset_self_out_of_range;
-	probe_schedule_released(&probe, MS);
-	rig_advance(&rig, SECOND);
-	expect_eq(probe.answer, -ERANGE);
-	expect_eq(probe.runs, 1);
-	expect_released(&probe, TW_FATE_FIRED);
-	rig_close(&rig);
 }
 
 /* A re-armed timer is pending again, and a cancel from outside wins. */
 Test(runs_rearm, a_re_armed_one_shot_can_be_cancelled)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = reset_self_forever;
 	probe_schedule_released(&probe, MS);
@@ -185,5 +122,4 @@ Test(runs_rearm, a_re_armed_one_shot_can_be_cancelled)
 	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.cancelled, 1);
 	expect_eq(stats.fired, 0);
-	rig_close(&rig);
 }

@@ -9,15 +9,6 @@
 
 TestSuite(timer_release, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-Test(timer_release, follows_destroy_that_drops)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_released(&probe, MS);
-	reopen_rig(NULL);
-	expect_released(&probe, TW_FATE_DROPPED);
-	expect_eq(probe.runs, 0);
-}
-
 Test(timer_release, follows_close_that_runs)
 {
 	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2);
