@@ -22,26 +22,26 @@ void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine)
 	tw_add_relaxed(&slots->threads, 1);
 }
 
-static void refill(struct tw__slots *slots, struct tw__magazine *magazine)
+static int refill(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	uint32_t out[TW__MAGAZINE_MAX / 2];
-	uint32_t n = tw__slots_take(slots, magazine->capacity / 2, out);
-	for (uint32_t i = 0; i < n; i++)
+	int n = tw__slots_take(slots, magazine->capacity / 2, out);
+	for (int i = 0; i < n; i++)
 		tw__magazine_append(magazine, tw__slot_entry(slots, out[i]));
 	if (magazine->capacity < TW__MAGAZINE_MAX)
 		magazine->capacity *= 2;
+	return n;
 }
 
 /*
  * A thread whose timers use up all its slots but a few would have to look at each schedule. So more
  * come before the last one has gone.
  */
-bool tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
+int tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
 {
-	if (tw__magazine_count(magazine) < FEW_SLOTS)
-		refill(slots, magazine);
+	int r = tw__magazine_count(magazine) < FEW_SLOTS ? refill(slots, magazine) : 0;
 	set_limits(magazine);
-	return tw__magazine_count(magazine) > 0;
+	return tw__magazine_count(magazine) ? 0 : r;
 }
 
 /* The oldest n. */

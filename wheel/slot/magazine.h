@@ -42,8 +42,8 @@ void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine);
 /* Gives all its slots to the depot. */
 void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine);
 
-/* Sees to it that there is a slot. False: there is none to be had. */
-bool tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine);
+/* Sees to it that there is a slot. 0, -EAGAIN, -ENOMEM, as tw__slots_take. */
+int tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine);
 
 /* Makes room for a slot where there is none, and sets the limits anew. */
 void tw__magazine_make_room(struct tw__slots *slots, struct tw__magazine *magazine);

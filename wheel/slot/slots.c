@@ -256,23 +256,18 @@ static uint32_t take_mapped(struct tw__slots *slots, uint32_t want, uint32_t *ou
 	return tw__depot_take(&slots->depot, want, limit < mapped ? limit : mapped, out);
 }
 
-uint32_t tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out)
+int tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out)
 {
+	int refusal = -EAGAIN;
 	pthread_mutex_lock(&slots->lock); /* planted: depot_unlocked */
 	TW_ASSERT_LOCKED(&slots->lock);
 	uint32_t n = take_mapped(slots, want, out);
-	if (!n && tw_load_relaxed(&slots->mapped) < slots_limit(slots) && !map_slots(slots))
-		n = take_mapped(slots, want, out);
+	if (!n && tw_load_relaxed(&slots->mapped) < slots_limit(slots)) {
+		refusal = map_slots(slots);
+		n = refusal ? 0 : take_mapped(slots, want, out);
+	}
 	pthread_mutex_unlock(&slots->lock);
-	return n;
-}
-
-int tw__slots_refusal(struct tw__slots *slots)
-{
-	pthread_mutex_lock(&slots->lock);
-	bool unmapped = tw_load_relaxed(&slots->mapped) < slots_limit(slots);
-	pthread_mutex_unlock(&slots->lock);
-	return unmapped ? -ENOMEM : -EAGAIN;
+	return n ? (int)n : refusal;
 }
 
 void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n)

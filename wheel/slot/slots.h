@@ -201,12 +201,12 @@ int tw__slots_map_beside(struct tw__slots *slots, const struct tw__beside *besid
 /* Gives back the addresses and nothing else, in a forked child, where locks may be held. */
 void tw__slots_unmap(struct tw__slots *slots);
 
-/* Takes free slots out of the depot, up to `want`, as far as max_timers allows; gives n back. */
-uint32_t tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
+/*
+ * Takes free slots out of the depot, up to `want`; gives n back. How many, or -EAGAIN: max_timers
+ * are in use; -ENOMEM: no more can be mapped.
+ */
+int tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
 void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n);
-
-/* Why there was no slot: -EAGAIN: max_timers are in use; -ENOMEM: no more can be mapped. */
-int tw__slots_refusal(struct tw__slots *slots);
 
 /*
  * The entry of a slot that was just taken; its free word says the same generation from now on. Only

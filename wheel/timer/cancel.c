@@ -106,13 +106,16 @@ bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 	return release;
 }
 
+/* The fate of a timer that its schedule takes back. */
+enum { RETRACTED = -1 };
+
 /*
  * Ends a timer that waits. silently: its release is not called. False: the word has changed; *word
  * is what it is now.
  */
 static inline __attribute__((always_inline)) bool end(tw_service *service, struct tw__local *local,
-						      uint32_t slot, uint64_t *word,
-						      enum tw_fate fate, bool silently)
+						      uint32_t slot, uint64_t *word, int fate,
+						      bool silently)
 {
 	struct tw__slots *slots = &service->slots;
 	uint64_t was = *word, entry = tw__entry_make(slot, tw__word_generation(was)),
@@ -123,8 +126,9 @@ static inline __attribute__((always_inline)) bool end(tw_service *service, struc
 	if (tw_unlikely(!tw__word_cas_acq_rel(&slots->words[slot], word, ended)))
 		return false;
 	if (tw_unlikely(tw__word_state(ended) == TW__RELEASING)) {
-		tw__count_end(service, local, fate);
-		(void)tw__release(service, local, slot, tw__word_generation(was), fate);
+		tw__count_end(service, local, (enum tw_fate)fate);
+		(void)tw__release(service, local, slot, tw__word_generation(was),
+				  (enum tw_fate)fate);
 		return true;
 	}
 	if (was & TW__EXT) {
@@ -135,7 +139,10 @@ static inline __attribute__((always_inline)) bool end(tw_service *service, struc
 	if (fate == TW_FATE_CANCELLED) {
 		tw__cancelled(service, local, entry);
 	} else {
-		tw__count_end(service, local, fate);
+		if (fate == RETRACTED)
+			tw__magazine_count_scheduled(&local->magazine, -1);
+		else
+			tw__count_end(service, local, (enum tw_fate)fate);
 		give_slot_back(service, local, slot, tw__word_generation(was) + 1);
 	}
 	if (ext)
@@ -237,18 +244,29 @@ void tw__cancel_entry(tw_service *service, uint64_t entry)
 	TW_PROBE4(cancel, service, (uint32_t)entry, tw__entry_generation(entry), outcome);
 }
 
-bool tw__cancel_silently(tw_service *service, tw_timer timer)
+static bool end_silently(tw_service *service, uint64_t entry, int fate)
 {
-	uint64_t entry;
-	if (!tw__handle_entry(&service->slots, timer, &entry))
-		return false;
 	uint32_t slot = (uint32_t)entry;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1, WORD4 */
 	do {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_waits(word))
 			return false;
-	} while (!end(service, tw__local_of(service), slot, &word, TW_FATE_CANCELLED, true));
-	TW_PROBE4(cancel, service, slot, tw__entry_generation(entry), TW_CANCELLED);
+	} while (!end(service, tw__local_of(service), slot, &word, fate, true));
+	return true;
+}
+
+bool tw__retract(tw_service *service, uint64_t entry)
+{
+	return end_silently(service, entry, RETRACTED);
+}
+
+bool tw__cancel_silently(tw_service *service, tw_timer timer)
+{
+	uint64_t entry;
+	if (!tw__handle_entry(&service->slots, timer, &entry) ||
+	    !end_silently(service, entry, TW_FATE_CANCELLED))
+		return false;
+	TW_PROBE4(cancel, service, (uint32_t)entry, tw__entry_generation(entry), TW_CANCELLED);
 	return true;
 }
 

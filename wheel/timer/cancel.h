@@ -77,4 +77,7 @@ void tw__cancel_entry(tw_service *service, uint64_t entry);
  */
 bool tw__cancel_silently(tw_service *service, tw_timer timer);
 
+/* The same for a schedule that takes its timer back: neither that nor the end counts. */
+bool tw__retract(tw_service *service, uint64_t entry);
+
 #endif

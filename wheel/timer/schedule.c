@@ -30,6 +30,7 @@
 #include "mpsc/base/probes.h"
 #include "wheel/core/context.h"
 #include "wheel/core/wake.h"
+#include "wheel/timer/cancel.h"
 #include "wheel/timer/member.h"
 #include "wheel/timer/schedule_task.h"
 
@@ -91,36 +92,14 @@ static int refused(tw_service *service, struct tw__local *local, uint32_t ext, t
 	return error;
 }
 
-/*
- * Takes back a timer that was pushed into a service that has closed. 0: it has ended otherwise, or
- * is close's.
- */
-static int retract(tw_service *service, struct tw__local *local, uint64_t entry, tw_timer *out)
-{
-	uint32_t slot = (uint32_t)entry, ext = 0;
-	_Atomic uint64_t *at = &service->slots.words[slot];
-	uint64_t word = tw_load_acquire(at), seen = word;
-	do {
-		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_waits(word))
-			return 0;
-		seen = word;
-	} while (!tw__word_cas_acq_rel(at, &word, tw__word_next_free(seen)));
-	if (seen & TW__EXT) {
-		const struct tw__record *record = &service->slots.records[slot];
-		ext = tw_load_relaxed(&record->ext);
-		tw__group_leave(service, tw_load_relaxed(&record->group), slot);
-	}
-	tw__slot_put(&service->slots, &local->magazine, slot, tw__entry_generation(entry) + 1);
-	tw__magazine_count_scheduled(&local->magazine, -1);
-	return refused(service, local, ext, out, -ESHUTDOWN);
-}
-
 /* A push that found the driver asleep, or the service closed. What the call returns. */
 static __attribute__((noinline)) int after_push(tw_service *service, struct tw__local *local,
 						uint64_t entry, tw_timer *out)
 {
 	bool closed = tw__gate_refuses(tw__gate_look_after_push(&service->gate));
-	int r = closed ? retract(service, local, entry, out) : 0;
+	/* else it has ended otherwise, or is close's */
+	int r =
+	    closed && tw__retract(service, entry) ? refused(service, local, 0, out, -ESHUTDOWN) : 0;
 	/* also if closed: the lane holds an entry, which must be met if the timer is close's */
 	tw__wake(service);
 	return r;
@@ -261,9 +240,8 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 		return refused(service, NULL, 0, out, -ENOMEM);
 	if (!r && !tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))
 		r = tw__lane_grow(&local->lane, SCHEDULE_ENTRIES, &grew);
-	if (!r && !tw__magazine_has_one(&local->magazine) &&
-	    !tw__magazine_look(&service->slots, &local->magazine))
-		r = tw__slots_refusal(&service->slots);
+	if (!r && !tw__magazine_has_one(&local->magazine))
+		r = tw__magazine_look(&service->slots, &local->magazine);
 	if (tw_unlikely(r))
 		return refused(service, local, a->ext, out, r);
 

@@ -13,7 +13,7 @@
 /* A free slot, as an entry; not counted. 0: there is none. */
 static uint64_t take(struct tw__slots *slots, struct tw__magazine *magazine)
 {
-	if (!tw__magazine_has_one(magazine) && !tw__magazine_look(slots, magazine))
+	if (!tw__magazine_has_one(magazine) && tw__magazine_look(slots, magazine))
 		return 0;
 	uint64_t entry = tw__magazine_peek(magazine, 0);
 	tw__magazine_take(magazine, 1);
