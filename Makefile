@@ -54,7 +54,7 @@ opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 # Who links the archive with -Wl,--gc-sections gets the functions alone that the program needs.
 sections := -ffunction-sections
-common := -std=c11 -D_GNU_SOURCE $(warn) -g1 -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
+common := -std=c11 -D_GNU_SOURCE $(warn) -g1 -fPIC -fvisibility=protected -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
 # Callbacks of tests leave most of what they are given.
 test_warn := -Wno-unused-parameter
 hash := \#
@@ -83,11 +83,20 @@ Q    := $(if $(filter 1,$(V)),,@)
 say   = $(if $(filter 1,$(V)),,@echo "  $(1)	$@";)
 
 comma   := ,
-rooms   := mpsc wheel executor
-lib_c   := $(shell find $(rooms) -name '*.c' | LC_ALL=C sort)
-lib_o   := $(lib_c:%.c=$B/%.o)
-lib     := $B/libtickwheel.a
-shared  := $B/libtickwheel.so.$(SOVERSION)
+# Two libraries: the core, and the layers that stand on it.
+layer_rooms := $(addprefix executor/,action base limiter monitor scheduler semaphore sim strand)
+core_rooms  := mpsc wheel $(filter-out $(layer_rooms),$(wildcard executor/*))
+sources  = $(shell find $(1) -name '*.c' | LC_ALL=C sort)
+core_o   := $(patsubst %.c,$B/%.o,$(call sources,$(core_rooms)))
+layers_o := $(patsubst %.c,$B/%.o,$(call sources,$(layer_rooms)))
+lib_o    := $(core_o) $(layers_o)
+# Parts of the core that have no state: each shared library has its own.
+common_o := $(addprefix $B/mpsc/base/,assert.o futex.o histogram.o spinlock.o struct_read.o text.o)
+lib      := $B/libtickwheel.a
+layers   := $B/libtickwheel-layers.a
+# What a program links that may use both.
+archives := $(layers) $(lib)
+shared   := $B/libtickwheel.so $B/libtickwheel-layers.so
 
 # An example or bench is a file, or a folder whose files make one program.
 example_c    = $(filter-out $(loop_lacks:%=examples/loop_%.c),$(wildcard examples/*.c))
@@ -101,8 +110,8 @@ example_bins = $(patsubst examples/%.c,$B/bin/%,$(example_c)) \
 
 ##@ Build and run
 
-all: deps-build ## the library, static and shared
-	$(again) $(lib) $B/libtickwheel.so MODE=$(MODE)
+all: deps-build ## both libraries, static and shared
+	$(again) $(archives) $(shared) MODE=$(MODE)
 
 # The lists come from the lines "##@ HEADING" and "TARGET: ... ## TEXT" of all makefiles.
 help: ## this list
@@ -137,27 +146,34 @@ $B/%.o: %.c $B/flags
 	$(call say,cc)$(CC) $(common) $(flags_$*) $(if $(filter test/%,$*),$(test_warn),$(sections)) $(CFLAGS) \
 		-c -o $@ $<
 
-$(lib): $(lib_o)
+$(lib): $(core_o)
+$(layers): $(layers_o)
+$(archives):
 	$(call say,ar)rm -f $@ && ar qcs $@ $^
 
-$B/libtickwheel.so: $(shared)
+$(shared): %.so: %.so.$(SOVERSION)
 	@ln -sf $(<F) $@
 
-$(shared): $(lib_o) packaging/tickwheel.map
-	$(call say,ld)$(CC) $(links) -shared -Wl,-soname,$(@F) -Wl,--version-script=packaging/tickwheel.map \
-		-Wl,-z,nodelete -Wl,-z,relro,-z,now,-z,noexecstack -Wl,-z,defs $(CFLAGS) -o $@ $(lib_o) $(ck_libs)
+link_shared = $(CC) $(links) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(filter %.map,$^) \
+	-Wl,-z,nodelete -Wl,-z,relro,-z,now,-z,noexecstack -Wl,-z,defs $(CFLAGS) -o $@ $(filter %.o,$^)
+
+$B/libtickwheel.so.$(SOVERSION): $(core_o) packaging/tickwheel.map
+	$(call say,ld)$(link_shared) $(ck_libs)
+
+$B/libtickwheel-layers.so.$(SOVERSION): $(layers_o) $(common_o) packaging/layers.map $B/libtickwheel.so
+	$(call say,ld)$(link_shared) -L$B -ltickwheel
 
 # ------------------------------------------------------------------ programs
 
 .SECONDEXPANSION:
 program_o = $(patsubst %.c,$B/%.o,$(or $(wildcard $(1)/*.c),$(1).c))
 
-$B/bin/%: $$(call program_o,examples/%) $(lib)
+$B/bin/%: $$(call program_o,examples/%) $(archives)
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) $(libs_$(*:loop_%=%)) -lm
 
 # A service and callbacks whose names need escapes, for test/examples/metrics.sh.
-$B/test/examples/metrics: $B/test/examples/metrics.o $(lib)
+$B/test/examples/metrics: $B/test/examples/metrics.o $(archives)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
 
 # Event loops of other libraries: examples/loop_NAME.c is built if library NAME is installed.
@@ -188,9 +204,9 @@ $B/bench/peers: FORCE
 
 $B/bench/candidate.o: $B/bench/peers
 
-$B/bench/bench: $(bench_o) $(lib) $B/bench/peers
+$B/bench/bench: $(bench_o) $(archives) $B/bench/peers
 	$(if $(bench_lacks),@echo "bench: not found$(comma) and left out: $(bench_lacks)")
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(lib) $(ck_libs) \
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(archives) $(ck_libs) \
 		$(bench_libs) -lm
 
 # ------------------------------------------------------------------ to run
@@ -200,13 +216,14 @@ demo: installed-build+demo ## an HTTP server under load whose timeouts are tickw
 	$(Q)examples/server/demo.py $B/bin/server
 
 test: installed-build+test ## headers, examples, README, unit, model and service tests; two minutes
-	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/package/loaded \
+	$(again) $(archives) $(shared) $(example_bins) $B/test/unit/run $B/test/package/loaded \
 		$B/test/package/plugin.so $B/test/examples/metrics $B/test/contract/answers $B/plain/misuses
-	$(again) build/recipes/libtickwheel.a MODE=recipes
+	$(again) build/recipes/libtickwheel-layers.a build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/lint/headers.sh
-	$(Q)CC="$(CC)" test/examples/readme.sh $(lib) "$(ck_libs)" $B
-	$(Q)CC="$(CC)" CXX="$(CXX)" test/examples/docs.sh $(lib) "$(ck_libs)" $B
-	$(Q)CC="$(CC)" test/examples/recipes.sh build/recipes/libtickwheel.a "$(ck_libs)" $B
+	$(Q)CC="$(CC)" test/examples/readme.sh $(layers) "$(lib) $(ck_libs)" $B
+	$(Q)CC="$(CC)" CXX="$(CXX)" test/examples/docs.sh $(layers) "$(lib) $(ck_libs)" $B
+	$(Q)CC="$(CC)" test/examples/recipes.sh build/recipes/libtickwheel-layers.a \
+		"build/recipes/libtickwheel.a $(ck_libs)" $B
 	$(if $(loop_lacks),@echo "examples: not found$(comma) and left out: $(loop_lacks)")
 	$(Q)test/examples/run.sh $B/bin
 	$(Q)test/examples/metrics.sh $B/bin/server $B/test/examples/metrics

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "bench/candidate.h"
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 struct layer {
 	tw_pool *pool;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 enum { REQUESTS = 300, PAGES = 1000 };
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <tickwheel.h>
+#include <tickwheel/layers.h>
 
 enum { FAILURES = 5 };
 

@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <tickwheel.h>
+#include <tickwheel/layers.h>
 
 enum { CONNECTIONS = 4, QUERIES = 20 };
 

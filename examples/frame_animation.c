@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 enum { FPS = 60, WIDTH = 40 };
 

@@ -7,7 +7,7 @@
  */
 #include <stdatomic.h>
 #include <stdio.h>
-#include <tickwheel.h>
+#include <tickwheel/layers.h>
 
 enum { MEGABYTES = 64, SMALL = 4, LARGE = 60, PICTURES = 200, LARGE_AT = 50 };
 

@@ -10,7 +10,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <tickwheel.h>
+#include <tickwheel/layers.h>
 
 enum { CLIENTS = 4, NOT_FOUND = 404, TOO_MANY = 429, ERROR = 500, OK = 200 };
 

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <tickwheel.h>
+#include <tickwheel/layers.h>
 
 enum { CONNECTIONS = 50, REQUESTS = 2000, SEEDS = 200 };
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 struct connection {
 	tw_strand *strand;

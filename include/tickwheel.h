@@ -165,22 +165,15 @@
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H
 
-#include "tickwheel/action.h"
 #include "tickwheel/clock.h"
 #include "tickwheel/context.h"
 #include "tickwheel/executor.h"
 #include "tickwheel/group.h"
-#include "tickwheel/job.h"
-#include "tickwheel/limiter.h"
 #include "tickwheel/manual.h"
 #include "tickwheel/misuse.h"
 #include "tickwheel/pool.h"
-#include "tickwheel/scheduler.h"
-#include "tickwheel/semaphore.h"
 #include "tickwheel/service.h"
-#include "tickwheel/sim.h"
 #include "tickwheel/stats.h"
-#include "tickwheel/strand.h"
 #include "tickwheel/task.h"
 #include "tickwheel/timer.h"
 #include "tickwheel/version.h"

@@ -1,6 +1,7 @@
 /*
- * tickwheel for C++17: services, timers, groups, strands, limiters and schedulers as objects, any
- * callable as a callback, std::chrono durations. Header only; the rules of tickwheel.h hold.
+ * tickwheel for C++17: services, timers and groups as objects, any callable as a callback,
+ * std::chrono durations. Strands, limiters and schedulers are in tickwheel/layers.hpp. Header only;
+ * the rules of tickwheel.h hold.
  *
  *     tickwheel::service service;
  *     tickwheel::timer timeout = service.schedule(30s, [&] { connection.close(); });
@@ -46,10 +47,7 @@
 #include "tickwheel/cpp/after.hpp"
 #include "tickwheel/cpp/base.hpp"
 #include "tickwheel/cpp/group.hpp"
-#include "tickwheel/cpp/limiter.hpp"
-#include "tickwheel/cpp/scheduler.hpp"
 #include "tickwheel/cpp/service.hpp"
-#include "tickwheel/cpp/strand.hpp"
 #include "tickwheel/cpp/timer.hpp"
 
 #endif

@@ -1,13 +1,15 @@
-# Writes the pages, from model.awk's arrays. -v dir=, version=, examples= (a file of examples.awk).
+# Writes the pages, from model.awk's arrays. -v dir=, version=, examples= (a file of examples.awk), layers= (the headers
+# that <tickwheel/layers.h> includes).
 
 # ---- the pages
 
-function head(file, title, section, about) {
+function head(file, title, section, about, header) {
 	printf ".\\\" made from include/tickwheel\n.TH %s %s \"\" \"tickwheel %s\" \"tickwheel\"\n", toupper(title),
 		section,
 		version >file
 	printf ".SH NAME\n%s \\- %s\n", title, escaped(about) >file
-	printf ".SH SYNOPSIS\n.nf\n.B #include <tickwheel.h>\n" >file
+	printf ".SH SYNOPSIS\n.nf\n.B #include <%s>\n",
+		index(layers, " " header " ") ? "tickwheel/layers.h" : "tickwheel.h" >file
 }
 
 # The first sentence of a text, without the period, for NAME.
@@ -100,7 +102,7 @@ function write_return_value(name, file) {
 
 function write_function(name,    file, text) {
 	file = dir "/man3/" name ".3"
-	head(file, name, 3, about_function(name))
+	head(file, name, 3, about_function(name), header_of[name])
 	printf ".PP\n%s", bold(declaration_of[name]) >file
 	printf ".fi\n.SH DESCRIPTION\n%s", roff_section(details[name]) >file
 	if (name in struct_of)
@@ -156,7 +158,7 @@ function about_type(name,    s) {
 
 function write_type(name,    file) {
 	file = dir "/man3/" name ".3"
-	head(file, name, 3, about_type(name))
+	head(file, name, 3, about_type(name), header_of[name])
 	if (kind[name] != "type")
 		printf ".PP\n.B %s %s;\n", kind[name], name >file
 	else
@@ -198,7 +200,7 @@ function write_header_page(h,    file, about, text) {
 	file = dir "/man7/tickwheel_" h ".7"
 	about = opening[h]
 	sub(/^[A-Za-z ]*: /, "", about)
-	head(file, "tickwheel_" h, 7, tolower(substr(about, 1, 1)) substr(first_sentence(about), 2))
+	head(file, "tickwheel_" h, 7, tolower(substr(about, 1, 1)) substr(first_sentence(about), 2), h)
 	text = opening[h]
 	printf ".fi\n.SH DESCRIPTION\n%s", roff_section(text) >file
 	write_lists(h, file)

@@ -26,9 +26,10 @@ cat $headers | grep -oE 'tw_[a-z_]+' | sort -u >"$work/names"
 awk -v names="$work/names" -f man/examples.awk \
 	$(ls examples/*.c examples/*/*.c docs/guide.md docs/*.md | awk '!seen[$0]++') \
 	>"$work/examples"
+layers=$(sed -n 's/^#include "\([a-z]*\)\.h"$/\1/p' include/tickwheel/layers.h | paste -sd' ')
 # shellcheck disable=SC2086
-awk -v dir="$dir" -v version="$2" -v examples="$work/examples" -f man/text.awk -f man/model.awk -f man/parse.awk \
-	-f man/pages.awk $headers
+awk -v dir="$dir" -v version="$2" -v examples="$work/examples" -v layers=" $layers layers " \
+	-f man/text.awk -f man/model.awk -f man/parse.awk -f man/pages.awk $headers
 awk -v version="$2" -f man/text.awk -f man/recipes.awk docs/guide.md >"$dir/man7/tickwheel_recipes.7"
 if [ -s "$dir/man7/tickwheel_recipes.7" ]; then
 	printf '.TP\n.BR tickwheel_recipes (7)\nWhat people do with timers, as code.\n' >>"$dir/list"

@@ -23,7 +23,7 @@ places = PREFIX='$(PREFIX)' libdir='$(libdir)' includedir='$(includedir)' \
 # Checks that all places can be written before it builds or copies anything.
 install: deps-build ## library, headers, manual, pkg-config and CMake files; PREFIX=/usr/local, DESTDIR=
 	$(Q)$(places) packaging/install.sh --check
-	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
+	$(again) $(archives) $(shared) man MODE=$(MODE)
 	$(Q)$(places) packaging/install.sh
 
 uninstall: ## removes the installed files (same knobs)
@@ -45,21 +45,21 @@ deb: deps-deb ## Debian packages of this tree, source and binary, in build/deb
 	@ls build/deb/*.deb
 
 check-install: deps-build+test+install ## installs, builds programs and examples against it, moves the tree, uninstalls
-	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
+	$(again) $(archives) $(shared) man MODE=$(MODE)
 	$(Q)test/package/deps.sh
 	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/package/install.sh $B
 	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/package/moved.sh $B
 	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/package/tsan.sh $B
 
 check-man: deps-build+man ## the manual has every function, and mandoc finds no fault
-	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
-	$(Q)CC='$(CC)' test/lint/man.sh build/man $B/libtickwheel.so
+	$(again) $(archives) $(shared) man MODE=$(MODE)
+	$(Q)CC='$(CC)' test/lint/man.sh build/man $(shared)
 
 check-musl: deps-musl ## the static library and examples, with musl
 	$(Q)MAKE='$(MAKE)' test/system/musl.sh build/musl
 
 check-meson: deps-build+meson ## meson builds, tests and installs the library, and takes this tree as a subproject
-	$(again) $B/libtickwheel.so MODE=$(MODE)
+	$(again) $(shared) MODE=$(MODE)
 	$(Q)CC='$(CC)' test/package/meson.sh $B
 
 check-ports: deps-build+meson ## vcpkg's portfile and Conan's recipe, run by stand-ins

@@ -51,21 +51,24 @@ put() {
 }
 
 install -d "$to_lib/pkgconfig" "$to_lib/cmake/tickwheel" "$to_include/tickwheel/cpp" "$to_data" "$to_doc"
-put 644 "$LIBRARY/libtickwheel.a" "$to_lib/libtickwheel.a"
-put 755 "$LIBRARY/libtickwheel.so.$SOVERSION" "$to_lib/libtickwheel.so.$VERSION"
-ln -sfn "libtickwheel.so.$VERSION" "$to_lib/libtickwheel.so.$SOVERSION"
-ln -sfn "libtickwheel.so.$SOVERSION" "$to_lib/libtickwheel.so"
+for name in libtickwheel libtickwheel-layers; do
+	put 644 "$LIBRARY/$name.a" "$to_lib/$name.a"
+	put 755 "$LIBRARY/$name.so.$SOVERSION" "$to_lib/$name.so.$VERSION"
+	ln -sfn "$name.so.$VERSION" "$to_lib/$name.so.$SOVERSION"
+	ln -sfn "$name.so.$SOVERSION" "$to_lib/$name.so"
+done
 
 put 644 packaging/tsan.supp "$to_data/tsan.supp"
 
-rm -f "$to_include/tickwheel"/*.h "$to_include/tickwheel/cpp"/* # a header that the new version no longer has
+rm -f "$to_include/tickwheel"/*.h* "$to_include/tickwheel/cpp"/* # a header that the new version no longer has
 for header in include/*.h include/*.hpp; do
 	[ ! -e "$header" ] || put 644 "$header" "$to_include/$(basename "$header")"
 done
-for header in include/tickwheel/*.h; do put 644 "$header" "$to_include/tickwheel/$(basename "$header")"; done
+for header in include/tickwheel/*.h*; do put 644 "$header" "$to_include/tickwheel/$(basename "$header")"; done
 for header in include/tickwheel/cpp/*; do put 644 "$header" "$to_include/tickwheel/cpp/$(basename "$header")"; done
 
 fill packaging/tickwheel.pc.in "$to_lib/pkgconfig/tickwheel.pc"
+fill packaging/tickwheel-layers.pc.in "$to_lib/pkgconfig/tickwheel-layers.pc"
 fill packaging/tickwheelConfig.cmake.in "$to_lib/cmake/tickwheel/tickwheelConfig.cmake"
 fill packaging/tickwheelConfigVersion.cmake.in "$to_lib/cmake/tickwheel/tickwheelConfigVersion.cmake"
 

@@ -13,8 +13,10 @@ fi
 for page in "$to_man"/man[1-9]/tw_* "$to_man"/man[1-9]/tickwheel*; do
 	[ ! -e "$page" ] || ! grep -q tickwheel "$page" || rm -f "$page"
 done
-rm -f "$to_lib"/libtickwheel.a "$to_lib"/libtickwheel.so "$to_lib"/libtickwheel.so.[0-9]* \
-	"$to_lib/pkgconfig/tickwheel.pc"
+for name in libtickwheel libtickwheel-layers; do
+	rm -f "$to_lib/$name.a" "$to_lib/$name.so" "$to_lib/$name".so.[0-9]*
+done
+rm -f "$to_lib/pkgconfig/tickwheel.pc" "$to_lib/pkgconfig/tickwheel-layers.pc"
 rm -f "$to_include/tickwheel.h" "$to_include"/tickwheel*.hpp
 rm -rf "$to_include/tickwheel" "$to_lib/cmake/tickwheel"
 rm -f "$to_data/tsan.supp"

@@ -4,7 +4,7 @@ cache_o   := $(patsubst %.c,$B/%.o,$(wildcard examples/cache/*.c))
 tickcache := $B/cache/tickcache
 cache_tests := $(patsubst test/examples/cache/%.c,$B/cache/%,$(wildcard test/examples/cache/*.c))
 
-$(tickcache): $(cache_o) $(lib)
+$(tickcache): $(cache_o) $(archives)
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 

@@ -3,7 +3,7 @@
 durable_o := $(patsubst %.c,$B/%.o,$(wildcard examples/durable/*.c))
 durable   := $B/durable/durable
 
-$(durable): $(durable_o) $(lib)
+$(durable): $(durable_o) $(archives)
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lhiredis
 

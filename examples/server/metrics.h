@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 /* *text is the caller's to free. False: out of memory. */
 bool metrics(tw_service *service, char **text, size_t *length);

@@ -1,6 +1,6 @@
 /*
- * An item: what an object runs for its user, with a handle that stays safe (handles.h), a context, a
- * release, a delay and a period. 128 bytes; a plain item, which has nothing of these, touches the
+ * An item: what an object runs for its user, with a handle that stays safe (handles.h), a context,
+ * a release, a delay and a period. 128 bytes; a plain item, which has nothing of these, touches the
  * first 64 only. An object whose items hold more begins their struct with an item.
  *
  * A delay is a timer that the driver runs. Its callback pushes the item into its object's inbox and
@@ -122,7 +122,7 @@ static inline void tw__item_put(struct tw__nodes *nodes, struct tw__item *item,
 		tw__node_put(nodes, &item->node);
 }
 
-/* The owner's item of that handle. NULL: it has ended, or never was. The lock is held. */
+/* Finds the owner's item by its handle. NULL: it has ended, or never was. The lock is held. */
 struct tw__item *tw__item_find(const struct tw__nodes *nodes, const struct tw__object *owner,
 			       uint64_t handle);
 
@@ -147,7 +147,7 @@ bool tw__item_arrives(struct tw__nodes *nodes, struct tw__item *item);
 /* ------------------------------------------------------------------------ delays */
 
 /*
- * Has it come into the inbox when it is due. flags: TW_TASK_AT: when_ns is an instant, else a
+ * Brings it into the inbox when it is due. flags: TW_TASK_AT: when_ns is an instant, else a
  * delay. The lock is held. Returns as tw__object_delay.
  */
 int tw__item_delay(struct tw__item *item, uint32_t flags, uint64_t when_ns);

@@ -22,8 +22,8 @@
  *   any           CLOSED          close, the lock held  or; stays
  *
  * Pairing table
- *   OBJECT1  word: CAS acq_rel (push) -> and seq_cst (take): what the pusher wrote into the link and
- *       before. Without it the runner reads an item that is not complete.
+ *   OBJECT1  word: CAS acq_rel (push) -> and seq_cst (take): what the pusher wrote, into the link
+ *       and before. Without it the runner reads an item that is not complete.
  *   OBJECT2  ACTIVE, a link: CAS acq_rel (push) -> CAS acq_rel (rest): what is pushed before makes
  *       rest fail, what is pushed after raises ACTIVE and submits. Without it something stays in
  *       the inbox with nobody to run it.
@@ -156,13 +156,14 @@ void tw__object_breathe(struct tw__object *object, unsigned *steps);
 bool tw__object_close(struct tw__object *object);
 
 /*
- * The creator drops the object, in which nothing new begins. If a pool is its executor, and the caller is none
- * of its workers and not inside a callback, waits until the runner and the calls have returned: the
- * pool may be closed next. Elsewhere the last user frees it. The lock is held, and released here.
+ * The creator drops the object, in which nothing new begins. If a pool is its executor, and the
+ * caller is none of its workers and not inside a callback, waits until the runner and the calls
+ * have returned: the pool may be closed next. Elsewhere the last user frees it. The lock is held,
+ * and released here.
  */
 void tw__object_destroy(struct tw__object *object);
 
-/* In a forked child: frees the object at once, and answers true. Else false. */
+/* In a forked child: frees the object, and returns true. Else false. */
 bool tw__object_destroy_forked(struct tw__object *object);
 
 /* ------------------------------------------------------------------------ inbox */
@@ -251,7 +252,7 @@ static inline bool tw__object_rest(struct tw__object *object)
 /* ----------------------------------------------------------------------- delays */
 
 /*
- * Has the driver call fn(arg) at an instant of the service's clock (flags: TW_TASK_AT), or after a
+ * Lets the driver call fn(arg) at an instant of the service's clock (flags: TW_TASK_AT), or after a
  * delay. The delay is a user of the object. fn runs no user code; it does one of two things:
  *   - push something that a user brings, and the taker drops the user;
  *   - take the lock, look whether the delay is still wanted, and drop the user.

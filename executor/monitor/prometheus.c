@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tickwheel/pool.h"
+#include "tickwheel/prometheus.h"
 #include "mpsc/base/cancel.h"
 #include "tickwheel/version.h"
 #include "mpsc/base/histogram.h"

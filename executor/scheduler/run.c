@@ -37,7 +37,7 @@ void tw__scheduler_unlock(tw_scheduler *scheduler, uint32_t n)
 	const struct tw_scheduler_config *config = &scheduler->config;
 	TW_ASSERT_TINY_LOCKED(&object->lock);
 	TW_ASSERT(!scheduler->tasks.count || !tw__scheduler_closed(scheduler) ||
-		  object->releasing); /* a close drops what waits */
+		  object->releasing); /* a close drops all tasks */
 	if (scheduler->host != TW__HOST_IDLE || !scheduler->tasks.count ||
 	    tw__scheduler_closed(scheduler)) {
 		tw__object_drop(object, n);

@@ -25,7 +25,8 @@ class TickwheelConan(ConanFile):
 
     # What the build needs of the tree, which is two folders up.
     tree = ("meson.build", "meson_options.txt", "LICENSE", "include/*", "mpsc/*", "wheel/*", "executor/*",
-            "packaging/*.in", "packaging/*.map", "packaging/version.sh", "examples/request_timeout.c")
+            "packaging/*.in", "packaging/*.map", "packaging/*.supp", "packaging/version.sh",
+            "examples/request_timeout.c")
 
     def _root(self):
         return os.path.join(self.recipe_folder, "..", "..")
@@ -70,7 +71,12 @@ class TickwheelConan(ConanFile):
         rmdir(self, os.path.join(self.package_folder, "lib", "cmake"))
 
     def package_info(self):
-        self.cpp_info.libs = ["tickwheel"]
-        self.cpp_info.system_libs = ["ck", "pthread"]
-        self.cpp_info.set_property("cmake_target_name", "tickwheel::tickwheel")
-        self.cpp_info.set_property("pkg_config_name", "tickwheel")
+        core, layers = self.cpp_info.components["core"], self.cpp_info.components["layers"]
+        core.libs = ["tickwheel"]
+        core.system_libs = ["ck", "pthread"]
+        core.set_property("cmake_target_name", "tickwheel::tickwheel")
+        core.set_property("pkg_config_name", "tickwheel")
+        layers.libs = ["tickwheel-layers"]
+        layers.requires = ["core"]
+        layers.set_property("cmake_target_name", "tickwheel::layers")
+        layers.set_property("pkg_config_name", "tickwheel-layers")

@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 #define MS TW_MILLISECOND
 #define TOO_LONG (TW_MAX_DELAY_NS + 1)

@@ -18,38 +18,38 @@ asio_all  := $(patsubst test/cpp/asio/%.cpp,%,$(wildcard test/cpp/asio/*.cpp))
 asio_dir  := $B/test/cpp/asio
 asio_bins := $(if $(has_asio),$(asio_all:%=$(asio_dir)/%.ours) $(asio_all:%=$(asio_dir)/%.theirs))
 
-$B/test/cpp/%.17: test/cpp/%.cpp $(lib) $B/flags
+$B/test/cpp/%.17: test/cpp/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++17) -o $@ $< $(lib) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++17) -o $@ $< $(archives) $(ck_libs)
 
 # GCC 12 thinks that std::stop_source reads itself.
-$B/test/cpp/%.20: test/cpp/%.cpp $(lib) $B/flags
+$B/test/cpp/%.20: test/cpp/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized $(wraps_$*) -o $@ $< $(lib) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized $(wraps_$*) -o $@ $< $(archives) $(ck_libs)
 
-$B/test/cpp/%.noexcept: test/cpp/%.cpp $(lib) $B/flags
+$B/test/cpp/%.noexcept: test/cpp/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++17 -fno-exceptions) -o $@ $< $(lib) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++17 -fno-exceptions) -o $@ $< $(archives) $(ck_libs)
 
 # asio's own headers have an uninitialized value at -O1.
-$B/test/cpp/asio/%.ours: test/cpp/asio/%.cpp $(lib) $B/flags
+$B/test/cpp/asio/%.ours: test/cpp/asio/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized -o $@ $< $(lib) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized -o $@ $< $(archives) $(ck_libs)
 
 $B/test/cpp/asio/%.theirs: test/cpp/asio/%.cpp $B/flags
 	@mkdir -p $(@D)
 	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized -DWITH_STEADY_TIMER -o $@ $<
 
-$B/bench/cpp/asio_timer: bench/cpp/asio_timer.cpp $(lib) $B/flags
+$B/bench/cpp/asio_timer: bench/cpp/asio_timer.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++17) -o $@ $< $(lib) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++17) -o $@ $< $(archives) $(ck_libs)
 
 # Examples in C++; those named asio_* are built if asio is installed.
 example_cpp := $(filter-out $(if $(has_asio),,examples/asio_%),$(wildcard examples/*.cpp))
 example_bins += $(example_cpp:examples/%.cpp=$B/bin/%)
-$(example_cpp:examples/%.cpp=$B/bin/%): $B/bin/%: examples/%.cpp $(lib) $B/flags
+$(example_cpp:examples/%.cpp=$B/bin/%): $B/bin/%: examples/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++20) -o $@ $< $(lib) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++20) -o $@ $< $(archives) $(ck_libs)
 
 .PHONY: test-cpp check-cpp bench-asio
 

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tickwheel.hpp"
+#include "tickwheel/layers.hpp"
 
 using namespace std::chrono_literals;
 

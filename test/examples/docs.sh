@@ -6,7 +6,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-[ $# -gt 0 ] || set -- build/release/libtickwheel.a -lck build/release
+[ $# -gt 0 ] || set -- build/release/libtickwheel-layers.a "build/release/libtickwheel.a -lck" build/release
 [ $# -eq 3 ] || { echo "usage: docs.sh [LIB CK_LIBS BUILD_DIR]" >&2; exit 2; }
 lib=$1
 ck_libs=$2
@@ -51,9 +51,9 @@ for source in "$dir"/*.program.* "$dir"/*.part.*; do
 		-pthread >"$dir/out" 2>&1 ;;
 	*.program.cpp) ${CXX:-c++} -std=$std $strict -o "$source.bin" "$source" "$lib" $ck_libs \
 		-pthread >"$dir/out" 2>&1 ;;
-	*.part.c) ${CC:-cc} -std=gnu11 $strict -include stdlib.h -include tickwheel.h -c -o "$dir/part.o" \
+	*.part.c) ${CC:-cc} -std=gnu11 $strict -include stdlib.h -include tickwheel/layers.h -c -o "$dir/part.o" \
 		"$source" >"$dir/out" 2>&1 ;;
-	*.part.cpp) ${CXX:-c++} -std=$std $strict -include tickwheel.hpp -c -o "$dir/part.o" \
+	*.part.cpp) ${CXX:-c++} -std=$std $strict -include tickwheel/layers.hpp -c -o "$dir/part.o" \
 		"$source" >"$dir/out" 2>&1 ;;
 	esac || fail "does not compile: $(sed -n 's/^#line //p' "$source")"
 	case $source in

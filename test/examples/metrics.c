@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 enum { BYTES = 255 };
 

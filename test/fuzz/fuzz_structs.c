@@ -9,7 +9,7 @@
 
 #include "test/fuzz/input.h"
 
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 static uint64_t seed = 1;
 

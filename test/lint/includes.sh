@@ -24,8 +24,9 @@ fail() {
 # Lowest first. A file may include and call what is in its own folder and in the folders that this list names before it.
 folders='mpsc/base mpsc
 	wheel wheel/slot wheel/core wheel/timer wheel/group wheel/run wheel/driver wheel/service
-	executor/pool executor/base executor/strand executor/limiter executor/scheduler executor/action
-	executor/semaphore executor/manual executor/monitor executor executor/sim'
+	executor/pool executor/manual executor
+	executor/base executor/strand executor/limiter executor/scheduler executor/action
+	executor/semaphore executor/sim executor/monitor'
 
 find mpsc wheel executor -name '*.[ch]' | sort >"$work/files"
 
@@ -51,6 +52,7 @@ standard='assert complex ctype errno fenv float inttypes iso646 limits locale ma
 : >"$work/names"
 for name in $standard; do echo "<$name.h>" >>"$work/names"; done
 (cd include && find . -name '*.h') | sed 's|^\./\(.*\)|"\1"|; p; s|"tickwheel/|"|' >>"$work/names"
+echo '"../tickwheel.h"' >>"$work/names"
 find include -name '*.h' -exec sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*//p' {} + |
 	sed 's/[[:space:]]*\/\*.*//' | sort -u | grep -vxFf "$work/names" >"$work/found" || true
 [ ! -s "$work/found" ] || fail "public headers include more than each other and the C standard library"

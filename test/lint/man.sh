@@ -1,8 +1,8 @@
 #!/bin/sh
-# man.sh DIR LIBRARY: the manual in DIR is whole.
+# man.sh DIR LIBRARY...: the manual in DIR is whole.
 #
-#   - each function that LIBRARY exports, and each public struct and enum, has a page with its sections; a function's
-#     has EXAMPLES, so each function is used in a program or page that the tests compile
+#   - each function that the libraries export, and each public struct and enum, has a page with its sections; that of a
+#     function has EXAMPLES, so each function is used in a program or page that the tests compile
 #   - the prototype of a page, as a reader sees it, is the header's: the compiler compares them
 #   - pages and the overview refer to pages that exist
 #   - apropos finds the words that people look for
@@ -15,8 +15,9 @@ cd "$(dirname "$0")/../.."
 LC_ALL=C
 export LC_ALL
 
-[ $# -eq 2 ] || { echo "usage: man.sh DIR LIBRARY" >&2; exit 2; }
+[ $# -ge 2 ] || { echo "usage: man.sh DIR LIBRARY..." >&2; exit 2; }
 dir=$1
+shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -37,8 +38,9 @@ for page in "$dir"/man3/*.3 "$dir"/man7/*.7; do
 	shown "$page" >"$work/text/$(basename "$page")"
 done
 
-nm -D --defined-only "$2" | awk '$2 == "T" && $3 ~ /^tw_/ { sub(/@.*/, "", $3); print $3 }' | sort -u >"$work/functions"
-[ -s "$work/functions" ] || fail "$2 exports nothing"
+nm -D --defined-only "$@" | awk '$2 == "T" && $3 ~ /^tw_[a-z]/ { sub(/@.*/, "", $3); print $3 }' |
+	sort -u >"$work/functions"
+[ -s "$work/functions" ] || fail "$* export nothing"
 sed -n 's/^\(typedef \)\{0,1\}\(struct\|enum\) \(tw_[a-z_]*\) {.*/\3/p' include/tickwheel.h include/tickwheel/*.h |
 	sort -u >"$work/types"
 [ "$(wc -l <"$work/types")" -gt 50 ] || fail "few types are found"
@@ -64,12 +66,12 @@ done <"$work/types" >"$work/found"
 [ ! -s "$work/found" ] || fail "pages of structs and enums"
 
 # Said twice, in the header and in the page: the compiler tells whether it is the same.
-{ echo '#include <tickwheel.h>'; cat "$work/declared"; } >"$work/declared.c"
+{ echo '#include <tickwheel/layers.h>'; cat "$work/declared"; } >"$work/declared.c"
 if ! ${CC:-cc} -std=c11 -Iinclude -Wall -Werror -fsyntax-only "$work/declared.c" >"$work/found" 2>&1; then
 	fail "a page's prototype is not the header's"
 fi
 # That the compiler would have said so.
-{ echo '#include <tickwheel.h>'; sed 's/uint64_t delay_ns/uint32_t delay_ns/' "$work/declared"; } >"$work/wrong.c"
+sed 's/uint64_t delay_ns/uint32_t delay_ns/' "$work/declared.c" >"$work/wrong.c"
 ! ${CC:-cc} -std=c11 -Iinclude -fsyntax-only "$work/wrong.c" >/dev/null 2>&1 || fail "prototypes are not compared"
 
 grep -hoE '^\.BR (tw_|tickwheel)[a-z_]* \([37]\)' "$dir"/man?/* | sed 's/^\.BR \([a-z_]*\) (\([37]\))/man\2\/\1.\2/' |

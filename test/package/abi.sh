@@ -1,7 +1,7 @@
 #!/bin/sh
 # abi.sh [--accept] LIBRARY: what programs were compiled against is still there. The exported symbols, the declarations
 # of functions, the sizes of public structs, the places of their fields and the values of enumerators are compared with
-# test/package/abi.golden.
+# test/package/abi.golden, for the core, or abi-layers.golden, for the layers.
 #
 # What is new is told, and is no error: programs of yesterday do not use it. What has changed or gone is one: --accept
 # if it is meant, and say so in CHANGELOG.md. Exported symbols must be the declared ones in any case. Knob: CC.
@@ -18,12 +18,15 @@ if [ "${1:-}" = --accept ]; then
 fi
 [ $# -eq 1 ] || { echo "usage: abi.sh [--accept] LIBRARY" >&2; exit 2; }
 library=$1
-golden=test/package/abi.golden
+case $library in
+*-layers.*) header=tickwheel/layers.h golden=test/package/abi-layers.golden ;;
+*) header=tickwheel.h golden=test/package/abi.golden ;;
+esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # The headers' own text: without comments and line marks, one declaration a line.
-headers=$(find include -name '*.h' | sort)
+headers=$(sed -n 's/^#include "\(tickwheel\/\)*\([a-z]*\.h\)"$/include\/tickwheel\/\2/p' "include/$header" | sort)
 for h in $headers; do
 	# shellcheck disable=SC2086 # CC may carry options
 	grep -v '^[[:space:]]*#' "$h" | ${CC:-cc} -fpreprocessed -E -P -x c - 2>/dev/null
@@ -31,7 +34,8 @@ done | grep -v '^extern "C"' | tr '\n\t' '  ' | sed 's/  */ /g' >"$work/text"
 
 # ---- symbols, and that they are those declared
 
-nm -D --defined-only "$library" | awk '$3 !~ /^TICKWHEEL/ { sub(/@.*/, "", $3); print $3 }' | sort -u >"$work/exported"
+nm -D --defined-only "$library" | awk '$2 != "A" && $3 !~ /@TICKWHEEL_PRIVATE$/ { sub(/@.*/, "", $3); print $3 }' |
+	sort -u >"$work/exported"
 grep -o 'TW_API [^;{]*' "$work/text" | sed 's/^TW_API //; s/ $//' | sort -u >"$work/declared_whole"
 sed 's/ *(.*//; s/.*[ *]//' "$work/declared_whole" | sort -u >"$work/declared"
 if ! diff "$work/declared" "$work/exported" >"$work/differ"; then
@@ -43,10 +47,10 @@ sed 's/^/function /' "$work/declared_whole" >"$work/now"
 
 # ---- structs and enumerators, by a program that prints them
 
-awk '
+awk -v header="$header" '
 	{ text = $0 }
 	END {
-		print "#include <stdio.h>\n#include <stddef.h>\n#include \"tickwheel.h\"\nint main(void)\n{"
+		print "#include <stdio.h>\n#include <stddef.h>\n#include \"" header "\"\nint main(void)\n{"
 		while (match(text, /(struct|enum) *(tw_[a-z_]+)? *\{[^{}]*\}/)) {
 			whole = substr(text, RSTART, RLENGTH)
 			text = substr(text, RSTART + RLENGTH)

@@ -4,6 +4,7 @@ conan.py TREE WORK [shared].
 The package is then in WORK/package. Meson's command lines are those of Conan 2's Meson helper.
 """
 
+import collections
 import fnmatch
 import importlib.util
 import os
@@ -69,6 +70,8 @@ class Apt:
 class Info:
     def __init__(self):
         self.properties = {}
+        self.components = collections.defaultdict(Info)
+        self.requires = []
 
     def set_property(self, name, value):
         self.properties[name] = value
@@ -124,9 +127,11 @@ for folder in (recipe.source_folder, recipe.build_folder, recipe.package_folder)
 for step in ("set_version", "export_sources", "configure", "layout", "validate", "system_requirements", "generate",
              "build", "package", "package_info"):
     getattr(recipe, step)()
-for library in recipe.cpp_info.libs:
+parts = recipe.cpp_info.components
+assert parts["layers"].requires == ["core"]
+for library in parts["core"].libs + parts["layers"].libs:
     kind = ".so" if shared else ".a"
     assert os.path.exists(os.path.join(recipe.package_folder, "lib", "lib" + library + kind)), library
 assert os.path.exists(os.path.join(recipe.package_folder, "licenses", "LICENSE"))
 print("version", recipe.version)
-print("libs", *["-l" + library for library in recipe.cpp_info.libs + recipe.cpp_info.system_libs])
+print("libs", *["-l" + library for library in parts["layers"].libs + parts["core"].libs + parts["core"].system_libs])

@@ -23,15 +23,18 @@ fail() {
 # ---- what they say
 
 library=$(echo "$dir"/libtickwheel[0-9]*[0-9]_"$version"_*.deb)
+layers=$(echo "$dir"/libtickwheel-layers[0-9]*[0-9]_"$version"_*.deb)
 dev=$(echo "$dir"/libtickwheel-dev_"$version"_*.deb)
 doc=$dir/libtickwheel-doc_${version}_all.deb
 dbgsym=$(echo "$dir"/libtickwheel[0-9]*-dbgsym_"$version"_*.deb)
-for package in "$library" "$dev" "$doc" "$dbgsym" "$dir/tickwheel_$version.dsc"; do
+for package in "$library" "$layers" "$dev" "$doc" "$dbgsym" "$dir/tickwheel_$version.dsc"; do
 	[ -e "$package" ] || fail "$package is missing: is debian/changelog of another version?"
 done
 depends() { dpkg-deb -f "$1" Depends; }
 depends "$library" | grep -q 'libc6.*libck0\|libck0.*libc6' || fail "the library's packages are not named"
-depends "$dev" | grep -q 'libck-dev.*libtickwheel[0-9.]* (= ' || fail "-dev needs no library"
+depends "$layers" | grep -q 'libtickwheel[0-9.]* (= ' || fail "the layers need no library of their version"
+depends "$dev" | grep -q 'libck-dev.*libtickwheel-layers[0-9.]* (= .*libtickwheel[0-9.]* (= ' ||
+	fail "-dev needs no library"
 dpkg-deb -I "$library" symbols | grep -q '^ tw_cancel@TICKWHEEL_' || fail "the symbols file does not have tw_cancel"
 ! tar -tf "$dir/tickwheel_$version.tar.xz" | grep -q '^[^/]*/build/' || fail "the source package has what was built"
 
@@ -47,7 +50,7 @@ fi
 if [ -n "${TW_DEB_ROOT:-}" ]; then
 	root=$TW_DEB_ROOT
 	mkdir -p "$root/tickwheel"
-	cp "$library" "$dev" "$doc" debian/tests/* "$root/tickwheel/"
+	cp "$library" "$layers" "$dev" "$doc" debian/tests/* "$root/tickwheel/"
 	needs=$(sed -n 's/^Depends: //p' debian/tests/control | tr '\n,' '  ')
 	install="apt-get install -q -y --reinstall --no-install-recommends ./*.deb $needs"
 	chroot "$root" sh -ec "cd /tickwheel; apt-get update -q; $install" >"$work/out" 2>&1 ||
@@ -82,17 +85,20 @@ libdir=$(dirname "$(find "$root" -name 'libtickwheel.so')")
 [ -n "$libdir" ] || fail "no library there"
 
 export PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_PATH="$libdir/pkgconfig"
-make -s -C "$root/usr/share/doc/libtickwheel-doc/examples" O="$work/bin" CC="${CC:-cc}" request_timeout server \
-	>"$work/out" 2>&1 || fail "the examples do not build"
-LD_LIBRARY_PATH=$libdir timeout 60 "$work/bin/request_timeout" >"$work/out" 2>&1 || fail "the example failed"
+make -s -C "$root/usr/share/doc/libtickwheel-doc/examples" O="$work/bin" CC="${CC:-cc}" request_timeout \
+	connection_permits server >"$work/out" 2>&1 || fail "the examples do not build"
+for example in request_timeout connection_permits; do
+	LD_LIBRARY_PATH=$libdir timeout 60 "$work/bin/$example" >"$work/out" 2>&1 || fail "$example failed"
+done
 LD_LIBRARY_PATH=$libdir ldd "$work/bin/request_timeout" | grep -q "$root" || fail "the example ran with another library"
 id=$(readelf -n "$libdir"/libtickwheel.so.*.*.* | sed -n 's/.*Build ID: \(..\)/\1\//p')
 [ -e "$root/usr/lib/debug/.build-id/$id.debug" ] || fail "the debug symbols are of another library"
 gzip -dc "$root/usr/share/man/man3/tw_cancel.3.gz" | mandoc -Tascii | col -b >"$work/out" 2>&1
 grep -q 'int tw_cancel(tw_service' "$work/out" || fail "the manual cannot be read"
 
-in_root --purge tickwheel-tools libtickwheel-dev libtickwheel-doc "$(dpkg-deb -f "$dbgsym" Package)" \
-	"$(dpkg-deb -f "$library" Package)" ||
+packages=$(for package in "$@"; do dpkg-deb -f "$package" Package; done)
+# shellcheck disable=SC2086 # a list
+in_root --purge $packages ||
 	fail "dpkg does not remove them"
 find "$root/usr" ! -type d >"$work/out" 2>/dev/null || true
 [ ! -s "$work/out" ] || fail "purging has left files"

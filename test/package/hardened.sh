@@ -1,7 +1,8 @@
 #!/bin/sh
 # hardened.sh SHARED STATIC: how the libraries were built, seen in the files: no executable stack, read-only relocations
-# bound at start, stack protector, shadow stack and branch tracking on x86-64, nothing exported but tw_*, no segment
-# both writable and executable, no writable table of function pointers, and no call that reads the environment.
+# bound at start, stack protector, shadow stack and branch tracking on x86-64, nothing exported but tw_* and what the
+# core keeps for the layers, no segment both writable and executable, no writable table of function pointers, and no
+# call that reads the environment.
 set -eu
 
 LC_ALL=C
@@ -42,8 +43,8 @@ if grep -q X86-64 "$work/header"; then
 		fail "an object without branch tracking or shadow stack (CET)"
 fi
 
-nm -D --defined-only "$shared" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | grep -v '^tw_[a-z]' >"$work/odd" ||
-	true
+nm -D --defined-only "$shared" | awk '$2 != "A" && $3 !~ /@TICKWHEEL_PRIVATE$/ { sub(/@.*/, "", $3); print $3 }' |
+	grep -v '^tw_[a-z]' >"$work/odd" || true
 [ ! -s "$work/odd" ] || fail "exported, and not tw_: $(tr '\n' ' ' <"$work/odd")"
 
 for needs in needs needs_static; do

@@ -25,13 +25,21 @@ quietly $CC -o "$work/shared" "$project/program.c" $(pkg-config --cflags --libs 
 runs "$work/shared" "$prefix/lib"
 readelf -d "$work/shared" | grep -q 'NEEDED.*libtickwheel\.so\.[0-9]*\.[0-9]*\]' ||
 	fail "the program does not name the soname"
+! readelf -d "$work/shared" | grep -q 'NEEDED.*layers' || fail "the program needs the layers"
 # shellcheck disable=SC2046,SC2086
 quietly $CC -o "$work/static" "$project/program.c" $(pkg-config --cflags tickwheel) "$prefix/lib/libtickwheel.a" \
 	$(pkg-config --libs --static tickwheel | sed 's/-ltickwheel//') || fail "does not link statically"
 runs "$work/static"
+# shellcheck disable=SC2046,SC2086
+quietly $CC -o "$work/layers" "$project/layers.c" $(pkg-config --cflags --libs tickwheel-layers) ||
+	fail "the layers, by pkg-config"
+runs "$work/layers" "$prefix/lib"
+# shellcheck disable=SC2046,SC2086
+! quietly $CC -o "$work/without" "$project/layers.c" $(pkg-config --cflags --libs tickwheel) ||
+	fail "libtickwheel has the layers"
 
 if command -v "${CXX:-c++}" >/dev/null 2>&1; then
-	echo '#include <tickwheel.hpp>' >"$work/program.cpp"
+	printf '#include <tickwheel.hpp>\n#include <tickwheel/layers.hpp>\n' >"$work/program.cpp"
 	# shellcheck disable=SC2046
 	quietly "${CXX:-c++}" -std=c++17 -Werror -fsyntax-only $(pkg-config --cflags tickwheel) "$work/program.cpp" ||
 		fail "C++"

@@ -1,5 +1,5 @@
-# Read by install.sh and moved.sh, which set `script` before: knobs, a folder for the work, and a program that uses what
-# is installed.
+# Read by install.sh and moved.sh, which set `script` before: knobs, a folder for the work, and two programs that use
+# what is installed, of which one needs the layers.
 # shellcheck shell=sh disable=SC2034,SC2154 # the readers use them, and set script
 
 CC=${CC:-cc}
@@ -42,6 +42,29 @@ int main(void)
 	return tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER) || tw_service_destroy(service);
 }
 PROGRAM
+cat >"$project/layers.c" <<'PROGRAM'
+#include <stdio.h>
+#include <tickwheel/layers.h>
+
+static void task(void *arg)
+{
+	puts(arg);
+}
+
+int main(void)
+{
+	tw_service *service;
+	tw_strand *strand;
+	static char text[] = "it ran";
+	if (tw_service_create(&service, NULL) || tw_strand_create(&strand, service, NULL) ||
+	    tw_strand_schedule(strand, TW_MILLISECOND, task, text, NULL))
+		return 1;
+	struct tw_strand_stats stats = TW_INIT(tw_strand_stats);
+	while (stats.runs == 0 && tw_strand_stats(strand, &stats) == 0) {
+	}
+	return tw_strand_destroy(strand) || tw_service_destroy(service);
+}
+PROGRAM
 cat >"$project/CMakeLists.txt" <<'LISTS'
 cmake_minimum_required(VERSION 3.13)
 project(program C)
@@ -50,6 +73,10 @@ add_executable(shared program.c)
 target_link_libraries(shared tickwheel::tickwheel)
 add_executable(static program.c)
 target_link_libraries(static tickwheel::static)
+add_executable(layers layers.c)
+target_link_libraries(layers tickwheel::layers)
+add_executable(layers-static layers.c)
+target_link_libraries(layers-static tickwheel::layers-static)
 LISTS
 
 # $1: a program; $2: the library's folder, or nothing.
@@ -58,13 +85,12 @@ runs() {
 	grep -qx 'it ran' "$work/out" || fail "$1 did not say what it should"
 }
 
-# Builds the program shared and static by CMake, and runs both. $1: an option that tells where the library is. False: no
-# CMake.
+# Builds the programs shared and static by CMake, and runs them. $1: an option that tells where the library is. False:
+# no CMake.
 runs_by_cmake() {
 	command -v cmake >/dev/null 2>&1 || return 1
 	quietly cmake -S "$project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" "$1" &&
 		quietly cmake --build "$work/cmake" ||
 		fail "does not build by CMake"
-	runs "$work/cmake/shared"
-	runs "$work/cmake/static"
+	for program in shared static layers layers-static; do runs "$work/cmake/$program"; done
 }

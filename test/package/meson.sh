@@ -38,13 +38,17 @@ prefix=$work/elsewhere/second
 (cd include && find . -name '*.h*' | sort) >"$work/wanted"
 (cd "$prefix/include" && find . -type f | sort) | diff "$work/wanted" - >"$work/out" ||
 	fail "installs (>) other headers than there are (<)"
-exports "$build/libtickwheel.so" >"$work/wanted"
-exports "$prefix/lib/libtickwheel.so" | diff "$work/wanted" - >"$work/out" ||
-	fail "exports (>) other symbols than make's library (<)"
-test/package/hardened.sh "$prefix/lib/libtickwheel.so" "$prefix/lib/libtickwheel.a" >"$work/out" 2>&1 ||
-	fail "not hardened"
+for name in libtickwheel libtickwheel-layers; do
+	exports "$build/$name.so" >"$work/wanted"
+	exports "$prefix/lib/$name.so" | diff "$work/wanted" - >"$work/out" ||
+		fail "$name exports (>) other symbols than make's library (<)"
+	test/package/hardened.sh "$prefix/lib/$name.so" "$prefix/lib/$name.a" >"$work/out" 2>&1 ||
+		fail "$name is not hardened"
+done
+! ar t "$prefix/lib/libtickwheel-layers.a" | grep -q futex || fail "the static layers have parts of the core"
 
 program=examples/request_timeout.c
+above=examples/connection_permits.c
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
 # shellcheck disable=SC2046,SC2086 # lists
 quietly $CC -o "$work/program" "$program" $(pkg-config --cflags --libs tickwheel) || fail "pkg-config"
@@ -53,20 +57,32 @@ LD_LIBRARY_PATH=$prefix/lib quietly timeout 60 "$work/program" || fail "a progra
 quietly $CC -static -o "$work/program" "$program" $(pkg-config --cflags --libs --static tickwheel) ||
 	fail "pkg-config --static"
 quietly timeout 60 "$work/program" || fail "a static program by pkg-config"
+# shellcheck disable=SC2046,SC2086
+quietly $CC -o "$work/program" "$above" $(pkg-config --cflags --libs tickwheel-layers) || fail "pkg-config, layers"
+LD_LIBRARY_PATH=$prefix/lib quietly timeout 60 "$work/program" || fail "a program of layers by pkg-config"
+# shellcheck disable=SC2046,SC2086
+quietly $CC -static -o "$work/program" "$above" $(pkg-config --cflags --libs --static tickwheel-layers) ||
+	fail "pkg-config --static, layers"
+quietly timeout 60 "$work/program" || fail "a static program of layers by pkg-config"
 if command -v cmake >/dev/null 2>&1; then
 	mkdir "$work/project"
 	cp "$program" "$work/project/program.c"
+	cp "$above" "$work/project/above.c"
 	cat >"$work/project/CMakeLists.txt" <<'LISTS'
 cmake_minimum_required(VERSION 3.13)
 project(program C)
 find_package(tickwheel 0.1 REQUIRED)
 add_executable(program program.c)
 target_link_libraries(program tickwheel::tickwheel)
+add_executable(above above.c)
+target_link_libraries(above tickwheel::layers)
 LISTS
 	quietly cmake -S "$work/project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" \
 		-DCMAKE_PREFIX_PATH="$prefix" &&
 		quietly cmake --build "$work/cmake" || fail "CMake"
-	quietly timeout 60 "$work/cmake/program" || fail "a program by CMake"
+	for made in program above; do
+		quietly timeout 60 "$work/cmake/$made" || fail "a program by CMake: $made"
+	done
 fi
 
 # As a subproject, which is what a wrap makes of it: the library of the kind that the parent asks for is built, and
@@ -79,13 +95,12 @@ cat >"$work/parent/meson.build" <<'BUILD'
 project('parent', 'c')
 executable('program', 'program.c', dependencies: dependency('tickwheel', fallback: 'tickwheel'))
 BUILD
-objects=$(find mpsc wheel executor -name '*.c' | wc -l)
+core=$(find mpsc wheel executor/pool executor/manual executor/*.c -name '*.c' | wc -l)
 version=$(packaging/version.sh)
-# What a plain `meson compile` of the parent makes of the subproject, but for object files.
+# What a plain `meson compile` of the parent makes of the subproject, but for $2 object files.
 made() {
 	ninja -C "$1" -n | sed 's/^\[[0-9/]*\] //' >"$work/out" || fail "ninja -n"
-	[ "$(grep -c '^Compiling C object subprojects/tickwheel/' "$work/out")" -eq "$objects" ] ||
-		fail "not $objects objects"
+	[ "$(grep -c '^Compiling C object subprojects/tickwheel/' "$work/out")" -eq "$2" ] || fail "not $2 objects"
 	sed -n '/^Compiling/d; s|.* subprojects/tickwheel/||p' "$work/out" | grep -v '\.symbols$' | sort | paste -sd' '
 }
 for kind in shared static; do
@@ -93,11 +108,15 @@ for kind in shared static; do
 	quietly meson setup "$parent" "$work/parent" "-Ddefault_library=$kind" || fail "setup as a subproject"
 	grep -q 'tickwheel' "$work/out" || fail "the subproject was not used"
 	case $kind in shared) wanted=libtickwheel.so.$version ;; static) wanted=libtickwheel.a ;; esac
-	found=$(made "$parent")
+	found=$(made "$parent" "$core")
 	[ "$found" = "$wanted" ] || fail "as a $kind subproject builds: $found"
 	[ "$(meson introspect --tests "$parent")" = '[]' ] || fail "the subproject has tests"
 done
 quietly meson compile -C "$work/parent-static" || fail "compile as a subproject"
 quietly timeout 60 "$work/parent-static/program" || fail "a program of the parent project"
+cp "$above" "$work/parent/program.c"
+sed -i "s/dependency('tickwheel'/dependency('tickwheel-layers'/" "$work/parent/meson.build"
+quietly meson compile -C "$work/parent-static" || fail "compile as a subproject, with the layers"
+quietly timeout 60 "$work/parent-static/program" || fail "a program of layers of the parent project"
 ! ldd "$work/parent-static/program" | grep -q tickwheel || fail "a static subproject is linked as a shared one"
 echo "meson: ok (built, tested, installed, moved; as a subproject)"

@@ -29,6 +29,14 @@ runs "$work/shared" "$lib"
 quietly $CC -static -o "$work/static" "$project/program.c" $(pkg-config --cflags --libs --static tickwheel) ||
 	fail "pkg-config --static"
 runs "$work/static"
+# shellcheck disable=SC2046,SC2086
+quietly $CC -o "$work/layers" "$project/layers.c" $(pkg-config --cflags --libs tickwheel-layers) ||
+	fail "pkg-config, the layers"
+runs "$work/layers" "$lib"
+# shellcheck disable=SC2046,SC2086
+quietly $CC -static -o "$work/layers" "$project/layers.c" $(pkg-config --cflags --libs --static tickwheel-layers) ||
+	fail "pkg-config --static, the layers"
+runs "$work/layers"
 
 tools=pkg-config
 ! runs_by_cmake -Dtickwheel_DIR="$lib/cmake/tickwheel" || tools="$tools, CMake"
@@ -38,10 +46,12 @@ if command -v meson >/dev/null 2>&1; then
 project('program', 'c')
 executable('shared', 'program.c', dependencies: dependency('tickwheel', version: '>=0.1'))
 executable('static', 'program.c', dependencies: dependency('tickwheel', static: true))
+executable('layers', 'layers.c', dependencies: dependency('tickwheel-layers'))
 BUILD
 	CC="$CC" quietly meson setup "$work/meson" "$project" && quietly meson compile -C "$work/meson" || fail "meson"
 	runs "$work/meson/shared" "$lib"
 	runs "$work/meson/static"
+	runs "$work/meson/layers" "$lib"
 	tools="$tools, meson"
 fi
 
@@ -58,8 +68,10 @@ for source in "$examples"/*.c; do
 	[ -x "$work/bin/$name" ] || continue
 	count=$((count + 1))
 	case $name in loop_*) continue ;; esac
+	package=tickwheel
+	! grep -q 'tickwheel/layers' "$source" || package=tickwheel-layers
 	# shellcheck disable=SC2046,SC2086
-	quietly $CC -o "$work/one" "$source" $(pkg-config --cflags --libs tickwheel) -lm ||
+	quietly $CC -o "$work/one" "$source" $(pkg-config --cflags --libs $package) -lm ||
 		fail "$name does not build by one line"
 done
 for name in server cache; do [ -x "$work/bin/$name" ] || fail "$name was not built"; done
@@ -84,4 +96,4 @@ for page in README.md docs/guide.md docs/migrating.md docs/tracing.md docs/figur
 	[ -e "$second/share/doc/tickwheel/$page" ] || fail "$page is not installed"
 done
 grep -q '](../../../include/tickwheel/service.h)' "$second/share/doc/tickwheel/README.md" || fail "no link to a header"
-echo "moved: ok ($tools; $count examples and 3 programs built, links of $pages documents)"
+echo "moved: ok ($tools; $count examples and 6 programs built, links of $pages documents)"

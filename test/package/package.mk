@@ -1,7 +1,7 @@
 # What is built, and how it is loaded.
 
 # A plugin that contains the static library, and a program that loads it, and the shared library, at run time.
-$B/test/package/plugin.so: $B/test/package/plugin.o $(lib)
+$B/test/package/plugin.so: $B/test/package/plugin.o $(archives)
 	$(call say,ld)$(CC) $(links) -shared $(CFLAGS) -o $@ $^ $(ck_libs)
 
 $B/test/package/loaded: $B/test/package/loaded.o
@@ -12,14 +12,17 @@ $B/test/package/loaded: $B/test/package/loaded.o
 ##@ The built library
 
 check-hardened: deps-build+abi ## the shared library is hardened and reads no environment; the static one is lean
-	$(again) $B/libtickwheel.so $(lib)
+	$(again) $(shared) $(archives)
 	$(Q)test/package/hardened.sh $B/libtickwheel.so $(lib)
+	$(Q)test/package/hardened.sh $B/libtickwheel-layers.so $(layers)
 	$(Q)CC="$(CC)" test/package/lean.sh $(lib) $(ck_libs)
 
-abi: deps-build+abi ## exported symbols and public structs equal test/package/abi.golden
-	$(again) $B/libtickwheel.so
+abi: deps-build+abi ## exported symbols and public structs equal test/package/abi*.golden
+	$(again) $(shared)
 	$(Q)CC="$(CC)" test/package/abi.sh $B/libtickwheel.so
+	$(Q)CC="$(CC)" test/package/abi.sh $B/libtickwheel-layers.so
 
-abi-accept: deps-build+abi ## writes the present symbols and structs to test/package/abi.golden
-	$(again) $B/libtickwheel.so
+abi-accept: deps-build+abi ## writes the present symbols and structs to test/package/abi*.golden
+	$(again) $(shared)
 	$(Q)CC="$(CC)" test/package/abi.sh --accept $B/libtickwheel.so
+	$(Q)CC="$(CC)" test/package/abi.sh --accept $B/libtickwheel-layers.so

@@ -44,17 +44,22 @@ done
 [ ! -e "$work/vcpkg/package/lib/libtickwheel.so" ] || fail "the static package has a shared library"
 mkdir "$work/project"
 cp "$program" "$work/project/program.c"
+cp examples/connection_permits.c "$work/project/above.c"
 cat >"$work/project/CMakeLists.txt" <<'LISTS'
 cmake_minimum_required(VERSION 3.13)
 project(program C)
 find_package(tickwheel 0.1 CONFIG REQUIRED)
 add_executable(program program.c)
 target_link_libraries(program PRIVATE tickwheel::tickwheel)
+add_executable(above above.c)
+target_link_libraries(above PRIVATE tickwheel::layers)
 LISTS
 quietly cmake -S "$work/project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" \
 	-DCMAKE_PREFIX_PATH="$work/vcpkg/package" &&
 	quietly cmake --build "$work/cmake" || fail "a program by the port's package"
-quietly timeout 60 "$work/cmake/program" || fail "a program by the port's package failed"
+for made in program above; do
+	quietly timeout 60 "$work/cmake/$made" || fail "a program by the port's package failed: $made"
+done
 
 # ---- Conan
 

@@ -42,7 +42,8 @@ install_and_build() {
 	for source in test/stress/ledger.c test/stress/semaphore.c test/stress/limiter.c "$work/race.c"; do
 		# shellcheck disable=SC2046,SC2086 # lists
 		quietly $CC -g -O1 -fsanitize=thread -I. "$source" -o "$work/$name/$(basename "$source" .c)" \
-			$(pkg-config --cflags --libs tickwheel) -Wl,-rpath,"$work/$name/lib" || fail "does not compile"
+			$(pkg-config --cflags --libs tickwheel-layers) -Wl,-rpath,"$work/$name/lib" ||
+			fail "does not compile"
 	done
 }
 runs_clean() {

@@ -5,7 +5,7 @@ test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C s
 wrapped := malloc calloc aligned_alloc free mmap munmap pthread_create syscall \
 	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep read \
 	   pthread_mutex_unlock
-$B/test/unit/run: $(test_o) $(lib)
+$B/test/unit/run: $(test_o) $(archives)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ \
 		-lcriterion $(ck_libs) -lm
 
@@ -17,7 +17,7 @@ $B/plain/%.o: %.c $B/flags
 	$(call say,cc)$(CC) -Itest/plain $(common) $(flags_$*) $(test_warn) $(CFLAGS) -c -o $@ $<
 
 .SECONDEXPANSION:
-$B/plain/run: $$(plain_o) $$(lib)
+$B/plain/run: $$(plain_o) $$(archives)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped) $(if $(filter cover,$(MODE)),_exit)) \
 		$(CFLAGS) -o $@ $^ $(ck_libs) -lm
 

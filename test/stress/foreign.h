@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "test/support/random.h"
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 enum { FOREIGN_THREADS_MOST = 4 };
 

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "test/support/random.h"
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { STRESS_SANITIZED = true };

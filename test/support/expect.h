@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 /* For the start of a fini: Criterion passes a test whose fini fails; one that aborts fails. */
 void expect_in_fini(void);

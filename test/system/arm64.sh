@@ -25,7 +25,7 @@ fi
 lib=$PWD/$out/usr/lib/aarch64-linux-gnu
 make=${MAKE:-make}
 $make --no-print-directory -s -j2 MODE=arm64 CC=aarch64-linux-gnu-gcc CFLAGS="-isystem $PWD/$out/usr/include -L$lib" \
-	build/arm64/libtickwheel.a build/arm64/libtickwheel.so build/arm64/plain/run \
+	build/arm64/libtickwheel.a build/arm64/libtickwheel-layers.so build/arm64/plain/run \
 	$(ls test/stress/*.c | sed 's|\(.*\)\.c|build/arm64/\1|')
 run="qemu-aarch64 -L /usr/aarch64-linux-gnu -E LD_LIBRARY_PATH=$lib"
 $run build/arm64/plain/run --jobs 2 --patience 20 --without test/plain/not_arm64

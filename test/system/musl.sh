@@ -24,7 +24,8 @@ libck=$(cc -print-file-name=libck.a)
 [ -e "$libck" ] || fail "there is no static libck.a"
 
 MAKEFLAGS= "${MAKE:-make}" -s --no-print-directory -j"$(nproc)" B="$dir" CC="musl-gcc -isystem $dir/include" \
-	"$dir/libtickwheel.a" >"$dir/log" 2>&1 || { tail "$dir/log" >&2; fail "the library does not build"; }
+	"$dir/libtickwheel-layers.a" "$dir/libtickwheel.a" >"$dir/log" 2>&1 ||
+	{ tail "$dir/log" >&2; fail "the libraries do not build"; }
 ! grep -q 'warning:' "$dir/log" || { grep 'warning:' "$dir/log" >&2; fail "warnings"; }
 
 rm -f "$dir"/bin/*
@@ -33,12 +34,12 @@ for source in examples/*.c; do
 	# Foreign loops need libraries that are glibc's.
 	case $name in loop_*) continue ;; esac
 	musl-gcc -static -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Iinclude -o "$dir/bin/$name" "$source" \
-		"$dir/libtickwheel.a" "$libck" -lm ||
+		"$dir/libtickwheel-layers.a" "$dir/libtickwheel.a" "$libck" -lm ||
 		fail "$name does not build"
 done
 # One of the examples starts the server beside it.
 musl-gcc -static -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Iinclude -I. -o "$dir/bin/server" examples/server/*.c \
-	"$dir/libtickwheel.a" "$libck" -lm ||
+	"$dir/libtickwheel-layers.a" "$dir/libtickwheel.a" "$libck" -lm ||
 	fail "the server does not build"
 test/examples/run.sh "$dir/bin" >"$dir/log" || fail "an example failed"
 echo "musl: ok (library, $(wc -l <"$dir/log") examples, static)"

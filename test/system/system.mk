@@ -21,7 +21,7 @@ check-clocks: deps-build+faults ## odd real clocks: time namespaces, leaps, step
 	$(again) $B/test/system/clocks
 	$(Q)test/system/clocks.sh $B/test/system/clocks
 
-$B/test/system/clocks: $B/test/system/clocks.o $(lib)
+$B/test/system/clocks: $B/test/system/clocks.o $(archives)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
 check-arm64: deps-build+arm64 ## library and tests for arm64 under qemu, which does not show weak ordering

@@ -11,8 +11,8 @@
  *   - the deadline lies within the wheel's reach;
  *   - a delay: the gate is open, and its word is that of the lane's epoch (open_short_way). Where
  *     nobody publishes an instant to count from, a delay is a deadline (schedule_counted);
- *   - a deadline: it lies ahead, and the gate accepts. A driver that sleeps, as a loop of the user's
- *     own does nearly always (gate.h, GATE4), is woken if its plan is later.
+ *   - a deadline: it lies ahead, and the gate accepts. A driver that sleeps, as a user's own loop
+ *     does nearly always (gate.h, GATE4), is woken if its plan is later.
  * Both are wait-free, except for growing, and for the lock of a group.
  *
  * Linearisation: the store of the control word. From then on a cancel through *out works, though

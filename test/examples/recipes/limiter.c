@@ -3,7 +3,7 @@
  * a heartbeat of the same service goes on. Then backends that answer or hang up just as the timeout
  * passes. /
  */
-#include <tickwheel.h>
+#include <tickwheel/layers.h>
 
 #undef TW_SECOND
 #define TW_SECOND (50 * TW_MILLISECOND) /* the recipe's attempts may take two of these */

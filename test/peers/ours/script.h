@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "tickwheel.h"
+#include "tickwheel/layers.h"
 
 enum { STEPS = 512, ARGS = 8, IDS = 64, WORD = 16 };
 
