@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,10 +35,32 @@ void must(const char *call, long long answer)
 	exit(1);
 }
 
+/* -------------------------------------------------------------------- reasons */
+
+static _Thread_local char reason[256]; /* that the misuse hook got on this thread */
+
+static void hear(const char *text)
+{
+	snprintf(reason, sizeof reason, "%s", text);
+}
+
+/* Of a wait that is refused the hook gets a text that names the call. */
+static void expect_reason(const char *call, long long answer)
+{
+	size_t name = strcspn(call, "(");
+	bool named = strncmp(reason, call, name) == 0 && reason[name] == ':';
+	if (answer == -EDEADLK && !named && strcmp(now_in, "in a forked child") != 0) {
+		fprintf(stderr, "answers: %s (%s) has the text \"%s\"\n", call, now_in, reason);
+		exit(1);
+	}
+	reason[0] = 0;
+}
+
 /* ---------------------------------------------------------------------- rows */
 
 bool row_begins(void)
 {
+	reason[0] = 0;
 	if (!poor)
 		return true;
 	if (passed_rows++ != wanted_row)
@@ -62,10 +85,8 @@ static const struct {
     ERROR(ECANCELED),
 };
 
-void row_ends(const char *call, long long answer)
+static void tell(const char *call, long long answer)
 {
-	if (poor)
-		faults_disarm();
 	const char *name = NULL;
 	for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
 		if (errors[i].number == -answer)
@@ -74,6 +95,14 @@ void row_ends(const char *call, long long answer)
 		dprintf(STDOUT_FILENO, "%s\t%s\t%s\n", call, name, now_in);
 	else
 		dprintf(STDOUT_FILENO, "%s\t%lld\t%s\n", call, answer, now_in);
+}
+
+void row_ends(const char *call, long long answer)
+{
+	if (poor)
+		faults_disarm();
+	expect_reason(call, answer);
+	tell(call, answer);
 }
 
 bool row_again(void)
@@ -210,7 +239,7 @@ static void misuses(const char *name)
 	situation("with bad arguments");
 	while (fscanf(rows, "%lld\t%4095[^\n]", &answer, call) == 2)
 		if (answer)
-			row_ends(call, answer);
+			tell(call, answer);
 	fclose(rows);
 }
 
@@ -219,6 +248,7 @@ int main(int argc, char **argv)
 	alarm(120);
 	values();
 	must("usage: answers MISUSES", argc == 2 ? 0 : -1);
+	tw_set_misuse_hook(hear);
 	misuses(argv[1]);
 	timers();
 	groups();

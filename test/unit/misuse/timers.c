@@ -257,6 +257,11 @@ Test(misuse_timers, drives_and_closes)
 	    tw_service_fd(manual));
 	ROW(-EINVAL, "tw_service_close: mode" BAD,
 	    tw_service_close(manual, (enum tw_close_mode)3, 0));
+	expect_eq(tw_schedule(manual, 1, misuse_fn, NULL, NULL), 0);
+	ROW(-EDEADLK,
+	    "tw_service_close: TW_CLOSE_DRAIN would wait for timers on a clock that only the "
+	    "caller advances; advance it first",
+	    tw_service_close(manual, TW_CLOSE_DRAIN, TW_FOREVER));
 }
 
 Test(misuse_timers, completions)

@@ -1,7 +1,6 @@
-/* Answers as texts, and structs that begin with their size. */
+/* Answers as texts, and what tw_current says. */
 #include <errno.h>
 #include <limits.h>
-#include <stddef.h>
 
 #include "test/support/current.h"
 #include "test/support/rig.h"
@@ -30,16 +29,6 @@ Test(service_answers, numbers_that_are_none)
 		cr_assert_str_eq(tw_strerror(others[i]), unknown);
 }
 
-Test(service_answers, an_initialized_struct_is_accepted_as_its_default)
-{
-	struct tw_service_config config = TW_INIT(tw_service_config);
-	tw_service *service;
-	expect_eq(config.size, sizeof(config));
-	expect_eq(config.tick_ns, 0);
-	expect_eq(tw_service_create(&service, &config), 0);
-	expect_eq(tw_service_destroy(service), 0);
-}
-
 Test(service_answers, current_outside_of_callbacks)
 {
 	struct tw_run_info info = {
@@ -49,22 +38,6 @@ Test(service_answers, current_outside_of_callbacks)
 	expect_eq(info.timer.id, 0);
 	expect_eq(info.overruns, 0);
 	cr_assert(!info.late_ns && !info.closing);
-}
-
-Test(service_answers, current_with_bad_sizes)
-{
-	struct tw_run_info info = {.size = sizeof(size_t)};
-	expect_eq(tw_current(NULL), -EINVAL);
-	expect_eq(tw_current(&info), -EINVAL);
-	info = (struct tw_run_info){.size = offsetof(struct tw_run_info, overruns), .overruns = 9};
-	expect_eq(tw_current(&info), 0);
-	expect_eq(info.overruns, 9); /* beyond what the caller knows */
-	struct {
-		struct tw_run_info info;
-		uint64_t newer;
-	} later = {.info = {.size = sizeof(later)}, .newer = 9};
-	expect_eq(tw_current(&later.info), 0);
-	expect_eq(later.newer, 0);
 }
 
 static void describe(void *arg)

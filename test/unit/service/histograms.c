@@ -1,14 +1,8 @@
 /*
- * Distributions: their buckets, sums of several processes, windows between two readings,
- * percentiles.
+ * Distributions: their buckets, windows between two readings, percentiles.
  */
-#include <errno.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "test/support/rig.h"
 #include "mpsc/base/histogram.h"
@@ -154,89 +148,16 @@ Test(service_histograms, an_empty_one_has_no_percentiles)
 	expect_eq(tw_histogram_percentile(NULL, 0.5), 0);
 }
 
-/* --------------------------------------------------------- several processes */
-
-static void work(uint64_t *random, int n, struct tw_histogram *out, uint64_t *durations)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	for (int i = 0; i < n; i++)
-		be_late(&rig, &probe, durations[i] = draw_lateness(random));
-	*out = read_of(rig.service).lateness;
-	rig_close(&rig);
-}
-
-static void write_all(int fd, const void *data, size_t n)
-{
-	for (size_t done = 0; done < n;) {
-		ssize_t r = write(fd, (const char *)data + done, n - done);
-		cr_assert(r > 0);
-		done += (size_t)r;
-	}
-}
-
-static void read_all(int fd, void *data, size_t n)
-{
-	for (size_t done = 0; done < n;) {
-		ssize_t r = read(fd, (char *)data + done, n - done);
-		cr_assert(r > 0);
-		done += (size_t)r;
-	}
-}
+/* ------------------------------------------------------------------ windows */
 
 /* The caller's own arithmetic: the bounds are the same everywhere. */
-static void combine(struct tw_histogram *sum, const struct tw_histogram *other, int sign)
+static void subtract(struct tw_histogram *from, const struct tw_histogram *earlier)
 {
-	sum->count += (uint64_t)sign * other->count;
-	sum->sum_ns += (uint64_t)sign * other->sum_ns;
+	from->count -= earlier->count;
+	from->sum_ns -= earlier->sum_ns;
 	for (int i = 0; i < TW_HISTOGRAM_BUCKETS; i++)
-		sum->buckets[i] += (uint64_t)sign * other->buckets[i];
+		from->buckets[i] -= earlier->buckets[i];
 }
-
-/*
- * Each process sends its distribution and its durations. The sum answers as one that has counted
- * all.
- */
-Test(service_histograms, distributions_of_three_processes_add_up)
-{
-	enum { PROCESSES = 3, N = 400 };
-	static uint64_t durations[PROCESSES * N];
-	uint64_t random = 20261123;
-	struct tw_histogram sum = {0};
-	uint64_t sum_ns = 0;
-	for (int p = 0; p < PROCESSES; p++) {
-		int ends[2];
-		expect_eq(pipe(ends), 0);
-		(void)draw_lateness(&random); /* each has numbers of its own */
-		pid_t child = fork();
-		if (child == 0) {
-			struct tw_histogram own;
-			work(&random, N, &own, durations);
-			write_all(ends[1], &own, sizeof own);
-			write_all(ends[1], durations, N * sizeof *durations);
-			_exit(0);
-		}
-		close(ends[1]);
-		struct tw_histogram other;
-		int status;
-		read_all(ends[0], &other, sizeof other);
-		read_all(ends[0], &durations[p * N], N * sizeof *durations);
-		close(ends[0]);
-		expect_eq(waitpid(child, &status, 0), child);
-		expect_eq(status, 0);
-		sum.max_ns = sum.max_ns > other.max_ns ? sum.max_ns : other.max_ns;
-		combine(&sum, &other, 1);
-	}
-	for (int i = 0; i < PROCESSES * N; i++)
-		sum_ns += durations[i];
-	expect_eq(sum.count, PROCESSES * N);
-	expect_eq(sum.sum_ns, sum_ns);
-	expect_percentiles(&sum, durations, PROCESSES * N);
-	expect_eq(sum.max_ns, durations[PROCESSES * N - 1]); /* sorted by now */
-}
-
-/* ------------------------------------------------------------------ windows */
 
 Test(service_histograms, a_window_has_what_came_between_two_readings)
 {
@@ -250,54 +171,15 @@ Test(service_histograms, a_window_has_what_came_between_two_readings)
 		be_late(&rig, &probe, 2 * MS);
 	struct tw_service_histograms now = read_of(rig.service);
 	struct tw_histogram window = now.lateness;
-	combine(&window, &before.lateness, -1);
+	subtract(&window, &before.lateness);
 	expect_eq(window.count, 10);
 	expect_eq(window.sum_ns, 20 * MS);
 	expect_ge(tw_histogram_percentile(&window, 0.99), 2 * MS);
 	expect_le(tw_histogram_percentile(&window, 0.99), 2 * MS + 2 * MS / 8);
 	expect_eq(now.lateness.max_ns, 40 * MS);
 	window = now.lateness;
-	combine(&window, &now.lateness, -1);
+	subtract(&window, &now.lateness);
 	expect_eq(window.count + window.sum_ns, 0);
 	expect_eq(tw_histogram_percentile(&window, 0.99), 0);
-	rig_close(&rig);
-}
-
-/* -------------------------------------------------------------------- sizes */
-
-Test(service_histograms, a_smaller_struct_gets_what_it_has_room_for)
-{
-	struct rig rig;
-	struct tw_service_histograms out;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	be_late(&rig, &probe, MS);
-	memset(&out, 0xa5, sizeof out);
-	out.size = offsetof(struct tw_service_histograms, run);
-	expect_eq(tw_service_histograms(rig.service, &out), 0);
-	expect_eq(out.size, offsetof(struct tw_service_histograms, run));
-	expect_eq(out.lateness.count, 1);
-	expect_eq(out.wait.count, 1);
-	expect_eq(out.run.count, UINT64_C(0xa5a5a5a5a5a5a5a5));
-	out.size = offsetof(struct tw_service_histograms, wait) - 1;
-	expect_eq(tw_service_histograms(rig.service, &out), -EINVAL);
-	expect_eq(tw_service_histograms(rig.service, NULL), -EINVAL);
-	expect_eq(tw_service_histograms(NULL, &out), -EINVAL);
-	rig_close(&rig);
-}
-
-Test(service_histograms, a_larger_struct_is_zero_where_the_library_knows_nothing)
-{
-	struct {
-		struct tw_service_histograms known;
-		unsigned char unknown[64];
-	} newer;
-	struct rig rig;
-	rig_open(&rig, NULL);
-	memset(&newer, 0xa5, sizeof newer);
-	newer.known.size = sizeof newer;
-	expect_eq(tw_service_histograms(rig.service, &newer.known), 0);
-	for (size_t i = 0; i < sizeof newer.unknown; i++)
-		expect_eq(newer.unknown[i], 0);
 	rig_close(&rig);
 }

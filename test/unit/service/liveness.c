@@ -1,9 +1,5 @@
 /* Liveness: what runs where and since when, what is overdue, whether the driver polls. */
-#include <errno.h>
 #include <semaphore.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -227,30 +223,4 @@ Test(service_liveness, of_a_tick_thread_that_sleeps_is_not_late)
 	} while (seen.since_turn_ns < 30 * MS ||
 		 seen.turn_late_ns > 0); /* it ticks for a while, then sleeps */
 	expect_eq(tw_service_destroy(service), 0);
-}
-
-/* ------------------------------------------------------------ sizes */
-
-Test(service_liveness, bad_input_and_sizes)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct {
-		struct tw_service_liveness known;
-		unsigned char unknown[40];
-	} newer;
-	memset(&newer, 0xa5, sizeof(newer));
-	expect_eq(tw_service_liveness(NULL, &newer.known), -EINVAL);
-	expect_eq(tw_service_liveness(rig.service, NULL), -EINVAL);
-	newer.known.size = sizeof(size_t);
-	expect_eq(tw_service_liveness(rig.service, &newer.known), -EINVAL);
-	newer.known.size = offsetof(struct tw_service_liveness, overdue);
-	expect_eq(tw_service_liveness(rig.service, &newer.known), 0);
-	expect_eq(newer.known.now_ns, RIG_START_NS);
-	expect_eq(newer.known.overdue, UINT64_C(0xa5a5a5a5a5a5a5a5));
-	newer.known.size = sizeof(newer);
-	expect_eq(tw_service_liveness(rig.service, &newer.known), 0);
-	for (size_t i = 0; i < sizeof(newer.unknown); i++)
-		expect_eq(newer.unknown[i], 0);
-	rig_close(&rig);
 }

@@ -138,58 +138,6 @@ Test(service_seeing, the_wait_for_an_executor_is_measured)
 	rig_close(&rig);
 }
 
-/* ------------------------------------------------------------ sizes */
-
-Test(service_seeing, an_older_stats_struct_gets_what_it_knows)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
-	struct tw_service_stats stats;
-	memset(&stats, 0xa5, sizeof(stats));
-	stats.size = offsetof(struct tw_service_stats, fired);
-	expect_eq(tw_service_stats(rig.service, &stats), 0);
-	expect_eq(stats.size, offsetof(struct tw_service_stats, fired));
-	expect_eq(stats.scheduled, 1);
-	const unsigned char *tail = (const unsigned char *)&stats + stats.size;
-	for (size_t i = 0; i < sizeof(stats) - stats.size; i++)
-		expect_eq(tail[i], 0xa5);
-	rig_close(&rig);
-}
-
-Test(service_seeing, a_newer_stats_struct_is_zero_where_the_library_knows_nothing)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct {
-		struct tw_service_stats known;
-		unsigned char unknown[100];
-	} newer;
-	memset(&newer, 0xa5, sizeof(newer));
-	newer.known.size = sizeof(newer);
-	expect_eq(tw_service_stats(rig.service, &newer.known), 0);
-	expect_eq(newer.known.scheduled, 0);
-	for (size_t i = 0; i < sizeof(newer.unknown); i++)
-		expect_eq(newer.unknown[i], 0);
-	rig_close(&rig);
-}
-
-Test(service_seeing, a_stats_struct_without_room_for_a_counter_is_refused)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct tw_service_stats stats;
-	memset(&stats, 0xa5, sizeof(stats));
-	static const size_t sizes[] = {0, 1, sizeof(size_t)};
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		stats.size = sizes[i];
-		expect_eq(tw_service_stats(rig.service, &stats), -EINVAL);
-		expect_eq(stats.scheduled, UINT64_C(0xa5a5a5a5a5a5a5a5));
-	}
-	rig_close(&rig);
-}
-
 /* ------------------------------------------------------------ text */
 
 /* What a function wrote, to be freed. */

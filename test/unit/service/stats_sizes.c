@@ -1,7 +1,7 @@
 /*
- * Statistics for programs that know more of a struct than the library, or less: what the library
- * does not know is zero, what lies behind the program's struct is left alone. The same for each
- * kind of struct.
+ * Structs that a call fills, of programs that know more of a struct than the library, or less: what
+ * the library does not know is zero, what lies behind the program's struct is left alone. The same
+ * for each kind of struct.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -12,12 +12,108 @@
 #include "test/support/actions.h"
 #include "test/support/rig.h"
 
-TestSuite(service_stats_sizes, .timeout = 30);
+enum { TAIL = 24, MOST = 16384, MARK = 0xa5 };
 
-enum { TAIL = 24, MOST = 1024, MARK = 0xa5 };
+/* One object of each kind. */
+static struct rig rig;
+static tw_group group;
+static tw_strand *strand;
+static tw_limiter *limiter;
+static tw_action_scheduler *asap;
+static tw_pool *pool;
 
-/* A call that fills a struct whose first member is its size. */
-typedef int get_fn(void *of, void *out);
+static void open_all(void)
+{
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 2};
+	struct tw_pool_config one = {.size = sizeof one, .workers = 1};
+	rig_open(&rig, NULL);
+	expect_eq(tw_group_create(&group, rig.service), 0);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
+	expect_eq(tw_limiter_create(&limiter, rig.service, &config), 0);
+	expect_eq(tw_pool_create(&pool, &one), 0);
+	asap = scheduler_of(
+	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+						 .kind = TW_ACTION_KIND_ASAP,
+						 .flags = TW_ACTION_FLAG_BY_CALLER});
+}
+
+static void close_all(void)
+{
+	expect_eq(tw_action_scheduler_destroy(asap), 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	expect_eq(tw_strand_destroy(strand), 0);
+	rig_close(&rig);
+}
+
+TestSuite(service_stats_sizes, .init = open_all, .fini = close_all, .timeout = 60);
+
+static int get_service(void *out)
+{
+	return tw_service_stats(rig.service, out);
+}
+
+static int get_histograms(void *out)
+{
+	return tw_service_histograms(rig.service, out);
+}
+
+static int get_liveness(void *out)
+{
+	return tw_service_liveness(rig.service, out);
+}
+
+static int get_group(void *out)
+{
+	return tw_group_stats(rig.service, group, out);
+}
+
+static int get_current(void *out)
+{
+	return tw_current(out);
+}
+
+static int get_strand(void *out)
+{
+	return tw_strand_stats(strand, out);
+}
+
+static int get_limiter(void *out)
+{
+	return tw_limiter_stats(limiter, out);
+}
+
+static int get_pool(void *out)
+{
+	return tw_pool_stats(pool, out);
+}
+
+static int get_actions(void *out)
+{
+	return tw_action_scheduler_stats(asap, out);
+}
+
+/* A call, the library's size of its struct, and the smallest that it takes. */
+#define ROW(get, type, least)                                                 \
+	{                                                                     \
+#type, get, sizeof(struct type), offsetof(struct type, least) \
+	}
+
+static const struct {
+	const char *name;
+	int (*get)(void *out);
+	size_t known, least;
+} structs[] = {
+    ROW(get_service, tw_service_stats, fired),
+    ROW(get_histograms, tw_service_histograms, wait),
+    ROW(get_liveness, tw_service_liveness, since_turn_ns),
+    ROW(get_group, tw_group_stats, running),
+    ROW(get_current, tw_run_info, overruns),
+    ROW(get_strand, tw_strand_stats, delayed),
+    ROW(get_limiter, tw_limiter_stats, running),
+    ROW(get_pool, tw_pool_stats, services),
+    ROW(get_actions, tw_action_scheduler_stats, armed),
+};
 
 static bool all_are(const unsigned char *bytes, size_t n, unsigned char value)
 {
@@ -27,117 +123,36 @@ static bool all_are(const unsigned char *bytes, size_t n, unsigned char value)
 	return true;
 }
 
-/* known: the library's size; least: the smallest that it takes. */
-static void expect_sizes_are_kept(get_fn *get, void *of, size_t known, size_t least)
+static _Alignas(max_align_t) unsigned char full[MOST], bytes[MOST];
+
+static int get_sized(int (*get)(void *out), unsigned char *out, size_t size)
 {
-	_Alignas(max_align_t) unsigned char bytes[MOST];
-	cr_assert(known + TAIL <= MOST);
-	for (size_t size = known + TAIL; size >= least; size--) {
-		memset(bytes, MARK, sizeof bytes);
-		memcpy(bytes, &size, sizeof size);
-		expect_eq(get(of, bytes), 0);
-		if (size > known)
-			cr_assert(all_are(bytes + known, size - known, 0));
-		cr_assert(all_are(bytes + size, sizeof bytes - size, MARK), "size %zu", size);
+	memset(out, MARK, MOST);
+	memcpy(out, &size, sizeof size);
+	return get(out);
+}
+
+Test(service_stats_sizes, are_kept_by_each_call_that_fills_a_struct)
+{
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	rig_advance(&rig, 3 * MS); /* so that not all is zero */
+	for (size_t i = 0; i < sizeof structs / sizeof *structs; i++) {
+		size_t known = structs[i].known, least = structs[i].least;
+		expect_eq(get_sized(structs[i].get, full, known), 0);
+		for (size_t size = known + TAIL; size >= least; size--) {
+			size_t filled = size < known ? size : known;
+			expect_eq(get_sized(structs[i].get, bytes, size), 0);
+			cr_assert(memcmp(bytes + sizeof size, full + sizeof size,
+					 filled - sizeof size) == 0 &&
+				      all_are(bytes + filled, size - filled, 0) &&
+				      all_are(bytes + size, MOST - size, MARK),
+				  "%s of size %zu", structs[i].name, size);
+		}
+		expect_eq(get_sized(structs[i].get, bytes, least - 1), -EINVAL);
+		cr_assert(all_are(bytes + sizeof(size_t), MOST - sizeof(size_t), MARK));
+		expect_eq(structs[i].get(NULL), -EINVAL);
 	}
-	size_t size = least - 1;
-	memset(bytes, MARK, sizeof bytes);
-	memcpy(bytes, &size, sizeof size);
-	expect_eq(get(of, bytes), -EINVAL);
-	cr_assert(all_are(bytes + sizeof size, sizeof bytes - sizeof size, MARK));
-}
-
-static int get_action(void *of, void *out)
-{
-	return tw_action_scheduler_stats(of, out);
-}
-
-Test(service_stats_sizes, of_actions)
-{
-	tw_action_scheduler *asap = scheduler_of(
-	    &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
-						 .kind = TW_ACTION_KIND_ASAP,
-						 .flags = TW_ACTION_FLAG_BY_CALLER});
-	expect_sizes_are_kept(get_action, asap, sizeof(struct tw_action_scheduler_stats),
-			      offsetof(struct tw_action_scheduler_stats, armed));
-	expect_eq(tw_action_scheduler_destroy(asap), 0);
-}
-
-static int get_limiter(void *of, void *out)
-{
-	return tw_limiter_stats(of, out);
-}
-
-Test(service_stats_sizes, of_a_limiter)
-{
-	struct rig rig;
-	tw_limiter *limiter;
-	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 2};
-	rig_open(&rig, NULL);
-	expect_eq(tw_limiter_create(&limiter, rig.service, &config), 0);
-	expect_sizes_are_kept(get_limiter, limiter, sizeof(struct tw_limiter_stats),
-			      offsetof(struct tw_limiter_stats, running));
-	expect_eq(tw_limiter_destroy(limiter), 0);
-	rig_close(&rig);
-}
-
-static int get_pool(void *of, void *out)
-{
-	return tw_pool_stats(of, out);
-}
-
-Test(service_stats_sizes, of_a_pool)
-{
-	tw_pool *pool;
-	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
-	expect_eq(tw_pool_create(&pool, &config), 0);
-	expect_sizes_are_kept(get_pool, pool, sizeof(struct tw_pool_stats),
-			      offsetof(struct tw_pool_stats, services));
-	expect_eq(tw_pool_destroy(pool), 0);
-}
-
-static int get_strand(void *of, void *out)
-{
-	return tw_strand_stats(of, out);
-}
-
-Test(service_stats_sizes, of_a_strand)
-{
-	struct rig rig;
-	tw_strand *strand;
-	rig_open(&rig, NULL);
-	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
-	expect_sizes_are_kept(get_strand, strand, sizeof(struct tw_strand_stats),
-			      offsetof(struct tw_strand_stats, delayed));
-	expect_eq(tw_strand_destroy(strand), 0);
-	rig_close(&rig);
-}
-
-struct of_group {
-	tw_service *service;
-	tw_group group;
-};
-
-static int get_group(void *of, void *out)
-{
-	const struct of_group *g = of;
-	return tw_group_stats(g->service, g->group, out);
-}
-
-Test(service_stats_sizes, of_a_service_and_of_a_group)
-{
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct of_group g = {.service = rig.service};
-	expect_eq(tw_group_create(&g.group, rig.service), 0);
-	expect_sizes_are_kept(get_group, &g, sizeof(struct tw_group_stats),
-			      offsetof(struct tw_group_stats, running));
-	struct tw_service_stats newer[2] = {{.size = sizeof newer}};
-	memset(&newer[1], MARK, sizeof newer[1]);
-	expect_eq(tw_service_stats(rig.service, newer), 0);
-	cr_assert(all_are((const unsigned char *)&newer[1], sizeof newer[1], 0));
-	expect_eq(tw_group_destroy(rig.service, g.group), 0);
-	rig_close(&rig);
 }
 
 /* The caller frees it. */
@@ -153,12 +168,11 @@ static char *printed(const void *stats)
 }
 
 /* What a program's struct of that size prints is what its members say, and 0 for the others. */
-static void expect_printed_within(const struct tw_service_stats *full, size_t size)
+static void expect_printed_within(const struct tw_service_stats *whole, size_t size)
 {
 	struct tw_service_stats known = {0};
-	_Alignas(max_align_t) unsigned char bytes[MOST];
-	memset(bytes, MARK, sizeof bytes);
-	memcpy(bytes, full, size < sizeof *full ? size : sizeof *full);
+	memset(bytes, MARK, MOST);
+	memcpy(bytes, whole, size < sizeof *whole ? size : sizeof *whole);
 	memcpy(bytes, &size, sizeof size);
 	memcpy(&known, bytes, size < sizeof known ? size : sizeof known);
 	known.size = sizeof known;
@@ -170,12 +184,12 @@ static void expect_printed_within(const struct tw_service_stats *full, size_t si
 
 Test(service_stats_sizes, of_what_is_printed)
 {
-	struct tw_service_stats full;
-	for (size_t i = 0; i < sizeof full / sizeof(uint64_t); i++)
-		memcpy((uint64_t *)(void *)&full + i, &(uint64_t){1000 + i}, sizeof(uint64_t));
-	for (size_t size = sizeof full + TAIL; size >= offsetof(struct tw_service_stats, fired);
+	struct tw_service_stats whole;
+	for (size_t i = 0; i < sizeof whole / sizeof(uint64_t); i++)
+		memcpy((uint64_t *)(void *)&whole + i, &(uint64_t){1000 + i}, sizeof(uint64_t));
+	for (size_t size = sizeof whole + TAIL; size >= offsetof(struct tw_service_stats, fired);
 	     size--)
-		expect_printed_within(&full, size);
-	full.size = offsetof(struct tw_service_stats, fired) - 1;
-	expect_eq(tw_service_stats_print(&full, stdout), -EINVAL);
+		expect_printed_within(&whole, size);
+	whole.size = offsetof(struct tw_service_stats, fired) - 1;
+	expect_eq(tw_service_stats_print(&whole, stdout), -EINVAL);
 }
