@@ -313,3 +313,36 @@ Test(context, goes_with_a_pools_task_and_not_with_the_next)
 	expect_saw(&three, 0, &second);
 	cr_assert(pthread_equal(one.thread, three.thread));
 }
+
+/* ------------------------------------------------------------- scheduler's tasks */
+
+static void *context_of_turn, *context_of_done;
+
+static int turn_looks(struct tw_turn *turn, void *arg)
+{
+	(void)turn, (void)arg;
+	context_of_turn = tw_context_get();
+	return TW_TURN_DONE;
+}
+
+static void done_looks(void *arg, enum tw_fate fate, int result)
+{
+	(void)arg, (void)fate, (void)result;
+	context_of_done = tw_context_get();
+}
+
+Test(context, goes_with_a_schedulers_task_and_its_done_function)
+{
+	tw_scheduler *scheduler;
+	struct tw_scheduler_config config = {.size = sizeof config, .host = TW_HOST_MANUAL};
+	struct tw_scheduler_task task = {.size = sizeof task, .fn = turn_looks, .done = done_looks};
+	expect_eq(tw_scheduler_create(&scheduler, rig.service, &config), 0);
+	tw_context_set(&first);
+	expect_eq(tw_scheduler_submit_task(scheduler, &task, NULL), 0);
+	tw_context_set(&second);
+	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
+	cr_assert(context_of_turn == &first && context_of_done == &first);
+	cr_assert(tw_context_get() == &second);
+	tw_context_set(NULL);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+}

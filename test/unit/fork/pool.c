@@ -1,5 +1,4 @@
-/* A shared pool in a forked child refuses all calls except destroy. The parent's pool works on. */
-#include <errno.h>
+/* The child of a worker of a shared pool. test/contract has the answers of all calls in a child. */
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -11,33 +10,6 @@ TestSuite(fork_pool, .timeout = 30);
 static void count(void *arg)
 {
 	atomic_fetch_add((atomic_int *)arg, 1);
-}
-
-static void check_in_child(void *arg)
-{
-	tw_pool *pool = arg;
-	struct tw_pool_stats stats = {.size = sizeof(stats)};
-	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_pool_executor(pool)};
-	tw_service *service;
-	child_eq(tw_pool_submit_wait(pool, count, NULL, TW_FOREVER), -EPERM);
-	child_eq(tw_pool_stats(pool, &stats), -EPERM);
-	child_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EPERM);
-	child_eq(tw_service_create(&service, &cfg), -EPERM);
-	child_eq(tw_pool_destroy(pool), 0);
-}
-
-Test(fork_pool, a_child_is_refused_and_the_parent_untouched)
-{
-	atomic_int ran = 0;
-	tw_pool *pool;
-	struct tw_pool_config cfg = {.size = sizeof(cfg), .workers = 2};
-	expect_eq(tw_pool_create(&pool, &cfg), 0);
-	expect_eq(tw_pool_submit(pool, count, &ran), 0);
-	expect_in_child(check_in_child, pool);
-	for (int i = 0; i < 100; i++)
-		expect_eq(tw_pool_submit(pool, count, &ran), 0);
-	expect_eq(tw_pool_destroy(pool), 0);
-	expect_eq(atomic_load(&ran), 101);
 }
 
 struct forking {
