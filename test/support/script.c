@@ -33,7 +33,8 @@ static const struct {
     {"EINVAL", EINVAL},       {"EIO", EIO},
     {"ENOENT", ENOENT},       {"ENOMEM", ENOMEM},
     {"EOVERFLOW", EOVERFLOW}, {"EPERM", EPERM},
-    {"ESHUTDOWN", ESHUTDOWN}, {"ETIMEDOUT", ETIMEDOUT},
+    {"ERANGE", ERANGE},       {"ESHUTDOWN", ESHUTDOWN},
+    {"ETIMEDOUT", ETIMEDOUT},
 };
 
 enum { ERRORS = sizeof errors / sizeof *errors };

@@ -5,22 +5,46 @@
 
 #include "test/support/closing.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 #include "test/support/current.h"
 
 TestSuite(close, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-/* ------------------------------------------------------------ drop */
+static const struct script scripts[] = {
+    {"drops, and runs nothing, whatever is asked for later",
+     "",
+     {{"timer 0 in=1000 plain; timer 1 in=0; close drop 0; stats dropped pending",
+       "1 dropped, dropped=2, pending=0"},
+      {"close run; close drain; close drop", ""}}},
+    {"runs each pending timer once, at any distance",
+     "",
+     {{"timer 0 in=0 plain; drive 1; timer 1 in=0 plain; timer 2 in=3000 plain", "run 0"},
+      {"timer 3 in=8640000000 plain; timer 4 in=345600000000 plain; timer 5 every=1 plain", ""},
+      {"close run; stats dropped",
+       "@1 run 1 closing, run 5 closing, run 2 closing, run 3 closing, run 4 closing, dropped=0"}}},
+    {"runs, and lets nothing re-arm",
+     "",
+     {{"timer 0 in=3600000 {reset 0 by=0; timer 1 in=0 plain}; close run",
+       "run 0 closing, ESHUTDOWN, ESHUTDOWN, 0 fired"}}},
+    {"runs, and still honors cancels",
+     "",
+     {{"timer 0 in=1000 {cancel 1} plain; timer 1 in=1000 plain; close run; stats cancelled",
+       "run 0 closing, CANCELLED, cancelled=1"}}},
+    {"would drain without end on a clock that nobody moves",
+     "",
+     {{"timer 0 in=1000 plain; close drain; timer 1 in=1000 plain; drive 1000; close drain",
+       "EDEADLK, @1000 run 0, run 1"}}},
+    {"waits for tickets that the executor has",
+     "queued",
+     {{"timer 0 1 in=1; hold; drive 1; close drop 0; waiting",
+       "@1 0 dropped, 1 dropped, ETIMEDOUT, 2 wait"},
+      {"timer 2 in=1; hold; close drop 0", "ESHUTDOWN, ETIMEDOUT"},
+      {"next; give_back; close drop", ""}}},
+};
 
-Test(close, that_drops_runs_nothing)
+Test(close, follows_the_scripts)
 {
-	struct probe probe = PROBE(&rig, 1), due = PROBE(&rig, 2);
-	probe_schedule(&probe, SECOND);
-	probe_schedule(&due, 0);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
-	expect_eq(rig.ran, 0);
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.dropped, 2);
-	expect_eq(stats.pending, 0);
+	PLAY(&timer_stage, NULL, scripts);
 }
 
 Test(close, refuses_everything_new)
@@ -52,87 +76,7 @@ Test(close, refuses_everything_new)
 	expect_eq(probe.releases, 0);
 }
 
-Test(close, of_a_closed_service_answers_the_same)
-{
-	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++)
-		expect_eq(tw_service_close(rig.service, (enum tw_close_mode)mode, TW_FOREVER), 0);
-}
-
-/* ------------------------------------------------------------ run */
-
-Test(close, that_runs_runs_each_pending_timer_once)
-{
-	static const uint64_t delays_ns[] = {0, MS, 3 * SECOND, HOUR, 100 * DAY, 4000 * DAY};
-	enum { COUNT = sizeof(delays_ns) / sizeof(delays_ns[0]) };
-	struct probe probes[COUNT], series = PROBE(&rig, COUNT), ran = PROBE(&rig, COUNT + 1);
-	probe_schedule(&ran, 0);
-	rig_advance(&rig, MS);
-	for (int i = 0; i < COUNT; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], delays_ns[i]);
-	}
-	probe_schedule_every(&series, rate_of(MS, MS, 0));
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	for (int i = 0; i < COUNT; i++)
-		expect_eq(probes[i].runs, 1);
-	expect_eq(series.runs, 1);
-	expect_eq(ran.runs, 1);
-	expect_eq(rig.events[0].closing, false);
-	for (size_t i = 1; i < rig.ran; i++)
-		expect_eq(rig.events[i].closing, true);
-	expect_eq(stats_of(rig.service).dropped, 0);
-	expect_eq(current_run().closing, false);
-}
-
-static void try_to_go_on(struct probe *probe)
-{
-	tw_timer timer;
-	probe->answer = tw_reset(probe->rig->service, tw_self(), 0) == -ESHUTDOWN &&
-			tw_schedule(probe->rig->service, 0, probe_run, probe, &timer) == -ESHUTDOWN;
-}
-
-Test(close, that_runs_lets_nothing_re_arm)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = try_to_go_on;
-	probe_schedule_released(&probe, HOUR);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	expect_eq(probe.answer, 1);
-	expect_eq(probe.runs, 1);
-	expect_released(&probe, TW_FATE_FIRED);
-}
-
-static void cancel_the_other(struct probe *probe)
-{
-	probe->answer = tw_cancel(probe->rig->service, probe->other->timer);
-}
-
-/* Each of two cancels the other: one runs, whichever comes first. */
-Test(close, that_runs_still_honours_cancels)
-{
-	struct probe one = PROBE(&rig, 1), two = PROBE(&rig, 2);
-	one.act = two.act = cancel_the_other;
-	one.other = &two;
-	two.other = &one;
-	probe_schedule(&one, SECOND);
-	probe_schedule(&two, SECOND);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	expect_eq(one.runs + two.runs, 1);
-	expect_eq(stats_of(rig.service).cancelled, 1);
-}
-
 /* ------------------------------------------------------------ drain */
-
-Test(close, that_drains_would_wait_for_ever_on_a_clock_that_nobody_moves)
-{
-	struct probe probe = PROBE(&rig, 1), after = PROBE(&rig, 2);
-	probe_schedule(&probe, SECOND);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), -EDEADLK);
-	probe_schedule(&after, SECOND);
-	rig_advance(&rig, SECOND);
-	expect_eq(rig.ran, 2);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
-}
 
 Test(close, that_drains_would_wait_for_ever_with_a_tick_thread_too)
 {
@@ -161,40 +105,6 @@ Test(close, of_an_unknown_mode_changes_nothing)
 }
 
 /* ------------------------------------------------------------ runs that have been handed over */
-
-Test(close, waits_for_tickets_that_the_executor_holds)
-{
-	reopen_on_queue();
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_released(&probe, MS);
-	rig_advance(&rig, MS);
-	expect_eq(queue_executor_waiting(&queue), 1);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	expect_eq(tw_schedule(rig.service, 0, probe_run, &probe, NULL), -ESHUTDOWN);
-	queue_executor_run_all(&queue);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(probe.releases, 1);
-	expect_eq(probe.runs, probe.fate == TW_FATE_FIRED);
-}
-
-Test(close, takes_back_tickets_that_the_executor_gives_up)
-{
-	reopen_on_queue();
-	static struct probe probes[100];
-	for (int i = 0; i < 100; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule_released(&probes[i], MS);
-	}
-	rig_advance(&rig, MS);
-	expect_eq(queue_executor_waiting(&queue), 100);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	while (queue_executor_drop_next(&queue) == 0)
-		;
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	for (int i = 0; i < 100; i++)
-		expect_released(&probes[i], TW_FATE_DROPPED);
-	expect_eq(rig.ran, 0);
-}
 
 /* Near, far, and moved to earlier: each kind of timer comes again, since close is to run it. */
 Test(close, that_runs_hands_over_again_what_the_executor_gives_up)

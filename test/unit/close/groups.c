@@ -1,100 +1,40 @@
 /* Close beside groups: what becomes of their members. */
-#include <errno.h>
+#include "test/support/timer_script.h"
 
-#include "test/support/members.h"
-#include "test/support/rig_suite.h"
+TestSuite(close_groups, .timeout = 30);
 
-TestSuite(close_groups, .init = open_rig, .fini = close_rig, .timeout = 30);
+static const struct script scripts[] = {
+    /* members of cancelled groups are not dropped, whether a call has met them as gone or not */
+    {"drops live members only",
+     "",
+     {{"group 0 1 2; timer 0 1 in=9 group=0; timer 2 first=9 every=1 group=0", ""},
+      {"timer 3 in=9 group=1; timer 4 in=9 group=2; timer 5 first=9 every=1 group=2", ""},
+      {"timer 6 in=9; drive 1; group_cancel 0; group_destroy 1; cancel 1",
+       "@1 0 cancelled, 1 cancelled, 2 cancelled, 3 cancelled, GONE"},
+      {"close drop; stats cancelled dropped; members 0 2",
+       "4 dropped, 5 dropped, 6 dropped, cancelled=4, dropped=3, members=0, members=0"},
+      {"timer 7 in=1 group=2; group 3; group_cancel 2; group_wait 2; group_destroy 2",
+       "ESHUTDOWN, ESHUTDOWN, CANCELLED"}}},
+    /* their tickets run nothing, and the group is empty immediately */
+    {"with timeout 0 empties groups whose members wait for their executor",
+     "queued",
+     {{"group 0 1; timer 0 in=1 group=0; timer 1 first=1 every=1 group=0", ""},
+      {"timer 2 in=1 group=1; hold; drive 1; waiting; group_cancel 1", "@1 3 wait, 2 cancelled"},
+      {"hold; close drop 0; members 0 1; group_wait 0",
+       "0 dropped, 1 dropped, ETIMEDOUT, members=0, members=0, CANCELLED"},
+      {"pump; close drop", ""}}},
+    {"runs live members once",
+     "",
+     {{"group 0 1; timer 0 in=9 group=0; timer 1 first=9 every=1 group=0", ""},
+      {"timer 2 first=9 every=1 group=1; group_close 1", "2 cancelled"},
+      {"close run; members 0", "run 0 closing, 0 fired, run 1 closing, 1 fired, members=0"}}},
+    /* they need no clock: nobody would wait for itself */
+    {"drains without waiting for members that are cancelled",
+     "",
+     {{"group 0; timer 0 in=9 group=0; group_cancel 0; close drain", "0 cancelled"}}},
+};
 
-/*
- * Members of cancelled groups are not dropped timers, whether a call has met them as gone or not.
- */
-Test(close_groups, drops_live_members_only)
+Test(close_groups, follows_the_scripts)
 {
-	tw_group cancelled = group_of(&rig), destroyed = group_of(&rig), live = group_of(&rig);
-	struct probe stale = PROBE(&rig, 1), doomed = PROBE(&rig, 2), series = PROBE(&rig, 3),
-		     orphan = PROBE(&rig, 4);
-	struct probe member = PROBE(&rig, 5), live_series = PROBE(&rig, 6), plain = PROBE(&rig, 7);
-	expect_eq(schedule_in(&stale, cancelled, HOUR, true), 0);
-	expect_eq(schedule_in(&doomed, cancelled, HOUR, true), 0);
-	expect_eq(schedule_series_in(&series, cancelled, rate_of(HOUR, MS, 0)), 0);
-	expect_eq(schedule_in(&orphan, destroyed, HOUR, true), 0);
-	expect_eq(schedule_in(&member, live, HOUR, true), 0);
-	expect_eq(schedule_series_in(&live_series, live, rate_of(HOUR, MS, 0)), 0);
-	probe_schedule(&plain, HOUR);
-	rig_advance(&rig, MS);
-	expect_eq(tw_group_cancel(rig.service, cancelled), 0);
-	expect_eq(tw_group_destroy(rig.service, destroyed), 0);
-	expect_eq(tw_cancel(rig.service, doomed.timer), TW_GONE);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_released(&stale, TW_FATE_CANCELLED);
-	expect_released(&doomed, TW_FATE_CANCELLED);
-	expect_released(&series, TW_FATE_CANCELLED);
-	expect_released(&orphan, TW_FATE_CANCELLED);
-	expect_released(&member, TW_FATE_DROPPED);
-	expect_released(&live_series, TW_FATE_DROPPED);
-	expect_eq(stats_of(rig.service).cancelled, 4);
-	expect_eq(stats_of(rig.service).dropped, 3);
-	expect_eq(gauges(&rig, live).members + gauges(&rig, cancelled).members, 0);
-	expect_eq(rig.ran, 0);
-	expect_eq(schedule_in(&member, live, MS, true), -ESHUTDOWN);
-	expect_eq(tw_group_create(&live, rig.service), -ESHUTDOWN);
-	expect_eq(tw_group_cancel(rig.service, live), 0);
-	expect_eq(tw_group_cancel_wait(rig.service, live, TW_FOREVER), 0);
-	expect_eq(tw_group_destroy(rig.service, live), 0);
-}
-
-/*
- * The close drops runs that wait for their executor. Their tickets run nothing, and the group is
- * empty immediately.
- */
-Test(close_groups, with_timeout_0_empties_groups_whose_members_wait_for_their_executor)
-{
-	reopen_on_queue();
-	tw_group group = group_of(&rig), cancelled = group_of(&rig);
-	struct probe member = PROBE(&rig, 1), series = PROBE(&rig, 2), stale = PROBE(&rig, 3);
-	expect_eq(schedule_in(&member, group, MS, true), 0);
-	expect_eq(schedule_series_in(&series, group, rate_of(MS, MS, 0)), 0);
-	expect_eq(schedule_in(&stale, cancelled, MS, true), 0);
-	rig_advance(&rig, MS);
-	expect_eq(queue_executor_waiting(&queue), 3);
-	expect_eq(tw_group_cancel(rig.service, cancelled), 0);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	expect_released(&member, TW_FATE_DROPPED);
-	expect_released(&series, TW_FATE_DROPPED);
-	expect_released(&stale, TW_FATE_CANCELLED);
-	expect_eq(gauges(&rig, group).members + gauges(&rig, cancelled).members, 0);
-	expect_eq(tw_group_cancel_wait(rig.service, group, TW_FOREVER), TW_CANCELLED);
-	expect_eq(queue_executor_run_all(&queue), 0);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(rig.ran, 0);
-}
-
-/* Each pending member runs once, a series ends with that run; cancelled ones do not. */
-Test(close_groups, that_runs_runs_live_members_once)
-{
-	tw_group group = group_of(&rig), cancelled = group_of(&rig);
-	struct probe member = PROBE(&rig, 1), series = PROBE(&rig, 2), stale = PROBE(&rig, 3);
-	expect_eq(schedule_in(&member, group, HOUR, true), 0);
-	expect_eq(schedule_series_in(&series, group, rate_of(HOUR, MS, 0)), 0);
-	expect_eq(schedule_series_in(&stale, cancelled, rate_of(HOUR, MS, 0)), 0);
-	expect_eq(tw_group_close(rig.service, cancelled), 0);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	expect_eq(member.runs, 1);
-	expect_eq(series.runs, 1);
-	expect_eq(stale.runs, 0);
-	expect_eq(member.releases + series.releases, 2);
-	expect_released(&stale, TW_FATE_CANCELLED);
-	expect_eq(gauges(&rig, group).members, 0);
-}
-
-/* Cancelled members need no clock: nobody would wait for itself. */
-Test(close_groups, that_drains_waits_for_none_that_is_cancelled)
-{
-	tw_group group = group_of(&rig);
-	struct probe stale = PROBE(&rig, 1);
-	expect_eq(schedule_in(&stale, group, HOUR, true), 0);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
-	expect_released(&stale, TW_FATE_CANCELLED);
+	PLAY(&timer_stage, NULL, scripts);
 }

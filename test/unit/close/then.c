@@ -7,6 +7,7 @@
 
 #include "test/support/members.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(close_then, .init = open_rig, .fini = close_rig, .timeout = 60);
 
@@ -43,69 +44,40 @@ static int end(struct ending *ending)
 }
 
 /* Nobody has driven the service since: close calls what it finds. */
-static void close_with_completions(enum tw_close_mode mode, bool refuses)
-{
-	if (refuses)
-		reopen_on_queue();
-	else
-		reopen_rig(NULL);
-	queue.refuse = SIZE_MAX;
-	struct ending empty, pending, destroyed, open;
-	ending_open(&empty);
-	ending_open(&pending);
-	ending_open(&destroyed);
-	ending_open(&open);
-	struct probe members[2] = {PROBE(&rig, 1), PROBE(&rig, 2)};
-	expect_eq(schedule_in(&members[0], pending.group, HOUR, true), 0);
-	expect_eq(schedule_in(&members[1], destroyed.group, HOUR, true), 0);
-	expect_eq(end(&empty), 0);
-	expect_eq(end(&pending), 0);
-	expect_eq(end(&destroyed), 0);
-	expect_eq(tw_group_destroy(rig.service, destroyed.group), 0);
-	expect_eq(tw_service_close(rig.service, mode, TW_FOREVER), 0);
-	expect_eq(empty.calls, 1);
-	expect_eq(pending.calls, 1);
-	expect_eq(destroyed.calls, 1);
-	expect_released(&members[0], TW_FATE_CANCELLED);
-	expect_released(&members[1], TW_FATE_CANCELLED);
-	expect_eq(end(&open), -ESHUTDOWN);
-	expect_eq(open.calls, 0);
-	expect_eq(tw_group_destroy(rig.service, open.group), 0);
-	reopen_rig(NULL);
-	expect_eq(empty.calls + pending.calls + destroyed.calls, 3);
-}
+static const struct script scripts[] = {
+    {"a close that drops",
+     "",
+     {{"group 0 1 2 3; timer 0 in=9 group=1; timer 1 in=9 group=2; then 0; then 1; then 2",
+       "0 cancelled, 1 cancelled"},
+      {"group_destroy 2; close drop; then 3; group_destroy 3",
+       "done 0, done 1, done 2, ESHUTDOWN"}}},
+    {"a close that runs",
+     "",
+     {{"group 0 1 2 3; timer 0 in=9 group=1; timer 1 in=9 group=2; then 0; then 1; then 2",
+       "0 cancelled, 1 cancelled"},
+      {"group_destroy 2; close run; then 3; group_destroy 3",
+       "done 0, done 1, done 2, ESHUTDOWN"}}},
+    {"a close that drains",
+     "",
+     {{"group 0 1 2 3; timer 0 in=9 group=1; timer 1 in=9 group=2; then 0; then 1; then 2",
+       "0 cancelled, 1 cancelled"},
+      {"group_destroy 2; close drain; then 3; group_destroy 3",
+       "done 0, done 1, done 2, ESHUTDOWN"}}},
+    {"where the executor refuses",
+     "refused",
+     {{"group 0 1 2 3; timer 0 in=9 group=1; timer 1 in=9 group=2; then 0; then 1; then 2",
+       "0 cancelled, 1 cancelled"},
+      {"group_destroy 2; close drop; then 3; group_destroy 3",
+       "done 0, done 1, done 2, ESHUTDOWN"}}},
+    {"a member may end its group while a close runs it",
+     "",
+     {{"group 0; timer 0 in=1 group=0 {then 0}; timer 1 in=9 group=0; close run",
+       "run 0 closing, 1 cancelled, 0 fired, done 0"}}},
+};
 
 Test(close_then, each_mode_calls_the_completions)
 {
-	close_with_completions(TW_CLOSE_DROP, false);
-	close_with_completions(TW_CLOSE_RUN, false);
-	close_with_completions(TW_CLOSE_DRAIN, false);
-}
-
-Test(close_then, close_calls_what_the_executor_refuses)
-{
-	close_with_completions(TW_CLOSE_DROP, true);
-}
-
-static void end_in_callback(struct probe *probe)
-{
-	end((struct ending *)(void *)probe->other);
-}
-
-/* TW_CLOSE_RUN runs the member, which ends its group. */
-Test(close_then, a_member_may_end_its_group_while_close_runs_it)
-{
-	struct ending ending;
-	ending_open(&ending);
-	struct probe member = PROBE(&rig, 1), other = PROBE(&rig, 2);
-	member.act = end_in_callback;
-	member.other = (struct probe *)(void *)&ending;
-	expect_eq(schedule_in(&member, ending.group, MS, true), 0);
-	expect_eq(schedule_in(&other, ending.group, HOUR, true), 0);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	expect_eq(ending.answer, 0);
-	expect_eq(ending.calls, 1);
-	expect_eq(member.releases + other.releases, 2);
+	PLAY(&timer_stage, NULL, scripts);
 }
 
 /* ------------------------------------------------------------ with a worker */

@@ -5,6 +5,7 @@
 
 #include "test/support/rig_suite.h"
 #include "test/support/shot.h"
+#include "test/support/timer_script.h"
 
 TestSuite(close_timeout, .init = open_rig, .fini = close_rig, .timeout = 30);
 
@@ -90,49 +91,19 @@ Test(close_timeout, leaves_waiting_to_others)
 
 /* ------------------------------------------------------------ releases in a close */
 
-static void try_everything(struct probe *probe)
-{
-	tw_service *service = probe->rig->service;
-	tw_timer self = probe->timer;
-	struct tw_service_stats stats = {.size = sizeof(stats)};
-	probe->answer = tw_schedule(service, 0, probe_run, NULL, NULL) == -ESHUTDOWN &&
-			tw_cancel(service, self) == TW_RUNNING &&
-			tw_cancel_wait(service, self, TW_FOREVER) == TW_SELF &&
-			tw_reset(service, self, 0) == -ESHUTDOWN && !tw_is_pending(service, self) &&
-			tw_service_close(service, TW_CLOSE_DROP, 0) == -EDEADLK &&
-			tw_service_destroy(service) == -EDEADLK &&
-			tw_service_stats(service, &stats) == 0;
-}
+static const struct script scripts[] = {
+    {"may call what any release may",
+     "",
+     {{"timer 0 in=9 [timer 1 in=0; cancel 0; cancel_wait 0; reset 0 by=0; left 0; close drop 0; "
+       "destroy; stats dropped]; close drop",
+       "0 dropped, ESHUTDOWN, RUNNING, SELF, ESHUTDOWN, ENOENT, EDEADLK, EDEADLK, dropped=1"}}},
+    {"may cancel the others",
+     "",
+     {{"timer 0 in=9 [cancel 1 2]; timer 1 2 in=9; close drop",
+       "0 dropped, 1 cancelled, CANCELLED, 2 cancelled, CANCELLED"}}},
+};
 
-Test(close_timeout, a_release_may_call_what_any_release_may)
+Test(close_timeout, a_release_in_a_close_follows_the_scripts)
 {
-	struct probe probe = PROBE(&rig, 1);
-	probe.act_in_release = try_everything;
-	probe_schedule_released(&probe, SECOND);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(probe.answer, 1);
-	expect_released(&probe, TW_FATE_DROPPED);
-}
-
-static void cancel_the_others(struct probe *probe)
-{
-	while ((probe = probe->other))
-		probe->answer = tw_cancel(probe->rig->service, probe->timer);
-}
-
-/* One fate each, whichever thread is faster. */
-Test(close_timeout, a_release_may_cancel_the_others)
-{
-	struct probe probes[3];
-	for (int i = 2; i >= 0; i--) {
-		probes[i] = PROBE(&rig, i);
-		probes[i].other = i < 2 ? &probes[i + 1] : NULL;
-	}
-	probes[0].act_in_release = cancel_the_others;
-	for (int i = 0; i < 3; i++)
-		probe_schedule_released(&probes[i], SECOND);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_released(&probes[0], TW_FATE_DROPPED);
-	expect_released(&probes[1], TW_FATE_CANCELLED);
-	expect_released(&probes[2], TW_FATE_CANCELLED);
+	PLAY(&timer_stage, NULL, scripts);
 }

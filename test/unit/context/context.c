@@ -9,6 +9,7 @@
 #include "test/support/members.h"
 #include "wheel/core/service.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(context, .init = open_rig, .fini = close_rig, .timeout = 30);
 
@@ -89,157 +90,60 @@ Test(context, goes_with_each_way_to_schedule)
 	cr_assert_null(tw_context_get());
 }
 
-Test(context, is_that_of_scheduling_not_of_firing)
-{
-	struct seer one = {0}, two = {0};
-	tw_context_set(&first);
-	expect_eq(tw_schedule(rig.service, MS, see, &one, NULL), 0);
-	tw_context_set(&second);
-	expect_eq(tw_schedule(rig.service, MS, see, &two, NULL), 0);
-	tw_context_set(&drivers);
-	rig_advance(&rig, SECOND);
-	expect_saw(&one, 0, &first);
-	expect_saw(&two, 0, &second);
-	cr_assert_eq(tw_context_get(), &drivers, "the driver's own context is not back");
-}
-
-Test(context, of_the_driver_is_not_lent_to_what_has_none)
-{
-	struct seer plain = {0}, released = {0};
-	expect_eq(tw_schedule(rig.service, MS, see, &plain, NULL), 0);
-	struct tw_task task = task_of(&released);
-	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
-	tw_context_set(&drivers);
-	rig_advance(&rig, SECOND);
-	expect_saw(&plain, 0, NULL);
-	expect_saw(&released, 0, NULL);
-	cr_assert_null(released.seen_in_release);
-	cr_assert_eq(tw_context_get(), &drivers);
-}
-
 static void set_another(struct seer *seer)
 {
 	tw_context_set(&second);
 }
 
-Test(context, set_by_a_callback_ends_with_it)
-{
-	struct seer setter = {.act = set_another}, next = {0};
-	tw_context_set(&first);
-	expect_eq(tw_schedule(rig.service, MS, see, &setter, NULL), 0);
-	tw_context_set(NULL);
-	expect_eq(tw_schedule(rig.service, 2 * MS, see, &next, NULL), 0);
-	rig_advance(&rig, SECOND);
-	expect_saw(&setter, 0, &first);
-	expect_saw(&next, 0, NULL);
-	cr_assert_null(tw_context_get());
-}
+/* 3 is the driver's own. */
+static const struct script scripts[] = {
+    {"is that of scheduling, not of firing",
+     "",
+     {{"set_context 1; timer 0 in=1 {context} plain; set_context 2", ""},
+      {"timer 1 in=1 {context} plain; set_context 3; drive 9; context",
+       "@1 run 0, context 1, run 1, context 2, @9 context 3"}}},
+    {"of the driver is not lent to what has none",
+     "",
+     {{"timer 0 in=1 {context} plain; timer 1 in=1 {context} [context]; set_context 3; drive 1",
+       "@1 run 0, context 0, run 1, context 0, 1 fired, context 0"},
+      {"context", "context 3"}}},
+    {"set by a callback ends with it",
+     "",
+     {{"timer 0 in=1 {set_context 2} plain; drive 1; context", "@1 run 0, context 0"},
+      {"set_context 1; timer 1 in=1 {context; set_context 2} plain; set_context 0", ""},
+      {"timer 2 in=2 {context} plain; drive 2; context",
+       "@2 run 1, context 1, @3 run 2, context 0, context 0"}}},
+    {"is inherited by what a callback schedules",
+     "",
+     {{"set_context 1; timer 0 in=1 {timer 2 in=1 {context} plain} plain", ""},
+      {"timer 1 in=1 {set_context 2; timer 3 in=1 {context} plain} plain; set_context 3", ""},
+      {"drive 2; context", "@1 run 0, run 1, @2 run 2, context 1, run 3, context 2, context 3"}}},
+    {"of a series is that of its scheduling in each run",
+     "",
+     {{"set_context 1; timer 0 first=1 every=1 count=3 times=3 {context; set_context 2} [context]",
+       ""},
+      {"set_context 3; drive 3", "@1 run 0, context 1, @2 run 0, context 1, @3 run 0, context 1, "
+				 "0 fired, context 1"}}},
+    {"is not changed by a reset from outside or inside",
+     "",
+     {{"set_context 1; timer 0 in=1 times=2 {context; set_context 2; reset 0 by=1} plain", ""},
+      {"set_context 2; reset 0 by=5; drive 6; cancel 0",
+       "@5 run 0, context 1, @6 run 0, context 1, CANCELLED"}}},
+    {"surrounds a release on the thread that cancels",
+     "",
+     {{"set_context 1; timer 0 in=9 [context]; set_context 3; cancel 0; context",
+       "0 cancelled, context 1, CANCELLED, context 3"}}},
+    /* before anybody has set one, too */
+    {"named by a task takes the place of the thread's",
+     "",
+     {{"timer 0 in=1 named=2 {context}; set_context 1; timer 1 in=1 named=2 {context}", ""},
+      {"timer 2 in=1 named=0 {context}; drive 1",
+       "@1 run 0, context 2, 0 fired, run 1, context 2, 1 fired, run 2, context 0, 2 fired"}}},
+};
 
-Test(context, set_for_the_first_time_by_a_callback_ends_with_it)
+Test(context, follows_the_scripts)
 {
-	struct seer setter = {.act = set_another};
-	expect_eq(tw_schedule(rig.service, MS, see, &setter, NULL), 0);
-	rig_advance(&rig, SECOND);
-	expect_eq(setter.runs, 1);
-	cr_assert_null(tw_context_get());
-}
-
-static void schedule_child(struct seer *seer)
-{
-	tw_schedule(seer->service, MS, see, seer->child, NULL);
-}
-
-static void set_another_and_schedule_child(struct seer *seer)
-{
-	tw_context_set(&second);
-	schedule_child(seer);
-}
-
-Test(context, is_inherited_by_what_a_callback_schedules)
-{
-	struct seer child = {0}, of_other = {0};
-	struct seer parent = {.service = rig.service, .act = schedule_child, .child = &child};
-	struct seer other = {
-	    .service = rig.service, .act = set_another_and_schedule_child, .child = &of_other};
-	tw_context_set(&first);
-	expect_eq(tw_schedule(rig.service, MS, see, &parent, NULL), 0);
-	expect_eq(tw_schedule(rig.service, MS, see, &other, NULL), 0);
-	tw_context_set(&drivers);
-	rig_advance(&rig, SECOND);
-	expect_saw(&child, 0, &first);
-	expect_saw(&of_other, 0, &second);
-	cr_assert_eq(tw_context_get(), &drivers);
-}
-
-Test(context, of_a_series_is_that_of_its_scheduling_in_each_run)
-{
-	struct seer series = {.act = set_another};
-	struct tw_task task = task_of(&series);
-	struct tw_period period = rate_of(MS, MS, 4);
-	task.period = &period;
-	tw_context_set(&first);
-	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
-	tw_context_set(&drivers);
-	rig_advance(&rig, SECOND);
-	expect_eq(series.runs, 4);
-	for (int i = 0; i < 4; i++)
-		expect_saw(&series, i, &first);
-	expect_eq(series.releases, 1);
-	cr_assert_eq(series.seen_in_release, &first);
-}
-
-static void rearm_once(struct seer *seer)
-{
-	tw_context_set(&second);
-	if (seer->runs == 1)
-		tw_reset(seer->service, tw_self(), MS);
-}
-
-Test(context, is_not_changed_by_a_reset_from_outside_or_inside)
-{
-	struct seer seer = {.service = rig.service, .act = rearm_once};
-	tw_timer timer;
-	tw_context_set(&first);
-	expect_eq(tw_schedule(rig.service, MS, see, &seer, &timer), 0);
-	tw_context_set(&second);
-	expect_eq(tw_reset(rig.service, timer, 5 * MS), 0);
-	rig_advance(&rig, SECOND);
-	expect_eq(seer.runs, 2);
-	expect_saw(&seer, 0, &first);
-	expect_saw(&seer, 1, &first);
-}
-
-Test(context, surrounds_a_release_on_the_thread_that_cancels)
-{
-	struct seer seer = {0};
-	struct tw_task task = task_of(&seer);
-	tw_timer timer;
-	tw_context_set(&first);
-	expect_eq(tw_schedule_task(rig.service, &task, &timer), 0);
-	tw_context_set(&drivers);
-	expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
-	expect_eq(seer.releases, 1);
-	cr_assert_eq(seer.seen_in_release, &first);
-	cr_assert_eq(tw_context_get(), &drivers);
-}
-
-Test(context, named_by_a_task_takes_the_place_of_the_threads)
-{
-	struct seer named = {0}, none = {0}, early = {0};
-	struct tw_task task = task_of(&early);
-	task.flags = TW_TASK_CONTEXT; /* before anybody has set one */
-	task.context = &second;
-	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
-	tw_context_set(&first);
-	task.arg = &named;
-	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
-	task.arg = &none;
-	task.context = NULL;
-	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
-	rig_advance(&rig, SECOND);
-	expect_saw(&early, 0, &second);
-	expect_saw(&named, 0, &second);
-	expect_saw(&none, 0, NULL);
+	PLAY(&timer_stage, NULL, scripts);
 }
 
 Test(context, task_of_an_older_program_carries_it_too)

@@ -1,9 +1,9 @@
 /*
- * Groups: handles, limits, executors that refuse, and releases that end other members.
+ * Groups: handles, limits, storage, executors of members, and very many members.
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+#include <pthread.h>
 
 #include "test/support/members.h"
 #include "test/support/rig_suite.h"
@@ -66,21 +66,6 @@ Test(group_end, storage_lives_until_the_last_member_has_ended)
 	expect_released(&later, TW_FATE_FIRED);
 }
 
-Test(group_end, an_empty_group_stays_its_owners)
-{
-	tw_group group = group_of(&rig);
-	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
-	expect_eq(schedule_in(&first, group, MS, true), 0);
-	rig_advance(&rig, MS);
-	expect_eq(gauges(&rig, group).members, 0);
-	tw_group other = group_of(&rig);
-	expect_ne(other.id & 0xffffff, group.id & 0xffffff);
-	expect_eq(schedule_in(&second, group, MS, true), 0);
-	expect_eq(tw_group_cancel(rig.service, other), 0);
-	rig_advance(&rig, MS);
-	expect_released(&second, TW_FATE_FIRED);
-}
-
 Test(group_end, groups_can_be_made_and_destroyed_without_end)
 {
 	tw_group first = group_of(&rig);
@@ -126,6 +111,63 @@ Test(group_end, bad_arguments_are_refused)
 	expect_eq(newer.known.members + newer.known.running + newer.beyond, 0);
 }
 
+enum { MANY = 20 };
+
+static void come_and_go(tw_group group)
+{
+	struct probe probe = PROBE(&rig, 0);
+	expect_eq(schedule_in(&probe, group, MS, false), 0);
+	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+	expect_eq(gauges(&rig, group).members, 0);
+}
+
+/* All are empty, and a cancel_wait of each has nothing to wait for. */
+Test(group_end, many_groups_in_turn)
+{
+	tw_group groups[MANY];
+	for (int i = 0; i < MANY; i++)
+		groups[i] = group_of(&rig);
+	for (int round = 0; round < 3; round++)
+		for (int i = 0; i < MANY; i++)
+			come_and_go(groups[i]);
+	for (int i = 0; i < MANY; i++) {
+		expect_eq(tw_group_cancel_wait(rig.service, groups[i], TW_FOREVER), TW_CANCELLED);
+		expect_eq(tw_group_destroy(rig.service, groups[i]), 0);
+	}
+	for (int i = MANY; i-- > 0;) /* last in, first out */
+		expect_eq(group_of(&rig).id & 0xffffff, groups[i].id & 0xffffff);
+}
+
+static void *use_and_destroy(void *arg)
+{
+	tw_group group = *(tw_group *)arg;
+	struct tw_task task = {.size = sizeof task, .fn = probe_run, .when_ns = MS, .group = group};
+	tw_timer timer;
+	bool good = tw_schedule_task(rig.service, &task, &timer) == 0 &&
+		    tw_cancel(rig.service, timer) == TW_CANCELLED &&
+		    tw_group_destroy(rig.service, group) == 0;
+	return good ? arg : NULL;
+}
+
+Test(group_end, storage_goes_back_when_another_thread_destroys)
+{
+	tw_group group = group_of(&rig);
+	pthread_t thread;
+	void *good;
+	come_and_go(group);
+	cr_assert(!pthread_create(&thread, NULL, use_and_destroy, &group));
+	pthread_join(thread, &good);
+	cr_assert(good);
+	tw_group next = group_of(&rig);
+	expect_eq(next.id & 0xffffff, group.id & 0xffffff);
+	come_and_go(next);
+	struct probe gone = PROBE(&rig, 1), member = PROBE(&rig, 2);
+	expect_eq(schedule_in(&gone, group, MS, false), -ENOENT);
+	expect_eq(schedule_in(&member, next, MS, false), 0);
+	rig_advance(&rig, SECOND);
+	expect_eq(member.runs, 1);
+}
+
 /* ------------------------------------------------------------ executors */
 
 /* Members run on their own executors. Their releases are called by the thread that cancels. */
@@ -162,82 +204,7 @@ Test(group_end, members_of_other_executors_are_released_by_the_canceling_thread)
 	queue_executor_close(&other);
 }
 
-/* A cancel needs no executor. */
-Test(group_end, cancel_ends_members_where_the_executor_refuses)
-{
-	reopen_on_queue();
-	queue.refuse = SIZE_MAX;
-	tw_group group = group_of(&rig);
-	struct probe member = PROBE(&rig, 1), doomed = PROBE(&rig, 2), other = PROBE(&rig, 3);
-	expect_eq(schedule_in(&member, group, HOUR, true), 0);
-	expect_eq(schedule_in(&doomed, group, HOUR, true), 0);
-	probe_schedule_released(&other, HOUR);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(tw_cancel(rig.service, doomed.timer), TW_GONE);
-	expect_released(&member, TW_FATE_CANCELLED);
-	expect_released(&doomed, TW_FATE_CANCELLED);
-	rig_advance(&rig, SECOND);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_released(&other, TW_FATE_DROPPED);
-	expect_eq(stats_of(rig.service).cancelled, 2);
-	expect_eq(stats_of(rig.service).dropped, 1);
-}
-
 /* ------------------------------------------------- releases that end other members */
-
-static void cancel_other(struct probe *probe)
-{
-	probe->answer = tw_cancel(probe->rig->service, probe->other->timer);
-}
-
-static void cancel_other_and_wait(struct probe *probe)
-{
-	probe->answer = tw_cancel_wait(probe->rig->service, probe->other->timer, TW_FOREVER);
-}
-
-static char heard[256];
-
-static void hear(const char *text)
-{
-	strncpy(heard, text, sizeof heard - 1);
-}
-
-/* The other member has ended, and this thread calls its release next: nobody may wait for that. */
-Test(group_end, release_can_cancel_another_member_and_cannot_wait_for_it)
-{
-	void (*const acts[])(struct probe * probe) = {cancel_other, cancel_other_and_wait};
-	const int answers[] = {TW_RUNNING, -EDEADLK};
-	tw_set_misuse_hook(hear);
-	for (int i = 0; i < 2; i++) {
-		reopen_rig(NULL);
-		tw_group group = group_of(&rig);
-		struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
-		first.act_in_release = acts[i];
-		first.other = &second;
-		expect_eq(schedule_in(&first, group, HOUR, true), 0);
-		expect_eq(schedule_in(&second, group, HOUR, true), 0);
-		expect_eq(tw_group_cancel(rig.service, group), 0);
-		expect_eq(first.answer, answers[i]);
-		expect_released(&first, TW_FATE_CANCELLED);
-		expect_released(&second, TW_FATE_CANCELLED);
-		expect_eq(tw_group_destroy(rig.service, group), 0);
-	}
-	cr_assert_str_eq(heard, "tw_cancel_wait: called from inside what it would wait for");
-	tw_set_misuse_hook(NULL);
-}
-
-/* In the other order that member is gone. */
-Test(group_end, release_may_wait_for_a_member_that_has_ended)
-{
-	tw_group group = group_of(&rig);
-	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
-	second.act_in_release = cancel_other_and_wait;
-	second.other = &first;
-	expect_eq(schedule_in(&first, group, HOUR, true), 0);
-	expect_eq(schedule_in(&second, group, HOUR, true), 0);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(second.answer, TW_GONE);
-}
 
 static int nested, deepest, left_to_run;
 
@@ -275,37 +242,6 @@ Test(group_end, release_that_cancels_its_group_finds_nothing_left_to_end)
 	expect_eq(deepest, 1);
 	expect_eq(left_to_run, 0);
 	free(probes);
-}
-
-static void schedule_other(struct probe *probe)
-{
-	probe->answer = schedule_in(probe->other, made_inside, HOUR, true);
-}
-
-static void schedule_other_and_cancel(struct probe *probe)
-{
-	schedule_other(probe);
-	if (probe->answer == 0)
-		probe->answer = tw_group_cancel(probe->rig->service, made_inside);
-}
-
-/* What a release schedules is a later member: the cancel that calls the release leaves it. */
-Test(group_end, release_may_schedule_into_its_group_and_cancel_it)
-{
-	for (int cancels = 0; cancels < 2; cancels++) {
-		reopen_rig(NULL);
-		made_inside = group_of(&rig);
-		struct probe member = PROBE(&rig, 1), later = PROBE(&rig, 2);
-		member.act_in_release = cancels ? schedule_other_and_cancel : schedule_other;
-		member.other = &later;
-		expect_eq(schedule_in(&member, made_inside, HOUR, true), 0);
-		expect_eq(tw_group_cancel(rig.service, made_inside), 0);
-		expect_eq(member.answer, 0);
-		expect_eq(later.releases, cancels);
-		expect_eq(tw_is_pending(rig.service, later.timer), !cancels);
-		expect_eq(tw_group_cancel(rig.service, made_inside), 0);
-		expect_released(&later, TW_FATE_CANCELLED);
-	}
 }
 
 /* ------------------------------------------------------------ many */

@@ -1,52 +1,14 @@
 /*
- * Groups: what calls on a member answer after its group was cancelled, what ends the member, and
- * the ledger meanwhile.
+ * Groups: what ends members, what calls answer meanwhile, and the ledger. Each answer on a member
+ * of a cancelled group: timer/outcomes.c.
  */
-#include <errno.h>
+#include <string.h>
 
 #include "test/support/members.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(group, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-/* ------------------------------------------------------------ members that do not run */
-
-Test(group, members_fire_like_other_timers)
-{
-	tw_group group = group_of(&rig);
-	struct probe plain = PROBE(&rig, 1), released = PROBE(&rig, 2), series = PROBE(&rig, 3);
-	expect_eq(schedule_in(&plain, group, MS, false), 0);
-	expect_eq(schedule_in(&released, group, 2 * MS, true), 0);
-	expect_eq(schedule_series_in(&series, group, rate_of(3 * MS, MS, 4)), 0);
-	expect_eq(gauges(&rig, group).members, 3);
-	rig_advance(&rig, SECOND);
-	expect_ran_at(&plain, RIG_START_NS + MS);
-	expect_ran_at(&released, RIG_START_NS + 2 * MS);
-	expect_released(&released, TW_FATE_FIRED);
-	expect_eq(series.runs, 4);
-	expect_released(&series, TW_FATE_FIRED);
-	expect_eq(gauges(&rig, group).members, 0);
-	expect_eq(gauges(&rig, group).running, 0);
-}
-
-Test(group, a_member_can_be_cancelled_and_moved_by_itself)
-{
-	tw_group group = group_of(&rig);
-	struct probe moved = PROBE(&rig, 1), cancelled = PROBE(&rig, 2), released = PROBE(&rig, 3);
-	expect_eq(schedule_in(&moved, group, MS, false), 0);
-	expect_eq(schedule_in(&cancelled, group, MS, false), 0);
-	expect_eq(schedule_in(&released, group, MS, true), 0);
-	expect_eq(tw_reset(rig.service, moved.timer, 5 * MS), 0);
-	expect_eq(tw_cancel(rig.service, cancelled.timer), TW_CANCELLED);
-	expect_eq(tw_cancel(rig.service, cancelled.timer), TW_GONE);
-	expect_eq(tw_cancel(rig.service, released.timer), TW_CANCELLED);
-	expect_released(&released, TW_FATE_CANCELLED);
-	expect_eq(gauges(&rig, group).members, 1);
-	rig_advance(&rig, SECOND);
-	expect_ran_at(&moved, RIG_START_NS + 5 * MS);
-	expect_eq(rig.ran, 1);
-	expect_eq(stats_of(rig.service).cancelled, 2);
-}
 
 static int count_visits(void *count, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
 {
@@ -83,150 +45,6 @@ Test(group, cancelled_members_count_as_cancelled_once_from_the_cancel_on)
 		expect_released(&probes[i], TW_FATE_CANCELLED);
 }
 
-/* Far timers, and those moved to earlier, have entries in more places. */
-Test(group, leaves_nothing_behind_in_the_wheel)
-{
-	tw_group group = group_of(&rig);
-	struct probe near = PROBE(&rig, 1), far = PROBE(&rig, 2), earlier = PROBE(&rig, 3);
-	expect_eq(schedule_in(&near, group, 20 * MS, false), 0);
-	expect_eq(schedule_in(&far, group, 400 * DAY, false), 0);
-	expect_eq(schedule_in(&earlier, group, HOUR, false), 0);
-	rig_advance(&rig, MS);
-	expect_eq(tw_reset(rig.service, earlier.timer, 30 * MS), 0);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	rig_advance(&rig, MS);
-	expect_sound(rig.service);
-	rig_advance(&rig, 401 * DAY);
-	expect_eq(rig.ran, 0);
-	expect_eq(stats_of(rig.service).entries, 0);
-}
-
-/* ------------------------------------------------------------ members that are due, or run */
-
-static void cancel_group_inside(struct probe *probe)
-{
-	tw_service *service = probe->rig->service;
-	tw_group group = {probe->other->timer.id};
-	int answers = tw_group_cancel(service, group) == 0;
-	answers += 2 * (tw_cancel(service, probe->timer) == TW_RUNNING);
-	answers += 4 * (tw_reset(service, probe->timer, MS) == -ECANCELED);
-	answers += 8 * (tw_group_cancel_wait(service, group, TW_FOREVER) == TW_SELF);
-	answers += 16 * (tw_cancel_wait(service, probe->timer, TW_FOREVER) == TW_SELF);
-	answers += 32 * (gauges(probe->rig, group).running == 1);
-	probe->answer = answers;
-}
-
-Test(group, cancelled_from_a_members_callback)
-{
-	tw_group group = group_of(&rig);
-	struct probe carrier = {.timer = {group.id}}; /* the group's handle for the callback */
-	struct probe inside = PROBE(&rig, 1), other = PROBE(&rig, 2);
-	inside.act = cancel_group_inside;
-	inside.other = &carrier;
-	expect_eq(schedule_in(&inside, group, MS, true), 0);
-	expect_eq(schedule_in(&other, group, MS, true), 0);
-	rig_advance(&rig, SECOND);
-	expect_eq(inside.answer, 63);
-	expect_eq(rig.ran, 1);
-	expect_eq(inside.releases, 1);
-	expect_released(&other, TW_FATE_CANCELLED);
-}
-
-/* Re-arms, then cancels the group: the re-arm was before the cancel, and goes with it. */
-static void re_arm_then_cancel_group(struct probe *probe)
-{
-	tw_group group = {probe->other->timer.id};
-	probe->answer = tw_reset(probe->rig->service, probe->timer, MS);
-	if (probe->answer == 0)
-		probe->answer = tw_group_cancel(probe->rig->service, group);
-}
-
-Test(group, a_run_under_way_is_the_last)
-{
-	tw_group group = group_of(&rig);
-	struct probe carrier = {.timer = {group.id}};
-	struct probe re_armed = PROBE(&rig, 1), series = PROBE(&rig, 2);
-	re_armed.act = re_arm_then_cancel_group;
-	re_armed.other = &carrier;
-	expect_eq(schedule_in(&re_armed, group, MS, true), 0);
-	rig_advance(&rig, SECOND);
-	expect_eq(re_armed.answer, 0);
-	expect_eq(re_armed.runs, 1);
-	expect_released(&re_armed, TW_FATE_CANCELLED);
-	series.act = cancel_group_inside;
-	series.other = &carrier;
-	expect_eq(schedule_series_in(&series, group, rate_of(MS, MS, 0)), 0);
-	rig_advance(&rig, SECOND);
-	expect_eq(series.runs, 1);
-	expect_released(&series, TW_FATE_CANCELLED);
-	expect_eq(stats_of(rig.service).cancelled, 2);
-}
-
-/*
- * Its last run would have ended the series anyway; it was cancelled all the same, as with
- * tw_cancel.
- */
-Test(group, cancelled_in_the_last_run_of_a_series)
-{
-	tw_group group = group_of(&rig);
-	struct probe carrier = {.timer = {group.id}}, series = PROBE(&rig, 1),
-		     once = PROBE(&rig, 2);
-	series.act = once.act = cancel_group_inside;
-	series.other = once.other = &carrier;
-	expect_eq(schedule_series_in(&series, group, rate_of(MS, MS, 1)), 0);
-	rig_advance(&rig, SECOND);
-	expect_released(&series, TW_FATE_CANCELLED);
-	expect_eq(schedule_in(&once, group, MS, true), 0);
-	rig_advance(&rig, SECOND);
-	expect_released(&once, TW_FATE_FIRED);
-}
-
-static void re_arm_now(struct probe *probe)
-{
-	probe->answer = tw_reset(probe->rig->service, probe->timer, MS);
-}
-
-static void close_group(struct probe *probe)
-{
-	probe->answer = tw_group_close(probe->rig->service, (tw_group){probe->other->timer.id});
-}
-
-Test(group, close_ends_re_arms_and_series_and_refuses_later_arms)
-{
-	tw_group group = group_of(&rig);
-	struct probe re_arming = PROBE(&rig, 1), series = PROBE(&rig, 2), closer = PROBE(&rig, 3),
-		     late = PROBE(&rig, 4);
-	struct probe carrier = {.timer = {group.id}};
-	re_arming.act = re_arm_now;
-	closer.act = close_group;
-	closer.other = &carrier;
-	expect_eq(schedule_in(&re_arming, group, MS, true), 0);
-	expect_eq(schedule_series_in(&series, group, rate_of(MS, MS, 0)), 0);
-	probe_schedule(&closer, 3 * MS + MS / 2);
-	rig_advance(&rig, 3 * MS);
-	expect_eq(re_arming.runs, 3);
-	rig_advance(&rig, SECOND);
-	expect_eq(closer.answer, 0);
-	expect_eq(re_arming.runs, series.runs);
-	expect_le(re_arming.runs, 4);
-	expect_released(&re_arming, TW_FATE_CANCELLED);
-	expect_released(&series, TW_FATE_CANCELLED);
-	struct tw_service_stats before = stats_of(rig.service);
-	late.timer.id = 1;
-	expect_eq(schedule_in(&late, group, MS, true), -ESHUTDOWN);
-	expect_eq(late.timer.id, 0);
-	expect_eq(schedule_series_in(&late, group, rate_of(MS, MS, 0)), -ESHUTDOWN);
-	struct tw_service_stats after = stats_of(rig.service);
-	expect_same_state(&before, &after);
-	expect_eq(tw_group_close(rig.service, group), 0);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	rig_advance(&rig, SECOND);
-	expect_eq(late.runs, 0);
-	expect_eq(late.releases, 0);
-}
-
-/* ------------------------------------------------------------ waiting */
-
 Test(group, cancel_calls_all_releases_before_it_returns)
 {
 	tw_group group = group_of(&rig);
@@ -251,46 +69,108 @@ Test(group, cancel_calls_all_releases_before_it_returns)
 	expect_eq(stats_of(rig.service).cancelled, 2 * COUNT);
 }
 
-/*
- * G7: from a callback that is no member's, though the driver that runs it is the one that would
- * have ended them.
- */
-static void wait_for_group(struct probe *probe)
+static const struct script scripts[] = {
+    {"members fire like other timers",
+     "",
+     {{"group 0; timer 0 in=1 plain group=0; timer 1 in=2 group=0", ""},
+      {"timer 2 first=3 every=1 count=3 group=0; members 0", "members=3"},
+      {"drive 9; members 0", "@1 run 0, @2 run 1, 1 fired, @3 run 2, @4 run 2, @5 run 2, "
+			     "2 fired, @9 members=0"}}},
+    {"a member can be cancelled and moved by itself",
+     "",
+     {{"group 0; timer 0 1 in=1 plain group=0; timer 2 in=1 group=0; reset 0 by=5", ""},
+      {"cancel 1; cancel 1; cancel 2; members 0",
+       "CANCELLED, GONE, 2 cancelled, CANCELLED, members=1"},
+      {"drive 10; stats cancelled", "@5 run 0, @10 cancelled=2"}}},
+    {"a cancel ends the members that there are, and nobody else",
+     "",
+     {{"group 0 1; timer 0 in=1 plain; timer 1 in=1 group=1; group_cancel 0; members 0",
+       "members=0"},
+      {"timer 2 in=1 plain group=0; group_cancel 0; cancel 2; left 2", "GONE, ENOENT"},
+      {"timer 3 in=1 group=0; members 0; drive 1", "members=1, @1 run 0, run 1, 1 fired, "
+						   "run 3, 3 fired"},
+      {"stats cancelled; members 0", "cancelled=1, members=0"}}},
+    {"a member has nothing of the last one in its place",
+     "",
+     {{"group 0; timer 0 in=1 group=0; cancel 0; timer 1 in=1 plain group=0; cancel 1",
+       "0 cancelled, CANCELLED, CANCELLED"},
+      {"timer 2 first=1 every=1 group=0; cancel 2; timer 3 in=1 plain group=0; drive 9",
+       "2 cancelled, CANCELLED, @1 run 3"}}},
+    /* far timers, and those moved to earlier, have entries in more places */
+    {"leaves nothing behind in the wheel",
+     "",
+     {{"group 0; timer 0 in=20 group=0; timer 1 in=34560000000 plain group=0", ""},
+      {"timer 2 in=3600000 plain group=0; drive 1; reset 2 by=30; group_cancel 0",
+       "@1 0 cancelled"},
+      {"drive 34561000000; stats entries", "@34561000001 entries=0"}}},
+    {"is cancelled in a member's callback",
+     "",
+     {{"group 0; timer 0 in=1 group=0 {group_cancel 0; cancel 0; reset 0 by=1; group_wait 0; "
+       "cancel_wait 0; members 0}; timer 1 in=1 group=0; drive 9",
+       "@1 run 0, 1 cancelled, RUNNING, ECANCELED, SELF, SELF, members=1 running=1, 0 fired"}}},
+    /* the re-arm was before the cancel, and goes with it */
+    {"a run under way is the last",
+     "",
+     {{"group 0; timer 0 in=1 group=0 {reset 0 by=1; group_cancel 0}; drive 9",
+       "@1 run 0, 0 cancelled"},
+      {"timer 1 first=1 every=1 group=0 {group_cancel 0}; drive 9", "@10 run 1, 1 cancelled"},
+      {"stats cancelled", "@18 cancelled=2"}}},
+    /* it would have ended anyway, and was cancelled all the same, as with tw_cancel */
+    {"is cancelled in the last run of a series",
+     "",
+     {{"group 0; timer 0 first=1 every=1 count=1 group=0 {group_cancel 0}; drive 1",
+       "@1 run 0, 0 cancelled"}}},
+    {"a close ends re-arms and series, and refuses later members",
+     "",
+     {{"group 0; timer 0 in=1 times=9 group=0 {reset 0 by=1}; drive 2", "@1 run 0, @2 run 0"},
+      {"timer 1 first=0 every=1 group=0; timer 2 in=1 {group_close 0} plain; drive 3",
+       "run 1, @3 run 0, run 2, 0 cancelled, 1 cancelled"},
+      {"timer 3 in=1 group=0; timer 4 first=1 every=1 group=0; stats rejected",
+       "@5 ESHUTDOWN, ESHUTDOWN, rejected=2"},
+      {"group_close 0; group_cancel 0; drive 9", ""}}},
+    {"cancel_wait may be called from others' callbacks",
+     "",
+     {{"group 0; timer 0 in=9 group=0; timer 1 in=1 {group_wait 0} plain; drive 1",
+       "@1 run 1, 0 cancelled, CANCELLED"}}},
+    {"cancel_wait in a member's release waits for nobody",
+     "",
+     {{"group 0; timer 0 in=9 group=0 [group_wait 0]; group_cancel 0", "0 cancelled, SELF"}}},
+    {"stays its owner's when it is empty",
+     "",
+     {{"group 0; timer 0 in=1 group=0; drive 1; members 0", "@1 run 0, 0 fired, members=0"},
+      {"group 1; timer 1 in=1 group=0; group_cancel 1; drive 1", "@2 run 1, 1 fired"}}},
+    {"ends members whose runs an executor refuses, or has",
+     "queued",
+     {{"group 0; refuse -1; timer 0 in=1 group=0; timer 1 in=9 group=0; drive 1", ""},
+      {"group_cancel 0; cancel 1", "@1 0 cancelled, 1 cancelled, GONE"},
+      {"refuse 0; timer 2 in=1 group=0; hold; drive 1; group_cancel 0", "@2 2 cancelled"},
+      {"pump; close drop", ""}}},
+    /* the other member has ended, and this thread calls its release next, or has called it */
+    {"a release may cancel another member, and waits for none whose release comes next",
+     "",
+     {{"group 0; timer 0 in=9 group=0 [cancel 1; cancel_wait 1]; timer 1 in=9 group=0 "
+       "[cancel_wait 0]; group_cancel 0",
+       "0 cancelled, RUNNING, EDEADLK, 1 cancelled, GONE"}}},
+    /* what a release schedules is a later member: the cancel that calls the release leaves it */
+    {"a release may schedule into its group, and cancel it",
+     "",
+     {{"group 0; timer 0 in=9 group=0 [timer 1 in=9 group=0]; group_cancel 0; left 1",
+       "0 cancelled, left 9"},
+      {"timer 2 in=9 group=0 [timer 3 in=9 group=0; group_cancel 0; left 3]; group_cancel 0",
+       "1 cancelled, 2 cancelled, 3 cancelled, ENOENT"}}},
+};
+
+static char heard[256];
+
+static void hear(const char *text)
 {
-	probe->answer = tw_group_cancel_wait(probe->rig->service,
-					     (tw_group){probe->other->timer.id}, TW_FOREVER);
+	strncpy(heard, text, sizeof heard - 1);
 }
 
-Test(group, cancel_wait_may_be_called_from_others_callbacks)
+Test(group, follows_the_scripts)
 {
-	tw_group group = group_of(&rig);
-	struct probe carrier = {.timer = {group.id}}, waiter = PROBE(&rig, 1),
-		     member = PROBE(&rig, 2);
-	waiter.act = wait_for_group;
-	waiter.other = &carrier;
-	waiter.answer = -1;
-	probe_schedule(&waiter, MS);
-	expect_eq(schedule_in(&member, group, SECOND, true), 0);
-	rig_advance(&rig, MS);
-	expect_eq(waiter.answer, TW_CANCELLED);
-	expect_released(&member, TW_FATE_CANCELLED);
-}
-
-static void wait_in_release(struct probe *probe)
-{
-	probe->answer = tw_group_cancel_wait(probe->rig->service,
-					     (tw_group){probe->other->timer.id}, TW_FOREVER);
-}
-
-Test(group, cancel_wait_in_a_members_release_waits_for_nobody)
-{
-	tw_group group = group_of(&rig);
-	struct probe carrier = {.timer = {group.id}}, member = PROBE(&rig, 1);
-	member.act_in_release = wait_in_release;
-	member.other = &carrier;
-	expect_eq(schedule_in(&member, group, SECOND, true), 0);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	rig_advance(&rig, MS);
-	expect_eq(member.answer, TW_SELF);
-	expect_released(&member, TW_FATE_CANCELLED);
+	tw_set_misuse_hook(hear);
+	PLAY(&timer_stage, NULL, scripts);
+	cr_assert_str_eq(heard, "tw_cancel_wait: called from inside what it would wait for");
+	tw_set_misuse_hook(NULL);
 }

@@ -5,21 +5,9 @@
 #include "test/support/ending.h"
 #include "wheel/core/service.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(group_then, .init = open_rig, .fini = close_rig, .timeout = 60);
-
-/* ------------------------------------------------------------ when it is called */
-
-Test(group_then, is_called_for_a_group_without_members)
-{
-	struct ending ending = ending_of(&rig);
-	expect_eq(end(&ending), 0);
-	expect_eq(ending.calls, 0);
-	rig_advance(&rig, MS);
-	expect_complete(&ending);
-	rig_advance(&rig, SECOND);
-	expect_complete(&ending);
-}
 
 Test(group_then, is_called_after_the_releases_of_pending_members)
 {
@@ -37,74 +25,6 @@ Test(group_then, is_called_after_the_releases_of_pending_members)
 	struct probe late = PROBE(&rig, COUNT);
 	expect_eq(schedule_in(&late, ending.group, MS, true), -ESHUTDOWN);
 	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
-}
-
-Test(group_then, needs_no_turn_of_the_clock)
-{
-	struct ending ending = ending_of(&rig);
-	expect_eq(end(&ending), 0);
-	uint64_t next_ns = UINT64_MAX;
-	expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
-	expect_le(next_ns, rig_now(&rig));
-	/* a completion is no callback of a timer */
-	expect_eq(tw_service_advance(rig.service, 1), 0);
-	expect_complete(&ending);
-}
-
-static void end_from(void (*set)(struct probe *), uint64_t delay_ns)
-{
-	struct ending ending = ending_of(&rig);
-	struct probe members[3];
-	add_members(&ending, members, 3, delay_ns);
-	set(&members[1]);
-	members[1].other = (struct probe *)(void *)&ending;
-	members[1].answer = -1;
-	if (delay_ns == HOUR)
-		expect_eq(tw_cancel(rig.service, members[1].timer), TW_CANCELLED);
-	rig_advance(&rig, MS);
-	expect_eq(members[1].answer, 0);
-	expect_eq(ending.answer, 0);
-	expect_complete(&ending);
-}
-
-static void in_callback(struct probe *probe)
-{
-	probe->act = end_of_probe;
-}
-
-static void in_release(struct probe *probe)
-{
-	probe->act_in_release = end_of_probe;
-}
-
-Test(group_then, may_be_asked_for_in_a_members_callback)
-{
-	end_from(in_callback, MS);
-}
-
-Test(group_then, may_be_asked_for_in_a_members_release)
-{
-	end_from(in_release, MS);   /* after a run */
-	end_from(in_release, HOUR); /* on the thread that cancels */
-}
-
-/* A series and a re-armed one-shot end with the run that closes the group. */
-static void rearm_and_end(struct probe *probe)
-{
-	tw_reset(probe->rig->service, probe->timer, MS);
-	end_of_probe(probe);
-}
-
-Test(group_then, a_member_that_has_armed_itself_again_ends_first)
-{
-	struct ending ending = ending_of(&rig);
-	struct probe members[1];
-	add_members(&ending, members, 1, MS);
-	members[0].act = rearm_and_end;
-	members[0].other = (struct probe *)(void *)&ending;
-	rig_advance(&rig, SECOND);
-	expect_eq(members[0].runs, 1);
-	expect_complete(&ending);
 }
 
 /* ------------------------------------------------------------ what it may do */
@@ -194,70 +114,6 @@ Test(group_then, bad_input_changes_nothing)
 	tw_set_misuse_hook(NULL);
 }
 
-Test(group_then, is_given_once)
-{
-	tw_set_misuse_hook(hear);
-	struct ending ending = ending_of(&rig), other = ending;
-	/* a closed group still takes one */
-	expect_eq(tw_group_close(rig.service, ending.group), 0);
-	expect_eq(end(&ending), 0);
-	expect_eq(end(&other), -EALREADY);
-	cr_assert_str_eq(heard, "tw_group_close_then: the group has a completion already");
-	rig_advance(&rig, MS);
-	expect_complete(&ending);
-	expect_eq(end(&other), -EALREADY);
-	rig_advance(&rig, MS);
-	expect_eq(ending.calls, 1);
-	expect_eq(other.calls, 0);
-	tw_set_misuse_hook(NULL);
-}
-
-/* ------------------------------------------------------------ members of the past */
-
-struct closing {
-	struct ending *ending;
-	int answer;
-};
-
-static void *end_elsewhere(void *arg)
-{
-	struct closing *closing = arg;
-	closing->answer = end(closing->ending);
-	return NULL;
-}
-
-/* Members that ended long ago hold nothing up. */
-static void end_after_others(bool elsewhere)
-{
-	struct ending ending = ending_of(&rig);
-	struct probe gone[3] = {PROBE(&rig, 1), PROBE(&rig, 2), PROBE(&rig, 3)};
-	for (int round = 0; round < 2; round++) {
-		for (int i = 0; i < 3; i++)
-			expect_eq(schedule_in(&gone[i], ending.group, MS, false), 0);
-		for (int i = 0; i < 3; i++)
-			expect_eq(tw_cancel(rig.service, gone[i].timer), TW_CANCELLED);
-	}
-	struct closing closing = {.ending = &ending};
-	pthread_t thread;
-	if (elsewhere) {
-		expect_eq(pthread_create(&thread, NULL, end_elsewhere, &closing), 0);
-		pthread_join(thread, NULL);
-	} else {
-		end_elsewhere(&closing);
-	}
-	expect_eq(closing.answer, 0);
-	rig_advance(&rig, MS);
-	expect_complete(&ending);
-	expect_eq(schedule_in(&gone[0], ending.group, MS, false), -ESHUTDOWN);
-	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
-}
-
-Test(group_then, does_not_wait_for_members_that_have_ended)
-{
-	end_after_others(false);
-	end_after_others(true);
-}
-
 /* ------------------------------------------------------------ a simulation */
 
 Test(group_then, is_called_in_a_simulation)
@@ -276,4 +132,54 @@ Test(group_then, is_called_in_a_simulation)
 	expect_ge(tw_sim_run_until_idle(sim, SECOND), 0);
 	expect_complete(&ending);
 	expect_eq(tw_sim_destroy(sim), 0);
+}
+
+/* ------------------------------------------------------------ when it is called */
+
+static const struct script scripts[] = {
+    /* a completion is no callback of a timer */
+    {"for a group without members, in the next poll",
+     "",
+     {{"group 0; then 0; -; poll", "-, done 0"}, {"drive 9", ""}}},
+    {"asked for in a member's callback, when all have ended",
+     "",
+     {{"group 0; timer 0 in=1 group=0; timer 1 in=1 group=0 {then 0; -}; timer 2 in=1 group=0; "
+       "drive 9",
+       "@1 run 0, 0 fired, run 1, 2 cancelled, -, 1 fired, done 0"}}},
+    {"asked for in a member's release",
+     "",
+     {{"group 0; timer 0 in=1 group=0 [then 0; -]; timer 1 in=9 group=0; drive 9",
+       "@1 run 0, 0 fired, 1 cancelled, -, done 0"},
+      {"group 1; timer 2 in=1 group=1 [then 1; -]; timer 3 in=9 group=1; cancel 2; drive 1",
+       "@9 2 cancelled, 3 cancelled, -, CANCELLED, done 1"}}},
+    {"a member that has armed itself again ends first",
+     "",
+     {{"group 0; timer 0 in=1 group=0 {reset 0 by=1; then 0}; drive 9",
+       "@1 run 0, 0 cancelled, done 0"}}},
+    {"is given once, also to a closed group",
+     "",
+     {{"group 0; group_close 0; then 0; then 0; drive 1; then 0",
+       "EALREADY, done 0, @1 EALREADY"}}},
+    {"does not wait for members that have ended",
+     "",
+     {{"group 0; timer 0 1 in=1 plain group=0; cancel 0 1; then 0; drive 1",
+       "CANCELLED, CANCELLED, done 0"},
+      {"timer 2 in=1 group=0; group_destroy 0", "@1 ESHUTDOWN"}}},
+    {"waits for a member that runs",
+     "queued",
+     {{"group 0; timer 0 in=1 group=0 {next; poll; waiting}; timer 1 in=1 group=0 {then 0}", ""},
+      {"hold; drive 1", ""},
+      {"next", "@1 run 0, run 1, 1 fired, 0 wait, 0 fired"},
+      {"advance 1", "@2 done 0"}}},
+    {"is offered again to an executor that refuses, or gives back",
+     "queued",
+     {{"group 0 1; then 0; refuse -1; hold; drive 5; waiting", "@5 0 wait"},
+      {"refuse 0; advance 1", "@6 done 0"},
+      {"then 1; hold; drive 1; give_back; waiting", "@7 0 wait"},
+      {"advance 1", "@8 done 1"}}},
+};
+
+Test(group_then, follows_the_scripts)
+{
+	PLAY(&timer_stage, NULL, scripts);
 }

@@ -1,49 +1,10 @@
-/*
- * tw_group_close_then where an executor runs the members: the completion waits for members that
- * run, and it is submitted again if the executor refuses it or gives it back.
- */
+/* tw_group_close_then frees a connection whose members run on several threads. */
 #include <stdlib.h>
 
 #include "test/support/ending.h"
 #include "test/support/rig_suite.h"
 
 TestSuite(group_then_executor, .init = open_rig, .fini = close_rig, .timeout = 60);
-
-/* ------------------------------------------------------------ members that run */
-
-/*
- * Everything else that the executor has runs inside this callback; also what the driver hands over
- * meanwhile.
- */
-static void run_all_inside(struct probe *probe)
-{
-	struct ending *ending = (struct ending *)(void *)probe->other;
-	for (int i = 0; i < 3; i++) {
-		queue_executor_run_all(&queue);
-		tw_service_advance(probe->rig->service, TW_NO_LIMIT);
-	}
-	probe->answer = ending->calls;
-}
-
-Test(group_then_executor, waits_for_a_member_that_runs)
-{
-	reopen_on_queue();
-	struct ending ending = ending_of(&rig);
-	struct probe members[2];
-	add_members(&ending, members, 2, MS);
-	for (int i = 0; i < 2; i++)
-		members[i].other = (struct probe *)(void *)&ending;
-	members[0].act = run_all_inside;
-	members[1].act = end_of_probe;
-	rig_advance(&rig, MS);
-	expect_eq(queue_executor_run_all(&queue), 1); /* the first; the second ran inside */
-	expect_eq(members[1].runs, 1);
-	expect_eq(members[1].answer, 0);
-	expect_eq(members[0].answer, 0); /* not called while the first ran */
-	rig_advance(&rig, MS);
-	queue_executor_run_all(&queue);
-	expect_complete(&ending);
-}
 
 /* ------------------------------------------------------------ the connection that is freed */
 
@@ -157,37 +118,4 @@ Test(group_then_executor, a_release_would_free_it_too_early)
 	let_one_timer_end_the_connection_of_another(close_as_idle_old, free_in_release);
 	expect_eq(seen_freed, true);
 	expect_eq(seen_poisoned, true);
-}
-
-/*
- * ------------------------------------------------------------ executors that refuse, or give back
- */
-
-static void end_with_executor(size_t refuse, int give_back)
-{
-	reopen_on_queue();
-	struct ending ending = ending_of(&rig);
-	struct probe members[1];
-	add_members(&ending, members, 1, HOUR);
-	rig_advance(&rig, MS);
-	expect_eq(end(&ending), 0);
-	queue.refuse = refuse;
-	for (int i = 0; i < 5 && !ending.calls; i++) {
-		rig_advance(&rig, MS);
-		if (give_back-- > 0)
-			queue_executor_drop_next(&queue);
-		else
-			queue_executor_run_all(&queue);
-	}
-	expect_complete(&ending);
-}
-
-Test(group_then_executor, that_is_refused_is_offered_again)
-{
-	end_with_executor(2, 0);
-}
-
-Test(group_then_executor, that_is_given_back_is_handed_over_again)
-{
-	end_with_executor(0, 2);
 }

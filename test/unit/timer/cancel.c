@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(timer_cancel, .init = open_rig, .fini = close_rig, .timeout = 30);
 
@@ -29,25 +30,21 @@ Test(timer_cancel, of_timers_at_all_distances_leaves_none_to_run)
 
 /* -------------------------------------------------- handed over, not yet claimed */
 
-static void cancel_the_other(struct probe *probe)
-{
-	probe->answer = tw_cancel(probe->rig->service, probe->other->timer);
-}
+/* Three due in the same tick: the first has run, the third has not. */
+static const struct script scripts[] = {
+    {"of a neighbor wins until it has run",
+     "",
+     {{"timer 0 in=1 plain; timer 1 in=1 {cancel 0 2} plain; timer 2 in=1 plain; drive 9",
+       "@1 run 0, run 1, GONE, CANCELLED"}}},
+    {"a neighbor's reset to later wins until it has run",
+     "",
+     {{"timer 0 in=10 {reset 1 by=50} plain; timer 1 in=10 plain; drive 100",
+       "@10 run 0, @60 run 1"}}},
+};
 
-/* Two due in the same tick: the first has run, the second has not. */
-Test(timer_cancel, of_a_neighbour_wins_until_it_has_run)
+Test(timer_cancel, follows_the_scripts)
 {
-	struct probe probes[3] = {PROBE(&rig, 0), PROBE(&rig, 1), PROBE(&rig, 2)};
-	probes[1].act = cancel_the_other;
-	for (int other = 0; other < 3; other += 2) {
-		for (int i = 0; i < 3; i++)
-			probe_schedule(&probes[i], 10 * MS);
-		probes[1].other = &probes[other];
-		rig_advance(&rig, SECOND);
-		expect_eq(probes[1].answer, other == 0 ? TW_GONE : TW_CANCELLED);
-	}
-	expect_eq(probes[0].runs, 2);
-	expect_eq(probes[2].runs, 1);
+	PLAY(&timer_stage, NULL, scripts);
 }
 
 /* The slot of a cancelled run may serve a new timer; the old ticket must not run it. */

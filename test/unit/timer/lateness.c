@@ -1,33 +1,9 @@
-/* late_ns of tw_current: how late a run began. The callback decides what to do about it. */
+/* tw_run_info: how late a run began. The callback decides what to do about it. */
 #include "test/support/current.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(timer_lateness, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-static void expect_late(size_t event, uint64_t late_ns)
-{
-	expect_lt(event, rig.ran);
-	expect_eq(rig.events[event].late_ns, late_ns);
-}
-
-static void set_clock(uint64_t at_ns)
-{
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + at_ns), 0);
-	while (tw_service_advance(rig.service, TW_NO_LIMIT) > 0)
-		;
-}
-
-Test(timer_lateness, is_0_in_time)
-{
-	struct probe probe = PROBE(&rig, 1), far = PROBE(&rig, 2), series = PROBE(&rig, 3);
-	probe_schedule(&probe, 10 * MS);
-	probe_schedule_released(&far, 100 * DAY);
-	probe_schedule_every(&series, rate_of(MS, 10 * MS, 3));
-	rig_advance(&rig, 101 * DAY);
-	expect_eq(rig.ran, 5);
-	for (size_t i = 0; i < rig.ran; i++)
-		expect_late(i, 0);
-}
 
 Test(timer_lateness, counts_from_the_tick_of_a_one_shot)
 {
@@ -39,95 +15,10 @@ Test(timer_lateness, counts_from_the_tick_of_a_one_shot)
 			probe_schedule_released(&probe, delay_ns);
 		else
 			probe_schedule(&probe, delay_ns);
-		set_clock(55 * MS + 7);
-		expect_late(0, 45 * MS + 7);
+		expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 55 * MS + 7), 0);
+		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
+		expect_eq(rig.events[0].late_ns, 45 * MS + 7);
 	}
-}
-
-Test(timer_lateness, counts_from_where_a_timer_was_moved_to)
-{
-	struct probe later = PROBE(&rig, 1), earlier = PROBE(&rig, 2);
-	probe_schedule(&later, 10 * MS);
-	probe_schedule(&earlier, HOUR);
-	expect_eq(tw_reset(rig.service, later.timer, 40 * MS), 0);
-	expect_eq(tw_reset(rig.service, earlier.timer, 20 * MS), 0);
-	set_clock(50 * MS);
-	expect_eq(rig.ran, 2);
-	for (size_t i = 0; i < 2; i++)
-		expect_late(i, rig.events[i].id == 1 ? 10 * MS : 30 * MS);
-}
-
-/* Beyond what the bits of a word can tell, at 1 ms a tick. */
-Test(timer_lateness, counts_from_a_deadline_long_past)
-{
-	struct probe waiting = PROBE(&rig, 1), moved = PROBE(&rig, 2), past = PROBE(&rig, 3);
-	probe_schedule(&waiting, 10 * MS);
-	probe_schedule_every(&moved, delay_of(10 * MS, 10 * MS, 1));
-	expect_eq(tw_reset(rig.service, moved.timer, 20 * MS), 0);
-	set_clock(30 * DAY);
-	expect_eq(rig.ran, 2);
-	for (size_t i = 0; i < 2; i++)
-		expect_late(i, 30 * DAY - (rig.events[i].id == 1 ? 10 : 20) * MS);
-	probe_schedule_at(&past, RIG_START_NS + 5 * MS);
-	set_clock(30 * DAY + MS);
-	expect_late(2, 30 * DAY - 4 * MS);
-}
-
-Test(timer_lateness, of_a_series_counts_from_the_instant_that_its_run_stands_for)
-{
-	static const uint64_t late_ms[] = {5, 5, 35}; /* skip, coalesce, burst: 40, 40, 10 ms */
-	for (int missed = TW_MISSED_SKIP; missed <= TW_MISSED_BURST; missed++) {
-		reopen_rig(NULL);
-		struct probe probe = PROBE(&rig, 1);
-		struct tw_period period = rate_of(10 * MS, 10 * MS, 0);
-		period.missed = (enum tw_missed_policy)missed;
-		probe_schedule_every(&probe, period);
-		set_clock(45 * MS);
-		for (size_t i = 0; i < rig.ran; i++)
-			expect_late(i, (late_ms[missed] - 10 * i) * MS);
-		expect_eq(rig.ran, missed == TW_MISSED_BURST ? 4 : 1);
-		expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	}
-}
-
-Test(timer_lateness, of_a_fixed_delay_counts_from_its_instant)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_every(&probe, delay_of(10 * MS, 10 * MS, 0));
-	set_clock(45 * MS);
-	expect_late(0, 35 * MS);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-}
-
-Test(timer_lateness, grows_in_the_executors_queue)
-{
-	reopen_on_queue();
-	struct probe probe = PROBE(&rig, 1), persistent = PROBE(&rig, 2);
-	probe_schedule(&probe, 10 * MS);
-	struct tw_task task = probe_task(&persistent);
-	task.flags = TW_TASK_PERSISTENT;
-	task.when_ns = 20 * MS;
-	probe_schedule_task(&persistent, &task);
-	rig_advance(&rig, SECOND);
-	expect_eq(queue_executor_run_all(&queue), 2);
-	expect_late(0, SECOND - 10 * MS);
-	expect_late(1, SECOND - 20 * MS);
-	expect_eq(tw_cancel(rig.service, persistent.timer), TW_CANCELLED);
-}
-
-Test(timer_lateness, is_0_for_what_a_close_runs_before_its_time)
-{
-	struct probe near = PROBE(&rig, 1), far = PROBE(&rig, 2), series = PROBE(&rig, 3),
-		     past = PROBE(&rig, 4);
-	probe_schedule(&near, SECOND);
-	probe_schedule(&far, 1000 * DAY);
-	probe_schedule_every(&series, rate_of(SECOND, SECOND, 0));
-	probe_schedule(&past, 10 * MS);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 50 * MS), 0);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	expect_eq(rig.ran, 4);
-	for (size_t i = 0; i < rig.ran; i++)
-		expect_late(i, rig.events[i].id == 4 ? 40 * MS : 0);
 }
 
 static void note_in_release(struct probe *probe)
@@ -140,6 +31,47 @@ Test(timer_lateness, is_0_in_a_release)
 	struct probe probe = PROBE(&rig, 1);
 	probe.act_in_release = note_in_release;
 	probe_schedule_released(&probe, 10 * MS);
-	set_clock(SECOND);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 	expect_eq(probe.answer, true);
+}
+
+static const struct script scripts[] = {
+    {"0 in time",
+     "",
+     {{"timer 0 in=10; timer 1 in=8640000000; timer 2 first=1 every=10 count=3 plain", ""},
+      {"drive 8640000000",
+       "@1 run 2, @10 run 0, 0 fired, @11 run 2, @21 run 2, @8640000000 run 1, 1 fired"}}},
+    {"from where a timer was moved to",
+     "",
+     {{"timer 0 in=10 plain; timer 1 in=3600000 plain; reset 0 by=40; reset 1 by=20", ""},
+      {"pass 50; drive 0", "@50 run 1 late=30, run 0 late=10"}}},
+    /* beyond what the bits of a word can tell, at 1 ms a tick */
+    {"from a deadline long past",
+     "",
+     {{"timer 0 in=10 plain; timer 1 first=10 every=10 count=1 plain delayed; reset 1 by=20", ""},
+      {"pass 2592000000; drive 0", "@2592000000 run 0 late=2591999990, run 1 late=2591999980"},
+      {"timer 2 at=5 plain; drive 1", "run 2 late=2591999995"}}},
+    {"from the instant that a run of a series stands for",
+     "",
+     {{"timer 0 first=10 every=10 plain; timer 1 first=10 every=10 plain coalesce", ""},
+      {"timer 2 first=10 every=10 plain burst; timer 3 first=10 every=10 plain delayed", ""},
+      {"pass 45; poll",
+       "@45 run 0 late=5 overruns=3, run 1 late=5 overruns=3, run 2 late=35, run 3 late=35, 4"},
+      {"poll; poll; poll; poll", "run 2 late=25, 1, run 2 late=15, 1, run 2 late=5, 1"},
+      {"cancel 0..3", "CANCELLED, CANCELLED, CANCELLED, CANCELLED"}}},
+    {"grows in the executor's queue",
+     "queued",
+     {{"timer 0 in=10 plain; timer 1 in=20 plain persistent; hold; drive 1000", ""},
+      {"pump; cancel 1", "@1000 run 0 late=990, run 1 late=980, CANCELLED"}}},
+    {"0 for what a close runs before its time",
+     "",
+     {{"timer 0 in=1000 plain; timer 1 in=86400000000 plain; timer 3 in=10 plain", ""},
+      {"timer 2 first=1000 every=1000 plain; pass 50; close run",
+       "@50 run 3 late=40 closing, run 0 closing, run 2 closing, run 1 closing"}}},
+};
+
+Test(timer_lateness, is_as_the_scripts_say)
+{
+	PLAY(&timer_stage, NULL, scripts);
 }

@@ -4,53 +4,11 @@
 
 #include "test/support/persistent_suite.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(timer_persistent_runs, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 /* ------------------------------------------------------------ while it runs */
-
-static void arm_itself(struct probe *probe)
-{
-	probe->answer = tw_reset(probe->rig->service, probe->timer, 10 * MS);
-}
-
-static void arm_and_disarm_itself(struct probe *probe)
-{
-	arm_itself(probe);
-	probe->answer = tw_disarm(probe->rig->service, probe->timer);
-}
-
-static void arm_itself_twice(struct probe *probe)
-{
-	arm_itself(probe);
-	probe->answer = tw_reset_earlier_at(probe->rig->service, probe->timer,
-					    tw_service_now(probe->rig->service) + 20 * MS);
-	tw_reset_earlier_at(probe->rig->service, probe->timer,
-			    tw_service_now(probe->rig->service) + 5 * MS);
-}
-
-Test(timer_persistent_runs, may_arm_itself)
-{
-	struct probe probe = PROBE(&rig, 1);
-	create(&probe, 10 * MS);
-	probe.act = arm_itself;
-	rig_advance(&rig, 100 * MS);
-	expect_eq(probe.runs, 10);
-	expect_eq(probe.answer, 0);
-	probe.act = arm_and_disarm_itself;
-	rig_advance(&rig, 100 * MS);
-	expect_eq(probe.runs, 11);
-	expect_eq(probe.answer, TW_RUNNING);
-	expect_disarm(&probe, TW_DISARMED);
-	probe.act = arm_itself_twice;
-	arm(&probe, MS);
-	rig_advance(&rig, MS);
-	expect_eq(probe.answer, TW_RESET_KEPT);
-	rig_advance(&rig, 4 * MS);
-	expect_eq(probe.runs, 12);
-	rig_advance(&rig, MS);
-	expect_eq(probe.runs, 13);
-}
 
 /* What another thread says while the callback runs. The callback waits until it has been said. */
 struct said {
@@ -59,7 +17,7 @@ struct said {
 	int answer;
 };
 
-static void *say(void *arg)
+static void *call_it(void *arg)
 {
 	struct said *said = arg;
 	said->answer = said->say(said->probe->rig->service, said->probe->timer);
@@ -73,7 +31,7 @@ static void hear(struct probe *probe)
 	pthread_t thread;
 	now_said.probe = probe;
 	probe->act = NULL;
-	if (pthread_create(&thread, NULL, say, &now_said) == 0)
+	if (pthread_create(&thread, NULL, call_it, &now_said) == 0)
 		pthread_join(thread, NULL);
 }
 
@@ -130,34 +88,35 @@ Test(timer_persistent_runs, is_armed_by_others_while_it_runs)
 	expect_eq(stats_of(rig.service).cancelled, 1);
 }
 
-/* ------------------------------------------------------------ at its executor */
+static const struct script scripts[] = {
+    {"may arm itself",
+     "",
+     {{"timer 0 in=10 persistent plain times=3 {reset 0 by=10}; drive 100",
+       "@10 run 0, @20 run 0, @30 run 0, @40 run 0"},
+      {"disarm 0; cancel 0", "@100 DISARMED, CANCELLED"}}},
+    {"may take back that it has armed itself",
+     "",
+     {{"timer 0 in=10 persistent plain {reset 0 by=10; disarm 0}; drive 100", "@10 run 0, RUNNING"},
+      {"disarm 0; cancel 0", "@100 DISARMED, CANCELLED"}}},
+    {"may arm itself for the earlier one",
+     "",
+     {{"timer 0 in=1 persistent plain {reset 0 by=10; earlier 0 by=20; earlier 0 by=5}", ""},
+      {"drive 100; cancel 0", "@1 run 0, KEPT, @6 run 0, @100 CANCELLED"}}},
+    /* while its ticket is out: run, or given back; armed again before, or after */
+    {"is disarmed while it waits for its executor",
+     "queued",
+     {{"timer 0 in=1 persistent plain; hold; drive 1; waiting; disarm 0", "@1 1 wait, CANCELLED"},
+      {"next; drive 9; reset 0 by=20; advance 30", "@30 run 0"},
+      {"reset 0 by=1; hold; drive 1; disarm 0", "@41 CANCELLED"},
+      {"reset 0 by=20; next; advance 30", "@61 run 0"},
+      {"reset 0 by=1; hold; drive 1; disarm 0", "@72 CANCELLED"},
+      {"give_back; drive 0; reset 0 by=20; advance 30", "@92 run 0"},
+      {"reset 0 by=1; hold; drive 1; disarm 0", "@103 CANCELLED"},
+      {"reset 0 by=20; give_back; advance 30", "@123 run 0"},
+      {"cancel 0", "@133 CANCELLED"}}},
+};
 
-Test(timer_persistent_runs, is_disarmed_while_it_waits_for_its_executor)
+Test(timer_persistent_runs, follows_the_scripts)
 {
-	reopen_on_queue();
-	struct probe probe = PROBE(&rig, 1);
-	create(&probe, TW_NEVER);
-	for (int way = 0; way < 6; way++) {
-		arm(&probe, MS);
-		rig_advance(&rig, MS);
-		expect_eq(queue_executor_waiting(&queue), 1);
-		expect_disarm(&probe, TW_CANCELLED);
-		if (way & 1)
-			arm(&probe, 20 * MS);
-		if (way & 2)
-			expect_eq(queue_executor_drop_next(&queue), 0);
-		else
-			expect_eq(queue_executor_run_next(&queue), 0);
-		expect_eq(probe.runs, 0);
-		if (way & 4)
-			rig_advance(&rig, 0);
-		if (!(way & 1))
-			arm(&probe, 20 * MS);
-		rig_advance(&rig, 19 * MS);
-		expect_eq(queue_executor_waiting(&queue), 0);
-		rig_advance(&rig, MS);
-		expect_eq(queue_executor_run_all(&queue), 1);
-		expect_eq(probe.runs, 1);
-		probe.runs = 0;
-	}
+	PLAY(&timer_stage, NULL, scripts);
 }

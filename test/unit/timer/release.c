@@ -6,20 +6,9 @@
 #include <stdlib.h>
 
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(timer_release, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-Test(timer_release, follows_close_that_runs)
-{
-	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2);
-	probe_schedule_released(&once, HOUR);
-	probe_schedule_every_released(&series, rate_of(HOUR, HOUR, 0));
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	expect_eq(once.runs, 1);
-	expect_eq(series.runs, 1);
-	expect_released(&once, TW_FATE_FIRED);
-	expect_eq(series.releases, 1);
-}
 
 /* ------------------------------------------------------------ an executor that refuses */
 
@@ -43,65 +32,6 @@ Test(timer_release, of_what_an_executor_refuses_is_called_by_close)
 			expect_released(&probes[j], TW_FATE_DROPPED);
 		expect_eq(rig.ran, 0);
 	}
-}
-
-/* ------------------------------------------------------------ calls from inside a release */
-
-static void schedule_the_other(struct probe *probe)
-{
-	probe->answer =
-	    tw_schedule(probe->rig->service, MS, probe_run, probe->other, &probe->other->timer);
-}
-
-Test(timer_release, may_schedule)
-{
-	struct probe fired = PROBE(&rig, 1), after_fired = PROBE(&rig, 2);
-	struct probe cancelled = PROBE(&rig, 3), after_cancelled = PROBE(&rig, 4);
-	fired.act_in_release = cancelled.act_in_release = schedule_the_other;
-	fired.other = &after_fired;
-	cancelled.other = &after_cancelled;
-	probe_schedule_released(&fired, MS);
-	probe_schedule_released(&cancelled, MS);
-	expect_eq(tw_cancel(rig.service, cancelled.timer), TW_CANCELLED);
-	rig_advance(&rig, SECOND);
-	expect_eq(fired.answer, 0);
-	expect_eq(cancelled.answer, 0);
-	expect_eq(after_fired.runs, 1);
-	expect_eq(after_cancelled.runs, 1);
-}
-
-Test(timer_release, at_close_can_schedule_no_more)
-{
-	struct probe probe = PROBE(&rig, 1), other = PROBE(&rig, 2);
-	probe.act_in_release = schedule_the_other;
-	probe.other = &other;
-	probe_schedule_released(&probe, MS);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(probe.answer, -ESHUTDOWN);
-	expect_eq(other.runs, 0);
-}
-
-static void cancel_the_other(struct probe *probe)
-{
-	probe->answer = tw_cancel(probe->rig->service, probe->other->timer);
-}
-
-/* A chain of releases, each of which cancels the next. */
-Test(timer_release, may_cancel_others_that_have_releases)
-{
-	enum { COUNT = 100 };
-	static struct probe probes[COUNT];
-	for (int i = 0; i < COUNT; i++) {
-		probes[i] = PROBE(&rig, i);
-		probes[i].act_in_release = cancel_the_other;
-		probes[i].other = &probes[(i + 1) % COUNT];
-		probe_schedule_released(&probes[i], SECOND);
-	}
-	expect_eq(tw_cancel(rig.service, probes[0].timer), TW_CANCELLED);
-	for (int i = 0; i < COUNT; i++)
-		expect_released(&probes[i], TW_FATE_CANCELLED);
-	expect_eq(probes[COUNT - 1].answer, TW_RUNNING); /* the first is still being released */
-	expect_eq(stats_of(rig.service).cancelled, COUNT);
 }
 
 /* ------------------------------------------------------------ many */
@@ -133,4 +63,30 @@ Test(timer_release, of_many_timers_with_random_ends_comes_once_each)
 		expect_released(&probes[i], fate);
 		expect_eq(probes[i].runs, fate == TW_FATE_FIRED);
 	}
+}
+
+/* ------------------------------------------------------------ calls from inside a release */
+
+static const struct script scripts[] = {
+    {"may schedule",
+     "",
+     {{"timer 0 in=1 [timer 1 in=1 plain]; timer 2 in=1 [timer 3 in=1 plain]", ""},
+      {"cancel 2; drive 10", "2 cancelled, CANCELLED, @1 run 0, 0 fired, run 3, @2 run 1"}}},
+    {"can schedule no more at a close",
+     "",
+     {{"timer 0 in=1 [timer 1 in=1]; close drop", "0 dropped, ESHUTDOWN"}}},
+    {"follows a close that runs",
+     "",
+     {{"timer 0 in=3600000; timer 1 first=3600000 every=3600000; close run",
+       "run 0 closing, 0 fired, run 1 closing, 1 fired"}}},
+    {"may cancel others that have releases, in a ring",
+     "",
+     {{"timer 0 in=9 [cancel 1]; timer 1 in=9 [cancel 2]; timer 2 in=9 [cancel 0]", ""},
+      {"cancel 0", "0 cancelled, 1 cancelled, 2 cancelled, RUNNING, CANCELLED, CANCELLED, "
+		   "CANCELLED"}}},
+};
+
+Test(timer_release, may_call_what_the_scripts_say)
+{
+	PLAY(&timer_stage, NULL, scripts);
 }

@@ -171,25 +171,6 @@ Test(timer_reset, out_of_range_changes_nothing)
 
 /* ------------------------------------------------------------ expired, not yet claimed */
 
-static void reset_the_other(struct probe *probe)
-{
-	probe->answer = tw_reset(probe->rig->service, probe->other->timer, 50 * MS);
-}
-
-Test(timer_reset, to_later_of_a_neighbour_due_in_the_same_tick_wins)
-{
-	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
-	first.act = reset_the_other;
-	first.other = &second;
-	probe_schedule(&first, 10 * MS);
-	probe_schedule(&second, 10 * MS);
-	rig_advance(&rig, 20 * MS);
-	expect_eq(first.answer, 0);
-	expect_eq(second.runs, 0);
-	rig_advance(&rig, SECOND);
-	expect_ran_at(&second, RIG_START_NS + 60 * MS);
-}
-
 /* Opens a rig whose executor holds one expired timer. */
 static void open_with_one_waiting(struct probe *probe)
 {

@@ -3,27 +3,9 @@
 #include <pthread.h>
 
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(timer_reset_earlier, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-Test(timer_reset_earlier, moves_to_earlier_and_keeps_what_is_earlier)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, SECOND);
-	rig_advance(&rig, 5 * MS);
-	expect_eq(tw_reset_earlier(rig.service, probe.timer, 2 * SECOND), TW_RESET_KEPT);
-	expect_eq(tw_reset_earlier(rig.service, probe.timer, 100 * MS), 0);
-	expect_eq(tw_reset_earlier(rig.service, probe.timer, 100 * MS), TW_RESET_KEPT);
-	expect_eq(tw_reset_earlier(rig.service, probe.timer, 101 * MS), TW_RESET_KEPT);
-	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 50 * MS), 0);
-	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 60 * MS),
-		  TW_RESET_KEPT);
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.resets, 2);
-	expect_eq(stats.resets_eager, 2);
-	rig_advance(&rig, HOUR);
-	expect_ran_at(&probe, RIG_START_NS + 50 * MS);
-}
 
 Test(timer_reset_earlier, compares_ticks)
 {
@@ -62,64 +44,35 @@ Test(timer_reset_earlier, of_far_timers)
 			}
 }
 
-Test(timer_reset_earlier, moves_the_phase_of_a_series)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_every(&probe, rate_of(100 * MS, 100 * MS, 0));
-	expect_eq(tw_reset_earlier(rig.service, probe.timer, 150 * MS), TW_RESET_KEPT);
-	expect_eq(tw_reset_earlier(rig.service, probe.timer, 30 * MS), 0);
-	rig_advance(&rig, 99 * MS);
-	expect_eq(probe.runs, 1);
-	rig_advance(&rig, 31 * MS);
-	expect_eq(probe.runs, 2);
-	expect_eq(probe.ran_at_ns, RIG_START_NS + 130 * MS);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-}
+static const struct script scripts[] = {
+    {"moves to earlier, and keeps what is earlier",
+     "",
+     {{"timer 0 in=1000 plain; drive 5; earlier 0 by=2000; earlier 0 by=100", "@5 KEPT"},
+      {"earlier 0 by=100; earlier 0 by=101; earlier 0 at=50; earlier 0 at=60", "KEPT, KEPT, KEPT"},
+      {"stats resets resets_eager; drive 3600000", "resets=2, resets_eager=2, @50 run 0"}}},
+    {"moves the phase of a series",
+     "",
+     {{"timer 0 first=100 every=100 plain; earlier 0 by=150; earlier 0 by=30", "KEPT"},
+      {"drive 140; cancel 0", "@30 run 0, @130 run 0, @140 CANCELLED"}}},
+    {"in its own callback arms it for the earliest",
+     "",
+     {{"timer 0 in=10 {earlier 0 by=50; earlier 0 by=60; earlier 0 by=20} plain; drive 1000",
+       "@10 run 0, KEPT, @30 run 0"}}},
+    /* the reset of the first run is later than its next instant, that of the second is not */
+    {"in the callback of a series takes the earlier instant",
+     "",
+     {{"timer 0 first=100 every=100 count=4 {earlier 0 by=150} plain; drive 199", "@100 run 0"},
+      {"timer 1 in=1 {-} plain; drive 1", "@200 run 0, run 1, -"},
+      {"drive 1000", "@300 run 0, @400 run 0"}}},
+    {"in the callback of a series moves what follows",
+     "",
+     {{"timer 0 first=100 every=100 count=3 {earlier 0 by=40} plain; drive 1000",
+       "@100 run 0, @140 run 0, @240 run 0"}}},
+};
 
-static void twice_earlier(struct probe *probe)
+Test(timer_reset_earlier, follows_the_scripts)
 {
-	if (probe->runs > 0) /* counted after this */
-		return;
-	tw_service *service = probe->rig->service;
-	int first = tw_reset_earlier(service, tw_self(), 50 * MS);
-	int later = tw_reset_earlier(service, tw_self(), 60 * MS);
-	int sooner = tw_reset_earlier(service, tw_self(), 20 * MS);
-	probe->answer = first == 0 && later == TW_RESET_KEPT && sooner == 0;
-}
-
-Test(timer_reset_earlier, from_its_own_callback_rearms_for_the_earliest)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = twice_earlier;
-	probe_schedule(&probe, 10 * MS);
-	rig_advance(&rig, SECOND);
-	expect_eq(probe.answer, 1);
-	expect_eq(probe.runs, 2);
-	expect_eq(probe.ran_at_ns, RIG_START_NS + 30 * MS);
-}
-
-static void series_later_then_sooner(struct probe *probe)
-{
-	uint64_t delay_ns = probe->runs == 0 ? 150 * MS : 40 * MS;
-	if (probe->runs <= 1)
-		probe->answer |= tw_reset_earlier(probe->rig->service, tw_self(), delay_ns);
-}
-
-Test(timer_reset_earlier, from_the_callback_of_a_series_takes_the_earlier_instant)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = series_later_then_sooner;
-	probe_schedule_every(&probe, rate_of(100 * MS, 100 * MS, 4));
-	rig_advance(&rig, 200 * MS); /* the reset of the first run was later than 200 ms */
-	expect_eq(probe.runs, 2);
-	expect_eq(probe.ran_at_ns, RIG_START_NS + 200 * MS);
-	rig_advance(&rig, 40 * MS);
-	expect_eq(probe.runs, 3);
-	expect_eq(probe.ran_at_ns, RIG_START_NS + 240 * MS);
-	rig_advance(&rig, SECOND);
-	expect_eq(probe.runs, 4);
-	expect_eq(probe.ran_at_ns, RIG_START_NS + 340 * MS);
-	expect_eq(probe.answer, 0);
+	PLAY(&timer_stage, NULL, scripts);
 }
 
 enum { MOVERS = 4, MOVES = 20000 };

@@ -6,31 +6,9 @@
 #include <stdlib.h>
 
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(timer_schedule, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-Test(timer_schedule, never_runs_inside_the_call)
-{
-	struct probe now = PROBE(&rig, 1), past = PROBE(&rig, 2);
-	probe_schedule(&now, 0);
-	probe_schedule_at(&past, 0);
-	expect_eq(rig.ran, 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 2);
-	expect_eq(rig.ran, 2);
-}
-
-Test(timer_schedule, what_is_due_at_once_needs_no_time_to_pass)
-{
-	rig_advance(&rig, 10 * MS);
-	struct probe now = PROBE(&rig, 1), past = PROBE(&rig, 2), present = PROBE(&rig, 3);
-	probe_schedule(&now, 0);
-	probe_schedule_at(&past, RIG_START_NS + 2 * MS);
-	probe_schedule_at(&present, rig_now(&rig));
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 3);
-	expect_ran_at(&now, RIG_START_NS + 10 * MS);
-	expect_ran_at(&past, RIG_START_NS + 10 * MS);
-	expect_ran_at(&present, RIG_START_NS + 10 * MS);
-}
 
 Test(timer_schedule, at_past_deadlines_are_due_within_a_tick_between_ticks_too)
 {
@@ -41,24 +19,6 @@ Test(timer_schedule, at_past_deadlines_are_due_within_a_tick_between_ticks_too)
 	rig_advance(&rig, MS);
 	expect_eq(zero.runs, 1);
 	expect_eq(past.runs, 1);
-}
-
-static void compare_handles(struct probe *probe)
-{
-	probe->answer = probe->timer.id != 0 && probe->timer.id == tw_self().id;
-}
-
-Test(timer_schedule, the_callback_may_read_the_handle_it_was_given)
-{
-	struct probe plain = PROBE(&rig, 1), series = PROBE(&rig, 2), task = PROBE(&rig, 3);
-	plain.act = series.act = task.act = compare_handles;
-	probe_schedule(&plain, 0);
-	probe_schedule_every(&series, rate_of(0, MS, 1));
-	probe_schedule_released(&task, 0);
-	rig_advance(&rig, 0);
-	expect_eq(plain.answer, 1);
-	expect_eq(series.answer, 1);
-	expect_eq(task.answer, 1);
 }
 
 Test(timer_schedule, wants_no_handle_back)
@@ -132,20 +92,8 @@ static void expect_exact_for_sizes(uint64_t tick_ns, uint32_t buckets)
 Test(timer_schedule, delays_of_every_size_end_at_their_tick)
 {
 	expect_exact_for_sizes(MS, 4096);
-}
-
-Test(timer_schedule, delays_of_every_size_end_at_their_tick_with_the_smallest_wheel)
-{
-	expect_exact_for_sizes(MS, 64);
-}
-
-Test(timer_schedule, delays_of_every_size_end_at_their_tick_with_the_finest_tick)
-{
+	expect_exact_for_sizes(MS, 64); /* the smallest wheel */
 	expect_exact_for_sizes(50 * TW_MICROSECOND, 256);
-}
-
-Test(timer_schedule, delays_of_every_size_end_at_their_tick_with_the_coarsest_tick)
-{
 	expect_exact_for_sizes(SECOND, 65536);
 }
 
@@ -190,40 +138,6 @@ Test(timer_schedule, the_longest_delay_is_accepted_and_one_more_is_refused)
 	expect_eq(tw_cancel(rig.service, longest.timer), TW_CANCELLED);
 }
 
-/* ------------------------------------------------------------ tasks */
-
-Test(timer_schedule, a_task_takes_a_delay_or_a_deadline)
-{
-	struct probe delay = PROBE(&rig, 1), deadline = PROBE(&rig, 2);
-	struct tw_task task = {
-	    .size = sizeof(task), .fn = probe_run, .arg = &delay, .when_ns = 3 * MS};
-	expect_eq(tw_schedule_task(rig.service, &task, &delay.timer), 0);
-	task.arg = &deadline;
-	task.when_ns = RIG_START_NS + 7 * MS;
-	task.flags = TW_TASK_AT;
-	expect_eq(tw_schedule_task(rig.service, &task, &deadline.timer), 0);
-	rig_advance(&rig, 10 * MS);
-	expect_ran_at(&delay, RIG_START_NS + 3 * MS);
-	expect_ran_at(&deadline, RIG_START_NS + 7 * MS);
-}
-
-static void schedule_the_other(struct probe *probe)
-{
-	probe->answer =
-	    tw_schedule(probe->rig->service, 2 * MS, probe_run, probe->other, &probe->other->timer);
-}
-
-Test(timer_schedule, callbacks_may_schedule)
-{
-	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
-	first.act = schedule_the_other;
-	first.other = &second;
-	probe_schedule(&first, 3 * MS);
-	rig_advance(&rig, 10 * MS);
-	expect_eq(first.answer, 0);
-	expect_ran_at(&second, RIG_START_NS + 5 * MS);
-}
-
 Test(timer_schedule, the_same_function_and_argument_may_wait_many_times)
 {
 	struct probe probe = PROBE(&rig, 1);
@@ -231,4 +145,24 @@ Test(timer_schedule, the_same_function_and_argument_may_wait_many_times)
 		probe_schedule(&probe, (uint64_t)i * MS / 7);
 	rig_advance(&rig, 2 * SECOND);
 	expect_eq(probe.runs, 10000);
+}
+
+static const struct script scripts[] = {
+    {"never runs inside the call, and needs no time to pass",
+     "",
+     {{"drive 10; timer 0 in=0 plain; timer 1 at=2 plain; timer 2 at=10 plain; -", "@10 -"},
+      {"poll", "run 0, run 1 late=8, run 2, 3"}}},
+    {"the callback may read the handle that it was given",
+     "",
+     {{"timer 0 in=0 {self}; timer 1 every=1 count=1 {self} plain; drive 0",
+       "run 0, self 0, 0 fired, run 1, self 1"}}},
+    {"a task takes a delay or a deadline, and a callback may schedule",
+     "",
+     {{"timer 0 in=3 {timer 2 in=2 plain} plain; timer 1 at=7 plain; drive 10",
+       "@3 run 0, @5 run 2, @7 run 1"}}},
+};
+
+Test(timer_schedule, follows_the_scripts)
+{
+	PLAY(&timer_stage, NULL, scripts);
 }
