@@ -1,6 +1,9 @@
 /*
- * What the simulation's parts share: sim.c (creation, end, the public calls), queue.c (hand-overs
- * that wait), step.c (what happens next).
+ * A simulation: sim.c (creation, end, the public calls), step.c (what happens next).
+ *
+ * An executor over one service with a manual clock and a manual drive. All of it runs on the thread
+ * that calls tw_sim_step and the like; submits come from any thread. It uses the core's public
+ * functions, and tw__run_nth (wheel/run/run.h).
  */
 #ifndef TW_EXECUTOR_SIM_PARTS_H
 #define TW_EXECUTOR_SIM_PARTS_H
@@ -8,40 +11,33 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "mpsc/base/random.h"
+#include "mpsc/base/entry.h"
+#include "mpsc/base/locked.h"
+#include "mpsc/base/struct_read.h"
+#include "tickwheel/context.h"
 #include "tickwheel/sim.h"
-#include "mpsc/base/misuse.h"
 
-#include "wheel/core/context.h"
-#include "wheel/core/service.h"
+enum { TW__SIM_TASKS, TW__SIM_BATCHES, TW__SIM_QUEUES, TW__SIM_WORKERS_MAX = 1024 };
 
-/* Queues: of plain tasks and works, and of timers. */
-enum { TW__SIM_TASKS, TW__SIM_TIMERS, TW__SIM_QUEUES, TW__SIM_WORKERS_MAX = 1024 };
-
-/* A hand-over: the tickets of a batch that are left, a work, or a plain task. */
+/* Tickets that were handed over, of a batch or of a plain task. */
 struct tw__sim_item {
+	struct tw__sim_item *next;
 	tw_batch *batch; /* NULL: a plain task */
 	tw_fn *fn;
-	void *arg;
-	void *context; /* that a plain task runs under */
-	size_t tickets;
+	void *arg, *context;
+	unsigned tickets, taken;
 	uint64_t number; /* of its first ticket, over all */
 };
 
 struct tw__sim_queue {
-	struct tw__sim_item *items; /* a ring; room is 0 or a power of two */
-	size_t room, first, count;
-};
-
-/* One run that a worker has taken. */
-struct tw__sim_run {
-	struct tw__sim_item item;
-	int index; /* the claimed entry of a batch of timers; -1: a work or a task */
+	struct tw__sim_item *first, *last;
 };
 
 struct tw__sim_worker {
 	bool holds;
-	struct tw__sim_run held;
-	uint64_t ready_ns; /* begins what it holds, or takes the next, not before this */
+	struct tw__sim_item held; /* its ticket is `taken` */
+	uint64_t ready_ns;        /* begins what it holds, or takes the next, not before this */
 };
 
 struct tw_sim {
@@ -51,27 +47,22 @@ struct tw_sim {
 	struct tw_sim_config config; /* complete; its service is not read again */
 	struct tw__origin origin;
 	bool stepping;
+	bool closing; /* with TW_CLOSE_RUN: submit runs what it is given */
 
-	pthread_mutex_t lock; /* for queues, numbers, draws and trace: any thread may submit */
+	pthread_mutex_t lock; /* for what submits use: queues, numbers, draws, trace */
 	struct tw__sim_queue queues[TW__SIM_QUEUES];
-	uint64_t numbered;      /* tickets so far */
-	_Atomic size_t waiting; /* hand-overs in all queues */
+	uint64_t numbered; /* tickets so far */
 	uint64_t random, random_of_user;
+	uint64_t trace;
 
 	struct tw__sim_worker *workers;
 	int current;           /* the worker that runs the callback, or -1 */
 	uint64_t spent_ns;     /* by that callback */
 	uint64_t turn_late_ns; /* drawn for the next turn */
 	uint64_t steps;        /* at this instant */
-	uint64_t trace;
 };
 
-/* The entry check of each call (mpsc/base/entry.h). */
-#define tw__sim_check(sim) TW__ORIGIN_CHECK(__func__, sim, "sim")
-
-/* Adds an event to the trace and calls the event function: with the lock held, and without. */
-void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker,
-			  uint64_t value);
+/* Adds an event to the trace, and calls the event function. The lock is held. */
 void tw__sim_event(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value);
 
 #endif

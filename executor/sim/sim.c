@@ -1,11 +1,4 @@
-/* The simulation's creation, end and public calls. step.c says what happens when. */
-#include <inttypes.h>
-
-#include "wheel/run/work.h"
-#include "wheel/timer/timing.h"
-#include "mpsc/base/struct_read.h"
-#include "wheel/service/clock_manual.h"
-#include "wheel/service/close.h"
+/* A simulation's creation, end and public calls. step.c says what happens when. */
 #include "executor/sim/step.h"
 
 /* ---------------------------------------------------------------------- trace */
@@ -16,7 +9,7 @@ static void mix(tw_sim *sim, uint64_t word)
 	sim->trace = tw__random_mix(sim->trace ^ word) + UINT64_C(0x9e3779b97f4a7c15);
 }
 
-void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value)
+void tw__sim_event(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value)
 {
 	TW_ASSERT_LOCKED(&sim->lock);
 	struct tw_sim_event event = {sizeof event, tw_clock_now(sim->clock), kind, worker, value};
@@ -25,13 +18,6 @@ void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t wor
 	mix(sim, value);
 	if (sim->config.on_event)
 		sim->config.on_event(sim->config.event_arg, &event);
-}
-
-void tw__sim_event(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value)
-{
-	pthread_mutex_lock(&sim->lock);
-	tw__sim_event_locked(sim, kind, worker, value);
-	pthread_mutex_unlock(&sim->lock);
 }
 
 uint64_t tw_sim_trace(const tw_sim *sim)
@@ -59,15 +45,15 @@ void tw_sim_spend(tw_sim *sim, uint64_t ns)
 
 int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
 {
-	int r = fn ? tw__sim_check(sim) : tw__invalid("fn is NULL");
+	int r = fn ? TW__ORIGIN_CHECK(__func__, sim, "sim") : tw__invalid("fn is NULL");
 	if (r)
 		return r;
 	const struct tw__sim_item task = {
-	    .fn = fn, .arg = arg, .context = tw__context_capture(), .tickets = 1};
+	    .fn = fn, .arg = arg, .context = tw_context_get(), .tickets = 1};
 	pthread_mutex_lock(&sim->lock);
 	r = tw__sim_enqueue(sim, &task);
 	if (!r)
-		tw__sim_event_locked(sim, TW_SIM_HANDED, UINT32_MAX, 1);
+		tw__sim_event(sim, TW_SIM_HANDED, UINT32_MAX, 1);
 	pthread_mutex_unlock(&sim->lock);
 	return r;
 }
@@ -151,13 +137,34 @@ static int drain_workers(tw_sim *sim)
 	return r;
 }
 
-/* A close in steps that do not wait. Between them the workers do what it would wait for. */
-static int close_in_steps(tw_sim *sim, enum tw_close_mode mode)
+/* Gives all runs back to the service: those that are queued, and those that workers hold. */
+static void give_back(tw_sim *sim)
+{
+	for (unsigned i = 0; i < sim->config.workers; i++) {
+		struct tw__sim_worker *worker = &sim->workers[i];
+		if (worker->holds && worker->held.batch) {
+			worker->holds = false;
+			tw_run_return(worker->held.batch);
+		}
+	}
+	tw__sim_empty(&sim->queues[TW__SIM_BATCHES]);
+}
+
+/*
+ * RUN: the close hands all over, and submit runs it, since the close waits for that. DROP: a close
+ * that does not wait drops all. The workers then play what they hold.
+ */
+static int close_service(tw_sim *sim, enum tw_close_mode mode)
 {
 	int r;
-	while ((r = tw__core_close(sim->service, mode, 0, NULL, false)) == -ETIMEDOUT)
+	sim->closing = mode == TW_CLOSE_RUN;
+	if (sim->closing)
+		give_back(sim);
+	uint64_t timeout_ns = sim->closing ? TW_FOREVER : 0;
+	while ((r = tw_service_close(sim->service, mode, timeout_ns)) == -ETIMEDOUT)
 		if ((r = drain_workers(sim)))
-			return r;
+			break;
+	sim->closing = false;
 	return r ? r : drain_workers(sim); /* plain tasks */
 }
 
@@ -166,65 +173,43 @@ int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
 	if ((unsigned)mode > TW_CLOSE_RUN)
 		return tw__bad(-EINVAL, __func__, "mode");
 	int r = sim_enter(__func__, sim);
-	if (r)
-		return r;
-	r = close_in_steps(sim, mode);
-	if (!r)
-		r = tw_service_close(sim->service, TW_CLOSE_DROP, TW_FOREVER);
-	return sim_leave(sim, r);
+	return r ? r : sim_leave(sim, close_service(sim, mode));
 }
 
-static void sim_free_all(tw_sim *sim)
+static void sim_free(tw_sim *sim)
 {
 	for (unsigned i = 0; i < TW__SIM_QUEUES; i++)
-		free(sim->queues[i].items);
+		tw__sim_empty(&sim->queues[i]);
 	pthread_mutex_destroy(&sim->lock);
 	free(sim->workers);
 	tw_clock_manual_destroy(sim->clock);
 	free(sim);
 }
 
-/* Plain tasks that no worker has begun. All else belongs to services that are closed. */
-static void sim_drop_tasks(tw_sim *sim)
+/* Closes what is open: drops timers first, then the tasks that no worker has begun. */
+static int close_for_good(tw_sim *sim)
 {
-	struct tw__sim_queue *tasks = &sim->queues[TW__SIM_TASKS];
-	for (size_t i = 0, kept = 0, count = tasks->count; i < count; i++) {
-		struct tw__sim_item item = tasks->items[(tasks->first + i) & (tasks->room - 1)];
-		bool keep = item.batch != NULL;
-		if (keep)
-			tasks->items[(tasks->first + kept++) & (tasks->room - 1)] = item;
-		tasks->count -= !keep;
-		tw_sub_seq_cst(&sim->waiting, !keep);
-	}
-	for (unsigned i = 0; i < sim->config.workers; i++) {
-		struct tw__sim_worker *worker = &sim->workers[i];
-		if (!worker->holds || worker->held.item.batch)
-			continue;
-		worker->holds = false;
-	}
-}
-
-static int sim_destroy_service(tw_sim *sim)
-{
-	int r = tw_service_destroy(sim->service);
-	if (!r)
-		sim_free_all(sim);
-	return r;
+	if (sim->stepping)
+		return tw__waits_inside("tw_sim_destroy");
+	int r = tw_service_close(sim->service, TW_CLOSE_DROP, 0);
+	if (r && r != -ETIMEDOUT)
+		return r;
+	tw__sim_empty(&sim->queues[TW__SIM_TASKS]);
+	for (unsigned i = 0; i < sim->config.workers; i++)
+		sim->workers[i].holds &= sim->workers[i].held.batch != NULL;
+	return tw_sim_close(sim, TW_CLOSE_DROP);
 }
 
 int tw_sim_destroy(tw_sim *sim)
 {
 	if (!sim)
 		return 0;
-	if (tw__origin_inherited(&sim->origin))
-		return sim_destroy_service(sim);
-	if (sim->stepping)
-		return tw__waits_inside(__func__);
-	if (tw__service_is_held(sim->service))
-		return -EBUSY;
-	sim_drop_tasks(sim);
-	int r = tw_sim_close(sim, TW_CLOSE_DROP);
-	return r ? r : sim_destroy_service(sim);
+	int r = tw__origin_inherited(&sim->origin) ? 0 : close_for_good(sim);
+	if (!r)
+		r = tw_service_destroy(sim->service);
+	if (!r)
+		sim_free(sim);
+	return r;
 }
 
 /* ---------------------------------------------------------------------- birth */
@@ -293,7 +278,7 @@ int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
 	pthread_mutex_init(&sim->lock, NULL);
 	r = sim_make(sim);
 	if (r) {
-		sim_free_all(sim);
+		sim_free(sim);
 		return r;
 	}
 	*out = sim;

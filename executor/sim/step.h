@@ -1,11 +1,11 @@
-/* One step of a simulation. */
+/* What happens next in a simulation (internal.h). */
 #ifndef TW_EXECUTOR_SIM_STEP_H
 #define TW_EXECUTOR_SIM_STEP_H
 
 #include "executor/sim/internal.h"
 
 /*
- * Carries out one event that is not later than limit_ns. 1: done; 0: there is none; -ENOMEM,
+ * Carries out one event that is not later than limit_ns. Returns 1; 0: there is none; -ENOMEM,
  * -ELOOP.
  */
 int tw__sim_step(tw_sim *sim, uint64_t limit_ns);
@@ -22,7 +22,10 @@ uint64_t tw__sim_next_ns(tw_sim *sim);
 /* The executor's submit. */
 int tw__sim_submit(tw_executor *self, tw_batch *batch, size_t n);
 
-/* Returns 0 or -ENOMEM. */
+/* Queues a copy of the item. The lock is held. Returns 0 or -ENOMEM. */
 int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item);
+
+/* Empties a queue. Tickets of batches go back to their services. */
+void tw__sim_empty(struct tw__sim_queue *queue);
 
 #endif

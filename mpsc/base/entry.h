@@ -7,6 +7,7 @@
 #define TW_MPSC_ENTRY_H
 
 #include "mpsc/base/assert.h"
+#include "mpsc/base/atomics.h"
 #include "mpsc/base/process.h"
 #include "mpsc/base/misuse.h"
 

@@ -1,4 +1,4 @@
-/* A number that nobody can guess, to begin with: generations, places, seeds. */
+/* Random numbers: those that nobody can guess, and those that a seed repeats. */
 #ifndef TW_MPSC_BASE_RANDOM_H
 #define TW_MPSC_BASE_RANDOM_H
 
@@ -7,7 +7,10 @@
 #include <sys/types.h>
 #include <time.h>
 
-/* Of the kernel; early at boot it may have none yet: then of the time and of the stack's place. */
+/*
+ * Nobody can guess it. Of the kernel; early at boot it may have none yet: then of the time and of
+ * the stack's place.
+ */
 static inline uint64_t tw__random_bits(void)
 {
 	uint64_t bits;
@@ -16,6 +19,38 @@ static inline uint64_t tw__random_bits(void)
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return ((uint64_t)now.tv_nsec ^ (uintptr_t)&now) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/*
+ * splitmix64 (G. Steele, D. Lea, C. Flood: Fast splittable pseudorandom number generators, OOPSLA
+ * 2014).
+ */
+static inline uint64_t tw__random_mix(uint64_t z)
+{
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* The state in which the n-th generator of a seed begins. */
+static inline uint64_t tw__random_of(uint64_t seed, uint64_t nth)
+{
+	return tw__random_mix(seed ^ tw__random_mix(nth + 1));
+}
+
+/*
+ * 0 .. most, each as likely; most < UINT64_MAX (D. Lemire: Fast random integer generation in an
+ * interval, 2019).
+ */
+static inline uint64_t tw__random_upto(uint64_t *state, uint64_t most)
+{
+	uint64_t range = most + 1, drawn;
+	unsigned __int128 product;
+	do {
+		drawn = tw__random_mix(*state += UINT64_C(0x9e3779b97f4a7c15));
+		product = (unsigned __int128)drawn * range;
+	} while ((uint64_t)product < range && (uint64_t)product < -range % range);
+	return (uint64_t)(product >> 64);
 }
 
 #endif

@@ -73,6 +73,16 @@ int tw__batch_claim_alone(tw_batch *batch)
 	return (int)cursor_next(cursor);
 }
 
+void tw__batch_prefer(tw_batch *batch, unsigned nth)
+{
+	uint64_t cursor = tw_load_acquire(tw__batch_word(batch, HOLDER_CURSOR)); /* RUN1 */
+	uint64_t *left = tw__batch_chunk(batch)->entries + cursor_next(cursor), chosen = left[nth];
+	TW_ASSERT(cursor_next(cursor) + nth < cursor_entries(cursor));
+	for (; nth; nth--)
+		left[nth] = left[nth - 1];
+	left[0] = chosen;
+}
+
 bool tw__batch_left(tw_batch *batch, uint64_t sequence)
 {
 	uint64_t cursor = tw_load_seq_cst(tw__batch_word(batch, HOLDER_CURSOR));

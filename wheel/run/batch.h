@@ -83,6 +83,9 @@ int tw__batch_claim(tw_batch *batch, uint64_t sequence);
 /* The same for an executor of one thread: nobody else claims from it. */
 int tw__batch_claim_alone(tw_batch *batch);
 
+/* The n-th of the entries that are left to claim becomes the next. Nobody else claims meanwhile. */
+void tw__batch_prefer(tw_batch *batch, unsigned nth);
+
 /* Whether entries of that batch are left to claim. */
 bool tw__batch_left(tw_batch *batch, uint64_t sequence);
 

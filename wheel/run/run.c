@@ -289,3 +289,14 @@ void tw_run_return(tw_batch *batch)
 	}
 	tw__batch_finish(batch, 1);
 }
+
+int tw__run_nth(tw_batch *batch, unsigned nth)
+{
+	if (!tw__batch_is_work(batch)) {
+		struct tw__local *local = tw__local_of(tw__batch_service(batch));
+		if (!local || !tw__local_ready_to_run(local))
+			return -ENOMEM; /* first: the order is kept */
+		tw__batch_prefer(batch, nth);
+	}
+	return tw__run_one(batch);
+}

@@ -27,6 +27,12 @@ static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick,
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
 		   struct tw__run_clock *clock);
 
+/*
+ * As tw_run_one, but runs the n-th of the entries that are left; the others keep their order. For
+ * an executor of one thread that plays several: the simulation.
+ */
+int tw__run_nth(tw_batch *batch, unsigned nth);
+
 /* tw_run_one of a ticket that is sound, on a thread that is not cancelled meanwhile. */
 int tw__run_one(tw_batch *batch);
 

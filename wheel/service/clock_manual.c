@@ -1,12 +1,11 @@
 /* Clocks that a program moves by hand. An advance drives the services on the clock. */
-#include "wheel/service/clock_manual.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "mpsc/base/cancel.h"
+#include "mpsc/base/clock.h"
 #include "mpsc/base/entry.h"
 #include "wheel/core/frame.h"
 
@@ -114,9 +113,8 @@ int tw_clock_manual_destroy(tw_clock *clock)
 /*
  * The list may grow while a callback runs; a service is not destroyed while its clock is advanced.
  */
-struct tw__clock_listener *tw__clock_manual_first(tw_clock *clock)
+static struct tw__clock_listener *first_of(struct manual *manual)
 {
-	struct manual *manual = (struct manual *)clock;
 	pthread_mutex_lock(&manual->lock);
 	struct tw__clock_listener *first = manual->listeners;
 	pthread_mutex_unlock(&manual->lock);
@@ -125,8 +123,7 @@ struct tw__clock_listener *tw__clock_manual_first(tw_clock *clock)
 
 static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 {
-	for (struct tw__clock_listener *l = tw__clock_manual_first(&manual->clock); l;
-	     l = l->next) {
+	for (struct tw__clock_listener *l = first_of(manual); l; l = l->next) {
 		uint64_t next_ns = l->next_ns(l);
 		if (next_ns < limit_ns)
 			limit_ns = next_ns;
@@ -136,7 +133,7 @@ static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 
 static void tell_all(struct manual *manual)
 {
-	for (struct tw__clock_listener *l = tw__clock_manual_first(&manual->clock); l; l = l->next)
+	for (struct tw__clock_listener *l = first_of(manual); l; l = l->next)
 		l->moved(l);
 }
 

@@ -298,7 +298,7 @@ static int await_layers(struct close_call *c)
 static int end_threads(struct close_call *c, void (*quiet)(tw_service *))
 {
 	tw_service *service = c->service;
-	bool ended = quiet;
+	bool ended = true;
 	/* Work has run whose pusher is still looking whether to ring (work.h, WORK4): a moment. */
 	while (ended && !tw__works_are_pushed(service))
 		ended = wait_a_moment(c, bell_of(service), 0, c->own_until_ns) == LOOK_AGAIN;
@@ -306,7 +306,7 @@ static int end_threads(struct close_call *c, void (*quiet)(tw_service *))
 	if (ended)
 		quiet(service);
 	tw_store_release(&service->phase.end, ended ? TW__END_DONE : 0); /* CLOSE1 */
-	return ended || !quiet ? 0 : -ETIMEDOUT;
+	return ended ? 0 : -ETIMEDOUT;
 }
 
 static struct close_call call_of(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
@@ -341,7 +341,7 @@ int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeou
 	}
 	if (!r)
 		r = end_threads(&c, quiet);
-	if (r == -ETIMEDOUT && quiet) {
+	if (r == -ETIMEDOUT) {
 		lower(service, TW__CLOSING_DROP);
 		drop_all(service);
 	}

@@ -6,9 +6,7 @@
 
 /*
  * tw_service_close. quiet(service) is called once, when nothing is left, while other calls still
- * wait: it ends the executor's threads. quiet NULL: a step of the simulation, which waits for
- * nothing, drops nothing at its timeout, and leaves the end to a later call. alone: no other thread
- * uses the service, nor will.
+ * wait: it ends the executor's threads. alone: no other thread uses the service, nor will.
  */
 int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns,
 		   void (*quiet)(tw_service *), bool alone);
