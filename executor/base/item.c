@@ -8,7 +8,7 @@
 void tw__item_options(struct tw__item *item, const char *name, tw_release_fn *release,
 		      void *context, const struct tw_period *period)
 {
-	item->node.flags = 0;
+	item->node.flags = TW__ITEM_OPTIONS;
 	item->context = context;
 	item->release = release;
 	item->name = name;
@@ -139,14 +139,15 @@ void tw__item_call(struct tw__item *item)
 {
 	struct tw__inside inside;
 	struct tw__run run = {.outer = tw__current_run};
-	if (item->period_ns) { /* tw_current tells the run what the series has missed */
+	bool options = item->node.flags & TW__ITEM_OPTIONS;
+	if (tw__item_is_series(item)) { /* tw_current tells the run what the series has missed */
 		series_begins(item);
 		run.overruns = item->overruns;
 		item->overruns = 0;
 		tw__current_run = &run;
 	}
-	tw__inside_begin(&inside, owner_of(item), item, item->fn, item->arg, item->name,
-			 item->context);
+	tw__inside_begin(&inside, owner_of(item), item, item->fn, item->arg,
+			 options ? item->name : NULL, options ? item->context : NULL);
 	item->fn(item->arg);
 	tw__inside_end(&inside);
 	tw__current_run = run.outer;
@@ -167,8 +168,7 @@ void tw__item_end(struct tw__nodes *nodes, struct tw__item *item, enum tw_fate f
 {
 	struct tw__object *owner = owner_of(item);
 	TW_ASSERT_TINY_LOCKED(&owner->lock);
-	TW_ASSERT(!tw__item_is_plain(item));
-	if (item->release) {
+	if (item->node.flags & TW__ITEM_OPTIONS && item->release) {
 		item->node.state = TW__ITEM_RELEASING;
 		owner->releasing++;
 		tw__object_unlock(owner);

@@ -1,7 +1,7 @@
 /*
  * An item: what an object runs for its user, with a handle that stays safe (handles.h), a context,
- * a release, a delay and a period. 128 bytes; a plain item, which has nothing of these, touches the
- * first 64 only. An object whose items hold more begins their struct with an item.
+ * a release, a delay and a period. 128 bytes; without options and a delay it touches the first 64
+ * only. An object whose items hold more begins their struct with an item.
  *
  * A delay is a timer that the driver runs. Its callback pushes the item into its object's inbox and
  * does nothing else. An item in the inbox, or whose timer is set, is **away**: it cannot be put. If
@@ -12,18 +12,19 @@
  *   QUEUED     in a line of the object          the runner, a cancel, close
  *   DELAYED    its timer is set; or in the      who takes it, a cancel, close
  *              inbox, due
- *   RUNNING    with the runner                  the runner
+ *   RUNNING    with the runner                  the runner, a cancel
+ *   STOPPED    the same, and cancelled          the runner: a series ends
  *   RELEASING  with who calls its release       that thread
  *   ENDED      away, and over                   who takes it puts it
  *
  *   flag       meaning
- *   PLAIN      no handle, no options: only the runner and the taker ever look at it
+ *   OPTIONS    context, release, name and period are set; else it has none of them
  *   AWAY       in the inbox, or on its way there
  *   TIMED      its delay is a user of its object, until it is taken
- *   STOPPED    cancelled while it runs: a series ends
  *   UNTIMED    a series in the line whose next run is not due: its timer was refused
  *
- * All under the object's lock, except that a new item belongs to its submitter.
+ * All under the object's lock, except that a new item belongs to its submitter, and that the runner
+ * reads the flags of the item that it runs, which nobody changes meanwhile.
  */
 #ifndef TW_EXECUTOR_ITEM_H
 #define TW_EXECUTOR_ITEM_H
@@ -38,16 +39,16 @@ enum tw__item_state {
 	TW__ITEM_QUEUED,
 	TW__ITEM_DELAYED,
 	TW__ITEM_RUNNING,
+	TW__ITEM_STOPPED,
 	TW__ITEM_RELEASING,
 	TW__ITEM_ENDED
 };
 
 enum tw__item_flag {
-	TW__ITEM_PLAIN = 1,
+	TW__ITEM_OPTIONS = 1,
 	TW__ITEM_AWAY = 2,
 	TW__ITEM_TIMED = 4,
-	TW__ITEM_STOPPED = 8,
-	TW__ITEM_UNTIMED = 16
+	TW__ITEM_UNTIMED = 8
 };
 
 struct tw__item {
@@ -58,7 +59,7 @@ struct tw__item {
 	_Atomic(struct tw__object *) owner;
 	tw_fn *fn;
 	void *arg;
-	/* Not of a plain one. */
+	/* OPTIONS, except for the timer. */
 	_Alignas(TW__CACHE_LINE) void *context;
 	tw_release_fn *release;
 	const char *name;
@@ -82,7 +83,7 @@ static inline struct tw__item *tw__item_in_line(tw__link link)
 }
 
 /*
- * Takes a new, plain one; state COMING. node_size of `nodes`: at least that of an item. Returns 0,
+ * Takes a new one without options; state COMING. node_size of `nodes`: at least that of an item. Returns 0,
  * -ENOMEM or -EAGAIN.
  */
 static inline int tw__item_get(struct tw__nodes *nodes, struct tw__object *owner, tw_fn *fn,
@@ -94,27 +95,27 @@ static inline int tw__item_get(struct tw__nodes *nodes, struct tw__object *owner
 		return r;
 	struct tw__item *item = *out = (struct tw__item *)(void *)node;
 	node->state = TW__ITEM_COMING;
-	node->flags = TW__ITEM_PLAIN;
+	node->flags = 0;
 	tw_store_relaxed(&item->owner, owner);
 	item->fn = fn;
 	item->arg = arg;
 	return 0;
 }
 
-/* Makes it one with a handle. period NULL: it runs once. */
+/* Sets its options. period NULL: it runs once. */
 void tw__item_options(struct tw__item *item, const char *name, tw_release_fn *release,
 		      void *context, const struct tw_period *period);
 
-static inline bool tw__item_is_plain(const struct tw__item *item)
+static inline bool tw__item_is_series(const struct tw__item *item)
 {
-	return item->node.flags & TW__ITEM_PLAIN;
+	return item->node.flags & TW__ITEM_OPTIONS && item->period_ns;
 }
 
 /* Puts its node: immediately, or with the batch. It is not away. */
 static inline void tw__item_put(struct tw__nodes *nodes, struct tw__item *item,
 				struct tw__node_batch *batch)
 {
-	TW_ASSERT(tw__item_is_plain(item) || !(item->node.flags & TW__ITEM_AWAY));
+	TW_ASSERT(!(item->node.flags & TW__ITEM_AWAY));
 	tw_store_relaxed(&item->owner, NULL);
 	if (batch)
 		tw__node_put_later(nodes, batch, &item->node);

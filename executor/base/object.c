@@ -22,10 +22,16 @@ int tw__object_init(struct tw__object *object, tw_service *service, tw_executor 
 	int r = service ? tw__base_hold(&base, service, executor) : 0;
 	if (r)
 		return r;
-	*object = (struct tw__object){.users = 1, .free = free};
+	*object = (struct tw__object){.executor = base.executor, .users = 1, .free = free};
 	tw__line_init(&object->delayed);
 	tw__work_init(&object->work, service, base.executor, run);
 	return 0;
+}
+
+void tw__object_let_go(struct tw__object *object)
+{
+	struct tw__base base = tw__object_base(object);
+	tw__base_let_go(&base);
 }
 
 void tw__object_free(struct tw__object *object)
@@ -51,8 +57,9 @@ bool tw__object_await(struct tw__object *object, uint64_t deadline_ns)
 void tw__object_breathe(struct tw__object *object, unsigned *steps)
 {
 	enum { PIECE = 64 };
-	if (++*steps % PIECE)
+	if (++*steps < PIECE)
 		return;
+	*steps = 0;
 	tw__object_unlock(object);
 	sched_yield();
 	tw__object_lock(object);
@@ -79,7 +86,7 @@ void tw__object_destroy(struct tw__object *object)
 	TW_ASSERT_TINY_LOCKED(&object->lock);
 	struct tw__base base = tw__object_base(object);
 	bool may_wait = base.service && tw__pool_of(base.executor) && tw__base_may_wait(&base) &&
-			!tw__innermost_inside;
+			!tw__innermost_inside && !(object->later && !base.service->threaded);
 	while (may_wait && object_is_used(object))
 		tw__object_await(object, UINT64_MAX);
 	if (base.service && (object->users > 1 || object_is_used(object))) {

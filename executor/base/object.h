@@ -52,8 +52,8 @@ enum { TW__ACTIVE = 1, TW__CLOSED = 2, TW__WORD_BITS = 3 };
 
 struct tw__object {
 	_Atomic uint64_t word;
-	struct tw__work work; /* the runner's */
-	void (*free)(struct tw__object *object);
+	struct tw__work work;  /* the runner's */
+	tw_executor *executor; /* constant; the work may leave it (tw__base_leave_work) */
 	/* What follows is under the lock, if not said otherwise. */
 	_Atomic uint32_t lock;
 	_Atomic uint32_t rings;
@@ -63,10 +63,12 @@ struct tw__object {
 	uint32_t releasing;  /* releases under way, on any thread */
 	_Atomic bool closed; /* as CLOSED; the runner reads it without the lock */
 	bool left;           /* destroyed, and not freed yet: its base knows */
+	bool later;          /* its work is with the driver, until the next tick */
 	tw__link coming;     /* taken from the word, the newest first */
 	tw__link arrived;    /* the same, the oldest first */
 	struct tw__line delayed;
-	uint64_t delays; /* items in `delayed` */
+	uint64_t delays;                         /* items in `delayed` */
+	void (*free)(struct tw__object *object); /* constant */
 };
 
 /* The entry check of a layer's object; `what` is the parameter's name in the header. */
@@ -85,6 +87,9 @@ struct tw__object {
 int tw__object_init(struct tw__object *object, tw_service *service, tw_executor *executor,
 		    tw__work_fn *run, void free(struct tw__object *object));
 
+/* A creation that fails after init: the object was never used. */
+void tw__object_let_go(struct tw__object *object);
+
 static inline tw_service *tw__object_service(struct tw__object *object)
 {
 	return tw__work_service(&object->work);
@@ -93,7 +98,7 @@ static inline tw_service *tw__object_service(struct tw__object *object)
 static inline struct tw__base tw__object_base(struct tw__object *object)
 {
 	return (struct tw__base){.service = tw__object_service(object),
-				 .executor = tw_load_relaxed(&object->work.executor),
+				 .executor = object->executor,
 				 .left = object->left};
 }
 

@@ -1,165 +1,82 @@
-/*
- * Submitting to a strand: the short forms, and the full one with its checks. The protocol is in
- * internal.h.
- */
-
+/* Submitting to a strand, and taking back what was submitted. Calls the base; see internal.h. */
+#include "executor/strand/internal.h"
+#include "mpsc/base/struct_read.h"
 #include "wheel/timer/schedule.h"
-#include "executor/strand/time.h"
 #include "wheel/timer/schedule_task.h"
 
-/* A task to submit. All checks have passed. */
-struct request {
-	tw_fn *fn;
-	void *arg;
-	const struct tw_strand_task *spec; /* NULL: a short form */
-	const struct tw_period *period;    /* NULL: it runs once */
-	uint64_t when_ns;                  /* delay, or deadline with TW_TASK_AT */
-};
+#define strand_check(strand) TW__OBJECT_CHECK(strand, "strand")
 
-static bool is_at(const struct request *request)
+/* --------------------------------------------------------------------- submit */
+
+static int push_or_delay(tw_strand *strand, struct tw__item *task, bool delayed, uint32_t at,
+			 uint64_t when_ns)
 {
-	return request->spec && request->spec->flags & TW_TASK_AT;
+	if (tw_likely(!delayed))
+		return tw__item_push(task, &strand->object) ? 0 : -ESHUTDOWN;
+	/* the clock is read for delays of years alone: no service runs for that long */
+	tw_service *service = tw__object_service(&strand->object);
+	bool is_far = at || when_ns > TW_MAX_DELAY_NS / 128;
+	if (is_far && tw__beyond_range(service, when_ns + (at ? 0 : tw_service_now(service))))
+		return -ERANGE; /* the caller tells the misuse hook */
+	tw__object_lock(&strand->object);
+	int r = tw__strand_closed(strand) ? -ESHUTDOWN : tw__item_delay(task, at, when_ns);
+	tw__object_unlock(&strand->object);
+	return r;
 }
 
-static bool names_context(const struct request *request)
+/* spec NULL: a short form. period NULL: it runs once. *out is written before the task can run. */
+static int submit(tw_strand *strand, tw_fn *fn, void *arg, const struct tw_strand_task *spec,
+		  const struct tw_period *period, uint64_t when_ns, tw_strand_task_id *out)
 {
-	return request->spec && request->spec->flags & TW_TASK_CONTEXT;
-}
-
-/* --------------------------------------------------------------------- the task */
-
-static void strand_fill(struct tw__task_node *task, const struct request *request)
-{
-	task->fn = request->fn;
-	task->arg = request->arg;
-	task->release = request->spec ? request->spec->release : NULL;
-	task->name = request->spec ? request->spec->name : NULL;
-	task->series = NULL;
-	task->ended = false;
-	task->state = request->when_ns || is_at(request) ? TW__TASK_DELAYED : TW__TASK_QUEUED;
-}
-
-/*
- * The instant when the task is due. A series needs it without a delay, too. The clock is read
- * before the lock is taken, so the readings of a thread that submits one task after another
- * are in order. It is the clock itself: the counter register is not in order to the microsecond.
- */
-static int set_instant(tw_service *service, struct tw__task_node *task,
-		       const struct request *request)
-{
-	if (tw_likely(task->state == TW__TASK_QUEUED && !task->series))
-		return 0;
-	task->due_ns = request->when_ns + (is_at(request) ? 0 : tw__clock_read(service));
-	return tw__beyond_range(service, task->due_ns) ? -ERANGE : 0; /* check_and_submit tells */
-}
-
-static int add_series(struct tw__task_node *task, const struct tw_period *period)
-{
-	if (tw_likely(!period))
-		return 0;
-	struct tw__strand_series *series = task->series = malloc(sizeof *series);
-	if (!series)
-		return -ENOMEM;
-	*series = (struct tw__strand_series){.period_ns = period->period_ns,
-					     .runs_left = period->count,
-					     .missed = period->missed,
-					     .fixed_delay = period->mode == TW_FIXED_DELAY};
-	return 0;
-}
-
-static void *strand_context_of(const struct request *request)
-{
-	if (tw_likely(!names_context(request)))
-		return tw__context_capture();
-	if (request->spec->context)
-		tw__context_turn_on();
-	return request->spec->context;
-}
-
-/* The lock is held. *work: the caller submits the work. */
-static int strand_enter(tw_strand *strand, struct tw__task_node *task, bool *work)
-{
-	if (tw_unlikely(tw__strand_closed(strand)))
-		return -ESHUTDOWN;
-	tw_store_relaxed(&task->strand, strand);
-	if (task->state == TW__TASK_DELAYED || task->series) {
-		int r = tw__strand_delay(strand, task);
-		if (r)
-			return r;
-	} else {
-		tw__strand_queue_task(strand, task);
-	}
-	*work = task->state == TW__TASK_QUEUED && tw__strand_activate(strand);
-	return 0;
-}
-
-static int give_up(struct tw__nodes *nodes, struct tw__task_node *task, int error)
-{
-	free(task->series);
-	task->series = NULL;
-	tw_store_relaxed(&task->strand, NULL);
-	tw__node_put(nodes, &task->node);
-	return error;
-}
-
-static int strand_submit(tw_strand *strand, const struct request *request, tw_strand_task_id *out)
-{
-	tw_service *service = tw__strand_service(strand);
-	struct tw__nodes *nodes = &tw__strands_of(service)->tasks;
-	struct tw__node *node;
-	bool work = false;
-	int r = tw__node_get(nodes, &node);
+	struct tw__item *task;
+	uint32_t at = spec ? spec->flags & TW_TASK_AT : 0;
+	bool delayed = when_ns || at, named = spec && spec->flags & TW_TASK_CONTEXT;
+	int r = tw__item_get(strand->tasks, &strand->object, fn, arg, &task);
 	if (tw_unlikely(r))
 		return r;
-	struct tw__task_node *task = (struct tw__task_node *)node;
-	strand_fill(task, request);
-	task->context = strand_context_of(request);
-	r = add_series(task, request->period);
-	if (!r)
-		r = set_instant(service, task, request);
-	if (tw_unlikely(r))
-		return give_up(nodes, task, r);
-	tw__tiny_lock(&strand->lock); /* planted: strand_unlocked */
+	void *context = named ? spec->context : tw__context_capture();
+	if (named && context)
+		tw__context_turn_on();
+	if (spec)
+		tw__item_options(task, spec->name, spec->release, context, period);
+	else if (context)
+		tw__item_options(task, NULL, NULL, context, NULL);
+	if (period) { /* its instants are counted from one reading of the clock */
+		when_ns += at ? 0 : tw_service_now(tw__object_service(&strand->object));
+		task->due_ns = when_ns;
+		at = TW_TASK_AT;
+	}
 	if (out)
-		out->id = tw__node_handle(node); /* before a runner can see it */
-	r = strand_enter(strand, task, &work);
-	tw__tiny_unlock(&strand->lock);
+		out->id = tw__node_handle(&task->node);
+	r = push_or_delay(strand, task, delayed, at, when_ns);
 	if (tw_unlikely(r))
-		return give_up(nodes, task, r);
-	if (work) /* the strand is ACTIVE until its work has run */
-		tw__work_submit(&strand->work);
-	return 0;
+		tw__item_put(strand->tasks, task, NULL);
+	return r;
 }
 
-/* -------------------------------------------------------------------- short forms */
-
-static int check_and_submit(const char *call, tw_strand *strand, const struct request *request,
-			    tw_strand_task_id *out)
+/* What a refused call returns. *out, which may be NULL, is no task. */
+static int refused(const char *call, int error, tw_strand_task_id *out)
 {
-	int r = tw__strand_check_in(call, strand);
-	if (!r && !is_at(request) && request->when_ns > TW_MAX_DELAY_NS)
-		r = -ERANGE; /* told below */
-	if (!r)
-		r = strand_submit(strand, request, out);
-	if (tw_unlikely(r) && out)
+	if (out && error != -EINVAL && error != -E2BIG)
 		*out = (tw_strand_task_id){0};
-	return tw_unlikely(r == -ERANGE) ? tw__bad(r, call, "delay_ns") : r;
+	return call && error == -ERANGE ? tw__bad(error, call, "delay_ns") : error;
 }
 
 int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg)
 {
-	if (!strand || !fn)
-		return tw__invalid("%s is NULL", strand ? "fn" : "strand");
-	return tw_strand_schedule(strand, 0, fn, arg, NULL);
+	int r = strand && !fn ? tw__invalid("fn is NULL") : strand_check(strand);
+	return tw_unlikely(r) ? r : submit(strand, fn, arg, NULL, NULL, 0, NULL);
 }
 
 int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg,
 		       tw_strand_task_id *out)
 {
-	if (!strand || !fn)
-		return tw__invalid("%s is NULL", strand ? "fn" : "strand");
-	const struct request request = {.fn = fn, .arg = arg, .when_ns = delay_ns};
-	return check_and_submit(__func__, strand, &request, out);
+	int r = strand && !fn ? tw__invalid("fn is NULL") : strand_check(strand);
+	if (!r && delay_ns > TW_MAX_DELAY_NS)
+		r = -ERANGE; /* told below */
+	if (tw_likely(!r))
+		r = submit(strand, fn, arg, NULL, NULL, delay_ns, out);
+	return tw_likely(!r) ? 0 : refused(__func__, r, out);
 }
 
 /* ---------------------------------------------------------------------- full form */
@@ -183,22 +100,165 @@ int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in,
 {
 	struct tw_strand_task spec;
 	struct tw_period period = {0};
-	if (!strand || !in)
-		return tw__invalid("%s is NULL", strand ? "task" : "strand");
-	int r = TW__STRUCT_READ(tw_strand_task, &spec, flags, in);
+	int r = strand && !in ? tw__invalid("task is NULL") : strand_check(strand);
+	if (r)
+		return refused(NULL, r, out);
+	r = TW__STRUCT_READ(tw_strand_task, &spec, flags, in);
 	if (!r && spec.period)
 		r = tw__period_read(__func__, &period, spec.period);
 	if (!r)
 		r = strand_task_check(__func__, &spec, &period);
-	if (r == -ERANGE && out)
-		*out = (tw_strand_task_id){0};
+	if (r)
+		return refused(NULL, r, out); /* told */
+	bool by_period = spec.period && !(spec.flags & TW_TASK_AT);
+	uint64_t when_ns = by_period ? period.first_ns : spec.delay_ns;
+	if (!(spec.flags & TW_TASK_AT) && when_ns > TW_MAX_DELAY_NS)
+		r = -ERANGE; /* told below */
+	if (!r)
+		r = submit(strand, spec.fn, spec.arg, &spec, spec.period ? &period : NULL, when_ns,
+			   out);
+	return r ? refused(__func__, r, out) : 0;
+}
+
+/* --------------------------------------------------------------------- cancel */
+
+/* The task of the handle, or NULL. The lock is held. */
+static struct tw__item *strand_find(tw_strand *strand, tw_strand_task_id handle)
+{
+	return tw__item_find(strand->tasks, &strand->object, handle.id);
+}
+
+/* An enum tw_outcome. The lock is held; the caller is a user. */
+static int strand_cancel(tw_strand *strand, struct tw__item *task)
+{
+	if (!task)
+		return TW_GONE;
+	if (task->node.state == TW__ITEM_COMING)
+		(void)tw__strand_gather(strand); /* its node is put now, if the inbox is short */
+	switch ((enum tw__item_state)task->node.state) {
+	case TW__ITEM_RUNNING:
+		task->node.state = TW__ITEM_STOPPED;
+		return TW_RUNNING;
+	case TW__ITEM_STOPPED:
+	case TW__ITEM_RELEASING:
+		return TW_RUNNING;
+	case TW__ITEM_DELAYED:
+		tw__item_undelay(task);
+		break;
+	case TW__ITEM_QUEUED:
+		tw__line_leave(&strand->line, &task->place);
+		strand->queued--;
+		break;
+	default: /* COMING: the inbox is long */
+		break;
+	}
+	tw__strand_end(strand, task, TW_FATE_CANCELLED, NULL);
+	return TW_CANCELLED;
+}
+
+static int cancel_and_wait(tw_strand *strand, tw_strand_task_id handle, bool waits,
+			   uint64_t deadline_ns)
+{
+	tw__object_lock(&strand->object);
+	tw__object_use(&strand->object);
+	struct tw__item *task = strand_find(strand, handle);
+	int r = strand_cancel(strand, task);
+	if (waits && r == TW_RUNNING && tw__inside_object(&strand->object, task))
+		r = TW_SELF;
+	for (bool in_time = true; waits && r == TW_RUNNING && in_time;) {
+		in_time = tw__object_await(&strand->object, deadline_ns);
+		if (!strand_find(strand, handle))
+			r = TW_FINISHED;
+	}
+	tw__object_drop(&strand->object, 1);
+	return r;
+}
+
+int tw_strand_cancel(tw_strand *strand, tw_strand_task_id handle)
+{
+	int r = strand_check(strand);
+	return r ? r : cancel_and_wait(strand, handle, false, 0);
+}
+
+int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id handle, uint64_t timeout_ns)
+{
+	int r = strand_check(strand);
+	return r ? r : cancel_and_wait(strand, handle, true, tw__deadline_in(timeout_ns));
+}
+
+/* ---------------------------------------------------------------------- close */
+
+static void end_batch(tw_strand *strand, tw_batch *batch)
+{
+	uint32_t tickets = strand->head_left ? strand->head_left : tw__batch_tickets(batch);
+	strand->head_left = 0;
+	tw__object_unlock(&strand->object);
+	while (tickets-- > 0)
+		tw__batch_end_one(batch);
+	tw__object_lock(&strand->object);
+}
+
+/* Ends the first in line, or sets it aside if it is work of others. False: the line is empty. */
+static bool end_first(tw_strand *strand, struct tw__line *works)
+{
+	if (!strand->line.first)
+		return false;
+	tw__link link = tw__line_pop(&strand->line);
+	if (!(link & TW__FOREIGN)) {
+		strand->queued--;
+		tw__strand_end(strand, tw__item_in_line(link), TW_FATE_CANCELLED, NULL);
+	} else if (tw__batch_is_work((tw_batch *)tw__link_at(link))) {
+		tw__line_append(works, link);
+	} else {
+		end_batch(strand, (tw_batch *)tw__link_at(link));
+	}
+	return true;
+}
+
+void tw__strand_close(tw_strand *strand)
+{
+	struct tw__object *object = &strand->object;
+	struct tw__line works;
+	unsigned steps = 0;
+	if (!tw__object_close(object))
+		return;
+	object->releasing++; /* others wait */
+	tw__line_init(&works);
+	for (bool more = true; more;) { /* what comes due meanwhile comes into the line */
+		bool mail = !strand->line.first && tw__strand_gather(strand);
+		more = end_first(strand, &works) || mail || object->delayed.first;
+		if (!strand->line.first && object->delayed.first)
+			strand_cancel(strand, tw__item_in_line(object->delayed.first));
+		steps += mail ? TW__STRAND_PIECE : 0;
+		tw__object_breathe(object, &steps);
+	}
+	/* the runner may have gone meanwhile */
+	bool work = works.first && tw__object_raise(object);
+	tw__line_move(&works, &strand->line);
+	object->releasing--;
+	tw__object_ring(object);
+	if (!work)
+		return;
+	tw__object_unlock(object);
+	tw__work_submit(&object->work); /* the strand is ACTIVE until its work has run */
+	tw__object_lock(object);
+}
+
+int tw_strand_close(tw_strand *strand, uint64_t timeout_ns)
+{
+	bool in_time = timeout_ns > 0;
+	int r = strand_check(strand);
 	if (r)
 		return r;
-	bool by_period = spec.period && !(spec.flags & TW_TASK_AT);
-	const struct request request = {.fn = spec.fn,
-					.arg = spec.arg,
-					.spec = &spec,
-					.period = spec.period ? &period : NULL,
-					.when_ns = by_period ? period.first_ns : spec.delay_ns};
-	return check_and_submit(__func__, strand, &request, out);
+	if (in_time && tw__inside_object(&strand->object, NULL))
+		return tw__waits_inside(__func__);
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
+	tw__object_lock(&strand->object);
+	tw__object_use(&strand->object);
+	tw__strand_close(strand);
+	while ((strand->running || strand->object.releasing) && in_time)
+		in_time = tw__object_await(&strand->object, deadline_ns);
+	r = strand->running || strand->object.releasing ? -ETIMEDOUT : 0;
+	tw__object_drop(&strand->object, 1);
+	return r;
 }

@@ -268,9 +268,9 @@ struct waited {
 
 static unsigned calls_on(tw_strand *strand)
 {
-	tw__tiny_lock(&strand->lock);
-	unsigned calls = strand->calls;
-	tw__tiny_unlock(&strand->lock);
+	tw__object_lock(&strand->object);
+	unsigned calls = strand->object.users - 1; /* the creator */
+	tw__object_unlock(&strand->object);
 	return calls;
 }
 

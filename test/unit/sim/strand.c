@@ -61,7 +61,15 @@ static void note(const char what, const struct entry *e)
 static void act(void);
 static void cancel_one(struct entry *e);
 
-/* Whether o, which waits, should have come before e, which begins: both of one strand. */
+static uint64_t tick_of(uint64_t due_ns)
+{
+	return (due_ns + MS - 1) / MS;
+}
+
+/*
+ * Whether o, which waits, should have come before e, which begins: both of one strand. Delayed
+ * tasks come tick by tick.
+ */
 static bool goes_before(const struct entry *o, const struct entry *e)
 {
 	if (o->kind == SERIES || e->kind == SERIES)
@@ -69,7 +77,8 @@ static bool goes_before(const struct entry *o, const struct entry *e)
 	if (o->kind == AT_ONCE)
 		return e->kind == AT_ONCE ? o->turn < e->turn : o->submitted_ns < e->due_ns;
 	if (o->kind == DELAYED && e->kind == DELAYED)
-		return o->due_ns < e->due_ns || (o->due_ns == e->due_ns && o->turn < e->turn);
+		return tick_of(o->due_ns) < tick_of(e->due_ns) ||
+		       (o->due_ns == e->due_ns && o->turn < e->turn);
 	return o->kind == TIMER && e->kind == TIMER && o->delay_ns == e->delay_ns &&
 	       o->turn < e->turn;
 }

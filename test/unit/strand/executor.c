@@ -8,7 +8,6 @@
 #include "executor/strand/internal.h"
 #include "test/support/strand_script.h"
 #include "test/support/strand_suite.h"
-#include "executor/strand/run.h"
 
 TestSuite(strand_executor, .init = opened, .fini = closed, .timeout = 30);
 
@@ -36,7 +35,7 @@ static const struct script executors[] = {
      {{"timer 1 delay=1; close; refuse 1; drive 5; waiting", "@5 1 wait, 1 cancelled"}}},
     {"a strand may stand on a strand, also on a closed one",
      "",
-     {{"submit 1; upper 2; submit 3", "run 1, run 3, run 2"},
+     {{"submit 1; upper 2; submit 3", "run 1, run 2, run 3"},
       {"upper 4 5; close", "run 4, run 5"}}},
     {"the driver runs a strand on the inline executor",
      "inline",
@@ -111,8 +110,8 @@ static void close_strand(struct noted *noted)
 static int batches_in(tw_strand *strand, tw_batch **batches)
 {
 	int n = 0;
-	for (tw__link link = strand->first; link && n < 3; link = *tw__strand_link(link))
-		batches[n++] = (tw_batch *)(link - TW__LINK_BATCH);
+	for (tw__link link = strand->line.first; link && n < 3; link = *tw__link_at(link))
+		batches[n++] = (tw_batch *)tw__link_at(link);
 	return n;
 }
 
@@ -132,9 +131,9 @@ static void closed_in_the_middle(int by_itself)
 		named(&timers[i], MS, tw_strand_executor(rig.strand));
 	}
 	rig_advance(&rig.rig, 3 * MS);
-	tw__tiny_lock(&rig.strand->lock);
-	tw__strand_gather(rig.strand);
-	tw__tiny_unlock(&rig.strand->lock);
+	tw__object_lock(&rig.strand->object);
+	expect_eq(tw__strand_gather(rig.strand), false);
+	tw__object_unlock(&rig.strand->object);
 	expect_eq(batches_in(rig.strand, batches), 3);
 	queue_executor_run_next(&rig.queue);
 	if (by_itself < 0)
@@ -184,42 +183,33 @@ Test(strand_executor, close_in_the_middle_of_a_batch_leaves_work_behind_it_alone
 /* ------------------------------------------------------------------------ bases */
 
 /*
- * The upper one could not set its timer, and comes again in a tick; both are destroyed before, and
+ * The upper one could not set a timer, and comes again in a tick; both are destroyed before, and
  * the lower one's memory is among that of strands that were executors once.
  */
 Test(strand_executor, one_that_stood_on_another_may_come_home_when_that_has_gone)
 {
-	enum { MANY = 1 << 16 };
-	static tw_timer timers[MANY];
 	struct strand_rig mine;
-	struct noted due = NOTED(&mine, 1), later = NOTED(&mine, 2);
-	tw_strand *upper, *lower;
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 16;
-	queue_executor_open(&mine.queue);
-	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base), 0);
-	expect_eq(tw_strand_create(&lower, mine.rig.service, &mine.queue.base), 0);
-	expect_eq(tw_strand_create(&upper, mine.rig.service, tw_strand_executor(lower)), 0);
-	expect_eq(tw_strand_schedule(upper, MS, note_run, &due, NULL), 0);
-	expect_eq(tw_strand_schedule(upper, 10 * MS, note_run, &later, NULL), 0);
-	tw_strand_executor(mine.strand);
+	struct timer_hog hog;
+	struct noted series = NOTED(&mine, 1);
+	tw_strand *upper;
+	struct tw_strand_task spec = {
+	    .size = sizeof spec, .fn = note_run, .arg = &series, .release = note_release};
+	struct tw_period period = {.size = sizeof period, .period_ns = 10 * MS};
+	spec.period = &period;
+	timer_hog_open(&hog, &mine);
+	expect_eq(tw_strand_create(&upper, mine.rig.service, tw_strand_executor(mine.strand)), 0);
+	expect_eq(tw_strand_submit_task(upper, &spec, &series.task), 0);
+	timer_hog_take(&hog);
+	strand_rig_pump(&mine);
+	expect_eq(series.runs, 1);
+	expect_eq(tw_strand_destroy(upper), 0);
 	expect_eq(tw_strand_destroy(mine.strand), 0);
 	mine.strand = NULL;
-	rig_advance(&mine.rig, 3 * MS);
-	int filled = 0;
-	while (filled < MANY &&
-	       tw_schedule(mine.rig.service, HOUR, note_run, &later, &timers[filled]) == 0)
-		filled++;
-	strand_rig_pump(&mine);
-	expect_eq(due.runs, 1);
-	expect_eq(tw_strand_destroy(upper), 0);
-	expect_eq(tw_strand_destroy(lower), 0);
+	expect_eq(series.releases, 1);
 	strand_rig_advance(&mine, 3 * MS);
 	expect_eq(queue_executor_waiting(&mine.queue), 0);
-	expect_eq(later.runs, 0);
-	for (int i = 0; i < filled; i++)
-		expect_eq(tw_cancel(mine.rig.service, timers[i]), TW_CANCELLED);
+	expect_eq(series.runs, 1);
+	timer_hog_give(&hog);
 	strand_rig_close(&mine); /* the service is free to close */
 }
 

@@ -16,9 +16,9 @@ struct ending {
 
 static bool is_waited_for(tw_strand *strand)
 {
-	tw__tiny_lock(&strand->lock);
-	bool waited = strand->flags & TW__STRAND_WAITED;
-	tw__tiny_unlock(&strand->lock);
+	tw__object_lock(&strand->object);
+	bool waited = strand->object.sleepers != 0;
+	tw__object_unlock(&strand->object);
 	return waited;
 }
 

@@ -15,13 +15,12 @@ static struct {
 	atomic_uint runs, between;
 } looking;
 
-/* The inbox has been taken, and is not in the queue yet: the lock is free meanwhile. */
+/* A part of the inbox has been reversed: the lock is free meanwhile. */
 static bool is_between(tw_strand *strand)
 {
-	tw__tiny_lock(&strand->lock);
-	bool taken = tw_load_relaxed(&strand->word) == TW__STRAND_ACTIVE;
-	bool between = taken && !strand->first && !atomic_load(&looking.runs);
-	tw__tiny_unlock(&strand->lock);
+	tw__object_lock(&strand->object);
+	bool between = strand->object.coming && strand->object.arrived;
+	tw__object_unlock(&strand->object);
 	return between;
 }
 

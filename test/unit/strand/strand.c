@@ -87,7 +87,7 @@ static const struct script orders[] = {
       {"cancel 1", "@12 1 cancelled, CANCELLED"}}},
     {"runs of a series that were missed follow in the queue",
      "",
-     {{"submit 1 every=10 first=10; drive 45; submit 2", "@45 run 2, run 1, run 1, run 1, run 1"},
+     {{"submit 1 every=10 first=10; drive 45; submit 2", "@45 run 1, run 2, run 1, run 1, run 1"},
       {"advance 7", "@50 run 1"},
       {"cancel 1", "@52 1 cancelled, CANCELLED"}}},
     {"a series ends after the run that cancels it",
@@ -207,45 +207,40 @@ Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs)
 	expect_order(&rig, 2, 3);
 }
 
-/* Takes all timers that the service has left. */
-static int fill(tw_service *service, tw_timer *timers, int n, struct noted *noted)
-{
-	int filled = 0;
-	while (filled < n && tw_schedule(service, HOUR, note_run, noted, &timers[filled]) == 0)
-		filled++;
-	return filled;
-}
-
 /*
- * More tasks wait than one slice of the strand takes, so the strand is not at its end when the
- * timer cannot be set.
+ * A series whose next timer is refused tries again in each tick, and runs when it is due even if it
+ * still has none. What waits with it runs meanwhile.
  */
-Test(strand, a_timer_that_could_not_be_set_is_set_later_however_much_waits)
+Test(strand, a_series_whose_timer_is_refused_goes_on)
 {
-	enum { MANY = 200, MORE_THAN_THERE_ARE = 1 << 16 };
-	static tw_timer timers[MORE_THAN_THERE_ARE];
 	struct strand_rig mine;
-	struct noted due = NOTED(&mine, 1), later = NOTED(&mine, 2), others = NOTED(&mine, 3);
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 16;
-	queue_executor_open(&mine.queue);
-	rig_open(&mine.rig, &cfg);
-	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base), 0);
-	noted_submit(&due, MS);
-	noted_submit(&later, 10 * MS);
-	for (int i = 0; i < MANY; i++)
-		noted_submit(&others, 0);
-	rig_advance(&mine.rig, 3 * MS);
-	int filled = fill(mine.rig.service, timers, MORE_THAN_THERE_ARE, &others);
-	expect_ge(filled, 1);
-	expect_lt(filled, MORE_THAN_THERE_ARE);
-	expect_eq(queue_executor_run_next(&mine.queue), 1);
-	expect_eq(due.runs, 0);
-	for (int i = 0; i < filled; i++)
-		expect_eq(tw_cancel(mine.rig.service, timers[i]), TW_CANCELLED);
-	strand_rig_advance(&mine, 20 * MS);
-	expect_eq(others.runs, MANY);
-	expect_eq(due.runs, 1);
-	expect_eq(later.runs, 1);
+	struct timer_hog hog;
+	struct noted series = NOTED(&mine, 1), other = NOTED(&mine, 2);
+	struct tw_strand_task spec = {
+	    .size = sizeof spec, .fn = note_run, .arg = &series, .release = note_release};
+	struct tw_period period = {.size = sizeof period, .period_ns = 10 * MS};
+	spec.period = &period;
+	timer_hog_open(&hog, &mine);
+	expect_eq(tw_strand_submit_task(mine.strand, &spec, &series.task), 0);
+	timer_hog_take(&hog);
+	strand_rig_pump(&mine);
+	expect_eq(series.runs, 1);
+	expect_eq(strand_stats(mine.strand).delayed, 0);
+	noted_submit(&other, 0);
+	strand_rig_advance(&mine, 5 * MS);
+	expect_eq(other.runs, 1);
+	expect_eq(series.runs, 1);
+	strand_rig_advance(&mine, 20 * MS); /* still without a timer */
+	expect_eq(series.runs, 3);
+	timer_hog_give(&hog);
+	strand_rig_advance(&mine, 10 * MS);
+	expect_eq(series.runs, 4);
+	expect_eq(strand_stats(mine.strand).delayed, 1);
+	timer_hog_take(&hog);
+	strand_rig_advance(&mine, 10 * MS);
+	expect_eq(series.runs, 5);
+	expect_eq(tw_strand_cancel(mine.strand, series.task), TW_CANCELLED);
+	expect_eq(series.releases, 1);
+	timer_hog_give(&hog);
 	strand_rig_close(&mine);
 }
