@@ -80,26 +80,21 @@ void tw__item_undelay(struct tw__item *item)
 		item->node.flags &= (uint8_t) ~(TW__ITEM_AWAY | TW__ITEM_TIMED);
 }
 
-bool tw__item_arrives(struct tw__nodes *nodes, struct tw__item *item)
+bool tw__item_arrives_slowly(struct tw__nodes *nodes, struct tw__item *item)
 {
 	struct tw__object *owner = owner_of(item);
 	TW_ASSERT_TINY_LOCKED(&owner->lock);
 	if (item->node.flags & TW__ITEM_TIMED)
 		owner->users--;
 	item->node.flags &= (uint8_t) ~(TW__ITEM_AWAY | TW__ITEM_TIMED);
-	switch ((enum tw__item_state)item->node.state) {
-	case TW__ITEM_DELAYED:
+	if (item->node.state == TW__ITEM_DELAYED) {
 		leave_delayed(owner, item);
-		/* fall through */
-	case TW__ITEM_COMING:
 		item->node.state = TW__ITEM_QUEUED;
 		return true;
-	case TW__ITEM_ENDED:
-		tw__item_put(nodes, item, NULL);
-		/* fall through */
-	default: /* its release is being called: that thread puts it */
-		return false;
 	}
+	if (item->node.state == TW__ITEM_ENDED)
+		tw__item_put(nodes, item, NULL);
+	return false; /* or its release is being called: that thread puts it */
 }
 
 /* ------------------------------------------------------------------------ series */
@@ -135,21 +130,21 @@ bool tw__item_next(struct tw__item *item, bool *now)
 
 /* -------------------------------------------------------------------- run and end */
 
-void tw__item_call(struct tw__item *item)
+void tw__item_call_with_options(struct tw__item *item)
 {
-	struct tw__inside inside;
 	struct tw__run run = {.outer = tw__current_run};
-	bool options = item->node.flags & TW__ITEM_OPTIONS;
-	if (tw__item_is_series(item)) { /* tw_current tells the run what the series has missed */
+	if (item->period_ns) { /* tw_current tells the run what the series has missed */
 		series_begins(item);
 		run.overruns = item->overruns;
 		item->overruns = 0;
 		tw__current_run = &run;
 	}
-	tw__inside_begin(&inside, owner_of(item), item, item->fn, item->arg,
-			 options ? item->name : NULL, options ? item->context : NULL);
+	struct tw__run_record *shown =
+	    tw__user_begin(tw__object_service(owner_of(item)), item->fn, item->arg, item->name, 0);
+	void *former = tw__context_enter(item->context);
 	item->fn(item->arg);
-	tw__inside_end(&inside);
+	tw__context_leave(former);
+	tw__user_end(shown);
 	tw__current_run = run.outer;
 }
 

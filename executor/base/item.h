@@ -139,11 +139,20 @@ static inline bool tw__item_push(struct tw__item *item, struct tw__object *owner
 	return false;
 }
 
+bool tw__item_arrives_slowly(struct tw__nodes *nodes, struct tw__item *item);
+
 /*
  * It was taken from the inbox. True: it is QUEUED now, and the caller puts it into its line. False:
  * it has ended meanwhile. The lock is held.
  */
-bool tw__item_arrives(struct tw__nodes *nodes, struct tw__item *item);
+static inline bool tw__item_arrives(struct tw__nodes *nodes, struct tw__item *item)
+{
+	if (tw_unlikely(item->node.state != TW__ITEM_COMING))
+		return tw__item_arrives_slowly(nodes, item);
+	item->node.state = TW__ITEM_QUEUED;
+	item->node.flags &= (uint8_t)~TW__ITEM_AWAY;
+	return true;
+}
 
 /* ------------------------------------------------------------------------ delays */
 
@@ -164,8 +173,25 @@ bool tw__item_next(struct tw__item *item, bool *now);
 
 /* ----------------------------------------------------------------- run and the end */
 
-/* Calls fn, under the item's context. Without the lock. */
-void tw__item_call(struct tw__item *item);
+void tw__item_call_with_options(struct tw__item *item);
+
+/* Calls fn, under the item's context. runner: the caller's own frame. Without the lock. */
+static inline void tw__item_call(struct tw__item *item, struct tw__inside *runner)
+{
+	runner->item = item;
+	if (tw_unlikely(item->node.flags & TW__ITEM_OPTIONS)) {
+		tw__item_call_with_options(item);
+	} else {
+		struct tw__run_record *shown =
+		    tw__user_begin(tw__object_service(tw_load_relaxed(&item->owner)), item->fn,
+				   item->arg, NULL, 0);
+		void *former = tw__context_enter(NULL);
+		item->fn(item->arg);
+		tw__context_leave(former);
+		tw__user_end(shown);
+	}
+	runner->item = NULL;
+}
 
 /*
  * It has left its line, or is COMING or DELAYED, and no other thread ends it: calls its release,

@@ -1,5 +1,7 @@
 /* The strand's runner. Calls the base, and batches of timers; see internal.h. */
 #include "executor/strand/internal.h"
+#include "executor/pool/parts.h"
+#include "executor/pool/worker.h"
 #include "wheel/timer/schedule.h"
 
 /* A strand goes to the end of its executor's queue after this many runs, or after this time. */
@@ -47,13 +49,13 @@ static bool goes_on(struct tw__item *task, bool *refused)
 	return tw__item_push(task, tw_load_relaxed(&task->owner));
 }
 
-static void call_task(tw_strand *strand, struct tw__item *task)
+static void call_task(tw_strand *strand, struct tw__item *task, struct tw__inside *runner)
 {
 	task->node.state = TW__ITEM_RUNNING;
 	task->node.flags &= (uint8_t)~TW__ITEM_UNTIMED;
 	strand->running = true;
 	tw__object_unlock(&strand->object);
-	tw__item_call(task);
+	tw__item_call(task, runner);
 	tw__object_lock(&strand->object);
 	strand->running = false;
 	strand->runs++;
@@ -66,19 +68,33 @@ static bool is_early(tw_strand *strand, const struct tw__item *task)
 	       task->due_ns > tw_service_now(tw__object_service(&strand->object));
 }
 
-/* The task has left the line. The lock is held. */
-static void run_task(tw_strand *strand, struct tw__item *task, struct tw__node_batch *ended,
-		     bool *refused)
+/* A turn of the runner. */
+struct turn {
+	struct tw__inside inside;
+	struct tw__node_batch ended; /* nodes are put together */
+	uint64_t begun_ns;           /* 0: nothing has waited behind a run yet */
+	/* NULL: the time is always read; else only while something waits for the worker */
+	struct tw__worker *worker;
+	bool refused; /* a series' timer was: the strand comes again in the next tick */
+};
+
+/* The task is in no line. The lock is held. */
+static void run_task(tw_strand *strand, struct tw__item *task, struct turn *turn)
 {
-	strand->queued--;
-	bool series = tw__item_is_series(task), runs = !tw__strand_closed(strand);
+	bool runs = !tw__strand_closed(strand);
 	if (runs && !is_early(strand, task))
-		call_task(strand, task);
+		call_task(strand, task, &turn->inside);
+	if (tw_likely(runs && !(task->node.flags & TW__ITEM_OPTIONS))) {
+		tw__item_put(strand->tasks, task, &turn->ended);
+		return;
+	}
+	bool series = tw__item_is_series(task);
 	bool cancelled =
 	    !runs ||
 	    (series && (task->node.state == TW__ITEM_STOPPED || tw__strand_closed(strand)));
-	if (cancelled || !series || !goes_on(task, refused))
-		tw__strand_end(strand, task, cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED, ended);
+	if (cancelled || !series || !goes_on(task, &turn->refused))
+		tw__strand_end(strand, task, cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED,
+			       &turn->ended);
 }
 
 /* One run of a batch, or the work of another object. */
@@ -105,51 +121,85 @@ static void run_ticket(tw_strand *strand, tw_batch *batch)
  * Tells whether the strand has had its time on its thread, from the first run on that something
  * waits behind. The lock is held.
  */
-static bool slice_is_over(tw_strand *strand, uint64_t *begun_ns)
+static bool slice_is_over(tw_strand *strand, const struct turn *turn)
 {
-	tw_service *service = tw__object_service(&strand->object);
-	if (*begun_ns)
-		return tw__clock_read_fast(service) >= *begun_ns + SLICE_NS;
-	if (strand->line.first && *tw__link_at(strand->line.first))
-		*begun_ns = tw__clock_read_fast(service);
-	return false;
+	if (!turn->begun_ns || (turn->worker && tw_likely(!tw__worker_is_awaited(turn->worker))))
+		return false;
+	return tw__clock_read_fast(tw__object_service(&strand->object)) >=
+	       turn->begun_ns + SLICE_NS;
+}
+
+static void slice_begin(tw_strand *strand, struct turn *turn)
+{
+	if (tw_likely(turn->begun_ns) ||
+	    !(strand->line.first || tw__object_has_mail(&strand->object)))
+		return;
+	turn->worker = tw__worker_that_knows(strand->object.executor);
+	turn->begun_ns = tw__clock_read_fast(tw__object_service(&strand->object));
+}
+
+/*
+ * What is next: a task, which has left the line; or a batch or work, which is first in it. 0:
+ * nothing, or there is more to take.
+ */
+static tw__link strand_next(tw_strand *strand)
+{
+	unsigned steps = TW__STRAND_PIECE;
+	while (!strand->line.first) {
+		tw__link link = tw__object_take(&strand->object, &steps);
+		if (!link)
+			return 0;
+		if (link & TW__FOREIGN)
+			tw__line_append(&strand->line, link);
+		else if (tw__item_arrives(strand->tasks, tw__item_that_came(link)))
+			return tw__in_line_link(&tw__item_that_came(link)->place);
+	}
+	if (strand->line.first & TW__FOREIGN)
+		return strand->line.first;
+	strand->queued--;
+	return tw__line_pop(&strand->line);
+}
+
+/* Runs what is there, until the turn is over. The lock is held. */
+static void run_some(tw_strand *strand, struct turn *turn)
+{
+	for (unsigned budget = BUDGET; budget && !turn->refused && !slice_is_over(strand, turn);) {
+		tw__link link = strand_next(strand);
+		if (!link) {
+			if (!tw__object_has_mail(&strand->object))
+				return;
+			tw__object_unlock(&strand->object); /* others come in between */
+			tw__object_lock(&strand->object);
+			continue;
+		}
+		slice_begin(strand, turn);
+		if (link & TW__FOREIGN)
+			run_ticket(strand, (tw_batch *)tw__link_at(link));
+		else
+			run_task(strand, tw__item_in_line(link), turn);
+		tw__object_ring(&strand->object);
+		budget--;
+	}
 }
 
 void tw__strand_run_work(struct tw__work *work)
 {
 	tw_strand *strand = TW__OWNER(tw_strand, object.work, work);
 	struct tw__object *object = &strand->object;
-	struct tw__inside inside = {.object = object, .outer = tw__innermost_inside};
-	struct tw__node_batch ended = {0};
-	uint64_t begun_ns = 0;
-	bool refused = false;
-	tw__innermost_inside = &inside;
+	struct turn turn = {.inside = {.object = object, .outer = tw__innermost_inside}};
+	tw__innermost_inside = &turn.inside;
 	tw__object_lock(object);
 	object->later = false;
-	for (unsigned budget = BUDGET; budget && !refused; budget--) {
-		while (!strand->line.first && tw__strand_gather(strand)) {
-			tw__object_unlock(object);
-			tw__object_lock(object);
-		}
-		tw__link link = strand->line.first;
-		if (!link || slice_is_over(strand, &begun_ns))
-			break;
-		if (link & TW__FOREIGN)
-			run_ticket(strand, (tw_batch *)tw__link_at(link));
-		else
-			run_task(strand, tw__item_in_line(tw__line_pop(&strand->line)), &ended,
-				 &refused);
-		tw__object_ring(object);
-	}
-	tw__innermost_inside = inside.outer;
-	tw__node_put_batch(strand->tasks, &ended);
+	run_some(strand, &turn);
+	tw__innermost_inside = turn.inside.outer;
+	tw__node_put_batch(strand->tasks, &turn.ended);
 	if (!strand->line.first && tw__object_rest(object)) {
 		tw__object_drop(object, 0);
 		return;
 	}
-	object->later = refused;
+	object->later = turn.refused;
 	tw__object_unlock(object);
-	if (refused)
+	if (turn.refused)
 		tw__work_submit_later(work);
 	else
 		tw__work_submit(work);
