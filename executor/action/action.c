@@ -62,7 +62,7 @@ static void free_memory(tw_action_scheduler *scheduler)
 void tw__actions_free(tw_action_scheduler *scheduler)
 {
 	if (scheduler->base.service)
-		tw__base_let_go(&scheduler->base);
+		tw__layer_let_go(&scheduler->base);
 	free_memory(scheduler);
 }
 
@@ -76,8 +76,9 @@ static int action_make(tw_action_scheduler **out, const struct tw_action_schedul
 	scheduler->config = *config;
 	scheduler->batch = 1;
 	pthread_mutex_init(&scheduler->lock, NULL);
-	int r = config->service ? tw__base_hold(&scheduler->base, config->service, config->executor)
-				: 0;
+	int r = config->service
+		    ? tw__layer_hold(&scheduler->base, config->service, config->executor)
+		    : 0;
 	if (r) {
 		scheduler->base.service = NULL;
 		tw__actions_free(scheduler);

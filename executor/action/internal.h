@@ -36,7 +36,7 @@
 #define TW_EXECUTOR_ACTION_H
 
 #include "executor/base/bell.h"
-#include "executor/pool/layer.h"
+#include "executor/base/object.h"
 #include "tickwheel/action.h"
 
 enum tw__action_location {

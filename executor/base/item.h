@@ -83,8 +83,8 @@ static inline struct tw__item *tw__item_in_line(tw__link link)
 }
 
 /*
- * Takes a new one without options; state COMING. node_size of `nodes`: at least that of an item. Returns 0,
- * -ENOMEM or -EAGAIN.
+ * Takes a new one without options; state COMING. The nodes have at least the size of an item.
+ * Returns 0, -ENOMEM or -EAGAIN.
  */
 static inline int tw__item_get(struct tw__nodes *nodes, struct tw__object *owner, tw_fn *fn,
 			       void *arg, struct tw__item **out)

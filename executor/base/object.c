@@ -15,11 +15,76 @@ bool tw__inside_object(const struct tw__object *object, const void *item)
 	return false;
 }
 
+/* -------------------------------------------------------------------- an executor */
+
+/*
+ * The object is closed. The timers end as cancelled. The executor of their own service, whose
+ * driver is the caller, calls their releases.
+ */
+static int pass_on(const tw_executor *self, tw_batch *batch, size_t n)
+{
+	tw_executor *executor = tw__batch_service(batch)->executor;
+	if (executor == &tw__inline_executor || executor == self) {
+		while (n-- > 0)
+			tw__batch_end_one(batch);
+		return 0;
+	}
+	tw__batch_end_all(batch);
+	return executor->ops->submit(executor, batch, n);
+}
+
+static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
+{
+	struct tw__object *object = (struct tw__object *)(self + 1);
+	bool taken =
+	    tw__object_push(object, (tw__link)batch | TW__FOREIGN, tw__batch_is_work(batch));
+	return taken ? 0 : pass_on(self, batch, n);
+}
+
+const struct tw_executor_ops tw__object_ops = {sizeof tw__object_ops, submit_batch};
+
+static struct tw__object *object_behind(tw_executor *executor)
+{
+	return executor->ops == &tw__object_ops ? (struct tw__object *)(executor + 1) : NULL;
+}
+
+bool tw__executor_is_closed(tw_executor *executor)
+{
+	struct tw__object *object = object_behind(executor);
+	return object && tw_load_relaxed(&object->word) & TW__CLOSED;
+}
+
+/* -------------------------------------------------------------------------- holds */
+
+int tw__layer_hold(struct tw__base *base, tw_service *service, tw_executor *executor)
+{
+	int r = tw__base_hold(base, service, executor);
+	struct tw__object *below = r ? NULL : object_behind(base->executor);
+	if (!below)
+		return r;
+	tw__object_lock(below);
+	below->uppers++;
+	below->users++;
+	tw__object_unlock(below);
+	return 0;
+}
+
+void tw__layer_let_go(const struct tw__base *base)
+{
+	struct tw__object *below = object_behind(base->executor);
+	if (below) {
+		tw__object_lock(below);
+		below->uppers--;
+		tw__object_drop(below, 1);
+	}
+	tw__base_let_go(base);
+}
+
 int tw__object_init(struct tw__object *object, tw_service *service, tw_executor *executor,
 		    tw__work_fn *run, void free(struct tw__object *object))
 {
 	struct tw__base base = {0};
-	int r = service ? tw__base_hold(&base, service, executor) : 0;
+	int r = service ? tw__layer_hold(&base, service, executor) : 0;
 	if (r)
 		return r;
 	*object = (struct tw__object){.executor = base.executor, .users = 1, .free = free};
@@ -31,7 +96,7 @@ int tw__object_init(struct tw__object *object, tw_service *service, tw_executor 
 void tw__object_let_go(struct tw__object *object)
 {
 	struct tw__base base = tw__object_base(object);
-	tw__base_let_go(&base);
+	tw__layer_let_go(&base);
 }
 
 void tw__object_free(struct tw__object *object)
@@ -39,7 +104,7 @@ void tw__object_free(struct tw__object *object)
 	struct tw__base base = tw__object_base(object);
 	object->free(object);
 	if (base.service)
-		tw__base_let_go(&base); /* last: the service may be closed from here on */
+		tw__layer_let_go(&base); /* last: the service may be closed from here on */
 }
 
 bool tw__object_await(struct tw__object *object, uint64_t deadline_ns)

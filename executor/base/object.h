@@ -77,6 +77,13 @@ struct tw__object {
 	tw__layer_check(call, layer, what, (layer) ? tw__object_service(&(layer)->object) : NULL)
 
 /*
+ * As tw__base_hold and tw__base_let_go. If the executor is an object's, the holder is one of the
+ * users of that object.
+ */
+int tw__layer_hold(struct tw__base *base, tw_service *service, tw_executor *executor);
+void tw__layer_let_go(const struct tw__base *base);
+
+/*
  * A new object with one user, its creator. It holds service and executor; executor NULL: the
  * service's; service NULL: an object without either, which has no runner and no delays. run: the
  * runner, or NULL. free: called when the last user is gone, without the lock; service and executor
@@ -253,6 +260,17 @@ static inline bool tw__object_rest(struct tw__object *object)
 	return !object->arrived && !object->coming &&
 	       tw_cas_acq_rel(&object->word, &active, closed); /* OBJECT2 */
 }
+
+/* ------------------------------------------------------------------ an executor */
+
+/*
+ * Of an executor that comes directly before its object: batches of timers and works of other
+ * objects come into the inbox, with FOREIGN in the link. Closed: the timers end as cancelled.
+ */
+extern const struct tw_executor_ops tw__object_ops;
+
+/* Tells whether the executor is an object's that is closed. */
+bool tw__executor_is_closed(tw_executor *executor);
 
 /* ----------------------------------------------------------------------- delays */
 

@@ -43,7 +43,7 @@
 #define TW_EXECUTOR_LIMITER_PARTS_H
 
 #include "executor/base/bell.h"
-#include "executor/pool/layer.h"
+#include "executor/base/object.h"
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"
 #include "tickwheel/limiter.h"

@@ -98,7 +98,7 @@ static int create_held(tw_limiter **out, tw_service *service, struct tw_limiter_
 	if (!r)
 		r = tw__job_queue_reserve(&l->queue, 0); /* for the inbox */
 	if (!r)
-		r = tw__base_hold(&l->base, service, config->executor);
+		r = tw__layer_hold(&l->base, service, config->executor);
 	if (r) {
 		limiter_free_all(l);
 		return r;
@@ -194,7 +194,7 @@ static int limiter_end(tw_limiter *l)
 	pthread_mutex_unlock(&l->lock);
 	if (!over)
 		return -EBUSY;
-	tw__base_let_go(&l->base);
+	tw__layer_let_go(&l->base);
 	limiter_free_all(l);
 	return 0;
 }

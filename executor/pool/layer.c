@@ -3,16 +3,6 @@
 #include "executor/pool/source.h"
 #include "wheel/core/frame.h"
 
-void (*_Atomic tw__count_upper)(tw_executor *executor, bool begins);
-
-static void count_upper(tw_executor *executor, bool begins)
-{
-	/* relaxed: who has such an executor got it after the store */
-	void (*count)(tw_executor *, bool) = tw_load_relaxed(&tw__count_upper);
-	if (count)
-		count(executor, begins);
-}
-
 int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor)
 {
 	int r = tw__service_hold(service);
@@ -24,8 +14,6 @@ int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *execu
 	r = pool ? tw__pool_hold(pool) : 0;
 	if (r)
 		tw__service_let_go(service);
-	else
-		count_upper(base->executor, true);
 	return r;
 }
 
@@ -49,7 +37,6 @@ bool tw__base_may_wait(const struct tw__base *base)
 void tw__base_let_go(const struct tw__base *base)
 {
 	tw_pool *pool = tw__pool_of(base->executor);
-	count_upper(base->executor, false);
 	if (pool)
 		tw__pool_let_go(pool); /* first: a pool of the service's own ends with it */
 	(base->left ? tw__service_let_go_left : tw__service_let_go)(base->service);

@@ -41,12 +41,6 @@ static inline int tw__base_check(const char *call, const struct tw__base *base, 
 	     : end(object))
 
 /*
- * Counts the holder among those who have the executor, if that is a layer's (strand/strand.c), or
- * off. NULL: there is none yet.
- */
-extern void (*_Atomic tw__count_upper)(tw_executor *executor, bool begins);
-
-/*
  * executor NULL: the service's. Returns 0; -ESHUTDOWN if service or pool are closed; -EPERM in a
  * forked child.
  */

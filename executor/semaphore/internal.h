@@ -2,7 +2,7 @@
 #ifndef TW_EXECUTOR_SEMAPHORE_PARTS_H
 #define TW_EXECUTOR_SEMAPHORE_PARTS_H
 
-#include "executor/pool/layer.h"
+#include "executor/base/object.h"
 #include "executor/base/handles.h"
 #include "tickwheel/semaphore.h"
 

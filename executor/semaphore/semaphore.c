@@ -298,7 +298,7 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 	if (!s)
 		return -ENOMEM;
 	memset(s, 0, sizeof *s);
-	int r = tw__base_hold(&s->base, service, executor);
+	int r = tw__layer_hold(&s->base, service, executor);
 	if (r) {
 		free(s);
 		return r;
@@ -324,7 +324,7 @@ static int semaphore_end(tw_semaphore *s)
 	pthread_mutex_unlock(&s->lock);
 	if (busy)
 		return -EBUSY;
-	tw__base_let_go(&s->base);
+	tw__layer_let_go(&s->base);
 	semaphore_free_all(s);
 	return 0;
 }

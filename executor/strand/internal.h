@@ -39,6 +39,7 @@ struct tw_strand {
 	uint64_t runs, cancelled;
 };
 
+_Static_assert(offsetof(struct tw_strand, object) == sizeof(tw_executor), "tw__object_ops");
 _Static_assert(sizeof(struct tw_strand) == 3 * TW__CACHE_LINE, "three cache lines");
 _Static_assert(offsetof(struct tw_strand, object.lock) % TW__CACHE_LINE == 0,
 	       "the runner's line is not the one that all push to");
@@ -65,20 +66,5 @@ static inline uint32_t tw__batch_tickets(tw_batch *batch)
 {
 	return ((struct tw__work *)(void *)batch)->tickets;
 }
-
-/* Moves a piece of the inbox to the line. True: there is more. The lock is held. */
-bool tw__strand_gather(tw_strand *strand);
-
-/* The task has left the line, or is delayed or coming, and ends. The lock is held. */
-void tw__strand_end(tw_strand *strand, struct tw__item *task, enum tw_fate fate,
-		    struct tw__node_batch *batch);
-
-/*
- * Closes the strand, if it is not, and ends all that waits. The lock is released meanwhile; the
- * caller is a user.
- */
-void tw__strand_close(tw_strand *strand);
-
-void tw__strand_run_work(struct tw__work *work);
 
 #endif

@@ -1,5 +1,5 @@
 /* The strand's runner. Calls the base, and batches of timers; see internal.h. */
-#include "executor/strand/internal.h"
+#include "executor/strand/run.h"
 #include "executor/pool/parts.h"
 #include "executor/pool/worker.h"
 #include "wheel/timer/schedule.h"

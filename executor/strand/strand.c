@@ -1,5 +1,6 @@
-/* A strand's creation and end, the strand as an executor, and its statistics; see internal.h. */
-#include "executor/strand/internal.h"
+/* A strand's creation, end, and looks at it. Calls the base; see internal.h. */
+#include "executor/strand/run.h"
+#include "executor/strand/submit.h"
 
 #include <string.h>
 
@@ -39,56 +40,6 @@ static int need_strands(tw_service *service)
 	return 0;
 }
 
-/* -------------------------------------------------------------------- an executor */
-
-/*
- * The strand is closed. The timers end as cancelled. The executor of their own service, whose
- * driver is the caller, calls their releases.
- */
-static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
-{
-	tw_executor *executor = tw__batch_service(batch)->executor;
-	if (executor == &tw__inline_executor || executor == &strand->executor) {
-		while (n-- > 0)
-			tw__batch_end_one(batch);
-		return 0;
-	}
-	tw__batch_end_all(batch);
-	return executor->ops->submit(executor, batch, n);
-}
-
-static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
-{
-	tw_strand *strand = (tw_strand *)self;
-	bool taken = tw__object_push(&strand->object, (tw__link)batch | TW__FOREIGN,
-				     tw__batch_is_work(batch));
-	return taken ? 0 : pass_on(strand, batch, n);
-}
-
-static const struct tw_executor_ops strand_ops = {sizeof strand_ops, submit_batch};
-
-tw_executor *tw_strand_executor(tw_strand *strand)
-{
-	if (TW__OBJECT_CHECK(strand, "strand"))
-		return NULL;
-	tw__object_lock(&strand->object);
-	strand->exposed = true;
-	tw__object_unlock(&strand->object);
-	return &strand->executor;
-}
-
-/* An object begins, or ceases, to have this executor: it is one of the strand's users meanwhile. */
-static void count_upper(tw_executor *executor, bool begins)
-{
-	if (executor->ops != &strand_ops)
-		return;
-	struct tw__object *object = &((tw_strand *)executor)->object;
-	tw__object_lock(object);
-	object->uppers += begins ? 1u : -1u;
-	object->users += begins;
-	tw__object_drop(object, !begins);
-}
-
 /* ------------------------------------------------------------------ birth and end */
 
 /* The driver may still offer to one that was an executor: it stays until the service ends. */
@@ -124,8 +75,7 @@ int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor
 		free(strand);
 		return r;
 	}
-	tw_store_relaxed(&tw__count_upper, count_upper);
-	strand->executor.ops = &strand_ops;
+	strand->executor.ops = &tw__object_ops;
 	strand->tasks = &strands_of(service)->tasks;
 	tw__line_init(&strand->line);
 	*out = strand;
@@ -143,6 +93,16 @@ int tw_strand_destroy(tw_strand *strand)
 }
 
 /* ---------------------------------------------------------------------- looks */
+
+tw_executor *tw_strand_executor(tw_strand *strand)
+{
+	if (TW__OBJECT_CHECK(strand, "strand"))
+		return NULL;
+	tw__object_lock(&strand->object);
+	strand->exposed = true;
+	tw__object_unlock(&strand->object);
+	return &strand->executor;
+}
 
 /* A release that a cancel or a close calls from elsewhere is not on the strand. */
 tw_strand *tw_strand_current(void)

@@ -1,5 +1,6 @@
 /* Submitting to a strand, and taking back what was submitted. Calls the base; see internal.h. */
-#include "executor/strand/internal.h"
+#include "executor/strand/submit.h"
+#include "executor/strand/run.h"
 #include "mpsc/base/struct_read.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/timer/schedule_task.h"
@@ -17,8 +18,8 @@ static int push_or_delay(tw_strand *strand, struct tw__item *task, bool delayed,
 	tw_service *service = tw__object_service(&strand->object);
 	bool is_far = at || when_ns > TW_MAX_DELAY_NS / 128;
 	if (is_far && tw__beyond_range(service, when_ns + (at ? 0 : tw_service_now(service))))
-		return -ERANGE; /* the caller tells the misuse hook */
-	tw__object_lock(&strand->object);
+		return -ERANGE;           /* the caller tells the misuse hook */
+	tw__object_lock(&strand->object); /* planted: strand_unlocked */
 	int r = tw__strand_closed(strand) ? -ESHUTDOWN : tw__item_delay(task, at, when_ns);
 	tw__object_unlock(&strand->object);
 	return r;

@@ -128,7 +128,7 @@ struct tw_strand_task {
 	/*
 	 * Called once when the task has ended, after its last run. TW_FATE_FIRED: on the strand.
 	 * TW_FATE_CANCELLED: on the thread that cancelled the task or closed the strand; on the
-	 * strand if a run of the series was under way.
+	 * strand if a run of the series was under way, or the task's turn came during the close.
 	 */
 	tw_release_fn *release;
 
@@ -216,7 +216,7 @@ TW_API int tw_strand_close(tw_strand *strand, uint64_t timeout_ns);
  * until then.
  *
  * An executor that refuses without end does not hold up the service: after destroy, the driver does
- * the rest. If tw_strand_executor was called, 128 bytes stay until the service is destroyed.
+ * the rest. If tw_strand_executor was called, 192 bytes stay until the service is destroyed.
  *
  * Threads: any, with no other call beside it. A task may destroy its own strand while other threads
  * wait for that task in a cancel or a close. Blocks without limit while a task runs, but only on a

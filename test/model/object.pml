@@ -3,14 +3,14 @@
  * strand/run.c (the runner), strand/submit.c (close), strand.c (destroy).
  *
  * Modelled: the driver with a batch of timers, which comes at any time, as a submitter with a task
- * would before a destroy; the driver with the delay of another task; an object above,
- * which brings its work and then ends; a call that unlocks on its way; a thread that closes and
- * destroys; and the executor, with two threads, which may run the work as often as it was
- * submitted. One step stands for each access of the word, and for each change under the lock. What
- * was taken from the word is moved to the line in pieces, between which the lock is free. The memory
- * of the word stays, and is closed, when the object has been freed: a batch is refused then.
+ * would before a destroy; the driver with the delay of another task; an object above, which brings
+ * its work and then ends; a call that unlocks on its way; a thread that closes and destroys; and
+ * the executor, with two threads, which may run the work as often as it was submitted. One step
+ * stands for each access of the word, and for each change under the lock. What was taken from the
+ * word is moved to the line in pieces, between which the lock is free. The memory of the word
+ * stays, and is closed, when the object has been freed: a batch is refused then.
  *
- * Left out: the order in the inbox; releases; what a caller waits for (the bell is bell.pml's).
+ * Left out: the order in the inbox; releases; what a caller waits for (OBJECT3).
  *
  * Holds:
  *   one runner: the work is out at most once (OBJECT2)
@@ -102,7 +102,13 @@ inline push(thing, user, raised, refused)
 #ifdef CLOSED_LATE
 	refused = closed && !user;
 	if
-	:: !refused -> atomic { assert(!freed); word[thing] = true; raised = !is_active; is_active = true }
+	:: !refused ->
+		atomic {
+			assert(!freed);
+			word[thing] = true;
+			raised = !is_active;
+			is_active = true
+		}
 	:: else
 	fi;
 #else

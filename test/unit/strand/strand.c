@@ -209,7 +209,7 @@ Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs)
 
 /*
  * A series whose next timer is refused tries again in each tick, and runs when it is due even if it
- * still has none. What waits with it runs meanwhile.
+ * still has none. Other tasks of the strand run meanwhile.
  */
 Test(strand, a_series_whose_timer_is_refused_goes_on)
 {
