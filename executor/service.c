@@ -6,56 +6,52 @@
 
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/process.h"
-#include "executor/pool/parts.h"
+#include "executor/pool/internal.h"
 #include "wheel/core/frame.h"
 #include "wheel/service/close.h"
 #include "wheel/service/config.h"
 #include "wheel/service/create.h"
-#include "executor/pool/source.h"
 #include "mpsc/base/thread.h"
 #include "wheel/run/work.h"
 
 /* No plain task can get into a pool that a service has created for itself. */
-enum { OWN_POOLS_QUEUE = 16 };
+enum { OWN_POOLS_QUEUE = 1024 };
 
 int tw_version(void)
 {
 	return TW_VERSION;
 }
 
-/* The service uses a pool of its own, a shared one, or none (*source stays NULL). */
-static int join_pool(struct tw_service_config *config, struct tw__source **source)
+/* The service uses a pool of its own, a shared one, or none (*out is NULL). */
+static int join_pool(struct tw_service_config *config, tw_pool **out)
 {
 	bool owned = !config->executor;
-	tw_pool *pool = tw__pool_of(config->executor);
-	int r = owned ? tw__pool_create(&pool, OWN_POOLS_QUEUE, true, config) : 0;
-	if (r || !pool)
+	*out = tw__pool_of(config->executor);
+	int r = owned ? tw__pool_create(out, OWN_POOLS_QUEUE, true, config) : 0;
+	if (r || !*out)
 		return r;
-	r = tw__pool_join(source, pool);
-	if (r && owned)
-		tw_pool_destroy(pool);
-	if (!r)
-		config->executor = &(*source)->executor;
-	return r;
+	config->executor = tw_pool_executor(*out);
+	return tw__pool_join(*out, true); /* of its own pool: cannot fail */
 }
 
 /* The config is complete, perhaps without an executor. */
 static int service_make(tw_service **out, struct tw_service_config *config)
 {
-	struct tw__source *source = NULL;
-	int r = join_pool(config, &source);
+	tw_pool *pool;
+	int r = join_pool(config, &pool);
 	if (r)
 		return r;
 	tw_service *service;
 	r = tw__core_create(&service, config);
 	if (r) {
-		tw__pool_leave(source);
+		if (pool)
+			tw__pool_leave(pool, true);
 		return r;
 	}
-	tw_store_relaxed(&service->layers.pool, source);
-	if (source) {
-		tw_store_relaxed(&service->watch.pool, source->pool);
-		service->watch.pool_look = tw__source_look;
+	tw_store_relaxed(&service->layers.pool, pool);
+	if (pool) {
+		tw_store_relaxed(&service->watch.pool, pool);
+		service->watch.pool_look = tw__pool_look;
 	}
 	*out = service;
 	return 0;
@@ -80,10 +76,11 @@ static void end_pool(tw_service *service)
 {
 	tw_store_relaxed(&service->watch.pool, NULL);
 	pthread_mutex_lock(&tw__registry); /* pool_stats and liveness may be reading it */
-	struct tw__source *source = tw_load_relaxed(&service->layers.pool);
+	tw_pool *pool = tw_load_relaxed(&service->layers.pool);
 	tw_store_relaxed(&service->layers.pool, NULL);
 	pthread_mutex_unlock(&tw__registry);
-	tw__pool_leave(source);
+	if (pool)
+		tw__pool_leave(pool, true);
 }
 
 static int service_end(const char *call, tw_service *service, enum tw_close_mode mode,
@@ -123,7 +120,9 @@ static int service_destroy_forked(tw_service *service)
 	if (tw__service_is_held(service))
 		return -EBUSY;
 	struct tw__kept *strands = tw_load_relaxed(&service->layers.strands);
-	tw__pool_leave_forked(tw_load_relaxed(&service->layers.pool));
+	tw_pool *pool = tw_load_relaxed(&service->layers.pool);
+	if (pool)
+		tw__pool_leave_forked(pool, true);
 	tw__core_free_forked(service);
 	free_kept(strands);
 	return 0;

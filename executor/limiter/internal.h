@@ -279,8 +279,6 @@ struct tw_limiter {
 	alignas(TW__CACHE_LINE) tw_service *service;
 	bool has_inbox;
 	struct tw__base base;
-	/* of runners: the base's, or its face for work that may block */
-	tw_executor *jobs_executor;
 	struct tw_limiter_config config;
 };
 

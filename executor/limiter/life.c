@@ -9,8 +9,6 @@
 #include "executor/limiter/rate.h"
 #include "executor/limiter/retry.h"
 #include "executor/limiter/tell.h"
-#include "executor/pool/source.h"
-#include "executor/pool/jobs.h"
 
 #define RETURN_NS UINT64_C(1000000000)
 
@@ -105,8 +103,6 @@ static int create_held(tw_limiter **out, tw_service *service, struct tw_limiter_
 	}
 	tw__idle_init(l);
 	l->random = config->seed ? tw__random_mix(config->seed) : tw__service_draw_seed(service);
-	bool may_block = !(config->flags & TW_LIMITER_NONBLOCKING);
-	l->jobs_executor = may_block ? tw__pool_jobs_face(l->base.executor) : l->base.executor;
 	*out = l;
 	return 0;
 }

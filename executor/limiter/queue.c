@@ -62,7 +62,8 @@ int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
 		struct tw__runner *runner = malloc(sizeof *runner);
 		if (!runner)
 			return -ENOMEM;
-		tw__work_init(&runner->work, l->service, l->jobs_executor, limiter_run);
+		tw__work_init(&runner->work, l->service, l->base.executor, limiter_run);
+		runner->work.is_job = !(l->config.flags & TW_LIMITER_NONBLOCKING);
 		runner->limiter = l;
 		runner->next = l->permits.free_runners;
 		l->permits.free_runners = runner;

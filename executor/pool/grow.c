@@ -1,10 +1,9 @@
 /*
- * Growth: a pool starts more workers while callbacks block, and ends workers that have been idle
- * for long.
+ * Growth: a pool starts more workers while callbacks block.
  *
- * The starter is one thread of each pool that may grow. It sleeps until a run waits and no worker
- * is idle (tw__starter_arm). Then it looks every 2 ms:
- * 1. The pool is **short** if a run waits, and every worker is inside a run.
+ * The starter is one thread of each pool that may grow. It sleeps until something waits and no
+ * worker is idle (TW__CALL_ARMED). Then it looks every 2 ms:
+ * 1. The pool is **short** if something waits, and no worker searches or sleeps.
  * 2. A worker that has been inside one run for 20 ms is **blocked**. If no worker has begun a run
  *    since the last look, all are.
  * 3. While the pool is short it needs `permanent` workers that are not blocked. The starter starts
@@ -18,25 +17,21 @@
  * 6. After eight looks that found the pool not short it sleeps. The workers of a busy service are
  *    all inside short runs for a moment in each tick: else it would be woken in each tick.
  *
- * A worker beyond the permanent ones that has been idle for 10 s ends (wake.c). Its thread is
- * joined when the slot gets another worker, or when the pool ends. Until then the system has the
- * memory of its stack back, except with musl and where memory is locked. A slot is initialized
- * once: other threads may read its `joiners` at any time.
+ * A worker that has been idle for 10 s while there are more than the permanent ones ends (queue.c).
+ * Its thread is joined when the slot gets another worker, or when the pool ends. Until then the
+ * system has the memory of its stack back, except with musl and where memory is locked.
  *
  * A submitter only sets a bit, and wakes the starter if the bit was not set. Only the starter
  * creates threads and allocates memory.
  *
- * The model of arming and ending is test/model/grow.pml.
- *
- * Pairing table (of arming: wake.c, POOL7)
- *   GROW1  state: store-release RETIRED (the worker, its last store) -> load acquire (the
- *       starter): it is joined, and then its slot is used again.
- *   GROW2  runs_last: store relaxed (the starter) -> load relaxed (a worker that runs many things
+ * Pairing table
+ *   GROW1  runs_last: store relaxed (the starter) -> load relaxed (a worker that runs many things
  *       in a row, before each). No data follows: a worker that sees it late looks at the time one
  *       thing later. Without it a run waits until the worker has run its 64 things, however long
  *       each takes.
  */
 #include "executor/pool/grow.h"
+#include "executor/pool/queue.h"
 #include "executor/pool/worker.h"
 
 enum { MS = 1000000, QUIET_LOOKS = 8, RARE_LOOKS = 8 };
@@ -44,49 +39,7 @@ enum { MS = 1000000, QUIET_LOOKS = 8, RARE_LOOKS = 8 };
 struct tw__pool_times tw__pool_times = {
     .look_ns = 2 * MS, .blocked_ns = 20 * MS, .idle_ns = 10000 * UINT64_C(1000000)};
 
-static void starter_call(tw_pool *pool, uint32_t what)
-{
-	if (!(tw_or_seq_cst(&pool->starter.calls, what) & what))
-		tw__futex_wake(&pool->starter.calls, 1);
-}
-
-void tw__starter_arm(tw_pool *pool)
-{
-	if (!tw__starter_is_armed(pool) && pool->max_workers > pool->permanent)
-		starter_call(pool, TW__CALL_ARMED);
-}
-
 /* -------------------------------------------------------------------- looking */
-
-/*
- * Tells whether the batch that the worker shows has runs to claim. The look counts as a joiner, so
- * the batch is not returned meanwhile.
- */
-static bool shows_runs(struct tw__worker *worker)
-{
-	if (!tw_load_seq_cst(&worker->open))
-		return false;
-	tw_add_seq_cst(&worker->joiners, 1); /* SHOW1 */
-	tw_batch *batch = tw_load_seq_cst(&worker->open);
-	bool left = batch && tw__batch_left(batch, tw_load_seq_cst(&worker->open_sequence));
-	tw_sub_seq_cst(&worker->joiners, 1); /* SHOW2 */
-	return left;
-}
-
-bool tw__pool_runs_wait(tw_pool *pool)
-{
-	bool wait = tw__pool_more_waits(pool);
-	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots && !wait; i++)
-		wait = shows_runs(&pool->workers[i]);
-	return wait;
-}
-
-/* Runs wait, and no worker is about to take them. */
-static bool is_short(tw_pool *pool)
-{
-	return tw_load_seq_cst(&pool->asleep.searching) == 0 &&
-	       tw_load_seq_cst(&pool->asleep.sleepers) == 0 && tw__pool_runs_wait(pool);
-}
 
 /* How many workers there are, and how many of them are not blocked. */
 static unsigned count_able(tw_pool *pool, bool pool_is_short, uint64_t now_ns, unsigned *alive)
@@ -95,7 +48,7 @@ static unsigned count_able(tw_pool *pool, bool pool_is_short, uint64_t now_ns, u
 	*alive = 0;
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
 		struct tw__worker *worker = &pool->workers[i];
-		if (tw_load_acquire(&worker->state) != TW__WORKER_ALIVE) /* GROW1 */
+		if (tw_load_relaxed(&worker->state) != TW__WORKER_ALIVE)
 			continue;
 		++*alive;
 		uint64_t runs = tw_load_relaxed(&worker->runs);
@@ -111,7 +64,7 @@ static unsigned count_able(tw_pool *pool, bool pool_is_short, uint64_t now_ns, u
 		}
 		blocked += now_ns - worker->seen_ns >= pool->times.blocked_ns;
 	}
-	tw_store_relaxed(&pool->starter.runs_last, lasting > 0); /* GROW2 */
+	tw_store_relaxed(&pool->starter.runs_last, lasting > 0); /* GROW1 */
 	return lasting == *alive ? 0 : *alive - blocked;
 }
 
@@ -120,7 +73,7 @@ static unsigned count_able(tw_pool *pool, bool pool_is_short, uint64_t now_ns, u
 /* A retired thread that is still inside an exit handler of the user keeps its slot. */
 static bool has_thread(struct tw__worker *worker)
 {
-	uint32_t state = tw_load_acquire(&worker->state); /* GROW1 */
+	uint32_t state = tw_load_relaxed(&worker->state);
 	return state != TW__WORKER_NONE &&
 	       (state != TW__WORKER_RETIRED || pthread_tryjoin_np(worker->thread, NULL));
 }
@@ -129,19 +82,18 @@ static bool has_thread(struct tw__worker *worker)
 static struct tw__worker *free_slot(tw_pool *pool)
 {
 	unsigned slots = tw_load_seq_cst(&pool->slots);
-	for (unsigned i = pool->permanent; i < slots; i++)
+	for (unsigned i = 0; i < slots; i++)
 		if (!has_thread(&pool->workers[i]))
 			return &pool->workers[i];
 	if (slots == pool->max_workers)
 		return NULL;
-	tw__pool_slot_init(pool, slots);
+	tw__worker_init(pool, slots);
 	tw_store_seq_cst(&pool->slots, slots + 1); /* it is complete */
 	return &pool->workers[slots];
 }
 
 static bool start_one_more(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns)
 {
-	worker->retired = false;
 	worker->seen_runs = tw_load_relaxed(&worker->runs) + 1; /* its first run begins now */
 	worker->seen_ns = now_ns;
 	int r = tw__worker_start(worker, &pool->starter.threads);
@@ -168,14 +120,18 @@ static bool pool_grow(tw_pool *pool, unsigned able, unsigned alive, uint64_t now
 	return true;
 }
 
-/* The pool was not short for a while. */
-static void starter_disarm(tw_pool *pool)
+/* The starter is about to sleep. False: something waits. Under the lock. */
+static bool disarm(tw_pool *pool)
 {
-	pool->starter.quiet_looks = 0;
-	tw_store_relaxed(&pool->starter.runs_last, 0);                   /* GROW2 */
-	tw_and_seq_cst(&pool->starter.calls, ~(uint32_t)TW__CALL_ARMED); /* POOL7 */
-	if (is_short(pool))
-		tw_or_seq_cst(&pool->starter.calls, TW__CALL_ARMED);
+	_Atomic uint32_t *calls = &pool->starter.calls;
+	tw_store_relaxed(calls, tw_load_relaxed(calls) & ~(uint32_t)TW__CALL_ARMED);
+	tw__pool_tell_wanted(pool);
+	bool quiet = !tw__pool_is_short(pool); /* WANTED */
+	if (!quiet) {
+		tw_store_relaxed(calls, tw_load_relaxed(calls) | TW__CALL_ARMED);
+		tw__pool_tell_wanted(pool);
+	}
+	return quiet;
 }
 
 /* Returns when to look again. */
@@ -183,30 +139,45 @@ static uint64_t look(tw_pool *pool, uint64_t now_ns)
 {
 	struct tw__starter *starter = &pool->starter;
 	uint64_t look_ns = pool->times.look_ns;
-	bool was_short = is_short(pool);
+	tw__tiny_lock(&pool->lock);
+	bool was_short = tw__pool_is_short(pool);
+	starter->quiet_looks = was_short ? 0 : starter->quiet_looks + 1;
+	bool sleeps = starter->quiet_looks >= QUIET_LOOKS;
+	if (sleeps)
+		sleeps = disarm(pool);
+	tw__tiny_unlock(&pool->lock);
 	unsigned alive, able = count_able(pool, was_short, now_ns, &alive);
 	bool need = was_short && able < pool->permanent;
 	starter->full &= need;
 	starter->growing = need || (was_short && starter->growing);
-	starter->quiet_looks = was_short ? 0 : starter->quiet_looks + 1;
 	if (need && !pool_grow(pool, able, alive, now_ns))
 		return now_ns + RARE_LOOKS * look_ns;
-	if (starter->quiet_looks >= QUIET_LOOKS)
-		starter_disarm(pool);
+	if (sleeps) {
+		starter->quiet_looks = 0;
+		tw_store_relaxed(&starter->runs_last, 0); /* GROW1 */
+	}
 	return now_ns + (starter->growing ? look_ns / 2 : look_ns);
 }
 
 /* ---------------------------------------------------------------- the starter */
+
+/* False: it is to end, and nothing waits. */
+static bool starter_goes_on(tw_pool *pool)
+{
+	tw__tiny_lock(&pool->lock);
+	bool goes_on =
+	    !(tw_load_relaxed(&pool->starter.calls) & TW__CALL_STOP) || tw__pool_waits(pool);
+	tw__tiny_unlock(&pool->lock);
+	return goes_on;
+}
 
 static void *starter_main(void *arg)
 {
 	tw_pool *pool = arg;
 	_Atomic uint32_t *calls = &pool->starter.calls;
 	uint64_t look_at_ns = 0;
-	for (;;) {
-		uint32_t now = tw_load_seq_cst(calls);
-		if (now & TW__CALL_STOP && !tw__pool_runs_wait(pool))
-			return NULL;
+	while (starter_goes_on(pool)) {
+		uint32_t now = tw_load_relaxed(calls);
 		if (!now) {
 			tw__futex_wait(calls, 0, UINT64_MAX);
 			/* workers that have been woken begin their runs first */
@@ -215,13 +186,16 @@ static void *starter_main(void *arg)
 			look_at_ns = look(pool, tw_clock_now(tw_clock_monotonic()));
 		}
 	}
+	return NULL;
 }
 
 int tw__starter_start(tw_pool *pool, const struct tw_service_config *config)
 {
 	struct tw__starter *starter = &pool->starter;
-	if (pool->max_workers == pool->permanent)
+	if (pool->max_workers == pool->permanent) {
+		tw_store_relaxed(&starter->calls, TW__CALL_ARMED); /* nobody is to arm it */
 		return 0;
+	}
 	/* threads have the affinity of the one that creates them */
 	starter->threads.stack_size = config->stack_size;
 	starter->threads.thread_name = starter->name;
@@ -235,6 +209,9 @@ void tw__starter_stop(tw_pool *pool)
 {
 	if (!pool->starter.started)
 		return;
-	starter_call(pool, TW__CALL_STOP);
+	tw__tiny_lock(&pool->lock);
+	tw_store_relaxed(&pool->starter.calls,
+			 tw_load_relaxed(&pool->starter.calls) | TW__CALL_STOP);
+	tw__pool_unlock(pool, &pool->starter.calls);
 	pthread_join(pool->starter.thread, NULL);
 }

@@ -1,10 +1,8 @@
-/* The pool as services use it; its public face is tickwheel/pool.h. */
+/* The pool as services and layers use it. Its public face is tickwheel/pool.h. */
 #ifndef TW_EXECUTOR_POOL_H
 #define TW_EXECUTOR_POOL_H
 
 #include "tickwheel/pool.h"
-
-struct tw__source;
 
 /*
  * Creates a pool with the workers, max_workers and thread settings of a service's config, which are
@@ -17,7 +15,40 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
 /* Tells whether the calling thread is one of the pool's workers; false if pool is NULL. */
 bool tw__pool_is_worker(const tw_pool *pool);
 
-/* The pool whose public face is this executor, or NULL. */
+/* The pool that this executor is, or NULL. */
 tw_pool *tw__pool_of(tw_executor *executor);
+
+/*
+ * How many blocking runs the executor can hold at a time: the maximum of a pool; 0 (unknown) if it
+ * is none.
+ */
+unsigned tw__executor_capacity(tw_executor *executor);
+
+/*
+ * A hint for work that runs many things in a row: a thread of the executor is missed elsewhere, so
+ * the work looks at the time. Always true if the executor is no pool that may grow.
+ */
+bool tw__executor_is_short(tw_executor *executor);
+
+/*
+ * A service, or a layer, begins to use the pool, which refuses to close until all have left.
+ * Returns 0, -ESHUTDOWN or -EPERM.
+ */
+int tw__pool_join(tw_pool *pool, bool service);
+
+/*
+ * Nothing of the service or the layer is queued or runs. Destroys the pool if it was the service's
+ * own.
+ */
+void tw__pool_leave(tw_pool *pool, bool service);
+
+/* The same in a forked child, which has no workers. */
+void tw__pool_leave_forked(tw_pool *pool, bool service);
+
+/*
+ * For tw_service_liveness. pool_at_max: runs wait and all max_workers workers are inside one, or
+ * jobs wait and all workers that may run jobs are inside one.
+ */
+void tw__pool_look(void *pool, struct tw_service_liveness *out);
 
 #endif

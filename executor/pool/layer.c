@@ -1,6 +1,5 @@
 #include "executor/pool/layer.h"
 
-#include "executor/pool/source.h"
 #include "wheel/core/frame.h"
 
 int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor)
@@ -8,10 +7,10 @@ int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *execu
 	int r = tw__service_hold(service);
 	if (r)
 		return r;
-	executor = tw__shared_executor(executor ? executor : service->executor);
-	*base = (struct tw__base){.service = service, .executor = executor};
+	*base = (struct tw__base){.service = service,
+				  .executor = executor ? executor : service->executor};
 	tw_pool *pool = tw__pool_of(base->executor);
-	r = pool ? tw__pool_hold(pool) : 0;
+	r = pool ? tw__pool_join(pool, false) : 0;
 	if (r)
 		tw__service_let_go(service);
 	return r;
@@ -38,7 +37,7 @@ void tw__base_let_go(const struct tw__base *base)
 {
 	tw_pool *pool = tw__pool_of(base->executor);
 	if (pool)
-		tw__pool_let_go(pool); /* first: a pool of the service's own ends with it */
+		tw__pool_leave(pool, false); /* first: a pool of the service's own ends with it */
 	(base->left ? tw__service_let_go_left : tw__service_let_go)(base->service);
 }
 
@@ -46,7 +45,7 @@ void tw__base_let_go_forked(const struct tw__base *base)
 {
 	tw_pool *pool = tw__pool_of(base->executor);
 	if (pool)
-		pool->users.holders--;
+		tw__pool_leave_forked(pool, false);
 	tw__service_let_go(base->service);
 }
 

@@ -1,66 +1,80 @@
 /*
- * The pool's creation, and plain tasks. Its end is in close.c; what the workers do is in worker.c;
- * what services hand over is in source.c.
+ * The pool's creation, what submits to it, and who uses it. What is behind the queue: parts.h.
  */
-
 #include <string.h>
 
-#include "executor/pool/bringing.h"
 #include "executor/pool/close.h"
-#include "wheel/core/context.h"
-#include "mpsc/base/struct_read.h"
-#include "mpsc/base/thread.h"
 #include "executor/pool/grow.h"
-#include "executor/pool/wake.h"
+#include "executor/pool/queue.h"
 #include "executor/pool/worker.h"
-#include "executor/pool/jobs.h"
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/process.h"
+#include "mpsc/base/struct_read.h"
+#include "wheel/core/context.h"
 
-enum { TIMED_ONE_IN = 16 };
+bool tw__pool_is_worker(const tw_pool *pool)
+{
+	return pool && tw__is_worker_of(pool);
+}
 
 /* -------------------------------------------------------------------- submit */
 
-static int try_enqueue(tw_pool *pool, const struct tw__pool_task *task)
+/* Rule 5: from here to bringing_ends the pool stays. NULL: a worker, or counted. */
+static inline struct tw__run_record *bringing_begins(tw_pool *pool)
 {
-	int r = tw__task_ring_push(&pool->tasks, task); /* POOL2 */
-	if (tw_likely(r == 0))
-		tw__pool_call_for_help(pool);
-	return r;
+	struct tw__run_record *record = tw__my_run_record;
+	if (tw__is_worker_of(pool))
+		return NULL;
+	if (tw_unlikely(!record))
+		record = tw__run_record_make();
+	if (tw_likely(record != NULL))
+		tw_store_relaxed(&record->bringing, pool); /* BRINGING */
+	else
+		tw_add_relaxed(&pool->bringing, 1); /* BRINGING */
+	return record;
 }
 
-/* Tries to push, and sleeps until there may be room. The caller is counted. False: *r answers. */
-static bool try_or_sleep(tw_pool *pool, const struct tw__pool_task *task, uint64_t deadline_ns,
-			 int *r)
+static inline void bringing_ends(tw_pool *pool, struct tw__run_record *record)
 {
-	uint32_t room = tw_load_seq_cst(&pool->room);
-	*r = try_enqueue(pool, task);
-	if (*r != -EAGAIN)
-		return false;
-	if (tw__task_ring_full(&pool->tasks)) /* POOL5 */
-		return tw__futex_wait(&pool->room, room, deadline_ns);
-	sched_yield(); /* a worker is taking one out */
-	return true;
+	if (tw_likely(record != NULL))
+		tw_store_release(&record->bringing, NULL); /* BRINGING */
+	else if (!tw__is_worker_of(pool))
+		tw_add_release(&pool->bringing, (uint32_t)-1); /* BRINGING */
 }
 
-static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns)
+static void count_waiting(tw_pool *pool, int change)
 {
-	int r;
+	tw__tiny_lock(&pool->lock);
+	pool->room.waiting += (unsigned)change;
+	tw__pool_tell_behind(pool);
+	tw__tiny_unlock(&pool->lock);
+}
+
+/* Sleeps until there is room. */
+static int push_or_wait(tw_pool *pool, struct tw__pool_task *task, uint64_t timeout_ns)
+{
+	task->queued_ns = tw_clock_now(tw_clock_monotonic());
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
-	tw_add_seq_cst(&pool->waiting_for_room, 1); /* POOL5 */
-	while (try_or_sleep(pool, task, deadline_ns, &r)) {
+	bool in_time = true;
+	int r;
+	count_waiting(pool, 1);
+	for (;;) {
+		uint32_t room = tw_load_acquire(&pool->room.changes);
+		r = tw__pool_push(pool, task);
+		if (r != -EAGAIN || !in_time)
+			break;
+		in_time = tw__futex_wait(&pool->room.changes, room, deadline_ns); /* ROOM */
 	}
-	tw_sub_seq_cst(&pool->waiting_for_room, 1);
+	count_waiting(pool, -1);
 	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
 /* The first try was refused, with r. */
-static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns,
-			 int r)
+static int submit_later(tw_pool *pool, struct tw__pool_task *task, uint64_t timeout_ns, int r)
 {
 	if (r != -ESHUTDOWN && timeout_ns > 0)
 		r = tw__pool_is_worker(pool) ? tw__waits_inside("tw_pool_submit_wait")
-					     : wait_and_enqueue(pool, task, timeout_ns);
+					     : push_or_wait(pool, task, timeout_ns);
 	if (r && r != -ESHUTDOWN)
 		tw_add_relaxed(&pool->counters.rejected, 1);
 	return r;
@@ -75,61 +89,30 @@ int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg)
 
 int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 {
-	static _Thread_local unsigned submits;
 	int r = fn ? tw__pool_check(pool) : tw__invalid("fn is NULL");
 	if (tw_unlikely(r))
 		return r;
-	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
-	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0,
-				     tw__context_capture()};
-	struct tw__bringer bringer = tw__bringing_begins(pool);
-	r = try_enqueue(pool, &task);
+	struct tw__pool_task task = {.fn = fn, .arg = arg, .context = tw__context_capture()};
+	struct tw__run_record *record = bringing_begins(pool);
+	r = tw__pool_push(pool, &task);
 	if (tw_unlikely(r))
-		r = enqueue_later(pool, &task, timeout_ns, r);
-	tw__bringing_ends(pool, bringer);
+		r = submit_later(pool, &task, timeout_ns, r);
+	bringing_ends(pool, record);
 	return r;
 }
 
-bool tw__pool_is_worker(const tw_pool *pool)
-{
-	return pool && tw__this_worker && tw__this_worker->pool == pool;
-}
-
-static void pool_submit_work(tw_pool *pool, struct tw__work_queue *queue, struct tw__work *work)
-{
-	/* a worker that submits what it runs looks for work next, and calls for help itself */
-	bool again = tw__work_is_coming_again() && tw__this_worker && tw__this_worker->work == work;
-	struct tw__bringer bringer = tw__bringing_begins(pool);
-	tw__work_queue_push(queue, work); /* POOL2, JOBS1 */
-	if (!again && (queue != &pool->jobs.queue || tw__jobs_wait(pool)))
-		tw__pool_call_for_help(pool);
-	tw__bringing_ends(pool, bringer);
-}
-
-/* Batches for the public face, from services whose own executor is another one. */
+/* Batches and work. */
 static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_pool *pool = (tw_pool *)self;
 	(void)n;
-	if (!tw__batch_is_work(batch))
-		return try_enqueue(pool, &(struct tw__pool_task){NULL, batch, 0, NULL});
-	pool_submit_work(pool, &pool->works, (struct tw__work *)(void *)batch);
-	return 0;
+	struct tw__run_record *record = bringing_begins(pool);
+	int r = tw__pool_push(pool, &(struct tw__pool_task){.arg = batch});
+	bringing_ends(pool, record);
+	return r;
 }
 
 static const struct tw_executor_ops pool_ops = {sizeof pool_ops, pool_submit};
-
-static int jobs_submit(tw_executor *self, tw_batch *batch, size_t n)
-{
-	tw_pool *pool = TW__OWNER(tw_pool, jobs.face, self);
-	(void)n;
-	if (!tw__batch_is_work(batch))
-		return -EINVAL; /* told to nobody: only limiters get this executor */
-	pool_submit_work(pool, &pool->jobs.queue, (struct tw__work *)(void *)batch);
-	return 0;
-}
-
-static const struct tw_executor_ops jobs_ops = {sizeof jobs_ops, jobs_submit};
 
 tw_executor *tw_pool_executor(tw_pool *pool)
 {
@@ -141,36 +124,83 @@ tw_pool *tw__pool_of(tw_executor *executor)
 	return executor && executor->ops == &pool_ops ? (tw_pool *)executor : NULL;
 }
 
-/* --------------------------------------------------------------------- birth */
-
-void tw__pool_slot_init(tw_pool *pool, unsigned index)
+unsigned tw__executor_capacity(tw_executor *executor)
 {
-	struct tw__worker *worker = &pool->workers[index];
-	*worker = (struct tw__worker){.pool = pool, .index = index};
-	ck_ec32_init(&worker->wakes, 0);
+	tw_pool *pool = tw__pool_of(executor);
+	return pool ? pool->max_workers : 0;
 }
 
-int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *config)
+bool tw__executor_is_short(tw_executor *executor)
 {
-	char suffix[16];
-	snprintf(suffix, sizeof suffix, "-%u", worker->index);
-	tw_store_relaxed(&worker->state, TW__WORKER_ALIVE);
-	int r = tw__spawn(&worker->thread, config, suffix, false, tw__worker_main, worker);
+	tw_pool *pool = tw__pool_of(executor);
+	return !pool || pool->max_workers == pool->permanent ||
+	       tw_load_relaxed(&pool->starter.runs_last); /* GROW1 */
+}
+
+/* ---------------------------------------------------------------------- users */
+
+static unsigned *users_of(tw_pool *pool, bool service)
+{
+	return service ? &pool->users.services : &pool->users.layers;
+}
+
+int tw__pool_join(tw_pool *pool, bool service)
+{
+	int r = tw__pool_check(pool);
 	if (r)
-		tw_store_relaxed(&worker->state, TW__WORKER_NONE);
-	return r;
+		return r;
+	tw__tiny_lock(&pool->lock);
+	bool closed = pool->closed;
+	*users_of(pool, service) += !closed;
+	tw__tiny_unlock(&pool->lock);
+	return closed ? -ESHUTDOWN : 0;
 }
+
+void tw__pool_leave(tw_pool *pool, bool service)
+{
+	bool owned = pool->owned; /* after the unlock another thread may free a shared pool */
+	tw__tiny_lock(&pool->lock);
+	--*users_of(pool, service);
+	tw__tiny_unlock(&pool->lock);
+	if (service && owned)
+		tw_pool_destroy(pool);
+}
+
+void tw__pool_leave_forked(tw_pool *pool, bool service)
+{
+	--*users_of(pool, service);
+	if (service && pool->owned)
+		tw__pool_free(pool);
+}
+
+void tw__pool_look(void *of, struct tw_service_liveness *out)
+{
+	tw_pool *pool = of;
+	unsigned running = 0;
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
+		running += tw_load_relaxed(&pool->workers[i].runs) & 1;
+	out->pool_max_workers = pool->max_workers;
+	tw__tiny_lock(&pool->lock);
+	out->pool_at_max =
+	    pool->jobs.held.first || (running == pool->max_workers && tw__pool_waits(pool));
+	tw__tiny_unlock(&pool->lock);
+}
+
+/* --------------------------------------------------------------------- birth */
 
 static int pool_start(tw_pool *pool, const struct tw_service_config *config)
 {
 	int r = 0;
 	for (unsigned i = 0; i < pool->permanent; i++)
-		tw__pool_slot_init(pool, i);
+		tw__worker_init(pool, i);
 	tw_store_seq_cst(&pool->slots, pool->permanent);
 	for (unsigned i = 0; i < pool->permanent && !r; i++)
 		r = tw__worker_start(&pool->workers[i], config);
 	if (!r)
 		r = tw__starter_start(pool, config);
+	tw__tiny_lock(&pool->lock);
+	tw__pool_tell_wanted(pool);
+	tw__tiny_unlock(&pool->lock);
 	if (r)
 		tw__pool_stop(pool);
 	return r;
@@ -184,6 +214,7 @@ static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
 	if (!most)
 		most = TW__MAX_WORKERS_DEFAULT;
 	pool->max_workers = most > pool->permanent ? most : pool->permanent;
+	pool->jobs.limit = pool->max_workers > 1 ? pool->max_workers - 1 : 1;
 }
 
 int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
@@ -199,19 +230,13 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
 	}
 	tw__unload_hold();
 	pool->executor.ops = &pool_ops;
-	pool->jobs.face.ops = &jobs_ops;
 	pool->owned = owned;
 	set_sizes(pool, config);
 	pool->times = tw__pool_times;
 	pool->workers =
 	    aligned_alloc(alignof(struct tw__worker), pool->max_workers * sizeof *pool->workers);
-	struct tw__task_cell *cells = calloc(queue, sizeof *cells);
-	pthread_mutex_init(&pool->lock, NULL); /* cannot fail with default attributes */
-	int r = -ENOMEM;
-	if (cells)
-		tw__task_ring_init(&pool->tasks, cells, queue);
-	if (pool->workers && cells)
-		r = pool_start(pool, config);
+	bool has_ring = tw__ring_init(&pool->ring, queue);
+	int r = pool->workers && has_ring ? pool_start(pool, config) : -ENOMEM;
 	if (r) {
 		tw__pool_free(pool);
 		return r;

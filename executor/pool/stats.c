@@ -1,7 +1,7 @@
 /* Statistics of a pool. */
 
-#include "mpsc/base/struct_read.h"
 #include "executor/pool/parts.h"
+#include "mpsc/base/struct_read.h"
 
 static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_histogram *sums)
 {
@@ -15,16 +15,6 @@ static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_hi
 	}
 	stats->wait = tw__histogram_latency(&sums[0]);
 	stats->run = tw__histogram_latency(&sums[1]);
-}
-
-static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
-{
-	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next) {
-		stats->queued += tw__batch_ring_count(&s->ring);
-		stats->services += tw_load_relaxed(&s->in_use);
-	}
-	stats->queued += tw__task_ring_count(&pool->tasks) + tw__work_queue_count(&pool->works) +
-			 tw__work_queue_count(&pool->jobs.queue);
 }
 
 int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
@@ -43,8 +33,12 @@ int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 	stats.grown = tw_load_relaxed(&pool->starter.grown);
 	stats.at_max = tw_load_relaxed(&pool->starter.at_max);
 	stats.start_failures = tw_load_relaxed(&pool->starter.start_failures);
+	tw__tiny_lock(&pool->lock);
+	stats.queued =
+	    tw__ring_count(&pool->ring) + pool->room.overflow.count + pool->jobs.held.count;
+	stats.services = pool->users.services;
+	tw__tiny_unlock(&pool->lock);
 	sum_workers(pool, &stats, sums);
-	sum_sources(pool, &stats);
 	free(sums);
 	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
@@ -59,8 +53,8 @@ int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
 		return r;
 	/* close takes the pool away under this lock (service.c) */
 	pthread_mutex_lock(&tw__registry);
-	struct tw__source *source = tw_load_relaxed(&service->layers.pool);
-	r = source ? tw_pool_stats(source->pool, out) : -ENOENT;
+	tw_pool *pool = tw_load_relaxed(&service->layers.pool);
+	r = pool ? tw_pool_stats(pool, out) : -ENOENT;
 	pthread_mutex_unlock(&tw__registry);
 	return r;
 }

@@ -1,7 +1,5 @@
 /* The strand's runner. Calls the base, and batches of timers; see internal.h. */
 #include "executor/strand/run.h"
-#include "executor/pool/parts.h"
-#include "executor/pool/worker.h"
 #include "wheel/timer/schedule.h"
 
 /* A strand goes to the end of its executor's queue after this many runs, or after this time. */
@@ -73,8 +71,6 @@ struct turn {
 	struct tw__inside inside;
 	struct tw__node_batch ended; /* nodes are put together */
 	uint64_t begun_ns;           /* 0: nothing has waited behind a run yet */
-	/* NULL: the time is always read; else only while something waits for the worker */
-	struct tw__worker *worker;
 	bool refused; /* a series' timer was: the strand comes again in the next tick */
 };
 
@@ -119,11 +115,11 @@ static void run_ticket(tw_strand *strand, tw_batch *batch)
 
 /*
  * Tells whether the strand has had its time on its thread, from the first run on that something
- * waits behind. The lock is held.
+ * waits behind. The time is read only while the executor is short of threads. The lock is held.
  */
 static bool slice_is_over(tw_strand *strand, const struct turn *turn)
 {
-	if (!turn->begun_ns || (turn->worker && tw_likely(!tw__worker_is_awaited(turn->worker))))
+	if (!turn->begun_ns || tw_likely(!tw__executor_is_short(strand->object.executor)))
 		return false;
 	return tw__clock_read_fast(tw__object_service(&strand->object)) >=
 	       turn->begun_ns + SLICE_NS;
@@ -134,7 +130,6 @@ static void slice_begin(tw_strand *strand, struct turn *turn)
 	if (tw_likely(turn->begun_ns) ||
 	    !(strand->line.first || tw__object_has_mail(&strand->object)))
 		return;
-	turn->worker = tw__worker_that_knows(strand->object.executor);
 	turn->begun_ns = tw__clock_read_fast(tw__object_service(&strand->object));
 }
 

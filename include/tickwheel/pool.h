@@ -5,9 +5,9 @@
  * shared by services (tw_service_config.executor = tw_pool_executor(pool)), and takes tasks of its
  * own.
  *
- * Each worker claims one run at a time, so a slow run holds up only its own thread. The runs that
- * one service hands over, and the tasks that one thread submits, begin in order. Timers and tasks
- * take turns.
+ * Each worker claims one run at a time, so a slow run holds up only its own thread. There is one
+ * queue, first in, first out: the runs that one service hands over, and the tasks that one thread
+ * submits, begin in order.
  *
  * Callbacks and tasks may block. If runs wait and no worker has begun one for 2 ms, all workers
  * count as blocked; a run that has lasted 20 ms counts as blocked in any case. While runs wait, the
@@ -83,9 +83,8 @@ TW_API int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg);
  * Returns the pool as an executor, for services and for single timers. It lives as long as the
  * pool.
  *
- * A hand-over of timers that name the pool as their executor takes one place in the queue of tasks.
- * It gives the place back when a worker begins the first of its runs. The timers of a service whose
- * executor the pool is, strands and the like take no place.
+ * Timers, strands and the like wait in the same queue as tasks. The pool refuses none of them, also
+ * if the queue is full.
  *
  * Threads: any.
  * Returns: the executor; NULL if pool is NULL.

@@ -1,11 +1,12 @@
 /*
- * A batch: wheel/run/batch.h, and in batch.c submit, claim, finish, return; open and join in
- * executor/pool/pool.c; close's wait.
+ * A batch: wheel/run/batch.h, and in batch.c submit, claim, finish, return; how a pool opens it to
+ * several workers (executor/pool/queue.c); close's wait.
  *
  * Modelled: one chunk of the wheel, submitted twice, with two entries and then with one. A worker
- * takes it from the ring and shows it as open, another joins; each claims by the cursor, runs, and
- * finishes. The second submit may be refused by the executor, and is then run by the driver itself.
- * At last close waits for batches_out and frees all. The cursor is one word: submit, next, entries.
+ * takes it from the queue, claims the first run and lists the batch, under the pool's lock; then it
+ * claims without the lock. Another worker claims runs of the listed batch under the lock. Each runs
+ * and finishes. The second submit may be refused by the executor, and is then run by the driver
+ * itself. At last close waits for batches_out and frees all.
  *
  * Left out: the control words (word.pml): an entry that is run has been run; who is woken
  * (pool.pml). Orders of release and acquire are program order here.
@@ -15,36 +16,46 @@
  *   RUN2  a batch returns when its last run is over, just once
  *   RUN3  a returned chunk is written to by nobody else
  *   RUN4  after batches_out has fallen to zero nobody touches the service
+ *   rule 4 of executor/pool/parts.h: nobody reads a batch that has returned
  *
  *   run: BATCH  RUN1 RUN2 RUN3 RUN4, for G3
- *   mutant: NO_SEQUENCE    the claim does not compare the sequence number
- *   mutant: CURSOR_LAST    the batch is submitted before its cursor is published
+ *   mutant: LOOK_THEN_ADD  a claim that is beyond the end counts
+ *   mutant: NEXT_LAST      the batch is submitted before `next` is published
  *   mutant: COUNT_LATE     finish reads the chunk's count after its addition
  *   mutant: FINISH_FIRST   a run is finished with before it is run
  *   mutant: OUT_FIRST      batches_out falls before the chunk is returned
+ *   mutant: LIST_FIRST     the batch is listed before its first run is claimed
+ *   mutant: UNLIST_LATE    the batch is listed until its worker has finished with it
+ *   mutant: CLAIM_LATE     a worker that joins claims when it has given up the lock
  */
-/* in the cursor: one more of `next`; `entries` is below it, the sequence number above */
-#define NEXT 4
-#define SEQUENCE(c) ((c) / 16)
-#define LEFT(c) ((c) / 4 % 4 < (c) % 4)
 
-byte cursor, count, finished; /* the chunk's */
-byte round;                    /* whose entries the chunk holds: 0 while it is not out */
-bool returned, freed;         /* service.returned; all memory */
+byte next, count, finished; /* the chunk's */
+byte round;                 /* whose entries the chunk holds: 0 while it is not out */
+bool returned, freed;       /* service.returned; all memory */
 byte batches_out;
-byte ring;                    /* 1: the chunk is in it */
-bool open;                    /* by the worker that took it */
-byte open_sequence;
-byte ran[6];                  /* by submit * 2 + index */
+bool queued, listed, locked; /* the pool's */
+byte ran[6];                 /* by submit * 2 + index */
 byte runs_under_way;
 bool all_submitted;
 
-inline run_entry(l, index)
+#define LOOK assert(!freed && round != 0 && !returned) /* a look at the chunk */
+
+inline lock()
+{
+	atomic { !locked -> locked = true }
+}
+
+inline unlock()
+{
+	locked = false
+}
+
+inline run_entry(l, at)
 {
 	atomic {
-		assert(!freed && round == l && ran[l * 2 + index] == 0); /* RUN1, RUN3 */
+		assert(!freed && round == l && ran[l * 2 + at] == 0); /* RUN1, RUN3 */
 		runs_under_way++;
-		ran[l * 2 + index]++
+		ran[l * 2 + at]++
 	};
 	runs_under_way--
 }
@@ -76,74 +87,98 @@ inline finish(n)
 	c = 0
 }
 
-/* work_on, of a batch whose sequence number is `sequence`. */
+/* won: a run is claimed, with that index */
+inline claim()
+{
+	atomic { LOOK; c = next; won = c < count }; /* RUN1 */
+	if
+	:: won -> atomic { LOOK; index = next; next++ };
+#ifndef LOOK_THEN_ADD
+		won = index < count
+#endif
+	:: else
+	fi;
+	c = 0
+}
+
+/* Runs what it has claimed, and what else it can claim. */
 inline work_on()
 {
-	claimed = 0;
+	whose = round;
+	claims = 0;
 	do
-	:: c = cursor; /* RUN1 */
-#ifdef NO_SEQUENCE
-		if
-		:: !LEFT(c) -> break
-#else
-		if
-		:: SEQUENCE(c) != sequence || !LEFT(c) -> break
-#endif
-		:: else ->
-			atomic {
-				if
-				:: cursor == c -> cursor = cursor + NEXT; won = true
-				:: else -> won = false
-				fi
-			};
-			if
-			:: won ->
+	:: won ->
 #ifdef FINISH_FIRST
-				index = c / 4 % 4;
-				loan_meant = SEQUENCE(c);
-				finish(1);
-				run_entry(loan_meant, index);
+		finish(1);
+		run_entry(whose, index);
+		won = false
 #else
-				run_entry(SEQUENCE(c), (c / 4 % 4));
-				claimed++;
+		run_entry(whose, index);
+		claims++;
+		claim()
 #endif
-				won = false
-			:: else
-			fi
-		fi
-	od;
-	if
-	:: taken -> open = false
-	:: else
-	fi;
-	if
-	:: claimed > 0 -> finish(claimed)
-	:: else
-	fi;
-	atomic { c = 0; total = 0; claimed = 0; sequence = 0; index = 0; loan_meant = 0 }
+	:: else -> break
+	od
 }
 
 active proctype taker()
 {
-	byte c, total, claimed, sequence, index, loan_meant;
-	bool won, taken = true;
+	byte c, total, claims, index, whose;
+	bool won;
 end:	do
-	:: atomic { ring == 1 -> ring = 0 };
-		sequence = SEQUENCE(cursor);
-		open_sequence = sequence; /* pool.c, POOL4 */
-		open = true;
-		work_on()
+	:: atomic { queued && !locked -> locked = true };
+		queued = false;
+#ifdef LIST_FIRST
+		listed = true;
+		unlock();
+		claim();
+#else
+		claim();
+		listed = true;
+		unlock();
+#endif
+		work_on();
+#ifdef UNLIST_LATE
+		if
+		:: claims > 0 -> finish(claims)
+		:: else
+		fi;
+#endif
+		lock();
+		listed = false;
+		unlock();
+#ifndef UNLIST_LATE
+		if
+		:: claims > 0 -> finish(claims)
+		:: else
+		fi;
+#endif
+		atomic { c = 0; total = 0; claims = 0; index = 0; whose = 0; won = false }
 	od
 }
 
 active proctype joiner()
 {
-	byte c, total, claimed, sequence, index, loan_meant;
-	bool won, taken;
+	byte c, total, claims, index, whose;
+	bool won;
 end:	do
-	:: open ->
-		sequence = open_sequence; /* it may have returned by now, and even be out again */
-		work_on()
+	:: atomic { listed && !locked -> locked = true };
+		if
+		:: listed ->
+#ifdef CLAIM_LATE
+			unlock();
+			claim();
+#else
+			claim();
+			unlock();
+#endif
+			if
+			:: won -> work_on(); finish(claims)
+			:: else
+			fi
+		:: else -> unlock()
+		fi;
+		atomic { c = 0; total = 0; claims = 0; index = 0; whose = 0; won = false }
 	od
 }
 
@@ -151,16 +186,19 @@ inline hand_out(l, n)
 {
 	atomic { round = l; count = n; finished = 0 };
 	batches_out++;
-#ifndef CURSOR_LAST
-	cursor = l * 16 + n /* RUN1 */
+#ifndef NEXT_LAST
+	next = 0 /* RUN1 */
 #endif
 }
 
 inline submit(l, n)
 {
-	ring = 1;
-#ifdef CURSOR_LAST
-	cursor = l * 16 + n
+	lock();
+	queued = true;
+	unlock()
+#ifdef NEXT_LAST
+	;
+	next = 0
 #endif
 }
 
@@ -173,8 +211,7 @@ active proctype driver()
 	hand_out(2, 1);
 	if
 	:: submit(2, 1)
-	:: cursor = 0; /* refused: tw__batch_retract */
-		batches_out--;
+	:: batches_out--; /* refused: tw__batch_retract */
 		run_entry(2, 0); /* tw__run_inline */
 		round = 0
 	fi;
@@ -184,7 +221,7 @@ active proctype driver()
 active proctype closing()
 {
 	all_submitted; /* the last round */
-	/* RUN4; the pool has stopped before, and looks at cursors no more */
+	/* RUN4 */
 	atomic { batches_out == 0 -> freed = true };
 	assert(ran[2] == 1 && ran[3] == 1 && ran[4] == 1) /* G3 */
 }

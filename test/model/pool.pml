@@ -1,231 +1,523 @@
 /*
- * The pool's wake rule: executor/pool/wake.c and worker.c.
+ * The pool's queue (executor/pool/parts.h, queue.c), the arming of its starter (grow.c), and its
+ * end (close.c).
  *
- * Modelled: the driver submits batches; workers dequeue and join, claim, call for help, and sleep
- * on their event counts; then the pool is stopped. The first entry of all is slow: it returns only
- * when all others have run, which a free worker must see to.
- *   TWO     workers get two batches of two entries.
- *   THREE   workers get one batch.
- *   HELD    Three workers, a batch of two entries and one of a single entry. The first entry of
- *           each is slow, so the worker that shows the first batch may trust a searcher that is
- *           then held up in the second. To keep the search small, the first worker has just taken
- *           the first batch, and a look for work is one step.
+ * Modelled: submitters, workers, the starter, and close. A push to the ring is one step, and the
+ * look at `wanted` another one; so are a worker's pop and what it does next. The lock is held over
+ * several steps where the ring is looked at. The first run of all is slow: it returns only when all
+ * others have run, which another worker must see to.
+ *   BATCH   Two workers. One submitter brings a batch of two runs, another one a task. The worker
+ *           that took the batch claims from it without the lock.
+ *   GROW    One permanent worker, one that the starter starts and that ends when it is idle for
+ *           long. Three tasks.
+ *   JOBS    Two workers, two jobs, of which one at a time may run, and a task. The first job ends
+ *           when the task has run.
+ *   ROOM    Two workers, a ring with one cell, an item, and two submitters of tasks that wait for
+ *           room.
+ *   END     One worker, room for one task, two submitters that wait for room. The pool is closed at
+ *           any time, and freed when the workers have ended.
  *
- * Left out: plain tasks (tasks.pml, ring.pml), work of the layers above (pool_works.pml); what a
- * batch is in itself (batch.pml): here it is a count of entries to claim, in one step. All
- * operations of workers on searching, sleepers, idle and open are sequentially consistent in the
- * code, so they interleave here; the bringer's enqueue is not, and its fence counts (NO_FENCE).
+ * Left out: which of several sleepers is called; links and order; a push that has its cell and has
+ * not filled it (its submitter looks at `wanted` later than those behind it); threads that the
+ * system refuses; time: a worker inside the slow run is blocked. A futex is a word that the sleeper
+ * waits for.
  *
  * Holds:
- *   POOL2  no work is left while a worker sleeps, and
- *   G8  a slow callback keeps no other from running while a worker is free or asleep: else this
- *       would stand still
- *   POOL3  `searching` never falls below zero, and is zero when all sleep; a stop wakes all
+ *   rules 1 to 3 of parts.h, for G8: nothing waits forever while a worker sleeps, or behind a
+ *       blocked one: else this would stand still
+ *   WANTED  of a push and a worker, or starter, about to sleep, one sees the other
+ *   CALLED  a worker that was called wakes
+ *   ROOM    what waits for room gets it
+ *   BRINGING  rule 5: nobody touches a pool that was freed
  *
- *   run: TWO   G8, by POOL2 POOL3
- *   run: HELD   G8, by POOL2 POOL3, with a searcher that is trusted and held up
- * (THREE holds as well: 11.5 million states, 12 s; too long for every day.)
- *   mutant: TWO STALE_CALL         a worker that finds work after it was called goes on without
- *                                  waiting for the call
- *   mutant: TWO LOOK_BEFORE_IDLE   a worker looks for work before it shows itself as asleep
- *   mutant: TWO COUNT_LATE         the event count is read after the idle bit is set
- *   mutant: TWO NO_FENCE           the bringer looks for searchers while its batch still sits in
- *                                  the store buffer
- *   mutant: TWO NO_HELP            a worker that leaves work behind calls nobody
- *   mutant: TWO TRUST_WAIT         the wait of the event count is trusted, though it may return
- *                                  uncalled
- *   mutant: TWO NO_SECOND_LOOK     one who has found no sleeper does not look again after he has
- *                                  lowered `searching`
- *   mutant: HELD QUEUES_ONLY       a searcher that has found something looks at queues for more,
- *                                  and not at shown batches
+ *   run: BATCH   rules 1 and 3, WANTED, CALLED
+ *   run: GROW    rules 2 and 3, WANTED, CALLED
+ *   run: JOBS    rule 1, and a worker that is never inside a job
+ *   run: ROOM    ROOM: what waits for room, or is beyond the ring, runs
+ *   run: END     rule 5, BRINGING, ROOM; what was accepted runs
+ *   mutant: BATCH NO_HELP       a worker that leaves something behind calls nobody
+ *   mutant: BATCH LOOK_FIRST    a worker looks at the ring before it stores `wanted`
+ *   mutant: BATCH SEARCHES_ON   a worker that was called counts as searching when it has looked
+ *   mutant: BATCH NOT_OPENED    a batch is not shown to others
+ *   mutant: GROW NO_ARM         who finds nobody to call does not arm the starter
+ *   mutant: GROW DISARM_BLIND   the starter does not look again when it has disarmed itself
+ *   mutant: GROW END_BLIND      a worker that was idle for long ends without a look
+ *   mutant: JOBS NO_LIMIT       each worker takes jobs
+ *   mutant: JOBS HELD_ON        a job that was set aside does not come back
+ *   mutant: ROOM NO_REFILL      a worker that has made room does not look who waits for it
+ *   mutant: ROOM NOT_COUNTED    a worker about to sleep does not look beyond the ring
+ *   mutant: ROOM ROOM_LATE      a submitter reads `room` after it has found none
+ *   mutant: ROOM TELL_FIRST     a worker looks who waits for room before it has made some
+ *   mutant: END NOT_SHOWN       close does not wait for submitters
+ *   mutant: END STOP_EARLY      a worker that the stop has called ends without a look
  */
-#ifdef TWO
-#define WORKERS 2
-#else
-#define WORKERS 3
+#ifdef GROW
+#define PERMANENT 1
 #endif
-#ifdef THREE
-#define BATCHES 1
-#else
-#define BATCHES 2
+#ifdef END
+#define PERMANENT 1
 #endif
-#ifdef HELD
-#define ENTRIES(batch) (2 - (batch))
-#define SLOW(batch) (left[batch] == ENTRIES(batch))
-#define QUICK 1
-#else
-#define ENTRIES(batch) 2
-#define SLOW(batch) ((batch) == 0 && left[batch] == 2)
-#define QUICK (BATCHES * 2 - 1)
+#ifndef PERMANENT
+#define PERMANENT 2
 #endif
-#define NONE 9
 
-#ifdef HELD
-byte enqueued = BATCHES, dequeued = 1;
-byte left[2] = {2, 1};
-#define SEARCHERS (WORKERS - 1)
-#else
-byte enqueued, dequeued; /* the ring (POOL1): batches are taken in order */
-byte left[2];            /* of each batch: entries to claim */
+#ifdef BATCH
+#define RUNS 3
 #endif
-byte open_batch[3] = NONE;    /* by worker */
-byte quick_left = QUICK, at_work = WORKERS;
+#ifdef GROW
+#define RUNS 3
+#endif
+#ifdef JOBS
+#define RUNS 3
+#endif
+#ifdef ROOM
+#define RUNS 3
+#define SMALL
+#endif
+#ifdef END
+#define RUNS 0
+#define SMALL
+#endif
 
-#define FOUND (batch != NONE)
-#include "wake.inc"
+#define NONE 0
+#define TASK 1
+#define OPENED 2 /* the first run of a batch, which is listed */
+#define JOB 3
+#define ITEM 4
 
-/* joinable: looks at another worker's open batch, unless something is found already. */
-inline join(other)
+/* the ring */
+byte tasks, batches, jobs;
+bool shut;
+
+bool wanted, behind;
+
+/* under the lock */
+bool locked;
+byte left, held, inside, overflow;
+bool searching, idle[2], armed, stopping;
+byte alive, waiting, room;
+bool called[2]; /* futexes */
+
+byte ran, accepted, in_jobs, at_work, bringing, refused;
+bool slow_begun, freed;
+
+#ifndef NOT_COUNTED
+#define WAITS (tasks > 0 || batches > 0 || left > 0 || jobs > 0 || overflow > 0)
+#else
+#define WAITS (tasks > 0 || batches > 0 || left > 0 || jobs > 0)
+#endif
+#define SHORT (!searching && !idle[0] && !idle[1] && WAITS)
+
+inline tell()
 {
-	atomic {
+	wanted = !searching && (idle[0] || idle[1] || !armed)
+}
+
+inline tell_behind()
+{
+	behind = overflow > 0 || waiting > 0
+}
+
+/* Under the lock. */
+inline call()
+{
+	if
+	:: searching || !WAITS
+	:: else ->
 		if
-		:: batch == NONE && open_batch[other] != NONE ->
+		:: idle[0] -> idle[0] = false; searching = true; called[0] = true
+		:: !idle[0] && idle[1] -> idle[1] = false; searching = true; called[1] = true
+		:: else ->
+#ifndef NO_ARM
+			armed = true
+#else
+			skip
+#endif
+		fi;
+		tell()
+	fi
+}
+
+/* Under the lock. */
+inline refill()
+{
+	if
+	:: overflow > 0 && tasks == 0 -> overflow--; tasks++
+	:: else
+	fi;
+	tell_behind();
+	if
+	:: waiting > 0 && overflow == 0 -> room++
+	:: else
+	fi
+}
+
+inline lock_and_refill()
+{
+	atomic { !locked -> assert(!freed); refill() }
+}
+
+/* Without the lock. */
+inline take()
+{
+	do
+#ifdef TELL_FIRST
+	:: tasks > 0 -> waits = behind;
+		atomic {
 			if
-			:: left[open_batch[other]] > 0 -> batch = open_batch[other]
+			:: tasks > 0 -> tasks--; what = TASK
+			:: else -> skip
+			fi };
+#else
+	:: atomic { tasks > 0 -> assert(!freed); tasks--; what = TASK };
+#ifdef SMALL
+		waits = behind; /* ROOM */
+#endif
+#endif
+#ifdef SMALL
+#ifndef NO_REFILL
+		if
+		:: waits -> lock_and_refill()
+		:: else
+		fi;
+#endif
+		waits = false;
+#endif
+		break
+	:: atomic { batches > 0 -> batches--; what = OPENED };
+#ifndef NOT_OPENED
+		atomic { !locked -> left = 1 };
+#endif
+		break
+	:: atomic { jobs > 0 -> jobs--; what = JOB };
+		atomic { !locked ->
+			if
+#ifndef NO_LIMIT
+			:: inside == 1 -> held++; what = NONE
+			:: inside != 1 -> inside++
+#else
+			:: true -> inside++
+#endif
+			fi };
+		if
+		:: what == JOB -> break
+		:: else
+		fi
+	:: atomic { tasks == 0 && batches == 0 && jobs == 0 && left > 0 && !locked ->
+		left--; what = TASK };
+		break
+#ifdef SMALL
+	:: atomic { tasks == 0 && overflow > 0 && !locked -> refill() }
+#endif
+	:: atomic { tasks == 0 && batches == 0 && jobs == 0 && left == 0 -> what = NONE };
+		break
+	od
+}
+
+inline run_one()
+{
+	if
+	:: atomic { !slow_begun && RUNS > 0 -> slow_begun = true };
+#ifdef JOBS
+		ran == 1 || (what == TASK && ran == RUNS - 1) /* a job waits for the task alone */
+#else
+		ran == RUNS - 1
+#endif
+	:: else
+	fi;
+	ran++
+}
+
+proctype worker(byte me)
+{
+	byte what;
+	bool waits, slept, late, ends;
+	do
+	:: take();
+		if
+		:: what != NONE && !slept ->
+#ifndef NO_HELP
+			if
+			:: wanted && WAITS -> atomic { !locked -> call() }
 			:: else
 			fi
-		:: else
-		fi
-	}
-}
-
-inline dequeue()
-{
-	batch = NONE;
-	if
-	:: dequeued < enqueued -> batch = dequeued; dequeued++; own = true
-	:: else
-	fi
-}
-
-inline find_work()
-{
-#ifdef HELD
-	atomic { dequeue(); join((me + 1) % WORKERS); join((me + 2) % WORKERS) }
 #else
-	atomic { dequeue() };
-	join((me + 1) % WORKERS);
-#ifdef THREE
-	join((me + 2) % WORKERS)
+			skip
 #endif
+		:: else ->
+			atomic { !locked -> locked = true; assert(!freed) };
+#ifdef LOOK_FIRST
+			waits = WAITS;
 #endif
-}
-
-inline work_on()
-{
-	if
-	:: own -> open_batch[me] = batch /* POOL2 */
-	:: else
-	fi;
-	do
-	:: atomic { left[batch] > 0 -> slow = SLOW(batch); left[batch]-- }; /* claim */
+			atomic {
+				ends = what == NONE && (stopping || late);
+#ifdef STOP_EARLY
+				ends = ends || (stopping && called[me] && what == NONE);
+#endif
+				if
+#ifndef SEARCHES_ON
+				:: called[me] -> searching = false
+#endif
+				:: else
+				fi;
+				called[me] = false;
+				idle[me] = what == NONE && !ends;
+				tell()
+			};
+#ifndef LOOK_FIRST
+			waits = WAITS; /* WANTED */
+#endif
+#ifdef END_BLIND
+			if
+			:: ends && late -> waits = false
+			:: else
+			fi;
+#endif
+#ifdef STOP_EARLY
+			if
+			:: ends -> waits = false
+			:: else
+			fi;
+#endif
+			atomic {
+				if
 #ifndef NO_HELP
-		if
-		:: left[batch] > 0 || dequeued < enqueued -> call_for_help()
-		:: else
-		fi;
+				:: what != NONE && waits -> call()
 #endif
-		if /* the callback */
-		:: atomic { slow && quick_left == 0 -> slow = false }
-		:: atomic { !slow -> quick_left-- }
-		fi
-	:: left[batch] == 0 -> break
-	od;
-	atomic {
-		if
-		:: own -> open_batch[me] = NONE
-		:: else
-		fi;
-		batch = NONE;
-		own = false
-	}
-}
-
-#define SHOWS(worker) (open_batch[worker] != NONE && left[open_batch[worker]] > 0)
-
-/* stop_searching: others have trusted this searcher, which may now be held up */
-inline look_after_others()
-{
-	if
-	:: dequeued < enqueued -> call_for_help()
-	:: else ->
-#ifndef QUEUES_ONLY
-		if
-		:: SHOWS((me + 1) % WORKERS) -> call_for_help()
-#if WORKERS == 3
-		:: !SHOWS((me + 1) % WORKERS) && SHOWS((me + 2) % WORKERS) -> call_for_help()
+				:: else
+				fi;
+				locked = false;
+				slept = what == NONE;
+				if
+				:: ends && !waits -> alive--; break
+				:: else
+				fi
+			};
+			late = false;
+			if
+			:: what == NONE && !waits ->
+				if
+				:: called[me] /* CALLED */
+#ifdef GROW
+				:: me == 1 -> late = true /* the time is over */
 #endif
-		:: else
-		fi
+				fi
+			:: what == NONE && waits -> WAITS || called[me] || stopping
+			:: else
+			fi;
+			waits = false;
+			ends = false
+		fi;
+		if
+		:: what == OPENED ->
+			run_one();
+			if
+			:: atomic { left > 0 -> left-- }; run_one() /* without the lock */
+			:: left == 0 ->
+#ifdef NOT_OPENED
+				run_one()
 #else
-		skip
+				skip
 #endif
-	fi
-}
-
-active [WORKERS] proctype worker()
-{
-	byte me = _pid, batch = NONE, who = NONE, before;
-	bool own, slow;
-#ifdef HELD
-	if
-	:: me == 0 ->
-		atomic { batch = 0; own = true };
-		work_on();
-		atomic { add_searching(1) }
-	:: else
-	fi;
+			fi
+		:: what == TASK -> run_one()
+		:: what == JOB ->
+			atomic { in_jobs++; assert(in_jobs < 2) };
+			run_one();
+			in_jobs--;
+			atomic { !locked ->
+				inside--;
+#ifndef HELD_ON
+				if
+				:: held > 0 -> held--; jobs++
+				:: else
+				fi
 #endif
-	do
-	:: !stopping ->
-		find_work();
-		if
-		:: batch == NONE -> sleep_until_called()
+			}
 		:: else
 		fi;
-		if
-		:: atomic { batch != NONE -> add_searching(-1) };
-			look_after_others();
-			do
-			:: batch != NONE -> work_on(); find_work()
-			:: else -> break
-			od;
-			atomic { add_searching(1) }
-		:: else
-		fi
-	:: stopping -> break
+		what = NONE
 	od;
 	at_work--
 }
 
-active proctype bringer()
+inline look_at_wanted()
 {
-	byte who = NONE, n = enqueued;
-	do
-	:: n < BATCHES ->
-		n++;
-#ifndef NO_FENCE
-		/* POOL1, POOL2 */
-		atomic { left[enqueued] = ENTRIES(enqueued); enqueued++ };
-#endif
-		call_for_help();
-#ifdef NO_FENCE
-		atomic { left[enqueued] = ENTRIES(enqueued); enqueued++ }
-#endif
-	:: else -> break
-	od;
-#ifdef HELD /* what follows is TWO's */
-	atomic { quick_left == 0 -> stopping = true; wakes[0]++; wakes[1]++; wakes[2]++ };
-#else
-	/* What is left to be done must be done without help. */
-	atomic { dequeued == BATCHES && left[0] + left[1] + quick_left == 0 };
 	if
-	/* POOL3 */
-	:: atomic { idle[0] && idle[1] && (WORKERS == 2 || idle[2]) -> assert(searching == 0) }
-	:: skip
-	fi;
-	stopping = true;
-	atomic { wakes[0]++; wakes[1]++; wakes[2]++ };
+	:: wanted -> atomic { !locked -> assert(!freed); call() }
+	:: else -> assert(!freed)
+	fi
+}
+
+/* Sleeps until there is room, or the pool is closed. */
+inline submit_wait()
+{
+	atomic { !locked -> assert(!freed); waiting++; tell_behind() };
+	do
+	::
+#ifndef ROOM_LATE
+		before = room;
 #endif
-	at_work == 0
+		if
+		:: shut -> kind = NONE; break
+		:: atomic { !shut && tasks == 0 && overflow == 0 -> tasks++; accepted++ };
+			look_at_wanted(); /* WANTED */
+			break
+		:: !shut && (tasks == 1 || overflow > 0)
+		fi;
+#ifdef ROOM_LATE
+		before = room;
+#endif
+		room != before /* the futex */
+	od;
+	atomic { !locked -> assert(!freed); waiting--; tell_behind() };
+	if
+	:: kind == NONE -> refused++
+	:: else
+	fi
+}
+
+proctype submitter(byte kind)
+{
+	byte before;
+	atomic { bringing++; assert(!freed) };
+#ifdef SMALL
+	if
+	:: kind == ITEM ->
+		if
+		:: atomic { overflow == 0 && tasks == 0 -> tasks++ }
+		:: else ->
+			atomic { !locked -> locked = true; overflow++ };
+			if
+			:: atomic { tasks == 0 -> overflow--; tasks++ }
+			:: tasks > 0
+			fi;
+			atomic { tell_behind(); locked = false }
+		fi;
+		accepted++;
+		look_at_wanted() /* WANTED */
+	:: else -> submit_wait()
+	fi;
+	bringing--
+#else
+#ifdef JOBS
+	if
+	:: kind == JOB && inside == 1 ->
+		atomic { !locked ->
+			if
+			:: inside == 1 -> held++
+			:: else -> jobs++
+			fi }
+	:: else ->
+		atomic {
+			if
+			:: kind == JOB -> jobs++
+			:: else -> tasks++
+			fi }
+	fi;
+#endif
+#ifdef BATCH
+	atomic {
+		if
+		:: kind == TASK -> tasks++
+		:: else -> batches++
+		fi
+	};
+#endif
+#ifdef GROW
+	tasks++;
+#endif
+	look_at_wanted(); /* WANTED */
+	bringing--
+#endif
+}
+
+proctype starter()
+{
+end:	do
+	:: armed ->
+		if
+		:: atomic { !locked && SHORT && alive == 1 ->
+			alive++; at_work++; run worker(1) }
+		:: atomic { !locked && !SHORT -> locked = true }; /* it is about to sleep */
+			atomic { armed = false; tell() };
+			atomic {
+				if
+#ifndef DISARM_BLIND
+				:: SHORT -> armed = true; tell() /* WANTED */
+#endif
+				:: else
+				fi;
+				locked = false
+			}
+		fi
+	od
+}
+
+init {
+	byte i;
+	atomic {
+		alive = PERMANENT;
+		at_work = PERMANENT;
+#ifndef GROW
+		armed = true; /* there is no starter */
+#endif
+		tell();
+		run worker(0);
+		if
+		:: PERMANENT == 2 -> run worker(1)
+		:: else
+		fi;
+#ifdef BATCH
+		run submitter(OPENED);
+		run submitter(TASK);
+#endif
+#ifdef GROW
+		run starter();
+		run submitter(TASK);
+		run submitter(TASK);
+		run submitter(TASK);
+#endif
+#ifdef JOBS
+		run submitter(JOB);
+		run submitter(JOB);
+		run submitter(TASK);
+#endif
+#ifdef ROOM
+		run submitter(ITEM);
+		run submitter(TASK);
+		run submitter(TASK);
+#endif
+#ifdef END
+		run submitter(TASK);
+		run submitter(TASK);
+#endif
+	};
+#ifndef END
+	ran == RUNS;
+#endif
+	atomic { !locked -> shut = true; room++ };
+#ifndef NOT_SHOWN
+	bringing == 0; /* BRINGING */
+#endif
+	atomic { !locked ->
+		stopping = true;
+		for (i : 0 .. 1) {
+			if
+			:: idle[i] -> idle[i] = false; called[i] = true
+			:: else
+			fi
+		};
+		tell()
+	};
+	at_work == 0;
+#ifdef END
+	accepted + refused == 2; /* the user waits for calls that are refused */
+#endif
+	freed = true;
+#ifdef END
+	assert(ran == accepted)
+#else
+	assert(ran == RUNS)
+#endif
 }

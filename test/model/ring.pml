@@ -1,175 +1,113 @@
 /*
- * The ring of plain tasks when it goes round and is full: executor/pool/task_ring.h, and waiting
- * for room in pool.c (POOL5 in pool/worker.c).
+ * The pool's ring: executor/pool/ring.h.
  *
- * Modelled: a ring of two cells, two threads that push two tasks each and sleep until there is
- * room, one consumer or two that pop until all are through; what they run is slow, and returns only
- * when somebody has used the room that the pop has made.
+ * Modelled: a ring of two cells, two threads that push two tasks each, and two that pop. A task is
+ * two words, written and read one after the other. A pop that has read them and finds that `head`
+ * has moved begins again.
  *
- * Left out: close (tasks.pml), who wakes the consumers (tasks.pml), the end of a wait by its
- * deadline. Positions and sequences are not taken modulo their size. What is seq_cst in the code
- * interleaves here; of RING2's release program order is left.
+ * Left out: the close, and who waits for room (pool.pml). Positions are not taken modulo anything.
+ * A load is one step, and so is a look at `head` with the store of `head_seen`.
  *
  * Holds:
- *   RING1 RING2  a task is popped once, as it was pushed; no cell is written while it is read
- *   POOL5     nobody sleeps for room that is there: else this would stand still
+ *   RING1  a task is popped whole, and once
+ *   RING2  no cell is written before its last task has been read
  *
- *   run: ONE   RING1 RING2 POOL5, one consumer
- *   run: TWO   RING1 RING2 POOL5, two
- *   mutant: TWO FREE_EARLY      the cell is given free before it has been read
- *   mutant: TWO POP_BY_TAIL     a consumer goes by the tail, not by the cell's sequence
- *   mutant: ONE ROOM_LATE      `room` is read after the ring was seen full
- *   mutant: ONE COUNT_LATE     a submitter counts itself as waiting after it has seen the ring full
- *   mutant: ONE TELL_FIRST     a consumer looks for waiting submitters before it makes room
- *   mutant: ONE TELL_NOBODY    a consumer tells nobody of the room it has made
+ *   run: RING   RING1, RING2
+ *   mutant: RING UNREAD        a pop reads the task after it has moved `head`
+ *   mutant: RING EARLY         a push says that the cell holds the task before it does
+ *   mutant: RING NO_HEAD       a push does not look whether its cell's last task is read
+ *   mutant: RING ABOVE         `head_seen` is above `head`
+ *   mutant: RING BY_TAIL       a pop goes by the tail, not by what the cell says
  */
 #define SIZE 2
 #define TASKS 4
 #define CELL(at) ((at) % SIZE)
 
-byte tail, head;
-byte sequence[SIZE];
-byte content[SIZE];   /* the position it was pushed at, from 1 on; 0: nothing, or half of it */
-byte waiting, room;
-byte popped;          /* bits, by position */
+byte tail, head, head_seen;
+byte sequence[SIZE]; /* position + 1 */
+byte first[SIZE], second[SIZE];
+byte popped; /* a bit for each position */
 byte through;
 
-init {
-	sequence[1] = 1;
-	atomic { run submitter(); run submitter(); run consumer() };
-#ifdef TWO
-	run consumer()
-#endif
-}
-
-/* tw__task_ring_push; pushed: whether it had room */
-inline push()
+proctype producer()
 {
+	byte at, left = 2;
+	bool is_full;
 	do
-	:: at = tail;
-		seen = sequence[CELL(at)]; /* RING2 */
+	:: left == 0 -> break
+	:: left > 0 ->
+		at = tail;
+		is_full = false;
+#ifndef NO_HEAD
 		if
-		:: seen == at ->
-			if
-			/* RING2 */
-			:: atomic { tail == at -> tail++; assert(content[CELL(at)] == 0) };
-				content[CELL(at)] = at + 1;
-				sequence[CELL(at)] = at + 1; /* RING1 */
-				pushed = true;
-				break
-			:: atomic { tail != at }
-			fi
-		:: atomic { seen < at -> pushed = false }; break
-		:: atomic { seen > at }
-		fi
-	od;
-	atomic { at = 0; seen = 0 }
-}
-
-proctype submitter()
-{
-	byte n, at, seen, before;
-	bool pushed;
-	do
-	:: n < 2 ->
-		push();
-		if
-		:: pushed
-		:: else ->
-#ifndef COUNT_LATE
-			waiting++; /* POOL5 */
-#endif
-			do
-			:: true ->
-#ifndef ROOM_LATE
-				before = room;
-#endif
-				push();
-				if
-				:: pushed -> break
-				:: else
-				fi;
-				if
-				:: tail - head >= SIZE ->
-#ifdef COUNT_LATE
-					waiting++;
-#endif
-#ifdef ROOM_LATE
-					before = room;
-#endif
-					room != before; /* POOL5: the futex */
-#ifdef COUNT_LATE
-					waiting--
-#endif
-				/* in the middle of a pop */
-				:: else -> sequence[CELL(tail)] >= tail || tail - head >= SIZE
-				fi;
-				before = 0
-			od;
-#ifndef COUNT_LATE
-			waiting--
-#endif
-		fi;
-		atomic { n++; pushed = false; before = 0 }
-	:: else -> break
-	od
-}
-
-inline tell_of_room()
-{
-	if
-#ifdef TELL_NOBODY
-	:: true
+		:: at >= head_seen + SIZE ->
+#ifdef ABOVE
+			d_step { head_seen = head + 1; is_full = at >= head_seen + SIZE }
 #else
-	:: atomic { waiting > 0 -> room++ }
-	:: waiting == 0
+			d_step { head_seen = head; is_full = at >= head + SIZE } /* RING2 */
 #endif
-	fi
+		:: else
+		fi;
+#endif
+		if
+		:: is_full
+		:: else ->
+			if
+			:: atomic { tail == at -> tail++ };
+#ifdef EARLY
+				sequence[CELL(at)] = at + 1;
+#endif
+				first[CELL(at)] = at + 1;
+				second[CELL(at)] = at + 1;
+#ifndef EARLY
+				sequence[CELL(at)] = at + 1; /* RING1 */
+#endif
+				left--
+			:: tail != at
+			fi
+		fi
+	od
 }
 
 proctype consumer()
 {
-	byte at, seen;
+	byte at, a, b;
 	do
+	:: through == TASKS -> break
 	:: through < TASKS ->
 		at = head;
-#ifdef POP_BY_TAIL
 		if
-		:: tail > at -> seen = at + 1
-		:: else -> seen = at
-		fi;
+#ifdef BY_TAIL
+		:: at < tail ->
 #else
-		seen = sequence[CELL(at)]; /* RING1 */
+		:: sequence[CELL(at)] == at + 1 -> /* RING1 */
 #endif
-#ifdef TELL_FIRST
-		tell_of_room();
-#endif
-		if
-		:: seen == at + 1 ->
+#ifdef UNREAD
 			if
-			:: atomic { head == at -> head++; through++ }; /* POOL5 */
-#ifdef FREE_EARLY
-				sequence[CELL(at)] = at + SIZE;
-#endif
-				atomic {
-					/* RING1 */
-					assert(content[CELL(at)] == at + 1 &&
-						!(popped & (1 << at)));
-					popped = popped | (1 << at);
-					content[CELL(at)] = 0
-				};
-#ifndef FREE_EARLY
-				sequence[CELL(at)] = at + SIZE; /* RING2 */
-#endif
-#ifndef TELL_FIRST
-				tell_of_room();
-#endif
-				tail > at + SIZE || tail == TASKS /* it runs what it has popped */
-			:: atomic { head != at }
+			:: atomic { head == at -> head++ };
+				a = first[CELL(at)];
+				b = second[CELL(at)];
+				assert(a == at + 1 && b == at + 1);
+				through++
+			:: head != at
 			fi
-		:: else -> sequence[CELL(head)] == head + 1 || through == TASKS /* asleep */
-		fi;
-		atomic { at = 0; seen = 0 }
-	:: else -> break
+#else
+			a = first[CELL(at)];
+			b = second[CELL(at)];
+			if
+			:: atomic { head == at -> head++; /* RING2 */
+				assert(a == at + 1 && b == at + 1);
+				assert(!(popped & (1 << at)));
+				popped = popped | (1 << at);
+				through++ }
+			:: head != at
+			fi
+#endif
+		:: else
+		fi
 	od
+}
+
+init {
+	atomic { run producer(); run producer(); run consumer(); run consumer() }
 }

@@ -82,7 +82,7 @@ check() {
 
 all_failed=0
 for file; do
-	key=$(key_of "$kind $(spin -V) $(gcc --version)" "$0" "$file" test/model/*.inc)
+	key=$(key_of "$kind $(spin -V) $(gcc --version)" "$0" "$file")
 	unless_passed "$out/$(basename "$file" .pml).$kind.passed" "$key" check "$file" || all_failed=1
 done
 exit $all_failed

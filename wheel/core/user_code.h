@@ -48,10 +48,7 @@ struct tw__run_record {
 	_Atomic uint32_t in_use;
 	_Atomic uint32_t thread_id; /* the system's */
 
-	/*
-	 * By the thread: the pool that it is bringing something to, which is not freed meanwhile
-	 * (executor/pool/pool.c, POOLEND2).
-	 */
+	/* By the thread: the pool that it submits to (executor/pool/parts.h, BRINGING). */
 	_Atomic(const void *) bringing;
 };
 

@@ -29,8 +29,10 @@ struct tw__work {
 	struct tw__work *next; /* on the stack; the thread that holds the work writes it */
 	uint32_t tickets;      /* 1, where a batch has its count */
 	uint16_t spare;        /* its owner's, for whatever */
-	bool hears_refusals;   /* tw__work_was_refused */
-	bool uncounted;        /* tw_service_advance does not count its run */
+	/* constant */
+	bool hears_refusals : 1; /* tw__work_was_refused */
+	bool uncounted : 1;      /* tw_service_advance does not count its run */
+	bool is_job : 1;         /* it may block: a pool keeps one worker free of it */
 	tw__work_fn *run;
 	_Atomic uint64_t service_and_mark; /* where a batch has its service; odd: it is work */
 	/* moves to the inline executor once, when the work's owner has ended */

@@ -302,7 +302,7 @@ static bool outbox_offer(tw_service *service, struct tw__outbox *box)
 	if (executor->ops->submit(executor, batch, chunk->count) >= 0)
 		return true;
 	count_submitted(boxes, box, -1);
-	tw__batch_retract(service, batch);
+	tw__batch_retract(service);
 	chunk->holder_count = 0;
 	put_back(&box->runs, chunk);
 	tw_add_relaxed(&service->submitted->refused, 1);

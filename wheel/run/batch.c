@@ -1,39 +1,22 @@
 /*
  * Batches: submitted by the driver, claimed from by the threads that run them, one entry at a time,
- * and returned by the last to finish. The cursor and the pairs: batch.h. What a claimed entry
- * becomes: run.c.
+ * and returned by the last to finish. The pairs: batch.h. What a claimed entry becomes: run.c.
  */
 
 #include "wheel/run/run.h"
-
-enum { ENTRIES_BITS = 8, SEQUENCE_SHIFT = 16 };
-
-static unsigned cursor_next(uint64_t cursor)
-{
-	return cursor >> ENTRIES_BITS & 0xff;
-}
-
-static unsigned cursor_entries(uint64_t cursor)
-{
-	return cursor & 0xff;
-}
 
 tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced,
 			   uint32_t outbox, uint64_t now_ns)
 {
 	TW_ASSERT_DRIVER(service);
 	tw_batch *batch = (tw_batch *)(void *)chunk;
-	service->submitted->batch_sequence =
-	    (service->submitted->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
 	chunk->holder_count = outbox << TW__BATCH_OUTBOX_SHIFT | (forced ? TW__BATCH_FORCED : 0);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_SERVICE), (uintptr_t)service);
 	chunk->holder[HOLDER_SUBMITTED_NS] = now_ns;
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_FINISHED), 0);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK), 0);
 	tw_add_relaxed(&service->submitted->batches_out, 1);
-	tw_store_release(tw__batch_word(batch, HOLDER_CURSOR),
-			 /* RUN1 */
-			 service->submitted->batch_sequence << SEQUENCE_SHIFT | chunk->count);
+	tw_store_release(tw__batch_word(batch, HOLDER_NEXT), 0); /* RUN1 */
 	return batch;
 }
 
@@ -43,59 +26,46 @@ static void one_batch_less(tw_service *service)
 	tw_add_release(&service->submitted->batches_out, (uint32_t)-1); /* RUN4 */
 }
 
-void tw__batch_retract(tw_service *service, tw_batch *batch)
+void tw__batch_retract(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	tw_store_relaxed(tw__batch_word(batch, HOLDER_CURSOR), 0);
 	one_batch_less(service);
 }
 
-int tw__batch_claim(tw_batch *batch, uint64_t sequence)
+int tw__batch_claim(tw_batch *batch, bool alone)
 {
-	_Atomic uint64_t *at = tw__batch_word(batch, HOLDER_CURSOR);
-	uint64_t cursor = tw_load_acquire(at); /* RUN1 */
-	do {
-		if (cursor >> SEQUENCE_SHIFT != sequence ||
-		    /* planted: claim_beyond */
-		    cursor_next(cursor) == cursor_entries(cursor))
-			return -1;
-	} while (!tw_cas_seq_cst(at, &cursor, cursor + (1 << ENTRIES_BITS)));
-	return (int)cursor_next(cursor);
+	_Atomic uint64_t *next = tw__batch_word(batch, HOLDER_NEXT);
+	uint64_t count = tw__batch_chunk(batch)->count;
+	uint64_t index = tw_load_acquire(next); /* RUN1 */
+	if (index < count && alone)
+		tw_store_relaxed(next, index + 1);
+	else if (index < count)
+		index = tw_add_acq_rel(next, 1); /* RUN1 */
+	return index < count ? (int)index : -1;  /* planted: claim_beyond */
 }
 
-int tw__batch_claim_alone(tw_batch *batch)
+bool tw__batch_left(tw_batch *batch)
 {
-	_Atomic uint64_t *at = tw__batch_word(batch, HOLDER_CURSOR);
-	uint64_t cursor = tw_load_acquire(at); /* RUN1 */
-	if (cursor_next(cursor) == cursor_entries(cursor))
-		return -1;
-	tw_store_relaxed(at, cursor + (1 << ENTRIES_BITS));
-	return (int)cursor_next(cursor);
+	return tw_load_acquire(tw__batch_word(batch, HOLDER_NEXT)) < tw__batch_chunk(batch)->count;
 }
 
 void tw__batch_prefer(tw_batch *batch, unsigned nth)
 {
-	uint64_t cursor = tw_load_acquire(tw__batch_word(batch, HOLDER_CURSOR)); /* RUN1 */
-	uint64_t *left = tw__batch_chunk(batch)->entries + cursor_next(cursor), chosen = left[nth];
-	TW_ASSERT(cursor_next(cursor) + nth < cursor_entries(cursor));
+	struct tw__chunk *chunk = tw__batch_chunk(batch);
+	uint64_t next = tw_load_acquire(tw__batch_word(batch, HOLDER_NEXT)); /* RUN1 */
+	uint64_t *left = chunk->entries + next, chosen = left[nth];
+	TW_ASSERT(next + nth < chunk->count);
 	for (; nth; nth--)
 		left[nth] = left[nth - 1];
 	left[0] = chosen;
 }
 
-bool tw__batch_left(tw_batch *batch, uint64_t sequence)
-{
-	uint64_t cursor = tw_load_seq_cst(tw__batch_word(batch, HOLDER_CURSOR));
-	return cursor >> SEQUENCE_SHIFT == sequence && cursor_next(cursor) < cursor_entries(cursor);
-}
-
 void tw__batch_end_all(tw_batch *batch)
 {
-	_Atomic uint64_t *cursor = tw__batch_word(batch, HOLDER_CURSOR);
 	/* taken off by the next submit, or retract */
 	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED;
 	/* RUN1: nobody has it yet; claims see the mark */
-	tw_store_release(cursor, tw_load_relaxed(cursor));
+	tw_store_release(tw__batch_word(batch, HOLDER_NEXT), 0);
 }
 
 static void batch_return(tw_service *service, struct tw__chunk *chunk)

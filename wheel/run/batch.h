@@ -2,17 +2,13 @@
  * Batches: chunks of the wheel that executors have.
  *
  * A batch is a chunk of the wheel that was submitted to an executor. Its holder's words are used as
- * laid out here. Runs are claimed one by one through the cursor; the batch returns when the last
- * claimed run has finished. The cursor carries the batch's sequence number, so that a worker that
- * is late does not claim from a batch that has returned, and may have been submitted again.
- *
- *     cursor: sequence (48 bits) | next entry (8) | entries (8)
+ * laid out here. Runs are claimed one by one; the batch returns when the last claimed run has
+ * finished. Who has a ticket, or has claimed a run and not yet finished it, keeps the batch from
+ * returning. Nobody else touches it.
  *
  * Pairing table
- *   RUN1  cursor: store-release (submit) -> load-acquire, CAS seq_cst (claim): the batch's fields
- *       and entries. A claim of an executor of one thread stores relaxed: what comes after it in
- *       the cursor, the next submit, follows on RUN2 and RUN3. The timer's own claim stays a CAS
- *       (word.h).
+ *   RUN1  next: store-release (submit) -> load-acquire, add acq_rel (claim): the batch's fields
+ *       and entries. A claim that no other thread makes at the same time stores relaxed.
  *   RUN2  finished: add acq_rel -> the last adder: all runs of the batch are over before it
  *       returns. (one site: the additions pair with each other)
  *   RUN3  service.returned: CAS release (return) -> exchange acquire (driver): the chunk is
@@ -31,7 +27,6 @@
 
 /* The batches of a service that are out, and what its executors have refused. */
 struct tw__submitted {
-	uint64_t batch_sequence;  /* of the driver's last batch; 48 bits */
 	_Atomic uint64_t refused; /* layers hand over on any thread */
 
 	/* Batches that executors have finished with; any thread pushes, the driver takes all. */
@@ -48,7 +43,7 @@ enum tw__batch_flags {
 enum { TW__BATCH_OUTBOX_SHIFT = 8 };
 
 /* What a chunk's `holder` words hold while it is a batch. */
-enum { HOLDER_SERVICE, HOLDER_CURSOR, HOLDER_FINISHED, HOLDER_SUBMITTED_NS, HOLDER_GIVEN_BACK };
+enum { HOLDER_SERVICE, HOLDER_NEXT, HOLDER_FINISHED, HOLDER_SUBMITTED_NS, HOLDER_GIVEN_BACK };
 
 static inline struct tw__chunk *tw__batch_chunk(tw_batch *batch)
 {
@@ -74,25 +69,17 @@ static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
 tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced,
 			   uint32_t outbox, uint64_t now_ns);
 
-/* An executor refused it: it is an ordinary chunk again. */
-void tw__batch_retract(tw_service *service, tw_batch *batch);
+/* An executor refused a batch, which is an ordinary chunk again. */
+void tw__batch_retract(tw_service *service);
 
-/* Claims the next entry: its index, or -1. sequence: of the batch. */
-int tw__batch_claim(tw_batch *batch, uint64_t sequence);
-
-/* The same for an executor of one thread: nobody else claims from it. */
-int tw__batch_claim_alone(tw_batch *batch);
+/* Claims the next entry: its index, or -1. alone: no other thread claims at this moment. */
+int tw__batch_claim(tw_batch *batch, bool alone);
 
 /* The n-th of the entries that are left to claim becomes the next. Nobody else claims meanwhile. */
 void tw__batch_prefer(tw_batch *batch, unsigned nth);
 
-/* Whether entries of that batch are left to claim. */
-bool tw__batch_left(tw_batch *batch, uint64_t sequence);
-
-static inline uint64_t tw__batch_sequence(tw_batch *batch)
-{
-	return tw_load_acquire(tw__batch_word(batch, HOLDER_CURSOR)) >> 16;
-}
+/* Whether entries are left to claim. */
+bool tw__batch_left(tw_batch *batch);
 
 /*
  * Its executor runs nothing any more: each entry that a thread claims from now on ends its timer as

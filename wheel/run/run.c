@@ -232,6 +232,14 @@ static int check_ticket(const char *call, tw_batch *batch)
 	return tw__forked(service) ? -EPERM : 0;
 }
 
+/* The entry of a ticket. -1: its executor has used one twice; after the last one that is found. */
+static int claim_ticket(tw_batch *batch)
+{
+	int index = tw__batch_claim(batch, false);
+	TW_ASSERT(index >= 0);
+	return index;
+}
+
 int tw__run_one(tw_batch *batch)
 {
 	if (tw_unlikely(tw__batch_is_work(batch)))
@@ -240,7 +248,7 @@ int tw__run_one(tw_batch *batch)
 	struct tw__local *local = tw__local_of(service);
 	if (!local || !tw__local_ready_to_run(local))
 		return -ENOMEM;
-	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
+	int index = claim_ticket(batch);
 	struct tw__run_clock clock = {0};
 	bool ran = index >= 0 && tw__batch_run(batch, local, (unsigned)index, &clock);
 	tw__batch_finish(batch, 1);
@@ -257,7 +265,7 @@ int tw_run_one(tw_batch *batch)
 void tw__batch_end_one(tw_batch *batch)
 {
 	tw_service *service = tw__batch_service(batch);
-	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
+	int index = claim_ticket(batch);
 	if (index >= 0)
 		tw__cancel_entry(service, tw__batch_chunk(batch)->entries[index]);
 	tw__batch_finish(batch, 1);
@@ -277,7 +285,7 @@ void tw_run_return(tw_batch *batch)
 	}
 	tw_service *service = tw__batch_service(batch);
 	struct tw__local *local = tw__local_of(service);
-	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
+	int index = claim_ticket(batch);
 	if (index >= 0) {
 		if (local && tw__local_ready_to_run(local))
 			/* the driver reads the word for when it is due */

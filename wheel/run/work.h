@@ -51,8 +51,7 @@ _Static_assert(offsetof(struct tw__work, service_and_mark) == offsetof(struct tw
 	       "seen as a batch");
 
 /*
- * The service must be held, and the executor alive, for as long as the work is used. executor:
- * tw__shared_executor's answer.
+ * The service must be held, and the executor alive, for as long as the work is used.
  */
 void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor,
 		   tw__work_fn *run);

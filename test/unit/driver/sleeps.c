@@ -239,7 +239,7 @@ static void begin_close(void *unused)
 	if (atomic_exchange(&runner.over, true))
 		return;
 	pthread_create(&closer, NULL, close_pool, NULL);
-	while (!(tw_load_relaxed(&pool->tasks.tail) & TW__RING_CLOSED))
+	while (!(tw_load_relaxed(&pool->ring.tail) & TW__RING_CLOSED))
 		sched_yield();
 }
 

@@ -45,29 +45,12 @@ static void expect_all_inside(int jobs)
 	expect_eq(gate.passed, jobs);
 }
 
-Test(pool_grow, one_blocking_job_of_two_workers)
+/* Fewer jobs than workers, as many, one more; one less than the maximum, and the maximum. */
+Test(pool_grow, runs_beside_blocking_jobs_up_to_the_maximum)
 {
-	expect_all_inside(1);
-}
-
-Test(pool_grow, as_many_blocking_jobs_as_workers)
-{
-	expect_all_inside(2);
-}
-
-Test(pool_grow, one_blocking_job_more_than_workers)
-{
-	expect_all_inside(3);
-}
-
-Test(pool_grow, sixty_three_blocking_jobs)
-{
-	expect_all_inside(63);
-}
-
-Test(pool_grow, as_many_blocking_jobs_as_the_maximum)
-{
-	expect_all_inside(64);
+	static const int jobs[] = {1, 2, 3, 63, 64};
+	for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++)
+		expect_all_inside(jobs[i]);
 }
 
 Test(pool_grow, at_the_maximum_a_job_waits_for_one_that_ends)

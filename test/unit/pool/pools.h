@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "executor/pool/parts.h"
 #include "test/support/expect.h"
 
 /* A pool that never grows. */
@@ -31,6 +32,18 @@ static inline struct tw_pool_stats pool_stats(tw_pool *pool)
 	struct tw_pool_stats stats = {.size = sizeof stats};
 	expect_eq(tw_pool_stats(pool, &stats), 0);
 	return stats;
+}
+
+/* Tells whether that number of workers sleep, and none is being woken. */
+static inline bool pool_sleeps(tw_pool *pool, unsigned workers)
+{
+	unsigned asleep = 0;
+	tw__tiny_lock(&pool->lock);
+	for (struct tw__worker *worker = pool->idle; worker; worker = worker->next_idle)
+		asleep++;
+	bool searching = pool->searching;
+	tw__tiny_unlock(&pool->lock);
+	return asleep == workers && !searching;
 }
 
 static inline void count(void *arg)

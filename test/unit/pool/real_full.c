@@ -79,41 +79,32 @@ static void close_limiters(void)
 	}
 }
 
-Test(pool_real_full, is_reported_when_only_jobs_of_limiters_wait)
+static void beat(void *arg)
 {
-	tw_service *service = small_service(TW_DRIVE_THREAD);
+	(void)arg;
+}
+
+/* heartbeat: the worker that is kept free of jobs runs other things all the time. */
+static void expect_reported(enum tw_drive drive, bool heartbeat)
+{
+	tw_service *service = small_service(drive);
+	struct tw_period period = {.size = sizeof period, .period_ns = TW_MILLISECOND};
+	if (heartbeat)
+		expect_eq(tw_schedule_every(service, &period, beat, NULL, NULL), 0);
 	open_limiters(service);
 	await_value(&gate.inside, 1); /* its worker counts as full before it calls the job */
 	await_at_max(service);
 	expect_eq(atomic_load(&gate.inside), 1); /* of two workers one is kept free of jobs */
 	close_limiters();
 	expect_eq(tw_service_destroy(service), 0);
+	atomic_store(&gate.inside, 0);
 }
 
-static void beat(void *arg)
+Test(pool_real_full, is_reported_when_jobs_of_limiters_wait)
 {
-	(void)arg;
-}
-
-/* The worker that is kept free of jobs runs other things all the time. */
-Test(pool_real_full, is_reported_when_jobs_wait_beside_a_heartbeat)
-{
-	tw_service *service = small_service(TW_DRIVE_THREAD);
-	struct tw_period period = {.size = sizeof period, .period_ns = TW_MILLISECOND};
-	expect_eq(tw_schedule_every(service, &period, beat, NULL, NULL), 0);
-	open_limiters(service);
-	await_at_max(service);
-	close_limiters();
-	expect_eq(tw_service_destroy(service), 0);
-}
-
-Test(pool_real_full, is_reported_with_a_manual_drive)
-{
-	tw_service *service = small_service(TW_DRIVE_MANUAL);
-	open_limiters(service);
-	await_at_max(service);
-	close_limiters();
-	expect_eq(tw_service_destroy(service), 0);
+	expect_reported(TW_DRIVE_THREAD, false);
+	expect_reported(TW_DRIVE_THREAD, true);
+	expect_reported(TW_DRIVE_MANUAL, false);
 }
 
 Test(pool_real_full, is_reported_when_work_comes_after_the_runs_that_fill_it)

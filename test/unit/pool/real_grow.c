@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "executor/pool/parts.h"
+#include "pools.h"
 #include "test/support/rig.h"
 #include "test/support/threads.h"
 #include "wheel/core/service.h"
@@ -296,13 +296,9 @@ Test(pool_real_grow, is_back_to_its_size_within_eleven_seconds)
 	expect_eq(in_time, true);
 }
 
-/* What the pool says of its workers: all are asleep, and nobody is being woken. */
 static void await_all_asleep(tw_service *service, uint32_t workers)
 {
-	struct tw__source *source = tw_load_relaxed(&service->layers.pool);
-	const struct tw__sleepers *asleep = &source->pool->asleep;
-	while (tw_load_seq_cst(&asleep->sleepers) != workers ||
-	       tw_load_seq_cst(&asleep->searching) != 0)
+	while (!pool_sleeps(tw_load_relaxed(&service->layers.pool), workers))
 		sched_yield();
 }
 

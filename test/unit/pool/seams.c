@@ -8,8 +8,7 @@
 #include <stdatomic.h>
 
 #include "executor/pool/layer.h"
-#include "executor/pool/internal.h"
-#include "executor/pool/parts.h"
+#include "pools.h"
 #include "test/support/faults.h"
 #include "test/support/rig.h"
 
@@ -18,8 +17,7 @@ TestSuite(pool_seams, .timeout = 60);
 /* ------------------------------------------------------------ the ring's close */
 
 struct half_pushed {
-	struct tw__task_ring ring;
-	struct tw__task_cell cells[16];
+	struct tw__ring ring;
 	struct tw__pool_task task;
 	int finished;
 };
@@ -41,31 +39,34 @@ static void finish_push(void *arg)
 	struct half_pushed *h = arg;
 	if (h->finished++)
 		return;
-	h->cells[1].task = h->task;
-	tw_store_seq_cst(&h->cells[1].sequence, 2);
+	tw_store_relaxed(&h->ring.cells[1].fn, h->task.fn);
+	tw_store_relaxed(&h->ring.cells[1].arg, h->task.arg);
+	tw_store_seq_cst(&h->ring.cells[1].sequence, 2);
 }
 
 Test(pool_seams, the_rings_close_waits_for_a_task_that_is_being_written)
 {
 	struct half_pushed h = {0};
-	struct tw__pool_task whole = {.fn = nothing}, popped;
-	tw__task_ring_init(&h.ring, h.cells, 16);
-	expect_eq(tw__task_ring_push(&h.ring, &whole), 0);
+	struct tw__pool_task whole = {.fn = nothing}, popped = {0};
+	expect_eq(tw__ring_init(&h.ring, 16), true);
+	expect_eq(tw__ring_push(&h.ring, &whole, false), 0);
 	begin_push(&h);
-	expect_eq(tw__task_ring_push(&h.ring, &whole), 0);
+	expect_eq(tw__ring_push(&h.ring, &whole, false), 0);
 	faults_at_pauses(finish_push, &h);
-	tw__task_ring_close(&h.ring);
+	tw__ring_await(&h.ring, tw__ring_close(&h.ring));
 	faults_at_pauses(NULL, NULL);
 	expect_eq(h.finished, 1);
-	expect_eq(tw__task_ring_push(&h.ring, &whole), -ESHUTDOWN);
-	expect_eq(tw__task_ring_count(&h.ring), 3);
-	for (int i = 0; i < 3; i++) {
-		expect_eq(tw__task_ring_waits(&h.ring), true);
-		expect_eq(tw__task_ring_pop(&h.ring, &popped), true);
+	expect_eq(tw__ring_push(&h.ring, &whole, false), -ESHUTDOWN);
+	expect_eq(tw__ring_push(&h.ring, &whole, true), 0);
+	expect_eq(tw__ring_count(&h.ring), 4);
+	for (int i = 0; i < 4; i++) {
+		expect_eq(tw__ring_waits(&h.ring, 0), true);
+		expect_eq(tw__ring_pop(&h.ring, &popped), true);
 		expect_eq(popped.arg == &h, i == 1);
 	}
-	expect_eq(tw__task_ring_waits(&h.ring), false);
-	expect_eq(tw__task_ring_pop(&h.ring, &popped), false);
+	expect_eq(tw__ring_waits(&h.ring, 0), false);
+	expect_eq(tw__ring_pop(&h.ring, &popped), false);
+	free(h.ring.memory);
 }
 
 /* ------------------------------------------- what is left behind a slow task */
@@ -152,8 +153,7 @@ static void close_scene(struct scene *scene)
 
 static void await_sleepers(tw_pool *pool)
 {
-	while (tw_load_seq_cst(&pool->asleep.sleepers) != pool->permanent ||
-	       tw_load_seq_cst(&pool->asleep.searching))
+	while (!pool_sleeps(pool, pool->permanent))
 		sched_yield();
 }
 
@@ -179,19 +179,11 @@ static void sees_to_what_was_brought(void (*what)(struct scene *scene))
 	close_scene(&scene);
 }
 
-Test(pool_seams, a_worker_sees_to_the_tasks_behind_its_own)
+Test(pool_seams, a_worker_sees_to_what_is_behind_its_task)
 {
-	sees_to_what_was_brought(bring_task);
-}
-
-Test(pool_seams, a_worker_sees_to_work_behind_its_task)
-{
-	sees_to_what_was_brought(bring_work);
-}
-
-Test(pool_seams, a_worker_sees_to_batches_behind_its_task)
-{
-	sees_to_what_was_brought(bring_batch);
+	void (*const brings[])(struct scene * scene) = {bring_task, bring_work, bring_batch};
+	for (size_t i = 0; i < sizeof brings / sizeof *brings; i++)
+		sees_to_what_was_brought(brings[i]);
 }
 
 /* ------------------------------------- ends that meet one who is still waking somebody */
@@ -251,11 +243,9 @@ static void bring_until_inside(struct bringer *bringer, bool (*asleep)(void *of)
 	}
 }
 
-static bool pool_sleeps(void *of)
+static bool all_asleep(void *pool)
 {
-	tw_pool *pool = of;
-	return tw_load_seq_cst(&pool->asleep.sleepers) == pool->permanent &&
-	       !tw_load_seq_cst(&pool->asleep.searching);
+	return pool_sleeps(pool, ((tw_pool *)pool)->permanent);
 }
 
 Test(pool_seams, close_waits_for_one_who_still_wakes_a_worker)
@@ -264,7 +254,7 @@ Test(pool_seams, close_waits_for_one_who_still_wakes_a_worker)
 	struct bringer bringer = {0};
 	open_scene(&scene, 1);
 	tw__work_init(&bringer.work, scene.service, scene.base.executor, run_brought);
-	bring_until_inside(&bringer, pool_sleeps, scene.pool);
+	bring_until_inside(&bringer, all_asleep, scene.pool);
 	tw__base_let_go(&scene.base);
 	expect_eq(tw_service_destroy(scene.service), 0);
 	faults_at_pauses(let_on, &bringer);

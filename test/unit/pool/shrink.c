@@ -153,11 +153,10 @@ static void *let_on(void *arg)
 Test(pool_shrink, close_leaves_no_worker_counted_as_asleep_or_searching)
 {
 	tw_pool *pool = pool_up_to(3, 4);
-	while (tw_load_seq_cst(&pool->asleep.sleepers) != 3)
+	while (!pool_sleeps(pool, 3))
 		sched_yield();
 	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
-	expect_eq(tw_load_seq_cst(&pool->asleep.sleepers), 0);
-	expect_eq(tw_load_seq_cst(&pool->asleep.searching), 0);
+	expect_eq(pool_sleeps(pool, 0), true);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 

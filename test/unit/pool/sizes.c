@@ -7,7 +7,6 @@
 #include "executor/pool/internal.h"
 #include "executor/pool/parts.h"
 #include "test/support/rig.h"
-#include "executor/pool/source.h"
 
 TestSuite(pool_sizes, .timeout = 30);
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "test/support/rig_suite.h"
@@ -253,3 +254,18 @@ Test(runs_executor, inline_runs_on_the_thread_that_drives)
 	rig_advance(&rig, MS);
 	cr_assert(pthread_equal(rig.events[0].thread, pthread_self()));
 }
+
+#ifdef TW_DEBUG
+/* Beyond the last ticket of a batch. */
+Test(runs_executor, that_uses_a_ticket_twice_is_found, .signal = SIGABRT)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue);
+	schedule_probes(&rig, 1, MS);
+	rig_advance(&rig, MS);
+	tw_batch *batch = queue.tickets[queue.head];
+	expect_eq(queue_executor_run_next(&queue), 1);
+	tw_run_one(batch);
+}
+#endif
