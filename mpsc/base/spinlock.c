@@ -15,7 +15,8 @@ static uint64_t nap_from_now(void)
 
 void tw__tiny_lock_slowly(_Atomic uint32_t *lock)
 {
-	for (unsigned spins = 1; !tw__tiny_try_lock(lock); spins++) {
+	/* only looks while it is held: a try would take the line from the holder */
+	for (unsigned spins = 1; tw_load_relaxed(lock) || !tw__tiny_try_lock(lock); spins++) {
 		if (spins % SPINS)
 			tw_cpu_relax();
 		else /* nobody wakes us: the time runs out */
