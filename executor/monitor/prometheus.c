@@ -18,22 +18,20 @@
 #include "wheel/service/liveness.h"
 
 /* The bounds of the histograms are powers of two: 2^10 ns (about 1 us) to 2^36 ns (about 69 s). */
-enum { FIRST_BOUND = 10, LAST_BOUND = 36 };
-
-#define NANOSECONDS UINT64_C(1000000000)
+enum { FIRST_BOUND = 10, LAST_BOUND = 36, NUMBER_ROOM = 32 };
 
 /* All that a page shows, read before anything is written. */
 struct page {
 	FILE *out;
 	const char *service; /* value of the label; NULL: none */
-	bool in_labels, no_memory;
 	struct tw_service_stats stats;
 	struct tw_service_histograms histograms;
 	struct tw_service_liveness liveness;
 	struct tw_pool_stats pool; /* size 0: the service has none */
 	uint64_t pool_max_workers, pool_at_max;
-	struct tw__seen_run *runs; /* sorted by name */
-	size_t run_count, run_room;
+	const char **running; /* names, sorted */
+	size_t count, room;
+	bool no_memory;
 };
 
 /* ------------------------------------------------------------------- reading */
@@ -41,32 +39,22 @@ struct page {
 static void keep_run(void *context, const struct tw__seen_run *run)
 {
 	struct page *page = context;
-	if (page->run_count == page->run_room) {
-		size_t room = page->run_room ? 2 * page->run_room : 64;
-		struct tw__seen_run *runs = realloc(page->runs, room * sizeof *runs);
-		page->no_memory |= !runs;
-		if (!runs)
+	if (page->count == page->room) {
+		size_t room = 2 * page->room + 64;
+		const char **running = realloc(page->running, room * sizeof *running);
+		page->no_memory |= !running;
+		if (!running)
 			return;
-		page->runs = runs;
-		page->run_room = room;
+		page->running = running;
+		page->room = room;
 	}
-	page->runs[page->run_count++] = *run;
+	page->running[page->count++] = run->name ? run->name : "";
 }
 
-/* Different names have different labels (tw__text_put), so equal runs are those of one sample. */
-static int compare_runs(const void *a, const void *b)
+/* Different names have different labels (tw__text_put), so equal names are one sample. */
+static int compare_names(const void *a, const void *b)
 {
-	const struct tw__seen_run *x = a, *y = b;
-	return strcmp(x->name ? x->name : "", y->name ? y->name : "");
-}
-
-static int read_pool(tw_service *service, struct tw_pool_stats *pool)
-{
-	pool->size = sizeof *pool;
-	int r = tw_service_pool_stats(service, pool);
-	if (r == -ENOENT)
-		pool->size = 0;
-	return r == -ENOENT ? 0 : r;
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 static int read_figures(tw_service *service, struct page *page)
@@ -75,20 +63,23 @@ static int read_figures(tw_service *service, struct page *page)
 	page->stats.size = sizeof page->stats;
 	page->histograms.size = sizeof page->histograms;
 	page->liveness.size = sizeof page->liveness;
+	page->pool.size = sizeof page->pool;
 	int r = tw_service_stats(service, &page->stats);
 	if (!r)
 		r = tw_service_histograms(service, &page->histograms);
 	if (!r)
 		r = tw_service_liveness(service, &page->liveness);
 	if (!r)
-		r = read_pool(service, &page->pool);
-	if (r)
+		r = tw_service_pool_stats(service, &page->pool);
+	if (r && r != -ENOENT)
 		return r;
+	if (r)
+		page->pool.size = 0;
 	page->pool_max_workers = page->liveness.pool_max_workers;
 	page->pool_at_max = page->liveness.pool_at_max;
 	tw__runs_visit(service, page->liveness.now_ns, keep_run, page);
-	if (page->run_count)
-		qsort(page->runs, page->run_count, sizeof *page->runs, compare_runs);
+	if (page->count)
+		qsort(page->running, page->count, sizeof *page->running, compare_names);
 	return page->no_memory ? -ENOMEM : 0;
 }
 
@@ -101,44 +92,37 @@ static void write_head(const struct page *page, const char *name, const char *ty
 		type);
 }
 
-static void write_seconds(FILE *out, uint64_t ns)
+/* A number, or with is_time nanoseconds as seconds. */
+static const char *as_text(char text[NUMBER_ROOM], uint64_t figure, bool is_time)
 {
-	fprintf(out, "%" PRIu64 ".%09" PRIu64, ns / NANOSECONDS, ns % NANOSECONDS);
+	const uint64_t second = 1000000000;
+	if (is_time)
+		snprintf(text, NUMBER_ROOM, "%" PRIu64 ".%09" PRIu64, figure / second,
+			 figure % second);
+	else
+		snprintf(text, NUMBER_ROOM, "%" PRIu64, figure);
+	return text;
 }
 
-/* A label's name and first quote. */
-static void begin_label(struct page *page, const char *name)
+static void write_label(FILE *out, char before, const char *label, const char *value)
 {
-	fprintf(page->out, "%c%s=\"", page->in_labels ? ',' : '{', name);
-	page->in_labels = true;
+	fprintf(out, "%c%s=\"", before, label);
+	tw__text_put(out, value, TW__TEXT_LABEL);
+	fputc('"', out);
 }
 
-static void write_label(struct page *page, const char *name, const char *value)
+/* Its first label is the service's, if that has a name; the other one is `label`, or NULL. */
+static void write_sample(const struct page *page, const char *name, const char *label,
+			 const char *label_value, uint64_t figure, bool is_time)
 {
-	begin_label(page, name);
-	tw__text_put(page->out, value ? value : "", TW__TEXT_LABEL);
-	fputc('"', page->out);
-}
-
-/* A sample: its name, then labels, then its value. The first label is the service's. */
-static void begin_sample(struct page *page, const char *name)
-{
+	char text[NUMBER_ROOM];
 	fprintf(page->out, "tickwheel_%s", name);
-	page->in_labels = false;
 	if (page->service)
-		write_label(page, "service", page->service);
-}
-
-static void end_sample(const struct page *page, uint64_t value)
-{
-	fprintf(page->out, "%s%" PRIu64 "\n", page->in_labels ? "} " : " ", value);
-}
-
-static void end_sample_time(const struct page *page, uint64_t ns)
-{
-	fputs(page->in_labels ? "} " : " ", page->out);
-	write_seconds(page->out, ns);
-	fputc('\n', page->out);
+		write_label(page->out, '{', "service", page->service);
+	if (label)
+		write_label(page->out, page->service ? ',' : '{', label, label_value);
+	fprintf(page->out, "%s %s\n", page->service || label ? "}" : "",
+		as_text(text, figure, is_time));
 }
 
 /* ------------------------------------------------------------------- figures */
@@ -154,61 +138,43 @@ struct figure {
 
 #define OF(member) offsetof(struct page, member)
 
-static uint64_t at(const struct page *page, size_t offset)
-{
-	return *(const uint64_t *)(const void *)((const char *)page + offset);
-}
-
 static bool is_counter(const char *name)
 {
 	size_t length = strlen(name), end = sizeof "_total" - 1;
 	return length > end && strcmp(name + length - end, "_total") == 0;
 }
 
-static void write_figure(struct page *page, const struct figure *figure)
+static void write_figures(const struct page *page, const struct figure *figures, size_t count)
 {
-	const char *name = figure->name;
-	if (strncmp(name, "pool_", 5) == 0 && !page->pool.size)
-		return;
-	write_head(page, name, is_counter(name) ? "counter" : "gauge", figure->help);
-	begin_sample(page, name);
-	bool is_time = strstr(name, "seconds") != NULL;
-	(is_time ? end_sample_time : end_sample)(page, at(page, figure->offset));
+	for (const struct figure *f = figures; f < figures + count; f++) {
+		if (strncmp(f->name, "pool_", 5) == 0 && !page->pool.size)
+			continue;
+		write_head(page, f->name, is_counter(f->name) ? "counter" : "gauge", f->help);
+		write_sample(page, f->name, NULL, NULL,
+			     *(const uint64_t *)(const void *)((const char *)page + f->offset),
+			     strstr(f->name, "seconds") != NULL);
+	}
 }
 
-static void write_figures(struct page *page, const struct figure *figures, size_t count)
+static void write_histogram(const struct page *page, const char *name, const char *help,
+			    const struct tw_histogram *histogram)
 {
-	for (size_t i = 0; i < count; i++)
-		write_figure(page, &figures[i]);
-}
-
-static void write_histogram(struct page *page, const char *name, const char *help, size_t offset)
-{
-	const struct tw_histogram *histogram = (const void *)((const char *)page + offset);
-	char part[64];
+	char part[64], bound[NUMBER_ROOM];
 	write_head(page, name, "histogram", help);
 	snprintf(part, sizeof part, "%s_bucket", name);
 	for (unsigned i = FIRST_BOUND; i <= LAST_BOUND; i++) {
 		uint64_t bound_ns = UINT64_C(1) << i;
-		begin_sample(page, part);
-		begin_label(page, "le");
-		write_seconds(page->out, bound_ns);
-		fputc('"', page->out);
-		end_sample(page, tw__histogram_count_upto(histogram, bound_ns));
+		write_sample(page, part, "le", as_text(bound, bound_ns, true),
+			     tw__histogram_count_upto(histogram, bound_ns), false);
 	}
-	begin_sample(page, part);
-	write_label(page, "le", "+Inf");
-	end_sample(page, histogram->count);
+	write_sample(page, part, "le", "+Inf", histogram->count, false);
 	snprintf(part, sizeof part, "%s_sum", name);
-	begin_sample(page, part);
-	end_sample_time(page, histogram->sum_ns);
+	write_sample(page, part, NULL, NULL, histogram->sum_ns, true);
 	snprintf(part, sizeof part, "%s_count", name);
-	begin_sample(page, part);
-	end_sample(page, histogram->count);
+	write_sample(page, part, NULL, NULL, histogram->count, false);
 	snprintf(part, sizeof part, "max_%s", name);
-	write_figure(page,
-		     &(struct figure){part, "The longest of these since the service was created.",
-				      offset + offsetof(struct tw_histogram, max_ns)});
+	write_head(page, part, "gauge", "The longest of these since the service was created.");
+	write_sample(page, part, NULL, NULL, histogram->max_ns, true);
 }
 
 /* Scheduled is the sum of all ends, of what is pending and of what is disarmed. */
@@ -254,60 +220,38 @@ static const struct figure states[] = {
     {"pool_start_failures_total", "Threads that could not be started.", OF(pool.start_failures)},
 };
 
-static void write_ends(struct page *page)
-{
-	static const struct {
-		const char *fate;
-		size_t offset;
-	} ends[] = {{"fired", OF(stats.fired)},
-		    {"cancelled", OF(stats.cancelled)},
-		    {"dropped", OF(stats.dropped)}};
-	write_head(page, "timers_ended_total", "counter", "Timers that have ended, by fate.");
-	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-		begin_sample(page, "timers_ended_total");
-		write_label(page, "fate", ends[i].fate);
-		end_sample(page, at(page, ends[i].offset));
-	}
-}
-
 /* Runs under way, counted by name: one line for each name, however many runs there are. */
-static void write_runs(struct page *page)
+static void write_runs(const struct page *page)
 {
-	const struct tw__seen_run *runs = page->runs, *end = runs + page->run_count;
-	if (runs == end)
-		return;
-	write_head(page, "running_by_name", "gauge", "User functions under way, by name.");
-	while (runs < end) {
-		const struct tw__seen_run *first = runs;
-		while (runs < end && compare_runs(first, runs) == 0)
-			runs++;
-		begin_sample(page, "running_by_name");
-		write_label(page, "name", first->name);
-		end_sample(page, (uint64_t)(runs - first));
+	const char *const *name = page->running, *const *end = name + page->count, *const * first;
+	if (page->count)
+		write_head(page, "running_by_name", "gauge", "User functions under way, by name.");
+	while ((first = name) < end) {
+		while (name < end && strcmp(*first, *name) == 0)
+			name++;
+		write_sample(page, "running_by_name", "name", *first, (uint64_t)(name - first),
+			     false);
 	}
 }
 
-static void write_version(struct page *page)
+static void write_page(const struct page *page)
 {
-	char version[32];
+	char version[NUMBER_ROOM];
 	snprintf(version, sizeof version, "%d.%d.%d", TW_VERSION_MAJOR, TW_VERSION_MINOR,
 		 TW_VERSION_PATCH);
 	write_head(page, "build_info", "gauge", "The version of the library.");
-	begin_sample(page, "build_info");
-	write_label(page, "version", version);
-	end_sample(page, 1);
-}
-
-static void write_page(struct page *page)
-{
-	write_version(page);
-	write_ends(page);
+	write_sample(page, "build_info", "version", version, 1, false);
+	const char *ended = "timers_ended_total";
+	write_head(page, ended, "counter", "Timers that have ended, by fate.");
+	write_sample(page, ended, "fate", "fired", page->stats.fired, false);
+	write_sample(page, ended, "fate", "cancelled", page->stats.cancelled, false);
+	write_sample(page, ended, "fate", "dropped", page->stats.dropped, false);
 	write_figures(page, counts, sizeof counts / sizeof *counts);
 	write_histogram(page, "lateness_seconds", "From a timer's tick to its hand-over.",
-			OF(histograms.lateness));
+			&page->histograms.lateness);
 	write_histogram(page, "wait_seconds", "From hand-over to the start of the callback.",
-			OF(histograms.wait));
-	write_histogram(page, "run_seconds", "Duration of callbacks.", OF(histograms.run));
+			&page->histograms.wait);
+	write_histogram(page, "run_seconds", "Duration of callbacks.", &page->histograms.run);
 	write_figures(page, states, sizeof states / sizeof *states);
 	write_runs(page);
 }
@@ -325,7 +269,7 @@ int tw_service_stats_prometheus(tw_service *service, FILE *out)
 	r = read_figures(service, page);
 	if (!r)
 		write_page(page);
-	free(page->runs);
+	free(page->running);
 	free(page);
 	return r ? r : ferror(out) ? -EIO : 0;
 }
