@@ -63,6 +63,9 @@ void let_go(struct hold *held);
 void nothing(void *arg);
 void run_calls(void *calls); /* of a struct inside */
 
+/* A release that is a cancellation point: the call that runs it is none. */
+void testcancel(void *arg, enum tw_fate fate);
+
 struct inside {
 	void (*calls)(void);
 	_Atomic int over;

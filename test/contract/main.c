@@ -58,13 +58,24 @@ static void expect_reason(const char *call, long long answer)
 
 /* ---------------------------------------------------------------------- rows */
 
+/*
+ * No call is a cancellation point (mpsc/base/cancel.h). Each thread that reads rows has a pending
+ * pthread_cancel. Between the rows its state is disabled, for what the tables do themselves.
+ */
+static void cancellable(bool is_on)
+{
+	int former;
+	pthread_setcancelstate(is_on ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE, &former);
+}
+
 bool row_begins(void)
 {
 	reason[0] = 0;
+	if (poor && passed_rows++ != wanted_row)
+		return false;
+	cancellable(true);
 	if (!poor)
 		return true;
-	if (passed_rows++ != wanted_row)
-		return false;
 	refused_request = 0;
 	faults_arm(0, true);
 	return true;
@@ -99,6 +110,7 @@ static void tell(const char *call, long long answer)
 
 void row_ends(const char *call, long long answer)
 {
+	cancellable(false);
 	if (poor)
 		faults_disarm();
 	expect_reason(call, answer);
@@ -110,6 +122,7 @@ bool row_again(void)
 	if (!poor || !faults_disarm() || refused_request > 600)
 		return false;
 	refused_request++;
+	cancellable(true);
 	faults_arm(refused_request / 2, refused_request % 2 == 0);
 	return true;
 }
@@ -137,6 +150,8 @@ void in_child(void (*calls)(void))
 static void *thread(void *arg)
 {
 	struct inside *inside = arg;
+	cancellable(false);
+	pthread_cancel(pthread_self());
 	inside->calls();
 	return NULL;
 }
@@ -145,8 +160,14 @@ void in_thread(void (*calls)(void))
 {
 	struct inside inside = {.calls = calls};
 	pthread_t id;
+	void *end = NULL;
 	must("pthread_create", -pthread_create(&id, NULL, thread, &inside));
-	pthread_join(id, NULL);
+	pthread_join(id, &end);
+	if (end != PTHREAD_CANCELED)
+		return;
+	fprintf(stderr, "answers: a call %s is a cancellation point; the next row begins it\n",
+		now_in);
+	exit(1);
 }
 
 /* Each row on a new thread, for which the library has nothing yet. */
@@ -168,6 +189,12 @@ void without_memory(void (*calls)(void))
 void nothing(void *arg)
 {
 	(void)arg;
+}
+
+void testcancel(void *arg, enum tw_fate fate)
+{
+	(void)arg, (void)fate;
+	pthread_testcancel();
 }
 
 void run_calls(void *calls)
@@ -243,13 +270,8 @@ static void misuses(const char *name)
 	fclose(rows);
 }
 
-int main(int argc, char **argv)
+static void all_rooms(void)
 {
-	alarm(120);
-	values();
-	must("usage: answers MISUSES", argc == 2 ? 0 : -1);
-	tw_set_misuse_hook(hear);
-	misuses(argv[1]);
 	timers();
 	groups();
 	services();
@@ -264,5 +286,15 @@ int main(int argc, char **argv)
 	schedulers();
 	actions();
 	simulations();
+}
+
+int main(int argc, char **argv)
+{
+	alarm(120);
+	values();
+	must("usage: answers MISUSES", argc == 2 ? 0 : -1);
+	tw_set_misuse_hook(hear);
+	misuses(argv[1]);
+	in_thread(all_rooms);
 	return 0;
 }

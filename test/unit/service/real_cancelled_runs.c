@@ -1,4 +1,7 @@
-/* pthread_cancel: a call that is there to run callbacks runs them to their end. */
+/*
+ * pthread_cancel: a call that is there to run callbacks runs them to their end. In test/contract
+ * all calls are made with a pending pthread_cancel.
+ */
 #include <errno.h>
 
 #include "test/support/cancelled.h"
@@ -65,10 +68,18 @@ static void close_due(int runs)
 	expect_eq(tw_clock_manual_destroy(clock_by_hand), 0);
 }
 
+static int advance_clock(void)
+{
+	return tw_clock_manual_advance_by(clock_by_hand, MS);
+}
+
 Test(service_real_cancelled_runs, no_callback_that_the_driver_runs)
 {
 	open_due_on(tw_executor_inline(), 3);
 	expect_eq(cancelled_in(advance), 3);
+	close_due(3);
+	open_due_on(tw_executor_inline(), 3);
+	expect_eq(cancelled_in(advance_clock), 0);
 	close_due(3);
 }
 
