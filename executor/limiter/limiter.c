@@ -1,186 +1,368 @@
-/*
- * The limiter as a whole: pause, close, waiting until it is idle.
- */
+/* The limiter as a whole: its birth and end, pause, close, waiting until it is idle, statistics. */
+#include <string.h>
 
-#include "wheel/timer/timing.h"
-#include "executor/limiter/idle.h"
-#include "executor/limiter/inbox.h"
-#include "executor/limiter/life.h"
-#include "executor/limiter/job_queue.h"
-#include "executor/limiter/queue.h"
-#include "executor/limiter/retry.h"
+#include "executor/limiter/lock.h"
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
+#include "executor/pool/jobs.h"
+#include "executor/pool/source.h"
+#include "wheel/timer/timing.h"
 
-/* Of a close: then others have the lock, the driver among them, which keeps times. */
+/* Of a close: then others have the lock, the tick thread among them. */
 enum { DROPPED_IN_A_ROW = 64 };
 
-/* ------------------------------------------------------------------ waiting */
-
+/* No job is left, and no listener is due. */
 static bool is_idle(const struct tw_limiter *l)
 {
-	return l->ends.unfinished == 0 && !l->idles.telling && l->idles.count == l->idles.told;
+	const struct tw__idles *i = &l->idles;
+	return !l->unfinished && !i->telling && !i->event_due && !i->due.first;
 }
+
+/* ------------------------------------------------------------------- create */
+
+/* A pool must have room for n jobs that block, and one run more. */
+static bool holds(tw_executor *executor, uint32_t max_concurrency, uint32_t flags)
+{
+	unsigned capacity = tw__executor_capacity(executor);
+	return max_concurrency > 0 && max_concurrency <= TW__MAX_CONCURRENCY &&
+	       (flags & TW_LIMITER_NONBLOCKING || !capacity || max_concurrency < capacity);
+}
+
+static int config_check(const struct tw_limiter_config *c)
+{
+	const char *bad = NULL;
+	const uint32_t flags = TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES |
+			       TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED | TW_LIMITER_NO_QUEUE;
+	tw__need(&bad, !(c->flags & ~flags), "flags");
+	tw__need(&bad, tw__executor_is_sound(c->executor), "executor");
+	tw__need(&bad, c->max_pending <= (c->flags & TW_LIMITER_NO_QUEUE ? 0 : TW__NODES_MAX),
+		 "max_pending");
+	tw__need(&bad, c->rate_starts <= TW__MAX_RATE, "rate_starts");
+	tw__need(&bad,
+		 c->rate_interval_ns <= TW_MAX_DELAY_NS &&
+		     (c->rate_interval_ns == 0) == (c->rate_starts == 0),
+		 "rate_interval_ns");
+	tw__need(&bad, holds(c->executor, c->max_concurrency, c->flags), "max_concurrency");
+	return tw__bad_member(-EINVAL, "tw_limiter_create", "tw_limiter_config", bad);
+}
+
+/* The last user is gone. */
+static void free_limiter(struct tw__object *object)
+{
+	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object, object);
+	tw__line_move(&l->idles.due, &l->idles.waiting);
+	while (l->idles.waiting.first) /* in a forked child */
+		free(tw__listener_of(tw__line_pop(&l->idles.waiting)));
+	free(l->results);
+	free(l->rate.starts_ns);
+	tw__nodes_fini(&l->nodes);
+	free(l);
+}
+
+static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_limiter_config *c)
+{
+	bool may_block = !(c->flags & TW_LIMITER_NONBLOCKING);
+	tw_executor *executor = tw__object_base(&l->object).executor;
+	l->service = service;
+	l->config = *c;
+	if (!c->max_pending && !(c->flags & TW_LIMITER_NO_QUEUE))
+		l->config.max_pending = TW__NODES_MAX;
+	l->has_inbox = l->config.max_pending == TW__NODES_MAX && !c->rate_starts &&
+		       !(c->flags & ~(uint32_t)(TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED));
+	l->permits.limit = c->max_concurrency;
+	l->random = c->seed ? tw__random_mix(c->seed) : tw__service_draw_seed(service);
+	tw__line_init(&l->idles.waiting);
+	tw__line_init(&l->idles.due);
+	tw__line_init(&l->tells.jobs);
+	tw__nodes_init(&l->nodes, sizeof(struct tw__job));
+	tw__work_init(&l->run, service, may_block ? tw__pool_jobs_face(executor) : executor,
+		      tw__limiter_run);
+}
+
+int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *cfg)
+{
+	struct tw_limiter_config config;
+	if (!out || !service || !cfg)
+		return tw__invalid("%s is NULL", !out ? "out" : service ? "config" : "service");
+	int r = TW__STRUCT_READ(tw_limiter_config, &config, executor, cfg);
+	if (!r)
+		r = tw__service_hold(service);
+	if (r)
+		return r;
+	if (!config.executor)
+		config.executor = service->executor;
+	r = config_check(&config);
+	tw__service_let_go(service);
+	if (r)
+		return r;
+	struct tw_limiter *l = aligned_alloc(_Alignof(struct tw_limiter), sizeof *l);
+	if (!l)
+		return -ENOMEM;
+	memset(l, 0, sizeof *l);
+	r = tw__object_init(&l->object, service, config.executor, tw__limiter_tell, free_limiter);
+	if (r) {
+		free(l);
+		return r;
+	}
+	set_up(l, service, &config);
+	tw__object_lock(&l->object);
+	if (config.rate_starts)
+		r = tw__rate_set(l, config.rate_starts, config.rate_interval_ns);
+	l->paused = config.flags & TW_LIMITER_PAUSED;
+	if (!r)
+		*out = l;
+	tw__limiter_leave(l, r != 0);
+	return r;
+}
+
+int tw_limiter_destroy(tw_limiter *l)
+{
+	if (!l || tw__object_destroy_forked(&l->object))
+		return 0;
+	if (tw__inside_object(&l->object, NULL))
+		return tw__waits_inside(__func__);
+	tw__limiter_lock(l, NULL);
+	if (!is_idle(l) || l->permits.attempts || l->object.sleepers || l->room_sleepers) {
+		tw__limiter_leave(l, 0);
+		return -EBUSY;
+	}
+	struct tw__base base = tw__object_base(&l->object);
+	tw__object_close(&l->object);
+	tw__base_leave_work(&base, &l->run); /* it has nothing to run */
+	tw__due_stop(&l->rate.due);
+	tw__limiter_leave(l, 0);
+	tw__object_lock(&l->object);
+	tw__object_destroy(&l->object);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ waiting */
 
 /*
  * An idle that comes after the call's beginning, and whose listeners have returned, is enough,
  * though it may be over. One of before is not, even if its listeners are called only now: somebody
- * has submitted since. The lock is held, and given up while the call waits.
+ * has submitted since. The lock is held, and given up while the call waits. The caller is a user.
  */
 static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 {
+	const struct tw__idles *i = &l->idles;
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
-	uint64_t before = l->ends.unfinished == 0 && l->idles.told != l->idles.count
-			      ? l->idles.count - 1
-			      : l->idles.count;
+	uint64_t before = l->unfinished == 0 && i->told != i->reached ? i->reached - 1 : i->reached;
 	bool in_time = timeout_ns != 0;
-	while (!is_idle(l) && l->idles.told <= before && in_time)
-		in_time = tw__limiter_await(l, &l->ends.quiet, deadline_ns);
-	return is_idle(l) || l->idles.told > before ? 0 : -ETIMEDOUT;
-}
-
-static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns)
-{
-	tw__limiter_relock(l);
-	int r = await_idle(l, timeout_ns);
-	pthread_mutex_unlock(&l->lock);
-	return r;
+	while (!is_idle(l) && i->told <= before && in_time) {
+		in_time = tw__object_await(&l->object, deadline_ns);
+		tw__object_unlock(&l->object);
+		tw__limiter_lock(l, NULL);
+	}
+	return is_idle(l) || i->told > before ? 0 : -ETIMEDOUT;
 }
 
 int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 {
-	int r = TW__CHECK(l, "limiter");
+	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
-	if (timeout_ns && tw__limiter_is_inside(l, NULL))
+	if (timeout_ns && tw__inside_object(&l->object, NULL))
 		return tw__waits_inside(__func__);
-	return await_unlocked(l, timeout_ns);
+	tw__limiter_lock(l, NULL);
+	tw__object_use(&l->object);
+	r = await_idle(l, timeout_ns);
+	tw__limiter_leave(l, 1);
+	return r;
+}
+
+static struct tw__listener *listener_make(tw_idle_fn *fn, void *arg)
+{
+	struct tw__listener *listener = malloc(sizeof *listener);
+	if (listener)
+		*listener =
+		    (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};
+	return listener;
+}
+
+static void listener_add(struct tw_limiter *l, struct tw__listener *listener,
+			 struct tw__tells *tells)
+{
+	if (l->unfinished) {
+		tw__line_append(&l->idles.waiting, tw__in_line_link(&listener->place));
+	} else {
+		tw__listener_is_due(l, listener);
+		tells->idle = true;
+	}
+}
+
+int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
+{
+	struct tw__tells tells;
+	int r = fn ? TW__OBJECT_CHECK(l, "limiter") : tw__invalid("fn is NULL");
+	if (r)
+		return r;
+	struct tw__listener *listener = listener_make(fn, arg);
+	if (!listener)
+		return -ENOMEM;
+	tw__limiter_lock(l, &tells);
+	listener_add(l, listener, &tells);
+	tw__limiter_unlock(l, &tells, 0);
+	return 0;
 }
 
 /* -------------------------------------------------------------------- change */
 
 int tw_limiter_set_paused(tw_limiter *l, bool paused)
 {
-	struct tw__limiter_deferred deferred;
-	int r = TW__CHECK(l, "limiter");
+	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
-	uint64_t now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, &deferred);
+	tw__limiter_lock(l, NULL);
 	l->paused = paused;
-	if (paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
-		tw__bell_ring(&l->ends.room); /* those who wait for room are refused */
-	tw__dispatch(l, now_ns, &deferred);
-	tw__limiter_unlock(l, &deferred);
+	tw__limiter_leave(l, 0);
 	return 0;
 }
 
 int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 {
-	struct tw__limiter_deferred deferred;
-	int r = TW__CHECK(l, "limiter");
-	if (!r && !tw__limiter_holds(l->base.executor, max_concurrency, l->config.flags))
+	int r = TW__OBJECT_CHECK(l, "limiter");
+	if (!r && !holds(tw__object_base(&l->object).executor, max_concurrency, l->config.flags))
 		r = tw__bad(-EINVAL, __func__, "max_concurrency");
 	if (r)
 		return r;
-	uint64_t now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, &deferred);
-	uint64_t before = l->permits.limit;
+	tw__limiter_lock(l, NULL);
 	l->permits.limit = max_concurrency;
-	r = tw__runner_reserve(l, l->ends.unfinished);
+	tw__limiter_leave(l, 0);
+	return 0;
+}
+
+int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
+{
+	int r = TW__OBJECT_CHECK(l, "limiter");
+	if (!r && !l->config.rate_starts)
+		r = tw__invalid("the limiter was created without a rate");
+	if (!r && (!starts || starts > TW__MAX_RATE))
+		r = tw__bad(-EINVAL, __func__, "starts");
+	if (!r && (!interval_ns || interval_ns > TW_MAX_DELAY_NS))
+		r = tw__bad(-EINVAL, __func__, "interval_ns");
 	if (r)
-		l->permits.limit = before;
-	tw__dispatch(l, now_ns, &deferred);
-	tw__limiter_unlock(l, &deferred);
+		return r;
+	tw__limiter_lock(l, NULL);
+	r = tw__rate_set(l, starts, interval_ns);
+	tw__limiter_leave(l, 0);
 	return r;
 }
 
 /* -------------------------------------------------------------------- close */
 
-/*
- * In the order in which they would have run; those that wait for a retry last. False: there are
- * more.
- */
-static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__limiter_deferred *deferred)
-{
-	struct tw__job *job;
-	for (unsigned n = 0; n < DROPPED_IN_A_ROW; n++) {
-		if ((job = tw__job_queue_first(&l->queue)))
-			tw__job_dequeue(l, job, now_ns);
-		else if ((job = l->times.first_retrying))
-			tw__retrying_leave(l, job);
-		else
-			return true;
-		tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN, deferred);
-	}
-	return false;
-}
-
-/* The limiter stays until the call has counted itself off, although it gives up the lock. */
+/* Refuses jobs from now on. The call becomes a user. */
 static void begin_close(struct tw_limiter *l)
 {
-	struct tw__limiter_deferred deferred;
-	tw__limiter_lock(l, &deferred);
-	l->out.calls++;
-	l->closed = true;
-	tw__bell_ring(&l->ends.room); /* those who wait for room are refused */
-	tw__limiter_unlock(l, &deferred);
+	tw__limiter_lock(l, NULL);
+	tw__object_use(&l->object);
+	tw__object_close(&l->object);
+	tw__limiter_leave(l, 0);
 }
 
-static void limiter_drop_all(struct tw_limiter *l)
+/* In the order in which they would have run; those that wait for a retry last. */
+static void drop_all(struct tw_limiter *l)
 {
+	struct tw__base base = tw__object_base(&l->object);
+	struct tw__tells tells;
+	struct tw__job *job;
 	uint64_t now_ns = tw_service_now(l->service);
-	struct tw__limiter_deferred deferred;
-	for (bool all = false; !all;) {
-		tw__limiter_lock(l, &deferred);
+	do {
+		tw__limiter_lock(l, &tells);
 		l->ended = true;
-		tw__tells_leave(l);
-		all = drop_some(l, now_ns, &deferred);
-		tw__limiter_unlock(l, &deferred);
-	}
+		tw__base_leave_work(&base, &l->object.work);
+		for (int n = 0; n < DROPPED_IN_A_ROW; n++) {
+			if (!(job = l->line.first) && !(job = l->delayed.first))
+				break;
+			tw__job_leave_line(l, job, now_ns);
+			tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN, &tells);
+		}
+		tw__limiter_unlock(l, &tells, 0);
+	} while (job);
 }
 
 int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns)
 {
-	struct tw__limiter_deferred deferred;
-	int r = TW__CHECK(l, "limiter");
+	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
 	if ((unsigned)mode > TW_CLOSE_DRAIN)
 		return tw__bad(-EINVAL, __func__, "mode");
-	if (timeout_ns && tw__limiter_is_inside(l, NULL))
+	if (timeout_ns && tw__inside_object(&l->object, NULL))
 		return tw__waits_inside(__func__);
+	bool drops = mode == TW_CLOSE_DROP;
 	begin_close(l);
-	r = mode == TW_CLOSE_DROP ? -ETIMEDOUT : await_unlocked(l, timeout_ns);
-	if (r == -ETIMEDOUT) {
-		limiter_drop_all(l);
-		r = await_unlocked(l, mode == TW_CLOSE_DROP ? timeout_ns : 0);
+	if (drops)
+		drop_all(l);
+	tw__limiter_lock(l, NULL);
+	r = await_idle(l, timeout_ns);
+	if (r && !drops) {
+		tw__object_unlock(&l->object);
+		drop_all(l);
+		tw__limiter_lock(l, NULL);
+		r = await_idle(l, 0);
 	}
-	tw__limiter_lock(l, &deferred);
-	l->out.calls--;
-	tw__limiter_unlock(l, &deferred);
+	tw__limiter_leave(l, 1);
 	return r;
 }
 
 int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
 {
-	struct tw__limiter_deferred deferred;
-	int r = TW__CHECK(l, "limiter");
+	struct tw__tells tells;
+	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
 	if (!fn)
 		return tw__invalid("fn is NULL");
 	if ((unsigned)mode > TW_CLOSE_DRAIN)
 		return tw__bad(-EINVAL, __func__, "mode");
-	struct tw__listener *listener = tw__listener_make(fn, arg);
+	struct tw__listener *listener = listener_make(fn, arg);
 	if (!listener)
 		return -ENOMEM;
 	begin_close(l);
 	if (mode == TW_CLOSE_DROP)
-		limiter_drop_all(l);
-	tw__limiter_lock(l, &deferred);
-	tw__listener_add(l, listener, &deferred);
-	l->out.calls--;
-	tw__limiter_unlock(l, &deferred);
+		drop_all(l);
+	tw__limiter_lock(l, &tells);
+	listener_add(l, listener, &tells);
+	tw__limiter_unlock(l, &tells, 1);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- statistics */
+
+int tw_limiter_stats(tw_limiter *l, struct tw_limiter_stats *out)
+{
+	int r = TW__OUT_CHECK(tw_limiter_stats, out, running);
+	if (!r)
+		r = TW__OBJECT_CHECK(l, "limiter");
+	if (r)
+		return r;
+	tw__limiter_lock(l, NULL);
+	const struct tw__counters *c = &l->counters;
+	struct tw_limiter_stats stats = {
+	    .max_concurrency = l->permits.limit,
+	    .running = l->permits.attempts,
+	    .late = l->permits.late,
+	    .permits = l->permits.out,
+	    .debt = l->permits.out > l->permits.limit ? l->permits.out - l->permits.limit : 0,
+	    .pending = c->added - c->settled - (l->permits.attempts - l->permits.late),
+	    .retrying = l->delayed.count,
+	    .added = c->added,
+	    .succeeded = c->ended[TW_JOB_STATUS_SUCCEEDED],
+	    .failed = c->ended[TW_JOB_STATUS_FAILED],
+	    .cancelled = c->ended[TW_JOB_STATUS_CANCELLED],
+	    .timed_out = c->ended[TW_JOB_STATUS_TIMED_OUT],
+	    .dropped = c->ended[TW_JOB_STATUS_DROPPED],
+	    .retried = c->retried,
+	    .rejected = c->rejected,
+	    .refused_completions = c->refused_completions,
+	    .queue = tw__histogram_read(&c->queue),
+	    .run = tw__histogram_read(&c->run)};
+	if (stats.queue.count)
+		stats.queue_mean_ns = tw_load_relaxed(&c->queue.sum_ns) / stats.queue.count;
+	if (stats.run.count)
+		stats.run_mean_ns = tw_load_relaxed(&c->run.sum_ns) / stats.run.count;
+	tw__object_unlock(&l->object);
+	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

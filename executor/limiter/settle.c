@@ -1,11 +1,12 @@
 /*
- * How attempts and jobs of a limiter end, and which callbacks are called for it.
+ * How attempts and jobs end: the only place that settles. Calls lock.c, and leaves user code that
+ * is due in a list.
  */
 #include <string.h>
 
 #include "executor/limiter/settle.h"
-#include "executor/limiter/idle.h"
-#include "executor/limiter/retry.h"
+#include "executor/limiter/lock.h"
+#include "wheel/timer/timing.h"
 
 enum { GONE_AT_ONCE = 16 };
 
@@ -34,90 +35,102 @@ void tw__results_put(struct tw__results *results)
  */
 int tw__results_reserve(struct tw_limiter *l)
 {
-	TW_ASSERT_LOCKED(&l->lock);
 	struct tw__results *old = l->results;
-	bool fresh = !old || old->delivered;
-	size_t needed = (fresh ? 0 : old->n) + (size_t)(l->counters.added - l->ends.settled) + 1;
-	if (!fresh && needed <= old->room)
+	size_t n = old && !old->delivered ? old->n : 0;
+	size_t needed = n + (size_t)(l->counters.added - l->counters.settled) + 1;
+	if (old && !old->delivered && needed <= old->room)
 		return 0;
 	size_t room = needed < 16 ? 16 : 2 * needed;
 	struct tw__results *results = malloc(sizeof *results + room * sizeof *results->items);
 	if (!results)
 		return -ENOMEM;
-	*results = (struct tw__results){.refs = 1, .room = room};
-	if (!fresh) {
-		results->n = old->n;
-		memcpy(results->items, old->items, old->n * sizeof *old->items);
-	}
+	*results = (struct tw__results){.refs = 1, .room = room, .n = n};
+	if (n)
+		memcpy(results->items, old->items, n * sizeof *old->items);
 	tw__results_put(old);
 	l->results = results;
 	return 0;
 }
 
+void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener)
+{
+	listener->results = l->results;
+	if (l->results)
+		l->results->refs++;
+	tw__line_append(&l->idles.due, tw__in_line_link(&listener->place));
+}
+
+/* All that was added is finished. */
+static void idle_reached(struct tw_limiter *l, struct tw__tells *tells)
+{
+	struct tw__idles *i = &l->idles;
+	i->reached++;
+	i->event_due = l->config.event != NULL;
+	if (l->results)
+		l->results->delivered = true;
+	while (i->waiting.first)
+		tw__listener_is_due(l, tw__listener_of(tw__line_pop(&i->waiting)));
+	tells->idle = true;
+}
+
 /* ------------------------------------------------------------------ the end */
 
-static void count(struct tw_limiter *l, enum tw_job_status status)
+/* Its address names the thread. */
+static _Thread_local char this_thread;
+
+void tw__tell(struct tw_limiter *l, struct tw__tells *tells, struct tw__job *job,
+	      enum tw__job_todo todo)
 {
-	l->ends.settled++;
-	l->counters.ended[status]++;
+	TW_ASSERT_TINY_LOCKED(&l->object.lock);
+	job->todo = (uint8_t)todo;
+	job->teller = tells == &l->tells ? NULL : &this_thread;
+	tw__line_append(&tells->jobs, tw__in_line_link(&job->place));
 }
 
-/* One is through with everything. */
-void tw__job_finish(struct tw_limiter *l, struct tw__job *job,
-		    struct tw__limiter_deferred *deferred)
+bool tw__job_is_mine(const struct tw__job *job)
 {
-	TW_ASSERT_LOCKED(&l->lock);
-	job->flags |= TW__JOB_FINISHED;
-	if (--l->ends.unfinished == 0) {
-		tw__idle_reached(l);
-		deferred->idle = true;
-	}
-	/* else after the listeners */
-	if (l->ends.unfinished == l->pending && !deferred->idle)
-		tw__bell_ring(&l->ends.quiet);
-	tw__job_look_for_end(l, job);
+	return job->teller == &this_thread;
 }
 
-static void put_gone(struct tw_limiter *l)
+static void tell(struct tw_limiter *l, struct tw__tells *tells, struct tw__job *job,
+		 enum tw__job_todo todo)
 {
-	struct tw__job *job = l->ends.gone;
-	for (struct tw__job *next; job; job = next) {
-		next = job->next;
-		tw__node_put(&l->nodes, &job->node);
-	}
-	l->ends.gone = NULL;
-	l->ends.gone_n = 0;
+	TW_ASSERT(job->todo == TW__TODO_NOTHING);
+	tw__tell(l, tells, job, todo);
 }
 
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 {
-	TW_ASSERT_LOCKED(&l->lock);
-	if (!(job->flags & TW__JOB_FINISHED) || job->holds || job->state == TW_JOB_STATE_GONE)
+	TW_ASSERT_TINY_LOCKED(&l->object.lock);
+	if (!(job->flags & TW__JOB_FINISHED) || job->options->due.is_out)
 		return;
-	l->times.timed -= job->options != NULL;
-	free(job->options);
-	job->options = NULL;
+	if (tw__job_is_own(job))
+		free(job->options);
+	job->options = &tw__plain_options;
 	if (job->flags & TW__JOB_KEEP || job->waiters)
 		return;
-	job->state = TW_JOB_STATE_GONE;
-	job->next = l->ends.gone;
-	l->ends.gone = job;
-	if (++l->ends.gone_n == GONE_AT_ONCE || !l->ends.unfinished)
-		put_gone(l);
+	job->state = TW__JOB_GONE;
+	tw__node_put_later(&l->nodes, &l->gone, &job->node);
+	if (l->gone.count >= GONE_AT_ONCE || !l->unfinished)
+		tw__node_put_batch(&l->nodes, &l->gone);
 }
 
-void tw__job_look_for_release(struct tw_limiter *l, struct tw__job *job,
-			      struct tw__limiter_deferred *deferred)
+void tw__job_finish(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
 {
-	TW_ASSERT_LOCKED(&l->lock);
-	if (job->flags & (TW__JOB_INSIDE | TW__JOB_STOPPING | TW__JOB_RELEASED) ||
-	    !(job->flags & TW__JOB_TOLD) || (job->options && job->options->asking))
+	job->flags |= TW__JOB_FINISHED;
+	if (--l->unfinished == 0)
+		idle_reached(l, tells);
+	tw__job_look_for_end(l, job);
+}
+
+void tw__job_look_for_release(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+{
+	if (!(job->flags & TW__JOB_TOLD) || job->flags & (TW__JOB_INSIDE | TW__JOB_ASKED))
 		return;
-	job->flags |= TW__JOB_RELEASED;
-	if (job->context || (job->options && job->options->release))
-		tw__defer_job(deferred, job);
+	if (job->options->release)
+		tell(l, tells, job, TW__TODO_RELEASE);
 	else
-		tw__job_finish(l, job, deferred);
+		tw__job_finish(l, job, tells);
 }
 
 static void wake_waiters(struct tw__job *job)
@@ -128,133 +141,273 @@ static void wake_waiters(struct tw__job *job)
 	tw__futex_wake(&job->bell, INT32_MAX);
 }
 
-void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred)
+void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
 {
-	TW_ASSERT_LOCKED(&l->lock);
 	job->flags |= TW__JOB_TOLD;
 	wake_waiters(job);
-	tw__job_look_for_release(l, job, deferred);
+	tw__job_look_for_release(l, job, tells);
 }
 
-void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job,
-			  struct tw__limiter_deferred *deferred)
+void tw__job_tell_when_free(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
 {
-	TW_ASSERT_LOCKED(&l->lock);
-	bool is_to_do = job->options && (job->options->asking == TW__ASKING_DUE ||
-					 job->options->asking == TW__ASKING_SENT);
-	if (is_to_do || job->flags & (TW__JOB_STOPPING | TW__JOB_STARTING))
-		return;
-	if (job->done || l->config.event)
-		tw__defer_job(deferred, job);
+	if (job->todo == TW__TODO_STOP || job->flags & TW__JOB_STARTING)
+		return; /* who has called that comes here */
+	if (job->todo == TW__TODO_ASK)
+		job->todo = TW__TODO_DONE;
+	else if (job->done || l->config.event)
+		tell(l, tells, job, TW__TODO_DONE);
 	else
-		tw__job_told(l, job, deferred);
+		tw__job_told(l, job, tells);
 }
 
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error,
-		struct tw__limiter_deferred *deferred)
+		struct tw__tells *tells)
 {
-	TW_ASSERT_LOCKED(&l->lock);
-	job->state = TW_JOB_STATE_SETTLED;
+	TW_ASSERT_TINY_LOCKED(&l->object.lock);
+	TW_ASSERT(job->state != TW__JOB_SETTLED && job->state != TW__JOB_GONE);
+	job->state = TW__JOB_SETTLED;
 	job->status = (uint8_t)status;
 	job->error = error;
-	if (status != TW_JOB_STATUS_SUCCEEDED && status != TW_JOB_STATUS_FAILED && !job->attempts)
-		job->value = NULL;
-	tw__job_forget_time(l, job);
-	count(l, status);
+	tw__job_keep_time(job);
+	l->counters.settled++;
+	l->counters.ended[status]++;
+	l->permits.late += (job->flags & TW__JOB_INSIDE) != 0;
 	if (l->config.flags & TW_LIMITER_COLLECT)
 		tw__result_of(job, &l->results->items[l->results->n++]);
 	if (status == TW_JOB_STATUS_TIMED_OUT)
 		wake_waiters(job);
-	if (job->flags & TW__JOB_INSIDE)
-		l->permits.late++; /* reported by the thread that calls `stop` */
-	else
-		tw__job_note_settled(l, job, deferred);
+	tw__job_tell_when_free(l, job, tells);
 }
 
-void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred)
+/* ------------------------------------------------------------------ retries */
+
+/*
+ * The policy has the first say (struct tw_retry: count, times, jitter), then the job's predicate.
+ *
+ * Full jitter: Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+ */
+bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job)
 {
-	TW_ASSERT_LOCKED(&l->lock);
-	bool tells = job->options && job->options->stop && !(job->flags & TW__JOB_STOPPED);
-	job->flags |= TW__JOB_STOPPED;
-	if (tells) {
-		job->flags |= TW__JOB_STOPPING;
-		tw__defer_job(deferred, job);
-	} else if (job->state == TW_JOB_STATE_SETTLED) {
-		tw__job_note_settled(l, job, deferred);
+	return job->attempts <= job->options->retry.count && !l->ended &&
+	       !(job->flags & TW__JOB_CANCELLED);
+}
+
+/* A retry after this delay is neither beyond the deadline of retries nor the job's timeout. */
+static bool can_wait(const struct tw__job *job, uint64_t now_ns, uint64_t delay_ns)
+{
+	uint64_t at_ns = now_ns + delay_ns;
+	return at_ns <= job->options->retry_deadline_ns && at_ns < job->options->total_until_ns;
+}
+
+/* An attempt that fails, or will have failed when it ends, may be followed by another. */
+static bool may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns)
+{
+	const struct tw__job_options *o = job->options;
+	bool chooses = o->retry.allow || o->retry.jitter == TW_RETRY_JITTER_FULL;
+	return tw__job_has_retries(l, job) && can_wait(job, now_ns, chooses ? 0 : o->delay_ns);
+}
+
+uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
+{
+	struct tw__job_options *o = job->options;
+	uint64_t delay_ns = o->delay_ns;
+	unsigned __int128 next = (unsigned __int128)delay_ns * o->retry.factor_x100 / 100;
+	o->delay_ns = next < o->retry.cap_ns ? (uint64_t)next : o->retry.cap_ns;
+	bool draws = delay_ns && o->retry.jitter == TW_RETRY_JITTER_FULL;
+	return draws ? tw__random_upto(&l->random, delay_ns) : delay_ns;
+}
+
+static void settle_by_result(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+			     struct tw__tells *tells)
+{
+	if (job->error == 0)
+		tw__settle(l, job, TW_JOB_STATUS_SUCCEEDED, 0, tells);
+	else if (job->flags & TW__JOB_CANCELLED)
+		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, job->error, tells);
+	else if (job->flags & TW__JOB_OVERDUE || job->options->total_until_ns <= now_ns)
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, tells);
+	else
+		tw__settle(l, job, TW_JOB_STATUS_FAILED, job->error, tells);
+}
+
+void tw__retry_answered(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns,
+			struct tw__tells *tells)
+{
+	uint64_t now_ns = tw_service_now(l->service);
+	if (!wanted || !tw__job_has_retries(l, job) || !can_wait(job, now_ns, delay_ns)) {
+		settle_by_result(l, job, now_ns, tells);
+		return;
 	}
+	job->state = TW__JOB_DELAYED;
+	job->flags &= TW__JOB_ASYNC | TW__JOB_KEEP | TW__JOB_OVERDUE;
+	job->options->until_ns = now_ns + delay_ns;
+	tw__job_line_add(&l->delayed, job);
+	l->counters.retried++;
+	tw__job_keep_time(job);
+	if (l->config.event) /* the job goes on meanwhile, and may end */
+		tells->retried = (struct tw_limiter_event){.kind = TW_LIMITER_EVENT_RETRIED,
+							   .attempt = job->attempts,
+							   .job = tw__job_handle(job),
+							   .id = job->id,
+							   .delay_ns = delay_ns};
 }
 
 /* ----------------------------------------------------------------- attempts */
 
-/* What follows on the attempt's end has to wait; no longer than the job's total timeout. */
-static void hold_up(struct tw_limiter *l, struct tw__job *job)
-{
-	job->flags |= TW__JOB_ENDED;
-	l->ends.between++;
-	tw__job_keep_time(l, job);
-}
-
-void tw__attempt_go_on(struct tw_limiter *l, struct tw__job *job)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	job->flags &= (uint16_t)~TW__JOB_ENDED;
-	l->ends.between--;
-}
-
-/*
- * The attempt has ended, nothing holds up what follows. `job->error` and `job->value` are its own.
- */
 void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-			struct tw__limiter_deferred *deferred)
+			struct tw__tells *tells)
 {
-	TW_ASSERT_LOCKED(&l->lock);
-	bool overdue = job->flags & TW__JOB_OVERDUE;
-	if (overdue) {
-		job->error = -ETIMEDOUT; /* its result is ignored */
-		job->value = NULL;
-	}
-	if (job->error == 0) {
-		tw__settle(l, job, TW_JOB_STATUS_SUCCEEDED, 0, deferred);
-	} else if (job->flags & TW__JOB_CANCEL) {
-		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, job->error, deferred);
-	} else if (tw__job_may_retry(l, job, now_ns)) {
-		hold_up(l, job);
-		job->options->asking = TW__ASKING_DUE;
-		tw__defer_job(deferred, job);
-	} else if (overdue || tw__job_is_past(job, now_ns)) {
-		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, deferred);
+	if (tw_likely(!job->error) || !may_retry(l, job, now_ns)) {
+		settle_by_result(l, job, now_ns, tells);
+	} else if (!job->options->retry.allow) {
+		tw__retry_answered(l, job, true, tw__job_draw_delay(l, job), tells);
 	} else {
-		tw__settle(l, job, TW_JOB_STATUS_FAILED, job->error, deferred);
+		job->state = TW__JOB_ASKING;
+		job->options->until_ns = UINT64_MAX;
+		tell(l, &l->tells, job, TW__TODO_ASK);
+		tw__job_keep_time(job);
 	}
-}
-
-static void give_permits_back(struct tw_limiter *l, const struct tw__job *job)
-{
-	l->permits.running--;
-	if (tw_likely(!job->options))
-		return;
-	l->permits.running -= job->options->extra;
-	l->permits.extra -= job->options->extra;
 }
 
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
-		     uint64_t now_ns, struct tw__limiter_deferred *deferred)
+		     uint64_t now_ns, struct tw__tells *tells)
 {
-	TW_ASSERT_LOCKED(&l->lock);
+	TW_ASSERT_TINY_LOCKED(&l->object.lock);
 	uint64_t run_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
 	job->flags &= (uint16_t)~TW__JOB_INSIDE;
-	give_permits_back(l, job);
+	l->permits.out -= job->took;
+	l->permits.attempts--;
 	tw__histogram_add(&l->counters.run, run_ns, 1);
-	if (job->state == TW_JOB_STATE_SETTLED) {
+	if (job->state == TW__JOB_SETTLED) {
 		l->permits.late--;
-		tw__job_look_for_release(l, job, deferred);
+		tw__job_look_for_release(l, job, tells);
 		return;
 	}
+	bool overdue = job->flags & TW__JOB_OVERDUE; /* its result is ignored */
 	job->run_ns += run_ns;
-	job->error = error;
-	job->value = value;
-	if (job->flags & TW__JOB_STOPPING)
-		hold_up(l, job);
-	else
-		tw__attempt_decide(l, job, now_ns, deferred);
+	job->error = overdue ? -ETIMEDOUT : error;
+	job->value = overdue ? NULL : value;
+	if (tw_likely(job->todo != TW__TODO_STOP)) {
+		tw__attempt_decide(l, job, now_ns, tells);
+		return;
+	}
+	job->state = TW__JOB_ENDED;
+	job->options->until_ns = UINT64_MAX;
+	tw__job_keep_time(job);
+}
+
+void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+{
+	if (job->options->stop && !(job->flags & TW__JOB_STOPPED))
+		tell(l, tells, job, TW__TODO_STOP);
+	job->flags |= TW__JOB_STOPPED;
+}
+
+/* --------------------------------------------------------------------- times */
+
+/* The next instant at which something is to be done about the job; UINT64_MAX: none. */
+static uint64_t due_ns(const struct tw__job *job)
+{
+	const struct tw__job_options *o = job->options;
+	uint64_t next_ns = o->until_ns < o->total_until_ns ? o->until_ns : o->total_until_ns;
+	if (job->state == TW__JOB_SETTLED)
+		return UINT64_MAX;
+	bool is_retry_in_line = job->state == TW__JOB_QUEUED && job->attempts > 0;
+	return is_retry_in_line && o->retry_deadline_ns < next_ns ? o->retry_deadline_ns + 1
+								  : next_ns;
+}
+
+bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns)
+{
+	return tw__job_is_own(job) && due_ns(job) <= now_ns;
+}
+
+void tw__job_keep_time(struct tw__job *job)
+{
+	if (tw_unlikely(tw__job_is_own(job)))
+		tw__due_set(&job->options->due, due_ns(job));
+}
+
+void tw__stay_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+		      struct tw__tells *tells)
+{
+	const struct tw__job_options *o = job->options;
+	bool timed_out = o->until_ns <= now_ns || o->total_until_ns <= now_ns;
+	tw__job_leave_line(l, job, now_ns);
+	if (timed_out)
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, tells);
+	else /* the deadline of retries has passed */
+		settle_by_result(l, job, now_ns, tells);
+}
+
+static void attempt_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+			    struct tw__tells *tells)
+{
+	struct tw__job_options *o = job->options;
+	bool settles = o->total_until_ns <= now_ns || !may_retry(l, job, now_ns);
+	job->flags |= TW__JOB_OVERDUE;
+	o->until_ns = UINT64_MAX;
+	tw__job_stop(l, job, tells);
+	if (!settles)
+		return;
+	if (now_ns > job->since_ns) /* for the result; the time that follows does not count */
+		job->run_ns += now_ns - job->since_ns;
+	tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, tells);
+}
+
+void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
+		      struct tw__tells *tells)
+{
+	if (!tw__job_is_due(job, now_ns))
+		return;
+	job->flags |= TW__JOB_STOPPED; /* no `stop` is called for what has ended */
+	attempt_is_over(l, job, now_ns, tells);
+}
+
+void tw__attempt_completed(struct tw_limiter *l, struct tw__job *job)
+{
+	job->flags |= TW__JOB_COMPLETED | TW__JOB_STOPPED;
+	if (!tw__job_is_own(job) || job->state == TW__JOB_SETTLED)
+		return;
+	bool failed = job->error || job->flags & TW__JOB_OVERDUE;
+	job->options->until_ns = UINT64_MAX;
+	if (!failed || !tw__job_has_retries(l, job))
+		job->options->total_until_ns = UINT64_MAX;
+	tw__job_keep_time(job);
+}
+
+/* A time of the job has passed. What follows is the executor's to call. */
+static void time_has_come(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+{
+	struct tw__tells *tells = &l->tells;
+	bool is_delayed = job->state == TW__JOB_DELAYED;
+	if (job->state == TW__JOB_COMING) {
+		tw__limiter_ring_for_room(l);
+	} else if (job->state == TW__JOB_QUEUED) {
+		tw__stay_is_over(l, job, now_ns, tells);
+	} else if (job->state == TW__JOB_RUNNING) {
+		attempt_is_over(l, job, now_ns, tells);
+	} else if (job->state == TW__JOB_ENDED) {
+		settle_by_result(l, job, now_ns, tells);
+	} else { /* ASKING: also if it was cancelled, since the user's code may run on */
+		if (is_delayed)
+			tw__job_leave_line(l, job, now_ns);
+		if (is_delayed && job->options->total_until_ns > now_ns)
+			tw__job_enqueue(l, job, now_ns);
+		else
+			tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, tells);
+	}
+}
+
+void tw__job_time(struct tw__due *due)
+{
+	struct tw__job *job = TW__OWNER(struct tw__job_options, due, due)->job;
+	struct tw_limiter *l = due->limiter;
+	uint64_t now_ns = tw_service_now(l->service);
+	if (tw__job_is_due(job, now_ns))
+		time_has_come(l, job, now_ns);
+	due->is_out = false; /* not before: the job stays */
+	if (job->state != TW__JOB_SETTLED)
+		tw__job_keep_time(job);
+	tw__job_look_for_end(l, job);
 }

@@ -1,407 +1,357 @@
 /*
- * What a limiter tells its users: everything that is user code, or may call it, called with the
- * lock free.
- *
- * Most threads do this themselves when they give up the lock. The driver does not: it keeps the
- * times of jobs, and must run no user code. It leaves the callbacks of a job to a piece of work on
- * the executor, one for each job, so that a callback which blocks holds up those of its own job
- * only. The executor has room for it: it holds more runs than there are permits.
- *
- * Model: test/model/retry.pml.
+ * User code: the attempts of jobs, and what a limiter tells its users. All of it is called with the
+ * lock free. Calls settle.c for what follows when it has returned.
  */
-
 #include "executor/limiter/tell.h"
-#include "executor/limiter/idle.h"
-#include "executor/limiter/inbox.h"
-#include "executor/limiter/retry.h"
+#include "executor/limiter/lock.h"
 #include "executor/limiter/settle.h"
 
-/* -------------------------------------------------------------- user's code */
+/* This thread is in the function between these. The lock is held before and after. */
 
-static _Thread_local struct tw__limiter_call *innermost;
-
-/* What this thread will do when the user code that it is in has returned; innermost first. */
-struct to_do {
-	const struct tw__limiter_deferred *deferred;
-	struct to_do *outer;
-};
-
-static _Thread_local struct to_do *to_do;
-
-void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l,
-			    const struct tw__job *job)
+static void go_out(struct tw_limiter *l, struct tw__inside *inside, struct tw__job *job, tw_fn *fn)
 {
-	call->limiter = l;
-	call->job = job;
-	call->outer = innermost;
-	innermost = call;
-	call->shown = NULL;
-	call->former = tw__context_enter(job ? job->context : NULL);
+	tw__limiter_leave(l, 0);
+	tw__inside_begin(inside, &l->object, job, fn, job->arg, job->name, job->context);
 }
 
-void tw__limiter_call_show(struct tw__limiter_call *call, tw_fn *fn, void *arg, uint64_t since_ns)
+static void come_back(struct tw_limiter *l, struct tw__inside *inside)
 {
-	tw__user_end(call->shown);
-	const char *name = call->job ? call->job->name : NULL;
-	call->shown = tw__user_begin(call->limiter->service, fn, arg, name, since_ns);
+	tw__inside_end(inside);
+	tw__limiter_lock(l, NULL);
 }
 
-void tw__limiter_call_event(struct tw__limiter_call *call, const struct tw_limiter_event *event)
+/* -------------------------------------------------------------------- events */
+
+static void tell_event(struct tw_limiter *l, const struct tw__job *job,
+		       const struct tw_limiter_event *event)
 {
-	const struct tw_limiter_config *config = &call->limiter->config;
-	tw__limiter_call_show(call, TW__NAMED_BY(config->event), config->event_arg, 0);
-	config->event(config->event_arg, event);
+	struct tw__inside inside;
+	tw__inside_begin(&inside, &l->object, job, TW__NAMED_BY(l->config.event),
+			 l->config.event_arg, NULL, NULL);
+	l->config.event(l->config.event_arg, event);
+	tw__inside_end(&inside);
 }
 
-void tw__limiter_call_end(struct tw__limiter_call *call)
+/* The job may time out meanwhile; then the executor tells of it afterwards. */
+static void tell_started(struct tw_limiter *l, struct tw__job *job, const struct tw_job_run *see)
 {
-	tw__context_leave(call->former);
-	tw__user_end(call->shown);
-	innermost = call->outer;
-}
-
-void tw__limiter_leave(struct tw_limiter *l, const struct tw__job *job, tw_fn *hook,
-		       struct tw__limiter_call *call)
-{
-	pthread_mutex_unlock(&l->lock);
-	tw__limiter_call_begin(call, l, job);
-	tw__limiter_call_show(call, hook, job->arg, 0);
-}
-
-void tw__limiter_return(struct tw_limiter *l, struct tw__limiter_call *call)
-{
-	tw__limiter_call_end(call);
-	tw__limiter_relock(l);
-}
-
-void tw__limiter_tell_event(struct tw_limiter *l, const struct tw_limiter_event *event)
-{
-	struct tw__limiter_call call;
-	if (!l->config.event)
+	tell_event(l, job,
+		   &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_STARTED,
+					      .attempt = see->attempt,
+					      .job = tw__job_handle(job),
+					      .id = see->id});
+	if (!tw__job_is_own(job))
 		return;
-	pthread_mutex_unlock(&l->lock);
-	tw__limiter_call_begin(&call, l, NULL);
-	tw__limiter_call_event(&call, event);
-	tw__limiter_return(l, &call);
+	tw__limiter_lock(l, NULL);
+	job->flags &= (uint16_t)~TW__JOB_STARTING;
+	if (job->state == TW__JOB_SETTLED)
+		tw__job_tell_when_free(l, job, &l->tells);
+	tw__limiter_leave(l, 0);
 }
 
-bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job)
+/* ----------------------------------------------------------------- callbacks */
+
+static void call_stop(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
 {
-	for (const struct tw__limiter_call *call = innermost; call; call = call->outer)
-		if (call->limiter == l && (!job || call->job == job))
-			return true;
-	return false;
-}
-
-bool tw__job_waits_for_caller(const struct tw__job *job)
-{
-	for (const struct to_do *list = to_do; list; list = list->outer)
-		for (const struct tw__job *next = list->deferred->first_job; next;
-		     next = next->next)
-			if (next == job)
-				return true;
-	return false;
-}
-
-/* -------------------------------------------------------- to be done on the executor */
-
-enum { TELL_JOB = 1, TELL_IDLE = 2 };
-
-static void limiter_tell(struct tw__work *work)
-{
-	struct tw__job_options *o = TW__OWNER(struct tw__job_options, tell, work);
-	struct tw__job *job = o->job;
-	struct tw_limiter *l = o->limiter;
-	struct tw__limiter_deferred deferred;
-	tw__limiter_lock(l, &deferred);
-	uint32_t what = work->spare;
-	if (what & TELL_JOB)
-		tw__defer_job(&deferred, job);
-	deferred.idle = what & TELL_IDLE;
-	job->holds--;
-	l->out.tellers--;
-	o->telling.next->previous = o->telling.previous;
-	o->telling.previous->next = o->telling.next;
-	tw__job_look_for_end(l, job);
-	tw__limiter_unlock(l, &deferred);
-}
-
-/* Work that the caller submits, with the lock free. The job has options, and no such work out. */
-static struct tw__work *tell_out(struct tw_limiter *l, struct tw__job *job, uint32_t what)
-{
-	struct tw__work *work = &job->options->tell;
-	tw__work_init(work, l->service, l->base.executor, limiter_tell);
-	work->spare = (uint16_t)what;
-	job->holds++; /* the work is part of the options */
-	l->out.tellers++;
-	job->options->telling = (struct tw__links){&l->out.telling, l->out.telling.previous};
-	l->out.telling.previous->next = &job->options->telling;
-	l->out.telling.previous = &job->options->telling;
-	return work;
-}
-
-void tw__tells_leave(struct tw_limiter *l)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	tw__base_leave_work(&l->base, &l->idles.work);
-	for (struct tw__links *link = l->out.telling.next; link != &l->out.telling;
-	     link = link->next)
-		tw__base_leave_work(&l->base,
-				    &TW__OWNER(struct tw__job_options, telling, link)->tell);
-}
-
-/* --------------------------------------------------- to be done without lock */
-
-static void send_runners(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
-{
-	struct tw__runner *runner = deferred->runners;
-	deferred->runners = NULL;
-	pthread_mutex_unlock(&l->lock);
-	for (struct tw__runner *next; runner; runner = next) {
-		next = runner->next;
-		tw__work_submit(&runner->work);
-	}
-	tw__limiter_relock(l);
-}
-
-static void do_stop(struct tw_limiter *l, struct tw__job *job,
-		    struct tw__limiter_deferred *deferred)
-{
-	struct tw__limiter_call call;
+	struct tw__inside inside;
+	tw_job_stop_fn *stop = job->options->stop;
+	tw_job attempt = tw__attempt_handle(job);
 	enum tw_job_status why =
 	    job->flags & TW__JOB_OVERDUE ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED;
-	tw__limiter_leave(l, job, TW__NAMED_BY(job->options->stop), &call);
-	job->options->stop(job->arg, tw__attempt_handle(job), why);
-	tw__limiter_return(l, &call);
-	job->flags &= (uint16_t)~TW__JOB_STOPPING;
-	if (job->state == TW_JOB_STATE_SETTLED) {
-		tw__job_note_settled(l, job, deferred);
-	} else if (job->flags & TW__JOB_ENDED) {
-		tw__attempt_go_on(l, job);
-		tw__attempt_decide(l, job, tw_service_now(l->service), deferred);
-	}
-}
-
-static void do_settled(struct tw_limiter *l, struct tw__job *job,
-		       struct tw__limiter_deferred *deferred)
-{
-	struct tw__limiter_call call;
-	struct tw_job_result result;
-	tw__result_of(job, &result);
-	pthread_mutex_unlock(&l->lock);
-	tw__limiter_call_begin(&call, l, job);
-	if (l->config.event)
-		tw__limiter_call_event(&call,
-				       &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_SETTLED,
-								  .job = tw__job_handle(job),
-								  .id = job->id,
-								  .result = &result});
-	if (job->done) {
-		tw__limiter_call_show(&call, TW__NAMED_BY(job->done), job->arg, 0);
-		job->done(job->arg, &result);
-	}
-	tw__limiter_return(l, &call);
-	tw__job_told(l, job, deferred);
+	go_out(l, &inside, job, TW__NAMED_BY(stop));
+	stop(job->arg, attempt, why);
+	come_back(l, &inside);
+	job->todo = TW__TODO_NOTHING;
+	if (job->state == TW__JOB_SETTLED)
+		tw__job_tell_when_free(l, job, tells);
+	else if (job->state == TW__JOB_ENDED)
+		tw__attempt_decide(l, job, tw_service_now(l->service), tells);
 }
 
 /* Whether the job's predicate wants the retry. It may choose another delay. */
-static bool limiter_ask(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns)
+static bool wants_retry(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns)
 {
-	struct tw__limiter_call call;
+	struct tw__inside inside;
+	tw_retry_fn *allow = job->options->retry.allow;
 	int64_t chosen_ns = (int64_t)*delay_ns;
 	int error = job->error; /* a timeout may change it */
 	uint32_t attempt = job->attempts;
-	tw__limiter_leave(l, job, TW__NAMED_BY(job->options->retry.allow), &call);
-	bool wants =
-	    job->options->retry.allow(job->arg, tw__job_handle(job), error, attempt, &chosen_ns);
-	bool is_valid = !wants || tw__delay_is_valid(chosen_ns);
+	go_out(l, &inside, job, TW__NAMED_BY(allow));
+	bool wants = allow(job->arg, tw__job_handle(job), error, attempt, &chosen_ns);
+	bool is_valid = !wants || (chosen_ns >= 0 && (uint64_t)chosen_ns <= TW_MAX_DELAY_NS);
 	if (!is_valid)
 		(void)tw__bad(-EINVAL, "retry.allow", "delay_ns");
-	tw__limiter_return(l, &call);
+	come_back(l, &inside);
 	*delay_ns = (uint64_t)chosen_ns;
-	if (!is_valid && job->state != TW_JOB_STATE_SETTLED) {
+	if (!is_valid && job->state == TW__JOB_ASKING) {
 		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
 		job->error = -EINVAL; /* told above */
 	}
 	return wants && is_valid;
 }
 
-/* The retry that follows, or the end: not wanted, too late, cancelled, closed. */
-static void retry_or_end(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns,
-			 struct tw__limiter_deferred *deferred)
-{
-	uint64_t now_ns = tw_service_now(l->service);
-	tw__attempt_go_on(l, job);
-	if (wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns)) {
-		tw__job_back_off(l, job, now_ns + delay_ns);
-		/* the job goes on meanwhile, and may end */
-		tw__limiter_tell_event(l,
-				       &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_RETRIED,
-								  .attempt = job->attempts,
-								  .job = tw__job_handle(job),
-								  .id = job->id,
-								  .delay_ns = delay_ns});
-		return;
-	}
-	job->options->retry.count = 0;
-	tw__attempt_decide(l, job, now_ns, deferred);
-}
-
-/* Nothing holds up a retry any more. Its predicate is for the executor to call. */
-static void do_retry(struct tw_limiter *l, struct tw__job *job,
-		     struct tw__limiter_deferred *deferred)
-{
-	struct tw__job_options *o = job->options;
-	if (!o->retry.allow || !tw__job_has_retries(l, job)) {
-		o->asking = TW__ASKING_NOT;
-		retry_or_end(l, job, true, tw__job_draw_delay(l, job), deferred);
-		return;
-	}
-	o->asking = TW__ASKING_SENT;
-	struct tw__work *work = tell_out(l, job, TELL_JOB);
-	pthread_mutex_unlock(&l->lock);
-	tw__work_submit(work);
-	tw__limiter_relock(l);
-}
-
-/* On the executor. A timeout may settle the job meanwhile: then the answer is ignored. */
-static void do_ask(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_deferred *deferred)
+/* A timeout may settle the job meanwhile: then the answer is ignored. */
+static void call_allow(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
 {
 	uint64_t delay_ns = tw__job_draw_delay(l, job);
-	job->options->asking = TW__ASKING_RUNS;
-	bool wanted = tw__job_has_retries(l, job) && limiter_ask(l, job, &delay_ns);
-	job->options->asking = TW__ASKING_NOT;
-	if (job->state == TW_JOB_STATE_SETTLED)
-		tw__job_look_for_release(l, job, deferred);
+	job->todo = TW__TODO_NOTHING;
+	job->flags |= TW__JOB_ASKED;
+	bool wants = tw__job_has_retries(l, job) && wants_retry(l, job, &delay_ns);
+	job->flags &= (uint16_t)~TW__JOB_ASKED;
+	if (job->state == TW__JOB_ASKING)
+		tw__retry_answered(l, job, wants, delay_ns, tells);
 	else
-		retry_or_end(l, job, wanted, delay_ns, deferred);
+		tw__job_look_for_release(l, job, tells);
 }
 
-/* The job has ended, and this thread has it to do, perhaps after a timeout has settled it. */
-static void do_ended(struct tw_limiter *l, struct tw__job *job,
-		     struct tw__limiter_deferred *deferred)
+static void call_done(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
 {
-	bool asks = job->options->asking == TW__ASKING_SENT;
-	if (job->state == TW_JOB_STATE_SETTLED) {
-		job->options->asking = TW__ASKING_NOT;
-		tw__job_note_settled(l, job, deferred);
+	struct tw__inside inside;
+	struct tw_job_result result;
+	tw__result_of(job, &result);
+	go_out(l, &inside, job,
+	       job->done ? TW__NAMED_BY(job->done) : TW__NAMED_BY(l->config.event));
+	if (l->config.event)
+		tell_event(l, job,
+			   &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_SETTLED,
+						      .job = tw__job_handle(job),
+						      .id = job->id,
+						      .result = &result});
+	if (job->done)
+		job->done(job->arg, &result);
+	come_back(l, &inside);
+	job->todo = TW__TODO_NOTHING;
+	tw__job_told(l, job, tells);
+}
+
+static void call_release(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+{
+	struct tw__inside inside;
+	tw_job_release_fn *release = job->options->release;
+	go_out(l, &inside, job, TW__NAMED_BY(release));
+	release(job->arg);
+	come_back(l, &inside);
+	job->todo = TW__TODO_NOTHING;
+	tw__job_finish(l, job, tells);
+}
+
+/* ---------------------------------------------------------------------- idle */
+
+/*
+ * One thread tells at a time, in the order in which listeners came. What comes meanwhile, also from
+ * a listener, is handled by that thread when the listener has returned: so listeners that listen
+ * again pile up no stack. After CALLS_IN_A_ROW calls the executor goes on.
+ */
+enum { CALLS_IN_A_ROW = 64 };
+
+static void call_listener(struct tw_limiter *l, struct tw__listener *listener)
+{
+	struct tw__inside inside;
+	struct tw__results *results = listener->results;
+	tw__limiter_leave(l, 0);
+	tw__inside_begin(&inside, &l->object, NULL, TW__NAMED_BY(listener->fn), listener->arg, NULL,
+			 listener->context);
+	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
+	free(listener);
+	come_back(l, &inside);
+	tw__results_put(results);
+}
+
+static void tell_idle(struct tw_limiter *l)
+{
+	struct tw__idles *i = &l->idles;
+	if (i->telling)
+		return; /* the thread that tells goes on with these */
+	i->telling = true;
+	for (unsigned calls = 0; calls < CALLS_IN_A_ROW; calls++) {
+		if (i->event_due) {
+			i->event_due = false;
+			tw__limiter_leave(l, 0);
+			tell_event(l, NULL,
+				   &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_IDLE});
+			tw__limiter_lock(l, NULL);
+		} else if (i->due.first) {
+			call_listener(l, tw__listener_of(tw__line_pop(&i->due)));
+		} else {
+			i->told = i->reached;
+			break;
+		}
+	}
+	i->telling = false;
+	l->tells.idle |= i->event_due || i->due.first;
+	tw__object_ring(&l->object);
+}
+
+/* ---------------------------------------------------------------------- tell */
+
+static struct tw__job *take_first(struct tw__tells *tells)
+{
+	struct tw__job *job = TW__OWNER(struct tw__job, place, tw__line_pop(&tells->jobs));
+	job->teller = NULL;
+	return job;
+}
+
+/* The next step of the list. It may append more. */
+static void tell_next(struct tw_limiter *l, struct tw__tells *tells)
+{
+	struct tw__job *job;
+	if (tells->retried.kind) {
+		struct tw_limiter_event event = tells->retried;
+		tells->retried.kind = 0;
+		tw__limiter_leave(l, 0);
+		tell_event(l, NULL, &event);
+		tw__limiter_lock(l, NULL);
+	} else if (!tells->jobs.first) {
+		tells->idle = false;
+		tell_idle(l);
+	} else if ((job = take_first(tells))->todo == TW__TODO_STOP) {
+		call_stop(l, job, tells);
+	} else if (job->todo == TW__TODO_ASK) {
+		call_allow(l, job, tells);
+	} else if (job->todo == TW__TODO_DONE) {
+		call_done(l, job, tells);
 	} else {
-		(asks ? do_ask : do_retry)(l, job, deferred);
+		call_release(l, job, tells);
 	}
-}
-
-static void do_release(struct tw_limiter *l, struct tw__job *job,
-		       struct tw__limiter_deferred *deferred)
-{
-	struct tw__limiter_call call;
-	tw_job_release_fn *release = job->options ? job->options->release : NULL;
-	pthread_mutex_unlock(&l->lock);
-	tw__limiter_call_begin(&call, l, job);
-	if (release) {
-		tw__limiter_call_show(&call, TW__NAMED_BY(release), job->arg, 0);
-		release(job->arg);
-	}
-	tw__limiter_call_end(&call);
-	job->context = NULL;
-	tw__limiter_relock(l);
-	tw__job_finish(l, job, deferred);
-}
-
-/* The next step of the first job in the list. It may be put there again. */
-static void do_job(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
-{
-	struct tw__job *job = deferred->first_job;
-	int asking = job->options ? job->options->asking : TW__ASKING_NOT;
-	deferred->first_job = job->next;
-	if (job->flags & TW__JOB_STOPPING)
-		do_stop(l, job, deferred);
-	else if (asking == TW__ASKING_DUE || asking == TW__ASKING_SENT)
-		do_ended(l, job, deferred);
-	else if (!(job->flags & TW__JOB_TOLD))
-		do_settled(l, job, deferred);
-	else
-		do_release(l, job, deferred);
-}
-
-/* One step. */
-static void do_next(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
-{
-	if (deferred->runners) {
-		send_runners(l, deferred);
-	} else if (deferred->first_job) {
-		do_job(l, deferred);
-	} else {
-		deferred->idle = false;
-		tw__idle_tell(l);
-	}
-}
-
-void tw__limiter_lock(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
-{
-	*deferred = (struct tw__limiter_deferred){0};
-	tw__limiter_relock(l); /* planted: limiter_unlocked */
 }
 
 /*
- * What is in the inbox has priority 0, and came later than all that is queued: it need not be
- * taken over while there is such a job.
+ * The loop ends: a job comes into the list four times at most, and tell_idle is bounded. What
+ * starts meanwhile is the executor's.
  */
-void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
+void tw__limiter_unlock(struct tw_limiter *l, struct tw__tells *tells, uint32_t n)
 {
-	*deferred = (struct tw__limiter_deferred){0};
-	pthread_mutex_lock(&l->lock);
-	if (l->queue.count == l->queue.lows)
-		tw__inbox_look(l);
+	if (tw_unlikely(tw__tells_any(tells))) {
+		tw__object_use(&l->object); /* what is called may be all that was left */
+		n++;
+	}
+	while (tw_unlikely(tw__tells_any(tells)))
+		tell_next(l, tells);
+	tw__limiter_leave(l, n);
 }
+
+/* On the executor: one step, and what follows. Others take the next one meanwhile. */
+void tw__limiter_tell(struct tw__work *work)
+{
+	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object.work, work);
+	struct tw__tells tells;
+	tw__limiter_lock(l, &tells);
+	l->tell_out = false;
+	if (l->tells.jobs.first) {
+		struct tw__job *job = take_first(&l->tells);
+		tw__tell(l, &tells, job, (enum tw__job_todo)job->todo);
+	} else {
+		tells.idle = l->tells.idle;
+		l->tells.idle = false;
+	}
+	tw__limiter_unlock(l, &tells, 1);
+}
+
+/* ------------------------------------------------------------------- runner */
 
 /*
- * The loop ends. A step of a job defers the same job again, four times at most. tw__idle_tell is
- * bounded, and defers nothing. This thread starts runners only if it has found free permits. A
- * thread that gives permits back shuts the inbox and dispatches under one hold of the lock.
+ * A runner's slice: then it goes to the end of the executor's queue. The number of jobs is for
+ * short ones, and for clocks that stand still while jobs run.
  */
-void tw__limiter_unlock(struct tw_limiter *l, struct tw__limiter_deferred *deferred)
+enum { JOBS_IN_A_ROW = 64, EXPIRED_IN_A_ROW = 16 };
+#define SLICE_NS UINT64_C(5000000)
+
+/* The first in line begins an attempt. NULL: there is none, or it may not start, or has expired. */
+static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__tells *tells)
 {
-	tw__inbox_attend(l, deferred);
-	while (tw_unlikely(deferred->runners || tw__deferred_calls(deferred))) {
-		/*
-		 * what is sent here may be all that was left, and over before this thread is back
-		 */
-		l->out.calls++;
-		struct to_do list = {deferred, to_do};
-		to_do = &list;
-		do_next(l, deferred);
-		to_do = list.outer;
-		l->out.calls--;
-		tw__inbox_attend(l, deferred);
+	struct tw__job *job;
+	unsigned expired = 0;
+	while (expired < EXPIRED_IN_A_ROW && (job = l->line.first) && tw__job_is_due(job, now_ns)) {
+		tw__stay_is_over(l, job, now_ns, tells); /* the tick thread may look later */
+		expired++;
 	}
-	if (tw_unlikely(l->out.destroying))
-		tw__bell_ring(&l->ends.quiet);
-	pthread_mutex_unlock(&l->lock);
-}
-
-/* ---------------------------------------------------------------- from the driver */
-
-struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job,
-				struct tw__limiter_deferred *deferred)
-{
-	if (!tw__deferred_calls(deferred) || l->base.executor == &tw__inline_executor)
+	if (!l->line.first)
+		tw__inbox_look(l); /* one that came needs no other runner then */
+	if (expired || !tw__limiter_may_start(l))
 		return NULL;
-	uint32_t what = (deferred->first_job ? TELL_JOB : 0u) | (deferred->idle ? TELL_IDLE : 0u);
-	*deferred = (struct tw__limiter_deferred){.runners = deferred->runners};
-	return tell_out(l, job, what);
+	job = l->line.first;
+	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
+	tw__job_leave_line(l, job, now_ns);
+	tw__histogram_add(&l->counters.queue, stay_ns, 1);
+	job->took = (uint32_t)tw__job_needs(l, job);
+	l->permits.out += job->took;
+	l->permits.attempts++;
+	l->rate.out += l->rate.starts_ns != NULL;
+	job->state = TW__JOB_RUNNING;
+	job->flags &= TW__JOB_ASYNC | TW__JOB_KEEP;
+	job->flags |= TW__JOB_INSIDE | TW__JOB_IN_FN;
+	job->attempts++;
+	job->since_ns = now_ns;
+	job->value = NULL;
+	if (tw__job_is_own(job)) {
+		struct tw__job_options *o = job->options;
+		o->until_ns = tw__instant_after(now_ns, o->attempt_timeout_ns);
+		job->flags |= l->config.event ? TW__JOB_STARTING : 0;
+		tw__job_keep_time(job);
+	}
+	return job;
 }
 
-void tw__attempt_started(struct tw_limiter *l, struct tw__job *job)
+static bool is_error(int error)
 {
-	struct tw__limiter_deferred deferred = {0};
-	struct tw__work *later = NULL;
-	pthread_mutex_lock(&l->lock);
-	job->flags &= (uint16_t)~TW__JOB_STARTING;
-	if (job->state == TW_JOB_STATE_SETTLED) {
-		tw__job_note_settled(l, job, &deferred);
-		later = tw__tell_later(l, job, &deferred);
+	return error < 0 && error >= -4095;
+}
+
+/* The function has returned. */
+static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *value, uint64_t now_ns,
+		     struct tw__tells *tells)
+{
+	bool completed = job->flags & TW__JOB_COMPLETED;
+	job->flags &= (uint16_t)~TW__JOB_IN_FN;
+	if (completed) { /* what it returns may be a second end of the attempt */
+		l->counters.refused_completions += r != TW_JOB_PENDING;
+		tw__attempt_end(l, job, job->error, job->value, now_ns, tells);
+		return;
 	}
-	tw__limiter_unlock(l, &deferred);
-	if (later)
-		tw__work_submit(later);
+	if (job->flags & TW__JOB_ASYNC && r == TW_JOB_PENDING)
+		return;
+	if (r != 0 && !is_error(r))
+		r = -EINVAL; /* the job's result; told to `done` */
+	tw__attempt_look(l, job, now_ns, tells);
+	tw__attempt_end(l, job, r, value, now_ns, tells);
+}
+
+/* One attempt. The lock is given up meanwhile. */
+static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
+		    struct tw__tells *tells)
+{
+	struct tw_job_run see = {
+	    .limiter = l, .job = tw__attempt_handle(job), .id = job->id, .attempt = job->attempts};
+	struct tw__inside inside;
+	tw__limiter_leave(l, 0);
+	if (tw_unlikely(l->config.event != NULL))
+		tell_started(l, job, &see);
+	if (tw_unlikely(l->config.rate_starts))
+		tw__rate_begin(l);
+	tw__inside_begin(&inside, &l->object, job, TW__NAMED_BY(job->fn), job->arg, job->name,
+			 job->context);
+	int r = job->fn(job->arg, &see);
+	tw__inside_end(&inside);
+	*now_ns = tw_service_now(l->service);
+	tw__object_lock(&l->object);
+	if (!l->line.first || l->line.first->priority < 0)
+		tw__inbox_look(
+		    l); /* else what is there is not next: it came later, with priority 0 */
+	returned(l, job, r, see.value, *now_ns, tells);
+}
+
+void tw__limiter_run(struct tw__work *work)
+{
+	struct tw_limiter *l = TW__OWNER(struct tw_limiter, run, work);
+	struct tw__tells tells;
+	struct tw__job *job;
+	uint64_t now_ns = tw_service_now(l->service), end_ns = now_ns + SLICE_NS;
+	tw__limiter_lock(l, &tells);
+	l->run_out = false;
+	for (int left = JOBS_IN_A_ROW; left && now_ns < end_ns && !tw__tells_any(&tells); left--) {
+		if (!(job = pick(l, now_ns, &tells)))
+			break;
+		run_one(l, job, &now_ns, &tells);
+	}
+	tw__limiter_unlock(l, &tells, 0);
 }

@@ -355,7 +355,6 @@ TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
  *   0         changed
  *   TW_GONE   the job has settled, or never was
  *   -EINVAL   limiter is NULL; priority is not -32768 .. 32767
- *   -ENOMEM   no memory; nothing changed
  *   -EPERM    in a forked child
  */
 TW_API int tw_job_set_priority(tw_limiter *limiter, tw_job job, int32_t priority);

@@ -147,17 +147,16 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service,
 /*
  * Frees the limiter and its kept results. NULL is allowed.
  *
- * Hand-overs to the executor may still be out when all jobs have settled. Destroy sleeps until they
- * return: at most 1 s on a pool or tick thread, 20 ms on another executor. It also waits for
- * threads that are about to return from tw_job_wait, tw_limiter_close or a submit. After -EBUSY,
- * destroy may be called again until it answers 0. Of a closed limiter, what the executor refuses
- * returns by the driver.
+ * Hand-overs to the executor, and calls that are about to return, may still be out when all jobs
+ * have settled. The last of them frees the limiter, and the service's close waits for that. On a
+ * pool, destroy waits for them, so the pool may be closed next; not if it is called on one of the
+ * pool's workers or in a callback.
  *
  * Threads: any, with no other call at the same time.
  * Returns:
- *   0         freed
- *   -EBUSY    jobs have not settled, callbacks run, threads wait, or hand-overs are out; nothing
- *             changed: close it first, and call again
+ *   0         ended
+ *   -EBUSY    jobs have not settled, callbacks run, or threads wait; nothing changed: close it
+ *             first, and call again
  *   -EDEADLK  called from one of its jobs or callbacks
  */
 TW_API int tw_limiter_destroy(tw_limiter *limiter);
@@ -263,7 +262,6 @@ TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
  * Returns:
  *   0         changed
  *   -EINVAL   limiter is NULL; 0; above 2^30; more than the executor can hold (tw_limiter_create)
- *   -ENOMEM   no memory
  *   -EPERM    in a forked child
  */
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);

@@ -1,87 +1,81 @@
 /*
- * The limiter's inbox: INBOX1 and INBOX2 in executor/limiter/inbox.c, beside the lock, and the
- * runners for whom it is left.
+ * How plain jobs come to a limiter without its lock, and who looks for them: ACTIVE, `run_out` and
+ * tw__limiter_leave in executor/limiter/lock.c, on the word of executor/base/object.h.
  *
- * Modelled: two threads that submit plain jobs, one two of them, the other one; without the lock if
- * the inbox is open (and by chance with it, as one does who has read an old word); runners that are
- * sent, pick, run, come back lazily, and go home; and an owner, who with PAUSE pauses and resumes,
- * with STOP stops and starts again, with RESIZE makes of one permit two, and one again. With the
- * lock, all between two looks at the inbox's word is one step.
+ * Modelled: two threads that submit plain jobs, one two of them, the other one; without the lock
+ * (and by chance with it, as jobs with options come); the work `run`, which picks, runs, comes back
+ * lazily, and goes home; and an owner, who with PAUSE pauses and resumes, with DROP closes the
+ * limiter and drops what waits, with RESIZE makes of one permit two, and one again. With the lock,
+ * all between two looks at the word is one step.
  *
- * Left out: priorities, options, callbacks (each gives the lock up and takes it again, as the
- * sending of runners does here); what limiters have no inbox for. Program order stands for the
- * release and acquire of INBOX1 and INBOX2. A leave is one step: its compare-and-swap fails if
- * anything came or went, and takes no harm if it came back. A pick's second look at an empty queue
- * saves a runner: all holds without it.
+ * Left out: priorities, options, callbacks; limiters that decide something at a submit; the half
+ * reversed stack of the object (object.pml). Program order stands for the release and acquire of
+ * OBJECT1 and OBJECT2. A post is one step: its compare-and-swap fails if anything came or went.
  *
  * Holds:
- *   INBOX1  each job that was accepted runs or is dropped, once, and none sleeps there: else this
- *           would stand still. Places in the queue are in the
- *       order of submits, by whomever. Who has the lock knows all whose submit had returned: a stop
- *       drops them, idle is not told before them
- *   INBOX2  with the lock free: open only if all permits are out, started and not paused; and no
- *           job in the queue for which there is a permit
- *   no permit, nor runner, is lost; as many jobs run as there are permits, at most
+ *   LIMITER1  each job that was accepted runs or is dropped, once, and none is forgotten: else this
+ *       would stand still. Places in line are in the order of submits, by whomever. Who has the
+ *       lock knows all whose submit had returned: a drop drops them, idle is not told before them
+ *   LIMITER2  `run` is not submitted while it is out. With the lock free: not ACTIVE, or somebody
+ *       will look; and no job in line for which there is a permit, unless `run` is out
+ *   as many jobs run as there are permits, at most
  *
- *   run: PAUSE    INBOX1 INBOX2
- *   run: STOP     INBOX1 INBOX2
- *   run: RESIZE   INBOX1 INBOX2
- * (With FOUR, two jobs each, all three hold as well: 3.6, 7.2 and 10.2 million states; too long for
- * every day.)
- *   mutant: PAUSE SHUT_BLINDLY       shut without a look whether a job came: a store instead of a
- *                                    compare-and-swap
- *   mutant: PAUSE LEAVE_BLINDLY      a submitter looks whether it is open, and leaves its job in a
- *                                    second step
- *   mutant: PAUSE STAYS_OPEN         who gives a permit back leaves the inbox open
- *   mutant: PAUSE TAKEN_ONLY         who shuts sends nobody for what it took
- *   mutant: PAUSE NO_LOOK            who takes the lock does not look: a submitter with the lock
- *                                    overtakes what it left without it
- *   mutant: STOP NO_LOOK             the same: a stop leaves behind what it should drop
- *   mutant: PAUSE NO_LAZY_LOOK       a runner that comes back to an empty queue does not look: it
- *                                    tells of an idle that is none
- *   mutant: PAUSE LAST_FIRST         the stack is not turned round
- *   mutant: RESIZE NO_RESERVE        a limit that grows has no runner for those who came meanwhile
+ *   run: PAUSE    LIMITER1 LIMITER2
+ *   run: DROP     LIMITER1 LIMITER2
+ *   run: RESIZE   LIMITER1 LIMITER2
+ *   mutant: PAUSE REST_BLINDLY     ACTIVE is cleared without a look whether a job came
+ *   mutant: PAUSE RAISE_BLINDLY    who raises ACTIVE does not look whether a submit was faster
+ *   mutant: PAUSE NO_NOTE          who takes the lock does not note that a submit has raised ACTIVE
+ *   mutant: PAUSE STAYS_ACTIVE     who gives a permit back leaves it raised
+ *   mutant: PAUSE TAKEN_ONLY       who takes over what came at a rest sends nobody for it
+ *   mutant: PAUSE NO_LOOK          who takes the lock does not look: a submitter with the lock
+ *                                  overtakes what it left without it
+ *   mutant: DROP NO_LOOK           the same: a drop leaves behind what it should drop
+ *   mutant: PAUSE NO_LAZY_LOOK     a runner that comes back to an empty line does not look: it
+ *                                  tells of an idle that is none
+ *   mutant: PAUSE LAST_FIRST       the stack is not turned round
  */
 #define NONE 9
-#ifdef FOUR
-#define JOBS 4
-#else
 #define JOBS 3
-#endif
 #define BIT(j) (1 << (j))
 
-/* The word of the inbox; oldest first. */
-bool inbox_open;
+/* The word of the object; the oldest first. */
+bool word_active, word_closed;
 byte inbox[JOBS], inbox_n;
 
-bool locked, open, started = true, paused;
-byte limit = 1, running, searching, runners, free_runners;
-byte queue[4], queue_n, unfinished;
+bool locked, noted, run_out, paused, closed;
+byte limit = 1, running, queue[4], queue_n, unfinished;
 
-byte sent; /* runners that the executor has */
+byte sent; /* `run`, with the executor */
 
 /* Sets of jobs. */
 byte returned, accepted, begun, finished;
-byte before[JOBS];    /* whose submit had returned when this one's began */
-byte known;           /* whose submit had returned when the lock was taken */
+byte before[JOBS]; /* whose submit had returned when this one's began */
+byte known;        /* whose submit had returned when the lock was taken */
 byte at_work = 3;
 
-#define ALL_OUT (started && !paused && running + searching >= limit)
-#define MAY_START (started && !paused && running + searching < limit && queue_n > searching)
+#define MAY_START (!paused && running < limit && queue_n > 0)
+#define LOOKS (run_out || (!closed && (paused || running >= limit)))
 
 inline accept(j)
 {
-	assert(!(accepted & BIT(j)) && !(before[j] & ~accepted)); /* INBOX1: once; in order */
+	assert(!(accepted & BIT(j)) && !(before[j] & ~(accepted | finished))); /* LIMITER1 */
 	accepted = accepted | BIT(j);
 	queue[queue_n] = j;
 	queue_n++;
 	unfinished++
 }
 
-/* INBOX1: exchange */
-inline take()
+/* inbox_look */
+inline look()
 {
 	d_step {
+#ifndef NO_NOTE
+		if
+		:: !noted && word_active -> noted = true; run_out = true
+		:: else
+		fi;
+#endif
 		do
 #ifdef LAST_FIRST
 		:: inbox_n > 0 -> inbox_n--; accept(inbox[inbox_n]); inbox[inbox_n] = 0
@@ -93,14 +87,6 @@ inline take()
 		inbox_n = 0;
 		i = 0
 	}
-}
-
-inline look()
-{
-	if
-	:: open && inbox_n > 0 -> take()
-	:: !open || inbox_n == 0
-	fi
 }
 
 inline lock()
@@ -116,113 +102,122 @@ inline relock()
 #endif
 }
 
-/* tw__limiter_lock_lazily */
-inline lock_lazily()
-{
-	lock();
-#ifndef NO_LAZY_LOOK
-	if
-	:: queue_n == 0 -> look()
-	:: else
-	fi
-#endif
-}
-
 inline give_up_lock()
 {
-	assert(open == inbox_open && (!open || ALL_OUT) && !MAY_START); /* INBOX2 */
+	/* LIMITER2 */
+	assert((!noted || LOOKS) && (!MAY_START || run_out));
 	locked = false;
 	known = 0
 }
 
-/* tw__runner_reserve */
-inline reserve(wanted)
+inline submit_run()
 {
-	d_step {
-		do
-		:: runners < limit && runners < wanted -> runners++; free_runners++
-		:: else -> break
-		od
-	}
+	assert(sent == 0); /* LIMITER2 */
+	sent++
 }
 
-/* tw__dispatch: into the thread's deferred actions */
-inline dispatch()
+/* tw__limiter_leave */
+inline leave()
 {
-	d_step {
-		do
-		:: MAY_START && free_runners > 0 -> free_runners--; searching++; to_send++
-		:: else -> break
-		od
-	}
-}
-
-/* tw__inbox_attend */
-inline attend()
-{
-	if
-#ifndef STAYS_OPEN
-	:: open && !ALL_OUT ->
-		do
-#ifdef SHUT_BLINDLY
-		:: inbox_n > 0 -> take()
-		:: inbox_n == 0 -> atomic { true -> inbox_open = false; open = false }; break
+	do
+	:: true ->
+		d_step {
+			if
+			:: !run_out && MAY_START -> run_out = true; wants = true
+			:: else
+			fi
+		};
+		if
+		:: LOOKS ->
+			if
+			:: !noted ->
+				atomic {
+#ifndef RAISE_BLINDLY
+					if
+					:: word_active -> run_out = true; wants = false
+					:: else
+					fi;
+#endif
+					word_active = true
+				};
+				noted = true
+			:: else
+			fi;
+			break
+		:: !LOOKS && !noted -> break
+#ifdef STAYS_ACTIVE
+		:: !LOOKS && noted -> break
 #else
-		/* INBOX2: CAS */
-		:: atomic { inbox_n == 0 -> inbox_open = false; open = false }; break
-		:: inbox_n > 0 -> take()
+		:: !LOOKS && noted ->
+#ifdef REST_BLINDLY
+			word_active = false; noted = false;
+			break
+#else
+			if
+			:: atomic { inbox_n == 0 -> word_active = false; noted = false }; break
+			:: inbox_n > 0 -> look()
+#ifdef TAKEN_ONLY
+				;
+				break
 #endif
-		od;
-#ifndef TAKEN_ONLY
-#ifndef NO_RESERVE
-		reserve(unfinished);
-#endif
-		dispatch()
+			fi
 #endif
 #endif
-	:: else
-	fi;
+		fi
+	od;
+#if defined(STAYS_ACTIVE) || defined(TAKEN_ONLY)
+	locked = false; known = 0;
+#else
+	give_up_lock();
+#endif
 	if
-	:: atomic { !open && ALL_OUT -> open = true; inbox_open = true } /* INBOX2: store */
+	:: wants -> wants = false; submit_run()
 	:: else
 	fi
 }
 
-/* tw__limiter_unlock */
-inline unlock()
+inline refuse(j)
 {
-	attend();
-	do
-	:: atomic { to_send > 0 -> give_up_lock() };
-		atomic { sent = sent + to_send; to_send = 0 };
-		relock();
-		attend()
-	:: atomic { to_send == 0 -> give_up_lock() }; break
-	od
+	finished = finished | BIT(j);
+	returned = returned | BIT(j)
 }
 
 inline submit(j)
 {
 	before[j] = returned;
 	if
-#ifdef LEAVE_BLINDLY
-	:: inbox_open -> atomic { inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) }
-#else
-	/* INBOX1, INBOX2: CAS */
-	:: atomic { inbox_open -> inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) }
-#endif
+	:: true -> /* tw__object_post */
+		atomic {
+			if
+			:: word_closed -> refuse(j)
+			:: else ->
+				inbox[inbox_n] = j;
+				inbox_n++;
+				raised = !word_active;
+				word_active = true;
+				returned = returned | BIT(j)
+			fi
+		};
+		if
+		:: raised -> raised = false; submit_run()
+		:: else
+		fi
 	:: true ->
 		relock();
-		reserve(unfinished + 1);
-		d_step { accept(j); returned = returned | BIT(j) };
-		dispatch();
-		unlock()
+		d_step {
+			if
+			:: closed -> refuse(j)
+			:: else -> accept(j); returned = returned | BIT(j)
+			fi
+		};
+		leave()
 	fi
 }
 
 active [2] proctype submitter()
 {
-	byte i, to_send, me = 2 * _pid;
+	byte i, me = 2 * _pid;
+	bool wants, raised;
 	submit(me);
 	if
 	:: me + 1 < JOBS -> submit(me + 1)
@@ -237,7 +232,7 @@ inline finish(j)
 	finished = finished | BIT(j);
 	unfinished--;
 	if
-	:: unfinished == 0 -> assert(!(known & ~finished)) /* INBOX1: idle */
+	:: unfinished == 0 -> assert(!(known & ~finished)) /* LIMITER1: idle */
 	:: else
 	fi
 }
@@ -260,7 +255,7 @@ inline pick()
 	fi;
 	d_step {
 		if
-		:: queue_n > 0 && started && !paused && running < limit ->
+		:: MAY_START ->
 			leave_queue(job);
 			running++;
 			assert(!(begun & BIT(job)) && !(finished & BIT(job)));
@@ -270,63 +265,67 @@ inline pick()
 	}
 }
 
-/* The executor's threads. */
+/* The executor's threads: tw__limiter_run. */
 active [2] proctype runner()
 {
-	byte i, to_send, job = NONE;
+	byte i, job = NONE;
+	bool wants;
 end:	do
 	:: atomic { sent > 0 -> sent-- };
 		relock();
-		searching--;
+		run_out = false;
 		do
 		:: pick();
 			if
 			:: job == NONE -> break
 			:: else
 			fi;
-			dispatch();
-			unlock();
-			lock_lazily(); /* its function has returned */
+			leave();
+			lock(); /* its function has returned */
+#ifndef NO_LAZY_LOOK
+			if
+			:: queue_n == 0 -> look()
+			:: else
+			fi;
+#endif
 			d_step { running--; finish(job); job = NONE };
 			if
 			:: true        /* goes on */
 			:: true -> break /* it has callbacks to call, or has run many */
 			fi
 		od;
-		free_runners++;
-		dispatch();
-		unlock()
+		leave()
 	od
 }
 
 active proctype owner()
 {
-	byte i, to_send, job = NONE;
+	byte i, job = NONE;
+	bool wants;
 	relock();
 #ifdef PAUSE
 	paused = true;
 #endif
-#ifdef STOP
+#ifdef DROP
+	atomic { word_closed = true; closed = true };
+	leave();
+	relock();
 	d_step {
-		started = false;
 		do
 		:: queue_n > 0 -> leave_queue(job); finish(job)
 		:: else -> break
 		od;
 		job = NONE;
-		assert(!(known & ~(begun | finished))) /* INBOX1 */
+		assert(!(known & ~(begun | finished))) /* LIMITER1 */
 	};
 #endif
 #ifdef RESIZE
 	limit = 2;
-	reserve(unfinished);
 #endif
-	dispatch();
-	unlock();
+	leave();
 	relock();
-	d_step { paused = false; started = true; limit = 1 };
-	dispatch();
-	unlock();
+	d_step { paused = false; limit = 1 };
+	leave();
 	at_work--
 }
 
@@ -334,5 +333,5 @@ active proctype at_rest()
 {
 	at_work == 0;
 	finished == BIT(JOBS) - 1;
-	running == 0 && searching == 0 && free_runners == runners
+	running == 0 && sent == 0
 }

@@ -1,232 +1,277 @@
 /*
- * Who decides about a retry, and who tells of the end: executor/limiter/tell.c and settle.c.
+ * Who calls the user code of a job, and what follows: `todo`, the lists and the work `tell` in
+ * executor/limiter/settle.c and tell.c.
  *
- * Modelled: a job whose attempt has failed. The thread that ended the attempt has the job in its
- * list of things to do. With retry.allow, it hands the question to the executor (ALLOW); without,
- * it decides itself (PLAIN). The driver settles the job when its total timeout passes, at any
- * time. One more thread may cancel the job. An executor of two threads runs what it is given. What
- * a thread does under one hold of the lock is one step; retry.allow, `done` and `release` run
- * between steps.
+ * Modelled: a job whose attempt runs, ends, and fails. The thread that ends the attempt has a list
+ * of things to tell, and so has one that cancels the job at any time. The tick thread settles the
+ * job when its total timeout passes, at any time; its list is the limiter's. An executor of two
+ * threads takes from that list by the work `tell`. With ALLOW the executor asks retry.allow; with
+ * PLAIN the policy decides at once. What a thread does under one hold of the lock is one step; user
+ * code runs between steps.
  *
- * Left out: `stop`, the event STARTED, closes, the next attempt (the timeout passes before it).
+ * Left out: the event STARTED, which holds up `done` as `stop` does; closes; the next attempt (the
+ * timeout passes before it).
  *
  * Holds:
- *   1   The job is in one thread's list at most, and `tell` is not submitted while it is out
+ *   1   The job is in one list at most, and `tell` is not submitted while it is out
  *   2   The job settles once. `done` is called once, then `release`, once
- *   3   No `release` while retry.allow runs; no `done` either, except after a timeout
+ *   3   No `done` while `stop` runs, nor while retry.allow does, except after a timeout. No
+ *       `release` while the attempt, `stop` or retry.allow runs
  *   4   The timeout settles the job in every state. So the job ends: if not, this would stand still
  *
  *   run: ALLOW   1 2 3 4
  *   run: PLAIN   1 2 3 4
- *   mutant: ALLOW NOTE_ALWAYS       the driver notes a job that another thread has to do
- *   mutant: PLAIN NOTE_ALWAYS       the same, without retry.allow
- *   mutant: ALLOW RUNS_EARLY        the question counts as asked before its thread has the job
+ *   mutant: PLAIN TELL_ALWAYS       a job that settles does not wait for its `stop`
+ *   mutant: ALLOW ASK_STAYS         a job that settles before it is asked about is noted once more
  *   mutant: ALLOW RELEASE_EARLY     a release does not wait for retry.allow
+ *   mutant: PLAIN RELEASE_INSIDE    a release does not wait for the attempt
  *   mutant: ALLOW CANCEL_SETTLES    a cancel settles the job while retry.allow runs
  *   mutant: ALLOW ANSWER_COUNTS     an answer counts though the job has settled
- *   mutant: ALLOW LOST              who finds the job settled does not note it
+ *   mutant: PLAIN LOST              who has called `stop` does not look whether the job has settled
+ *   mutant: PLAIN TELL_TWICE        `tell` is submitted though it is out
+ *   mutant: ALLOW TELL_LATE         `tell` counts as out until its step is over, and nobody looks
+ *                                   then
  */
-#define NOT 0
-#define DUE 1
-#define SENT 2
-#define RUNS 3
+mtype { NOTHING, STOP, ASK, DONE, RELEASE }
+mtype { RUNNING, ENDED, ASKING, DELAYED, SETTLED }
 
-byte asking, lists, settles, dones, releases;
-bool ended, retrying, settled, timed_out, cancelled, told, releasing, work_out, inside_allow;
-bool begun, over;
+/* Lists. */
+#define NONE 0
+#define LIMITER 9
 
-/* tw__job_note_settled: for this thread to do, unless another one has the job. */
-inline note()
+mtype todo = NOTHING, state = RUNNING;
+byte where, settles, dones, releases;
+bool inside = true, stopped, cancelled, asked, told, finished;
+bool in_stop, in_allow, has_stop;
+bool sent, tell_out, timed_out;
+
+inline tell(list, what)
+{
+	assert(todo == NOTHING && where == NONE); /* 1 */
+	todo = what;
+	where = list
+}
+
+inline when_free(list)
 {
 	if
-#ifndef NOTE_ALWAYS
-	:: asking == DUE || asking == SENT
+#ifndef TELL_ALWAYS
+	:: todo == STOP
 #endif
-	:: else ->
-		lists++;
-		mine = true;
-		assert(lists == 1) /* 1 */
+#ifndef ASK_STAYS
+	:: todo == ASK -> todo = DONE
+#endif
+	:: else -> tell(list, DONE)
 	fi
 }
 
-inline settle()
+inline settle(list)
 {
-	assert(!settled); /* 2 */
-	settled = true;
-	ended = false;
-	retrying = false
+	assert(state != SETTLED); /* 2 */
+	state = SETTLED;
+	when_free(list)
 }
 
-inline look_for_release()
+inline look_for_release(list)
 {
 	if
 #ifdef RELEASE_EARLY
-	:: told && !releasing ->
+	:: told && !inside -> tell(list, RELEASE)
 #else
-	:: told && !releasing && asking == NOT ->
+#ifdef RELEASE_INSIDE
+	:: told && !asked -> tell(list, RELEASE)
+#else
+	:: told && !inside && !asked -> tell(list, RELEASE)
 #endif
-		releasing = true;
-		lists++;
-		mine = true;
-		assert(lists == 1) /* 1 */
+#endif
 	:: else
 	fi
 }
 
-inline send()
+inline answered(list)
 {
-	assert(!work_out); /* 1 */
-	work_out = true
-}
-
-inline retry_or_end()
-{
-	ended = false;
 	if
-	:: cancelled -> settle(); note()
-	:: !cancelled -> retrying = true
-	:: !cancelled -> settle(); note() /* not wanted */
+	:: cancelled -> settle(list)
+	:: !cancelled -> state = DELAYED
+	:: !cancelled -> settle(list) /* not wanted */
 	fi
 }
 
-/* do_job, until this thread has nothing to do. */
-inline do_all()
+inline decide(list)
+{
+#ifdef ALLOW
+	if
+	:: cancelled -> settle(list)
+	:: else -> state = ASKING; tell(LIMITER, ASK)
+	fi
+#else
+	answered(list)
+#endif
+}
+
+inline stop_it(list)
+{
+	if
+	:: !stopped && has_stop -> stopped = true; tell(list, STOP)
+	:: else -> stopped = true
+	fi
+}
+
+/* tw__limiter_leave */
+inline leave()
+{
+	if
+#ifdef TELL_TWICE
+	:: where == LIMITER ->
+#else
+	:: where == LIMITER && !tell_out ->
+#endif
+		assert(!sent); /* 1 */
+		tell_out = true;
+		sent = true
+	:: else
+	fi
+}
+
+/* tell_next, until this thread's list is empty. */
+inline tell_all(me)
 {
 	do
-	:: atomic { mine && (asking == DUE || asking == SENT) && settled ->
-		mine = false;
-		lists--;
-		asking = NOT;
-#ifndef LOST
-		note()
-#endif
-	   }
-	:: atomic { mine && asking == DUE && !settled ->
-		mine = false;
-		lists--;
-#ifdef ALLOW
-		if
-		:: !cancelled -> asking = SENT; send()
-		:: cancelled -> asking = NOT; retry_or_end()
-		fi
-#else
-		asking = NOT;
-		retry_or_end()
-#endif
-	   }
-	:: atomic { mine && asks && !settled ->
-		mine = false;
-		asks = false;
-		lists--;
-		asking = RUNS;
-		inside_allow = true
-	   }
-	   atomic { assert(releases == 0); inside_allow = false } /* 3 */
+	:: atomic { where == me && todo == STOP -> where = NONE; in_stop = true; leave() };
 	   atomic {
-		asking = NOT;
+		in_stop = false;
+		todo = NOTHING;
 		if
-#ifndef ANSWER_COUNTS
-		:: settled -> look_for_release()
+#ifndef LOST
+		:: state == SETTLED -> when_free(me)
 #endif
-		:: else -> retry_or_end()
-		fi
-	   }
-	:: atomic { mine && asking != DUE && asking != SENT && settled && !told ->
-		mine = false;
-		asks = false;
-		lists--;
-		dones++;
-		assert(dones == 1); /* 2 */
-		assert(timed_out || !inside_allow) /* 3 */
-	   }
-	   atomic { told = true; look_for_release() }
-	:: atomic { mine && told && releasing ->
-		mine = false;
-		lists--;
-		releases++;
-		assert(releases == 1 && dones == 1); /* 2 */
-		assert(!inside_allow) /* 3 */
-	   }
-	:: else -> break
-	od
-}
-
-active proctype ender()
-{
-	bool mine, asks;
-	atomic {
-		ended = true;
-		asking = DUE;
-		lists++;
-		mine = true;
-		begun = true
-	}
-	do_all();
-	over = true
-}
-
-active [2] proctype executor()
-{
-	bool mine, asks;
-end:	do
-	:: atomic { work_out ->
-		work_out = false;
-		lists++;
-		mine = true;
-		asks = asking == SENT;
-#ifdef RUNS_EARLY
-		if
-		:: asks && !settled -> asking = RUNS
+		:: state == ENDED -> decide(me)
 		:: else
 		fi;
-#endif
-		assert(lists == 1) /* 1 */
+		leave()
 	   }
-	   do_all()
+	:: atomic { where == me && todo == ASK ->
+		where = NONE;
+		todo = NOTHING;
+		asked = true;
+		in_allow = true;
+		leave()
+	   };
+	   atomic {
+		in_allow = false;
+		asked = false;
+		if
+#ifdef ANSWER_COUNTS
+		:: true -> answered(me)
+#else
+		:: state == ASKING -> answered(me)
+		:: else -> look_for_release(me)
+#endif
+		fi;
+		leave()
+	   }
+	:: atomic { where == me && todo == DONE ->
+		where = NONE;
+		dones++;
+		assert(dones == 1 && !in_stop && (timed_out || !in_allow)); /* 2 3 */
+		leave()
+	   };
+	   atomic { todo = NOTHING; told = true; look_for_release(me); leave() }
+	:: atomic { where == me && todo == RELEASE ->
+		where = NONE;
+		releases++;
+		assert(releases == 1 && dones == 1);          /* 2 */
+		assert(!inside && !in_stop && !in_allow);     /* 3 */
+		leave()
+	   };
+	   atomic { todo = NOTHING; finished = true; leave() }
+	:: atomic { where != me -> break }
 	od
 }
 
-/* tw__tell_later: what the driver has to do goes to the executor. */
-active proctype driver()
+init
 {
-	bool mine;
-	atomic { begun ->
-		if
-		:: settled
-		:: else ->
-			timed_out = true;
-			settle();
-			note();
-			if
-			:: mine -> mine = false; lists--; send()
-			:: else
-			fi
-		fi
-	}
-}
-
-active proctype canceller()
-{
-	bool mine;
 	atomic {
 		if
+		:: has_stop = true
+		:: has_stop = false
+		fi;
+		run ender(1);
+		run canceller(2);
+		run driver();
+		run executor(3);
+		run executor(4)
+	}
+	/* 4 */
+	finished && state == SETTLED && where == NONE && !sent
+}
+
+proctype ender(byte me)
+{
+	atomic {
+		inside = false;
+		if
+		:: state == SETTLED -> look_for_release(me)
+		:: state != SETTLED && todo == STOP -> state = ENDED
+		:: else -> decide(me)
+		fi;
+		leave()
+	}
+	tell_all(me)
+}
+
+proctype canceller(byte me)
+{
+	if
+	:: atomic { true ->
+		if
+		:: state == SETTLED
+		:: state == DELAYED -> settle(me)
 #ifdef CANCEL_SETTLES
-		:: ended && asking == RUNS ->
-			settle();
-			note();
+		:: state == ASKING -> settle(me)
+#endif
+		:: else ->
+			cancelled = true;
 			if
-			:: mine -> mine = false; lists--; send()
+			:: inside -> stop_it(me)
 			:: else
 			fi
-#endif
-		:: ended -> cancelled = true
-		:: true
-		fi
+		fi;
+		leave()
+	   }
+	:: true
+	fi;
+	tell_all(me)
+}
+
+proctype driver()
+{
+	atomic {
+		if
+		:: state == SETTLED
+		:: state == RUNNING -> timed_out = true; stop_it(LIMITER); settle(LIMITER)
+		:: else -> timed_out = true; settle(LIMITER)
+		fi;
+		leave()
 	}
 }
 
-/* 4 */
-active proctype final()
+proctype executor(byte me)
 {
-	settled && told && releases == 1 && lists == 0 && !work_out
+end:	do
+	:: atomic { sent ->
+		sent = false;
+#ifndef TELL_LATE
+		tell_out = false;
+#endif
+		if
+		:: where == LIMITER -> where = me
+		:: else
+		fi
+	   };
+	   tell_all(me);
+#ifdef TELL_LATE
+	   tell_out = false
+#endif
+	od
 }

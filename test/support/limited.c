@@ -222,23 +222,23 @@ int job_succeeds(void *arg, struct tw_job_run *run)
 
 /* ------------------------------------------------------------------ threads */
 
-static void await_waiter(struct tw_limiter *limiter, const struct tw__bell *bell)
+static void await_sleeper(struct tw_limiter *limiter, const uint32_t *sleepers)
 {
-	for (bool waits = false; !waits; sched_yield()) {
-		pthread_mutex_lock(&limiter->lock);
-		waits = bell->waiters;
-		pthread_mutex_unlock(&limiter->lock);
+	for (bool sleeps = false; !sleeps; sched_yield()) {
+		tw__object_lock(&limiter->object);
+		sleeps = *sleepers;
+		tw__object_unlock(&limiter->object);
 	}
 }
 
 void limited_await_room_waiter(struct limited *home)
 {
-	await_waiter(home->limiter, &home->limiter->ends.room);
+	await_sleeper(home->limiter, &home->limiter->room_sleepers);
 }
 
 void limited_await_end_waiter(struct limited *home)
 {
-	await_waiter(home->limiter, &home->limiter->ends.quiet);
+	await_sleeper(home->limiter, &home->limiter->object.sleepers);
 }
 
 static void *submit_when_there_is_room(void *arg)

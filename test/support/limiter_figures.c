@@ -1,7 +1,6 @@
 /* Verbs of limiters' scripts that ask. */
 #include <string.h>
 
-#include "executor/limiter/internal.h"
 #include "limiter_script.h"
 
 static const char *const states[] = {"QUEUED", "RUNNING", "RETRYING", "SETTLED", "GONE"};
@@ -95,10 +94,4 @@ void limiter_say_result(const struct words *words)
 	struct words names = {.n = words->n - 1};
 	memcpy(&names.word[1], &words->word[2], sizeof names.word - 2 * sizeof names.word[0]);
 	say_gauges(&names, gauges, &figures);
-}
-
-void limiter_say_times(const struct words *words)
-{
-	const struct tw__times *times = &script_home.limiter->times;
-	say("times=%u %s", (unsigned)times->heap.count, times->armed_ns ? "armed" : "no timer");
 }

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "executor/limiter/internal.h"
-
 struct limited script_home;
 struct load script_loads[64];
 
@@ -100,7 +98,6 @@ static void open_limiter(const struct words *given)
 
 static void close_limiter(void)
 {
-	expect_eq(script_home.limiter->times.timed, 0);
 	limited_close(&script_home);
 	for (int n = 0; n < 64; n++) {
 		expect_eq(script_loads[n].dones, has_done[n]);
@@ -388,7 +385,6 @@ static const struct verb verbs[] = {
     {"rate", set_rate},
     {"wait_idle", wait_idle},
     {"on_idle", listen_idle},
-    {"times", limiter_say_times},
     {"stats", limiter_say_stats},
     {"result", limiter_say_result},
     {NULL, NULL},

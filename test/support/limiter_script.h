@@ -52,6 +52,5 @@ void limiter_say_cancelled(const struct words *words);
 void limiter_say_released(const struct words *words);
 void limiter_say_stats(const struct words *words);
 void limiter_say_result(const struct words *words);
-void limiter_say_times(const struct words *words);
 
 #endif

@@ -69,7 +69,7 @@ Test(limiter_bad_input, without_memory_nothing_is_accepted_and_nothing_left)
 		expect_eq(limited_stats(&home).added, 0);
 		refusals++;
 	}
-	expect_ge(refusals, 4); /* options, nodes, the line, a runner, results */
+	expect_ge(refusals, 3); /* options, nodes, results */
 	tw_limiter_set_paused(home.limiter, false);
 	limited_pump(&home);
 	expect_eq(load.dones, 1);

@@ -193,11 +193,6 @@ static const struct script priorities[] = {
       {"priority 2 1", "start 2, 2 ok"},
       {"end 0", "0 ok, start 1"},
       {"end 1", "1 ok"}}},
-    {"without memory a job stays where it is",
-     "",
-     {{"submit 0 held; submit 1", "start 0"},
-      {"no_memory; priority 1 17; memory; state 1", "ENOMEM, QUEUED"},
-      {"end 0", "0 ok, start 1, 1 ok"}}},
 };
 
 Test(limiter_changes, priorities)

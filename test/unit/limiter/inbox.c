@@ -1,15 +1,12 @@
 /*
- * Jobs that come in without the lock, while all permits are out: nobody sees a difference. On a
- * clock moved by hand.
+ * Jobs that come in without the lock: nobody sees a difference. On a clock moved by hand.
  */
 #include <errno.h>
 
 #include "executor/limiter/internal.h"
-#include "test/support/faults.h"
 #include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
 #include "mpsc/base/clock.h"
-#include "executor/limiter/inbox.h"
 
 TestSuite(limiter_inbox, .fini = close_left, .timeout = 60);
 
@@ -17,7 +14,7 @@ static struct load first;
 
 static bool is_in_inbox(void)
 {
-	return tw_load_relaxed(&home.limiter->inbox) > TW__INBOX_OPEN;
+	return tw_load_relaxed(&home.limiter->object.word) > TW__WORD_BITS;
 }
 
 static int plain(void *arg, struct tw_job_run *run)
@@ -46,16 +43,10 @@ static void open_and_fill(struct tw_limiter_config config)
 	expect_eq(first.starts, 1);
 }
 
-static void complete_first(void)
-{
-	expect_eq(tw_job_complete(home.limiter, first.attempt, 0, NULL), 0);
-	limited_pump(&home);
-}
-
 static void say_inbox(const struct words *words)
 {
-	uintptr_t inbox = tw_load_relaxed(&script_home.limiter->inbox);
-	say("%s", inbox > TW__INBOX_OPEN ? "in inbox" : inbox ? "open" : "closed");
+	bool is_in = tw_load_relaxed(&script_home.limiter->object.word) > TW__WORD_BITS;
+	say("%s", is_in ? "in inbox" : "empty");
 }
 
 static const struct verb verbs[] = {{"inbox", say_inbox}, {NULL, NULL}};
@@ -65,20 +56,20 @@ static const struct script plain_ones[] = {
      "",
      {{"submit 0 held", "start 0"},
       {"submit 1 bare; inbox; stats pending added; inbox; cancel 1; state 1",
-       "in inbox, pending=1, added=2, open, CANCELLED, GONE"},
-      {"submit 1 bare; inbox; state 1; inbox; cancel 1", "in inbox, QUEUED, open, CANCELLED"},
+       "in inbox, pending=1, added=2, empty, CANCELLED, GONE"},
+      {"submit 1 bare; inbox; state 1; inbox; cancel 1", "in inbox, QUEUED, empty, CANCELLED"},
       {"submit 1 bare; inbox; is_cancelled 1; inbox; cancel 1",
-       "in inbox, goes on, open, CANCELLED"},
-      {"submit 1 bare; inbox; wait 1; inbox; cancel 1", "in inbox, ETIMEDOUT, open, CANCELLED"},
-      {"submit 1 bare; inbox; destroy; inbox; cancel 1", "in inbox, EBUSY, open, CANCELLED"},
-      {"submit 1 bare; inbox; wait_idle; inbox; cancel 1", "in inbox, ETIMEDOUT, open, CANCELLED"},
-      {"submit 1 bare; inbox; cancel 1; inbox; state 1", "in inbox, CANCELLED, open, GONE"},
+       "in inbox, goes on, empty, CANCELLED"},
+      {"submit 1 bare; inbox; wait 1; inbox; cancel 1", "in inbox, ETIMEDOUT, empty, CANCELLED"},
+      {"submit 1 bare; inbox; destroy; inbox; cancel 1", "in inbox, EBUSY, empty, CANCELLED"},
+      {"submit 1 bare; inbox; wait_idle; inbox; cancel 1", "in inbox, ETIMEDOUT, empty, CANCELLED"},
+      {"submit 1 bare; inbox; cancel 1; inbox; state 1", "in inbox, CANCELLED, empty, GONE"},
       {"end 0", "0 ok"}}},
     {"numbers and turns are in the order of submits",
      "",
      {{"submit 0 held", "start 0"},
       {"submit 1..3 bare; inbox; submit 9 bare priority=1; inbox; submit 4 5 bare",
-       "in inbox, open"},
+       "in inbox, empty"},
       {"end 0", "0 ok, start 9, start 1, start 2, start 3, start 4, start 5"},
       {"result 1 id; result 2 id; result 3 id; result 9 id; result 4 id; result 5 id",
        "id=2, id=3, id=4, id=5, id=6, id=7"}}},
@@ -88,23 +79,21 @@ static const struct script plain_ones[] = {
       {"submit 1 bare; drive 30; inbox", "@30 in inbox"},
       {"end 0", "0 ok, start 1"},
       {"stats queue_mean_ns", "queue_mean_ns=15000000"}}}, /* of two */
-    {"closed while paused or stopped or a permit is free",
+    {"used while a permit is free, and while the limiter is paused",
      "",
-     {{"submit 0 held", "start 0"},
-      {"submit 1 bare; pause; inbox", "closed"},
-      {"end 0", "0 ok"},
+     {{"submit 0 bare; inbox; -", "in inbox, -, start 0"},
+      {"pause; submit 1 bare; inbox; -; state 1", "in inbox, -, QUEUED"},
       {"resume", "start 1"},
-      {"inbox; submit 2 bare; inbox; submit 3 bare; inbox",
-       "closed, open, in inbox, start 2, start 3"},
-      {"close drop", ""}}},
-    {"closed by a drop, which drops what is in it",
+      {"submit 2 bare; inbox; submit 3 bare; inbox; -", "in inbox, in inbox, -, start 2, start 3"},
+      {"close drop; submit 4 bare; inbox", "ESHUTDOWN, empty"}}},
+    {"a drop drops what is in it",
      "",
-     {{"submit 0 bare; inbox; submit 1 bare; inbox; close drop; stats dropped; inbox",
-       "open, in inbox, dropped=2, closed"}}},
+     {{"submit 0 bare; submit 1 bare; inbox; close drop; stats dropped; inbox",
+       "in inbox, dropped=2, empty"}}},
     {"not used by jobs with callbacks or a priority",
      "",
      {{"submit 0 held", "start 0"},
-      {"submit 1; inbox; submit 2 bare priority=-1; inbox", "open, open"},
+      {"submit 1; inbox; submit 2 bare priority=-1; inbox", "empty, empty"},
       {"end 0", "0 ok, start 1, 1 ok, start 2"}}},
     {"go before lower ones in line",
      "",
@@ -118,24 +107,16 @@ static const struct script plain_ones[] = {
        "8"}}},
     {"not used with max_pending",
      "pending=1000",
-     {{"submit 0 held", "start 0"},
-      {"submit 1 bare; inbox", "closed"},
-      {"end 0", "0 ok, start 1"}}},
+     {{"submit 0 held", "start 0"}, {"submit 1 bare; inbox", "empty"}, {"end 0", "0 ok, start 1"}}},
     {"not used with collected results",
      "collect",
-     {{"submit 0 held", "start 0"},
-      {"submit 1 bare; inbox", "closed"},
-      {"end 0", "0 ok, start 1"}}},
+     {{"submit 0 held", "start 0"}, {"submit 1 bare; inbox", "empty"}, {"end 0", "0 ok, start 1"}}},
     {"not used if a pause refuses",
      "paused_refuses",
-     {{"submit 0 held", "start 0"},
-      {"submit 1 bare; inbox", "closed"},
-      {"end 0", "0 ok, start 1"}}},
+     {{"submit 0 held", "start 0"}, {"submit 1 bare; inbox", "empty"}, {"end 0", "0 ok, start 1"}}},
     {"not used with a rate",
      "rate=5 interval=1",
-     {{"submit 0 held", "start 0"},
-      {"submit 1 bare; inbox", "closed"},
-      {"end 0", "0 ok, start 1"}}},
+     {{"submit 0 held", "start 0"}, {"submit 1 bare; inbox", "empty"}, {"end 0", "0 ok, start 1"}}},
 };
 
 Test(limiter_inbox, plain_ones)
@@ -191,37 +172,6 @@ static void submit_beside(void *arg)
 	expect_eq(is_in_inbox(), true);
 }
 
-static struct load held_plain(int number, struct tw_limiter_task *task)
-{
-	struct load load = LOAD(number, .held = true);
-	*task = load_task(&load);
-	task->release = NULL;
-	task->stop = NULL;
-	return load;
-}
-
-Test(limiter_inbox, growth_of_the_limit_has_a_runner_for_one_that_comes_meanwhile)
-{
-	struct load late = LOAD(2), waiting;
-	struct tw_limiter_task task;
-	open_and_fill(limited_config(1));
-	waiting = held_plain(1, &task);
-	task.arg = &waiting;
-	load_submit_task(&waiting, &task);
-	expect_eq(is_in_inbox(), true);
-	/* as memory is asked for a runner for the one that waits */
-	faults_call_at(0, submit_beside, &late);
-	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 3), 0);
-	expect_eq(faults_disarm(), true);
-	expect_eq(home.limiter->permits.runners, 3);
-	expect_eq(tw_load_relaxed(&home.limiter->inbox), TW__INBOX_OPEN);
-	expect_eq(queue_executor_waiting(&home.queue), 2);
-	limited_pump(&home);
-	expect_eq(late.starts, 1);
-	complete_first();
-	expect_eq(tw_job_complete(home.limiter, waiting.attempt, 0, NULL), 0);
-}
-
 /* A clock whose next reading is a moment in the middle of a call. */
 static struct tw__clock_ops hooked;
 static const struct tw__clock_ops *whole;
@@ -255,6 +205,5 @@ Test(limiter_inbox, one_that_comes_while_the_last_permit_is_given_back_is_run)
 	expect_eq(at_next_reading == NULL, true);
 	limited_pump(&home);
 	expect_eq(late.starts, 1);
-	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
 	expect_eq(limited_stats(&home).pending, 0);
 }

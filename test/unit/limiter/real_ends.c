@@ -7,7 +7,6 @@
 #include <sched.h>
 
 #include "executor/limiter/internal.h"
-#include "test/support/faults.h"
 #include "test/support/limited.h"
 #include "test/support/shot.h"
 
@@ -89,10 +88,10 @@ static void *wait_for(void *arg)
 
 static bool is_waited_for(struct caller *caller)
 {
-	pthread_mutex_lock(&caller->limiter->lock);
+	tw__object_lock(&caller->limiter->object);
 	struct tw__node *node = tw__node_find(&caller->limiter->nodes, caller->job.id);
 	bool waited = ((struct tw__job *)(void *)node)->waiters > 0;
-	pthread_mutex_unlock(&caller->limiter->lock);
+	tw__object_unlock(&caller->limiter->object);
 	return waited;
 }
 
@@ -121,38 +120,41 @@ Test(limiter_real_ends, a_wait_for_the_last_job_holds_the_limiter)
 
 /* ------------------------------------------------------------------ submit */
 
-static tw_limiter *refusing;
-static int destroyed, unlocks, last_unlock;
-
-static void destroy_at_the_last_unlock(void *unused)
+static void *submit_to_refusing(void *arg)
 {
-	if (++unlocks != last_unlock)
-		return;
-	faults_at_unlocks(NULL, NULL);
-	destroyed += tw_limiter_destroy(refusing) == 0;
+	struct caller *self = arg;
+	self->answer = tw_limiter_submit(self->limiter, job_succeeds, NULL, NULL);
+	return NULL;
+}
+
+/* It is counted before its unlock. */
+static bool has_rejected(tw_limiter *limiter)
+{
+	struct tw_limiter_stats stats = {.size = sizeof stats};
+	expect_eq(tw_limiter_stats(limiter, &stats), 0);
+	return stats.rejected > 0;
 }
 
 /* The unlock is the last that a refused submit does; the limiter may be gone by then. */
 Test(limiter_real_ends, a_refused_submit_does_not_touch_the_limiter_after_its_unlock)
 {
 	tw_service *service = open_service(1);
-	tw_limiter *limiter;
-	struct tw_limiter_config config = {.size = sizeof config,
-					   .max_concurrency = 1,
-					   .flags =
-					       TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED_REFUSES};
-	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-	expect_eq(tw_limiter_set_paused(limiter, true), 0);
-	refusing = limiter;
-	expect_eq(tw_limiter_submit(limiter, job_succeeds, NULL, NULL),
-		  -EBUSY); /* makes its node */
-	faults_at_unlocks(destroy_at_the_last_unlock, NULL);
-	expect_eq(tw_limiter_submit(limiter, job_succeeds, NULL, NULL), -EBUSY);
-	expect_gt(unlocks, 0);
-	last_unlock = unlocks;
-	unlocks = 0;
-	expect_eq(tw_limiter_submit(limiter, job_succeeds, NULL, NULL), -EBUSY);
-	expect_eq(destroyed, 1);
+	for (int round = 0; round < ROUNDS; round++) {
+		pthread_t thread;
+		struct caller caller = {.answer = 1};
+		struct tw_limiter_config config = {.size = sizeof config,
+						   .max_concurrency = 1,
+						   .flags = TW_LIMITER_NONBLOCKING |
+							    TW_LIMITER_PAUSED |
+							    TW_LIMITER_PAUSED_REFUSES};
+		expect_eq(tw_limiter_create(&caller.limiter, service, &config), 0);
+		expect_eq(pthread_create(&thread, NULL, submit_to_refusing, &caller), 0);
+		while (!has_rejected(caller.limiter))
+			sched_yield();
+		expect_eq(tw_limiter_destroy(caller.limiter), 0);
+		pthread_join(thread, NULL);
+		expect_eq(caller.answer, -EBUSY);
+	}
 	close_service(service);
 }
 

@@ -126,7 +126,7 @@ static const struct script timeouts[] = {
       {"submit 3 held; submit 2 total=10", "start 3"},
       {"advance 9", ""},
       {"state 0 2", "@9 QUEUED, QUEUED"},
-      {"advance 1", "@10 0 timed out, stop 1 timed out, 1 timed out, 2 timed out"},
+      {"advance 1", "@10 stop 1 timed out, 1 timed out, 2 timed out, 0 timed out"},
       {"end 1; end 3", "release 1, LATE, 3 ok"}}},
 };
 
