@@ -180,6 +180,11 @@ struct tw__tells {
 	struct tw_limiter_event retried; /* kind 0: none */
 };
 
+#define TW__NOTHING_TO_TELL(tells)                    \
+	{                                             \
+		.jobs = {.end = &(tells).jobs.first } \
+	}
+
 /* ----------------------------------------------------------------- limiter */
 
 struct tw__results {
@@ -238,8 +243,8 @@ struct tw_limiter {
 	uint64_t unfinished;
 	_Atomic uint32_t room_rings; /* for those who wait for room, as the object's bell */
 	uint32_t room_sleepers;
-	struct tw__node_batch gone; /* given back in pieces: each is a meeting with submitters */
-	struct tw__tells tells;
+	struct tw__node_batch gone;    /* given back in pieces: each is a meeting with submitters */
+	struct tw__tells tells, *mine; /* mine: of who has the lock */
 	struct tw__idles idles;
 	struct tw__results *results;
 	struct tw__rate rate;

@@ -13,8 +13,7 @@ static struct tw__job *find(struct tw_limiter *l, tw_job handle)
 /* ----------------------------------------------------------------- complete */
 
 /* The lock is held. */
-static int complete(struct tw_limiter *l, tw_job handle, int error, void *value,
-		    struct tw__tells *tells)
+static int complete(struct tw_limiter *l, tw_job handle, int error, void *value)
 {
 	struct tw__job *job = find(l, handle);
 	if (job && !(job->flags & TW__JOB_ASYNC))
@@ -23,7 +22,7 @@ static int complete(struct tw_limiter *l, tw_job handle, int error, void *value,
 	    (handle.attempt && handle.attempt != job->attempts))
 		return -EALREADY;
 	uint64_t now_ns = tw_service_now(l->service);
-	tw__attempt_look(l, job, now_ns, tells);
+	tw__attempt_look(l, job, now_ns);
 	bool is_settled = job->state == TW__JOB_SETTLED;
 	bool late = is_settled || job->flags & TW__JOB_OVERDUE;
 	if (!is_settled) {
@@ -33,22 +32,22 @@ static int complete(struct tw_limiter *l, tw_job handle, int error, void *value,
 	if (job->flags & TW__JOB_IN_FN)
 		tw__attempt_completed(l, job);
 	else
-		tw__attempt_end(l, job, error, value, now_ns, tells);
+		tw__attempt_end(l, job, error, value, now_ns);
 	return late ? TW_JOB_LATE : 0;
 }
 
 int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
 {
-	struct tw__tells tells;
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (!r && (error > 0 || error < -4095))
 		r = tw__bad(-EINVAL, __func__, "error");
 	if (r)
 		return r;
 	tw__limiter_lock(l, &tells);
-	r = complete(l, job, error, value, &tells);
+	r = complete(l, job, error, value);
 	l->counters.refused_completions += r < 0;
-	tw__limiter_unlock(l, &tells, 0);
+	tw__limiter_unlock(l, 0);
 	return r == -EINVAL ? tw__invalid("the job is synchronous: set TW_LIMITER_TASK_ASYNC") : r;
 }
 
@@ -56,7 +55,7 @@ int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
 
 int tw_job_cancel(tw_limiter *l, tw_job handle)
 {
-	struct tw__tells tells;
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
@@ -66,15 +65,15 @@ int tw_job_cancel(tw_limiter *l, tw_job handle)
 		r = TW_GONE;
 	} else if (job->state == TW__JOB_QUEUED || job->state == TW__JOB_DELAYED) {
 		tw__job_leave_line(l, job, tw_service_now(l->service));
-		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, -ECANCELED, &tells);
+		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, -ECANCELED);
 		r = TW_CANCELLED;
 	} else {
 		job->flags |= TW__JOB_CANCELLED;
 		if (job->flags & TW__JOB_INSIDE)
-			tw__job_stop(l, job, &tells);
+			tw__job_stop(l, job);
 		r = TW_RUNNING;
 	}
-	tw__limiter_unlock(l, &tells, 0);
+	tw__limiter_unlock(l, 0);
 	return r;
 }
 

@@ -4,8 +4,6 @@
 #include "executor/limiter/lock.h"
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
-#include "executor/pool/jobs.h"
-#include "executor/pool/source.h"
 #include "wheel/timer/timing.h"
 
 /* Of a close: then others have the lock, the tick thread among them. */
@@ -61,8 +59,6 @@ static void free_limiter(struct tw__object *object)
 
 static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_limiter_config *c)
 {
-	bool may_block = !(c->flags & TW_LIMITER_NONBLOCKING);
-	tw_executor *executor = tw__object_base(&l->object).executor;
 	l->service = service;
 	l->config = *c;
 	if (!c->max_pending && !(c->flags & TW_LIMITER_NO_QUEUE))
@@ -75,8 +71,8 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 	tw__line_init(&l->idles.due);
 	tw__line_init(&l->tells.jobs);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job));
-	tw__work_init(&l->run, service, may_block ? tw__pool_jobs_face(executor) : executor,
-		      tw__limiter_run);
+	tw__work_init(&l->run, service, tw__object_base(&l->object).executor, tw__limiter_run);
+	l->run.is_job = !(c->flags & TW_LIMITER_NONBLOCKING);
 }
 
 int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *cfg)
@@ -180,20 +176,19 @@ static struct tw__listener *listener_make(tw_idle_fn *fn, void *arg)
 	return listener;
 }
 
-static void listener_add(struct tw_limiter *l, struct tw__listener *listener,
-			 struct tw__tells *tells)
+static void listener_add(struct tw_limiter *l, struct tw__listener *listener)
 {
 	if (l->unfinished) {
 		tw__line_append(&l->idles.waiting, tw__in_line_link(&listener->place));
 	} else {
 		tw__listener_is_due(l, listener);
-		tells->idle = true;
+		l->mine->idle = true;
 	}
 }
 
 int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
 {
-	struct tw__tells tells;
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	int r = fn ? TW__OBJECT_CHECK(l, "limiter") : tw__invalid("fn is NULL");
 	if (r)
 		return r;
@@ -201,8 +196,8 @@ int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
 	if (!listener)
 		return -ENOMEM;
 	tw__limiter_lock(l, &tells);
-	listener_add(l, listener, &tells);
-	tw__limiter_unlock(l, &tells, 0);
+	listener_add(l, listener);
+	tw__limiter_unlock(l, 0);
 	return 0;
 }
 
@@ -264,7 +259,7 @@ static void begin_close(struct tw_limiter *l)
 static void drop_all(struct tw_limiter *l)
 {
 	struct tw__base base = tw__object_base(&l->object);
-	struct tw__tells tells;
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	struct tw__job *job;
 	uint64_t now_ns = tw_service_now(l->service);
 	do {
@@ -275,9 +270,9 @@ static void drop_all(struct tw_limiter *l)
 			if (!(job = l->line.first) && !(job = l->delayed.first))
 				break;
 			tw__job_leave_line(l, job, now_ns);
-			tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN, &tells);
+			tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 		}
-		tw__limiter_unlock(l, &tells, 0);
+		tw__limiter_unlock(l, 0);
 	} while (job);
 }
 
@@ -308,7 +303,7 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 
 int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
 {
-	struct tw__tells tells;
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	int r = TW__OBJECT_CHECK(l, "limiter");
 	if (r)
 		return r;
@@ -323,8 +318,8 @@ int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn
 	if (mode == TW_CLOSE_DROP)
 		drop_all(l);
 	tw__limiter_lock(l, &tells);
-	listener_add(l, listener, &tells);
-	tw__limiter_unlock(l, &tells, 1);
+	listener_add(l, listener);
+	tw__limiter_unlock(l, 1);
 	return 0;
 }
 

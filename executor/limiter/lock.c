@@ -252,11 +252,7 @@ void tw__inbox_look(struct tw_limiter *l)
 void tw__limiter_lock(struct tw_limiter *l, struct tw__tells *tells)
 {
 	tw__object_lock(&l->object); /* planted: limiter_unlocked */
-	if (tells) {
-		tw__line_init(&tells->jobs);
-		tells->idle = false;
-		tells->retried.kind = 0;
-	}
+	l->mine = tells ? tells : &l->tells;
 	tw__inbox_look(l);
 }
 

@@ -1,6 +1,6 @@
 /*
- * The limiter's lock; how jobs come into line, and what may start. Under the lock, where nothing else
- * is said.
+ * The limiter's lock; how jobs come into line, and what may start. Under the lock, unless something
+ * else is said.
  */
 #ifndef TW_EXECUTOR_LIMITER_LOCK_H
 #define TW_EXECUTOR_LIMITER_LOCK_H
@@ -39,8 +39,8 @@ bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job);
 void tw__inbox_look(struct tw_limiter *l);
 
 /*
- * Takes the lock. All that was submitted is known then. tells: this thread's list, which is empty;
- * NULL: it will have nothing to tell.
+ * Takes the lock. All that was submitted is known then. tells: this thread's list; NULL: the
+ * limiter's, for the executor to call.
  */
 void tw__limiter_lock(struct tw_limiter *l, struct tw__tells *tells);
 

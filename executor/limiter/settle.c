@@ -61,7 +61,7 @@ void tw__listener_is_due(struct tw_limiter *l, struct tw__listener *listener)
 }
 
 /* All that was added is finished. */
-static void idle_reached(struct tw_limiter *l, struct tw__tells *tells)
+static void idle_reached(struct tw_limiter *l)
 {
 	struct tw__idles *i = &l->idles;
 	i->reached++;
@@ -70,7 +70,7 @@ static void idle_reached(struct tw_limiter *l, struct tw__tells *tells)
 		l->results->delivered = true;
 	while (i->waiting.first)
 		tw__listener_is_due(l, tw__listener_of(tw__line_pop(&i->waiting)));
-	tells->idle = true;
+	l->mine->idle = true;
 }
 
 /* ------------------------------------------------------------------ the end */
@@ -82,6 +82,7 @@ void tw__tell(struct tw_limiter *l, struct tw__tells *tells, struct tw__job *job
 	      enum tw__job_todo todo)
 {
 	TW_ASSERT_TINY_LOCKED(&l->object.lock);
+	TW_ASSERT(job->todo == TW__TODO_NOTHING);
 	job->todo = (uint8_t)todo;
 	job->teller = tells == &l->tells ? NULL : &this_thread;
 	tw__line_append(&tells->jobs, tw__in_line_link(&job->place));
@@ -90,13 +91,6 @@ void tw__tell(struct tw_limiter *l, struct tw__tells *tells, struct tw__job *job
 bool tw__job_is_mine(const struct tw__job *job)
 {
 	return job->teller == &this_thread;
-}
-
-static void tell(struct tw_limiter *l, struct tw__tells *tells, struct tw__job *job,
-		 enum tw__job_todo todo)
-{
-	TW_ASSERT(job->todo == TW__TODO_NOTHING);
-	tw__tell(l, tells, job, todo);
 }
 
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
@@ -115,22 +109,22 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 		tw__node_put_batch(&l->nodes, &l->gone);
 }
 
-void tw__job_finish(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+void tw__job_finish(struct tw_limiter *l, struct tw__job *job)
 {
 	job->flags |= TW__JOB_FINISHED;
 	if (--l->unfinished == 0)
-		idle_reached(l, tells);
+		idle_reached(l);
 	tw__job_look_for_end(l, job);
 }
 
-void tw__job_look_for_release(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+void tw__job_look_for_release(struct tw_limiter *l, struct tw__job *job)
 {
 	if (!(job->flags & TW__JOB_TOLD) || job->flags & (TW__JOB_INSIDE | TW__JOB_ASKED))
 		return;
 	if (job->options->release)
-		tell(l, tells, job, TW__TODO_RELEASE);
+		tw__tell(l, l->mine, job, TW__TODO_RELEASE);
 	else
-		tw__job_finish(l, job, tells);
+		tw__job_finish(l, job);
 }
 
 static void wake_waiters(struct tw__job *job)
@@ -141,27 +135,26 @@ static void wake_waiters(struct tw__job *job)
 	tw__futex_wake(&job->bell, INT32_MAX);
 }
 
-void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+void tw__job_told(struct tw_limiter *l, struct tw__job *job)
 {
 	job->flags |= TW__JOB_TOLD;
 	wake_waiters(job);
-	tw__job_look_for_release(l, job, tells);
+	tw__job_look_for_release(l, job);
 }
 
-void tw__job_tell_when_free(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+void tw__job_tell_when_free(struct tw_limiter *l, struct tw__job *job)
 {
 	if (job->todo == TW__TODO_STOP || job->flags & TW__JOB_STARTING)
 		return; /* who has called that comes here */
 	if (job->todo == TW__TODO_ASK)
 		job->todo = TW__TODO_DONE;
 	else if (job->done || l->config.event)
-		tell(l, tells, job, TW__TODO_DONE);
+		tw__tell(l, l->mine, job, TW__TODO_DONE);
 	else
-		tw__job_told(l, job, tells);
+		tw__job_told(l, job);
 }
 
-void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error,
-		struct tw__tells *tells)
+void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error)
 {
 	TW_ASSERT_TINY_LOCKED(&l->object.lock);
 	TW_ASSERT(job->state != TW__JOB_SETTLED && job->state != TW__JOB_GONE);
@@ -176,7 +169,7 @@ void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status st
 		tw__result_of(job, &l->results->items[l->results->n++]);
 	if (status == TW_JOB_STATUS_TIMED_OUT)
 		wake_waiters(job);
-	tw__job_tell_when_free(l, job, tells);
+	tw__job_tell_when_free(l, job);
 }
 
 /* ------------------------------------------------------------------ retries */
@@ -217,25 +210,23 @@ uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
 	return draws ? tw__random_upto(&l->random, delay_ns) : delay_ns;
 }
 
-static void settle_by_result(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-			     struct tw__tells *tells)
+static void settle_by_result(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	if (job->error == 0)
-		tw__settle(l, job, TW_JOB_STATUS_SUCCEEDED, 0, tells);
+		tw__settle(l, job, TW_JOB_STATUS_SUCCEEDED, 0);
 	else if (job->flags & TW__JOB_CANCELLED)
-		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, job->error, tells);
+		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, job->error);
 	else if (job->flags & TW__JOB_OVERDUE || job->options->total_until_ns <= now_ns)
-		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, tells);
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	else
-		tw__settle(l, job, TW_JOB_STATUS_FAILED, job->error, tells);
+		tw__settle(l, job, TW_JOB_STATUS_FAILED, job->error);
 }
 
-void tw__retry_answered(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns,
-			struct tw__tells *tells)
+void tw__retry_answered(struct tw_limiter *l, struct tw__job *job, bool wanted, uint64_t delay_ns)
 {
 	uint64_t now_ns = tw_service_now(l->service);
 	if (!wanted || !tw__job_has_retries(l, job) || !can_wait(job, now_ns, delay_ns)) {
-		settle_by_result(l, job, now_ns, tells);
+		settle_by_result(l, job, now_ns);
 		return;
 	}
 	job->state = TW__JOB_DELAYED;
@@ -245,32 +236,31 @@ void tw__retry_answered(struct tw_limiter *l, struct tw__job *job, bool wanted, 
 	l->counters.retried++;
 	tw__job_keep_time(job);
 	if (l->config.event) /* the job goes on meanwhile, and may end */
-		tells->retried = (struct tw_limiter_event){.kind = TW_LIMITER_EVENT_RETRIED,
-							   .attempt = job->attempts,
-							   .job = tw__job_handle(job),
-							   .id = job->id,
-							   .delay_ns = delay_ns};
+		l->mine->retried = (struct tw_limiter_event){.kind = TW_LIMITER_EVENT_RETRIED,
+							     .attempt = job->attempts,
+							     .job = tw__job_handle(job),
+							     .id = job->id,
+							     .delay_ns = delay_ns};
 }
 
 /* ----------------------------------------------------------------- attempts */
 
-void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-			struct tw__tells *tells)
+void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	if (tw_likely(!job->error) || !may_retry(l, job, now_ns)) {
-		settle_by_result(l, job, now_ns, tells);
+		settle_by_result(l, job, now_ns);
 	} else if (!job->options->retry.allow) {
-		tw__retry_answered(l, job, true, tw__job_draw_delay(l, job), tells);
+		tw__retry_answered(l, job, true, tw__job_draw_delay(l, job));
 	} else {
 		job->state = TW__JOB_ASKING;
 		job->options->until_ns = UINT64_MAX;
-		tell(l, &l->tells, job, TW__TODO_ASK);
+		tw__tell(l, &l->tells, job, TW__TODO_ASK);
 		tw__job_keep_time(job);
 	}
 }
 
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value,
-		     uint64_t now_ns, struct tw__tells *tells)
+		     uint64_t now_ns)
 {
 	TW_ASSERT_TINY_LOCKED(&l->object.lock);
 	uint64_t run_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
@@ -280,7 +270,7 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 	tw__histogram_add(&l->counters.run, run_ns, 1);
 	if (job->state == TW__JOB_SETTLED) {
 		l->permits.late--;
-		tw__job_look_for_release(l, job, tells);
+		tw__job_look_for_release(l, job);
 		return;
 	}
 	bool overdue = job->flags & TW__JOB_OVERDUE; /* its result is ignored */
@@ -288,7 +278,7 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 	job->error = overdue ? -ETIMEDOUT : error;
 	job->value = overdue ? NULL : value;
 	if (tw_likely(job->todo != TW__TODO_STOP)) {
-		tw__attempt_decide(l, job, now_ns, tells);
+		tw__attempt_decide(l, job, now_ns);
 		return;
 	}
 	job->state = TW__JOB_ENDED;
@@ -296,10 +286,10 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 	tw__job_keep_time(job);
 }
 
-void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
+void tw__job_stop(struct tw_limiter *l, struct tw__job *job)
 {
 	if (job->options->stop && !(job->flags & TW__JOB_STOPPED))
-		tell(l, tells, job, TW__TODO_STOP);
+		tw__tell(l, l->mine, job, TW__TODO_STOP);
 	job->flags |= TW__JOB_STOPPED;
 }
 
@@ -328,40 +318,37 @@ void tw__job_keep_time(struct tw__job *job)
 		tw__due_set(&job->options->due, due_ns(job));
 }
 
-void tw__stay_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		      struct tw__tells *tells)
+void tw__stay_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	const struct tw__job_options *o = job->options;
 	bool timed_out = o->until_ns <= now_ns || o->total_until_ns <= now_ns;
 	tw__job_leave_line(l, job, now_ns);
 	if (timed_out)
-		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, tells);
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	else /* the deadline of retries has passed */
-		settle_by_result(l, job, now_ns, tells);
+		settle_by_result(l, job, now_ns);
 }
 
-static void attempt_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-			    struct tw__tells *tells)
+static void attempt_is_over(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	struct tw__job_options *o = job->options;
 	bool settles = o->total_until_ns <= now_ns || !may_retry(l, job, now_ns);
 	job->flags |= TW__JOB_OVERDUE;
 	o->until_ns = UINT64_MAX;
-	tw__job_stop(l, job, tells);
+	tw__job_stop(l, job);
 	if (!settles)
 		return;
 	if (now_ns > job->since_ns) /* for the result; the time that follows does not count */
 		job->run_ns += now_ns - job->since_ns;
-	tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, tells);
+	tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 }
 
-void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns,
-		      struct tw__tells *tells)
+void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	if (!tw__job_is_due(job, now_ns))
 		return;
 	job->flags |= TW__JOB_STOPPED; /* no `stop` is called for what has ended */
-	attempt_is_over(l, job, now_ns, tells);
+	attempt_is_over(l, job, now_ns);
 }
 
 void tw__attempt_completed(struct tw_limiter *l, struct tw__job *job)
@@ -379,23 +366,22 @@ void tw__attempt_completed(struct tw_limiter *l, struct tw__job *job)
 /* A time of the job has passed. What follows is the executor's to call. */
 static void time_has_come(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
-	struct tw__tells *tells = &l->tells;
 	bool is_delayed = job->state == TW__JOB_DELAYED;
 	if (job->state == TW__JOB_COMING) {
 		tw__limiter_ring_for_room(l);
 	} else if (job->state == TW__JOB_QUEUED) {
-		tw__stay_is_over(l, job, now_ns, tells);
+		tw__stay_is_over(l, job, now_ns);
 	} else if (job->state == TW__JOB_RUNNING) {
-		attempt_is_over(l, job, now_ns, tells);
+		attempt_is_over(l, job, now_ns);
 	} else if (job->state == TW__JOB_ENDED) {
-		settle_by_result(l, job, now_ns, tells);
+		settle_by_result(l, job, now_ns);
 	} else { /* ASKING: also if it was cancelled, since the user's code may run on */
 		if (is_delayed)
 			tw__job_leave_line(l, job, now_ns);
 		if (is_delayed && job->options->total_until_ns > now_ns)
 			tw__job_enqueue(l, job, now_ns);
 		else
-			tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, tells);
+			tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	}
 }
 

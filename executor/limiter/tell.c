@@ -14,10 +14,10 @@ static void go_out(struct tw_limiter *l, struct tw__inside *inside, struct tw__j
 	tw__inside_begin(inside, &l->object, job, fn, job->arg, job->name, job->context);
 }
 
-static void come_back(struct tw_limiter *l, struct tw__inside *inside)
+static void come_back(struct tw_limiter *l, struct tw__inside *inside, struct tw__tells *tells)
 {
 	tw__inside_end(inside);
-	tw__limiter_lock(l, NULL);
+	tw__limiter_lock(l, tells);
 }
 
 /* -------------------------------------------------------------------- events */
@@ -45,7 +45,7 @@ static void tell_started(struct tw_limiter *l, struct tw__job *job, const struct
 	tw__limiter_lock(l, NULL);
 	job->flags &= (uint16_t)~TW__JOB_STARTING;
 	if (job->state == TW__JOB_SETTLED)
-		tw__job_tell_when_free(l, job, &l->tells);
+		tw__job_tell_when_free(l, job);
 	tw__limiter_leave(l, 0);
 }
 
@@ -60,16 +60,17 @@ static void call_stop(struct tw_limiter *l, struct tw__job *job, struct tw__tell
 	    job->flags & TW__JOB_OVERDUE ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED;
 	go_out(l, &inside, job, TW__NAMED_BY(stop));
 	stop(job->arg, attempt, why);
-	come_back(l, &inside);
+	come_back(l, &inside, tells);
 	job->todo = TW__TODO_NOTHING;
 	if (job->state == TW__JOB_SETTLED)
-		tw__job_tell_when_free(l, job, tells);
+		tw__job_tell_when_free(l, job);
 	else if (job->state == TW__JOB_ENDED)
-		tw__attempt_decide(l, job, tw_service_now(l->service), tells);
+		tw__attempt_decide(l, job, tw_service_now(l->service));
 }
 
 /* Whether the job's predicate wants the retry. It may choose another delay. */
-static bool wants_retry(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns)
+static bool wants_retry(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns,
+			struct tw__tells *tells)
 {
 	struct tw__inside inside;
 	tw_retry_fn *allow = job->options->retry.allow;
@@ -81,7 +82,7 @@ static bool wants_retry(struct tw_limiter *l, struct tw__job *job, uint64_t *del
 	bool is_valid = !wants || (chosen_ns >= 0 && (uint64_t)chosen_ns <= TW_MAX_DELAY_NS);
 	if (!is_valid)
 		(void)tw__bad(-EINVAL, "retry.allow", "delay_ns");
-	come_back(l, &inside);
+	come_back(l, &inside, tells);
 	*delay_ns = (uint64_t)chosen_ns;
 	if (!is_valid && job->state == TW__JOB_ASKING) {
 		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
@@ -96,12 +97,12 @@ static void call_allow(struct tw_limiter *l, struct tw__job *job, struct tw__tel
 	uint64_t delay_ns = tw__job_draw_delay(l, job);
 	job->todo = TW__TODO_NOTHING;
 	job->flags |= TW__JOB_ASKED;
-	bool wants = tw__job_has_retries(l, job) && wants_retry(l, job, &delay_ns);
+	bool wants = tw__job_has_retries(l, job) && wants_retry(l, job, &delay_ns, tells);
 	job->flags &= (uint16_t)~TW__JOB_ASKED;
 	if (job->state == TW__JOB_ASKING)
-		tw__retry_answered(l, job, wants, delay_ns, tells);
+		tw__retry_answered(l, job, wants, delay_ns);
 	else
-		tw__job_look_for_release(l, job, tells);
+		tw__job_look_for_release(l, job);
 }
 
 static void call_done(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
@@ -119,9 +120,9 @@ static void call_done(struct tw_limiter *l, struct tw__job *job, struct tw__tell
 						      .result = &result});
 	if (job->done)
 		job->done(job->arg, &result);
-	come_back(l, &inside);
+	come_back(l, &inside, tells);
 	job->todo = TW__TODO_NOTHING;
-	tw__job_told(l, job, tells);
+	tw__job_told(l, job);
 }
 
 static void call_release(struct tw_limiter *l, struct tw__job *job, struct tw__tells *tells)
@@ -130,9 +131,9 @@ static void call_release(struct tw_limiter *l, struct tw__job *job, struct tw__t
 	tw_job_release_fn *release = job->options->release;
 	go_out(l, &inside, job, TW__NAMED_BY(release));
 	release(job->arg);
-	come_back(l, &inside);
+	come_back(l, &inside, tells);
 	job->todo = TW__TODO_NOTHING;
-	tw__job_finish(l, job, tells);
+	tw__job_finish(l, job);
 }
 
 /* ---------------------------------------------------------------------- idle */
@@ -144,7 +145,8 @@ static void call_release(struct tw_limiter *l, struct tw__job *job, struct tw__t
  */
 enum { CALLS_IN_A_ROW = 64 };
 
-static void call_listener(struct tw_limiter *l, struct tw__listener *listener)
+static void call_listener(struct tw_limiter *l, struct tw__listener *listener,
+			  struct tw__tells *tells)
 {
 	struct tw__inside inside;
 	struct tw__results *results = listener->results;
@@ -153,11 +155,11 @@ static void call_listener(struct tw_limiter *l, struct tw__listener *listener)
 			 listener->context);
 	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
 	free(listener);
-	come_back(l, &inside);
+	come_back(l, &inside, tells);
 	tw__results_put(results);
 }
 
-static void tell_idle(struct tw_limiter *l)
+static void tell_idle(struct tw_limiter *l, struct tw__tells *tells)
 {
 	struct tw__idles *i = &l->idles;
 	if (i->telling)
@@ -169,9 +171,9 @@ static void tell_idle(struct tw_limiter *l)
 			tw__limiter_leave(l, 0);
 			tell_event(l, NULL,
 				   &(struct tw_limiter_event){.kind = TW_LIMITER_EVENT_IDLE});
-			tw__limiter_lock(l, NULL);
+			tw__limiter_lock(l, tells);
 		} else if (i->due.first) {
-			call_listener(l, tw__listener_of(tw__line_pop(&i->due)));
+			call_listener(l, tw__listener_of(tw__line_pop(&i->due)), tells);
 		} else {
 			i->told = i->reached;
 			break;
@@ -200,10 +202,10 @@ static void tell_next(struct tw_limiter *l, struct tw__tells *tells)
 		tells->retried.kind = 0;
 		tw__limiter_leave(l, 0);
 		tell_event(l, NULL, &event);
-		tw__limiter_lock(l, NULL);
+		tw__limiter_lock(l, tells);
 	} else if (!tells->jobs.first) {
 		tells->idle = false;
-		tell_idle(l);
+		tell_idle(l, tells);
 	} else if ((job = take_first(tells))->todo == TW__TODO_STOP) {
 		call_stop(l, job, tells);
 	} else if (job->todo == TW__TODO_ASK) {
@@ -219,8 +221,9 @@ static void tell_next(struct tw_limiter *l, struct tw__tells *tells)
  * The loop ends: a job comes into the list four times at most, and tell_idle is bounded. What
  * starts meanwhile is the executor's.
  */
-void tw__limiter_unlock(struct tw_limiter *l, struct tw__tells *tells, uint32_t n)
+void tw__limiter_unlock(struct tw_limiter *l, uint32_t n)
 {
+	struct tw__tells *tells = l->mine;
 	if (tw_unlikely(tw__tells_any(tells))) {
 		tw__object_use(&l->object); /* what is called may be all that was left */
 		n++;
@@ -234,17 +237,19 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__tells *tells, uint32_t 
 void tw__limiter_tell(struct tw__work *work)
 {
 	struct tw_limiter *l = TW__OWNER(struct tw_limiter, object.work, work);
-	struct tw__tells tells;
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	tw__limiter_lock(l, &tells);
 	l->tell_out = false;
 	if (l->tells.jobs.first) {
 		struct tw__job *job = take_first(&l->tells);
-		tw__tell(l, &tells, job, (enum tw__job_todo)job->todo);
+		enum tw__job_todo todo = (enum tw__job_todo)job->todo;
+		job->todo = TW__TODO_NOTHING;
+		tw__tell(l, &tells, job, todo);
 	} else {
 		tells.idle = l->tells.idle;
 		l->tells.idle = false;
 	}
-	tw__limiter_unlock(l, &tells, 1);
+	tw__limiter_unlock(l, 1);
 }
 
 /* ------------------------------------------------------------------- runner */
@@ -257,12 +262,12 @@ enum { JOBS_IN_A_ROW = 64, EXPIRED_IN_A_ROW = 16 };
 #define SLICE_NS UINT64_C(5000000)
 
 /* The first in line begins an attempt. NULL: there is none, or it may not start, or has expired. */
-static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__tells *tells)
+static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns)
 {
 	struct tw__job *job;
 	unsigned expired = 0;
 	while (expired < EXPIRED_IN_A_ROW && (job = l->line.first) && tw__job_is_due(job, now_ns)) {
-		tw__stay_is_over(l, job, now_ns, tells); /* the tick thread may look later */
+		tw__stay_is_over(l, job, now_ns); /* the tick thread may look later */
 		expired++;
 	}
 	if (!l->line.first)
@@ -298,22 +303,21 @@ static bool is_error(int error)
 }
 
 /* The function has returned. */
-static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *value, uint64_t now_ns,
-		     struct tw__tells *tells)
+static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *value, uint64_t now_ns)
 {
 	bool completed = job->flags & TW__JOB_COMPLETED;
 	job->flags &= (uint16_t)~TW__JOB_IN_FN;
 	if (completed) { /* what it returns may be a second end of the attempt */
 		l->counters.refused_completions += r != TW_JOB_PENDING;
-		tw__attempt_end(l, job, job->error, job->value, now_ns, tells);
+		tw__attempt_end(l, job, job->error, job->value, now_ns);
 		return;
 	}
 	if (job->flags & TW__JOB_ASYNC && r == TW_JOB_PENDING)
 		return;
 	if (r != 0 && !is_error(r))
 		r = -EINVAL; /* the job's result; told to `done` */
-	tw__attempt_look(l, job, now_ns, tells);
-	tw__attempt_end(l, job, r, value, now_ns, tells);
+	tw__attempt_look(l, job, now_ns);
+	tw__attempt_end(l, job, r, value, now_ns);
 }
 
 /* One attempt. The lock is given up meanwhile. */
@@ -334,24 +338,25 @@ static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 	tw__inside_end(&inside);
 	*now_ns = tw_service_now(l->service);
 	tw__object_lock(&l->object);
+	l->mine = tells;
 	if (!l->line.first || l->line.first->priority < 0)
 		tw__inbox_look(
 		    l); /* else what is there is not next: it came later, with priority 0 */
-	returned(l, job, r, see.value, *now_ns, tells);
+	returned(l, job, r, see.value, *now_ns);
 }
 
 void tw__limiter_run(struct tw__work *work)
 {
 	struct tw_limiter *l = TW__OWNER(struct tw_limiter, run, work);
-	struct tw__tells tells;
+	struct tw__tells tells = TW__NOTHING_TO_TELL(tells);
 	struct tw__job *job;
 	uint64_t now_ns = tw_service_now(l->service), end_ns = now_ns + SLICE_NS;
 	tw__limiter_lock(l, &tells);
 	l->run_out = false;
 	for (int left = JOBS_IN_A_ROW; left && now_ns < end_ns && !tw__tells_any(&tells); left--) {
-		if (!(job = pick(l, now_ns, &tells)))
+		if (!(job = pick(l, now_ns)))
 			break;
 		run_one(l, job, &now_ns, &tells);
 	}
-	tw__limiter_unlock(l, &tells, 0);
+	tw__limiter_unlock(l, 0);
 }

@@ -5,9 +5,10 @@
 #include "executor/limiter/internal.h"
 
 /*
- * Calls what is in the list, and what follows from that, then drops n users, and gives up the lock.
+ * Calls what is in this thread's list, and what follows from that, then drops n users, and gives up
+ * the lock.
  */
-void tw__limiter_unlock(struct tw_limiter *l, struct tw__tells *tells, uint32_t n);
+void tw__limiter_unlock(struct tw_limiter *l, uint32_t n);
 
 /* What the works do. */
 void tw__limiter_tell(struct tw__work *work);
