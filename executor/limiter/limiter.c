@@ -19,11 +19,12 @@ static bool is_idle(const struct tw_limiter *l)
 /* ------------------------------------------------------------------- create */
 
 /* A pool must have room for n jobs that block, and one run more. */
-static bool holds(tw_executor *executor, uint32_t max_concurrency, uint32_t flags)
+static bool holds(struct tw_limiter *l, uint32_t max_concurrency)
 {
-	unsigned capacity = tw__executor_capacity(executor);
+	unsigned capacity = tw__executor_capacity(tw__object_base(&l->object).executor);
+	bool blocks = !(l->config.flags & TW_LIMITER_NONBLOCKING);
 	return max_concurrency > 0 && max_concurrency <= TW__MAX_CONCURRENCY &&
-	       (flags & TW_LIMITER_NONBLOCKING || !capacity || max_concurrency < capacity);
+	       (!blocks || !capacity || max_concurrency < capacity);
 }
 
 static int config_check(const struct tw_limiter_config *c)
@@ -40,7 +41,6 @@ static int config_check(const struct tw_limiter_config *c)
 		 c->rate_interval_ns <= TW_MAX_DELAY_NS &&
 		     (c->rate_interval_ns == 0) == (c->rate_starts == 0),
 		 "rate_interval_ns");
-	tw__need(&bad, holds(c->executor, c->max_concurrency, c->flags), "max_concurrency");
 	return tw__bad_member(-EINVAL, "tw_limiter_create", "tw_limiter_config", bad);
 }
 
@@ -65,6 +65,7 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 		l->config.max_pending = TW__NODES_MAX;
 	l->has_inbox = l->config.max_pending == TW__NODES_MAX && !c->rate_starts &&
 		       !(c->flags & ~(uint32_t)(TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED));
+	l->paused = c->flags & TW_LIMITER_PAUSED;
 	l->permits.limit = c->max_concurrency;
 	l->random = c->seed ? tw__random_mix(c->seed) : tw__service_draw_seed(service);
 	tw__line_init(&l->idles.waiting);
@@ -82,13 +83,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		return tw__invalid("%s is NULL", !out ? "out" : service ? "config" : "service");
 	int r = TW__STRUCT_READ(tw_limiter_config, &config, executor, cfg);
 	if (!r)
-		r = tw__service_hold(service);
-	if (r)
-		return r;
-	if (!config.executor)
-		config.executor = service->executor;
-	r = config_check(&config);
-	tw__service_let_go(service);
+		r = config_check(&config);
 	if (r)
 		return r;
 	struct tw_limiter *l = aligned_alloc(_Alignof(struct tw_limiter), sizeof *l);
@@ -101,14 +96,17 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		return r;
 	}
 	set_up(l, service, &config);
-	tw__object_lock(&l->object);
-	if (config.rate_starts)
+	bool fits = holds(l, config.max_concurrency);
+	if (fits && config.rate_starts)
 		r = tw__rate_set(l, config.rate_starts, config.rate_interval_ns);
-	l->paused = config.flags & TW_LIMITER_PAUSED;
-	if (!r)
+	bool is_made = fits && !r;
+	tw__object_lock(&l->object);
+	if (is_made)
 		*out = l;
-	tw__limiter_leave(l, r != 0);
-	return r;
+	else
+		tw__object_close(&l->object);
+	tw__limiter_leave(l, !is_made);
+	return fits ? r : tw__bad_member(-EINVAL, __func__, "tw_limiter_config", "max_concurrency");
 }
 
 int tw_limiter_destroy(tw_limiter *l)
@@ -217,7 +215,7 @@ int tw_limiter_set_paused(tw_limiter *l, bool paused)
 int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 {
 	int r = TW__OBJECT_CHECK(l, "limiter");
-	if (!r && !holds(tw__object_base(&l->object).executor, max_concurrency, l->config.flags))
+	if (!r && !holds(l, max_concurrency))
 		r = tw__bad(-EINVAL, __func__, "max_concurrency");
 	if (r)
 		return r;
