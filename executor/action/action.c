@@ -1,40 +1,21 @@
-/* Schedulers of actions: creation, end, statistics. Creation of actions. */
+/*
+ * Schedulers of actions, the arming of actions, what brings the turns of ASAP and FRAME, and
+ * immediates. Calls flush.c, end.c and executor/base.
+ *
+ * The first action to join the open batch requests a turn from the host: work on an executor, a
+ * timer at the next frame, or the caller. When the last one has left, the request ends (end.c).
+ */
 
-#include "wheel/core/frame.h"
-#include "wheel/timer/cancel.h"
-#include "executor/action/close.h"
-#include "executor/action/host.h"
+#include "executor/action/end.h"
+#include "executor/action/flush.h"
+#include "mpsc/base/struct_read.h"
+#include "wheel/timer/schedule.h"
 
 enum { KNOWN_FLAGS = TW_ACTION_FLAG_BY_CALLER | TW_ACTION_FLAG_CANCEL_BATCH };
 
-/* ---------------------------------------------------------------------- lists */
-
-void tw__action_append(struct tw__action_list *list, struct tw_action *action)
-{
-	action->next = NULL;
-	action->previous = list->last;
-	*(list->last ? &list->last->next : &list->first) = action;
-	list->last = action;
-}
-
-void tw__action_unlink(struct tw__action_list *list, struct tw_action *action)
-{
-	*(action->previous ? &action->previous->next : &list->first) = action->next;
-	*(action->next ? &action->next->previous : &list->last) = action->previous;
-}
-
-void tw__actions_unlock(tw_action_scheduler *scheduler)
-{
-	bool submit = scheduler->submit;
-	scheduler->submit = false;
-	pthread_mutex_unlock(&scheduler->lock);
-	if (submit)
-		tw__work_submit(&scheduler->work); /* out, which holds the scheduler */
-}
-
 /* ----------------------------------------------------------------- schedulers */
 
-static int actions_config_check(const struct tw_action_scheduler_config *c)
+static int config_check(const struct tw_action_scheduler_config *c)
 {
 	const char *bad = NULL;
 	bool batches = c->kind == TW_ACTION_KIND_ASAP || c->kind == TW_ACTION_KIND_FRAME;
@@ -52,42 +33,11 @@ static int actions_config_check(const struct tw_action_scheduler_config *c)
 			      bad);
 }
 
-static void free_memory(tw_action_scheduler *scheduler)
+static void actions_free(struct tw__object *object)
 {
+	tw_action_scheduler *scheduler = TW__OWNER(tw_action_scheduler, object, object);
 	free(scheduler->immediates.buckets);
-	pthread_mutex_destroy(&scheduler->lock);
 	free(scheduler);
-}
-
-void tw__actions_free(tw_action_scheduler *scheduler)
-{
-	if (scheduler->base.service)
-		tw__layer_let_go(&scheduler->base);
-	free_memory(scheduler);
-}
-
-static int action_make(tw_action_scheduler **out, const struct tw_action_scheduler_config *config)
-{
-	tw_action_scheduler *scheduler = calloc(1, sizeof *scheduler);
-	if (!scheduler || !tw__origin_init(&scheduler->origin)) {
-		free(scheduler);
-		return -ENOMEM;
-	}
-	scheduler->config = *config;
-	scheduler->batch = 1;
-	pthread_mutex_init(&scheduler->lock, NULL);
-	int r = config->service
-		    ? tw__layer_hold(&scheduler->base, config->service, config->executor)
-		    : 0;
-	if (r) {
-		scheduler->base.service = NULL;
-		tw__actions_free(scheduler);
-		return r;
-	}
-	scheduler->start_ns = tw__actions_now(scheduler);
-	tw__actions_host_init(scheduler);
-	*out = scheduler;
-	return 0;
 }
 
 int tw_action_scheduler_create(tw_action_scheduler **out,
@@ -98,93 +48,85 @@ int tw_action_scheduler_create(tw_action_scheduler **out,
 		return tw__invalid("%s is NULL", out ? "cfg" : "out");
 	int r = TW__STRUCT_READ(tw_action_scheduler_config, &config, service, cfg);
 	if (!r)
-		r = actions_config_check(&config);
+		r = config_check(&config);
 	if (r)
 		return r;
 	if (!config.frames_per_second)
 		config.frames_per_second = 60;
-	return action_make(out, &config);
-}
-
-/*
- * Tells whether a requested turn comes without the caller: a full pool leaves it to the service's
- * driver.
- */
-static bool work_comes(const tw_action_scheduler *scheduler)
-{
-	const struct tw__base *base = &scheduler->base;
-	return scheduler->work_out && tw__pool_of(base->executor) && base->service->threaded &&
-	       tw__base_may_wait(base);
-}
-
-static int actions_end_forked(tw_action_scheduler *s)
-{
-	if (s->owned > s->immediates.count)
-		return -EBUSY;
-	if (s->base.service)
-		tw__base_let_go_forked(&s->base);
-	free_memory(s);
+	tw_action_scheduler *scheduler = calloc(1, sizeof *scheduler);
+	if (!scheduler || !tw__origin_init(&scheduler->origin))
+		r = -ENOMEM;
+	else
+		r = tw__object_init(&scheduler->object, config.service, config.executor,
+				    tw__actions_work, actions_free);
+	if (r) {
+		free(scheduler);
+		return r;
+	}
+	scheduler->config = config;
+	tw__line_init(&scheduler->came);
+	tw__line_init(&scheduler->due);
+	tw__line_init(&scheduler->batches[0]);
+	tw__line_init(&scheduler->batches[1]);
+	scheduler->open = scheduler->batches;
+	scheduler->start_ns = tw__actions_now(scheduler);
+	*out = scheduler;
 	return 0;
 }
 
-static int actions_end(tw_action_scheduler *s)
+/*
+ * Waits for other threads: they are inside runs, releases, timers or calls of destroyed actions.
+ * Work that is out is left to the object.
+ */
+int tw_action_scheduler_destroy(tw_action_scheduler *scheduler)
 {
-	tw__actions_lock(s);
-	int r = tw__actions_mine(s) || tw__is_within(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
-	while (!r && (s->objects || s->flushing || s->frames_out || work_comes(s)))
-		tw__bell_await(&s->changed, &s->lock, UINT64_MAX);
-	bool free_it = !r && !s->work_out;
-	if (!r && !free_it) {
-		tw__base_leave_work(&s->base, &s->work);
-		tw__base_leave(&s->base);
+	if (!scheduler)
+		return 0;
+	struct tw__object *object = &scheduler->object;
+	if (tw__origin_inherited(&scheduler->origin)) {
+		struct tw__base base = tw__object_base(object);
+		if (scheduler->owned > scheduler->immediates.count)
+			return -EBUSY;
+		actions_free(object);
+		if (base.service)
+			tw__base_let_go_forked(&base);
+		return 0;
 	}
-	pthread_mutex_unlock(&s->lock);
-	if (free_it)
-		tw__actions_free(s);
-	return r == -EDEADLK ? tw__waits_inside("tw_action_scheduler_destroy") : r;
-}
-
-int tw_action_scheduler_destroy(tw_action_scheduler *s)
-{
-	return TW__ORIGIN_DESTROY(s, actions_end_forked, actions_end);
-}
-
-uint64_t tw__actions_now(tw_action_scheduler *scheduler)
-{
-	return scheduler->base.service ? tw_service_now(scheduler->base.service)
-				       : tw_clock_now(tw_clock_monotonic());
+	tw__actions_lock(scheduler);
+	if (tw__inside_object(object, NULL) || scheduler->owned) {
+		bool busy = !tw__inside_object(object, NULL);
+		tw__object_unlock(object);
+		return busy ? -EBUSY : tw__waits_inside(__func__);
+	}
+	while (object->users > 1u + scheduler->work_out || scheduler->flushing)
+		tw__object_await(object, UINT64_MAX);
+	tw__object_destroy(object);
+	return 0;
 }
 
 uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler)
 {
-	if (tw__actions_check(scheduler))
-		return 0;
-	tw__actions_lock(scheduler);
-	uint64_t now_ns = tw__actions_now(scheduler);
-	pthread_mutex_unlock(&scheduler->lock);
-	return now_ns;
+	return TW__ACTIONS_CHECK(__func__, scheduler) ? 0 : tw__actions_now(scheduler);
 }
 
 int tw_action_scheduler_stats(tw_action_scheduler *scheduler, struct tw_action_scheduler_stats *out)
 {
 	int r = TW__OUT_CHECK(tw_action_scheduler_stats, out, armed);
 	if (!r)
-		r = tw__actions_check(scheduler);
+		r = TW__ACTIONS_CHECK(__func__, scheduler);
 	if (r)
 		return r;
 	tw__actions_lock(scheduler);
 	struct tw_action_scheduler_stats stats = scheduler->stats;
 	stats.actions = scheduler->owned;
-	pthread_mutex_unlock(&scheduler->lock);
+	tw__object_unlock(&scheduler->object);
 	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }
 
-/* -------------------------------------------------------------------- actions */
-
-struct tw_action *tw__action_new(tw_action_scheduler *scheduler)
+static struct tw_action *new_action(tw_action_scheduler *scheduler)
 {
-	TW_ASSERT_LOCKED(&scheduler->lock);
+	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
 	struct tw_action *action = calloc(1, sizeof *action);
 	if (!action)
 		return NULL;
@@ -192,29 +134,8 @@ struct tw_action *tw__action_new(tw_action_scheduler *scheduler)
 	action->owned = true;
 	action->references = 1;
 	scheduler->owned++;
-	scheduler->objects++;
+	tw__object_use(&scheduler->object);
 	return action;
-}
-
-void tw__action_put(struct tw_action *action)
-{
-	TW_ASSERT_LOCKED(&action->scheduler->lock);
-	tw_action_scheduler *scheduler = action->scheduler;
-	if (--action->references)
-		return;
-	scheduler->objects--;
-	free(action);
-	tw__bell_ring(&scheduler->changed);
-}
-
-void tw__action_disown(struct tw_action *action)
-{
-	TW_ASSERT_LOCKED(&action->scheduler->lock);
-	if (!action->owned)
-		return;
-	action->owned = false;
-	action->scheduler->owned--;
-	tw__action_put(action);
 }
 
 int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_fn *fn,
@@ -222,66 +143,294 @@ int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_
 {
 	if (!out || !scheduler || !fn)
 		return tw__invalid("%s is NULL", !out ? "out" : scheduler ? "fn" : "scheduler");
-	int r = tw__actions_check(scheduler);
+	int r = TW__ACTIONS_CHECK(__func__, scheduler);
 	if (r)
 		return r;
 	tw__actions_lock(scheduler);
-	struct tw_action *action = tw__action_new(scheduler);
+	struct tw_action *action = new_action(scheduler);
 	if (action) {
 		action->fn = fn;
 		action->release = release;
 	}
-	pthread_mutex_unlock(&scheduler->lock);
+	tw__object_unlock(&scheduler->object);
 	if (!action)
 		return -ENOMEM;
 	*out = action;
 	return 0;
 }
 
-int tw__actions_schedule(tw_action_scheduler *scheduler, uint64_t at_ns, tw_fn *fn, void *arg,
-			 tw_release_fn *release, tw_timer *out)
+/* ---------------------------------------------------------------- the host's turns */
+
+/* The flusher looks for what another thread brings. Without a flusher, work serves. */
+static void ask_for_flusher(tw_action_scheduler *scheduler)
 {
-	const struct tw_task task = {.size = sizeof task,
-				     .fn = fn,
-				     .arg = arg,
-				     .when_ns = at_ns,
-				     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-				     .release = release,
-				     .executor = scheduler->config.executor};
-	return tw_schedule_task(scheduler->base.service, &task, out);
+	if (!scheduler->flushing)
+		tw__actions_ask_for_work(scheduler);
 }
 
-void tw__action_detach(struct tw_action *action)
+static void frame_came(void *arg)
 {
-	TW_ASSERT_LOCKED(&action->scheduler->lock);
-	tw_action_scheduler *scheduler = action->scheduler;
-	switch (action->location) {
-	case TW__ACTION_TIMED:
-		TW_ASSERT(action->references > 1); /* the timer's, and the caller's */
-		action->references -= tw__cancel_silently(scheduler->base.service, action->timer);
-		break;
-	case TW__ACTION_DUE:
-		tw__action_unlink(&scheduler->due, action);
-		action->refused = false;
-		break;
-	case TW__ACTION_BATCHED:
-		tw__action_leave_batch(action);
-		break;
-	case TW__ACTION_NOWHERE:
-		break;
+	tw_action_scheduler *scheduler = arg;
+	tw__actions_lock(scheduler);
+	if (scheduler->frame.id == tw_self().id) {
+		scheduler->frame = (tw_timer){0};
+		scheduler->turn = true;
+		ask_for_flusher(scheduler);
 	}
-	tw__action_set_location(action, TW__ACTION_NOWHERE);
+	tw__actions_unlock(scheduler, 1);
 }
 
-int tw_action_state(tw_action *action)
+/* A timer at the next instant start + n / fps after now, rounded up. */
+static int ask_for_frame(tw_action_scheduler *scheduler)
 {
-	int r = tw__action_check(action);
+	tw_service *service = tw__actions_service(scheduler);
+	uint64_t fps = scheduler->config.frames_per_second,
+		 passed_ns = tw__actions_now(scheduler) - scheduler->start_ns;
+	unsigned __int128 second = 1000000000;
+	uint64_t n = (uint64_t)((unsigned __int128)passed_ns * fps / second) + 1,
+		 at_ns = scheduler->start_ns +
+			 (uint64_t)(((unsigned __int128)n * second + fps - 1) / fps);
+	if (tw__beyond_range(service, at_ns))
+		return -ERANGE; /* told after the unlock */
+	return tw__object_delay(&scheduler->object, TW_TASK_AT, at_ns, frame_came, scheduler,
+				&scheduler->frame);
+}
+
+/* Moves the action into the open batch, and requests the batch's turn. */
+static int join_batch(struct tw_action *action)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	const struct tw_action_scheduler_config *config = &scheduler->config;
+	if (!scheduler->requested) {
+		int r = 0;
+		if (!(config->flags & TW_ACTION_FLAG_BY_CALLER))
+			r = config->kind == TW_ACTION_KIND_FRAME
+				? ask_for_frame(scheduler)
+				: (tw__actions_ask_for_work(scheduler), 0);
+		else if (config->wanted)
+			config->wanted(config->wanted_arg, true);
+		if (r)
+			return r;
+		scheduler->requested = true;
+		scheduler->stats.turns++;
+	}
+	if (action->line == scheduler->open)
+		tw__action_leave(action); /* and goes to the end, perhaps of an empty line */
+	else
+		tw__action_detach(action);
+	tw__action_join(action, scheduler->open);
+	return 0;
+}
+
+/* ---------------------------------------------------------------------- arming */
+
+static void on_due(void *arg)
+{
+	struct tw_action *action = arg;
+	tw_action_scheduler *scheduler = action->scheduler;
+	tw__actions_lock(scheduler);
+	if (action->timed && action->timer.id == tw_self().id) {
+		action->timed = false;
+		scheduler->stats.armed--;
+		tw__action_join(action, scheduler->flushing ? &scheduler->due : &scheduler->came);
+		ask_for_flusher(scheduler);
+	}
+	tw__action_put(action);
+	tw__actions_unlock(scheduler, 1);
+}
+
+/*
+ * Moves the action's timer. One that is claimed at this moment will find that it does not count,
+ * and another is scheduled.
+ */
+static int set_timer(struct tw_action *action, uint64_t at_ns)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	tw_service *service = tw__actions_service(scheduler);
+	tw_timer timer;
+	int r = -ENOENT;
+	if (!service)
+		return -EINVAL; /* told after the unlock */
+	if (tw__beyond_range(service, at_ns))
+		return -ERANGE; /* told after the unlock */
+	if (action->timed)
+		r = tw_reset_at(service, action->timer, at_ns);
+	if (r != -ENOENT && r != -EBUSY && r != -ECANCELED)
+		return r;
+	r = tw__object_delay(&scheduler->object, TW_TASK_AT, at_ns, on_due, action, &timer);
 	if (r)
 		return r;
-	tw__actions_lock(action->scheduler);
-	bool closed = action->closed, armed = action->location != TW__ACTION_NOWHERE;
-	pthread_mutex_unlock(&action->scheduler->lock);
-	return closed  ? TW_ACTION_STATE_CLOSED
-	       : armed ? TW_ACTION_STATE_ARMED
-		       : TW_ACTION_STATE_IDLE;
+	tw__action_detach(action);
+	action->references++;
+	action->timer = timer;
+	action->timed = true;
+	scheduler->stats.armed++;
+	return 0;
+}
+
+/*
+ * The next nominal instant. In the action's own run with the same delay: in phase, the first
+ * instant that has not passed.
+ */
+static uint64_t next_due(struct tw_action *action, uint64_t delay_ns)
+{
+	uint64_t now_ns = tw__actions_now(action->scheduler);
+	bool within = action->running && tw__actions_mine(action->scheduler);
+	if (!within || !delay_ns || delay_ns != action->ran_delay_ns)
+		return now_ns + delay_ns;
+	uint64_t due_ns = action->ran_due_ns + delay_ns;
+	if (due_ns <= now_ns)
+		due_ns += ((now_ns - due_ns) / delay_ns + 1) * delay_ns;
+	return due_ns;
+}
+
+/* If that fails, the action stays as it was. The lock is held. */
+static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *context)
+{
+	enum tw_action_kind kind = action->scheduler->config.kind;
+	if (action->closed)
+		return -ECANCELED;
+	if (delay_ns > TW_MAX_DELAY_NS)
+		return -ERANGE; /* told after the unlock */
+	uint64_t due_ns = next_due(action, delay_ns);
+	int r = 0;
+	if (delay_ns || kind == TW_ACTION_KIND_ASYNC) {
+		r = set_timer(action, due_ns);
+	} else if (kind == TW_ACTION_KIND_QUEUE) {
+		tw__action_detach(action);
+		tw__action_join(action, &action->scheduler->due);
+	} else {
+		r = join_batch(action);
+	}
+	if (r)
+		return r;
+	action->state = state;
+	action->context = context;
+	action->delay_ns = delay_ns;
+	action->due_ns = due_ns;
+	return 0;
+}
+
+/* Without the lock. */
+static int arm_tell(int error, uint64_t delay_ns)
+{
+	static const char call[] = "tw_action_schedule";
+	if (error == -EINVAL)
+		return tw__refuse(error, call, "a delay needs a scheduler with a service");
+	if (error != -ERANGE)
+		return error;
+	if (!delay_ns)
+		return tw__refuse(error, call, "the clock is at the end of its range");
+	return tw__bad(error, call, "delay_ns");
+}
+
+/* An idle queue runs what it has now. */
+int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
+{
+	int r = TW__ACTION_CHECK(action), failure = 0;
+	if (r)
+		return r;
+	tw_action_scheduler *scheduler = action->scheduler;
+	void *context = tw__context_capture();
+	tw__actions_lock(scheduler);
+	r = arm(action, state, delay_ns, context);
+	scheduler->stats.refused += r && r != -EINVAL;
+	if (!r && scheduler->config.kind == TW_ACTION_KIND_QUEUE && !scheduler->flushing) {
+		tw__actions_begin(scheduler);
+		failure = tw__actions_flush_due(scheduler, false, SIZE_MAX);
+		tw__actions_serve(scheduler);
+	}
+	tw__actions_unlock(scheduler, 0);
+	return r ? arm_tell(r, delay_ns) : failure;
+}
+
+/* ------------------------------------------------------------------- immediates */
+
+/*
+ * A hash table by number, chained through the actions. Numbers are given in order, so those that
+ * wait spread over the buckets. The table's size depends on how many wait at a time, not on how
+ * long the oldest waits.
+ */
+static bool make_room(tw_action_scheduler *scheduler)
+{
+	struct tw__immediates *all = &scheduler->immediates, former = *all;
+	if (all->count < all->room)
+		return true;
+	uint64_t twice = all->room ? 2 * all->room : 16;
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): buckets are pointers */
+	struct tw_action **buckets = calloc(twice, sizeof(*buckets)), *action;
+	if (!buckets)
+		return false;
+	all->buckets = buckets;
+	all->room = twice;
+	for (uint64_t i = 0; i < former.room; i++)
+		while ((action = former.buckets[i])) {
+			former.buckets[i] = action->chain;
+			action->chain = NULL;
+			*tw__immediate_link(scheduler, action->immediate_id) = action;
+		}
+	free(former.buckets);
+	return true;
+}
+
+/* The immediate's number, or an error. The lock is held. */
+static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *context)
+{
+	struct tw_action *action = make_room(scheduler) ? new_action(scheduler) : NULL;
+	if (!action)
+		return -ENOMEM;
+	int r = join_batch(action);
+	if (r) {
+		scheduler->stats.refused++;
+		tw__action_disown(action);
+		return r;
+	}
+	action->immediate = fn;
+	action->state = arg;
+	action->context = context;
+	action->immediate_id = ++scheduler->immediates.last;
+	scheduler->immediates.count++;
+	*tw__immediate_link(scheduler, action->immediate_id) = action;
+	return (int64_t)action->immediate_id;
+}
+
+static int immediate_check(const char *call, const tw_action_scheduler *scheduler)
+{
+	int r = TW__ACTIONS_CHECK(call, scheduler);
+	if (r)
+		return r;
+	enum tw_action_kind kind = scheduler->config.kind;
+	if (kind == TW_ACTION_KIND_ASAP || kind == TW_ACTION_KIND_FRAME)
+		return 0;
+	return tw__refuse(-EINVAL, call, "the scheduler's kind must be ASAP or FRAME");
+}
+
+int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw_immediate *out)
+{
+	int r = fn ? immediate_check(__func__, scheduler) : tw__invalid("fn is NULL");
+	if (r)
+		return r;
+	void *context = tw__context_capture();
+	tw__actions_lock(scheduler);
+	int64_t id = set(scheduler, fn, arg, context);
+	if (id > 0 && out)
+		out->id = (uint64_t)id;
+	tw__actions_unlock(scheduler, 0);
+	if (id == -ERANGE)
+		return tw__refuse(-ERANGE, __func__, "the clock is at the end of its range");
+	return id > 0 ? 0 : (int)id;
+}
+
+int tw_immediate_cancel(tw_action_scheduler *scheduler, tw_immediate immediate)
+{
+	int r = immediate_check(__func__, scheduler);
+	if (r)
+		return r;
+	tw__actions_lock(scheduler);
+	struct tw_action *action =
+	    scheduler->immediates.room ? *tw__immediate_link(scheduler, immediate.id) : NULL;
+	if (action && tw__action_close(action, TW_FATE_CANCELLED))
+		tw__action_release(action);
+	tw__actions_unlock(scheduler, 0);
+	return action ? TW_CANCELLED : TW_GONE;
 }

@@ -1,236 +1,193 @@
 /*
  * The flusher: runs what is due, a batch at a time, and is the only thread that calls `failed`.
+ * Calls end.c and executor/base.
  *
  * A failure closes its action. With TW_ACTION_FLAG_CANCEL_BATCH it also ends the flush and closes
  * the rest of the batch.
  */
 
-#include "mpsc/base/cancel.h"
 #include "executor/action/flush.h"
-#include "executor/action/close.h"
-#include "executor/action/host.h"
-#include "executor/action/arm.h"
+#include "executor/action/end.h"
+#include "mpsc/base/cancel.h"
 
 void tw__actions_begin(tw_action_scheduler *scheduler)
 {
-	TW_ASSERT_LOCKED(&scheduler->lock);
+	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
+	TW_ASSERT(!scheduler->flushing);
 	scheduler->flushing = true;
 	scheduler->flusher = pthread_self();
 }
 
-/* -------------------------------------------------------------------------- runs */
-
-static int action_call(struct tw_action *action, void *state, void *context)
-{
-	int failure = 0;
-	tw_service *service = action->scheduler->base.service;
-	if (service)
-		tw__user_hide_callback(service);
-	tw_fn *fn = action->fn ? TW__NAMED_BY(action->fn) : action->immediate;
-	struct tw__run_record *shown = tw__user_begin(service, fn, state, NULL, 0);
-	void *former = tw__context_enter(context);
-	if (action->fn)
-		failure = action->fn(action, state);
-	else
-		action->immediate(state);
-	tw__context_leave(former);
-	tw__user_end(shown);
-	return failure;
-}
-
-/* Closed by its failure, or while it ran: the action has ended. True: its release follows. */
-static bool end_run(struct tw_action *action, int failure)
-{
-	tw_action_scheduler *scheduler = action->scheduler;
-	bool ended = action->closed;
-	action->running = false;
-	scheduler->stats.failures += failure != 0;
-	if (ended)
-		tw__action_ended(action);
-	else
-		/* planted: failed_goes_on */
-		ended = failure && tw__action_close(action, TW_FATE_FIRED);
-	tw__bell_ring(&scheduler->changed);
-	return ended;
-}
+/* --------------------------------------------------------------------------- a run */
 
 /*
- * Runs a detached action, on the flusher. Returns what the work returned. The
- * run's reference is the caller's afterwards. *ended: it has ended, and the caller calls
- * tw__action_release.
+ * Runs a detached action, on the flusher. Returns what the work returned. The run's reference is
+ * the caller's afterwards. *ended: it has ended, and the caller calls tw__action_release.
  */
-static int action_run(struct tw_action *action, void *state, void *context, bool *ended)
+static int run_action(struct tw_action *action, void *state, void *context, bool *ended)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
+	struct tw__object *object = &scheduler->object;
+	struct tw__inside inside;
+	int failure = 0;
 	action->running = true;
-	action->last = action->armed;
+	action->ran_delay_ns = action->delay_ns;
+	action->ran_due_ns = action->due_ns;
 	action->references++;
 	if (!action->fn)
 		tw__immediate_gone(action);
 	scheduler->stats.runs++;
-	pthread_mutex_unlock(&scheduler->lock);
-	int failure = action_call(action, state, context);
+	tw__object_unlock(object);
+	tw__inside_begin(&inside, object, action,
+			 action->fn ? TW__NAMED_BY(action->fn) : action->immediate, state, NULL,
+			 context);
+	if (action->fn)
+		failure = action->fn(action, state);
+	else
+		action->immediate(state);
+	tw__inside_end(&inside);
 	tw__actions_lock(scheduler);
-	*ended = end_run(action, failure);
+	action->running = false;
+	scheduler->stats.failures += failure != 0;
+	*ended = action->closed;
+	if (*ended)
+		tw__action_ended(action);
+	else
+		/* planted: failed_goes_on */
+		*ended = failure && tw__action_close(action, TW_FATE_FIRED);
+	tw__object_ring(object);
 	return failure;
 }
 
-/* ------------------------------------------------------------------------ failure */
-
 /*
  * Calls `failed` for a failure that no call returns, or for an action that is refused. action NULL:
- * an immediate. The mutex is held; it is released meanwhile.
+ * an immediate. The lock is held; it is released meanwhile.
  */
-static void action_flush_tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure,
-			      size_t closed)
+static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure,
+		 size_t closed)
 {
 	tw_action_failed_fn *failed = scheduler->config.failed;
-	scheduler->stats.untold += !failed;
-	pthread_mutex_unlock(&scheduler->lock);
-	if (failed) {
-		struct tw__run_record *shown =
-		    tw__user_begin(scheduler->base.service, TW__NAMED_BY(failed),
-				   scheduler->config.failed_arg, NULL, 0);
-		failed(scheduler->config.failed_arg, action, failure, closed);
-		tw__user_end(shown);
+	void *arg = scheduler->config.failed_arg;
+	struct tw__inside inside;
+	if (!failed) {
+		scheduler->stats.untold++;
+		return;
 	}
+	tw__object_unlock(&scheduler->object);
+	tw__inside_begin(&inside, &scheduler->object, NULL, TW__NAMED_BY(failed), arg, NULL,
+			 tw__context_capture());
+	failed(arg, action, failure, closed);
+	tw__inside_end(&inside);
 	tw__actions_lock(scheduler);
 }
 
-/* Takes an action from its list for the flusher. Returns the context of its arming. */
-static void *action_take(struct tw__action_list *list, struct tw_action *action)
-{
-	void *context = action->context;
-	tw__action_unlink(list, action);
-	tw__action_set_location(action, TW__ACTION_NOWHERE);
-	action->context = NULL;
-	return context;
-}
-
 /*
- * What a flush takes from, by the number of its batch: `batches`, and of `due` (number 0) all.
+ * Closes what is in the line now. Returns how many. First all are closed under one hold of the
+ * lock, so nothing that arrives meanwhile is closed with them. Then their releases are called.
  */
-static struct tw__action_list *list_of(tw_action_scheduler *scheduler, uint64_t batch)
+static size_t close_rest(tw_action_scheduler *scheduler, struct tw__line *line)
 {
-	return batch ? &scheduler->batches : &scheduler->due;
-}
-
-/* NULL: nothing is left of the batch. */
-static struct tw_action *first_of(tw_action_scheduler *scheduler, uint64_t batch)
-{
-	struct tw_action *first = list_of(scheduler, batch)->first;
-	return first && (!batch || first->batch == batch) ? first : NULL;
-}
-
-/*
- * Closes the rest of a batch: of `due` all that is there now, of `batches` what has this number.
- * Returns how many. First all are closed under one hold of the mutex, so nothing that arrives
- * meanwhile is closed with them. Then their releases are called.
- */
-static size_t close_rest(tw_action_scheduler *scheduler, uint64_t batch)
-{
-	struct tw__action_list closed = {0};
+	struct tw__line closed;
 	struct tw_action *action;
 	size_t n = 0;
-	/* planted: closes_next_batch */
-	for (; (action = first_of(scheduler, batch)); n++) {
+	tw__line_init(&closed);
+	for (; (action = tw__action_of(line->first)); n++) {
 		tw__action_close(action, TW_FATE_DROPPED); /* it waits, so it ends here */
-		tw__action_append(&closed, action);
+		tw__line_append(&closed, tw__in_line_link(&action->place));
 	}
 	scheduler->stats.closed_by_failure += n;
-	while ((action = closed.first)) {
-		tw__action_unlink(&closed, action);
-		tw__action_release(action);
-	}
+	while (closed.first)
+		tw__action_release(tw__action_of(tw__line_pop(&closed)));
 	return n;
 }
 
 /* ------------------------------------------------------------------------ flushes */
 
-/* It does not run: its executor is a closed strand. */
-static void tell_refusal(tw_action_scheduler *scheduler, struct tw_action *action)
+static bool cancels_batch(const tw_action_scheduler *scheduler)
 {
-	action_take(&scheduler->due, action);
-	action->refused = false;
-	action->references++;
-	if (!action->fn)
-		tw__immediate_gone(action);
-	action_flush_tell(scheduler, action->fn ? action : NULL, -ESHUTDOWN, 0);
-	tw__action_put(action);
+	return scheduler->config.flags & TW_ACTION_FLAG_CANCEL_BATCH;
 }
 
-/* The action has run, and is referenced. */
-static void after_failure(struct tw_action *action, uint64_t batch, int failure, bool told)
+/* A closed strand runs nothing that needs a timer. What needs none runs. */
+static bool is_refused(const struct tw_action *action)
 {
-	tw_action_scheduler *scheduler = action->scheduler;
-	size_t closed = 0;
-	if (tw__actions_cancel_batch(scheduler))
-		closed = close_rest(scheduler, batch);
-	if (told)
-		action_flush_tell(scheduler, action, failure, closed);
+	const struct tw_action_scheduler_config *config = &action->scheduler->config;
+	bool by_timer = action->delay_ns || config->kind == TW_ACTION_KIND_ASYNC ||
+			(config->kind == TW_ACTION_KIND_FRAME && config->service);
+	return by_timer && config->executor && tw__executor_is_closed(config->executor);
 }
 
-/* Runs the first of a batch (0: of `due`). told: `failed` is called for a failure. */
-static int run_first(tw_action_scheduler *scheduler, uint64_t batch, bool told)
+/* Runs the first of a line. told: `failed` is called for a failure. */
+static int run_first(tw_action_scheduler *scheduler, struct tw__line *line, bool told)
 {
-	struct tw_action *action = first_of(scheduler, batch);
+	struct tw_action *action = tw__action_of(line->first);
+	void *context = action->context;
 	bool ended = false;
-	if (action->refused) {
-		tell_refusal(scheduler, action);
-		return 0;
+	int failure = 0;
+	tw__action_leave(action);
+	if (is_refused(action)) {
+		scheduler->stats.refused++;
+		action->references++;
+		if (!action->fn)
+			tw__immediate_gone(action);
+		tell(scheduler, action->fn ? action : NULL, -ESHUTDOWN, 0);
+	} else {
+		failure = run_action(action, action->state, context, &ended);
 	}
-	void *context = action_take(list_of(scheduler, batch), action);
-	int failure = action_run(action, action->state, context, &ended);
-	if (failure)
-		after_failure(action, batch, failure, told);
+	if (failure) {
+		size_t closed = 0;
+		if (cancels_batch(scheduler))
+			/* planted: closes_next_batch */
+			closed = close_rest(scheduler, line);
+		if (told)
+			tell(scheduler, action, failure, closed);
+	}
 	if (ended)
 		tw__action_release(action);
 	tw__action_put(action);
 	return failure;
 }
 
-/*
- * At most `most` runs. The flush returns its first failure; `failed` is called for each of the
- * others.
- */
-static int flush(tw_action_scheduler *scheduler, uint64_t batch, bool told, size_t most)
+/* At most `most` runs. */
+static int flush(tw_action_scheduler *scheduler, struct tw__line *line, bool told, size_t most)
 {
 	int first = 0;
-	while (most-- && first_of(scheduler, batch) &&
-	       !(first && tw__actions_cancel_batch(scheduler))) {
-		int failure = run_first(scheduler, batch, told || first);
+	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
+	scheduler->stats.flushes += line->first != 0;
+	while (most-- && line->first && !(first && cancels_batch(scheduler))) {
+		int failure = run_first(scheduler, line, told || first);
 		first = first ? first : failure;
 	}
 	return first;
 }
 
-static int flush_due(tw_action_scheduler *scheduler, bool told, size_t most)
+int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told, size_t most)
 {
-	scheduler->stats.flushes += scheduler->due.first != NULL;
-	return flush(scheduler, 0, told, most);
+	return flush(scheduler, &scheduler->due, told, most);
 }
 
-int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told)
+/* What joins from now on belongs to the next batch: the other one, which the last flush emptied. */
+static int flush_batch(tw_action_scheduler *scheduler, bool told)
 {
-	TW_ASSERT_LOCKED(&scheduler->lock);
-	return flush_due(scheduler, told, SIZE_MAX);
-}
-
-int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
-{
-	TW_ASSERT_LOCKED(&scheduler->lock);
-	/* an action that joins from now on belongs to the next batch */
+	struct tw__line *batch = scheduler->open;
+	scheduler->open = &scheduler->batches[batch == scheduler->batches];
+	TW_ASSERT(!scheduler->open->first);
 	/* planted: turn_takes_new */
-	uint64_t batch = scheduler->batch++;
-	scheduler->stats.flushes += scheduler->open_count != 0;
-	scheduler->open_count = 0;
 	scheduler->requested = scheduler->turn = false;
 	return flush(scheduler, batch, told, SIZE_MAX);
 }
 
+/* The first that came begins a flush. */
+static void begin_flush(tw_action_scheduler *scheduler)
+{
+	struct tw_action *action = tw__action_of(scheduler->came.first);
+	tw__action_leave(action);
+	tw__action_join(action, &scheduler->due);
+}
+
 static bool anything_left(const tw_action_scheduler *scheduler)
 {
-	return scheduler->turn || scheduler->due.first;
+	return scheduler->turn || scheduler->due.first || scheduler->came.first;
 }
 
 /*
@@ -242,44 +199,46 @@ enum { MOST_SERVED = 64 };
 
 void tw__actions_serve(tw_action_scheduler *scheduler)
 {
-	TW_ASSERT_LOCKED(&scheduler->lock);
-	size_t served = 0, most = scheduler->base.service ? MOST_SERVED : SIZE_MAX;
+	size_t served = 0, most = tw__actions_service(scheduler) ? MOST_SERVED : SIZE_MAX;
+	TW_ASSERT(tw__actions_mine(scheduler));
 	while (anything_left(scheduler) && served < most) {
 		uint64_t runs = scheduler->stats.runs;
-		if (scheduler->turn)
-			tw__actions_flush_batch(scheduler, true);
-		else
-			flush_due(scheduler, true, most - served);
-		served += (size_t)(scheduler->stats.runs - runs) + 1;
+		if (scheduler->turn) {
+			flush_batch(scheduler, true);
+		} else {
+			if (!scheduler->due.first)
+				begin_flush(scheduler);
+			tw__actions_flush_due(scheduler, true, most - served);
+		}
+		/* a turn that finds nothing counts, too */
+		served += scheduler->stats.runs > runs ? scheduler->stats.runs - runs : 1;
 	}
 	scheduler->flushing = false;
 	if (anything_left(scheduler))
 		tw__actions_ask_for_work(scheduler);
-	tw__bell_ring(&scheduler->changed);
+	tw__object_ring(&scheduler->object);
 }
 
-void tw__actions_drive(tw_action_scheduler *scheduler)
+/* For ASAP it also brings the open batch's turn, if that is wanted still. */
+void tw__actions_work(struct tw__work *work)
 {
-	TW_ASSERT_LOCKED(&scheduler->lock);
-	if (scheduler->flushing)
-		return;
-	tw__actions_begin(scheduler);
-	tw__actions_serve(scheduler);
-}
-
-void tw__actions_turn(tw_action_scheduler *scheduler)
-{
-	TW_ASSERT_LOCKED(&scheduler->lock);
-	if (!scheduler->requested)
-		return; /* all that wanted the turn has been closed */
-	scheduler->turn = true;
-	tw__actions_drive(scheduler);
+	tw_action_scheduler *scheduler = TW__OWNER(tw_action_scheduler, object.work, work);
+	tw__actions_lock(scheduler);
+	scheduler->work_out = false;
+	if (scheduler->config.kind == TW_ACTION_KIND_ASAP && scheduler->requested &&
+	    !(scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER))
+		scheduler->turn = true;
+	if (!scheduler->flushing) {
+		tw__actions_begin(scheduler);
+		tw__actions_serve(scheduler);
+	}
+	tw__actions_unlock(scheduler, 1);
 }
 
 /* ----------------------------------------------------------------- driven by calls */
 
 /*
- * The mutex is held. An armed action runs under the context of its arming, any other under
+ * The lock is held. An armed action runs under the context of its arming, any other under
  * `context`.
  */
 static int run_here(struct tw_action *action, void *state, void *context)
@@ -290,13 +249,13 @@ static int run_here(struct tw_action *action, void *state, void *context)
 		return -ECANCELED;
 	if (action->running || (scheduler->flushing && !nested))
 		return -EBUSY;
-	bool armed = action->location != TW__ACTION_NOWHERE;
-	context = armed ? action->context : context;
+	if (action->line || action->timed)
+		context = action->context;
 	if (!nested)
 		tw__actions_begin(scheduler);
 	tw__action_detach(action);
-	action->armed.due_ns = tw__actions_now(scheduler);
-	int failure = action_run(action, state, context, &ended);
+	action->due_ns = tw__actions_now(scheduler);
+	int failure = run_action(action, state, context, &ended);
 	if (ended)
 		tw__action_release(action);
 	tw__action_put(action);
@@ -307,40 +266,35 @@ static int run_here(struct tw_action *action, void *state, void *context)
 
 int tw_action_run(tw_action *action, void *state)
 {
-	int r = tw__action_check(action);
+	int r = TW__ACTION_CHECK(action);
 	if (r)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
 	r = run_here(action, state, context);
-	tw__actions_unlock(scheduler);
+	tw__actions_unlock(scheduler, 0);
 	return r;
 }
 
 /* Runs one turn, when other threads have left the scheduler. */
-static int flush_turn(tw_action_scheduler *scheduler)
-{
-	tw__actions_lock(scheduler);
-	int r = tw__actions_mine(scheduler) ? -EBUSY : 0;
-	while (!r && scheduler->flushing)
-		tw__bell_await(&scheduler->changed, &scheduler->lock, UINT64_MAX);
-	if (!r) {
-		tw__actions_begin(scheduler);
-		r = tw__actions_flush_batch(scheduler, false);
-		tw__actions_serve(scheduler);
-	}
-	tw__actions_unlock(scheduler);
-	return r;
-}
-
 int tw_action_scheduler_flush(tw_action_scheduler *scheduler)
 {
 	TW__UNCANCELLED;
-	int r = tw__actions_check(scheduler);
+	int r = TW__ACTIONS_CHECK(__func__, scheduler);
 	if (r)
 		return r;
 	if (!(scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER))
 		return tw__invalid("the scheduler's flags must have TW_ACTION_FLAG_BY_CALLER");
-	return flush_turn(scheduler);
+	tw__actions_lock(scheduler);
+	r = tw__actions_mine(scheduler) ? -EBUSY : 0;
+	while (!r && scheduler->flushing)
+		tw__object_await(&scheduler->object, UINT64_MAX);
+	if (!r) {
+		tw__actions_begin(scheduler);
+		r = flush_batch(scheduler, false);
+		tw__actions_serve(scheduler);
+	}
+	tw__actions_unlock(scheduler, 0);
+	return r;
 }

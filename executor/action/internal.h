@@ -1,83 +1,62 @@
 /*
  * The inside of actions (contract: tickwheel/action.h).
  *
- *     action.c      schedulers: creation, end, statistics; creation of actions
- *     close.c       ends of actions: close, release, wait
- *     arm.c         arming, and the timers of actions
- *     flush.c       the flusher: runs what is due
- *     host.c        what triggers the batches of ASAP and FRAME; immediates
+ *     end.c      leaving a line or a timer; close, release, wait
+ *     flush.c    the flusher: runs what is due
+ *     action.c   schedulers, arming, what brings the turns of ASAP and FRAME, immediates
  *
- * One mutex of the scheduler guards all of it. It is not held while user code runs, or while work
- * is submitted: the thread that unlocks the mutex submits the work. Timers are scheduled, moved and
- * cancelled under the mutex; a timer that is cancelled there has no call of its release.
+ * The lock of the scheduler's object guards all. It is not held while user code runs, except
+ * `wanted`, or while work is submitted: the thread that unlocks submits the work. Timers are
+ * scheduled, moved and cancelled under it.
  *
- * Where an armed action is
+ * An armed action is
  *
- *   TIMED    It has one timer of the service. The timer's callback counts only if it is the
- *            timer that the action names (tw_self). So a timer that was claimed just before it
- *            was moved or cancelled does nothing.
- *   DUE      It is in `due`, which the flusher empties. If it is refused it does not run: the
- *            flusher calls `failed` for it.
- *   BATCHED  It is in `batches`, in order of batch ids. A flush takes those of one id.
+ *   timed          It has one timer, which runs on the tick thread and moves it to `came`. The
+ *                  callback counts only if its timer is the one that the action names (tw_self).
+ *                  So a timer that was claimed just before it was moved or cancelled does nothing.
+ *   in `came`      It begins a flush of its own.
+ *   in `due`       It belongs to the flush under way: it has begun it, or comes due meanwhile.
+ *   in a batch     Actions join the open one. A flush makes the other one the open one, and then
+ *                  runs the former: what arrives meanwhile waits for the next flush.
  *
  * The flusher is the only thread that runs actions of the scheduler and calls `failed`. If another
- * thread is the flusher, a thread leaves its action in `due` or sets `turn`. The flusher looks for
- * both and stops being the flusher under one hold of the mutex. It has a bound (flush.c). If it
+ * thread is the flusher, a thread leaves its action in a line or sets `turn`. The flusher looks for
+ * both and stops being the flusher under one hold of the lock. It has a bound (flush.c). If it
  * leaves something, `work` is out, and the executor's thread goes on.
  *
- * Lifetimes
- * - An action is freed with its last reference. References are held by its owner, its run, its end
- *   until the release has returned, a waiter, and each timer until it was cancelled or its release
- *   was called.
- * - A scheduler is freed when it owns no action and has no objects, no flusher and no frame timers.
- *   Nothing is touched after an unlock, except the work, which holds the scheduler.
+ * An action is freed with its last reference. References are held by its owner, its run, its end
+ * until the release has returned, a waiter, and each timer until it was taken back or its callback
+ * is over. Users of the object: its creator, each action, each timer, and work that is out.
  */
 #ifndef TW_EXECUTOR_ACTION_H
 #define TW_EXECUTOR_ACTION_H
 
-#include "executor/base/bell.h"
 #include "executor/base/object.h"
+#include "mpsc/base/entry.h"
 #include "tickwheel/action.h"
 
-enum tw__action_location {
-	TW__ACTION_NOWHERE,
-	TW__ACTION_TIMED,
-	TW__ACTION_DUE,
-	TW__ACTION_BATCHED
-};
-
-/* All under the scheduler's mutex, except the constants. */
-struct tw__action_times {
-	uint64_t delay_ns, due_ns; /* due: the nominal instant */
-};
-
+/* All under the lock, except the constants. */
 struct tw_action {
 	tw_action_scheduler *scheduler;
 	tw_action_fn *fn; /* NULL: an immediate */
 	tw_action_release_fn *release;
 	tw_fn *immediate;
-	int64_t immediate_id;
+	uint64_t immediate_id;
 	struct tw_action *chain; /* immediates: the next one in its bucket */
 
-	void *state;
-	struct tw__action_times armed;
-	struct tw__action_times last; /* of the run under way, or the last one */
-	void *context;
-	enum tw__action_location location;
-	struct tw_action *next, *previous; /* in a list */
-	uint64_t batch;
+	void *state, *context;             /* of the arming */
+	uint64_t delay_ns, due_ns;         /* of the arming; due: the nominal instant */
+	uint64_t ran_delay_ns, ran_due_ns; /* of the run under way, or the last one */
+	struct tw__line *line;             /* NULL: in none */
+	struct tw__in_line place;
 	tw_timer timer;
+	bool timed;
 
-	bool refused; /* DUE: it does not run, since its executor is a closed strand */
 	bool closed, running, owned;
 	bool releasing; /* from its end until its release has returned */
 	pthread_t releaser;
 	enum tw_fate fate; /* if closed */
 	uint32_t references;
-};
-
-struct tw__action_list {
-	struct tw_action *first, *last;
 };
 
 struct tw__immediates {
@@ -86,54 +65,58 @@ struct tw__immediates {
 };
 
 struct tw_action_scheduler {
-	pthread_mutex_t lock;
-	struct tw__bell changed; /* a run or a flush has ended, something was freed */
+	struct tw__object object; /* its service may be NULL */
 	struct tw_action_scheduler_config config;
 	struct tw__origin origin;
-	struct tw__base base; /* service NULL: none */
 	uint64_t start_ns;
 
 	bool flushing;
 	pthread_t flusher;
-	struct tw__action_list due, batches;
-	uint64_t batch;      /* the open one: what is armed with delay 0 joins it */
-	uint64_t open_count; /* the number of its actions */
-	bool turn;           /* the open batch's turn has come, and the flusher must take it */
-
-	bool requested; /* a turn for the open batch is requested from the host */
-	struct tw__work work;
+	struct tw__line came, due, batches[2];
+	struct tw__line *open; /* of the batches: what is armed with delay 0 joins it */
+	bool turn;             /* the open batch's turn has come, and the flusher must take it */
+	bool requested;        /* that turn is requested from the host */
 	bool work_out;
-	bool submit; /* the thread that unlocks the mutex submits the work */
-	tw_timer frame;
-	uint32_t frames_out; /* frame timers whose release has not been called */
+	bool submit;    /* the thread that unlocks submits the work */
+	tw_timer frame; /* of the open batch; zero: none */
 
 	struct tw__immediates immediates;
-
-	uint64_t owned, objects;
+	uint64_t owned;
 	struct tw_action_scheduler_stats stats;
 };
 
-/* The entry checks of each call (mpsc/base/entry.h). */
-#define tw__actions_check(scheduler) TW__ORIGIN_CHECK(__func__, scheduler, "scheduler")
-#define TW__ACTION_CHECK(call, action) \
-	TW__ORIGIN_CHECK(call, (action) ? (action)->scheduler : NULL, "action")
-#define tw__action_check(action) TW__ACTION_CHECK(__func__, action)
+#define TW__ACTIONS_CHECK(call, scheduler) TW__ORIGIN_CHECK(call, scheduler, "scheduler")
+#define TW__ACTION_CHECK(action) \
+	TW__ORIGIN_CHECK(__func__, (action) ? (action)->scheduler : NULL, "action")
+
+static inline tw_service *tw__actions_service(tw_action_scheduler *scheduler)
+{
+	return scheduler->config.service;
+}
 
 static inline void tw__actions_lock(tw_action_scheduler *scheduler)
 {
-	pthread_mutex_lock(&scheduler->lock);
+	tw__object_lock(&scheduler->object);
 }
 
-/*
- * Unlocks the mutex, and submits the work if that was asked for. The scheduler may be gone
- * afterwards unless something else holds it.
- */
-void tw__actions_unlock(tw_action_scheduler *scheduler);
+/* Drops n users and the lock, and submits the work if that was asked for. */
+static inline void tw__actions_unlock(tw_action_scheduler *scheduler, uint32_t n)
+{
+	bool submit = scheduler->submit;
+	scheduler->submit = false;
+	tw__object_drop(&scheduler->object, n); /* not the last one if the work is to go out */
+	if (submit)
+		tw__work_submit(&scheduler->object.work);
+}
 
-void tw__action_append(struct tw__action_list *list, struct tw_action *action);
-void tw__action_unlink(struct tw__action_list *list, struct tw_action *action);
-
-/* ------------------------------------------ all of these with the mutex held */
+/* Work on the executor will serve; tw__actions_unlock submits it. */
+static inline void tw__actions_ask_for_work(tw_action_scheduler *scheduler)
+{
+	if (scheduler->work_out)
+		return;
+	scheduler->work_out = scheduler->submit = true;
+	tw__object_use(&scheduler->object);
+}
 
 /* Tells whether the calling thread is the flusher. */
 static inline bool tw__actions_mine(const tw_action_scheduler *scheduler)
@@ -141,40 +124,31 @@ static inline bool tw__actions_mine(const tw_action_scheduler *scheduler)
 	return scheduler->flushing && pthread_equal(scheduler->flusher, pthread_self());
 }
 
-uint64_t tw__actions_now(tw_action_scheduler *scheduler);
-
-static inline void tw__action_set_location(struct tw_action *action,
-					   enum tw__action_location location)
+static inline uint64_t tw__actions_now(tw_action_scheduler *scheduler)
 {
-	uint64_t was = action->location != TW__ACTION_NOWHERE, is = location != TW__ACTION_NOWHERE;
-	action->scheduler->stats.armed += is - was;
-	action->location = location;
+	tw_service *service = tw__actions_service(scheduler);
+	return service ? tw_service_now(service) : tw_clock_now(tw_clock_monotonic());
 }
 
-/*
- * Schedules a timer at an instant of the service's clock, on the scheduler's executor. It runs
- * without a context: the actions carry contexts of their own.
- */
-int tw__actions_schedule(tw_action_scheduler *scheduler, uint64_t at_ns, tw_fn *fn, void *arg,
-			 tw_release_fn *release, tw_timer *out);
-
-/* Takes an armed action from its list or timer. Its context stays. */
-void tw__action_detach(struct tw_action *action);
-
-/* Gives up a reference: the last one frees the action. */
-void tw__action_put(struct tw_action *action);
-
-/* The owner gives the action up, if he has not done so. */
-void tw__action_disown(struct tw_action *action);
-
-struct tw_action *tw__action_new(tw_action_scheduler *scheduler);
-
-static inline bool tw__actions_cancel_batch(const tw_action_scheduler *scheduler)
+static inline struct tw_action *tw__action_of(tw__link link)
 {
-	return scheduler->config.flags & TW_ACTION_FLAG_CANCEL_BATCH;
+	return link ? TW__OWNER(struct tw_action, place, link) : NULL;
 }
 
-/* No lock is held, nothing runs, nothing is left. */
-void tw__actions_free(tw_action_scheduler *scheduler);
+/* The action is in no line, and not timed. */
+static inline void tw__action_join(struct tw_action *action, struct tw__line *line)
+{
+	TW_ASSERT(!action->line && !action->timed);
+	action->line = line;
+	tw__line_append(line, tw__in_line_link(&action->place));
+	action->scheduler->stats.armed++;
+}
+
+static inline void tw__action_leave(struct tw_action *action)
+{
+	tw__line_leave(action->line, &action->place);
+	action->line = NULL;
+	action->scheduler->stats.armed--;
+}
 
 #endif

@@ -40,8 +40,8 @@
  *
  * Kinds, what a delay of 0 means in each, and what a batch is:
  *
- *   TW_ACTION_KIND_ASYNC     runs as soon as the service runs it. Batch: what came due for one
- *                            flush
+ *   TW_ACTION_KIND_ASYNC     runs as soon as the service runs it. Batch: an action that has come
+ *                            due, and those that come due while it runs
  *   TW_ACTION_KIND_QUEUE     runs inside tw_action_schedule if the scheduler is idle; otherwise
  *                            after the action that runs, in order, on that thread. Batch: all
  *                            that waits. The call returns when the queue is empty. It does not

@@ -130,6 +130,12 @@ static void pass(const struct words *words)
 	expect_eq(tw_clock_manual_set(stage->rig->clock, now_ns), 0);
 }
 
+/* As the tick thread would, beside a run. */
+static void poll(const struct words *words)
+{
+	expect_ge(tw_service_advance(stage->rig->service, TW_NO_LIMIT), 0);
+}
+
 static void run_next(const struct words *words)
 {
 	expect_ne(queue_executor_run_next(stage->queue), -ENOENT);
@@ -195,6 +201,7 @@ const struct verb script_verbs[] = {
     {"advance", advance},
     {"drive", drive},
     {"pass", pass},
+    {"poll", poll},
     {"next", run_next},
     {"give_back", give_back},
     {"pump", pump},

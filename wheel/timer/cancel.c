@@ -244,29 +244,14 @@ void tw__cancel_entry(tw_service *service, uint64_t entry)
 	TW_PROBE4(cancel, service, (uint32_t)entry, tw__entry_generation(entry), outcome);
 }
 
-static bool end_silently(tw_service *service, uint64_t entry, int fate)
+bool tw__retract(tw_service *service, uint64_t entry)
 {
 	uint32_t slot = (uint32_t)entry;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1, WORD4 */
 	do {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_waits(word))
 			return false;
-	} while (!end(service, tw__local_of(service), slot, &word, fate, true));
-	return true;
-}
-
-bool tw__retract(tw_service *service, uint64_t entry)
-{
-	return end_silently(service, entry, RETRACTED);
-}
-
-bool tw__cancel_silently(tw_service *service, tw_timer timer)
-{
-	uint64_t entry;
-	if (!tw__handle_entry(&service->slots, timer, &entry) ||
-	    !end_silently(service, entry, TW_FATE_CANCELLED))
-		return false;
-	TW_PROBE4(cancel, service, (uint32_t)entry, tw__entry_generation(entry), TW_CANCELLED);
+	} while (!end(service, tw__local_of(service), slot, &word, RETRACTED, true));
 	return true;
 }
 

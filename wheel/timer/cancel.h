@@ -72,12 +72,9 @@ bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word);
 void tw__cancel_entry(tw_service *service, uint64_t entry);
 
 /*
- * Cancels a timer without calling its release: for layers whose release takes a lock that the
- * caller holds. True: cancelled. False: its release was called, or will be.
+ * For a schedule that takes its timer back: ends it without its release, and neither the schedule
+ * nor the end counts. False: its release was called, or will be.
  */
-bool tw__cancel_silently(tw_service *service, tw_timer timer);
-
-/* The same for a schedule that takes its timer back: neither that nor the end counts. */
 bool tw__retract(tw_service *service, uint64_t entry);
 
 #endif

@@ -110,7 +110,7 @@ static void ask_yield(bool raw)
 	     urged = is_urged(&player.jobs[player.running]);
 	if (raw)
 		say("yield %d", yields);
-	else if (urged && !yields)
+	else if (urged && !yields && !player.jobs[player.running].late)
 		say("yield missed");
 	else
 		say("yield %d", yields && !(urged && !is_slice_over()));

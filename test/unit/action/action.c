@@ -73,13 +73,17 @@ static const struct script ends[] = {
      {{"arm 1 delay=1 fails=42; advance 9", "@1 run 1, failed 42 of 1, GONE"}}},
     {"one that comes due during a flush is appended, not nested",
      "queued",
-     {{"arm 1 delay=1 {pump}; arm 2 delay=1; drive 5; next; stats flushes",
-       "@5 run 1, run 2, flushes=1"}}},
+     {{"arm 1 delay=1 {pass 1; poll}; arm 2 delay=2; drive 1; next; stats flushes",
+       "@1 run 1, @2 run 2, flushes=1"}}},
     {"appended to a flush that fails, it is closed, and the next flush runs",
      "queued cancel_batch",
-     {{"arm 1 delay=1 fails=5 {pump}; arm 2 delay=1; arm 3 delay=10; drive 5",
-       "@5 run 1, failed 5 of 1 and closes 1"},
-      {"state 2; stats closed_by_failure; drive 10", "CLOSED, closed_by_failure=1, @15 run 3"}}},
+     {{"arm 1 delay=1 fails=5 {pass 1; poll}; arm 2 delay=2; arm 3 delay=10; drive 1",
+       "@1 run 1, @2 failed 5 of 1 and closes 1"},
+      {"state 2; stats closed_by_failure; drive 10", "CLOSED, closed_by_failure=1, @12 run 3"}}},
+    {"two that come due at one instant fail by themselves",
+     "queued cancel_batch",
+     {{"arm 1 2 delay=1 fails=5; drive 1", "@1 run 1, failed 5 of 1, run 2, failed 5 of 2"},
+      {"stats closed_by_failure flushes", "closed_by_failure=0, flushes=2"}}},
 };
 
 Test(action, ends)

@@ -48,9 +48,9 @@ static bool locked;
 /* The text of the hook, and whether the hook could call the scheduler. */
 static void keep_text_and_look(const char *told)
 {
-	locked = pthread_mutex_trylock(&scheduler->lock) != 0;
+	locked = !tw__tiny_try_lock(&scheduler->object.lock);
 	if (!locked)
-		pthread_mutex_unlock(&scheduler->lock);
+		tw__tiny_unlock(&scheduler->object.lock);
 	keep_text(told);
 }
 

@@ -1,0 +1,208 @@
+/*
+ * Ends of actions: leaving a line or a timer, close, release, wait. Calls executor/base.
+ *
+ * An open action ends once: in the call that closes it, or if it runs then, when its run has
+ * returned. The thread that ends it calls its release, without the lock. From the end until the
+ * release has returned the action is referenced and counts as running. So no other thread gets the
+ * answer that nothing of it runs any more.
+ */
+
+#include "executor/action/end.h"
+
+void tw__action_put(struct tw_action *action)
+{
+	struct tw__object *object = &action->scheduler->object;
+	TW_ASSERT_TINY_LOCKED(&object->lock);
+	if (--action->references)
+		return;
+	free(action);
+	object->users--; /* not the last one: a call, a run or a timer of the action */
+	tw__object_ring(object);
+}
+
+void tw__action_disown(struct tw_action *action)
+{
+	TW_ASSERT_TINY_LOCKED(&action->scheduler->object.lock);
+	if (!action->owned)
+		return;
+	action->owned = false;
+	action->scheduler->owned--;
+	tw__action_put(action);
+}
+
+/* Nothing is left that wanted the open batch's turn. Work that is out finds that. */
+static void call_off(tw_action_scheduler *scheduler)
+{
+	const struct tw_action_scheduler_config *config = &scheduler->config;
+	if (!scheduler->requested)
+		return;
+	scheduler->requested = scheduler->turn = false;
+	scheduler->stats.turns_cancelled++;
+	if (config->flags & TW_ACTION_FLAG_BY_CALLER) {
+		if (config->wanted)
+			config->wanted(config->wanted_arg, false);
+	} else if (config->kind == TW_ACTION_KIND_FRAME) {
+		tw__object_undelay(&scheduler->object, scheduler->frame);
+		scheduler->frame = (tw_timer){0};
+	}
+}
+
+void tw__action_detach(struct tw_action *action)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	const struct tw__line *line = action->line;
+	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
+	if (action->timed) {
+		action->timed = false;
+		scheduler->stats.armed--;
+		TW_ASSERT(action->references > 1); /* the timer's, and the caller's */
+		action->references -= tw__object_undelay(&scheduler->object, action->timer);
+	} else if (line) {
+		tw__action_leave(action);
+		if (line == scheduler->open && !line->first)
+			call_off(scheduler);
+	}
+}
+
+struct tw_action **tw__immediate_link(tw_action_scheduler *scheduler, uint64_t id)
+{
+	struct tw__immediates *all = &scheduler->immediates;
+	struct tw_action **link = &all->buckets[id & (all->room - 1)];
+	while (*link && (*link)->immediate_id != id)
+		link = &(*link)->chain;
+	return link;
+}
+
+void tw__immediate_gone(struct tw_action *action)
+{
+	TW_ASSERT_TINY_LOCKED(&action->scheduler->object.lock);
+	*tw__immediate_link(action->scheduler, action->immediate_id) = action->chain;
+	action->scheduler->immediates.count--;
+	tw__action_disown(action);
+}
+
+/* ---------------------------------------------------------------- close and release */
+
+void tw__action_ended(struct tw_action *action)
+{
+	TW_ASSERT_TINY_LOCKED(&action->scheduler->object.lock);
+	action->releasing = action->release != NULL;
+	action->releaser = pthread_self();
+	action->references++;
+}
+
+bool tw__action_close(struct tw_action *action, enum tw_fate fate)
+{
+	TW_ASSERT_TINY_LOCKED(&action->scheduler->object.lock);
+	if (action->closed)
+		return false;
+	action->closed = true;
+	action->fate = fate;
+	tw__action_detach(action);
+	if (!action->running)
+		tw__action_ended(action);
+	if (!action->fn)
+		tw__immediate_gone(action);
+	return !action->running;
+}
+
+void tw__action_release(struct tw_action *action)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	struct tw__inside inside;
+	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
+	if (action->release) {
+		tw__object_unlock(&scheduler->object);
+		tw__inside_begin(&inside, &scheduler->object, action, TW__NAMED_BY(action->release),
+				 action->state, NULL, tw__context_capture());
+		action->release(action, action->state, action->fate);
+		tw__inside_end(&inside);
+		tw__actions_lock(scheduler);
+	}
+	action->releasing = false;
+	tw__action_put(action);
+	tw__object_ring(&scheduler->object);
+}
+
+/* ------------------------------------------------------------------------- the calls */
+
+static bool is_busy(const struct tw_action *action)
+{
+	return action->running || action->releasing;
+}
+
+static enum tw_outcome outcome_of(const struct tw_action *action)
+{
+	return is_busy(action)                 ? TW_RUNNING
+	       : action->line || action->timed ? TW_CANCELLED
+					       : TW_GONE;
+}
+
+/* Something of the action runs. The lock is held. The work may destroy the action meanwhile. */
+static int await_end(struct tw_action *action, uint64_t timeout_ns)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
+	if ((action->running && tw__actions_mine(scheduler)) ||
+	    (action->releasing && pthread_equal(action->releaser, pthread_self())))
+		return TW_SELF;
+	action->references++;
+	while (is_busy(action) && tw__object_await(&scheduler->object, deadline_ns))
+		continue;
+	int outcome = is_busy(action) ? TW_RUNNING : TW_FINISHED;
+	tw__action_put(action);
+	return outcome;
+}
+
+int tw_action_close(tw_action *action, uint64_t timeout_ns)
+{
+	int r = TW__ACTION_CHECK(action);
+	if (r)
+		return r;
+	tw_action_scheduler *scheduler = action->scheduler;
+	tw__actions_lock(scheduler);
+	int outcome = outcome_of(action);
+	if (tw__action_close(action, TW_FATE_CANCELLED))
+		tw__action_release(action);
+	else if (outcome == TW_RUNNING)
+		outcome = await_end(action, timeout_ns);
+	tw__actions_unlock(scheduler, 0);
+	return outcome;
+}
+
+/*
+ * In a forked child the lists may be half written, and are not touched any more. A second destroy,
+ * from the action's own release or from `failed`, finds that the first has given the action up.
+ */
+int tw_action_destroy(tw_action *action)
+{
+	if (!action)
+		return TW_GONE;
+	tw_action_scheduler *scheduler = action->scheduler;
+	if (tw__origin_inherited(&scheduler->origin)) {
+		scheduler->owned--;
+		free(action);
+		return TW_GONE;
+	}
+	tw__actions_lock(scheduler);
+	enum tw_outcome outcome = outcome_of(action);
+	bool ended = tw__action_close(action, TW_FATE_CANCELLED);
+	tw__action_disown(action);
+	if (ended)
+		tw__action_release(action);
+	tw__actions_unlock(scheduler, 0);
+	return outcome;
+}
+
+int tw_action_state(tw_action *action)
+{
+	int r = TW__ACTION_CHECK(action);
+	if (r)
+		return r;
+	tw__actions_lock(action->scheduler);
+	bool closed = action->closed, armed = action->line || action->timed;
+	tw__object_unlock(&action->scheduler->object);
+	return closed  ? TW_ACTION_STATE_CLOSED
+	       : armed ? TW_ACTION_STATE_ARMED
+		       : TW_ACTION_STATE_IDLE;
+}
