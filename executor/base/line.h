@@ -59,12 +59,13 @@ static inline void tw__line_append(struct tw__line *line, tw__link link)
 	*line->end = 0;
 }
 
-static inline void tw__line_prepend(struct tw__line *line, tw__link link)
+/* Before what the link `where` of the line leads to. */
+static inline void tw__line_insert(struct tw__line *line, tw__link *where, tw__link link)
 {
-	if (!line->first)
+	if (!*where)
 		line->end = tw__link_at(link);
-	tw__link_set(tw__link_at(link), line->first);
-	tw__link_set(&line->first, link);
+	tw__link_set(tw__link_at(link), *where);
+	tw__link_set(where, link);
 }
 
 /* Takes the first out. The line is not empty. */

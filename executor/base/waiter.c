@@ -1,19 +1,11 @@
-/* Waiters: sleeping, and waking what was chosen. Calls the futex, and submits works. */
+/* Waiters that are threads: sleeping, and waking. Calls the futex. */
 #include "executor/base/waiter.h"
 
-void tw__waiters_grant(struct tw__line *chosen)
+void tw__waiter_grant(struct tw__waiter *waiter)
 {
-	for (tw__link link = chosen->first, next; link; link = next) {
-		struct tw__waiter *waiter = tw__waiter_of(link);
-		next = waiter->place.next; /* first: it may be gone */
-		if (waiter->work) {
-			tw__work_submit(waiter->work);
-			continue;
-		}
-		_Atomic uint32_t *granted = &waiter->granted;
-		tw_store_release(granted, 1); /* WAITER1: the thread may be gone from here on */
-		tw__futex_wake(granted, 1);
-	}
+	_Atomic uint32_t *granted = &waiter->granted;
+	tw_store_release(granted, 1); /* WAITER1: the thread may be gone from here on */
+	tw__futex_wake(granted, 1);
 }
 
 bool tw__waiter_sleep(struct tw__waiter *waiter, uint64_t deadline_ns)

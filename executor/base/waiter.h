@@ -1,7 +1,6 @@
 /*
- * Waiters: threads and functions in one line, first in first out, that wait for permits, for room,
- * or for an end. The object's lock guards the line. Its owner takes waiters out, and grants them
- * what they wait for after the unlock.
+ * Waiters: threads and functions in one line, first in first out. The object's lock guards the
+ * line. Its owner takes waiters out, and grants them what they wait for after the unlock.
  *
  * Pairing table
  *   WAITER1  granted: store-release (grant) -> load-acquire (the thread that sleeps): what came
@@ -57,8 +56,8 @@ static inline void tw__waiter_choose(struct tw__line *line, struct tw__waiter *w
 	waiter->place.where = NULL;
 }
 
-/* Wakes the threads of such a list, and submits the works of the functions. Without the lock. */
-void tw__waiters_grant(struct tw__line *chosen);
+/* Wakes a thread that was chosen, which then may be gone. Without the lock. */
+void tw__waiter_grant(struct tw__waiter *waiter);
 
 /* The thread sleeps until it is granted. False: the deadline has passed. Without the lock. */
 bool tw__waiter_sleep(struct tw__waiter *waiter, uint64_t deadline_ns);

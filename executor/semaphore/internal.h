@@ -1,51 +1,32 @@
-/* The semaphore inside; see semaphore.c. */
+/* The inside of a semaphore: semaphore.c (calls) and permits.c (the line, who gets permits). */
 #ifndef TW_EXECUTOR_SEMAPHORE_PARTS_H
 #define TW_EXECUTOR_SEMAPHORE_PARTS_H
 
-#include "executor/base/object.h"
-#include "executor/base/handles.h"
+#include "executor/base/waiter.h"
 #include "tickwheel/semaphore.h"
 
 #define COUNT_MASK UINT64_C(0x7fffffff)
 #define CAPACITY_SHIFT 31
 #define WAITERS (UINT64_C(1) << 63)
 
-enum state { IDLE, WAITING, HANDED, CANCELLED, RUNNING };
-
-/* In line: a thread's on its stack, a function's in its node. */
-struct waiter {
-	struct waiter *next, *previous; /* all under the lock */
-	uint64_t sequence;
-	uint32_t n; /* permits that it waits for */
-	bool queued;
-	bool is_function;
-	_Atomic uint32_t granted; /* a thread's: SEM2 */
-};
-
 struct function {
-	struct tw__node node;
-	struct waiter waiter;
+	struct tw__node node; /* state: enum tw__item_state */
+	struct tw__waiter waiter;
 	struct tw__work work;
-	tw_semaphore *semaphore;
+	_Atomic(tw_semaphore *) semaphore; /* as an item's owner */
 	tw_fn *fn;
-	void *arg;
-	void *context;
-	enum state state; /* under the lock */
-};
-
-struct line {
-	struct waiter *first, *last;
+	void *arg, *context;
+	uint64_t order; /* in which functions got permits: the line's */
 };
 
 struct tw_semaphore {
 	_Atomic uint64_t word;
-	struct tw__base base;
-	_Alignas(TW__CACHE_LINE) pthread_mutex_t lock;
-	struct line threads, functions; /* what follows is under the lock */
-	uint64_t sequence;              /* of the next who joins */
-	uint64_t waiting, waiting_threads;
-	uint64_t out; /* functions whose work is with the executor */
-	uint64_t refused;
+	struct tw__object object; /* its work tries again what the executor has refused */
+	/* What follows is under the object's lock. */
+	struct tw__line line, refused;
+	uint64_t waiting, waiting_threads; /* in line */
+	uint64_t out;                      /* functions that have permits, and are not over */
+	uint64_t refusals, order;
 	_Atomic uint64_t over_releases;
 	struct tw__nodes nodes;
 };
@@ -60,10 +41,14 @@ static inline uint64_t capacity_of(uint64_t word)
 	return word >> CAPACITY_SHIFT & COUNT_MASK;
 }
 
-/* Whether n permits are there to be had. */
 static inline bool has_room(uint64_t word, uint32_t n)
 {
 	return held_of(word) + n <= capacity_of(word);
+}
+
+static inline struct function *function_of(struct tw__waiter *waiter)
+{
+	return TW__OWNER(struct function, waiter, waiter);
 }
 
 #endif

@@ -1,205 +1,179 @@
 /*
- * The line of waiters, and who gets permits that come back. The word, its transitions and the
- * pairs: semaphore.c.
+ * The line of waiters, and who gets permits that come back. Calls the base, and submits functions.
+ * The word, its transitions and the pairs: semaphore.c.
  */
 #include "executor/semaphore/permits.h"
 
-/* -------------------------------------------------------------------- line */
+/* ------------------------------------------------------------- the line, locked */
 
-/*
- * In the order of sequences: last, except for a function that comes back from an executor that has
- * refused it, whose place is near the front.
- */
-static void line_add(struct line *line, struct waiter *waiter, bool comes_back)
+/* WAITERS is set. */
+void tw__semaphore_join(tw_semaphore *s, struct tw__waiter *waiter)
 {
-	struct waiter *next = comes_back ? line->first : NULL;
-	while (next && next->sequence < waiter->sequence)
-		next = next->next;
-	/* planted: last_come_first */
-	waiter->next = next;
-	waiter->previous = next ? next->previous : line->last;
-	*(waiter->next ? &waiter->next->previous : &line->last) = waiter;
-	*(waiter->previous ? &waiter->previous->next : &line->first) = waiter;
-}
-
-static void line_remove(struct line *line, struct waiter *waiter)
-{
-	*(waiter->next ? &waiter->next->previous : &line->last) = waiter->previous;
-	*(waiter->previous ? &waiter->previous->next : &line->first) = waiter->next;
-}
-
-static struct line *line_of(tw_semaphore *s, const struct waiter *waiter)
-{
-	return waiter->is_function ? &s->functions : &s->threads;
-}
-
-/* WAITERS is set, or is being set, by the caller. */
-void tw__waiter_join(tw_semaphore *s, struct waiter *waiter, bool comes_back)
-{
-	TW_ASSERT_LOCKED(&s->lock);
-	if (!comes_back)
-		waiter->sequence = s->sequence++;
-	waiter->queued = true;
-	line_add(line_of(s, waiter), waiter, comes_back);
+	tw__waiter_join(&s->line, waiter); /* planted: last_come_first */
 	s->waiting++;
-	s->waiting_threads += !waiter->is_function;
+	s->waiting_threads += !waiter->work;
 }
 
-void tw__waiter_leave(tw_semaphore *s, struct waiter *waiter)
+/* It leaves for the list of those chosen; NULL: it is no waiter any more. */
+void tw__semaphore_leave(tw_semaphore *s, struct tw__waiter *waiter, struct tw__line *chosen)
 {
-	TW_ASSERT_LOCKED(&s->lock);
-	waiter->queued = false;
-	line_remove(line_of(s, waiter), waiter);
-	s->waiting_threads -= !waiter->is_function;
+	if (chosen)
+		tw__waiter_choose(&s->line, waiter, chosen);
+	else
+		tw__waiter_leave(&s->line, waiter);
+	s->waiting_threads -= !waiter->work;
 	if (--s->waiting == 0)
 		tw__permits_set(s, tw_load_relaxed(&s->word) & ~WAITERS);
 }
 
-/* The oldest, or NULL. */
-struct waiter *tw__waiter_oldest(tw_semaphore *s)
+/* Its permits are there. */
+static void semaphore_choose(tw_semaphore *s, struct tw__waiter *waiter, struct tw__line *chosen)
 {
-	TW_ASSERT_LOCKED(&s->lock);
-	struct waiter *thread = s->threads.first, *function = s->functions.first;
-	if (thread && function)
-		return thread->sequence < function->sequence ? thread : function;
-	return thread ? thread : function;
+	tw__permits_set(s, tw_load_relaxed(&s->word) + waiter->n);
+	tw__semaphore_leave(s, waiter, chosen);
+	if (!waiter->work)
+		return;
+	function_of(waiter)->node.state = TW__ITEM_COMING;
+	if (!function_of(waiter)->order)
+		function_of(waiter)->order = ++s->order;
+	s->out++;
 }
 
+/*
+ * Chooses those that fit, in the order of the line. The first that does not fit ends this, so that
+ * one that waits for many permits gets its turn.
+ */
+void tw__semaphore_start(tw_semaphore *s, struct tw__line *chosen)
+{
+	for (struct tw__waiter *waiter; (waiter = tw__waiter_first(&s->line)) &&
+					has_room(tw_load_relaxed(&s->word), waiter->n);)
+		semaphore_choose(s, waiter, chosen);
+}
+
+/* Whether there were n permits to take. If not, WAITERS is set, and the caller joins the line. */
 bool tw__permits_take_or_announce(tw_semaphore *s, uint32_t n)
 {
-	TW_ASSERT_LOCKED(&s->lock);
 	uint64_t word = tw_load_relaxed(&s->word), next;
-	bool takes;
 	do {
 		if (word & WAITERS)
 			return false;
-		takes = has_room(word, n);
-		next = takes ? word + n : word | WAITERS;
+		next = has_room(word, n) ? word + n : word | WAITERS;
 	} while (!tw_cas_acq_rel(&s->word, &word, next)); /* SEM1 */
-	return takes;
+	return !(next & WAITERS);
 }
 
-/* ---------------------------------------------------------------- hand over */
-
-static struct function *function_of(struct waiter *waiter)
+/* n permits that are held have no owner any more. False: fewer were held. */
+bool tw__permits_pass_on(tw_semaphore *s, uint32_t n, struct tw__line *chosen)
 {
-	return TW__OWNER(struct function, waiter, waiter);
-}
-
-/* Out of line, with permits that count as held. */
-static void semaphore_choose(tw_semaphore *s, struct waiter *waiter)
-{
-	tw__permits_set(s, tw_load_relaxed(&s->word) + waiter->n);
-	tw__waiter_leave(s, waiter);
-	if (waiter->is_function) {
-		function_of(waiter)->state = HANDED;
-		s->out++;
-	}
-}
-
-/*
- * Those that fit are chosen, in the order of the line, and appended to the list. The first that
- * does not fit ends this, so that one that waits for many permits gets its turn.
- */
-static void choose_fitting(tw_semaphore *s, bool threads_only, struct waiter ***end)
-{
-	struct waiter *waiter;
-	while ((waiter = threads_only ? s->threads.first : tw__waiter_oldest(s)) &&
-	       has_room(tw_load_relaxed(&s->word), waiter->n)) {
-		semaphore_choose(s, waiter);
-		waiter->next = NULL;
-		**end = waiter;
-		*end = &waiter->next;
-	}
-}
-
-struct waiter *tw__waiters_start(tw_semaphore *s)
-{
-	TW_ASSERT_LOCKED(&s->lock);
-	struct waiter *first = NULL, **end = &first;
-	choose_fitting(s, false, &end);
-	return first;
-}
-
-bool tw__permits_pass_on(tw_semaphore *s, uint32_t n, struct waiter **chosen)
-{
-	TW_ASSERT_LOCKED(&s->lock);
 	uint64_t word = tw_load_relaxed(&s->word);
-	*chosen = NULL;
-	while (!(word & WAITERS)) {
+	do {
 		if (held_of(word) < n)
 			return false;
-		if (tw_cas_acq_rel(&s->word, &word, word - n)) /* SEM1 */
-			return true;
-	}
-	if (held_of(word) < n)
-		return false;
-	tw__permits_set(s, word - n);
-	*chosen = tw__waiters_start(s);
+	} while (!tw_cas_acq_rel(&s->word, &word, word - n)); /* SEM1 */
+	tw__semaphore_start(s, chosen);
 	return true;
 }
 
-static void grant_thread(struct waiter *waiter)
+/* --------------------------------------------------------------------- hand over */
+
+/* The lock is held. */
+void tw__function_put(tw_semaphore *s, struct function *function)
 {
-	_Atomic uint32_t *granted = &waiter->granted;
-	tw_store_release(granted, 1); /* SEM2: the thread may be gone from here on */
-	tw__futex_wake(granted, 1);
+	s->out--;
+	tw_store_relaxed(&function->semaphore, NULL);
+	tw__node_put(&s->nodes, &function->node);
 }
 
-/* Whether the oldest thread would have enough with the permits of this function. */
-static bool would_do_for_thread(const tw_semaphore *s, const struct function *function)
+static struct tw__waiter *first_thread(tw_semaphore *s)
 {
-	const struct waiter *thread = s->threads.first;
-	return thread && has_room(tw_load_relaxed(&s->word) - function->waiter.n, thread->n);
+	tw__link link = s->waiting_threads ? s->line.first : 0;
+	while (link && tw__waiter_of(link)->work)
+		link = tw__waiter_of(link)->place.next;
+	return link ? tw__waiter_of(link) : NULL;
 }
 
-/*
- * The executor has refused a function. Threads that wait get its permits instead, the function is
- * first in line again, and those who got permits are returned; the function may be among them.
- * NULL: no thread can use its permits, or it was cancelled: its work has to make its way all the
- * same.
- */
-static struct waiter *instead_of(tw_semaphore *s, struct function *function)
+/* At the head of the line, behind others that came back. WAITERS is set. */
+static void join_again(tw_semaphore *s, struct function *function)
 {
-	struct waiter *first = NULL, **end = &first;
-	pthread_mutex_lock(&s->lock);
-	s->refused++;
-	if (function->state == HANDED && would_do_for_thread(s, function)) {
-		function->state = WAITING;
-		s->out--;
-		tw__waiter_join(s, &function->waiter, true);
-		/* WAITERS is set: a thread waits */
-		tw__permits_set(s, tw_load_relaxed(&s->word) - function->waiter.n);
-		choose_fitting(s, true, &end);
-		choose_fitting(s, false, &end);
+	tw__link *where = &s->line.first;
+	for (struct tw__waiter *other; *where; where = &other->place.next) {
+		other = tw__waiter_of(*where);
+		if (!other->work || function_of(other)->order - 1 >= function->order - 1)
+			break; /* order 0: it has had no permits yet */
 	}
-	pthread_mutex_unlock(&s->lock);
-	return first;
+	tw__line_insert(&s->line, where, tw__in_line_link(&function->waiter.place));
+	s->waiting++;
 }
 
-void tw__permits_refused(tw_semaphore *s, struct function *function)
+/* Threads that wait get the permits of a refused function. False: they would do for none. */
+static bool threads_first(tw_semaphore *s, struct function *function, struct tw__line *chosen)
 {
-	struct waiter *others = instead_of(s, function);
-	if (others)
-		/* each round serves a thread, so the depth is bounded */
-		tw__permits_grant(s, others);
-	else
-		tw__work_submit_later(&function->work);
+	struct tw__waiter *thread = first_thread(s);
+	uint64_t without = tw_load_relaxed(&s->word) - function->waiter.n;
+	if (!thread || !has_room(without, thread->n))
+		return false;
+	tw__permits_set(s, without); /* WAITERS is set: a thread waits */
+	function->node.state = TW__ITEM_QUEUED;
+	s->out--;
+	join_again(s, function);
+	for (; thread && has_room(tw_load_relaxed(&s->word), thread->n); thread = first_thread(s))
+		semaphore_choose(s, thread, chosen);
+	tw__semaphore_start(s, chosen);
+	return true;
 }
 
-void tw__permits_grant_function(tw_semaphore *s, struct function *function)
+/* The executor has refused it. Each round serves a thread, so the depth is bounded. */
+static void refuse(tw_semaphore *s, struct function *function)
 {
-	if (tw__work_try_submit(&function->work) < 0)
-		tw__permits_refused(s, function);
+	struct tw__line chosen;
+	bool later = false;
+	tw__line_init(&chosen);
+	tw__object_lock(&s->object);
+	s->refusals++;
+	if (function->node.state == TW__ITEM_ENDED) {
+		tw__function_put(s, function);
+	} else if (!threads_first(s, function, &chosen)) {
+		later = !s->refused.first;
+		tw__line_append(&s->refused, tw__in_line_link(&function->waiter.place));
+		s->object.users += later; /* until the driver has taken them */
+	}
+	tw__object_unlock(&s->object);
+	tw__semaphore_grant(s, &chosen);
+	if (later)
+		tw__work_submit_later(&s->object.work);
 }
 
-void tw__permits_grant(tw_semaphore *s, struct waiter *waiter)
+/* What was chosen under the lock. Nothing of a function runs in here, whatever the executor is. */
+void tw__semaphore_grant(tw_semaphore *s, struct tw__line *chosen)
 {
-	for (struct waiter *after; waiter; waiter = after) {
-		after = waiter->next; /* first: it may be gone */
-		if (waiter->is_function)
-			tw__permits_grant_function(s, function_of(waiter));
+	for (tw__link link = chosen->first, next; link; link = next) {
+		struct tw__waiter *waiter = tw__waiter_of(link);
+		next = waiter->place.next; /* first: it may be gone */
+		if (!waiter->work)
+			tw__waiter_grant(waiter);
+		else if (tw__work_try_submit(waiter->work) < 0)
+			refuse(s, function_of(waiter));
+	}
+}
+
+/* On the driver: offers again what the executor has refused. */
+void tw__semaphore_offer_again(struct tw__work *work)
+{
+	tw_semaphore *s = TW__OWNER(tw_semaphore, object.work, work);
+	struct tw__line again, offered;
+	tw__line_init(&again);
+	tw__line_init(&offered);
+	tw__object_lock(&s->object);
+	tw__line_move(&s->refused, &again);
+	while (again.first) {
+		tw__link link = tw__line_pop(&again);
+		if (function_of(tw__waiter_of(link))->node.state == TW__ITEM_ENDED)
+			tw__function_put(s, function_of(tw__waiter_of(link)));
 		else
-			grant_thread(waiter);
+			tw__line_append(&offered, link);
 	}
+	tw__object_unlock(&s->object);
+	tw__semaphore_grant(s, &offered);
+	tw__object_lock(&s->object);
+	tw__object_drop(&s->object, 1);
 }

@@ -1,7 +1,4 @@
-/*
- * The line of waiters, and who gets permits that come back. Under the lock, where nothing else is
- * said.
- */
+/* The line of waiters, and who gets permits. Under the lock, if not said otherwise. */
 #ifndef TW_EXECUTOR_SEMAPHORE_PERMITS_H
 #define TW_EXECUTOR_SEMAPHORE_PERMITS_H
 
@@ -13,38 +10,34 @@ static inline void tw__permits_set(tw_semaphore *s, uint64_t word)
 	tw_store_release(&s->word, word); /* SEM1, for those that take the fast way next */
 }
 
-/* The waiter joins the line. The caller has set WAITERS, or is about to. */
-void tw__waiter_join(tw_semaphore *s, struct waiter *waiter, bool comes_back);
-void tw__waiter_leave(tw_semaphore *s, struct waiter *waiter);
+/* The waiter is last in line. WAITERS is set. */
+void tw__semaphore_join(tw_semaphore *s, struct tw__waiter *waiter);
 
-/* The oldest waiter, or NULL. */
-struct waiter *tw__waiter_oldest(tw_semaphore *s);
+/* It leaves the line for the list of those chosen; NULL: it is no waiter any more. */
+void tw__semaphore_leave(tw_semaphore *s, struct tw__waiter *waiter, struct tw__line *chosen);
+
+/*
+ * Chooses those that fit, in the order of the line. The first that does not fit ends this, so that
+ * one that waits for many permits gets its turn.
+ */
+void tw__semaphore_start(tw_semaphore *s, struct tw__line *chosen);
 
 /* Whether there were n permits to take. If not, WAITERS is set, and the caller joins the line. */
 bool tw__permits_take_or_announce(tw_semaphore *s, uint32_t n);
 
-/*
- * Chooses the waiters for which permits are there, oldest first, linked by `next`, for
- * tw__permits_grant.
- */
-struct waiter *tw__waiters_start(tw_semaphore *s);
+/* n permits that are held have no owner any more; then start. False: fewer were held. */
+bool tw__permits_pass_on(tw_semaphore *s, uint32_t n, struct tw__line *chosen);
+
+/* A function that had permits is over. */
+void tw__function_put(tw_semaphore *s, struct function *function);
 
 /*
- * n permits that are held have no owner any more: they are held no longer, and *chosen are the
- * waiters that they start. False: fewer were held.
+ * Tells those chosen that they have their permits. Without the lock. Nothing of a function runs in
+ * here, whatever the executor is.
  */
-bool tw__permits_pass_on(tw_semaphore *s, uint32_t n, struct waiter **chosen);
+void tw__semaphore_grant(tw_semaphore *s, struct tw__line *chosen);
 
-/* Tells these waiters that they have their permits. Without the lock. NULL does nothing. */
-void tw__permits_grant(tw_semaphore *s, struct waiter *waiter);
-
-/*
- * The same for a function, which does not run inside this call, also if the executor runs tickets
- * inside submit.
- */
-void tw__permits_grant_function(tw_semaphore *s, struct function *function);
-
-/* The executor has refused the function: a thread goes first, or it is offered again. */
-void tw__permits_refused(tw_semaphore *s, struct function *function);
+/* The object's work, on the driver: offers again what the executor has refused. */
+void tw__semaphore_offer_again(struct tw__work *work);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The semaphore: one word for permits, a lock for the line of waiters.
+ * The semaphore: one word for permits, and a line of those who wait. Calls permits.c and the base.
  *
  * acquire and release while nobody waits: lock-free, one compare-and-swap. All else takes the lock.
  *
@@ -13,97 +13,71 @@
  *   give back     no WAITERS, held >= n        held - n   any thread
  *   announce      no WAITERS, held + n > cap   WAITERS    a waiter that joins the line, locked
  *   give to line  WAITERS, held >= n           held - n   a releaser, locked; then start
- *   start         WAITERS, held + n <= cap     held + n   locked; n of the oldest, while it fits
+ *   start         WAITERS, held + n <= cap     held + n   locked; n of the first, while it fits
  *   last leaves   WAITERS                      none       who empties the line, locked
  *   resize        any                          cap        set_capacity, locked; then start
  *
- * Whatever may let the oldest waiter fit is followed by start: permits that return, a capacity that
+ * Whatever may let the first waiter fit is followed by start: permits that return, a capacity that
  * grows, a waiter that leaves.
  *
  * Invariants: 1. WAITERS if and only if the line is not empty, 2. then held + n > cap for the n of
- * the oldest; both whenever the lock is free. 3. Permits that come back make held smaller, and
- * start counts those that it hands out: no permit is lost or doubled.
- * 4. Nobody is started before one who came earlier. So a waiter for many permits is served as soon
- * as those before it have given back enough, whatever comes later. Only a function that the
- * executor refuses is overtaken, by threads.
+ * the first; both whenever the lock is free. 3. Permits that come back make held smaller, and start
+ * counts those that it hands out: no permit is lost or doubled. 4. Nobody is started before one who
+ * came earlier, except threads before a function that the executor refuses.
  *
- * The line is two queues, of threads and of functions, each with a number that gives the order of
- * arrival. If the executor refuses functions, the oldest thread is found immediately.
+ * A function, under the lock: QUEUED (in line) -> COMING (it has permits; its work is with the
+ * executor, or `refused`) -> RUNNING -> its node is put. A cancel of one that is COMING makes it
+ * ENDED, and its permits go on; who gets its work next puts it.
  *
- * A function's node: IDLE -> WAITING -> HANDED -> RUNNING -> IDLE, with the lock. From HANDED on
- * its work is with the executor, and comes back through semaphore_run(). A cancel in HANDED makes
- * it CANCELLED: semaphore_run() finds that, and calls nothing. If the executor refuses such work,
- * the driver runs it. Whenever the executor refuses a function, its node goes back to WAITING,
- * first in line, if a thread waits for which its permits would do. Else it keeps its permits, and
- * the driver offers it again.
+ * Refused. A function that the executor refuses goes back to the head of the line, if a thread
+ * waits for which its permits would do. Else it keeps its permits, and the driver offers it again
+ * in the next tick.
  *
  * Pairing table
  *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permits did. A
- *         start goes by the lock, then SEM2 or the executor.
- *   SEM2  waiter.granted: store-release (grant) -> load-acquire (the thread that waits). Nothing of
- *         the waiter is touched after the store; the wake-up goes to its address only, which may be
- *         another's by then: a wake-up too many.
+ *         start goes by the lock, then WAITER1 or the executor.
  *
  * Model: test/model/sem.pml.
  */
-
-#include <string.h>
-
 #include "executor/semaphore/permits.h"
+
 #include "mpsc/base/tsan.h"
+
+/* ---------------------------------------------------------------------- functions */
 
 /* Checks an acquire. A capacity of 0 may grow, so one permit can always be asked for. */
 static inline int semaphore_check(const char *call, tw_semaphore *s, int32_t n)
 {
-	int r = tw__base_check(call, s ? &s->base : NULL, "semaphore");
+	int r = TW__OBJECT_CHECK_IN(call, s, "semaphore");
 	if (tw_unlikely(r) || tw_likely(n == 1))
 		return r;
 	uint64_t capacity = capacity_of(tw_load_relaxed(&s->word));
 	return n < 1 || (uint64_t)n > capacity ? tw__bad(-EINVAL, call, "n") : 0;
 }
 
-/* ---------------------------------------------------------------- functions */
-
-/* The lock is held. */
-static void put(tw_semaphore *s, struct function *function)
-{
-	function->state = IDLE;
-	s->out--;
-	tw__node_put(&s->nodes, &function->node);
-}
-
-static void semaphore_run(struct tw__work *work)
+static void run_function(struct tw__work *work)
 {
 	struct function *function = TW__OWNER(struct function, work, work);
-	tw_semaphore *s = function->semaphore;
-	if (tw_unlikely(tw__work_was_refused())) {
-		tw__permits_refused(s, function);
-		return;
+	tw_semaphore *s = tw_load_relaxed(&function->semaphore);
+	struct tw__inside inside;
+	tw__object_lock(&s->object);
+	if (function->node.state != TW__ITEM_ENDED) {
+		function->node.state = TW__ITEM_RUNNING;
+		tw__object_unlock(&s->object);
+		tw__inside_begin(&inside, &s->object, function, function->fn, function->arg, NULL,
+				 function->context);
+		function->fn(function->arg);
+		tw__inside_end(&inside);
+		tw__object_lock(&s->object);
 	}
-	pthread_mutex_lock(&s->lock);
-	bool runs = function->state == HANDED;
-	void *context = function->context;
-	if (runs)
-		function->state = RUNNING;
-	else
-		put(s, function);
-	pthread_mutex_unlock(&s->lock);
-	if (!runs)
-		return;
-	struct tw__run_record *shown =
-	    tw__user_begin(s->base.service, function->fn, function->arg, NULL, 0);
-	void *former = tw__context_enter(context);
-	function->fn(function->arg);
-	tw__context_leave(former);
-	tw__user_end(shown);
-	pthread_mutex_lock(&s->lock);
-	put(s, function);
-	pthread_mutex_unlock(&s->lock);
+	tw__function_put(s, function);
+	tw__object_unlock(&s->object);
 }
 
 int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg, tw_waiter *out)
 {
 	struct tw__node *node;
+	struct tw__line chosen;
 	int r = semaphore_check(__func__, s, n);
 	if (!r && !fn)
 		r = tw__invalid("fn is NULL");
@@ -112,46 +86,49 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 	if (r)
 		return r;
 	struct function *function = (struct function *)(void *)node;
-	function->semaphore = s;
 	function->fn = fn;
 	function->arg = arg;
 	function->context = tw__context_capture();
-	function->waiter = (struct waiter){.n = (uint32_t)n, .is_function = true};
-	tw__work_init(&function->work, s->base.service, s->base.executor, semaphore_run);
-	function->work.hears_refusals = true;
+	function->order = 0;
+	function->waiter = (struct tw__waiter){.n = (uint32_t)n, .work = &function->work};
+	tw__work_init(&function->work, tw__object_service(&s->object), s->object.executor,
+		      run_function);
 	if (out)
 		*out = (tw_waiter){tw__node_handle(node)};
-	pthread_mutex_lock(&s->lock);
-	bool has = tw__permits_take_or_announce(s, (uint32_t)n);
-	function->state = has ? HANDED : WAITING;
-	if (has) {
-		function->waiter.sequence = s->sequence++;
+	tw__line_init(&chosen);
+	tw__object_lock(&s->object);
+	tw_store_relaxed(&function->semaphore, s);
+	node->state = TW__ITEM_QUEUED;
+	if (tw__permits_take_or_announce(s, (uint32_t)n)) {
+		node->state = TW__ITEM_COMING;
+		function->order = ++s->order;
 		s->out++;
+		tw__waiter_join(&chosen, &function->waiter);
 	} else {
-		tw__waiter_join(s, &function->waiter, false);
+		tw__semaphore_join(s, &function->waiter);
 	}
-	pthread_mutex_unlock(&s->lock);
-	if (has)
-		tw__permits_grant_function(s, function);
+	tw__object_unlock(&s->object);
+	tw__semaphore_grant(s, &chosen);
 	return 0;
 }
 
-/* The lock is held. *next: who gets permits now. */
-static int semaphore_cancel(tw_semaphore *s, struct function *function, struct waiter **next)
+/* The lock is held. */
+static int semaphore_cancel(tw_semaphore *s, struct function *function, struct tw__line *chosen)
 {
-	switch (function->state) {
-	case WAITING:
-		tw__waiter_leave(s, &function->waiter);
+	struct tw__base base = tw__object_base(&s->object);
+	switch ((enum tw__item_state)function->node.state) {
+	case TW__ITEM_QUEUED:
+		tw__semaphore_leave(s, &function->waiter, NULL);
 		s->out++; /* put takes it down */
-		put(s, function);
-		*next = tw__waiters_start(s);
+		tw__function_put(s, function);
+		tw__semaphore_start(s, chosen);
 		return TW_CANCELLED;
-	case HANDED:
-		function->state = CANCELLED;
-		tw__base_leave_work(&s->base, &function->work);
-		(void)tw__permits_pass_on(s, function->waiter.n, next);
+	case TW__ITEM_COMING:
+		function->node.state = TW__ITEM_ENDED;
+		tw__base_leave_work(&base, &function->work);
+		(void)tw__permits_pass_on(s, function->waiter.n, chosen);
 		return TW_CANCELLED;
-	case RUNNING:
+	case TW__ITEM_RUNNING:
 		return TW_RUNNING;
 	default:
 		return TW_GONE;
@@ -160,23 +137,22 @@ static int semaphore_cancel(tw_semaphore *s, struct function *function, struct w
 
 int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 {
-	int r = TW__CHECK(s, "semaphore");
+	struct tw__line chosen;
+	int r = TW__OBJECT_CHECK(s, "semaphore");
 	if (r)
 		return r;
+	tw__line_init(&chosen);
+	tw__object_lock(&s->object);
 	struct tw__node *node = tw__node_find(&s->nodes, waiter.id);
-	if (!node)
-		return TW_GONE;
-	struct waiter *next = NULL;
-	pthread_mutex_lock(&s->lock);
-	int outcome = tw__node_is(node, waiter.id)
-			  ? semaphore_cancel(s, (struct function *)(void *)node, &next)
-			  : TW_GONE;
-	pthread_mutex_unlock(&s->lock);
-	tw__permits_grant(s, next);
-	return outcome;
+	struct function *function = (struct function *)(void *)node;
+	bool is = node && tw_load_relaxed(&function->semaphore) && tw__node_is(node, waiter.id);
+	r = is ? semaphore_cancel(s, function, &chosen) : TW_GONE;
+	tw__object_unlock(&s->object);
+	tw__semaphore_grant(s, &chosen);
+	return r;
 }
 
-/* ------------------------------------------------------------------ threads */
+/* ------------------------------------------------------------------------ threads */
 
 static inline bool semaphore_take(tw_semaphore *s, uint32_t n)
 {
@@ -188,40 +164,29 @@ static inline bool semaphore_take(tw_semaphore *s, uint32_t n)
 	return true;
 }
 
-/*
- * Too late: out of the line, unless permits are on their way, for which the thread then waits a
- * moment longer.
- */
-static bool gave_up(tw_semaphore *s, struct waiter *self)
-{
-	struct waiter *next = NULL;
-	pthread_mutex_lock(&s->lock);
-	bool was_queued = self->queued;
-	if (was_queued) {
-		tw__waiter_leave(s, self);
-		next = tw__waiters_start(s);
-	}
-	pthread_mutex_unlock(&s->lock);
-	tw__permits_grant(s, next);
-	return was_queued;
-}
-
 static int wait_in_line(tw_semaphore *s, uint32_t n, uint64_t deadline_ns)
 {
-	struct waiter self = {.n = n};
-	pthread_mutex_lock(&s->lock);
+	struct tw__waiter self = {.n = n};
+	struct tw__line chosen;
+	tw__object_lock(&s->object);
 	bool has = tw__permits_take_or_announce(s, n);
 	if (!has)
-		tw__waiter_join(s, &self, false);
-	pthread_mutex_unlock(&s->lock);
-	while (!has && !(has = tw_load_acquire(&self.granted))) { /* SEM2 */
-		if (tw__futex_wait(&self.granted, 0, deadline_ns))
-			continue;
-		if (gave_up(s, &self))
-			return -ETIMEDOUT;
-		deadline_ns = UINT64_MAX;
+		tw__semaphore_join(s, &self);
+	tw__object_unlock(&s->object);
+	if (has || tw__waiter_sleep(&self, deadline_ns))
+		return 0;
+	tw__line_init(&chosen);
+	tw__object_lock(&s->object);
+	bool gave_up = tw__waiter_in_line(&self);
+	if (gave_up) {
+		tw__semaphore_leave(s, &self, NULL);
+		tw__semaphore_start(s, &chosen);
 	}
-	return 0;
+	tw__object_unlock(&s->object);
+	tw__semaphore_grant(s, &chosen);
+	if (!gave_up)
+		tw__waiter_sleep(&self, UINT64_MAX); /* the permits are on their way */
+	return gave_up ? -ETIMEDOUT : 0;
 }
 
 int tw_semaphore_acquire(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
@@ -236,23 +201,22 @@ int tw_semaphore_acquire(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
 	return r;
 }
 
-/* ------------------------------------------------------------------ release */
-
 static int release_slowly(tw_semaphore *s, uint32_t n)
 {
-	struct waiter *next;
-	pthread_mutex_lock(&s->lock);
-	bool was_held = tw__permits_pass_on(s, n, &next);
+	struct tw__line chosen;
+	tw__line_init(&chosen);
+	tw__object_lock(&s->object);
+	bool was_held = tw__permits_pass_on(s, n, &chosen);
 	if (!was_held)
 		tw_add_relaxed(&s->over_releases, 1);
-	pthread_mutex_unlock(&s->lock);
-	tw__permits_grant(s, next);
+	tw__object_unlock(&s->object);
+	tw__semaphore_grant(s, &chosen);
 	return was_held ? 0 : -EOVERFLOW;
 }
 
 int tw_semaphore_release(tw_semaphore *s, int32_t n)
 {
-	int r = TW__CHECK(s, "semaphore");
+	int r = TW__OBJECT_CHECK(s, "semaphore");
 	if (tw_unlikely(r))
 		return r;
 	if (tw_unlikely(n < 1))
@@ -266,26 +230,33 @@ int tw_semaphore_release(tw_semaphore *s, int32_t n)
 	return 0;
 }
 
-/* ------------------------------------------------------------------ capacity */
-
 int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 {
-	int r = capacity < 0 ? tw__bad(-EINVAL, __func__, "capacity") : TW__CHECK(s, "semaphore");
+	struct tw__line chosen;
+	int r = capacity < 0 ? tw__bad(-EINVAL, __func__, "capacity")
+			     : TW__OBJECT_CHECK(s, "semaphore");
 	if (r)
 		return r;
-	pthread_mutex_lock(&s->lock);
-	uint64_t word = tw_load_relaxed(&s->word), next;
-	do {
-		next = (word & ~(COUNT_MASK << CAPACITY_SHIFT)) | (uint64_t)capacity
-								      << CAPACITY_SHIFT;
-	} while (!tw_cas_acq_rel(&s->word, &word, next));
-	struct waiter *next_in_line = tw__waiters_start(s);
-	pthread_mutex_unlock(&s->lock);
-	tw__permits_grant(s, next_in_line);
+	tw__line_init(&chosen);
+	tw__object_lock(&s->object);
+	uint64_t word = tw_load_relaxed(&s->word), others = ~(COUNT_MASK << CAPACITY_SHIFT);
+	while (!tw_cas_acq_rel(&s->word, &word,
+			       (word & others) | (uint64_t)capacity << CAPACITY_SHIFT))
+		continue;
+	tw__semaphore_start(s, &chosen);
+	tw__object_unlock(&s->object);
+	tw__semaphore_grant(s, &chosen);
 	return 0;
 }
 
-/* --------------------------------------------------------------- life, stats */
+/* --------------------------------------------------------------------- life, stats */
+
+static void semaphore_free(struct tw__object *object)
+{
+	tw_semaphore *s = TW__OWNER(tw_semaphore, object, object);
+	tw__nodes_fini(&s->nodes);
+	free(s);
+}
 
 int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *executor,
 			int32_t capacity)
@@ -294,66 +265,56 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 		return tw__invalid("%s is NULL", out ? "service" : "out");
 	if (capacity < 0 || !tw__executor_is_sound(executor))
 		return tw__bad(-EINVAL, __func__, capacity < 0 ? "capacity" : "executor");
-	tw_semaphore *s = aligned_alloc(_Alignof(tw_semaphore), sizeof *s);
+	tw_semaphore *s = calloc(1, sizeof *s);
 	if (!s)
 		return -ENOMEM;
-	memset(s, 0, sizeof *s);
-	int r = tw__layer_hold(&s->base, service, executor);
+	int r = tw__object_init(&s->object, service, executor, tw__semaphore_offer_again,
+				semaphore_free);
 	if (r) {
 		free(s);
 		return r;
 	}
-	tw_store_relaxed(&s->word, (uint64_t)capacity << CAPACITY_SHIFT);
-	pthread_mutex_init(&s->lock, NULL);
+	tw__work_leave_executor(&s->object.work); /* the driver runs it */
+	tw__permits_set(s, (uint64_t)capacity << CAPACITY_SHIFT);
+	tw__line_init(&s->line);
+	tw__line_init(&s->refused);
 	tw__nodes_init(&s->nodes, sizeof(struct function));
 	*out = s;
 	return 0;
 }
 
-static void semaphore_free_all(tw_semaphore *s)
-{
-	tw__nodes_fini(&s->nodes);
-	pthread_mutex_destroy(&s->lock);
-	free(s);
-}
-
-static int semaphore_end(tw_semaphore *s)
-{
-	pthread_mutex_lock(&s->lock);
-	bool busy = s->waiting || s->out;
-	pthread_mutex_unlock(&s->lock);
-	if (busy)
-		return -EBUSY;
-	tw__layer_let_go(&s->base);
-	semaphore_free_all(s);
-	return 0;
-}
-
 int tw_semaphore_destroy(tw_semaphore *s)
 {
-	return TW__BASE_DESTROY(s, semaphore_free_all, semaphore_end);
+	if (!s || tw__object_destroy_forked(&s->object))
+		return 0;
+	tw__object_lock(&s->object);
+	if (s->waiting || s->out) {
+		tw__object_unlock(&s->object);
+		return -EBUSY;
+	}
+	tw__object_destroy(&s->object);
+	return 0;
 }
 
 int tw_semaphore_stats(tw_semaphore *s, struct tw_semaphore_stats *out)
 {
 	int r = TW__OUT_CHECK(tw_semaphore_stats, out, available);
 	if (!r)
-		r = TW__CHECK(s, "semaphore");
+		r = TW__OBJECT_CHECK(s, "semaphore");
 	if (r)
 		return r;
-	struct tw_semaphore_stats stats = {0};
-	pthread_mutex_lock(&s->lock);
+	struct tw_semaphore_stats stats = {.over_releases = tw_load_relaxed(&s->over_releases)};
+	tw__object_lock(&s->object);
 	uint64_t word = tw_load_relaxed(&s->word);
 	stats.waiters = s->waiting;
 	stats.waiting_threads = s->waiting_threads;
 	stats.handed = s->out;
-	stats.refused = s->refused;
-	pthread_mutex_unlock(&s->lock);
+	stats.refused = s->refusals;
+	tw__object_unlock(&s->object);
 	stats.capacity = capacity_of(word);
 	stats.held = held_of(word);
 	stats.available = stats.held < stats.capacity ? stats.capacity - stats.held : 0;
 	stats.debt = stats.held > stats.capacity ? stats.held - stats.capacity : 0;
-	stats.over_releases = tw_load_relaxed(&s->over_releases);
 	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

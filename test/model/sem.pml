@@ -10,7 +10,7 @@
  * not.
  *
  * Left out: functions in line, which go the same ways under the lock; what wakes a thread (the
- * futex). Program order stands for the release and acquire of SEM1 and SEM2.
+ * futex). Program order stands for the release and acquire of SEM1 and WAITER1.
  *
  * Holds (invariants of the file's first comment):
  *   SEM1     never more permits are given than there are: but for debts, held is at most the
@@ -111,7 +111,7 @@ inline leave(w)
 	}
 }
 
-/* permits_grant; nothing is left to be done with the waiters (SEM2) */
+/* permits_grant; nothing is left to be done with the waiters (WAITER1) */
 inline grant_all()
 {
 	do
@@ -253,7 +253,7 @@ inline acquire(may_give_up)
 		unlock();
 		if
 		:: has
-		:: atomic { !has && granted[me] -> has = true; granted[me] = false } /* SEM2 */
+		:: atomic { !has && granted[me] -> has = true; granted[me] = false } /* WAITER1 */
 		:: !has && may_give_up ->
 			lock();
 			if

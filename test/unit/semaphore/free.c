@@ -15,7 +15,7 @@ Test(semaphore_free, uncontended_calls_take_no_lock)
 	tw_semaphore *permits;
 	rig_open(&rig, NULL);
 	expect_eq(tw_semaphore_create(&permits, rig.service, NULL, 2), 0);
-	pthread_mutex_lock(&permits->lock);
+	tw__object_lock(&permits->object);
 	expect_eq(tw_semaphore_acquire(permits, 1, 0), 0);
 	expect_eq(tw_semaphore_acquire(permits, 1, TW_FOREVER), 0);
 	expect_eq(tw_semaphore_acquire(permits, 1, 0), -EAGAIN);
@@ -23,7 +23,7 @@ Test(semaphore_free, uncontended_calls_take_no_lock)
 	expect_eq(tw_semaphore_acquire(permits, 1, 1), 0);
 	expect_eq(tw_semaphore_release(permits, 1), 0);
 	expect_eq(tw_semaphore_release(permits, 1), 0);
-	pthread_mutex_unlock(&permits->lock);
+	tw__object_unlock(&permits->object);
 	expect_eq(tw_semaphore_release(permits, 1), -EOVERFLOW);
 	expect_eq(tw_semaphore_destroy(permits), 0);
 	rig_close(&rig);
