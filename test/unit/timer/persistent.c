@@ -6,26 +6,9 @@
 
 #include "test/support/persistent_suite.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(timer_persistent, .init = open_rig, .fini = close_rig, .timeout = 60);
-
-Test(timer_persistent, runs_each_time_it_is_armed)
-{
-	struct probe probe = PROBE(&rig, 1);
-	create(&probe, TW_NEVER);
-	rig_advance(&rig, HOUR);
-	expect_eq(probe.runs, 0);
-	for (int i = 1; i <= 100; i++) {
-		arm(&probe, 10 * MS);
-		rig_advance(&rig, 10 * MS - 1);
-		expect_eq(probe.runs, i - 1);
-		rig_advance(&rig, HOUR);
-		expect_eq(probe.runs, i);
-		expect_eq(rig.events[rig.ran - 1].self, probe.timer.id);
-	}
-	expect_eq(stats_of(rig.service).scheduled, 1);
-	expect_eq(stats_of(rig.service).fired, 0);
-}
 
 /* The entry of the first arming is in the lane, in the wheel, or was met meanwhile. */
 Test(timer_persistent, is_armed_again_at_any_time_for_any_time)
@@ -55,29 +38,6 @@ Test(timer_persistent, is_armed_again_at_any_time_for_any_time)
 				expect_eq(probe.ran_at_ns, due_ns);
 				expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
 			}
-}
-
-Test(timer_persistent, is_moved_while_it_is_armed)
-{
-	struct probe probe = PROBE(&rig, 1);
-	create(&probe, 10 * MS);
-	arm(&probe, SECOND);
-	arm(&probe, 20 * MS);
-	arm(&probe, 400 * DAY);
-	arm(&probe, 30 * MS);
-	expect_eq(
-	    tw_reset_earlier_at(rig.service, probe.timer, tw_service_now(rig.service) + 40 * MS),
-	    TW_RESET_KEPT);
-	expect_eq(
-	    tw_reset_earlier_at(rig.service, probe.timer, tw_service_now(rig.service) + 15 * MS),
-	    0);
-	rig_advance(&rig, HOUR);
-	expect_ran_at(&probe, RIG_START_NS + 15 * MS);
-	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, tw_service_now(rig.service) + HOUR),
-		  0);
-	expect_eq(tw_reset_at(rig.service, probe.timer, 0), 0);
-	rig_advance(&rig, MS);
-	expect_eq(probe.runs, 2);
 }
 
 /* ------------------------------------------------------------ entries */
@@ -174,19 +134,39 @@ Test(timer_persistent, that_was_disarmed_for_years_is_not_misread)
 	expect_eq(still.runs, 1);
 }
 
-Test(timer_persistent, is_armed_up_to_the_end_of_the_range)
+static const struct script scripts[] = {
+    {"runs each time it is armed",
+     "",
+     {{"timer 0 never persistent plain {self}; drive 3600000; reset 0 by=10; drive 9", ""},
+      {"drive 1; drive 90", "@3600010 run 0, self 0"},
+      {"reset 0 by=10; drive 100; cancel 0", "@3600110 run 0, @3600200 CANCELLED"},
+      {"stats scheduled fired runs", "scheduled=1, fired=0, runs=2"}}},
+    {"is moved while it is armed",
+     "",
+     {{"timer 0 in=10 persistent; reset 0 by=1000; reset 0 by=20; reset 0 by=34560000000", ""},
+      {"reset 0 by=30; earlier 0 at=40; earlier 0 at=15; drive 3600000", "KEPT, @15 run 0"},
+      {"earlier 0 by=9; reset 0 at=0; drive 1; cancel 0",
+       "@3600000 run 0 late=3600000, @3600001 0 cancelled, CANCELLED"}}},
+    {"is armed up to the end of the range",
+     "",
+     {{"timer 0 never persistent plain; reset 0 by=4611686018427; drive 86400000; left 0",
+       "@86400000 left 4611599618427"},
+      {"disarm 0; reset 0 by=18446744073709; disarm 0; drive 86400000; cancel 0",
+       "CANCELLED, ERANGE, DISARMED, @172800000 CANCELLED"}}},
+    {"has the options of a task, and its fate",
+     "",
+     {{"timer 0 never persistent other; reset 0 by=1000; hold; drive 1100", ""},
+      {"next; disarm 0; reset 0 by=9; hold; drive 10", "@1100 run 0 late=100, DISARMED"},
+      {"next; cancel 0", "@1110 run 0 late=1, 0 cancelled, CANCELLED"}}},
+    {"ends before the completion of its group",
+     "",
+     {{"group 0; timer 0 never persistent group=0; then 0; drive 1", "0 cancelled, done 0"}}},
+    {"is not armed in the run of a close",
+     "",
+     {{"timer 0 in=9 persistent {reset 0 by=1}; close run", "run 0 closing, ESHUTDOWN, 0 fired"}}},
+};
+
+Test(timer_persistent, follows_the_scripts)
 {
-	struct probe probe = PROBE(&rig, 1);
-	uint64_t left_ns;
-	create(&probe, TW_NEVER);
-	arm(&probe, TW_MAX_DELAY_NS);
-	rig_advance(&rig, DAY);
-	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
-	expect_eq(left_ns, rig_tick_of(&rig, TW_MAX_DELAY_NS) - DAY);
-	expect_disarm(&probe, TW_CANCELLED);
-	expect_eq(tw_reset(rig.service, probe.timer, TW_MAX_DELAY_NS + 1), -ERANGE);
-	expect_eq(tw_reset(rig.service, probe.timer, TW_NEVER), -ERANGE);
-	expect_disarm(&probe, TW_DISARMED);
-	rig_advance(&rig, DAY);
-	expect_eq(probe.runs, 0);
+	PLAY(&timer_stage, NULL, scripts);
 }

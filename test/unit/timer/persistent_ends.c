@@ -46,45 +46,6 @@ static void bring_to(struct probe *probe, enum state state, bool released)
 		expect_eq(tw_disarm(service, probe->timer), TW_CANCELLED);
 }
 
-static void count_completion(void *arg)
-{
-	++*(int *)arg;
-}
-
-Test(timer_persistent_ends, before_the_completion_of_its_group)
-{
-	struct probe probe = PROBE(&rig, 1);
-	struct tw_task task = task_of(&probe, TW_NEVER, true);
-	int completions = 0;
-	expect_eq(tw_group_create(&task.group, rig.service), 0);
-	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), 0);
-	expect_eq(tw_group_close_then(rig.service, task.group, count_completion, &completions), 0);
-	rig_advance(&rig, SECOND);
-	expect_eq(completions, 1);
-	expect_released(&probe, TW_FATE_CANCELLED);
-}
-
-/* ------------------------------------------------------------ options */
-
-Test(timer_persistent_ends, has_the_options_of_a_task)
-{
-	struct probe probe = PROBE(&rig, 1);
-	struct tw_task task = task_of(&probe, TW_NEVER, true);
-	task.executor = &queue.base;
-	task.name = "idle";
-	expect_eq(tw_schedule_task(rig.service, &task, &probe.timer), 0);
-	for (int i = 1; i <= 3; i++) {
-		expect_eq(tw_reset(rig.service, probe.timer, SECOND), 0);
-		rig_advance(&rig, 1100 * MS);
-		expect_eq(queue_executor_run_next(&queue), 1);
-		expect_eq(probe.runs, i);
-		expect_eq(rig.events[i - 1].late_ns, 100 * MS);
-		expect_eq(tw_disarm(rig.service, probe.timer), TW_DISARMED);
-	}
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	expect_released(&probe, TW_FATE_CANCELLED);
-}
-
 /* ------------------------------------------------------------ close */
 
 Test(timer_persistent_ends, with_its_service)
@@ -116,26 +77,6 @@ Test(timer_persistent_ends, with_its_service)
 				expect_eq(stats.dropped, !runs);
 			}
 }
-
-static void arm_while_closing(struct probe *probe)
-{
-	tw_service *service = probe->rig->service;
-	probe->answer = tw_reset(service, probe->timer, MS);
-}
-
-/* Armed in its last run, after the service has closed: refused. */
-Test(timer_persistent_ends, in_a_run_of_a_close)
-{
-	struct probe probe = PROBE(&rig, 1);
-	create(&probe, HOUR, true);
-	probe.act = arm_while_closing;
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	expect_eq(probe.runs, 1);
-	expect_eq(probe.answer, -ESHUTDOWN);
-	expect_released(&probe, TW_FATE_FIRED);
-}
-
-/* ------------------------------------------------------------ refused */
 
 /* Disarmed timers take slots, too. */
 Test(timer_persistent_ends, that_fill_the_service_are_refused)

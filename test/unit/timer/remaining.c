@@ -1,6 +1,7 @@
 /* tw_remaining of timers that are far away, before and after the driver has met them. */
 #include "test/support/expect.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(timer_remaining, .init = open_rig, .fini = close_rig);
 
@@ -11,16 +12,6 @@ static void expect_left(struct probe *probe, uint64_t ns)
 	expect_eq(tw_remaining(probe->rig->service, probe->timer, &left_ns), 0);
 	expect_ge(left_ns, ns);
 	expect_lt(left_ns, ns + probe->rig->tick_ns);
-}
-
-Test(timer_remaining, of_a_far_timer_counts_down_before_the_driver_turns)
-{
-	rig_advance(&rig, 3 * HOUR);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 10 * HOUR);
-	expect_left(&probe, 10 * HOUR);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 6 * HOUR), 0);
-	expect_left(&probe, 7 * HOUR);
 }
 
 /* Half an hour is far at the finest tick. */
@@ -43,56 +34,33 @@ Test(timer_remaining, is_exact_at_any_tick)
 	}
 }
 
-/* Moved far, again and again, between two turns of the driver and after them. */
-Test(timer_remaining, of_a_timer_that_was_moved_is_of_the_last_move)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, SECOND);
-	static const uint64_t moves_ns[] = {20 * HOUR, 3000 * HOUR, 11 * HOUR, SECOND,
-					    400 * DAY, MINUTE,      10 * HOUR};
-	for (int round = 0; round < 3; round++) {
-		for (size_t i = 0; i < sizeof moves_ns / sizeof *moves_ns; i++) {
-			expect_eq(tw_reset(rig.service, probe.timer, moves_ns[i]), 0);
-			expect_left(&probe, moves_ns[i]);
-			if (round)
-				rig_advance(&rig, 0);
-			expect_left(&probe, moves_ns[i]);
-		}
-		rig_advance(&rig, HOUR);
-		expect_left(&probe, 9 * HOUR);
-	}
-}
+static const struct script scripts[] = {
+    {"counts down before the driver turns",
+     "",
+     {{"drive 10800000; timer 0 in=36000000 plain; left 0; pass 10800000; left 0; cancel 0",
+       "@10800000 left 36000000, @21600000 left 25200000, CANCELLED"}}},
+    /* between two turns of the driver, and after them */
+    {"is of the last move",
+     "",
+     {{"timer 0 in=1000 plain; reset 0 by=72000000; left 0; reset 0 by=10800000000; left 0",
+       "left 72000000, left 10800000000"},
+      {"reset 0 by=39600000; left 0; drive 0; left 0; reset 0 by=1000; drive 0; left 0",
+       "left 39600000, left 39600000, left 1000"},
+      {"reset 0 by=34560000000; drive 0; left 0; reset 0 by=60000; drive 0; left 0",
+       "left 34560000000, left 60000"},
+      {"reset 0 by=36000000; left 0; drive 3600000; left 0; cancel 0",
+       "left 36000000, @3600000 left 32400000, CANCELLED"}}},
+    {"of series, and of what its callback moves far",
+     "",
+     {{"timer 0 first=43200000 every=72000000 plain; timer 2 in=72000001 plain; left 0 2",
+       "left 43200000, left 72000001"},
+      {"timer 1 in=43200000 {reset 1 by=108000000} plain; drive 43200000; left 0..2",
+       "@43200000 run 0, run 1, left 72000000, left 108000000, left 28800001"},
+      {"drive 3600000; left 0..1; cancel 0..2",
+       "@46800000 left 68400000, left 104400000, CANCELLED, CANCELLED, CANCELLED"}}},
+};
 
-static void look_at_far_move(struct probe *probe)
+Test(timer_remaining, follows_the_scripts)
 {
-	probe->answer = tw_reset(probe->rig->service, probe->timer, 30 * HOUR);
-}
-
-Test(timer_remaining, of_series_and_tasks_is_exact)
-{
-	struct probe series = PROBE(&rig, 1), again = PROBE(&rig, 2), many[3];
-	probe_schedule_every(&series, rate_of(12 * HOUR, 20 * HOUR, 0));
-	expect_left(&series, 12 * HOUR);
-	again.act = look_at_far_move;
-	probe_schedule(&again, 12 * HOUR);
-	struct tw_task tasks[3];
-	for (int i = 0; i < 3; i++) {
-		many[i] = PROBE(&rig, 3 + i);
-		tasks[i] =
-		    (struct tw_task){.size = sizeof(*tasks), .fn = probe_run, .arg = &many[i]};
-		tasks[i].when_ns = 20 * HOUR + (uint64_t)i * MS;
-	}
-	for (int i = 0; i < 3; i++) {
-		expect_eq(tw_schedule_task(rig.service, &tasks[i], &many[i].timer), 0);
-		expect_left(&many[i], tasks[i].when_ns);
-	}
-	rig_advance(&rig, 12 * HOUR);
-	expect_left(&series, 20 * HOUR);
-	expect_eq(again.answer, 0);
-	expect_left(&again, 30 * HOUR);
-	for (int i = 0; i < 3; i++)
-		expect_left(&many[i], tasks[i].when_ns - 12 * HOUR);
-	rig_advance(&rig, HOUR);
-	expect_left(&series, 19 * HOUR);
-	expect_left(&again, 29 * HOUR);
+	PLAY(&timer_stage, NULL, scripts);
 }
