@@ -31,7 +31,7 @@ struct tw__depot_array {
 	size_t item_bytes;
 };
 
-enum { TW__DEPOT_ARRAYS = 6 };
+enum { TW__DEPOT_ARRAYS = 8 };
 
 struct tw__depot {
 	uint64_t *bits; /* a bit for each free index */

@@ -13,7 +13,6 @@ struct tw__local {
 
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
-	struct tw__ext_cache exts;
 	/* the base its lane carries is that of this word of the gate, which was open; or 0 */
 	uint64_t epoch_word;
 	/* while the gate says this, a delay may go the short way (timer/schedule.c) */

@@ -1,6 +1,6 @@
 /*
- * After a storm, memory goes back to the system (G11): words and records of free slots,
- * extension records, chunks of the wheel, segments of lanes.
+ * After a storm, memory goes back to the system (G11): all that free slots have, chunks of the
+ * wheel, segments of lanes.
  *
  * Hysteresis: a purge begins when more than twice the need, and a constant, has been held for a
  * second. It ends at one and a half times the need. So storms that return within a second or two
@@ -34,7 +34,6 @@ static bool much_is_held(tw_service *service)
 		if (tw__lane_segments(lane) > 2 * tw__lane_needs(lane) + SEGMENTS_KEPT)
 			return true;
 	return tw__depot_has_surplus(&service->slots.depot, 2) ||
-	       tw__depot_has_surplus(&service->slots.ext_depot, 2) ||
 	       tw__depot_has_surplus(&service->driver->wheel.chunks, 2);
 }
 

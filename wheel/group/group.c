@@ -198,11 +198,8 @@ static void give_back(tw_service *service, struct tw__local *local, const struct
 	for (unsigned i = 0; i < ended->n; i++) {
 		uint32_t slot = ended->freed[i];
 		uint64_t word = tw_load_relaxed(&service->slots.words[slot]);
-		uint32_t ext = tw_load_relaxed(&service->slots.records[slot].ext);
 		TW_ASSERT(tw__word_state(word) == TW__FREE);
 		tw__cancelled(service, local, word - TW__NEXT_GENERATION + slot);
-		if (ext)
-			tw__ext_put(&service->slots, local ? &local->exts : NULL, ext);
 	}
 }
 

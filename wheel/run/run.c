@@ -127,8 +127,8 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 		run.group = tw_load_relaxed(&service->slots.records[run.slot].group);
 		run.context = ext->context;
 		name = tw_load_relaxed(&ext->name);
-		if (ext->period_ns)
-			tw__series_begins(local, &run, ext, begun_ns);
+		if (tw_load_relaxed(&ext->traits) & TW__TRAIT_SERIES)
+			tw__series_begins(service, local, &run, begun_ns);
 	}
 	run.begun_ns = begun_ns;
 	struct tw__record *record = &service->slots.records[run.slot];

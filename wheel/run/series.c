@@ -13,49 +13,51 @@
 #include "wheel/core/wake.h"
 #include "wheel/run/series.h"
 
-static void count_missed(struct tw__local *local, struct tw__ext *ext, uint64_t missed)
+static void count_missed(struct tw__local *local, struct tw__series *series, uint64_t missed)
 {
-	ext->overruns += missed;
+	series->overruns += missed;
 	tw_bump(&local->overruns, missed);
 }
 
-void tw__series_begins(struct tw__local *local, struct tw__run *run, struct tw__ext *ext,
+void tw__series_begins(tw_service *service, struct tw__local *local, struct tw__run *run,
 		       uint64_t now_ns)
 {
+	struct tw__series *series = &service->slots.series[run->slot];
 	/* WORD7 */
-	if (tw_load_relaxed(&ext->is_moved)) { /* planted: phase_kept */
-		ext->nominal_ns = run->due_ns;
-		tw_store_relaxed(&ext->is_moved, 0);
+	if (tw_load_relaxed(&series->is_moved)) { /* planted: phase_kept */
+		series->nominal_ns = run->due_ns;
+		tw_store_relaxed(&series->is_moved, 0);
 	}
-	if (!ext->fixed_delay && ext->missed != TW_MISSED_BURST && now_ns > ext->nominal_ns) {
-		uint64_t missed = (now_ns - ext->nominal_ns) / ext->period_ns;
-		ext->nominal_ns += missed * ext->period_ns; /* planted: begins_early */
-		count_missed(local, ext, missed);
+	if (!series->fixed_delay && series->missed != TW_MISSED_BURST &&
+	    now_ns > series->nominal_ns) {
+		uint64_t missed = (now_ns - series->nominal_ns) / series->period_ns;
+		series->nominal_ns += missed * series->period_ns; /* planted: begins_early */
+		count_missed(local, series, missed);
 	}
-	run->due_ns = ext->nominal_ns;
-	run->overruns = ext->overruns;
-	ext->overruns = 0;
+	run->due_ns = series->nominal_ns;
+	run->overruns = series->overruns;
+	series->overruns = 0;
 }
 
 /* When a series runs next. False: it is at its end. */
-static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__ext *ext,
+static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__series *series,
 			   uint64_t now_ns)
 {
-	if (ext->runs_left && --ext->runs_left == 0)
+	if (series->runs_left && --series->runs_left == 0)
 		return false;
-	if (ext->fixed_delay) {
+	if (series->fixed_delay) {
 		/* planted: delay_from_instant */
-		ext->nominal_ns = now_ns + ext->period_ns;
+		series->nominal_ns = now_ns + series->period_ns;
 	} else {
-		ext->nominal_ns += ext->period_ns;
-		if (ext->nominal_ns <= now_ns) {
-			uint64_t missed = tw__instants_missed(ext->missed, ext->period_ns,
-							      now_ns - ext->nominal_ns);
-			ext->nominal_ns += missed * ext->period_ns;
-			count_missed(local, ext, missed);
+		series->nominal_ns += series->period_ns;
+		if (series->nominal_ns <= now_ns) {
+			uint64_t missed = tw__instants_missed(series->missed, series->period_ns,
+							      now_ns - series->nominal_ns);
+			series->nominal_ns += missed * series->period_ns;
+			count_missed(local, series, missed);
 		}
 	}
-	return !tw__beyond_range(service, ext->nominal_ns);
+	return !tw__beyond_range(service, series->nominal_ns);
 }
 
 /* The entry of a word that has become `armed`, from the reserve of this thread's lane. */
@@ -113,6 +115,13 @@ static bool persist(tw_service *service, struct tw__local *local, struct tw__run
 	}
 }
 
+/* Of a timer whose running word this is. */
+static uint32_t run_traits(const tw_service *service, const struct tw__run *run, uint64_t word)
+{
+	return word & TW__HAS_EXT ? tw_load_relaxed(&tw__ext_of(&service->slots, run->slot)->traits)
+				  : 0;
+}
+
 bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
 		   uint64_t now_ns)
 {
@@ -121,26 +130,26 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 		return false;
 	if (word & TW__HAS_PERSISTENT)
 		return persist(service, local, run, word);
-	if (!(word & TW__HAS_EXT) || !tw_load_relaxed(&service->slots.records[run->slot].ext))
+	uint32_t traits = run_traits(service, run, word);
+	if (!(traits & TW__TRAIT_SERIES))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
-	struct tw__ext *ext = tw__ext_of(&service->slots, run->slot);
+	struct tw__series *series = &service->slots.series[run->slot];
 	/*
 	 * In a drain a series without a count ends, except in the background: the drain drops that.
 	 */
-	bool ends = closed && !ext->runs_left &&
-		    !(tw__traits_of(&service->slots, run->slot) & TW__TRAIT_BACKGROUND);
-	bool more = ext->period_ns && !ends && next_of_series(service, local, ext, now_ns);
+	bool ends = closed && !series->runs_left && !(traits & TW__TRAIT_BACKGROUND);
+	bool more = !ends && next_of_series(service, local, series, now_ns);
 	if (!more && !run->rearm)
 		return false;
-	if (!more && ext->period_ns)
-		ext->runs_left = 1; /* reset in its last run: one more */
-	if (more && run->rearm_if_earlier && ext->nominal_ns <= run->rearm_ns)
+	if (!more)
+		series->runs_left = 1; /* reset in its last run: one more */
+	if (more && run->rearm_if_earlier && series->nominal_ns <= run->rearm_ns)
 		run->rearm = false;
 	if (run->rearm)
-		ext->nominal_ns = run->rearm_ns;
+		series->nominal_ns = run->rearm_ns;
 	/* due already, to catch up: not to wait for the next tick. Read while it is still ours */
-	bool catches_up = ext->period_ns && !run->rearm && ext->nominal_ns <= now_ns;
-	if (!arm_again(service, local, run, word, ext->nominal_ns))
+	bool catches_up = !run->rearm && series->nominal_ns <= now_ns;
+	if (!arm_again(service, local, run, word, series->nominal_ns))
 		return false;
 	if (catches_up) {
 		tw_store_relaxed(&service->catching_up, 1); /* read by the driver after the lane */
@@ -154,5 +163,5 @@ bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t w
 	if (!(word & TW__ENDED))
 		return false;
 	return run->rearm || word & TW__HAS_PERSISTENT ||
-	       (word & TW__HAS_EXT && tw__ext_of(&service->slots, run->slot)->period_ns != 0);
+	       run_traits(service, run, word) & TW__TRAIT_SERIES;
 }

@@ -9,7 +9,7 @@
  * The run of a series begins. It stands for the latest instant that has passed. The instants before
  * that one are missed, except in a burst. They are overruns of this run.
  */
-void tw__series_begins(struct tw__local *local, struct tw__run *run, struct tw__ext *ext,
+void tw__series_begins(tw_service *service, struct tw__local *local, struct tw__run *run,
 		       uint64_t now_ns);
 
 /*

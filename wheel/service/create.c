@@ -33,7 +33,6 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 		return;
 	tw_store_relaxed(&local->of_service, 0);
 	tw__magazine_flush(&service->slots, &local->magazine);
-	tw__ext_cache_flush(&service->slots, &local->exts);
 }
 
 /* What a full lane may drop: entries of timers that are gone. */

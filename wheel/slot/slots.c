@@ -14,8 +14,8 @@
  */
 enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_MAX };
 
-/* Slots, and extension records, that are mapped in one step, and that stay after a storm. */
-enum { STEP_SLOTS = 16384, STEP_EXTS = 4096 };
+/* Slots that are mapped in one step, and that stay after a storm. */
+enum { STEP_SLOTS = 16384 };
 
 /* The first generation of a slot of this block that no handle has had. The lock is held. */
 static uint32_t first_generation(const struct tw__slots *slots, uint32_t block)
@@ -39,8 +39,8 @@ static void block_leaves(struct tw__depot *depot, uint32_t block)
  * Words and records of many timers are met at random: with small pages most of that time is spent
  * on translating addresses. A service with few timers keeps small pages, and a small footprint.
  *
- * All but the last go back with a block of free slots. Words of 0 match no handle: generations
- * begin at 1 (slots.h). Latest generations of 0: nothing is known, which is true.
+ * All go back with a block of free slots. Words of 0 match no handle: generations begin at 1
+ * (slots.h). Latest generations of 0: nothing is known, which is true.
  */
 #define ARRAY(member, huge)                                                                       \
 	{                                                                                         \
@@ -49,10 +49,10 @@ static void block_leaves(struct tw__depot *depot, uint32_t block)
 static const struct {
 	size_t pointer, item_bytes;
 	bool prefers_huge_pages;
-} arrays[TW__SLOT_ARRAYS + 1] = {
+} arrays[TW__SLOT_ARRAYS] = {
     ARRAY(words, true),      ARRAY(records, true),    ARRAY(latest_generations, true),
     ARRAY(locations, false), ARRAY(far_ticks, false), ARRAY(links, false),
-    ARRAY(exts, false), /* of extension records */
+    ARRAY(exts, false),      ARRAY(series, false),
 };
 
 _Static_assert(TW__SLOT_ARRAYS <= (int)TW__DEPOT_ARRAYS, "all go back");
@@ -65,25 +65,24 @@ static size_t tables_bytes(const struct tw__slots *slots, size_t *depot_bytes)
 {
 	const size_t line = TW__CACHE_LINE;
 	*depot_bytes = (tw__depot_bytes(slots->end, TW__BLOCK_SHIFT) + line - 1) & ~(line - 1);
-	return 2 * *depot_bytes +
+	return *depot_bytes +
 	       ((slots->end >> TW__BLOCK_SHIFT) + 1) * sizeof *slots->first_generations;
 }
 
 static int open_ranges(struct tw__slots *slots)
 {
 	size_t bytes = 0, offset = 0;
-	for (int i = 0; i <= TW__SLOT_ARRAYS; i++)
+	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
 		bytes += tw__range_takes(slots->end * arrays[i].item_bytes);
 	if (tw__region_open(&slots->memory.region, bytes))
 		return -ENOMEM;
-	for (int i = 0; i <= TW__SLOT_ARRAYS; i++) {
+	for (int i = 0; i < TW__SLOT_ARRAYS; i++) {
 		struct tw__range *range = &slots->memory.ranges[i];
 		tw__range_init(range, &slots->memory.region, &offset,
 			       slots->end * arrays[i].item_bytes, false,
 			       arrays[i].prefers_huge_pages);
 		memcpy((char *)slots + arrays[i].pointer, &range->at, sizeof range->at);
-		*(i < TW__SLOT_ARRAYS ? &slots->depot.arrays[i] : slots->ext_depot.arrays) =
-		    (struct tw__depot_array){range->at, arrays[i].item_bytes};
+		slots->depot.arrays[i] = (struct tw__depot_array){range->at, arrays[i].item_bytes};
 	}
 	return 0;
 }
@@ -97,37 +96,22 @@ int tw__range_grow(struct tw__range *range, size_t bytes)
 }
 
 /*
- * `step` more items of the arrays from `first` up to `end` may be touched, after *n of them: the
- * new *n. If that fails, what was mapped is there for the next time.
+ * More slots may be touched, and what belongs to them. The lock is held. If that fails, what was
+ * mapped is there for the next time.
  */
-static int map_items(struct tw__slots *slots, int first, int end, uint32_t step, uint32_t *n)
-{
-	uint64_t more = (uint64_t)*n + step;
-	uint32_t items = more < slots->end ? (uint32_t)more : slots->end;
-	for (int i = first; i < end; i++)
-		if (tw__range_grow(&slots->memory.ranges[i], items * arrays[i].item_bytes))
-			return -ENOMEM;
-	*n = items;
-	return 0;
-}
-
-/* More slots may be touched, and what belongs to them. The lock is held. */
 static int map_slots(struct tw__slots *slots)
 {
 	const struct tw__beside *beside = &slots->memory.beside;
-	uint32_t n = tw_load_relaxed(&slots->mapped);
-	if (map_items(slots, 0, TW__SLOT_ARRAYS, STEP_SLOTS, &n) ||
-	    (beside->range &&
-	     tw__range_map(beside->range, beside->first_bytes + n * beside->bytes_a_slot)))
+	uint64_t more = (uint64_t)tw_load_relaxed(&slots->mapped) + STEP_SLOTS;
+	size_t n = more < slots->end ? more : slots->end;
+	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
+		if (tw__range_grow(&slots->memory.ranges[i], n * arrays[i].item_bytes))
+			return -ENOMEM;
+	if (beside->range &&
+	    tw__range_map(beside->range, beside->first_bytes + n * beside->bytes_a_slot))
 		return -ENOMEM;
-	tw_store_release(&slots->mapped, n); /* SLOT1 */
+	tw_store_release(&slots->mapped, (uint32_t)n); /* SLOT1 */
 	return 0;
-}
-
-static int map_exts(struct tw__slots *slots)
-{
-	return map_items(slots, TW__SLOT_ARRAYS, TW__SLOT_ARRAYS + 1, STEP_EXTS,
-			 &slots->mapped_exts);
 }
 
 int tw__slots_map_beside(struct tw__slots *slots, const struct tw__beside *beside)
@@ -141,22 +125,19 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 {
 	*slots = (struct tw__slots){.max_timers = max_timers,
 				    .base = tw__entry_make(0, (uint32_t)tw__random_bits())};
-	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + 1;
+	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + TW__SLOT_FIRST;
 	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
 	size_t depot_bytes;
 	slots->memory.tables_bytes = tables_bytes(slots, &depot_bytes);
 	char *tables = slots->memory.tables = tw__map(slots->memory.tables_bytes);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
 	if (tables) {
-		tw__depot_init(&slots->depot, slots->end, TW__BLOCK_SHIFT, 1, tables);
-		tw__depot_init(&slots->ext_depot, slots->end, TW__BLOCK_SHIFT, TW__EXT_FIRST,
-			       tables + depot_bytes);
-		slots->first_generations = (uint32_t *)(void *)(tables + 2 * depot_bytes);
+		tw__depot_init(&slots->depot, slots->end, TW__BLOCK_SHIFT, TW__SLOT_FIRST, tables);
+		slots->first_generations = (uint32_t *)(void *)(tables + depot_bytes);
 		slots->depot.kept = STEP_SLOTS;
 		slots->depot.leaves = block_leaves;
-		slots->ext_depot.kept = STEP_EXTS;
 	}
-	if (!tables || open_ranges(slots) || map_slots(slots) || map_exts(slots)) {
+	if (!tables || open_ranges(slots) || map_slots(slots)) {
 		tw__slots_fini(slots);
 		return -ENOMEM;
 	}
@@ -165,7 +146,7 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 
 void tw__slots_unmap(struct tw__slots *slots)
 {
-	for (int i = 0; i <= TW__SLOT_ARRAYS; i++)
+	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
 		tw__range_unmap(&slots->memory.ranges[i]);
 	tw__region_close(&slots->memory.region);
 	if (slots->memory.tables)
@@ -245,7 +226,7 @@ static uint32_t slots_limit(const struct tw__slots *slots)
 {
 	uint64_t threads = tw_load_relaxed(&slots->threads);
 	uint64_t limit =
-	    1 + (uint64_t)slots->max_timers + tw_load_relaxed(&slots->retired) +
+	    TW__SLOT_FIRST + (uint64_t)slots->max_timers + tw_load_relaxed(&slots->retired) +
 	    (threads < MAGAZINES_COUNTED ? threads : MAGAZINES_COUNTED) * TW__MAGAZINE_MAX;
 	return limit < slots->end ? (uint32_t)limit : slots->end;
 }
@@ -280,13 +261,11 @@ void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n)
 /* The system calls are made under the lock, so that no thread takes an index while memory goes. */
 bool tw__slots_purge(struct tw__slots *slots)
 {
-	if (!tw__depot_has_surplus(&slots->depot, 1) &&
-	    !tw__depot_has_surplus(&slots->ext_depot, 1))
+	if (!tw__depot_has_surplus(&slots->depot, 1))
 		return false;
 	if (pthread_mutex_trylock(&slots->lock))
 		return true;
 	bool more = tw__depot_purge(&slots->depot);
-	more |= tw__depot_purge(&slots->ext_depot);
 	pthread_mutex_unlock(&slots->lock);
 	return more;
 }
@@ -312,56 +291,8 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 	    (tw_load_relaxed(&slots->written.far_ticks) ? sizeof *slots->far_ticks : 0) +
 	    (tw_load_relaxed(&slots->written.latest_generations) ? sizeof *slots->latest_generations
 								 : 0) +
-	    (tw_load_relaxed(&slots->written.links) ? sizeof *slots->links : 0);
-	return tw__depot_held(&slots->depot) * per_held +
-	       tw__depot_held(&slots->ext_depot) * sizeof *slots->exts;
-}
-
-/* ------------------------------------------------------------- extension records */
-
-/* Half a cache of them. */
-static uint32_t take_mapped_exts(struct tw__slots *slots, uint32_t *out)
-{
-	return tw__depot_take(&slots->ext_depot, TW__EXTS_CACHED / 2, slots->mapped_exts, out);
-}
-
-uint32_t tw__ext_get_slowly(struct tw__slots *slots, struct tw__ext_cache *cache)
-{
-	pthread_mutex_lock(&slots->lock);
-	cache->count = take_mapped_exts(slots, cache->exts);
-	if (!cache->count && slots->mapped_exts < slots->end && !map_exts(slots))
-		cache->count = take_mapped_exts(slots, cache->exts);
-	pthread_mutex_unlock(&slots->lock);
-	return cache->count ? cache->exts[--cache->count] : 0;
-}
-
-static void exts_put(struct tw__slots *slots, const uint32_t *exts, uint32_t n)
-{
-	pthread_mutex_lock(&slots->lock);
-	tw__depot_put(&slots->ext_depot, exts, n);
-	pthread_mutex_unlock(&slots->lock);
-}
-
-/* The oldest n. */
-static void unload_exts(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t n)
-{
-	exts_put(slots, cache->exts, n);
-	cache->count -= n;
-	memmove(cache->exts, cache->exts + n, cache->count * sizeof *cache->exts);
-}
-
-void tw__ext_put_slowly(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext)
-{
-	if (!cache) {
-		exts_put(slots, &ext, 1);
-		return;
-	}
-	unload_exts(slots, cache, TW__EXTS_CACHED / 2);
-	cache->exts[cache->count++] = ext;
-}
-
-void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache)
-{
-	if (cache->count)
-		unload_exts(slots, cache, cache->count);
+	    (tw_load_relaxed(&slots->written.links) ? sizeof *slots->links : 0) +
+	    (tw_load_relaxed(&slots->written.exts) ? sizeof *slots->exts : 0) +
+	    (tw_load_relaxed(&slots->written.series) ? sizeof *slots->series : 0);
+	return tw__depot_held(&slots->depot) * per_held;
 }

@@ -40,7 +40,10 @@ enum { TW__FAR_LOCKS = 16 };
 struct tw__record {
 	_Atomic(tw_fn *) fn;
 	_Atomic(void *) arg;
-	/* if the word says EXT: indices of the extension record and of the group; 0: none */
+	/*
+	 * if the word says EXT: the index of the extension record (NONE, INLINE or the slot's own),
+	 * and the group's, or 0
+	 */
 	_Atomic uint32_t ext, group;
 };
 
@@ -83,59 +86,57 @@ enum tw__trait {
 	TW__TRAIT_BACKGROUND = 4 /* TW_TASK_BACKGROUND: a drain does not wait for it */
 };
 
-/* Indices that are never given out, and the first one that is. */
-enum { TW__EXT_NONE, TW__EXT_INLINE, TW__EXT_FIRST };
+/* Indices that are no slot's, and the first slot. */
+enum { TW__EXT_NONE, TW__EXT_INLINE, TW__SLOT_FIRST };
 
 /*
- * Extension record of a timer with more than fn and arg; written by the timer's owner of the
- * moment. Of a series a reset writes is_moved, too.
+ * Extension record of a timer with more than fn and arg: each slot has one, whose index is the
+ * slot's. Written by the timer's owner of the moment.
  *
- * Others may still look at the atomic members when the record has gone to the next timer.
- * executor: the driver's, see outbox.c. Traits may be read by whoever has seen the timer's word,
- * before a compare-and-swap of that word: if the extension record was another's, the word has
- * changed too, and the compare-and-swap fails. So relaxed accesses do. Who reads further without a
+ * Others may still look at the atomic members when the slot has gone to the next timer. executor:
+ * the driver's, see outbox.c. Traits may be read by whoever has seen the timer's word, before a
+ * compare-and-swap of that word: if the extension record was another's, the word has changed too,
+ * and the compare-and-swap fails. So relaxed accesses do. Who reads further without a
  * compare-and-swap: tw__traits_of.
  *
- * Two indices are never given out, and their records stay zero:
+ * Two records are no slot's, and stay zero:
  *   NONE    of timers without an extension record
  *   INLINE  of all timers that have nothing but fn and arg, and that the driver runs (outbox.c)
+ *
+ * Rejected: a depot of extension records. A schedule could fail for want of one, and threads kept
+ * free ones. The memory of a slot's own record is touched by the first timer that needs it.
  */
-
 struct tw__ext {
 	_Atomic(tw_executor *) executor; /* NULL: the service's */
 	_Atomic uint32_t traits;         /* enum tw__trait */
-	_Atomic uint32_t is_moved; /* of a series: a reset has moved the next run (word.h, WORD7) */
-	_Atomic(const char *) name; /* of the timer, or NULL; see tw__name_of */
+	_Atomic(const char *) name;      /* of the timer, or NULL; see tw__name_of */
 
 	tw_release_fn *release;
 	/* what its runs are under, or NULL (context.h) */
 	void *context;
-	uint64_t period_ns;  /* 0: no series; then what follows means nothing */
+};
+
+/* The same of a series, beside it. A reset writes is_moved. */
+struct tw__series {
+	uint64_t period_ns;
 	uint64_t nominal_ns; /* the instant at which the next run is due, unless it is_moved */
 	uint64_t runs_left;  /* 0: no end */
 	uint64_t overruns;   /* to be reported to the next run */
+	_Atomic uint32_t is_moved; /* a reset has moved the next run (word.h, WORD7) */
 	uint8_t fixed_delay;
 	uint8_t missed; /* enum tw_missed_policy */
 };
 
-/* Slots, or extension records, whose memory is given back together: 1 << this (depot.h). */
+/* Slots whose memory is given back together: 1 << this (depot.h). */
 enum { TW__BLOCK_SHIFT = 10 };
-
-/* A thread's free extension records, last in first out. */
-enum { TW__EXTS_CACHED = 64 };
-
-struct tw__ext_cache {
-	uint32_t count;
-	uint32_t exts[TW__EXTS_CACHED];
-};
 
 /* The arrays that are not of use to all services: whether they have been written. */
 struct tw__slots_written {
-	_Atomic bool locations, far_ticks, latest_generations, links;
+	_Atomic bool locations, far_ticks, latest_generations, links, exts, series;
 };
 
-/* words, records, latest_generations, locations, far_ticks, links */
-enum { TW__SLOT_ARRAYS = 6 };
+/* words, records, latest_generations, locations, far_ticks, links, exts, series */
+enum { TW__SLOT_ARRAYS = 8 };
 
 /* An array of another room that needs some bytes for each slot. */
 struct tw__beside {
@@ -146,9 +147,9 @@ struct tw__beside {
 /* Where the arrays are. */
 struct tw__slots_memory {
 	struct tw__region region;
-	struct tw__range ranges[TW__SLOT_ARRAYS + 1]; /* the last: of extension records */
+	struct tw__range ranges[TW__SLOT_ARRAYS];
 	struct tw__beside beside;
-	void *tables; /* of the depots, and first_generations; one mapping */
+	void *tables; /* of the depot, and first_generations; one mapping */
 	size_t tables_bytes;
 };
 
@@ -167,24 +168,22 @@ struct tw__slots {
 	 */
 	uint32_t *first_generations;
 	struct tw__ext *exts;
+	struct tw__series *series;
 	/*
-	 * indices below it may be touched (SLOT1); 0 is never used. Raised under the lock, up to
-	 * `end`
+	 * indices below it may be touched (SLOT1). Raised under the lock, up to `end`
 	 */
 	_Atomic uint32_t mapped;
 	uint32_t end;
+	struct tw__slots_written written;
 	/* handles are entries plus this: a generation to begin with, in the upper half */
 	uint64_t base;
 	uint32_t max_timers;
 	_Atomic uint32_t threads; /* magazines, each of which may hold slots back */
 	_Atomic uint64_t retired;
 
-	pthread_mutex_t lock;   /* of both depots; the driver only tries it */
-	struct tw__depot depot; /* free slots that are in no magazine */
-	struct tw__depot ext_depot;
-	struct tw__slots_written written;
+	pthread_mutex_t lock;                      /* of the depot; the driver only tries it */
+	struct tw__depot depot;                    /* free slots that are in no magazine */
 	_Atomic uint32_t far_locks[TW__FAR_LOCKS]; /* of far_ticks, by slot */
-	uint32_t mapped_exts;                      /* as `mapped`; under the lock */
 	struct tw__slots_memory memory;
 };
 
@@ -214,44 +213,11 @@ void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n);
  */
 uint64_t tw__slot_entry(const struct tw__slots *slots, uint32_t slot);
 
-/* As tw__depot_purge, of both depots. The lock is only tried. */
+/* As tw__depot_purge. The lock is only tried. */
 bool tw__slots_purge(struct tw__slots *slots);
 
 /* Bytes that hold slots and extension records, an upper bound. */
 uint64_t tw__slots_bytes(const struct tw__slots *slots);
-
-/* Gives all to the depot. */
-void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache);
-
-/*
- * As tw__ext_get and tw__ext_put, where the cache is empty or full. put: cache is NULL for a thread
- * without one.
- */
-uint32_t tw__ext_get_slowly(struct tw__slots *slots, struct tw__ext_cache *cache);
-void tw__ext_put_slowly(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext);
-
-/* An extension record as the last timer left it. 0: there is none to be had. */
-static inline uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache)
-{
-	if (tw_unlikely(cache->count == 0))
-		return tw__ext_get_slowly(slots, cache);
-	return cache->exts[--cache->count];
-}
-
-/*
- * Gives back the extension record of a timer that this thread has ended, and whose slot nobody
- * writes by any more.
- */
-static inline void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t ext)
-{
-	TW_ASSERT(ext > 0 && ext < slots->end);
-	if (ext == TW__EXT_INLINE) /* shared */
-		return;
-	if (tw_unlikely(!cache || cache->count == TW__EXTS_CACHED))
-		tw__ext_put_slowly(slots, cache, ext);
-	else
-		cache->exts[cache->count++] = ext;
-}
 
 /*
  * Far deadlines: of words that are BEYOND_RANGE or REARMED. Written and read together with the

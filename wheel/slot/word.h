@@ -86,11 +86,11 @@
  *       the lock too, after a look at far_ticks (tw__far_move). Without the lock two resets could
  *       leave the word of one with the deadline of the other, and the end of a run could take the
  *       deadline of the first, and succeed after the second.
- *   WORD7  is_moved of a series' extension record: store by a reset, then w acq_rel, also within
- *       the tick -> claim: w acquire, then is_moved. The instant of the run is then the tick of w,
- *       which is not before the reset's deadline. The owner clears is_moved while the series runs,
- *       or is new. A reset that fails, or whose record has gone to another series, at
- *       worst rounds an instant up to its tick. The model is test/model/series.pml.
+ *   WORD7  is_moved of a series: store by a reset, then w acq_rel, also within the tick -> claim: w
+ *       acquire, then is_moved. The instant of the run is then the tick of w, which is not before
+ *       the reset's deadline. The owner clears is_moved while the series runs, or is new. A reset
+ *       that fails, or whose slot has gone to another series, at worst rounds an instant up to its
+ *       tick. The model is test/model/series.pml.
  *   All else about a word follows from its being one atomic variable (modification order): no two
  *   transitions from one value.
  *

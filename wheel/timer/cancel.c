@@ -77,8 +77,8 @@ bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 	TW_ASSERT(tw__word_state(tw_load_relaxed(&service->slots.words[slot])) == TW__RELEASING);
 	TW_ASSERT(tw__word_generation(tw_load_relaxed(&service->slots.words[slot])) == generation);
 	struct tw__record *record = &service->slots.records[slot];
-	uint32_t index = tw_load_relaxed(&record->ext), group = tw_load_relaxed(&record->group);
-	const struct tw__ext *ext = &service->slots.exts[index];
+	const struct tw__ext *ext = tw__ext_of(&service->slots, slot);
+	uint32_t group = tw_load_relaxed(&record->group);
 	tw_release_fn *release = ext->release;
 	if (release) {
 		void *arg = tw_load_relaxed(&record->arg);
@@ -101,8 +101,6 @@ bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 		TW_ASSERT(!tw__forked(service)); /* a child ends inside the release (tickwheel.h) */
 	}
 	tw__set_free(service, local, slot, generation, group);
-	if (index)
-		tw__ext_put(&service->slots, local ? &local->exts : NULL, index);
 	return release;
 }
 
@@ -120,7 +118,6 @@ static inline __attribute__((always_inline)) bool end(tw_service *service, struc
 	struct tw__slots *slots = &service->slots;
 	uint64_t was = *word, entry = tw__entry_make(slot, tw__word_generation(was)),
 		 ended = silently ? tw__word_next_free(was) : tw__word_ended(slots, slot, was);
-	uint32_t ext = 0;
 	TW_ASSERT(slot > 0 && slot < slots->end);
 	/* WORD2, WORD3 */
 	if (tw_unlikely(!tw__word_cas_acq_rel(&slots->words[slot], word, ended)))
@@ -131,11 +128,8 @@ static inline __attribute__((always_inline)) bool end(tw_service *service, struc
 				  (enum tw_fate)fate);
 		return true;
 	}
-	if (was & TW__EXT) {
-		const struct tw__record *record = &slots->records[slot];
-		ext = tw_load_relaxed(&record->ext);
-		tw__group_leave(service, tw_load_relaxed(&record->group), slot);
-	}
+	if (was & TW__EXT)
+		tw__group_leave(service, tw_load_relaxed(&slots->records[slot].group), slot);
 	if (fate == TW_FATE_CANCELLED) {
 		tw__cancelled(service, local, entry);
 	} else {
@@ -145,8 +139,6 @@ static inline __attribute__((always_inline)) bool end(tw_service *service, struc
 			tw__count_end(service, local, (enum tw_fate)fate);
 		give_slot_back(service, local, slot, tw__word_generation(was) + 1);
 	}
-	if (ext)
-		tw__ext_put(slots, local ? &local->exts : NULL, ext);
 	return true;
 }
 

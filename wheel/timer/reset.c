@@ -120,7 +120,7 @@ static int reset_waiting(tw_service *service, uint64_t entry, uint64_t *word, ui
 		return TW_RESET_KEPT;
 	/* the run of a series learns from its record that it was moved */
 	if (tw_unlikely(*word & TW__EXT) && tw__traits_of(slots, slot) & TW__TRAIT_SERIES)
-		tw_store_relaxed(&tw__ext_of(slots, slot)->is_moved, 1); /* WORD7 */
+		tw_store_relaxed(&slots->series[slot].is_moved, 1); /* WORD7 */
 	else if (armed && tick == met)
 		return count_reset(service, false);
 	uint64_t moved = tw__word_arm(*word, tw__tick_bits(tick, cursor));

@@ -75,9 +75,8 @@ make_timer(tw_service *service, struct tw__local *local, uint64_t state, tw_fn *
 	return entry;
 }
 
-/* Counted, and *out is no timer. ext: the extension record that the timer would have had, or 0. */
-static int refused(tw_service *service, struct tw__local *local, uint32_t ext, tw_timer *out,
-		   int error)
+/* Counted, and *out is no timer. */
+static int refused(struct tw__local *local, tw_timer *out, int error)
 {
 	if (local) {
 		/* a base or padding: the next push needs nothing unpublished */
@@ -85,8 +84,6 @@ static int refused(tw_service *service, struct tw__local *local, uint32_t ext, t
 			tw__lane_publish(&local->lane);
 		tw_bump(&local->rejected, 1);
 	}
-	if (ext)
-		tw__ext_put(&service->slots, &local->exts, ext);
 	if (out)
 		*out = (tw_timer){0};
 	return error;
@@ -98,8 +95,7 @@ static __attribute__((noinline)) int after_push(tw_service *service, struct tw__
 {
 	bool closed = tw__gate_refuses(tw__gate_look_after_push(&service->gate));
 	/* else it has ended otherwise, or is close's */
-	int r =
-	    closed && tw__retract(service, entry) ? refused(service, local, 0, out, -ESHUTDOWN) : 0;
+	int r = closed && tw__retract(service, entry) ? refused(local, out, -ESHUTDOWN) : 0;
 	/* also if closed: the lane holds an entry, which must be met if the timer is close's */
 	tw__wake(service);
 	return r;
@@ -147,14 +143,11 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 	if (task) {
 		group = task->group.id;
 		state |= task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
-		if (!plain && !(ext = tw__task_ext(service, local, task)))
-			return false;
 		uint32_t slot = (uint32_t)tw__magazine_peek(&local->magazine, 0);
-		if (group && tw_unlikely(tw__group_enter(service, slot, group))) {
-			if (ext)
-				tw__ext_put(&service->slots, &local->exts, ext);
+		if (!plain)
+			ext = tw__task_ext(service, slot, task, NULL);
+		if (group && tw_unlikely(tw__group_enter(service, slot, group)))
 			return false;
-		}
 	}
 	uint64_t entry = make_timer(service, local, state, task ? task->fn : fn,
 				    task ? task->arg : arg, ext, group, out);
@@ -237,13 +230,13 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 	bool grew = false;
 	int r = tw__gate_refuses(word) ? -ESHUTDOWN : 0;
 	if (!local)
-		return refused(service, NULL, 0, out, -ENOMEM);
+		return refused(NULL, out, -ENOMEM);
 	if (!r && !tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))
 		r = tw__lane_grow(&local->lane, SCHEDULE_ENTRIES, &grew);
 	if (!r && !tw__magazine_has_one(&local->magazine))
 		r = tw__magazine_look(&service->slots, &local->magazine);
 	if (tw_unlikely(r))
-		return refused(service, local, a->ext, out, r);
+		return refused(local, out, r);
 
 	if (kind == TW__KIND_DELAY && service->time.published) {
 		deadline_ns += put_base(service, local, word);
@@ -259,10 +252,11 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 		if (tw_unlikely(state & TW__BEYOND_RANGE))
 			tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	}
+	uint32_t ext = a->task ? tw__task_ext(service, slot, a->task, a) : a->ext;
 	r = a->group ? tw__group_enter(service, slot, a->group) : 0;
 	if (tw_unlikely(r))
-		return refused(service, local, a->ext, out, r);
-	uint64_t entry = make_timer(service, local, state, a->fn, a->arg, a->ext, a->group, out);
+		return refused(local, out, r);
+	uint64_t entry = make_timer(service, local, state, a->fn, a->arg, ext, a->group, out);
 	if (kind != TW__KIND_PADDING)
 		tw__lane_put(&local->lane, tw__what_make(kind, entry),
 			     kind == TW__KIND_DELAY ? a->value : deadline_ns);
@@ -310,8 +304,8 @@ static __attribute__((noinline)) int out_of_range(tw_service *service, tw_timer 
 						  const char *call, const char *what)
 {
 	if (tw__forked(service))
-		return refused(service, NULL, 0, out, -EPERM);
-	int r = refused(service, tw__local_of(service), 0, out, -ERANGE); /* told, or below */
+		return refused(NULL, out, -EPERM);
+	int r = refused(tw__local_of(service), out, -ERANGE); /* told, or below */
 	return what ? tw__bad(r, call, what) : r;
 }
 
@@ -319,10 +313,8 @@ static __attribute__((noinline)) int out_of_range(tw_service *service, tw_timer 
 static int schedule_full(tw_service *service, const struct tw_task *task,
 			 const struct tw_period *period, tw_timer *out)
 {
-	struct tw__arming arming;
-	struct tw__local *local = tw__local_of(service);
-	int r = local ? tw__task_prepare(service, local, task, period, &arming) : -ENOMEM;
-	return r ? refused(service, local, 0, out, r) : schedule_slowly(service, &arming, out);
+	struct tw__arming arming = tw__task_prepare(service, task, period);
+	return schedule_slowly(service, &arming, out);
 }
 
 /* tw_schedule and, with TW_TASK_AT, tw_schedule_at, whatever there is to them. */
@@ -335,7 +327,7 @@ static __attribute__((noinline)) int schedule_any(tw_service *service, uint64_t 
 	if (tw_unlikely(!tw__when_is_in_range(service, flags, when_ns)))
 		return out_of_range(service, out, call, flags ? "deadline_ns" : "delay_ns");
 	if (tw__forked(service))
-		return refused(service, NULL, 0, out, -EPERM);
+		return refused(NULL, out, -EPERM);
 	if (tw__context_is_on()) { /* the thread may have one */
 		struct tw_task task = {
 		    .size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
@@ -392,7 +384,7 @@ static __attribute__((noinline)) int schedule_task(const char *call, tw_service 
 	struct tw_task other;
 	struct tw_period period;
 	if (tw__forked(service))
-		return refused(service, NULL, 0, out, -EPERM);
+		return refused(NULL, out, -EPERM);
 	int r = tw__task_read(call, service, &task, &other, &period);
 	if (r)
 		return r == -ERANGE ? out_of_range(service, out, call, NULL) : r;

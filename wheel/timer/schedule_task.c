@@ -91,16 +91,31 @@ int tw__task_read(const char *call, const tw_service *service, const struct tw_t
 
 /* -------------------------------------------------------------- extension records */
 
-uint32_t tw__task_ext(tw_service *service, struct tw__local *local, const struct tw_task *task)
+static void make_series(struct tw__slots *slots, uint32_t slot, const struct tw_period *period,
+			uint64_t first_ns)
 {
-	uint32_t index = tw__ext_get(&service->slots, &local->exts);
-	struct tw__ext *ext = &service->slots.exts[index];
-	if (tw_unlikely(!index))
-		return 0;
+	struct tw__series *series = &slots->series[slot];
+	if (tw_unlikely(!tw_load_relaxed(&slots->written.series)))
+		tw_store_relaxed(&slots->written.series, true);
+	tw_store_relaxed(&series->is_moved, 0); /* WORD7 */
+	series->nominal_ns = first_ns;
+	series->period_ns = period->period_ns;
+	series->runs_left = period->count;
+	series->overruns = 0;
+	series->fixed_delay = period->mode == TW_FIXED_DELAY;
+	series->missed = (uint8_t)period->missed;
+}
+
+uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *task,
+		      const struct tw__arming *a)
+{
+	struct tw__ext *ext = &service->slots.exts[slot];
 	uint32_t traits = (task->release ? TW__TRAIT_RELEASE : 0u) |
 			  (task->period ? TW__TRAIT_SERIES : 0u) |
 			  (task->flags & TW_TASK_BACKGROUND ? TW__TRAIT_BACKGROUND : 0u);
 	bool names_another = task->executor && task->executor != service->executor;
+	if (tw_unlikely(!tw_load_relaxed(&service->slots.written.exts)))
+		tw_store_relaxed(&service->slots.written.exts, true);
 	/* WORD5: pairs with outbox.c */
 	tw_store_release(&ext->executor, names_another ? task->executor : NULL);
 	/* published with the word: WORD1. Else its line stays unwritten */
@@ -109,20 +124,10 @@ uint32_t tw__task_ext(tw_service *service, struct tw__local *local, const struct
 	tw_store_release(&ext->traits, traits);   /* WORD5 */
 	tw_store_release(&ext->name, task->name); /* WORD5 */
 	ext->release = task->release;
-	ext->context = NULL;
-	ext->period_ns = 0;
-	return index;
-}
-
-static void make_series(struct tw__ext *ext, const struct tw_period *period, uint64_t first_ns)
-{
-	tw_store_relaxed(&ext->is_moved, 0); /* WORD7 */
-	ext->nominal_ns = first_ns;
-	ext->period_ns = period->period_ns;
-	ext->runs_left = period->count;
-	ext->overruns = 0;
-	ext->fixed_delay = period->mode == TW_FIXED_DELAY;
-	ext->missed = (uint8_t)period->missed;
+	ext->context = a ? a->context : NULL;
+	if (a && a->period)
+		make_series(&service->slots, slot, a->period, a->value);
+	return slot;
 }
 
 /* The context it names, or else the thread's. */
@@ -135,31 +140,25 @@ static void *task_context_of(const struct tw_task *task)
 	return task->context;
 }
 
-int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		     const struct tw_period *period, struct tw__arming *arming)
+struct tw__arming tw__task_prepare(const tw_service *service, const struct tw_task *task,
+				   const struct tw_period *period)
 {
-	void *context = task_context_of(task);
-	*arming = (struct tw__arming){.kind = is_disarmed(task)          ? TW__KIND_PADDING
-					      : task->flags & TW_TASK_AT ? TW__KIND_DEADLINE
-									 : TW__KIND_DELAY,
-				      .value = task_first_of(task, period),
-				      .fn = task->fn,
-				      .arg = task->arg,
-				      .group = task->group.id};
+	struct tw__arming arming = {.kind = is_disarmed(task)          ? TW__KIND_PADDING
+					    : task->flags & TW_TASK_AT ? TW__KIND_DEADLINE
+								       : TW__KIND_DELAY,
+				    .value = task_first_of(task, period),
+				    .fn = task->fn,
+				    .arg = task->arg,
+				    .group = task->group.id,
+				    .period = period,
+				    .context = task_context_of(task)};
 	if (task->flags & TW_TASK_PERSISTENT)
-		arming->persistent = TW__PERSISTENT;
-	if (!context && tw__task_is_plain(task))
-		return 0;
-	arming->ext = tw__task_ext(service, local, task);
-	if (!arming->ext)
-		return -ENOMEM;
-	struct tw__ext *ext = &service->slots.exts[arming->ext];
-	ext->context = context;
-	if (!period)
-		return 0;
-	if (arming->kind == TW__KIND_DELAY) /* the first instant is exact */
-		arming->value += tw__clock_read(service);
-	arming->kind = TW__KIND_DEADLINE;
-	make_series(ext, period, arming->value);
-	return 0;
+		arming.persistent = TW__PERSISTENT;
+	if (arming.context || !tw__task_is_plain(task))
+		arming.task = task;
+	if (period && arming.kind == TW__KIND_DELAY) /* the first instant is exact */
+		arming.value += tw__clock_read(service);
+	if (period)
+		arming.kind = TW__KIND_DEADLINE;
+	return arming;
 }

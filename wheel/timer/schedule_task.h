@@ -8,12 +8,16 @@
 /* A timer to be. */
 struct tw__arming {
 	enum tw__kind kind; /* DELAY or DEADLINE, of `value`; PADDING: it is not armed */
-	uint32_t ext;       /* extension record, or 0 */
+	uint32_t ext;       /* index of the extension record, if `task` is NULL */
 	uint64_t value;
 	tw_fn *fn;
 	void *arg;
 	uint64_t persistent; /* TW__PERSISTENT, or 0 */
 	uint64_t group;      /* a handle, or 0 */
+
+	const struct tw_task *task; /* the timer needs an extension record of its own; or NULL */
+	const struct tw_period *period;
+	void *context;
 };
 
 /*
@@ -39,8 +43,12 @@ static inline bool tw__task_is_usual(const struct tw_task *task)
 	       !task->context && tw__executor_is_sound(task->executor);
 }
 
-/* A new extension record of a task; as yet without context, and no series. 0: there is none. */
-uint32_t tw__task_ext(tw_service *service, struct tw__local *local, const struct tw_task *task);
+/*
+ * Writes the extension record of a free slot, for a task; of a: the context, and the series. a may
+ * be NULL. The record's index.
+ */
+uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *task,
+		      const struct tw__arming *a);
 
 /*
  * Copies a period as older and newer callers know it, and checks it. `call`, for the misuse hook:
@@ -55,11 +63,8 @@ int tw__period_read(const char *call, struct tw_period *out, const struct tw_per
 int tw__task_read(const char *call, const tw_service *service, const struct tw_task **task,
 		  struct tw_task *other, struct tw_period *period);
 
-/*
- * Says how to arm it; makes an extension record if it needs one. Captures the thread's context, if
- * there is one. 0, -ENOMEM.
- */
-int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		     const struct tw_period *period, struct tw__arming *arming);
+/* Says how to arm it. Captures the thread's context, if there is one. */
+struct tw__arming tw__task_prepare(const tw_service *service, const struct tw_task *task,
+				   const struct tw_period *period);
 
 #endif

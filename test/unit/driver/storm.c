@@ -80,7 +80,6 @@ static void expect_idle_blocks_counted(const struct tw__depot *depot)
 static void expect_counted(void)
 {
 	expect_idle_blocks_counted(&rig.service->slots.depot);
-	expect_idle_blocks_counted(&rig.service->slots.ext_depot);
 	expect_idle_blocks_counted(&rig.service->driver->wheel.chunks);
 	expect_sound(rig.service);
 }

@@ -248,7 +248,7 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 		expect_eq(tw_cancel(rig.service, many[i]), TW_CANCELLED);
 
 	const struct tw__wheel *wheel = &rig.service->driver->wheel;
-	const struct tw__location *location = &rig.service->slots.locations[1]; /* the first slot */
+	const struct tw__location *location = &rig.service->slots.locations[TW__SLOT_FIRST];
 	for (int turns = 0;
 	     turns < 100 && !(wheel->sweep_at && location->pass == wheel->sweep_pass); turns++)
 		turn();

@@ -25,7 +25,7 @@ Test(timer_slots, every_slot_is_handed_out_once)
 	enum { MAX = 5000 };
 	struct tw__slots slots;
 	struct tw__magazine one, two;
-	static bool out[MAX + 2 * TW__MAGAZINE_MAX + 1];
+	static bool out[MAX + 2 * TW__MAGAZINE_MAX + TW__SLOT_FIRST];
 	cr_assert_eq(tw__slots_init(&slots, MAX), 0);
 	tw__magazine_init(&slots, &one);
 	tw__magazine_init(&slots, &two);
@@ -47,10 +47,10 @@ Test(timer_slots, retired_ones_are_replaced)
 	struct tw__magazine magazine;
 	cr_assert_eq(tw__slots_init(&slots, MAX), 0);
 	tw__magazine_init(&slots, &magazine);
-	tw_store_relaxed(&slots.depot.fresh, 1 + RETIRED);
+	tw_store_relaxed(&slots.depot.fresh, TW__SLOT_FIRST + RETIRED);
 	tw_store_relaxed(&slots.retired, RETIRED);
 	for (int i = 0; i < MAX; i++)
-		cr_assert_gt(tw__entry_slot(take(&slots, &magazine)), RETIRED);
+		cr_assert_geq(tw__entry_slot(take(&slots, &magazine)), TW__SLOT_FIRST + RETIRED);
 	tw__slots_fini(&slots);
 }
 
@@ -84,7 +84,7 @@ Test(timer_slots, counts_stay_true_whatever_way_slots_come_and_go)
 	struct tw__slots slots;
 	struct tw__magazine magazine;
 	static uint64_t held[MAX];
-	static bool out[MAX + 2 * TW__MAGAZINE_MAX + 1];
+	static bool out[MAX + 2 * TW__MAGAZINE_MAX + TW__SLOT_FIRST];
 	uint64_t scheduled = 0, cancelled = 0, seed = 1;
 	unsigned count = 0, wish = 0;
 	cr_assert_eq(tw__slots_init(&slots, MAX), 0);
@@ -166,20 +166,20 @@ Test(timer_slots, a_used_up_generation_retires_the_slot)
 	cr_assert_eq(tw_schedule(service, 0, count_run, &runs, &old), 0);
 	cr_assert_eq(tw_cancel(service, old), TW_CANCELLED);
 	uint32_t end = tw_load_relaxed(&service->slots.depot.fresh);
-	for (uint32_t slot = 1; slot < end; slot++)
+	for (uint32_t slot = TW__SLOT_FIRST; slot < end; slot++)
 		tw_store_relaxed(&service->slots.words[slot],
 				 tw__word_make(TW__LAST_GENERATION - 1, TW__FREE, 0));
 	/* it knows the old generations */
 	tw__magazine_flush(&service->slots, &tw__local_of(service)->magazine);
-	for (uint32_t slot = 1; slot < end; slot++) {
+	for (uint32_t slot = TW__SLOT_FIRST; slot < end; slot++) {
 		cr_assert_eq(tw_schedule(service, 0, count_run, &runs, &timer), 0);
 		cr_assert_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 		cr_assert_eq(tw_cancel(service, timer), TW_GONE);
 	}
 	struct tw_service_stats stats = {.size = sizeof stats};
 	tw_service_stats(service, &stats);
-	cr_assert_eq(stats.retired_slots, end - 1);
-	cr_assert_eq(runs, end - 1);
+	cr_assert_eq(stats.retired_slots, end - TW__SLOT_FIRST);
+	cr_assert_eq(runs, end - TW__SLOT_FIRST);
 	cr_assert_eq(tw_schedule(service, 0, count_run, &runs, &timer), 0,
 		     "retired slots count against max_timers");
 	cr_assert((uint32_t)timer.id >= end, "a retired slot was used again");
