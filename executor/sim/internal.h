@@ -48,6 +48,7 @@ struct tw_sim {
 	struct tw__origin origin;
 	bool stepping;
 	bool closing; /* with TW_CLOSE_RUN: submit runs what it is given */
+	int failed;   /* a run of that close could not begin: -ENOMEM */
 
 	pthread_mutex_t lock; /* for what submits use: queues, numbers, draws, trace */
 	struct tw__sim_queue queues[TW__SIM_QUEUES];

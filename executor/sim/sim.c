@@ -156,8 +156,11 @@ static void give_back(tw_sim *sim)
  */
 static int close_service(tw_sim *sim, enum tw_close_mode mode)
 {
-	int r;
+	int r = mode == TW_CLOSE_RUN ? tw_service_advance(sim->service, 1) : 0;
+	if (r == -ENOMEM)
+		return r; /* a thread that cannot drive the service could not close it either */
 	sim->closing = mode == TW_CLOSE_RUN;
+	sim->failed = 0;
 	if (sim->closing)
 		give_back(sim);
 	uint64_t timeout_ns = sim->closing ? TW_FOREVER : 0;
@@ -165,6 +168,8 @@ static int close_service(tw_sim *sim, enum tw_close_mode mode)
 		if ((r = drain_workers(sim)))
 			break;
 	sim->closing = false;
+	if (sim->failed)
+		return sim->failed;
 	return r ? r : drain_workers(sim); /* plain tasks */
 }
 

@@ -70,20 +70,27 @@ static struct tw__sim_queue *draw_queue(tw_sim *sim)
 
 /* ---------------------------------------------------------------------- submits */
 
-/* In a close with TW_CLOSE_RUN: the runs, one after the other, on one worker. */
+/*
+ * In a close with TW_CLOSE_RUN: the runs, one after the other, on one worker. If one cannot begin,
+ * the close becomes one with TW_CLOSE_DROP: it would offer that run without end.
+ */
 static void run_here(tw_sim *sim, tw_batch *batch, size_t n)
 {
 	int outer = sim->current;
 	for (uint64_t number = sim->numbered - n; n; n--, number++) {
 		sim->current = 0;
-		int r = tw_run_one(batch);
-		if (r < 0)
+		int r = sim->failed ? sim->failed : tw_run_one(batch);
+		if (r < 0) {
+			sim->failed = r;
 			tw_run_return(batch);
+		}
 		pthread_mutex_lock(&sim->lock);
 		tw__sim_event(sim, r == 1 ? TW_SIM_RAN : TW_SIM_SKIPPED, 0, number);
 		pthread_mutex_unlock(&sim->lock);
 	}
 	sim->current = outer;
+	if (sim->failed)
+		tw_service_close(sim->service, TW_CLOSE_DROP, 0);
 }
 
 int tw__sim_submit(tw_executor *self, tw_batch *batch, size_t n)

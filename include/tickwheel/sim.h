@@ -137,7 +137,7 @@ TW_API int tw_sim_destroy(tw_sim *sim);
  *   -EDEADLK   called from inside
  *   -EBUSY     as tw_service_close
  *   -ELOOP     max_steps events at one instant
- *   -ENOMEM    no memory
+ *   -ENOMEM    no memory: call again; what TW_CLOSE_RUN could not run was dropped
  *   -EPERM     in a forked child
  */
 TW_API int tw_sim_close(tw_sim *sim, enum tw_close_mode mode);
