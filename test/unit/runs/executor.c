@@ -259,10 +259,8 @@ Test(runs_executor, inline_runs_on_the_thread_that_drives)
 /* Beyond the last ticket of a batch. */
 Test(runs_executor, that_uses_a_ticket_twice_is_found, .signal = SIGABRT)
 {
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue);
-	schedule_probes(&rig, 1, MS);
+	reopen_on_queue();
+	schedule_probes(1, MS);
 	rig_advance(&rig, MS);
 	tw_batch *batch = queue.tickets[queue.head];
 	expect_eq(queue_executor_run_next(&queue), 1);
