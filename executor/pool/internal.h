@@ -25,10 +25,11 @@ tw_pool *tw__pool_of(tw_executor *executor);
 unsigned tw__executor_capacity(tw_executor *executor);
 
 /*
- * A hint for work that runs many things in a row: a thread of the executor is missed elsewhere, so
- * the work looks at the time. Always true if the executor is no pool that may grow.
+ * A hint for work that runs many things in a row: not 0 while a thread of the executor is missed
+ * elsewhere, so the work looks at the time. NULL: it is no pool that may grow, and the work always
+ * looks.
  */
-bool tw__executor_is_short(tw_executor *executor);
+const _Atomic uint32_t *tw__executor_shortage(tw_executor *executor);
 
 /*
  * A service, or a layer, begins to use the pool, which refuses to close until all have left.

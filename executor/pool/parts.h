@@ -96,8 +96,7 @@ struct tw__worker {
 	/* by its thread: odd while inside a run; changes with each */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t runs;
 	_Atomic uint64_t completed;
-	const struct tw__work *work; /* that it runs, or NULL */
-	unsigned streak;             /* items taken since it has slept */
+	unsigned streak; /* items taken since it has slept */
 	struct tw__histogram wait, run;
 
 	/* by the starter: `runs` at a look that found it inside a run, and since when */

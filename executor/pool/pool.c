@@ -130,11 +130,11 @@ unsigned tw__executor_capacity(tw_executor *executor)
 	return pool ? pool->max_workers : 0;
 }
 
-bool tw__executor_is_short(tw_executor *executor)
+const _Atomic uint32_t *tw__executor_shortage(tw_executor *executor)
 {
 	tw_pool *pool = tw__pool_of(executor);
-	return !pool || pool->max_workers == pool->permanent ||
-	       tw_load_relaxed(&pool->starter.runs_last); /* GROW1 */
+	bool may_grow = pool && pool->max_workers > pool->permanent;
+	return may_grow ? &pool->starter.runs_last : NULL; /* GROW1 */
 }
 
 /* ---------------------------------------------------------------------- users */

@@ -158,9 +158,6 @@ static bool is_job(struct tw__work *item)
 int tw__pool_push(tw_pool *pool, const struct tw__pool_task *task)
 {
 	struct tw__work *item = task->fn ? NULL : task->arg;
-	/* a worker that submits what it runs, as its last act, looks for work next */
-	bool looks =
-	    item && tw__this_worker && tw__this_worker->work == item && tw__work_is_coming_again();
 	if (item && is_job(item) && tw_load_relaxed(&pool->jobs.inside) >= pool->jobs.limit &&
 	    !enter_job(pool, item, false))
 		return 0;
@@ -169,7 +166,7 @@ int tw__pool_push(tw_pool *pool, const struct tw__pool_task *task)
 		r = tw__ring_push(&pool->ring, task, false);
 	if (r == -EAGAIN && item)
 		r = push_item(pool, item);
-	if (r == 0 && tw_load_seq_cst(&pool->wanted) && !looks) /* WANTED */
+	if (r == 0 && tw_load_seq_cst(&pool->wanted)) /* WANTED */
 		call(pool);
 	return r;
 }

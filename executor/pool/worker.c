@@ -70,9 +70,7 @@ static void *worker_main(void *arg)
 		if (taken.batch) {
 			run_batch(self, &taken);
 		} else if (taken.work) {
-			self->work = taken.work;
 			tw__work_run(taken.work);
-			self->work = NULL;
 		} else {
 			run_task(self, &taken.task);
 		}

@@ -71,6 +71,8 @@ struct turn {
 	struct tw__inside inside;
 	struct tw__node_batch ended; /* nodes are put together */
 	uint64_t begun_ns;           /* 0: nothing has waited behind a run yet */
+	/* NULL: the time is always read; else only while a worker is missed elsewhere */
+	const _Atomic uint32_t *shortage;
 	bool refused; /* a series' timer was: the strand comes again in the next tick */
 };
 
@@ -115,11 +117,11 @@ static void run_ticket(tw_strand *strand, tw_batch *batch)
 
 /*
  * Tells whether the strand has had its time on its thread, from the first run on that something
- * waits behind. The time is read only while the executor is short of threads. The lock is held.
+ * waits behind. The lock is held.
  */
 static bool slice_is_over(tw_strand *strand, const struct turn *turn)
 {
-	if (!turn->begun_ns || tw_likely(!tw__executor_is_short(strand->object.executor)))
+	if (!turn->begun_ns || (turn->shortage && tw_likely(!tw_load_relaxed(turn->shortage))))
 		return false;
 	return tw__clock_read_fast(tw__object_service(&strand->object)) >=
 	       turn->begun_ns + SLICE_NS;
@@ -130,6 +132,7 @@ static void slice_begin(tw_strand *strand, struct turn *turn)
 	if (tw_likely(turn->begun_ns) ||
 	    !(strand->line.first || tw__object_has_mail(&strand->object)))
 		return;
+	turn->shortage = tw__executor_shortage(strand->object.executor);
 	turn->begun_ns = tw__clock_read_fast(tw__object_service(&strand->object));
 }
 
