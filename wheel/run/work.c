@@ -74,20 +74,6 @@ void tw__work_submit(struct tw__work *work)
 		tw__work_submit_later(work);
 }
 
-static _Thread_local bool coming_again;
-
-void tw__work_submit_again(struct tw__work *work)
-{
-	coming_again = true;
-	tw__work_submit(work);
-	coming_again = false;
-}
-
-bool tw__work_is_coming_again(void)
-{
-	return coming_again;
-}
-
 bool tw__inside_work(const tw_service *service)
 {
 	return tw__is_within(service);

@@ -77,19 +77,10 @@ int tw__work_try_submit(struct tw__work *work);
 void tw__work_submit_later(struct tw__work *work);
 
 /*
- * Submits work as the last act of its own run, which has more to do: run returns next. A worker of
- * a pool that runs the work looks for work anyway, so it calls nobody for help.
- */
-void tw__work_submit_again(struct tw__work *work);
-
-/*
  * For run, where hears_refusals is set: the executor has refused what the driver offered, and the
  * driver asks what to do. The work is the owner's, who may submit it later. Answers true once.
  */
 bool tw__work_was_refused(void);
-
-/* The calling thread is inside tw__work_submit_again. For executors. */
-bool tw__work_is_coming_again(void);
 
 /*
  * Takes back work for the inline executor, or submitted later, which the driver has not taken yet:
