@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 #include "mpsc/base/histogram.h"
 
-TestSuite(service_histograms, .timeout = 60);
+TestSuite(service_histograms, .init = open_rig, .fini = close_rig, .timeout = 60);
 
 static struct tw_service_histograms read_of(tw_service *service)
 {
@@ -17,14 +17,15 @@ static struct tw_service_histograms read_of(tw_service *service)
 }
 
 /* One timer that is handed over late_ns after its tick. */
-static void be_late(struct rig *rig, struct probe *probe, uint64_t late_ns)
+static void be_late(struct probe *probe, uint64_t late_ns)
 {
 	probe_schedule(probe, MS);
-	rig_advance(rig, 0); /* files it: its tick is known */
-	uint64_t due_ns = rig_now(rig) + MS;
-	expect_eq(tw_clock_manual_set(rig->clock, due_ns + late_ns), 0);
-	expect_eq(tw_service_advance(rig->service, TW_NO_LIMIT), 1);
-	rig_advance_to(rig, rig_tick_of(rig, due_ns + late_ns)); /* the next one begins at a tick */
+	rig_advance(&rig, 0); /* files it: its tick is known */
+	uint64_t due_ns = rig_now(&rig) + MS;
+	expect_eq(tw_clock_manual_set(rig.clock, due_ns + late_ns), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
+	rig_advance_to(&rig,
+		       rig_tick_of(&rig, due_ns + late_ns)); /* the next one begins at a tick */
 }
 
 /* ------------------------------------------------------------------ buckets */
@@ -71,11 +72,9 @@ Test(service_histograms, bounds_are_those_of_every_version)
 
 Test(service_histograms, a_duration_at_a_bound_belongs_to_the_bucket_below_it)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
-	be_late(&rig, &probe, 1 << 20);
-	be_late(&rig, &probe, (1 << 20) + 1);
+	be_late(&probe, 1 << 20);
+	be_late(&probe, (1 << 20) + 1);
 	struct tw_histogram lateness = read_of(rig.service).lateness;
 	expect_eq(lateness.count, 2);
 	expect_eq(lateness.sum_ns, (2 << 20) + 1);
@@ -86,7 +85,6 @@ Test(service_histograms, a_duration_at_a_bound_belongs_to_the_bucket_below_it)
 	expect_eq(tw__histogram_count_upto(&lateness, 1 << 20), 1);
 	expect_eq(tw__histogram_count_upto(&lateness, (1 << 20) + 1), 1);
 	expect_eq(tw__histogram_count_upto(&lateness, UINT64_MAX), 2);
-	rig_close(&rig);
 }
 
 /* -------------------------------------------------------------- percentiles */
@@ -120,15 +118,13 @@ Test(service_histograms, percentiles_are_those_of_a_sorted_list_or_an_eighth_abo
 {
 	enum { N = 2000 };
 	static uint64_t durations[N];
-	struct rig rig;
 	uint64_t random = 20261123;
 	uint64_t sum_ns = 0;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	for (int i = 0; i < N; i++) {
 		durations[i] = draw_lateness(&random);
 		sum_ns += durations[i];
-		be_late(&rig, &probe, durations[i]);
+		be_late(&probe, durations[i]);
 	}
 	struct tw_histogram lateness = read_of(rig.service).lateness;
 	expect_eq(lateness.count, N);
@@ -137,7 +133,6 @@ Test(service_histograms, percentiles_are_those_of_a_sorted_list_or_an_eighth_abo
 	expect_eq(tw_histogram_percentile(&lateness, -1), tw_histogram_percentile(&lateness, 0));
 	expect_eq(tw_histogram_percentile(&lateness, NAN), tw_histogram_percentile(&lateness, 0));
 	expect_eq(tw_histogram_percentile(&lateness, 2), lateness.max_ns);
-	rig_close(&rig);
 }
 
 Test(service_histograms, an_empty_one_has_no_percentiles)
@@ -161,14 +156,12 @@ static void subtract(struct tw_histogram *from, const struct tw_histogram *earli
 
 Test(service_histograms, a_window_has_what_came_between_two_readings)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	for (int i = 0; i < 50; i++)
-		be_late(&rig, &probe, 40 * MS);
+		be_late(&probe, 40 * MS);
 	struct tw_service_histograms before = read_of(rig.service);
 	for (int i = 0; i < 10; i++)
-		be_late(&rig, &probe, 2 * MS);
+		be_late(&probe, 2 * MS);
 	struct tw_service_histograms now = read_of(rig.service);
 	struct tw_histogram window = now.lateness;
 	subtract(&window, &before.lateness);
@@ -181,5 +174,4 @@ Test(service_histograms, a_window_has_what_came_between_two_readings)
 	subtract(&window, &now.lateness);
 	expect_eq(window.count + window.sum_ns, 0);
 	expect_eq(tw_histogram_percentile(&window, 0.99), 0);
-	rig_close(&rig);
 }

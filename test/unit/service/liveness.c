@@ -4,28 +4,22 @@
 #include <unistd.h>
 
 #include "test/support/liveness.h"
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(service_liveness, .timeout = 30);
+TestSuite(service_liveness, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 Test(service_liveness, of_an_idle_service_is_all_quiet)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	rig_advance(&rig, SECOND);
 	struct tw_service_liveness seen = liveness_of(rig.service);
 	expect_eq(seen.now_ns, rig_now(&rig));
 	expect_eq(seen.overdue + seen.overdue_ns + seen.overdue_timer.id, 0);
 	expect_eq(seen.running + seen.longest_ns, 0);
 	cr_assert(!seen.longest_fn && !seen.longest_arg);
-	rig_close(&rig);
 }
 
 Test(service_liveness, tells_what_is_overdue_and_since_when_nobody_has_turned)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probes[] = {PROBE(&rig, 0), PROBE(&rig, 1), PROBE(&rig, 2), PROBE(&rig, 3)};
 	probe_schedule(&probes[0], 5 * MS);
 	probe_schedule(&probes[1], 2 * MS);
@@ -43,13 +37,10 @@ Test(service_liveness, tells_what_is_overdue_and_since_when_nobody_has_turned)
 	tw_service_advance(rig.service, TW_NO_LIMIT);
 	expect_eq(liveness_of(rig.service).overdue, 0);
 	expect_eq(liveness_of(rig.service).since_turn_ns, 0);
-	rig_close(&rig);
 }
 
 Test(service_liveness, counts_far_timers_that_are_overdue)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probes[] = {PROBE(&rig, 0), PROBE(&rig, 1)};
 	probe_schedule(&probes[0], 40 * DAY);
 	probe_schedule(&probes[1], 400 * DAY);
@@ -61,7 +52,6 @@ Test(service_liveness, counts_far_timers_that_are_overdue)
 	expect_eq(seen.overdue_timer.id, probes[0].timer.id);
 	tw_service_advance(rig.service, TW_NO_LIMIT);
 	expect_eq(liveness_of(rig.service).overdue, 0);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ what runs */
@@ -77,8 +67,6 @@ static void look(struct probe *probe)
 
 Test(service_liveness, shows_the_callback_that_runs)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = look;
 	probe_schedule(&probe, 10 * MS);
@@ -91,10 +79,7 @@ Test(service_liveness, shows_the_callback_that_runs)
 	expect_eq(seen_inside.longest_ns, 3 * MS);
 	expect_eq(seen_inside.longest_thread, gettid());
 	expect_eq(liveness_of(rig.service).running, 0);
-	rig_close(&rig);
 }
-
-static struct queue_executor queue;
 
 static void run_the_next_then_look(struct probe *probe)
 {
@@ -105,11 +90,7 @@ static void run_the_next_then_look(struct probe *probe)
 /* A run within a run on one thread: the outer one is shown. */
 Test(service_liveness, shows_the_outer_callback_when_an_inner_one_has_ended)
 {
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	struct probe outer = PROBE(&rig, 1), inner = PROBE(&rig, 2);
 	outer.act = run_the_next_then_look;
 	probe_schedule(&outer, MS);
@@ -120,8 +101,6 @@ Test(service_liveness, shows_the_outer_callback_when_an_inner_one_has_ended)
 	expect_eq(seen_inside.running, 1);
 	cr_assert(seen_inside.longest_arg == &outer);
 	expect_eq(liveness_of(rig.service).running, 0);
-	queue_executor_close(&queue);
-	rig_close(&rig);
 }
 
 static sem_t begun, go_on;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(service_names, .timeout = 30);
+TestSuite(service_names, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /* The dump of a service, to be freed. */
 static char *dump_of(tw_service *service)
@@ -56,19 +56,14 @@ static tw_timer schedule_named(tw_service *service, const char *name, tw_group g
 
 Test(service_names, a_pending_timer_is_listed_with_its_name)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_timer timer = schedule_named(rig.service, "idle timeout", (tw_group){0});
 	expect_dump_has(rig.service, "pending, due in 1000.000 ms, \"idle timeout\", fn ", true);
 	expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
 	expect_dump_has(rig.service, "idle timeout", false);
-	rig_close(&rig);
 }
 
 Test(service_names, a_name_does_not_pass_to_the_next_timer_of_the_slot)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_group group;
 	expect_eq(tw_group_create(&group, rig.service), 0);
 	/* through the magazine, and by kept records of the group */
@@ -80,13 +75,10 @@ Test(service_names, a_name_does_not_pass_to_the_next_timer_of_the_slot)
 		expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
 	}
 	expect_eq(tw_group_destroy(rig.service, group), 0);
-	rig_close(&rig);
 }
 
 Test(service_names, named_timers_keep_each_its_name)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static const char *const names[] = {"first", "second", NULL, "fourth"};
 	struct tw_task tasks[4];
 	for (int i = 0; i < 4; i++)
@@ -100,13 +92,10 @@ Test(service_names, named_timers_keep_each_its_name)
 	expect_dump_has(rig.service, "due in 2000.000 ms, \"second\"", true);
 	expect_dump_has(rig.service, "due in 3000.000 ms, fn", true);
 	expect_dump_has(rig.service, "due in 4000.000 ms, \"fourth\"", true);
-	rig_close(&rig);
 }
 
 Test(service_names, a_caller_built_before_names_has_none)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct tw_task task = {.size = offsetof(struct tw_task, name),
 			       .fn = nothing,
 			       .when_ns = SECOND,
@@ -114,13 +103,10 @@ Test(service_names, a_caller_built_before_names_has_none)
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	expect_dump_has(rig.service, "unseen", false);
 	expect_dump_has(rig.service, "pending", true);
-	rig_close(&rig);
 }
 
 Test(service_names, what_is_not_printable_utf8_is_escaped)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static const struct {
 		const char *name, *shown;
 	} cases[] = {
@@ -144,13 +130,10 @@ Test(service_names, what_is_not_printable_utf8_is_escaped)
 		expect_dump_has(rig.service, cases[i].shown, true);
 		expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
 	}
-	rig_close(&rig);
 }
 
 Test(service_names, a_function_is_named_by_its_symbol_or_by_its_place_in_the_file)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	tw_timer timer;
 	expect_eq(tw_schedule(rig.service, SECOND, (tw_fn *)(void (*)(void))perror, NULL, &timer),
 		  0);
@@ -159,13 +142,10 @@ Test(service_names, a_function_is_named_by_its_symbol_or_by_its_place_in_the_fil
 	expect_eq(tw_schedule(rig.service, SECOND, nothing, NULL, &timer), 0);
 	expect_dump_has(rig.service, "+0x", true); /* a static function */
 	expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 Test(service_names, the_oldest_overdue_timer_has_its_name)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	schedule_named(rig.service, "late one", (tw_group){0});
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 3 * SECOND), 0);
 	struct tw_service_liveness seen = look(rig.service);
@@ -173,19 +153,16 @@ Test(service_names, the_oldest_overdue_timer_has_its_name)
 	cr_assert(seen.overdue_name && strcmp(seen.overdue_name, "late one") == 0);
 	rig_advance(&rig, 0);
 	cr_assert(look(rig.service).overdue_name == NULL);
-	rig_close(&rig);
 }
 
 Test(service_names, a_dump_begins_with_the_services_name)
 {
-	struct rig rig;
 	struct tw_service_config config = rig_config();
 	config.name = "say \"hi\"\xff";
-	rig_open(&rig, &config);
+	reopen_rig(&config);
 	schedule_named(rig.service, "idle timeout", (tw_group){0});
 	char *dump = dump_of(rig.service);
 	static const char line[] = "service \"say \\\"hi\\\"\\xff\"\n";
 	cr_assert(strncmp(dump, line, strlen(line)) == 0, "%s", dump);
 	free(dump);
-	rig_close(&rig);
 }

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(service_prometheus, .timeout = 30);
+TestSuite(service_prometheus, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 static char *page_of(tw_service *service)
 {
@@ -30,22 +30,20 @@ static void expect_line(const char *page, const char *line)
 }
 
 /* One timer that is handed over late_ns after its tick. */
-static void be_late(struct rig *rig, struct probe *probe, uint64_t late_ns)
+static void be_late(struct probe *probe, uint64_t late_ns)
 {
 	probe_schedule(probe, MS);
-	rig_advance(rig, 0);
-	uint64_t due_ns = rig_now(rig) + MS;
-	expect_eq(tw_clock_manual_set(rig->clock, due_ns + late_ns), 0);
-	expect_eq(tw_service_advance(rig->service, TW_NO_LIMIT), 1);
-	rig_advance_to(rig, rig_tick_of(rig, due_ns + late_ns));
+	rig_advance(&rig, 0);
+	uint64_t due_ns = rig_now(&rig) + MS;
+	expect_eq(tw_clock_manual_set(rig.clock, due_ns + late_ns), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
+	rig_advance_to(&rig, rig_tick_of(&rig, due_ns + late_ns));
 }
 
 Test(service_prometheus, the_page_has_the_ledger_and_the_groups)
 {
-	struct rig rig;
 	tw_group group;
 	tw_timer timer;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	expect_eq(tw_group_create(&group, rig.service), 0);
 	struct tw_task task = {
@@ -73,17 +71,14 @@ Test(service_prometheus, the_page_has_the_ledger_and_the_groups)
 	expect_line(page, "tickwheel_group_members 0");
 	expect_line(page, "tickwheel_timers_ended_total{fate=\"cancelled\"} 3");
 	free(page);
-	rig_close(&rig);
 }
 
 Test(service_prometheus, buckets_are_cumulative_and_a_bound_belongs_to_its_bucket)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
-	be_late(&rig, &probe, 1 << 20);
-	be_late(&rig, &probe, (1 << 20) + 1);
-	be_late(&rig, &probe, 100 * SECOND);
+	be_late(&probe, 1 << 20);
+	be_late(&probe, (1 << 20) + 1);
+	be_late(&probe, 100 * SECOND);
 	char *page = page_of(rig.service);
 	expect_line(page, "tickwheel_lateness_seconds_bucket{le=\"0.000001024\"} 0");
 	expect_line(page, "tickwheel_lateness_seconds_bucket{le=\"0.000524288\"} 0");
@@ -95,7 +90,6 @@ Test(service_prometheus, buckets_are_cumulative_and_a_bound_belongs_to_its_bucke
 	expect_line(page, "tickwheel_lateness_seconds_count 3");
 	expect_line(page, "tickwheel_max_lateness_seconds 100.000000000");
 	free(page);
-	rig_close(&rig);
 }
 
 /* The page of the service, written inside a callback of it. */
@@ -108,8 +102,6 @@ static void write_page(void *arg)
 
 static void expect_label(const char *name, const char *line)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct tw_task task = {
 	    .size = sizeof task, .fn = write_page, .arg = rig.service, .when_ns = MS, .name = name};
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
@@ -117,7 +109,6 @@ static void expect_label(const char *name, const char *line)
 	expect_line(page_from_inside, line);
 	expect_line(page_from_inside, "tickwheel_running 1");
 	free(page_from_inside);
-	rig_close(&rig);
 }
 
 Test(service_prometheus, names_of_what_runs_are_escaped_labels)
@@ -143,17 +134,11 @@ Test(service_prometheus, a_service_with_a_pool_shows_its_workers)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-static void open_named(struct rig *rig, const char *name)
-{
-	struct tw_service_config config = rig_config();
-	config.name = name;
-	rig_open(rig, &config);
-}
-
 Test(service_prometheus, a_name_of_the_service_is_a_label_of_each_sample)
 {
-	struct rig rig;
-	open_named(&rig, "say \"hi\"\xff");
+	struct tw_service_config config = rig_config();
+	config.name = "say \"hi\"\xff";
+	reopen_rig(&config);
 	char *page = page_of(rig.service);
 	expect_line(page, "tickwheel_timers_pending{service=\"say \\\"hi\\\"\\\\xff\"} 0");
 	expect_line(
@@ -165,13 +150,10 @@ Test(service_prometheus, a_name_of_the_service_is_a_label_of_each_sample)
 	const char *build = strstr(page, "\ntickwheel_build_info{");
 	cr_assert(build != NULL && strncmp(strchr(build, '{'), "{service=\"say ", 14) == 0);
 	free(page);
-	rig_close(&rig);
 }
 
 Test(service_prometheus, bad_arguments_and_streams_are_told)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	expect_eq(tw_service_stats_prometheus(NULL, stderr), -EINVAL);
 	expect_eq(tw_service_stats_prometheus(rig.service, NULL), -EINVAL);
 	FILE *full = fopen("/dev/full", "w");
@@ -179,5 +161,4 @@ Test(service_prometheus, bad_arguments_and_streams_are_told)
 	setvbuf(full, NULL, _IONBF, 0);
 	expect_eq(tw_service_stats_prometheus(rig.service, full), -EIO);
 	fclose(full);
-	rig_close(&rig);
 }

@@ -5,30 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(service_seeing, .timeout = 30);
+TestSuite(service_seeing, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /* ------------------------------------------------------------ the ledger */
 
 Test(service_seeing, a_fresh_service_has_counted_nothing)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.scheduled + stats.fired + stats.cancelled + stats.dropped + stats.pending,
 		  0);
 	expect_eq(stats.rejected + stats.runs + stats.overruns + stats.resets + stats.refused, 0);
 	expect_eq(stats.entries + stats.dead_entries + stats.retired_slots + stats.clock_steps, 0);
 	expect_eq(stats.lateness.count + stats.wait.count + stats.run.count, 0);
-	rig_close(&rig);
 }
 
 Test(service_seeing, the_ledger_counts_each_fate)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	tw_timer timers[10];
 	for (int i = 0; i < 10; i++) {
@@ -48,13 +42,10 @@ Test(service_seeing, the_ledger_counts_each_fate)
 	stats = stats_of(rig.service);
 	expect_eq(stats.dropped, 3);
 	expect_eq(stats.pending, 0);
-	rig_close(&rig);
 }
 
 Test(service_seeing, entries_count_what_lies_in_the_wheel)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	tw_timer timers[100];
 	for (int i = 0; i < 100; i++) {
@@ -71,19 +62,15 @@ Test(service_seeing, entries_count_what_lies_in_the_wheel)
 	rig_advance(&rig, SECOND);
 	expect_eq(stats_of(rig.service).entries, 0);
 	expect_eq(probe.runs, 60);
-	rig_close(&rig);
 }
 
 Test(service_seeing, threads_that_use_the_service_are_counted)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	expect_ge(stats_of(rig.service).threads, 1);
 	expect_gt(stats_of(rig.service).memory_bytes, 0);
 	rig_advance(&rig, MS);
-	rig_close(&rig);
 }
 
 static void expect_ordered(const struct tw_latency *latency)
@@ -96,8 +83,6 @@ static void expect_ordered(const struct tw_latency *latency)
 /* The manual clock makes them exact: 99 hand-overs on time, one 40 ms late. */
 Test(service_seeing, lateness_is_measured_at_hand_over)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	for (int i = 0; i < 100; i++)
 		probe_schedule(&probe, (uint64_t)(i + 1) * MS);
@@ -113,17 +98,11 @@ Test(service_seeing, lateness_is_measured_at_hand_over)
 	expect_ge(stats.lateness.max_ns, 40 * MS);
 	expect_le(stats.lateness.max_ns, 45 * MS);
 	expect_lt(stats.lateness.p50_ns, MS);
-	rig_close(&rig);
 }
 
 Test(service_seeing, the_wait_for_an_executor_is_measured)
 {
-	struct queue_executor queue;
-	queue_executor_open(&queue);
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue.base;
-	struct rig rig;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	rig_advance(&rig, MS);
@@ -134,8 +113,6 @@ Test(service_seeing, the_wait_for_an_executor_is_measured)
 	expect_ge(stats.wait.max_ns, 30 * MS);
 	expect_le(stats.wait.max_ns, 34 * MS);
 	expect_lt(stats.lateness.max_ns, MS);
-	queue_executor_close(&queue);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ text */
@@ -167,8 +144,6 @@ static size_t lines_with(const struct text *text, const char *word)
 
 Test(service_seeing, stats_print_names_each_counter_of_the_ledger)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	for (int i = 0; i < 4321; i++)
 		probe_schedule(&probe, MS);
@@ -183,13 +158,10 @@ Test(service_seeing, stats_print_names_each_counter_of_the_ledger)
 		expect_ge(lines_with(&text, words[i]), 1);
 	expect_ge(lines_with(&text, "4321"), 1);
 	free(text.start);
-	rig_close(&rig);
 }
 
 Test(service_seeing, dump_has_a_line_for_each_pending_timer)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	static struct probe probes[50];
 	char name[50][32];
 	for (int i = 0; i < 50; i++) {
@@ -207,26 +179,21 @@ Test(service_seeing, dump_has_a_line_for_each_pending_timer)
 		cr_assert(lines_with(&text, name[i]) == (i % 2 ? 1 : 0), "timer %d in: %s", i,
 			  text.start);
 	free(text.start);
-	rig_close(&rig);
 }
 
 Test(service_seeing, dump_of_an_empty_service_names_no_timer)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct text text;
 	text_open(&text);
 	expect_eq(tw_service_dump(rig.service, text.file), 0);
 	fclose(text.file);
 	expect_eq(lines_with(&text, "0x"), 0);
 	free(text.start);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ foreach */
 
 struct visits {
-	struct rig *rig;
 	size_t count;
 	size_t stop_after;
 	uint64_t ids[200];
@@ -240,65 +207,55 @@ static int visit(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t
 	struct probe *probe = timer_arg;
 	uint64_t left_ns = 0;
 	visits->wrong |= fn != probe_run || probe->timer.id != timer.id;
-	visits->wrong |=
-	    tw_remaining(visits->rig->service, timer, &left_ns) != 0 || left_ns != remaining_ns;
+	visits->wrong |= tw_remaining(rig.service, timer, &left_ns) != 0 || left_ns != remaining_ns;
 	visits->ids[visits->count++ % 200] = timer.id;
 	if (visits->cancel)
-		visits->wrong |= tw_cancel(visits->rig->service, timer) != TW_CANCELLED;
+		visits->wrong |= tw_cancel(rig.service, timer) != TW_CANCELLED;
 	return visits->count == visits->stop_after ? 77 : 0;
 }
 
 static struct probe listed[100];
 
-static void schedule_listed(struct rig *rig)
+static void schedule_listed(void)
 {
 	for (int i = 0; i < 100; i++) {
-		listed[i] = PROBE(rig, i);
+		listed[i] = PROBE(&rig, i);
 		probe_schedule(&listed[i], (uint64_t)(i + 1) * SECOND);
 	}
 }
 
 Test(service_seeing, foreach_visits_each_pending_timer_once)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	schedule_listed(&rig);
+	schedule_listed();
 	rig_advance(&rig, 10 * SECOND);
 	expect_eq(tw_cancel(rig.service, listed[50].timer), TW_CANCELLED);
-	struct visits visits = {.rig = &rig};
+	struct visits visits = {0};
 	expect_eq(tw_service_foreach(rig.service, visit, &visits), 0);
 	expect_eq(visits.count, 89);
 	expect_eq(visits.wrong, false);
 	for (int i = 0; i < 89; i++)
 		for (int j = 0; j < i; j++)
 			expect_ne(visits.ids[i], visits.ids[j]);
-	rig_close(&rig);
 }
 
 Test(service_seeing, foreach_stops_when_told)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	schedule_listed(&rig);
-	struct visits visits = {.rig = &rig, .stop_after = 30};
+	schedule_listed();
+	struct visits visits = {.stop_after = 30};
 	expect_eq(tw_service_foreach(rig.service, visit, &visits), 77);
 	expect_eq(visits.count, 30);
-	rig_close(&rig);
 }
 
 Test(service_seeing, foreach_lets_its_visitor_cancel)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	schedule_listed(&rig);
-	struct visits visits = {.rig = &rig, .cancel = true};
+	schedule_listed();
+	struct visits visits = {.cancel = true};
 	expect_eq(tw_service_foreach(rig.service, visit, &visits), 0);
 	expect_eq(visits.count, 100);
 	expect_eq(visits.wrong, false);
 	expect_eq(stats_of(rig.service).cancelled, 100);
 	rig_advance(&rig, HOUR);
 	expect_eq(rig.ran, 0);
-	rig_close(&rig);
 }
 
 static int visit_and_schedule(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
@@ -308,9 +265,9 @@ static int visit_and_schedule(void *arg, tw_timer timer, tw_fn *fn, void *timer_
 	struct visits *visits = arg;
 	static struct probe added[50];
 	if (visits->count < 50) {
-		added[visits->count] = PROBE(visits->rig, 1000);
-		visits->wrong |= tw_schedule(visits->rig->service, MS, probe_run,
-					     &added[visits->count], NULL) != 0;
+		added[visits->count] = PROBE(&rig, 1000);
+		visits->wrong |=
+		    tw_schedule(rig.service, MS, probe_run, &added[visits->count], NULL) != 0;
 		visits->count++;
 	}
 	return 0;
@@ -318,23 +275,18 @@ static int visit_and_schedule(void *arg, tw_timer timer, tw_fn *fn, void *timer_
 
 Test(service_seeing, foreach_lets_its_visitor_schedule)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	schedule_listed(&rig);
-	struct visits visits = {.rig = &rig};
+	schedule_listed();
+	struct visits visits = {0};
 	expect_eq(tw_service_foreach(rig.service, visit_and_schedule, &visits), 0);
 	expect_eq(visits.wrong, false);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, 50);
-	rig_close(&rig);
 }
 
 /* ------------------------------------------------------------ hints */
 
 Test(service_seeing, remaining_falls_to_nothing)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe near = PROBE(&rig, 1), far = PROBE(&rig, 2);
 	probe_schedule(&near, 10 * MS);
 	probe_schedule(&far, 500 * DAY);
@@ -354,18 +306,14 @@ Test(service_seeing, remaining_falls_to_nothing)
 	tw_service_advance(rig.service, TW_NO_LIMIT);
 	expect_eq(tw_is_pending(rig.service, near.timer), false);
 	expect_eq(tw_remaining(rig.service, near.timer, &left_ns), -ENOENT);
-	rig_close(&rig);
 }
 
 Test(service_seeing, now_is_the_clocks_reading)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	expect_eq(tw_service_now(rig.service), RIG_START_NS);
 	rig_advance(&rig, 12345);
 	expect_eq(tw_service_now(rig.service), RIG_START_NS + 12345);
 	expect_eq(tw_service_now(NULL), 0);
-	rig_close(&rig);
 }
 
 Test(service_seeing, the_version_linked_is_the_version_compiled_against)
@@ -375,8 +323,6 @@ Test(service_seeing, the_version_linked_is_the_version_compiled_against)
 
 Test(service_seeing, validate_needs_no_room_for_a_reason)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	char why[4] = "xyz";
@@ -384,5 +330,4 @@ Test(service_seeing, validate_needs_no_room_for_a_reason)
 	expect_eq(tw_service_validate(rig.service, why, 0), 0);
 	expect_eq(why[0], 'x');
 	expect_eq(tw_service_validate(rig.service, why, sizeof(why)), 0);
-	rig_close(&rig);
 }

@@ -8,15 +8,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(service_sizes, .timeout = 30);
+TestSuite(service_sizes, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 /* What lies behind an older program's struct is none of the library's. */
 Test(service_sizes, of_an_older_task_end_it_early)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_task older;
 	memset(&older, 0xa5, sizeof(older));
@@ -27,15 +25,12 @@ Test(service_sizes, of_an_older_task_end_it_early)
 	expect_eq(tw_schedule_task(rig.service, &older, &probe.timer), 0);
 	rig_advance(&rig, 3 * MS);
 	expect_ran_at(&probe, RIG_START_NS + 3 * MS);
-	rig_close(&rig);
 }
 
 /* Nor is it looked at, not even to be thrown away. */
 Test(service_sizes, of_an_older_task_may_end_where_memory_does)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = offsetof(struct tw_task, flags);
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_task whole = {.size = size, .fn = probe_run, .arg = &probe, .when_ns = 3 * MS};
 	char *pages =
@@ -47,13 +42,10 @@ Test(service_sizes, of_an_older_task_may_end_where_memory_does)
 	rig_advance(&rig, 3 * MS);
 	expect_ran_at(&probe, RIG_START_NS + 3 * MS);
 	expect_eq(munmap(pages, 2 * page), 0);
-	rig_close(&rig);
 }
 
 Test(service_sizes, of_an_older_period_end_it_early)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	struct tw_period older;
 	memset(&older, 0xa5, sizeof(older));
@@ -64,13 +56,10 @@ Test(service_sizes, of_an_older_period_end_it_early)
 		rig_advance(&rig, MS);
 	expect_eq(probe.runs, 10);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	rig_close(&rig);
 }
 
 Test(service_sizes, of_a_newer_period_may_bring_zeroes_only)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	struct {
 		struct tw_period known;
@@ -92,5 +81,4 @@ Test(service_sizes, of_a_newer_period_may_bring_zeroes_only)
 	rig_advance(&rig, SECOND);
 	expect_ge(probe.runs, 1);
 	tw_cancel(rig.service, probe.timer);
-	rig_close(&rig);
 }
