@@ -1,5 +1,5 @@
 /*
- * The limiter's lock; how jobs come into line, and what may start. Under the lock, unless something
+ * The limiter's lock; how jobs come into line, and what may start. Under the lock, where nothing
  * else is said.
  */
 #ifndef TW_EXECUTOR_LIMITER_LOCK_H

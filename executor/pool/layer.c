@@ -16,17 +16,6 @@ int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *execu
 	return r;
 }
 
-int tw__base_schedule(tw_service *service, uint64_t at_ns, tw_fn *fn, void *arg, tw_timer *out)
-{
-	const struct tw_task task = {.size = sizeof task,
-				     .fn = fn,
-				     .arg = arg,
-				     .when_ns = at_ns,
-				     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-				     .executor = &tw__inline_executor};
-	return tw_schedule_task(service, &task, out);
-}
-
 bool tw__base_may_wait(const struct tw__base *base)
 {
 	return !tw__pool_is_worker(tw__pool_of(base->executor)) && !tw__inside(base->service) &&

@@ -47,12 +47,6 @@ static inline int tw__base_check(const char *call, const struct tw__base *base, 
 int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor);
 
 /*
- * Schedules a timer of the layer's own, at an instant of the service's clock. The driver runs fn,
- * which needs no worker and no context: the layer's tasks carry contexts of their own.
- */
-int tw__base_schedule(tw_service *service, uint64_t at_ns, tw_fn *fn, void *arg, tw_timer *out);
-
-/*
  * Tells whether the thread may wait for other threads that use the service or the executor: it is
  * none of the pool's workers, and not inside a callback or work of the service, where it may be the
  * driver.
