@@ -3,11 +3,10 @@
  * wheel/driver/poll.c, park in park.c, loop_fd.c.
  *
  * Modelled: two pieces of work; each is submitted by a thread of its own, to an executor that may
- * refuse it or hand it to a worker, which may give it back (tw_run_return). RECALL: a thread takes
- * piece 0 back once, from the stack or from what the driver keeps; then no piece submits itself
- * anew. The driver: turn (what was deferred, then the stack), publish PARKED, look at the stack,
- * sleep on the bell. The first piece may submit itself anew once, from inside its run. The stack is
- * a list by links in the works themselves.
+ * refuse it or hand it to a worker, which may give it back (tw_run_return). The driver: turn (what
+ * was deferred, then the stack), publish PARKED, look at the stack, sleep on the bell. The first
+ * piece may submit itself anew once, from inside its run. The stack is a list by links in the works
+ * themselves.
  *
  * Left out: how a look at the gate meets the driver's store buffer (gate.pml): the operations of
  * WORK2 are sequentially consistent in the code, and interleave here. The executor's own hand-over
@@ -21,16 +20,11 @@
  *
  *   run: WORKS   WORK1 WORK2
  *   run: WORKS INLINE   WORK1 WORK2, where the driver itself runs it
- *   run: WORKS RECALL   WORK1 WORK2, beside a recall
  *   mutant: WORKS LOOK_BEFORE_PARK   the driver looks at the stack before it says that it sleeps
  *   mutant: WORKS LOOK_BEFORE_PUSH   the gate is looked at before the push
  *   mutant: WORKS FORGET_DEFERRED    the driver sleeps although it keeps what was refused
  *   mutant: WORKS ARM_LAST           the bell is armed after the look at the stack
  *   mutant: WORKS POP_ONE            the driver takes only the first of the stack
- *   mutant: WORKS RECALL NO_RING      a recall puts others' work back and does not look whether the
- *                                     driver sleeps
- *   mutant: WORKS RECALL DEFERRED_ANYTIME  a recall looks at what is deferred while the driver is
- *                                     in a turn
  *   mutant: WORKS NEXT_LATE          the driver reads the link after it has handed the piece over
  */
 #define NONE 9
@@ -42,12 +36,7 @@ bool with_executor[2];     /* a worker will run it, or give it back */
 bool live[2];              /* submitted, not run yet: its memory is the library's */
 byte submits[2], runs[2];
 bool parked, bell, asleep; /* bell as in gate.pml: true when it has rung since it was armed */
-#ifdef RECALL
-byte at_work = 3;
-bool driving, recalled;
-#else
 byte at_work = 2;
-#endif
 bool workers_busy;
 
 inline ring()
@@ -106,9 +95,7 @@ inline run_it(w)
 		live[w] = false
 	};
 	if
-#ifndef RECALL
 	:: atomic { submits[w] < 2 - w -> submits[w]++; live[w] = true }; submit(w)
-#endif
 	:: skip
 	fi
 }
@@ -143,61 +130,6 @@ end:	do
 	od
 }
 
-#ifdef RECALL
-active proctype recaller()
-{
-	byte list = NONE, after = NONE;
-	bool sees_parked, rung, pushed;
-	submits[0] > 0;
-	atomic { list = stack; stack = NONE }; /* exchange: WORK1 */
-	do
-	:: list != NONE ->
-		after = next[list];
-		if
-		/* at home: freed */
-		:: atomic { list == 0 -> recalled = true; live[0] = false; submits[0]-- }
-		:: list != 0 ->
-			do
-			:: next[list] = stack;
-				if
-				:: atomic { stack == next[list] -> stack = list; pushed = true };
-					break
-				:: atomic { stack != next[list] }
-				fi
-			od
-		fi;
-		list = after
-	:: else -> break
-	od;
-#ifndef NO_RING
-	if
-	:: pushed && parked -> ring() /* WORK2 */
-	:: else
-	fi;
-#endif
-	if
-#ifdef DEFERRED_ANYTIME
-	:: !recalled ->
-#else
-	:: atomic { !recalled && !driving -> driving = true };
-#endif
-		if
-		:: atomic { deferred[0] == 0 -> deferred[0] = deferred[1]; deferred[1] = NONE;
-			recalled = true;
-			live[0] = false; submits[0]-- }
-		:: atomic { deferred[0] != 0 && deferred[1] == 0 -> deferred[1] = NONE;
-			recalled = true;
-			live[0] = false; submits[0]-- }
-		:: else
-		fi;
-#ifndef DEFERRED_ANYTIME
-		driving = false
-#endif
-	:: else
-	fi;
-	atomic { list = NONE; after = NONE; pushed = false; at_work-- }
-}
-#endif
 
 inline offer(w)
 {
@@ -219,9 +151,6 @@ active proctype driver()
 	byte w, k0, k1, list = NONE, after;
 	bool sees_parked, rung, more;
 turn:	parked = false;
-#ifdef RECALL
-	atomic { !driving -> driving = true };
-#endif
 	atomic { k0 = deferred[0]; k1 = deferred[1]; deferred[0] = NONE; deferred[1] = NONE };
 	if
 	:: k0 != NONE -> offer(k0)
@@ -250,9 +179,6 @@ turn:	parked = false;
 	:: else -> break
 	od;
 	atomic { k0 = NONE; k1 = NONE; w = 0; after = 0 };
-#ifdef RECALL
-	driving = false;
-#endif
 	if
 	:: deferred[0] != NONE -> more = true
 	:: else -> more = false

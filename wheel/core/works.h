@@ -12,7 +12,6 @@ struct tw__works {
 	_Atomic(struct tw__work *) stack; /* for the driver to offer, or to run */
 	/* threads that are pushing, or look whether to wake the driver */
 	_Atomic uint32_t pushers;
-	_Atomic uint32_t recall; /* a lock: of those who take some back */
 	/* the driver's: refused, to be offered again in the next tick; in order */
 	struct tw__work *deferred;
 	_Atomic uint64_t
@@ -30,9 +29,8 @@ struct tw__work {
 	uint32_t tickets;      /* 1, where a batch has its count */
 	uint16_t spare;        /* its owner's, for whatever */
 	/* constant */
-	bool hears_refusals : 1; /* tw__work_was_refused */
-	bool uncounted : 1;      /* tw_service_advance does not count its run */
-	bool is_job : 1;         /* it may block: a pool keeps one worker free of it */
+	bool uncounted : 1; /* tw_service_advance does not count its run */
+	bool is_job : 1;    /* it may block: a pool keeps one worker free of it */
 	tw__work_fn *run;
 	_Atomic uint64_t service_and_mark; /* where a batch has its service; odd: it is work */
 	/* moves to the inline executor once, when the work's owner has ended */
@@ -41,8 +39,6 @@ struct tw__work {
 
 /* For the driver to offer to the work's executor. Any thread. Cannot fail, never blocks. */
 void tw__work_push_and_ring(tw_service *service, struct tw__work *work);
-
-void tw__work_push(tw_service *service, struct tw__work *work); /* without a look at the gate */
 
 static inline tw_service *tw__work_service(struct tw__work *work)
 {

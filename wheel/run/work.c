@@ -14,12 +14,12 @@ void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *exec
 }
 
 /*
- * This thread is the driver, in tw__works_offer. rest: what it has not offered yet. first, end: the
- * works deferred to the next tick, and their last link.
+ * This thread is the driver, in tw__works_offer. first, end: the works deferred to the next tick,
+ * and their last link.
  */
 struct offering {
 	const tw_service *service;
-	struct tw__work *rest, *first, **end;
+	struct tw__work *first, **end;
 	struct offering *outer;
 };
 
@@ -106,103 +106,26 @@ int tw__work_run(struct tw__work *work)
 
 /* ---------------------------------------------------------------- the driver */
 
-/* The link to the work, from this one on. NULL: it is not there. */
-static struct tw__work **find_link(struct tw__work **link, struct tw__work *const *end,
-				   const struct tw__work *work)
+/* Empties a stack of works, with acquire order. In the order of the pushes. */
+static struct tw__work *take_all(_Atomic(struct tw__work *) *stack)
 {
-	for (; link != end && *link; link = &(*link)->next)
-		if (*link == work)
-			return link;
-	return NULL;
-}
-
-static bool take_out(struct tw__work **link, struct tw__work *work)
-{
-	if (link)
-		*link = work->next;
-	return link != NULL;
-}
-
-/* Takes it from what this thread, the driver in this very moment, will offer now or in a tick. */
-static bool recall_offering(struct offering *list, struct tw__work *work)
-{
-	struct tw__work **link = find_link(&list->first, list->end, work);
-	if (!link)
-		return take_out(find_link(&list->rest, NULL, work), work);
-	if (list->end == &work->next)
-		list->end = link;
-	return take_out(link, work);
-}
-
-/*
- * Takes it from the works deferred to the next tick, unless another thread is in the middle of a
- * poll.
- */
-static bool recall_deferred(tw_service *service, struct tw__work *work)
-{
-	bool polls = tw__inside_poll(service);
-	for (struct offering *list = offering; list; list = list->outer)
-		if (list->service == service)
-			return recall_offering(list, work);
-	if (!polls && pthread_mutex_trylock(&service->driving))
-		return false;
-	bool found = take_out(find_link(&service->works->deferred, NULL, work), work);
-	if (!polls)
-		pthread_mutex_unlock(&service->driving);
-	return found;
-}
-
-bool tw__work_recall(struct tw__work *work)
-{
-	tw_service *service = tw__work_service(work);
-	tw__tiny_lock(&service->works->recall); /* so that no other recaller has it */
-	/* WORK1 */
-	struct tw__work *next, *others = tw__work_take_all(&service->works->stack);
-	bool found = false, pushed = false;
-	for (; others; others = next) {
-		next = others->next;
-		if (others == work) {
-			found = true;
-			continue;
-		}
-		tw__work_push(service, others);
-		pushed = true;
+	struct tw__work *work = tw_exchange_acquire(stack, NULL), *first = NULL;
+	while (work) {
+		struct tw__work *next = work->next;
+		work->next = first;
+		first = work;
+		work = next;
 	}
-	tw__tiny_unlock(&service->works->recall);
-	if (pushed && tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* WORK2 */
-		tw__gate_ring(&service->gate);
-	return found || recall_deferred(service, work);
+	return first;
 }
 
-static _Thread_local bool was_refused;
-
-bool tw__work_was_refused(void)
-{
-	bool answer = was_refused;
-	was_refused = false;
-	return answer;
-}
-
-static void answer_refusal(struct tw__work *work)
-{
-	if (work->hears_refusals) {
-		was_refused = true;
-		work->run(work);
-	} else {
-		work_defer(offering, work);
-	}
-}
-
-/*
- * True: it was run here, and counts. Else the executor has it, or it is deferred, or its owner
- * has it.
- */
+/* True: it was run here, and counts. Else the executor has it, or it is deferred. */
 static bool work_offer(tw_service *service, struct tw__work *work)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
 	if (executor != &tw__inline_executor) {
 		if (work_hand_over(work, executor, false) < 0)
-			answer_refusal(work);
+			work_defer(offering, work);
 		return false;
 	}
 	bool counts = !work->uncounted; /* first: it may be gone */
@@ -213,8 +136,8 @@ static bool work_offer(tw_service *service, struct tw__work *work)
 static size_t offer_all(tw_service *service, struct tw__work *work)
 {
 	size_t ran = 0;
-	for (offering->rest = work; (work = offering->rest);) {
-		offering->rest = work->next; /* first: it may be gone */
+	for (struct tw__work *next; work; work = next) {
+		next = work->next; /* first: it may be gone */
 		ran += work_offer(service, work);
 	}
 	return ran;
@@ -233,7 +156,7 @@ size_t tw__works_offer(tw_service *service)
 	here.end = &here.first;
 	offering = &here;
 	size_t ran = offer_all(service, deferred);
-	ran += offer_all(service, tw__work_take_all(&service->works->stack)); /* WORK1 */
+	ran += offer_all(service, take_all(&service->works->stack)); /* WORK1 */
 	offering = here.outer;
 	*here.end = NULL;
 	service->works->deferred = here.first;

@@ -77,19 +77,6 @@ int tw__work_try_submit(struct tw__work *work);
 void tw__work_submit_later(struct tw__work *work);
 
 /*
- * For run, where hears_refusals is set: the executor has refused what the driver offered, and the
- * driver asks what to do. The work is the owner's, who may submit it later. Answers true once.
- */
-bool tw__work_was_refused(void);
-
-/*
- * Takes back work for the inline executor, or submitted later, which the driver has not taken yet:
- * it is not out then, and will not run. False: too late, another thread is the driver and in a
- * poll, or another executor has it. Others' work may change places with it. For owners that end.
- */
-bool tw__work_recall(struct tw__work *work);
-
-/*
  * The owner has ended: from now on the driver runs the work where it would offer it to the
  * executor. So an executor that refuses without end holds up nobody. The work calls no user
  * function any more. An executor that has taken the work still runs it, or gives it back.
@@ -159,18 +146,5 @@ static inline bool tw__works_are_pushed(tw_service *service)
  * changed then.
  */
 int tw__service_forbid_holds(tw_service *service);
-
-/* Empties a stack of works, with acquire order. Returns them in the order of the pushes. */
-static inline struct tw__work *tw__work_take_all(_Atomic(struct tw__work *) *stack)
-{
-	struct tw__work *work = tw_exchange_acquire(stack, NULL), *first = NULL;
-	while (work) {
-		struct tw__work *next = work->next;
-		work->next = first;
-		first = work;
-		work = next;
-	}
-	return first;
-}
 
 #endif

@@ -136,6 +136,11 @@ Test(runs_work, chain_of_runs_inside_submit_needs_no_stack)
 	close_all();
 }
 
+static void pass(struct tw__work *w)
+{
+	(void)w;
+}
+
 static tw_service *driven_in_submit;
 
 static int drive_and_refuse(tw_executor *self, tw_batch *batch, size_t n)
@@ -155,12 +160,13 @@ Test(runs_work, runs_in_an_advance_that_an_executor_calls_inside_submit)
 	struct tw__work other;
 	open_with(&eager_executor);
 	driven_in_submit = service;
-	tw__work_init(&other, service, &driver, count);
+	tw__work_init(&other, service, &driver, pass);
 	tw__work_submit(&work);
 	cr_assert_eq(runs, 0);
 	tw__work_submit(&other);
 	cr_assert_eq(runs, 1);
-	cr_assert(tw__work_recall(&other));
+	tw__work_leave_executor(&other); /* it was refused, and the driver runs it */
+	tw_service_advance(service, TW_NO_LIMIT);
 	close_all();
 }
 
@@ -207,51 +213,6 @@ Test(runs_work, that_the_driver_runs_and_that_comes_again_later_lets_the_driver_
 	close_all();
 }
 
-Test(runs_work, kept_for_the_next_tick_is_recalled)
-{
-	open_with(tw_executor_inline());
-	tw__work_init(&work, service, tw_executor_inline(), come_again_later);
-	comings = 2;
-	tw__work_submit_later(&work);
-	tw_service_advance(service, TW_NO_LIMIT);
-	cr_assert(tw__work_recall(&work));
-	tw_service_advance(service, TW_NO_LIMIT);
-	cr_assert_eq(runs, 1);
-	close_all();
-}
-
-static struct tw__work others[3];
-
-static void recall_the_others(struct tw__work *w)
-{
-	(void)w;
-	runs++;
-	for (int i = 0; i < 3; i++)
-		cr_assert(tw__work_recall(&others[i]));
-	for (int i = 0; i < 3; i++)
-		cr_assert_not(tw__work_recall(&others[i]));
-}
-
-/* The driver runs this work. It recalls the next work, kept work and new work. */
-Test(runs_work, that_the_driver_has_at_hand_is_recalled_on_its_thread)
-{
-	open_with(tw_executor_inline());
-	tw__work_init(&others[0], service, tw_executor_inline(), come_again_later);
-	tw__work_init(&work, service, tw_executor_inline(), recall_the_others);
-	comings = 2;
-	tw__work_submit(&others[0]); /* it runs first, and is kept */
-	tw__work_submit(&work);
-	for (int i = 1; i < 3; i++) {
-		tw__work_init(&others[i], service, tw_executor_inline(), count);
-		tw__work_submit(&others[i]);
-	}
-	tw_service_advance(service, TW_NO_LIMIT);
-	cr_assert_eq(runs, 2);
-	tw_service_advance(service, TW_NO_LIMIT);
-	cr_assert_eq(runs, 2);
-	close_all();
-}
-
 Test(runs_work, held_service_refuses_to_close)
 {
 	open_with(NULL);
@@ -284,48 +245,6 @@ Test(runs_work, close_waits_for_whoever_is_in_the_middle_of_a_submit)
 	cr_assert_eq(tw_service_destroy(service), 0);
 	queue_executor_close(&queue);
 	tw_clock_manual_destroy(now_clock);
-}
-
-/*
- * Nobody drives, so what is submitted can always be taken back, whoever else does the same
- * meanwhile.
- */
-struct taker {
-	struct tw__work work;
-	pthread_t thread;
-	int missed;
-};
-
-static void never(struct tw__work *w)
-{
-	(void)w;
-	abort();
-}
-
-static void *submit_and_recall(void *arg)
-{
-	struct taker *taker = arg;
-	for (int i = 0; i < 300000 && !taker->missed; i++) {
-		tw__work_submit_later(&taker->work);
-		taker->missed += !tw__work_recall(&taker->work);
-	}
-	return NULL;
-}
-
-Test(runs_work_real, is_recalled_whoever_else_recalls)
-{
-	struct taker takers[3] = {0};
-	open_with(NULL);
-	for (int i = 0; i < 3; i++) {
-		tw__work_init(&takers[i].work, service, &queue.base, never);
-		cr_assert_eq(pthread_create(&takers[i].thread, NULL, submit_and_recall, &takers[i]),
-			     0);
-	}
-	for (int i = 0; i < 3; i++)
-		pthread_join(takers[i].thread, NULL);
-	for (int i = 0; i < 3; i++)
-		cr_assert_eq(takers[i].missed, 0);
-	close_all();
 }
 
 Test(runs_work, base_keeps_a_shared_pool_open)
