@@ -232,7 +232,9 @@ struct tw__permits {
 	uint64_t late;     /* of these: of jobs that have timed out */
 };
 
+/* The object's word, to which submitters write, and its lock are on two cache lines. */
 struct tw_limiter {
+	alignas(TW__CACHE_LINE) uint64_t random;
 	struct tw__object object; /* its work: `tell` */
 	bool active;              /* as ACTIVE, as far as who has the lock knows */
 	bool run_out, tell_out;
@@ -248,7 +250,6 @@ struct tw_limiter {
 	struct tw__idles idles;
 	struct tw__results *results;
 	struct tw__rate rate;
-	uint64_t random;
 	struct tw__counters counters;
 	struct tw__work run;
 
@@ -283,6 +284,8 @@ static inline uint64_t tw__instant_after(uint64_t now_ns, uint64_t span_ns)
 {
 	return span_ns ? now_ns + span_ns : UINT64_MAX;
 }
+
+_Static_assert(offsetof(struct tw_limiter, object.lock) == TW__CACHE_LINE, "lines");
 
 /* Permits that the job's next attempt takes. */
 static inline uint64_t tw__job_needs(const struct tw_limiter *l, const struct tw__job *job)
