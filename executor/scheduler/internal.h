@@ -32,15 +32,15 @@
 #define TW_EXECUTOR_SCHEDULER_H
 
 #include "executor/base/handles.h"
-#include "executor/base/heap.h"
+#include "executor/scheduler/heap.h"
 #include "executor/base/object.h"
 #include "tickwheel/scheduler.h"
 
 enum tw__task_state { TW__TASK_READY, TW__TASK_DELAYED, TW__TASK_RUNNING, TW__TASK_ENDED };
 
 struct tw__task {
-	struct tw__node node;      /* state; flags: cancelled while it runs; mode: priority */
-	struct tw__heap_item item; /* id: its number */
+	struct tw__node node;           /* state; flags: cancelled while it runs; mode: priority */
+	struct tw__task_heap_item item; /* id: its number */
 	tw_turn_fn *fn;
 	void *arg;
 	int64_t expiration_ns;
@@ -66,7 +66,7 @@ struct tw_scheduler {
 	struct tw__nodes nodes;
 
 	/* Under the lock. */
-	struct tw__heap tasks;
+	struct tw__task_heap tasks;
 	uint64_t last_number;
 	enum tw__host_state host;
 	struct tw__task *current;
@@ -84,7 +84,7 @@ static inline bool tw__scheduler_closed(const tw_scheduler *scheduler)
 	return tw_load_relaxed(&scheduler->object.closed);
 }
 
-static inline struct tw__task *tw__task_of(struct tw__heap_item *item)
+static inline struct tw__task *tw__task_of(struct tw__task_heap_item *item)
 {
 	return item ? TW__OWNER(struct tw__task, item, item) : NULL;
 }
@@ -94,7 +94,7 @@ static inline void tw__task_ready(tw_scheduler *scheduler, struct tw__task *task
 {
 	TW_ASSERT_TINY_LOCKED(&scheduler->object.lock);
 	task->node.state = TW__TASK_READY;
-	tw__heap_push_reserved(&scheduler->tasks, &task->item, task->expiration_ns);
+	tw__task_heap_push(&scheduler->tasks, &task->item, task->expiration_ns);
 }
 
 #endif

@@ -199,11 +199,11 @@ static void run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
 	scheduler->slice_begin_ns = now_ns;
 	scheduler->stats.slices++;
 	for (size_t turns = 0; turns < budget && !goes_on; turns++) {
-		struct tw__task *task = tw__task_of(tw__heap_peek(&scheduler->tasks));
+		struct tw__task *task = tw__task_of(tw__task_heap_peek(&scheduler->tasks));
 		if (!task || tw__scheduler_closed(scheduler) ||
 		    !may_begin(scheduler, task, turns, now_ns, last_number))
 			break;
-		tw__heap_remove(&scheduler->tasks, &task->item);
+		tw__task_heap_remove(&scheduler->tasks, &task->item);
 		goes_on = run_turn(scheduler, task, &now_ns, &ended);
 	}
 	tw__node_put_batch(&scheduler->nodes, &ended);
@@ -259,7 +259,7 @@ bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	tw__object_lock(&scheduler->object);
 	const struct tw__task *current = scheduler->current,
-			      *first = tw__task_of(tw__heap_peek(&scheduler->tasks));
+			      *first = tw__task_of(tw__task_heap_peek(&scheduler->tasks));
 	bool yield;
 	if (current->expiration_ns <= scheduler->turn_begin_ns)
 		yield = is_over(scheduler, scheduler->turn_begin_ns, now_ns);

@@ -51,7 +51,7 @@ static void free_scheduler(struct tw__object *object)
 {
 	tw_scheduler *scheduler = TW__OWNER(tw_scheduler, object, object);
 	tw__nodes_fini(&scheduler->nodes);
-	tw__heap_free(&scheduler->tasks);
+	tw__task_heap_free(&scheduler->tasks);
 	free(scheduler);
 }
 
@@ -121,13 +121,13 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, uint64_t start
 		return -ESHUTDOWN;
 	if (living(scheduler) >= scheduler->config.max_tasks)
 		return -EAGAIN;
-	int r = tw__heap_reserve(&scheduler->tasks, living(scheduler) + 1); /* SCHEDULER2 */
+	int r = tw__task_heap_reserve(&scheduler->tasks, living(scheduler) + 1); /* SCHEDULER2 */
 	if (!r && delayed)
 		r = tw__object_delay(&scheduler->object, TW_TASK_AT, start_ns, on_due, task,
 				     &task->timer);
 	if (r)
 		return r;
-	tw__heap_item_init(&task->item, ++scheduler->last_number);
+	task->item.id = ++scheduler->last_number;
 	scheduler->stats.submitted++;
 	if (delayed) {
 		task->node.state = TW__TASK_DELAYED;
@@ -217,7 +217,7 @@ static void end_waiting(tw_scheduler *scheduler, struct tw__task *task, enum tw_
 	TW_ASSERT_TINY_LOCKED(&object->lock);
 	TW_ASSERT(task->node.state == TW__TASK_READY || task->node.state == TW__TASK_DELAYED);
 	if (task->node.state == TW__TASK_READY) {
-		tw__heap_remove(&scheduler->tasks, &task->item);
+		tw__task_heap_remove(&scheduler->tasks, &task->item);
 	} else {
 		tw__line_leave(&scheduler->object.delayed, &task->place);
 		scheduler->object.delays--;
@@ -275,7 +275,7 @@ static void shut(tw_scheduler *scheduler)
 		tw__base_leave_work(&base, &object->work);
 	while ((task = object->delayed.first
 			   ? TW__OWNER(struct tw__task, place, object->delayed.first)
-			   : tw__task_of(tw__heap_peek(&scheduler->tasks))))
+			   : tw__task_of(tw__task_heap_peek(&scheduler->tasks))))
 		end_waiting(scheduler, task, TW_FATE_DROPPED);
 }
 
