@@ -149,22 +149,6 @@ static void post_and_close(void *arg)
 	atomic_store(&closing->over, 1);
 }
 
-Test(scheduler_host_ends, close_by_the_only_worker_that_could_run_its_work_ends_in_time)
-{
-	tw_pool *pool;
-	struct closing closing = {0};
-	struct tw_pool_config config = {.size = sizeof config, .workers = 1, .max_workers = 1};
-	expect_eq(tw_pool_create(&pool, &config), 0);
-	open_on(tw_pool_executor(pool));
-	closing.scheduler = rig.scheduler;
-	expect_eq(tw_pool_submit(pool, post_and_close, &closing), 0);
-	while (!atomic_load(&closing.over))
-		sched_yield();
-	expect_eq(atomic_load(&closing.answer), -ETIMEDOUT);
-	close_all();
-	expect_eq(tw_pool_destroy(pool), 0);
-}
-
 static void post_and_destroy(void *arg)
 {
 	struct closing *closing = arg;
@@ -173,23 +157,34 @@ static void post_and_destroy(void *arg)
 	atomic_store(&closing->over, 1);
 }
 
-Test(scheduler_host_ends,
-     destroy_by_the_only_worker_that_could_run_its_work_takes_effect_when_it_has)
+/* A pool's only worker ends a scheduler whose work waits for it. */
+static void end_on_the_only_worker(tw_fn *fn, int answer)
 {
 	tw_pool *pool;
-	struct closing closing = {0};
+	struct closing closing = {.answer = 1};
 	struct tw_pool_config config = {.size = sizeof config, .workers = 1, .max_workers = 1};
 	expect_eq(tw_pool_create(&pool, &config), 0);
 	open_on(tw_pool_executor(pool));
 	closing.scheduler = rig.scheduler;
-	closing.answer = -1;
-	rig.scheduler = NULL;
-	expect_eq(tw_pool_submit(pool, post_and_destroy, &closing), 0);
+	if (fn == post_and_destroy)
+		rig.scheduler = NULL;
+	expect_eq(tw_pool_submit(pool, fn, &closing), 0);
 	while (!atomic_load(&closing.over))
 		sched_yield();
-	expect_eq(atomic_load(&closing.answer), 0);
+	expect_eq(atomic_load(&closing.answer), answer);
 	close_all();
 	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+Test(scheduler_host_ends, close_by_the_only_worker_that_could_run_its_work_ends_in_time)
+{
+	end_on_the_only_worker(post_and_close, -ETIMEDOUT);
+}
+
+Test(scheduler_host_ends,
+     destroy_by_the_only_worker_that_could_run_its_work_takes_effect_when_it_has)
+{
+	end_on_the_only_worker(post_and_destroy, 0);
 }
 
 /* ------------------------------------------------------------------------ `wanted` */
@@ -214,60 +209,51 @@ static void *let_go_on(void *arg)
 	return NULL;
 }
 
-/*
- * The driver tells the loop that a delayed task is due. The scheduler stays until that call has
- * returned.
- */
-Test(scheduler_host_ends, destroy_waits_for_the_wanted_that_a_timer_calls)
-{
-	tw_service *service;
-	tw_scheduler *scheduler;
-	pthread_t thread;
-	struct tw_scheduler_config config = {
-	    .size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
-	struct tw_scheduler_task post = {.size = sizeof post, .fn = nothing, .delay_ns = MS};
-	expect_eq(tw_service_create(&service, NULL), 0);
-	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
-	expect_eq(tw_scheduler_submit_task(scheduler, &post, NULL), 0);
-	while (!atomic_load(&wish.begun))
-		sched_yield();
-	expect_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
-	expect_eq(tw_scheduler_destroy(scheduler), 0);
-	expect_eq(atomic_load(&wish.over), 1);
-	pthread_join(thread, NULL);
-	expect_eq(tw_service_destroy(service), 0);
-}
-
 static void *post_nothing(void *scheduler)
 {
 	tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
 	return NULL;
 }
 
-/*
- * The task can run, and the scheduler be destroyed, while the thread that posted it is still inside
- * `wanted`.
- */
-Test(scheduler_host_ends, destroy_waits_for_the_wanted_that_a_post_calls)
+/* delayed: the driver calls `wanted`, else the thread that posts. */
+static void destroy_beside_wanted(bool delayed)
 {
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1};
 	struct tw_scheduler_config config = {
 	    .size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
+	struct tw_scheduler_task post = {.size = sizeof post, .fn = nothing, .delay_ns = MS};
 	tw_service *service;
 	tw_scheduler *scheduler;
 	pthread_t poster, thread;
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
-	expect_eq(pthread_create(&poster, NULL, post_nothing, scheduler), 0);
+	if (delayed)
+		expect_eq(tw_scheduler_submit_task(scheduler, &post, NULL), 0);
+	else
+		expect_eq(pthread_create(&poster, NULL, post_nothing, scheduler), 0);
 	while (!atomic_load(&wish.begun))
 		sched_yield();
-	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
+	if (!delayed)
+		expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
 	expect_eq(atomic_load(&wish.over), 1);
-	pthread_join(poster, NULL);
+	if (!delayed)
+		pthread_join(poster, NULL);
 	pthread_join(thread, NULL);
 	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* The driver tells the loop that a delayed task is due: the scheduler stays until then. */
+Test(scheduler_host_ends, destroy_waits_for_the_wanted_that_a_timer_calls)
+{
+	destroy_beside_wanted(true);
+}
+
+/* The task runs, and the scheduler is destroyed, while its poster is inside `wanted`. */
+Test(scheduler_host_ends, destroy_waits_for_the_wanted_that_a_post_calls)
+{
+	destroy_beside_wanted(false);
 }
 
 /* ------------------------------------------------- done functions of other threads */
