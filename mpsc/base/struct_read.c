@@ -40,11 +40,11 @@ int tw__struct_read(const char *type, void *out, size_t known, size_t least, con
 	return tw__refuse(-E2BIG, type, "bytes beyond the %zu known ones are not 0", known);
 }
 
-int tw__out_misuse(const char *call, const char *type, const size_t *size)
+int tw__out_check(const char *call, const char *type, const void *out, size_t least)
 {
-	if (!size)
+	if (!out)
 		return tw__refuse(-EINVAL, call, "out is NULL");
-	return too_small(type, *size);
+	return size_of(out) < least ? too_small(type, size_of(out)) : 0;
 }
 
 void tw__struct_write(void *out, const void *known, size_t known_size)

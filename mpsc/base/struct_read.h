@@ -21,11 +21,9 @@ int tw__struct_read(const char *type, void *out, size_t known, size_t least, con
 /*
  * What a call that fills *out begins with: 0; -EINVAL, with a text: NULL, or `second` does not fit.
  */
-#define TW__OUT_CHECK(type, out, second)                       \
-	((out) && (out)->size >= offsetof(struct type, second) \
-	     ? 0                                               \
-	     : tw__out_misuse(__func__, #type, (out) ? &(out)->size : NULL))
-int tw__out_misuse(const char *call, const char *type, const size_t *size);
+#define TW__OUT_CHECK(type, out, second) \
+	tw__out_check(__func__, #type, out, offsetof(struct type, second))
+int tw__out_check(const char *call, const char *type, const void *out, size_t least);
 
 /*
  * Fills a struct of such a caller, who has set its size: copies what the caller knows, and clears
