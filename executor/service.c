@@ -9,7 +9,6 @@
 #include "executor/pool/internal.h"
 #include "wheel/core/frame.h"
 #include "wheel/service/close.h"
-#include "wheel/service/config.h"
 #include "wheel/service/create.h"
 #include "mpsc/base/thread.h"
 #include "wheel/run/work.h"

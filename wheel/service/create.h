@@ -5,6 +5,12 @@
 #include "tickwheel/service.h"
 
 /*
+ * Copies a config that may be older or newer than this library and fills in the defaults,
+ * except for executor and workers.
+ */
+int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg);
+
+/*
  * Makes a service over cfg->executor, which is given. 0, or as tw_service_create. cfg is complete:
  * no defaults left.
  */
