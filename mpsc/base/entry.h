@@ -45,14 +45,10 @@ static inline int tw__entry_check(const char *call, const void *object, const ch
 	tw__entry_check(call, object, what, (object) && tw__origin_inherited(&(object)->origin))
 
 /*
- * Ends an object, which is not NULL. In a forked child, where its locks may be held forever,
+ * Destroys an object: 0 for NULL. In a forked child, where its locks may be held forever,
  * end_forked frees the memory, and does no more.
  */
-#define TW__ORIGIN_END(object, origin, end_forked, end) \
-	(tw__origin_inherited(origin) ? end_forked(object) : end(object))
-
-/* Destroys an object: 0 for NULL. */
 #define TW__ORIGIN_DESTROY(object, end_forked, end) \
-	(!(object) ? 0 : TW__ORIGIN_END(object, &(object)->origin, end_forked, end))
+	(!(object) ? 0 : tw__origin_inherited(&(object)->origin) ? end_forked(object) : end(object))
 
 #endif
