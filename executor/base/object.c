@@ -54,57 +54,40 @@ bool tw__executor_is_closed(tw_executor *executor)
 	return object && tw_load_relaxed(&object->word) & TW__CLOSED;
 }
 
-/* -------------------------------------------------------------------------- holds */
-
-int tw__layer_hold(struct tw__base *base, tw_service *service, tw_executor *executor)
-{
-	int r = tw__base_hold(base, service, executor);
-	struct tw__object *below = r ? NULL : object_behind(base->executor);
-	if (!below)
-		return r;
-	tw__object_lock(below);
-	below->uppers++;
-	below->users++;
-	tw__object_unlock(below);
-	return 0;
-}
-
-void tw__layer_let_go(const struct tw__base *base)
-{
-	struct tw__object *below = object_behind(base->executor);
-	if (below) {
-		tw__object_lock(below);
-		below->uppers--;
-		tw__object_drop(below, 1);
-	}
-	tw__base_let_go(base);
-}
+/* ------------------------------------------------------------------ birth and death */
 
 int tw__object_init(struct tw__object *object, tw_service *service, tw_executor *executor,
 		    tw__work_fn *run, void free(struct tw__object *object))
 {
 	struct tw__base base = {0};
-	int r = service ? tw__layer_hold(&base, service, executor) : 0;
+	int r = service ? tw__base_hold(&base, service, executor) : 0;
 	if (r)
 		return r;
+	struct tw__object *below = base.executor ? object_behind(base.executor) : NULL;
+	if (below) {
+		tw__object_lock(below);
+		below->uppers++;
+		below->users++;
+		tw__object_unlock(below);
+	}
 	*object = (struct tw__object){.executor = base.executor, .users = 1, .free = free};
 	tw__line_init(&object->delayed);
 	tw__work_init(&object->work, service, base.executor, run);
 	return 0;
 }
 
-void tw__object_let_go(struct tw__object *object)
-{
-	struct tw__base base = tw__object_base(object);
-	tw__layer_let_go(&base);
-}
-
 void tw__object_free(struct tw__object *object)
 {
 	struct tw__base base = tw__object_base(object);
+	struct tw__object *below = base.executor ? object_behind(base.executor) : NULL;
 	object->free(object);
+	if (below) {
+		tw__object_lock(below);
+		below->uppers--;
+		tw__object_drop(below, 1);
+	}
 	if (base.service)
-		tw__layer_let_go(&base); /* last: the service may be closed from here on */
+		tw__base_let_go(&base); /* last: the service may be closed from here on */
 }
 
 bool tw__object_await(struct tw__object *object, uint64_t deadline_ns)

@@ -77,25 +77,16 @@ struct tw__object {
 	tw__layer_check(call, layer, what, (layer) ? tw__object_service(&(layer)->object) : NULL)
 
 /*
- * As tw__base_hold and tw__base_let_go. If the executor is an object's, the holder is one of the
- * users of that object.
- */
-int tw__layer_hold(struct tw__base *base, tw_service *service, tw_executor *executor);
-void tw__layer_let_go(const struct tw__base *base);
-
-/*
  * A new object with one user, its creator. It holds service and executor; executor NULL: the
  * service's; service NULL: an object without either, which has no runner and no delays. run: the
  * runner, or NULL. free: called when the last user is gone, without the lock; service and executor
- * are let go after it. Returns as tw__base_hold.
+ * are let go after it. If the executor is an object's, the new one is a user of that object.
+ * Returns as tw__base_hold.
  *
  * An object without an inbox submits its work itself, and counts it as a user while it is out.
  */
 int tw__object_init(struct tw__object *object, tw_service *service, tw_executor *executor,
 		    tw__work_fn *run, void free(struct tw__object *object));
-
-/* A creation that fails after init: the object was never used. */
-void tw__object_let_go(struct tw__object *object);
 
 static inline tw_service *tw__object_service(struct tw__object *object)
 {

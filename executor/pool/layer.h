@@ -26,20 +26,6 @@ struct tw__base {
 	bool left;             /* its holder was destroyed: tw__base_leave */
 };
 
-/* The entry check of an object with a base; `what` is the parameter's name in the header. */
-#define TW__CHECK(object, what) tw__base_check(__func__, (object) ? &(object)->base : NULL, what)
-static inline int tw__base_check(const char *call, const struct tw__base *base, const char *what)
-{
-	return tw__layer_check(call, base, what, base ? base->service : NULL);
-}
-
-/* As TW__ORIGIN_DESTROY, for an object with a base. */
-#define TW__BASE_DESTROY(object, free_all, end)                               \
-	(!(object) ? 0                                                        \
-	 : tw__forked((object)->base.service)                                 \
-	     ? (tw__base_let_go_forked(&(object)->base), free_all(object), 0) \
-	     : end(object))
-
 /*
  * executor NULL: the service's. Returns 0; -ESHUTDOWN if service or pool are closed; -EPERM in a
  * forked child.

@@ -69,10 +69,14 @@ int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor
 	memset(strand, 0, sizeof *strand);
 	int r =
 	    tw__object_init(&strand->object, service, executor, tw__strand_run_work, strand_free);
-	if (!r && (r = need_strands(service)))
-		tw__object_let_go(&strand->object);
 	if (r) {
 		free(strand);
+		return r;
+	}
+	r = need_strands(service);
+	if (r) {
+		tw__object_lock(&strand->object);
+		tw__object_drop(&strand->object, 1);
 		return r;
 	}
 	strand->executor.ops = &tw__object_ops;
