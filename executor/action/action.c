@@ -89,7 +89,7 @@ int tw_action_scheduler_destroy(tw_action_scheduler *scheduler)
 			return -EBUSY;
 		actions_free(object);
 		if (base.service)
-			tw__base_let_go_forked(&base);
+			tw__base_let_go(&base);
 		return 0;
 	}
 	tw__actions_lock(scheduler);

@@ -7,7 +7,7 @@
 
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/random.h"
-#include "mpsc/base/reserve.h"
+#include "mpsc/base/map.h"
 
 enum { PAGE = 4096, FIELD_BITS = 8, FIELD = (1 << FIELD_BITS) - 1 };
 

@@ -104,7 +104,7 @@ static void series_begins(struct tw__item *item)
 {
 	if (item->node.mode == TW_FIXED_DELAY || item->node.missed == TW_MISSED_BURST)
 		return;
-	uint64_t now_ns = tw__clock_read(tw__object_service(owner_of(item)));
+	uint64_t now_ns = tw_service_now(tw__object_service(owner_of(item)));
 	uint64_t missed = now_ns > item->due_ns ? (now_ns - item->due_ns) / item->period_ns : 0;
 	item->due_ns += missed * item->period_ns;
 	item->overruns += missed;
@@ -113,7 +113,7 @@ static void series_begins(struct tw__item *item)
 bool tw__item_next(struct tw__item *item, bool *now)
 {
 	tw_service *service = tw__object_service(owner_of(item));
-	uint64_t now_ns = tw__clock_read(service);
+	uint64_t now_ns = tw_service_now(service);
 	if (item->runs_left && --item->runs_left == 0)
 		return false;
 	bool by_end = item->node.mode == TW_FIXED_DELAY;

@@ -24,7 +24,7 @@ bool tw__inside_object(const struct tw__object *object, const void *item)
 static int pass_on(const tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_executor *executor = tw__batch_service(batch)->executor;
-	if (executor == &tw__inline_executor || executor == self) {
+	if (executor == tw_executor_inline() || executor == self) {
 		while (n-- > 0)
 			tw__batch_end_one(batch);
 		return 0;
@@ -133,8 +133,8 @@ void tw__object_destroy(struct tw__object *object)
 {
 	TW_ASSERT_TINY_LOCKED(&object->lock);
 	struct tw__base base = tw__object_base(object);
-	bool may_wait = base.service && tw__pool_of(base.executor) && tw__base_may_wait(&base) &&
-			!tw__innermost_inside && !(object->later && !base.service->threaded);
+	bool may_wait = base.service && tw__base_may_wait(&base) && !tw__innermost_inside &&
+			!(object->later && !base.service->threaded);
 	while (may_wait && object_is_used(object))
 		tw__object_await(object, UINT64_MAX);
 	if (base.service && (object->users > 1 || object_is_used(object))) {
@@ -151,7 +151,7 @@ bool tw__object_destroy_forked(struct tw__object *object)
 	if (!tw__forked(base.service))
 		return false;
 	object->free(object);
-	tw__base_let_go_forked(&base);
+	tw__base_let_go(&base);
 	return true;
 }
 

@@ -126,7 +126,7 @@ void tw__due_set(struct tw__due *due, uint64_t at_ns)
 		return;
 	due->timer = (tw_timer){0};
 	tw__object_use(&l->object);
-	tw__work_init(&due->look, l->service, &tw__inline_executor, look);
+	tw__work_init(&due->look, l->service, tw_executor_inline(), look);
 	tw__work_submit_later(&due->look);
 }
 

@@ -18,24 +18,18 @@ int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *execu
 
 bool tw__base_may_wait(const struct tw__base *base)
 {
-	return !tw__pool_is_worker(tw__pool_of(base->executor)) && !tw__inside(base->service) &&
+	tw_pool *pool = tw__pool_of(base->executor);
+	return pool && !tw__pool_is_worker(pool) && !tw__inside(base->service) &&
 	       !tw__inside_work(base->service);
 }
 
 void tw__base_let_go(const struct tw__base *base)
 {
 	tw_pool *pool = tw__pool_of(base->executor);
-	if (pool)
-		tw__pool_leave(pool, false); /* first: a pool of the service's own ends with it */
-	(base->left ? tw__service_let_go_left : tw__service_let_go)(base->service);
-}
-
-void tw__base_let_go_forked(const struct tw__base *base)
-{
-	tw_pool *pool = tw__pool_of(base->executor);
-	if (pool)
-		tw__pool_leave_forked(pool, false);
-	tw__service_let_go(base->service);
+	bool forked = tw__forked(base->service);
+	if (pool) /* first: a pool of the service's own ends with it */
+		(forked ? tw__pool_leave_forked : tw__pool_leave)(pool, false);
+	(base->left && !forked ? tw__service_let_go_left : tw__service_let_go)(base->service);
 }
 
 void tw__base_leave_work(const struct tw__base *base, struct tw__work *work)

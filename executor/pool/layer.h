@@ -16,9 +16,55 @@
 #include "mpsc/base/locked.h"
 #include "mpsc/base/misuse.h"
 #include "mpsc/base/struct_read.h"
-#include "wheel/core/context.h"
-#include "wheel/core/user_code.h"
+#include "tickwheel/context.h"
 #include "wheel/run/work.h"
+
+/* --------------------------------------------------- around a user's function */
+
+/* Any function as the name of what runs. It is not called by this type. */
+#define TW__NAMED_BY(function) ((tw_fn *)(void (*)(void))(function))
+
+/*
+ * What this thread runs, for tw_service_liveness and tw_service_dump. The core has the same as
+ * inline functions (wheel/core/user_code.h).
+ */
+struct tw__run_record *tw__layer_begin(const void *owner, tw_fn *fn, void *arg, const char *name,
+				       uint64_t since_ns);
+void tw__layer_end(struct tw__run_record *record);
+void tw__user_hide_callback(const tw_service *service);
+
+static inline struct tw__run_record *tw__user_begin(const void *owner, tw_fn *fn, void *arg,
+						    const char *name, uint64_t since_ns)
+{
+	return tw__layer_begin(owner, fn, arg, name, since_ns);
+}
+
+static inline void tw__user_end(struct tw__run_record *record)
+{
+	tw__layer_end(record);
+}
+
+static inline void *tw__context_capture(void)
+{
+	return tw_context_get();
+}
+
+/* A task's context for its run. Returns the former one, for leave. */
+static inline void *tw__context_enter(void *context)
+{
+	void *former = tw_context_get();
+	if (context != former)
+		tw_context_set(context);
+	return former;
+}
+
+static inline void tw__context_leave(void *former)
+{
+	if (tw_context_get() != former) /* the run may have set another one */
+		tw_context_set(former);
+}
+
+/* ------------------------------------------------------------------------ holds */
 
 struct tw__base {
 	tw_service *service;
@@ -33,17 +79,17 @@ struct tw__base {
 int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor);
 
 /*
- * Tells whether the thread may wait for other threads that use the service or the executor: it is
- * none of the pool's workers, and not inside a callback or work of the service, where it may be the
- * driver.
+ * Tells whether the thread may wait for other threads that use the service or the executor: the
+ * executor is a pool, the thread is none of its workers, and it is not inside a callback or work of
+ * the service, where it may be the driver.
  */
 bool tw__base_may_wait(const struct tw__base *base);
 
-/* No work is out. The holder does not touch the base afterwards. */
+/*
+ * No work is out. The holder does not touch the base afterwards. In a forked child no lock is
+ * taken: the pool's may be held forever.
+ */
 void tw__base_let_go(const struct tw__base *base);
-
-/* The same in a forked child, where the pool's lock may be held forever. */
-void tw__base_let_go_forked(const struct tw__base *base);
 
 /*
  * The work calls no user function any more: if the executor refuses it, or gives it back, the

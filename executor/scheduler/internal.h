@@ -76,7 +76,7 @@ struct tw_scheduler {
 
 static inline int64_t tw__scheduler_now(tw_scheduler *scheduler)
 {
-	return (int64_t)tw__clock_read(tw__object_service(&scheduler->object));
+	return (int64_t)tw_service_now(tw__object_service(&scheduler->object));
 }
 
 static inline bool tw__scheduler_closed(const tw_scheduler *scheduler)

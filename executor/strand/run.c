@@ -123,8 +123,7 @@ static bool slice_is_over(tw_strand *strand, const struct turn *turn)
 {
 	if (!turn->begun_ns || (turn->shortage && tw_likely(!tw_load_relaxed(turn->shortage))))
 		return false;
-	return tw__clock_read_fast(tw__object_service(&strand->object)) >=
-	       turn->begun_ns + SLICE_NS;
+	return tw_service_now(tw__object_service(&strand->object)) >= turn->begun_ns + SLICE_NS;
 }
 
 static void slice_begin(tw_strand *strand, struct turn *turn)
@@ -133,7 +132,7 @@ static void slice_begin(tw_strand *strand, struct turn *turn)
 	    !(strand->line.first || tw__object_has_mail(&strand->object)))
 		return;
 	turn->shortage = tw__executor_shortage(strand->object.executor);
-	turn->begun_ns = tw__clock_read_fast(tw__object_service(&strand->object));
+	turn->begun_ns = tw_service_now(tw__object_service(&strand->object));
 }
 
 /*

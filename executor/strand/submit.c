@@ -36,8 +36,6 @@ static int submit(tw_strand *strand, tw_fn *fn, void *arg, const struct tw_stran
 	if (tw_unlikely(r))
 		return r;
 	void *context = named ? spec->context : tw__context_capture();
-	if (named && context)
-		tw__context_turn_on();
 	if (spec)
 		tw__item_options(task, spec->name, spec->release, context, period);
 	else if (context)

@@ -24,13 +24,6 @@ enum { SMALL_BYTES = 1 << 20, SMALL_STEP = 128 << 10 };
 static _Atomic uint64_t places_tried;
 static _Atomic uint64_t area_at; /* 0: not chosen yet */
 
-void *tw__map(size_t bytes)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return at == MAP_FAILED ? NULL : at;
-}
-
 /* ----------------------------------------------------------------------- places */
 
 /* Chosen once: random, as the kernel's own addresses are. */

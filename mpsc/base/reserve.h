@@ -25,6 +25,7 @@
 #include <stddef.h>
 
 #include "mpsc/base/atomics.h"
+#include "mpsc/base/map.h"
 
 /* Ranges begin at multiples of this, so that they may have huge pages. */
 enum { TW__RANGE_ALIGNMENT = 2 << 20 };
@@ -73,8 +74,5 @@ int tw__range_map(struct tw__range *range, size_t bytes);
 void tw__range_use(struct tw__range *range, size_t bytes);
 
 void tw__range_unmap(struct tw__range *range);
-
-/* Maps zeroed memory whose pages come when they are first touched. NULL: the system refuses. */
-void *tw__map(size_t bytes);
 
 #endif

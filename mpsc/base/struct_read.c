@@ -70,3 +70,18 @@ int tw__struct_read_config(const char *type, void *out, size_t known, size_t lea
 	/* else: knobs, but no size */
 	return !in || all_zero(in, known) ? 0 : too_small(type, 0);
 }
+
+int tw__period_read(const char *call, struct tw_period *out, const struct tw_period *in)
+{
+	const char *bad = NULL, *beyond = NULL;
+	int r = TW__STRUCT_READ(tw_period, out, mode, in);
+	if (r)
+		return r;
+	tw__need(&bad, out->period_ns > 0, "period_ns");
+	tw__need(&bad, (unsigned)out->mode <= TW_FIXED_DELAY, "mode");
+	tw__need(&bad, (unsigned)out->missed <= TW_MISSED_BURST, "missed");
+	tw__need(&bad, !out->reserved, "reserved");
+	tw__need(&beyond, out->period_ns <= TW_MAX_DELAY_NS, "period_ns");
+	tw__need(&beyond, out->first_ns <= TW_MAX_DELAY_NS, "first_ns");
+	return tw__bad_member(bad ? -EINVAL : -ERANGE, call, "tw_period", bad ? bad : beyond);
+}

@@ -1,4 +1,4 @@
-/* What a caller hands in: structs of an older or newer caller, and executors. */
+/* What a caller hands in: structs of an older or newer caller, executors, periods. */
 #ifndef TW_WHEEL_STRUCT_READ_H
 #define TW_WHEEL_STRUCT_READ_H
 
@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "tickwheel/executor.h"
+#include "tickwheel/task.h"
 
 /*
  * Copies a struct that begins with its size, from a caller that may be older or newer. `last` is
@@ -41,5 +42,11 @@ int tw__struct_read_config(const char *type, void *out, size_t known, size_t lea
 
 /* Whether a program's executor may be used: it has ops with size and submit, or is NULL. */
 bool tw__executor_is_sound(const tw_executor *executor);
+
+/*
+ * Copies a period as older and newer callers know it, and checks it. `call`, for the misuse hook:
+ * the public function. 0, -EINVAL, -E2BIG, -ERANGE.
+ */
+int tw__period_read(const char *call, struct tw_period *out, const struct tw_period *in);
 
 #endif

@@ -123,3 +123,14 @@ void tw__user_hide_callback(const tw_service *service)
 	tw__user_end(run->shown);
 	run->shown = NULL;
 }
+
+struct tw__run_record *tw__layer_begin(const void *owner, tw_fn *fn, void *arg, const char *name,
+				       uint64_t since_ns)
+{
+	return tw__user_begin(owner, fn, arg, name, since_ns);
+}
+
+void tw__layer_end(struct tw__run_record *record)
+{
+	tw__user_end(record);
+}

@@ -92,6 +92,11 @@ static inline void tw__user_end(struct tw__run_record *record)
 		tw_store_release(&record->word, tw_load_relaxed(&record->word) + 1); /* USER1 */
 }
 
+/* The same two for the layers, which do not know the record (executor/pool/layer.h). */
+struct tw__run_record *tw__layer_begin(const void *owner, tw_fn *fn, void *arg, const char *name,
+				       uint64_t since_ns);
+void tw__layer_end(struct tw__run_record *record);
+
 /*
  * The callback that this thread is in, if it is one of the service's, is not shown any more. It is
  * the library's own, and calls a user's function.

@@ -5,14 +5,6 @@
 #include "mpsc/base/spinlock.h"
 #include "wheel/core/frame.h"
 
-void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor,
-		   tw__work_fn *run)
-{
-	*work = (struct tw__work){.tickets = 1, .run = run};
-	tw_store_relaxed(&work->executor, executor);
-	tw_store_relaxed(&work->service_and_mark, (uintptr_t)service + 1);
-}
-
 /*
  * This thread is the driver, in tw__works_offer. first, end: the works deferred to the next tick,
  * and their last link.

@@ -53,8 +53,13 @@ _Static_assert(offsetof(struct tw__work, service_and_mark) == offsetof(struct tw
 /*
  * The service must be held, and the executor alive, for as long as the work is used.
  */
-void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor,
-		   tw__work_fn *run);
+static inline void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor,
+				 tw__work_fn *run)
+{
+	*work = (struct tw__work){.tickets = 1, .run = run};
+	tw_store_relaxed(&work->executor, executor);
+	tw_store_relaxed(&work->service_and_mark, (uintptr_t)service + 1);
+}
 
 /*
  * Has run(work) called once, on one of the executor's threads, soon. Any thread. Cannot fail, never
@@ -83,7 +88,7 @@ void tw__work_submit_later(struct tw__work *work);
  */
 static inline void tw__work_leave_executor(struct tw__work *work)
 {
-	tw_store_relaxed(&work->executor, &tw__inline_executor);
+	tw_store_relaxed(&work->executor, tw_executor_inline());
 }
 
 static inline bool tw__batch_is_work(tw_batch *batch)

@@ -12,21 +12,6 @@
 
 /* -------------------------------------------------------------------- check */
 
-int tw__period_read(const char *call, struct tw_period *out, const struct tw_period *in)
-{
-	const char *bad = NULL, *beyond = NULL;
-	int r = TW__STRUCT_READ(tw_period, out, mode, in);
-	if (r)
-		return r;
-	tw__need(&bad, out->period_ns > 0, "period_ns");
-	tw__need(&bad, (unsigned)out->mode <= TW_FIXED_DELAY, "mode");
-	tw__need(&bad, (unsigned)out->missed <= TW_MISSED_BURST, "missed");
-	tw__need(&bad, !out->reserved, "reserved");
-	tw__need(&beyond, out->period_ns <= TW_MAX_DELAY_NS, "period_ns");
-	tw__need(&beyond, out->first_ns <= TW_MAX_DELAY_NS, "first_ns");
-	return tw__bad_member(bad ? -EINVAL : -ERANGE, call, "tw_period", bad ? bad : beyond);
-}
-
 /* The delay or deadline that a task or its period names. */
 static uint64_t task_first_of(const struct tw_task *task, const struct tw_period *period)
 {

@@ -51,12 +51,6 @@ uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *
 		      const struct tw__arming *a);
 
 /*
- * Copies a period as older and newer callers know it, and checks it. `call`, for the misuse hook:
- * the public function. 0, -EINVAL, -E2BIG, -ERANGE.
- */
-int tw__period_read(const char *call, struct tw_period *out, const struct tw_period *in);
-
-/*
  * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a
  * copy. The misuse hook gets the reason of a refusal. 0, -EINVAL, -E2BIG, -ERANGE.
  */
