@@ -54,7 +54,7 @@ opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 # Who links the archive with -Wl,--gc-sections gets the functions alone that the program needs.
 sections := -ffunction-sections
-common := -std=c11 -D_GNU_SOURCE $(warn) -g1 -fPIC -fvisibility=protected -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
+common := -std=c11 -D_GNU_SOURCE $(warn) -g1 -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
 # Callbacks of tests leave most of what they are given.
 test_warn := -Wno-unused-parameter
 hash := \#
@@ -143,9 +143,11 @@ $B/flags: FORCE
 
 $B/%.o: %.c $B/flags
 	@mkdir -p $(@D)
-	$(call say,cc)$(CC) $(common) $(flags_$*) $(if $(filter test/%,$*),$(test_warn),$(sections)) $(CFLAGS) \
+	$(call say,cc)$(CC) $(common) $(side) $(flags_$*) $(if $(filter test/%,$*),$(test_warn),$(sections)) $(CFLAGS) \
 		-c -o $@ $<
 
+# In these a function that is private to the layers comes from another library (mpsc/base/private.h).
+$(layers_o) $(common_o): side := -DTW_LAYER
 $(lib): $(core_o)
 $(layers): $(layers_o)
 $(archives):

@@ -2,6 +2,7 @@
 #ifndef TW_EXECUTOR_POOL_H
 #define TW_EXECUTOR_POOL_H
 
+#include "mpsc/base/private.h"
 #include "tickwheel/pool.h"
 
 /*
@@ -22,14 +23,14 @@ tw_pool *tw__pool_of(tw_executor *executor);
  * How many blocking runs the executor can hold at a time: the maximum of a pool; 0 (unknown) if it
  * is none.
  */
-unsigned tw__executor_capacity(tw_executor *executor);
+TW_PRIVATE unsigned tw__executor_capacity(tw_executor *executor);
 
 /*
  * A hint for work that runs many things in a row: not 0 while a thread of the executor is missed
  * elsewhere, so the work looks at the time. NULL: it is no pool that may grow, and the work always
  * looks.
  */
-const _Atomic uint32_t *tw__executor_shortage(tw_executor *executor);
+TW_PRIVATE const _Atomic uint32_t *tw__executor_shortage(tw_executor *executor);
 
 /*
  * A service, or a layer, begins to use the pool, which refuses to close until all have left.

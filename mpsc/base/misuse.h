@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "mpsc/base/private.h"
 #include "tickwheel/misuse.h"
 
 /* Tells the misuse hook why the public function `call` refuses, and returns `error`. */
@@ -20,8 +21,8 @@
 #define tw__invalid(...) tw__refuse(-EINVAL, __func__, __VA_ARGS__)
 
 /* A macro, so that the compiler and the analyzers see the value of an answer. What it calls: */
-__attribute__((format(printf, 2, 3), cold)) void tw__refuse_tell(const char *call,
-								 const char *format, ...);
+TW_PRIVATE __attribute__((format(printf, 2, 3), cold)) void
+tw__refuse_tell(const char *call, const char *format, ...);
 
 #define TW__BAD_VALUE "has a value that the header does not allow"
 

@@ -32,6 +32,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "mpsc/base/private.h"
 
 /* The one process-wide lock: threads' ties to queues (queue.h). */
 extern pthread_mutex_t tw__registry;
@@ -53,13 +54,13 @@ bool tw__keeper_add(struct tw__keeper *keeper);
 bool tw__thread_watch(void);
 
 /* Sees to it that the handlers are there. Any thread, any number of times. False: out of memory. */
-bool tw__process_watch(void);
+TW_PRIVATE bool tw__process_watch(void);
 
 /*
  * How many forks lie between this process and the one that loaded the library, if process_watch had
  * been called before each.
  */
-uint32_t tw__fork_generation(void);
+TW_PRIVATE uint32_t tw__fork_generation(void);
 
 /* An object is made or freed that calls user code, or that threads have a part of. */
 void tw__unload_hold(void);

@@ -2,6 +2,7 @@
 #ifndef TW_WHEEL_FRAME_H
 #define TW_WHEEL_FRAME_H
 
+#include "mpsc/base/private.h"
 #include "wheel/core/service.h"
 
 struct tw__run_record;
@@ -23,7 +24,7 @@ struct tw__run {
 	bool rearm_if_earlier; /* a series keeps its next instant if that is not later */
 };
 
-extern _Thread_local struct tw__run *tw__current_run;
+TW_PRIVATE extern _Thread_local struct tw__run *tw__current_run;
 
 /* Whether this thread is inside a callback or release of the service. */
 bool tw__inside(const tw_service *service);

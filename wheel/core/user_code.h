@@ -28,6 +28,7 @@
 
 #include <stdalign.h>
 
+#include "mpsc/base/private.h"
 #include "wheel/core/service.h"
 
 /* In since_ns of a run without a date: the rest is the record's word before the run. */
@@ -93,14 +94,14 @@ static inline void tw__user_end(struct tw__run_record *record)
 }
 
 /* The same two for the layers, which do not know the record (executor/pool/layer.h). */
-struct tw__run_record *tw__layer_begin(const void *owner, tw_fn *fn, void *arg, const char *name,
-				       uint64_t since_ns);
-void tw__layer_end(struct tw__run_record *record);
+TW_PRIVATE struct tw__run_record *tw__layer_begin(const void *owner, tw_fn *fn, void *arg,
+						  const char *name, uint64_t since_ns);
+TW_PRIVATE void tw__layer_end(struct tw__run_record *record);
 
 /*
  * The callback that this thread is in, if it is one of the service's, is not shown any more. It is
  * the library's own, and calls a user's function.
  */
-void tw__user_hide_callback(const tw_service *service);
+TW_PRIVATE void tw__user_hide_callback(const tw_service *service);
 
 #endif

@@ -21,6 +21,7 @@
 #ifndef TW_WHEEL_BATCH_H
 #define TW_WHEEL_BATCH_H
 
+#include "mpsc/base/private.h"
 #include "tickwheel/executor.h"
 #include "wheel/core/service.h"
 #include "wheel/wheel.h"
@@ -85,7 +86,7 @@ bool tw__batch_left(tw_batch *batch);
  * Its executor runs nothing any more: each entry that a thread claims from now on ends its timer as
  * cancelled. Nothing of the batch was claimed yet.
  */
-void tw__batch_end_all(tw_batch *batch);
+TW_PRIVATE void tw__batch_end_all(tw_batch *batch);
 
 /* n claimed entries are finished with; the batch may be gone afterwards. */
 void tw__batch_finish(tw_batch *batch, unsigned n);

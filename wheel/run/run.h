@@ -2,6 +2,7 @@
 #ifndef TW_WHEEL_RUN_H
 #define TW_WHEEL_RUN_H
 
+#include "mpsc/base/private.h"
 #include "wheel/run/run_clock.h"
 #include "wheel/core/local.h"
 #include "wheel/run/batch.h"
@@ -31,7 +32,7 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
  * As tw_run_one, but runs the n-th of the entries that are left; the others keep their order. For
  * an executor of one thread that plays several: the simulation.
  */
-int tw__run_nth(tw_batch *batch, unsigned nth);
+TW_PRIVATE int tw__run_nth(tw_batch *batch, unsigned nth);
 
 /* tw_run_one of a ticket that is sound, on a thread that is not cancelled meanwhile. */
 int tw__run_one(tw_batch *batch);
@@ -40,7 +41,7 @@ int tw__run_one(tw_batch *batch);
  * As tw_run_one and tw_run_return, but ends the timer as cancelled, release included: its executor
  * runs nothing any more.
  */
-void tw__batch_end_one(tw_batch *batch);
+TW_PRIVATE void tw__batch_end_one(tw_batch *batch);
 
 /*
  * Runs the first `budget` entries of a chunk that was not lent, on the driver. Returns how many

@@ -41,6 +41,7 @@
 #ifndef TW_WHEEL_WORK_H
 #define TW_WHEEL_WORK_H
 
+#include "mpsc/base/private.h"
 #include "wheel/core/works.h"
 #include "wheel/run/batch.h"
 #include "wheel/run/run.h"
@@ -66,20 +67,20 @@ static inline void tw__work_init(struct tw__work *work, tw_service *service, tw_
  * blocks. Runs no work here, also if the executor runs tickets inside submit: those go to the
  * driver.
  */
-void tw__work_submit(struct tw__work *work);
+TW_PRIVATE void tw__work_submit(struct tw__work *work);
 
 /*
  * The same, but if the executor refuses the work, returns its negative answer: then the work is
  * still the caller's.
  */
-int tw__work_try_submit(struct tw__work *work);
+TW_PRIVATE int tw__work_try_submit(struct tw__work *work);
 
 /*
  * The same by way of the service's driver: for what has found no room. If the driver is running the
  * work, it comes again in the next tick, and the driver sleeps meanwhile. Else the driver takes it
  * in its next poll.
  */
-void tw__work_submit_later(struct tw__work *work);
+TW_PRIVATE void tw__work_submit_later(struct tw__work *work);
 
 /*
  * The owner has ended: from now on the driver runs the work where it would offer it to the

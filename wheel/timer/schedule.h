@@ -2,6 +2,7 @@
 #ifndef TW_WHEEL_SCHEDULE_H
 #define TW_WHEEL_SCHEDULE_H
 
+#include "mpsc/base/private.h"
 #include "wheel/core/service.h"
 #include "wheel/core/ticks.h"
 
@@ -27,7 +28,7 @@ static inline bool tw__when_is_in_range(const tw_service *service, uint32_t flag
  * flags: TW_TASK_AT: when_ns is a deadline, else a delay. The caller has checked its range, and
  * that this is no forked child. Returns 0, -ENOMEM, -EAGAIN or -ESHUTDOWN.
  */
-int tw__schedule_inline(tw_service *service, uint32_t flags, uint64_t when_ns, tw_fn *fn, void *arg,
-			tw_timer *out);
+TW_PRIVATE int tw__schedule_inline(tw_service *service, uint32_t flags, uint64_t when_ns, tw_fn *fn,
+				   void *arg, tw_timer *out);
 
 #endif
