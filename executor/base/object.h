@@ -278,6 +278,40 @@ int tw__object_delay(struct tw__object *object, uint32_t flags, uint64_t when_ns
 /* Takes a delay back, and drops its user. False: too late, fn runs or will. The lock is held. */
 bool tw__object_undelay(struct tw__object *object, tw_timer timer);
 
+/* --------------------------------------------------- around a user's function */
+
+/* The layers' form of the core's inline functions of these names. */
+static inline struct tw__run_record *tw__user_begin(const void *owner, tw_fn *fn, void *arg,
+						    const char *name, uint64_t since_ns)
+{
+	return tw__layer_begin(owner, fn, arg, name, since_ns);
+}
+
+static inline void tw__user_end(struct tw__run_record *record)
+{
+	tw__layer_end(record);
+}
+
+static inline void *tw__context_capture(void)
+{
+	return tw_context_get();
+}
+
+/* A task's context for its run. Returns the former one, for leave. */
+static inline void *tw__context_enter(void *context)
+{
+	void *former = tw_context_get();
+	if (context != former)
+		tw_context_set(context);
+	return former;
+}
+
+static inline void tw__context_leave(void *former)
+{
+	if (tw_context_get() != former) /* the run may have set another one */
+		tw_context_set(former);
+}
+
 /* ----------------------------------------------------------- what a thread is in */
 
 /* A function of a user's that the calling thread runs for an object. Innermost first. */

@@ -135,7 +135,7 @@ static bool disarm(tw_pool *pool)
 }
 
 /* Returns when to look again. */
-static uint64_t look(tw_pool *pool, uint64_t now_ns)
+static uint64_t grow_look(tw_pool *pool, uint64_t now_ns)
 {
 	struct tw__starter *starter = &pool->starter;
 	uint64_t look_ns = pool->times.look_ns;
@@ -183,7 +183,7 @@ static void *starter_main(void *arg)
 			/* workers that have been woken begin their runs first */
 			look_at_ns = tw__deadline_in(pool->times.look_ns / 4);
 		} else if (!tw__futex_wait(calls, now, look_at_ns)) {
-			look_at_ns = look(pool, tw_clock_now(tw_clock_monotonic()));
+			look_at_ns = grow_look(pool, tw_clock_now(tw_clock_monotonic()));
 		}
 	}
 	return NULL;

@@ -34,37 +34,6 @@ TW_PRIVATE struct tw__run_record *tw__layer_begin(const void *owner, tw_fn *fn, 
 TW_PRIVATE void tw__layer_end(struct tw__run_record *record);
 TW_PRIVATE void tw__user_hide_callback(const tw_service *service);
 
-static inline struct tw__run_record *tw__user_begin(const void *owner, tw_fn *fn, void *arg,
-						    const char *name, uint64_t since_ns)
-{
-	return tw__layer_begin(owner, fn, arg, name, since_ns);
-}
-
-static inline void tw__user_end(struct tw__run_record *record)
-{
-	tw__layer_end(record);
-}
-
-static inline void *tw__context_capture(void)
-{
-	return tw_context_get();
-}
-
-/* A task's context for its run. Returns the former one, for leave. */
-static inline void *tw__context_enter(void *context)
-{
-	void *former = tw_context_get();
-	if (context != former)
-		tw_context_set(context);
-	return former;
-}
-
-static inline void tw__context_leave(void *former)
-{
-	if (tw_context_get() != former) /* the run may have set another one */
-		tw_context_set(former);
-}
-
 /* ------------------------------------------------------------------------ holds */
 
 struct tw__base {

@@ -53,7 +53,7 @@ void tw__pool_tell_behind(tw_pool *pool)
 }
 
 /* There may be room in the ring. Under the lock. */
-static void refill(tw_pool *pool)
+static void ring_refill(tw_pool *pool)
 {
 	struct tw__items *overflow = &pool->room.overflow;
 	while (overflow->first) {
@@ -75,7 +75,7 @@ static void refill(tw_pool *pool)
 static void push_behind(tw_pool *pool, struct tw__work *item)
 {
 	tw__items_append(&pool->room.overflow, item);
-	refill(pool);
+	ring_refill(pool);
 }
 
 /* --------------------------------------------------------------------- calling */
@@ -87,7 +87,7 @@ void tw__pool_tell_wanted(tw_pool *pool)
 }
 
 /* Rules 1 and 2. Returns whom to wake. */
-static tw__wake *pool_call(tw_pool *pool)
+static tw__pool_wake *pool_call(tw_pool *pool)
 {
 	struct tw__worker *worker = pool->idle;
 	uint32_t calls = tw_load_relaxed(&pool->starter.calls);
@@ -227,7 +227,7 @@ static bool pop(tw_pool *pool, struct tw__pool_task *task)
 	if (tw_likely(!tw_load_seq_cst(&pool->behind))) /* ROOM */
 		return popped;
 	tw__tiny_lock(&pool->lock);
-	refill(pool);
+	ring_refill(pool);
 	tw__tiny_unlock(&pool->lock);
 	return popped || tw__ring_pop(&pool->ring, task);
 }

@@ -13,9 +13,9 @@ static inline bool tw__is_worker_of(const tw_pool *pool)
 }
 
 /* A futex to wake when the lock is free, or NULL. */
-typedef _Atomic uint32_t tw__wake;
+typedef _Atomic uint32_t tw__pool_wake;
 
-static inline void tw__pool_unlock(tw_pool *pool, tw__wake *wake)
+static inline void tw__pool_unlock(tw_pool *pool, tw__pool_wake *wake)
 {
 	tw__tiny_unlock(&pool->lock);
 	if (wake)

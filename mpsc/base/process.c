@@ -13,7 +13,7 @@ static _Atomic uint32_t holds; /* objects */
 
 static _Atomic(struct tw__keeper *) keepers; /* written under the registry's lock */
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t process_once = PTHREAD_ONCE_INIT;
 static bool watching;
 static pthread_key_t exit_key;
 static bool unloaded; /* the key is deleted; registry's lock */
@@ -60,7 +60,7 @@ static void process_watch(void)
 
 bool tw__process_watch(void)
 {
-	pthread_once(&once, process_watch);
+	pthread_once(&process_once, process_watch);
 	return watching;
 }
 

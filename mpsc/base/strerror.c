@@ -1,8 +1,8 @@
 /* Answers as texts. */
 #include <errno.h>
 
-#include <tickwheel/misuse.h>
-#include <tickwheel/service.h>
+#include "tickwheel/misuse.h"
+#include "tickwheel/service.h"
 
 static const struct {
 	int answer;

@@ -7,7 +7,7 @@ $B/test/package/plugin.so: $B/test/package/plugin.o $(archives)
 $B/test/package/loaded: $B/test/package/loaded.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
-.PHONY: check-hardened abi abi-accept
+.PHONY: check-hardened abi abi-accept amalgamation check-amalgamation
 
 ##@ The built library
 
@@ -26,3 +26,15 @@ abi-accept: deps-build+abi ## writes the present symbols and structs to test/pac
 	$(again) $(shared)
 	$(Q)CC="$(CC)" test/package/abi.sh --accept $B/libtickwheel.so
 	$(Q)CC="$(CC)" test/package/abi.sh --accept $B/libtickwheel-layers.so
+
+##@ The core as one file
+
+core_c := $(core_o:$B/%.o=%.c)
+
+amalgamation: ## writes the core as tickwheel.c and tickwheel.h into build/amalgamation
+	$(Q)packaging/amalgamate.py build/amalgamation $(core_c)
+
+check-amalgamation: deps-build+test+clang amalgamation ## gcc and clang compile it, and the unit tests pass on it
+	$(again) $(test_o) $(layers)
+	$(Q)test/package/amalgamation.sh build/amalgamation "$(ck_libs)" $(addprefix -Wl$(comma)--wrap=,$(wrapped)) \
+		$(test_o) $(layers)

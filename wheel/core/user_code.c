@@ -10,7 +10,7 @@
 _Atomic(struct tw__run_record *) tw__run_records;
 _Thread_local struct tw__run_record *tw__my_run_record;
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t user_code_once = PTHREAD_ONCE_INIT;
 static bool ready;
 
 /* ------------------------------------------------------------------ records */
@@ -97,7 +97,7 @@ static struct tw__run_record *user_code_make(void)
 
 struct tw__run_record *tw__run_record_make(void)
 {
-	pthread_once(&once, get_ready);
+	pthread_once(&user_code_once, get_ready);
 	struct tw__run_record *record = ready ? take_free() : NULL;
 	if (ready && !record)
 		record = user_code_make();

@@ -36,7 +36,7 @@
 #include "wheel/driver/driver.h"
 #include "wheel/driver/resolve.h"
 
-enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
+enum { DRAIN_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
 
 /* Of the last numbers, it is known what they stood for. */
 static bool remembered(const tw_service *service, uint64_t sequence)
@@ -235,9 +235,8 @@ static void write_generations_down(tw_service *service, const struct tw__entry *
 	for (int i = 0; i < n; i++) {
 		uint32_t slot = tw__entry_slot(entries[i].what),
 			 generation = (uint32_t)(entries[i].what >> TW__GENERATION_SHIFT);
-		if (i + PREFETCH_AHEAD < n)
-			tw_prefetch_write(
-			    &latest[tw__entry_slot(entries[i + PREFETCH_AHEAD].what)]);
+		if (i + DRAIN_AHEAD < n)
+			tw_prefetch_write(&latest[tw__entry_slot(entries[i + DRAIN_AHEAD].what)]);
 		latest[slot] = generation > latest[slot] ? generation : latest[slot];
 	}
 }
@@ -256,7 +255,7 @@ static inline void prefetch_look(const tw_service *service, const struct tw__ent
 {
 	if (has_location(entry))
 		tw_prefetch_write(&service->slots.locations[tw__entry_slot(entry->what)]);
-	entry -= PREFETCH_AHEAD / 2;
+	entry -= DRAIN_AHEAD / 2;
 	if (!has_location(entry) || is_covered(service, entry))
 		return;
 	__builtin_prefetch((const void *)&service->slots.words[tw__entry_slot(entry->what)]);
@@ -276,8 +275,8 @@ static void drain_block(tw_service *service, struct tw__local *local,
 	if (drops)
 		write_generations_down(service, entries, n);
 	for (int i = 0; i < n; i++) {
-		if (i + PREFETCH_AHEAD < n)
-			prefetch_look(service, &entries[i + PREFETCH_AHEAD]);
+		if (i + DRAIN_AHEAD < n)
+			prefetch_look(service, &entries[i + DRAIN_AHEAD]);
 		if (tw_unlikely(is_base(&entries[i])))
 			take_base(service, local, &entries[i], now_ns);
 		else if ((!drops || !superseded(service, &entries[i])) &&

@@ -161,7 +161,8 @@ static bool end_member(tw_service *service, struct tw__group *group, uint32_t sl
 }
 
 /* Two members that stay become neighbors; 0: the list's end. */
-static void join(struct tw__group *group, struct tw__link *links, uint32_t slot, uint32_t next)
+static void group_join(struct tw__group *group, struct tw__link *links, uint32_t slot,
+		       uint32_t next)
 {
 	*(slot ? &links[slot].next : &group->first) = next;
 	*(next ? &links[next].previous : &group->last) = slot;
@@ -182,12 +183,12 @@ static bool end_some(tw_service *service, struct tw__group *group, uint32_t seri
 		if (tw_likely(end_member(service, group, slot, ended))) {
 			ends++;
 		} else {
-			join(group, links, stays, slot);
+			group_join(group, links, stays, slot);
 			stays = slot;
 		}
 		slot = next;
 	}
-	join(group, links, stays, slot);
+	group_join(group, links, stays, slot);
 	group->members -= ended->n;
 	return ends == A_HOLD;
 }
@@ -275,7 +276,7 @@ int64_t tw__group_cancel(const char *call, tw_service *service, tw_group handle,
 	return serial;
 }
 
-static int cancel(const char *call, tw_service *service, tw_group group, enum tw__group_end end)
+static int group_end(const char *call, tw_service *service, tw_group group, enum tw__group_end end)
 {
 	int64_t r = tw__group_cancel(call, service, group, end, NULL);
 	return r < 0 ? (int)r : 0;
@@ -283,17 +284,17 @@ static int cancel(const char *call, tw_service *service, tw_group group, enum tw
 
 int tw_group_cancel(tw_service *service, tw_group group)
 {
-	return cancel(__func__, service, group, TW__GROUP_STAYS);
+	return group_end(__func__, service, group, TW__GROUP_STAYS);
 }
 
 int tw_group_close(tw_service *service, tw_group group)
 {
-	return cancel(__func__, service, group, TW__GROUP_CLOSES);
+	return group_end(__func__, service, group, TW__GROUP_CLOSES);
 }
 
 int tw_group_destroy(tw_service *service, tw_group group)
 {
-	return cancel(__func__, service, group, TW__GROUP_DIES);
+	return group_end(__func__, service, group, TW__GROUP_DIES);
 }
 
 /* In a callback or release of a member, however deep. */

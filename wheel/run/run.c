@@ -15,7 +15,7 @@
 #include "wheel/core/user_code.h"
 
 /* Entries whose word and record are fetched ahead of their run. */
-enum { PREFETCH_AHEAD = 6 };
+enum { RUN_AHEAD = 6 };
 
 /* --------------------------------------------------------------------- end */
 
@@ -191,8 +191,8 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
 		  tw__batch_chunk(batch)->count <= TW__CHUNK_ENTRIES);
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
 	tw_service *service = tw__batch_service(batch);
-	if (index + PREFETCH_AHEAD < chunk->count)
-		prefetch_entry(service, chunk->entries[index + PREFETCH_AHEAD]);
+	if (index + RUN_AHEAD < chunk->count)
+		prefetch_entry(service, chunk->entries[index + RUN_AHEAD]);
 	if (tw_unlikely(chunk->holder_count & TW__BATCH_ENDED)) {
 		tw__cancel_entry(service, chunk->entries[index]);
 		return false;
@@ -211,8 +211,8 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 	struct batch_of of = {chunk->tick, now_ns, forced, &clock};
 	unsigned i = chunk->holder_count;
 	for (; i < chunk->count && ran < budget && tw__local_ready_to_run(local); i++) {
-		if (i + PREFETCH_AHEAD < chunk->count)
-			prefetch_entry(service, chunk->entries[i + PREFETCH_AHEAD]);
+		if (i + RUN_AHEAD < chunk->count)
+			prefetch_entry(service, chunk->entries[i + RUN_AHEAD]);
 		chunk->holder_count = i + 1; /* a callback may look at what is pending */
 		ran += run_entry(service, local, chunk->entries[i], &of);
 	}

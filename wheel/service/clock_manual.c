@@ -67,7 +67,7 @@ static struct manual *as_manual(tw_clock *clock)
 }
 
 /* What a call that moves the clock to or by ns begins with. */
-static int manual_check(const char *call, tw_clock *clock, uint64_t ns)
+static int manual_clock_check(const char *call, tw_clock *clock, uint64_t ns)
 {
 	if (!as_manual(clock))
 		return tw__bad(-EINVAL, call, "clock");
@@ -164,7 +164,7 @@ int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 {
 	TW__UNCANCELLED;
 	struct manual *manual = as_manual(clock);
-	int r = manual_check(__func__, clock, 0);
+	int r = manual_clock_check(__func__, clock, 0);
 	if (r || tw__clock_in_callback(clock))
 		return r ? r : tw__waits_inside("tw_clock_manual_advance_by");
 	pthread_mutex_lock(&manual->advancing);
@@ -178,7 +178,7 @@ int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 
 int tw_clock_manual_set(tw_clock *clock, uint64_t ns)
 {
-	int r = manual_check(__func__, clock, ns);
+	int r = manual_clock_check(__func__, clock, ns);
 	if (!r)
 		tw_store_release(&as_manual(clock)->now_ns, ns);
 	return r;

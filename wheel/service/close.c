@@ -243,7 +243,7 @@ static bool is_at_rest(tw_service *service)
  * ago may still push, and take its timer back only later; if that were handed over after close's
  * last look, its run would begin after the answer.
  */
-static int look(struct close_call *c)
+static int close_look(struct close_call *c)
 {
 	tw_service *service = c->service;
 	uint32_t bell = bell_of(service), mode = close_mode(service);
@@ -337,7 +337,7 @@ int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeou
 	if (r || tw_load_acquire(&service->phase.end) == TW__END_DONE) /* CLOSE1 */
 		return r;
 	lower(service, 1 + (uint32_t)mode);
-	while ((r = look(&c)) == LOOK_AGAIN) {
+	while ((r = close_look(&c)) == LOOK_AGAIN) {
 	}
 	if (!r)
 		r = end_threads(&c, quiet);

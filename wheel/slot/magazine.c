@@ -22,7 +22,7 @@ void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine)
 	tw_add_relaxed(&slots->threads, 1);
 }
 
-static int refill(struct tw__slots *slots, struct tw__magazine *magazine)
+static int magazine_refill(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	uint32_t out[TW__MAGAZINE_MAX / 2];
 	int n = tw__slots_take(slots, magazine->capacity / 2, out);
@@ -39,7 +39,7 @@ static int refill(struct tw__slots *slots, struct tw__magazine *magazine)
  */
 int tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
 {
-	int r = tw__magazine_count(magazine) < FEW_SLOTS ? refill(slots, magazine) : 0;
+	int r = tw__magazine_count(magazine) < FEW_SLOTS ? magazine_refill(slots, magazine) : 0;
 	set_limits(magazine);
 	return tw__magazine_count(magazine) ? 0 : r;
 }

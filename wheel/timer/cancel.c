@@ -194,7 +194,7 @@ static __attribute__((noinline)) int cancel_slowly(tw_service *service, struct t
  * probe, where the arguments are in registers: one probe would keep them alive past the end.
  */
 static inline __attribute__((always_inline)) int
-cancel(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t marks)
+cancel_with(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t marks)
 {
 	uint64_t slot = (uint32_t)entry, generation_bits = entry - slot, word;
 	_Atomic uint64_t *at = &service->slots.words[slot];
@@ -219,7 +219,7 @@ int tw_cancel(tw_service *service, tw_timer timer)
 		return -EPERM;
 	if (tw_unlikely(!tw__handle_entry(&service->slots, timer, &entry)))
 		return TW_GONE;
-	return cancel(service, local, entry, TW__ENDED);
+	return cancel_with(service, local, entry, TW__ENDED);
 }
 
 void tw__cancel_entry(tw_service *service, uint64_t entry)
@@ -296,8 +296,8 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 	if (!tw__handle_entry(&service->slots, timer, &entry))
 		return TW_GONE;
 	bool own = is_own(service, entry);
-	int outcome = cancel(service, tw__local_at_hand(service), entry,
-			     own ? TW__ENDED : TW__ENDED | TW__WAITED);
+	int outcome = cancel_with(service, tw__local_at_hand(service), entry,
+				  own ? TW__ENDED : TW__ENDED | TW__WAITED);
 	if (outcome != TW_RUNNING)
 		return outcome;
 	if (own)
