@@ -59,9 +59,9 @@
  *   (4) From a task, job or callback of the same object: -EDEADLK, unless the object's header says
  *       that it works. A close with timeout 0 does not wait.
  *   (5) -EPERM if it is given an object of the parent.
- *   (6) A function that returns no int answers 0, false or NULL for an object of the parent, or
+ *   (6) A function that returns no int returns 0, false or NULL for an object of the parent, or
  *       the same as in the parent.
- *   driver: one thread at a time; inside what the driver runs it answers -EBUSY. one: one thread at
+ *   driver: one thread at a time; inside what the driver runs it returns -EBUSY. one: one thread at
  *   a time. alone: no other call on the object is under way or follows. quiet: no other call on the
  *   service and no callback of it is under way.
  *
@@ -89,7 +89,7 @@
  * Such a thread calls with timeout 0, or leaves the wait to another thread, or uses a call that
  * does not wait (tw_group_close_then, tw_limiter_close_then, tw_strand_destroy).
  *
- * timer.h has two more tables: after which answer arg may be freed, and how a timer ends.
+ * timer.h has two more tables: after which result arg may be freed, and how a timer ends.
  *
  * Guarantees:
  *
@@ -149,8 +149,8 @@
  * such function may end its thread otherwise.
  *
  * Fork. In the child no thread of the parent's services lives. There a call on an object of the
- * parent answers -EPERM. A call that returns a time, such as tw_service_now, answers 0. A call that
- * returns a bool, such as tw_is_pending, answers false. A destroy frees memory, in the same order
+ * parent returns -EPERM. A call that returns a time, such as tw_service_now, returns 0. A call that
+ * returns a bool, such as tw_is_pending, returns false. A destroy frees memory, in the same order
  * as in the parent: strands and other layers, then services, then pools, executors and clocks. The
  * child may create objects of its own.
  * A callback may fork, too: its child must end inside that callback, by exec or _exit. If the

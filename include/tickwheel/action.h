@@ -62,7 +62,7 @@
  *   ASAP and FRAME of a service                       the service's executor, or the config's
  *   ASAP and FRAME by the caller                      the thread that flushes or runs it
  *
- * In a forked child each call answers -EPERM, and tw_action_scheduler_now answers 0. A destroy
+ * In a forked child each call returns -EPERM, and tw_action_scheduler_now returns 0. A destroy
  * frees memory. Destroy the actions first, and then the scheduler.
  *
  * Memory. An action lives until tw_action_destroy, which any thread calls once, also its own work
@@ -100,7 +100,7 @@ typedef int tw_action_fn(tw_action *action, void *state);
  * Called once when the action has ended: the place to free what it used, and to destroy it.
  *
  * state is that of the last scheduling, or NULL. Runs under the calling thread's context, with no
- * lock held, beside other work of the scheduler. A second tw_action_destroy here answers
+ * lock held, beside other work of the scheduler. A second tw_action_destroy here returns
  * TW_RUNNING.
  */
 typedef void tw_action_release_fn(tw_action *action, void *state, enum tw_fate fate);
@@ -257,7 +257,7 @@ TW_API int tw_action_run(tw_action *action, void *state);
  * meanwhile. Two works that wait for each other wait without limit.
  *
  * Threads: any. Blocks at most timeout_ns (0: never), apart from the release.
- * Calls: its release, on this thread, if the answer of the first close is TW_CANCELLED or TW_GONE.
+ * Calls: its release, on this thread, if the result of the first close is TW_CANCELLED or TW_GONE.
  * Returns:
  *   TW_CANCELLED   it was scheduled, and will not run; its release has been called
  *   TW_GONE        it was not scheduled, or closed before; its release has been called

@@ -25,9 +25,9 @@
  *   was not running            cancelled    TW_GONE      -ENOENT    called, on the canceling thread
  *   is running                 last run     TW_RUNNING   -EBUSY     after the run, on its thread
  *
- * tw_reset in the member's own callback answers -ECANCELED, and for a persistent member on any
- * thread. While a cancel of the group runs, tw_cancel of a member may answer TW_CANCELLED or
- * TW_RUNNING. It answers TW_CANCELLED if the cancel has not reached the member yet. It answers
+ * tw_reset in the member's own callback returns -ECANCELED, and for a persistent member on any
+ * thread. While a cancel of the group runs, tw_cancel of a member may return TW_CANCELLED or
+ * TW_RUNNING. It returns TW_CANCELLED if the cancel has not reached the member yet. It returns
  * TW_RUNNING if the cancel has ended the member and has not called its release yet.
  *
  * The releases are called when all members have ended, in the order in which the members entered.
@@ -38,7 +38,7 @@
  * Members of one group that many threads schedule and cancel wait for the group's lock.
  *
  * Threads: any thread may call anything at any time, also from callbacks and releases. On a closed
- * service tw_group_create and tw_group_close_then answer -ESHUTDOWN; the others work. Only the
+ * service tw_group_create and tw_group_close_then return -ESHUTDOWN; the others work. Only the
  * first tw_group_create of a service allocates. A handle of a destroyed group is harmless.
  */
 #ifndef TICKWHEEL_GROUP_H
@@ -97,7 +97,7 @@ TW_API int tw_group_cancel(tw_service *service, tw_group group);
 TW_API int tw_group_cancel_wait(tw_service *service, tw_group group, uint64_t timeout_ns);
 
 /*
- * Cancels all members, and refuses new ones: scheduling with the group answers -ESHUTDOWN.
+ * Cancels all members, and refuses new ones: scheduling with the group returns -ESHUTDOWN.
  *
  * Threads, calls, returns: as tw_group_cancel. A closed group stays closed.
  */
@@ -108,11 +108,11 @@ TW_API int tw_group_close(tw_service *service, tw_group group);
  *
  * When fn is called, no callback and no release of a member runs, and none will be called. So fn
  * may free what the members used, and destroy the group. A schedule that races with this call
- * becomes a member before fn, or answers -ESHUTDOWN.
+ * becomes a member before fn, or returns -ESHUTDOWN.
  *
  * fn runs on the service's executor, also if the group has no members. If the executor refuses, the
  * call is offered again. If the executor has not called fn, a close of the service calls it on the
- * closing thread. The close answers 0 only after fn has returned. In fn, tw_self() is "no timer".
+ * closing thread. The close returns 0 only after fn has returned. In fn, tw_self() is "no timer".
  * If the group is destroyed before fn runs, fn still runs.
  *
  * Threads: any, also a member's own callback or release. Never blocks, unless a release does.
@@ -122,14 +122,14 @@ TW_API int tw_group_close(tw_service *service, tw_group group);
  *   0            fn will be called
  *   -EALREADY    the group has a completion already; nothing changed
  *   -ENOENT      the group was destroyed, or never was
- *   -ESHUTDOWN   the service's close has answered 0, or is about to; fn is not called
+ *   -ESHUTDOWN   the service's close has returned 0, or is about to; fn is not called
  *   -EINVAL      service or fn is NULL
  *   -EPERM       in a forked child
  */
 TW_API int tw_group_close_then(tw_service *service, tw_group group, tw_fn *fn, void *arg);
 
 /*
- * Closes the group and gives up its handle. Later calls with the handle answer -ENOENT.
+ * Closes the group and gives up its handle. Later calls with the handle return -ENOENT.
  *
  * The call does not wait for members: to free what they use, see tw_group_close_then. The group's
  * storage is reused when its last member has ended and its completion was called.

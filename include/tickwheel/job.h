@@ -15,7 +15,7 @@
  *   in `release`             yes: nothing of the job follows
  *   in `done`                yes, except with TW_JOB_STATUS_TIMED_OUT: an attempt or
  *                            `retry.allow` may still run
- *   tw_job_wait answered 0   as in `done`; a `release` may still follow
+ *   tw_job_wait returned 0   as in `done`; a `release` may still follow
  *   the submit failed        yes: nothing of the job is called
  *
  * When an attempt ends, its permit returns, and the attempt is counted. Then the next job starts.
@@ -83,7 +83,7 @@ struct tw_job_run {
 	void *value;      /* out: the result's value; NULL at first */
 };
 
-/* Answer of an asynchronous job whose attempt ends later. */
+/* Result of an asynchronous job whose attempt ends later. */
 enum { TW_JOB_PENDING = 1 };
 
 /*
@@ -123,7 +123,7 @@ typedef void tw_job_release_fn(void *arg);
 /* Flags of struct tw_limiter_task. */
 enum tw_limiter_task_flags {
 	TW_LIMITER_TASK_ASYNC = 1,     /* asynchronous */
-	TW_LIMITER_TASK_KEEP = 2,      /* its result is kept until tw_job_wait answers 0 */
+	TW_LIMITER_TASK_KEEP = 2,      /* its result is kept until tw_job_wait returns 0 */
 	TW_LIMITER_TASK_WAIT_UNTIL = 4 /* wait_ns is an instant of tw_clock_monotonic() */
 };
 
@@ -146,7 +146,7 @@ enum tw_retry_jitter {
  *
  * Runs on the executor, without a lock. Meanwhile the job waits: its timeout_ns settles it, and the
  * answer is ignored then. A cancel settles it when the function has returned. The function may call
- * the limiter; a call that would wait for this job or for the limiter answers -EDEADLK.
+ * the limiter; a call that would wait for this job or for the limiter returns -EDEADLK.
  * Returns: true: retry; false: the job settles as failed, or as timed out after a timeout
  */
 typedef bool tw_retry_fn(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns);
@@ -187,7 +187,7 @@ struct tw_limiter_task {
 
 	/*
 	 * How long submit waits for room while max_pending jobs wait. 0: submit does not wait, and
-	 * answers -EAGAIN. TW_FOREVER: without limit.
+	 * returns -EAGAIN. TW_FOREVER: without limit.
 	 */
 	uint64_t wait_ns;
 
@@ -199,7 +199,7 @@ struct tw_limiter_task {
 	 * settle: `stop` is called, and the retry follows when the attempt has ended.
 	 *
 	 * timeout_ns counts from the call of submit, also while submit waits for room. If it passes
-	 * there, submit answers 0, and the job settles as timed out.
+	 * there, submit returns 0, and the job settles as timed out.
 	 */
 	uint64_t queue_timeout_ns;   /* of each stay in line */
 	uint64_t attempt_timeout_ns; /* of each attempt */
@@ -214,7 +214,7 @@ struct tw_limiter_task {
 
 /*
  * Submits a job. The job waits until a permit is free and its turn has come. The call does not: if
- * there is no room, it answers -EAGAIN.
+ * there is no room, it returns -EAGAIN.
  *
  * Threads: any. Never blocks.
  * Returns:
@@ -252,7 +252,7 @@ TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_limiter_t
 
 /* ----------------------------------------------------------------- complete */
 
-/* Answer of tw_job_complete: the attempt has ended after its time, and its result is not used. */
+/* Result of tw_job_complete: the attempt has ended after its time, and its result is not used. */
 enum { TW_JOB_LATE = 1 };
 
 /*

@@ -38,7 +38,7 @@
  *
  * A job and its callbacks run under the context of the submit (context.h); `event` runs without
  * one. A job sees what the submitter wrote before. `done`, and a thread that waited for the job,
- * see what the job wrote. In a forked child each call answers -EPERM (bool: false), and destroy
+ * see what the job wrote. In a forked child each call returns -EPERM (bool: false), and destroy
  * frees the memory.
  */
 #ifndef TICKWHEEL_LIMITER_H
@@ -92,7 +92,7 @@ typedef void tw_limiter_event_fn(void *event_arg, const struct tw_limiter_event 
 /* Flags of a limiter: tw_limiter_config.flags. */
 enum tw_limiter_flags {
 	TW_LIMITER_COLLECT = 1,        /* collects results for idle listeners; 56 bytes each */
-	TW_LIMITER_PAUSED_REFUSES = 2, /* while paused, submits answer -EBUSY; else jobs wait */
+	TW_LIMITER_PAUSED_REFUSES = 2, /* while paused, submits return -EBUSY; else jobs wait */
 	TW_LIMITER_NONBLOCKING =
 	    8, /* no job blocks: max_concurrency may exceed the executor's threads */
 	TW_LIMITER_PAUSED = 32,  /* created paused: see tw_limiter_set_paused */
@@ -109,7 +109,7 @@ struct tw_limiter_config {
 	/*
 	 * Jobs that may wait, in line or for a retry: 1 .. 2^28; 0: 2^28. Jobs for which a permit
 	 * (and a token) is free do not count, except one that needs more permits than a lowered
-	 * limit has. Beyond it a submit answers -EAGAIN, or waits for room
+	 * limit has. Beyond it a submit returns -EAGAIN, or waits for room
 	 * (wait_ns).
 	 */
 	uint32_t max_pending;
@@ -128,7 +128,7 @@ struct tw_limiter_config {
 };
 
 /*
- * Creates a limiter. Service and executor must outlive it; they answer -EBUSY to a close meanwhile.
+ * Creates a limiter. Service and executor must outlive it; they return -EBUSY to a close meanwhile.
  *
  * Threads: any.
  * Returns:
@@ -297,7 +297,7 @@ struct tw_limiter_stats {
 	uint64_t added;
 	uint64_t succeeded, failed, cancelled, timed_out, dropped;
 	uint64_t retried;             /* attempts that were followed by a retry */
-	uint64_t rejected;            /* submits answered -EAGAIN, -ETIMEDOUT or -EBUSY */
+	uint64_t rejected;            /* submits that returned -EAGAIN, -ETIMEDOUT or -EBUSY */
 	uint64_t refused_completions; /* second ones, and of synchronous jobs */
 
 	uint64_t queue_mean_ns, run_mean_ns;

@@ -19,7 +19,7 @@
  *   4. destroy the service, then the queue
  *
  * Threads: any thread may call anything at any time; only destroy must be alone. Several threads
- * may pump at the same time. In a forked child each call answers -EPERM, and destroy frees the
+ * may pump at the same time. In a forked child each call returns -EPERM, and destroy frees the
  * memory.
  */
 #ifndef TICKWHEEL_MANUAL_H

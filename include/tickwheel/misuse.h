@@ -7,7 +7,7 @@
  *     }
  *     tw_set_misuse_hook(print);
  *
- * A call that refuses bad input answers with an error number, which cannot say which knob was
+ * A call that refuses bad input returns an error number, which cannot say which knob was
  * wrong. The hook gets a sentence that names the call and the parameter or member, for example
  * "tw_pool_create: tw_pool_config.max_workers has a value that the header does not allow". The
  * member's comment says which values are allowed. A call that would wait for its own caller
@@ -37,7 +37,7 @@ typedef void tw_misuse_fn(const char *text);
 TW_API void tw_set_misuse_hook(tw_misuse_fn *hook);
 
 /*
- * Explains an answer of the library in one line: an outcome (0 or positive) or an error (negative).
+ * Explains a result of the library in one line: an outcome (0 or positive) or an error (negative).
  *
  *     int r = tw_schedule(service, delay_ns, fn, arg, &timer);
  *     if (r < 0)

@@ -27,7 +27,7 @@
  *
  * Threads: any thread may call anything at any time; only destroy must be alone, except for a
  * submit that is about to return when its task has told another thread to destroy. In a forked
- * child each call answers -EPERM, and destroy frees the memory.
+ * child each call returns -EPERM, and destroy frees the memory.
  */
 #ifndef TICKWHEEL_POOL_H
 #define TICKWHEEL_POOL_H
@@ -161,7 +161,7 @@ struct tw_pool_stats {
 	uint64_t queued;    /* tasks, batches of due timers, and strands and the like that wait */
 	uint64_t running;   /* workers inside a run */
 	uint64_t completed; /* tasks that have returned */
-	uint64_t rejected;  /* submits answered -EAGAIN, -ETIMEDOUT or -EDEADLK */
+	uint64_t rejected;  /* submits that returned -EAGAIN, -ETIMEDOUT or -EDEADLK */
 	uint64_t dropped;   /* by tw_pool_close */
 	struct tw_latency wait; /* of tasks, submit to start; one in 16 is timed */
 	struct tw_latency run;  /* of the same tasks: how long they ran */

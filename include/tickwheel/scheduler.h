@@ -46,10 +46,10 @@
  *
  * Memory. arg is the task's until its done function has been called: after its last turn, on that
  * thread; by the canceller; or by the closer. Without one: until its last turn has returned, or a
- * cancel answered TW_CANCELLED, or a close 0. Service and executor must outlive the scheduler:
- * tw_service_close and tw_pool_close answer -EBUSY until it is destroyed.
+ * cancel returned TW_CANCELLED, or a close 0. Service and executor must outlive the scheduler:
+ * tw_service_close and tw_pool_close return -EBUSY until it is destroyed.
  *
- * In a forked child each call answers -EPERM (bool: false), and destroy frees the memory.
+ * In a forked child each call returns -EPERM (bool: false), and destroy frees the memory.
  */
 #ifndef TICKWHEEL_SCHEDULER_H
 #define TICKWHEEL_SCHEDULER_H
@@ -260,7 +260,7 @@ TW_API int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_sch
  * Cancels a task.
  *
  * Threads: any. Never waits for a turn.
- * Calls: the done function, on this thread, if the answer is TW_CANCELLED.
+ * Calls: the done function, on this thread, if the result is TW_CANCELLED.
  * Returns:
  *   TW_CANCELLED   it will not run (again)
  *   TW_RUNNING     a turn or its done function runs now; if the turn asks for another, the task
@@ -274,7 +274,7 @@ TW_API int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id tas
 
 /* --------------------------------------------------------------------- run */
 
-/* Answers of tw_scheduler_run. */
+/* Results of tw_scheduler_run. */
 enum tw_scheduler_run_result {
 	TW_SCHEDULER_RUN_IDLE = 0, /* nothing is ready: `wanted` is called when there is work */
 	TW_SCHEDULER_RUN_MORE = 1  /* tasks are ready: call again */
@@ -340,7 +340,7 @@ struct tw_scheduler_stats {
 	uint64_t timers_armed;      /* timers of delayed tasks that were set */
 	uint64_t cleared;           /* cancelled tasks that are still in the heap: 0 */
 	uint64_t sweeps;            /* times that these were removed: 0 */
-	uint64_t rejected;          /* submits answered -EAGAIN, -ENOMEM or -ESHUTDOWN */
+	uint64_t rejected;          /* submits that returned -EAGAIN, -ENOMEM or -ESHUTDOWN */
 	uint64_t last_failure_task; /* the handle's id; 0: none */
 	int64_t last_failure;       /* its result */
 	uint64_t host_requested;    /* 1: a request is under way */

@@ -20,7 +20,7 @@
  * callback keeps its worker.
  *
  * Threads: any thread may call anything at any time, also from callbacks; only destroy must be
- * alone. In a forked child each call answers -EPERM, and destroy frees the memory.
+ * alone. In a forked child each call returns -EPERM, and destroy frees the memory.
  */
 #ifndef TICKWHEEL_SEMAPHORE_H
 #define TICKWHEEL_SEMAPHORE_H
@@ -52,7 +52,7 @@ typedef struct tw_waiter {
  * Creates a semaphore with `capacity` permits, all available; 0 is allowed.
  *
  * executor runs the functions of tw_semaphore_acquire_async; NULL: the service's. Service and
- * executor must outlive the semaphore; the service answers -EBUSY to a close meanwhile.
+ * executor must outlive the semaphore; the service returns -EBUSY to a close meanwhile.
  *
  * Threads: any.
  * Returns:
@@ -172,7 +172,7 @@ struct tw_semaphore_stats {
 	 * still has.
 	 */
 	uint64_t handed;
-	uint64_t over_releases; /* answered -EOVERFLOW */
+	uint64_t over_releases; /* returned -EOVERFLOW */
 	uint64_t refused;       /* hand-overs that the executor refused */
 };
 

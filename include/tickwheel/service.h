@@ -105,15 +105,15 @@ enum tw_close_mode {
  *   RUN     runs once, now            runs                      its run is the last
  *   DRAIN   runs in its time          runs                      goes on
  *
- * At the timeout a RUN and a DRAIN become a DROP. The answer is -ETIMEDOUT; 0 if a drain had only
- * timers to drop. After that answer:
+ * At the timeout a RUN and a DRAIN become a DROP. The result is -ETIMEDOUT; 0 if a drain had only
+ * timers to drop. After that:
  *
  *   mode    pending, or queued             claimed, or running
  *   DROP    none is left                   goes on; its release follows on its thread
  *   RUN     dropped, on this thread        goes on; its release follows on its thread
  *   DRAIN   dropped, on this thread        goes on; its release follows on its thread
  *
- * So no callback starts after the answer, except one that an executor had claimed.
+ * So no callback starts after that, except one that an executor had claimed.
  *
  * A drain is a phase, which ends when nothing is pending:
  *
@@ -129,16 +129,16 @@ enum tw_close_mode {
  *
  * Several closes at a time have one mode, which only falls. A close with a lower mode lowers it,
  * any other close joins, and at its timeout each close lowers it to DROP. Thread A drains without a
- * timeout, then thread B closes with TW_CLOSE_DROP: B drops what A waits for, and both answer 0.
+ * timeout, then thread B closes with TW_CLOSE_DROP: B drops what A waits for, and both return 0.
  *
  *   - A disarmed timer holds up no close. It is dropped with the last others. TW_CLOSE_RUN runs an
  *     armed persistent timer, and ends it.
- *   - Completions of groups have been called when the answer is 0.
- *   - Any close may wait 0.1 s for the tick thread. So TW_CLOSE_DROP with timeout 0 answers 0 if no
+ *   - Completions of groups have been called when the result is 0.
+ *   - Any close may wait 0.1 s for the tick thread. So TW_CLOSE_DROP with timeout 0 returns 0 if no
  *     callback runs, and no executor but a pool holds a run.
  *   - While an inline callback holds the tick thread, a close cannot refuse new timers yet. They do
  *     not run, and the next close drops them.
- *   - The handles stay valid; tw_cancel answers TW_GONE.
+ *   - The handles stay valid; tw_cancel returns TW_GONE.
  *   - A release gets the fate of its timer (timer.h). Call tw_service_foreach before the close for
  *     a list of what is pending.
  *

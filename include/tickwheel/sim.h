@@ -33,7 +33,7 @@
  * 0, let the simulation run on, then destroy it.
  *
  * Threads: one at a time. The executor takes submits from any thread, but then the order is chance.
- * In a forked child each call answers -EPERM, and destroy frees the memory. A trace may change with
+ * In a forked child each call returns -EPERM, and destroy frees the memory. A trace may change with
  * the version of the library.
  */
 #ifndef TICKWHEEL_SIM_H

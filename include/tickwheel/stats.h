@@ -36,7 +36,7 @@ struct tw_service_stats {
 	uint64_t dropped; /* by a close */
 	uint64_t pending; /* armed, as tw_is_pending says; counted from the timers themselves */
 
-	uint64_t rejected; /* schedules answered with an error other than bad arguments */
+	uint64_t rejected; /* schedules that returned an error other than bad arguments */
 	uint64_t runs;     /* callbacks that have returned */
 	uint64_t overruns; /* nominal instants that periodic timers missed */
 	/*
@@ -186,7 +186,7 @@ struct tw_service_liveness {
 };
 
 /*
- * Tells what a service does at this moment. Also answers while the tick thread hangs.
+ * Tells what a service does at this moment. Also works while the tick thread hangs.
  *
  * It sees timers, jobs, tasks and all other user code of the service and of the layers on it, and
  * the tasks of its pool: one run a thread. Of runs inside one another on one thread it sees the
@@ -251,7 +251,7 @@ TW_API int tw_service_dump(tw_service *service, FILE *out);
 /*
  * Checks the invariants of a service that is quiet.
  *
- * Quiet means that no call on it and no callback of it is under way; else the answer means nothing.
+ * Quiet means that no call on it and no callback of it is under way; else the result means nothing.
  * The driver is held still meanwhile. Runs that are still at the executor are waited for, 0.1 s at
  * most; if they are still out then, totals are not compared.
  *

@@ -33,7 +33,7 @@
  * tw_strand_destroy must be alone, with one exception: a task may destroy its own strand while
  * other threads wait for that task in a cancel or a close.
  *
- * All functions answer -EINVAL if strand is NULL (except destroy), and -EPERM in a forked child,
+ * All functions return -EINVAL if strand is NULL (except destroy), and -EPERM in a forked child,
  * where destroy frees memory.
  */
 #ifndef TICKWHEEL_STRAND_H
@@ -155,7 +155,7 @@ TW_API int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task 
  * Cancels a task.
  *
  * Threads: any. Never blocks.
- * Calls: the task's release, on this thread, if the answer is TW_CANCELLED.
+ * Calls: the task's release, on this thread, if the result is TW_CANCELLED.
  * Returns:
  *   TW_CANCELLED   the task will not run (again). arg is yours, unless the task has a release
  *   TW_RUNNING     the task or its release runs now. A series ends after this run
@@ -168,7 +168,7 @@ TW_API int tw_strand_cancel(tw_strand *strand, tw_strand_task_id task);
 /*
  * Cancels a task, and waits for it if it runs.
  *
- * After any answer except TW_RUNNING and TW_SELF nothing of the task runs, and what it wrote is
+ * After any result except TW_RUNNING and TW_SELF nothing of the task runs, and what it wrote is
  * visible.
  *
  * Threads: any. Blocks at most timeout_ns.
@@ -190,7 +190,7 @@ TW_API int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id task, uint
  * executor end as cancelled when they are due. A second close only waits. The call works in pieces,
  * so other calls on the strand wait for microseconds only.
  *
- * What other objects hand to the strand as their executor still runs, also after the answer 0.
+ * What other objects hand to the strand as their executor still runs, also after the result 0.
  * These are jobs of a limiter, turns of a scheduler, functions of a semaphore, tasks of another
  * strand, and an ASAP scheduler's immediates and actions without a delay.
  *
@@ -212,7 +212,7 @@ TW_API int tw_strand_close(tw_strand *strand, uint64_t timeout_ns);
  * On a pool the call waits until what runs on the strand has returned, and the strand is gone then.
  * It does not wait if the caller is one of the pool's workers, or inside a callback or task of the
  * service, or if the executor is not a pool's. Then the strand goes after its last run or
- * hand-over; tw_service_close waits for that, and tw_pool_close of another pool answers -EBUSY
+ * hand-over; tw_service_close waits for that, and tw_pool_close of another pool returns -EBUSY
  * until then.
  *
  * An executor that refuses without end does not hold up the service: after destroy, the driver does

@@ -3,7 +3,7 @@
  *
  * May I free arg?
  *
- *   answer            timer without a release            timer with a release
+ *   result            timer without a release            timer with a release
  *   TW_CANCELLED      yes                                the release has been called: it owns arg
  *   TW_FINISHED       yes                                the release has been called
  *   TW_GONE           yes: the callback has returned,    the release has been called
@@ -62,11 +62,12 @@ typedef struct tw_timer {
 /* The longest delay, and the latest deadline after the service's creation: 146 years. */
 #define TW_MAX_DELAY_NS (UINT64_C(1) << 62)
 
-/* Answers of cancels and of tw_disarm. timer.h says after which of them arg may be freed. */
+/* Results of cancels and of tw_disarm. timer.h says after which of them arg may be freed. */
 enum tw_outcome {
 	/*
-	 * The timer will not run (again). Of several cancels at most one gets this, and none if the
-	 * timer runs. A disarm and the cancel that follows it both get it.
+	 * The timer will not run (again). At most one of several concurrent cancels returns this;
+	 * none does if the callback was already running. A disarm and the cancel that follows it
+	 * both return it.
 	 */
 	TW_CANCELLED = 0,
 	TW_GONE = 1,     /* the timer has ended, or never was */
@@ -166,7 +167,7 @@ TW_API int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns);
  */
 TW_API int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
 
-/* Answer of tw_reset_earlier: the timer is due at that time already, or before. */
+/* Result of tw_reset_earlier: the timer is due at that time already, or before. */
 enum { TW_RESET_KEPT = 1 };
 
 /*
@@ -203,7 +204,7 @@ TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t dea
  * It wins also when the timer has expired and waits in the pool's queue (G4).
  *
  * Threads: any. Never blocks, unless the release does.
- * Calls: the release, on this thread, if the answer is TW_CANCELLED.
+ * Calls: the release, on this thread, if the result is TW_CANCELLED.
  * Returns:
  *   TW_CANCELLED   the callback will not run (again)
  *   TW_RUNNING     the callback or the release runs now, perhaps on this thread. The timer ends
@@ -217,13 +218,13 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
 /*
  * Cancels a timer, and waits for its callback and release if they run.
  *
- * After any answer except TW_RUNNING and TW_SELF nothing of the timer runs, and what the callback
+ * After any result except TW_RUNNING and TW_SELF nothing of the timer runs, and what the callback
  * wrote is visible. arg may be freed, unless the timer's release has freed it. Hold no lock that
  * the callback or the release takes. If two callbacks wait for each other, both wait until their
  * timeouts.
  *
  * Threads: any. Blocks at most timeout_ns (TW_FOREVER: without limit).
- * Calls: the release, on this thread, if the answer is TW_CANCELLED.
+ * Calls: the release, on this thread, if the result is TW_CANCELLED.
  * Returns: as tw_cancel, and
  *   TW_FINISHED    the callback or the release was running, and has returned
  *   TW_RUNNING     the callback or the release still runs after timeout_ns

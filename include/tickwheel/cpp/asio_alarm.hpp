@@ -7,7 +7,7 @@
  * compare-and-swap.
  *
  * The alarm's lock orders a user's thread and the callback. While `armed` is true, the callback has
- * not been inside the lock. So a reset that answers -EBUSY may be ignored: the callback waits for
+ * not been inside the lock. So a reset that returns -EBUSY may be ignored: the callback waits for
  * the lock, and then looks at `due_`.
  *
  * An alarm is counted: by its timer, by the service's timer while that is armed, and by each

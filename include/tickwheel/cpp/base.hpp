@@ -17,7 +17,7 @@
 namespace tickwheel
 {
 
-/* The answers of a cancel: enum tw_outcome says what they mean. */
+/* The results of a cancel: enum tw_outcome says what they mean. */
 enum class outcome {
 	cancelled = TW_CANCELLED,
 	gone = TW_GONE,
@@ -93,7 +93,7 @@ inline void check(const std::error_code &error, const char *what)
 #endif
 }
 
-/* The answer of a cancel. In a forked child (-EPERM) nothing runs either. */
+/* The result of a cancel. In a forked child (-EPERM) nothing runs either. */
 inline outcome answer(int r) noexcept
 {
 	return r < 0 ? outcome::gone : static_cast<outcome>(r);

@@ -33,7 +33,7 @@ class service
 	}
 
 	/*
-	 * After an error it is empty: get() is nullptr, and schedules answer EINVAL. config.size
+	 * After an error it is empty: get() is nullptr, and schedules return EINVAL. config.size
 	 * may be left 0.
 	 */
 	service(tw_service_config config, std::error_code &error) noexcept

@@ -44,7 +44,7 @@ class timer
 	}
 
 	/*
-	 * After any answer except running (the timeout) and self (called by its own callback),
+	 * After any result except running (the timeout) and self (called by its own callback),
 	 * nothing of it runs.
 	 */
 	outcome cancel_wait() noexcept
