@@ -1,6 +1,7 @@
 /* Many delayed tasks of a strand end at the same time: in pieces, and their memory goes back. */
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,6 +13,13 @@
 TestSuite(strand_real_storm, .timeout = 120);
 
 enum { MANY = 300000 };
+
+/* ThreadSanitizer's shadow of the timers' memory is resident, too, and stays. */
+#ifdef __SANITIZE_THREAD__
+enum { HAS_SHADOW = true };
+#else
+enum { HAS_SHADOW = false };
+#endif
 
 static tw_service *service;
 static tw_strand *strand;
@@ -62,7 +70,8 @@ static void cancel_many(void)
 static void expect_memory_went_back(size_t before_bytes)
 {
 	size_t now_bytes = resident_bytes();
-	expect_le(now_bytes > before_bytes ? now_bytes - before_bytes : 0, 4u << 20);
+	if (!HAS_SHADOW)
+		expect_le(now_bytes > before_bytes ? now_bytes - before_bytes : 0, 4u << 20);
 }
 
 Test(strand_real_storm, memory_of_cancelled_tasks_goes_back_while_the_strand_lives, .init = opened,
@@ -83,7 +92,8 @@ Test(strand_real_storm, memory_of_closed_tasks_goes_back_while_the_service_lives
 	submit_many(HOUR);
 	size_t full_bytes = resident_bytes();
 	expect_eq(tw_strand_close(strand, 0), 0);
-	expect_le(resident_bytes(), full_bytes - (25u << 20));
+	if (!HAS_SHADOW)
+		expect_le(resident_bytes(), full_bytes - (25u << 20));
 }
 
 /* --------------------------------------------------------------------- in pieces */
