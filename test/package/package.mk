@@ -31,10 +31,10 @@ abi-accept: deps-build+abi ## writes the present symbols and structs to test/pac
 
 core_c := $(core_o:$B/%.o=%.c)
 
-amalgamation: ## writes the core as tickwheel.c and tickwheel.h into build/amalgamation
+amalgamation: deps-amalgamation ## writes the core as tickwheel.c and tickwheel.h into build/amalgamation
 	$(Q)packaging/amalgamate.py build/amalgamation $(core_c)
 
-check-amalgamation: deps-build+test+clang amalgamation ## gcc and clang compile it, and the unit tests pass on it
-	$(again) $(test_o) $(layers)
+check-amalgamation: deps-build+test+clang+amalgamation ## gcc and clang compile it, and the unit tests pass on it
+	$(again) amalgamation $(test_o) $(layers)
 	$(Q)test/package/amalgamation.sh build/amalgamation "$(ck_libs)" $(addprefix -Wl$(comma)--wrap=,$(wrapped)) \
 		$(test_o) $(layers)
