@@ -347,6 +347,9 @@ void tw__limiter_leave(struct tw_limiter *l, uint32_t n)
 	bool tell = (l->tells.jobs.first || l->tells.idle) && !l->tell_out;
 	if (tell) {
 		l->tell_out = true;
+		if (l->tells.jobs.first) /* the executor's, also after a close (drop_all) */
+			tw__work_init(&l->object.work, l->service, l->object.executor,
+				      l->object.work.run);
 		tw__object_use(&l->object);
 	}
 	if (n || (was_active && !l->active))

@@ -163,3 +163,26 @@ Test(limiter_close, idles)
 {
 	PLAY(&limiter_stage, NULL, idles);
 }
+
+/* The executor calls `done` of a job that times out after a close, and not the tick thread. */
+Test(limiter_close, job_that_times_out_after_a_drop_is_told_by_the_executor)
+{
+	struct load load = {.home = &home, .held = true};
+	struct tw_limiter_config config = limited_config(1);
+	limited_open(&home, &config);
+	tw_limiter_set_paused(home.limiter, false);
+	struct tw_limiter_task task = load_task(&load);
+	task.timeout_ns = 2 * MS;
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	expect_eq(load.starts, 1);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	for (int i = 0; i < 5; i++) /* the driver's polls, without the executor */
+		rig_advance(&home.rig, MS);
+	expect_eq(limited_stats(&home).timed_out, 1);
+	expect_eq(load.dones, 0);
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
+	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), TW_JOB_LATE);
+	limited_pump(&home);
+}
