@@ -348,8 +348,7 @@ void tw__limiter_leave(struct tw_limiter *l, uint32_t n)
 	if (tell) {
 		l->tell_out = true;
 		if (l->tells.jobs.first) /* the executor's, also after a close (drop_all) */
-			tw__work_init(&l->object.work, l->service, l->object.executor,
-				      l->object.work.run);
+			tw_store_relaxed(&l->object.work.executor, l->object.executor);
 		tw__object_use(&l->object);
 	}
 	if (n || (was_active && !l->active))
