@@ -128,11 +128,11 @@
  * visible to its release, to its next run, and to a tw_cancel_wait that waited for it.
  *
  * Memory. A service maps its arrays in steps as timers need them. A default service takes 45 MB of
- * address space, beside its threads' stacks. It touches about 50 bytes for each pending timer, and
- * maps about 120. A member of a group takes 16 more, a timer with a release or other options 90. A
- * group takes 64. A schedule returns -ENOMEM where no more can be mapped, for instance under
- * `ulimit -v`. A core dump has what is in use. After a storm of timers 90 % of the memory goes back
- * to the system within 15 seconds.
+ * address space, besides its threads' stacks. It touches about 50 bytes for each pending timer, and
+ * maps about 210. A member of a group touches 16 more, a timer with a release, a name, a context or
+ * an executor 40, a series 80. A group takes 64. A schedule returns -ENOMEM where no more can be
+ * mapped, for instance under `ulimit -v`. A core dump has what is in use. After a storm of timers
+ * 90 % of the memory goes back to the system within 15 seconds.
  *
  * Structs that begin with `size` must have it set: use TW_INIT. A size of 0 is -EINVAL, except in a
  * config whose other members are all 0. Non-zero bytes beyond what the library knows are -E2BIG.

@@ -2,7 +2,8 @@
 """amalgamate.py DIR SOURCE...: writes the core as one file.
 
 DIR/tickwheel.h is all public headers of the core, DIR/tickwheel.c its sources and their headers,
-each once, in the order of their includes. A program compiles tickwheel.c as C11 and links libck.
+each once, in the order of their includes. A program compiles tickwheel.c as C11 with
+-pthread. It needs no other library.
 """
 import pathlib
 import re

@@ -205,8 +205,8 @@ static void block_signals(sigset_t *end)
 }
 
 /*
- * A large block has pages of its own, which the system gets back when the block is freed. Left to
- * itself the allocator raises this limit to the size of what was freed, up to 32 MiB.
+ * The allocator maps each block of this size or more by itself, and unmaps it when it is freed.
+ * Without this setting the limit rises to the size of each such block that is freed, up to 32 MiB.
  */
 enum { OWN_PAGES = 256 * 1024 };
 

@@ -1,4 +1,4 @@
-/* Running what is due. The lock is held. */
+/* Runs due actions. The lock is held. */
 #ifndef TW_EXECUTOR_ACTION_FLUSH_H
 #define TW_EXECUTOR_ACTION_FLUSH_H
 

@@ -2,7 +2,7 @@
  * The inside of actions (contract: tickwheel/action.h).
  *
  *     end.c      leaving a line or a timer; close, release, wait
- *     flush.c    the flusher: runs what is due
+ *     flush.c    runs due actions
  *     action.c   schedulers, arming, what brings the turns of ASAP and FRAME, immediates
  *
  * The lock of the scheduler's object guards all. It is not held while user code runs, except

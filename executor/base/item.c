@@ -99,7 +99,7 @@ bool tw__item_arrives_slowly(struct tw__nodes *nodes, struct tw__item *item)
 
 /* ------------------------------------------------------------------------ series */
 
-/* A run of a series begins: what has passed since its instant is missed, or made up for. */
+/* Begins a run of a series: counts passed instants as missed, unless they are made up for. */
 static void series_begins(struct tw__item *item)
 {
 	if (item->node.mode == TW_FIXED_DELAY || item->node.missed == TW_MISSED_BURST)

@@ -54,7 +54,7 @@ enum tw__item_flag {
 struct tw__item {
 	struct tw__node node;
 	tw__link came;            /* the next one in the inbox */
-	struct tw__in_line place; /* in a line: what is due, or what is delayed */
+	struct tw__in_line place; /* in the line of due items, or of delayed ones */
 	/* NULL: none. Read under the lock of an object that may be another one */
 	_Atomic(struct tw__object *) owner;
 	tw_fn *fn;

@@ -6,7 +6,7 @@
  *
  *   COMING    not accepted yet, or in the inbox         -> QUEUED
  *   QUEUED    in line                                   -> RUNNING, SETTLED
- *   RUNNING   an attempt is under way                   -> ENDED, ASKING, DELAYED, SETTLED
+ *   RUNNING   an attempt is in progress                 -> ENDED, ASKING, DELAYED, SETTLED
  *   ENDED     it is over, its `stop` has not returned   -> ASKING, DELAYED, SETTLED
  *   ASKING    the executor asks retry.allow             -> DELAYED, SETTLED
  *   DELAYED   the delay before the next attempt         -> QUEUED, SETTLED
@@ -17,7 +17,7 @@
  *   COMING -> QUEUED          submit; who takes the inbox                  lock.c
  *   QUEUED -> RUNNING         a runner                                     tell.c
  *   RUNNING, if not settled   a runner; complete                           settle.c
- *   ENDED, ASKING -> DELAYED  who has called `stop`, or retry.allow        settle.c
+ *   ENDED, ASKING -> DELAYED  the thread that called `stop` or retry.allow settle.c
  *   DELAYED -> QUEUED         the tick thread                              settle.c
  *   any -> SETTLED            all of these; the tick thread at a timeout;  settle.c
  *                             cancel and close if the job waits

@@ -1,12 +1,12 @@
 #!/bin/bash
-# amalgamation.sh DIR LIBS LINKED...: DIR has the core as one file. gcc and clang compile it without a warning, C and
+# amalgamation.sh DIR LINKED...: DIR has the core as one file. gcc and clang compile it without a warning, C and
 # C++ programs use it, and the unit tests pass on it: LINKED are their objects and options, and the layers. Prints its
 # lines and the bytes of its object.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-dir=$1 libs=$2
-shift 2
+dir=$1
+shift
 flags=(-std=c11 -O2 -Wall -Wextra -Werror -pthread)
 
 for compiler in gcc clang; do
@@ -34,17 +34,15 @@ int main(void)
 	return tw_service_destroy(service) != 0 || r != 0 || !fired;
 }
 CALLER
-# shellcheck disable=SC2086 # a list
 for compiler in gcc clang; do
-	"$compiler" "${flags[@]}" -I"$dir" -o "$dir/caller" "$dir/caller.c" "$dir/tickwheel.$compiler.o" $libs
+	"$compiler" "${flags[@]}" -I"$dir" -o "$dir/caller" "$dir/caller.c" "$dir/tickwheel.$compiler.o"
 	"$dir/caller"
 	"$compiler" -x c++ -std=c++17 -Wall -Wextra -Werror -I"$dir" -c -o "$dir/caller.o" "$dir/caller.c"
-	"$compiler" -pthread -o "$dir/caller" "$dir/caller.o" "$dir/tickwheel.$compiler.o" $libs
+	"$compiler" -pthread -o "$dir/caller" "$dir/caller.o" "$dir/tickwheel.$compiler.o"
 	"$dir/caller"
 done
 
-# shellcheck disable=SC2086 # a list
-gcc -pthread -o "$dir/run" "$@" "$dir/tickwheel.gcc.o" $libs -lcriterion -lm
+gcc -pthread -o "$dir/run" "$@" "$dir/tickwheel.gcc.o" -lcriterion -lm
 "$dir/run" --jobs 2 | tail -n 1
 echo "amalgamation: ok (tickwheel.c has $(wc -l <"$dir/tickwheel.c") lines, its object" \
 	"$(size "$dir/tickwheel.gcc.o" | awk 'NR == 2 { print $1 + $2 + $3 }') bytes)"

@@ -36,5 +36,5 @@ amalgamation: deps-amalgamation ## writes the core as tickwheel.c and tickwheel.
 
 check-amalgamation: deps-build+test+clang+amalgamation ## gcc and clang compile it, and the unit tests pass on it
 	$(again) amalgamation $(test_o) $(layers)
-	$(Q)test/package/amalgamation.sh build/amalgamation "$(ck_libs)" $(addprefix -Wl$(comma)--wrap=,$(wrapped)) \
+	$(Q)test/package/amalgamation.sh build/amalgamation $(addprefix -Wl$(comma)--wrap=,$(wrapped)) \
 		$(test_o) $(layers)

@@ -33,7 +33,10 @@ struct tw__work {
 	bool is_job : 1;    /* it may block: a pool keeps one worker free of it */
 	tw__work_fn *run;
 	_Atomic uint64_t service_and_mark; /* where a batch has its service; odd: it is work */
-	/* moves to the inline executor once, when the work's owner has ended */
+	/*
+	 * the inline executor once the work's owner has ended (tw__work_leave_executor). An owner
+	 * whose work is not out may set it again
+	 */
 	_Atomic(tw_executor *) executor;
 };
 
