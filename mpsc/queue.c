@@ -6,7 +6,7 @@
 #include "mpsc/base/locked.h"
 #include "mpsc/base/process.h"
 
-_Thread_local struct tw__thread tw__thread = {TW__NO_QUEUE, NULL};
+_Thread_local struct tw__thread tw__thread = {.queue_id = TW__NO_QUEUE};
 
 /*
  * Binds a thread to its lane in one queue. Both ends may go first: the queue clears `lane`, the
@@ -54,7 +54,7 @@ static void tie_free(struct tie *tie)
  */
 static void queue_after_fork_in_child(void)
 {
-	tw__thread = (struct tw__thread){TW__NO_QUEUE, NULL};
+	tw__thread.queue_id = TW__NO_QUEUE;
 	all_ties = NULL;
 	for (struct tie *tie = my_ties; tie; tie = tie->next)
 		tie->at = NULL;
@@ -73,7 +73,7 @@ static void disown(struct tie *tie)
 static void queue_thread_ends(void)
 {
 	TW_ASSERT_LOCKED(&tw__registry);
-	tw__thread = (struct tw__thread){TW__NO_QUEUE, NULL};
+	tw__thread.queue_id = TW__NO_QUEUE;
 	for (struct tie *tie = my_ties, *next; tie; tie = next) {
 		next = tie->next;
 		disown(tie);
@@ -220,6 +220,7 @@ struct tw__lane *tw__queue_attach(struct tw__queue *queue)
 	if (!tie)
 		return NULL;
 	TW_ASSERT(tie->queue == queue && tie->lane && tie->lane->tie == tie);
-	tw__thread = (struct tw__thread){queue->id, tie->lane};
+	tw__thread.queue_id = queue->id;
+	tw__thread.lane = tie->lane;
 	return tie->lane;
 }

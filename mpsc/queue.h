@@ -43,11 +43,12 @@ struct tw__queue {
 	void *context;
 };
 
-/* The thread's cache: the queue it used last, or TW__NO_QUEUE. */
+/* What a thread has at hand: one look finds all of it. */
 #define TW__NO_QUEUE UINT64_MAX
 struct tw__thread {
-	uint64_t queue_id;
+	uint64_t queue_id; /* the queue it used last, or TW__NO_QUEUE */
 	struct tw__lane *lane;
+	void *context; /* wheel/core/context.h */
 };
 
 extern _Thread_local struct tw__thread tw__thread;

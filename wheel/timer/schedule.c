@@ -119,7 +119,7 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 {
 	struct tw__local *local = tw__local_at_hand(service);
 	uint64_t span_ns, gate_word;
-	if (tw_unlikely((!ext && tw__context_is_on()) || !local))
+	if (tw_unlikely((!ext && tw__context_capture()) || !local))
 		return false;
 	gate_word = tw__gate_look(&service->gate);
 	if (kind == TW__KIND_DELAY) {
@@ -328,7 +328,7 @@ static __attribute__((noinline)) int schedule_any(tw_service *service, uint64_t 
 		return out_of_range(service, out, call, flags ? "deadline_ns" : "delay_ns");
 	if (tw__forked(service))
 		return refused(NULL, out, -EPERM);
-	if (tw__context_is_on()) { /* the thread may have one */
+	if (tw__context_capture()) {
 		struct tw_task task = {
 		    .size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
 		return schedule_full(service, &task, NULL, out);

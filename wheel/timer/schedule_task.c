@@ -118,11 +118,7 @@ uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *
 /* The context it names, or else the thread's. */
 static void *task_context_of(const struct tw_task *task)
 {
-	if (tw_likely(!(task->flags & TW_TASK_CONTEXT)))
-		return tw__context_capture();
-	if (task->context)
-		tw__context_turn_on();
-	return task->context;
+	return task->flags & TW_TASK_CONTEXT ? task->context : tw__context_capture();
 }
 
 struct tw__arming tw__task_prepare(const tw_service *service, const struct tw_task *task,
