@@ -41,21 +41,21 @@ static void drop(tw_pool *pool, const struct tw__pool_task *task, tw_pool_droppe
 
 static void pool_drop(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 {
-	struct tw__within within;
+	struct tw__run frame = {.within = pool};
 	struct tw__pool_task task;
 	tw__tiny_lock(&pool->lock);
 	struct tw__items overflow = pool->room.overflow;
 	pool->room.overflow = (struct tw__items){0};
 	tw__pool_tell_behind(pool);
 	tw__tiny_unlock(&pool->lock);
-	tw__within_begin(&within, pool);
+	tw__frame_begin(&frame);
 	while (tw__ring_pop(&pool->ring, &task))
 		drop(pool, &task, told, told_arg);
 	while (overflow.first) {
 		task = (struct tw__pool_task){.arg = tw__items_pop(&overflow)};
 		drop(pool, &task, told, told_arg);
 	}
-	tw__within_end(&within);
+	tw__frame_end(&frame);
 }
 
 static void await_bringers(tw_pool *pool)

@@ -5,14 +5,13 @@
 #include "wheel/core/frame.h"
 
 _Thread_local struct tw__run *tw__current_run;
-_Thread_local struct tw__within *tw__innermost;
 
 bool tw__is_within(const void *what)
 {
-	const struct tw__within *within = tw__innermost;
-	while (within && within->what != what)
-		within = within->outer;
-	return within;
+	const struct tw__run *run = tw__current_run;
+	while (run && run->within != what)
+		run = run->outer;
+	return run;
 }
 
 bool tw__inside(const tw_service *service)
@@ -29,9 +28,10 @@ bool tw__inside(const tw_service *service)
 static const struct tw__run *current(void)
 {
 	const struct tw__run *run = tw__current_run;
-	if (tw__innermost && tw__innermost->hidden == run)
-		return NULL;
-	return run && run->service && tw__forked(run->service) ? NULL : run;
+	while (run && run->within && !run->hides)
+		run = run->outer;
+	bool none = !run || run->hides || (run->service && tw__forked(run->service));
+	return none ? NULL : run;
 }
 
 tw_timer tw_self(void)
@@ -59,11 +59,8 @@ int tw_current(struct tw_run_info *out)
 
 bool tw__clock_in_callback(const tw_clock *clock)
 {
-	for (struct tw__run *run = tw__current_run; run; run = run->outer)
-		if (run->service && run->service->clock == clock)
-			return true;
-	const struct tw__within *within = tw__innermost;
-	while (within && within->drives != clock)
-		within = within->outer;
-	return within;
+	const struct tw__run *run = tw__current_run;
+	while (run && run->drives != clock && (!run->service || run->service->clock != clock))
+		run = run->outer;
+	return run;
 }

@@ -7,10 +7,16 @@
 
 struct tw__run_record;
 
-/* A callback under way on this thread; nested if it drives another service. */
+/*
+ * What this thread is inside of: a callback or a release; or, with `within`, a service's work or
+ * poll, or the drops of a pool. Members from `service` on are zero then.
+ */
 struct tw__run {
 	struct tw__run *outer;
-	tw_service *service;          /* NULL: a run of a strand's series, for tw_current alone */
+	const void *within;     /* an address that nothing else uses; NULL: a callback, a release */
+	const tw_clock *drives; /* of a poll: its service's clock; else NULL */
+	bool hides;             /* a piece of work: tw_self does not name what it runs inside of */
+	tw_service *service;    /* NULL: a run of a strand's series, for tw_current alone */
 	struct tw__run_record *shown; /* which shows it (user_code.h), or NULL */
 	uint32_t slot, generation;
 	/* indices of the member's group (group.h), and of the next slot whose release is owed */
@@ -32,34 +38,18 @@ bool tw__inside(const tw_service *service);
 /* Whether the calling thread is in a callback of a service on this clock, or drives one. */
 bool tw__clock_in_callback(const tw_clock *clock);
 
-/*
- * Something that the calling thread is inside of, named by an address that nothing else uses: a
- * work of a service, a task of a scheduler, a release.
- */
-struct tw__within {
-	const void *what;
-	struct tw__within *outer;
-	const tw_clock *drives; /* the clock of the service whose poll this is; else NULL */
-	/* the callback that the innermost work runs inside of: tw_self does not name it */
-	const struct tw__run *hidden;
-};
-
-extern _Thread_local struct tw__within *tw__innermost;
-
-static inline void tw__within_begin(struct tw__within *within, const void *what)
+static inline void tw__frame_begin(struct tw__run *frame)
 {
-	*within = (struct tw__within){.what = what,
-				      .outer = tw__innermost,
-				      .hidden = tw__innermost ? tw__innermost->hidden : NULL};
-	tw__innermost = within;
+	frame->outer = tw__current_run;
+	tw__current_run = frame;
 }
 
-static inline void tw__within_end(const struct tw__within *within)
+static inline void tw__frame_end(const struct tw__run *frame)
 {
-	tw__innermost = within->outer;
+	tw__current_run = frame->outer;
 }
 
-/* Tells whether this thread is inside of it, at any depth. */
+/* Tells whether this thread is within it, at any depth. */
 bool tw__is_within(const void *what);
 
 #endif

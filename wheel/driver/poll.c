@@ -119,9 +119,9 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 {
 	TW_ASSERT_DRIVER(service);
 	struct tw__poll poll = {0};
-	struct tw__within within;
-	tw__within_begin(&within, service->works); /* tw__inside_poll */
-	within.drives = service->clock;
+	struct tw__run frame = {.within = service->works, /* tw__inside_poll */
+				.drives = service->clock};
+	tw__frame_begin(&frame);
 	/* a system call; a caller's loop accounts for itself */
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0;
 	take_new_chunks(service);
@@ -154,7 +154,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 			 tw__depot_held(&service->driver->wheel.chunks));
 	if (poll.drained || poll.done)
 		account(service, service->threaded ? cpu_now() - cpu_ns : 0);
-	tw__within_end(&within);
+	tw__frame_end(&frame);
 	return poll;
 }
 

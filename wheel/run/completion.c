@@ -40,14 +40,14 @@ static void count_down(struct tw__groups *groups)
 /* As a callback that is no timer's. */
 static void completion_call(tw_service *service, tw_fn *fn, void *arg)
 {
-	struct tw__run run = {.outer = tw__current_run, .service = service};
-	tw__current_run = &run;
+	struct tw__run run = {.service = service};
+	tw__frame_begin(&run);
 	void *former = tw__context_enter(NULL);
 	struct tw__run_record *shown = tw__user_begin(service, fn, arg, NULL, 0);
 	fn(arg);
 	tw__user_end(shown);
 	tw__context_leave(former);
-	tw__current_run = run.outer;
+	tw__frame_end(&run);
 	count_down(&service->groups);
 }
 

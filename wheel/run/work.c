@@ -78,11 +78,10 @@ bool tw__inside_poll(const tw_service *service)
 
 static void work_run(tw_service *service, struct tw__work *work)
 {
-	struct tw__within within;
-	tw__within_begin(&within, service);
-	within.hidden = tw__current_run;
+	struct tw__run frame = {.within = service, .hides = true};
+	tw__frame_begin(&frame);
 	work->run(work);
-	tw__within_end(&within);
+	tw__frame_end(&frame);
 }
 
 int tw__work_run(struct tw__work *work)
