@@ -97,7 +97,7 @@ struct tw__lane {
 	tw__entry_use_fn *use;
 	void *use_context;
 	struct tw__lane *next; /* in the queue's list; set once */
-	void *tie;             /* the owning thread's, under the registry's lock; NULL: no owner */
+	struct tw__tie *tie;   /* the owning thread's, under the registry's lock; NULL: no owner */
 };
 
 /* False: out of memory, nothing is left behind. */

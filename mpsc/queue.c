@@ -1,6 +1,8 @@
 #include "mpsc/queue.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "mpsc/base/assert.h"
 #include "mpsc/base/locked.h"
@@ -8,99 +10,146 @@
 
 _Thread_local struct tw__thread tw__thread = {.queue_id = TW__NO_QUEUE};
 
-/*
- * Binds a thread to its lane in one queue. Both ends may go first: the queue clears `lane`, the
- * thread frees the tie.
- */
-struct tie {
-	struct tie *next;              /* of the thread's; only it walks the list */
-	struct tie **mine;             /* the thread's list */
-	struct tie *next_of_all, **at; /* at NULL: inherited by a forked child */
+_Thread_local struct tw__run_record *tw__my_run_record;
+_Atomic(struct tw__run_record *) tw__run_records;
+
+/* Binds a thread to its lane in one queue. Both ends may go first. */
+struct tw__tie {
+	struct tw__tie *next; /* of the thread's; only it walks the list */
 	uint64_t queue_id;
 	struct tw__queue *queue;
 	struct tw__lane *lane; /* NULL: the queue is gone; registry's lock */
 };
 
-static _Thread_local struct tie *my_ties;
-
+static pthread_once_t threads_once = PTHREAD_ONCE_INIT;
+static bool watching;
+static pthread_key_t exit_key;
+static bool unloaded;          /* the key is deleted; registry's lock */
+static _Atomic uint32_t holds; /* objects */
 static uint64_t last_queue_id; /* registry's lock */
 
-/* For the unload alone: all that this process has made. Registry's lock. */
-static struct tie *all_ties;
+/* ------------------------------------------------------------------ threads */
 
-static void tie_enlist(struct tie *tie)
+static void disown(struct tw__tie *tie)
 {
-	TW_ASSERT_LOCKED(&tw__registry);
-	tie->at = &all_ties;
-	tie->next_of_all = all_ties;
-	if (tie->next_of_all)
-		tie->next_of_all->at = &tie->next_of_all;
-	all_ties = tie;
-}
-
-static void tie_free(struct tie *tie)
-{
-	TW_ASSERT_LOCKED(&tw__registry);
-	if (tie->at)
-		*tie->at = tie->next_of_all;
-	if (tie->at && tie->next_of_all)
-		tie->next_of_all->at = tie->at;
-	free(tie);
-}
-
-/*
- * The thread forgets its lane. The list may be half written: it starts anew, without the ties of
- * the thread that has forked.
- */
-static void queue_after_fork_in_child(void)
-{
-	tw__thread.queue_id = TW__NO_QUEUE;
-	all_ties = NULL;
-	for (struct tie *tie = my_ties; tie; tie = tie->next)
-		tie->at = NULL;
-}
-
-static void disown(struct tie *tie)
-{
-	if (!tie->lane)
-		return;
 	TW_ASSERT(tie->lane->tie == tie && tw_load_relaxed(&tie->queue->owner_count) > 0);
 	tie->lane->tie = NULL;
 	tw_add_acq_rel(&tie->queue->owner_count, (uint32_t)-1); /* QUEUE2 */
 	tie->queue->ops->orphaned(tie->lane, tie->queue->context);
 }
 
-static void queue_thread_ends(void)
+/* A user's function may have ended the thread from inside, so runs may still be shown. */
+static void record_clear(struct tw__run_record *record)
+{
+	uint64_t word = tw_load_relaxed(&record->word);
+	tw_store_relaxed(&record->word, word + (word & 1));
+	tw_store_relaxed(&record->bringing, NULL);
+	record->ties = NULL;
+	record->in_use = false;
+}
+
+static void record_give_up(struct tw__run_record *record)
 {
 	TW_ASSERT_LOCKED(&tw__registry);
-	tw__thread.queue_id = TW__NO_QUEUE;
-	for (struct tie *tie = my_ties, *next; tie; tie = next) {
+	for (struct tw__tie *tie = record->ties, *next; tie; tie = next) {
 		next = tie->next;
-		disown(tie);
-		tie_free(tie);
+		if (tie->lane)
+			disown(tie);
+		free(tie);
 	}
-	my_ties = NULL;
+	record_clear(record);
 }
 
-static void queue_unload(void)
+static void thread_ends(void *record)
 {
-	TW_ASSERT_LOCKED(&tw__registry);
-	while (all_ties) {
-		*all_ties->mine = NULL;
-		tie_free(all_ties);
+	pthread_mutex_lock(&tw__registry);
+	tw__thread.queue_id = TW__NO_QUEUE;
+	tw__my_run_record = NULL;
+	record_give_up(record);
+	pthread_mutex_unlock(&tw__registry);
+}
+
+/* The child's thread forgets its lanes. The other threads are not there. */
+static void threads_after_fork_in_child(void)
+{
+	tw__thread.queue_id = TW__NO_QUEUE;
+	for (struct tw__run_record *record = tw_load_acquire(&tw__run_records); record;
+	     record = record->next) {
+		if (record == tw__my_run_record)
+			record->ties = NULL;
+		else
+			record_clear(record);
 	}
 }
 
-static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
-static bool watched;
-
-static void watch(void)
+static void threads_unload(void)
 {
-	static struct tw__keeper keeper = {.thread_ends = queue_thread_ends,
-					   .unload = queue_unload,
-					   .after_fork_in_child = queue_after_fork_in_child};
-	watched = tw__keeper_add(&keeper);
+	pthread_mutex_lock(&tw__registry);
+	bool free_all = !tw_load_acquire(&holds) && !tw__fork_generation();
+	unloaded = pthread_key_delete(exit_key) == 0;
+	struct tw__run_record *record = free_all ? tw_load_relaxed(&tw__run_records) : NULL;
+	for (struct tw__run_record *next; record; record = next) {
+		next = record->next;
+		if (record->in_use)
+			*record->mine = NULL;
+		record_give_up(record);
+		free(record);
+	}
+	if (free_all)
+		tw_store_relaxed(&tw__run_records, NULL);
+	pthread_mutex_unlock(&tw__registry);
 }
+
+static void threads_watch(void)
+{
+	watching = pthread_atfork(NULL, NULL, threads_after_fork_in_child) == 0 &&
+		   pthread_key_create(&exit_key, thread_ends) == 0 && atexit(threads_unload) == 0;
+}
+
+void tw__unload_hold(void)
+{
+	pthread_once(&threads_once, threads_watch);
+	tw_add_acq_rel(&holds, 1);
+}
+
+void tw__unload_drop(void)
+{
+	tw_add_acq_rel(&holds, (uint32_t)-1);
+}
+
+/* One that no thread has, or a new one. */
+static struct tw__run_record *record_get(void)
+{
+	struct tw__run_record *first = tw_load_relaxed(&tw__run_records), *record = first;
+	while (record && record->in_use)
+		record = record->next;
+	if (record || !(record = aligned_alloc(TW__CACHE_LINE, sizeof *record)))
+		return record;
+	memset(record, 0, sizeof *record);
+	record->next = first;
+	tw_store_release(&tw__run_records, record); /* QUEUE3 */
+	return record;
+}
+
+struct tw__run_record *tw__run_record_make(void)
+{
+	pthread_once(&threads_once, threads_watch);
+	if (!watching)
+		return NULL;
+	pthread_mutex_lock(&tw__registry);
+	struct tw__run_record *record = record_get();
+	bool watched = record && (unloaded || pthread_setspecific(exit_key, record) == 0);
+	if (watched) {
+		record->in_use = true;
+		record->mine = &tw__my_run_record;
+		tw_store_relaxed(&record->thread_id, (uint32_t)gettid());
+		tw__my_run_record = record;
+	}
+	pthread_mutex_unlock(&tw__registry);
+	return watched ? record : NULL; /* planted: descriptor_lost */
+}
+
+/* ------------------------------------------------------------------- queues */
 
 void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__queue_ops *ops,
 		    void *context)
@@ -120,22 +169,13 @@ void tw__queue_fini(struct tw__queue *queue)
 	for (struct tw__lane *lane = tw__queue_first(queue), *next; lane; lane = next) {
 		next = lane->next;
 		if (lane->tie)
-			((struct tie *)lane->tie)->lane = NULL;
+			lane->tie->lane = NULL;
 		tw__lane_fini(lane);
 		free(lane);
 	}
 	tw_store_relaxed(&queue->lanes, NULL);
 	pthread_mutex_unlock(&tw__registry);
 	tw__unload_drop();
-}
-
-void tw__queue_abandon(struct tw__queue *queue)
-{
-	pthread_mutex_lock(&tw__registry);
-	for (struct tw__lane *lane = tw__queue_first(queue); lane; lane = lane->next)
-		if (lane->tie)
-			((struct tie *)lane->tie)->lane = NULL;
-	pthread_mutex_unlock(&tw__registry);
 }
 
 static struct tw__lane *adopt(struct tw__queue *queue)
@@ -164,55 +204,50 @@ static struct tw__lane *queue_make(struct tw__queue *queue)
 	return lane;
 }
 
-/* Ties of queues that are gone. */
-static void drop_stale_ties(void)
+/* Frees ties of queues that are gone. */
+static void drop_stale_ties(struct tw__run_record *record)
 {
 	TW_ASSERT_LOCKED(&tw__registry);
-	for (struct tie **at = &my_ties; *at;) {
-		struct tie *tie = *at;
+	for (struct tw__tie **at = &record->ties; *at;) {
+		struct tw__tie *tie = *at;
 		if (tie->lane) {
 			at = &tie->next;
 			continue;
 		}
 		*at = tie->next;
-		tie_free(tie);
+		free(tie);
 	}
 }
 
-static struct tie *new_tie(struct tw__queue *queue)
+static struct tw__tie *new_tie(struct tw__queue *queue)
 {
-	pthread_once(&watch_once, watch);
-	struct tie *tie = watched ? malloc(sizeof *tie) : NULL;
+	struct tw__run_record *record = tw__my_run_record;
+	if (!record && !(record = tw__run_record_make()))
+		return NULL;
+	struct tw__tie *tie = malloc(sizeof *tie);
 	if (!tie)
 		return NULL;
 	pthread_mutex_lock(&tw__registry);
-	drop_stale_ties();
-	bool ready = tw__thread_watch();
-	struct tw__lane *lane = ready ? adopt(queue) : NULL;
-	if (ready && !lane)
+	drop_stale_ties(record);
+	struct tw__lane *lane = adopt(queue);
+	if (!lane)
 		lane = queue_make(queue);
 	if (lane) {
-		*tie = (struct tie){.next = my_ties,
-				    .mine = &my_ties,
-				    .queue_id = queue->id,
-				    .queue = queue,
-				    .lane = lane};
-		tie_enlist(tie);
-		lane->tie = tie;
-		my_ties = tie;
+		*tie = (struct tw__tie){
+		    .next = record->ties, .queue_id = queue->id, .queue = queue, .lane = lane};
+		record->ties = lane->tie = tie;
 		tw_add_acq_rel(&queue->owner_count, 1); /* QUEUE2 */
 	}
 	pthread_mutex_unlock(&tw__registry);
-	if (!lane) {
-		free(tie);
-		return NULL;
-	}
-	return tie;
+	if (lane)
+		return tie;
+	free(tie);
+	return NULL;
 }
 
 struct tw__lane *tw__queue_attach(struct tw__queue *queue)
 {
-	struct tie *tie = my_ties;
+	struct tw__tie *tie = tw__my_run_record ? tw__my_run_record->ties : NULL;
 	while (tie && tie->queue_id != queue->id)
 		tie = tie->next;
 	if (!tie)

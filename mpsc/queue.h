@@ -6,9 +6,28 @@
  * have again). When the thread ends, its lane stays, is drained, and goes to the next thread that
  * comes. The list of lanes only grows until the queue is destroyed.
  *
- * One process-wide lock (the registry's) guards ties, owners and the list's growth: it is taken
- * when a thread meets a queue for the first time, when it ends, and when a queue is destroyed; so
- * an exit hook and a destroy cannot meet halfway.
+ * A thread has one record, which holds its ties to queues and what it runs. The record of a thread
+ * that has ended serves the next one. The list of records only grows until the code ends.
+ *
+ * One process-wide lock (the registry's) guards records, ties, owners and the lists' growth: it is
+ * taken when a thread meets a queue for the first time, when it ends, and when a queue is
+ * destroyed; so an exit hook and a destroy cannot meet halfway.
+ *
+ * Fork: the child's one thread forgets its ties (mpsc/base/process.h).
+ *
+ * End of a thread: one key's destructor. If a later exit handler of the thread uses the library
+ * again, the thread takes a record anew, and the destructor is called once more.
+ *
+ * End of the code: dlclose of a plugin that contains the static library, or exit().
+ *
+ *   dlclose   No object is left, so no thread is inside the library or comes back. Threads that
+ *             have used it live on. The key must be gone, and records must be freed.
+ *   exit()    Other threads may be inside the library, and objects may be left. A thread that ends
+ *             now leaves its part to the system.
+ *
+ * So the key goes in both cases, and records are freed if no object is left. In a forked child
+ * nothing is freed. The handler is atexit's, not a destructor of the library: it comes after the
+ * end of the static objects of C++ that were made after the first object of the library.
  *
  * Pairing table
  *   QUEUE1  lanes (list head): store-seq_cst (attach) -> load-seq_cst (driver, statistics): a lane
@@ -17,12 +36,17 @@
  *       read-modify-writes of one variable are in one order. A thread that comes after the driver's
  *       count sees what the driver wrote before it; the pushes of a thread that has left before it
  *       are seen by the driver (gate.h, GATE5).
+ *   QUEUE3  tw__run_records: store-release (make) -> load acquire (looks without the lock): a
+ *       record is complete before it is found.
  *   Everything else is under the registry's lock or belongs to one thread.
  */
 #ifndef TW_MPSC_QUEUE_H
 #define TW_MPSC_QUEUE_H
 
+#include <stdalign.h>
+
 #include "mpsc/lane.h"
+#include "tickwheel/task.h"
 
 /* What the layer above keeps with each lane: its struct begins with the lane. */
 struct tw__queue_ops {
@@ -43,7 +67,7 @@ struct tw__queue {
 	void *context;
 };
 
-/* What a thread has at hand: one look finds all of it. */
+/* What the short ways need of their thread: one look finds all of it. */
 #define TW__NO_QUEUE UINT64_MAX
 struct tw__thread {
 	uint64_t queue_id; /* the queue it used last, or TW__NO_QUEUE */
@@ -53,17 +77,46 @@ struct tw__thread {
 
 extern _Thread_local struct tw__thread tw__thread;
 
+/* ------------------------------------------------------------------ threads */
+
+/* A thread. */
+struct tw__run_record {
+	/* By the thread: what it runs (wheel/core/user_code.h). */
+	alignas(TW__CACHE_LINE) _Atomic uint64_t word; /* odd inside a run; changes with each */
+	_Atomic(const void *) owner; /* a service; of a pool's own tasks the pool */
+	_Atomic(tw_fn *) fn;
+	_Atomic(void *) arg;
+	_Atomic(const char *) name; /* or NULL */
+	/* on the owner's clock (a pool's: the monotonic one); or UNDATED, until a look dates it */
+	_Atomic uint64_t since_ns;
+
+	struct tw__run_record *next;  /* constant */
+	struct tw__run_record **mine; /* of the thread that has it; for the unload */
+	struct tw__tie *ties;         /* only the thread walks the list */
+	bool in_use;                  /* registry's lock */
+	_Atomic uint32_t thread_id;   /* the system's */
+
+	/* By the thread: the pool that it submits to (executor/pool/parts.h, BRINGING). */
+	_Atomic(const void *) bringing;
+};
+
+extern _Atomic(struct tw__run_record *) tw__run_records;
+extern _Thread_local struct tw__run_record *tw__my_run_record;
+
+/* Makes the calling thread's record. NULL: out of memory. */
+struct tw__run_record *tw__run_record_make(void);
+
+/* An object is made or freed that calls user code, or that threads have a part of. */
+void tw__unload_hold(void);
+void tw__unload_drop(void);
+
+/* ------------------------------------------------------------------- queues */
+
 void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__queue_ops *ops,
 		    void *context);
 
 /* No thread may be in a call on the queue, nor come back; threads that used it may live on. */
 void tw__queue_fini(struct tw__queue *queue);
-
-/*
- * The same in a forked child: lanes may be half written and are left alone. No thread comes back to
- * them.
- */
-void tw__queue_abandon(struct tw__queue *queue);
 
 /* Finds or makes this thread's lane. NULL: out of memory. */
 struct tw__lane *tw__queue_attach(struct tw__queue *queue);

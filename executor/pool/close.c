@@ -63,7 +63,7 @@ static void await_bringers(tw_pool *pool)
 	while (tw_load_acquire(&pool->bringing)) /* BRINGING */
 		sched_yield();
 	for (struct tw__run_record *record = tw_load_acquire(&tw__run_records); record;
-	     record = tw_load_acquire(&record->next))
+	     record = record->next)
 		while (tw_load_acquire(&record->bringing) == pool) /* BRINGING */
 			sched_yield();
 }

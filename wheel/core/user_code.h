@@ -3,23 +3,18 @@
  *
  * All that calls a user's function does so between tw__user_begin and tw__user_end: callbacks of
  * timers, jobs, tasks of strands, schedulers and pools, actions, releases, hooks. Each thread has
- * one record. Of runs inside one another on one thread the outermost is shown: it is the one that
- * began first.
+ * one record (mpsc/queue.h). Of runs inside one another on one thread the outermost is shown: it
+ * is the one that began first.
  *
  * A run costs stores to the thread's own line, and no clock is read. The first look at a run
  * without a date dates it, so such a run may look younger than it is, never older.
- *
- * Records are freed when the library is unloaded (mpsc/base/process.h); the record of a thread that
- * has ended serves the next thread.
  *
  * Pairing table
  *   USER1  owner, fn, arg, name, since_ns: store-release, then word: store-release (begin) -> word:
  *       load-acquire, the others: load-acquire, then the word again (look): if the word is the
  *       same, the fields are that run's. Each store is a release, so none of the next run's fields
  *       is visible before this run's end.
- *   USER2  tw__run_records, next: CAS release (make) -> load acquire (look): a record is complete
- *       before it is found.
- *   USER3  since_ns: the word, marked as no date: store-release (begin) -> CAS acq_rel to the date
+ *   USER2  since_ns: the word, marked as no date: store-release (begin) -> CAS acq_rel to the date
  *       (look): only the run with that word is dated. Without it a look that was held up since it
  *       read the clock would make a later run look older than it is.
  */
@@ -33,31 +28,6 @@
 
 /* In since_ns of a run without a date: the rest is the record's word before the run. */
 #define TW__USER_UNDATED (UINT64_C(1) << 63)
-
-struct tw__run_record {
-	/* By the thread: what it runs. */
-	alignas(TW__CACHE_LINE) _Atomic uint64_t word; /* odd inside a run; changes with each */
-	_Atomic(const void *) owner; /* a service; of a pool's own tasks the pool */
-	_Atomic(tw_fn *) fn;
-	_Atomic(void *) arg;
-	_Atomic(const char *) name; /* or NULL */
-	/* on the owner's clock (a pool's: the monotonic one); or UNDATED, until a look dates it */
-	_Atomic uint64_t since_ns;
-
-	_Atomic(struct tw__run_record *) next;
-	struct tw__run_record **mine; /* of the thread that has it; for the unload */
-	_Atomic uint32_t in_use;
-	_Atomic uint32_t thread_id; /* the system's */
-
-	/* By the thread: the pool that it submits to (executor/pool/parts.h, BRINGING). */
-	_Atomic(const void *) bringing;
-};
-
-extern _Atomic(struct tw__run_record *) tw__run_records;
-extern _Thread_local struct tw__run_record *tw__my_run_record;
-
-/* The calling thread's record. NULL: out of memory; then its runs are not shown. */
-struct tw__run_record *tw__run_record_make(void);
 
 /* Any function as the name of what runs. It is not called by this type. */
 #define TW__NAMED_BY(function) ((tw_fn *)(void (*)(void))(function))
@@ -80,7 +50,7 @@ static inline struct tw__run_record *tw__user_begin(const void *owner, tw_fn *fn
 	tw_store_release(&record->fn, fn);
 	tw_store_release(&record->arg, arg);
 	tw_store_release(&record->name, name);
-	/* USER3 */
+	/* USER2 */
 	tw_store_release(&record->since_ns, since_ns ? since_ns : TW__USER_UNDATED | word);
 	tw_store_release(&record->word, word + 1);
 	return record;

@@ -170,8 +170,6 @@ bool tw__local_ready_to_run(struct tw__local *local)
 			return false;
 		tw_store_release(&local->latencies, latencies); /* pairs with tw_service_stats */
 	}
-	if (tw_unlikely(!tw__my_run_record) && !tw__run_record_make())
-		return false;
 	return tw__lane_refill_reserve(&local->lane);
 }
 

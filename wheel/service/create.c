@@ -34,8 +34,6 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 {
 	struct tw__local *local = (struct tw__local *)lane;
 	tw_service *service = context;
-	if (tw__forked(service)) /* the thread that forked ends */
-		return;
 	tw_store_relaxed(&local->of_service, 0);
 	tw__magazine_flush(&service->slots, &local->magazine);
 }
@@ -352,7 +350,6 @@ void tw__core_free(tw_service *service)
 /* Locks may be held and lists half written, so only mappings and descriptors are given back. */
 void tw__core_free_forked(tw_service *service)
 {
-	tw__queue_abandon(&service->queue);
 	free_wheel(service);
 	tw__groups_unmap(&service->groups);
 	tw__alarm_close(&service->driver->loop.alarm);

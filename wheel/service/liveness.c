@@ -47,7 +47,7 @@ static bool look_at_record(tw_service *service, struct tw__run_record *record, u
 	uint64_t real_ns = is_pools ? tw_clock_now(tw_clock_monotonic()) : 0;
 	if (run->since_ns == (TW__USER_UNDATED | (word - 1))) {
 		uint64_t date_ns = is_pools ? real_ns : tw__clock_read(service);
-		if (tw_cas_acq_rel(&record->since_ns, &run->since_ns, date_ns)) /* USER3 */
+		if (tw_cas_acq_rel(&record->since_ns, &run->since_ns, date_ns)) /* USER2 */
 			run->since_ns = date_ns;
 	}
 	if (tw_load_relaxed(&record->word) != word)
@@ -60,8 +60,8 @@ static bool look_at_record(tw_service *service, struct tw__run_record *record, u
 void tw__runs_visit(tw_service *service, uint64_t now_ns, tw__see_run_fn *see, void *context)
 {
 	struct tw__seen_run run;
-	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* user_code.h, USER2 */
-	for (; record; record = tw_load_acquire(&record->next))
+	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* QUEUE3 */
+	for (; record; record = record->next)
 		if (look_at_record(service, record, now_ns, &run))
 			see(context, &run);
 }
