@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct buffer {
 	char *data;
@@ -17,6 +18,17 @@ struct slice {
 };
 
 #define SLICE(text) ((struct slice){(text), sizeof(text) - 1})
+
+bool slice_same(struct slice a, struct slice b);
+
+/* Whether the slice is this word; `word` is in lower case, the slice in any. */
+bool slice_is(struct slice s, const char *word);
+
+/* The whole slice as a number. False: it is no integer of 64 bits in its only form. */
+bool slice_integer(struct slice s, int64_t *out);
+
+/* A pattern of Redis: * ? [abc] [^a-c], and a backslash before a character that means itself. */
+bool glob_matches(struct slice pattern, struct slice text);
 
 /* As malloc and realloc. Without memory they end the process with a message, as Redis does. */
 void *allocate(size_t size);

@@ -12,12 +12,12 @@ $(cache_tests): $B/cache/%: $B/test/examples/cache/%.o
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
 
-cache_parts := buffer glob resp siphash table
+cache_parts := buffer resp table
 $B/cache/parts: $(cache_parts:%=$B/examples/cache/%.o)
 
 # The other fuzz targets link with the unit tests' support; this one needs none of it.
 build/fuzz/test/fuzz/fuzz_resp: $(patsubst %,build/fuzz/plain/%.o,test/fuzz/fuzz_resp \
-	examples/cache/buffer examples/cache/glob examples/cache/resp)
+	examples/cache/buffer examples/cache/resp)
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) -fsanitize=fuzzer,address,undefined $(CFLAGS) -o $@ $^
 

@@ -1,4 +1,4 @@
-/* Clients, the registry of them, and the commands about the connection itself. */
+/* Clients, and the commands about the connection itself. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -11,20 +11,16 @@
 #include <unistd.h>
 
 #include "examples/cache/cache.h"
-#include "examples/cache/client.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/loop.h"
 #include "examples/cache/pubsub.h"
-#include "examples/cache/reply.h"
 
 #define READ_MOST (1024 * 1024)
 
-static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct client *registry;
+static pthread_mutex_t lists_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ------------------------------------------------------------------ life */
 
-struct client *client_open(struct loop *loop, int fd, const char *peer, const char *own)
+void client_open(struct loop *loop, int fd, const char *peer, const char *own)
 {
 	struct client *c = allocate(sizeof(*c));
 	*c = (struct client){.loop = loop, .fd = fd, .made_ns = tw_service_now(cache.service)};
@@ -33,24 +29,23 @@ struct client *client_open(struct loop *loop, int fd, const char *peer, const ch
 	snprintf(c->peer, sizeof(c->peer), "%s", peer);
 	snprintf(c->own, sizeof(c->own), "%s", own);
 	resp_init(&c->parser);
-	pthread_mutex_lock(&registry_lock);
-	c->next = registry;
-	if (registry != NULL)
-		registry->previous = c;
-	registry = c;
-	pthread_mutex_unlock(&registry_lock);
+	pthread_mutex_lock(&lists_lock);
+	c->next = loop->clients;
+	if (c->next != NULL)
+		c->next->previous = c;
+	loop->clients = c;
+	pthread_mutex_unlock(&lists_lock);
 	loop_watch(c, EPOLLIN);
-	return c;
 }
 
 void client_close(struct client *c)
 {
 	pubsub_leave(c);
-	pthread_mutex_lock(&registry_lock);
-	*(c->previous != NULL ? &c->previous->next : &registry) = c->next;
+	pthread_mutex_lock(&lists_lock);
+	*(c->previous != NULL ? &c->previous->next : &c->loop->clients) = c->next;
 	if (c->next != NULL)
 		c->next->previous = c->previous;
-	pthread_mutex_unlock(&registry_lock);
+	pthread_mutex_unlock(&lists_lock);
 	atomic_fetch_sub_explicit(&cache.clients, 1, memory_order_relaxed);
 	close(c->fd);
 	resp_free(&c->parser);
@@ -177,35 +172,6 @@ void client_finish(struct client *c)
 		loop_watch(c, EPOLLOUT);
 }
 
-/* ------------------------------------------------------------------ registry */
-
-/* Only the loop's thread frees its clients, so the list outlives the lock. */
-void clients_of_loop(struct loop *loop, void (*end)(struct client *c))
-{
-	size_t count = 0;
-	pthread_mutex_lock(&registry_lock);
-	for (struct client *c = registry; c != NULL; c = c->next)
-		count += c->loop == loop;
-	struct client **all = allocate((count + 1) * sizeof(struct client *)), **last = all;
-	for (struct client *c = registry; c != NULL; c = c->next)
-		if (c->loop == loop)
-			*last++ = c;
-	pthread_mutex_unlock(&registry_lock);
-	for (struct client **c = all; c < last; c++)
-		end(*c);
-	free(all);
-}
-
-bool clients_left(struct loop *loop)
-{
-	pthread_mutex_lock(&registry_lock);
-	struct client *c = registry;
-	while (c != NULL && c->loop != loop)
-		c = c->next;
-	pthread_mutex_unlock(&registry_lock);
-	return c != NULL;
-}
-
 /* ------------------------------------------------------------------ CLIENT */
 
 static void set_text(char **name, struct slice value)
@@ -216,48 +182,47 @@ static void set_text(char **name, struct slice value)
 		memcpy(text, value.data, value.length);
 		text[value.length] = 0;
 	}
-	pthread_mutex_lock(&registry_lock);
+	pthread_mutex_lock(&lists_lock);
 	free(*name);
 	*name = text;
-	pthread_mutex_unlock(&registry_lock);
+	pthread_mutex_unlock(&lists_lock);
 }
 
 /* The line of CLIENT INFO and CLIENT LIST. What only a client's own loop knows is 0 for others. */
 static void describe(struct client *c, bool own, struct buffer *out)
 {
-	char text[512];
+	char *text;
 	uint64_t now = tw_service_now(cache.service);
 	uint64_t seen = atomic_load_explicit(&c->seen_ns, memory_order_relaxed);
 	const char *command = atomic_load_explicit(&c->last_command, memory_order_relaxed);
-	snprintf(text, sizeof(text), "id=%" PRIu64 " addr=%s laddr=%s fd=%d name=", c->id, c->peer,
-		 c->own, c->fd);
-	reply_raw(out, text);
-	reply_raw(out, c->name != NULL ? c->name : "");
-	snprintf(text, sizeof(text),
-		 " age=%" PRIu64 " idle=%" PRIu64 " flags=N db=0 sub=%zu psub=%zu ssub=0 multi=-1 "
-		 "qbuf=%zu qbuf-free=0 obl=0 oll=0 omem=%zu tot-mem=%zu events=r cmd=%s "
-		 "user=default redir=-1 resp=%d io-thread=%d lib-name=",
-		 (now - c->made_ns) / TW_SECOND, (now > seen ? now - seen : 0) / TW_SECOND,
-		 own ? pubsub_count(c, false) : 0, own ? pubsub_count(c, true) : 0,
-		 own ? buffer_length(&c->in) : 0, own ? buffer_length(&c->out) : 0,
-		 sizeof(*c) + (own ? c->in.room + c->out.room : 0),
-		 command != NULL ? command : "NULL", own && c->resp3 ? 3 : 2,
-		 (int)(c->loop - cache.loops));
-	reply_raw(out, text);
-	reply_raw(out, c->library != NULL ? c->library : "");
-	reply_raw(out, " lib-ver=");
-	reply_raw(out, c->library_version != NULL ? c->library_version : "");
-	reply_raw(out, "\n");
+	int length = asprintf(
+	    &text,
+	    "id=%" PRIu64 " addr=%s laddr=%s fd=%d name=%s age=%" PRIu64 " idle=%" PRIu64
+	    " flags=N db=0 sub=%zu psub=%zu ssub=0 multi=-1 qbuf=%zu qbuf-free=0 obl=0 oll=0 "
+	    "omem=%zu tot-mem=%zu events=r cmd=%s user=default redir=-1 resp=%d io-thread=%d "
+	    "lib-name=%s lib-ver=%s\n",
+	    c->id, c->peer, c->own, c->fd, c->name != NULL ? c->name : "",
+	    (now - c->made_ns) / TW_SECOND, (now > seen ? now - seen : 0) / TW_SECOND,
+	    own ? c->counts[0] : 0, own ? c->counts[1] : 0, own ? buffer_length(&c->in) : 0,
+	    own ? buffer_length(&c->out) : 0, sizeof(*c) + (own ? c->in.room + c->out.room : 0),
+	    command != NULL ? command : "NULL", own && c->resp3 ? 3 : 2,
+	    (int)(c->loop - cache.loops), c->library != NULL ? c->library : "",
+	    c->library_version != NULL ? c->library_version : "");
+	if (length < 0)
+		return;
+	buffer_add(out, text, (size_t)length);
+	free(text);
 }
 
 static void reply_clients(struct call *c, bool all)
 {
 	struct buffer text = {0};
-	pthread_mutex_lock(&registry_lock);
-	for (struct client *each = registry; each != NULL; each = each->next)
-		if (all || each == c->client)
-			describe(each, each->loop == c->client->loop, &text);
-	pthread_mutex_unlock(&registry_lock);
+	pthread_mutex_lock(&lists_lock);
+	for (struct loop *l = cache.loops; l < cache.loops + cache.loop_count; l++)
+		for (struct client *each = l->clients; each != NULL; each = each->next)
+			if (all || each == c->client)
+				describe(each, l == c->client->loop, &text);
+	pthread_mutex_unlock(&lists_lock);
 	reply_verbatim(c->out, text.data, buffer_length(&text), c->resp3);
 	buffer_free(&text);
 }
@@ -377,6 +342,14 @@ void cmd_reset(struct call *c)
 	reply_status(c->out, "RESET");
 }
 
+static void reply_words(struct buffer *out, const char *words)
+{
+	for (const char *end; *words != 0; words = *end == 0 ? end : end + 1) {
+		end = strchrnul(words, ' ');
+		reply_bulk(out, words, (size_t)(end - words));
+	}
+}
+
 /* Options of HELLO. There are no passwords, so AUTH accepts any for the user "default". */
 static bool take_hello_options(struct call *c, const struct slice **name)
 {
@@ -404,7 +377,6 @@ static bool take_hello_options(struct call *c, const struct slice **name)
 
 void cmd_hello(struct call *c)
 {
-	static const char *const words[] = {"server", "redis", "version", REDIS_VERSION};
 	int64_t version = c->resp3 ? 3 : 2;
 	const struct slice *name = NULL;
 	if (c->argc >= 2 && !slice_integer(c->argv[1], &version)) {
@@ -421,16 +393,10 @@ void cmd_hello(struct call *c)
 		set_text(&c->client->name, *name);
 	set_protocol(c, version == 3);
 	reply_map(c->out, 7, c->resp3);
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		reply_text(c->out, words[i]);
-	reply_text(c->out, "proto");
+	reply_words(c->out, "server redis version " REDIS_VERSION " proto");
 	reply_integer(c->out, version);
-	reply_text(c->out, "id");
+	reply_words(c->out, "id");
 	reply_integer(c->out, (int64_t)c->client->id);
-	reply_text(c->out, "mode");
-	reply_text(c->out, "standalone");
-	reply_text(c->out, "role");
-	reply_text(c->out, "master");
-	reply_text(c->out, "modules");
+	reply_words(c->out, "mode standalone role master modules");
 	reply_array(c->out, 0);
 }

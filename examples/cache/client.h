@@ -1,8 +1,9 @@
 /*
- * A client: its socket, what has arrived and is no whole request yet, what it has not taken yet.
+ * A loop: one thread, one epoll, listening sockets, its clients. A client: its socket, what has
+ * arrived and is no whole request yet, what it has not taken yet.
  *
- * It belongs to its loop's thread. Other threads see it in CLIENT LIST only, under the registry's
- * lock, and by its subscriber (pubsub.h).
+ * A client belongs to its loop's thread. Other threads see it in CLIENT LIST only, under the lock
+ * of all lists, and as a subscriber (pubsub.h).
  *
  * Memory is bounded. The server reads and runs what a client sends whether it takes the replies or
  * not, so a client may send a long pipeline before it reads. One whose replies wait beyond
@@ -12,6 +13,7 @@
 #ifndef EXAMPLES_CACHE_CLIENT_H
 #define EXAMPLES_CACHE_CLIENT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,9 +23,25 @@
 
 #define CLIENT_MAX_OUTPUT (128u * 1024 * 1024)
 #define CLIENT_MAX_INPUT (1024u * 1024 * 1024)
+#define LOOP_INPUT (64 * 1024)
 
-struct loop;
-struct subscriber;
+/* Written by the loop, read by anyone. Nothing but counters: info.c adds them up. */
+struct loop_figures {
+	_Atomic uint64_t connections, rejected, commands, hits, misses, errors;
+	_Atomic uint64_t input_bytes, output_bytes, protocol_errors, slow_clients;
+};
+
+struct loop {
+	_Alignas(128) pthread_t thread;
+	_Atomic bool stop;
+	int epoll_fd, event_fd;
+	int listen_fd, unix_fd; /* -1: none */
+	struct client *clients;
+	struct client *ready; /* those with mail; pubsub.c has the lock */
+	uint64_t now_ns;      /* the service's time at the begin of the turn */
+	char input[LOOP_INPUT];
+	struct loop_figures figures;
+};
 
 struct client {
 	struct loop *loop;
@@ -32,19 +50,47 @@ struct client {
 	uint64_t id, made_ns;
 	struct resp_parser parser;
 	struct buffer in, out;
-	bool resp3, closing;           /* closing: when the output has been sent */
-	struct subscriber *subscriber; /* NULL: has never subscribed */
-	char peer[64], own[64];        /* the two addresses of the connection */
+	bool resp3, closing;    /* closing: when the output has been sent */
+	char peer[64], own[64]; /* the two addresses of the connection */
 
-	/* For CLIENT LIST. The names change under the registry's lock. */
+	/* Under the lock of pubsub.c. */
+	struct subscription *subscriptions;
+	size_t counts[2]; /* of channels, of patterns */
+	struct buffer mail;
+	bool queued, overflowed;
+	struct client *next_ready;
+	bool has_subscribed; /* of its loop: else it can have no mail */
+
+	/* For CLIENT LIST. The names change under the lists' lock. */
 	char *name, *library, *library_version;
 	_Atomic uint64_t seen_ns;
 	_Atomic(const char *) last_command;
 	struct client *next, *previous;
 };
 
+/*
+ * Listening sockets. loop_listen fails while any other socket listens on the port; port 0 means
+ * any free port. loop_listen_beside makes one more socket for the port of `fd`, so that each loop
+ * accepts its share of the connections. Each returns a descriptor, or prints why and returns the
+ * negative errno.
+ */
+int loop_listen(const char *address, unsigned port);
+int loop_listen_beside(int fd);
+int loop_listen_unix(const char *path);
+
+/* Takes the sockets over, and makes the thread. False: no descriptors, or no thread. */
+bool loop_start(struct loop *l, unsigned number, int listen_fd, int unix_fd);
+void loop_wake(struct loop *l);
+void loop_stop(struct loop *l); /* asks: sends the replies that wait, closes all clients */
+void loop_join(struct loop *l); /* waits for the thread's end */
+
+/* The loop's own thread calls the functions below. */
+
+/* Changes what epoll reports of a client. */
+void loop_watch(struct client *c, uint32_t events);
+
 /* Takes the descriptor over. */
-struct client *client_open(struct loop *loop, int fd, const char *peer, const char *own);
+void client_open(struct loop *loop, int fd, const char *peer, const char *own);
 void client_close(struct client *c);
 
 /* Handles an event of epoll, and may free the client. */
@@ -55,9 +101,5 @@ void client_mail(struct client *c);
 
 /* At the end of its loop: sends the replies that wait. Closes the client that has taken all. */
 void client_finish(struct client *c);
-
-/* The loop's own thread: calls `end`, which may close the client, for each client of the loop. */
-void clients_of_loop(struct loop *loop, void (*end)(struct client *c));
-bool clients_left(struct loop *loop);
 
 #endif

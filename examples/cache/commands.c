@@ -5,104 +5,80 @@
 #include <string.h>
 
 #include "examples/cache/cache.h"
-#include "examples/cache/client.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/loop.h"
 #include "examples/cache/pubsub.h"
-#include "examples/cache/reply.h"
 
 #define LONGEST_NAME 32
 #define MAX_SHOWN 128
-#define BUCKETS 512
 
 enum { S = COMMAND_SUBSCRIBED, F = COMMAND_FAST };
 
+/* In the order of their names: command_find searches in halves. */
 static const struct command commands[] = {
-    {"get", cmd_get, 2, F, 1, 1, 1, 0},
-    {"set", cmd_set, -3, 0, 1, 1, 1, 0},
-    {"setex", cmd_setex, 4, 0, 1, 1, 1, IN_SECONDS},
-    {"psetex", cmd_setex, 4, 0, 1, 1, 1, IN_MS},
-    {"setnx", cmd_setnx, 3, F, 1, 1, 1, 0},
-    {"getset", cmd_getset, 3, F, 1, 1, 1, 0},
-    {"getex", cmd_getex, -2, F, 1, 1, 1, 0},
-    {"getdel", cmd_getdel, 2, F, 1, 1, 1, 0},
-    {"mget", cmd_mget, -2, F, 1, -1, 1, 0},
-    {"mset", cmd_mset, -3, 0, 1, -1, 2, false},
-    {"msetnx", cmd_mset, -3, 0, 1, -1, 2, true},
     {"append", cmd_append, 3, F, 1, 1, 1, 0},
-    {"strlen", cmd_strlen, 2, F, 1, 1, 1, 0},
-    {"incr", cmd_incr, 2, F, 1, 1, 1, 1},
-    {"decr", cmd_incr, 2, F, 1, 1, 1, -1},
-    {"incrby", cmd_incrby, 3, F, 1, 1, 1, 1},
-    {"decrby", cmd_incrby, 3, F, 1, 1, 1, -1},
-    {"incrbyfloat", cmd_incrbyfloat, 3, F, 1, 1, 1, 0},
-    {"getrange", cmd_getrange, 4, 0, 1, 1, 1, 0},
-    {"setrange", cmd_setrange, 4, 0, 1, 1, 1, 0},
-    {"del", cmd_del, -2, 0, 1, -1, 1, 0},
-    {"unlink", cmd_del, -2, F, 1, -1, 1, 0},
-    {"exists", cmd_exists, -2, F, 1, -1, 1, 0},
-    {"touch", cmd_exists, -2, F, 1, -1, 1, 0},
-    {"type", cmd_type, 2, F, 1, 1, 1, 0},
-    {"rename", cmd_rename, 3, 0, 1, 2, 1, false},
-    {"renamenx", cmd_rename, 3, F, 1, 2, 1, true},
-    {"randomkey", cmd_randomkey, 1, 0, 0, 0, 0, 0},
-    {"keys", cmd_keys, 2, 0, 0, 0, 0, 0},
-    {"scan", cmd_scan, -2, 0, 0, 0, 0, 0},
-    {"dbsize", cmd_dbsize, 1, F, 0, 0, 0, 0},
-    {"flushall", cmd_flush, -1, 0, 0, 0, 0, 0},
-    {"flushdb", cmd_flush, -1, 0, 0, 0, 0, 0},
-    {"expire", cmd_expire, -3, F, 1, 1, 1, IN_SECONDS},
-    {"pexpire", cmd_expire, -3, F, 1, 1, 1, IN_MS},
-    {"expireat", cmd_expire, -3, F, 1, 1, 1, ABSOLUTE},
-    {"pexpireat", cmd_expire, -3, F, 1, 1, 1, IN_MS | ABSOLUTE},
-    {"ttl", cmd_ttl, 2, F, 1, 1, 1, IN_SECONDS},
-    {"pttl", cmd_ttl, 2, F, 1, 1, 1, IN_MS},
-    {"expiretime", cmd_ttl, 2, F, 1, 1, 1, ABSOLUTE},
-    {"pexpiretime", cmd_ttl, 2, F, 1, 1, 1, IN_MS | ABSOLUTE},
-    {"persist", cmd_persist, 2, F, 1, 1, 1, 0},
-    {"subscribe", cmd_subscribe, -2, S, 0, 0, 0, false},
-    {"psubscribe", cmd_subscribe, -2, S, 0, 0, 0, true},
-    {"unsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0, false},
-    {"punsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0, true},
-    {"publish", cmd_publish, 3, F, 0, 0, 0, 0},
-    {"pubsub", cmd_pubsub, -2, 0, 0, 0, 0, 0},
-    {"ping", cmd_ping, -1, F | S, 0, 0, 0, 0},
-    {"echo", cmd_echo, 2, F, 0, 0, 0, 0},
-    {"hello", cmd_hello, -1, F, 0, 0, 0, 0},
-    {"select", cmd_select, 2, F, 0, 0, 0, 0},
-    {"quit", cmd_quit, -1, F | S, 0, 0, 0, 0},
-    {"reset", cmd_reset, 1, F | S, 0, 0, 0, 0},
     {"client", cmd_client, -2, 0, 0, 0, 0, 0},
     {"command", cmd_command, -1, 0, 0, 0, 0, 0},
     {"config", cmd_config, -2, 0, 0, 0, 0, 0},
-    {"info", cmd_info, -1, 0, 0, 0, 0, 0},
-    {"time", cmd_time, 1, F, 0, 0, 0, 0},
+    {"dbsize", cmd_dbsize, 1, F, 0, 0, 0, 0},
     {"debug", cmd_debug, -2, 0, 0, 0, 0, 0},
+    {"decr", cmd_incr, 2, F, 1, 1, 1, -1},
+    {"decrby", cmd_incrby, 3, F, 1, 1, 1, -1},
+    {"del", cmd_del, -2, 0, 1, -1, 1, 0},
+    {"echo", cmd_echo, 2, F, 0, 0, 0, 0},
+    {"exists", cmd_exists, -2, F, 1, -1, 1, 0},
+    {"expire", cmd_expire, -3, F, 1, 1, 1, IN_SECONDS},
+    {"expireat", cmd_expire, -3, F, 1, 1, 1, ABSOLUTE},
+    {"expiretime", cmd_ttl, 2, F, 1, 1, 1, ABSOLUTE},
+    {"flushall", cmd_flush, -1, 0, 0, 0, 0, 0},
+    {"flushdb", cmd_flush, -1, 0, 0, 0, 0, 0},
+    {"get", cmd_get, 2, F, 1, 1, 1, 0},
+    {"getdel", cmd_getdel, 2, F, 1, 1, 1, 0},
+    {"getex", cmd_getex, -2, F, 1, 1, 1, 0},
+    {"getrange", cmd_getrange, 4, 0, 1, 1, 1, 0},
+    {"getset", cmd_getset, 3, F, 1, 1, 1, 0},
+    {"hello", cmd_hello, -1, F, 0, 0, 0, 0},
+    {"incr", cmd_incr, 2, F, 1, 1, 1, 1},
+    {"incrby", cmd_incrby, 3, F, 1, 1, 1, 1},
+    {"incrbyfloat", cmd_incrbyfloat, 3, F, 1, 1, 1, 0},
+    {"info", cmd_info, -1, 0, 0, 0, 0, 0},
+    {"keys", cmd_keys, 2, 0, 0, 0, 0, 0},
+    {"mget", cmd_mget, -2, F, 1, -1, 1, 0},
+    {"mset", cmd_mset, -3, 0, 1, -1, 2, false},
+    {"msetnx", cmd_mset, -3, 0, 1, -1, 2, true},
+    {"persist", cmd_persist, 2, F, 1, 1, 1, 0},
+    {"pexpire", cmd_expire, -3, F, 1, 1, 1, IN_MS},
+    {"pexpireat", cmd_expire, -3, F, 1, 1, 1, IN_MS | ABSOLUTE},
+    {"pexpiretime", cmd_ttl, 2, F, 1, 1, 1, IN_MS | ABSOLUTE},
+    {"ping", cmd_ping, -1, F | S, 0, 0, 0, 0},
+    {"psetex", cmd_setex, 4, 0, 1, 1, 1, IN_MS},
+    {"psubscribe", cmd_subscribe, -2, S, 0, 0, 0, true},
+    {"pttl", cmd_ttl, 2, F, 1, 1, 1, IN_MS},
+    {"publish", cmd_publish, 3, F, 0, 0, 0, 0},
+    {"pubsub", cmd_pubsub, -2, 0, 0, 0, 0, 0},
+    {"punsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0, true},
+    {"quit", cmd_quit, -1, F | S, 0, 0, 0, 0},
+    {"randomkey", cmd_randomkey, 1, 0, 0, 0, 0, 0},
+    {"rename", cmd_rename, 3, 0, 1, 2, 1, false},
+    {"renamenx", cmd_rename, 3, F, 1, 2, 1, true},
+    {"reset", cmd_reset, 1, F | S, 0, 0, 0, 0},
+    {"scan", cmd_scan, -2, 0, 0, 0, 0, 0},
+    {"select", cmd_select, 2, F, 0, 0, 0, 0},
+    {"set", cmd_set, -3, 0, 1, 1, 1, 0},
+    {"setex", cmd_setex, 4, 0, 1, 1, 1, IN_SECONDS},
+    {"setnx", cmd_setnx, 3, F, 1, 1, 1, 0},
+    {"setrange", cmd_setrange, 4, 0, 1, 1, 1, 0},
     {"shutdown", cmd_shutdown, -1, 0, 0, 0, 0, 0},
+    {"strlen", cmd_strlen, 2, F, 1, 1, 1, 0},
+    {"subscribe", cmd_subscribe, -2, S, 0, 0, 0, false},
+    {"time", cmd_time, 1, F, 0, 0, 0, 0},
+    {"touch", cmd_exists, -2, F, 1, -1, 1, 0},
+    {"ttl", cmd_ttl, 2, F, 1, 1, 1, IN_SECONDS},
+    {"type", cmd_type, 2, F, 1, 1, 1, 0},
+    {"unlink", cmd_del, -2, F, 1, -1, 1, 0},
+    {"unsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0, false},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
-
-/* Open addressing; filled once, before any thread is made. */
-static const struct command *buckets[BUCKETS];
-
-static size_t bucket_of(const char *name, size_t length)
-{
-	uint32_t hash = 2166136261; /* FNV-1a */
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)name[i]) * 16777619;
-	return hash % BUCKETS;
-}
-
-void commands_init(void)
-{
-	for (size_t i = 0; i < COMMANDS; i++) {
-		size_t at = bucket_of(commands[i].name, strlen(commands[i].name));
-		while (buckets[at] != NULL)
-			at = (at + 1) % BUCKETS;
-		buckets[at] = &commands[i];
-	}
-}
 
 const struct command *commands_list(size_t *count)
 {
@@ -110,19 +86,19 @@ const struct command *commands_list(size_t *count)
 	return commands;
 }
 
+static int compare_names(const void *name, const void *command)
+{
+	return strcmp(name, ((const struct command *)command)->name);
+}
+
 static const struct command *command_find(struct slice name)
 {
-	char lower[LONGEST_NAME];
+	char lower[LONGEST_NAME] = "";
 	if (name.length >= LONGEST_NAME)
 		return NULL;
 	for (size_t i = 0; i < name.length; i++)
 		lower[i] = (char)tolower((unsigned char)name.data[i]);
-	lower[name.length] = 0;
-	for (size_t at = bucket_of(lower, name.length); buckets[at] != NULL;
-	     at = (at + 1) % BUCKETS)
-		if (strcmp(buckets[at]->name, lower) == 0)
-			return buckets[at];
-	return NULL;
+	return bsearch(lower, commands, COMMANDS, sizeof(commands[0]), compare_names);
 }
 
 /* As a C string: up to the first zero byte, and at most `most` characters. */
@@ -205,11 +181,6 @@ void command_run(struct client *client, struct slice *argv, size_t argc)
 
 /* ------------------------------------------------------------------ arguments */
 
-bool slice_is(struct slice s, const char *word)
-{
-	return s.length == strlen(word) && strncasecmp(s.data, word, s.length) == 0;
-}
-
 bool take_integer(struct call *c, struct slice s, int64_t *out)
 {
 	if (slice_integer(s, out))
@@ -229,13 +200,23 @@ void reply_bad_arity(struct call *c, const char *subcommand)
 		    subcommand != NULL ? "|" : "", subcommand != NULL ? subcommand : "");
 }
 
-void reply_unknown_subcommand(struct call *c)
+static void refuse_subcommand(struct call *c, const char *why)
 {
 	char name[LONGEST_NAME] = "";
 	for (size_t i = 0; c->command->name[i] != 0; i++)
 		name[i] = (char)toupper((unsigned char)c->command->name[i]);
-	reply_error(c->out, "ERR unknown subcommand '%.*s'. Try %s HELP.", (int)c->argv[1].length,
+	reply_error(c->out, "ERR %s '%.*s'. Try %s HELP.", why, (int)c->argv[1].length,
 		    c->argv[1].data, name);
+}
+
+void reply_unknown_subcommand(struct call *c)
+{
+	refuse_subcommand(c, "unknown subcommand");
+}
+
+void reply_bad_subcommand(struct call *c)
+{
+	refuse_subcommand(c, "unknown subcommand or wrong number of arguments for");
 }
 
 void reply_no_room(struct call *c)

@@ -39,19 +39,16 @@ struct command {
 
 /* Runs a request, and writes its reply to the client. */
 void command_run(struct client *client, struct slice *argv, size_t argc);
-void commands_init(void);
 const struct command *commands_list(size_t *count);
 
 /* ------------------------------------------------------------------ arguments */
-
-/* Whether the argument is this word; `word` is in lower case. */
-bool slice_is(struct slice s, const char *word);
 
 /* A number of the request. False: the error has been replied. */
 bool take_integer(struct call *c, struct slice s, int64_t *out);
 void reply_syntax_error(struct call *c);
 void reply_bad_arity(struct call *c, const char *subcommand);
 void reply_unknown_subcommand(struct call *c);
+void reply_bad_subcommand(struct call *c); /* of that name, or with so many arguments */
 void reply_no_room(struct call *c);
 
 /* How a command tells a time: variants of the commands for times to live. */

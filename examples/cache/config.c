@@ -4,80 +4,60 @@
 
 #include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/glob.h"
 #include "examples/cache/pubsub.h"
-#include "examples/cache/reply.h"
-
-#define MAX_VALUE 256
+#include "examples/cache/resp.h"
 
 static const char notify_setting[] = "notify-keyspace-events";
 
-/* What CONFIG GET tells; NULL after the last. */
-static const char *setting(size_t i, char *value)
+struct setting {
+	const char *name, *text; /* text NULL: the number is the value */
+	unsigned number;
+};
+
+enum { SETTINGS = 14 };
+
+static void read_settings(struct setting *out, char *letters)
 {
-	static const char *const constants[][2] = {
-	    {"maxmemory", "0"},
-	    {"maxmemory-policy", "noeviction"},
-	    {"proto-max-bulk-len", "536870912"},
-	    {"client-output-buffer-limit", "normal 134217728 0 0 slave 0 0 0 pubsub 33554432 0 0"},
-	    {"databases", "1"},
-	    {"timeout", "0"},
-	    {"tcp-keepalive", "300"},
-	    {"save", ""},
-	    {"appendonly", "no"}};
-	const size_t count = sizeof(constants) / sizeof(constants[0]);
-	switch (i) {
-	case 0:
-		notify_letters(atomic_load_explicit(&cache.notify, memory_order_relaxed), value);
-		return notify_setting;
-	case 1:
-		snprintf(value, MAX_VALUE, "%u", cache.max_clients);
-		return "maxclients";
-	case 2:
-		snprintf(value, MAX_VALUE, "%u", cache.port);
-		return "port";
-	case 3:
-		snprintf(value, MAX_VALUE, "%s", cache.bind);
-		return "bind";
-	case 4:
-		snprintf(value, MAX_VALUE, "%u", cache.loop_count);
-		return "io-threads";
-	default:
-		if (i - 5 >= count)
-			return NULL;
-		snprintf(value, MAX_VALUE, "%s", constants[i - 5][1]);
-		return constants[i - 5][0];
-	}
+	const struct setting all[SETTINGS] = {
+	    {notify_setting, letters, 0},
+	    {"maxclients", NULL, cache.max_clients},
+	    {"port", NULL, cache.port},
+	    {"bind", cache.bind, 0},
+	    {"io-threads", NULL, cache.loop_count},
+	    {"maxmemory", "0", 0},
+	    {"maxmemory-policy", "noeviction", 0},
+	    {"proto-max-bulk-len", NULL, RESP_MAX_BULK},
+	    {"client-output-buffer-limit", "normal 134217728 0 0 slave 0 0 0 pubsub 33554432 0 0",
+	     0},
+	    {"databases", "1", 0},
+	    {"timeout", "0", 0},
+	    {"tcp-keepalive", "300", 0},
+	    {"save", "", 0},
+	    {"appendonly", "no", 0},
+	};
+	notify_letters(atomic_load_explicit(&cache.notify, memory_order_relaxed), letters);
+	memcpy(out, all, sizeof(all));
 }
 
-/*
- * The name to reply for a setting: as it was asked for, if it was asked for by name. Empty: it was
- * not.
- */
-static struct slice asked_name(const struct call *c, const char *name)
-{
-	struct slice s = {name, strlen(name)};
-	for (size_t i = 2; i < c->argc; i++) {
-		if (slice_is(c->argv[i], name))
-			return c->argv[i];
-		if (glob_matches(c->argv[i], s))
-			return s;
-	}
-	return SLICE("");
-}
-
+/* A setting is replied by the name that it was asked for, or by its own if a pattern found it. */
 static void config_get(struct call *c)
 {
+	struct setting all[SETTINGS];
 	struct buffer found = {0};
 	size_t count = 0;
-	char value[MAX_VALUE];
-	const char *name;
-	for (size_t i = 0; (name = setting(i, value)) != NULL; i++) {
-		struct slice asked = asked_name(c, name);
-		if (asked.length == 0)
+	char letters[24], digits[24];
+	read_settings(all, letters);
+	for (const struct setting *s = all; s < all + SETTINGS; s++) {
+		struct slice name = {s->name, strlen(s->name)};
+		size_t i = 2;
+		while (i < c->argc && !slice_is(c->argv[i], s->name) &&
+		       !glob_matches(c->argv[i], name))
+			i++;
+		if (i == c->argc)
 			continue;
-		reply_slice(&found, asked);
-		reply_text(&found, value);
+		snprintf(digits, sizeof(digits), "%u", s->number);
+		reply_slice(&found, slice_is(c->argv[i], s->name) ? c->argv[i] : name);
+		reply_text(&found, s->text != NULL ? s->text : digits);
 		count++;
 	}
 	reply_map(c->out, count, c->resp3);
@@ -87,12 +67,13 @@ static void config_get(struct call *c)
 
 static bool is_setting(struct slice name)
 {
-	char value[MAX_VALUE];
-	const char *known;
-	for (size_t i = 0; (known = setting(i, value)) != NULL; i++)
-		if (slice_is(name, known))
-			return true;
-	return false;
+	struct setting all[SETTINGS];
+	char letters[24];
+	size_t i = 0;
+	read_settings(all, letters);
+	while (i < SETTINGS && !slice_is(name, all[i].name))
+		i++;
+	return i < SETTINGS;
 }
 
 static void refuse_setting(struct call *c, struct slice name, const char *why)

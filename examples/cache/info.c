@@ -11,11 +11,8 @@
 #include <unistd.h>
 
 #include "examples/cache/cache.h"
-#include "examples/cache/client.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/loop.h"
 #include "examples/cache/pubsub.h"
-#include "examples/cache/reply.h"
 
 static _Atomic uint64_t expired_before_reset, commands_a_second;
 
@@ -88,12 +85,6 @@ static uint64_t resident_bytes(void)
 
 /* ------------------------------------------------------------------ INFO */
 
-struct info {
-	const struct call *call;
-	struct buffer text;
-	bool wanted; /* the section that is being written */
-};
-
 static bool is_wanted(const struct call *c, const char *name)
 {
 	for (size_t i = 1; i < c->argc; i++)
@@ -103,153 +94,114 @@ static bool is_wanted(const struct call *c, const char *name)
 	return c->argc == 1;
 }
 
-__attribute__((format(printf, 2, 3))) static void line(struct info *i, const char *format, ...)
+/* Writes a section, if the call wants it. Each line of the format ends in a line end. */
+__attribute__((format(printf, 4, 5))) static void section(const struct call *c, struct buffer *out,
+							  const char *name, const char *format, ...)
 {
-	char text[256];
+	char text[1024];
 	va_list list;
-	if (!i->wanted)
+	if (!is_wanted(c, name))
 		return;
+	snprintf(text, sizeof(text), "%s# %s\r\n", buffer_length(out) > 0 ? "\r\n" : "", name);
+	reply_raw(out, text);
 	va_start(list, format);
-	int length = vsnprintf(text, sizeof(text), format, list);
+	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	buffer_add(&i->text, text, (size_t)length);
-	buffer_add(&i->text, "\r\n", 2);
+	for (const char *at = text, *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+		buffer_add(out, at, (size_t)(end - at));
+		buffer_add(out, "\r\n", 2);
+	}
 }
 
-static void number(struct info *i, const char *name, uint64_t value)
+#define N "%" PRIu64 "\n"
+#define LATENCY "p50=%" PRIu64 ",p99=%" PRIu64 ",p99.9=%" PRIu64 ",max=" N
+#define USEC(l) (l).p50_ns / 1000, (l).p99_ns / 1000, (l).p999_ns / 1000, (l).max_ns / 1000
+
+static void write_server(const struct call *c, struct buffer *out)
 {
-	line(i, "%s:%" PRIu64, name, value);
+	uint64_t now = tw_service_now(cache.service), up = (now - cache.started_ns) / TW_SECOND;
+	section(c, out, "Server",
+		"redis_version:" REDIS_VERSION "\nredis_mode:standalone\nos:Linux\narch_bits:64\n"
+		"multiplexing_api:epoll\nprocess_id:%d\nrun_id:%040" PRIx64 "\ntcp_port:%u\n"
+		"io_threads_active:%u\nserver_time_usec:" N "uptime_in_seconds:" N
+		"uptime_in_days:" N "hz:10\n",
+		getpid(), cache.unix_offset_ns, cache.port, cache.loop_count,
+		(now + cache.unix_offset_ns) / TW_MICROSECOND, up, up / 86400);
+	section(c, out, "Clients", "connected_clients:%u\nmaxclients:%u\nblocked_clients:0\n",
+		atomic_load_explicit(&cache.clients, memory_order_relaxed), cache.max_clients);
 }
 
-static void section(struct info *i, const char *name)
-{
-	i->wanted = is_wanted(i->call, name);
-	line(i, "%s# %s", buffer_length(&i->text) > 0 ? "\r\n" : "", name);
-}
-
-static void latency(struct info *i, const char *name, const struct tw_latency *l)
-{
-	line(i, "timers_%s_usec:p50=%" PRIu64 ",p99=%" PRIu64 ",p99.9=%" PRIu64 ",max=%" PRIu64,
-	     name, l->p50_ns / 1000, l->p99_ns / 1000, l->p999_ns / 1000, l->max_ns / 1000);
-}
-
-static void write_server(struct info *i)
-{
-	uint64_t now = tw_service_now(cache.service);
-	uint64_t up = (now - cache.started_ns) / TW_SECOND;
-	section(i, "Server");
-	line(i, "redis_version:" REDIS_VERSION);
-	line(i, "redis_mode:standalone");
-	line(i, "os:Linux");
-	line(i, "arch_bits:64");
-	line(i, "multiplexing_api:epoll");
-	number(i, "process_id", (uint64_t)getpid());
-	line(i, "run_id:%040" PRIx64, cache.unix_offset_ns);
-	number(i, "tcp_port", cache.port);
-	number(i, "io_threads_active", cache.loop_count);
-	number(i, "server_time_usec", (now + cache.unix_offset_ns) / TW_MICROSECOND);
-	number(i, "uptime_in_seconds", up);
-	number(i, "uptime_in_days", up / 86400);
-	line(i, "hz:10");
-	section(i, "Clients");
-	number(i, "connected_clients", atomic_load_explicit(&cache.clients, memory_order_relaxed));
-	number(i, "maxclients", cache.max_clients);
-	line(i, "blocked_clients:0");
-}
-
-static void write_memory(struct info *i, uint64_t timers)
+static void write_memory(const struct call *c, struct buffer *out, uint64_t timers)
 {
 	uint64_t keys = 0;
 	struct rusage u;
 	for (size_t k = 0; k < SHARDS; k++)
 		keys += atomic_load_explicit(&shards[k].bytes, memory_order_relaxed);
 	getrusage(RUSAGE_SELF, &u);
-	section(i, "Memory");
-	number(i, "used_memory", keys + timers);
-	line(i, "used_memory_human:%.2fM", (double)(keys + timers) / (1 << 20));
-	number(i, "used_memory_rss", resident_bytes());
-	number(i, "used_memory_peak", (uint64_t)u.ru_maxrss * 1024);
-	number(i, "used_memory_dataset", keys);
-	number(i, "used_memory_timers", timers);
-	line(i, "maxmemory:0\r\nmaxmemory_policy:noeviction\r\nmem_allocator:libc");
-	section(i, "Persistence");
-	line(i, "loading:0\r\nrdb_changes_since_last_save:0\r\naof_enabled:0");
+	section(c, out, "Memory",
+		"used_memory:" N "used_memory_human:%.2fM\nused_memory_rss:" N "used_memory_peak:" N
+		"used_memory_dataset:" N "used_memory_timers:" N
+		"maxmemory:0\nmaxmemory_policy:noeviction\nmem_allocator:libc\n",
+		keys + timers, (double)(keys + timers) / (1 << 20), resident_bytes(),
+		(uint64_t)u.ru_maxrss * 1024, keys, timers);
+	section(c, out, "Persistence", "loading:0\nrdb_changes_since_last_save:0\naof_enabled:0\n");
+	section(c, out, "CPU", "used_cpu_sys:%ld.%06ld\nused_cpu_user:%ld.%06ld\n",
+		(long)u.ru_stime.tv_sec, (long)u.ru_stime.tv_usec, (long)u.ru_utime.tv_sec,
+		(long)u.ru_utime.tv_usec);
 }
 
-static void write_stats(struct info *i, uint64_t expired)
+static void write_stats(const struct call *c, struct buffer *out, uint64_t expired)
 {
 	struct loop_figures f = loops_figures(false);
-	section(i, "Stats");
-	number(i, "total_connections_received", figure_read(&f.connections));
-	number(i, "total_commands_processed", figure_read(&f.commands));
-	number(i, "instantaneous_ops_per_sec", figure_read(&commands_a_second));
-	number(i, "total_net_input_bytes", figure_read(&f.input_bytes));
-	number(i, "total_net_output_bytes", figure_read(&f.output_bytes));
-	number(i, "rejected_connections", figure_read(&f.rejected));
-	number(i, "expired_keys", expired - figure_read(&expired_before_reset));
-	line(i, "evicted_keys:0");
-	number(i, "keyspace_hits", figure_read(&f.hits));
-	number(i, "keyspace_misses", figure_read(&f.misses));
-	number(i, "pubsub_channels", pubsub_topics(false));
-	number(i, "pubsub_patterns", pubsub_topics(true));
-	number(i, "total_error_replies", figure_read(&f.errors));
-	number(i, "protocol_errors", figure_read(&f.protocol_errors));
-	number(i, "client_output_buffer_limit_disconnections", figure_read(&f.slow_clients));
-	section(i, "Replication");
-	line(i, "role:master\r\nconnected_slaves:0");
+	section(
+	    c, out, "Stats",
+	    "total_connections_received:" N "total_commands_processed:" N
+	    "instantaneous_ops_per_sec:" N "total_net_input_bytes:" N "total_net_output_bytes:" N
+	    "rejected_connections:" N "expired_keys:" N "evicted_keys:0\nkeyspace_hits:" N
+	    "keyspace_misses:" N "pubsub_channels:%zu\npubsub_patterns:%zu\ntotal_error_replies:" N
+	    "protocol_errors:" N "client_output_buffer_limit_disconnections:" N,
+	    figure_read(&f.connections), figure_read(&f.commands), figure_read(&commands_a_second),
+	    figure_read(&f.input_bytes), figure_read(&f.output_bytes), figure_read(&f.rejected),
+	    expired - figure_read(&expired_before_reset), figure_read(&f.hits),
+	    figure_read(&f.misses), pubsub_topics(false), pubsub_topics(true),
+	    figure_read(&f.errors), figure_read(&f.protocol_errors), figure_read(&f.slow_clients));
+	section(c, out, "Replication", "role:master\nconnected_slaves:0\n");
 }
 
-static void write_cpu(struct info *i)
+/* First the service's ledger, then the cache's own: made is the sum of all others. */
+static void write_timers(const struct call *c, struct buffer *out, const struct tw_service_stats *s,
+			 struct shard_figures *f, uint64_t present)
 {
-	struct rusage u;
-	getrusage(RUSAGE_SELF, &u);
-	section(i, "CPU");
-	line(i, "used_cpu_sys:%ld.%06ld", (long)u.ru_stime.tv_sec, (long)u.ru_stime.tv_usec);
-	line(i, "used_cpu_user:%ld.%06ld", (long)u.ru_utime.tv_sec, (long)u.ru_utime.tv_usec);
-}
-
-/*
- * The first block is the service's ledger, the second is the cache's own: made is the sum of all
- * others.
- */
-static void write_timers(struct info *i, const struct tw_service_stats *s, struct shard_figures *f,
-			 uint64_t present)
-{
-	section(i, "Timers");
-	number(i, "timers_scheduled", s->scheduled);
-	number(i, "timers_fired", s->fired);
-	number(i, "timers_cancelled", s->cancelled);
-	number(i, "timers_dropped", s->dropped);
-	number(i, "timers_pending", s->pending);
-	number(i, "timers_moved", s->resets);
-	number(i, "timers_refused", figure_read(&f->timers_refused));
-	number(i, "timers_met_in_flight", figure_read(&f->met_in_flight));
-	number(i, "timers_wakeups", s->wakeups);
-	latency(i, "lateness", &s->lateness);
-	latency(i, "run", &s->run);
-	number(i, "deadlines_made", figure_read(&f->volatile_made));
-	number(i, "deadlines_expired", figure_read(&f->expired));
-	number(i, "deadlines_ended_otherwise", figure_read(&f->volatile_ended));
-	number(i, "deadlines_present", present);
+	section(c, out, "Timers",
+		"timers_scheduled:" N "timers_fired:" N "timers_cancelled:" N "timers_dropped:" N
+		"timers_pending:" N "timers_moved:" N "timers_refused:" N "timers_met_in_flight:" N
+		"timers_wakeups:" N "timers_lateness_usec:" LATENCY "timers_run_usec:" LATENCY
+		"deadlines_made:" N "deadlines_expired:" N "deadlines_ended_otherwise:" N
+		"deadlines_present:" N,
+		s->scheduled, s->fired, s->cancelled, s->dropped, s->pending, s->resets,
+		figure_read(&f->timers_refused), figure_read(&f->met_in_flight), s->wakeups,
+		USEC(s->lateness), USEC(s->run), figure_read(&f->volatile_made),
+		figure_read(&f->expired), figure_read(&f->volatile_ended), present);
 }
 
 void cmd_info(struct call *c)
 {
-	struct info i = {.call = c};
+	struct buffer text = {0};
 	struct tw_service_stats timers = {.size = sizeof(timers)};
 	uint64_t keys, present;
 	struct shard_figures figures = info_shards(&keys, &present);
 	tw_service_stats(cache.service, &timers);
-	write_server(&i);
-	write_memory(&i, timers.memory_bytes);
-	write_stats(&i, figure_read(&figures.expired));
-	write_cpu(&i);
-	write_timers(&i, &timers, &figures, present);
-	section(&i, "Keyspace");
+	write_server(c, &text);
+	write_memory(c, &text, timers.memory_bytes);
+	write_stats(c, &text, figure_read(&figures.expired));
+	write_timers(c, &text, &timers, &figures, present);
 	if (keys > 0)
-		line(&i, "db0:keys=%" PRIu64 ",expires=%" PRIu64 ",avg_ttl=0", keys, present);
-	reply_verbatim(c->out, i.text.data, buffer_length(&i.text), c->resp3);
-	buffer_free(&i.text);
+		section(c, &text, "Keyspace",
+			"db0:keys=%" PRIu64 ",expires=%" PRIu64 ",avg_ttl=0\n", keys, present);
+	else
+		section(c, &text, "Keyspace", "%s", "");
+	reply_verbatim(c->out, text.data, buffer_length(&text), c->resp3);
+	buffer_free(&text);
 }
 
 /* ------------------------------------------------------------------ others */
@@ -304,10 +256,7 @@ void cmd_debug(struct call *c)
 {
 	char text[32], *end;
 	if (!slice_is(c->argv[1], "sleep") || c->argc != 3) {
-		reply_error(c->out,
-			    "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "
-			    "DEBUG HELP.",
-			    (int)c->argv[1].length, c->argv[1].data);
+		reply_bad_subcommand(c);
 		return;
 	}
 	struct slice s = c->argv[2];

@@ -5,9 +5,8 @@
 #include "examples/cache/client.h"
 #include "examples/cache/commands.h"
 #include "examples/cache/expiry.h"
-#include "examples/cache/loop.h"
 #include "examples/cache/pubsub.h"
-#include "examples/cache/reply.h"
+#include "examples/cache/resp.h"
 
 /* ------------------------------------------------------------------ places */
 
@@ -178,11 +177,6 @@ static bool move(struct place *from, struct place *to)
 	return true;
 }
 
-static bool same(struct slice a, struct slice b)
-{
-	return a.length == b.length && memcmp(a.data, b.data, a.length) == 0;
-}
-
 void cmd_rename(struct call *c)
 {
 	bool only_new = c->command->variant;
@@ -192,7 +186,7 @@ void cmd_rename(struct call *c)
 		reply_error(c->out, "ERR no such key");
 	else if (only_new && to.entry != NULL)
 		reply_integer(c->out, 0);
-	else if (!same(from.key, to.key) && !move(&from, &to))
+	else if (!slice_same(from.key, to.key) && !move(&from, &to))
 		reply_no_room(c);
 	else if (only_new)
 		reply_integer(c->out, 1);

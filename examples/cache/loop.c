@@ -17,8 +17,6 @@
 #include <unistd.h>
 
 #include "examples/cache/cache.h"
-#include "examples/cache/client.h"
-#include "examples/cache/loop.h"
 #include "examples/cache/pubsub.h"
 #include "examples/cache/table.h"
 
@@ -167,16 +165,6 @@ static void admit(struct loop *l, int fd, const struct sockaddr_in *peer)
 	client_open(l, fd, name, own);
 }
 
-/* Descriptors are used up, though clients are counted: another part of the process holds them. */
-static void refuse_with_spare(struct loop *l, int listen_fd)
-{
-	close(l->spare_fd);
-	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (fd >= 0)
-		refuse(l, fd);
-	l->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
 static void accept_some(struct loop *l, int listen_fd)
 {
 	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
@@ -184,12 +172,9 @@ static void accept_some(struct loop *l, int listen_fd)
 		socklen_t length = sizeof(peer);
 		int fd = accept4(listen_fd, (struct sockaddr *)&peer, &length,
 				 SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0)
-			admit(l, fd, &peer);
-		else if (errno == EMFILE || errno == ENFILE)
-			refuse_with_spare(l, listen_fd);
-		else
+		if (fd < 0)
 			return;
+		admit(l, fd, &peer);
 	}
 }
 
@@ -230,16 +215,6 @@ static void turn(struct loop *l)
 		accept_some(l, l->unix_fd);
 }
 
-/* Watches clients only: the listening sockets and the mail are left alone. */
-static void stop_listening(struct loop *l)
-{
-	const int others[] = {l->listen_fd, l->unix_fd, l->event_fd};
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (others[i] >= 0)
-			epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, others[i], NULL);
-	close(l->listen_fd);
-}
-
 /*
  * Sends the replies that wait and closes each client that has taken all of them. After FINISH_MS
  * the others are closed, too: a client that never reads does not hold up the end.
@@ -247,15 +222,22 @@ static void stop_listening(struct loop *l)
 static void finish_clients(struct loop *l)
 {
 	struct epoll_event events[LOOP_EVENTS];
+	epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, l->event_fd, NULL);
+	if (l->unix_fd >= 0)
+		epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, l->unix_fd, NULL);
 	uint64_t end_ns = tw_service_now(cache.service) + FINISH_MS * TW_MILLISECOND, now;
-	clients_of_loop(l, client_finish);
-	while (clients_left(l) && (now = tw_service_now(cache.service)) < end_ns) {
+	for (struct client *c = l->clients, *next; c != NULL; c = next) {
+		next = c->next;
+		client_finish(c);
+	}
+	while (l->clients != NULL && (now = tw_service_now(cache.service)) < end_ns) {
 		int left_ms = (int)((end_ns - now) / TW_MILLISECOND) + 1;
 		int n = epoll_wait(l->epoll_fd, events, LOOP_EVENTS, left_ms);
 		for (int i = 0; i < n; i++)
 			client_finish(events[i].data.ptr);
 	}
-	clients_of_loop(l, client_close);
+	while (l->clients != NULL)
+		client_close(l->clients);
 }
 
 static void *run(void *arg)
@@ -263,7 +245,7 @@ static void *run(void *arg)
 	struct loop *l = arg;
 	while (!atomic_load_explicit(&l->stop, memory_order_acquire))
 		turn(l);
-	stop_listening(l);
+	close(l->listen_fd);
 	finish_clients(l);
 	return NULL;
 }
@@ -286,24 +268,18 @@ void loop_watch(struct client *c, uint32_t events)
 	c->watched = events;
 }
 
-bool loop_init(struct loop *l, int listen_fd, int unix_fd)
+bool loop_start(struct loop *l, unsigned number, int listen_fd, int unix_fd)
 {
+	char name[16];
 	l->listen_fd = listen_fd;
 	l->unix_fd = unix_fd;
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	l->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return l->epoll_fd >= 0 && l->event_fd >= 0 && l->spare_fd >= 0 &&
-	       watch(l, &l->event_fd, EPOLLIN) && watch(l, &l->listen_fd, EPOLLIN) &&
-	       watch(l, &l->unix_fd, EPOLLIN | EPOLLEXCLUSIVE);
-}
-
-bool loop_start(struct loop *l, unsigned number)
-{
-	char name[16];
-	snprintf(name, sizeof(name), "loop-%u", number);
-	if (pthread_create(&l->thread, NULL, run, l) != 0)
+	if (l->epoll_fd < 0 || l->event_fd < 0 || !watch(l, &l->event_fd, EPOLLIN) ||
+	    !watch(l, &l->listen_fd, EPOLLIN) || !watch(l, &l->unix_fd, EPOLLIN | EPOLLEXCLUSIVE) ||
+	    pthread_create(&l->thread, NULL, run, l) != 0)
 		return false;
+	snprintf(name, sizeof(name), "loop-%u", number);
 	pthread_setname_np(l->thread, name);
 	return true;
 }
@@ -324,11 +300,6 @@ void loop_stop(struct loop *l)
 void loop_join(struct loop *l)
 {
 	pthread_join(l->thread, NULL);
-}
-
-void loop_free(struct loop *l)
-{
 	close(l->epoll_fd);
 	close(l->event_fd);
-	close(l->spare_fd);
 }

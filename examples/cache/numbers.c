@@ -10,7 +10,7 @@
 #include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
 #include "examples/cache/pubsub.h"
-#include "examples/cache/reply.h"
+#include "examples/cache/resp.h"
 
 #define MAX_DECIMAL 5120 /* characters of the largest long double without exponent */
 

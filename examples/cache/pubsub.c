@@ -1,123 +1,92 @@
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "examples/cache/cache.h"
-#include "examples/cache/client.h"
 #include "examples/cache/commands.h"
-#include "examples/cache/glob.h"
-#include "examples/cache/loop.h"
 #include "examples/cache/pubsub.h"
-#include "examples/cache/reply.h"
 
 #define CHAINS 1024
 
-/* A channel, or a pattern. It exists while it has subscribers. */
-struct topic {
-	struct topic *next; /* in its chain */
-	struct slice name;
-	struct subscriber **subscribers;
-	size_t count, room;
-	char bytes[];
-};
-
-struct subscriber {
+/* A client's subscription to a channel or a pattern. */
+struct subscription {
+	struct subscription *next;     /* in its chain: those of one name are neighbors */
+	struct subscription *next_own; /* of the same client */
 	struct client *client;
-	struct topic **topics[2]; /* channels, patterns */
-	size_t counts[2], rooms[2];
-	struct buffer mail;
-	bool resp3, queued, overflowed;
-	struct subscriber *next_ready;
+	bool is_pattern;
+	size_t length;
+	char name[];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct topic *chains[2][CHAINS]; /* of channels, of patterns */
-static size_t topic_counts[2];
-static _Atomic size_t subscriptions;
+static struct subscription *chains[2][CHAINS]; /* of channels, of patterns */
+static _Atomic size_t subscription_counts[2];
 
-static bool same(struct slice a, struct slice b)
+static struct slice name_of(const struct subscription *s)
 {
-	return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
+	return (struct slice){s->name, s->length};
 }
 
-/* The link that points to the topic, or to the end of its chain. */
-static struct topic **topic_link(struct slice name, bool pattern)
+/* The link that points to the name's first subscription, or to the end of its chain. */
+static struct subscription **first_link(struct slice name, bool is_pattern)
 {
-	struct topic **link = &chains[pattern][table_hash(name) % CHAINS];
-	while (*link != NULL && !same((*link)->name, name))
+	struct subscription **link = &chains[is_pattern][table_hash(name) % CHAINS];
+	while (*link != NULL && !slice_same(name_of(*link), name))
 		link = &(*link)->next;
 	return link;
 }
 
-static void add_pointer(void *list, size_t *count, size_t *room, void *pointer)
+static bool is_last_of_name(const struct subscription *s)
 {
-	void **pointers = *(void ***)list;
-	if (*count == *room) {
-		*room = *room == 0 ? 1 : 2 * *room;
-		pointers = reallocate(pointers, *room * sizeof(*pointers));
-		memcpy(list, &pointers, sizeof(pointers));
-	}
-	pointers[(*count)++] = pointer;
+	return s->next == NULL || !slice_same(name_of(s), name_of(s->next));
 }
 
 /* ------------------------------------------------------------------ subscriptions */
 
-static size_t index_of(const struct subscriber *s, struct slice name, bool pattern)
+static struct subscription **own_link(struct client *c, struct slice name, bool is_pattern)
 {
-	size_t i = 0;
-	while (i < s->counts[pattern] && !same(s->topics[pattern][i]->name, name))
-		i++;
-	return i;
+	struct subscription **link = &c->subscriptions;
+	while (*link != NULL &&
+	       ((*link)->is_pattern != is_pattern || !slice_same(name_of(*link), name)))
+		link = &(*link)->next_own;
+	return link;
 }
 
-static void subscribe(struct client *c, struct slice name, bool pattern)
+static void subscribe(struct client *c, struct slice name, bool is_pattern)
 {
-	struct subscriber *s = c->subscriber;
-	if (s == NULL) {
-		s = c->subscriber = allocate(sizeof(*s));
-		*s = (struct subscriber){.client = c, .resp3 = c->resp3};
-	}
-	if (index_of(s, name, pattern) < s->counts[pattern])
+	struct subscription **own = own_link(c, name, is_pattern);
+	if (*own != NULL)
 		return;
-	struct topic **link = topic_link(name, pattern), *t = *link;
-	if (t == NULL) {
-		t = *link = allocate(sizeof(*t) + name.length + 1);
-		*t = (struct topic){.name = {t->bytes, name.length}};
-		memcpy(t->bytes, name.data, name.length);
-		topic_counts[pattern]++;
-	}
-	add_pointer(&t->subscribers, &t->count, &t->room, s);
-	add_pointer(&s->topics[pattern], &s->counts[pattern], &s->rooms[pattern], t);
-	atomic_fetch_add_explicit(&subscriptions, 1, memory_order_relaxed);
+	struct subscription *s = allocate(sizeof(*s) + name.length),
+			    **first = first_link(name, is_pattern);
+	*s = (struct subscription){
+	    .next = *first, .client = c, .is_pattern = is_pattern, .length = name.length};
+	memcpy(s->name, name.data, name.length);
+	*first = *own = s;
+	c->counts[is_pattern]++;
+	subscription_counts[is_pattern]++;
 }
 
-static void unsubscribe(struct subscriber *s, size_t index, bool pattern)
+/* Takes out the subscription that one of the client's links points to. The caller frees it. */
+static struct subscription *take_out(struct client *c, struct subscription **own)
 {
-	struct topic *t = s->topics[pattern][index];
-	size_t at = 0;
-	while (t->subscribers[at] != s)
-		at++;
-	t->subscribers[at] = t->subscribers[--t->count];
-	s->topics[pattern][index] = s->topics[pattern][--s->counts[pattern]];
-	atomic_fetch_sub_explicit(&subscriptions, 1, memory_order_relaxed);
-	if (t->count > 0)
-		return;
-	*topic_link(t->name, pattern) = t->next;
-	topic_counts[pattern]--;
-	free(t->subscribers);
-	free(t);
-}
-
-size_t pubsub_count(const struct client *c, bool patterns)
-{
-	return c->subscriber != NULL ? c->subscriber->counts[patterns] : 0;
+	struct subscription *s = *own, **link = first_link(name_of(s), s->is_pattern);
+	while (*link != s)
+		link = &(*link)->next;
+	*link = s->next;
+	*own = s->next_own;
+	c->counts[s->is_pattern]--;
+	subscription_counts[s->is_pattern]--;
+	return s;
 }
 
 size_t pubsub_topics(bool patterns)
 {
+	size_t count = 0;
 	pthread_mutex_lock(&lock);
-	size_t count = topic_counts[patterns];
+	for (size_t i = 0; subscription_counts[patterns] > 0 && i < CHAINS; i++)
+		for (const struct subscription *s = chains[patterns][i]; s != NULL; s = s->next)
+			count += is_last_of_name(s);
 	pthread_mutex_unlock(&lock);
 	return count;
 }
@@ -125,90 +94,89 @@ size_t pubsub_topics(bool patterns)
 void pubsub_set_resp3(struct client *c, bool resp3)
 {
 	pthread_mutex_lock(&lock);
-	if (c->subscriber != NULL)
-		c->subscriber->resp3 = resp3;
+	c->resp3 = resp3;
 	pthread_mutex_unlock(&lock);
 }
 
 void pubsub_leave(struct client *c)
 {
-	struct subscriber *s = c->subscriber;
-	if (s == NULL)
+	if (!c->has_subscribed)
 		return;
+	c->has_subscribed = false;
 	pthread_mutex_lock(&lock);
-	for (int pattern = 0; pattern < 2; pattern++)
-		while (s->counts[pattern] > 0)
-			unsubscribe(s, 0, pattern);
-	struct subscriber **link = &c->loop->ready;
-	while (s->queued && *link != s)
+	while (c->subscriptions != NULL)
+		free(take_out(c, &c->subscriptions));
+	struct client **link = &c->loop->ready;
+	while (c->queued && *link != c)
 		link = &(*link)->next_ready;
-	if (s->queued)
-		*link = s->next_ready;
+	if (c->queued)
+		*link = c->next_ready;
+	c->queued = c->overflowed = false;
+	buffer_free(&c->mail);
 	pthread_mutex_unlock(&lock);
-	free(s->topics[0]);
-	free(s->topics[1]);
-	buffer_free(&s->mail);
-	free(s);
-	c->subscriber = NULL;
 }
 
 /* ------------------------------------------------------------------ mail */
 
-static void mail_add(struct subscriber *s, const struct topic *pattern, struct slice channel,
-		     struct slice message)
+static void deliver(const struct subscription *s, struct slice channel, struct slice message)
 {
-	struct loop *loop = s->client->loop;
-	if (s->overflowed)
+	struct client *c = s->client;
+	if (c->overflowed)
 		return;
-	reply_push(&s->mail, pattern != NULL ? 4 : 3, s->resp3);
-	reply_text(&s->mail, pattern != NULL ? "pmessage" : "message");
-	if (pattern != NULL)
-		reply_slice(&s->mail, pattern->name);
-	reply_slice(&s->mail, channel);
-	reply_slice(&s->mail, message);
-	s->overflowed = buffer_length(&s->mail) > PUBSUB_MAX_MAIL;
-	if (s->queued)
+	reply_push(&c->mail, s->is_pattern ? 4 : 3, c->resp3);
+	reply_text(&c->mail, s->is_pattern ? "pmessage" : "message");
+	if (s->is_pattern)
+		reply_slice(&c->mail, name_of(s));
+	reply_slice(&c->mail, channel);
+	reply_slice(&c->mail, message);
+	c->overflowed = buffer_length(&c->mail) > PUBSUB_MAX_MAIL;
+	if (c->queued)
 		return;
-	s->queued = true;
-	s->next_ready = loop->ready;
-	loop->ready = s;
-	if (s->next_ready == NULL)
-		loop_wake(loop);
+	c->queued = true;
+	c->next_ready = c->loop->ready;
+	c->loop->ready = c;
+	if (c->next_ready == NULL)
+		loop_wake(c->loop);
+}
+
+static bool has_subscribers(void)
+{
+	return atomic_load_explicit(&subscription_counts[0], memory_order_relaxed) > 0 ||
+	       atomic_load_explicit(&subscription_counts[1], memory_order_relaxed) > 0;
 }
 
 size_t pubsub_publish(struct slice channel, struct slice message)
 {
 	size_t receivers = 0;
-	if (atomic_load_explicit(&subscriptions, memory_order_relaxed) == 0)
+	if (!has_subscribers())
 		return 0;
 	pthread_mutex_lock(&lock);
-	const struct topic *t = *topic_link(channel, false);
-	for (size_t i = 0; t != NULL && i < t->count; i++, receivers++)
-		mail_add(t->subscribers[i], NULL, channel, message);
-	for (size_t chain = 0; topic_counts[1] > 0 && chain < CHAINS; chain++)
-		for (t = chains[1][chain]; t != NULL; t = t->next)
-			for (size_t i = 0; glob_matches(t->name, channel) && i < t->count;
-			     i++, receivers++)
-				mail_add(t->subscribers[i], t, channel, message);
+	const struct subscription *s = *first_link(channel, false);
+	for (; s != NULL && slice_same(name_of(s), channel); s = s->next, receivers++)
+		deliver(s, channel, message);
+	for (size_t i = 0; subscription_counts[1] > 0 && i < CHAINS; i++)
+		for (s = chains[1][i]; s != NULL; s = s->next)
+			if (glob_matches(name_of(s), channel)) {
+				deliver(s, channel, message);
+				receivers++;
+			}
 	pthread_mutex_unlock(&lock);
 	return receivers;
 }
 
 bool pubsub_collect(struct client *c, bool behind)
 {
-	struct subscriber *s = c->subscriber;
-	if (s == NULL)
+	if (!c->has_subscribed)
 		return true;
 	pthread_mutex_lock(&lock);
-	bool in_bounds = !s->overflowed;
-	struct buffer mail = s->mail;
+	bool in_bounds = !c->overflowed;
+	struct buffer mail = c->mail;
 	if (buffer_length(&c->out) == 0) {
-		s->mail = c->out;
+		c->mail = c->out;
 		c->out = mail;
 	} else if (behind) {
 		buffer_add(&c->out, mail.data + mail.start, buffer_length(&mail));
-		buffer_take(&s->mail, buffer_length(&mail));
-		buffer_rest(&s->mail);
+		buffer_free(&c->mail);
 	}
 	pthread_mutex_unlock(&lock);
 	return in_bounds;
@@ -217,21 +185,21 @@ bool pubsub_collect(struct client *c, bool behind)
 struct client *pubsub_next_ready(struct loop *loop)
 {
 	pthread_mutex_lock(&lock);
-	struct subscriber *s = loop->ready;
-	if (s != NULL) {
-		loop->ready = s->next_ready;
-		s->queued = false;
+	struct client *c = loop->ready;
+	if (c != NULL) {
+		loop->ready = c->next_ready;
+		c->queued = false;
 	}
 	pthread_mutex_unlock(&lock);
-	return s != NULL ? s->client : NULL;
+	return c;
 }
 
 /* ------------------------------------------------------------------ commands */
 
-static void reply_change(struct call *c, const char *what, const struct slice *name)
+static void reply_change(struct call *c, const struct slice *name)
 {
 	reply_push(c->out, 3, c->resp3);
-	reply_text(c->out, what);
+	reply_text(c->out, c->command->name);
 	if (name != NULL)
 		reply_slice(c->out, *name);
 	else
@@ -241,39 +209,38 @@ static void reply_change(struct call *c, const char *what, const struct slice *n
 
 void cmd_subscribe(struct call *c)
 {
+	c->client->has_subscribed = true;
 	for (size_t i = 1; i < c->argc; i++) {
 		pthread_mutex_lock(&lock);
 		subscribe(c->client, c->argv[i], c->command->variant);
 		pthread_mutex_unlock(&lock);
-		reply_change(c, c->command->name, &c->argv[i]);
+		reply_change(c, &c->argv[i]);
 	}
+}
+
+static void unsubscribe(struct call *c, struct slice name)
+{
+	pthread_mutex_lock(&lock);
+	struct subscription **own = own_link(c->client, name, c->command->variant), *s = NULL;
+	if (*own != NULL)
+		s = take_out(c->client, own);
+	pthread_mutex_unlock(&lock);
+	reply_change(c, &name);
+	free(s);
 }
 
 void cmd_unsubscribe(struct call *c)
 {
-	bool pattern = c->command->variant;
-	struct subscriber *s = c->client->subscriber;
-	if (c->argc == 1 && pubsub_count(c->client, pattern) == 0)
-		reply_change(c, c->command->name, NULL);
-	while (c->argc == 1 && pubsub_count(c->client, pattern) > 0) {
-		struct slice name = s->topics[pattern][0]->name;
-		struct buffer copy = {0};
-		buffer_add(&copy, name.data, name.length);
-		name.data = name.length > 0 ? copy.data : "";
-		pthread_mutex_lock(&lock);
-		unsubscribe(s, 0, pattern);
-		pthread_mutex_unlock(&lock);
-		reply_change(c, c->command->name, &name);
-		buffer_free(&copy);
+	if (c->argc == 1 && c->client->counts[c->command->variant] == 0)
+		reply_change(c, NULL);
+	while (c->argc == 1 && c->client->counts[c->command->variant] > 0) {
+		const struct subscription *s = c->client->subscriptions;
+		while (s->is_pattern != c->command->variant)
+			s = s->next_own;
+		unsubscribe(c, name_of(s));
 	}
-	for (size_t i = 1; i < c->argc; i++) {
-		pthread_mutex_lock(&lock);
-		size_t index = s != NULL ? index_of(s, c->argv[i], pattern) : 0;
-		if (s != NULL && index < s->counts[pattern])
-			unsubscribe(s, index, pattern);
-		pthread_mutex_unlock(&lock);
-		reply_change(c, c->command->name, &c->argv[i]);
-	}
+	for (size_t i = 1; i < c->argc; i++)
+		unsubscribe(c, c->argv[i]);
 }
 
 void cmd_publish(struct call *c)
@@ -286,16 +253,26 @@ static void reply_channels(struct call *c)
 	struct buffer names = {0};
 	size_t count = 0;
 	pthread_mutex_lock(&lock);
-	for (size_t chain = 0; chain < CHAINS; chain++)
-		for (const struct topic *t = chains[0][chain]; t != NULL; t = t->next)
-			if (c->argc == 2 || glob_matches(c->argv[2], t->name)) {
-				reply_slice(&names, t->name);
+	for (size_t i = 0; i < CHAINS; i++)
+		for (const struct subscription *s = chains[0][i]; s != NULL; s = s->next)
+			if (is_last_of_name(s) &&
+			    (c->argc == 2 || glob_matches(c->argv[2], name_of(s)))) {
+				reply_slice(&names, name_of(s));
 				count++;
 			}
 	pthread_mutex_unlock(&lock);
-	reply_array(c->out, count);
-	buffer_add(c->out, names.data, buffer_length(&names));
-	buffer_free(&names);
+	reply_list(c->out, count, &names);
+}
+
+static size_t receivers_of(struct slice channel)
+{
+	size_t count = 0;
+	pthread_mutex_lock(&lock);
+	const struct subscription *s = *first_link(channel, false);
+	for (; s != NULL && slice_same(name_of(s), channel); s = s->next)
+		count++;
+	pthread_mutex_unlock(&lock);
+	return count;
 }
 
 void cmd_pubsub(struct call *c)
@@ -304,19 +281,12 @@ void cmd_pubsub(struct call *c)
 	if (slice_is(which, "channels") && c->argc <= 3) {
 		reply_channels(c);
 	} else if (slice_is(which, "channels")) {
-		reply_error(c->out,
-			    "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try "
-			    "PUBSUB HELP.",
-			    (int)which.length, which.data);
+		reply_bad_subcommand(c);
 	} else if (slice_is(which, "numsub")) {
 		reply_array(c->out, 2 * (c->argc - 2));
 		for (size_t i = 2; i < c->argc; i++) {
-			pthread_mutex_lock(&lock);
-			const struct topic *t = *topic_link(c->argv[i], false);
-			size_t count = t != NULL ? t->count : 0;
-			pthread_mutex_unlock(&lock);
 			reply_slice(c->out, c->argv[i]);
-			reply_integer(c->out, (int64_t)count);
+			reply_integer(c->out, (int64_t)receivers_of(c->argv[i]));
 		}
 	} else if (!slice_is(which, "numpat")) {
 		reply_unknown_subcommand(c);
@@ -382,7 +352,7 @@ void notify(unsigned kind, const char *event, struct slice key)
 {
 	unsigned flags = atomic_load_explicit(&cache.notify, memory_order_relaxed);
 	struct slice name = {event, strlen(event)};
-	if ((flags & kind) == 0 || atomic_load_explicit(&subscriptions, memory_order_relaxed) == 0)
+	if ((flags & kind) == 0 || !has_subscribers())
 		return;
 	if (flags & NOTIFY_KEYSPACE)
 		publish("__keyspace@0__:", key, name);

@@ -11,34 +11,27 @@
 #ifndef EXAMPLES_CACHE_PUBSUB_H
 #define EXAMPLES_CACHE_PUBSUB_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "examples/cache/buffer.h"
+#include "examples/cache/client.h"
 
 #define PUBSUB_MAX_MAIL (32u * 1024 * 1024)
-
-struct client;
-struct loop;
-struct subscriber;
 
 /* How many clients get it. Any thread, under a shard's lock too. */
 size_t pubsub_publish(struct slice channel, struct slice message);
 
-/* By the client's own loop: */
+/* How many channels, or patterns, have subscribers. Any thread. */
+size_t pubsub_topics(bool patterns);
 
-/* Channels and patterns of the client. */
-size_t pubsub_count(const struct client *c, bool patterns);
+/* The functions below are for the client's own loop. */
 
 static inline size_t pubsub_total(const struct client *c)
 {
-	return pubsub_count(c, false) + pubsub_count(c, true);
+	return c->counts[0] + c->counts[1];
 }
 
 /* RESP2 or RESP3 for what is published from now on. */
 void pubsub_set_resp3(struct client *c, bool resp3);
 
-/* Ends all subscriptions of a client that goes. */
+/* Ends all subscriptions. The client gets no mail afterwards. */
 void pubsub_leave(struct client *c);
 
 /*
@@ -49,9 +42,6 @@ bool pubsub_collect(struct client *c, bool behind);
 
 /* A client of this loop that has got mail; NULL: none. */
 struct client *pubsub_next_ready(struct loop *loop);
-
-/* How many channels, or patterns, have subscribers. */
-size_t pubsub_topics(bool patterns);
 
 /* ------------------------------------------------------------------ what happens to keys */
 

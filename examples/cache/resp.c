@@ -1,5 +1,6 @@
 #include <ctype.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #define FEW_ARGUMENTS 8
 #define MANY_ARGUMENTS 64
+#define MAX_ERROR 1024
 
 void resp_init(struct resp_parser *p)
 {
@@ -33,31 +35,6 @@ void resp_next(struct resp_parser *p)
 	p->inlined = false;
 	p->used = p->argc = 0;
 	p->missing = p->bulk = -1;
-}
-
-/* The only form of a number: no sign "+", no leading zero, no space, and no "-0". */
-bool slice_integer(struct slice s, int64_t *out)
-{
-	const char *at = s.data, *end = s.data + s.length;
-	if (s.length == 0 || s.length > 20)
-		return false;
-	bool negative = *at == '-';
-	at += negative;
-	if (at == end || *at < '0' || *at > '9' || (*at == '0' && (negative || end - at > 1)))
-		return false;
-	uint64_t value = 0, most = negative ? (uint64_t)INT64_MAX + 1 : INT64_MAX;
-	for (; at < end; at++) {
-		if (*at < '0' || *at > '9' || value > UINT64_MAX / 10)
-			return false;
-		uint64_t digit = (uint64_t)(*at - '0');
-		if (value * 10 > UINT64_MAX - digit)
-			return false;
-		value = value * 10 + digit;
-	}
-	if (value > most)
-		return false;
-	*out = (int64_t)(negative ? 0 - value : value);
-	return true;
 }
 
 static enum resp_answer fail(struct resp_parser *p, const char *why)
@@ -236,4 +213,125 @@ size_t resp_expected(const struct resp_parser *p, size_t length)
 {
 	size_t whole = p->bulk < 0 ? 0 : p->used + (size_t)p->bulk + 2;
 	return whole > length ? whole - length : 0;
+}
+
+/* ------------------------------------------------------------------ replies */
+
+void reply_raw(struct buffer *out, const char *text)
+{
+	buffer_add(out, text, strlen(text));
+}
+
+void reply_ok(struct buffer *out)
+{
+	buffer_add(out, "+OK\r\n", 5);
+}
+
+void reply_status(struct buffer *out, const char *text)
+{
+	buffer_add(out, "+", 1);
+	reply_raw(out, text);
+	buffer_add(out, "\r\n", 2);
+}
+
+/* A type's character, a number and a line end: the head of nearly every reply. */
+static void number_line(struct buffer *out, char type, int64_t value)
+{
+	char text[24], *end = text + sizeof(text), *at = end;
+	uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+	*--at = '\n';
+	*--at = '\r';
+	do {
+		*--at = (char)('0' + left % 10);
+		left /= 10;
+	} while (left > 0);
+	if (value < 0)
+		*--at = '-';
+	*--at = type;
+	buffer_add(out, at, (size_t)(end - at));
+}
+
+void reply_integer(struct buffer *out, int64_t value)
+{
+	number_line(out, ':', value);
+}
+
+void reply_bulk(struct buffer *out, const void *bytes, size_t length)
+{
+	number_line(out, '$', (int64_t)length);
+	buffer_add(out, bytes, length);
+	buffer_add(out, "\r\n", 2);
+}
+
+void reply_text(struct buffer *out, const char *text)
+{
+	reply_bulk(out, text, strlen(text));
+}
+
+void reply_slice(struct buffer *out, struct slice s)
+{
+	reply_bulk(out, s.data, s.length);
+}
+
+void reply_null(struct buffer *out, bool resp3)
+{
+	reply_raw(out, resp3 ? "_\r\n" : "$-1\r\n");
+}
+
+void reply_array(struct buffer *out, size_t count)
+{
+	number_line(out, '*', (int64_t)count);
+}
+
+void reply_list(struct buffer *out, size_t count, struct buffer *items)
+{
+	reply_array(out, count);
+	buffer_add(out, items->data, buffer_length(items));
+	buffer_free(items);
+}
+
+void reply_map(struct buffer *out, size_t pairs, bool resp3)
+{
+	number_line(out, resp3 ? '%' : '*', (int64_t)(resp3 ? pairs : 2 * pairs));
+}
+
+void reply_set(struct buffer *out, size_t count, bool resp3)
+{
+	number_line(out, resp3 ? '~' : '*', (int64_t)count);
+}
+
+void reply_push(struct buffer *out, size_t count, bool resp3)
+{
+	number_line(out, resp3 ? '>' : '*', (int64_t)count);
+}
+
+void reply_verbatim(struct buffer *out, const char *text, size_t length, bool resp3)
+{
+	if (!resp3) {
+		reply_bulk(out, text, length);
+		return;
+	}
+	number_line(out, '=', (int64_t)length + 4);
+	buffer_add(out, "txt:", 4);
+	buffer_add(out, text, length);
+	buffer_add(out, "\r\n", 2);
+}
+
+void reply_error(struct buffer *out, const char *format, ...)
+{
+	char text[MAX_ERROR];
+	va_list list;
+	va_start(list, format);
+	int length = vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	if (length >= MAX_ERROR)
+		length = MAX_ERROR - 1;
+	while (length > 0 && (text[length - 1] == '\r' || text[length - 1] == '\n'))
+		length--;
+	for (int i = 0; i < length; i++)
+		if (text[i] == '\r' || text[i] == '\n')
+			text[i] = ' ';
+	buffer_add(out, "-", 1);
+	buffer_add(out, text, (size_t)length);
+	buffer_add(out, "\r\n", 2);
 }

@@ -1,6 +1,5 @@
 /*
- * The Redis protocol, from the client: requests in RESP (arrays of bulk strings) and inline
- * commands.
+ * The Redis protocol: requests in RESP (arrays of bulk strings) and inline commands, and replies.
  *
  * A parser reads one request at a time from bytes that may arrive in pieces. It keeps offsets
  * from the request's first byte, so the bytes may move between two calls. It never looks at a
@@ -52,7 +51,27 @@ void resp_next(struct resp_parser *p);
 /* How many bytes are certainly missing to complete the argument that is being read. */
 size_t resp_expected(const struct resp_parser *p, size_t length);
 
-/* The whole slice as a number. False: it is no integer of 64 bits in its only form. */
-bool slice_integer(struct slice s, int64_t *out);
+/* Replies: RESP2, and RESP3 after HELLO 3. */
+
+void reply_raw(struct buffer *out, const char *text);
+void reply_ok(struct buffer *out);
+void reply_status(struct buffer *out, const char *text);
+void reply_integer(struct buffer *out, int64_t value);
+void reply_bulk(struct buffer *out, const void *bytes, size_t length);
+void reply_text(struct buffer *out, const char *text);
+void reply_slice(struct buffer *out, struct slice s);
+void reply_null(struct buffer *out, bool resp3);
+void reply_array(struct buffer *out, size_t count);
+void reply_list(struct buffer *out, size_t count, struct buffer *items); /* frees the items */
+void reply_map(struct buffer *out, size_t pairs, bool resp3);            /* in RESP2: an array */
+void reply_set(struct buffer *out, size_t count, bool resp3);
+void reply_push(struct buffer *out, size_t count, bool resp3);
+void reply_verbatim(struct buffer *out, const char *text, size_t length, bool resp3);
+
+/*
+ * An error. The text begins with the code, as "ERR ..." or "OOM ..."; line ends in it become
+ * spaces.
+ */
+void reply_error(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -8,8 +8,7 @@
 
 #include "examples/cache/commands.h"
 #include "examples/cache/expiry.h"
-#include "examples/cache/glob.h"
-#include "examples/cache/reply.h"
+#include "examples/cache/resp.h"
 
 #define MAX_CURSOR 20
 #define RANDOM_TRIES 100
@@ -35,13 +34,6 @@ static void collect(void *arg, struct shard *s, struct entry *e)
 	f->count++;
 }
 
-static void reply_found(struct call *c, struct found *f)
-{
-	reply_array(c->out, f->count);
-	buffer_add(c->out, f->names.data, buffer_length(&f->names));
-	buffer_free(&f->names);
-}
-
 void cmd_keys(struct call *c)
 {
 	struct found f = {.pattern = c->argv[1], .has_pattern = !slice_is(c->argv[1], "*")};
@@ -50,7 +42,7 @@ void cmd_keys(struct call *c)
 		table_each(&shards[i], collect, &f);
 		pthread_mutex_unlock(&shards[i].lock);
 	}
-	reply_found(c, &f);
+	reply_list(c->out, f.count, &f.names);
 }
 
 static bool take_cursor(struct call *c, uint64_t *cursor)
@@ -124,7 +116,7 @@ void cmd_scan(struct call *c)
 	snprintf(text, sizeof(text), "%" PRIu64, cursor);
 	reply_array(c->out, 2);
 	reply_text(c->out, text);
-	reply_found(c, &f);
+	reply_list(c->out, f.count, &f.names);
 }
 
 static uint64_t next_random(void)

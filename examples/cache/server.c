@@ -21,10 +21,9 @@
 #include <unistd.h>
 
 #include "examples/cache/cache.h"
+#include "examples/cache/client.h"
 #include "examples/cache/commands.h"
 #include "examples/cache/expiry.h"
-#include "examples/cache/loop.h"
-#include "examples/cache/resp.h"
 #include "examples/cache/table.h"
 
 #define MAX_THREADS 64
@@ -33,13 +32,8 @@
 #define MAX_TIMERS (1u << 26)
 #define LEAST_TRIM (1u << 20)
 
-struct options {
-	unsigned long port, threads, max_clients;
-	const char *bind, *unix_path;
-	bool owns_unix_path;
-};
-
-struct cache cache;
+struct cache cache = {
+    .port = 6379, .bind = "127.0.0.1", .loop_count = 1, .max_clients = WANTED_CLIENTS};
 
 static const char usage[] =
     "usage: tickcache [OPTION]...\n"
@@ -61,34 +55,7 @@ static unsigned long number(const char *text, unsigned long most)
 	exit(2);
 }
 
-static void take_option(struct options *o, int option, const char *value)
-{
-	switch (option) {
-	case 'p':
-		o->port = number(value, UINT16_MAX);
-		break;
-	case 'b':
-		o->bind = value;
-		break;
-	case 'u':
-		o->unix_path = value;
-		break;
-	case 't':
-		o->threads = number(value, MAX_THREADS);
-		break;
-	case 'c':
-		o->max_clients = number(value, 1000000);
-		break;
-	case 'h':
-		fputs(usage, stdout);
-		exit(0);
-	default:
-		fputs(usage, stderr);
-		exit(2);
-	}
-}
-
-static struct options take_options(int argc, char **argv)
+static void take_options(int argc, char **argv)
 {
 	static const struct option names[] = {
 	    {"port", required_argument, NULL, 'p'},
@@ -99,14 +66,29 @@ static struct options take_options(int argc, char **argv)
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
-	struct options o = {
-	    .port = 6379, .threads = 1, .max_clients = WANTED_CLIENTS, .bind = "127.0.0.1"};
 	int option;
-	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
-		take_option(&o, option, optarg);
-	if (optind < argc || o.threads == 0)
-		take_option(&o, '?', NULL);
-	return o;
+	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (option == 'p')
+			cache.port = (unsigned)number(optarg, UINT16_MAX);
+		else if (option == 'b')
+			cache.bind = optarg;
+		else if (option == 'u')
+			cache.unix_path = optarg;
+		else if (option == 't')
+			cache.loop_count = (unsigned)number(optarg, MAX_THREADS);
+		else if (option == 'c')
+			cache.max_clients = (unsigned)number(optarg, 1000000);
+		else
+			cache.loop_count = 0;
+		if (option == 'h') {
+			fputs(usage, stdout);
+			exit(0);
+		}
+	}
+	if (optind < argc || cache.loop_count == 0) {
+		fputs(usage, stderr);
+		exit(2);
+	}
 }
 
 static int fail(const char *what, int error)
@@ -116,23 +98,23 @@ static int fail(const char *what, int error)
 }
 
 /* Raises the limit of descriptors for the wanted clients, or takes fewer clients. */
-static unsigned fit_clients(unsigned long wanted, unsigned long threads)
+static void fit_clients(void)
 {
 	struct rlimit files;
 	getrlimit(RLIMIT_NOFILE, &files);
-	rlim_t spare = SPARE_DESCRIPTORS + 4 * threads, needed = wanted + spare;
-	if (files.rlim_cur < needed) {
-		struct rlimit more = {files.rlim_max < needed ? files.rlim_max : needed,
-				      files.rlim_max};
-		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
-			files = more;
-	}
-	rlim_t usable = files.rlim_cur > spare ? files.rlim_cur - spare : 1;
-	if (usable >= wanted)
-		return (unsigned)wanted;
-	fprintf(stderr, "tickcache: %lu descriptors allow for %lu clients instead of %lu\n",
-		(unsigned long)files.rlim_cur, (unsigned long)usable, wanted);
-	return (unsigned)usable;
+	rlim_t spare = SPARE_DESCRIPTORS + 4 * cache.loop_count;
+	rlim_t had = files.rlim_cur, needed = cache.max_clients + spare;
+	if (had >= needed)
+		return;
+	files.rlim_cur = files.rlim_max < needed ? files.rlim_max : needed;
+	if (setrlimit(RLIMIT_NOFILE, &files) == 0)
+		had = files.rlim_cur;
+	unsigned usable = had > spare ? (unsigned)(had - spare) : 1;
+	if (usable >= cache.max_clients)
+		return;
+	fprintf(stderr, "tickcache: %lu descriptors allow for %u clients instead of %u\n",
+		(unsigned long)had, usable, cache.max_clients);
+	cache.max_clients = usable;
 }
 
 /* Callbacks are short, and run on the tick thread. */
@@ -152,45 +134,24 @@ static int make_service(void)
 	return 0;
 }
 
-static unsigned port_of(int fd)
+/* All sockets, then the loops. The first socket decides whether the port is free. */
+static int start_loops(void)
 {
+	int fds[MAX_THREADS], unix_fd = -1;
 	struct sockaddr_in address = {0};
 	socklen_t length = sizeof(address);
-	getsockname(fd, (struct sockaddr *)&address, &length);
-	return ntohs(address.sin_port);
-}
-
-/* The listening socket of each loop. The first of them decides whether the port is free. */
-static int open_port(const struct options *o, int *fds)
-{
 	for (unsigned i = 0; i < cache.loop_count; i++) {
-		fds[i] = i == 0 ? loop_listen(o->bind, cache.port) : loop_listen_beside(fds[0]);
+		fds[i] = i == 0 ? loop_listen(cache.bind, cache.port) : loop_listen_beside(fds[0]);
 		if (fds[i] < 0)
 			return fds[i];
 	}
-	cache.port = port_of(fds[0]);
-	return 0;
-}
-
-static int open_loops(struct options *o)
-{
-	int fds[MAX_THREADS], unix_fd = -1, error = open_port(o, fds);
-	if (error != 0)
-		return error;
-	if (o->unix_path != NULL && (unix_fd = loop_listen_unix(o->unix_path)) < 0)
+	getsockname(fds[0], (struct sockaddr *)&address, &length);
+	cache.port = ntohs(address.sin_port);
+	if (cache.unix_path != NULL && (unix_fd = loop_listen_unix(cache.unix_path)) < 0)
 		return unix_fd;
-	o->owns_unix_path = unix_fd >= 0;
 	for (unsigned i = 0; i < cache.loop_count; i++)
-		if (!loop_init(&cache.loops[i], fds[i], unix_fd))
+		if (!loop_start(&cache.loops[i], i, fds[i], unix_fd))
 			return fail("no event loop", errno);
-	return 0;
-}
-
-static int start_loops(void)
-{
-	for (unsigned i = 0; i < cache.loop_count; i++)
-		if (!loop_start(&cache.loops[i], i))
-			return fail("no thread", EAGAIN);
 	return 0;
 }
 
@@ -271,14 +232,8 @@ static void free_entry(void *arg, struct shard *s, struct entry *e)
 	free(e);
 }
 
-static void remove_unix_path(const struct options *o)
-{
-	if (o->owns_unix_path)
-		unlink(o->unix_path);
-}
-
 /* Loops first: their clients use the table. Then the timers: their callbacks do. Then the table. */
-static bool stop(const struct options *o)
+static bool stop(void)
 {
 	for (unsigned i = 0; i < cache.loop_count; i++)
 		loop_stop(&cache.loops[i]);
@@ -289,44 +244,33 @@ static bool stop(const struct options *o)
 	tw_service_destroy(cache.service);
 	for (size_t i = 0; i < SHARDS; i++)
 		table_clear(&shards[i], free_entry, NULL);
-	for (unsigned i = 0; i < cache.loop_count; i++)
-		loop_free(&cache.loops[i]);
 	free(cache.loops);
 	table_free();
-	remove_unix_path(o);
+	if (cache.unix_path != NULL)
+		unlink(cache.unix_path);
 	return closed == 0 && balanced;
 }
 
 int main(int argc, char **argv)
 {
-	struct options o = take_options(argc, argv);
 	sigset_t end;
+	take_options(argc, argv);
 	mallopt(M_MMAP_THRESHOLD, OWN_PAGES);
 	block_signals(&end);
-	cache.max_clients = fit_clients(o.max_clients, o.threads);
-	cache.port = (unsigned)o.port;
-	cache.bind = o.bind;
-	cache.unix_path = o.unix_path;
-	cache.loop_count = (unsigned)o.threads;
+	fit_clients();
 	int error = make_service();
 	if (error != 0)
 		return fail("no timer service", -error);
 	table_init();
-	commands_init();
-	cache.loops = aligned_alloc(128, o.threads * sizeof(struct loop));
+	cache.loops = aligned_alloc(128, cache.loop_count * sizeof(struct loop));
 	if (cache.loops == NULL)
 		return fail("no loops", ENOMEM);
-	memset(cache.loops, 0, o.threads * sizeof(struct loop));
-	error = open_loops(&o);
-	if (error == 0)
-		error = start_loops();
-	if (error != 0) {
-		remove_unix_path(&o);
+	memset(cache.loops, 0, cache.loop_count * sizeof(struct loop));
+	if (start_loops() != 0)
 		return 1;
-	}
-	printf("ready on %s:%u, %lu thread%s\n", o.bind, cache.port, o.threads,
-	       o.threads == 1 ? "" : "s");
+	printf("ready on %s:%u, %u thread%s\n", cache.bind, cache.port, cache.loop_count,
+	       cache.loop_count == 1 ? "" : "s");
 	fflush(stdout);
 	wait_for_end(&end);
-	return stop(&o) ? 0 : 1;
+	return stop() ? 0 : 1;
 }

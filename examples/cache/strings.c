@@ -5,7 +5,7 @@
 #include "examples/cache/commands.h"
 #include "examples/cache/expiry.h"
 #include "examples/cache/pubsub.h"
-#include "examples/cache/reply.h"
+#include "examples/cache/resp.h"
 
 enum set_flags {
 	ONLY_NEW = 1,

@@ -82,6 +82,9 @@ void table_init(void);
 void table_free(void);
 uint64_t table_hash(struct slice key);
 
+/* SipHash-1-3 (Aumasson and Bernstein, 2012): without the key nobody can craft collisions. */
+uint64_t siphash(const uint64_t key[2], const void *bytes, size_t length);
+
 static inline struct shard *table_shard(uint64_t hash)
 {
 	return &shards[hash >> 58];

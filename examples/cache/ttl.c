@@ -3,7 +3,7 @@
 #include "examples/cache/commands.h"
 #include "examples/cache/expiry.h"
 #include "examples/cache/pubsub.h"
-#include "examples/cache/reply.h"
+#include "examples/cache/resp.h"
 
 struct conditions {
 	bool nx, xx, gt, lt;
