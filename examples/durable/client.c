@@ -52,7 +52,7 @@ static int submit_chunk(struct submission *jobs, const char *prefix, int first, 
 			fill(jobs, prefix, first, count, start_ms, within_ms * 1000 / of, of);
 			r = store_submit(jobs, count);
 		}
-		if (r >= 0 || r == -ENOSPC || r == -EPROTO)
+		if (r >= 0 || r == -ENOSPC)
 			return r;
 		sleep_ms(PAUSE_MS);
 	}
@@ -68,10 +68,9 @@ int client_submit(const char *prefix, int count, int64_t within_ms, const char *
 		int size = count - first < CHUNK ? count - first : CHUNK;
 		int r = submit_chunk(jobs, prefix, first, size, within_ms, count);
 		if (r < 0) {
-			fprintf(stderr, "durable: %s; %d of %d jobs are submitted\n",
-				r == -ENOSPC ? "the server is full"
-					     : "the store is another version's",
-				first, count);
+			fprintf(stderr,
+				"durable: the server is full; %d of %d jobs are submitted\n", first,
+				count);
 			return 1;
 		}
 		for (int i = 0; i < size; i++)
@@ -85,20 +84,11 @@ int client_submit(const char *prefix, int count, int64_t within_ms, const char *
 
 /* ---------------------------------------------------------------------- others */
 
-static int say(int r, const char *done, const char *not_done)
-{
-	puts(r < 0 ? "no answer" : r ? done : not_done);
-	return r < 0;
-}
-
 int client_cancel(const char *id)
 {
-	return say(store_cancel(id), "cancelled", "too late");
-}
-
-int client_again(const char *id)
-{
-	return say(store_again(id), "due now", "not set aside");
+	int r = store_cancel(id);
+	puts(r < 0 ? "no answer" : r ? "cancelled" : "too late");
+	return r < 0;
 }
 
 int client_left(void)
@@ -108,17 +98,6 @@ int client_left(void)
 		return 1; /* the store has said why */
 	printf("%" PRId64 "\n", n);
 	return 0;
-}
-
-static void print_aside(void *arg, const char *id, const char *tries)
-{
-	(void)arg;
-	printf("%s failed %s times\n", id, tries);
-}
-
-int client_aside(void)
-{
-	return store_aside(print_aside, NULL) < 0;
 }
 
 static volatile sig_atomic_t ended;

@@ -7,8 +7,6 @@
 int client_submit(const char *prefix, int count, int64_t within_ms, const char *payload);
 int client_cancel(const char *id);
 int client_left(void);
-int client_aside(void);
-int client_again(const char *id);
 int client_canary(void);
 
 #endif

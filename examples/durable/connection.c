@@ -12,26 +12,18 @@
 
 #include "scripts.h"
 
-enum { ARGUMENTS = 8, SHA_SIZE = 41, TEXT_SIZE = 160 };
+enum { ARGUMENTS = 8, TEXT_SIZE = 160 };
 
-static const char *const texts[SCRIPTS] = {SUBMIT, CANCEL, AGAIN,       JOIN,
-					   SERVE,  TAKE,   ACKNOWLEDGE, FAIL};
-
-struct connection {
-	redisContext *redis;
-	char sha[SCRIPTS][SHA_SIZE];
-};
+static const char *const texts[SCRIPTS] = {SUBMIT, CANCEL, JOIN, SERVE, TAKE, ACKNOWLEDGE};
 
 static const char *socket_path;
 static struct timeval patience;
-static pthread_key_t key;
+static pthread_key_t key; /* a redisContext */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void drop(void *arg)
 {
-	struct connection *c = arg;
-	redisFree(c->redis);
-	free(c);
+	redisFree(arg);
 }
 
 static void make_key(void)
@@ -49,11 +41,8 @@ void connection_configure(const char *socket, int timeout_ms)
 
 void connection_close(void)
 {
-	struct connection *c = pthread_getspecific(key);
-	if (!c)
-		return;
+	redisFree(pthread_getspecific(key));
 	pthread_setspecific(key, NULL);
-	drop(c);
 }
 
 /* Prints an error. The same one again within a second is left out. */
@@ -86,47 +75,23 @@ static int code_of(const redisReply *reply)
 	if (starts_with(reply->str, "LOADING"))
 		return -EIO;
 	complain(reply->str);
-	if (starts_with(reply->str, "NOSCRIPT"))
-		return -EIO;
-	if (starts_with(reply->str, "OOM"))
-		return -ENOSPC;
-	return starts_with(reply->str, "VERSION") ? -EPROTO : -EREMOTEIO;
+	return starts_with(reply->str, "OOM") ? -ENOSPC : -EREMOTEIO;
 }
 
-static bool load(struct connection *c)
+static redisContext *connection(void)
 {
-	for (int i = 0; i < SCRIPTS; i++) {
-		redisReply *reply = redisCommand(c->redis, "SCRIPT LOAD %s", texts[i]);
-		bool loaded =
-		    reply && reply->type == REDIS_REPLY_STRING && reply->len == SHA_SIZE - 1;
-		if (loaded)
-			memcpy(c->sha[i], reply->str, SHA_SIZE);
-		else if (reply)
-			code_of(reply);
-		freeReplyObject(reply);
-		if (!loaded)
-			return false;
-	}
-	return true;
-}
-
-static struct connection *connection(void)
-{
-	struct connection *c = pthread_getspecific(key);
-	if (c)
-		return c;
-	c = calloc(1, sizeof *c);
-	if (!c)
-		return NULL;
-	c->redis = redisConnectUnixWithTimeout(socket_path, patience);
-	if (c->redis && c->redis->err)
-		complain(c->redis->errstr);
-	if (!c->redis || c->redis->err || redisSetTimeout(c->redis, patience) || !load(c)) {
-		drop(c);
+	redisContext *redis = pthread_getspecific(key);
+	if (redis)
+		return redis;
+	redis = redisConnectUnixWithTimeout(socket_path, patience);
+	if (redis && redis->err)
+		complain(redis->errstr);
+	if (!redis || redis->err || redisSetTimeout(redis, patience)) {
+		redisFree(redis);
 		return NULL;
 	}
-	pthread_setspecific(key, c);
-	return c;
+	pthread_setspecific(key, redis);
+	return redis;
 }
 
 /* Without an answer the connection is made again: a late answer would be taken for the next one. */
@@ -143,25 +108,24 @@ static int answered(redisReply *reply, redisReply **out)
 
 int connection_append(enum script script, int count, const char **arguments)
 {
-	struct connection *c = connection();
-	const char *words[3 + ARGUMENTS] = {"EVALSHA", NULL, "0"};
-	if (!c)
+	redisContext *redis = connection();
+	const char *words[3 + ARGUMENTS] = {"EVAL", texts[script], "0"};
+	if (!redis)
 		return -EIO;
-	words[1] = c->sha[script];
 	for (int i = 0; i < count && i < ARGUMENTS; i++)
 		words[3 + i] = arguments[i];
-	return redisAppendCommandArgv(c->redis, 3 + count, words, NULL) == REDIS_OK ? 0 : -EIO;
+	return redisAppendCommandArgv(redis, 3 + count, words, NULL) == REDIS_OK ? 0 : -EIO;
 }
 
 int connection_reply(redisReply **out)
 {
-	struct connection *c = pthread_getspecific(key);
+	redisContext *redis = pthread_getspecific(key);
 	void *reply = NULL;
 	*out = NULL;
-	if (!c) /* closed after an earlier answer was missing */
+	if (!redis) /* closed after an earlier answer was missing */
 		return -EIO;
-	if (redisGetReply(c->redis, &reply) != REDIS_OK) {
-		complain(c->redis->errstr);
+	if (redisGetReply(redis, &reply) != REDIS_OK) {
+		complain(redis->errstr);
 		reply = NULL;
 	}
 	return answered(reply, out);
@@ -176,7 +140,7 @@ int connection_run(enum script script, int count, const char **arguments, redisR
 
 int connection_command(const char *command, redisReply **out)
 {
-	struct connection *c = connection();
+	redisContext *redis = connection();
 	*out = NULL;
-	return c ? answered(redisCommand(c->redis, command), out) : -EIO;
+	return redis ? answered(redisCommand(redis, command), out) : -EIO;
 }

@@ -1,4 +1,4 @@
-/* A connection to Redis for each thread, with the scripts loaded. */
+/* A connection to Redis for each thread. */
 #ifndef DURABLE_CONNECTION_H
 #define DURABLE_CONNECTION_H
 
@@ -7,12 +7,10 @@
 enum script {
 	SCRIPT_SUBMIT,
 	SCRIPT_CANCEL,
-	SCRIPT_AGAIN,
 	SCRIPT_JOIN,
 	SCRIPT_SERVE,
 	SCRIPT_TAKE,
 	SCRIPT_ACKNOWLEDGE,
-	SCRIPT_FAIL,
 	SCRIPTS
 };
 
@@ -24,7 +22,6 @@ void connection_close(void);
  *   0         the reply is the caller's
  *   -EIO      no answer: the call may have been carried out
  *   -ENOSPC   the server is full
- *   -EPROTO   the store has jobs of another version
  *   -EREMOTEIO  another error of the server: nothing was done
  */
 int connection_run(enum script script, int count, const char **arguments, redisReply **out);

@@ -1,6 +1,6 @@
 /*
  * Timers that outlive a machine: jobs in Redis, run on time by whichever node holds their shard.
- * LEASE_MS, TICK_MS, RETRY_MS and TRIES are read from the environment (durable --help).
+ * LEASE_MS and TICK_MS are read from the environment.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,14 +16,7 @@
 #include "node.h"
 #include "store.h"
 
-enum {
-	SHARDS = 8,
-	WINDOW_MS = 60 * 1000,
-	LEASE_MS = 1500,
-	TICK_MS = 50,
-	RETRY_MS = 500,
-	TRIES = 5
-};
+enum { SHARDS = 8, WINDOW_MS = 60 * 1000, LEASE_MS = 1500, TICK_MS = 50 };
 
 static int64_t setting(const char *name, int64_t otherwise)
 {
@@ -51,11 +44,8 @@ static void work(int64_t ms)
 	nanosleep(&pause, NULL);
 }
 
-/*
- * The job: takes its time, and has its effect at the end: a line with the instant of its start. A
- * job whose payload is "fail" fails.
- */
-static bool job(void *arg, const char *id, const char *payload)
+/* The job: takes its time, and writes a line with the instant of its start at the end. */
+static void job(void *arg, const char *id, const char *payload)
 {
 	const struct record *record = arg;
 	char line[128 + PAYLOAD_SIZE];
@@ -66,11 +56,8 @@ static bool job(void *arg, const char *id, const char *payload)
 	int length =
 	    snprintf(line, sizeof line, "%s %" PRId64 " %s %s\n", id,
 		     (int64_t)begun.tv_sec * 1000000 + begun.tv_nsec / 1000, record->name, payload);
-	if (write(record->file, line, (size_t)length) != length) {
+	if (write(record->file, line, (size_t)length) != length)
 		perror("durable");
-		return true;
-	}
-	return strcmp(payload, "fail") == 0;
 }
 
 static void wait_for_end(void)
@@ -93,8 +80,6 @@ static int run_node(const char *name, const char *file, int64_t work_ms)
 					   .lease_ms = setting("LEASE_MS", LEASE_MS),
 					   .tick_ms = setting("TICK_MS", TICK_MS),
 					   .window_ms = WINDOW_MS,
-					   .retry_ms = setting("RETRY_MS", RETRY_MS),
-					   .tries = (int)setting("TRIES", TRIES),
 					   .job = job,
 					   .arg = &record};
 	struct node *node;
@@ -124,15 +109,10 @@ static int usage(FILE *to)
 	      "and deadlines\n"
 	      "  cancel SOCKET ID                            takes back a job that does not run\n"
 	      "  left SOCKET                                 prints how many jobs wait or run\n"
-	      "  aside SOCKET                                lists the jobs that have failed too "
-	      "often\n"
-	      "  again SOCKET ID                             runs such a job again\n"
 	      "  canary SOCKET                               prints the longest time without an "
 	      "answer\n"
 	      "\n"
-	      "Environment: LEASE_MS (1500), TICK_MS (50), RETRY_MS (500), TRIES (5). A job whose "
-	      "payload is\n"
-	      "\"fail\" fails.\n",
+	      "Environment: LEASE_MS (1500), TICK_MS (50).\n",
 	      to);
 	return to == stderr ? 2 : 0;
 }
@@ -148,12 +128,8 @@ static int dispatch(int argc, char **argv)
 				     argc > 6 ? argv[6] : "hello");
 	if (strcmp(what, "cancel") == 0 && argc == 4)
 		return client_cancel(argv[3]);
-	if (strcmp(what, "again") == 0 && argc == 4)
-		return client_again(argv[3]);
 	if (strcmp(what, "left") == 0)
 		return client_left();
-	if (strcmp(what, "aside") == 0)
-		return client_aside();
 	return strcmp(what, "canary") == 0 ? client_canary() : usage(stderr);
 }
 

@@ -38,7 +38,6 @@ struct node {
 struct job {
 	struct shard *shard;
 	uint64_t serial;
-	bool failed;
 	char id[ID_SIZE];
 };
 
@@ -107,18 +106,14 @@ static struct attempt attempt_of(const struct job *job)
 				.serial = job->serial};
 }
 
-/* Reports until it succeeds, also if the shard is no longer held. */
-static void report(void *arg)
+/* Acknowledges until it succeeds, also if the shard is no longer held. */
+static void acknowledge(void *arg)
 {
 	const struct job *job = arg;
-	const struct node_config *config = &job->shard->node->config;
+	const struct node *node = job->shard->node;
 	const struct attempt attempt = attempt_of(job);
-	int r = job->failed ? store_fail(&attempt, config->retry_ms, config->tries)
-			    : store_acknowledge(&attempt);
-	if (r < 0)
-		schedule(job, report, after_ms(job->shard->node, config->tick_ms), false);
-	else if (job->failed && r >= config->tries)
-		fprintf(stderr, "durable: job %s failed %d times and is set aside\n", job->id, r);
+	if (store_acknowledge(&attempt) < 0)
+		schedule(job, acknowledge, after_ms(node, node->config.tick_ms), false);
 }
 
 static void run(struct job *job, const char *payload)
@@ -126,8 +121,8 @@ static void run(struct job *job, const char *payload)
 	const struct node *node = job->shard->node;
 	if (!is_held(job->shard))
 		return; /* the next holder runs it */
-	job->failed = node->config.job(node->config.arg, job->id, payload);
-	report(job);
+	node->config.job(node->config.arg, job->id, payload);
+	acknowledge(job);
 }
 
 static void due(void *arg)

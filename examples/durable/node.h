@@ -17,23 +17,17 @@
 #ifndef DURABLE_NODE_H
 #define DURABLE_NODE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct node;
 
-/*
- * The job. It may be called twice for one id. It runs on a worker of the node, and may block.
- * Returns true if it has failed: then it is run again later, `tries` times in all.
- */
-typedef bool node_job_fn(void *arg, const char *id, const char *payload);
+/* The job. It may be called twice for one id. It runs on a worker of the node, and may block. */
+typedef void node_job_fn(void *arg, const char *id, const char *payload);
 
 struct node_config {
 	const char *name;
 	unsigned shards;
 	int64_t lease_ms, tick_ms, window_ms;
-	int64_t retry_ms; /* the delay after the first failure; it doubles */
-	int tries;
 	node_job_fn *job;
 	void *arg;
 };

@@ -2,70 +2,35 @@
  * The Lua scripts. ARGV[1] is the prefix of the shard's keys. A cluster of Redis servers would need
  * the keys themselves, in KEYS.
  *
- * Each script looks at the version of the data first and refuses to touch another version's jobs.
- * The scripts are called by their hash, so two versions of the program never mix their scripts.
- *
  * All scripts but SUBMIT run on a full server too (allow-oom): jobs that are in the store can
  * always be run and removed, and new ones are refused. Redis 7.0 is the first that has the flag.
  */
 #ifndef DURABLE_SCRIPTS_H
 #define DURABLE_SCRIPTS_H
 
-#define DATA_VERSION "2"
-
-#define VERSION_CHECK                                                                         \
-	"local version = redis.call('GET', 'durable:version')\n"                              \
-	"if version and version ~= '" DATA_VERSION "' then\n"                                 \
-	"  return redis.error_reply('VERSION the store has jobs of version ' .. version ..\n" \
-	"    ', and this program is for version " DATA_VERSION "')\n"                         \
-	"end\n"
-
-#define FULL_TOO "#!lua flags=allow-oom\n" VERSION_CHECK
+#define FULL_TOO "#!lua flags=allow-oom\n"
 
 #define NOW                                 \
 	"local time = redis.call('TIME')\n" \
 	"local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
 
-/* Puts job `id` of prefix `p` into the waiting set. A holder that loaded that far gets it. */
-#define WAIT                                                                          \
-	"local function wait(p, id, at)\n"                                            \
-	"  redis.call('ZADD', p .. 'due', at, id)\n"                                  \
-	"  local loaded = redis.call('GET', p .. 'until')\n"                          \
-	"  if loaded and tonumber(at) <= tonumber(loaded) then\n"                     \
-	"    redis.call('ZADD', p .. 'new', redis.call('INCR', p .. 'number'), id)\n" \
-	"  end\n"                                                                     \
-	"end\n"
-
-/* prefix, id, deadline, payload. A job that was set aside starts anew. */
-#define SUBMIT                                                          \
-	"#!lua\n" VERSION_CHECK WAIT "local p, id = ARGV[1], ARGV[2]\n" \
-	"redis.call('SET', 'durable:version', '" DATA_VERSION "')\n"    \
-	"redis.call('HSET', p .. 'job', id, ARGV[4])\n"                 \
-	"redis.call('HDEL', p .. 'tries', id)\n"                        \
-	"redis.call('ZREM', p .. 'aside', id)\n"                        \
-	"wait(p, id, ARGV[3])\n"                                        \
+/* prefix, id, deadline, payload. A holder that has loaded that far gets it as a new one. */
+#define SUBMIT                                                                      \
+	"#!lua\nlocal p, id = ARGV[1], ARGV[2]\n"                                   \
+	"redis.call('HSET', p .. 'job', id, ARGV[4])\n"                             \
+	"redis.call('ZADD', p .. 'due', ARGV[3], id)\n"                             \
+	"local loaded = redis.call('GET', p .. 'until')\n"                          \
+	"if loaded and tonumber(ARGV[3]) <= tonumber(loaded) then\n"                \
+	"  redis.call('ZADD', p .. 'new', redis.call('INCR', p .. 'number'), id)\n" \
+	"end\n"                                                                     \
 	"return 0\n"
 
 /* prefix, id */
-#define CANCEL                                                                             \
-	FULL_TOO "local p, id = ARGV[1], ARGV[2]\n"                                        \
-		 "local n = redis.call('ZREM', p .. 'due', id) + redis.call('ZREM', p .. " \
-		 "'aside', id)\n"                                                          \
-		 "if n > 0 then\n"                                                         \
-		 "  redis.call('HDEL', p .. 'job', id)\n"                                  \
-		 "  redis.call('HDEL', p .. 'tries', id)\n"                                \
-		 "end\n"                                                                   \
+#define CANCEL                                                            \
+	FULL_TOO "local p, id = ARGV[1], ARGV[2]\n"                       \
+		 "local n = redis.call('ZREM', p .. 'due', id)\n"         \
+		 "if n > 0 then redis.call('HDEL', p .. 'job', id) end\n" \
 		 "return n\n"
-
-/* prefix, id: a job that was set aside is due now, with all its tries. */
-#define AGAIN                                                                \
-	FULL_TOO NOW WAIT "local p, id = ARGV[1], ARGV[2]\n"                 \
-			  "local n = redis.call('ZREM', p .. 'aside', id)\n" \
-			  "if n == 1 then\n"                                 \
-			  "  redis.call('HDEL', p .. 'tries', id)\n"         \
-			  "  wait(p, id, now)\n"                             \
-			  "end\n"                                            \
-			  "return n\n"
 
 /* token, time: how many nodes have called this within that time */
 #define JOIN                                                                                    \
@@ -149,27 +114,7 @@
 		 "redis.call('ZREM', p .. 'taken', id)\n" \
 		 "redis.call('ZREM', p .. 'due', id)\n"   \
 		 "redis.call('HDEL', p .. 'by', id)\n"    \
-		 "redis.call('HDEL', p .. 'tries', id)\n" \
 		 "redis.call('HDEL', p .. 'job', id)\n"   \
 		 "return 0\n"
-
-/*
- * prefix, id, who has taken it, first delay, most tries, a random number below 1000. The job has
- * failed. It waits between half and all of the first delay, doubled with each try; after the last
- * try it is set aside. A repeated call, or one after the job went to another node, does nothing.
- */
-#define FAIL                                                                                    \
-	FULL_TOO NOW WAIT "local p, id = ARGV[1], ARGV[2]\n"                                    \
-			  "if redis.call('HGET', p .. 'by', id) ~= ARGV[3] then return 0 end\n" \
-			  "redis.call('HDEL', p .. 'by', id)\n"                                 \
-			  "redis.call('ZREM', p .. 'taken', id)\n"                              \
-			  "local tries = redis.call('HINCRBY', p .. 'tries', id, 1)\n"          \
-			  "if tries >= tonumber(ARGV[5]) then\n"                                \
-			  "  redis.call('ZADD', p .. 'aside', now, id)\n"                       \
-			  "else\n"                                                              \
-			  "  local delay = math.min(ARGV[4] * 2 ^ (tries - 1), 3600000)\n"      \
-			  "  wait(p, id, now + math.floor(delay / 2 * (1 + ARGV[6] / 1000)))\n" \
-			  "end\n"                                                               \
-			  "return tries\n"
 
 #endif

@@ -105,13 +105,6 @@ int store_cancel(const char *id)
 	return (int)run(SCRIPT_CANCEL, 2, arguments);
 }
 
-int store_again(const char *id)
-{
-	char prefix[PREFIX_SIZE];
-	const char *arguments[] = {prefix_of(store_shard_of(id), prefix), id};
-	return (int)run(SCRIPT_AGAIN, 2, arguments);
-}
-
 int store_touch(void)
 {
 	int64_t r = command("INCR durable:touched");
@@ -142,33 +135,6 @@ int64_t store_left(void)
 		left += n;
 	}
 	return left;
-}
-
-static int list_shard(unsigned shard, store_aside_fn *fn, void *arg)
-{
-	char text[2 * PREFIX_SIZE];
-	redisReply *ids, *tries = NULL;
-	snprintf(text, sizeof text, "ZRANGE durable:%u:aside 0 -1", shard);
-	int r = connection_command(text, &ids);
-	for (size_t i = 0; !r && i < ids->elements; i++) {
-		const char *id = ids->element[i]->str;
-		char query[2 * PREFIX_SIZE + ID_SIZE];
-		snprintf(query, sizeof query, "HGET durable:%u:tries %s", shard, id);
-		r = connection_command(query, &tries);
-		if (!r)
-			fn(arg, id, tries->type == REDIS_REPLY_STRING ? tries->str : "0");
-		freeReplyObject(tries);
-	}
-	freeReplyObject(ids);
-	return r;
-}
-
-int store_aside(store_aside_fn *fn, void *arg)
-{
-	int r = 0;
-	for (unsigned shard = 0; shard < shards && !r; shard++)
-		r = list_shard(shard, fn, arg);
-	return r;
 }
 
 /* ---------------------------------------------------------------------- nodes */
@@ -234,26 +200,4 @@ int store_acknowledge(const struct attempt *attempt)
 	char prefix[PREFIX_SIZE];
 	const char *arguments[] = {prefix_of(attempt->shard, prefix), attempt->id};
 	return (int)run(SCRIPT_ACKNOWLEDGE, 2, arguments);
-}
-
-/* Some random number below 1000, from the attempt (SplitMix64's last step). */
-static int64_t random_of(const struct attempt *attempt)
-{
-	uint64_t x =
-	    attempt->serial * UINT64_C(0x9e3779b97f4a7c15) + store_shard_of(attempt->token);
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	return (int64_t)((x ^ (x >> 27)) % 1000);
-}
-
-int store_fail(const struct attempt *attempt, int64_t retry_ms, int tries)
-{
-	char prefix[PREFIX_SIZE], who[WHO_SIZE], retry[NUMBER_SIZE], most[NUMBER_SIZE],
-	    some[NUMBER_SIZE];
-	const char *arguments[] = {prefix_of(attempt->shard, prefix),
-				   attempt->id,
-				   who_of(attempt, who),
-				   number(retry_ms, retry),
-				   number(tries, most),
-				   number(random_of(attempt), some)};
-	return (int)run(SCRIPT_FAIL, 6, arguments);
 }

@@ -7,15 +7,13 @@
  *   due     sorted set: jobs that wait, by deadline
  *   taken   sorted set: jobs that run, by deadline, until they are acknowledged
  *   by      hash: who has taken a job
- *   aside   sorted set: jobs that have failed too often, by the instant of the last failure
- *   tries   hash: how often a job has failed
  *   job     hash: payloads
  *   new     sorted set: jobs submitted for a time that the holder has loaded already, by number
  *   number  of the last of these
  *   until   how far the holder has loaded
  *   lease   the holder of the shard; expires
  *
- * Beside them: "durable:nodes", and "durable:version", the version of the data.
+ * Beside them: "durable:nodes".
  *
  * All times are those of Redis, in milliseconds since 1970.
  *
@@ -54,9 +52,6 @@ int store_submit(const struct submission *jobs, int count);
 
 /* Takes back a job that does not run. 1: done. 0: it runs, has run, or never was. */
 int store_cancel(const char *id);
-
-/* Makes a job due that was set aside. 1: done. 0: it was not set aside. */
-int store_again(const char *id);
 
 /* Says that a node lives. Returns how many have said so within that time. */
 int store_join(const char *token, int64_t within_ms);
@@ -110,12 +105,6 @@ int store_take(const struct attempt *attempt, char *payload, int64_t *early_ms);
 /* The job has run. */
 int store_acknowledge(const struct attempt *attempt);
 
-/*
- * The job has failed. It waits for a time that starts at `retry_ms` and doubles, or is set aside
- * after `tries` failures. Returns how often it has failed; 0: another node has the job.
- */
-int store_fail(const struct attempt *attempt, int64_t retry_ms, int tries);
-
 /* Writes something. */
 int store_touch(void);
 
@@ -124,9 +113,5 @@ int64_t store_now_ms(void);
 
 /* Jobs that wait or run. */
 int64_t store_left(void);
-
-/* Called for each job that was set aside, with how often it has failed. */
-typedef void store_aside_fn(void *arg, const char *id, const char *tries);
-int store_aside(store_aside_fn *fn, void *arg);
 
 #endif

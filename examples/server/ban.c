@@ -7,6 +7,7 @@
  * finds another handle in the entry.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "examples/server/ban.h"
@@ -20,7 +21,6 @@ struct offender {
 	uint32_t address;
 	unsigned strikes;
 	tw_timer timer;
-	uint64_t deadline_ns;
 };
 
 static struct {
@@ -54,7 +54,7 @@ static void forget(struct offender **link)
 	*link = o->next;
 	bans.offenders--;
 	if (o->strikes >= STRIKES) {
-		count_up(&bans.banned, (uint64_t)-1);
+		bans.banned--;
 		bans.figures.lifted++;
 	}
 	free(o);
@@ -62,25 +62,22 @@ static void forget(struct offender **link)
 
 static void on_forgiven(void *arg)
 {
-	uint64_t ran_ns = tw_service_now(bans.service);
 	pthread_mutex_lock(&bans.lock);
 	struct offender **link = find((uint32_t)(uintptr_t)arg);
-	if (*link != NULL && (*link)->timer.id == tw_self().id) {
-		lateness_record(&bans.figures.lateness, (*link)->deadline_ns, ran_ns);
+	if (*link != NULL && (*link)->timer.id == tw_self().id)
 		forget(link);
-	}
 	pthread_mutex_unlock(&bans.lock);
 }
 
 /* Without a timer the ban would never end. So there is none. */
 static bool arm(struct offender *o)
 {
-	o->deadline_ns = tw_service_now(bans.service) + bans.ban_ns;
-	if (o->timer.id != 0 && tw_reset_at(bans.service, o->timer, o->deadline_ns) == 0)
+	uint64_t deadline_ns = tw_service_now(bans.service) + bans.ban_ns;
+	if (o->timer.id != 0 && tw_reset_at(bans.service, o->timer, deadline_ns) == 0)
 		return true;
 	o->timer = (tw_timer){0};
-	return tw_schedule_at(bans.service, o->deadline_ns, on_forgiven,
-			      (void *)(uintptr_t)o->address, &o->timer) == 0;
+	return tw_schedule_at(bans.service, deadline_ns, on_forgiven, (void *)(uintptr_t)o->address,
+			      &o->timer) == 0;
 }
 
 static struct offender *add(struct offender **end, uint32_t address)
@@ -100,7 +97,7 @@ void ban_strike(uint32_t address)
 	struct offender **link = find(address);
 	struct offender *o = *link != NULL ? *link : add(link, address);
 	if (o != NULL && ++o->strikes == STRIKES) {
-		count_up(&bans.banned, 1);
+		bans.banned++;
 		bans.figures.begun++;
 	}
 	if (o != NULL && !arm(o))
@@ -110,7 +107,7 @@ void ban_strike(uint32_t address)
 
 bool ban_refuses(uint32_t address)
 {
-	if (count_of(&bans.banned) == 0)
+	if (atomic_load_explicit(&bans.banned, memory_order_relaxed) == 0)
 		return false;
 	pthread_mutex_lock(&bans.lock);
 	struct offender *o = *find(address);

@@ -11,12 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "examples/server/lateness.h"
 #include "tickwheel.h"
 
 struct ban_figures {
 	uint64_t begun, lifted;
-	struct lateness lateness; /* of its timers */
 };
 
 void ban_init(tw_service *service, uint64_t ban_ns);

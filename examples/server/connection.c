@@ -11,10 +11,8 @@
 
 #include "examples/server/ban.h"
 #include "examples/server/loop.h"
-#include "examples/server/metrics.h"
 #include "examples/server/report.h"
 
-#define MAX_BODY 1000000
 #define FLUSH_AT 65536
 
 void connection_init(struct connection *c, struct loop *loop)
@@ -57,7 +55,7 @@ void connection_close(struct connection *c)
 	bytes_free(&c->unsent);
 	c->next_free = c->loop->free;
 	c->loop->free = c;
-	count_up(&c->loop->figures.closed, 1);
+	count_up(&c->loop->figures.closed);
 }
 
 static bool watch(struct connection *c, uint32_t events)
@@ -119,55 +117,26 @@ static void flush(struct connection *c)
 	output->length = 0;
 }
 
-static void respond_big(struct connection *c, size_t length)
+static void respond_with_page(struct connection *c, page_fn *write)
 {
-	char *body = malloc(length);
-	if (body == NULL) {
-		respond_and_close(c, 503);
-		return;
-	}
-	memset(body, 'x', length);
-	respond(c, 200, body, length);
-	free(body);
-}
-
-static void respond_with(struct connection *c, bool made, char *text, size_t length)
-{
-	if (made) {
+	char *text = NULL;
+	size_t length = 0;
+	if (page(c->loop->server, write, &text, &length))
 		respond(c, 200, text, length);
-		free(text);
-	} else {
+	else
 		respond_and_close(c, 503);
-	}
-}
-
-static void respond_with_report(struct connection *c)
-{
-	char *text = NULL;
-	size_t length = 0;
-	bool made = report(c->loop->server, &text, &length);
-	respond_with(c, made, text, length);
-}
-
-static void respond_with_metrics(struct connection *c)
-{
-	char *text = NULL;
-	size_t length = 0;
-	bool made = metrics(c->loop->server->service, &text, &length);
-	respond_with(c, made, text, length);
+	free(text);
 }
 
 static void route(struct connection *c, const struct http_request *r)
 {
-	long slow_ms = http_number(r, "/slow", "ms"), big = http_number(r, "/big", "bytes");
+	long slow_ms = http_number(r, "/slow", "ms");
 	if (slow_ms >= 0) {
 		set(c, TIMEOUT_ANSWER, c->loop->now_ns + (uint64_t)slow_ms * TW_MILLISECOND);
-	} else if (big > 0 && big <= MAX_BODY) {
-		respond_big(c, (size_t)big);
 	} else if (http_path_is(r, "/stats")) {
-		respond_with_report(c);
+		respond_with_page(c, report);
 	} else if (http_path_is(r, "/metrics")) {
-		respond_with_metrics(c);
+		respond_with_page(c, metrics);
 	} else if (http_path_is(r, "/")) {
 		respond(c, 200, "tick tock\n", 10);
 	} else {
@@ -177,7 +146,7 @@ static void route(struct connection *c, const struct http_request *r)
 
 static void answer(struct connection *c, const struct http_request *r)
 {
-	count_up(&c->loop->figures.requests, 1);
+	count_up(&c->loop->figures.requests);
 	clear(c, TIMEOUT_HEAD);
 	c->closing = !r->keep_alive;
 	set(c, TIMEOUT_REQUEST, c->loop->now_ns + c->loop->server->limits.request_ns);
@@ -191,7 +160,7 @@ static void answer(struct connection *c, const struct http_request *r)
 
 static void reproach(struct connection *c)
 {
-	count_up(&c->loop->figures.malformed, 1);
+	count_up(&c->loop->figures.malformed);
 	ban_strike(c->address);
 	respond_and_close(c, 400);
 }
@@ -330,13 +299,12 @@ void connection_on_notice(const struct notice *n)
 	struct connection *c = n->timeout->owner;
 	struct loop_figures *figures = &c->loop->figures;
 	if (!timeout_accept(n)) {
-		count_up(&figures->stale, 1);
+		count_up(&figures->stale);
 		return;
 	}
-	lateness_record(&figures->lateness[n->timeout->kind], n->timeout->deadline_ns, n->ran_ns);
+	count_up(&figures->timeouts[n->timeout->kind]);
 	if (n->timeout->kind == TIMEOUT_ANSWER)
 		on_answer_due(c);
 	else
 		cut(c, n->timeout->kind);
-	lateness_record(&figures->hand_back, n->ran_ns, tw_service_now(c->loop->server->service));
 }

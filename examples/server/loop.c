@@ -61,17 +61,17 @@ static struct connection *take_slot(struct loop *l)
 static void admit(struct loop *l, int fd, uint32_t address)
 {
 	if (ban_refuses(address)) {
-		count_up(&l->figures.refused, 1);
+		count_up(&l->figures.refused);
 		close(fd);
 		return;
 	}
 	struct connection *c = take_slot(l);
 	if (c == NULL) {
-		count_up(&l->figures.full, 1);
+		count_up(&l->figures.full);
 		close(fd);
 		return;
 	}
-	count_up(&l->figures.accepted, 1);
+	count_up(&l->figures.accepted);
 	/*
 	 * Reads the clock again: the client may have come after the turn began, and would be cut
 	 * off too early.
@@ -120,7 +120,6 @@ static void turn(struct loop *l)
 		empty_mailbox(l);
 	if (has_callers)
 		accept_some(l);
-	lateness_record(&l->figures.turn, l->now_ns, tw_service_now(l->server->service));
 }
 
 static void *run(void *arg)

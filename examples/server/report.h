@@ -1,13 +1,22 @@
-/* The answer to GET /stats: one "name value" a line, for programs and for people. */
+/* The pages that are made from figures. */
 #ifndef EXAMPLES_SERVER_REPORT_H
 #define EXAMPLES_SERVER_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 struct server;
 
-/* *text is the caller's to free. False: out of memory. */
-bool report(const struct server *server, char **text, size_t *length);
+typedef bool page_fn(const struct server *server, FILE *out);
+
+/* GET /stats: one "name value" a line, for programs and for people. */
+page_fn report;
+
+/* GET /metrics: the service's figures in the text format of Prometheus; the library writes it. */
+page_fn metrics;
+
+/* *text is the caller's to free, in any case. False: out of memory. */
+bool page(const struct server *server, page_fn *write, char **text, size_t *length);
 
 #endif

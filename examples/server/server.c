@@ -4,7 +4,6 @@
  *
  *   GET /                the answer comes immediately
  *   GET /slow?ms=N       after N milliseconds
- *   GET /big?bytes=N     with N bytes
  *   GET /stats           figures of the server
  *   GET /metrics         figures of the timer service, for Prometheus
  *
@@ -31,11 +30,6 @@
 #define MAX_LOOPS 64
 #define SPARE_DESCRIPTORS 64
 
-struct options {
-	struct limits limits;
-	unsigned long port, loops;
-};
-
 static const char usage[] =
     "usage: server [--port N] [--loops N] [--head-ms N] [--request-ms N] [--idle-ms N] "
     "[--ban-ms N]\n";
@@ -51,39 +45,7 @@ static unsigned long number(const char *text, unsigned long most)
 	exit(2);
 }
 
-static uint64_t milliseconds(const char *text)
-{
-	return number(text, 86400000) * TW_MILLISECOND;
-}
-
-static void take_option(struct options *o, int option, const char *value)
-{
-	switch (option) {
-	case 'p':
-		o->port = number(value, UINT16_MAX);
-		break;
-	case 'l':
-		o->loops = number(value, MAX_LOOPS);
-		break;
-	case 'h':
-		o->limits.head_ns = milliseconds(value);
-		break;
-	case 'r':
-		o->limits.request_ns = milliseconds(value);
-		break;
-	case 'i':
-		o->limits.idle_ns = milliseconds(value);
-		break;
-	case 'b':
-		o->limits.ban_ns = milliseconds(value);
-		break;
-	default:
-		fputs(usage, stderr);
-		exit(2);
-	}
-}
-
-static struct options take_options(int argc, char **argv)
+static void take_options(struct server *s, uint16_t *port, int argc, char **argv)
 {
 	static const struct option names[] = {
 	    {"port", required_argument, NULL, 'p'},
@@ -94,17 +56,25 @@ static struct options take_options(int argc, char **argv)
 	    {"ban-ms", required_argument, NULL, 'b'},
 	    {NULL, 0, NULL, 0},
 	};
-	struct options o = {.limits = {.head_ns = 10 * TW_SECOND,
-				       .request_ns = 30 * TW_SECOND,
-				       .idle_ns = 60 * TW_SECOND,
-				       .ban_ns = 60 * TW_SECOND},
-			    .loops = 2};
+	struct limits *limits = &s->limits;
 	int option;
-	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
-		take_option(&o, option, optarg);
-	if (optind < argc || o.loops == 0)
-		take_option(&o, '?', NULL);
-	return o;
+	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		uint64_t *limit = option == 'h'   ? &limits->head_ns
+				  : option == 'r' ? &limits->request_ns
+				  : option == 'i' ? &limits->idle_ns
+				  : option == 'b' ? &limits->ban_ns
+						  : NULL;
+		if (limit != NULL)
+			*limit = number(optarg, 86400000) * TW_MILLISECOND;
+		else if (option == 'p')
+			*port = (uint16_t)number(optarg, UINT16_MAX);
+		else
+			s->loop_count = option == 'l' ? number(optarg, MAX_LOOPS) : 0;
+	}
+	if (optind < argc || s->loop_count == 0) {
+		fputs(usage, stderr);
+		exit(2);
+	}
 }
 
 static int fail(const char *what, int error)
@@ -127,60 +97,27 @@ static size_t connections_per_loop(size_t loops)
 	return usable / loops > 0 ? usable / loops : 1;
 }
 
-static uint16_t port_of(int fd)
-{
-	struct sockaddr_in address = {0};
-	socklen_t length = sizeof(address);
-	getsockname(fd, (struct sockaddr *)&address, &length);
-	return ntohs(address.sin_port);
-}
-
 /* The first socket may choose the port, the others share it. 0, or an error's number. */
-static int open_loops(struct server *s, uint16_t port)
+static int start_loops(struct server *s, uint16_t port)
 {
 	size_t room = connections_per_loop(s->loop_count);
 	for (size_t i = 0; i < s->loop_count; i++) {
+		struct sockaddr_in address = {0};
+		socklen_t length = sizeof(address);
 		int fd = loop_listen(port);
 		if (fd < 0)
 			return -fd;
 		if (!loop_init(&s->loops[i], s, fd, room))
 			return ENOMEM;
-		port = port_of(fd);
+		getsockname(fd, (struct sockaddr *)&address, &length);
+		port = ntohs(address.sin_port);
 	}
 	printf("listening on 127.0.0.1:%u\n", port);
 	fflush(stdout);
-	return 0;
-}
-
-static int start_loops(struct server *s)
-{
 	for (unsigned i = 0; i < s->loop_count; i++)
 		if (!loop_start(&s->loops[i], i))
 			return EAGAIN;
 	return 0;
-}
-
-static void wait_for_end(void)
-{
-	sigset_t end;
-	int which;
-	sigemptyset(&end);
-	sigaddset(&end, SIGTERM);
-	sigaddset(&end, SIGINT);
-	sigwait(&end, &which);
-}
-
-/*
- * Before any thread is created: the threads inherit the mask, so the signals wait for wait_for_end.
- */
-static void block_signals(void)
-{
-	sigset_t end;
-	sigemptyset(&end);
-	sigaddset(&end, SIGTERM);
-	sigaddset(&end, SIGINT);
-	pthread_sigmask(SIG_BLOCK, &end, NULL);
-	signal(SIGPIPE, SIG_IGN);
 }
 
 /*
@@ -220,19 +157,29 @@ static bool stop(struct server *s)
 
 int main(int argc, char **argv)
 {
-	struct options o = take_options(argc, argv);
-	struct server server = {.limits = o.limits, .loop_count = o.loops};
-	block_signals();
+	struct server server = {.limits = {.head_ns = 10 * TW_SECOND,
+					   .request_ns = 30 * TW_SECOND,
+					   .idle_ns = 60 * TW_SECOND,
+					   .ban_ns = 60 * TW_SECOND},
+				.loop_count = 2};
+	uint16_t port = 0;
+	sigset_t end;
+	int which;
+	take_options(&server, &port, argc, argv);
+	/* Before any thread is made: the threads inherit the mask, so the signals wait for sigwait. */
+	sigemptyset(&end);
+	sigaddset(&end, SIGTERM);
+	sigaddset(&end, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &end, NULL);
+	signal(SIGPIPE, SIG_IGN);
 	int error = -tw_service_create(&server.service, NULL);
 	if (error != 0)
 		return fail("no timer service", error);
-	ban_init(server.service, o.limits.ban_ns);
-	server.loops = calloc(o.loops, sizeof(*server.loops));
-	error = server.loops != NULL ? open_loops(&server, (uint16_t)o.port) : ENOMEM;
-	if (error == 0)
-		error = start_loops(&server);
+	ban_init(server.service, server.limits.ban_ns);
+	server.loops = calloc(server.loop_count, sizeof(*server.loops));
+	error = server.loops != NULL ? start_loops(&server, port) : ENOMEM;
 	if (error != 0)
 		return fail("cannot serve", error);
-	wait_for_end();
+	sigwait(&end, &which);
 	return stop(&server) ? 0 : 1;
 }

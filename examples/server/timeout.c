@@ -42,13 +42,12 @@ void mailbox_slept(struct mailbox *m)
  * Only the first of several notices writes to the eventfd: the loop takes until the mailbox is
  * empty.
  */
-static void post(struct timeout *t, tw_timer fired, uint64_t ran_ns)
+static void post(struct timeout *t, tw_timer fired)
 {
 	struct mailbox *m = t->mailbox;
 	pthread_mutex_lock(&m->lock);
 	bool was_empty = m->first == NULL;
 	t->fired = fired;
-	t->ran_ns = ran_ns;
 	if (!t->posted) {
 		t->posted = true;
 		t->next = NULL;
@@ -66,7 +65,7 @@ size_t mailbox_take(struct mailbox *m, struct notice *out, size_t room)
 	pthread_mutex_lock(&m->lock);
 	for (; n < room && m->first != NULL; n++) {
 		struct timeout *t = m->first;
-		out[n] = (struct notice){.timeout = t, .fired = t->fired, .ran_ns = t->ran_ns};
+		out[n] = (struct notice){.timeout = t, .fired = t->fired};
 		t->posted = false;
 		m->first = t->next;
 	}
@@ -79,8 +78,7 @@ size_t mailbox_take(struct mailbox *m, struct notice *out, size_t room)
 /* The only code of this file that runs on the service's workers. */
 static void on_timeout(void *arg)
 {
-	struct timeout *t = arg;
-	post(t, tw_self(), tw_service_now(t->mailbox->service));
+	post(arg, tw_self());
 }
 
 void timeout_init(struct timeout *t, struct mailbox *mailbox, void *owner, unsigned kind)
@@ -91,7 +89,6 @@ void timeout_init(struct timeout *t, struct mailbox *mailbox, void *owner, unsig
 int timeout_set(struct timeout *t, uint64_t deadline_ns)
 {
 	tw_service *service = t->mailbox->service;
-	t->deadline_ns = deadline_ns;
 	if (t->timer.id != 0 && tw_reset_at(service, t->timer, deadline_ns) == 0)
 		return 0;
 	/* Never scheduled, or it fired a moment ago: its notice is stale from here on. */

@@ -48,22 +48,18 @@ struct timeout {
 	void *owner;
 	unsigned kind;
 
-	bool posted; /* under the mailbox's lock, as the next three */
+	tw_timer timer; /* the loop's own; "no timer": not scheduled */
 
-	/* The loop's own. */
-	tw_timer timer; /* "no timer": not scheduled */
-	uint64_t deadline_ns;
-
+	/* Under the mailbox's lock. */
+	bool posted;
 	struct timeout *next;
 	tw_timer fired;
-	uint64_t ran_ns; /* the clock when the callback began */
 };
 
 /* A copy that the loop uses without the lock. */
 struct notice {
 	struct timeout *timeout;
 	tw_timer fired;
-	uint64_t ran_ns;
 };
 
 /* False: no event descriptor is left. */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # durable.sh PROGRAM: several nodes of examples/durable on a redis-server of its own. Nodes are
-# killed and stopped, Redis is killed, stopped, full, and answers errors, jobs fail, clocks differ.
+# killed and stopped, Redis is killed, stopped, full, and answers errors, clocks differ.
 # Every job must run at least once, none early, and late by at most a lease, two ticks, and the
 # longest time for which nobody could write to Redis. What goes wrong must be said.
 set -eu
@@ -67,44 +67,6 @@ sleep 2
 redis config set min-replicas-to-write 0 >/dev/null
 check "errors instead of answers" 1
 said NOREPLICAS "$dir/said" "errors"
-
-# Another version's data: nobody touches it, and nothing is lost.
-begin version 200 3000
-sleep 1
-redis set durable:version 99 >/dev/null
-! "$program" submit "$socket" other 1 1000 >/dev/null 2>"$dir/refused" || fail "version: a job was taken"
-said "another version" "$dir/refused" "version"
-sleep 2
-[ "$("$program" left "$socket")" != 0 ] || fail "version: jobs of another version have run"
-redis set durable:version 2 >/dev/null
-wait_until_none_left "another version's data"
-end_canary
-said "VERSION the store has jobs of version 99" "$dir/said" "version"
-ledger "another version's data" 0 1
-
-# Jobs that fail: again with growing delays, then set aside, and again by hand.
-kill "$node"
-wait "$node" || fail "a node did not end as it should"
-begin failing 1 100 fail
-RETRY_MS=50 TRIES=4 start_node e
-tries=0
-while "$program" left "$socket" | grep -qvx 0; do
-	tries=$((tries + 1))
-	[ $tries -lt 300 ] || fail "a job that fails is not set aside"
-	sleep 0.1
-done
-end_canary
-"$program" aside "$socket" >"$dir/aside"
-said "^failing-0 failed [45] times$" "$dir/aside" "failing" # by e, or by a node that tries five times
-runs=$(wc -l <"$dir/ran")
-case $runs in 4 | 5) ;; *) fail "a job that fails ran $runs times" ;; esac
-said "job failing-0 failed . times and is set aside" "$dir/said" "failing"
-[ "$("$program" again "$socket" failing-0)" = "due now" ] || fail "a job that was set aside is not run again"
-until [ "$("$program" left "$socket")" = 0 ]; do sleep 0.1; done
-[ "$(wc -l <"$dir/ran")" -ge $((runs + 4)) ] || fail "again: it did not run again"
-[ "$("$program" cancel "$socket" failing-0)" = cancelled ] || fail "a job that was set aside stays"
-[ -z "$("$program" aside "$socket")" ] || fail "a cancelled job is still set aside"
-echo "durable: a job that fails: ok"
 
 # A node whose clock is two seconds ahead.
 fake=$(find /usr/lib -name libfaketimeMT.so.1 2>/dev/null | head -n 1)
