@@ -39,7 +39,7 @@ stress-cache: deps-build ## EXPIRIES=n keys of the cache expire under eight clie
 
 check-cache: deps-build+cache ## the cache's tests with sanitizers, and its table of commands against a redis-server
 	$(again) $(tickcache) $(cache_tests)
-	$(Q)test/examples/cache/replay.sh $(tickcache) $B/cache/replay both
+	$(Q)test/examples/cache/replay.sh $(tickcache) both
 	$(Q)test/examples/cache/cli.sh $(tickcache)
 	$(again) test-cache MODE=asan
 	$(again) test-cache MODE=tsan

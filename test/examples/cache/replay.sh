@@ -1,5 +1,5 @@
 #!/bin/sh
-# replay.sh TICKCACHE REPLAY [both]: replays the table of commands against tickcache, with one
+# replay.sh TICKCACHE [both]: replays the table of commands against tickcache, with one
 # thread and with three; both: against a redis-server, too. So the stored replies are
 # redis-server's, and tickcache's are the same.
 set -eu
@@ -8,12 +8,12 @@ cd "$(dirname "$0")/../../.."
 
 for threads in 1 3; do
 	start_tickcache "$1" --threads "$threads"
-	"$2" test/examples/cache/replies.txt "$port" >"$cache_work/out" || { cat "$cache_work/out" >&2; exit 1; }
+	test/examples/cache/replay.py test/examples/cache/replies.txt "$port" >"$cache_work/out" || { cat "$cache_work/out" >&2; exit 1; }
 	stop_tickcache
 done
 echo "cache: tickcache: $(cat "$cache_work/out")"
-[ "${3:-}" = both ] || exit 0
+[ "${2:-}" = both ] || exit 0
 
 start_redis
-"$2" test/examples/cache/replies.txt "$port" >"$cache_work/out" || { cat "$cache_work/out" >&2; exit 1; }
+test/examples/cache/replay.py test/examples/cache/replies.txt "$port" >"$cache_work/out" || { cat "$cache_work/out" >&2; exit 1; }
 echo "cache: redis-server: $(cat "$cache_work/out")"

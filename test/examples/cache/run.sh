@@ -12,7 +12,7 @@ say() {
 
 : >"$cache_work/errors"
 say "$dir/parts"
-test/examples/cache/replay.sh "$dir/tickcache" "$dir/replay"
+test/examples/cache/replay.sh "$dir/tickcache"
 test/examples/cache/process.sh "$dir/tickcache"
 
 start_tickcache "$dir/tickcache" --threads 2
@@ -22,5 +22,5 @@ stop_tickcache
 # Descriptors are limited for the server alone.
 # shellcheck disable=SC2016 # for the inner shell
 start_tickcache sh -c 'ulimit -n 1024; exec "$@"' sh "$dir/tickcache" --threads 2
-say "$dir/hostile" "$port" killed half deaf long slow crowd garbage page
+say test/examples/cache/hostile.py "$port"
 stop_tickcache
