@@ -48,7 +48,7 @@ bool take_integer(struct call *c, struct slice s, int64_t *out);
 void reply_syntax_error(struct call *c);
 void reply_bad_arity(struct call *c, const char *subcommand);
 void reply_unknown_subcommand(struct call *c);
-void reply_bad_subcommand(struct call *c); /* of that name, or with so many arguments */
+void reply_bad_subcommand(struct call *c); /* for any other use of it */
 void reply_no_room(struct call *c);
 
 /* How a command tells a time: variants of the commands for times to live. */

@@ -19,21 +19,12 @@ export PKG_CONFIG_PATH
 [ "$(pkg-config --modversion tickwheel)" = "$(sed -n 's/^Version: //p' "$prefix/lib/pkgconfig/tickwheel.pc")" ] ||
 	fail "pkg-config"
 
+runs_by_pkg_config "$prefix/lib"
 # shellcheck disable=SC2046,SC2086 # lists
-quietly $CC -o "$work/shared" "$project/program.c" $(pkg-config --cflags --libs tickwheel) ||
-	fail "does not compile by pkg-config"
-runs "$work/shared" "$prefix/lib"
+quietly $CC -o "$work/shared" "$project/program.c" $(pkg-config --cflags --libs tickwheel) || fail "pkg-config"
 readelf -d "$work/shared" | grep -q 'NEEDED.*libtickwheel\.so\.[0-9]*\.[0-9]*\]' ||
 	fail "the program does not name the soname"
 ! readelf -d "$work/shared" | grep -q 'NEEDED.*layers' || fail "the program needs the layers"
-# shellcheck disable=SC2046,SC2086
-quietly $CC -o "$work/static" "$project/program.c" $(pkg-config --cflags tickwheel) "$prefix/lib/libtickwheel.a" \
-	$(pkg-config --libs --static tickwheel | sed 's/-ltickwheel//') || fail "does not link statically"
-runs "$work/static"
-# shellcheck disable=SC2046,SC2086
-quietly $CC -o "$work/layers" "$project/layers.c" $(pkg-config --cflags --libs tickwheel-layers) ||
-	fail "the layers, by pkg-config"
-runs "$work/layers" "$prefix/lib"
 # shellcheck disable=SC2046,SC2086
 ! quietly $CC -o "$work/without" "$project/layers.c" $(pkg-config --cflags --libs tickwheel) ||
 	fail "libtickwheel has the layers"
@@ -65,8 +56,9 @@ find "$prefix" -name '*tickwheel*' >"$work/out"
 
 # ---- places of one's own
 
-installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man ||
-	fail "knobs"
+knobs="DESTDIR=$work/stage PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man"
+# shellcheck disable=SC2086 # a list, as below
+installing install $knobs || fail "knobs"
 for file in opt/tw/lib64/libtickwheel.a opt/tw/lib64/pkgconfig/tickwheel.pc opt/inc/tickwheel/service.h \
 	opt/man/man3/tw_cancel.3; do
 	[ -e "$work/stage/$file" ] || fail "$file is not where the knobs say"
@@ -76,16 +68,16 @@ done
 grep -qx 'libdir=/opt/tw/lib64' "$work/stage/opt/tw/lib64/pkgconfig/tickwheel.pc" || fail "tickwheel.pc knows no libdir"
 mkdir -p "$work/stage/opt/docs"
 : >"$work/stage/opt/docs/others"
-installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man \
-	docdir=/opt/docs || fail "knobs"
-installing uninstall DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man \
-	docdir=/opt/docs || fail "knobs"
+for rule in install uninstall; do
+	# shellcheck disable=SC2086
+	installing $rule $knobs docdir=/opt/docs || fail "knobs"
+done
 [ -e "$work/stage/opt/docs/others" ] || fail "uninstall has removed the documentation of others"
 rm -r "$work/stage/opt/docs"
-installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man ||
-	fail "knobs"
-installing uninstall DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man ||
-	fail "knobs"
+for rule in install uninstall; do
+	# shellcheck disable=SC2086
+	installing $rule $knobs || fail "knobs"
+done
 find "$work/stage" ! -type d >"$work/out"
 [ ! -s "$work/out" ] || fail "uninstall with knobs has left files"
 

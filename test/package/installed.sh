@@ -1,5 +1,5 @@
-# Read by install.sh and moved.sh, which set `script` before: knobs, a folder for the work, and two programs that use
-# what is installed, of which one needs the layers.
+# Read by scripts that set `script` before: knobs, a folder for the work, and two programs that use what is installed,
+# of which one needs the layers.
 # shellcheck shell=sh disable=SC2034,SC2154 # the readers use them, and set script
 
 CC=${CC:-cc}
@@ -83,6 +83,20 @@ LISTS
 runs() {
 	LD_LIBRARY_PATH=${2:-} timeout 60 "$1" >"$work/out" 2>&1 || fail "$1 failed ($?)"
 	grep -qx 'it ran' "$work/out" || fail "$1 did not say what it should"
+}
+
+# Builds the programs by pkg-config, shared and static, and runs them. $1: the library's folder; PKG_CONFIG_PATH is set.
+runs_by_pkg_config() {
+	for program in program:tickwheel layers:tickwheel-layers; do
+		source=$project/${program%:*}.c package=${program#*:}
+		# shellcheck disable=SC2046,SC2086 # lists
+		quietly $CC -o "$work/shared" "$source" $(pkg-config --cflags --libs $package) || fail "$package by pkg-config"
+		runs "$work/shared" "$1"
+		# shellcheck disable=SC2046,SC2086
+		quietly $CC -static -o "$work/static" "$source" $(pkg-config --cflags --libs --static $package) ||
+			fail "$package by pkg-config --static"
+		runs "$work/static"
+	done
 }
 
 # Builds the programs shared and static by CMake, and runs them. $1: an option that tells where the library is. False:

@@ -7,17 +7,9 @@ cd "$(dirname "$0")/../.."
 [ $# -eq 1 ] || { echo "usage: meson.sh BUILD_DIR" >&2; exit 2; }
 build=$1
 tree=$PWD
-CC=${CC:-cc}
+script=meson
+. test/package/installed.sh
 export CC
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "meson: $1" >&2
-	[ ! -s "$work/out" ] || tail -n 20 "$work/out" | sed 's/^/  /' >&2
-	exit 1
-}
-quietly() { "$@" >"$work/out" 2>&1; }
 exports() { nm -D --defined-only "$1" | sed 's/^[^ ]* //' | sort; }
 
 if ! command -v meson >/dev/null 2>&1; then
@@ -47,49 +39,15 @@ for name in libtickwheel libtickwheel-layers; do
 done
 ! ar t "$prefix/lib/libtickwheel-layers.a" | grep -q futex || fail "the static layers have parts of the core"
 
-program=examples/request_timeout.c
-above=examples/connection_permits.c
 export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
-# shellcheck disable=SC2046,SC2086 # lists
-quietly $CC -o "$work/program" "$program" $(pkg-config --cflags --libs tickwheel) || fail "pkg-config"
-LD_LIBRARY_PATH=$prefix/lib quietly timeout 60 "$work/program" || fail "a program by pkg-config"
-# shellcheck disable=SC2046,SC2086
-quietly $CC -static -o "$work/program" "$program" $(pkg-config --cflags --libs --static tickwheel) ||
-	fail "pkg-config --static"
-quietly timeout 60 "$work/program" || fail "a static program by pkg-config"
-# shellcheck disable=SC2046,SC2086
-quietly $CC -o "$work/program" "$above" $(pkg-config --cflags --libs tickwheel-layers) || fail "pkg-config, layers"
-LD_LIBRARY_PATH=$prefix/lib quietly timeout 60 "$work/program" || fail "a program of layers by pkg-config"
-# shellcheck disable=SC2046,SC2086
-quietly $CC -static -o "$work/program" "$above" $(pkg-config --cflags --libs --static tickwheel-layers) ||
-	fail "pkg-config --static, layers"
-quietly timeout 60 "$work/program" || fail "a static program of layers by pkg-config"
-if command -v cmake >/dev/null 2>&1; then
-	mkdir "$work/project"
-	cp "$program" "$work/project/program.c"
-	cp "$above" "$work/project/above.c"
-	cat >"$work/project/CMakeLists.txt" <<'LISTS'
-cmake_minimum_required(VERSION 3.13)
-project(program C)
-find_package(tickwheel 0.1 REQUIRED)
-add_executable(program program.c)
-target_link_libraries(program tickwheel::tickwheel)
-add_executable(above above.c)
-target_link_libraries(above tickwheel::layers)
-LISTS
-	quietly cmake -S "$work/project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" \
-		-DCMAKE_PREFIX_PATH="$prefix" &&
-		quietly cmake --build "$work/cmake" || fail "CMake"
-	for made in program above; do
-		quietly timeout 60 "$work/cmake/$made" || fail "a program by CMake: $made"
-	done
-fi
+runs_by_pkg_config "$prefix/lib"
+runs_by_cmake -DCMAKE_PREFIX_PATH="$prefix" || true
 
 # As a subproject, which is what a wrap makes of it: the library of the kind that the parent asks for is built, and
 # nothing else. No test of it runs.
 unset PKG_CONFIG_PATH
 mkdir -p "$work/parent/subprojects"
-cp "$program" "$work/parent/program.c"
+cp "$project/program.c" "$work/parent/program.c"
 ln -s "$tree" "$work/parent/subprojects/tickwheel"
 cat >"$work/parent/meson.build" <<'BUILD'
 project('parent', 'c')
@@ -113,10 +71,10 @@ for kind in shared static; do
 	[ "$(meson introspect --tests "$parent")" = '[]' ] || fail "the subproject has tests"
 done
 quietly meson compile -C "$work/parent-static" || fail "compile as a subproject"
-quietly timeout 60 "$work/parent-static/program" || fail "a program of the parent project"
-cp "$above" "$work/parent/program.c"
+runs "$work/parent-static/program"
+cp "$project/layers.c" "$work/parent/program.c"
 sed -i "s/dependency('tickwheel'/dependency('tickwheel-layers'/" "$work/parent/meson.build"
 quietly meson compile -C "$work/parent-static" || fail "compile as a subproject, with the layers"
-quietly timeout 60 "$work/parent-static/program" || fail "a program of layers of the parent project"
+runs "$work/parent-static/program"
 ! ldd "$work/parent-static/program" | grep -q tickwheel || fail "a static subproject is linked as a shared one"
 echo "meson: ok (built, tested, installed, moved; as a subproject)"

@@ -22,22 +22,7 @@ export PKG_CONFIG_PATH="$lib/pkgconfig"
 
 # ---- programs
 
-# shellcheck disable=SC2046,SC2086 # lists
-quietly $CC -o "$work/shared" "$project/program.c" $(pkg-config --cflags --libs tickwheel) || fail "pkg-config"
-runs "$work/shared" "$lib"
-# shellcheck disable=SC2046,SC2086
-quietly $CC -static -o "$work/static" "$project/program.c" $(pkg-config --cflags --libs --static tickwheel) ||
-	fail "pkg-config --static"
-runs "$work/static"
-# shellcheck disable=SC2046,SC2086
-quietly $CC -o "$work/layers" "$project/layers.c" $(pkg-config --cflags --libs tickwheel-layers) ||
-	fail "pkg-config, the layers"
-runs "$work/layers" "$lib"
-# shellcheck disable=SC2046,SC2086
-quietly $CC -static -o "$work/layers" "$project/layers.c" $(pkg-config --cflags --libs --static tickwheel-layers) ||
-	fail "pkg-config --static, the layers"
-runs "$work/layers"
-
+runs_by_pkg_config "$lib"
 tools=pkg-config
 ! runs_by_cmake -Dtickwheel_DIR="$lib/cmake/tickwheel" || tools="$tools, CMake"
 

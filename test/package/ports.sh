@@ -7,17 +7,10 @@ set -eu
 cd "$(dirname "$0")/../.."
 
 tree=$PWD
-CC=${CC:-cc}
+build=
+script=ports
+. test/package/installed.sh
 export CC
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-fail() {
-	echo "ports: $1" >&2
-	[ ! -s "$work/out" ] || tail -n 20 "$work/out" | sed 's/^/  /' >&2
-	exit 1
-}
-quietly() { "$@" >"$work/out" 2>&1; }
 
 for tool in meson ninja cmake python3; do
 	if ! command -v $tool >/dev/null 2>&1; then
@@ -26,7 +19,6 @@ for tool in meson ninja cmake python3; do
 	fi
 done
 version=$(packaging/version.sh)
-program=examples/request_timeout.c
 
 # ---- vcpkg
 
@@ -42,24 +34,7 @@ for file in share/tickwheel/copyright share/tickwheel/usage share/tickwheel/tick
 	[ -e "$work/vcpkg/package/$file" ] || fail "the port's package lacks $file"
 done
 [ ! -e "$work/vcpkg/package/lib/libtickwheel.so" ] || fail "the static package has a shared library"
-mkdir "$work/project"
-cp "$program" "$work/project/program.c"
-cp examples/connection_permits.c "$work/project/above.c"
-cat >"$work/project/CMakeLists.txt" <<'LISTS'
-cmake_minimum_required(VERSION 3.13)
-project(program C)
-find_package(tickwheel 0.1 CONFIG REQUIRED)
-add_executable(program program.c)
-target_link_libraries(program PRIVATE tickwheel::tickwheel)
-add_executable(above above.c)
-target_link_libraries(above PRIVATE tickwheel::layers)
-LISTS
-quietly cmake -S "$work/project" -B "$work/cmake" -DCMAKE_C_COMPILER="${CC%% *}" \
-	-DCMAKE_PREFIX_PATH="$work/vcpkg/package" &&
-	quietly cmake --build "$work/cmake" || fail "a program by the port's package"
-for made in program above; do
-	quietly timeout 60 "$work/cmake/$made" || fail "a program by the port's package failed: $made"
-done
+runs_by_cmake -DCMAKE_PREFIX_PATH="$work/vcpkg/package"
 
 # ---- Conan
 
@@ -68,8 +43,7 @@ quietly python3 test/package/conan.py "$tree" "$work/conan" shared || fail "the 
 grep -qx "version $version" "$work/out" || fail "the recipe's version is not $version"
 libs=$(sed -n 's/^libs //p' "$work/out")
 # shellcheck disable=SC2086 # lists
-quietly $CC -o "$work/program" "$program" -I"$work/conan/package/include" -L"$work/conan/package/lib" $libs ||
+quietly $CC -o "$work/program" "$project/layers.c" -I"$work/conan/package/include" -L"$work/conan/package/lib" $libs ||
 	fail "a program by the recipe's package"
-LD_LIBRARY_PATH=$work/conan/package/lib quietly timeout 60 "$work/program" ||
-	fail "a program by the recipe's package failed"
+runs "$work/program" "$work/conan/package/lib"
 echo "ports: ok (vcpkg's portfile and Conan's recipe, by stand-ins; programs built against both packages)"
