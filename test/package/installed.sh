@@ -90,7 +90,8 @@ runs_by_pkg_config() {
 	for program in program:tickwheel layers:tickwheel-layers; do
 		source=$project/${program%:*}.c package=${program#*:}
 		# shellcheck disable=SC2046,SC2086 # lists
-		quietly $CC -o "$work/shared" "$source" $(pkg-config --cflags --libs $package) || fail "$package by pkg-config"
+		quietly $CC -o "$work/shared" "$source" $(pkg-config --cflags --libs $package) ||
+			fail "$package by pkg-config"
 		runs "$work/shared" "$1"
 		# shellcheck disable=SC2046,SC2086
 		quietly $CC -static -o "$work/static" "$source" $(pkg-config --cflags --libs --static $package) ||
