@@ -166,7 +166,7 @@ int main(int argc, char **argv)
 	sigset_t end;
 	int which;
 	take_options(&server, &port, argc, argv);
-	/* Before any thread is made: the threads inherit the mask, so the signals wait for sigwait. */
+	/* Before any thread is made: they inherit the mask, so the signals wait for sigwait. */
 	sigemptyset(&end);
 	sigaddset(&end, SIGTERM);
 	sigaddset(&end, SIGINT);

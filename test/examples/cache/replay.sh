@@ -6,14 +6,19 @@ set -eu
 cd "$(dirname "$0")/../../.."
 . test/examples/cache/server.sh
 
+replay() {
+	test/examples/cache/replay.py test/examples/cache/replies.txt "$port" >"$cache_work/out" ||
+		{ cat "$cache_work/out" >&2; exit 1; }
+}
+
 for threads in 1 3; do
 	start_tickcache "$1" --threads "$threads"
-	test/examples/cache/replay.py test/examples/cache/replies.txt "$port" >"$cache_work/out" || { cat "$cache_work/out" >&2; exit 1; }
+	replay
 	stop_tickcache
 done
 echo "cache: tickcache: $(cat "$cache_work/out")"
 [ "${2:-}" = both ] || exit 0
 
 start_redis
-test/examples/cache/replay.py test/examples/cache/replies.txt "$port" >"$cache_work/out" || { cat "$cache_work/out" >&2; exit 1; }
+replay
 echo "cache: redis-server: $(cat "$cache_work/out")"
