@@ -65,7 +65,7 @@ static inline uint64_t tw__deadline_in(uint64_t timeout_ns)
 	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
 }
 
-/* The clock of services that name none. */
+/* The clock of services that name none. In a forked child never one that its parent moves. */
 tw_clock *tw__clock_default(void);
 
 /* A service has been made: the default stays what it is. */

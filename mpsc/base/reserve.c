@@ -12,8 +12,9 @@
  * of other allocators that choose their addresses.
  */
 #define AREA_AT (UINT64_C(32) << 40)
-#define PLACE_BYTES (UINT64_C(8) << 30)
-enum { PLACE_BITS = 10, PLACE_TRIES = 16, RANDOM_BITS = 20, MARK_BYTES = 4096 };
+#define PLACE_BYTES (UINT64_C(16) << 30)
+#define REGION_BYTES (PLACE_BYTES / 2) /* at most; it begins in the other half */
+enum { PLACES = 1024, PLACE_TRIES = 16, MARK_BYTES = 4096 };
 
 /*
  * Steps. Those of the first MiB are small, for services with few timers. From there on a step ends
@@ -21,20 +22,7 @@ enum { PLACE_BITS = 10, PLACE_TRIES = 16, RANDOM_BITS = 20, MARK_BYTES = 4096 };
  */
 enum { SMALL_BYTES = 1 << 20, SMALL_STEP = 128 << 10 };
 
-static _Atomic uint64_t places_tried;
-static _Atomic uint64_t area_at; /* 0: not chosen yet */
-
 /* ----------------------------------------------------------------------- places */
-
-/* Chosen once: random, as the kernel's own addresses are. */
-static uint64_t area(void)
-{
-	uint64_t at = tw_load_relaxed(&area_at), chosen;
-	if (at)
-		return at;
-	chosen = AREA_AT + (tw__random_bits() >> (64 - RANDOM_BITS)) * TW__RANGE_ALIGNMENT;
-	return tw_cas_acq_rel(&area_at, &at, chosen) ? chosen : at;
-}
 
 /* Maps addresses that have no access, there or elsewhere. */
 static void *map_nothing(char *at, size_t bytes)
@@ -52,23 +40,18 @@ static bool is_vacant(char *at, size_t bytes)
 	return got == at;
 }
 
-/* Multiples of the golden ratio: far apart, so that few tries meet places that are taken. */
-static uint64_t next_place(void)
-{
-	uint64_t n = tw_add_relaxed(&places_tried, 1);
-	return n * UINT64_C(0x9e3779b97f4a7c15) >> (64 - PLACE_BITS);
-}
-
-/* The mark stays mapped while the region is open, so no two regions have one place. */
+/*
+ * A random place, and a random address within it, as the kernel's own addresses are. The mark
+ * stays mapped while the region is open, so no two regions have one place.
+ */
 static bool find_place(struct tw__region *region)
 {
-	if (sizeof(void *) < sizeof(uint64_t) || region->bytes > PLACE_BYTES)
+	if (sizeof(void *) < sizeof(uint64_t) || region->bytes > REGION_BYTES)
 		return false;
 	for (int tries = 0; tries < PLACE_TRIES; tries++) {
-		uint64_t place = next_place(),
-			 at = area() + place * (PLACE_BYTES + TW__RANGE_ALIGNMENT);
-		region->mark = (char *)(uintptr_t)at;
-		region->at = region->mark + TW__RANGE_ALIGNMENT;
+		uint64_t bits = tw__random_bits(), steps = REGION_BYTES / TW__RANGE_ALIGNMENT - 1;
+		region->mark = (char *)(uintptr_t)(AREA_AT + bits % PLACES * PLACE_BYTES);
+		region->at = region->mark + (1 + (bits >> 32) % steps) * TW__RANGE_ALIGNMENT;
 		void *got = map_nothing(region->mark, MARK_BYTES);
 		if (got == region->mark && is_vacant(region->at, region->bytes))
 			return true;

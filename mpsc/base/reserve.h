@@ -6,14 +6,14 @@
  * never moves, and a process has the address space, and a core dump the size, of what is in use.
  *
  * Regions lie in an area of addresses that no system and no allocator that we know uses, as the
- * arenas of Go and of mimalloc do. The area begins at a random address for each process, and is
- * divided into places of one size. The kernel is asked for these addresses without force: if
- * something else is mapped there, it gives others. A page in front of a region marks its place as
- * taken, so the kernel alone keeps account.
+ * arenas of Go and of mimalloc do. The area is divided into places of one size. A region begins at
+ * a random address in the first half of a random place. The kernel is asked for these addresses
+ * without force: if something else is mapped there, it gives others. A page where a place begins
+ * marks it as taken, so the kernel alone keeps account.
  *
  * Where the kernel does not give such addresses (a small address space, a sanitizer), or the region
- * is larger than a place, or sixteen places are found taken, the region is mapped as a whole. Then
- * its pages are left out of core dumps until they are used.
+ * is larger than half a place, or sixteen places are found taken, the region is mapped as a whole.
+ * Then its pages are left out of core dumps until they are used.
  *
  * Rejected: mapping the whole region without access, which counts as address space (`ulimit -v`);
  * arrays of pointers to steps, which cost each schedule and cancel a load.
@@ -33,7 +33,7 @@ enum { TW__RANGE_ALIGNMENT = 2 << 20 };
 struct tw__region {
 	char *at; /* NULL: not open */
 	size_t bytes;
-	char *mark;    /* in front of it: the place is taken */
+	char *mark;    /* where its place begins: it is taken */
 	bool is_whole; /* it was mapped as a whole */
 };
 
