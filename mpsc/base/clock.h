@@ -7,18 +7,7 @@
 #include "mpsc/base/atomics.h"
 #include "tickwheel/clock.h"
 
-/* A service on a clock that moves by hand. */
-struct tw__clock_listener {
-	struct tw__clock_listener *next;
-	/* The clock shows another instant. Returns when what is due has been handed over. */
-	void (*moved)(struct tw__clock_listener *listener);
-	/*
-	 * The next instant that the callback is called for, later than the one before;
-	 * UINT64_MAX: the end of the advance will do.
-	 */
-	uint64_t (*next_ns)(struct tw__clock_listener *listener);
-	bool by_itself; /* it has a tick thread; told after the others, who may bring it work */
-};
+struct tw_service;
 
 struct tw__clock_ops {
 	uint64_t (*now)(const tw_clock *clock);
@@ -31,12 +20,11 @@ struct tw__clock_ops {
 	 * on the alarm where there is one.
 	 */
 	bool by_alarm;
-	/* NULL: the clock is not moved by calls, so there is nothing to listen to */
-	void (*listen)(tw_clock *clock, struct tw__clock_listener *listener);
-	void (*unlisten)(tw_clock *clock, struct tw__clock_listener *listener);
-	bool (*inherited)(
-	    /* a parent of this forked process has made it; NULL: serves children too */
-	    const tw_clock *clock);
+	/* A clock that calls move drives its services. NULL: it runs. */
+	void (*join)(tw_clock *clock, struct tw_service *service);
+	void (*leave)(tw_clock *clock, struct tw_service *service);
+	/* a parent of this forked process has made it; NULL: serves children too */
+	bool (*inherited)(const tw_clock *clock);
 };
 
 struct tw_clock {

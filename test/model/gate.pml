@@ -3,7 +3,7 @@
  * wheel/driver/park.c; arm in wheel/timer/schedule.c.
  *
  * Modelled: two producers, of which one pushes twice, somebody who asks for a turn (close, a
- * clock's listener), and the driver: turn, arm the bell, plan, publish PARKED, heavy barrier, look
+ * manual clock), and the driver: turn, arm the bell, plan, publish PARKED, heavy barrier, look
  * at lanes and requests, sleep on the futex. What a thread has stored but not yet in memory is
  * explicit: `stored` against `tail` for each producer, `plan_stored` against `plan` for the driver.
  * The process `memory` moves it there at any moment; an exchange and a sequentially consistent

@@ -105,7 +105,7 @@ struct tw_service {
 
 	/* The thread that holds it is the driver. */
 	alignas(TW__CACHE_LINE) pthread_mutex_t driving;
-	struct tw__clock_listener listener;
+	tw_service *next_on_clock; /* of those on one manual clock; its lock */
 
 	/* Any thread's. */
 	/* moves on when a run finishes that someone waits for */

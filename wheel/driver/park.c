@@ -90,7 +90,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__poll *poll)
 	return requested(service) ? 0 : next_tick_ns(service);
 }
 
-/* A poll that was asked for is over: tells those who wait (clock listener, close). */
+/* A poll that was asked for is over: tells those who wait (a manual clock, close). */
 static void tell_polled(tw_service *service, uint32_t wanted)
 {
 	if (tw_load_relaxed(&service->driver->tick_thread.polls_done) == wanted)

@@ -1,21 +1,20 @@
 /* Clocks that a program moves by hand. An advance drives the services on the clock. */
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/clock.h"
 #include "mpsc/base/entry.h"
 #include "wheel/core/frame.h"
+#include "wheel/core/local.h"
+#include "wheel/driver/poll.h"
 
 struct manual {
 	tw_clock clock;
 	_Atomic uint64_t now_ns; /* by advances, one at a time, and by set */
 	pthread_mutex_t advancing;
 	pthread_mutex_t lock; /* the list */
-	struct tw__clock_listener *listeners;
-	struct tw__origin origin; /* a forked child has neither its locks nor its listeners */
+	tw_service *services;     /* those with a tick thread last: others may bring them work */
+	struct tw__origin origin; /* a forked child has neither its locks nor its services */
 };
 
 static uint64_t manual_now(const tw_clock *clock)
@@ -23,28 +22,28 @@ static uint64_t manual_now(const tw_clock *clock)
 	return tw_load_acquire(&((const struct manual *)clock)->now_ns);
 }
 
-static void manual_listen(tw_clock *clock, struct tw__clock_listener *listener)
+static void manual_join(tw_clock *clock, tw_service *service)
 {
 	struct manual *manual = (struct manual *)clock;
 	pthread_mutex_lock(&manual->lock);
-	struct tw__clock_listener **at = &manual->listeners;
-	while (listener->by_itself && *at)
-		at = &(*at)->next;
-	listener->next = *at;
-	*at = listener;
+	tw_service **at = &manual->services;
+	while (service->threaded && *at)
+		at = &(*at)->next_on_clock;
+	service->next_on_clock = *at;
+	*at = service;
 	pthread_mutex_unlock(&manual->lock);
 }
 
-static void manual_unlisten(tw_clock *clock, struct tw__clock_listener *listener)
+/* A service whose creation has failed has not joined. */
+static void manual_leave(tw_clock *clock, tw_service *service)
 {
 	struct manual *manual = (struct manual *)clock;
 	pthread_mutex_lock(&manual->lock);
-	for (struct tw__clock_listener **at = &manual->listeners; *at; at = &(*at)->next) {
-		if (*at == listener) {
-			*at = listener->next;
-			break;
-		}
-	}
+	tw_service **at = &manual->services;
+	while (*at && *at != service)
+		at = &(*at)->next_on_clock;
+	if (*at)
+		*at = service->next_on_clock;
 	pthread_mutex_unlock(&manual->lock);
 }
 
@@ -56,8 +55,8 @@ static bool manual_inherited(const tw_clock *clock)
 static const struct tw__clock_ops manual_ops = {
     .now = manual_now,
     .id = -1,
-    .listen = manual_listen,
-    .unlisten = manual_unlisten,
+    .join = manual_join,
+    .leave = manual_leave,
     .inherited = manual_inherited,
 };
 
@@ -102,7 +101,7 @@ int tw_clock_manual_destroy(tw_clock *clock)
 	struct manual *manual = as_manual(clock);
 	if (!manual)
 		return tw__bad(-EINVAL, __func__, "clock");
-	if (manual->listeners && !manual_inherited(clock))
+	if (manual->services && !manual_inherited(clock))
 		return -EBUSY;
 	pthread_mutex_destroy(&manual->advancing);
 	pthread_mutex_destroy(&manual->lock);
@@ -113,28 +112,54 @@ int tw_clock_manual_destroy(tw_clock *clock)
 /*
  * The list may grow while a callback runs; a service is not destroyed while its clock is advanced.
  */
-static struct tw__clock_listener *first_of(struct manual *manual)
+static tw_service *first_of(struct manual *manual)
 {
 	pthread_mutex_lock(&manual->lock);
-	struct tw__clock_listener *first = manual->listeners;
+	tw_service *first = manual->services;
 	pthread_mutex_unlock(&manual->lock);
 	return first;
 }
 
+/* The next instant that a service is driven for, or the limit. A tick thread needs only that. */
 static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 {
-	for (struct tw__clock_listener *l = first_of(manual); l; l = l->next) {
-		uint64_t next_ns = l->next_ns(l);
-		if (next_ns < limit_ns)
-			limit_ns = next_ns;
+	for (tw_service *s = first_of(manual); s; s = s->next_on_clock) {
+		if (s->threaded || tw_load_acquire(&s->phase.closed))
+			continue;
+		pthread_mutex_lock(&s->driving);
+		limit_ns = tw__earlier(tw__loop_next_tick_ns(s), limit_ns);
+		pthread_mutex_unlock(&s->driving);
 	}
 	return limit_ns;
 }
 
-static void tell_all(struct manual *manual)
+/*
+ * What is due at the clock's new time. Timers that callbacks schedule for now come in the next
+ * tick, as on a real clock, which is never exactly on a tick: so one that does it again and again
+ * does not hold the advance up.
+ */
+static void drive(tw_service *service)
 {
-	for (struct tw__clock_listener *l = first_of(manual); l; l = l->next)
-		l->moved(l);
+	struct tw__local *local = tw__local_of(service);
+	if (!local)
+		return;
+	pthread_mutex_lock(&service->driving);
+	do {
+		if (tw_load_acquire(&service->phase.closed)) /* the thread that closes drives */
+			break;
+		tw__loop_advance(service, local, SIZE_MAX);
+	} while (service->driver->loop.at_once);
+	pthread_mutex_unlock(&service->driving);
+}
+
+/* Returns when what is due has been handed over. */
+static void drive_all(struct manual *manual)
+{
+	for (tw_service *s = first_of(manual); s; s = s->next_on_clock)
+		if (s->threaded) /* also while it drains; returns when the thread has ended */
+			tw__driver_await_poll(s, UINT64_MAX);
+		else
+			drive(s);
 }
 
 /*
@@ -153,10 +178,10 @@ static uint64_t raise_to(struct manual *manual, uint64_t to_ns)
 static void advance(struct manual *manual, uint64_t to_ns)
 {
 	uint64_t reached_ns = tw_load_relaxed(&manual->now_ns);
-	tell_all(manual);
+	drive_all(manual);
 	while (reached_ns < to_ns) {
 		reached_ns = raise_to(manual, next_of_all(manual, to_ns));
-		tell_all(manual);
+		drive_all(manual);
 	}
 }
 

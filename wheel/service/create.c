@@ -58,52 +58,6 @@ static const struct tw__queue_ops lane_ops = {.lane_size = sizeof(struct tw__loc
 					      .orphaned = local_orphaned,
 					      .use = entry_uses};
 
-/* ---------------------------------------------------------- manual clock, hand */
-
-static tw_service *listening(struct tw__clock_listener *listener)
-{
-	return (tw_service *)(void *)((char *)listener - offsetof(tw_service, listener));
-}
-
-/*
- * What is due at the clock's new time. Timers that callbacks schedule for now come in the next
- * tick, as on a real clock, which is never exactly on a tick: so one that does it again and again
- * does not hold the advance up.
- */
-static void drive_all(tw_service *service, struct tw__local *local)
-{
-	pthread_mutex_lock(&service->driving);
-	do {
-		if (tw_load_acquire(&service->phase.closed)) /* the thread that closes drives */
-			break;
-		tw__loop_advance(service, local, SIZE_MAX);
-	} while (service->driver->loop.at_once);
-	pthread_mutex_unlock(&service->driving);
-}
-
-static void clock_moved(struct tw__clock_listener *listener)
-{
-	tw_service *service = listening(listener);
-	struct tw__local *local;
-	if (service->threaded)
-		tw__driver_await_poll(service,
-				      /* also while it drains; returns when the thread has ended */
-				      UINT64_MAX);
-	else if ((local = tw__local_of(service)))
-		drive_all(service, local);
-}
-
-static uint64_t clock_next(struct tw__clock_listener *listener)
-{
-	tw_service *service = listening(listener);
-	if (service->threaded || tw_load_acquire(&service->phase.closed))
-		return UINT64_MAX;
-	pthread_mutex_lock(&service->driving);
-	uint64_t next_ns = tw__loop_next_tick_ns(service);
-	pthread_mutex_unlock(&service->driving);
-	return next_ns;
-}
-
 /* --------------------------------------------------------------------- config */
 
 static bool power_of_two(uint32_t n)
@@ -279,8 +233,6 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->time.round_up_ns = cfg->tick_ns - 1 - service->time.start_ns;
 	tw__counter_init(&service->counter);
 	service->counter.usable &= cfg->clock == tw_clock_monotonic();
-	service->listener = (struct tw__clock_listener){
-	    .moved = clock_moved, .next_ns = clock_next, .by_itself = service->threaded};
 }
 
 /* A service and what the rooms above wheel/core add to it. */
@@ -326,16 +278,16 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 		tw__core_free(service);
 		return r;
 	}
-	if (service->clock->ops->listen)
-		service->clock->ops->listen(service->clock, &service->listener);
+	if (service->clock->ops->join)
+		service->clock->ops->join(service->clock, service);
 	*out = service;
 	return 0;
 }
 
 void tw__core_free(tw_service *service)
 {
-	if (service->clock->ops->unlisten)
-		service->clock->ops->unlisten(service->clock, &service->listener);
+	if (service->clock->ops->leave)
+		service->clock->ops->leave(service->clock, service);
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
 		free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
 	tw__queue_fini(&service->queue);
