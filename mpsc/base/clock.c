@@ -50,7 +50,7 @@ int tw__clock_check(const tw_clock *clock)
 /* ------------------------------------------------------------------ default */
 
 static _Atomic(tw_clock *) default_clock; /* NULL: the monotonic one */
-static _Atomic uint32_t fixed_in; /* a service was made; the generation (process.h) and 1 */
+static _Atomic uint32_t fixed_in;         /* a service was made; the generation (process.h) and 1 */
 
 int tw_clock_set_default(tw_clock *clock)
 {

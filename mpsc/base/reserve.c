@@ -12,8 +12,8 @@
  * of other allocators that choose their addresses.
  */
 #define AREA_AT (UINT64_C(32) << 40)
-#define PLACE_BYTES (UINT64_C(16) << 30)
-#define REGION_BYTES (PLACE_BYTES / 2) /* at most; it begins in the other half */
+#define PLACE_BYTES (UINT64_C(10) << 30)
+#define REGION_BYTES (UINT64_C(8) << 30) /* at most: it begins at a random address of the place */
 enum { PLACES = 1024, PLACE_TRIES = 16, MARK_BYTES = 4096 };
 
 /*
@@ -21,6 +21,11 @@ enum { PLACES = 1024, PLACE_TRIES = 16, MARK_BYTES = 4096 };
  * at a huge page, which is not to be divided.
  */
 enum { SMALL_BYTES = 1 << 20, SMALL_STEP = 128 << 10 };
+
+static size_t round_up(size_t bytes, size_t step)
+{
+	return (bytes + step - 1) & ~(step - 1);
+}
 
 /* ----------------------------------------------------------------------- places */
 
@@ -49,7 +54,8 @@ static bool find_place(struct tw__region *region)
 	if (sizeof(void *) < sizeof(uint64_t) || region->bytes > REGION_BYTES)
 		return false;
 	for (int tries = 0; tries < PLACE_TRIES; tries++) {
-		uint64_t bits = tw__random_bits(), steps = REGION_BYTES / TW__RANGE_ALIGNMENT - 1;
+		uint64_t bits = tw__random_bits(),
+			 steps = (PLACE_BYTES - REGION_BYTES) / TW__RANGE_ALIGNMENT - 1;
 		region->mark = (char *)(uintptr_t)(AREA_AT + bits % PLACES * PLACE_BYTES);
 		region->at = region->mark + (1 + (bits >> 32) % steps) * TW__RANGE_ALIGNMENT;
 		void *got = map_nothing(region->mark, MARK_BYTES);
@@ -61,30 +67,6 @@ static bool find_place(struct tw__region *region)
 	return false;
 }
 
-int tw__region_open(struct tw__region *region, size_t bytes)
-{
-	*region = (struct tw__region){.bytes = bytes};
-	if (find_place(region))
-		return 0;
-	region->is_whole = true;
-	region->at = tw__map(bytes);
-	if (!region->at)
-		return -ENOMEM;
-	madvise(region->at, bytes, MADV_DONTDUMP); /* only a hint, like all advice here */
-	return 0;
-}
-
-void tw__region_close(struct tw__region *region)
-{
-	if (region->at && region->is_whole)
-		munmap(region->at, region->bytes);
-	else if (region->at)
-		munmap(region->mark, MARK_BYTES);
-	region->at = NULL;
-}
-
-/* ----------------------------------------------------------------------- ranges */
-
 static void prefer_huge_pages(const struct tw__range *range, size_t from, size_t end)
 {
 	from = from < SMALL_BYTES ? SMALL_BYTES : from;
@@ -92,26 +74,58 @@ static void prefer_huge_pages(const struct tw__range *range, size_t from, size_t
 		madvise(range->at + from, end - from, MADV_HUGEPAGE);
 }
 
-void tw__range_init(struct tw__range *range, const struct tw__region *region, size_t *offset,
-		    size_t bytes, bool leave_out, bool prefers_huge_pages)
+int tw__region_open(struct tw__region *region, struct tw__range *ranges, int n)
 {
-	*range = (struct tw__range){.at = region->at + *offset,
-				    .bytes = tw__range_takes(bytes),
-				    .is_whole = region->is_whole,
-				    .leaves_out = leave_out || region->is_whole,
-				    .prefers_huge_pages = prefers_huge_pages};
-	*offset += range->bytes;
-	TW_ASSERT(*offset <= region->bytes);
-	if (range->is_whole)
-		prefer_huge_pages(range, 0, range->bytes);
+	*region = (struct tw__region){.ranges = ranges, .range_count = n};
+	for (int i = 0; i < n; i++) {
+		ranges[i].bytes = round_up(ranges[i].bytes, TW__RANGE_ALIGNMENT);
+		region->bytes += ranges[i].bytes;
+	}
+	if (!find_place(region)) {
+		region->is_whole = true;
+		region->at = tw__map(region->bytes);
+		if (!region->at)
+			return -ENOMEM;
+		/* only a hint, like all advice here */
+		madvise(region->at, region->bytes, MADV_DONTDUMP);
+	}
+	char *at = region->at;
+	for (struct tw__range *range = ranges; range < ranges + n; range++) {
+		range->at = at;
+		range->is_whole = region->is_whole;
+		range->leaves_out |= region->is_whole;
+		if (range->is_whole)
+			prefer_huge_pages(range, 0, range->bytes);
+		at += range->bytes;
+	}
+	return 0;
 }
+
+void tw__region_close(struct tw__region *region)
+{
+	if (!region->at)
+		return;
+	for (int i = 0; i < region->range_count; i++) {
+		struct tw__range *range = &region->ranges[i];
+		size_t mapped = tw_load_relaxed(&range->mapped);
+		if (mapped && !region->is_whole)
+			munmap(range->at, mapped);
+		*range = (struct tw__range){0};
+	}
+	if (region->is_whole)
+		munmap(region->at, region->bytes);
+	else
+		munmap(region->mark, MARK_BYTES);
+	region->at = NULL;
+}
+
+/* ----------------------------------------------------------------------- ranges */
 
 /* The end of the step that `bytes` are in. */
 static size_t step_end(const struct tw__range *range, size_t bytes)
 {
-	size_t step = bytes > SMALL_BYTES ? TW__RANGE_ALIGNMENT : SMALL_STEP;
 	TW_ASSERT(bytes <= range->bytes);
-	return (bytes + step - 1) & ~(step - 1);
+	return round_up(bytes, bytes > SMALL_BYTES ? TW__RANGE_ALIGNMENT : SMALL_STEP);
 }
 
 int tw__range_map(struct tw__range *range, size_t bytes)
@@ -146,12 +160,4 @@ void tw__range_use(struct tw__range *range, size_t bytes)
 	end = end < mapped ? end : mapped;
 	madvise(range->at + range->dumped, end - range->dumped, MADV_DODUMP);
 	range->dumped = end;
-}
-
-void tw__range_unmap(struct tw__range *range)
-{
-	size_t mapped = tw_load_relaxed(&range->mapped);
-	if (mapped && !range->is_whole)
-		munmap(range->at, mapped);
-	tw_store_relaxed(&range->mapped, 0);
 }

@@ -7,12 +7,12 @@
  *
  * Regions lie in an area of addresses that no system and no allocator that we know uses, as the
  * arenas of Go and of mimalloc do. The area is divided into places of one size. A region begins at
- * a random address in the first half of a random place. The kernel is asked for these addresses
+ * a random address near the begin of a random place. The kernel is asked for these addresses
  * without force: if something else is mapped there, it gives others. A page where a place begins
  * marks it as taken, so the kernel alone keeps account.
  *
  * Where the kernel does not give such addresses (a small address space, a sanitizer), or the region
- * is larger than half a place, or sixteen places are found taken, the region is mapped as a whole.
+ * is too large for a place, or sixteen places are found taken, the region is mapped as a whole.
  * Then its pages are left out of core dumps until they are used.
  *
  * Rejected: mapping the whole region without access, which counts as address space (`ulimit -v`);
@@ -30,49 +30,38 @@
 /* Ranges begin at multiples of this, so that they may have huge pages. */
 enum { TW__RANGE_ALIGNMENT = 2 << 20 };
 
+/* An array. One thread at a time maps; one at a time, perhaps another, says what is used. */
+struct tw__range {
+	/* Set by the owner before the region is opened. */
+	size_t bytes;            /* it may grow to this, or a little more */
+	bool leaves_out;         /* what is mapped is left out of core dumps until tw__range_use */
+	bool prefers_huge_pages; /* where it is large */
+
+	bool is_whole; /* of a region that is */
+	char *at;
+	_Atomic size_t mapped; /* bytes that may be touched; store-release, any thread may read */
+	size_t dumped;         /* of these, bytes that a core dump has, if others are left out */
+};
+
 struct tw__region {
 	char *at; /* NULL: not open */
 	size_t bytes;
 	char *mark;    /* where its place begins: it is taken */
 	bool is_whole; /* it was mapped as a whole */
+	struct tw__range *ranges;
+	int range_count;
 };
 
-/* An array. One thread at a time maps; one at a time, perhaps another, says what is used. */
-struct tw__range {
-	char *at;
-	size_t bytes;            /* it may grow to this */
-	_Atomic size_t mapped;   /* bytes that may be touched; store-release, any thread may read */
-	size_t dumped;           /* of these, bytes that a core dump has, if others are left out */
-	bool is_whole;           /* of a region that is */
-	bool leaves_out;         /* what is mapped is left out of core dumps until tw__range_use */
-	bool prefers_huge_pages; /* where it is large */
-};
+/* Sets aside addresses for n ranges, which stay where they are. 0 or -ENOMEM. */
+int tw__region_open(struct tw__region *region, struct tw__range *ranges, int n);
 
-/* Sets aside addresses for `bytes`. 0 or -ENOMEM. */
-int tw__region_open(struct tw__region *region, size_t bytes);
-
-/* Its ranges have been unmapped. */
+/* Unmaps the ranges too. Nothing is done if the region is not open. */
 void tw__region_close(struct tw__region *region);
-
-/*
- * The next range of a region: *offset is where it begins, and moves behind it. leave_out: see
- * struct tw__range; else what is mapped counts as used.
- */
-void tw__range_init(struct tw__range *range, const struct tw__region *region, size_t *offset,
-		    size_t bytes, bool leave_out, bool prefer_huge_pages);
-
-/* The bytes of a region that a range takes. */
-static inline size_t tw__range_takes(size_t bytes)
-{
-	return (bytes + TW__RANGE_ALIGNMENT - 1) & ~(size_t)(TW__RANGE_ALIGNMENT - 1);
-}
 
 /* Maps the first `bytes` of the range, zeroed, or more. 0 or -ENOMEM. */
 int tw__range_map(struct tw__range *range, size_t bytes);
 
 /* The first `bytes` are used, or about to be: core dumps have them. They are mapped. */
 void tw__range_use(struct tw__range *range, size_t bytes);
-
-void tw__range_unmap(struct tw__range *range);
 
 #endif

@@ -17,13 +17,11 @@
 #include "wheel/wheel.h"
 
 /*
- * One mapping: the wheel's table, what the purge of its arena needs, the outboxes' table. And the
- * arena, which grows with the slots (slots.h, struct tw__beside). Who takes slots maps it, so the
- * driver has no path that can fail.
+ * One mapping: the wheel's table, what the purge of its arena needs, the outboxes' table. The arena
+ * grows with the slots (slots.h, TW__ARENA). Who takes slots maps it, so the driver has no path
+ * that can fail.
  */
 struct tw__wheel_memory {
-	struct tw__region region;
-	struct tw__range arena;
 	void *mapping;
 	size_t bytes, table_bytes;
 };

@@ -107,7 +107,7 @@ static void account(tw_service *service, uint64_t cpu_ns)
 static void take_new_chunks(tw_service *service)
 {
 	struct tw__driver *driver = service->driver;
-	size_t mapped = tw_load_acquire(&driver->memory.arena.mapped);
+	size_t mapped = tw_load_acquire(&service->slots.memory.ranges[TW__ARENA].mapped);
 	uint32_t more = (uint32_t)(mapped / sizeof(struct tw__chunk)) - driver->wheel.arena_chunks;
 	if (tw_likely(!more))
 		return;
@@ -147,7 +147,7 @@ struct tw__poll tw__poll(tw_service *service, struct tw__local *local, size_t bu
 		    (tw__any_ready(service) && !tw__dropping(service));
 	service->driver->park.woken = false;
 	tw_store_relaxed(&service->driver->counters.entries, service->driver->wheel.entries);
-	tw__range_use(&service->driver->memory.arena,
+	tw__range_use(&service->slots.memory.ranges[TW__ARENA],
 		      tw_load_relaxed(&service->driver->wheel.chunks.fresh) *
 			  sizeof(struct tw__chunk));
 	tw_store_relaxed(&service->driver->counters.chunks_used,

@@ -32,8 +32,6 @@ void tw__groups_init(struct tw__groups *groups, uint32_t max_timers)
 
 void tw__groups_unmap(struct tw__groups *groups)
 {
-	tw__range_unmap(&groups->of_table);
-	tw__range_unmap(&groups->of_at_end);
 	tw__region_close(&groups->region);
 }
 
@@ -42,15 +40,14 @@ void tw__groups_unmap(struct tw__groups *groups)
 /* Addresses for all groups. */
 static int make_table(struct tw__groups *groups)
 {
-	size_t offset = 0, table = groups->end * sizeof(struct tw__group),
-	       at_end = groups->end * sizeof(struct tw__completion);
 	if (groups->region.at)
 		return 0;
-	if (tw__region_open(&groups->region, tw__range_takes(table) + tw__range_takes(at_end)))
+	groups->ranges[0] = (struct tw__range){.bytes = groups->end * sizeof(struct tw__group)};
+	groups->ranges[1] =
+	    (struct tw__range){.bytes = groups->end * sizeof(struct tw__completion)};
+	if (tw__region_open(&groups->region, groups->ranges, 2))
 		return -ENOMEM;
-	tw__range_init(&groups->of_table, &groups->region, &offset, table, false, false);
-	tw__range_init(&groups->of_at_end, &groups->region, &offset, at_end, false, false);
-	groups->at_end = (struct tw__completion *)(void *)groups->of_at_end.at;
+	groups->at_end = (struct tw__completion *)(void *)groups->ranges[1].at;
 	return 0;
 }
 
@@ -64,13 +61,14 @@ static int take_fresh(struct tw__groups *groups, uint32_t base_generation, uint3
 	size_t n = (size_t)fresh + 1;
 	if (fresh == groups->end)
 		return -EAGAIN;
-	if (make_table(groups) || tw__range_grow(&groups->of_table, n * sizeof(struct tw__group)) ||
-	    tw__range_grow(&groups->of_at_end, n * sizeof(struct tw__completion))) {
+	if (make_table(groups) ||
+	    tw__range_grow(&groups->ranges[0], n * sizeof(struct tw__group)) ||
+	    tw__range_grow(&groups->ranges[1], n * sizeof(struct tw__completion))) {
 		if (!tw_load_relaxed(&groups->table))
 			tw__groups_unmap(groups); /* a refused call leaves nothing mapped */
 		return -ENOMEM;
 	}
-	struct tw__group *table = (struct tw__group *)(void *)groups->of_table.at;
+	struct tw__group *table = (struct tw__group *)(void *)groups->ranges[0].at;
 	tw_store_relaxed(&table[fresh].handle, (uint64_t)base_generation << 32 | fresh);
 	tw_store_relaxed(&table[fresh].dead, true);
 	if (!tw_load_relaxed(&groups->table))

@@ -12,7 +12,7 @@ struct manual {
 	tw_clock clock;
 	_Atomic uint64_t now_ns; /* by advances, one at a time, and by set */
 	pthread_mutex_t advancing;
-	pthread_mutex_t lock; /* the list */
+	pthread_mutex_t lock;     /* the list */
 	tw_service *services;     /* those with a tick thread last: others may bring them work */
 	struct tw__origin origin; /* a forked child has neither its locks nor its services */
 };

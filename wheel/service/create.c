@@ -161,29 +161,17 @@ enum {
 	BYTES_A_SLOT = ENTRIES_A_SLOT * CHUNK_BYTES * 5 / (4 * TW__CHUNK_ENTRIES) + 1
 };
 
-static int make_arena(tw_service *service, const struct tw__beside *beside)
+static struct tw__arena_size arena_size(const tw_service *service)
 {
-	struct tw__wheel_memory *memory = &service->driver->memory;
-	size_t offset = 0, bytes = beside->first_bytes + service->slots.end * beside->bytes_a_slot;
-	if (tw__region_open(&memory->region, tw__range_takes(bytes)))
-		return -ENOMEM;
-	tw__range_init(&memory->arena, &memory->region, &offset, bytes, true, false);
-	return tw__slots_map_beside(&service->slots, beside);
+	size_t chunks = first_chunks(service->driver, wheel_size(service));
+	return (struct tw__arena_size){chunks * CHUNK_BYTES, BYTES_A_SLOT};
 }
 
 static int make_wheel(tw_service *service)
 {
 	struct tw__driver *driver = service->driver;
 	struct tw__wheel_size size = wheel_size(service);
-	struct tw__range *arena = &driver->memory.arena;
-	driver->outboxes.own.executor = service->executor;
-	driver->outboxes.submit_limit = ENTRIES_FIRST / TW__CHUNK_ENTRIES / 4;
-	const struct tw__beside beside = {.range = arena,
-					  .first_bytes = first_chunks(driver, size) * CHUNK_BYTES,
-					  .bytes_a_slot = BYTES_A_SLOT};
-	int r = make_arena(service, &beside);
-	if (r)
-		return r;
+	const struct tw__range *arena = &service->slots.memory.ranges[TW__ARENA];
 	size_t chunks = arena->bytes / CHUNK_BYTES;
 	driver->memory.table_bytes = tw__wheel_table_bytes(size);
 	size_t table = whole_pages(driver->memory.table_bytes),
@@ -196,18 +184,8 @@ static int make_wheel(tw_service *service)
 	tw__wheel_init(&driver->wheel, size, memory, memory + table,
 		       (struct tw__chunk *)(void *)arena->at, (uint32_t)chunks, tw__resolve,
 		       service);
-	driver->wheel.arena_chunks =
-	    (uint32_t)(tw_load_relaxed(&arena->mapped) / sizeof(struct tw__chunk));
+	driver->wheel.arena_chunks = (uint32_t)(tw_load_relaxed(&arena->mapped) / CHUNK_BYTES);
 	return 0;
-}
-
-static void free_wheel(tw_service *service)
-{
-	struct tw__wheel_memory *memory = &service->driver->memory;
-	tw__range_unmap(&memory->arena);
-	tw__region_close(&memory->region);
-	if (memory->mapping)
-		munmap(memory->mapping, memory->bytes);
 }
 
 /* 2^(64+shift) / tick_ns, rounded up (tw__ticks_down). */
@@ -220,7 +198,8 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 {
 	service->config = *cfg;
 	service->clock = cfg->clock;
-	service->executor = cfg->executor;
+	service->executor = service->driver->outboxes.own.executor = cfg->executor;
+	service->driver->outboxes.submit_limit = ENTRIES_FIRST / TW__CHUNK_ENTRIES / 4;
 	service->time.tick_ns = cfg->tick_ns;
 	service->time.tick_shift = 63 - (uint32_t)__builtin_clzll(cfg->tick_ns - 1);
 	service->time.tick_multiplier = multiplier_for(cfg->tick_ns, service->time.tick_shift);
@@ -259,16 +238,13 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 	service->driver = &whole->driver;
 	set_constants(service, cfg);
 	tw__gate_init(&service->gate);
-	int r = tw__slots_init(&service->slots, cfg->max_timers);
-	if (r) {
-		free(whole);
-		return r;
-	}
 	tw__groups_init(&service->groups, cfg->max_timers);
-	r = make_wheel(service);
 	tw__queue_init(&service->queue, cfg->lane_entries, &lane_ops, service);
 	service->gate.queue_id = service->queue.id;
 	pthread_mutex_init(&service->driving, NULL);
+	int r = tw__slots_init(&service->slots, cfg->max_timers, arena_size(service));
+	if (!r)
+		r = make_wheel(service);
 	if (!r && service->threaded && cfg->clock->ops->by_alarm)
 		r = tw__alarm_open(&service->driver->loop.alarm, cfg->clock->ops->id,
 				   &service->gate);
@@ -291,18 +267,16 @@ void tw__core_free(tw_service *service)
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
 		free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
 	tw__queue_fini(&service->queue);
-	free_wheel(service);
-	tw__groups_unmap(&service->groups);
-	tw__alarm_close(&service->driver->loop.alarm);
-	tw__slots_fini(&service->slots);
 	pthread_mutex_destroy(&service->driving);
-	free(service); /* the whole: service.h */
+	tw__core_free_forked(service);
 }
 
 /* Locks may be held and lists half written, so only mappings and descriptors are given back. */
 void tw__core_free_forked(tw_service *service)
 {
-	free_wheel(service);
+	struct tw__wheel_memory *memory = &service->driver->memory;
+	if (memory->mapping)
+		munmap(memory->mapping, memory->bytes);
 	tw__groups_unmap(&service->groups);
 	tw__alarm_close(&service->driver->loop.alarm);
 	tw__slots_unmap(&service->slots);

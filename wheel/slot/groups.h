@@ -61,8 +61,8 @@ struct tw__groups {
 	_Atomic uint32_t lock; /* of what follows, and of `fresh` */
 	uint32_t free;         /* the list of indices that are vacant begins there */
 	uint32_t end;
-	struct tw__region region; /* of the two arrays, mapped as groups are born */
-	struct tw__range of_table, of_at_end;
+	struct tw__region region;   /* of the two arrays, mapped as groups are born */
+	struct tw__range ranges[2]; /* table, at_end */
 };
 
 #define TW__COMPLETIONS_CLOSED (UINT32_C(1) << 31)

@@ -71,18 +71,19 @@ static size_t tables_bytes(const struct tw__slots *slots, size_t *depot_bytes)
 
 static int open_ranges(struct tw__slots *slots)
 {
-	size_t bytes = 0, offset = 0;
+	struct tw__range *ranges = slots->memory.ranges;
+	const struct tw__arena_size *arena = &slots->memory.arena_size;
 	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
-		bytes += tw__range_takes(slots->end * arrays[i].item_bytes);
-	if (tw__region_open(&slots->memory.region, bytes))
+		ranges[i] = (struct tw__range){.bytes = slots->end * arrays[i].item_bytes,
+					       .prefers_huge_pages = arrays[i].prefers_huge_pages};
+	ranges[TW__ARENA] = (struct tw__range){
+	    .bytes = arena->first_bytes + slots->end * arena->bytes_a_slot, .leaves_out = true};
+	if (tw__region_open(&slots->memory.region, ranges, TW__SLOT_ARRAYS + 1))
 		return -ENOMEM;
 	for (int i = 0; i < TW__SLOT_ARRAYS; i++) {
-		struct tw__range *range = &slots->memory.ranges[i];
-		tw__range_init(range, &slots->memory.region, &offset,
-			       slots->end * arrays[i].item_bytes, false,
-			       arrays[i].prefers_huge_pages);
-		memcpy((char *)slots + arrays[i].pointer, &range->at, sizeof range->at);
-		slots->depot.arrays[i] = (struct tw__depot_array){range->at, arrays[i].item_bytes};
+		memcpy((char *)slots + arrays[i].pointer, &ranges[i].at, sizeof ranges[i].at);
+		slots->depot.arrays[i] =
+		    (struct tw__depot_array){ranges[i].at, arrays[i].item_bytes};
 	}
 	return 0;
 }
@@ -101,62 +102,44 @@ int tw__range_grow(struct tw__range *range, size_t bytes)
  */
 static int map_slots(struct tw__slots *slots)
 {
-	const struct tw__beside *beside = &slots->memory.beside;
+	struct tw__range *ranges = slots->memory.ranges;
+	const struct tw__arena_size *arena = &slots->memory.arena_size;
 	uint64_t more = (uint64_t)tw_load_relaxed(&slots->mapped) + STEP_SLOTS;
 	size_t n = more < slots->end ? more : slots->end;
 	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
-		if (tw__range_grow(&slots->memory.ranges[i], n * arrays[i].item_bytes))
+		if (tw__range_grow(&ranges[i], n * arrays[i].item_bytes))
 			return -ENOMEM;
-	if (beside->range &&
-	    tw__range_map(beside->range, beside->first_bytes + n * beside->bytes_a_slot))
+	if (tw__range_map(&ranges[TW__ARENA], arena->first_bytes + n * arena->bytes_a_slot))
 		return -ENOMEM;
 	tw_store_release(&slots->mapped, (uint32_t)n); /* SLOT1 */
 	return 0;
 }
 
-int tw__slots_map_beside(struct tw__slots *slots, const struct tw__beside *beside)
-{
-	slots->memory.beside = *beside;
-	return tw__range_map(beside->range, beside->first_bytes + tw_load_relaxed(&slots->mapped) *
-								      beside->bytes_a_slot);
-}
-
-int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
+int tw__slots_init(struct tw__slots *slots, uint32_t max_timers, struct tw__arena_size arena)
 {
 	*slots = (struct tw__slots){.max_timers = max_timers,
-				    .base = tw__entry_make(0, (uint32_t)tw__random_bits())};
+				    .base = tw__entry_make(0, (uint32_t)tw__random_bits()),
+				    .memory.arena_size = arena};
 	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + TW__SLOT_FIRST;
 	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
 	size_t depot_bytes;
 	slots->memory.tables_bytes = tables_bytes(slots, &depot_bytes);
 	char *tables = slots->memory.tables = tw__map(slots->memory.tables_bytes);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
-	if (tables) {
-		tw__depot_init(&slots->depot, slots->end, TW__BLOCK_SHIFT, TW__SLOT_FIRST, tables);
-		slots->first_generations = (uint32_t *)(void *)(tables + depot_bytes);
-		slots->depot.kept = STEP_SLOTS;
-		slots->depot.leaves = block_leaves;
-	}
-	if (!tables || open_ranges(slots) || map_slots(slots)) {
-		tw__slots_fini(slots);
+	if (!tables)
 		return -ENOMEM;
-	}
-	return 0;
+	tw__depot_init(&slots->depot, slots->end, TW__BLOCK_SHIFT, TW__SLOT_FIRST, tables);
+	slots->first_generations = (uint32_t *)(void *)(tables + depot_bytes);
+	slots->depot.kept = STEP_SLOTS;
+	slots->depot.leaves = block_leaves;
+	return open_ranges(slots) || map_slots(slots) ? -ENOMEM : 0;
 }
 
 void tw__slots_unmap(struct tw__slots *slots)
 {
-	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
-		tw__range_unmap(&slots->memory.ranges[i]);
 	tw__region_close(&slots->memory.region);
 	if (slots->memory.tables)
 		munmap(slots->memory.tables, slots->memory.tables_bytes);
-}
-
-void tw__slots_fini(struct tw__slots *slots)
-{
-	pthread_mutex_destroy(&slots->lock);
-	tw__slots_unmap(slots);
 }
 
 /* ------------------------------------------------------------------- far deadlines */

@@ -138,17 +138,18 @@ struct tw__slots_written {
 /* words, records, latest_generations, locations, far_ticks, links, exts, series */
 enum { TW__SLOT_ARRAYS = 8 };
 
-/* An array of another room that needs some bytes for each slot. */
-struct tw__beside {
-	struct tw__range *range;
+/* The last array: the wheel's chunks (wheel.h). It grows with the others. */
+enum { TW__ARENA = TW__SLOT_ARRAYS };
+
+struct tw__arena_size {
 	size_t first_bytes, bytes_a_slot;
 };
 
 /* Where the arrays are. */
 struct tw__slots_memory {
 	struct tw__region region;
-	struct tw__range ranges[TW__SLOT_ARRAYS];
-	struct tw__beside beside;
+	struct tw__range ranges[TW__SLOT_ARRAYS + 1]; /* and the wheel's arena */
+	struct tw__arena_size arena_size;
 	void *tables; /* of the depot, and first_generations; one mapping */
 	size_t tables_bytes;
 };
@@ -190,14 +191,10 @@ struct tw__slots {
 /* The first bytes of a range may be touched. 0 or -ENOMEM. */
 int tw__range_grow(struct tw__range *range, size_t bytes);
 
-/* 0 or -ENOMEM. */
-int tw__slots_init(struct tw__slots *slots, uint32_t max_timers);
-void tw__slots_fini(struct tw__slots *slots);
+/* Slots are given out only if their part of the arena is mapped. 0 or -ENOMEM. */
+int tw__slots_init(struct tw__slots *slots, uint32_t max_timers, struct tw__arena_size arena);
 
-/* Once, before slots are taken: slots are given out only if this is mapped, too. 0 or -ENOMEM. */
-int tw__slots_map_beside(struct tw__slots *slots, const struct tw__beside *beside);
-
-/* Gives back the addresses and nothing else, in a forked child, where locks may be held. */
+/* Also after an init that has failed, or none; and in a forked child: it takes no lock. */
 void tw__slots_unmap(struct tw__slots *slots);
 
 /*

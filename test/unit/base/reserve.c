@@ -19,18 +19,27 @@ enum { MIB = 1 << 20, STEP = 128 << 10 };
 static struct tw__region region;
 static struct tw__range range;
 
-static void open_one(size_t bytes, bool leave_out)
+static void open_another(struct tw__region *another, size_t bytes)
 {
-	size_t offset = 0;
-	expect_eq(tw__region_open(&region, bytes), 0);
-	tw__range_init(&range, &region, &offset, bytes, leave_out, true);
-	expect_eq(offset, bytes);
+	static struct tw__range unused;
+	unused = (struct tw__range){.bytes = bytes};
+	expect_eq(tw__region_open(another, &unused, 1), 0);
 }
 
-static void close_one(void)
+static void open_one(size_t bytes, bool leave_out)
 {
-	tw__range_unmap(&range);
+	range =
+	    (struct tw__range){.bytes = bytes, .leaves_out = leave_out, .prefers_huge_pages = true};
+	expect_eq(tw__region_open(&region, &range, 1), 0);
+	expect_eq(region.bytes, bytes);
+}
+
+/* Returns where the range was. */
+static char *close_one(void)
+{
+	char *at = range.at;
 	tw__region_close(&region);
+	return at;
 }
 
 /* Whether the mapping of an address has a flag in /proc/self/smaps. False: nothing is mapped. */
@@ -73,8 +82,7 @@ Test(base_reserve, range_is_mapped_in_steps)
 	expect_eq(tw__range_map(&range, STEP), 0); /* is mapped */
 	expect_eq(range.mapped, 2 * MIB);
 	expect_eq(has_flag(range.at, " dd"), false);
-	close_one();
-	expect_eq(is_mapped(range.at), false);
+	expect_eq(is_mapped(close_one()), false);
 }
 
 Test(base_reserve, pages_that_are_left_out_of_core_dumps_come_with_use)
@@ -102,8 +110,7 @@ Test(base_reserve, region_that_is_mapped_as_a_whole_is_left_out_until_it_is_used
 	range.at[0] = 1;
 	expect_eq(has_flag(range.at, " dd"), false);
 	expect_eq(has_flag(range.at + STEP, " dd"), true);
-	close_one();
-	expect_eq(is_mapped(range.at), false);
+	expect_eq(is_mapped(close_one()), false);
 }
 
 Test(base_reserve, regions_do_not_meet)
@@ -111,7 +118,7 @@ Test(base_reserve, regions_do_not_meet)
 	struct tw__region others[20];
 	open_one(PLACE, false);
 	for (int i = 0; i < 20; i++) {
-		expect_eq(tw__region_open(&others[i], PLACE), 0);
+		open_another(&others[i], PLACE);
 		for (int k = 0; k < i; k++)
 			expect_ne(others[k].at, others[i].at);
 		expect_ne(others[i].at, region.at);
@@ -127,7 +134,7 @@ Test(base_reserve, open_region_keeps_its_place_while_others_come_and_go)
 	struct tw__region other;
 	open_one(GIB, false);
 	for (int i = 0; i < 3000; i++) {
-		expect_eq(tw__region_open(&other, GIB), 0);
+		open_another(&other, GIB);
 		expect_eq(other.is_whole, false);
 		expect_ne(other.at, region.at);
 		tw__region_close(&other);
@@ -147,11 +154,10 @@ Test(base_reserve, regions_avoid_what_is_mapped)
 {
 	struct tw__region next;
 	open_one(GIB, false);
-	close_one();
-	char *taken = range.at + GIB / 2;
+	char *taken = close_one() + GIB / 2;
 	occupy(taken);
 	for (int i = 0; i < 3000; i++) {
-		expect_eq(tw__region_open(&next, GIB), 0);
+		open_another(&next, GIB);
 		expect_eq(next.is_whole, false);
 		cr_assert(next.at > taken || next.at + GIB <= taken);
 		tw__region_close(&next);
@@ -164,11 +170,11 @@ Test(base_reserve, many_regions_leave_places_for_others)
 {
 	static struct tw__region regions[680];
 	for (int i = 0; i < 680; i++)
-		expect_eq(tw__region_open(&regions[i], GIB), 0);
+		open_another(&regions[i], GIB);
 	int whole = 0;
 	for (int i = 0; i < 3000; i++) {
 		struct tw__region other;
-		expect_eq(tw__region_open(&other, GIB), 0);
+		open_another(&other, GIB);
 		whole += other.is_whole;
 		tw__region_close(&other);
 	}

@@ -26,7 +26,7 @@ Test(timer_slots, every_slot_is_handed_out_once)
 	struct tw__slots slots;
 	struct tw__magazine one, two;
 	static bool out[MAX + 2 * TW__MAGAZINE_MAX + TW__SLOT_FIRST];
-	cr_assert_eq(tw__slots_init(&slots, MAX), 0);
+	cr_assert_eq(tw__slots_init(&slots, MAX, (struct tw__arena_size){0}), 0);
 	tw__magazine_init(&slots, &one);
 	tw__magazine_init(&slots, &two);
 	uint32_t taken = 0, slot;
@@ -36,7 +36,7 @@ Test(timer_slots, every_slot_is_handed_out_once)
 		taken++;
 	}
 	cr_assert(taken >= MAX, "only %u of %u", taken, MAX);
-	tw__slots_fini(&slots);
+	tw__slots_unmap(&slots);
 }
 
 /* Slots that are used up for good take nothing away from max_timers. */
@@ -45,13 +45,13 @@ Test(timer_slots, retired_ones_are_replaced)
 	enum { MAX = 100, RETIRED = 5000 };
 	struct tw__slots slots;
 	struct tw__magazine magazine;
-	cr_assert_eq(tw__slots_init(&slots, MAX), 0);
+	cr_assert_eq(tw__slots_init(&slots, MAX, (struct tw__arena_size){0}), 0);
 	tw__magazine_init(&slots, &magazine);
 	tw_store_relaxed(&slots.depot.fresh, TW__SLOT_FIRST + RETIRED);
 	tw_store_relaxed(&slots.retired, RETIRED);
 	for (int i = 0; i < MAX; i++)
 		cr_assert_geq(tw__entry_slot(take(&slots, &magazine)), TW__SLOT_FIRST + RETIRED);
-	tw__slots_fini(&slots);
+	tw__slots_unmap(&slots);
 }
 
 Test(timer_slots, come_back_through_the_depot_to_another_thread)
@@ -59,7 +59,7 @@ Test(timer_slots, come_back_through_the_depot_to_another_thread)
 	enum { MAX = 2000 };
 	struct tw__slots slots;
 	struct tw__magazine one, two;
-	cr_assert_eq(tw__slots_init(&slots, MAX), 0);
+	cr_assert_eq(tw__slots_init(&slots, MAX, (struct tw__arena_size){0}), 0);
 	tw__magazine_init(&slots, &one);
 	tw__magazine_init(&slots, &two);
 	for (int round = 0; round < 20; round++) {
@@ -70,7 +70,7 @@ Test(timer_slots, come_back_through_the_depot_to_another_thread)
 		for (int i = 0; i < MAX; i++)
 			tw__slot_put(&slots, i % 3 ? &two : NULL, held[i], 1);
 	}
-	tw__slots_fini(&slots);
+	tw__slots_unmap(&slots);
 }
 
 /*
@@ -87,7 +87,7 @@ Test(timer_slots, counts_stay_true_whatever_way_slots_come_and_go)
 	static bool out[MAX + 2 * TW__MAGAZINE_MAX + TW__SLOT_FIRST];
 	uint64_t scheduled = 0, cancelled = 0, seed = 1;
 	unsigned count = 0, wish = 0;
-	cr_assert_eq(tw__slots_init(&slots, MAX), 0);
+	cr_assert_eq(tw__slots_init(&slots, MAX, (struct tw__arena_size){0}), 0);
 	tw__magazine_init(&slots, &magazine);
 	for (int i = 0; i < 1000000; i++) {
 		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -141,7 +141,7 @@ Test(timer_slots, counts_stay_true_whatever_way_slots_come_and_go)
 		cr_assert_eq(magazine.cancel_limit / TW__CANCELS_PER_WAKE,
 			     cancelled / TW__CANCELS_PER_WAKE);
 	}
-	tw__slots_fini(&slots);
+	tw__slots_unmap(&slots);
 }
 
 static void count_run(void *arg)
