@@ -310,9 +310,9 @@ static void validate(const struct words *words)
 	}
 
 static const struct gauge gauges_of_service[] = {
-    GAUGE(scheduled),    GAUGE(pending),  GAUGE(disarmed), GAUGE(fired),    GAUGE(cancelled),
-    GAUGE(dropped),      GAUGE(rejected), GAUGE(runs),     GAUGE(overruns), GAUGE(resets),
-    GAUGE(resets_eager), GAUGE(entries),  {NULL, 0},
+    GAUGE(scheduled),    GAUGE(pending),  GAUGE(disarmed),     GAUGE(fired),    GAUGE(cancelled),
+    GAUGE(dropped),      GAUGE(rejected), GAUGE(runs),         GAUGE(overruns), GAUGE(resets),
+    GAUGE(resets_eager), GAUGE(entries),  GAUGE(dead_entries), GAUGE(threads),  {NULL, 0},
 };
 
 static void say_stats(const struct words *words)

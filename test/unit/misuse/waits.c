@@ -1,10 +1,33 @@
-/* A call that a pool's worker may not make, since it could wait for itself. */
+/* The hook itself, and a call that a pool's worker may not make, since it could wait for itself. */
 #include <errno.h>
 #include <semaphore.h>
 
 #include "rows.h"
 
 TestSuite(misuse_waits, .init = misuse_open, .fini = misuse_close, .timeout = 60);
+
+static int create_with_too_many_workers(void)
+{
+	tw_pool *other;
+	return tw_pool_create(&other, STRUCT(tw_pool_config, .workers = 1025));
+}
+
+static int again;
+
+static void refuse_again(const char *text)
+{
+	again++;
+	tw_set_misuse_hook(NULL);
+	expect_eq(create_with_too_many_workers(), -EINVAL);
+}
+
+Test(misuse_waits, the_hook_may_call_the_library_and_is_silent_when_it_is_taken_away)
+{
+	tw_set_misuse_hook(refuse_again);
+	expect_eq(create_with_too_many_workers(), -EINVAL);
+	expect_eq(create_with_too_many_workers(), -EINVAL);
+	expect_eq(again, 1);
+}
 
 /* What the worker did. The test looks at it after `done`. */
 struct visit {

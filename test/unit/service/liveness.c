@@ -1,8 +1,8 @@
 /* Liveness: what runs where and since when, what is overdue, whether the driver polls. */
-#include <semaphore.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "test/support/gates.h"
 #include "test/support/liveness.h"
 #include "test/support/rig_suite.h"
 
@@ -103,33 +103,94 @@ Test(service_liveness, shows_the_outer_callback_when_an_inner_one_has_ended)
 	expect_eq(liveness_of(rig.service).running, 0);
 }
 
-static sem_t begun, go_on;
+/* ------------------------------------------------- an inner run, or a release before it */
 
-static void block(void *arg)
+static struct rig inner;
+static struct tw_service_liveness seen_of_inner;
+
+static void look_at_both(void *arg)
 {
 	(void)arg;
-	sem_post(&begun);
-	while (sem_wait(&go_on) != 0)
-		;
+	seen_inside = liveness_of(rig.service);
+	seen_of_inner = liveness_of(inner.service);
 }
 
-static void sem_await(sem_t *sem)
+/* Drives another service inline, whose callback looks. */
+static void drive_the_other(void *arg)
 {
-	while (sem_wait(sem) != 0)
-		;
+	tw_schedule(inner.service, 0, look_at_both, arg, NULL);
+	rig_advance(&inner, MS);
 }
+
+Test(service_liveness, shows_the_outer_run_to_its_service)
+{
+	tw_strand *strand;
+	rig_open(&inner, NULL);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL), 0);
+	expect_eq(tw_strand_submit(strand, drive_the_other, &inner), 0);
+	rig_advance(&rig, MS);
+	expect_eq(seen_inside.running, 1);
+	cr_assert(seen_inside.longest_fn == drive_the_other && seen_inside.longest_arg == &inner);
+	expect_eq(seen_of_inner.running, 0);
+	expect_eq(liveness_of(rig.service).running + liveness_of(inner.service).running, 0);
+	expect_eq(tw_strand_destroy(strand), 0);
+	rig_close(&inner);
+}
+
+static tw_group group;
+
+static void take_long(struct probe *probe)
+{
+	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 3 * SECOND);
+}
+
+static void cancel_group(struct probe *probe)
+{
+	tw_group_cancel(probe->rig->service, group);
+}
+
+/* The release of a one-shot, or of a member that a callback cancels, takes long. */
+static void expect_young_behind_a_release(bool of_member)
+{
+	reopen_rig(NULL);
+	struct probe cancels = PROBE(&rig, 0), slow = PROBE(&rig, 1), looks = PROBE(&rig, 2);
+	struct tw_task task = probe_task(&slow);
+	cancels.act = cancel_group;
+	slow.act_in_release = take_long;
+	looks.act = look;
+	task.when_ns = MS;
+	if (of_member) {
+		expect_eq(tw_group_create(&group, rig.service), 0);
+		task.group = group;
+		probe_schedule(&cancels, MS);
+	}
+	probe_schedule_task(&slow, &task);
+	probe_schedule(&looks, MS);
+	rig_advance(&rig, MS);
+	expect_eq(slow.releases, 1);
+	expect_ge(looks.ran_at_ns, RIG_START_NS + 3 * SECOND);
+	expect_eq(seen_inside.running, 1);
+	expect_eq(seen_inside.longest_since_ns, looks.ran_at_ns);
+}
+
+Test(service_liveness, shows_a_run_behind_a_slow_release_no_older_than_it_is)
+{
+	expect_young_behind_a_release(false);
+	expect_young_behind_a_release(true);
+}
+
+/* ---------------------------------------------------------------------- real time */
 
 static void sleep_ms(long ms)
 {
 	nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
 }
 
-/* A service in real time whose callbacks block until told to go on. */
+/* A service in real time whose callbacks stand still until told to go on. */
 static tw_service *open_real(struct tw_service_config cfg)
 {
 	tw_service *service;
-	sem_init(&begun, 0, 0);
-	sem_init(&go_on, 0, 0);
+	open_gates();
 	cfg.size = sizeof(cfg);
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	return service;
@@ -139,15 +200,15 @@ Test(service_liveness, shows_the_longest_of_several_workers)
 {
 	tw_service *service = open_real((struct tw_service_config){.workers = 2});
 	tw_timer first, second;
-	int args[2];
-	expect_eq(tw_schedule(service, 0, block, &args[0], &first), 0);
-	sem_await(&begun);
+	atomic_int args[2] = {0};
+	expect_eq(tw_schedule(service, 0, stand_still, &args[0], &first), 0);
+	await(&entered, 1);
 	sleep_ms(5);
-	expect_eq(tw_schedule(service, 0, block, &args[1], &second), 0);
-	sem_await(&begun);
+	expect_eq(tw_schedule(service, 0, stand_still, &args[1], &second), 0);
+	await(&entered, 1);
 	struct tw_service_liveness seen = liveness_of(service);
 	expect_eq(seen.running, 2);
-	cr_assert(seen.longest_fn == block);
+	cr_assert(seen.longest_fn == stand_still);
 	cr_assert(seen.longest_arg == &args[0]);
 	expect_ge(seen.longest_ns, 5 * MS);
 	expect_ne(seen.longest_thread, gettid());
@@ -170,22 +231,23 @@ Test(service_liveness, tells_of_a_tick_thread_that_hangs)
 	tw_service *service =
 	    open_real((struct tw_service_config){.executor = tw_executor_inline()});
 	tw_timer waits;
-	expect_eq(tw_schedule(service, 0, block, &waits, NULL), 0);
-	sem_await(&begun);
-	expect_eq(tw_schedule(service, MS, block, NULL, &waits), 0);
+	atomic_int args[2] = {0};
+	expect_eq(tw_schedule(service, 0, stand_still, &args[0], NULL), 0);
+	await(&entered, 1);
+	expect_eq(tw_schedule(service, MS, stand_still, &args[1], &waits), 0);
 	sleep_ms(30);
 	struct tw_service_liveness seen = liveness_of(service);
 	expect_ge(seen.since_turn_ns, 25 * MS);
 	expect_ge(seen.turn_late_ns, 20 * MS);
-	cr_assert(seen.longest_fn == block);
-	cr_assert(seen.longest_arg == &waits);
+	cr_assert(seen.longest_fn == stand_still);
+	cr_assert(seen.longest_arg == &args[0]);
 	expect_ge(seen.longest_ns, 25 * MS);
 	expect_ne(seen.longest_thread, gettid());
 	expect_eq(seen.overdue, 1);
 	expect_eq(seen.overdue_timer.id, waits.id);
 	expect_ge(seen.overdue_ns, 20 * MS);
 	sem_post(&go_on);
-	sem_await(&begun);
+	await(&entered, 1);
 	sem_post(&go_on);
 	expect_eq(tw_service_destroy(service), 0);
 }
@@ -193,8 +255,7 @@ Test(service_liveness, tells_of_a_tick_thread_that_hangs)
 Test(service_liveness, of_a_tick_thread_that_sleeps_is_not_late)
 {
 	tw_service *service = open_real((struct tw_service_config){.workers = 1});
-	tw_timer timer;
-	expect_eq(tw_schedule(service, HOUR, block, NULL, &timer), 0);
+	expect_eq(tw_schedule(service, HOUR, stand_still, NULL, NULL), 0);
 	struct tw_service_liveness seen;
 	do {
 		seen = liveness_of(service);

@@ -260,11 +260,7 @@ static void end_kind(void)
 
 static void expect_listed(const struct tw_service_liveness *seen, const char *name)
 {
-	char *dump = NULL, line[64];
-	size_t length = 0;
-	FILE *out = open_memstream(&dump, &length);
-	expect_eq(tw_service_dump(rig.service, out), 0);
-	fclose(out);
+	char *dump = dump_of(rig.service), line[64];
 	cr_assert(strncmp(dump, "running for ", 12) == 0, "%s", dump);
 	snprintf(line, sizeof line, ", thread %u, ", seen->longest_thread);
 	cr_assert(strstr(dump, line) != NULL, "%s", dump);

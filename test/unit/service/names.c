@@ -7,21 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/support/liveness.h"
 #include "test/support/rig_suite.h"
 
 TestSuite(service_names, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-/* The dump of a service, to be freed. */
-static char *dump_of(tw_service *service)
-{
-	char *text = NULL;
-	size_t length = 0;
-	FILE *out = open_memstream(&text, &length);
-	cr_assert(out != NULL);
-	expect_eq(tw_service_dump(service, out), 0);
-	expect_eq(fclose(out), 0);
-	return text;
-}
 
 static void expect_dump_has(tw_service *service, const char *text, bool wanted)
 {
@@ -29,13 +18,6 @@ static void expect_dump_has(tw_service *service, const char *text, bool wanted)
 	cr_assert((strstr(dump, text) != NULL) == wanted, "%s: %s\nin: %s", text,
 		  wanted ? "missing" : "unexpected", dump);
 	free(dump);
-}
-
-static struct tw_service_liveness look(tw_service *service)
-{
-	struct tw_service_liveness seen = {.size = sizeof seen};
-	expect_eq(tw_service_liveness(service, &seen), 0);
-	return seen;
 }
 
 static void nothing(void *arg)
@@ -54,14 +36,6 @@ static tw_timer schedule_named(tw_service *service, const char *name, tw_group g
 
 /* ------------------------------------------------------------------ pending */
 
-Test(service_names, a_pending_timer_is_listed_with_its_name)
-{
-	tw_timer timer = schedule_named(rig.service, "idle timeout", (tw_group){0});
-	expect_dump_has(rig.service, "pending, due in 1000.000 ms, \"idle timeout\", fn ", true);
-	expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
-	expect_dump_has(rig.service, "idle timeout", false);
-}
-
 Test(service_names, a_name_does_not_pass_to_the_next_timer_of_the_slot)
 {
 	tw_group group;
@@ -77,21 +51,24 @@ Test(service_names, a_name_does_not_pass_to_the_next_timer_of_the_slot)
 	expect_eq(tw_group_destroy(rig.service, group), 0);
 }
 
-Test(service_names, named_timers_keep_each_its_name)
+Test(service_names, pending_timers_are_listed_with_their_names)
 {
-	static const char *const names[] = {"first", "second", NULL, "fourth"};
-	struct tw_task tasks[4];
+	static const char *const names[] = {"first", "idle timeout", NULL, "fourth"};
+	static const char *const lines[] = {
+	    "pending, due in 1000.000 ms, \"first\", fn ", "due in 2000.000 ms, \"idle timeout\"",
+	    "due in 3000.000 ms, fn ", "due in 4000.000 ms, \"fourth\""};
+	tw_timer timers[4];
+	for (int i = 0; i < 4; i++) {
+		struct tw_task task = {.size = sizeof task,
+				       .fn = nothing,
+				       .when_ns = (uint64_t)(i + 1) * SECOND,
+				       .name = names[i]};
+		expect_eq(tw_schedule_task(rig.service, &task, &timers[i]), 0);
+	}
 	for (int i = 0; i < 4; i++)
-		tasks[i] = (struct tw_task){.size = sizeof tasks[i],
-					    .fn = nothing,
-					    .when_ns = (uint64_t)(i + 1) * SECOND,
-					    .name = names[i]};
-	for (int i = 0; i < 4; i++)
-		expect_eq(tw_schedule_task(rig.service, &tasks[i], NULL), 0);
-	expect_dump_has(rig.service, "due in 1000.000 ms, \"first\"", true);
-	expect_dump_has(rig.service, "due in 2000.000 ms, \"second\"", true);
-	expect_dump_has(rig.service, "due in 3000.000 ms, fn", true);
-	expect_dump_has(rig.service, "due in 4000.000 ms, \"fourth\"", true);
+		expect_dump_has(rig.service, lines[i], true);
+	expect_eq(tw_cancel(rig.service, timers[1]), TW_CANCELLED);
+	expect_dump_has(rig.service, "idle timeout", false);
 }
 
 Test(service_names, a_caller_built_before_names_has_none)
@@ -148,11 +125,11 @@ Test(service_names, the_oldest_overdue_timer_has_its_name)
 {
 	schedule_named(rig.service, "late one", (tw_group){0});
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 3 * SECOND), 0);
-	struct tw_service_liveness seen = look(rig.service);
+	struct tw_service_liveness seen = liveness_of(rig.service);
 	expect_eq(seen.overdue, 1);
 	cr_assert(seen.overdue_name && strcmp(seen.overdue_name, "late one") == 0);
 	rig_advance(&rig, 0);
-	cr_assert(look(rig.service).overdue_name == NULL);
+	cr_assert(liveness_of(rig.service).overdue_name == NULL);
 }
 
 Test(service_names, a_dump_begins_with_the_services_name)

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/support/liveness.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(service_seeing, .init = open_rig, .fini = close_rig, .timeout = 30);
 
@@ -21,56 +23,25 @@ Test(service_seeing, a_fresh_service_has_counted_nothing)
 	expect_eq(stats.lateness.count + stats.wait.count + stats.run.count, 0);
 }
 
-Test(service_seeing, the_ledger_counts_each_fate)
-{
-	struct probe probe = PROBE(&rig, 1);
-	tw_timer timers[10];
-	for (int i = 0; i < 10; i++) {
-		probe_schedule(&probe, (uint64_t)(i + 1) * MS);
-		timers[i] = probe.timer;
-	}
-	rig_advance(&rig, 4 * MS);
-	for (int i = 7; i < 10; i++)
-		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.scheduled, 10);
-	expect_eq(stats.fired, 4);
-	expect_eq(stats.runs, 4);
-	expect_eq(stats.cancelled, 3);
-	expect_eq(stats.pending, 3);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
-	stats = stats_of(rig.service);
-	expect_eq(stats.dropped, 3);
-	expect_eq(stats.pending, 0);
-}
+static const struct script ledger[] = {
+    {"each fate is counted",
+     "",
+     {{"timer 0..3 in=1 plain; timer 4..9 in=9 plain; drive 1", "@1 run 0, run 1, run 2, run 3"},
+      {"cancel 7..9", "CANCELLED, CANCELLED, CANCELLED"},
+      {"stats scheduled fired runs cancelled pending",
+       "scheduled=10, fired=4, runs=4, cancelled=3, pending=3"},
+      {"close drop; stats dropped pending", "dropped=3, pending=0"}}},
+    {"entries count what lies in the wheel; threads what uses the service",
+     "",
+     {{"timer 0..4 in=9 plain; drive 1; stats entries threads", "@1 entries=5, threads=1"},
+      {"cancel 0 1; stats pending", "CANCELLED, CANCELLED, pending=3"},
+      {"stats entries dead_entries", "entries=5, dead_entries=2"},
+      {"drive 8; stats entries", "@9 run 2, run 3, run 4, entries=0"}}},
+};
 
-Test(service_seeing, entries_count_what_lies_in_the_wheel)
+Test(service_seeing, the_ledger_follows_the_scripts)
 {
-	struct probe probe = PROBE(&rig, 1);
-	tw_timer timers[100];
-	for (int i = 0; i < 100; i++) {
-		probe_schedule(&probe, SECOND);
-		timers[i] = probe.timer;
-	}
-	rig_advance(&rig, MS);
-	expect_eq(stats_of(rig.service).entries, 100);
-	for (int i = 0; i < 40; i++)
-		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.pending, 60);
-	expect_eq(stats.dead_entries, stats.entries - stats.pending);
-	rig_advance(&rig, SECOND);
-	expect_eq(stats_of(rig.service).entries, 0);
-	expect_eq(probe.runs, 60);
-}
-
-Test(service_seeing, threads_that_use_the_service_are_counted)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
-	expect_ge(stats_of(rig.service).threads, 1);
-	expect_gt(stats_of(rig.service).memory_bytes, 0);
-	rig_advance(&rig, MS);
+	PLAY(&timer_stage, NULL, ledger);
 }
 
 static void expect_ordered(const struct tw_latency *latency)
@@ -117,78 +88,50 @@ Test(service_seeing, the_wait_for_an_executor_is_measured)
 
 /* ------------------------------------------------------------ text */
 
-/* What a function wrote, to be freed. */
-struct text {
-	char *start;
-	size_t length;
-	FILE *file;
-};
-
-static void text_open(struct text *text)
-{
-	text->file = open_memstream(&text->start, &text->length);
-	cr_assert(text->file != NULL);
-}
-
-static size_t lines_with(const struct text *text, const char *word)
+static size_t lines_with(const char *text, const char *word)
 {
 	size_t lines = 0;
-	for (const char *at = strstr(text->start, word); at; at = strstr(at, word)) {
+	for (const char *at = strstr(text, word); at; at = at ? strstr(at, word) : NULL) {
 		lines++;
 		at = strchr(at, '\n');
-		if (!at)
-			break;
 	}
 	return lines;
 }
 
+/* service_stats_sizes looks at the rest of the table. */
 Test(service_seeing, stats_print_names_each_counter_of_the_ledger)
 {
-	struct probe probe = PROBE(&rig, 1);
-	for (int i = 0; i < 4321; i++)
-		probe_schedule(&probe, MS);
-	struct tw_service_stats stats = stats_of(rig.service);
-	struct text text;
-	text_open(&text);
-	expect_eq(tw_service_stats_print(&stats, text.file), 0);
-	fclose(text.file);
-	static const char *const words[] = {"scheduled", "fired",   "cancelled",
-					    "dropped",   "pending", "lateness"};
+	static const char *const words[] = {"scheduled", "fired",        "cancelled",
+					    "dropped",   "pending 4321", "lateness"};
+	struct tw_service_stats stats = {.size = sizeof stats, .pending = 4321};
+	char text[8192] = "";
+	FILE *out = fmemopen(text, sizeof text, "w");
+	expect_eq(tw_service_stats_print(&stats, out), 0);
+	fclose(out);
+	for (char *at = text; (at = strstr(at, "  ")) != NULL;)
+		memmove(at, at + 1, strlen(at)); /* one space between columns */
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		expect_ge(lines_with(&text, words[i]), 1);
-	expect_ge(lines_with(&text, "4321"), 1);
-	free(text.start);
+		expect_ge(lines_with(text, words[i]), 1);
 }
 
 Test(service_seeing, dump_has_a_line_for_each_pending_timer)
 {
 	static struct probe probes[50];
-	char name[50][32];
+	char *dump = dump_of(rig.service), name[32];
+	expect_eq(lines_with(dump, "0x"), 0);
+	free(dump);
 	for (int i = 0; i < 50; i++) {
 		probes[i] = PROBE(&rig, i);
 		probe_schedule(&probes[i], SECOND);
-		snprintf(name[i], sizeof(name[i]), "%p", (void *)&probes[i]);
 	}
 	for (int i = 0; i < 50; i += 2)
 		expect_eq(tw_cancel(rig.service, probes[i].timer), TW_CANCELLED);
-	struct text text;
-	text_open(&text);
-	expect_eq(tw_service_dump(rig.service, text.file), 0);
-	fclose(text.file);
-	for (int i = 0; i < 50; i++)
-		cr_assert(lines_with(&text, name[i]) == (i % 2 ? 1 : 0), "timer %d in: %s", i,
-			  text.start);
-	free(text.start);
-}
-
-Test(service_seeing, dump_of_an_empty_service_names_no_timer)
-{
-	struct text text;
-	text_open(&text);
-	expect_eq(tw_service_dump(rig.service, text.file), 0);
-	fclose(text.file);
-	expect_eq(lines_with(&text, "0x"), 0);
-	free(text.start);
+	dump = dump_of(rig.service);
+	for (int i = 0; i < 50; i++) {
+		snprintf(name, sizeof name, "%p", (void *)&probes[i]);
+		cr_assert(lines_with(dump, name) == (i % 2 ? 1 : 0), "timer %d in: %s", i, dump);
+	}
+	free(dump);
 }
 
 /* ------------------------------------------------------------ foreach */
