@@ -33,45 +33,18 @@ Test(clock_real, tell_the_kernels_time)
 
 /* ------------------------------------------------------------ boottime */
 
-static tw_service *open_on_boottime(tw_executor *executor)
+static tw_service *open_on_boottime(void)
 {
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .clock = tw_clock_boottime(), .executor = executor};
+	struct tw_service_config cfg = {.size = sizeof(cfg), .clock = tw_clock_boottime()};
 	tw_service *service = NULL;
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	return service;
 }
 
-static void expect_none_early_on_boottime(tw_executor *executor)
-{
-	enum { COUNT = 2000 };
-	static struct shot shots[COUNT];
-	tw_service *service = open_on_boottime(executor);
-	sem_t done;
-	sem_init(&done, 0, 0);
-	uint64_t seed = 59;
-	for (int i = 0; i < COUNT; i++) {
-		shots[i] = (struct shot){.service = service, .done = &done};
-		schedule_shot(&shots[i], random_below(&seed, 100 * MS));
-	}
-	await(&done, COUNT);
-	close_service(service);
-	for (int i = 0; i < COUNT; i++) {
-		expect_eq(shots[i].runs, 1);
-		expect_eq(shots[i].early, 0);
-	}
-}
-
-Test(clock_real, boottime_runs_all_and_none_early)
-{
-	expect_none_early_on_boottime(NULL);
-	expect_none_early_on_boottime(tw_executor_inline());
-}
-
 /* From rest each time: one that it slept through would hang here. */
 Test(clock_real, boottime_wakes_up_for_each_timer)
 {
-	tw_service *service = open_on_boottime(NULL);
+	tw_service *service = open_on_boottime();
 	sem_t done;
 	sem_init(&done, 0, 0);
 	struct shot far = {.service = service}, shot;
@@ -93,7 +66,7 @@ Test(clock_real, boottime_wakes_up_for_each_timer)
 
 Test(clock_real, boottime_is_quiet_when_idle)
 {
-	tw_service *service = open_on_boottime(NULL);
+	tw_service *service = open_on_boottime();
 	struct shot far = {.service = service};
 	schedule_shot(&far, HOUR);
 	await_quiet(service);

@@ -224,14 +224,12 @@ static void *context_of_turn, *context_of_done;
 
 static int turn_looks(struct tw_turn *turn, void *arg)
 {
-	(void)turn, (void)arg;
 	context_of_turn = tw_context_get();
 	return TW_TURN_DONE;
 }
 
 static void done_looks(void *arg, enum tw_fate fate, int result)
 {
-	(void)arg, (void)fate, (void)result;
 	context_of_done = tw_context_get();
 }
 

@@ -44,17 +44,9 @@ static void work_interrupted(unsigned n, tw_clock *clock)
 	faults_interrupt_sleeps(0);
 }
 
-Test(faults_real, sleeps_that_all_end_at_once)
+Test(faults_real, sleeps_of_which_all_or_some_end_at_once)
 {
 	work_interrupted(1, NULL);
-}
-
-Test(faults_real, sleeps_of_which_some_end_at_once)
-{
 	work_interrupted(3, NULL);
-}
-
-Test(faults_real, sleeps_on_a_descriptor_that_end_at_once)
-{
-	work_interrupted(2, tw_clock_boottime());
+	work_interrupted(2, tw_clock_boottime()); /* on a descriptor */
 }

@@ -67,18 +67,10 @@ static void fork_in_threads(bool pool, bool in_release)
 	expect_released(&probe, TW_FATE_FIRED);
 }
 
-Test(fork_inside, from_a_callback_in_the_pool)
+Test(fork_inside, from_a_callback_or_a_release_on_the_services_threads)
 {
 	fork_in_threads(true, false);
-}
-
-Test(fork_inside, from_a_callback_on_the_tick_thread)
-{
 	fork_in_threads(false, false);
-}
-
-Test(fork_inside, from_a_release)
-{
 	fork_in_threads(true, true);
 }
 
@@ -98,47 +90,44 @@ static void fork_inside_of(int (*call)(struct probe *), bool in_release)
 
 static int by_advance(struct probe *probe)
 {
-	(void)probe;
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
 	return tw_service_advance(rig.service, TW_NO_LIMIT);
 }
 
 static int by_the_clock(struct probe *probe)
 {
-	(void)probe;
 	return tw_clock_manual_advance_by(rig.clock, SECOND);
 }
 
 static int by_close(struct probe *probe)
 {
-	(void)probe;
 	return tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER);
 }
 
 static int by_dropping_close(struct probe *probe)
 {
-	(void)probe;
 	return tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER);
 }
 
-Test(fork_inside, from_a_callback_on_the_callers_own_thread)
+static int by_cancel(struct probe *probe)
+{
+	return tw_cancel(rig.service, probe->timer);
+}
+
+Test(fork_inside, from_a_callback_or_a_release_on_the_callers_own_thread)
 {
 	fork_inside_of(by_advance, false);
 	fork_inside_of(by_the_clock, false);
 	fork_inside_of(by_close, false);
-}
-
-Test(fork_inside, from_a_release_on_the_callers_own_thread)
-{
 	fork_inside_of(by_advance, true);
 	fork_inside_of(by_the_clock, true);
 	fork_inside_of(by_dropping_close, true);
+	fork_inside_of(by_cancel, true);
 }
 
 static int fork_in_foreach(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
 			   uint64_t remaining_ns)
 {
-	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
 	pid_t child = child_fork();
 	if (child == 0) {
 		check_calls(((struct probe *)arg)->rig->service, timer);
@@ -155,16 +144,6 @@ Test(fork_inside, from_a_visitor_of_foreach)
 	probe_schedule(&probe, MS);
 	expect_eq(tw_service_foreach(rig.service, fork_in_foreach, &probe), 0);
 	expect_child_well(await_child());
-}
-
-static int by_cancel(struct probe *probe)
-{
-	return tw_cancel(rig.service, probe->timer);
-}
-
-Test(fork_inside, from_a_release_in_a_cancel)
-{
-	fork_inside_of(by_cancel, true);
 }
 
 static void fork_in_task(void *arg)
@@ -186,4 +165,55 @@ Test(fork_inside, from_a_task_of_a_strand)
 	rig_advance(&rig, MS);
 	expect_child_well(await_child());
 	expect_eq(tw_strand_destroy(strand), 0);
+}
+
+/* ------------------------------------------------------ the worker of a shared pool */
+
+TestSuite(fork_pool, .timeout = 30);
+
+static void count(void *arg)
+{
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+struct worker_forks {
+	tw_pool *pool;
+	_Atomic pid_t child;
+};
+
+/*
+ * The inherited pool is gone, so the thread is no worker any more. Its own pool lets it close, and
+ * AddressSanitizer finds a look at the former pool.
+ */
+static void use_own_pool(tw_pool *inherited)
+{
+	atomic_int ran = 0;
+	tw_pool *pool;
+	struct tw_pool_config cfg = {.size = sizeof(cfg), .workers = 1, .max_workers = 1};
+	child_eq(tw_pool_destroy(inherited), 0);
+	child_eq(tw_pool_create(&pool, &cfg), 0);
+	child_eq(tw_pool_submit(pool, count, &ran), 0);
+	child_eq(tw_pool_destroy(pool), 0);
+	child_eq(atomic_load(&ran), 1);
+}
+
+static void worker_forks(void *arg)
+{
+	struct worker_forks *forking = arg;
+	pid_t child = child_fork();
+	if (child == 0) {
+		use_own_pool(forking->pool);
+		_exit(0);
+	}
+	forking->child = child;
+}
+
+Test(fork_pool, a_workers_child_that_has_destroyed_the_pool_may_use_its_own)
+{
+	struct worker_forks forking = {0};
+	struct tw_pool_config cfg = {.size = sizeof(cfg), .workers = 1, .max_workers = 1};
+	expect_eq(tw_pool_create(&forking.pool, &cfg), 0);
+	expect_eq(tw_pool_submit(forking.pool, worker_forks, &forking), 0);
+	expect_eq(tw_pool_destroy(forking.pool), 0);
+	expect_child_well(forking.child);
 }

@@ -39,7 +39,6 @@ static void fork_here(void (*check)(void))
 
 static void count(void *arg)
 {
-	(void)arg;
 	behind_runs++;
 }
 
@@ -55,7 +54,6 @@ static void check_strand(void)
 
 static void task_forks(void *arg)
 {
-	(void)arg;
 	fork_here(check_strand);
 }
 
@@ -76,7 +74,6 @@ static void end_strand(void)
 
 static int turn_counts(struct tw_turn *turn, void *arg)
 {
-	(void)turn;
 	count(arg);
 	return TW_TURN_DONE;
 }
@@ -92,7 +89,6 @@ static void check_scheduler(void)
 
 static int turn_forks(struct tw_turn *turn, void *arg)
 {
-	(void)turn, (void)arg;
 	fork_here(check_scheduler);
 	return TW_TURN_DONE;
 }
@@ -127,49 +123,28 @@ static void check_action(void)
 
 static int action_forks(tw_action *self, void *state)
 {
-	(void)self, (void)state;
 	fork_here(check_action);
 	return 0;
 }
 
 static int action_counts(tw_action *self, void *state)
 {
-	(void)self;
 	count(state);
 	return 0;
 }
 
+static enum tw_action_kind kind;
+
+/* A trampoline runs on the thread that arms, and has no service. */
 static void begin_actions(void)
 {
+	actions = kind == TW_ACTION_KIND_QUEUE
+		      ? scheduler_of(&(struct tw_action_scheduler_config){
+			    .size = sizeof(struct tw_action_scheduler_config), .kind = kind})
+		      : scheduler_on(service, kind);
 	expect_eq(schedule_new(actions, action_forks, NULL, 0, &action), 0);
 	for (int i = 0; i < BEHIND; i++)
 		expect_eq(schedule_new(actions, action_counts, NULL, 0, &behind[i]), 0);
-}
-
-static void begin_async(void)
-{
-	actions = scheduler_on(service, TW_ACTION_KIND_ASYNC);
-	begin_actions();
-}
-
-static void begin_asap(void)
-{
-	actions = scheduler_on(service, TW_ACTION_KIND_ASAP);
-	begin_actions();
-}
-
-static void begin_frame(void)
-{
-	actions = scheduler_on(service, TW_ACTION_KIND_FRAME);
-	begin_actions();
-}
-
-/* A trampoline runs on the thread that arms. */
-static void begin_queue(void)
-{
-	actions = scheduler_of(&(struct tw_action_scheduler_config){
-	    .size = sizeof(struct tw_action_scheduler_config), .kind = TW_ACTION_KIND_QUEUE});
-	begin_actions();
 }
 
 static void end_actions(void)
@@ -211,8 +186,10 @@ Test(fork_layer_tasks, task_of_a_scheduler)
 
 Test(fork_layer_tasks, action_of_each_kind)
 {
-	fork_in(begin_async, end_actions);
-	fork_in(begin_asap, end_actions);
-	fork_in(begin_frame, end_actions);
-	fork_in(begin_queue, end_actions);
+	static const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_ASAP,
+						    TW_ACTION_KIND_FRAME, TW_ACTION_KIND_QUEUE};
+	for (int i = 0; i < 4; i++) {
+		kind = kinds[i];
+		fork_in(begin_actions, end_actions);
+	}
 }

@@ -19,7 +19,6 @@ static struct all {
 
 static int act(tw_action *action, void *state)
 {
-	(void)action, (void)state;
 	return 0;
 }
 
@@ -67,7 +66,6 @@ static void check_refused(void)
 
 static void destroy_in_child(void *arg)
 {
-	(void)arg;
 	check_refused();
 	child_eq(tw_strand_destroy(all.strand), 0);
 	check_refused();
@@ -84,16 +82,11 @@ static void destroy_in_child(void *arg)
 	child_eq(tw_pool_destroy(all.pool), 0);
 }
 
-Test(fork_layers, keep_their_service_in_a_child)
-{
-	open_all(false);
-	expect_in_child(destroy_in_child, NULL);
-	close_all();
-}
-
 Test(fork_layers, keep_their_service_and_its_pool_in_a_child)
 {
-	open_all(true);
-	expect_in_child(destroy_in_child, NULL);
-	close_all();
+	for (int shared = 0; shared < 2; shared++) {
+		open_all(shared);
+		expect_in_child(destroy_in_child, NULL);
+		close_all();
+	}
 }

@@ -114,7 +114,6 @@ static void use_default(void *arg)
 
 static void use_unmoved_default(void *arg)
 {
-	(void)arg;
 	check_own_service(); /* time goes on */
 }
 

@@ -48,38 +48,28 @@ static void use_all(void *arg)
 
 /* ------------------------------------------------------------ each kind of service */
 
-static void fork_beside(const struct tw_service_config *cfg)
+static const struct tw_service_config on_pool = {.size = sizeof on_pool, .workers = 3};
+
+Test(fork_service, child_of_each_kind_of_service)
 {
-	reopen_rig(cfg);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_released(&probe, SECOND);
-	struct inherited in = {&rig, probe.timer};
-	for (int i = 0; i < 3; i++) {
-		expect_amid_locks(rig.service, use_all, &in);
-		expect_eq(probe.releases, 0);
-		expect_eq(tw_reset(rig.service, probe.timer, SECOND), 0);
-		expect_sound(rig.service);
+	const struct tw_service_config on_tick_thread = {.size = sizeof on_tick_thread,
+							 .executor = tw_executor_inline()};
+	const struct tw_service_config *const configs[] = {NULL, &on_tick_thread, &on_pool};
+	for (int k = 0; k < 3; k++) {
+		reopen_rig(configs[k]);
+		struct probe probe = PROBE(&rig, 1);
+		probe_schedule_released(&probe, SECOND);
+		struct inherited in = {&rig, probe.timer};
+		for (int i = 0; i < 3; i++) {
+			expect_amid_locks(rig.service, use_all, &in);
+			expect_eq(probe.releases, 0);
+			expect_eq(tw_reset(rig.service, probe.timer, SECOND), 0);
+			expect_sound(rig.service);
+		}
+		rig_advance(&rig, SECOND);
+		expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
+		expect_released(&probe, TW_FATE_FIRED);
 	}
-	rig_advance(&rig, SECOND);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	expect_released(&probe, TW_FATE_FIRED);
-}
-
-Test(fork_service, child_of_a_manual_drive)
-{
-	fork_beside(NULL);
-}
-
-Test(fork_service, child_of_a_tick_thread)
-{
-	fork_beside(&(struct tw_service_config){.size = sizeof(struct tw_service_config),
-						.executor = tw_executor_inline()});
-}
-
-Test(fork_service, child_of_a_pool)
-{
-	fork_beside(
-	    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 3});
 }
 
 /*
@@ -93,7 +83,6 @@ static void *end_thread(void *arg)
 
 static void leave_by_pthread_exit(void *arg)
 {
-	(void)arg;
 	pthread_t other;
 	child_eq(pthread_create(&other, NULL, end_thread, NULL), 0);
 	child_eq(pthread_join(other, NULL), 0);
@@ -102,8 +91,7 @@ static void leave_by_pthread_exit(void *arg)
 
 Test(fork_service, child_that_ends_its_thread)
 {
-	reopen_rig(
-	    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 2});
+	reopen_rig(&on_pool);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
 	expect_amid_locks(rig.service, leave_by_pthread_exit, NULL);
@@ -135,7 +123,6 @@ Test(fork_service, grandchild)
 
 static void exec_something(void *arg)
 {
-	(void)arg;
 	execl("/bin/true", "true", (char *)NULL);
 	_exit(127);
 }
@@ -192,12 +179,10 @@ struct busy {
 
 static void free_nothing(void *arg, enum tw_fate fate)
 {
-	(void)arg, (void)fate;
 }
 
 static void do_nothing(void *arg)
 {
-	(void)arg;
 }
 
 /* Locks of the depot, of extension records, of the registry are taken all the time. */

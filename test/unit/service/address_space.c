@@ -26,7 +26,6 @@ enum { TIMERS = 10 };
 
 static void nothing(void *arg)
 {
-	(void)arg;
 }
 
 static int64_t address_space(void)
@@ -67,7 +66,6 @@ static void use(tw_service *service)
 
 static void reserve_little(void *arg)
 {
-	(void)arg;
 	int64_t before = address_space();
 	tw_service *service = create();
 	use(service);
@@ -119,7 +117,6 @@ static volatile int written;
 
 static void dump_what_is_used(void *arg)
 {
-	(void)arg;
 	written = 1;
 	int64_t before = dumped_in_vain();
 	tw_service *service = create();
@@ -185,7 +182,6 @@ Test(service_address_space, a_core_file_is_little_larger_with_a_service)
 /* Under `ulimit -v` the limit is met by a schedule, which changes nothing, and not at creation. */
 static void schedule_until_refused(void *arg)
 {
-	(void)arg;
 	enum { MANY = 4 << 20, MOST_MIB = 128 };
 	static tw_timer timers[MANY];
 	tw_service *service = NULL;

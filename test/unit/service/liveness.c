@@ -110,7 +110,6 @@ static struct tw_service_liveness seen_of_inner;
 
 static void look_at_both(void *arg)
 {
-	(void)arg;
 	seen_inside = liveness_of(rig.service);
 	seen_of_inner = liveness_of(inner.service);
 }

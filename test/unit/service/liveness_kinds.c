@@ -60,32 +60,27 @@ TestSuite(service_liveness_kinds, .init = open_on_pool, .fini = close_on_pool, .
 
 static void blocks(void *arg)
 {
-	(void)arg;
 	sem_post(&begun);
 	sem_await(&go_on);
 }
 
 static void returns(void *arg)
 {
-	(void)arg;
 }
 
 static int job_blocks(void *arg, struct tw_job_run *run)
 {
-	(void)run;
 	blocks(arg);
 	return 0;
 }
 
 static int job_returns(void *arg, struct tw_job_run *run)
 {
-	(void)arg, (void)run;
 	return 0;
 }
 
 static int job_until_cancelled(void *arg, struct tw_job_run *run)
 {
-	(void)arg;
 	while (!tw_job_is_cancelled(limiter, run->job))
 		usleep(100);
 	return 0;
@@ -93,32 +88,27 @@ static int job_until_cancelled(void *arg, struct tw_job_run *run)
 
 static void done_blocks(void *arg, const struct tw_job_result *result)
 {
-	(void)result;
 	blocks(arg);
 }
 
 static void stop_blocks(void *arg, tw_job job, enum tw_job_status why)
 {
-	(void)job, (void)why;
 	blocks(arg);
 }
 
 static void release_blocks(void *arg, enum tw_fate fate)
 {
-	(void)fate;
 	blocks(arg);
 }
 
 static int turn_blocks(struct tw_turn *turn, void *arg)
 {
-	(void)turn;
 	blocks(arg);
 	return TW_TURN_DONE;
 }
 
 static int action_blocks(tw_action *self, void *state)
 {
-	(void)self;
 	blocks(state);
 	return 0;
 }
@@ -316,7 +306,6 @@ static tw_job cancelled;
 
 static void *cancel_job(void *arg)
 {
-	(void)arg;
 	return (void *)(intptr_t)tw_job_cancel(limiter, cancelled);
 }
 

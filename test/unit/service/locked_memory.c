@@ -34,7 +34,6 @@ static void hear(const char *text)
 
 static void be_refused(void *arg)
 {
-	(void)arg;
 	tw_service *service = NULL;
 	tw_pool *pool = NULL;
 	struct tw_pool_config small = {.size = sizeof small, .queue = 16};

@@ -22,7 +22,6 @@ static void expect_dump_has(tw_service *service, const char *text, bool wanted)
 
 static void nothing(void *arg)
 {
-	(void)arg;
 }
 
 static tw_timer schedule_named(tw_service *service, const char *name, tw_group group)

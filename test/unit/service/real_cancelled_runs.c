@@ -41,7 +41,6 @@ static int run_ticket(void)
 
 static int keep_ticket(tw_executor *self, tw_batch *batch, size_t n)
 {
-	(void)self;
 	expect_eq(n, 1);
 	ticket = batch;
 	return 0;
@@ -105,7 +104,6 @@ Test(service_real_cancelled_runs, no_callback_of_an_own_executor)
 
 static int turn_testcancel(struct tw_turn *turn, void *arg)
 {
-	(void)turn;
 	run_testcancel(arg);
 	return TW_TURN_DONE;
 }
@@ -130,7 +128,6 @@ Test(service_real_cancelled_runs, no_turn_of_a_manual_scheduler)
 
 static int act_testcancel(tw_action *self, void *state)
 {
-	(void)self;
 	run_testcancel(state);
 	return 0;
 }

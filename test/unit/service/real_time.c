@@ -6,8 +6,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "test/support/shot.h"
 #include "test/support/current.h"
+#include "test/support/gates.h"
 
 TestSuite(service_real_time, .timeout = 60);
 
@@ -15,11 +15,12 @@ static struct shot shots[20000];
 
 /* ------------------------------------------------------------ G1 */
 
-static void expect_none_early(const struct tw_service_config *cfg)
+static void expect_none_early(struct tw_service_config cfg)
 {
 	enum { COUNT = 3000 };
 	tw_service *service;
-	expect_eq(tw_service_create(&service, cfg), 0);
+	cfg.size = sizeof cfg;
+	expect_eq(tw_service_create(&service, &cfg), 0);
 	sem_t done;
 	sem_init(&done, 0, 0);
 	uint64_t seed = 43;
@@ -37,23 +38,17 @@ static void expect_none_early(const struct tw_service_config *cfg)
 
 Test(service_real_time, runs_all_and_none_early)
 {
-	expect_none_early(NULL);
-}
-
-Test(service_real_time, runs_all_and_none_early_inline)
-{
-	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};
-	expect_none_early(&cfg);
-}
-
-Test(service_real_time, runs_all_and_none_early_with_odd_ticks_and_a_small_wheel)
-{
-	struct tw_service_config cfg = {.size = sizeof(cfg), .tick_ns = 777777, .buckets = 64};
-	expect_none_early(&cfg);
-	cfg.tick_ns = 50 * TW_MICROSECOND;
-	expect_none_early(&cfg);
-	cfg.tick_ns = 20 * MS;
-	expect_none_early(&cfg);
+	const struct tw_service_config configs[] = {
+	    {.tick_ns = 0},
+	    {.executor = tw_executor_inline()},
+	    {.tick_ns = 777777, .buckets = 64},
+	    {.tick_ns = 50 * TW_MICROSECOND, .buckets = 64},
+	    {.tick_ns = 20 * MS, .buckets = 64},
+	    {.clock = tw_clock_boottime()},
+	    {.clock = tw_clock_boottime(), .executor = tw_executor_inline()},
+	};
+	for (size_t i = 0; i < sizeof configs / sizeof *configs; i++)
+		expect_none_early(configs[i]);
 }
 
 struct producer {
@@ -151,29 +146,21 @@ Test(service_real_time, what_was_waited_for_may_be_freed)
 	close_service(service);
 }
 
-static void hold(void *arg)
-{
-	sem_t *semaphores = arg;
-	sem_post(&semaphores[0]);
-	await(&semaphores[1], 1);
-}
-
 Test(service_real_time, waiting_ends_at_its_timeout)
 {
 	tw_service *service = open_service(1);
-	sem_t semaphores[2];
-	sem_init(&semaphores[0], 0, 0);
-	sem_init(&semaphores[1], 0, 0);
+	atomic_int runs = 0;
 	tw_timer timer;
-	expect_eq(tw_schedule(service, 0, hold, semaphores, &timer), 0);
-	await(&semaphores[0], 1);
+	open_gates();
+	expect_eq(tw_schedule(service, 0, stand_still, &runs, &timer), 0);
+	await(&entered, 1);
 	uint64_t before_ns = tw_service_now(service);
 	expect_eq(tw_cancel_wait(service, timer, 5 * MS), TW_RUNNING);
 	expect_ge(tw_service_now(service), before_ns + 5 * MS);
 	before_ns = tw_service_now(service);
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 5 * MS), -ETIMEDOUT);
 	expect_ge(tw_service_now(service), before_ns + 5 * MS);
-	sem_post(&semaphores[1]);
+	sem_post(&go_on);
 	cr_assert(tw_cancel_wait(service, timer, TW_FOREVER) != TW_RUNNING);
 	close_service(service);
 }
@@ -257,18 +244,18 @@ Test(service_real_time, a_slow_callback_delays_nobody_while_a_worker_is_free)
 {
 	enum { COUNT = 1000 };
 	tw_service *service = open_service(2);
-	sem_t semaphores[2], done;
-	sem_init(&semaphores[0], 0, 0);
-	sem_init(&semaphores[1], 0, 0);
+	atomic_int runs = 0;
+	sem_t done;
+	open_gates();
 	sem_init(&done, 0, 0);
-	expect_eq(tw_schedule(service, 2 * MS, hold, semaphores, NULL), 0);
+	expect_eq(tw_schedule(service, 2 * MS, stand_still, &runs, NULL), 0);
 	for (int i = 0; i < COUNT; i++) {
 		shots[i] = (struct shot){.service = service, .done = &done};
 		schedule_shot(&shots[i], (uint64_t)(i % 5) * MS);
 	}
-	await(&semaphores[0], 1);
+	await(&entered, 1);
 	await(&done, COUNT); /* hangs if one of them waits for the slow one */
-	sem_post(&semaphores[1]);
+	sem_post(&go_on);
 	close_service(service);
 }
 
@@ -285,13 +272,11 @@ struct slow_release {
 
 static void run_nothing(void *arg)
 {
-	(void)arg;
 }
 
 static void release_slowly(void *arg, enum tw_fate fate)
 {
 	struct slow_release *s = arg;
-	(void)fate;
 	while (tw_clock_now(tw_clock_monotonic()) < s->until_ns)
 		sched_yield();
 }

@@ -86,7 +86,6 @@ static atomic_int completed;
 
 static void count_completion(void *arg)
 {
-	(void)arg;
 	atomic_fetch_add(&completed, 1);
 }
 

@@ -204,7 +204,6 @@ Test(service_seeing, foreach_lets_its_visitor_cancel)
 static int visit_and_schedule(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg,
 			      uint64_t remaining_ns)
 {
-	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
 	struct visits *visits = arg;
 	static struct probe added[50];
 	if (visits->count < 50) {
