@@ -29,7 +29,7 @@ void tw__base_let_go(const struct tw__base *base)
 	bool forked = tw__forked(base->service);
 	if (pool) /* first: a pool of the service's own ends with it */
 		(forked ? tw__pool_leave_forked : tw__pool_leave)(pool, false);
-	(base->left && !forked ? tw__service_let_go_left : tw__service_let_go)(base->service);
+	(base->left ? tw__end_may_come : tw__service_let_go)(base->service);
 }
 
 void tw__base_leave_work(const struct tw__base *base, struct tw__work *work)

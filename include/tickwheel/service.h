@@ -149,9 +149,9 @@ enum tw_close_mode {
  * driver, and calls inline callbacks too.
  * Returns:
  *   0            closed: nothing is pending, no callback runs, the threads have ended
- *   -ETIMEDOUT   callbacks still run, or an executor still holds their hand-overs; the service
- *                stays closed: call again, or destroy the service, which waits without limit.
- *                If work of a destroyed strand or the like is still out, nothing changed
+ *   -ETIMEDOUT   callbacks still run, or an executor still holds hand-overs of them or of a
+ *                destroyed strand or the like; the service stays closed: call again, or destroy
+ *                the service, which waits without limit
  *   -EBUSY       a strand, scheduler, limiter or the like still uses it: destroy that first;
  *                nothing changed
  *   -EDEADLK     called from inside; or a drain with timers pending on a manual clock; nothing

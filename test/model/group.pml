@@ -21,7 +21,7 @@
  *           release has returned if the cancel ended it (1.6)
  *   GROUP2  when a wait returns, no callback or release of an older member is under way or comes,
  *           and each of their words is free; it does return
- *   GROUP4  the completion is called once, when no member is left; its work comes back
+ *   GROUP3  the completion is called once, when no member is left; its work comes back
  *           Each member ends once (G3), and has left the list when its slot goes back. The index
  *           goes to another group once, when it is dead and empty and no work is out. No cancel of
  *           an earlier group ends a member of a later one.
@@ -30,9 +30,9 @@
  *   run: CANCEL RELEASED  GROUP1
  *   run: WAIT             GROUP1 GROUP2
  *   run: WAIT RELEASED    GROUP1 GROUP2
- *   run: COMPLETE         GROUP4
- *   run: COMPLETE RELEASED CLOSE   GROUP4
- *   run: COMPLETE CLOSE DESTROY    GROUP4, and births
+ *   run: COMPLETE         GROUP3
+ *   run: COMPLETE RELEASED CLOSE   GROUP3
+ *   run: COMPLETE CLOSE DESTROY    GROUP3, and births
  *   run: CANCEL RELEASED DESTROY   GROUP1, and births
  *   mutant: CANCEL ENTER_UNLOCKED  the word is stored after the lock was given up
  *   mutant: CANCEL SERIAL_EARLY    an entering reads the serial number before it has the lock
@@ -295,7 +295,7 @@ inline run_entry(w)
 	if
 	:: atomic { word[w] == ARMED -> word[w] = RUNNING;
 		assert(tag[w] > cancelled_upto);   /* GROUP1 */
-		assert(calls == 0 && ends[w] == 0); /* GROUP4 */
+		assert(calls == 0 && ends[w] == 0); /* GROUP3 */
 		inside[w] = true };
 		inside[w] = false;
 		if
@@ -403,7 +403,7 @@ inline call()
 {
 	atomic {
 		calls++;
-		assert(calls == 1); /* GROUP4 */
+		assert(calls == 1); /* GROUP3 */
 		assert(word[0] == FREE && word[1] == FREE && !inside[0] && !inside[1])
 	}
 }
@@ -439,7 +439,7 @@ end:	out;
 	was_called = (completion == CALLED);
 	LOCK;
 #else
-	LOCK; /* GROUP4 */
+	LOCK; /* GROUP3 */
 	was_called = (completion == CALLED);
 #endif
 	atomic { assert(completion == DUE || completion == CALLED);
@@ -459,7 +459,7 @@ active proctype close() /* complete_here, at any moment */
 	due = (completion == DUE);
 	LOCK;
 #else
-	LOCK; /* GROUP4 */
+	LOCK; /* GROUP3 */
 	due = (completion == DUE);
 #endif
 	if
@@ -508,7 +508,7 @@ end:	timeout;
 	assert(!(listed[0] && tag[0] <= cancelled_upto));
 	assert(!(listed[1] && tag[1] <= cancelled_upto));
 #ifdef COMPLETE
-	assert(!out && (calls == 1 || completion == NONE)) /* GROUP4 */
+	assert(!out && (calls == 1 || completion == NONE)) /* GROUP3 */
 #endif
 #ifdef DESTROY
 	assert(births == 1 && word[2] == ARMED)

@@ -1,6 +1,6 @@
 /*
- * The end of a service that layers above hold: WORK3 and WORK4 in wheel/run/work.h;
- * tw__service_hold, tw__work_submit_later, and close in wheel/service/close.c.
+ * The end of a service that layers above hold: WORK3 in wheel/run/work.h, CLOSE1 in
+ * wheel/service/close.c; tw__service_hold, tw__work_push_and_ring, and close.
  *
  * Modelled: two owners take a hold and submit a piece of work each; the driver runs it, and its run
  * gives up the hold. A closing thread, which is refused while somebody holds, closes when nobody
@@ -12,10 +12,10 @@
  * Holds:
  *   WORK3  who has a hold has a service: none is given once it is closed, and it is not closed
  *          while one is out
- *   WORK4  nobody looks at a service that is gone; and all work that was submitted has run by then
+ *   CLOSE1  nobody looks at a service that is gone; and all work that was submitted has run by then
  *          (4.2 of the specification)
  *
- *   run: HOLDS   WORK3 WORK4
+ *   run: HOLDS   WORK3 CLOSE1
  *   mutant: HOLDS NOT_COUNTED        close does not know who is in the middle of a submit
  *   mutant: HOLDS COUNTED_LATE       a submitter counts itself when it has pushed
  *   mutant: HOLDS UNCOUNTED_EARLY    a submitter is out of the count before it looks whether to
@@ -34,7 +34,7 @@ bool closed, gone, driving = true;
 inline submit()
 {
 #if !defined(NOT_COUNTED) && !defined(COUNTED_LATE)
-	atomic { LOOK; pushers++ }; /* WORK4 */
+	atomic { LOOK; pushers++ }; /* CLOSE1 */
 #endif
 	atomic { LOOK; stack++ };
 #ifdef COUNTED_LATE
@@ -45,7 +45,7 @@ inline submit()
 #endif
 	LOOK; /* WORK2, and perhaps the bell */
 #if !defined(NOT_COUNTED) && !defined(UNCOUNTED_EARLY)
-	atomic { LOOK; pushers-- } /* WORK4 */
+	atomic { LOOK; pushers-- } /* CLOSE1 */
 #endif
 }
 
@@ -89,7 +89,7 @@ active proctype closing()
 	atomic { holders == 0 -> closed = true }; /* WORK3: CAS; until then it answers -EBUSY */
 #endif
 #ifndef PUSHERS_FIRST
-	pushers == 0; /* WORK4 */
+	pushers == 0; /* CLOSE1 */
 #endif
 	driving = false;
 	atomic { gone = true; assert(stack == 0 && holders == 0 && ran + refused <= 2) }

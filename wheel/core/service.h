@@ -52,7 +52,7 @@ struct tw__phase {
 	_Atomic uint32_t closing;
 	_Atomic bool closed;      /* the driver has published that the gate accepts nothing more */
 	_Atomic uint32_t stopped; /* the tick thread has ended */
-	_Atomic uint32_t end;     /* calls that are dropping; or BEGUN, DONE: the threads end */
+	_Atomic uint32_t end;     /* what the end waits for; or BEGUN, DONE: the threads end */
 };
 
 enum { TW__END_BEGUN = 1 << 29, TW__END_DONE };
@@ -147,6 +147,28 @@ static inline int tw__service_check_in(const char *call, const tw_service *servi
 static inline bool tw__draining(const tw_service *service)
 {
 	return tw_load_acquire(&service->phase.closing) == TW__CLOSING_DRAIN;
+}
+
+/*
+ * Puts off the end of the service until tw__end_may_come: by a call that drops timers, a completion
+ * of a group, a layer that was destroyed while its work is out, a thread that pushes work. False:
+ * nothing was left, and the end has begun. A caller that is waited for already, or holds the
+ * service (run/work.h), just adds 1.
+ */
+static inline bool tw__end_put_off(tw_service *service)
+{
+	uint32_t seen = tw_load_relaxed(&service->phase.end);
+	do {
+		if (seen >= TW__END_BEGUN)
+			return false;
+	} while (!tw_cas_acq_rel(&service->phase.end, &seen, seen + 1)); /* CLOSE1 */
+	return true;
+}
+
+/* The last access to the service. */
+static inline void tw__end_may_come(tw_service *service)
+{
+	tw_add_release(&service->phase.end, (uint32_t)-1); /* CLOSE1 */
 }
 
 /* The calling thread is the driver, or at least there is one. */

@@ -3,12 +3,11 @@
 
 void tw__work_push_and_ring(tw_service *service, struct tw__work *work)
 {
-	tw_add_relaxed(&service->works->pushers, 1); /* WORK4: comes before, by WORK1 and WORK3 */
+	tw_add_relaxed(&service->phase.end, 1); /* CLOSE1: comes before, by WORK1 and WORK3 */
 	work->next = tw_load_relaxed(&service->works->stack);
 	while (!tw_cas_seq_cst(&service->works->stack, &work->next, work)) { /* WORK1, WORK2 */
 	}
 	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* WORK2 */
 		tw__gate_ring(&service->gate);
-	/* WORK4; the last look at the service */
-	tw_add_release(&service->works->pushers, (uint32_t)-1);
+	tw__end_may_come(service);
 }

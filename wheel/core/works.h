@@ -10,16 +10,12 @@
 /* The layers' part of a service. */
 struct tw__works {
 	_Atomic(struct tw__work *) stack; /* for the driver to offer, or to run */
-	/* threads that are pushing, or look whether to wake the driver */
-	_Atomic uint32_t pushers;
 	/* the driver's: refused, to be offered again in the next tick; in order */
 	struct tw__work *deferred;
-	_Atomic uint64_t
-	    /* layers that use the service; LEAVING: of those destroyed, CLOSED: no more of them */
-	    holders;
+	/* layers that use the service; CLOSED: no more of them */
+	_Atomic uint64_t holders;
 };
 
-#define TW__HOLDERS_LEAVING (UINT64_C(1) << 32)
 #define TW__HOLDERS_CLOSED (UINT64_C(1) << 63)
 
 typedef void tw__work_fn(struct tw__work *work);

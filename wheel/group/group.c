@@ -245,7 +245,7 @@ int64_t tw__group_cancel(const char *call, tw_service *service, tw_group handle,
 	}
 	if (then) {
 		service->groups.at_end[index] = *then;
-		group->completion = TW__COMPLETION_GIVEN; /* GROUP4 */
+		group->completion = TW__COMPLETION_GIVEN; /* GROUP3 */
 	}
 	group->closed |= end != TW__GROUP_STAYS;
 	if (end == TW__GROUP_DIES)

@@ -50,10 +50,7 @@
  *       Without the lock around the store of the word a walk could skip a member as free.
  *   GROUP2  leave (under the lock), then finish_bell -> cancel_wait: bell read under the lock that
  *       showed it what to wait for. What callbacks and releases wrote is visible by the lock.
- *   GROUP3  groups.completions: CAS acq_rel (close_then), sub release after fn has returned, the
- *       last access to the service -> CAS acq_rel (close): no completion is left, and none will be
- *       accepted.
- *   GROUP4  completion: written under the lock. DUE once, by the thread that sees the group closed
+ *   GROUP3  completion: written under the lock. DUE once, by the thread that sees the group closed
  *       and empty; from DUE the work's run and a close of the service contend under the lock, and
  *       one of them calls fn.
  */

@@ -16,27 +16,6 @@
 #include "wheel/run/work.h"
 #include "wheel/timer/member.h"
 
-/*
- * One more completion, and the call that gives it: once given it may be called, and a thread that
- * learns of that may end the service, while the call still wakes the driver. False: a close has
- * answered, or is about to.
- */
-static bool count_in(struct tw__groups *groups)
-{
-	uint32_t count = tw_load_relaxed(&groups->completions);
-	do {
-		if (count & TW__COMPLETIONS_CLOSED)
-			return false;
-	} while (!tw_cas_acq_rel(&groups->completions, &count, count + 2)); /* GROUP3 */
-	return true;
-}
-
-static void count_down(struct tw__groups *groups)
-{
-	/* GROUP3; the last access to the service */
-	tw_add_release(&groups->completions, (uint32_t)-1);
-}
-
 /* As a callback that is no timer's. */
 static void completion_call(tw_service *service, tw_fn *fn, void *arg)
 {
@@ -48,7 +27,7 @@ static void completion_call(tw_service *service, tw_fn *fn, void *arg)
 	tw__user_end(shown);
 	tw__context_leave(former);
 	tw__frame_end(&run);
-	count_down(&service->groups);
+	tw__end_may_come(service);
 }
 
 /* The work has come. The index may be another group's as soon as the lock is free. */
@@ -60,12 +39,12 @@ static void completion_run(struct tw__work *work)
 	struct tw__group *group = tw__group_at(&service->groups, index);
 	tw_fn *fn = completion->fn;
 	void *arg = completion->arg;
-	tw__group_lock(group); /* GROUP4 */
+	tw__group_lock(group); /* GROUP3 */
 	bool called = group->completion == TW__COMPLETION_CALLED;
 	group->completion = TW__COMPLETION_OVER;
 	tw__group_left(service, group, index, group->serial);
 	if (called)
-		count_down(&service->groups);
+		tw__end_may_come(service);
 	else
 		completion_call(service, fn, arg);
 }
@@ -77,15 +56,20 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 	int r = tw__service_check(service);
 	if (r)
 		return r;
-	if (!count_in(&service->groups))
+	if (!tw__end_put_off(service))
 		return -ESHUTDOWN;
+	/*
+	 * Once given it may be called, and a thread that learns of that may end the service, while
+	 * this call still wakes the driver.
+	 */
+	tw_add_relaxed(&service->phase.end, 1);
 	struct tw__completion then = {.fn = fn, .arg = arg};
 	tw__work_init(&then.work, service, service->executor, completion_run);
 	then.work.uncounted = true;
 	int64_t serial = tw__group_cancel(__func__, service, handle, TW__GROUP_CLOSES, &then);
 	if (serial < 0)
-		count_down(&service->groups);
-	count_down(&service->groups); /* the call's own */
+		tw__end_may_come(service);
+	tw__end_may_come(service); /* the call's own */
 	if (serial == -EALREADY)
 		return tw__refuse(-EALREADY, __func__, "the group has a completion already");
 	return serial < 0 ? (int)serial : 0;
@@ -96,13 +80,13 @@ static void complete_here(tw_service *service, uint32_t index)
 {
 	struct tw__group *group = tw__group_at(&service->groups, index);
 	struct tw__completion *completion = &service->groups.at_end[index];
-	tw__group_lock(group); /* GROUP4 */
+	tw__group_lock(group); /* GROUP3 */
 	bool due = group->completion == TW__COMPLETION_DUE;
 	tw_fn *fn = completion->fn;
 	void *arg = completion->arg;
 	if (due) {
 		group->completion = TW__COMPLETION_CALLED;
-		tw_add_relaxed(&service->groups.completions, 1); /* the work has one of its own */
+		tw_add_relaxed(&service->phase.end, 1); /* the work has one of its own */
 		tw__work_leave_executor(&completion->work);
 	}
 	tw__group_unlock(group);
@@ -110,25 +94,9 @@ static void complete_here(tw_service *service, uint32_t index)
 		completion_call(service, fn, arg);
 }
 
-static bool none_left(struct tw__groups *groups)
+void tw__groups_complete(tw_service *service)
 {
-	return !(tw_load_acquire(&groups->completions) & ~TW__COMPLETIONS_CLOSED); /* GROUP3 */
-}
-
-bool tw__groups_complete(tw_service *service)
-{
-	if (none_left(&service->groups))
-		return true;
 	uint32_t end = tw_load_acquire(&service->groups.fresh);
 	for (uint32_t index = 1; index < end; index++)
 		complete_here(service, index);
-	return none_left(&service->groups);
-}
-
-bool tw__groups_forbid_completions(tw_service *service)
-{
-	uint32_t none = 0;
-	return tw_cas_acq_rel(&service->groups.completions, &none,
-			      TW__COMPLETIONS_CLOSED) || /* GROUP3 */
-	       none == TW__COMPLETIONS_CLOSED;
 }

@@ -5,14 +5,8 @@
 #include "wheel/core/service.h"
 
 /*
- * For close: calls the completions that are due. True: none is left. Their work still has to come
- * back, in polls.
+ * For close: calls the completions that are due. Their work still has to come back, in polls.
  */
-bool tw__groups_complete(tw_service *service);
-
-/*
- * For close, when nothing runs any more: no completion is accepted from now on. False: one is left.
- */
-bool tw__groups_forbid_completions(tw_service *service);
+void tw__groups_complete(tw_service *service);
 
 #endif

@@ -176,20 +176,13 @@ void tw__service_let_go(tw_service *service)
 
 void tw__service_leave(tw_service *service)
 {
-	tw_add_seq_cst(&service->works->holders, TW__HOLDERS_LEAVING - 1); /* WORK3 */
+	tw_add_relaxed(&service->phase.end, 1); /* CLOSE1: comes before, by WORK3 */
+	tw__service_let_go(service);
 }
 
-void tw__service_let_go_left(tw_service *service)
-{
-	/* WORK3; the last look at the service */
-	tw_sub_seq_cst(&service->works->holders, TW__HOLDERS_LEAVING);
-}
-
-int tw__service_forbid_holds(tw_service *service)
+bool tw__service_forbid_holds(tw_service *service)
 {
 	uint64_t holders = 0;
-	if (tw_cas_acq_rel(&service->works->holders, &holders, TW__HOLDERS_CLOSED) ||
-	    holders & TW__HOLDERS_CLOSED) /* WORK3 */
-		return 0;
-	return (uint32_t)holders ? -EBUSY : -EAGAIN;
+	return tw_cas_acq_rel(&service->works->holders, &holders, TW__HOLDERS_CLOSED) || /* WORK3 */
+	       holders & TW__HOLDERS_CLOSED;
 }

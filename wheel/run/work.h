@@ -23,8 +23,8 @@
  *
  * The owner of work holds its service (tw__service_hold), which then refuses to close. So there is
  * always a driver. The work must not be out when the hold is given up. A holder that is destroyed
- * while its work is out leaves (tw__service_leave), and lets go when the work has returned. Close
- * waits for it, with the driver still at work, instead of refusing.
+ * while its work is out leaves (tw__service_leave): close waits for it, with the driver still at
+ * work, instead of refusing.
  *
  * Pairing table
  *   WORK1  the owner's writes before tw__work_submit -> run: the executor's own hand-over; on the
@@ -34,9 +34,8 @@
  *       other.
  *   WORK3  service.holders: CAS acq_rel (hold), sub seq_cst (let go, leave) -> CAS acq_rel (close):
  *       all that holders did came before.
- *   WORK4  service.works_pushers: add relaxed before the push, sub release when the bell was rung
- *       -> load acquire (close). Once pushed, work may be run and the last hold be given up;
- *       without it the service is freed while the pusher looks whether to ring.
+ * Once pushed, work may be run and the last hold be given up. So a push puts off the end of the
+ * service until the pusher has looked whether to ring (close.c, CLOSE1).
  */
 #ifndef TW_WHEEL_WORK_H
 #define TW_WHEEL_WORK_H
@@ -129,28 +128,18 @@ int tw__service_hold(tw_service *service);
 void tw__service_let_go(tw_service *service);
 
 /*
- * The holder has been destroyed, and only waits for its work, or a timer's callback,
- * to return; then it lets go as one that has left.
+ * The holder has been destroyed, and only waits for its work, or a timer's callback, to return.
+ * Then tw__end_may_come.
  */
 void tw__service_leave(tw_service *service);
-void tw__service_let_go_left(tw_service *service);
 
-/* A hint: layers may come and go. Those who leave do not count. */
+/* A hint: layers may come and go. */
 static inline bool tw__service_is_held(tw_service *service)
 {
 	return (uint32_t)tw_load_relaxed(&service->works->holders) != 0;
 }
 
-/* No thread is in the middle of a submit. For close, when nobody holds the service any more. */
-static inline bool tw__works_are_pushed(tw_service *service)
-{
-	return tw_load_acquire(&service->works->pushers) == 0; /* WORK4 */
-}
-
-/*
- * Close: there will be no more. -EBUSY: there are some; -EAGAIN: all of them leave. Nothing has
- * changed then.
- */
-int tw__service_forbid_holds(tw_service *service);
+/* Close: there will be no more. False: there are some; nothing has changed. */
+bool tw__service_forbid_holds(tw_service *service);
 
 #endif

@@ -27,10 +27,11 @@
  * calls happened before.
  *
  * Pairing table
- *   CLOSE1  phase.end: CAS acq_rel (a call begins to drop), sub release (it has dropped) -> CAS
- *       acq_rel 0 to BEGUN: the releases of what calls drop come before any answer 0, and none
- *       comes later. Store release (DONE) -> load acquire: the threads have ended before another
- *       call answers 0.
+ *   CLOSE1  phase.end: CAS acq_rel (a call begins to drop; a completion is given), or add relaxed
+ *       (by a thread that is waited for already, or holds the service), sub release, the last
+ *       access to the service -> CAS acq_rel 0 to BEGUN: the releases of what calls drop come
+ *       before any answer 0, and none comes later; nobody looks at a service that is freed. Store
+ *       release (DONE) -> load acquire: the threads have ended before another call answers 0.
  *   CLOSE2  phase.closing: CAS seq_cst, then finish_bell moves -> bell, then the mode, then sleep
  *       on the bell's value: no sleep misses a lower mode.
  */
@@ -189,13 +190,10 @@ static bool drop_or_bar(tw_service *service, uint32_t slot, uint64_t word)
  */
 static bool drop_all(tw_service *service)
 {
-	uint32_t seen = tw_load_acquire(&service->phase.end); /* CLOSE1 */
-	do {
-		if (seen >= TW__END_BEGUN)
-			return false;
-	} while (!tw_cas_acq_rel(&service->phase.end, &seen, seen + 1)); /* CLOSE1 */
+	if (!tw__end_put_off(service))
+		return false;
 	any(service, drop_or_bar);
-	tw_add_release(&service->phase.end, (uint32_t)-1); /* CLOSE1 */
+	tw__end_may_come(service);
 	return true;
 }
 
@@ -221,16 +219,18 @@ static bool drive_by_hand(struct close_call *c)
 }
 
 /*
- * No callback runs, no release and no completion, nor will one. Completions that the executor has
- * not called are called here, and polls bring their work back. True: this call ends the threads.
+ * No callback runs, no release, and nothing else that the end waits for, nor will it. Completions
+ * that the executor has not called are called here, and polls bring their work back. True: this
+ * call ends the threads.
  */
 static bool is_at_rest(tw_service *service)
 {
 	uint32_t none = 0;
-	return tw__groups_complete(service) && /* a callback may wait for one */
-	       !tw_load_acquire(&service->submitted->batches_out) && /* RUN4 */
+	if (tw_load_acquire(&service->phase.end)) /* a callback may wait for a completion */
+		tw__groups_complete(service);
+	return !tw_load_acquire(&service->submitted->batches_out) && /* RUN4 */
 	       /* planted: release_not_awaited */
-	       !any(service, is_releasing) && tw__groups_forbid_completions(service) &&
+	       !any(service, is_releasing) &&
 	       tw_cas_acq_rel(&service->phase.end, &none, TW__END_BEGUN); /* CLOSE1 */
 }
 
@@ -271,38 +271,10 @@ static int close_look(struct close_call *c)
 
 /* ------------------------------------------------------------------------ ends */
 
-/*
- * Strands and the like that have been destroyed while their work is out (work.h). They need the
- * driver as before, so nothing is closed yet; with a manual drive their work may wait for it. 0,
- * -EBUSY, -ETIMEDOUT; -EDEADLK: this thread is in the work of one of them.
- */
-static int await_layers(struct close_call *c)
-{
-	tw_service *service = c->service;
-	for (;;) {
-		int r = tw__service_forbid_holds(service);
-		if (r != -EAGAIN)
-			return r;
-		if (tw__inside_work(service))
-			return -EDEADLK;
-		size_t ran = 0;
-		if (!service->threaded && !pthread_mutex_trylock(&service->driving)) {
-			ran = tw__works_offer(service);
-			pthread_mutex_unlock(&service->driving);
-		}
-		if (!ran && (r = wait_a_moment(c, bell_of(service), 0, c->deadline_ns)) < 0)
-			return r;
-	}
-}
-
 static int end_threads(struct close_call *c, void (*quiet)(tw_service *))
 {
 	tw_service *service = c->service;
-	bool ended = true;
-	/* Work has run whose pusher is still looking whether to ring (work.h, WORK4): a moment. */
-	while (ended && !tw__works_are_pushed(service))
-		ended = wait_a_moment(c, bell_of(service), 0, c->own_until_ns) == LOOK_AGAIN;
-	ended = ended && (!service->threaded || tw__driver_stop(service, c->own_until_ns));
+	bool ended = !service->threaded || tw__driver_stop(service, c->own_until_ns);
 	if (ended)
 		quiet(service);
 	tw_store_release(&service->phase.end, ended ? TW__END_DONE : 0); /* CLOSE1 */
@@ -333,9 +305,13 @@ int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeou
 	}
 	if (!alone && !tw_load_acquire(&service->phase.closed) && !tw__gate_barrier(&service->gate))
 		return -ENOTSUP;
-	int r = await_layers(&c);
-	if (r || tw_load_acquire(&service->phase.end) == TW__END_DONE) /* CLOSE1 */
-		return r;
+	if (tw__inside_work(service) && !tw__service_is_held(service))
+		return -EDEADLK; /* of a layer that has been destroyed */
+	if (!tw__service_forbid_holds(service))
+		return -EBUSY;
+	if (tw_load_acquire(&service->phase.end) == TW__END_DONE) /* CLOSE1 */
+		return 0;
+	int r;
 	lower(service, 1 + (uint32_t)mode);
 	while ((r = close_look(&c)) == LOOK_AGAIN) {
 	}

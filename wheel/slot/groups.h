@@ -52,9 +52,6 @@ struct tw__groups {
 	/* NULL until the first group; mapped up to `fresh` */
 	_Atomic(struct tw__group *) table;
 	_Atomic uint32_t fresh; /* the first index never used; 0 is none */
-	_Atomic uint32_t
-	    /* given and not over; TW__COMPLETIONS_CLOSED: no more are accepted (GROUP3) */
-	    completions;
 	/* by index of the group; mapped with the table */
 	struct tw__completion *at_end;
 
@@ -64,8 +61,6 @@ struct tw__groups {
 	struct tw__region region;   /* of the two arrays, mapped as groups are born */
 	struct tw__range ranges[2]; /* table, at_end */
 };
-
-#define TW__COMPLETIONS_CLOSED (UINT32_C(1) << 31)
 
 static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t index)
 {
