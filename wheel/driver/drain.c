@@ -231,7 +231,7 @@ static bool drain_many_are_dead(const tw_service *service, const struct tw__entr
 static void write_generations_down(tw_service *service, const struct tw__entry *entries, int n)
 {
 	uint32_t *latest = service->slots.latest_generations;
-	tw_store_relaxed(&service->slots.written.latest_generations, true);
+	tw__slots_write(&service->slots, TW__LATEST_GENERATIONS);
 	for (int i = 0; i < n; i++) {
 		uint32_t slot = tw__entry_slot(entries[i].what),
 			 generation = (uint32_t)(entries[i].what >> TW__GENERATION_SHIFT);

@@ -161,6 +161,15 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 
 /* ------------------------------------------------------------------- public */
 
+static int check_manual(const char *call, const tw_service *service)
+{
+	int r = tw__service_check_in(call, service);
+	if (!r && service->threaded)
+		r = tw__refuse(-EINVAL, call,
+			       "the service has a tick thread: set drive to TW_DRIVE_MANUAL");
+	return r;
+}
+
 /* The instant of a due timer: the clock may have been set back since the last advance. */
 static uint64_t due_since(const tw_service *service)
 {
@@ -169,11 +178,9 @@ static uint64_t due_since(const tw_service *service)
 
 int tw_service_next_expiry(tw_service *service, uint64_t *out_ns)
 {
-	int r = out_ns ? tw__service_check(service) : tw__invalid("out_ns is NULL");
+	int r = out_ns ? check_manual(__func__, service) : tw__invalid("out_ns is NULL");
 	if (r)
 		return r;
-	if (service->threaded)
-		return tw__invalid("the service has a tick thread: set drive to TW_DRIVE_MANUAL");
 	if (pthread_mutex_trylock(&service->driving))
 		return -EBUSY;
 	r = tw_load_acquire(&service->phase.closed) ? -ESHUTDOWN : 0;
@@ -207,11 +214,9 @@ static int open_fd(tw_service *service)
 
 int tw_service_fd(tw_service *service)
 {
-	int r = tw__service_check(service);
+	int r = check_manual(__func__, service);
 	if (r)
 		return r;
-	if (service->threaded)
-		return tw__invalid("the service has a tick thread: set drive to TW_DRIVE_MANUAL");
 	if (service->clock->ops->id < 0)
 		return tw__invalid(
 		    "the service has a manual clock, which no descriptor can wait for");

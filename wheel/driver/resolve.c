@@ -70,18 +70,6 @@ static bool location_is_in(const struct tw__location *location, const struct tw_
 }
 
 /*
- * Whether this pass of a sweep has met an entry of the timer in its location's bucket before:
- * one is enough. A filing, and a removal of the entry, write the location and so begin
- * again: an entry that was met is still there.
- */
-static bool is_met_again(struct tw__location *location, const struct tw__place *place)
-{
-	bool again = location->pass == place->pass;
-	location->pass = place->pass;
-	return again;
-}
-
-/*
  * The entry at the location is dropped, though its generation is not over: the timer is with a
  * worker by another entry. If it is armed again, that comes through a lane, and must not find the
  * location of an entry that is gone.
@@ -115,6 +103,25 @@ static bool is_left_behind(const struct tw__location *location, uint32_t generat
 }
 
 /*
+ * Whether a sweep drops an entry of a live timer: one that is left behind, or of which this pass
+ * has met another in the location's bucket. A filing, and a removal of the entry, write the
+ * location and so begin again: an entry that was met is still there.
+ */
+static bool is_superfluous(const tw_service *service, const struct tw__place *place,
+			   tw__wheel_entry entry)
+{
+	uint32_t generation = tw__entry_generation(entry);
+	struct tw__location *location = &service->slots.locations[tw__entry_slot(entry)];
+	if (is_left_behind(location, generation, place))
+		return true;
+	if (location_state(location, generation) == TW__NOWHERE)
+		return false;
+	bool again = location->pass == place->pass;
+	location->pass = place->pass;
+	return again;
+}
+
+/*
  * The due tick of a word in this place; what is handed over says a deadline long past in far_ticks.
  * False: the word has changed; *word is what it is now.
  */
@@ -141,14 +148,13 @@ resolve_relocated(tw_service *service, enum tw__resolve_for what_for, const stru
 	struct tw__location *location = &service->slots.locations[slot];
 	uint32_t generation = tw__word_generation(*word);
 	*due_tick = TW__TICK_DEAD;
-	if (is_left_behind(location, generation, place))
-		return true;
 	if (what_for == TW__RESOLVE_SWEEP) {
-		bool is_in_bucket = location_state(location, generation) == TW__IN_BUCKET;
-		if (!is_in_bucket || !is_met_again(location, place))
+		if (!is_superfluous(service, place, tw__entry_make(slot, generation)))
 			*due_tick = place->low;
 		return true;
 	}
+	if (is_left_behind(location, generation, place))
+		return true;
 	if (!due_tick_of(service, what_for, place, slot, word, due_tick))
 		return false;
 	/*
@@ -217,37 +223,25 @@ static inline uint64_t resolve_entry(tw_service *service, enum tw__resolve_for w
 }
 
 /*
- * In such a sweep words are not read: the latest generations and the locations are the
- * driver's own, and say enough. A timer whose location is of this generation is RELOCATED.
+ * In such a sweep words are not read: the latest generations and the locations are the driver's
+ * own, and say enough. A timer whose location is of this generation is RELOCATED.
  */
-static bool is_superfluous(const tw_service *service, const struct tw__place *place,
-			   tw__wheel_entry entry)
-{
-	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
-	struct tw__location *location = &service->slots.locations[tw__entry_slot(entry)];
-	return is_left_behind(location, generation, place) ||
-	       (location_state(location, generation) == TW__IN_BUCKET &&
-		is_met_again(location, place));
-}
-
 static void resolve_sweep(const tw_service *service, const struct tw__place *place,
 			  const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
 {
 	const uint32_t *latest = service->slots.latest_generations;
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch(&latest[tw__entry_slot(entries[i])]);
-	bool relocated = tw_load_relaxed(&service->slots.written.locations);
+	bool relocated = tw_load_relaxed(&service->slots.written[TW__LOCATIONS]);
 	for (unsigned i = 0; relocated && i < n; i++)
 		tw_prefetch_write(&service->slots.locations[tw__entry_slot(entries[i])]);
 	for (unsigned i = 0; i < n; i++) {
-		bool dead = (uint32_t)(entries[i] >> TW__GENERATION_SHIFT) <
-			    latest[tw__entry_slot(entries[i])];
+		bool dead = tw__entry_generation(entries[i]) < latest[tw__entry_slot(entries[i])];
 		due_ticks[i] = dead ? TW__TICK_DEAD : place->low;
 	}
 	if (tw_unlikely(relocated))
 		for (unsigned i = 0; i < n; i++)
-			if (due_ticks[i] != TW__TICK_DEAD &&
-			    is_superfluous(service, place, entries[i]))
+			if (is_superfluous(service, place, entries[i]))
 				due_ticks[i] = TW__TICK_DEAD;
 }
 
@@ -278,7 +272,7 @@ void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__
 	const _Atomic uint64_t *words = service->slots.words;
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch((const void *)&words[tw__entry_slot(entries[i])]);
-	if (tw_unlikely(tw_load_relaxed(&service->slots.written.locations)))
+	if (tw_unlikely(tw_load_relaxed(&service->slots.written[TW__LOCATIONS])))
 		prefetch_locations(service, entries, n);
 	for (unsigned i = 0; i < n; i++)
 		due_ticks[i] = resolve_entry(service, what_for, place, entries[i]);
@@ -287,7 +281,7 @@ void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__
 bool tw__location_covers(const tw_service *service, tw__wheel_entry entry, uint64_t tick)
 {
 	const struct tw__location *location = &service->slots.locations[tw__entry_slot(entry)];
-	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	uint32_t generation = tw__entry_generation(entry);
 	/* planted: covered_by_later */
 	return location_state(location, generation) == TW__IN_BUCKET && location->tick <= tick;
 }
@@ -295,8 +289,7 @@ bool tw__location_covers(const tw_service *service, tw__wheel_entry entry, uint6
 void tw__location_in_batch(tw_service *service, tw__wheel_entry entry)
 {
 	TW_ASSERT_DRIVER(service);
-	uint32_t slot = tw__entry_slot(entry),
-		 generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
 	/* Whatever the word says: who arms the timer after this brings an entry that ends it. */
 	if (location_state(&service->slots.locations[slot], generation) != TW__NOWHERE)
 		service->slots.locations[slot].state = TW__IN_BATCH;
@@ -325,7 +318,7 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, 
 		}
 		unsigned level = tw__wheel_level_for(&service->driver->wheel, tick);
 		location_write(location, generation, TW__IN_BUCKET, level, tick);
-		tw_store_relaxed(&service->slots.written.locations, true);
+		tw__slots_write(&service->slots, TW__LOCATIONS);
 	}
 	tw__wheel_add(&service->driver->wheel, tick,
 		      tw__entry_make(slot, tw__word_generation(word)));

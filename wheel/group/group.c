@@ -95,8 +95,7 @@ int tw_group_create(tw_group *out, tw_service *service)
 	tw__tiny_unlock(&groups->lock);
 	if (tw_unlikely(r))
 		return r;
-	if (tw_unlikely(!tw_load_relaxed(&service->slots.written.links)))
-		tw_store_relaxed(&service->slots.written.links, true);
+	tw__slots_write(&service->slots, TW__LINKS);
 	struct tw__group *group = tw__group_at(groups, index); /* nobody has its handle yet */
 	group->closed = false;
 	out->id = tw_load_relaxed(&group->handle);
@@ -126,67 +125,50 @@ struct ended {
 	uint32_t owed_first, owed_last;
 };
 
-/* It is RELEASING, and this call's to end: off its list, to the other one. */
-static void owe(struct tw__group *group, struct tw__link *links, uint32_t slot, struct ended *ended)
-{
-	tw__member_append(links, &group->ending_first, &group->ending_last, slot);
-	links[slot].owed = 0;
-	*(ended->owed_last ? &links[ended->owed_last].owed : &ended->owed_first) = slot;
-	ended->owed_last = slot;
-}
-
 /* Ends a member that waits, and marks one that runs. False: it stays in its list. */
 static bool end_member(tw_service *service, struct tw__group *group, uint32_t slot,
 		       struct ended *ended)
 {
+	struct tw__link *links = service->slots.links;
 	_Atomic uint64_t *at = &service->slots.words[slot];
-	uint64_t word = tw_load_acquire(at);
-	for (;;) {
-		if (tw_likely(tw__word_waits(word))) {
-			uint64_t end = tw__word_ended(&service->slots, slot, word);
-			if (tw_unlikely(!tw__word_cas_acq_rel(at, &word, end))) /* WORD2, WORD3 */
-				continue;
-			if (tw__word_state(end) == TW__RELEASING)
-				owe(group, service->slots.links, slot, ended);
-			else
-				ended->freed[ended->n++] = slot;
-			return true;
-		}
-		if (tw__word_state(word) != TW__RUNNING || word & TW__ENDED ||
-		    tw__word_cas_acq_rel(at, &word, word | TW__ENDED))
+	uint64_t word = tw_load_acquire(at), end;
+	bool waits;
+	do {
+		waits = tw__word_waits(word);
+		if (!waits && (tw__word_state(word) != TW__RUNNING || word & TW__ENDED))
 			return false;
+		end = waits ? tw__word_ended(&service->slots, slot, word) : word | TW__ENDED;
+	} while (tw_unlikely(!tw__word_cas_acq_rel(at, &word, end))); /* WORD2, WORD3 */
+	if (!waits)
+		return false;
+	tw__member_unlink(group, links, slot);
+	if (tw__word_state(end) != TW__RELEASING) {
+		ended->freed[ended->n++] = slot;
+		return true;
 	}
-}
-
-/* Two members that stay become neighbors; 0: the list's end. */
-static void group_join(struct tw__group *group, struct tw__link *links, uint32_t slot,
-		       uint32_t next)
-{
-	*(slot ? &links[slot].next : &group->first) = next;
-	*(next ? &links[next].previous : &group->last) = slot;
+	tw__member_append(links, &group->ending_first, &group->ending_last, slot);
+	links[slot].owed = 0;
+	*(ended->owed_last ? &links[ended->owed_last].owed : &ended->owed_first) = slot;
+	ended->owed_last = slot;
+	return true;
 }
 
 /* One hold of the lock, up to the members of that serial number. False: the walk is over. */
 static bool end_some(tw_service *service, struct tw__group *group, uint32_t serial,
 		     struct ended *ended)
 {
-	struct tw__link *links = service->slots.links;
-	uint32_t slot = group->first, stays = 0, ends = 0;
+	const struct tw__link *links = service->slots.links;
+	unsigned ends = 0;
 	TW_ASSERT_TINY_LOCKED(&group->lock);
 	ended->n = 0;
-	while (slot && ends < A_HOLD && !tw__serial_is_after(links[slot].serial, serial)) {
-		uint32_t next = links[slot].next;
+	for (uint32_t slot = group->first, next;
+	     slot && ends < A_HOLD && !tw__serial_is_after(links[slot].serial, serial);
+	     slot = next) {
+		next = links[slot].next;
 		tw_prefetch_write(&links[next]);
 		tw_prefetch_write((const void *)&service->slots.words[next]);
-		if (tw_likely(end_member(service, group, slot, ended))) {
-			ends++;
-		} else {
-			group_join(group, links, stays, slot);
-			stays = slot;
-		}
-		slot = next;
+		ends += end_member(service, group, slot, ended);
 	}
-	group_join(group, links, stays, slot);
 	group->members -= ended->n;
 	return ends == A_HOLD;
 }

@@ -71,48 +71,38 @@ static void push_again(tw_service *service, struct tw__local *local, const struc
 }
 
 /*
- * Arms the timer again, with an entry from this thread's lane, in which room cannot fail (its
- * reserve was there before the run was claimed). False: it was cancelled meanwhile.
+ * What follows on the run: the timer is armed for `tick`. If it is not to be (`arms`), it is
+ * persistent, and is armed for what it was armed for during the run, or disarmed. The entry comes
+ * from this thread's lane, in which room cannot fail: its reserve was there before the run was
+ * claimed. False: the timer was cancelled meanwhile, or its service closed.
  */
-static bool arm_again(tw_service *service, struct tw__local *local, struct tw__run *run,
-		      uint64_t word, uint64_t deadline_ns)
-{
-	uint64_t tick = tw__tick_of(service, deadline_ns);
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	uint64_t armed = tw__word_arm(tw__word_after_run(word), tw__tick_bits(tick, cursor));
-	do {
-		if (word & (TW__ENDED | TW__BARRED))
-			return false;
-	} while (!tw__deadline_move(&service->slots, run->slot, &word, 0, armed, tick));
-	push_again(service, local, run, armed, tick);
-	return true;
-}
-
-/*
- * After the run of a persistent timer: disarmed, or armed for what it was armed for during the run.
- * False: it was cancelled meanwhile, or its service closed.
- */
-static bool persist(tw_service *service, struct tw__local *local, struct tw__run *run,
-		    uint64_t word)
+static bool after_run(tw_service *service, struct tw__local *local, const struct tw__run *run,
+		      uint64_t word, bool arms, uint64_t tick)
 {
 	struct tw__slots *slots = &service->slots;
 	for (;;) {
 		bool rearmed = word & TW__REARMED; /* planted: rearm_lost */
-		uint64_t after = tw__word_after_run(word), tick = 0;
+		uint64_t after = tw__word_after_run(word);
 		if (word & (TW__ENDED | TW__BARRED))
 			return false;
 		if (rearmed && !tw__far_read(slots, run->slot, &word, &tick))
 			continue;
-		if (rearmed)
+		if (arms || rearmed)
 			after = tw__word_arm(
 			    after, tw__tick_bits(tick, tw_load_relaxed(&service->gate.cursor)));
 		/* planted: rearm_blind */
 		if (!tw__deadline_move(slots, run->slot, &word, tick, after, tick))
 			continue;
-		if (rearmed)
+		if (arms || rearmed)
 			push_again(service, local, run, after, tick);
 		return true;
 	}
+}
+
+static bool arm_again(tw_service *service, struct tw__local *local, const struct tw__run *run,
+		      uint64_t word, uint64_t deadline_ns)
+{
+	return after_run(service, local, run, word, true, tw__tick_of(service, deadline_ns));
 }
 
 /* Of a timer whose running word this is. */
@@ -129,7 +119,7 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 	if (tw_unlikely(closed) && !tw__draining(service))
 		return false;
 	if (word & TW__HAS_PERSISTENT)
-		return persist(service, local, run, word);
+		return after_run(service, local, run, word, false, 0);
 	uint32_t traits = run_traits(service, run, word);
 	if (!(traits & TW__TRAIT_SERIES))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);

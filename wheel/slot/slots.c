@@ -50,9 +50,14 @@ static const struct {
 	size_t pointer, item_bytes;
 	bool prefers_huge_pages;
 } arrays[TW__SLOT_ARRAYS] = {
-    ARRAY(words, true),      ARRAY(records, true),    ARRAY(latest_generations, true),
-    ARRAY(locations, false), ARRAY(far_ticks, false), ARRAY(links, false),
-    ARRAY(exts, false),      ARRAY(series, false),
+    [TW__WORDS] = ARRAY(words, true),
+    [TW__RECORDS] = ARRAY(records, true),
+    [TW__LOCATIONS] = ARRAY(locations, false),
+    [TW__FAR_TICKS] = ARRAY(far_ticks, false),
+    [TW__LATEST_GENERATIONS] = ARRAY(latest_generations, true),
+    [TW__LINKS] = ARRAY(links, false),
+    [TW__EXTS] = ARRAY(exts, false),
+    [TW__SERIES] = ARRAY(series, false),
 };
 
 _Static_assert(TW__SLOT_ARRAYS <= (int)TW__DEPOT_ARRAYS, "all go back");
@@ -153,8 +158,7 @@ static _Atomic uint32_t *lock_far(struct tw__slots *slots, uint32_t slot)
 
 static void far_store(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 {
-	if (tw_unlikely(!tw_load_relaxed(&slots->written.far_ticks)))
-		tw_store_relaxed(&slots->written.far_ticks, true);
+	tw__slots_write(slots, TW__FAR_TICKS);
 	/* planted: far_bits_lost */
 	tw_store_relaxed(&slots->far_ticks[slot], tick); /* WORD6 */
 }
@@ -268,14 +272,10 @@ uint64_t tw__slot_entry(const struct tw__slots *slots, uint32_t slot)
 
 uint64_t tw__slots_bytes(const struct tw__slots *slots)
 {
-	uint64_t per_held =
-	    sizeof *slots->words + sizeof *slots->records +
-	    (tw_load_relaxed(&slots->written.locations) ? sizeof *slots->locations : 0) +
-	    (tw_load_relaxed(&slots->written.far_ticks) ? sizeof *slots->far_ticks : 0) +
-	    (tw_load_relaxed(&slots->written.latest_generations) ? sizeof *slots->latest_generations
-								 : 0) +
-	    (tw_load_relaxed(&slots->written.links) ? sizeof *slots->links : 0) +
-	    (tw_load_relaxed(&slots->written.exts) ? sizeof *slots->exts : 0) +
-	    (tw_load_relaxed(&slots->written.series) ? sizeof *slots->series : 0);
+	uint64_t per_held = 0;
+	for (int i = 0; i < TW__SLOT_ARRAYS; i++)
+		per_held += i < TW__LOCATIONS || tw_load_relaxed(&slots->written[i])
+				? arrays[i].item_bytes
+				: 0;
 	return tw__depot_held(&slots->depot) * per_held;
 }

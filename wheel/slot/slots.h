@@ -130,13 +130,18 @@ struct tw__series {
 /* Slots whose memory is given back together: 1 << this (depot.h). */
 enum { TW__BLOCK_SHIFT = 10 };
 
-/* The arrays that are not of use to all services: whether they have been written. */
-struct tw__slots_written {
-	_Atomic bool locations, far_ticks, latest_generations, links, exts, series;
+/* The arrays, by slot. Those from LOCATIONS on are not of use to all services. */
+enum tw__slot_array {
+	TW__WORDS,
+	TW__RECORDS,
+	TW__LOCATIONS,
+	TW__FAR_TICKS,
+	TW__LATEST_GENERATIONS,
+	TW__LINKS,
+	TW__EXTS,
+	TW__SERIES,
+	TW__SLOT_ARRAYS
 };
-
-/* words, records, latest_generations, locations, far_ticks, links, exts, series */
-enum { TW__SLOT_ARRAYS = 8 };
 
 /* The last array: the wheel's chunks (wheel.h). It grows with the others. */
 enum { TW__ARENA = TW__SLOT_ARRAYS };
@@ -175,7 +180,7 @@ struct tw__slots {
 	 */
 	_Atomic uint32_t mapped;
 	uint32_t end;
-	struct tw__slots_written written;
+	_Atomic bool written[TW__SLOT_ARRAYS]; /* of the arrays that not all services use */
 	/* handles are entries plus this: a generation to begin with, in the upper half */
 	uint64_t base;
 	uint32_t max_timers;
@@ -187,6 +192,13 @@ struct tw__slots {
 	_Atomic uint32_t far_locks[TW__FAR_LOCKS]; /* of far_ticks, by slot */
 	struct tw__slots_memory memory;
 };
+
+/* Its line is read often, and written once. */
+static inline void tw__slots_write(struct tw__slots *slots, enum tw__slot_array array)
+{
+	if (tw_unlikely(!tw_load_relaxed(&slots->written[array])))
+		tw_store_relaxed(&slots->written[array], true);
+}
 
 /* The first bytes of a range may be touched. 0 or -ENOMEM. */
 int tw__range_grow(struct tw__range *range, size_t bytes);

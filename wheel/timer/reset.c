@@ -211,49 +211,47 @@ static __attribute__((noinline)) int reset_out_of_range(const char *call, const 
 	return tw__forked(service) ? -EPERM : tw__bad(-ERANGE, call, what);
 }
 
-int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+/* at: when_ns is a deadline, else a delay. */
+static inline __attribute__((always_inline)) int reset(const char *call, tw_service *service,
+						       tw_timer timer, bool at, uint64_t when_ns,
+						       bool only_earlier)
 {
+	uint64_t entry, deadline_ns = when_ns;
 	if (tw_unlikely(!service))
-		return tw__invalid("service is NULL");
-	if (tw_likely(reset_shortly(service, timer, deadline_ns)))
+		return tw__refuse(-EINVAL, call, "service is NULL");
+	if (!at) {
+		if (tw_unlikely(when_ns > TW_MAX_DELAY_NS))
+			return reset_out_of_range(call, service, "delay_ns");
+		if (tw_likely(tw__handle_entry(&service->slots, timer, &entry)))
+			__builtin_prefetch((const void *)&service->slots.words[(uint32_t)entry],
+					   1); /* while the clock is read */
+		deadline_ns += tw__clock_read_fast(service);
+	}
+	if (!only_earlier && tw_likely(reset_shortly(service, timer, deadline_ns)))
 		return 0;
-	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return reset_out_of_range(__func__, service, "deadline_ns");
-	return reset_slowly(service, timer, deadline_ns, false);
+	if (at && tw_unlikely(tw__beyond_range(service, when_ns)))
+		return reset_out_of_range(call, service, "deadline_ns");
+	return reset_slowly(service, timer, deadline_ns, only_earlier);
 }
 
 int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
 {
-	uint64_t entry;
-	if (tw_unlikely(!service))
-		return tw__invalid("service is NULL");
-	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return reset_out_of_range(__func__, service, "delay_ns");
-	if (tw_likely(tw__handle_entry(&service->slots, timer, &entry)))
-		__builtin_prefetch((const void *)&service->slots.words[(uint32_t)entry],
-				   1); /* while the clock is read */
-	uint64_t deadline_ns = tw__clock_read_fast(service) + delay_ns;
-	if (tw_likely(reset_shortly(service, timer, deadline_ns)))
-		return 0;
-	return reset_slowly(service, timer, deadline_ns, false);
+	return reset(__func__, service, timer, false, delay_ns, false);
 }
 
-int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 {
-	if (tw_unlikely(!service))
-		return tw__invalid("service is NULL");
-	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return reset_out_of_range(__func__, service, "deadline_ns");
-	return reset_slowly(service, timer, deadline_ns, true);
+	return reset(__func__, service, timer, true, deadline_ns, false);
 }
 
 int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
 {
-	if (tw_unlikely(!service))
-		return tw__invalid("service is NULL");
-	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return reset_out_of_range(__func__, service, "delay_ns");
-	return reset_slowly(service, timer, tw__clock_read_fast(service) + delay_ns, true);
+	return reset(__func__, service, timer, false, delay_ns, true);
+}
+
+int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+{
+	return reset(__func__, service, timer, true, deadline_ns, true);
 }
 
 /* ------------------------------------------------------------------- disarm */

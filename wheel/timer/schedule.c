@@ -142,7 +142,7 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 	uint64_t state = TW__ARMED | (tick & TW__DEADLINE_MASK), group = 0;
 	if (task) {
 		group = task->group.id;
-		state |= task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
+		state |= tw__task_persistent(task);
 		uint32_t slot = (uint32_t)tw__magazine_peek(&local->magazine, 0);
 		if (!plain)
 			ext = tw__task_ext(service, slot, task, NULL);
@@ -225,6 +225,7 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 						     const struct tw__arming *a, tw_timer *out)
 {
 	enum tw__kind kind = a->kind;
+	const struct tw_task *task = a->task;
 	struct tw__local *local = tw__local_of(service);
 	uint64_t word = tw__gate_look(&service->gate), deadline_ns = a->value;
 	bool grew = false;
@@ -244,19 +245,21 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 		kind = TW__KIND_DEADLINE;
 		deadline_ns += own_instant(service, local);
 	}
-	uint64_t tick = tw__tick_of(service, deadline_ns), state = a->persistent | TW__UNFILED;
+	uint64_t tick = tw__tick_of(service, deadline_ns),
+		 state = tw__task_persistent(task) | TW__UNFILED;
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 	uint32_t slot = tw__entry_slot(tw__magazine_peek(&local->magazine, 0));
 	if (kind != TW__KIND_PADDING) {
-		state = a->persistent | TW__ARMED | tw__tick_bits(tick, cursor);
+		state = tw__task_persistent(task) | TW__ARMED | tw__tick_bits(tick, cursor);
 		if (tw_unlikely(state & TW__BEYOND_RANGE))
 			tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	}
-	uint32_t ext = a->task ? tw__task_ext(service, slot, a->task, a) : a->ext;
-	r = a->group ? tw__group_enter(service, slot, a->group) : 0;
+	uint32_t ext = a->has_ext ? tw__task_ext(service, slot, task, a) : a->ext;
+	uint64_t group = task->group.id;
+	r = group ? tw__group_enter(service, slot, group) : 0;
 	if (tw_unlikely(r))
 		return refused(local, out, r);
-	uint64_t entry = make_timer(service, local, state, a->fn, a->arg, ext, a->group, out);
+	uint64_t entry = make_timer(service, local, state, task->fn, task->arg, ext, group, out);
 	if (kind != TW__KIND_PADDING)
 		tw__lane_put(&local->lane, tw__what_make(kind, entry),
 			     kind == TW__KIND_DELAY ? a->value : deadline_ns);
@@ -280,22 +283,19 @@ static __attribute__((noinline)) int schedule_slowly(tw_service *service,
 int tw__schedule_inline(tw_service *service, uint32_t flags, uint64_t when_ns, tw_fn *fn, void *arg,
 			tw_timer *out)
 {
-	const uint32_t ext = TW__EXT_INLINE;
-	struct tw__arming arming = {
-	    .kind = TW__KIND_DEADLINE, .ext = ext, .value = when_ns, .fn = fn, .arg = arg};
+	const struct tw_task task = {.fn = fn, .arg = arg};
+	const struct tw__arming arming = {.task = &task,
+					  .kind = flags & TW_TASK_AT ? TW__KIND_DEADLINE
+								     : TW__KIND_DELAY,
+					  .ext = TW__EXT_INLINE,
+					  .value = when_ns};
 	int r;
 	/* written once: its line is read by all that schedule */
 	if (tw_unlikely(!tw_load_relaxed(&service->named_another)))
 		tw_store_relaxed(&service->named_another, true);
-	if (!(flags & TW_TASK_AT)) {
-		if (schedule_shortly(service, TW__KIND_DELAY, when_ns, fn, arg, ext, NULL, true,
-				     out, &r))
-			return r;
-		arming.kind = TW__KIND_DELAY;
-	} else if (schedule_shortly(service, TW__KIND_DEADLINE, when_ns, fn, arg, ext, NULL, true,
-				    out, &r)) {
+	if (tw_likely(schedule_shortly(service, arming.kind, when_ns, fn, arg, arming.ext, NULL,
+				       true, out, &r)))
 		return r;
-	}
 	return schedule_slowly(service, &arming, out);
 }
 
@@ -328,16 +328,9 @@ static __attribute__((noinline)) int schedule_any(tw_service *service, uint64_t 
 		return out_of_range(service, out, call, flags ? "deadline_ns" : "delay_ns");
 	if (tw__forked(service))
 		return refused(NULL, out, -EPERM);
-	if (tw__context_capture()) {
-		struct tw_task task = {
-		    .size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
-		return schedule_full(service, &task, NULL, out);
-	}
-	struct tw__arming arming = {.kind = flags ? TW__KIND_DEADLINE : TW__KIND_DELAY,
-				    .value = when_ns,
-				    .fn = fn,
-				    .arg = arg};
-	return schedule_slowly(service, &arming, out);
+	struct tw_task task = {
+	    .size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
+	return schedule_full(service, &task, NULL, out);
 }
 
 /* A delay where nobody publishes an instant to count from: the short way of deadlines. */

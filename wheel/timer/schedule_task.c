@@ -80,8 +80,7 @@ static void make_series(struct tw__slots *slots, uint32_t slot, const struct tw_
 			uint64_t first_ns)
 {
 	struct tw__series *series = &slots->series[slot];
-	if (tw_unlikely(!tw_load_relaxed(&slots->written.series)))
-		tw_store_relaxed(&slots->written.series, true);
+	tw__slots_write(slots, TW__SERIES);
 	tw_store_relaxed(&series->is_moved, 0); /* WORD7 */
 	series->nominal_ns = first_ns;
 	series->period_ns = period->period_ns;
@@ -99,8 +98,7 @@ uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *
 			  (task->period ? TW__TRAIT_SERIES : 0u) |
 			  (task->flags & TW_TASK_BACKGROUND ? TW__TRAIT_BACKGROUND : 0u);
 	bool names_another = task->executor && task->executor != service->executor;
-	if (tw_unlikely(!tw_load_relaxed(&service->slots.written.exts)))
-		tw_store_relaxed(&service->slots.written.exts, true);
+	tw__slots_write(&service->slots, TW__EXTS);
 	/* WORD5: pairs with outbox.c */
 	tw_store_release(&ext->executor, names_another ? task->executor : NULL);
 	/* published with the word: WORD1. Else its line stays unwritten */
@@ -124,19 +122,14 @@ static void *task_context_of(const struct tw_task *task)
 struct tw__arming tw__task_prepare(const tw_service *service, const struct tw_task *task,
 				   const struct tw_period *period)
 {
-	struct tw__arming arming = {.kind = is_disarmed(task)          ? TW__KIND_PADDING
+	struct tw__arming arming = {.task = task,
+				    .kind = is_disarmed(task)          ? TW__KIND_PADDING
 					    : task->flags & TW_TASK_AT ? TW__KIND_DEADLINE
 								       : TW__KIND_DELAY,
 				    .value = task_first_of(task, period),
-				    .fn = task->fn,
-				    .arg = task->arg,
-				    .group = task->group.id,
 				    .period = period,
 				    .context = task_context_of(task)};
-	if (task->flags & TW_TASK_PERSISTENT)
-		arming.persistent = TW__PERSISTENT;
-	if (arming.context || !tw__task_is_plain(task))
-		arming.task = task;
+	arming.has_ext = arming.context || !tw__task_is_plain(task);
 	if (period && arming.kind == TW__KIND_DELAY) /* the first instant is exact */
 		arming.value += tw__clock_read(service);
 	if (period)

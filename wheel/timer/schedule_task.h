@@ -7,15 +7,11 @@
 
 /* A timer to be. */
 struct tw__arming {
+	const struct tw_task *task;
 	enum tw__kind kind; /* DELAY or DEADLINE, of `value`; PADDING: it is not armed */
-	uint32_t ext;       /* index of the extension record, if `task` is NULL */
+	bool has_ext;       /* it needs an extension record of its own */
+	uint32_t ext;       /* index of the one that it has else */
 	uint64_t value;
-	tw_fn *fn;
-	void *arg;
-	uint64_t persistent; /* TW__PERSISTENT, or 0 */
-	uint64_t group;      /* a handle, or 0 */
-
-	const struct tw_task *task; /* the timer needs an extension record of its own; or NULL */
 	const struct tw_period *period;
 	void *context;
 };
@@ -56,6 +52,12 @@ uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *
  */
 int tw__task_read(const char *call, const tw_service *service, const struct tw_task **task,
 		  struct tw_task *other, struct tw_period *period);
+
+/* The bit of the control word. */
+static inline uint64_t tw__task_persistent(const struct tw_task *task)
+{
+	return task->flags & TW_TASK_PERSISTENT ? TW__PERSISTENT : 0;
+}
 
 /* Says how to arm it. Captures the thread's context, if there is one. */
 struct tw__arming tw__task_prepare(const tw_service *service, const struct tw_task *task,

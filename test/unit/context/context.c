@@ -165,10 +165,10 @@ Test(context, costs_no_side_record_where_there_is_none)
 	tw_context_set(&first);
 	tw_context_set(NULL);
 	expect_eq(tw_schedule(rig.service, MS, see, &seer, NULL), 0);
-	expect_eq(rig.service->slots.written.exts, false);
+	expect_eq(rig.service->slots.written[TW__EXTS], false);
 	tw_context_set(&first);
 	expect_eq(tw_schedule(rig.service, MS, see, &seer, NULL), 0);
-	expect_eq(rig.service->slots.written.exts, true);
+	expect_eq(rig.service->slots.written[TW__EXTS], true);
 	rig_advance(&rig, SECOND);
 }
 
