@@ -13,9 +13,6 @@
 #include "mpsc/base/thread.h"
 #include "wheel/run/work.h"
 
-/* No plain task can get into a pool that a service has created for itself. */
-enum { OWN_POOLS_QUEUE = 1024 };
-
 int tw_version(void)
 {
 	return TW_VERSION;
@@ -26,7 +23,7 @@ static int join_pool(struct tw_service_config *config, tw_pool **out)
 {
 	bool owned = !config->executor;
 	*out = tw__pool_of(config->executor);
-	int r = owned ? tw__pool_create(out, OWN_POOLS_QUEUE, true, config) : 0;
+	int r = owned ? tw__pool_create(out, 0, config) : 0;
 	if (r || !*out)
 		return r;
 	config->executor = tw_pool_executor(*out);
@@ -121,7 +118,7 @@ static int service_destroy_forked(tw_service *service)
 	struct tw__kept *strands = tw_load_relaxed(&service->layers.strands);
 	tw_pool *pool = tw_load_relaxed(&service->layers.pool);
 	if (pool)
-		tw__pool_leave_forked(pool, true);
+		tw__pool_leave(pool, true);
 	tw__core_free_forked(service);
 	free_kept(strands);
 	return 0;

@@ -2,9 +2,7 @@
  * The pool's end. A bit in the ring's tail, and `closed`, refuse all submits. Close waits for the
  * submitters that are on their way (parts.h, rule 5). From then on the queue only empties.
  */
-#include "executor/pool/close.h"
-#include "executor/pool/grow.h"
-#include "executor/pool/queue.h"
+#include "executor/pool/parts.h"
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/process.h"
 #include "wheel/core/frame.h"
@@ -26,34 +24,21 @@ void tw__pool_stop(tw_pool *pool)
  * A batch is of a service with another executor: the service offers the runs again, and is refused.
  * Work keeps the pool from being closed.
  */
-static void drop(tw_pool *pool, const struct tw__pool_task *task, tw_pool_dropped_fn *told,
-		 void *told_arg)
-{
-	if (!task->fn) {
-		for (uint32_t n = tw__batch_chunk(task->arg)->count; n > 0; n--)
-			tw_run_return(task->arg);
-		return;
-	}
-	tw_add_relaxed(&pool->counters.dropped, 1);
-	if (told)
-		told(told_arg, task->fn, task->arg);
-}
-
 static void pool_drop(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 {
 	struct tw__run frame = {.within = pool};
 	struct tw__pool_task task;
-	tw__tiny_lock(&pool->lock);
-	struct tw__items overflow = pool->room.overflow;
-	pool->room.overflow = (struct tw__items){0};
-	tw__pool_tell_behind(pool);
-	tw__tiny_unlock(&pool->lock);
 	tw__frame_begin(&frame);
-	while (tw__ring_pop(&pool->ring, &task))
-		drop(pool, &task, told, told_arg);
-	while (overflow.first) {
-		task = (struct tw__pool_task){.arg = tw__items_pop(&overflow)};
-		drop(pool, &task, told, told_arg);
+	while (tw__ring_pop(&pool->ring, &task)) {
+		if (!task.fn) {
+			tw_batch *batch = task.arg;
+			for (uint64_t n = tw__batch_left(batch); n > 0; n--)
+				tw_run_return(batch);
+			continue;
+		}
+		tw_add_relaxed(&pool->counters.dropped, 1);
+		if (told)
+			told(told_arg, task.fn, task.arg);
 	}
 	tw__frame_end(&frame);
 }
@@ -73,12 +58,11 @@ static int begin_close(tw_pool *pool)
 {
 	uint64_t end = 0;
 	tw__tiny_lock(&pool->lock);
-	int r = pool->users.services || pool->users.layers ? -EBUSY : !pool->closed;
+	int r = pool->users ? -EBUSY : !pool->closed;
 	if (r == 1) {
 		pool->closed = true;
 		end = tw__ring_close(&pool->ring);
-		tw_add_relaxed(&pool->room.changes, 1);
-		tw__futex_wake(&pool->room.changes, INT_MAX);
+		tw__pool_tell_room(pool);
 	}
 	tw__tiny_unlock(&pool->lock);
 	if (r == 1) {
@@ -141,7 +125,7 @@ static int pool_end(tw_pool *pool)
 /* Services and layers look at their pool when they end, in a child too. */
 static int pool_end_forked(tw_pool *pool)
 {
-	if (pool->users.services || pool->users.layers)
+	if (pool->users)
 		return -EBUSY;
 	tw__pool_free(pool);
 	return 0;

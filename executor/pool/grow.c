@@ -2,7 +2,7 @@
  * Growth: a pool starts more workers while callbacks block.
  *
  * The starter is one thread of each pool that may grow. It sleeps until something waits and no
- * worker is idle (TW__CALL_ARMED). Then it looks every 2 ms:
+ * worker is idle (`armed`). Then it looks every 2 ms:
  * 1. The pool is **short** if something waits, and no worker searches or sleeps.
  * 2. A worker that has been inside one run for 20 ms is **blocked**. If no worker has begun a run
  *    since the last look, all are.
@@ -30,9 +30,7 @@
  *       thing later. Without it a run waits until the worker has run its 64 things, however long
  *       each takes.
  */
-#include "executor/pool/grow.h"
-#include "executor/pool/queue.h"
-#include "executor/pool/worker.h"
+#include "executor/pool/parts.h"
 
 enum { MS = 1000000, QUIET_LOOKS = 8, RARE_LOOKS = 8 };
 
@@ -92,46 +90,21 @@ static struct tw__worker *free_slot(tw_pool *pool)
 	return &pool->workers[slots];
 }
 
-static bool start_one_more(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns)
+/* Starts up to n workers. False: no thread can be started for now. */
+static bool start_more(tw_pool *pool, unsigned n, uint64_t now_ns)
 {
-	worker->seen_runs = tw_load_relaxed(&worker->runs) + 1; /* its first run begins now */
-	worker->seen_ns = now_ns;
-	int r = tw__worker_start(worker, &pool->starter.threads);
-	tw_bump(r ? &pool->starter.start_failures : &pool->starter.grown, 1);
-	return r == 0;
-}
-
-/* False: no thread can be started for now. */
-static bool pool_grow(tw_pool *pool, unsigned able, unsigned alive, uint64_t now_ns)
-{
-	struct tw__starter *starter = &pool->starter;
-	struct tw__worker *slot = free_slot(pool);
-	if (!slot && able == 0 && !starter->full) {
-		starter->full = true;
-		tw_bump(&starter->at_max, 1);
-	}
-	if (!slot)
-		return false;
-	for (unsigned n = able ? pool->permanent - able : 2 * alive; n > 0 && slot; n--) {
-		if (!start_one_more(pool, slot, now_ns))
+	struct tw__worker *worker;
+	unsigned started = 0;
+	for (; started < n && (worker = free_slot(pool)); started++) {
+		worker->seen_runs = tw_load_relaxed(&worker->runs) + 1; /* its first run begins */
+		worker->seen_ns = now_ns;
+		if (tw__worker_start(worker, &pool->starter.threads)) {
+			tw_bump(&pool->starter.start_failures, 1);
 			return false;
-		slot = n > 1 ? free_slot(pool) : NULL;
+		}
+		tw_bump(&pool->starter.grown, 1);
 	}
-	return true;
-}
-
-/* The starter is about to sleep. False: something waits. Under the lock. */
-static bool disarm(tw_pool *pool)
-{
-	_Atomic uint32_t *calls = &pool->starter.calls;
-	tw_store_relaxed(calls, tw_load_relaxed(calls) & ~(uint32_t)TW__CALL_ARMED);
-	tw__pool_tell_wanted(pool);
-	bool quiet = !tw__pool_is_short(pool); /* WANTED */
-	if (!quiet) {
-		tw_store_relaxed(calls, tw_load_relaxed(calls) | TW__CALL_ARMED);
-		tw__pool_tell_wanted(pool);
-	}
-	return quiet;
+	return started > 0;
 }
 
 /* Returns when to look again. */
@@ -142,19 +115,24 @@ static uint64_t grow_look(tw_pool *pool, uint64_t now_ns)
 	tw__tiny_lock(&pool->lock);
 	bool was_short = tw__pool_is_short(pool);
 	starter->quiet_looks = was_short ? 0 : starter->quiet_looks + 1;
-	bool sleeps = starter->quiet_looks >= QUIET_LOOKS;
-	if (sleeps)
-		sleeps = disarm(pool);
+	if (starter->quiet_looks >= QUIET_LOOKS) {
+		tw__pool_arm(pool, false);
+		if (tw__pool_is_short(pool)) /* WANTED */
+			tw__pool_arm(pool, true);
+		else
+			starter->quiet_looks = 0; /* it sleeps */
+	}
 	tw__tiny_unlock(&pool->lock);
 	unsigned alive, able = count_able(pool, was_short, now_ns, &alive);
 	bool need = was_short && able < pool->permanent;
 	starter->full &= need;
 	starter->growing = need || (was_short && starter->growing);
-	if (need && !pool_grow(pool, able, alive, now_ns))
+	if (need && !start_more(pool, able ? pool->permanent - able : 2 * alive, now_ns)) {
+		if (!able && alive == pool->max_workers && !starter->full) {
+			starter->full = true;
+			tw_bump(&starter->at_max, 1);
+		}
 		return now_ns + RARE_LOOKS * look_ns;
-	if (sleeps) {
-		starter->quiet_looks = 0;
-		tw_store_relaxed(&starter->runs_last, 0); /* GROW1 */
 	}
 	return now_ns + (starter->growing ? look_ns / 2 : look_ns);
 }
@@ -165,8 +143,7 @@ static uint64_t grow_look(tw_pool *pool, uint64_t now_ns)
 static bool starter_goes_on(tw_pool *pool)
 {
 	tw__tiny_lock(&pool->lock);
-	bool goes_on =
-	    !(tw_load_relaxed(&pool->starter.calls) & TW__CALL_STOP) || tw__pool_waits(pool);
+	bool goes_on = !pool->stopping || tw__pool_waits(pool);
 	tw__tiny_unlock(&pool->lock);
 	return goes_on;
 }
@@ -174,15 +151,15 @@ static bool starter_goes_on(tw_pool *pool)
 static void *starter_main(void *arg)
 {
 	tw_pool *pool = arg;
-	_Atomic uint32_t *calls = &pool->starter.calls;
+	_Atomic uint32_t *armed = &pool->starter.armed;
 	uint64_t look_at_ns = 0;
 	while (starter_goes_on(pool)) {
-		uint32_t now = tw_load_relaxed(calls);
-		if (!now) {
-			tw__futex_wait(calls, 0, UINT64_MAX);
+		if (!tw_load_relaxed(armed)) {
+			tw_store_relaxed(&pool->starter.runs_last, 0); /* GROW1 */
+			tw__futex_wait(armed, 0, UINT64_MAX);
 			/* workers that have been woken begin their runs first */
 			look_at_ns = tw__deadline_in(pool->times.look_ns / 4);
-		} else if (!tw__futex_wait(calls, now, look_at_ns)) {
+		} else if (!tw__futex_wait(armed, 1, look_at_ns)) {
 			look_at_ns = grow_look(pool, tw_clock_now(tw_clock_monotonic()));
 		}
 	}
@@ -193,7 +170,7 @@ int tw__starter_start(tw_pool *pool, const struct tw_service_config *config)
 {
 	struct tw__starter *starter = &pool->starter;
 	if (pool->max_workers == pool->permanent) {
-		tw_store_relaxed(&starter->calls, TW__CALL_ARMED); /* nobody is to arm it */
+		tw_store_relaxed(&starter->armed, 1); /* nobody is to arm it */
 		return 0;
 	}
 	/* threads have the affinity of the one that creates them */
@@ -210,8 +187,8 @@ void tw__starter_stop(tw_pool *pool)
 	if (!pool->starter.started)
 		return;
 	tw__tiny_lock(&pool->lock);
-	tw_store_relaxed(&pool->starter.calls,
-			 tw_load_relaxed(&pool->starter.calls) | TW__CALL_STOP);
-	tw__pool_unlock(pool, &pool->starter.calls);
+	tw__pool_arm(pool, true); /* it wakes, and sees that the pool stops */
+	tw__tiny_unlock(&pool->lock);
+	tw__futex_wake(&pool->starter.armed, 1);
 	pthread_join(pool->starter.thread, NULL);
 }

@@ -7,11 +7,10 @@
 
 /*
  * Creates a pool with the workers, max_workers and thread settings of a service's config, which are
- * in range; 0: default. owned: a service creates it for itself. Returns what tw_pool_create
- * returns.
+ * in range; 0: default. queue: plain tasks that may wait; 0: a service creates the pool for itself,
+ * and no plain task gets in. Returns what tw_pool_create returns.
  */
-int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
-		    const struct tw_service_config *config);
+int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_config *config);
 
 /* Tells whether the calling thread is one of the pool's workers; false if pool is NULL. */
 bool tw__pool_is_worker(const tw_pool *pool);
@@ -40,12 +39,9 @@ int tw__pool_join(tw_pool *pool, bool service);
 
 /*
  * Nothing of the service or the layer is queued or runs. Destroys the pool if it was the service's
- * own.
+ * own. In a forked child no lock is taken: it may be held forever.
  */
 void tw__pool_leave(tw_pool *pool, bool service);
-
-/* The same in a forked child, which has no workers. */
-void tw__pool_leave_forked(tw_pool *pool, bool service);
 
 /*
  * For tw_service_liveness. pool_at_max: runs wait and all max_workers workers are inside one, or

@@ -26,9 +26,8 @@ bool tw__base_may_wait(const struct tw__base *base)
 void tw__base_let_go(const struct tw__base *base)
 {
 	tw_pool *pool = tw__pool_of(base->executor);
-	bool forked = tw__forked(base->service);
 	if (pool) /* first: a pool of the service's own ends with it */
-		(forked ? tw__pool_leave_forked : tw__pool_leave)(pool, false);
+		tw__pool_leave(pool, false);
 	(base->left ? tw__end_may_come : tw__service_let_go)(base->service);
 }
 

@@ -9,14 +9,14 @@
  *   stats.c   counters
  *
  * Items. The queue is first in, first out: batches of timers, work of the layers above
- * (wheel/run/work.h), and plain tasks. It is a ring. A plain task that finds no room is refused, or
- * waits. Items find room always: those beyond the ring form a list, `overflow`, linked by their
- * first word. While it is not empty, nothing else is pushed to the ring. Who takes something from
- * the ring moves the first of the list there.
+ * (wheel/run/work.h), and plain tasks. At most `queue` items are in the ring when a task comes; a
+ * task beyond that is refused, or waits. The ring has more cells than that, for batches and work.
+ * One that finds no cell is refused: its service offers it again in its next tick.
  *
- * A batch holds many runs. The worker that takes it claims the first one, and lists the batch in
- * `opened` if there are more. Then it claims run after run without the lock. A worker that finds
- * the ring empty claims a run of an opened batch. So a slow callback holds up only itself (G8).
+ * A batch holds many runs. The worker that takes it begins with the first one, and shows the others
+ * in its word `open`: the batch, and how many of its runs are left to claim. It claims them one by
+ * one, and so does each worker that finds the ring empty. So a slow callback holds up only itself
+ * (G8).
  *
  * Jobs (work of limiters that may block) leave one worker free: at most `limit` workers are inside
  * one. A job beyond that is set aside in `held` until a worker leaves one. Then it goes to the end
@@ -29,31 +29,30 @@
  *   2. If such an item waits, none searches and none sleeps, the starter is armed (grow.c).
  *   3. The lock guards who searches, sleeps, or is armed. `wanted` says whether a push has to call
  *      one of them, so most pushes and takes need no lock.
- *   4. A batch leaves `opened` before its worker gives back its first claim. Who reads an opened
- *      batch holds the lock, so no batch is read that has returned, or whose service has ended.
+ *   4. A claim reads nothing of a batch before its CAS of `open` has succeeded. From then on the
+ *      batch cannot return. The word names the batch: if it is the same, its runs are left to
+ *      claim, even if the batch has returned meanwhile and was submitted again.
  *   5. What a thread submits may run, and lead to the pool's end, while it still looks for a
  *      sleeper. So close waits for submitters. Each shows the pool in its run record; one without
- *      memory for a record is counted. A worker of the pool need not: close joins it.
+ *      memory for a record is counted.
  *
  * Pairing table (of the ring: ring.h)
- *   WANTED  the item: store seq_cst (a cell's sequence), then load of wanted, against its store,
- *       then the look at the ring (all seq_cst; the stores of wanted are under the lock): of a
- *       submitter that calls nobody, and a worker about to sleep, a searcher that stops, or a
- *       starter about to sleep, one sees the other.
+ *   WANTED  the item: store seq_cst (a cell's sequence, or `open`), then load of wanted, against
+ *       its store, then the look at the ring and at `open` (all seq_cst; the stores of wanted are
+ *       under the lock): of a submitter that calls nobody, and a worker about to sleep, a searcher
+ *       that stops, or a starter about to sleep, one sees the other.
+ *   OPEN  open: store seq_cst (its worker), CAS acq_rel (claim) -> load acquire, CAS acq_rel
+ *       (claim): the batch's fields and entries. A pool of one worker stores relaxed.
  *   CALLED  called: store relaxed (under the lock) -> load relaxed (the sleeper), which takes the
  *       lock next. The futex's own look at the word keeps a call between the two from being missed.
- *   ROOM  behind: store, then load of head (of one that waits for room), against the CAS of head,
- *       then load of behind (the worker that has made room; all seq_cst): one sees the other.
- *       room.changes: written under the lock. Items do not rely on it: a worker or a starter about
- *       to sleep looks at the overflow too.
- *   BEHIND  behind: store (under the lock; the overflow is in the ring) -> load acquire (push):
- *       what is pushed now comes after it.
+ *   ROOM  waiting: add, then load of head (of a task that waits for room), against the CAS of head,
+ *       then load of waiting (the worker that has made room; all seq_cst): one sees the other.
  *   BRINGING  record.bringing: store relaxed, then the push, whose run comes after it and leads to
  *       close; store-release after the last look at the pool -> load acquire (close). The count
  *       `bringing` likewise.
  *   runs, completed: relaxed gauges.
  *
- * The model is test/model/pool.pml.
+ * The model is test/model/pool.pml; claims: batch.pml.
  */
 #ifndef TW_EXECUTOR_POOL_PARTS_H
 #define TW_EXECUTOR_POOL_PARTS_H
@@ -72,12 +71,6 @@
 #include "mpsc/base/thread.h"
 #include "wheel/core/user_code.h"
 #include "wheel/run/work.h"
-
-/* Items, linked by their first word. {0}: empty. */
-struct tw__items {
-	struct tw__work *first, *last;
-	uint64_t count;
-};
 
 enum tw__worker_state {
 	TW__WORKER_NONE = 0, /* the slot has no thread */
@@ -99,6 +92,12 @@ struct tw__worker {
 	unsigned streak; /* items taken since it has slept */
 	struct tw__histogram wait, run;
 
+	/*
+	 * A batch that it has taken, and in the low bits how many runs are left to claim. Workers
+	 * that find the ring empty look at it: a line of its own.
+	 */
+	alignas(TW__CACHE_LINE) _Atomic uintptr_t open;
+
 	/* by the starter: `runs` at a look that found it inside a run, and since when */
 	uint64_t seen_runs, seen_ns;
 	pthread_t thread;
@@ -107,10 +106,8 @@ struct tw__worker {
 /* What a worker has taken. */
 struct tw__taken {
 	tw_batch *batch;       /* NULL: it is something else */
-	int claimed;           /* the first run of the batch */
-	unsigned ran;          /* runs of the batch that are over */
-	bool opened;           /* this worker has listed it */
-	bool is_job;           /* the work is one: this worker is counted in `inside` */
+	int index;             /* the claimed run of the batch */
+	struct tw__worker *of; /* which has opened the batch */
 	struct tw__work *work; /* NULL: a plain task, or a batch */
 	struct tw__pool_task task;
 };
@@ -124,12 +121,9 @@ struct tw__pool_times {
 
 extern struct tw__pool_times tw__pool_times;
 
-/* Bits of tw__starter.calls. */
-enum { TW__CALL_ARMED = 1, TW__CALL_STOP = 2 };
-
 /* One thread, which sleeps while no run waits for a busy pool. Its own, except what is atomic. */
 struct tw__starter {
-	_Atomic uint32_t calls; /* what it is to do; a futex, written under the lock */
+	_Atomic uint32_t armed; /* 1: it is to look; a futex, written under the lock */
 	/* its last look found a worker inside the same run as the look before */
 	_Atomic uint32_t runs_last;
 	_Atomic uint64_t grown, at_max, start_failures;
@@ -142,30 +136,15 @@ struct tw__starter {
 	char name[16];
 };
 
-/* Bits of tw_pool.behind. */
-enum { TW__BEHIND_OVERFLOW = 1, TW__BEHIND_WAITERS = 2 };
-
-/* Items and submitters that wait for room in the ring. Under the lock. */
-struct tw__pool_room {
-	struct tw__items overflow; /* items beyond the ring */
-	unsigned waiting;          /* submitters of plain tasks */
-	_Atomic uint32_t changes;  /* when there is room for them; a futex */
-};
-
-/* Under the lock, except for `limit`, which is constant. */
+/* Jobs beyond the limit, linked. Under the lock, except for `limit`, which is constant. */
 struct tw__pool_jobs {
-	struct tw__items held;   /* beyond the limit */
-	_Atomic uint32_t inside; /* workers inside a job */
-	unsigned limit;          /* all but one, or the only one */
+	struct tw__work *first, *last;
+	unsigned held, inside; /* in the list; workers inside a job */
+	unsigned limit;        /* all workers but one, or the only one */
 };
 
 struct tw__pool_counters {
 	_Atomic uint64_t rejected, dropped;
-};
-
-/* What uses the pool. Under the lock. */
-struct tw__pool_users {
-	unsigned services, layers;
 };
 
 struct tw_pool {
@@ -182,19 +161,18 @@ struct tw_pool {
 
 	struct tw__ring ring;
 
-	/* read by each push and take; written under the lock */
-	alignas(TW__CACHE_LINE) _Atomic uint32_t wanted; /* a push is to call */
-	_Atomic uint32_t behind;                         /* something waits for room: TW__BEHIND_ */
+	/* read by each push and take */
+	alignas(TW__CACHE_LINE) _Atomic uint32_t wanted; /* a push is to call; under the lock */
+	_Atomic uint32_t waiting;                        /* submitters that wait for room */
+	_Atomic uint32_t room; /* changes when there is room for them; a futex */
 
 	alignas(TW__CACHE_LINE) _Atomic uint32_t lock; /* of what follows, down to `users` */
 	bool searching; /* a worker that was called has not looked yet */
 	bool closed, stopping;
-	unsigned alive; /* workers */
-	struct tw__pool_room room;
-	_Atomic(struct tw__chunk *) opened; /* batches, the oldest first */
-	struct tw__worker *idle;            /* asleep, or about to; the last one first */
+	unsigned alive;          /* workers */
+	struct tw__worker *idle; /* asleep, or about to; the last one first */
 	struct tw__pool_jobs jobs;
-	struct tw__pool_users users;
+	unsigned services, users; /* services that use the pool; with layers */
 
 	_Atomic uint32_t bringing; /* submitters without a run record */
 	struct tw__pool_counters counters;
@@ -204,5 +182,73 @@ struct tw_pool {
 
 /* The entry check of each call (mpsc/base/entry.h). */
 #define tw__pool_check(pool) TW__ORIGIN_CHECK(__func__, pool, "pool")
+
+/* The worker that the calling thread is, or NULL. */
+extern _Thread_local struct tw__worker *tw__this_worker;
+
+static inline bool tw__is_worker_of(const tw_pool *pool)
+{
+	return tw__this_worker && tw__this_worker->pool == pool;
+}
+
+/* ------------------------------------------------- queue.c, under the lock */
+
+/* Tells whether something waits that a worker may take. */
+bool tw__pool_waits(tw_pool *pool);
+
+/* Something waits, and no worker is about to take it. */
+bool tw__pool_is_short(tw_pool *pool);
+
+/* The starter is to look, or is about to sleep. */
+void tw__pool_arm(tw_pool *pool, bool armed);
+
+/* ---------------------------------------------- queue.c, without the lock */
+
+/*
+ * Pushes a plain task, or an item, and calls a worker for it. Returns 0, -ESHUTDOWN, or -EAGAIN:
+ * full.
+ */
+int tw__pool_push(tw_pool *pool, const struct tw__pool_task *task);
+
+/* There may be room for submitters that wait, or the pool is closed. */
+void tw__pool_tell_room(tw_pool *pool);
+
+/* What the worker does next. Sleeps until there is something. False: the thread ends. */
+bool tw__worker_next(struct tw__worker *self, struct tw__taken *taken);
+
+/* Claims one more run of the batch, which is the worker's next. False: none is left. */
+bool tw__worker_claim(struct tw__taken *taken);
+
+/* The worker has left a job. */
+void tw__pool_job_ends(tw_pool *pool);
+
+/* No submit is accepted any more. Wakes all workers, which end when they find nothing. */
+void tw__pool_call_all(tw_pool *pool);
+
+/* ---------------------------------------------------------------- worker.c */
+
+/* A slot's first worker is about to start. */
+void tw__worker_init(tw_pool *pool, unsigned index);
+
+/* Starts the thread of a slot that has none. */
+int tw__worker_start(struct tw__worker *worker, const struct tw_service_config *config);
+
+/* ------------------------------------------------------------------ grow.c */
+
+int tw__starter_start(tw_pool *pool, const struct tw_service_config *config);
+
+/* Waits until nothing waits, and the starter has ended. */
+void tw__starter_stop(tw_pool *pool);
+
+/* ----------------------------------------------------------------- close.c */
+
+/*
+ * Ends the threads, and waits for them. The starter ends first: while runs wait behind blocked
+ * workers it is still needed, and then no thread is started any more.
+ */
+void tw__pool_stop(tw_pool *pool);
+
+/* Frees all. No thread is left. */
+void tw__pool_free(tw_pool *pool);
 
 #endif

@@ -3,10 +3,7 @@
  */
 #include <string.h>
 
-#include "executor/pool/close.h"
-#include "executor/pool/grow.h"
-#include "executor/pool/queue.h"
-#include "executor/pool/worker.h"
+#include "executor/pool/parts.h"
 #include "mpsc/base/cancel.h"
 #include "mpsc/base/process.h"
 #include "mpsc/base/struct_read.h"
@@ -19,12 +16,10 @@ bool tw__pool_is_worker(const tw_pool *pool)
 
 /* -------------------------------------------------------------------- submit */
 
-/* Rule 5: from here to bringing_ends the pool stays. NULL: a worker, or counted. */
+/* Rule 5: from here to bringing_ends the pool stays. NULL: counted. */
 static inline struct tw__run_record *bringing_begins(tw_pool *pool)
 {
 	struct tw__run_record *record = tw__my_run_record;
-	if (tw__is_worker_of(pool))
-		return NULL;
 	if (tw_unlikely(!record))
 		record = tw__run_record_make();
 	if (tw_likely(record != NULL))
@@ -38,46 +33,29 @@ static inline void bringing_ends(tw_pool *pool, struct tw__run_record *record)
 {
 	if (tw_likely(record != NULL))
 		tw_store_release(&record->bringing, NULL); /* BRINGING */
-	else if (!tw__is_worker_of(pool))
+	else
 		tw_add_release(&pool->bringing, (uint32_t)-1); /* BRINGING */
 }
 
-static void count_waiting(tw_pool *pool, int change)
+/* The queue is full. Sleeps until there is room. */
+static int wait_and_push(tw_pool *pool, struct tw__pool_task *task, uint64_t timeout_ns)
 {
-	tw__tiny_lock(&pool->lock);
-	pool->room.waiting += (unsigned)change;
-	tw__pool_tell_behind(pool);
-	tw__tiny_unlock(&pool->lock);
-}
-
-/* Sleeps until there is room. */
-static int push_or_wait(tw_pool *pool, struct tw__pool_task *task, uint64_t timeout_ns)
-{
-	task->queued_ns = tw_clock_now(tw_clock_monotonic());
 	uint64_t deadline_ns = tw__deadline_in(timeout_ns);
 	bool in_time = true;
 	int r;
-	count_waiting(pool, 1);
+	if (tw__is_worker_of(pool))
+		return tw__waits_inside("tw_pool_submit_wait");
+	task->queued_ns = tw_clock_now(tw_clock_monotonic());
+	tw_add_seq_cst(&pool->waiting, 1); /* ROOM */
 	for (;;) {
-		uint32_t room = tw_load_acquire(&pool->room.changes);
+		uint32_t room = tw_load_acquire(&pool->room);
 		r = tw__pool_push(pool, task);
 		if (r != -EAGAIN || !in_time)
 			break;
-		in_time = tw__futex_wait(&pool->room.changes, room, deadline_ns); /* ROOM */
+		in_time = tw__futex_wait(&pool->room, room, deadline_ns);
 	}
-	count_waiting(pool, -1);
+	tw_sub_relaxed(&pool->waiting, 1);
 	return r == -EAGAIN ? -ETIMEDOUT : r;
-}
-
-/* The first try was refused, with r. */
-static int submit_later(tw_pool *pool, struct tw__pool_task *task, uint64_t timeout_ns, int r)
-{
-	if (r != -ESHUTDOWN && timeout_ns > 0)
-		r = tw__pool_is_worker(pool) ? tw__waits_inside("tw_pool_submit_wait")
-					     : push_or_wait(pool, task, timeout_ns);
-	if (r && r != -ESHUTDOWN)
-		tw_add_relaxed(&pool->counters.rejected, 1);
-	return r;
 }
 
 int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg)
@@ -95,8 +73,10 @@ int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns
 	struct tw__pool_task task = {.fn = fn, .arg = arg, .context = tw__context_capture()};
 	struct tw__run_record *record = bringing_begins(pool);
 	r = tw__pool_push(pool, &task);
-	if (tw_unlikely(r))
-		r = submit_later(pool, &task, timeout_ns, r);
+	if (tw_unlikely(r == -EAGAIN) && timeout_ns > 0)
+		r = wait_and_push(pool, &task, timeout_ns);
+	if (tw_unlikely(r) && r != -ESHUTDOWN)
+		tw_add_relaxed(&pool->counters.rejected, 1);
 	bringing_ends(pool, record);
 	return r;
 }
@@ -139,11 +119,6 @@ const _Atomic uint32_t *tw__executor_shortage(tw_executor *executor)
 
 /* ---------------------------------------------------------------------- users */
 
-static unsigned *users_of(tw_pool *pool, bool service)
-{
-	return service ? &pool->users.services : &pool->users.layers;
-}
-
 int tw__pool_join(tw_pool *pool, bool service)
 {
 	int r = tw__pool_check(pool);
@@ -151,26 +126,24 @@ int tw__pool_join(tw_pool *pool, bool service)
 		return r;
 	tw__tiny_lock(&pool->lock);
 	bool closed = pool->closed;
-	*users_of(pool, service) += !closed;
+	pool->users += !closed;
+	pool->services += !closed && service;
 	tw__tiny_unlock(&pool->lock);
 	return closed ? -ESHUTDOWN : 0;
 }
 
 void tw__pool_leave(tw_pool *pool, bool service)
 {
-	bool owned = pool->owned; /* after the unlock another thread may free a shared pool */
-	tw__tiny_lock(&pool->lock);
-	--*users_of(pool, service);
-	tw__tiny_unlock(&pool->lock);
-	if (service && owned)
+	/* now: after the unlock another thread may free a shared pool */
+	bool ends = service && pool->owned, locks = !tw__origin_inherited(&pool->origin);
+	if (locks)
+		tw__tiny_lock(&pool->lock);
+	pool->users--;
+	pool->services -= service;
+	if (locks)
+		tw__tiny_unlock(&pool->lock);
+	if (ends)
 		tw_pool_destroy(pool);
-}
-
-void tw__pool_leave_forked(tw_pool *pool, bool service)
-{
-	--*users_of(pool, service);
-	if (service && pool->owned)
-		tw__pool_free(pool);
 }
 
 void tw__pool_look(void *of, struct tw_service_liveness *out)
@@ -182,7 +155,7 @@ void tw__pool_look(void *of, struct tw_service_liveness *out)
 	out->pool_max_workers = pool->max_workers;
 	tw__tiny_lock(&pool->lock);
 	out->pool_at_max =
-	    pool->jobs.held.first || (running == pool->max_workers && tw__pool_waits(pool));
+	    pool->jobs.held || (running == pool->max_workers && tw__pool_waits(pool));
 	tw__tiny_unlock(&pool->lock);
 }
 
@@ -194,13 +167,11 @@ static int pool_start(tw_pool *pool, const struct tw_service_config *config)
 	for (unsigned i = 0; i < pool->permanent; i++)
 		tw__worker_init(pool, i);
 	tw_store_seq_cst(&pool->slots, pool->permanent);
+	tw_store_relaxed(&pool->wanted, 1); /* until a worker sleeps */
 	for (unsigned i = 0; i < pool->permanent && !r; i++)
 		r = tw__worker_start(&pool->workers[i], config);
 	if (!r)
 		r = tw__starter_start(pool, config);
-	tw__tiny_lock(&pool->lock);
-	tw__pool_tell_wanted(pool);
-	tw__tiny_unlock(&pool->lock);
 	if (r)
 		tw__pool_stop(pool);
 	return r;
@@ -217,8 +188,7 @@ static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
 	pool->jobs.limit = pool->max_workers > 1 ? pool->max_workers - 1 : 1;
 }
 
-int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
-		    const struct tw_service_config *config)
+int tw__pool_create(tw_pool **out, uint32_t queue, const struct tw_service_config *config)
 {
 	tw_pool *pool = aligned_alloc(alignof(tw_pool), sizeof *pool);
 	if (!pool)
@@ -230,7 +200,7 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned,
 	}
 	tw__unload_hold();
 	pool->executor.ops = &pool_ops;
-	pool->owned = owned;
+	pool->owned = queue == 0;
 	set_sizes(pool, config);
 	pool->times = tw__pool_times;
 	pool->workers =
@@ -279,5 +249,5 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 					    .affinity_size = config.affinity_size};
 	return r ? r
 		 : tw__system_refused("tw_pool_create",
-				      tw__pool_create(out, config.queue, false, &threads));
+				      tw__pool_create(out, config.queue, &threads));
 }

@@ -13,6 +13,8 @@
  *
  * The ring is closed by a bit in the tail, so close learns the last position that was given out.
  *
+ * Plain tasks leave cells free that only items may take (parts.h).
+ *
  * Pairing table
  *   RING1  sequence: store (push) -> load (pop): the task. Seq_cst for WANTED (parts.h).
  *   RING2  head: CAS (pop) -> load acquire (push): the pop has read the cell before it is written
@@ -36,7 +38,8 @@
 
 enum {
 	TW__RING_TIMED_ONE_IN = 16,
-	TW__RING_FETCH_AHEAD = 16 /* cells */
+	TW__RING_FETCH_AHEAD = 16, /* cells */
+	TW__RING_CELLS_MIN = 4096
 };
 
 /* A plain task; or, if fn is NULL, an item in `arg`. */
@@ -60,6 +63,7 @@ struct tw__ring {
 	struct tw__ring_cell *cells;
 	_Atomic uint64_t *times; /* queued_ns of one cell in TIMED_ONE_IN */
 	uint64_t mask;
+	uint64_t task_mask; /* the same, as plain tasks see it */
 	/* The next position to push to, and whether it is closed. */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t tail;
 	_Atomic uint64_t head_seen;                    /* by a producer: not above `head` */
@@ -69,12 +73,14 @@ struct tw__ring {
 #define TW__RING_CLOSED (UINT64_C(1) << 63)
 
 /*
- * size: a power of two, at least TIMED_ONE_IN. Zeros are an empty ring, whose memory is touched as
- * it is used. False: out of memory.
+ * tasks: plain tasks that may wait, a power of two or 0. Zeros are an empty ring, whose memory is
+ * touched as it is used. False: out of memory.
  */
-static inline bool tw__ring_init(struct tw__ring *ring, uint64_t size)
+static inline bool tw__ring_init(struct tw__ring *ring, uint64_t tasks)
 {
+	uint64_t size = 2 * tasks > TW__RING_CELLS_MIN ? 2 * tasks : TW__RING_CELLS_MIN;
 	ring->mask = size - 1;
+	ring->task_mask = tasks - 1;
 	ring->memory = calloc(size + size / TW__RING_TIMED_ONE_IN + 2, sizeof *ring->cells);
 	if (!ring->memory)
 		return false;
@@ -98,9 +104,9 @@ static inline _Atomic uint64_t *tw__ring_time(struct tw__ring *ring, uint64_t at
 }
 
 /* Tells whether a producer finds no cell for that position, which may be given out by now. */
-static inline bool tw__ring_is_full(struct tw__ring *ring, uint64_t at)
+static inline bool tw__ring_is_full(struct tw__ring *ring, uint64_t at, bool is_task)
 {
-	int64_t most = (int64_t)ring->mask;
+	int64_t most = (int64_t)(is_task ? ring->task_mask : ring->mask);
 	if (tw_likely((int64_t)(at - tw_load_acquire(&ring->head_seen)) <= most)) /* RING2 */
 		return false;
 	uint64_t head = tw_load_seq_cst(&ring->head); /* RING2, ROOM */
@@ -108,16 +114,16 @@ static inline bool tw__ring_is_full(struct tw__ring *ring, uint64_t at)
 	return (int64_t)(at - head) > most;
 }
 
-/* Returns 0, -EAGAIN (no room) or -ESHUTDOWN (closed; not if forced). */
-static inline __attribute__((always_inline)) int
-tw__ring_push(struct tw__ring *ring, const struct tw__pool_task *task, bool forced)
+/* Returns 0, -EAGAIN (no room) or -ESHUTDOWN (closed). */
+static inline __attribute__((always_inline)) int tw__ring_push(struct tw__ring *ring,
+							       const struct tw__pool_task *task)
 {
 	uint64_t tail = tw_load_relaxed(&ring->tail), at; /* RING3 */
 	do {
 		at = tail & ~TW__RING_CLOSED;
-		if (tw_unlikely(at != tail && !forced))
+		if (tw_unlikely(at != tail))
 			return -ESHUTDOWN;
-		if (tw_unlikely(tw__ring_is_full(ring, at)))
+		if (tw_unlikely(tw__ring_is_full(ring, at, task->fn)))
 			return -EAGAIN;
 	} while (!tw_cas_relaxed(&ring->tail, &tail, tail + 1)); /* RING3 */
 	struct tw__ring_cell *cell = tw__ring_cell(ring, at);
@@ -178,7 +184,7 @@ static inline uint64_t tw__ring_count(struct tw__ring *ring)
 	return (int64_t)(tail - head) > 0 ? tail - head : 0;
 }
 
-/* No push succeeds any more, unless forced. Returns the end: the position of none. */
+/* No push succeeds any more. Returns the end: the position of none. */
 static inline uint64_t tw__ring_close(struct tw__ring *ring)
 {
 	return tw_or_seq_cst(&ring->tail, TW__RING_CLOSED); /* RING3 */

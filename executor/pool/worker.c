@@ -1,6 +1,5 @@
 /* The workers: how they run what they take from the pool's queue (queue.c). */
-#include "executor/pool/queue.h"
-#include "executor/pool/worker.h"
+#include "executor/pool/parts.h"
 #include "wheel/core/context.h"
 
 /* A run begins or ends. Only the worker writes `runs`, so plain stores will do. */
@@ -52,13 +51,14 @@ static void run_batch(struct tw__worker *self, struct tw__taken *taken)
 	tw_service *service = tw__batch_service(taken->batch);
 	struct tw__local *local = attach(self, service);
 	struct tw__run_clock clock = {0};
-	bool alone = self->pool->max_workers == 1;
-	for (int index = taken->claimed; index >= 0;
-	     index = tw__batch_claim(taken->batch, alone), count_changes(self, 2)) {
+	unsigned ran = 1;
+	for (;; ran++, count_changes(self, 2)) {
 		await_room(service, local);
-		tw__batch_run(taken->batch, local, (unsigned)index, &clock);
-		taken->ran++;
+		tw__batch_run(taken->batch, local, (unsigned)taken->index, &clock);
+		if (!tw__worker_claim(taken))
+			break;
 	}
+	tw__batch_finish(taken->batch, ran);
 }
 
 static void *worker_main(void *arg)
@@ -70,7 +70,10 @@ static void *worker_main(void *arg)
 		if (taken.batch) {
 			run_batch(self, &taken);
 		} else if (taken.work) {
+			bool is_job = taken.work->is_job; /* first: the work may be gone */
 			tw__work_run(taken.work);
+			if (is_job)
+				tw__pool_job_ends(self->pool);
 		} else {
 			run_task(self, &taken.task);
 		}

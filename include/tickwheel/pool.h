@@ -83,8 +83,8 @@ TW_API int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg);
  * Returns the pool as an executor, for services and for single timers. It lives as long as the
  * pool.
  *
- * Timers, strands and the like wait in the same queue as tasks. The pool refuses none of them, also
- * if the queue is full.
+ * Timers, strands and the like wait in the same queue as tasks. They find room also if the queue is
+ * full of tasks. If thousands of them wait, those beyond come a tick later.
  *
  * Threads: any.
  * Returns: the executor; NULL if pool is NULL.

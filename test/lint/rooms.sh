@@ -6,8 +6,9 @@
 #   - no folder of the library has more than 16 source files, no struct more than 25 members
 #   - at most 20 files ask whether this is a forked child; all other functions leave it to the entry check
 #     (mpsc/base/entry.h)
-#   - a function that several files share is declared by the header of the file that defines it; a layer's main file,
-#     which has its folder's name, declares its functions in internal.h, and the bare wheel in wheel.h
+#   - a function that several files share is declared by the header of the file that defines it, or by its folder's
+#     parts.h; a layer's main file, which has its folder's name, declares its functions in internal.h, and the bare
+#     wheel in wheel.h
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -83,9 +84,9 @@ sed -n 's/\.c$//p' "$work/files" | while read -r file; do
 		wheel/*) grep -qw "$name" wheel/wheel.h wheel/wheel_parts.h || echo "$file.c: $name" ;;
 		*)
 			folder=${file%/*}
-			[ "${file##*/}" = "${folder##*/}" ] &&
-				grep -qsw "$name" "$folder/internal.h" "$folder/parts.h" ||
-				echo "$file.c: $name"
+			grep -qsw "$name" "$folder/parts.h" || {
+				[ "${file##*/}" = "${folder##*/}" ] && grep -qsw "$name" "$folder/internal.h"
+			} || echo "$file.c: $name"
 			;;
 		esac
 	done

@@ -1,61 +1,52 @@
 /*
- * A batch: wheel/run/batch.h, and in batch.c submit, claim, finish, return; how a pool opens it to
- * several workers (executor/pool/queue.c); close's wait.
+ * A batch: wheel/run/batch.h, and in batch.c submit, finish, return; how the workers of a pool
+ * claim its runs (executor/pool/queue.c, `open`); close's wait.
  *
- * Modelled: one chunk of the wheel, submitted twice, with two entries and then with one. A worker
- * takes it from the queue, claims the first run and lists the batch, under the pool's lock; then it
- * claims without the lock. Another worker claims runs of the listed batch under the lock. Each runs
- * and finishes. The second submit may be refused by the executor, and is then run by the driver
- * itself. At last close waits for batches_out and frees all.
+ * Modelled: one chunk of the wheel, submitted twice, with three entries and then with two. A worker
+ * takes it from the queue, begins its first run, and shows how many are left to claim. Another
+ * worker claims from that word, at any time later than its look at it. Each runs and finishes. The
+ * second submit may be refused by the executor, and is then run by the driver itself. At last close
+ * waits for batches_out and frees all.
  *
  * Left out: the control words (word.pml): an entry that is run has been run; who is woken
- * (pool.pml). Orders of release and acquire are program order here.
+ * (pool.pml). The word's address: there is one batch. Orders of release and acquire are program
+ * order here.
  *
  * Holds:
- *   RUN1  what is claimed belongs to the intended submit, and is run once (G3)
+ *   RUN1, OPEN  what is claimed belongs to the intended submit, and is run once (G3)
  *   RUN2  a batch returns when its last run is over, just once
  *   RUN3  a returned chunk is written to by nobody else
  *   RUN4  after batches_out has fallen to zero nobody touches the service
  *   rule 4 of executor/pool/parts.h: nobody reads a batch that has returned
  *
- *   run: BATCH  RUN1 RUN2 RUN3 RUN4, for G3
- *   mutant: LOOK_THEN_ADD  a claim that is beyond the end counts
- *   mutant: NEXT_LAST      the batch is submitted before `next` is published
+ *   run: BATCH  RUN1 OPEN RUN2 RUN3 RUN4, for G3
+ *   mutant: CLAIM_BLIND    a claim does not see whether the word has changed
+ *   mutant: READ_FIRST     a claim reads the batch's count before its CAS
+ *   mutant: SHOW_ALL       the worker shows its own first run, too
+ *   mutant: QUEUED_FIRST   the batch is queued before its fields are written
  *   mutant: COUNT_LATE     finish reads the chunk's count after its addition
  *   mutant: FINISH_FIRST   a run is finished with before it is run
  *   mutant: OUT_FIRST      batches_out falls before the chunk is returned
- *   mutant: LIST_FIRST     the batch is listed before its first run is claimed
- *   mutant: UNLIST_LATE    the batch is listed until its worker has finished with it
- *   mutant: CLAIM_LATE     a worker that joins claims when it has given up the lock
  */
 
-byte next, count, finished; /* the chunk's */
+byte open;                  /* runs left to claim */
+byte count, finished;       /* the chunk's */
 byte round;                 /* whose entries the chunk holds: 0 while it is not out */
 bool returned, freed;       /* service.returned; all memory */
 byte batches_out;
-bool queued, listed, locked; /* the pool's */
-byte ran[6];                 /* by submit * 2 + index */
+bool queued;                /* the pool's */
+byte ran[9];                /* by submit * 3 + index */
 byte runs_under_way;
 bool all_submitted;
 
 #define LOOK assert(!freed && round != 0 && !returned) /* a look at the chunk */
 
-inline lock()
-{
-	atomic { !locked -> locked = true }
-}
-
-inline unlock()
-{
-	locked = false
-}
-
 inline run_entry(l, at)
 {
 	atomic {
-		assert(!freed && round == l && ran[l * 2 + at] == 0); /* RUN1, RUN3 */
+		assert(!freed && round == l && at < count && ran[l * 3 + at] == 0); /* RUN1, RUN3 */
 		runs_under_way++;
-		ran[l * 2 + at]++
+		ran[l * 3 + at]++
 	};
 	runs_under_way--
 }
@@ -90,22 +81,39 @@ inline finish(n)
 /* won: a run is claimed, with that index */
 inline claim()
 {
-	atomic { LOOK; c = next; won = c < count }; /* RUN1 */
+	won = false;
+	c = open; /* OPEN */
 	if
-	:: won -> atomic { LOOK; index = next; next++ };
-#ifndef LOOK_THEN_ADD
-		won = index < count
+	:: c > 0 ->
+#ifdef READ_FIRST
+		first = count;
 #endif
+		atomic {
+			if
+#ifdef CLAIM_BLIND
+			:: true -> open = c - 1; won = true
+#else
+			:: open == c -> open--; won = true /* OPEN */
+			:: open != c
+#endif
+			fi
+		};
+#ifndef READ_FIRST
+		if
+		:: won -> atomic { LOOK; first = count }
+		:: else
+		fi;
+#endif
+		index = first - c
 	:: else
 	fi;
-	c = 0
+	atomic { c = 0; first = 0 }
 }
 
 /* Runs what it has claimed, and what else it can claim. */
 inline work_on()
 {
 	whose = round;
-	claims = 0;
 	do
 	:: won ->
 #ifdef FINISH_FIRST
@@ -117,102 +125,76 @@ inline work_on()
 		claims++;
 		claim()
 #endif
-	:: else -> break
-	od
+	:: !won && open > 0 && claims > 0 -> claim() /* its CAS has failed */
+	:: !won && (open == 0 || claims == 0) -> break
+	od;
+	if
+	:: claims > 0 -> finish(claims)
+	:: else
+	fi
 }
 
 active proctype taker()
 {
-	byte c, total, claims, index, whose;
+	byte c, first, total, claims, index, whose;
 	bool won;
 end:	do
-	:: atomic { queued && !locked -> locked = true };
-		queued = false;
-#ifdef LIST_FIRST
-		listed = true;
-		unlock();
-		claim();
+	:: atomic { queued -> queued = false };
+		atomic { LOOK; index = 0; won = true };
+#ifdef SHOW_ALL
+		open = count;
 #else
-		claim();
-		listed = true;
-		unlock();
+		open = count - 1;
 #endif
 		work_on();
-#ifdef UNLIST_LATE
-		if
-		:: claims > 0 -> finish(claims)
-		:: else
-		fi;
-#endif
-		lock();
-		listed = false;
-		unlock();
-#ifndef UNLIST_LATE
-		if
-		:: claims > 0 -> finish(claims)
-		:: else
-		fi;
-#endif
-		atomic { c = 0; total = 0; claims = 0; index = 0; whose = 0; won = false }
+		atomic { total = 0; claims = 0; index = 0; whose = 0; won = false }
 	od
 }
 
-active proctype joiner()
+active proctype stealer()
 {
-	byte c, total, claims, index, whose;
+	byte c, first, total, claims, index, whose;
 	bool won;
 end:	do
-	:: atomic { listed && !locked -> locked = true };
+	:: open > 0 -> claim();
 		if
-		:: listed ->
-#ifdef CLAIM_LATE
-			unlock();
-			claim();
-#else
-			claim();
-			unlock();
-#endif
-			if
-			:: won -> work_on(); finish(claims)
-			:: else
-			fi
-		:: else -> unlock()
+		:: won -> work_on()
+		:: else
 		fi;
-		atomic { c = 0; total = 0; claims = 0; index = 0; whose = 0; won = false }
+		atomic { total = 0; claims = 0; index = 0; whose = 0; won = false }
 	od
 }
 
 inline hand_out(l, n)
 {
-	atomic { round = l; count = n; finished = 0 };
+	atomic { round = l; finished = 0 };
 	batches_out++;
-#ifndef NEXT_LAST
-	next = 0 /* RUN1 */
+#ifndef QUEUED_FIRST
+	count = n; /* RUN1 */
 #endif
+	skip
 }
 
-inline submit(l, n)
+inline submit(n)
 {
-	lock();
 	queued = true;
-	unlock()
-#ifdef NEXT_LAST
-	;
-	next = 0
+#ifdef QUEUED_FIRST
+	count = n
 #endif
 }
 
 active proctype driver()
 {
-	hand_out(1, 2);
-	submit(1, 2);
+	hand_out(1, 3);
+	submit(3);
 	atomic { returned -> returned = false; round = 0 }; /* batch_collect: RUN3 */
-	count = 3;                                         /* an ordinary chunk meanwhile */
-	hand_out(2, 1);
+	count = 4;                                         /* an ordinary chunk meanwhile */
+	hand_out(2, 2);
 	if
-	:: submit(2, 1)
+	:: submit(2)
 	:: batches_out--; /* refused: tw__batch_retract */
 		run_entry(2, 0); /* tw__run_inline */
+		run_entry(2, 1);
 		round = 0
 	fi;
 	all_submitted = true
@@ -223,5 +205,6 @@ active proctype closing()
 	all_submitted; /* the last round */
 	/* RUN4 */
 	atomic { batches_out == 0 -> freed = true };
-	assert(ran[2] == 1 && ran[3] == 1 && ran[4] == 1) /* G3 */
+	assert(ran[3] == 1 && ran[4] == 1 && ran[5] == 1); /* G3 */
+	assert(ran[6] == 1 && ran[7] == 1)
 }

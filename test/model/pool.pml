@@ -4,16 +4,17 @@
  *
  * Modelled: submitters, workers, the starter, and close. A push to the ring is one step, and the
  * look at `wanted` another one; so are a worker's pop and what it does next. The lock is held over
- * several steps where the ring is looked at. The first run of all is slow: it returns only when all
- * others have run, which another worker must see to.
+ * several steps where the ring is looked at. An item that finds no cell is offered until it does.
+ * The first run of all is slow: it returns only when all others have run, which another worker must
+ * see to.
  *   BATCH   Two workers. One submitter brings a batch of two runs, another one a task. The worker
  *           that took the batch claims from it without the lock.
  *   GROW    One permanent worker, one that the starter starts and that ends when it is idle for
  *           long. Three tasks.
  *   JOBS    Two workers, two jobs, of which one at a time may run, and a task. The first job ends
  *           when the task has run.
- *   ROOM    Two workers, a ring with one cell, an item, and two submitters of tasks that wait for
- *           room.
+ *   ROOM    Two workers, a ring with one cell for tasks and another one for items, an item, and two
+ *           submitters of tasks that wait for room.
  *   END     One worker, room for one task, two submitters that wait for room. The pool is closed at
  *           any time, and freed when the workers have ended.
  *
@@ -33,7 +34,7 @@
  *   run: BATCH   rules 1 and 3, WANTED, CALLED
  *   run: GROW    rules 2 and 3, WANTED, CALLED
  *   run: JOBS    rule 1, and a worker that is never inside a job
- *   run: ROOM    ROOM: what waits for room, or is beyond the ring, runs
+ *   run: ROOM    ROOM: what waits for room runs
  *   run: END     rule 5, BRINGING, ROOM; what was accepted runs
  *   mutant: BATCH NO_HELP       a worker that leaves something behind calls nobody
  *   mutant: BATCH LOOK_FIRST    a worker looks at the ring before it stores `wanted`
@@ -44,8 +45,7 @@
  *   mutant: GROW END_BLIND      a worker that was idle for long ends without a look
  *   mutant: JOBS NO_LIMIT       each worker takes jobs
  *   mutant: JOBS HELD_ON        a job that was set aside does not come back
- *   mutant: ROOM NO_REFILL      a worker that has made room does not look who waits for it
- *   mutant: ROOM NOT_COUNTED    a worker about to sleep does not look beyond the ring
+ *   mutant: ROOM NO_TELL        a worker that has made room does not look who waits for it
  *   mutant: ROOM ROOM_LATE      a submitter reads `room` after it has found none
  *   mutant: ROOM TELL_FIRST     a worker looks who waits for room before it has made some
  *   mutant: END NOT_SHOWN       close does not wait for submitters
@@ -88,34 +88,27 @@
 /* the ring */
 byte tasks, batches, jobs;
 bool shut;
+byte left; /* `open` */
 
-bool wanted, behind;
+bool wanted;
+byte waiting, room;
 
 /* under the lock */
 bool locked;
-byte left, held, inside, overflow;
+byte held, inside;
 bool searching, idle[2], armed, stopping;
-byte alive, waiting, room;
+byte alive;
 bool called[2]; /* futexes */
 
 byte ran, accepted, in_jobs, at_work, bringing, refused;
 bool slow_begun, freed;
 
-#ifndef NOT_COUNTED
-#define WAITS (tasks > 0 || batches > 0 || left > 0 || jobs > 0 || overflow > 0)
-#else
 #define WAITS (tasks > 0 || batches > 0 || left > 0 || jobs > 0)
-#endif
 #define SHORT (!searching && !idle[0] && !idle[1] && WAITS)
 
 inline tell()
 {
 	wanted = !searching && (idle[0] || idle[1] || !armed)
-}
-
-inline tell_behind()
-{
-	behind = overflow > 0 || waiting > 0
 }
 
 /* Under the lock. */
@@ -138,31 +131,12 @@ inline call()
 	fi
 }
 
-/* Under the lock. */
-inline refill()
-{
-	if
-	:: overflow > 0 && tasks == 0 -> overflow--; tasks++
-	:: else
-	fi;
-	tell_behind();
-	if
-	:: waiting > 0 && overflow == 0 -> room++
-	:: else
-	fi
-}
-
-inline lock_and_refill()
-{
-	atomic { !locked -> assert(!freed); refill() }
-}
-
 /* Without the lock. */
 inline take()
 {
 	do
 #ifdef TELL_FIRST
-	:: tasks > 0 -> waits = behind;
+	:: tasks > 0 -> waits = waiting > 0;
 		atomic {
 			if
 			:: tasks > 0 -> tasks--; what = TASK
@@ -171,22 +145,20 @@ inline take()
 #else
 	:: atomic { tasks > 0 -> assert(!freed); tasks--; what = TASK };
 #ifdef SMALL
-		waits = behind; /* ROOM */
+		waits = waiting > 0; /* ROOM */
 #endif
 #endif
-#ifdef SMALL
-#ifndef NO_REFILL
+#ifndef NO_TELL
 		if
-		:: waits -> lock_and_refill()
+		:: waits -> atomic { assert(!freed); room++ }
 		:: else
 		fi;
 #endif
 		waits = false;
-#endif
 		break
 	:: atomic { batches > 0 -> batches--; what = OPENED };
 #ifndef NOT_OPENED
-		atomic { !locked -> left = 1 };
+		left = 1; /* WANTED */
 #endif
 		break
 	:: atomic { jobs > 0 -> jobs--; what = JOB };
@@ -203,12 +175,9 @@ inline take()
 		:: what == JOB -> break
 		:: else
 		fi
-	:: atomic { tasks == 0 && batches == 0 && jobs == 0 && left > 0 && !locked ->
+	:: atomic { tasks == 0 && batches == 0 && jobs == 0 && left > 0 ->
 		left--; what = TASK };
 		break
-#ifdef SMALL
-	:: atomic { tasks == 0 && overflow > 0 && !locked -> refill() }
-#endif
 	:: atomic { tasks == 0 && batches == 0 && jobs == 0 && left == 0 -> what = NONE };
 		break
 	od
@@ -226,6 +195,14 @@ inline run_one()
 	:: else
 	fi;
 	ran++
+}
+
+inline look_at_wanted()
+{
+	if
+	:: wanted -> atomic { !locked -> assert(!freed); call() }
+	:: else -> assert(!freed)
+	fi
 }
 
 proctype worker(byte me)
@@ -329,11 +306,15 @@ proctype worker(byte me)
 				inside--;
 #ifndef HELD_ON
 				if
-				:: held > 0 -> held--; jobs++
+				:: held > 0 -> held--; waits = true
 				:: else
 				fi
 #endif
-			}
+			};
+			if
+			:: waits -> waits = false; jobs++; look_at_wanted()
+			:: else
+			fi
 		:: else
 		fi;
 		what = NONE
@@ -341,18 +322,10 @@ proctype worker(byte me)
 	at_work--
 }
 
-inline look_at_wanted()
-{
-	if
-	:: wanted -> atomic { !locked -> assert(!freed); call() }
-	:: else -> assert(!freed)
-	fi
-}
-
 /* Sleeps until there is room, or the pool is closed. */
 inline submit_wait()
 {
-	atomic { !locked -> assert(!freed); waiting++; tell_behind() };
+	atomic { assert(!freed); waiting++ }; /* ROOM */
 	do
 	::
 #ifndef ROOM_LATE
@@ -360,17 +333,17 @@ inline submit_wait()
 #endif
 		if
 		:: shut -> kind = NONE; break
-		:: atomic { !shut && tasks == 0 && overflow == 0 -> tasks++; accepted++ };
+		:: atomic { !shut && tasks == 0 -> tasks++; accepted++ };
 			look_at_wanted(); /* WANTED */
 			break
-		:: !shut && (tasks == 1 || overflow > 0)
+		:: !shut && tasks > 0
 		fi;
 #ifdef ROOM_LATE
 		before = room;
 #endif
 		room != before /* the futex */
 	od;
-	atomic { !locked -> assert(!freed); waiting--; tell_behind() };
+	atomic { assert(!freed); waiting-- };
 	if
 	:: kind == NONE -> refused++
 	:: else
@@ -384,37 +357,19 @@ proctype submitter(byte kind)
 #ifdef SMALL
 	if
 	:: kind == ITEM ->
-		if
-		:: atomic { overflow == 0 && tasks == 0 -> tasks++ }
-		:: else ->
-			atomic { !locked -> locked = true; overflow++ };
-			if
-			:: atomic { tasks == 0 -> overflow--; tasks++ }
-			:: tasks > 0
-			fi;
-			atomic { tell_behind(); locked = false }
-		fi;
-		accepted++;
+		atomic { tasks < 2 -> tasks++; accepted++ };
 		look_at_wanted() /* WANTED */
 	:: else -> submit_wait()
 	fi;
 	bringing--
 #else
 #ifdef JOBS
-	if
-	:: kind == JOB && inside == 1 ->
-		atomic { !locked ->
-			if
-			:: inside == 1 -> held++
-			:: else -> jobs++
-			fi }
-	:: else ->
-		atomic {
-			if
-			:: kind == JOB -> jobs++
-			:: else -> tasks++
-			fi }
-	fi;
+	atomic {
+		if
+		:: kind == JOB -> jobs++
+		:: else -> tasks++
+		fi
+	};
 #endif
 #ifdef BATCH
 	atomic {

@@ -32,21 +32,14 @@ void tw__batch_retract(tw_service *service)
 	one_batch_less(service);
 }
 
-int tw__batch_claim(tw_batch *batch, bool alone)
+int tw__batch_claim(tw_batch *batch)
 {
 	_Atomic uint64_t *next = tw__batch_word(batch, HOLDER_NEXT);
 	uint64_t count = tw__batch_chunk(batch)->count;
 	uint64_t index = tw_load_acquire(next); /* RUN1 */
-	if (index < count && alone)
-		tw_store_relaxed(next, index + 1);
-	else if (index < count)
+	if (index < count)
 		index = tw_add_acq_rel(next, 1); /* RUN1 */
-	return index < count ? (int)index : -1;  /* planted: claim_beyond */
-}
-
-bool tw__batch_left(tw_batch *batch)
-{
-	return tw_load_acquire(tw__batch_word(batch, HOLDER_NEXT)) < tw__batch_chunk(batch)->count;
+	return index < count ? (int)index : -1;
 }
 
 void tw__batch_prefer(tw_batch *batch, unsigned nth)

@@ -8,7 +8,8 @@
  *
  * Pairing table
  *   RUN1  next: store-release (submit) -> load-acquire, add acq_rel (claim): the batch's fields
- *       and entries. A claim that no other thread makes at the same time stores relaxed.
+ *       and entries. A pool takes all that is left, and claims by a word of its own
+ *       (executor/pool/parts.h).
  *   RUN2  finished: add acq_rel -> the last adder: all runs of the batch are over before it
  *       returns. (one site: the additions pair with each other)
  *   RUN3  service.returned: CAS release (return) -> exchange acquire (driver): the chunk is
@@ -73,14 +74,18 @@ tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool fo
 /* An executor refused a batch, which is an ordinary chunk again. */
 void tw__batch_retract(tw_service *service);
 
-/* Claims the next entry: its index, or -1. alone: no other thread claims at this moment. */
-int tw__batch_claim(tw_batch *batch, bool alone);
+/* Claims the next entry: its index, or -1. */
+int tw__batch_claim(tw_batch *batch);
 
 /* The n-th of the entries that are left to claim becomes the next. Nobody else claims meanwhile. */
 void tw__batch_prefer(tw_batch *batch, unsigned nth);
 
-/* Whether entries are left to claim. */
-bool tw__batch_left(tw_batch *batch);
+/* Entries that are left to claim. The caller holds tickets for all of them. */
+static inline unsigned tw__batch_left(tw_batch *batch)
+{
+	return tw__batch_chunk(batch)->count -
+	       (unsigned)tw_load_acquire(tw__batch_word(batch, HOLDER_NEXT)); /* RUN1 */
+}
 
 /*
  * Its executor runs nothing any more: each entry that a thread claims from now on ends its timer as

@@ -233,7 +233,7 @@ static int check_ticket(const char *call, tw_batch *batch)
 /* The entry of a ticket. -1: its executor has used one twice; after the last one that is found. */
 static int claim_ticket(tw_batch *batch)
 {
-	int index = tw__batch_claim(batch, false);
+	int index = tw__batch_claim(batch);
 	TW_ASSERT(index >= 0);
 	return index;
 }
