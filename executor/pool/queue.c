@@ -17,30 +17,31 @@ _Static_assert((int)TW__CHUNK_ENTRIES <= (int)OPEN_LEFT &&
 		   sizeof(struct tw__chunk) % (OPEN_LEFT + 1) == 0,
 	       "fits into `open`");
 
-/* Claims a run of what the worker has opened. batch: of this one only; NULL: of any. */
-static bool open_claim(struct tw__worker *of, tw_batch *batch, struct tw__taken *taken)
+/*
+ * Claims a run of what the worker has opened: its index, or -1. *batch: of this one only; NULL: of
+ * any, which it then is.
+ */
+static inline int open_claim(struct tw__worker *of, tw_batch **batch)
 {
 	uintptr_t open = tw_load_acquire(&of->open), at; /* OPEN */
 	do {
 		at = open & ~(uintptr_t)OPEN_LEFT;
-		if (open == at || (batch && at != (uintptr_t)batch))
-			return false;
+		if (open == at || (*batch && at != (uintptr_t)*batch))
+			return -1;
 		if (of->pool->max_workers == 1) {
 			tw_store_relaxed(&of->open, open - 1); /* OPEN */
 			break;
 		}
 	} while (!tw_cas_acq_rel(&of->open, &open, open - 1)); /* OPEN */
-	taken->batch = (tw_batch *)at;
-	taken->of = of;
-	uintptr_t left = open & OPEN_LEFT;
-	/* planted: claim_beyond */
-	taken->index = (int)(tw__batch_chunk(taken->batch)->count - left);
-	return true;
+	uintptr_t left = open - at;
+	*batch = (tw_batch *)at;
+	return (int)(tw__batch_chunk(*batch)->count - left); /* planted: claim_beyond */
 }
 
 bool tw__worker_claim(struct tw__taken *taken)
 {
-	return open_claim(taken->of, taken->batch, taken);
+	taken->index = open_claim(taken->of, &taken->batch);
+	return taken->index >= 0;
 }
 
 /* The first run is the worker's own. */
@@ -199,9 +200,8 @@ void tw__pool_job_ends(tw_pool *pool)
 
 static bool steal(tw_pool *pool, struct tw__taken *taken)
 {
-	struct tw__worker *worker;
-	while ((worker = open_find(pool)))
-		if (open_claim(worker, NULL, taken))
+	while ((taken->of = open_find(pool)))
+		if (tw__worker_claim(taken))
 			return true;
 	return false;
 }
