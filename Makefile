@@ -29,9 +29,6 @@ opt_release := -O2 -DNDEBUG
 opt_debug   := -O1 -g3 -DTW_DEBUG
 opt_asan    := -O1 -g -DTW_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 opt_tsan    := -O1 -g -DTW_DEBUG -fsanitize=thread -fno-omit-frame-pointer
-# The sanitizers cannot see Concurrency Kit's inline assembly. They see its port to compiler builtins.
-opt_asan    += -DCK_USE_CC_BUILTINS=1
-opt_tsan    += -DCK_USE_CC_BUILTINS=1
 
 # Hardening of the library; test/package/hardened.sh checks the result.
 machine := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
@@ -46,9 +43,9 @@ opt_recipes  := $(opt_asan)
 opt_clang    := -O2 -DNDEBUG
 opt_gcc      := -O2 -DNDEBUG -Werror
 # Comparisons are not traced: the inputs have no magic numbers, and tracing took half of the time.
-opt_fuzz     := -O2 -g -DTW_DEBUG -DCK_USE_CC_BUILTINS=1 -fsanitize-coverage=inline-8bit-counters,pc-table \
+opt_fuzz     := -O2 -g -DTW_DEBUG -fsanitize-coverage=inline-8bit-counters,pc-table \
 		-fsanitize=address,undefined -fno-sanitize-recover=all
-opt_cover    := -O0 -g -DTW_DEBUG --coverage -DCOVERAGE -DCK_USE_CC_BUILTINS=1
+opt_cover    := -O0 -g -DTW_DEBUG --coverage -DCOVERAGE
 opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
@@ -71,7 +68,6 @@ short_tls := $(if $(filter release debug gcc,$(MODE)),$(shell echo '$(tls_sample
 flags_wheel/timer/schedule       := $(short_tls)
 flags_wheel/timer/cancel         := $(short_tls)
 flags_wheel/timer/reset          := $(short_tls)
-ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
 links  := $(filter -fsanitize% --coverage,$(opt_$(MODE))) -pthread
 
 ifeq ($(opt_$(MODE)),)
@@ -160,7 +156,7 @@ link_shared = $(CC) $(links) -shared -Wl,-soname,$(@F) -Wl,--version-script=$(fi
 	-Wl,-z,nodelete -Wl,-z,relro,-z,now,-z,noexecstack -Wl,-z,defs $(CFLAGS) -o $@ $(filter %.o,$^)
 
 $B/libtickwheel.so.$(SOVERSION): $(core_o) packaging/tickwheel.map
-	$(call say,ld)$(link_shared) $(ck_libs)
+	$(call say,ld)$(link_shared)
 
 $B/libtickwheel-layers.so.$(SOVERSION): $(layers_o) $(common_o) packaging/layers.map $B/libtickwheel.so
 	$(call say,ld)$(link_shared) -L$B -ltickwheel
@@ -172,11 +168,11 @@ program_o = $(patsubst %.c,$B/%.o,$(or $(wildcard $(1)/*.c),$(1).c))
 
 $B/bin/%: $$(call program_o,examples/%) $(archives)
 	@mkdir -p $(@D)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) $(libs_$(*:loop_%=%)) -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(libs_$(*:loop_%=%)) -lm
 
 # A service and callbacks whose names need escapes, for test/examples/metrics.sh.
 $B/test/examples/metrics: $B/test/examples/metrics.o $(archives)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^
 
 # Event loops of other libraries: examples/loop_NAME.c is built if library NAME is installed.
 libs_libevent = $(shell pkg-config --libs libevent_pthreads 2>/dev/null)
@@ -208,8 +204,7 @@ $B/bench/candidate.o: $B/bench/peers
 
 $B/bench/bench: $(bench_o) $(archives) $B/bench/peers
 	$(if $(bench_lacks),@echo "bench: not found$(comma) and left out: $(bench_lacks)")
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(archives) $(ck_libs) \
-		$(bench_libs) -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(archives) $(bench_libs) -lm
 
 # ------------------------------------------------------------------ to run
 
@@ -222,10 +217,10 @@ test: installed-build+test ## headers, examples, README, unit, model and service
 		$B/test/package/plugin.so $B/test/examples/metrics $B/test/contract/answers $B/plain/misuses
 	$(again) build/recipes/libtickwheel-layers.a build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/lint/headers.sh
-	$(Q)CC="$(CC)" test/examples/readme.sh $(layers) "$(lib) $(ck_libs)" $B
-	$(Q)CC="$(CC)" CXX="$(CXX)" test/examples/docs.sh $(layers) "$(lib) $(ck_libs)" $B
+	$(Q)CC="$(CC)" test/examples/readme.sh $(layers) $(lib) $B
+	$(Q)CC="$(CC)" CXX="$(CXX)" test/examples/docs.sh $(layers) $(lib) $B
 	$(Q)CC="$(CC)" test/examples/recipes.sh build/recipes/libtickwheel-layers.a \
-		"build/recipes/libtickwheel.a $(ck_libs)" $B
+		build/recipes/libtickwheel.a $B
 	$(if $(loop_lacks),@echo "examples: not found$(comma) and left out: $(loop_lacks)")
 	$(Q)test/examples/run.sh $B/bin
 	$(Q)test/examples/metrics.sh $B/bin/server $B/test/examples/metrics

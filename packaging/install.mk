@@ -12,7 +12,7 @@ DESTDIR    ?=
 
 places = PREFIX='$(PREFIX)' libdir='$(libdir)' includedir='$(includedir)' \
 	datadir='$(datadir)' mandir='$(mandir)' docdir='$(docdir)' \
-	DESTDIR='$(DESTDIR)' VERSION=$(VERSION) SOVERSION=$(SOVERSION) CK_LIBS='$(strip $(ck_libs))' \
+	DESTDIR='$(DESTDIR)' VERSION=$(VERSION) SOVERSION=$(SOVERSION) \
 	LIBRARY=$B MANUAL=build/man
 
 .PHONY: install uninstall man dist deb

@@ -39,8 +39,7 @@ fill() {
 	sed -e "s|@PC_PREFIX@|$pc_prefix|g; s|@PC_LIBDIR@|$pc_libdir|g; s|@PC_INCLUDEDIR@|$pc_includedir|g" \
 		-e "s|@PC_DATADIR@|$pc_datadir|g" \
 		-e "s|@CMAKE_LIBDIR@|$cmake_libdir|g; s|@CMAKE_INCLUDEDIR@|$cmake_includedir|g" \
-		-e "s|@VERSION@|$VERSION|g; s|@SOVERSION@|$SOVERSION|g; s|@CK_LIBS@|$CK_LIBS|g" \
-		-e "s|@CK_LIST@|$(echo "$CK_LIBS" | tr -s ' ' ';')|g" "$1" >"$2"
+		-e "s|@VERSION@|$VERSION|g; s|@SOVERSION@|$SOVERSION|g" "$1" >"$2"
 	chmod 644 "$2"
 }
 

@@ -6,7 +6,7 @@ cache_tests := $(patsubst test/examples/cache/%.c,$B/cache/%,$(wildcard test/exa
 
 $(tickcache): $(cache_o) $(archives)
 	@mkdir -p $(@D)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
 
 $(cache_tests): $B/cache/%: $B/test/examples/cache/%.o
 	@mkdir -p $(@D)

@@ -5,7 +5,7 @@ durable   := $B/durable/durable
 
 $(durable): $(durable_o) $(archives)
 	@mkdir -p $(@D)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lhiredis
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lhiredis
 
 .PHONY: durable check-durable
 

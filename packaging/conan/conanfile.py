@@ -1,7 +1,4 @@
-"""Conan 2 recipe, run in the tree it lies in: conan create packaging/conan
-
-Concurrency Kit comes from the system's packages, since the public index has no recipe of it.
-"""
+"""Conan 2 recipe, run in the tree it lies in: conan create packaging/conan"""
 
 import os
 import re
@@ -11,7 +8,6 @@ from conan.errors import ConanInvalidConfiguration
 from conan.tools.files import copy, load, rmdir
 from conan.tools.layout import basic_layout
 from conan.tools.meson import Meson, MesonToolchain
-from conan.tools.system.package_manager import Apt
 
 
 class TickwheelConan(ConanFile):
@@ -52,9 +48,6 @@ class TickwheelConan(ConanFile):
     def layout(self):
         basic_layout(self, src_folder=".")
 
-    def system_requirements(self):
-        Apt(self).install(["libck-dev"])
-
     def generate(self):
         MesonToolchain(self).generate()
 
@@ -73,7 +66,7 @@ class TickwheelConan(ConanFile):
     def package_info(self):
         core, layers = self.cpp_info.components["core"], self.cpp_info.components["layers"]
         core.libs = ["tickwheel"]
-        core.system_libs = ["ck", "pthread"]
+        core.system_libs = ["pthread"]
         core.set_property("cmake_target_name", "tickwheel::tickwheel")
         core.set_property("pkg_config_name", "tickwheel")
         layers.libs = ["tickwheel-layers"]

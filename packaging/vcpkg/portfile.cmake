@@ -1,6 +1,4 @@
 # An overlay port that builds the tree it lies in: vcpkg install tickwheel --overlay-ports=packaging/vcpkg
-#
-# Concurrency Kit comes from the system (Debian: libck-dev), since vcpkg has no port of it.
 get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../.." ABSOLUTE)
 
 # One build serves debug and release programs: the ABI is that of C, and the headers have no bodies.

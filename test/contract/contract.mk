@@ -2,12 +2,12 @@
 
 # Prints what calls really answer, for test/contract/answers.sh.
 $B/test/contract/answers: $(patsubst %.c,$B/%.o,$(wildcard test/contract/*.c) test/support/faults.c) $(archives)
-	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lm
 
 # The rows of bad calls, for test/contract/answers.sh.
 $B/plain/misuses: $(patsubst %.c,$B/plain/%.o,$(wildcard test/unit/misuse/*.c) test/support/expect.c test/plain/run.c) \
 		$(archives)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
 
 .PHONY: check-answers
 

@@ -20,21 +20,21 @@ asio_bins := $(if $(has_asio),$(asio_all:%=$(asio_dir)/%.ours) $(asio_all:%=$(as
 
 $B/test/cpp/%.17: test/cpp/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++17) -o $@ $< $(archives) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++17) -o $@ $< $(archives)
 
 # GCC 12 thinks that std::stop_source reads itself.
 $B/test/cpp/%.20: test/cpp/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized $(wraps_$*) -o $@ $< $(archives) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized $(wraps_$*) -o $@ $< $(archives)
 
 $B/test/cpp/%.noexcept: test/cpp/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++17 -fno-exceptions) -o $@ $< $(archives) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++17 -fno-exceptions) -o $@ $< $(archives)
 
 # asio's own headers have an uninitialized value at -O1.
 $B/test/cpp/asio/%.ours: test/cpp/asio/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized -o $@ $< $(archives) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized -o $@ $< $(archives)
 
 $B/test/cpp/asio/%.theirs: test/cpp/asio/%.cpp $B/flags
 	@mkdir -p $(@D)
@@ -42,14 +42,14 @@ $B/test/cpp/asio/%.theirs: test/cpp/asio/%.cpp $B/flags
 
 $B/bench/cpp/asio_timer: bench/cpp/asio_timer.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++17) -o $@ $< $(archives) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++17) -o $@ $< $(archives)
 
 # Examples in C++; those named asio_* are built if asio is installed.
 example_cpp := $(filter-out $(if $(has_asio),,examples/asio_%),$(wildcard examples/*.cpp))
 example_bins += $(example_cpp:examples/%.cpp=$B/bin/%)
 $(example_cpp:examples/%.cpp=$B/bin/%): $B/bin/%: examples/%.cpp $(archives) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++20) -o $@ $< $(archives) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++20) -o $@ $< $(archives)
 
 .PHONY: test-cpp check-cpp bench-asio
 

@@ -1,15 +1,15 @@
 #!/bin/sh
-# docs.sh [LIB "CK_LIBS" BUILD_DIR]: the code in docs/*.md and in examples/README.md. A ```c block with "int main" is
+# docs.sh [LAYERS LIB BUILD_DIR]: the code in docs/*.md and in examples/README.md. A ```c block with "int main" is
 # compiled and run; other ```c blocks are compiled by themselves, ```cpp blocks as C++17. Links to files of this tree
 # lead somewhere; examples/README.md names each example, and nothing else; README.md names each public header. Knobs:
 # CC, CXX.
 set -eu
 cd "$(dirname "$0")/../.."
 
-[ $# -gt 0 ] || set -- build/release/libtickwheel-layers.a "build/release/libtickwheel.a -lck" build/release
-[ $# -eq 3 ] || { echo "usage: docs.sh [LIB CK_LIBS BUILD_DIR]" >&2; exit 2; }
-lib=$1
-ck_libs=$2
+[ $# -gt 0 ] || set -- build/release/libtickwheel-layers.a build/release/libtickwheel.a build/release
+[ $# -eq 3 ] || { echo "usage: docs.sh [LAYERS LIB BUILD_DIR]" >&2; exit 2; }
+layers=$1
+lib=$2
 dir=$3/test/docs
 rm -rf "$dir"
 mkdir -p "$dir"
@@ -47,9 +47,9 @@ for source in "$dir"/*.program.* "$dir"/*.part.*; do
 	fi
 	# shellcheck disable=SC2086 # lists
 	case $source in
-	*.program.c) ${CC:-cc} -std=gnu11 $strict -o "$source.bin" "$source" "$lib" $ck_libs \
+	*.program.c) ${CC:-cc} -std=gnu11 $strict -o "$source.bin" "$source" "$layers" "$lib" \
 		-pthread >"$dir/out" 2>&1 ;;
-	*.program.cpp) ${CXX:-c++} -std=$std $strict -o "$source.bin" "$source" "$lib" $ck_libs \
+	*.program.cpp) ${CXX:-c++} -std=$std $strict -o "$source.bin" "$source" "$layers" "$lib" \
 		-pthread >"$dir/out" 2>&1 ;;
 	*.part.c) ${CC:-cc} -std=gnu11 $strict -include stdlib.h -include tickwheel/layers.h -c -o "$dir/part.o" \
 		"$source" >"$dir/out" 2>&1 ;;

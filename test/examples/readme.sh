@@ -1,12 +1,12 @@
 #!/bin/sh
-# readme.sh LIB "CK_LIBS" BUILD_DIR: each program in README.md (a ```c block with "int main") compiles without
+# readme.sh LAYERS LIB BUILD_DIR: each program in README.md (a ```c block with "int main") compiles without
 # warnings and exits 0. Knob: CC.
 set -eu
 cd "$(dirname "$0")/../.."
 
-[ $# -eq 3 ] || { echo "usage: readme.sh LIB CK_LIBS BUILD_DIR" >&2; exit 2; }
-lib=$1
-ck_libs=$2
+[ $# -eq 3 ] || { echo "usage: readme.sh LAYERS LIB BUILD_DIR" >&2; exit 2; }
+layers=$1
+lib=$2
 dir=$3/test/readme
 rm -rf "$dir"
 mkdir -p "$dir"
@@ -27,7 +27,7 @@ for source in "$dir"/program*.c; do
 	[ -e "$source" ] || break
 	program=${source%.c}
 	# shellcheck disable=SC2086 # lists
-	${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -Iinclude -o "$program" "$source" "$lib" $ck_libs -pthread
+	${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -Iinclude -o "$program" "$source" "$layers" "$lib" -pthread
 	if ! timeout 60 "$program" >"$program.out" 2>&1; then
 		echo "readme: $source failed or took more than 60 s; it wrote:" >&2
 		cat "$program.out" >&2

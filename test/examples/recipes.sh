@@ -1,5 +1,5 @@
 #!/bin/sh
-# recipes.sh LIB "CK_LIBS" BUILD_DIR: the recipes of docs/guide.md, run under AddressSanitizer with the race provoked
+# recipes.sh LAYERS LIB BUILD_DIR: the recipes of docs/guide.md, run under AddressSanitizer with the race provoked
 # that each is about.
 #
 # A recipe is a ```c block behind a line <!-- recipe: NAME -->. recipes/NAME.c includes it as "NAME.h", and runs it. A
@@ -8,9 +8,9 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-[ $# -eq 3 ] || { echo "usage: recipes.sh LIB CK_LIBS BUILD_DIR" >&2; exit 2; }
-lib=$1
-ck_libs=$2
+[ $# -eq 3 ] || { echo "usage: recipes.sh LAYERS LIB BUILD_DIR" >&2; exit 2; }
+layers=$1
+lib=$2
 dir=$3/test/recipes
 rm -rf "$dir"
 mkdir -p "$dir"
@@ -40,7 +40,7 @@ while read -r name; do
 	# shellcheck disable=SC2086 # lists
 	${CC:-cc} -std=gnu11 -g -O1 -Wall -Wextra -Werror -Wno-unused-function -fsanitize=address,undefined \
 		-fno-sanitize-recover=all -fno-omit-frame-pointer -Iinclude -I. -I"$dir" -o "$program" \
-		"test/examples/recipes/$name.c" "$lib" $ck_libs -pthread >"$dir/out" 2>&1 ||
+		"test/examples/recipes/$name.c" "$layers" "$lib" -pthread >"$dir/out" 2>&1 ||
 		fail "$name does not compile"
 	timeout 60 "$program" >"$dir/out" 2>&1 || fail "$name failed"
 	grep -q WRONG "test/examples/recipes/$name.c" || continue

@@ -10,7 +10,7 @@ fuzz_support := $(patsubst %.c,build/fuzz/plain/%.o,$(filter-out test/support/fa
 
 build/fuzz/test/fuzz/%: build/fuzz/plain/test/fuzz/%.o $(fuzz_support) $$(archives)
 	@mkdir -p $(@D)
-	$(call say,link)$(CC) -fsanitize=fuzzer,address,undefined $(CFLAGS) -o $@ $^ $(ck_libs) -lm -pthread
+	$(call say,link)$(CC) -fsanitize=fuzzer,address,undefined $(CFLAGS) -o $@ $^ -lm -pthread
 
 fuzz: deps-build+fuzz ## libFuzzer on wheel, service and structs, SECONDS=n each; finds go to build/fuzz/found
 	$(again) $(fuzz_bins) MODE=fuzz CC=clang

@@ -58,15 +58,6 @@ class MesonToolchain:
                        "default_library = '%s'\nc_args = []\n" % kind)
 
 
-class Apt:
-    def __init__(self, recipe):
-        pass
-
-    def install(self, packages):
-        for package in packages:
-            subprocess.run(["dpkg", "-s", package], check=True, stdout=subprocess.DEVNULL)
-
-
 class Info:
     def __init__(self):
         self.properties = {}
@@ -106,8 +97,6 @@ module("conan.tools")
 module("conan.tools.files", copy=copy, load=load, rmdir=rmdir)
 module("conan.tools.layout", basic_layout=lambda recipe, src_folder: None)
 module("conan.tools.meson", Meson=Meson, MesonToolchain=MesonToolchain)
-module("conan.tools.system")
-module("conan.tools.system.package_manager", Apt=Apt)
 
 sys.dont_write_bytecode = True
 spec = importlib.util.spec_from_file_location("conanfile", os.path.join(tree, "packaging", "conan", "conanfile.py"))
@@ -124,8 +113,8 @@ recipe.cpp_info = Info()
 for folder in (recipe.source_folder, recipe.build_folder, recipe.package_folder):
     os.makedirs(folder)
 
-for step in ("set_version", "export_sources", "configure", "layout", "validate", "system_requirements", "generate",
-             "build", "package", "package_info"):
+for step in ("set_version", "export_sources", "configure", "layout", "validate", "generate", "build", "package",
+             "package_info"):
     getattr(recipe, step)()
 parts = recipe.cpp_info.components
 assert parts["layers"].requires == ["core"]

@@ -33,7 +33,7 @@ done
 depends() { dpkg-deb -f "$1" Depends; }
 depends "$library" | grep -q libc6 || fail "the library's packages are not named"
 depends "$layers" | grep -q 'libtickwheel[0-9.]* (= ' || fail "the layers need no library of their version"
-depends "$dev" | grep -q 'libck-dev.*libtickwheel-layers[0-9.]* (= .*libtickwheel[0-9.]* (= ' ||
+depends "$dev" | grep -q 'libtickwheel-layers[0-9.]* (= .*libtickwheel[0-9.]* (= ' ||
 	fail "-dev needs no library"
 dpkg-deb -I "$library" symbols | grep -q '^ tw_cancel@TICKWHEEL_' || fail "the symbols file does not have tw_cancel"
 ! tar -tf "$dir/tickwheel_$version.tar.xz" | grep -q '^[^/]*/build/' || fail "the source package has what was built"

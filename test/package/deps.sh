@@ -61,8 +61,9 @@ refused check
 for target in test demo; do
 	refused $target NO_INSTALL=1
 	! made $target || fail "make $target goes on without what it needs"
-	grep -q 'apt-get .*install .*libck-dev' "$record" || fail "make $target installs nothing"
-	grep -q '^installing what is missing, by apt-get: .*libck' "$work/out" || fail "make $target does not say so"
+	grep -q 'apt-get .*install .*pkg-config' "$record" || fail "make $target installs nothing"
+	grep -q '^installing what is missing, by apt-get: .*pkg-config' "$work/out" ||
+		fail "make $target does not say so"
 done
 [ ! -e "$work/tree/build/release/libtickwheel.a" ] || fail "something was built"
 

@@ -2,7 +2,7 @@
 
 # A plugin that contains the static library, and a program that loads it, and the shared library, at run time.
 $B/test/package/plugin.so: $B/test/package/plugin.o $(archives)
-	$(call say,ld)$(CC) $(links) -shared $(CFLAGS) -o $@ $^ $(ck_libs)
+	$(call say,ld)$(CC) $(links) -shared $(CFLAGS) -o $@ $^
 
 $B/test/package/loaded: $B/test/package/loaded.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
@@ -15,7 +15,7 @@ check-hardened: deps-build+abi ## the shared library is hardened and reads no en
 	$(again) $(shared) $(archives)
 	$(Q)test/package/hardened.sh $B/libtickwheel.so $(lib)
 	$(Q)test/package/hardened.sh $B/libtickwheel-layers.so $(layers)
-	$(Q)CC="$(CC)" test/package/lean.sh $(lib) $(ck_libs)
+	$(Q)CC="$(CC)" test/package/lean.sh $(lib)
 
 abi: deps-build+abi ## exported symbols and public structs equal test/package/abi*.golden
 	$(again) $(shared)

@@ -4,7 +4,7 @@
 peers_o := $(patsubst %.c,$B/%.o,$(wildcard test/peers/ours/*.c))
 
 $B/test/peers/ours/play: $(peers_o) $(archives)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
 
 .PHONY: check-peers check-peers-planted
 

@@ -7,7 +7,7 @@ wrapped := malloc calloc aligned_alloc free mmap munmap pthread_create syscall \
 	   pthread_mutex_unlock
 $B/test/unit/run: $(test_o) $(archives)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ \
-		-lcriterion $(ck_libs) -lm
+		-lcriterion -lm
 
 plain_c  = $(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c test/plain/*.c)
 plain_o  = $(plain_c:%.c=$B/plain/%.o)
@@ -19,7 +19,7 @@ $B/plain/%.o: %.c $B/flags
 .SECONDEXPANSION:
 $B/plain/run: $$(plain_o) $$(archives)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped) $(if $(filter cover,$(MODE)),_exit)) \
-		$(CFLAGS) -o $@ $^ $(ck_libs) -lm
+		$(CFLAGS) -o $@ $^ -lm
 
 .PHONY: check-compilers check-asan check-tsan check-tsan-units check-memcheck check-memcheck-debug
 .PHONY: coverage faults

@@ -3,7 +3,7 @@
 stress_bins := $(patsubst %.c,$B/%,$(filter-out test/stress/soak.c,$(wildcard test/stress/*.c)))
 
 $B/test/stress/%: $B/test/stress/%.o $(archives)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
 
 .PHONY: stress tsan asan soak
 

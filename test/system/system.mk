@@ -22,7 +22,7 @@ check-clocks: deps-build+faults ## odd real clocks: time namespaces, leaps, step
 	$(Q)test/system/clocks.sh $B/test/system/clocks
 
 $B/test/system/clocks: $B/test/system/clocks.o $(archives)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
 
 check-arm64: deps-build+arm64 ## library and tests for arm64 under qemu, which does not show weak ordering
 	$(Q)test/system/arm64.sh
