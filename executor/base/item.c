@@ -22,34 +22,26 @@ void tw__item_options(struct tw__item *item, const char *name, tw_release_fn *re
 	item->node.missed = (uint8_t)period->missed;
 }
 
-struct tw__item *tw__item_find(const struct tw__nodes *nodes, const struct tw__object *owner,
+struct tw__item *tw__item_find(struct tw__nodes *nodes, const struct tw__object *owner,
 			       uint64_t handle)
 {
 	TW_ASSERT_TINY_LOCKED(&owner->lock);
-	struct tw__node *node = tw__node_find(nodes, handle);
-	struct tw__item *item = (struct tw__item *)(void *)node;
-	bool is = node && tw_load_relaxed(&item->owner) == owner && tw__node_is(node, handle) &&
-		  node->state != TW__ITEM_ENDED;
-	return is ? item : NULL;
+	struct tw__node *node = tw__node_find(nodes, owner, handle);
+	return node && node->state != TW__ITEM_ENDED ? (struct tw__item *)(void *)node : NULL;
 }
 
 /* ------------------------------------------------------------------------ delays */
-
-static struct tw__object *owner_of(const struct tw__item *item)
-{
-	return tw_load_relaxed(&item->owner);
-}
 
 /* On the driver. The item is TIMED, so it and its owner are there. */
 static void item_is_due(void *arg)
 {
 	struct tw__item *item = arg;
-	tw__object_push(owner_of(item), (tw__link)&item->came, true);
+	tw__object_push(tw__item_owner(item), (tw__link)&item->came, true);
 }
 
 int tw__item_delay(struct tw__item *item, uint32_t flags, uint64_t when_ns)
 {
-	struct tw__object *owner = owner_of(item);
+	struct tw__object *owner = tw__item_owner(item);
 	uint8_t was = item->node.state;
 	/* first: the driver may push it before this call goes on */
 	item->node.state = TW__ITEM_DELAYED;
@@ -73,7 +65,7 @@ static void leave_delayed(struct tw__object *owner, struct tw__item *item)
 
 void tw__item_undelay(struct tw__item *item)
 {
-	struct tw__object *owner = owner_of(item);
+	struct tw__object *owner = tw__item_owner(item);
 	TW_ASSERT(item->node.state == TW__ITEM_DELAYED);
 	leave_delayed(owner, item);
 	if (tw__object_undelay(owner, item->timer)) /* else the inbox gets it */
@@ -82,7 +74,7 @@ void tw__item_undelay(struct tw__item *item)
 
 bool tw__item_arrives_slowly(struct tw__nodes *nodes, struct tw__item *item)
 {
-	struct tw__object *owner = owner_of(item);
+	struct tw__object *owner = tw__item_owner(item);
 	TW_ASSERT_TINY_LOCKED(&owner->lock);
 	if (item->node.flags & TW__ITEM_TIMED)
 		owner->users--;
@@ -104,7 +96,7 @@ static void series_begins(struct tw__item *item)
 {
 	if (item->node.mode == TW_FIXED_DELAY || item->node.missed == TW_MISSED_BURST)
 		return;
-	uint64_t now_ns = tw_service_now(tw__object_service(owner_of(item)));
+	uint64_t now_ns = tw_service_now(tw__object_service(tw__item_owner(item)));
 	uint64_t missed = now_ns > item->due_ns ? (now_ns - item->due_ns) / item->period_ns : 0;
 	item->due_ns += missed * item->period_ns;
 	item->overruns += missed;
@@ -112,7 +104,7 @@ static void series_begins(struct tw__item *item)
 
 bool tw__item_next(struct tw__item *item, bool *now)
 {
-	tw_service *service = tw__object_service(owner_of(item));
+	tw_service *service = tw__object_service(tw__item_owner(item));
 	uint64_t now_ns = tw_service_now(service);
 	if (item->runs_left && --item->runs_left == 0)
 		return false;
@@ -139,8 +131,8 @@ void tw__item_call_with_options(struct tw__item *item)
 		item->overruns = 0;
 		tw__current_run = &run;
 	}
-	struct tw__run_record *shown =
-	    tw__user_begin(tw__object_service(owner_of(item)), item->fn, item->arg, item->name, 0);
+	struct tw__run_record *shown = tw__user_begin(tw__object_service(tw__item_owner(item)),
+						      item->fn, item->arg, item->name, 0);
 	void *former = tw__context_enter(item->context);
 	item->fn(item->arg);
 	tw__context_leave(former);
@@ -151,8 +143,8 @@ void tw__item_call_with_options(struct tw__item *item)
 static void call_release(struct tw__item *item, enum tw_fate fate)
 {
 	struct tw__inside inside;
-	tw__inside_begin(&inside, owner_of(item), item, TW__NAMED_BY(item->release), item->arg,
-			 item->name, item->context);
+	tw__inside_begin(&inside, tw__item_owner(item), item, TW__NAMED_BY(item->release),
+			 item->arg, item->name, item->context);
 	inside.releasing = true;
 	item->release(item->arg, fate);
 	tw__inside_end(&inside);
@@ -161,7 +153,7 @@ static void call_release(struct tw__item *item, enum tw_fate fate)
 void tw__item_end(struct tw__nodes *nodes, struct tw__item *item, enum tw_fate fate,
 		  struct tw__node_batch *batch)
 {
-	struct tw__object *owner = owner_of(item);
+	struct tw__object *owner = tw__item_owner(item);
 	TW_ASSERT_TINY_LOCKED(&owner->lock);
 	if (item->node.flags & TW__ITEM_OPTIONS && item->release) {
 		item->node.state = TW__ITEM_RELEASING;

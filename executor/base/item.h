@@ -55,8 +55,6 @@ struct tw__item {
 	struct tw__node node;
 	tw__link came;            /* the next one in the inbox */
 	struct tw__in_line place; /* in the line of due items, or of delayed ones */
-	/* NULL: none. Read under the lock of an object that may be another one */
-	_Atomic(struct tw__object *) owner;
 	tw_fn *fn;
 	void *arg;
 	/* OPTIONS, except for the timer. */
@@ -71,6 +69,11 @@ struct tw__item {
 };
 
 _Static_assert(sizeof(struct tw__item) == 2 * TW__CACHE_LINE, "two cache lines");
+
+static inline struct tw__object *tw__item_owner(const struct tw__item *item)
+{
+	return tw_load_relaxed(&item->node.owner);
+}
 
 static inline struct tw__item *tw__item_that_came(tw__link link)
 {
@@ -90,13 +93,12 @@ static inline int tw__item_get(struct tw__nodes *nodes, struct tw__object *owner
 			       void *arg, struct tw__item **out)
 {
 	struct tw__node *node;
-	int r = tw__node_get(nodes, &node);
+	int r = tw__node_get(nodes, owner, &node);
 	if (tw_unlikely(r))
 		return r;
 	struct tw__item *item = *out = (struct tw__item *)(void *)node;
 	node->state = TW__ITEM_COMING;
 	node->flags = 0;
-	tw_store_relaxed(&item->owner, owner);
 	item->fn = fn;
 	item->arg = arg;
 	return 0;
@@ -116,7 +118,6 @@ static inline void tw__item_put(struct tw__nodes *nodes, struct tw__item *item,
 				struct tw__node_batch *batch)
 {
 	TW_ASSERT(!(item->node.flags & TW__ITEM_AWAY));
-	tw_store_relaxed(&item->owner, NULL);
 	if (batch)
 		tw__node_put_later(nodes, batch, &item->node);
 	else
@@ -124,7 +125,7 @@ static inline void tw__item_put(struct tw__nodes *nodes, struct tw__item *item,
 }
 
 /* Finds the owner's item by its handle. NULL: it has ended, or never was. The lock is held. */
-struct tw__item *tw__item_find(const struct tw__nodes *nodes, const struct tw__object *owner,
+struct tw__item *tw__item_find(struct tw__nodes *nodes, const struct tw__object *owner,
 			       uint64_t handle);
 
 /* ------------------------------------------------------------------------- inbox */
@@ -182,9 +183,8 @@ static inline void tw__item_call(struct tw__item *item, struct tw__inside *runne
 	if (tw_unlikely(item->node.flags & TW__ITEM_OPTIONS)) {
 		tw__item_call_with_options(item);
 	} else {
-		struct tw__run_record *shown =
-		    tw__user_begin(tw__object_service(tw_load_relaxed(&item->owner)), item->fn,
-				   item->arg, NULL, 0);
+		struct tw__run_record *shown = tw__user_begin(
+		    tw__object_service(tw__item_owner(item)), item->fn, item->arg, NULL, 0);
 		void *former = tw__context_enter(NULL);
 		item->fn(item->arg);
 		tw__context_leave(former);

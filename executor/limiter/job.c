@@ -6,7 +6,8 @@
 /* The job of a handle, or NULL. The lock is held: it stays what it is. */
 static struct tw__job *find(struct tw_limiter *l, tw_job handle)
 {
-	struct tw__job *job = (struct tw__job *)(void *)tw__node_find(&l->nodes, handle.id);
+	struct tw__job *job =
+	    (struct tw__job *)(void *)tw__node_find(&l->nodes, &l->object, handle.id);
 	return job && job->id && job->state != TW__JOB_GONE ? job : NULL;
 }
 

@@ -8,8 +8,6 @@
 #include "executor/limiter/lock.h"
 #include "wheel/timer/timing.h"
 
-enum { GONE_AT_ONCE = 16 };
-
 /* ------------------------------------------------------------------ results */
 
 void tw__result_of(const struct tw__job *job, struct tw_job_result *out)
@@ -105,7 +103,7 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 		return;
 	job->state = TW__JOB_GONE;
 	tw__node_put_later(&l->nodes, &l->gone, &job->node);
-	if (l->gone.count >= GONE_AT_ONCE || !l->unfinished)
+	if (!l->unfinished)
 		tw__node_put_batch(&l->nodes, &l->gone);
 }
 

@@ -75,7 +75,7 @@ static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64
 		struct tw__job **out)
 {
 	struct tw__node *node;
-	int r = tw__node_get(&l->nodes, &node);
+	int r = tw__node_get(&l->nodes, &l->object, &node);
 	if (r)
 		return r;
 	struct tw__job *job = *out = (struct tw__job *)(void *)node;

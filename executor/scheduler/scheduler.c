@@ -151,7 +151,7 @@ static int submit(tw_scheduler *scheduler, const struct tw_scheduler_task *spec,
 	int64_t timeout_ns = spec->flags & TW_SCHEDULER_TASK_TIMEOUT
 				 ? spec->timeout_ns
 				 : scheduler->config.timeout_ns[priority];
-	int r = tw__node_get(&scheduler->nodes, &node);
+	int r = tw__node_get(&scheduler->nodes, &scheduler->object, &node);
 	struct tw__task *task = (struct tw__task *)node;
 	if (!r) {
 		task->fn = spec->fn;
@@ -240,16 +240,16 @@ static void end_waiting(tw_scheduler *scheduler, struct tw__task *task, enum tw_
 int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id handle)
 {
 	int r = TW__OBJECT_CHECK(scheduler, "scheduler");
-	struct tw__node *node = r ? NULL : tw__node_find(&scheduler->nodes, handle.id);
-	if (!node)
-		return r ? r : TW_GONE;
-	struct tw__task *task = (struct tw__task *)node;
+	if (r)
+		return r;
 	r = TW_GONE;
 	tw__object_lock(&scheduler->object);
-	if (tw__node_is(node, handle.id) && task->node.state == TW__TASK_RUNNING) {
+	struct tw__task *task = (struct tw__task *)(void *)tw__node_find(
+	    &scheduler->nodes, &scheduler->object, handle.id);
+	if (task && task->node.state == TW__TASK_RUNNING) {
 		task->node.flags = true;
 		r = TW_RUNNING;
-	} else if (tw__node_is(node, handle.id) && task->node.state != TW__TASK_ENDED) {
+	} else if (task && task->node.state != TW__TASK_ENDED) {
 		end_waiting(scheduler, task, TW_FATE_CANCELLED);
 		r = TW_CANCELLED;
 	}

@@ -13,7 +13,6 @@ struct function {
 	struct tw__node node; /* state: enum tw__item_state */
 	struct tw__waiter waiter;
 	struct tw__work work;
-	_Atomic(tw_semaphore *) semaphore; /* as an item's owner */
 	tw_fn *fn;
 	void *arg, *context;
 	uint64_t order; /* in which functions got permits: the line's */

@@ -80,7 +80,6 @@ bool tw__permits_pass_on(tw_semaphore *s, uint32_t n, struct tw__line *chosen)
 void tw__function_put(tw_semaphore *s, struct function *function)
 {
 	s->out--;
-	tw_store_relaxed(&function->semaphore, NULL);
 	tw__node_put(&s->nodes, &function->node);
 }
 

@@ -58,7 +58,7 @@ static inline int semaphore_check(const char *call, tw_semaphore *s, int32_t n)
 static void run_function(struct tw__work *work)
 {
 	struct function *function = TW__OWNER(struct function, work, work);
-	tw_semaphore *s = tw_load_relaxed(&function->semaphore);
+	tw_semaphore *s = TW__OWNER(tw_semaphore, object, tw_load_relaxed(&function->node.owner));
 	struct tw__inside inside;
 	tw__object_lock(&s->object);
 	if (function->node.state != TW__ITEM_ENDED) {
@@ -82,7 +82,7 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 	if (!r && !fn)
 		r = tw__invalid("fn is NULL");
 	if (!r)
-		r = tw__node_get(&s->nodes, &node);
+		r = tw__node_get(&s->nodes, &s->object, &node);
 	if (r)
 		return r;
 	struct function *function = (struct function *)(void *)node;
@@ -97,7 +97,6 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 		*out = (tw_waiter){tw__node_handle(node)};
 	tw__line_init(&chosen);
 	tw__object_lock(&s->object);
-	tw_store_relaxed(&function->semaphore, s);
 	node->state = TW__ITEM_QUEUED;
 	if (tw__permits_take_or_announce(s, (uint32_t)n)) {
 		node->state = TW__ITEM_COMING;
@@ -143,10 +142,9 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 		return r;
 	tw__line_init(&chosen);
 	tw__object_lock(&s->object);
-	struct tw__node *node = tw__node_find(&s->nodes, waiter.id);
-	struct function *function = (struct function *)(void *)node;
-	bool is = node && tw_load_relaxed(&function->semaphore) && tw__node_is(node, waiter.id);
-	r = is ? semaphore_cancel(s, function, &chosen) : TW_GONE;
+	struct function *function =
+	    (struct function *)(void *)tw__node_find(&s->nodes, &s->object, waiter.id);
+	r = function ? semaphore_cancel(s, function, &chosen) : TW_GONE;
 	tw__object_unlock(&s->object);
 	tw__semaphore_grant(s, &chosen);
 	return r;

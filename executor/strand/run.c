@@ -44,7 +44,7 @@ static bool goes_on(struct tw__item *task, bool *refused)
 	*refused = !now;
 	task->node.flags |= now ? 0 : TW__ITEM_UNTIMED;
 	task->node.state = TW__ITEM_COMING; /* behind what has come; the strand is ACTIVE */
-	return tw__item_push(task, tw_load_relaxed(&task->owner));
+	return tw__item_push(task, tw__item_owner(task));
 }
 
 static void call_task(tw_strand *strand, struct tw__item *task, struct tw__inside *runner)

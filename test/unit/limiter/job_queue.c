@@ -51,7 +51,7 @@ Test(limiter_job_queue, room_and_memory_of_a_cancelled_one_are_free_at_once)
 		expect_eq(tw_job_cancel(home.limiter, load.job), TW_CANCELLED);
 		expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_GONE);
 	}
-	expect_le(home.limiter->nodes.slabs, 1);
+	expect_le(home.limiter->nodes.count, 1);
 	complete(&first, 0);
 	expect_settled(&low, TW_JOB_STATUS_SUCCEEDED, 0);
 	close_all();

@@ -89,7 +89,8 @@ static void *wait_for(void *arg)
 static bool is_waited_for(struct caller *caller)
 {
 	tw__object_lock(&caller->limiter->object);
-	struct tw__node *node = tw__node_find(&caller->limiter->nodes, caller->job.id);
+	struct tw__node *node =
+	    tw__node_find(&caller->limiter->nodes, &caller->limiter->object, caller->job.id);
 	bool waited = ((struct tw__job *)(void *)node)->waiters > 0;
 	tw__object_unlock(&caller->limiter->object);
 	return waited;
