@@ -1,7 +1,7 @@
 /*
  * A line: first in, first out, and out of the middle too. Its owner's lock guards it.
  *
- * Items and waiters have a place in a line, and leave it wherever they are. Batches and works of
+ * Items and others have a place in a line, and leave it wherever they are. Batches and works of
  * others have nothing but a first word for the link. They leave at the head alone.
  *
  * A link is the address of the next one's link, with FOREIGN for a batch or a work; 0: the end.

@@ -1,33 +1,73 @@
-/* The inside of a semaphore: semaphore.c (calls) and permits.c (the line, who gets permits). */
-#ifndef TW_EXECUTOR_SEMAPHORE_PARTS_H
-#define TW_EXECUTOR_SEMAPHORE_PARTS_H
+/*
+ * The semaphore: one word for permits, and a line of those who wait. semaphore.c has the calls.
+ *
+ * acquire and release while nobody waits: lock-free, one compare-and-swap. All else takes the lock.
+ *
+ * The word holds how many permits are out (held, 31 bits), how many there should be (capacity, 31
+ * bits), and whether anybody waits. All else follows: available = capacity - held, debt = held -
+ * capacity, whichever is not negative. While WAITERS is set only the owner of the lock changes the
+ * word, and somebody is in line. n: the permits that a caller takes, gives back or waits for.
+ *
+ *   transition    from                         to         by whom
+ *   take          no WAITERS, held + n <= cap  held + n   any thread
+ *   give back     no WAITERS, held >= n        held - n   any thread
+ *   announce      no WAITERS, held + n > cap   WAITERS    a waiter that joins the line, locked
+ *   give to line  WAITERS, held >= n           held - n   a releaser, locked; then start
+ *   start         WAITERS, held + n <= cap     held + n   locked; n of the first, while it fits
+ *   take back     any                          held - n,  locked; a function that the executor has
+ *                                              WAITERS    refused is in line again
+ *   last leaves   WAITERS                      none       who empties the line, locked
+ *   resize        any                          cap        set_capacity, locked; then start
+ *
+ * Whatever may let the first waiter fit is followed by start: permits that return, a capacity that
+ * grows, a waiter that leaves.
+ *
+ * Invariants: 1. WAITERS if and only if the line is not empty, 2. then held + n > cap for the n of
+ * the first, or it was refused; both whenever the lock is free. 3. Permits that come back make held
+ * smaller, and start counts those that it hands out: no permit is lost or doubled. 4. Nobody is
+ * started before one who came earlier, except threads before a function that the executor refuses.
+ *
+ * A function, under the lock: QUEUED (in line) -> COMING (it has permits; its work is with the
+ * executor) -> RUNNING -> its node is put. A cancel of one that is COMING makes it ENDED, and its
+ * permits go on; who gets its work next puts it.
+ *
+ * Refused. A function that the executor refuses gives its permits back, and is in line again, in
+ * its old place. Threads that wait get the permits. Functions are started again at the next tick,
+ * and by whatever else is followed by start.
+ *
+ * Pairing table
+ *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permits did. A
+ *       start goes by the lock, then SEM2 or the executor.
+ *   SEM2  granted: store-release (grant) -> load-acquire (the thread that sleeps): what came before
+ *       the grant. Nothing of the waiter is touched after the store, since it is on the thread's
+ *       stack. The wake-up goes to its address alone, which may be another's by then: a wake-up
+ *       too many.
+ *
+ * Model: test/model/sem.pml.
+ */
+#ifndef TW_EXECUTOR_SEMAPHORE_H
+#define TW_EXECUTOR_SEMAPHORE_H
 
-#include "executor/base/waiter.h"
+#include "executor/base/item.h"
 #include "tickwheel/semaphore.h"
 
 #define COUNT_MASK UINT64_C(0x7fffffff)
 #define CAPACITY_SHIFT 31
 #define WAITERS (UINT64_C(1) << 63)
 
-struct function {
-	struct tw__node node; /* state: enum tw__item_state */
-	struct tw__waiter waiter;
-	struct tw__work work;
-	tw_fn *fn;
-	void *arg, *context;
-	uint64_t order; /* in which functions got permits: the line's */
+/* In the line, or in a list of those chosen, which have their permits. */
+struct waiter {
+	struct tw__in_line place;
+	uint64_t number; /* in the order in which they came */
+	uint32_t n;
+	_Atomic uint32_t granted; /* SEM2 */
+	bool is_thread, in_line;
 };
 
-struct tw_semaphore {
-	_Atomic uint64_t word;
-	struct tw__object object; /* its work tries again what the executor has refused */
-	/* What follows is under the object's lock. */
-	struct tw__line line, refused;
-	uint64_t waiting, waiting_threads; /* in line */
-	uint64_t out;                      /* functions that have permits, and are not over */
-	uint64_t refusals, order;
-	_Atomic uint64_t over_releases;
-	struct tw__nodes nodes;
+struct function {
+	struct tw__item item;
+	struct waiter waiter;
+	struct tw__work work;
 };
 
 static inline uint64_t held_of(uint64_t word)
@@ -45,9 +85,15 @@ static inline bool has_room(uint64_t word, uint32_t n)
 	return held_of(word) + n <= capacity_of(word);
 }
 
-static inline struct function *function_of(struct tw__waiter *waiter)
-{
-	return TW__OWNER(struct function, waiter, waiter);
-}
+struct tw_semaphore {
+	_Atomic uint64_t word;
+	struct tw__object object; /* its work offers again what the executor has refused */
+	/* What follows is under the object's lock. */
+	struct tw__line line;
+	uint64_t waiting, waiting_threads; /* in line */
+	uint64_t out;                      /* functions that have permits, and are not over */
+	uint64_t came, refusals, over_releases;
+	struct tw__nodes nodes;
+};
 
 #endif

@@ -1,47 +1,180 @@
 /*
- * The semaphore: one word for permits, and a line of those who wait. Calls permits.c and the base.
- *
- * acquire and release while nobody waits: lock-free, one compare-and-swap. All else takes the lock.
- *
- * The word holds how many permits are out (held, 31 bits), how many there should be (capacity, 31
- * bits), and whether anybody waits. All else follows: available = capacity - held, debt = held -
- * capacity, whichever is not negative. While WAITERS is set only the owner of the lock changes the
- * word, and somebody is in line. n: the permits that a caller takes, gives back or waits for.
- *
- *   transition    from                         to         by whom
- *   take          no WAITERS, held + n <= cap  held + n   any thread
- *   give back     no WAITERS, held >= n        held - n   any thread
- *   announce      no WAITERS, held + n > cap   WAITERS    a waiter that joins the line, locked
- *   give to line  WAITERS, held >= n           held - n   a releaser, locked; then start
- *   start         WAITERS, held + n <= cap     held + n   locked; n of the first, while it fits
- *   last leaves   WAITERS                      none       who empties the line, locked
- *   resize        any                          cap        set_capacity, locked; then start
- *
- * Whatever may let the first waiter fit is followed by start: permits that return, a capacity that
- * grows, a waiter that leaves.
- *
- * Invariants: 1. WAITERS if and only if the line is not empty, 2. then held + n > cap for the n of
- * the first; both whenever the lock is free. 3. Permits that come back make held smaller, and start
- * counts those that it hands out: no permit is lost or doubled. 4. Nobody is started before one who
- * came earlier, except threads before a function that the executor refuses.
- *
- * A function, under the lock: QUEUED (in line) -> COMING (it has permits; its work is with the
- * executor, or `refused`) -> RUNNING -> its node is put. A cancel of one that is COMING makes it
- * ENDED, and its permits go on; who gets its work next puts it.
- *
- * Refused. A function that the executor refuses goes back to the head of the line, if a thread
- * waits for which its permits would do. Else it keeps its permits, and the driver offers it again
- * in the next tick.
- *
- * Pairing table
- *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permits did. A
- *         start goes by the lock, then WAITER1 or the executor.
- *
- * Model: test/model/sem.pml.
+ * The semaphore's calls; who gets permits, and how they get to know. Calls the base. See
+ * internal.h.
  */
-#include "executor/semaphore/permits.h"
+#include "executor/semaphore/internal.h"
 
 #include "mpsc/base/tsan.h"
+
+static struct waiter *waiter_of(tw__link link)
+{
+	return TW__OWNER(struct waiter, place, link);
+}
+
+static struct function *function_of(struct waiter *waiter)
+{
+	return TW__OWNER(struct function, waiter, waiter);
+}
+
+/* ------------------------------------------------------------- the line, locked */
+
+/* Nobody else changes the word while WAITERS is set. */
+static void permits_set(tw_semaphore *s, uint64_t word)
+{
+	tw_store_release(&s->word, word); /* SEM1, for those that take the fast way next */
+}
+
+/* Takes n permits. False: they are not there; WAITERS is set, and the waiter joins the line. */
+static bool take_or_join(tw_semaphore *s, struct waiter *waiter)
+{
+	uint64_t word = tw_load_relaxed(&s->word), next;
+	waiter->number = ++s->came;
+	do
+		next = !(word & WAITERS) && has_room(word, waiter->n) ? word + waiter->n
+								      : word | WAITERS;
+	while (!tw_cas_acq_rel(&s->word, &word, next)); /* SEM1 */
+	waiter->in_line = next & WAITERS;
+	if (!waiter->in_line)
+		return true;
+	tw__line_append(&s->line, tw__in_line_link(&waiter->place)); /* planted: last_come_first */
+	s->waiting++;
+	s->waiting_threads += waiter->is_thread;
+	return false;
+}
+
+static void semaphore_leave(tw_semaphore *s, struct waiter *waiter)
+{
+	tw__line_leave(&s->line, &waiter->place);
+	waiter->in_line = false;
+	s->waiting_threads -= waiter->is_thread;
+	if (--s->waiting == 0)
+		permits_set(s, tw_load_relaxed(&s->word) & ~WAITERS);
+}
+
+/*
+ * Chooses those that fit, in the order of the line. The first that does not fit ends this, so that
+ * one that waits for many permits gets its turn.
+ */
+static void semaphore_start(tw_semaphore *s, bool threads_alone, struct tw__line *chosen)
+{
+	for (tw__link link = s->line.first, next; link; link = next) {
+		struct waiter *waiter = waiter_of(link);
+		next = waiter->place.next;
+		if (threads_alone && !s->waiting_threads)
+			return;
+		if (threads_alone && !waiter->is_thread)
+			continue;
+		if (!has_room(tw_load_relaxed(&s->word), waiter->n))
+			return;
+		permits_set(s, tw_load_relaxed(&s->word) + waiter->n);
+		semaphore_leave(s, waiter);
+		tw__line_append(chosen, link);
+		if (waiter->is_thread)
+			continue;
+		function_of(waiter)->item.node.state = TW__ITEM_COMING;
+		s->out++;
+	}
+}
+
+/* n permits that are held have no owner any more. False: fewer were held. */
+static bool permits_pass_on(tw_semaphore *s, uint32_t n, struct tw__line *chosen)
+{
+	uint64_t word = tw_load_relaxed(&s->word);
+	do {
+		if (held_of(word) < n)
+			return false;
+	} while (!tw_cas_acq_rel(&s->word, &word, word - n)); /* SEM1 */
+	semaphore_start(s, false, chosen);
+	return true;
+}
+
+static void function_is_over(tw_semaphore *s, struct function *function)
+{
+	s->out--;
+	tw__item_put(&s->nodes, &function->item, NULL);
+}
+
+/* Puts a refused function in its old place: before those that came later. */
+static void join_again(tw_semaphore *s, tw__link **where, tw__link link)
+{
+	struct waiter *waiter = waiter_of(link);
+	uint64_t word = tw_load_relaxed(&s->word);
+	while (!tw_cas_acq_rel(&s->word, &word, (word - waiter->n) | WAITERS)) /* SEM1 */
+		continue;
+	function_of(waiter)->item.node.state = TW__ITEM_QUEUED;
+	s->out--;
+	while (**where && waiter_of(**where)->number < waiter->number)
+		*where = &waiter_of(**where)->place.next;
+	tw__line_insert(&s->line, *where, link);
+	*where = &waiter->place.next; /* the next one came later */
+	waiter->in_line = true;
+	s->waiting++;
+}
+
+/* --------------------------------------------------------------- grant, unlocked */
+
+static void semaphore_grant(tw_semaphore *s, struct tw__line *chosen);
+
+static void take_back(tw_semaphore *s, struct tw__line *refused)
+{
+	struct tw__line chosen;
+	tw__link *where = &s->line.first;
+	tw__line_init(&chosen);
+	tw__object_lock(&s->object);
+	while (refused->first) {
+		tw__link link = tw__line_pop(refused);
+		struct function *function = function_of(waiter_of(link));
+		s->refusals++;
+		if (function->item.node.state == TW__ITEM_ENDED)
+			function_is_over(s, function);
+		else
+			join_again(s, &where, link);
+	}
+	semaphore_start(s, true, &chosen);
+	bool later = s->waiting && !s->object.later;
+	s->object.later |= later;
+	s->object.users += later; /* until the driver has looked */
+	tw__object_unlock(&s->object);
+	semaphore_grant(s, &chosen); /* threads: it does not come here again */
+	if (later)
+		tw__work_submit_later(&s->object.work);
+}
+
+/* Those chosen have their permits. Nothing of a function runs in here, whatever the executor is. */
+static void semaphore_grant(tw_semaphore *s, struct tw__line *chosen)
+{
+	struct tw__line refused;
+	tw__line_init(&refused);
+	for (tw__link link = chosen->first, next; link; link = next) {
+		struct waiter *waiter = waiter_of(link);
+		next = waiter->place.next; /* first: it may be gone */
+		if (waiter->is_thread) {
+			_Atomic uint32_t *granted = &waiter->granted;
+			tw_store_release(granted,
+					 1); /* SEM2: the thread may be gone from here on */
+			tw__futex_wake(granted, 1);
+		} else if (tw__work_try_submit(&function_of(waiter)->work) < 0) {
+			tw__line_append(&refused, link);
+		}
+	}
+	if (tw_unlikely(refused.first))
+		take_back(s, &refused);
+}
+
+/* On the driver, a tick after the executor has refused something. */
+static void start_again(struct tw__work *work)
+{
+	tw_semaphore *s = TW__OWNER(tw_semaphore, object.work, work);
+	struct tw__line chosen;
+	tw__line_init(&chosen);
+	tw__object_lock(&s->object);
+	s->object.later = false;
+	semaphore_start(s, false, &chosen);
+	tw__object_unlock(&s->object);
+	semaphore_grant(s, &chosen);
+	tw__object_lock(&s->object);
+	tw__object_drop(&s->object, 1);
+}
 
 /* ---------------------------------------------------------------------- functions */
 
@@ -58,56 +191,51 @@ static inline int semaphore_check(const char *call, tw_semaphore *s, int32_t n)
 static void run_function(struct tw__work *work)
 {
 	struct function *function = TW__OWNER(struct function, work, work);
-	tw_semaphore *s = TW__OWNER(tw_semaphore, object, tw_load_relaxed(&function->node.owner));
+	struct tw__item *item = &function->item;
+	tw_semaphore *s = TW__OWNER(tw_semaphore, object, tw__item_owner(item));
 	struct tw__inside inside;
 	tw__object_lock(&s->object);
-	if (function->node.state != TW__ITEM_ENDED) {
-		function->node.state = TW__ITEM_RUNNING;
+	if (item->node.state != TW__ITEM_ENDED) {
+		item->node.state = TW__ITEM_RUNNING;
 		tw__object_unlock(&s->object);
-		tw__inside_begin(&inside, &s->object, function, function->fn, function->arg, NULL,
-				 function->context);
-		function->fn(function->arg);
+		tw__inside_begin(&inside, &s->object, item, item->fn, item->arg, NULL,
+				 item->context);
+		item->fn(item->arg);
 		tw__inside_end(&inside);
 		tw__object_lock(&s->object);
 	}
-	tw__function_put(s, function);
+	function_is_over(s, function);
 	tw__object_unlock(&s->object);
 }
 
 int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg, tw_waiter *out)
 {
-	struct tw__node *node;
+	struct tw__item *item;
 	struct tw__line chosen;
 	int r = semaphore_check(__func__, s, n);
 	if (!r && !fn)
 		r = tw__invalid("fn is NULL");
 	if (!r)
-		r = tw__node_get(&s->nodes, &s->object, &node);
+		r = tw__item_get(&s->nodes, &s->object, fn, arg, &item);
 	if (r)
 		return r;
-	struct function *function = (struct function *)(void *)node;
-	function->fn = fn;
-	function->arg = arg;
-	function->context = tw__context_capture();
-	function->order = 0;
-	function->waiter = (struct tw__waiter){.n = (uint32_t)n, .work = &function->work};
+	struct function *function = (struct function *)(void *)item;
+	item->context = tw__context_capture();
+	function->waiter = (struct waiter){.n = (uint32_t)n};
 	tw__work_init(&function->work, tw__object_service(&s->object), s->object.executor,
 		      run_function);
 	if (out)
-		*out = (tw_waiter){tw__node_handle(node)};
+		*out = (tw_waiter){tw__node_handle(&item->node)};
 	tw__line_init(&chosen);
 	tw__object_lock(&s->object);
-	node->state = TW__ITEM_QUEUED;
-	if (tw__permits_take_or_announce(s, (uint32_t)n)) {
-		node->state = TW__ITEM_COMING;
-		function->order = ++s->order;
+	if (take_or_join(s, &function->waiter)) {
 		s->out++;
-		tw__waiter_join(&chosen, &function->waiter);
+		tw__line_append(&chosen, tw__in_line_link(&function->waiter.place));
 	} else {
-		tw__semaphore_join(s, &function->waiter);
+		item->node.state = TW__ITEM_QUEUED;
 	}
 	tw__object_unlock(&s->object);
-	tw__semaphore_grant(s, &chosen);
+	semaphore_grant(s, &chosen);
 	return 0;
 }
 
@@ -115,23 +243,20 @@ int tw_semaphore_acquire_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg,
 static int semaphore_cancel(tw_semaphore *s, struct function *function, struct tw__line *chosen)
 {
 	struct tw__base base = tw__object_base(&s->object);
-	switch ((enum tw__item_state)function->node.state) {
-	case TW__ITEM_QUEUED:
-		tw__semaphore_leave(s, &function->waiter, NULL);
-		s->out++; /* put takes it down */
-		tw__function_put(s, function);
-		tw__semaphore_start(s, chosen);
-		return TW_CANCELLED;
-	case TW__ITEM_COMING:
-		function->node.state = TW__ITEM_ENDED;
-		tw__base_leave_work(&base, &function->work);
-		(void)tw__permits_pass_on(s, function->waiter.n, chosen);
-		return TW_CANCELLED;
-	case TW__ITEM_RUNNING:
-		return TW_RUNNING;
-	default:
+	if (!function)
 		return TW_GONE;
+	if (function->item.node.state == TW__ITEM_RUNNING)
+		return TW_RUNNING;
+	if (function->item.node.state == TW__ITEM_QUEUED) {
+		semaphore_leave(s, &function->waiter);
+		tw__item_put(&s->nodes, &function->item, NULL);
+		semaphore_start(s, false, chosen);
+	} else {
+		function->item.node.state = TW__ITEM_ENDED;
+		tw__base_leave_work(&base, &function->work);
+		(void)permits_pass_on(s, function->waiter.n, chosen);
 	}
+	return TW_CANCELLED;
 }
 
 int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
@@ -142,11 +267,10 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 		return r;
 	tw__line_init(&chosen);
 	tw__object_lock(&s->object);
-	struct function *function =
-	    (struct function *)(void *)tw__node_find(&s->nodes, &s->object, waiter.id);
-	r = function ? semaphore_cancel(s, function, &chosen) : TW_GONE;
+	struct tw__item *item = tw__item_find(&s->nodes, &s->object, waiter.id);
+	r = semaphore_cancel(s, (struct function *)(void *)item, &chosen);
 	tw__object_unlock(&s->object);
-	tw__semaphore_grant(s, &chosen);
+	semaphore_grant(s, &chosen);
 	return r;
 }
 
@@ -162,28 +286,35 @@ static inline bool semaphore_take(tw_semaphore *s, uint32_t n)
 	return true;
 }
 
+/* The thread sleeps until it is granted. False: the deadline has passed. */
+static bool sleep_in_line(struct waiter *waiter, uint64_t deadline_ns)
+{
+	bool in_time = true;
+	while (!tw_load_acquire(&waiter->granted) && in_time) /* SEM2 */
+		in_time = tw__futex_wait(&waiter->granted, 0, deadline_ns);
+	return in_time || tw_load_acquire(&waiter->granted);
+}
+
 static int wait_in_line(tw_semaphore *s, uint32_t n, uint64_t deadline_ns)
 {
-	struct tw__waiter self = {.n = n};
+	struct waiter self = {.n = n, .is_thread = true};
 	struct tw__line chosen;
 	tw__object_lock(&s->object);
-	bool has = tw__permits_take_or_announce(s, n);
-	if (!has)
-		tw__semaphore_join(s, &self);
+	bool has = take_or_join(s, &self);
 	tw__object_unlock(&s->object);
-	if (has || tw__waiter_sleep(&self, deadline_ns))
+	if (has || sleep_in_line(&self, deadline_ns))
 		return 0;
 	tw__line_init(&chosen);
 	tw__object_lock(&s->object);
-	bool gave_up = tw__waiter_in_line(&self);
+	bool gave_up = self.in_line;
 	if (gave_up) {
-		tw__semaphore_leave(s, &self, NULL);
-		tw__semaphore_start(s, &chosen);
+		semaphore_leave(s, &self);
+		semaphore_start(s, false, &chosen);
 	}
 	tw__object_unlock(&s->object);
-	tw__semaphore_grant(s, &chosen);
+	semaphore_grant(s, &chosen);
 	if (!gave_up)
-		tw__waiter_sleep(&self, UINT64_MAX); /* the permits are on their way */
+		sleep_in_line(&self, UINT64_MAX); /* the permits are on their way */
 	return gave_up ? -ETIMEDOUT : 0;
 }
 
@@ -204,11 +335,10 @@ static int release_slowly(tw_semaphore *s, uint32_t n)
 	struct tw__line chosen;
 	tw__line_init(&chosen);
 	tw__object_lock(&s->object);
-	bool was_held = tw__permits_pass_on(s, n, &chosen);
-	if (!was_held)
-		tw_add_relaxed(&s->over_releases, 1);
+	bool was_held = permits_pass_on(s, n, &chosen);
+	s->over_releases += !was_held;
 	tw__object_unlock(&s->object);
-	tw__semaphore_grant(s, &chosen);
+	semaphore_grant(s, &chosen);
 	return was_held ? 0 : -EOVERFLOW;
 }
 
@@ -241,9 +371,9 @@ int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 	while (!tw_cas_acq_rel(&s->word, &word,
 			       (word & others) | (uint64_t)capacity << CAPACITY_SHIFT))
 		continue;
-	tw__semaphore_start(s, &chosen);
+	semaphore_start(s, false, &chosen);
 	tw__object_unlock(&s->object);
-	tw__semaphore_grant(s, &chosen);
+	semaphore_grant(s, &chosen);
 	return 0;
 }
 
@@ -266,16 +396,14 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 	tw_semaphore *s = calloc(1, sizeof *s);
 	if (!s)
 		return -ENOMEM;
-	int r = tw__object_init(&s->object, service, executor, tw__semaphore_offer_again,
-				semaphore_free);
+	int r = tw__object_init(&s->object, service, executor, start_again, semaphore_free);
 	if (r) {
 		free(s);
 		return r;
 	}
 	tw__work_leave_executor(&s->object.work); /* the driver runs it */
-	tw__permits_set(s, (uint64_t)capacity << CAPACITY_SHIFT);
+	permits_set(s, (uint64_t)capacity << CAPACITY_SHIFT);
 	tw__line_init(&s->line);
-	tw__line_init(&s->refused);
 	tw__nodes_init(&s->nodes, sizeof(struct function));
 	*out = s;
 	return 0;
@@ -301,18 +429,19 @@ int tw_semaphore_stats(tw_semaphore *s, struct tw_semaphore_stats *out)
 		r = TW__OBJECT_CHECK(s, "semaphore");
 	if (r)
 		return r;
-	struct tw_semaphore_stats stats = {.over_releases = tw_load_relaxed(&s->over_releases)};
 	tw__object_lock(&s->object);
-	uint64_t word = tw_load_relaxed(&s->word);
-	stats.waiters = s->waiting;
-	stats.waiting_threads = s->waiting_threads;
-	stats.handed = s->out;
-	stats.refused = s->refusals;
+	uint64_t word = tw_load_relaxed(&s->word), held = held_of(word),
+		 capacity = capacity_of(word);
+	struct tw_semaphore_stats stats = {.capacity = capacity,
+					   .available = held < capacity ? capacity - held : 0,
+					   .held = held,
+					   .debt = held > capacity ? held - capacity : 0,
+					   .waiters = s->waiting,
+					   .waiting_threads = s->waiting_threads,
+					   .handed = s->out,
+					   .over_releases = s->over_releases,
+					   .refused = s->refusals};
 	tw__object_unlock(&s->object);
-	stats.capacity = capacity_of(word);
-	stats.held = held_of(word);
-	stats.available = stats.held < stats.capacity ? stats.capacity - stats.held : 0;
-	stats.debt = stats.held > stats.capacity ? stats.held - stats.capacity : 0;
 	tw__struct_write(out, &stats, sizeof stats);
 	return 0;
 }

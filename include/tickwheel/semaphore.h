@@ -100,8 +100,8 @@ TW_API int tw_semaphore_acquire(tw_semaphore *semaphore, int32_t n, uint64_t tim
  *
  * fn never runs inside this call or inside a release. fn, or another one on its behalf, gives the
  * permits back. *out (may be NULL) is written before fn can run. If the executor refuses fn, its
- * permits go to the oldest thread that waits, and fn stays first in line. If no thread waits, fn
- * is offered again in each tick.
+ * permits go to the threads that wait, and fn stays first in line. It is offered again at the next
+ * tick, and whenever permits return.
  *
  * Threads: any. Never blocks.
  * Returns:

@@ -10,7 +10,7 @@
  * not.
  *
  * Left out: functions in line, which go the same ways under the lock; what wakes a thread (the
- * futex). Program order stands for the release and acquire of SEM1 and WAITER1.
+ * futex). Program order stands for the release and acquire of SEM1 and SEM2.
  *
  * Holds (invariants of the file's first comment):
  *   SEM1     never more permits are given than there are: but for debts, held is at most the
@@ -111,7 +111,7 @@ inline leave(w)
 	}
 }
 
-/* permits_grant; nothing is left to be done with the waiters (WAITER1) */
+/* semaphore_grant; nothing is left to be done with the waiters (SEM2) */
 inline grant_all()
 {
 	do
@@ -139,7 +139,7 @@ inline choose()
 #define FITS held + NEED(line[place]) <= capacity
 #endif
 
-/* waiters_start: under the lock */
+/* semaphore_start: under the lock */
 inline start()
 {
 	do
@@ -206,7 +206,7 @@ inline release()
 	od
 }
 
-/* take_or_announce: under the lock */
+/* take_or_join: under the lock, less the line */
 inline take_or_announce()
 {
 	do
@@ -253,7 +253,7 @@ inline acquire(may_give_up)
 		unlock();
 		if
 		:: has
-		:: atomic { !has && granted[me] -> has = true; granted[me] = false } /* WAITER1 */
+		:: atomic { !has && granted[me] -> has = true; granted[me] = false } /* SEM2 */
 		:: !has && may_give_up ->
 			lock();
 			if

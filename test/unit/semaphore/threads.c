@@ -49,7 +49,7 @@ static const struct script refused[] = {
     {"a thread that comes after the refusal goes before the function",
      "",
      {{"refuse 1; wait 1; stats held; thread 2; refuse -1; drive 2; joined 2",
-       "held=1, @2 2 has it"},
+       "held=0, @2 2 has it"},
       {"stats waiting_threads waiters refused; refuse 0; release 1",
        "waiting_threads=0, waiters=1, refused=2, run 1"},
       {"release 1", ""}}},
@@ -72,10 +72,10 @@ static const struct script refused[] = {
       {"release 4; joined 2; joined 3; stats waiters; refuse 0; release 4",
        "2 has it, 3 has it, waiters=1, run 1"},
       {"release 4", ""}}},
-    {"a refused function keeps permits that do for no thread",
+    {"permits that do for no thread wait for the refused function",
      "capacity=3",
      {{"acquire 3; wait 1; thread 2 permits=2; refuse 1; release 1; stats handed; drive 2",
-       "handed=1, @2 run 1"},
+       "handed=0, @2 run 1"},
       {"release 3; joined 2; release 2", "2 has it"}}},
 };
 
