@@ -57,23 +57,6 @@ static int make_slab(struct tw__nodes *nodes)
 	return 0;
 }
 
-/* Sees to it that a slab is partial. Returns as make_slab. */
-static int need_slab(struct tw__nodes *nodes)
-{
-	if (tw_likely(nodes->partial.first))
-		return 0;
-	int r = nodes->purged.first ? 0 : make_slab(nodes);
-	if (r)
-		return r;
-	struct tw__slab *slab = first_slab(&nodes->purged);
-	slab->memory = tw__map(TW__NODE_SLAB * nodes->node_size);
-	if (!slab->memory)
-		return -ENOMEM;
-	nodes->idle++;
-	tw__line_append(&nodes->partial, tw__line_pop(&nodes->purged));
-	return 0;
-}
-
 /* Memory of slabs, linked by its first word. */
 struct purged {
 	struct purged *next;
@@ -102,21 +85,42 @@ static void unmap(const struct tw__nodes *nodes, struct purged *purged)
 	}
 }
 
+/* Without the lock: gives some purged slab memory. Returns 0, -ENOMEM or -EAGAIN. */
+static int add_slab(struct tw__nodes *nodes)
+{
+	struct purged *memory = tw__map(TW__NODE_SLAB * nodes->node_size);
+	if (!memory)
+		return -ENOMEM;
+	memory->next = NULL;
+	tw__tiny_lock(&nodes->lock);
+	int r = nodes->purged.first ? 0 : make_slab(nodes);
+	if (!r) {
+		first_slab(&nodes->purged)->memory = (char *)memory;
+		tw__line_append(&nodes->partial, tw__line_pop(&nodes->purged));
+		nodes->idle++;
+	}
+	tw__tiny_unlock(&nodes->lock);
+	if (r)
+		unmap(nodes, memory);
+	return r;
+}
+
 /* -------------------------------------------------------------------- get and put */
 
-static struct tw__node *take(struct tw__nodes *nodes, struct tw__slab *slab)
+/*
+ * A node of the first slab; NULL: there is none. *fresh: it was never taken from this memory, and
+ * has this generation. Then it is not touched here, since a page may have to come first.
+ */
+static struct tw__node *take(struct tw__nodes *nodes, uint32_t *index, uint32_t *fresh)
 {
-	struct tw__node *node;
+	struct tw__slab *slab = first_slab(&nodes->partial);
+	if (!slab)
+		return NULL;
+	*index = slab->free ? slab->free - 1 : slab->first + slab->fresh++;
+	struct tw__node *node = node_at(nodes, *index);
+	*fresh = slab->free ? 0 : slab->base;
+	slab->free = slab->free ? node->next : 0;
 	nodes->idle -= slab->used++ == 0;
-	if (slab->free) {
-		node = node_at(nodes, slab->free - 1);
-		slab->free = node->next;
-	} else {
-		uint32_t index = slab->first + slab->fresh++;
-		node = node_at(nodes, index);
-		node->index = index;
-		tw_store_relaxed(&node->generation, slab->base);
-	}
 	if (!slab->free && slab->fresh == TW__NODE_SLAB)
 		tw__line_leave(&nodes->partial, &slab->place);
 	return node;
@@ -124,14 +128,23 @@ static struct tw__node *take(struct tw__nodes *nodes, struct tw__slab *slab)
 
 int tw__node_get(struct tw__nodes *nodes, struct tw__object *owner, struct tw__node **out)
 {
-	tw__tiny_lock(&nodes->lock);
-	int r = need_slab(nodes);
-	if (tw_likely(!r)) {
-		*out = take(nodes, first_slab(&nodes->partial));
-		tw_store_relaxed(&(*out)->owner, owner);
+	uint32_t index, fresh;
+	for (;;) {
+		tw__tiny_lock(&nodes->lock);
+		struct tw__node *node = *out = take(nodes, &index, &fresh);
+		tw__tiny_unlock(&nodes->lock);
+		int r = tw_likely(node != NULL) ? 0 : add_slab(nodes);
+		if (tw_unlikely(r))
+			return r;
+		if (!node)
+			continue;
+		if (fresh) {
+			node->index = index;
+			tw_store_relaxed(&node->generation, fresh);
+		}
+		tw_store_relaxed(&node->owner, owner);
+		return 0;
 	}
-	tw__tiny_unlock(&nodes->lock);
-	return r;
 }
 
 void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch,

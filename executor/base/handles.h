@@ -9,9 +9,10 @@
  * TW__NODE_IDLE_SLABS of them. It keeps its indices, and the furthest generation of its nodes, from
  * which all of them continue later.
  *
- * The table has a lock of its own, held for some stores, and sometimes for a system call. A node
- * belongs to the object that took it. That object's lock guards the node's end: so a node that was
- * found stays its owner's until the owner gives up its lock.
+ * The table has a lock of its own, held for some stores: no system call is made under it, and no
+ * page touched for the first time. A node belongs to the object that took it. That object's lock
+ * guards the node's end: so a node that was found stays its owner's until the owner gives up its
+ * lock.
  *
  * Weak at: tables where one node of each slab lives for long, since a slab is given back as a
  * whole.
