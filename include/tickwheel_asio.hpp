@@ -7,30 +7,22 @@
  *     timeout.async_wait([](asio::error_code error) { ... });
  *     io.run();
  *
- * The members do what those of asio::steady_timer do: completion tokens, cancellation slots,
- * strands, associated allocators, and handlers that are destroyed without a call when their context
- * goes. What differs:
+ * What differs from asio::steady_timer:
  *
  *   - Arming costs the same however many timers there are, and no system call.
- *   - A wait ends up to 1 ms late, the tick, plus the hand-over from another thread. asio's ends a
- *     few microseconds late.
- *   - Time passes on the service's clock, which tw_clock_set_default or use_service_of chooses. On
- *     a manual clock a wait ends when the clock is moved there. expires_at tells how far its
- *     instant is ahead on steady_clock at the call: so far ahead the wait ends on the service's
- *     clock. expiry() stays an instant of steady_clock.
- *   - Each context with such timers has one more thread, which only hands over what is due. Or
- *     several contexts share a service: tickwheel::asio::use_service_of.
- *   - A wait that cannot be armed, because the service is full or memory is short, completes with
- *     that error.
- *   - Executors of the older kind, asio::executor and io_context::strand, are not accepted, neither
- *     by a timer nor beside a handler. What io_context::strand::wrap returns is accepted.
- *   - In a forked child the timers of an inherited context do not work, also after notify_fork: a
- *     new wait completes with EPERM, an old one never. Make a new io_context there.
+ *   - A wait ends up to 1 ms late, the tick, plus the hand-over from another thread.
+ *   - Time passes on the service's clock. expires_at tells how far its instant is ahead on
+ *     steady_clock at the call: so far ahead the wait ends on the service's clock.
+ *   - Each context with such timers has one more thread, or shares a service: use_service_of.
+ *   - A wait that cannot be armed completes with the error.
+ *   - asio::executor and io_context::strand are not accepted; what io_context::strand::wrap returns
+ *     is.
+ *   - In a forked child a new wait of an inherited context completes with EPERM, an old one never.
  *
  * A context made with ASIO_CONCURRENCY_HINT_UNSAFE or _UNSAFE_IO has no locks and cannot be used.
  *
- * Threads: one timer is used by one thread at a time; different timers by any. Handlers run as the
- * associated executor says, never inside a call on the timer.
+ * Threads: one timer is used by one thread at a time. Handlers run as the associated executor says,
+ * never inside a call on the timer.
  */
 #ifndef TICKWHEEL_ASIO_HPP
 #define TICKWHEEL_ASIO_HPP

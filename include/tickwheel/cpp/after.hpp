@@ -22,25 +22,19 @@ namespace tickwheel
 
 /*
  * What service::after and service::until return: `co_await` waits, and tells whether the time has
- * passed. It is false if the wait ended earlier: by a stop request, by cancel(), or by the close of
- * the service. So a loop ends with its service:
+ * passed. It is false if a stop request, cancel(), or the close of the service ended the wait.
  *
  *     while (bool passed = co_await service.after(1s))
  *             beat();
  *
- * (Keep the variable. GCC 12 makes wrong code of a condition with co_await in a coroutine that has
- * no local variable, whatever is awaited, and the program crashes.)
- *
- * A wait that cannot be armed (EAGAIN, ENOMEM, ERANGE) throws std::system_error.
+ * Keep the variable: GCC 12 makes wrong code of a condition with co_await in a coroutine that has
+ * no local variable. A wait that cannot be armed (EAGAIN, ENOMEM, ERANGE) throws std::system_error.
  *
  * The coroutine goes on where the timer's callback runs: on the service's executor, or on that of
- * on(); after a stop request, a cancel or a close, inside that call.
- *
- * The wait lives in the coroutine's frame and allocates nothing. If the coroutine is destroyed
- * while it waits, the timer is cancelled, and a callback that has begun is waited for. Destroying a
- * coroutine that another thread resumes in that moment is an error, as always: let both happen in
- * one strand, or request a stop and let the coroutine end by itself. In its own resumption, that is
- * from `co_await` on, the awaitable may be destroyed: nothing touches it any more.
+ * on(); after a stop request, a cancel or a close, inside that call. The wait lives in the
+ * coroutine's frame and allocates nothing. A coroutine that is destroyed while it waits cancels the
+ * timer, and waits for a callback that has begun; no other thread may resume it in that moment. In
+ * its own resumption the awaitable may be destroyed.
  */
 class after_awaitable
 {
@@ -359,7 +353,7 @@ template <class A, class Stop, class F = no_function> class timed_awaitable
 /*
  * Awaits with a time limit: `co_await with_timeout(service.after(30s), 1s)`. The result is that of
  * the awaitable in a std::optional, which is empty if the time was up before. If the service is
- * closed, the result is false, that of the awaitable. Allocates nothing.
+ * closed, it is false. Allocates nothing.
  */
 template <class Rep, class Period>
 auto with_timeout(after_awaitable awaited, std::chrono::duration<Rep, Period> limit)
@@ -374,12 +368,9 @@ auto with_timeout(after_awaitable awaited, std::chrono::duration<Rep, Period> li
  *     std::optional<reply> r = co_await with_timeout(
  *         service, [&](std::stop_token stop) { return fetch(url, stop); }, 1s);
  *
- * When the time is up, a stop is requested, and the coroutine goes on when the awaitable has ended:
- * it may refer to what the coroutine owns. For an awaitable of void the result is a bool: whether
- * it ended in time. f is kept until then. Allocates the state of a std::stop_source.
- *
- * If the service closes, or is closed already, a stop is requested, too. The time is not up then:
- * the result is the awaitable's.
+ * When the time is up, or the service closes, a stop is requested, and the coroutine goes on when
+ * the awaitable has ended. After a close the result is the awaitable's. For an awaitable of void
+ * the result is a bool: whether it ended in time. Allocates the state of a std::stop_source.
  */
 template <class F, class Rep, class Period>
 auto with_timeout(tw_service *service, F f, std::chrono::duration<Rep, Period> limit)

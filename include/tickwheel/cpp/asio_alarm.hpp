@@ -2,9 +2,7 @@
  * What is inside a tickwheel::asio::timer. Use tickwheel_asio.hpp.
  *
  * A timer has an alarm: its waits, and a timer of the service that runs when the first is due. A
- * cancel takes the waits and leaves the service's timer where it is: the next wait moves it, and if
- * none comes, it runs once for nothing. So a cancel touches no timer, and arming again is one
- * compare-and-swap.
+ * cancel takes the waits and leaves the service's timer where it is.
  *
  * The alarm's lock orders a user's thread and the callback. While `armed` is true, the callback has
  * not been inside the lock. So a reset that returns -EBUSY may be ignored: the callback waits for

@@ -10,10 +10,7 @@
 namespace tickwheel
 {
 
-/*
- * Timers that end together. A group that goes cancels its members, and waits for those that run,
- * unless it is one of them that destroys it.
- */
+/* A group that goes cancels its members, and waits for those that run, except the caller. */
 class group
 {
       public:
