@@ -22,8 +22,26 @@
  *   executor  runs callbacks: the service's pool, another pool, a strand, or your own
  *   run       one execution of a callback
  *   claim     the step in which a worker takes a run; before it, a cancel wins
- *   release   your function that is called once when a timer, job or task has ended; not if
- *             the call that should have scheduled it failed
+ *   release   your function that is called once when a timer, job or task has ended
+ *
+ * Rules for every function, unless its comment says otherwise:
+ *
+ *   - Any thread may call it at any time, and it never blocks. A destroy runs alone.
+ *   - An int is 0, another outcome, or a negative errno. After an error nothing has changed, *out
+ *     is not written, what you passed stays yours, and no release is called.
+ *   - A pointer must not be NULL (-EINVAL). A function that returns no int returns 0, false or NULL
+ *     for NULL.
+ *   - In a forked child a call on an object of the parent returns -EPERM (0, false or NULL), and a
+ *     destroy frees memory.
+ *   - A callback sees what its thread wrote before it scheduled or submitted.
+ *   - Time is in nanoseconds. A deadline is on the scale of tw_service_now. A delay is rounded up
+ *     to ticks. Beyond TW_MAX_DELAY_NS it is refused (-ERANGE), never shortened. A timeout of
+ *     TW_FOREVER has no limit.
+ *   - A struct that begins with `size` must have it set: use TW_INIT. A size of 0 is -EINVAL,
+ *     except in a config whose other members are all 0. Bytes other than 0 beyond what the library
+ *     knows are -E2BIG. A struct that a call fills may be older or newer: unknown members are 0, or
+ *     left out.
+ *   - A member that is 0 has its default or is not used. Reserved members are 0.
  *
  * Who may call what:
  *
@@ -49,7 +67,7 @@
  *   tw_current, tw_self,         yes      yes       yes       yes       yes       no       yes
  *     tw_context_*, tw_version, tw_strerror, tw_set_misuse_hook, tw_clock_monotonic,
  *     tw_clock_boottime, tw_executor_inline, tw_service_stats_print, tw_histogram_percentile
- *   every other function (6)     yes      yes       yes       yes       yes       no       -EPERM
+ *   every other function         yes      yes       yes       yes       yes       no       -EPERM
  *
  *   (1) Called for the timer, task or action whose callback or release this is, it does not wait:
  *       TW_SELF, or -EDEADLK.
@@ -59,37 +77,8 @@
  *   (4) From a task, job or callback of the same object: -EDEADLK, unless the object's header says
  *       that it works. A close with timeout 0 does not wait.
  *   (5) -EPERM if it is given an object of the parent.
- *   (6) A function that returns no int returns 0, false or NULL for an object of the parent, or
- *       the same as in the parent.
- *   driver: one thread at a time; inside what the driver runs it returns -EBUSY. one: one thread at
- *   a time. alone: no other call on the object is under way or follows. quiet: no other call on the
- *   service and no callback of it is under way.
- *
- * Apart from that, any two calls may run at the same time, even on the same timer.
- *
- * These calls wait for the driver. Do not make them in an inline callback or a visitor. Do not make
- * them while you hold a lock that such a function takes:
- *
- *   tw_service_close, tw_service_destroy, tw_service_validate, tw_sim_close,
- *   tw_clock_manual_advance_by;
- *   tw_cancel_wait, tw_group_cancel_wait: if the driver runs the callback that they wait for
- *
- * Waits that you must not do. A call waits for its own caller, and is refused, if a callback, task,
- * job or release of an object waits for that object. The library looks no further. These waits end
- * with their timeout or never, and no call notices them:
- *
- *   - A wait for a run, if only this thread could carry it out. In a pool with max_workers 1 a task
- *     waits for a job on that pool. A task of a strand closes a service on that strand. An inline
- *     callback waits for another one. A thread waits for what it alone would pump.
- *   - The same on all workers of a pool: each waits for a run that needs one more worker.
- *   - Two objects whose callbacks wait for each other: each closes the other one's service.
- *   - A wait for a callback, while you hold a lock that the callback takes.
- *   - In a `done` that a close of a limiter calls: a wait for a job that the close drops later.
- *
- * Such a thread calls with timeout 0, or leaves the wait to another thread, or uses a call that
- * does not wait (tw_group_close_then, tw_limiter_close_then, tw_strand_destroy).
- *
- * timer.h has two more tables: after which result arg may be freed, and how a timer ends.
+ *   driver, one: one thread at a time; inside what the driver runs, -EBUSY. alone: no other call on
+ *   the object is in progress or follows. quiet: nor is a callback of the service.
  *
  * Guarantees:
  *
@@ -102,65 +91,23 @@
  *   G5   Safe handles. A stale, foreign or random handle does no harm. The chance that it names
  *        a live timer is 2^-32.
  *   G6   Order. Timers that one thread schedules with equal delays, or for one tick, are handed
- *        over in that order. A timer that was reset, or is a series, is ordered when
- *        it is filed.
+ *        over in that order. A timer that was reset, or is a series, is ordered when it is filed.
  *   G7   Callbacks may call anything. A wait from inside the same object is refused. Waits across
- *        objects are yours: see "Waits that you must not do" above.
+ *        objects are yours: tickwheel_threads(7).
  *   G8   A callback that blocks delays other timers by a few milliseconds at most, until
  *        max_workers callbacks block. An inline callback delays all.
  *   G9   Quiet. A service without timers never wakes up. Otherwise it wakes up for the next
- *        expiry, and a few times to move far timers, and once after a storm (G11).
+ *        expiry, a few times to move far timers, and once after a storm (G11).
  *   G10  After a stall, catching up costs what is due, not the ticks that were missed.
- *   G11  Cancelled timers free their memory. A slot is free immediately. After a storm, memory goes
- *        back to the system in pieces, all but 8 bytes for each slot ever used.
+ *   G11  Cancelled timers free their memory. A slot is free immediately. After many timers have
+ *        ended, memory goes back to the system, all but 8 bytes for each slot ever used.
  *   G12  No spikes. Large work of the service itself is spread over ticks.
  *   G13  Manners. The service's threads block all signals except those of their own faults, have
  *        names, and take affinity, priority and stack size from the config. The tick thread
  *        never allocates.
  *
- * Time. Durations and instants are unsigned 64-bit nanoseconds. Deadlines are on the scale of
- * tw_service_now. A delay is rounded up to ticks. A deadline in the past is due immediately. A
- * delay above TW_MAX_DELAY_NS is refused with -ERANGE, never shortened; so is a deadline that is
- * more than TW_MAX_DELAY_NS after the service's creation. Time in suspend does not count, except on
- * tw_clock_boottime().
- *
- * Visibility. A callback sees what the thread wrote before it scheduled. What a callback wrote is
- * visible to its release, to its next run, and to a tw_cancel_wait that waited for it.
- *
- * Memory. A service maps its arrays in steps as timers need them. A default service takes 45 MB of
- * address space, besides its threads' stacks. It touches about 50 bytes for each pending timer, and
- * maps about 210. A member of a group touches 16 more, a timer with a release, a name, a context or
- * an executor 40, a series 80. A group takes 64. A schedule returns -ENOMEM where no more can be
- * mapped, for instance under `ulimit -v`. A core dump has what is in use. After a storm of timers
- * 90 % of the memory goes back to the system within 15 seconds.
- *
- * Structs that begin with `size` must have it set: use TW_INIT. A size of 0 is -EINVAL, except in a
- * config whose other members are all 0. Non-zero bytes beyond what the library knows are -E2BIG.
- *
- * Errors are negative errno values; tw_strerror explains them, and tw_set_misuse_hook gets the
- * reason of a bad argument. A refused call has changed nothing; tw_limiter_close tells of an
- * exception. What a call was given, such as arg, stays yours.
- *
- * Cancellation. No call is a cancellation point of pthread_cancel: a pending request acts after the
- * call. The calls that are there to run callbacks disable cancellation meanwhile:
- * tw_service_advance, tw_manual_pump, tw_run_one, tw_scheduler_run, tw_action_scheduler_flush. A
- * close, a destroy and tw_clock_manual_advance_by do so, too. In other calls a release, hook or
- * visitor must not be cancelled: a thread that may be cancelled disables cancellation there. No
- * such function may end its thread otherwise.
- *
- * Fork. In the child no thread of the parent's services lives. There a call on an object of the
- * parent returns -EPERM. A call that returns a time, such as tw_service_now, returns 0. A call that
- * returns a bool, such as tw_is_pending, returns false. A destroy frees memory, in the same order
- * as in the parent: strands and other layers, then services, then pools, executors and clocks. The
- * child may create objects of its own.
- * A callback may fork, too: its child must end inside that callback, by exec or _exit. If the
- * callback returns in the child, the behavior is undefined. A child that was made without the
- * handlers of pthread_atfork (_Fork, a raw clone) must not call the library.
- *
- * Unloading. A plugin that contains the static library may be unloaded (dlclose) after its services
- * and pools are destroyed. Threads that have used it may live on, and end at any time afterwards. A
- * thread that ends while it is unloaded must have been joined before. The shared library is never
- * unloaded.
+ * The manual goes on: tickwheel_threads(7), tickwheel_memory(7), tickwheel_close(7),
+ * tickwheel_errors(7).
  */
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H
@@ -178,7 +125,7 @@
 #include "tickwheel/timer.h"
 #include "tickwheel/version.h"
 
-/* Handy factors for nanoseconds. */
+/* Factors for nanoseconds. */
 #define TW_MICROSECOND UINT64_C(1000)
 #define TW_MILLISECOND UINT64_C(1000000)
 #define TW_SECOND UINT64_C(1000000000)

@@ -2,7 +2,8 @@
 # pages.sh DIR VERSION: the manual in DIR/man3 and DIR/man7. The headers are the source:
 #
 #   man3/NAME.3               each function, struct, enum and function type
-#   man7/tickwheel_HEADER.7   what a header opens with, and its lists
+#   man7/tickwheel_HEADER.7   what a header opens with, its file in man/text, and its lists
+#   man7/tickwheel_TOPIC.7    the other files of man/text
 #   man7/tickwheel.7          the overview, with the rules of tickwheel.h
 #   man7/tickwheel_recipes.7  the recipes of docs/guide.md
 #
@@ -29,6 +30,7 @@ awk -v names="$work/names" -f man/examples.awk \
 layers=$(sed -n 's/^#include "\([a-z]*\)\.h"$/\1/p' include/tickwheel/layers.h | paste -sd' ')
 # shellcheck disable=SC2086
 awk -v dir="$dir" -v version="$2" -v examples="$work/examples" -v layers=" $layers layers " \
+	-v texts=man/text -v topics="threads memory close errors time cpp" \
 	-f man/text.awk -f man/model.awk -f man/parse.awk -f man/pages.awk $headers
 awk -v version="$2" -f man/text.awk -f man/recipes.awk docs/guide.md >"$dir/man7/tickwheel_recipes.7"
 if [ -s "$dir/man7/tickwheel_recipes.7" ]; then

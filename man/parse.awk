@@ -42,8 +42,77 @@ function parse(name,    lines, n, i, state, keys, text, key_count, k, part_names
 	summary[name] = details[name]
 	sub(/\n\n.*/, "", summary[name])
 	gsub(/\n/, " ", summary[name])
-	if (!((name, "threads") in value) && match(comment_of[name], /Threads: [^\n]*/))
-		value[name, "threads"] = substr(comment_of[name], RSTART + 9, RLENGTH - 9)
+}
+
+# What tickwheel.h says of every function whose comment says nothing else.
+function add_rules(name,    d, codes) {
+	if (kind[name] != "function")
+		return
+	d = declaration_of[name]
+	if (!((name, "threads") in value)) {
+		value[name, "threads"] = "any"
+		if (!((name, "blocks") in value) && name !~ /_(create|destroy)$/)
+			value[name, "blocks"] = ((name, "calls") in value) ? "only in what it calls" : "never"
+	}
+	if (d !~ /^int / || !answers[name]) {
+		if (d !~ /^(void|int) [a-z]/ && fork_answer(name) == "-EPERM" && d !~ /\(void\)/)
+			value[name, "returns"] = value[name, "returns"] "; " \
+				(d ~ /^bool/ ? "false" : d ~ /[*]tw_[a-z_]+\(/ ? "NULL" : "0") \
+				" if the object is NULL, or belongs to the parent of a forked child"
+		return
+	}
+	if (d ~ /[*]/ && comment_of[name] !~ /NULL is allowed/)
+		add_reason(name, "-EINVAL", "a pointer is NULL that must not be")
+	if (d ~ /const struct tw_[a-z_]+ [*](cfg|config|task|post|period)[,)]/)
+		add_reason(name, "-E2BIG", "a struct has bytes other than 0 beyond what the library knows")
+	if (fork_answer(name) == "-EPERM" || (name ~ /_create$/ && d ~ /tw_(service|action_scheduler) [*][a-z]/))
+		add_reason(name, "-EPERM", "in a forked child, for an object of the parent")
+}
+
+# Puts a reason before those that the comment has for the answer.
+function add_reason(name, code, text,    i) {
+	for (i = 1; i <= answers[name] && answer_code[name, i] != code; i++) {
+	}
+	if (i > answers[name])
+		add_answer(name, code, text)
+	else
+		answer[name, i] = text "; " answer[name, i]
+}
+
+# The last column of the table in tickwheel.h for a function; "" without the table.
+function fork_answer(name,    i) {
+	if (!table_rows)
+		read_table()
+	for (i = 1; i <= table_rows; i++)
+		if (name ~ table_name[i])
+			return table_last[i]
+	return ""
+}
+
+function read_table(    lines, n, i, j, count, column, names, last, pattern, inside) {
+	n = split(opening["tickwheel"], lines, "\n")
+	for (i = 1; i <= n; i++) {
+		if (lines[i] ~ /^Who may call what:/)
+			inside = 1
+		if (!inside || lines[i] !~ /^  (  )?(tw_|every other)/)
+			continue
+		if (lines[i] ~ /^  \(1\)/)
+			break
+		sub(/^ +/, "", lines[i])
+		count = split(lines[i], column, /  +/)
+		if (count > 1)
+			last = column[count]
+		sub(/ \(.*/, "", last)
+		gsub(/ \([^)]*\)/, "", column[1])
+		count = split(column[1], names, /, */)
+		for (j = 1; j <= count; j++)
+			if (names[j] != "") {
+				pattern = names[j] ~ /^every/ ? "*" : names[j]
+				gsub(/[*]/, ".*", pattern)
+				table_name[++table_rows] = "^" pattern "$"
+				table_last[table_rows] = last
+			}
+	}
 }
 
 function list_line(name, text,    code) {
@@ -174,8 +243,6 @@ function check_text(name,    i, text) {
 		complain(name ": a sentence after its answers has no beginning: \"" text "\"")
 	if (kind[name] != "function")
 		return
-	if (said(name, "threads") == "")
-		complain(name ": no \"Threads:\"")
 	if (declaration_of[name] !~ /^void tw/ && !answers[name] && value[name, "returns"] == "")
 		complain(name ": no \"Returns:\"")
 }
@@ -191,6 +258,8 @@ function parse_all(    i, name) {
 	for (i = 1; i <= entries; i++)
 		if (is_called(entry[i]))
 			inherit(entry[i])
+	for (i = 1; i <= entries; i++)
+		add_rules(entry[i])
 	for (i = 1; i <= entries; i++)
 		check_text(entry[i])
 	if (failed)

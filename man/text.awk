@@ -1,12 +1,27 @@
 # Text of headers as roff.
 
 function escaped(s) {
+	s = paged(s)
 	gsub(/\\/, "\\e", s)
 	gsub(/-/, "\\-", s)
 	gsub(/"/, "\\(dq", s)
 	if (s ~ /^[.']/)
 		s = "\\&" s
 	return s
+}
+
+# Pages in place of headers: "timer.h" is tickwheel_timer(7). Not in an #include.
+function paged(s,    out, name) {
+	while (match(s, /[a-z_\/<"]*[.]h/)) {
+		name = substr(s, RSTART, RLENGTH - 2)
+		out = out substr(s, 1, RSTART - 1)
+		if (name ~ /^[a-z]+$/ && substr(s, RSTART + RLENGTH, 1) !~ /[a-z]/)
+			out = out (name == "tickwheel" ? name : "tickwheel_" name) "(7)"
+		else
+			out = out name ".h"
+		s = substr(s, RSTART + RLENGTH)
+	}
+	return out s
 }
 
 # Declarations, tables and code: tabs are what the headers have them for.

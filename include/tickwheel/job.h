@@ -1,11 +1,10 @@
 /*
- * Submit, complete and cancel jobs of a limiter, and wait for them.
+ * Jobs of a limiter: submit, complete and cancel them, and wait for them.
  *
  * Life of a job:
  *
  *   queued     it waits in line for a permit
- *   running    an attempt holds a permit: counted in `running` and `attempts`, its function is
- *              called
+ *   running    an attempt holds a permit, and its function is called
  *   retrying   it waits for its next attempt, without a permit; then it is queued again
  *   settled    it has one status, once; `done` is called
  *   gone       its last attempt has ended; `release` is called, and arg is yours again
@@ -18,18 +17,7 @@
  *   tw_job_wait returned 0   as in `done`; a `release` may still follow
  *   the submit failed        yes: nothing of the job is called
  *
- * When an attempt ends, its permit returns, and the attempt is counted. Then the next job starts.
- * If nothing is left, the limiter is idle. A job that fails stops neither other jobs nor the
- * limiter.
- *
- * A synchronous job ends when its function returns. An asynchronous one (TW_LIMITER_TASK_ASYNC) may
- * return TW_JOB_PENDING: its attempt ends when somebody calls tw_job_complete.
- *
- * If the answer to an asynchronous attempt never comes, the attempt keeps its permit for good, also
- * after a timeout or a cancel. Anybody may complete the job: let `stop` do it, with -ECANCELED, and
- * set attempt_timeout_ns. The late answer is refused then.
- *
- * limiter.h has the limiter: on which threads jobs run, and what their times mean.
+ * tickwheel_job(7) has asynchronous jobs. The limiter is in limiter.h.
  */
 #ifndef TICKWHEEL_JOB_H
 #define TICKWHEEL_JOB_H
@@ -69,7 +57,7 @@ struct tw_job_result {
 	int error;         /* 0, or: the function's, -ECANCELED, -ETIMEDOUT, -ESHUTDOWN (dropped) */
 	void *value;       /* of its last attempt */
 	uint32_t attempts; /* begun */
-	uint32_t reserved; /* 0 */
+	uint32_t reserved;
 	uint64_t queued_ns; /* time in line, over all stays */
 	uint64_t run_ns;    /* time of its attempts */
 };
@@ -87,34 +75,31 @@ struct tw_job_run {
 enum { TW_JOB_PENDING = 1 };
 
 /*
- * A job. It must not longjmp, throw or end its thread.
+ * A job, on a thread of the executor. It may block, and must not longjmp, throw or end its thread.
  *
  * Returns:
- *   0                succeeded
- *   -1 .. -4095      failed with that errno
+ *   0             succeeded
+ *   -1 .. -4095   failed with that errno
  *   TW_JOB_PENDING   asynchronous: tw_job_complete will be called, or was already
- *   any other        failed with -EINVAL
+ *   any other     failed with -EINVAL
  */
 typedef int tw_job_fn(void *arg, struct tw_job_run *run);
 
 /*
- * Called once when the job has settled. limiter.h says on which thread. After a timeout an attempt
- * or `retry.allow` may still run, and use arg.
+ * Called once when the job has settled, on the thread that tickwheel_limiter(7) says, which it may
+ * block.
  */
 typedef void tw_job_done_fn(void *arg, const struct tw_job_result *result);
 
 /*
- * Called when a running attempt is not wanted any more: TW_JOB_STATUS_CANCELLED or _TIMED_OUT.
- *
- * `job` names the attempt. At most once for each attempt, on the cancelling thread; after a
- * timeout, on the executor. It should end what the job waits for (shut a socket down, for example)
- * and not block. `done` and `release` come after it has returned.
+ * Called when the attempt that `job` names is not wanted any more: TW_JOB_STATUS_CANCELLED or
+ * _TIMED_OUT. It should end what the job waits for and not block.
  */
 typedef void tw_job_stop_fn(void *arg, tw_job job, enum tw_job_status why);
 
 /*
- * Called once when nothing of the job will be called any more: the place to free arg. limiter.h
- * says on which thread.
+ * Called once when nothing of the job will be called any more: the place to free arg. Thread: as
+ * `done`.
  */
 typedef void tw_job_release_fn(void *arg);
 
@@ -134,43 +119,36 @@ enum tw_retry_jitter {
 };
 
 /*
- * Decides about a retry that struct tw_retry allows. Called once for each such retry, before the
- * event RETRIED; not for a job that has settled meanwhile.
+ * Decides about a retry that struct tw_retry allows, on the executor, without a lock.
  *
- * Its place is what struct tw_retry does not know: errors that are final, a delay that a server
- * names, a budget over many jobs. What the attempt knows it leaves in arg.
+ * `attempt` has failed, with error; -ETIMEDOUT after its timeout. *delay_ns is the delay by the
+ * policy. The function may write another, 0 .. TW_MAX_DELAY_NS, also above cap_ns. Meanwhile the
+ * job waits: its timeout_ns settles it, and the result is ignored then.
  *
- * attempt has failed, with error; -ETIMEDOUT after its timeout. *delay_ns is the delay before the
- * retry by the policy. The function may write another, 0 .. TW_MAX_DELAY_NS, also above cap_ns. Any
- * other value fails the job with -EINVAL.
- *
- * Runs on the executor, without a lock. Meanwhile the job waits: its timeout_ns settles it, and the
- * answer is ignored then. A cancel settles it when the function has returned. The function may call
- * the limiter; a call that would wait for this job or for the limiter returns -EDEADLK.
- * Returns: true: retry; false: the job settles as failed, or as timed out after a timeout
+ * Returns: true: retry; false: the job settles as failed, or as timed out after a timeout.
  */
 typedef bool tw_retry_fn(void *arg, tw_job job, int error, uint32_t attempt, int64_t *delay_ns);
 
 /*
  * Retries of a job that fails. 0: none. An attempt that timed out has failed; a cancelled one is
- * not retried. If a retry is still in line when deadline_ns has passed, the job settles with the
- * result of its last attempt.
+ * not retried. If a retry is in line when deadline_ns has passed, the job settles with its last
+ * attempt's result.
  */
 struct tw_retry {
 	uint32_t count; /* attempts after the first; 0 .. 2^30 */
 	uint32_t
 	    factor_x100;   /* each delay in hundredths of the one before: 100 .. 100000; 0: 100 */
-	uint64_t delay_ns; /* before the first retry; at most TW_MAX_DELAY_NS, as all times here */
+	uint64_t delay_ns; /* before the first retry; all times: at most TW_MAX_DELAY_NS */
 	uint64_t cap_ns;   /* the longest delay, jitter included; 0: TW_MAX_DELAY_NS */
 	uint64_t deadline_ns; /* after the submit: no retry starts later; 0: none */
 	tw_retry_fn *allow;   /* NULL: each retry that the rest allows */
 	uint32_t jitter;      /* enum tw_retry_jitter */
-	uint32_t reserved;    /* 0 */
+	uint32_t reserved;
 };
 
-/* A job in full. Members that are 0 are not used. */
+/* A job in full. */
 struct tw_limiter_task {
-	size_t size; /* sizeof(struct tw_limiter_task) */
+	size_t size;
 	tw_job_fn *fn;
 	void *arg;
 	tw_job_done_fn *done;
@@ -179,73 +157,54 @@ struct tw_limiter_task {
 
 	/*
 	 * Permits that each attempt takes in one step: 1 .. max_concurrency; 0: 1. The first job in
-	 * line waits until all its permits are free, and holds up the jobs behind it. If
-	 * max_concurrency has shrunk below it since the submit, the attempt takes all permits.
+	 * line holds up those behind it until all its permits are free.
 	 */
 	uint32_t permits;
-	uint32_t reserved; /* 0 */
+	uint32_t reserved;
 
-	/*
-	 * How long submit waits for room while max_pending jobs wait. 0: submit does not wait, and
-	 * returns -EAGAIN. TW_FOREVER: without limit.
-	 */
+	/* How long submit waits for room while max_pending jobs wait. 0: -EAGAIN. */
 	uint64_t wait_ns;
 
 	/*
 	 * Timeouts, at most TW_MAX_DELAY_NS; 0: none. A job past one of them settles as timed out,
-	 * also while a callback of it blocks.
-	 * If it runs, `stop` is called, its permit returns when the attempt really ends, and the
-	 * attempt's result is ignored. A job past attempt_timeout_ns with retries left does not
-	 * settle: `stop` is called, and the retry follows when the attempt has ended.
-	 *
-	 * timeout_ns counts from the call of submit, also while submit waits for room. If it passes
-	 * there, submit returns 0, and the job settles as timed out.
+	 * also while a callback of it blocks. If it runs, `stop` is called, its permit returns when
+	 * the attempt really ends, and the attempt's result is ignored. After attempt_timeout_ns
+	 * with retries left, `stop` is called, and the retry follows when the attempt has ended.
 	 */
 	uint64_t queue_timeout_ns;   /* of each stay in line */
 	uint64_t attempt_timeout_ns; /* of each attempt */
-	uint64_t timeout_ns;         /* from submit on, all in all */
+	uint64_t timeout_ns;         /* from the call of submit on, all in all */
 
 	struct tw_retry retry;
 	tw_job_stop_fn *stop;
 	tw_job_release_fn *release;
 
-	const char *name; /* for tw_service_dump and _liveness; not copied: a static string */
+	const char *name; /* as in struct tw_task */
 };
 
 /*
- * Submits a job. The job waits until a permit is free and its turn has come. The call does not: if
- * there is no room, it returns -EAGAIN.
+ * Submits a job, which waits until a permit is free and its turn has come. The call does not wait.
+ * out may be NULL.
  *
- * Threads: any. Never blocks.
  * Returns:
- *   0            submitted; on an error nothing of the job is called, and arg stays yours
- *   -EINVAL      limiter or fn is NULL
+ *   0            submitted; on an error nothing of the job is called
  *   -EAGAIN      max_pending jobs wait that cannot start now: try again later
  *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again when it is resumed
  *   -ESHUTDOWN   closed
  *   -ENOMEM      no memory
- *   -EPERM       in a forked child
  */
 TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_job *out);
 
 /*
- * Submits a job in full. *out (may be NULL) is written before the job can run. If a job of the
- * limiter waits here for room, it keeps its permit meanwhile.
+ * Submits a job in full. *out (may be NULL) is written before the job can run.
  *
- * Threads: any. Blocks at most wait_ns, and only while max_pending jobs wait.
- * Returns:
- *   0            submitted; on an error nothing of the job is called, and arg stays yours
- *   -EINVAL      limiter, task or fn is NULL; a knob is out of range; unknown flags; permits is
- *                above max_concurrency
+ * Blocks: at most wait_ns, and only while max_pending jobs wait.
+ * Returns: as tw_limiter_submit, and
+ *   -EINVAL      fn is NULL; a knob is out of range; unknown flags; permits is above
+ *                max_concurrency
  *   -ERANGE      a time is above TW_MAX_DELAY_NS
- *   -E2BIG       non-zero bytes beyond the known struct
- *   -EAGAIN      max_pending jobs wait that cannot start now, and wait_ns is 0: try again later, or
- *                set wait_ns
+ *   -EAGAIN      wait_ns is 0
  *   -ETIMEDOUT   still no room after wait_ns
- *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again when it is resumed
- *   -ESHUTDOWN   closed
- *   -ENOMEM      no memory
- *   -EPERM       in a forked child
  */
 TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_limiter_task *task,
 				  tw_job *out);
@@ -256,62 +215,48 @@ TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_limiter_t
 enum { TW_JOB_LATE = 1 };
 
 /*
- * Ends the attempt of an asynchronous job, also before its function has returned.
+ * Ends the attempt of an asynchronous job, also before its function has returned. error is 0 or -1
+ * .. -4095. For a job with retries, use the handle in tw_job_run or of `stop`.
  *
- * error is 0 or -1 .. -4095. The handles in tw_job_run and of `stop` name their attempt, and end no
- * other. The handle of the submit names the attempt that runs: do not use it for a job with
- * retries. A refused completion changes nothing, and is counted.
- *
- * Threads: any. Calls: `done`, `release`, events and listeners that follow on the end of the
- * attempt, on this thread. If the function has not returned, they are called after it, on its
- * thread; only `done` of a job that is timed out already is called inside this call.
+ * Calls: `done`, `release`, events and listeners that follow, on this thread. If the function has
+ * not returned, they are called after it, on its thread, except `done` of a job that is timed out
+ * already.
  * Returns:
  *   0             ended
  *   TW_JOB_LATE   ended after its time: error and value are not used. The job is timed out, or a
  *                 retry follows
  *   -EALREADY     completed before, or there is no such attempt
- *   -EINVAL       limiter is NULL; an error out of range; the job is synchronous
- *   -EPERM        in a forked child
+ *   -EINVAL       an error out of range; the job is synchronous
  */
 TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *value);
 
 /* ------------------------------------------------------------- cancel, wait */
 
 /*
- * Cancels a job.
+ * Cancels a job. Does not wait for its attempt: use tw_job_wait. If the job runs,
+ * tw_job_is_cancelled is true from now on, and `stop` is called once for each attempt.
  *
- * If the job runs, tw_job_is_cancelled is true from now on. `stop` is called once for each attempt;
- * another thread may be calling it. The job settles when `stop` has returned and the attempt has
- * ended. If the attempt still succeeds, so does the job. Otherwise the job is cancelled.
- *
- * The call does not wait for the attempt. To wait, use tw_job_wait.
- *
- * Threads: any. Blocks only in the callbacks. Calls: `stop`, or `done` and `release`, on this
- * thread.
+ * Calls: `stop`, or `done` and `release`, on this thread.
  * Returns:
  *   TW_CANCELLED   it waited, and has settled as cancelled; `done` and `release` have returned
  *   TW_RUNNING     its attempt or its `retry.allow` runs; `done` and `release` follow
  *   TW_GONE        it has settled, or never was; its callbacks may still run
- *   -EINVAL        limiter is NULL
- *   -EPERM         in a forked child
  */
 TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
 
 /*
  * Tells whether the job's attempt should stop: it was cancelled, or is past a timeout by the clock.
+ * Takes the limiter's lock.
  *
- * Threads: any. Takes the limiter's lock.
  * Returns: true if it should; false if not, or for a stale handle.
  */
 TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 
 /*
- * Waits until the job has settled and its `done` has returned. *out (may be NULL) gets its result,
- * which is not kept any longer.
- * With TW_JOB_STATUS_TIMED_OUT the call does not wait for `done`: the attempt, `stop` and `done`
- * may still run.
+ * Waits until the job has settled and its `done` has returned (after a timeout: only until it has
+ * settled). *out (may be NULL) gets its result, which is not kept any longer.
  *
- * Threads: any. Blocks at most timeout_ns.
+ * Blocks: at most timeout_ns.
  * Returns:
  *   0            *out is the result
  *   -ETIMEDOUT   it has not settled
@@ -319,8 +264,6 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
  *                (TW_LIMITER_TASK_KEEP), or an earlier wait has got it; or it never was
  *   -EDEADLK     called by the job itself or one of its callbacks; or, with a timeout, by the
  *                thread that calls its `done` next
- *   -EINVAL      limiter is NULL
- *   -EPERM       in a forked child
  */
 TW_API int tw_job_wait(tw_limiter *limiter, tw_job job, uint64_t timeout_ns,
 		       struct tw_job_result *out);
@@ -337,25 +280,18 @@ enum tw_job_state {
 /*
  * Tells where a job is.
  *
- * Threads: any. Never blocks.
  * Returns:
- *   >= 0      an enum tw_job_state
- *   -EINVAL   limiter is NULL
- *   -EPERM    in a forked child
+ *   >= 0   an enum tw_job_state
  */
 TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
 
 /*
- * Changes the priority of a job. A job in line goes behind the others of that priority; its
- * timeouts stay. The priority that it has changes nothing. A job that runs or waits for a retry
- * uses the priority when it is in line again.
+ * Changes the priority of a job.
  *
- * Threads: any. Never blocks.
  * Returns:
  *   0         changed
  *   TW_GONE   the job has settled, or never was
- *   -EINVAL   limiter is NULL; priority is not -32768 .. 32767
- *   -EPERM    in a forked child
+ *   -EINVAL   priority is not -32768 .. 32767
  */
 TW_API int tw_job_set_priority(tw_limiter *limiter, tw_job job, int32_t priority);
 

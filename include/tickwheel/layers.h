@@ -1,5 +1,6 @@
 /*
- * The layers: what is built on a service and its executors. <tickwheel.h> is the core.
+ * The layers: what is built on a service and its executors. The rules of tickwheel.h hold for them,
+ * too.
  *
  *     strand.h       runs tasks one after the other
  *     scheduler.h    runs tasks by priority, in slices
@@ -9,12 +10,9 @@
  *     sim.h          plays a service on a virtual clock, from a seed
  *     prometheus.h   the figures of a service as a page of text
  *
- * They are a library of their own, libtickwheel-layers, which needs libtickwheel:
+ * They are a library of their own, which needs libtickwheel:
  *
  *     cc server.c $(pkg-config --cflags --libs tickwheel-layers)
- *
- * A program that uses no layer needs <tickwheel.h> and libtickwheel alone. The rules of
- * tickwheel.h hold for the layers, too.
  */
 #ifndef TICKWHEEL_LAYERS_H
 #define TICKWHEEL_LAYERS_H

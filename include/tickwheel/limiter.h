@@ -1,7 +1,6 @@
 /*
- * The limiter: runs at most n jobs at a time, with retry and backoff, timeouts and a rate.
- *
- * The other jobs wait in order of priority. max_pending bounds how many wait.
+ * The limiter: runs at most n jobs at a time, with retry and backoff, timeouts and a rate. The
+ * other jobs, at most max_pending, wait in order of priority. The jobs are in job.h.
  *
  *     struct tw_limiter_config config = TW_INIT(tw_limiter_config);
  *     config.max_concurrency = 8;
@@ -10,36 +9,8 @@
  *     tw_limiter_submit(limiter, fetch, page, NULL);
  *     tw_limiter_wait_idle(limiter, TW_FOREVER);
  *
- * job.h has the jobs: their life, options and results, and how they are retried.
- *
- * Executor. Each running job that blocks occupies a thread, so the executor must have more threads
- * than max_concurrency: one is left for `stop` and `done`. tw_limiter_create refuses otherwise. A
- * limiter whose jobs do not block sets TW_LIMITER_NONBLOCKING. One thread runs jobs of a limiter
- * for at most 5 ms or 64 jobs; then other work of the executor gets its turn.
- *
- * Limiters may share a pool, also if their max_concurrency add up to more than its max_workers. The
- * pool keeps one worker free of jobs, so `stop` and timers run even if all jobs block.
- * tw_service_liveness reports jobs that wait for a worker this way (pool_at_max): raise
- * max_workers.
- *
- * Time. The driver keeps timeouts, retry delays and the rate, so a job settles as timed out in
- * time also if every worker blocks, in a job or in a callback. tw_job_wait returns then; the job's
- * `stop` and `done` run on the executor when it has a thread for them. A job whose timeout has
- * passed when its turn comes, or when its attempt ends, is timed out, too. Times are on the
- * service's clock. The timeouts of calls that wait are real time.
- *
- * Threads: any thread may call anything at any time, also from jobs and callbacks; only destroy
- * must be alone. No lock is held during a callback.
- *
- *   `stop`, `done`, `release`,   run on the thread that caused the change: a worker, or the caller
- *   `event` and listeners        of tw_job_complete, tw_job_cancel or tw_limiter_close
- *   the same after a timeout,    run on the executor
- *   and `retry.allow`
- *
- * A job and its callbacks run under the context of the submit (context.h); `event` runs without
- * one. A job sees what the submitter wrote before. `done`, and a thread that waited for the job,
- * see what the job wrote. In a forked child each call returns -EPERM (bool: false), and destroy
- * frees the memory.
+ * A job settles as timed out in time also if every worker blocks, in a job or in a callback.
+ * tickwheel_limiter(7) has executors, times and threads.
  */
 #ifndef TICKWHEEL_LIMITER_H
 #define TICKWHEEL_LIMITER_H
@@ -62,7 +33,10 @@ extern "C" {
 
 /* ------------------------------------------------------------------- create */
 
-/* Called when the limiter is idle, with the results that it collects, valid during the call. */
+/*
+ * Called when the limiter is idle, with the results that it collects, valid during the call.
+ * tw_limiter_on_idle says on which thread; it may block that thread.
+ */
 typedef void tw_idle_fn(void *idle_arg, const struct tw_job_result *results, size_t n);
 
 /* Kinds of events of a limiter. */
@@ -83,10 +57,7 @@ struct tw_limiter_event {
 	const struct tw_job_result *result; /* SETTLED: valid during the call */
 };
 
-/*
- * Called for each event, with no lock held, on the thread where it happens. Of one attempt, SETTLED
- * is not called before STARTED has returned. During RETRIED the job waits already.
- */
+/* Called for each event, with no lock held, on the thread where it happens, which it may block. */
 typedef void tw_limiter_event_fn(void *event_arg, const struct tw_limiter_event *event);
 
 /* Flags of a limiter: tw_limiter_config.flags. */
@@ -101,26 +72,20 @@ enum tw_limiter_flags {
 
 /* Knobs of a limiter. All but max_concurrency may be 0. */
 struct tw_limiter_config {
-	size_t size;              /* sizeof(struct tw_limiter_config) */
+	size_t size;
 	uint32_t max_concurrency; /* permits; 1 .. 2^30 */
-	uint32_t flags;           /* enum tw_limiter_flags */
-	tw_executor *executor;    /* runs the jobs; NULL: the service's. Outlives the limiter */
+	uint32_t flags;
+	tw_executor *executor; /* runs the jobs; NULL: the service's. Outlives the limiter */
 
 	/*
-	 * Jobs that may wait, in line or for a retry: 1 .. 2^28; 0: 2^28. Jobs for which a permit
-	 * (and a token) is free do not count, except one that needs more permits than a lowered
-	 * limit has. Beyond it a submit returns -EAGAIN, or waits for room
-	 * (wait_ns).
+	 * Jobs that may wait, in line or for a retry: 1 .. 2^28; 0: 2^28. Jobs that can start do
+	 * not count. Beyond it a submit returns -EAGAIN, or waits for room (wait_ns).
 	 */
 	uint32_t max_pending;
 
-	/*
-	 * At most rate_starts attempts start in any span of rate_interval_ns: a bucket of tokens,
-	 * each of which returns one interval after its attempt started. 1 .. 2^20 and 1 ..
-	 * TW_MAX_DELAY_NS; both or none.
-	 */
+	/* At most rate_starts (1 .. 2^20) attempts start in any span of rate_interval_ns. */
 	uint32_t rate_starts;
-	uint64_t rate_interval_ns;
+	uint64_t rate_interval_ns; /* 1 .. TW_MAX_DELAY_NS; 0 with rate_starts 0 */
 
 	uint64_t seed;              /* of jitter; 0: drawn from the service's seed */
 	tw_limiter_event_fn *event; /* or NULL */
@@ -130,16 +95,13 @@ struct tw_limiter_config {
 /*
  * Creates a limiter. Service and executor must outlive it; they return -EBUSY to a close meanwhile.
  *
- * Threads: any.
  * Returns:
- *   0            *out is the limiter; on an error *out is not written
- *   -EINVAL      an argument is NULL; a knob is out of range; an unknown flag; or jobs that block
- *                could occupy the whole pool: it needs max_workers above max_concurrency.
- *                Strands, inline, manual and foreign executors are not checked
- *   -E2BIG       non-zero bytes beyond the known struct
+ *   0            *out is the limiter
+ *   -EINVAL      a knob is out of range; an unknown flag; or jobs that block could occupy the whole
+ *                pool: it needs max_workers above max_concurrency. Strands, inline, manual and
+ *                foreign executors are not checked
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service or the pool is closed
- *   -EPERM       in a forked child
  */
 TW_API int tw_limiter_create(tw_limiter **out, tw_service *service,
 			     const struct tw_limiter_config *config);
@@ -147,17 +109,11 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service,
 /*
  * Frees the limiter and its kept results. NULL is allowed.
  *
- * Hand-overs to the executor, and calls that are about to return, may still be out when all jobs
- * have settled. The last of them frees the limiter, and the service's close waits for that. On a
- * pool, destroy waits for them, so the pool may be closed next; not if it is called on one of the
- * pool's workers or in a callback.
- *
- * Threads: any, with no other call at the same time.
  * Returns:
- *   0         ended
- *   -EBUSY    jobs have not settled, callbacks run, or threads wait; nothing changed: close it
- *             first, and call again
- *   -EDEADLK  called from one of its jobs or callbacks
+ *   0          freed
+ *   -EBUSY     jobs have not settled, callbacks run, or threads wait: close it first, and call
+ *              again
+ *   -EDEADLK   called from one of its jobs or callbacks
  */
 TW_API int tw_limiter_destroy(tw_limiter *limiter);
 
@@ -167,54 +123,40 @@ TW_API int tw_limiter_destroy(tw_limiter *limiter);
  * Pauses the limiter, or resumes it. After a pause no attempt starts until the limiter is resumed.
  * Running jobs finish.
  *
- * The function of a job that had left the line before may be entered a moment later. To be sure
- * that no job runs, wait until tw_limiter_stats shows `running` as 0.
- *
- * Threads: any. Never blocks.
  * Returns:
- *   0         paused or resumed
- *   -EINVAL   limiter is NULL
- *   -EPERM    in a forked child
+ *   0   paused or resumed
  */
 TW_API int tw_limiter_set_paused(tw_limiter *limiter, bool paused);
 
 /*
- * Refuses new jobs, ends those that it has, and waits for them.
+ * Refuses new jobs, ends those that it has, and waits for them. At the timeout of a drain, the jobs
+ * that still wait are dropped.
  *
  *   mode                       jobs that wait                         jobs that run
  *   TW_CLOSE_DROP              settle as dropped, on this thread      finish; no retry follows
  *   TW_CLOSE_DRAIN, _RUN       run, and are retried                   finish, and are retried
- * When the timeout of a drain has passed, the jobs that still wait are dropped. A paused limiter
- * drains nothing until it is resumed. Several closes may be under way; TW_CLOSE_DROP ends a
- * drain. When jobs are dropped, the driver calls those callbacks of timed-out jobs that the
- * executor has refused.
  *
- * Threads: any. Blocks at most timeout_ns, plus the time of the dropped jobs' callbacks.
+ * Blocks: at most timeout_ns, plus the time of the dropped jobs' callbacks.
  * Calls: `done` and `release` of the dropped jobs, on this thread.
  * Returns:
  *   0            all jobs have settled, nothing runs, idle listeners were called
  *   -ETIMEDOUT   some jobs still run; call again
- *   -EDEADLK     called from one of its jobs or callbacks, and timeout_ns is not 0; nothing
- *                changed: call from another thread
- *   -EINVAL      limiter is NULL; an unknown mode
- *   -EPERM       in a forked child
+ *   -EDEADLK     called from one of its jobs or callbacks, and timeout_ns is not 0: call from
+ *                another thread
+ *   -EINVAL      an unknown mode
  */
 TW_API int tw_limiter_close(tw_limiter *limiter, enum tw_close_mode mode, uint64_t timeout_ns);
 
 /*
- * Refuses new jobs, and calls fn once when all jobs have settled and nothing runs. Does not wait,
- * so a job or a callback of the limiter may call it.
+ * Refuses new jobs, and calls fn once when all jobs have settled and nothing runs. A job or a
+ * callback of the limiter may call it. Destroy the limiter after fn has returned. mode: as for
+ * tw_limiter_close; a drain has no timeout.
  *
- * mode: as for tw_limiter_close; a drain has no timeout. fn is an idle listener: see
- * tw_limiter_on_idle. Destroy the limiter after fn has returned.
- *
- * Threads: any. Never blocks, except in the callbacks that it calls.
  * Calls: `done` and `release` of the dropped jobs, on this thread; fn too, if nothing is left.
  * Returns:
  *   0         the limiter refuses jobs; fn has been, or will be called
- *   -EINVAL   limiter or fn is NULL; an unknown mode
- *   -ENOMEM   no memory; nothing changed
- *   -EPERM    in a forked child
+ *   -EINVAL   an unknown mode
+ *   -ENOMEM   no memory
  */
 TW_API int tw_limiter_close_then(tw_limiter *limiter, enum tw_close_mode mode, tw_idle_fn *fn,
 				 void *arg);
@@ -222,34 +164,25 @@ TW_API int tw_limiter_close_then(tw_limiter *limiter, enum tw_close_mode mode, t
 /* --------------------------------------------------------------------- idle */
 
 /*
- * Calls fn once when the limiter is idle: all that was added has settled, and nothing runs.
+ * Calls fn once when the limiter is idle: all that was added has settled, and nothing runs. If it
+ * is idle already, fn is called inside this call; otherwise the thread that ends the last job calls
+ * it.
  *
- * If the limiter is idle already, fn is called inside this call. If a thread is calling listeners,
- * that thread calls fn after them. So a listener that listens again is not called inside itself,
- * but again and again while the limiter is idle. After 64 calls in a row the executor calls the
- * rest.
- * Otherwise the thread that ends the last job calls fn. Listeners are called in the order in which
- * they came.
- *
- * Threads: any. Never blocks, unless fn does.
+ * Calls: fn, on this thread, if the limiter is idle.
  * Returns:
  *   0         fn has been, or will be called
- *   -EINVAL   limiter or fn is NULL
  *   -ENOMEM   no memory
- *   -EPERM    in a forked child
  */
 TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
 
 /*
  * Waits until the limiter is idle and its listeners have been called.
  *
- * Threads: any. Blocks at most timeout_ns.
+ * Blocks: at most timeout_ns.
  * Returns:
  *   0            it was idle
  *   -ETIMEDOUT   it was not
  *   -EDEADLK     called from one of its jobs or callbacks; not with timeout 0
- *   -EINVAL      limiter is NULL
- *   -EPERM       in a forked child
  */
 TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 
@@ -258,11 +191,9 @@ TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 /*
  * Changes the number of permits. Growth starts jobs; shrinking stops none.
  *
- * Threads: any. Never blocks.
  * Returns:
  *   0         changed
- *   -EINVAL   limiter is NULL; 0; above 2^30; more than the executor can hold (tw_limiter_create)
- *   -EPERM    in a forked child
+ *   -EINVAL   0; above 2^30; more than the executor can hold (tw_limiter_create)
  */
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);
 
@@ -270,13 +201,11 @@ TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_conc
  * Changes the rate of a limiter that was created with one. Tokens that are out return one new
  * interval after their attempts started.
  *
- * Threads: any. Never blocks.
  * Returns:
  *   0         changed
- *   -EINVAL   limiter is NULL; starts is not 1 .. 2^20; interval_ns is not 1 .. TW_MAX_DELAY_NS;
- *             the limiter was created without a rate
- *   -ENOMEM   no memory; nothing changed
- *   -EPERM    in a forked child
+ *   -EINVAL   starts is not 1 .. 2^20; interval_ns is not 1 .. TW_MAX_DELAY_NS; the limiter was
+ *             created without a rate
+ *   -ENOMEM   no memory
  */
 TW_API int tw_limiter_set_rate(tw_limiter *limiter, uint32_t starts, uint64_t interval_ns);
 
@@ -285,9 +214,9 @@ TW_API int tw_limiter_set_rate(tw_limiter *limiter, uint32_t starts, uint64_t in
  * dropped + pending + running - late.
  */
 struct tw_limiter_stats {
-	size_t size; /* in: sizeof(struct tw_limiter_stats) */
+	size_t size;
 	uint64_t max_concurrency;
-	uint64_t running; /* attempts under way */
+	uint64_t running; /* attempts in progress */
 	uint64_t late;    /* of these: of jobs that have timed out */
 	uint64_t permits; /* that running attempts have */
 	uint64_t debt;    /* of these: beyond max_concurrency */
@@ -306,13 +235,11 @@ struct tw_limiter_stats {
 };
 
 /*
- * Reads a limiter's statistics. An older or newer `size` is fine, as with tw_service_stats.
+ * Reads a limiter's statistics.
  *
- * Threads: any. Never blocks.
  * Returns:
  *   0         *out is filled
- *   -EINVAL   NULL, or the size is too small for max_concurrency
- *   -EPERM    in a forked child
+ *   -EINVAL   the size is too small for max_concurrency
  */
 TW_API int tw_limiter_stats(tw_limiter *limiter, struct tw_limiter_stats *out);
 

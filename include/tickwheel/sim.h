@@ -1,11 +1,7 @@
 /*
- * Simulation: a service and a pool of workers, played on one thread and a virtual clock, from a
- * seed.
- *
- * For tests of what a program does with its timeouts. Nothing sleeps: a virtual day takes
- * milliseconds. What threads might do to each other is drawn from the seed. The same program with
- * the same seed sees the same order of all events; another seed gives another order that the
- * guarantees allow. A test that fails fails again with its seed.
+ * Simulation: a simulated service and pool of workers, played on one thread and a virtual clock,
+ * from a seed. Nothing sleeps. The same program with the same seed sees the same order of all
+ * events.
  *
  *     tw_sim *sim;
  *     struct tw_sim_config config = TW_INIT(tw_sim_config);
@@ -16,25 +12,9 @@
  *     ... look at what has happened ...
  *     tw_sim_destroy(sim);
  *
- * Drawn from the seed:
- *
- *   - which worker moves next, and whether it takes a timer's run or a task
- *   - with max_late_ns: how late workers and tick thread are
- *   - with refuse_percent: which hand-overs are refused
- *
- * With one worker, runs come in the order of handing over (G6).
- *
- * Not simulated: two callbacks at the same time. Each callback runs to its end, and takes no
- * virtual time except by tw_sim_spend. Call nothing that blocks in a simulated callback or between
- * the runs: nobody would end the wait.
- *
- * The service's clock is virtual: tw_service_now reads it, and only the simulation moves it. All
- * layers work on the service. To end a limiter or a semaphore in the middle: close it with timeout
- * 0, let the simulation run on, then destroy it.
- *
- * Threads: one at a time. The executor takes submits from any thread, but then the order is chance.
- * In a forked child each call returns -EPERM, and destroy frees the memory. A trace may change with
- * the version of the library.
+ * Threads: one at a time, for all calls. Call nothing that blocks in a simulated callback or
+ * between the runs: nobody would end the wait. tickwheel_sim(7) has what is drawn, and what is not
+ * simulated.
  */
 #ifndef TICKWHEEL_SIM_H
 #define TICKWHEEL_SIM_H
@@ -68,28 +48,26 @@ enum tw_sim_event_kind {
 
 /* An event of a simulation. */
 struct tw_sim_event {
-	size_t size;    /* sizeof(struct tw_sim_event), the library's */
+	size_t size;    /* the library's */
 	uint64_t at_ns; /* virtual time */
 	enum tw_sim_event_kind kind;
 	uint32_t worker; /* 0 .. workers - 1; UINT32_MAX: none's */
 	uint64_t value;
 };
 
-/* Called for each event. It may call only tw_sim_trace. */
+/* Called for each event, on the simulation's thread. It may call only tw_sim_trace. */
 typedef void tw_sim_event_fn(void *event_arg, const struct tw_sim_event *event);
 
 /* -------------------------------------------------------------- birth and end */
 
-/* Knobs of a simulation. 0 is the default of each. */
+/* Knobs of a simulation. */
 struct tw_sim_config {
-	size_t size;             /* sizeof(struct tw_sim_config); 0 only if all else is 0 too */
+	size_t size;
 	uint64_t seed;           /* any number */
 	uint32_t workers;        /* 1 .. 1024; default 4 */
 	uint32_t refuse_percent; /* of all hand-overs: 0 .. 90 */
 	uint64_t start_ns;       /* the clock's first reading: 0 .. INT64_MAX */
-
-	/* The most that a worker or the tick thread is late: 0 .. TW_MAX_DELAY_NS. */
-	uint64_t max_late_ns;
+	uint64_t max_late_ns;    /* of a worker or the tick thread: 0 .. TW_MAX_DELAY_NS */
 	uint64_t max_steps; /* at one instant, before a run gives up with -ELOOP; default 16 Mi */
 
 	/* The service's knobs; NULL: defaults. No clock, executor, drive, (max_)workers, seed. */
@@ -102,11 +80,9 @@ struct tw_sim_config {
 /*
  * Creates a simulation: clock, executor and service. cfg may be NULL.
  *
- * Threads: any.
  * Returns:
- *   0         *out is the simulation; on an error *out is not written
- *   -EINVAL   out is NULL; a knob is out of range, also of the service's
- *   -E2BIG    non-zero bytes beyond the known struct
+ *   0         *out is the simulation
+ *   -EINVAL   a knob is out of range, also of the service's
  *   -ENOMEM   no memory
  */
 TW_API int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg);
@@ -119,33 +95,29 @@ TW_API int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg);
  * Returns:
  *   0          freed
  *   -EDEADLK   called from inside
- *   -EBUSY     layers use the service; nothing changed: destroy them first
+ *   -EBUSY     layers use the service: destroy them first
  */
 TW_API int tw_sim_destroy(tw_sim *sim);
 
 /*
  * Closes the simulated service with TW_CLOSE_DROP or TW_CLOSE_RUN, and plays the workers until all
- * rests.
- *
- * A tw_service_close on this thread would wait without end. In place of TW_CLOSE_DRAIN call
- * tw_sim_run_until_idle first.
+ * rests. Use this in place of tw_service_close, which would wait without end. In place of
+ * TW_CLOSE_DRAIN call tw_sim_run_until_idle first.
  *
  * Threads: the simulation's.
  * Returns:
  *   0          closed
- *   -EINVAL    sim is NULL; another mode
+ *   -EINVAL    another mode
  *   -EDEADLK   called from inside
  *   -EBUSY     as tw_service_close
  *   -ELOOP     max_steps events at one instant
  *   -ENOMEM    no memory: call again; what TW_CLOSE_RUN could not run was dropped
- *   -EPERM     in a forked child
  */
 TW_API int tw_sim_close(tw_sim *sim, enum tw_close_mode mode);
 
 /*
  * Returns the simulated service.
  *
- * Threads: any.
  * Returns: the service; NULL if sim is NULL.
  */
 TW_API tw_service *tw_sim_service(tw_sim *sim);
@@ -160,10 +132,8 @@ TW_API tw_service *tw_sim_service(tw_sim *sim);
  * Returns:
  *   1          played
  *   0          nothing waits and nothing is pending
- *   -EINVAL    sim is NULL
  *   -EDEADLK   called from inside
  *   -ENOMEM    call again
- *   -EPERM     in a forked child
  */
 TW_API int tw_sim_step(tw_sim *sim);
 
@@ -195,18 +165,13 @@ TW_API int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns);
  * Threads: any.
  * Returns:
  *   0         submitted
- *   -EINVAL   sim or fn is NULL
  *   -ENOMEM   no memory
- *   -EPERM    in a forked child
  */
 TW_API int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg);
 
 /*
- * Keeps the simulated worker that runs this callback busy for ns of virtual time.
- *
- * Calls add up, to 292 years at most. Outside of a simulated callback it does nothing. Only the
- * worker is busy: a series, a strand or a limiter goes on as if the callback had returned
- * immediately.
+ * Keeps the simulated worker that runs this callback busy for ns of virtual time; outside of a
+ * callback it does nothing.
  *
  * Threads: the simulation's.
  */
@@ -215,9 +180,8 @@ TW_API void tw_sim_spend(tw_sim *sim, uint64_t ns);
 /* --------------------------------------------------------------------- trace */
 
 /*
- * Returns a number that is computed from all events so far.
- *
- * Two runs with equal numbers have had the same events in the same order.
+ * Returns a number that is computed from all events so far. Two runs with equal numbers have had
+ * the same events in the same order.
  *
  * Threads: the simulation's.
  * Returns: the number; 0 if sim is NULL.
@@ -225,9 +189,8 @@ TW_API void tw_sim_spend(tw_sim *sim, uint64_t ns);
 TW_API uint64_t tw_sim_trace(const tw_sim *sim);
 
 /*
- * Draws a number from the seed, for the test's own choices.
- *
- * It does not change what the simulation draws.
+ * Draws a number from the seed, for the test's own choices. It does not change what the simulation
+ * draws.
  *
  * Threads: the simulation's.
  * Returns: 0 .. bound - 1; 0 if sim is NULL or bound is 0.

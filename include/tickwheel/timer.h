@@ -1,5 +1,5 @@
 /*
- * Schedule, move and cancel timers.
+ * Timers: schedule, move and cancel them. Those with options are in task.h.
  *
  * May I free arg?
  *
@@ -23,12 +23,6 @@
  *
  *   (1) A persistent timer ends this way only if TW_CLOSE_RUN or TW_CLOSE_DROP has begun meanwhile.
  *   (2) A one-shot that is cancelled while it runs, and was not re-armed, ends as TW_FATE_FIRED.
- *
- * See also:
- *
- *   task.h        timers with options: series, release, own executor, persistent timers
- *   service.h     the service that the timers belong to
- *   tickwheel.h   the words and the rules of all calls
  */
 #ifndef TICKWHEEL_TIMER_H
 #define TICKWHEEL_TIMER_H
@@ -45,12 +39,14 @@ extern "C" {
 
 typedef struct tw_service tw_service; /* service.h */
 
-/* A callback. It must not longjmp, throw, be cancelled or end its thread. */
+/*
+ * A callback, on the executor. It may block, unless the executor is the inline one. It must not
+ * longjmp, throw, be cancelled or end its thread.
+ */
 typedef void tw_fn(void *arg);
 
 /*
- * Handle of a timer: a value, copied freely and kept as long as you like. All-zero is "no timer". A
- * stale handle is harmless (G5).
+ * Handle of a timer: a value, copied freely and kept as long as you like. All-zero is "no timer".
  */
 typedef struct tw_timer {
 	uint64_t id;
@@ -62,12 +58,11 @@ typedef struct tw_timer {
 /* The longest delay, and the latest deadline after the service's creation: 146 years. */
 #define TW_MAX_DELAY_NS (UINT64_C(1) << 62)
 
-/* Results of cancels and of tw_disarm. timer.h says after which of them arg may be freed. */
+/* Results of cancels and of tw_disarm. After which of them arg may be freed: timer.h. */
 enum tw_outcome {
 	/*
 	 * The timer will not run (again). At most one of several concurrent cancels returns this;
-	 * none does if the callback was already running. A disarm and the cancel that follows it
-	 * both return it.
+	 * none does if the callback was already running.
 	 */
 	TW_CANCELLED = 0,
 	TW_GONE = 1,     /* the timer has ended, or never was */
@@ -77,7 +72,7 @@ enum tw_outcome {
 	TW_DISARMED = 5  /* tw_disarm: the timer was disarmed already, and does not run */
 };
 
-/* How a timer ended, for its release. timer.h has the table. */
+/* How a timer ended, for its release. */
 enum tw_fate {
 	TW_FATE_FIRED = 0,
 	TW_FATE_CANCELLED = 1,
@@ -85,44 +80,35 @@ enum tw_fate {
 };
 
 /*
- * Called once when a timer has ended: the place to free arg. If the schedule failed, it is not
- * called.
+ * Called once when a timer has ended: the place to free arg. Whether it may block depends on its
+ * thread.
  */
 typedef void tw_release_fn(void *arg, enum tw_fate fate);
 
 /* ----------------------------------------------------------------- schedule */
 
 /*
- * Schedules fn(arg) to run once, after delay_ns.
+ * Schedules fn(arg) to run once, after delay_ns, on the executor, never inside this call.
  *
- * fn runs on the executor, never inside this call. It starts no sooner than delay_ns after the call
- * (G1). A delay of 0 is a delay like any other, so the run comes within 2 ticks (G2). *out (may be
- * NULL) is written before the timer is published: its callback may read it. fn sees what the caller
- * wrote before. The timer does not belong to the thread: it stays scheduled if the thread ends. On
- * an error nothing is scheduled, and arg stays yours. Then *out is "no timer", or untouched after
- * -EINVAL and -E2BIG.
+ * *out (may be NULL) is written before the timer is published: its callback may read it. The timer
+ * outlives the calling thread. After an error except -EINVAL and -E2BIG, *out is "no timer".
  *
- * Threads: any, also from callbacks. Never blocks. Allocates now and then, when the service grows.
  * Returns:
  *   0            scheduled
- *   -EINVAL      service or fn is NULL
- *   -ERANGE      the delay or period is above TW_MAX_DELAY_NS; or the deadline is more than
- *                TW_MAX_DELAY_NS after the service's creation
+ *   -ERANGE      the delay or period, or the deadline less the service's creation, is above
+ *                TW_MAX_DELAY_NS
  *   -EAGAIN      max_timers timers exist, or lane_entries entries of this thread wait for the
  *                driver: raise the knob, or try again after the driver has run
  *   -ENOMEM      no memory, or no address space (`ulimit -v`)
  *   -ESHUTDOWN   the service is closed
- *   -EPERM       in a forked child
  */
 TW_API int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out);
 
 /*
- * Schedules fn(arg) to run once, at an instant on the scale of tw_service_now.
+ * Schedules fn(arg) to run once, at a deadline on the scale of tw_service_now. Reads no clock. If
+ * the instant has passed, the run is due immediately.
  *
- * The call reads no clock. The run comes within 1 tick of the deadline; a deadline in the past is
- * due immediately.
- *
- * Threads, returns: as tw_schedule.
+ * Returns: as tw_schedule.
  */
 TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg,
 			  tw_timer *out);
@@ -132,38 +118,27 @@ TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, 
 /*
  * Moves an armed timer to delay_ns from now. The handle stays valid.
  *
- * A move to a later time is one compare-and-swap. A move to an earlier time also queues an entry.
- * If the timer is already due in the tick of the new deadline, the call stores nothing. Then the
- * callback may not see what the caller wrote before. A reset of a fixed-rate series moves its
- * phase: the tick of the new deadline is the instant of the next run.
+ * From the timer's own callback it re-arms the timer, a one-shot too: it is armed when the callback
+ * has returned, and the delay counts from the call. It arms a disarmed persistent timer; if the
+ * callback of one runs, on any thread, the timer is armed when the callback has returned.
  *
- * Called from the timer's own callback, it re-arms the timer, a one-shot too. The timer is armed
- * when the callback has returned. The delay counts from the call.
- *
- * The call arms a disarmed persistent timer. If the callback of a persistent timer is running, on
- * any thread, the timer is armed when the callback has returned. The last of several calls counts.
- *
- * Threads: any. Never blocks.
  * Returns:
  *   0            moved, or armed
  *   -ENOENT      the timer has ended, or its release runs
  *   -EBUSY       its callback is running on another thread: reset it there, or schedule another.
  *                Never for a persistent timer
  *   -ECANCELED   the callback is running, and the timer was cancelled: it ends
- *   -ERANGE      the delay is above TW_MAX_DELAY_NS; or the deadline is more than TW_MAX_DELAY_NS
- *                after the service's creation
+ *   -ERANGE      the delay, or the deadline less the service's creation, is above TW_MAX_DELAY_NS
  *   -EAGAIN, -ENOMEM   no room for an entry, which a move to an earlier time needs, and an arming
- *                may need; nothing changed: try again
- *   -ESHUTDOWN   the service is closed. In a drain, only for a disarmed timer (service.h)
- *   -EINVAL      service is NULL
- *   -EPERM       in a forked child
+ *                may need: try again
+ *   -ESHUTDOWN   the service is closed. In a drain, only for a disarmed timer
  */
 TW_API int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns);
 
 /*
  * Moves an armed timer to an instant on the scale of tw_service_now. Reads no clock.
  *
- * Threads, returns: as tw_reset.
+ * Returns: as tw_reset.
  */
 TW_API int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
 
@@ -171,17 +146,13 @@ TW_API int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns
 enum { TW_RESET_KEPT = 1 };
 
 /*
- * Moves an armed timer to delay_ns from now, but only if that is earlier.
+ * Moves an armed timer to delay_ns from now, but only if that is earlier, in ticks. Of several
+ * threads, the one with the earliest deadline wins.
  *
- * Comparison and move are one step: of several threads, the one with the earliest deadline wins.
- * Use it where several causes share one timer, such as a flush with the shortest of many delays.
- * Deadlines are compared in ticks.
+ * From the timer's own callback it re-arms a one-shot, unless the callback has re-armed it for that
+ * time or earlier. A series then runs next at the earlier of its own instant and this one. A
+ * persistent timer that is not armed is armed.
  *
- * From the timer's own callback it re-arms a one-shot, unless the callback has re-armed the timer
- * for that time or earlier. A series then runs next at the earlier of its own instant and this one.
- * A persistent timer that is not armed is armed.
- *
- * Threads: any. Never blocks.
  * Returns: as tw_reset, and
  *   0               moved to earlier, or re-armed
  *   TW_RESET_KEPT   not moved: the timer is due at that tick, or before
@@ -192,26 +163,22 @@ TW_API int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_
  * Moves an armed timer to an instant on the scale of tw_service_now, but only if that is earlier.
  * Reads no clock.
  *
- * Threads, returns: as tw_reset_earlier.
+ * Returns: as tw_reset_earlier.
  */
 TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
 
 /* ------------------------------------------------------------------- cancel */
 
 /*
- * Cancels a timer, unless a worker has claimed its run.
+ * Cancels a timer, unless a worker has claimed its run. It wins also when the timer has expired and
+ * waits in the pool's queue (G4).
  *
- * It wins also when the timer has expired and waits in the pool's queue (G4).
- *
- * Threads: any. Never blocks, unless the release does.
  * Calls: the release, on this thread, if the result is TW_CANCELLED.
  * Returns:
  *   TW_CANCELLED   the callback will not run (again)
  *   TW_RUNNING     the callback or the release runs now, perhaps on this thread. The timer ends
  *                  after this run: its callback can no longer re-arm it
  *   TW_GONE        the timer has ended, or never was
- *   -EINVAL        service is NULL
- *   -EPERM         in a forked child
  */
 TW_API int tw_cancel(tw_service *service, tw_timer timer);
 
@@ -219,18 +186,16 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
  * Cancels a timer, and waits for its callback and release if they run.
  *
  * After any result except TW_RUNNING and TW_SELF nothing of the timer runs, and what the callback
- * wrote is visible. arg may be freed, unless the timer's release has freed it. Hold no lock that
- * the callback or the release takes. If two callbacks wait for each other, both wait until their
- * timeouts.
+ * wrote is visible. Hold no lock that the callback or the release takes.
  *
- * Threads: any. Blocks at most timeout_ns (TW_FOREVER: without limit).
+ * Blocks: at most timeout_ns.
  * Calls: the release, on this thread, if the result is TW_CANCELLED.
  * Returns: as tw_cancel, and
- *   TW_FINISHED    the callback or the release was running, and has returned
- *   TW_RUNNING     the callback or the release still runs after timeout_ns
- *   TW_SELF        called from the timer's own callback or release; it will not run again
- *   -EDEADLK       called from a release that a cancel of the timer's group calls: this thread
- *                  calls the timer's release afterwards
+ *   TW_FINISHED   the callback or the release was running, and has returned
+ *   TW_RUNNING    the callback or the release still runs after timeout_ns
+ *   TW_SELF       called from the timer's own callback or release; it will not run again
+ *   -EDEADLK      called from a release that a cancel of the timer's group calls: this thread calls
+ *                 the timer's release afterwards
  */
 TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns);
 
@@ -238,8 +203,7 @@ TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_
  * Tells whether a timer waits to run. A disarmed timer and a running one do not. Another thread may
  * change that in the same moment.
  *
- * Threads: any. Never blocks.
- * Returns: true if it waits; false if not, if service is NULL, or in a forked child.
+ * Returns: true if it waits; false if not.
  */
 TW_API bool tw_is_pending(tw_service *service, tw_timer timer);
 
@@ -247,12 +211,9 @@ TW_API bool tw_is_pending(tw_service *service, tw_timer timer);
  * Tells the time until a timer is due, exact to the tick. Another thread may change that in the
  * same moment.
  *
- * Threads: any. Never blocks.
  * Returns:
- *   0          *out_ns is written; 0 means that the timer is due
- *   -ENOENT    the timer is not pending
- *   -EINVAL    service or out_ns is NULL
- *   -EPERM     in a forked child
+ *   0         *out_ns is written; 0 means that the timer is due
+ *   -ENOENT   the timer is not pending
  */
 TW_API int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns);
 
@@ -261,38 +222,27 @@ TW_API int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns);
 /*
  * Returns the timer whose callback or release the calling thread runs.
  *
- * Threads: any. Never blocks.
  * Returns: the timer; outside of callbacks and releases, "no timer".
  */
 TW_API tw_timer tw_self(void);
 
 /* What the calling thread runs. Later versions may add members at the end. */
 struct tw_run_info {
-	size_t size;    /* in: sizeof(struct tw_run_info) */
-	tw_timer timer; /* as tw_self; "no timer" in a task of a strand */
-	/* instants that the series missed since its last run; 0 for a one-shot */
-	uint64_t overruns;
-	/*
-	 * How late the run began: after the instant of the series that the run stands for, or else
-	 * after the tick of the deadline. 0 in a release, and in a task of a strand.
-	 */
-	uint64_t late_ns;
-	bool closing; /* TW_CLOSE_RUN runs the timer, perhaps before its time */
+	size_t size;
+	tw_timer timer;    /* as tw_self; "no timer" in a task of a strand */
+	uint64_t overruns; /* instants that the series missed since its last run */
+	uint64_t late_ns;  /* since the series' instant, or the tick of the deadline; else 0 */
+	bool closing;      /* TW_CLOSE_RUN runs the timer, perhaps before its time */
 };
 
 /*
- * Describes the innermost callback that the calling thread runs.
+ * Describes the innermost callback that the calling thread runs. Reads no clock.
  *
- *     struct tw_run_info run = TW_INIT(tw_run_info);
- *     tw_current(&run);
- *     beats += 1 + run.overruns;
- *
- * Threads: any. Never blocks, reads no clock.
  * Returns:
  *   1         inside a callback or release of a timer, or a run of a strand's series; *out
  *             describes it
  *   0         outside; all members of *out except size are 0
- *   -EINVAL   out is NULL, or out->size is too small for `timer`
+ *   -EINVAL   out->size is too small for `timer`
  */
 TW_API int tw_current(struct tw_run_info *out);
 

@@ -3,7 +3,7 @@
  *
  * ABI promise: until 1.0.0 each minor version may change the ABI; from then on only a major version
  * may. Structs that begin with `size` may grow within a major version: a program built against an
- * older header keeps working, since the library reads only as much as `size` covers.
+ * older header keeps working, because the library reads only as much as `size` covers.
  */
 #ifndef TICKWHEEL_VERSION_H
 #define TICKWHEEL_VERSION_H
@@ -43,19 +43,13 @@ extern "C" {
 /*
  * Returns the version of the library that is linked at run time.
  *
- * Threads: any. Never fails.
  * Returns: its TW_VERSION.
  */
 TW_API int tw_version(void);
 
 /*
  * Tells whether the library that is linked at run time fits the headers: the same minor version
- * (until 1.0.0), and not older. For the first lines of a program:
- *
- *     if (!TW_VERSION_CHECK()) {
- *             fprintf(stderr, "compiled for %d, but %d is installed\n", TW_VERSION, tw_version());
- *             return 1;
- *     }
+ * (until 1.0.0), and not older. For the first lines of a program.
  */
 #define TW_VERSION_CHECK() (tw_version() / 100 == TW_VERSION / 100 && tw_version() >= TW_VERSION)
 

@@ -31,7 +31,6 @@ plant "$good" 'TW_API int tw_x(int *x);' >"$work/good"
 	{ echo "comments: a good comment is refused" >&2; exit 1; }
 
 plant 'Threads: any.\nReturns:\n  0   done\n' 'TW_API int tw_x(void);' | refused 'tw_x has no text'
-plant 'Does it.\n\nReturns:\n  0   done\n' 'TW_API int tw_x(void);' | refused 'no "Threads:"'
 plant 'Does it.\n\nThreads: any.\n' 'TW_API int tw_x(void);' | refused 'no "Returns:"'
 plant 'Does it.\n\nThreads: any.\nReturns:\n  0\n' 'TW_API int tw_x(void);' | refused '"0" has no text'
 plant 'Does it.\n\nThreads: any.\nReturns: 0; -EINVAL if x is NULL\n' 'TW_API int tw_x(int *x);' |

@@ -5,7 +5,8 @@
 #     function has EXAMPLES, so each function is used in a program or page that the tests compile
 #   - the prototype of a page, as a reader sees it, is the header's: the compiler compares them
 #   - pages and the overview refer to pages that exist
-#   - apropos finds the words that people look for
+#   - apropos finds the pages for the words that people look for
+#   - no page sends to a header
 #   - mandoc's lint finds nothing
 #   - test/contract/questions.md: the page and section that it names contain the sentence
 # Knob: CC.
@@ -83,11 +84,57 @@ grep -hoE '^\.BR (tw_|tickwheel)[a-z_]* \([37]\)' "$dir"/man?/* | sed 's/^\.BR \
 grep -q '^# Recipes' docs/guide.md || sed -i '/tickwheel_recipes/d' "$work/found"
 [ ! -s "$work/found" ] || fail "pages that others refer to and that do not exist"
 
-for word in timeout retry limiter strand cancel deadline \
-	$(! grep -q '^## Debounce' docs/guide.md || echo debounce throttle cron); do
-	cat "$work"/text/* | awk '/^[A-Z]/ { on = $0 == "NAME"; next } on' | grep -qi "$word" || echo "$word"
-done >"$work/found"
-[ ! -s "$work/found" ] || fail "apropos finds nothing for"
+# WORD PAGE: apropos finds the page for the word.
+while read -r word page; do
+	section "$work/text/$page" NAME | tr -s ' \n' '  ' | grep -qi "$(echo "$word" | tr + ' ')" ||
+		echo "$word: $page"
+done >"$work/found" <<'END'
+free tickwheel_memory.7
+memory tickwheel_memory.7
+size tickwheel_memory.7
+grow tickwheel_memory.7
+release tickwheel_memory.7
+ownership tickwheel_memory.7
+limits tickwheel_memory.7
+EAGAIN tickwheel_errors.7
+overload tickwheel_errors.7
+full tickwheel_errors.7
+remedy tickwheel_errors.7
+EINVAL tickwheel_errors.7
+fork tickwheel_threads.7
+deadlock tickwheel_threads.7
+signal tickwheel_threads.7
+thread+exit tickwheel_threads.7
+dlclose tickwheel_threads.7
+pthread_cancel tickwheel_threads.7
+background tickwheel_close.7
+persistent tickwheel_close.7
+drain tickwheel_close.7
+shutdown tickwheel_close.7
+NTP tickwheel_time.7
+late tickwheel_time.7
+jitter tickwheel_time.7
+suspend tickwheel_time.7
+resolution tickwheel_time.7
+drift tickwheel_time.7
+exception tickwheel_cpp.7
+coroutine tickwheel_cpp.7
+asio tickwheel_cpp.7
+priorit tickwheel_scheduler.7
+retry tickwheel_limiter.7
+timeout tickwheel_limiter.7
+deadline tw_schedule_at.3
+cancel tw_cancel.3
+strand tickwheel_strand.7
+simulated tickwheel_sim.7
+END
+! grep -q '^## Debounce' docs/guide.md || for word in debounce throttle cron; do
+	section "$work/text/tickwheel_recipes.7" NAME | grep -qi "$word" || echo "$word"
+done >>"$work/found"
+[ ! -s "$work/found" ] || fail "apropos does not find the page"
+
+grep -lE '(see|has|says)[^.]* [a-z_]*[.]h|[a-z_]*[.]h (has|says)' "$work"/text/*.[37] >"$work/found" || true
+[ ! -s "$work/found" ] || fail "pages send to a header"
 
 find "$dir" -name '*.[137]' -exec mandoc -Tlint -W warning {} \; | grep -v 'missing date' >"$work/found" || true
 [ ! -s "$work/found" ] || fail "mandoc complains"
