@@ -1,5 +1,5 @@
 #!/bin/sh
-# recipes.sh LAYERS LIB BUILD_DIR: the recipes of docs/guide.md, run under AddressSanitizer with the race provoked
+# recipes.sh LAYERS LIB BUILD_DIR: the recipes of docs/*.md, run under AddressSanitizer with the race provoked
 # that each is about.
 #
 # A recipe is a ```c block behind a line <!-- recipe: NAME -->. recipes/NAME.c includes it as "NAME.h", and runs it. A
@@ -23,14 +23,14 @@ fail() {
 awk -v dir="$dir" '
 	/^<!-- recipe: [a-z_]+ -->$/ { name = $3; next }
 	/^```c[ \t]*$/ && name != "" { file = dir "/" name ".h";
-		printf "#line %d \"docs/guide.md\"\n", NR + 1 > file; next }
+		printf "#line %d \"%s\"\n", FNR + 1, FILENAME > file; next }
 	/^```/ { if (file != "") close(file); file = name = "" }
 	file != "" { print > file }
-' docs/guide.md
+' docs/*.md
 
 for test in test/examples/recipes/*.c; do basename "$test" .c; done >"$dir/tested"
 for recipe in "$dir"/*.h; do basename "$recipe" .h; done >"$dir/named"
-diff "$dir/named" "$dir/tested" >"$dir/out" || fail "docs/guide.md has the recipes (<), test/examples/recipes tests (>)"
+diff "$dir/named" "$dir/tested" >"$dir/out" || fail "docs/*.md have the recipes (<), test/examples/recipes tests (>)"
 
 export ASAN_OPTIONS="abort_on_error=0:detect_stack_use_after_return=1"
 export LSAN_OPTIONS="suppressions=$PWD/test/lsan.supp:print_suppressions=0"

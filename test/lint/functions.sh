@@ -2,7 +2,7 @@
 # functions.sh: the public functions are few, and each of them is shown in use.
 #
 #   - the headers declare at most 138 functions. Macros and types do not count, and no header has an inline function
-#   - each function is called in a program of examples/, or in code of docs/guide.md or docs/calls.md, which the tests
+#   - each function is called in a program of examples/, or in code of docs/, which the tests
 #     compile
 #   - the table "Who may call what" of tickwheel.h names functions that exist, and has a row for all others
 set -eu
@@ -33,7 +33,7 @@ unused() {
 }
 
 declared include/tickwheel.h include/tickwheel/*.h >"$work/functions"
-{ find examples -name '*.c' -exec cat {} +; code docs/guide.md docs/calls.md; } |
+{ find examples -name '*.c' -exec cat {} +; code docs/guide.md docs/layers.md docs/calls.md; } |
 	sed 's|/\*.*\*/||; s|^[ \t]*\*.*||; s|//.*||' >"$work/uses"
 
 # ---- the checks find what is planted

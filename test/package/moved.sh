@@ -76,7 +76,7 @@ for page in $(find "$second/share/doc" -name '*.md'); do
 done
 cp "$work/broken" "$work/out"
 [ ! -s "$work/broken" ] || fail "links that lead nowhere"
-for page in README.md docs/guide.md docs/migrating.md docs/tracing.md docs/figures.md docs/design.md \
+for page in README.md docs/guide.md docs/layers.md docs/migrating.md docs/tracing.md docs/figures.md docs/design.md \
 	examples/README.md; do
 	[ -e "$second/share/doc/tickwheel/$page" ] || fail "$page is not installed"
 done
