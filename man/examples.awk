@@ -1,6 +1,6 @@
 # Finds an example for each name: the shortest function of the programs and pages (their ```c blocks) in which the name
-# occurs, at most 40 lines of it. Prints "= <tab> NAME <tab> FILE", then the lines, each after "|". -v names= (a file,
-# one a line).
+# occurs; of more than 40 lines, the beginning, and what is around the name. Prints "= <tab> NAME <tab> FILE", then the
+# lines, each after "|". -v names= (a file, one a line).
 
 function end_function(    i, text, n, k) {
 	if (!lines)
@@ -26,7 +26,9 @@ function offer(n,    i, from, to) {
 		from = i > 12 ? i - 12 : 1
 		to = from + 30 < lines ? from + 30 : lines
 	}
-	best[n] = ""
+	best[n] = from > 3 ? "\n|" body[1] "\n|" body[2] "\n|\t..." : ""
+	if (from <= 3)
+		from = 1
 	for (i = from; i <= to; i++)
 		best[n] = best[n] "\n|" body[i]
 	size[n] = lines
