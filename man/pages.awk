@@ -38,7 +38,9 @@ function first_sentence(text,    s) {
 	s = text
 	sub(/\n\n.*/, "", s)
 	gsub(/\n/, " ", s)
-	if (match(s, /[.;] [^a-z]|: /))
+	if (match(s, /[A-Za-z0-9)`][.;] /))
+		s = substr(s, 1, RSTART)
+	if (match(s, /: /))
 		s = substr(s, 1, RSTART - 1)
 	sub(/[.:; ]+$/, "", s)
 	return s

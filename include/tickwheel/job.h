@@ -1,5 +1,5 @@
 /*
- * Jobs of a limiter: submit, complete and cancel them, and wait for them.
+ * Jobs of a limiter: submit, complete and cancel jobs, and wait for them.
  *
  * Life of a job:
  *
@@ -78,10 +78,10 @@ enum { TW_JOB_PENDING = 1 };
  * A job, on a thread of the executor. It may block, and must not longjmp, throw or end its thread.
  *
  * Returns:
- *   0             succeeded
- *   -1 .. -4095   failed with that errno
+ *   0                succeeded
+ *   -1 .. -4095      failed with that errno
  *   TW_JOB_PENDING   asynchronous: tw_job_complete will be called, or was already
- *   any other     failed with -EINVAL
+ *   any other        failed with -EINVAL
  */
 typedef int tw_job_fn(void *arg, struct tw_job_run *run);
 

@@ -42,7 +42,10 @@ enum tw_period_mode {
  */
 enum tw_missed_policy { TW_MISSED_SKIP = 0, TW_MISSED_COALESCE = 1, TW_MISSED_BURST = 2 };
 
-/* A series. Its runs never overlap. tw_current tells a run how many instants were missed. */
+/*
+ * Options of a series of runs, which never overlap. tw_current tells a run how many instants were
+ * missed.
+ */
 struct tw_period {
 	size_t size;
 	uint64_t first_ns;  /* delay of the first run; 0: immediately */

@@ -1,5 +1,5 @@
 /*
- * Timers: schedule, move and cancel them. Those with options are in task.h.
+ * Timers: schedule, move and cancel timers. Those with options are in task.h.
  *
  * May I free arg?
  *
