@@ -1,6 +1,5 @@
 /* Closing: each mode, what it refuses, and who must not ask for it. */
 #include <errno.h>
-#include <semaphore.h>
 #include <stdlib.h>
 
 #include "test/support/closing.h"
@@ -90,20 +89,6 @@ Test(close, that_drains_would_wait_for_ever_with_a_tick_thread_too)
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
 }
 
-/* ------------------------------------------------------------ refused */
-
-Test(close, of_an_unknown_mode_changes_nothing)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
-	struct tw_service_stats before = stats_of(rig.service);
-	expect_eq(tw_service_close(rig.service, (enum tw_close_mode)3, 0), -EINVAL);
-	expect_eq(tw_service_close(rig.service, (enum tw_close_mode) - 1, 0), -EINVAL);
-	expect_untouched(&before, rig.service);
-	rig_advance(&rig, MS);
-	expect_eq(probe.runs, 1);
-}
-
 /* ------------------------------------------------------------ runs that have been handed over */
 
 /* Near, far, and moved to earlier: each kind of timer comes again, since close is to run it. */
@@ -130,64 +115,7 @@ Test(close, that_runs_hands_over_again_what_the_executor_gives_up)
 	expect_released(&earlier, TW_FATE_FIRED);
 }
 
-/* ------------------------------------------------------------ callbacks that still run */
-
-static sem_t entered, go_on;
-
-static void stand_still(struct probe *probe)
-{
-	(void)probe;
-	sem_post(&entered);
-	while (sem_wait(&go_on) != 0)
-		;
-}
-
-static void *run_next(void *arg)
-{
-	(void)arg;
-	queue_executor_run_next(&queue);
-	return NULL;
-}
-
-Test(close, waits_for_a_callback_that_runs)
-{
-	sem_init(&entered, 0, 0);
-	sem_init(&go_on, 0, 0);
-	reopen_on_queue();
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = stand_still;
-	probe_schedule_every_released(&probe, rate_of(MS, MS, 0));
-	rig_advance(&rig, MS);
-	pthread_t runner;
-	expect_eq(pthread_create(&runner, NULL, run_next, NULL), 0);
-	while (sem_wait(&entered) != 0)
-		;
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	sem_post(&go_on);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(probe.runs, 1);
-	expect_eq(probe.releases, 1);
-	pthread_join(runner, NULL);
-}
-
 /* ------------------------------------------------------------ destroy */
-
-Test(close, destroy_takes_null)
-{
-	expect_eq(tw_service_destroy(NULL), 0);
-}
-
-Test(close, many_services_come_and_go)
-{
-	for (int i = 0; i < 300; i++) {
-		reopen_rig(NULL);
-		struct probe probe = PROBE(&rig, 1);
-		probe_schedule(&probe, i % 2 ? MS : DAY);
-		if (i % 3)
-			rig_advance(&rig, MS);
-	}
-}
 
 /* Services live side by side on one thread, and each knows its own timers. */
 Test(close, of_one_service_leaves_others_alone)

@@ -155,34 +155,6 @@ Test(close_real, beside_a_schedule_takes_it_over_or_refuses_it)
 		race_close((enum tw_close_mode)(round % 3), round * 20);
 }
 
-static void *close_too(void *service)
-{
-	return (void *)(intptr_t)tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER);
-}
-
-Test(close_real, beside_others_waits_and_agrees)
-{
-	for (int round = 0; round < 20; round++) {
-		tw_service *service = open_service(2);
-		for (int i = 0; i < 500; i++) {
-			shots[i] = (struct shot){.service = service};
-			schedule_shot(&shots[i], (uint64_t)(i % 4) * MS);
-		}
-		pthread_t threads[3];
-		for (int i = 0; i < 3; i++)
-			expect_eq(pthread_create(&threads[i], NULL, close_too, service), 0);
-		for (int i = 0; i < 3; i++) {
-			void *answer;
-			pthread_join(threads[i], &answer);
-			expect_eq((intptr_t)answer, 0);
-			expect_eq(stats_of(service).pending, 0);
-		}
-		for (int i = 0; i < 500; i++)
-			expect_eq(shots[i].runs, 1);
-		close_service(service);
-	}
-}
-
 /*
  * No callback runs, so there is nothing to be patient for: a tick thread that is slow to answer is
  * no reason.

@@ -44,19 +44,6 @@ Test(close_real_blocked, are_not_held_up_by_a_callback_in_the_pool)
 	expect_eq(runs, 0); /* the drain's time was up */
 }
 
-Test(close_real_blocked, are_not_held_up_by_a_callback_on_the_tick_thread)
-{
-	open_gates();
-	tw_service *service = open_inline();
-	atomic_int stood = 0;
-	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
-	await(&entered, 1);
-	expect_no_end(service);
-	sem_post(&go_on);
-	close_service(service);
-	expect_eq(stood, 1);
-}
-
 /* Neither a pending timer, nor one whose run waits in a queue. */
 static void expect_none_left(enum tw_close_mode mode)
 {
@@ -85,19 +72,10 @@ static void expect_none_left(enum tw_close_mode mode)
 	expect_eq(tw_manual_destroy(queue), 0);
 }
 
-Test(close_real_blocked, drop_what_is_pending_though_the_tick_thread_is_in_a_callback)
+Test(close_real_blocked, drop_what_is_left_though_the_tick_thread_is_in_a_callback)
 {
-	expect_none_left(TW_CLOSE_DROP);
-}
-
-Test(close_real_blocked, drop_at_the_end_of_a_drain_though_the_tick_thread_is_in_a_callback)
-{
-	expect_none_left(TW_CLOSE_DRAIN);
-}
-
-Test(close_real_blocked, drop_at_the_timeout_of_a_run_though_the_tick_thread_is_in_a_callback)
-{
-	expect_none_left(TW_CLOSE_RUN);
+	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++)
+		expect_none_left((enum tw_close_mode)mode);
 }
 
 /* Nothing starts after the answer, though one worker comes free and 300 runs waited for it. */
@@ -150,45 +128,36 @@ static void *advance(void *service)
 	return NULL;
 }
 
-Test(close_real_blocked, are_not_held_up_by_a_callback_in_an_advance)
-{
-	open_gates();
-	tw_service *service;
-	pthread_t driver;
-	atomic_int stood = 0;
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	expect_eq(tw_schedule_at(service, 0, stand_still, &stood, NULL), 0);
-	expect_eq(pthread_create(&driver, NULL, advance, service), 0);
-	await(&entered, 1);
-	expect_no_end(service);
-	sem_post(&go_on);
-	pthread_join(driver, NULL);
-	close_service(service);
-}
-
 /* Nobody could close the gate, so it accepts. What it accepts does not run. */
-Test(close_real_blocked, what_is_scheduled_after_the_answer_does_not_run)
+static void expect_refusal_to_wait(bool manual)
 {
 	open_gates();
 	tw_service *service;
 	pthread_t driver;
 	atomic_int stood = 0, runs = 0;
-	struct tw_service_config cfg = {
-	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};
+	cfg.drive = manual ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(tw_schedule_at(service, 0, stand_still, &stood, NULL), 0);
-	expect_eq(pthread_create(&driver, NULL, advance, service), 0);
+	if (manual)
+		expect_eq(pthread_create(&driver, NULL, advance, service), 0);
 	await(&entered, 1);
-	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	expect_no_end(service);
 	expect_eq(tw_schedule_at(service, 0, count, &runs, NULL), 0);
 	sem_post(&go_on);
-	pthread_join(driver, NULL);
-	tw_service_advance(service, TW_NO_LIMIT);
+	if (manual) {
+		pthread_join(driver, NULL);
+		tw_service_advance(service, TW_NO_LIMIT);
+	}
 	close_service(service);
 	expect_eq(stood, 1);
 	expect_eq(runs, 0);
+}
+
+Test(close_real_blocked, are_not_held_up_by_a_callback_on_the_driver)
+{
+	expect_refusal_to_wait(false);
+	expect_refusal_to_wait(true);
 }
 
 /* ------------------------------------------------------------ arming again */

@@ -16,7 +16,7 @@ TestSuite(close_real_waiters, .timeout = 60);
  * Of a drain that nothing but the tick thread can hold up, which has a second beyond the drain's
  * timeout: one that had no processor for longer is waited for again.
  */
-static void expect_drain_ends(struct closing *c)
+static void expect_ends(struct closing *c)
 {
 	while (closing_end(c) == -ETIMEDOUT) {
 		expect_ge(c->took_ns, c->timeout_ns + SECOND);
@@ -38,61 +38,46 @@ static void await_closed(tw_service *service)
 
 /* ------------------------------------------------------------ the mode falls */
 
-Test(close_real_waiters, drop_ends_a_drain_under_way)
-{
-	for (int round = 0; round < 10; round++) {
-		tw_service *service = open_service(1);
-		struct closing drain, drop;
-		atomic_int runs = 0;
-		for (int i = 0; i < 100; i++)
-			expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-		closing_start(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
-		if (round % 2)
-			await_closed(service);
-		closing_start(&drop, service, TW_CLOSE_DROP, TW_FOREVER);
-		expect_eq(closing_end(&drop), 0);
-		expect_eq(stats_of(service).dropped, 100);
-		expect_eq(closing_end(&drain), 0);
-		expect_eq(runs, 0);
-		close_service(service);
-	}
-}
+/* A close under way, another one beside it, and whether the timers, an hour away, run. */
+static const struct row {
+	enum tw_close_mode mode, then;
+	uint64_t timeout_ns, then_ns;
+	bool run;
+} rows[] = {
+    {TW_CLOSE_DRAIN, TW_CLOSE_DROP, TW_FOREVER, TW_FOREVER, false},
+    {TW_CLOSE_DRAIN, TW_CLOSE_DROP, TW_FOREVER, 1, false}, /* did not wait, and holds */
+    {TW_CLOSE_DRAIN, TW_CLOSE_RUN, TW_FOREVER, TW_FOREVER, true},
+    {TW_CLOSE_DRAIN, TW_CLOSE_DRAIN, TW_FOREVER, 20 * MS, false}, /* each at its own timeout */
+    {TW_CLOSE_DRAIN, TW_CLOSE_DRAIN, 200 * MS, TW_FOREVER, false},
+};
 
-/* Its time is up immediately: the mode that it asked for holds nonetheless. */
-Test(close_real_waiters, a_drop_that_did_not_wait_ends_a_drain_under_way)
+static void expect_row(const struct row *row, bool has_begun)
 {
-	for (int round = 0; round < 50; round++) {
-		tw_service *service = open_service(1);
-		struct closing drain;
-		atomic_int runs = 0;
-		for (int i = 0; i < 1000; i++)
-			expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-		closing_start(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
-		await_closed(service);
-		int answer = tw_service_close(service, TW_CLOSE_DROP, 1);
-		expect_eq(answer == 0 || answer == -ETIMEDOUT, true);
-		expect_eq(closing_end(&drain), 0);
-		expect_eq(stats_of(service).dropped, 1000);
-		expect_eq(runs, 0);
-		close_service(service);
-	}
-}
-
-Test(close_real_waiters, run_ends_a_drain_under_way)
-{
+	enum { TIMERS = 1000 };
 	tw_service *service = open_service(1);
-	struct closing drain, run;
+	struct closing first, second;
 	atomic_int runs = 0;
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < TIMERS; i++)
 		expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-	closing_start(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
-	await_closed(service);
-	closing_start(&run, service, TW_CLOSE_RUN, TW_FOREVER);
-	expect_eq(closing_end(&run), 0);
-	expect_eq(closing_end(&drain), 0);
-	expect_eq(runs, 100);
-	expect_eq(stats_of(service).dropped, 0);
+	closing_start(&first, service, row->mode, row->timeout_ns);
+	if (has_begun)
+		await_closed(service);
+	closing_start(&second, service, row->then, row->then_ns);
+	if (row->then_ns > 1)
+		expect_ends(&second);
+	else
+		closing_end(&second);
+	expect_ends(&first);
+	expect_eq(runs, row->run ? TIMERS : 0);
+	expect_eq(stats_of(service).dropped, row->run ? 0 : TIMERS);
 	close_service(service);
+}
+
+Test(close_real_waiters, the_lowest_mode_holds)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (int round = 0; round < 10; round++)
+			expect_row(&rows[i], i > 0 || round % 2);
 }
 
 /* One worker stands still, so the rest waits in the pool. */
@@ -137,31 +122,6 @@ Test(close_real_waiters, a_higher_mode_joins_a_lower_one)
 	expect_eq(closing_end(&drain), 0);
 	expect_eq(closing_end(&run), 0);
 	expect_eq(runs, 1);
-	close_service(service);
-}
-
-Test(close_real_waiters, a_drain_beside_another_drops_at_its_own_timeout)
-{
-	tw_service *service = open_service(1);
-	struct closing longer, shorter;
-	atomic_int runs = 0;
-	expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-	closing_start(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
-	await_closed(service);
-	closing_start(&shorter, service, TW_CLOSE_DRAIN, 20 * MS);
-	expect_drain_ends(&shorter);
-	expect_eq(closing_end(&longer), 0);
-	expect_eq(runs, 0);
-	close_service(service);
-	/* The other way about: the short one is interrupted by the long one first. */
-	service = open_service(1);
-	expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-	closing_start(&shorter, service, TW_CLOSE_DRAIN, 200 * MS);
-	await_closed(service);
-	closing_start(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
-	expect_drain_ends(&shorter);
-	expect_eq(closing_end(&longer), 0);
-	expect_eq(runs, 0);
 	close_service(service);
 }
 
@@ -250,25 +210,6 @@ Test(close_real_waiters, many_at_once_in_all_modes_agree)
 /*
  * ------------------------------------------------------------ a manual drive, a foreign executor
  */
-
-/* On the real clock a drain drives by itself until all have fired. */
-Test(close_real_waiters, drive_what_is_driven_by_hand)
-{
-	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++) {
-		tw_service *service;
-		atomic_int runs = 0;
-		struct tw_service_config cfg = {.size = sizeof(cfg),
-						.drive = TW_DRIVE_MANUAL,
-						.executor = tw_executor_inline()};
-		expect_eq(tw_service_create(&service, &cfg), 0);
-		for (int i = 0; i < 20; i++)
-			expect_eq(tw_schedule(service, (uint64_t)i * 2 * MS, count, &runs, NULL),
-				  0);
-		expect_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER), 0);
-		expect_eq(runs, mode == TW_CLOSE_DROP ? 0 : 20);
-		close_service(service);
-	}
-}
 
 /* Runs given back while a drain goes on come again, and the drain waits for them. */
 Test(close_real_waiters, hand_over_again_what_is_given_back_in_a_drain)

@@ -78,19 +78,6 @@ Test(driver_bounds, of_timers_is_kept_and_recovered_from)
 	expect_max_timers(5000);
 }
 
-Test(driver_bounds, a_slot_freed_by_a_run_serves_again)
-{
-	reopen_bounded(300, 0);
-	struct probe probe = PROBE(&rig, 1);
-	size_t first = schedule_until_refused(&probe, 100000, MS);
-	rig_advance(&rig, MS);
-	expect_eq(rig.ran, first);
-	size_t second = schedule_until_refused(&probe, 100000, MS);
-	expect_ge(second, 300);
-	rig_advance(&rig, MS);
-	expect_eq(rig.ran, first + second);
-}
-
 struct other_thread {
 	struct rig *rig;
 	struct probe *probe;
@@ -218,55 +205,4 @@ Test(driver_bounds, cancelled_timers_leave_few_entries)
 	}
 	rig_advance(&rig, HOUR);
 	expect_eq(rig.ran, 0);
-}
-
-/* A server's way: each request arms a timeout far away and cancels it soon after. */
-Test(driver_bounds, a_steady_stream_of_cancelled_timers_leaves_few_entries)
-{
-	struct probe probe = PROBE(&rig, 1);
-	enum { OPEN = 1000 };
-	for (size_t i = 0; i < 1000000; i++) {
-		if (i >= OPEN)
-			expect_eq(tw_cancel(rig.service, timers[i % OPEN]), TW_CANCELLED);
-		expect_eq(
-		    tw_schedule(rig.service, 30 * SECOND, probe_run, &probe, &timers[i % OPEN]), 0);
-		if (i % 1000 == 0)
-			rig_advance(&rig, MS);
-		if (i % 100000 == 99999)
-			expect_le(stats_of(rig.service).entries, 4 * 4096);
-	}
-	expect_eq(stats_of(rig.service).pending, OPEN);
-}
-
-Test(driver_bounds, memory_does_not_grow_with_what_has_passed)
-{
-	struct probe probe = PROBE(&rig, 1);
-	uint64_t steady_bytes = 0;
-	for (int round = 0; round < 30; round++) {
-		size_t count =
-		    schedule_until_refused(&probe, 20000, (uint64_t)(round % 7 + 1) * 100 * MS);
-		for (size_t i = 0; i < count; i += 2)
-			expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
-		rig_advance(&rig, SECOND);
-		if (round == 9)
-			steady_bytes = stats_of(rig.service).memory_bytes;
-	}
-	expect_gt(steady_bytes, 0);
-	expect_le(stats_of(rig.service).memory_bytes, steady_bytes + steady_bytes / 4);
-}
-
-/* A million timers that are armed at the same time, spread over the levels. */
-Test(driver_bounds, a_million_timers_all_run)
-{
-	struct probe probe = PROBE(&rig, 1);
-	uint64_t seed = 3;
-	for (int i = 0; i < 1000000; i++) {
-		probe_schedule(&probe, random_below(&seed, 100 * SECOND));
-		if (i % 10000 == 0)
-			rig_advance(&rig, MS);
-	}
-	rig_advance(&rig, 101 * SECOND);
-	expect_eq(probe.runs, 1000000);
-	expect_eq(stats_of(rig.service).fired, 1000000);
-	expect_eq(stats_of(rig.service).entries, 0);
 }

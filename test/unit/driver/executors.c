@@ -78,17 +78,6 @@ Test(driver_executors, lead_each_timer_to_its_executor_in_order)
 		expect_released(&probes[i], TW_FATE_FIRED);
 }
 
-Test(driver_executors, to_the_service_s_own_executor_are_nothing_special)
-{
-	struct probe probe = PROBE(&r.rig, 0);
-	struct tw_task task = probe_task(&probe);
-	task.executor = &r.queues[0].base;
-	probe_schedule_task(&probe, &task);
-	rig_advance(&r.rig, MS);
-	expect_eq(queue_executor_run_all(&r.queues[0]), 1);
-	expect_released(&probe, TW_FATE_FIRED);
-}
-
 Test(driver_executors, are_kept_by_resets_and_series)
 {
 	schedule_to(&probes[0], 1, 10 * MS, 1);
@@ -204,18 +193,6 @@ Test(driver_executors, that_are_refused_hold_up_nobody_else)
 	expect_own_in_order(1, 1);
 }
 
-Test(driver_executors, refused_by_the_service_s_own_executor_hold_up_no_other)
-{
-	r.queues[0].refuse = SIZE_MAX;
-	schedule_in_turn(300, MS);
-	rig_advance(&r.rig, 10 * MS);
-	expect_own_in_order(1, 100);
-	expect_own_in_order(2, 100);
-	r.queues[0].refuse = 0;
-	rig_advance(&r.rig, 2 * MS);
-	expect_own_in_order(0, 100);
-}
-
 Test(driver_executors, that_are_refused_now_and_then_keep_their_order)
 {
 	r.queues[1].refuse = 3;
@@ -258,52 +235,7 @@ Test(driver_executors, are_kept_by_a_close_that_runs)
 	expect_eq(stats_of(r.rig.service).fired, 90);
 }
 
-Test(driver_executors, that_are_refused_do_not_hold_up_close)
-{
-	r.queues[1].refuse = r.queues[2].refuse = SIZE_MAX;
-	for (int i = 0; i < 100; i++)
-		schedule_to(&probes[i], i, MS, 1 + i % 2);
-	rig_advance(&r.rig, 10 * MS);
-	expect_eq(tw_service_close(r.rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	for (int i = 0; i < 100; i++)
-		expect_released(&probes[i], TW_FATE_DROPPED);
-}
-
 /* ------------------------------------------------------------ many */
-
-/* More executors than are kept in mind one by one. */
-Test(driver_executors, to_hundreds_of_executors_with_some_refusing_lose_nothing)
-{
-	enum { MANY = 300, EACH = 6 };
-	static struct queue_executor queues[MANY];
-	struct rig rig;
-	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = 3000;
-	rig_open(&rig, &cfg);
-	uint64_t seed = 5;
-	for (int i = 0; i < MANY; i++) {
-		queue_executor_open(&queues[i]);
-		queues[i].refuse = random_below(&seed, 3) ? 0 : random_below(&seed, 20);
-	}
-	for (int i = 0; i < MANY * EACH; i++) {
-		probes[i] = PROBE(&rig, i);
-		struct tw_task task = probe_task(&probes[i]);
-		task.when_ns = random_below(&seed, 5) * MS;
-		task.executor = &queues[i % MANY].base;
-		probe_schedule_task(&probes[i], &task);
-	}
-	rig_advance(&rig, 100 * MS);
-	for (int i = 0; i < MANY; i++) {
-		size_t before = rig.ran;
-		expect_eq(queue_executor_run_all(&queues[i]), EACH);
-		for (size_t j = before; j < rig.ran; j++)
-			expect_eq(rig.events[j].id % MANY, i);
-		queue_executor_close(&queues[i]);
-	}
-	for (int i = 0; i < MANY * EACH; i++)
-		expect_released(&probes[i], TW_FATE_FIRED);
-	rig_close(&rig);
-}
 
 /* Wherever the executors happen to lie in memory: a simulation counts on it. */
 Test(driver_executors, to_dozens_of_executors_are_one_batch_each_and_refusals_are_each_its_own)

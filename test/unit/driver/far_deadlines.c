@@ -203,31 +203,6 @@ Test(driver_far_deadlines, a_series_with_a_period_of_days_runs_at_its_instants)
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
 }
 
-Test(driver_far_deadlines, a_cancelled_group_ends_its_far_timers)
-{
-	enum { TIMERS = 100 };
-	struct probe probes[TIMERS];
-	tw_group group;
-	expect_eq(tw_group_create(&group, rig.service), 0);
-	for (int i = 0; i < TIMERS; i++) {
-		probes[i] = PROBE(&rig, i);
-		struct tw_task task = probe_task(&probes[i]);
-		task.when_ns = (uint64_t)i * DAY;
-		task.group = group;
-		probe_schedule_task(&probes[i], &task);
-	}
-	rig_advance(&rig, 50 * DAY);
-	expect_eq(rig.ran, 51);
-	for (int i = 51; i < TIMERS; i += 2)
-		expect_eq(tw_reset(rig.service, probes[i].timer, 500 * DAY), 0);
-	expect_eq(tw_group_cancel(rig.service, group) >= 0, true);
-	rig_advance(&rig, MS);
-	for (int i = 51; i < TIMERS; i++)
-		expect_released(&probes[i], TW_FATE_CANCELLED);
-	rig_advance(&rig, 600 * DAY);
-	expect_eq(rig.ran, 51);
-}
-
 /* --------------------------------------------------------- in a batch, retried */
 
 static void move_while_it_waits(bool refused, uint64_t to_ns)

@@ -109,20 +109,3 @@ Test(driver_far_leaps, a_leap_over_what_lanes_hold_makes_nothing_late)
 	rig_advance_to(&rig, RIG_START_NS + 4 * YEAR);
 	expect_ran_at(&later, RIG_START_NS + 4 * YEAR);
 }
-
-/* A simulated year: polls and looks at entries grow with the timers, not with the time. */
-Test(driver_far_leaps, a_year_of_polls_costs_what_its_timers_cost)
-{
-	enum { TIMERS = 5000 };
-	struct probe *probes = schedule_between(TIMERS, 2 * MS, YEAR);
-	uint64_t next_ns, polls = 0;
-	count_work();
-	for (; rig.ran < TIMERS && polls < 100 * TIMERS; polls++) {
-		expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
-		leap_to(next_ns);
-	}
-	expect_eq(rig.ran, TIMERS);
-	expect_le(polls, 5 * TIMERS);
-	expect_le(asked.entries, 20 * TIMERS);
-	free(probes);
-}

@@ -98,22 +98,6 @@ Test(driver_order, holds_in_many_random_cases)
 	}
 }
 
-/* Cancelled neighbors leave gaps, and no disorder. */
-Test(driver_order, holds_among_cancelled_timers)
-{
-	static struct probe probes[3000];
-	for (int i = 0; i < 3000; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule_at(&probes[i], RIG_START_NS + (i < 1500 ? 6 : 7) * SECOND);
-	}
-	for (int i = 0; i < 3000; i++)
-		if (i % 3)
-			expect_eq(tw_cancel(rig.service, probes[i].timer), TW_CANCELLED);
-	rig_advance(&rig, 10 * SECOND);
-	expect_eq(rig.ran, 1000);
-	expect_ids_ascend(&rig);
-}
-
 /* A driver that was held up hands over all it missed in the order of the deadlines. */
 Test(driver_order, after_a_stall_is_that_of_the_ticks)
 {

@@ -123,23 +123,6 @@ Test(driver_real_loop, goes_on_with_what_rearms_itself_at_once)
 	expect_eq(readable(fd, 2), false);
 }
 
-Test(driver_real_loop, can_be_watched_by_epoll)
-{
-	int outer = epoll_create1(EPOLL_CLOEXEC);
-	struct epoll_event event = {.events = EPOLLIN};
-	expect_eq(epoll_ctl(outer, EPOLL_CTL_ADD, tw_service_fd(service), &event), 0);
-	for (int i = 0; i < 20; i++) {
-		expect_eq(tw_schedule(service, MS, nothing, NULL, NULL), 0);
-		int ran = 0;
-		while (ran == 0) {
-			expect_eq(epoll_wait(outer, &event, 1, FOR_EVER), 1);
-			ran = tw_service_advance(service, TW_NO_LIMIT);
-		}
-		expect_eq(epoll_wait(outer, &event, 1, 0), 0);
-	}
-	close(outer);
-}
-
 /* ------------------------------------------------------------ whose it is */
 
 static int open_descriptors(void)

@@ -92,15 +92,6 @@ Test(driver_real_wakeups, an_empty_service_never_wakes_up)
 	close_service(service);
 }
 
-Test(driver_real_wakeups, a_distant_timer_wakes_nobody_now)
-{
-	tw_service *service = open_service(2);
-	shots[0] = (struct shot){.service = service};
-	schedule_shot(&shots[0], 10 * MINUTE);
-	await_quiet(service);
-	close_service(service);
-}
-
 /*
  * When the last callback has run: it was awake for that, and what it goes to sleep with now is all
  * that there is.

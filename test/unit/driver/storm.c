@@ -120,26 +120,6 @@ Test(driver_storm, gives_its_memory_back)
 	expect_counted();
 }
 
-/* What is given back is had again: storm after storm, with quiet between them. */
-Test(driver_storm, may_come_again)
-{
-	open_touched();
-	int64_t quiet_bytes = 0;
-	for (int round = 0; round < 3; round++) {
-		storm(rig.service, SECOND);
-		rig_advance(&rig, MS);
-		cancel_all_but(rig.service, 3);
-		rig_advance(&rig, 5 * SECOND);
-		expect_eq(stats_of(rig.service).fired,
-			  (uint64_t)(round + 1) * ((MANY + 2) / 3) + 1);
-		tick(5000);
-		expect_counted();
-		if (round == 0)
-			quiet_bytes = held_bytes(rig.service);
-		expect_le(held_bytes(rig.service), quiet_bytes + MIB);
-	}
-}
-
 /* Those that live on are where they were, and run. */
 Test(driver_storm, leaves_survivors_alone)
 {

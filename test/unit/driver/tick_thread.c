@@ -33,77 +33,6 @@ Test(driver_tick_thread, hands_over_what_is_due_at_once)
 	}
 }
 
-Test(driver_tick_thread, runs_nothing_early)
-{
-	static struct probe probes[2000];
-	static uint64_t due_ns[2000];
-	uint64_t seed = 41;
-	for (int i = 0; i < 2000; i++) {
-		uint64_t delay_ns = random_below(&seed, 10 * SECOND);
-		due_ns[i] = rig_now(&rig) + delay_ns;
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], delay_ns);
-		rig_advance(&rig, random_below(&seed, 3 * MS));
-	}
-	rig_advance(&rig, MINUTE);
-	for (int i = 0; i < 2000; i++) {
-		expect_eq(probes[i].runs, 1);
-		expect_ge(probes[i].ran_at_ns, due_ns[i]);
-	}
-}
-
-Test(driver_tick_thread, honours_cancels_and_resets)
-{
-	struct probe cancelled = PROBE(&rig, 1), later = PROBE(&rig, 2), earlier = PROBE(&rig, 3);
-	probe_schedule_released(&cancelled, 10 * MS);
-	probe_schedule(&later, 10 * MS);
-	probe_schedule(&earlier, HOUR);
-	rig_advance(&rig, 5 * MS);
-	expect_eq(tw_cancel(rig.service, cancelled.timer), TW_CANCELLED);
-	expect_eq(tw_reset(rig.service, later.timer, 10 * MS), 0);
-	expect_eq(tw_reset(rig.service, earlier.timer, 2 * MS), 0);
-	rig_advance(&rig, 2 * MS);
-	expect_eq(earlier.runs, 1);
-	rig_advance(&rig, 3 * MS);
-	expect_eq(later.runs, 0);
-	rig_advance(&rig, 5 * MS);
-	expect_eq(later.runs, 1);
-	expect_eq(cancelled.runs, 0);
-	expect_released(&cancelled, TW_FATE_CANCELLED);
-}
-
-Test(driver_tick_thread, catches_up_after_ten_years)
-{
-	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2), beyond = PROBE(&rig, 3);
-	probe_schedule(&once, 3 * 365 * DAY);
-	probe_schedule_every(&series, rate_of(MS, MS, 0));
-	probe_schedule(&beyond, 10 * 365 * DAY + 5 * MS);
-	rig_advance(&rig, 10 * 365 * DAY);
-	expect_eq(once.runs, 1);
-	expect_eq(series.runs, 1);
-	expect_eq(beyond.runs, 0);
-	rig_advance(&rig, 5 * MS);
-	expect_eq(beyond.runs, 1);
-	/* Each instant was run or counted, except those that the next run will count. */
-	uint64_t instants = 10 * 365 * DAY / MS + 5;
-	expect_le(series.runs + series.overruns, instants);
-	expect_ge(series.runs + series.overruns, instants - 5);
-	expect_eq(tw_cancel(rig.service, series.timer), TW_CANCELLED);
-}
-
-Test(driver_tick_thread, takes_a_clock_that_steps_back)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 10 * SECOND);
-	rig_advance(&rig, 5 * SECOND);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS), 0);
-	rig_advance(&rig, 4 * SECOND);
-	expect_eq(probe.runs, 0);
-	rig_advance(&rig, 6 * SECOND);
-	expect_eq(probe.runs, 1);
-	expect_ge(stats_of(rig.service).clock_steps, 1);
-}
-
 static void advance_the_clock(struct probe *probe)
 {
 	probe->answer = tw_clock_manual_advance_by(probe->rig->clock, MS);
@@ -127,18 +56,6 @@ Test(driver_tick_thread, refuses_callbacks_what_would_wait_for_them)
 	rig_advance(&rig, MS);
 	expect_eq(clock.answer, -EDEADLK);
 	expect_eq(service.answer, 1);
-}
-
-Test(driver_tick_thread, can_be_asked_for_everything_while_it_sleeps)
-{
-	struct probe probe = PROBE(&rig, 1);
-	for (int i = 0; i < 200; i++) {
-		probe_schedule(&probe, MS);
-		expect_sound(rig.service);
-		rig_advance(&rig, MS);
-		expect_sound(rig.service);
-	}
-	expect_eq(probe.runs, 200);
 }
 
 /* ------------------------------------------------------------ a pool on the manual clock */

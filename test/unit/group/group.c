@@ -27,7 +27,9 @@ Test(group, cancelled_members_count_as_cancelled_once_from_the_cancel_on)
 		expect_eq(schedule_in(&probes[i], group, SECOND, i % 2), 0);
 	}
 	rig_advance(&rig, MS);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
+	expect_eq(tw_group_cancel_wait(rig.service, group, 0), TW_CANCELLED);
+	for (int i = 1; i < COUNT; i += 2)
+		expect_released(&probes[i], TW_FATE_CANCELLED);
 	expect_eq(tw_cancel(rig.service, probes[0].timer), TW_GONE);
 	int visits = 0;
 	expect_eq(tw_service_foreach(rig.service, count_visits, &visits), 0);
@@ -41,32 +43,6 @@ Test(group, cancelled_members_count_as_cancelled_once_from_the_cancel_on)
 		rig_advance(&rig, MS);
 	}
 	expect_eq(gauges(&rig, group).members, 0);
-	for (int i = 1; i < COUNT; i += 2)
-		expect_released(&probes[i], TW_FATE_CANCELLED);
-}
-
-Test(group, cancel_calls_all_releases_before_it_returns)
-{
-	tw_group group = group_of(&rig);
-	enum { COUNT = 1000 };
-	static struct probe probes[COUNT];
-	for (int waits = 0; waits < 2; waits++) {
-		for (int i = 0; i < COUNT; i++) {
-			probes[i] = PROBE(&rig, i);
-			expect_eq(schedule_in(&probes[i], group, SECOND, true), 0);
-		}
-		if (waits)
-			expect_eq(tw_group_cancel_wait(rig.service, group, 0), TW_CANCELLED);
-		else
-			expect_eq(tw_group_cancel(rig.service, group), 0);
-		expect_eq(gauges(&rig, group).members, 0);
-		for (int i = 0; i < COUNT; i++) {
-			expect_released(&probes[i], TW_FATE_CANCELLED);
-			expect_eq(tw_cancel_wait(rig.service, probes[i].timer, TW_FOREVER),
-				  TW_GONE);
-		}
-	}
-	expect_eq(stats_of(rig.service).cancelled, 2 * COUNT);
 }
 
 static const struct script scripts[] = {

@@ -69,28 +69,6 @@ static tw_group make_group(tw_service *service)
 	return group;
 }
 
-/* Nobody drives the service or waits for its timers. */
-Test(group_real, members_end_on_the_canceling_thread_also_while_the_service_sleeps)
-{
-	tw_service *service = open_service(1);
-	tw_group group = make_group(service);
-	enum { COUNT = 2000 };
-	static struct held members[COUNT];
-	for (int i = 0; i < COUNT; i++) {
-		held_open(&members[i]);
-		schedule_held(service, &members[i], group, HOUR);
-	}
-	const struct timespec long_enough_to_sleep = {.tv_nsec = 50000000};
-	nanosleep(&long_enough_to_sleep, NULL);
-	expect_eq(tw_group_cancel(service, group), 0);
-	for (int i = 0; i < COUNT; i++) {
-		expect_eq(members[i].releases, 1);
-		cr_assert(pthread_equal(members[i].released_on, pthread_self()));
-		expect_eq(members[i].runs, 0);
-	}
-	close_service(service);
-}
-
 /* ------------------------------------------------------------ several threads */
 
 enum { CANCELERS = 3, MEMBERS = 300, ROUNDS = 200 };

@@ -160,20 +160,13 @@ Test(timer_bad_input, of_a_task_with_options_that_the_library_does_not_know)
 /* test/unit/misuse has a row for each call with a bad argument; here are more values. */
 Test(timer_bad_input, of_other_calls)
 {
-	struct tw_period period = PERIOD(.count = 1);
-	struct tw_task task = TASK(.when_ns = MS);
-	REFUSED(tw_schedule(NULL, MS, probe_run, &refused, &out));
-	REFUSED(tw_schedule_at(rig.service, 0, NULL, &refused, &out));
-	REFUSED(tw_schedule_every(NULL, &period, probe_run, &refused, &out));
-	REFUSED(tw_schedule_task(NULL, &task, &out));
-	REFUSED(tw_reset(NULL, pending.timer, MS));
-	REFUSED(tw_reset_at(NULL, pending.timer, MS));
-	REFUSED(tw_reset_earlier(NULL, pending.timer, MS));
-	REFUSED(tw_reset_earlier_at(NULL, pending.timer, MS));
 	REFUSED(tw_disarm(rig.service, pending.timer)); /* which is not persistent */
-	REFUSED(tw_cancel(NULL, pending.timer));
 	REFUSED(tw_service_advance(rig.service, (size_t)INT32_MAX + 1));
 	REFUSED(tw_service_advance(rig.service, SIZE_MAX - 1));
 	REFUSED(tw_service_close(rig.service, (enum tw_close_mode)17, 0));
-	REFUSED(tw_service_dump(rig.service, NULL));
+	REFUSED(tw_service_close(rig.service, (enum tw_close_mode) - 1, 0));
+	expect_eq(tw_reset(rig.service, pending.timer, UINT64_MAX), -ERANGE);
+	expect_eq(tw_reset_at(rig.service, pending.timer, UINT64_MAX), -ERANGE);
+	expect_eq(tw_reset_earlier(rig.service, pending.timer, TW_MAX_DELAY_NS + 1), -ERANGE);
+	expect_eq(tw_reset_earlier_at(rig.service, pending.timer, UINT64_MAX), -ERANGE);
 }

@@ -9,25 +9,6 @@
 
 TestSuite(timer_cancel, .init = open_rig, .fini = close_rig, .timeout = 30);
 
-Test(timer_cancel, of_timers_at_all_distances_leaves_none_to_run)
-{
-	static struct probe probes[200];
-	uint64_t delay_ns = 1;
-	for (int i = 0; i < 200; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], delay_ns);
-		delay_ns = delay_ns * 6 / 5 + 1;
-		if (delay_ns > 1000 * DAY)
-			delay_ns = 1;
-	}
-	tw_service_advance(rig.service, TW_NO_LIMIT);
-	for (int i = 0; i < 200; i++)
-		expect_eq(tw_cancel(rig.service, probes[i].timer), TW_CANCELLED);
-	expect_eq(stats_of(rig.service).pending, 0);
-	rig_advance(&rig, 1100 * DAY);
-	expect_eq(rig.ran, 0);
-}
-
 /* -------------------------------------------------- handed over, not yet claimed */
 
 /* Three due in the same tick: the first has run, the third has not. */

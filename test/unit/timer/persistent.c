@@ -65,48 +65,6 @@ Test(timer_persistent, that_is_toggled_for_ever_needs_one_entry)
 	expect_eq(probe.runs, 1);
 }
 
-/* With different timeouts: an entry for each arming to earlier, which the driver drops. */
-Test(timer_persistent, that_is_toggled_between_two_timeouts_collects_no_entries)
-{
-	struct probe probe = PROBE(&rig, 1);
-	create(&probe, TW_NEVER);
-	for (int i = 0; i < 60000; i++) {
-		arm(&probe, i % 2 ? 5 * SECOND : MINUTE);
-		if (i % 5 == 0)
-			rig_advance(&rig, MS);
-		expect_disarm(&probe, TW_CANCELLED);
-		if (i % 1000 == 999)
-			expect_le(stats_of(rig.service).entries, 2 * 4096);
-	}
-	expect_eq(probe.runs, 0);
-	arm(&probe, 5 * SECOND);
-	uint64_t due_ns = rig_tick_of(&rig, rig_now(&rig) + 5 * SECOND);
-	rig_advance(&rig, HOUR);
-	expect_ran_at(&probe, due_ns);
-}
-
-/* Without a driver: what needs an entry is refused at the lane's bound, and changes nothing. */
-Test(timer_persistent, finds_its_lane_full)
-{
-	struct tw_service_config cfg = rig_config();
-	cfg.lane_entries = 1024;
-	reopen_rig(&cfg);
-	struct probe probe = PROBE(&rig, 1);
-	create(&probe, TW_NEVER);
-	int refused = 0;
-	for (int i = 0; i < 100000; i++) {
-		int r = tw_reset(rig.service, probe.timer, i % 2 ? 5 * SECOND : MINUTE);
-		refused += r == -EAGAIN;
-		if (r != -EAGAIN)
-			expect_eq(r, 0);
-		expect_disarm(&probe, r ? TW_DISARMED : TW_CANCELLED);
-	}
-	expect_gt(refused, 0);
-	arm(&probe, 2 * MINUTE);
-	rig_advance(&rig, 2 * MINUTE);
-	expect_ran_at(&probe, RIG_START_NS + 2 * MINUTE);
-}
-
 /* Disarmed for longer than the deadline bits tell apart, and a clock that leaps over all levels. */
 Test(timer_persistent, that_was_disarmed_for_years_is_not_misread)
 {

@@ -36,35 +36,6 @@ Test(timer_release, of_what_an_executor_refuses_is_called_by_close)
 
 /* ------------------------------------------------------------ many */
 
-Test(timer_release, of_many_timers_with_random_ends_comes_once_each)
-{
-	enum { COUNT = 20000 };
-	static struct probe probes[COUNT];
-	static bool cancelled[COUNT];
-	uint64_t seed = 7;
-	for (int i = 0; i < COUNT; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule_released(&probes[i], random_below(&seed, 20 * SECOND));
-		if (random_below(&seed, 3) == 0) {
-			int victim = (int)random_below(&seed, (uint64_t)i + 1);
-			cancelled[victim] |=
-			    tw_cancel(rig.service, probes[victim].timer) == TW_CANCELLED;
-		}
-		if (i % 100 == 0)
-			rig_advance(&rig, 50 * MS);
-	}
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	for (int i = 0; i < COUNT; i++) {
-		enum tw_fate fate = TW_FATE_DROPPED;
-		if (cancelled[i])
-			fate = TW_FATE_CANCELLED;
-		else if (probes[i].runs)
-			fate = TW_FATE_FIRED;
-		expect_released(&probes[i], fate);
-		expect_eq(probes[i].runs, fate == TW_FATE_FIRED);
-	}
-}
-
 /* ------------------------------------------------------------ calls from inside a release */
 
 static const struct script scripts[] = {

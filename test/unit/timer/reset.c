@@ -5,9 +5,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "test/support/persistent_suite.h"
 #include "test/support/rig_suite.h"
 
 TestSuite(timer_reset, .init = open_rig, .fini = close_rig, .timeout = 30);
+
+static void create_either(struct probe *probe, uint64_t delay_ns, bool persistent)
+{
+	if (persistent)
+		create(probe, delay_ns);
+	else
+		probe_schedule(probe, delay_ns);
+}
 
 /* Each row is one timer: scheduled, moved, and run at its instant. */
 static const struct row {
@@ -92,23 +101,33 @@ Test(timer_reset, again_and_again_holds_the_timer_off)
 	expect_ran_at(&probe, due_ns);
 }
 
-Test(timer_reset, between_two_deadlines_leaves_no_growing_pile_of_entries)
+/* A persistent timer is disarmed between two moves: they arm it. */
+static void expect_no_pile(bool persistent)
 {
 	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 5 * SECOND);
+	reopen_rig(NULL);
+	create_either(&probe, 5 * SECOND, persistent);
 	for (int i = 0; i < 60000; i++) {
-		expect_eq(tw_reset(rig.service, probe.timer, i % 2 ? 5 * SECOND : MINUTE), 0);
+		arm(&probe, i % 2 ? 5 * SECOND : MINUTE);
 		if (i % 5 == 0)
 			rig_advance(&rig, MS);
+		if (persistent)
+			expect_disarm(&probe, TW_CANCELLED);
 		if (i % 1000 == 999)
 			expect_le(stats_of(rig.service).entries, 2 * 4096);
 	}
 	expect_eq(probe.runs, 0);
 	uint64_t due_ns = rig_tick_of(&rig, rig_now(&rig) + 5 * SECOND);
-	expect_eq(tw_reset(rig.service, probe.timer, 5 * SECOND), 0);
+	arm(&probe, 5 * SECOND);
 	rig_advance(&rig, HOUR);
 	expect_ran_at(&probe, due_ns);
 	expect_eq(stats_of(rig.service).pending, 0);
+}
+
+Test(timer_reset, between_two_deadlines_leaves_no_growing_pile_of_entries)
+{
+	expect_no_pile(false);
+	expect_no_pile(true);
 }
 
 /* Where the second one has an entry already: not even one more for each turn. */
@@ -130,72 +149,37 @@ Test(timer_reset, between_two_instants_needs_an_entry_for_each)
  * Nobody drives: moves to earlier take room in the lane, and are refused rather than pile up or be
  * lost.
  */
-Test(timer_reset, between_two_deadlines_without_a_driver_is_bounded)
+static void expect_bound(bool persistent)
 {
 	struct tw_service_config cfg = rig_config();
 	cfg.lane_entries = 1024;
 	reopen_rig(&cfg);
 	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 5 * SECOND);
+	create_either(&probe, 5 * SECOND, persistent);
 	rig_advance(&rig, 0);
 	uint64_t wanted_ns = 5 * SECOND;
-	for (int i = 0; i < 20000; i++) {
+	int refused = 0;
+	for (int i = 0; i < 100000; i++) {
 		uint64_t next_ns = i % 2 ? 5 * SECOND : MINUTE;
 		int answer = tw_reset(rig.service, probe.timer, next_ns);
+		refused += answer == -EAGAIN;
 		if (answer == 0)
 			wanted_ns = next_ns;
 		else
 			expect_eq(answer, -EAGAIN);
+		if (persistent)
+			expect_disarm(&probe, answer ? TW_DISARMED : TW_CANCELLED);
 	}
+	expect_eq(refused > 0 || !persistent, true);
+	if (persistent)
+		arm(&probe, wanted_ns = 2 * MINUTE);
 	rig_advance(&rig, HOUR);
 	expect_ran_at(&probe, RIG_START_NS + wanted_ns);
 }
 
-/* ------------------------------------------------------------ refused */
-
-Test(timer_reset, out_of_range_changes_nothing)
+Test(timer_reset, between_two_deadlines_without_a_driver_is_bounded)
 {
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 10 * MS);
-	struct tw_service_stats before = stats_of(rig.service);
-	expect_eq(tw_reset(rig.service, probe.timer, TW_MAX_DELAY_NS + 1), -ERANGE);
-	expect_eq(tw_reset(rig.service, probe.timer, UINT64_MAX), -ERANGE);
-	expect_eq(tw_reset_at(rig.service, probe.timer, UINT64_MAX), -ERANGE);
-	expect_eq(tw_reset_earlier(rig.service, probe.timer, TW_MAX_DELAY_NS + 1), -ERANGE);
-	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, UINT64_MAX), -ERANGE);
-	struct tw_service_stats after = stats_of(rig.service);
-	expect_same_state(&before, &after);
-	rig_advance(&rig, SECOND);
-	expect_ran_at(&probe, RIG_START_NS + 10 * MS);
+	expect_bound(false);
+	expect_bound(true);
 }
-
 /* ------------------------------------------------------------ expired, not yet claimed */
-
-/* Opens a rig whose executor holds one expired timer. */
-static void open_with_one_waiting(struct probe *probe)
-{
-	reopen_on_queue();
-	*probe = PROBE(&rig, 1);
-	probe_schedule(probe, MS);
-	rig_advance(&rig, MS);
-	expect_eq(queue_executor_waiting(&queue), 1);
-}
-
-/*
- * The old ticket is still out when the timer is due again: it may serve, or a new one; one run
- * comes of it.
- */
-Test(timer_reset, of_one_that_waits_for_its_executor_runs_once)
-{
-	struct probe probe;
-	open_with_one_waiting(&probe);
-	expect_eq(tw_reset(rig.service, probe.timer, 30 * MS), 0);
-	rig_advance(&rig, 40 * MS);
-	expect_ge(queue_executor_waiting(&queue), 1);
-	queue_executor_run_all(&queue);
-	for (int i = 0; i < 5; i++) {
-		rig_advance(&rig, MS);
-		queue_executor_run_all(&queue);
-	}
-	expect_eq(probe.runs, 1);
-}

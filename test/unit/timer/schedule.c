@@ -138,15 +138,6 @@ Test(timer_schedule, the_longest_delay_is_accepted_and_one_more_is_refused)
 	expect_eq(tw_cancel(rig.service, longest.timer), TW_CANCELLED);
 }
 
-Test(timer_schedule, the_same_function_and_argument_may_wait_many_times)
-{
-	struct probe probe = PROBE(&rig, 1);
-	for (int i = 0; i < 10000; i++)
-		probe_schedule(&probe, (uint64_t)i * MS / 7);
-	rig_advance(&rig, 2 * SECOND);
-	expect_eq(probe.runs, 10000);
-}
-
 static const struct script scripts[] = {
     {"never runs inside the call, and needs no time to pass",
      "",

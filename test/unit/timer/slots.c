@@ -39,40 +39,6 @@ Test(timer_slots, every_slot_is_handed_out_once)
 	tw__slots_unmap(&slots);
 }
 
-/* Slots that are used up for good take nothing away from max_timers. */
-Test(timer_slots, retired_ones_are_replaced)
-{
-	enum { MAX = 100, RETIRED = 5000 };
-	struct tw__slots slots;
-	struct tw__magazine magazine;
-	cr_assert_eq(tw__slots_init(&slots, MAX, (struct tw__arena_size){0}), 0);
-	tw__magazine_init(&slots, &magazine);
-	tw_store_relaxed(&slots.depot.fresh, TW__SLOT_FIRST + RETIRED);
-	tw_store_relaxed(&slots.retired, RETIRED);
-	for (int i = 0; i < MAX; i++)
-		cr_assert_geq(tw__entry_slot(take(&slots, &magazine)), TW__SLOT_FIRST + RETIRED);
-	tw__slots_unmap(&slots);
-}
-
-Test(timer_slots, come_back_through_the_depot_to_another_thread)
-{
-	enum { MAX = 2000 };
-	struct tw__slots slots;
-	struct tw__magazine one, two;
-	cr_assert_eq(tw__slots_init(&slots, MAX, (struct tw__arena_size){0}), 0);
-	tw__magazine_init(&slots, &one);
-	tw__magazine_init(&slots, &two);
-	for (int round = 0; round < 20; round++) {
-		uint32_t held[MAX];
-		for (int i = 0; i < MAX; i++)
-			cr_assert((held[i] = tw__entry_slot(take(&slots, &one))) != 0,
-				  "round %d, slot %d", round, i);
-		for (int i = 0; i < MAX; i++)
-			tw__slot_put(&slots, i % 3 ? &two : NULL, held[i], 1);
-	}
-	tw__slots_unmap(&slots);
-}
-
 /*
  * Slots come and go by every way that there is, at random: none is handed out twice, the limits
  * that the hot paths go by are never too high (they assert it in debug builds), and the counts that
