@@ -296,7 +296,22 @@ static void move_clock(const struct words *words)
 
 static void poll_once(const struct words *words)
 {
-	say_answer(tw_service_advance(all.rig.service, TW_NO_LIMIT));
+	size_t budget = words->numbers ? (size_t)words->number[0] : TW_NO_LIMIT;
+	say_answer(tw_service_advance(all.rig.service, budget));
+}
+
+static void say_expiry(const struct words *words)
+{
+	uint64_t at_ns;
+	int r = tw_service_next_expiry(all.rig.service, &at_ns);
+	if (r)
+		say_answer(r);
+	else if (at_ns == UINT64_MAX)
+		say("never");
+	else if (at_ns <= tw_service_now(all.rig.service))
+		say("now");
+	else
+		say("next %lld", (long long)((at_ns - RIG_START_NS) / MS));
 }
 
 static void validate(const struct words *words)
@@ -341,6 +356,7 @@ static const struct verb verbs[] = {
     {"destroy", destroy},
     {"move_clock", move_clock},
     {"poll", poll_once},
+    {"expiry", say_expiry},
     {"validate", validate},
     {"stats", say_stats},
     {NULL, NULL},

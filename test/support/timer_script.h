@@ -16,7 +16,8 @@
  *   group N.., group_cancel N.., group_wait N.., group_close N.., group_destroy N..
  *   then N {CALLS}       when the group has ended, "done 0" is said; members N: "members=1"
  *   close MODE [MS]      drop, run or drain; without a timeout if none is named
- *   destroy, move_clock, poll, validate    calls of the service; poll says how many ran
+ *   destroy, move_clock, validate    calls of the service; poll, or poll BUDGET, says how many ran
+ *   expiry               says "next 50", "now" or "never"
  *   stats NAME..
  *
  * A release says the fate: "0 fired". At the end each timer that was accepted with a release was

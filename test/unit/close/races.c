@@ -5,13 +5,10 @@
 #include <errno.h>
 
 #include "test/support/interleave.h"
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(close_races, .timeout = 60);
+TestSuite(close_races, .init = open_rig, .fini = close_rig, .timeout = 60);
 
-static struct rig rig;
-static struct queue_executor queue;
 static struct probe probe;
 static int answer, released; /* of the close; when it answered */
 
@@ -51,10 +48,7 @@ static const struct row {
 
 static void open_row(const struct row *row)
 {
-	struct tw_service_config cfg = rig_config();
-	queue_executor_open(&queue);
-	cfg.executor = &queue.base;
-	rig_open(&rig, &cfg);
+	reopen_on_queue();
 	/* the thread's first run takes memory, which is long in single steps */
 	static struct probe first;
 	first = PROBE(&rig, 0);
@@ -87,8 +81,6 @@ static bool meet(const struct row *row, enum tw_close_mode mode, unsigned nth)
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(probe.releases, 1);
 	expect_eq(probe.runs <= 1, true);
-	rig_close(&rig);
-	queue_executor_close(&queue);
 	return stopped;
 }
 

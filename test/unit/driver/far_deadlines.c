@@ -6,6 +6,7 @@
 
 #include "wheel/driver/driver.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(driver_far_deadlines, .init = open_rig, .fini = close_rig, .timeout = 60);
 
@@ -99,19 +100,6 @@ Test(driver_far_deadlines, deadlines_about_the_border_of_the_range_run_in_their_
 	}
 }
 
-Test(driver_far_deadlines, a_move_to_a_later_far_deadline_needs_no_entry)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, SECOND);
-	for (uint64_t days = 1; days <= 1000; days++)
-		expect_eq(tw_reset(rig.service, probe.timer, days * DAY), 0);
-	expect_eq(stats_of(rig.service).resets_eager, 0);
-	rig_advance(&rig, MS);
-	expect_eq(rig.service->driver->wheel.entries, 1);
-	rig_advance_to(&rig, RIG_START_NS + 1000 * DAY);
-	expect_ran_at(&probe, RIG_START_NS + 1000 * DAY);
-}
-
 /* Two deadlines that lie a multiple of the bits' range apart: the words are alike. */
 Test(driver_far_deadlines, deadlines_a_multiple_of_the_bits_range_apart_are_told_apart)
 {
@@ -167,25 +155,6 @@ Test(driver_far_deadlines, a_longest_delay_decades_after_the_start_runs_in_its_t
 
 /* ----------------------------------------------------- callbacks and series */
 
-static void reset_to_and_fro(struct probe *probe)
-{
-	tw_service *service = probe->rig->service;
-	if (probe->runs > 3)
-		return;
-	probe->answer |= tw_reset(service, tw_self(), 400 * DAY);
-	probe->answer |= tw_reset(service, tw_self(), probe->runs % 2 ? 30 * DAY : MINUTE);
-}
-
-Test(driver_far_deadlines, a_callback_moves_its_own_timer_far_and_near)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = reset_to_and_fro;
-	probe_schedule(&probe, 20 * HOUR);
-	rig_advance(&rig, YEAR);
-	expect_eq(probe.answer, 0);
-	expect_eq(probe.runs, 5);
-}
-
 Test(driver_far_deadlines, a_series_with_a_period_of_days_runs_at_its_instants)
 {
 	struct probe probe = PROBE(&rig, 1);
@@ -203,51 +172,36 @@ Test(driver_far_deadlines, a_series_with_a_period_of_days_runs_at_its_instants)
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
 }
 
-/* --------------------------------------------------------- in a batch, retried */
+/* ------------------------------------------------------------------- scripts */
 
-static void move_while_it_waits(bool refused, uint64_t to_ns)
-{
-	reopen_on_queue();
-	queue.refuse = refused ? SIZE_MAX : 0;
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, 20 * HOUR);
-	rig_advance(&rig, 20 * HOUR);
-	uint64_t deadline_ns = rig_now(&rig) + to_ns;
-	expect_eq(tw_reset_at(rig.service, probe.timer, deadline_ns), 0);
-	expect_remaining(&probe, deadline_ns);
-	queue.refuse = 0;
-	rig_advance(&rig, MS);
-	queue_executor_run_all(&queue);
-	expect_eq(probe.runs, 0);
-	for (uint64_t left_ns = to_ns - MS; left_ns > 0;) {
-		uint64_t step_ns = left_ns > DAY ? DAY : left_ns;
-		expect_eq(probe.runs, 0);
-		rig_advance(&rig, step_ns);
-		queue_executor_run_all(&queue);
-		left_ns -= step_ns;
-	}
-	expect_ran_at(&probe, deadline_ns);
-}
+static const struct script scripts[] = {
+    {"a move to a later far deadline needs no entry",
+     "",
+     {{"timer 0 in=1000 plain; reset 0 by=86400000; reset 0 by=864000000; reset 0 by=8640000000",
+       ""},
+      {"stats resets_eager; drive 1; stats entries; drive 8640000000",
+       "resets_eager=0, @1 entries=1, @8640000000 run 0"}}},
+    {"a callback moves its own timer far and near",
+     "",
+     {{"timer 0 in=72000000 plain times=1 {reset 0 by=34560000000; reset 0 by=60000}", ""},
+      {"timer 1 in=72000000 plain times=1 {reset 1 by=60000; reset 1 by=34560000000}", ""},
+      {"drive 34632000000", "@72000000 run 0, run 1, @72060000 run 0, @34632000000 run 1"}}},
+    {"one that is moved far while it waits for its executor runs in its tick",
+     "queued",
+     {{"timer 0 in=72000000 plain; hold; drive 72000000; reset 0 by=2592000000; left 0",
+       "@72000000 left 2592000000"},
+      {"drive 1; pump; drive 2591999998; pump; drive 1", "@2664000000 run 0"}}},
+    {"the same where the executor has refused",
+     "queued",
+     {{"refuse -1; timer 0 in=72000000 plain; hold; drive 72000000; reset 0 by=2592000000", ""},
+      {"refuse 0; drive 1; pump; drive 2591999998; pump; drive 1", "@2664000000 run 0"}}},
+    {"the same where it gives the run back",
+     "queued",
+     {{"timer 0 in=1 plain; hold; drive 1; reset 0 by=2592000000; give_back; drive 2591999999", ""},
+      {"drive 1", "@2592000001 run 0"}}},
+};
 
-Test(driver_far_deadlines, a_timer_that_is_moved_far_while_it_waits_runs_in_its_tick)
+Test(driver_far_deadlines, follow_the_scripts)
 {
-	move_while_it_waits(false, 30 * DAY);
-	move_while_it_waits(true, 30 * DAY);
-}
-
-/* Given back by its executor with a far deadline: the driver sleeps, and must hear of it. */
-Test(driver_far_deadlines, a_run_that_is_given_back_with_a_far_deadline_runs_in_its_tick)
-{
-	reopen_on_queue();
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
-	rig_advance(&rig, MS);
-	expect_eq(tw_reset_at(rig.service, probe.timer, RIG_START_NS + 30 * DAY), 0);
-	expect_eq(queue_executor_drop_next(&queue), 0);
-	rig_advance(&rig, 30 * DAY - 2 * MS);
-	queue_executor_run_all(&queue);
-	expect_eq(probe.runs, 0);
-	rig_advance(&rig, MS);
-	queue_executor_run_all(&queue);
-	expect_ran_at(&probe, RIG_START_NS + 30 * DAY);
+	PLAY(&timer_stage, NULL, scripts);
 }

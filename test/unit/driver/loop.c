@@ -8,6 +8,7 @@
 
 #include "test/support/shot.h"
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(driver_loop, .init = open_rig, .fini = close_rig, .timeout = 30);
 
@@ -18,90 +19,43 @@ static uint64_t next_expiry(void)
 	return at_ns;
 }
 
-#define NEVER ((long long)UINT64_MAX)
+/* ------------------------------------------------------------ when next, and who may drive */
 
-/* ------------------------------------------------------------ when next */
+static const struct script scripts[] = {
+    {"never while nothing is pending",
+     "",
+     {{"expiry; timer 0 in=1 plain; cancel 0; expiry", "never, CANCELLED, never"}}},
+    {"knows of every call before it",
+     "",
+     {{"timer 0 in=50 plain; expiry; timer 1 at=30 plain; expiry", "next 50, next 30"},
+      {"reset 0 by=10; expiry; reset 0 by=20; expiry; cancel 0; expiry",
+       "next 10, next 20, CANCELLED, next 30"},
+      {"drive 30; expiry", "@30 run 1, never"}}},
+    {"now when something is due",
+     "",
+     {{"drive 1000; timer 0 at=0 plain; expiry; poll; expiry",
+       "@1000 now, run 0 late=1000, 1, never"}}},
+    {"now while a budget has left something",
+     "",
+     {{"timer 0..4 in=1 plain; pass 1; expiry; poll 2; expiry; poll 2; expiry",
+       "@1 now, run 0, run 1, 2, now, run 2, run 3, 2, now"},
+      {"poll 2; expiry; poll 2", "run 4, 1, never"}}},
+    {"never after a budget that fits",
+     "",
+     {{"timer 0 1 in=1 plain; pass 1; poll 2; expiry; poll 2", "@1 run 0, run 1, 2, never"}}},
+    {"the next tick for what an executor has refused",
+     "queued",
+     {{"timer 0 in=1 plain; refuse -1; pass 5; poll; expiry", "@5 next 6"},
+      {"refuse 0; pass 1; poll; expiry; pump", "@6 1, never, run 0 late=5"}}},
+    {"not for a callback of the service, and not for a closed one",
+     "",
+     {{"timer 0 in=0 plain {poll; expiry}; poll", "run 0, EBUSY, EBUSY, 1"},
+      {"close drop; poll; expiry", "ESHUTDOWN, ESHUTDOWN"}}},
+};
 
-Test(driver_loop, next_expiry_is_never_while_nothing_is_pending)
+Test(driver_loop, next_expiry_follows_the_scripts)
 {
-	expect_eq(next_expiry(), NEVER);
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	expect_eq(next_expiry(), NEVER);
-}
-
-Test(driver_loop, next_expiry_knows_of_every_call_before_it)
-{
-	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
-	probe_schedule(&first, 50 * MS);
-	expect_eq(next_expiry(), RIG_START_NS + 50 * MS);
-	probe_schedule_at(&second, RIG_START_NS + 30 * MS - 1);
-	expect_eq(next_expiry(), RIG_START_NS + 30 * MS);
-	expect_eq(tw_reset(rig.service, first.timer, 10 * MS), 0);
-	expect_eq(next_expiry(), RIG_START_NS + 10 * MS);
-	expect_eq(tw_reset(rig.service, first.timer, 20 * MS), 0);
-	expect_eq(next_expiry(), RIG_START_NS + 20 * MS);
-	expect_eq(tw_cancel(rig.service, first.timer), TW_CANCELLED);
-	expect_eq(next_expiry(), RIG_START_NS + 30 * MS);
-	rig_advance(&rig, 30 * MS);
-	expect_eq(second.runs, 1);
-	expect_eq(next_expiry(), NEVER);
-}
-
-Test(driver_loop, next_expiry_is_not_in_the_future_when_something_is_due)
-{
-	struct probe past = PROBE(&rig, 1);
-	rig_advance(&rig, SECOND);
-	probe_schedule_at(&past, RIG_START_NS);
-	expect_le(next_expiry(), rig_now(&rig));
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	expect_eq(next_expiry(), NEVER);
-}
-
-Test(driver_loop, next_expiry_is_now_while_a_budget_has_left_something)
-{
-	static struct probe probes[200];
-	for (int i = 0; i < 200; i++) {
-		probes[i] = PROBE(&rig, i);
-		probe_schedule(&probes[i], MS);
-	}
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + MS), 0);
-	for (int left = 200; left > 0; left -= 25) {
-		expect_le(next_expiry(), rig_now(&rig));
-		expect_eq(tw_service_advance(rig.service, 25), 25);
-	}
-	expect_eq(next_expiry(), NEVER);
-	expect_ids_ascend(&rig);
-}
-
-/* A budget that fits exactly leaves nothing, and the next call finds nothing to do. */
-Test(driver_loop, a_budget_that_fits_leaves_nothing)
-{
-	struct probe one = PROBE(&rig, 1), two = PROBE(&rig, 2);
-	probe_schedule(&one, MS);
-	probe_schedule(&two, MS);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + MS), 0);
-	expect_eq(tw_service_advance(rig.service, 2), 2);
-	expect_eq(next_expiry(), NEVER);
-	expect_eq(tw_service_advance(rig.service, 2), 0);
-}
-
-Test(driver_loop, next_expiry_is_the_next_tick_for_what_an_executor_has_refused)
-{
-	reopen_on_queue();
-	queue.refuse = SIZE_MAX;
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule(&probe, MS);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 5 * MS), 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	expect_eq(next_expiry(), RIG_START_NS + 6 * MS);
-	queue.refuse = 0;
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 6 * MS), 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	expect_eq(next_expiry(), NEVER);
-	queue_executor_run_all(&queue);
-	expect_eq(probe.runs, 1);
+	PLAY(&timer_stage, NULL, scripts);
 }
 
 /*
@@ -292,25 +246,6 @@ Test(driver_loop, work_for_a_tick_thread_is_handed_over_in_the_same_advance)
 
 /* ------------------------------------------------------------ who may */
 
-static void try_all(struct probe *probe)
-{
-	uint64_t at_ns = 1;
-	probe->answer = tw_service_advance(probe->rig->service, 1);
-	probe->overruns = (uint64_t)-tw_service_next_expiry(probe->rig->service, &at_ns);
-	if (at_ns != 1)
-		probe->answer = 1;
-}
-
-Test(driver_loop, a_callback_does_not_drive_its_own_service)
-{
-	struct probe probe = PROBE(&rig, 1);
-	probe.act = try_all;
-	probe_schedule(&probe, 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	expect_eq(probe.answer, -EBUSY);
-	expect_eq(probe.overruns, EBUSY);
-}
-
 static void hold_the_driver(void *arg)
 {
 	sem_t *semaphores = arg;
@@ -341,13 +276,4 @@ Test(driver_loop, one_thread_drives_at_a_time)
 	pthread_join(other, &ran);
 	expect_eq((intptr_t)ran, 1);
 	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-}
-
-Test(driver_loop, a_closed_service_is_not_driven)
-{
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	uint64_t at_ns = 1;
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), -ESHUTDOWN);
-	expect_eq(tw_service_next_expiry(rig.service, &at_ns), -ESHUTDOWN);
-	expect_eq(at_ns, 1);
 }

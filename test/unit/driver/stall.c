@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(driver_stall, .init = open_rig, .fini = close_rig, .timeout = 30);
 
@@ -31,39 +32,6 @@ Test(driver_stall, of_the_driver_for_ten_years_runs_each_due_timer_once)
 	rig_advance(&rig, 10 * 365 * DAY);
 	for (int i = 0; i < 100; i++)
 		expect_eq(probes[i].runs, 1);
-}
-
-/* Scheduled while the driver stood still: drained, and due by their own deadlines. */
-Test(driver_stall, of_the_driver_does_not_delay_what_is_scheduled_meanwhile)
-{
-	struct probe before = PROBE(&rig, 1), due = PROBE(&rig, 2), later = PROBE(&rig, 3);
-	probe_schedule(&before, HOUR);
-	rig_advance(&rig, 0);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + DAY), 0);
-	probe_schedule(&due, 0);
-	probe_schedule(&later, 7 * MS);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 2);
-	expect_eq(before.runs, 1);
-	expect_eq(due.runs, 1);
-	rig_advance(&rig, 7 * MS - 1);
-	expect_eq(later.runs, 0);
-	rig_advance(&rig, 1);
-	expect_ran_at(&later, RIG_START_NS + DAY + 7 * MS);
-}
-
-Test(driver_stall, epochs_of_resets_and_cancels_hold)
-{
-	struct probe moved = PROBE(&rig, 1), cancelled = PROBE(&rig, 2);
-	probe_schedule(&moved, SECOND);
-	probe_schedule(&cancelled, SECOND);
-	rig_advance(&rig, 0);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 100 * DAY), 0);
-	expect_eq(tw_reset(rig.service, moved.timer, SECOND), 0);
-	expect_eq(tw_cancel(rig.service, cancelled.timer), TW_CANCELLED);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	rig_advance(&rig, SECOND);
-	expect_ran_at(&moved, RIG_START_NS + 100 * DAY + SECOND);
-	expect_eq(cancelled.runs, 0);
 }
 
 struct mover {
@@ -128,40 +96,36 @@ Test(driver_stall, a_timer_that_is_moved_while_it_is_found_overdue_by_hours_is_n
 	pthread_join(thread, NULL);
 }
 
-/* ------------------------------------------------------------ backwards */
+/* ------------------------------------------------------------ scripts */
 
-Test(driver_stall, a_clock_that_steps_back_counts_as_standing_still)
-{
-	struct probe before = PROBE(&rig, 1), meanwhile = PROBE(&rig, 2);
-	probe_schedule(&before, 10 * SECOND);
-	rig_advance(&rig, 5 * SECOND);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-	expect_ge(stats_of(rig.service).clock_steps, 1);
-	probe_schedule(&meanwhile, SECOND);
-	rig_advance(&rig, SECOND - 1);
-	expect_eq(meanwhile.runs, 0);
-	rig_advance_to(&rig, RIG_START_NS + 7 * SECOND);
-	expect_eq(meanwhile.runs, 1);
-	expect_eq(before.runs, 0);
-	rig_advance_to(&rig, RIG_START_NS + 10 * SECOND);
-	expect_ran_at(&before, RIG_START_NS + 10 * SECOND);
-}
+static const struct script scripts[] = {
+    {"does not delay what is scheduled meanwhile",
+     "",
+     {{"timer 0 in=3600000 plain; drive 0; pass 86400000; timer 1 in=0 plain", ""},
+      {"timer 2 in=7 plain; poll; drive 7",
+       "@86400000 run 0 late=82800000, run 1, 2, @86400007 run 2"}}},
+    {"is over for what is moved and cancelled then",
+     "",
+     {{"timer 0 1 in=1000 plain; drive 0; pass 8640000000; reset 0 by=1000; cancel 1; poll",
+       "@8640000000 CANCELLED"},
+      {"drive 1000", "@8640001000 run 0"}}},
+    {"is what a clock that steps back counts as",
+     "",
+     {{"timer 0 in=10000 plain; drive 5000; pass -4000; poll; timer 1 in=1000 plain; drive 999",
+       ""},
+      {"drive 5001; drive 2999", "@6000 run 1"},
+      {"drive 1", "@10000 run 0"}}},
+    {"runs nothing twice when the clock steps back",
+     "",
+     {{"timer 0 in=10 plain; timer 1 first=10 every=20 plain; drive 30",
+       "@10 run 0, run 1, @30 run 1"},
+      {"pass -30; drive 30", ""},
+      {"drive 20; cancel 1", "@50 run 1, CANCELLED"}}},
+};
 
-Test(driver_stall, a_clock_that_steps_back_runs_nothing_twice)
+Test(driver_stall, follows_the_scripts)
 {
-	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2);
-	probe_schedule(&once, 10 * MS);
-	probe_schedule_every(&series, rate_of(10 * MS, 10 * MS, 0));
-	rig_advance(&rig, 100 * MS);
-	expect_eq(series.runs, 10);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS), 0);
-	rig_advance(&rig, 100 * MS);
-	expect_eq(once.runs, 1);
-	expect_eq(series.runs, 10);
-	rig_advance(&rig, 10 * MS);
-	expect_eq(series.runs, 11);
-	expect_eq(tw_cancel(rig.service, series.timer), TW_CANCELLED);
+	PLAY(&timer_stage, NULL, scripts);
 }
 
 Test(driver_stall, a_clock_that_goes_to_and_fro_ends_every_timer_once)

@@ -1,7 +1,6 @@
 /* Cancelling among other timers and threads. outcomes.c has each answer. */
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdlib.h>
 
 #include "test/support/rig_suite.h"
@@ -46,54 +45,6 @@ Test(timer_cancel, during_hand_over_keeps_the_ticket_off_the_next_timer)
 	rig_advance(&rig, MS);
 	expect_eq(queue_executor_run_all(&queue), 300);
 	expect_ids_ascend(&rig);
-}
-
-/* ------------------------------------------------------------ while it runs */
-
-static sem_t entered, go_on;
-static atomic_bool go_on_asked;
-
-static void stand_still(struct probe *probe)
-{
-	(void)probe;
-	sem_post(&entered);
-	while (sem_wait(&go_on) != 0)
-		;
-}
-
-static void *run_next(void *arg)
-{
-	queue_executor_run_next(arg);
-	return NULL;
-}
-
-static void *let_go_on(void *arg)
-{
-	atomic_store(&go_on_asked, true);
-	sem_post(arg);
-	return NULL;
-}
-
-/* The order of the two is left to chance; the answer holds either way. */
-Test(timer_cancel, wait_returns_after_the_callback_has_returned)
-{
-	reopen_on_queue();
-	struct probe probe = PROBE(&rig, 1);
-	pthread_t runner, helper;
-	probe.act = stand_still;
-	probe_schedule(&probe, MS);
-	rig_advance(&rig, MS);
-	expect_eq(pthread_create(&runner, NULL, run_next, &queue), 0);
-	while (sem_wait(&entered) != 0)
-		;
-	expect_eq(pthread_create(&helper, NULL, let_go_on, &go_on), 0);
-	int answer = tw_cancel_wait(rig.service, probe.timer, TW_FOREVER);
-	bool asked = atomic_load(&go_on_asked);
-	int runs = probe.runs;
-	pthread_join(helper, NULL);
-	pthread_join(runner, NULL);
-	cr_assert(answer == TW_FINISHED || (answer == TW_GONE && asked));
-	expect_eq(runs, 1);
 }
 
 /* ------------------------------------------------------------ several at once */

@@ -1,9 +1,11 @@
 /*
- * Persistent timers: armed, moved, disarmed and armed again by one handle. Armed while they run:
- * persistent_runs.c. What ends them: persistent_ends.c.
+ * Persistent timers: armed, moved, disarmed and armed again by one handle, also while they run or
+ * wait to run. Each answer: outcomes.c.
  */
 #include <errno.h>
 
+#include "wheel/core/ticks.h"
+#include "wheel/timer/reset.h"
 #include "test/support/persistent_suite.h"
 #include "test/support/rig_suite.h"
 #include "test/support/timer_script.h"
@@ -122,9 +124,114 @@ static const struct script scripts[] = {
     {"is not armed in the run of a close",
      "",
      {{"timer 0 in=9 persistent {reset 0 by=1}; close run", "run 0 closing, ESHUTDOWN, 0 fired"}}},
+    {"may arm itself",
+     "",
+     {{"timer 0 in=10 persistent plain times=3 {reset 0 by=10}; drive 100",
+       "@10 run 0, @20 run 0, @30 run 0, @40 run 0"},
+      {"disarm 0; cancel 0", "@100 DISARMED, CANCELLED"}}},
+    {"may take back that it has armed itself",
+     "",
+     {{"timer 0 in=10 persistent plain {reset 0 by=10; disarm 0}; drive 100", "@10 run 0, RUNNING"},
+      {"disarm 0; cancel 0", "@100 DISARMED, CANCELLED"}}},
+    {"may arm itself for the earlier one",
+     "",
+     {{"timer 0 in=1 persistent plain {reset 0 by=10; earlier 0 by=20; earlier 0 by=5}", ""},
+      {"drive 100; cancel 0", "@1 run 0, KEPT, @6 run 0, @100 CANCELLED"}}},
+    /* while its ticket is out: run, or given back; armed again before, or after */
+    {"is disarmed while it waits for its executor",
+     "queued",
+     {{"timer 0 in=1 persistent plain; hold; drive 1; waiting; disarm 0", "@1 1 wait, CANCELLED"},
+      {"next; drive 9; reset 0 by=20; advance 30", "@30 run 0"},
+      {"reset 0 by=1; hold; drive 1; disarm 0", "@41 CANCELLED"},
+      {"reset 0 by=20; next; advance 30", "@61 run 0"},
+      {"reset 0 by=1; hold; drive 1; disarm 0", "@72 CANCELLED"},
+      {"give_back; drive 0; reset 0 by=20; advance 30", "@92 run 0"},
+      {"reset 0 by=1; hold; drive 1; disarm 0", "@103 CANCELLED"},
+      {"reset 0 by=20; give_back; advance 30", "@123 run 0"},
+      {"cancel 0", "@133 CANCELLED"}}},
+    {"ends with its service, and has run if it was armed",
+     "",
+     {{"timer 0 3 never persistent; timer 1 4 in=1 persistent; drive 1", "@1 run 1, run 4"},
+      {"reset 3 4 by=9; disarm 3; timer 2 in=9 persistent; timer 5 in=9 persistent plain",
+       "CANCELLED"},
+      {"close drain; close run; stats pending disarmed dropped fired",
+       "EDEADLK, run 4 closing, 4 fired, run 2 closing, 2 fired, run 5 closing, 0 dropped, "
+       "3 dropped, 1 dropped, pending=0, disarmed=0, dropped=3, fired=3"},
+      {"disarm 0 2; reset 0 by=0", "GONE, GONE, ESHUTDOWN"}}},
+    {"is dropped with its service",
+     "",
+     {{"timer 0 never persistent; timer 1 in=1 persistent; drive 1; timer 2 in=9 persistent",
+       "@1 run 1"},
+      {"close drop; disarm 2; reset 0 by=0; stats dropped",
+       "0 dropped, 1 dropped, 2 dropped, GONE, ESHUTDOWN, dropped=3"}}},
 };
 
 Test(timer_persistent, follows_the_scripts)
 {
 	PLAY(&timer_stage, NULL, scripts);
+}
+
+/* ------------------------------------------------------------ bounds, and a late reset */
+
+/* Disarmed timers take slots, too. */
+Test(timer_persistent, that_fill_the_service_are_refused)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = 1000;
+	reopen_rig(&cfg);
+	struct probe probe = PROBE(&rig, 1);
+	static tw_timer timers[2000];
+	struct tw_task task = {.size = sizeof task,
+			       .fn = probe_run,
+			       .arg = &probe,
+			       .when_ns = TW_NEVER,
+			       .flags = TW_TASK_PERSISTENT};
+	int n = 0, r;
+	while ((r = tw_schedule_task(rig.service, &task, &timers[n])) == 0)
+		n++;
+	expect_eq(r, -EAGAIN);
+	expect_ge(n, 1000);
+	for (int i = 0; i < n; i++)
+		expect_eq(tw_reset(rig.service, timers[i], MS), 0);
+	rig_advance(&rig, MS);
+	expect_eq(probe.runs, n);
+	for (int i = 0; i < n; i++)
+		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
+	expect_eq(tw_schedule_task(rig.service, &task, &timers[0]), 0);
+}
+
+/* As a thread's reset does that has found the service open, and stood still. */
+static void reset_late(struct probe *probe)
+{
+	tw_service *service = probe->rig->service;
+	uint64_t entry;
+	expect_eq(tw__handle_entry(&service->slots, probe->other->timer, &entry), true);
+	uint64_t word = tw_load_acquire(&service->slots.words[(uint32_t)entry]);
+	probe->answer =
+	    tw__reset_seen(service, entry, &word, rig_now(probe->rig) + 40 * SECOND, false, false);
+}
+
+/*
+ * The close takes the disarmed timer's entry out of its bucket. The note of that entry must go with
+ * it: else it covers the entry of the reset, and the close never ends.
+ */
+Test(timer_persistent, a_close_that_runs_all_meets_a_reset_that_comes_late)
+{
+	for (int relocated = 0; relocated < 2; relocated++) {
+		reopen_rig(NULL);
+		struct probe probe = PROBE(&rig, 1), late = PROBE(&rig, 2);
+		create(&probe, MINUTE);
+		rig_advance(&rig, MS);
+		if (relocated)
+			expect_eq(tw_reset(rig.service, probe.timer, 30 * SECOND), 0);
+		rig_advance(&rig, MS);
+		expect_eq(tw_disarm(rig.service, probe.timer), TW_CANCELLED);
+		late.other = &probe;
+		late.act = reset_late;
+		expect_eq(tw_schedule(rig.service, 90 * SECOND, probe_run, &late, &late.timer), 0);
+		rig_advance(&rig, MS);
+		expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, 5 * SECOND), 0);
+		expect_eq(late.answer, 0);
+		expect_eq(probe.runs, 1);
+	}
 }

@@ -5,10 +5,9 @@
 #include <stdio.h>
 
 #include "test/support/interleave.h"
-#include "test/support/queue_executor.h"
-#include "test/support/rig.h"
+#include "test/support/rig_suite.h"
 
-TestSuite(timer_persistent_pairs, .timeout = 300);
+TestSuite(timer_persistent_pairs, .init = open_rig, .fini = close_rig, .timeout = 300);
 
 enum state {
 	NEVER_ARMED,
@@ -21,11 +20,7 @@ enum state {
 	STATES
 };
 
-static struct {
-	struct rig rig;
-	struct queue_executor queue;
-	struct probe probe;
-} pair;
+static struct probe probe;
 
 /* ------------------------------------------------------------ the calls */
 
@@ -47,7 +42,7 @@ static int arm_far(tw_service *service, tw_timer timer)
 static int run_one(tw_service *service, tw_timer timer)
 {
 	(void)service, (void)timer;
-	return queue_executor_run_next(&pair.queue);
+	return queue_executor_run_next(&queue);
 }
 
 static int drive(tw_service *service, tw_timer timer)
@@ -75,7 +70,7 @@ struct made {
 static void make(void *arg)
 {
 	struct made *made = arg;
-	made->answer = calls[made->call].make(pair.rig.service, pair.probe.timer);
+	made->answer = calls[made->call].make(rig.service, probe.timer);
 }
 
 /* During the run or the release: the answer after it, which changes nothing more. */
@@ -95,25 +90,25 @@ static void bring_to(enum state state, bool has_release)
 {
 	struct tw_task task = {.size = sizeof task,
 			       .fn = probe_run,
-			       .arg = &pair.probe,
+			       .arg = &probe,
 			       .when_ns = TW_NEVER,
 			       .release = has_release ? probe_release : NULL,
 			       .flags = TW_TASK_PERSISTENT};
-	tw_service *service = pair.rig.service;
-	pair.probe = PROBE(&pair.rig, 1);
-	expect_eq(tw_schedule_task(service, &task, &pair.probe.timer), 0);
+	tw_service *service = rig.service;
+	probe = PROBE(&rig, 1);
+	expect_eq(tw_schedule_task(service, &task, &probe.timer), 0);
 	if (state == NEVER_ARMED)
 		return;
 	uint64_t delay_ns = state == IN_WHEEL_FAR ? 60 * DAY : state == SUBMITTED ? MS : 20 * MS;
-	expect_eq(tw_reset(service, pair.probe.timer, delay_ns), 0);
+	expect_eq(tw_reset(service, probe.timer, delay_ns), 0);
 	if (state != IN_LANE)
-		rig_advance(&pair.rig, 0);
+		rig_advance(&rig, 0);
 	if (state == DISARMED || state == DISARMED_DUE)
-		expect_eq(tw_disarm(service, pair.probe.timer), TW_CANCELLED);
+		expect_eq(tw_disarm(service, probe.timer), TW_CANCELLED);
 	if (state == DUE || state == DISARMED_DUE)
-		expect_eq(tw_clock_manual_set(pair.rig.clock, rig_now(&pair.rig) + 20 * MS), 0);
+		expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + 20 * MS), 0);
 	if (state == SUBMITTED)
-		rig_advance(&pair.rig, MS);
+		rig_advance(&rig, MS);
 }
 
 struct outcome {
@@ -126,18 +121,18 @@ static struct outcome outcome_of(const struct made *first, const struct made *se
 {
 	struct outcome outcome = {
 	    .answers = {as_if_after_it(first, second), as_if_after_it(second, first)}};
-	tw_service *service = pair.rig.service;
-	uint64_t now_ns = rig_now(&pair.rig);
-	outcome.runs = atomic_load(&pair.probe.runs);
-	outcome.pending = tw_remaining(service, pair.probe.timer, &outcome.left_ns) == 0;
+	tw_service *service = rig.service;
+	uint64_t now_ns = rig_now(&rig);
+	outcome.runs = atomic_load(&probe.runs);
+	outcome.pending = tw_remaining(service, probe.timer, &outcome.left_ns) == 0;
 	static const uint64_t steps_ns[] = {0, 5 * MS, 10 * MS, 20 * MS, 60 * DAY, 91 * DAY};
 	for (size_t i = 0; i < sizeof steps_ns / sizeof *steps_ns; i++) {
-		rig_advance_to(&pair.rig, now_ns + steps_ns[i]);
-		queue_executor_run_all(&pair.queue);
+		rig_advance_to(&rig, now_ns + steps_ns[i]);
+		queue_executor_run_all(&queue);
 	}
-	outcome.runs_later = atomic_load(&pair.probe.runs);
-	outcome.ran_at_ns = outcome.runs_later ? pair.probe.ran_at_ns - now_ns : 0;
-	outcome.end = tw_cancel(service, pair.probe.timer);
+	outcome.runs_later = atomic_load(&probe.runs);
+	outcome.ran_at_ns = outcome.runs_later ? probe.ran_at_ns - now_ns : 0;
+	outcome.end = tw_cancel(service, probe.timer);
 	return outcome;
 }
 
@@ -157,20 +152,6 @@ static void print(const char *what, const struct outcome *o)
 }
 
 /* ------------------------------------------------------------ pairs */
-
-static void open_pair(void)
-{
-	struct tw_service_config cfg = rig_config();
-	queue_executor_open(&pair.queue);
-	cfg.executor = &pair.queue.base;
-	rig_open(&pair.rig, &cfg);
-}
-
-static void close_pair(void)
-{
-	rig_close(&pair.rig);
-	queue_executor_close(&pair.queue);
-}
 
 static struct outcome in_order(enum state state, bool has_release, unsigned a, unsigned b,
 			       bool a_first)
@@ -219,11 +200,10 @@ static void check_pairs(bool has_release, int first_state)
 		for (unsigned a = 0; a < CALLS; a++) {
 			if (!is_worth_it(a, state))
 				continue;
-			open_pair();
+			reopen_on_queue();
 			for (unsigned b = 0; b < CALLS; b++)
 				if (calls[b].make != arm_sooner)
 					check_pair((enum state)state, has_release, a, b);
-			close_pair();
 		}
 }
 
