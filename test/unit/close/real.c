@@ -35,28 +35,6 @@ static void count_run(void *arg)
 	atomic_fetch_add(&probe->runs, 1);
 }
 
-Test(close_real, that_drains_waits_for_what_is_pending)
-{
-	enum { COUNT = 1000 };
-	tw_service *service = open_service(2);
-	uint64_t seed = 53;
-	for (int i = 0; i < COUNT; i++) {
-		shots[i] = (struct shot){.service = service};
-		schedule_shot(&shots[i], random_below(&seed, 50 * MS));
-	}
-	struct probe series = {.id = 1};
-	struct tw_period period = rate_of(20 * MS, MS, 0);
-	expect_eq(tw_schedule_every(service, &period, count_run, &series, NULL), 0);
-	expect_eq(tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
-	for (int i = 0; i < COUNT; i++) {
-		expect_eq(shots[i].runs, 1);
-		expect_eq(shots[i].early, 0);
-	}
-	expect_ge(series.runs, 1);
-	expect_eq(stats_of(service).dropped, 0);
-	close_service(service);
-}
-
 Test(close_real, that_drains_drops_what_is_left_at_its_timeout)
 {
 	tw_service *service = open_service(2);

@@ -138,25 +138,6 @@ Test(driver_held_back, what_is_due_waits_until_batches_come_home_and_keeps_its_o
 	expect_what_is_due_to_wait(true);
 }
 
-Test(driver_held_back, timers_are_cancelled_moved_and_scheduled_meanwhile)
-{
-	add_up_to(MANY - 2);
-	struct probe *cancelled = add_in(MANY - 1), *moved = add_in(MANY),
-		     fresh = PROBE(&k.rig, MANY);
-	turn_until_held_back();
-	expect_eq(tw_cancel(k.rig.service, cancelled->timer), TW_CANCELLED);
-	expect_eq(tw_reset(k.rig.service, moved->timer, 2 * MANY * MS), 0);
-	probe_schedule(&fresh, MS);
-	rig_advance(&k.rig, MANY * MS);
-	run_all();
-	expect_eq(fresh.runs, 1);
-	expect_eq(k.rig.ran, MANY - 1);
-	rig_advance(&k.rig, 2 * MANY * MS);
-	run_all();
-	expect_eq(moved->runs, 1);
-	expect_eq(cancelled->runs, 0);
-}
-
 /* They are not filed, which would take chunks. */
 Test(driver_held_back, what_is_scheduled_meanwhile_stays_in_its_lane)
 {
@@ -244,66 +225,6 @@ Test(driver_held_back, not_by_a_turn_over_more_ticks_than_there_are_chunks)
 	run_all();
 	expect_eq(k.rig.ran, MANY);
 	expect_ids_ascend(&k.rig);
-}
-
-static void turn_over(uint64_t ticks)
-{
-	expect_eq(tw_clock_manual_set(k.rig.clock, rig_now(&k.rig) + ticks * MS), 0);
-	tw_service_advance(k.rig.service, SIZE_MAX);
-}
-
-/*
- * Turns that pass over several ticks: what was kept back for want of a chunk stays ahead of what
- * comes in the same turn.
- */
-Test(driver_held_back, what_names_another_executor_keeps_its_order_in_long_turns)
-{
-	uint64_t seed = 1;
-	reopen_keeper_with(true, MANY, 64);
-	add_up_to(MANY);
-	turn_until_held_back();
-	while (rig_now(&k.rig) < RIG_START_NS + (MANY + 1) * MS)
-		turn_over(1 + random_below(&seed, 10));
-	run_all();
-	expect_eq(k.rig.ran, MANY);
-	expect_ids_ascend(&k.rig);
-}
-
-/*
- * Runs that wait for executors that refuse may hold the chunks too. With no batch out, none would
- * return.
- */
-static void expect_all_to_run_when_accepted_again(int count)
-{
-	enum { EXECUTORS = 200 };
-	static struct queue_executor executors[EXECUTORS];
-	reopen_keeper_with(true, (uint32_t)count, 64);
-	for (int i = 0; i < EXECUTORS; i++) {
-		queue_executor_open(&executors[i]);
-		executors[i].refuse = SIZE_MAX;
-	}
-	while (k.scheduled < count)
-		add_for(1 + k.scheduled / EXECUTORS, &executors[k.scheduled % EXECUTORS].base);
-	for (int i = 0; i < count / EXECUTORS + 10; i++)
-		rig_advance(&k.rig, MS);
-
-	for (int i = 0; i < EXECUTORS; i++)
-		executors[i].refuse = 0;
-	for (int turns = 0; turns < 500; turns++) {
-		rig_advance(&k.rig, MS);
-		for (int i = 0; i < EXECUTORS; i++)
-			queue_executor_run_all(&executors[i]);
-	}
-	expect_eq(k.rig.ran, (size_t)count);
-	reopen_keeper_with(true, (uint32_t)count, 64); /* it has left the executors */
-	for (int i = 0; i < EXECUTORS; i++)
-		queue_executor_close(&executors[i]);
-}
-
-Test(driver_held_back, many_executors_that_refused_are_asked_again_with_nothing_out)
-{
-	for (int count = 50000; count < 52000; count += 342)
-		expect_all_to_run_when_accepted_again(count);
 }
 
 /*

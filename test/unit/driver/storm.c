@@ -120,26 +120,6 @@ Test(driver_storm, gives_its_memory_back)
 	expect_counted();
 }
 
-/* Those that live on are where they were, and run. */
-Test(driver_storm, leaves_survivors_alone)
-{
-	open_touched();
-	storm(rig.service, HOUR);
-	rig_advance(&rig, MS);
-	int64_t peak = held_bytes(rig.service);
-	enum { NTH = 20000 };
-	cancel_all_but(rig.service, NTH);
-	tick(5000);
-	expect_le(held_bytes(rig.service), peak / 2);
-	expect_counted();
-	for (size_t i = 0; i < MANY; i += NTH) {
-		uint64_t left_ns;
-		expect_eq(tw_remaining(rig.service, timers[i], &left_ns), 0);
-	}
-	rig_advance(&rig, HOUR + SECOND);
-	expect_eq(stats_of(rig.service).fired, MANY / NTH + 1);
-}
-
 /* Not within a second: the next storm may come. */
 Test(driver_storm, keeps_its_memory_for_a_while)
 {

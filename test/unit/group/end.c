@@ -177,20 +177,3 @@ Test(group_end, release_that_cancels_its_group_finds_nothing_left_to_end)
 }
 
 /* ------------------------------------------------------------ many */
-
-Test(group_end, a_million_members_end_in_one_call)
-{
-	enum { COUNT = 1000000 };
-	tw_group group = group_of(&rig);
-	struct tw_task task = {
-	    .size = sizeof(task), .fn = probe_run, .when_ns = HOUR, .group = group};
-	tw_timer last = {0};
-	for (int i = 0; i < COUNT; i++)
-		expect_eq(tw_schedule_task(rig.service, &task, &last), 0);
-	expect_eq(gauges(&rig, group).members, COUNT);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(gauges(&rig, group).members, 0);
-	expect_eq(tw_cancel(rig.service, last), TW_GONE);
-	expect_eq(stats_of(rig.service).cancelled, COUNT);
-	expect_sound(rig.service);
-}

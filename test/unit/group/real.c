@@ -176,42 +176,6 @@ Test(group_real, may_be_cancelled_while_others_destroy_it)
 	end_by_many(destroy_shared);
 }
 
-static void *cancel_until_gone(void *arg)
-{
-	struct shared_group *shared = arg;
-	pthread_barrier_wait(&shared->start);
-	for (int i = 0; i < 20; i++)
-		shared->answer |= tw_group_cancel(shared->service, shared->group);
-	return NULL;
-}
-
-/* A close of the service ends members beside a cancel: each has one release. */
-Test(group_real, may_be_cancelled_while_the_service_closes)
-{
-	for (int round = 0; round < 50; round++) {
-		struct shared_group shared = {.service = open_service(1)};
-		shared.group = make_group(shared.service);
-		atomic_store(&releases_of, 0);
-		struct tw_task task = {.size = sizeof(task),
-				       .fn = count_run,
-				       .when_ns = HOUR,
-				       .release = count_release,
-				       .group = shared.group};
-		for (int i = 0; i < MEMBERS; i++)
-			cr_assert(tw_schedule_task(shared.service, &task, NULL) == 0);
-		pthread_t thread;
-		pthread_barrier_init(&shared.start, NULL, 2);
-		expect_eq(pthread_create(&thread, NULL, cancel_until_gone, &shared), 0);
-		pthread_barrier_wait(&shared.start);
-		expect_eq(tw_service_close(shared.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-		expect_eq(atomic_load(&releases_of), MEMBERS);
-		pthread_join(thread, NULL);
-		expect_eq(shared.answer, 0);
-		pthread_barrier_destroy(&shared.start);
-		expect_eq(tw_service_destroy(shared.service), 0);
-	}
-}
-
 /* ------------------------------------------------------------ waiting */
 
 static void *wait_for_group(void *arg)
@@ -282,36 +246,5 @@ Test(group_real, does_not_wait_for_members_that_came_after_the_cancel)
 	expect_eq(stats.running, 1);
 	sem_post(&new.go_on);
 	expect_eq(tw_group_cancel_wait(service, group, TW_FOREVER), TW_CANCELLED);
-	close_service(service);
-}
-
-/* A callback that is no member's waits for a group on the only worker. */
-struct sole {
-	tw_service *service;
-	tw_group group;
-	sem_t done;
-	int answer;
-};
-
-static void wait_on_sole_worker(void *arg)
-{
-	struct sole *s = arg;
-	tw_group_cancel(s->service, s->group);
-	s->answer = tw_group_cancel_wait(s->service, s->group, TW_FOREVER);
-	sem_post(&s->done);
-}
-
-Test(group_real, may_be_waited_for_by_the_only_worker)
-{
-	tw_service *service = open_service(1);
-	struct sole s = {.service = service, .group = make_group(service)};
-	sem_init(&s.done, 0, 0);
-	struct held member;
-	held_open(&member);
-	schedule_held(service, &member, s.group, HOUR);
-	expect_eq(tw_schedule(service, 0, wait_on_sole_worker, &s, NULL), 0);
-	await(&s.done, 1);
-	expect_eq(s.answer, TW_CANCELLED);
-	expect_eq(member.releases, 1);
 	close_service(service);
 }

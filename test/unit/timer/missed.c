@@ -4,6 +4,7 @@
  * whose first instant is at one second.
  */
 #include "test/support/rig_suite.h"
+#include "test/support/timer_script.h"
 
 TestSuite(timer_missed, .init = open_rig, .fini = close_rig, .timeout = 30);
 
@@ -197,21 +198,6 @@ Test(timer_missed, stalls_of_a_callback_before_it_in_the_same_tick_count)
 
 /* ------------------------------------------------------------ without a table */
 
-Test(timer_missed, policies_cost_nothing_while_the_series_keeps_up)
-{
-	for (int missed = TW_MISSED_SKIP; missed <= TW_MISSED_BURST; missed++) {
-		reopen_rig(NULL);
-		struct probe probe = PROBE(&rig, 1);
-		probe_schedule_every(&probe,
-				     policy_of(7 * MS, 10 * MS, (enum tw_missed_policy)missed));
-		rig_advance(&rig, SECOND);
-		expect_eq(probe.runs, 100);
-		expect_eq(probe.overruns, 0);
-		expect_eq(probe.ran_at_ns, RIG_START_NS + 997 * MS);
-		expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	}
-}
-
 Test(timer_missed, instants_below_the_tick_are_run_or_counted)
 {
 	struct probe burst = PROBE(&rig, 1), coalesce = PROBE(&rig, 2), skip = PROBE(&rig, 3);
@@ -243,67 +229,6 @@ Test(timer_missed, instants_of_ten_years_cost_one_run)
 	expect_eq(coalesce.runs, 2);
 }
 
-Test(timer_missed, count_is_of_runs)
-{
-	struct probe burst = PROBE(&rig, 1), coalesce = PROBE(&rig, 2);
-	struct tw_period period = policy_of(10 * MS, 10 * MS, TW_MISSED_BURST);
-	period.count = 3;
-	probe_schedule_every_released(&burst, period);
-	period.missed = TW_MISSED_COALESCE;
-	probe_schedule_every_released(&coalesce, period);
-	turn_at(95);
-	expect_eq(burst.runs, 3);
-	expect_released(&burst, TW_FATE_FIRED);
-	expect_eq(coalesce.runs, 1);
-	rig_advance(&rig, 5 * MS);
-	expect_eq(coalesce.runs, 2);
-	expect_eq(coalesce.releases, 0);
-	rig_advance(&rig, 10 * MS);
-	expect_eq(coalesce.runs, 3);
-	expect_released(&coalesce, TW_FATE_FIRED);
-}
-
-/* A series whose first instant lies before the service was made. */
-Test(timer_missed, instants_before_the_service_began_get_their_runs)
-{
-	struct probe probe = PROBE(&rig, 1);
-	struct tw_period period = policy_of(0, 10 * MS, TW_MISSED_BURST);
-	struct tw_task task = probe_task(&probe);
-	task.period = &period;
-	task.flags = TW_TASK_AT;
-	task.when_ns = RIG_START_NS - 45 * MS;
-	probe_schedule_task(&probe, &task);
-	rig_advance(&rig, 5 * MS);
-	expect_eq(probe.runs, 6); /* -45, -35 .. 5 */
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-}
-
-/*
- * Each run of a burst goes through the executor's queue. Two runs never overlap, and a cancel
- * between them wins.
- */
-Test(timer_missed, a_burst_goes_through_the_queue_run_by_run)
-{
-	reopen_on_queue();
-	struct probe burst = PROBE(&rig, 1), other = PROBE(&rig, 2);
-	probe_schedule_every_released(&burst, policy_of(10 * MS, 10 * MS, TW_MISSED_BURST));
-	rig_advance(&rig, 95 * MS);
-	for (int run = 1; run <= 4; run++) {
-		expect_eq(queue_executor_waiting(&queue), 1);
-		expect_eq(queue_executor_run_next(&queue), 1);
-		expect_eq(burst.runs, run);
-		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	}
-	probe_schedule(&other, 0);
-	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
-	expect_eq(queue_executor_waiting(&queue), 2);
-	expect_eq(tw_cancel(rig.service, burst.timer), TW_CANCELLED);
-	expect_released(&burst, TW_FATE_CANCELLED);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_eq(other.runs, 1);
-	expect_eq(burst.runs, 4);
-}
-
 /* Else the second run would come less than a period after the deadline of the reset. */
 Test(timer_missed, a_reset_within_the_tick_moves_the_phase_too)
 {
@@ -319,16 +244,39 @@ Test(timer_missed, a_reset_within_the_tick_moves_the_phase_too)
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
 }
 
-Test(timer_missed, a_reset_starts_the_phase_anew_and_nothing_is_caught_up)
+static const struct script scripts[] = {
+    {"cost nothing while the series keeps up",
+     "",
+     {{"timer 0 first=7 every=10 plain; timer 1 first=7 every=10 plain coalesce", ""},
+      {"timer 2 first=7 every=10 plain burst; drive 30; stats runs overruns",
+       "@7 run 0, run 1, run 2, @17 run 0, run 1, run 2, @27 run 0, run 1, run 2, @30 runs=9, "
+       "overruns=0"}}},
+    {"count runs",
+     "",
+     {{"timer 0 first=10 every=10 count=3 burst; timer 1 first=10 every=10 count=3 coalesce", ""},
+      {"pass 95; poll; poll; poll",
+       "@95 run 0 late=85, run 1 late=5 overruns=8, 2, run 0 late=75, 1, run 0 late=65, 0 fired, "
+       "1"},
+      {"drive 15", "@100 run 1, @110 run 1, 1 fired"}}},
+    {"of a series that began before the service get their runs",
+     "",
+     {{"timer 0 at=-45 every=10 burst plain; drive 4; stats runs",
+       "run 0 late=45, run 0 late=35, run 0 late=25, run 0 late=15, run 0 late=5, @4 runs=5"},
+      {"drive 1", "@5 run 0"}}},
+    {"go through the queue run by run",
+     "queued",
+     {{"timer 0 first=10 every=10 burst; hold; drive 95; waiting", "@95 1 wait"},
+      {"hold; next; poll; waiting", "run 0 late=85, 1, 1 wait"},
+      {"hold; next; poll; waiting", "run 0 late=75, 1, 1 wait"},
+      {"timer 1 in=0 plain; hold; poll; waiting; cancel 0; pump",
+       "1, 2 wait, 0 cancelled, CANCELLED, run 1"}}},
+    {"are not caught up after a reset, which moves the phase",
+     "",
+     {{"timer 0 first=10 every=10 burst plain; drive 5; pass 90; reset 0 by=7; drive 17",
+       "@102 run 0, @112 run 0"}}},
+};
+
+Test(timer_missed, follow_the_scripts)
 {
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_every(&probe, policy_of(10 * MS, 10 * MS, TW_MISSED_BURST));
-	rig_advance(&rig, 5 * MS);
-	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 95 * MS), 0);
-	expect_eq(tw_reset(rig.service, probe.timer, 7 * MS), 0);
-	rig_advance_to(&rig, RIG_START_NS + 112 * MS);
-	expect_eq(probe.runs, 2);
-	expect_eq(rig.events[0].at_ns, RIG_START_NS + 102 * MS);
-	expect_eq(probe.overruns, 0);
-	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+	PLAY(&timer_stage, NULL, scripts);
 }

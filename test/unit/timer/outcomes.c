@@ -416,31 +416,3 @@ Test(timer_outcomes, of_members_of_a_group_follow_the_table)
 {
 	expect_table(true);
 }
-
-/* One look at many timers, for gauges that count one timer right. */
-Test(timer_outcomes, pending_and_disarmed_are_gauges_of_their_own)
-{
-	enum { EACH = 100 };
-	static struct probe probes[3 * EACH];
-	for (int i = 0; i < 3 * EACH; i++) {
-		probes[i] = PROBE(&rig, i);
-		if (i % 3 == 0)
-			probe_schedule(&probes[i], HOUR);
-		else
-			create(&probes[i], i % 3 == 1 ? HOUR : TW_NEVER);
-	}
-	struct tw_service_stats stats = stats_of(rig.service);
-	expect_eq(stats.scheduled, 3 * EACH);
-	expect_eq(stats.pending, 2 * EACH);
-	expect_eq(stats.disarmed, EACH);
-	rig_advance(&rig, HOUR);
-	stats = stats_of(rig.service);
-	expect_eq(stats.fired, EACH);
-	expect_eq(stats.pending, 0);
-	expect_eq(stats.disarmed, 2 * EACH);
-	expect_sound(rig.service);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	stats = stats_of(rig.service);
-	expect_eq(stats.dropped, 2 * EACH);
-	expect_eq(stats.pending + stats.disarmed, 0);
-}
