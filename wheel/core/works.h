@@ -11,7 +11,7 @@
 struct tw__works {
 	_Atomic(struct tw__work *) stack; /* for the driver to offer, or to run */
 	/* the driver's: refused, to be offered again in the next tick; in order */
-	struct tw__work *deferred;
+	struct tw__work *deferred, **deferred_end;
 	/* layers that use the service; CLOSED: no more of them */
 	_Atomic uint64_t holders;
 };

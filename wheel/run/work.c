@@ -1,26 +1,13 @@
 #include "wheel/run/work.h"
 
-#include <errno.h>
-
-#include "mpsc/base/spinlock.h"
 #include "wheel/core/frame.h"
 
-/*
- * This thread is the driver, in tw__works_offer. first, end: the works deferred to the next tick,
- * and their last link.
- */
-struct offering {
-	const tw_service *service;
-	struct tw__work *first, **end;
-	struct offering *outer;
-};
-
-static _Thread_local struct offering *offering;
-
-static void work_defer(struct offering *list, struct tw__work *work)
+/* For the next tick. The driver's. */
+static void work_defer(struct tw__works *works, struct tw__work *work)
 {
-	*list->end = work;
-	list->end = &work->next;
+	work->next = NULL;
+	*works->deferred_end = work;
+	works->deferred_end = &work->next;
 }
 
 /*
@@ -31,8 +18,8 @@ void tw__work_submit_later(struct tw__work *work)
 {
 	/* first: once pushed it may be run, and gone */
 	tw_service *service = tw__work_service(work);
-	if (offering && offering->service == service)
-		work_defer(offering, work);
+	if (tw__inside_poll(service))
+		work_defer(service->works, work);
 	else
 		tw__work_push_and_ring(service, work);
 }
@@ -116,7 +103,7 @@ static bool work_offer(tw_service *service, struct tw__work *work)
 	tw_executor *executor = tw_load_relaxed(&work->executor);
 	if (executor != &tw__inline_executor) {
 		if (work_hand_over(work, executor, false) < 0)
-			work_defer(offering, work);
+			work_defer(service->works, work);
 		return false;
 	}
 	bool counts = !work->uncounted; /* first: it may be gone */
@@ -137,21 +124,16 @@ static size_t offer_all(tw_service *service, struct tw__work *work)
 size_t tw__works_offer(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
-	struct tw__work *deferred = service->works->deferred;
-	struct offering here = {.service = service, .outer = offering};
+	struct tw__works *works = service->works;
+	struct tw__work *deferred = works->deferred;
 	if (tw_likely(!deferred &&
 		      /* one that is missed here is seen before sleeping */
-		      !tw_load_relaxed(&service->works->stack)))
+		      !tw_load_relaxed(&works->stack)))
 		return 0;
-	service->works->deferred = NULL;
-	here.end = &here.first;
-	offering = &here;
+	works->deferred = NULL;
+	works->deferred_end = &works->deferred;
 	size_t ran = offer_all(service, deferred);
-	ran += offer_all(service, take_all(&service->works->stack)); /* WORK1 */
-	offering = here.outer;
-	*here.end = NULL;
-	service->works->deferred = here.first;
-	return ran;
+	return ran + offer_all(service, take_all(&works->stack)); /* WORK1 */
 }
 
 /* --------------------------------------------------------------------- holds */

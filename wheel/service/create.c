@@ -235,6 +235,7 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 	}
 	service->submitted = &whole->submitted;
 	service->works = &whole->works;
+	service->works->deferred_end = &service->works->deferred;
 	service->driver = &whole->driver;
 	set_constants(service, cfg);
 	tw__gate_init(&service->gate);
