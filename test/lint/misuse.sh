@@ -110,7 +110,7 @@ names $(cat "$work/files") >"$work/names"
 
 # What rows expect, and the other tests that set a hook.
 # shellcheck disable=SC2046
-cat test/unit/misuse/*.c $(grep -rlE "tw_set_misuse_hook|misuse_text[.]h|retry_suite[.]h" test/unit) | tr '\n' ' ' |
+cat test/unit/misuse/*.c $(grep -rlE "tw_set_misuse_hook|misuse_text[.]h|limiter_script[.]h" test/unit) | tr '\n' ' ' |
 	sed 's/"[[:space:]]*\([A-Z_]*\)[[:space:]]*"/\1/g' | grep -oE '"[^"]*"' | tr -d '"' |
 	sort -u >"$work/rows"
 cat test/unit/misuse/*.c | tr '\n' ' ' | grep -oE 'NULL_ROW\([a-z_]+,[[:space:]]*"[a-z_]+"' |

@@ -172,6 +172,7 @@ static void stop(void *arg, tw_job job, enum tw_job_status why)
 {
 	struct load *load = arg;
 	load->stops++;
+	expect_ge(job.attempt, load->starts); /* of no earlier attempt */
 	load->why = why;
 	say("stop %d %s", load->number, status_words[why]);
 }

@@ -7,15 +7,21 @@ static const char *const states[] = {"QUEUED", "RUNNING", "RETRYING", "SETTLED",
 
 void limiter_say_state(const struct words *words)
 {
-	EACH_NUMBER (words, n)
-		say("%s", states[tw_job_state(script_home.limiter, script_loads[n].job)]);
+	EACH_NUMBER (words, n) {
+		const struct load *load = &script_loads[n];
+		int state = tw_job_state(script_home.limiter, load->job);
+		if (load->attempt.id)
+			expect_eq(tw_job_state(script_home.limiter, load->attempt), state);
+		say("%s", states[state]);
+	}
 }
 
 void limiter_say_wait(const struct words *words)
 {
 	struct tw_job_result result = {.id = 0};
 	struct load *load = &script_loads[words->number[0]];
-	int r = tw_job_wait(script_home.limiter, load->job, 0, &result);
+	uint64_t timeout_ns = words->numbers > 1 ? (uint64_t)words->number[1] * MS : 0;
+	int r = tw_job_wait(script_home.limiter, load->job, timeout_ns, &result);
 	if (r == TW_GONE)
 		say("GONE");
 	else if (r)

@@ -2,7 +2,8 @@
 #include "limiter_script.h"
 
 #include <errno.h>
-#include <string.h>
+
+#include "misuse_text.h"
 
 struct limited script_home;
 struct load script_loads[64];
@@ -91,6 +92,7 @@ static void open_limiter(const struct words *given)
 	memset(made, 0, sizeof made);
 	in_idle = NULL;
 	in_idle_event = given->in_release;
+	tw_set_misuse_hook(keep_text);
 	limited_open_in(&script_home, &service, &config);
 	if (!has_word(given, "paused"))
 		expect_eq(tw_limiter_set_paused(script_home.limiter, false), 0);
@@ -189,6 +191,7 @@ static struct tw_limiter_task script_task(int64_t n, const struct words *words)
 	task.done = done_and_call;
 	task.release = release_and_call;
 	made[n] = make(words);
+	task.flags |= has_word(words, "async") ? TW_LIMITER_TASK_ASYNC : 0;
 	task.flags |= has_word(words, "keep") ? TW_LIMITER_TASK_KEEP : 0;
 	task.priority = (int32_t)option_of(words, "priority", 0);
 	task.permits = (uint32_t)option_of(words, "permits", 0);
@@ -269,7 +272,10 @@ static void complete_by(const struct words *words, tw_job job)
 
 static void end(const struct words *words)
 {
-	complete_by(words, load_of(words)->attempt);
+	tw_job attempt = load_of(words)->attempt;
+	attempt.attempt =
+	    (uint64_t)option_of(words, "attempt", (int64_t)load_of(words)->attempt.attempt);
+	complete_by(words, attempt);
 }
 
 static void complete(const struct words *words)
@@ -334,8 +340,7 @@ static void close_then(const struct words *words)
 
 static void destroy_it(const struct words *words)
 {
-	expect_eq(tw_limiter_destroy(script_home.limiter), -EBUSY);
-	say("EBUSY");
+	say_answer(tw_limiter_destroy(script_home.limiter));
 }
 
 static void set_limit(const struct words *words)
@@ -351,7 +356,8 @@ static void set_rate(const struct words *words)
 
 static void wait_idle(const struct words *words)
 {
-	say_answer(tw_limiter_wait_idle(script_home.limiter, 0));
+	uint64_t timeout_ns = words->numbers ? (uint64_t)words->number[0] * MS : 0;
+	say_answer(tw_limiter_wait_idle(script_home.limiter, timeout_ns));
 }
 
 static void listen_idle(const struct words *words)
@@ -364,7 +370,13 @@ static void listen_idle(const struct words *words)
 	}
 }
 
+static void say_misuse(const struct words *words)
+{
+	say("%s", text);
+}
+
 static const struct verb verbs[] = {
+    {"misuse", say_misuse},
     {"submit", submit},
     {"submit_waiting", submit_waiting},
     {"submitted", await_submitted},

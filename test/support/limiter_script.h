@@ -10,7 +10,8 @@
  *   submit N.. OPTION..   jobs. Each says "start 0" for an attempt, "stop 0 cancelled", and how it
  *                         settled: "0 ok", "0 failed EIO", "0 cancelled", "0 cancelled EINTR",
  *                         "0 timed out", "0 dropped"; and "release 0" if that does not follow.
- *       held              asynchronous, ended by `end`; takes=MS: asynchronous
+ *       held              asynchronous, ended by `end`; takes=MS: asynchronous; async: the same,
+ *                         and its function returns what it would
  *       stays=MS          nobody looks while its first attempt runs
  *       error=EIO         of all attempts, or of the first fails=N
  *       retries=N delay=MS factor=PERCENT cap=MS deadline=MS
@@ -24,10 +25,12 @@
  *       [CALLS]           made in its release
  *   submit_waiting N ..   one, by a thread that waits for room; until: for 50 s, by an instant.
  *                         submitted: the thread has returned
- *   end N [EIO]           completes the attempt that N began last; complete N: by its handle
- *   cancel, state, wait, is_cancelled, released N; priority N P
- *   pause, resume, close drop|drain [MS], close_then drop|drain, destroy (it answers EBUSY),
- *   limit N, rate STARTS MS, wait_idle, on_idle N [{CALLS}]
+ *   end N [EIO]           completes the attempt that N began last, or attempt=K; complete N: by its
+ *                         handle
+ *   cancel, state, is_cancelled, released N; wait N [MS]; priority N P
+ *   pause, resume, close drop|drain [MS], close_then drop|drain, destroy (it must fail),
+ *   limit N, rate STARTS MS, wait_idle [MS], on_idle N [{CALLS}]
+ *   misuse                says the last text of the misuse hook
  *   stats NAME..          gauges and counters; result N NAME..: id, attempts, queued, run; times:
  *                         how many jobs have a time to keep, and whether a timer is armed for them
  *

@@ -1,4 +1,4 @@
-/* The limiter's bounds: queued jobs, queries, events. On a clock moved by hand. */
+/* The limiter's bounds: queued jobs, priorities, callbacks, queries. On a clock moved by hand. */
 #include <errno.h>
 
 #include "test/support/limiter_script.h"
@@ -55,6 +55,41 @@ Test(limiter_bounds, lines)
 	PLAY(&limiter_stage, NULL, lines);
 }
 
+static const struct script priorities[] = {
+    {"a job in line moves behind the others of its new priority, unless it has it already",
+     "",
+     {{"submit 0 held", "start 0"},
+      {"submit 1..4; submit 5 priority=7", ""},
+      {"priority 3 7; priority 1 -4; priority 2 0", ""},
+      {"end 0", "0 ok, start 5, 5 ok, start 3, 3 ok, start 2, 2 ok, start 4, 4 ok, start 1, 1 ok"},
+      {"priority 3 1", "GONE"}}},
+    {"the time in line counts through a change",
+     "",
+     {{"submit 0 held; submit 1; submit 2 queue=30", "start 0"},
+      {"advance 20; priority 1 3; priority 2 2; advance 20", "@30 2 timed out"},
+      {"end 0", "@40 0 ok, start 1, 1 ok"},
+      {"result 1 queued", "queued=40"}}},
+    {"a running or retrying job uses it in its next stay",
+     "",
+     {{"submit 1 error=EIO fails=1 retries=1 delay=5", "start 1"},
+      {"state 1; priority 1 9; submit 0 held", "RETRYING, start 0"},
+      {"priority 0 -9; submit 2; advance 10", ""},
+      {"end 0", "@10 0 ok, start 1, 1 ok, start 2, 2 ok"},
+      {"submit 3 held", "start 3"},
+      {"end 3", "3 ok"}}},
+    {"a light job that moves before a heavy one starts",
+     "limit=2",
+     {{"submit 0 held; submit 1 held permits=2; submit 2", "start 0"},
+      {"priority 2 1", "start 2, 2 ok"},
+      {"end 0", "0 ok, start 1"},
+      {"end 1", "1 ok"}}},
+};
+
+Test(limiter_bounds, priorities)
+{
+	PLAY(&limiter_stage, NULL, priorities);
+}
+
 static const struct script callbacks[] = {
     {"a callback may call anything",
      "",
@@ -71,6 +106,17 @@ static const struct script callbacks[] = {
      {{"set_context 1; submit 0 in_done {context}; submit 1 error=EIO retries=1 asks {context}",
        "start 0, 0 ok, context 1, start 1, asked about EIO of 1, 0, context 1"},
       {"advance 1", "@1 start 1, 1 failed EIO"}}},
+    {"waits that would wait for their caller are refused",
+     "",
+     {{"submit 0 {wait 0; wait 0 1; wait_idle 1; close drop 1}; submit 1",
+       "start 0, EDEADLK, EDEADLK, EDEADLK, EDEADLK, 0 ok, start 1, 1 ok"},
+      {"submit 0 in_done {wait 0 1; wait_idle 1; close drop 1; wait_idle; close drop}",
+       "start 0, 0 ok, EDEADLK, EDEADLK, EDEADLK, ETIMEDOUT, ETIMEDOUT"},
+      {"submit 1", "ESHUTDOWN"}}},
+    {"a done function does not wait for one that its thread calls next",
+     "pending=9 paused",
+     {{"submit 0 in_done {wait 1; wait 1 1}; submit 1; close drop",
+       "0 dropped, ETIMEDOUT, EDEADLK, 1 dropped"}}},
 };
 
 Test(limiter_bounds, callbacks)
@@ -100,29 +146,6 @@ static const struct script queries[] = {
 Test(limiter_bounds, queries)
 {
 	PLAY(&limiter_stage, NULL, queries);
-}
-
-static int wait_for_self[3];
-
-static void wait_in_done(void *arg, const struct tw_job_result *result)
-{
-	struct load *load = arg;
-	wait_for_self[0] = tw_job_wait(home.limiter, load->job, TW_FOREVER, NULL);
-	wait_for_self[1] = tw_limiter_wait_idle(home.limiter, TW_FOREVER);
-	wait_for_self[2] = tw_limiter_close(home.limiter, TW_CLOSE_DROP, TW_FOREVER);
-}
-
-Test(limiter_bounds, waits_that_would_wait_for_their_caller_are_refused)
-{
-	struct load load = LOAD(1);
-	open_started(1);
-	struct tw_limiter_task task = load_task(&load);
-	task.done = wait_in_done;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_eq(wait_for_self[0], -EDEADLK);
-	expect_eq(wait_for_self[1], -EDEADLK);
-	expect_eq(wait_for_self[2], -EDEADLK);
 }
 
 Test(limiter_bounds, stale_and_random_handles_are_harmless)

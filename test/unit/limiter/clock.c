@@ -2,12 +2,7 @@
  * The clock decides what is late, and the driver keeps the times: whatever the executor does. On a
  * clock moved by hand.
  */
-#include <errno.h>
-
 #include "test/support/limiter_script.h"
-#include "test/support/limiter_suite.h"
-
-TestSuite(limiter_clock, .fini = close_left, .timeout = 60);
 
 static const struct script stuck_ones[] = {
     {"times are kept while the executor runs nothing",
@@ -72,6 +67,17 @@ static const struct script late_ones[] = {
      "",
      {{"submit 0 held attempt=50", "start 0"},
       {"pass 60; end 0; end 0", "@60 0 timed out, LATE, EALREADY"}}},
+    {"jobs whose times have passed in line are not started, and keep nobody",
+     "",
+     {{"submit 0 held; submit 2..31 bare queue=50; submit 32..61 bare total=50; submit 62",
+       "start 0"},
+      {"pass 60; end 0", "@60 0 ok, start 62, 62 ok"},
+      {"stats timed_out", "timed_out=60"}}},
+    {"a time in line that has passed is in the result",
+     "",
+     {{"submit 0 held; submit 1 queue=50; submit 2 total=50", "start 0"},
+      {"pass 60; end 0", "@60 0 ok, 1 timed out, 2 timed out"},
+      {"result 1 queued attempts; result 2 queued", "queued=60, attempts=0, queued=60"}}},
 };
 
 Test(limiter_clock, late)
@@ -79,63 +85,20 @@ Test(limiter_clock, late)
 	PLAY(&limiter_stage, NULL, late_ones);
 }
 
-Test(limiter_clock, job_whose_time_in_line_has_passed_is_not_started)
-{
-	for (int total = 0; total < 2; total++) {
-		struct load first = LOAD(1, .held = true), loads[40], last = LOAD(9);
-		open_started(1);
-		load_submit(&first);
-		limited_pump(&home);
-		for (int i = 0; i < 40; i++) {
-			loads[i] = LOAD(2);
-			struct tw_limiter_task task = load_task(&loads[i]);
-			*(total ? &task.timeout_ns : &task.queue_timeout_ns) = 50 * MS;
-			load_submit_task(&loads[i], &task);
-		}
-		load_submit(&last);
-		limited_pass(&home, 60 * MS);
-		complete(&first, 0);
-		for (int i = 0; i < 40; i++) {
-			expect_eq(loads[i].starts, 0);
-			expect_settled(&loads[i], TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-			expect_eq(loads[i].result.queued_ns, 60 * MS);
-		}
-		expect_settled(&last, TW_JOB_STATUS_SUCCEEDED, 0);
-		close_all();
-	}
-}
-
-/* -------------------------------------------------------------------------- slices */
-
-static uint64_t takes_ns;
-static unsigned ran;
-
-static int take(void *arg, struct tw_job_run *run)
-{
-	ran++;
-	limited_pass(&home, takes_ns);
-	return 0;
-}
-
 /* One thread runs jobs of a limiter for 5 ms, then other work of the executor gets its turn. */
-static void expect_a_row_of(unsigned jobs, uint64_t each_ns)
-{
-	takes_ns = each_ns;
-	ran = 0;
-	open_started(1);
-	for (int i = 0; i < 12; i++)
-		expect_eq(tw_limiter_submit(home.limiter, take, NULL, NULL), 0);
-	expect_eq(queue_executor_waiting(&home.queue), 1);
-	expect_eq(queue_executor_run_next(&home.queue), 1);
-	expect_eq(ran, jobs);
-	expect_eq(queue_executor_waiting(&home.queue), 1); /* behind what others have brought */
-	limited_pump(&home);
-	expect_eq(ran, 12);
-	close_all();
-}
+static const struct script slices[] = {
+    {"a job that takes longer is alone",
+     "",
+     {{"submit 0..2 bare stays=10; waiting; next; waiting; hold", "1 wait, start 0, @10 1 wait"},
+      {"pump", "start 1, @20 start 2"}}},
+    {"jobs in a row for 5 ms",
+     "",
+     {{"submit 0..5 bare stays=2; waiting; next; waiting; hold",
+       "1 wait, start 0, @2 start 1, @4 start 2, @6 1 wait"},
+      {"pump", "start 3, @8 start 4, @10 start 5"}}},
+};
 
-Test(limiter_clock, runs_jobs_in_a_row_for_5_ms)
+Test(limiter_clock, slices)
 {
-	expect_a_row_of(1, 10 * MS);
-	expect_a_row_of(3, 2 * MS);
+	PLAY(&limiter_stage, NULL, slices);
 }

@@ -1,11 +1,6 @@
 /*
  * Pause, close and idle of a limiter: what still runs, what is dropped, and who is notified.
  */
-#include <errno.h>
-#include <pthread.h>
-#include <sched.h>
-
-#include "executor/limiter/internal.h"
 #include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
 
@@ -25,6 +20,12 @@ static const struct script pauses[] = {
     {"what the executor was given already is held back",
      "",
      {{"submit 0; pause", ""}, {"resume", "start 0, 0 ok"}}},
+    {"one that has left the line is running, and no other starts",
+     "limit=3 hooks",
+     {{"submit 0 in_started {pause}; submit 1 2; advance 5", "started 0, start 0, settled 0, 0 ok"},
+      {"stats running pending", "@5 running=0, pending=2"},
+      {"resume",
+       "started 1, start 1, settled 1, 1 ok, started 2, start 2, settled 2, 2 ok, idle"}}},
     {"one that refuses jobs while it is paused",
      "paused_refuses",
      {{"pause; submit 0; stats rejected", "EBUSY, rejected=1"},
@@ -67,6 +68,12 @@ static const struct script closes[] = {
       {"close_then drop", "1 dropped, 2 dropped"},
       {"end 0", "0 ok, listener 99"},
       {"close_then drain", "listener 99"}}},
+    {"one that times out after a drop is told by the executor, and not by the tick thread",
+     "",
+     {{"submit 0 held total=2", "start 0"},
+      {"close drop; drive 5; stats timed_out; -",
+       "ETIMEDOUT, @5 timed_out=1, -, stop 0 timed out, 0 timed out"},
+      {"end 0", "release 0, LATE"}}},
     {"an executor that refuses for good does not keep it from its end: the driver does the rest",
      "limit=2",
      {{"refuse -1; submit 0; submit 1 queue=5; advance 10", ""},
@@ -77,40 +84,6 @@ static const struct script closes[] = {
 Test(limiter_close, closes)
 {
 	PLAY(&limiter_stage, NULL, closes);
-}
-
-static int drained = 1;
-
-static void *drain(void *arg)
-{
-	drained = tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, TW_FOREVER);
-	return arg;
-}
-
-Test(limiter_close, drain_runs_what_waits_and_retries_it)
-{
-	struct load loads[3];
-	open_started(1);
-	held(loads, 2);
-	loads[2] = LOAD(2, .answer = -EIO, .fails = 1);
-	struct tw_limiter_task task = load_task(&loads[2]);
-	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
-	load_submit_task(&loads[2], &task);
-	pthread_t thread;
-	expect_eq(pthread_create(&thread, NULL, drain, NULL), 0);
-	for (bool closed = false; !closed; sched_yield()) {
-		tw__object_lock(&home.limiter->object);
-		closed = home.limiter->object.closed;
-		tw__object_unlock(&home.limiter->object);
-	}
-	complete(&loads[0], 0);
-	limited_pump(&home);
-	complete(&loads[1], 0);
-	limited_advance(&home, 10 * MS);
-	expect_settled(&loads[2], TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(loads[2].starts, 2);
-	expect_eq(pthread_join(thread, NULL), 0);
-	expect_eq(drained, 0);
 }
 
 static void note_queued(void *arg, const struct tw_job_result *result)
@@ -162,27 +135,4 @@ static const struct script idles[] = {
 Test(limiter_close, idles)
 {
 	PLAY(&limiter_stage, NULL, idles);
-}
-
-/* The executor calls `done` of a job that times out after a close, and not the tick thread. */
-Test(limiter_close, job_that_times_out_after_a_drop_is_told_by_the_executor)
-{
-	struct load load = {.home = &home, .held = true};
-	struct tw_limiter_config config = limited_config(1);
-	limited_open(&home, &config);
-	tw_limiter_set_paused(home.limiter, false);
-	struct tw_limiter_task task = load_task(&load);
-	task.timeout_ns = 2 * MS;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_eq(load.starts, 1);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	for (int i = 0; i < 5; i++) /* the driver's polls, without the executor */
-		rig_advance(&home.rig, MS);
-	expect_eq(limited_stats(&home).timed_out, 1);
-	expect_eq(load.dones, 0);
-	limited_pump(&home);
-	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
-	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), TW_JOB_LATE);
-	limited_pump(&home);
 }

@@ -1,9 +1,8 @@
 /*
- * What follows the end of an attempt, in which order; the times in its result; how long calls wait.
- * On a clock moved by hand.
+ * What follows the end of an attempt, in which order; the times in the statistics. On a clock moved
+ * by hand.
  */
 #include <errno.h>
-#include <pthread.h>
 
 #include "test/support/limiter_suite.h"
 
@@ -90,89 +89,4 @@ Test(limiter_ends, mean_and_percentiles_of_queue_and_run_time)
 	expect_about(stats.queue.p50_ns, 1225 * MS);
 	expect_about(stats.queue.p99_ns, 4851 * MS);
 	expect_eq(stats.queue.max_ns, 4950 * MS);
-}
-
-static unsigned idles;
-
-static void count_idle(void *arg, const struct tw_job_result *results, size_t n)
-{
-	idles++;
-}
-
-/* ------------------------------------------------------------------- waiting */
-
-struct stopper {
-	uint64_t timeout_ns;
-	int answer;
-	unsigned idles; /* calls when it returned */
-};
-
-static void *stop(void *arg)
-{
-	struct stopper *self = arg;
-	self->answer = tw_limiter_close(home.limiter, TW_CLOSE_DROP, self->timeout_ns);
-	self->idles = idles;
-	return NULL;
-}
-
-Test(limiter_ends, stop_waits_for_the_running_and_for_the_idle_listeners)
-{
-	struct load loads[2] = {LOAD(0, .held = true), LOAD(1)};
-	struct stopper stopper = {.timeout_ns = TW_FOREVER};
-	pthread_t thread;
-	open_started(1);
-	load_submit(&loads[0]);
-	limited_pump(&home);
-	load_submit(&loads[1]);
-	expect_eq(tw_limiter_on_idle(home.limiter, count_idle, NULL), 0);
-	expect_eq(pthread_create(&thread, NULL, stop, &stopper), 0);
-	limited_await_end_waiter(&home);
-	expect_settled(&loads[1], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	expect_eq(loads[0].dones, 0);
-	complete(&loads[0], 0);
-	expect_eq(pthread_join(thread, NULL), 0);
-	expect_eq(stopper.answer, 0);
-	expect_eq(stopper.idles, 1);
-	expect_settled(&loads[0], TW_JOB_STATUS_SUCCEEDED, 0);
-}
-
-Test(limiter_ends, stop_waits_no_longer_than_asked)
-{
-	struct load load = LOAD(0, .held = true);
-	open_started(1);
-	load_submit(&load);
-	limited_pump(&home);
-	uint64_t begin_ns = tw_clock_now(tw_clock_monotonic());
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 2 * MS), -ETIMEDOUT);
-	expect_ge(tw_clock_now(tw_clock_monotonic()) - begin_ns, 2 * MS);
-	complete(&load, 0);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
-}
-
-/* ------------------------------------------------ waits that only the caller could end */
-
-static tw_job other_job;
-static int answers[2];
-
-static void wait_for_other(void *arg, const struct tw_job_result *result)
-{
-	if (arg)
-		return; /* the other one's */
-	answers[0] = tw_job_wait(home.limiter, other_job, 0, NULL);
-	answers[1] = tw_job_wait(home.limiter, other_job, TW_FOREVER, NULL);
-}
-
-/* One thread ends both jobs: it calls `done` of the other one afterwards. */
-Test(limiter_ends, done_function_does_not_wait_for_one_that_its_thread_calls_next)
-{
-	struct tw_limiter_config config = limited_config(1);
-	struct tw_limiter_task task = {
-	    .size = sizeof task, .fn = job_succeeds, .done = wait_for_other};
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
-	task.arg = &other_job;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, &other_job), 0);
-	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
-	expect_eq(answers[0], -ETIMEDOUT);
-	expect_eq(answers[1], -EDEADLK);
 }

@@ -1,18 +1,32 @@
 /* Jitter: how the delays before retries are drawn. On a clock moved by hand. */
 #include <errno.h>
 
-#include "test/support/retry_suite.h"
+#include "test/support/limiter_suite.h"
 
 enum { DRAWS = 200 };
+
+static uint64_t delays_ns[DRAWS + 1];
+static unsigned retries;
+
+static void on_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
+{
+	expect_eq(attempt, retries + 1);
+	delays_ns[retries++] = delay_ns;
+}
 
 /* Runs a job to its end, and checks each delay. Returns their sum. */
 static uint64_t expect_delays(struct tw_retry retry)
 {
 	struct load load = LOAD(1, .answer = -EIO);
 	uint64_t sum_ns = 0, d_ns = retry.delay_ns < retry.cap_ns ? retry.delay_ns : retry.cap_ns;
+	struct tw_limiter_config config = limited_config(1);
+	limited_hook(&config, (struct limited_hooks){.retried = on_retried});
+	retries = 0;
 	retry.count = DRAWS;
-	open_with_hook();
-	submit_with(&load, NULL, retry);
+	open_with(config);
+	struct tw_limiter_task task = load_task(&load);
+	task.retry = retry;
+	load_submit_task(&load, &task);
 	while (!load.dones)
 		limited_advance(&home, 100 * MS);
 	expect_eq(retries, DRAWS);

@@ -1,10 +1,5 @@
 /* The limiter: its permits, its results, completions. */
-#include <errno.h>
-
 #include "test/support/limiter_script.h"
-#include "test/support/limiter_suite.h"
-
-TestSuite(limiter, .fini = close_left);
 
 static const struct script basics[] = {
     {"the worked example",
@@ -47,101 +42,30 @@ static const struct script basics[] = {
       {"stats refused_completions running", "refused_completions=2, running=1"},
       {"end 0", "0 ok, start 1"},
       {"end 1", "1 ok"}}},
+    {"one may be completed before its function returns; what that returns then is a second end",
+     "",
+     {{"submit 0 held {end 0; end 0 EIO}; submit 1 async error=EIO {end 1}",
+       "start 0, EALREADY, 0 ok, start 1, 1 ok"},
+      {"stats refused_completions succeeded", "refused_completions=2, succeeded=2"}}},
+    {"completing a synchronous one is refused and counted",
+     "",
+     {{"submit 0 {end 0; misuse}; complete 0; stats refused_completions",
+       "EINVAL, refused_completions=1, start 0, EINVAL, tw_job_complete: the job is synchronous: "
+       "set TW_LIMITER_TASK_ASYNC, 0 ok"},
+      {"stats refused_completions", "refused_completions=2"}}},
+    {"a result that is not defined fails the job, and its permit comes back",
+     "",
+     {{"submit 0 async error=EPERM; submit 1 error=1; submit 2 3 error=2; submit 4 async error=2",
+       "start 0, 0 failed EPERM, start 1, 1 failed EINVAL, start 2, 2 failed EINVAL, start 3, 3 "
+       "failed EINVAL, start 4, 4 failed EINVAL"},
+      {"submit 5 error=-4095; submit 6 error=-4096; submit 7 async error=-4096",
+       "start 5, 5 failed -4095, start 6, 6 failed EINVAL, start 7, 7 failed EINVAL"},
+      {"submit 8 async error=-2147483648; submit 9 error=2147483647; stats running",
+       "running=0, start 8, 8 failed EINVAL, start 9, 9 failed EINVAL"},
+      {"stats running failed", "running=0, failed=10"}}},
 };
 
 Test(limiter, basics)
 {
 	PLAY(&limiter_stage, NULL, basics);
-}
-
-static int odd_answer(void *arg, struct tw_job_run *run)
-{
-	return *(int *)arg;
-}
-
-static struct tw_job_result seen;
-
-static void note_result(void *arg, const struct tw_job_result *result)
-{
-	seen = *result;
-}
-
-/* A result that is not defined fails the job, and its permit comes back. */
-Test(limiter, results_of_a_function)
-{
-	static struct {
-		int result, error;
-		bool async;
-	} rows[] = {
-	    {-ECONNREFUSED, -ECONNREFUSED, true},
-	    {TW_JOB_PENDING, -EINVAL, false},
-	    {2, -EINVAL, false},
-	    {2, -EINVAL, true},
-	    {1000, -EINVAL, true},
-	    {-4096, -EINVAL, false},
-	    {-4096, -EINVAL, true},
-	    {INT32_MIN, -EINVAL, true},
-	    {INT32_MAX, -EINVAL, false},
-	};
-	open_started(1);
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct tw_limiter_task task = {.size = sizeof(task),
-					       .fn = odd_answer,
-					       .arg = &rows[i].result,
-					       .done = note_result,
-					       .flags = rows[i].async ? TW_LIMITER_TASK_ASYNC : 0};
-		expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
-		limited_pump(&home);
-		expect_eq(seen.status, TW_JOB_STATUS_FAILED);
-		cr_assert(seen.error == rows[i].error, "row %zu: error %d", i, seen.error);
-		expect_eq(limited_stats(&home).running, 0);
-	}
-}
-
-/* ------------------------------------------------------------------ complete */
-
-static int complete_inside(void *arg, struct tw_job_run *run)
-{
-	int *answers = arg;
-	answers[0] = tw_job_complete(run->limiter, run->job, 0, arg);
-	answers[1] = tw_job_complete(run->limiter, run->job, -EIO, NULL);
-	return answers[2];
-}
-
-Test(limiter, completed_before_its_function_returns)
-{
-	int answers[3] = {7, 7, TW_JOB_PENDING};
-	struct tw_limiter_task task = {.size = sizeof(task),
-				       .fn = complete_inside,
-				       .arg = answers,
-				       .done = note_result,
-				       .flags = TW_LIMITER_TASK_ASYNC};
-	open_started(1);
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
-	limited_pump(&home);
-	expect_eq(answers[0], 0);
-	expect_eq(answers[1], -EALREADY);
-	expect_eq(seen.status, TW_JOB_STATUS_SUCCEEDED);
-	expect_eq(seen.value, answers);
-	answers[2] = -EIO; /* a result besides the completion is a second one */
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
-	limited_pump(&home);
-	expect_eq(seen.status, TW_JOB_STATUS_SUCCEEDED);
-	expect_eq(limited_stats(&home).refused_completions, 3);
-}
-
-Test(limiter, completing_a_synchronous_job_is_refused_and_counted)
-{
-	int answers[3] = {7, 7, 0};
-	struct tw_limiter_task task = {
-	    .size = sizeof(task), .fn = complete_inside, .arg = answers, .done = note_result};
-	open_started(1);
-	tw_job job;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), 0);
-	expect_eq(tw_job_complete(home.limiter, job, 0, NULL), -EINVAL); /* while it waits */
-	limited_pump(&home);
-	expect_eq(answers[0], -EINVAL); /* and while it runs */
-	expect_eq(answers[1], -EINVAL);
-	expect_eq(seen.status, TW_JOB_STATUS_SUCCEEDED);
-	expect_eq(limited_stats(&home).refused_completions, 3);
 }

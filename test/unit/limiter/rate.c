@@ -7,6 +7,7 @@
 
 #include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
+#include "test/support/random.h"
 
 TestSuite(limiter_rate, .fini = close_left);
 
@@ -31,6 +32,11 @@ static const struct script tokens[] = {
      "limit=3 rate=2 interval=10 refused",
      {{"submit 0 2; submit 1 error=EIO fails=1 retries=1 delay=5", "start 0, 0 ok, start 2, 2 ok"},
       {"advance 30", "@10 start 1, @15 start 1, 1 ok"}}},
+    /* what is waited for is not the token of the one behind */
+    {"a token goes to an attempt that begins where another has ended, and none comes back unseen",
+     "limit=100 rate=2 interval=100",
+     {{"submit 0 bare stays=10 {submit 1 bare stays=10 {submit 2 3 bare}}", "start 0, @10 start 1"},
+      {"advance 180", "@100 start 2, @110 start 3"}}},
 };
 
 Test(limiter_rate, tokens)
@@ -38,9 +44,54 @@ Test(limiter_rate, tokens)
 	PLAY(&limiter_stage, NULL, tokens);
 }
 
-enum { LOADS = 60 };
+static const struct script changes[] = {
+    {"a higher rate starts jobs now; tokens come back when they would have",
+     "limit=64 rate=2 interval=100",
+     {{"submit 0..7 bare", "start 0, start 1"},
+      {"advance 10; rate 5 100", "@10 start 2, start 3, start 4"},
+      {"advance 89", ""},
+      {"advance 20", "@100 start 5, start 6, @110 start 7"}}},
+    {"a shorter interval returns tokens earlier",
+     "limit=64 rate=2 interval=1000",
+     {{"submit 0..3 bare", "start 0, start 1"},
+      {"advance 20; rate 2 50; advance 29", ""},
+      {"advance 1", "@50 start 2, start 3"}}},
+    {"a lower rate counts the starts before it",
+     "limit=64 rate=4 interval=40",
+     {{"submit 0..2 bare", "start 0, start 1, start 2"},
+      {"advance 10; submit 3..7 bare", "@10 start 3"},
+      {"rate 2 60; advance 49", ""},
+      {"advance 100", "@60 start 4, @70 start 5, @120 start 6, @130 start 7"}}},
+    {"a rate that was lower for a moment counts all starts before it",
+     "limit=64 rate=4 interval=100",
+     {{"submit 0..11 bare", "start 0, start 1, start 2, start 3"},
+      {"advance 10; rate 1 100; advance 10; rate 4 100; advance 79", ""},
+      {"advance 101",
+       "@100 start 4, start 5, start 6, start 7, @200 start 8, start 9, start 10, start 11"}}},
+    {"a rate that sinks between a token and its start counts both",
+     "limit=64 rate=2 interval=100 hooks",
+     {{"submit 0 bare; submit 1 bare in_started {rate 1 100}; submit 2 3 bare",
+       "started 0, start 0, settled 0, started 1, start 1, settled 1"},
+      {"rate 2 100; advance 99", ""},
+      {"advance 1", "@100 started 2, start 2, settled 2, started 3, start 3, settled 3, idle"}}},
+};
 
-static struct load loads[LOADS];
+Test(limiter_rate, changes)
+{
+	PLAY(&limiter_stage, NULL, changes);
+}
+
+enum { LOADS = 60, MANY = 1500 };
+
+static struct load loads[MANY];
+static uint64_t seed;
+
+static void begin_random(void)
+{
+	const char *given = getenv("LIMITER_SEED");
+	seed = given ? strtoull(given, NULL, 0) : tw_clock_now(tw_clock_monotonic());
+	cr_log_info("LIMITER_SEED=%llu", (unsigned long long)seed);
+}
 
 static struct tw_limiter_config rated(uint32_t starts, uint64_t interval_ns)
 {
@@ -50,31 +101,10 @@ static struct tw_limiter_config rated(uint32_t starts, uint64_t interval_ns)
 	return config;
 }
 
-/* Time passes while a callback runs; nothing else happens meanwhile. */
-static void spend(uint64_t ns)
-{
-	tw_clock_manual_set(home.rig.clock, rig_now(&home.rig) + ns);
-}
-
-/*
- * All loads have started once, in the order of their numbers; so any span is between two of them.
- */
-static void expect_rate_held(int n, uint32_t starts, uint64_t interval_ns)
-{
-	for (int i = 0; i < n; i++) {
-		expect_eq(loads[i].starts, 1);
-		if (i >= (int)starts)
-			expect_ge(loads[i].started_ns[0] - loads[i - (int)starts].started_ns[0],
-				  interval_ns);
-	}
-}
-
 /* A start counts from when its function is called, not from when it left the line. */
-static uint64_t seed;
-
 static void random_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
-	spend(random_below(&seed, 4) * MS / 2);
+	limited_pass(&home, random_below(&seed, 4) * MS / 2);
 }
 
 static void try_random(void)
@@ -92,15 +122,18 @@ static void try_random(void)
 			limited_advance(&home, random_below(&seed, 2 * interval_ns / MS) * MS);
 	}
 	limited_advance(&home, 2 * LOADS * interval_ns);
-	expect_rate_held(LOADS, starts, interval_ns);
+	for (int i = 0; i < LOADS; i++) { /* in order: so any span is between two of them */
+		expect_eq(loads[i].starts, 1);
+		if (i >= (int)starts)
+			expect_ge(loads[i].started_ns[0] - loads[i - (int)starts].started_ns[0],
+				  interval_ns);
+	}
 	close_all();
 }
 
 Test(limiter_rate, no_interval_holds_more_starts_whatever_delays_them, .timeout = 120)
 {
-	const char *given = getenv("LIMITER_SEED");
-	seed = given ? strtoull(given, NULL, 0) : tw_clock_now(tw_clock_monotonic());
-	cr_log_info("LIMITER_SEED=%llu", (unsigned long long)seed);
+	begin_random();
 	for (int round = 0; round < 60; round++)
 		try_random();
 }
@@ -132,36 +165,40 @@ Test(limiter_rate, one_that_comes_between_the_line_and_the_function_waits_for_no
 	expect_eq(loads[1].started_ns[0], 10 * MS);
 }
 
-/* The first submits one, the second two, each after a while; nobody else runs meanwhile. */
-static int submit_more(void *arg, struct tw_job_run *run)
+/* Starts of the latest rates: after each change at most `starts` in a span of the interval. */
+Test(limiter_rate, random_rates_are_kept_from_each_change_on, .timeout = 60)
 {
-	struct load *load = arg;
-	spend(10 * MS);
-	load->started_ns[0] = limited_now(&home);
-	struct tw_limiter_task task = load_task(&loads[1]);
-	task.fn = submit_more;
-	if (run->id == 1) {
-		load_submit_task(&loads[1], &task);
-	} else {
-		load_submit(&loads[2]);
-		load_submit(&loads[3]);
-	}
-	return 0;
-}
-
-/*
- * A token goes to an attempt that begins where another has ended, while a runner sent for it is on
- * its way: what is waited for then is not the token of the one behind.
- */
-Test(limiter_rate, no_token_comes_back_unseen)
-{
-	open_with(rated(2, 100 * MS));
-	for (int i = 0; i < 4; i++)
+	uint32_t starts = 3, interval_ms = 10;
+	int first = 0, last = 0, since_ms = 0; /* loads that started since the change */
+	begin_random();
+	open_with(rated(starts, interval_ms * MS));
+	for (int i = 0; i < MANY; i++) {
 		loads[i] = LOAD(i);
-	struct tw_limiter_task task = load_task(&loads[0]);
-	task.fn = submit_more;
-	load_submit_task(&loads[0], &task); /* takes a token at 0, the second at 10 */
-	limited_advance(&home, 200 * MS);
-	expect_eq(loads[2].started_ns[0], 100 * MS);
-	expect_eq(loads[3].started_ns[0], 110 * MS);
+		load_submit(&loads[i]);
+	}
+	for (int ms = 0; ms < 900 && last < MANY - 10; ms++) {
+		limited_pump(&home);
+		while (last < MANY && loads[last].starts)
+			last++;
+		int in_span = 0;
+		for (int i = first; i < last; i++)
+			in_span += loads[i].started_ns[0] + interval_ms * MS > limited_now(&home);
+		expect_le((uint32_t)in_span, starts);
+		/* tokens lie idle for nothing but their interval */
+		if (ms - since_ms > (int)interval_ms)
+			expect_eq((uint32_t)in_span, starts);
+		if (random_percent(&seed, 4)) {
+			starts = 1 + (uint32_t)random_below(&seed, 6);
+			interval_ms = 1 + (uint32_t)random_below(&seed, 20);
+			expect_eq(tw_limiter_set_rate(home.limiter, starts, interval_ms * MS), 0);
+			limited_pump(&home);
+			while (last < MANY && loads[last].starts)
+				last++;
+			first = last;
+			since_ms = ms;
+		}
+		limited_advance(&home, MS);
+	}
+	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
+	limited_pump(&home);
 }

@@ -1,4 +1,4 @@
-/* The limiter's times: retries, cancels, timeouts. */
+/* The limiter's times: retries, predicates, cancels, timeouts. */
 #include <errno.h>
 
 #include "test/support/limiter_script.h"
@@ -66,6 +66,81 @@ Test(limiter_times, retries)
 	PLAY(&limiter_stage, NULL, retries);
 }
 
+static const struct script predicates[] = {
+    {"refuses a retry; its delay is of no matter",
+     "",
+     {{"submit asks 0 error=ENOENT retries=5 delay=3 refuse chosen=-7",
+       "start 0, asked about ENOENT of 1, 3, 0 failed ENOENT"}}},
+    {"sees and changes the delay",
+     "hooks",
+     {{"submit asks 0 error=EIO fails=2 retries=2 delay=3 factor=300 chosen=40",
+       "started 0, start 0, asked about EIO of 1, 3, retried 0 after 40"},
+      {"advance 100",
+       "@40 started 0, start 0, asked about EIO of 2, 9, retried 0 after 40, @80 started 0, "
+       "start 0, settled 0, 0 ok, idle"}}},
+    {"is asked only about retries that the rest allows",
+     "",
+     {{"submit asks 0 error=EIO retries=0", "start 0, 0 failed EIO"},
+      {"submit asks 1 retries=3", "start 1, 1 ok"},
+      {"submit asks 2 error=EIO retries=9 deadline=19 chosen=20", /* the deadline binds it */
+       "start 2, asked about EIO of 1, 0, 2 failed EIO"}}},
+    {"decides about timed-out attempts, whose error and value are ignored",
+     "",
+     {{"submit asks 0 held attempt=10 retries=3 refuse", "start 0"},
+      {"advance 15", "@10 stop 0 timed out"},
+      {"complete 0 EIO; -", "@15 LATE, -, asked about ETIMEDOUT of 1, 0, 0 timed out"}}},
+    {"a negative delay fails the job",
+     "",
+     {{"submit asks 0 error=EIO retries=5 chosen=-2",
+       "start 0, asked about EIO of 1, 0, 0 failed EINVAL"},
+      {"misuse; stats retried",
+       "retry.allow: delay_ns has a value that the header does not allow, retried=0"}}},
+    {"a delay that is too long fails the job",
+     "",
+     {{"submit asks 0 error=EIO retries=5 chosen=9223372036854775807",
+       "start 0, asked about EIO of 1, 0, 0 failed EINVAL"},
+      {"misuse; stats retried",
+       "retry.allow: delay_ns has a value that the header does not allow, retried=0"}}},
+    {"may call the limiter, but not wait for it",
+     "",
+     {{"submit 0 error=EIO retries=5 asks {wait 0; misuse; wait_idle 1; misuse; close drain 1; "
+       "misuse; destroy; misuse; submit 1; stats pending; cancel 0}",
+       "start 0, asked about EIO of 1, 0, EDEADLK, tw_job_wait: called from inside what it would "
+       "wait for, EDEADLK, tw_limiter_wait_idle: called from inside what it would wait for, "
+       "EDEADLK, tw_limiter_close: called from inside what it would wait for, EDEADLK, "
+       "tw_limiter_destroy: called from inside what it would wait for, pending=2, RUNNING, 0 "
+       "cancelled EIO, start 1, 1 ok"}}},
+};
+
+Test(limiter_times, predicates)
+{
+	PLAY(&limiter_stage, NULL, predicates);
+}
+
+static const struct script attempts[] = {
+    {"an answer to another attempt never counts, however many there were",
+     "",
+     {{"submit 0 held retries=9 delay=1", "start 0"},
+      {"end 0 EIO; advance 1; end 0 EIO; advance 1; end 0 EIO; advance 1; end 0 EIO; advance 1",
+       "@1 start 0, @2 start 0, @3 start 0, @4 start 0"},
+      {"end 0 EIO; advance 1; end 0 EIO; advance 1; end 0 EIO; advance 1; end 0 EIO; advance 1",
+       "@5 start 0, @6 start 0, @7 start 0, @8 start 0"},
+      {"end 0 attempt=1; end 0 attempt=2; end 0 attempt=8; end 0 attempt=10; stats running",
+       "EALREADY, EALREADY, EALREADY, EALREADY, running=1"},
+      {"end 0 attempt=9; result 0 attempts", "0 ok, attempts=9"}}},
+    {"the answer that `stop` asked for ends no later attempt",
+     "",
+     {{"submit 0 held retries=9 delay=1 attempt=10", "start 0"},
+      {"advance 15", "@10 stop 0 timed out"},
+      {"end 0 EIO; advance 2", "@15 LATE, @16 start 0"},
+      {"end 0 ECANCELED attempt=1; state 0; end 0", "@17 EALREADY, RUNNING, 0 ok"}}},
+};
+
+Test(limiter_times, attempts)
+{
+	PLAY(&limiter_stage, NULL, attempts);
+}
+
 static const struct script cancels[] = {
     {"in line: settles",
      "",
@@ -86,6 +161,20 @@ static const struct script cancels[] = {
       {"cancel 1", "stop 1 cancelled, RUNNING"},
       {"end 1", "1 ok"},
       {"stats cancelled", "cancelled=1"}}},
+    {"a second one does not wait for the stop under way; the job does, and its permit does not",
+     "",
+     {{"submit 0 held in_stop {cancel 0; is_cancelled 0; end 0 EINTR; cancel 0; stats running; "
+       "released 0}",
+       "start 0"},
+      {"cancel 0",
+       "stop 0 cancelled, RUNNING, is cancelled, RUNNING, running=0, not released, 0 cancelled "
+       "EINTR, RUNNING"}}},
+    {"stops may cancel each other's jobs",
+     "limit=2",
+     {{"submit 0 1 held in_stop {cancel 0 1}", "start 0, start 1"},
+      {"cancel 0",
+       "stop 0 cancelled, RUNNING, stop 1 cancelled, RUNNING, RUNNING, RUNNING, RUNNING"},
+      {"end 0; end 1", "0 ok, 1 ok"}}},
     {"an attempt that ends inside of its stop settles after it",
      "",
      {{"submit 0 held in_stop {end 0 EINTR; -}", "start 0"},

@@ -4,7 +4,6 @@
 
 #include "test/support/limiter_script.h"
 #include "test/support/limiter_suite.h"
-#include "test/support/misuse_text.h"
 #include "test/support/random.h"
 
 TestSuite(limiter_weights, .fini = close_left);
@@ -23,38 +22,17 @@ static const struct script heavy_ones[] = {
       {"end 0 EIO", ""},
       {"stats permits; advance 3; stats permits", "permits=0, @2 start 0, @3 permits=3"},
       {"end 0", "0 ok"}}},
+    {"one above the limit is refused",
+     "limit=4",
+     {{"submit 0 permits=5; misuse; submit 0 permits=4294967295; stats added",
+       "EINVAL, tw_limiter_submit_task: tw_limiter_task.permits has a value that the header does "
+       "not allow, EINVAL, added=0"},
+      {"limit 5; submit 0 permits=5", "start 0, 0 ok"}}},
 };
 
 Test(limiter_weights, heavy_ones)
 {
 	PLAY(&limiter_stage, NULL, heavy_ones);
-}
-
-Test(limiter_weights, weight_above_the_limit_is_refused)
-{
-	struct load load = LOAD(1);
-	open_started(4);
-	tw_set_misuse_hook(keep_text);
-	struct tw_limiter_task task = load_task(&load);
-	tw_job job = {.id = 7};
-	task.permits = 5;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), -EINVAL);
-	cr_assert_str_eq(text, "tw_limiter_submit_task: tw_limiter_task.permits has a value that "
-			       "the header does not allow");
-	task.permits = UINT32_MAX;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), -EINVAL);
-	task.permits = 4;
-	task.reserved = 1;
-	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), -EINVAL);
-	expect_eq(job.id, 7);
-	expect_eq(limited_stats(&home).added, 0);
-	expect_eq(load.releases, 0);
-	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 5), 0);
-	task.reserved = 0;
-	task.permits = 5;
-	load_submit_task(&load, &task);
-	limited_pump(&home);
-	expect_eq(load.dones, 1);
 }
 
 /* ---------------------------------------------------------------- naive model */
