@@ -4,7 +4,7 @@
  *
  *   - Where speed counts, a system call is made by syscall(), which is no cancellation point.
  *   - A function that calls another cancellation point of the C library (close, nanosleep,
- *     pthread_join, stdio, getrandom) begins with TW__UNCANCELLED, or its callers do.
+ *     pthread_join, stdio) begins with TW__UNCANCELLED, or its callers do.
  *   - So does a call that calls the user's functions while it owns a close or moves a clock, and a
  *     call that is there to run callbacks: tw_service_advance, tw_manual_pump, tw_run_one,
  *     tw_scheduler_run, tw_action_scheduler_flush.

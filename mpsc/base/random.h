@@ -4,17 +4,18 @@
 
 #include <stdint.h>
 #include <sys/random.h>
-#include <sys/types.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 /*
  * Nobody can guess it. Of the kernel; early at boot it may have none yet: then of the time and of
- * the stack's place.
+ * the stack's place. The C library's getrandom would be a cancellation point (cancel.h).
  */
 static inline uint64_t tw__random_bits(void)
 {
 	uint64_t bits;
-	if (getrandom(&bits, sizeof bits, GRND_NONBLOCK) == (ssize_t)sizeof bits)
+	if (syscall(SYS_getrandom, &bits, sizeof bits, GRND_NONBLOCK) == (long)sizeof bits)
 		return bits;
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
