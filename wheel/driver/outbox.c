@@ -8,70 +8,31 @@
 #include "wheel/run/run.h"
 #include "wheel/driver/sweep.h"
 
-/* ----------------------------------------------------------------- the table */
-
-static uint32_t index_of(const struct tw__outboxes *boxes, const struct tw__outbox *box)
-{
-	return box == &boxes->own ? 0 : (uint32_t)(box - boxes->table->boxes) + 1;
-}
-
-static struct tw__outbox *box_at(struct tw__outboxes *boxes, uint32_t index)
-{
-	return index ? &boxes->table->boxes[index - 1] : &boxes->own;
-}
-
-/* Where its hash chain begins. Addresses decide nothing else (sim.h). */
-static uint16_t *head_of(struct tw__outboxes *boxes, const tw_executor *executor)
-{
-	uint64_t hash = (uint64_t)(uintptr_t)executor * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-	return &boxes->table->heads[hash % TW__OUTBOX_HEADS];
-}
-
-static struct tw__outbox *outbox_find(struct tw__outboxes *boxes, const tw_executor *executor)
-{
-	for (uint32_t i = *head_of(boxes, executor); i; i = boxes->table->boxes[i - 1].hash_next)
-		if (boxes->table->boxes[i - 1].executor == executor)
-			return &boxes->table->boxes[i - 1];
-	return NULL;
-}
-
-/* NULL: all are in use. */
-static struct tw__outbox *outbox_make(struct tw__outboxes *boxes, tw_executor *executor)
-{
-	struct tw__outbox *box = boxes->free;
-	if (box)
-		boxes->free = box->next;
-	else if (boxes->used < TW__OUTBOXES)
-		box = &boxes->table->boxes[boxes->used++];
-	else
-		return NULL;
-	uint16_t *head = head_of(boxes, executor);
-	*box = (struct tw__outbox){.executor = executor, .hash_next = *head};
-	*head = (uint16_t)index_of(boxes, box);
-	return box;
-}
-
 static bool has_runs(const struct tw__outbox *box)
 {
 	return box->runs.first;
 }
 
-/* Frees an outbox that nothing waits in, and whose executor holds nothing. */
-static void free_if_idle(struct tw__outboxes *boxes, struct tw__outbox *box)
+/*
+ * The executor's outbox, or an idle one that becomes it: nothing waits there, and its executor
+ * holds nothing. NULL: all that may serve it are in use. Addresses decide nothing else (sim.h).
+ */
+static struct tw__outbox *outbox_of(struct tw__outboxes *boxes, tw_executor *executor)
 {
-	if (box == &boxes->own || box->out || has_runs(box))
-		return;
-	uint16_t *head = head_of(boxes, box->executor);
-	uint32_t index = index_of(boxes, box), at = *head;
-	if (at == index) {
-		*head = (uint16_t)box->hash_next;
-	} else {
-		while (boxes->table->boxes[at - 1].hash_next != index)
-			at = boxes->table->boxes[at - 1].hash_next;
-		boxes->table->boxes[at - 1].hash_next = box->hash_next;
+	uint64_t hash = (uint64_t)(uintptr_t)executor * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	struct tw__outbox *idle = NULL;
+	for (unsigned i = 0; i < TW__OUTBOX_PROBES; i++) {
+		struct tw__outbox *box = &boxes->boxes[1 + (hash + i) % TW__OUTBOXES];
+		if (box->executor == executor)
+			return box;
+		if (!idle && !box->out && !has_runs(box))
+			idle = box;
+		if (!box->executor) /* never used */
+			break;
 	}
-	box->next = boxes->free;
-	boxes->free = box;
+	if (idle)
+		*idle = (struct tw__outbox){.executor = executor};
+	return idle;
 }
 
 /* ----------------------------------------------------- the queue of outboxes */
@@ -92,15 +53,6 @@ static struct tw__outbox *queue_pop(struct tw__outboxes *boxes)
 		boxes->last = NULL;
 	boxes->queued--;
 	return box;
-}
-
-/* An outbox that was popped: back to the end, if it has runs. */
-static void queue_return(struct tw__outboxes *boxes, struct tw__outbox *box)
-{
-	if (has_runs(box))
-		queue_append(boxes, box);
-	else
-		free_if_idle(boxes, box);
 }
 
 /* -------------------------------------------------------------------- sorting */
@@ -166,15 +118,10 @@ static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, ui
 /* False: there is no room for it, nor for later runs of this executor in this poll. */
 static bool outbox_append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
 {
-	struct tw__outboxes *boxes = &service->driver->outboxes;
-	struct tw__outbox *box = outbox_find(boxes, executor);
-	if (!box && !(box = outbox_make(boxes, executor)))
-		return false;
-	struct tw__chunk *chunk = room_in(service, box, tick);
+	struct tw__outbox *box = outbox_of(&service->driver->outboxes, executor);
+	struct tw__chunk *chunk = box ? room_in(service, box, tick) : NULL;
 	if (chunk)
 		chunk->entries[chunk->count++] = entry;
-	else
-		free_if_idle(boxes, box);
 	return chunk != NULL;
 }
 
@@ -220,13 +167,14 @@ void tw__outbox_add(tw_service *service, struct tw__chunk *chunk)
 {
 	TW_ASSERT_DRIVER(service);
 	struct tw__outboxes *boxes = &service->driver->outboxes;
+	struct tw__outbox *own = &boxes->boxes[0];
 	/* relaxed: came with the timer (WORD1) */
 	if (tw_unlikely(tw_load_relaxed(&service->named_another)))
 		sort_named(service, chunk);
-	if (boxes->own.runs.last)
-		fill_up(service, boxes->own.runs.last, chunk);
+	if (own->runs.last)
+		fill_up(service, own->runs.last, chunk);
 	if (chunk->count > 0)
-		append_chunk(boxes, &boxes->own, chunk);
+		append_chunk(boxes, own, chunk);
 	else
 		tw__chunk_put(&service->driver->wheel, chunk);
 }
@@ -274,34 +222,28 @@ static bool may_submit(const struct tw__outboxes *boxes, const struct tw__outbox
 	       (boxes->out < boxes->submit_limit && box->out < boxes->submit_limit - boxes->out);
 }
 
-static void count_submitted(struct tw__outboxes *boxes, struct tw__outbox *box, int change)
-{
-	box->out += (uint32_t)change;
-	boxes->out += (uint32_t)change;
-}
-
 void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
 {
 	TW_ASSERT_DRIVER(service);
 	struct tw__outboxes *boxes = &service->driver->outboxes;
-	struct tw__outbox *box = box_at(boxes, chunk->holder_count >> TW__BATCH_OUTBOX_SHIFT);
-	count_submitted(boxes, box, -1);
-	free_if_idle(boxes, box);
+	boxes->boxes[chunk->holder_count >> TW__BATCH_OUTBOX_SHIFT].out--;
+	boxes->out--;
 }
 
 /* Submits the first chunk. False: refused, and the chunk is first again. */
 static bool outbox_offer(tw_service *service, struct tw__outbox *box)
 {
 	struct tw__outboxes *boxes = &service->driver->outboxes;
-	tw_executor *executor = box->executor;
 	struct tw__chunk *chunk = outbox_pop(box);
-	tw_batch *batch = tw__batch_submit(service, chunk, tw__forced(service),
-					   index_of(boxes, box), service->driver->last_now_ns);
+	tw_batch *batch =
+	    tw__batch_submit(service, chunk, tw__forced(service), (uint32_t)(box - boxes->boxes),
+			     service->driver->last_now_ns);
 	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
-	count_submitted(boxes, box, 1);
-	if (executor->ops->submit(executor, batch, chunk->count) >= 0)
+	if (box->executor->ops->submit(box->executor, batch, chunk->count) >= 0) {
+		box->out++;
+		boxes->out++;
 		return true;
-	count_submitted(boxes, box, -1);
+	}
 	tw__batch_retract(service);
 	chunk->holder_count = 0;
 	put_back(&box->runs, chunk);
@@ -358,7 +300,8 @@ size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t b
 		struct tw__outbox *box = queue_pop(boxes);
 		done += deliver(service, local, box, budget - done);
 		n = tw__outbox_compact(service, box, n);
-		queue_return(boxes, box);
+		if (has_runs(box))
+			queue_append(boxes, box);
 	}
 	if (left == 0 && boxes->queued > 1)
 		queue_append(boxes, queue_pop(boxes));

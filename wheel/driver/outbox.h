@@ -2,9 +2,9 @@
  * Outboxes: due runs on their way to an executor.
  *
  * Each executor that has runs waiting, or batches that it has not finished, has an outbox. The
- * service's own executor has a fixed one. An executor that timers name gets one when its first run
- * comes due, and loses it when nothing waits and all its batches are back. Outboxes with waiting
- * runs take turns. The driver alone uses them.
+ * service's own executor has the first one. An executor that timers name gets one when its first
+ * run comes due, and may lose it when nothing waits and all its batches are back. Outboxes with
+ * waiting runs take turns. The driver alone uses them.
  *
  * Order. An outbox is a list of chunks. New runs go to its end; the driver submits from its front.
  * So each executor gets its runs in order (G6).
@@ -25,8 +25,9 @@
  * poll, and chunks that fit into one are merged. So the runs that wait need no more chunks than the
  * timers that live, however often they are cancelled and replaced.
  *
- * Limit: TW__OUTBOXES executors at the same time. The runs of further ones stay in the wheel and
- * are looked at again in the next tick.
+ * Limit: about TW__OUTBOXES executors at the same time. The hash of an executor gives the place where
+ * the search for its outbox begins. If it and its neighbors are in use, the runs stay in the wheel
+ * and are looked at again in the next tick.
  */
 #ifndef TW_WHEEL_OUTBOX_H
 #define TW_WHEEL_OUTBOX_H
@@ -34,7 +35,7 @@
 #include "tickwheel/service.h"
 #include "wheel/wheel.h"
 
-enum { TW__OUTBOXES = 4096, TW__OUTBOX_HEADS = 4096 };
+enum { TW__OUTBOXES = 4096, TW__OUTBOX_PROBES = 64 };
 
 /* Waiting chunks that a poll compacts, beside two for each that has come. */
 enum { TW__COMPACT_STEP = 8 };
@@ -45,24 +46,16 @@ struct tw__outbox {
 	/* the last chunk that compaction has passed; NULL: it begins at the first */
 	struct tw__chunk *compacted;
 	uint32_t out; /* chunks that the executor has */
-	/* in the queue of those with runs, or in the list of free ones */
-	struct tw__outbox *next;
-	uint32_t hash_next; /* index + 1 of the next in its hash chain; 0: none */
+	struct tw__outbox *next; /* in the queue of those with runs */
 };
 
-/* Outboxes of executors that timers name. A mapping, touched on demand. */
-struct tw__outbox_table {
-	struct tw__outbox boxes[TW__OUTBOXES];
-	uint16_t heads[TW__OUTBOX_HEADS]; /* index + 1 of the first in a hash chain */
-};
+/* Bytes of all outboxes: a mapping, touched on demand. */
+#define TW__OUTBOXES_BYTES ((TW__OUTBOXES + 1) * sizeof(struct tw__outbox))
 
 struct tw__outboxes {
-	struct tw__outbox own; /* the service's executor's */
-	struct tw__outbox_table *table;
+	struct tw__outbox *boxes; /* the service's executor's, then by hash; executor NULL: unused */
 	struct tw__outbox *first, *last; /* those with waiting runs, in the order of service */
 	uint32_t queued;                 /* how many these are */
-	struct tw__outbox *free;
-	uint32_t used;              /* outboxes of the table that were ever used */
 	uint32_t came;              /* chunks that have come in this poll */
 	uint32_t out, submit_limit; /* chunks that all executors have; may have */
 	/* in this poll runs were put back into the wheel: look again in the next tick */

@@ -176,11 +176,12 @@ static int make_wheel(tw_service *service)
 	driver->memory.table_bytes = tw__wheel_table_bytes(size);
 	size_t table = whole_pages(driver->memory.table_bytes),
 	       depot = whole_pages(tw__depot_bytes((uint32_t)chunks, TW__CHUNK_BLOCK_SHIFT));
-	driver->memory.bytes = table + depot + sizeof *driver->outboxes.table;
+	driver->memory.bytes = table + depot + TW__OUTBOXES_BYTES;
 	char *memory = driver->memory.mapping = tw__map(driver->memory.bytes);
 	if (!memory)
 		return -ENOMEM;
-	driver->outboxes.table = (struct tw__outbox_table *)(void *)(memory + table + depot);
+	driver->outboxes.boxes = (struct tw__outbox *)(void *)(memory + table + depot);
+	driver->outboxes.boxes[0].executor = service->executor;
 	tw__wheel_init(&driver->wheel, size, memory, memory + table,
 		       (struct tw__chunk *)(void *)arena->at, (uint32_t)chunks, tw__resolve,
 		       service);
@@ -198,7 +199,7 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 {
 	service->config = *cfg;
 	service->clock = cfg->clock;
-	service->executor = service->driver->outboxes.own.executor = cfg->executor;
+	service->executor = cfg->executor;
 	service->driver->outboxes.submit_limit = ENTRIES_FIRST / TW__CHUNK_ENTRIES / 4;
 	service->time.tick_ns = cfg->tick_ns;
 	service->time.tick_shift = 63 - (uint32_t)__builtin_clzll(cfg->tick_ns - 1);
