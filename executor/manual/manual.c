@@ -62,34 +62,26 @@ static void update_fd(tw_manual *manual)
 		manual->signalled = !tw__eventfd_take(manual->fd, &value) && errno == EINTR;
 }
 
-/* Returns 0 or -EAGAIN. *was_empty: nothing waited before. */
-static int manual_append(tw_manual *manual, tw_batch *batch, size_t n, bool *was_empty)
-{
-	int r = -EAGAIN;
-	pthread_mutex_lock(&manual->lock);
-	if (manual->count < manual->room) {
-		uint32_t at = (uint32_t)(((uint64_t)manual->first + manual->count) % manual->room);
-		manual->ring[at] = (struct hand_over){batch, n};
-		*was_empty = manual->count++ == 0;
-		manual->waiting += n;
-		update_fd(manual);
-		r = 0;
-	}
-	pthread_mutex_unlock(&manual->lock);
-	return r;
-}
-
 static int manual_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_manual *manual = (tw_manual *)self;
-	bool was_empty = false;
 	/* read now: once the run is in the queue, it may end all */
 	tw_manual_notify_fn *notify = manual->notify;
 	void *notify_arg = manual->notify_arg;
-	int r = manual_append(manual, batch, n, &was_empty);
-	if (was_empty && notify)
+	pthread_mutex_lock(&manual->lock);
+	uint32_t count = manual->count;
+	bool full = count == manual->room;
+	if (!full) {
+		uint32_t at = (uint32_t)(((uint64_t)manual->first + count) % manual->room);
+		manual->ring[at] = (struct hand_over){batch, n};
+		manual->count++;
+		manual->waiting += n;
+		update_fd(manual);
+	}
+	pthread_mutex_unlock(&manual->lock);
+	if (count == 0 && notify)
 		notify(notify_arg);
-	return r;
+	return full ? -EAGAIN : 0;
 }
 
 static const struct tw_executor_ops ops = {sizeof ops, manual_submit};
@@ -195,31 +187,18 @@ int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 	return 0;
 }
 
-static void manual_free(tw_manual *manual)
+int tw_manual_destroy(tw_manual *manual)
 {
 	TW__UNCANCELLED;
+	if (!manual)
+		return 0;
+	/* in a forked child the lock may be held forever */
+	if (!tw__origin_inherited(&manual->origin) && manual_waiting(manual))
+		return -EBUSY;
 	if (manual->fd >= 0)
 		close(manual->fd);
 	pthread_mutex_destroy(&manual->lock);
 	free(manual->ring);
 	free(manual);
-}
-
-static int manual_end_forked(tw_manual *manual)
-{
-	manual_free(manual);
 	return 0;
-}
-
-static int manual_end(tw_manual *manual)
-{
-	if (manual_waiting(manual))
-		return -EBUSY;
-	manual_free(manual);
-	return 0;
-}
-
-int tw_manual_destroy(tw_manual *manual)
-{
-	return TW__ORIGIN_DESTROY(manual, manual_end_forked, manual_end);
 }

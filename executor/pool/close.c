@@ -53,25 +53,6 @@ static void await_bringers(tw_pool *pool)
 			sched_yield();
 }
 
-/* 1: this call is the first one, and closes. No thread submits any more. */
-static int begin_close(tw_pool *pool)
-{
-	uint64_t end = 0;
-	tw__tiny_lock(&pool->lock);
-	int r = pool->users ? -EBUSY : !pool->closed;
-	if (r == 1) {
-		pool->closed = true;
-		end = tw__ring_close(&pool->ring);
-		tw__pool_tell_room(pool);
-	}
-	tw__tiny_unlock(&pool->lock);
-	if (r == 1) {
-		tw__ring_await(&pool->ring, end);
-		await_bringers(pool);
-	}
-	return r;
-}
-
 static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told,
 		      void *told_arg, const char *call)
 {
@@ -83,20 +64,27 @@ static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn
 		return r;
 	if (tw__is_worker_of(pool) || tw__is_within(pool))
 		return tw__waits_inside(call);
-	r = begin_close(pool);
-	if (r < 0)
-		return r;
-	if (r == 0) {
-		while (!tw_load_acquire(&pool->ended))
-			tw__futex_wait(&pool->ended, 0, UINT64_MAX);
-		return 0;
+	uint64_t end = 0;
+	tw__tiny_lock(&pool->lock);
+	bool busy = pool->users > 0, closes = !busy && !pool->closed;
+	if (closes) {
+		pool->closed = true;
+		end = tw__ring_close(&pool->ring);
+		tw__pool_tell_room(pool);
 	}
-	if (mode == TW_CLOSE_DROP)
-		pool_drop(pool, told, told_arg);
-	tw__pool_stop(pool);
-	tw_store_release(&pool->ended, 1); /* pairs with a second close */
-	tw__futex_wake(&pool->ended, INT_MAX);
-	return 0;
+	tw__tiny_unlock(&pool->lock);
+	if (closes) {
+		tw__ring_await(&pool->ring, end);
+		await_bringers(pool); /* no thread submits any more */
+		if (mode == TW_CLOSE_DROP)
+			pool_drop(pool, told, told_arg);
+		tw__pool_stop(pool);
+		tw_store_release(&pool->ended, 1); /* pairs with a second close */
+		tw__futex_wake(&pool->ended, INT_MAX);
+	}
+	while (!busy && !tw_load_acquire(&pool->ended))
+		tw__futex_wait(&pool->ended, 0, UINT64_MAX);
+	return busy ? -EBUSY : 0;
 }
 
 void tw__pool_free(tw_pool *pool)

@@ -25,9 +25,9 @@
  * poll, and chunks that fit into one are merged. So the runs that wait need no more chunks than the
  * timers that live, however often they are cancelled and replaced.
  *
- * Limit: about TW__OUTBOXES executors at the same time. The hash of an executor gives the place where
- * the search for its outbox begins. If it and its neighbors are in use, the runs stay in the wheel
- * and are looked at again in the next tick.
+ * Limit: about TW__OUTBOXES executors at the same time. The hash of an executor gives the place
+ * where the search for its outbox begins. If that one and its neighbors are in use, the runs stay
+ * in the wheel and are looked at again in the next tick.
  */
 #ifndef TW_WHEEL_OUTBOX_H
 #define TW_WHEEL_OUTBOX_H
@@ -53,7 +53,8 @@ struct tw__outbox {
 #define TW__OUTBOXES_BYTES ((TW__OUTBOXES + 1) * sizeof(struct tw__outbox))
 
 struct tw__outboxes {
-	struct tw__outbox *boxes; /* the service's executor's, then by hash; executor NULL: unused */
+	/* the service's executor's, then by hash; executor NULL: never used */
+	struct tw__outbox *boxes;
 	struct tw__outbox *first, *last; /* those with waiting runs, in the order of service */
 	uint32_t queued;                 /* how many these are */
 	uint32_t came;              /* chunks that have come in this poll */
