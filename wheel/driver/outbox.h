@@ -45,7 +45,7 @@ struct tw__outbox {
 	struct tw__chunk_list runs; /* that wait */
 	/* the last chunk that compaction has passed; NULL: it begins at the first */
 	struct tw__chunk *compacted;
-	uint32_t out; /* chunks that the executor has */
+	uint32_t out;            /* chunks that the executor has */
 	struct tw__outbox *next; /* in the queue of those with runs */
 };
 
@@ -57,8 +57,8 @@ struct tw__outboxes {
 	struct tw__outbox *boxes;
 	struct tw__outbox *first, *last; /* those with waiting runs, in the order of service */
 	uint32_t queued;                 /* how many these are */
-	uint32_t came;              /* chunks that have come in this poll */
-	uint32_t out, submit_limit; /* chunks that all executors have; may have */
+	uint32_t came;                   /* chunks that have come in this poll */
+	uint32_t out, submit_limit;      /* chunks that all executors have; may have */
 	/* in this poll runs were put back into the wheel: look again in the next tick */
 	bool refiled;
 	bool short_of_chunks; /* in this poll outboxes get no new chunk */
