@@ -1,15 +1,11 @@
 /* Pools that grow while callbacks block, and what one can see of it. */
 #include <errno.h>
 #include <sched.h>
-#include <semaphore.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
-#include "executor/pool/parts.h"
-#include "gate.h"
+#include "pools.h"
 #include "test/support/faults.h"
-#include "test/support/liveness.h"
 #include "test/support/rig.h"
 #include "test/support/threads.h"
 
@@ -22,13 +18,10 @@ static void expect_all_inside(int jobs)
 {
 	struct gate gate = {0};
 	atomic_int behind = 0;
-	sem_init(&gate.permits, 0, 0);
 	tw_pool *pool = pool_up_to(2, 0);
-	block(pool, &gate, jobs);
-	await_value(&gate.inside, jobs);
+	occupy(pool, &gate, jobs);
 	if (jobs < 64) {
-		expect_eq(tw_pool_submit(pool, count, &behind), 0);
-		await_value(&behind, 1);
+		run_task_of(pool, count, &behind, &behind);
 	}
 	struct tw_pool_stats stats;
 	do
@@ -57,10 +50,8 @@ Test(pool_grow, at_the_maximum_a_job_waits_for_one_that_ends)
 {
 	struct gate gate = {0};
 	atomic_int behind = 0;
-	sem_init(&gate.permits, 0, 0);
 	tw_pool *pool = pool_up_to(2, 5);
-	block(pool, &gate, 5);
-	await_value(&gate.inside, 5);
+	occupy(pool, &gate, 5);
 	expect_eq(tw_pool_submit(pool, count, &behind), 0);
 	while (pool_stats(pool).at_max == 0)
 		sched_yield();
@@ -78,12 +69,10 @@ Test(pool_grow, a_pool_whose_maximum_is_its_size_has_no_further_thread)
 {
 	struct gate gate = {0};
 	atomic_int behind = 0;
-	sem_init(&gate.permits, 0, 0);
 	int before = threads_alive();
 	tw_pool *pool = pool_up_to(1, 1);
 	expect_eq(threads_alive(), before + 1);
-	block(pool, &gate, 1);
-	await_value(&gate.inside, 1);
+	occupy(pool, &gate, 1);
 	expect_eq(tw_pool_submit(pool, count, &behind), 0);
 	let_go(&gate, 1);
 	expect_eq(tw_pool_destroy(pool), 0);
@@ -106,8 +95,7 @@ Test(pool_grow, callbacks_that_compute_for_long_count_too)
 	tw_pool *pool = pool_up_to(1, 0);
 	expect_eq(tw_pool_submit(pool, spin, &gate), 0);
 	await_value(&gate.inside, 1);
-	expect_eq(tw_pool_submit(pool, count, &behind), 0);
-	await_value(&behind, 1);
+	run_task_of(pool, count, &behind, &behind);
 	atomic_store(&gate.passed, 1);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
@@ -126,10 +114,8 @@ static void come_again(void *arg)
 Test(pool_grow, a_blocked_callback_beside_short_ones_counts_after_a_while)
 {
 	struct gate gate = {0};
-	sem_init(&gate.permits, 0, 0);
 	busy_pool = pool_up_to(2, 3);
-	block(busy_pool, &gate, 1);
-	await_value(&gate.inside, 1);
+	occupy(busy_pool, &gate, 1);
 	atomic_store(&goes_on, 1);
 	for (int i = 0; i < 4; i++)
 		expect_eq(tw_pool_submit(busy_pool, come_again, NULL), 0);
@@ -165,7 +151,6 @@ Test(pool_grow, timers_behind_blocked_callbacks_of_their_own_batch_run)
 {
 	struct gate gate = {0};
 	atomic_int behind = 0;
-	sem_init(&gate.permits, 0, 0);
 	tw_service *service;
 	tw_clock *clock;
 	expect_eq(tw_clock_manual_create(&clock, 0), 0);
@@ -202,23 +187,20 @@ Test(pool_grow, a_new_worker_has_the_affinity_of_the_config)
 	struct gate gate = {0};
 	struct noted mine, noted = {0};
 	cpu_set_t wanted;
-	sem_init(&gate.permits, 0, 0);
 	note_affinity(&mine);
 	CPU_ZERO(&wanted);
 	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&wanted) == 0; cpu++)
 		if (CPU_ISSET(cpu, &mine.cpus))
 			CPU_SET(cpu, &wanted);
-	struct tw_pool_config config = {.size = sizeof config,
-					.workers = 1,
-					.max_workers = 2,
-					.affinity = &wanted,
-					.affinity_size = sizeof wanted};
+	struct tw_pool_config config = TW_INIT(tw_pool_config);
+	config.workers = 1;
+	config.max_workers = 2;
+	config.affinity = &wanted;
+	config.affinity_size = sizeof wanted;
 	tw_pool *pool;
 	expect_eq(tw_pool_create(&pool, &config), 0);
-	block(pool, &gate, 1);
-	await_value(&gate.inside, 1);
-	expect_eq(tw_pool_submit(pool, note_affinity, &noted), 0);
-	await_value(&noted.done, 1);
+	occupy(pool, &gate, 1);
+	run_task_of(pool, note_affinity, &noted, &noted.done);
 	while (pool_stats(pool).grown < 1) /* the worker may run before it is counted */
 		sched_yield();
 	cr_assert(CPU_EQUAL(&noted.cpus, &wanted));
@@ -232,7 +214,6 @@ Test(pool_grow, goes_on_while_no_thread_can_be_started_and_grows_later)
 {
 	struct gate gate = {0};
 	atomic_int behind = 0;
-	sem_init(&gate.permits, 0, 0);
 	tw_pool *pool = pool_up_to(2, 0);
 	faults_only("pthread_create");
 	faults_arm(0, true);
@@ -243,8 +224,7 @@ Test(pool_grow, goes_on_while_no_thread_can_be_started_and_grows_later)
 	expect_eq(gate.inside, 2);
 	expect_eq(faults_disarm(), true);
 	await_value(&gate.inside, 3); /* the need has lasted */
-	expect_eq(tw_pool_submit(pool, count, &behind), 0);
-	await_value(&behind, 1);
+	run_task_of(pool, count, &behind, &behind);
 	expect_ge(pool_stats(pool).start_failures, 2);
 	let_go(&gate, 3);
 	expect_eq(tw_pool_destroy(pool), 0);
@@ -254,7 +234,6 @@ Test(pool_grow, a_thread_refused_at_any_moment_is_made_up_for)
 {
 	for (long nth = 0; nth < 12; nth++) {
 		struct gate gate = {0};
-		sem_init(&gate.permits, 0, 0);
 		tw_pool *pool = pool_up_to(2, 0);
 		faults_arm(nth, false);
 		block(pool, &gate, 14);
@@ -274,7 +253,6 @@ Test(pool_grow, a_services_own_pool_shows_its_counters)
 	struct gate gate = {0};
 	struct tw_pool_stats stats = {.size = sizeof stats}, small = {.size = 8};
 	tw_service *service, *without;
-	sem_init(&gate.permits, 0, 0);
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2};
 	struct tw_service_config none = {.size = sizeof none, .executor = tw_executor_inline()};
 	expect_eq(tw_service_create(&service, &cfg), 0);
@@ -297,63 +275,4 @@ Test(pool_grow, a_services_own_pool_shows_its_counters)
 	expect_eq(tw_service_pool_stats(service, &stats), -ENOENT);
 	expect_eq(tw_service_destroy(service), 0);
 	expect_eq(tw_service_destroy(without), 0);
-}
-
-Test(pool_grow, a_full_pool_is_seen_and_runs_what_waited_when_one_returns)
-{
-	struct gate gate = {0};
-	atomic_int behind = 0;
-	sem_init(&gate.permits, 0, 0);
-	tw_service *service;
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2};
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	for (int i = 0; i < 64; i++)
-		expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
-	await_value(&gate.inside, 64);
-	expect_eq(liveness_of(service).pool_at_max, 0); /* nothing waits */
-	expect_eq(tw_schedule(service, 0, count, &behind, NULL), 0);
-	while (!liveness_of(service).pool_at_max)
-		sched_yield();
-	expect_eq(liveness_of(service).pool_max_workers, 64);
-	expect_eq(liveness_of(service).running, 64);
-	cr_assert(liveness_of(service).longest_fn == pass);
-	expect_eq(behind, 0);
-	let_go(&gate, 1);
-	await_value(&behind, 1);
-	expect_eq(liveness_of(service).pool_at_max, 0);
-	let_go(&gate, 63);
-	expect_eq(tw_service_destroy(service), 0);
-}
-
-Test(pool_grow, a_full_pool_is_seen_with_a_manual_drive)
-{
-	struct gate gate = {0};
-	atomic_int behind = 0;
-	tw_service *service;
-	tw_clock *clock;
-	sem_init(&gate.permits, 0, 0);
-	expect_eq(tw_clock_manual_create(&clock, 0), 0);
-	struct tw_service_config cfg = {.size = sizeof cfg,
-					.workers = 1,
-					.max_workers = 2,
-					.clock = clock,
-					.drive = TW_DRIVE_MANUAL};
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	expect_eq(liveness_of(service).pool_max_workers, 2);
-	for (int i = 0; i < 2; i++)
-		expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
-	tw_service_advance(service, TW_NO_LIMIT);
-	await_value(&gate.inside, 2);
-	expect_eq(liveness_of(service).pool_at_max, 0); /* nothing waits */
-	expect_eq(tw_schedule(service, 0, count, &behind, NULL), 0);
-	tw_service_advance(service, TW_NO_LIMIT);
-	expect_eq(liveness_of(service).pool_at_max, 1);
-	let_go(&gate, 1);
-	await_value(&behind, 1);
-	expect_eq(liveness_of(service).pool_at_max, 0);
-	let_go(&gate, 1);
-	expect_eq(tw_service_close(service, TW_CLOSE_RUN, TW_FOREVER), 0);
-	expect_eq(liveness_of(service).pool_max_workers, 0);
-	expect_eq(tw_service_destroy(service), 0);
-	tw_clock_manual_destroy(clock);
 }

@@ -58,30 +58,30 @@ static void v2(const char *group)
 	write_file("/proc/self/cgroup", line);
 }
 
-static unsigned v2_with(const char *text)
+static const struct {
+	const char *text;
+	unsigned cpus; /* rounded up, at least one; 0: no limit, or unreadable */
+} limits[] = {
+    {"200000 100000\n", 2},
+    {"200001 100000\n", 3},
+    {"150000 100000\n", 2},
+    {"1000 100000\n", 1},
+    {"100000 50000\n", 2},
+    {"max 100000\n", 0},
+    {"", 0},
+    {"200000\n", 0},
+    {"-1 100000\n", 0},
+    {"0 0\n", 0},
+    {"many 100000\n", 0},
+};
+
+Test(pool_quota, of_its_group_is_read)
 {
 	v2("/pod/app");
-	write_file("/sys/fs/cgroup/pod/app/cpu.max", text);
-	return tw__quota_cpus(root);
-}
-
-Test(pool_quota, v2_is_rounded_up_and_at_least_one)
-{
-	expect_eq(v2_with("200000 100000\n"), 2);
-	expect_eq(v2_with("200001 100000\n"), 3);
-	expect_eq(v2_with("150000 100000\n"), 2);
-	expect_eq(v2_with("1000 100000\n"), 1);
-	expect_eq(v2_with("100000 50000\n"), 2);
-}
-
-Test(pool_quota, v2_without_a_limit_or_unreadable_is_none)
-{
-	expect_eq(v2_with("max 100000\n"), 0);
-	expect_eq(v2_with(""), 0);
-	expect_eq(v2_with("200000\n"), 0);
-	expect_eq(v2_with("-1 100000\n"), 0);
-	expect_eq(v2_with("0 0\n"), 0);
-	expect_eq(v2_with("many 100000\n"), 0);
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+		write_file("/sys/fs/cgroup/pod/app/cpu.max", limits[i].text);
+		expect_eq(tw__quota_cpus(root), limits[i].cpus);
+	}
 }
 
 Test(pool_quota, of_other_groups_does_not_count)

@@ -147,19 +147,11 @@ static void starter_start(struct starter *starter, uint64_t at_ns, int threads)
 /* ------------------------------------------------------------------- the scene */
 
 struct scene {
-	sem_t permits;
-	atomic_int inside, beats;
+	struct gate gate;
+	atomic_int beats;
 	uint64_t due_ns;
 	_Atomic uint64_t late_ns;
 };
-
-static void block(void *arg)
-{
-	struct scene *scene = arg;
-	atomic_fetch_add(&scene->inside, 1);
-	while (sem_wait(&scene->permits) != 0) {
-	}
-}
 
 static void beat(void *arg)
 {
@@ -190,7 +182,6 @@ static bool try_once(int blockers, uint64_t block_ns, uint64_t bound_ns)
 	struct scene scene = {0};
 	struct control control;
 	struct starter starter;
-	sem_init(&scene.permits, 0, 0);
 	tw_service *service = open_service();
 	control_start(&control, BEATS);
 	starter_start(&starter, now() + block_ns, blockers);
@@ -200,7 +191,7 @@ static bool try_once(int blockers, uint64_t block_ns, uint64_t bound_ns)
 	uint64_t now_ns = tw_service_now(service), last_beat_ns = now() + (uint64_t)BEATS * BEAT_NS;
 	scene.due_ns = now_ns + 100 * MS;
 	for (int i = 0; i < blockers; i++)
-		expect_eq(tw_schedule_at(service, now_ns + block_ns, block, &scene, NULL), 0);
+		expect_eq(tw_schedule_at(service, now_ns + block_ns, pass, &scene.gate, NULL), 0);
 	expect_eq(tw_schedule_at(service, scene.due_ns, note_lateness, &scene, NULL), 0);
 	pthread_join(starter.thread, NULL);
 	control_join(&control);
@@ -208,10 +199,9 @@ static bool try_once(int blockers, uint64_t block_ns, uint64_t bound_ns)
 	while (atomic_load(&scene.beats) < BEATS && now() < last_beat_ns + bound_ns)
 		sched_yield();
 	int beats = atomic_load(&scene.beats);
-	while (!atomic_load(&scene.late_ns) || atomic_load(&scene.inside) != blockers)
+	while (!atomic_load(&scene.late_ns) || atomic_load(&scene.gate.inside) != blockers)
 		sched_yield();
-	for (int i = 0; i < blockers; i++)
-		sem_post(&scene.permits);
+	let_go(&scene.gate, blockers);
 	expect_eq(tw_service_destroy(service), 0);
 	uint64_t late_ns = atomic_load(&scene.late_ns) - 1;
 	fprintf(stderr,
@@ -261,17 +251,14 @@ Test(pool_real_grow,
 static bool is_back_in_time(void)
 {
 	struct scene scene = {0};
-	sem_init(&scene.permits, 0, 0);
 	tw_service *service = open_service();
 	int threads = threads_alive();
 	for (int i = 0; i < 20; i++)
-		expect_eq(tw_schedule(service, 0, block, &scene, NULL), 0);
-	while (atomic_load(&scene.inside) != 20)
-		sched_yield();
+		expect_eq(tw_schedule(service, 0, pass, &scene.gate, NULL), 0);
+	await_value(&scene.gate.inside, 20);
 	expect_ge(threads_alive(), threads + 18);
 	uint64_t busy_ns = now();
-	for (int i = 0; i < 20; i++)
-		sem_post(&scene.permits);
+	let_go(&scene.gate, 20);
 	uint64_t idle_since_ns = now();
 	sleep_until(idle_since_ns + 9 * SECOND);
 	int alive = threads_alive();

@@ -1,12 +1,8 @@
 /* Pools that may grow: they shrink when they are idle, and they end by a close or in a fork. */
 #include <dirent.h>
 #include <errno.h>
-#include <sched.h>
-#include <semaphore.h>
-#include <stdatomic.h>
 
-#include "executor/pool/parts.h"
-#include "gate.h"
+#include "pools.h"
 #include "test/support/child.h"
 #include "test/support/faults.h"
 #include "test/support/rig.h"
@@ -35,13 +31,11 @@ static int descriptors_open(void)
 Test(pool_shrink, shrinks_to_the_permanent_workers_when_idle)
 {
 	struct gate gate = {0};
-	sem_init(&gate.permits, 0, 0);
 	tw__pool_times.idle_ns = 5 * MS;
 	tw_pool *pool = pool_up_to(2, 0);
 	int threads = threads_alive();
 	for (int round = 1; round <= 3; round++) {
-		block(pool, &gate, 20);
-		await_value(&gate.inside, 20 * round);
+		occupy(pool, &gate, 20);
 		expect_ge(threads_alive(), threads + 18);
 		let_go(&gate, 20);
 		await_size(pool, 2);
@@ -57,15 +51,13 @@ Test(pool_shrink, ten_thousand_rounds_leave_no_thread_no_memory_no_descriptor)
 {
 	enum { ROUNDS = 10000 };
 	struct gate gate = {0};
-	sem_init(&gate.permits, 0, 0);
 	tw__pool_times.idle_ns = 0;
 	tw__pool_times.look_ns = 20000;
 	tw_pool *pool = pool_up_to(1, 3);
 	int threads = threads_alive(), descriptors = descriptors_open();
 	long memory = 0;
 	for (int round = 1; round <= ROUNDS; round++) {
-		block(pool, &gate, 2);
-		await_value(&gate.inside, 2 * round);
+		occupy(pool, &gate, 2);
 		let_go(&gate, 2);
 		await_size(pool, 1);
 		if (round == 10)
@@ -84,7 +76,6 @@ Test(pool_shrink, ten_thousand_rounds_leave_no_thread_no_memory_no_descriptor)
 Test(pool_shrink, workers_that_end_leave_nothing_in_the_service)
 {
 	struct gate gate = {0};
-	sem_init(&gate.permits, 0, 0);
 	tw__pool_times.idle_ns = 0;
 	tw_service *service;
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1};
@@ -111,16 +102,19 @@ Test(pool_shrink, workers_that_end_leave_nothing_in_the_service)
 
 /* ----------------------------------------------------------------------- ends */
 
+static void let_one_go(void *gate)
+{
+	let_go(gate, 1);
+}
+
 Test(pool_shrink, close_runs_what_waits_behind_blocked_workers)
 {
 	struct gate gate = {0};
-	sem_init(&gate.permits, 0, 0);
 	tw_pool *pool = pool_up_to(2, 0);
 	block(pool, &gate, 10);
-	/* The last one lets all others go: close must find it a worker. */
-	expect_eq(tw_pool_submit(pool, (tw_fn *)(void *)sem_post, &gate.permits), 0);
-	for (int i = 0; i < 9; i++)
-		expect_eq(tw_pool_submit(pool, (tw_fn *)(void *)sem_post, &gate.permits), 0);
+	/* The last ones let all others go: close must find them a worker. */
+	for (int i = 0; i < 10; i++)
+		expect_eq(tw_pool_submit(pool, let_one_go, &gate), 0);
 	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	expect_eq(gate.passed, 10);
 	expect_eq(tw_pool_destroy(pool), 0);
@@ -165,7 +159,6 @@ Test(pool_shrink, close_waits_for_a_thread_that_is_being_started)
 	for (int round = 0; round < 20; round++) {
 		struct creation creation = {0};
 		pthread_t helper;
-		sem_init(&creation.gate.permits, 0, 0);
 		int threads = threads_alive();
 		tw_pool *pool = pool_up_to(2, 0);
 		faults_only("pthread_create");
@@ -194,10 +187,8 @@ static void check_in_child(void *arg)
 Test(pool_shrink, a_child_of_a_grown_pool_is_refused_and_frees_it)
 {
 	struct gate gate = {0};
-	sem_init(&gate.permits, 0, 0);
 	tw_pool *pool = pool_up_to(2, 0);
-	block(pool, &gate, 8);
-	await_value(&gate.inside, 8);
+	occupy(pool, &gate, 8);
 	expect_in_child(check_in_child, pool);
 	let_go(&gate, 8);
 	expect_eq(tw_pool_destroy(pool), 0);

@@ -1,9 +1,5 @@
 /* Growth while new threads wait for a processor. */
-#include <sched.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-
-#include "executor/pool/parts.h"
+#include "pools.h"
 #include "test/support/faults.h"
 #include "test/support/rig.h"
 
@@ -13,37 +9,10 @@ enum { JOBS = 63, LOOKS = 20 };
 
 struct scene {
 	tw_pool *pool;
-	sem_t permits, processors;
-	atomic_int inside, held; /* callbacks that block; new threads without a processor */
+	struct gate callbacks, processors; /* new threads wait for a processor */
 	atomic_int looks;
 	int let_go;
 };
-
-static void wait_on(sem_t *semaphore)
-{
-	while (sem_wait(semaphore) != 0) {
-	}
-}
-
-static void block(void *arg)
-{
-	struct scene *scene = arg;
-	atomic_fetch_add(&scene->inside, 1);
-	wait_on(&scene->permits);
-}
-
-static void wait_for_a_processor(void *arg)
-{
-	struct scene *scene = arg;
-	atomic_fetch_add(&scene->held, 1);
-	wait_on(&scene->processors);
-}
-
-static void give(sem_t *semaphore, int n)
-{
-	while (n-- > 0)
-		sem_post(semaphore);
-}
 
 /* About to sleep. While the two first workers are inside callbacks: the starter, after a look. */
 static void count_looks(void *arg)
@@ -64,12 +33,12 @@ static int await_a_round(struct scene *scene)
 {
 	struct tw_pool_stats stats = {.size = sizeof stats};
 	uint64_t grown = 0;
-	for (int from = 0, held = 0; atomic_load(&scene->inside) < JOBS; sched_yield()) {
+	for (int from = 0, held = 0; atomic_load(&scene->callbacks.inside) < JOBS; sched_yield()) {
 		expect_eq(tw_pool_stats(scene->pool, &stats), 0);
 		int looks = atomic_load(&scene->looks);
 		from = stats.grown == grown ? from : looks;
 		grown = stats.grown;
-		held = atomic_load(&scene->held);
+		held = atomic_load(&scene->processors.inside) - scene->let_go;
 		if (held > 0 && (uint64_t)(scene->let_go + held) == grown && looks - from >= LOOKS)
 			return held;
 	}
@@ -85,21 +54,17 @@ Test(pool_slow_threads, each_round_of_growth_starts_more_threads_than_the_one_be
 	struct scene scene = {0};
 	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 2};
 	int rounds = 0;
-	sem_init(&scene.permits, 0, 0);
-	sem_init(&scene.processors, 0, 0);
 	faults_at_starts(count_its_looks, &scene);
 	expect_eq(tw_pool_create(&scene.pool, &cfg), 0);
-	faults_at_starts(wait_for_a_processor, &scene);
-	for (int i = 0; i < JOBS; i++)
-		expect_eq(tw_pool_submit(scene.pool, block, &scene), 0);
+	faults_at_starts(pass, &scene.processors);
+	block(scene.pool, &scene.callbacks, JOBS);
 	for (int held; (held = await_a_round(&scene)) > 0; rounds++) {
-		atomic_fetch_sub(&scene.held, held);
 		scene.let_go += held;
-		give(&scene.processors, held);
+		let_go(&scene.processors, held);
 	}
 	expect_le(rounds, 10);
-	give(&scene.processors, 64);
-	give(&scene.permits, JOBS);
+	let_go(&scene.processors, 64);
+	let_go(&scene.callbacks, JOBS);
 	expect_eq(tw_pool_destroy(scene.pool), 0);
 	faults_at_starts(NULL, NULL);
 }

@@ -58,34 +58,14 @@ Test(pool_timers, run_on_its_workers_and_the_others_do_not)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-/* One worker, which is held up, and whose queue is full of tasks. */
-struct latch {
-	atomic_bool begun, open;
-};
-
-static void wait_open(void *arg)
-{
-	struct latch *latch = arg;
-	latch->begun = true;
-	while (!latch->open)
-		sched_yield();
-}
-
-static void occupy(struct latch *latch)
-{
-	expect_eq(tw_pool_submit(pool, wait_open, latch), 0);
-	while (!latch->begun)
-		sched_yield();
-}
-
 Test(pool_timers, take_no_place_in_the_queue_of_tasks)
 {
 	struct rig rig;
-	struct latch latch = {0};
+	struct gate gate = {0};
 	atomic_int tasks = 0;
 	rig_open(&rig, NULL);
 	pool = pool_of(1, 16);
-	occupy(&latch);
+	occupy(pool, &gate, 1);
 	while (tw_pool_submit(pool, count, &tasks) == 0) {
 	}
 	for (int i = 0; i < MANY; i++)
@@ -93,7 +73,7 @@ Test(pool_timers, take_no_place_in_the_queue_of_tasks)
 	rig_advance(&rig, 5 * MS);
 	expect_eq(stats_of(rig.service).refused, 0);
 	expect_eq(rig.ran, 0);
-	latch.open = true;
+	let_go(&gate, 1);
 	for (int i = 0; i < MANY; i++)
 		while (!probes[i].releases) {
 			rig_advance(&rig, MS);
@@ -107,10 +87,10 @@ Test(pool_timers, take_no_place_in_the_queue_of_tasks)
 }
 
 /* Told of the task that was submitted last: what waited before it has been given back. */
-static void open_latch(void *latch, tw_fn *fn, void *arg)
+static void open_gate(void *gate, tw_fn *fn, void *arg)
 {
 	(void)fn, (void)arg;
-	((struct latch *)latch)->open = true;
+	let_go(gate, 1);
 }
 
 /*
@@ -120,17 +100,17 @@ static void open_latch(void *latch, tw_fn *fn, void *arg)
 Test(pool_timers, wait_for_a_pool_that_has_closed_until_close)
 {
 	struct rig rig;
-	struct latch latch = {0};
+	struct gate gate = {0};
 	rig_open(&rig, NULL);
 	pool = pool_of(1, 1024);
-	occupy(&latch);
+	occupy(pool, &gate, 1);
 	for (int i = 0; i < MANY; i++)
 		schedule_on(&rig, i, tw_pool_executor(pool));
 	expect_eq(tw_cancel(rig.service, probes[7].timer), TW_CANCELLED);
 	rig_advance(&rig, MS);
 	expect_eq(tw_cancel(rig.service, probes[8].timer), TW_CANCELLED); /* in its batch */
-	expect_eq(tw_pool_submit(pool, wait_open, &latch), 0);
-	expect_eq(tw_pool_close(pool, TW_CLOSE_DROP, open_latch, &latch), 0);
+	expect_eq(tw_pool_submit(pool, pass, &gate), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DROP, open_gate, &gate), 0);
 	expect_eq(rig.ran, 0);
 	rig_advance(&rig, 5 * MS);
 	expect_eq(stats_of(rig.service).pending, MANY - 2);
@@ -173,28 +153,4 @@ Test(pool_timers, an_executor_may_hand_on_to_the_inline_one)
 	expect_eq(rig.ran, MANY - 1);
 	expect_ids_ascend(&rig);
 	rig_close(&rig);
-}
-
-/* Nobody else claims from its batches, of which there are many. */
-Test(pool_timers, on_a_pool_of_one_worker_run_once_each_and_in_order)
-{
-	struct rig rig;
-	struct tw_service_config cfg = rig_config();
-	pool = pool_of(1, 1024);
-	cfg.executor = tw_pool_executor(pool);
-	rig_open(&rig, &cfg);
-	for (int round = 0; round < 10; round++) {
-		size_t before = rig.ran;
-		for (int i = 0; i < MANY; i++)
-			schedule_on(&rig, i, NULL);
-		rig_advance(&rig, 2 * MS);
-		await_releases(MANY);
-		for (int i = 0; i < MANY; i++) {
-			expect_eq(probes[i].runs, 1);
-			expect_eq(rig.events[before + (size_t)i].id, i);
-		}
-		expect_eq(rig.ran, before + MANY);
-	}
-	rig_close(&rig);
-	expect_eq(tw_pool_destroy(pool), 0);
 }
