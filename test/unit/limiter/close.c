@@ -2,9 +2,7 @@
  * Pause, close and idle of a limiter: what still runs, what is dropped, and who is notified.
  */
 #include "test/support/limiter_script.h"
-#include "test/support/limiter_suite.h"
-
-TestSuite(limiter_close, .fini = close_left);
+#include "test/support/pooled_limiter.h"
 
 static const struct script pauses[] = {
     {"one that is created paused runs nothing until resume",
@@ -94,20 +92,15 @@ static void note_queued(void *arg, const struct tw_job_result *result)
 /* On the system's clock: the drain waits by it. */
 Test(limiter_close, job_that_a_drain_drops_was_queued_for_as_long_as_the_drain_waited)
 {
-	tw_service *service;
-	tw_limiter *limiter;
 	uint64_t queued_ns = 0;
-	struct tw_limiter_config config = limited_config(1);
 	struct tw_limiter_task task = {
 	    .size = sizeof task, .fn = job_succeeds, .arg = &queued_ns, .done = note_queued};
-	config.flags = TW_LIMITER_PAUSED;
-	expect_eq(tw_service_create(&service, NULL), 0);
-	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+	open_pooled((struct tw_service_config){.workers = 0}, 1);
+	expect_eq(tw_limiter_set_paused(limiter, true), 0);
 	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 	expect_eq(tw_limiter_close(limiter, TW_CLOSE_DRAIN, 20 * MS), 0);
 	expect_ge(queued_ns, 20 * MS);
-	expect_eq(tw_limiter_destroy(limiter), 0);
-	expect_eq(tw_service_destroy(service), 0);
+	close_pooled();
 }
 
 static const struct script idles[] = {

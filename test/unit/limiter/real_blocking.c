@@ -1,6 +1,6 @@
 /*
- * A limiter whose jobs block, in real time: jobs that read from peers which never answer. Their
- * timeouts come on time, `stop` is called, and nothing else of the service stands still.
+ * A limiter whose jobs block, in real time: jobs that wait until their `stop` is called. Their
+ * timeouts come on time, and nothing else of the service stands still.
  *
  * Bounds on times grow with what a control thread loses in the same run. A busy machine may keep a
  * new thread of the pool from running for longer than that, so one of TRIES must keep the bounds.
@@ -11,12 +11,10 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "test/support/limiter_suite.h"
+#include "test/support/pooled_limiter.h"
 #include "test/support/queue_executor.h"
 
 TestSuite(limiter_real_blocking, .timeout = 120);
@@ -67,56 +65,39 @@ static void expect_one_try(bool (*try_once)(void))
 		expect_lt(++tries, TRIES);
 }
 
+static uint64_t allowed_ns(void)
+{
+	return 2 * MS + 2 * MS + 10 * MS + 4 * control_late_ns; /* two ticks, 2 ms, and dispatch */
+}
+
 /* -------------------------------------------------------------------- silent peers */
 
 enum { PEERS = 8, ATTEMPTS = 2 };
 #define TIMEOUT_NS (100 * MS)
 
-struct peer {
-	pthread_mutex_t lock; /* `stop` may come while the attempt opens or closes its socket */
-	int fd;               /* -1: none */
+static struct peer {
+	sem_t stopped;
 	_Atomic unsigned starts, stops, dones;
 	_Atomic uint64_t started_ns[ATTEMPTS], stopped_ns[ATTEMPTS];
 	uint64_t done_ns;
 	struct tw_job_result result;
-};
+} peers[PEERS];
 
-static struct peer peers[PEERS];
-
-static void use_fd(struct peer *peer, int fd)
-{
-	pthread_mutex_lock(&peer->lock);
-	peer->fd = fd;
-	pthread_mutex_unlock(&peer->lock);
-}
-
-static int read_from_silence(void *arg, struct tw_job_run *run)
+static int wait_for_stop(void *arg, struct tw_job_run *run)
 {
 	struct peer *peer = arg;
-	int fds[2];
-	char byte;
-	ssize_t n = 0;
-	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0)
-		return -errno;
-	use_fd(peer, fds[0]);
 	atomic_store(&peer->started_ns[run->attempt - 1], now_ns());
 	atomic_fetch_add(&peer->starts, 1);
-	if (!tw_job_is_cancelled(run->limiter, run->job)) /* else `stop` came before the socket */
-		n = read(fds[0], &byte, 1);               /* until `stop` shuts it down */
-	use_fd(peer, -1);
-	close(fds[0]);
-	close(fds[1]);
-	return n == 1 ? 0 : -EPIPE;
+	while (sem_wait(&peer->stopped) != 0) {
+	}
+	return -EPIPE;
 }
 
-static void shut_down(void *arg, tw_job job, enum tw_job_status why)
+static void end_wait(void *arg, tw_job job, enum tw_job_status why)
 {
 	struct peer *peer = arg;
 	atomic_store(&peer->stopped_ns[atomic_fetch_add(&peer->stops, 1)], now_ns());
-	pthread_mutex_lock(&peer->lock);
-	if (peer->fd >= 0)
-		shutdown(peer->fd, SHUT_RDWR);
-	pthread_mutex_unlock(&peer->lock);
+	sem_post(&peer->stopped);
 }
 
 static void note_end(void *arg, const struct tw_job_result *result)
@@ -127,22 +108,24 @@ static void note_end(void *arg, const struct tw_job_result *result)
 	atomic_fetch_add(&peer->dones, 1);
 }
 
-static _Atomic unsigned beats;
-
-static void beat(void *arg)
+static void call_peer(tw_limiter *by, struct peer *peer, uint64_t timeout_ns, unsigned attempts)
 {
-	atomic_fetch_add(&beats, 1);
+	struct tw_limiter_task task = {.size = sizeof task,
+				       .fn = wait_for_stop,
+				       .arg = peer,
+				       .done = note_end,
+				       .stop = end_wait,
+				       .attempt_timeout_ns = timeout_ns,
+				       .retry = {.count = attempts - 1, .delay_ns = 10 * MS}};
+	*peer = (struct peer){.done_ns = 0};
+	sem_init(&peer->stopped, 0, 0);
+	expect_eq(tw_limiter_submit_task(by, &task, NULL), 0);
 }
 
-static uint64_t allowed_ns(void)
+static void expect_timed_out(const struct peer *peer, unsigned attempts)
 {
-	return 2 * MS + 2 * MS + 10 * MS + 4 * control_late_ns; /* two ticks, 2 ms, and dispatch */
-}
-
-static void expect_timed_out(const struct peer *peer)
-{
-	expect_eq(atomic_load(&peer->starts), ATTEMPTS);
-	expect_eq(atomic_load(&peer->stops), ATTEMPTS);
+	expect_eq(atomic_load(&peer->starts), attempts);
+	expect_eq(atomic_load(&peer->stops), attempts);
 	expect_eq(atomic_load(&peer->dones), 1);
 	expect_eq(peer->result.status, TW_JOB_STATUS_TIMED_OUT);
 }
@@ -158,37 +141,24 @@ static bool is_in_time(const struct peer *peer)
 	return in_time && peer->done_ns <= latest_ns;
 }
 
-/*
- * As the guide says how to call a backend, with peers that never answer. Whether all were given up
- * in time, and the heart went on.
- */
+static _Atomic unsigned beats;
+
+static void beat(void *arg)
+{
+	atomic_fetch_add(&beats, 1);
+}
+
+/* Whether all peers, which never answer, were given up in time, and the heart went on. */
 static bool call_silent_peers(void)
 {
-	tw_service *service;
-	tw_limiter *limiter;
 	tw_timer heart;
-	struct tw_limiter_config config = {
-	    .size = sizeof config, .max_concurrency = PEERS, .max_pending = 1000};
 	struct tw_period period = {.size = sizeof period, .period_ns = 10 * MS};
-	for (int i = 0; i < PEERS; i++)
-		peers[i] = (struct peer){.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 	atomic_store(&beats, 0);
-	expect_eq(tw_service_create(&service, NULL), 0);
-	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-	expect_eq(tw_limiter_set_paused(limiter, false), 0);
+	open_pooled((struct tw_service_config){.workers = 0}, PEERS);
 	begin_control();
 	uint64_t begun_ns = now_ns();
-	for (int i = 0; i < PEERS; i++) {
-		struct tw_limiter_task task = {
-		    .size = sizeof task,
-		    .fn = read_from_silence,
-		    .arg = &peers[i],
-		    .done = note_end,
-		    .stop = shut_down,
-		    .attempt_timeout_ns = TIMEOUT_NS,
-		    .retry = {.count = ATTEMPTS - 1, .delay_ns = 10 * MS}};
-		expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
-	}
+	for (int i = 0; i < PEERS; i++)
+		call_peer(limiter, &peers[i], TIMEOUT_NS, ATTEMPTS);
 	expect_eq(tw_schedule_every(service, &period, beat, NULL, &heart), 0);
 	expect_eq(tw_limiter_wait_idle(limiter, 30 * SECOND), 0);
 	uint64_t passed_ns = now_ns() - begun_ns;
@@ -196,12 +166,11 @@ static bool call_silent_peers(void)
 	end_control();
 	bool in_time = beaten + 2 + 2 * control_missed >= passed_ns / (10 * MS);
 	for (int i = 0; i < PEERS; i++) {
-		expect_timed_out(&peers[i]);
+		expect_timed_out(&peers[i], ATTEMPTS);
 		in_time &= is_in_time(&peers[i]);
 	}
 	tw_cancel_wait(service, heart, TW_FOREVER);
-	expect_eq(tw_limiter_destroy(limiter), 0);
-	expect_eq(tw_service_destroy(service), 0);
+	close_pooled();
 	return in_time;
 }
 
@@ -211,75 +180,30 @@ Test(limiter_real_blocking, silent_peers_are_given_up_on_time_and_the_heart_goes
 	expect_one_try(call_silent_peers);
 }
 
-/* ---------------------------------------------------------------- limiters share a pool */
-
-struct waiter {
-	sem_t stopped;
-	_Atomic unsigned dones;
-};
-
-static int wait_for_stop(void *arg, struct tw_job_run *run)
-{
-	struct waiter *waiter = arg;
-	while (sem_wait(&waiter->stopped) != 0) {
-	}
-	return -ECANCELED;
-}
-
-static void end_wait(void *arg, tw_job job, enum tw_job_status why)
-{
-	struct waiter *waiter = arg;
-	sem_post(&waiter->stopped);
-}
-
-static void count_done(void *arg, const struct tw_job_result *result)
-{
-	struct waiter *waiter = arg;
-	atomic_fetch_add(&waiter->dones, result->status == TW_JOB_STATUS_TIMED_OUT);
-}
-
-enum { SHARERS = 6 };
-
-static struct waiter waiters[SHARERS];
-
 /*
  * Their permits add up to more than the pool has workers, and each job waits until its `stop` has
  * run.
  */
-static void time_out_on(const struct tw_service_config *cfg)
+static void share_a_pool(unsigned workers, unsigned max_workers)
 {
-	tw_service *service;
-	tw_limiter *limiters[SHARERS];
-	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
-	expect_eq(tw_service_create(&service, cfg), 0);
-	for (int i = 0; i < SHARERS; i++) {
-		struct tw_limiter_task task = {.size = sizeof task,
-					       .fn = wait_for_stop,
-					       .arg = &waiters[i],
-					       .done = count_done,
-					       .stop = end_wait,
-					       .attempt_timeout_ns = 20 * MS};
-		sem_init(&waiters[i].stopped, 0, 0);
-		atomic_store(&waiters[i].dones, 0);
-		expect_eq(tw_limiter_create(&limiters[i], service, &config), 0);
-		expect_eq(tw_limiter_set_paused(limiters[i], false), 0);
-		expect_eq(tw_limiter_submit_task(limiters[i], &task, NULL), 0);
-	}
-	for (int i = 0; i < SHARERS; i++) {
+	tw_limiter *limiters[PEERS];
+	struct tw_limiter_config config = limited_config(1);
+	open_pooled((struct tw_service_config){.workers = workers, .max_workers = max_workers}, 1);
+	for (int i = 0; i < PEERS; i++)
+		call_peer(limiters[i] = make_limiter(&config), &peers[i], 20 * MS, 1);
+	for (int i = 0; i < PEERS; i++) {
 		expect_eq(tw_limiter_wait_idle(limiters[i], 30 * SECOND), 0);
-		expect_eq(atomic_load(&waiters[i].dones), 1);
+		expect_timed_out(&peers[i], 1);
 		expect_eq(tw_limiter_destroy(limiters[i]), 0);
 	}
-	expect_eq(tw_service_destroy(service), 0);
+	close_pooled();
 }
 
 /* One that is there already, and one that the pool may start. */
 Test(limiter_real_blocking, limiters_that_share_a_pool_leave_a_worker_to_their_stops)
 {
-	time_out_on(&(struct tw_service_config){
-	    .size = sizeof(struct tw_service_config), .workers = 2, .max_workers = 2});
-	time_out_on(&(struct tw_service_config){
-	    .size = sizeof(struct tw_service_config), .workers = 1, .max_workers = 4});
+	share_a_pool(2, 2);
+	share_a_pool(1, 4);
 }
 
 /* ------------------------------------------------------------------------ throughput */
@@ -299,13 +223,7 @@ static int sleep_200_ms(void *arg, struct tw_job_run *run)
 /* Whether sixteen jobs took two rounds of eight. */
 static bool run_two_rounds(void)
 {
-	tw_service *service;
-	tw_limiter *limiter;
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2};
-	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 8};
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-	expect_eq(tw_limiter_set_paused(limiter, false), 0);
+	open_pooled((struct tw_service_config){.workers = 2}, 8);
 	atomic_store(&most_asleep, 0);
 	begin_control();
 	uint64_t begun_ns = now_ns();
@@ -315,8 +233,7 @@ static bool run_two_rounds(void)
 	uint64_t passed_ns = now_ns() - begun_ns;
 	end_control();
 	expect_le(most_asleep, 8);
-	expect_eq(tw_limiter_destroy(limiter), 0);
-	expect_eq(tw_service_destroy(service), 0);
+	close_pooled();
 	return most_asleep == 8 && passed_ns <= 480 * MS + 4 * control_late_ns;
 }
 
@@ -343,11 +260,7 @@ static void block(void *arg)
  */
 static bool job_in_line_settles_in_time(void)
 {
-	tw_service *service;
-	tw_limiter *limiter;
 	tw_job job;
-	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .max_workers = 2};
-	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
 	struct tw_limiter_task task = {.size = sizeof task,
 				       .fn = job_succeeds,
 				       .flags = TW_LIMITER_TASK_KEEP,
@@ -355,9 +268,7 @@ static bool job_in_line_settles_in_time(void)
 	struct tw_job_result result;
 	atomic_store(&released, false);
 	atomic_store(&blocked, 0);
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-	expect_eq(tw_limiter_set_paused(limiter, false), 0);
+	open_pooled((struct tw_service_config){.workers = 2, .max_workers = 2}, 1);
 	for (int i = 0; i < 2; i++)
 		expect_eq(tw_schedule(service, 0, block, NULL, NULL), 0);
 	while (atomic_load(&blocked) < 2)
@@ -370,9 +281,7 @@ static bool job_in_line_settles_in_time(void)
 	end_control();
 	expect_eq(result.status, TW_JOB_STATUS_TIMED_OUT);
 	atomic_store(&released, true);
-	expect_eq(tw_limiter_wait_idle(limiter, TW_FOREVER), 0);
-	expect_eq(tw_limiter_destroy(limiter), 0);
-	expect_eq(tw_service_destroy(service), 0);
+	close_pooled();
 	return settled_ns <= due_ns + allowed_ns();
 }
 

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "test/support/limiter_suite.h"
+#include "test/support/pooled_limiter.h"
 
 TestSuite(limiter_threads, .timeout = 60);
 
@@ -135,43 +136,12 @@ Test(limiter_threads, waits_for_a_job_and_for_idle_return_with_it)
 	close_all();
 }
 
-static int count_up(void *arg, struct tw_job_run *run)
-{
-	atomic_fetch_add((atomic_int *)arg, 1);
-	return 0;
-}
-
-Test(limiter_threads, on_the_services_own_pool_and_on_its_tick_thread)
-{
-	for (int inline_too = 0; inline_too < 2; inline_too++) {
-		tw_service *service;
-		tw_limiter *limiter;
-		atomic_int ran = 0;
-		struct tw_service_config cfg = {
-		    .size = sizeof(cfg), .executor = inline_too ? tw_executor_inline() : NULL};
-		struct tw_limiter_config config = limited_config(2);
-		expect_eq(tw_service_create(&service, &cfg), 0);
-		expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-		expect_eq(tw_limiter_set_paused(limiter, false), 0);
-		for (int i = 0; i < 1000; i++)
-			expect_eq(tw_limiter_submit(limiter, count_up, &ran, NULL), 0);
-		expect_eq(tw_limiter_wait_idle(limiter, 50 * SECOND), 0);
-		expect_eq(atomic_load(&ran), 1000);
-		expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, TW_FOREVER), 0);
-		expect_eq(tw_limiter_destroy(limiter), 0);
-		expect_eq(tw_service_destroy(service), 0);
-	}
-}
+/* ------------------------------------------------------------------ on a pool */
 
 /* A worker may still have to do with it for a moment. */
 Test(limiter_threads, a_kept_job_whose_result_is_taken_is_gone_at_once)
 {
-	tw_service *service;
-	tw_limiter *limiter;
-	struct tw_limiter_config config = {.size = sizeof(config), .max_concurrency = 2};
-	expect_eq(tw_service_create(&service, NULL), 0);
-	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-	expect_eq(tw_limiter_set_paused(limiter, false), 0);
+	open_pooled((struct tw_service_config){.workers = 0}, 2);
 	for (int i = 0; i < 2000; i++) {
 		struct tw_limiter_task task = {
 		    .size = sizeof(task), .fn = job_succeeds, .flags = TW_LIMITER_TASK_KEEP};
@@ -181,14 +151,11 @@ Test(limiter_threads, a_kept_job_whose_result_is_taken_is_gone_at_once)
 		expect_eq(tw_job_state(limiter, job), TW_JOB_STATE_GONE);
 		expect_eq(tw_job_wait(limiter, job, 0, NULL), TW_GONE);
 	}
-	expect_eq(tw_limiter_wait_idle(limiter, TW_FOREVER), 0);
-	expect_eq(tw_limiter_destroy(limiter), 0);
-	expect_eq(tw_service_destroy(service), 0);
+	close_pooled();
 }
 
 enum { THREADS = 3, EACH = 3000 };
 
-static tw_limiter *threaded;
 static atomic_int ran, inside, most;
 
 static int count(void *arg, struct tw_job_run *run)
@@ -205,38 +172,36 @@ static void *submit_many(void *arg)
 {
 	int *failed = arg;
 	for (int i = 0; i < EACH; i++)
-		*failed += tw_limiter_submit(threaded, count, NULL, NULL) != 0;
+		*failed += tw_limiter_submit(limiter, count, NULL, NULL) != 0;
 	return NULL;
+}
+
+static void submit_from_threads(tw_executor *executor, uint32_t limit)
+{
+	pthread_t threads[THREADS];
+	int failed[THREADS] = {0};
+	atomic_store(&ran, 0);
+	atomic_store(&most, 0);
+	open_pooled((struct tw_service_config){.workers = executor ? 0 : 2, .executor = executor},
+		    limit);
+	for (int i = 0; i < THREADS; i++)
+		expect_eq(pthread_create(&threads[i], NULL, submit_many, &failed[i]), 0);
+	for (int i = 0; i < THREADS; i++) {
+		expect_eq(pthread_join(threads[i], NULL), 0);
+		expect_eq(failed[i], 0);
+	}
+	expect_eq(tw_limiter_close(limiter, TW_CLOSE_DRAIN, TW_FOREVER), 0);
+	expect_eq(atomic_load(&ran), THREADS * EACH);
+	expect_le(atomic_load(&most), limit);
+	expect_eq(stats_now().succeeded, THREADS * EACH);
+	close_pooled();
 }
 
 Test(limiter_threads, none_is_lost_or_run_twice_whoever_brings_them)
 {
-	tw_service *service;
-	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2};
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	for (uint32_t limit = 1; limit <= 3; limit++) {
-		struct tw_limiter_config config = limited_config(limit);
-		pthread_t threads[THREADS];
-		int failed[THREADS] = {0};
-		atomic_store(&ran, 0);
-		atomic_store(&most, 0);
-		expect_eq(tw_limiter_create(&threaded, service, &config), 0);
-		expect_eq(tw_limiter_set_paused(threaded, false), 0);
-		for (int i = 0; i < THREADS; i++)
-			expect_eq(pthread_create(&threads[i], NULL, submit_many, &failed[i]), 0);
-		for (int i = 0; i < THREADS; i++) {
-			expect_eq(pthread_join(threads[i], NULL), 0);
-			expect_eq(failed[i], 0);
-		}
-		expect_eq(tw_limiter_wait_idle(threaded, TW_FOREVER), 0);
-		expect_eq(atomic_load(&ran), THREADS * EACH);
-		expect_le(atomic_load(&most), limit);
-		struct tw_limiter_stats stats = {.size = sizeof stats};
-		expect_eq(tw_limiter_stats(threaded, &stats), 0);
-		expect_eq(stats.succeeded, THREADS * EACH);
-		expect_eq(tw_limiter_destroy(threaded), 0);
-	}
-	expect_eq(tw_service_destroy(service), 0);
+	for (uint32_t limit = 1; limit <= 3; limit++)
+		submit_from_threads(NULL, limit);
+	submit_from_threads(tw_executor_inline(), 2);
 }
 
 /* -------------------------------------------------------------------- pause */
@@ -255,22 +220,15 @@ static int enter(void *arg, struct tw_job_run *run)
 static void *submit_all_the_time(void *arg)
 {
 	while (!atomic_load(&over))
-		if (tw_limiter_submit(threaded, enter, NULL, NULL))
+		if (stats_now().pending >= ROOM || tw_limiter_submit(limiter, enter, NULL, NULL))
 			sched_yield();
 	return NULL;
-}
-
-static struct tw_limiter_stats stats_now(void)
-{
-	struct tw_limiter_stats stats = {.size = sizeof stats};
-	expect_eq(tw_limiter_stats(threaded, &stats), 0);
-	return stats;
 }
 
 /* Starts so far; all of them are counted, and each is either running or has been entered. */
 static void check_a_pause(void)
 {
-	expect_eq(tw_limiter_set_paused(threaded, true), 0);
+	expect_eq(tw_limiter_set_paused(limiter, true), 0);
 	struct tw_limiter_stats paused = stats_now(), later = paused;
 	expect_le((uint64_t)atomic_load(&entered), paused.queue.count);
 	while (later.running || (later.added < paused.added + 20 && later.pending < ROOM)) {
@@ -279,32 +237,23 @@ static void check_a_pause(void)
 	}
 	expect_eq(later.queue.count, paused.queue.count);
 	expect_eq((uint64_t)atomic_load(&entered), paused.queue.count);
-	expect_eq(tw_limiter_set_paused(threaded, false), 0);
+	expect_eq(tw_limiter_set_paused(limiter, false), 0);
 	while (stats_now().queue.count < paused.queue.count + 20)
 		sched_yield();
 }
 
 Test(limiter_threads, no_job_starts_after_a_pause_has_returned_however_many_threads)
 {
-	tw_service *service;
 	pthread_t submitter;
-	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2};
-	struct tw_limiter_config config = limited_config(2);
-	config.max_pending = ROOM;
-	expect_eq(tw_service_create(&service, &cfg), 0);
-	expect_eq(tw_limiter_create(&threaded, service, &config), 0);
-	expect_eq(tw_limiter_set_paused(threaded, false), 0);
+	open_pooled((struct tw_service_config){.workers = 2}, 2);
 	expect_eq(pthread_create(&submitter, NULL, submit_all_the_time, NULL), 0);
 	for (int i = 0; i < 200; i++) {
-		while (stats_now().pending >
-		       /* that the submitter has some left during the pause, as a rule */
-		       ROOM - 100)
+		/* that the submitter has some left during the pause, as a rule */
+		while (stats_now().pending > ROOM - 100)
 			sched_yield();
 		check_a_pause();
 	}
 	atomic_store(&over, true);
 	pthread_join(submitter, NULL);
-	expect_eq(tw_limiter_wait_idle(threaded, 50 * SECOND), 0);
-	expect_eq(tw_limiter_destroy(threaded), 0);
-	expect_eq(tw_service_destroy(service), 0);
+	close_pooled();
 }
