@@ -4,28 +4,18 @@
  *
  * State of a job, under the lock
  *
- *   COMING    not accepted yet                          -> QUEUED
- *   QUEUED    in line                                   -> RUNNING, SETTLED
- *   RUNNING   an attempt, until its `stop` has returned -> ASKING, DELAYED, SETTLED
- *   ASKING    the executor asks retry.allow             -> DELAYED, SETTLED
- *   DELAYED   the delay before the next attempt         -> QUEUED, SETTLED
- *   SETTLED   its result is final                       -> GONE
+ *   COMING    not accepted yet                            -> QUEUED, by its submit
+ *   QUEUED    in line                                     -> RUNNING, by a runner
+ *   RUNNING   an attempt, until its `stop` has returned   -> ASKING, DELAYED
+ *   ASKING    the executor asks retry.allow               -> DELAYED
+ *   DELAYED   the delay before the next attempt           -> QUEUED, by the tick thread
+ *   SETTLED   its result is final, from any of these      -> GONE
  *   GONE      the node is free
  *
- *   change                     who makes it                                   where
- *   COMING -> QUEUED           submit                                         submit.c
- *   QUEUED -> RUNNING          a runner                                       tell.c
- *   RUNNING, ASKING -> DELAYED the thread that called the function, `stop`    settle.c
- *                              or retry.allow, or completed the attempt
- *   DELAYED -> QUEUED          the tick thread                                settle.c
- *   any -> SETTLED             all of these; the tick thread at a timeout;    settle.c
- *                              cancel and close if the job waits
- *
- * The total timeout settles a job in any state. Its attempt may go on then (INSIDE), and so may
- * retry.allow (ASKED): `release` waits for both, `done` does not.
- *
- * Whoever changes a job calls tw__job_go_on, which looks at the state and the flags, and chooses
- * what is next.
+ * The total timeout settles a job in any state, on the tick thread. Its attempt may go on then
+ * (INSIDE), and so may retry.allow (ASKED): `release` waits for both, `done` does not. Cancel and
+ * close settle a job that waits. Whoever changes a job calls tw__job_go_on, which chooses by the
+ * state and the flags what is next.
  *
  * User code that is due. A job is in one list at most: a line, the list of the thread which has the
  * lock, or the limiter's. `todo` says what is called next. It stays until that has returned, except
@@ -37,25 +27,20 @@
  *   RELEASE   `release`
  *
  * A thread calls what is in its list when it gives up the lock (tw__limiter_unlock). The tick
- * thread calls nothing: its list is the limiter's, from which the work `tell` takes one job at a
- * time. That work is submitted again before it calls anything, so a callback that blocks holds up
- * nobody.
+ * thread's list is the limiter's: the work `tell` takes one job at a time from it, and is submitted
+ * again before it calls anything, so a callback that blocks holds up nobody.
  *
  * Runners. A permit is not given to a certain job: the work `run` takes the first in line when it
- * gets to run. It goes on with the next as long as no user code is due. One that starts a job first
- * submits the work again if another can start. There are two works, since a pool keeps a worker
- * free of those that may block.
+ * gets to run, and goes on with the next as long as no user code is due. One that starts a job
+ * first submits the work again if another can start. There are two works, since a pool keeps a
+ * worker free of those that may block.
  *
  * Users of the object: `run` and `tell` while they are out, each timer, each call that gives up the
  * lock and comes back. So the limiter outlives what is on its way.
  *
- * A job with times has one timer of the service, for its next instant. The tick thread runs it. It
- * goes by the clock and the state, so it does no harm if it comes early or late. A job that ends
- * while its timer is on the way keeps its node until then. If no timer is to be had, a work on the
- * tick thread looks at the job in each tick.
- *
- * The node goes back when the job is FINISHED, its timer is in, its result is not kept, and nobody
- * waits for it.
+ * A job with times has one timer, for its next instant. It goes by the clock and the state, so it
+ * does no harm if it comes early or late. A job that ends while its timer is on the way keeps its
+ * node until then. If no timer is to be had, a work on the tick thread looks in each tick.
  *
  * Model: test/model/retry.pml.
  */

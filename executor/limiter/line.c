@@ -8,10 +8,8 @@
  * higher ones.
  *
  * Rate. A bucket of tokens, each of which comes back one interval after its attempt has started. A
- * token is taken when an attempt leaves the line. Its start counts from just before the attempt's
- * function is called. Otherwise the event STARTED, which is called between the two, would let later
- * starts move together. So there are never more starts in an interval, whatever the delay between
- * the line and the function.
+ * token is taken when an attempt leaves the line, and counts from just before the function is
+ * called: the event STARTED is called between the two, and may take long.
  */
 #include "executor/limiter/line.h"
 #include "wheel/timer/schedule.h"

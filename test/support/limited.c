@@ -232,6 +232,16 @@ static void await_sleeper(struct tw_limiter *limiter, const uint32_t *sleepers)
 	}
 }
 
+void await_job_waiter(tw_limiter *limiter, tw_job handle)
+{
+	for (bool sleeps = false; !sleeps; sched_yield()) {
+		tw__object_lock(&limiter->object);
+		struct tw__node *node = tw__node_find(&limiter->nodes, &limiter->object, handle.id);
+		sleeps = ((struct tw__job *)(void *)node)->waiters;
+		tw__object_unlock(&limiter->object);
+	}
+}
+
 void limited_await_room_waiter(struct limited *home)
 {
 	await_sleeper(home->limiter, &home->limiter->room_sleepers);

@@ -88,6 +88,7 @@ void load_submit(struct load *load);
 int job_succeeds(void *arg, struct tw_job_run *run);
 
 /* Return when a thread waits for room in the line, or for the limiter's jobs to end. */
+void await_job_waiter(tw_limiter *limiter, tw_job job); /* for the job's end */
 void limited_await_room_waiter(struct limited *home);
 void limited_await_end_waiter(struct limited *home);
 

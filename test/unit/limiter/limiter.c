@@ -39,7 +39,7 @@ static const struct script basics[] = {
      {{"submit 0 1 held", "start 0"},
       {"complete 1; complete 0 1; complete 0 -4096; complete 9",
        "EALREADY, EINVAL, EINVAL, EALREADY"},
-      {"stats refused_completions running", "refused_completions=2, running=1"},
+      {"stats refused_completions running; destroy", "refused_completions=2, running=1, EBUSY"},
       {"end 0", "0 ok, start 1"},
       {"end 1", "1 ok"}}},
     {"one may be completed before its function returns; what that returns then is a second end",

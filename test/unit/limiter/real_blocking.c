@@ -254,6 +254,11 @@ static void block(void *arg)
 		nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
 }
 
+static void come_late(void *arg, const struct tw_job_result *result)
+{
+	expect_eq(atomic_load(&released), true);
+}
+
 /*
  * All workers are inside callbacks: a job in line settles on time all the same, as those who ask
  * see; done comes later.
@@ -263,6 +268,7 @@ static bool job_in_line_settles_in_time(void)
 	tw_job job;
 	struct tw_limiter_task task = {.size = sizeof task,
 				       .fn = job_succeeds,
+				       .done = come_late,
 				       .flags = TW_LIMITER_TASK_KEEP,
 				       .queue_timeout_ns = 20 * MS};
 	struct tw_job_result result;

@@ -86,16 +86,6 @@ static void *wait_for(void *arg)
 	return NULL;
 }
 
-static bool is_waited_for(struct caller *caller)
-{
-	tw__object_lock(&caller->limiter->object);
-	struct tw__node *node =
-	    tw__node_find(&caller->limiter->nodes, &caller->limiter->object, caller->job.id);
-	bool waited = ((struct tw__job *)(void *)node)->waiters > 0;
-	tw__object_unlock(&caller->limiter->object);
-	return waited;
-}
-
 Test(limiter_real_ends, a_wait_for_the_last_job_holds_the_limiter)
 {
 	tw_service *service = open_service(1);
@@ -106,8 +96,7 @@ Test(limiter_real_ends, a_wait_for_the_last_job_holds_the_limiter)
 		    .size = sizeof task, .fn = job_succeeds, .flags = TW_LIMITER_TASK_KEEP};
 		expect_eq(tw_limiter_submit_task(caller.limiter, &task, &caller.job), 0);
 		expect_eq(pthread_create(&thread, NULL, wait_for, &caller), 0);
-		while (!is_waited_for(&caller))
-			sched_yield();
+		await_job_waiter(caller.limiter, caller.job);
 		if (round % 2)
 			expect_eq(tw_limiter_set_paused(caller.limiter, false), 0);
 		else

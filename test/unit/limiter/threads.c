@@ -10,7 +10,6 @@ TestSuite(limiter_threads, .timeout = 60);
 
 struct waiter {
 	struct load *load;
-	_Atomic bool begun;
 	int answer;
 	struct tw_job_result result;
 };
@@ -18,7 +17,6 @@ struct waiter {
 static void *wait_for_job(void *arg)
 {
 	struct waiter *self = arg;
-	atomic_store(&self->begun, true);
 	self->answer = tw_job_wait(home.limiter, self->load->job, 50 * SECOND, &self->result);
 	return NULL;
 }
@@ -26,16 +24,8 @@ static void *wait_for_job(void *arg)
 static void *wait_idle(void *arg)
 {
 	struct waiter *self = arg;
-	atomic_store(&self->begun, true);
 	self->answer = tw_limiter_wait_idle(home.limiter, 50 * SECOND);
 	return NULL;
-}
-
-static void start(pthread_t *thread, void *(*body)(void *), struct waiter *waiter)
-{
-	expect_eq(pthread_create(thread, NULL, body, waiter), 0);
-	while (!atomic_load(&waiter->begun))
-		sched_yield();
 }
 
 Test(limiter_threads, calls_wait_no_longer_than_asked)
@@ -116,23 +106,28 @@ Test(limiter_threads, close_waits_for_the_running_and_for_the_idle_listeners)
 	check_close(TW_CLOSE_DRAIN);
 }
 
+/* The idle is over when the thread that waited for it runs; and the job's node may serve again. */
 Test(limiter_threads, waits_for_a_job_and_for_idle_return_with_it)
 {
-	struct load load = LOAD(1, .held = true);
+	struct load load = LOAD(1, .held = true), next[2];
+	struct waiter waiters[2] = {{.load = &load, .answer = 1}, {.answer = 1}};
+	pthread_t threads[2];
 	open_started(1);
 	load_submit(&load);
 	limited_pump(&home);
-	struct waiter waiters[2] = {{.load = &load}, {.load = &load}};
-	pthread_t threads[2];
-	start(&threads[0], wait_for_job, &waiters[0]);
-	start(&threads[1], wait_idle, &waiters[1]);
+	expect_eq(pthread_create(&threads[0], NULL, wait_for_job, &waiters[0]), 0);
+	await_job_waiter(home.limiter, load.job);
+	expect_eq(pthread_create(&threads[1], NULL, wait_idle, &waiters[1]), 0);
+	limited_await_end_waiter(&home);
 	complete(&load, 0);
-	pthread_join(threads[0], NULL);
-	pthread_join(threads[1], NULL);
-	cr_assert(waiters[0].answer == 0 || waiters[0].answer == TW_GONE); /* if it came too late */
-	if (waiters[0].answer == 0)
-		expect_eq(waiters[0].result.value, &load);
+	held(next, 2);
+	for (int i = 0; i < 2; i++)
+		expect_eq(pthread_join(threads[i], NULL), 0);
+	expect_eq(waiters[0].answer, 0);
+	expect_eq(waiters[0].result.value, &load);
 	expect_eq(waiters[1].answer, 0);
+	complete(&next[0], 0);
+	complete(&next[1], 0);
 	close_all();
 }
 
