@@ -1,10 +1,8 @@
 /*
  * An alarm: one descriptor that is readable from an instant on, or once the gate's bell has been
- * rung.
- *
- * An epoll descriptor over a timerfd, which the driver alone sets, and the bell's eventfd, which
- * producers write (gate.h, GATE3). For loops that are not ours, and for sleeping on clocks that a
- * futex does not know. Setting costs a system call only if the instant is another one.
+ * rung. An epoll descriptor over a timerfd, which the driver alone sets, and the bell's eventfd,
+ * which producers write (gate.h, GATE3). For the user's loops, and for clocks that a futex does not
+ * know.
  *
  * Rejected: one timerfd that producers set, too (two that set it together overwrite each other).
  */

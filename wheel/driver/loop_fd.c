@@ -7,11 +7,7 @@
 /* Entries that a lane may hold until the next tick, if that is not half of its bound. */
 enum { MOST_UNREAD = 2048 };
 
-/*
- * What a poll has left undone. Due now: what its budget stopped, series that catch up, or want of
- * memory that the next drain may end; and what a lane still holds. In the next tick: what was
- * refused.
- */
+/* What a poll has left undone: what is due now, and what may be done in the next tick. */
 static void loop_remember(tw_service *service, const struct tw__poll *poll, size_t budget)
 {
 	struct tw__loop *loop = &service->driver->loop;
@@ -56,8 +52,7 @@ static bool alone(tw_service *service)
 
 /*
  * Sleeps longer than planned before: from the barrier on, a thread that brings something earlier
- * rings; what came before is found in the lanes. It may make the plan an earlier one again, which
- * needs no barrier. Returns the plan.
+ * rings; what came before is found in the lanes, and may make the plan an earlier one. Returns it.
  */
 static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 {
@@ -109,10 +104,9 @@ static bool lanes_want_draining(tw_service *service)
 }
 
 /*
- * Whether all that is due has been dealt with: the tick that it is has been turned through, and
- * nothing that was left, or came since, may be due before the next. A loop polls many times a tick,
- * and most of those calls then cost a reading of the clock. What stays in the lanes until the next
- * tick is mostly dead by then, if timers are cancelled soon.
+ * Whether this tick has been turned through, and nothing that was left, or came since, may be due
+ * before the next. A loop polls many times a tick, and most of those calls then cost a reading of
+ * the clock.
  */
 static bool all_is_done(tw_service *service)
 {

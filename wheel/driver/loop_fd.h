@@ -12,10 +12,7 @@
 
 struct tw__local;
 
-/*
- * A service's part. The driver's, except for `open`; with a tick thread it only holds the alarm of
- * clocks that need one.
- */
+/* The driver's, except for `open`; with a tick thread, only the alarm is used. */
 struct tw__loop {
 	struct tw__alarm alarm;
 	/* tw_service_fd was called: the alarm is complete; by a driver, once */
@@ -29,10 +26,7 @@ struct tw__loop {
 /* tw_service_advance's poll, `driving` held. The callbacks run or handed over. */
 size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget);
 
-/*
- * The first tick later than the last one turned through in which there is something to do;
- * UINT64_MAX: none. `driving` held.
- */
+/* The next tick in which there is something to do; UINT64_MAX: none. `driving` held. */
 uint64_t tw__loop_next_tick_ns(tw_service *service);
 
 #endif

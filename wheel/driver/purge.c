@@ -3,15 +3,11 @@
  * wheel, segments of lanes.
  *
  * Hysteresis: a purge begins when more than twice the need, and a constant, has been held for a
- * second. It ends at one and a half times the need. So storms that return within a second or two
- * find their memory in place. Only idle blocks count: memory in which something lives cannot go
- * back, and nobody tries.
+ * second. It ends at one and a half times the need. Only idle blocks count: memory in which
+ * something lives cannot go back. The driver purges, a small step in each poll, and ticks until it
+ * is done. A poll with traffic puts the rest off.
  *
- * The driver purges, a small step in each poll, and ticks until it is done. A poll with traffic
- * puts the rest off.
- *
- * madvise and munmap are allowed here: neither allocates, and a failure changes nothing. Like a
- * page fault they wait only for the system's own locks. The depot's lock is only tried.
+ * madvise and munmap are allowed here: neither allocates, and a failure changes nothing.
  */
 #include "wheel/driver/purge.h"
 
@@ -22,10 +18,7 @@ enum { SEGMENTS_A_STEP = 16, SEGMENTS_KEPT = 64 };
 /* How long so much must have been held without need. */
 #define PATIENCE_NS UINT64_C(1000000000)
 
-/*
- * Polls that come anyway give memory back a second after a storm. A driver that sleeps is woken for
- * it only so much later (G9).
- */
+/* A driver that sleeps is woken for it only so much later (G9). */
 #define PURGE_ASLEEP_NS UINT64_C(10000000000)
 
 static bool much_is_held(tw_service *service)

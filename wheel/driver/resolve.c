@@ -2,13 +2,13 @@
  * What has become of an entry: the wheel asks, the control word answers.
  *
  * A timer has one entry at a time, in a lane, in the wheel or in a batch, unless it is RELOCATED.
- * Then a reset to earlier has pushed another one, and the driver keeps a **location**
- * {generation, state, level, tick}: the timer is in a batch, or the entry that counts is in the
- * bucket of that level which has that tick. Rules for the entries of a RELOCATED timer:
+ * Then a reset to earlier has pushed another one, and the driver keeps a **location**: the timer is
+ * in a batch, or the entry that counts is in the bucket of that level which has that tick. Rules
+ * for the entries of a RELOCATED timer:
  *   - In a batch, and a reset brings an entry: the entry is dropped. The worker that claims the run
- *     reads the word, and gives the timer back if it is not due. An entry that comes back, from a
- *     worker or a refusal, ends the state. Who brings it looks at the word again, for the driver
- *     may sleep past a deadline whose entry it has dropped (tw__wake_for_back).
+ *     gives the timer back if it is not due. An entry that comes back ends the state. Who brings it
+ *     looks at the word again, for the driver may sleep past a deadline whose entry it has dropped
+ *     (tw__wake_for_back).
  *   - From a lane: the entry is dropped if there is a location that is not later. If the bucket of
  *     the location has the entry's tick too, the location moves. Else the entry is filed, and its
  *     location is written.
@@ -19,21 +19,14 @@
  *     another entry, and the location says that it is in a batch.
  * Invariant: an armed RELOCATED timer has an entry in its location's bucket, or in a lane, or in a
  * batch, that will be met no later than its deadline. Without the rule, a timer toggled between 5 s
- * and 60 s would collect entries without limit. So would one that is moved to earlier a tick at a
- * time, in a coarse bucket. An entry that is left behind may come to be in the location's bucket
- * again (a series that is called early time and again, and armed for the same bucket each time). A
- * sweep leaves one there.
- *
- * Each entry is in the wheel for its whole tick, however far. A BEYOND_RANGE word is read with
- * its deadline in far_ticks (slots.h). A move to a later deadline, far or near, needs no entry: the
- * old one is met before, and is filed again.
+ * and 60 s would collect entries without limit. An entry that is left behind may come to be in the
+ * location's bucket again (a series that is called early time and again). A sweep leaves one there.
  *
  * A FILED timer (disarmed) is treated as an armed one, except that it is not handed over: when its
- * tick has come the promise is taken back, and the entry dropped. The next arming brings another.
+ * tick has come the promise is taken back, and the entry dropped.
  *
  * A due word whose deadline lies so far back that its bits could soon be read as the future becomes
- * BEYOND_RANGE when it is handed over. That happens if the driver stood still for hours, or the
- * clock leapt. The claim then reads the deadline in far_ticks.
+ * BEYOND_RANGE when it is handed over: the driver stood still for hours, or the clock leapt.
  *
  * Rejected: looking for the old entry to remove it (a search in a bucket for each reset).
  */
@@ -70,9 +63,8 @@ static bool location_is_in(const struct tw__location *location, const struct tw_
 }
 
 /*
- * The entry at the location is dropped, though its generation is not over: the timer is with a
- * worker by another entry. If it is armed again, that comes through a lane, and must not find the
- * location of an entry that is gone.
+ * The entry at the location is dropped: the timer is with a worker by another entry. If it is armed
+ * again, that comes through a lane, and must not find the location of an entry that is gone.
  */
 static void resolve_forget(tw_service *service, uint32_t slot, uint32_t generation,
 			   const struct tw__place *place)
@@ -121,10 +113,7 @@ static bool is_superfluous(const tw_service *service, const struct tw__place *pl
 	return again;
 }
 
-/*
- * The due tick of a word in this place; what is handed over says a deadline long past in far_ticks.
- * False: the word has changed; *word is what it is now.
- */
+/* The due tick of a word in this place. False: *word has changed. */
 static bool due_tick_of(tw_service *service, enum tw__resolve_for what_for,
 			const struct tw__place *place, uint32_t slot, uint64_t *word,
 			uint64_t *due_tick)
@@ -168,8 +157,8 @@ resolve_relocated(tw_service *service, enum tw__resolve_for what_for, const stru
 }
 
 /*
- * Whether an entry of a timer that is not armed stays: one that is promised to a disarmed timer
- * does, for the tick in the word, until that has come. True also if the timer is armed meanwhile.
+ * Whether an entry of a timer that is not armed stays: it is promised, until the tick in the word
+ * has come. True also if the timer is armed meanwhile.
  */
 static __attribute__((noinline)) bool resolve_keeps(tw_service *service,
 						    enum tw__resolve_for what_for,
@@ -222,10 +211,7 @@ static inline uint64_t resolve_entry(tw_service *service, enum tw__resolve_for w
 	return resolve_slowly(service, what_for, place, entry, word);
 }
 
-/*
- * In such a sweep words are not read: the latest generations and the locations are the driver's
- * own, and say enough. A timer whose location is of this generation is RELOCATED.
- */
+/* No words are read: the latest generations and the locations are the driver's own. */
 static void resolve_sweep(const tw_service *service, const struct tw__place *place,
 			  const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
 {
@@ -245,10 +231,7 @@ static void resolve_sweep(const tw_service *service, const struct tw__place *pla
 				due_ticks[i] = TW__TICK_DEAD;
 }
 
-/*
- * The locations that these entries need: those of RELOCATED timers. Any other entry fetches a line
- * that is needed anyway: a branch would be mispredicted half of the time.
- */
+/* Of RELOCATED timers. Any other entry fetches what is needed anyway, without a branch. */
 static void prefetch_locations(const tw_service *service, const tw__wheel_entry *entries,
 			       unsigned n)
 {

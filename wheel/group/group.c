@@ -1,9 +1,4 @@
-/*
- * Groups: creation, cancel, close and destroy. Membership: wheel/timer/member.h. The rules:
- * group.h.
- *
- * Progress: each call holds the group's lock for a few stores, or for A_HOLD compare-and-swaps.
- */
+/* Groups: creation, cancel, close and destroy. Membership: timer/member.h. The rules: group.h. */
 #include "wheel/group/group.h"
 
 #include <errno.h>
@@ -52,8 +47,8 @@ static int make_table(struct tw__groups *groups)
 }
 
 /*
- * An index that was never used: 0 or -EAGAIN: none is left, or -ENOMEM. The lock is held. Handles
- * of one index are numbered, and begin at a random number for each service.
+ * An index that was never used. 0; -EAGAIN: none is left; -ENOMEM. The lock is held. Handles of one
+ * index are numbered, from a random number on.
  */
 static int take_fresh(struct tw__groups *groups, uint32_t base_generation, uint32_t *out)
 {
@@ -184,10 +179,7 @@ static void give_back(tw_service *service, struct tw__local *local, const struct
 	}
 }
 
-/*
- * A thread that wants the lock spins by now. Without this the walk would take the lock again
- * first.
- */
+/* Else the walk would take the lock again before a thread that spins for it. */
 static void give_way(struct tw__group *group)
 {
 	for (unsigned i = 0;
@@ -286,9 +278,7 @@ static bool inside_member(const tw_service *service, uint32_t index)
 	return false;
 }
 
-/*
- * Until all members up to that serial number have left. The index may be another group's by then.
- */
+/* Until all members up to that serial number have left; perhaps as another group's. */
 static int await_older(tw_service *service, struct tw__group *group, uint32_t serial,
 		       uint64_t deadline_ns)
 {

@@ -1,14 +1,11 @@
 /*
- * Groups of timers: a list of members under a small lock.
- *
- * A group is a lock, two lists, a serial number, flags and counts, in one cache line. A member's
- * place is in an array beside the control words (struct tw__link). Its record names the group, and
- * its word says EXT. A timer that is no member touches nothing of this.
+ * Groups of timers: a list of members under a small lock. A member's place is in an array beside
+ * the control words (struct tw__link). Its record names the group, and its word says EXT.
  *
  * Rules
  *   1. Schedule takes the lock, refuses if the handle is void or the group closed, appends the slot
  *      under the group's serial number, stores the word, and gives the lock up. Then it pushes the
- *      entry, as for any timer. An entry that is pushed after a cancel is dead like any other.
+ *      entry.
  *   2. Claim, re-arm, series, disarm and reset touch no list.
  *   3. The thread that makes a member's word free takes the slot off the list, and then gives it
  *      back. So a listed slot is its member's, or free for a moment, and a walk compares no
@@ -19,30 +16,28 @@
  *      the list of ending members, and is owed to this call. A member that runs gets ENDED, and
  *      leaves at its end. A member that is free or RELEASING is another thread's, and is skipped.
  *      There are as many of these two kinds as threads, so the walk begins at the front each time.
- *   5. After the walk the canceling thread calls the releases that are owed to it, one after the
- *      other, without the lock. A release that cancels the group finds nothing left to end. One
- *      that waits for a timer whose release is owed on the same thread gets -EDEADLK.
+ *   5. After the walk the canceling thread calls the releases that are owed to it, without the
+ *      lock. A release that waits for a timer whose release is owed on the same thread gets
+ *      -EDEADLK.
  *   6. The members of each list are in the order of their serial numbers. So cancel_wait is over
  *      when both fronts have later numbers than its own.
  *   7. The thread that empties a closed group queues its completion (run/completion.c).
  *   8. Destroy makes the handle void. The index goes to another group when the group is dead and
- *      empty, and its completion is over. One thread sees that, under the lock: no member enters a
- *      closed group, and a completion is over once. That thread also makes the next group's handle,
- *      and moves the serial number on, which is never set back. So create needs no lock of a group.
+ *      empty, and its completion is over. One thread sees that, under the lock. It also makes the
+ *      next group's handle, and moves the serial number on. So create needs no lock of a group.
  *
  * Serial numbers wrap. If the oldest member is 2^30 numbers back, which takes as many cancels while
  * it runs, cancel does not move the number on: it then also ends members that enter during the
  * call.
  *
- * The lock is a leaf: no other lock is taken and nothing is called under it. It is held for some
- * stores, or for A_HOLD compare-and-swaps. Between two holds a walk gives way to threads that want
- * the lock.
+ * The lock is a leaf: no other lock is taken and nothing is called under it. Between two holds a
+ * walk gives way to threads that want the lock.
  *
- * Weak at: many threads that schedule into one group, which wait for one lock. A group for each
- * connection is the intended use.
+ * Weak at: many threads that schedule into one group. A group for each connection is the intended
+ * use.
  *
- * Rejected: a serial number in each member's tag, so that a cancel is one step and members are
- * found dead later. It needs a reaper, and each claim, reset and cancel has to compare.
+ * Rejected: a serial number in each member's tag, so that a cancel is one step. It needs a reaper,
+ * and each claim, reset and cancel has to compare.
  *
  * Pairing table
  *   GROUP1  enter, leave, walk: each under the lock. A walk that comes after an entering finds the
@@ -65,9 +60,8 @@ void tw__groups_init(struct tw__groups *groups, uint32_t max_timers);
 void tw__groups_unmap(struct tw__groups *groups);
 
 /*
- * A cancel in full, of the public function `call`. then: what is called when the group has emptied,
- * or NULL; -EALREADY: there is one. The serial number of the last members that it has ended, or an
- * errno.
+ * A cancel, of the public function `call`. then: the completion, or NULL; -EALREADY: there is one.
+ * The serial number of the last members that it has ended, or an errno.
  */
 enum tw__group_end { TW__GROUP_STAYS, TW__GROUP_CLOSES, TW__GROUP_DIES };
 int64_t tw__group_cancel(const char *call, tw_service *service, tw_group handle,

@@ -1,7 +1,4 @@
-/*
- * Batches: submitted by the driver, claimed from by the threads that run them, one entry at a time,
- * and returned by the last to finish. The pairs: batch.h. What a claimed entry becomes: run.c.
- */
+/* Batches: submitted by the driver, claimed from entry by entry, returned by the last to finish. */
 
 #include "wheel/run/run.h"
 
@@ -94,10 +91,7 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 
 /* ------------------------------------------------------- the inline executor */
 
-/*
- * The driver recognizes it by its address and runs callbacks without a batch; submit serves every
- * other caller.
- */
+/* The driver knows it by its address and needs no batch; submit serves every other caller. */
 static int inline_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	(void)self;

@@ -1,10 +1,7 @@
 /*
- * Batches: chunks of the wheel that executors have.
- *
- * A batch is a chunk of the wheel that was submitted to an executor. Its holder's words are used as
- * laid out here. Runs are claimed one by one; the batch returns when the last claimed run has
- * finished. Who has a ticket, or has claimed a run and not yet finished it, keeps the batch from
- * returning. Nobody else touches it.
+ * Batches: chunks of the wheel that were submitted to an executor. Runs are claimed one by one; the
+ * batch returns when the last one has finished. Only those who have a ticket, or a claimed run,
+ * touch it.
  *
  * Pairing table
  *   RUN1  next: store-release (submit) -> load-acquire, add acq_rel (claim): the batch's fields
@@ -54,10 +51,7 @@ static inline struct tw__chunk *tw__batch_chunk(tw_batch *batch)
 
 static inline tw_service *tw__batch_service(tw_batch *batch)
 {
-	/*
-	 * Relaxed: the same for all batches of an arena, but a late thread may look while the chunk
-	 * is submitted anew.
-	 */
+	/* relaxed: a late thread may look while the chunk is submitted anew, with the same */
 	return (tw_service *)(uintptr_t)tw_load_relaxed(
 	    (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[HOLDER_SERVICE]);
 }
@@ -87,10 +81,7 @@ static inline unsigned tw__batch_left(tw_batch *batch)
 	       (unsigned)tw_load_acquire(tw__batch_word(batch, HOLDER_NEXT)); /* RUN1 */
 }
 
-/*
- * Its executor runs nothing any more: each entry that a thread claims from now on ends its timer as
- * cancelled. Nothing of the batch was claimed yet.
- */
+/* Each entry that is claimed from now on ends its timer as cancelled. None was claimed yet. */
 TW_PRIVATE void tw__batch_end_all(tw_batch *batch);
 
 /* n claimed entries are finished with; the batch may be gone afterwards. */

@@ -1,9 +1,6 @@
 /*
- * Completion: what a closed group calls when its last member has left. The rule and the pairs:
- * wheel/group/group.h.
- *
- * The completion is a piece of work (work.h) beside the group. It goes to the service's executor
- * by way of the driver.
+ * Completion: what a closed group calls when its last member has left. A piece of work (work.h),
+ * which goes to the service's executor by way of the driver. The pairs: wheel/group/group.h.
  */
 #include <errno.h>
 
@@ -58,10 +55,7 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 		return r;
 	if (!tw__end_put_off(service))
 		return -ESHUTDOWN;
-	/*
-	 * Once given it may be called, and a thread that learns of that may end the service, while
-	 * this call still wakes the driver.
-	 */
+	/* the call's own: once given it may be called, and the service ended meanwhile */
 	tw_add_relaxed(&service->phase.end, 1);
 	struct tw__completion then = {.fn = fn, .arg = arg};
 	tw__work_init(&then.work, service, service->executor, completion_run);
@@ -69,7 +63,7 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 	int64_t serial = tw__group_cancel(__func__, service, handle, TW__GROUP_CLOSES, &then);
 	if (serial < 0)
 		tw__end_may_come(service);
-	tw__end_may_come(service); /* the call's own */
+	tw__end_may_come(service);
 	if (serial == -EALREADY)
 		return tw__refuse(-EALREADY, __func__, "the group has a completion already");
 	return serial < 0 ? (int)serial : 0;

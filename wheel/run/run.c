@@ -270,8 +270,8 @@ void tw__batch_end_one(tw_batch *batch)
 }
 
 /*
- * Given back through this thread's lane; by a thread that has none (out of memory) through a bit in
- * the batch, which the driver looks at when the batch is home.
+ * Through this thread's lane; without one (out of memory) through a bit in the batch, which the
+ * driver looks at when the batch has returned.
  */
 void tw_run_return(tw_batch *batch)
 {

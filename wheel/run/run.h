@@ -8,10 +8,9 @@
 #include "wheel/run/batch.h"
 
 /*
- * The deadline of a near word met in a batch of batch_tick. What it was handed over with is at most
- * TW__NEAR_TICKS before that, what a reset has made of it since at most as much after the cursor:
- * told apart while the batch has stood for less than half the range. After that (hours) the cursor
- * is the base: a deadline may be read too late, never too early.
+ * The deadline of a near word met in a batch of batch_tick: at most TW__NEAR_TICKS before that, or,
+ * after a reset, after the cursor. Told apart while the batch has stood for less than half the
+ * range. After that the cursor is the base: a deadline may be read too late, never too early.
  */
 static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick, uint64_t cursor)
 {
@@ -21,32 +20,20 @@ static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick,
 	return base + ((word - base) & TW__DEADLINE_MASK);
 }
 
-/*
- * Runs the claimed entry. True: a callback was run. The clock is read when the callback has
- * returned, so that runs in a row cost one reading each.
- */
+/* Runs the claimed entry. True: a callback was run, and the clock read after it. */
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index,
 		   struct tw__run_clock *clock);
 
-/*
- * As tw_run_one, but runs the n-th of the entries that are left; the others keep their order. For
- * an executor of one thread that plays several: the simulation.
- */
+/* As tw_run_one, of the n-th of the entries that are left. For the simulation. */
 TW_PRIVATE int tw__run_nth(tw_batch *batch, unsigned nth);
 
 /* tw_run_one of a ticket that is sound, on a thread that is not cancelled meanwhile. */
 int tw__run_one(tw_batch *batch);
 
-/*
- * As tw_run_one and tw_run_return, but ends the timer as cancelled, release included: its executor
- * runs nothing any more.
- */
+/* Uses up a ticket as they do, and ends the timer as cancelled, release included. */
 TW_PRIVATE void tw__batch_end_one(tw_batch *batch);
 
-/*
- * Runs the first `budget` entries of a chunk that was not lent, on the driver. Returns how many
- * callbacks ran.
- */
+/* Runs entries of a chunk that was not submitted, on the driver. How many callbacks ran. */
 size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk,
 		      bool forced, size_t budget, uint64_t now_ns);
 

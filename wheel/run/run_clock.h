@@ -1,12 +1,11 @@
 /*
  * The instants of runs in a row: each ends where the next begins, and most take less time than a
- * reading of the clock does.
+ * reading of the clock.
  *
- * After a few readings of the clock itself, and where the counter register is what the clock runs
- * on (tsc.h), the register goes on from the last of them, for SPAN_COUNTS at most (some 100 us):
- * what the kernel may steer its clock by makes less than 100 ns of difference in that. So such
- * instants are for statistics and liveness. Code that decides something reads the clock:
- * tw__run_clock_exact.
+ * After a few readings, where the clock runs on the counter register (tsc.h), the register goes on
+ * from the last of them, for SPAN_COUNTS at most (some 100 us, in which the kernel steers its clock
+ * by less than 100 ns). Such instants are for statistics and liveness. Code that decides something
+ * reads the clock: tw__run_clock_exact.
  */
 #ifndef TW_WHEEL_RUN_CLOCK_H
 #define TW_WHEEL_RUN_CLOCK_H
@@ -29,10 +28,7 @@ struct tw__run_clock {
 	bool estimated; /* now_ns is the register's */
 };
 
-/*
- * Reads the clock, and the register beside it. An interruption between the two would shift all that
- * is counted from there.
- */
+/* Reads the clock, and the register beside it, if nothing came between the two. */
 static inline void tw__run_clock_base(struct tw__run_clock *clock, tw_service *service)
 {
 	uint64_t before = tw__counter_register(), ns = tw__clock_read(service),

@@ -1,6 +1,6 @@
 /*
- * What follows on a run that was more than a plain one-shot's: the next run of a series, a re-arm
- * that the callback asked for, or a persistent timer that is disarmed.
+ * What follows on a run: the next one of a series, a re-arm that the callback asked for, or a
+ * persistent timer that is disarmed.
  *
  * The nominal instants of a fixed-rate series are first + n * period whatever happens. Each gets a
  * run, or is missed and counts as an overrun. The missed policy says which instants that have
@@ -71,10 +71,10 @@ static void push_again(tw_service *service, struct tw__local *local, const struc
 }
 
 /*
- * What follows on the run: the timer is armed for `tick`. If it is not to be (`arms`), it is
- * persistent, and is armed for what it was armed for during the run, or disarmed. The entry comes
- * from this thread's lane, in which room cannot fail: its reserve was there before the run was
- * claimed. False: the timer was cancelled meanwhile, or its service closed.
+ * The timer is armed for `tick`. If it is not to be (`arms`), it is persistent, and is armed for
+ * what it was armed for during the run, or disarmed. Room for the entry cannot fail: the lane's
+ * reserve was there before the claim. False: the timer was cancelled meanwhile, or its service
+ * closed.
  */
 static bool after_run(tw_service *service, struct tw__local *local, const struct tw__run *run,
 		      uint64_t word, bool arms, uint64_t tick)

@@ -10,10 +10,7 @@ static void work_defer(struct tw__works *works, struct tw__work *work)
 	works->deferred_end = &work->next;
 }
 
-/*
- * What the driver runs here, and comes again and again, would keep it from sleeping if it were on
- * the stack.
- */
+/* What the driver runs here again and again would keep it from sleeping on the stack. */
 void tw__work_submit_later(struct tw__work *work)
 {
 	/* first: once pushed it may be run, and gone */

@@ -1,30 +1,22 @@
 /*
- * Work: what the layers above (strands, schedulers, limiters) want run on an executor, by the same
- * face as batches of timers.
+ * Work: what the layers above want run on an executor, by the same face as batches of timers.
  *
- * A piece of work is its owner's memory and looks to an executor like a batch with one ticket: it
- * calls tw_run_one on it, or tw_run_return, once. So whatever runs timers runs work, and no
- * executor need know of it. Handing over takes no memory and cannot fail: what the executor refuses
- * or gives back goes onto a stack of the service, whose driver offers it again in its next tick;
- * work for the inline executor goes there immediately, and the driver runs it.
+ * A piece of work is its owner's memory and looks to an executor like a batch with one ticket, on
+ * which it calls tw_run_one or tw_run_return. Handing over takes no memory and cannot fail: what
+ * the executor refuses or gives back goes onto a stack of the service, whose driver offers it again
+ * in its next tick. Work for the inline executor goes there too, and the driver runs it.
  *
  * Life: IDLE -> submitted -> run(work) -> IDLE. The owner submits it again only from inside run or
- * after it. From the moment run is called nobody else touches the work: run may submit it anew, or
- * free it.
- *
- * An executor that serves as anybody's base gets submits from any thread, not from the driver
- * alone.
+ * after it. Once run is called nobody else touches the work: run may free it.
  *
  * Trampoline. An executor may run tickets inside its submit. Work never runs inside
- * tw__work_submit: tw__work_run, called on a thread that is inside tw__work_submit, pushes the work
- * onto the service's stack instead. The driver offers it again, and what the executor runs inside
- * that submit does run: below the driver there is no layer's call. So a layer's submit runs no user
- * code, holds no lock that a run could need, and a chain of submits needs one frame.
+ * tw__work_submit: tw__work_run pushes it onto the service's stack there. What the executor runs
+ * inside the driver's submit does run. So a layer's submit runs no user code, and a chain of
+ * submits needs one frame.
  *
- * The owner of work holds its service (tw__service_hold), which then refuses to close. So there is
- * always a driver. The work must not be out when the hold is given up. A holder that is destroyed
- * while its work is out leaves (tw__service_leave): close waits for it, with the driver still at
- * work, instead of refusing.
+ * The owner of work holds its service (tw__service_hold), which then refuses to close: there is
+ * always a driver. A holder that is destroyed while its work is out leaves (tw__service_leave), and
+ * close waits for it.
  *
  * Pairing table
  *   WORK1  the owner's writes before tw__work_submit -> run: the executor's own hand-over; on the
@@ -50,9 +42,7 @@ _Static_assert(offsetof(struct tw__work, tickets) == offsetof(struct tw__chunk, 
 _Static_assert(offsetof(struct tw__work, service_and_mark) == offsetof(struct tw__chunk, holder),
 	       "seen as a batch");
 
-/*
- * The service must be held, and the executor alive, for as long as the work is used.
- */
+/* The service must be held, and the executor alive, for as long as the work is used. */
 static inline void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor,
 				 tw__work_fn *run)
 {
@@ -62,29 +52,23 @@ static inline void tw__work_init(struct tw__work *work, tw_service *service, tw_
 }
 
 /*
- * Has run(work) called once, on one of the executor's threads, soon. Any thread. Cannot fail, never
- * blocks. Runs no work here, also if the executor runs tickets inside submit: those go to the
- * driver.
+ * Has run(work) called once, on one of the executor's threads, not here. Any thread. Cannot fail,
+ * never blocks.
  */
 TW_PRIVATE void tw__work_submit(struct tw__work *work);
 
-/*
- * The same, but if the executor refuses the work, returns its negative answer: then the work is
- * still the caller's.
- */
+/* The same; a negative answer: the executor refuses, and the work is still the caller's. */
 TW_PRIVATE int tw__work_try_submit(struct tw__work *work);
 
 /*
- * The same by way of the service's driver: for what has found no room. If the driver is running the
- * work, it comes again in the next tick, and the driver sleeps meanwhile. Else the driver takes it
- * in its next poll.
+ * By way of the service's driver: if this thread is the driver, in the next tick; else in its next
+ * poll.
  */
 TW_PRIVATE void tw__work_submit_later(struct tw__work *work);
 
 /*
- * The owner has ended: from now on the driver runs the work where it would offer it to the
- * executor. So an executor that refuses without end holds up nobody. The work calls no user
- * function any more. An executor that has taken the work still runs it, or gives it back.
+ * The owner has ended: from now on the driver runs the work where it would offer it, so an executor
+ * that refuses without end holds up nobody. The work calls no user function any more.
  */
 static inline void tw__work_leave_executor(struct tw__work *work)
 {
@@ -107,10 +91,7 @@ bool tw__inside_poll(const tw_service *service);
 
 /* ---------------------------------------------------------------- the driver */
 
-/*
- * Offers what was refused in the last tick, and what is on the stack; runs what is for the inline
- * executor. The number of those that ran.
- */
+/* Offers, or runs, what was refused in the last tick, and the stack. How many ran. */
 size_t tw__works_offer(tw_service *service);
 
 static inline bool tw__works_waiting(tw_service *service)
@@ -121,8 +102,8 @@ static inline bool tw__works_waiting(tw_service *service)
 /* --------------------------------------------------------------------- holds */
 
 /*
- * A layer begins to use the service, which answers -EBUSY to close and destroy until all have let
- * go. 0, or -ESHUTDOWN: closed, or closing. Any thread; -EPERM in a forked child.
+ * Close and destroy answer -EBUSY until all have let go. 0, or -ESHUTDOWN: closed, or closing;
+ * -EPERM in a forked child.
  */
 int tw__service_hold(tw_service *service);
 void tw__service_let_go(tw_service *service);

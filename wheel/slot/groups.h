@@ -1,7 +1,4 @@
-/*
- * The table of groups. It is here because a thread that runs, arms or ends a member reaches the
- * member's group. The rules: wheel/group/group.h.
- */
+/* The table of groups, which each member reaches. The rules: wheel/group/group.h. */
 #ifndef TW_WHEEL_GROUPS_H
 #define TW_WHEEL_GROUPS_H
 
@@ -35,7 +32,7 @@ struct tw__group {
 
 /*
  * NONE -> GIVEN (close_then) -> DUE (the group is empty; the work is queued) -> OVER (the work has
- * come back). A close of the service that calls a function which is DUE makes it CALLED first.
+ * come back). A close of the service makes a DUE one CALLED, and calls it.
  */
 enum tw__completion_state {
 	TW__COMPLETION_NONE,
@@ -65,10 +62,7 @@ struct tw__groups {
 static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t index)
 {
 	TW_ASSERT(index > 0 && index < groups->end);
-	/*
-	 * Acquire, for who has the index from a record that was published by a timer's word, not by
-	 * create.
-	 */
+	/* acquire: the index may come from a timer's record, not from create */
 	return &tw_load_acquire(&groups->table)[index];
 }
 

@@ -33,10 +33,7 @@ static int magazine_refill(struct tw__slots *slots, struct tw__magazine *magazin
 	return n;
 }
 
-/*
- * A thread whose timers use up all its slots but a few would have to look at each schedule. So more
- * come before the last one has gone.
- */
+/* More come before the last one has gone, so that few schedules have to look. */
 int tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	int r = tw__magazine_count(magazine) < FEW_SLOTS ? magazine_refill(slots, magazine) : 0;

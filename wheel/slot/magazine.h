@@ -1,16 +1,15 @@
 /*
- * Magazine: a thread's free slots, in a ring, first in first out. They lie there as entries, with
- * the generation that the free word says: nobody else writes that word.
+ * Magazine: a thread's free slots, in a ring, first in first out, as entries with the generation
+ * that the free word says.
  *
  * A cancel puts one slot in and a schedule takes one out, and both are counted for statistics. So
- * the ring's positions are made of these counts: a shift is added for each slot that comes or goes
- * for another reason. One store does for both.
+ * one store does for both: the ring's positions are these counts, and a shift for each slot that
+ * comes or goes for another reason.
  *
  *     the first slot is at position    scheduled + head_shift
  *     the next one comes to position   cancelled + tail_shift
  *
- * The hot paths compare their count with a limit and nothing else. A limit may be too low, never
- * too high:
+ * The hot paths compare their count with a limit, which may be too low, never too high:
  *     schedule_limit    the value of `scheduled` at which the ring may be empty
  *     cancel_limit      the value of `cancelled` at which it may be full, or the cancel has to wake
  *         the driver (TW__CANCELS_PER_WAKE)
@@ -22,10 +21,7 @@
 
 enum { TW__MAGAZINE_MIN = 128, TW__MAGAZINE_MAX = 256 };
 
-/*
- * How many wakes a sleeping driver should get for cancels that leave dead entries: one for this
- * many.
- */
+/* Cancels, which leave dead entries, for one wake of a sleeping driver. */
 enum { TW__CANCELS_PER_WAKE = 2048 };
 
 struct tw__magazine {
@@ -48,10 +44,7 @@ int tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine);
 /* Makes room for a slot where there is none, and sets the limits anew. */
 void tw__magazine_make_room(struct tw__slots *slots, struct tw__magazine *magazine);
 
-/*
- * Slots that long in the magazine have left the cache where there are many timers; a few calls on,
- * this one will be written to.
- */
+/* Slots that long in the magazine have left the cache where there are many timers. */
 enum { TW__SLOT_FETCH_AHEAD = 4 };
 
 static inline void tw__slot_fetch(const struct tw__slots *slots, uint32_t slot)
@@ -137,10 +130,7 @@ static inline void tw__magazine_append(struct tw__magazine *magazine, uint64_t e
 	magazine->tail_shift++;
 }
 
-/*
- * Counts schedules (or, below 0, takes back that they were counted) and cancels whose slots came
- * and went by take and append.
- */
+/* Counts schedules (below 0: takes them back) and cancels of slots that take and append moved. */
 static inline void tw__magazine_count_scheduled(struct tw__magazine *magazine, int64_t n)
 {
 	magazine->head_shift -= (uint64_t)n;
@@ -159,10 +149,7 @@ static inline void tw__magazine_count_cancelled(struct tw__magazine *magazine)
 void tw__slot_put_slowly(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot,
 			 uint32_t generation);
 
-/*
- * The owner gives a slot back; `generation` is what its free word says. magazine may be NULL. Not
- * counted.
- */
+/* Gives a slot back, uncounted; `generation`: of its free word. magazine may be NULL. */
 static inline void tw__slot_put(struct tw__slots *slots, struct tw__magazine *magazine,
 				uint32_t slot, uint32_t generation)
 {

@@ -8,10 +8,7 @@
 #include "mpsc/base/spinlock.h"
 #include "wheel/slot/magazine.h"
 
-/*
- * Slots beyond max_timers that threads' magazines may hold back, so that max_timers can always be
- * pending.
- */
+/* Slots beyond max_timers that threads' magazines may hold back. */
 enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_MAX };
 
 /* Slots that are mapped in one step, and that stay after a storm. */
@@ -37,10 +34,7 @@ static void block_leaves(struct tw__depot *depot, uint32_t block)
 
 /*
  * Words and records of many timers are met at random: with small pages most of that time is spent
- * on translating addresses. A service with few timers keeps small pages, and a small footprint.
- *
- * All go back with a block of free slots. Words of 0 match no handle: generations begin at 1
- * (slots.h). Latest generations of 0: nothing is known, which is true.
+ * on translating addresses. All go back with a block of free slots.
  */
 #define ARRAY(member, huge)                                                                       \
 	{                                                                                         \
@@ -101,10 +95,7 @@ int tw__range_grow(struct tw__range *range, size_t bytes)
 	return r;
 }
 
-/*
- * More slots may be touched, and what belongs to them. The lock is held. If that fails, what was
- * mapped is there for the next time.
- */
+/* More slots may be touched. The lock is held. What was mapped before a failure stays mapped. */
 static int map_slots(struct tw__slots *slots)
 {
 	struct tw__range *ranges = slots->memory.ranges;
@@ -245,7 +236,7 @@ void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n)
 	pthread_mutex_unlock(&slots->lock);
 }
 
-/* The system calls are made under the lock, so that no thread takes an index while memory goes. */
+/* Under the lock no thread takes an index whose memory goes. */
 bool tw__slots_purge(struct tw__slots *slots)
 {
 	if (!tw__depot_has_surplus(&slots->depot, 1))

@@ -1,24 +1,19 @@
 /*
- * Slots: where a timer lives. One dense array of control words (8 bytes each, word.h), one of
- * records beside it, and one of the driver's locations, one of far deadlines, all indexed
- * alike, in ranges that are mapped in steps as slots are used (mpsc/base/reserve.h).
+ * Slots: where a timer lives. Arrays that are indexed alike: control words (word.h), records, and
+ * what not all timers need, in ranges that are mapped in steps (mpsc/base/reserve.h).
  *
- * Free slots are kept in a small **magazine** for each thread, first in first out, so that one hot
- * slot does not burn through its generations, and behind it in a shared **depot** (depot.h; after
- * J. Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001). The depot's lock is taken once for
- * half a magazine, and giving back never allocates.
+ * Free slots are kept in a **magazine** for each thread, first in first out, so that one hot slot
+ * does not burn through its generations, and behind it in a shared **depot** (depot.h; after J.
+ * Bonwick and J. Adams, "Magazines and Vmem", USENIX 2001).
  *
  * Pairing table
  *   SLOT1  mapped: store-release (map_slots) -> relaxed load (tw__handle_entry): which words may be
- *       touched. Whoever has a handle got it after its slot was mapped, by whatever brought the
- *       handle, and loads that value or a later one. Without the check a foreign handle touches
- *       memory that is not there.
- *
- * A slot at its last generation is not given back: it is retired.
+ *       touched. A handle comes after its slot was mapped. Without the check a foreign handle
+ *       touches memory that is not there.
  *
  * Generations begin at 1. When the memory of a block of free slots goes back to the system, its
- * words are 0, so each old handle to them is known to be stale (G5). The block remembers the
- * highest generation that its free words had, and its slots go on from there.
+ * words are 0, so each old handle to them is stale (G5). The block remembers the highest generation
+ * that its words had, and its slots go on from there.
  */
 #ifndef TW_WHEEL_SLOTS_H
 #define TW_WHEEL_SLOTS_H
@@ -33,17 +28,11 @@
 
 enum { TW__FAR_LOCKS = 16 };
 
-/*
- * Written by the slot's owner before the word is published (WORD1), read by whoever won a
- * transition.
- */
+/* Written by the slot's owner (WORD1), read by the thread that won a transition. */
 struct tw__record {
 	_Atomic(tw_fn *) fn;
 	_Atomic(void *) arg;
-	/*
-	 * if the word says EXT: the index of the extension record (NONE, INLINE or the slot's own),
-	 * and the group's, or 0
-	 */
+	/* if the word says EXT: indices of the extension record and of the group, or 0 */
 	_Atomic uint32_t ext, group;
 };
 
@@ -51,10 +40,7 @@ struct tw__record {
 enum tw__location_state {
 	TW__NOWHERE,
 	TW__IN_BUCKET, /* in the wheel, for `tick` */
-	/*
-	 * in a batch, or with a worker; it comes back through a lane if it was not due, or is armed
-	 * again
-	 */
+	/* in a batch, or with a worker; comes back through a lane */
 	TW__IN_BATCH
 };
 
@@ -63,25 +49,18 @@ struct tw__location {
 	uint16_t state; /* enum tw__location_state */
 	uint16_t level; /* of the wheel: the entry is in the bucket there that has `tick` */
 	uint64_t tick;
-	/* of a sweep, which has met the entry there since the location was written; or 0 */
-	uint64_t pass;
+	uint64_t pass; /* of a sweep that has met the entry there since; or 0 */
 };
 
-/*
- * A member's place in its group's list, by slots; 0: none. Under the group's lock (group.h). Only
- * members touch it.
- */
+/* A member's place in its group's list, by slots; 0: none. Under the group's lock. */
 struct tw__link {
 	uint32_t next, previous;
 	uint32_t serial; /* the group's when the member entered */
-	/* the next one whose release the same cancel calls; that cancel's */
-	uint32_t owed;
+	uint32_t owed;   /* the next one whose release the same cancel calls */
 };
 
-/* What an extension record is for; tells how its timer is to be ended and moved. */
 enum tw__trait {
-	/* there is a release: the timer passes through RELEASING */
-	TW__TRAIT_RELEASE = 1,
+	TW__TRAIT_RELEASE = 1, /* the timer passes through RELEASING */
 	TW__TRAIT_SERIES = 2,
 	TW__TRAIT_BACKGROUND = 4 /* TW_TASK_BACKGROUND: a drain does not wait for it */
 };
@@ -90,21 +69,14 @@ enum tw__trait {
 enum { TW__EXT_NONE, TW__EXT_INLINE, TW__SLOT_FIRST };
 
 /*
- * Extension record of a timer with more than fn and arg: each slot has one, whose index is the
- * slot's. Written by the timer's owner of the moment.
- *
- * Others may still look at the atomic members when the slot has gone to the next timer. executor:
- * the driver's, see outbox.c. Traits may be read by whoever has seen the timer's word, before a
- * compare-and-swap of that word: if the extension record was another's, the word has changed too,
- * and the compare-and-swap fails. So relaxed accesses do. Who reads further without a
- * compare-and-swap: tw__traits_of.
+ * Extension record of a timer with more than fn and arg: each slot has one, of the same index.
+ * Others may still read the atomic members when the slot has gone to the next timer (WORD5).
  *
  * Two records are no slot's, and stay zero:
  *   NONE    of timers without an extension record
  *   INLINE  of all timers that have nothing but fn and arg, and that the driver runs (outbox.c)
  *
- * Rejected: a depot of extension records. A schedule could fail for want of one, and threads kept
- * free ones. The memory of a slot's own record is touched by the first timer that needs it.
+ * Rejected: a depot of extension records. A schedule could fail for want of one.
  */
 struct tw__ext {
 	_Atomic(tw_executor *) executor; /* NULL: the service's */
@@ -112,8 +84,7 @@ struct tw__ext {
 	_Atomic(const char *) name;      /* of the timer, or NULL; see tw__name_of */
 
 	tw_release_fn *release;
-	/* what its runs are under, or NULL (context.h) */
-	void *context;
+	void *context; /* what its runs are under, or NULL */
 };
 
 /* The same of a series, beside it. A reset writes is_moved. */
@@ -163,26 +134,18 @@ struct tw__slots {
 	_Atomic uint64_t *words;
 	struct tw__record *records;
 	struct tw__location *locations;
-	/* deadlines that words do not hold: BEYOND_RANGE; see tw__far_move */
-	_Atomic uint64_t *far_ticks;
-	/* the driver's: the latest generation it has seen of a slot; earlier ones are dead */
+	_Atomic uint64_t *far_ticks; /* WORD6 */
+	/* the driver's: the latest one that it has seen of a slot */
 	uint32_t *latest_generations;
 	struct tw__link *links;
-	/*
-	 * by block: what generations go on from (tw__slot_entry); written under the lock, while
-	 * nothing of the block is in use
-	 */
+	/* by block: what generations go on from; under the lock, while none of it is in use */
 	uint32_t *first_generations;
 	struct tw__ext *exts;
 	struct tw__series *series;
-	/*
-	 * indices below it may be touched (SLOT1). Raised under the lock, up to `end`
-	 */
-	_Atomic uint32_t mapped;
+	_Atomic uint32_t mapped; /* indices below it may be touched (SLOT1); up to `end` */
 	uint32_t end;
 	_Atomic bool written[TW__SLOT_ARRAYS]; /* of the arrays that not all services use */
-	/* handles are entries plus this: a generation to begin with, in the upper half */
-	uint64_t base;
+	uint64_t base;                         /* handles are entries plus this */
 	uint32_t max_timers;
 	_Atomic uint32_t threads; /* magazines, each of which may hold slots back */
 	_Atomic uint64_t retired;
@@ -216,10 +179,7 @@ void tw__slots_unmap(struct tw__slots *slots);
 int tw__slots_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
 void tw__slots_put(struct tw__slots *slots, const uint32_t *out, uint32_t n);
 
-/*
- * The entry of a slot that was just taken; its free word says the same generation from now on. Only
- * its owner calls this.
- */
+/* The entry of a slot that was just taken, whose free word says the same from now on. */
 uint64_t tw__slot_entry(const struct tw__slots *slots, uint32_t slot);
 
 /* As tw__depot_purge. The lock is only tried. */
@@ -229,9 +189,8 @@ bool tw__slots_purge(struct tw__slots *slots);
 uint64_t tw__slots_bytes(const struct tw__slots *slots);
 
 /*
- * Far deadlines: of words that are BEYOND_RANGE or REARMED. Written and read together with the
- * word, under a lock that only such timers know (word.h, WORD6). Where one of the last two returns
- * false, the word or its deadline has changed: *word is what it is now, and the caller looks again.
+ * Far deadlines, with their words (WORD6). False: the word or its deadline has changed; *word is
+ * what it is now.
  *   set   before the word of a new timer is stored
  *   read  the deadline of *word, which is far
  *   move  the compare-and-swap of *word, whose deadline is `was`, to `moved`, for `tick`
@@ -260,10 +219,7 @@ static inline bool tw__deadline_move(struct tw__slots *slots, uint32_t slot, uin
 	return tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* WORD4 */
 }
 
-/*
- * An entry of a FILED timer was met, and will be dropped: takes the promise back (word.h). False:
- * the word has changed; *word is what it is now.
- */
+/* The entry of a FILED timer will be dropped: takes the promise back. False: as above. */
 static inline bool tw__unfile(struct tw__slots *slots, uint32_t slot, uint64_t *word)
 {
 	uint64_t unfiled = tw__word_unfiled(*word);
@@ -273,10 +229,7 @@ static inline bool tw__unfile(struct tw__slots *slots, uint32_t slot, uint64_t *
 	return true;
 }
 
-/*
- * Whether an entry that was met is of an armed timer, whose word is *word. If not, the entry is to
- * be dropped.
- */
+/* Whether an entry is of an armed timer, whose word is *word. If not, drop the entry. */
 static inline bool tw__entry_is_armed(struct tw__slots *slots, uint64_t entry, uint64_t *word)
 {
 	uint32_t slot = tw__entry_slot(entry);
@@ -295,10 +248,7 @@ static inline struct tw__ext *tw__ext_of(const struct tw__slots *slots, uint32_t
 	return &slots->exts[tw_load_relaxed(&slots->records[slot].ext)];
 }
 
-/*
- * The traits, by whoever looks at the word again after this: if it is still armed, they are the
- * timer's own (WORD5).
- */
+/* The traits. They are the timer's own if its word is still armed after this (WORD5). */
 static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slot)
 {
 	/* WORD5 */
@@ -313,10 +263,7 @@ static inline bool tw__word_has_record(uint64_t word)
 	       (state == TW__RUNNING && word & TW__HAS_EXT);
 }
 
-/*
- * The name of a slot's timer, or NULL. The caller has read `word` from the slot, and looks at it
- * again after this: if it is the same timer's, so is the name (WORD5).
- */
+/* The name of a slot's timer, or NULL. If `word` is the same timer's after this, so is the name. */
 static inline const char *tw__name_of(const struct tw__slots *slots, uint32_t slot, uint64_t word)
 {
 	if (!tw__word_has_record(word))
@@ -325,10 +272,7 @@ static inline const char *tw__name_of(const struct tw__slots *slots, uint32_t sl
 	return tw_load_acquire(&slots->exts[tw_load_acquire(&slots->records[slot].ext)].name);
 }
 
-/*
- * Debug builds poison the function of a free slot, so that a use after the end fails an assertion
- * instead of calling a function of the past.
- */
+/* Debug builds poison the function of a free slot. */
 #define TW__POISON ((tw_fn *)(uintptr_t)UINT64_C(0xdead0000dead0000))
 #ifdef TW_DEBUG
 static inline void tw__debug_poison(struct tw__slots *slots, uint32_t slot)

@@ -7,14 +7,12 @@
  *
  * States of the 5 bits: FREE, RUNNING, RELEASING; or ARMED, or DISARMED, with flags:
  *   PERSISTENT    after a run the timer is disarmed, not ended. Alone, without ARMED: DISARMED
- *   EXT           there is more to the timer than fn and arg: its record names an extension record
- *                 (release, period, and what else struct tw_task has), its group, or both
+ *   EXT           its record names an extension record (slots.h), a group, or both
  *   RELOCATED     more than one entry may exist; the driver's locations say which counts
  *   BEYOND_RANGE  of ARMED: the deadline was TW__NEAR_TICKS or more ahead, or more than that
  *                 behind, when the word was written. far_ticks (slots.h) holds it; the bits are 0
  *   UNFILED       of DISARMED, the same bit: no entry is promised; the bits are 0. Without it, the
- *                 timer is FILED: an entry is in a lane, in the wheel or in a batch, and is met no
- *                 later than the tick in the deadline bits
+ *                 timer is FILED: an entry will be met no later than the tick in the bits
  *
  * Transition table (G: generation)
  *   from            to               by                     with
@@ -33,8 +31,7 @@
  *   ARMED EXT       RELEASING G      the same               CAS; the winner calls the release
  *   ARMED           FREE G+1         schedule, after close  CAS: it takes its timer back; no
  *                                                           release is called
- *   ARMED due       RUNNING G        claim (worker)         CAS; what the flags were is in the
- *                                                           marks
+ *   ARMED due       RUNNING G        claim (worker)         CAS; the flags become marks
  *   RUNNING         RUNNING+marks    cancel, of its group   CAS
  *                                    too (ENDED), wait
  *                                    (WAITED)
@@ -59,61 +56,48 @@
  *   RUNNING         DISARMED UNFILED finish                 CAS; fails if a mark came
  *   RUNNING+REARMED ARMED            finish                 CAS, with the deadline in far_ticks;
  *                                                           then a lane entry
- * Each CAS to or from ARMED BEYOND_RANGE or RUNNING+REARMED that sets a deadline, or relies on one,
- * is made under the slot's far lock (WORD6): reset, drain, finish, resolve and claim. Cancel, drop
- * and disarm do neither.
- * A slot whose generation is used up stays FREE at the last one (retired). A free slot in a
- * magazine or depot has one owner, so schedule may store.
+ * A CAS that sets a far deadline, or relies on one, is made under the slot's far lock (WORD6):
+ * reset, drain, finish, resolve, claim; not cancel, drop, disarm. A slot at its last generation
+ * stays FREE (retired).
  *
  * Pairing table (word w of one slot)
- *   WORD1  schedule: record fields, then w release -> claim, cancel, drain: w acquire. Publishes
- *       fn, arg, ext.
- *   WORD2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire. "All
- *       that it wrote is visible."
- *   WORD3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its
- *       lock): w.
+ *   WORD1  schedule: record, then w release -> claim, cancel, drain: w acquire. Publishes fn, arg,
+ *       ext.
+ *   WORD2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire.
+ *   WORD3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot: w.
  *   WORD4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes
  *       nothing and orders nothing.
- *   WORD5  record's ext and group, and the extension record's executor and traits: store-release
- *       (schedule) -> load-acquire (route, reset, close), then w, relaxed or stronger. All go to
- *       their next owner after w has left ARMED for good: a thread that reads what the next owner
- *       wrote finds w no longer armed. Without it runs of one timer might go to another's executor.
- *       (Before a compare-and-swap of w relaxed loads do: slots.h.)
- *   WORD6  far_ticks of the slot: with w's compare-and-swap to BEYOND_RANGE or REARMED, or before
- *       the store of a new timer's w, under the slot's far lock -> such a w, then far_ticks, both
- *       under the lock: that w's deadline, since w cannot become far while the lock is held. Two
- *       far deadlines give one word, so a compare-and-swap that relies on one of them is made under
- *       the lock too, after a look at far_ticks (tw__far_move). Without the lock two resets could
- *       leave the word of one with the deadline of the other, and the end of a run could take the
- *       deadline of the first, and succeed after the second.
+ *   WORD5  record's ext and group, and the extension record's executor, traits and name:
+ *       store-release (schedule) -> load-acquire (route, reset, close), then w, relaxed or
+ *       stronger. They go to their next owner after w has left ARMED for good: a thread that
+ *       reads what the next owner wrote finds w no longer armed. Before a compare-and-swap of w
+ *       relaxed loads do.
+ *   WORD6  far_ticks: written before w's compare-and-swap to BEYOND_RANGE or REARMED, or the store
+ *       of a new w, under the slot's far lock -> such a w, then far_ticks, under the lock. Two far
+ *       deadlines give one word, so a compare-and-swap that relies on one is made under the lock,
+ *       after a look at far_ticks. Without it a word could get another reset's deadline, and the
+ *       end of a run could take the deadline of the first reset and succeed after the second.
  *   WORD7  is_moved of a series: store by a reset, then w acq_rel, also within the tick -> claim: w
- *       acquire, then is_moved. The instant of the run is then the tick of w, which is not before
- *       the reset's deadline. The owner clears is_moved while the series runs, or is new. A reset
- *       that fails, or whose slot has gone to another series, at worst rounds an instant up to its
- *       tick. The model is test/model/series.pml.
- *   All else about a word follows from its being one atomic variable (modification order): no two
- *   transitions from one value.
+ *       acquire, then is_moved. The owner clears it while the series runs, or is new. A reset that
+ *       fails, or whose slot has gone to another series, at worst rounds an instant up to its tick.
+ *       The model is test/model/series.pml.
+ *   All else about a word follows from its being one atomic variable (modification order).
  *
  * Persistent timers. The invariant: an ARMED or a FILED timer has an entry that will be met no
  * later than its deadline bits. A thread that drops an entry of a FILED timer first takes the
- * promise back (tw__unfile). The wheel does so when the tick of the bits has come; before that it
- * files the entry as that of an armed timer (resolve.c). A worker, an outbox and a drain drop it.
+ * promise back (tw__unfile): the wheel when the tick of the bits has come (before that it files the
+ * entry as that of an armed timer), a worker, an outbox and a drain immediately. A turn expires
+ * each bucket that it passes before it publishes its cursor, so the bits of a FILED word are never
+ * read too late.
  *
- * So the bits of a FILED word are never read too late. The entry is met when the cursor passes
- * them, also where the clock leaps: a turn expires each bucket that it passes before it publishes
- * its cursor. Only a batch that waits for its executor holds an entry longer. A deadline is then
- * read too late at worst, as that of an ARMED word is, and the entry is still promised.
- *
- * RUNNING and UNFILED promise nothing. So what arms a timer then, a series too,
- * brings an entry. A timer that is not RELOCATED has one entry if it is ARMED or FILED, none
- * otherwise, and no location. So its next entry is like that of a new timer (KIND_DEADLINE): the
- * driver looks at nothing before it files it. The entry of a RELOCATED timer counts whatever the
- * locations say (KIND_BACK). The model is test/model/location.pml.
+ * RUNNING and UNFILED promise nothing, so what arms a timer then brings an entry. A timer that is
+ * not RELOCATED has one entry if it is ARMED or FILED, none otherwise, and no location: its next
+ * entry is like that of a new timer (KIND_DEADLINE). The entry of a RELOCATED timer counts whatever
+ * the locations say (KIND_BACK). The model is test/model/location.pml.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the
- * published one, which never runs ahead of it. A writer makes a deadline that lies TW__NEAR_TICKS
- * (a quarter of the bits' range) or more beyond the published cursor, or more than that behind it,
- * BEYOND_RANGE, so that 2^27 never wraps between the two. See tw__word_deadline.
+ * published one, which never runs ahead of it. Near deadlines lie within a quarter of the bits'
+ * range of the cursor, so 2^27 never wraps between writer and reader.
  */
 #ifndef TW_WHEEL_WORD_H
 #define TW_WHEEL_WORD_H
@@ -168,20 +152,14 @@ static inline bool tw__word_armed(uint64_t word)
 	return word & TW__ARMED;
 }
 
-/*
- * Armed, and nothing but fn and arg (no EXT), of the generation in the upper half of
- * `generation_bits`, whose lower half is 0.
- */
+/* Armed, without EXT, of the generation in the upper half of `generation_bits`. */
 static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
 {
 	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__EXT;
 	return ((word ^ generation_bits) & looked_at) == TW__ARMED;
 }
 
-/*
- * The deadline is in far_ticks: armed BEYOND_RANGE, or REARMED. RUNNING has the bit of
- * BEYOND_RANGE.
- */
+/* The deadline is in far_ticks: armed BEYOND_RANGE, or REARMED. */
 static inline bool tw__word_is_far(uint64_t word)
 {
 	return word & TW__BEYOND_RANGE && word & (TW__ARMED | TW__REARMED);
@@ -196,7 +174,7 @@ static inline uint64_t tw__word_state(uint64_t word)
 
 /*
  * How far the deadline of an armed, near word lies ahead of `base`, in ticks; behind it: below 0.
- * None lies TW__NEAR_TICKS ahead of its reader's base: three quarters of the range lie behind it.
+ * Three quarters of the range lie behind.
  */
 static inline int64_t tw__word_ahead(uint64_t word, uint64_t base)
 {
@@ -236,7 +214,7 @@ static inline uint64_t tw__word_arm(uint64_t word, uint64_t tick_bits)
 	return tw__word_move(word, tick_bits) | TW__ARMED;
 }
 
-/* The next owner's word: the generation moves on, and with it every handle and entry goes stale. */
+/* The next owner's word: every handle and entry goes stale. */
 static inline uint64_t tw__word_next_free(uint64_t word)
 {
 	return (word & ~(uint64_t)UINT32_MAX) + TW__NEXT_GENERATION;
@@ -312,10 +290,7 @@ static inline uint64_t tw__word_after_run(uint64_t word)
 /* Whether the transition table has a line from one word to the other. */
 bool tw__word_may_become(uint64_t from, uint64_t to);
 
-/*
- * The only ways to change a word. Each asserts that the transition table knows the transition. The
- * compare-and-swaps return true on success, and write the present word to *word on failure.
- */
+/* The only ways to change a word. On failure *word is the present word. */
 static inline bool tw__word_cas_acq_rel(_Atomic uint64_t *at, uint64_t *word, uint64_t to)
 {
 	uint64_t from = *word;

@@ -2,14 +2,10 @@
  * The ends of timers that do not come from their own run: cancelled, dropped; and the last step of
  * every timer, its release. Calls the slots, the group's list, the finish bell and user code.
  *
- * An end is one compare-and-swap on the control word, anywhere between schedule and claim. It fails
- * only if another thread changed the timer. The winner does all that follows, and no other thread
- * does. Entries left behind carry a generation that no longer matches. Nothing is unlinked, except
- * from the list of a group. A slot goes back to the thread's magazine; of every 128th or so, the
- * depot's lock is taken for a moment.
- *
- * A timer with a release passes through RELEASING: the generation moves only after the release has
- * returned, so that no caller gets "gone" while it runs. Without one the word is free immediately.
+ * An end is one compare-and-swap on the control word, anywhere between schedule and claim. Entries
+ * left behind carry a generation that no longer matches. Nothing is unlinked, except from the list
+ * of a group. A timer with a release passes through RELEASING: the generation moves only after the
+ * release has returned, so that no caller gets "gone" while it runs.
  */
 #include "wheel/timer/cancel.h"
 
@@ -107,10 +103,7 @@ bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 /* The fate of a timer that its schedule takes back. */
 enum { RETRACTED = -1 };
 
-/*
- * Ends a timer that waits. silently: its release is not called. False: the word has changed; *word
- * is what it is now.
- */
+/* Ends a timer that waits. silently: without its release. False: *word has changed. */
 static inline __attribute__((always_inline)) bool end(tw_service *service, struct tw__local *local,
 						      uint32_t slot, uint64_t *word, int fate,
 						      bool silently)
@@ -152,10 +145,7 @@ bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word)
 /* The word has changed: look at it again. No outcome. */
 enum { CANCEL_AGAIN = -1 };
 
-/*
- * Ends the entry's timer, which had this word, or puts the marks on it: TW_CANCELLED, TW_GONE,
- * TW_RUNNING, or CANCEL_AGAIN with *word as it is now.
- */
+/* Ends the entry's timer, which had this word, or puts the marks on it. */
 static inline __attribute__((always_inline)) int cancel_seen(tw_service *service,
 							     struct tw__local *local,
 							     uint64_t entry, uint64_t *word,
@@ -189,10 +179,7 @@ static __attribute__((noinline)) int cancel_slowly(tw_service *service, struct t
 	return outcome;
 }
 
-/*
- * Ends the timer, or puts the marks on it. local: NULL if not known yet. Each way has its own
- * probe, where the arguments are in registers: one probe would keep them alive past the end.
- */
+/* local: NULL if not known yet. One probe for both ways would keep its arguments alive too long. */
 static inline __attribute__((always_inline)) int
 cancel_with(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t marks)
 {
@@ -270,10 +257,7 @@ static bool is_owed_here(const tw_service *service, uint32_t slot)
 	return false;
 }
 
-/*
- * Sleeps until the generation has moved on. The word was marked WAITED, so the thread that ends it
- * rings.
- */
+/* Until the generation has moved on. The word is WAITED, so the thread that ends it rings. */
 static int wait_for_end(tw_service *service, uint64_t entry, uint64_t deadline_ns)
 {
 	for (;;) {

@@ -7,8 +7,8 @@
 #include "wheel/core/wake.h"
 
 /*
- * What the end of a timer that waits makes of its word: RELEASING, if it has a release. Then the
- * thread that wins the compare-and-swap calls tw__release. Else it is free (WORD2, WORD3).
+ * What the end of a timer that waits makes of its word: RELEASING, if it has a release: then the
+ * winner calls tw__release. Else free (WORD2, WORD3).
  */
 static inline uint64_t tw__word_ended(const struct tw__slots *slots, uint32_t slot, uint64_t word)
 {
@@ -24,16 +24,12 @@ void tw__count_end(tw_service *service, struct tw__local *local, enum tw_fate fa
 
 /*
  * The rest for a timer that this thread has cancelled without a release, and that has left its
- * group, however rare: it is counted, and its slot goes back. local may be NULL. word: a word that
- * it had. TW_CANCELLED.
+ * group: it is counted, and its slot goes back. local may be NULL. word: one that it had.
  */
 int tw__cancelled_slowly(tw_service *service, struct tw__local *local, uint32_t slot,
 			 uint64_t word);
 
-/*
- * The same, in few steps if there is nothing to it: the next compare-and-swap of this thread waits
- * for each. The call to what is rare is at the end, so that no register is saved across it.
- */
+/* The same in few steps: the next compare-and-swap of this thread waits for each. */
 static inline __attribute__((always_inline)) int
 tw__cancelled(tw_service *service, struct tw__local *local, uint64_t entry)
 {
@@ -46,16 +42,15 @@ tw__cancelled(tw_service *service, struct tw__local *local, uint64_t entry)
 }
 
 /*
- * Frees the word of a timer that this thread owns, takes it off its group's list, gives the slot
- * back, and wakes waiters. local may be NULL. group: the index, or 0.
+ * Frees the word of a timer that this thread owns; the timer leaves its group (an index, or 0), its
+ * slot goes back, waiters wake. local may be NULL.
  */
 void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
 		  uint32_t group);
 
 /*
- * The last step of a timer that is RELEASING: calls its release, if it has one, then sets it free.
- * The thread that ended the timer does it, and nobody else. local may be NULL. True: user code has
- * run.
+ * The last step of a timer that is RELEASING, by the thread that ended it: calls its release, if it
+ * has one, then sets it free. local may be NULL. True: user code has run.
  */
 bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
 		 enum tw_fate fate);
@@ -64,16 +59,14 @@ bool tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 bool tw__drop(tw_service *service, uint32_t slot, uint64_t *word);
 
 /*
- * A batch whose executor is gone drops this entry: its timer is cancelled, unless it is disarmed. A
- * disarmed timer stays, and the promise of this entry is taken back. The word that says whether it
- * is disarmed is the one that the compare-and-swap changes. So a tw_disarm beside this call either
- * comes first, and the timer stays, or finds the timer ended.
+ * A batch whose executor is gone drops this entry: its timer is cancelled. A disarmed timer stays,
+ * and the promise of this entry is taken back.
  */
 void tw__cancel_entry(tw_service *service, uint64_t entry);
 
 /*
- * For a schedule that takes its timer back: ends it without its release, and neither the schedule
- * nor the end counts. False: its release was called, or will be.
+ * A schedule takes its timer back: neither the schedule nor the end counts, and no release is
+ * called. False: the timer has ended otherwise.
  */
 bool tw__retract(tw_service *service, uint64_t entry);
 

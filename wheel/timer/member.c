@@ -1,7 +1,4 @@
-/*
- * Membership, what is not inline: what the leaving of a member may bring about. The rules:
- * wheel/group/group.h.
- */
+/* What the leaving of a member may bring about. The rules: wheel/group/group.h. */
 #include "wheel/timer/member.h"
 
 #include "wheel/core/wake.h"

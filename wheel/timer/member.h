@@ -1,7 +1,4 @@
-/*
- * Membership: how a timer enters its group's list, and leaves it. Inlined, since each schedule and
- * cancel of a member pays for it. The rules: wheel/group/group.h.
- */
+/* Membership: how a timer enters its group's list, and leaves it. The rules: group/group.h. */
 #ifndef TW_WHEEL_MEMBER_H
 #define TW_WHEEL_MEMBER_H
 
@@ -17,10 +14,7 @@ struct tw__completion {
 	void *arg;
 };
 
-/*
- * The group that a handle may mean: whether it does is known under the lock (tw__group_is). NULL:
- * none.
- */
+/* The group that a handle may mean (tw__group_is, under the lock), or NULL. */
 static inline struct tw__group *tw__group_of(struct tw__groups *groups, uint64_t handle)
 {
 	uint32_t index = handle & TW__GROUP_INDEX_MASK;
@@ -63,8 +57,8 @@ static inline void tw__member_unlink(struct tw__group *group, struct tw__link *l
 }
 
 /*
- * The timer that its caller is about to arm in the slot becomes a member. 0: and the group's lock
- * is held, for the store of the timer's word; then tw__group_entered. Or -ENOENT, -ESHUTDOWN.
+ * The timer that is about to be armed becomes a member. 0: the group's lock is held, for the store
+ * of the timer's word; then tw__group_entered. Or -ENOENT, -ESHUTDOWN.
  */
 static inline __attribute__((always_inline)) int tw__group_enter(tw_service *service, uint32_t slot,
 								 uint64_t handle)
@@ -97,8 +91,8 @@ void tw__group_left_slowly(tw_service *service, struct tw__group *group, uint32_
 			   uint32_t serial);
 
 /*
- * Members have left, or the group has closed. The lock is held, and given up. serial: not above
- * that of any member that has left under this hold.
+ * Members have left, or the group has closed. Gives up the lock. serial: not above that of any
+ * member that has left under this hold.
  */
 static inline void tw__group_left(tw_service *service, struct tw__group *group, uint32_t index,
 				  uint32_t serial)
@@ -109,10 +103,7 @@ static inline void tw__group_left(tw_service *service, struct tw__group *group, 
 		tw__group_unlock(group);
 }
 
-/*
- * The caller has made a member's word free. The member leaves its group, before its slot is anybody
- * else's. index: the group's, or 0.
- */
+/* The caller has made a member's word free, and still has the slot. index: or 0. */
 static inline void tw__group_leave(tw_service *service, uint32_t index, uint32_t slot)
 {
 	if (tw_likely(!index))
@@ -124,9 +115,7 @@ static inline void tw__group_leave(tw_service *service, uint32_t index, uint32_t
 	tw__group_left(service, group, index, service->slots.links[slot].serial);
 }
 
-/*
- * Whether a serial number comes after another. They differ by less than half the range (group.c).
- */
+/* They differ by less than half the range (group.h). */
 static inline bool tw__serial_is_after(uint32_t serial, uint32_t other)
 {
 	return (int32_t)(serial - other) > 0;

@@ -2,19 +2,14 @@
  * Moving a timer, and disarming a persistent one. Calls the lane, the gate and the far deadlines.
  *
  * To later: one compare-and-swap of the deadline, which the entry finds when its bucket comes. To
- * earlier: a second entry as well. Room for that entry is made before the word is touched, so that
- * a refused reset has changed nothing. Which of several entries counts is the driver's affair
- * (resolve.c). A far deadline is written with the word, under a lock that only far timers take
- * (word.h, WORD6).
- *
- * Disarming is one compare-and-swap. The entry stays where it is, and the deadline bits say by when
- * it is met at the latest (FILED). So a disarmed timer is armed as an armed one is moved.
+ * earlier: a second entry as well (resolve.c). Room for that entry is made before the word is
+ * touched, so that a refused reset has changed nothing. A disarmed timer whose entry is promised
+ * (word.h) is armed as an armed one is moved.
  *
  * Linearisation: the compare-and-swap. Lock-free, except for far timers, and for an arming during
  * the run, which holds the slot's far lock for a few stores.
  *
- * Rejected: an entry for each arming. A connection that is armed a thousand times a second would
- * fill its lane, and the driver would drop as many.
+ * Rejected: an entry for each arming. A connection that is armed often would fill its lane.
  */
 #include "wheel/timer/reset.h"
 
@@ -29,9 +24,8 @@
 /* ------------------------------------------------------------- the short way */
 
 /*
- * A plain timer, armed or disarmed, gets a near deadline that is not before that of its entry, by a
- * thread that has used this service last. False: it is out of the ordinary, or has just changed;
- * nothing was written.
+ * A plain timer, armed or disarmed, gets a near deadline that is not before that of its entry.
+ * False: it is out of the ordinary, or has just changed; nothing was written.
  */
 static inline __attribute__((always_inline)) bool reset_shortly(tw_service *service, tw_timer timer,
 								uint64_t deadline_ns)

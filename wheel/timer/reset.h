@@ -5,10 +5,7 @@
 #include "wheel/core/local.h"
 #include "wheel/core/ticks.h"
 
-/*
- * Puts the entry of a timer that had none when its word became `armed`, for the tick in it (word.h,
- * "Persistent timers"). Needs room in the lane.
- */
+/* Puts the entry of a timer that had none when its word became `armed`. Needs room in the lane. */
 static inline void tw__put_armed_again(const tw_service *service, struct tw__local *local,
 				       uint32_t slot, uint64_t armed, uint64_t tick)
 {

@@ -2,9 +2,8 @@
  * Scheduling: a slot, a record, a word, an entry in this thread's lane, a look at the gate. Calls
  * the magazine, the lane and the gate; for a task schedule_task.c, for a member member.h.
  *
- * There are two ways. The short one knows what is usual, in as few steps as possible. All its
- * checks happen before the first store. If one fails, the slow one handles the call from the start,
- * and knows all cases. Usual means:
+ * There are two ways. The short one knows what is usual. All its checks happen before the first
+ * store. If one fails, the slow one handles the call from the start. Usual means:
  *   - the kernel has membarrier;
  *   - this thread has used this service last: never so in a forked child (mpsc/base/process.h);
  *   - its magazine and its lane's segment have room;
@@ -15,12 +14,11 @@
  *     does nearly always (gate.h, GATE4), is woken if its plan is later.
  * Both are wait-free, except for growing, and for the lock of a group.
  *
- * Linearisation: the store of the control word. From then on a cancel through *out works, though
- * the entry that makes it fire is published a moment later, by the same thread.
+ * Linearisation: the store of the control word. From then on a cancel through *out works.
  *
  * Against close: the push is published, then the gate is looked at (gate.h, GATE2). If that says
- * closed, the call cancels its own timer: if it wins, nothing has happened (-ESHUTDOWN); if it
- * loses, close has dealt with the timer, and it was accepted.
+ * closed, the call takes its timer back: if it can, nothing has happened (-ESHUTDOWN); if not,
+ * close has dealt with the timer, and it was accepted.
  */
 #include "wheel/timer/schedule.h"
 
@@ -40,17 +38,14 @@ enum { SCHEDULE_ENTRIES = 2 };
 /* No word of an open gate. */
 #define NO_SHORT_WORD UINT64_MAX
 
-/*
- * Bases of the short way are below this, and so far from 2^62 that no delay within the wheel's
- * reach leads there.
- */
+/* Bases of the short way are below this: no delay within the wheel's reach leads to 2^62. */
 #define SHORT_BASES_NS (UINT64_C(1) << 61)
 
 /* ---------------------------------------------------------------- the timer */
 
 /*
- * The magazine's first slot becomes a timer, whose group it has entered. state: of the word, beside
- * EXT. Returns the entry, without the kind.
+ * The magazine's first slot becomes a timer, which has entered its group. state: of the word,
+ * without EXT. Returns the entry.
  */
 static inline __attribute__((always_inline)) uint64_t
 make_timer(tw_service *service, struct tw__local *local, uint64_t state, tw_fn *fn, void *arg,
@@ -109,9 +104,9 @@ static inline bool nobody_sleeps(uint64_t gate_word)
 }
 
 /*
- * kind: DELAY or DEADLINE, of `value`. ext: 0, or INLINE. task: NULL: fn and arg are all there is
- * to it; else these do not count, and `plain` says that it needs no extension record. False: it is
- * out of the ordinary, or its group refuses; nothing was written. Else *r is what the call returns.
+ * kind: DELAY or DEADLINE, of `value`. task: instead of fn and arg, or NULL; `plain`: it needs no
+ * extension record. False: it is out of the ordinary, or its group refuses. Else *r is what the
+ * call returns.
  */
 static inline __attribute__((always_inline)) bool
 schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn, void *arg,
@@ -166,9 +161,8 @@ schedule_shortly(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn 
 /* -------------------------------------------------------------- the slow way */
 
 /*
- * Delays may go the short way while the gate's word is the one of this epoch. Not so far from the
- * start that a sum with a delay could be taken for a near deadline: short_base_ns and any deadline
- * within the wheel's reach stay below 2^62.
+ * Delays may go the short way while the gate's word is the one of this epoch, if sums with the base
+ * stay below 2^62.
  */
 static void open_short_way(const tw_service *service, struct tw__local *local)
 {
@@ -179,10 +173,9 @@ static void open_short_way(const tw_service *service, struct tw__local *local)
 }
 
 /*
- * The lane's base for delays that follow. While the driver ticks it is the published sequence
- * number, pushed only when it has changed, else a reading of the clock. Returns the instant to
- * count from: that reading, or what the driver has published for this tick, which it will correct
- * if it comes late (drain.c).
+ * The lane's base for delays that follow: while the driver ticks the published sequence number, if
+ * it has changed, else a reading of the clock. Returns the instant to count from: that reading, or
+ * what the driver has published for this tick, which it corrects if it comes late (drain.c).
  */
 static uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t gate_word)
 {
@@ -210,8 +203,7 @@ static uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t 
 
 /*
  * The instant to count from where nobody publishes one: a manual drive, or a clock that moves by
- * hand. Such a lane's entries all bring deadlines, and need no base; as with a base, the instant
- * never falls within a lane (G6).
+ * hand. It never falls within a lane (G6).
  */
 static uint64_t own_instant(tw_service *service, struct tw__local *local)
 {

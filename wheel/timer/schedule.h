@@ -21,9 +21,8 @@ static inline bool tw__when_is_in_range(const tw_service *service, uint32_t flag
 }
 
 /*
- * Schedules a plain timer that the driver runs, whatever the service's executor is. It takes no
- * extension record, and has no context. For the delays of the layers: fn calls no user function,
- * and waits for nothing but a lock that is held for some stores.
+ * Schedules a plain timer that the driver runs, without a context. For the delays of the layers: fn
+ * calls no user function, and waits for nothing but a lock that is held for some stores.
  *
  * flags: TW_TASK_AT: when_ns is a deadline, else a delay. The caller has checked its range, and
  * that this is no forked child. Returns 0, -ENOMEM, -EAGAIN or -ESHUTDOWN.

@@ -32,9 +32,7 @@ static bool is_in_range(const tw_service *service, const struct tw_task *task,
 	return tw__when_is_in_range(service, task->flags, task_first_of(task, period));
 }
 
-/*
- * Whether a drain, which waits for no background timer, would cut a series short that has a count.
- */
+/* A drain, which does not wait for it, would cut the series short. */
 static bool has_end_in_background(const struct tw_task *task, const struct tw_period *period)
 {
 	return period && period->count && task->flags & TW_TASK_BACKGROUND;

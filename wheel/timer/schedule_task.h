@@ -16,10 +16,7 @@ struct tw__arming {
 	void *context;
 };
 
-/*
- * A task that is no more than fn, arg, one instant, perhaps a group, and perhaps persistent. A
- * member of struct tw_task that needs an extension record is named here; a context needs one, too.
- */
+/* A task that needs no extension record, unless it has a context. */
 static inline bool tw__task_is_plain(const struct tw_task *task)
 {
 	const uint32_t flags = TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_PERSISTENT;
@@ -40,15 +37,15 @@ static inline bool tw__task_is_usual(const struct tw_task *task)
 }
 
 /*
- * Writes the extension record of a free slot, for a task; of a: the context, and the series. a may
- * be NULL. The record's index.
+ * Writes the extension record of a free slot, for a task; of a, which may be NULL: the context, and
+ * the series. The record's index.
  */
 uint32_t tw__task_ext(tw_service *service, uint32_t slot, const struct tw_task *task,
 		      const struct tw__arming *a);
 
 /*
  * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a
- * copy. The misuse hook gets the reason of a refusal. 0, -EINVAL, -E2BIG, -ERANGE.
+ * copy. 0, -EINVAL, -E2BIG, -ERANGE: told.
  */
 int tw__task_read(const char *call, const tw_service *service, const struct tw_task **task,
 		  struct tw_task *other, struct tw_period *period);
