@@ -7,7 +7,7 @@
 
 enum { ROUNDS = 1000 };
 
-static atomic_int touches, entered;
+static atomic_int touches;
 
 static void on_heartbeat(void *arg)
 {
@@ -17,7 +17,6 @@ static void on_heartbeat(void *arg)
 
 static void slow_heartbeat(void *arg)
 {
-	entered = 1;
 	outlast_the_free();
 	on_heartbeat(arg);
 }
@@ -71,8 +70,8 @@ int main(int argc, char **argv)
 
 	struct client *c = open_client(service);
 	schedule(c, 0, slow_heartbeat, NULL);
-	while (!entered) /* only then: the idle timeout cancels a heartbeat that has not begun */
-		usleep(100);
+	await_at_least(&entered,
+		       1); /* only then: the idle timeout cancels a heartbeat that has not begun */
 	if (wrong)
 		schedule(c, 0, close_only, free_in_release);
 	else

@@ -22,7 +22,6 @@ static ssize_t read_step(int fd, void *out, size_t size);
 
 enum { DAY = 86400, HOUR = 3600 };
 
-static tw_clock *hand;
 static int64_t offset_ns;
 static bool slow, was_set;
 static int runs;
@@ -74,7 +73,7 @@ static void job(void *arg)
 static void pass(tw_manual *queue, int seconds)
 {
 	for (int i = 0; i < seconds; i += 60) {
-		tw_clock_manual_advance_by(hand, 60 * TW_SECOND);
+		advance(60 * TW_SECOND);
 		while (tw_manual_pump(queue, TW_NO_LIMIT) > 0)
 			;
 	}

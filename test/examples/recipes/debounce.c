@@ -8,7 +8,6 @@
 
 enum { ROUNDS = 300 };
 
-static tw_clock *hand;
 static atomic_int runs, slow, inside;
 static _Atomic uint64_t ran_at_ns;
 
@@ -30,13 +29,6 @@ static struct debounce *begin(tw_service *service)
 	return d;
 }
 
-static void await_runs(int n)
-{
-	while (runs < n)
-		usleep(100);
-	CHECK(runs == n);
-}
-
 /* Many events are one run, a second after the last. */
 static void once(tw_service *service)
 {
@@ -45,22 +37,15 @@ static void once(tw_service *service)
 	for (int i = 0; i < 10; i++) {
 		CHECK(debounce_event(d) == 0);
 		last_ns = tw_service_now(service);
-		tw_clock_manual_advance_by(hand, 900 * TW_MILLISECOND);
+		advance(900 * TW_MILLISECOND);
 		CHECK(runs == 0);
 	}
-	tw_clock_manual_advance_by(hand, 200 * TW_MILLISECOND);
-	await_runs(1);
+	advance(200 * TW_MILLISECOND);
+	await_at_least(&runs, 1);
+	CHECK(runs == 1);
 	CHECK(ran_at_ns >= last_ns + TW_SECOND);
 	debounce_close(d);
 	free(d);
-}
-
-static void *move_clock(void *arg)
-{
-	unsigned seed = *(unsigned *)arg;
-	jitter(&seed, 200);
-	tw_clock_manual_advance_by(hand, TW_SECOND + 2 * TW_MILLISECOND);
-	return NULL;
 }
 
 /* An event races with a run: what it announced is followed by a run. */
@@ -69,14 +54,13 @@ static void race(tw_service *service)
 	unsigned seed = 1;
 	for (int i = 0; i < ROUNDS; i++) {
 		struct debounce *d = begin(service);
-		pthread_t mover;
 		CHECK(debounce_event(d) == 0);
-		CHECK(pthread_create(&mover, NULL, move_clock, &seed) == 0);
+		mover_start(1, TW_SECOND + 2 * TW_MILLISECOND);
 		jitter(&seed, 200);
 		uint64_t event_ns = tw_service_now(service);
 		CHECK(debounce_event(d) == 0);
-		pthread_join(mover, NULL);
-		tw_clock_manual_advance_by(hand, TW_SECOND + 2 * TW_MILLISECOND);
+		mover_join();
+		advance(TW_SECOND + 2 * TW_MILLISECOND);
 		while (ran_at_ns < event_ns + TW_SECOND)
 			usleep(100);
 		debounce_close(d);
@@ -92,7 +76,7 @@ static void wrong_close(struct debounce *d)
 int main(int argc, char **argv)
 {
 	read_way(argc, argv);
-	tw_service *service = service_by_hand(&hand);
+	tw_service *service = service_by_hand();
 	once(service);
 	race(service);
 
@@ -100,13 +84,12 @@ int main(int argc, char **argv)
 	slow = 1;
 	inside = 0;
 	CHECK(debounce_event(d) == 0);
-	tw_clock_manual_advance_by(hand, TW_SECOND + 2 * TW_MILLISECOND);
+	advance(TW_SECOND + 2 * TW_MILLISECOND);
 	while (!inside)
 		usleep(100);
 	CHECK(debounce_event(d) == 0); /* a second timer, beside the run */
 	(wrong ? wrong_close : debounce_close)(d);
 	free(d);
 	freed_early = true;
-	CHECK(tw_service_destroy(service) == 0);
-	return tw_clock_manual_destroy(hand);
+	return end_of(service);
 }

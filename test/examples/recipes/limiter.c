@@ -80,8 +80,7 @@ int main(void)
 	CHECK(tw_schedule_every(service, &period, on_beat, NULL, &beat) == 0);
 
 	submit(backend, requests, SILENT, jobs);
-	while (connected < AT_ONCE) /* all that may run block; the heartbeat goes on */
-		usleep(100);
+	await_at_least(&connected, AT_ONCE); /* all that may run block; the heartbeat goes on */
 	int before = beats;
 	while (beats < before + 3)
 		usleep(1000);

@@ -15,11 +15,8 @@ static void answer(struct request *r, int status)
 	answers += r->service != NULL;
 }
 
-static atomic_int entered;
-
 static void slow_timeout(void *arg)
 {
-	entered = 1;
 	outlast_the_free();
 	on_timeout(arg);
 }
@@ -51,8 +48,7 @@ int main(int argc, char **argv)
 		CHECK(answers == i);
 	}
 	struct request *r = begin(service, slow_timeout, 0);
-	while (!entered)
-		usleep(100);
+	await_at_least(&entered, 1);
 	(wrong ? wrong_on_backend : on_backend)(r); /* while the callback runs */
 	freed_early = true;
 	CHECK(tw_service_destroy(service) == 0);

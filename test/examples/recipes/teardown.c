@@ -7,7 +7,7 @@
 
 enum { ROUNDS = 1000, TIMERS = 3 };
 
-static atomic_int runs, entered;
+static atomic_int runs;
 
 static void touch(void *arg)
 {
@@ -17,7 +17,6 @@ static void touch(void *arg)
 
 static void touch_slowly(void *arg)
 {
-	entered = 1;
 	outlast_the_free();
 	touch(arg);
 }
@@ -57,8 +56,7 @@ int main(int argc, char **argv)
 	}
 	CHECK(runs > 0);
 	struct connection *c = open_connection(service, touch_slowly);
-	while (!entered)
-		usleep(100);
+	await_at_least(&entered, 1);
 	(wrong ? wrong_free : connection_free)(c);
 	freed_early = true;
 	CHECK(tw_service_destroy(service) == 0);

@@ -9,7 +9,6 @@ enum { ROUNDS = 100, THREADS = 3, EVENTS = 50 };
 
 #define INTERVAL_NS TW_SECOND
 
-static tw_clock *hand;
 static atomic_int announced, drawn, runs;
 static _Atomic uint64_t last_run_ns;
 static atomic_bool too_soon;
@@ -51,33 +50,28 @@ static void end(struct throttle *t)
 	free(t);
 }
 
-static void await_runs(int n)
-{
-	while (runs < n)
-		usleep(100);
-}
-
 /* One event: one run. Three events: the first edge and the last. */
 static void both_edges(tw_service *service)
 {
 	struct throttle *t = begin(service);
 	CHECK(throttle_event(t) == 0);
-	tw_clock_manual_advance_by(hand, 2 * TW_MILLISECOND);
-	await_runs(1);
-	tw_clock_manual_advance_by(hand, 3 * INTERVAL_NS);
+	advance(2 * TW_MILLISECOND);
+	await_at_least(&runs, 1);
+	advance(3 * INTERVAL_NS);
 	while (t->state != THROTTLE_IDLE)
 		usleep(100);
 	CHECK(runs == 1);
 
 	for (int i = 0; i < 3; i++) {
 		CHECK(throttle_event(t) == 0);
-		tw_clock_manual_advance_by(hand, INTERVAL_NS / 8);
-		await_runs(2); /* the leading edge has run before the second event comes */
+		advance(INTERVAL_NS / 8);
+		await_at_least(&runs,
+			       2); /* the leading edge has run before the second event comes */
 	}
 	CHECK(runs == 2);
-	tw_clock_manual_advance_by(hand, INTERVAL_NS);
-	await_runs(3);
-	tw_clock_manual_advance_by(hand, 3 * INTERVAL_NS);
+	advance(INTERVAL_NS);
+	await_at_least(&runs, 3);
+	advance(3 * INTERVAL_NS);
 	while (t->state != THROTTLE_IDLE)
 		usleep(100);
 	CHECK(runs == 3);
@@ -91,11 +85,11 @@ static void race(tw_service *service)
 	for (int i = 0; i < THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, announce, t) == 0);
 	for (int i = 0; i < 4; i++)
-		tw_clock_manual_advance_by(hand, INTERVAL_NS / 3);
+		advance(INTERVAL_NS / 3);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	while (drawn < THREADS * EVENTS) { /* the last event is never lost */
-		tw_clock_manual_advance_by(hand, INTERVAL_NS + 2 * TW_MILLISECOND);
+		advance(INTERVAL_NS + 2 * TW_MILLISECOND);
 		usleep(100);
 	}
 	end(t);
@@ -103,7 +97,7 @@ static void race(tw_service *service)
 
 int main(void)
 {
-	tw_service *service = service_by_hand(&hand);
+	tw_service *service = service_by_hand();
 	both_edges(service);
 	for (int i = 0; i < ROUNDS; i++)
 		race(service);
@@ -112,6 +106,5 @@ int main(void)
 	struct throttle *t = begin(service); /* closed with a run outstanding */
 	CHECK(throttle_event(t) == 0);
 	end(t);
-	CHECK(tw_service_destroy(service) == 0);
-	return tw_clock_manual_destroy(hand);
+	return end_of(service);
 }
