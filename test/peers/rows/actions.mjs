@@ -33,18 +33,9 @@ function generateArm(random, kind, id, slots) {
 function generateInside(random, kind, id, slots) {
 	const op = random.weighted({arm: 8, self: 6, close: 2, closed: 1, fail: 1, now: 1});
 	const other = random.below(TASKS);
-	switch (op) {
-		case 'arm':
-			return generateArm(random, kind, other, slots);
-		case 'self':
-			return generateArm(random, kind, id, slots);
-		case 'close':
-			return `close ${other}`;
-		case 'closed':
-			return `closed ${other}`;
-		default:
-			return op;
-	}
+	if (op === 'arm' || op === 'self')
+		return generateArm(random, kind, op === 'self' ? id : other, slots);
+	return op === 'close' || op === 'closed' ? `${op} ${other}` : op;
 }
 
 // Node puts an interval behind the timers that its own run has set, since it goes on when the run
@@ -124,18 +115,8 @@ class RxPlay {
 	}
 
 	makeScheduler() {
-		const {rx} = this;
-		const now = () => this.host.now;
-		switch (this.kind) {
-			case 'queue':
-				return new rx.QueueScheduler(rx.QueueAction, now);
-			case 'asap':
-				return new rx.AsapScheduler(rx.AsapAction, now);
-			case 'frame':
-				return new rx.AnimationFrameScheduler(rx.AnimationFrameAction, now);
-			default:
-				return new rx.AsyncScheduler(rx.AsyncAction, now);
-		}
+		const name = {queue: 'Queue', asap: 'Asap', frame: 'AnimationFrame', async: 'Async'}[this.kind];
+		return new this.rx[`${name}Scheduler`](this.rx[`${name}Action`], () => this.host.now);
 	}
 
 	now() {
@@ -146,12 +127,6 @@ class RxPlay {
 		if (!this.tasks.has(id))
 			this.tasks.set(id, {action: null, armed: -1, fails: false});
 		return this.tasks.get(id);
-	}
-
-	// An arming beside one that waits is left out where RxJS runs both, or in another order,
-	// unless the step asks for it by "!".
-	isDouble(task) {
-		return task.armed >= 0;
 	}
 
 	/** The delay to an instant that is this task's own. */
@@ -176,9 +151,11 @@ class RxPlay {
 		);
 	}
 
+	// An arming beside one that waits is left out where RxJS runs both, or in another order,
+	// unless the step asks for it by "!".
 	arm(id, delay, forced) {
 		const task = this.task(id);
-		if (!forced && this.isDouble(task)) {
+		if (!forced && task.armed >= 0) {
 			this.play.say('skip');
 			return;
 		}
@@ -226,61 +203,32 @@ class RxPlay {
 	}
 
 	step(op, [id, delay], inside) {
-		switch (op) {
-			case 'arm':
-				this.arm(id, delay, false);
-				break;
-			case 'slot':
-				this.arm(id, this.slot(id, delay), true);
-				break;
-			case 'arm!':
-				this.arm(id, delay, true);
-				break;
-			case 'close':
-				this.close(id);
-				break;
-			case 'closed':
-				this.play.say(`closed ${Number(this.task(id).action?.closed ?? false)}`);
-				break;
-			case 'now':
-				this.play.say(`now ${this.now()}`);
-				break;
-			case 'fail':
-				if (this.running) this.running.fails = true;
-				break;
-			case 'advance':
-				if (!inside) this.advance(id);
-				break;
-			case 'flush':
-				if (!inside && this.byCaller) this.driveTurn();
-				break;
-		}
+		const steps = {
+			arm: () => this.arm(id, delay, false),
+			'arm!': () => this.arm(id, delay, true),
+			slot: () => this.arm(id, this.slot(id, delay), true),
+			close: () => this.close(id),
+			closed: () => this.play.say(`closed ${Number(this.task(id).action?.closed ?? false)}`),
+			now: () => this.play.say(`now ${this.now()}`),
+			fail: () => this.running && (this.running.fails = true),
+			advance: () => !inside && this.advance(id),
+			flush: () => !inside && this.byCaller && this.driveTurn(),
+		};
+		steps[op]();
 		if (!inside && this.byCaller) this.play.say(`wanted ${Number(this.turn !== null)}`);
 	}
 }
 
 export async function open(load) {
 	const internal = (path) => load(`rxjs/internal/scheduler/${path}`);
-	const parts = [
-		'intervalProvider',
-		'immediateProvider',
-		'animationFrameProvider',
-		'QueueScheduler',
-		'QueueAction',
-		'AsapScheduler',
-		'AsapAction',
-		'AnimationFrameScheduler',
-		'AnimationFrameAction',
-		'AsyncScheduler',
-		'AsyncAction',
-	];
+	const kinds = ['Queue', 'Asap', 'AnimationFrame', 'Async'];
+	const parts = ['intervalProvider', 'immediateProvider', 'animationFrameProvider'].concat(
+		...kinds.map((kind) => [`${kind}Scheduler`, `${kind}Action`]),
+	);
 	const rx = {};
 	for (const part of parts) rx[part] = (await internal(part))[part];
 	return {
-		play: (text) => {
-			const player = new RxPlay(parse(text), rx);
-			return player.play.all();
-		},
+		play: (text) => new RxPlay(parse(text), rx).play.all(),
 		close() {},
 	};
 }

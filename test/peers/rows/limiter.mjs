@@ -37,31 +37,19 @@ function generateSubmit(random, kind, id, equal) {
 
 function generateKnobs(random, kind) {
 	const permits = random.between(1, 4);
-	switch (kind) {
-		case 'prate':
-			return [permits + 20, random.between(1, 4), random.between(2, 9)];
-		// Bottleneck chooses a job when it plans the job's start, ours at the start
-		// (differences.md). So where starts are spaced, all jobs have one priority, and there is no
-		// bound on those that wait.
-		case 'bottleneck':
-			return random.percent(50)
-				? [permits, random.pick([2, 5]), 0]
-				: [permits, 0, random.pick([0, 1, 2, 4])];
-		default:
-			return [permits];
-	}
+	if (kind === 'prate') return [permits + 20, random.between(1, 4), random.between(2, 9)];
+	if (kind !== 'bottleneck') return [permits];
+	// Bottleneck chooses a job when it plans the job's start, ours at the start (differences.md). So
+	// where starts are spaced, all jobs have one priority, and there is no bound on those that wait.
+	return random.percent(50)
+		? [permits, random.pick([2, 5]), 0]
+		: [permits, 0, random.pick([0, 1, 2, 4])];
 }
 
 function generateInside(random, kind, id) {
 	const op = random.weighted({submit: 4, own: 4, other: 2});
-	switch (op) {
-		case 'submit':
-			return generateSubmit(random, kind, random.below(JOBS), true);
-		case 'own':
-			return `complete ${id} ${random.below(2)}`;
-		default:
-			return `complete ${random.below(JOBS)} ${random.below(2)}`;
-	}
+	if (op === 'submit') return generateSubmit(random, kind, random.below(JOBS), true);
+	return `complete ${op === 'own' ? id : random.below(JOBS)} ${random.below(2)}`;
 }
 
 /**
@@ -108,28 +96,17 @@ export function generate(random) {
 	}
 	if (kind === 'pqueue' || kind === 'bottleneck') weights.advance = 6;
 	let id = 0;
+	const equal = kind === 'bottleneck' && knobs[1] > 0;
+	const make = {
+		submit: () => (id < JOBS ? generateSubmit(random, kind, id++, equal) : null),
+		complete: () => `complete ${random.below(JOBS)} ${random.below(2)}`,
+		limit: () => `limit ${random.between(1, 5)}`,
+		advance: () => `advance ${random.between(1, 8)}`,
+	};
 	for (let i = random.between(8, 40); i > 0; i--) {
 		const op = random.weighted(weights);
-		switch (op) {
-			case 'submit':
-			case 'submit!':
-				if (id < JOBS)
-					lines.push(
-						generateSubmit(random, kind, id++, kind === 'bottleneck' && knobs[1] > 0),
-					);
-				break;
-			case 'complete':
-				lines.push(`complete ${random.below(JOBS)} ${random.below(2)}`);
-				break;
-			case 'limit':
-				lines.push(`limit ${random.between(1, 5)}`);
-				break;
-			case 'advance':
-				lines.push(`advance ${random.between(1, 8)}`);
-				break;
-			default:
-				lines.push(op);
-		}
+		const line = make[op] ? make[op]() : op;
+		if (line) lines.push(line);
 	}
 	return lines.join('\n');
 }
@@ -148,13 +125,9 @@ function replaceGlobals(host) {
 }
 
 function restoreGlobals() {
-	Object.assign(globalThis, {
-		setTimeout: real.setTimeout,
-		setInterval: real.setInterval,
-		clearTimeout: real.clearTimeout,
-		clearInterval: real.clearInterval,
-	});
-	Date.now = real.now;
+	const {now, ...timers} = real;
+	Object.assign(globalThis, timers);
+	Date.now = now;
 }
 
 /**
@@ -266,30 +239,16 @@ class LimiterPlay {
 	}
 
 	step(op, [first, second, third]) {
-		switch (op) {
-			case 'submit':
-			case 'submit!':
-				this.submit(first, second, third);
-				break;
-			case 'complete':
-				this.complete(first, second);
-				break;
-			case 'limit':
-				this.limiter.limit(first);
-				break;
-			case 'clear':
-				this.limiter.clear();
-				break;
-			case 'pause':
-				this.limiter.pause();
-				break;
-			case 'resume':
-				this.limiter.resume();
-				break;
-			case 'idle':
-				this.limiter.onIdle().then(() => this.play.say('idle'));
-				break;
-		}
+		const steps = {
+			submit: () => this.submit(first, second, third),
+			complete: () => this.complete(first, second),
+			limit: () => this.limiter.limit(first),
+			clear: () => this.limiter.clear(),
+			pause: () => this.limiter.pause(),
+			resume: () => this.limiter.resume(),
+			idle: () => this.limiter.onIdle().then(() => this.play.say('idle')),
+		};
+		steps[op.replace('!', '')]?.();
 	}
 
 	async after(op, [ms]) {

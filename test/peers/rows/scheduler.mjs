@@ -40,16 +40,9 @@ function generateInside(random, kind, delays, posts) {
 	}
 	if (kind === 'mock' && delays) weights.advance = 0;
 	const op = random.weighted(weights);
-	switch (op) {
-		case 'post':
-			return generatePost(random, random.below(TASKS), delays);
-		case 'cancel':
-			return `cancel ${random.below(TASKS)}`;
-		case 'advance':
-			return `advance ${random.pick([1, 1, 2, 3, 5, 251, 5001])}`;
-		default:
-			return op;
-	}
+	if (op === 'post') return generatePost(random, random.below(TASKS), delays);
+	if (op === 'cancel') return `cancel ${random.below(TASKS)}`;
+	return op === 'advance' ? `advance ${random.pick([1, 1, 2, 3, 5, 251, 5001])}` : op;
 }
 
 export function generate(random) {
@@ -63,19 +56,13 @@ export function generate(random) {
 				lines.push(`on ${id} ${nth} ${generateInside(random, kind, delays, posts)}`);
 	for (let i = random.between(5, 16); i > 0; i--) {
 		const op = random.weighted({post: 10, cancel: 2, advance: 4, run: 4});
-		switch (op) {
-			case 'post':
-				lines.push(generatePost(random, random.below(TASKS), delays));
-				break;
-			case 'cancel':
-				lines.push(`cancel ${random.below(TASKS)}`);
-				break;
-			case 'advance':
-				lines.push(`advance ${random.pick([1, 2, 3, 5, 249, 250, 5000, 10000])}`);
-				break;
-			default:
-				lines.push(op);
-		}
+		const make = {
+			post: () => generatePost(random, random.below(TASKS), delays),
+			cancel: () => `cancel ${random.below(TASKS)}`,
+			advance: () => `advance ${random.pick([1, 2, 3, 5, 249, 250, 5000, 10000])}`,
+			run: () => 'run',
+		};
+		lines.push(make[op]());
 	}
 	lines.push('run', 'advance 6000', 'run');
 	return lines.join('\n');
@@ -178,38 +165,21 @@ class ReactPlay {
 	}
 
 	step(op, [first, second, third], inside) {
-		const {react} = this;
-		switch (op) {
-			case 'post':
-				this.post(first, second, third);
-				break;
-			case 'cancel':
-				this.cancel(first, false);
-				break;
-			case 'cancel!':
-				this.cancel(first, true);
-				break;
-			case 'advance':
-				this.advance(first);
-				break;
-			case 'run':
-			case 'run!':
-				if (!inside) this.run(op === 'run!');
-				break;
-			case 'again':
-				if (inside) this.running.goesOn = true;
-				break;
-			case 'fail':
-				if (inside) this.running.fails = true;
-				break;
-			case 'yield':
-				// an expired task of ours has a slice of its own (differences.md)
-				if (inside && this.isSlice && this.running.late) break;
-			// falls through
-			case 'yield!':
-				if (inside) this.play.say(`yield ${Number(react.unstable_shouldYield())}`);
-				break;
-		}
+		const steps = {
+			post: () => this.post(first, second, third),
+			cancel: () => this.cancel(first, false),
+			'cancel!': () => this.cancel(first, true),
+			advance: () => this.advance(first),
+			run: () => !inside && this.run(false),
+			'run!': () => !inside && this.run(true),
+			again: () => inside && (this.running.goesOn = true),
+			fail: () => inside && (this.running.fails = true),
+			// an expired task of ours has a slice of its own (differences.md)
+			yield: () => !(this.isSlice && this.running.late) && steps['yield!'](),
+			'yield!': () =>
+				inside && this.play.say(`yield ${Number(this.react.unstable_shouldYield())}`),
+		};
+		if (inside || op !== 'yield') steps[op]();
 	}
 }
 

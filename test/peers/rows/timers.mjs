@@ -28,13 +28,7 @@ export function normalise(lines) {
 			.sort(
 				(a, b) =>
 					rank(a.line) - rank(b.line) ||
-					(rank(a.line)
-						? a.line < b.line
-							? -1
-							: a.line > b.line
-								? 1
-								: 0
-						: a.index - b.index),
+					(rank(a.line) ? (a.line < b.line ? -1 : 1) : a.index - b.index),
 			)
 			.map(({line}) => line),
 	);
@@ -76,32 +70,17 @@ export function generate(random) {
 	for (let id = 0; id < SERIES; id++)
 		if (random.percent(20)) lines.push(`on ${id} ${random.between(1, 3)} cancel ${id}`);
 	for (let i = random.between(8, 40); i > 0; i--) {
-		const op = random.weighted({
-			at: 12,
-			series: kind === 'stpe' ? 3 : 0,
-			cancel: 4,
-			advance: 6,
-			stall: 3,
-		});
-		switch (op) {
-			case 'at':
-				lines.push(
-					`at ${random.between(SERIES, TIMERS - 1)} ${generateDelay(random, kind)}`,
-				);
-				break;
-			case 'series':
-				lines.push(generateSeries(random, random.below(SERIES)));
-				break;
-			case 'cancel':
-				lines.push(`cancel ${random.below(TIMERS)}`);
-				break;
-			case 'advance':
-				lines.push(`advance ${random.between(1, random.percent(90) ? 8 : 40) * unit}`);
-				break;
-			case 'stall':
-				lines.push(`stall ${random.between(1, random.percent(90) ? 8 : 60) * unit}`);
-				break;
-		}
+		const series = kind === 'stpe' ? 3 : 0;
+		const op = random.weighted({at: 12, series, cancel: 4, advance: 6, stall: 3});
+		const span = (most) => random.between(1, random.percent(90) ? 8 : most) * unit;
+		const make = {
+			at: () => `at ${random.between(SERIES, TIMERS - 1)} ${generateDelay(random, kind)}`,
+			series: () => generateSeries(random, random.below(SERIES)),
+			cancel: () => `cancel ${random.below(TIMERS)}`,
+			advance: () => `advance ${span(40)}`,
+			stall: () => `stall ${span(60)}`,
+		};
+		lines.push(make[op]());
 	}
 	for (let id = 0; id < SERIES; id++) lines.push(`cancel ${id}`);
 	lines.push(
