@@ -71,64 +71,35 @@ static unsigned draw(struct client *c, unsigned below)
 static void send_shared(struct client *c, unsigned key)
 {
 	static const char *const forms[] = {
-	    "SET s%u x PX 2",   "SET s%u yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy PX 1",
-	    "PEXPIRE s%u 1",    "PEXPIRE s%u 5",
-	    "PERSIST s%u",      "DEL s%u",
-	    "SET s%u z",        "APPEND s%u abcdef",
-	    "GETEX s%u PX 1",   "GETDEL s%u",
-	    "SET s%u w KEEPTTL"};
-	char line[128];
-	unsigned form = draw(c, 12);
-	if (form == 11)
-		snprintf(line, sizeof(line), "RENAME s%u s%u", key, draw(c, SHARED));
-	else
-		snprintf(line, sizeof(line), "%.100s", forms[form]);
-	if (form < 11) {
-		char with_key[160];
-		char *mark = strstr(line, "%u");
-		snprintf(with_key, sizeof(with_key), "%.*s%u%s", (int)(mark - line), line, key,
-			 mark + 2);
-		wire_add(c->wire, "%s", with_key);
-	} else {
-		wire_add(c->wire, "%s", line);
-	}
+	    "SET s%u x PX 2", "SET s%u yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy PX 1",
+	    "PEXPIRE s%u 1",  "PEXPIRE s%u 5",
+	    "PERSIST s%u",    "DEL s%u",
+	    "SET s%u z",      "APPEND s%u abcdef",
+	    "GETEX s%u PX 1", "GETDEL s%u",
+	    "RENAME s%u s%u", "SET s%u w KEEPTTL"};
+	wire_add(c->wire, forms[draw(c, 12)], key, draw(c, SHARED));
 }
 
+/* The client, the key, then the time to live or another key of the client. */
 static void send_op(struct client *c, const struct op *op)
 {
+	static const char *const forms[WHATS] = {
+	    [SET_PX] = "SET c%u:%u value PX %u",
+	    [SET_LASTING] = "SET c%u:%u lasting",
+	    [GET] = "GET c%u:%u",
+	    [PEXPIRE] = "PEXPIRE c%u:%u %u",
+	    [PERSIST] = "PERSIST c%u:%u",
+	    [DEL] = "DEL c%u:%u",
+	    [APPEND] = "APPEND c%u:%u 0123456789012345678901234567890123456789",
+	    [GETEX] = "GETEX c%u:%u PX %u",
+	};
 	unsigned n = c->number;
-	switch (op->what) {
-	case SET_PX:
-		wire_add(c->wire, "SET c%u:%u value PX %u", n, op->key, op->ttl_ms);
-		break;
-	case SET_LASTING:
-		wire_add(c->wire, "SET c%u:%u lasting", n, op->key);
-		break;
-	case GET:
-		wire_add(c->wire, "GET c%u:%u", n, op->key);
-		break;
-	case PEXPIRE:
-		wire_add(c->wire, "PEXPIRE c%u:%u %u", n, op->key, op->ttl_ms);
-		break;
-	case PERSIST:
-		wire_add(c->wire, "PERSIST c%u:%u", n, op->key);
-		break;
-	case DEL:
-		wire_add(c->wire, "DEL c%u:%u", n, op->key);
-		break;
-	case APPEND:
-		wire_add(c->wire, "APPEND c%u:%u 0123456789012345678901234567890123456789", n,
-			 op->key);
-		break;
-	case GETEX:
-		wire_add(c->wire, "GETEX c%u:%u PX %u", n, op->key, op->ttl_ms);
-		break;
-	case RENAME:
-		wire_add(c->wire, "RENAME c%u:%u c%u:%u", n, op->key, n, op->other);
-		break;
-	default:
+	if (op->what == SHARED_KEY)
 		send_shared(c, op->key);
-	}
+	else if (op->what == RENAME)
+		wire_add(c->wire, "RENAME c%u:%u c%u:%u", n, op->key, n, op->other);
+	else
+		wire_add(c->wire, forms[op->what], n, op->key, op->ttl_ms);
 }
 
 /*

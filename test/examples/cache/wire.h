@@ -95,14 +95,10 @@ static inline void wire_flush(struct wire *w)
 }
 
 /* Adds a request to what wire_flush sends. Words are separated by one space each. */
-__attribute__((format(printf, 2, 3))) static inline void wire_add(struct wire *w,
-								  const char *format, ...)
+static inline void wire_add_line(struct wire *w, const char *format, va_list list)
 {
 	char line[1024];
-	va_list list;
-	va_start(list, format);
 	vsnprintf(line, sizeof(line), format, list);
-	va_end(list);
 	size_t count = 1;
 	for (char *at = line; *at != 0; at++)
 		count += *at == ' ';
@@ -115,6 +111,14 @@ __attribute__((format(printf, 2, 3))) static inline void wire_add(struct wire *w
 		w->out_length +=
 		    (size_t)sprintf(w->out + w->out_length, "$%d\r\n%.*s\r\n", length, length, at);
 	}
+}
+
+static inline void wire_add(struct wire *w, const char *format, ...)
+{
+	va_list list;
+	va_start(list, format);
+	wire_add_line(w, format, list);
+	va_end(list);
 }
 
 /* False: the connection has ended, or nothing came for half a minute. */
