@@ -14,15 +14,13 @@
  *   - each accepted member is released exactly once, after its last run; runs do not overlap; the
  *     ledger balances.
  */
-#include <pthread.h>
 #include "test/stress/foreign.h"
 #include "test/stress/groups.h"
 
 enum { THREADS = 4 };
 
-static void *produce(void *arg)
+static void produce(unsigned number, uint64_t seed)
 {
-	uint64_t seed = (uintptr_t)arg;
 	while (!atomic_load(&shared.stop)) {
 		unsigned dice = (unsigned)random_below(&seed, 1000);
 		if (dice < 500)
@@ -36,41 +34,13 @@ static void *produce(void *arg)
 			stress_sleep(random_below(&seed, dice < 999 ? 300000 : 10000000));
 		atomic_fetch_add_explicit(&round_now.operations, 1, memory_order_relaxed);
 	}
-	return NULL;
 }
 
-static void *drive(void *arg)
+static void open_all(struct drawn *drawn, uint64_t *seed)
 {
-	int answer = 0;
-	while (answer >= 0 || answer == -EBUSY) {
-		answer = tw_service_advance(arg, TW_NO_LIMIT);
-		stress_sleep(200000);
-	}
-	return NULL;
-}
-
-static void open_drawn(struct foreign *foreign, uint64_t *seed, bool *by_hand, bool *is_foreign)
-{
-	struct tw_service_config cfg = {.size = sizeof(cfg),
-					.tick_ns = random_percent(seed, 50) ? 0 : 100000};
-	unsigned executor = (unsigned)random_below(seed, 4);
-	*by_hand = random_percent(seed, 20);
-	*is_foreign = executor == 1;
-	cfg.drive = *by_hand ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
-	shared.inline_callbacks = executor == 0;
-	if (executor == 0) {
-		cfg.executor = tw_executor_inline();
-	} else if (*is_foreign) {
-		foreign_start(foreign, random_next(seed),
-			      1 + (unsigned)random_below(seed, FOREIGN_THREADS_MOST));
-		foreign->refuse_percent = random_percent(seed, 50) ? 20 : 0;
-		foreign->give_back_percent = random_percent(seed, 50) ? 5 : 0;
-		cfg.executor = &foreign->base;
-	} else {
-		cfg.workers = 1 + (uint32_t)random_below(seed, 3);
-	}
-	if (tw_service_create(&shared.service, &cfg) != 0)
-		violation_by(NULL, "no service");
+	struct tw_service_config cfg = {.tick_ns = random_percent(seed, 50) ? 0 : 100000};
+	shared.service = drawn_open(drawn, cfg, seed);
+	shared.inline_callbacks = drawn->is_inline;
 	for (int i = 0; i < GROUPS; i++) {
 		struct life *life = give_birth();
 		if (!life)
@@ -140,9 +110,6 @@ static void check_all(struct account *total)
 				     " running, after close",
 				     gauges.members, gauges.running);
 	}
-	char why[256] = "";
-	if (tw_service_validate(shared.service, why, sizeof(why)) != 0)
-		violation_by(NULL, "tw_service_validate: %s", why);
 	total->scheduled += sum.scheduled;
 	total->cancelled += stats.cancelled;
 	total->runs += sum.runs;
@@ -153,45 +120,23 @@ static struct account total;
 static void round_of(uint64_t *seed_of_all)
 {
 	uint64_t seed = random_next(seed_of_all);
-	struct foreign foreign;
-	bool by_hand, is_foreign;
-	pthread_t threads[THREADS], driver;
+	struct drawn drawn;
 	memset(shared.members, 0, RECORDS * sizeof(struct member));
 	memset(shared.lives, 0, LIVES * sizeof(struct life));
 	atomic_store(&shared.born, 0);
 	atomic_store(&shared.used, 0);
 	atomic_store(&shared.stop, false);
 	atomic_store(&round_now.rejected, 0);
-	open_drawn(&foreign, &seed, &by_hand, &is_foreign);
-	for (int i = 0; i < THREADS; i++)
-		if (pthread_create(&threads[i], NULL, produce,
-				   (void *)(uintptr_t)random_next(&seed)))
-			abort();
-	if (by_hand && pthread_create(&driver, NULL, drive, shared.service))
-		abort();
+	open_all(&drawn, &seed);
+	start_threads(THREADS, produce, &seed);
 	stress_sleep(random_below(&seed, 300 * TW_MILLISECOND));
 	enum tw_close_mode mode = (enum tw_close_mode)random_below(&seed, 3);
-	int answer = tw_service_close(shared.service, mode,
-				      mode == TW_CLOSE_DRAIN ? TW_MILLISECOND : TW_FOREVER);
-	/*
-	 * A drain gives callbacks a second: less than this process may have to wait for a
-	 * processor.
-	 */
-	if (answer == -ETIMEDOUT && mode == TW_CLOSE_DRAIN)
-		answer = tw_service_close(shared.service, TW_CLOSE_DROP, TW_FOREVER);
-	if (answer != 0)
-		violation_by(NULL, "close answers %d", answer);
+	drawn_close(&drawn, mode, mode == TW_CLOSE_DRAIN ? TW_MILLISECOND : TW_FOREVER);
 	atomic_store(&shared.stop, true);
-	for (int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	if (by_hand)
-		pthread_join(driver, NULL);
+	join_all_threads();
 	check_all(&total);
 	check_lives();
-	if (tw_service_destroy(shared.service) != 0)
-		violation_by(NULL, "tw_service_destroy fails");
-	if (is_foreign)
-		foreign_stop(&foreign);
+	drawn_end(&drawn);
 }
 
 static void report(const char *word)

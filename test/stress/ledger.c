@@ -105,56 +105,20 @@ static void stop_producers(void)
 /* ------------------------------------------------------------ one round */
 
 struct make {
-	struct tw_service_config cfg;
-	struct foreign foreign, other;
-	bool has_foreign, has_other;
-	pthread_t driver;
+	struct drawn drawn;
+	struct foreign other;
+	bool has_other;
 };
 
-static void *drive(void *arg)
-{
-	uint64_t seed = 1;
-	int answer = 0;
-	while (answer >= 0 || answer == -EBUSY) {
-		answer = tw_service_advance(
-		    arg, random_percent(&seed, 50) ? TW_NO_LIMIT : 1 + random_below(&seed, 20));
-		stress_sleep(random_below(&seed, 1000000));
-	}
-	return NULL;
-}
-
-static void choose_make(struct make *make, uint64_t *seed)
+static struct tw_service_config choose(uint64_t *seed)
 {
 	static const uint64_t ticks_ns[] = {0, 0, 50000, 333333, 1000000, 10000000};
 	static const uint32_t buckets[] = {0, 64, 64, 256, 4096};
-	*make = (struct make){.cfg.size = sizeof(struct tw_service_config)};
-	struct tw_service_config *cfg = &make->cfg;
-	cfg->tick_ns = ticks_ns[random_below(seed, 6)];
-	cfg->buckets = buckets[random_below(seed, 5)];
-	cfg->max_timers = random_percent(seed, 25) ? 50 + (uint32_t)random_below(seed, 5000) : 0;
-	cfg->lane_entries = random_percent(seed, 25) ? 1024 : 0;
-	cfg->drive = random_percent(seed, 20) ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
-	unsigned executor = (unsigned)random_below(seed, 4);
-	shared.inline_callbacks = executor == 0;
-	if (executor == 0) {
-		cfg->executor = tw_executor_inline();
-	} else if (executor == 1) {
-		make->has_foreign = true;
-		foreign_start(&make->foreign, random_next(seed),
-			      1 + (unsigned)random_below(seed, FOREIGN_THREADS_MOST));
-		make->foreign.refuse_percent = random_percent(seed, 50) ? 20 : 0;
-		make->foreign.give_back_percent = random_percent(seed, 50) ? 5 : 0;
-		cfg->executor = &make->foreign.base;
-	} else {
-		cfg->workers = 1 + (uint32_t)random_below(seed, 4);
-	}
-	make->has_other = random_percent(seed, 50);
-	if (make->has_other) {
-		foreign_start(&make->other, random_next(seed), 1 + (unsigned)random_below(seed, 2));
-		make->other.refuse_percent = random_percent(seed, 50) ? 20 : 0;
-		make->other.give_back_percent = random_percent(seed, 50) ? 5 : 0;
-	}
-	shared.other = make->has_other ? &make->other.base : NULL;
+	return (struct tw_service_config){
+	    .tick_ns = ticks_ns[random_below(seed, 6)],
+	    .buckets = buckets[random_below(seed, 5)],
+	    .max_timers = random_percent(seed, 25) ? 50 + (uint32_t)random_below(seed, 5000) : 0,
+	    .lane_entries = random_percent(seed, 25) ? 1024 : 0};
 }
 
 static void start_round(struct make *make, uint64_t *seed)
@@ -163,13 +127,12 @@ static void start_round(struct make *make, uint64_t *seed)
 	atomic_store(&round_now.resets, 0);
 	atomic_store(&round_now.rejected, 0);
 	atomic_store(&round_now.overruns_told, 0);
-	choose_make(make, seed);
-	int answer = tw_service_create(&shared.service, &make->cfg);
-	if (answer != 0)
-		violation_by(NULL, "tw_service_create answers %d", answer);
-	if (make->cfg.drive == TW_DRIVE_MANUAL &&
-	    pthread_create(&make->driver, NULL, drive, shared.service) != 0)
-		violation_by(NULL, "no thread for the driver");
+	make->has_other = random_percent(seed, 50);
+	if (make->has_other)
+		foreign_start(&make->other, 2, seed);
+	shared.other = make->has_other ? &make->other.base : NULL;
+	shared.service = drawn_open(&make->drawn, choose(seed), seed);
+	shared.inline_callbacks = make->drawn.is_inline;
 	shared.delay_most_ns = (random_percent(seed, 50) ? 20 : 200) * TW_MILLISECOND;
 	memset(shared.shared_records, 0, SHARED_RECORDS * sizeof(struct record));
 	atomic_store(&shared.shared_used, 0);
@@ -188,23 +151,14 @@ static void start_round(struct make *make, uint64_t *seed)
 	}
 }
 
-static void close_somehow(uint64_t *seed)
+static void close_somehow(struct make *make, uint64_t *seed)
 {
 	enum tw_close_mode mode = (enum tw_close_mode)random_below(seed, 3);
 	uint64_t timeout_ns = TW_FOREVER;
 	if (mode == TW_CLOSE_DRAIN || random_percent(seed, 30))
 		timeout_ns = random_below(seed, 100 * TW_MILLISECOND);
 	atomic_store(&round_now.closing, true);
-	int answer = tw_service_close(shared.service, mode, timeout_ns);
-	/*
-	 * A drain gives callbacks a second: less than this process may have to wait for a
-	 * processor.
-	 */
-	if (answer == -ETIMEDOUT)
-		answer = tw_service_close(
-		    shared.service, mode == TW_CLOSE_DRAIN ? TW_CLOSE_DROP : mode, TW_FOREVER);
-	if (answer != 0)
-		violation_by(NULL, "tw_service_close in mode %d answers %d", mode, answer);
+	drawn_close(&make->drawn, mode, timeout_ns);
 }
 
 /* No callback runs, although producers may still schedule. */
@@ -236,9 +190,6 @@ static void check_ledger(const struct account *sum)
 			     sum->dropped, sum->runs, atomic_load(&round_now.rejected),
 			     atomic_load(&round_now.resets), atomic_load(&round_now.overruns_told));
 	}
-	char why[256] = "";
-	if (tw_service_validate(shared.service, why, sizeof(why)) != 0)
-		violation_by(NULL, "tw_service_validate: %s", why);
 }
 
 static size_t shared_used(void)
@@ -271,21 +222,16 @@ static void round_of(uint64_t *seed_of_all)
 	bool producers_first = random_percent(&seed, 30);
 	if (producers_first)
 		stop_producers();
-	close_somehow(&seed);
+	close_somehow(&make, &seed);
 	expect_quiet(shared.shared_records, shared_used());
 	for (unsigned i = 0; i < producer_count; i++)
 		expect_quiet(producers[i].records, RECORDS_EACH);
 	if (!producers_first)
 		stop_producers();
-	if (make.cfg.drive == TW_DRIVE_MANUAL)
-		pthread_join(make.driver, NULL);
 	struct account sum = {0};
 	account_all(&sum);
 	check_ledger(&sum);
-	if (tw_service_destroy(shared.service) != 0)
-		violation_by(NULL, "tw_service_destroy fails");
-	if (make.has_foreign)
-		foreign_stop(&make.foreign);
+	drawn_end(&make.drawn);
 	if (make.has_other)
 		foreign_stop(&make.other);
 	total.scheduled += sum.scheduled;
