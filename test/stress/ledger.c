@@ -3,8 +3,8 @@
  *
  * Round after round threads that come and go load a service with a random configuration: they
  * schedule, cancel, wait, move and look at their own and each other's timers, whose callbacks do
- * the same, until the service is closed at a random moment in a random mode. Then each timer is
- * accounted for, one by one. The rules stand in stress/record.h.
+ * the same, and use handles of nobody, until the service is closed at a random moment in a random
+ * mode. Then each timer is accounted for, one by one. The rules stand in stress/record.h.
  *
  * Not good at: finding out how fast anything is.
  */
@@ -49,6 +49,8 @@ static void operate(struct producer *p)
 	unsigned dice = (unsigned)random_below(&p->seed, 1000);
 	if (dice < 500 && p->used < RECORDS_EACH) {
 		schedule(&p->records[p->used++], &p->seed);
+	} else if (dice < 520) {
+		meddle_with_nobody(&p->seed);
 	} else if (dice < 990) {
 		struct record *r = somebody(&p->seed);
 		if (r)
@@ -248,6 +250,12 @@ static void report(const char *word)
 	       total.cancelled, total.dropped);
 }
 
+static void abort_if_run(void *arg)
+{
+	(void)arg;
+	violation("a stranger's timer runs", 0);
+}
+
 static struct record *records_of(size_t count)
 {
 	struct record *records = calloc(count, sizeof(*records));
@@ -261,5 +269,13 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < PRODUCERS_MOST; i++)
 		producers[i].records = records_of(RECORDS_EACH);
 	shared.shared_records = records_of(SHARED_RECORDS);
-	return stress_play(argc, argv, round_of, report);
+	tw_service *stranger = open_service((struct tw_service_config){0});
+	for (int i = 0; i < STRANGERS; i++)
+		wanted("a stranger",
+		       tw_schedule(stranger, 3600 * TW_SECOND, abort_if_run, NULL,
+				   &shared.strangers[i]),
+		       0);
+	stress_play(argc, argv, round_of, report);
+	wanted("the strangers' service", tw_service_destroy(stranger), 0);
+	return 0;
 }

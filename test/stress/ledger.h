@@ -10,7 +10,8 @@
 enum {
 	SHARED_RECORDS = 30000, /* for timers that callbacks schedule */
 	TABLE_SIZE = 2048,
-	GROUPS = 8
+	GROUPS = 8,
+	STRANGERS = 256
 };
 
 /* What all threads of a round share. */
@@ -23,6 +24,7 @@ static struct {
 	atomic_size_t shared_used;
 	_Atomic(struct record *) table[TABLE_SIZE]; /* timers for everybody to meddle with */
 	_Atomic uint64_t groups[GROUPS];            /* their handles; 0 at first */
+	tw_timer strangers[STRANGERS];              /* pending in another service */
 	atomic_bool stop;
 } shared;
 
@@ -163,6 +165,27 @@ static void meddle(struct record *r, uint64_t *seed, bool may_wait)
 		tw_remaining(r->service, r->timer, &left_ns);
 		break;
 	}
+}
+
+/* A random number, or a handle of another service: each call answers that there is no such timer. */
+static void meddle_with_nobody(uint64_t *seed)
+{
+	uint64_t left_ns, delay_ns = random_delay(seed), now_ns = tw_service_now(shared.service);
+	tw_timer timer = {random_percent(seed, 50)
+			      ? random_next(seed)
+			      : shared.strangers[random_below(seed, STRANGERS)].id};
+	int answers[] = {tw_reset(shared.service, timer, delay_ns),
+			 tw_reset_at(shared.service, timer, now_ns + delay_ns),
+			 tw_reset_earlier_at(shared.service, timer, now_ns + delay_ns),
+			 tw_remaining(shared.service, timer, &left_ns)};
+	if (tw_cancel(shared.service, timer) != TW_GONE ||
+	    tw_cancel_wait(shared.service, timer, TW_FOREVER) != TW_GONE ||
+	    tw_is_pending(shared.service, timer))
+		violation_of("a handle of nobody", timer.id, 0);
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+		if (answers[i] != -ENOENT &&
+		    (answers[i] != -ESHUTDOWN || !atomic_load(&round_now.closing)))
+			violation_of("a handle of nobody", timer.id, answers[i]);
 }
 
 /* Cancels a group, and perhaps replaces it. */

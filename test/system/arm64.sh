@@ -10,7 +10,7 @@ $make --no-print-directory -s -j2 MODE=arm64 CC=aarch64-linux-gnu-gcc \
 	$(ls test/stress/*.c | sed 's|\(.*\)\.c|build/arm64/\1|')
 run="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 $run build/arm64/plain/run --jobs 2 --patience 20 --without test/plain/not_arm64
-for s in ledger handles pool; do
+for s in ledger groups pool; do
 	$run build/arm64/test/stress/$s "${1:-3}"
 done
 echo "arm64: ok (built without warnings, tests and three stress programs under qemu; it shows no weak ordering)"
